@@ -1,0 +1,170 @@
+# shmlimit: one rate limit for all processes of a host. `make help` says what there is to make.
+
+O       ?= build
+CC       = gcc
+AR       = ar
+OBJCOPY  = objcopy
+CFLAGS   = -O2 -g
+prefix     ?= /usr/local
+bindir     ?= $(prefix)/bin
+includedir ?= $(prefix)/include
+libdir     ?= $(prefix)/lib
+mandir     ?= $(prefix)/share/man
+
+VERSION   := 0.1.0
+SOVERSION := 0
+
+# Debian's names of what each target needs; tools/need.sh installs them.
+need_build := gcc libc6-dev make pkg-config libck-dev libjansson-dev
+need_demo  := $(need_build) libmicrohttpd-dev wrk curl
+need_check := $(need_demo) g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
+	perl spin mandoc jq binutils
+need_bench := $(need_build)
+
+# SAN=address (undefined behaviour too) or SAN=thread; the latter swaps inline assembly for compiler builtins.
+SAN :=
+san_address := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+san_thread  := -fsanitize=thread
+
+# Concurrency Kit is headers only to us. Debian's describe the machine that they were packaged for, so a
+# cross-build describes its own: weakly ordered, 64-byte lines, no LSE atomics taken for granted.
+ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
+ifeq ($(ARCH),$(shell uname -m))
+ck := $(shell pkg-config --cflags ck 2>/dev/null)
+else
+ck := -DCK_MD_H -DCK_MD_RMO -DCK_MD_CACHELINE=64 -DCK_MD_PAGESIZE=4096 -DCK_MD_LSE_DISABLE -DCK_MD_RTM_DISABLE
+endif
+
+warn := -Wall -Wextra -Wshadow -Wpointer-arith -Wcast-qual -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
+warn += $(if $(WERROR),-Werror)
+arch_x86_64 := -mcx16
+all_cflags = -std=c11 -D_GNU_SOURCE -DVERSION='"$(VERSION)"' -Iinclude -Ilib $(arch_$(ARCH)) $(ck) $(warn) \
+	$(san_$(SAN)) -fPIC -fvisibility=hidden -MMD -MP $(CPPFLAGS) $(CFLAGS)
+all_ldflags = $(san_$(SAN)) $(LDFLAGS)
+
+obj = $(patsubst %.c,$(O)/%.o,$(wildcard $(1)/*.c))
+t   = $(patsubst %.c,$(O)/%.t,$(wildcard tests/$(1)/*.c)) $(patsubst %.sh,$(O)/%.t,$(wildcard tests/$(1)/*.sh))
+
+lib_obj := $(call obj,lib)
+lib_so  := $(O)/libshmlimit.so.$(VERSION)
+benches := $(patsubst %.c,$(O)/%,$(wildcard bench/*.c))
+man1    := tools/shmlimit/shmlimit.1
+man3    := lib/shmlimit.3
+man7    := lib/shmlimit.7
+
+.PHONY: all lib bench demo check tests list install uninstall clean help
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: lib $(O)/bin/shmlimit
+
+help:
+	@echo 'make              the library and the command, in O=$(O)'
+	@echo 'make demo         what it is for, in half a minute (installs what it misses)'
+	@echo 'make check        every test, in every build (installs what it misses)'
+	@echo 'make bench        every benchmark'
+	@echo 'make install      to prefix=$(prefix), below DESTDIR; also uninstall'
+	@echo 'make clean        remove O=$(O)'
+	@echo 'Variables: O= CC= CFLAGS= SAN=address|thread WERROR=1 prefix= DESTDIR='
+
+lib: $(O)/libshmlimit.a $(lib_so)
+
+$(O)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(all_cflags) -c -o $@ $<
+
+# One relocatable object with the hidden names made local: no internal name can clash in a static link.
+$(O)/libshmlimit.a: $(lib_obj)
+	@rm -f $@
+	$(CC) -r -nostdlib -o $(O)/shmlimit.o $^
+	$(OBJCOPY) --localize-hidden $(O)/shmlimit.o
+	$(AR) rcs $@ $(O)/shmlimit.o
+
+$(lib_so): $(lib_obj) lib/shmlimit.map
+	$(CC) -shared -Wl,-soname,libshmlimit.so.$(SOVERSION) -Wl,--version-script=lib/shmlimit.map \
+		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(lib_obj)
+	ln -sf libshmlimit.so.$(VERSION) $(O)/libshmlimit.so.$(SOVERSION)
+	ln -sf libshmlimit.so.$(SOVERSION) $(O)/libshmlimit.so
+comma := ,
+
+$(O)/bin/shmlimit: $(call obj,tools/shmlimit) $(O)/libshmlimit.a
+	@mkdir -p $(@D)
+	$(CC) $(all_ldflags) -o $@ $^ -ljansson
+
+$(O)/bin/shmlimit-demo: $(call obj,tools/demo) $(O)/libshmlimit.a
+	@mkdir -p $(@D)
+	$(CC) $(all_ldflags) -o $@ $^ -lmicrohttpd -pthread
+
+# Tests and benches link the library's objects, not the archive: they may call what is hidden. A test that was
+# cross-built becomes a script that runs it under EMULATOR.
+$(O)/tests/%.t: $(O)/tests/%.o $(lib_obj)
+	$(CC) $(all_ldflags) -o $@$(if $(EMULATOR),.bin) $^ -pthread
+	$(if $(EMULATOR),printf '#!/bin/sh\nexec $(EMULATOR) "$$0.bin" "$$@"\n' >$@ && chmod +x $@)
+
+$(O)/bench/%: $(O)/bench/%.o $(lib_obj)
+	$(CC) $(all_ldflags) -o $@ $^ -pthread -lm
+
+$(O)/tests/%.t: tests/%.sh $(O)/tests/tap.sh
+	@mkdir -p $(@D)
+	install -m 755 $< $@
+
+$(O)/tests/tap.sh: tests/tap.sh
+	@mkdir -p $(@D)
+	install -m 644 $< $@
+
+# What the groups of tests in GROUPS are and, where these are commands' tests, what they run.
+tests: $(foreach g,$(GROUPS),$(call t,$(g))) $(if $(filter cli,$(GROUPS)),all $(O)/bin/shmlimit-demo $(benches))
+
+demo:
+	@tools/need.sh $(need_demo)
+	@$(MAKE) --no-print-directory -s all $(O)/bin/shmlimit-demo
+	@tools/demo/demo.sh $(O)
+
+bench:
+	@tools/need.sh $(need_bench)
+	@$(MAKE) --no-print-directory -s $(benches)
+	@for b in $(benches); do echo "# $$b"; $$b || exit 1; echo; done
+
+# name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there.
+builds       := gcc clang gcc-address clang-address gcc-thread clang-thread aarch64
+with_gcc           := CC=gcc GROUPS='unit process cli model build'
+with_clang         := CC=clang GROUPS='unit process'
+with_gcc-address   := CC=gcc SAN=address GROUPS='unit process cli'
+with_clang-address := CC=clang SAN=address GROUPS='unit process'
+with_gcc-thread    := CC=gcc SAN=thread GROUPS='unit thread'
+with_clang-thread  := CC=clang SAN=thread GROUPS='unit thread'
+with_aarch64       := CC=aarch64-linux-gnu-gcc OBJCOPY=aarch64-linux-gnu-objcopy AR=aarch64-linux-gnu-ar \
+	LDFLAGS=-static EMULATOR=qemu-aarch64 GROUPS=unit
+
+check:
+	@tools/need.sh $(need_check)
+	@$(foreach b,$(builds),echo '== building $(b)' && \
+		$(MAKE) --no-print-directory -s O=$(O)/$(b) WERROR=1 $(with_$(b)) tests && ) true
+	prove -j2 --exec '' $(foreach b,$(builds),$$($(MAKE) --no-print-directory -s O=$(O)/$(b) $(with_$(b)) list))
+
+list:
+	@echo $(foreach g,$(GROUPS),$(call t,$(g)))
+
+install: all
+	install -d $(addprefix $(DESTDIR),$(bindir) $(includedir) $(libdir)/pkgconfig $(mandir)/man1 $(mandir)/man3 $(mandir)/man7)
+	install -m 755 $(O)/bin/shmlimit $(DESTDIR)$(bindir)/
+	install -m 644 include/shmlimit.h $(DESTDIR)$(includedir)/
+	install -m 644 $(O)/libshmlimit.a $(lib_so) $(DESTDIR)$(libdir)/
+	ln -sf libshmlimit.so.$(VERSION) $(DESTDIR)$(libdir)/libshmlimit.so.$(SOVERSION)
+	ln -sf libshmlimit.so.$(SOVERSION) $(DESTDIR)$(libdir)/libshmlimit.so
+	printf '%s\n' 'prefix=$(prefix)' 'includedir=$(includedir)' 'libdir=$(libdir)' '' 'Name: shmlimit' \
+		'Description: one rate limit for all processes of a host' 'Version: $(VERSION)' \
+		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lshmlimit' >$(DESTDIR)$(libdir)/pkgconfig/shmlimit.pc
+	install -m 644 $(man1) $(DESTDIR)$(mandir)/man1/
+	install -m 644 $(man3) $(DESTDIR)$(mandir)/man3/
+	install -m 644 $(man7) $(DESTDIR)$(mandir)/man7/
+
+uninstall:
+	rm -f $(addprefix $(DESTDIR),$(bindir)/shmlimit $(includedir)/shmlimit.h $(libdir)/libshmlimit.a \
+		$(libdir)/libshmlimit.so $(libdir)/libshmlimit.so.$(SOVERSION) $(libdir)/libshmlimit.so.$(VERSION) \
+		$(libdir)/pkgconfig/shmlimit.pc $(mandir)/man1/shmlimit.1 $(mandir)/man3/shmlimit.3 $(mandir)/man7/shmlimit.7)
+
+clean:
+	rm -rf $(O)
+
+-include $(shell find $(O) -name '*.d' 2>/dev/null)

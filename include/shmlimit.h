@@ -1,0 +1,406 @@
+/*
+ * shmlimit: one rate limit for all processes of a host.
+ *
+ * A limiter is a POSIX shared-memory segment that holds rules and a table of
+ * funnels, one for each (rule, key). A funnel that leaks `count` tokens a
+ * `period` and holds `capacity` of them admits at most
+ *
+ *	capacity + count * (time / period)
+ *
+ * tokens in any stretch of time, summed over every thread of every process
+ * that opened the segment. There is no daemon, no lock that a decision could
+ * wait for, and nothing to repair after a process was killed.
+ *
+ * Every function that can fail returns a negative errno value; the list, one
+ * meaning each, stands at shmlimit_strerror(). errno itself is neither read
+ * nor set.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_H
+#define SHMLIMIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The two answers of a decision; an error is negative. `== 0` fails closed. */
+#define SHMLIMIT_ALLOWED 0
+#define SHMLIMIT_DENIED 1
+
+#define SHMLIMIT_KEY_MAX 1024      /* bytes of a key; at least 1 */
+#define SHMLIMIT_NAME_MAX 255      /* bytes of a segment's name, the NUL apart */
+#define SHMLIMIT_RULE_NAME_MAX 63  /* bytes of a rule's name, the NUL apart */
+#define SHMLIMIT_RULES_MAX 4096    /* rules that a segment can be made for */
+
+/* shmlimit_options.on_full: what a new key gets when its window has no room. */
+#define SHMLIMIT_FULL_EVICT 0      /* the place of the funnel that is full again soonest */
+#define SHMLIMIT_FULL_ALLOW 1      /* an answer of allowed, nothing being recorded */
+#define SHMLIMIT_FULL_DENY 2       /* an answer of denied */
+
+/* shmlimit_options.clock */
+#define SHMLIMIT_CLOCK_PRECISE 0   /* CLOCK_MONOTONIC */
+#define SHMLIMIT_CLOCK_COARSE 1    /* CLOCK_MONOTONIC_COARSE: cheaper, steps of one kernel tick (1 to 10 ms) */
+
+/* shmlimit_rule.algorithm */
+#define SHMLIMIT_FUNNEL 0
+
+/* shmlimit_rule.mode */
+#define SHMLIMIT_ENFORCE 0
+#define SHMLIMIT_DRY_RUN 1         /* decide and count, but answer allowed */
+#define SHMLIMIT_OFF 2             /* answer allowed, touching nothing */
+
+/* shmlimit_open() flags */
+#define SHMLIMIT_READ_ONLY 1u
+
+/* A process's handle on one segment. */
+struct shmlimit;
+
+/* What shmlimit_create() is asked for. Zero everything, set struct_size, then what differs from the default. */
+struct shmlimit_options {
+	uint32_t struct_size;      /* sizeof(struct shmlimit_options) */
+	uint32_t mode;             /* permission bits of the segment, default 0600; the umask does not apply */
+	uint64_t slots;            /* keys that can be live at once, 16 to 2^36, default 65536; 16 bytes each */
+	uint32_t rules;            /* rules that can be named, 1 to SHMLIMIT_RULES_MAX, default 64 */
+	uint32_t window_max;       /* must be zero */
+	uint32_t on_full;          /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */
+	uint32_t clock;            /* SHMLIMIT_CLOCK_PRECISE (default), _COARSE */
+	uint64_t group;            /* 1 + the group id that is to own the segment; 0 = the creator's group */
+	uint64_t reserved[3];      /* must be zero */
+};
+
+/* A limit. Zero everything, set struct_size, then at least capacity, count and period_ns. */
+struct shmlimit_rule {
+	uint32_t struct_size;      /* sizeof(struct shmlimit_rule) */
+	uint32_t algorithm;        /* SHMLIMIT_FUNNEL */
+	uint32_t mode;             /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF */
+	uint32_t flags;            /* must be zero */
+	uint64_t capacity;         /* whole tokens, 1 or more: the largest burst */
+	uint64_t count;            /* the funnel leaks `count` tokens, 1 or more, ... */
+	uint64_t period_ns;        /* ... every `period_ns` nanoseconds, 1 or more */
+	uint64_t reserved[7];      /* must be zero */
+};
+
+/* What a decision found. Filled whenever SHMLIMIT_ALLOWED or SHMLIMIT_DENIED is returned. */
+struct shmlimit_result {
+	uint64_t limit;            /* the rule's capacity, tokens */
+	uint64_t remaining;        /* whole tokens left now */
+	uint64_t wait_ns;          /* allowed: wait this long before going on; 0 except for reservations */
+	uint64_t retry_after_ns;   /* denied: the same request fits then, if nobody else takes; UINT64_MAX = never */
+	uint64_t reset_after_ns;   /* until the funnel is full again */
+};
+
+/* How finely and how far a rule's funnels can tell time. */
+struct shmlimit_range {
+	uint32_t struct_size;      /* sizeof(struct shmlimit_range) */
+	uint32_t reserved32;
+	uint64_t resolution_ps;    /* one tick of the rule's clock, picoseconds, rounded up: decisions are exact to it */
+	uint64_t fill_ns;          /* an empty funnel is full after this long */
+	uint64_t back_ns;          /* a key that was idle for up to this long is known to be full */
+	uint64_t ahead_ns;         /* a clock that stepped back by up to this much is recognised */
+};
+
+/* Counters since the segment was created. Monotonic; a process killed between deciding and counting loses one. */
+struct shmlimit_counters {
+	uint32_t struct_size;      /* sizeof(struct shmlimit_counters) */
+	uint32_t reserved32;
+	uint64_t allowed;          /* answers of allowed, those of OFF rules and of a disabled segment included */
+	uint64_t denied;           /* answers of denied */
+	uint64_t shadow_denied;    /* answers of allowed that an enforced rule would have denied (DRY_RUN) */
+	uint64_t claims;           /* slots taken for a key that had none */
+	uint64_t reclaims;         /* ... of which: from a key whose funnel had refilled */
+	uint64_t evictions;        /* ... of which: from a key whose funnel had not (on_full = evict) */
+	uint64_t no_slot;          /* decisions made without a slot, as on_full says */
+	uint64_t failed_cas;       /* compare-and-swaps that lost to another process and were tried again */
+};
+
+/* A segment's geometry and state. */
+struct shmlimit_info {
+	uint32_t struct_size;      /* sizeof(struct shmlimit_info) */
+	uint32_t layout_version;
+	uint64_t size;             /* bytes of shared memory */
+	uint64_t slots;
+	uint32_t rules;            /* rules that can be named */
+	uint32_t rules_used;       /* rules that are */
+	uint32_t on_full;
+	uint32_t clock;
+	uint32_t enabled;          /* 0 = the segment is switched off: every decision answers allowed */
+	uint32_t mode;             /* permission bits */
+	uint32_t uid, gid;         /* owner */
+	uint64_t created_unix_ns;  /* when, nanoseconds of the real-time clock since 1970 */
+	uint64_t reserved[4];
+};
+
+/* shmlimit_slot.state */
+#define SHMLIMIT_SLOT_FREE 0       /* holds nothing */
+#define SHMLIMIT_SLOT_LIVE 1       /* holds a funnel that is not full */
+#define SHMLIMIT_SLOT_REFILLED 2   /* holds a full funnel: the same as none */
+#define SHMLIMIT_SLOT_TENTATIVE 3  /* being claimed, or left so by a process that was killed */
+#define SHMLIMIT_SLOT_STALE 4      /* of a rule that is gone: the same as free */
+
+/* One place of the table. */
+struct shmlimit_slot {
+	uint32_t struct_size;      /* sizeof(struct shmlimit_slot) */
+	uint32_t state;            /* SHMLIMIT_SLOT_... */
+	uint64_t fingerprint;      /* 48 bits of the key's hash */
+	int32_t rule;              /* LIVE, REFILLED: the rule's id; else -1 */
+	uint32_t reserved32;
+	uint64_t remaining;        /* LIVE, REFILLED: whole tokens left */
+	uint64_t reset_after_ns;   /* LIVE: until the funnel is full again */
+};
+
+/* One thing that shmlimit_verify() found wrong. */
+struct shmlimit_problem {
+	uint64_t offset;           /* byte of the segment where it stands */
+	char text[120];            /* what, and what would be right; one line, NUL-terminated */
+};
+
+/*
+ * ---- Segments -------------------------------------------------------------
+ *
+ * A name is 1 to SHMLIMIT_NAME_MAX bytes without '/' and control characters
+ * and does not begin with '.'; the segment is the file of that name in
+ * /dev/shm. Errors that all these share: -EILSEQ and -ENAMETOOLONG for a bad
+ * name, -EACCES, and what the system says (-EMFILE, -ENOMEM ...).
+ *
+ * Threads: safe. Signals: not to be called from handlers. Fork: a handle
+ * opened before fork() works in parent and children alike. One process may
+ * open a segment several times. Cost: system calls; call them at start-up.
+ */
+
+/*
+ * Make a segment and, where `out` is not NULL, open it. `options` NULL means
+ * all defaults. All of its memory is reserved now: a decision never meets a
+ * full /dev/shm. The segment appears under its name in one step, complete; a
+ * creator killed at any point leaves nothing behind.
+ *
+ * Returns 0, or: -EEXIST the name is taken; -ENOSPC /dev/shm has not that much
+ * room; -EINVAL an option is out of its range; -E2BIG a field is set
+ * that this library does not know; -EPERM the group cannot be given. On any
+ * error nothing was made and *out is untouched.
+ */
+int shmlimit_create(const char *name, const struct shmlimit_options *options, struct shmlimit **out);
+
+/*
+ * Open a segment. With SHMLIMIT_READ_ONLY it is mapped without write
+ * permission (read permission on the file suffices) and every call that would
+ * write returns -EROFS. Everything in the header is checked before it is used,
+ * and what was checked is kept: a header that is overwritten later misleads
+ * nobody who is in.
+ *
+ * Returns 0, or: -ENOENT no such segment; -EMEDIUMTYPE the file is not a
+ * segment of ours; -EPROTO it has another layout version; -EUCLEAN it is
+ * damaged (see shmlimit_verify()); -ESTALE it was made before the last boot;
+ * -EXDEV it was made in another time namespace, where clocks differ; -EINVAL a
+ * flag is unknown. On any error *out is untouched and the segment unchanged.
+ */
+int shmlimit_open(const char *name, uint32_t flags, struct shmlimit **out);
+
+/*
+ * Give the handle back. No thread may be inside a call on it. NULL is allowed.
+ * The segment and its funnels stay; so do those of other processes.
+ */
+void shmlimit_close(struct shmlimit *limiter);
+
+/*
+ * Remove the name. Processes that have the segment open go on with it, among
+ * themselves; its memory goes back when the last of them closes it or dies.
+ *
+ * Returns 0, or: -ENOENT no such segment; -EMEDIUMTYPE the file is not a
+ * segment of ours, and was left alone. Damaged ones and those of other
+ * versions can be destroyed.
+ */
+int shmlimit_destroy(const char *name);
+
+/*
+ * Walk the segments of this host in byte order of their names: give an empty
+ * string first, then what came back. `name` is replaced by the next one.
+ *
+ * Returns 1, or 0 when there are no more (`name` is then ""), or -errno.
+ * Names that vanish or appear meanwhile may or may not be met.
+ */
+int shmlimit_next(char name[SHMLIMIT_NAME_MAX + 1]);
+
+/* Fill *out, whose struct_size says how much of it the caller knows. Returns 0, -EINVAL. */
+int shmlimit_info(struct shmlimit *limiter, struct shmlimit_info *out);
+
+/*
+ * Turn the whole segment off (on = 0: every decision of every process answers
+ * allowed and touches no funnel, as if all rules were OFF) or on again. Takes
+ * effect with each process's next decision. Returns 0, -EROFS.
+ */
+int shmlimit_switch(struct shmlimit *limiter, uint32_t on);
+
+/*
+ * Check everything that can be checked in a segment, one that cannot be opened
+ * too: header, geometry, rules, counters' bounds, every slot, no key in two
+ * slots. Reads only. The first `n` findings go to `problems`.
+ *
+ * Returns how many things are wrong (0 = sound; may exceed n; saturates at
+ * INT_MAX), or -ENOENT, -EMEDIUMTYPE. Safe beside running decisions: what
+ * looks wrong is looked at twice. Cost: one pass over the table, and a sort.
+ */
+int shmlimit_verify(const char *name, struct shmlimit_problem *problems, size_t n);
+
+/*
+ * ---- Rules ----------------------------------------------------------------
+ *
+ * A rule lives in the segment under a name of 1 to SHMLIMIT_RULE_NAME_MAX
+ * letters, digits and . _ : @ + - and has an id, 0 or more, that stays the
+ * same while the rule exists. Ask for the id once, decide with it for ever.
+ *
+ * Errors that all these share: -EILSEQ, -ENAMETOOLONG a bad rule name.
+ * Threads, processes, fork: safe. Signals: not to be called from handlers.
+ * Progress: writers queue on a lock of the segment's file, which the kernel
+ * drops when its holder dies; no decision ever waits for a writer. If killed
+ * inside: the old state or the new one is in force, never a mix.
+ */
+
+/*
+ * Define the rule `rule_name`, or change the mode of one that exists. The
+ * capacity and rate of an existing rule cannot be changed in this release.
+ *
+ * Returns the id (0 or more), or: -EDOM capacity, count or period_ns is 0;
+ * -ERANGE the rule cannot be represented exactly (see shmlimit_rule_range());
+ * -EINVAL a mode, algorithm or flag is unknown; -E2BIG a field is set that
+ * this library does not know; -EBUSY the rule exists with another capacity or
+ * rate; -EXFULL the segment has no room for another rule; -EROFS; -ENOENT the
+ * segment was destroyed meanwhile. On any error nothing was changed.
+ */
+int shmlimit_rule_set(struct shmlimit *limiter, const char *rule_name, const struct shmlimit_rule *rule);
+
+/* The id of a rule, or -ESRCH. No system call; cost: a comparison a rule. */
+int shmlimit_rule_find(struct shmlimit *limiter, const char *rule_name);
+
+/* Fill *out (set its struct_size first) with the rule as it was set. Returns 0, -ESRCH, -EINVAL. */
+int shmlimit_rule_get(struct shmlimit *limiter, int rule, struct shmlimit_rule *out);
+
+/* Copy the name of a rule, NUL-terminated. Ids run from 0 to info.rules - 1. Returns 0, -ESRCH. */
+int shmlimit_rule_name(struct shmlimit *limiter, int rule, char name[SHMLIMIT_RULE_NAME_MAX + 1]);
+
+/* Fill *out (set its struct_size first) with what the rule's clock can tell. Returns 0, -ESRCH, -EINVAL. */
+int shmlimit_rule_range(struct shmlimit *limiter, int rule, struct shmlimit_range *out);
+
+/*
+ * Forget the rule and all its funnels. Decisions with its id return -ESRCH
+ * from now on, until the id is given to another rule. Returns 0, -ESRCH,
+ * -EROFS, -ENOENT the segment was destroyed meanwhile.
+ */
+int shmlimit_rule_remove(struct shmlimit *limiter, const char *rule_name);
+
+/*
+ * ---- Decisions ------------------------------------------------------------
+ *
+ * `rule` is an id; `key` is `key_len` bytes, 1 to SHMLIMIT_KEY_MAX, any bytes,
+ * NUL included; a key never seen has a full funnel. `r` may be NULL. Each call
+ * has a twin `_at` that takes the time, `now_ns`, from the caller instead of
+ * the limiter's clock: for tests, for replaying logs, or to decide several
+ * times with one clock read. Use one clock for one segment.
+ *
+ * Errors that all these share, nothing being changed: -EMSGSIZE the key's
+ * length; -ESRCH no rule has this id; -EINVAL limiter or key is NULL; -EROFS
+ * the handle is read-only and the call would write.
+ *
+ * Threads, processes, fork: safe. Signals: safe in handlers, also when the
+ * handler interrupted a decision. Progress: lock-free; no call waits for
+ * another process, and none makes a system call (the clock is the vDSO's). If
+ * killed inside: the tokens were taken or they were not, nothing is left to
+ * repair. Cost: about a clock read, a hash of the key and a compare-and-swap;
+ * a denial writes nothing to the table.
+ *
+ * The funnel is the book's (capacity, leaking rate, left quota, time of the
+ * last leak) with whole tokens in the quota and the fraction kept in the time,
+ * so that being asked often does not slow the leak.
+ */
+
+/*
+ * Take `cost` tokens if the funnel has them. `cost` 0 is a peek. A cost above
+ * the rule's capacity is denied with retry_after_ns = UINT64_MAX.
+ * Returns SHMLIMIT_ALLOWED, SHMLIMIT_DENIED or an error. Under a DRY_RUN rule
+ * a refusal returns SHMLIMIT_ALLOWED with retry_after_ns > 0, having taken
+ * nothing.
+ */
+int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
+                  struct shmlimit_result *r);
+int shmlimit_take_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
+                     uint64_t now_ns, struct shmlimit_result *r);
+
+/* What a take would answer, without taking. Writes nothing and counts nothing; works on a read-only handle. */
+int shmlimit_peek(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
+                  struct shmlimit_result *r);
+int shmlimit_peek_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
+                     uint64_t now_ns, struct shmlimit_result *r);
+
+/*
+ * Give `tokens` back, up to the capacity: for a request that was admitted and
+ * then not carried out. Only tokens that were taken may be given back, or the
+ * key gets more than its rate. Returns SHMLIMIT_ALLOWED or an error.
+ */
+int shmlimit_refund(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
+                    struct shmlimit_result *r);
+int shmlimit_refund_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
+                       uint64_t now_ns, struct shmlimit_result *r);
+
+/*
+ * Fill funnels up again: of one key (`key` not NULL), of every key of a rule
+ * (`key` NULL), or of every key of every rule (`rule` < 0; `key` is then not
+ * looked at). Returns 0 or an error. Decisions that run beside it fall before
+ * or after it, each key by itself. Cost: one key, a probe; else a pass over
+ * the table.
+ */
+int shmlimit_reset(struct shmlimit *limiter, int rule, const void *key, size_t key_len);
+
+/* The limiter's clock, nanoseconds since an arbitrary point before the last boot's first decision. */
+uint64_t shmlimit_now(struct shmlimit *limiter);
+
+/*
+ * ---- Looking in -----------------------------------------------------------
+ */
+
+/* Fill *out (set its struct_size first) for one rule, or summed over all (`rule` < 0). Returns 0, -ESRCH, -EINVAL. */
+int shmlimit_counters(struct shmlimit *limiter, int rule, struct shmlimit_counters *out);
+
+/*
+ * Fill *out (set its struct_size first) with what stands in slot `index`, 0 to
+ * info.slots - 1, as of now_ns. Reads only, never disturbs a decision. Returns
+ * 0, -EINVAL.
+ */
+int shmlimit_slot(struct shmlimit *limiter, uint64_t index, uint64_t now_ns, struct shmlimit_slot *out);
+
+/*
+ * What an error of this library means, in its own words: a static string, also
+ * for values that it never returns. Takes the value as returned (negative) or
+ * as an errno (positive). Safe anywhere.
+ *
+ *	EINVAL        an argument is NULL, unknown, or out of its range
+ *	E2BIG         a field is set that this library does not know
+ *	EILSEQ        a name is empty or has a character it may not have
+ *	ENAMETOOLONG  a name is too long
+ *	EMSGSIZE      a key is not 1 to 1024 bytes long
+ *	EDOM          a rule's capacity, count or period is 0
+ *	ERANGE        a rule cannot be represented exactly
+ *	ESRCH         no such rule
+ *	EBUSY         the rule exists with another capacity or rate
+ *	EXFULL        the segment has no room for another rule
+ *	EROFS         the handle is read-only
+ *	ENOENT        no such segment
+ *	EEXIST        a segment or file of this name exists
+ *	EMEDIUMTYPE   not a shmlimit segment
+ *	EPROTO        a segment of another layout version
+ *	EUCLEAN       a damaged segment
+ *	ESTALE        a segment made before the last boot
+ *	EXDEV         a segment of another time namespace
+ *	EACCES        no permission on the segment
+ *	EPERM         the group cannot be given to the segment
+ *	ENOSPC        no room left in /dev/shm
+ */
+const char *shmlimit_strerror(int error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,222 @@
+/*
+ * atomic: every access to memory that another process may write, and the only
+ * place that says how it is ordered. Three kinds:
+ *
+ *   slots      read in two loads, changed by one 16-byte compare-and-swap
+ *   published  a number stored after what it announces, loaded before it
+ *   counters   added to (see counter.h for the cheaper way)
+ *
+ * ORDER. Every compare-and-swap of a slot is a full barrier in both
+ * directions. That is what claiming needs (table.c): "place mine, then look at
+ * the others" is Dekker's pattern, right only if the placing is visible before
+ * the looking begins, on both sides. On x86 a locked instruction is one; on
+ * weakly ordered machines ck's load_atomic and atomic_load fences (dmb) make
+ * it one.
+ *
+ *	access              order      pairs with
+ *	slot_cas            full       slot_cas of the others
+ *	slot_read           acquire    slot_cas; tag before word
+ *	slot_unchanged      acquire    slot_read before it, slot_cas between
+ *	load_acquire        acquire    store_release of a rule's `published`
+ *	load_word           *          load_again: what is read by the one stays before the other
+ *	store_release       release    load_acquire
+ *	load_relaxed        none       statistics, switches: any recent value will do
+ *	add_relaxed         none       counters; take_ticket
+ *
+ * WHY NOT the compiler's __atomic for 16 bytes: gcc calls libatomic for it,
+ * which may take a lock that lives in one process. Built for ThreadSanitizer,
+ * which cannot see into inline assembly, the same accesses are builtins.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_ATOMIC_H
+#define SHMLIMIT_LIB_ATOMIC_H
+
+#include <stdint.h>
+
+#include "layout.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define ATOMIC_BUILTINS 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define ATOMIC_BUILTINS 1
+#endif
+#endif
+
+struct slot_seen {
+	uint64_t tag, word;
+};
+
+#ifdef ATOMIC_BUILTINS
+
+static inline uint64_t load_relaxed(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t load_relaxed32(const uint32_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t load_acquire(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+static inline uint64_t load_word(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+static inline uint64_t load_again(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+static inline void store_release(uint64_t *p, uint64_t value)
+{
+	__atomic_store_n(p, value, __ATOMIC_RELEASE);
+}
+
+static inline void store_relaxed(uint64_t *p, uint64_t value)
+{
+	__atomic_store_n(p, value, __ATOMIC_RELAXED);
+}
+
+static inline void store_relaxed32(uint32_t *p, uint32_t value)
+{
+	__atomic_store_n(p, value, __ATOMIC_RELAXED);
+}
+
+static inline void add_relaxed(uint64_t *p, uint64_t n)
+{
+	__atomic_fetch_add(p, n, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t take_ticket(uint64_t *p)
+{
+	return __atomic_fetch_add(p, 1, __ATOMIC_RELAXED);
+}
+
+static inline int slot_cas(struct layout_slot *slot, struct slot_seen old, uint64_t tag, uint64_t word)
+{
+	unsigned __int128 before = (unsigned __int128)old.word << 64 | old.tag;
+	unsigned __int128 after = (unsigned __int128)word << 64 | tag;
+
+	return __sync_bool_compare_and_swap((unsigned __int128 *)(void *)slot, before, after);
+}
+
+static inline void fence_load(void)
+{
+}
+
+#else
+
+#include <ck_pr.h>
+
+#if defined(__aarch64__) && !defined(CK_MD_RMO)
+#error "ck_md.h describes another machine: on aarch64 the fences of a strongly ordered one would be empty"
+#endif
+
+static inline uint64_t load_relaxed(const uint64_t *p)
+{
+	return ck_pr_load_64(p);
+}
+
+static inline uint32_t load_relaxed32(const uint32_t *p)
+{
+	return ck_pr_load_32(p);
+}
+
+static inline uint64_t load_acquire(const uint64_t *p)
+{
+	uint64_t value = ck_pr_load_64(p);
+
+	ck_pr_fence_acquire();
+	return value;
+}
+
+static inline uint64_t load_word(const uint64_t *p)
+{
+	return ck_pr_load_64(p);
+}
+
+static inline uint64_t load_again(const uint64_t *p)
+{
+	ck_pr_fence_load();
+	return ck_pr_load_64(p);
+}
+
+static inline void store_release(uint64_t *p, uint64_t value)
+{
+	ck_pr_fence_release();
+	ck_pr_store_64(p, value);
+}
+
+static inline void store_relaxed(uint64_t *p, uint64_t value)
+{
+	ck_pr_store_64(p, value);
+}
+
+static inline void store_relaxed32(uint32_t *p, uint32_t value)
+{
+	ck_pr_store_32(p, value);
+}
+
+static inline void add_relaxed(uint64_t *p, uint64_t n)
+{
+	ck_pr_add_64(p, n);
+}
+
+static inline uint64_t take_ticket(uint64_t *p)
+{
+	return ck_pr_faa_64(p, 1);
+}
+
+static inline int slot_cas(struct layout_slot *slot, struct slot_seen old, uint64_t tag, uint64_t word)
+{
+	uint64_t before[2] = { old.tag, old.word };
+	uint64_t after[2] = { tag, word };
+	int won;
+
+	ck_pr_fence_load_atomic();
+	won = ck_pr_cas_64_2((uint64_t *)(void *)slot, before, after);
+	ck_pr_fence_atomic_load();
+	return won;
+}
+
+static inline void fence_load(void)
+{
+	ck_pr_fence_load();
+}
+
+#endif
+
+/*
+ * The two halves may be of two moments. A compare-and-swap proves that they
+ * belonged together; a caller that will not do one asks slot_unchanged().
+ */
+static inline struct slot_seen slot_read(const struct layout_slot *slot)
+{
+	struct slot_seen seen;
+
+	seen.tag = load_acquire(&slot->tag);
+	seen.word = load_acquire(&slot->word);
+	return seen;
+}
+
+/*
+ * True if `seen` stood in the slot as a whole at some moment: tag, word, tag,
+ * word were read in this order and agree. (Only a slot that went to another
+ * key with that very word, and back, in the middle of both readings could
+ * deceive; and it would cost that one caller one mistaken denial.)
+ */
+static inline int slot_unchanged(const struct layout_slot *slot, struct slot_seen seen)
+{
+	fence_load();
+	return load_acquire(&slot->tag) == seen.tag && load_acquire(&slot->word) == seen.word;
+}
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * counters: sum what the CPUs and stripes counted.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+
+#include "counter.h"
+#include "export.h"
+#include "sized.h"
+
+static void add_rule(const struct shmlimit *l, uint32_t rule, uint64_t sums[COUNTERS])
+{
+	for (uint32_t block = 0; block < l->cpus + l->stripes; block++)
+		for (unsigned i = 0; i < COUNTERS; i++)
+			sums[i] += load_relaxed(counter_line(l, block, rule) + i);
+}
+
+EXPORT int shmlimit_counters(struct shmlimit *l, int rule, struct shmlimit_counters *out)
+{
+	struct shmlimit_counters counters = { 0 };
+	uint64_t sums[COUNTERS] = { 0 };
+
+	if (l == NULL)
+		return -EINVAL;
+	if (rule >= 0 && ((uint32_t)rule >= l->rule_count || (load_acquire(&l->rules[rule].published) & 1) == 0))
+		return -ESRCH;
+	for (uint32_t i = 0; i < l->rule_count; i++)
+		if (rule < 0 || i == (uint32_t)rule)
+			add_rule(l, i, sums);
+	counters.allowed = sums[COUNT_ALLOWED];
+	counters.denied = sums[COUNT_DENIED];
+	counters.shadow_denied = sums[COUNT_SHADOW_DENIED];
+	counters.claims = sums[COUNT_CLAIMS];
+	counters.reclaims = sums[COUNT_RECLAIMS];
+	counters.evictions = sums[COUNT_EVICTIONS];
+	counters.no_slot = sums[COUNT_NO_SLOT];
+	counters.failed_cas = sums[COUNT_FAILED_CAS];
+	return sized_out(out, &counters, sizeof(counters));
+}

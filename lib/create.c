@@ -1,0 +1,101 @@
+/*
+ * create: make a segment.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "attach.h"
+#include "export.h"
+#include "name.h"
+#include "sized.h"
+
+#define SLOTS_DEFAULT 65536u              /* a mebibyte */
+#define SLOTS_MIN 16u                     /* a run of a window's lines must not meet itself */
+#define SLOTS_MAX ((uint64_t)1 << 36)
+#define RULES_DEFAULT 64u
+#define MODE_DEFAULT 0600u
+#define STRIPES_MIN 4u                    /* few CPUs may still have many processes without rseq */
+#define STRIPES_MAX 16u
+#define CPUS_MAX 1024u                    /* CPUs beyond these count on the stripes */
+
+static int check(struct shmlimit_options *o)
+{
+	if (o->slots == 0)
+		o->slots = SLOTS_DEFAULT;
+	if (o->rules == 0)
+		o->rules = RULES_DEFAULT;
+	if (o->mode == 0)
+		o->mode = MODE_DEFAULT;
+	if (o->slots < SLOTS_MIN || o->slots > SLOTS_MAX || o->rules > SHMLIMIT_RULES_MAX || (o->mode & ~0777u) != 0 ||
+	    o->window_max != 0 || o->on_full > SHMLIMIT_FULL_DENY || o->clock > SHMLIMIT_CLOCK_COARSE ||
+	    o->group > UINT32_MAX)
+		return -EINVAL;
+	for (size_t i = 0; i < sizeof(o->reserved) / sizeof(o->reserved[0]); i++)
+		if (o->reserved[i] != 0)
+			return -E2BIG;
+	return 0;
+}
+
+static uint32_t clamp(uint32_t x, uint32_t least, uint32_t most)
+{
+	return x < least ? least : x > most ? most : x;
+}
+
+static int make_header(const struct shmlimit_options *o, struct layout_header *h)
+{
+	struct layout_offsets offsets;
+	struct header_host host;
+	uint32_t cpus = segment_cpus();
+	int error;
+
+	memset(h, 0, sizeof(*h));
+	memcpy(h->magic, LAYOUT_MAGIC, sizeof(h->magic));
+	h->version = LAYOUT_VERSION;
+	h->byte_order = LAYOUT_BYTE_ORDER;
+	h->fingerprint = layout_fingerprint();
+	h->lines = (o->slots + SLOTS_PER_LINE - 1) / SLOTS_PER_LINE;
+	h->rules = o->rules;
+	h->cpus = clamp(cpus, 1, CPUS_MAX);
+	h->stripes = clamp(cpus, STRIPES_MIN, STRIPES_MAX);
+	if (!layout_offsets(h->lines, h->rules, h->cpus, h->stripes, &offsets))
+		return -EINVAL;
+	h->rules_offset = offsets.rules;
+	h->counters_offset = offsets.counters;
+	h->slots_offset = offsets.slots;
+	h->size = offsets.size;
+	h->on_full = o->on_full;
+	h->clock = o->clock;
+	attach_host(&host);
+	memcpy(h->boot_id, host.boot_id, sizeof(h->boot_id));
+	h->time_namespace = host.time_namespace;
+	h->created_unix_ns = segment_unix_ns();
+	error = segment_random(h->secret, sizeof(h->secret));
+	h->checksum = layout_checksum(h);
+	return error;
+}
+
+EXPORT int shmlimit_create(const char *name, const struct shmlimit_options *options, struct shmlimit **out)
+{
+	struct shmlimit_options o = { 0 };
+	struct layout_header header;
+	int error;
+
+	error = name_check_segment(name);
+	if (error == 0 && options != NULL)
+		error = sized_in(&o, options, sizeof(o));
+	if (error == 0)
+		error = check(&o);
+	if (error == 0)
+		error = make_header(&o, &header);
+	if (error == 0)
+		error = segment_make(name, &header, sizeof(header), header.size, o.mode, o.group);
+	if (error != 0 || out == NULL)
+		return error;
+
+	error = shmlimit_open(name, 0, out);
+	if (error != 0)
+		segment_unlink(name);     /* nothing half done: without a handle there is no segment either */
+	return error;
+}

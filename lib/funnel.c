@@ -1,0 +1,178 @@
+/*
+ * funnel: the rare half of the arithmetic, see funnel.h: from a rate to ticks,
+ * and from ticks back to nanoseconds.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+
+#include "funnel.h"
+
+typedef unsigned __int128 u128;
+
+#define SECOND ((uint64_t)1000000000)
+#define DAY (86400 * SECOND)
+
+/* A key that was idle for a year is full, with a day to spare for leap years. */
+#define BACK_NS (366 * DAY)
+/* What is left for the future after that: recognises a clock that steps back by a fortnight. */
+#define AHEAD_NS (16 * DAY)
+/* The least that is of use, for rules so fast that a token is hardly more than a tick. */
+#define RANGE_MIN_NS (16 * DAY)
+/* Nobody's clock read is older than this when his decision is made (and he reads it again before he doubts). */
+#define SLACK_NS SECOND
+/* A time to fill of 146 years. */
+#define FILL_MAX_NS ((uint64_t)1 << 62)
+
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+	while (b != 0) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+static unsigned bit_length(uint64_t x)
+{
+	return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
+}
+
+/* Does a timestamp of `bits` bits, 2^shift ticks a token, reach over `range_ns`? */
+static int reaches(unsigned bits, unsigned shift, uint64_t count, uint64_t period_ns, uint64_t range_ns)
+{
+	/* tokens in the range, 2^(bits - shift), times the period a token: no overflow, 63 + 64 bits */
+	u128 have = (u128)period_ns << (bits - shift);
+	u128 need = (u128)range_ns * count;
+
+	return have >= need;
+}
+
+/*
+ * floor(ticks of `ns`), saturating; for bounds only, decisions use terms.scale.
+ */
+static uint64_t ns_to_ticks(const struct layout_terms *terms, uint64_t ns)
+{
+	u128 ticks = (u128)ns * terms->num / terms->den;
+
+	return ticks > UINT64_MAX ? UINT64_MAX : (uint64_t)ticks;
+}
+
+/*
+ * The reciprocal: scale = ceil(2^118 * num / den). For e = scale * den - 2^118 * num
+ * we have 0 <= e < den < 2^54, so for every now < 2^64
+ *
+ *	now * scale / 2^118 = now * num / den + now * e / (den * 2^118)
+ *
+ * and the last term is less than 1 / den: it cannot lift the floor, since
+ * now * num / den is at least 1 / den below the next integer. (Granlund and
+ * Montgomery, "Division by invariant integers using multiplication", 1994.)
+ * num / den <= 2^9 makes scale less than 2^128.
+ */
+static void set_scale(struct layout_terms *terms)
+{
+	uint64_t num = terms->num, den = terms->den;
+	uint64_t whole = num / den, rest = num % den;
+	u128 step = (u128)rest << 59;
+	uint64_t high = (uint64_t)(step / den);
+	uint64_t low;
+	u128 scale;
+
+	step = step % den << 59;
+	low = (uint64_t)(step / den);
+	scale = ((u128)whole << FUNNEL_SCALE_BITS) + ((u128)high << 59) + low + (step % den != 0);
+	terms->scale[0] = (uint64_t)scale;
+	terms->scale[1] = (uint64_t)(scale >> 64);
+}
+
+/* inverse = floor(2^shift * den / num), 64 bits long, so that it is right to one part in 2^63. Returns the shift. */
+static unsigned set_inverse(struct layout_terms *terms)
+{
+	unsigned shift = 64 + bit_length(terms->num) - bit_length(terms->den);
+	uint64_t whole, rest = terms->den;
+	u128 inverse = 0;
+
+	/* Long division, a bit at a time: `shift` of them after the whole part. */
+	whole = rest / terms->num;
+	rest %= terms->num;
+	inverse = whole;
+	for (unsigned i = 0; i < shift; i++) {
+		rest <<= 1;
+		inverse = inverse << 1 | (rest >= terms->num);
+		if (rest >= terms->num)
+			rest -= terms->num;
+	}
+	if (inverse >> 64 != 0) {
+		inverse >>= 1;
+		shift--;
+	}
+	terms->inverse = (uint64_t)inverse;
+	return shift;
+}
+
+int funnel_compile(uint64_t capacity, uint64_t count, uint64_t period_ns, struct layout_terms *terms)
+{
+	unsigned quota_bits = bit_length(capacity), bits, shift, spare;
+	uint64_t common, back_ns = BACK_NS, fill_ns, slack_ns;
+	u128 fill;
+
+	if (capacity == 0 || count == 0 || period_ns == 0)
+		return -EDOM;
+	common = gcd(count, period_ns);
+	count /= common;
+	period_ns /= common;
+
+	fill = ((u128)capacity * period_ns + count - 1) / count;
+	if (fill > FILL_MAX_NS || quota_bits > 48)
+		return -ERANGE;
+	fill_ns = (uint64_t)fill;
+	if (back_ns < fill_ns)
+		back_ns = fill_ns;
+
+	/* The finest tick whose range is long enough. */
+	bits = 64 - quota_bits;
+	for (shift = bits - 1; shift > 0 && !reaches(bits, shift, count, period_ns, back_ns + AHEAD_NS); shift--)
+		;
+	if (shift == 0 && !reaches(bits, shift, count, period_ns, RANGE_MIN_NS + 2 * fill_ns))
+		return -ERANGE;
+
+	/* ticks a nanosecond = count * 2^shift / period_ns, in lowest terms */
+	spare = (unsigned)__builtin_ctzll(period_ns);
+	if (spare > shift)
+		spare = shift;
+	terms->den = period_ns >> spare;
+	if (bit_length(terms->den) > 54 || bit_length(count) + shift - spare > 61)
+		return -ERANGE;
+	terms->num = count << (shift - spare);
+	if (terms->num / terms->den >= 512)
+		return -ERANGE;
+	set_scale(terms);
+
+	terms->capacity = capacity;
+	terms->shape = terms_shape(quota_bits, quota_bits + shift, SHMLIMIT_FUNNEL, set_inverse(terms));
+
+	/* Half the time to fill, so that a key whose clock stepped back by that much is not locked out for longer. */
+	slack_ns = fill_ns / 2 < SLACK_NS ? fill_ns / 2 : SLACK_NS;
+	terms->slack = ns_to_ticks(terms, slack_ns) << quota_bits;
+	if (reaches(bits, shift, count, period_ns, back_ns + AHEAD_NS))
+		terms->back = ns_to_ticks(terms, back_ns) << quota_bits;
+	else
+		terms->back = ((uint64_t)1 << bits) / 16 * 15 << quota_bits;
+	return 0;
+}
+
+void funnel_range(const struct layout_terms *terms, struct shmlimit_range *out)
+{
+	uint64_t num = terms->num | (terms->num == 0);
+	u128 resolution = ((u128)terms->den * 1000 + num - 1) / num;
+	struct funnel_time zero = { 0, 0, 0 };
+	unsigned quota_bits = terms_quota_bits(terms);
+
+	out->reserved32 = 0;
+	out->resolution_ps = resolution > UINT64_MAX ? UINT64_MAX : (uint64_t)resolution;
+	out->fill_ns = funnel_ticks_to_ns(terms, zero, terms->capacity << terms_token_bits(terms) >> quota_bits);
+	out->back_ns = funnel_ticks_to_ns(terms, zero, terms->back >> quota_bits);
+	out->ahead_ns = funnel_ticks_to_ns(terms, zero, (UINT64_MAX - terms->back) >> quota_bits);
+}

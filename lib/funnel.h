@@ -1,0 +1,167 @@
+/*
+ * funnel: the arithmetic of one funnel. Numbers in, numbers out: no shared
+ * memory, no clock, no errors. Every function is total: whatever the bits of
+ * terms and word, it returns something, and never more than the capacity.
+ *
+ * A funnel is (quota, timestamp) in one 64-bit word: whole tokens in the
+ * quota, Q bits; the fraction in the timestamp, which counts in the rule's own
+ * ticks, 2^f ticks a token, modulo 2^(64 - Q). It stays where the word has it,
+ * Q bits up ("a stamp"), so that all arithmetic on it is modulo 2^64 by itself.
+ * Leaking is a shift and an addition, and no rounding adds up:
+ *
+ *	whole = (now - timestamp) >> f      tokens leaked since
+ *	quota' = quota + whole              timestamp' = timestamp + (whole << f)
+ *	... or, where that reaches the capacity: quota' = capacity, timestamp' = now
+ *
+ * It unites the book's funnel (left quota, time of the last leak), Guava's
+ * (stored permits, next free ticket) and GCRA's arrival time. Setting the time
+ * to now on each leak instead would throw the fraction away, so that a funnel
+ * asked often leaks too slowly.
+ *
+ * The range of the timestamp is split unevenly: `back` ticks of it are the
+ * past (at least a year, and the time to fill), the rest is the future. A
+ * timestamp in the future is another process's clock read, up to `slack`
+ * ticks; beyond that it is a clock that stepped, or damage, and counts as now.
+ * Nothing is forgiven by that: the quota stays what it was.
+ *
+ * Nanoseconds become ticks by floor(now * num / den), exactly, so an interval
+ * that is a whole number of tokens is never a tick short. The multiplication
+ * by a reciprocal is exact for every 64-bit time: see funnel_compile().
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_FUNNEL_H
+#define SHMLIMIT_LIB_FUNNEL_H
+
+#include "layout.h"
+
+#define FUNNEL_NEVER UINT64_MAX
+#define FUNNEL_SCALE_BITS 118             /* fraction bits of terms.scale: 64 + 54, see funnel_compile() */
+
+/* A point in time, for one rule. */
+struct funnel_time {
+	uint64_t now_ns;
+	uint64_t ticks;                   /* modulo 2^64 */
+	uint64_t stamp;                   /* ticks << Q */
+};
+
+/* A funnel as it stands at some time, leaked up to then. */
+struct funnel {
+	uint64_t quota;                   /* 0 to capacity */
+	uint64_t stamp;                   /* the low Q bits are zero */
+	int stepped;                      /* the word's timestamp was impossible and was replaced by now */
+};
+
+/*
+ * Fill the first line of *terms from a capacity and a rate. Returns 0, or
+ * -ERANGE when no tick gives the required range or the exact conversion would
+ * not fit 64 bits; -EDOM when one of them is 0. On error *terms is undefined.
+ */
+int funnel_compile(uint64_t capacity, uint64_t count, uint64_t period_ns, struct layout_terms *terms);
+
+/* What compiled terms can tell: for shmlimit_rule_range(). struct_size is left alone. */
+void funnel_range(const struct layout_terms *terms, struct shmlimit_range *out);
+
+static inline struct funnel_time funnel_time(const struct layout_terms *terms, uint64_t now_ns)
+{
+	unsigned __int128 low = (unsigned __int128)now_ns * terms->scale[0];
+	unsigned __int128 high = (unsigned __int128)now_ns * terms->scale[1] + (uint64_t)(low >> 64);
+	struct funnel_time at;
+
+	at.now_ns = now_ns;
+	at.ticks = (uint64_t)(high >> (FUNNEL_SCALE_BITS - 64));
+	at.stamp = at.ticks << terms_quota_bits(terms);
+	return at;
+}
+
+static inline uint64_t funnel_pack(struct funnel funnel)
+{
+	return funnel.stamp | funnel.quota;
+}
+
+static inline struct funnel funnel_full(const struct layout_terms *terms, struct funnel_time at)
+{
+	struct funnel full = { terms->capacity, at.stamp, 0 };
+
+	return full;
+}
+
+static inline int funnel_is_full(const struct layout_terms *terms, struct funnel funnel)
+{
+	return funnel.quota >= terms->capacity;
+}
+
+/* Unpack a word and let it leak up to `at`. */
+static inline struct funnel funnel_leak(const struct layout_terms *terms, uint64_t word, struct funnel_time at)
+{
+	uint64_t mask = ((uint64_t)1 << terms_quota_bits(terms)) - 1;
+	uint64_t capacity = terms->capacity;
+	struct funnel funnel = { word & mask, word & ~mask, 0 };
+	uint64_t elapsed = at.stamp - funnel.stamp;
+
+	if (__builtin_expect(funnel.quota > capacity, 0))
+		funnel.quota = capacity;  /* a damaged word gives no more than a full funnel */
+	if (__builtin_expect(elapsed <= terms->back, 1)) {
+		uint64_t whole = elapsed >> terms_token_bits(terms);
+
+		if (whole >= capacity - funnel.quota) {
+			funnel.quota = capacity;
+			funnel.stamp = at.stamp;
+		} else {
+			funnel.quota += whole;
+			funnel.stamp += whole << terms_token_bits(terms);
+		}
+	} else if (funnel.stamp - at.stamp > terms->slack) {
+		funnel.stamp = at.stamp;
+		funnel.stepped = 1;
+	}
+	return funnel;
+}
+
+/*
+ * Nanoseconds until the tick that is `ticks` (1 or more) after that of `at` begins.
+ *
+ * With rho = now * num mod den, the part of a tick that has passed at `at` in
+ * units of 1 / den: d nanoseconds on, the number of the tick is
+ * floor((now + d) * num / den), and the least d that lifts it by `ticks` is
+ *
+ *	d = ceil((ticks * den - rho) / num)
+ *
+ * The quotient of (ticks - 1) * den is guessed by the inverse: never too high,
+ * and for less than 2^63 nanoseconds at most 2 too low; the small rest is
+ * counted out. Rest and products are exact modulo 2^64, and the rest is below
+ * den + 3 * num < 2^63.
+ */
+__attribute__((always_inline)) static inline uint64_t funnel_ticks_to_ns(const struct layout_terms *terms, struct funnel_time at, uint64_t ticks)
+{
+	uint64_t num = terms->num | (terms->num == 0);
+	uint64_t rho = at.now_ns * num - at.ticks * terms->den;
+	uint64_t guess = (uint64_t)((unsigned __int128)(ticks - 1) * terms->inverse >> terms_inverse_shift(terms));
+	uint64_t rest = ticks * terms->den - rho - guess * num;
+
+	if (__builtin_expect(rest > 3 * num, 0))
+		return guess + (rest + num - 1) / num; /* ticks longer than a nanosecond */
+	return guess + (rest != 0) + (rest > num) + (rest > 2 * num);
+}
+
+/*
+ * Nanoseconds from `at` until the funnel, leaked up to `at`, holds `quota`
+ * tokens: 0 if it does, UINT64_MAX if that is above the capacity. Exact: one
+ * nanosecond earlier it does not.
+ */
+__attribute__((always_inline)) static inline uint64_t funnel_ns_until(const struct layout_terms *terms, struct funnel funnel, uint64_t quota,
+                                       struct funnel_time at)
+{
+	uint64_t missing, elapsed;
+
+	if (quota <= funnel.quota)
+		return 0;
+	if (quota > terms->capacity)
+		return FUNNEL_NEVER;
+	/* Elapsed is less than a token, or, where the stamp is in the future, negative: then it adds. */
+	missing = (quota - funnel.quota) << terms_token_bits(terms);
+	elapsed = at.stamp - funnel.stamp;
+	return funnel_ticks_to_ns(terms, at, (missing - elapsed) >> terms_quota_bits(terms));
+}
+
+#endif

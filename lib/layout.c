@@ -1,0 +1,52 @@
+/*
+ * layout: sizes, offsets and checks of the segment's bytes. Pure arithmetic.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "layout.h"
+#include "hash.h"
+
+#define LINES_MAX ((uint64_t)1 << 34)     /* 2^36 slots, one tebibyte: far from any overflow below */
+#define BLOCKS_MAX 4096u                  /* more CPUs than any machine that Linux runs on */
+
+int layout_offsets(uint64_t lines, uint32_t rules, uint32_t cpus, uint32_t stripes, struct layout_offsets *out)
+{
+	if (lines < 4 || lines > LINES_MAX || rules < 1 || rules > SHMLIMIT_RULES_MAX || cpus < 1 ||
+	    cpus > BLOCKS_MAX || stripes < 1 || stripes > BLOCKS_MAX)
+		return 0;
+	out->rules = 4096;
+	out->counters = out->rules + (uint64_t)rules * sizeof(struct layout_rule);
+	out->slots = out->counters + (uint64_t)(cpus + stripes) * (rules + 1u) * LINE;
+	out->slots = (out->slots + 4095) & ~(uint64_t)4095;
+	out->size = out->slots + lines * LINE;
+	return 1;
+}
+
+uint64_t layout_fingerprint(void)
+{
+	/* FNV-1a over every number that a reader depends on; the values are fixed, so the loop folds away. */
+	const uint64_t numbers[] = {
+		sizeof(struct layout_header), offsetof(struct layout_header, size),
+		offsetof(struct layout_header, secret), offsetof(struct layout_header, checksum),
+		offsetof(struct layout_header, switched_off), sizeof(struct layout_rule),
+		offsetof(struct layout_rule, name), offsetof(struct layout_rule, terms),
+		sizeof(struct layout_terms), offsetof(struct layout_terms, num),
+		offsetof(struct layout_terms, back), offsetof(struct layout_terms, shape),
+		offsetof(struct layout_terms, count), COUNTERS, sizeof(struct layout_block),
+		sizeof(struct layout_slot), RULE_VERSIONS, TAG_RULE_SHIFT, TAG_FINGERPRINT_SHIFT,
+	};
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		hash = (hash ^ numbers[i]) * 0x100000001b3u;
+	return hash;
+}
+
+uint64_t layout_checksum(const struct layout_header *header)
+{
+	/* A fixed key: against accidents, not against somebody who may write here. */
+	static const uint64_t key[2] = { 0x73686d6c696d6974u, LAYOUT_VERSION };
+
+	return hash_bytes(key, offsetof(struct layout_header, checksum), header,
+	                  offsetof(struct layout_header, checksum));
+}

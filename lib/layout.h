@@ -1,0 +1,215 @@
+/*
+ * layout: the bytes of a segment. Everything that two processes share stands
+ * here, once; nothing of one process (no pointer, no lock object) ever does.
+ *
+ *	0        header        identity and geometry, then one line that changes
+ *	4096     rules         rules * 640 bytes
+ *	...      counters      (cpus + stripes) blocks of (1 + rules) lines
+ *	...      slots         lines of 4 slots, 64-byte aligned, to the end
+ *
+ * A slot is 16 bytes and only ever changes by one 16-byte compare-and-swap:
+ *
+ *	       63                              16 15        4 3         0
+ *	tag  : [ fingerprint : 48              ] [ rule : 12 ] [ flags : 4 ]
+ *	word : [ timestamp : 64 - Q                         ] [ quota : Q ]
+ *
+ *	flags: 3 TENTATIVE   being claimed; the word is a nonce, not a funnel
+ *	       2 FROZEN      kept for growing tables; never set by this version
+ *	       1..0          number of the rule's version, modulo 4
+ *	tag 0: free. All-zero memory is a valid empty table.
+ *
+ * Numbers are in the machine's byte order; the header tells which.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_LAYOUT_H
+#define SHMLIMIT_LIB_LAYOUT_H
+
+#include "shmlimit.h"
+
+#define LAYOUT_MAGIC "shmlimit"           /* the first 8 bytes, without a NUL */
+#define LAYOUT_VERSION 1u
+#define LAYOUT_BYTE_ORDER 0x01020304u
+
+#define LINE 64u                          /* bytes that two cores pass to and fro as one */
+#define SLOTS_PER_LINE 4u
+#define RULE_VERSIONS 4u                  /* a reader of version n is safe until n + 4 is being written */
+
+struct layout_header {
+	/* Written before anybody sees the segment, never after. */
+	uint8_t magic[8];
+	uint32_t version;
+	uint32_t byte_order;
+	uint64_t fingerprint;             /* of the sizes and offsets below: see layout_fingerprint() */
+	uint64_t size;                    /* bytes of the whole segment */
+	uint64_t lines;                   /* of slots */
+	uint64_t slots_offset;
+	uint64_t rules_offset;
+	uint64_t counters_offset;
+	uint32_t rules;                   /* records there are */
+	uint32_t cpus;                    /* counter blocks with one writer at a time: a CPU */
+	uint32_t stripes;                 /* counter blocks that are added to atomically */
+	uint32_t on_full;
+	uint32_t clock;
+	uint32_t window_max;              /* zero */
+	uint64_t secret[2];               /* of the keyed hash */
+	uint8_t boot_id[16];
+	uint64_t time_namespace;          /* inode number */
+	uint64_t created_unix_ns;
+	uint64_t reserved[10];            /* zero */
+	uint64_t checksum;                /* of everything above: see layout_checksum() */
+
+	/* The one line of the header that changes. */
+	uint32_t switched_off __attribute__((aligned(64)));
+	uint32_t reserved32;
+	uint64_t successor[7];            /* zero; kept for growing tables */
+};
+
+/*
+ * One version of a rule. A decision reads no more than `inverse`. "Stamps"
+ * are ticks where the word has them, shifted left by Q.
+ */
+struct layout_terms {
+	uint64_t capacity;                /* tokens */
+	uint64_t scale[2];                /* ticks a nanosecond, times 2^118: low half, high half */
+	uint64_t num, den;                /* ticks a nanosecond, as an exact fraction */
+	uint64_t back;                    /* stamp: elapsed time above this is a timestamp in the future */
+	uint64_t slack;                   /* stamp: that much may a timestamp honestly be in the future */
+	uint64_t shape;                   /* see terms_shape() */
+
+	uint64_t inverse;                 /* nanoseconds a tick, times 2^terms_inverse_shift(), rounded down */
+	uint64_t count;                   /* as the caller gave it */
+	uint64_t period_ns;
+	uint64_t reserved[5];             /* zero */
+};
+
+/*
+ * Bits 0..5 quota bits Q; 8..13 token bits, Q + f where a token is 2^f ticks;
+ * 16..23 the algorithm; 24..30 the shift of the inverse; the rest zero.
+ */
+static inline uint64_t terms_shape(unsigned quota_bits, unsigned token_bits, unsigned algorithm,
+                                   unsigned inverse_shift)
+{
+	return (uint64_t)quota_bits | (uint64_t)token_bits << 8 | (uint64_t)algorithm << 16 |
+	       (uint64_t)inverse_shift << 24;
+}
+
+static inline unsigned terms_inverse_shift(const struct layout_terms *terms)
+{
+	return terms->shape >> 24 & 127;
+}
+
+static inline unsigned terms_quota_bits(const struct layout_terms *terms)
+{
+	return terms->shape & 63;
+}
+
+static inline unsigned terms_token_bits(const struct layout_terms *terms)
+{
+	return terms->shape >> 8 & 63;
+}
+
+static inline unsigned terms_algorithm(const struct layout_terms *terms)
+{
+	return terms->shape >> 16 & 255;
+}
+
+struct layout_rule {
+	uint64_t published;               /* version number * 2 + 1 while in use; else even */
+	uint32_t mode;
+	uint32_t reserved32;
+	uint64_t reserved[6];             /* zero */
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+	struct layout_terms terms[RULE_VERSIONS]; /* version n stands in terms[n % RULE_VERSIONS] */
+};
+
+/* Counters of one rule in one block: a line, in the order of struct shmlimit_counters. */
+enum counter {
+	COUNT_ALLOWED,
+	COUNT_DENIED,
+	COUNT_SHADOW_DENIED,
+	COUNT_CLAIMS,
+	COUNT_RECLAIMS,
+	COUNT_EVICTIONS,
+	COUNT_NO_SLOT,
+	COUNT_FAILED_CAS,
+	COUNTERS,
+};
+
+/* A block: this line, then a line of counters for each rule. */
+struct layout_block {
+	uint64_t nonces;                  /* handed out from this block */
+	uint64_t reserved[7];             /* zero */
+};
+
+struct layout_slot {
+	uint64_t tag;
+	uint64_t word;
+} __attribute__((aligned(16)));
+
+_Static_assert(sizeof(struct layout_header) == 5 * LINE, "the header is five lines");
+_Static_assert(offsetof(struct layout_header, switched_off) == 4 * LINE, "what changes has its own line");
+_Static_assert(offsetof(struct layout_terms, inverse) == LINE, "what every decision reads is one line");
+_Static_assert(sizeof(struct layout_terms) == 2 * LINE, "terms are two lines");
+_Static_assert(sizeof(struct layout_rule) == 10 * LINE, "a rule is ten lines");
+_Static_assert(COUNTERS * sizeof(uint64_t) == LINE, "a rule's counters are a line");
+_Static_assert(sizeof(struct layout_block) == LINE, "a block begins with a line");
+_Static_assert(sizeof(struct layout_slot) * SLOTS_PER_LINE == LINE, "four slots are a line");
+
+#define TAG_TENTATIVE ((uint64_t)8)
+#define TAG_FROZEN ((uint64_t)4)
+#define TAG_VERSION ((uint64_t)3)
+#define TAG_FLAGS ((uint64_t)15)
+#define TAG_RULE_SHIFT 4
+#define TAG_RULE_MASK ((uint64_t)(SHMLIMIT_RULES_MAX - 1))
+#define TAG_FINGERPRINT_SHIFT 16
+
+/*
+ * The tag of a committed slot. The fingerprint is the hash's low 48 bits;
+ * where those are zero it is 1, since a tag of 0 means free.
+ */
+static inline uint64_t tag_pack(uint64_t hash, uint32_t rule, uint64_t version)
+{
+	uint64_t fingerprint = hash << TAG_FINGERPRINT_SHIFT;
+
+	if (fingerprint == 0)
+		fingerprint = (uint64_t)1 << TAG_FINGERPRINT_SHIFT;
+	return fingerprint | (uint64_t)rule << TAG_RULE_SHIFT | (version & TAG_VERSION);
+}
+
+static inline uint64_t tag_fingerprint(uint64_t tag)
+{
+	return tag >> TAG_FINGERPRINT_SHIFT;
+}
+
+static inline uint32_t tag_rule(uint64_t tag)
+{
+	return (uint32_t)(tag >> TAG_RULE_SHIFT & TAG_RULE_MASK);
+}
+
+/* Two tags are of one key under one rule, whatever their flags. */
+static inline int tag_same_key(uint64_t a, uint64_t b)
+{
+	return ((a ^ b) & ~TAG_FLAGS) == 0;
+}
+
+/* Where things begin, in bytes, given the header's counts. layout_size() is 0 when they are out of range. */
+struct layout_offsets {
+	uint64_t rules, counters, slots, size;
+};
+
+int layout_offsets(uint64_t lines, uint32_t rules, uint32_t cpus, uint32_t stripes, struct layout_offsets *out);
+
+/* A number that differs when a differently compiled library would see other bytes. */
+uint64_t layout_fingerprint(void);
+
+/* Of the part of the header that never changes. */
+uint64_t layout_checksum(const struct layout_header *header);
+
+/* The line of counters of one rule, or (rule < 0) the block's own line. */
+static inline uint64_t layout_counter_offset(uint64_t counters_offset, uint32_t rules, uint32_t block, int64_t rule)
+{
+	return counters_offset + ((uint64_t)block * (rules + 1u) + (uint64_t)(rule + 1)) * LINE;
+}
+
+#endif

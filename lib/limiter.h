@@ -1,0 +1,34 @@
+/*
+ * limiter: a process's handle on one segment. Private memory, written once by
+ * segment_attach() and only read afterwards: that is what makes it safe in
+ * threads, signal handlers and forked children, and why a header that somebody
+ * overwrites later misleads nobody who is in.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_LIMITER_H
+#define SHMLIMIT_LIB_LIMITER_H
+
+#include "layout.h"
+
+struct shmlimit {
+	struct layout_slot *slots;
+	uint64_t lines;
+	uint64_t secret[2];
+	struct layout_rule *rules;
+	unsigned char *counters;
+	uint32_t rule_count;
+	uint32_t cpus, stripes;
+	uint32_t on_full;
+	int clock_id;
+	int read_only;
+
+	struct layout_header *header;     /* the mapping; read for `switched_off` only */
+	uint64_t size;
+	uint64_t device, inode;           /* of the file, to know it again */
+	uint64_t created_unix_ns;
+	uint32_t mode, uid, gid;
+	char name[SHMLIMIT_NAME_MAX + 1];
+};
+
+#endif

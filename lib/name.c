@@ -1,0 +1,46 @@
+/*
+ * name: see name.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "name.h"
+#include "shmlimit.h"
+
+int name_check_segment(const char *name)
+{
+	size_t length;
+
+	if (name == NULL)
+		return -EINVAL;
+	length = strnlen(name, SHMLIMIT_NAME_MAX + 1);
+	if (length > SHMLIMIT_NAME_MAX)
+		return -ENAMETOOLONG;
+	if (length == 0 || name[0] == '.')
+		return -EILSEQ;
+	for (size_t i = 0; i < length; i++) {
+		unsigned char c = (unsigned char)name[i];
+
+		if (c == '/' || c < 0x20 || c == 0x7f)
+			return -EILSEQ;
+	}
+	return 0;
+}
+
+int name_check_rule(const char *name)
+{
+	/* Nothing that a rule file, a shell or a metric's label would have to quote. */
+	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@+-";
+	size_t length;
+
+	if (name == NULL)
+		return -EINVAL;
+	length = strnlen(name, SHMLIMIT_RULE_NAME_MAX + 1);
+	if (length > SHMLIMIT_RULE_NAME_MAX)
+		return -ENAMETOOLONG;
+	if (length == 0 || strspn(name, allowed) != length)
+		return -EILSEQ;
+	return 0;
+}

@@ -1,0 +1,95 @@
+/*
+ * open, close: a process's handle on a segment.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "attach.h"
+#include "export.h"
+#include "name.h"
+
+void attach_host(struct header_host *host)
+{
+	segment_boot_id(host->boot_id);
+	host->time_namespace = segment_time_namespace();
+}
+
+/* From a checked header and a mapping to a handle: from here on nothing in the header is trusted again. */
+static void fill(struct shmlimit *l, const struct layout_header *header, const struct segment *segment,
+                 const char *name, uint32_t flags)
+{
+	unsigned char *base = segment->base;
+
+	l->header = segment->base;
+	l->size = segment->size;
+	l->device = segment->device;
+	l->inode = segment->inode;
+	l->slots = (struct layout_slot *)(void *)(base + header->slots_offset);
+	l->lines = header->lines;
+	memcpy(l->secret, header->secret, sizeof(l->secret));
+	l->rules = (struct layout_rule *)(void *)(base + header->rules_offset);
+	l->rule_count = header->rules;
+	l->counters = base + header->counters_offset;
+	l->cpus = header->cpus;
+	l->stripes = header->stripes;
+	l->on_full = header->on_full;
+	l->clock_id = header->clock == SHMLIMIT_CLOCK_COARSE ? CLOCK_MONOTONIC_COARSE : CLOCK_MONOTONIC;
+	l->read_only = (flags & SHMLIMIT_READ_ONLY) != 0;
+	l->mode = segment->mode;
+	l->uid = segment->uid;
+	l->gid = segment->gid;
+	l->created_unix_ns = header->created_unix_ns;
+	strcpy(l->name, name);
+}
+
+EXPORT int shmlimit_open(const char *name, uint32_t flags, struct shmlimit **out)
+{
+	int writable = (flags & SHMLIMIT_READ_ONLY) == 0;
+	struct layout_header header = { 0 };
+	struct header_host host;
+	struct segment segment;
+	struct shmlimit *l;
+	int error, fd;
+
+	if (out == NULL || (flags & ~SHMLIMIT_READ_ONLY) != 0)
+		return -EINVAL;
+	error = name_check_segment(name);
+	if (error != 0)
+		return error;
+	error = segment_peek(name, writable, &header, sizeof(header), &segment, &fd);
+	if (error != 0)
+		return error;
+	attach_host(&host);
+	error = header_check(&header, segment.size, &host, NULL);
+	if (error != 0)
+		goto err0;
+	l = malloc(sizeof(*l));
+	if (l == NULL) {
+		error = -ENOMEM;
+		goto err0;
+	}
+	error = segment_map(&segment, fd, writable);
+	if (error != 0) {
+		free(l);
+		return error;
+	}
+	fill(l, &header, &segment, name, flags);
+	*out = l;
+	return 0;
+
+err0:
+	segment_abandon(fd);
+	return error;
+}
+
+EXPORT void shmlimit_close(struct shmlimit *l)
+{
+	if (l == NULL)
+		return;
+	segment_unmap(l->header, l->size);
+	free(l);
+}

@@ -1,0 +1,305 @@
+/*
+ * segment: see segment.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "segment.h"
+
+/* Where shm_open(3) puts them on Linux; its interface has no way to make a file complete before it has a name. */
+#define FOLDER "/dev/shm"
+
+struct path {
+	char text[sizeof(FOLDER) + 1 + SHMLIMIT_NAME_MAX];
+};
+
+static struct path path_of(const char *name)
+{
+	struct path path;
+
+	snprintf(path.text, sizeof(path.text), "%s/%s", FOLDER, name);
+	return path;
+}
+
+/* Every close of ours is of a file that we only read, or whose data is in memory anyway: nothing can be lost. */
+static int close_with(int fd, int error)
+{
+	close(fd);
+	return error;
+}
+
+/* Give an unnamed file its name. Fails with EEXIST and never replaces. */
+static int link_into_place(int fd, const char *to)
+{
+	char from[32];
+
+	/* This needs a capability until Linux 6.10, the detour through /proc needs /proc. */
+	if (linkat(fd, "", AT_FDCWD, to, AT_EMPTY_PATH) == 0)
+		return 0;
+	if (errno == EEXIST)
+		return -EEXIST;
+	snprintf(from, sizeof(from), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW) == 0 ? 0 : -errno;
+}
+
+static int write_all(int fd, const void *from, size_t len)
+{
+	const char *p = from;
+	off_t at = 0;
+
+	while (len > 0) {
+		ssize_t n = pwrite(fd, p, len, at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		p += n;
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int fill(int fd, const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group)
+{
+	int error;
+
+	/* Reserving, not ftruncate: on a full tmpfs that succeeds, and the first touch is a SIGBUS. */
+	do {
+		error = posix_fallocate(fd, 0, (off_t)size);
+	} while (error == EINTR);
+	if (error != 0)
+		return -error;
+	error = write_all(fd, head, head_len);
+	if (error != 0)
+		return error;
+	if (group != 0 && fchown(fd, (uid_t)-1, (gid_t)(group - 1)) != 0)
+		return -errno;
+	return fchmod(fd, (mode_t)mode) == 0 ? 0 : -errno;
+}
+
+int segment_make(const char *name, const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group)
+{
+	struct path path = path_of(name);
+	int fd, error;
+
+	fd = open(FOLDER, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	error = fill(fd, head, head_len, size, mode, group);
+	if (error == 0)
+		error = link_into_place(fd, path.text);
+	return close_with(fd, error);
+}
+
+static int read_head(int fd, void *head, size_t head_len)
+{
+	char *p = head;
+	off_t at = 0;
+
+	while (head_len > 0) {
+		ssize_t n = pread(fd, p, head_len, at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return 0;
+		p += n;
+		at += n;
+		head_len -= (size_t)n;
+	}
+	return 0;
+}
+
+int segment_peek(const char *name, int writable, void *head, size_t head_len, struct segment *segment, int *fd_out)
+{
+	struct path path = path_of(name);
+	struct stat status;
+	int fd, error;
+
+	/* NOFOLLOW, NONBLOCK: anybody may put links and pipes into /dev/shm. */
+	fd = open(path.text, (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ELOOP || errno == ENXIO || errno == EISDIR ? -EMEDIUMTYPE : -errno;
+	if (fstat(fd, &status) != 0)
+		return close_with(fd, -errno);
+	if (!S_ISREG(status.st_mode))
+		return close_with(fd, -EMEDIUMTYPE);
+	error = read_head(fd, head, head_len);
+	if (error != 0)
+		return close_with(fd, error);
+	*segment = (struct segment){
+		.base = NULL,
+		.size = (uint64_t)status.st_size,
+		.device = status.st_dev,
+		.inode = status.st_ino,
+		.mode = status.st_mode & 07777,
+		.uid = status.st_uid,
+		.gid = status.st_gid,
+	};
+	if (fd_out == NULL)
+		close(fd);
+	else
+		*fd_out = fd;
+	return 0;
+}
+
+int segment_map(struct segment *segment, int fd, int writable)
+{
+	void *base = mmap(NULL, segment->size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
+
+	if (base == MAP_FAILED)
+		return close_with(fd, -errno);
+	segment->base = base;
+	return close_with(fd, 0);
+}
+
+void segment_abandon(int fd)
+{
+	close(fd);
+}
+
+void segment_unmap(void *base, uint64_t size)
+{
+	munmap(base, size);
+}
+
+int segment_unlink(const char *name)
+{
+	struct path path = path_of(name);
+
+	return unlink(path.text) == 0 ? 0 : -errno;
+}
+
+static int begins_with(const char *name, const void *magic, size_t magic_len)
+{
+	char head[16] = { 0 };
+	struct segment segment;
+
+	return magic_len <= sizeof(head) && segment_peek(name, 0, head, magic_len, &segment, NULL) == 0 &&
+	       memcmp(head, magic, magic_len) == 0;
+}
+
+int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const void *magic, size_t magic_len)
+{
+	char best[SHMLIMIT_NAME_MAX + 1] = "";
+	struct dirent *entry;
+	DIR *folder = opendir(FOLDER);
+	int error;
+
+	if (folder == NULL)
+		return -errno;
+	for (errno = 0; (entry = readdir(folder)) != NULL; errno = 0) {
+		if (entry->d_name[0] == '.' || strcmp(entry->d_name, name) <= 0)
+			continue;
+		if (best[0] != '\0' && strcmp(entry->d_name, best) >= 0)
+			continue;
+		if (begins_with(entry->d_name, magic, magic_len))
+			snprintf(best, sizeof(best), "%s", entry->d_name);
+	}
+	error = errno;
+	closedir(folder);
+	if (error != 0)
+		return -error;
+	memcpy(name, best, sizeof(best));
+	return best[0] != '\0';
+}
+
+int segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock)
+{
+	struct path path = path_of(name);
+	struct stat status;
+	int fd;
+
+	/*
+	 * WHY NOT a descriptor kept in the handle: flock() belongs to the open
+	 * file, which forked children and threads share: they would not exclude
+	 * one another. So each writer opens the file anew.
+	 */
+	fd = open(path.text, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &status) != 0)
+		return close_with(fd, -errno);
+	if (status.st_dev != device || status.st_ino != inode)
+		return close_with(fd, -ENOENT);
+	while (flock(fd, LOCK_EX) != 0)
+		if (errno != EINTR)
+			return close_with(fd, -errno);
+	*lock = fd;
+	return 0;
+}
+
+void segment_unlock(int lock)
+{
+	close(lock);
+}
+
+int segment_random(void *to, size_t len)
+{
+	/* Up to 256 bytes come whole, uninterrupted, once the kernel's pool is ready. */
+	ssize_t n = getrandom(to, len, 0);
+
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -EIO;
+}
+
+void segment_boot_id(uint8_t id[16])
+{
+	char text[64] = "";
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	unsigned digits = 0;
+	ssize_t n;
+
+	memset(id, 0, 16);
+	if (fd < 0)
+		return;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	for (ssize_t i = 0; i < n && digits < 32; i++) {
+		const char *hex = "0123456789abcdef";
+		const char *digit = strchr(hex, text[i]);
+
+		if (text[i] == '\0' || digit == NULL)
+			continue;
+		id[digits / 2] = (uint8_t)(id[digits / 2] << 4 | (digit - hex));
+		digits++;
+	}
+}
+
+uint64_t segment_time_namespace(void)
+{
+	struct stat status;
+
+	return stat("/proc/self/ns/time", &status) == 0 ? status.st_ino : 0;
+}
+
+uint32_t segment_cpus(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_CONF);
+
+	return n < 1 ? 1 : (uint32_t)n;
+}
+
+uint64_t segment_unix_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}

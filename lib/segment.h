@@ -1,0 +1,63 @@
+/*
+ * segment: every system call of the library, and nothing else: the file in
+ * /dev/shm, its mapping, its lock, and what the kernel says of this boot.
+ * Returns 0 or -errno everywhere.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_SEGMENT_H
+#define SHMLIMIT_LIB_SEGMENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shmlimit.h"
+
+/* A mapped file, or (base NULL) what is known of one that is not mapped. */
+struct segment {
+	void *base;
+	uint64_t size;
+	uint64_t device, inode;
+	uint32_t mode, uid, gid;
+};
+
+/*
+ * Make the file `name`: `size` bytes, all of them reserved, all zero but
+ * the first `head_len`, with exactly these permissions; group 0 or 1 + gid. It
+ * has no name until it is complete, so one whose maker is killed goes with him.
+ */
+int segment_make(const char *name, const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group);
+
+/*
+ * Read up to `head_len` bytes from the front of the file (what it is shorter by
+ * stays as it was) and fill *segment, base NULL. Where `fd` is not NULL it gets
+ * the open file, for segment_map(); else the file is closed.
+ */
+int segment_peek(const char *name, int writable, void *head, size_t head_len, struct segment *segment, int *fd);
+
+/* Map the file, or don't. Both take fd over in any case. */
+int segment_map(struct segment *segment, int fd, int writable);
+void segment_abandon(int fd);
+void segment_unmap(void *base, uint64_t size);
+
+int segment_unlink(const char *name);
+
+/* The next name after `name` in byte order whose file begins with `magic`: 1, or 0 when there is none. */
+int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const void *magic, size_t magic_len);
+
+/*
+ * Lock the file against other writers (threads and forked children of this
+ * process included), waiting for them. -ENOENT if the name now belongs to
+ * another file or to none. The kernel drops the lock when the process dies.
+ */
+int segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock);
+void segment_unlock(int lock);
+
+/* Facts of the host. */
+int segment_random(void *to, size_t len);
+void segment_boot_id(uint8_t id[16]);            /* zero where the kernel does not say */
+uint64_t segment_time_namespace(void);           /* 0 where there are none */
+uint32_t segment_cpus(void);                     /* that can ever be, at least 1 */
+uint64_t segment_unix_ns(void);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * strerror: what our errors mean. The list is the contract's.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+
+#include "export.h"
+#include "shmlimit.h"
+
+EXPORT const char *shmlimit_strerror(int error)
+{
+	/* Negating in unsigned arithmetic: INT_MIN has no positive twin. */
+	switch (error < 0 ? 0u - (unsigned)error : (unsigned)error) {
+	case 0:
+		return "no error";
+	case EINVAL:
+		return "an argument is missing, unknown, or out of its range";
+	case E2BIG:
+		return "a field is set that this library does not know";
+	case EILSEQ:
+		return "a name is empty or has a character it may not have";
+	case ENAMETOOLONG:
+		return "a name is too long";
+	case EMSGSIZE:
+		return "a key must be 1 to 1024 bytes long";
+	case EDOM:
+		return "a rule's capacity, count and period must be 1 or more";
+	case ERANGE:
+		return "the rule's capacity and rate cannot be represented exactly";
+	case ESRCH:
+		return "no such rule";
+	case EBUSY:
+		return "the rule exists with another capacity or rate";
+	case EXFULL:
+		return "the segment has no room for another rule";
+	case EROFS:
+		return "the segment was opened read-only";
+	case ENOENT:
+		return "no such segment";
+	case EEXIST:
+		return "a segment or file of this name exists";
+	case EMEDIUMTYPE:
+		return "the file is not a shmlimit segment";
+	case EPROTO:
+		return "the segment has another layout version";
+	case EUCLEAN:
+		return "the segment is damaged";
+	case ESTALE:
+		return "the segment was made before the last boot";
+	case EXDEV:
+		return "the segment was made in another time namespace";
+	case EACCES:
+		return "no permission on the segment";
+	case EPERM:
+		return "the group cannot be given to the segment";
+	case ENOSPC:
+		return "no room left in /dev/shm";
+	case ENOMEM:
+		return "out of memory";
+	case EMFILE:
+		return "this process has too many files open";
+	case ENFILE:
+		return "this host has too many files open";
+	default:
+		return "an error of the operating system";
+	}
+}

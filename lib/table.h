@@ -1,0 +1,108 @@
+/*
+ * table: the open-addressed table of funnels: where a key's slot can be, how it
+ * is found, claimed, reclaimed. See table.c for the protocol and its proof.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_TABLE_H
+#define SHMLIMIT_LIB_TABLE_H
+
+#include "atomic.h"
+#include "hash.h"
+#include "limiter.h"
+#include "rule.h"
+
+/*
+ * A key's window: runs of WINDOW_RUN lines from two homes, looked at in turn
+ * (first home, second home, first + 1, second + 1, ...). Keys never move, so
+ * the window decides how full the table can get: see survey() in table.c.
+ */
+#define WINDOW_RUN 4u
+#define WINDOW_LINES (2 * WINDOW_RUN)
+
+/* What a caller wants found or claimed. */
+struct table_key {
+	uint64_t hash;
+	uint64_t tag;                     /* committed, current version */
+};
+
+/* Where in the segment a key's slot may be. */
+struct table_window {
+	uint64_t home[2];                 /* line numbers */
+};
+
+/*
+ * The fingerprint is the low 48 bits; the homes depend on all 64, each in
+ * another way: the first through the high bits of the hash, the second through
+ * the high bits of a product that the top 16 bits of the hash reach last. Two
+ * keys with one fingerprint are taken for one only where their windows meet.
+ */
+static inline struct table_window table_window(const struct shmlimit *l, uint64_t hash)
+{
+	struct table_window window;
+
+	window.home[0] = (uint64_t)((unsigned __int128)hash * l->lines >> 64);
+	window.home[1] = (uint64_t)((unsigned __int128)(hash * 0x9e3779b97f4a7c15u) * l->lines >> 64);
+	return window;
+}
+
+/* The i-th line of a window, 0 <= i < WINDOW_LINES. */
+static inline struct layout_slot *table_line(const struct shmlimit *l, struct table_window window, unsigned i)
+{
+	uint64_t line = window.home[i % 2] + i / 2;
+
+	if (i >= 2 && line >= l->lines)  /* the homes themselves are in range */
+		line -= l->lines;
+	return l->slots + line * SLOTS_PER_LINE;
+}
+
+/* Bring a key's likeliest line near while the clock is read. */
+static inline void table_prefetch(const struct shmlimit *l, struct table_window window)
+{
+	__builtin_prefetch(table_line(l, window, 0));
+}
+
+/* The rare rest of table_find(): every line but the first. */
+struct layout_slot *table_search(const struct shmlimit *l, struct table_window window, uint64_t tag);
+
+/* The committed slot of a key, or NULL. */
+static inline struct layout_slot *table_find(const struct shmlimit *l, struct table_window window, uint64_t tag)
+{
+	struct layout_slot *slot = table_line(l, window, 0);
+
+	for (unsigned i = 0; i < SLOTS_PER_LINE; i++)
+		if (load_relaxed(&slot[i].tag) == tag)
+			return &slot[i];
+	return table_search(l, window, tag);
+}
+
+/* How table_claim() ended. */
+enum claim {
+	CLAIM_DONE,                       /* committed with the word that was given */
+	CLAIM_FOUND,                      /* somebody committed the key meanwhile: look again */
+	CLAIM_LOST,                       /* a compare-and-swap failed: wait a moment, look again */
+	CLAIM_NO_ROOM,                    /* no slot may be taken */
+};
+
+/* What claiming took the slot from. */
+enum claimed_from { FROM_FREE, FROM_REFILLED, FROM_LIVE };
+
+struct table_claimed {
+	enum claimed_from from;           /* when done */
+	uint64_t room_ns;                 /* when there was no room: until there will be, UINT64_MAX if unknown */
+};
+
+/*
+ * One attempt to commit (wanted->tag, word) to a slot of the window. Leaves no
+ * trace but perhaps a tentative slot unless it returns CLAIM_DONE.
+ */
+enum claim table_claim(const struct shmlimit *l, const struct table_key *wanted, uint64_t word, uint64_t now_ns,
+                       const struct rule_view *view, struct table_claimed *claimed);
+
+/* Free every slot of one rule (or of all, rule < 0), and what is tentative there. */
+void table_clear(const struct shmlimit *l, int64_t rule);
+
+/* Free a slot of this key, if it has one. */
+void table_forget(const struct shmlimit *l, struct table_window window, uint64_t tag);
+
+#endif

@@ -1,0 +1,85 @@
+# tap.sh: the same verbs as tap.h, for shell tests. Source it first:
+#
+#	. "${0%/*}/../tap.sh"
+#
+# It sets BUILD (the build folder that the test lies in), puts the commands
+# built there first in PATH, makes a private folder $TMP that is removed at the
+# end, and a prefix $SEGMENT for names of segments: whatever in /dev/shm begins
+# with it is removed at the end too, also when the test is interrupted.
+
+set -u
+BUILD=$(cd "${0%/*}/../.." && pwd)
+PATH=$BUILD/bin:$PATH
+LC_ALL=C
+export PATH LC_ALL
+TMP=$(mktemp -d)
+SEGMENT=test.$$.$(basename "$0" .t)
+tap_count=0
+tap_failed=0
+
+tap_clean() {
+	rm -rf "$TMP"
+	rm -f /dev/shm/"$SEGMENT"*
+}
+trap tap_clean EXIT
+trap 'exit 130' INT TERM HUP
+
+diag() { printf '%s\n' "$*" | sed 's/^/# /' >&2; }
+
+# ok STATUS TITLE: the title is a law, STATUS 0 means that it held.
+ok() {
+	tap_count=$((tap_count + 1))
+	if [ "$1" -eq 0 ]; then
+		printf 'ok %d - %s\n' $tap_count "$2"
+	else
+		printf 'not ok %d - %s\n' $tap_count "$2"
+		tap_failed=$((tap_failed + 1))
+	fi
+}
+
+# is GOT WANT TITLE: two strings are equal.
+is() {
+	if [ "$1" = "$2" ]; then
+		ok 0 "$3"
+	else
+		ok 1 "$3"
+		diag "got:  $1"
+		diag "want: $2"
+	fi
+}
+
+# like GOT PATTERN TITLE: a string matches an extended regular expression.
+like() {
+	if printf '%s\n' "$1" | grep -Eq -e "$2"; then
+		ok 0 "$3"
+	else
+		ok 1 "$3"
+		diag "got:  $1"
+		diag "want: $2"
+	fi
+}
+
+# run COMMAND...: sets $out (standard output), $err (standard error), $rc. A
+# death by signal is reported as a failed test even where failure is expected.
+run() {
+	"$@" >"$TMP/.out" 2>"$TMP/.err" </dev/null
+	rc=$?
+	out=$(cat "$TMP/.out")
+	err=$(cat "$TMP/.err")
+	if [ $rc -gt 125 ]; then
+		ok 1 "does not die: $*"
+		diag "exit status $rc" "$err"
+	fi
+}
+
+skip_all() {
+	printf '1..0 # SKIP %s\n' "$1"
+	exit 0
+}
+
+# done_testing: the last line of every test.
+done_testing() {
+	printf '1..%d\n' $tap_count
+	[ $tap_failed -eq 0 ]
+	exit $?
+}
