@@ -102,6 +102,7 @@ static inline struct shmlimit *bench_create(const char *program, uint64_t slots)
 	atexit(bench_gone);
 	signal(SIGINT, bench_interrupted);
 	signal(SIGTERM, bench_interrupted);
+	signal(SIGPIPE, bench_interrupted);
 	return l;
 }
 

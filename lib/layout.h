@@ -56,7 +56,7 @@ struct layout_header {
 	uint8_t boot_id[16];
 	uint64_t time_namespace;          /* inode number */
 	uint64_t created_unix_ns;
-	uint64_t reserved[10];            /* zero */
+	uint64_t reserved[14];            /* zero */
 	uint64_t checksum;                /* of everything above: see layout_checksum() */
 
 	/* The one line of the header that changes. */
@@ -148,6 +148,7 @@ struct layout_slot {
 } __attribute__((aligned(16)));
 
 _Static_assert(sizeof(struct layout_header) == 5 * LINE, "the header is five lines");
+_Static_assert(offsetof(struct layout_header, checksum) == 4 * LINE - 8, "no byte of a header is unchecked");
 _Static_assert(offsetof(struct layout_header, switched_off) == 4 * LINE, "what changes has its own line");
 _Static_assert(offsetof(struct layout_terms, inverse) == LINE, "what every decision reads is one line");
 _Static_assert(sizeof(struct layout_terms) == 2 * LINE, "terms are two lines");

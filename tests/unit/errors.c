@@ -1,0 +1,277 @@
+/*
+ * errors: bad input of every kind gets an error of its own, and nothing is
+ * changed (must-hold 6; I7, I11, I12 for what callers and files can say).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "layout.h"
+#include "unit.h"
+
+static struct shmlimit *l;
+static char path[128];
+
+static void names(void)
+{
+	char longest[SHMLIMIT_NAME_MAX + 2];
+	static const char *const bad[] = { "", "a/b", "/a", ".", "..", ".hidden", "new\nline", "\177" };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		is(shmlimit_create(bad[i], NULL, NULL), -EILSEQ, "no segment is called like bad name %zu", i);
+		is(shmlimit_open(bad[i], 0, &l), -EILSEQ, "none is opened");
+		is(shmlimit_destroy(bad[i]), -EILSEQ, "none is destroyed");
+		is(shmlimit_verify(bad[i], NULL, 0), -EILSEQ, "none is verified");
+	}
+	memset(longest, 'x', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	is(shmlimit_create(longest, NULL, NULL), -ENAMETOOLONG, "256 bytes are too long for a name");
+	is(shmlimit_create(NULL, NULL, NULL), -EINVAL, "no name is none either");
+	is(shmlimit_open("test.errors.none", 0, &l), -ENOENT, "a segment that is not there is not opened");
+	is(shmlimit_destroy("test.errors.none"), -ENOENT, "nor destroyed");
+}
+
+static int create(struct shmlimit_options options)
+{
+	struct shmlimit *out = (void *)path;
+	int error;
+
+	if (options.struct_size == 0)
+		options.struct_size = sizeof(options);
+	error = shmlimit_create("test.errors.options", &options, &out);
+	if (error != 0 && out != (void *)path)
+		bail("create failed and touched its result");
+	if (access("/dev/shm/test.errors.options", F_OK) == 0)
+		bail("create failed and left something behind");
+	return error;
+}
+
+static void options(void)
+{
+	struct {
+		struct shmlimit_options known;
+		uint64_t beyond;
+	} later = { { .struct_size = sizeof(later) }, 1 };
+
+	is(create((struct shmlimit_options){ .slots = 15 }), -EINVAL, "15 slots are too few");
+	is(create((struct shmlimit_options){ .slots = ((uint64_t)1 << 36) + 1 }), -EINVAL, "2^36 + 1 too many");
+	is(create((struct shmlimit_options){ .slots = UINT64_MAX }), -EINVAL, "2^64 - 1 as well");
+	is(create((struct shmlimit_options){ .rules = 4097 }), -EINVAL, "4097 rules are too many");
+	is(create((struct shmlimit_options){ .mode = 01000 }), -EINVAL, "a mode is nine bits");
+	is(create((struct shmlimit_options){ .on_full = 3 }), -EINVAL, "there are three ways of being full");
+	is(create((struct shmlimit_options){ .clock = 2 }), -EINVAL, "and two clocks");
+	is(create((struct shmlimit_options){ .window_max = 1 }), -EINVAL, "and no windows yet");
+	is(create((struct shmlimit_options){ .group = (uint64_t)1 << 32 }), -EINVAL, "a group has 32 bits");
+	is(create((struct shmlimit_options){ .reserved = { 0, 0, 1 } }), -E2BIG, "what is reserved is zero");
+	is(create((struct shmlimit_options){ .struct_size = 3 }), -EINVAL, "a structure is not 3 bytes long");
+	is(create((struct shmlimit_options){ .struct_size = 1 << 20 }), -EINVAL, "nor a mebibyte");
+	is(shmlimit_create("test.errors.options", &later.known, NULL), -E2BIG,
+	   "a later structure that says something new is refused");
+	later.beyond = 0;
+	is(shmlimit_create("test.errors.options", &later.known, NULL), 0, "one that does not is taken");
+	is(shmlimit_create("test.errors.options", NULL, NULL), -EEXIST, "a name is given once");
+	is(shmlimit_destroy("test.errors.options"), 0, "until it is free again");
+}
+
+static int set(struct shmlimit_rule rule)
+{
+	rule.struct_size = sizeof(rule);
+	return shmlimit_rule_set(l, "r", &rule);
+}
+
+static void rules(void)
+{
+	struct shmlimit_rule good = { .struct_size = sizeof(good), .capacity = 1, .count = 1, .period_ns = 1 };
+	static const char *const bad[] = { "", "a b", "a/b", "a\"b", "[r]", "a=b", "\xc3\xa4" };
+	char longest[SHMLIMIT_RULE_NAME_MAX + 2];
+
+	is(set((struct shmlimit_rule){ .capacity = 0, .count = 1, .period_ns = 1 }), -EDOM, "a capacity of 0");
+	is(set((struct shmlimit_rule){ .capacity = 1, .count = 0, .period_ns = 1 }), -EDOM, "a count of 0");
+	is(set((struct shmlimit_rule){ .capacity = 1, .count = 1, .period_ns = 0 }), -EDOM, "a period of 0");
+	is(set((struct shmlimit_rule){ .capacity = 1, .count = UINT64_MAX, .period_ns = 1 }), -ERANGE,
+	   "a rate too high to represent");
+	is(set((struct shmlimit_rule){ .capacity = UINT64_MAX, .count = 1, .period_ns = 1 }), -ERANGE,
+	   "a capacity too large to represent");
+	is(set((struct shmlimit_rule){ .capacity = 1000, .count = 1, .period_ns = UINT64_MAX }), -ERANGE,
+	   "a time to fill of centuries");
+	good.mode = 3;
+	is(set(good), -EINVAL, "a mode that there is not");
+	good.mode = 0;
+	good.algorithm = 1;
+	is(set(good), -EINVAL, "an algorithm that there is not");
+	good.algorithm = 0;
+	good.flags = 1;
+	is(set(good), -EINVAL, "a flag that there is not");
+	good.flags = 0;
+	good.reserved[6] = 1;
+	is(set(good), -E2BIG, "a reserved field");
+	good.reserved[6] = 0;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		is(shmlimit_rule_set(l, bad[i], &good), -EILSEQ, "bad rule name %zu", i);
+	memset(longest, 'x', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	is(shmlimit_rule_set(l, longest, &good), -ENAMETOOLONG, "a rule's name of 64 bytes");
+	is(shmlimit_rule_set(l, "r", NULL), -EINVAL, "no rule at all");
+	is(shmlimit_rule_find(l, "r"), -ESRCH, "and after all that there is no rule");
+}
+
+static void decisions(void)
+{
+	int id = unit_rule(l, "d", 1, 1, SECOND);
+	static char key[SHMLIMIT_KEY_MAX + 1];
+
+	is(shmlimit_take(l, id, key, 0, 1, NULL), -EMSGSIZE, "a key of no bytes");
+	is(shmlimit_take(l, id, key, 1025, 1, NULL), -EMSGSIZE, "a key of 1025 bytes");
+	is(shmlimit_take(l, id, key, SIZE_MAX, 1, NULL), -EMSGSIZE, "a key of all bytes");
+	is(shmlimit_peek(l, id, key, 0, 1, NULL), -EMSGSIZE, "peek refuses it too");
+	is(shmlimit_refund(l, id, key, 0, 1, NULL), -EMSGSIZE, "and refund");
+	is(shmlimit_reset(l, id, key, 0), -EMSGSIZE, "and reset");
+	is(shmlimit_take(l, id, NULL, 1, 1, NULL), -EINVAL, "no key");
+	is(shmlimit_take(NULL, id, key, 1, 1, NULL), -EINVAL, "no limiter");
+	is(shmlimit_take(l, -1, key, 1, 1, NULL), -ESRCH, "rule -1");
+	is(shmlimit_take(l, 64, key, 1, 1, NULL), -ESRCH, "a rule beyond the last");
+	is(shmlimit_take(l, INT32_MAX, key, 1, 1, NULL), -ESRCH, "far beyond");
+	is(shmlimit_take(l, 63, key, 1, 1, NULL), -ESRCH, "a rule that was never set");
+	is(shmlimit_reset(l, 63, NULL, 0), -ESRCH, "nor can it be reset");
+	is(unit_counters(l, -1).allowed + unit_counters(l, -1).denied + unit_counters(l, -1).claims, 0,
+	   "and none of them counted or claimed anything");
+}
+
+static void read_only(void)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .count = 1, .period_ns = SECOND };
+	int id = shmlimit_rule_find(l, "d");
+	struct shmlimit *ro;
+
+	is(shmlimit_open(unit_name, 2, &ro), -EINVAL, "a flag that there is not");
+	is(shmlimit_open(unit_name, 0, NULL), -EINVAL, "nowhere to put the handle");
+	is(shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &ro), 0, "a segment can be opened read-only");
+	is(shmlimit_take(ro, id, "k", 1, 1, NULL), -EROFS, "then it does not take");
+	is(shmlimit_refund(ro, id, "k", 1, 1, NULL), -EROFS, "nor refund");
+	is(shmlimit_reset(ro, -1, NULL, 0), -EROFS, "nor reset");
+	is(shmlimit_switch(ro, 0), -EROFS, "nor switch");
+	is(shmlimit_rule_set(ro, "d", &rule), -EROFS, "nor set rules");
+	is(shmlimit_rule_remove(ro, "d"), -EROFS, "nor remove them");
+	is(shmlimit_peek(ro, id, "k", 1, 1, NULL), SHMLIMIT_ALLOWED, "but it peeks");
+	shmlimit_close(ro);
+	shmlimit_close(NULL);
+	ok(1, "closing nothing is allowed");
+}
+
+/* Put bytes into the file, see what open says, put back what was there. */
+static int with(off_t offset, const void *bytes, size_t len)
+{
+	unsigned char saved[64];
+	struct shmlimit *out;
+	int fd = open(path, O_RDWR), error;
+
+	if (pread(fd, saved, len, offset) != (ssize_t)len || pwrite(fd, bytes, len, offset) != (ssize_t)len)
+		bail("pwrite");
+	error = shmlimit_open(unit_name, 0, &out);
+	if (error == 0)
+		shmlimit_close(out);
+	if (pwrite(fd, saved, len, offset) != (ssize_t)len)
+		bail("pwrite");
+	close(fd);
+	return error;
+}
+
+static int cut_to(off_t size)
+{
+	struct shmlimit *out;
+	int error;
+
+	if (truncate(path, size) != 0)
+		bail("truncate");
+	error = shmlimit_open(unit_name, 0, &out);
+	if (error == 0)
+		shmlimit_close(out);
+	return error;
+}
+
+static void damage(void)
+{
+	struct layout_header header;
+	struct shmlimit_problem problem;
+	struct shmlimit *out;
+	unsigned undetected = 0, changed = 0;
+	int fd = open(path, O_RDWR);
+
+	if (pread(fd, &header, sizeof(header), 0) != sizeof(header))
+		bail("pread");
+	is(with(0, "SHMLIMIT", 8), -EMEDIUMTYPE, "another magic is not ours");
+	is(with(8, &(uint32_t){ LAYOUT_VERSION + 1 }, 4), -EPROTO, "another version is another version");
+	is(with(16, &(uint64_t){ 0 }, 8), -EPROTO, "another layout too");
+	is(with(40, &(uint64_t){ UINT64_MAX }, 8), -EUCLEAN, "a changed count is damage");
+	/* Every bit of the part that never changes. */
+	for (size_t i = 0; i < offsetof(struct layout_header, switched_off) * 8; i++) {
+		unsigned char byte = ((unsigned char *)&header)[i / 8] ^ (unsigned char)(1 << i % 8);
+		int error = with((off_t)(i / 8), &byte, 1);
+
+		undetected += error != -EMEDIUMTYPE && error != -EPROTO && error != -EUCLEAN;
+		changed++;
+	}
+	is(undetected, 0, "each of the header's %u bits, flipped, is noticed", changed);
+	is(shmlimit_open(unit_name, 0, &out), 0, "and all put back it opens");
+	shmlimit_close(out);
+
+	header.boot_id[0] ^= 1;
+	header.checksum = layout_checksum(&header);
+	if (pwrite(fd, &header, sizeof(header), 0) != sizeof(header))
+		bail("pwrite");
+	is(shmlimit_open(unit_name, 0, &out), -ESTALE, "a segment of another boot is refused");
+	is(shmlimit_verify(unit_name, &problem, 1), 1, "and verify says so");
+	header.boot_id[0] ^= 1;
+	header.time_namespace ^= 1;
+	header.checksum = layout_checksum(&header);
+	if (pwrite(fd, &header, sizeof(header), 0) != sizeof(header))
+		bail("pwrite");
+	is(shmlimit_open(unit_name, 0, &out), -EXDEV, "and one of another time namespace");
+
+	is(cut_to((off_t)header.size - 1), -EUCLEAN, "a short file is damaged");
+	is(cut_to(300), -EUCLEAN, "also one without a whole header");
+	is(shmlimit_verify(unit_name, &problem, 1), 1, "verify says why");
+	is(cut_to(7), -EMEDIUMTYPE, "one without a magic is not ours");
+	is(shmlimit_verify(unit_name, &problem, 1), -EMEDIUMTYPE, "nor is it verified");
+	is(shmlimit_destroy(unit_name), -EMEDIUMTYPE, "nor destroyed: it may be somebody else's");
+	is(cut_to(0), -EMEDIUMTYPE, "an empty file neither");
+	close(fd);
+	unlink(path);
+	mkdir(path, 0700);
+	is(shmlimit_open(unit_name, 0, &out), -EMEDIUMTYPE, "nor is a folder");
+	is(shmlimit_create(unit_name, NULL, NULL), -EEXIST, "and its name is taken");
+	rmdir(path);
+	if (symlink("/dev/shm/elsewhere", path) != 0)
+		bail("symlink");
+	is(shmlimit_open(unit_name, 0, &out), -EMEDIUMTYPE, "a link is not followed");
+	unlink(path);
+}
+
+static void texts(void)
+{
+	static const int known[] = { EINVAL, E2BIG, EILSEQ, ENAMETOOLONG, EMSGSIZE, EDOM, ERANGE, ESRCH, EBUSY, EXFULL,
+		EROFS, ENOENT, EEXIST, EMEDIUMTYPE, EPROTO, EUCLEAN, ESTALE, EXDEV, EACCES, EPERM, ENOSPC };
+	size_t n = sizeof(known) / sizeof(known[0]), same = 0;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < i; j++)
+			same += strcmp(shmlimit_strerror(known[i]), shmlimit_strerror(-known[j])) == 0;
+	is(same, 0, "each error has words of its own");
+	is_str(shmlimit_strerror(-ESRCH), shmlimit_strerror(ESRCH), "whichever sign it is given with");
+	is_str(shmlimit_strerror(INT32_MIN), shmlimit_strerror(9999), "and what is not ours has some too");
+}
+
+int main(void)
+{
+	names();
+	options();
+	l = unit_create("errors", NULL);
+	snprintf(path, sizeof(path), "/dev/shm/%s", unit_name);
+	rules();
+	decisions();
+	read_only();
+	damage();
+	texts();
+	return tap_done();
+}

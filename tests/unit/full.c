@@ -1,0 +1,141 @@
+/*
+ * full: what happens when a key's window has no free slot (I9), and that a
+ * refilled slot is one (the table never fills with keys that are gone).
+ *
+ * The table is the smallest there is, 16 slots: every key's window is all of it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "unit.h"
+
+#define T0 (1000 * SECOND)
+
+static struct shmlimit *l;
+
+static struct shmlimit *make(uint32_t on_full)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .on_full = on_full };
+
+	return unit_create("full", &options);
+}
+
+static int take(int rule, int key, uint64_t cost, uint64_t at, struct shmlimit_result *r)
+{
+	return shmlimit_take_at(l, rule, &key, sizeof(key), cost, at, r);
+}
+
+/* Sixteen keys, key i missing i + 1 tokens. */
+static int occupy(void)
+{
+	int rule = unit_rule(l, "r", 100, 1, SECOND);
+	int allowed = 0;
+
+	for (int i = 0; i < 16; i++)
+		allowed += take(rule, i, (uint64_t)i + 1, T0, NULL) == SHMLIMIT_ALLOWED;
+	is(allowed, 16, "sixteen slots hold sixteen keys");
+	is(unit_slots(l, SHMLIMIT_SLOT_LIVE, T0), 16, "each in a slot of its own");
+	return rule;
+}
+
+/* Is key i as occupy() left it? */
+static int untouched(int rule, int i, uint64_t at)
+{
+	struct shmlimit_result r;
+
+	shmlimit_peek_at(l, rule, &i, sizeof(i), 0, at, &r);
+	return r.remaining == 100 - ((uint64_t)i + 1) + (at - T0) / SECOND;
+}
+
+static void evict(void)
+{
+	struct shmlimit_counters c;
+	int rule, kept = 0;
+
+	l = make(SHMLIMIT_FULL_EVICT);
+	rule = occupy();
+	is(take(rule, 100, 50, T0, NULL), SHMLIMIT_ALLOWED, "evict: a newcomer gets a place");
+	for (int i = 1; i < 16; i++)
+		kept += untouched(rule, i, T0);
+	is(kept, 15, "of the key that would have been full again soonest, and no other");
+	ok(!untouched(rule, 0, T0), "which is forgotten");
+	c = unit_counters(l, rule);
+	is(c.evictions, 1, "and counted");
+	is(c.claims, 17, "as a claim too");
+	is(take(rule, 101, 101, T0, NULL), SHMLIMIT_DENIED, "a newcomer that is denied evicts nobody");
+	is(unit_counters(l, rule).evictions, 1, "as the counter shows");
+	shmlimit_close(l);
+}
+
+static void allow_and_deny(void)
+{
+	struct shmlimit_result r;
+	int rule, kept = 0;
+
+	l = make(SHMLIMIT_FULL_ALLOW);
+	rule = occupy();
+	is(take(rule, 100, 50, T0, &r), SHMLIMIT_ALLOWED, "allow: a newcomer is allowed");
+	is(r.remaining, 50, "as if his funnel were full");
+	is(take(rule, 100, 60, T0, NULL), SHMLIMIT_ALLOWED, "again and again");
+	is(take(rule, 100, 101, T0, &r), SHMLIMIT_DENIED, "but not beyond the capacity");
+	ok(r.retry_after_ns == UINT64_MAX, "ever");
+	is(unit_counters(l, rule).no_slot, 2, "which is counted");
+	for (int i = 0; i < 16; i++)
+		kept += untouched(rule, i, T0);
+	is(kept, 16, "and leaves the keys that are there alone");
+	shmlimit_close(l);
+
+	l = make(SHMLIMIT_FULL_DENY);
+	rule = occupy();
+	is(take(rule, 100, 1, T0, &r), SHMLIMIT_DENIED, "deny: a newcomer is denied");
+	is(r.retry_after_ns, SECOND, "until the first of the others is full again");
+	is(unit_counters(l, rule).no_slot, 1, "which is counted");
+	is(unit_counters(l, rule).denied, 1, "as a denial too");
+	is(take(rule, 3, 1, T0, NULL), SHMLIMIT_ALLOWED, "who has a slot is served");
+	is(take(rule, 100, 1, T0 + SECOND - 1, NULL), SHMLIMIT_DENIED, "a nanosecond before that he is denied still");
+	is(take(rule, 100, 1, T0 + SECOND, NULL), SHMLIMIT_ALLOWED, "then he gets its slot");
+	is(unit_counters(l, rule).reclaims, 1, "which is a reclaim");
+	is(unit_counters(l, rule).evictions, 0, "and no eviction");
+	shmlimit_close(l);
+}
+
+static void reclaim(void)
+{
+	int rule, allowed = 0;
+
+	l = make(SHMLIMIT_FULL_DENY);
+	rule = unit_rule(l, "r", 1, 1, SECOND);
+	/* Sixteen keys at a time, each gone when its token has leaked back: a thousand keys in sixteen slots. */
+	for (int i = 0; i < 1000; i++)
+		allowed += take(rule, i, 1, T0 + (uint64_t)(i / 16) * SECOND, NULL) == SHMLIMIT_ALLOWED;
+	is(allowed, 1000, "keys that are gone leave their slots to others, all of them");
+	is(unit_counters(l, rule).no_slot, 0, "and nobody goes without");
+	is(unit_slots(l, SHMLIMIT_SLOT_REFILLED, T0 + 100 * SECOND), 16, "a slot whose funnel is full is known as such");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
+	shmlimit_close(l);
+}
+
+static void rules_apart(void)
+{
+	int slow, fast;
+	struct shmlimit_result r;
+
+	l = make(SHMLIMIT_FULL_EVICT);
+	slow = unit_rule(l, "slow", 1, 1, 3600 * SECOND);
+	fast = unit_rule(l, "fast", 1, 1, SECOND);
+	for (int i = 0; i < 15; i++)
+		take(slow, i, 1, T0, NULL);
+	take(fast, 0, 1, T0, NULL);
+	take(slow, 100, 1, T0, NULL);
+	shmlimit_peek_at(l, fast, &(int){ 0 }, sizeof(int), 1, T0, &r);
+	is(r.remaining, 1, "soonest is measured in time, whatever the rules: the fast rule's key goes first");
+	shmlimit_close(l);
+}
+
+int main(void)
+{
+	evict();
+	allow_and_deny();
+	reclaim();
+	rules_apart();
+	return tap_done();
+}

@@ -1,0 +1,123 @@
+/*
+ * rule: names, ids, modes, removal, and that a rule that takes a removed one's
+ * id inherits nothing.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "unit.h"
+
+#define T0 (1000 * SECOND)
+
+static struct shmlimit *l;
+static struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 15, .count = 30,
+	.period_ns = 60 * SECOND };
+
+static int set(const char *name)
+{
+	return shmlimit_rule_set(l, name, &rule);
+}
+
+static void define(void)
+{
+	struct shmlimit_rule got = { .struct_size = sizeof(got) };
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+	char longest[SHMLIMIT_RULE_NAME_MAX + 1];
+	int id = set("login");
+
+	ok(id >= 0, "a rule gets an id");
+	is(set("login"), id, "and keeps it when it is set again");
+	is(shmlimit_rule_find(l, "login"), id, "it is found by its name");
+	is(shmlimit_rule_find(l, "logi"), -ESRCH, "not by a part of it");
+	is(shmlimit_rule_get(l, id, &got), 0, "it can be read");
+	ok(got.capacity == 15 && got.count == 30 && got.period_ns == 60 * SECOND && got.mode == SHMLIMIT_ENFORCE &&
+	   got.algorithm == SHMLIMIT_FUNNEL, "as it was set");
+	is(shmlimit_rule_name(l, id, name), 0, "its name too");
+	is_str(name, "login", "as it was given");
+	shmlimit_info(l, &info);
+	is(info.rules_used, 1, "one rule is in use");
+
+	memset(longest, 'n', sizeof(longest));
+	longest[SHMLIMIT_RULE_NAME_MAX] = '\0';
+	ok(set(longest) >= 0, "a name may have 63 bytes");
+	is(shmlimit_rule_remove(l, "login"), 0, "a rule can be removed");
+	is(shmlimit_rule_find(l, "login"), -ESRCH, "then it is not found");
+	is(shmlimit_take_at(l, id, "k", 1, 1, T0, NULL), -ESRCH, "its id decides nothing");
+	is(shmlimit_rule_remove(l, "login"), -ESRCH, "and it cannot be removed twice");
+	is(shmlimit_rule_get(l, id, &got), -ESRCH, "nor read");
+}
+
+static void change(void)
+{
+	int id = set("change");
+
+	shmlimit_take_at(l, id, "k", 1, 15, T0, NULL);
+	rule.count = 1;
+	rule.period_ns = 2 * SECOND;
+	is(set("change"), id, "30 a minute is 1 in 2 s: the same rule");
+	rule.capacity = 16;
+	is(set("change"), -EBUSY, "another capacity is refused");
+	rule.capacity = 15;
+	rule.period_ns = 3 * SECOND;
+	is(set("change"), -EBUSY, "and so is another rate");
+	is(shmlimit_take_at(l, id, "k", 1, 1, T0 + 2 * SECOND - 1, NULL), SHMLIMIT_DENIED,
+	   "and the rule is what it was");
+	is(shmlimit_take_at(l, id, "k", 1, 1, T0 + 2 * SECOND, NULL), SHMLIMIT_ALLOWED, "to the nanosecond");
+	rule.count = 30;
+	rule.period_ns = 60 * SECOND;
+}
+
+static void inherit(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .rules = 1 };
+	struct shmlimit_result r;
+	int id, again = -1;
+
+	shmlimit_close(l);
+	l = unit_create("rule", &options);
+	id = set("old");
+	/* Every version number that a tag can hold, and then some. */
+	for (int i = 0; i < 9; i++) {
+		shmlimit_take_at(l, id, "k", 1, 15, T0, NULL);
+		shmlimit_rule_remove(l, i % 2 ? "new" : "old");
+		again = set(i % 2 ? "old" : "new");
+		if (again != id)
+			break;
+		if (shmlimit_take_at(l, id, "k", 1, 15, T0, &r) != SHMLIMIT_ALLOWED) {
+			again = -1;
+			break;
+		}
+	}
+	is(again, id, "a rule with a used id begins with full funnels, every time");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "and the segment is sound");
+}
+
+static void many(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .rules = 3 };
+	char name[8];
+	int used = 0;
+
+	shmlimit_close(l);
+	l = unit_create("rule", &options);
+	for (int i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "r%d", i);
+		used += set(name) == i;
+	}
+	is(used, 3, "a segment made for three rules takes three");
+	is(set("r3"), -EXFULL, "and not a fourth");
+	shmlimit_rule_remove(l, "r1");
+	is(set("r3"), 1, "but in the place of one that was removed");
+	is(shmlimit_rule_find(l, "r2"), 2, "the others keep their ids");
+}
+
+int main(void)
+{
+	l = unit_create("rule", NULL);
+	define();
+	change();
+	inherit();
+	many();
+	shmlimit_close(l);
+	return tap_done();
+}

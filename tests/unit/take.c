@@ -1,0 +1,179 @@
+/*
+ * take, peek, refund, reset: what each verb does to a funnel, reports and
+ * counts; the modes of a rule and the segment's switch.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "unit.h"
+
+#define T0 (1000 * SECOND)
+
+static struct shmlimit *l;
+static struct shmlimit_result r;
+
+static int take(int rule, const char *key, uint64_t cost, uint64_t at)
+{
+	return shmlimit_take_at(l, rule, key, strlen(key), cost, at, &r);
+}
+
+static void facts(uint64_t limit, uint64_t remaining, uint64_t retry, uint64_t reset, const char *law)
+{
+	if (!ok(r.limit == limit && r.remaining == remaining && r.wait_ns == 0 && r.retry_after_ns == retry &&
+	        r.reset_after_ns == reset, "%s", law))
+		diag("limit %llu remaining %llu wait %llu retry %llu reset %llu", (unsigned long long)r.limit,
+		     (unsigned long long)r.remaining, (unsigned long long)r.wait_ns,
+		     (unsigned long long)r.retry_after_ns, (unsigned long long)r.reset_after_ns);
+}
+
+static void article(void)
+{
+	int rule = unit_rule(l, "reply", 15, 30, 60 * SECOND);
+
+	is(take(rule, "laoqian", 1, T0), SHMLIMIT_ALLOWED, "the article's first request is allowed");
+	facts(15, 14, 0, 2 * SECOND, "and reports 15, 14, none, 2 s");
+	for (int i = 0; i < 14; i++)
+		take(rule, "laoqian", 1, T0);
+	facts(15, 0, 0, 30 * SECOND, "fifteen empty the funnel");
+	is(take(rule, "laoqian", 1, T0), SHMLIMIT_DENIED, "the sixteenth is denied");
+	facts(15, 0, 2 * SECOND, 30 * SECOND, "and told to come back in 2 s");
+	is(take(rule, "laoqian", 4, T0 + SECOND), SHMLIMIT_DENIED, "four do not fit after a second");
+	facts(15, 0, 7 * SECOND, 29 * SECOND, "but will in seven");
+	is(take(rule, "laoqian", 4, T0 + 8 * SECOND), SHMLIMIT_ALLOWED, "and they do");
+	is(take(rule, "other", 15, T0), SHMLIMIT_ALLOWED, "another key has a funnel of its own");
+}
+
+static void costs(void)
+{
+	int rule = unit_rule(l, "costs", 10, 1, SECOND);
+	struct shmlimit_counters before = unit_counters(l, rule), after;
+
+	is(take(rule, "k", 0, T0), SHMLIMIT_ALLOWED, "a cost of 0 is allowed");
+	facts(10, 10, 0, 0, "and is a peek at a full funnel");
+	after = unit_counters(l, rule);
+	is(after.allowed + after.claims, before.allowed + before.claims, "and counts nothing and claims nothing");
+	is(take(rule, "k", 11, T0), SHMLIMIT_DENIED, "a cost above the capacity is denied");
+	facts(10, 10, UINT64_MAX, 0, "for ever, and leaves the funnel full");
+	is(take(rule, "k", UINT64_MAX, T0), SHMLIMIT_DENIED, "however large it is");
+	is(unit_counters(l, rule).claims, 0, "and a denied newcomer claims no slot");
+	is(take(rule, "k", 10, T0), SHMLIMIT_ALLOWED, "the whole capacity may be taken at once");
+	facts(10, 0, 0, 10 * SECOND, "and leaves nothing");
+	is(shmlimit_take_at(l, rule, "k", 1, 1, T0, NULL), SHMLIMIT_DENIED, "nobody needs the result");
+}
+
+static void peek_and_refund(void)
+{
+	int rule = unit_rule(l, "refund", 10, 1, SECOND);
+
+	take(rule, "k", 6, T0);
+	is(shmlimit_peek_at(l, rule, "k", 1, 5, T0, &r), SHMLIMIT_DENIED, "a peek answers as a take would");
+	facts(10, 4, SECOND, 6 * SECOND, "with the same facts");
+	is(shmlimit_peek_at(l, rule, "k", 1, 4, T0, &r), SHMLIMIT_ALLOWED, "and takes nothing");
+	facts(10, 4, 0, 6 * SECOND, "also where it would be allowed");
+	is(shmlimit_refund_at(l, rule, "k", 1, 2, T0, &r), SHMLIMIT_ALLOWED, "tokens can be given back");
+	facts(10, 6, 0, 4 * SECOND, "and are there again");
+	is(shmlimit_refund_at(l, rule, "k", 1, 1, T0 + SECOND / 2, &r), SHMLIMIT_ALLOWED, "at any time");
+	facts(10, 7, 0, 5 * SECOND / 2, "and the fraction that had leaked stays");
+	shmlimit_refund_at(l, rule, "k", 1, UINT64_MAX, T0 + SECOND / 2, &r);
+	facts(10, 10, 0, 0, "a refund fills up to the capacity and no further");
+	shmlimit_refund_at(l, rule, "new", 3, 5, T0, &r);
+	facts(10, 10, 0, 0, "a refund to a key never seen leaves it full");
+	is(unit_counters(l, rule).claims, 1, "and claims no slot for it");
+}
+
+static void reset(void)
+{
+	int one = unit_rule(l, "reset.one", 1, 1, SECOND), two = unit_rule(l, "reset.two", 1, 1, SECOND);
+
+	take(one, "a", 1, T0);
+	take(one, "b", 1, T0);
+	take(two, "a", 1, T0);
+	is(shmlimit_reset(l, one, "a", 1), 0, "one key of one rule is reset");
+	is(take(one, "a", 1, T0), SHMLIMIT_ALLOWED, "and is full again");
+	is(take(one, "b", 1, T0), SHMLIMIT_DENIED, "other keys of the rule are not");
+	is(take(two, "a", 1, T0), SHMLIMIT_DENIED, "nor is the key under another rule");
+	is(shmlimit_reset(l, one, NULL, 0), 0, "all keys of a rule are reset");
+	is(take(one, "b", 1, T0), SHMLIMIT_ALLOWED, "and are full again");
+	is(take(two, "a", 1, T0), SHMLIMIT_DENIED, "those of other rules are not");
+	is(shmlimit_reset(l, -1, NULL, 0), 0, "all keys of all rules are reset");
+	is(take(two, "a", 1, T0), SHMLIMIT_ALLOWED, "and are full again");
+}
+
+static void keys(void)
+{
+	int rule = unit_rule(l, "keys", 1, 1, SECOND);
+	static unsigned char longest[SHMLIMIT_KEY_MAX];
+
+	is(shmlimit_take_at(l, rule, "a\0b", 3, 1, T0, NULL), SHMLIMIT_ALLOWED, "a key may hold a NUL");
+	is(shmlimit_take_at(l, rule, "a\0c", 3, 1, T0, NULL), SHMLIMIT_ALLOWED, "and what follows it counts");
+	is(shmlimit_take_at(l, rule, "a", 1, 1, T0, NULL), SHMLIMIT_ALLOWED, "and so does the length");
+	is(shmlimit_take_at(l, rule, "a\0b", 3, 1, T0, NULL), SHMLIMIT_DENIED, "the same bytes are the same key");
+	is(shmlimit_take_at(l, rule, longest, sizeof(longest), 1, T0, NULL), SHMLIMIT_ALLOWED,
+	   "1024 bytes are a key");
+	longest[sizeof(longest) - 1] = 1;
+	is(shmlimit_take_at(l, rule, longest, sizeof(longest), 1, T0, NULL), SHMLIMIT_ALLOWED,
+	   "of which the last matters");
+}
+
+static void modes(void)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 2, .count = 1, .period_ns = SECOND };
+	int id = shmlimit_rule_set(l, "modes", &rule);
+	struct shmlimit_counters c;
+
+	take(id, "k", 2, T0);
+	rule.mode = SHMLIMIT_DRY_RUN;
+	is(shmlimit_rule_set(l, "modes", &rule), id, "the mode of a rule can be changed");
+	is(take(id, "k", 1, T0), SHMLIMIT_ALLOWED, "a dry run allows what it would deny");
+	facts(2, 0, SECOND, 2 * SECOND, "and tells it by the time to retry after");
+	c = unit_counters(l, id);
+	is(c.shadow_denied, 1, "which it counts apart");
+	is(c.allowed, 1, "and not as allowed");
+	is(take(id, "k", 1, T0 + SECOND), SHMLIMIT_ALLOWED, "what it would allow it takes");
+	facts(2, 0, 0, 2 * SECOND, "from the funnel");
+	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + SECOND, &r), SHMLIMIT_ALLOWED, "a peek answers as that take would");
+
+	rule.mode = SHMLIMIT_OFF;
+	shmlimit_rule_set(l, "modes", &rule);
+	is(take(id, "k", 2, T0 + SECOND), SHMLIMIT_ALLOWED, "a rule that is off allows everything");
+	facts(2, 2, 0, 0, "and shows a full funnel");
+	rule.mode = SHMLIMIT_ENFORCE;
+	shmlimit_rule_set(l, "modes", &rule);
+	is(take(id, "k", 1, T0 + SECOND), SHMLIMIT_DENIED, "switched on again it finds its funnels as they were");
+
+	is(shmlimit_switch(l, 0), 0, "the whole segment can be switched off");
+	is(take(id, "k", 2, T0 + SECOND), SHMLIMIT_ALLOWED, "then everything is allowed");
+	is(take(id, "k", 3, T0 + SECOND), SHMLIMIT_ALLOWED, "at any cost");
+	is(shmlimit_take_at(l, 63, "k", 1, 1, T0, NULL), -ESRCH, "but a rule that is not there is an error still");
+	is(shmlimit_switch(l, 1), 0, "and on again");
+	is(take(id, "k", 1, T0 + SECOND), SHMLIMIT_DENIED, "with all funnels as they were");
+}
+
+static void own_clock(void)
+{
+	int rule = unit_rule(l, "clock", 1, 1, 86400 * SECOND);
+	uint64_t before = shmlimit_now(l), after;
+
+	is(shmlimit_take(l, rule, "k", 1, 1, &r), SHMLIMIT_ALLOWED, "the limiter has a clock of its own");
+	is(shmlimit_take(l, rule, "k", 1, 1, &r), SHMLIMIT_DENIED, "on which a day is a day");
+	after = shmlimit_now(l);
+	ok(after >= before, "it does not go back");
+	ok(r.retry_after_ns <= 86400 * SECOND && r.retry_after_ns >= 86400 * SECOND - (after - before),
+	   "and a retry after is measured from it");
+	is(shmlimit_refund(l, rule, "k", 1, 1, NULL), SHMLIMIT_ALLOWED, "refund reads it too");
+	is(shmlimit_peek(l, rule, "k", 1, 1, NULL), SHMLIMIT_ALLOWED, "and so does peek");
+}
+
+int main(void)
+{
+	l = unit_create("take", NULL);
+	article();
+	costs();
+	peek_and_refund();
+	reset();
+	keys();
+	modes();
+	own_clock();
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound after all this");
+	shmlimit_close(l);
+	return tap_done();
+}

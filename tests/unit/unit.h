@@ -1,0 +1,96 @@
+/*
+ * unit: a segment for one test program, gone when it ends however it ends.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_UNIT_UNIT_H
+#define TESTS_UNIT_UNIT_H
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../tap.h"
+#include "shmlimit.h"
+
+#define SECOND ((uint64_t)1000000000)
+
+static char unit_name[64];
+
+__attribute__((unused)) static void unit_gone(void)
+{
+	if (unit_name[0] != '\0')
+		shmlimit_destroy(unit_name);
+}
+
+__attribute__((unused)) static void unit_died(int signo)
+{
+	unit_gone();
+	signal(signo, SIG_DFL);
+	raise(signo);
+}
+
+/* Make the program's segment. `program` names it; `options` may be NULL. */
+__attribute__((unused)) static struct shmlimit *unit_create(const char *program,
+                                                            const struct shmlimit_options *options)
+{
+	static const int deadly[] = { SIGINT, SIGTERM, SIGHUP, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+	struct shmlimit *l = NULL;
+	int error;
+
+	if (unit_name[0] == '\0') {
+		atexit(unit_gone);
+		for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
+			signal(deadly[i], unit_died);
+	} else {
+		unit_gone();
+	}
+	snprintf(unit_name, sizeof(unit_name), "test.%s.%ld", program, (long)getpid());
+	error = shmlimit_create(unit_name, options, &l);
+	if (error != 0)
+		bail("create: %s", shmlimit_strerror(error));
+	return l;
+}
+
+__attribute__((unused)) static int unit_rule(struct shmlimit *l, const char *name, uint64_t capacity, uint64_t count,
+                                             uint64_t period_ns)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = capacity, .count = count,
+		.period_ns = period_ns };
+	int id = shmlimit_rule_set(l, name, &rule);
+
+	if (id < 0)
+		bail("rule_set: %s", shmlimit_strerror(id));
+	return id;
+}
+
+__attribute__((unused)) static struct shmlimit_counters unit_counters(struct shmlimit *l, int rule)
+{
+	struct shmlimit_counters counters = { .struct_size = sizeof(counters) };
+	int error = shmlimit_counters(l, rule, &counters);
+
+	if (error != 0)
+		bail("counters: %s", shmlimit_strerror(error));
+	return counters;
+}
+
+/* How many slots are in a state. */
+__attribute__((unused)) static uint64_t unit_slots(struct shmlimit *l, uint32_t state, uint64_t now_ns)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	uint64_t found = 0;
+
+	shmlimit_info(l, &info);
+	for (uint64_t i = 0; i < info.slots; i++) {
+		struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+
+		if (shmlimit_slot(l, i, now_ns, &slot) == 0 && slot.state == state)
+			found++;
+	}
+	return found;
+}
+
+#endif
