@@ -11,14 +11,14 @@ includedir ?= $(prefix)/include
 libdir     ?= $(prefix)/lib
 mandir     ?= $(prefix)/share/man
 
-VERSION   := 0.1.0
+VERSION   := $(shell sed -n 's/^.define SHMLIMIT_VERSION "\(.*\)"/\1/p' include/shmlimit.h)
 SOVERSION := 0
 
 # Debian's names of what each target needs; tools/need.sh installs them.
 need_build := gcc libc6-dev make pkg-config libck-dev libjansson-dev
 need_demo  := $(need_build) libmicrohttpd-dev wrk curl
 need_check := $(need_demo) g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
-	perl spin mandoc jq binutils
+	perl spin mandoc jq binutils util-linux
 need_bench := $(need_build)
 
 # SAN=address (undefined behaviour too) or SAN=thread; the latter swaps inline assembly for compiler builtins.
@@ -38,7 +38,7 @@ endif
 warn := -Wall -Wextra -Wshadow -Wpointer-arith -Wcast-qual -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
 warn += $(if $(WERROR),-Werror)
 arch_x86_64 := -mcx16
-all_cflags = -std=c11 -D_GNU_SOURCE -DVERSION='"$(VERSION)"' -Iinclude -Ilib $(arch_$(ARCH)) $(ck) $(warn) \
+all_cflags = -std=c11 -D_GNU_SOURCE -Iinclude -Ilib $(arch_$(ARCH)) $(ck) $(warn) \
 	$(san_$(SAN)) -fPIC -fvisibility=hidden -MMD -MP $(CPPFLAGS) $(CFLAGS)
 all_ldflags = $(san_$(SAN)) $(LDFLAGS)
 

@@ -27,6 +27,8 @@
 extern "C" {
 #endif
 
+#define SHMLIMIT_VERSION "0.1.0"
+
 /* The two answers of a decision; an error is negative. `== 0` fails closed. */
 #define SHMLIMIT_ALLOWED 0
 #define SHMLIMIT_DENIED 1
@@ -35,6 +37,8 @@ extern "C" {
 #define SHMLIMIT_NAME_MAX 255      /* bytes of a segment's name, the NUL apart */
 #define SHMLIMIT_RULE_NAME_MAX 63  /* bytes of a rule's name, the NUL apart */
 #define SHMLIMIT_RULES_MAX 4096    /* rules that a segment can be made for */
+#define SHMLIMIT_SLOTS_MIN 16      /* slots of the smallest segment, 16 bytes each */
+#define SHMLIMIT_SLOTS_MAX ((uint64_t)1 << 36)
 
 /* shmlimit_options.on_full: what a new key gets when its window has no room. */
 #define SHMLIMIT_FULL_EVICT 0      /* the place of the funnel that is full again soonest */
@@ -63,7 +67,7 @@ struct shmlimit;
 struct shmlimit_options {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_options) */
 	uint32_t mode;             /* permission bits of the segment, default 0600; the umask does not apply */
-	uint64_t slots;            /* keys that can be live at once, 16 to 2^36, default 65536; 16 bytes each */
+	uint64_t slots;            /* keys that can be live at once, SHMLIMIT_SLOTS_MIN to _MAX, default 65536 */
 	uint32_t rules;            /* rules that can be named, 1 to SHMLIMIT_RULES_MAX, default 64 */
 	uint32_t window_max;       /* must be zero */
 	uint32_t on_full;          /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */
@@ -107,7 +111,7 @@ struct shmlimit_range {
 struct shmlimit_counters {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_counters) */
 	uint32_t reserved32;
-	uint64_t allowed;          /* answers of allowed, those of OFF rules and of a disabled segment included */
+	uint64_t allowed;          /* answers of allowed: of OFF rules and disabled segments too, not those shadow_denied */
 	uint64_t denied;           /* answers of denied */
 	uint64_t shadow_denied;    /* answers of allowed that an enforced rule would have denied (DRY_RUN) */
 	uint64_t claims;           /* slots taken for a key that had none */
@@ -216,8 +220,9 @@ void shmlimit_close(struct shmlimit *limiter);
 int shmlimit_destroy(const char *name);
 
 /*
- * Walk the segments of this host in byte order of their names: give an empty
- * string first, then what came back. `name` is replaced by the next one.
+ * Walk the segments of this host that may be read, in byte order of their
+ * names: give an empty string first, then what came back. `name` is replaced
+ * by the next one.
  *
  * Returns 1, or 0 when there are no more (`name` is then ""), or -errno.
  * Names that vanish or appear meanwhile may or may not be met.

@@ -12,8 +12,6 @@
 #include "sized.h"
 
 #define SLOTS_DEFAULT 65536u              /* a mebibyte */
-#define SLOTS_MIN 16u                     /* a run of a window's lines must not meet itself */
-#define SLOTS_MAX ((uint64_t)1 << 36)
 #define RULES_DEFAULT 64u
 #define MODE_DEFAULT 0600u
 #define STRIPES_MIN 4u                    /* few CPUs may still have many processes without rseq */
@@ -28,7 +26,7 @@ static int check(struct shmlimit_options *o)
 		o->rules = RULES_DEFAULT;
 	if (o->mode == 0)
 		o->mode = MODE_DEFAULT;
-	if (o->slots < SLOTS_MIN || o->slots > SLOTS_MAX || o->rules > SHMLIMIT_RULES_MAX || (o->mode & ~0777u) != 0 ||
+	if (o->slots < SHMLIMIT_SLOTS_MIN || o->slots > SHMLIMIT_SLOTS_MAX || o->rules > SHMLIMIT_RULES_MAX || (o->mode & ~0777u) != 0 ||
 	    o->window_max != 0 || o->on_full > SHMLIMIT_FULL_DENY || o->clock > SHMLIMIT_CLOCK_COARSE ||
 	    o->group > UINT32_MAX)
 		return -EINVAL;

@@ -6,12 +6,13 @@
 #include "layout.h"
 #include "hash.h"
 
-#define LINES_MAX ((uint64_t)1 << 34)     /* 2^36 slots, one tebibyte: far from any overflow below */
+#define LINES_MIN (SHMLIMIT_SLOTS_MIN / SLOTS_PER_LINE) /* a run of a window's lines must not meet itself */
+#define LINES_MAX (SHMLIMIT_SLOTS_MAX / SLOTS_PER_LINE) /* one tebibyte: far from any overflow below */
 #define BLOCKS_MAX 4096u                  /* more CPUs than any machine that Linux runs on */
 
 int layout_offsets(uint64_t lines, uint32_t rules, uint32_t cpus, uint32_t stripes, struct layout_offsets *out)
 {
-	if (lines < 4 || lines > LINES_MAX || rules < 1 || rules > SHMLIMIT_RULES_MAX || cpus < 1 ||
+	if (lines < LINES_MIN || lines > LINES_MAX || rules < 1 || rules > SHMLIMIT_RULES_MAX || cpus < 1 ||
 	    cpus > BLOCKS_MAX || stripes < 1 || stripes > BLOCKS_MAX)
 		return 0;
 	out->rules = 4096;

@@ -8,13 +8,19 @@
 
 #include "export.h"
 #include "layout.h"
+#include "name.h"
 #include "segment.h"
 
 EXPORT int shmlimit_next(char name[SHMLIMIT_NAME_MAX + 1])
 {
+	int found;
+
 	if (name == NULL)
 		return -EINVAL;
 	if (strnlen(name, SHMLIMIT_NAME_MAX + 1) > SHMLIMIT_NAME_MAX)
 		return -ENAMETOOLONG;
-	return segment_next(name, LAYOUT_MAGIC, sizeof(((struct layout_header *)0)->magic));
+	do {
+		found = segment_next(name, LAYOUT_MAGIC, sizeof(((struct layout_header *)0)->magic));
+	} while (found == 1 && name_check_segment(name) != 0); /* somebody else's idea of a name */
+	return found;
 }

@@ -182,7 +182,9 @@ int segment_unlink(const char *name)
 {
 	struct path path = path_of(name);
 
-	return unlink(path.text) == 0 ? 0 : -errno;
+	if (unlink(path.text) == 0)
+		return 0;
+	return errno == EPERM ? -EACCES : -errno; /* how a sticky folder says that the file is somebody else's */
 }
 
 static int begins_with(const char *name, const void *magic, size_t magic_len)

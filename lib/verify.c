@@ -46,7 +46,7 @@ static uint64_t offset_of(const struct shmlimit *l, const void *p)
 	return (uint64_t)((const char *)p - (const char *)l->header);
 }
 
-/* The tail of a header that never changed is zero where nothing is kept. */
+/* The line that no checksum covers: a switch, and nothing yet. */
 static void check_header_tail(const struct shmlimit *l, struct findings *f)
 {
 	const struct layout_header *h = l->header;
@@ -54,6 +54,8 @@ static void check_header_tail(const struct shmlimit *l, struct findings *f)
 	if (load_relaxed32(&h->switched_off) > 1)
 		report(f, offset_of(l, &h->switched_off), "the switch is %u: must be 0 or 1",
 		       load_relaxed32(&h->switched_off));
+	if (load_relaxed32(&h->reserved32) != 0)
+		report(f, offset_of(l, &h->reserved32), "a reserved field of the header is not zero");
 	for (size_t i = 0; i < sizeof(h->successor) / sizeof(h->successor[0]); i++)
 		if (load_relaxed(&h->successor[i]) != 0)
 			report(f, offset_of(l, &h->successor[i]), "a reserved field of the header is not zero");
@@ -149,7 +151,8 @@ static int still(const struct shmlimit *l, const struct owner *owner)
 /* No key in two slots. While others decide, a key may move between our looks: so pairs are looked at again. */
 static void check_twins(const struct shmlimit *l, struct owner *owners, size_t n, struct findings *f)
 {
-	qsort(owners, n, sizeof(*owners), by_key);
+	if (n > 1)
+		qsort(owners, n, sizeof(*owners), by_key);
 	for (size_t i = 1; i < n; i++) {
 		const struct owner *a = &owners[i - 1], *b = &owners[i];
 

@@ -1,0 +1,148 @@
+#!/bin/sh
+# create, destroy: a segment is made as asked for, or not at all.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+n=0
+fact() { shmlimit inspect "$1" --json | jq -r ".segment.$2"; }
+
+run shmlimit create "$SEGMENT.default"
+is "$rc $out$err" "0 " "create prints nothing"
+is "$(fact "$SEGMENT.default" slots)" 65536 "without --slots there are 65536"
+is "$(fact "$SEGMENT.default" mode)" 0600 "without --mode it is its owner's"
+is "$(fact "$SEGMENT.default" on_full)" evict "without --on-full it evicts"
+is "$(fact "$SEGMENT.default" clock)" precise "without --clock it is precise"
+is "$(fact "$SEGMENT.default" rules_max)" 64 "without --rules there is room for 64"
+is "$(fact "$SEGMENT.default" rules_used)" 0 "a new segment has no rules"
+is "$(fact "$SEGMENT.default" enabled)" true "a new segment is enabled"
+is "$(fact "$SEGMENT.default" gid)" "$(id -g)" "without --group it is of its maker's"
+is "$(fact "$SEGMENT.default" name)" "$SEGMENT.default" "its name is as given"
+
+run shmlimit create "$SEGMENT.default" --slots 16
+is "$rc $err" "2 shmlimit: segment $SEGMENT.default: exists already: must be another name, or be removed first \
+(shmlimit destroy $SEGMENT.default)" "a name that is taken is refused"
+is "$(fact "$SEGMENT.default" slots)" 65536 "and the segment stays as it was"
+
+# good OPTION VALUE FACT WANT
+good() {
+	n=$((n + 1))
+	run shmlimit create "$SEGMENT.$n" --slots 16 "$1" "$2"
+	is "$rc $err" "0 " "create $1 $2 works"
+	is "$(fact "$SEGMENT.$n" "$3")" "$4" "$1 $2 makes $3 $4"
+}
+
+good --slots 16 slots 16
+good --slots 64 slots 64
+good --slots 1000 slots 1000
+good --slots 2K slots 2048
+good --slots 1M slots 1048576
+good --mode 0660 mode 0660
+good --mode 600 mode 0600
+good --mode 0644 mode 0644
+good --group "$(id -g)" gid "$(id -g)"
+good --group "$(id -gn)" gid "$(id -g)"
+good --on-full evict on_full evict
+good --on-full allow on_full allow
+good --on-full deny on_full deny
+good --rules 1 rules_max 1
+good --rules 4096 rules_max 4096
+good --clock precise clock precise
+good --clock coarse clock coarse
+
+(umask 077 && shmlimit create "$SEGMENT.umask" --slots 16 --mode 0666)
+is "$(fact "$SEGMENT.umask" mode)" 0666 "the umask does not apply"
+is "$(stat -c %a /dev/shm/"$SEGMENT.umask")" 666 "the mode is the file's"
+
+run shmlimit create --slots=16 -- "$SEGMENT.before"
+is $rc 0 "options may stand before the name"
+run shmlimit create "$SEGMENT.twice" --slots 16 --slots 32
+is "$(fact "$SEGMENT.twice" slots)" 32 "the last of two equal options counts"
+
+# bad MESSAGE OPTION VALUE...
+bad() {
+	message=$1
+	shift
+	run shmlimit create "$SEGMENT.bad" "$@"
+	is "$rc $out$err" "2 shmlimit: $message" "create $* is refused"
+	[ ! -e /dev/shm/"$SEGMENT.bad" ]
+	ok $? "create $* leaves nothing behind"
+}
+
+range='must be 16 to 68719476736'
+syntax='not a size: must be digits, then K, M, G or nothing'
+bad "--slots 15: $range" --slots 15
+bad "--slots 0: $range" --slots 0
+bad "--slots 65G: $range" --slots 65G
+bad "--slots 68719476737: $range" --slots 68719476737
+bad "--slots 18446744073709551616: $range" --slots 18446744073709551616
+bad "--slots 18014398509481985K: $range" --slots 18014398509481985K
+bad "--slots 17179869185G: $range" --slots 17179869185G
+bad "--slots many: $syntax" --slots many
+bad "--slots : $syntax" --slots ''
+bad "--slots -1: $syntax" --slots -1
+bad "--slots +16: $syntax" --slots +16
+bad "--slots  16: $syntax" --slots ' 16'
+bad "--slots 64k: $syntax" --slots 64k
+bad "--slots 64KB: $syntax" --slots 64KB
+bad "--slots 1T: $syntax" --slots 1T
+bad "--slots 1.5K: $syntax" --slots 1.5K
+bad "--slots 0x100: $syntax" --slots 0x100
+bad "--mode 888: not permissions: must be octal, 0600 or 0660" --mode 888
+bad "--mode rw: not permissions: must be octal, 0600 or 0660" --mode rw
+bad "--mode 00660: not permissions: must be octal, 0600 or 0660" --mode 00660
+bad "--mode 0: must be 0001 to 0777" --mode 0
+bad "--mode : must be 0001 to 0777" --mode ''
+bad "--mode 4755: must be 0001 to 0777" --mode 4755
+group='no such group: must be a name (getent group lists them) or a number'
+bad "--group no-such-group: $group" --group no-such-group
+bad "--group : $group" --group ''
+bad "--group 4294967295: $group" --group 4294967295
+bad "--group 99999999999999999999: $group" --group 99999999999999999999
+bad "--on-full explode: must be evict, allow or deny" --on-full explode
+bad "--on-full : must be evict, allow or deny" --on-full ''
+bad "--on-full EVICT: must be evict, allow or deny" --on-full EVICT
+bad "--rules 0: must be 1 to 4096" --rules 0
+bad "--rules 4097: must be 1 to 4096" --rules 4097
+bad "--rules 64K: not a whole number: must be decimal digits" --rules 64K
+bad "--clock sundial: must be precise or coarse" --clock sundial
+
+# Only where a table of that size is sure not to fit.
+if [ "$(df -Pk /dev/shm | awk 'END { print $2 }')" -lt 1000000000 ]; then
+	bad "segment $SEGMENT.bad: no room in /dev/shm: must be fewer --slots, or other segments must go \
+(shmlimit list)" --slots 64G
+fi
+
+# badly named: NAME MESSAGE
+badly_named() {
+	run shmlimit create "$1" --slots 16
+	is "$rc $out$err" "2 shmlimit: segment $2" "a segment '$(printf %.20s "$1")' is not made"
+	run shmlimit destroy "$1"
+	is "$rc $out$err" "2 shmlimit: segment $2" "a segment '$(printf %.20s "$1")' cannot be destroyed"
+}
+
+name="bad name: must be 1 to 255 bytes without '/' and control characters, the first not '.'"
+long=$(printf '%0256d' 0)
+badly_named '' "\"\": $name"
+badly_named a/b "a/b: $name"
+badly_named /etc/passwd "/etc/passwd: $name"
+badly_named .hidden ".hidden: $name"
+badly_named .. "..: $name"
+badly_named "$(printf 'be\007l')" "be?l: $name"
+badly_named "$long" "$long: name too long: must be 1 to 255 bytes"
+
+edge=$(printf '%s.%0255d' "$SEGMENT" 0 | cut -c1-255)
+run shmlimit create "$edge" --slots 16
+is "$rc" 0 "a name of 255 bytes is fine"
+run shmlimit create "$SEGMENT.with blank" --slots 16
+is "$rc" 0 "so is one with a blank"
+
+run shmlimit destroy "$SEGMENT.default"
+is "$rc $out$err" "0 " "destroy prints nothing"
+[ ! -e /dev/shm/"$SEGMENT.default" ]
+ok $? "a destroyed segment is gone"
+run shmlimit destroy "$SEGMENT.default"
+is "$rc $err" "3 shmlimit: segment $SEGMENT.default: no such segment (shmlimit create $SEGMENT.default makes one; \
+shmlimit list shows those there are)" "what is not there cannot be destroyed"
+
+done_testing

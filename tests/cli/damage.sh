@@ -1,0 +1,192 @@
+#!/bin/sh
+# damage, and verify that finds it: whatever stands in the file, every command
+# answers, says what is wrong, and writes nothing.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+segment=$SEGMENT.s
+file=/dev/shm/$segment
+
+fresh() {
+	rm -f "$file"
+	shmlimit create "$segment" --slots 64 --rules 2
+	shmlimit rule set "$segment" r --capacity 3 --rate 1/d
+	shmlimit take "$segment" r key --quiet
+}
+
+# poke OFFSET BYTES: overwrite, the bytes as printf writes them.
+poke() { printf "$2" | dd of="$file" bs=1 seek="$1" conv=notrunc 2>/dev/null; }
+
+# flip OFFSET: turn a byte's bits round.
+flip() { poke "$1" "\\$(printf %o $((255 - $(od -An -tu1 -j "$1" -N 1 "$file"))))"; }
+
+# refused MESSAGE: by every command that opens a segment, none of which writes.
+refused() {
+	before=$(cksum <"$file")
+	while read -r words; do
+		run shmlimit $words
+		is "$rc $out$err" "2 shmlimit: segment $segment: $1" "$words says: $1"
+	done <<-END
+		rule set $segment r --mode off
+		rule show $segment r
+		rule list $segment
+		rule remove $segment r
+		take $segment r key
+		peek $segment r key
+		refund $segment r key
+		reset $segment --all
+		enable $segment
+		disable $segment
+		inspect $segment
+	END
+	is "$(cksum <"$file")" "$before" "and nothing was written"
+}
+
+# Sound.
+fresh
+before=$(cksum <"$file")
+run shmlimit verify "$segment"
+is "$rc $out$err" "0 $segment: sound" "verify finds a sound segment sound"
+run shmlimit verify "$segment" --json
+is "$rc $(printf '%s' "$out" | jq -c .)" "0 {\"name\":\"$segment\",\"sound\":true,\"found\":0,\"problems\":[]}" \
+	"verify --json, too"
+is "$(cksum <"$file")" "$before" "verify changes nothing"
+
+# Not ours.
+fresh
+poke 0 S
+foreign="not a shmlimit segment: $file is somebody else's: must be another name"
+refused "$foreign"
+for verb in verify destroy; do
+	run shmlimit $verb "$segment"
+	is "$rc $out$err" "2 shmlimit: segment $segment: $foreign" "$verb says: $foreign"
+done
+[ -e "$file" ]
+ok $? "a file that is not ours is not destroyed"
+: >"$file"
+run shmlimit destroy "$segment"
+is "$rc $err" "2 shmlimit: segment $segment: $foreign" "neither is an empty one"
+rm "$file"
+mkdir "$file"
+run shmlimit inspect "$segment"
+is "$rc $err" "2 shmlimit: segment $segment: $foreign" "neither is a folder"
+rmdir "$file"
+mkfifo "$file"
+run shmlimit inspect "$segment"
+is "$rc $err" "2 shmlimit: segment $segment: $foreign" "a pipe is not waited for"
+rm "$file"
+shmlimit create "$SEGMENT.target" --slots 16
+ln -s "$SEGMENT.target" "$file"
+run shmlimit inspect "$segment"
+is "$rc $err" "2 shmlimit: segment $segment: $foreign" "a link is not followed"
+
+# Another version.
+fresh
+poke 8 '\002'
+refused "another layout version: must be used with the shmlimit that made it, or made anew (shmlimit destroy $segment)"
+run shmlimit verify "$segment"
+is "$rc" 1 "to verify, another version is a problem"
+like "$out" "^$segment: byte [0-9]+: .*version" "which it names"
+run shmlimit destroy "$segment"
+is "$rc $out$err" "0 " "another version can be destroyed"
+
+# Damaged.
+damaged="damaged: must be made anew (shmlimit verify $segment says what is wrong; shmlimit destroy $segment removes it)"
+fresh
+flip 32
+refused "$damaged"
+run shmlimit verify "$segment"
+is $rc 1 "verify finds a damaged header"
+like "$out" "^$segment: byte [0-9]+: .*checksum" "and says what is wrong with it"
+run shmlimit verify "$segment" --json
+is "$rc $(printf '%s' "$out" | jq -c '[.sound, .found, (.problems | length), (.problems[0] | keys)]')" \
+	'1 [false,1,1,["offset","text"]]' "verify --json, too"
+run shmlimit create "$segment"
+is $rc 2 "a damaged one is not replaced by create"
+run shmlimit destroy "$segment"
+is "$rc $out$err" "0 " "a damaged one can be destroyed"
+
+fresh
+truncate -s 100 "$file"
+refused "$damaged"
+run shmlimit verify "$segment"
+is "$rc" 1 "verify finds a header cut short"
+fresh
+truncate -s -1 "$file"
+refused "$damaged"
+run shmlimit verify "$segment"
+is "$rc" 1 "verify finds a byte missing"
+fresh
+truncate -s +4096 "$file"
+refused "$damaged"
+
+# Bytes of the header: each leaves an answer, no death (see run in tap.sh), nothing written.
+for offset in $(seq 1 3 319); do
+	fresh
+	flip "$offset"
+	before=$(cksum <"$file")
+	run shmlimit inspect "$segment"
+	[ $rc -eq 0 ] || [ $rc -eq 2 ]
+	ok $? "a segment whose byte $offset is another is shown or refused"
+	run shmlimit verify "$segment"
+	want=1
+	[ "$offset" -lt 8 ] && want=2
+	is "$rc $(cksum <"$file")" "$want $before" "verify notices byte $offset and leaves it"
+done
+
+# Rules and slots: the segment still opens.
+fresh
+poke 4160 '\033[2J'
+run shmlimit rule list "$segment"
+is "$rc $(printf '%s' "$out" | tr -dc '\033')" "0 " "no damaged name sends control characters to a terminal"
+run shmlimit rule list "$segment" --json
+is "$rc $(printf '%s' "$out" | jq -c 'type')" '0 "array"' "nor breaks JSON"
+run shmlimit verify "$segment"
+is $rc 1 "verify finds a damaged name"
+is "$(printf '%s' "$out" | tr -dc '\033')" "" "and prints it harmlessly"
+
+fresh
+size=$(stat -c %s "$file")
+flip $((size - 1))
+run shmlimit verify "$segment"
+is $rc 1 "verify finds a damaged slot"
+like "$out" "^$segment: byte $((size - 16)): slot 63: " "and says where it is"
+run shmlimit verify "$segment" --json
+is "$rc $(printf '%s' "$out" | jq -c '.problems[0].offset')" "1 $((size - 16))" "verify --json, too"
+for words in "take $segment r key" "inspect $segment" "reset $segment --all"; do
+	run shmlimit $words
+	is $rc 0 "a damaged slot doesn't stop $words"
+done
+
+rm -f "$file"
+shmlimit create "$segment" --slots 4K
+size=$(stat -c %s "$file")
+head -c 65536 /dev/zero | tr '\0' '\377' | dd of="$file" bs=65536 seek=$((size - 65536)) oflag=seek_bytes \
+	conv=notrunc 2>/dev/null
+run shmlimit verify "$segment"
+is "$rc $(printf '%s\n' "$out" | grep -c ': byte ')" "1 1000" "verify prints the first 1000 problems"
+like "$(printf '%s\n' "$out" | tail -n 1)" "^$segment: [0-9]+ more problems$" "and says how many more there are"
+run shmlimit verify "$segment" --json
+is "$rc $(printf '%s' "$out" | jq -c '[.found >= 4096, (.problems | length)]')" '1 [true,1000]' "verify --json, too"
+run shmlimit inspect "$segment" --json
+is "$rc $(printf '%s' "$out" | jq -r '[.occupancy | .free, .live, .refilled, .tentative, .stale] | add')" "0 4096" \
+	"inspect counts every slot of a table of garbage"
+
+# Verify's own errors.
+run shmlimit verify "$SEGMENT.none"
+is "$rc $out$err" "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; \
+shmlimit list shows those there are)" "verify needs a segment"
+run shmlimit verify a/b
+is $rc 2 "verify needs a segment's name"
+
+# Made where clocks differ.
+if unshare --time --fork shmlimit create "$SEGMENT.elsewhere" --slots 16 2>/dev/null; then
+	run shmlimit take "$SEGMENT.elsewhere" r key
+	is "$rc $err" "2 shmlimit: segment $SEGMENT.elsewhere: made in another time namespace, where clocks differ: \
+must be used from there, or made anew (shmlimit destroy $SEGMENT.elsewhere)" "a segment of other clocks is refused"
+	run shmlimit destroy "$SEGMENT.elsewhere"
+	is $rc 0 "and can be destroyed"
+fi
+
+done_testing

@@ -1,0 +1,150 @@
+#!/bin/sh
+# shmlimit-demo: HTTP over the limiter, and a master that keeps its workers.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+for command in curl jq; do
+	command -v $command >/dev/null || skip_all "$command is not installed"
+done
+
+server=
+end_server() {
+	[ -z "$server" ] || kill -KILL "$server" 2>/dev/null
+}
+trap 'end_server; tap_clean' EXIT
+
+# within COMMAND...: repeat it until it succeeds, for 10 s at most.
+within() {
+	tries=0
+	until "$@"; do
+		tries=$((tries + 1))
+		[ $tries -lt 200 ] || return 1
+		sleep 0.05
+	done
+}
+
+# start OPTION...: sets $server and $url; the master's log is in $TMP/log.
+start() {
+	rm -f "$TMP/port"
+	shmlimit-demo --segment "$SEGMENT" --workers 4 --port-file "$TMP/port" "$@" 2>"$TMP/log" &
+	server=$!
+	within test -s "$TMP/port" || { diag "$(cat "$TMP/log")"; exit 1; }
+	url=http://127.0.0.1:$(cat "$TMP/port")
+}
+
+# stop: ends the master as an operator would; sets $rc.
+stop() {
+	kill "$server"
+	wait "$server"
+	rc=$?
+	server=
+}
+
+get() { curl -s --max-time 10 "$@"; }
+fields() { get -o "$TMP/body" -D - "$@" | tr -d '\r'; }
+field() { printf '%s\n' "$answer" | sed -n "s/^$1: //p"; }
+codes() { get -o "$TMP/body" -w '%{http_code}\n' "$@"; }
+count() { grep -c "^$1\$" "$TMP/codes"; }
+started() { sed -n 's/.*worker \([0-9]*\): started$/\1/p' "$TMP/log"; }
+successors() { sed -n 's/.* replaced by \([0-9]*\)$/\1/p' "$TMP/log"; }
+replaced() { [ "$(grep -c 'killed by signal 9 .* replaced by' "$TMP/log")" -eq "$1" ]; }
+silent() { ! get -o "$TMP/body" "$url/"; }
+allowed() { shmlimit inspect "$SEGMENT" --json | jq .counters.allowed; }
+
+# Slow enough that no token leaks back within a test.
+shmlimit create "$SEGMENT" --slots 1024
+shmlimit rule set "$SEGMENT" demo --capacity 15 --rate 15/h
+start
+
+answer=$(fields "$url/?client=alice")
+like "$answer" '^HTTP/1.1 200 ' "a client within the limit gets 200"
+is "$(field RateLimit-Policy)" '"demo";q=15;w=3600' "the policy is the capacity, and the seconds that fill it"
+is "$(field RateLimit)" '"demo";r=14;t=240' "the state is what remains, and the seconds until it is all back"
+is "$(field Retry-After)" "" "who is served is not told to retry"
+
+codes "$url/?client=alice&n=[1-29]" >"$TMP/codes"
+is "$(count 200) $(count 429)" "14 15" "the capacity is served, then nothing"
+
+answer=$(fields "$url/?client=alice")
+like "$answer" '^HTTP/1.1 429 ' "a client over the limit gets 429"
+like "$(field Retry-After)" '^2(40|[0-3][0-9])$' "Retry-After is the time that a token takes"
+is "$(field RateLimit)" "\"demo\";r=0;t=$(field Retry-After)" "RateLimit points to the same moment"
+is "$(field RateLimit-Policy)" '"demo";q=15;w=3600' "the policy stands on denials too"
+
+is "$(codes "$url/?client=bob")" 200 "each client has a limit of his own"
+is "$(codes "$url/")" 200 "a client without a name is served"
+run shmlimit peek "$SEGMENT" demo 127.0.0.1
+like "$out" '^remaining: 14$' "and limited by his address"
+is "$(codes -I "$url/?client=bob")" 200 "HEAD is served"
+is "$(codes -d x "$url/?client=bob")" 405 "POST is refused"
+is "$(codes "$url/?client=$(printf '%01025d' 0)")" 400 "a name longer than a key is refused"
+is "$(codes "$url/?client=$(printf '%01024d' 0)")" 200 "the longest key is a name"
+run shmlimit peek "$SEGMENT" demo bob
+like "$out" '^remaining: 13$' "what is refused for its form takes no token"
+is "$(get -o "$TMP/body" -w '%{num_connects} ' "$url/?client=[1-3]")" "1 0 0 " "connections are kept alive"
+
+codes "$url/?client=carol&n=[1-10]" >"$TMP/codes"
+victims=0
+for pid in $(started); do
+	kill -KILL "$pid"
+	victims=$((victims + 1))
+	within replaced $victims
+	ok $? "worker $victims, killed, is replaced"
+	codes "$url/?client=carol&n=[1-10]" >>"$TMP/codes"
+done
+is "$(count 200) $(count 429)" "15 35" "the limit holds over all workers and their successors, exactly"
+
+before=$(allowed)
+codes -Z --parallel-max 8 "$url/?client=dave&n=[1-10000]" >"$TMP/codes" 2>"$TMP/err" &
+load=$!
+begun() { [ "$(allowed)" -gt "$before" ]; }
+within begun
+kill -KILL "$(successors | head -n 1)"
+kill -0 $load
+ok $? "the load goes on when a worker is killed"
+within replaced 5
+ok $? "a worker killed under load is replaced"
+wait $load
+[ "$(count 200)" -le 15 ] && [ "$(count 429)" -gt 0 ]
+ok $? "no client is served more than the limit meanwhile"
+run shmlimit peek "$SEGMENT" demo dave
+like "$out" '^remaining: 0$' "nor is any of it left over"
+
+shmlimit rule remove "$SEGMENT" demo
+is "$(codes "$url/?n=[1-3]" | sort -u)" 503 "when the limiter fails, nobody is served"
+stop
+is $rc 0 "SIGTERM ends the master, with status 0"
+silent
+ok $? "nobody listens any more"
+for pid in $(successors); do
+	kill -0 "$pid" 2>/dev/null && diag "worker $pid lives" && rc=1
+done
+is $rc 0 "no worker outlives the end"
+
+shmlimit rule set "$SEGMENT" demo --capacity 15 --rate 15/h
+start --fail-open
+shmlimit rule remove "$SEGMENT" demo
+answer=$(fields "$url/")
+like "$answer" '^HTTP/1.1 200 ' "with --fail-open everybody is served when the limiter fails"
+is "$(field RateLimit)" "" "without promises"
+codes "$url/?n=[1-20]" >"$TMP/codes"
+logged=$(grep -c 'rule demo: no such rule' "$TMP/log")
+[ "$logged" -ge 1 ] && [ "$logged" -le 4 ]
+ok $? "each worker logs the failure once"
+kill -KILL "$server"
+wait "$server" 2>"$TMP/err"
+server=
+within silent
+ok $? "workers die with a master that is killed"
+
+run shmlimit-demo --segment "$SEGMENT.none"
+like "$rc $err" "^1 shmlimit-demo: segment $SEGMENT.none: no such segment" "a missing segment is named"
+run shmlimit-demo --segment "$SEGMENT"
+like "$rc $err" "^1 shmlimit-demo: segment $SEGMENT: rule demo: no such rule" "a missing rule is named"
+run shmlimit-demo --no-limit --workers 0
+like "$rc $err" "^2 shmlimit-demo: --workers 0: must be" "zero workers are refused"
+run shmlimit-demo
+is $rc 2 "neither a segment nor --no-limit is wrong usage"
+
+done_testing

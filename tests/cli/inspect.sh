@@ -1,0 +1,141 @@
+#!/bin/sh
+# inspect: what is shown is what happened, and looking changes nothing. The
+# rules leak so slowly that the time a test takes shows in no token.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+segment=$SEGMENT.s
+shmlimit create "$segment" --slots 1K --rules 4
+shmlimit rule set "$segment" r --capacity 3 --rate 1/d
+shmlimit rule set "$segment" watch --capacity 1 --rate 1/h --mode dry-run
+
+run shmlimit inspect "$segment"
+is "$rc" 0 "inspect works on a new segment"
+is "$(printf '%s\n' "$out" | sed -n '1,11s/:.*//p' | tr '\n' ',')" \
+	"segment,layout version,size,slots,rules,on full,clock,owner,mode,state,created," "it begins with the geometry"
+like "$out" '^slots: 1024$' "it knows the slots"
+like "$out" '^rules: 2/4$' "it knows the rules in use and the most"
+like "$out" "^size: $(stat -c %s /dev/shm/"$segment") \([0-9.]+K\)$" "it knows the size"
+like "$out" '^created: 2[0-9]{3}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z$' "it knows when it was made"
+like "$out" '^occupancy: free 1024, live 0, refilled 0, tentative 0, stale 0$' "a new segment is free"
+
+# One token of a, two of b, three of c, and c is denied once more.
+shmlimit take "$segment" r a --quiet
+shmlimit take "$segment" r b --quiet --cost 2
+shmlimit take "$segment" r c --quiet --cost 3
+shmlimit take "$segment" r c --quiet
+shmlimit take "$segment" watch a --quiet
+before=$(cksum </dev/shm/"$segment")
+
+run shmlimit inspect "$segment"
+is "$(printf '%s\n' "$out" | sed -n '13,16s/  */ /gp')" \
+	"RULE CAPACITY RATE MODE ALLOWED DENIED SHADOW CLAIMS RECLAIMS EVICTIONS NO-SLOT FAILED-CAS
+r 3 1/d enforce 3 1 0 3 0 0 0 0
+watch 1 1/h dry-run 1 0 0 1 0 0 0 0
+(all) - - - 4 1 0 4 0 0 0 0" "each rule has its counters, and all have their sum"
+like "$out" '^occupancy: free 1020, live 4, refilled 0, tentative 0, stale 0$' "each key that took has a slot"
+is "$(printf '%s\n' "$out" | sed -n '19,$s/  */ /gp' | sed 's/ [0-9a-f]\{12\}//; s/\..*//')" \
+	"RULE FINGERPRINT REMAINING TIME-TO-FULL
+$(printf '%s\n' "$out" | sed -n '20,$s/  */ /gp' | sed 's/ [0-9a-f]\{12\}//; s/\..*//' | sort -k3nr)" \
+	"the slot that is furthest from full comes first"
+is "$(printf '%s\n' "$out" | sed -n '20,$p' | awk '{ print $1, $3 }' | tr '\n' ' ')" "r 0 r 1 r 2 watch 0 " \
+	"with what remains in it"
+like "$(printf '%s\n' "$out" | sed -n 20p)" ' [0-9a-f]{12}  *0  *2591[0-9]{2}\.[0-9]{9} s$' "and the time to full"
+
+run shmlimit inspect "$segment" --json
+is "$rc $(printf '%s' "$out" | jq -c keys_unsorted)" '0 ["segment","rules","counters","occupancy"]' "inspect --json is an object"
+is "$(printf '%s' "$out" | jq -c '[.rules[] | [.name, .id, .counters.allowed, .counters.denied, .counters.shadow_denied]]')" \
+	'[["r",0,3,1,0],["watch",1,1,0,0]]' "of rules with their counters"
+is "$(printf '%s' "$out" | jq -c .counters)" \
+	'{"allowed":4,"denied":1,"shadow_denied":0,"claims":4,"reclaims":0,"evictions":0,"no_slot":0,"failed_cas":0}' \
+	"their sum"
+is "$(printf '%s' "$out" | jq -c '.occupancy | [.free, .live, .refilled, .tentative, .stale, .left_out]')" \
+	'[1020,4,0,0,0,0]' "how the slots are used"
+is "$(printf '%s' "$out" | jq -c '[.occupancy.shown[] | [.rule, .remaining]]')" '[["r",0],["r",1],["r",2],["watch",0]]' \
+	"and the live ones, in order"
+is "$(printf '%s' "$out" | jq '.occupancy.shown | map(.reset_after_ns) | . == (sort | reverse)')" true \
+	"the longest time to full first"
+is "$(printf '%s' "$out" | jq '.occupancy.shown | map(.fingerprint | test("^[0-9a-f]{12}$")) | all')" true \
+	"a fingerprint is 12 hexadecimal digits"
+
+# --rule, --limit
+run shmlimit inspect "$segment" --rule watch --json
+is "$rc $(printf '%s' "$out" | jq -c '[.rules | length, .[0].name]')" '0 [1,"watch"]' "--rule shows one rule"
+is "$(printf '%s' "$out" | jq -c '[.counters.allowed, .occupancy.live, (.occupancy.shown | length), .occupancy.left_out]')" \
+	'[1,4,1,0]' "its counters, and its slots among all"
+run shmlimit inspect "$segment" --rule watch
+is "$(printf '%s\n' "$out" | grep -c '^watch ')" 2 "--rule shows the rule and its slot"
+is "$(printf '%s\n' "$out" | grep -c '^r \|^(all)')" 0 "and no other"
+
+run shmlimit inspect "$segment" --limit 2
+is "$(printf '%s\n' "$out" | sed -n '20,$p' | awk '{ print $1, $3 }' | tr '\n' ' ')" "r 0 r 1 2 live " \
+	"--limit shows those furthest from full"
+is "$(printf '%s\n' "$out" | tail -n 1)" "2 more live left out (--limit)" "and says how many it left out"
+run shmlimit inspect "$segment" --limit 0
+is "$rc $(printf '%s\n' "$out" | tail -n 1)" "0 4 more live left out (--limit)" "--limit 0 shows none"
+run shmlimit inspect "$segment" --limit 3 --rule r
+is "$(printf '%s\n' "$out" | grep -c 'left out')" 0 "nothing is said where nothing was left out"
+run shmlimit inspect "$segment" --limit 18446744073709551615 --json
+is "$rc $(printf '%s' "$out" | jq -c '[(.occupancy.shown | length), .occupancy.left_out]')" '0 [4,0]' \
+	"the largest limit shows all"
+
+# --key
+run shmlimit inspect "$segment" --rule r --key c
+is "$rc" 0 "a key that would be denied is no error"
+is "$(printf '%s\n' "$out" | sed -n '16,19p' | tr '\n' ';')" "key: c;decision: denied;limit: 3;remaining: 0;" \
+	"--key shows what peek answers"
+is "$(printf '%s\n' "$out" | grep -c '^occupancy')" 0 "instead of the slots"
+run shmlimit inspect "$segment" --rule r --key b --json
+is "$rc $(printf '%s' "$out" | jq -c 'keys_unsorted, (.key | [.key, .allowed, .limit, .remaining])' | tr '\n' ' ')" \
+	'0 ["segment","rules","counters","key"] ["b",true,3,1] ' "--key in JSON"
+run shmlimit inspect "$segment" --rule r --key "$(printf 'x\377\001')" --json
+is "$rc $(printf '%s' "$out" | jq -c .key.key)" "0 \"x$(printf '\357\277\275')\\u0001\"" "a key that is not UTF-8 is still JSON"
+
+run shmlimit inspect "$segment" --rule r --key "$(printf '%01024d' 0)"
+is "$(printf '%s\n' "$out" | sed -n 's/^key: //p')" "$(printf '%01024d' 0)" "the longest key is shown whole"
+
+is "$(cksum </dev/shm/"$segment")" "$before" "looking changed nothing"
+
+shmlimit take "$segment" watch a --quiet
+run shmlimit inspect "$segment" --rule watch --json
+is "$(printf '%s' "$out" | jq -c '.counters | [.denied, .shadow_denied]')" '[0,1]' \
+	"what only an enforced rule would have denied is counted as such"
+
+# States, and the default limit.
+shmlimit rule set "$segment" quick --capacity 1 --rate 1/us
+shmlimit take "$segment" quick a --quiet
+run shmlimit inspect "$segment"
+like "$out" '^occupancy: free 1019, live 4, refilled 1, tentative 0, stale 0$' "a funnel that is full again is refilled"
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	shmlimit take "$segment" r "more $i" --quiet
+done
+run shmlimit inspect "$segment" --json
+is "$(printf '%s' "$out" | jq -c '[(.occupancy.shown | length), .occupancy.left_out]')" '[20,4]' \
+	"without --limit there are 20"
+shmlimit rule remove "$segment" r
+run shmlimit inspect "$segment" --json
+is "$(printf '%s' "$out" | jq -c '.occupancy | [.live, .free + .stale + .refilled, .shown[].rule]')" '[1,1023,"watch"]' \
+	"slots of a rule that is gone are free or stale"
+
+# Errors.
+wrong() {
+	message=$1
+	shift
+	run shmlimit inspect "$@"
+	is "$rc $out$err" "$message" "inspect $* is refused"
+}
+
+wrong "2 shmlimit: --key: its rule is missing: must be --rule RULE --key KEY" "$segment" --key a
+wrong "2 shmlimit: key of 0 bytes: must be 1 to 1024" "$segment" --rule watch --key ''
+wrong "2 shmlimit: --limit few: not a whole number: must be decimal digits" "$segment" --limit few
+wrong "2 shmlimit: --limit 18446744073709551616: must be 0 to 18446744073709551615" "$segment" \
+	--limit 18446744073709551616
+wrong "3 shmlimit: rule none: no such rule in segment $segment (shmlimit rule set $segment none --capacity N \
+--rate N/s makes it; shmlimit rule list $segment shows those there are)" "$segment" --rule none
+wrong "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; shmlimit list \
+shows those there are)" "$SEGMENT.none"
+wrong "2 shmlimit: segment a/b: bad name: must be 1 to 255 bytes without '/' and control characters, the first not '.'" \
+	a/b
+
+done_testing

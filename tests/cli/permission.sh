@@ -1,0 +1,81 @@
+#!/bin/sh
+# permission: looking needs read permission, deciding needs both, and who has
+# none is told whom to ask.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+segment=$SEGMENT.s
+denied="shmlimit: segment $segment: no permission: must be granted by its owner (chmod and chgrp of \
+/dev/shm/$segment, or shmlimit create --mode 0660 --group G)"
+
+# As root, permissions are tried by nobody, with a copy that he can reach.
+as=
+if [ "$(id -u)" -eq 0 ]; then
+	command -v setpriv >/dev/null || skip_all "needs setpriv, or to be run by a user other than root"
+	cp "$BUILD/bin/shmlimit" "$TMP"
+	chmod 755 "$TMP" "$TMP/shmlimit"
+	PATH=$TMP:$PATH
+	as="setpriv --reuid=65534 --regid=65534 --clear-groups"
+fi
+
+make() {
+	rm -f /dev/shm/"$segment"
+	shmlimit create "$segment" --slots 16 --mode 0600
+	shmlimit rule set "$segment" r --capacity 3 --rate 1/d
+	chmod "$1" /dev/shm/"$segment"
+}
+
+# What only looks, and what does not.
+looks="list:rule show $segment r:rule list $segment:peek $segment r key:inspect $segment:verify $segment"
+changes="rule set $segment r --mode off:rule remove $segment r:take $segment r key:refund $segment r key:\
+reset $segment --all:enable $segment:disable $segment"
+
+make 0444
+before=$(cksum </dev/shm/"$segment")
+IFS=:
+for words in $looks; do
+	unset IFS
+	run $as shmlimit $words
+	is "$rc $err" "0 " "who may read may $words"
+done
+IFS=:
+for words in $changes; do
+	unset IFS
+	run $as shmlimit $words
+	is "$rc $out$err" "2 $denied" "who may only read may not $words"
+done
+is "$(cksum </dev/shm/"$segment")" "$before" "and has changed nothing"
+
+make 0000
+all=$looks:$changes
+IFS=:
+for words in $all; do
+	unset IFS
+	[ "$words" = list ] && continue
+	run $as shmlimit $words
+	is "$rc $out$err" "2 $denied" "who may not even read may not $words"
+done
+
+make 0666
+for words in "take $segment r key" "rule set $segment r --mode dry-run" "disable $segment"; do
+	run $as shmlimit $words
+	is $rc 0 "who may read and write may $words"
+done
+
+if [ -n "$as" ]; then
+	run $as shmlimit destroy "$segment"
+	is "$rc $out$err" "2 shmlimit: segment $segment: no permission: must be destroyed by its owner or by root" \
+		"what is another's cannot be destroyed"
+	run $as shmlimit create "$SEGMENT.group" --slots 16 --group 0
+	is "$rc $out$err" "2 shmlimit: segment $SEGMENT.group: --group 0: cannot be given: must be a group that you belong \
+to" "a group that one is not in cannot be given"
+	[ ! -e /dev/shm/"$SEGMENT.group" ]
+	ok $? "and nothing was made"
+	run shmlimit create "$SEGMENT.group" --slots 16 --group 65534 --mode 0660
+	is $rc 0 "root can give any group"
+	run $as shmlimit inspect "$SEGMENT.group" --json
+	is "$rc $(printf '%s' "$out" | jq .segment.gid)" "0 65534" "whose members have what the mode gives them"
+fi
+
+done_testing

@@ -1,0 +1,101 @@
+#!/bin/sh
+# rates: each way to write a rate means what it says, to the nanosecond; what
+# means nothing is refused, and says why.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+segment=$SEGMENT.s
+shmlimit create "$segment" --slots 16
+
+# TEXT COUNT PERIOD_NS SHOWN
+while read -r text count period_ns shown; do
+	run shmlimit rule set "$segment" r --capacity 15 --rate "$text"
+	is "$rc $err" "0 " "$text is a rate"
+	run shmlimit rule show "$segment" r --json
+	is "$(printf '%s' "$out" | jq -r '"\(.count) \(.period_ns) \(.rate)"')" "$count $period_ns $shown" \
+		"$text is $count tokens a $period_ns ns, and is shown as $shown"
+	shmlimit rule remove "$segment" r
+	run shmlimit rule set "$segment" r --capacity 15 --rate "$shown"
+	is $rc 0 "what is shown, $shown, is a rate"
+	run shmlimit rule show "$segment" r --json
+	is "$(printf '%s' "$out" | jq -r '"\(.count) \(.period_ns)"')" "$count $period_ns" "and it is the same one"
+	shmlimit rule remove "$segment" r
+done <<END
+30/60s 30 60000000000 30/m
+7/60s 7 60000000000 7/m
+5/m 5 60000000000 5/m
+5/1m 5 60000000000 5/m
+5/min 5 60000000000 5/m
+5/mins 5 60000000000 5/m
+5/minute 5 60000000000 5/m
+5/10minutes 5 600000000000 5/10m
+1000/s 1000 1000000000 1000/s
+1000/sec 1000 1000000000 1000/s
+1000/second 1000 1000000000 1000/s
+1/2seconds 1 2000000000 1/2s
+1/90s 1 90000000000 1/90s
+100/day 100 86400000000000 100/d
+100/d 100 86400000000000 100/d
+100/2days 100 172800000000000 100/2d
+1/h 1 3600000000000 1/h
+1/hour 1 3600000000000 1/h
+1/36hours 1 129600000000000 1/36h
+1/w 1 604800000000000 1/w
+1/week 1 604800000000000 1/w
+1/7d 1 604800000000000 1/w
+1/2weeks 1 1209600000000000 1/2w
+1/500ms 1 500000000 1/500ms
+1/1000ms 1 1000000000 1/s
+1/ms 1 1000000 1/ms
+3/us 3 1000 3/us
+1/250us 1 250000 1/250us
+1/1500ns 1 1500 1/1500ns
+007/060s 7 60000000000 7/m
+END
+
+# TEXT: what is said about it
+while IFS='|' read -r text message; do
+	run shmlimit rule set "$segment" r --capacity 15 --rate "$text"
+	is "$rc $out$err" "2 shmlimit: rule r: rate $text: $message" "'$text' is no rate"
+	run shmlimit rule list "$segment" --json
+	is "$out" "[]" "and sets nothing"
+done <<END
+|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
+fast|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
+30|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
+/s|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
+-5/s|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
++5/s|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
+0.5/s|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
+5 /s|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
+5per s|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
+0/s|count 0: must be 1 or more
+18446744073709551616/s|count too large: must be 18446744073709551615 or less
+99999999999999999999999999999999/s|count too large: must be 18446744073709551615 or less
+5/|unit missing: must be ns, us, ms, s, m, h, d or w
+5/60|unit missing: must be ns, us, ms, s, m, h, d or w
+5/ s|unit  s: must be ns, us, ms, s, m, h, d or w
+5/-1s|unit -1s: must be ns, us, ms, s, m, h, d or w
+5/1.5s|unit .5s: must be ns, us, ms, s, m, h, d or w
+5/fortnight|unit fortnight: must be ns, us, ms, s, m, h, d or w
+5/S|unit S: must be ns, us, ms, s, m, h, d or w
+5/minut|unit minut: must be ns, us, ms, s, m, h, d or w
+5/inute|unit inute: must be ns, us, ms, s, m, h, d or w
+5/m m|unit m m: must be ns, us, ms, s, m, h, d or w
+5/s/s|unit s/s: must be ns, us, ms, s, m, h, d or w
+5/0s|period 0: must be 1 or more
+5/0|unit missing: must be ns, us, ms, s, m, h, d or w
+1/30501w|period too long: must be 30500 weeks or less
+1/18446744074s|period too long: must be 30500 weeks or less
+1/18446744073709551616ns|period too long: must be 30500 weeks or less
+1/99999999999999999999w|period too long: must be 30500 weeks or less
+END
+
+run shmlimit rule set "$segment" r --capacity 281474976710656 --rate 1/s
+is "$rc $err" "2 shmlimit: rule r: capacity 281474976710656 at rate 1/s: cannot be represented exactly: \
+must be a smaller capacity, or a rate of smaller or rounder numbers" "what the library cannot represent is refused"
+run shmlimit rule set "$segment" r --capacity 1 --rate 18446744073709551615/ns
+is "$rc" 2 "the largest rate that can be written is refused, too"
+
+done_testing

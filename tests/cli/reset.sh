@@ -1,0 +1,69 @@
+#!/bin/sh
+# reset: what is named is filled up, and nothing else.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+segment=$SEGMENT.s
+shmlimit create "$segment" --slots 64
+shmlimit rule set "$segment" r --capacity 2 --rate 1/d
+shmlimit rule set "$segment" q --capacity 2 --rate 1/d
+
+drain() {
+	for rule in r q; do
+		for key in one two; do
+			shmlimit take "$segment" $rule $key --cost 2 --quiet
+		done
+	done
+}
+
+# What remains: r one, r two, q one, q two.
+remain() {
+	for rule in r q; do
+		for key in one two; do
+			shmlimit peek "$segment" $rule $key --json | jq -j .remaining
+		done
+	done
+}
+
+drain
+is "$(remain)" 0000 "drained funnels are empty"
+run shmlimit reset "$segment" --rule r --key one
+is "$rc $out$err" "0 " "reset prints nothing"
+is "$(remain)" 2000 "--rule and --key fill one key up"
+run shmlimit reset "$segment" --rule r --key never-seen
+is "$rc $(remain)" "0 2000" "a key that was never seen is full already"
+run shmlimit reset "$segment" --rule q
+is "$rc $(remain)" "0 2022" "--rule fills up its keys"
+drain
+run shmlimit reset "$segment" --all
+is "$rc $(remain)" "0 2222" "--all fills up all"
+run shmlimit reset "$segment" --all
+is "$rc $(remain)" "0 2222" "what is full can be filled up again"
+
+drain
+wrong() {
+	message=$1
+	shift
+	run shmlimit reset "$segment" "$@"
+	is "$rc $out$err" "2 shmlimit: $message" "reset $* is refused"
+}
+
+which='reset: what to fill up: must be just one of --all, --rule RULE, or --rule RULE --key KEY'
+wrong "$which"
+wrong "$which" --key one
+wrong "$which" --all --rule r
+wrong "$which" --all --key one
+wrong "$which" --all --rule r --key one
+wrong "key of 0 bytes: must be 1 to 1024" --rule r --key ''
+wrong "key of 1025 bytes: must be 1 to 1024" --rule r --key "$(printf '%01025d' 0)"
+wrong 'rule "": bad name: must be 1 to 63 letters, digits and . _ : @ + -' --rule ''
+run shmlimit reset "$segment" --rule none
+is "$rc $err" "3 shmlimit: rule none: no such rule in segment $segment (shmlimit rule set $segment none --capacity N \
+--rate N/s makes it; shmlimit rule list $segment shows those there are)" "reset needs a rule"
+run shmlimit reset "$SEGMENT.none" --all
+is "$rc $err" "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; \
+shmlimit list shows those there are)" "reset needs a segment"
+is "$(remain)" 0000 "what was refused filled nothing up"
+
+done_testing

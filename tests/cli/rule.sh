@@ -1,0 +1,149 @@
+#!/bin/sh
+# rule: rules are set, shown, listed and removed; what is wrong changes nothing.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+segment=$SEGMENT.s
+shmlimit create "$segment" --slots 16 --rules 3
+
+no_segment() {
+	run shmlimit "$@"
+	is "$rc $out$err" "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; \
+shmlimit list shows those there are)" "$1 $2 needs a segment"
+}
+
+no_segment rule set "$SEGMENT.none" login --capacity 15 --rate 30/60s
+no_segment rule show "$SEGMENT.none" login
+no_segment rule list "$SEGMENT.none"
+no_segment rule remove "$SEGMENT.none" login
+
+missing="shmlimit: rule login: no such rule in segment $segment (shmlimit rule set $segment login --capacity N \
+--rate N/s makes it; shmlimit rule list $segment shows those there are)"
+
+no_rule() {
+	run shmlimit "$@"
+	is "$rc $out$err" "3 $missing" "$1 $2 needs a rule: $*"
+}
+
+no_rule rule show "$segment" login
+no_rule rule remove "$segment" login
+no_rule rule set "$segment" login --mode off
+no_rule rule set "$segment" login --capacity 15
+no_rule rule set "$segment" login --rate 1/s
+no_rule rule set "$segment" login --rate 1/s --mode off
+
+run shmlimit rule list "$segment"
+is "$rc $out" "0 RULE  ID  CAPACITY  RATE  MODE" "a list of no rules is a head"
+run shmlimit rule list "$segment" --json
+is "$rc $out" "0 []" "and as JSON it is empty"
+
+# Setting.
+run shmlimit rule set "$segment" login --capacity 15 --rate 30/60s
+is "$rc $out$err" "0 " "rule set prints nothing"
+run shmlimit rule show "$segment" login
+is $rc 0 "rule show works"
+is "$(printf '%s\n' "$out" | sed -n 1,5p | tr '\n' ';')" "rule: login;id: 0;capacity: 15;rate: 30/m;mode: enforce;" \
+	"a rule is shown as it was set, and enforced"
+like "$out" '^resolution: [0-9]+\.[0-9]{3} ns$' "its resolution is in nanoseconds"
+like "$out" '^time to fill: 30\.000000000 s$' "15 tokens at 30 a minute take 30 seconds"
+like "$out" '^range back: [0-9]{8,}\.[0-9]{9} s \([0-9]{3,} d [0-9]+ h [0-9]+ m\)$' "it tells time back over a year"
+like "$out" '^range ahead: [0-9]{6,}\.[0-9]{9} s \([0-9]+ d [0-9]+ h [0-9]+ m\)$' "and ahead over days"
+
+run shmlimit rule show "$segment" login --json
+is "$(printf '%s' "$out" | jq -c '[.name, .id, .capacity, .rate, .count, .period_ns, .mode, .fill_ns]')" \
+	'["login",0,15,"30/m",30,60000000000,"enforce",30000000000]' "the same as JSON"
+is "$(printf '%s' "$out" | jq '.back_ns > 365 * 86400e9 and .ahead_ns > 86400e9 and .resolution_ps > 0')" true \
+	"and what its clock can tell"
+
+run shmlimit rule set "$segment" login --mode off
+is "$rc $out$err" "0 " "the mode alone can be set"
+mode() { shmlimit rule show "$segment" "$1" --json | jq -r '"\(.capacity) \(.rate) \(.mode)"'; }
+is "$(mode login)" "15 30/m off" "and leaves capacity and rate as they are"
+run shmlimit rule set "$segment" login --capacity 15 --rate 30/60s
+is "$rc $(mode login)" "0 15 30/m off" "what is not given stays: the mode"
+run shmlimit rule set "$segment" login --capacity 15 --mode dry-run
+is "$rc $(mode login)" "0 15 30/m dry-run" "what is not given stays: the rate"
+run shmlimit rule set "$segment" login --rate 30/60s --mode enforce
+is "$rc $(mode login)" "0 15 30/m enforce" "what is not given stays: the capacity"
+run shmlimit rule set "$segment" watch --capacity 1 --rate 1/h --mode dry-run
+is "$rc $(mode watch)" "0 1 1/h dry-run" "a new rule can begin in any mode"
+
+# Refusing.
+unchanged() { is "$(mode login)" "15 30/m enforce" "and nothing was changed"; }
+
+refused() {
+	message=$1
+	shift
+	run shmlimit rule set "$segment" login "$@"
+	is "$rc $out$err" "2 shmlimit: rule login: $message" "rule set $* is refused"
+	unchanged
+}
+
+other="exists with capacity 15 and rate 30/m: must be set to the same, or be removed first, its keys forgotten \
+(shmlimit rule remove $segment login)"
+refused "$other" --capacity 16
+refused "$other" --rate 31/60s
+refused "$other" --capacity 16 --rate 30/60s --mode off
+refused "nothing to set: must be --capacity with --rate, or --mode"
+refused "capacity 0: must be 1 or more" --capacity 0
+refused "capacity 0: must be 1 or more" --capacity 0 --rate 30/60s --mode off
+refused "capacity -1: not a whole number: must be decimal digits" --capacity -1
+refused "capacity 15K: not a whole number: must be decimal digits" --capacity 15K
+refused "capacity : not a whole number: must be decimal digits" --capacity ''
+refused "capacity 18446744073709551616: must be 1 to 18446744073709551615" --capacity 18446744073709551616
+refused "rate 0/s: count 0: must be 1 or more" --rate 0/s --mode off
+refused "mode on: must be enforce, dry-run or off" --mode on
+refused "mode : must be enforce, dry-run or off" --mode ''
+refused "mode enforc: must be enforce, dry-run or off" --mode enforc
+
+# Names.
+# bad_name NAME MESSAGE
+bad_name() {
+	for verb in 'set --capacity 1 --rate 1/s' show remove; do
+		run shmlimit rule $verb -- "$segment" "$1"
+		is "$rc $out$err" "2 shmlimit: rule $2" "rule $verb of '$(printf %.20s "$1" | tr -d '\033')' is refused"
+	done
+}
+
+name="bad name: must be 1 to 63 letters, digits and . _ : @ + -"
+long=$(printf '%064d' 0)
+bad_name '' "\"\": $name"
+bad_name 'log in' "log in: $name"
+bad_name a/b "a/b: $name"
+bad_name "$(printf 'esc\033[31m')" "esc?[31m: $name"
+bad_name "$(printf 'l\303\266gin')" "$(printf 'l\303\266gin'): $name"
+bad_name "$long" "$long: name too long: must be 1 to 63 characters"
+
+edge=$(printf '%059d.:@+' 0)
+run shmlimit rule set "$segment" "$edge" --capacity 1 --rate 1/s
+is "$rc" 0 "a name of 63 legal characters is fine"
+run shmlimit rule set "$segment" fourth --capacity 1 --rate 1/s
+is "$rc $err" "2 shmlimit: rule fourth: no room for another rule in segment $segment: one must go first (shmlimit \
+rule remove), or the segment be made with more --rules" "a segment that is full of rules takes no more"
+
+# Listing.
+run shmlimit rule list "$segment"
+is "$(printf '%s\n' "$out" | tr -s ' ')" "RULE ID CAPACITY RATE MODE
+login 0 15 30/m enforce
+watch 1 1 1/h dry-run
+$edge 2 1 1/s enforce" "rule list shows each rule"
+is "$(printf '%s\n' "$out" | sed 's/ENFORCE\|enforce\|dry-run//' | awk '{ print length }' | sort -u | wc -l)" 2 \
+	"in columns"
+run shmlimit rule list "$segment" --json
+is "$(printf '%s' "$out" | jq -c '[.[] | [.name, .id, .mode]]')" \
+	"[[\"login\",0,\"enforce\"],[\"watch\",1,\"dry-run\"],[\"$edge\",2,\"enforce\"]]" "rule list --json is an array"
+is "$(printf '%s' "$out" | jq -c '.[0]')" "$(shmlimit rule show "$segment" login --json | jq -c .)" \
+	"of what rule show --json prints"
+
+# Removing.
+shmlimit take "$segment" login key --cost 15 --quiet
+run shmlimit rule remove "$segment" login
+is "$rc $out$err" "0 " "rule remove prints nothing"
+no_rule rule show "$segment" login
+is "$(shmlimit rule list "$segment" --json | jq -r '.[].name' | tr '\n' ' ')" "watch $edge " "the others stay"
+shmlimit rule set "$segment" login --capacity 15 --rate 30/60s
+run shmlimit take "$segment" login key
+like "$out" '^remaining: 14$' "a rule that is set again has forgotten its keys"
+
+done_testing

@@ -1,0 +1,130 @@
+#!/bin/sh
+# take, peek, refund: the exit status is the answer, the five lines are why.
+# The rules here leak so slowly that the time a test takes shows in no token.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+segment=$SEGMENT.s
+shmlimit create "$segment" --slots 64
+shmlimit rule set "$segment" r --capacity 3 --rate 1/d
+shmlimit rule set "$segment" seen --capacity 1 --rate 1/d --mode dry-run
+shmlimit rule set "$segment" off --capacity 1 --rate 1/d --mode off
+
+run shmlimit take "$segment" r key
+is $rc 0 "a key never seen is allowed"
+is "$(printf '%s\n' "$out" | sed 's/: .*//' | tr '\n' ',')" "decision,limit,remaining,retry after,reset after," \
+	"an answer is five lines"
+is "$(printf '%s\n' "$out" | sed -n 1,4p | tr '\n' ';')" \
+	"decision: allowed;limit: 3;remaining: 2;retry after: 0.000000000 s;" "the first of three leaves two"
+like "$out" '^reset after: 86400\.00000000[01] s$' "the token comes back after a day"
+run shmlimit peek "$segment" r key
+is "$rc $(printf '%s\n' "$out" | sed -n 3p)" "0 remaining: 2" "peek takes nothing"
+run shmlimit take "$segment" r key --cost 2
+is "$rc $(printf '%s\n' "$out" | sed -n 3p)" "0 remaining: 0" "--cost takes more than one"
+run shmlimit take "$segment" r key
+is $rc 1 "an empty funnel denies"
+is "$(printf '%s\n' "$out" | sed -n 1,3p | tr '\n' ';')" "decision: denied;limit: 3;remaining: 0;" "and says so"
+like "$out" '^retry after: 86[0-9]{3}\.[0-9]{9} s$' "it says when it is worth another try"
+like "$out" '^reset after: 2[0-9]{5}\.[0-9]{9} s$' "and when the funnel is full"
+is "$err" "" "a denial is no error"
+run shmlimit peek "$segment" r key
+is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "1 decision: denied" "peek answers what take would"
+run shmlimit take "$segment" r key --cost 0
+is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "0 decision: allowed" "a cost of 0 is always allowed"
+run shmlimit take "$segment" r key --cost 4
+is "$rc" 1 "more than the capacity is denied"
+like "$out" '^retry after: never$' "for ever"
+run shmlimit take "$segment" r other --cost 18446744073709551615
+is "$rc" 1 "so is the largest number there is"
+run shmlimit take "$segment" r other
+is "$rc" 0 "keys have each their own funnel"
+
+run shmlimit refund "$segment" r key
+is "$rc $(printf '%s\n' "$out" | sed -n 3p)" "0 remaining: 1" "refund gives one back"
+run shmlimit refund "$segment" r key --tokens 18446744073709551615
+is "$rc $(printf '%s\n' "$out" | sed -n 3p)" "0 remaining: 3" "refund fills no funnel above its capacity"
+is "$(printf '%s\n' "$out" | sed -n 5p)" "reset after: 0.000000000 s" "a full funnel needs no time to be so"
+
+# Modes.
+run shmlimit take "$segment" seen key
+is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "0 decision: allowed" "a dry run allows what fits"
+run shmlimit take "$segment" seen key
+is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "0 decision: allowed (dry run: would be denied)" \
+	"it allows what doesn't fit, too, and says so"
+is "$(shmlimit peek "$segment" seen key --json | jq -c '[.allowed, .shadow_denied]')" "[true,true]" "in JSON as well"
+for i in 1 2 3; do
+	run shmlimit take "$segment" off key
+	is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "0 decision: allowed" "a rule that is off allows everything"
+done
+
+# JSON, and nothing.
+run shmlimit take "$segment" r json --json
+is "$rc $(printf '%s' "$out" | jq -c 'del(.reset_after_ns)')" \
+	'0 {"allowed":true,"shadow_denied":false,"limit":3,"remaining":2,"retry_after_ns":0}' "take --json prints the facts"
+like "$(printf '%s' "$out" | jq .reset_after_ns)" '^8640000000000[01]$' "with times in nanoseconds"
+run shmlimit take "$segment" r json --json --cost 3
+is "$rc $(printf '%s' "$out" | jq -c '[.allowed, .remaining]')" "1 [false,2]" "a denial is JSON, too"
+run shmlimit take "$segment" r json --json --cost 4
+is "$rc $(printf '%s' "$out" | jq -c .retry_after_ns)" "1 null" "never is null"
+is "$(shmlimit refund "$segment" r json --json | jq -c '[.allowed, .remaining]')" "[true,3]" "refund --json prints JSON"
+run shmlimit take "$segment" r quiet --quiet --cost 3
+is "$rc $out$err" "0 " "--quiet prints nothing when allowed"
+run shmlimit take "$segment" r quiet --quiet
+is "$rc $out$err" "1 " "--quiet prints nothing when denied"
+run shmlimit peek "$segment" r quiet --quiet
+is "$rc $out$err" "1 " "peek --quiet prints nothing"
+run shmlimit refund "$segment" r quiet --quiet
+is "$rc $out$err" "0 " "refund --quiet prints nothing"
+
+# Keys are bytes.
+run shmlimit take "$segment" r -- --cost
+is $rc 0 "a key may begin with a dash behind --"
+run shmlimit take "$segment" r "$(printf 'a\nb\377 ')" --cost 3
+is $rc 0 "a key may have any bytes"
+run shmlimit peek "$segment" r "$(printf 'a\nb\377 ')" --json
+is "$(printf '%s' "$out" | jq -c .remaining)" 0 "and is found by them"
+run shmlimit peek "$segment" r "$(printf 'a\nb\377')" --json
+is "$(printf '%s' "$out" | jq -c .remaining)" 3 "a key with a byte less is another one"
+run shmlimit take "$segment" r "$(printf '%01024d' 0)"
+is $rc 0 "a key may be 1024 bytes long"
+run shmlimit take --cost 2 "$segment" --quiet r order
+is $rc 0 "options may stand between the operands"
+
+# Errors: exit status, message.
+for verb in take peek refund; do
+	tokens=cost
+	[ $verb = refund ] && tokens=tokens
+	run shmlimit $verb "$SEGMENT.none" r key
+	is "$rc $out$err" "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; \
+shmlimit list shows those there are)" "$verb needs a segment"
+	run shmlimit $verb "$segment" none key
+	is "$rc $out$err" "3 shmlimit: rule none: no such rule in segment $segment (shmlimit rule set $segment none \
+--capacity N --rate N/s makes it; shmlimit rule list $segment shows those there are)" "$verb needs a rule"
+	run shmlimit $verb "$segment" 'no name' key
+	is "$rc $out$err" "2 shmlimit: rule no name: bad name: must be 1 to 63 letters, digits and . _ : @ + -" \
+		"$verb needs a rule's name"
+	run shmlimit $verb a/b r key
+	is "$rc $out$err" "2 shmlimit: segment a/b: bad name: must be 1 to 255 bytes without '/' and control \
+characters, the first not '.'" "$verb needs a segment's name"
+	run shmlimit $verb "$segment" r ''
+	is "$rc $out$err" "2 shmlimit: key of 0 bytes: must be 1 to 1024" "$verb needs a key"
+	run shmlimit $verb "$segment" r "$(printf '%01025d' 0)"
+	is "$rc $out$err" "2 shmlimit: key of 1025 bytes: must be 1 to 1024" "$verb needs a shorter key"
+	run shmlimit $verb "$segment" r wrong --$tokens 1K
+	is "$rc $out$err" "2 shmlimit: --$tokens 1K: not a whole number: must be decimal digits" \
+		"$verb needs a number"
+	run shmlimit $verb "$segment" r wrong --$tokens -1
+	is "$rc $out$err" "2 shmlimit: --$tokens -1: not a whole number: must be decimal digits" \
+		"$verb needs a number that is not negative"
+	run shmlimit $verb "$segment" r wrong --$tokens 18446744073709551616
+	is "$rc $out$err" "2 shmlimit: --$tokens 18446744073709551616: must be 0 to 18446744073709551615" \
+		"$verb needs a number of 64 bits"
+	run shmlimit $verb "$segment" r wrong --json --quiet
+	is "$rc $out$err" "2 shmlimit: --json and --quiet: contradict each other: must be one of them" \
+		"$verb cannot print JSON and nothing"
+done
+run shmlimit peek "$segment" r wrong --json
+is "$(printf '%s' "$out" | jq .remaining)" 3 "what was refused took nothing"
+
+done_testing

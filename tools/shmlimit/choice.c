@@ -1,0 +1,51 @@
+/*
+ * choice.c: the words for what the library numbers.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <string.h>
+
+#include "command.h"
+
+const struct choice choices_on_full[] = {
+	{ "evict", SHMLIMIT_FULL_EVICT },
+	{ "allow", SHMLIMIT_FULL_ALLOW },
+	{ "deny", SHMLIMIT_FULL_DENY },
+	{ 0 },
+};
+
+const struct choice choices_clock[] = {
+	{ "precise", SHMLIMIT_CLOCK_PRECISE },
+	{ "coarse", SHMLIMIT_CLOCK_COARSE },
+	{ 0 },
+};
+
+const struct choice choices_mode[] = {
+	{ "enforce", SHMLIMIT_ENFORCE },
+	{ "dry-run", SHMLIMIT_DRY_RUN },
+	{ "off", SHMLIMIT_OFF },
+	{ 0 },
+};
+
+int choice_parse(const char *what, const char *text, const struct choice *choices, uint32_t *value)
+{
+	char words[TEXT_LEN] = "";
+
+	for (const struct choice *c = choices; c->word != NULL; c++) {
+		if (strcmp(c->word, text) == 0) {
+			*value = c->value;
+			return STATUS_OK;
+		}
+		strcat(words, c == choices ? "" : c[1].word != NULL ? ", " : " or ");
+		strcat(words, c->word);
+	}
+	return fail("%s %s: must be %s", what, text, words);
+}
+
+const char *choice_word(const struct choice *choices, uint32_t value)
+{
+	for (; choices->word != NULL; choices++)
+		if (choices->value == value)
+			return choices->word;
+	return "unknown";
+}

@@ -1,0 +1,160 @@
+/*
+ * command.h: what the files of the command share. One subcommand a file, each
+ * of which exports a `struct command`; the rest are helpers, one noun a file.
+ *
+ * A function that returns a status returns STATUS_OK, or has already said on
+ * standard error what was wrong and returns what the program shall exit with.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef COMMAND_H
+#define COMMAND_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "shmlimit.h"
+
+/* Exit statuses. */
+enum {
+	STATUS_OK = 0,         /* done; allowed; sound */
+	STATUS_NO = 1,         /* denied; problems found */
+	STATUS_ERROR = 2,      /* wrong usage, or it could not be done */
+	STATUS_MISSING = 3,    /* no such segment, no such rule */
+};
+
+#define OPTIONS_MAX 8
+
+/* An option, its line in --help included. */
+struct command_option {
+	const char *name;      /* without the dashes */
+	const char *value;     /* what stands for its value in --help; NULL: it takes none */
+	const char *purpose;
+};
+
+/* What was typed. */
+struct call {
+	char **operand;                        /* as many as the command wants */
+	const char *option[OPTIONS_MAX];       /* by place in command.options; NULL: not given; "": a flag */
+};
+
+struct command {
+	const char *name;                      /* one word, or two: "rule set" */
+	const char *operands;                  /* "NAME RULE" */
+	const char *purpose;                   /* one line */
+	const char *details;                   /* more lines for --help, or NULL */
+	const struct command_option *options;  /* at most OPTIONS_MAX, then one without a name; or NULL */
+	int (*run)(const struct call *call);   /* returns a status */
+};
+
+extern const struct command command_create, command_destroy, command_list, command_enable, command_disable;
+extern const struct command command_rule_set, command_rule_show, command_rule_list, command_rule_remove;
+extern const struct command command_take, command_peek, command_refund, command_reset;
+extern const struct command command_inspect, command_verify;
+
+/* command.c: read argv[1...] as the command's options and operands, then run it. Returns a status. */
+int command_run(const struct command *command, int argc, char **argv);
+
+/* help.c: what --help prints. `commands` ends with NULL; only those whose names start with `prefix`. */
+void help_command(const struct command *command);
+void help_all(const struct command *const *commands, const char *prefix);
+
+/* fail.c: say what is wrong. All return a status that is not STATUS_OK. */
+int fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int fail_memory(void);
+int fail_segment(const char *segment, int error);
+int fail_rule(const char *segment, const char *rule, int error);
+
+/*
+ * number.c, size.c, choice.c, rate.c: read what people write. `what` begins the
+ * message: "--slots". All but digits_scan() return a status; on an error
+ * nothing was stored.
+ */
+int digits_scan(const char **text, uint64_t *value);   /* moves *text behind; 0, -EINVAL none, -ERANGE */
+int number_parse(const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *value);
+int size_parse(const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *value);
+int rate_parse(const char *what, const char *text, uint64_t *count, uint64_t *period_ns);
+
+struct choice {
+	const char *word;      /* NULL behind the last */
+	uint32_t value;
+};
+
+extern const struct choice choices_on_full[], choices_clock[], choices_mode[];
+
+int choice_parse(const char *what, const char *text, const struct choice *choices, uint32_t *value);
+const char *choice_word(const struct choice *choices, uint32_t value);
+
+/* size.c, rate.c, duration.c: write it back. TEXT_LEN bytes are enough for each. */
+#define TEXT_LEN 64
+const char *size_text(char text[TEXT_LEN], uint64_t bytes);
+const char *rate_text(char text[TEXT_LEN], uint64_t count, uint64_t period_ns);
+const char *seconds_text(char text[TEXT_LEN], uint64_t ns);    /* "2.000000000 s"; UINT64_MAX is "never" */
+const char *span_text(char text[TEXT_LEN], uint64_t ns);       /* a long one: "... (1 d 3 h 0 m)" */
+
+/* print.c: a line `name: value`; text whose control characters became '?'; JSON. */
+void print_clean(FILE *to, const char *text);
+void print_line(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int print_json(json_t *root);                  /* takes the reference; NULL means out of memory; a status */
+json_t *json_number(uint64_t value);
+json_t *json_duration(uint64_t ns);            /* UINT64_MAX, never, becomes null */
+json_t *json_text(const char *text);           /* bytes that are not UTF-8 become U+FFFD */
+void json_append(json_t **list, json_t *item); /* takes the item; out of memory makes *list NULL */
+
+/* table.c: columns as wide as they need. */
+struct table {
+	const char *align;     /* one character a column: 'l' or 'r' */
+	size_t count, room;
+	char **cell;
+	int failed;            /* out of memory */
+};
+
+void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void table_words(struct table *table, const char *words);      /* each a cell: the head */
+int table_print(struct table *table);          /* prints and frees; a status */
+void table_free(struct table *table);
+
+/* segment.c */
+int segment_open(const char *name, uint32_t flags, struct shmlimit **out);
+json_t *segment_json(const char *name, const struct shmlimit_info *info);
+void segment_owner(const struct shmlimit_info *info, char owner[TEXT_LEN]);
+
+/* rule.c: all there is to say about a rule. */
+struct rule_facts {
+	int id;
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+	struct shmlimit_rule rule;
+	struct shmlimit_range range;
+};
+
+int rule_find(struct shmlimit *limiter, const char *segment, const char *name, int *id);
+int rule_read(struct shmlimit *limiter, int id, struct rule_facts *out);       /* 0 or -errno, silently */
+json_t *rule_json(const struct rule_facts *facts);
+
+/* decision.c: take, peek and refund are the same but for one call. */
+typedef int decision_verb(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                          uint64_t tokens, struct shmlimit_result *r);
+
+extern const struct command_option decision_options[], refund_options[];
+
+int decision_run(const struct call *call, uint32_t flags, decision_verb *verb);
+int decision_key(const char *key);             /* a status: is it a legal key? */
+void decision_print(int answer, const struct shmlimit_result *r);
+json_t *decision_json(int answer, const struct shmlimit_result *r);
+
+/* live.c: the funnels that are furthest from full, and how the slots are used. */
+struct live {
+	uint64_t limit;                        /* how many to keep */
+	int rule;                              /* of this rule only; -1: of all */
+	uint64_t states[SHMLIMIT_SLOT_STALE + 1];
+	uint64_t found;                        /* live slots of that rule */
+	size_t count;                          /* kept: the longest time to full first */
+	struct shmlimit_slot *slot;
+};
+
+/* Returns a status; live->slot is the caller's to free in any case. */
+int live_scan(struct shmlimit *limiter, uint64_t slots, struct live *live);
+
+#endif

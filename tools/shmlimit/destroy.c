@@ -1,0 +1,26 @@
+/*
+ * destroy.c: shmlimit destroy.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+
+#include "command.h"
+
+static int run(const struct call *call)
+{
+	const char *name = call->operand[0];
+	int error = shmlimit_destroy(name);
+
+	if (error == -EACCES || error == -EPERM)
+		return fail("segment %s: no permission: must be destroyed by its owner or by root", name);
+	return error < 0 ? fail_segment(name, error) : STATUS_OK;
+}
+
+const struct command command_destroy = {
+	.name = "destroy",
+	.operands = "NAME",
+	.purpose = "remove a segment, a damaged one too",
+	.details = "Processes that have it open go on with it, among themselves.\n",
+	.run = run,
+};

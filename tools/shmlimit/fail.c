@@ -1,0 +1,102 @@
+/*
+ * fail.c: messages. Each names the thing, says what was wrong with it and what
+ * would be right.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+
+int fail(const char *format, ...)
+{
+	char *text = NULL;
+	va_list ap;
+
+	va_start(ap, format);
+	if (vasprintf(&text, format, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	fputs("shmlimit: ", stderr);
+	print_clean(stderr, text != NULL ? text : format);
+	putc('\n', stderr);
+	free(text);
+	return STATUS_ERROR;
+}
+
+int fail_memory(void)
+{
+	return fail("memory: none left: the host must have more");
+}
+
+/* An empty name must be seen, too. */
+static const char *shown(const char *name)
+{
+	return *name != '\0' ? name : "\"\"";
+}
+
+int fail_segment(const char *segment, int error)
+{
+	segment = shown(segment);
+	switch (-error) {
+	case ENOENT:
+		fail("segment %s: no such segment (shmlimit create %s makes one; shmlimit list shows those "
+		     "there are)", segment, segment);
+		return STATUS_MISSING;
+	case EILSEQ:
+		return fail("segment %s: bad name: must be 1 to %d bytes without '/' and control characters, "
+		            "the first not '.'", segment, SHMLIMIT_NAME_MAX);
+	case ENAMETOOLONG:
+		return fail("segment %s: name too long: must be 1 to %d bytes", segment, SHMLIMIT_NAME_MAX);
+	case EMEDIUMTYPE:
+		return fail("segment %s: not a shmlimit segment: /dev/shm/%s is somebody else's: must be "
+		            "another name", segment, segment);
+	case EPROTO:
+		return fail("segment %s: another layout version: must be used with the shmlimit that made "
+		            "it, or made anew (shmlimit destroy %s)", segment, segment);
+	case EUCLEAN:
+		return fail("segment %s: damaged: must be made anew (shmlimit verify %s says what is wrong; "
+		            "shmlimit destroy %s removes it)", segment, segment, segment);
+	case ESTALE:
+		return fail("segment %s: made before the last boot: must be made anew (shmlimit destroy %s)",
+		            segment, segment);
+	case EXDEV:
+		return fail("segment %s: made in another time namespace, where clocks differ: must be used "
+		            "from there, or made anew (shmlimit destroy %s)", segment, segment);
+	case EACCES:
+		return fail("segment %s: no permission: must be granted by its owner (chmod and chgrp of "
+		            "/dev/shm/%s, or shmlimit create --mode 0660 --group G)", segment, segment);
+	default:
+		return fail("segment %s: %s (%s): must be put right on this host first", segment,
+		            shmlimit_strerror(error), strerror(-error));
+	}
+}
+
+int fail_rule(const char *segment, const char *rule, int error)
+{
+	rule = shown(rule);
+	switch (-error) {
+	case ESRCH:
+		fail("rule %s: no such rule in segment %s (shmlimit rule set %s %s --capacity N --rate N/s "
+		     "makes it; shmlimit rule list %s shows those there are)",
+		     rule, segment, segment, rule, segment);
+		return STATUS_MISSING;
+	case EILSEQ:
+		return fail("rule %s: bad name: must be 1 to %d letters, digits and . _ : @ + -", rule,
+		            SHMLIMIT_RULE_NAME_MAX);
+	case ENAMETOOLONG:
+		return fail("rule %s: name too long: must be 1 to %d characters", rule,
+		            SHMLIMIT_RULE_NAME_MAX);
+	case EXFULL:
+		return fail("rule %s: no room for another rule in segment %s: one must go first (shmlimit "
+		            "rule remove), or the segment be made with more --rules", rule, segment);
+	case ENOENT:
+		return fail_segment(segment, error);
+	default:
+		return fail("rule %s: %s (%s): must be put right in segment %s first", rule,
+		            shmlimit_strerror(error), strerror(-error), segment);
+	}
+}

@@ -1,0 +1,85 @@
+/*
+ * inspect.c: shmlimit inspect: all there is to see in a segment.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "inspect.h"
+
+#define LIMIT_DEFAULT 20
+
+enum { RULE, KEY, LIMIT, JSON };
+
+static const struct command_option options[] = {
+	[RULE] = { "rule", "RULE", "of this rule only" },
+	[KEY] = { "key", "KEY", "what this key of --rule would be answered, instead of the slots" },
+	[LIMIT] = { "limit", "N", "show at most N live slots (default 20)" },
+	[JSON] = { "json", NULL, "print JSON" },
+	{ 0 },
+};
+
+static int look(struct view *view, const char *rule)
+{
+	int status = STATUS_OK;
+
+	shmlimit_info(view->limiter, &view->info);
+	if (rule != NULL)
+		status = rule_find(view->limiter, view->name, rule, &view->rule);
+	if (status != STATUS_OK)
+		return status;
+	if (view->key == NULL) {
+		view->live.rule = view->rule;
+		return live_scan(view->limiter, view->info.slots, &view->live);
+	}
+	view->answer = shmlimit_peek(view->limiter, view->rule, view->key, strlen(view->key), 1,
+	                             &view->result);
+	return view->answer < 0 ? fail_rule(view->name, rule, view->answer) : STATUS_OK;
+}
+
+static int check_call(const struct call *call, struct view *view)
+{
+	int status = STATUS_OK;
+
+	if (call->option[KEY] != NULL) {
+		if (call->option[RULE] == NULL)
+			return fail("--key: its rule is missing: must be --rule RULE --key KEY");
+		status = decision_key(call->option[KEY]);
+	}
+	if (status == STATUS_OK && call->option[LIMIT] != NULL)
+		status = number_parse("--limit", call->option[LIMIT], 0, UINT64_MAX, &view->live.limit);
+	return status;
+}
+
+static int run(const struct call *call)
+{
+	struct view view = {
+		.name = call->operand[0],
+		.info.struct_size = sizeof(view.info),
+		.rule = -1,
+		.key = call->option[KEY],
+		.live.limit = LIMIT_DEFAULT,
+	};
+	int status = check_call(call, &view);
+
+	if (status == STATUS_OK)
+		status = segment_open(view.name, SHMLIMIT_READ_ONLY, &view.limiter);
+	if (status != STATUS_OK)
+		return status;
+	status = look(&view, call->option[RULE]);
+	if (status == STATUS_OK)
+		status = call->option[JSON] != NULL ? print_json(inspect_json(&view)) : inspect_text(&view);
+	free(view.live.slot);
+	shmlimit_close(view.limiter);
+	return status;
+}
+
+const struct command command_inspect = {
+	.name = "inspect",
+	.operands = "NAME",
+	.purpose = "show a segment: geometry, rules, counters, live slots",
+	.details = "Slots that are furthest from full come first. Changes nothing.\n",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,98 @@
+/*
+ * inspect_json.c: what inspect found, for programs.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <inttypes.h>
+
+#include "inspect.h"
+
+static json_t *counters_json(struct shmlimit *limiter, int id)
+{
+	struct shmlimit_counters c = { .struct_size = sizeof(c) };
+
+	shmlimit_counters(limiter, id, &c);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	                 "allowed", json_number(c.allowed),
+	                 "denied", json_number(c.denied),
+	                 "shadow_denied", json_number(c.shadow_denied),
+	                 "claims", json_number(c.claims),
+	                 "reclaims", json_number(c.reclaims),
+	                 "evictions", json_number(c.evictions),
+	                 "no_slot", json_number(c.no_slot),
+	                 "failed_cas", json_number(c.failed_cas));
+}
+
+static json_t *rules_json(const struct view *view)
+{
+	json_t *list = json_array();
+	struct rule_facts facts;
+
+	for (int id = 0; id < (int)view->info.rules; id++) {
+		json_t *rule;
+
+		if ((view->rule >= 0 && id != view->rule) || rule_read(view->limiter, id, &facts) < 0)
+			continue;
+		rule = rule_json(&facts);
+		if (json_object_set_new(rule, "counters", counters_json(view->limiter, id)) < 0) {
+			json_decref(rule);
+			rule = NULL;
+		}
+		json_append(&list, rule);
+	}
+	return list;
+}
+
+static json_t *live_json(const struct view *view)
+{
+	json_t *list = json_array();
+	char name[SHMLIMIT_RULE_NAME_MAX + 1], fingerprint[TEXT_LEN];
+
+	for (size_t i = 0; i < view->live.count; i++) {
+		const struct shmlimit_slot *slot = &view->live.slot[i];
+		int error = shmlimit_rule_name(view->limiter, slot->rule, name);
+
+		snprintf(fingerprint, sizeof(fingerprint), "%012" PRIx64, slot->fingerprint);
+		json_append(&list, json_pack("{s:o, s:s, s:o, s:o}",
+		                             "rule", error < 0 ? json_null() : json_text(name),
+		                             "fingerprint", fingerprint,
+		                             "remaining", json_number(slot->remaining),
+		                             "reset_after_ns", json_duration(slot->reset_after_ns)));
+	}
+	return list;
+}
+
+static json_t *occupancy_json(const struct view *view)
+{
+	const struct live *live = &view->live;
+
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	                 "free", json_number(live->states[SHMLIMIT_SLOT_FREE]),
+	                 "live", json_number(live->states[SHMLIMIT_SLOT_LIVE]),
+	                 "refilled", json_number(live->states[SHMLIMIT_SLOT_REFILLED]),
+	                 "tentative", json_number(live->states[SHMLIMIT_SLOT_TENTATIVE]),
+	                 "stale", json_number(live->states[SHMLIMIT_SLOT_STALE]),
+	                 "shown", live_json(view),
+	                 "left_out", json_number(live->found - live->count));
+}
+
+static json_t *key_json(const struct view *view)
+{
+	json_t *key = decision_json(view->answer, &view->result);
+
+	if (json_object_set_new(key, "key", json_text(view->key)) == 0)
+		return key;
+	json_decref(key);
+	return NULL;
+}
+
+json_t *inspect_json(const struct view *view)
+{
+	int one_key = view->key != NULL;
+
+	return json_pack("{s:o, s:o, s:o, s:o}",
+	                 "segment", segment_json(view->name, &view->info),
+	                 "rules", rules_json(view),
+	                 "counters", counters_json(view->limiter, view->rule),
+	                 one_key ? "key" : "occupancy", one_key ? key_json(view) : occupancy_json(view));
+}

@@ -1,0 +1,114 @@
+/*
+ * inspect_text.c: what inspect found, for people.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <inttypes.h>
+#include <time.h>
+
+#include "inspect.h"
+
+static void print_segment(const struct view *view)
+{
+	const struct shmlimit_info *info = &view->info;
+	time_t created = (time_t)(info->created_unix_ns / 1000000000);
+	char text[TEXT_LEN];
+	struct tm tm;
+
+	print_line("segment", "%s", view->name);
+	print_line("layout version", "%" PRIu32, info->layout_version);
+	print_line("size", "%" PRIu64 " (%s)", info->size, size_text(text, info->size));
+	print_line("slots", "%" PRIu64, info->slots);
+	print_line("rules", "%" PRIu32 "/%" PRIu32, info->rules_used, info->rules);
+	print_line("on full", "%s", choice_word(choices_on_full, info->on_full));
+	print_line("clock", "%s", choice_word(choices_clock, info->clock));
+	segment_owner(info, text);
+	print_line("owner", "%s", text);
+	print_line("mode", "%04" PRIo32, info->mode);
+	print_line("state", "%s", info->enabled ? "enabled" : "disabled");
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&created, &tm));
+	print_line("created", "%s", text);
+}
+
+static void add_counters(struct table *table, struct shmlimit *limiter, int id)
+{
+	struct shmlimit_counters c = { .struct_size = sizeof(c) };
+	uint64_t *each[] = {
+		&c.allowed, &c.denied, &c.shadow_denied, &c.claims,
+		&c.reclaims, &c.evictions, &c.no_slot, &c.failed_cas,
+	};
+
+	shmlimit_counters(limiter, id, &c);
+	for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++)
+		table_cell(table, "%" PRIu64, *each[i]);
+}
+
+static int print_rules(const struct view *view)
+{
+	struct table table = { .align = "lrrlrrrrrrrr" };
+	struct rule_facts facts;
+	char rate[TEXT_LEN];
+
+	table_words(&table, "RULE CAPACITY RATE MODE");
+	table_words(&table, "ALLOWED DENIED SHADOW CLAIMS RECLAIMS EVICTIONS NO-SLOT FAILED-CAS");
+	for (int id = 0; id < (int)view->info.rules; id++) {
+		if ((view->rule >= 0 && id != view->rule) || rule_read(view->limiter, id, &facts) < 0)
+			continue;
+		table_cell(&table, "%s", facts.name);
+		table_cell(&table, "%" PRIu64, facts.rule.capacity);
+		table_cell(&table, "%s", rate_text(rate, facts.rule.count, facts.rule.period_ns));
+		table_cell(&table, "%s", choice_word(choices_mode, facts.rule.mode));
+		add_counters(&table, view->limiter, id);
+	}
+	if (view->rule < 0) {
+		table_words(&table, "(all) - - -");
+		add_counters(&table, view->limiter, -1);
+	}
+	putchar('\n');
+	return table_print(&table);
+}
+
+static int print_live(const struct view *view)
+{
+	const struct live *live = &view->live;
+	struct table table = { .align = "llrr" };
+	char name[SHMLIMIT_RULE_NAME_MAX + 1], text[TEXT_LEN];
+	int status;
+
+	putchar('\n');
+	print_line("occupancy", "free %" PRIu64 ", live %" PRIu64 ", refilled %" PRIu64 ", tentative %" PRIu64
+	           ", stale %" PRIu64, live->states[SHMLIMIT_SLOT_FREE], live->states[SHMLIMIT_SLOT_LIVE],
+	           live->states[SHMLIMIT_SLOT_REFILLED], live->states[SHMLIMIT_SLOT_TENTATIVE],
+	           live->states[SHMLIMIT_SLOT_STALE]);
+	if (live->count > 0)
+		table_words(&table, "RULE FINGERPRINT REMAINING TIME-TO-FULL");
+	for (size_t i = 0; i < live->count; i++) {
+		const struct shmlimit_slot *slot = &live->slot[i];
+		int error = shmlimit_rule_name(view->limiter, slot->rule, name);
+
+		table_cell(&table, "%s", error < 0 ? "-" : name);
+		table_cell(&table, "%012" PRIx64, slot->fingerprint);
+		table_cell(&table, "%" PRIu64, slot->remaining);
+		table_cell(&table, "%s", seconds_text(text, slot->reset_after_ns));
+	}
+	status = table_print(&table);
+	if (live->found > live->count)
+		printf("%" PRIu64 " more live left out (--limit)\n", live->found - live->count);
+	return status;
+}
+
+int inspect_text(const struct view *view)
+{
+	int status;
+
+	print_segment(view);
+	status = print_rules(view);
+	if (status != STATUS_OK)
+		return status;
+	if (view->key == NULL)
+		return print_live(view);
+	putchar('\n');
+	print_line("key", "%s", view->key);
+	decision_print(view->answer, &view->result);
+	return STATUS_OK;
+}

@@ -1,0 +1,102 @@
+/*
+ * list.c: shmlimit list.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "command.h"
+
+enum { JSON };
+
+static const struct command_option options[] = {
+	[JSON] = { "json", NULL, "print JSON" },
+	{ 0 },
+};
+
+/* One of the two is NULL. */
+struct output {
+	struct table *table;
+	json_t **json;
+};
+
+static void add_segment(struct output to, const char *name, const struct shmlimit_info *info)
+{
+	char size[TEXT_LEN], owner[TEXT_LEN];
+
+	if (to.json != NULL) {
+		json_append(to.json, segment_json(name, info));
+		return;
+	}
+	segment_owner(info, owner);
+	table_cell(to.table, "%s", name);
+	table_cell(to.table, "%s", size_text(size, info->size));
+	table_cell(to.table, "%" PRIu64, info->slots);
+	table_cell(to.table, "%" PRIu32 "/%" PRIu32, info->rules_used, info->rules);
+	table_cell(to.table, "%s", owner);
+	table_cell(to.table, "%04" PRIo32, info->mode);
+	table_cell(to.table, "%s", info->enabled ? "enabled" : "disabled");
+}
+
+/* One that is there and cannot be opened. */
+static void add_closed(struct output to, const char *name, int error)
+{
+	if (to.json != NULL) {
+		json_append(to.json, json_pack("{s:o, s:s}", "name", json_text(name), "error",
+		                               shmlimit_strerror(error)));
+		return;
+	}
+	table_cell(to.table, "%s", name);
+	table_words(to.table, "- - - - -");
+	table_cell(to.table, "%s", shmlimit_strerror(error));
+}
+
+static void add(struct output to, const char *name)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct shmlimit *limiter;
+	int error = shmlimit_open(name, SHMLIMIT_READ_ONLY, &limiter);
+
+	if (error == -ENOENT || error == -EMEDIUMTYPE)         /* gone meanwhile, or never ours */
+		return;
+	if (error < 0) {
+		add_closed(to, name, error);
+		return;
+	}
+	shmlimit_info(limiter, &info);
+	add_segment(to, name, &info);
+	shmlimit_close(limiter);
+}
+
+static int run(const struct call *call)
+{
+	char name[SHMLIMIT_NAME_MAX + 1] = "";
+	struct table table = { .align = "lrrrlll" };
+	json_t *json = NULL;
+	struct output to = { .table = &table };
+	int error;
+
+	if (call->option[JSON] != NULL) {
+		json = json_array();
+		to.json = &json;
+	} else {
+		table_words(&table, "NAME SIZE SLOTS RULES OWNER MODE STATE");
+	}
+	while ((error = shmlimit_next(name)) > 0)
+		add(to, name);
+	if (error < 0) {
+		json_decref(json);
+		table_free(&table);
+		return fail("/dev/shm: %s: must be a folder that you may read", shmlimit_strerror(error));
+	}
+	return to.json != NULL ? print_json(json) : table_print(&table);
+}
+
+const struct command command_list = {
+	.name = "list",
+	.operands = "",
+	.purpose = "list the segments of this host",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,121 @@
+/*
+ * main.c: which command was meant, and whether all that it printed arrived.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+
+static const struct command *const commands[] = {
+	&command_create,
+	&command_destroy,
+	&command_list,
+	&command_rule_set,
+	&command_rule_show,
+	&command_rule_list,
+	&command_rule_remove,
+	&command_take,
+	&command_peek,
+	&command_refund,
+	&command_reset,
+	&command_enable,
+	&command_disable,
+	&command_inspect,
+	&command_verify,
+	NULL,
+};
+
+static const struct option options[] = {
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ 0 },
+};
+
+/* How many of the words at argv[0] spell the name: 0, 1 or 2. */
+static int words_spelling(const char *name, char **argv)
+{
+	size_t len = strcspn(name, " ");
+
+	if (argv[0] == NULL || strlen(argv[0]) != len || strncmp(name, argv[0], len) != 0)
+		return 0;
+	if (name[len] == '\0')
+		return 1;
+	return argv[1] != NULL && strcmp(name + len + 1, argv[1]) == 0 ? 2 : 0;
+}
+
+/* `rule`, without or with a second word that is none of ours. */
+static int run_rule(const char *verb)
+{
+	if (verb == NULL)
+		return fail("rule: what to do is missing: must be rule set, show, list or remove");
+	if (strcmp(verb, "--help") != 0 && strcmp(verb, "-h") != 0)
+		return fail("rule %s: no such command: must be rule set, show, list or remove", verb);
+	help_all(commands, "rule ");
+	return STATUS_OK;
+}
+
+static int dispatch(int argc, char **argv)
+{
+	for (const struct command *const *c = commands; *c != NULL; c++) {
+		int words = words_spelling((*c)->name, argv);
+
+		if (words > 0)
+			return command_run(*c, argc - words + 1, argv + words - 1);
+	}
+	if (strcmp(argv[0], "rule") == 0)
+		return run_rule(argv[1]);
+	return fail("%s: no such command (shmlimit --help lists them)", argv[0]);
+}
+
+static int run(int argc, char **argv)
+{
+	opterr = 0;
+	switch (getopt_long(argc, argv, "+hV", options, NULL)) {
+	case 'h':
+		help_all(commands, "");
+		return STATUS_OK;
+	case 'V':
+		puts("shmlimit " SHMLIMIT_VERSION);
+		return STATUS_OK;
+	case -1:
+		break;
+	default:
+		return fail("%s: no such option: must be --help, --version or a command", argv[1]);
+	}
+	if (optind == argc)
+		return fail("a command is missing (shmlimit --help lists them)");
+	return dispatch(argc - optind, argv + optind);
+}
+
+/*
+ * A standard stream that was closed gets a file on which its use fails: else
+ * the segment's file would become descriptor 1, and be printed into.
+ */
+static void occupy_standard_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) == -1 && errno == EBADF)
+			(void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+static int check_output(int status)
+{
+	errno = 0;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	return fail("standard output: not all could be written%s%s: must be open, and on a disk with room",
+	            errno ? ": " : "", errno ? strerror(errno) : "");
+}
+
+int main(int argc, char **argv)
+{
+	occupy_standard_streams();
+	signal(SIGPIPE, SIG_IGN);
+	return check_output(run(argc, argv));
+}

@@ -1,0 +1,50 @@
+/*
+ * rule.c: find a rule, and say what it is.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "command.h"
+
+int rule_find(struct shmlimit *limiter, const char *segment, const char *name, int *id)
+{
+	int found = shmlimit_rule_find(limiter, name);
+
+	if (found < 0)
+		return fail_rule(segment, name, found);
+	*id = found;
+	return STATUS_OK;
+}
+
+int rule_read(struct shmlimit *limiter, int id, struct rule_facts *out)
+{
+	int error;
+
+	out->id = id;
+	out->rule = (struct shmlimit_rule){ .struct_size = sizeof(out->rule) };
+	out->range = (struct shmlimit_range){ .struct_size = sizeof(out->range) };
+	error = shmlimit_rule_name(limiter, id, out->name);
+	if (error == 0)
+		error = shmlimit_rule_get(limiter, id, &out->rule);
+	if (error == 0)
+		error = shmlimit_rule_range(limiter, id, &out->range);
+	return error;
+}
+
+json_t *rule_json(const struct rule_facts *facts)
+{
+	char rate[TEXT_LEN];
+
+	rate_text(rate, facts->rule.count, facts->rule.period_ns);
+	return json_pack("{s:o, s:i, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o}",
+	                 "name", json_text(facts->name),
+	                 "id", facts->id,
+	                 "capacity", json_number(facts->rule.capacity),
+	                 "rate", rate,
+	                 "count", json_number(facts->rule.count),
+	                 "period_ns", json_number(facts->rule.period_ns),
+	                 "mode", choice_word(choices_mode, facts->rule.mode),
+	                 "resolution_ps", json_number(facts->range.resolution_ps),
+	                 "fill_ns", json_number(facts->range.fill_ns),
+	                 "back_ns", json_number(facts->range.back_ns),
+	                 "ahead_ns", json_number(facts->range.ahead_ns));
+}

@@ -1,0 +1,67 @@
+/*
+ * rule_show.c: shmlimit rule show.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <inttypes.h>
+
+#include "command.h"
+
+enum { JSON };
+
+static const struct command_option options[] = {
+	[JSON] = { "json", NULL, "print JSON" },
+	{ 0 },
+};
+
+static void print_facts(const struct rule_facts *facts)
+{
+	uint64_t ps = facts->range.resolution_ps;
+	char text[TEXT_LEN];
+
+	print_line("rule", "%s", facts->name);
+	print_line("id", "%d", facts->id);
+	print_line("capacity", "%" PRIu64, facts->rule.capacity);
+	print_line("rate", "%s", rate_text(text, facts->rule.count, facts->rule.period_ns));
+	print_line("mode", "%s", choice_word(choices_mode, facts->rule.mode));
+	print_line("resolution", "%" PRIu64 ".%03" PRIu64 " ns", ps / 1000, ps % 1000);
+	print_line("time to fill", "%s", span_text(text, facts->range.fill_ns));
+	print_line("range back", "%s", span_text(text, facts->range.back_ns));
+	print_line("range ahead", "%s", span_text(text, facts->range.ahead_ns));
+}
+
+static int show(const struct call *call, struct shmlimit *limiter)
+{
+	struct rule_facts facts;
+	int id, error, status = rule_find(limiter, call->operand[0], call->operand[1], &id);
+
+	if (status != STATUS_OK)
+		return status;
+	error = rule_read(limiter, id, &facts);
+	if (error < 0)
+		return fail_rule(call->operand[0], call->operand[1], error);
+	if (call->option[JSON] != NULL)
+		return print_json(rule_json(&facts));
+	print_facts(&facts);
+	return STATUS_OK;
+}
+
+static int run(const struct call *call)
+{
+	struct shmlimit *limiter;
+	int status = segment_open(call->operand[0], SHMLIMIT_READ_ONLY, &limiter);
+
+	if (status != STATUS_OK)
+		return status;
+	status = show(call, limiter);
+	shmlimit_close(limiter);
+	return status;
+}
+
+const struct command command_rule_show = {
+	.name = "rule show",
+	.operands = "NAME RULE",
+	.purpose = "show a rule, and how finely and how far it can tell time",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,56 @@
+/*
+ * segment.c: open a segment, and say whose and what it is.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <grp.h>
+#include <inttypes.h>
+#include <pwd.h>
+
+#include "command.h"
+
+int segment_open(const char *name, uint32_t flags, struct shmlimit **out)
+{
+	int error = shmlimit_open(name, flags, out);
+
+	return error < 0 ? fail_segment(name, error) : STATUS_OK;
+}
+
+void segment_owner(const struct shmlimit_info *info, char owner[TEXT_LEN])
+{
+	const struct passwd *user = getpwuid(info->uid);
+	const struct group *group = getgrgid(info->gid);
+	int len;
+
+	if (user != NULL)
+		len = snprintf(owner, TEXT_LEN, "%.30s:", user->pw_name);
+	else
+		len = snprintf(owner, TEXT_LEN, "%" PRIu32 ":", info->uid);
+	if (group != NULL)
+		snprintf(owner + len, (size_t)(TEXT_LEN - len), "%.30s", group->gr_name);
+	else
+		snprintf(owner + len, (size_t)(TEXT_LEN - len), "%" PRIu32, info->gid);
+}
+
+json_t *segment_json(const char *name, const struct shmlimit_info *info)
+{
+	char owner[TEXT_LEN], mode[TEXT_LEN];
+
+	segment_owner(info, owner);
+	snprintf(mode, sizeof(mode), "%04" PRIo32, info->mode);
+	return json_pack("{s:o, s:n, s:b, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}",
+	                 "name", json_text(name), "error",
+	                 "enabled", info->enabled != 0,
+	                 "size", json_number(info->size),
+	                 "slots", json_number(info->slots),
+	                 "rules_used", json_number(info->rules_used),
+	                 "rules_max", json_number(info->rules),
+	                 "on_full", choice_word(choices_on_full, info->on_full),
+	                 "clock", choice_word(choices_clock, info->clock),
+	                 "mode", mode,
+	                 "owner", json_text(owner),
+	                 "uid", json_number(info->uid),
+	                 "gid", json_number(info->gid),
+	                 "layout_version", json_number(info->layout_version),
+	                 "created_unix_ns", json_number(info->created_unix_ns));
+}
