@@ -1,0 +1,55 @@
+/*
+ * gate: the limiter in front of the service. Opens the segment, asks it about
+ * a client, and says the outcome in the words of HTTP's RateLimit fields
+ * (draft-ietf-httpapi-ratelimit-headers).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_DEMO_GATE_H
+#define SHMLIMIT_DEMO_GATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shmlimit.h"
+
+struct gate {
+	struct shmlimit *limiter;  /* NULL: there is no limit */
+	const char *segment;
+	const char *rule_name;
+	int rule;
+	bool fail_open;            /* what an error of the limiter means: pass, or out of order */
+	int reported;              /* the error that was logged last */
+	char policy[128];          /* value of RateLimit-Policy */
+};
+
+enum gate_answer {
+	GATE_ALLOWED,
+	GATE_DENIED,
+	GATE_UNLIMITED,            /* pass: there is no limit, or it failed and the gate fails open */
+	GATE_OUT_OF_ORDER          /* the limiter failed and the gate fails closed */
+};
+
+/*
+ * Open `segment` and look up `rule_name`; both strings must outlive the gate.
+ * Call it before fork(): parent and children share the handle. Returns 0, or
+ * -1 after a message.
+ */
+int gate_open(struct gate *gate, const char *segment, const char *rule_name);
+
+/* Ask for one token of the client's. *r is filled when the answer is GATE_ALLOWED or GATE_DENIED. */
+enum gate_answer gate_ask(struct gate *gate, const void *key, size_t key_len, struct shmlimit_result *r);
+
+/*
+ * Write the value of RateLimit. `t`, the draft's seconds to the reset, points
+ * where Retry-After does for a denied request, and otherwise to the moment
+ * when the funnel is full again.
+ */
+void gate_state(const struct gate *gate, enum gate_answer answer, const struct shmlimit_result *r, char *out,
+		size_t size);
+
+/* Whole seconds, rounded up: who waits this long has waited long enough. */
+uint64_t gate_seconds(uint64_t ns);
+
+#endif
