@@ -2,13 +2,19 @@
 #
 #	. "${0%/*}/../tap.sh"
 #
-# It sets BUILD (the build folder that the test lies in), puts the commands
-# built there first in PATH, makes a private folder $TMP that is removed at the
-# end, and a prefix $SEGMENT for names of segments: whatever in /dev/shm begins
-# with it is removed at the end too, also when the test is interrupted.
+# It sets BUILD (the build folder that the test lies in) and SOURCE (the
+# project's folder), puts the commands built there first in PATH, makes a private
+# folder $TMP that is removed at the end, and a prefix $SEGMENT for names of
+# segments: whatever in /dev/shm begins with it is removed at the end too, also
+# when the test is interrupted.
 
 set -u
 BUILD=$(cd "${0%/*}/../.." && pwd)
+SOURCE=${SOURCE:-$BUILD}
+while [ "$SOURCE" != / ] && [ ! -f "$SOURCE/include/shmlimit.h" ]; do
+	SOURCE=$(dirname "$SOURCE")
+done
+[ "$SOURCE" != / ] || SOURCE=$PWD
 PATH=$BUILD/bin:$PATH
 LC_ALL=C
 export PATH LC_ALL

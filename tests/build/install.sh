@@ -1,0 +1,48 @@
+#!/bin/sh
+# install: what `make install` puts where, and that it can be built against, in C
+# and C++, with the pages' own example; and that uninstall takes it all away.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+root=$TMP/root
+make_it() { (cd "$SOURCE" && make --no-print-directory -s O="$BUILD" "$@" DESTDIR="$root" prefix=/usr) >"$TMP/log" 2>&1; }
+
+make_it install
+ok $? "make install works"
+is "$(cd "$root" && find . ! -type d | sort | tr '\n' ' ')" "./usr/bin/shmlimit ./usr/include/shmlimit.h \
+./usr/lib/libshmlimit.a ./usr/lib/libshmlimit.so ./usr/lib/libshmlimit.so.0 ./usr/lib/libshmlimit.so.0.1.0 \
+./usr/lib/pkgconfig/shmlimit.pc ./usr/share/man/man1/shmlimit.1 ./usr/share/man/man3/shmlimit.3 \
+./usr/share/man/man7/shmlimit.7 " "and installs these files"
+
+PKG_CONFIG_PATH=$root/usr/lib/pkgconfig
+PKG_CONFIG_SYSROOT_DIR=$root
+export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
+is "$(pkg-config --modversion shmlimit)" 0.1.0 "pkg-config knows the version"
+
+# The page's example, as it stands there, names its own segment: give it ours.
+example() { sed -n '/^\.Bd -literal/,/^\.Ed/p' "$SOURCE/lib/shmlimit.3" | sed '/^\./d; s/\\&//g; s/\\e/\\/g'; }
+example | sed "s/\"example\"/\"$SEGMENT.example\"/g" >"$TMP/example.c"
+like "$(cat "$TMP/example.c")" 'int main\(' "shmlimit.3 has a whole program as its example"
+
+flags=$(pkg-config --cflags --libs shmlimit)
+# shellcheck disable=SC2086
+gcc -std=c11 -Wall -Wextra -Werror -pedantic "$TMP/example.c" $flags -o "$TMP/example"
+ok $? "it compiles as C against what was installed"
+run env LD_LIBRARY_PATH="$root/usr/lib" "$TMP/example"
+is "$rc" 0 "and runs with the shared library"
+# shellcheck disable=SC2086
+gcc -std=c11 "$TMP/example.c" -static $flags -o "$TMP/example.static"
+run "$TMP/example.static"
+is "$rc" 0 "and linked statically"
+printf '#include <shmlimit.h>\nint main() { shmlimit *l = nullptr; shmlimit_close(l); return shmlimit_take(l, 0, "k", 1, 1, nullptr) == -EINVAL_; }\n' |
+	sed 's/-EINVAL_/-1000/' >"$TMP/plus.cc"
+# shellcheck disable=SC2086
+g++ -Wall -Wextra -Werror -pedantic "$TMP/plus.cc" $flags -o "$TMP/plus"
+ok $? "the header compiles as C++"
+run env LD_LIBRARY_PATH="$root/usr/lib" "$TMP/plus"
+is "$rc" 0 "and links"
+
+make_it uninstall
+is "$(find "$root" ! -type d)" "" "make uninstall leaves no file"
+done_testing
