@@ -107,7 +107,7 @@ struct shmlimit_range {
 	uint64_t ahead_ns;         /* a clock that stepped back by up to this much is recognised */
 };
 
-/* Counters since the segment was created. Monotonic; a process killed between deciding and counting loses one. */
+/* Counters since the rule was defined, or (of all rules) the segment created. Monotonic; a process killed between deciding and counting loses one. */
 struct shmlimit_counters {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_counters) */
 	uint32_t reserved32;

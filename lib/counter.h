@@ -111,6 +111,9 @@ stripe:
 	add_relaxed(counter_line(l, l->cpus + counter_stripe(l, entropy), rule) + which, 1);
 }
 
+/* Add what the CPUs and stripes counted for the id of a rule, ever, to sums. */
+void counter_sum(const struct shmlimit *l, uint32_t rule, uint64_t sums[COUNTERS]);
+
 /* A number that no other call on this segment ever returned or will. */
 static inline uint64_t counter_nonce(const struct shmlimit *l, uint64_t entropy)
 {

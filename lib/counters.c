@@ -9,7 +9,7 @@
 #include "export.h"
 #include "sized.h"
 
-static void add_rule(const struct shmlimit *l, uint32_t rule, uint64_t sums[COUNTERS])
+void counter_sum(const struct shmlimit *l, uint32_t rule, uint64_t sums[COUNTERS])
 {
 	for (uint32_t block = 0; block < l->cpus + l->stripes; block++)
 		for (unsigned i = 0; i < COUNTERS; i++)
@@ -25,9 +25,14 @@ EXPORT int shmlimit_counters(struct shmlimit *l, int rule, struct shmlimit_count
 		return -EINVAL;
 	if (rule >= 0 && ((uint32_t)rule >= l->rule_count || (load_acquire(&l->rules[rule].published) & 1) == 0))
 		return -ESRCH;
-	for (uint32_t i = 0; i < l->rule_count; i++)
-		if (rule < 0 || i == (uint32_t)rule)
-			add_rule(l, i, sums);
+	if (rule >= 0) {
+		counter_sum(l, (uint32_t)rule, sums);
+		for (unsigned i = 0; i < COUNTERS; i++)
+			sums[i] -= load_relaxed(&l->rules[rule].counted_before[i]);
+	} else {
+		for (uint32_t i = 0; i < l->rule_count; i++)
+			counter_sum(l, i, sums);
+	}
 	counters.allowed = sums[COUNT_ALLOWED];
 	counters.denied = sums[COUNT_DENIED];
 	counters.shadow_denied = sums[COUNT_SHADOW_DENIED];

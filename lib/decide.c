@@ -158,7 +158,7 @@ __attribute__((cold, noinline)) int decide_slowly(const struct shmlimit *l, cons
 	if (failed != 0)
 		ck_backoff_eb(&d.backoff);
 	for (int round = 0; round < ROUNDS; round++) {
-		int error = rule_load(l, request->rule, &d.view);
+		int error = rule_load(l, request->rule, &d.view, 1);
 
 		if (error != 0)
 			return error;

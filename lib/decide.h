@@ -116,7 +116,7 @@ __attribute__((always_inline)) static inline int decide(const struct shmlimit *l
 		now_ns = clock_read(l->clock_id);
 	hash = hash_bytes(l->secret, rule, key, key_len);
 	failed = 0;
-	if (__builtin_expect(rule_load(l, rule, &view) != 0 || !rule_is_on(l, rule), 0))
+	if (__builtin_expect(rule_load(l, rule, &view, r != NULL) != 0 || !rule_is_on(l, rule), 0))
 		goto slowly;
 	tag = tag_pack(hash, rule, rule_version(&view));
 	slot = table_find(l, table_window(l, hash), tag);
@@ -124,9 +124,9 @@ __attribute__((always_inline)) static inline int decide(const struct shmlimit *l
 		goto slowly;
 	seen = slot_read(slot);
 	at = funnel_time(&view.terms, now_ns);
-	funnel = funnel_leak(&view.terms, seen.word, at);
-	if (__builtin_expect(seen.tag != tag || funnel.stepped, 0))
+	if (__builtin_expect(seen.tag != tag || !funnel_is_past(&view.terms, seen.word, at), 0))
 		goto slowly;
+	funnel = funnel_leak(&view.terms, seen.word, at);
 	answer = decide_apply(&view.terms, verb, amount, at, &funnel, &changed);
 	if (changed)
 		failed = !slot_cas(slot, seen, tag, funnel_pack(funnel));

@@ -91,6 +91,12 @@ static inline int funnel_is_full(const struct layout_terms *terms, struct funnel
 	return funnel.quota >= terms->capacity;
 }
 
+/* The word's timestamp is not in the future. */
+static inline int funnel_is_past(const struct layout_terms *terms, uint64_t word, struct funnel_time at)
+{
+	return at.stamp - (word & ~(((uint64_t)1 << terms_quota_bits(terms)) - 1)) <= terms->back;
+}
+
 /* Unpack a word and let it leak up to `at`. */
 static inline struct funnel funnel_leak(const struct layout_terms *terms, uint64_t word, struct funnel_time at)
 {

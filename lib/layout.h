@@ -3,7 +3,7 @@
  * here, once; nothing of one process (no pointer, no lock object) ever does.
  *
  *	0        header        identity and geometry, then one line that changes
- *	4096     rules         rules * 640 bytes
+ *	4096     rules         rules * 704 bytes
  *	...      counters      (cpus + stripes) blocks of (1 + rules) lines
  *	...      slots         lines of 4 slots, 64-byte aligned, to the end
  *
@@ -120,6 +120,7 @@ struct layout_rule {
 	uint32_t reserved32;
 	uint64_t reserved[6];             /* zero */
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+	uint64_t counted_before[8];       /* what the id's counters were when this rule got it */
 	struct layout_terms terms[RULE_VERSIONS]; /* version n stands in terms[n % RULE_VERSIONS] */
 };
 
@@ -152,8 +153,10 @@ _Static_assert(offsetof(struct layout_header, checksum) == 4 * LINE - 8, "no byt
 _Static_assert(offsetof(struct layout_header, switched_off) == 4 * LINE, "what changes has its own line");
 _Static_assert(offsetof(struct layout_terms, inverse) == LINE, "what every decision reads is one line");
 _Static_assert(sizeof(struct layout_terms) == 2 * LINE, "terms are two lines");
-_Static_assert(sizeof(struct layout_rule) == 10 * LINE, "a rule is ten lines");
+_Static_assert(sizeof(struct layout_rule) == 11 * LINE, "a rule is eleven lines");
 _Static_assert(COUNTERS * sizeof(uint64_t) == LINE, "a rule's counters are a line");
+_Static_assert(sizeof(((struct layout_rule *)0)->counted_before) == COUNTERS * sizeof(uint64_t),
+               "and so is what they were before");
 _Static_assert(sizeof(struct layout_block) == LINE, "a block begins with a line");
 _Static_assert(sizeof(struct layout_slot) * SLOTS_PER_LINE == LINE, "four slots are a line");
 

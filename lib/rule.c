@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "counter.h"
 #include "export.h"
 #include "funnel.h"
 #include "name.h"
@@ -94,12 +95,15 @@ static void define(const struct shmlimit *l, uint32_t id, const char *rule_name,
 	struct layout_rule *record = &l->rules[id];
 	uint64_t version = (load_acquire(&record->published) >> 1) + 1;
 	char name[SHMLIMIT_RULE_NAME_MAX + 1] = "";
+	uint64_t counted[COUNTERS] = { 0 };
 
 	strcpy(name, rule_name);
+	counter_sum(l, id, counted);
 	/* A remover may have been killed before he was done with the table. */
 	if (version > 1)
 		table_clear(l, id);
 	store_words(record->name, name, sizeof(name));
+	store_words(record->counted_before, counted, sizeof(counted));
 	store_words(&record->terms[version % RULE_VERSIONS], terms, sizeof(*terms));
 	store_relaxed32(&record->mode, mode);
 	store_release(&record->published, version * 2 + 1);
@@ -131,7 +135,8 @@ static int set_locked(struct shmlimit *l, const char *rule_name, uint32_t mode, 
 		return id;
 	}
 	/* All that decides, not how it was written: 30/60s is 1/2s. */
-	if (rule_load(l, (uint32_t)id, &view) != 0 || memcmp(&view.terms, terms, offsetof(struct layout_terms, count)) != 0)
+	if (rule_load(l, (uint32_t)id, &view, 1) != 0 ||
+	    memcmp(&view.terms, terms, offsetof(struct layout_terms, count)) != 0)
 		return -EBUSY;
 	store_relaxed32(&l->rules[id].mode, mode);
 	return id;
@@ -231,7 +236,7 @@ EXPORT int shmlimit_rule_range(struct shmlimit *l, int rule, struct shmlimit_ran
 
 	if (l == NULL)
 		return -EINVAL;
-	error = rule_load(l, (uint32_t)rule, &view);
+	error = rule_load(l, (uint32_t)rule, &view, 1);
 	if (error != 0)
 		return error;
 	funnel_range(&view.terms, &range);

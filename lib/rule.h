@@ -34,8 +34,12 @@ static inline const struct layout_terms *rule_terms(const struct layout_rule *re
 	return &record->terms[(published >> 1) % RULE_VERSIONS];
 }
 
-/* Copy what a decision needs of the version in force. Returns 0 or -ESRCH. */
-static inline int rule_load(const struct shmlimit *l, uint32_t id, struct rule_view *view)
+/*
+ * Copy what a decision needs of the version in force: all up to `inverse` or,
+ * where no times will be reported, without what only reporting needs. Returns
+ * 0 or -ESRCH.
+ */
+static inline int rule_load(const struct shmlimit *l, uint32_t id, struct rule_view *view, int with_times)
 {
 	const struct layout_rule *record;
 
@@ -52,12 +56,12 @@ static inline int rule_load(const struct shmlimit *l, uint32_t id, struct rule_v
 		view->terms.capacity = load_word(&terms->capacity);
 		view->terms.scale[0] = load_word(&terms->scale[0]);
 		view->terms.scale[1] = load_word(&terms->scale[1]);
-		view->terms.num = load_word(&terms->num);
-		view->terms.den = load_word(&terms->den);
 		view->terms.back = load_word(&terms->back);
 		view->terms.slack = load_word(&terms->slack);
 		view->terms.shape = load_word(&terms->shape);
-		view->terms.inverse = load_word(&terms->inverse);
+		view->terms.num = with_times ? load_word(&terms->num) : 1;
+		view->terms.den = with_times ? load_word(&terms->den) : 1;
+		view->terms.inverse = with_times ? load_word(&terms->inverse) : 1;
 		view->published = published;
 		if (__builtin_expect(load_again(&record->published) == published, 1))
 			return 0;

@@ -26,7 +26,7 @@ static void describe(const struct shmlimit *l, struct slot_seen seen, uint64_t n
 		out->state = SHMLIMIT_SLOT_TENTATIVE;
 		return;
 	}
-	if (rule_load(l, tag_rule(seen.tag), &view) != 0 ||
+	if (rule_load(l, tag_rule(seen.tag), &view, 1) != 0 ||
 	    (seen.tag & TAG_FLAGS) != (rule_version(&view) & TAG_VERSION)) {
 		out->state = SHMLIMIT_SLOT_STALE;
 		return;

@@ -86,7 +86,7 @@ static uint64_t survey_wait(const struct shmlimit *l, struct slot_seen seen, uin
 
 	if (rule->id != id) {
 		rule->id = id;
-		rule->error = rule_load(l, id, &rule->view);
+		rule->error = rule_load(l, id, &rule->view, 1);
 		if (rule->error == 0)
 			rule->at = funnel_time(&rule->view.terms, now_ns);
 	}

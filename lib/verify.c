@@ -132,7 +132,7 @@ static int check_slot(const struct shmlimit *l, uint64_t index, uint64_t *tag, s
 	if (tag_rule(seen.tag) >= l->rule_count)
 		report(f, offset_of(l, slot), "slot %llu: of rule %u, but there are only %u",
 		       (unsigned long long)index, tag_rule(seen.tag), l->rule_count);
-	if (seen.tag & (TAG_TENTATIVE | TAG_FROZEN) || rule_load(l, tag_rule(seen.tag), &view) != 0 ||
+	if (seen.tag & (TAG_TENTATIVE | TAG_FROZEN) || rule_load(l, tag_rule(seen.tag), &view, 1) != 0 ||
 	    (seen.tag & TAG_VERSION) != (rule_version(&view) & TAG_VERSION))
 		return 0;
 	quota = seen.word & (((uint64_t)1 << terms_quota_bits(&view.terms)) - 1);

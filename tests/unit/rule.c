@@ -89,6 +89,8 @@ static void inherit(void)
 		}
 	}
 	is(again, id, "a rule with a used id begins with full funnels, every time");
+	is(unit_counters(l, id).allowed, 1, "and with counters at zero");
+	is(unit_counters(l, -1).allowed, 10, "which go on in the segment's sum");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "and the segment is sound");
 }
 
