@@ -4,7 +4,7 @@ O       ?= build
 CC       = gcc
 AR       = ar
 OBJCOPY  = objcopy
-CFLAGS   = -O2 -g
+CFLAGS   = -O3 -g
 prefix     ?= /usr/local
 bindir     ?= $(prefix)/bin
 includedir ?= $(prefix)/include
@@ -15,7 +15,7 @@ VERSION   := $(shell sed -n 's/^.define SHMLIMIT_VERSION "\(.*\)"/\1/p' include/
 SOVERSION := 0
 
 # Debian's names of what each target needs; tools/need.sh installs them.
-need_build := gcc libc6-dev make pkg-config libck-dev libjansson-dev
+need_build := gcc libc6-dev make pkg-config libck-dev liburcu-dev libjansson-dev libinih-dev
 need_demo  := $(need_build) libmicrohttpd-dev wrk curl
 need_check := $(need_demo) g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
 	perl spin mandoc jq binutils util-linux
@@ -26,19 +26,23 @@ SAN :=
 san_address := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 san_thread  := -fsanitize=thread
 
-# Concurrency Kit is headers only to us. Debian's describe the machine that they were packaged for, so a
-# cross-build describes its own: weakly ordered, 64-byte lines, no LSE atomics taken for granted.
-ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
-ifeq ($(ARCH),$(shell uname -m))
-ck := $(shell pkg-config --cflags ck 2>/dev/null)
+# Concurrency Kit is headers only to us; liburcu's libraries are linked. A cross-build finds both in FOREIGN, a
+# folder that tools/foreign.sh fills: the headers of one machine are wrong for another.
+MACHINE := $(shell $(CC) -dumpmachine 2>/dev/null)
+ARCH := $(firstword $(subst -, ,$(MACHINE)))
+FOREIGN :=
+ifeq ($(FOREIGN),)
+deps_cflags := $(shell pkg-config --cflags ck liburcu-bp liburcu-cds 2>/dev/null)
 else
-ck := -DCK_MD_H -DCK_MD_RMO -DCK_MD_CACHELINE=64 -DCK_MD_PAGESIZE=4096 -DCK_MD_LSE_DISABLE -DCK_MD_RTM_DISABLE
+deps_cflags := -isystem $(FOREIGN)/usr/include -isystem $(FOREIGN)/usr/include/$(MACHINE)
+deps_ldflags := -L$(FOREIGN)/usr/lib/$(MACHINE)
 endif
+deps_libs := $(deps_ldflags) -Wl,--as-needed -lurcu-cds -lurcu-bp -lurcu-common -Wl,--no-as-needed
 
 warn := -Wall -Wextra -Wshadow -Wpointer-arith -Wcast-qual -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
 warn += $(if $(WERROR),-Werror)
 arch_x86_64 := -mcx16
-all_cflags = -std=c11 -D_GNU_SOURCE -Iinclude -Ilib $(arch_$(ARCH)) $(ck) $(warn) \
+all_cflags = -std=c11 -D_GNU_SOURCE -Iinclude -Ilib $(arch_$(ARCH)) $(deps_cflags) $(warn) \
 	$(san_$(SAN)) -fPIC -fvisibility=hidden -MMD -MP $(CPPFLAGS) $(CFLAGS)
 all_ldflags = $(san_$(SAN)) $(LDFLAGS)
 
@@ -82,27 +86,27 @@ $(O)/libshmlimit.a: $(lib_obj)
 
 $(lib_so): $(lib_obj) lib/shmlimit.map
 	$(CC) -shared -Wl,-soname,libshmlimit.so.$(SOVERSION) -Wl,--version-script=lib/shmlimit.map \
-		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(lib_obj)
+		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(lib_obj) $(deps_libs)
 	ln -sf libshmlimit.so.$(VERSION) $(O)/libshmlimit.so.$(SOVERSION)
 	ln -sf libshmlimit.so.$(SOVERSION) $(O)/libshmlimit.so
 comma := ,
 
 $(O)/bin/shmlimit: $(call obj,tools/shmlimit) $(O)/libshmlimit.a
 	@mkdir -p $(@D)
-	$(CC) $(all_ldflags) -o $@ $^ -ljansson
+	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -ljansson -linih
 
 $(O)/bin/shmlimit-demo: $(call obj,tools/demo) $(O)/libshmlimit.a
 	@mkdir -p $(@D)
-	$(CC) $(all_ldflags) -o $@ $^ -lmicrohttpd -pthread
+	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -lmicrohttpd -pthread
 
 # Tests and benches link the library's objects, not the archive: they may call what is hidden. A test that was
 # cross-built becomes a script that runs it under EMULATOR.
 $(O)/tests/%.t: $(O)/tests/%.o $(lib_obj)
-	$(CC) $(all_ldflags) -o $@$(if $(EMULATOR),.bin) $^ -pthread
+	$(CC) $(all_ldflags) -o $@$(if $(EMULATOR),.bin) $^ $(deps_libs) -pthread
 	$(if $(EMULATOR),printf '#!/bin/sh\nexec $(EMULATOR) "$$0.bin" "$$@"\n' >$@ && chmod +x $@)
 
 $(O)/bench/%: $(O)/bench/%.o $(lib_obj)
-	$(CC) $(all_ldflags) -o $@ $^ -pthread -lm
+	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -pthread -lm
 
 $(O)/tests/%.t: tests/%.sh $(O)/tests/tap.sh
 	@mkdir -p $(@D)
@@ -127,17 +131,18 @@ bench:
 
 # name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there.
 builds       := gcc clang gcc-address clang-address gcc-thread clang-thread aarch64
-with_gcc           := CC=gcc GROUPS='unit process cli model build'
-with_clang         := CC=clang GROUPS='unit process'
+with_gcc           := CC=gcc GROUPS='unit process thread cli model build'
+with_clang         := CC=clang GROUPS='unit process thread'
 with_gcc-address   := CC=gcc SAN=address GROUPS='unit process cli'
-with_clang-address := CC=clang SAN=address GROUPS='unit process'
+with_clang-address := CC=clang SAN=address GROUPS='unit thread'
 with_gcc-thread    := CC=gcc SAN=thread GROUPS='unit thread'
 with_clang-thread  := CC=clang SAN=thread GROUPS='unit thread'
 with_aarch64       := CC=aarch64-linux-gnu-gcc OBJCOPY=aarch64-linux-gnu-objcopy AR=aarch64-linux-gnu-ar \
-	LDFLAGS=-static EMULATOR=qemu-aarch64 GROUPS=unit
+	LDFLAGS=-static FOREIGN=$(O)/arm64 EMULATOR=qemu-aarch64 GROUPS=unit
 
 check:
 	@tools/need.sh $(need_check)
+	@tools/foreign.sh arm64 $(O)/arm64 libck-dev liburcu-dev liburcu8
 	@$(foreach b,$(builds),echo '== building $(b)' && \
 		$(MAKE) --no-print-directory -s O=$(O)/$(b) WERROR=1 $(with_$(b)) tests && ) true
 	prove -j2 --exec '' $(foreach b,$(builds),$$($(MAKE) --no-print-directory -s O=$(O)/$(b) $(with_$(b)) list))
@@ -154,6 +159,7 @@ install: all
 	ln -sf libshmlimit.so.$(SOVERSION) $(DESTDIR)$(libdir)/libshmlimit.so
 	printf '%s\n' 'prefix=$(prefix)' 'includedir=$(includedir)' 'libdir=$(libdir)' '' 'Name: shmlimit' \
 		'Description: one rate limit for all processes of a host' 'Version: $(VERSION)' \
+		'Requires.private: liburcu-cds liburcu-bp' \
 		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lshmlimit' >$(DESTDIR)$(libdir)/pkgconfig/shmlimit.pc
 	install -m 644 $(man1) $(DESTDIR)$(mandir)/man1/
 	install -m 644 $(man3) $(DESTDIR)$(mandir)/man3/

@@ -105,6 +105,34 @@ static void run_peek(uint64_t n)
 		expect(shmlimit_peek(limiter, open_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
 }
 
+static void run_throttle(uint64_t n)
+{
+	int64_t reply[5];
+
+	while (n--)
+		expect(shmlimit_throttle(limiter, key, KEY_LEN, 1000000000, 1000, 1, 1, reply), SHMLIMIT_ALLOWED);
+	sink = (uint64_t)reply[2];
+}
+
+static void run_throttle_two(uint64_t n)
+{
+	int64_t reply[5];
+
+	while (n--)
+		expect(shmlimit_throttle(limiter, key, KEY_LEN, 1000000000, 1000 + (n & 1), 1, 1, reply),
+		       SHMLIMIT_ALLOWED);
+	sink = (uint64_t)reply[2];
+}
+
+static void run_reserve(uint64_t n)
+{
+	struct shmlimit_result r;
+
+	while (n--)
+		expect(shmlimit_reserve(limiter, open_rule, key, KEY_LEN, 1, 0, &r), SHMLIMIT_ALLOWED);
+	sink = r.wait_ns;
+}
+
 static const struct contender {
 	const char *name;
 	void (*run)(uint64_t n);
@@ -118,6 +146,9 @@ static const struct contender {
 	{ "denied", run_denied },
 	{ "denied, with result", run_denied_result },
 	{ "peek", run_peek },
+	{ "reserve, with result", run_reserve },
+	{ "throttle", run_throttle },
+	{ "throttle, two triples", run_throttle_two },
 };
 #define CONTENDERS (sizeof(contenders) / sizeof(contenders[0]))
 #define FLOOR 3
@@ -135,7 +166,8 @@ static void one_core(uint64_t n, int rounds)
 			if (round >= 0)      /* the first is for warming up */
 				times[i][round] = (double)(bench_ns() - start) / (double)n;
 		}
-		shmlimit_reset(limiter, open_rule, NULL, 0);
+		shmlimit_reset(limiter, -1, NULL, 0);
+		expect(shmlimit_take(limiter, shut_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
 	}
 	printf("%-24s %10s %10s\n", "one core", "ns", "/ floor");
 	for (size_t i = 0; i < CONTENDERS; i++)

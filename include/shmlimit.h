@@ -37,6 +37,7 @@ extern "C" {
 #define SHMLIMIT_NAME_MAX 255      /* bytes of a segment's name, the NUL apart */
 #define SHMLIMIT_RULE_NAME_MAX 63  /* bytes of a rule's name, the NUL apart */
 #define SHMLIMIT_RULES_MAX 4096    /* rules that a segment can be made for */
+#define SHMLIMIT_REQUESTS_MAX 16   /* limits that one shmlimit_take_all() can ask */
 #define SHMLIMIT_SLOTS_MIN 16      /* slots of the smallest segment, 16 bytes each */
 #define SHMLIMIT_SLOTS_MAX ((uint64_t)1 << 36)
 
@@ -56,6 +57,14 @@ extern "C" {
 #define SHMLIMIT_ENFORCE 0
 #define SHMLIMIT_DRY_RUN 1         /* decide and count, but answer allowed */
 #define SHMLIMIT_OFF 2             /* answer allowed, touching nothing */
+
+/*
+ * shmlimit_rule.flags: who waits for the debt that a reservation makes. The one
+ * who makes it (default: nobody goes on before his tokens are there); or, as in
+ * Guava's RateLimiter, the next one, while he himself waits for what was owed
+ * before him. He may then leave max_wait_ns and a whole capacity of debt.
+ */
+#define SHMLIMIT_NEXT_PAYS 1u
 
 /* shmlimit_open() flags */
 #define SHMLIMIT_READ_ONLY 1u
@@ -81,11 +90,12 @@ struct shmlimit_rule {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_rule) */
 	uint32_t algorithm;        /* SHMLIMIT_FUNNEL */
 	uint32_t mode;             /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF */
-	uint32_t flags;            /* must be zero */
+	uint32_t flags;            /* SHMLIMIT_NEXT_PAYS or none */
 	uint64_t capacity;         /* whole tokens, 1 or more: the largest burst */
 	uint64_t count;            /* the funnel leaks `count` tokens, 1 or more, ... */
 	uint64_t period_ns;        /* ... every `period_ns` nanoseconds, 1 or more */
-	uint64_t reserved[7];      /* must be zero */
+	uint64_t max_wait_ns;      /* the longest wait that a reservation may buy; 0 = no reservations, no debt */
+	uint64_t reserved[6];      /* must be zero */
 };
 
 /* What a decision found. Filled whenever SHMLIMIT_ALLOWED or SHMLIMIT_DENIED is returned. */
@@ -107,7 +117,10 @@ struct shmlimit_range {
 	uint64_t ahead_ns;         /* a clock that stepped back by up to this much is recognised */
 };
 
-/* Counters since the rule was defined, or (of all rules) the segment created. Monotonic; a process killed between deciding and counting loses one. */
+/*
+ * Counters since the rule was defined, or (of all rules) the segment created.
+ * Monotonic; a process killed between deciding and counting loses one.
+ */
 struct shmlimit_counters {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_counters) */
 	uint32_t reserved32;
@@ -115,8 +128,8 @@ struct shmlimit_counters {
 	uint64_t denied;           /* answers of denied */
 	uint64_t shadow_denied;    /* answers of allowed that an enforced rule would have denied (DRY_RUN) */
 	uint64_t claims;           /* slots taken for a key that had none */
-	uint64_t reclaims;         /* ... of which: from a key whose funnel had refilled */
-	uint64_t evictions;        /* ... of which: from a key whose funnel had not (on_full = evict) */
+	uint64_t reclaims;         /* slots taken from a key whose funnel had refilled */
+	uint64_t evictions;        /* slots taken from a key whose funnel had not (on_full = evict) */
 	uint64_t no_slot;          /* decisions made without a slot, as on_full says */
 	uint64_t failed_cas;       /* compare-and-swaps that lost to another process and were tried again */
 };
@@ -138,6 +151,15 @@ struct shmlimit_info {
 	uint64_t reserved[4];
 };
 
+/* One of several limits on a request: for shmlimit_take_all(). */
+struct shmlimit_request {
+	int32_t rule;
+	uint32_t reserved32;       /* must be zero */
+	const void *key;
+	size_t key_len;
+	uint64_t cost;
+};
+
 /* shmlimit_slot.state */
 #define SHMLIMIT_SLOT_FREE 0       /* holds nothing */
 #define SHMLIMIT_SLOT_LIVE 1       /* holds a funnel that is not full */
@@ -154,6 +176,7 @@ struct shmlimit_slot {
 	uint32_t reserved32;
 	uint64_t remaining;        /* LIVE, REFILLED: whole tokens left */
 	uint64_t reset_after_ns;   /* LIVE: until the funnel is full again */
+	uint64_t debt_ns;          /* LIVE: until all that was borrowed is back */
 };
 
 /* One thing that shmlimit_verify() found wrong. */
@@ -241,8 +264,8 @@ int shmlimit_switch(struct shmlimit *limiter, uint32_t on);
 
 /*
  * Check everything that can be checked in a segment, one that cannot be opened
- * too: header, geometry, rules, counters' bounds, every slot, no key in two
- * slots. Reads only. The first `n` findings go to `problems`.
+ * too: header, geometry, rules, counters, every slot, no key in two slots.
+ * Reads only. The first `n` findings go to `problems`.
  *
  * Returns how many things are wrong (0 = sound; may exceed n; saturates at
  * INT_MAX), or -ENOENT, -EMEDIUMTYPE. Safe beside running decisions: what
@@ -254,7 +277,8 @@ int shmlimit_verify(const char *name, struct shmlimit_problem *problems, size_t 
  * ---- Rules ----------------------------------------------------------------
  *
  * A rule lives in the segment under a name of 1 to SHMLIMIT_RULE_NAME_MAX
- * letters, digits and . _ : @ + - and has an id, 0 or more, that stays the
+ * letters, digits and . _ : @ + - (those without a name, see
+ * shmlimit_throttle(), can be found and removed by what they are listed as) and has an id, 0 or more, that stays the
  * same while the rule exists. Ask for the id once, decide with it for ever.
  *
  * Errors that all these share: -EILSEQ, -ENAMETOOLONG a bad rule name.
@@ -265,17 +289,24 @@ int shmlimit_verify(const char *name, struct shmlimit_problem *problems, size_t 
  */
 
 /*
- * Define the rule `rule_name`, or change the mode of one that exists. The
- * capacity and rate of an existing rule cannot be changed in this release.
+ * Define the rule `rule_name`, or change one that exists: capacity, rate, debt
+ * and mode at once, in all processes, with their next decision. Keys keep their
+ * tokens, clamped to the new capacity, and their debts, clamped to the new
+ * longest: raising a limit denies nothing that the old one would have allowed.
+ * A key that has no slot is full, as ever. Cost: two passes over the table. The
+ * twin `_at` is for segments whose decisions are given their time too.
  *
  * Returns the id (0 or more), or: -EDOM capacity, count or period_ns is 0;
  * -ERANGE the rule cannot be represented exactly (see shmlimit_rule_range());
  * -EINVAL a mode, algorithm or flag is unknown; -E2BIG a field is set that
- * this library does not know; -EBUSY the rule exists with another capacity or
- * rate; -EXFULL the segment has no room for another rule; -EROFS; -ENOENT the
- * segment was destroyed meanwhile. On any error nothing was changed.
+ * this library does not know; -EXFULL the segment has no room for another rule;
+ * -EROFS; -ENOENT the segment was destroyed meanwhile. On any error nothing was
+ * changed. The rule is looked at first: with a read-only handle -EROFS says that
+ * there is nothing wrong with it.
  */
 int shmlimit_rule_set(struct shmlimit *limiter, const char *rule_name, const struct shmlimit_rule *rule);
+int shmlimit_rule_set_at(struct shmlimit *limiter, const char *rule_name, const struct shmlimit_rule *rule,
+                         uint64_t now_ns);
 
 /* The id of a rule, or -ESRCH. No system call; cost: a comparison a rule. */
 int shmlimit_rule_find(struct shmlimit *limiter, const char *rule_name);
@@ -333,6 +364,59 @@ int shmlimit_take(struct shmlimit *limiter, int rule, const void *key, size_t ke
 int shmlimit_take_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                      uint64_t now_ns, struct shmlimit_result *r);
 
+/*
+ * Take from several limits, all or none: per address and per user and for the
+ * whole site, or 20 a second and 1,000 an hour for one key. `requests` are 1 to
+ * SHMLIMIT_REQUESTS_MAX; `results` has as many places, or is NULL. Allowed if
+ * all are. At the first that is denied, or an error, what was taken before is
+ * given back and *failed (unless NULL) says which it was; results are filled up
+ * to that one.
+ *
+ * The requests are decided one after the other at one time, in their order (put
+ * the one that denies most first): until it is given back, others may for a
+ * moment see less than there is, and be denied; nobody is ever admitted beyond
+ * any of the limits. If killed inside: what was taken is taken. Counted at each
+ * rule as decided there, also what was given back. Cost: n takes.
+ */
+int shmlimit_take_all(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, size_t *failed,
+                      struct shmlimit_result *results);
+int shmlimit_take_all_at(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, size_t *failed,
+                         uint64_t now_ns, struct shmlimit_result *results);
+
+/*
+ * Take `cost` tokens, now or in advance. What the funnel lacks is borrowed from
+ * its future, and r->wait_ns says how long to wait before going on: 0 if nothing
+ * was lacking. Denied, and nothing changed, if that were longer than
+ * `max_wait_ns` or the rule's, whichever is less. Never blocks. Many may
+ * hold reservations at once: each waits behind those before it. The cost may be
+ * above the capacity, as far as the wait allows. A reservation that will not be
+ * used can be given back by shmlimit_refund().
+ */
+int shmlimit_reserve(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
+                     uint64_t max_wait_ns, struct shmlimit_result *r);
+int shmlimit_reserve_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
+                        uint64_t max_wait_ns, uint64_t now_ns, struct shmlimit_result *r);
+
+/*
+ * Reserve, then sleep until the tokens are there; signals do not cut the sleep
+ * short. Returns as shmlimit_reserve() does, r->wait_ns being the time waited
+ * for: nothing was waited for when denied. The only call on a limiter that
+ * blocks, and only for its own key's debt. If killed inside: the tokens are
+ * taken. Signals: not to be called from handlers.
+ */
+int shmlimit_acquire(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
+                     uint64_t max_wait_ns, struct shmlimit_result *r);
+
+/*
+ * Take tokens for what has happened already: always applied, into debt as far
+ * as the rule's max_wait_ns, and no further. Counted nowhere. Returns
+ * SHMLIMIT_ALLOWED or an error.
+ */
+int shmlimit_charge(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
+                    struct shmlimit_result *r);
+int shmlimit_charge_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
+                       uint64_t now_ns, struct shmlimit_result *r);
+
 /* What a take would answer, without taking. Writes nothing and counts nothing; works on a read-only handle. */
 int shmlimit_peek(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                   struct shmlimit_result *r);
@@ -340,9 +424,32 @@ int shmlimit_peek_at(struct shmlimit *limiter, int rule, const void *key, size_t
                      uint64_t now_ns, struct shmlimit_result *r);
 
 /*
- * Give `tokens` back, up to the capacity: for a request that was admitted and
- * then not carried out. Only tokens that were taken may be given back, or the
- * key gets more than its rate. Returns SHMLIMIT_ALLOWED or an error.
+ * redis-cell's CL.THROTTLE key capacity count period [quantity] and its reply,
+ * for code that carries its limits along: take `quantity` tokens from a funnel
+ * of `capacity` that leaks `count` tokens every `period_s` seconds. Each triple
+ * becomes a rule without a name (listed as ~capacity:count:period) the first time
+ * that any process asks for it, until it is removed; a segment has room for as
+ * many as it was made for (options.rules).
+ *
+ *	reply[0]   0 allowed, 1 denied: as returned
+ *	reply[1]   capacity
+ *	reply[2]   tokens left
+ *	reply[3]   seconds until a retry fits, rounded up; -1 if allowed, or if it never will
+ *	reply[4]   seconds until the funnel is full, rounded up
+ *
+ * (The module takes max_burst and reports max_burst + 1 as the limit; here both
+ * are the capacity.) Errors besides a take's: -EDOM, -ERANGE as of
+ * shmlimit_rule_set(); -EXFULL no room for another triple; -ENOMEM. Signals:
+ * not to be called from handlers. Cost: a take, and a look-up in this process.
+ */
+int shmlimit_throttle(struct shmlimit *limiter, const void *key, size_t key_len, uint64_t capacity, uint64_t count,
+                      uint64_t period_s, uint64_t quantity, int64_t reply[5]);
+
+/*
+ * Give `tokens` back, to a debt first, then up to the capacity: for a request
+ * that was admitted, or a reservation that was made, and then not carried out.
+ * Only tokens that were taken may be given back, or the key gets more than its
+ * rate. Returns SHMLIMIT_ALLOWED or an error.
  */
 int shmlimit_refund(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
                     struct shmlimit_result *r);
@@ -388,7 +495,6 @@ int shmlimit_slot(struct shmlimit *limiter, uint64_t index, uint64_t now_ns, str
  *	EDOM          a rule's capacity, count or period is 0
  *	ERANGE        a rule cannot be represented exactly
  *	ESRCH         no such rule
- *	EBUSY         the rule exists with another capacity or rate
  *	EXFULL        the segment has no room for another rule
  *	EROFS         the handle is read-only
  *	ENOENT        no such segment

@@ -3,7 +3,7 @@
  * place that says how it is ordered. Three kinds:
  *
  *   slots      read in two loads, changed by one 16-byte compare-and-swap
- *   published  a number stored after what it announces, loaded before it
+ *   published  a word swapped in after what it announces, loaded before it
  *   counters   added to (see counter.h for the cheaper way)
  *
  * ORDER. Every compare-and-swap of a slot is a full barrier in both
@@ -19,7 +19,7 @@
  *	slot_unchanged      acquire    slot_read before it, slot_cas between
  *	load_acquire        acquire    store_release of a rule's `published`
  *	load_word           *          load_again: what is read by the one stays before the other
- *	store_release       release    load_acquire
+ *	publish             full       load_acquire; slot_cas then load_again, in a claim
  *	load_relaxed        none       statistics, switches: any recent value will do
  *	add_relaxed         none       counters; take_ticket
  *
@@ -75,9 +75,9 @@ static inline uint64_t load_again(const uint64_t *p)
 	return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
 
-static inline void store_release(uint64_t *p, uint64_t value)
+static inline void publish(uint64_t *p, uint64_t value)
 {
-	__atomic_store_n(p, value, __ATOMIC_RELEASE);
+	__atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);
 }
 
 static inline void store_relaxed(uint64_t *p, uint64_t value)
@@ -117,7 +117,7 @@ static inline void fence_load(void)
 #include <ck_pr.h>
 
 #if defined(__aarch64__) && !defined(CK_MD_RMO)
-#error "ck_md.h describes another machine: on aarch64 the fences of a strongly ordered one would be empty"
+#error "this ck_md.h describes another machine: on aarch64 the fences of a strongly ordered one would be empty"
 #endif
 
 static inline uint64_t load_relaxed(const uint64_t *p)
@@ -149,10 +149,11 @@ static inline uint64_t load_again(const uint64_t *p)
 	return ck_pr_load_64(p);
 }
 
-static inline void store_release(uint64_t *p, uint64_t value)
+static inline void publish(uint64_t *p, uint64_t value)
 {
 	ck_pr_fence_release();
-	ck_pr_store_64(p, value);
+	(void)ck_pr_fas_64(p, value);
+	ck_pr_fence_atomic_load();
 }
 
 static inline void store_relaxed(uint64_t *p, uint64_t value)

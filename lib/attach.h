@@ -13,4 +13,11 @@
 /* Where this process stands. */
 void attach_host(struct header_host *host);
 
+/*
+ * Make a handle on an open file whose header was checked; the file is the
+ * caller's to close. Returns 0, -ENOMEM, or what mmap(2) says.
+ */
+int attach(const char *name, const struct layout_header *header, struct segment *segment, int fd, int writable,
+           struct shmlimit **out);
+
 #endif

@@ -10,12 +10,12 @@
  * owns a block, so there is nothing to claim, nothing to hand on when a
  * process is killed, and fork, threads and pid namespaces change nothing.
  * Where there is no rseq (other machines, older libraries, emulators,
- * sanitizers) every count goes to a stripe.
+ * ThreadSanitizer) every count goes to a stripe.
  *
  * WHY NOT a block for each thread: somebody has to find out that its owner is
  * dead, which takes system calls, and goes wrong across pid namespaces. WHY
- * NOT an atomic add to the CPU's block: it costs 4 ns, a fourth of the whole
- * decision, and may not be mixed with plain adds: hence the stripes.
+ * NOT an atomic add to the CPU's block: it costs as much as the compare-and-swap
+ * itself, and may not be mixed with plain adds: hence the stripes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -107,6 +107,8 @@ static inline void counter_add(const struct shmlimit *l, uint32_t rule, enum cou
 		: stripe);
 	return;
 stripe:
+	/* Aborted, the kernel has done so; no such CPU, nobody has. */
+	__asm__ volatile("movq $0, %%fs:8(%[area])" : : [area] "r"(__rseq_offset) : "memory");
 #endif
 	add_relaxed(counter_line(l, l->cpus + counter_stripe(l, entropy), rule) + which, 1);
 }

@@ -23,12 +23,17 @@ EXPORT int shmlimit_counters(struct shmlimit *l, int rule, struct shmlimit_count
 
 	if (l == NULL)
 		return -EINVAL;
-	if (rule >= 0 && ((uint32_t)rule >= l->rule_count || (load_acquire(&l->rules[rule].published) & 1) == 0))
+	if (rule >= 0 && ((uint32_t)rule >= l->rule_count || !published_in_use(load_acquire(&l->rules[rule].published))))
 		return -ESRCH;
 	if (rule >= 0) {
+		uint64_t before[COUNTERS];
+
+		/* What was before is read first: should the id change hands now, sums are too large, not below 0. */
+		for (unsigned i = 0; i < COUNTERS; i++)
+			before[i] = load_acquire(&l->rules[rule].counted_before[i]);
 		counter_sum(l, (uint32_t)rule, sums);
 		for (unsigned i = 0; i < COUNTERS; i++)
-			sums[i] -= load_relaxed(&l->rules[rule].counted_before[i]);
+			sums[i] -= before[i];
 	} else {
 		for (uint32_t i = 0; i < l->rule_count; i++)
 			counter_sum(l, i, sums);

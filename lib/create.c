@@ -26,7 +26,8 @@ static int check(struct shmlimit_options *o)
 		o->rules = RULES_DEFAULT;
 	if (o->mode == 0)
 		o->mode = MODE_DEFAULT;
-	if (o->slots < SHMLIMIT_SLOTS_MIN || o->slots > SHMLIMIT_SLOTS_MAX || o->rules > SHMLIMIT_RULES_MAX || (o->mode & ~0777u) != 0 ||
+	if (o->slots < SHMLIMIT_SLOTS_MIN || o->slots > SHMLIMIT_SLOTS_MAX ||
+	    o->rules > SHMLIMIT_RULES_MAX || (o->mode & ~0777u) != 0 ||
 	    o->window_max != 0 || o->on_full > SHMLIMIT_FULL_DENY || o->clock > SHMLIMIT_CLOCK_COARSE ||
 	    o->group > UINT32_MAX)
 		return -EINVAL;
@@ -78,7 +79,9 @@ EXPORT int shmlimit_create(const char *name, const struct shmlimit_options *opti
 {
 	struct shmlimit_options o = { 0 };
 	struct layout_header header;
-	int error;
+	struct shmlimit *l = NULL;
+	struct segment segment;
+	int error, fd;
 
 	error = name_check_segment(name);
 	if (error == 0 && options != NULL)
@@ -88,12 +91,19 @@ EXPORT int shmlimit_create(const char *name, const struct shmlimit_options *opti
 	if (error == 0)
 		error = make_header(&o, &header);
 	if (error == 0)
-		error = segment_make(name, &header, sizeof(header), header.size, o.mode, o.group);
-	if (error != 0 || out == NULL)
+		error = segment_make(&header, sizeof(header), header.size, o.mode, o.group, &segment, &fd);
+	if (error != 0)
 		return error;
 
-	error = shmlimit_open(name, 0, out);
+	/* The name comes last: until then it may fail without a trace, and what is open is what was made. */
+	if (out != NULL)
+		error = attach(name, &header, &segment, fd, 1, &l);
+	if (error == 0)
+		error = segment_link(fd, name);
+	segment_close(fd);
 	if (error != 0)
-		segment_unlink(name);     /* nothing half done: without a handle there is no segment either */
+		shmlimit_close(l);
+	else if (out != NULL)
+		*out = l;
 	return error;
 }

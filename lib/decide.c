@@ -27,7 +27,7 @@ struct decision {
 	uint64_t room_ns;                 /* denied for want of a slot: until there may be one; else 0 */
 	uint32_t failed;                  /* compare-and-swaps lost */
 	ck_backoff_t backoff;
-	int answer;
+	struct verdict v;
 };
 
 enum progress { FINAL, AGAIN };
@@ -35,6 +35,46 @@ enum progress { FINAL, AGAIN };
 static void count(const struct shmlimit *l, const struct decision *d, enum counter which)
 {
 	counter_add(l, d->request->rule, which, d->request->now_ns);
+}
+
+/* Nanoseconds of debt that a funnel of these terms cannot avoid for so many tokens, full as it may be. */
+static uint64_t least_debt_ns(const struct layout_terms *terms, uint64_t amount, struct funnel_time at)
+{
+	struct funnel full = funnel_full(terms, at);
+	uint64_t debt;
+
+	(void)funnel_borrow(terms, &full, amount, at, &debt);
+	return funnel_stamp_to_ns(terms, at, debt);
+}
+
+void decide_reserve(const struct layout_terms *terms, uint64_t amount, uint64_t max_wait_ns, struct funnel_time at,
+                    struct funnel *funnel, struct verdict *v)
+{
+	uint64_t limit_ns = max_wait_ns < terms->max_wait_ns ? max_wait_ns : terms->max_wait_ns;
+	uint64_t before = funnel_debt(terms, *funnel, at), after;
+	struct funnel borrowed = *funnel;
+	int fits = funnel_borrow(terms, &borrowed, amount, at, &after);
+	int next_pays = (terms->flags & SHMLIMIT_NEXT_PAYS) != 0;
+	uint64_t wait_ns = funnel_stamp_to_ns(terms, at, next_pays ? before : after);
+
+	if (amount == 0)
+		return;
+	if (fits && wait_ns <= limit_ns) {
+		*funnel = borrowed;
+		v->wait_ns = wait_ns;
+		v->changed = 1;
+		return;
+	}
+	v->answer = SHMLIMIT_DENIED;
+	/* Time takes from a wait just what passes; but no longer than until the funnel is full. */
+	if (after == UINT64_MAX || (!next_pays && least_debt_ns(terms, amount, at) > limit_ns) ||
+	    (next_pays && least_debt_ns(terms, amount, at) > funnel_stamp_to_ns(terms, at, terms->debt))) {
+		v->retry_after_ns = FUNNEL_NEVER;
+		return;
+	}
+	v->retry_after_ns = wait_ns > limit_ns ? wait_ns - limit_ns : 0;
+	if (!fits && funnel_stamp_to_ns(terms, at, after - terms->debt) > v->retry_after_ns)
+		v->retry_after_ns = funnel_stamp_to_ns(terms, at, after - terms->debt);
 }
 
 static enum progress lost(struct decision *d)
@@ -51,39 +91,105 @@ static enum progress without_slot(const struct shmlimit *l, struct decision *d)
 
 	count(l, d, COUNT_NO_SLOT);
 	d->funnel = funnel_full(&d->view.terms, d->at);
-	if (d->request->amount <= capacity && l->on_full != SHMLIMIT_FULL_DENY) {
-		d->answer = SHMLIMIT_ALLOWED;
-		d->funnel.quota -= d->request->amount;
+	d->v = (struct verdict){ .answer = SHMLIMIT_ALLOWED };
+	if (l->on_full != SHMLIMIT_FULL_DENY || d->request->verb == VERB_CHARGE) {
+		d->funnel.quota -= d->request->amount < capacity ? d->request->amount : capacity;
 		return FINAL;
 	}
-	d->answer = SHMLIMIT_DENIED;
-	if (d->request->amount <= capacity && d->room_ns == 0)
+	d->v.answer = SHMLIMIT_DENIED;
+	if (d->room_ns == 0)
 		d->room_ns = 1;
 	return FINAL;
 }
 
-/* Commit the decision to a new slot. */
+/* Commit the decision, made on a full funnel, to a new slot. */
 static enum progress claim(const struct shmlimit *l, struct decision *d, const struct table_key *wanted)
 {
-	struct table_claimed claimed;
+	const struct request *q = d->request;
+	struct table_place place;
+	enum claim ended = table_place(l, wanted, d->at.now_ns, &d->view, &place);
 
-	switch (table_claim(l, wanted, funnel_pack(d->funnel), d->at.now_ns, &d->view, &claimed)) {
+	/* Counted when it is done to the other key, whatever becomes of the claim. */
+	if (place.from == FROM_REFILLED)
+		count(l, d, COUNT_RECLAIMS);
+	else if (place.from == FROM_LIVE)
+		count(l, d, COUNT_EVICTIONS);
+	switch (ended) {
 	case CLAIM_DONE:
-		count(l, d, COUNT_CLAIMS);
-		if (claimed.from == FROM_REFILLED)
-			count(l, d, COUNT_RECLAIMS);
-		else if (claimed.from == FROM_LIVE)
-			count(l, d, COUNT_EVICTIONS);
-		return FINAL;
+		break;
 	case CLAIM_FOUND:
 		return AGAIN;
 	case CLAIM_LOST:
 		return lost(d);
 	case CLAIM_NO_ROOM:
-		d->room_ns = claimed.room_ns;
+		d->room_ns = place.room_ns;
 		return without_slot(l, d);
 	}
-	return AGAIN;
+	if (q->source != TIME_GIVEN) {
+		d->at = funnel_time(&d->view.terms, clock_read(l->clock_id));
+		d->funnel = funnel_full(&d->view.terms, d->at);
+		decide_apply(&d->view.terms, q->verb, q->amount, q->max_wait_ns, d->at, &d->funnel, &d->v);
+	}
+	if (!table_commit(&place, wanted->tag, funnel_pack(d->funnel)))
+		return lost(d);
+	count(l, d, COUNT_CLAIMS);
+	return FINAL;
+}
+
+/*
+ * Let a word leak up to now. Before its time is called impossible: is it only
+ * that ours is old? The clock is asked again for this very word, after it was
+ * seen: another one may have been written meanwhile.
+ */
+static void leak(const struct shmlimit *l, struct decision *d, uint64_t word)
+{
+	d->funnel = funnel_leak(&d->view.terms, word, d->at);
+	if (!d->funnel.stepped || d->request->source == TIME_GIVEN)
+		return;
+	d->at = funnel_time(&d->view.terms, clock_read(l->clock_id));
+	d->funnel = funnel_leak(&d->view.terms, word, d->at);
+}
+
+/*
+ * A slot from before the rule was changed: to be converted, by a peek only in
+ * passing.
+ */
+static enum progress look_at_old(const struct shmlimit *l, struct decision *d, struct layout_slot *slot,
+                                 struct slot_seen seen)
+{
+	const struct request *q = d->request;
+	struct rule_view old;
+
+	if (q->verb != VERB_PEEK) {
+		(void)table_convert_slot(l, slot, seen, q->source == TIME_GIVEN ? &q->now_ns : NULL);
+		return AGAIN;
+	}
+	if (rule_load_tag(l, seen.tag, &old) != 0 || old.published != d->view.published)
+		return AGAIN;
+	leak(l, d, funnel_convert(&old.terms, seen.word, &d->view.terms, d->at.now_ns));
+	return FINAL;
+}
+
+/* What the key's funnel is now: d->funnel. *slot is where it stands as *seen, NULL if nowhere: then it is full. */
+static enum progress look(const struct shmlimit *l, struct decision *d, const struct table_key *wanted,
+                          struct layout_slot **slot, struct slot_seen *seen)
+{
+	struct table_window window = table_window(l, wanted->hash);
+	enum progress progress = FINAL;
+
+	*slot = table_find(l, window, wanted->tag);
+	if (*slot != NULL)
+		*seen = slot_read(*slot);
+	else
+		*slot = table_find_any(l, window, wanted->tag, seen);
+	if (*slot == NULL)
+		d->funnel = funnel_full(&d->view.terms, d->at);
+	else if (seen->tag == wanted->tag)
+		leak(l, d, seen->word);
+	else
+		progress = look_at_old(l, d, *slot, *seen);
+	/* What was seen, or not seen, means what we think only if the rule is what we think. */
+	return rule_holds(l, d->request->rule, &d->view) ? progress : AGAIN;
 }
 
 /* One round: d->view and d->at are set. */
@@ -91,37 +197,19 @@ static enum progress attempt(const struct shmlimit *l, struct decision *d)
 {
 	const struct request *q = d->request;
 	struct table_key wanted = { q->hash, tag_pack(q->hash, q->rule, rule_version(&d->view)) };
-	struct layout_slot *slot = table_find(l, table_window(l, q->hash), wanted.tag);
-	struct slot_seen seen = { 0, 0 };
-	int changed = 0;
+	struct layout_slot *slot;
+	struct slot_seen seen;
 
-	if (slot == NULL) {
-		d->funnel = funnel_full(&d->view.terms, d->at);
-	} else {
-		seen = slot_read(slot);
-		if (seen.tag != wanted.tag)
-			return AGAIN;
-		d->funnel = funnel_leak(&d->view.terms, seen.word, d->at);
-	}
-	d->answer = decide_apply(&d->view.terms, q->verb, q->amount, d->at, &d->funnel, &changed);
+	if (look(l, d, &wanted, &slot, &seen) == AGAIN)
+		return AGAIN;
+	decide_apply(&d->view.terms, q->verb, q->amount, q->max_wait_ns, d->at, &d->funnel, &d->v);
 
 	/* A denial that found the clock stepped back writes after all: else the key is locked until time catches up. */
-	if (!changed && (!d->funnel.stepped || q->verb == VERB_PEEK))
+	if (!d->v.changed && (!d->funnel.stepped || q->verb == VERB_PEEK))
 		return slot == NULL || slot_unchanged(slot, seen) ? FINAL : AGAIN;
 	if (slot == NULL)
 		return claim(l, d, &wanted);
 	return slot_cas(slot, seen, seen.tag, funnel_pack(d->funnel)) ? FINAL : lost(d);
-}
-
-/* The time of a word is called impossible only after a second look at the clock: ours may merely be old. */
-static int doubtful(const struct shmlimit *l, const struct decision *d)
-{
-	const struct request *q = d->request;
-	struct layout_slot *slot = table_find(l, table_window(l, q->hash),
-	                                      tag_pack(q->hash, q->rule, rule_version(&d->view)));
-
-	return slot != NULL && q->source == TIME_OWN &&
-	       funnel_leak(&d->view.terms, slot_read(slot).word, d->at).stepped;
 }
 
 /* The rule or the segment is switched off: allowed, no funnel being touched. */
@@ -129,7 +217,7 @@ static int bypass(const struct shmlimit *l, const struct decision *d, struct shm
 {
 	uint64_t capacity = d->view.terms.capacity;
 
-	if (d->request->verb == VERB_TAKE)
+	if (d->request->verb == VERB_TAKE || d->request->verb == VERB_RESERVE)
 		count(l, d, COUNT_ALLOWED);
 	if (r != NULL)
 		*r = (struct shmlimit_result){ .limit = capacity, .remaining = capacity };
@@ -143,36 +231,31 @@ static int finish(const struct shmlimit *l, const struct decision *d, struct shm
 	for (uint32_t i = 0; i < d->failed; i++)
 		count(l, d, COUNT_FAILED_CAS);
 	if (r != NULL)
-		decide_report(&d->view.terms, d->funnel, d->at, d->answer, q->amount, r);
-	if (r != NULL && d->room_ns != 0)
+		decide_report(&d->view.terms, d->funnel, d->at, q->verb, &d->v, q->amount, r);
+	if (r != NULL && d->room_ns != 0 && d->v.answer == SHMLIMIT_DENIED)
 		r->retry_after_ns = d->room_ns;
-	return decide_count(l, q->rule, q->verb, d->answer, d->at.ticks);
+	return decide_count(l, q->rule, rule_mode(&d->view), q->verb, d->v.answer, d->at.ticks);
 }
 
 __attribute__((cold, noinline)) int decide_slowly(const struct shmlimit *l, const struct request *request,
                                                   uint32_t failed, struct shmlimit_result *r)
 {
 	struct decision d = { .request = request, .failed = failed, .backoff = CK_BACKOFF_INITIALIZER };
-	uint64_t now_ns = request->now_ns;
 
 	if (failed != 0)
 		ck_backoff_eb(&d.backoff);
 	for (int round = 0; round < ROUNDS; round++) {
-		int error = rule_load(l, request->rule, &d.view, 1);
+		int error = rule_load(l, request->rule, &d.view);
 
 		if (error != 0)
 			return error;
-		if (!rule_is_on(l, request->rule))
+		if (!rule_is_on(l, &d.view))
 			return bypass(l, &d, r);
-		d.at = funnel_time(&d.view.terms, now_ns);
-		if (doubtful(l, &d)) {
-			now_ns = clock_read(l->clock_id);
-			d.at = funnel_time(&d.view.terms, now_ns);
-		}
+		d.at = funnel_time(&d.view.terms, request->now_ns);
 		if (attempt(l, &d) == FINAL)
 			return finish(l, &d, r);
 	}
-	if (request->verb == VERB_TAKE)
+	if (request->verb == VERB_TAKE || request->verb == VERB_RESERVE)
 		without_slot(l, &d);
 	return finish(l, &d, r);
 }

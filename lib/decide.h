@@ -12,8 +12,9 @@
 #include "funnel.h"
 #include "table.h"
 
-enum verb { VERB_TAKE, VERB_PEEK, VERB_REFUND };
-enum time_source { TIME_OWN, TIME_GIVEN };
+enum verb { VERB_TAKE, VERB_PEEK, VERB_REFUND, VERB_RESERVE, VERB_CHARGE };
+/* The limiter's clock, to be read or already read; or the caller's, of which there is but one reading. */
+enum time_source { TIME_OWN, TIME_READ, TIME_GIVEN };
 
 /* What is asked, by whom the time is told. */
 struct request {
@@ -22,78 +23,102 @@ struct request {
 	enum time_source source;
 	uint64_t hash;                    /* of the key, under the rule */
 	uint64_t amount;                  /* tokens asked for, or given back */
+	uint64_t max_wait_ns;             /* RESERVE only */
 	uint64_t now_ns;
+};
+
+/* What became of it. */
+struct verdict {
+	int answer;
+	int changed;                      /* the funnel did */
+	uint64_t wait_ns;                 /* RESERVE, allowed */
+	uint64_t retry_after_ns;          /* RESERVE, denied */
 };
 
 /* Decide from the start, as often as it takes. `failed` compare-and-swaps were lost before. */
 int decide_slowly(const struct shmlimit *l, const struct request *request, uint32_t failed,
                   struct shmlimit_result *r);
 
-/* Count a denial, which under a DRY_RUN rule is an answer of allowed. Returns the answer. */
-static inline int decide_denied(const struct shmlimit *l, uint32_t rule, uint64_t entropy)
+/* The reservation, in decide.c: only those of verbs that may borrow. */
+void decide_reserve(const struct layout_terms *terms, uint64_t amount, uint64_t max_wait_ns, struct funnel_time at,
+                    struct funnel *funnel, struct verdict *v);
+
+/* The verb itself, on a funnel that has leaked up to `at`. */
+static inline void decide_apply(const struct layout_terms *terms, enum verb verb, uint64_t amount,
+                                uint64_t max_wait_ns, struct funnel_time at, struct funnel *funnel,
+                                struct verdict *v)
 {
-	if (__builtin_expect(rule_mode(l, rule) == SHMLIMIT_DRY_RUN, 0)) {
-		counter_add(l, rule, COUNT_SHADOW_DENIED, entropy);
-		return SHMLIMIT_ALLOWED;
+	v->answer = SHMLIMIT_ALLOWED;
+	v->changed = 0;
+	v->wait_ns = 0;
+	v->retry_after_ns = 0;
+	switch (verb) {
+	case VERB_TAKE:
+	case VERB_PEEK:
+		if (amount > funnel->quota) {
+			v->answer = SHMLIMIT_DENIED;
+		} else if (verb == VERB_TAKE) {
+			funnel->quota -= amount;
+			v->changed = 1;
+		}
+		break;
+	case VERB_REFUND:
+		if (amount == 0 || funnel_is_full(terms, *funnel))
+			break;
+		funnel_refund(terms, funnel, amount, at);
+		v->changed = 1;
+		break;
+	case VERB_RESERVE:
+		decide_reserve(terms, amount, max_wait_ns, at, funnel, v);
+		break;
+	case VERB_CHARGE:
+		if (amount == 0)
+			break;
+		funnel_charge(terms, funnel, amount, at);
+		v->changed = 1;
+		break;
 	}
-	counter_add(l, rule, COUNT_DENIED, entropy);
-	return SHMLIMIT_DENIED;
 }
 
-/*
- * The verb itself, on a funnel that has leaked up to `at`. Returns the answer,
- * sets *changed if the funnel did.
- */
-static inline int decide_apply(const struct layout_terms *terms, enum verb verb, uint64_t amount,
-                               struct funnel_time at, struct funnel *funnel, int *changed)
-{
-	if (verb == VERB_REFUND) {
-		uint64_t missing = terms->capacity - funnel->quota;
-
-		if (missing == 0 || amount == 0)
-			return SHMLIMIT_ALLOWED;
-		*changed = 1;
-		if (amount < missing)
-			funnel->quota += amount;
-		else
-			*funnel = funnel_full(terms, at); /* the fraction of a token that had leaked in is void */
-		return SHMLIMIT_ALLOWED;
-	}
-	if (amount > funnel->quota)
-		return SHMLIMIT_DENIED;
-	if (verb == VERB_TAKE) {
-		funnel->quota -= amount;
-		*changed = 1;
-	}
-	return SHMLIMIT_ALLOWED;
-}
-
-__attribute__((always_inline)) static inline void decide_report(const struct layout_terms *terms, struct funnel funnel, struct funnel_time at,
-                                 int answer, uint64_t amount, struct shmlimit_result *r)
+__attribute__((always_inline)) static inline void decide_report(const struct layout_terms *terms,
+                                                                struct funnel funnel, struct funnel_time at,
+                                                                enum verb verb, const struct verdict *v,
+                                                                uint64_t amount, struct shmlimit_result *r)
 {
 	r->limit = terms->capacity;
 	r->remaining = funnel.quota;
-	r->wait_ns = 0;
-	r->retry_after_ns = answer == SHMLIMIT_DENIED ? funnel_ns_until(terms, funnel, amount, at) : 0;
+	r->wait_ns = v->wait_ns;
+	r->retry_after_ns = v->retry_after_ns;
+	if (v->answer == SHMLIMIT_DENIED && verb != VERB_RESERVE)
+		r->retry_after_ns = funnel_ns_until(terms, funnel, amount, at);
 	r->reset_after_ns = funnel_ns_until(terms, funnel, terms->capacity, at);
 }
 
-/* Count a decision that was made. Returns the answer. */
-static inline int decide_count(const struct shmlimit *l, uint32_t rule, enum verb verb, int answer, uint64_t entropy)
+/* Count a decision that was made under a rule of this mode. Returns the answer: of a dry run always "allowed". */
+static inline int decide_count(const struct shmlimit *l, uint32_t rule, uint32_t mode, enum verb verb, int answer,
+                               uint64_t entropy)
 {
-	if (answer == SHMLIMIT_DENIED && verb == VERB_TAKE)
-		return decide_denied(l, rule, entropy);
-	if (verb == VERB_TAKE)
-		counter_add(l, rule, COUNT_ALLOWED, entropy);
-	else if (rule_mode(l, rule) == SHMLIMIT_DRY_RUN)
+	int counts = verb == VERB_TAKE || verb == VERB_RESERVE;
+
+	if (answer == SHMLIMIT_ALLOWED) {
+		if (counts)
+			counter_add(l, rule, COUNT_ALLOWED, entropy);
 		return SHMLIMIT_ALLOWED;
+	}
+	if (__builtin_expect(mode == SHMLIMIT_DRY_RUN, 0)) {
+		if (counts)
+			counter_add(l, rule, COUNT_SHADOW_DENIED, entropy);
+		return SHMLIMIT_ALLOWED;
+	}
+	if (counts)
+		counter_add(l, rule, COUNT_DENIED, entropy);
 	return answer;
 }
 
 __attribute__((always_inline)) static inline int decide(const struct shmlimit *l, int rule_id, const void *key,
-                                                        size_t key_len, uint64_t amount, enum verb verb,
-                                                        enum time_source source, uint64_t now_ns,
-                                                        struct shmlimit_result *r)
+                                                        size_t key_len, uint64_t amount, uint64_t max_wait_ns,
+                                                        enum verb verb, enum time_source source,
+                                                        uint64_t now_ns, struct shmlimit_result *r)
 {
 	uint32_t rule = (uint32_t)rule_id, failed;
 	uint64_t hash, tag;
@@ -102,7 +127,7 @@ __attribute__((always_inline)) static inline int decide(const struct shmlimit *l
 	struct slot_seen seen;
 	struct funnel funnel;
 	struct funnel_time at;
-	int answer, changed = 0;
+	struct verdict v;
 
 	if (__builtin_expect(l == NULL || key == NULL, 0))
 		return -EINVAL;
@@ -116,7 +141,8 @@ __attribute__((always_inline)) static inline int decide(const struct shmlimit *l
 		now_ns = clock_read(l->clock_id);
 	hash = hash_bytes(l->secret, rule, key, key_len);
 	failed = 0;
-	if (__builtin_expect(rule_load(l, rule, &view, r != NULL) != 0 || !rule_is_on(l, rule), 0))
+	if (__builtin_expect(rule_glance(l, rule, &view, r != NULL || verb >= VERB_REFUND) != 0 ||
+	                     !rule_is_on(l, &view), 0))
 		goto slowly;
 	tag = tag_pack(hash, rule, rule_version(&view));
 	slot = table_find(l, table_window(l, hash), tag);
@@ -124,20 +150,21 @@ __attribute__((always_inline)) static inline int decide(const struct shmlimit *l
 		goto slowly;
 	seen = slot_read(slot);
 	at = funnel_time(&view.terms, now_ns);
-	if (__builtin_expect(seen.tag != tag || !funnel_is_past(&view.terms, seen.word, at), 0))
+	if (__builtin_expect(seen.tag != tag || !rule_holds(l, rule, &view) ||
+	                     !funnel_is_past(&view.terms, seen.word, at), 0))
 		goto slowly;
 	funnel = funnel_leak(&view.terms, seen.word, at);
-	answer = decide_apply(&view.terms, verb, amount, at, &funnel, &changed);
-	if (changed)
+	decide_apply(&view.terms, verb, amount, max_wait_ns, at, &funnel, &v);
+	if (v.changed)
 		failed = !slot_cas(slot, seen, tag, funnel_pack(funnel));
-	if (__builtin_expect(changed ? failed : !slot_unchanged(slot, seen), 0))
+	if (__builtin_expect(v.changed ? failed : !slot_unchanged(slot, seen), 0))
 		goto slowly;
 	if (r != NULL)
-		decide_report(&view.terms, funnel, at, answer, amount, r);
-	return decide_count(l, rule, verb, answer, at.ticks);
+		decide_report(&view.terms, funnel, at, verb, &v, amount, r);
+	return decide_count(l, rule, rule_mode(&view), verb, v.answer, at.ticks);
 
 slowly:
-	return decide_slowly(l, &(struct request){ rule, verb, source, hash, amount, now_ns }, failed, r);
+	return decide_slowly(l, &(struct request){ rule, verb, source, hash, amount, max_wait_ns, now_ns }, failed, r);
 }
 
 #endif

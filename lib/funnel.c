@@ -112,10 +112,11 @@ static unsigned set_inverse(struct layout_terms *terms)
 	return shift;
 }
 
-int funnel_compile(uint64_t capacity, uint64_t count, uint64_t period_ns, struct layout_terms *terms)
+int funnel_compile(const struct shmlimit_rule *rule, struct layout_terms *terms)
 {
+	uint64_t capacity = rule->capacity, count = rule->count, period_ns = rule->period_ns;
+	uint64_t common, back_ns = BACK_NS, ahead_ns, fill_ns, slack_ns, debt_ns;
 	unsigned quota_bits = bit_length(capacity), bits, shift, spare;
-	uint64_t common, back_ns = BACK_NS, fill_ns, slack_ns;
 	u128 fill;
 
 	if (capacity == 0 || count == 0 || period_ns == 0)
@@ -125,17 +126,29 @@ int funnel_compile(uint64_t capacity, uint64_t count, uint64_t period_ns, struct
 	period_ns /= common;
 
 	fill = ((u128)capacity * period_ns + count - 1) / count;
-	if (fill > FILL_MAX_NS || quota_bits > 48)
+	if (fill > FILL_MAX_NS || rule->max_wait_ns > FILL_MAX_NS || quota_bits > 48)
 		return -ERANGE;
 	fill_ns = (uint64_t)fill;
-	if (back_ns < fill_ns)
-		back_ns = fill_ns;
+	/* A funnel that is full must be known to be so for a while, and not for an instant. */
+	back_ns += fill_ns;
+	/*
+	 * Half the time to fill: a key whose clock stepped back by that much gets its next token within the time
+	 * to fill (where the capacity is 1, within one and a half times that).
+	 */
+	slack_ns = fill_ns / 2 < SLACK_NS ? fill_ns / 2 : SLACK_NS;
+	/* Where the next one pays, the last one may leave a debt of his own cost beyond what he waited for. */
+	debt_ns = rule->max_wait_ns;
+	if (debt_ns != 0 && (rule->flags & SHMLIMIT_NEXT_PAYS))
+		debt_ns += fill_ns;
+	ahead_ns = debt_ns + AHEAD_NS; /* which has room for the slack */
 
 	/* The finest tick whose range is long enough. */
 	bits = 64 - quota_bits;
-	for (shift = bits - 1; shift > 0 && !reaches(bits, shift, count, period_ns, back_ns + AHEAD_NS); shift--)
+	for (shift = bits - 1; shift > 0 && !reaches(bits, shift, count, period_ns, back_ns + ahead_ns); shift--)
 		;
 	if (shift == 0 && !reaches(bits, shift, count, period_ns, RANGE_MIN_NS + 2 * fill_ns))
+		return -ERANGE;
+	if (shift == 0 && debt_ns > 0 && !reaches(bits, shift, count, period_ns, back_ns + ahead_ns))
 		return -ERANGE;
 
 	/* ticks a nanosecond = count * 2^shift / period_ns, in lowest terms */
@@ -152,15 +165,56 @@ int funnel_compile(uint64_t capacity, uint64_t count, uint64_t period_ns, struct
 
 	terms->capacity = capacity;
 	terms->shape = terms_shape(quota_bits, quota_bits + shift, SHMLIMIT_FUNNEL, set_inverse(terms));
-
-	/* Half the time to fill, so that a key whose clock stepped back by that much is not locked out for longer. */
-	slack_ns = fill_ns / 2 < SLACK_NS ? fill_ns / 2 : SLACK_NS;
-	terms->slack = ns_to_ticks(terms, slack_ns) << quota_bits;
-	if (reaches(bits, shift, count, period_ns, back_ns + AHEAD_NS))
-		terms->back = ns_to_ticks(terms, back_ns) << quota_bits;
+	terms->debt = ns_to_ticks(terms, debt_ns) << quota_bits;
+	terms->ahead = terms->debt + (ns_to_ticks(terms, slack_ns) << quota_bits);
+	terms->max_wait_ns = rule->max_wait_ns;
+	terms->flags = rule->flags;
+	terms->count = rule->count;
+	terms->period_ns = rule->period_ns;
+	if (reaches(bits, shift, count, period_ns, back_ns + ahead_ns))
+		terms->back = (ns_to_ticks(terms, back_ns - 1) + 1) << quota_bits;
 	else
 		terms->back = ((uint64_t)1 << bits) / 16 * 15 << quota_bits;
 	return 0;
+}
+
+/* A length of time, less than a few tokens or at most a debt, from one rule's stamps to another's: as many tokens. */
+static uint64_t rescale(const struct layout_terms *from, uint64_t stamp, const struct layout_terms *to, int up)
+{
+	unsigned tokens_from = terms_token_bits(from), tokens_to = terms_token_bits(to);
+	uint64_t grain = (uint64_t)1 << terms_quota_bits(to);
+	u128 scaled = ((u128)stamp << tokens_to) + (up ? ((u128)1 << tokens_from) - 1 : 0);
+
+	scaled >>= tokens_from;
+	if (up)
+		scaled += grain - 1;
+	return scaled > UINT64_MAX ? UINT64_MAX & ~(grain - 1) : (uint64_t)scaled & ~(grain - 1);
+}
+
+uint64_t funnel_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
+                        uint64_t now_ns)
+{
+	struct funnel_time then = funnel_time(from, now_ns), at;
+	struct funnel funnel = funnel_leak(from, word, then);
+	uint64_t ahead = then.stamp - funnel.stamp > from->back ? funnel.stamp - then.stamp : 0;
+	uint64_t debt = funnel.quota != 0 ? 0 : ahead < from->debt ? ahead : from->debt;
+
+	/*
+	 * What is ahead beyond a debt is another's clock read, later than ours. Its time is kept, as time: to
+	 * take the word back to ours would let it leak twice.
+	 */
+	at = funnel_time(to, now_ns + funnel_stamp_to_ns(from, then, ahead - debt));
+	if (funnel.quota >= to->capacity) {
+		funnel = funnel_full(to, at);
+	} else if (debt != 0) {
+		debt = rescale(from, debt, to, 0);
+		funnel.stamp = at.stamp + (debt < to->debt ? debt : to->debt);
+	} else if (ahead != 0) {
+		funnel.stamp = at.stamp;
+	} else {
+		funnel.stamp = at.stamp - rescale(from, then.stamp - funnel.stamp, to, 1);
+	}
+	return funnel_pack(funnel);
 }
 
 void funnel_range(const struct layout_terms *terms, struct shmlimit_range *out)
@@ -173,6 +227,7 @@ void funnel_range(const struct layout_terms *terms, struct shmlimit_range *out)
 	out->reserved32 = 0;
 	out->resolution_ps = resolution > UINT64_MAX ? UINT64_MAX : (uint64_t)resolution;
 	out->fill_ns = funnel_ticks_to_ns(terms, zero, terms->capacity << terms_token_bits(terms) >> quota_bits);
-	out->back_ns = funnel_ticks_to_ns(terms, zero, terms->back >> quota_bits);
-	out->ahead_ns = funnel_ticks_to_ns(terms, zero, (UINT64_MAX - terms->back) >> quota_bits);
+	/* Rounded down: what is promised for so long holds for so long. */
+	out->back_ns = (uint64_t)((u128)(terms->back >> quota_bits) * terms->den / num);
+	out->ahead_ns = (uint64_t)((u128)((UINT64_MAX - terms->back) >> quota_bits) * terms->den / num);
 }

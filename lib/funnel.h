@@ -19,10 +19,15 @@
  * asked often leaks too slowly.
  *
  * The range of the timestamp is split unevenly: `back` ticks of it are the
- * past (at least a year, and the time to fill), the rest is the future. A
- * timestamp in the future is another process's clock read, up to `slack`
- * ticks; beyond that it is a clock that stepped, or damage, and counts as now.
- * Nothing is forgiven by that: the quota stays what it was.
+ * past (a year and the time to fill; less where a token is hardly more
+ * than a tick), the rest is the future. A
+ * timestamp in the future is a debt, where the quota is 0, or another process's
+ * clock read. Further ahead than the longest debt and a slack for clock reads it
+ * is a clock that stepped, or damage, and counts as the longest debt. Nothing is
+ * forgiven by that: the quota stays what it was.
+ *
+ * A reservation takes the quota to 0 and moves the timestamp into the future by
+ * what was missing: at that time all that was borrowed will have leaked back.
  *
  * Nanoseconds become ticks by floor(now * num / den), exactly, so an interval
  * that is a whole number of tokens is never a tick short. The multiplication
@@ -53,11 +58,22 @@ struct funnel {
 };
 
 /*
- * Fill the first line of *terms from a capacity and a rate. Returns 0, or
- * -ERANGE when no tick gives the required range or the exact conversion would
- * not fit 64 bits; -EDOM when one of them is 0. On error *terms is undefined.
+ * Fill *terms from a rule's capacity, rate, longest wait and flags. Returns 0,
+ * or -ERANGE when no tick gives the required range or the exact conversion
+ * would not fit 64 bits; -EDOM when capacity, count or period is 0. On error
+ * *terms is undefined.
  */
-int funnel_compile(uint64_t capacity, uint64_t count, uint64_t period_ns, struct layout_terms *terms);
+int funnel_compile(const struct shmlimit_rule *rule, struct layout_terms *terms);
+
+/*
+ * The word that says under `to` what `word` says under `from`, leaked up to
+ * now: as many tokens, clamped to the new capacity, the same fraction of a
+ * token (rounded up to a tick), the same debt in tokens (rounded down, clamped
+ * to the new longest). WHY NOT full for what was full: lowering a capacity and
+ * raising it again would give tokens away.
+ */
+uint64_t funnel_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
+                        uint64_t now_ns);
 
 /* What compiled terms can tell: for shmlimit_rule_range(). struct_size is left alone. */
 void funnel_range(const struct layout_terms *terms, struct shmlimit_range *out);
@@ -117,11 +133,79 @@ static inline struct funnel funnel_leak(const struct layout_terms *terms, uint64
 			funnel.quota += whole;
 			funnel.stamp += whole << terms_token_bits(terms);
 		}
-	} else if (funnel.stamp - at.stamp > terms->slack) {
-		funnel.stamp = at.stamp;
+	} else if (funnel.stamp - at.stamp > terms->ahead) {
+		funnel.stamp = at.stamp + (funnel.quota == 0 ? terms->debt : 0);
 		funnel.stepped = 1;
 	}
 	return funnel;
+}
+
+/* The debt of a funnel that leaked up to `at`, as a stamp: how far in the future all that was borrowed is back. */
+static inline uint64_t funnel_debt(const struct layout_terms *terms, struct funnel funnel, struct funnel_time at)
+{
+	return funnel.quota == 0 && at.stamp - funnel.stamp > terms->back ? funnel.stamp - at.stamp : 0;
+}
+
+/*
+ * Take `tokens`, of which the funnel may lack some: those are borrowed. Returns
+ * false, changing nothing, if the debt would be longer than the longest. *debt
+ * is then how long it would be, UINT64_MAX if that has no number; else how long
+ * it is, 0 for none.
+ */
+static inline int funnel_borrow(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens,
+                                struct funnel_time at, uint64_t *debt)
+{
+	uint64_t lacking, length, elapsed = at.stamp - funnel->stamp;
+
+	*debt = 0;
+	if (tokens <= funnel->quota) {
+		funnel->quota -= tokens;
+		return 1;
+	}
+	lacking = tokens - funnel->quota;
+	length = lacking << terms_token_bits(terms);
+	*debt = UINT64_MAX;
+	if (length >> terms_token_bits(terms) != lacking || length > terms->back)
+		return 0;
+	/* Where the stamp is in the past, by less than a token, what has leaked counts; in the future it adds. */
+	*debt = length - elapsed;
+	if (*debt > terms->debt)
+		return 0;
+	funnel->quota = 0;
+	funnel->stamp += length;
+	return 1;
+}
+
+/* Take `tokens` whatever it costs, down to the longest debt and no further. */
+static inline void funnel_charge(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens,
+                                 struct funnel_time at)
+{
+	uint64_t debt;
+
+	if (funnel_borrow(terms, funnel, tokens, at, &debt))
+		return;
+	funnel->quota = 0;
+	funnel->stamp = at.stamp + terms->debt;
+}
+
+/* Give `tokens` back: what was borrowed first, then up to the capacity. */
+static inline void funnel_refund(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens,
+                                 struct funnel_time at)
+{
+	uint64_t debt = funnel_debt(terms, *funnel, at);
+	uint64_t owed = (debt >> terms_token_bits(terms)) + (debt << (64 - terms_token_bits(terms)) != 0);
+
+	if (tokens >= terms->capacity - funnel->quota && tokens - (terms->capacity - funnel->quota) >= owed) {
+		*funnel = funnel_full(terms, at); /* the fraction of a token that had leaked in is void */
+		return;
+	}
+	if (tokens < owed) {
+		funnel->stamp -= tokens << terms_token_bits(terms);
+		return;
+	}
+	/* The last token of a debt was owed in part: the rest of it has leaked by now. */
+	funnel->stamp -= owed << terms_token_bits(terms);
+	funnel->quota += tokens - owed;
 }
 
 /*
@@ -138,7 +222,8 @@ static inline struct funnel funnel_leak(const struct layout_terms *terms, uint64
  * counted out. Rest and products are exact modulo 2^64, and the rest is below
  * den + 3 * num < 2^63.
  */
-__attribute__((always_inline)) static inline uint64_t funnel_ticks_to_ns(const struct layout_terms *terms, struct funnel_time at, uint64_t ticks)
+__attribute__((always_inline)) static inline uint64_t funnel_ticks_to_ns(const struct layout_terms *terms,
+                                                                         struct funnel_time at, uint64_t ticks)
 {
 	uint64_t num = terms->num | (terms->num == 0);
 	uint64_t rho = at.now_ns * num - at.ticks * terms->den;
@@ -150,13 +235,22 @@ __attribute__((always_inline)) static inline uint64_t funnel_ticks_to_ns(const s
 	return guess + (rest != 0) + (rest > num) + (rest > 2 * num);
 }
 
+/* The same for a length of time that is a stamp: 0 for 0, UINT64_MAX for UINT64_MAX. */
+static inline uint64_t funnel_stamp_to_ns(const struct layout_terms *terms, struct funnel_time at, uint64_t stamp)
+{
+	if (stamp == 0 || stamp == UINT64_MAX)
+		return stamp;
+	return funnel_ticks_to_ns(terms, at, stamp >> terms_quota_bits(terms));
+}
+
 /*
  * Nanoseconds from `at` until the funnel, leaked up to `at`, holds `quota`
  * tokens: 0 if it does, UINT64_MAX if that is above the capacity. Exact: one
  * nanosecond earlier it does not.
  */
-__attribute__((always_inline)) static inline uint64_t funnel_ns_until(const struct layout_terms *terms, struct funnel funnel, uint64_t quota,
-                                       struct funnel_time at)
+__attribute__((always_inline)) static inline uint64_t funnel_ns_until(const struct layout_terms *terms,
+                                                                      struct funnel funnel, uint64_t quota,
+                                                                      struct funnel_time at)
 {
 	uint64_t missing, elapsed;
 

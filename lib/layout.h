@@ -74,13 +74,16 @@ struct layout_terms {
 	uint64_t scale[2];                /* ticks a nanosecond, times 2^118: low half, high half */
 	uint64_t num, den;                /* ticks a nanosecond, as an exact fraction */
 	uint64_t back;                    /* stamp: elapsed time above this is a timestamp in the future */
-	uint64_t slack;                   /* stamp: that much may a timestamp honestly be in the future */
+	uint64_t ahead;                   /* stamp: that much may a timestamp honestly be in the future: debt + slack */
 	uint64_t shape;                   /* see terms_shape() */
 
 	uint64_t inverse;                 /* nanoseconds a tick, times 2^terms_inverse_shift(), rounded down */
+	uint64_t debt;                    /* stamp: the longest debt */
+	uint64_t max_wait_ns;             /* the longest wait that a reservation may buy */
+	uint64_t flags;                   /* SHMLIMIT_NEXT_PAYS */
 	uint64_t count;                   /* as the caller gave it */
 	uint64_t period_ns;
-	uint64_t reserved[5];             /* zero */
+	uint64_t reserved[2];             /* zero */
 };
 
 /*
@@ -115,14 +118,34 @@ static inline unsigned terms_algorithm(const struct layout_terms *terms)
 }
 
 struct layout_rule {
-	uint64_t published;               /* version number * 2 + 1 while in use; else even */
-	uint32_t mode;
-	uint32_t reserved32;
+	uint64_t published;               /* version, mode, in use: see published_pack() */
+	uint64_t born;                    /* the version that the rule began with: what is older was another rule's */
 	uint64_t reserved[6];             /* zero */
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	uint64_t counted_before[8];       /* what the id's counters were when this rule got it */
 	struct layout_terms terms[RULE_VERSIONS]; /* version n stands in terms[n % RULE_VERSIONS] */
 };
+
+/* One word says all that is in force, so that one store changes it: bit 0 in use, 1..2 the mode, 3.. the version. */
+static inline uint64_t published_pack(uint64_t version, uint32_t mode, int in_use)
+{
+	return version << 3 | (uint64_t)mode << 1 | (uint64_t)in_use;
+}
+
+static inline uint64_t published_version(uint64_t published)
+{
+	return published >> 3;
+}
+
+static inline uint32_t published_mode(uint64_t published)
+{
+	return published >> 1 & 3;
+}
+
+static inline int published_in_use(uint64_t published)
+{
+	return published & 1;
+}
 
 /* Counters of one rule in one block: a line, in the order of struct shmlimit_counters. */
 enum counter {

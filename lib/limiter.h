@@ -1,8 +1,8 @@
 /*
  * limiter: a process's handle on one segment. Private memory, written once by
- * segment_attach() and only read afterwards: that is what makes it safe in
- * threads, signal handlers and forked children, and why a header that somebody
- * overwrites later misleads nobody who is in.
+ * shmlimit_open() and, but for two pointers of unnamed.c's, only read afterwards:
+ * that is what makes it safe in threads, signal handlers and forked children, and
+ * why a header that somebody overwrites later misleads nobody who is in.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,6 +10,9 @@
 #define SHMLIMIT_LIB_LIMITER_H
 
 #include "layout.h"
+
+struct cds_lfht;
+struct unnamed_entry;
 
 struct shmlimit {
 	struct layout_slot *slots;
@@ -23,7 +26,10 @@ struct shmlimit {
 	int clock_id;
 	int read_only;
 
-	struct layout_header *header;     /* the mapping; read for `switched_off` only */
+	struct cds_lfht *unnamed;         /* unnamed.c's: NULL until there is a rule without a name */
+	struct unnamed_entry *last_unnamed;
+
+	struct layout_header *header;     /* the mapping; a decision reads `switched_off` of it */
 	uint64_t size;
 	uint64_t device, inode;           /* of the file, to know it again */
 	uint64_t created_unix_ns;

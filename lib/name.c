@@ -29,6 +29,11 @@ int name_check_segment(const char *name)
 	return 0;
 }
 
+int name_check_any_rule(const char *name)
+{
+	return name_check_rule(name != NULL && name[0] == NAME_UNNAMED ? name + 1 : name);
+}
+
 int name_check_rule(const char *name)
 {
 	/* Nothing that a rule file, a shell or a metric's label would have to quote. */

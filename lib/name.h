@@ -10,4 +10,10 @@
 int name_check_segment(const char *name);
 int name_check_rule(const char *name);
 
+/* A name that a rule may have, but nobody may give: that of one that goes by its numbers. */
+int name_check_any_rule(const char *name);
+
+/* What those begin with. */
+#define NAME_UNNAMED '~'
+
 #endif

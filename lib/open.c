@@ -11,6 +11,7 @@
 #include "attach.h"
 #include "export.h"
 #include "name.h"
+#include "unnamed.h"
 
 void attach_host(struct header_host *host)
 {
@@ -20,7 +21,7 @@ void attach_host(struct header_host *host)
 
 /* From a checked header and a mapping to a handle: from here on nothing in the header is trusted again. */
 static void fill(struct shmlimit *l, const struct layout_header *header, const struct segment *segment,
-                 const char *name, uint32_t flags)
+                 const char *name, int writable)
 {
 	unsigned char *base = segment->base;
 
@@ -38,12 +39,30 @@ static void fill(struct shmlimit *l, const struct layout_header *header, const s
 	l->stripes = header->stripes;
 	l->on_full = header->on_full;
 	l->clock_id = header->clock == SHMLIMIT_CLOCK_COARSE ? CLOCK_MONOTONIC_COARSE : CLOCK_MONOTONIC;
-	l->read_only = (flags & SHMLIMIT_READ_ONLY) != 0;
+	l->read_only = !writable;
 	l->mode = segment->mode;
 	l->uid = segment->uid;
 	l->gid = segment->gid;
 	l->created_unix_ns = header->created_unix_ns;
 	strcpy(l->name, name);
+}
+
+int attach(const char *name, const struct layout_header *header, struct segment *segment, int fd, int writable,
+           struct shmlimit **out)
+{
+	struct shmlimit *l = calloc(1, sizeof(*l));
+	int error;
+
+	if (l == NULL)
+		return -ENOMEM;
+	error = segment_map(segment, fd, writable);
+	if (error != 0) {
+		free(l);
+		return error;
+	}
+	fill(l, header, segment, name, writable);
+	*out = l;
+	return 0;
 }
 
 EXPORT int shmlimit_open(const char *name, uint32_t flags, struct shmlimit **out)
@@ -52,37 +71,20 @@ EXPORT int shmlimit_open(const char *name, uint32_t flags, struct shmlimit **out
 	struct layout_header header = { 0 };
 	struct header_host host;
 	struct segment segment;
-	struct shmlimit *l;
 	int error, fd;
 
 	if (out == NULL || (flags & ~SHMLIMIT_READ_ONLY) != 0)
 		return -EINVAL;
 	error = name_check_segment(name);
-	if (error != 0)
-		return error;
-	error = segment_peek(name, writable, &header, sizeof(header), &segment, &fd);
+	if (error == 0)
+		error = segment_peek(name, writable, &header, sizeof(header), &segment, &fd);
 	if (error != 0)
 		return error;
 	attach_host(&host);
 	error = header_check(&header, segment.size, &host, NULL);
-	if (error != 0)
-		goto err0;
-	l = malloc(sizeof(*l));
-	if (l == NULL) {
-		error = -ENOMEM;
-		goto err0;
-	}
-	error = segment_map(&segment, fd, writable);
-	if (error != 0) {
-		free(l);
-		return error;
-	}
-	fill(l, &header, &segment, name, flags);
-	*out = l;
-	return 0;
-
-err0:
-	segment_abandon(fd);
+	if (error == 0)
+		error = attach(name, &header, &segment, fd, writable, out);
+	segment_close(fd);
 	return error;
 }
 
@@ -90,6 +92,7 @@ EXPORT void shmlimit_close(struct shmlimit *l)
 {
 	if (l == NULL)
 		return;
+	unnamed_forget(l);
 	segment_unmap(l->header, l->size);
 	free(l);
 }

@@ -9,11 +9,11 @@
 EXPORT int shmlimit_refund(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
                        struct shmlimit_result *r)
 {
-	return decide(l, rule, key, key_len, tokens, VERB_REFUND, TIME_OWN, 0, r);
+	return decide(l, rule, key, key_len, tokens, 0, VERB_REFUND, TIME_OWN, 0, r);
 }
 
 EXPORT int shmlimit_refund_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
                           uint64_t now_ns, struct shmlimit_result *r)
 {
-	return decide(l, rule, key, key_len, tokens, VERB_REFUND, TIME_GIVEN, now_ns, r);
+	return decide(l, rule, key, key_len, tokens, 0, VERB_REFUND, TIME_GIVEN, now_ns, r);
 }

@@ -23,7 +23,7 @@ EXPORT int shmlimit_reset(struct shmlimit *l, int rule, const void *key, size_t 
 		table_clear(l, -1);
 		return 0;
 	}
-	error = rule_load(l, (uint32_t)rule, &view, 1);
+	error = rule_load(l, (uint32_t)rule, &view);
 	if (error != 0)
 		return error;
 	if (key == NULL) {

@@ -2,14 +2,19 @@
  * rule: the records of rules in the segment.
  *
  * A record's parameters stand in a small ring of versions. A writer, alone by
- * the segment's lock, fills the next entry and publishes its number with one
- * store; a reader copies an entry and looks at the number again. The mode is a
- * word of its own, so that switching it is one store.
+ * the segment's lock, fills the next entry and publishes it, with the mode, by
+ * swapping one word; a reader copies an entry and looks at the word again. So
+ * a writer that is killed leaves the old rule in force or the new one.
  *
- * `published` is version * 2 + 1 while the rule is in use and even when not.
- * The version goes on counting when an id is given to another rule: two bits
- * of it stand in each slot's tag, so that funnels of a rule that is gone are
- * never taken for the new one's.
+ * Two bits of the version stand in each slot's tag: they say under which terms
+ * its word was written. After publishing, the writer walks over the table and
+ * converts the slots of older versions; a decision that meets one first converts
+ * it itself. The next writer walks first, in case this one was killed. So slots
+ * are never more than one version behind, and two bits are more than enough.
+ *
+ * The version goes on counting when an id is given to another rule; `born` says
+ * where that one began, so that funnels of a rule that is gone are never taken
+ * for the new one's.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,65 +31,101 @@
 
 struct rule_view {
 	uint64_t published;
-	struct layout_terms terms;        /* of which rule_load() fills all up to `inverse` */
+	struct layout_terms terms;        /* of which rule_load() fills all up to `flags` */
 };
 
-static inline const struct layout_terms *rule_terms(const struct layout_rule *record, uint64_t published)
+static inline uint64_t rule_version(const struct rule_view *view)
 {
-	return &record->terms[(published >> 1) % RULE_VERSIONS];
+	return published_version(view->published);
+}
+
+static inline uint32_t rule_mode(const struct rule_view *view)
+{
+	return published_mode(view->published);
+}
+
+/* Neither the rule nor the whole segment is switched off. */
+static inline int rule_is_on(const struct shmlimit *l, const struct rule_view *view)
+{
+	return rule_mode(view) != SHMLIMIT_OFF && load_relaxed32(&l->header->switched_off) == 0;
 }
 
 /*
- * Copy what a decision needs of the version in force: all up to `inverse` or,
- * where no times will be reported, without what only reporting needs. Returns
- * 0 or -ESRCH.
+ * Copy what a decision needs: all up to `flags` or, where no times will be
+ * asked for, without what only these need.
  */
-static inline int rule_load(const struct shmlimit *l, uint32_t id, struct rule_view *view, int with_times)
+static inline void rule_copy(const struct layout_terms *from, struct layout_terms *to, int with_times)
+{
+	/* WHY NOT a loop over words: the members would have to live in memory. */
+	to->capacity = load_word(&from->capacity);
+	to->scale[0] = load_word(&from->scale[0]);
+	to->scale[1] = load_word(&from->scale[1]);
+	to->back = load_word(&from->back);
+	to->ahead = load_word(&from->ahead);
+	to->shape = load_word(&from->shape);
+	to->num = with_times ? load_word(&from->num) : 1;
+	to->den = with_times ? load_word(&from->den) : 1;
+	to->inverse = with_times ? load_word(&from->inverse) : 1;
+	to->debt = with_times ? load_word(&from->debt) : 0;
+	to->max_wait_ns = with_times ? load_word(&from->max_wait_ns) : 0;
+	to->flags = with_times ? load_word(&from->flags) : 0;
+}
+
+static inline const struct layout_terms *rule_terms(const struct layout_rule *record, uint64_t version)
+{
+	return &record->terms[version % RULE_VERSIONS];
+}
+
+/*
+ * The version in force, perhaps mixed with a later one: the caller asks
+ * rule_holds() before he believes it. Returns 0 or -ESRCH.
+ */
+static inline int rule_glance(const struct shmlimit *l, uint32_t id, struct rule_view *view, int with_times)
 {
 	const struct layout_rule *record;
 
 	if (__builtin_expect(id >= l->rule_count, 0))
 		return -ESRCH;
 	record = &l->rules[id];
-	for (int i = 0; i < RULE_RETRIES; i++) {
-		uint64_t published = load_acquire(&record->published);
-		const struct layout_terms *terms = rule_terms(record, published);
+	view->published = load_acquire(&record->published);
+	if (__builtin_expect(!published_in_use(view->published), 0))
+		return -ESRCH;
+	rule_copy(rule_terms(record, published_version(view->published)), &view->terms, with_times);
+	return 0;
+}
 
-		if (__builtin_expect((published & 1) == 0, 0))
+/*
+ * Is it in force still? To be asked after the terms were copied, and after a
+ * slot was read whose word shall be taken for one of this version: its tag has
+ * two bits of it, and may be of four later.
+ */
+static inline int rule_holds(const struct shmlimit *l, uint32_t id, const struct rule_view *view)
+{
+	return load_again(&l->rules[id].published) == view->published;
+}
+
+/* The version in force. Returns 0 or -ESRCH. */
+static inline int rule_load(const struct shmlimit *l, uint32_t id, struct rule_view *view)
+{
+	for (int i = 0; i < RULE_RETRIES; i++) {
+		if (rule_glance(l, id, view, 1) != 0)
 			return -ESRCH;
-		/* WHY NOT a loop over words: the members would have to live in memory. */
-		view->terms.capacity = load_word(&terms->capacity);
-		view->terms.scale[0] = load_word(&terms->scale[0]);
-		view->terms.scale[1] = load_word(&terms->scale[1]);
-		view->terms.back = load_word(&terms->back);
-		view->terms.slack = load_word(&terms->slack);
-		view->terms.shape = load_word(&terms->shape);
-		view->terms.num = with_times ? load_word(&terms->num) : 1;
-		view->terms.den = with_times ? load_word(&terms->den) : 1;
-		view->terms.inverse = with_times ? load_word(&terms->inverse) : 1;
-		view->published = published;
-		if (__builtin_expect(load_again(&record->published) == published, 1))
+		if (rule_holds(l, id, view))
 			return 0;
 	}
 	return -ESRCH;
 }
 
-static inline uint32_t rule_mode(const struct shmlimit *l, uint32_t id)
-{
-	return load_relaxed32(&l->rules[id].mode);
-}
+/*
+ * The same for a committed slot's tag: the terms under which its word was
+ * written, which may be those of an earlier version. -ESRCH too for a tag that
+ * no version of the rule in force can have written.
+ */
+int rule_load_tag(const struct shmlimit *l, uint64_t tag, struct rule_view *view);
 
-/* Neither the rule nor the whole segment is switched off. */
-static inline int rule_is_on(const struct shmlimit *l, uint32_t id)
-{
-	return rule_mode(l, id) != SHMLIMIT_OFF && load_relaxed32(&l->header->switched_off) == 0;
-}
-
-/* Tags of the rule's committed slots end in this. */
-static inline uint64_t rule_version(const struct rule_view *view)
-{
-	return view->published >> 1;
-}
+/* shmlimit_rule_find() and _set_at(), the name being good already. */
+int rule_find(const struct shmlimit *l, const char *name);
+int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, const uint64_t *given_ns);
 
 /* Copy both lines of the version in force and, where wanted, the name. Returns 0 or -ESRCH. */
 int rule_read(const struct shmlimit *l, uint32_t id, struct rule_view *view, char name[SHMLIMIT_RULE_NAME_MAX + 1]);

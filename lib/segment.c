@@ -20,6 +20,14 @@
 /* Where shm_open(3) puts them on Linux; its interface has no way to make a file complete before it has a name. */
 #define FOLDER "/dev/shm"
 
+/* First in each function that others call. */
+#define KEEP_ERRNO __attribute__((cleanup(restore_errno), unused)) int errno_before = errno
+
+static void restore_errno(const int *before)
+{
+	errno = *before;
+}
+
 struct path {
 	char text[sizeof(FOLDER) + 1 + SHMLIMIT_NAME_MAX];
 };
@@ -39,18 +47,19 @@ static int close_with(int fd, int error)
 	return error;
 }
 
-/* Give an unnamed file its name. Fails with EEXIST and never replaces. */
-static int link_into_place(int fd, const char *to)
+int segment_link(int fd, const char *name)
 {
+	KEEP_ERRNO;
+	struct path to = path_of(name);
 	char from[32];
 
 	/* This needs a capability until Linux 6.10, the detour through /proc needs /proc. */
-	if (linkat(fd, "", AT_FDCWD, to, AT_EMPTY_PATH) == 0)
+	if (linkat(fd, "", AT_FDCWD, to.text, AT_EMPTY_PATH) == 0)
 		return 0;
 	if (errno == EEXIST)
 		return -EEXIST;
 	snprintf(from, sizeof(from), "/proc/self/fd/%d", fd);
-	return linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW) == 0 ? 0 : -errno;
+	return linkat(AT_FDCWD, from, AT_FDCWD, to.text, AT_SYMLINK_FOLLOW) == 0 ? 0 : -errno;
 }
 
 static int write_all(int fd, const void *from, size_t len)
@@ -90,18 +99,37 @@ static int fill(int fd, const void *head, size_t head_len, uint64_t size, uint32
 	return fchmod(fd, (mode_t)mode) == 0 ? 0 : -errno;
 }
 
-int segment_make(const char *name, const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group)
+static void describe(struct segment *segment, const struct stat *status)
 {
-	struct path path = path_of(name);
+	*segment = (struct segment){
+		.base = NULL,
+		.size = (uint64_t)status->st_size,
+		.device = status->st_dev,
+		.inode = status->st_ino,
+		.mode = status->st_mode & 07777,
+		.uid = status->st_uid,
+		.gid = status->st_gid,
+	};
+}
+
+int segment_make(const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group,
+                 struct segment *segment, int *fd_out)
+{
+	KEEP_ERRNO;
+	struct stat status;
 	int fd, error;
 
 	fd = open(FOLDER, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	error = fill(fd, head, head_len, size, mode, group);
-	if (error == 0)
-		error = link_into_place(fd, path.text);
-	return close_with(fd, error);
+	if (error == 0 && fstat(fd, &status) != 0)
+		error = -errno;
+	if (error != 0)
+		return close_with(fd, error);
+	describe(segment, &status);
+	*fd_out = fd;
+	return 0;
 }
 
 static int read_head(int fd, void *head, size_t head_len)
@@ -127,6 +155,7 @@ static int read_head(int fd, void *head, size_t head_len)
 
 int segment_peek(const char *name, int writable, void *head, size_t head_len, struct segment *segment, int *fd_out)
 {
+	KEEP_ERRNO;
 	struct path path = path_of(name);
 	struct stat status;
 	int fd, error;
@@ -142,15 +171,7 @@ int segment_peek(const char *name, int writable, void *head, size_t head_len, st
 	error = read_head(fd, head, head_len);
 	if (error != 0)
 		return close_with(fd, error);
-	*segment = (struct segment){
-		.base = NULL,
-		.size = (uint64_t)status.st_size,
-		.device = status.st_dev,
-		.inode = status.st_ino,
-		.mode = status.st_mode & 07777,
-		.uid = status.st_uid,
-		.gid = status.st_gid,
-	};
+	describe(segment, &status);
 	if (fd_out == NULL)
 		close(fd);
 	else
@@ -160,26 +181,30 @@ int segment_peek(const char *name, int writable, void *head, size_t head_len, st
 
 int segment_map(struct segment *segment, int fd, int writable)
 {
+	KEEP_ERRNO;
 	void *base = mmap(NULL, segment->size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
 
 	if (base == MAP_FAILED)
-		return close_with(fd, -errno);
+		return -errno;
 	segment->base = base;
-	return close_with(fd, 0);
+	return 0;
 }
 
-void segment_abandon(int fd)
+void segment_close(int fd)
 {
+	KEEP_ERRNO;
 	close(fd);
 }
 
 void segment_unmap(void *base, uint64_t size)
 {
+	KEEP_ERRNO;
 	munmap(base, size);
 }
 
 int segment_unlink(const char *name)
 {
+	KEEP_ERRNO;
 	struct path path = path_of(name);
 
 	if (unlink(path.text) == 0)
@@ -198,6 +223,7 @@ static int begins_with(const char *name, const void *magic, size_t magic_len)
 
 int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const void *magic, size_t magic_len)
 {
+	KEEP_ERRNO;
 	char best[SHMLIMIT_NAME_MAX + 1] = "";
 	struct dirent *entry;
 	DIR *folder = opendir(FOLDER);
@@ -223,6 +249,7 @@ int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const void *magic, size_t mag
 
 int segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock)
 {
+	KEEP_ERRNO;
 	struct path path = path_of(name);
 	struct stat status;
 	int fd;
@@ -248,11 +275,24 @@ int segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock)
 
 void segment_unlock(int lock)
 {
+	KEEP_ERRNO;
+	/* Not left to close(): a child that another thread forked meanwhile has the open file too. */
+	flock(lock, LOCK_UN);
 	close(lock);
+}
+
+void segment_sleep_until(uint64_t ns)
+{
+	KEEP_ERRNO;
+	struct timespec until = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+		;
 }
 
 int segment_random(void *to, size_t len)
 {
+	KEEP_ERRNO;
 	/* Up to 256 bytes come whole, uninterrupted, once the kernel's pool is ready. */
 	ssize_t n = getrandom(to, len, 0);
 
@@ -263,6 +303,7 @@ int segment_random(void *to, size_t len)
 
 void segment_boot_id(uint8_t id[16])
 {
+	KEEP_ERRNO;
 	char text[64] = "";
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 	unsigned digits = 0;
@@ -286,6 +327,7 @@ void segment_boot_id(uint8_t id[16])
 
 uint64_t segment_time_namespace(void)
 {
+	KEEP_ERRNO;
 	struct stat status;
 
 	return stat("/proc/self/ns/time", &status) == 0 ? status.st_ino : 0;
@@ -293,6 +335,7 @@ uint64_t segment_time_namespace(void)
 
 uint32_t segment_cpus(void)
 {
+	KEEP_ERRNO;
 	long n = sysconf(_SC_NPROCESSORS_CONF);
 
 	return n < 1 ? 1 : (uint32_t)n;
@@ -300,6 +343,7 @@ uint32_t segment_cpus(void)
 
 uint64_t segment_unix_ns(void)
 {
+	KEEP_ERRNO;
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);

@@ -1,7 +1,7 @@
 /*
  * segment: every system call of the library, and nothing else: the file in
  * /dev/shm, its mapping, its lock, and what the kernel says of this boot.
- * Returns 0 or -errno everywhere.
+ * Returns 0 or -errno everywhere, and leaves errno itself as it was.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,11 +22,16 @@ struct segment {
 };
 
 /*
- * Make the file `name`: `size` bytes, all of them reserved, all zero but
- * the first `head_len`, with exactly these permissions; group 0 or 1 + gid. It
- * has no name until it is complete, so one whose maker is killed goes with him.
+ * Make a file of `size` bytes, all of them reserved, all zero but the first
+ * `head_len`, with exactly these permissions; group 0 or 1 + gid. It has no
+ * name, so one whose maker is killed goes with him. Fills *segment, base NULL;
+ * *fd gets the open file.
  */
-int segment_make(const char *name, const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group);
+int segment_make(const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group,
+                 struct segment *segment, int *fd);
+
+/* Give it its name, in one step. -EEXIST if that is taken. */
+int segment_link(int fd, const char *name);
 
 /*
  * Read up to `head_len` bytes from the front of the file (what it is shorter by
@@ -35,9 +40,8 @@ int segment_make(const char *name, const void *head, size_t head_len, uint64_t s
  */
 int segment_peek(const char *name, int writable, void *head, size_t head_len, struct segment *segment, int *fd);
 
-/* Map the file, or don't. Both take fd over in any case. */
 int segment_map(struct segment *segment, int fd, int writable);
-void segment_abandon(int fd);
+void segment_close(int fd);
 void segment_unmap(void *base, uint64_t size);
 
 int segment_unlink(const char *name);
@@ -52,6 +56,9 @@ int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const void *magic, size_t mag
  */
 int segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock);
 void segment_unlock(int lock);
+
+/* Sleep until this time of CLOCK_MONOTONIC, whatever signals come. */
+void segment_sleep_until(uint64_t ns);
 
 /* Facts of the host. */
 int segment_random(void *to, size_t len);

@@ -26,8 +26,7 @@ static void describe(const struct shmlimit *l, struct slot_seen seen, uint64_t n
 		out->state = SHMLIMIT_SLOT_TENTATIVE;
 		return;
 	}
-	if (rule_load(l, tag_rule(seen.tag), &view, 1) != 0 ||
-	    (seen.tag & TAG_FLAGS) != (rule_version(&view) & TAG_VERSION)) {
+	if (rule_load_tag(l, seen.tag, &view) != 0) {
 		out->state = SHMLIMIT_SLOT_STALE;
 		return;
 	}
@@ -35,6 +34,7 @@ static void describe(const struct shmlimit *l, struct slot_seen seen, uint64_t n
 	funnel = funnel_leak(&view.terms, seen.word, at);
 	out->rule = (int32_t)tag_rule(seen.tag);
 	out->remaining = funnel.quota;
+	out->debt_ns = funnel_stamp_to_ns(&view.terms, at, funnel_debt(&view.terms, funnel, at));
 	out->reset_after_ns = funnel_ns_until(&view.terms, funnel, view.terms.capacity, at);
 	out->state = funnel_is_full(&view.terms, funnel) ? SHMLIMIT_SLOT_REFILLED : SHMLIMIT_SLOT_LIVE;
 }

@@ -30,8 +30,6 @@ EXPORT const char *shmlimit_strerror(int error)
 		return "the rule's capacity and rate cannot be represented exactly";
 	case ESRCH:
 		return "no such rule";
-	case EBUSY:
-		return "the rule exists with another capacity or rate";
 	case EXFULL:
 		return "the segment has no room for another rule";
 	case EROFS:

@@ -12,8 +12,8 @@
  *  2. Look at the whole window again. The key committed, or tentative at a
  *     lower place: free the candidate, start over. Tentative at a higher
  *     place: free that one.
- *  3. Swap the candidate, as it was seen before step 2, for the committed slot
- *     with the first charge in it.
+ *  3. Read the clock. Swap the candidate, as it was seen before step 2, for the
+ *     committed slot with the first charge in it.
  *
  * Why there is never a twin. Let P commit slot p of key K and Q commit slot q,
  * p < q, both being committed at once. Each was tentative, with one nonce,
@@ -25,6 +25,11 @@
  * and Q started over. (Full fences around each swap carry "before"; tests/model
  * searches all interleavings of three processes, killed ones included.)
  *
+ * Why the clock is read after step 2. Until then the key may have been in
+ * another slot, have refilled and been reclaimed. A word with a time from before
+ * that would leak once more what had leaked already. After step 2 no other slot
+ * can become the key's unless the commit fails.
+ *
  * Why a dead claimer costs nothing. What he leaves is a tentative slot; step 1
  * lets the next claimer of the key finish it and everybody else take it.
  *
@@ -32,9 +37,14 @@
  * swapping exactly the word that was seen full, and a funnel that was full
  * stays full until somebody takes from it, which changes the word.
  *
+ * What is not promised: two claims of different keys that find nothing but each
+ * other's tentative slots may take them to and fro. Back-off ends it, and
+ * decide.c's bound on rounds in any case.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "table.h"
+#include "clock.h"
 #include "counter.h"
 #include "funnel.h"
 
@@ -50,26 +60,27 @@ struct layout_slot *table_search(const struct shmlimit *l, struct table_window w
 	return NULL;
 }
 
-/* A slot as it was seen: what a compare-and-swap needs to take it. */
-struct place {
-	struct layout_slot *slot;         /* NULL: none */
-	struct slot_seen seen;
-	enum claimed_from from;
-};
+/* A committed slot of the key, perhaps from before its rule was changed. */
+static int is_committed(const struct shmlimit *l, uint64_t tag, uint64_t wanted)
+{
+	struct rule_view ignored;
+
+	return tag == wanted || (tag_same_key(tag, wanted) && rule_load_tag(l, tag, &ignored) == 0);
+}
 
 /* What the first look found. */
 struct survey {
 	int committed;                    /* the key has a slot */
-	struct place candidate;           /* the key's lowest tentative slot */
-	struct place free;                /* the best of those that may be taken for nothing */
-	struct place abandoned;           /* another key's tentative slot */
-	struct place victim;              /* the live slot that will be full again soonest */
+	struct table_place candidate;           /* the key's lowest tentative slot */
+	struct table_place free;                /* the best of those that may be taken for nothing */
+	struct table_place abandoned;           /* another key's tentative slot */
+	struct table_place victim;              /* the live slot that will be full again soonest */
 	uint64_t victim_ns;               /* ... which is then */
 };
 
-/* The rule of the slot last looked at: neighbours are often of one rule. */
+/* The terms of the slot last looked at: neighbours are often of one rule. */
 struct survey_rule {
-	int64_t id;                       /* -1: none */
+	uint64_t tag;                     /* rule and flags; UINT64_MAX: none */
 	int error;
 	struct rule_view view;
 	struct funnel_time at;
@@ -82,15 +93,15 @@ struct survey_rule {
 static uint64_t survey_wait(const struct shmlimit *l, struct slot_seen seen, uint64_t now_ns,
                             struct survey_rule *rule)
 {
-	uint32_t id = tag_rule(seen.tag);
+	uint64_t terms = seen.tag & (((uint64_t)1 << TAG_FINGERPRINT_SHIFT) - 1);
 
-	if (rule->id != id) {
-		rule->id = id;
-		rule->error = rule_load(l, id, &rule->view, 1);
+	if (rule->tag != terms) {
+		rule->tag = terms;
+		rule->error = rule_load_tag(l, terms, &rule->view);
 		if (rule->error == 0)
 			rule->at = funnel_time(&rule->view.terms, now_ns);
 	}
-	if (rule->error != 0 || (seen.tag & TAG_FLAGS) != (rule_version(&rule->view) & TAG_VERSION))
+	if (rule->error != 0)
 		return 0;
 	return funnel_ns_until(&rule->view.terms, funnel_leak(&rule->view.terms, seen.word, rule->at),
 	                       rule->view.terms.capacity, rule->at);
@@ -106,19 +117,19 @@ static uint64_t survey_wait(const struct shmlimit *l, struct slot_seen seen, uin
 static void survey(const struct shmlimit *l, struct table_window window, uint64_t wanted, uint64_t now_ns,
                    struct survey *out)
 {
-	struct survey_rule rule = { .id = -1 };
+	struct survey_rule rule = { .tag = UINT64_MAX };
 	unsigned best = 0;
 
 	*out = (struct survey){ .victim_ns = UINT64_MAX };
 	for (unsigned i = 0; i < WINDOW_LINES; i++) {
 		struct layout_slot *line = table_line(l, window, i);
-		struct place first = { NULL, { 0, 0 }, FROM_FREE };
+		struct table_place first = { NULL, { 0, 0 }, FROM_FREE, 0 };
 		unsigned room = 0;
 
 		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
-			struct place here = { &line[j], slot_read(&line[j]), FROM_FREE };
+			struct table_place here = { &line[j], slot_read(&line[j]), FROM_FREE, 0 };
 
-			if (here.seen.tag == wanted) {
+			if (is_committed(l, here.seen.tag, wanted)) {
 				out->committed = 1;
 				return;
 			}
@@ -154,7 +165,7 @@ static void survey(const struct shmlimit *l, struct table_window window, uint64_
 	}
 }
 
-static void give_up(const struct place *place)
+static void give_up(const struct table_place *place)
 {
 	/* Ignoring failure: then somebody else freed or took it. */
 	(void)slot_cas(place->slot, place->seen, 0, 0);
@@ -162,22 +173,23 @@ static void give_up(const struct place *place)
 
 /* Step 2's look. True if the candidate may be committed; else it was freed, unless somebody else took it. */
 static int uncontested(const struct shmlimit *l, struct table_window window, uint64_t wanted,
-                       const struct place *candidate)
+                       const struct table_place *candidate)
 {
 	for (unsigned i = 0; i < WINDOW_LINES; i++) {
 		struct layout_slot *line = table_line(l, window, i);
 
 		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
-			struct place here = { &line[j], slot_read(&line[j]), FROM_FREE };
+			struct table_place here = { &line[j], slot_read(&line[j]), FROM_FREE, 0 };
 
 			if (here.slot == candidate->slot || !tag_same_key(here.seen.tag, wanted))
 				continue;
-			if (here.seen.tag == wanted ||
+			if (is_committed(l, here.seen.tag, wanted) ||
 			    (here.seen.tag == (wanted | TAG_TENTATIVE) && here.slot < candidate->slot)) {
 				give_up(candidate);
 				return 0;
 			}
-			if (here.seen.tag == (wanted | TAG_TENTATIVE) && !slot_cas(here.slot, here.seen, 0, 0))
+			/* At a higher place, or of a version that is not in force any more or was not when we began. */
+			if ((here.seen.tag & TAG_TENTATIVE) && !slot_cas(here.slot, here.seen, 0, 0))
 				return 0;
 		}
 	}
@@ -187,7 +199,7 @@ static int uncontested(const struct shmlimit *l, struct table_window window, uin
 /* Make some slot tentative for the key. Returns CLAIM_DONE, CLAIM_LOST or CLAIM_NO_ROOM. */
 static enum claim place_candidate(const struct shmlimit *l, uint64_t wanted, uint64_t now_ns, struct survey *found)
 {
-	struct place *place = found->free.slot ? &found->free : &found->abandoned;
+	struct table_place *place = found->free.slot ? &found->free : &found->abandoned;
 	struct slot_seen mine = { wanted | TAG_TENTATIVE, 0 };
 
 	if (place->slot == NULL && l->on_full == SHMLIMIT_FULL_EVICT)
@@ -202,15 +214,15 @@ static enum claim place_candidate(const struct shmlimit *l, uint64_t wanted, uin
 	return CLAIM_DONE;
 }
 
-enum claim table_claim(const struct shmlimit *l, const struct table_key *wanted, uint64_t word, uint64_t now_ns,
-                       const struct rule_view *view, struct table_claimed *claimed)
+enum claim table_place(const struct shmlimit *l, const struct table_key *wanted, uint64_t now_ns,
+                       const struct rule_view *view, struct table_place *place)
 {
 	struct table_window window = table_window(l, wanted->hash);
 	struct survey found;
 
 	survey(l, window, wanted->tag, now_ns, &found);
-	claimed->from = FROM_FREE;
-	claimed->room_ns = found.victim_ns;
+	place->from = FROM_FREE;
+	place->room_ns = found.victim_ns;
 	if (found.committed)
 		return CLAIM_FOUND;
 	if (found.candidate.slot == NULL) {
@@ -218,18 +230,68 @@ enum claim table_claim(const struct shmlimit *l, const struct table_key *wanted,
 
 		if (placed != CLAIM_DONE)
 			return placed;
-		claimed->from = found.candidate.from;
 	}
-	if (!uncontested(l, window, wanted->tag, &found.candidate))
+	*place = found.candidate;
+	if (!uncontested(l, window, wanted->tag, place))
 		return CLAIM_LOST;
-	/* A rule that was removed meanwhile gets no more slots: table_clear() has been here, or will free this one. */
-	if (load_again(&l->rules[tag_rule(wanted->tag)].published) != view->published) {
-		give_up(&found.candidate);
+	/* A rule that was changed meanwhile gets no slot of the old version: the writer's walk may have passed here. */
+	if (!rule_holds(l, tag_rule(wanted->tag), view)) {
+		give_up(place);
 		return CLAIM_FOUND;
 	}
-	if (!slot_cas(found.candidate.slot, found.candidate.seen, wanted->tag, word))
-		return CLAIM_LOST;
 	return CLAIM_DONE;
+}
+
+int table_commit(const struct table_place *place, uint64_t tag, uint64_t word)
+{
+	return slot_cas(place->slot, place->seen, tag, word);
+}
+
+int table_convert_slot(const struct shmlimit *l, struct layout_slot *slot, struct slot_seen seen,
+                       const uint64_t *given_ns)
+{
+	uint64_t now_ns = given_ns != NULL ? *given_ns : clock_read(l->clock_id);
+	struct rule_view now, then;
+
+	if (rule_load(l, tag_rule(seen.tag), &now) != 0)
+		return 1;
+	if ((seen.tag & TAG_VERSION) == (rule_version(&now) & TAG_VERSION))
+		return 1;
+	if (rule_load_tag(l, seen.tag, &then) != 0)
+		return slot_cas(slot, seen, 0, 0); /* tentative, or another rule's: nothing to keep */
+	if (then.published != now.published)
+		return 0;
+	return slot_cas(slot, seen, (seen.tag & ~TAG_VERSION) | (rule_version(&now) & TAG_VERSION),
+	                funnel_convert(&then.terms, seen.word, &now.terms, now_ns));
+}
+
+struct layout_slot *table_find_any(const struct shmlimit *l, struct table_window window, uint64_t tag,
+                                   struct slot_seen *seen)
+{
+	for (unsigned i = 0; i < WINDOW_LINES; i++) {
+		struct layout_slot *line = table_line(l, window, i);
+
+		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
+			*seen = slot_read(&line[j]);
+			if (is_committed(l, seen->tag, tag))
+				return &line[j];
+		}
+	}
+	return NULL;
+}
+
+void table_convert(const struct shmlimit *l, uint32_t rule, const uint64_t *given_ns)
+{
+	for (uint64_t i = 0; i < l->lines * SLOTS_PER_LINE; i++) {
+		/* BOUND: each round but the last means that another process changed this slot in between. */
+		for (int round = 0; round < RULE_RETRIES; round++) {
+			struct slot_seen seen = slot_read(&l->slots[i]);
+
+			if (seen.tag == 0 || tag_rule(seen.tag) != rule ||
+			    table_convert_slot(l, &l->slots[i], seen, given_ns))
+				break;
+		}
+	}
 }
 
 void table_clear(const struct shmlimit *l, int64_t rule)
@@ -252,13 +314,10 @@ void table_clear(const struct shmlimit *l, int64_t rule)
 void table_forget(const struct shmlimit *l, struct table_window window, uint64_t tag)
 {
 	for (int round = 0; round < RULE_RETRIES; round++) {
-		struct layout_slot *slot = table_find(l, window, tag);
 		struct slot_seen seen;
+		struct layout_slot *slot = table_find_any(l, window, tag, &seen);
 
-		if (slot == NULL)
-			return;
-		seen = slot_read(slot);
-		if (seen.tag == tag && slot_cas(slot, seen, 0, 0))
+		if (slot == NULL || slot_cas(slot, seen, 0, 0))
 			return;
 	}
 }

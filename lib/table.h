@@ -56,12 +56,6 @@ static inline struct layout_slot *table_line(const struct shmlimit *l, struct ta
 	return l->slots + line * SLOTS_PER_LINE;
 }
 
-/* Bring a key's likeliest line near while the clock is read. */
-static inline void table_prefetch(const struct shmlimit *l, struct table_window window)
-{
-	__builtin_prefetch(table_line(l, window, 0));
-}
-
 /* The rare rest of table_find(): every line but the first. */
 struct layout_slot *table_search(const struct shmlimit *l, struct table_window window, uint64_t tag);
 
@@ -76,10 +70,10 @@ static inline struct layout_slot *table_find(const struct shmlimit *l, struct ta
 	return table_search(l, window, tag);
 }
 
-/* How table_claim() ended. */
+/* How an attempt to claim a slot ended. */
 enum claim {
-	CLAIM_DONE,                       /* committed with the word that was given */
-	CLAIM_FOUND,                      /* somebody committed the key meanwhile: look again */
+	CLAIM_DONE,                       /* the slot is the key's */
+	CLAIM_FOUND,                      /* somebody committed the key meanwhile, or changed the rule: look again */
 	CLAIM_LOST,                       /* a compare-and-swap failed: wait a moment, look again */
 	CLAIM_NO_ROOM,                    /* no slot may be taken */
 };
@@ -87,17 +81,41 @@ enum claim {
 /* What claiming took the slot from. */
 enum claimed_from { FROM_FREE, FROM_REFILLED, FROM_LIVE };
 
-struct table_claimed {
-	enum claimed_from from;           /* when done */
-	uint64_t room_ns;                 /* when there was no room: until there will be, UINT64_MAX if unknown */
+/* A slot as it was seen: what a compare-and-swap needs to take it. */
+struct table_place {
+	struct layout_slot *slot;         /* NULL: none */
+	struct slot_seen seen;
+	enum claimed_from from;
+	uint64_t room_ns;                 /* CLAIM_NO_ROOM: until there will be some, UINT64_MAX if unknown */
 };
 
 /*
- * One attempt to commit (wanted->tag, word) to a slot of the window. Leaves no
- * trace but perhaps a tentative slot unless it returns CLAIM_DONE.
+ * Claiming, up to the last step: make or find the key's tentative slot, and be
+ * sure that it may be committed. Leaves no trace but perhaps a tentative slot.
  */
-enum claim table_claim(const struct shmlimit *l, const struct table_key *wanted, uint64_t word, uint64_t now_ns,
-                       const struct rule_view *view, struct table_claimed *claimed);
+enum claim table_place(const struct shmlimit *l, const struct table_key *wanted, uint64_t now_ns,
+                       const struct rule_view *view, struct table_place *place);
+
+/*
+ * The last step: commit the key with this word. The word's time must have been
+ * read after table_place() returned: see table.c. True if the slot is the key's.
+ */
+int table_commit(const struct table_place *place, uint64_t tag, uint64_t word);
+
+/* The committed slot of a key, also from before its rule was changed, as it was seen, or NULL. */
+struct layout_slot *table_find_any(const struct shmlimit *l, struct table_window window, uint64_t tag,
+                                   struct slot_seen *seen);
+
+/*
+ * Convert a slot, as it was seen, to the version in force. Returns true if
+ * nothing is left to do. Where no time is given the clock is read: after the
+ * word, whose time is then not in the future of it.
+ */
+int table_convert_slot(const struct shmlimit *l, struct layout_slot *slot, struct slot_seen seen,
+                       const uint64_t *given_ns);
+
+/* Convert every slot of one rule that is from before it was changed; free what is tentative of then. */
+void table_convert(const struct shmlimit *l, uint32_t rule, const uint64_t *given_ns);
 
 /* Free every slot of one rule (or of all, rule < 0), and what is tentative there. */
 void table_clear(const struct shmlimit *l, int64_t rule);

@@ -11,7 +11,7 @@ EXPORT int shmlimit_take(struct shmlimit *l, int rule, const void *key, size_t k
 {
 	if (cost == 0)
 		return shmlimit_peek(l, rule, key, key_len, cost, r);
-	return decide(l, rule, key, key_len, cost, VERB_TAKE, TIME_OWN, 0, r);
+	return decide(l, rule, key, key_len, cost, 0, VERB_TAKE, TIME_OWN, 0, r);
 }
 
 EXPORT int shmlimit_take_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
@@ -19,5 +19,5 @@ EXPORT int shmlimit_take_at(struct shmlimit *l, int rule, const void *key, size_
 {
 	if (cost == 0)
 		return shmlimit_peek_at(l, rule, key, key_len, cost, now_ns, r);
-	return decide(l, rule, key, key_len, cost, VERB_TAKE, TIME_GIVEN, now_ns, r);
+	return decide(l, rule, key, key_len, cost, 0, VERB_TAKE, TIME_GIVEN, now_ns, r);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "attach.h"
+#include "counter.h"
 #include "export.h"
 #include "funnel.h"
 #include "name.h"
@@ -67,6 +68,7 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 	uint64_t offset = offset_of(l, record);
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	struct layout_terms terms = { 0 };
+	struct shmlimit_rule rule;
 	struct rule_view view;
 
 	for (size_t i = 0; i < sizeof(record->reserved) / sizeof(record->reserved[0]); i++)
@@ -74,7 +76,7 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 			report(f, offset, "rule %u: a reserved field is not zero", id);
 	if (rule_read(l, id, &view, name) != 0)
 		return;
-	if (name_check_rule(name) != 0)
+	if (name_check_any_rule(name) != 0)
 		report(f, offset + offsetof(struct layout_rule, name), "rule %u: its name is not a rule's name", id);
 	for (uint32_t other = 0; other < id; other++) {
 		char twin[SHMLIMIT_RULE_NAME_MAX + 1];
@@ -83,15 +85,31 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 		if (rule_read(l, other, &ignored, twin) == 0 && strcmp(name, twin) == 0)
 			report(f, offset, "rule %u: has the name of rule %u", id, other);
 	}
-	if (rule_mode(l, id) > SHMLIMIT_OFF)
-		report(f, offset + offsetof(struct layout_rule, mode), "rule %u: mode %u is unknown", id,
-		       rule_mode(l, id));
-	terms.count = view.terms.count;
-	terms.period_ns = view.terms.period_ns;
-	if (funnel_compile(view.terms.capacity, terms.count, terms.period_ns, &terms) != 0 ||
+	if (rule_mode(&view) > SHMLIMIT_OFF)
+		report(f, offset, "rule %u: mode %u is unknown", id, rule_mode(&view));
+	rule = (struct shmlimit_rule){
+		.flags = (uint32_t)view.terms.flags,
+		.capacity = view.terms.capacity,
+		.count = view.terms.count,
+		.period_ns = view.terms.period_ns,
+		.max_wait_ns = view.terms.max_wait_ns,
+	};
+	if (view.terms.flags > SHMLIMIT_NEXT_PAYS || funnel_compile(&rule, &terms) != 0 ||
 	    memcmp(&terms, &view.terms, sizeof(terms)) != 0)
-		report(f, offset_of(l, rule_terms(record, view.published)),
+		report(f, offset_of(l, rule_terms(record, rule_version(&view))),
 		       "rule %u: its terms do not follow from its capacity and rate", id);
+}
+
+static void check_counters(const struct shmlimit *l, struct findings *f)
+{
+	for (uint32_t block = 0; block < l->cpus + l->stripes; block++) {
+		const struct layout_block *head = (const void *)counter_line(l, block, -1);
+
+		for (size_t i = 0; i < sizeof(head->reserved) / sizeof(head->reserved[0]); i++)
+			if (load_relaxed(&head->reserved[i]) != 0)
+				report(f, offset_of(l, &head->reserved[i]), "counters %u: a reserved field is not zero",
+				       block);
+	}
 }
 
 /* A committed slot, for the search for twins. */
@@ -132,8 +150,7 @@ static int check_slot(const struct shmlimit *l, uint64_t index, uint64_t *tag, s
 	if (tag_rule(seen.tag) >= l->rule_count)
 		report(f, offset_of(l, slot), "slot %llu: of rule %u, but there are only %u",
 		       (unsigned long long)index, tag_rule(seen.tag), l->rule_count);
-	if (seen.tag & (TAG_TENTATIVE | TAG_FROZEN) || rule_load(l, tag_rule(seen.tag), &view, 1) != 0 ||
-	    (seen.tag & TAG_VERSION) != (rule_version(&view) & TAG_VERSION))
+	if (rule_load_tag(l, seen.tag, &view) != 0)
 		return 0;
 	quota = seen.word & (((uint64_t)1 << terms_quota_bits(&view.terms)) - 1);
 	if (quota > view.terms.capacity)
@@ -221,6 +238,7 @@ EXPORT int shmlimit_verify(const char *name, struct shmlimit_problem *problems, 
 	check_header_tail(l, &findings);
 	for (uint32_t id = 0; id < l->rule_count; id++)
 		check_rule(l, id, &findings);
+	check_counters(l, &findings);
 	error = check_table(l, &findings);
 	shmlimit_close(l);
 	return error != 0 ? error : findings.count;

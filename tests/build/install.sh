@@ -31,8 +31,8 @@ gcc -std=c11 -Wall -Wextra -Werror -pedantic "$TMP/example.c" $flags -o "$TMP/ex
 ok $? "it compiles as C against what was installed"
 run env LD_LIBRARY_PATH="$root/usr/lib" "$TMP/example"
 is "$rc" 0 "and runs with the shared library"
-# shellcheck disable=SC2086
-gcc -std=c11 "$TMP/example.c" -static $flags -o "$TMP/example.static"
+# shellcheck disable=SC2046
+gcc -std=c11 "$TMP/example.c" -static $(pkg-config --static --cflags --libs shmlimit) -o "$TMP/example.static"
 run "$TMP/example.static"
 is "$rc" 0 "and linked statically"
 printf '#include <shmlimit.h>\nint main() { shmlimit *l = nullptr; shmlimit_close(l); return shmlimit_take(l, 0, "k", 1, 1, nullptr) == -EINVAL_; }\n' |

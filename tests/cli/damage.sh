@@ -7,6 +7,7 @@
 
 segment=$SEGMENT.s
 file=/dev/shm/$segment
+printf '[r]\nmode = off\n' >"$TMP/rules.ini"
 
 fresh() {
 	rm -f "$file"
@@ -31,10 +32,17 @@ refused() {
 		rule set $segment r --mode off
 		rule show $segment r
 		rule list $segment
+		rule export $segment
+		apply $segment $TMP/rules.ini
+		apply $segment $TMP/rules.ini --dry-run
 		rule remove $segment r
 		take $segment r key
 		peek $segment r key
+		reserve $segment r key
+		acquire $segment r key
+		charge $segment r key
 		refund $segment r key
+		throttle $segment key 15 30 60
 		reset $segment --all
 		enable $segment
 		disable $segment
@@ -142,6 +150,8 @@ run shmlimit rule list "$segment"
 is "$rc $(printf '%s' "$out" | tr -dc '\033')" "0 " "no damaged name sends control characters to a terminal"
 run shmlimit rule list "$segment" --json
 is "$rc $(printf '%s' "$out" | jq -c 'type')" '0 "array"' "nor breaks JSON"
+run shmlimit apply "$segment" /dev/null --prune --dry-run
+is "$rc $out" "0 - rule ?[2J" "nor does a plan to remove it"
 run shmlimit verify "$segment"
 is $rc 1 "verify finds a damaged name"
 is "$(printf '%s' "$out" | tr -dc '\033')" "" "and prints it harmlessly"

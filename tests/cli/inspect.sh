@@ -30,18 +30,18 @@ before=$(cksum </dev/shm/"$segment")
 
 run shmlimit inspect "$segment"
 is "$(printf '%s\n' "$out" | sed -n '13,16s/  */ /gp')" \
-	"RULE CAPACITY RATE MODE ALLOWED DENIED SHADOW CLAIMS RECLAIMS EVICTIONS NO-SLOT FAILED-CAS
-r 3 1/d enforce 3 1 0 3 0 0 0 0
-watch 1 1/h dry-run 1 0 0 1 0 0 0 0
-(all) - - - 4 1 0 4 0 0 0 0" "each rule has its counters, and all have their sum"
+	"RULE CAPACITY RATE MAX-WAIT NEXT-PAYS MODE ALLOWED DENIED SHADOW CLAIMS RECLAIMS EVICTIONS NO-SLOT FAILED-CAS
+r 3 1/d 0 no enforce 3 1 0 3 0 0 0 0
+watch 1 1/h 0 no dry-run 1 0 0 1 0 0 0 0
+(all) - - - - - 4 1 0 4 0 0 0 0" "each rule has its counters, and all have their sum"
 like "$out" '^occupancy: free 1020, live 4, refilled 0, tentative 0, stale 0$' "each key that took has a slot"
 is "$(printf '%s\n' "$out" | sed -n '19,$s/  */ /gp' | sed 's/ [0-9a-f]\{12\}//; s/\..*//')" \
-	"RULE FINGERPRINT REMAINING TIME-TO-FULL
+	"RULE FINGERPRINT REMAINING DEBT TIME-TO-FULL
 $(printf '%s\n' "$out" | sed -n '20,$s/  */ /gp' | sed 's/ [0-9a-f]\{12\}//; s/\..*//' | sort -k3nr)" \
 	"the slot that is furthest from full comes first"
 is "$(printf '%s\n' "$out" | sed -n '20,$p' | awk '{ print $1, $3 }' | tr '\n' ' ')" "r 0 r 1 r 2 watch 0 " \
 	"with what remains in it"
-like "$(printf '%s\n' "$out" | sed -n 20p)" ' [0-9a-f]{12}  *0  *2591[0-9]{2}\.[0-9]{9} s$' "and the time to full"
+like "$(printf '%s\n' "$out" | sed -n 20p)" ' [0-9a-f]{12}  *0  *-  *2591[0-9]{2}\.[0-9]{9} s$' "and the time to full"
 
 run shmlimit inspect "$segment" --json
 is "$rc $(printf '%s' "$out" | jq -c keys_unsorted)" '0 ["segment","rules","counters","occupancy"]' "inspect --json is an object"
@@ -101,6 +101,20 @@ shmlimit take "$segment" watch a --quiet
 run shmlimit inspect "$segment" --rule watch --json
 is "$(printf '%s' "$out" | jq -c '.counters | [.denied, .shadow_denied]')" '[0,1]' \
 	"what only an enforced rule would have denied is counted as such"
+
+# Debt.
+shmlimit rule set "$segment" r --max-wait 10d --next-pays yes
+shmlimit charge "$segment" r c --tokens 2 --quiet
+run shmlimit inspect "$segment" --rule r
+like "$out" '^r  *3  *1/d  *10d  *yes  *enforce ' "a rule shows its longest wait, and who waits"
+is "$(printf '%s\n' "$out" | tail -n 3 | tr -s ' ' | sed 's/ [0-9a-f]\{12\}//; s/[0-9]\{3\}\.[0-9]* s/... s/g')" \
+	"r 0 172... s 431... s
+r 1 - 172... s
+r 2 - 86... s" "a slot shows its debt, where there is one"
+run shmlimit inspect "$segment" --rule r --json
+is "$(printf '%s' "$out" | jq -c '[.rules[0] | .max_wait_ns, .next_pays]')" '[864000000000000,true]' "a rule in JSON, too"
+is "$(printf '%s' "$out" | jq -c '[.occupancy.shown[].debt_ns / 1e12 | ceil]')" '[173,0,0]' "and a debt"
+shmlimit rule set "$segment" r --max-wait 0 --next-pays no
 
 # States, and the default limit.
 shmlimit rule set "$segment" quick --capacity 1 --rate 1/us

@@ -9,6 +9,7 @@ lost='^shmlimit: standard output: not all could be written.*: must be open, and 
 
 shmlimit create "$segment" --slots 16
 shmlimit rule set "$segment" r --capacity 2 --rate 1/day
+printf '[r]\nmode = off\n' >"$TMP/rules.ini"
 
 each() {
 	while read -r words; do
@@ -39,6 +40,12 @@ rule show $segment r
 rule show $segment r --json
 rule list $segment
 rule list $segment --json
+rule export $segment
+apply $segment $TMP/rules.ini --dry-run
+reserve $segment r key --cost 0
+acquire $segment r key --cost 0 --json
+charge $segment r key --tokens 0
+throttle $segment key 15 30 60 0
 peek $segment r key
 peek $segment r key --json
 take $segment r key --cost 0

@@ -19,6 +19,7 @@ if [ "$(id -u)" -eq 0 ]; then
 	as="setpriv --reuid=65534 --regid=65534 --clear-groups"
 fi
 
+printf '[r]\nmode = off\n' >"$TMP/rules.ini"
 make() {
 	rm -f /dev/shm/"$segment"
 	shmlimit create "$segment" --slots 16 --mode 0600
@@ -27,9 +28,11 @@ make() {
 }
 
 # What only looks, and what does not.
-looks="list:rule show $segment r:rule list $segment:peek $segment r key:inspect $segment:verify $segment"
-changes="rule set $segment r --mode off:rule remove $segment r:take $segment r key:refund $segment r key:\
-reset $segment --all:enable $segment:disable $segment"
+looks="list:rule show $segment r:rule list $segment:rule export $segment:\
+apply $segment $TMP/rules.ini --dry-run:peek $segment r key:inspect $segment:verify $segment"
+changes="rule set $segment r --mode off:rule remove $segment r:apply $segment $TMP/rules.ini:take $segment r key:\
+reserve $segment r key:acquire $segment r key:charge $segment r key:refund $segment r key:\
+throttle $segment key 15 30 60:reset $segment --all:enable $segment:disable $segment"
 
 make 0444
 before=$(cksum </dev/shm/"$segment")

@@ -34,7 +34,7 @@ no_rule rule set "$segment" login --rate 1/s
 no_rule rule set "$segment" login --rate 1/s --mode off
 
 run shmlimit rule list "$segment"
-is "$rc $out" "0 RULE  ID  CAPACITY  RATE  MODE" "a list of no rules is a head"
+is "$rc $out" "0 RULE  ID  CAPACITY  RATE  MAX-WAIT  NEXT-PAYS  MODE" "a list of no rules is a head"
 run shmlimit rule list "$segment" --json
 is "$rc $out" "0 []" "and as JSON it is empty"
 
@@ -43,16 +43,18 @@ run shmlimit rule set "$segment" login --capacity 15 --rate 30/60s
 is "$rc $out$err" "0 " "rule set prints nothing"
 run shmlimit rule show "$segment" login
 is $rc 0 "rule show works"
-is "$(printf '%s\n' "$out" | sed -n 1,5p | tr '\n' ';')" "rule: login;id: 0;capacity: 15;rate: 30/m;mode: enforce;" \
-	"a rule is shown as it was set, and enforced"
+is "$(printf '%s\n' "$out" | sed -n 1,7p | tr '\n' ';')" \
+	"rule: login;id: 0;capacity: 15;rate: 30/m;max-wait: 0;next-pays: no;mode: enforce;" \
+	"a rule is shown as it was set, enforced, without debt"
 like "$out" '^resolution: [0-9]+\.[0-9]{3} ns$' "its resolution is in nanoseconds"
 like "$out" '^time to fill: 30\.000000000 s$' "15 tokens at 30 a minute take 30 seconds"
 like "$out" '^range back: [0-9]{8,}\.[0-9]{9} s \([0-9]{3,} d [0-9]+ h [0-9]+ m\)$' "it tells time back over a year"
 like "$out" '^range ahead: [0-9]{6,}\.[0-9]{9} s \([0-9]+ d [0-9]+ h [0-9]+ m\)$' "and ahead over days"
 
 run shmlimit rule show "$segment" login --json
-is "$(printf '%s' "$out" | jq -c '[.name, .id, .capacity, .rate, .count, .period_ns, .mode, .fill_ns]')" \
-	'["login",0,15,"30/m",30,60000000000,"enforce",30000000000]' "the same as JSON"
+is "$(printf '%s' "$out" | jq -c '[.name, .id, .capacity, .rate, .count, .period_ns,
+	.max_wait_ns, .next_pays, .mode, .fill_ns]')" \
+	'["login",0,15,"30/m",30,60000000000,0,false,"enforce",30000000000]' "the same as JSON"
 is "$(printf '%s' "$out" | jq '.back_ns > 365 * 86400e9 and .ahead_ns > 86400e9 and .resolution_ps > 0')" true \
 	"and what its clock can tell"
 
@@ -69,6 +71,44 @@ is "$rc $(mode login)" "0 15 30/m enforce" "what is not given stays: the capacit
 run shmlimit rule set "$segment" watch --capacity 1 --rate 1/h --mode dry-run
 is "$rc $(mode watch)" "0 1 1/h dry-run" "a new rule can begin in any mode"
 
+# Changing, live.
+facts() {
+	shmlimit rule show "$segment" "$1" --json |
+		jq -r '"\(.capacity) \(.rate) \(.max_wait_ns) \(.next_pays) \(.mode)"'
+}
+shmlimit rule set "$segment" watch --capacity 10 --rate 1/d --mode enforce
+shmlimit take "$segment" watch key --cost 4 --quiet
+left() { shmlimit peek "$segment" watch key --json | jq .remaining; }
+is "$(facts watch) $(left)" "10 1/d 0 false enforce 6" "capacity and rate of a rule can be changed"
+run shmlimit rule set "$segment" watch --capacity 20
+is "$rc $out$err $(facts watch)" "0  20 1/d 0 false enforce" "the capacity alone can be set"
+is "$(left)" 6 "a key keeps its tokens under a larger capacity"
+run shmlimit rule set "$segment" watch --capacity 5 --rate 2/d
+is "$rc $(facts watch) $(left)" "0 5 2/d 0 false enforce 5" "as many as fit under a smaller one"
+run shmlimit rule set "$segment" watch --max-wait 36h
+is "$rc $out$err $(facts watch)" "0  5 2/d 129600000000000 false enforce" "the longest wait alone can be set"
+run shmlimit rule set "$segment" watch --next-pays yes
+is "$rc $out$err $(facts watch)" "0  5 2/d 129600000000000 true enforce" "who pays alone can be set"
+run shmlimit rule show "$segment" watch
+like "$(printf '%s' "$out" | tr '\n' ';')" ';max-wait: 36h;next-pays: yes;mode: enforce;' "and both are shown"
+run shmlimit rule set "$segment" watch --max-wait 0 --next-pays no --capacity 1 --rate 1/h --mode dry-run
+is "$rc $(facts watch)" "0 1 1/h 0 false dry-run" "all can be set at once"
+while read -r text ns shown; do
+	shmlimit rule set "$segment" watch --max-wait "$text"
+	is "$(facts watch)" "1 1/h $ns false dry-run" "a wait of $text is $ns ns"
+	like "$(shmlimit rule show "$segment" watch)" "^max-wait: $shown\$" "and is shown as $shown"
+done <<END
+2s 2000000000 2s
+500ms 500000000 500ms
+1m 60000000000 1m
+90s 90000000000 90s
+120seconds 120000000000 2m
+7d 604800000000000 1w
+1500us 1500000 1500us
+0s 0 0
+0 0 0
+END
+
 # Refusing.
 unchanged() { is "$(mode login)" "15 30/m enforce" "and nothing was changed"; }
 
@@ -80,12 +120,7 @@ refused() {
 	unchanged
 }
 
-other="exists with capacity 15 and rate 30/m: must be set to the same, or be removed first, its keys forgotten \
-(shmlimit rule remove $segment login)"
-refused "$other" --capacity 16
-refused "$other" --rate 31/60s
-refused "$other" --capacity 16 --rate 30/60s --mode off
-refused "nothing to set: must be --capacity with --rate, or --mode"
+refused "nothing to set: must be --capacity and --rate, --max-wait, --next-pays or --mode"
 refused "capacity 0: must be 1 or more" --capacity 0
 refused "capacity 0: must be 1 or more" --capacity 0 --rate 30/60s --mode off
 refused "capacity -1: not a whole number: must be decimal digits" --capacity -1
@@ -96,6 +131,19 @@ refused "rate 0/s: count 0: must be 1 or more" --rate 0/s --mode off
 refused "mode on: must be enforce, dry-run or off" --mode on
 refused "mode : must be enforce, dry-run or off" --mode ''
 refused "mode enforc: must be enforce, dry-run or off" --mode enforc
+refused "next-pays maybe: must be yes or no" --next-pays maybe
+refused "next-pays : must be yes or no" --next-pays '' --capacity 16
+soon="not a duration: must be 2s, 500ms or 1m for example, or 0"
+refused "max-wait soon: $soon" --max-wait soon
+refused "max-wait s: $soon" --max-wait s
+refused "max-wait : $soon" --max-wait ''
+refused "max-wait -1s: $soon" --max-wait -1s
+refused "max-wait 5: unit missing: must be ns, us, ms, s, m, h, d or w" --max-wait 5
+refused "max-wait 1.5s: unit .5s: must be ns, us, ms, s, m, h, d or w" --max-wait 1.5s
+refused "max-wait 2 s: unit  s: must be ns, us, ms, s, m, h, d or w" --max-wait '2 s'
+refused "max-wait 30501w: duration too long: must be 30500 weeks or less" --max-wait 30501w
+refused "capacity 15 at rate 30/m with max-wait 30000w: cannot be represented exactly: must be a smaller capacity, a \
+shorter max-wait, or a rate of smaller or rounder numbers" --max-wait 30000w
 
 # Names.
 # bad_name NAME MESSAGE
@@ -124,10 +172,10 @@ rule remove), or the segment be made with more --rules" "a segment that is full 
 
 # Listing.
 run shmlimit rule list "$segment"
-is "$(printf '%s\n' "$out" | tr -s ' ')" "RULE ID CAPACITY RATE MODE
-login 0 15 30/m enforce
-watch 1 1 1/h dry-run
-$edge 2 1 1/s enforce" "rule list shows each rule"
+is "$(printf '%s\n' "$out" | tr -s ' ')" "RULE ID CAPACITY RATE MAX-WAIT NEXT-PAYS MODE
+login 0 15 30/m 0 no enforce
+watch 1 1 1/h 0 no dry-run
+$edge 2 1 1/s 0 no enforce" "rule list shows each rule"
 is "$(printf '%s\n' "$out" | sed 's/ENFORCE\|enforce\|dry-run//' | awk '{ print length }' | sort -u | wc -l)" 2 \
 	"in columns"
 run shmlimit rule list "$segment" --json

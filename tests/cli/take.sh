@@ -92,9 +92,9 @@ run shmlimit take --cost 2 "$segment" --quiet r order
 is $rc 0 "options may stand between the operands"
 
 # Errors: exit status, message.
-for verb in take peek refund; do
+for verb in take peek reserve acquire charge refund; do
 	tokens=cost
-	[ $verb = refund ] && tokens=tokens
+	case $verb in charge | refund) tokens=tokens ;; esac
 	run shmlimit $verb "$SEGMENT.none" r key
 	is "$rc $out$err" "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; \
 shmlimit list shows those there are)" "$verb needs a segment"

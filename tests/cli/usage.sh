@@ -12,13 +12,13 @@ run shmlimit --help
 is $rc 0 "shmlimit --help exits 0"
 is "$err" "" "shmlimit --help writes to standard output only"
 commands=$(printf '%s\n' "$out" | sed -n 's/^  \([a-z ]*[a-z]\) *[A-Z]*.*/\1/p' | sed 's/   *.*//; s/ /_/g')
-is "$(echo $commands)" "create destroy list rule_set rule_show rule_list rule_remove take peek refund reset \
-enable disable inspect verify" "shmlimit --help lists every command"
+is "$(echo $commands)" "create destroy list rule_set rule_show rule_list rule_remove rule_export apply take peek \
+reserve acquire charge refund throttle reset enable disable inspect verify" "shmlimit --help lists every command"
 run shmlimit -h
 like "$out" '^usage: shmlimit COMMAND' "-h is --help"
 run shmlimit rule --help
 is $rc 0 "shmlimit rule --help exits 0"
-is "$(printf '%s\n' "$out" | grep -c '^  rule ')" 4 "shmlimit rule --help lists the four rule commands"
+is "$(printf '%s\n' "$out" | grep -c '^  rule ')" 5 "shmlimit rule --help lists the five rule commands"
 
 run shmlimit --version
 is $rc 0 "shmlimit --version exits 0"
@@ -38,10 +38,10 @@ run shmlimit -x create "$segment"
 is "$rc $err" "2 shmlimit: -x: no such option: must be --help, --version or a command" \
 	"so is an unknown letter"
 run shmlimit rule
-is "$rc $err" "2 shmlimit: rule: what to do is missing: must be rule set, show, list or remove" \
+is "$rc $err" "2 shmlimit: rule: what to do is missing: must be rule set, show, list, remove or export" \
 	"rule alone says what it lacks"
 run shmlimit rule sett
-is "$rc $err" "2 shmlimit: rule sett: no such command: must be rule set, show, list or remove" \
+is "$rc $err" "2 shmlimit: rule sett: no such command: must be rule set, show, list, remove or export" \
 	"an unknown rule command is named"
 
 # Each command, called with no operand but those that it does not want.
@@ -53,7 +53,7 @@ for c in $commands; do
 	usage=$out
 	run shmlimit $words -h
 	is "$out" "$usage" "$words -h is --help"
-	run shmlimit $words one two three four --help
+	run shmlimit $words one two three four five six seven --help
 	is "$rc $out" "0 $usage" "$words --help wins over what else is wrong"
 	run shmlimit $words --frob
 	is "$rc $err" "2 shmlimit: $words: --frob: no such option (shmlimit $words --help lists them)" \
@@ -63,9 +63,9 @@ for c in $commands; do
 		"$words names an unknown letter"
 	run shmlimit $words --help=me
 	is "$rc $err" "2 shmlimit: $words: --help=me: takes no value: must be --help" "$words --help takes no value"
-	run shmlimit $words one two three four
+	run shmlimit $words one two three four five six seven
 	is $rc 2 "$words with an operand too many exits 2"
-	like "$err" "^shmlimit: $words: (one|two|three|four): one operand too many: must be shmlimit $words" \
+	like "$err" "^shmlimit: $words: (one|two|three|four|seven): one operand too many: must be shmlimit $words" \
 		"$words names the operand too many, and says what would be right"
 	operands=$(printf '%s\n' "$usage" | sed -n "1s/^usage: shmlimit $words *\(.*\) *\[options\]$/\1/p")
 	for operand in $operands; do
@@ -90,66 +90,11 @@ done
 run shmlimit take "$segment" rule
 is "$rc $err" "2 shmlimit: take: KEY is missing: must be shmlimit take NAME RULE KEY" \
 	"the first operand that is missing is the one that is named"
+run shmlimit throttle "$segment" key 15 30
+is "$rc $err" "2 shmlimit: throttle: PERIOD is missing: must be shmlimit throttle NAME KEY CAPACITY COUNT PERIOD \
+[QUANTITY]" "also before one that may be left out"
 
 manual=$SOURCE/tools/shmlimit/shmlimit.1
-for c in $commands; do
-	words=$(echo "$c" | tr _ ' ')
-	run shmlimit $words --help
-	is $rc 0 "$words --help exits 0"
-	like "$out" "^usage: shmlimit $words " "$words --help begins with its usage"
-	usage=$out
-	run shmlimit $words -h
-	is "$out" "$usage" "$words -h is --help"
-	run shmlimit $words one two three four --help
-	is "$rc $out" "0 $usage" "$words --help wins over what else is wrong"
-	run shmlimit $words --frob
-	is "$rc $err" "2 shmlimit: $words: --frob: no such option (shmlimit $words --help lists them)" \
-		"$words names an unknown option"
-	run shmlimit $words -x
-	is "$rc $err" "2 shmlimit: $words: -x: no such option (shmlimit $words --help lists them)" \
-		"$words names an unknown letter"
-	run shmlimit $words --help=me
-	is "$rc $err" "2 shmlimit: $words: --help=me: takes no value: must be --help" "$words --help takes no value"
-	run shmlimit $words one two three four
-	is $rc 2 "$words with an operand too many exits 2"
-	like "$err" "^shmlimit: $words: (one|two|three|four): one operand too many: must be shmlimit $words" \
-		"$words names the operand too many, and says what would be right"
-	operands=$(printf '%s\n' "$usage" | sed -n "1s/^usage: shmlimit $words *\(.*\) *\[options\]$/\1/p")
-	for operand in $operands; do
-		run shmlimit $words
-		is "$rc $err" "2 shmlimit: $words: ${operands%% *} is missing: must be shmlimit $words ${operands% }" \
-			"$words says which operand is missing"
-		break
-	done
-	for option in $(printf '%s\n' "$usage" | sed -n 's/^  --\([a-z-]*\) [A-Z].*/\1/p'); do
-		run shmlimit $words "--$option"
-		is $rc 2 "$words --$option without its value exits 2"
-		like "$err" "^shmlimit: $words: --$option: its value is missing: must be --$option [A-Z]" \
-			"$words --$option without its value says so"
-	done
-	for option in $(printf '%s\n' "$usage" | sed -n 's/^  --\([a-z-]*\)   .*/\1/p'); do
-		run shmlimit $words "--$option=yes"
-		is "$rc $err" "2 shmlimit: $words: --$option=yes: takes no value: must be --$option" \
-			"$words --$option takes no value"
-	done
-done
-
-run shmlimit take "$segment" rule
-is "$rc $err" "2 shmlimit: take: KEY is missing: must be shmlimit take NAME RULE KEY" \
-	"the first operand that is missing is the one that is named"
-
-# The manual, found from the build folder or else from here.
-manual=
-for from in "$BUILD" "$PWD"; do
-	while [ -n "$from" ] && [ -z "$manual" ]; do
-		[ -f "$from/tools/shmlimit/shmlimit.1" ] && manual=$from/tools/shmlimit/shmlimit.1
-		from=${from%/*}
-	done
-done
-if [ -z "$manual" ]; then
-	ok 1 "the manual is found from the build folder, or from the folder that the test is run in"
-	done_testing
-fi
 for c in $commands; do
 	words=$(echo "$c" | tr _ ' ')
 	grep -q "^\.It Nm Cm $words\( \|$\)" "$manual"

@@ -47,24 +47,62 @@ static void define(void)
 	is(shmlimit_rule_get(l, id, &got), -ESRCH, "nor read");
 }
 
+/* What a key of the rule has left at T0 + s seconds. */
+static uint64_t left(int id, const char *key, uint64_t s)
+{
+	struct shmlimit_result r;
+
+	shmlimit_peek_at(l, id, key, strlen(key), 0, T0 + s * SECOND, &r);
+	return r.remaining;
+}
+
 static void change(void)
 {
+	struct shmlimit_rule was = rule;
+	struct shmlimit_range range = { .struct_size = sizeof(range) };
+	struct shmlimit_result r;
 	int id = set("change");
 
-	shmlimit_take_at(l, id, "k", 1, 15, T0, NULL);
+	shmlimit_take_at(l, id, "empty", 5, 15, T0, NULL);
+	shmlimit_take_at(l, id, "half", 4, 8, T0, NULL);
 	rule.count = 1;
 	rule.period_ns = 2 * SECOND;
-	is(set("change"), id, "30 a minute is 1 in 2 s: the same rule");
-	rule.capacity = 16;
-	is(set("change"), -EBUSY, "another capacity is refused");
-	rule.capacity = 15;
-	rule.period_ns = 3 * SECOND;
-	is(set("change"), -EBUSY, "and so is another rate");
-	is(shmlimit_take_at(l, id, "k", 1, 1, T0 + 2 * SECOND - 1, NULL), SHMLIMIT_DENIED,
-	   "and the rule is what it was");
-	is(shmlimit_take_at(l, id, "k", 1, 1, T0 + 2 * SECOND, NULL), SHMLIMIT_ALLOWED, "to the nanosecond");
-	rule.count = 30;
-	rule.period_ns = 60 * SECOND;
+	is(shmlimit_rule_set_at(l, "change", &rule, T0), id, "30 a minute is 1 in 2 s: nothing changes");
+	is(left(id, "half", 0), 7, "as a key shows");
+
+	rule.capacity = 100;
+	is(shmlimit_rule_set_at(l, "change", &rule, T0 + SECOND), id, "a capacity can be raised, the id stays");
+	is(left(id, "half", 1), 7, "a key keeps its tokens");
+	is(left(id, "new", 1), 100, "a new key has the new capacity");
+	is(left(id, "empty", 1), 0, "an empty key stays empty");
+	is(shmlimit_take_at(l, id, "empty", 5, 1, T0 + 2 * SECOND - 2, NULL), SHMLIMIT_DENIED,
+	   "and the fraction that it had is kept");
+	shmlimit_rule_range(l, id, &range);
+	is(shmlimit_take_at(l, id, "empty", 5, 1, T0 + 2 * SECOND + range.resolution_ps / 1000, NULL),
+	   SHMLIMIT_ALLOWED, "to the resolution");
+
+	rule.capacity = 3;
+	rule.count = 10;
+	rule.period_ns = SECOND;
+	is(shmlimit_rule_set_at(l, "change", &rule, T0 + 2 * SECOND), id, "it can be lowered, with another rate");
+	is(left(id, "half", 2), 3, "then tokens are clamped to it");
+	is(left(id, "new", 2), 3, "also of those who never came");
+	is(left(id, "empty", 2), 0, "and who has none has none");
+	is(shmlimit_peek_at(l, id, "empty", 5, 3, T0 + 2 * SECOND, &r), SHMLIMIT_DENIED, "the new rate is in force");
+	ok(r.retry_after_ns <= 300000000 && r.retry_after_ns >= 290000000, "as the time to wait shows");
+
+	for (int i = 0; i < 20; i++) {
+		rule.capacity = 20 + (uint64_t)i;
+		rule.mode = (uint32_t)i % 3;
+		if (shmlimit_rule_set_at(l, "change", &rule, T0 + 2 * SECOND) != id)
+			bail("rule_set");
+	}
+	rule.mode = SHMLIMIT_ENFORCE;
+	shmlimit_rule_set_at(l, "change", &rule, T0 + 2 * SECOND);
+	is(left(id, "empty", 2), 0, "twenty changes later it still has none");
+	is(left(id, "half", 2), 3, "and one that was clamped has what it was clamped to");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "and the segment is sound");
+	rule = was;
 }
 
 static void inherit(void)

@@ -27,6 +27,12 @@ const struct choice choices_mode[] = {
 	{ 0 },
 };
 
+const struct choice choices_yes[] = {
+	{ "yes", 1 },
+	{ "no", 0 },
+	{ 0 },
+};
+
 int choice_parse(const char *what, const char *text, const struct choice *choices, uint32_t *value)
 {
 	char words[TEXT_LEN] = "";

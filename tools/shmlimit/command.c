@@ -56,29 +56,38 @@ static const char *word_at(const char *words, int n, int *len)
 	return words;
 }
 
+/* How many operands: those that must be there, and those that may. */
+static int count_operands(const char *operands, int *most)
+{
+	const char *word;
+	int len, least = 0;
+
+	for (*most = 0; word = word_at(operands, *most, &len), len > 0; ++*most)
+		least += *word != '[';
+	return least;
+}
+
 static int check_operands(const struct command *command, int argc, char **argv)
 {
 	const char *operands = command->operands;
-	int len, wanted = 0;
+	int len, most, least = count_operands(operands, &most);
 
-	while (word_at(operands, wanted, &len), len > 0)
-		wanted++;
-	if (argc < wanted) {
+	if (argc < least) {
 		const char *missing = word_at(operands, argc, &len);
 
 		return fail("%s: %.*s is missing: must be shmlimit %s %s", command->name, len, missing,
 		            command->name, operands);
 	}
-	if (argc > wanted)
+	if (argc > most)
 		return fail("%s: %s: one operand too many: must be shmlimit %s%s%s", command->name,
-		            argv[wanted], command->name, wanted > 0 ? " " : "", operands);
+		            argv[most], command->name, most > 0 ? " " : "", operands);
 	return STATUS_OK;
 }
 
 int command_run(const struct command *command, int argc, char **argv)
 {
 	struct option list[OPTIONS_MAX + 2];
-	struct call call = { 0 };
+	struct call call = { .command = command };
 	int found, status;
 
 	list_options(command, list);

@@ -36,13 +36,14 @@ struct command_option {
 
 /* What was typed. */
 struct call {
-	char **operand;                        /* as many as the command wants */
+	const struct command *command;
+	char **operand;                        /* as many as the command wants; NULL: left out */
 	const char *option[OPTIONS_MAX];       /* by place in command.options; NULL: not given; "": a flag */
 };
 
 struct command {
 	const char *name;                      /* one word, or two: "rule set" */
-	const char *operands;                  /* "NAME RULE" */
+	const char *operands;                  /* "NAME RULE"; the last may be left out: "NAME [RULE]" */
 	const char *purpose;                   /* one line */
 	const char *details;                   /* more lines for --help, or NULL */
 	const struct command_option *options;  /* at most OPTIONS_MAX, then one without a name; or NULL */
@@ -51,7 +52,9 @@ struct command {
 
 extern const struct command command_create, command_destroy, command_list, command_enable, command_disable;
 extern const struct command command_rule_set, command_rule_show, command_rule_list, command_rule_remove;
-extern const struct command command_take, command_peek, command_refund, command_reset;
+extern const struct command command_rule_export, command_apply;
+extern const struct command command_take, command_peek, command_reserve, command_acquire, command_charge;
+extern const struct command command_refund, command_throttle, command_reset;
 extern const struct command command_inspect, command_verify;
 
 /* command.c: read argv[1...] as the command's options and operands, then run it. Returns a status. */
@@ -66,15 +69,20 @@ int fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int fail_memory(void);
 int fail_segment(const char *segment, int error);
 int fail_rule(const char *segment, const char *rule, int error);
+int fail_exact(const char *rule_name, const struct shmlimit_rule *rule);       /* -ERANGE, of such a rule */
+void fail_where(const char *path, int line);   /* what messages begin with from now on; NULL: nothing */
 
 /*
- * number.c, size.c, choice.c, rate.c: read what people write. `what` begins the
- * message: "--slots". All but digits_scan() return a status; on an error
- * nothing was stored.
+ * number.c, size.c, choice.c, unit.c, rate.c, duration.c: read what people
+ * write. `what` begins the message: "--slots". All but digits_scan() return a
+ * status; on an error nothing was stored.
  */
 int digits_scan(const char **text, uint64_t *value);   /* moves *text behind; 0, -EINVAL none, -ERANGE */
 int number_parse(const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *value);
 int size_parse(const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *value);
+/* A whole number, 1 if there is none, and a unit: the `noun` in `whole`. */
+int unit_parse(const char *what, const char *whole, const char *noun, const char *text, uint64_t *ns);
+int duration_parse(const char *what, const char *text, uint64_t *ns);
 int rate_parse(const char *what, const char *text, uint64_t *count, uint64_t *period_ns);
 
 struct choice {
@@ -82,15 +90,17 @@ struct choice {
 	uint32_t value;
 };
 
-extern const struct choice choices_on_full[], choices_clock[], choices_mode[];
+extern const struct choice choices_on_full[], choices_clock[], choices_mode[], choices_yes[];
 
 int choice_parse(const char *what, const char *text, const struct choice *choices, uint32_t *value);
 const char *choice_word(const struct choice *choices, uint32_t value);
 
-/* size.c, rate.c, duration.c: write it back. TEXT_LEN bytes are enough for each. */
+/* size.c, unit.c, rate.c, duration.c: write it back. TEXT_LEN bytes are enough for each. */
 #define TEXT_LEN 64
+const char *unit_fitting(uint64_t ns, uint64_t *number);       /* the longest unit of which ns is a whole number */
 const char *size_text(char text[TEXT_LEN], uint64_t bytes);
 const char *rate_text(char text[TEXT_LEN], uint64_t count, uint64_t period_ns);
+const char *duration_text(char text[TEXT_LEN], uint64_t ns);   /* "2s" */
 const char *seconds_text(char text[TEXT_LEN], uint64_t ns);    /* "2.000000000 s"; UINT64_MAX is "never" */
 const char *span_text(char text[TEXT_LEN], uint64_t ns);       /* a long one: "... (1 d 3 h 0 m)" */
 
@@ -121,6 +131,16 @@ int segment_open(const char *name, uint32_t flags, struct shmlimit **out);
 json_t *segment_json(const char *name, const struct shmlimit_info *info);
 void segment_owner(const struct shmlimit_info *info, char owner[TEXT_LEN]);
 
+/* What a rule is set with. */
+enum { FIELD_CAPACITY, FIELD_RATE, FIELD_MAX_WAIT, FIELD_NEXT_PAYS, FIELD_MODE, FIELDS };
+
+/* field.c: one of these, in words and in a rule. */
+extern const char *const field_names[FIELDS];
+
+int field_parse(const char *rule_name, int field, const char *text, struct shmlimit_rule *rule);       /* a status */
+const char *field_text(char text[TEXT_LEN], int field, const struct shmlimit_rule *rule);
+void field_copy(int field, const struct shmlimit_rule *from, struct shmlimit_rule *to);
+
 /* rule.c: all there is to say about a rule. */
 struct rule_facts {
 	int id;
@@ -130,16 +150,20 @@ struct rule_facts {
 };
 
 int rule_find(struct shmlimit *limiter, const char *segment, const char *name, int *id);
+int rule_is_unnamed(const char *name);         /* a throttle's: not to be found by its name */
 int rule_read(struct shmlimit *limiter, int id, struct rule_facts *out);       /* 0 or -errno, silently */
 json_t *rule_json(const struct rule_facts *facts);
 
-/* decision.c: take, peek and refund are the same but for one call. */
+/* decision.c: those that ask for a rule's tokens, or give them back, are the same but for one call. */
 typedef int decision_verb(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
                           uint64_t tokens, struct shmlimit_result *r);
+typedef int reservation_verb(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                             uint64_t tokens, uint64_t max_wait_ns, struct shmlimit_result *r);
 
-extern const struct command_option decision_options[], refund_options[];
+extern const struct command_option decision_options[], reservation_options[], refund_options[], charge_options[];
 
 int decision_run(const struct call *call, uint32_t flags, decision_verb *verb);
+int reservation_run(const struct call *call, reservation_verb *verb);
 int decision_key(const char *key);             /* a status: is it a legal key? */
 void decision_print(int answer, const struct shmlimit_result *r);
 json_t *decision_json(int answer, const struct shmlimit_result *r);

@@ -1,5 +1,6 @@
 /*
- * decision.c: what take, peek and refund share: all but one call.
+ * decision.c: what take, peek, reserve, acquire, charge and refund share: all
+ * but one call.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,12 +9,27 @@
 
 #include "command.h"
 
-enum { TOKENS, JSON, QUIET };
+enum { TOKENS, JSON, QUIET, MAX_WAIT };
 
 const struct command_option decision_options[] = {
 	[TOKENS] = { "cost", "N", "tokens to ask for (default 1; 0 only looks)" },
 	[JSON] = { "json", NULL, "print the facts as JSON" },
 	[QUIET] = { "quiet", NULL, "print nothing: the exit status tells" },
+	{ 0 },
+};
+
+const struct command_option reservation_options[] = {
+	[TOKENS] = { "cost", "N", "tokens to ask for (default 1; 0 only looks)" },
+	[JSON] = { "json", NULL, "print the facts as JSON" },
+	[QUIET] = { "quiet", NULL, "print nothing: the exit status tells" },
+	[MAX_WAIT] = { "max-wait", "DURATION", "the longest wait: 2s, 500ms, 0 (default: what the rule allows)" },
+	{ 0 },
+};
+
+const struct command_option charge_options[] = {
+	[TOKENS] = { "tokens", "N", "tokens that were used (default 1)" },
+	[JSON] = { "json", NULL, "print the facts as JSON" },
+	[QUIET] = { "quiet", NULL, "print nothing" },
 	{ 0 },
 };
 
@@ -62,7 +78,34 @@ json_t *decision_json(int answer, const struct shmlimit_result *r)
 	                 "reset_after_ns", json_duration(r->reset_after_ns));
 }
 
-static int decide(const struct call *call, struct shmlimit *limiter, decision_verb *verb, uint64_t tokens)
+/* What was asked for: one of the two verbs is NULL. */
+struct question {
+	decision_verb *verb;
+	reservation_verb *reserve;
+	uint64_t tokens;
+	uint64_t max_wait_ns;
+};
+
+static json_t *answer_json(const struct question *q, int answer, const struct shmlimit_result *r)
+{
+	json_t *json = decision_json(answer, r);
+
+	if (q->reserve == NULL || json_object_set_new(json, "wait_ns", json_number(r->wait_ns)) == 0)
+		return json;
+	json_decref(json);
+	return NULL;
+}
+
+static void answer_print(const struct question *q, int answer, const struct shmlimit_result *r)
+{
+	char text[TEXT_LEN];
+
+	decision_print(answer, r);
+	if (q->reserve != NULL)
+		print_line("wait", "%s", seconds_text(text, r->wait_ns));
+}
+
+static int decide(const struct call *call, struct shmlimit *limiter, const struct question *q)
 {
 	const char *segment = call->operand[0], *rule = call->operand[1], *key = call->operand[2];
 	struct shmlimit_result r;
@@ -70,35 +113,57 @@ static int decide(const struct call *call, struct shmlimit *limiter, decision_ve
 
 	if (status != STATUS_OK)
 		return status;
-	answer = verb(limiter, id, key, strlen(key), tokens, &r);
+	if (q->reserve != NULL)
+		answer = q->reserve(limiter, id, key, strlen(key), q->tokens, q->max_wait_ns, &r);
+	else
+		answer = q->verb(limiter, id, key, strlen(key), q->tokens, &r);
 	if (answer < 0)
 		return fail_rule(segment, rule, answer);
 	if (call->option[JSON] != NULL)
-		status = print_json(decision_json(answer, &r));
+		status = print_json(answer_json(q, answer, &r));
 	else if (call->option[QUIET] == NULL)
-		decision_print(answer, &r);
+		answer_print(q, answer, &r);
 	if (status != STATUS_OK)
 		return status;
 	return answer == SHMLIMIT_ALLOWED ? STATUS_OK : STATUS_NO;
 }
 
-int decision_run(const struct call *call, uint32_t flags, decision_verb *verb)
+static int options_parse(const struct call *call, struct question *q)
 {
-	struct shmlimit *limiter;
-	uint64_t tokens = 1;
+	char what[TEXT_LEN];
 	int status;
 
 	if (call->option[JSON] != NULL && call->option[QUIET] != NULL)
 		return fail("--json and --quiet: contradict each other: must be one of them");
 	status = decision_key(call->operand[2]);
+	snprintf(what, sizeof(what), "--%s", call->command->options[TOKENS].name);
 	if (status == STATUS_OK && call->option[TOKENS] != NULL)
-		status = number_parse(verb == shmlimit_refund ? "--tokens" : "--cost", call->option[TOKENS],
-		                      0, UINT64_MAX, &tokens);
+		status = number_parse(what, call->option[TOKENS], 0, UINT64_MAX, &q->tokens);
+	if (status == STATUS_OK && call->option[MAX_WAIT] != NULL)
+		status = duration_parse("--max-wait", call->option[MAX_WAIT], &q->max_wait_ns);
+	return status;
+}
+
+static int ask(const struct call *call, uint32_t flags, struct question q)
+{
+	struct shmlimit *limiter;
+	int status = options_parse(call, &q);
+
 	if (status == STATUS_OK)
 		status = segment_open(call->operand[0], flags, &limiter);
 	if (status != STATUS_OK)
 		return status;
-	status = decide(call, limiter, verb, tokens);
+	status = decide(call, limiter, &q);
 	shmlimit_close(limiter);
 	return status;
+}
+
+int decision_run(const struct call *call, uint32_t flags, decision_verb *verb)
+{
+	return ask(call, flags, (struct question){ .verb = verb, .tokens = 1 });
+}
+
+int reservation_run(const struct call *call, reservation_verb *verb)
+{
+	return ask(call, 0, (struct question){ .reserve = verb, .tokens = 1, .max_wait_ns = UINT64_MAX });
 }

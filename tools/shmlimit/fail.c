@@ -5,11 +5,23 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
+
+static struct {
+	const char *path;      /* NULL: messages are about what was typed */
+	int line;
+} where;
+
+void fail_where(const char *path, int line)
+{
+	where.path = path;
+	where.line = line;
+}
 
 int fail(const char *format, ...)
 {
@@ -21,6 +33,10 @@ int fail(const char *format, ...)
 		text = NULL;
 	va_end(ap);
 	fputs("shmlimit: ", stderr);
+	if (where.path != NULL) {
+		print_clean(stderr, where.path);
+		fprintf(stderr, ":%d: ", where.line);
+	}
 	print_clean(stderr, text != NULL ? text : format);
 	putc('\n', stderr);
 	free(text);
@@ -99,4 +115,15 @@ int fail_rule(const char *segment, const char *rule, int error)
 		return fail("rule %s: %s (%s): must be put right in segment %s first", rule,
 		            shmlimit_strerror(error), strerror(-error), segment);
 	}
+}
+
+int fail_exact(const char *rule_name, const struct shmlimit_rule *rule)
+{
+	char rate[TEXT_LEN], wait[TEXT_LEN];
+	int waits = rule->max_wait_ns > 0;
+
+	return fail("rule %s: capacity %" PRIu64 " at rate %s%s%s: cannot be represented exactly: must be a "
+	            "smaller capacity, %sor a rate of smaller or rounder numbers", rule_name, rule->capacity,
+	            rate_text(rate, rule->count, rule->period_ns), waits ? " with max-wait " : "",
+	            waits ? duration_text(wait, rule->max_wait_ns) : "", waits ? "a shorter max-wait, " : "");
 }

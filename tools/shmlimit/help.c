@@ -8,6 +8,7 @@
 #include "command.h"
 
 #define COLUMN "  %-24s"
+#define COLUMN_MAX 23          /* what is longer gets a line of its own */
 
 static void help_option(const struct command_option *option)
 {
@@ -39,7 +40,10 @@ void help_all(const struct command *const *commands, const char *prefix)
 		if (strncmp((*commands)->name, prefix, strlen(prefix)) != 0)
 			continue;
 		snprintf(left, sizeof(left), "%s %s", (*commands)->name, (*commands)->operands);
-		printf(COLUMN "%s\n", left, (*commands)->purpose);
+		if (strlen(left) > COLUMN_MAX)
+			printf("  %s\n" COLUMN "%s\n", left, "", (*commands)->purpose);
+		else
+			printf(COLUMN "%s\n", left, (*commands)->purpose);
 	}
 	if (*prefix == '\0')
 		printf("\n" COLUMN "%s\n" COLUMN "%s\n", "-h, --help", "print this help", "-V, --version",

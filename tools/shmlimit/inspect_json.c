@@ -53,10 +53,11 @@ static json_t *live_json(const struct view *view)
 		int error = shmlimit_rule_name(view->limiter, slot->rule, name);
 
 		snprintf(fingerprint, sizeof(fingerprint), "%012" PRIx64, slot->fingerprint);
-		json_append(&list, json_pack("{s:o, s:s, s:o, s:o}",
+		json_append(&list, json_pack("{s:o, s:s, s:o, s:o, s:o}",
 		                             "rule", error < 0 ? json_null() : json_text(name),
 		                             "fingerprint", fingerprint,
 		                             "remaining", json_number(slot->remaining),
+		                             "debt_ns", json_number(slot->debt_ns),
 		                             "reset_after_ns", json_duration(slot->reset_after_ns)));
 	}
 	return list;

@@ -45,23 +45,22 @@ static void add_counters(struct table *table, struct shmlimit *limiter, int id)
 
 static int print_rules(const struct view *view)
 {
-	struct table table = { .align = "lrrlrrrrrrrr" };
+	struct table table = { .align = "lrrrllrrrrrrrr" };
 	struct rule_facts facts;
-	char rate[TEXT_LEN];
+	char text[TEXT_LEN];
 
-	table_words(&table, "RULE CAPACITY RATE MODE");
+	table_words(&table, "RULE CAPACITY RATE MAX-WAIT NEXT-PAYS MODE");
 	table_words(&table, "ALLOWED DENIED SHADOW CLAIMS RECLAIMS EVICTIONS NO-SLOT FAILED-CAS");
 	for (int id = 0; id < (int)view->info.rules; id++) {
 		if ((view->rule >= 0 && id != view->rule) || rule_read(view->limiter, id, &facts) < 0)
 			continue;
 		table_cell(&table, "%s", facts.name);
-		table_cell(&table, "%" PRIu64, facts.rule.capacity);
-		table_cell(&table, "%s", rate_text(rate, facts.rule.count, facts.rule.period_ns));
-		table_cell(&table, "%s", choice_word(choices_mode, facts.rule.mode));
+		for (int field = 0; field < FIELDS; field++)
+			table_cell(&table, "%s", field_text(text, field, &facts.rule));
 		add_counters(&table, view->limiter, id);
 	}
 	if (view->rule < 0) {
-		table_words(&table, "(all) - - -");
+		table_words(&table, "(all) - - - - -");
 		add_counters(&table, view->limiter, -1);
 	}
 	putchar('\n');
@@ -71,7 +70,7 @@ static int print_rules(const struct view *view)
 static int print_live(const struct view *view)
 {
 	const struct live *live = &view->live;
-	struct table table = { .align = "llrr" };
+	struct table table = { .align = "llrrr" };
 	char name[SHMLIMIT_RULE_NAME_MAX + 1], text[TEXT_LEN];
 	int status;
 
@@ -81,7 +80,7 @@ static int print_live(const struct view *view)
 	           live->states[SHMLIMIT_SLOT_REFILLED], live->states[SHMLIMIT_SLOT_TENTATIVE],
 	           live->states[SHMLIMIT_SLOT_STALE]);
 	if (live->count > 0)
-		table_words(&table, "RULE FINGERPRINT REMAINING TIME-TO-FULL");
+		table_words(&table, "RULE FINGERPRINT REMAINING DEBT TIME-TO-FULL");
 	for (size_t i = 0; i < live->count; i++) {
 		const struct shmlimit_slot *slot = &live->slot[i];
 		int error = shmlimit_rule_name(view->limiter, slot->rule, name);
@@ -89,6 +88,7 @@ static int print_live(const struct view *view)
 		table_cell(&table, "%s", error < 0 ? "-" : name);
 		table_cell(&table, "%012" PRIx64, slot->fingerprint);
 		table_cell(&table, "%" PRIu64, slot->remaining);
+		table_cell(&table, "%s", slot->debt_ns > 0 ? seconds_text(text, slot->debt_ns) : "-");
 		table_cell(&table, "%s", seconds_text(text, slot->reset_after_ns));
 	}
 	status = table_print(&table);

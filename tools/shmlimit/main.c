@@ -20,9 +20,15 @@ static const struct command *const commands[] = {
 	&command_rule_show,
 	&command_rule_list,
 	&command_rule_remove,
+	&command_rule_export,
+	&command_apply,
 	&command_take,
 	&command_peek,
+	&command_reserve,
+	&command_acquire,
+	&command_charge,
 	&command_refund,
+	&command_throttle,
 	&command_reset,
 	&command_enable,
 	&command_disable,
@@ -53,9 +59,9 @@ static int words_spelling(const char *name, char **argv)
 static int run_rule(const char *verb)
 {
 	if (verb == NULL)
-		return fail("rule: what to do is missing: must be rule set, show, list or remove");
+		return fail("rule: what to do is missing: must be rule set, show, list, remove or export");
 	if (strcmp(verb, "--help") != 0 && strcmp(verb, "-h") != 0)
-		return fail("rule %s: no such command: must be rule set, show, list or remove", verb);
+		return fail("rule %s: no such command: must be rule set, show, list, remove or export", verb);
 	help_all(commands, "rule ");
 	return STATUS_OK;
 }

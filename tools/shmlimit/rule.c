@@ -15,6 +15,11 @@ int rule_find(struct shmlimit *limiter, const char *segment, const char *name, i
 	return STATUS_OK;
 }
 
+int rule_is_unnamed(const char *name)
+{
+	return name[0] == '~';
+}
+
 int rule_read(struct shmlimit *limiter, int id, struct rule_facts *out)
 {
 	int error;
@@ -35,13 +40,15 @@ json_t *rule_json(const struct rule_facts *facts)
 	char rate[TEXT_LEN];
 
 	rate_text(rate, facts->rule.count, facts->rule.period_ns);
-	return json_pack("{s:o, s:i, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:i, s:o, s:s, s:o, s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:o}",
 	                 "name", json_text(facts->name),
 	                 "id", facts->id,
 	                 "capacity", json_number(facts->rule.capacity),
 	                 "rate", rate,
 	                 "count", json_number(facts->rule.count),
 	                 "period_ns", json_number(facts->rule.period_ns),
+	                 "max_wait_ns", json_number(facts->rule.max_wait_ns),
+	                 "next_pays", (facts->rule.flags & SHMLIMIT_NEXT_PAYS) != 0,
 	                 "mode", choice_word(choices_mode, facts->rule.mode),
 	                 "resolution_ps", json_number(facts->range.resolution_ps),
 	                 "fill_ns", json_number(facts->range.fill_ns),

@@ -3,8 +3,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <inttypes.h>
-
 #include "command.h"
 
 enum { JSON };
@@ -16,21 +14,20 @@ static const struct command_option options[] = {
 
 static void add_row(struct table *table, const struct rule_facts *facts)
 {
-	char rate[TEXT_LEN];
+	char text[TEXT_LEN];
 
 	table_cell(table, "%s", facts->name);
 	table_cell(table, "%d", facts->id);
-	table_cell(table, "%" PRIu64, facts->rule.capacity);
-	table_cell(table, "%s", rate_text(rate, facts->rule.count, facts->rule.period_ns));
-	table_cell(table, "%s", choice_word(choices_mode, facts->rule.mode));
+	for (int field = 0; field < FIELDS; field++)
+		table_cell(table, "%s", field_text(text, field, &facts->rule));
 }
 
 static int print_table(struct shmlimit *limiter, uint32_t rules)
 {
-	struct table table = { .align = "lrrrl" };
+	struct table table = { .align = "lrrrrll" };
 	struct rule_facts facts;
 
-	table_words(&table, "RULE ID CAPACITY RATE MODE");
+	table_words(&table, "RULE ID CAPACITY RATE MAX-WAIT NEXT-PAYS MODE");
 	for (uint32_t id = 0; id < rules; id++)
 		if (rule_read(limiter, (int)id, &facts) == 0)
 			add_row(&table, &facts);

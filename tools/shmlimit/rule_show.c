@@ -21,9 +21,8 @@ static void print_facts(const struct rule_facts *facts)
 
 	print_line("rule", "%s", facts->name);
 	print_line("id", "%d", facts->id);
-	print_line("capacity", "%" PRIu64, facts->rule.capacity);
-	print_line("rate", "%s", rate_text(text, facts->rule.count, facts->rule.period_ns));
-	print_line("mode", "%s", choice_word(choices_mode, facts->rule.mode));
+	for (int field = 0; field < FIELDS; field++)
+		print_line(field_names[field], "%s", field_text(text, field, &facts->rule));
 	print_line("resolution", "%" PRIu64 ".%03" PRIu64 " ns", ps / 1000, ps % 1000);
 	print_line("time to fill", "%s", span_text(text, facts->range.fill_ns));
 	print_line("range back", "%s", span_text(text, facts->range.back_ns));

@@ -1,0 +1,65 @@
+/*
+ * rule_find, _get, _name, _range: what a rule is.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "export.h"
+#include "funnel.h"
+#include "name.h"
+#include "rule.h"
+#include "sized.h"
+
+EXPORT int shmlimit_rule_find(struct shmlimit *l, const char *rule_name)
+{
+	int error;
+
+	if (l == NULL)
+		return -EINVAL;
+	error = name_check_any_rule(rule_name);
+	return error != 0 ? error : rule_find(l, rule_name);
+}
+
+EXPORT int shmlimit_rule_name(struct shmlimit *l, int rule, char name[SHMLIMIT_RULE_NAME_MAX + 1])
+{
+	struct rule_view view;
+
+	if (l == NULL || name == NULL)
+		return -EINVAL;
+	return rule_read(l, (uint32_t)rule, &view, name);
+}
+
+EXPORT int shmlimit_rule_get(struct shmlimit *l, int rule, struct shmlimit_rule *out)
+{
+	struct shmlimit_rule found = { 0 };
+	struct rule_view view;
+	int error;
+
+	if (l == NULL)
+		return -EINVAL;
+	error = rule_read(l, (uint32_t)rule, &view, NULL);
+	if (error != 0)
+		return error;
+	found.algorithm = terms_algorithm(&view.terms);
+	found.mode = rule_mode(&view);
+	found.flags = (uint32_t)view.terms.flags;
+	found.max_wait_ns = view.terms.max_wait_ns;
+	found.capacity = view.terms.capacity;
+	found.count = view.terms.count;
+	found.period_ns = view.terms.period_ns;
+	return sized_out(out, &found, sizeof(found));
+}
+
+EXPORT int shmlimit_rule_range(struct shmlimit *l, int rule, struct shmlimit_range *out)
+{
+	struct shmlimit_range range = { 0 };
+	struct rule_view view;
+	int error;
+
+	if (l == NULL)
+		return -EINVAL;
+	error = rule_load(l, (uint32_t)rule, &view);
+	if (error != 0)
+		return error;
+	funnel_range(&view.terms, &range);
+	return sized_out(out, &range, sizeof(range));
+}

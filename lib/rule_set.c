@@ -1,0 +1,177 @@
+/*
+ * rule_set, rule_remove: writers of rules, one at a time by the segment's lock.
+ * See rule.h for how they get along with readers.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <string.h>
+
+#include "counter.h"
+#include "export.h"
+#include "funnel.h"
+#include "name.h"
+#include "rule.h"
+#include "segment.h"
+#include "sized.h"
+#include "table.h"
+
+/* An id that is not in use; one never used before one whose old funnels have to be cleared away first. */
+static int find_unused(const struct shmlimit *l)
+{
+	int used_before = -EXFULL;
+
+	for (uint32_t id = 0; id < l->rule_count; id++) {
+		uint64_t published = load_acquire(&l->rules[id].published);
+
+		if (published == 0)
+			return (int)id;
+		if (!published_in_use(published) && used_before < 0)
+			used_before = (int)id;
+	}
+	return used_before;
+}
+
+static void store_words(void *to, const void *from, size_t len)
+{
+	uint64_t *p = to;
+	uint64_t word;
+
+	for (size_t i = 0; i < len / sizeof(word); i++) {
+		memcpy(&word, (const char *)from + i * sizeof(word), sizeof(word));
+		store_relaxed(&p[i], word);
+	}
+}
+
+static void define(const struct shmlimit *l, uint32_t id, const char *rule_name, uint32_t mode,
+                   const struct layout_terms *terms)
+{
+	struct layout_rule *record = &l->rules[id];
+	uint64_t version = published_version(load_acquire(&record->published)) + 1;
+	char name[SHMLIMIT_RULE_NAME_MAX + 1] = "";
+	uint64_t counted[COUNTERS] = { 0 };
+
+	strcpy(name, rule_name);
+	counter_sum(l, id, counted);
+	/* A remover may have been killed before he was done with the table. */
+	if (version > 1)
+		table_clear(l, id);
+	store_words(record->name, name, sizeof(name));
+	store_words(record->counted_before, counted, sizeof(counted));
+	store_words(&record->terms[version % RULE_VERSIONS], terms, sizeof(*terms));
+	store_relaxed(&record->born, version);
+	publish(&record->published, published_pack(version, mode, 1));
+}
+
+/* Other terms, or only another mode, for a rule in use. */
+static void change(const struct shmlimit *l, uint32_t id, const struct rule_view *old, uint32_t mode,
+                   const struct layout_terms *terms, const uint64_t *given_ns)
+{
+	struct layout_rule *record = &l->rules[id];
+	uint64_t version = rule_version(old);
+
+	if (memcmp(&old->terms, terms, sizeof(*terms)) == 0) {
+		publish(&record->published, published_pack(version, mode, 1));
+		return;
+	}
+	/* The last writer may have been killed before he was done with the table. */
+	table_convert(l, id, given_ns);
+	version++;
+	store_words(&record->terms[version % RULE_VERSIONS], terms, sizeof(*terms));
+	publish(&record->published, published_pack(version, mode, 1));
+	table_convert(l, id, given_ns);
+}
+
+static int check(const struct shmlimit_rule *rule, struct layout_terms *terms)
+{
+	memset(terms, 0, sizeof(*terms));
+	if (rule->algorithm != SHMLIMIT_FUNNEL || rule->mode > SHMLIMIT_OFF || (rule->flags & ~SHMLIMIT_NEXT_PAYS) != 0)
+		return -EINVAL;
+	for (size_t i = 0; i < sizeof(rule->reserved) / sizeof(rule->reserved[0]); i++)
+		if (rule->reserved[i] != 0)
+			return -E2BIG;
+	return funnel_compile(rule, terms);
+}
+
+/* The lock is held. */
+static int set_locked(struct shmlimit *l, const char *rule_name, uint32_t mode, const struct layout_terms *terms,
+                      const uint64_t *given_ns)
+{
+	struct rule_view old;
+	int id = rule_find(l, rule_name);
+
+	if (id >= 0 && rule_read(l, (uint32_t)id, &old, NULL) == 0) {
+		change(l, (uint32_t)id, &old, mode, terms, given_ns);
+		return id;
+	}
+	id = find_unused(l);
+	if (id >= 0)
+		define(l, (uint32_t)id, rule_name, mode, terms);
+	return id;
+}
+
+int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, const uint64_t *given_ns)
+{
+	struct layout_terms terms;
+	int error, lock, id;
+
+	error = check(rule, &terms);
+	if (error == 0 && l->read_only)
+		error = -EROFS;
+	if (error == 0)
+		error = segment_lock(l->name, l->device, l->inode, &lock);
+	if (error != 0)
+		return error;
+	id = set_locked(l, name, rule->mode, &terms, given_ns);
+	segment_unlock(lock);
+	return id;
+}
+
+/* `given_ns` NULL: the limiter's clock. */
+static int rule_set(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given,
+                    const uint64_t *given_ns)
+{
+	struct shmlimit_rule rule;
+	int error;
+
+	if (l == NULL)
+		return -EINVAL;
+	error = name_check_rule(rule_name);
+	if (error == 0)
+		error = sized_in(&rule, given, sizeof(rule));
+	return error != 0 ? error : rule_put(l, rule_name, &rule, given_ns);
+}
+
+EXPORT int shmlimit_rule_set(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given)
+{
+	return rule_set(l, rule_name, given, NULL);
+}
+
+EXPORT int shmlimit_rule_set_at(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given,
+                                uint64_t now_ns)
+{
+	return rule_set(l, rule_name, given, &now_ns);
+}
+
+EXPORT int shmlimit_rule_remove(struct shmlimit *l, const char *rule_name)
+{
+	int error, lock, id;
+
+	if (l == NULL)
+		return -EINVAL;
+	error = name_check_any_rule(rule_name);
+	if (error == 0 && l->read_only)
+		error = -EROFS;
+	if (error == 0)
+		error = segment_lock(l->name, l->device, l->inode, &lock);
+	if (error != 0)
+		return error;
+	id = rule_find(l, rule_name);
+	if (id >= 0) {
+		uint64_t *published = &l->rules[id].published;
+
+		publish(published, load_acquire(published) & ~(uint64_t)1);
+		table_clear(l, id);
+	}
+	segment_unlock(lock);
+	return id < 0 ? id : 0;
+}

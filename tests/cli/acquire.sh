@@ -1,0 +1,70 @@
+#!/bin/sh
+# acquire: it returns when the tokens are there. Only lower bounds are looked
+# at: a slow machine may take any time.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+segment=$SEGMENT.s
+shmlimit create "$segment" --slots 64
+shmlimit rule set "$segment" r --capacity 2 --rate 20/s --max-wait 1m
+shmlimit rule set "$segment" guava --capacity 2 --rate 20/s --max-wait 1m --next-pays yes
+shmlimit rule set "$segment" slow --capacity 1 --rate 1/d --max-wait 5d
+shmlimit rule set "$segment" seen --capacity 1 --rate 1/d --mode dry-run
+
+# Hundredths of a second since boot: steps of 10 ms, so that a difference may be short by one.
+now() { awk '{ printf "%d", $1 * 100 }' /proc/uptime; }
+
+# takes_at_least HUNDREDTHS SINCE TITLE
+takes_at_least() {
+	elapsed=$(($(now) - $2))
+	[ $elapsed -ge $(($1 - 1)) ]
+	ok $? "$3"
+	[ $elapsed -ge $(($1 - 1)) ] || diag "took $elapsed hundredths of a second, not $1"
+}
+
+start=$(now)
+failed=0
+for i in 1 2 3 4 5 6 7 8; do
+	shmlimit acquire "$segment" r key --quiet || failed=$((failed + 1))
+done
+is $failed 0 "every one gets its token"
+takes_at_least 30 "$start" "8 of capacity 2 at 20 a second take 300 ms"
+
+start=$(now)
+for i in 1 2 3 4; do
+	for j in 1 2 3; do
+		shmlimit acquire "$segment" r shared --quiet || echo "$i $j" >>"$TMP/failed"
+	done &
+done
+wait
+[ ! -e "$TMP/failed" ]
+ok $? "processes that acquire at once all get their tokens"
+takes_at_least 50 "$start" "12 of capacity 2 at 20 a second take 500 ms, whoever asks"
+
+start=$(now)
+run shmlimit acquire "$segment" r big --cost 8 --json
+is "$rc $(printf '%s' "$out" | jq -c '[.allowed, .remaining, (.wait_ns / 1e8 | ceil)]')" "0 [true,0,3]" \
+	"more than the capacity can be acquired, and says what was waited for"
+takes_at_least 30 "$start" "8 at once take 300 ms, too"
+
+start=$(now)
+shmlimit acquire "$segment" guava key --cost 8 --quiet
+run shmlimit acquire "$segment" guava key
+is "$rc $(printf '%s\n' "$out" | sed -n '1p')" "0 decision: allowed" "the next one pays, and gets his own"
+like "$out" '^wait: 0\.[0-9]{9} s$' "having waited"
+takes_at_least 30 "$start" "for what the first one owed"
+
+# None of these would end within days, if they waited.
+shmlimit take "$segment" slow key --quiet
+run shmlimit acquire "$segment" slow key --max-wait 1s
+is "$rc $(printf '%s\n' "$out" | sed -n '1p;6p' | tr '\n' ';')" "1 decision: denied;wait: 0.000000000 s;" \
+	"what would take too long is denied at once"
+run shmlimit acquire "$segment" slow key --cost 9 --quiet
+is "$rc $out$err" "1 " "so is what the rule does not allow"
+is "$(shmlimit reserve "$segment" slow key --json | jq -r '.wait_ns / 86400e9 | ceil')" 1 "and nothing was taken"
+shmlimit take "$segment" seen key --quiet
+run shmlimit acquire "$segment" seen key --quiet
+is "$rc $out$err" "0 " "a dry run goes on at once"
+
+done_testing

@@ -1,0 +1,334 @@
+#!/bin/sh
+# apply, rule export: the rules become those of a file, all of it or nothing.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+segment=$SEGMENT.s
+shmlimit create "$segment" --slots 64 --rules 5
+cd "$TMP"
+rules() {
+	shmlimit rule list "$segment" --json |
+		jq -r '.[] | "\(.name) \(.capacity) \(.rate) \(.max_wait_ns) \(.next_pays) \(.mode)"'
+}
+enabled() { shmlimit inspect "$segment" --json | jq .segment.enabled; }
+
+# apply OPTION...: of standard input.
+apply() {
+	shmlimit apply "$segment" - "$@" >"$TMP/.out" 2>"$TMP/.err"
+	rc=$?
+	out=$(cat "$TMP/.out")
+	err=$(cat "$TMP/.err")
+}
+
+cat >rules.ini <<END
+# The site's limits.
+[login]
+capacity = 15
+rate = 30/60s
+; mails may wait
+[mail]
+capacity=20
+	rate: 10/s   ; an inline comment
+  max-wait =  1m
+next-pays = yes
+mode = dry-run
+
+[*]
+enabled = no
+END
+
+plan="+ rule login capacity 15 rate 30/m
++ rule mail capacity 20 rate 10/s max-wait 1m next-pays yes mode dry-run
+~ enabled yes -> no"
+run shmlimit apply "$segment" rules.ini --dry-run
+is "$rc $out$err" "0 $plan" "--dry-run shows what would change"
+is "$(rules) $(enabled)" " true" "and changes nothing"
+run shmlimit apply "$segment" rules.ini
+is "$rc $out$err" "0 $plan" "apply shows the same"
+is "$(rules) $(enabled)" "login 15 30/m 0 false enforce
+mail 20 10/s 60000000000 true dry-run false" "and does it"
+run shmlimit apply "$segment" rules.ini
+is "$rc $out$err" "0 " "what is so already is not shown"
+run shmlimit apply "$segment" rules.ini --prune
+is "$rc $out$err" "0 " "nor is there anything to prune"
+
+# Changes.
+shmlimit enable "$segment"
+shmlimit take "$segment" login key --cost 5 --quiet
+apply <<END
+[login]
+capacity = 20
+END
+is "$rc $out$err" "0 ~ rule login capacity 15 -> 20" "a rule that exists needs no key but what changes"
+is "$(shmlimit peek "$segment" login key --json | jq '.remaining >= 10 and .remaining < 20')" true \
+	"its keys keep their tokens"
+apply <<END
+[mail]
+rate = 1/s
+max-wait = 0
+next-pays = no
+mode = enforce
+[login]
+capacity = 20
+rate = 30/m
+END
+is "$rc $out$err" "0 ~ rule mail rate 10/s -> 1/s max-wait 1m -> 0 next-pays yes -> no mode dry-run -> enforce" \
+	"what changes is shown, and no more"
+is "$(enabled)" true "the switch stays where it is not spoken of"
+apply </dev/null
+is "$rc $out$err" "0 " "an empty file changes nothing"
+apply --dry-run <<END
+[*]
+[login]
+END
+is "$rc $out$err" "0 " "nor do empty sections"
+
+# Pruning.
+shmlimit throttle "$segment" key 15 30 60 >/dev/null
+shmlimit rule set "$segment" old --capacity 1 --rate 1/s
+shmlimit rule set "$segment" older --capacity 1 --rate 1/s
+printf '[login]\n[new]\ncapacity = 1\nrate = 1/s\n' >prune.ini
+before=$(rules)
+run shmlimit apply "$segment" prune.ini
+is "$rc $out$err" "2 shmlimit: prune.ini:2: rule new: no room for another rule in segment $segment: one must go first \
+(shmlimit rule remove), or the segment be made with more --rules" "a rule for which there is no room is refused"
+is "$(rules)" "$before" "before anything is changed"
+run shmlimit apply "$segment" prune.ini --prune --dry-run
+is "$rc $out$err" "0 - rule mail
+- rule old
+- rule older
++ rule new capacity 1 rate 1/s" "--prune shows what would go, and what has room then"
+is "$(rules)" "$before" "with --dry-run it goes not yet"
+run shmlimit apply "$segment" prune.ini --prune
+is "$rc $(rules | sort)" "0 login 20 30/m 0 false enforce
+new 1 1/s 0 false enforce
+~15:30:60 15 30/m 0 false enforce" "what is not in the file goes, but a throttle's stays"
+
+# Export.
+shmlimit rule set "$segment" login --max-wait 90s --next-pays yes --mode off
+run shmlimit rule export "$segment"
+is "$rc $err" "0 " "rule export works"
+printf '%s\n' "$out" >export.ini
+is "$out" "# The rules of segment $segment, for shmlimit apply
+[*]
+enabled = yes
+
+[login]
+capacity = 20
+rate = 30/m
+max-wait = 90s
+next-pays = yes
+mode = off
+
+[new]
+capacity = 1
+rate = 1/s
+max-wait = 0
+next-pays = no
+mode = enforce
+
+# Not ~15:30:60: a throttle's, made when it is asked for" "all of each rule is there"
+run shmlimit apply "$segment" export.ini --prune
+is "$rc $out$err" "0 " "applied, it changes nothing"
+before=$(rules)
+shmlimit rule set "$segment" login --capacity 1 --rate 1/w --max-wait 0 --next-pays no --mode enforce
+shmlimit rule remove "$segment" new
+shmlimit disable "$segment"
+run shmlimit apply "$segment" export.ini
+is "$rc $out$err" "0 ~ rule login capacity 1 -> 20 rate 1/w -> 30/m max-wait 0 -> 90s next-pays no -> yes \
+mode enforce -> off
++ rule new capacity 1 rate 1/s
+~ enabled no -> yes" "later it brings all of them back"
+is "$(rules | sort) $(enabled)" "$(printf '%s\n' "$before" | sort) true" "as they were"
+
+# How a file may be written.
+name=$(printf '%059d.:@+' 0)
+printf '\357\273\277[%s] # the longest name\r\ncapacity = 1\r\nrate = 1/s\r\n\r\n  # indented\r\n' "$name" >odd.ini
+apply <odd.ini
+is "$rc $out$err" "0 + rule $name capacity 1 rate 1/s" "a byte order mark and carriage returns do no harm"
+shmlimit rule export "$segment" >odd.ini
+apply <odd.ini
+is "$rc $out$err" "0 " "the longest name can be exported and applied"
+printf ';%0197d\n[new]\ncapacity = 2' 0 >odd.ini
+apply <odd.ini
+is "$rc $out$err" "0 ~ rule new capacity 1 -> 2" "a line may have 198 bytes, and the last one no end"
+
+# All or nothing.
+before=$(rules)
+was=$(cksum </dev/shm/"$segment")
+
+# wrong LINE MESSAGE: of the file at standard input, whose other lines would change something.
+wrong() {
+	cat >wrong.ini
+	for options in '' --dry-run --prune; do
+		run shmlimit apply "$segment" wrong.ini $options
+		is "$rc $out$err" "2 shmlimit: wrong.ini:$1: $2" "a file is refused: $(printf %.60s "$2") $options"
+	done
+	is "$(rules)" "$before" "and nothing of it was applied"
+}
+
+good='[new]
+capacity = 5'
+wrong 4 "rule login: capacity 0: must be 1 or more" <<END
+$good
+[login]
+capacity = 0
+END
+wrong 7 "rule login: max-wait 2: unit missing: must be ns, us, ms, s, m, h, d or w" <<END
+$good
+[login]
+capacity = 15
+
+; seven
+max-wait = 2
+END
+wrong 4 "rule login: rate fast: not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example" <<END
+$good
+[login]
+rate = fast
+END
+wrong 4 "rule login: next-pays true: must be yes or no" <<END
+$good
+[login]
+next-pays = true
+END
+wrong 4 "rule login: mode : must be enforce, dry-run or off" <<END
+$good
+[login]
+mode =
+END
+wrong 4 "rule login: burst: no such key: must be capacity, rate, max-wait, next-pays or mode" <<END
+$good
+[login]
+burst = 5
+END
+wrong 5 "rule login: mode: comes again: must be there once" <<END
+$good
+[login]
+mode = off
+mode = off
+END
+wrong 5 "section [new]: begins in line 1 already: must be there once" <<END
+$good
+[*]
+enabled = no
+[new]
+END
+wrong 6 "section [*]: begins in line 3 already: must be there once" <<END
+$good
+[*]
+enabled = no
+[login]
+[*]
+END
+wrong 4 "section [*]: rate: no such key: must be enabled" <<END
+$good
+[*]
+rate = 1/s
+END
+wrong 5 "section [*]: enabled: comes again: must be there once" <<END
+$good
+[*]
+enabled = no
+enabled = no
+END
+wrong 4 "section [*]: enabled on: must be yes or no" <<END
+$good
+[*]
+enabled = on
+END
+wrong 3 "rule log in: bad name: must be 1 to 63 letters, digits and . _ : @ + -" <<END
+$good
+[log in]
+mode = off
+END
+wrong 3 'rule "": bad name: must be 1 to 63 letters, digits and . _ : @ + -' <<END
+$good
+[]
+END
+wrong 3 "rule ~15:30:60: bad name: must be 1 to 63 letters, digits and . _ : @ + -" <<END
+$good
+[~15:30:60]
+mode = off
+END
+long=$(printf '%064d' 0)
+wrong 3 "rule $long: name too long: must be 1 to 63 characters" <<END
+$good
+[$long]
+END
+wrong 3 "rule fresh: new, its rate is missing: must have capacity and rate" <<END
+$good
+[fresh]
+capacity = 1
+END
+wrong 3 "rule fresh: new, its capacity is missing: must have capacity and rate" <<END
+$good
+[fresh]
+rate = 1/s
+mode = off
+END
+wrong 3 "rule login: capacity 281474976710656 at rate 1/s with max-wait 90s: cannot be represented exactly: must be a \
+smaller capacity, a shorter max-wait, or a rate of smaller or rounder numbers" <<END
+$good
+[login]
+capacity = 281474976710656
+rate = 1/s
+END
+wrong 3 "section [login: must be [RULE] or [*] and nothing behind it" <<END
+$good
+[login
+mode = off
+END
+wrong 3 "section [login] mode = off: must be [RULE] or [*] and nothing behind it" <<END
+$good
+[login] mode = off
+END
+wrong 1 "mode: not in a section: must be behind [RULE] or [*]" <<END
+mode = off
+$good
+END
+wrong 3 "not understood: must be [RULE], KEY = VALUE, or a comment behind ; or #" <<END
+$good
+mode
+END
+wrong 4 "not understood: must be [RULE], KEY = VALUE, or a comment behind ; or #" <<END
+$good
+
+capacity 15
+END
+printf '%s\n#%0198d\n' "$good" 0 >odd.ini
+wrong 3 "a line of 200 bytes: must be less than 200" <odd.ini
+printf '%s\n#\0\n' "$good" >odd.ini
+wrong 3 "a NUL byte: must be text" <odd.ini
+printf '%s\n[\033[2J]x\n' "$good" >odd.ini
+wrong 3 "section [?[2J]x: must be [RULE] or [*] and nothing behind it" <odd.ini
+is "$(cksum </dev/shm/"$segment")" "$was" "not a byte of the segment was changed"
+
+apply <<END
+[login]
+capacity = 0
+END
+is "$rc $out$err" "2 shmlimit: standard input:2: rule login: capacity 0: must be 1 or more" \
+	"standard input is named, too"
+
+# Files that are none: with --prune, none of these must be taken for an empty one.
+for file in /no/such.ini "$TMP"; do
+	reason=$(LC_ALL=C cat "$file" 2>&1 >/dev/null | sed 's/.*: //')
+	run shmlimit apply "$segment" "$file" --prune
+	is "$rc $out$err" "2 shmlimit: $file: $reason: must be a file that can be read, or - for standard input" \
+		"a file that can't be read is refused: $reason"
+done
+shmlimit apply "$segment" - --prune <&- >"$TMP/.out" 2>"$TMP/.err"
+is "$? $(cat "$TMP/.out" "$TMP/.err")" "2 shmlimit: standard input: Bad file descriptor: must be a file that can be \
+read, or - for standard input" "standard input that is closed is not an empty file"
+is "$(rules)" "$before" "and prunes nothing"
+
+for words in "apply $SEGMENT.none export.ini" "apply $SEGMENT.none export.ini --dry-run" "rule export $SEGMENT.none"; do
+	run shmlimit $words
+	is "$rc $out$err" "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; \
+shmlimit list shows those there are)" "$words needs a segment"
+done
+
+cd /
+done_testing

@@ -1,0 +1,73 @@
+#!/bin/sh
+# throttle: redis-cell's five numbers. No title here depends on how long a
+# command takes, but that it is less than two seconds after the first.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+segment=$SEGMENT.s
+shmlimit create "$segment" --slots 64 --rules 4
+
+run shmlimit throttle "$segment" laoqian:reply 15 30 60
+is "$rc $out$err" "0 0 15 14 -1 2" "the first of 15 leaves 14, and two seconds until the funnel is full"
+
+day=86400
+run shmlimit throttle "$segment" key 3 1 $day
+is "$rc $out" "0 0 3 2 -1 $day" "another limit is another funnel"
+run shmlimit throttle "$segment" key 3 1 $day 2
+like "$rc $out" '^0 0 3 0 -1 25[0-9]{4}$' "QUANTITY takes more than one"
+run shmlimit throttle "$segment" key 3 1 $day
+like "$rc $out" '^1 1 3 0 86[0-9]{3} 25[0-9]{4}$' "a denial exits 1, and says when to try again"
+run shmlimit throttle "$segment" key 3 1 $day 4
+like "$rc $out" '^1 1 3 0 -1 25[0-9]{4}$' "what can never be is not to be tried again"
+run shmlimit throttle "$segment" key 3 1 $day 0
+like "$rc $out" '^0 0 3 0 -1 25[0-9]{4}$' "a quantity of 0 only looks"
+run shmlimit throttle "$segment" other 3 1 $day 3
+is "$rc $out" "0 0 3 0 -1 $((3 * day))" "each key has its own funnel"
+run shmlimit throttle -- "$segment" -key 3 1 $day 3
+is "$rc $out" "0 0 3 0 -1 $((3 * day))" "a key may begin with a dash behind --"
+
+is "$(shmlimit rule list "$segment" --json | jq -r '.[].name' | tr '\n' ' ')" "~15:30:60 ~3:1:86400 " \
+	"each limit is listed once"
+is "$(shmlimit inspect "$segment" --json | jq -c '[.rules[1].counters | .allowed, .denied]')" "[4,2]" "with its counters"
+shmlimit disable "$segment"
+run shmlimit throttle "$segment" other 3 1 $day 3
+like "$rc $out" '^0 0 3 ' "a segment that is switched off allows everything"
+shmlimit enable "$segment"
+
+# refused MESSAGE OPERAND...
+refused() {
+	message=$1
+	shift
+	run shmlimit throttle "$segment" "$@"
+	is "$rc $out$err" "2 shmlimit: $message" "throttle $(printf %.40s "$*") is refused"
+}
+
+digits="not a whole number: must be decimal digits"
+refused "key of 0 bytes: must be 1 to 1024" '' 15 30 60
+refused "key of 1025 bytes: must be 1 to 1024" "$(printf '%01025d' 0)" 15 30 60
+refused "capacity 0: must be 1 or more" key 0 30 60
+refused "capacity few: $digits" key few 30 60
+refused "count 0: must be 1 or more" key 15 0 60
+refused "count 30/m: $digits" key 15 30/m 60
+refused "period 0: must be 1 to 18446744073" key 15 30 0
+refused "period 60s: $digits" key 15 30 60s
+refused "period 18446744074: must be 1 to 18446744073" key 15 30 18446744074
+refused "quantity some: $digits" key 15 30 60 some
+refused "quantity : $digits" key 15 30 60 ''
+refused "quantity 18446744073709551616: must be 0 to 18446744073709551615" key 15 30 60 18446744073709551616
+refused "rule ~281474976710656:1:60: capacity 281474976710656 at rate 1/m: cannot be represented exactly: must be a \
+smaller capacity, or a rate of smaller or rounder numbers" key 281474976710656 1 60
+is "$(shmlimit rule list "$segment" --json | jq length)" 2 "what was refused made no rule"
+
+shmlimit throttle "$segment" key 1 1 1 >/dev/null
+shmlimit throttle "$segment" key 2 1 1 >/dev/null
+refused "rule ~4:1:1: no room for another rule in segment $segment: one must go first (shmlimit rule remove), or the \
+segment be made with more --rules" key 4 1 1
+run shmlimit throttle "$segment" third 3 1 $day
+is "$rc $out" "0 0 3 2 -1 $day" "limits that are there go on"
+run shmlimit throttle "$SEGMENT.none" key 15 30 60
+is "$rc $out$err" "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; \
+shmlimit list shows those there are)" "throttle needs a segment"
+
+done_testing

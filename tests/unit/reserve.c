@@ -1,0 +1,219 @@
+/*
+ * reserve, charge, refund: debt, who waits for it and how long (I1 with debt),
+ * and several limits at once.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "unit.h"
+
+#define T0 (1000 * SECOND)
+
+static struct shmlimit *l;
+static struct shmlimit_result r;
+
+static int rule(const char *name, uint64_t capacity, uint64_t count, uint64_t max_wait_ns, uint32_t flags)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = capacity, .count = count,
+		.period_ns = SECOND, .max_wait_ns = max_wait_ns, .flags = flags };
+	int id = shmlimit_rule_set_at(l, name, &rule, T0);
+
+	if (id < 0)
+		bail("rule_set: %s", shmlimit_strerror(id));
+	return id;
+}
+
+static int reserve(int id, uint64_t cost, uint64_t max_wait_ns, uint64_t at)
+{
+	return shmlimit_reserve_at(l, id, "k", 1, cost, max_wait_ns, at, &r);
+}
+
+static void caller_pays(void)
+{
+	int id = rule("caller", 5, 5, 2 * SECOND, 0);
+
+	is(reserve(id, 5, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "what is there is had at once");
+	is(r.wait_ns, 0, "without a wait");
+	is(reserve(id, 1, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "what is not there is reserved");
+	is(r.wait_ns, SECOND / 5, "for when it will be");
+	is(reserve(id, 4, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "the next one's comes after that");
+	is(r.wait_ns, SECOND, "he waits behind the first");
+	is(r.reset_after_ns, 2 * SECOND, "and full is when all that is back too");
+	is(reserve(id, 1, SECOND, T0), SHMLIMIT_DENIED, "who won't wait so long is denied");
+	is(r.retry_after_ns, SECOND / 5, "and told when he will have to wait less");
+	is(reserve(id, 1, SECOND, T0 + SECOND / 5 - 1), SHMLIMIT_DENIED, "not a nanosecond earlier");
+	is(reserve(id, 1, SECOND, T0 + SECOND / 5), SHMLIMIT_ALLOWED, "than then");
+	is(r.wait_ns, SECOND, "just what he allowed");
+	is(reserve(id, 5, UINT64_MAX, T0 + SECOND / 5), SHMLIMIT_ALLOWED, "debt goes as far as the rule says");
+	is(r.wait_ns, 2 * SECOND, "2 s");
+	is(reserve(id, 1, UINT64_MAX, T0 + SECOND / 5), SHMLIMIT_DENIED, "and not further");
+	is(r.retry_after_ns, SECOND / 5, "until some of it has leaked back");
+	is(shmlimit_take_at(l, id, "k", 1, 1, T0 + SECOND / 5, &r), SHMLIMIT_DENIED, "in debt nothing can be taken");
+	is(r.retry_after_ns, 2 * SECOND + SECOND / 5, "until it is paid, and a token leaked");
+	is(shmlimit_take_at(l, id, "k", 1, 1, T0 + 2 * SECOND + 2 * (SECOND / 5), NULL), SHMLIMIT_ALLOWED,
+	   "then it can");
+}
+
+static void larger_than_capacity(void)
+{
+	int id = rule("large", 5, 5, 2 * SECOND, 0);
+
+	is(reserve(id, 12, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "a reservation may be larger than the capacity");
+	is(r.wait_ns, 7 * SECOND / 5, "it waits for what is lacking");
+	is(reserve(id, 16, UINT64_MAX, T0), SHMLIMIT_DENIED, "but not larger than capacity and debt");
+	ok(r.retry_after_ns == UINT64_MAX, "ever");
+	is(reserve(id, UINT64_MAX, UINT64_MAX, T0), SHMLIMIT_DENIED, "however large");
+	ok(r.retry_after_ns == UINT64_MAX, "ever");
+	id = rule("none", 5, 5, 0, 0);
+	is(reserve(id, 5, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "a rule without debt gives what is there");
+	is(reserve(id, 1, UINT64_MAX, T0), SHMLIMIT_DENIED, "and no more");
+	is(r.retry_after_ns, SECOND / 5, "until it is");
+	is(reserve(id, 0, 0, T0), SHMLIMIT_ALLOWED, "nothing can always be had");
+}
+
+static void next_pays(void)
+{
+	int id = rule("next", 1, 5, SECOND, SHMLIMIT_NEXT_PAYS);
+
+	is(reserve(id, 5, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "Guava: five permits of one a fifth of a second");
+	is(r.wait_ns, 0, "are had at once");
+	is(reserve(id, 1, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "who comes next");
+	is(r.wait_ns, 4 * SECOND / 5, "waits for the four that were lacking");
+	is(reserve(id, 1, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "and the one after him");
+	is(r.wait_ns, SECOND, "for his too");
+	is(reserve(id, 1, UINT64_MAX, T0), SHMLIMIT_DENIED, "until that would be too long");
+	is(r.retry_after_ns, SECOND / 5, "for now");
+}
+
+static void charge_and_refund(void)
+{
+	int id = rule("charge", 10, 10, SECOND, 0);
+
+	is(shmlimit_charge_at(l, id, "k", 1, 4, T0, &r), SHMLIMIT_ALLOWED, "a charge takes what is there");
+	is(r.remaining, 6, "like a take");
+	is(shmlimit_charge_at(l, id, "k", 1, 8, T0, &r), SHMLIMIT_ALLOWED, "and what is not");
+	is(r.remaining, 0, "so that nothing is left");
+	is(r.reset_after_ns, 12 * SECOND / 10, "and something owed");
+	shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, T0, &r);
+	is(r.reset_after_ns, 2 * SECOND, "down to the longest debt and no further");
+	shmlimit_refund_at(l, id, "k", 1, 4, T0, &r);
+	is(r.reset_after_ns, 16 * SECOND / 10, "a refund pays the debt");
+	is(r.remaining, 0, "first");
+	shmlimit_refund_at(l, id, "k", 1, 8, T0 + SECOND / 20, &r);
+	is(r.remaining, 2, "then gives tokens");
+	is(r.reset_after_ns, 15 * SECOND / 20, "and the part of one that had leaked stays");
+	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, T0 + SECOND / 20, &r);
+	is(r.remaining, 10, "up to the capacity");
+	is(unit_counters(l, id).allowed, 0, "and none of this is counted");
+}
+
+/* A reservation given back leaves no trace. */
+static void undo(void)
+{
+	int id = rule("undo", 3, 7, 10 * SECOND, 0), same = 0;
+	struct shmlimit_result before, after;
+	uint64_t state = 12345, t = T0;
+
+	for (int i = 0; i < 20000; i++) {
+		uint64_t cost;
+
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		t += state >> 40;
+		cost = 1 + (state >> 33) % 9;
+		if (state >> 62 == 0)
+			reserve(id, cost, 5 * SECOND, t);
+		shmlimit_peek_at(l, id, "k", 1, 1, t, &before);
+		if (reserve(id, cost, UINT64_MAX, t) == SHMLIMIT_ALLOWED)
+			shmlimit_refund_at(l, id, "k", 1, cost, t, NULL);
+		shmlimit_peek_at(l, id, "k", 1, 1, t, &after);
+		same += memcmp(&before, &after, sizeof(before)) == 0;
+	}
+	is(same, 20000, "a reservation that is given back leaves the funnel as it was");
+}
+
+static void together(void)
+{
+	int site = rule("site", 100, 1, 0, 0), user = rule("user", 2, 1, 0, 0), dry;
+	struct shmlimit_rule watch = { .struct_size = sizeof(watch), .mode = SHMLIMIT_DRY_RUN, .capacity = 1,
+		.count = 1, .period_ns = SECOND };
+	struct shmlimit_request all[] = {
+		{ .rule = site, .key = "all", .key_len = 3, .cost = 1 },
+		{ .rule = user, .key = "eve", .key_len = 3, .cost = 1 },
+	};
+	struct shmlimit_request three[3];
+	struct shmlimit_result results[3];
+	size_t failed = 99;
+
+	is(shmlimit_take_all_at(l, all, 2, &failed, T0, results), SHMLIMIT_ALLOWED, "two limits, both allow");
+	is(results[0].remaining, 99, "the first is taken from");
+	is(results[1].remaining, 1, "and the second");
+	is(failed, 99, "none failed");
+	shmlimit_take_all_at(l, all, 2, NULL, T0, NULL);
+	is(shmlimit_take_all_at(l, all, 2, &failed, T0, results), SHMLIMIT_DENIED, "the second denies");
+	is(failed, 1, "which is told");
+	is(results[1].retry_after_ns, SECOND, "with its time to wait");
+	shmlimit_peek_at(l, site, "all", 3, 1, T0, &r);
+	is(r.remaining, 98, "and the first has got its token back");
+	dry = shmlimit_rule_set_at(l, "watch", &watch, T0);
+	three[0] = (struct shmlimit_request){ .rule = dry, .key = "eve", .key_len = 3, .cost = 2 };
+	three[1] = all[0];
+	three[2] = all[1];
+	is(shmlimit_take_all_at(l, three, 3, &failed, T0, results), SHMLIMIT_DENIED, "a dry run denies nothing");
+	is(failed, 2, "the rule that does is told");
+	shmlimit_peek_at(l, dry, "eve", 3, 0, T0, &r);
+	is(r.remaining, 1, "and what it did not take it does not get back");
+	all[1].rule = 63;
+	is(shmlimit_take_all_at(l, all, 2, &failed, T0, results), -ESRCH, "an error is an error");
+	shmlimit_peek_at(l, site, "all", 3, 1, T0, &r);
+	is(r.remaining, 98, "and what was taken before it is given back too");
+	is(shmlimit_take_all_at(l, all, 0, NULL, T0, NULL), -EINVAL, "none is not a request");
+	is(shmlimit_take_all_at(l, all, 17, NULL, T0, NULL), -EINVAL, "seventeen are too many");
+	is(shmlimit_take_all(l, all, 1, NULL, NULL), SHMLIMIT_ALLOWED, "it has a clock of its own");
+}
+
+static void waiting(void)
+{
+	struct shmlimit_rule spec = { .struct_size = sizeof(spec), .capacity = 1, .count = 200, .period_ns = SECOND,
+		.max_wait_ns = SECOND };
+	int id = shmlimit_rule_set(l, "acquire", &spec), allowed = 0;
+	uint64_t start = shmlimit_now(l), waited = 0;
+
+	for (int i = 0; i < 21; i++) {
+		allowed += shmlimit_acquire(l, id, "k", 1, 1, SECOND, &r) == SHMLIMIT_ALLOWED;
+		waited += r.wait_ns;
+	}
+	is(allowed, 21, "acquire waits for what it reserves");
+	ok(shmlimit_now(l) - start >= 20 * (SECOND / 200), "twenty tokens at 200 a second take a tenth of a second");
+	ok(waited > 0, "and the result says so");
+	shmlimit_charge(l, id, "k", 1, 1000, NULL);
+	is(shmlimit_acquire(l, id, "k", 1, 1, SECOND / 2, &r), SHMLIMIT_DENIED, "who would wait too long is denied");
+	is(r.wait_ns, 0, "without a wait");
+	is(shmlimit_acquire(NULL, id, "k", 1, 1, 0, &r), -EINVAL, "or gets an error");
+}
+
+static void refused(void)
+{
+	struct shmlimit_rule spec = { .struct_size = sizeof(spec), .capacity = 1000000, .count = 1000000,
+		.period_ns = SECOND, .max_wait_ns = 400 * 86400 * SECOND };
+
+	is(shmlimit_rule_set(l, "far", &spec), -ERANGE, "a debt longer than the rule's clock can tell is refused");
+	spec.max_wait_ns = UINT64_MAX;
+	spec.capacity = 1;
+	spec.count = 1;
+	is(shmlimit_rule_set(l, "far", &spec), -ERANGE, "and so is one of centuries");
+	is(shmlimit_rule_find(l, "far"), -ESRCH, "and nothing is set");
+}
+
+int main(void)
+{
+	l = unit_create("reserve", NULL);
+	caller_pays();
+	larger_than_capacity();
+	next_pays();
+	charge_and_refund();
+	undo();
+	together();
+	waiting();
+	refused();
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound after all this");
+	return tap_done();
+}

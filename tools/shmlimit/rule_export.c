@@ -1,0 +1,54 @@
+/*
+ * rule_export.c: shmlimit rule export: a file for shmlimit apply, that would
+ * change nothing now.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "rules.h"
+
+static void print_rule(const char *name, const struct shmlimit_rule *rule)
+{
+	char text[TEXT_LEN];
+
+	printf("\n[%s]\n", name);
+	for (int field = 0; field < FIELDS; field++)
+		printf("%s = %s\n", field_names[field], field_text(text, field, rule));
+}
+
+static void print_file(const char *segment, struct shmlimit *limiter)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct rule_facts facts;
+
+	shmlimit_info(limiter, &info);
+	printf("# The rules of segment %s, for shmlimit apply\n[*]\nenabled = %s\n", segment,
+	       choice_word(choices_yes, info.enabled != 0));
+	for (int id = 0; id < (int)info.rules; id++) {
+		if (rule_read(limiter, id, &facts) < 0)
+			continue;
+		if (rule_is_unnamed(facts.name))
+			printf("\n# Not %s: a throttle's, made when it is asked for\n", facts.name);
+		else
+			print_rule(facts.name, &facts.rule);
+	}
+}
+
+static int run(const struct call *call)
+{
+	struct shmlimit *limiter;
+	int status = segment_open(call->operand[0], SHMLIMIT_READ_ONLY, &limiter);
+
+	if (status != STATUS_OK)
+		return status;
+	print_file(call->operand[0], limiter);
+	shmlimit_close(limiter);
+	return STATUS_OK;
+}
+
+const struct command command_rule_export = {
+	.name = "rule export",
+	.operands = "NAME",
+	.purpose = "print the rules as a file for apply",
+	.details = "Rules that throttle made, which have no name, are left out, with a comment.\n",
+	.run = run,
+};

@@ -1,0 +1,44 @@
+/*
+ * rules.h: rules as somebody wants them, on the command line or in a file.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef RULES_H
+#define RULES_H
+
+#include "command.h"
+
+/* A rule that is wanted, and what there is of it. */
+struct wish {
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+	int line;                              /* of a file: where its section begins */
+	unsigned given;                        /* the fields that were given: 1 << FIELD_... */
+	struct shmlimit_rule rule;
+	int exists;                            /* from here on, wish_complete() fills */
+	struct shmlimit_rule old;              /* all zero if it does not exist */
+};
+
+/*
+ * wish.c: from what was given to a rule that is set. wish_complete() fills up
+ * what was not given with what the rule has; -ESRCH: there is none, and its
+ * capacity or rate was not given. wish_check() says what wish_set() would say;
+ * it wants a handle that is read-only, and changes nothing.
+ */
+int wish_begin(struct wish *wish, const char *name);                   /* a status */
+int wish_parse(struct wish *wish, int field, const char *text);        /* a status */
+int wish_complete(struct wish *wish, struct shmlimit *limiter);        /* 0 or -errno, silently */
+int wish_check(const struct wish *wish, struct shmlimit *read_only, const char *segment);     /* a status */
+int wish_set(const struct wish *wish, struct shmlimit *limiter, const char *segment);         /* a status */
+
+/* rules_file.c: what a file asks for. */
+struct rules_file {
+	const char *path;                      /* as messages name it */
+	struct wish *wish;                     /* in the file's order */
+	size_t count;
+	int enabled;                           /* the segment's switch: 1, 0; -1: not given */
+};
+
+/* `path` "-": standard input. Returns a status; file->wish is the caller's to free in any case. */
+int rules_file_read(const char *path, struct rules_file *file);
+
+#endif

@@ -1,0 +1,207 @@
+/*
+ * rules_file.c: what a file of rules asks for. Whether the segment can have it
+ * is not looked at here.
+ *
+ * The file is read by Debian's libinih (BSD licence): it is small and
+ * maintained, hands over a key at a time with comments and blanks taken off,
+ * and says in which line it understood nothing. Lines get there through
+ * next_line(), since libinih, as Debian builds it, cuts a section's name after
+ * 49 bytes, does not tell of sections that are empty or come twice, takes the
+ * rest of a long line for another one, takes an indented key for more of the
+ * value above it, and does not say where the key that it hands over stands.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <ini.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rules.h"
+
+#define SWITCH "*"             /* the section of the segment's switch: no rule can have this name */
+#define BLANKS " \t\r\n\v\f"
+
+enum section { SECTION_NONE, SECTION_SWITCH, SECTION_RULE };
+
+struct reader {
+	struct rules_file *file;
+	FILE *from;
+	int line;                      /* the one that is being read */
+	char *text;
+	size_t text_room, wish_room;
+	enum section section;          /* SECTION_RULE: the last wish's */
+	int switch_line;               /* where it began; 0: it didn't */
+	int status;                    /* the first thing wrong, after which nothing is read */
+};
+
+static int fail_file(const char *path)
+{
+	return fail("%s: %s: must be a file that can be read, or - for standard input", path, strerror(errno));
+}
+
+static int again(const char *name, int line)
+{
+	return fail("section [%s]: begins in line %d already: must be there once", name, line);
+}
+
+static int begin_rule(struct reader *reader, const char *name)
+{
+	struct rules_file *file = reader->file;
+	struct wish *wish;
+	int status;
+
+	for (size_t i = 0; i < file->count; i++)
+		if (strcmp(file->wish[i].name, name) == 0)
+			return again(name, file->wish[i].line);
+	if (file->count == reader->wish_room) {
+		reader->wish_room = reader->wish_room > 0 ? 2 * reader->wish_room : 64;
+		wish = reallocarray(file->wish, reader->wish_room, sizeof(*wish));
+		if (wish == NULL)
+			return fail_memory();
+		file->wish = wish;
+	}
+	wish = &file->wish[file->count++];
+	reader->section = SECTION_RULE;
+	status = wish_begin(wish, name);
+	wish->line = reader->line;
+	return status;
+}
+
+/* `text` begins with '['. */
+static int begin_section(struct reader *reader, const char *text)
+{
+	char name[SHMLIMIT_KEY_MAX];
+	size_t len = strcspn(text, "]");
+	const char *rest = text + len + (text[len] != '\0');
+
+	rest += strspn(rest, BLANKS);
+	if (text[len] == '\0' || (*rest != '\0' && strchr(";#", *rest) == NULL))
+		return fail("section %.*s: must be [RULE] or [" SWITCH "] and nothing behind it",
+		            (int)strcspn(text, "\r\n"), text);
+	snprintf(name, sizeof(name), "%.*s", (int)len - 1, text + 1);
+	if (strcmp(name, SWITCH) != 0)
+		return begin_rule(reader, name);
+	if (reader->switch_line != 0)
+		return again(name, reader->switch_line);
+	reader->section = SECTION_SWITCH;
+	reader->switch_line = reader->line;
+	return STATUS_OK;
+}
+
+/* libinih's source of lines: `room` bytes are its own for one. */
+static char *next_line(char *line, int room, void *stream)
+{
+	static const char bom[] = "\xef\xbb\xbf";
+	struct reader *reader = stream;
+	const char *text;
+	ssize_t len;
+
+	if (reader->status != STATUS_OK)
+		return NULL;
+	len = getline(&reader->text, &reader->text_room, reader->from);
+	if (len < 0) {
+		fail_where(NULL, 0);
+		if (!feof(reader->from))
+			reader->status = fail_file(reader->file->path);
+		return NULL;
+	}
+	fail_where(reader->file->path, ++reader->line);
+	text = reader->text;
+	if (strlen(text) != (size_t)len)
+		reader->status = fail("a NUL byte: must be text");
+	else if (len >= room)
+		reader->status = fail("a line of %zd bytes: must be less than %d", len, room);
+	if (reader->status != STATUS_OK)
+		return NULL;
+	if (reader->line == 1 && strncmp(text, bom, strlen(bom)) == 0)
+		text += strlen(bom);
+	text += strspn(text, BLANKS);
+	if (*text == '[')
+		reader->status = begin_section(reader, text);
+	return strcpy(line, text);
+}
+
+static int switch_key(struct reader *reader, const char *key, const char *value)
+{
+	uint32_t enabled;
+	int status;
+
+	if (strcmp(key, "enabled") != 0)
+		return fail("section [" SWITCH "]: %s: no such key: must be enabled", key);
+	if (reader->file->enabled >= 0)
+		return fail("section [" SWITCH "]: %s: comes again: must be there once", key);
+	status = choice_parse("section [" SWITCH "]: enabled", value, choices_yes, &enabled);
+	if (status == STATUS_OK)
+		reader->file->enabled = (int)enabled;
+	return status;
+}
+
+static int rule_key(struct wish *wish, const char *key, const char *value)
+{
+	int field = 0;
+
+	while (field < FIELDS && strcmp(field_names[field], key) != 0)
+		field++;
+	if (field == FIELDS)
+		return fail("rule %s: %s: no such key: must be capacity, rate, max-wait, next-pays or mode",
+		            wish->name, key);
+	if (wish->given & 1u << field)
+		return fail("rule %s: %s: comes again: must be there once", wish->name, key);
+	return wish_parse(wish, field, value);
+}
+
+/* libinih's receiver of keys. Its own idea of the section is the one that it may have cut. */
+static int take_key(void *user, const char *section, const char *key, const char *value)
+{
+	struct reader *reader = user;
+	struct rules_file *file = reader->file;
+
+	(void)section;
+	if (reader->status != STATUS_OK)
+		return 0;
+	switch (reader->section) {
+	case SECTION_NONE:
+		reader->status = fail("%s: not in a section: must be behind [RULE] or [" SWITCH "]", key);
+		break;
+	case SECTION_SWITCH:
+		reader->status = switch_key(reader, key, value);
+		break;
+	case SECTION_RULE:
+		reader->status = rule_key(&file->wish[file->count - 1], key, value);
+		break;
+	}
+	return reader->status == STATUS_OK;
+}
+
+static int read_lines(struct reader *reader)
+{
+	int line = ini_parse_stream(next_line, reader, take_key, reader);
+
+	if (reader->status == STATUS_OK && line != 0) {
+		fail_where(reader->file->path, line);
+		reader->status = fail("not understood: must be [RULE], KEY = VALUE, or a comment behind ; or #");
+	}
+	fail_where(NULL, 0);
+	free(reader->text);
+	return reader->status;
+}
+
+int rules_file_read(const char *path, struct rules_file *file)
+{
+	struct reader reader = { .file = file };
+	int status;
+
+	*file = (struct rules_file){ .path = path, .enabled = -1 };
+	if (strcmp(path, "-") == 0) {
+		file->path = "standard input";
+		reader.from = stdin;
+		return read_lines(&reader);
+	}
+	reader.from = fopen(path, "r");
+	if (reader.from == NULL)
+		return fail_file(path);
+	status = read_lines(&reader);
+	fclose(reader.from);
+	return status;
+}

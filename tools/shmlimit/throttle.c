@@ -1,0 +1,77 @@
+/*
+ * throttle.c: shmlimit throttle: redis-cell's CL.THROTTLE.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "command.h"
+
+enum { NAME, KEY, CAPACITY, COUNT, PERIOD, QUANTITY };
+
+#define SECOND UINT64_C(1000000000)
+
+struct limit {
+	uint64_t capacity, count, period_s, quantity;
+};
+
+static int operands_parse(char **text, struct limit *limit)
+{
+	int status = decision_key(text[KEY]);
+
+	if (status == STATUS_OK)
+		status = number_parse("capacity", text[CAPACITY], 1, UINT64_MAX, &limit->capacity);
+	if (status == STATUS_OK)
+		status = number_parse("count", text[COUNT], 1, UINT64_MAX, &limit->count);
+	if (status == STATUS_OK)
+		status = number_parse("period", text[PERIOD], 1, UINT64_MAX / SECOND, &limit->period_s);
+	if (status == STATUS_OK && text[QUANTITY] != NULL)
+		status = number_parse("quantity", text[QUANTITY], 0, UINT64_MAX, &limit->quantity);
+	return status;
+}
+
+/* The rule has no name but the one that it is listed by. */
+static int fail_throttle(const char *segment, const struct limit *limit, int error)
+{
+	struct shmlimit_rule rule = { .capacity = limit->capacity, .count = limit->count };
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+
+	snprintf(name, sizeof(name), "~%" PRIu64 ":%" PRIu64 ":%" PRIu64, limit->capacity, limit->count,
+	         limit->period_s);
+	rule.period_ns = limit->period_s * SECOND;
+	return error == -ERANGE ? fail_exact(name, &rule) : fail_rule(segment, name, error);
+}
+
+static int run(const struct call *call)
+{
+	struct limit limit = { .quantity = 1 };
+	const char *key = call->operand[KEY];
+	struct shmlimit *limiter;
+	int64_t reply[5];
+	int answer, status = operands_parse(call->operand, &limit);
+
+	if (status == STATUS_OK)
+		status = segment_open(call->operand[NAME], 0, &limiter);
+	if (status != STATUS_OK)
+		return status;
+	answer = shmlimit_throttle(limiter, key, strlen(key), limit.capacity, limit.count, limit.period_s,
+	                           limit.quantity, reply);
+	shmlimit_close(limiter);
+	if (answer < 0)
+		return fail_throttle(call->operand[NAME], &limit, answer);
+	for (int i = 0; i < 5; i++)
+		printf("%" PRId64 "%c", reply[i], i < 4 ? ' ' : '\n');
+	return answer == SHMLIMIT_ALLOWED ? STATUS_OK : STATUS_NO;
+}
+
+const struct command command_throttle = {
+	.name = "throttle",
+	.operands = "NAME KEY CAPACITY COUNT PERIOD [QUANTITY]",
+	.purpose = "take tokens of a limit that is given here, as redis-cell's CL.THROTTLE",
+	.details = "COUNT tokens come back every PERIOD seconds; QUANTITY, by default 1, are asked for. Prints, as\n"
+	           "one line: 0 allowed or 1 denied; capacity; tokens left; seconds until a retry fits, or -1;\n"
+	           "seconds until the funnel is full. Exit 0 if allowed, 1 if denied.\n",
+	.run = run,
+};
