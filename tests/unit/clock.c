@@ -1,0 +1,591 @@
+/*
+ * clock: whatever the clock does, a key gets no more than its funnel holds and
+ * is never shut out for long.
+ *
+ * I8: idleness of any length, several processes' readings of one moment, steps
+ *	back and forth, the wrap of the timestamp and of now_ns itself, a process
+ *	that was stopped between reading the clock and deciding.
+ * I1: none of these is an extra admission.
+ * I7: nor is a slot with any bits in it, and no key waits for longer than its
+ *	rule's time to fill and what may be another's clock read (the slack).
+ *
+ * What is promised of a clock that steps back: what was left in the funnel may
+ * be taken, no more; the funnel goes on leaking from the time it is now at. Up to
+ * the slack, min(1 s, half the time to fill), the step is taken for another
+ * process's reading and waited for first; with more than one token of
+ * capacity that is still within the time to fill.
+ *
+ * SEED=n repeats a run; TEST_SCALE=n makes it n times as long.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <time.h>
+
+#include "unit.h"
+
+#include "atomic.h"
+#include "funnel.h"
+#include "limiter.h"
+
+#define HOUR (3600 * SECOND)
+#define DAY (24 * HOUR)
+#define YEAR (365 * DAY)
+
+typedef unsigned __int128 u128;
+
+static uint64_t seed, scale = 1;
+static struct shmlimit *l;
+
+/* Splitmix64 (Steele, Lea, Flood 2014). */
+static uint64_t draw(void)
+{
+	uint64_t z = seed += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
+/* 0 to n, evenly. */
+static uint64_t up_to(uint64_t n)
+{
+	return n == UINT64_MAX ? draw() : (uint64_t)((u128)draw() * (n + 1) >> 64);
+}
+
+/* ---- The library's own clock is ours ---- */
+
+static uint64_t clock_ns = 1000 * DAY;
+static int stops;                         /* how often the reader is stopped just after reading */
+static void (*meanwhile)(void);           /* what others do then */
+
+int clock_gettime(clockid_t id, struct timespec *now)
+{
+	(void)id;
+	now->tv_sec = (time_t)(clock_ns / SECOND);
+	now->tv_nsec = (long)(clock_ns % SECOND);
+	if (stops > 0) {
+		stops--;
+		meanwhile();
+	}
+	return 0;
+}
+
+/* ---- Rules ---- */
+
+struct limit {
+	const char *name;
+	uint64_t capacity, count, period_ns;
+	int id;
+	uint64_t fill_ns, slack_ns, tick_ns, back_ns;
+	struct layout_terms terms;
+};
+
+static struct limit limits[] = {
+	{ .name = "5/s", .capacity = 5, .count = 5, .period_ns = SECOND },
+	{ .name = "3/s", .capacity = 3, .count = 3, .period_ns = SECOND },
+	{ .name = "1/s", .capacity = 1, .count = 1, .period_ns = SECOND },
+	{ .name = "30/60s", .capacity = 15, .count = 30, .period_ns = 60 * SECOND },
+	{ .name = "100/day", .capacity = 100, .count = 100, .period_ns = DAY },
+	{ .name = "1/day", .capacity = 1, .count = 1, .period_ns = DAY },
+	{ .name = "1000/s", .capacity = 511, .count = 1000, .period_ns = SECOND },
+	{ .name = "1/us", .capacity = 1, .count = 1, .period_ns = 1000 },
+	{ .name = "1000000/s, burst 1000", .capacity = 1000, .count = 1000000, .period_ns = SECOND },
+	{ .name = "1000000/s, burst 1000000", .capacity = 1000000, .count = 1000000, .period_ns = SECOND },
+	{ .name = "1/year, burst 10", .capacity = 10, .count = 1, .period_ns = YEAR },
+	{ .name = "1/year", .capacity = 1, .count = 1, .period_ns = YEAR },
+};
+
+#define LIMITS (sizeof(limits) / sizeof(limits[0]))
+
+/* Nanoseconds until n tokens have leaked. */
+static uint64_t due(const struct limit *limit, uint64_t n)
+{
+	return (uint64_t)(((u128)n * limit->period_ns + limit->count - 1) / limit->count);
+}
+
+/* Tokens that leak in so many nanoseconds. */
+static uint64_t leaked(const struct limit *limit, uint64_t elapsed_ns)
+{
+	return (uint64_t)((u128)elapsed_ns * limit->count / limit->period_ns);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void define(void)
+{
+	for (size_t i = 0; i < LIMITS; i++) {
+		struct shmlimit_range range = { .struct_size = sizeof(range) };
+		struct limit *limit = &limits[i];
+		struct shmlimit_rule rule;
+		char name[16];
+
+		snprintf(name, sizeof(name), "r%zu", i);
+		limit->id = unit_rule(l, name, limit->capacity, limit->count, limit->period_ns);
+		shmlimit_rule_range(l, limit->id, &range);
+		limit->fill_ns = range.fill_ns;
+		limit->slack_ns = least(SECOND, range.fill_ns / 2);
+		limit->tick_ns = (range.resolution_ps + 999) / 1000;
+		limit->back_ns = range.back_ns;
+		rule = (struct shmlimit_rule){ .capacity = limit->capacity, .count = limit->count,
+			.period_ns = limit->period_ns };
+		funnel_compile(&rule, &limit->terms);
+	}
+}
+
+/* ---- One law after another, on one key ---- */
+
+static const struct limit *limit;         /* that is being tried */
+static uint64_t key, wrong;
+static struct shmlimit_result r;
+
+static int expect(int holds, const char *law, uint64_t since, uint64_t at)
+{
+	if (!holds && ++wrong <= 3) {
+		diag("%s: not so: %s; first %" PRIu64 ", then %" PRIu64, limit->name, law, since, at);
+		diag("remaining %" PRIu64 " retry %" PRIu64 " reset %" PRIu64, r.remaining, r.retry_after_ns,
+		     r.reset_after_ns);
+	}
+	return holds;
+}
+
+static int answered(int answer)
+{
+	if (answer != SHMLIMIT_ALLOWED && answer != SHMLIMIT_DENIED)
+		bail("%s: %s", limit->name, shmlimit_strerror(answer));
+	expect(r.remaining <= limit->capacity, "never more than the capacity", 0, 0);
+	return answer;
+}
+
+static int take(uint64_t cost, uint64_t at)
+{
+	return answered(shmlimit_take_at(l, limit->id, &key, sizeof(key), cost, at, &r));
+}
+
+static uint64_t left(uint64_t at)
+{
+	answered(shmlimit_peek_at(l, limit->id, &key, sizeof(key), 0, at, &r));
+	return r.remaining;
+}
+
+/* Take all there is, and see that it was. Returns how much. */
+static uint64_t drain(uint64_t at)
+{
+	uint64_t all = left(at);
+
+	expect(all <= limit->capacity && take(all, at) == SHMLIMIT_ALLOWED && take(1, at) == SHMLIMIT_DENIED,
+	       "what remains can be taken, and no more at that moment", at, at);
+	return all;
+}
+
+static void fresh(const struct limit *which)
+{
+	shmlimit_reset(l, -1, NULL, 0);
+	limit = which;
+	key = draw();
+}
+
+/* ---- Idleness ---- */
+
+static void idle(void)
+{
+	static const uint64_t idle_ns[] = { SECOND, HOUR, DAY, YEAR };
+
+	for (size_t i = 0; i < LIMITS; i++) {
+		wrong = 0;
+		for (size_t j = 0; j < 4; j++)
+			for (uint64_t round = 0; round < 200 * scale; round++) {
+				uint64_t start = draw() >> 1, old, now = start + idle_ns[j], want;
+
+				fresh(&limits[i]);
+				old = up_to(limit->capacity);
+				take(limit->capacity - old, start);
+				want = least(limit->capacity, old + leaked(limit, idle_ns[j]));
+				if (idle_ns[j] <= limit->back_ns)
+					expect(left(now) == want, "what had leaked is there", start, now);
+				else
+					expect(left(now) >= old, "no less than before is there", start, now);
+				expect(left(start + least(limit->back_ns, limit->fill_ns + DAY)) == limit->capacity,
+				       "it is full when it had the time to fill, and a day later", start, now);
+			}
+		is(wrong, 0, "%s: after a second, an hour, a day, a year it is as full as it should be",
+		   limits[i].name);
+	}
+}
+
+static void idle_for_ages(void)
+{
+	wrong = 0;
+	for (size_t i = 0; i < LIMITS; i++)
+		for (uint64_t round = 0; round < 200 * scale; round++) {
+			uint64_t start = draw() >> 2, old, now = start + 10 * YEAR + up_to(200 * YEAR), full;
+
+			fresh(&limits[i]);
+			old = up_to(1) ? 0 : up_to(limit->capacity);
+			take(limit->capacity - old, start);
+			expect(left(now) >= old, "at worst it has what it had", start, now);
+			full = now + limit->fill_ns + limit->slack_ns;
+			drain(now);
+			expect(left(full) == limit->capacity, "and is full in the time to fill from then on", start,
+			       full);
+		}
+	is(wrong, 0, "after 10 years and more a funnel has at worst what it had, and fills from then on");
+}
+
+/* ---- One moment, read by five processes ---- */
+
+/* Five ask at `base` as their clocks have it, in the order with this number, 0 to 119; and then a sixth. */
+static void ask_in_order(uint64_t base, const int64_t spread[5], unsigned order)
+{
+	uint64_t reading[5], latest = 0;
+
+	for (unsigned k = 0; k < 5; k++) {
+		reading[k] = base + (uint64_t)spread[k];
+		if (reading[k] > latest)
+			latest = reading[k];
+	}
+	for (unsigned to_go = 5; to_go > 0; to_go--) {
+		unsigned pick = order % to_go;
+
+		order /= to_go;
+		expect(take(1, reading[pick]) == SHMLIMIT_ALLOWED, "each of five is allowed", base, reading[pick]);
+		reading[pick] = reading[to_go - 1];
+	}
+	for (unsigned k = 0; k < 5; k++)
+		expect(take(1, base + (uint64_t)spread[k]) == SHMLIMIT_DENIED, "the sixth is denied", base, base);
+	expect(left(latest + due(limit, 5)) == 5, "full again when all had the time to leak", base, latest);
+}
+
+static void together(void)
+{
+	static const int64_t spreads[][5] = {
+		{ -50, -20, 0, 20, 50 },
+		{ -1000000, -300000, 0, 500000, 1000000 },
+		{ -1000000, -50, 0, 50, 1000000 },
+		{ -1, -1, 0, 1, 1 },
+		{ 0, 0, 0, 0, 0 },
+	};
+	struct limit five[] = {
+		{ .name = "five a second", .capacity = 5, .count = 5, .period_ns = SECOND },
+		{ .name = "five a day", .capacity = 5, .count = 5, .period_ns = DAY },
+		{ .name = "five, one in 10 ms", .capacity = 5, .count = 1, .period_ns = SECOND / 100 },
+	};
+
+	for (size_t i = 0; i < sizeof(five) / sizeof(five[0]); i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "five%zu", i);
+		five[i].id = unit_rule(l, name, five[i].capacity, five[i].count, five[i].period_ns);
+		wrong = 0;
+		for (size_t j = 0; j < sizeof(spreads) / sizeof(spreads[0]); j++)
+			for (unsigned round = 0; round < 3 * 120; round++) {
+				uint64_t base = DAY + up_to(UINT64_MAX / 2);
+
+				/* A key never seen; one whose funnel has filled just now; or a while ago. */
+				fresh(&five[i]);
+				if (round % 3 == 1)
+					take(5, base - 1000000 - due(limit, 5));
+				if (round % 3 == 2)
+					take(5, base - HOUR - due(limit, 5));
+				ask_in_order(base, spreads[j], round / 3);
+			}
+		is(wrong, 0, "%s: five at one moment are allowed and a sixth is not, in all orders of their clocks",
+		   five[i].name);
+	}
+}
+
+/* ---- Steps ---- */
+
+/*
+ * The funnel was changed at `then`, which left `old` tokens and a part of one, worth `content_ns` of leaking; now
+ * the clock steps back by `step`.
+ */
+static void step_back(uint64_t then, uint64_t old, uint64_t content_ns, uint64_t step)
+{
+	uint64_t now = then - step, waited = least(step, limit->slack_ns), retry, admitted;
+
+	expect(left(now) == old, "what was left is left", then, now);
+	expect(drain(now) == old, "and can be taken", then, now);
+	expect(take(1, now) == SHMLIMIT_DENIED, "and no more", then, now);
+	retry = r.retry_after_ns;
+	expect(retry <= due(limit, 1) + waited, "the next token takes its time, and a step within the slack", then,
+	       now);
+	expect(retry <= limit->fill_ns + (limit->capacity == 1 ? waited : 0),
+	       "that is no longer than the time to fill", then, now);
+	expect(take(1, now + retry - 1) == SHMLIMIT_DENIED, "a nanosecond before it is not there", then, now);
+	expect(take(1, now + retry) == SHMLIMIT_ALLOWED, "then it is", then, now);
+
+	/* From here on it is an ordinary funnel. */
+	admitted = old + 1;
+	now += retry;
+	for (int i = 0; i < 8; i++) {
+		now += up_to(due(limit, 2));
+		admitted += drain(now);
+		expect(admitted <= leaked(limit, content_ns + now - (then - step) + limit->tick_ns),
+		       "no more is admitted after the step than was left and leaked", then, now);
+	}
+	expect(left(now + limit->fill_ns) == limit->capacity, "and it fills in the time to fill", then, now);
+}
+
+static void stepping_back(void)
+{
+	static const uint64_t steps[] = { 1, 1000, 1000000, SECOND / 2, SECOND, 2 * SECOND, HOUR, DAY, 10 * DAY };
+
+	for (size_t i = 0; i < LIMITS; i++) {
+		wrong = 0;
+		for (size_t j = 0; j < sizeof(steps) / sizeof(steps[0]); j++)
+			for (uint64_t round = 0; round < 200 * scale; round++) {
+				uint64_t then = 11 * DAY + (draw() >> 1), old;
+
+				fresh(&limits[i]);
+				/* A key never seen, one with a part of a token, one whose funnel has filled. */
+				if (round % 3 == 1)
+					take(limit->capacity, then - up_to(limit->fill_ns));
+				if (round % 3 == 2)
+					take(limit->capacity, then - 20 * limit->fill_ns);
+				old = left(then);
+				if (old == 0)
+					continue;
+				old = up_to(1) ? 0 : up_to(old - 1);
+				take(r.remaining - old, then);
+				step_back(then, old, limit->fill_ns - r.reset_after_ns, steps[j]);
+			}
+		is(wrong, 0, "%s: a clock that steps back takes nothing and gives nothing", limits[i].name);
+	}
+}
+
+static void stepping_forth(void)
+{
+	for (size_t i = 0; i < LIMITS; i++) {
+		wrong = 0;
+		for (uint64_t round = 0; round < 100 * scale; round++) {
+			uint64_t now = up_to(YEAR), sooner;
+
+			fresh(&limits[i]);
+			take(limit->capacity - up_to(limit->capacity), now);
+			/* Years, ever more of them, and back to where it was. */
+			for (uint64_t years = 1; years <= 512; years *= 2) {
+				drain(now + years * YEAR);
+				drain(now);
+			}
+			sooner = limit->fill_ns + limit->slack_ns;
+			expect(left(now + sooner) == limit->capacity, "and it fills from then on", now, now + sooner);
+		}
+		is(wrong, 0, "%s: a clock that leaps by years never gives more than the capacity at once",
+		   limits[i].name);
+	}
+}
+
+/* ---- Wraps ---- */
+
+/* Empty at `start`; each token comes on its nanosecond, within a tick, and the funnel is full when it should be. */
+static void on_the_boundary(uint64_t start)
+{
+	for (uint64_t k = 1; k <= least(limit->capacity, 8); k++) {
+		uint64_t at = start + due(limit, k);
+
+		expect(left(at) == k, "a token is there on its boundary", start, at);
+		expect(left(at - limit->tick_ns) == k - 1, "and not a tick before", start, at);
+	}
+	expect(left(start + limit->fill_ns) == limit->capacity, "full in time", start, start + limit->fill_ns);
+}
+
+static void timestamp_wraps(void)
+{
+	uint64_t wraps = 0;
+
+	for (size_t i = 0; i < LIMITS; i++) {
+		const struct layout_terms *terms = &limits[i].terms;
+		u128 ticks = (u128)1 << (64 - terms_quota_bits(terms));
+
+		wrong = 0;
+		for (u128 n = 1; n <= 40 * scale; n++) {
+			/* The first nanosecond at which the timestamp has wrapped n times. */
+			u128 wrap = (n * ticks * terms->den + terms->num - 1) / terms->num;
+			uint64_t start;
+
+			if (wrap > UINT64_MAX - 2 * limits[i].fill_ns || wrap < limits[i].fill_ns)
+				break;
+			fresh(&limits[i]);
+			start = (uint64_t)wrap - (n % 2 ? up_to(due(limit, 1)) : up_to(limit->fill_ns));
+			take(limit->capacity, start);
+			on_the_boundary(start);
+			wraps++;
+		}
+		is(wrong, 0, "%s: the wrap of the timestamp is a moment like others", limits[i].name);
+	}
+	ok(wraps > 100, "which is so for %" PRIu64 " wraps", wraps);
+}
+
+static void now_wraps(void)
+{
+	wrong = 0;
+	for (size_t i = 0; i < LIMITS; i++)
+		for (uint64_t round = 0; round < 100 * scale; round++) {
+			uint64_t before = UINT64_MAX - up_to(limits[i].fill_ns), after, full;
+
+			fresh(&limits[i]);
+			take(limit->capacity, before);
+			after = UINT64_MAX - up_to(UINT64_MAX - before);
+			expect(left(after) <= leaked(limit, after - before + limit->tick_ns) &&
+			       left(after) >= least(limit->capacity, leaked(limit, after - before)),
+			       "up to the end of time it is exact", before, after);
+			drain(UINT64_MAX);
+			after = up_to(1) ? 0 : up_to(SECOND);
+			drain(after);
+			full = after + limit->fill_ns + limit->slack_ns;
+			expect(left(full) == limit->capacity, "after it, full in the time to fill", after, full);
+		}
+	is(wrong, 0,
+	   "when now_ns itself wraps nothing gets more than the capacity at once, and nothing is locked out");
+}
+
+/* ---- Damage ---- */
+
+static struct layout_slot *only_slot(void)
+{
+	struct layout_slot *found = NULL;
+
+	for (uint64_t i = 0; i < l->lines * SLOTS_PER_LINE; i++)
+		if (load_relaxed(&l->slots[i].tag) != 0) {
+			if (found != NULL)
+				bail("there are two slots in use");
+			found = &l->slots[i];
+		}
+	if (found == NULL)
+		bail("there is no slot in use");
+	return found;
+}
+
+static uint64_t some_word(uint64_t now)
+{
+	uint64_t quota_mask = ((uint64_t)1 << terms_quota_bits(&limit->terms)) - 1, word = draw();
+	uint64_t stamp = funnel_time(&limit->terms, now).stamp;
+
+	switch (up_to(5)) {
+	case 0:
+		return word;
+	case 1:                           /* empty, in the past */
+		return (stamp - (word >> up_to(63))) & ~quota_mask;
+	case 2:                           /* empty, in the future */
+		return (stamp + (word >> up_to(63))) & ~quota_mask;
+	case 3:                           /* all ones, all but a few */
+		return ~(word & quota_mask >> up_to(63));
+	case 4:                           /* more tokens than there can be */
+		return word | quota_mask;
+	default:
+		return word >> up_to(63);
+	}
+}
+
+/* What becomes of a damaged word when the caller brings the time. Returns 1 if it denies. */
+static int damaged(uint64_t now)
+{
+	uint64_t cost = up_to(1) ? 1 : limit->capacity, longest = limit->fill_ns + limit->slack_ns, retry;
+
+	store_relaxed(&only_slot()->word, some_word(now));
+	left(now);
+	if (take(cost, now) == SHMLIMIT_ALLOWED) {
+		drain(now);
+		expect(left(now + longest) == limit->capacity, "it is full in time", now, now + longest);
+		return 0;
+	}
+	retry = r.retry_after_ns;
+	expect(retry <= longest, "the wait is no longer than filling and slack", now, now);
+	expect(take(cost, now + retry) == SHMLIMIT_ALLOWED, "and then it is over", now, now + retry);
+	return 1;
+}
+
+/* And when it is the library's clock that tells. */
+static int damaged_on_own_clock(uint64_t now)
+{
+	store_relaxed(&only_slot()->word, some_word(now));
+	clock_ns = now;
+	if (answered(shmlimit_take(l, limit->id, &key, sizeof(key), 1, &r)) == SHMLIMIT_ALLOWED)
+		return 0;
+	expect(r.retry_after_ns <= limit->fill_ns + limit->slack_ns, "the same on the library's clock", now, now);
+	clock_ns += r.retry_after_ns;
+	expect(shmlimit_take(l, limit->id, &key, sizeof(key), 1, &r) == SHMLIMIT_ALLOWED, "over there too", now,
+	       clock_ns);
+	return 1;
+}
+
+static void damage(void)
+{
+	for (size_t i = 0; i < LIMITS; i++) {
+		int denied = 0, denied_on_own_clock = 0;
+
+		wrong = 0;
+		for (uint64_t round = 0; round < 1000 * scale; round++) {
+			uint64_t now = draw() >> 1;
+
+			fresh(&limits[i]);
+			take(1, now);
+			denied += damaged(now);
+			denied_on_own_clock += damaged_on_own_clock(now);
+		}
+		is(wrong, 0, "%s: a slot of any bits gives no more than the capacity, and locks nobody out",
+		   limits[i].name);
+		ok(denied > 10 && denied_on_own_clock > 10, "%s: and some of them do deny at first", limits[i].name);
+	}
+}
+
+/* ---- Stopped between reading the clock and deciding ---- */
+
+static uint64_t admitted_meanwhile;
+
+/* The time to fill goes by (three times are less than ahead_ns), and others take all there is. */
+static void others_go_on(void)
+{
+	clock_ns += limit->fill_ns;
+	admitted_meanwhile += drain(clock_ns);
+}
+
+static void stopped(void)
+{
+	meanwhile = others_go_on;
+	for (size_t i = 0; i < LIMITS && limits[i].fill_ns <= DAY; i++)
+		for (int times = 1; times <= 3; times++) {
+			int answer;
+
+			fresh(&limits[i]);
+			wrong = 0;
+			clock_ns = 1000 * DAY + up_to(DAY);
+			drain(clock_ns);
+			admitted_meanwhile = 0;
+			stops = times;
+			answer = shmlimit_take(l, limit->id, &key, sizeof(key), 1, times == 2 ? NULL : &r);
+			expect(answer == SHMLIMIT_DENIED, "who was stopped finds nothing left", clock_ns, clock_ns);
+			stops = 0;
+			expect(admitted_meanwhile != 0, "others went on", clock_ns, clock_ns);
+			expect(left(clock_ns) == 0, "they had all there was", clock_ns, clock_ns);
+			is(wrong, 0,
+			   "%s: who was stopped %d times after reading the clock gives nobody a second helping",
+			   limit->name, times);
+		}
+}
+
+int main(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
+	const char *given = getenv("SEED"), *times = getenv("TEST_SCALE");
+
+	seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL) * 1000000 ^ (uint64_t)getpid() << 40;
+	scale = times ? strtoull(times, NULL, 0) : 1;
+	diag("SEED=%" PRIu64 " TEST_SCALE=%" PRIu64, seed, scale);
+	l = unit_create("clock", &options);
+	define();
+	idle();
+	idle_for_ages();
+	together();
+	stepping_back();
+	stepping_forth();
+	timestamp_wraps();
+	now_wraps();
+	damage();
+	stopped();
+	shmlimit_close(l);
+	return tap_done();
+}
