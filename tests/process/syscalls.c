@@ -1,0 +1,281 @@
+/*
+ * syscalls: no decision makes a system call (I6). A process, and then a thread
+ * that has never decided before, allows itself no system call but exit (by a
+ * seccomp filter) and then decides in every way there is, on the limiter's own
+ * clock: the kernel would kill it at the first other one.
+ *
+ * WHY NOT seccomp's strict mode: on x86 it forbids reading the time-stamp
+ * counter too, which is where the vDSO has the time from.
+ *
+ * Where the clock itself is a system call there is nothing to see, and the
+ * program is skipped; so it is under sanitizers, which make calls of their own.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "process.h"
+
+#define SLOW_NS 3600000000000u            /* a token an hour: nothing refills while we look */
+#define FAST_NS 1000u
+
+/* What the confined one found. */
+static struct seen {
+	_Atomic int confined, finished;
+	_Atomic int step;                 /* the last that was begun */
+	int wrong;                        /* the first step that was answered otherwise than expected; 0 none */
+	int answer;
+} *seen;
+
+struct stage {
+	struct shmlimit *l, *reader, *full_allow, *full_deny, *coarse;
+	int slow, fast, dry, off, gone, allow_slow, deny_slow, coarse_slow;
+};
+
+static struct stage stage;
+
+/* Any system call but exit kills the thread from here on. (A call of another architecture's has other numbers.) */
+static int confine(void)
+{
+	static struct sock_filter program[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_THREAD),
+	};
+	static const struct sock_fprog filter = { sizeof(program) / sizeof(program[0]), program };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return -errno;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+}
+
+static void leave(int status)
+{
+	syscall(SYS_exit, status);
+}
+
+static void expect(int step, int answer, int wanted)
+{
+	if (answer != wanted && seen->wrong == 0) {
+		seen->wrong = step;
+		seen->answer = answer;
+	}
+}
+
+#define NEXT (atomic_fetch_add(&seen->step, 1) + 1)
+
+/* Every verb, answer and mode; `salt` makes the keys new. */
+static void decide(const struct stage *s, uint64_t salt)
+{
+	uint64_t key = salt, before = shmlimit_now(s->l);
+	struct shmlimit_result r;
+
+	/* A claim, the admissions of a burst of two, and denials, seen or not. */
+	expect(NEXT, shmlimit_take(s->l, s->slow, &key, sizeof(key), 1, &r), SHMLIMIT_ALLOWED);
+	expect(NEXT, shmlimit_take(s->l, s->slow, &key, sizeof(key), 1, NULL), SHMLIMIT_ALLOWED);
+	expect(NEXT, shmlimit_take(s->l, s->slow, &key, sizeof(key), 1, &r), SHMLIMIT_DENIED);
+	expect(NEXT, r.retry_after_ns > 0, 1);
+	expect(NEXT, shmlimit_take(s->l, s->slow, &key, sizeof(key), 1, NULL), SHMLIMIT_DENIED);
+	expect(NEXT, shmlimit_take(s->l, s->slow, &key, sizeof(key), 3, &r), SHMLIMIT_DENIED);
+	expect(NEXT, r.retry_after_ns == UINT64_MAX, 1);
+	expect(NEXT, shmlimit_take(s->l, s->slow, &key, sizeof(key), 0, NULL), SHMLIMIT_ALLOWED);
+	expect(NEXT, shmlimit_peek(s->l, s->slow, &key, sizeof(key), 1, &r), SHMLIMIT_DENIED);
+	expect(NEXT, shmlimit_peek(s->reader, s->slow, &key, sizeof(key), 1, &r), SHMLIMIT_DENIED);
+	expect(NEXT, shmlimit_refund(s->l, s->slow, &key, sizeof(key), 1, &r), SHMLIMIT_ALLOWED);
+	expect(NEXT, shmlimit_refund(s->l, s->slow, &key, sizeof(key), 5, NULL), SHMLIMIT_ALLOWED);
+	expect(NEXT, shmlimit_peek(s->l, s->slow, &key, sizeof(key), 2, NULL), SHMLIMIT_ALLOWED);
+	expect(NEXT, shmlimit_take(s->l, s->dry, &key, sizeof(key), 2, NULL), SHMLIMIT_ALLOWED);
+	expect(NEXT, shmlimit_take(s->l, s->dry, &key, sizeof(key), 1, &r), SHMLIMIT_ALLOWED);
+	expect(NEXT, r.retry_after_ns > 0, 1);
+	expect(NEXT, shmlimit_take(s->l, s->off, &key, sizeof(key), 1, &r), SHMLIMIT_ALLOWED);
+	expect(NEXT, shmlimit_take(s->l, s->gone, &key, sizeof(key), 1, &r), -ESRCH);
+	expect(NEXT, shmlimit_take(s->reader, s->slow, &key, sizeof(key), 1, &r), -EROFS);
+	expect(NEXT, shmlimit_take(s->l, s->slow, &key, 0, 1, &r), -EMSGSIZE);
+	expect(NEXT, shmlimit_take_at(s->l, s->fast, &key, sizeof(key), 1, before, &r), SHMLIMIT_ALLOWED);
+	/* Long ago, and in a far future: a clock that steps is looked at again. */
+	expect(NEXT, shmlimit_take_at(s->l, s->slow, "ahead", 5, 1, before + 24 * SLOW_NS, &r), SHMLIMIT_ALLOWED);
+	expect(NEXT, shmlimit_take(s->l, s->slow, "ahead", 5, 1, &r) >= 0, 1);
+	/* More keys than slots: evictions, then reclaims of what refills at once. */
+	for (uint64_t i = 1; i <= 100; i++) {
+		key = salt + i;
+		expect(NEXT, shmlimit_take(s->l, s->slow, &key, sizeof(key), 2, &r), SHMLIMIT_ALLOWED);
+	}
+	for (uint64_t i = 1; i <= 100; i++) {
+		key = salt + i;
+		expect(NEXT, shmlimit_take(s->l, s->fast, &key, sizeof(key), 1, &r) >= 0, 1);
+	}
+	/* Full tables that do otherwise: what they answer depends on who came first. */
+	for (uint64_t i = 1; i <= 100; i++) {
+		key = salt + i;
+		expect(NEXT, shmlimit_take(s->full_allow, s->allow_slow, &key, sizeof(key), 1, &r), SHMLIMIT_ALLOWED);
+		expect(NEXT, shmlimit_take(s->full_deny, s->deny_slow, &key, sizeof(key), 1, &r) >= 0, 1);
+	}
+	/* One key to a bitter end: compare-and-swaps on one slot, by both clocks. */
+	for (uint64_t i = 0; i < 1000; i++)
+		expect(NEXT, shmlimit_take(s->coarse, s->coarse_slow, &salt, sizeof(salt), 1, &r) >= 0, 1);
+	expect(NEXT, shmlimit_switch(s->l, 0), 0);
+	expect(NEXT, shmlimit_take(s->l, s->slow, &key, sizeof(key), 9, &r), SHMLIMIT_ALLOWED);
+	expect(NEXT, shmlimit_switch(s->l, 1), 0);
+	expect(NEXT, shmlimit_reset(s->l, s->slow, &key, sizeof(key)), 0);
+	/* Not promised, but so: neither do those who look in, nor finding a rule. */
+	expect(NEXT, shmlimit_rule_find(s->l, "slow"), s->slow);
+}
+
+static void *decide_confined(void *arg)
+{
+	const struct stage *s = arg;
+
+	if (confine() != 0)
+		leave(2);
+	atomic_store(&seen->confined, 1);
+	decide(s, 1000000);
+	atomic_store(&seen->finished, 1);
+	leave(0);
+	return NULL;
+}
+
+static void in_a_process(void)
+{
+	decide_confined(&stage);
+}
+
+/* A thread's first decision ever. The rest of its process is free. */
+static void in_a_thread(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, decide_confined, &stage) != 0)
+		_exit(1);
+	pthread_join(thread, NULL);
+	_exit(0);
+}
+
+static void only_clocks(void)
+{
+	struct timespec now;
+
+	if (confine() != 0)
+		leave(2);
+	atomic_store(&seen->confined, 1);
+	for (int i = 0; i < 1000; i++) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	}
+	atomic_store(&seen->finished, 1);
+	leave(0);
+}
+
+static void one_call(void)
+{
+	if (confine() != 0)
+		leave(2);
+	atomic_store(&seen->confined, 1);
+	syscall(SYS_getppid);
+	atomic_store(&seen->finished, 1);
+	leave(0);
+}
+
+/* Let it be done in a process; returns how that ended. */
+static int do_apart(void (*what)(void))
+{
+	int status;
+	pid_t pid;
+
+	memset(seen, 0, sizeof(*seen));
+	pid = fork_bound();
+	if (pid == 0) {
+		what();
+		_exit(1);
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			bail("waitpid: %s", strerror(errno));
+	return status;
+}
+
+static struct shmlimit *create_full(uint32_t on_full, int *slow)
+{
+	struct shmlimit *l = stage_create(16, 1, on_full);
+
+	*slow = stage_rule(l, "slow", 2, 1, SLOW_NS);
+	stage_hide();
+	return l;
+}
+
+static void set_up(void)
+{
+	struct shmlimit_options coarse = { .struct_size = sizeof(coarse), .slots = 16, .clock = SHMLIMIT_CLOCK_COARSE };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 2, .count = 1, .period_ns = SLOW_NS };
+
+	stage.full_allow = create_full(SHMLIMIT_FULL_ALLOW, &stage.allow_slow);
+	stage.full_deny = create_full(SHMLIMIT_FULL_DENY, &stage.deny_slow);
+	if (shmlimit_create(stage_name, &coarse, &stage.coarse) != 0)
+		bail("create");
+	stage.coarse_slow = stage_rule(stage.coarse, "slow", 500, 1, SLOW_NS);
+	stage_hide();
+
+	stage.l = stage_create(16, 8, SHMLIMIT_FULL_EVICT);
+	stage.slow = stage_rule(stage.l, "slow", 2, 1, SLOW_NS);
+	stage.fast = stage_rule(stage.l, "fast", 2, 1, FAST_NS);
+	rule.mode = SHMLIMIT_DRY_RUN;
+	stage.dry = shmlimit_rule_set(stage.l, "dry", &rule);
+	rule.mode = SHMLIMIT_OFF;
+	stage.off = shmlimit_rule_set(stage.l, "off", &rule);
+	stage.gone = stage_rule(stage.l, "gone", 2, 1, SLOW_NS);
+	shmlimit_rule_remove(stage.l, "gone");
+	if (shmlimit_open(stage_name, SHMLIMIT_READ_ONLY, &stage.reader) != 0)
+		bail("open");
+	stage_hide();
+}
+
+static void report(const char *title, void (*what)(void))
+{
+	int status = do_apart(what);
+
+	ok(atomic_load(&seen->confined), "%s: may make no system call", title);
+	if (!ok(WIFEXITED(status) && WEXITSTATUS(status) == 0 && atomic_load(&seen->finished),
+	        "%s: decides in every way without one", title))
+		diag("ended with 0x%x in step %d", (unsigned)status, atomic_load(&seen->step));
+	if (!ok(seen->wrong == 0, "%s: every answer is as expected", title))
+		diag("step %d: %d", seen->wrong, seen->answer);
+}
+
+int main(void)
+{
+	struct shmlimit_counters c;
+	int status;
+
+#if defined(UNDER_ASAN) || defined(UNDER_TSAN)
+	return tap_skip_all("sanitizers make system calls of their own");
+#endif
+	stage_begin("syscalls");
+	seen = shared_memory(sizeof(*seen));
+	do_apart(only_clocks);
+	if (!atomic_load(&seen->confined))
+		return tap_skip_all("seccomp is not permitted");
+	if (!atomic_load(&seen->finished))
+		return tap_skip_all("reading the clock is a system call here");
+
+	status = do_apart(one_call);
+	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS && !atomic_load(&seen->finished),
+	   "a process that may make no system call dies of one");
+	set_up();
+	report("a process", in_a_process);
+	report("a new thread", in_a_thread);
+	c = counters_of(stage.l, -1);
+	ok(c.claims > 0 && c.reclaims > 0 && c.evictions > 0 && c.allowed > 0 && c.denied > 0 && c.shadow_denied > 0,
+	   "there were claims, reclaims, evictions, admissions and denials");
+	ok(counters_of(stage.full_allow, -1).no_slot > 0 && counters_of(stage.full_deny, -1).no_slot > 0,
+	   "and decisions without a slot");
+	shmlimit_close(stage.coarse);
+	shmlimit_close(stage.full_deny);
+	shmlimit_close(stage.full_allow);
+	shmlimit_close(stage.reader);
+	shmlimit_close(stage.l);
+	return tap_done();
+}
