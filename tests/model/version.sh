@@ -1,0 +1,143 @@
+#!/bin/sh
+# The model of rules that change, searched with spin: the protocol as it is must hold,
+# and each of its broken variants must break the law that version.pml says it breaks.
+# MODEL_FULL=1 adds larger searches (minutes, and up to 8 GB).
+
+. "${0%/*}/../tap.sh"
+
+command -v spin >/dev/null || skip_all "spin is missing"
+command -v gcc >/dev/null || skip_all "gcc is missing"
+
+# The sources don't lie beside this test: they are in the first folder above the build that has them.
+if [ -z "${SRCDIR:-}" ]; then
+	SRCDIR=$BUILD/..
+	[ -f "$SRCDIR/Makefile" ] || SRCDIR=$BUILD
+	until [ -f "$SRCDIR/tests/model/version.pml" ] || [ "$(cd "$SRCDIR" && pwd)" = / ]; do
+		SRCDIR=$SRCDIR/..
+	done
+	[ -f "$SRCDIR/tests/model/version.pml" ] || SRCDIR=.
+fi
+MODEL=$SRCDIR/tests/model/version.pml
+if [ ! -f "$MODEL" ]; then
+	echo "Bail out! no tests/model/version.pml above $BUILD: set SRCDIR"
+	exit 1
+fi
+cp "$MODEL" "$TMP/version.pml"
+
+MEMORY_MB=1400		# each of the two searches that run at once
+MODE=-DNOREDUCE		# every step reads or writes what all see: nothing could be reduced
+
+# search NAME MACROS...: the report of one search goes to $TMP/NAME/out.
+search() {
+	mkdir "$TMP/$1"
+	cd "$TMP/$1" || exit
+	shift
+	{
+		spin -a "$@" ../version.pml &&
+		gcc -O1 -w -DSAFETY $MODE -DVECTORSZ=2048 -DMEMLIM=$MEMORY_MB -o pan pan.c &&
+		./pan -m100000
+	} >out 2>&1
+}
+
+# Both lists are read twice: to run the searches, and to judge them.
+# NAME | fewest states | macros | title
+holds='
+change|4000000|-DCHANGES=4 -DVERSIONS=3|2 processes, 3 changes, of versions that wrap at the third
+remove|2000000|-DCHANGES=3 -DREMOVES|2 processes, changes and removals
+refill|3000000|-DCHANGES=2 -DCAPACITIES=6 -DTICKS=1|2 processes, a change and a refill
+reset|700000|-DCHANGES=2 -DRESETS=1|2 processes, a change and a reset
+slots|1000000|-DCHANGES=2 -DSLOTS=3|2 processes, a change, 3 slots
+solo|1000000|-DCHANGES=2 -DREMOVES -DSOLO|3 processes, the writer among them, of which two are killed at any moment
+wrap|200000|-DN=1 -DCHANGES=10 -DTERMS -DLOOKS|1 process, 9 changes: versions wrap twice
+wrap-remove|400000|-DN=1 -DCHANGES=7 -DREMOVES -DTERMS -DLOOKS|1 process, 6 changes, removals anywhere between
+wrap-refill|200000|-DN=1 -DTICKS=1|1 process, 5 changes and a refill
+wrap-slots|100000|-DN=1 -DSLOTS=3 -DRESETS=1 -DLOOKS|1 process, 5 changes, 3 slots and a reset
+raise|50000|-DN=1 -DCAPACITIES=165 -DTERMS -DLOOKS|1 process, 5 changes that raise what the others lower
+born|100000|-DN=1 -DREMOVES -DNO_BORN|the table was cleared before a rule began: nothing is older
+'
+holds_full='
+full-change|8000000|-DCHANGES=5|2 processes, 4 changes
+full-wrap|10000000|-DCHANGES=6|2 processes, 5 changes: versions wrap
+full-remove|6000000|-DCHANGES=4 -DREMOVES|2 processes, 3 changes and removals
+full-refill|8000000|-DCHANGES=3 -DTICKS=1|2 processes, 2 changes and a refill
+full-slots|2000000|-DCHANGES=3 -DSLOTS=3 -DRESETS=1|2 processes, 2 changes, 3 slots and a reset
+full-solo|4000000|-DCHANGES=4 -DSOLO|3 processes, 3 changes, of which two are killed at any moment
+'
+# VARIANT | law broken | macros | title
+fails='
+IN_PLACE|1|-DN=1 -DTERMS|terms overwritten in place are read half old, half new
+NO_CHECK|1|-DN=1 -DTERMS|terms copied during four changes are a mix, if nobody looks again
+PUBLISH_EARLY|1|-DN=1 -DTERMS|a version published before its terms is read without them
+IGNORE_OLD|2|-DN=1|a lookup blind to older versions makes twins
+IGNORE_OLD|3|-DN=1|a lookup blind to older versions forgets what was taken
+NO_WALK_FIRST|4|-DN=1|a killed writer whose walk nobody finishes leaves slots behind
+NO_CHECK_COMMIT|4|-DN=1|a claim that does not look at the version again commits a slot left behind
+CHECK_BEFORE_SCAN|4|-DN=1|a claim that looks at the version before it places commits a slot left behind
+LEAVE_TENTATIVE|4|-DN=1|a walk that leaves tentative slots leaves a claim to commit behind it
+TRUST_VIEW|4|-DN=1|a process stopped for four changes charges a word under terms long gone
+CONVERT_TWO_CAS|4|-DN=1|two CASes in place of one show a word to terms it was not written under
+NO_TIME|4|-DN=1|a word without a time looks unchanged after four changes
+LATE_CONVERT|3|-DN=1 -DTICKS=1|a conversion by a late clock gives tokens away
+NO_CLEAR|5|-DN=1 -DREMOVES|a table that nobody cleared keeps funnels of a rule that is gone
+NO_OLD_TENTATIVE|6|-DCHANGES=2 -DSOLO|a tentative slot of another version locks its key out
+NO_CHECK_NONE|7|-DN=1 -DLOOKS|tags judged by versions published later hide a slot
+BLIND_TO_CONVERTED|7|-DN=1 -DLOOKS|a slot converted between two looks is overlooked
+'
+if [ "${MODEL_FULL:-0}" = 1 ]; then
+	holds=$holds$holds_full
+	MEMORY_MB=8000
+	MODE='-DNOREDUCE -DCOLLAPSE'
+fi
+
+(
+	echo "$holds" | while IFS='|' read -r name floor macros title; do
+		[ -z "$name" ] || (search "$name" $macros)
+	done
+) &
+searches=$!
+trap 'kill $searches 2>/dev/null; exit 130' INT TERM HUP
+echo "$fails" | while IFS='|' read -r name law macros title; do
+	[ -z "$name" ] || (search "$name.$law" "-D$name" "-DONLY=$law" $macros)
+done
+wait $searches
+
+# Whole: no error, and nothing was left out for want of depth, memory or time.
+whole() {
+	grep -q ', errors: 0$' "$TMP/$1/out" &&
+	! grep -Eqi 'depth too small|out of memory|MEMLIM|not completed|hash factor|truncat' "$TMP/$1/out"
+}
+
+states() { awk '/ states, stored/ { printf "%d", $1 }' "$TMP/$1/out"; }
+
+while IFS='|' read -r name floor macros title; do
+	[ -n "$name" ] || continue
+	whole "$name"
+	held=$?
+	ok $held "the protocol holds: $title"
+	[ $held -eq 0 ] || diag "$(tail -n 30 "$TMP/$name/out")"
+	found=$(states "$name")
+	diag "$name: ${found:=0} states"
+	[ "$found" -ge "$floor" ]
+	ok $? "the search is no empty one: $name has at least $floor states"
+done <<-END
+	$holds
+END
+
+# A search that never met these proves nothing about them.
+sed -n 's/.*EVENT([0-9]*, "\(.*\)").*/\1/p' "$TMP/version.pml" >"$TMP/events"
+[ "$(wc -l <"$TMP/events")" -ge 31 ]
+ok $? "the model names what has to happen"
+while read -r event; do
+	grep -qx "event: $event" "$TMP"/[a-z]*/out
+	ok $? "it happens: $event"
+done <"$TMP/events"
+
+while IFS='|' read -r name law macros title; do
+	[ -n "$name" ] || continue
+	want="^pan:1: assertion violated \\(\\($law!=$law\\)"
+	like "$(cat "$TMP/$name.$law/out")" "$want" "$name fails: $title"
+done <<-END
+	$fails
+END
+
+done_testing
