@@ -73,7 +73,7 @@ help:
 
 lib: $(O)/libshmlimit.a $(lib_so)
 
-$(O)/%.o: %.c
+$(O)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(all_cflags) -c -o $@ $<
 

@@ -37,8 +37,8 @@
 #define CHURN_CAPACITY 3u
 #define CHURN_FILL_NS 1200u
 
-#define TURN_KILLS 4000
-#define CHURN_KILLS 2000
+#define TURN_KILLS 2000
+#define CHURN_KILLS 600
 #define KILLS_MAX 20000                   /* for those to be seen that prove something */
 #define KILLS_AN_AUDIT 50
 
@@ -90,7 +90,7 @@ static void kill_one(struct crew *crew, struct dice *dice, uint64_t calls)
 	for (unsigned i = 1; atomic_load(&play->worker[victim].done) - before[victim] <= calls; i++) {
 		victim = (victim + 1) % WORKERS;
 		/* Who yields among so many busy ones waits for long: better to watch for a while first. */
-		if (i % 20000 == 0)
+		if (i % 4000 == 0)
 			crew_await();
 		else
 			relax();
