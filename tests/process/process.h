@@ -145,9 +145,9 @@ static inline void gate_pass(struct gate *gate)
 		atomic_store(&gate->opened, opened + 1);
 		return;
 	}
-	/* Spinning first: where there is a core for each, they go through together. */
+	/* Two spin first: where there is a core for each, they go through together. More had better make room. */
 	for (unsigned i = 0; atomic_load(&gate->opened) == opened; i++) {
-		if (i < 1000)
+		if (i < (gate->n <= 2 ? 1000 : 20))
 			relax();
 		else
 			sched_yield();

@@ -1,0 +1,209 @@
+/*
+ * counters: no count is lost, whoever is moved, preempted or interrupted while
+ * he counts (I10, and what counter.h says). What the counters hold is exactly
+ * what the workers were answered.
+ *
+ * Threads count on their CPU's block by a restartable sequence. So workers do
+ * little else than count, on one line, while they are driven from CPU to CPU:
+ * a sequence that went on after its thread was moved would now and then add to
+ * another CPU's block beside its owner, and one of the two counts would be lost.
+ * Then the same where there are no such sequences (glibc is told not to
+ * register them, in a process started anew): all count on the stripes.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "process.h"
+
+#include "counter.h"
+
+#define WORKERS 4
+#define MOVES 40000
+#define NOW_NS 1000000000000u
+#define WITHOUT "without sequences"
+
+static struct play {
+	struct shmlimit *l;
+	int rule, dry, off;
+	_Atomic int stop;
+	struct {
+		uint64_t allowed, denied, shadow, errors;
+	} __attribute__((aligned(64))) worker[WORKERS];
+} *play;
+
+/* Nothing that these calls decide is written to the table: they read, and count. */
+static void count_on(struct crew *crew, int index)
+{
+	uint64_t rounds = 0, errors = 0;
+
+	(void)crew;
+	while (!atomic_load(&play->stop)) {
+		errors += shmlimit_take_at(play->l, play->rule, "key", 3, 1, NOW_NS, NULL) != SHMLIMIT_DENIED;
+		errors += shmlimit_take_at(play->l, play->dry, "key", 3, 1, NOW_NS, NULL) != SHMLIMIT_ALLOWED;
+		errors += shmlimit_take_at(play->l, play->off, "key", 3, 1, NOW_NS, NULL) != SHMLIMIT_ALLOWED;
+		rounds++;
+	}
+	play->worker[index].allowed = play->worker[index].denied = play->worker[index].shadow = rounds;
+	play->worker[index].errors = errors;
+}
+
+/* The CPUs that this process may run on. */
+static int allowed_cpus(int cpus[CPU_SETSIZE])
+{
+	cpu_set_t set;
+	int n = 0;
+
+	if (sched_getaffinity(0, sizeof(set), &set) != 0)
+		bail("sched_getaffinity: %s", strerror(errno));
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &set))
+			cpus[n++] = i;
+	return n;
+}
+
+static void move(pid_t pid, int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(pid, sizeof(set), &set) != 0)
+		bail("sched_setaffinity: %s", strerror(errno));
+}
+
+/* Returns how many workers ended badly. */
+static int drive_about(uint64_t seed)
+{
+	struct dice dice = { seed };
+	int cpus[CPU_SETSIZE];
+	int n = allowed_cpus(cpus);
+	struct crew crew;
+
+	crew_start(&crew, WORKERS, count_on, NULL);
+	for (uint64_t i = 0; i < scaled(MOVES); i++)
+		move(crew.pid[i % WORKERS], cpus[dice_below(&dice, (uint64_t)n)]);
+	atomic_store(&play->stop, 1);
+	return crew_wait(&crew);
+}
+
+static int mode_rule(const char *name, uint32_t mode)
+{
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule),
+		.mode = mode,
+		.capacity = 1,
+		.count = 1,
+		.period_ns = 1000000000,
+	};
+	int id = shmlimit_rule_set(play->l, name, &rule);
+
+	if (id < 0)
+		bail("rule %s: %s", name, shmlimit_strerror(id));
+	return id;
+}
+
+static void set_up(void)
+{
+	play->l = stage_create(16, 4, SHMLIMIT_FULL_EVICT);
+	play->rule = mode_rule("rule", SHMLIMIT_ENFORCE);
+	play->dry = mode_rule("dry", SHMLIMIT_DRY_RUN);
+	play->off = mode_rule("off", SHMLIMIT_OFF);
+	stage_hide();
+	/* The two takes that are admitted, and counted. */
+	shmlimit_take_at(play->l, play->rule, "key", 3, 1, NOW_NS, NULL);
+	shmlimit_take_at(play->l, play->dry, "key", 3, 1, NOW_NS, NULL);
+	play->worker[0].errors = 0;
+}
+
+/* What the counters should hold. */
+struct wanted {
+	uint64_t allowed, denied, shadow, errors;
+};
+
+static struct wanted answers(void)
+{
+	struct wanted sum = { 2, 0, 0, 0 };
+
+	for (int i = 0; i < WORKERS; i++) {
+		sum.allowed += play->worker[i].allowed;
+		sum.denied += play->worker[i].denied;
+		sum.shadow += play->worker[i].shadow;
+		sum.errors += play->worker[i].errors;
+	}
+	return sum;
+}
+
+/* What stands in the blocks from one number to another. */
+static uint64_t counted_in(uint32_t from, uint32_t to)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t block = from; block < to; block++)
+		sum += load_relaxed(counter_line(play->l, block, play->rule) + COUNT_DENIED);
+	return sum;
+}
+
+/* The second part, in a process of its own that does not report. Returns its exit status. */
+static int without_sequences(uint64_t seed)
+{
+	struct shmlimit_counters c;
+	struct wanted want;
+	int bad;
+
+	set_up();
+	bad = drive_about(seed);
+	c = counters_of(play->l, -1);
+	want = answers();
+	if (bad == 0 && want.errors == 0 && want.denied > 0 && c.allowed == want.allowed && c.denied == want.denied &&
+	    c.shadow_denied == want.shadow && counted_in(0, play->l->cpus) == 0)
+		return 0;
+	diag("allowed %" PRIu64 ", counted %" PRIu64 "; denied %" PRIu64 ", counted %" PRIu64 "; shadow %" PRIu64
+	     ", counted %" PRIu64 "; %" PRIu64 " of the denials on CPUs",
+	     want.allowed, c.allowed, want.denied, c.denied, want.shadow, c.shadow_denied,
+	     counted_in(0, play->l->cpus));
+	return 1;
+}
+
+static int run_without_sequences(void)
+{
+	pid_t pid = fork_bound();
+
+	if (pid == 0) {
+		setenv("GLIBC_TUNABLES", "glibc.pthread.rseq=0", 1);
+		execl("/proc/self/exe", "counters", WITHOUT, (char *)NULL);
+		_exit(1);
+	}
+	return wait_for(pid);
+}
+
+int main(int argc, char **argv)
+{
+	struct shmlimit_counters c;
+	struct wanted want;
+	uint64_t seed;
+
+	stage_begin("counters");
+	seed = dice_seed();
+	play = shared_memory(sizeof(*play));
+	if (argc > 1 && strcmp(argv[1], WITHOUT) == 0)
+		return without_sequences(seed);
+
+	set_up();
+	is(drive_about(seed), 0, "workers end well");
+	c = counters_of(play->l, -1);
+	want = answers();
+	is(want.errors, 0, "every call is answered as expected");
+	ok(want.denied >= WORKERS, "workers did count");
+	is(c.allowed, want.allowed, "whoever is moved between CPUs loses no count of allowed");
+	is(c.denied, want.denied, "nor of denied");
+	is(c.shadow_denied, want.shadow, "nor of what would have been denied");
+#ifdef COUNTER_RSEQ
+	if (__rseq_size != 0) {
+		ok(counted_in(0, play->l->cpus) > want.denied / 2, "most counts are made on the CPUs' blocks");
+		diag("%" PRIu64 " denials, %" PRIu64 " counted on stripes", want.denied,
+		     counted_in(play->l->cpus, play->l->cpus + play->l->stripes));
+	}
+#endif
+	shmlimit_close(play->l);
+	ok(run_without_sequences(), "where there are no restartable sequences all is counted on the stripes");
+	return tap_done();
+}
