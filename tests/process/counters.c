@@ -4,20 +4,23 @@
  * what the workers were answered.
  *
  * Threads count on their CPU's block by a restartable sequence. So workers do
- * little else than count, on one line, while they are driven from CPU to CPU:
- * a sequence that went on after its thread was moved would now and then add to
- * another CPU's block beside its owner, and one of the two counts would be lost.
- * Then the same where there are no such sequences (glibc is told not to
+ * little else than count, on one line, while they are driven from CPU to CPU,
+ * and interrupted by a timer whose handler counts as well. Sequences must be
+ * seen to be broken off by that: such a count goes to a stripe. Then the same where there are no such sequences (glibc is told not to
  * register them, in a process started anew): all count on the stripes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <time.h>
+
 #include "process.h"
 
 #include "counter.h"
 
 #define WORKERS 4
-#define MOVES 40000
+#define MOVES 4000
+#define MOVES_MAX (50 * MOVES)            /* for broken sequences to be seen */
+#define TICK_NS 50000
 #define NOW_NS 1000000000000u
 #define WITHOUT "without sequences"
 
@@ -25,10 +28,40 @@ static struct play {
 	struct shmlimit *l;
 	int rule, dry, off;
 	_Atomic int stop;
+	_Atomic uint64_t ticks, tick_errors;
 	struct {
 		uint64_t allowed, denied, shadow, errors;
 	} __attribute__((aligned(64))) worker[WORKERS];
 } *play;
+
+static void tick(int number)
+{
+	(void)number;
+	atomic_fetch_add(&play->ticks, 1);
+	if (shmlimit_take_at(play->l, play->rule, "key", 3, 1, NOW_NS, NULL) != SHMLIMIT_DENIED)
+		atomic_fetch_add(&play->tick_errors, 1);
+}
+
+static void start_timer(void)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	struct itimerspec every = { { 0, TICK_NS }, { 0, TICK_NS } };
+	struct sigaction action = { .sa_handler = tick, .sa_flags = SA_RESTART };
+	timer_t timer;
+
+	sigaction(SIGUSR1, &action, NULL);
+	worker_check(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0, "timer_create: %s", strerror(errno));
+	timer_settime(timer, 0, &every, NULL);
+}
+
+static void hold_ticks(void)
+{
+	sigset_t ticks;
+
+	sigemptyset(&ticks);
+	sigaddset(&ticks, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &ticks, NULL);
+}
 
 /* Nothing that these calls decide is written to the table: they read, and count. */
 static void count_on(struct crew *crew, int index)
@@ -36,12 +69,14 @@ static void count_on(struct crew *crew, int index)
 	uint64_t rounds = 0, errors = 0;
 
 	(void)crew;
+	start_timer();
 	while (!atomic_load(&play->stop)) {
 		errors += shmlimit_take_at(play->l, play->rule, "key", 3, 1, NOW_NS, NULL) != SHMLIMIT_DENIED;
 		errors += shmlimit_take_at(play->l, play->dry, "key", 3, 1, NOW_NS, NULL) != SHMLIMIT_ALLOWED;
 		errors += shmlimit_take_at(play->l, play->off, "key", 3, 1, NOW_NS, NULL) != SHMLIMIT_ALLOWED;
 		rounds++;
 	}
+	hold_ticks();
 	play->worker[index].allowed = play->worker[index].denied = play->worker[index].shadow = rounds;
 	play->worker[index].errors = errors;
 }
@@ -70,6 +105,21 @@ static void move(pid_t pid, int cpu)
 		bail("sched_setaffinity: %s", strerror(errno));
 }
 
+/* The denials that stand in the blocks from one number to another. */
+static uint64_t counted_in(uint32_t from, uint32_t to)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t block = from; block < to; block++)
+		sum += load_relaxed(counter_line(play->l, block, play->rule) + COUNT_DENIED);
+	return sum;
+}
+
+static uint64_t counted_on_stripes(void)
+{
+	return counted_in(play->l->cpus, play->l->cpus + play->l->stripes);
+}
+
 /* Returns how many workers ended badly. */
 static int drive_about(uint64_t seed)
 {
@@ -79,7 +129,7 @@ static int drive_about(uint64_t seed)
 	struct crew crew;
 
 	crew_start(&crew, WORKERS, count_on, NULL);
-	for (uint64_t i = 0; i < scaled(MOVES); i++)
+	for (uint64_t i = 0; i < scaled(MOVES) || (i < scaled(MOVES_MAX) && counted_on_stripes() == 0); i++)
 		move(crew.pid[i % WORKERS], cpus[dice_below(&dice, (uint64_t)n)]);
 	atomic_store(&play->stop, 1);
 	return crew_wait(&crew);
@@ -111,7 +161,6 @@ static void set_up(void)
 	/* The two takes that are admitted, and counted. */
 	shmlimit_take_at(play->l, play->rule, "key", 3, 1, NOW_NS, NULL);
 	shmlimit_take_at(play->l, play->dry, "key", 3, 1, NOW_NS, NULL);
-	play->worker[0].errors = 0;
 }
 
 /* What the counters should hold. */
@@ -121,7 +170,7 @@ struct wanted {
 
 static struct wanted answers(void)
 {
-	struct wanted sum = { 2, 0, 0, 0 };
+	struct wanted sum = { 2, play->ticks, 0, play->tick_errors };
 
 	for (int i = 0; i < WORKERS; i++) {
 		sum.allowed += play->worker[i].allowed;
@@ -132,34 +181,26 @@ static struct wanted answers(void)
 	return sum;
 }
 
-/* What stands in the blocks from one number to another. */
-static uint64_t counted_in(uint32_t from, uint32_t to)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t block = from; block < to; block++)
-		sum += load_relaxed(counter_line(play->l, block, play->rule) + COUNT_DENIED);
-	return sum;
-}
-
 /* The second part, in a process of its own that does not report. Returns its exit status. */
 static int without_sequences(uint64_t seed)
 {
 	struct shmlimit_counters c;
 	struct wanted want;
+	uint64_t on_cpus;
 	int bad;
 
 	set_up();
 	bad = drive_about(seed);
 	c = counters_of(play->l, -1);
+	on_cpus = counted_in(0, play->l->cpus);
 	want = answers();
+	shmlimit_close(play->l);
 	if (bad == 0 && want.errors == 0 && want.denied > 0 && c.allowed == want.allowed && c.denied == want.denied &&
-	    c.shadow_denied == want.shadow && counted_in(0, play->l->cpus) == 0)
+	    c.shadow_denied == want.shadow && on_cpus == 0)
 		return 0;
 	diag("allowed %" PRIu64 ", counted %" PRIu64 "; denied %" PRIu64 ", counted %" PRIu64 "; shadow %" PRIu64
 	     ", counted %" PRIu64 "; %" PRIu64 " of the denials on CPUs",
-	     want.allowed, c.allowed, want.denied, c.denied, want.shadow, c.shadow_denied,
-	     counted_in(0, play->l->cpus));
+	     want.allowed, c.allowed, want.denied, c.denied, want.shadow, c.shadow_denied, on_cpus);
 	return 1;
 }
 
@@ -199,8 +240,8 @@ int main(int argc, char **argv)
 #ifdef COUNTER_RSEQ
 	if (__rseq_size != 0) {
 		ok(counted_in(0, play->l->cpus) > want.denied / 2, "most counts are made on the CPUs' blocks");
-		diag("%" PRIu64 " denials, %" PRIu64 " counted on stripes", want.denied,
-		     counted_in(play->l->cpus, play->l->cpus + play->l->stripes));
+		ok(counted_on_stripes() > 0, "the few whose sequence was broken off on the stripes");
+		diag("%" PRIu64 " denials, %" PRIu64 " of them counted on stripes", want.denied, counted_on_stripes());
 	}
 #endif
 	shmlimit_close(play->l);
