@@ -161,6 +161,26 @@ static void own_clock(void)
 	   "and a retry after is measured from it");
 	is(shmlimit_refund(l, rule, "k", 1, 1, NULL), SHMLIMIT_ALLOWED, "refund reads it too");
 	is(shmlimit_peek(l, rule, "k", 1, 1, NULL), SHMLIMIT_ALLOWED, "and so does peek");
+	is(shmlimit_reserve(l, rule, "k", 1, 1, 0, NULL), SHMLIMIT_ALLOWED, "and reserve");
+	is(shmlimit_reserve(l, rule, "k", 1, 1, 0, NULL), SHMLIMIT_DENIED, "which takes");
+}
+
+/* Others make and destroy segments meanwhile: only ours is certain to be met, once, in order. */
+static void walk(void)
+{
+	char name[SHMLIMIT_NAME_MAX + 1] = "", last[SHMLIMIT_NAME_MAX + 1] = "";
+	int met = 0, ordered = 1, more;
+
+	while ((more = shmlimit_next(name)) == 1) {
+		met += strcmp(name, unit_name) == 0;
+		ordered = ordered && strcmp(last, name) < 0;
+		memcpy(last, name, sizeof(last));
+	}
+	is(more, 0, "the walk over all segments ends");
+	is(met, 1, "and has met ours once");
+	ok(ordered, "in the order of the names");
+	is_str(name, "", "and the last name is none");
+	is(shmlimit_next(NULL), -EINVAL, "it needs a place for the name");
 }
 
 int main(void)
@@ -173,6 +193,7 @@ int main(void)
 	keys();
 	modes();
 	own_clock();
+	walk();
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound after all this");
 	shmlimit_close(l);
 	return tap_done();
