@@ -16,20 +16,32 @@
  *
  * With more keys than slots, funnels refill and are reclaimed all the time.
  *
+ * The last scene is one process that a timer interrupts: the handler takes from
+ * the key that was being decided on, lets it refill, and has strangers come in
+ * who take its slot. The call that then goes on may have a clock that is older
+ * than a whole life of that funnel.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "process.h"
+
+#include "hash.h"
+#include "table.h"
 
 #define WORKERS 8
 #define LOG_MAX 1000000                   /* admissions, over all workers */
 #define CALLS 400000                      /* a round, over all workers */
 #define ROUNDS_MIN 3
 #define ROUNDS_MAX 1000                   /* for contention to be seen */
+#define TICK_NS 100000
+#define TICKS_INSIDE 2000                 /* in which the slot was taken, inside a call */
 
 struct scene {
 	const char *title;
 	unsigned keys;
 	uint64_t capacity, count, period_ns;
+	uint64_t slots;
+	int interrupted;                  /* one worker, by a timer; else 8 of them, and no timer */
 };
 
 struct entry {
@@ -42,29 +54,131 @@ static struct play {
 	struct shmlimit *l;
 	int rule;
 	uint64_t seed;
-	_Atomic uint64_t calls, admitted;
+	_Atomic uint64_t calls, admitted; /* since the segment was made */
+	_Atomic uint64_t logged;          /* in this round */
+	_Atomic uint64_t inside;          /* ticks of the timer, inside a call */
 	struct entry log[LOG_MAX];
 } *play;
+
+/* One call, logged if it was admitted. */
+static void ask(uint32_t key)
+{
+	uint64_t began_ns = shmlimit_now(play->l), ended_ns, at;
+	int answer = shmlimit_take(play->l, play->rule, &key, sizeof(key), 1, NULL);
+
+	ended_ns = shmlimit_now(play->l);
+	worker_check(answer >= 0, "take: %s", shmlimit_strerror(answer));
+	atomic_fetch_add(&play->calls, 1);
+	if (answer != SHMLIMIT_ALLOWED)
+		return;
+	atomic_fetch_add(&play->admitted, 1);
+	at = atomic_fetch_add(&play->logged, 1);
+	if (at < LOG_MAX)
+		play->log[at] = (struct entry){ key, began_ns, ended_ns };
+}
 
 static void hammer(struct crew *crew, int index)
 {
 	struct dice dice = { play->seed + (uint64_t)index };
 	uint64_t n = scaled(CALLS) / (uint64_t)crew->n;
 
-	for (uint64_t i = 0; i < n; i++) {
-		uint32_t key = (uint32_t)dice_below(&dice, play->scene->keys);
-		uint64_t began_ns = shmlimit_now(play->l), at;
-		int answer = shmlimit_take(play->l, play->rule, &key, sizeof(key), 1, NULL);
-		uint64_t ended_ns = shmlimit_now(play->l);
+	for (uint64_t i = 0; i < n; i++)
+		ask((uint32_t)dice_below(&dice, play->scene->keys));
+}
 
-		worker_check(answer >= 0, "take: %s", shmlimit_strerror(answer));
-		atomic_fetch_add(&play->calls, 1);
-		if (answer != SHMLIMIT_ALLOWED)
-			continue;
-		at = atomic_fetch_add(&play->admitted, 1);
-		if (at < LOG_MAX)
-			play->log[at] = (struct entry){ key, began_ns, ended_ns };
+/* ---- The interrupted ---- */
+
+static volatile sig_atomic_t asking = -1; /* the key that is being decided on */
+static struct dice strangers;
+
+static uint64_t hash_of(const void *key, size_t key_len)
+{
+	return hash_bytes(play->l->secret, (uint32_t)play->rule, key, key_len);
+}
+
+/* Where a key's funnel stands, or NULL; a key that is being claimed has none. */
+static const struct layout_slot *slot_of(uint32_t key)
+{
+	uint64_t hash = hash_of(&key, sizeof(key)), tag = tag_pack(hash, (uint32_t)play->rule, 0);
+
+	for (unsigned i = 0; i < WINDOW_LINES; i++) {
+		const struct layout_slot *line = table_line(play->l, table_window(play->l, hash), i);
+
+		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
+			uint64_t there = load_relaxed(&line[j].tag);
+
+			if (tag_same_key(there, tag) && (there & TAG_TENTATIVE) == 0)
+				return &line[j];
+		}
 	}
+	return NULL;
+}
+
+/* A stranger comes in, whose first choice is the line of that slot. */
+static void let_in(const struct layout_slot *slot)
+{
+	uint64_t line = (uint64_t)(slot - play->l->slots) / SLOTS_PER_LINE, stranger;
+
+	do {
+		stranger = dice_throw(&strangers);
+	} while (table_window(play->l, hash_of(&stranger, sizeof(stranger))).home[0] != line);
+	atomic_fetch_add(&play->calls, 1);
+	if (shmlimit_take(play->l, play->rule, &stranger, sizeof(stranger), 1, NULL) == SHMLIMIT_ALLOWED)
+		atomic_fetch_add(&play->admitted, 1);
+}
+
+static void interrupt(int number)
+{
+	uint64_t fill_ns = play->scene->capacity * play->scene->period_ns / play->scene->count, full_ns, tag;
+	const struct layout_slot *slot;
+
+	(void)number;
+	if (asking < 0)
+		return;
+	ask((uint32_t)asking);
+	full_ns = shmlimit_now(play->l) + fill_ns;
+	slot = slot_of((uint32_t)asking);
+	if (slot == NULL)
+		return;
+	tag = load_relaxed(&slot->tag);
+	while (shmlimit_now(play->l) < full_ns)
+		;
+	for (int i = 0; i < 8 && load_relaxed(&slot->tag) == tag; i++)
+		let_in(slot);
+	atomic_fetch_add(&play->inside, load_relaxed(&slot->tag) != tag);
+}
+
+static void be_interrupted(struct crew *crew, int index)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	struct itimerspec every = { { 0, TICK_NS }, { 0, TICK_NS } }, never = { { 0, 0 }, { 0, 0 } };
+	struct sigaction action = { .sa_handler = interrupt, .sa_flags = SA_RESTART };
+	struct dice dice = { play->seed };
+	timer_t timer;
+
+	(void)crew;
+	(void)index;
+	strangers.state = play->seed + 1;
+	sigaction(SIGUSR1, &action, NULL);
+	worker_check(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0, "timer_create: %s", strerror(errno));
+	timer_settime(timer, 0, &every, NULL);
+	/* Twice: a funnel that had leaked before its time would show at once. */
+	while (atomic_load(&play->inside) < scaled(TICKS_INSIDE) && atomic_load(&play->logged) < LOG_MAX / 2) {
+		asking = (sig_atomic_t)dice_below(&dice, play->scene->keys);
+		ask((uint32_t)asking);
+		ask((uint32_t)asking);
+		asking = -1;
+	}
+	timer_settime(timer, 0, &never, NULL);
+}
+
+/* ---- Judging ---- */
+
+static int by_key(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	return x->key < y->key ? -1 : x->key > y->key;
 }
 
 static int ascending(const void *a, const void *b)
@@ -105,20 +219,22 @@ static uint64_t excess(const uint64_t *began, const uint64_t *ended, size_t n, u
 static uint64_t worst_key(uint64_t resolution_ps)
 {
 	uint64_t *began = calloc(LOG_MAX, sizeof(*began)), *ended = calloc(LOG_MAX, sizeof(*ended)), worst = 0;
-	size_t logged = atomic_load(&play->admitted);
+	size_t logged = atomic_load(&play->logged), end;
 
 	if (began == NULL || ended == NULL)
 		bail("no memory");
-	for (uint32_t key = 0; key < play->scene->keys; key++) {
+	if (logged > LOG_MAX)
+		logged = LOG_MAX;
+	qsort(play->log, logged, sizeof(play->log[0]), by_key);
+	for (size_t first = 0; first < logged; first = end) {
 		uint64_t over;
-		size_t n = 0;
+		size_t n;
 
-		for (size_t i = 0; i < logged; i++) {
-			if (play->log[i].key != key)
-				continue;
-			began[n] = play->log[i].began_ns;
-			ended[n++] = play->log[i].ended_ns;
+		for (end = first; end < logged && play->log[end].key == play->log[first].key; end++) {
+			began[end - first] = play->log[end].began_ns;
+			ended[end - first] = play->log[end].ended_ns;
 		}
+		n = end - first;
 		qsort(began, n, sizeof(*began), ascending);
 		qsort(ended, n, sizeof(*ended), ascending);
 		over = excess(began, ended, n, resolution_ps);
@@ -135,6 +251,8 @@ static int seen_enough(void)
 {
 	struct shmlimit_counters c = counters_of(play->l, play->rule);
 
+	if (play->scene->interrupted && atomic_load(&play->inside) < scaled(TICKS_INSIDE))
+		return 0;
 	return (play->scene->keys > 1 || c.failed_cas > 0) && (play->scene->keys <= 16 || c.reclaims > 0);
 }
 
@@ -143,12 +261,13 @@ static void perform(const struct scene *scene, uint64_t seed)
 	struct shmlimit_range range = { .struct_size = sizeof(range) };
 	const char *title = scene->title;
 	struct shmlimit_counters c;
-	uint64_t worst = 0, admitted = 0, complete = 1;
-	int bad = 0;
+	uint64_t worst = 0;
+	int bad = 0, complete = 1;
 
 	play->scene = scene;
 	atomic_store(&play->calls, 0);
-	play->l = stage_create(16, 1, SHMLIMIT_FULL_DENY);
+	atomic_store(&play->admitted, 0);
+	play->l = stage_create(scene->slots, 1, SHMLIMIT_FULL_DENY);
 	play->rule = stage_rule(play->l, "interval", scene->capacity, scene->count, scene->period_ns);
 	stage_hide();
 	if (shmlimit_rule_range(play->l, play->rule, &range) != 0)
@@ -157,38 +276,41 @@ static void perform(const struct scene *scene, uint64_t seed)
 		if (round >= ROUNDS_MIN && seen_enough())
 			break;
 		play->seed = seed + round * 1009;
-		atomic_store(&play->admitted, 0);
-		bad = crew_run(WORKERS, hammer, NULL);
-		complete &= atomic_load(&play->admitted) <= LOG_MAX;
+		atomic_store(&play->logged, 0);
+		atomic_store(&play->inside, 0);
+		bad = scene->interrupted ? crew_run(1, be_interrupted, NULL) : crew_run(WORKERS, hammer, NULL);
+		complete &= atomic_load(&play->logged) <= LOG_MAX;
 		worst = worst_key(range.resolution_ps);
-		admitted += atomic_load(&play->admitted);
 	}
 	is(bad, 0, "%s: workers end well", title);
 	ok(complete, "%s: the log is complete", title);
 	is(worst, 0, "%s: no interval has more than the capacity and what leaked", title);
 	if (worst != 0)
 		diag("%" PRIu64 " thousandths of a token too many, %" PRIu64 " admitted", worst,
-		     atomic_load(&play->admitted));
+		     atomic_load(&play->logged));
 	c = counters_of(play->l, play->rule);
-	is(c.allowed, admitted, "%s: the counter of allowed is the sum of the answers", title);
+	is(c.allowed, atomic_load(&play->admitted), "%s: the counter of allowed is the sum of the answers", title);
 	is(c.allowed + c.denied, atomic_load(&play->calls), "%s: every call was counted", title);
 	if (scene->keys == 1)
 		ok(c.failed_cas > 0, "%s: workers did contend", title);
 	if (scene->keys > 16)
 		ok(c.reclaims > 0, "%s: funnels did refill and were reclaimed", title);
+	if (scene->interrupted)
+		ok(atomic_load(&play->inside) >= scaled(TICKS_INSIDE), "%s: calls were interrupted", title);
 	shmlimit_close(play->l);
 }
 
 int main(void)
 {
 	static const struct scene scenes[] = {
-		{ "1 token, 1 a microsecond", 1, 1, 1, 1000 },
-		{ "2 tokens, 1 in 100 ns", 1, 2, 1, 100 },
-		{ "10 tokens, 1 a microsecond", 1, 10, 1, 1000 },
-		{ "1,000 tokens, 3 in 7 microseconds", 1, 1000, 3, 7000 },
-		{ "100 tokens, 1,000 a second", 1, 100, 1000, 1000000000 },
-		{ "50 keys in 16 slots, 1 token, 1 a microsecond", 50, 1, 1, 1000 },
-		{ "50 keys in 16 slots, 2 tokens, 1 in 50 microseconds", 50, 2, 1, 50000 },
+		{ "1 token, 1 a microsecond", 1, 1, 1, 1000, 16, 0 },
+		{ "2 tokens, 1 in 100 ns", 1, 2, 1, 100, 16, 0 },
+		{ "10 tokens, 1 a microsecond", 1, 10, 1, 1000, 16, 0 },
+		{ "1,000 tokens, 3 in 7 microseconds", 1, 1000, 3, 7000, 16, 0 },
+		{ "100 tokens, 1,000 a second", 1, 100, 1000, 1000000000, 16, 0 },
+		{ "50 keys in 16 slots, 1 token, 1 a microsecond", 50, 1, 1, 1000, 16, 0 },
+		{ "50 keys in 16 slots, 2 tokens, 1 in 50 microseconds", 50, 2, 1, 50000, 16, 0 },
+		{ "interrupted, 1 token, 1 in 10 microseconds", 1000, 1, 1, 10000, 256, 1 },
 	};
 	uint64_t seed;
 
