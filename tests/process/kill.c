@@ -314,7 +314,8 @@ static void turns(uint64_t seed)
 	memset(&sum, 0, sizeof(sum));
 	play->l = stage_create(SLOTS, 2, SHMLIMIT_FULL_DENY);
 	play->rule = stage_rule(play->l, "turns", TURN_CAPACITY, TURN_CAPACITY, TURN_FILL_NS);
-	while (goes_on(TURN_KILLS, sum.inside > 0) && sum.unexplained + sum.over == 0) {
+	while (goes_on(TURN_KILLS, sum.inside > 0 && counters_of(play->l, play->rule).failed_cas > 0) &&
+	       sum.unexplained + sum.over == 0) {
 		turn = turns_between_audits(turn, &dice) + 10;
 		audit(turn_ns(turn));
 		turn += 10;

@@ -30,6 +30,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shmlimit.h"
@@ -164,6 +165,42 @@ struct crew {
 	void (*work)(struct crew *crew, int index);
 };
 
+/*
+ * From here on this process makes room for another now and then, wherever it
+ * is: also between the look at a word and its swap. Else a worker that has a
+ * core to itself would do its part in one go, and workers who share a single
+ * core would hardly ever meet. A call that the signal finds waiting goes on.
+ */
+#define PREEMPT_NS 20000
+
+static timer_t preempt_timer;
+
+static inline void preempt_next(void)
+{
+	struct itimerspec once = { { 0, 0 }, { 0, PREEMPT_NS } };
+
+	if (timer_settime(preempt_timer, 0, &once, NULL) != 0)
+		_exit(1);
+}
+
+/* Armed anew only when it is our turn again: who waits for a core long loses none of his turn. */
+static inline void make_room(int number)
+{
+	(void)number;
+	sched_yield();
+	preempt_next();
+}
+
+static inline void preempt_often(void)
+{
+	struct sigaction action = { .sa_handler = make_room, .sa_flags = SA_RESTART };
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN };
+
+	if (sigaction(SIGRTMIN, &action, NULL) != 0 || timer_create(CLOCK_MONOTONIC, &event, &preempt_timer) != 0)
+		bail("no timer: %s", strerror(errno));
+	preempt_next();
+}
+
 /* A worker's end when something is wrong. */
 #define worker_check(condition, ...) ((condition) ? (void)0 : (diag(__VA_ARGS__), _exit(1)))
 
@@ -190,6 +227,7 @@ static inline void crew_spawn(struct crew *crew, int index, int at_gate)
 		return;
 	if (at_gate)
 		gate_pass(crew->gate);
+	preempt_often();
 	crew->work(crew, index);
 	_exit(0);
 }
