@@ -28,28 +28,13 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "shmlimit.h"
+#include "../dice.h"
 #include "../tap.h"
-
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN 1
-#endif
-#if __has_feature(address_sanitizer)
-#define UNDER_ASAN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__) && !defined(UNDER_TSAN)
-#define UNDER_TSAN 1
-#endif
-#if defined(__SANITIZE_ADDRESS__) && !defined(UNDER_ASAN)
-#define UNDER_ASAN 1
-#endif
 
 /*
  * ThreadSanitizer does a 16-byte compare-and-swap under a lock of its own, which
@@ -64,7 +49,7 @@
 /* A program that takes longer hangs: it is ended, and fails for want of a plan. */
 #define WATCHDOG_SECONDS 300
 
-/* ---- Shared memory, scale, dice ---- */
+/* ---- Shared memory ---- */
 
 /* Zeroed memory that children forked later share. Never freed. */
 static inline void *shared_memory(size_t size)
@@ -74,52 +59,6 @@ static inline void *shared_memory(size_t size)
 	if (p == MAP_FAILED)
 		bail("no shared memory: %s", strerror(errno));
 	return p;
-}
-
-/* n, times the environment's TEST_SCALE; at least 1. */
-static inline uint64_t scaled(uint64_t n)
-{
-	const char *scale = getenv("TEST_SCALE");
-	double product = (double)n * (scale == NULL ? 1.0 : strtod(scale, NULL));
-
-#ifdef UNDER_TSAN
-	product /= 10;
-#endif
-	return product < 1.0 ? 1 : (uint64_t)product;
-}
-
-struct dice {
-	uint64_t state;
-};
-
-/* Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014. */
-static inline uint64_t dice_throw(struct dice *d)
-{
-	uint64_t z = d->state += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
-
-/* 0 to n - 1 */
-static inline uint64_t dice_below(struct dice *d, uint64_t n)
-{
-	return (uint64_t)((unsigned __int128)dice_throw(d) * n >> 64);
-}
-
-/* The environment's SEED or a new one. Says which. */
-static inline uint64_t dice_seed(void)
-{
-	const char *given = getenv("SEED");
-	uint64_t seed = 0;
-
-	if (given != NULL)
-		seed = strtoull(given, NULL, 0);
-	else if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
-		seed = (uint64_t)getpid();
-	diag("SEED=%" PRIu64, seed);
-	return seed;
 }
 
 /* ---- Gates and crews ---- */
