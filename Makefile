@@ -102,7 +102,7 @@ $(O)/bin/shmlimit-demo: $(call obj,tools/demo) $(O)/libshmlimit.a
 # Tests and benches link the library's objects, not the archive: they may call what is hidden. A test that was
 # cross-built becomes a script that runs it under EMULATOR.
 $(O)/tests/%.t: $(O)/tests/%.o $(lib_obj)
-	$(CC) $(all_ldflags) -o $@$(if $(EMULATOR),.bin) $^ $(deps_libs) -pthread
+	$(CC) $(all_ldflags) -o $@$(if $(EMULATOR),.bin) $^ $(deps_libs) -pthread -lm
 	$(if $(EMULATOR),printf '#!/bin/sh\nexec $(EMULATOR) "$$0.bin" "$$@"\n' >$@ && chmod +x $@)
 
 $(O)/bench/%: $(O)/bench/%.o $(lib_obj)

@@ -40,6 +40,7 @@ extern "C" {
 #define SHMLIMIT_REQUESTS_MAX 16   /* limits that one shmlimit_take_all() can ask */
 #define SHMLIMIT_SLOTS_MIN 16      /* slots of the smallest segment, 16 bytes each */
 #define SHMLIMIT_SLOTS_MAX ((uint64_t)1 << 36)
+#define SHMLIMIT_WINDOW_MAX 65536  /* largest capacity of a WINDOW rule that a segment can be made for */
 
 /* shmlimit_options.on_full: what a new key gets when its window has no room. */
 #define SHMLIMIT_FULL_EVICT 0      /* the place of the funnel that is full again soonest */
@@ -51,7 +52,9 @@ extern "C" {
 #define SHMLIMIT_CLOCK_COARSE 1    /* CLOCK_MONOTONIC_COARSE: cheaper, steps of one kernel tick (1 to 10 ms) */
 
 /* shmlimit_rule.algorithm */
-#define SHMLIMIT_FUNNEL 0
+#define SHMLIMIT_FUNNEL 0          /* a burst, then a rate */
+#define SHMLIMIT_WARMUP 1          /* a rate that rises from cold to warm: Guava's SmoothWarmingUp */
+#define SHMLIMIT_WINDOW 2          /* so many in any stretch of a period, exactly */
 
 /* shmlimit_rule.mode */
 #define SHMLIMIT_ENFORCE 0
@@ -66,6 +69,9 @@ extern "C" {
  */
 #define SHMLIMIT_NEXT_PAYS 1u
 
+/* shmlimit_rule.flags, WINDOW only: what was refused counts too, so that who keeps asking keeps being refused. */
+#define SHMLIMIT_COUNT_REFUSED 2u
+
 /* shmlimit_open() flags */
 #define SHMLIMIT_READ_ONLY 1u
 
@@ -78,7 +84,7 @@ struct shmlimit_options {
 	uint32_t mode;             /* permission bits of the segment, default 0600; the umask does not apply */
 	uint64_t slots;            /* keys that can be live at once, SHMLIMIT_SLOTS_MIN to _MAX, default 65536 */
 	uint32_t rules;            /* rules that can be named, 1 to SHMLIMIT_RULES_MAX, default 64 */
-	uint32_t window_max;       /* must be zero */
+	uint32_t window_max;       /* the largest capacity of WINDOW rules: as many times 8 bytes a slot; 0 = none */
 	uint32_t on_full;          /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */
 	uint32_t clock;            /* SHMLIMIT_CLOCK_PRECISE (default), _COARSE */
 	uint64_t group;            /* 1 + the group id that is to own the segment; 0 = the creator's group */
@@ -88,14 +94,17 @@ struct shmlimit_options {
 /* A limit. Zero everything, set struct_size, then at least capacity, count and period_ns. */
 struct shmlimit_rule {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_rule) */
-	uint32_t algorithm;        /* SHMLIMIT_FUNNEL */
+	uint32_t algorithm;        /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW */
 	uint32_t mode;             /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF */
-	uint32_t flags;            /* SHMLIMIT_NEXT_PAYS or none */
-	uint64_t capacity;         /* whole tokens, 1 or more: the largest burst */
-	uint64_t count;            /* the funnel leaks `count` tokens, 1 or more, ... */
-	uint64_t period_ns;        /* ... every `period_ns` nanoseconds, 1 or more */
+	uint32_t flags;            /* SHMLIMIT_NEXT_PAYS, SHMLIMIT_COUNT_REFUSED or none */
+	uint64_t capacity;         /* whole tokens, 1 or more: the largest burst; WARMUP: 0, or what follows from the rest */
+	uint64_t count;            /* the funnel leaks `count` tokens, 1 or more; WINDOW: 0, or the capacity ... */
+	uint64_t period_ns;        /* ... every `period_ns` nanoseconds, 1 or more; WINDOW: how long it is */
 	uint64_t max_wait_ns;      /* the longest wait that a reservation may buy; 0 = no reservations, no debt */
-	uint64_t reserved[6];      /* must be zero */
+	uint64_t warmup_ns;        /* WARMUP only: from cold to warm, or back, takes so long */
+	uint32_t cold_factor_milli; /* WARMUP only: a cold token takes so many thousandths of a warm one's time: 1,000 to 1,000,000, default 3,000 */
+	uint32_t reserved32;       /* must be zero */
+	uint64_t reserved[4];      /* must be zero */
 };
 
 /* What a decision found. Filled whenever SHMLIMIT_ALLOWED or SHMLIMIT_DENIED is returned. */
@@ -148,7 +157,9 @@ struct shmlimit_info {
 	uint32_t mode;             /* permission bits */
 	uint32_t uid, gid;         /* owner */
 	uint64_t created_unix_ns;  /* when, nanoseconds of the real-time clock since 1970 */
-	uint64_t reserved[4];
+	uint32_t window_max;       /* the largest capacity of WINDOW rules */
+	uint32_t reserved32;
+	uint64_t reserved[3];
 };
 
 /* One of several limits on a request: for shmlimit_take_all(). */
@@ -174,9 +185,9 @@ struct shmlimit_slot {
 	uint64_t fingerprint;      /* 48 bits of the key's hash */
 	int32_t rule;              /* LIVE, REFILLED: the rule's id; else -1 */
 	uint32_t reserved32;
-	uint64_t remaining;        /* LIVE, REFILLED: whole tokens left */
+	uint64_t remaining;        /* LIVE, REFILLED: whole tokens left; WARMUP: stored */
 	uint64_t reset_after_ns;   /* LIVE: until the funnel is full again */
-	uint64_t debt_ns;          /* LIVE: until all that was borrowed is back */
+	uint64_t debt_ns;          /* LIVE: until all that was borrowed is back; WARMUP, WINDOW: until the last reservation */
 };
 
 /* One thing that shmlimit_verify() found wrong. */
@@ -296,9 +307,18 @@ int shmlimit_verify(const char *name, struct shmlimit_problem *problems, size_t 
  * A key that has no slot is full, as ever. Cost: two passes over the table. The
  * twin `_at` is for segments whose decisions are given their time too.
  *
- * Returns the id (0 or more), or: -EDOM capacity, count or period_ns is 0;
- * -ERANGE the rule cannot be represented exactly (see shmlimit_rule_range());
- * -EINVAL a mode, algorithm or flag is unknown; -E2BIG a field is set that
+ * FUNNEL: a burst of `capacity`, then `count` tokens every `period_ns`. WINDOW:
+ * at most `capacity` tokens in any stretch of `period_ns`, exactly; `count` is 0.
+ * WARMUP: `count` tokens every `period_ns` once it is warm; each request waits
+ * for what was owed before it, as in Guava's RateLimiter.create(rate,
+ * warmupPeriod), whose stored permits the capacity is; it follows from the rest.
+ *
+ * Returns the id (0 or more), or: -EDOM capacity, count, period_ns or warmup_ns is
+ * 0; -ERANGE the rule cannot be represented exactly (see shmlimit_rule_range()),
+ * or a WARMUP stores no whole token; -EFBIG a WINDOW's capacity is above the
+ * segment's window_max; -EBUSY the rule exists and has another algorithm;
+ * -EINVAL a mode, algorithm or flag is unknown or does not go with the others, or a
+ * WARMUP's capacity or cold factor is out of range; -E2BIG a field is set that
  * this library does not know; -EXFULL the segment has no room for another rule;
  * -EROFS; -ENOENT the segment was destroyed meanwhile. On any error nothing was
  * changed. The rule is looked at first: with a read-only handle -EROFS says that
@@ -492,8 +512,10 @@ int shmlimit_slot(struct shmlimit *limiter, uint64_t index, uint64_t now_ns, str
  *	EILSEQ        a name is empty or has a character it may not have
  *	ENAMETOOLONG  a name is too long
  *	EMSGSIZE      a key is not 1 to 1024 bytes long
- *	EDOM          a rule's capacity, count or period is 0
+ *	EDOM          a rule's capacity, count, period or warm-up is 0
  *	ERANGE        a rule cannot be represented exactly
+ *	EFBIG         a window's capacity is above the segment's window_max
+ *	EBUSY         a rule's algorithm cannot be changed: remove the rule first
  *	ESRCH         no such rule
  *	EXFULL        the segment has no room for another rule
  *	EROFS         the handle is read-only

@@ -3,6 +3,7 @@
  * place that says how it is ordered. Three kinds:
  *
  *   slots      read in two loads, changed by one 16-byte compare-and-swap
+ *   cells      of a slot's ring: changed by a compare-and-swap each
  *   published  a word swapped in after what it announces, loaded before it
  *   counters   added to (see counter.h for the cheaper way)
  *
@@ -17,7 +18,8 @@
  *	slot_cas            full       slot_cas of the others
  *	slot_read           acquire    slot_cas; tag before word
  *	slot_unchanged      acquire    slot_read before it, slot_cas between
- *	load_acquire        acquire    store_release of a rule's `published`
+ *	load_acquire        acquire    publish of a rule's `published`; cell_cas
+ *	cell_cas            full       load_acquire of a cell; before it slot_unchanged, after it slot_cas
  *	load_word           *          load_again: what is read by the one stays before the other
  *	publish             full       load_acquire; slot_cas then load_again, in a claim
  *	load_relaxed        none       statistics, switches: any recent value will do
@@ -108,6 +110,11 @@ static inline int slot_cas(struct layout_slot *slot, struct slot_seen old, uint6
 	return __sync_bool_compare_and_swap((unsigned __int128 *)(void *)slot, before, after);
 }
 
+static inline int cell_cas(uint64_t *cell, uint64_t old, uint64_t new)
+{
+	return __atomic_compare_exchange_n(cell, &old, new, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
 static inline void fence_load(void)
 {
 }
@@ -185,6 +192,16 @@ static inline int slot_cas(struct layout_slot *slot, struct slot_seen old, uint6
 	ck_pr_fence_load_atomic();
 	won = ck_pr_cas_64_2((uint64_t *)(void *)slot, before, after);
 	ck_pr_fence_atomic_load();
+	return won;
+}
+
+static inline int cell_cas(uint64_t *cell, uint64_t old, uint64_t new)
+{
+	int won;
+
+	ck_pr_fence_load_atomic();
+	won = ck_pr_cas_64(cell, old, new);
+	ck_pr_fence_atomic();
 	return won;
 }
 

@@ -28,7 +28,7 @@ static int check(struct shmlimit_options *o)
 		o->mode = MODE_DEFAULT;
 	if (o->slots < SHMLIMIT_SLOTS_MIN || o->slots > SHMLIMIT_SLOTS_MAX ||
 	    o->rules > SHMLIMIT_RULES_MAX || (o->mode & ~0777u) != 0 ||
-	    o->window_max != 0 || o->on_full > SHMLIMIT_FULL_DENY || o->clock > SHMLIMIT_CLOCK_COARSE ||
+	    o->window_max > SHMLIMIT_WINDOW_MAX || o->on_full > SHMLIMIT_FULL_DENY || o->clock > SHMLIMIT_CLOCK_COARSE ||
 	    o->group > UINT32_MAX)
 		return -EINVAL;
 	for (size_t i = 0; i < sizeof(o->reserved) / sizeof(o->reserved[0]); i++)
@@ -58,11 +58,13 @@ static int make_header(const struct shmlimit_options *o, struct layout_header *h
 	h->rules = o->rules;
 	h->cpus = clamp(cpus, 1, CPUS_MAX);
 	h->stripes = clamp(cpus, STRIPES_MIN, STRIPES_MAX);
-	if (!layout_offsets(h->lines, h->rules, h->cpus, h->stripes, &offsets))
+	h->window_max = o->window_max;
+	if (!layout_offsets(h->lines, h->window_max, h->rules, h->cpus, h->stripes, &offsets))
 		return -EINVAL;
 	h->rules_offset = offsets.rules;
 	h->counters_offset = offsets.counters;
 	h->slots_offset = offsets.slots;
+	h->rings_offset = offsets.rings;
 	h->size = offsets.size;
 	h->on_full = o->on_full;
 	h->clock = o->clock;

@@ -1,7 +1,7 @@
 /*
  * decide: decisions that did not go through at the first try: the key has no
  * slot yet, another process was quicker, the clock is in doubt, the rule is
- * off. See decide.h.
+ * off, or not a FUNNEL. See decide.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,7 +9,9 @@
 #define CK_BACKOFF_CEILING ((1 << 14) - 1)
 #include <ck_backoff.h>
 
+#include "algorithm.h"
 #include "decide.h"
+#include "warmup.h"
 
 /*
  * BOUND: a round fails only when another process changed something in between,
@@ -21,9 +23,14 @@
 /* One decision under way. */
 struct decision {
 	const struct request *request;
+	struct shmlimit_result *r;        /* or NULL */
 	struct rule_view view;
 	struct funnel_time at;
 	struct funnel funnel;             /* leaked up to `at`, then changed as decided */
+	struct ring ring;                 /* WINDOW: as it stands, ... */
+	struct window after;              /* ... and as decided */
+	int stepped;                      /* the word's time was impossible */
+	int doubtful;                     /* what it says depends on a clock that was read after it */
 	uint64_t room_ns;                 /* denied for want of a slot: until there may be one; else 0 */
 	uint32_t failed;                  /* compare-and-swaps lost */
 	ck_backoff_t backoff;
@@ -84,18 +91,51 @@ static enum progress lost(struct decision *d)
 	return AGAIN;
 }
 
+static int is_window(const struct decision *d)
+{
+	return terms_algorithm(&d->view.terms) == SHMLIMIT_WINDOW;
+}
+
+/* The verb itself, on what stands in `slot` (NULL: nothing does). */
+static void apply(const struct shmlimit *l, struct decision *d, const struct layout_slot *slot)
+{
+	const struct layout_terms *terms = &d->view.terms;
+	const struct request *q = d->request;
+
+	switch (terms_algorithm(terms)) {
+	case SHMLIMIT_WINDOW:
+		decide_window(l, slot, terms, q, &d->ring, d->at.now_ns, &d->after, &d->v, d->r);
+		break;
+	case SHMLIMIT_WARMUP:
+		decide_warmup(terms, q, d->at, &d->funnel, &d->v);
+		break;
+	default:
+		decide_apply(terms, q->verb, q->amount, q->max_wait_ns, d->at, &d->funnel, &d->v);
+	}
+}
+
+/* A key that has no slot: its funnel is full, its window empty. */
+static void stand_full(struct decision *d)
+{
+	d->stepped = 0;
+	d->funnel = funnel_full(&d->view.terms, d->at);
+	d->ring = ring_empty(d->at.now_ns);
+}
+
+/* The word that says what was decided. */
+static uint64_t decided(const struct decision *d)
+{
+	return is_window(d) ? window_pack(&d->view.terms, d->after) : funnel_pack(d->funnel);
+}
+
 /* No slot for a key that has none, or none to be had in peace: the key counts as full, the answer is on_full's. */
 static enum progress without_slot(const struct shmlimit *l, struct decision *d)
 {
-	uint64_t capacity = d->view.terms.capacity;
-
 	count(l, d, COUNT_NO_SLOT);
-	d->funnel = funnel_full(&d->view.terms, d->at);
-	d->v = (struct verdict){ .answer = SHMLIMIT_ALLOWED };
-	if (l->on_full != SHMLIMIT_FULL_DENY || d->request->verb == VERB_CHARGE) {
-		d->funnel.quota -= d->request->amount < capacity ? d->request->amount : capacity;
+	stand_full(d);
+	apply(l, d, NULL);
+	if (l->on_full != SHMLIMIT_FULL_DENY || d->request->verb == VERB_CHARGE)
 		return FINAL;
-	}
 	d->v.answer = SHMLIMIT_DENIED;
 	if (d->room_ns == 0)
 		d->room_ns = 1;
@@ -107,7 +147,8 @@ static enum progress claim(const struct shmlimit *l, struct decision *d, const s
 {
 	const struct request *q = d->request;
 	struct table_place place;
-	enum claim ended = table_place(l, wanted, d->at.now_ns, &d->view, &place);
+	uint64_t word;
+	enum claim ended = table_place(l, wanted, d->at.now_ns, q->source == TIME_GIVEN, &d->view, &place);
 
 	/* Counted when it is done to the other key, whatever becomes of the claim. */
 	if (place.from == FROM_REFILLED)
@@ -127,27 +168,50 @@ static enum progress claim(const struct shmlimit *l, struct decision *d, const s
 	}
 	if (q->source != TIME_GIVEN) {
 		d->at = funnel_time(&d->view.terms, clock_read(l->clock_id));
-		d->funnel = funnel_full(&d->view.terms, d->at);
-		decide_apply(&d->view.terms, q->verb, q->amount, q->max_wait_ns, d->at, &d->funnel, &d->v);
+		stand_full(d);
+		apply(l, d, NULL);
 	}
-	if (!table_commit(&place, wanted->tag, funnel_pack(d->funnel)))
+	word = decided(d);
+	if (!table_commit(&place, wanted->tag, word))
 		return lost(d);
 	count(l, d, COUNT_CLAIMS);
+	if (is_window(d))
+		ring_complete(l, place.slot, &d->view.terms, (struct slot_seen){ wanted->tag, word },
+		              d->after.last_ns, 1);
 	return FINAL;
 }
 
+/* What a word says at d->at, in d->funnel or d->ring. */
+static void stand(const struct shmlimit *l, struct decision *d, const struct layout_slot *slot, uint64_t word)
+{
+	switch (terms_algorithm(&d->view.terms)) {
+	case SHMLIMIT_WINDOW:
+		d->ring = ring_read(l, slot, &d->view.terms, word, d->at.now_ns);
+		d->stepped = d->ring.stepped;
+		d->doubtful = d->stepped || !d->ring.complete;
+		break;
+	case SHMLIMIT_WARMUP:
+		d->funnel = warmup_leak(&d->view.terms, word, d->at);
+		d->stepped = d->doubtful = d->funnel.stepped;
+		break;
+	default:
+		d->funnel = funnel_leak(&d->view.terms, word, d->at);
+		d->stepped = d->doubtful = d->funnel.stepped;
+	}
+}
+
 /*
- * Let a word leak up to now. Before its time is called impossible: is it only
- * that ours is old? The clock is asked again for this very word, after it was
+ * Let a word leak up to now. Before its time is called impossible, or is rebuilt
+ * from a few bits: is it only that ours is old? The clock is asked again for this very word, after it was
  * seen: another one may have been written meanwhile.
  */
-static void leak(const struct shmlimit *l, struct decision *d, uint64_t word)
+static void leak(const struct shmlimit *l, struct decision *d, const struct layout_slot *slot, uint64_t word)
 {
-	d->funnel = funnel_leak(&d->view.terms, word, d->at);
-	if (!d->funnel.stepped || d->request->source == TIME_GIVEN)
+	stand(l, d, slot, word);
+	if (!d->doubtful || d->request->source == TIME_GIVEN)
 		return;
 	d->at = funnel_time(&d->view.terms, clock_read(l->clock_id));
-	d->funnel = funnel_leak(&d->view.terms, word, d->at);
+	stand(l, d, slot, word);
 }
 
 /*
@@ -166,11 +230,12 @@ static enum progress look_at_old(const struct shmlimit *l, struct decision *d, s
 	}
 	if (rule_load_tag(l, seen.tag, &old) != 0 || old.published != d->view.published)
 		return AGAIN;
-	leak(l, d, funnel_convert(&old.terms, seen.word, &d->view.terms, d->at.now_ns));
+	leak(l, d, slot, algorithm_convert(l, slot, &old.terms, seen.word, &d->view.terms, rule_version(&d->view),
+	                                   d->at.now_ns));
 	return FINAL;
 }
 
-/* What the key's funnel is now: d->funnel. *slot is where it stands as *seen, NULL if nowhere: then it is full. */
+/* What the key's funnel or window is now. *slot is where it stands as *seen, NULL if nowhere: then it is full. */
 static enum progress look(const struct shmlimit *l, struct decision *d, const struct table_key *wanted,
                           struct layout_slot **slot, struct slot_seen *seen)
 {
@@ -183,13 +248,31 @@ static enum progress look(const struct shmlimit *l, struct decision *d, const st
 	else
 		*slot = table_find_any(l, window, wanted->tag, seen);
 	if (*slot == NULL)
-		d->funnel = funnel_full(&d->view.terms, d->at);
+		stand_full(d);
 	else if (seen->tag == wanted->tag)
-		leak(l, d, seen->word);
+		leak(l, d, *slot, seen->word);
 	else
 		progress = look_at_old(l, d, *slot, *seen);
 	/* What was seen, or not seen, means what we think only if the rule is what we think. */
 	return rule_holds(l, d->request->rule, &d->view) ? progress : AGAIN;
+}
+
+/* Commit a decision to a WINDOW's slot and ring: see ring.h. */
+static enum progress move_window(const struct shmlimit *l, struct decision *d, struct layout_slot *slot,
+                                 struct slot_seen seen)
+{
+	const struct layout_terms *terms = &d->view.terms;
+	struct slot_seen mine = { seen.tag, decided(d) };
+
+	if (d->ring.valid != 0 && !d->ring.complete)
+		ring_complete(l, slot, terms, seen, d->ring.w.last_ns, 0);
+	if (d->request->verb == VERB_REFUND)
+		ring_level(l, slot, seen, &d->ring, d->at.now_ns);
+	if (!slot_cas(slot, seen, mine.tag, mine.word))
+		return lost(d);
+	if (d->request->verb != VERB_REFUND && d->v.changed)
+		ring_complete(l, slot, terms, mine, d->after.last_ns, 1);
+	return FINAL;
 }
 
 /* One round: d->view and d->at are set. */
@@ -202,45 +285,50 @@ static enum progress attempt(const struct shmlimit *l, struct decision *d)
 
 	if (look(l, d, &wanted, &slot, &seen) == AGAIN)
 		return AGAIN;
-	decide_apply(&d->view.terms, q->verb, q->amount, q->max_wait_ns, d->at, &d->funnel, &d->v);
+	apply(l, d, slot);
 
 	/* A denial that found the clock stepped back writes after all: else the key is locked until time catches up. */
-	if (!d->v.changed && (!d->funnel.stepped || q->verb == VERB_PEEK))
+	if (!d->v.changed && (!d->stepped || q->verb == VERB_PEEK))
 		return slot == NULL || slot_unchanged(slot, seen) ? FINAL : AGAIN;
 	if (slot == NULL)
 		return claim(l, d, &wanted);
-	return slot_cas(slot, seen, seen.tag, funnel_pack(d->funnel)) ? FINAL : lost(d);
+	if (is_window(d))
+		return move_window(l, d, slot, seen);
+	return slot_cas(slot, seen, seen.tag, decided(d)) ? FINAL : lost(d);
 }
 
 /* The rule or the segment is switched off: allowed, no funnel being touched. */
 static int bypass(const struct shmlimit *l, const struct decision *d, struct shmlimit_result *r)
 {
-	uint64_t capacity = d->view.terms.capacity;
+	struct shmlimit_rule rule = { 0 };
 
 	if (d->request->verb == VERB_TAKE || d->request->verb == VERB_RESERVE)
 		count(l, d, COUNT_ALLOWED);
+	algorithm_rule(&d->view.terms, &rule);
 	if (r != NULL)
-		*r = (struct shmlimit_result){ .limit = capacity, .remaining = capacity };
+		*r = (struct shmlimit_result){ .limit = rule.capacity, .remaining = rule.capacity };
 	return SHMLIMIT_ALLOWED;
 }
 
-static int finish(const struct shmlimit *l, const struct decision *d, struct shmlimit_result *r)
+static int finish(const struct shmlimit *l, const struct decision *d)
 {
 	const struct request *q = d->request;
 
 	for (uint32_t i = 0; i < d->failed; i++)
 		count(l, d, COUNT_FAILED_CAS);
-	if (r != NULL)
-		decide_report(&d->view.terms, d->funnel, d->at, q->verb, &d->v, q->amount, r);
-	if (r != NULL && d->room_ns != 0 && d->v.answer == SHMLIMIT_DENIED)
-		r->retry_after_ns = d->room_ns;
+	if (d->r != NULL && terms_algorithm(&d->view.terms) == SHMLIMIT_FUNNEL)
+		decide_report(&d->view.terms, d->funnel, d->at, q->verb, &d->v, q->amount, d->r);
+	if (d->r != NULL && terms_algorithm(&d->view.terms) == SHMLIMIT_WARMUP)
+		decide_warmup_report(&d->view.terms, d->funnel, d->at, &d->v, d->r);
+	if (d->r != NULL && d->room_ns != 0 && d->v.answer == SHMLIMIT_DENIED)
+		d->r->retry_after_ns = d->room_ns;
 	return decide_count(l, q->rule, rule_mode(&d->view), q->verb, d->v.answer, d->at.ticks);
 }
 
 __attribute__((cold, noinline)) int decide_slowly(const struct shmlimit *l, const struct request *request,
                                                   uint32_t failed, struct shmlimit_result *r)
 {
-	struct decision d = { .request = request, .failed = failed, .backoff = CK_BACKOFF_INITIALIZER };
+	struct decision d = { .request = request, .r = r, .failed = failed, .backoff = CK_BACKOFF_INITIALIZER };
 
 	if (failed != 0)
 		ck_backoff_eb(&d.backoff);
@@ -253,9 +341,9 @@ __attribute__((cold, noinline)) int decide_slowly(const struct shmlimit *l, cons
 			return bypass(l, &d, r);
 		d.at = funnel_time(&d.view.terms, request->now_ns);
 		if (attempt(l, &d) == FINAL)
-			return finish(l, &d, r);
+			return finish(l, &d);
 	}
 	if (request->verb == VERB_TAKE || request->verb == VERB_RESERVE)
 		without_slot(l, &d);
-	return finish(l, &d, r);
+	return finish(l, &d);
 }

@@ -1,6 +1,7 @@
 /*
  * decide: what all deciding verbs have in common. Clock, hash, find, decide,
- * commit; whatever does not go through at the first try is decide.c's.
+ * commit; whatever does not go through at the first try, or is not a FUNNEL's, is
+ * decide.c's.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,6 +11,7 @@
 #include "clock.h"
 #include "counter.h"
 #include "funnel.h"
+#include "ring.h"
 #include "table.h"
 
 enum verb { VERB_TAKE, VERB_PEEK, VERB_REFUND, VERB_RESERVE, VERB_CHARGE };
@@ -34,6 +36,19 @@ struct verdict {
 	uint64_t wait_ns;                 /* RESERVE, allowed */
 	uint64_t retry_after_ns;          /* RESERVE, denied */
 };
+
+/*
+ * The verbs on what is not a FUNNEL's: decide_warmup.c, decide_window.c. They
+ * set all of *v, and *r unless it is NULL. A window's ring is read as it stands;
+ * *after is what the word shall say if v->changed.
+ */
+void decide_warmup(const struct layout_terms *terms, const struct request *q, struct funnel_time at,
+                   struct funnel *funnel, struct verdict *v);
+void decide_warmup_report(const struct layout_terms *terms, struct funnel funnel, struct funnel_time at,
+                          const struct verdict *v, struct shmlimit_result *r);
+void decide_window(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
+                   const struct request *q, const struct ring *before, uint64_t now_ns, struct window *after,
+                   struct verdict *v, struct shmlimit_result *r);
 
 /* Decide from the start, as often as it takes. `failed` compare-and-swaps were lost before. */
 int decide_slowly(const struct shmlimit *l, const struct request *request, uint32_t failed,
@@ -142,7 +157,7 @@ __attribute__((always_inline)) static inline int decide(const struct shmlimit *l
 	hash = hash_bytes(l->secret, rule, key, key_len);
 	failed = 0;
 	if (__builtin_expect(rule_glance(l, rule, &view, r != NULL || verb >= VERB_REFUND) != 0 ||
-	                     !rule_is_on(l, &view), 0))
+	                     !rule_is_on(l, &view) || terms_algorithm(&view.terms) != SHMLIMIT_FUNNEL, 0))
 		goto slowly;
 	tag = tag_pack(hash, rule, rule_version(&view));
 	slot = table_find(l, table_window(l, hash), tag);

@@ -30,14 +30,15 @@ int header_check(const struct layout_header *header, uint64_t size, const struct
 		return verdict(-EPROTO, why, "the layout was compiled differently");
 	if (header->checksum != layout_checksum(header))
 		return verdict(-EUCLEAN, why, "the header's checksum does not match");
-	if (!layout_offsets(header->lines, header->rules, header->cpus, header->stripes, &offsets))
+	if (!layout_offsets(header->lines, header->window_max, header->rules, header->cpus, header->stripes, &offsets))
 		return verdict(-EUCLEAN, why, "a count in the header is out of range");
 	if (header->rules_offset != offsets.rules || header->counters_offset != offsets.counters ||
-	    header->slots_offset != offsets.slots || header->size != offsets.size)
+	    header->slots_offset != offsets.slots || header->rings_offset != offsets.rings ||
+	    header->size != offsets.size)
 		return verdict(-EUCLEAN, why, "the header's offsets do not follow from its counts");
 	if (header->size != size)
 		return verdict(-EUCLEAN, why, "the file is not as long as its header says");
-	if (header->on_full > SHMLIMIT_FULL_DENY || header->clock > SHMLIMIT_CLOCK_COARSE || header->window_max != 0)
+	if (header->on_full > SHMLIMIT_FULL_DENY || header->clock > SHMLIMIT_CLOCK_COARSE)
 		return verdict(-EUCLEAN, why, "an option in the header is unknown");
 	for (size_t i = 0; i < sizeof(header->reserved) / sizeof(header->reserved[0]); i++)
 		if (header->reserved[i] != 0)

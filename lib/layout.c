@@ -7,19 +7,21 @@
 #include "hash.h"
 
 #define LINES_MIN (SHMLIMIT_SLOTS_MIN / SLOTS_PER_LINE) /* a run of a window's lines must not meet itself */
-#define LINES_MAX (SHMLIMIT_SLOTS_MAX / SLOTS_PER_LINE) /* one tebibyte: far from any overflow below */
+#define LINES_MAX (SHMLIMIT_SLOTS_MAX / SLOTS_PER_LINE) /* one tebibyte, 2^55 with rings: no overflow below */
 #define BLOCKS_MAX 4096u                  /* more CPUs than any machine that Linux runs on */
 
-int layout_offsets(uint64_t lines, uint32_t rules, uint32_t cpus, uint32_t stripes, struct layout_offsets *out)
+int layout_offsets(uint64_t lines, uint32_t window_max, uint32_t rules, uint32_t cpus, uint32_t stripes,
+                   struct layout_offsets *out)
 {
-	if (lines < LINES_MIN || lines > LINES_MAX || rules < 1 || rules > SHMLIMIT_RULES_MAX || cpus < 1 ||
-	    cpus > BLOCKS_MAX || stripes < 1 || stripes > BLOCKS_MAX)
+	if (lines < LINES_MIN || lines > LINES_MAX || window_max > SHMLIMIT_WINDOW_MAX || rules < 1 ||
+	    rules > SHMLIMIT_RULES_MAX || cpus < 1 || cpus > BLOCKS_MAX || stripes < 1 || stripes > BLOCKS_MAX)
 		return 0;
 	out->rules = 4096;
 	out->counters = out->rules + (uint64_t)rules * sizeof(struct layout_rule);
 	out->slots = out->counters + (uint64_t)(cpus + stripes) * (rules + 1u) * LINE;
 	out->slots = (out->slots + 4095) & ~(uint64_t)4095;
-	out->size = out->slots + lines * LINE;
+	out->rings = out->slots + lines * LINE;
+	out->size = out->rings + lines * SLOTS_PER_LINE * window_max * sizeof(uint64_t);
 	return 1;
 }
 
@@ -29,12 +31,13 @@ uint64_t layout_fingerprint(void)
 	const uint64_t numbers[] = {
 		sizeof(struct layout_header), offsetof(struct layout_header, size),
 		offsetof(struct layout_header, secret), offsetof(struct layout_header, checksum),
-		offsetof(struct layout_header, switched_off), sizeof(struct layout_rule),
+		offsetof(struct layout_header, switched_off), offsetof(struct layout_header, rings_offset),
+		sizeof(struct layout_rule),
 		offsetof(struct layout_rule, name),
 		offsetof(struct layout_rule, counted_before), offsetof(struct layout_rule, terms),
 		sizeof(struct layout_terms), offsetof(struct layout_terms, num),
 		offsetof(struct layout_terms, back), offsetof(struct layout_terms, shape),
-		offsetof(struct layout_terms, count), COUNTERS, sizeof(struct layout_block),
+		offsetof(struct layout_terms, count), offsetof(struct layout_terms, warmup_ns), COUNTERS, sizeof(struct layout_block),
 		sizeof(struct layout_slot), RULE_VERSIONS, TAG_RULE_SHIFT, TAG_FINGERPRINT_SHIFT,
 	};
 	uint64_t hash = 0xcbf29ce484222325u;

@@ -5,13 +5,16 @@
  *	0        header        identity and geometry, then one line that changes
  *	4096     rules         rules * 704 bytes
  *	...      counters      (cpus + stripes) blocks of (1 + rules) lines
- *	...      slots         lines of 4 slots, 64-byte aligned, to the end
+ *	...      slots         lines of 4 slots, 64-byte aligned
+ *	...      rings         window_max cells of 8 bytes for each slot, to the end
  *
  * A slot is 16 bytes and only ever changes by one 16-byte compare-and-swap:
  *
  *	       63                              16 15        4 3         0
  *	tag  : [ fingerprint : 48              ] [ rule : 12 ] [ flags : 4 ]
  *	word : [ timestamp : 64 - Q                         ] [ quota : Q ]
+ *	       ... of a WINDOW rule, whose admissions stand in the slot's ring:
+ *	word : [ timestamp : 64 - Q ] [ tokens taken last - 1 ] [ cells ]
  *
  *	flags: 3 TENTATIVE   being claimed; the word is a nonce, not a funnel
  *	       2 FROZEN      kept for growing tables; never set by this version
@@ -51,12 +54,13 @@ struct layout_header {
 	uint32_t stripes;                 /* counter blocks that are added to atomically */
 	uint32_t on_full;
 	uint32_t clock;
-	uint32_t window_max;              /* zero */
+	uint32_t window_max;              /* cells of each slot's ring; 0 = no rings */
 	uint64_t secret[2];               /* of the keyed hash */
 	uint8_t boot_id[16];
 	uint64_t time_namespace;          /* inode number */
 	uint64_t created_unix_ns;
-	uint64_t reserved[14];            /* zero */
+	uint64_t rings_offset;
+	uint64_t reserved[13];            /* zero */
 	uint64_t checksum;                /* of everything above: see layout_checksum() */
 
 	/* The one line of the header that changes. */
@@ -66,11 +70,13 @@ struct layout_header {
 };
 
 /*
- * One version of a rule. A decision reads no more than `inverse`. "Stamps"
- * are ticks where the word has them, shifted left by Q.
+ * One version of a rule. A FUNNEL's decision reads no more than `inverse`.
+ * "Stamps" are ticks where the word has them, shifted left by Q. A WARMUP's
+ * funnel holds units, 2^terms_unit_bits() a token. A WINDOW counts in
+ * nanoseconds: `back` is its period, `ahead` and `debt` are what they say.
  */
 struct layout_terms {
-	uint64_t capacity;                /* tokens */
+	uint64_t capacity;                /* tokens; WARMUP: units */
 	uint64_t scale[2];                /* ticks a nanosecond, times 2^118: low half, high half */
 	uint64_t num, den;                /* ticks a nanosecond, as an exact fraction */
 	uint64_t back;                    /* stamp: elapsed time above this is a timestamp in the future */
@@ -80,15 +86,19 @@ struct layout_terms {
 	uint64_t inverse;                 /* nanoseconds a tick, times 2^terms_inverse_shift(), rounded down */
 	uint64_t debt;                    /* stamp: the longest debt */
 	uint64_t max_wait_ns;             /* the longest wait that a reservation may buy */
-	uint64_t flags;                   /* SHMLIMIT_NEXT_PAYS */
+	uint64_t flags;                   /* low half: SHMLIMIT_NEXT_PAYS ...; high half: WARMUP's cold factor, 1/1000 */
 	uint64_t count;                   /* as the caller gave it */
 	uint64_t period_ns;
-	uint64_t reserved[2];             /* zero */
+	uint64_t warmup_ns;               /* WARMUP only, else zero */
+	uint64_t reserved;                /* zero */
 };
 
 /*
  * Bits 0..5 quota bits Q; 8..13 token bits, Q + f where a token is 2^f ticks;
- * 16..23 the algorithm; 24..30 the shift of the inverse; the rest zero.
+ * 16..23 the algorithm; 24..30 the shift of the inverse; 32..37 what only one
+ * algorithm has: WARMUP the unit bits, WINDOW the bits of a number of cells.
+ * A WINDOW's "token bits" are those of a nanosecond's number that its words
+ * leave out. The rest is zero.
  */
 static inline uint64_t terms_shape(unsigned quota_bits, unsigned token_bits, unsigned algorithm,
                                    unsigned inverse_shift)
@@ -115,6 +125,31 @@ static inline unsigned terms_token_bits(const struct layout_terms *terms)
 static inline unsigned terms_algorithm(const struct layout_terms *terms)
 {
 	return terms->shape >> 16 & 255;
+}
+
+static inline void terms_set_extra(struct layout_terms *terms, unsigned extra)
+{
+	terms->shape |= (uint64_t)extra << 32;
+}
+
+static inline unsigned terms_unit_bits(const struct layout_terms *terms)
+{
+	return terms->shape >> 32 & 63;
+}
+
+static inline unsigned terms_cell_bits(const struct layout_terms *terms)
+{
+	return terms->shape >> 32 & 63;
+}
+
+static inline uint32_t terms_flags(const struct layout_terms *terms)
+{
+	return (uint32_t)terms->flags;
+}
+
+static inline uint32_t terms_cold_factor_milli(const struct layout_terms *terms)
+{
+	return (uint32_t)(terms->flags >> 32);
 }
 
 struct layout_rule {
@@ -222,10 +257,11 @@ static inline int tag_same_key(uint64_t a, uint64_t b)
 
 /* Where things begin, in bytes, given the header's counts. layout_size() is 0 when they are out of range. */
 struct layout_offsets {
-	uint64_t rules, counters, slots, size;
+	uint64_t rules, counters, slots, rings, size;
 };
 
-int layout_offsets(uint64_t lines, uint32_t rules, uint32_t cpus, uint32_t stripes, struct layout_offsets *out);
+int layout_offsets(uint64_t lines, uint32_t window_max, uint32_t rules, uint32_t cpus, uint32_t stripes,
+                   struct layout_offsets *out);
 
 /* A number that differs when a differently compiled library would see other bytes. */
 uint64_t layout_fingerprint(void);

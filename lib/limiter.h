@@ -17,11 +17,13 @@ struct unnamed_entry;
 struct shmlimit {
 	struct layout_slot *slots;
 	uint64_t lines;
+	uint64_t *rings;                  /* window_max cells a slot */
 	uint64_t secret[2];
 	struct layout_rule *rules;
 	unsigned char *counters;
 	uint32_t rule_count;
 	uint32_t cpus, stripes;
+	uint32_t window_max;
 	uint32_t on_full;
 	int clock_id;
 	int read_only;

@@ -31,6 +31,8 @@ static void fill(struct shmlimit *l, const struct layout_header *header, const s
 	l->inode = segment->inode;
 	l->slots = (struct layout_slot *)(void *)(base + header->slots_offset);
 	l->lines = header->lines;
+	l->rings = (uint64_t *)(void *)(base + header->rings_offset);
+	l->window_max = header->window_max;
 	memcpy(l->secret, header->secret, sizeof(l->secret));
 	l->rules = (struct layout_rule *)(void *)(base + header->rules_offset);
 	l->rule_count = header->rules;

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "algorithm.h"
 #include "export.h"
-#include "funnel.h"
 #include "name.h"
 #include "rule.h"
 #include "sized.h"
@@ -39,13 +39,8 @@ EXPORT int shmlimit_rule_get(struct shmlimit *l, int rule, struct shmlimit_rule 
 	error = rule_read(l, (uint32_t)rule, &view, NULL);
 	if (error != 0)
 		return error;
-	found.algorithm = terms_algorithm(&view.terms);
+	algorithm_rule(&view.terms, &found);
 	found.mode = rule_mode(&view);
-	found.flags = (uint32_t)view.terms.flags;
-	found.max_wait_ns = view.terms.max_wait_ns;
-	found.capacity = view.terms.capacity;
-	found.count = view.terms.count;
-	found.period_ns = view.terms.period_ns;
 	return sized_out(out, &found, sizeof(found));
 }
 
@@ -60,6 +55,6 @@ EXPORT int shmlimit_rule_range(struct shmlimit *l, int rule, struct shmlimit_ran
 	error = rule_load(l, (uint32_t)rule, &view);
 	if (error != 0)
 		return error;
-	funnel_range(&view.terms, &range);
+	algorithm_range(&view.terms, &range);
 	return sized_out(out, &range, sizeof(range));
 }

@@ -6,9 +6,9 @@
  */
 #include <string.h>
 
+#include "algorithm.h"
 #include "counter.h"
 #include "export.h"
-#include "funnel.h"
 #include "name.h"
 #include "rule.h"
 #include "segment.h"
@@ -81,15 +81,14 @@ static void change(const struct shmlimit *l, uint32_t id, const struct rule_view
 	table_convert(l, id, given_ns);
 }
 
-static int check(const struct shmlimit_rule *rule, struct layout_terms *terms)
+static int check(const struct shmlimit *l, const struct shmlimit_rule *rule, struct layout_terms *terms)
 {
-	memset(terms, 0, sizeof(*terms));
-	if (rule->algorithm != SHMLIMIT_FUNNEL || rule->mode > SHMLIMIT_OFF || (rule->flags & ~SHMLIMIT_NEXT_PAYS) != 0)
+	if (rule->mode > SHMLIMIT_OFF || rule->reserved32 != 0)
 		return -EINVAL;
 	for (size_t i = 0; i < sizeof(rule->reserved) / sizeof(rule->reserved[0]); i++)
 		if (rule->reserved[i] != 0)
 			return -E2BIG;
-	return funnel_compile(rule, terms);
+	return algorithm_compile(rule, l->window_max, terms);
 }
 
 /* The lock is held. */
@@ -100,6 +99,8 @@ static int set_locked(struct shmlimit *l, const char *rule_name, uint32_t mode, 
 	int id = rule_find(l, rule_name);
 
 	if (id >= 0 && rule_read(l, (uint32_t)id, &old, NULL) == 0) {
+		if (terms_algorithm(&old.terms) != terms_algorithm(terms))
+			return -EBUSY;
 		change(l, (uint32_t)id, &old, mode, terms, given_ns);
 		return id;
 	}
@@ -114,7 +115,7 @@ int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *r
 	struct layout_terms terms;
 	int error, lock, id;
 
-	error = check(rule, &terms);
+	error = check(l, rule, &terms);
 	if (error == 0 && l->read_only)
 		error = -EROFS;
 	if (error == 0)

@@ -6,11 +6,34 @@
 #include <errno.h>
 
 #include "export.h"
-#include "funnel.h"
+#include "ring.h"
 #include "rule.h"
 #include "sized.h"
+#include "warmup.h"
 
-static void describe(const struct shmlimit *l, struct slot_seen seen, uint64_t now_ns, struct shmlimit_slot *out)
+static void describe_funnel(const struct layout_terms *terms, struct funnel funnel, struct funnel_time at,
+                            uint64_t debt, struct shmlimit_slot *out)
+{
+	out->remaining = funnel.quota;
+	out->debt_ns = funnel_stamp_to_ns(terms, at, debt);
+	out->reset_after_ns = funnel_ns_until(terms, funnel, terms->capacity, at);
+}
+
+static void describe_window(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
+                            uint64_t word, uint64_t now_ns, struct shmlimit_slot *out)
+{
+	struct ring ring = ring_read(l, slot, terms, word, now_ns);
+
+	out->remaining = terms->capacity - ring_used(l, slot, terms, &ring, now_ns);
+	if (ring.valid == 0)
+		return;
+	out->reset_after_ns = window_wait(terms, ring.w.last_ns, now_ns);
+	if ((int64_t)(ring.w.last_ns - now_ns) > 0)
+		out->debt_ns = ring.w.last_ns - now_ns;
+}
+
+static void describe(const struct shmlimit *l, const struct layout_slot *slot, struct slot_seen seen, uint64_t now_ns,
+                     struct shmlimit_slot *out)
 {
 	struct rule_view view;
 	struct funnel_time at;
@@ -30,13 +53,23 @@ static void describe(const struct shmlimit *l, struct slot_seen seen, uint64_t n
 		out->state = SHMLIMIT_SLOT_STALE;
 		return;
 	}
-	at = funnel_time(&view.terms, now_ns);
-	funnel = funnel_leak(&view.terms, seen.word, at);
 	out->rule = (int32_t)tag_rule(seen.tag);
-	out->remaining = funnel.quota;
-	out->debt_ns = funnel_stamp_to_ns(&view.terms, at, funnel_debt(&view.terms, funnel, at));
-	out->reset_after_ns = funnel_ns_until(&view.terms, funnel, view.terms.capacity, at);
-	out->state = funnel_is_full(&view.terms, funnel) ? SHMLIMIT_SLOT_REFILLED : SHMLIMIT_SLOT_LIVE;
+	switch (terms_algorithm(&view.terms)) {
+	case SHMLIMIT_WINDOW:
+		describe_window(l, slot, &view.terms, seen.word, now_ns, out);
+		break;
+	case SHMLIMIT_WARMUP:
+		at = funnel_time(&view.terms, now_ns);
+		funnel = warmup_leak(&view.terms, seen.word, at);
+		describe_funnel(&view.terms, funnel, at, warmup_debt(&view.terms, funnel, at), out);
+		out->remaining = warmup_tokens(&view.terms, funnel.quota);
+		break;
+	default:
+		at = funnel_time(&view.terms, now_ns);
+		funnel = funnel_leak(&view.terms, seen.word, at);
+		describe_funnel(&view.terms, funnel, at, funnel_debt(&view.terms, funnel, at), out);
+	}
+	out->state = out->reset_after_ns == 0 ? SHMLIMIT_SLOT_REFILLED : SHMLIMIT_SLOT_LIVE;
 }
 
 EXPORT int shmlimit_slot(struct shmlimit *l, uint64_t index, uint64_t now_ns, struct shmlimit_slot *out)
@@ -52,6 +85,6 @@ EXPORT int shmlimit_slot(struct shmlimit *l, uint64_t index, uint64_t now_ns, st
 		if (slot_unchanged(&l->slots[index], seen))
 			break;
 	}
-	describe(l, seen, now_ns, &slot);
+	describe(l, &l->slots[index], seen, now_ns, &slot);
 	return sized_out(out, &slot, sizeof(slot));
 }

@@ -25,9 +25,13 @@ EXPORT const char *shmlimit_strerror(int error)
 	case EMSGSIZE:
 		return "a key must be 1 to 1024 bytes long";
 	case EDOM:
-		return "a rule's capacity, count and period must be 1 or more";
+		return "a rule's capacity, count, period and warm-up must be 1 or more";
 	case ERANGE:
 		return "the rule's capacity and rate cannot be represented exactly";
+	case EFBIG:
+		return "the window's capacity is above the window_max that the segment was made for";
+	case EBUSY:
+		return "a rule's algorithm cannot be changed: remove the rule first";
 	case ESRCH:
 		return "no such rule";
 	case EXFULL:

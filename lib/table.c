@@ -44,9 +44,9 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "table.h"
+#include "algorithm.h"
 #include "clock.h"
 #include "counter.h"
-#include "funnel.h"
 
 struct layout_slot *table_search(const struct shmlimit *l, struct table_window window, uint64_t tag)
 {
@@ -84,16 +84,17 @@ struct survey_rule {
 	int error;
 	struct rule_view view;
 	struct funnel_time at;
+	int given;                        /* the time is the caller's: there is no clock to read */
 };
 
 /*
  * Nanoseconds until another key's committed slot may be taken for nothing: 0
  * when its funnel is full, or is of a rule that is gone.
  */
-static uint64_t survey_wait(const struct shmlimit *l, struct slot_seen seen, uint64_t now_ns,
+static uint64_t survey_wait(const struct shmlimit *l, const struct table_place *here, uint64_t now_ns,
                             struct survey_rule *rule)
 {
-	uint64_t terms = seen.tag & (((uint64_t)1 << TAG_FINGERPRINT_SHIFT) - 1);
+	uint64_t terms = here->seen.tag & (((uint64_t)1 << TAG_FINGERPRINT_SHIFT) - 1);
 
 	if (rule->tag != terms) {
 		rule->tag = terms;
@@ -103,8 +104,7 @@ static uint64_t survey_wait(const struct shmlimit *l, struct slot_seen seen, uin
 	}
 	if (rule->error != 0)
 		return 0;
-	return funnel_ns_until(&rule->view.terms, funnel_leak(&rule->view.terms, seen.word, rule->at),
-	                       rule->view.terms.capacity, rule->at);
+	return algorithm_wait(l, here->slot, &rule->view.terms, here->seen.word, rule->at, rule->given);
 }
 
 /*
@@ -114,10 +114,10 @@ static uint64_t survey_wait(const struct shmlimit *l, struct slot_seen seen, uin
  * most. (Simulated over 2^16 lines: no key in 10^5 without a slot at a load of
  * 0.8, 0.08 % at 0.9; in window order it would be 0.08 % and 0.7 %.)
  */
-static void survey(const struct shmlimit *l, struct table_window window, uint64_t wanted, uint64_t now_ns,
+static void survey(const struct shmlimit *l, struct table_window window, uint64_t wanted, uint64_t now_ns, int given,
                    struct survey *out)
 {
-	struct survey_rule rule = { .tag = UINT64_MAX };
+	struct survey_rule rule = { .tag = UINT64_MAX, .given = given };
 	unsigned best = 0;
 
 	*out = (struct survey){ .victim_ns = UINT64_MAX };
@@ -143,7 +143,7 @@ static void survey(const struct shmlimit *l, struct table_window window, uint64_
 				continue;
 			}
 			if (here.seen.tag != 0) {
-				uint64_t wait_ns = survey_wait(l, here.seen, now_ns, &rule);
+				uint64_t wait_ns = survey_wait(l, &here, now_ns, &rule);
 
 				here.from = wait_ns == 0 ? FROM_REFILLED : FROM_LIVE;
 				if (wait_ns != 0) {
@@ -214,13 +214,13 @@ static enum claim place_candidate(const struct shmlimit *l, uint64_t wanted, uin
 	return CLAIM_DONE;
 }
 
-enum claim table_place(const struct shmlimit *l, const struct table_key *wanted, uint64_t now_ns,
+enum claim table_place(const struct shmlimit *l, const struct table_key *wanted, uint64_t now_ns, int given,
                        const struct rule_view *view, struct table_place *place)
 {
 	struct table_window window = table_window(l, wanted->hash);
 	struct survey found;
 
-	survey(l, window, wanted->tag, now_ns, &found);
+	survey(l, window, wanted->tag, now_ns, given, &found);
 	place->from = FROM_FREE;
 	place->room_ns = found.victim_ns;
 	if (found.committed)
@@ -262,7 +262,8 @@ int table_convert_slot(const struct shmlimit *l, struct layout_slot *slot, struc
 	if (then.published != now.published)
 		return 0;
 	return slot_cas(slot, seen, (seen.tag & ~TAG_VERSION) | (rule_version(&now) & TAG_VERSION),
-	                funnel_convert(&then.terms, seen.word, &now.terms, now_ns));
+	                algorithm_convert(l, slot, &then.terms, seen.word, &now.terms, rule_version(&now),
+	                                  now_ns));
 }
 
 struct layout_slot *table_find_any(const struct shmlimit *l, struct table_window window, uint64_t tag,

@@ -91,9 +91,10 @@ struct table_place {
 
 /*
  * Claiming, up to the last step: make or find the key's tentative slot, and be
- * sure that it may be committed. Leaves no trace but perhaps a tentative slot.
+ * sure that it may be committed. `given`: now_ns is a time that the caller gave,
+ * and not the clock's. Leaves no trace but perhaps a tentative slot.
  */
-enum claim table_place(const struct shmlimit *l, const struct table_key *wanted, uint64_t now_ns,
+enum claim table_place(const struct shmlimit *l, const struct table_key *wanted, uint64_t now_ns, int given,
                        const struct rule_view *view, struct table_place *place);
 
 /*

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "algorithm.h"
 #include "attach.h"
 #include "counter.h"
 #include "export.h"
-#include "funnel.h"
 #include "name.h"
 #include "rule.h"
 #include "segment.h"
@@ -67,8 +67,8 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 	const struct layout_rule *record = &l->rules[id];
 	uint64_t offset = offset_of(l, record);
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
-	struct layout_terms terms = { 0 };
-	struct shmlimit_rule rule;
+	struct shmlimit_rule rule = { 0 };
+	struct layout_terms terms;
 	struct rule_view view;
 
 	for (size_t i = 0; i < sizeof(record->reserved) / sizeof(record->reserved[0]); i++)
@@ -87,15 +87,8 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 	}
 	if (rule_mode(&view) > SHMLIMIT_OFF)
 		report(f, offset, "rule %u: mode %u is unknown", id, rule_mode(&view));
-	rule = (struct shmlimit_rule){
-		.flags = (uint32_t)view.terms.flags,
-		.capacity = view.terms.capacity,
-		.count = view.terms.count,
-		.period_ns = view.terms.period_ns,
-		.max_wait_ns = view.terms.max_wait_ns,
-	};
-	if (view.terms.flags > SHMLIMIT_NEXT_PAYS || funnel_compile(&rule, &terms) != 0 ||
-	    memcmp(&terms, &view.terms, sizeof(terms)) != 0)
+	algorithm_rule(&view.terms, &rule);
+	if (algorithm_compile(&rule, l->window_max, &terms) != 0 || memcmp(&terms, &view.terms, sizeof(terms)) != 0)
 		report(f, offset_of(l, rule_terms(record, rule_version(&view))),
 		       "rule %u: its terms do not follow from its capacity and rate", id);
 }
@@ -136,7 +129,7 @@ static int check_slot(const struct shmlimit *l, uint64_t index, uint64_t *tag, s
 	const struct layout_slot *slot = &l->slots[index];
 	struct slot_seen seen = slot_read(slot);
 	struct rule_view view;
-	uint64_t quota;
+	const char *fault;
 
 	for (int i = 0; i < RULE_RETRIES && !slot_unchanged(slot, seen); i++)
 		seen = slot_read(slot);
@@ -152,10 +145,9 @@ static int check_slot(const struct shmlimit *l, uint64_t index, uint64_t *tag, s
 		       (unsigned long long)index, tag_rule(seen.tag), l->rule_count);
 	if (rule_load_tag(l, seen.tag, &view) != 0)
 		return 0;
-	quota = seen.word & (((uint64_t)1 << terms_quota_bits(&view.terms)) - 1);
-	if (quota > view.terms.capacity)
-		report(f, offset_of(l, slot), "slot %llu: %llu tokens, more than its rule's capacity of %llu",
-		       (unsigned long long)index, (unsigned long long)quota, (unsigned long long)view.terms.capacity);
+	fault = algorithm_fault(&view.terms, seen.word, l->window_max);
+	if (fault != NULL)
+		report(f, offset_of(l, slot), "slot %llu: %s", (unsigned long long)index, fault);
 	*tag = seen.tag;
 	return 1;
 }

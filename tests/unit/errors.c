@@ -61,7 +61,7 @@ static void options(void)
 	is(create((struct shmlimit_options){ .mode = 01000 }), -EINVAL, "a mode is nine bits");
 	is(create((struct shmlimit_options){ .on_full = 3 }), -EINVAL, "there are three ways of being full");
 	is(create((struct shmlimit_options){ .clock = 2 }), -EINVAL, "and two clocks");
-	is(create((struct shmlimit_options){ .window_max = 1 }), -EINVAL, "and no windows yet");
+	is(create((struct shmlimit_options){ .window_max = SHMLIMIT_WINDOW_MAX + 1 }), -EINVAL, "or larger windows");
 	is(create((struct shmlimit_options){ .group = (uint64_t)1 << 32 }), -EINVAL, "a group has 32 bits");
 	is(create((struct shmlimit_options){ .reserved = { 0, 0, 1 } }), -E2BIG, "what is reserved is zero");
 	is(create((struct shmlimit_options){ .struct_size = 3 }), -EINVAL, "a structure is not 3 bytes long");
@@ -98,15 +98,15 @@ static void rules(void)
 	good.mode = 3;
 	is(set(good), -EINVAL, "a mode that there is not");
 	good.mode = 0;
-	good.algorithm = 1;
+	good.algorithm = 3;
 	is(set(good), -EINVAL, "an algorithm that there is not");
 	good.algorithm = 0;
-	good.flags = 2;
+	good.flags = 4;
 	is(set(good), -EINVAL, "a flag that there is not");
 	good.flags = 0;
-	good.reserved[5] = 1;
+	good.reserved[3] = 1;
 	is(set(good), -E2BIG, "a reserved field");
-	good.reserved[5] = 0;
+	good.reserved[3] = 0;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		is(shmlimit_rule_set(l, bad[i], &good), -EILSEQ, "bad rule name %zu", i);
 	memset(longest, 'x', sizeof(longest));

@@ -1,0 +1,105 @@
+/*
+ * algorithm: see algorithm.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "algorithm.h"
+#include "clock.h"
+#include "ring.h"
+#include "warmup.h"
+
+int algorithm_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
+{
+	memset(terms, 0, sizeof(*terms));
+	if (rule->algorithm != SHMLIMIT_WARMUP && (rule->warmup_ns != 0 || rule->cold_factor_milli != 0))
+		return -EINVAL;
+	switch (rule->algorithm) {
+	case SHMLIMIT_FUNNEL:
+		return (rule->flags & ~SHMLIMIT_NEXT_PAYS) != 0 ? -EINVAL : funnel_compile(rule, terms);
+	case SHMLIMIT_WARMUP:
+		return warmup_compile(rule, terms);
+	case SHMLIMIT_WINDOW:
+		return window_compile(rule, window_max, terms);
+	default:
+		return -EINVAL;
+	}
+}
+
+void algorithm_rule(const struct layout_terms *terms, struct shmlimit_rule *out)
+{
+	out->algorithm = terms_algorithm(terms);
+	out->flags = terms_flags(terms);
+	out->capacity = terms->capacity;
+	out->count = terms->count;
+	out->period_ns = terms->period_ns;
+	out->max_wait_ns = terms->max_wait_ns;
+	if (out->algorithm != SHMLIMIT_WARMUP)
+		return;
+	out->capacity = warmup_tokens(terms, terms->capacity);
+	out->warmup_ns = terms->warmup_ns;
+	out->cold_factor_milli = terms_cold_factor_milli(terms);
+}
+
+void algorithm_range(const struct layout_terms *terms, struct shmlimit_range *out)
+{
+	if (terms_algorithm(terms) == SHMLIMIT_WINDOW)
+		window_range(terms, out);
+	else
+		funnel_range(terms, out);
+}
+
+uint64_t algorithm_wait(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
+                        uint64_t word, struct funnel_time at, int given)
+{
+	struct ring ring;
+
+	switch (terms_algorithm(terms)) {
+	case SHMLIMIT_WINDOW:
+		ring = ring_read(l, slot, terms, word, at.now_ns);
+		if (!ring.complete && !given) {
+			at.now_ns = clock_read(l->clock_id);
+			ring = ring_read(l, slot, terms, word, at.now_ns);
+		}
+		return ring.valid == 0 ? 0 : window_wait(terms, ring.w.last_ns, at.now_ns);
+	case SHMLIMIT_WARMUP:
+		return funnel_ns_until(terms, warmup_leak(terms, word, at), terms->capacity, at);
+	default:
+		return funnel_ns_until(terms, funnel_leak(terms, word, at), terms->capacity, at);
+	}
+}
+
+uint64_t algorithm_convert(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *from,
+                           uint64_t word, const struct layout_terms *to, uint64_t version, uint64_t now_ns)
+{
+	unsigned lost = 1 + (unsigned)version % CONVERT_TICKS;
+	struct ring ring;
+
+	switch (terms_algorithm(to)) {
+	case SHMLIMIT_WINDOW:
+		/* The cells stay as they are; the latest admission's come to disagree, and count as late as the word. */
+		ring = ring_read(l, slot, from, word, now_ns);
+		ring.w.last_ns += (uint64_t)lost << terms_token_bits(to);
+		return window_pack(to, ring.w);
+	case SHMLIMIT_WARMUP:
+		return warmup_convert(from, word, to, now_ns, lost);
+	default:
+		return funnel_convert(from, word, to, now_ns, lost);
+	}
+}
+
+const char *algorithm_fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max)
+{
+	uint64_t low = word & (((uint64_t)1 << terms_quota_bits(terms)) - 1), n;
+
+	if (terms_algorithm(terms) != SHMLIMIT_WINDOW)
+		return low > terms->capacity ? "more tokens than its rule's capacity" : NULL;
+	n = low & (((uint64_t)1 << terms_cell_bits(terms)) - 1);
+	if (n >= 2 * (uint64_t)window_max)
+		return "a place beyond its ring";
+	if (low >> terms_cell_bits(terms) >= window_max || (n < window_max && low >> terms_cell_bits(terms) >= n && n != 0))
+		return "more tokens taken last than its ring holds";
+	return NULL;
+}

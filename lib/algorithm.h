@@ -1,0 +1,53 @@
+/*
+ * algorithm: what differs between FUNNEL, WARMUP and WINDOW for those who only
+ * keep words: compiling a rule, when a word says no more than none, converting
+ * it. What verbs do with it is decide's.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_ALGORITHM_H
+#define SHMLIMIT_LIB_ALGORITHM_H
+
+#include "atomic.h"
+#include "funnel.h"
+#include "limiter.h"
+
+/*
+ * Fill *terms from a rule, for a segment whose rings have `window_max` cells.
+ * Returns 0, or -EINVAL the algorithm is unknown or a field is set that it has
+ * not, or what the algorithm's own compile says.
+ */
+int algorithm_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms);
+
+/* The rule as it was set, mode and struct_size apart. */
+void algorithm_rule(const struct layout_terms *terms, struct shmlimit_rule *out);
+
+/* What compiled terms can tell: for shmlimit_rule_range(). struct_size is left alone. */
+void algorithm_range(const struct layout_terms *terms, struct shmlimit_range *out);
+
+/*
+ * Nanoseconds until what was seen in a slot says the same as none: 0 if it does.
+ * Where no time is given the clock may be read again.
+ */
+uint64_t algorithm_wait(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
+                        uint64_t word, struct funnel_time at, int given);
+
+/*
+ * The word that says under `to`, the terms of that version, what was seen in a
+ * slot under `from`; both of one algorithm. It says it of a moment that is later
+ * by 1 to CONVERT_TICKS ticks, a different number for each of so many versions.
+ *
+ * That is so that words don't come back. A process may be stopped just before it
+ * swaps a slot, while the rule is changed four times: then the two bits of the
+ * version in the tag are what they were, and if the word of a funnel that
+ * nobody took from were too, its swap would go through, under terms of long ago.
+ */
+#define CONVERT_TICKS 16u
+
+uint64_t algorithm_convert(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *from,
+                           uint64_t word, const struct layout_terms *to, uint64_t version, uint64_t now_ns);
+
+/* What is wrong with a word, in a few words, or NULL. */
+const char *algorithm_fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max);
+
+#endif

@@ -1,0 +1,136 @@
+/*
+ * decide_window: the verbs on a sliding window.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "decide.h"
+
+/* A decision under way: what it reads. */
+struct look {
+	const struct shmlimit *l;
+	const struct layout_slot *slot;
+	const struct layout_terms *terms;
+	const struct ring *ring;
+	uint64_t now_ns;
+};
+
+/*
+ * Nanoseconds until `tokens`, 1 to the capacity, fit after `more` others were
+ * admitted now: when the token that has capacity - tokens newer ones has left.
+ */
+static uint64_t wait_for(const struct look *look, uint64_t tokens, uint64_t more)
+{
+	uint64_t newer = look->terms->capacity - tokens;
+
+	if (newer < more)
+		return look->terms->back;
+	newer -= more;
+	if (newer >= look->ring->valid)
+		return 0;
+	return window_wait(look->terms, ring_time(look->l, look->slot, look->ring, newer), look->now_ns);
+}
+
+/* Admit so many tokens, `wait_ns` from now. What stands in the ring stays in order. */
+static void record(const struct look *look, uint64_t tokens, uint64_t wait_ns, struct window *after)
+{
+	const struct ring *ring = look->ring;
+
+	after->last_ns = look->now_ns + wait_ns;
+	if (ring->valid != 0 && (int64_t)(ring->w.last_ns - after->last_ns) > 0)
+		after->last_ns = ring->w.last_ns;
+	after->k = tokens;
+	after->n = ring->valid == 0 ? tokens : window_advance(ring->w.n, tokens, look->l->window_max);
+}
+
+/* Take the newest tokens back; ring_level() makes it right that it is they. */
+static void take_back(const struct look *look, uint64_t tokens, struct window *after)
+{
+	const struct ring *ring = look->ring;
+	uint64_t ns;
+
+	*after = ring_empty(look->now_ns).w;
+	if (tokens >= ring_used(look->l, look->slot, look->terms, ring, look->now_ns))
+		return;
+	ns = ring_time(look->l, look->slot, ring, tokens);
+	after->n = ring->w.n - tokens;
+	after->last_ns = (int64_t)(ns - look->now_ns) >= 0 ? ring->w.last_ns : ns;
+}
+
+/* Take, peek, reserve. Returns how many tokens are to be recorded. */
+static uint64_t ask(const struct look *look, const struct request *q, struct verdict *v)
+{
+	const struct layout_terms *terms = look->terms;
+	int count_refused = (terms_flags(terms) & SHMLIMIT_COUNT_REFUSED) != 0 && q->verb != VERB_PEEK;
+	uint64_t limit_ns = 0, wait_ns;
+
+	if (q->amount == 0)
+		return 0;
+	if (q->verb == VERB_RESERVE)
+		limit_ns = q->max_wait_ns < terms->max_wait_ns ? q->max_wait_ns : terms->max_wait_ns;
+	if (q->amount > terms->capacity) {
+		v->answer = SHMLIMIT_DENIED;
+		v->retry_after_ns = FUNNEL_NEVER;
+		return count_refused ? terms->capacity : 0;
+	}
+	wait_ns = wait_for(look, q->amount, 0);
+	if (wait_ns <= limit_ns) {
+		v->wait_ns = wait_ns;
+		return q->verb == VERB_PEEK ? 0 : q->amount;
+	}
+	v->answer = SHMLIMIT_DENIED;
+	v->retry_after_ns = wait_ns - limit_ns;
+	if (!count_refused)
+		return 0;
+	v->retry_after_ns = wait_for(look, q->amount, q->amount);
+	return q->amount;
+}
+
+static void report(const struct look *look, const struct request *q, const struct verdict *v,
+                   const struct window *after, uint64_t recorded, struct shmlimit_result *r)
+{
+	uint64_t capacity = look->terms->capacity;
+	uint64_t used = ring_used(look->l, look->slot, look->terms, look->ring, look->now_ns);
+
+	if (q->verb == VERB_REFUND && v->changed)
+		used -= q->amount < used ? q->amount : used;
+	used = used + recorded < capacity ? used + recorded : capacity;
+	*r = (struct shmlimit_result){
+		.limit = capacity,
+		.remaining = capacity - used,
+		.wait_ns = v->wait_ns,
+		.retry_after_ns = v->retry_after_ns,
+		.reset_after_ns = used == 0 ? 0 : window_wait(look->terms, after->last_ns, look->now_ns),
+	};
+}
+
+void decide_window(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
+                   const struct request *q, const struct ring *before, uint64_t now_ns, struct window *after,
+                   struct verdict *v, struct shmlimit_result *r)
+{
+	struct look look = { l, slot, terms, before, now_ns };
+	uint64_t tokens = 0;
+
+	*v = (struct verdict){ .answer = SHMLIMIT_ALLOWED };
+	*after = before->w;
+	switch (q->verb) {
+	case VERB_TAKE:
+	case VERB_PEEK:
+	case VERB_RESERVE:
+		tokens = ask(&look, q, v);
+		break;
+	case VERB_CHARGE:
+		tokens = q->amount < terms->capacity ? q->amount : terms->capacity;
+		break;
+	case VERB_REFUND:
+		v->changed = q->amount != 0 && before->valid != 0;
+		if (v->changed)
+			take_back(&look, q->amount, after);
+		break;
+	}
+	if (tokens != 0) {
+		record(&look, tokens, v->wait_ns, after);
+		v->changed = 1;
+	}
+	if (r != NULL)
+		report(&look, q, v, after, tokens, r);
+}

@@ -1,0 +1,87 @@
+/*
+ * ring: the cells behind a slot of a WINDOW rule, one for each admitted token.
+ *
+ * A decision swaps the slot's word first: that alone admits. Then it writes its
+ * time into the cells that the word now covers. If it is killed in between, or
+ * slow, the next one who wants to move the word on writes them before he does:
+ * so at any time only the latest admission's cells can be missing, and what
+ * belongs into them stands in the word.
+ *
+ * A cell is written by a compare-and-swap from what was seen in it, the slot
+ * having been looked at again after that. WHY NOT a plain store: a process that
+ * was stopped just before it could wake up when the slot is another key's, and
+ * write its old time over theirs. From what it saw to what it writes a cell
+ * only ever went to later times, so a swap of his fails once anybody else wrote.
+ *
+ * Cells are completed upwards and read downwards from the newest: if the newest
+ * cell agrees with the word, all do.
+ *
+ * Readers look at the slot again after they have looked at cells; while the
+ * word stands, the cells that it covers do not change, but for missing ones.
+ *
+ * A missing cell's time is rebuilt from the word, which has but its low bits. That
+ * is right against a clock that was read after the word, and only then: to one
+ * who was stopped in between, the time of a minute ago is that of next minute or,
+ * if the bits do not reach so far, of last year.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_RING_H
+#define SHMLIMIT_LIB_RING_H
+
+#include "atomic.h"
+#include "limiter.h"
+#include "window.h"
+
+/* A window as it stands at some time. */
+struct ring {
+	struct window w;                  /* last_ns: exact, where the cells are complete */
+	uint64_t valid;                   /* cells that hold something; 0: nothing was admitted for a period */
+	int complete;                     /* the latest admission's cells are written */
+	int stepped;                      /* its time was impossible and was replaced by now */
+};
+
+/* The cells of a slot. */
+static inline uint64_t *ring_cells(const struct shmlimit *l, const struct layout_slot *slot)
+{
+	return l->rings + (uint64_t)(slot - l->slots) * l->window_max;
+}
+
+/* A window of which nothing is known. */
+static inline struct ring ring_empty(uint64_t now_ns)
+{
+	struct ring ring = { { 0, 1, now_ns }, 0, 1, 0 };
+
+	return ring;
+}
+
+/*
+ * What a word that was seen in a slot says now. Where that is not complete,
+ * now_ns must have been read after the word.
+ */
+struct ring ring_read(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
+                      uint64_t word, uint64_t now_ns);
+
+/* The time of the admitted token that has `newer` newer ones; newer < ring->valid. */
+uint64_t ring_time(const struct shmlimit *l, const struct layout_slot *slot, const struct ring *ring, uint64_t newer);
+
+/* Tokens admitted less than a period ago, up to the capacity. Cost: a look for each bit of the capacity. */
+uint64_t ring_used(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
+                   const struct ring *ring, uint64_t now_ns);
+
+/*
+ * Write the cells of the latest admission, made at `time_ns`, while the slot
+ * stands as `seen`. Where `exact` is false, a cell that agrees with the word is
+ * left as it is.
+ */
+void ring_complete(const struct shmlimit *l, struct layout_slot *slot, const struct layout_terms *terms,
+                   struct slot_seen seen, uint64_t time_ns, int exact);
+
+/*
+ * For what is about to be taken back: make all admissions from `since_ns` on as
+ * late as the latest. Then it does not matter which of them is taken back.
+ */
+void ring_level(const struct shmlimit *l, struct layout_slot *slot, struct slot_seen seen, const struct ring *ring,
+                uint64_t since_ns);
+
+#endif

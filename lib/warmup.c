@@ -1,0 +1,187 @@
+/*
+ * warmup: see warmup.h.
+ *
+ * With c the cold factor and rho = capacity * stable / warm-up, which is
+ * 1/2 + 2 / (1 + c), everything follows from the capacity M, in units, and c:
+ * the threshold is M / (2 rho), and the stable interval of a unit is rho times
+ * the time in which one leaks in, warm-up / M. Taking `a` units, the first of
+ * them `above` units over the threshold, costs as much as
+ *
+ *	a + a (2 above - a) (c - 1) / (2 (M - threshold))
+ *
+ * units at the stable interval: the trapezoid.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+
+#include "warmup.h"
+
+typedef unsigned __int128 u128;
+
+/* A unit of 1/65536 token: finer would help nobody, and the quota needs the bits. */
+#define UNIT_BITS_MAX 16
+
+/* rho = rho_num / rho_den, in thousandths of the cold factor */
+static uint64_t rho_num(uint64_t cold_milli)
+{
+	return 5000 + cold_milli;
+}
+
+static uint64_t rho_den(uint64_t cold_milli)
+{
+	return 2 * (1000 + cold_milli);
+}
+
+static uint64_t threshold(uint64_t capacity, uint64_t cold_milli)
+{
+	return (uint64_t)((u128)capacity * (1000 + cold_milli) / (5000 + cold_milli));
+}
+
+/* floor(a * rho) for a below 2^120 */
+static u128 times_rho(u128 a, uint64_t cold_milli)
+{
+	uint64_t num = rho_num(cold_milli), den = rho_den(cold_milli);
+
+	return a / den * num + a % den * num / den;
+}
+
+/* The capacity in units; 0 where that is no token, or does not fit 48 bits. */
+static uint64_t capacity_units(const struct shmlimit_rule *rule, uint64_t cold_milli, unsigned unit_bits)
+{
+	/* tokens a warm-up at the stable rate, times the period; the period being below 2^60 the shift fits */
+	u128 stable = (u128)rule->warmup_ns * rule->count, units;
+
+	if (stable / rule->period_ns >> (48 - unit_bits) != 0)
+		return 0;
+	units = times_rho(stable << unit_bits, cold_milli) / rule->period_ns;
+	return units >> unit_bits == 0 || units >> 48 != 0 ? 0 : (uint64_t)units;
+}
+
+int warmup_compile(const struct shmlimit_rule *rule, struct layout_terms *terms)
+{
+	uint32_t cold_milli = rule->cold_factor_milli != 0 ? rule->cold_factor_milli : WARMUP_COLD_DEFAULT_MILLI;
+	int error = -ERANGE;
+
+	if (rule->count == 0 || rule->period_ns == 0 || rule->warmup_ns == 0)
+		return -EDOM;
+	if (cold_milli < WARMUP_COLD_MIN_MILLI || cold_milli > WARMUP_COLD_MAX_MILLI ||
+	    (rule->flags & ~SHMLIMIT_NEXT_PAYS) != 0)
+		return -EINVAL;
+	if (rule->period_ns >> 60 != 0 || rule->warmup_ns >> 60 != 0 || rule->max_wait_ns >> 60 != 0)
+		return -ERANGE;
+	for (int unit_bits = UNIT_BITS_MAX; unit_bits >= 0 && error != 0; unit_bits--) {
+		uint64_t units = capacity_units(rule, cold_milli, (unsigned)unit_bits);
+		/* A funnel of units that fills within the warm-up; the dearest request, cold and whole, costs 3/2 of it. */
+		struct shmlimit_rule funnel = {
+			.capacity = units,
+			.count = units,
+			.period_ns = rule->warmup_ns,
+			.max_wait_ns = rule->max_wait_ns + rule->warmup_ns + (rule->warmup_ns + 1) / 2 + 1,
+		};
+
+		if (units == 0)
+			continue;
+		if (rule->capacity != 0 && rule->capacity != units >> unit_bits)
+			return -EINVAL;
+		error = funnel_compile(&funnel, terms);
+		terms_set_extra(terms, (unsigned)unit_bits);
+	}
+	if (error != 0)
+		return error;
+	terms->shape |= (uint64_t)SHMLIMIT_WARMUP << 16; /* FUNNEL's number is 0 */
+	terms->max_wait_ns = rule->max_wait_ns;
+	terms->flags = (uint64_t)cold_milli << 32 | rule->flags;
+	terms->count = rule->count;
+	terms->period_ns = rule->period_ns;
+	terms->warmup_ns = rule->warmup_ns;
+	return 0;
+}
+
+/* So many units' stable intervals, as a stamp, rounded up; saturating. */
+static uint64_t stable_stamp(const struct layout_terms *terms, u128 units)
+{
+	uint64_t grain = ((uint64_t)1 << terms_quota_bits(terms)) - 1;
+	u128 stamp;
+
+	if (units >> (64 - terms_token_bits(terms)) != 0)
+		return UINT64_MAX & ~grain;
+	stamp = times_rho(units << terms_token_bits(terms), terms_cold_factor_milli(terms));
+	return stamp > UINT64_MAX - grain - 1 ? UINT64_MAX & ~grain : ((uint64_t)stamp + 1 + grain) & ~grain;
+}
+
+struct funnel warmup_leak(const struct layout_terms *terms, uint64_t word, struct funnel_time at)
+{
+	struct funnel funnel = funnel_leak(terms, word, at);
+
+	if (funnel.stepped)
+		funnel.stamp = at.stamp + terms->debt;
+	return funnel;
+}
+
+uint64_t warmup_debt(const struct layout_terms *terms, struct funnel funnel, struct funnel_time at)
+{
+	return at.stamp - funnel.stamp > terms->back ? funnel.stamp - at.stamp : 0;
+}
+
+void warmup_take(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens, struct funnel_time at)
+{
+	uint64_t cold_milli = terms_cold_factor_milli(terms), limit = threshold(terms->capacity, cold_milli);
+	uint64_t debt = warmup_debt(terms, *funnel, at), span = terms->capacity - limit, cost;
+	u128 asked = (u128)tokens << terms_unit_bits(terms), slope = 0;
+	uint64_t stored = asked < funnel->quota ? (uint64_t)asked : funnel->quota;
+
+	if (funnel->quota > limit && span != 0) {
+		uint64_t above = funnel->quota - limit, taken = above < stored ? above : stored;
+
+		/* taken < 2^48, cold < 2^20: the products fit. Rounded up: a wait is never too short. */
+		slope = (u128)taken * (2 * above - taken);
+		slope = (slope / span * (cold_milli - 1000) + slope % span * (cold_milli - 1000) / span) / 2000 + 1;
+	}
+	cost = stable_stamp(terms, asked + slope);
+	if (cost > terms->debt || debt > terms->debt - cost)
+		cost = debt < terms->debt ? terms->debt - debt : 0;
+	funnel->quota -= stored;
+	funnel->stamp = at.stamp + debt + cost;
+}
+
+void warmup_refund(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens, struct funnel_time at)
+{
+	uint64_t cold_milli = terms_cold_factor_milli(terms), debt = warmup_debt(terms, *funnel, at);
+	u128 units = (u128)tokens << terms_unit_bits(terms), owed;
+
+	/* What the debt is, in units at the stable interval. */
+	owed = (u128)debt * rho_den(cold_milli) / rho_num(cold_milli) >> terms_token_bits(terms);
+	if (units <= owed) {
+		uint64_t back = stable_stamp(terms, units);
+
+		funnel->stamp -= back < debt ? back : debt;
+		return;
+	}
+	units -= owed;
+	if (debt != 0)
+		funnel->stamp = at.stamp;
+	if (units >= terms->capacity - funnel->quota)
+		*funnel = funnel_full(terms, at);
+	else
+		funnel->quota += (uint64_t)units;
+}
+
+uint64_t warmup_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
+                        uint64_t now_ns, unsigned lost)
+{
+	struct funnel_time then = funnel_time(from, now_ns), at;
+	struct funnel funnel = warmup_leak(from, word, then);
+	uint64_t ahead_ns = funnel_stamp_to_ns(from, then, warmup_debt(from, funnel, then));
+	unsigned unit_from = terms_unit_bits(from), unit_to = terms_unit_bits(to);
+	uint64_t units = unit_to >= unit_from ? (funnel.quota >> (48 - unit_to + unit_from) != 0
+	                                                 ? to->capacity
+	                                                 : funnel.quota << (unit_to - unit_from))
+	                                      : funnel.quota >> (unit_from - unit_to);
+	uint64_t longest_ns = funnel_stamp_to_ns(to, funnel_time(to, now_ns), to->debt);
+
+	at = funnel_time(to, now_ns + (ahead_ns < longest_ns ? ahead_ns : longest_ns));
+	funnel.quota = units < to->capacity ? units : to->capacity;
+	funnel.stamp = at.stamp + ((uint64_t)lost << terms_quota_bits(to));
+	return funnel_pack(funnel);
+}

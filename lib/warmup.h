@@ -1,0 +1,76 @@
+/*
+ * warmup: the arithmetic of a funnel that warms up. Numbers in, numbers out.
+ *
+ * The algorithm is that of SmoothWarmingUp in Guava's RateLimiter (Dimitris
+ * Andreou, 2012), in integers. Tokens are stored while nobody asks, up to the
+ * capacity; the more are stored, the colder is what they protect, and the more
+ * time each of them costs. Above a threshold the cost of a token rises on a
+ * straight line, from the stable interval to `cold factor` times as much:
+ *
+ *	time a token
+ *	   cold |                  /
+ *	        |                 / .      threshold = warm-up / stable / 2
+ *	        |                /  .      capacity  = threshold + 2 warm-up / (stable + cold)
+ *	 stable |---------------/   .
+ *	        |              .    .      the area between threshold and capacity is the
+ *	        +--------------+----+      warm-up period, that left of it half of one
+ *	        0      threshold   capacity   stored tokens
+ *
+ * Taking k stored tokens costs the area over them, and those that are not
+ * stored cost the stable interval each. As in Guava, who asks pays for the one
+ * before him: he goes on at the next free time and moves it on by his own cost.
+ *
+ * The word is the funnel's, and the timestamp is the next free time. It must
+ * say so exactly, so the fraction of a stored token cannot stand there too: the
+ * quota counts *units*, 2^-g tokens, as small as the ticks allow; a unit is the
+ * funnel's "token". The funnel refills within the warm-up period.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_WARMUP_H
+#define SHMLIMIT_LIB_WARMUP_H
+
+#include "funnel.h"
+
+#define WARMUP_COLD_DEFAULT_MILLI 3000u
+#define WARMUP_COLD_MIN_MILLI 1000u
+#define WARMUP_COLD_MAX_MILLI 1000000u    /* a thousand times slower when cold */
+
+/*
+ * Fill *terms from a WARMUP rule. Returns 0, or -EDOM count, period or warm-up
+ * is 0; -EINVAL the cold factor is out of range, a flag is unknown, or the
+ * capacity is neither 0 nor what follows from the rest; -ERANGE no token is
+ * stored within the warm-up period, or the times cannot be represented. On error
+ * *terms is undefined.
+ */
+int warmup_compile(const struct shmlimit_rule *rule, struct layout_terms *terms);
+
+/* The same as funnel_leak(), but that a debt may stand beside a quota. */
+struct funnel warmup_leak(const struct layout_terms *terms, uint64_t word, struct funnel_time at);
+
+/* How far in the future the next free time is, as a stamp. */
+uint64_t warmup_debt(const struct layout_terms *terms, struct funnel funnel, struct funnel_time at);
+
+/*
+ * Take `tokens`, whatever is owed; the debt grows by what they cost, down to
+ * the longest and no further.
+ */
+void warmup_take(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens, struct funnel_time at);
+
+/* Give `tokens` back: the stable interval for each, first off the debt; the rest is stored. */
+void warmup_refund(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens, struct funnel_time at);
+
+/*
+ * What `word` says under `from` as a word under `to`: as many tokens, clamped,
+ * and the same next free time, but for `lost` ticks: see algorithm_convert().
+ */
+uint64_t warmup_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
+                        uint64_t now_ns, unsigned lost);
+
+/* Whole tokens. */
+static inline uint64_t warmup_tokens(const struct layout_terms *terms, uint64_t units)
+{
+	return units >> terms_unit_bits(terms);
+}
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * window: the rare half of the arithmetic, see window.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+
+#include "window.h"
+
+#define SECOND ((uint64_t)1000000000)
+/* Nobody's clock read is older than this when his decision is made (and he reads it again before he doubts). */
+#define SLACK_NS SECOND
+/* Nine years: times are compared as signed numbers of nanoseconds, and word ticks must reach over four periods. */
+#define SPAN_MAX_NS ((uint64_t)1 << 58)
+/*
+ * The word's timestamp reaches over so many spans of period and wait: a slot
+ * that was left alone is seen to be free three times out of four.
+ */
+#define SPANS_SHIFT 2
+
+static unsigned bit_length(uint64_t x)
+{
+	return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
+}
+
+int window_compile(const struct shmlimit_rule *rule, uint64_t ring, struct layout_terms *terms)
+{
+	unsigned cell_bits = bit_length(2 * ring - 1), low = cell_bits + bit_length(ring - 1), span_bits, tick_bits = 0;
+	uint64_t slack_ns = rule->period_ns / 2 < SLACK_NS ? rule->period_ns / 2 : SLACK_NS;
+
+	if (rule->capacity == 0 || rule->period_ns == 0)
+		return -EDOM;
+	if (rule->capacity > ring)
+		return -EFBIG;
+	if ((rule->count != 0 && rule->count != rule->capacity) || (rule->flags & SHMLIMIT_NEXT_PAYS) != 0 ||
+	    ((rule->flags & SHMLIMIT_COUNT_REFUSED) != 0 && rule->max_wait_ns != 0))
+		return -EINVAL;
+	if (rule->period_ns > SPAN_MAX_NS || rule->max_wait_ns > SPAN_MAX_NS ||
+	    rule->period_ns + rule->max_wait_ns + slack_ns > SPAN_MAX_NS)
+		return -ERANGE;
+
+	/* The finest tick whose range is long enough. */
+	span_bits = bit_length(rule->period_ns + rule->max_wait_ns + slack_ns) + SPANS_SHIFT;
+	if (span_bits > 64 - low)
+		tick_bits = span_bits - (64 - low);
+	terms->capacity = rule->capacity;
+	terms->scale[1] = (uint64_t)1 << 54; /* a tick of funnel_time() is a nanosecond: 2^118 */
+	terms->num = terms->den = 1;
+	terms->back = rule->period_ns;
+	terms->ahead = rule->max_wait_ns + slack_ns;
+	terms->shape = terms_shape(low, tick_bits, SHMLIMIT_WINDOW, 0);
+	terms_set_extra(terms, cell_bits);
+	terms->debt = rule->max_wait_ns;
+	terms->max_wait_ns = rule->max_wait_ns;
+	terms->flags = rule->flags;
+	terms->count = rule->capacity;
+	terms->period_ns = rule->period_ns;
+	return 0;
+}
+
+void window_range(const struct layout_terms *terms, struct shmlimit_range *out)
+{
+	unsigned bits = 64 - terms_quota_bits(terms) + terms_token_bits(terms);
+
+	out->resolution_ps = 1000;
+	out->fill_ns = terms->back;
+	out->back_ns = (bits >= 64 ? UINT64_MAX : (uint64_t)1 << bits) - 2 * terms->ahead - terms->back;
+	out->ahead_ns = INT64_MAX;
+}

@@ -1,0 +1,297 @@
+/*
+ * warmup: WARMUP rules against what Guava's RateLimiter documents and tests:
+ * SmoothWarmingUp, computed here in floating point from its description.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <math.h>
+
+#include "../dice.h"
+#include "unit.h"
+
+#include "warmup.h"
+
+#define T0 (1000000 * SECOND)
+#define MS (SECOND / 1000)
+
+static struct shmlimit *l;
+static struct shmlimit_result r;
+
+static struct shmlimit_rule warm(uint64_t count, uint64_t period_ns, uint64_t warmup_ns, uint32_t cold_factor_milli)
+{
+	return (struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule), .algorithm = SHMLIMIT_WARMUP,
+		.count = count, .period_ns = period_ns, .warmup_ns = warmup_ns,
+		.cold_factor_milli = cold_factor_milli, .max_wait_ns = 3600 * SECOND };
+}
+
+static int set(const char *name, const struct shmlimit_rule *rule)
+{
+	int id = shmlimit_rule_set_at(l, name, rule, T0);
+
+	if (id < 0)
+		bail("rule_set: %s", shmlimit_strerror(id));
+	return id;
+}
+
+/* Off by less than a hundredth of a second. */
+static int near_ms(uint64_t ns, uint64_t ms)
+{
+	int64_t off = (int64_t)(ns - ms * MS);
+
+	if (off < (int64_t)(10 * MS) && -off < (int64_t)(10 * MS))
+		return 1;
+	diag("%" PRIu64 " ns, want %" PRIu64 " ms", ns, ms);
+	return 0;
+}
+
+/* Acquire one after the other, sleeping as told, on the given clock. Returns how many waits are off. */
+static int acquire_all(int id, const char *key, uint64_t *now_ns, const unsigned *want_ms, size_t n)
+{
+	int off = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int answer = shmlimit_reserve_at(l, id, key, strlen(key), 1, UINT64_MAX, *now_ns, &r);
+
+		off += answer != SHMLIMIT_ALLOWED || !near_ms(r.wait_ns, want_ms[i]);
+		*now_ns += r.wait_ns;
+	}
+	return off;
+}
+
+/* RateLimiterTest.testWarmUp of Guava: 2 a second, 4 s to warm up; the waits that it lists, in ms. */
+static void as_guava_tests(void)
+{
+	static const unsigned cold[] = { 0, 1375, 1125, 875, 625, 500, 500, 500 };
+	struct shmlimit_rule rule = warm(2, SECOND, 4 * SECOND, 0);
+	int id = set("guava", &rule);
+	uint64_t now_ns = T0;
+
+	is(acquire_all(id, "k", &now_ns, cold, 8), 0, "from cold, each wait is shorter, until it is warm");
+	now_ns += 500 * MS;
+	now_ns += 4000 * MS;
+	is(acquire_all(id, "k", &now_ns, cold, 8), 0, "four idle seconds make it cold again");
+	now_ns += 500 * MS;
+	now_ns += 2000 * MS;
+	{
+		static const unsigned half[] = { 0, 500, 500, 500, 500, 500, 500, 500 };
+
+		is(acquire_all(id, "k", &now_ns, half, 8), 0, "two do not");
+	}
+	is(r.limit, 8, "the capacity is what Guava stores: threshold and ramp");
+}
+
+static void by_hand(void)
+{
+	struct shmlimit_rule rule = warm(10, SECOND, SECOND, 0), got = { .struct_size = sizeof(got) };
+	int id = set("hand", &rule);
+	uint64_t wait_ns;
+
+	is(shmlimit_rule_get(l, id, &got), 0, "the rule is read back");
+	ok(got.capacity == 10 && got.warmup_ns == SECOND && got.cold_factor_milli == 3000, "with what follows from it");
+	is(shmlimit_rule_set_at(l, "hand", &got, T0), id, "and can be set so again");
+	is(shmlimit_take_at(l, id, "k", 1, 10, T0, &r), SHMLIMIT_ALLOWED, "from cold all that is stored is had at once");
+	is(r.remaining, 0, "then nothing is stored");
+	is(shmlimit_take_at(l, id, "k", 1, 1, T0, &r), SHMLIMIT_DENIED, "the next one pays");
+	ok(near_ms(r.retry_after_ns, 1500), "the area: the warm-up for what was above the threshold, half of it for the rest");
+	wait_ns = r.retry_after_ns;
+	is(shmlimit_take_at(l, id, "k", 1, 1, T0 + wait_ns - 1, &r), SHMLIMIT_DENIED, "a nanosecond too early is too early");
+	is(shmlimit_take_at(l, id, "k", 1, 1, T0 + wait_ns, &r), SHMLIMIT_ALLOWED, "then he is admitted");
+	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + wait_ns, &r), SHMLIMIT_DENIED, "and what he asked is owed");
+	ok(near_ms(r.retry_after_ns, 100), "the stable interval: it is warm");
+	is(shmlimit_take_at(l, id, "k", 1, 11, T0 + 10 * SECOND, &r), SHMLIMIT_DENIED, "more than the capacity is refused");
+	ok(r.retry_after_ns == UINT64_MAX, "for ever");
+	is(shmlimit_reserve_at(l, id, "j", 1, 1, 0, T0, &r), SHMLIMIT_ALLOWED, "another key is cold");
+	is(shmlimit_reserve_at(l, id, "j", 1, 1, 100 * MS, T0, &r), SHMLIMIT_DENIED, "who won't wait so long is refused");
+	ok(near_ms(r.retry_after_ns, 180), "and told when he would not have to: 280 ms for a cold one");
+	shmlimit_charge_at(l, id, "j", 1, 1, T0, NULL);
+	shmlimit_peek_at(l, id, "j", 1, 1, T0, &r);
+	ok(near_ms(r.retry_after_ns, 280 + 240), "a charge is owed as well");
+	shmlimit_refund_at(l, id, "j", 1, 2, T0, NULL);
+	shmlimit_peek_at(l, id, "j", 1, 1, T0, &r);
+	ok(near_ms(r.retry_after_ns, 320), "a refund gives back the stable interval of each");
+	shmlimit_refund_at(l, id, "j", 1, UINT64_MAX, T0, &r);
+	is(r.remaining, 10, "a refund of everything makes it cold and free");
+	is(r.reset_after_ns, 0, "as if it had never been asked");
+}
+
+/* ---- Against floating point ---- */
+
+struct oracle {
+	double stable, cold, threshold, max, slope, cool_down; /* seconds, permits */
+	double stored, next_free;
+};
+
+static struct oracle oracle_of(const struct shmlimit_rule *rule)
+{
+	double factor = rule->cold_factor_milli / 1e3, warmup = (double)rule->warmup_ns / 1e9;
+	struct oracle o = { .stable = (double)rule->period_ns / 1e9 / (double)rule->count };
+
+	o.cold = o.stable * factor;
+	o.threshold = 0.5 * warmup / o.stable;
+	o.max = o.threshold + 2.0 * warmup / (o.stable + o.cold);
+	o.slope = (o.cold - o.stable) / (o.max - o.threshold);
+	o.cool_down = warmup / o.max;
+	o.stored = o.max;
+	return o;
+}
+
+static double oracle_interval(const struct oracle *o, double above)
+{
+	return o->stable + above * o->slope;
+}
+
+/* Returns the wait, seconds. */
+static double oracle_acquire(struct oracle *o, double now, double permits)
+{
+	double wait, stored, above, ramp = 0, cost = 0;
+
+	if (now > o->next_free) {
+		o->stored = fmin(o->max, o->stored + (now - o->next_free) / o->cool_down);
+		o->next_free = now;
+	}
+	wait = o->next_free - now;
+	stored = fmin(permits, o->stored);
+	above = o->stored - o->threshold;
+	if (above > 0) {
+		ramp = fmin(above, stored);
+		cost = ramp * (oracle_interval(o, above) + oracle_interval(o, above - ramp)) / 2;
+	}
+	o->next_free += cost + (permits - ramp) * o->stable;
+	o->stored -= stored;
+	return wait;
+}
+
+static void against_oracle(uint64_t seed)
+{
+	struct dice dice = { seed };
+	uint64_t off = 0, refused = 0, n = scaled(200), warm_ups = 0;
+	double worst = 0;
+
+	for (uint64_t round = 0; round < n; round++) {
+		struct shmlimit_rule rule = warm(1 + dice_below(&dice, (uint64_t)1 << dice_below(&dice, 17)),
+		                                 dice_below(&dice, 2) == 0 ? SECOND : 60 * SECOND,
+		                                 MS * (1 + dice_below(&dice, (uint64_t)1 << (4 + dice_below(&dice, 14)))),
+		                                 (uint32_t)(1000 + dice_below(&dice, 9000)));
+		int id = shmlimit_rule_set_at(l, "random", &rule, T0);
+		struct shmlimit_rule got = { .struct_size = sizeof(got) };
+		uint64_t now_ns = T0;
+		struct oracle o;
+
+		if (id < 0) {
+			refused += id == -ERANGE;
+			off += id != -ERANGE;
+			continue;
+		}
+		shmlimit_rule_get(l, id, &got);
+		o = oracle_of(&got);
+		o.next_free = (double)(now_ns - T0) / 1e9;
+		for (int i = 0; i < 100; i++) {
+			uint64_t cost = 1 + dice_below(&dice, 1 + dice_below(&dice, got.capacity));
+			double now = (double)(now_ns - T0) / 1e9, want = oracle_acquire(&o, now, (double)cost), error;
+			/* Two thousandths of the ramp; and what units of fast rules add up to. */
+			double allowed = (double)got.warmup_ns / 1e9 / 500 + 200e-6;
+
+			off += shmlimit_reserve_at(l, id, &round, sizeof(round), cost, UINT64_MAX, now_ns, &r) !=
+			       SHMLIMIT_ALLOWED;
+			error = fabs((double)r.wait_ns / 1e9 - want);
+			worst = fmax(worst, error / allowed);
+			off += error > allowed;
+			warm_ups += want > 0;
+			/* Now and then idle: for less than a token, or for long. */
+			now_ns += r.wait_ns;
+			if (dice_below(&dice, 3) == 0)
+				now_ns += dice_below(&dice, (uint64_t)(o.stable * 1e9 * 2) + 1);
+			if (dice_below(&dice, 10) == 0)
+				now_ns += dice_below(&dice, got.warmup_ns * 2);
+		}
+		shmlimit_rule_remove(l, "random");
+	}
+	is(off, 0, "random rules wait as Guava's description says, to two thousandths of the warm-up");
+	ok(warm_ups > n && refused < n / 2, "and some did wait");
+	diag("%" PRIu64 " of %" PRIu64 " rules refused, worst error %.3f of what is allowed", refused, n, worst);
+}
+
+static void live(void)
+{
+	struct shmlimit_rule rule = warm(10, SECOND, SECOND, 0);
+	int id = set("live", &rule);
+
+	shmlimit_take_at(l, id, "k", 1, 5, T0, &r);
+	is(r.remaining, 5, "half of what was stored is taken");
+	rule = warm(20, SECOND, SECOND, 0);
+	is(set("live", &rule), id, "the rate is doubled while it is in use");
+	shmlimit_peek_at(l, id, "k", 1, 1, T0, &r);
+	is(r.limit, 20, "twice as much can be stored");
+	is(r.remaining, 5, "what is stored stays");
+	ok(near_ms(r.retry_after_ns, 1000), "and so does what is owed, in time");
+	rule = warm(2, SECOND, SECOND, 0);
+	set("live", &rule);
+	shmlimit_peek_at(l, id, "k", 1, 1, T0, &r);
+	is(r.remaining, 2, "a smaller store holds no more than it can");
+}
+
+static void wrong_rules(void)
+{
+	struct shmlimit_rule rule = warm(10, SECOND, SECOND, 0);
+
+	rule.capacity = 11;
+	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "a capacity that does not follow from the rest is refused");
+	rule = warm(0, SECOND, SECOND, 0);
+	is(shmlimit_rule_set(l, "bad", &rule), -EDOM, "no tokens are");
+	rule = warm(10, SECOND, 0, 0);
+	is(shmlimit_rule_set(l, "bad", &rule), -EDOM, "and no warm-up");
+	rule = warm(10, SECOND, SECOND, 999);
+	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "and what is slower when it is warm");
+	rule = warm(1, 60 * SECOND, SECOND, 0);
+	is(shmlimit_rule_set(l, "bad", &rule), -ERANGE, "and a warm-up that is shorter than a token");
+	rule = warm(10, SECOND, (uint64_t)1 << 61, 0);
+	is(shmlimit_rule_set(l, "bad", &rule), -ERANGE, "or lasts a lifetime");
+	rule = warm(10, SECOND, SECOND, 0);
+	rule.algorithm = SHMLIMIT_FUNNEL;
+	rule.capacity = 10;
+	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "a funnel does not warm up");
+	rule = warm(10, SECOND, SECOND, 0);
+	rule.reserved32 = 1;
+	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "what is reserved is zero");
+	is(shmlimit_rule_find(l, "bad"), -ESRCH, "nothing came of all that");
+}
+
+/* Any terms and word: something comes out, and no more is stored than the capacity. */
+static void wild(uint64_t seed)
+{
+	struct dice dice = { seed };
+	uint64_t wrong = 0;
+
+	for (uint64_t i = 0; i < scaled(200000); i++) {
+		struct layout_terms terms;
+		struct funnel_time at;
+		struct funnel funnel;
+
+		for (size_t j = 0; j < sizeof(terms) / sizeof(uint64_t); j++)
+			((uint64_t *)(void *)&terms)[j] = dice_throw(&dice) >> dice_below(&dice, 64);
+		at = funnel_time(&terms, dice_throw(&dice));
+		funnel = warmup_leak(&terms, dice_throw(&dice), at);
+		warmup_take(&terms, &funnel, dice_throw(&dice) >> dice_below(&dice, 64), at);
+		wrong += funnel.quota > terms.capacity;
+		warmup_refund(&terms, &funnel, dice_throw(&dice) >> dice_below(&dice, 64), at);
+		wrong += funnel.quota > terms.capacity;
+		warmup_convert(&terms, dice_throw(&dice), &terms, dice_throw(&dice), 1);
+	}
+	is(wrong, 0, "no bits of terms and word store more than the capacity");
+}
+
+int main(void)
+{
+	uint64_t seed = dice_seed();
+
+	l = unit_create("warmup", NULL);
+	as_guava_tests();
+	by_hand();
+	against_oracle(seed);
+	live();
+	wrong_rules();
+	wild(seed);
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
+	shmlimit_close(l);
+	return tap_done();
+}

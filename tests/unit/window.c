@@ -1,0 +1,395 @@
+/*
+ * window: WINDOW rules: at most so many in any stretch of a period, exactly
+ * (I1 for windows), against a plain queue of times.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "../dice.h"
+#include "unit.h"
+
+#include "window.h"
+
+#define T0 (1000 * SECOND)
+#define RING 16
+#define HISTORIES 1000000
+
+static struct shmlimit *l;
+static struct shmlimit_result r;
+static uint64_t rules_ns = T0; /* when rules are set */
+
+static int rule_of(const char *name, uint64_t capacity, uint64_t period_ns, uint64_t max_wait_ns, uint32_t flags)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = capacity,
+		.period_ns = period_ns, .max_wait_ns = max_wait_ns, .flags = flags };
+
+	return shmlimit_rule_set_at(l, name, &rule, rules_ns);
+}
+
+static int rule(const char *name, uint64_t capacity, uint64_t period_ns, uint64_t max_wait_ns, uint32_t flags)
+{
+	int id = rule_of(name, capacity, period_ns, max_wait_ns, flags);
+
+	if (id < 0)
+		bail("rule_set: %s", shmlimit_strerror(id));
+	return id;
+}
+
+static int take(int id, uint64_t cost, uint64_t at)
+{
+	return shmlimit_take_at(l, id, "k", 1, cost, at, &r);
+}
+
+static void by_hand(void)
+{
+	int id = rule("hand", 3, 10 * SECOND, 0, 0);
+
+	is(take(id, 1, T0), SHMLIMIT_ALLOWED, "the first is admitted");
+	is(r.limit, 3, "of three");
+	is(r.remaining, 2, "two are left");
+	is(r.reset_after_ns, 10 * SECOND, "in ten seconds it will be forgotten");
+	is(take(id, 1, T0 + 4 * SECOND), SHMLIMIT_ALLOWED, "the second");
+	is(take(id, 1, T0 + 6 * SECOND), SHMLIMIT_ALLOWED, "and the third");
+	is(r.remaining, 0, "which is the last");
+	is(take(id, 1, T0 + 9 * SECOND), SHMLIMIT_DENIED, "the fourth is refused");
+	is(r.retry_after_ns, SECOND, "until the first has left the window");
+	is(r.reset_after_ns, 7 * SECOND, "all have when the third has");
+	is(take(id, 2, T0 + 9 * SECOND), SHMLIMIT_DENIED, "two at once fit");
+	is(r.retry_after_ns, 5 * SECOND, "when two have left");
+	is(take(id, 4, T0 + 9 * SECOND), SHMLIMIT_DENIED, "more than the capacity");
+	ok(r.retry_after_ns == UINT64_MAX, "never");
+	is(take(id, 1, T0 + 10 * SECOND - 1), SHMLIMIT_DENIED, "a nanosecond too early is too early");
+	is(r.retry_after_ns, 1, "by a nanosecond");
+	is(take(id, 1, T0 + 10 * SECOND), SHMLIMIT_ALLOWED, "then there is room");
+	is(r.remaining, 0, "for one");
+	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + 14 * SECOND, &r), SHMLIMIT_ALLOWED, "a peek sees room");
+	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + 14 * SECOND, &r), SHMLIMIT_ALLOWED, "and leaves it");
+	is(r.remaining, 1, "there");
+	is(take(id, 0, T0 + 11 * SECOND), SHMLIMIT_ALLOWED, "nothing can always be had");
+	is(take(id, 3, T0 + 20 * SECOND), SHMLIMIT_ALLOWED, "what is long past does not count");
+	is(shmlimit_take_at(l, id, "other", 5, 3, T0 + 20 * SECOND, &r), SHMLIMIT_ALLOWED, "another key has its own");
+}
+
+static void burst_at_the_edge(void)
+{
+	int id = rule("edge", 5, SECOND, 0, 0), admitted = 0;
+
+	/* What a counter that begins anew each second lets through: twice as many around its edge. */
+	for (int i = 0; i < 10; i++)
+		admitted += take(id, 1, T0 + SECOND - 1) == SHMLIMIT_ALLOWED;
+	for (int i = 0; i < 10; i++)
+		admitted += take(id, 1, T0 + SECOND + 1) == SHMLIMIT_ALLOWED;
+	is(admitted, 5, "no edge of a period lets twice as many through");
+}
+
+static void refused(void)
+{
+	int id = rule("refused", 2, 10 * SECOND, 0, SHMLIMIT_COUNT_REFUSED);
+
+	take(id, 1, T0);
+	take(id, 1, T0 + SECOND);
+	is(take(id, 1, T0 + 9 * SECOND), SHMLIMIT_DENIED, "where what is refused counts, the third is refused");
+	is(r.retry_after_ns, 2 * SECOND, "until the second has left, for now the third counts too");
+	is(take(id, 1, T0 + 10 * SECOND), SHMLIMIT_DENIED, "who asks before that");
+	is(r.retry_after_ns, 9 * SECOND, "waits for longer");
+	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + 19 * SECOND - 1, NULL), SHMLIMIT_DENIED, "a peek counts for nothing");
+	is(take(id, 1, T0 + 19 * SECOND), SHMLIMIT_ALLOWED, "who keeps still is admitted");
+	is(take(id, 3, T0 + 30 * SECOND), SHMLIMIT_DENIED, "more than the capacity");
+	is(take(id, 1, T0 + 40 * SECOND - 1), SHMLIMIT_DENIED, "counts as the capacity");
+}
+
+static void reservations(void)
+{
+	int id = rule("reserve", 2, 10 * SECOND, 15 * SECOND, 0);
+
+	take(id, 1, T0);
+	take(id, 1, T0 + 3 * SECOND);
+	is(shmlimit_reserve_at(l, id, "k", 1, 1, UINT64_MAX, T0 + 4 * SECOND, &r), SHMLIMIT_ALLOWED,
+	   "a place can be had in advance");
+	is(r.wait_ns, 6 * SECOND, "for when the first has left");
+	is(shmlimit_reserve_at(l, id, "k", 1, 1, UINT64_MAX, T0 + 4 * SECOND, &r), SHMLIMIT_ALLOWED, "the next one's");
+	is(r.wait_ns, 9 * SECOND, "is when the second has");
+	is(shmlimit_reserve_at(l, id, "k", 1, 1, UINT64_MAX, T0 + 4 * SECOND, &r), SHMLIMIT_DENIED,
+	   "who would wait longer than the rule allows is refused");
+	is(r.retry_after_ns, SECOND, "until he would not");
+	is(shmlimit_reserve_at(l, id, "k", 1, 1, 5 * SECOND, T0 + 5 * SECOND, &r), SHMLIMIT_DENIED,
+	   "or longer than he allows himself");
+	is(take(id, 1, T0 + 12 * SECOND), SHMLIMIT_DENIED, "what was reserved is taken");
+	is(r.retry_after_ns, 8 * SECOND, "and stays so for a period after its time");
+	is(shmlimit_refund_at(l, id, "k", 1, 1, T0 + 12 * SECOND, &r), SHMLIMIT_ALLOWED, "it can be given back");
+	is(take(id, 1, T0 + 13 * SECOND), SHMLIMIT_ALLOWED, "then there is room again");
+}
+
+static void refunds(void)
+{
+	int id = rule("refund", 4, 10 * SECOND, 0, 0);
+
+	shmlimit_refund_at(l, id, "k", 1, 1, T0, &r);
+	is(r.remaining, 4, "a refund to an empty window changes nothing");
+	take(id, 2, T0);
+	take(id, 2, T0 + SECOND);
+	shmlimit_refund_at(l, id, "k", 1, 1, T0 + SECOND, &r);
+	is(r.remaining, 1, "a refund makes room");
+	is(take(id, 1, T0 + 2 * SECOND), SHMLIMIT_ALLOWED, "for one");
+	is(take(id, 1, T0 + 2 * SECOND), SHMLIMIT_DENIED, "and no more");
+	is(r.retry_after_ns, 8 * SECOND, "the newest were taken back, the oldest stay");
+	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, T0 + 2 * SECOND, &r);
+	is(r.remaining, 4, "a refund of everything empties the window");
+	is(r.reset_after_ns, 0, "it is as if it had never been");
+	is(take(id, 4, T0 + 2 * SECOND), SHMLIMIT_ALLOWED, "all can be taken");
+	shmlimit_charge_at(l, id, "k", 1, 3, T0 + 5 * SECOND, &r);
+	is(r.remaining, 0, "a charge is booked though there is no room");
+	is(take(id, 1, T0 + 12 * SECOND), SHMLIMIT_ALLOWED, "it pushes out what came before it");
+	is(take(id, 1, T0 + 12 * SECOND), SHMLIMIT_DENIED, "and counts for a period");
+	is(r.retry_after_ns, 3 * SECOND, "from when it was booked");
+}
+
+static void full_circle(void)
+{
+	int id = rule("circle", RING, SECOND, 0, 0), wrong = 0;
+
+	/* Many times around the ring, always full. */
+	for (uint64_t i = 0; i < 100 * RING; i++) {
+		uint64_t at = T0 + i * SECOND / RING;
+
+		wrong += take(id, 1, at) != SHMLIMIT_ALLOWED;
+		if (i >= RING - 1) {
+			wrong += take(id, 1, at + SECOND / RING - 1) != SHMLIMIT_DENIED;
+			wrong += r.retry_after_ns != 1;
+		}
+	}
+	is(wrong, 0, "a ring that is always full lets one in when one leaves");
+}
+
+static void live(void)
+{
+	int id = rule("live", 2, 10 * SECOND, 0, 0);
+
+	take(id, 2, T0);
+	is(rule("live", 4, 10 * SECOND, 0, 0), id, "a window can be made larger while it is in use");
+	is(take(id, 2, T0 + SECOND), SHMLIMIT_ALLOWED, "there is room at once");
+	is(take(id, 1, T0 + SECOND), SHMLIMIT_DENIED, "for the difference");
+	rules_ns = T0 + SECOND;
+	rule("live", 3, 10 * SECOND, 0, 0);
+	is(take(id, 1, T0 + 10 * SECOND + 32), SHMLIMIT_ALLOWED, "made smaller, what was admitted still counts");
+	is(take(id, 1, T0 + 10 * SECOND + 32), SHMLIMIT_DENIED, "until it has left");
+	ok(SECOND + 16 - r.retry_after_ns <= 48, "in its turn, but for a few ticks a change");
+	rules_ns = T0 + 10 * SECOND + 32;
+	rule("live", 3, 5 * SECOND, 0, 0);
+	is(take(id, 1, T0 + 10 * SECOND + 64), SHMLIMIT_ALLOWED, "a shorter period forgets sooner");
+	rule("live", 3, 3600 * SECOND, 0, 0);
+	is(take(id, 1, T0 + 60 * SECOND), SHMLIMIT_DENIED, "a longer one counts again what is remembered");
+	ok(r.retry_after_ns - 3541 * SECOND <= 64, "as late as it was, but for a few ticks a change");
+	rules_ns = T0;
+}
+
+static void stepped_clock(void)
+{
+	int id = rule("stepped", 2, 10 * SECOND, 0, 0);
+
+	take(id, 2, T0 + 1000000 * SECOND);
+	is(take(id, 1, T0), SHMLIMIT_DENIED, "a clock that steps back by days forgives nothing");
+	is(r.retry_after_ns, 10 * SECOND, "and locks out for a period");
+	is(take(id, 1, T0 + 10 * SECOND - 1), SHMLIMIT_DENIED, "not longer");
+	is(take(id, 2, T0 + 10 * SECOND), SHMLIMIT_ALLOWED, "than that");
+	take(id, 1, T0 + 30 * SECOND);
+	take(id, 1, T0 + 30 * SECOND);
+	is(take(id, 1, T0 + 30 * SECOND - SECOND / 2), SHMLIMIT_DENIED, "an older reading of the clock sees a full window");
+	is(r.retry_after_ns, 10 * SECOND + SECOND / 2, "as it is");
+	is(take(id, 2, T0 + 2000000 * SECOND), SHMLIMIT_ALLOWED, "a clock that leaps ahead finds an empty one");
+}
+
+static void wrong_rules(void)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 2,
+		.period_ns = SECOND };
+	struct shmlimit_rule got = { .struct_size = sizeof(got) };
+	struct shmlimit *none;
+	int id;
+
+	is(rule_of("bad", RING + 1, SECOND, 0, 0), -EFBIG, "a window above window_max is refused");
+	is(rule_of("bad", 0, SECOND, 0, 0), -EDOM, "one of nothing is");
+	is(rule_of("bad", 1, 0, 0, 0), -EDOM, "and one of no time");
+	is(rule_of("bad", 1, (uint64_t)1 << 59, 0, 0), -ERANGE, "and one of decades");
+	is(rule_of("bad", 1, SECOND, UINT64_MAX, 0), -ERANGE, "and one with such a wait");
+	is(rule_of("bad", 1, SECOND, 0, SHMLIMIT_NEXT_PAYS), -EINVAL, "a window has no next one who pays");
+	is(rule_of("bad", 1, SECOND, 1, SHMLIMIT_COUNT_REFUSED), -EINVAL, "where refusals count, nobody waits");
+	is(shmlimit_rule_find(l, "bad"), -ESRCH, "nothing came of all that");
+	rule.count = 3;
+	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "a window has no rate of its own");
+	rule.count = 2;
+	id = shmlimit_rule_set(l, "good", &rule);
+	ok(id >= 0, "but may be told its capacity twice");
+	is(shmlimit_rule_get(l, id, &got), 0, "a window is read back");
+	ok(got.algorithm == SHMLIMIT_WINDOW && got.capacity == 2 && got.count == 2 && got.period_ns == SECOND,
+	   "as it was set");
+	is(shmlimit_rule_set(l, "good", &got), id, "and can be set so again");
+	rule.algorithm = SHMLIMIT_FUNNEL;
+	is(shmlimit_rule_set(l, "good", &rule), -EBUSY, "a window does not become a funnel");
+	rule.flags = SHMLIMIT_COUNT_REFUSED;
+	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "a funnel does not count what it refused");
+	shmlimit_close(l);
+	none = unit_create("window", NULL);
+	rule = (struct shmlimit_rule){ .struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 1,
+		.period_ns = SECOND };
+	is(shmlimit_rule_set(none, "w", &rule), -EFBIG, "a segment without rings has no windows");
+	shmlimit_close(none);
+}
+
+/* ---- Against a queue ---- */
+
+#define ASKS 12
+
+struct queue {
+	uint64_t time_ns[ASKS * RING];
+	size_t n;
+};
+
+/* Tokens in (now - period, now], or later. */
+static uint64_t queue_used(const struct queue *q, uint64_t period_ns, uint64_t now_ns)
+{
+	uint64_t used = 0;
+
+	for (size_t i = 0; i < q->n; i++)
+		used += q->time_ns[i] + period_ns > now_ns;
+	return used;
+}
+
+/* Nanoseconds until no more than `room` of them count. */
+static uint64_t queue_wait(const struct queue *q, uint64_t period_ns, uint64_t now_ns, uint64_t room)
+{
+	uint64_t wait_ns = 0;
+
+	for (size_t i = 0; i < q->n; i++)
+		if (q->n - i > room && q->time_ns[i] + period_ns > now_ns + wait_ns)
+			wait_ns = q->time_ns[i] + period_ns - now_ns;
+	return wait_ns;
+}
+
+static void queue_push(struct queue *q, uint64_t tokens, uint64_t time_ns)
+{
+	while (tokens-- > 0)
+		q->time_ns[q->n++] = time_ns;
+}
+
+/* One history of a new key. Returns how many answers were wrong. */
+static unsigned history(struct dice *dice, int id, const struct shmlimit_rule *rule, uint64_t key, uint64_t *admitted)
+{
+	uint64_t now_ns = T0 + dice_below(dice, 1000000), cost, used, wait_ns;
+	struct queue queue = { .n = 0 };
+	unsigned wrong = 0;
+
+	for (int i = 0; i < ASKS; i++) {
+		int want, answer;
+
+		now_ns += dice_below(dice, 4) == 0 ? 0 : dice_below(dice, rule->period_ns * 3 / 4);
+		cost = dice_below(dice, 4) != 0 ? 1 : 1 + dice_below(dice, rule->capacity + 1);
+		used = queue_used(&queue, rule->period_ns, now_ns);
+		want = used + cost <= rule->capacity ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
+		wait_ns = cost > rule->capacity ? UINT64_MAX
+		                                : queue_wait(&queue, rule->period_ns, now_ns, rule->capacity - cost);
+		answer = shmlimit_take_at(l, id, &key, sizeof(key), cost, now_ns, &r);
+		if (want == SHMLIMIT_ALLOWED || (rule->flags & SHMLIMIT_COUNT_REFUSED)) {
+			queue_push(&queue, cost < rule->capacity ? cost : rule->capacity, now_ns);
+			used = queue_used(&queue, rule->period_ns, now_ns);
+			if (used > rule->capacity)
+				used = rule->capacity;
+		}
+		if (want == SHMLIMIT_DENIED && (rule->flags & SHMLIMIT_COUNT_REFUSED) && wait_ns != UINT64_MAX)
+			wait_ns = queue_wait(&queue, rule->period_ns, now_ns, rule->capacity - cost);
+		wrong += answer != want || r.remaining != rule->capacity - used || r.limit != rule->capacity;
+		wrong += r.retry_after_ns != (want == SHMLIMIT_DENIED ? wait_ns : 0);
+		wrong += r.reset_after_ns != queue_wait(&queue, rule->period_ns, now_ns, 0);
+		*admitted += answer == SHMLIMIT_ALLOWED;
+	}
+	return wrong;
+}
+
+static void histories(uint64_t seed)
+{
+	static const struct {
+		uint64_t capacity, period_ns;
+		uint32_t flags;
+	} rules[] = {
+		{ 1, 1000, 0 }, { 2, 100, 0 }, { 3, SECOND, 0 }, { 5, 7, 0 }, { RING, 1000000, 0 },
+		{ 1, 1000, SHMLIMIT_COUNT_REFUSED }, { 4, SECOND, SHMLIMIT_COUNT_REFUSED },
+		{ 2, (uint64_t)1 << 57, 0 },
+	};
+	struct dice dice = { seed };
+	uint64_t n = scaled(HISTORIES), wrong = 0, admitted = 0;
+	int ids[sizeof(rules) / sizeof(rules[0])];
+	struct shmlimit_rule got[sizeof(rules) / sizeof(rules[0])];
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "queue%zu", i);
+		ids[i] = rule(name, rules[i].capacity, rules[i].period_ns, 0, rules[i].flags);
+		got[i].struct_size = sizeof(got[i]);
+		shmlimit_rule_get(l, ids[i], &got[i]);
+	}
+	for (uint64_t i = 0; i < n && wrong == 0; i++) {
+		size_t which = dice_below(&dice, sizeof(rules) / sizeof(rules[0]));
+
+		wrong += history(&dice, ids[which], &got[which], i, &admitted);
+		if (wrong != 0)
+			diag("history %" PRIu64 ", rule %zu", i, which);
+		/* A slot for the next one; its cells keep what stands in them. */
+		if (i % 64 == 63)
+			shmlimit_reset(l, -1, NULL, 0);
+	}
+	is(wrong, 0, "%" PRIu64 " random histories are decided as by a queue of times, every fact of them", n);
+	ok(admitted > n && admitted < n * ASKS, "some are admitted and some are not");
+}
+
+/* ---- Arithmetic ---- */
+
+static void words(uint64_t seed)
+{
+	struct dice dice = { seed };
+	uint64_t wrong = 0, wild = 0;
+
+	for (uint64_t i = 0; i < scaled(1000000); i++) {
+		uint64_t ring = 1 + dice_below(&dice, (uint64_t)1 << dice_below(&dice, 17));
+		struct shmlimit_rule rule = { .capacity = 1 + dice_below(&dice, ring),
+			.period_ns = 1 + dice_below(&dice, (uint64_t)1 << (1 + dice_below(&dice, 56))),
+			.max_wait_ns = dice_below(&dice, (uint64_t)1 << dice_below(&dice, 57)) };
+		struct layout_terms terms = { 0 };
+		uint64_t now_ns = ((uint64_t)1 << 60) + dice_below(&dice, (uint64_t)1 << 60);
+		struct window w = { .n = dice_below(&dice, 2 * ring), .k = 1 + dice_below(&dice, ring) }, back;
+
+		if (window_compile(&rule, ring, &terms) != 0) {
+			wrong++;
+			continue;
+		}
+		w.last_ns = now_ns - dice_below(&dice, rule.period_ns) + dice_below(&dice, terms.ahead + 1);
+		back = window_unpack(&terms, window_pack(&terms, w), ring, now_ns);
+		wrong += back.n != w.n || back.k != w.k || back.last_ns < w.last_ns ||
+		         back.last_ns - w.last_ns >= (uint64_t)1 << terms_token_bits(&terms) ||
+		         !window_agrees(&terms, window_pack(&terms, w), w.last_ns);
+		back = window_unpack(&terms, dice_throw(&dice), ring, now_ns);
+		wild += back.n >= 2 * ring || back.k < 1 || back.k > ring;
+	}
+	is(wrong, 0, "a word gives back what was packed, its time never too early and late by less than a tick");
+	is(wild, 0, "any word gives a place in the ring");
+}
+
+int main(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 1024, .window_max = RING };
+	uint64_t seed = dice_seed();
+
+	l = unit_create("window", &options);
+	by_hand();
+	burst_at_the_edge();
+	refused();
+	reservations();
+	refunds();
+	full_circle();
+	live();
+	stepped_clock();
+	histories(seed);
+	words(seed);
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
+	wrong_rules();
+	return tap_done();
+}
