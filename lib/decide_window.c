@@ -49,7 +49,7 @@ static void take_back(const struct look *look, uint64_t tokens, struct window *a
 	uint64_t ns;
 
 	*after = ring_empty(look->now_ns).w;
-	if (tokens >= ring_used(look->l, look->slot, look->terms, ring, look->now_ns))
+	if (ring_used(look->l, look->slot, look->terms, ring, tokens, look->now_ns) == 0)
 		return;
 	ns = ring_time(look->l, look->slot, ring, tokens);
 	after->n = ring->w.n - tokens;
@@ -89,10 +89,9 @@ static void report(const struct look *look, const struct request *q, const struc
                    const struct window *after, uint64_t recorded, struct shmlimit_result *r)
 {
 	uint64_t capacity = look->terms->capacity;
-	uint64_t used = ring_used(look->l, look->slot, look->terms, look->ring, look->now_ns);
+	uint64_t used = ring_used(look->l, look->slot, look->terms, look->ring,
+	                          q->verb == VERB_REFUND ? q->amount : 0, look->now_ns);
 
-	if (q->verb == VERB_REFUND && v->changed)
-		used -= q->amount < used ? q->amount : used;
 	used = used + recorded < capacity ? used + recorded : capacity;
 	*r = (struct shmlimit_result){
 		.limit = capacity,

@@ -47,15 +47,16 @@ uint64_t ring_time(const struct shmlimit *l, const struct layout_slot *slot, con
 }
 
 uint64_t ring_used(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
-                   const struct ring *ring, uint64_t now_ns)
+                   const struct ring *ring, uint64_t but, uint64_t now_ns)
 {
-	uint64_t low = 0, high = ring->valid < terms->capacity ? ring->valid : terms->capacity;
+	uint64_t left = ring->valid - (but < ring->valid ? but : ring->valid);
+	uint64_t low = 0, high = left < terms->capacity ? left : terms->capacity;
 
 	/* The first that has left: all older ones have, all newer ones have not. */
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 
-		if (window_wait(terms, ring_time(l, slot, ring, middle), now_ns) == 0)
+		if (window_wait(terms, ring_time(l, slot, ring, but + middle), now_ns) == 0)
 			high = middle;
 		else
 			low = middle + 1;

@@ -65,9 +65,12 @@ struct ring ring_read(const struct shmlimit *l, const struct layout_slot *slot, 
 /* The time of the admitted token that has `newer` newer ones; newer < ring->valid. */
 uint64_t ring_time(const struct shmlimit *l, const struct layout_slot *slot, const struct ring *ring, uint64_t newer);
 
-/* Tokens admitted less than a period ago, up to the capacity. Cost: a look for each bit of the capacity. */
+/*
+ * Tokens admitted less than a period ago, the newest `but` left out, up to the
+ * capacity. Cost: a look for each bit of the capacity.
+ */
 uint64_t ring_used(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
-                   const struct ring *ring, uint64_t now_ns);
+                   const struct ring *ring, uint64_t but, uint64_t now_ns);
 
 /*
  * Write the cells of the latest admission, made at `time_ns`, while the slot

@@ -24,7 +24,7 @@ static void describe_window(const struct shmlimit *l, const struct layout_slot *
 {
 	struct ring ring = ring_read(l, slot, terms, word, now_ns);
 
-	out->remaining = terms->capacity - ring_used(l, slot, terms, &ring, now_ns);
+	out->remaining = terms->capacity - ring_used(l, slot, terms, &ring, 0, now_ns);
 	if (ring.valid == 0)
 		return;
 	out->reset_after_ns = window_wait(terms, ring.w.last_ns, now_ns);

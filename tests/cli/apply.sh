@@ -115,6 +115,7 @@ is "$out" "# The rules of segment $segment, for shmlimit apply
 enabled = yes
 
 [login]
+algorithm = funnel
 capacity = 20
 rate = 30/m
 max-wait = 90s
@@ -122,6 +123,7 @@ next-pays = yes
 mode = off
 
 [new]
+algorithm = funnel
 capacity = 1
 rate = 1/s
 max-wait = 0
@@ -198,7 +200,8 @@ $good
 [login]
 mode =
 END
-wrong 4 "rule login: burst: no such key: must be capacity, rate, max-wait, next-pays or mode" <<END
+wrong 4 "rule login: burst: no such key: must be algorithm, capacity, rate, warmup, cold-factor, count-refused, max-wait, \
+next-pays or mode" <<END
 $good
 [login]
 burst = 5

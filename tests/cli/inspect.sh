@@ -30,10 +30,10 @@ before=$(cksum </dev/shm/"$segment")
 
 run shmlimit inspect "$segment"
 is "$(printf '%s\n' "$out" | sed -n '13,16s/  */ /gp')" \
-	"RULE CAPACITY RATE MAX-WAIT NEXT-PAYS MODE ALLOWED DENIED SHADOW CLAIMS RECLAIMS EVICTIONS NO-SLOT FAILED-CAS
-r 3 1/d 0 no enforce 3 1 0 3 0 0 0 0
-watch 1 1/h 0 no dry-run 1 0 0 1 0 0 0 0
-(all) - - - - - 4 1 0 4 0 0 0 0" "each rule has its counters, and all have their sum"
+	"RULE ALGORITHM CAPACITY RATE MODE ALLOWED DENIED SHADOW CLAIMS RECLAIMS EVICTIONS NO-SLOT FAILED-CAS
+r funnel 3 1/d enforce 3 1 0 3 0 0 0 0
+watch funnel 1 1/h dry-run 1 0 0 1 0 0 0 0
+(all) - - - - 4 1 0 4 0 0 0 0" "each rule has its counters, and all have their sum"
 like "$out" '^occupancy: free 1020, live 4, refilled 0, tentative 0, stale 0$' "each key that took has a slot"
 is "$(printf '%s\n' "$out" | sed -n '19,$s/  */ /gp' | sed 's/ [0-9a-f]\{12\}//; s/\..*//')" \
 	"RULE FINGERPRINT REMAINING DEBT TIME-TO-FULL
@@ -106,7 +106,7 @@ is "$(printf '%s' "$out" | jq -c '.counters | [.denied, .shadow_denied]')" '[0,1
 shmlimit rule set "$segment" r --max-wait 10d --next-pays yes
 shmlimit charge "$segment" r c --tokens 2 --quiet
 run shmlimit inspect "$segment" --rule r
-like "$out" '^r  *3  *1/d  *10d  *yes  *enforce ' "a rule shows its longest wait, and who waits"
+like "$out" '^r  *funnel  *3  *1/d  *enforce ' "a rule is shown with what is most of it"
 is "$(printf '%s\n' "$out" | tail -n 3 | tr -s ' ' | sed 's/ [0-9a-f]\{12\}//; s/[0-9]\{3\}\.[0-9]* s/... s/g')" \
 	"r 0 172... s 431... s
 r 1 - 172... s

@@ -34,7 +34,8 @@ no_rule rule set "$segment" login --rate 1/s
 no_rule rule set "$segment" login --rate 1/s --mode off
 
 run shmlimit rule list "$segment"
-is "$rc $out" "0 RULE  ID  CAPACITY  RATE  MAX-WAIT  NEXT-PAYS  MODE" "a list of no rules is a head"
+is "$rc $out" "0 RULE  ID  ALGORITHM  CAPACITY  RATE  WARMUP  COLD-FACTOR  COUNT-REFUSED  MAX-WAIT  \
+NEXT-PAYS  MODE" "a list of no rules is a head"
 run shmlimit rule list "$segment" --json
 is "$rc $out" "0 []" "and as JSON it is empty"
 
@@ -43,8 +44,8 @@ run shmlimit rule set "$segment" login --capacity 15 --rate 30/60s
 is "$rc $out$err" "0 " "rule set prints nothing"
 run shmlimit rule show "$segment" login
 is $rc 0 "rule show works"
-is "$(printf '%s\n' "$out" | sed -n 1,7p | tr '\n' ';')" \
-	"rule: login;id: 0;capacity: 15;rate: 30/m;max-wait: 0;next-pays: no;mode: enforce;" \
+is "$(printf '%s\n' "$out" | sed -n 1,8p | tr '\n' ';')" \
+	"rule: login;id: 0;algorithm: funnel;capacity: 15;rate: 30/m;max-wait: 0;next-pays: no;mode: enforce;" \
 	"a rule is shown as it was set, enforced, without debt"
 like "$out" '^resolution: [0-9]+\.[0-9]{3} ns$' "its resolution is in nanoseconds"
 like "$out" '^time to fill: 30\.000000000 s$' "15 tokens at 30 a minute take 30 seconds"
@@ -120,7 +121,7 @@ refused() {
 	unchanged
 }
 
-refused "nothing to set: must be --capacity and --rate, --max-wait, --next-pays or --mode"
+refused "nothing to set: must be --capacity and --rate, --mode, or another option"
 refused "capacity 0: must be 1 or more" --capacity 0
 refused "capacity 0: must be 1 or more" --capacity 0 --rate 30/60s --mode off
 refused "capacity -1: not a whole number: must be decimal digits" --capacity -1
@@ -172,10 +173,11 @@ rule remove), or the segment be made with more --rules" "a segment that is full 
 
 # Listing.
 run shmlimit rule list "$segment"
-is "$(printf '%s\n' "$out" | tr -s ' ')" "RULE ID CAPACITY RATE MAX-WAIT NEXT-PAYS MODE
-login 0 15 30/m 0 no enforce
-watch 1 1 1/h 0 no dry-run
-$edge 2 1 1/s 0 no enforce" "rule list shows each rule"
+is "$(printf '%s\n' "$out" | tr -s ' ')" "RULE ID ALGORITHM CAPACITY RATE WARMUP COLD-FACTOR COUNT-REFUSED \
+MAX-WAIT NEXT-PAYS MODE
+login 0 funnel 15 30/m - - - 0 no enforce
+watch 1 funnel 1 1/h - - - 0 no dry-run
+$edge 2 funnel 1 1/s - - - 0 no enforce" "rule list shows each rule"
 is "$(printf '%s\n' "$out" | sed 's/ENFORCE\|enforce\|dry-run//' | awk '{ print length }' | sort -u | wc -l)" 2 \
 	"in columns"
 run shmlimit rule list "$segment" --json

@@ -93,6 +93,12 @@ static void refused(void)
 	is(r.retry_after_ns, 9 * SECOND, "waits for longer");
 	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + 19 * SECOND - 1, NULL), SHMLIMIT_DENIED, "a peek counts for nothing");
 	is(take(id, 1, T0 + 19 * SECOND), SHMLIMIT_ALLOWED, "who keeps still is admitted");
+	shmlimit_take_at(l, id, "other", 5, 2, T0, NULL);
+	shmlimit_take_at(l, id, "other", 5, 2, T0 + SECOND, NULL);
+	shmlimit_refund_at(l, id, "other", 5, 1, T0 + SECOND, &r);
+	is(r.remaining, 0, "what a refusal pushed out comes back with a refund");
+	shmlimit_refund_at(l, id, "other", 5, 2, T0 + SECOND, &r);
+	is(r.remaining, 1, "one by one");
 	is(take(id, 3, T0 + 30 * SECOND), SHMLIMIT_DENIED, "more than the capacity");
 	is(take(id, 1, T0 + 40 * SECOND - 1), SHMLIMIT_DENIED, "counts as the capacity");
 }

@@ -54,13 +54,10 @@ static int list_gone(struct plan *plan)
 
 static int check_wish(const struct plan *plan, struct wish *wish, size_t *rules)
 {
-	int error = wish_complete(wish, plan->seen);
+	int status = wish_complete(wish, plan->seen, plan->segment);
 
-	if (error == -ESRCH)
-		return fail("rule %s: new, its %s is missing: must have capacity and rate", wish->name,
-		            wish->given & 1u << FIELD_CAPACITY ? "rate" : "capacity");
-	if (error < 0)
-		return fail_rule(plan->segment, wish->name, error);
+	if (status != STATUS_OK)
+		return status;
 	if (!wish->exists && ++*rules > plan->info.rules)
 		return fail_rule(plan->segment, wish->name, -EXFULL);
 	return wish_check(wish, plan->seen, plan->segment);
@@ -95,6 +92,8 @@ static int differs(const struct wish *wish, int field)
 {
 	char old[TEXT_LEN], new[TEXT_LEN];
 
+	if (!field_applies(field, wish->rule.algorithm))
+		return 0;
 	return strcmp(field_text(old, field, &wish->old), field_text(new, field, &wish->rule)) != 0;
 }
 
@@ -195,8 +194,8 @@ const struct command command_apply = {
 	.name = "apply",
 	.operands = "NAME FILE",
 	.purpose = "make a segment's rules those of a file",
-	.details = "FILE, - for standard input, has a section [RULE] for each rule, with capacity, rate, max-wait,\n"
-	           "next-pays and mode, and [*] with enabled = yes or no. Prints what changes: + new, ~ other,\n"
+	.details = "FILE, - for standard input, has a section [RULE] for each rule, with what rule set can be given\n"
+	           "(capacity = 20), and [*] with enabled = yes or no. Prints what changes: + new, ~ other,\n"
 	           "- gone. All of it is checked before anything is changed.\n",
 	.options = options,
 	.run = run,

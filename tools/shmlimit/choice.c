@@ -20,6 +20,13 @@ const struct choice choices_clock[] = {
 	{ 0 },
 };
 
+const struct choice choices_algorithm[] = {
+	{ "funnel", SHMLIMIT_FUNNEL },
+	{ "warmup", SHMLIMIT_WARMUP },
+	{ "window", SHMLIMIT_WINDOW },
+	{ 0 },
+};
+
 const struct choice choices_mode[] = {
 	{ "enforce", SHMLIMIT_ENFORCE },
 	{ "dry-run", SHMLIMIT_DRY_RUN },

@@ -25,7 +25,7 @@ enum {
 	STATUS_MISSING = 3,    /* no such segment, no such rule */
 };
 
-#define OPTIONS_MAX 8
+#define OPTIONS_MAX 10
 
 /* An option, its line in --help included. */
 struct command_option {
@@ -90,7 +90,7 @@ struct choice {
 	uint32_t value;
 };
 
-extern const struct choice choices_on_full[], choices_clock[], choices_mode[], choices_yes[];
+extern const struct choice choices_on_full[], choices_clock[], choices_algorithm[], choices_mode[], choices_yes[];
 
 int choice_parse(const char *what, const char *text, const struct choice *choices, uint32_t *value);
 const char *choice_word(const struct choice *choices, uint32_t value);
@@ -132,13 +132,26 @@ json_t *segment_json(const char *name, const struct shmlimit_info *info);
 void segment_owner(const struct shmlimit_info *info, char owner[TEXT_LEN]);
 
 /* What a rule is set with. */
-enum { FIELD_CAPACITY, FIELD_RATE, FIELD_MAX_WAIT, FIELD_NEXT_PAYS, FIELD_MODE, FIELDS };
+enum {
+	FIELD_ALGORITHM,
+	FIELD_CAPACITY,
+	FIELD_RATE,
+	FIELD_WARMUP,
+	FIELD_COLD_FACTOR,
+	FIELD_COUNT_REFUSED,
+	FIELD_MAX_WAIT,
+	FIELD_NEXT_PAYS,
+	FIELD_MODE,
+	FIELDS,
+};
 
 /* field.c: one of these, in words and in a rule. */
 extern const char *const field_names[FIELDS];
 
 int field_parse(const char *rule_name, int field, const char *text, struct shmlimit_rule *rule);       /* a status */
 const char *field_text(char text[TEXT_LEN], int field, const struct shmlimit_rule *rule);
+const char *field_cell(char text[TEXT_LEN], int field, const struct shmlimit_rule *rule);      /* of a table: "-" */
+int field_applies(int field, uint32_t algorithm);      /* does the algorithm have it? */
 void field_copy(int field, const struct shmlimit_rule *from, struct shmlimit_rule *to);
 
 /* rule.c: all there is to say about a rule. */

@@ -9,7 +9,7 @@
 
 #include "command.h"
 
-enum { SLOTS, MODE, GROUP, ON_FULL, RULES, CLOCK };
+enum { SLOTS, MODE, GROUP, ON_FULL, RULES, WINDOW_MAX, CLOCK };
 
 static const struct command_option options[] = {
 	[SLOTS] = { "slots", "N", "keys that can be live at once, 16 to 64G; 1K is 1024 (default 64K)" },
@@ -17,6 +17,7 @@ static const struct command_option options[] = {
 	[GROUP] = { "group", "G", "the group that owns it, by name or number (default your own)" },
 	[ON_FULL] = { "on-full", "WHAT", "for a key that finds no room: evict (default), allow or deny" },
 	[RULES] = { "rules", "N", "rules that it can hold, 1 to 4096 (default 64)" },
+	[WINDOW_MAX] = { "window-max", "N", "the largest window, up to 65536: 8 bytes each a slot (default 0: none)" },
 	[CLOCK] = { "clock", "WHICH", "precise or coarse (default precise)" },
 	{ 0 },
 };
@@ -58,7 +59,7 @@ static int group_parse(const char *text, uint64_t *group)
 static int options_parse(const struct call *call, struct shmlimit_options *o)
 {
 	const char *const *text = call->option;
-	uint64_t rules = 0;
+	uint64_t rules = 0, window_max = 0;
 	int status = STATUS_OK;
 
 	if (text[SLOTS] != NULL)
@@ -71,9 +72,12 @@ static int options_parse(const struct call *call, struct shmlimit_options *o)
 		status = choice_parse("--on-full", text[ON_FULL], choices_on_full, &o->on_full);
 	if (status == STATUS_OK && text[RULES] != NULL)
 		status = number_parse("--rules", text[RULES], 1, SHMLIMIT_RULES_MAX, &rules);
+	if (status == STATUS_OK && text[WINDOW_MAX] != NULL)
+		status = size_parse("--window-max", text[WINDOW_MAX], 0, SHMLIMIT_WINDOW_MAX, &window_max);
 	if (status == STATUS_OK && text[CLOCK] != NULL)
 		status = choice_parse("--clock", text[CLOCK], choices_clock, &o->clock);
 	o->rules = (uint32_t)rules;
+	o->window_max = (uint32_t)window_max;
 	return status;
 }
 
@@ -89,7 +93,7 @@ static int fail_create(const char *name, const struct call *call, int error)
 	case ENOSPC:
 	case ENOMEM:
 	case EFBIG:
-		return fail("segment %s: no room in /dev/shm: must be fewer --slots, or other segments "
+		return fail("segment %s: no room in /dev/shm: must be fewer --slots, a smaller --window-max, or other segments "
 		            "must go (shmlimit list)", name);
 	case EACCES:
 		return fail("segment %s: no permission to make files in /dev/shm: must be granted by root "

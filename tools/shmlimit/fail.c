@@ -106,6 +106,9 @@ int fail_rule(const char *segment, const char *rule, int error)
 	case ENAMETOOLONG:
 		return fail("rule %s: name too long: must be 1 to %d characters", rule,
 		            SHMLIMIT_RULE_NAME_MAX);
+	case EFBIG:
+		return fail("rule %s: a window larger than segment %s was made for: must be smaller, or the segment be "
+		            "made with a larger --window-max (shmlimit inspect %s shows it)", rule, segment, segment);
 	case EXFULL:
 		return fail("rule %s: no room for another rule in segment %s: one must go first (shmlimit "
 		            "rule remove), or the segment be made with more --rules", rule, segment);
@@ -119,9 +122,18 @@ int fail_rule(const char *segment, const char *rule, int error)
 
 int fail_exact(const char *rule_name, const struct shmlimit_rule *rule)
 {
-	char rate[TEXT_LEN], wait[TEXT_LEN];
+	char rate[TEXT_LEN], wait[TEXT_LEN], other[TEXT_LEN];
 	int waits = rule->max_wait_ns > 0;
 
+	if (rule->algorithm != SHMLIMIT_FUNNEL)
+		return fail("rule %s: rate %s with %s %s%s%s: cannot be represented: must be %s", rule_name,
+		            rate_text(rate, rule->count, rule->period_ns),
+		            rule->algorithm == SHMLIMIT_WARMUP ? "warmup" : "period",
+		            duration_text(other, rule->algorithm == SHMLIMIT_WARMUP ? rule->warmup_ns : rule->period_ns),
+		            waits ? " and max-wait " : "", waits ? duration_text(wait, rule->max_wait_ns) : "",
+		            rule->algorithm == SHMLIMIT_WARMUP
+		                    ? "a warmup of a token or more, and times of less than decades"
+		                    : "times of less than nine years together");
 	return fail("rule %s: capacity %" PRIu64 " at rate %s%s%s: cannot be represented exactly: must be a "
 	            "smaller capacity, %sor a rate of smaller or rounder numbers", rule_name, rule->capacity,
 	            rate_text(rate, rule->count, rule->period_ns), waits ? " with max-wait " : "",

@@ -3,50 +3,125 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <errno.h>
 #include <inttypes.h>
 
 #include "command.h"
 
+#define COLD_FACTOR_DEFAULT 3000u
+
 const char *const field_names[FIELDS] = {
+	[FIELD_ALGORITHM] = "algorithm",
 	[FIELD_CAPACITY] = "capacity",
 	[FIELD_RATE] = "rate",
+	[FIELD_WARMUP] = "warmup",
+	[FIELD_COLD_FACTOR] = "cold-factor",
+	[FIELD_COUNT_REFUSED] = "count-refused",
 	[FIELD_MAX_WAIT] = "max-wait",
 	[FIELD_NEXT_PAYS] = "next-pays",
 	[FIELD_MODE] = "mode",
 };
 
+int field_applies(int field, uint32_t algorithm)
+{
+	switch (field) {
+	case FIELD_CAPACITY: /* the others' follows from what else is given */
+	case FIELD_NEXT_PAYS:
+		return algorithm == SHMLIMIT_FUNNEL;
+	case FIELD_WARMUP:
+	case FIELD_COLD_FACTOR:
+		return algorithm == SHMLIMIT_WARMUP;
+	case FIELD_COUNT_REFUSED:
+		return algorithm == SHMLIMIT_WINDOW;
+	default:
+		return 1;
+	}
+}
+
+/* 3, 2.5 or 1.125: thousandths. */
+static int factor_parse(const char *what, const char *text, uint32_t *milli)
+{
+	const char *t = text;
+	uint64_t whole = 0;
+	uint32_t rest = 0;
+	int error = digits_scan(&t, &whole);
+
+	if (error == 0 && *t == '.') {
+		t++;
+		for (uint32_t unit = 100; unit > 0 && *t >= '0' && *t <= '9'; unit /= 10)
+			rest += unit * (uint32_t)(*t++ - '0');
+	}
+	if (error == -EINVAL || (error == 0 && (*t != '\0' || t[-1] == '.')))
+		return fail("%s %s: not a factor: must be 3 or 2.5 for example", what, text);
+	if (error != 0 || whole < 1 || whole > 1000 || (whole == 1000 && rest != 0))
+		return fail("%s %s: must be 1 to 1000", what, text);
+	*milli = (uint32_t)whole * 1000 + rest;
+	return STATUS_OK;
+}
+
+static int flag_parse(const char *what, const char *text, uint32_t flag, struct shmlimit_rule *rule)
+{
+	uint32_t yes;
+	int status = choice_parse(what, text, choices_yes, &yes);
+
+	if (status == STATUS_OK)
+		rule->flags = (rule->flags & ~flag) | (yes ? flag : 0);
+	return status;
+}
+
 int field_parse(const char *rule_name, int field, const char *text, struct shmlimit_rule *rule)
 {
-	char what[sizeof("rule : next-pays") + SHMLIMIT_RULE_NAME_MAX];
-	uint32_t next_pays;
-	int status;
+	char what[sizeof("rule : count-refused") + SHMLIMIT_RULE_NAME_MAX];
 
 	snprintf(what, sizeof(what), "rule %s: %s", rule_name, field_names[field]);
 	switch (field) {
+	case FIELD_ALGORITHM:
+		return choice_parse(what, text, choices_algorithm, &rule->algorithm);
 	case FIELD_CAPACITY:
 		return number_parse(what, text, 1, UINT64_MAX, &rule->capacity);
 	case FIELD_RATE:
 		return rate_parse(what, text, &rule->count, &rule->period_ns);
+	case FIELD_WARMUP:
+		return duration_parse(what, text, &rule->warmup_ns);
+	case FIELD_COLD_FACTOR:
+		return factor_parse(what, text, &rule->cold_factor_milli);
+	case FIELD_COUNT_REFUSED:
+		return flag_parse(what, text, SHMLIMIT_COUNT_REFUSED, rule);
 	case FIELD_MAX_WAIT:
 		return duration_parse(what, text, &rule->max_wait_ns);
 	case FIELD_NEXT_PAYS:
-		status = choice_parse(what, text, choices_yes, &next_pays);
-		if (status == STATUS_OK)
-			rule->flags = next_pays ? SHMLIMIT_NEXT_PAYS : 0;
-		return status;
+		return flag_parse(what, text, SHMLIMIT_NEXT_PAYS, rule);
 	default:
 		return choice_parse(what, text, choices_mode, &rule->mode);
 	}
 }
 
+static const char *factor_text(char text[TEXT_LEN], uint32_t milli)
+{
+	int len = snprintf(text, TEXT_LEN, "%" PRIu32 ".%03" PRIu32, milli / 1000, milli % 1000);
+
+	while (text[len - 1] == '0')
+		len--;
+	text[text[len - 1] == '.' ? len - 1 : len] = '\0';
+	return text;
+}
+
 const char *field_text(char text[TEXT_LEN], int field, const struct shmlimit_rule *rule)
 {
 	switch (field) {
+	case FIELD_ALGORITHM:
+		return choice_word(choices_algorithm, rule->algorithm);
 	case FIELD_CAPACITY:
 		snprintf(text, TEXT_LEN, "%" PRIu64, rule->capacity);
 		return text;
 	case FIELD_RATE:
 		return rate_text(text, rule->count, rule->period_ns);
+	case FIELD_WARMUP:
+		return duration_text(text, rule->warmup_ns);
+	case FIELD_COLD_FACTOR:
+		return factor_text(text, rule->cold_factor_milli != 0 ? rule->cold_factor_milli : COLD_FACTOR_DEFAULT);
+	case FIELD_COUNT_REFUSED:
+		return choice_word(choices_yes, (rule->flags & SHMLIMIT_COUNT_REFUSED) != 0);
 	case FIELD_MAX_WAIT:
 		return duration_text(text, rule->max_wait_ns);
 	case FIELD_NEXT_PAYS:
@@ -56,9 +131,24 @@ const char *field_text(char text[TEXT_LEN], int field, const struct shmlimit_rul
 	}
 }
 
+const char *field_cell(char text[TEXT_LEN], int field, const struct shmlimit_rule *rule)
+{
+	if (field != FIELD_CAPACITY && !field_applies(field, rule->algorithm))
+		return "-";
+	return field_text(text, field, rule);
+}
+
+static void flag_copy(uint32_t flag, const struct shmlimit_rule *from, struct shmlimit_rule *to)
+{
+	to->flags = (to->flags & ~flag) | (from->flags & flag);
+}
+
 void field_copy(int field, const struct shmlimit_rule *from, struct shmlimit_rule *to)
 {
 	switch (field) {
+	case FIELD_ALGORITHM:
+		to->algorithm = from->algorithm;
+		break;
 	case FIELD_CAPACITY:
 		to->capacity = from->capacity;
 		break;
@@ -66,11 +156,20 @@ void field_copy(int field, const struct shmlimit_rule *from, struct shmlimit_rul
 		to->count = from->count;
 		to->period_ns = from->period_ns;
 		break;
+	case FIELD_WARMUP:
+		to->warmup_ns = from->warmup_ns;
+		break;
+	case FIELD_COLD_FACTOR:
+		to->cold_factor_milli = from->cold_factor_milli;
+		break;
+	case FIELD_COUNT_REFUSED:
+		flag_copy(SHMLIMIT_COUNT_REFUSED, from, to);
+		break;
 	case FIELD_MAX_WAIT:
 		to->max_wait_ns = from->max_wait_ns;
 		break;
 	case FIELD_NEXT_PAYS:
-		to->flags = from->flags;
+		flag_copy(SHMLIMIT_NEXT_PAYS, from, to);
 		break;
 	default:
 		to->mode = from->mode;

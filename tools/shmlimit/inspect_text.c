@@ -20,6 +20,8 @@ static void print_segment(const struct view *view)
 	print_line("size", "%" PRIu64 " (%s)", info->size, size_text(text, info->size));
 	print_line("slots", "%" PRIu64, info->slots);
 	print_line("rules", "%" PRIu32 "/%" PRIu32, info->rules_used, info->rules);
+	if (info->window_max != 0)
+		print_line("window max", "%" PRIu32, info->window_max);
 	print_line("on full", "%s", choice_word(choices_on_full, info->on_full));
 	print_line("clock", "%s", choice_word(choices_clock, info->clock));
 	segment_owner(info, text);
@@ -45,22 +47,23 @@ static void add_counters(struct table *table, struct shmlimit *limiter, int id)
 
 static int print_rules(const struct view *view)
 {
-	struct table table = { .align = "lrrrllrrrrrrrr" };
+	static const int fields[] = { FIELD_ALGORITHM, FIELD_CAPACITY, FIELD_RATE, FIELD_MODE };
+	struct table table = { .align = "llrrlrrrrrrrr" };
 	struct rule_facts facts;
 	char text[TEXT_LEN];
 
-	table_words(&table, "RULE CAPACITY RATE MAX-WAIT NEXT-PAYS MODE");
+	table_words(&table, "RULE ALGORITHM CAPACITY RATE MODE");
 	table_words(&table, "ALLOWED DENIED SHADOW CLAIMS RECLAIMS EVICTIONS NO-SLOT FAILED-CAS");
 	for (int id = 0; id < (int)view->info.rules; id++) {
 		if ((view->rule >= 0 && id != view->rule) || rule_read(view->limiter, id, &facts) < 0)
 			continue;
 		table_cell(&table, "%s", facts.name);
-		for (int field = 0; field < FIELDS; field++)
-			table_cell(&table, "%s", field_text(text, field, &facts.rule));
+		for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+			table_cell(&table, "%s", field_text(text, fields[i], &facts.rule));
 		add_counters(&table, view->limiter, id);
 	}
 	if (view->rule < 0) {
-		table_words(&table, "(all) - - - - -");
+		table_words(&table, "(all) - - - -");
 		add_counters(&table, view->limiter, -1);
 	}
 	putchar('\n');

@@ -40,15 +40,19 @@ json_t *rule_json(const struct rule_facts *facts)
 	char rate[TEXT_LEN];
 
 	rate_text(rate, facts->rule.count, facts->rule.period_ns);
-	return json_pack("{s:o, s:i, s:o, s:s, s:o, s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:o}",
 	                 "name", json_text(facts->name),
 	                 "id", facts->id,
+	                 "algorithm", choice_word(choices_algorithm, facts->rule.algorithm),
 	                 "capacity", json_number(facts->rule.capacity),
 	                 "rate", rate,
 	                 "count", json_number(facts->rule.count),
 	                 "period_ns", json_number(facts->rule.period_ns),
 	                 "max_wait_ns", json_number(facts->rule.max_wait_ns),
 	                 "next_pays", (facts->rule.flags & SHMLIMIT_NEXT_PAYS) != 0,
+	                 "warmup_ns", json_number(facts->rule.warmup_ns),
+	                 "cold_factor_milli", json_number(facts->rule.cold_factor_milli),
+	                 "count_refused", (facts->rule.flags & SHMLIMIT_COUNT_REFUSED) != 0,
 	                 "mode", choice_word(choices_mode, facts->rule.mode),
 	                 "resolution_ps", json_number(facts->range.resolution_ps),
 	                 "fill_ns", json_number(facts->range.fill_ns),

@@ -12,7 +12,8 @@ static void print_rule(const char *name, const struct shmlimit_rule *rule)
 
 	printf("\n[%s]\n", name);
 	for (int field = 0; field < FIELDS; field++)
-		printf("%s = %s\n", field_names[field], field_text(text, field, rule));
+		if (field_applies(field, rule->algorithm))
+			printf("%s = %s\n", field_names[field], field_text(text, field, rule));
 }
 
 static void print_file(const char *segment, struct shmlimit *limiter)

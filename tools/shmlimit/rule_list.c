@@ -19,15 +19,15 @@ static void add_row(struct table *table, const struct rule_facts *facts)
 	table_cell(table, "%s", facts->name);
 	table_cell(table, "%d", facts->id);
 	for (int field = 0; field < FIELDS; field++)
-		table_cell(table, "%s", field_text(text, field, &facts->rule));
+		table_cell(table, "%s", field_cell(text, field, &facts->rule));
 }
 
 static int print_table(struct shmlimit *limiter, uint32_t rules)
 {
-	struct table table = { .align = "lrrrrll" };
+	struct table table = { .align = "lrlrrrrlrll" };
 	struct rule_facts facts;
 
-	table_words(&table, "RULE ID CAPACITY RATE MAX-WAIT NEXT-PAYS MODE");
+	table_words(&table, "RULE ID ALGORITHM CAPACITY RATE WARMUP COLD-FACTOR COUNT-REFUSED MAX-WAIT NEXT-PAYS MODE");
 	for (uint32_t id = 0; id < rules; id++)
 		if (rule_read(limiter, (int)id, &facts) == 0)
 			add_row(&table, &facts);

@@ -6,10 +6,14 @@
 #include "rules.h"
 
 static const struct command_option options[] = {
-	[FIELD_CAPACITY] = { "capacity", "N", "tokens that a full funnel holds: the largest burst, 1 or more" },
+	[FIELD_ALGORITHM] = { "algorithm", "WHICH", "funnel, warmup or window (a new rule: funnel)" },
+	[FIELD_CAPACITY] = { "capacity", "N", "funnel: tokens that a full one holds: the largest burst, 1 or more" },
 	[FIELD_RATE] = { "rate", "COUNT/PERIOD", "tokens that come back a period: 30/60s, 5/m, 100/day, 1/500ms" },
+	[FIELD_WARMUP] = { "warmup", "DURATION", "warmup: from cold to warm takes so long" },
+	[FIELD_COLD_FACTOR] = { "cold-factor", "X", "warmup: cold tokens take X times as long (a new rule: 3)" },
+	[FIELD_COUNT_REFUSED] = { "count-refused", "YES|NO", "window: what is refused counts, too (a new rule: no)" },
 	[FIELD_MAX_WAIT] = { "max-wait", "DURATION", "the longest wait that a reservation may buy: 2s (a new rule: 0)" },
-	[FIELD_NEXT_PAYS] = { "next-pays", "YES|NO", "yes: the next caller waits for a debt (a new rule: no)" },
+	[FIELD_NEXT_PAYS] = { "next-pays", "YES|NO", "funnel: yes: the next caller waits for a debt (a new rule: no)" },
 	[FIELD_MODE] = { "mode", "MODE", "enforce, dry-run or off (a new rule: enforce)" },
 	{ 0 },
 };
@@ -22,8 +26,7 @@ static int options_parse(const struct call *call, struct wish *wish)
 		if (call->option[field] != NULL)
 			status = wish_parse(wish, field, call->option[field]);
 	if (status == STATUS_OK && wish->given == 0)
-		return fail("rule %s: nothing to set: must be --capacity and --rate, --max-wait, --next-pays or "
-		            "--mode", wish->name);
+		return fail("rule %s: nothing to set: must be --capacity and --rate, --mode, or another option", wish->name);
 	return status;
 }
 
@@ -32,14 +35,15 @@ static int run(const struct call *call)
 	const char *segment = call->operand[0];
 	struct wish wish;
 	struct shmlimit *limiter;
-	int error, status = options_parse(call, &wish);
+	int status = options_parse(call, &wish);
 
 	if (status == STATUS_OK)
 		status = segment_open(segment, 0, &limiter);
 	if (status != STATUS_OK)
 		return status;
-	error = wish_complete(&wish, limiter);
-	status = error < 0 ? fail_rule(segment, wish.name, error) : wish_set(&wish, limiter, segment);
+	status = wish_complete(&wish, limiter, segment);
+	if (status == STATUS_OK)
+		status = wish_set(&wish, limiter, segment);
 	shmlimit_close(limiter);
 	return status;
 }
@@ -48,8 +52,9 @@ const struct command command_rule_set = {
 	.name = "rule set",
 	.operands = "NAME RULE",
 	.purpose = "define a rule, or change one",
-	.details = "A new rule needs --capacity and --rate; one that exists keeps what is not given, and its keys\n"
-	           "keep their tokens.\n",
+	.details = "A new rule needs --capacity and --rate; with --algorithm window, --rate: so many in any stretch of\n"
+	           "the period; with --algorithm warmup, --rate and --warmup. One that exists keeps what is not\n"
+	           "given, and its keys keep their tokens.\n",
 	.options = options,
 	.run = run,
 };

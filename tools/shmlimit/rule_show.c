@@ -22,7 +22,8 @@ static void print_facts(const struct rule_facts *facts)
 	print_line("rule", "%s", facts->name);
 	print_line("id", "%d", facts->id);
 	for (int field = 0; field < FIELDS; field++)
-		print_line(field_names[field], "%s", field_text(text, field, &facts->rule));
+		if (field == FIELD_CAPACITY || field_applies(field, facts->rule.algorithm))
+			print_line(field_names[field], "%s", field_text(text, field, &facts->rule));
 	print_line("resolution", "%" PRIu64 ".%03" PRIu64 " ns", ps / 1000, ps % 1000);
 	print_line("time to fill", "%s", span_text(text, facts->range.fill_ns));
 	print_line("range back", "%s", span_text(text, facts->range.back_ns));

@@ -20,13 +20,13 @@ struct wish {
 
 /*
  * wish.c: from what was given to a rule that is set. wish_complete() fills up
- * what was not given with what the rule has; -ESRCH: there is none, and its
- * capacity or rate was not given. wish_check() says what wish_set() would say;
+ * what was not given with what the rule has. wish_check() says what wish_set() would say;
  * it wants a handle that is read-only, and changes nothing.
  */
 int wish_begin(struct wish *wish, const char *name);                   /* a status */
 int wish_parse(struct wish *wish, int field, const char *text);        /* a status */
-int wish_complete(struct wish *wish, struct shmlimit *limiter);        /* 0 or -errno, silently */
+const char *wish_lacks(const struct wish *wish);       /* what a new rule would have to be given, or NULL */
+int wish_complete(struct wish *wish, struct shmlimit *limiter, const char *segment);          /* a status */
 int wish_check(const struct wish *wish, struct shmlimit *read_only, const char *segment);     /* a status */
 int wish_set(const struct wish *wish, struct shmlimit *limiter, const char *segment);         /* a status */
 

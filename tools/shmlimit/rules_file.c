@@ -144,8 +144,8 @@ static int rule_key(struct wish *wish, const char *key, const char *value)
 	while (field < FIELDS && strcmp(field_names[field], key) != 0)
 		field++;
 	if (field == FIELDS)
-		return fail("rule %s: %s: no such key: must be capacity, rate, max-wait, next-pays or mode",
-		            wish->name, key);
+		return fail("rule %s: %s: no such key: must be algorithm, capacity, rate, warmup, cold-factor, "
+		            "count-refused, max-wait, next-pays or mode", wish->name, key);
 	if (wish->given & 1u << field)
 		return fail("rule %s: %s: comes again: must be there once", wish->name, key);
 	return wish_parse(wish, field, value);

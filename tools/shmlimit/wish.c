@@ -8,8 +8,6 @@
 
 #include "rules.h"
 
-#define NEEDED (1u << FIELD_CAPACITY | 1u << FIELD_RATE)       /* by a rule that does not exist */
-
 int wish_begin(struct wish *wish, const char *name)
 {
 	*wish = (struct wish){ .rule.struct_size = sizeof(wish->rule) };
@@ -25,22 +23,57 @@ int wish_parse(struct wish *wish, int field, const char *text)
 	return field_parse(wish->name, field, text, &wish->rule);
 }
 
-int wish_complete(struct wish *wish, struct shmlimit *limiter)
+const char *wish_lacks(const struct wish *wish)
+{
+	static const int needed[] = { FIELD_CAPACITY, FIELD_RATE, FIELD_WARMUP };
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (field_applies(needed[i], wish->rule.algorithm) && !(wish->given & 1u << needed[i]))
+			return field_names[needed[i]];
+	return NULL;
+}
+
+/* What an algorithm has not must not be given; its capacity may follow from the rest. */
+static int fit(struct wish *wish)
+{
+	struct shmlimit_rule *rule = &wish->rule;
+
+	for (int field = 0; field < FIELDS; field++)
+		if ((wish->given & 1u << field) && !field_applies(field, rule->algorithm))
+			return fail("rule %s: %s: a %s has none of its own: must be left out", wish->name, field_names[field],
+			            choice_word(choices_algorithm, rule->algorithm));
+	if (rule->algorithm == SHMLIMIT_WARMUP)
+		rule->capacity = 0;
+	if (rule->algorithm == SHMLIMIT_WINDOW)
+		rule->capacity = rule->count;
+	return STATUS_OK;
+}
+
+int wish_complete(struct wish *wish, struct shmlimit *limiter, const char *segment)
 {
 	struct shmlimit_rule old = { .struct_size = sizeof(old) };
 	int id = shmlimit_rule_find(limiter, wish->name);
 	int error = id < 0 ? id : shmlimit_rule_get(limiter, id, &old);
 
-	if (error == -ESRCH && (wish->given & NEEDED) == NEEDED)
-		return 0;
+	if (error == -ESRCH && wish_lacks(wish) == NULL)
+		return fit(wish);
+	if (error == -ESRCH && (wish->line != 0 || wish->rule.algorithm != SHMLIMIT_FUNNEL))
+		return fail("rule %s: new, its %s is missing: must have %s", wish->name, wish_lacks(wish),
+		            wish->rule.algorithm == SHMLIMIT_WARMUP   ? "rate and warmup"
+		            : wish->rule.algorithm == SHMLIMIT_WINDOW ? "rate"
+		                                                      : "capacity and rate");
 	if (error < 0)
-		return error;
+		return fail_rule(segment, wish->name, error);
 	wish->exists = 1;
 	wish->old = old;
+	if ((wish->given & 1u << FIELD_ALGORITHM) && wish->rule.algorithm != old.algorithm)
+		return fail("rule %s: is a %s: an algorithm cannot be changed: must be removed first (shmlimit rule "
+		            "remove %s %s)", wish->name, choice_word(choices_algorithm, old.algorithm), segment,
+		            wish->name);
 	for (int field = 0; field < FIELDS; field++)
 		if (!(wish->given & 1u << field))
 			field_copy(field, &old, &wish->rule);
-	return 0;
+	return fit(wish);
 }
 
 static int fail_wish(const struct wish *wish, const char *segment, int error)
