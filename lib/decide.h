@@ -50,6 +50,9 @@ void decide_window(const struct shmlimit *l, const struct layout_slot *slot, con
                    const struct request *q, const struct ring *before, uint64_t now_ns, struct window *after,
                    struct verdict *v, struct shmlimit_result *r);
 
+/* What is not a FUNNEL's: at the first try if it can be, else slowly. */
+int decide_other(const struct shmlimit *l, const struct request *request, struct shmlimit_result *r);
+
 /* Decide from the start, as often as it takes. `failed` compare-and-swaps were lost before. */
 int decide_slowly(const struct shmlimit *l, const struct request *request, uint32_t failed,
                   struct shmlimit_result *r);
@@ -157,8 +160,10 @@ __attribute__((always_inline)) static inline int decide(const struct shmlimit *l
 	hash = hash_bytes(l->secret, rule, key, key_len);
 	failed = 0;
 	if (__builtin_expect(rule_glance(l, rule, &view, r != NULL || verb >= VERB_REFUND) != 0 ||
-	                     !rule_is_on(l, &view) || terms_algorithm(&view.terms) != SHMLIMIT_FUNNEL, 0))
+	                     !rule_is_on(l, &view), 0))
 		goto slowly;
+	if (__builtin_expect(terms_algorithm(&view.terms) != SHMLIMIT_FUNNEL, 0))
+		return decide_other(l, &(struct request){ rule, verb, source, hash, amount, max_wait_ns, now_ns }, r);
 	tag = tag_pack(hash, rule, rule_version(&view));
 	slot = table_find(l, table_window(l, hash), tag);
 	if (__builtin_expect(slot == NULL, 0))

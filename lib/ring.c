@@ -1,5 +1,5 @@
 /*
- * ring: reading and writing cells. See ring.h for the protocol.
+ * ring: writing cells, and counting them. See ring.h for the protocol.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,47 +11,15 @@
  */
 #define CELL_TRIES 64
 
-struct ring ring_read(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
-                      uint64_t word, uint64_t now_ns)
-{
-	struct ring ring = ring_empty(now_ns);
-	uint64_t newest_ns;
-
-	if (l->window_max == 0)
-		return ring;
-	ring.w = window_unpack(terms, word, l->window_max, now_ns);
-	if (ring.w.n == 0)
-		return ring_empty(now_ns);
-	newest_ns = load_acquire(ring_cells(l, slot) + window_cell(ring.w.n, 0, l->window_max));
-	ring.complete = window_agrees(terms, word, newest_ns);
-	if (ring.complete)
-		ring.w.last_ns = newest_ns;
-	if (window_is_impossible(terms, ring.w.last_ns, now_ns)) {
-		ring.w.last_ns = now_ns;
-		ring.stepped = 1;
-	}
-	if (window_wait(terms, ring.w.last_ns, now_ns) != 0)
-		ring.valid = window_valid(ring.w.n, l->window_max);
-	return ring;
-}
-
-uint64_t ring_time(const struct shmlimit *l, const struct layout_slot *slot, const struct ring *ring, uint64_t newer)
-{
-	uint64_t ns;
-
-	if (newer == 0 || (!ring->complete && newer < ring->w.k))
-		return ring->w.last_ns;
-	ns = load_acquire(ring_cells(l, slot) + window_cell(ring->w.n, newer, l->window_max));
-	/* Later than the latest: from before the clock stepped back, or damage. */
-	return (int64_t)(ring->w.last_ns - ns) < 0 ? ring->w.last_ns : ns;
-}
-
 uint64_t ring_used(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
                    const struct ring *ring, uint64_t but, uint64_t now_ns)
 {
 	uint64_t left = ring->valid - (but < ring->valid ? but : ring->valid);
 	uint64_t low = 0, high = left < terms->capacity ? left : terms->capacity;
 
+	/* A full window, which is asked most: its oldest has not left. */
+	if (high > 0 && window_wait(terms, ring_time(l, slot, ring, but + high - 1), now_ns) != 0)
+		return high;
 	/* The first that has left: all older ones have, all newer ones have not. */
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
@@ -65,23 +33,19 @@ uint64_t ring_used(const struct shmlimit *l, const struct layout_slot *slot, con
 }
 
 void ring_complete(const struct shmlimit *l, struct layout_slot *slot, const struct layout_terms *terms,
-                   struct slot_seen seen, uint64_t time_ns, int exact)
+                   struct slot_seen seen, struct window w, int exact)
 {
-	struct window w = window_unpack(terms, seen.word, l->window_max, time_ns);
-
-	if (w.k > w.n)
-		w.k = w.n;
-	for (uint64_t newer = w.k; newer-- > 0;) {
+	for (uint64_t newer = w.k < w.n ? w.k : w.n; newer-- > 0;) {
 		uint64_t *cell = ring_cells(l, slot) + window_cell(w.n, newer, l->window_max);
 
 		for (int i = 0; i < CELL_TRIES; i++) {
 			uint64_t there_ns = load_acquire(cell);
 
-			if (there_ns == time_ns || (!exact && window_agrees(terms, seen.word, there_ns)))
+			if (there_ns == w.last_ns || (!exact && window_agrees(terms, seen.word, there_ns)))
 				break;
 			if (!slot_unchanged(slot, seen))
 				return;
-			if (cell_cas(cell, there_ns, time_ns))
+			if (cell_cas(cell, there_ns, w.last_ns))
 				break;
 		}
 	}

@@ -59,11 +59,42 @@ static inline struct ring ring_empty(uint64_t now_ns)
  * What a word that was seen in a slot says now. Where that is not complete,
  * now_ns must have been read after the word.
  */
-struct ring ring_read(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
-                      uint64_t word, uint64_t now_ns);
+static inline struct ring ring_read(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
+                                    uint64_t word, uint64_t now_ns)
+{
+	struct ring ring = ring_empty(now_ns);
+	uint64_t newest_ns;
+
+	if (l->window_max == 0)
+		return ring;
+	ring.w = window_unpack(terms, word, l->window_max, now_ns);
+	if (ring.w.n == 0)
+		return ring_empty(now_ns);
+	newest_ns = load_acquire(ring_cells(l, slot) + window_cell(ring.w.n, 0, l->window_max));
+	ring.complete = window_agrees(terms, word, newest_ns);
+	if (ring.complete)
+		ring.w.last_ns = newest_ns;
+	if (window_is_impossible(terms, ring.w.last_ns, now_ns)) {
+		ring.w.last_ns = now_ns;
+		ring.stepped = 1;
+	}
+	if (window_wait(terms, ring.w.last_ns, now_ns) != 0)
+		ring.valid = window_valid(ring.w.n, l->window_max);
+	return ring;
+}
 
 /* The time of the admitted token that has `newer` newer ones; newer < ring->valid. */
-uint64_t ring_time(const struct shmlimit *l, const struct layout_slot *slot, const struct ring *ring, uint64_t newer);
+static inline uint64_t ring_time(const struct shmlimit *l, const struct layout_slot *slot, const struct ring *ring,
+                                 uint64_t newer)
+{
+	uint64_t ns;
+
+	if (newer == 0 || (!ring->complete && newer < ring->w.k))
+		return ring->w.last_ns;
+	ns = load_acquire(ring_cells(l, slot) + window_cell(ring->w.n, newer, l->window_max));
+	/* Later than the latest: from before the clock stepped back, or damage. */
+	return (int64_t)(ring->w.last_ns - ns) < 0 ? ring->w.last_ns : ns;
+}
 
 /*
  * Tokens admitted less than a period ago, the newest `but` left out, up to the
@@ -73,12 +104,11 @@ uint64_t ring_used(const struct shmlimit *l, const struct layout_slot *slot, con
                    const struct ring *ring, uint64_t but, uint64_t now_ns);
 
 /*
- * Write the cells of the latest admission, made at `time_ns`, while the slot
- * stands as `seen`. Where `exact` is false, a cell that agrees with the word is
- * left as it is.
+ * Write the cells of the latest admission, which is `w`, while the slot stands as
+ * `seen`. Where `exact` is false, a cell that agrees with the word is left as it is.
  */
 void ring_complete(const struct shmlimit *l, struct layout_slot *slot, const struct layout_terms *terms,
-                   struct slot_seen seen, uint64_t time_ns, int exact);
+                   struct slot_seen seen, struct window w, int exact);
 
 /*
  * For what is about to be taken back: make all admissions from `since_ns` on as
