@@ -47,7 +47,9 @@ all_cflags = -std=c11 -D_GNU_SOURCE -Iinclude -Ilib $(arch_$(ARCH)) $(deps_cflag
 all_ldflags = $(san_$(SAN)) $(LDFLAGS)
 
 obj = $(patsubst %.c,$(O)/%.o,$(wildcard $(1)/*.c))
-t   = $(patsubst %.c,$(O)/%.t,$(wildcard tests/$(1)/*.c)) $(patsubst %.sh,$(O)/%.t,$(wildcard tests/$(1)/*.sh))
+# The tests of a folder; what they share in shell, if they do, has the folder's name.
+t   = $(patsubst %.c,$(O)/%.t,$(wildcard tests/$(1)/*.c)) \
+	$(patsubst %.sh,$(O)/%.t,$(filter-out tests/$(1)/$(1).sh,$(wildcard tests/$(1)/*.sh)))
 
 lib_obj := $(call obj,lib)
 lib_so  := $(O)/libshmlimit.so.$(VERSION)

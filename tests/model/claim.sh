@@ -4,45 +4,11 @@
 # MODEL_FULL=1 adds larger searches (minutes, and up to 8 GB).
 
 . "${0%/*}/../tap.sh"
+. "$SOURCE/tests/model/model.sh"
 
-command -v spin >/dev/null || skip_all "spin is missing"
-command -v gcc >/dev/null || skip_all "gcc is missing"
+PAN='-O2 -DCOLLAPSE'
+MEMORY_MB=1700
 
-# The sources don't lie beside this test: they are in the first folder above the build that has them.
-if [ -z "${SRCDIR:-}" ]; then
-	SRCDIR=$BUILD/..
-	[ -f "$SRCDIR/Makefile" ] || SRCDIR=$BUILD
-	until [ -f "$SRCDIR/tests/model/claim.pml" ] || [ "$(cd "$SRCDIR" && pwd)" = / ]; do
-		SRCDIR=$SRCDIR/..
-	done
-	[ -f "$SRCDIR/tests/model/claim.pml" ] || SRCDIR=.
-fi
-MODEL=$SRCDIR/tests/model/claim.pml
-if [ ! -f "$MODEL" ]; then
-	echo "Bail out! no tests/model/claim.pml above $BUILD: set SRCDIR"
-	exit 1
-fi
-cp "$MODEL" "$TMP/claim.pml"
-
-MEMORY_MB=1700		# each of the two searches that run at once
-
-# search NAME MACROS...: the report of one search goes to $TMP/NAME/out.
-search() {
-	mkdir "$TMP/$1"
-	cd "$TMP/$1" || exit
-	shift
-	case " $* " in
-	*' -DPROGRESS '*) kind=-DNP flag=-l ;;
-	*) kind=-DSAFETY flag= ;;
-	esac
-	{
-		spin -a "$@" ../claim.pml &&
-		gcc -O2 -w $kind -DCOLLAPSE -DVECTORSZ=2048 -DMEMLIM=$MEMORY_MB -o pan pan.c &&
-		./pan $flag -m1000000
-	} >out 2>&1
-}
-
-# Both lists are read twice: to run the searches, and to judge them.
 # NAME | fewest states | macros | title
 holds='
 claim|1000000|-DSTRANGERS=1 -DOTHERS=1|3 processes, 2 slots, 2 keys and a stranger
@@ -79,63 +45,5 @@ TORN|4|-DOTHERS=1|a denial that does not look twice denies without cause
 NO_HELP|5|-DOTHERS=1 -DSOLO|without help a killed claimer locks its key out
 BOTH_YIELD|0|-DOTHERS=0 -DPROGRESS|two claims that both yield may never end
 '
-if [ "${MODEL_FULL:-0}" = 1 ]; then
-	holds=$holds$holds_full
-	MEMORY_MB=8000
-fi
 
-(
-	echo "$holds" | while IFS='|' read -r name floor macros title; do
-		[ -z "$name" ] || (search "$name" $macros)
-	done
-) &
-searches=$!
-trap 'kill $searches 2>/dev/null; exit 130' INT TERM HUP
-echo "$fails" | while IFS='|' read -r name law macros title; do
-	[ -z "$name" ] || (search "$name.$law" "-D$name" "-DONLY=$law" $macros)
-done
-wait $searches
-
-# Whole: no error, and nothing was left out for want of depth, memory or time.
-whole() {
-	grep -q ', errors: 0$' "$TMP/$1/out" &&
-	! grep -Eqi 'depth too small|out of memory|MEMLIM|not completed|hash factor|truncat' "$TMP/$1/out"
-}
-
-states() { awk '/ states, stored/ { printf "%d", $1 }' "$TMP/$1/out"; }
-
-while IFS='|' read -r name floor macros title; do
-	[ -n "$name" ] || continue
-	whole "$name"
-	held=$?
-	ok $held "the protocol holds: $title"
-	[ $held -eq 0 ] || diag "$(tail -n 30 "$TMP/$name/out")"
-	found=$(states "$name")
-	diag "$name: ${found:=0} states"
-	[ "$found" -ge "$floor" ]
-	ok $? "the search is no empty one: $name has at least $floor states"
-done <<-END
-	$holds
-END
-
-# A search that never met these proves nothing about them.
-sed -n 's/.*EVENT([0-9]*, "\(.*\)").*/\1/p' "$TMP/claim.pml" >"$TMP/events"
-[ "$(wc -l <"$TMP/events")" -ge 16 ]
-ok $? "the model names what has to happen"
-while read -r event; do
-	grep -qx "event: $event" "$TMP"/[a-z]*/out
-	ok $? "it happens: $event"
-done <"$TMP/events"
-
-while IFS='|' read -r name law macros title; do
-	[ -n "$name" ] || continue
-	case $law in
-	0) want='^pan:1: non-progress cycle' ;;
-	*) want="^pan:1: assertion violated \\(\\($law!=$law\\)" ;;
-	esac
-	like "$(cat "$TMP/$name.$law/out")" "$want" "$name fails: $title"
-done <<-END
-	$fails
-END
-
-done_testing
+model_check claim 16

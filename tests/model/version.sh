@@ -4,42 +4,11 @@
 # MODEL_FULL=1 adds larger searches (minutes, and up to 8 GB).
 
 . "${0%/*}/../tap.sh"
+. "$SOURCE/tests/model/model.sh"
 
-command -v spin >/dev/null || skip_all "spin is missing"
-command -v gcc >/dev/null || skip_all "gcc is missing"
+PAN='-O1 -DNOREDUCE'	# every step reads or writes what all see: nothing could be reduced
+MEMORY_MB=1400
 
-# The sources don't lie beside this test: they are in the first folder above the build that has them.
-if [ -z "${SRCDIR:-}" ]; then
-	SRCDIR=$BUILD/..
-	[ -f "$SRCDIR/Makefile" ] || SRCDIR=$BUILD
-	until [ -f "$SRCDIR/tests/model/version.pml" ] || [ "$(cd "$SRCDIR" && pwd)" = / ]; do
-		SRCDIR=$SRCDIR/..
-	done
-	[ -f "$SRCDIR/tests/model/version.pml" ] || SRCDIR=.
-fi
-MODEL=$SRCDIR/tests/model/version.pml
-if [ ! -f "$MODEL" ]; then
-	echo "Bail out! no tests/model/version.pml above $BUILD: set SRCDIR"
-	exit 1
-fi
-cp "$MODEL" "$TMP/version.pml"
-
-MEMORY_MB=1400		# each of the two searches that run at once
-MODE=-DNOREDUCE		# every step reads or writes what all see: nothing could be reduced
-
-# search NAME MACROS...: the report of one search goes to $TMP/NAME/out.
-search() {
-	mkdir "$TMP/$1"
-	cd "$TMP/$1" || exit
-	shift
-	{
-		spin -a "$@" ../version.pml &&
-		gcc -O1 -w -DSAFETY $MODE -DVECTORSZ=2048 -DMEMLIM=$MEMORY_MB -o pan pan.c &&
-		./pan -m100000
-	} >out 2>&1
-}
-
-# Both lists are read twice: to run the searches, and to judge them.
 # NAME | fewest states | macros | title
 holds='
 change|4000000|-DCHANGES=4 -DVERSIONS=3|2 processes, 3 changes, of versions that wrap at the third
@@ -83,61 +52,5 @@ NO_OLD_TENTATIVE|6|-DCHANGES=2 -DSOLO|a tentative slot of another version locks 
 NO_CHECK_NONE|7|-DN=1 -DLOOKS|tags judged by versions published later hide a slot
 BLIND_TO_CONVERTED|7|-DN=1 -DLOOKS|a slot converted between two looks is overlooked
 '
-if [ "${MODEL_FULL:-0}" = 1 ]; then
-	holds=$holds$holds_full
-	MEMORY_MB=8000
-	MODE='-DNOREDUCE -DCOLLAPSE'
-fi
 
-(
-	echo "$holds" | while IFS='|' read -r name floor macros title; do
-		[ -z "$name" ] || (search "$name" $macros)
-	done
-) &
-searches=$!
-trap 'kill $searches 2>/dev/null; exit 130' INT TERM HUP
-echo "$fails" | while IFS='|' read -r name law macros title; do
-	[ -z "$name" ] || (search "$name.$law" "-D$name" "-DONLY=$law" $macros)
-done
-wait $searches
-
-# Whole: no error, and nothing was left out for want of depth, memory or time.
-whole() {
-	grep -q ', errors: 0$' "$TMP/$1/out" &&
-	! grep -Eqi 'depth too small|out of memory|MEMLIM|not completed|hash factor|truncat' "$TMP/$1/out"
-}
-
-states() { awk '/ states, stored/ { printf "%d", $1 }' "$TMP/$1/out"; }
-
-while IFS='|' read -r name floor macros title; do
-	[ -n "$name" ] || continue
-	whole "$name"
-	held=$?
-	ok $held "the protocol holds: $title"
-	[ $held -eq 0 ] || diag "$(tail -n 30 "$TMP/$name/out")"
-	found=$(states "$name")
-	diag "$name: ${found:=0} states"
-	[ "$found" -ge "$floor" ]
-	ok $? "the search is no empty one: $name has at least $floor states"
-done <<-END
-	$holds
-END
-
-# A search that never met these proves nothing about them.
-sed -n 's/.*EVENT([0-9]*, "\(.*\)").*/\1/p' "$TMP/version.pml" >"$TMP/events"
-[ "$(wc -l <"$TMP/events")" -ge 31 ]
-ok $? "the model names what has to happen"
-while read -r event; do
-	grep -qx "event: $event" "$TMP"/[a-z]*/out
-	ok $? "it happens: $event"
-done <"$TMP/events"
-
-while IFS='|' read -r name law macros title; do
-	[ -n "$name" ] || continue
-	want="^pan:1: assertion violated \\(\\($law!=$law\\)"
-	like "$(cat "$TMP/$name.$law/out")" "$want" "$name fails: $title"
-done <<-END
-	$fails
-END
-
-done_testing
+model_check version 31
