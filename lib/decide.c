@@ -263,7 +263,7 @@ static enum progress move_window(const struct shmlimit *l, struct decision *d, s
 	const struct layout_terms *terms = &d->view.terms;
 	struct slot_seen mine = { seen.tag, decided(d) };
 
-	if (d->ring.valid != 0 && !d->ring.complete)
+	if (d->ring.valid != 0 && (!d->ring.complete || d->ring.w.k > 1))
 		ring_complete(l, slot, terms, seen, d->ring.w, 0);
 	if (d->request->verb == VERB_REFUND)
 		ring_level(l, slot, seen, &d->ring, d->at.now_ns);

@@ -27,7 +27,7 @@ static uint64_t wait_for(const struct look *look, uint64_t tokens, uint64_t more
 	newer -= more;
 	if (newer >= look->ring->valid)
 		return 0;
-	return window_wait(look->terms, ring_time(look->l, look->slot, look->ring, newer), look->now_ns);
+	return window_wait(look->terms, ring_time(look->l, look->slot, look->terms, look->ring, newer), look->now_ns);
 }
 
 /* Admit so many tokens, `wait_ns` from now. What stands in the ring stays in order. */
@@ -51,7 +51,7 @@ static void take_back(const struct look *look, uint64_t tokens, struct window *a
 	*after = ring_empty(look->now_ns).w;
 	if (ring_used(look->l, look->slot, look->terms, ring, tokens, look->now_ns) == 0)
 		return;
-	ns = ring_time(look->l, look->slot, ring, tokens);
+	ns = ring_time(look->l, look->slot, look->terms, ring, tokens);
 	after->n = ring->w.n - tokens;
 	after->last_ns = (int64_t)(ns - look->now_ns) >= 0 ? ring->w.last_ns : ns;
 }
@@ -167,6 +167,8 @@ __attribute__((flatten)) static int at_first_try(const struct shmlimit *l, const
 	mine = (struct slot_seen){ tag, window_pack(terms, after) };
 	if (q->verb == VERB_REFUND)
 		return UNDECIDED;
+	if (ring.valid != 0 && ring.w.k > 1)
+		ring_complete(l, slot, terms, seen, ring.w, 0);
 	if (!slot_cas(slot, seen, mine.tag, mine.word)) {
 		*failed = 1;
 		return UNDECIDED;

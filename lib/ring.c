@@ -18,13 +18,13 @@ uint64_t ring_used(const struct shmlimit *l, const struct layout_slot *slot, con
 	uint64_t low = 0, high = left < terms->capacity ? left : terms->capacity;
 
 	/* A full window, which is asked most: its oldest has not left. */
-	if (high > 0 && window_wait(terms, ring_time(l, slot, ring, but + high - 1), now_ns) != 0)
+	if (high > 0 && window_wait(terms, ring_time(l, slot, terms, ring, but + high - 1), now_ns) != 0)
 		return high;
 	/* The first that has left: all older ones have, all newer ones have not. */
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 
-		if (window_wait(terms, ring_time(l, slot, ring, but + middle), now_ns) == 0)
+		if (window_wait(terms, ring_time(l, slot, terms, ring, but + middle), now_ns) == 0)
 			high = middle;
 		else
 			low = middle + 1;

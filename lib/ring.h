@@ -13,8 +13,13 @@
  * write its old time over theirs. From what it saw to what it writes a cell
  * only ever went to later times, so a swap of his fails once anybody else wrote.
  *
- * Cells are completed upwards and read downwards from the newest: if the newest
- * cell agrees with the word, all do.
+ * All tokens of the latest admission have its time, which the word tells: their
+ * cells are not read, and before the word is moved on each of them is looked at.
+ * WHY NOT the last one for all: after a reset it may agree with the word by chance.
+ *
+ * What is not covered: a process that is stopped before it swaps a cell, while the
+ * clock steps back, and until it shows again, to the nanosecond, what he saw there
+ * (tests/model/ring, SAME_NANOSECOND).
  *
  * Readers look at the slot again after they have looked at cells; while the
  * word stands, the cells that it covers do not change, but for missing ones.
@@ -35,9 +40,9 @@
 
 /* A window as it stands at some time. */
 struct ring {
-	struct window w;                  /* last_ns: exact, where the cells are complete */
+	struct window w;
 	uint64_t valid;                   /* cells that hold something; 0: nothing was admitted for a period */
-	int complete;                     /* the latest admission's cells are written */
+	int complete;                     /* the newest cell agrees with the word: last_ns is right whatever the clock */
 	int stepped;                      /* its time was impossible and was replaced by now */
 };
 
@@ -59,8 +64,8 @@ static inline struct ring ring_empty(uint64_t now_ns)
  * What a word that was seen in a slot says now. Where that is not complete,
  * now_ns must have been read after the word.
  */
-static inline struct ring ring_read(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
-                                    uint64_t word, uint64_t now_ns)
+static inline struct ring ring_read(const struct shmlimit *l, const struct layout_slot *slot,
+                                    const struct layout_terms *terms, uint64_t word, uint64_t now_ns)
 {
 	struct ring ring = ring_empty(now_ns);
 	uint64_t newest_ns;
@@ -73,7 +78,7 @@ static inline struct ring ring_read(const struct shmlimit *l, const struct layou
 	newest_ns = load_acquire(ring_cells(l, slot) + window_cell(ring.w.n, 0, l->window_max));
 	ring.complete = window_agrees(terms, word, newest_ns);
 	if (ring.complete)
-		ring.w.last_ns = newest_ns;
+		ring.w.last_ns = window_end_of_tick(terms, newest_ns);
 	if (window_is_impossible(terms, ring.w.last_ns, now_ns)) {
 		ring.w.last_ns = now_ns;
 		ring.stepped = 1;
@@ -84,14 +89,15 @@ static inline struct ring ring_read(const struct shmlimit *l, const struct layou
 }
 
 /* The time of the admitted token that has `newer` newer ones; newer < ring->valid. */
-static inline uint64_t ring_time(const struct shmlimit *l, const struct layout_slot *slot, const struct ring *ring,
-                                 uint64_t newer)
+static inline uint64_t ring_time(const struct shmlimit *l, const struct layout_slot *slot,
+                                 const struct layout_terms *terms, const struct ring *ring, uint64_t newer)
 {
 	uint64_t ns;
 
-	if (newer == 0 || (!ring->complete && newer < ring->w.k))
+	if (newer < ring->w.k)
 		return ring->w.last_ns;
 	ns = load_acquire(ring_cells(l, slot) + window_cell(ring->w.n, newer, l->window_max));
+	ns = window_end_of_tick(terms, ns);
 	/* Later than the latest: from before the clock stepped back, or damage. */
 	return (int64_t)(ring->w.last_ns - ns) < 0 ? ring->w.last_ns : ns;
 }

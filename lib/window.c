@@ -62,7 +62,7 @@ void window_range(const struct layout_terms *terms, struct shmlimit_range *out)
 {
 	unsigned bits = 64 - terms_quota_bits(terms) + terms_token_bits(terms);
 
-	out->resolution_ps = 1000;
+	out->resolution_ps = (uint64_t)1000 << terms_token_bits(terms);
 	out->fill_ns = terms->back;
 	out->back_ns = (bits >= 64 ? UINT64_MAX : (uint64_t)1 << bits) - 2 * terms->ahead - terms->back;
 	out->ahead_ns = INT64_MAX;

@@ -17,9 +17,12 @@
  *	timestamp  of the latest admission, in ticks of 2^s nanoseconds, modulo 2^T
  *
  * A ring that has not been asked for a whole period says the same as none: then
- * n begins anew. The times in the cells are whole nanoseconds, 64 bits. Only
- * where a process was killed between the word and the cells is the time rebuilt
- * from the word, and then to the tick's last nanosecond: never earlier than it was.
+ * n begins anew.
+ *
+ * A tick is a nanosecond, unless N is large or the period long. Times in the cells
+ * have all their bits, but are read as the last nanosecond of their tick: of two
+ * times in one tick the word does not tell which it means, and a cell may still
+ * hold the earlier one, from before a reset.
  *
  * The idea of a window is that of the sorted set of times in Redis; the memory
  * is 8 bytes an admission, and looking costs the same for one as for thousands.
@@ -54,6 +57,12 @@ static inline uint64_t window_tick(const struct layout_terms *terms, uint64_t ns
 	return (ns >> terms_token_bits(terms)) & (UINT64_MAX >> terms_quota_bits(terms));
 }
 
+/* What a time counts as: never earlier than it was. */
+static inline uint64_t window_end_of_tick(const struct layout_terms *terms, uint64_t ns)
+{
+	return ns | (((uint64_t)1 << terms_token_bits(terms)) - 1);
+}
+
 /* Does a cell hold what the word says of the latest admission? */
 static inline int window_agrees(const struct layout_terms *terms, uint64_t word, uint64_t cell_ns)
 {
@@ -83,7 +92,7 @@ static inline struct window window_unpack(const struct layout_terms *terms, uint
 		w.k = ring;
 	/* The tick that is nearest to now: at most `ahead` later, else earlier. */
 	tick = (now_ns >> tick_bits) + later - (later > ahead ? ticks + 1 : 0);
-	w.last_ns = (tick << tick_bits) + (((uint64_t)1 << tick_bits) - 1);
+	w.last_ns = window_end_of_tick(terms, tick << tick_bits);
 	return w;
 }
 

@@ -7,7 +7,9 @@
 #include "../dice.h"
 #include "unit.h"
 
-#include "window.h"
+#include "hash.h"
+#include "ring.h"
+#include "table.h"
 
 #define T0 (1000 * SECOND)
 #define RING 16
@@ -241,6 +243,49 @@ static void wrong_rules(void)
 	shmlimit_close(none);
 }
 
+/* Where a tick is longer than a nanosecond, what was admitted counts until its tick has left. */
+static void coarse(void)
+{
+	int id = rule("coarse", 2, (uint64_t)1 << 57, 0, 0);
+	struct shmlimit_range range = { .struct_size = sizeof(range) };
+	uint64_t tick_ns, end;
+
+	shmlimit_rule_range(l, id, &range);
+	tick_ns = range.resolution_ps / 1000;
+	ok(tick_ns > 1, "a window of years has longer ticks");
+	take(id, 1, T0);
+	take(id, 1, T0 + 1);
+	end = (T0 / tick_ns + 1) * tick_ns - 1 + ((uint64_t)1 << 57);
+	is(take(id, 1, end - 1), SHMLIMIT_DENIED, "what was admitted counts to the end of its tick");
+	is(r.retry_after_ns, 1, "as it is told");
+	is(take(id, 2, end), SHMLIMIT_ALLOWED, "and not longer");
+}
+
+/* A cell that agrees with the word by chance: from before a reset, in the same tick. */
+static void reset_in_the_tick(void)
+{
+	int id = rule("reset", 2, 10 * SECOND, 0, 0);
+	struct rule_view view;
+	struct layout_slot *slot = NULL;
+	struct slot_seen seen;
+	uint64_t hash = hash_bytes(l->secret, (uint32_t)id, "k", 1), tag, *cells;
+
+	if (rule_load(l, (uint32_t)id, &view) != 0)
+		bail("rule_load");
+	tag = tag_pack(hash, (uint32_t)id, rule_version(&view));
+	take(id, 2, T0 + 5);
+	slot = table_find_any(l, table_window(l, hash), tag, &seen);
+	if (slot == NULL)
+		bail("no slot");
+	/* Killed between the word and its cells; the second is right by chance. */
+	cells = ring_cells(l, slot);
+	cells[0] = T0;
+	is(take(id, 1, T0 + 10 * SECOND), SHMLIMIT_DENIED, "of several tokens each counts from when they were taken");
+	is(r.retry_after_ns, 5, "whatever stands in their cells");
+	take(id, 1, T0 + 10 * SECOND + 5);
+	is(cells[1], T0 + 5, "a cell that is right stays");
+}
+
 /* ---- Against a queue ---- */
 
 #define ASKS 12
@@ -318,7 +363,7 @@ static void histories(uint64_t seed)
 	} rules[] = {
 		{ 1, 1000, 0 }, { 2, 100, 0 }, { 3, SECOND, 0 }, { 5, 7, 0 }, { RING, 1000000, 0 },
 		{ 1, 1000, SHMLIMIT_COUNT_REFUSED }, { 4, SECOND, SHMLIMIT_COUNT_REFUSED },
-		{ 2, (uint64_t)1 << 57, 0 },
+		{ 2, (uint64_t)1 << 51, 0 },
 	};
 	struct dice dice = { seed };
 	uint64_t n = scaled(HISTORIES), wrong = 0, admitted = 0;
@@ -393,6 +438,8 @@ int main(void)
 	full_circle();
 	live();
 	stepped_clock();
+	coarse();
+	reset_in_the_tick();
 	histories(seed);
 	words(seed);
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
