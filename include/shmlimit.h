@@ -38,6 +38,7 @@ extern "C" {
 #define SHMLIMIT_RULE_NAME_MAX 63  /* bytes of a rule's name, the NUL apart */
 #define SHMLIMIT_RULES_MAX 4096    /* rules that a segment can be made for */
 #define SHMLIMIT_REQUESTS_MAX 16   /* limits that one shmlimit_take_all() can ask */
+#define SHMLIMIT_KEY_IP_MAX 18     /* bytes of the longest key that shmlimit_key_ip() makes */
 #define SHMLIMIT_SLOTS_MIN 16      /* slots of the smallest segment, 16 bytes each */
 #define SHMLIMIT_SLOTS_MAX ((uint64_t)1 << 36)
 #define SHMLIMIT_WINDOW_MAX 65536  /* largest capacity of a WINDOW rule that a segment can be made for */
@@ -503,6 +504,34 @@ int shmlimit_counters(struct shmlimit *limiter, int rule, struct shmlimit_counte
 int shmlimit_slot(struct shmlimit *limiter, uint64_t index, uint64_t now_ns, struct shmlimit_slot *out);
 
 /*
+ * ---- Keys and answers -----------------------------------------------------
+ *
+ * For servers. Pure: no segment, no system call; safe anywhere.
+ */
+
+/*
+ * Make a key of the net that an address lies in, so that whoever has a whole
+ * net to ask from is one client. `address` is 4 or 16 bytes in network order;
+ * an IPv4-mapped IPv6 address is IPv4. Of IPv4 the first `prefix_v4` bits count,
+ * 0 to 32, of IPv6 the first `prefix_v6`, 0 to 128: 32 and 64 are what one
+ * customer has. The key is the family, the prefix length and the net: no two
+ * that differ in one of these share a key. SHMLIMIT_KEY_IP_MAX bytes suffice.
+ *
+ * Returns the key's length, or: -EINVAL an argument is NULL or out of its
+ * range; -ENOBUFS `key_size` is too small. On any error nothing was written.
+ */
+int shmlimit_key_ip(const void *address, size_t address_len, unsigned prefix_v4, unsigned prefix_v6, void *key,
+                    size_t key_size);
+
+/*
+ * The same of an address as text, as inet_pton(3) reads it: neither brackets
+ * nor a port. The zone of an IPv6 address (%eth0) is left out, for it says
+ * where this host heard from the client and not who it is. Returns as
+ * shmlimit_key_ip() does, -EINVAL also for what is not an address.
+ */
+int shmlimit_key_ip_text(const char *text, unsigned prefix_v4, unsigned prefix_v6, void *key, size_t key_size);
+
+/*
  * What an error of this library means, in its own words: a static string, also
  * for values that it never returns. Takes the value as returned (negative) or
  * as an errno (positive). Safe anywhere.
@@ -529,6 +558,7 @@ int shmlimit_slot(struct shmlimit *limiter, uint64_t index, uint64_t now_ns, str
  *	EACCES        no permission on the segment
  *	EPERM         the group cannot be given to the segment
  *	ENOSPC        no room left in /dev/shm
+ *	ENOBUFS       a buffer is too small
  */
 const char *shmlimit_strerror(int error);
 

@@ -58,6 +58,8 @@ EXPORT const char *shmlimit_strerror(int error)
 		return "the group cannot be given to the segment";
 	case ENOSPC:
 		return "no room left in /dev/shm";
+	case ENOBUFS:
+		return "a buffer is too small";
 	case ENOMEM:
 		return "out of memory";
 	case EMFILE:
