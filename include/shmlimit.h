@@ -255,6 +255,13 @@ void shmlimit_close(struct shmlimit *limiter);
 int shmlimit_destroy(const char *name);
 
 /*
+ * Is the segment no longer the one of its name: destroyed, and perhaps created
+ * anew? For who lives longer than segments do, and then opens it again. Returns
+ * 1, or 0 while it is the same, or -errno. Cost: one system call.
+ */
+int shmlimit_gone(struct shmlimit *limiter);
+
+/*
  * Walk the segments of this host that may be read, in byte order of their
  * names: give an empty string first, then what came back. `name` is replaced
  * by the next one.

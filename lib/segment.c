@@ -212,6 +212,17 @@ int segment_unlink(const char *name)
 	return errno == EPERM ? -EACCES : -errno; /* how a sticky folder says that the file is somebody else's */
 }
 
+int segment_moved(const char *name, uint64_t device, uint64_t inode)
+{
+	KEEP_ERRNO;
+	struct path path = path_of(name);
+	struct stat status;
+
+	if (lstat(path.text, &status) != 0)
+		return errno == ENOENT ? 1 : -errno;
+	return status.st_dev != device || status.st_ino != inode;
+}
+
 static int begins_with(const char *name, const void *magic, size_t magic_len)
 {
 	char head[16] = { 0 };

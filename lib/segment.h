@@ -46,6 +46,9 @@ void segment_unmap(void *base, uint64_t size);
 
 int segment_unlink(const char *name);
 
+/* Does the name now belong to another file, or to none? 1, or 0 when it is this file's. */
+int segment_moved(const char *name, uint64_t device, uint64_t inode);
+
 /* The next name after `name` in byte order whose file begins with `magic`: 1, or 0 when there is none. */
 int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const void *magic, size_t magic_len);
 

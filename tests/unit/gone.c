@@ -1,0 +1,43 @@
+/*
+ * gone: a handle tells when its segment's name is nobody's or another's.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "unit.h"
+
+int main(void)
+{
+	struct shmlimit *first = unit_create("gone", NULL), *second, *reader;
+	char aside[96], path[96];
+
+	snprintf(path, sizeof(path), "/dev/shm/%s", unit_name);
+	snprintf(aside, sizeof(aside), "/dev/shm/%s.aside", unit_name);
+	is(shmlimit_gone(NULL), -EINVAL, "no limiter");
+	is(shmlimit_gone(first), 0, "a segment is that of its name");
+	is(shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &reader), 0, "and opened again, read-only");
+	is(shmlimit_gone(reader), 0, "it is the same");
+	is(shmlimit_destroy(unit_name), 0, "destroyed");
+	is(shmlimit_gone(first), 1, "it is gone");
+	is(shmlimit_gone(reader), 1, "for every handle");
+	second = unit_create("gone", NULL);
+	is(shmlimit_gone(first), 1, "one that is created anew is another");
+	is(shmlimit_gone(second), 0, "to all but those who open it");
+	if (rename(path, aside) != 0)
+		bail("rename");
+	is(shmlimit_gone(second), 1, "one under another name is gone");
+	if (symlink(aside, path) != 0)
+		bail("symlink");
+	is(shmlimit_gone(second), 1, "a link to it is not followed");
+	if (rename(aside, path) != 0)
+		bail("rename");
+	is(shmlimit_gone(second), 0, "until it is back");
+	errno = 77;
+	shmlimit_gone(first);
+	shmlimit_destroy(unit_name);
+	shmlimit_gone(second);
+	is(errno, 77, "errno is left as it was");
+	shmlimit_close(first);
+	shmlimit_close(second);
+	shmlimit_close(reader);
+	return tap_done();
+}
