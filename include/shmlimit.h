@@ -38,6 +38,7 @@ extern "C" {
 #define SHMLIMIT_RULE_NAME_MAX 63  /* bytes of a rule's name, the NUL apart */
 #define SHMLIMIT_RULES_MAX 4096    /* rules that a segment can be made for */
 #define SHMLIMIT_REQUESTS_MAX 16   /* limits that one shmlimit_take_all() can ask */
+#define SHMLIMIT_FIELD_MAX 192     /* bytes of a header field of shmlimit_fields(), the NUL included */
 #define SHMLIMIT_KEY_IP_MAX 18     /* bytes of the longest key that shmlimit_key_ip() makes */
 #define SHMLIMIT_SLOTS_MIN 16      /* slots of the smallest segment, 16 bytes each */
 #define SHMLIMIT_SLOTS_MAX ((uint64_t)1 << 36)
@@ -195,6 +196,15 @@ struct shmlimit_slot {
 struct shmlimit_problem {
 	uint64_t offset;           /* byte of the segment where it stands */
 	char text[120];            /* what, and what would be right; one line, NUL-terminated */
+};
+
+/* The header fields of an answer; strings, NUL-terminated. */
+struct shmlimit_fields {
+	uint32_t struct_size;      /* sizeof(struct shmlimit_fields) */
+	uint32_t reserved32;
+	char policy[SHMLIMIT_FIELD_MAX];   /* RateLimit-Policy: "login";q=15;w=30 */
+	char limit[SHMLIMIT_FIELD_MAX];    /* RateLimit: "login";r=14;t=2 */
+	char retry_after[16];      /* Retry-After: 2; empty unless denied, and when it would never fit */
 };
 
 /*
@@ -537,6 +547,31 @@ int shmlimit_key_ip(const void *address, size_t address_len, unsigned prefix_v4,
  * shmlimit_key_ip() does, -EINVAL also for what is not an address.
  */
 int shmlimit_key_ip_text(const char *text, unsigned prefix_v4, unsigned prefix_v6, void *key, size_t key_size);
+
+/*
+ * Write an answer as HTTP's fields RateLimit-Policy, RateLimit and Retry-After
+ * (draft-ietf-httpapi-ratelimit-headers-10). `name` is the policy's, say the
+ * rule's: 1 to SHMLIMIT_RULE_NAME_MAX bytes of printable ASCII, quoted
+ * here. `rule` is as shmlimit_rule_get() has it, `answer` and `r` as a decision
+ * returned them. Set out->struct_size first.
+ *
+ *	q   the rule's capacity
+ *	w   seconds that it takes to give that out, 1 at least
+ *	r   tokens left
+ *	t   seconds: denied, until a retry fits; else until the funnel is full
+ *
+ * A client that spreads r over t is never denied. Retry-After is the t of a
+ * denial, 1 at least, and missing where a retry never fits. Seconds are rounded
+ * up, and every number ends at 15 digits, as an Integer of a structured field
+ * does. A request with several limits sends one field for each, or joins them by
+ * commas.
+ *
+ * Returns 0, or: -EINVAL an argument is NULL or unknown, or a struct_size too
+ * small; -EILSEQ, -ENAMETOOLONG a bad name; -E2BIG the rule is longer than
+ * this library knows, and says something there.
+ */
+int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answer,
+                    const struct shmlimit_result *r, struct shmlimit_fields *out);
 
 /*
  * What an error of this library means, in its own words: a static string, also

@@ -4,17 +4,11 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <err.h>
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "gate.h"
 
-#define NS_PER_S UINT64_C(1000000000)
-
 int gate_open(struct gate *gate, const char *segment, const char *rule_name)
 {
-	struct shmlimit_rule rule = {.struct_size = sizeof(rule)};
-	struct shmlimit_range range = {.struct_size = sizeof(range)};
 	int error = shmlimit_open(segment, 0, &gate->limiter);
 
 	if (error < 0) {
@@ -23,19 +17,16 @@ int gate_open(struct gate *gate, const char *segment, const char *rule_name)
 	}
 	gate->segment = segment;
 	gate->rule_name = rule_name;
+	gate->terms.struct_size = sizeof(gate->terms);
 	gate->rule = error = shmlimit_rule_find(gate->limiter, rule_name);
 	if (error >= 0)
-		error = shmlimit_rule_get(gate->limiter, gate->rule, &rule);
-	if (error >= 0)
-		error = shmlimit_rule_range(gate->limiter, gate->rule, &range);
+		error = shmlimit_rule_get(gate->limiter, gate->rule, &gate->terms);
 	if (error < 0) {
 		warnx("segment %s: rule %s: %s", segment, rule_name, shmlimit_strerror(error));
 		shmlimit_close(gate->limiter);
 		gate->limiter = NULL;
 		return -1;
 	}
-	snprintf(gate->policy, sizeof(gate->policy), "\"%s\";q=%" PRIu64 ";w=%" PRIu64, rule_name, rule.capacity,
-		 gate_seconds(range.fill_ns));
 	return 0;
 }
 
@@ -56,15 +47,11 @@ enum gate_answer gate_ask(struct gate *gate, const void *key, size_t key_len, st
 	return gate->fail_open ? GATE_UNLIMITED : GATE_OUT_OF_ORDER;
 }
 
-void gate_state(const struct gate *gate, enum gate_answer answer, const struct shmlimit_result *r, char *out,
-		size_t size)
+void gate_fields(const struct gate *gate, enum gate_answer answer, const struct shmlimit_result *r,
+		 struct shmlimit_fields *out)
 {
-	uint64_t wait_ns = answer == GATE_DENIED ? r->retry_after_ns : r->reset_after_ns;
-
-	snprintf(out, size, "\"%s\";r=%" PRIu64 ";t=%" PRIu64, gate->rule_name, r->remaining, gate_seconds(wait_ns));
-}
-
-uint64_t gate_seconds(uint64_t ns)
-{
-	return ns / NS_PER_S + (ns % NS_PER_S != 0);
+	out->struct_size = sizeof(*out);
+	/* The name is one that a rule has, so there is nothing to go wrong. */
+	(void)shmlimit_fields(gate->rule_name, &gate->terms,
+			      answer == GATE_DENIED ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED, r, out);
 }

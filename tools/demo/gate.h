@@ -1,7 +1,6 @@
 /*
- * gate: the limiter in front of the service. Opens the segment, asks it about
- * a client, and says the outcome in the words of HTTP's RateLimit fields
- * (draft-ietf-httpapi-ratelimit-headers).
+ * gate: the limiter in front of the service. Opens the segment and asks it
+ * about a client.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,7 +20,7 @@ struct gate {
 	int rule;
 	bool fail_open;            /* what an error of the limiter means: pass, or out of order */
 	int reported;              /* the error that was logged last */
-	char policy[128];          /* value of RateLimit-Policy */
+	struct shmlimit_rule terms;
 };
 
 enum gate_answer {
@@ -41,15 +40,8 @@ int gate_open(struct gate *gate, const char *segment, const char *rule_name);
 /* Ask for one token of the client's. *r is filled when the answer is GATE_ALLOWED or GATE_DENIED. */
 enum gate_answer gate_ask(struct gate *gate, const void *key, size_t key_len, struct shmlimit_result *r);
 
-/*
- * Write the value of RateLimit. `t`, the draft's seconds to the reset, points
- * where Retry-After does for a denied request, and otherwise to the moment
- * when the funnel is full again.
- */
-void gate_state(const struct gate *gate, enum gate_answer answer, const struct shmlimit_result *r, char *out,
-		size_t size);
-
-/* Whole seconds, rounded up: who waits this long has waited long enough. */
-uint64_t gate_seconds(uint64_t ns);
+/* What the client is told of an answer that is GATE_ALLOWED or GATE_DENIED. */
+void gate_fields(const struct gate *gate, enum gate_answer answer, const struct shmlimit_result *r,
+		 struct shmlimit_fields *out);
 
 #endif

@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <arpa/inet.h>
-#include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,7 +86,8 @@ enum MHD_Result reply_to_request(void *gate, struct MHD_Connection *connection, 
 	struct field field[4] = {{NULL, NULL}};
 	struct shmlimit_result left;
 	enum gate_answer answer;
-	char peer[INET_ADDRSTRLEN], now[128], seconds[24];
+	struct shmlimit_fields fields;
+	char peer[INET_ADDRSTRLEN];
 	const char *key;
 	size_t key_len;
 
@@ -110,13 +110,11 @@ enum MHD_Result reply_to_request(void *gate, struct MHD_Connection *connection, 
 
 	answer = gate_ask(gate, key, key_len, &left);
 	if (answer == GATE_ALLOWED || answer == GATE_DENIED) {
-		gate_state(limit, answer, &left, now, sizeof(now));
-		field[0] = (struct field){"RateLimit-Policy", limit->policy};
-		field[1] = (struct field){"RateLimit", now};
+		gate_fields(limit, answer, &left, &fields);
+		field[0] = (struct field){"RateLimit-Policy", fields.policy};
+		field[1] = (struct field){"RateLimit", fields.limit};
 	}
-	if (answer == GATE_DENIED) {
-		snprintf(seconds, sizeof(seconds), "%" PRIu64, gate_seconds(left.retry_after_ns));
-		field[2] = (struct field){MHD_HTTP_HEADER_RETRY_AFTER, seconds};
-	}
+	if (answer == GATE_DENIED)
+		field[2] = (struct field){MHD_HTTP_HEADER_RETRY_AFTER, fields.retry_after};
 	return send_page(connection, &page_for[answer], field);
 }
