@@ -17,8 +17,9 @@ SOVERSION := 0
 # Debian's names of what each target needs; tools/need.sh installs them.
 need_build := gcc libc6-dev make pkg-config libck-dev liburcu-dev libjansson-dev libinih-dev
 need_demo  := $(need_build) libmicrohttpd-dev wrk curl
+need_server := nginx nginx-dev curl procps
 need_check := $(need_demo) g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
-	perl spin mandoc jq binutils util-linux
+	perl spin mandoc jq binutils util-linux $(need_server)
 need_bench := $(need_build)
 
 # SAN=address (undefined behaviour too) or SAN=thread; the latter swaps inline assembly for compiler builtins.
@@ -58,7 +59,7 @@ man1    := tools/shmlimit/shmlimit.1
 man3    := lib/shmlimit.3
 man7    := lib/shmlimit.7
 
-.PHONY: all lib bench demo check tests list install uninstall clean help
+.PHONY: all lib nginx bench demo check tests list install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -69,6 +70,7 @@ help:
 	@echo 'make demo         what it is for, in half a minute (installs what it misses)'
 	@echo 'make check        every test, in every build (installs what it misses)'
 	@echo 'make bench        every benchmark'
+	@echo 'make nginx        the module for nginx; needs nginx-dev'
 	@echo 'make install      to prefix=$(prefix), below DESTDIR; also uninstall'
 	@echo 'make clean        remove O=$(O)'
 	@echo 'Variables: O= CC= CFLAGS= SAN=address|thread WERROR=1 prefix= DESTDIR='
@@ -101,6 +103,38 @@ $(O)/bin/shmlimit-demo: $(call obj,tools/demo) $(O)/libshmlimit.a
 	@mkdir -p $(@D)
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -lmicrohttpd -pthread
 
+# Modules for servers, made with what Debian ships to make modules with. Each holds the library, so that it is one
+# file to install. What the servers' own headers do is not ours to warn of.
+nginx_src := /usr/share/nginx/src
+nginx_inc = $(patsubst %,-isystem $(O)/nginx/%,src/core src/event src/event/modules src/os/unix src/http \
+	src/http/modules src/http/v2 objs)
+nginx_module := $(O)/nginx/ngx_http_shmlimit_module.so
+server_obj := $(call obj,tools/server)
+# Their functions take arguments that they need not use.
+$(O)/tools/nginx/%.o: warn += -Wno-unused-parameter -Wno-cast-qual
+$(O)/tools/nginx/%.o: CPPFLAGS += -Itools/server $(nginx_inc)
+
+$(O)/nginx/objs/ngx_auto_config.h:
+	@mkdir -p $(O)
+	rm -rf $(O)/nginx && cp -r $(nginx_src) $(O)/nginx
+	cd $(O)/nginx && bash -c '. ./conf_flags && ./configure "$${NGX_CONF_FLAGS[@]}" \
+		--add-dynamic-module=$(CURDIR)/tools/nginx' >configure.log
+
+$(O)/tools/nginx/ngx_http_shmlimit_module.o: $(O)/nginx/objs/ngx_auto_config.h
+
+# What there is something installed to build with.
+servers := $(if $(wildcard $(nginx_src)/configure),$(nginx_module))
+
+nginx: $(nginx_module)
+
+# What nginx looks for in a module, as its configure wrote it.
+$(O)/tools/nginx/modules.o: $(O)/nginx/objs/ngx_auto_config.h
+	@mkdir -p $(@D)
+	$(CC) -fPIC $(nginx_inc) -c -o $@ $(O)/nginx/objs/ngx_http_shmlimit_module_modules.c
+
+$(nginx_module): $(O)/tools/nginx/ngx_http_shmlimit_module.o $(O)/tools/nginx/modules.o $(server_obj) $(O)/libshmlimit.a
+	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -pthread
+
 # Tests and benches link the library's objects, not the archive: they may call what is hidden. A test that was
 # cross-built becomes a script that runs it under EMULATOR.
 $(O)/tests/%.t: $(O)/tests/%.o $(lib_obj)
@@ -119,7 +153,8 @@ $(O)/tests/tap.sh: tests/tap.sh
 	install -m 644 $< $@
 
 # What the groups of tests in GROUPS are and, where these are commands' tests, what they run.
-tests: $(foreach g,$(GROUPS),$(call t,$(g))) $(if $(filter cli,$(GROUPS)),all $(O)/bin/shmlimit-demo $(benches))
+tests: $(foreach g,$(GROUPS),$(call t,$(g))) $(if $(filter cli,$(GROUPS)),all $(O)/bin/shmlimit-demo $(benches)) \
+	$(if $(filter server,$(GROUPS)),all $(servers))
 
 demo:
 	@tools/need.sh $(need_demo)
@@ -133,7 +168,7 @@ bench:
 
 # name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there.
 builds       := gcc clang gcc-address clang-address gcc-thread clang-thread aarch64
-with_gcc           := CC=gcc GROUPS='unit process thread cli model build'
+with_gcc           := CC=gcc GROUPS='unit process thread cli model build server'
 with_clang         := CC=clang GROUPS='unit process thread'
 with_gcc-address   := CC=gcc SAN=address GROUPS='unit process cli'
 with_clang-address := CC=clang SAN=address GROUPS='unit thread'

@@ -1,0 +1,83 @@
+/*
+ * limit: see limit.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <netinet/in.h>
+#include <string.h>
+
+#include "limit.h"
+
+/* A whole number from `min` to `max` that ends at `end`. Returns what follows, or NULL. */
+static const char *number(const char *at, uint64_t min, uint64_t max, char end, uint64_t *value)
+{
+	*value = 0;
+	if (*at == end)
+		return NULL;
+	for (; *at >= '0' && *at <= '9'; at++)
+		if (__builtin_mul_overflow(*value, 10, value) ||
+		    __builtin_add_overflow(*value, (uint64_t)(*at - '0'), value))
+			return NULL;
+	return *at == end && *value >= min && *value <= max ? at + (end != '\0') : NULL;
+}
+
+/* What follows `name` if the option begins with it, else NULL. */
+static const char *after(const char *option, const char *name)
+{
+	size_t length = strlen(name);
+
+	return strncmp(option, name, length) == 0 ? option + length : NULL;
+}
+
+const char *limit_option(struct limit *limit, const char *option)
+{
+	const char *at;
+	uint64_t v4, v6;
+
+	if (strcmp(option, "dry_run") == 0) {
+		limit->dry_run = 1;
+		return NULL;
+	}
+	at = after(option, "cost=");
+	if (at != NULL)
+		return number(at, 1, UINT64_MAX, '\0', &limit->cost) ? NULL : "must be cost=N, 1 or more";
+	at = after(option, "status=");
+	if (at != NULL) {
+		if (number(at, 400, 599, '\0', &v4) == NULL)
+			return "must be status=N, 400 to 599";
+		limit->status = (int)v4;
+		return NULL;
+	}
+	at = after(option, "prefix=");
+	if (at != NULL) {
+		at = number(at, 0, 32, ',', &v4);
+		if (at == NULL || number(at, 0, 128, '\0', &v6) == NULL)
+			return "must be prefix=V4,V6, at most prefix=32,128";
+		limit->by_net = 1;
+		limit->prefix_v4 = (unsigned)v4;
+		limit->prefix_v6 = (unsigned)v6;
+		return NULL;
+	}
+	return "must be cost=N, prefix=V4,V6, status=N or dry_run";
+}
+
+/* Returns the length of the key of the net that an address lies in, or what is not one of a key's. */
+static int net_of(const struct limit *limit, const char *text, size_t length, struct limit_key *key)
+{
+	char address[INET6_ADDRSTRLEN];
+
+	if (length >= sizeof(address))
+		return 0;
+	memcpy(address, text, length);
+	address[length] = '\0';
+	return shmlimit_key_ip_text(address, limit->prefix_v4, limit->prefix_v6, key->net, sizeof(key->net));
+}
+
+int limit_key(const struct limit *limit, const char *text, size_t length, struct limit_key *key)
+{
+	int net_length = limit->by_net ? net_of(limit, text, length, key) : 0;
+
+	key->bytes = net_length > 0 ? (const void *)key->net : text;
+	key->length = net_length > 0 ? (size_t)net_length : length < SHMLIMIT_KEY_MAX ? length : SHMLIMIT_KEY_MAX;
+	return key->length > 0;
+}
