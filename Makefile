@@ -17,7 +17,7 @@ SOVERSION := 0
 # Debian's names of what each target needs; tools/need.sh installs them.
 need_build := gcc libc6-dev make pkg-config libck-dev liburcu-dev libjansson-dev libinih-dev
 need_demo  := $(need_build) libmicrohttpd-dev wrk curl
-need_server := nginx nginx-dev curl procps
+need_server := nginx nginx-dev apache2-bin apache2-dev curl procps
 need_check := $(need_demo) g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
 	perl spin mandoc jq binutils util-linux $(need_server)
 need_bench := $(need_build)
@@ -59,7 +59,7 @@ man1    := tools/shmlimit/shmlimit.1
 man3    := lib/shmlimit.3
 man7    := lib/shmlimit.7
 
-.PHONY: all lib nginx bench demo check tests list install uninstall clean help
+.PHONY: all lib nginx apache bench demo check tests list install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -71,6 +71,7 @@ help:
 	@echo 'make check        every test, in every build (installs what it misses)'
 	@echo 'make bench        every benchmark'
 	@echo 'make nginx        the module for nginx; needs nginx-dev'
+	@echo 'make apache       the module for Apache httpd; needs apache2-dev'
 	@echo 'make install      to prefix=$(prefix), below DESTDIR; also uninstall'
 	@echo 'make clean        remove O=$(O)'
 	@echo 'Variables: O= CC= CFLAGS= SAN=address|thread WERROR=1 prefix= DESTDIR='
@@ -108,11 +109,14 @@ $(O)/bin/shmlimit-demo: $(call obj,tools/demo) $(O)/libshmlimit.a
 nginx_src := /usr/share/nginx/src
 nginx_inc = $(patsubst %,-isystem $(O)/nginx/%,src/core src/event src/event/modules src/os/unix src/http \
 	src/http/modules src/http/v2 objs)
-nginx_module := $(O)/nginx/ngx_http_shmlimit_module.so
+nginx_module  := $(O)/nginx/ngx_http_shmlimit_module.so
+apache_module := $(O)/apache/mod_shmlimit.so
 server_obj := $(call obj,tools/server)
 # Their functions take arguments that they need not use.
-$(O)/tools/nginx/%.o: warn += -Wno-unused-parameter -Wno-cast-qual
+$(O)/tools/nginx/%.o $(O)/tools/apache/%.o: warn += -Wno-unused-parameter -Wno-cast-qual
 $(O)/tools/nginx/%.o: CPPFLAGS += -Itools/server $(nginx_inc)
+$(O)/tools/apache/%.o: CPPFLAGS += -fvisibility=default -Itools/server -isystem $(shell apxs -q INCLUDEDIR) \
+	-isystem $(shell apxs -q APR_INCLUDEDIR) $(filter-out -D_GNU_SOURCE,$(shell apxs -q EXTRA_CPPFLAGS))
 
 $(O)/nginx/objs/ngx_auto_config.h:
 	@mkdir -p $(O)
@@ -123,9 +127,10 @@ $(O)/nginx/objs/ngx_auto_config.h:
 $(O)/tools/nginx/ngx_http_shmlimit_module.o: $(O)/nginx/objs/ngx_auto_config.h
 
 # What there is something installed to build with.
-servers := $(if $(wildcard $(nginx_src)/configure),$(nginx_module))
+servers := $(if $(wildcard $(nginx_src)/configure),$(nginx_module)) $(if $(wildcard /usr/bin/apxs),$(apache_module))
 
 nginx: $(nginx_module)
+apache: $(apache_module)
 
 # What nginx looks for in a module, as its configure wrote it.
 $(O)/tools/nginx/modules.o: $(O)/nginx/objs/ngx_auto_config.h
@@ -133,6 +138,10 @@ $(O)/tools/nginx/modules.o: $(O)/nginx/objs/ngx_auto_config.h
 	$(CC) -fPIC $(nginx_inc) -c -o $@ $(O)/nginx/objs/ngx_http_shmlimit_module_modules.c
 
 $(nginx_module): $(O)/tools/nginx/ngx_http_shmlimit_module.o $(O)/tools/nginx/modules.o $(server_obj) $(O)/libshmlimit.a
+	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -pthread
+
+$(apache_module): $(O)/tools/apache/mod_shmlimit.o $(server_obj) $(O)/libshmlimit.a
+	@mkdir -p $(@D)
 	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -pthread
 
 # Tests and benches link the library's objects, not the archive: they may call what is hidden. A test that was
