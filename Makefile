@@ -17,9 +17,9 @@ SOVERSION := 0
 # Debian's names of what each target needs; tools/need.sh installs them.
 need_build := gcc libc6-dev make pkg-config libck-dev liburcu-dev libjansson-dev libinih-dev
 need_demo  := $(need_build) libmicrohttpd-dev wrk curl
-need_server := nginx nginx-dev apache2-bin apache2-dev curl procps
+need_server := nginx nginx-dev apache2-bin apache2-dev procps
 need_check := $(need_demo) g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
-	perl spin mandoc jq binutils util-linux $(need_server)
+	perl spin mandoc jq binutils util-linux
 need_bench := $(need_build)
 
 # SAN=address (undefined behaviour too) or SAN=thread; the latter swaps inline assembly for compiler builtins.
@@ -150,6 +150,10 @@ $(O)/tests/%.t: $(O)/tests/%.o $(lib_obj)
 	$(CC) $(all_ldflags) -o $@$(if $(EMULATOR),.bin) $^ $(deps_libs) -pthread -lm
 	$(if $(EMULATOR),printf '#!/bin/sh\nexec $(EMULATOR) "$$0.bin" "$$@"\n' >$@ && chmod +x $@)
 
+$(O)/tests/server/%.o: CPPFLAGS += -Itools/server
+$(O)/tests/server/%.t: $(O)/tests/server/%.o $(server_obj) $(lib_obj)
+	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -pthread
+
 $(O)/bench/%: $(O)/bench/%.o $(lib_obj)
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -pthread -lm
 
@@ -188,6 +192,7 @@ with_aarch64       := CC=aarch64-linux-gnu-gcc OBJCOPY=aarch64-linux-gnu-objcopy
 
 check:
 	@tools/need.sh $(need_check)
+	@tools/need.sh $(need_server) || echo 'tests/server skips the servers that are missing'
 	@tools/foreign.sh arm64 $(O)/arm64 libck-dev liburcu-dev liburcu8
 	@$(foreach b,$(builds),echo '== building $(b)' && \
 		$(MAKE) --no-print-directory -s O=$(O)/$(b) WERROR=1 $(with_$(b)) tests && ) true

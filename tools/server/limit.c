@@ -32,36 +32,40 @@ static const char *after(const char *option, const char *name)
 const char *limit_option(struct limit *limit, const char *option)
 {
 	const char *at;
-	uint64_t v4, v6;
+	uint64_t n, v6;
 
 	if (strcmp(option, "dry_run") == 0) {
 		limit->dry_run = 1;
 		return NULL;
 	}
 	at = after(option, "cost=");
-	if (at != NULL)
-		return number(at, 1, UINT64_MAX, '\0', &limit->cost) ? NULL : "must be cost=N, 1 or more";
+	if (at != NULL) {
+		if (number(at, 1, UINT64_MAX, '\0', &n) == NULL)
+			return "must be cost=N, 1 or more";
+		limit->cost = n;
+		return NULL;
+	}
 	at = after(option, "status=");
 	if (at != NULL) {
-		if (number(at, 400, 599, '\0', &v4) == NULL)
+		if (number(at, 400, 599, '\0', &n) == NULL)
 			return "must be status=N, 400 to 599";
-		limit->status = (int)v4;
+		limit->status = (int)n;
 		return NULL;
 	}
 	at = after(option, "prefix=");
 	if (at != NULL) {
-		at = number(at, 0, 32, ',', &v4);
+		at = number(at, 0, 32, ',', &n);
 		if (at == NULL || number(at, 0, 128, '\0', &v6) == NULL)
 			return "must be prefix=V4,V6, at most prefix=32,128";
 		limit->by_net = 1;
-		limit->prefix_v4 = (unsigned)v4;
+		limit->prefix_v4 = (unsigned)n;
 		limit->prefix_v6 = (unsigned)v6;
 		return NULL;
 	}
 	return "must be cost=N, prefix=V4,V6, status=N or dry_run";
 }
 
-/* Returns the length of the key of the net that an address lies in, or what is not one of a key's. */
+/* The length of the key of the net that an address lies in; 0 or less if it is none. */
 static int net_of(const struct limit *limit, const char *text, size_t length, struct limit_key *key)
 {
 	char address[INET6_ADDRSTRLEN];

@@ -22,7 +22,7 @@ struct limit {
 
 /*
  * Read an option: cost=N, prefix=V4,V6, status=400 to 599, dry_run. Returns
- * NULL, or what would be right.
+ * NULL, or, having changed nothing, what would be right.
  */
 const char *limit_option(struct limit *limit, const char *option);
 

@@ -1,0 +1,150 @@
+/*
+ * attachment: what becomes of a request whose limits are enforced, in a dry run,
+ * or cannot be asked, and what is said of that.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <sys/stat.h>
+
+#include "../unit/unit.h"
+#include "attachment.h"
+
+enum { SMALL, LARGE, ABSENT };
+
+static const char *const names[] = { "small", "large", "absent" };
+static char lines[8][256];
+static int said, bad_said;
+
+static void hear(void *context, int bad, const char *text)
+{
+	if (context != lines)
+		bail("another context");
+	bad_said += bad;
+	if (said < 8)
+		snprintf(lines[said], sizeof(lines[said]), "%s", text);
+	said++;
+}
+
+static struct attachment *attach(size_t rules, int fail_open)
+{
+	struct attachment_options options = {
+		.segment = unit_name,
+		.rules = names,
+		.rule_count = rules,
+		.fail_open = fail_open,
+		.log = hear,
+		.context = lines,
+	};
+	struct attachment *a;
+
+	said = bad_said = 0;
+	a = attachment_new(&options);
+	if (a == NULL)
+		bail("attachment_new");
+	return a;
+}
+
+static struct limit limits[3] = { LIMIT_DEFAULT, LIMIT_DEFAULT, LIMIT_DEFAULT };
+static const struct limit_key keys[3] = { { .bytes = "k", .length = 1 }, { .bytes = "k", .length = 1 },
+	{ .bytes = "k", .length = 1 } };
+static struct verdict v;
+
+/* Ask two limits; a dry run where the sign is negative: 1 + the rule. */
+static int ask(struct attachment *a, int first, int second)
+{
+	int of[2] = { first, second };
+	size_t n = 0;
+
+	for (size_t i = 0; i < 2; i++)
+		if (of[i] != 0) {
+			limits[n].rule = (size_t)abs(of[i]) - 1;
+			limits[n++].dry_run = of[i] < 0;
+		}
+	memset(&v, 0x77, sizeof(v));
+	attachment_ask(a, limits, keys, n, &v);
+	return v.answer;
+}
+
+static uint64_t left(struct shmlimit *l, int rule)
+{
+	struct shmlimit_result r;
+
+	shmlimit_peek(l, rule, "k", 1, 1, &r);
+	return r.remaining;
+}
+
+#define S (SMALL + 1)
+#define L (LARGE + 1)
+#define A (ABSENT + 1)
+
+static void verdicts(struct shmlimit *l, int small, int large)
+{
+	struct attachment *a = attach(2, 0);
+
+	is(said, 0, "that all is well is not said");
+	is(ask(a, L, S), SHMLIMIT_ALLOWED, "two limits allow");
+	ok(v.told_count == 2 && v.remaining == 1 && !v.dry_denied && !v.dry_failed, "both are told, and the least is left");
+	is_str(v.told[1].limit, "\"small\";r=1;t=3600", "in the words of fields");
+	ask(a, L, S);
+	is(ask(a, L, S), SHMLIMIT_DENIED, "until the second denies");
+	ok(v.denied_by == 1 && v.told_count == 1 && v.remaining == 0, "which is the one that is told");
+	is(left(l, large), 98, "and the first has given back");
+	is(ask(a, -S, L), SHMLIMIT_ALLOWED, "in a dry run it denies nobody");
+	ok(v.dry_denied && v.told_count == 1 && v.remaining == 0, "but that is known, and only the other is told");
+	is(left(l, large), 97, "which takes");
+	is(ask(a, S, -L), SHMLIMIT_DENIED, "who is denied");
+	is(left(l, large), 97, "is not asked of dry runs");
+	is(ask(a, -L, 0), SHMLIMIT_ALLOWED, "a dry run alone allows");
+	ok(!v.dry_denied && v.told_count == 0 && v.remaining == 96, "and takes, and tells nobody");
+	shmlimit_reset(l, small, NULL, 0);
+	is(said, 0, "and of all this nothing is said");
+	attachment_free(a);
+	attachment_free(NULL);
+}
+
+static void failures(struct shmlimit *l)
+{
+	struct attachment *a = attach(3, 0);
+	char path[96];
+
+	is(said, 1, "a rule that is not there is said");
+	ok(strstr(lines[0], ": rule absent: no such rule: requests that need it are refused") != NULL, "with its name");
+	is(ask(a, L, A), -ESRCH, "who needs it gets an error");
+	is(v.told_count, 0, "and is told nothing");
+	is(ask(a, L, S), SHMLIMIT_ALLOWED, "who does not is answered");
+	is(ask(a, L, -A), SHMLIMIT_ALLOWED, "as is who would in a dry run");
+	is(v.dry_failed, -ESRCH, "which has failed");
+	unit_rule(l, "absent", 1, 1, 3600 * SECOND);
+	is(ask(a, A, 0), SHMLIMIT_ALLOWED, "set, it is found at once");
+	attachment_free(a);
+
+	snprintf(path, sizeof(path), "/dev/shm/%s", unit_name);
+	if (geteuid() == 0 && chown(path, 65534, 65534) == 0) {
+		a = attach(1, 1);
+		is(ask(a, S, 0), -EPERM, "a segment of a stranger's is not obeyed");
+		ok(said == 1 && strstr(lines[0], "neither root's nor this process's user's: requests that need it pass"),
+		   "which is said");
+		attachment_free(a);
+	} else {
+		tap_skip("a segment of a stranger's is not obeyed", "needs root");
+	}
+	shmlimit_destroy(unit_name);
+	a = attach(2, 1);
+	is(ask(a, S, 0), -ENOENT, "without a segment everybody gets an error");
+	is(ask(a, -S, 0), SHMLIMIT_ALLOWED, "but in a dry run");
+	is(v.dry_failed, -ENOENT, "which has failed");
+	is(said, 1, "and that is said once");
+	is(bad_said, 1, "as something bad");
+	attachment_free(a);
+}
+
+int main(void)
+{
+	struct shmlimit *l = unit_create("attachment", NULL);
+	int small = unit_rule(l, "small", 2, 1, 3600 * SECOND), large = unit_rule(l, "large", 100, 1, 3600 * SECOND);
+
+	verdicts(l, small, large);
+	failures(l);
+	shmlimit_close(l);
+	return tap_done();
+}
