@@ -44,7 +44,7 @@ warn := -Wall -Wextra -Wshadow -Wpointer-arith -Wcast-qual -Wstrict-prototypes -
 warn += $(if $(WERROR),-Werror)
 arch_x86_64 := -mcx16
 all_cflags = -std=c11 -D_GNU_SOURCE -Iinclude -Ilib $(arch_$(ARCH)) $(deps_cflags) $(warn) \
-	$(san_$(SAN)) -fPIC -fvisibility=hidden -MMD -MP $(CPPFLAGS) $(CFLAGS)
+	$(san_$(SAN)) -fPIC -fvisibility=hidden -MMD -MP $(server_cflags) $(CPPFLAGS) $(CFLAGS)
 all_ldflags = $(san_$(SAN)) $(LDFLAGS)
 
 obj = $(patsubst %.c,$(O)/%.o,$(wildcard $(1)/*.c))
@@ -114,8 +114,8 @@ apache_module := $(O)/apache/mod_shmlimit.so
 server_obj := $(call obj,tools/server)
 # Their functions take arguments that they need not use.
 $(O)/tools/nginx/%.o $(O)/tools/apache/%.o: warn += -Wno-unused-parameter -Wno-cast-qual
-$(O)/tools/nginx/%.o: CPPFLAGS += -Itools/server $(nginx_inc)
-$(O)/tools/apache/%.o: CPPFLAGS += -fvisibility=default -Itools/server -isystem $(shell apxs -q INCLUDEDIR) \
+$(O)/tools/nginx/%.o: server_cflags = -Itools/server $(nginx_inc)
+$(O)/tools/apache/%.o: server_cflags = -fvisibility=default -Itools/server -isystem $(shell apxs -q INCLUDEDIR) \
 	-isystem $(shell apxs -q APR_INCLUDEDIR) $(filter-out -D_GNU_SOURCE,$(shell apxs -q EXTRA_CPPFLAGS))
 
 $(O)/nginx/objs/ngx_auto_config.h:
@@ -150,7 +150,7 @@ $(O)/tests/%.t: $(O)/tests/%.o $(lib_obj)
 	$(CC) $(all_ldflags) -o $@$(if $(EMULATOR),.bin) $^ $(deps_libs) -pthread -lm
 	$(if $(EMULATOR),printf '#!/bin/sh\nexec $(EMULATOR) "$$0.bin" "$$@"\n' >$@ && chmod +x $@)
 
-$(O)/tests/server/%.o: CPPFLAGS += -Itools/server
+$(O)/tests/server/%.o: server_cflags = -Itools/server
 $(O)/tests/server/%.t: $(O)/tests/server/%.o $(server_obj) $(lib_obj)
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -pthread
 

@@ -7,7 +7,7 @@
 . "$SOURCE/tests/server/apache.inc"
 . "$SOURCE/tests/server/behaviour.inc"
 
-need apache2 curl jq perl pgrep setsid
+need apache2 curl jq perl pgrep setsid setpriv
 need_module "$apache_module" apache2-dev
 
 # As many as a prefork server has children: one that waits for a child waits until a connection ends.

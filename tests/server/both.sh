@@ -7,7 +7,7 @@
 . "$SOURCE/tests/server/nginx.inc"
 . "$SOURCE/tests/server/apache.inc"
 
-need nginx apache2 curl jq perl pgrep setsid
+need nginx apache2 curl jq perl pgrep setsid setpriv
 need_module "$nginx_module" nginx-dev
 need_module "$apache_module" apache2-dev
 

@@ -7,7 +7,7 @@
 . "$SOURCE/tests/server/nginx.inc"
 . "$SOURCE/tests/server/behaviour.inc"
 
-need nginx curl jq perl pgrep
+need nginx curl jq perl pgrep setpriv
 need_module "$nginx_module" nginx-dev
 
 reloads() {
