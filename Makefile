@@ -17,7 +17,8 @@ SOVERSION := 0
 # Debian's names of what each target needs; tools/need.sh installs them.
 need_build := gcc libc6-dev make pkg-config libck-dev liburcu-dev libjansson-dev libinih-dev
 need_demo  := $(need_build) libmicrohttpd-dev wrk curl
-need_server := nginx nginx-dev apache2-bin apache2-dev procps
+need_server := nginx nginx-dev apache2-bin apache2-dev procps mypy python3-pip python3-setuptools \
+	python3-wheel python3-tap gunicorn python3-uvicorn
 need_check := $(need_demo) g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
 	perl spin mandoc jq binutils util-linux
 need_bench := $(need_build)

@@ -1,0 +1,79 @@
+"""What the Python package believes of shmlimit.h, as lines, for python.sh to compare.
+
+    python_header.py program       a C program that prints what is so
+    python_header.py prototypes    reads the preprocessed header, prints what is so
+    python_header.py believed      what the package has
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+
+import ctypes
+import re
+import sys
+
+from shmlimit import Clock, Mode, OnFull, _c
+
+CONSTANTS = {
+    "KEY_MAX": _c.KEY_MAX,
+    "KEY_IP_MAX": _c.KEY_IP_MAX,
+    "FIELD_MAX": _c.FIELD_MAX,
+    "REQUESTS_MAX": _c.REQUESTS_MAX,
+    "READ_ONLY": _c.READ_ONLY,
+    "NEXT_PAYS": 1,
+    "FUNNEL": 0,
+    **{mode.name: int(mode) for mode in Mode},
+    **{"FULL_" + on_full.name: int(on_full) for on_full in OnFull},
+    **{"CLOCK_" + clock.name: int(clock) for clock in Clock},
+}
+KINDS = {"int": "i4", "unsigned": "u4", "uint32_t": "u4", "uint64_t": "u8", "size_t": "u8", "void": "none"}
+CODES = {"i": "i4", "I": "u4", "L": "u8"}
+
+
+def fields(structure):
+    """But for what is reserved: a later header has a name for some of it."""
+    return [name for name, *_ in structure._fields_ if not name.startswith("reserved")]
+
+
+def program():
+    print("#include <stdio.h>\n#include <shmlimit.h>\nint main(void)\n{")
+    print("#define FIELD(s, f) (int)offsetof(struct shmlimit_##s, f), (int)sizeof(((struct shmlimit_##s *)0)->f)")
+    for name in CONSTANTS:
+        print(f'printf("{name} %d\\n", (int)SHMLIMIT_{name});')
+    for name, structure in _c.STRUCTURES.items():
+        print(f'printf("{name} %d\\n", (int)sizeof(struct shmlimit_{name}));')
+        for field in fields(structure):
+            print(f'printf("{name}.{field} %d %d\\n", FIELD({name}, {field}));')
+    print("}")
+
+
+def kind(declared):
+    """Of a parameter as C declares it: sign and size, or p for a pointer."""
+    return "p" if re.search(r"[*[]", declared) else KINDS[declared.split()[0]]
+
+
+def prototypes():
+    declared = {}
+    for result, name, parameters in re.findall(r"([\w\s*]+?)\bshmlimit_(\w+)\(([^;]*)\);", sys.stdin.read()):
+        declared[name] = " ".join([kind(result.strip()), *map(kind, parameters.split(","))])
+    for name in _c.PROTOTYPES:
+        print(name, declared.get(name))
+
+
+def believed_kind(declared):
+    if declared is None:
+        return "none"
+    return CODES.get(getattr(declared, "_type_", None), "p")
+
+
+def believed():
+    for name, value in CONSTANTS.items():
+        print(name, value)
+    for name, structure in _c.STRUCTURES.items():
+        print(name, ctypes.sizeof(structure))
+        for field in fields(structure):
+            print(f"{name}.{field}", getattr(structure, field).offset, getattr(structure, field).size)
+    for name, (result, arguments) in _c.PROTOTYPES.items():
+        print(name, *map(believed_kind, [result, *arguments]))
+
+
+{"program": program, "prototypes": prototypes, "believed": believed}[sys.argv[1]]()

@@ -1,0 +1,241 @@
+"""The laws of shmlimit.Limiter. The C library's own are tested in C: here stands what lies between.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+
+import errno
+import os
+import pickle
+import signal
+import threading
+import unittest
+
+import shmlimit
+from shmlimit import Error, Limiter, Mode, Request, Rule
+
+SEGMENT = os.environ["SEGMENT"]
+DAY_NS = 86400 * 10**9
+SLOW = Rule(capacity=5, count=1, period_ns=DAY_NS, max_wait_ns=9 * DAY_NS)
+
+
+class LimiterLaws(unittest.TestCase):
+    def setUp(self):
+        self.limiter = Limiter.create(SEGMENT, slots=64)
+        self.rule = self.limiter.rule_set("r", SLOW)
+
+    def tearDown(self):
+        self.limiter.close()
+        shmlimit.destroy(SEGMENT)
+
+    def raises(self, number, call, *arguments, **named):
+        with self.assertRaises(Error) as caught:
+            call(*arguments, **named)
+        self.assertEqual(caught.exception.errno, number)
+        return caught.exception
+
+    def left(self, key="k"):
+        return self.limiter.peek("r", key).remaining
+
+    def test_take(self):
+        """a result is true if allowed, and false if denied"""
+        results = [self.limiter.take("r", "k") for _ in range(6)]
+        self.assertEqual([bool(r) for r in results], [True] * 5 + [False])
+        self.assertEqual([r.remaining for r in results], [4, 3, 2, 1, 0, 0])
+        self.assertTrue(0 < results[5].retry_after_ns <= DAY_NS)
+        self.assertEqual(results[5].limit, 5)
+
+    def test_rule_id(self):
+        """a rule's id and its name are one rule"""
+        self.limiter.take(self.rule, "k")
+        self.assertEqual(self.limiter.rule_find("r"), self.rule)
+        self.assertEqual(self.left(), 4)
+
+    def test_renamed(self):
+        """a name is looked up at each call: a rule made anew is found"""
+        self.limiter.rule_remove("r")
+        self.raises(errno.ESRCH, self.limiter.take, "r", "k")
+        self.limiter.rule_set("other", SLOW)
+        self.limiter.rule_set("r", Rule(7, 1, DAY_NS))
+        self.assertEqual(self.left(), 7)
+
+    def test_keys(self):
+        """a key is bytes with NUL and all; a str is its UTF-8"""
+        self.limiter.take("r", b"a\0b")
+        self.limiter.take("r", "\u00e9")
+        self.assertEqual([self.left(b"a"), self.left(b"a\0b"), self.left("\u00e9".encode())], [5, 4, 4])
+
+    def test_numbers(self):
+        """a number that C cannot hold is refused, and not wrapped"""
+        for cost in -1, 2**64, 2**64 + 1:
+            self.raises(errno.EINVAL, self.limiter.take, "r", "k", cost)
+            self.raises(errno.EINVAL, self.limiter.take_all, [Request("r", "k", cost)])
+        for rule in -1, 2**32 + self.rule:
+            self.raises(errno.EINVAL, self.limiter.take, rule, "k")
+            self.raises(errno.EINVAL, self.limiter.reset, rule)
+        self.raises(errno.EINVAL, Limiter.create, SEGMENT + ".wide", rules=2**32 + 64)
+        self.raises(errno.EINVAL, shmlimit.key_ip, "10.0.0.7", 2**32 + 32)
+        self.assertEqual(self.left(), 5)
+        self.assertFalse(self.limiter.take("r", "k", 2**64 - 1))
+
+    def test_names(self):
+        """a name with a NUL is refused, and not cut"""
+        self.raises(errno.EILSEQ, Limiter, SEGMENT + "\0x")
+        self.raises(errno.EILSEQ, self.limiter.take, "r\0x", "k")
+
+    def test_errors(self):
+        """an error has its number, the library's words, and what it is about; it survives pickling"""
+        error = self.raises(errno.ESRCH, self.limiter.take, "none", "k")
+        self.assertEqual(str(error), f"[Errno 3] no such rule: '{SEGMENT}: rule none'")
+        again = pickle.loads(pickle.dumps(error))
+        self.assertEqual((type(again), str(again)), (Error, str(error)))
+        self.raises(errno.EMSGSIZE, self.limiter.take, "r", "")
+        self.raises(errno.EEXIST, Limiter.create, SEGMENT)
+        self.raises(errno.ENOENT, Limiter, SEGMENT + ".none")
+
+    def test_debt(self):
+        """what is reserved or charged is owed, what is refunded is not"""
+        self.assertEqual(self.limiter.take("r", "k", 5).remaining, 0)
+        self.assertTrue(0 < self.limiter.reserve("r", "k").wait_ns <= DAY_NS)
+        self.assertTrue(DAY_NS < self.limiter.charge("r", "k").reset_after_ns)
+        self.assertFalse(self.limiter.reserve("r", "k", 1, DAY_NS))
+        self.assertEqual(self.limiter.refund("r", "k", 3).remaining, 1)
+
+    def test_acquire(self):
+        """acquire returns when the tokens are there"""
+        self.limiter.rule_set("quick", Rule(1, 1, 20 * 10**6, 10**9))
+        results = [self.limiter.acquire("quick", "k") for _ in range(4)]
+        self.assertTrue(all(results))
+        self.assertEqual(results[0].wait_ns, 0)
+        self.assertTrue(results[3].wait_ns > 0)
+
+    def test_interrupted(self):
+        """an acquire that is interrupted gives the tokens back"""
+
+        def interrupt(number, frame):
+            raise KeyboardInterrupt
+
+        self.limiter.take("r", "k", 5)
+        before = signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+        try:
+            self.assertRaises(KeyboardInterrupt, self.limiter.acquire, "r", "k", 2)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        self.assertEqual(self.limiter.refund("r", "k", 1).remaining, 1)
+
+    def test_take_all(self):
+        """several limits take all or none, and say which one denied"""
+        self.limiter.rule_set("small", Rule(1, 1, DAY_NS))
+        both = [Request("r", "both", 2), Request("small", "both")]
+        first, second = self.limiter.take_all(both), self.limiter.take_all(both)
+        self.assertEqual([bool(first), first.failed, [r.remaining for r in first.results]], [True, -1, [3, 0]])
+        self.assertEqual([bool(second), second.failed, [r.allowed for r in second.results]], [False, 1, [True, False]])
+        self.assertEqual(self.left("both"), 3)
+
+    def test_take_all_errors(self):
+        """an error among several limits names the rule; none or too many are an error"""
+        error = self.raises(errno.EMSGSIZE, self.limiter.take_all, [Request("r", "k"), Request("r", "")])
+        self.assertEqual(error.filename, f"{SEGMENT}: rule r")
+        self.raises(errno.EINVAL, self.limiter.take_all, [])
+        self.raises(errno.EINVAL, self.limiter.take_all, [Request("r", "k")] * 17)
+        self.assertEqual(self.left(), 5)
+
+    def test_throttle(self):
+        """throttle replies as redis-cell does"""
+        self.assertEqual(tuple(self.limiter.throttle("k", 2, 1, 60)), (0, 2, 1, -1, 60))
+        self.assertTrue(self.limiter.throttle("k", 2, 1, 60))
+        self.assertFalse(self.limiter.throttle("k", 2, 1, 60))
+
+    def test_reset(self):
+        """a reset is of a key, of a rule, or of all"""
+        self.limiter.rule_set("s", SLOW)
+        for reset, left in (("r", "a"), [5, 4, 4]), (("r",), [5, 5, 4]), ((), [5, 5, 5]):
+            for rule, key in ("r", "a"), ("r", "b"), ("s", "a"):
+                self.limiter.take(rule, key)
+            self.limiter.reset(*reset)
+            self.assertEqual([self.left("a"), self.left("b"), self.limiter.peek("s", "a").remaining], left)
+            self.limiter.reset()
+
+    def test_rules(self):
+        """a rule is read as it was set"""
+        for rule in SLOW, Rule(3, 7, 10**9, 10**6, Mode.DRY_RUN, next_pays=True), Rule(1, 1, 1, mode=Mode.OFF):
+            self.limiter.rule_set("x", rule)
+            self.assertEqual(self.limiter.rule_get("x"), rule)
+        self.raises(errno.EDOM, self.limiter.rule_set, "x", Rule(0, 1, 1))
+
+    def test_counters(self):
+        """counters are of a rule, or of all"""
+        self.limiter.rule_set("s", SLOW)
+        self.limiter.take("r", "k", 6)
+        self.limiter.take("s", "k")
+        of_r, of_all = self.limiter.counters("r"), self.limiter.counters()
+        self.assertEqual([of_r.allowed, of_r.denied, of_all.allowed, of_all.denied], [0, 1, 1, 1])
+
+    def test_info(self):
+        """a segment says how large it is, and whose"""
+        info = self.limiter.info()
+        self.assertEqual((info.slots, info.rules_used, info.enabled, info.mode), (64, 1, 1, 0o600))
+        self.assertEqual((info.uid, info.gid), (os.geteuid(), os.getegid()))
+
+    def test_read_only(self):
+        """a handle for reading peeks, and takes nothing"""
+        with Limiter(SEGMENT, read_only=True) as reader:
+            self.assertEqual(reader.peek("r", "k").remaining, 5)
+            self.raises(errno.EROFS, reader.take, "r", "k")
+
+    def test_closed(self):
+        """a handle that was closed is an error, and closing it again is none"""
+        with Limiter(SEGMENT) as limiter:
+            pass
+        limiter.close()
+        self.raises(errno.EINVAL, limiter.take, 0, "k")
+
+    def test_gone(self):
+        """a handle knows when its segment was destroyed, and when another has its name"""
+        self.assertFalse(self.limiter.gone())
+        shmlimit.destroy(SEGMENT)
+        self.assertTrue(self.limiter.gone())
+        Limiter.create(SEGMENT, slots=64).close()
+        self.assertTrue(self.limiter.gone())
+
+    def test_fork(self):
+        """a handle opened before the fork is the children's too: together they get the capacity"""
+        self.limiter.rule_set("r", Rule(100, 1, DAY_NS))
+        reads, writes = os.pipe()
+        children = []
+        for _ in range(4):
+            pid = os.fork()
+            if pid == 0:
+                taken = sum(bool(self.limiter.take("r", "k")) for _ in range(50))
+                os.write(writes, b"%d\n" % taken)
+                os._exit(0)
+            children.append(pid)
+        os.close(writes)
+        for pid in children:
+            self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        with os.fdopen(reads) as pipe:
+            self.assertEqual(sum(map(int, pipe)), 100)
+
+    def test_threads(self):
+        """threads on one handle get the capacity together"""
+        self.limiter.rule_set("r", Rule(1000, 1, DAY_NS))
+        taken = []
+
+        def worker():
+            taken.append(sum(bool(self.limiter.take("r", "k")) for _ in range(400)))
+
+        threads = [threading.Thread(target=worker) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sum(taken), 1000)
+
+    def test_key_ip(self):
+        """the addresses of one net are one key, also IPv4 in IPv6's clothes"""
+        self.assertEqual(shmlimit.key_ip("::ffff:10.0.0.7"), shmlimit.key_ip("10.0.0.7"))
+        self.assertEqual(shmlimit.key_ip("2001:db8::1"), shmlimit.key_ip("2001:db8::ffff"))
+        self.assertNotEqual(shmlimit.key_ip("2001:db8::1"), shmlimit.key_ip("2001:db8:0:1::1"))
+        self.assertEqual(shmlimit.key_ip("10.0.0.7", 24), shmlimit.key_ip("10.0.0.9", 24))
+        self.raises(errno.EINVAL, shmlimit.key_ip, "localhost")

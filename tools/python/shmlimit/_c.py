@@ -1,0 +1,174 @@
+"""The C library as ctypes sees it: the structures and prototypes of shmlimit.h, and nothing else.
+
+WHY NOT cffi: its fast mode needs a compiler where the package is installed, and its other one is slower
+than this. A call costs 0.6 us here, of which the decision is 0.04.
+
+Names are those of C without their prefix. tests/build/python.sh holds every line to the header.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_int64, c_size_t
+from ctypes import c_uint, c_uint32, c_uint64, c_void_p
+from types import SimpleNamespace
+
+SONAME = "libshmlimit.so.0"
+
+UINT64_MAX = 2**64 - 1
+KEY_MAX = 1024
+KEY_IP_MAX = 18
+FIELD_MAX = 192
+REQUESTS_MAX = 16
+READ_ONLY = 1
+
+
+class Options(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("mode", c_uint32),
+        ("slots", c_uint64),
+        ("rules", c_uint32),
+        ("window_max", c_uint32),
+        ("on_full", c_uint32),
+        ("clock", c_uint32),
+        ("group", c_uint64),
+        ("reserved", c_uint64 * 3),
+    ]
+
+
+class Rule(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("algorithm", c_uint32),
+        ("mode", c_uint32),
+        ("flags", c_uint32),
+        ("capacity", c_uint64),
+        ("count", c_uint64),
+        ("period_ns", c_uint64),
+        ("max_wait_ns", c_uint64),
+        ("reserved", c_uint64 * 6),
+    ]
+
+
+class Result(Structure):
+    _fields_ = [
+        ("limit", c_uint64),
+        ("remaining", c_uint64),
+        ("wait_ns", c_uint64),
+        ("retry_after_ns", c_uint64),
+        ("reset_after_ns", c_uint64),
+    ]
+
+
+class Counters(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved32", c_uint32),
+        ("allowed", c_uint64),
+        ("denied", c_uint64),
+        ("shadow_denied", c_uint64),
+        ("claims", c_uint64),
+        ("reclaims", c_uint64),
+        ("evictions", c_uint64),
+        ("no_slot", c_uint64),
+        ("failed_cas", c_uint64),
+    ]
+
+
+class Info(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("layout_version", c_uint32),
+        ("size", c_uint64),
+        ("slots", c_uint64),
+        ("rules", c_uint32),
+        ("rules_used", c_uint32),
+        ("on_full", c_uint32),
+        ("clock", c_uint32),
+        ("enabled", c_uint32),
+        ("mode", c_uint32),
+        ("uid", c_uint32),
+        ("gid", c_uint32),
+        ("created_unix_ns", c_uint64),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class Request(Structure):
+    _fields_ = [
+        ("rule", c_int32),
+        ("reserved32", c_uint32),
+        ("key", c_char_p),
+        ("key_len", c_size_t),
+        ("cost", c_uint64),
+    ]
+
+
+class Fields(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved32", c_uint32),
+        ("policy", c_char * FIELD_MAX),
+        ("limit", c_char * FIELD_MAX),
+        ("retry_after", c_char * 16),
+    ]
+
+
+STRUCTURES = {
+    "options": Options,
+    "rule": Rule,
+    "result": Result,
+    "counters": Counters,
+    "info": Info,
+    "request": Request,
+    "fields": Fields,
+}
+
+_decision = [c_void_p, c_int, c_char_p, c_size_t, c_uint64]
+_result = POINTER(Result)
+
+PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
+    "create": (c_int, [c_char_p, POINTER(Options), POINTER(c_void_p)]),
+    "open": (c_int, [c_char_p, c_uint32, POINTER(c_void_p)]),
+    "close": (None, [c_void_p]),
+    "destroy": (c_int, [c_char_p]),
+    "info": (c_int, [c_void_p, POINTER(Info)]),
+    "gone": (c_int, [c_void_p]),
+    "rule_set": (c_int, [c_void_p, c_char_p, POINTER(Rule)]),
+    "rule_find": (c_int, [c_void_p, c_char_p]),
+    "rule_get": (c_int, [c_void_p, c_int, POINTER(Rule)]),
+    "rule_remove": (c_int, [c_void_p, c_char_p]),
+    "take": (c_int, [*_decision, _result]),
+    "take_all": (c_int, [c_void_p, POINTER(Request), c_size_t, POINTER(c_size_t), _result]),
+    "reserve": (c_int, [*_decision, c_uint64, _result]),
+    "charge": (c_int, [*_decision, _result]),
+    "peek": (c_int, [*_decision, _result]),
+    "throttle": (c_int, [c_void_p, c_char_p, c_size_t, *[c_uint64] * 4, POINTER(c_int64)]),
+    "refund": (c_int, [*_decision, _result]),
+    "reset": (c_int, [c_void_p, c_int, c_char_p, c_size_t]),
+    "counters": (c_int, [c_void_p, c_int, POINTER(Counters)]),
+    "key_ip_text": (c_int, [c_char_p, c_uint, c_uint, c_char_p, c_size_t]),
+    "fields": (c_int, [c_char_p, POINTER(Rule), c_int, _result, POINTER(Fields)]),
+    "strerror": (c_char_p, [c_int]),
+}
+
+# Those that make system calls or pass over the table let other Python threads run; the others are shorter than
+# handing the interpreter's lock over, and keep it.
+_LONG = {"create", "open", "destroy", "rule_set", "rule_remove", "reset"}
+
+
+
+def _load() -> SimpleNamespace:
+    short, long = ctypes.PyDLL(SONAME), ctypes.CDLL(SONAME)
+    functions = SimpleNamespace()
+    for name, (result, arguments) in PROTOTYPES.items():
+        function = getattr(long if name in _LONG else short, "shmlimit_" + name)
+        function.restype, function.argtypes = result, arguments
+        setattr(functions, name, function)
+    return functions
+
+
+library = _load()

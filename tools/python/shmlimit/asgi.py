@@ -1,0 +1,63 @@
+"""The limits as ASGI middleware.
+
+A decision takes microseconds and waits for nobody, so it is made where the event loop runs.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from http import HTTPStatus
+from typing import Any
+
+from .gate import Answer, Gate, address_key
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def client(scope: Mapping[str, Any]) -> str | bytes:
+    """The net of the address that the server heard from: of IPv6 the /64."""
+    return address_key((scope.get("client") or ("", 0))[0])
+
+
+class Middleware:
+    """Refuses what the gate refuses, and tells clients where they stand. A WebSocket that is refused is closed before
+    it was accepted, which clients see as 403. What became of a request is in scope["shmlimit.status"]."""
+
+    def __init__(self, app: App, gate: Gate) -> None:
+        self.app = app
+        self.gate = gate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            return await self.app(scope, receive, send)
+        answer = self.gate.ask(scope)
+        scope["shmlimit.status"] = answer.status
+        if answer.refusal is not None:
+            return await _refuse(scope, send, answer.refusal, answer)
+
+        async def add_fields(message: Message) -> None:
+            if message["type"] == "http.response.start" and answer.fields:
+                message = {**message, "headers": [*message.get("headers", []), *_encoded(answer.fields)]}
+            await send(message)
+
+        await self.app(scope, receive, add_fields)
+
+
+def _encoded(fields: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode(), value.encode()) for name, value in fields]
+
+
+async def _refuse(scope: Scope, send: Send, refusal: HTTPStatus, answer: Answer) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1013})
+        return
+    content = [("Content-Type", "text/plain"), ("Content-Length", str(len(answer.body)))]
+    headers = _encoded(content + answer.fields)
+    await send({"type": "http.response.start", "status": refusal.value, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else answer.body})

@@ -1,0 +1,175 @@
+"""What the two middlewares share: the segment is kept open, a request is asked about, a failure is told once.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from ._c import KEY_MAX, REQUESTS_MAX
+from .limiter import Error, Fields, Limiter, Request, key_ip
+
+LOOK_EVERY_S = 1.0
+"""How often the segment's name is looked at, to find that it was destroyed and made anew: a system call or two."""
+
+log = logging.getLogger("shmlimit")
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One limit on a request, which is a WSGI environ or an ASGI scope.
+
+    `key` says whose funnel it is; a request for which it returns None is not limited by this one. A key that is
+    empty or longer than 1024 bytes is replaced by its digest: nobody escapes by sending one.
+    """
+
+    rule: str
+    key: Callable[[Mapping[str, Any]], str | bytes | None]
+    cost: int | Callable[[Mapping[str, Any]], int] = 1
+
+    def request(self, request: Mapping[str, Any]) -> Request | None:
+        key = self.key(request)
+        if key is None:
+            return None
+        cost = self.cost if isinstance(self.cost, int) else self.cost(request)
+        return Request(self.rule, _fit(key), cost)
+
+
+class Answer(NamedTuple):
+    """What becomes of a request."""
+
+    status: str
+    """For the access log: passed, rejected, rejected-dry-run, unlimited (no limit had a key), failed."""
+    refusal: HTTPStatus | None
+    """None: the request goes on."""
+    fields: list[tuple[str, str]]
+    """To be added to the response's."""
+
+    @property
+    def body(self) -> bytes:
+        return f"{self.refusal.value} {self.refusal.phrase}\n".encode() if self.refusal else b""
+
+
+def _fit(key: str | bytes) -> bytes:
+    encoded = key if isinstance(key, bytes) else key.encode("utf-8", "surrogateescape")
+    return encoded if 1 <= len(encoded) <= KEY_MAX else hashlib.blake2b(encoded).digest()
+
+
+def address_key(address: str) -> str | bytes:
+    """The net of an address as a key. What is not an address, as on a Unix socket, is one client."""
+    try:
+        return key_ip(address)
+    except Error:
+        return address
+
+
+class Gate:
+    """Limits in front of an application. Works on in children that are forked later; thread-safe."""
+
+    def __init__(
+        self,
+        segment: str,
+        limits: Sequence[Limit],
+        *,
+        dry_run: bool = False,
+        status: int = HTTPStatus.TOO_MANY_REQUESTS,
+        fail_open: bool = False,
+    ) -> None:
+        if not 1 <= len(limits) <= REQUESTS_MAX:
+            raise ValueError(f"{len(limits)} limits: must be 1 to {REQUESTS_MAX}")
+        self.failures = 0
+        """Requests of this process that the limiter could not decide."""
+        self._segment = segment
+        self._limits = tuple(limits)
+        self._dry_run = dry_run
+        self._refusal = HTTPStatus(status)
+        self._fail_open = fail_open or dry_run
+        self._lock = threading.Lock()
+        self._since = 0
+        self._reported: set[int] = set()
+        self._limiter: Limiter | Error
+        self._open()
+        self._look_at = time.monotonic() + LOOK_EVERY_S
+
+    def ask(self, request: Mapping[str, Any]) -> Answer:
+        wanted = [one for limit in self._limits if (one := limit.request(request)) is not None]
+        if not wanted:
+            return Answer("unlimited", None, [])
+        try:
+            limiter = self._attached()
+            if isinstance(limiter, Error):
+                return self._failed(limiter)
+            answer = limiter.take_all(wanted)
+            if not answer and self._dry_run:
+                return Answer("rejected-dry-run", None, [])
+            # What was taken before the one that denied was given back: nobody needs to hear of that.
+            told = list(zip(wanted, answer.results))[max(answer.failed, 0) :]
+            fields = _fields([limiter.fields(str(one.rule), result) for one, result in told])
+        except Error as error:
+            return self._failed(error)
+        if not answer:
+            return Answer("rejected", self._refusal, fields)
+        rehearsed = any(result.retry_after_ns > 0 for result in answer.results)
+        return Answer("rejected-dry-run" if rehearsed else "passed", None, [] if self._dry_run else fields)
+
+    def _attached(self) -> Limiter | Error:
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._look_at = now + LOOK_EVERY_S
+            if isinstance(self._limiter, Error) or self._limiter.gone():
+                self._open()
+        return self._limiter
+
+    def _open(self) -> None:
+        # A thread may still be deciding on the old handle. It is closed when the last one forgets it.
+        try:
+            limiter = Limiter(self._segment)
+            # Anybody may make a segment of any name, and truncate it under those who have it open.
+            if limiter.info().uid not in (0, os.geteuid()):
+                raise Error(errno.EPERM, "it is neither root's nor this process's user's", self._segment)
+            self._limiter = limiter
+        except Error as error:
+            self._limiter = error.with_traceback(None)
+            return
+        with self._lock:
+            if self._reported:
+                what = "passed without a limit" if self._fail_open else "were refused"
+                log.warning("segment %s: in order again; requests that %s: %d", self._segment, what, self._since)
+            self._reported.clear()
+            self._since = 0
+
+    def _failed(self, error: Error) -> Answer:
+        """Told once, and not once a request: who breaks the limiter must not fill the disk too."""
+        with self._lock:
+            self.failures += 1
+            self._since += 1
+            news = error.errno not in self._reported
+            self._reported.add(error.errno or 0)
+        if news:
+            what = "pass without a limit" if self._fail_open else "are refused"
+            log.error("segment %s: %s: requests that need it %s", error.filename, error.strerror, what)
+        return Answer("failed", None if self._fail_open else HTTPStatus.SERVICE_UNAVAILABLE, [])
+
+
+def _fields(parts: list[Fields | None]) -> list[tuple[str, str]]:
+    """A member for each limit of which there is something to tell."""
+    told = [part for part in parts if part is not None]
+    if not told:
+        return []
+    joined = [
+        ("RateLimit-Policy", ", ".join(part.policy for part in told)),
+        ("RateLimit", ", ".join(part.limit for part in told)),
+    ]
+    if told[-1].retry_after:
+        joined.append(("Retry-After", told[-1].retry_after))
+    return joined

@@ -1,0 +1,389 @@
+"""A process's handle on a segment, and what it answers.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from types import TracebackType
+from typing import NamedTuple
+
+from . import _c
+from ._c import library
+
+NEVER = _c.UINT64_MAX
+"""retry_after_ns of what will never fit; as max_wait_ns: as long as the rule allows."""
+
+
+class Error(OSError):
+    """An error of the library: `errno`, `strerror` in the library's words, and as `filename` what it is about."""
+
+
+class OnFull(IntEnum):
+    """What a new key gets when its window has no room."""
+
+    EVICT = 0
+    ALLOW = 1
+    DENY = 2
+
+
+class Clock(IntEnum):
+    PRECISE = 0
+    COARSE = 1
+
+
+class Mode(IntEnum):
+    ENFORCE = 0
+    DRY_RUN = 1
+    OFF = 2
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A limit: `count` tokens leak back every `period_ns`, and `capacity` of them are the largest burst."""
+
+    capacity: int
+    count: int
+    period_ns: int
+    max_wait_ns: int = 0
+    """The longest wait that a reservation may buy; 0 = no reservations."""
+    mode: Mode = Mode.ENFORCE
+    next_pays: bool = False
+    """Who waits for the debt of a reservation: the next one, and not the one who makes it."""
+
+
+class Result(NamedTuple):
+    """What a decision found. True if allowed."""
+
+    allowed: bool
+    limit: int
+    """The rule's capacity, tokens."""
+    remaining: int
+    """Whole tokens left now."""
+    wait_ns: int
+    """Allowed: wait this long before going on; 0 except for reservations."""
+    retry_after_ns: int
+    """Denied: the same request fits then, if nobody else takes; or NEVER."""
+    reset_after_ns: int
+    """Until the funnel is full again."""
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+
+class Request(NamedTuple):
+    """One of several limits on a request."""
+
+    rule: str | int
+    key: str | bytes
+    cost: int = 1
+
+
+class All(NamedTuple):
+    """The answer to several limits together. True if all allow."""
+
+    allowed: bool
+    failed: int
+    """Denied: the index of the first that denies; else -1."""
+    results: list[Result]
+    """One for each request, up to the one that failed."""
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+
+class Fields(NamedTuple):
+    """HTTP's header fields of an answer."""
+
+    policy: str
+    """RateLimit-Policy"""
+    limit: str
+    """RateLimit"""
+    retry_after: str
+    """Retry-After; empty unless denied, and where a retry will never fit."""
+
+
+class Throttled(NamedTuple):
+    """redis-cell's reply. True if allowed."""
+
+    denied: int
+    limit: int
+    remaining: int
+    retry_after_s: int
+    reset_after_s: int
+
+    def __bool__(self) -> bool:
+        return not self.denied
+
+
+class Info(NamedTuple):
+    """A segment's geometry and state."""
+
+    size: int
+    slots: int
+    rules: int
+    rules_used: int
+    enabled: int
+    mode: int
+    uid: int
+    gid: int
+    created_unix_ns: int
+
+
+class Counters(NamedTuple):
+    """Since the rule was defined, or (of all rules) the segment created."""
+
+    allowed: int
+    denied: int
+    shadow_denied: int
+    claims: int
+    reclaims: int
+    evictions: int
+    no_slot: int
+    failed_cas: int
+
+
+def _error(number: int, subject: str) -> Error:
+    return Error(number, library.strerror(number).decode(), subject)
+
+
+def _check(answer: int, subject: str) -> int:
+    if answer < 0:
+        raise _error(-answer, subject)
+    return answer
+
+
+def _name(name: str) -> bytes:
+    """A name for C, which would end it at a NUL."""
+    encoded = os.fsencode(name)
+    if b"\0" in encoded:
+        raise _error(errno.EILSEQ, name)
+    return encoded
+
+
+def _key(key: str | bytes) -> bytes:
+    return key if isinstance(key, bytes) else key.encode("utf-8", "surrogateescape")
+
+
+def _unsigned(number: int, bits: int = 64) -> int:
+    """A number for C, where ctypes would wrap it: -1 to 2**64 - 1, and 2**64 + 1 to 1."""
+    if not 0 <= number < 1 << bits:
+        raise _error(errno.EINVAL, str(number))
+    return number
+
+
+def _result(allowed: bool, r: _c.Result) -> Result:
+    return Result(allowed, r.limit, r.remaining, r.wait_ns, r.retry_after_ns, r.reset_after_ns)
+
+
+class Limiter:
+    """A handle on the segment `name`.
+
+    Works on in children that are forked later. Thread-safe, but for close(), which no other thread's call may
+    run beside. Rules are given by name, which is looked up at each call (0.25 us), or by the id that rule_find()
+    and rule_set() return. Keys are 1 to 1024 bytes; a str is taken as UTF-8. Every method raises Error, having
+    changed nothing.
+    """
+
+    def __init__(self, name: str, *, read_only: bool = False) -> None:
+        self.name = name
+        self._handle: int | None = None
+        handle = ctypes.c_void_p()
+        _check(library.open(_name(name), _c.READ_ONLY if read_only else 0, ctypes.byref(handle)), name)
+        self._handle = handle.value
+
+    @staticmethod
+    def create(
+        name: str,
+        *,
+        slots: int = 0,
+        rules: int = 0,
+        mode: int = 0,
+        group: int | None = None,
+        on_full: OnFull = OnFull.EVICT,
+        clock: Clock = Clock.PRECISE,
+    ) -> Limiter:
+        """Make a segment and open it. 0 is the default: 65536 slots, 64 rules, mode 0600."""
+        options = _c.Options(
+            struct_size=ctypes.sizeof(_c.Options),
+            slots=_unsigned(slots),
+            rules=_unsigned(rules, 32),
+            mode=_unsigned(mode, 32),
+            group=0 if group is None else _unsigned(group) + 1,
+            on_full=on_full,
+            clock=clock,
+        )
+        handle = ctypes.c_void_p()
+        _check(library.create(_name(name), ctypes.byref(options), ctypes.byref(handle)), name)
+        limiter = Limiter.__new__(Limiter)
+        limiter.name, limiter._handle = name, handle.value
+        return limiter
+
+    def close(self) -> None:
+        """Give the handle back. The segment and its funnels stay."""
+        handle, self._handle = self._handle, None
+        library.close(handle)
+
+    def info(self) -> Info:
+        """The segment's geometry and state."""
+        c = _c.Info(struct_size=ctypes.sizeof(_c.Info))
+        _check(library.info(self._handle, ctypes.byref(c)), self.name)
+        return Info(*(getattr(c, field) for field in Info._fields))
+
+    def gone(self) -> bool:
+        """Is the segment no longer the one of its name: destroyed, and perhaps made anew?"""
+        return _check(library.gone(self._handle), self.name) == 1
+
+    def __enter__(self) -> Limiter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _id(self, rule: str | int) -> int:
+        return self.rule_find(rule) if isinstance(rule, str) else _unsigned(rule, 31)
+
+    def rule_find(self, rule: str) -> int:
+        """The id of a rule, which it keeps while it exists."""
+        return _check(library.rule_find(self._handle, _name(rule)), f"{self.name}: rule {rule}")
+
+    def rule_set(self, rule: str, terms: Rule) -> int:
+        """Define a rule or change one, for all processes, with their next decision. Keys keep their tokens."""
+        c = _c.Rule(
+            struct_size=ctypes.sizeof(_c.Rule),
+            mode=terms.mode,
+            flags=int(terms.next_pays),
+            capacity=_unsigned(terms.capacity),
+            count=_unsigned(terms.count),
+            period_ns=_unsigned(terms.period_ns),
+            max_wait_ns=_unsigned(terms.max_wait_ns),
+        )
+        return _check(library.rule_set(self._handle, _name(rule), ctypes.byref(c)), f"{self.name}: rule {rule}")
+
+    def rule_get(self, rule: str | int) -> Rule:
+        c = _c.Rule(struct_size=ctypes.sizeof(_c.Rule))
+        _check(library.rule_get(self._handle, self._id(rule), ctypes.byref(c)), f"{self.name}: rule {rule}")
+        return Rule(c.capacity, c.count, c.period_ns, c.max_wait_ns, Mode(c.mode), bool(c.flags & 1))
+
+    def fields(self, rule: str, result: Result) -> Fields | None:
+        """What to tell an HTTP client of a rule's decision, with the rule's name as the policy's.
+        None: nothing, for the rule is in a dry run or off."""
+        rule_id, subject = self.rule_find(rule), f"{self.name}: rule {rule}"
+        c, out = _c.Rule(struct_size=ctypes.sizeof(_c.Rule)), _c.Fields(struct_size=ctypes.sizeof(_c.Fields))
+        _check(library.rule_get(self._handle, rule_id, ctypes.byref(c)), subject)
+        if c.mode != Mode.ENFORCE:
+            return None
+        answer, r = 0 if result.allowed else 1, _c.Result(*result[1:])
+        _check(library.fields(_name(rule), ctypes.byref(c), answer, ctypes.byref(r), ctypes.byref(out)), subject)
+        return Fields(out.policy.decode(), out.limit.decode(), out.retry_after.decode())
+
+    def rule_remove(self, rule: str) -> None:
+        """Forget a rule and all its funnels."""
+        _check(library.rule_remove(self._handle, _name(rule)), f"{self.name}: rule {rule}")
+
+    def _decide(self, verb: str, rule: str | int, key: str | bytes, tokens: int, *more: int) -> Result:
+        r = _c.Result()
+        key = _key(key)
+        answer = getattr(library, verb)(
+            self._handle, self._id(rule), key, len(key), _unsigned(tokens), *more, ctypes.byref(r)
+        )
+        _check(answer, f"{self.name}: rule {rule}")
+        return _result(answer == 0, r)
+
+    def take(self, rule: str | int, key: str | bytes, cost: int = 1) -> Result:
+        """Take `cost` tokens if the key's funnel has them."""
+        return self._decide("take", rule, key, cost)
+
+    def peek(self, rule: str | int, key: str | bytes, cost: int = 1) -> Result:
+        """What a take would answer, without taking."""
+        return self._decide("peek", rule, key, cost)
+
+    def reserve(self, rule: str | int, key: str | bytes, cost: int = 1, max_wait_ns: int = NEVER) -> Result:
+        """Take tokens now or in advance: the caller waits for `wait_ns` before he goes on, as in
+        ``await asyncio.sleep(r.wait_ns / 1e9)``. Denied if that were longer than max_wait_ns or the rule's."""
+        return self._decide("reserve", rule, key, cost, _unsigned(max_wait_ns))
+
+    def acquire(self, rule: str | int, key: str | bytes, cost: int = 1, max_wait_ns: int = NEVER) -> Result:
+        """Reserve, then sleep until the tokens are there.
+
+        Not C's acquire, which no signal can interrupt: this sleep ends with Ctrl-C, and lets greenlets run.
+        An exception gives the tokens back.
+        """
+        r = self.reserve(rule, key, cost, max_wait_ns)
+        if r.wait_ns > 0:
+            try:
+                time.sleep(r.wait_ns / 1e9)
+            except BaseException:
+                self.refund(rule, key, cost)
+                raise
+        return r
+
+    def refund(self, rule: str | int, key: str | bytes, tokens: int = 1) -> Result:
+        """Give tokens back that were taken or reserved and then not used."""
+        return self._decide("refund", rule, key, tokens)
+
+    def charge(self, rule: str | int, key: str | bytes, tokens: int = 1) -> Result:
+        """Take tokens for what has happened already, into debt as far as the rule allows."""
+        return self._decide("charge", rule, key, tokens)
+
+    def take_all(self, requests: Sequence[Request]) -> All:
+        """Take from up to 16 limits, all or none. Put the one that denies most first."""
+        n = len(requests)
+        c, results, failed = (_c.Request * n)(), (_c.Result * n)(), ctypes.c_size_t(n)
+        for i, (rule, key, cost) in enumerate(requests):
+            c[i].rule, c[i].key, c[i].cost = self._id(rule), _key(key), _unsigned(cost)
+            c[i].key_len = len(_key(key))
+        answer = library.take_all(self._handle, c, n, ctypes.byref(failed), results)
+        if answer < 0:
+            _check(answer, f"{self.name}: rule {requests[failed.value].rule}" if failed.value < n else self.name)
+        filled = n if answer == 0 else failed.value + 1
+        decided = [_result(i + 1 < filled or answer == 0, results[i]) for i in range(filled)]
+        return All(answer == 0, -1 if answer == 0 else failed.value, decided)
+
+    def throttle(self, key: str | bytes, capacity: int, count: int, period_s: int, quantity: int = 1) -> Throttled:
+        """redis-cell's CL.THROTTLE, for code that carries its limits along."""
+        reply = (ctypes.c_int64 * 5)()
+        key = _key(key)
+        terms = map(_unsigned, (capacity, count, period_s, quantity))
+        answer = library.throttle(self._handle, key, len(key), *terms, reply)
+        _check(answer, self.name)
+        return Throttled(*reply)
+
+    def reset(self, rule: str | int | None = None, key: str | bytes | None = None) -> None:
+        """Fill funnels up: of one key, of every key of a rule, or of all."""
+        rule_id = -1 if rule is None else self._id(rule)
+        c_key = None if key is None else _key(key)
+        answer = library.reset(self._handle, rule_id, c_key, len(c_key or b""))
+        _check(answer, self.name if rule is None else f"{self.name}: rule {rule}")
+
+    def counters(self, rule: str | int | None = None) -> Counters:
+        """Of one rule, or summed over all."""
+        c = _c.Counters(struct_size=ctypes.sizeof(_c.Counters))
+        rule_id = -1 if rule is None else self._id(rule)
+        _check(library.counters(self._handle, rule_id, ctypes.byref(c)), self.name)
+        return Counters(*(getattr(c, field) for field in Counters._fields))
+
+
+def destroy(name: str) -> None:
+    """Remove a segment's name. Processes that have it open go on with it."""
+    _check(library.destroy(_name(name)), name)
+
+
+def key_ip(address: str, prefix_v4: int = 32, prefix_v6: int = 64) -> bytes:
+    """The net that an address lies in, as a key: who has a /64 is one client; IPv4-mapped addresses are IPv4."""
+    key = ctypes.create_string_buffer(_c.KEY_IP_MAX)
+    answer = library.key_ip_text(_name(address), _unsigned(prefix_v4, 32), _unsigned(prefix_v6, 32), key, len(key))
+    return key.raw[: _check(answer, address)]
+
