@@ -18,7 +18,7 @@ SOVERSION := 0
 need_build := gcc libc6-dev make pkg-config libck-dev liburcu-dev libjansson-dev libinih-dev
 need_demo  := $(need_build) libmicrohttpd-dev wrk curl
 need_server := nginx nginx-dev apache2-bin apache2-dev procps mypy python3-pip python3-setuptools \
-	python3-wheel python3-tap gunicorn python3-uvicorn
+	python3-wheel python3-tap gunicorn python3-uvicorn php-cli php-fpm php-apcu libfcgi-bin
 need_check := $(need_demo) g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
 	perl spin mandoc jq binutils util-linux
 need_bench := $(need_build)
@@ -60,7 +60,7 @@ man1    := tools/shmlimit/shmlimit.1
 man3    := lib/shmlimit.3
 man7    := lib/shmlimit.7
 
-.PHONY: all lib nginx apache bench demo check tests list install uninstall clean help
+.PHONY: all lib nginx apache php bench demo check tests list install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -73,6 +73,7 @@ help:
 	@echo 'make bench        every benchmark'
 	@echo 'make nginx        the module for nginx; needs nginx-dev'
 	@echo 'make apache       the module for Apache httpd; needs apache2-dev'
+	@echo 'make php          the classes for PHP, in $(O)/php'
 	@echo 'make install      to prefix=$(prefix), below DESTDIR; also uninstall'
 	@echo 'make clean        remove O=$(O)'
 	@echo 'Variables: O= CC= CFLAGS= SAN=address|thread WERROR=1 prefix= DESTDIR='
@@ -100,6 +101,21 @@ comma := ,
 $(O)/bin/shmlimit: $(call obj,tools/shmlimit) $(O)/libshmlimit.a
 	@mkdir -p $(@D)
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -ljansson -linih
+
+# The folder to be copied to where PHP finds it. Its FFI reads C, but neither what is included nor what is defined.
+php := $(patsubst tools/php/src/%,$(O)/php/Shmlimit/%,$(wildcard tools/php/src/*.php)) $(O)/php/Shmlimit/shmlimit.h
+
+php: $(php)
+
+$(O)/php/Shmlimit/%.php: tools/php/src/%.php
+	@mkdir -p $(@D)
+	install -m 644 $< $@
+
+$(O)/php/Shmlimit/shmlimit.h: include/shmlimit.h Makefile
+	@mkdir -p $(@D)
+	printf '%s\n' '#define FFI_SCOPE "SHMLIMIT"' '#define FFI_LIB "libshmlimit.so.$(SOVERSION)"' >$@
+	sed -E '/^#include/d; s/^#define (SHMLIMIT_[A-Z0-9_]+) +([0-9]+)u?( .*)?$$/enum { \1 = \2 }; \3/' $< | \
+		$(CC) -E -P - >>$@
 
 $(O)/bin/shmlimit-demo: $(call obj,tools/demo) $(O)/libshmlimit.a
 	@mkdir -p $(@D)
@@ -168,7 +184,7 @@ $(O)/tests/tap.sh: tests/tap.sh
 
 # What the groups of tests in GROUPS are and, where these are commands' tests, what they run.
 tests: $(foreach g,$(GROUPS),$(call t,$(g))) $(if $(filter cli,$(GROUPS)),all $(O)/bin/shmlimit-demo $(benches)) \
-	$(if $(filter server,$(GROUPS)),all $(servers))
+	$(if $(filter server,$(GROUPS)),all php $(servers))
 
 demo:
 	@tools/need.sh $(need_demo)

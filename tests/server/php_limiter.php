@@ -1,0 +1,109 @@
+<?php
+// The laws of Shmlimit\Limiter. The C library's own are tested in C: here stands what lies between.
+//
+// SPDX-License-Identifier: BSD-2-Clause
+
+declare(strict_types=1);
+
+require __DIR__ . '/tap.php';
+require getenv('BUILD') . '/php/Shmlimit/preload.php';
+
+use Shmlimit\{Error, Limit, Limiter, Result};
+
+const DAY_NS = 86400 * 10 ** 9;
+
+/** The errno of what is thrown, and what it says. */
+function thrown(callable $call): array
+{
+    try {
+        $call();
+        return [0, ''];
+    } catch (Error $error) {
+        return [$error->getCode(), $error->getMessage()];
+    }
+}
+
+/** @return list<mixed> this member of each */
+function each(string $member, Result ...$results): array
+{
+    return array_map(fn (Result $result) => $result->$member, $results);
+}
+
+// Of the rules, r has 5 tokens, one a day, and debt; s has one token.
+$segment = getenv('SEGMENT');
+$limiter = new Limiter($segment);
+
+$results = array_map(fn () => $limiter->take('r', 'k'), range(1, 6));
+is(each('allowed', ...$results), [true, true, true, true, true, false], 'a funnel gives its capacity, then nothing');
+is(each('remaining', ...$results), [4, 3, 2, 1, 0, 0], 'and says what is left');
+ok($results[5]->retryAfterNs > 0 && $results[5]->retryAfterNs <= DAY_NS, 'and when there will be more');
+is($limiter->take('r', 'k', 6)->retryAfterNs, Limiter::NEVER, 'more than the capacity will never fit');
+
+$limiter->take('r', "a\0b");
+is($limiter->peek('r', 'a')->remaining, 5, 'a key is bytes');
+is($limiter->peek('r', "a\0b")->remaining, 4, 'with NUL and all');
+
+$limiter->reset('r', 'k');
+is($limiter->take('r', 'k', 5)->remaining, 0, 'a reset fills a key up');
+ok($limiter->reserve('r', 'k')->waitNs > 0, 'what is not there can be reserved');
+ok($limiter->charge('r', 'k')->resetAfterNs > 6 * DAY_NS, 'or charged');
+is($limiter->reserve('r', 'k', 1, DAY_NS)->allowed, false, 'but not if the wait would be too long');
+is($limiter->refund('r', 'k', 3)->remaining, 1, 'and be given back');
+is($limiter->acquire('r', 'k')->waitNs, 0, 'who acquires what is there does not wait');
+
+$limiter->reset('r');
+$both = [new Limit('r', 'both', 2), new Limit('s', 'both')];
+is(each('allowed', ...$limiter->takeAll($both)), [true, true], 'several limits are taken');
+is(each('allowed', ...$limiter->takeAll($both)), [true, false], 'up to the one that denies');
+is($limiter->peek('r', 'both')->remaining, 3, 'all or none');
+
+is($limiter->throttle('k', 2, 1, 60), [0, 2, 1, -1, 60], 'throttle replies as redis-cell does');
+
+is(
+    $limiter->fields('r', $limiter->peek('r', 'new')),
+    ['RateLimit-Policy' => '"r";q=5;w=432000', 'RateLimit' => '"r";r=5;t=0'],
+    'an answer is told in header fields',
+);
+is(array_keys($limiter->fields('s', $limiter->take('s', 'both'))), ['RateLimit-Policy', 'RateLimit', 'Retry-After'],
+    'and a denial says when to come again');
+is(array_keys($limiter->fields('s', $limiter->take('s', 'both', 2))), ['RateLimit-Policy', 'RateLimit'], 'if ever');
+
+$error = thrown(fn () => $limiter->take('none', 'k'));
+is($error, [3, "$segment: rule none: no such rule"], 'an error says what of what');
+is(thrown(fn () => $limiter->take('r', ''))[0], 90, 'an empty key is one');
+is(thrown(fn () => $limiter->take('r', 'k', -1))[0], 22, 'so are fewer tokens than none, which C would take for many');
+is(thrown(fn () => $limiter->takeAll([new Limit('r', 'k', -1)]))[0], 22, 'among others, too');
+is(thrown(fn () => $limiter->takeAll([]))[0], 22, 'so is to ask for nothing');
+is(thrown(fn () => $limiter->take("r\0x", 'k'))[0], 84, 'a name with NUL is refused, and not cut');
+is(thrown(fn () => new Limiter("$segment.none"))[0], 2, 'so is a segment that is not there');
+
+$reader = new Limiter($segment, readOnly: true);
+is($reader->peek('r', 'both')->remaining, 3, 'who may only read can peek');
+is(thrown(fn () => $reader->take('r', 'k'))[0], 30, 'and take nothing');
+is($reader->owner(), posix_geteuid(), 'a segment says whose it is');
+
+is(Limiter::keyIp('::ffff:10.0.0.7'), Limiter::keyIp('10.0.0.7'), "IPv4 in IPv6's clothes is IPv4");
+is(Limiter::keyIp('2001:db8::1'), Limiter::keyIp('2001:db8::2'), 'the addresses of one net are one key');
+is(thrown(fn () => Limiter::keyIp('localhost'))[0], 22, 'a name is no address');
+
+$limiter->reset();
+$children = [];
+for ($i = 0; $i < 4; $i++) {
+    $pid = pcntl_fork();
+    if ($pid === 0) {
+        exit(array_sum(array_map(fn () => (int) $limiter->take('r', 'forked')->allowed, range(1, 5))));
+    }
+    $children[] = $pid;
+}
+$taken = 0;
+foreach ($children as $pid) {
+    pcntl_waitpid($pid, $status);
+    $taken += pcntl_wifexited($status) ? pcntl_wexitstatus($status) : 1000;
+}
+is($taken, 5, "a handle opened before the fork is the children's too: together they get the capacity");
+
+is($limiter->gone(), false, 'a segment that stands is not gone');
+unlink("/dev/shm/$segment");
+is($limiter->gone(), true, 'one that was destroyed is');
+
+done_testing();

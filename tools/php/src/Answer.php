@@ -1,0 +1,20 @@
+<?php
+// SPDX-License-Identifier: BSD-2-Clause
+
+declare(strict_types=1);
+
+namespace Shmlimit;
+
+/** What becomes of a request. */
+final class Answer
+{
+    public function __construct(
+        /** passed, rejected, rejected-dry-run, unlimited (no limit had a key), failed */
+        public readonly string $status,
+        /** The response's status; 0: the request goes on. */
+        public readonly int $refusal = 0,
+        /** @var array<string, string> header fields to be added to the response's */
+        public readonly array $fields = [],
+    ) {
+    }
+}

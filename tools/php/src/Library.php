@@ -1,0 +1,67 @@
+<?php
+// SPDX-License-Identifier: BSD-2-Clause
+
+declare(strict_types=1);
+
+namespace Shmlimit;
+
+/**
+ * The C library. What it declares is in the file shmlimit.h beside this one, made from the library's own header.
+ *
+ * @internal
+ */
+final class Library
+{
+    private const EINVAL = 22;
+
+    private static ?\FFI $ffi = null;
+
+    public static function ffi(): \FFI
+    {
+        return self::$ffi ??= self::load();
+    }
+
+    /** Throws if the answer is an error. */
+    public static function check(int $answer, string $subject): int
+    {
+        if ($answer < 0) {
+            throw new Error($subject, self::ffi()->shmlimit_strerror($answer), -$answer);
+        }
+        return $answer;
+    }
+
+    /** A string for C, which would end it at a NUL. */
+    public static function name(string $name): string
+    {
+        return str_contains($name, "\0") ? '' : $name;
+    }
+
+    /** A number of tokens or nanoseconds for C, which would take a negative one for a huge one. */
+    public static function unsigned(int $number): int
+    {
+        return $number >= 0 ? $number : self::check(-self::EINVAL, (string) $number);
+    }
+
+    /** What C counts in 64 bits, of which an int has 63. */
+    public static function int(int $u64): int
+    {
+        return $u64 >= 0 ? $u64 : PHP_INT_MAX;
+    }
+
+    /** Bytes in C's memory, for as long as what is returned lives. */
+    public static function bytes(string $bytes): \FFI\CData
+    {
+        $c = self::ffi()->new('char[' . max(1, strlen($bytes)) . ']');
+        \FFI::memcpy($c, $bytes, strlen($bytes));
+        return $c;
+    }
+
+    private static function load(): \FFI
+    {
+        try {
+            return \FFI::scope('SHMLIMIT');
+        } catch (\FFI\Exception) {
+            return \FFI::load(__DIR__ . '/shmlimit.h');
+        }
+    }
+}

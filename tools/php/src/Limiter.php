@@ -1,0 +1,214 @@
+<?php
+// SPDX-License-Identifier: BSD-2-Clause
+
+declare(strict_types=1);
+
+namespace Shmlimit;
+
+/**
+ * A handle on the segment of that name, which an operator has made. Works on in processes that are forked later.
+ * Rules are given by name, keys are 1 to 1024 bytes. Every method throws Error, having changed nothing.
+ */
+final class Limiter
+{
+    /** retryAfterNs of what will never fit; as the longest wait: as long as the rule allows. */
+    public const NEVER = PHP_INT_MAX;
+
+    private \FFI $ffi;
+    private \FFI\CData $handle;
+
+    public function __construct(public readonly string $segment, bool $readOnly = false)
+    {
+        $this->ffi = Library::ffi();
+        $handle = $this->ffi->new('struct shmlimit *');
+        $flags = $readOnly ? $this->ffi->SHMLIMIT_READ_ONLY : 0;
+        Library::check($this->ffi->shmlimit_open(Library::name($segment), $flags, \FFI::addr($handle)), $segment);
+        $this->handle = $handle;
+    }
+
+    public function __destruct()
+    {
+        if (isset($this->handle)) {
+            $this->ffi->shmlimit_close($this->handle);
+        }
+    }
+
+    /** Take $cost tokens if the key's funnel has them. */
+    public function take(string $rule, string $key, int $cost = 1): Result
+    {
+        return $this->decide('take', $rule, $key, $cost);
+    }
+
+    /** What a take would answer, without taking. */
+    public function peek(string $rule, string $key, int $cost = 1): Result
+    {
+        return $this->decide('peek', $rule, $key, $cost);
+    }
+
+    /** Take tokens now or in advance: wait for waitNs before going on. Denied if that were longer than $maxWaitNs. */
+    public function reserve(string $rule, string $key, int $cost = 1, int $maxWaitNs = self::NEVER): Result
+    {
+        return $this->decide('reserve', $rule, $key, $cost, Library::unsigned($maxWaitNs));
+    }
+
+    /** Reserve, then sleep until the tokens are there. */
+    public function acquire(string $rule, string $key, int $cost = 1, int $maxWaitNs = self::NEVER): Result
+    {
+        return $this->decide('acquire', $rule, $key, $cost, Library::unsigned($maxWaitNs));
+    }
+
+    /** Give tokens back that were taken or reserved and then not used. */
+    public function refund(string $rule, string $key, int $tokens = 1): Result
+    {
+        return $this->decide('refund', $rule, $key, $tokens);
+    }
+
+    /** Take tokens for what has happened already, into debt as far as the rule allows. */
+    public function charge(string $rule, string $key, int $tokens = 1): Result
+    {
+        return $this->decide('charge', $rule, $key, $tokens);
+    }
+
+    /**
+     * Take from up to 16 limits, all or none. The results are up to the first that denies, which is then the last.
+     *
+     * @param list<Limit> $limits each with a key
+     * @return list<Result>
+     */
+    public function takeAll(array $limits): array
+    {
+        $n = count($limits);
+        $requests = $this->ffi->new('struct shmlimit_request[' . max(1, $n) . ']');
+        $results = $this->ffi->new('struct shmlimit_result[' . max(1, $n) . ']');
+        $failed = $this->ffi->new('size_t');
+        $keys = [];
+        foreach ($limits as $i => $limit) {
+            $key = $keys[] = Library::bytes($limit->key ?? '');
+            $requests[$i]->rule = $this->find($limit->rule);
+            $requests[$i]->key = \FFI::addr($key);
+            $requests[$i]->key_len = strlen($limit->key ?? '');
+            $requests[$i]->cost = Library::unsigned($limit->cost);
+        }
+        $answer = $this->ffi->shmlimit_take_all($this->handle, $requests, $n, \FFI::addr($failed), $results);
+        Library::check($answer, $this->segment);
+        $filled = $answer === 0 ? $n : $failed->cdata + 1;
+        $decided = [];
+        for ($i = 0; $i < $filled; $i++) {
+            $decided[] = $this->result($answer === 0 || $i + 1 < $filled, $results[$i]);
+        }
+        return $decided;
+    }
+
+    /**
+     * redis-cell's CL.THROTTLE and its reply of five: denied, limit, remaining, seconds to a retry, to a full funnel.
+     *
+     * @return array{int, int, int, int, int}
+     */
+    public function throttle(string $key, int $capacity, int $count, int $periodS, int $quantity = 1): array
+    {
+        $reply = $this->ffi->new('int64_t[5]');
+        $terms = array_map(Library::unsigned(...), [$capacity, $count, $periodS, $quantity]);
+        $answer = $this->ffi->shmlimit_throttle($this->handle, $key, strlen($key), ...[...$terms, $reply]);
+        Library::check($answer, $this->segment);
+        return [$reply[0], $reply[1], $reply[2], $reply[3], $reply[4]];
+    }
+
+    /** Fill funnels up: of one key, of every key of a rule, or of all. */
+    public function reset(?string $rule = null, ?string $key = null): void
+    {
+        $id = $rule === null ? -1 : $this->find($rule);
+        $answer = $this->ffi->shmlimit_reset($this->handle, $id, $key, strlen($key ?? ''));
+        Library::check($answer, $this->about($rule));
+    }
+
+    /**
+     * What to tell an HTTP client of a rule's decision, with the rule's name as the policy's. None of a rule that is
+     * in a dry run or off.
+     *
+     * @return array<string, string> RateLimit-Policy, RateLimit and, denied, Retry-After
+     */
+    public function fields(string $rule, Result $result): array
+    {
+        $terms = $this->sized('struct shmlimit_rule');
+        $out = $this->sized('struct shmlimit_fields');
+        $r = $this->ffi->new('struct shmlimit_result');
+        Library::check(
+            $this->ffi->shmlimit_rule_get($this->handle, $this->find($rule), \FFI::addr($terms)),
+            $this->about($rule),
+        );
+        if ($terms->mode !== $this->ffi->SHMLIMIT_ENFORCE) {
+            return [];
+        }
+        $r->limit = $result->limit;
+        $r->remaining = $result->remaining;
+        $r->retry_after_ns = $result->retryAfterNs === self::NEVER ? -1 : $result->retryAfterNs;
+        $r->reset_after_ns = $result->resetAfterNs;
+        $answer = $result->allowed ? 0 : 1;
+        Library::check(
+            $this->ffi->shmlimit_fields($rule, \FFI::addr($terms), $answer, \FFI::addr($r), \FFI::addr($out)),
+            $this->about($rule),
+        );
+        return array_filter([
+            'RateLimit-Policy' => \FFI::string($out->policy),
+            'RateLimit' => \FFI::string($out->limit),
+            'Retry-After' => \FFI::string($out->retry_after),
+        ], strlen(...));
+    }
+
+    /** Is the segment no longer the one of its name: destroyed, and perhaps made anew? */
+    public function gone(): bool
+    {
+        return Library::check($this->ffi->shmlimit_gone($this->handle), $this->segment) === 1;
+    }
+
+    /** The user id of the segment's owner. */
+    public function owner(): int
+    {
+        $info = $this->sized('struct shmlimit_info');
+        Library::check($this->ffi->shmlimit_info($this->handle, \FFI::addr($info)), $this->segment);
+        return $info->uid;
+    }
+
+    /** The net that an address lies in, as a key: who has a /64 is one client; IPv4-mapped addresses are IPv4. */
+    public static function keyIp(string $address, int $prefixV4 = 32, int $prefixV6 = 64): string
+    {
+        $ffi = Library::ffi();
+        $size = $ffi->SHMLIMIT_KEY_IP_MAX;
+        $key = $ffi->new("char[$size]");
+        $length = $ffi->shmlimit_key_ip_text(Library::name($address), $prefixV4, $prefixV6, $key, $size);
+        return \FFI::string($key, Library::check($length, $address));
+    }
+
+    private function decide(string $verb, string $rule, string $key, int $tokens, int ...$more): Result
+    {
+        $r = $this->ffi->new('struct shmlimit_result');
+        $arguments = [$this->handle, $this->find($rule), $key, strlen($key), Library::unsigned($tokens), ...$more];
+        $answer = $this->ffi->{"shmlimit_$verb"}(...[...$arguments, \FFI::addr($r)]);
+        Library::check($answer, $this->about($rule));
+        return $this->result($answer === 0, $r);
+    }
+
+    /** A rule's id, looked up each time: a rule that was removed and set again has another. */
+    private function find(string $rule): int
+    {
+        return Library::check($this->ffi->shmlimit_rule_find($this->handle, Library::name($rule)), $this->about($rule));
+    }
+
+    private function about(?string $rule): string
+    {
+        return $rule === null ? $this->segment : "$this->segment: rule $rule";
+    }
+
+    private function result(bool $allowed, \FFI\CData $r): Result
+    {
+        $numbers = [$r->limit, $r->remaining, $r->wait_ns, $r->retry_after_ns, $r->reset_after_ns];
+        return new Result($allowed, ...array_map(Library::int(...), $numbers));
+    }
+
+    private function sized(string $type): \FFI\CData
+    {
+        $c = $this->ffi->new($type);
+        $c->struct_size = \FFI::sizeof($c);
+        return $c;
+    }
+}
