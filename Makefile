@@ -198,7 +198,7 @@ bench:
 
 # name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there.
 builds       := gcc clang gcc-address clang-address gcc-thread clang-thread aarch64
-with_gcc           := CC=gcc GROUPS='unit process thread cli model build server'
+with_gcc           := CC=gcc GROUPS='unit process thread crash cli model build server'
 with_clang         := CC=clang GROUPS='unit process thread'
 with_gcc-address   := CC=gcc SAN=address GROUPS='unit process cli'
 with_clang-address := CC=clang SAN=address GROUPS='unit thread'

@@ -1,0 +1,242 @@
+/*
+ * audit: what must hold of the segment, wherever in a call its process stands
+ * still or was killed. An audit tries everything out, and puts the bytes back.
+ *
+ *	sound   shmlimit_verify() finds nothing, and no key has two slots (I3)
+ *	keys    each key of each rule, looked at and asked until it is denied, is as
+ *	        before the call or as after it (I1; and I3, for all keys but the call's)
+ *	stuck   a fresh process finishes calls on the same key, in no more than
+ *	        AUDIT_TIMES what they take on a calm segment, plus AUDIT_STEPS (I4)
+ *	lost    once funnels have refilled, new keys find a place in every slot (I4)
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_CRASH_AUDIT_H
+#define TESTS_CRASH_AUDIT_H
+
+#include "call.h"
+
+#define AUDIT_TIMES 4
+#define AUDIT_STEPS 2000
+#define LATER_NS (2 * DAY_NS)             /* all but what is held has refilled */
+#define DRAIN_MAX 64                      /* asked so often in vain, a key is denied by nobody */
+
+/* How a key looks. */
+struct sight {
+	int answer;                       /* of a peek */
+	struct shmlimit_result r;         /* its times only where those were given */
+	unsigned drained;                 /* how many more are admitted */
+};
+
+#define WATCHED (4 + 2 * (SLOTS - 2))
+
+struct watched {
+	int rule;
+	char key[8];
+};
+
+struct sights {
+	struct sight key[WATCHED];
+};
+
+/* Of all that was audited. */
+struct audit {
+	struct sights before, after;
+	uint64_t gives_back;              /* tokens that may be missing meanwhile: taken, and to be given back */
+	unsigned sound, keys, stuck, lost; /* faults */
+};
+
+static uint64_t audit_steps_most;         /* that a call of a fresh process took, in hundredths of the calm one */
+
+/* The calls' keys, and all that fill the table. */
+static inline struct watched audit_watched(unsigned i)
+{
+	struct watched watched = { i == 2 ? OTHER : SUBJECT, "k" };
+
+	if (i == 1)
+		strcpy(watched.key, "l");
+	else if (i == 3)
+		strcpy(watched.key, "m");
+	else if (i >= 4) {
+		watched.rule = i % 2 == 0 ? OTHER : HELD;
+		snprintf(watched.key, sizeof(watched.key), "n%u", (i - 4) / 2);
+	}
+	return watched;
+}
+
+static inline int same_sight(const struct sight *a, const struct sight *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+static inline unsigned audit_drain(int rule, const char *key)
+{
+	struct shmlimit_result r;
+	unsigned n = 0;
+
+	while (n < DRAIN_MAX &&
+	       shmlimit_take_at(scene.l, rule, key, strlen(key), 1, scene.look_ns, &r) == SHMLIMIT_ALLOWED &&
+	       r.retry_after_ns == 0)
+		n++;
+	return n;
+}
+
+/* All keys as they are in a state that was kept. */
+static inline void audit_see(const unsigned char *kept, struct sights *out)
+{
+	memset(out, 0, sizeof(*out));
+	for (unsigned i = 0; i < WATCHED; i++) {
+		struct watched watched = audit_watched(i);
+		struct sight *sight = &out->key[i];
+
+		scene_restore(kept);
+		sight->answer = shmlimit_peek_at(scene.l, watched.rule, watched.key, strlen(watched.key), 1,
+						 scene.look_ns, &sight->r);
+		if (scene.look_ns != scene.now_ns)
+			sight->r.retry_after_ns = sight->r.reset_after_ns = 0;
+		sight->drained = audit_drain(watched.rule, watched.key);
+	}
+	scene_restore(kept);
+}
+
+static inline int has_twin(const struct shmlimit *l)
+{
+	const struct layout_slot *slot = l->slots;
+	struct rule_view ignored;
+
+	for (unsigned i = 0; i < SLOTS; i++)
+		for (unsigned j = 0; j < i; j++)
+			if (slot[i].tag != 0 && tag_same_key(slot[i].tag, slot[j].tag) &&
+			    rule_load_tag(l, slot[i].tag, &ignored) == 0 &&
+			    rule_load_tag(l, slot[j].tag, &ignored) == 0)
+				return 1;
+	return 0;
+}
+
+static inline int is_sound(void)
+{
+	struct shmlimit_problem problem;
+	int found = shmlimit_verify(stage_name, &problem, 1);
+
+	if (found > 0)
+		diag("%s", problem.text);
+	return found == 0 && !has_twin(scene.l);
+}
+
+/* As before or as after; or, where the call takes first and gives back then, in between. */
+static inline int is_due(const struct audit *audit, const struct sights *now, unsigned i)
+{
+	const struct sight *before = &audit->before.key[i], *after = &audit->after.key[i], *sight = &now->key[i];
+
+	return same_sight(sight, before) || same_sight(sight, after) ||
+	       (audit->gives_back != 0 && sight->drained < before->drained &&
+		sight->drained + audit->gives_back >= before->drained);
+}
+
+static inline unsigned audit_keys(const struct audit *audit, const unsigned char *kept)
+{
+	struct sights now;
+	unsigned bad = 0;
+
+	audit_see(kept, &now);
+	for (unsigned i = 0; i < WATCHED; i++) {
+		if (is_due(audit, &now, i))
+			continue;
+		diag("key %s of rule %d: answer %d, %u left; before %d, %u; after %d, %u", audit_watched(i).key,
+		     audit_watched(i).rule, now.key[i].answer, now.key[i].drained, audit->before.key[i].answer,
+		     audit->before.key[i].drained, audit->after.key[i].answer, audit->after.key[i].drained);
+		bad++;
+	}
+	return bad;
+}
+
+/* Calls of a fresh process, in what others left. */
+static const struct call audit_calls[] = {
+	{ TAKE, "k", 1 },     { REFUND, "k", 1 }, { CHARGE, "k", 1 }, { RESERVE, "k", 1 }, { PEEK, "k", 1 },
+	{ TAKE_ALL, "k", 1 }, { TAKE, "l", 1 },   { RESET_KEY, "k" }, { RESET_RULE },      { RESET_ALL },
+};
+
+#define AUDIT_CALLS (sizeof(audit_calls) / sizeof(audit_calls[0]))
+
+static uint64_t audit_calm[AUDIT_CALLS];  /* instructions of each, on the segment as it was made */
+
+static inline void audit_calibrate(void)
+{
+	unsigned char *kept = scene_keep(NULL);
+
+	for (unsigned i = 0; i < AUDIT_CALLS; i++) {
+		audit_calm[i] = tracee_count(call_make, &audit_calls[i]);
+		scene_restore(kept);
+	}
+	free(kept);
+}
+
+static inline int is_finished(unsigned which, const unsigned char *kept)
+{
+	uint64_t calm = audit_calm[which], steps;
+
+	scene_restore(kept);
+	steps = tracee_count(call_make, &audit_calls[which]);
+	scene_restore(kept);
+	if (steps * 100 / calm > audit_steps_most)
+		audit_steps_most = steps * 100 / calm;
+	if (steps <= AUDIT_TIMES * calm + AUDIT_STEPS)
+		return 1;
+	diag("call %u took %" PRIu64 " instructions, %" PRIu64 " on a calm segment", which, steps, calm);
+	return 0;
+}
+
+/* The taking, and one more call: which, is for all in turn. `all`: each of them. */
+static inline unsigned audit_stuck(const unsigned char *kept, int all)
+{
+	static unsigned turn;
+	unsigned stuck = 0;
+
+	for (unsigned i = 0; all && i < AUDIT_CALLS; i++)
+		stuck += !is_finished(i, kept);
+	if (!all) {
+		turn = turn % (AUDIT_CALLS - 1) + 1;
+		stuck = !is_finished(0, kept) + !is_finished(turn, kept);
+	}
+	return stuck;
+}
+
+/* Slots that new keys cannot claim when everything that can has refilled. */
+static inline unsigned audit_lost(const unsigned char *kept)
+{
+	uint64_t later_ns = scene.now_ns + LATER_NS;
+	uint32_t on_full = scene.l->on_full;
+	unsigned held = 0, claimed = 0;
+	char key[16];
+
+	scene.l->on_full = SHMLIMIT_FULL_DENY;
+	shmlimit_switch(scene.l, 1);
+	for (uint64_t i = 0; i < SLOTS; i++) {
+		struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+
+		shmlimit_slot(scene.l, i, later_ns, &slot);
+		held += slot.state == SHMLIMIT_SLOT_LIVE && slot.rule == HELD;
+	}
+	for (unsigned i = 0; i <= SLOTS; i++) {
+		int n = snprintf(key, sizeof(key), "new %u", i);
+
+		claimed += shmlimit_take_at(scene.l, OTHER, key, (size_t)n, 1, later_ns, NULL) == SHMLIMIT_ALLOWED;
+	}
+	scene.l->on_full = on_full;
+	scene_restore(kept);
+	return SLOTS - held - claimed;
+}
+
+/* Audit the segment as it is. */
+static inline void audit_state(struct audit *audit, int all)
+{
+	static unsigned char *kept;
+
+	kept = scene_keep(kept);
+	audit->sound += !is_sound();
+	audit->keys += audit_keys(audit, kept);
+	audit->stuck += audit_stuck(kept, all);
+	audit->lost += audit_lost(kept) != 0;
+}
+
+#endif

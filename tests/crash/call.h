@@ -1,0 +1,236 @@
+/*
+ * call: one call of the library on the segment under test, as data; and the
+ * states that it may find there, which are made by calls too.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_CRASH_CALL_H
+#define TESTS_CRASH_CALL_H
+
+#include "scene.h"
+
+/* In tables of calls, what a call does not have is left out. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
+enum act {
+	NOTHING,
+	TAKE,
+	PEEK,
+	REFUND,
+	CHARGE,
+	RESERVE,
+	ACQUIRE,
+	THROTTLE,
+	TAKE_ALL,
+	RESET_KEY,
+	RESET_RULE,
+	RESET_ALL,
+	RULE_SET,
+	RULE_REMOVE,
+	RULE_FIND,
+	RULE_GET,
+	SWITCH,
+	CREATE,
+	OPEN,
+	OPEN_READ_ONLY,
+	DESTROY,
+	NEXT,
+	INFO,
+	SLOT,
+	COUNTERS_OF,
+	VERIFY,
+	/* Only to prepare. */
+	FILL,                             /* so many new keys of "other", which take one token each */
+	HOLD,                             /* the same, for a year */
+	ABANDON,                          /* a claim, killed while its slot is tentative */
+	SET_UNSEEN,                       /* rule_set, killed before it walked over the table */
+};
+
+struct call {
+	enum act act;
+	const char *key;
+	uint64_t amount;                  /* tokens; FILL, HOLD: keys; SWITCH: on; THROTTLE: capacity */
+	int64_t shift_ns;                 /* the time given is so much later than the scene's */
+	int rule;
+	struct shmlimit_rule terms;       /* RULE_SET: what differs from the rule "subject" */
+};
+
+static inline uint64_t call_ns(const struct call *c)
+{
+	return scene.now_ns + (uint64_t)c->shift_ns;
+}
+
+/* Rules are set as "subject" but for what the call says. */
+static inline int call_rule_set(const struct call *c)
+{
+	struct shmlimit_rule terms = scene_subject;
+
+	if (c->terms.capacity != 0)
+		terms.capacity = c->terms.capacity;
+	if (c->terms.count != 0)
+		terms.count = c->terms.count;
+	terms.mode = c->terms.mode;
+	return shmlimit_rule_set_at(scene.l, c->key == NULL ? "subject" : c->key, &terms, call_ns(c));
+}
+
+/* Both of "subject" and of "other", all or none. */
+static inline int call_take_all(const struct call *c)
+{
+	struct shmlimit_request requests[] = {
+		{ SUBJECT, 0, c->key, strlen(c->key), c->amount },
+		{ OTHER, 0, c->key, strlen(c->key), c->amount },
+	};
+
+	return shmlimit_take_all_at(scene.l, requests, 2, NULL, call_ns(c), NULL);
+}
+
+static inline int call_fill(const struct call *c)
+{
+	char key[32];
+
+	for (uint64_t i = 0; i < c->amount; i++) {
+		int n = snprintf(key, sizeof(key), "n%d", (int)i);
+		int answer =
+			shmlimit_take_at(scene.l, c->act == HOLD ? HELD : OTHER, key, (size_t)n, 1, call_ns(c), NULL);
+
+		if (answer != SHMLIMIT_ALLOWED)
+			return answer;
+	}
+	return 0;
+}
+
+/* What a claimer leaves who is killed before he commits. */
+static inline int call_abandon(const struct call *c)
+{
+	struct table_place place;
+	struct rule_view view;
+	struct table_key key;
+
+	key.hash = hash_bytes(scene.l->secret, (uint32_t)c->rule, c->key, strlen(c->key));
+	if (rule_load(scene.l, (uint32_t)c->rule, &view) != 0)
+		return -ESRCH;
+	key.tag = tag_pack(key.hash, (uint32_t)c->rule, rule_version(&view));
+	return table_place(scene.l, &key, call_ns(c), 1, &view, &place) == CLAIM_DONE ? 0 : -EXFULL;
+}
+
+/* The new version is in force, and the table still that of the old one. */
+static inline int call_set_unseen(const struct call *c)
+{
+	size_t len = scene.l->lines * LINE;
+	void *slots = malloc(len);
+	int id;
+
+	memcpy(slots, scene.l->slots, len);
+	id = call_rule_set(c);
+	memcpy(scene.l->slots, slots, len);
+	free(slots);
+	return id;
+}
+
+static inline int call_open(uint32_t flags)
+{
+	struct shmlimit *l = NULL;
+	int error = shmlimit_open(stage_name, flags, &l);
+
+	shmlimit_close(l);
+	return error;
+}
+
+static inline int call_create(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS, .rules = RULES };
+	struct shmlimit *l = NULL;
+	int error = shmlimit_create(stage_name, &options, &l);
+
+	shmlimit_close(l);
+	return error;
+}
+
+/* The calls that look in. */
+static inline int call_look(const struct call *c)
+{
+	struct shmlimit_counters counters = { .struct_size = sizeof(counters) };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+	char name[SHMLIMIT_NAME_MAX + 1] = "";
+
+	switch (c->act) {
+	case RULE_FIND:
+		return shmlimit_rule_find(scene.l, "other");
+	case RULE_GET:
+		return shmlimit_rule_get(scene.l, c->rule, &rule);
+	case NEXT:
+		return shmlimit_next(name);
+	case INFO:
+		return shmlimit_info(scene.l, &info);
+	case SLOT:
+		return shmlimit_slot(scene.l, c->amount, call_ns(c), &slot);
+	case COUNTERS_OF:
+		return shmlimit_counters(scene.l, c->rule, &counters);
+	default:
+		return shmlimit_verify(stage_name, NULL, 0);
+	}
+}
+
+/* Make the call. Of the form that tracees want. */
+static inline int call_make(const void *arg)
+{
+	const struct call *c = arg;
+	size_t len = c->key == NULL ? 0 : strlen(c->key);
+	struct shmlimit *l = scene.l;
+	struct shmlimit_result r;
+	int64_t reply[5];
+
+	switch (c->act) {
+	case NOTHING:
+		return 0;
+	case TAKE:
+		return shmlimit_take_at(l, c->rule, c->key, len, c->amount, call_ns(c), &r);
+	case PEEK:
+		return shmlimit_peek_at(l, c->rule, c->key, len, c->amount, call_ns(c), &r);
+	case REFUND:
+		return shmlimit_refund_at(l, c->rule, c->key, len, c->amount, call_ns(c), &r);
+	case CHARGE:
+		return shmlimit_charge_at(l, c->rule, c->key, len, c->amount, call_ns(c), &r);
+	case RESERVE:
+		return shmlimit_reserve_at(l, c->rule, c->key, len, c->amount, DAY_NS, call_ns(c), &r);
+	case ACQUIRE:
+		return shmlimit_acquire(l, c->rule, c->key, len, c->amount, 0, &r);
+	case THROTTLE:
+		return shmlimit_throttle(l, c->key, len, c->amount, 1, 3600, 1, reply);
+	case TAKE_ALL:
+		return call_take_all(c);
+	case RESET_KEY:
+		return shmlimit_reset(l, c->rule, c->key, len);
+	case RESET_RULE:
+		return shmlimit_reset(l, c->rule, NULL, 0);
+	case RESET_ALL:
+		return shmlimit_reset(l, -1, NULL, 0);
+	case RULE_SET:
+		return call_rule_set(c);
+	case RULE_REMOVE:
+		return shmlimit_rule_remove(l, "subject");
+	case SWITCH:
+		return shmlimit_switch(l, (uint32_t)c->amount);
+	case CREATE:
+		return call_create();
+	case OPEN:
+		return call_open(0);
+	case OPEN_READ_ONLY:
+		return call_open(SHMLIMIT_READ_ONLY);
+	case DESTROY:
+		return shmlimit_destroy(stage_name);
+	case FILL:
+	case HOLD:
+		return call_fill(c);
+	case ABANDON:
+		return call_abandon(c);
+	case SET_UNSEEN:
+		return call_set_unseen(c);
+	default:
+		return call_look(c);
+	}
+}
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * scene: the segment under test: 16 slots, so that every key's window is the
+ * whole table; three rules of which no token leaks back while a test looks; a
+ * secret that a seed repeats. Its bytes can be kept and put back.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_CRASH_SCENE_H
+#define TESTS_CRASH_SCENE_H
+
+#include "hash.h"
+#include "table.h"
+#include "tracee.h"
+
+#define SLOTS 16u
+#define RULES 5u                          /* two of them unused */
+#define HOUR_NS 3600000000000u
+#define DAY_NS (24 * HOUR_NS)
+#define START_NS 1000000000000000u
+#define CAPACITY 5u
+
+enum { SUBJECT, OTHER, HELD };            /* ids of rules */
+
+/* Full after 5 hours; a debt of 3 hours may come on top. */
+static const struct shmlimit_rule scene_subject = {
+	.struct_size = sizeof(struct shmlimit_rule),
+	.capacity = CAPACITY,
+	.count = 1,
+	.period_ns = HOUR_NS,
+	.max_wait_ns = 3 * HOUR_NS,
+};
+
+static struct {
+	struct shmlimit *l;
+	unsigned char *bytes;
+	size_t size;
+	uint64_t now_ns, look_ns;         /* when calls are made, when they are judged */
+} scene;
+
+/* Another secret, so that the keys' windows are those of the seed. */
+static inline void scene_set_secret(struct dice *dice)
+{
+	struct layout_header *header = scene.l->header;
+
+	for (int i = 0; i < 2; i++)
+		scene.l->secret[i] = header->secret[i] = dice_throw(dice);
+	header->checksum = layout_checksum(header);
+}
+
+/* `own_clock`: calls are made that take no time from the caller. */
+static inline void scene_open(struct dice *dice, uint32_t on_full, int own_clock)
+{
+	struct shmlimit_rule rule = scene_subject;
+
+	scene.l = stage_create(SLOTS, RULES, on_full);
+	scene.bytes = (unsigned char *)scene.l->header;
+	scene.size = scene.l->size;
+	scene.now_ns = own_clock ? shmlimit_now(scene.l) : START_NS;
+	scene.look_ns = scene.now_ns + (own_clock ? HOUR_NS / 6 : 0);
+	scene_set_secret(dice);
+	if (shmlimit_rule_set_at(scene.l, "subject", &rule, scene.now_ns) != SUBJECT ||
+	    shmlimit_rule_set_at(scene.l, "other", &rule, scene.now_ns) != OTHER)
+		bail("no rules");
+	rule.capacity = 1;
+	rule.period_ns = 365 * DAY_NS;
+	rule.max_wait_ns = 0;
+	if (shmlimit_rule_set_at(scene.l, "held", &rule, scene.now_ns) != HELD)
+		bail("no rule for what is held");
+}
+
+static inline void scene_close(void)
+{
+	(void)shmlimit_destroy(stage_name);
+	shmlimit_close(scene.l);
+	scene.l = NULL;
+}
+
+/* The segment's bytes, to be put back: nobody else is running. */
+static inline unsigned char *scene_keep(unsigned char *to)
+{
+	if (to == NULL && (to = malloc(scene.size)) == NULL)
+		bail("no memory");
+	return memcpy(to, scene.bytes, scene.size);
+}
+
+static inline void scene_restore(const unsigned char *from)
+{
+	memcpy(scene.bytes, from, scene.size);
+}
+
+static inline uint64_t scene_hash(void)
+{
+	static const uint64_t secret[2] = { 1, 2 };
+	uint64_t hash = 0;
+
+	for (size_t at = 0; at < scene.size; at += SHMLIMIT_KEY_MAX) {
+		size_t len = scene.size - at < SHMLIMIT_KEY_MAX ? scene.size - at : SHMLIMIT_KEY_MAX;
+
+		hash = hash * 0x9e3779b97f4a7c15u + hash_bytes(secret, 0, scene.bytes + at, len);
+	}
+	return hash;
+}
+
+#endif

@@ -1,0 +1,266 @@
+/*
+ * sweep: a process is stopped after every instruction of a call, and wherever
+ * that changed the segment, the segment is audited: I4, with I1 and I3. See
+ * audit.h for what must hold.
+ *
+ * To stop and to be killed are the same to the others: no call that is swept
+ * here holds anything of the kernel's but writers' lock, which the auditors
+ * don't ask for. (kill.c kills, also those who hold the lock.) So that it is
+ * seen to be the same, each call is made once more, and killed right after its
+ * first change.
+ *
+ * CRASH_FULL=1: in every state a fresh process tries every call, and not two.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "audit.h"
+
+#define STATES_MAX 256                    /* of one call */
+#define PREPARED 4
+
+static const struct scenario {
+	const char *title;
+	struct call before[PREPARED];
+	struct call call;
+	int answer;
+	unsigned left[2];                 /* how often "k" is admitted before and after */
+	uint32_t on_full;
+	enum { READS_ONLY = 1, GIVES_BACK = 2, OWN_CLOCK = 4 } is;
+} scenarios[] = {
+	/* Taking, where there is room. */
+	{ "take: a new key", { { 0 } }, { TAKE, "k", 1 }, 0, { 5, 4 } },
+	{ "take: all of a new key", { { 0 } }, { TAKE, "k", 5 }, 0, { 5, 0 } },
+	{ "take: a known key", { { TAKE, "k", 1 } }, { TAKE, "k", 1 }, 0, { 4, 3 } },
+	{ "take: a known key, after an hour", { { TAKE, "k", 3, -(int64_t)HOUR_NS } }, { TAKE, "k", 2 }, 0,
+	  { 3, 1 } },
+	{ "take: a key that has refilled", { { TAKE, "k", 3, -(int64_t)DAY_NS } }, { TAKE, "k", 1 }, 0, { 5, 4 } },
+	{ "take: denied", { { TAKE, "k", 5 } }, { TAKE, "k", 1 }, 1, { 0, 0 } },
+	{ "take: denied, new and above the capacity", { { 0 } }, { TAKE, "k", 6 }, 1, { 5, 5 } },
+	{ "take: nothing", { { TAKE, "k", 1 } }, { TAKE, "k", 0 }, 0, { 4, 4 }, 0, READS_ONLY },
+
+	/* Tentative slots in the way. */
+	{ "take: finishing what another began", { { ABANDON, "k" } }, { TAKE, "k", 1 }, 0, { 5, 4 } },
+	{ "take: beside another key's tentative slot", { { ABANDON, "l" } }, { TAKE, "k", 1 }, 0, { 5, 4 } },
+	{ "take: over another key's tentative slot", { { HOLD, NULL, 15 }, { ABANDON, "l" } }, { TAKE, "k", 1 }, 0,
+	  { 5, 4 }, SHMLIMIT_FULL_DENY },
+	{ "take: freeing a tentative slot of an older version",
+	  { { ABANDON, "k" }, { SET_UNSEEN, .terms = { .capacity = 4 } } }, { TAKE, "k", 1 }, 0, { 4, 3 } },
+
+	/* A full table. */
+	{ "take: reclaiming", { { FILL, NULL, 14, -(int64_t)DAY_NS }, { HOLD, NULL, 2 } }, { TAKE, "k", 1 }, 0,
+	  { 5, 4 } },
+	{ "take: reclaiming the last", { { HOLD, NULL, 15 }, { FILL, NULL, 1, -(int64_t)DAY_NS } },
+	  { TAKE, "k", 1 }, 0, { 5, 4 }, SHMLIMIT_FULL_DENY },
+	{ "take: evicting", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { TAKE, "k", 1 }, 0, { 5, 4 } },
+	{ "take: no room, denied", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { TAKE, "k", 1 }, 1, { 0, 0 },
+	  SHMLIMIT_FULL_DENY },
+	{ "take: no room, allowed", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { TAKE, "k", 1 }, 0,
+	  { DRAIN_MAX, DRAIN_MAX }, SHMLIMIT_FULL_ALLOW },
+	{ "charge: no room", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { CHARGE, "k", 1 }, 0, { 0, 0 },
+	  SHMLIMIT_FULL_DENY },
+
+	/* Rules that were changed. */
+	{ "take: converting, the capacity being lower",
+	  { { TAKE, "k", 1 }, { SET_UNSEEN, .terms = { .capacity = 3 } } }, { TAKE, "k", 1 }, 0, { 3, 2 } },
+	{ "take: converting, the capacity being higher",
+	  { { TAKE, "k", 1 }, { SET_UNSEEN, .terms = { .capacity = 9 } } }, { TAKE, "k", 1 }, 0, { 4, 3 } },
+	{ "take: converting a debt", { { CHARGE, "k", 7 }, { SET_UNSEEN, .terms = { .count = 2 } } },
+	  { TAKE, "k", 1 }, 1, { 0, 0 } },
+	{ "peek: of an older version", { { TAKE, "k", 1 }, { SET_UNSEEN, .terms = { .capacity = 3 } } },
+	  { PEEK, "k", 1 }, 0, { 3, 3 }, 0, READS_ONLY },
+	{ "take: a dry run, allowed", { { RULE_SET, .terms = { .mode = SHMLIMIT_DRY_RUN } } }, { TAKE, "k", 1 }, 0,
+	  { 5, 4 } },
+	{ "take: a dry run, denied", { { RULE_SET, .terms = { .mode = SHMLIMIT_DRY_RUN } }, { TAKE, "k", 5 } },
+	  { TAKE, "k", 1 }, 0, { 0, 0 } },
+	{ "take: a rule that is off", { { RULE_SET, .terms = { .mode = SHMLIMIT_OFF } } }, { TAKE, "k", 1 }, 0,
+	  { DRAIN_MAX, DRAIN_MAX } },
+
+	/* The clock. */
+	{ "take: an hour back", { { TAKE, "k", 2, HOUR_NS } }, { TAKE, "k", 1 }, 0, { 3, 2 } },
+	{ "take: denied an hour back", { { TAKE, "k", 5, HOUR_NS } }, { TAKE, "k", 1 }, 1, { 0, 0 } },
+
+	/* The other verbs. */
+	{ "peek: a new key", { { 0 } }, { PEEK, "k", 1 }, 0, { 5, 5 }, 0, READS_ONLY },
+	{ "peek: a known key", { { TAKE, "k", 1 } }, { PEEK, "k", 5 }, 1, { 4, 4 }, 0, READS_ONLY },
+	{ "refund: a known key", { { TAKE, "k", 3 } }, { REFUND, "k", 2 }, 0, { 2, 4 } },
+	{ "refund: a key without a slot", { { 0 } }, { REFUND, "k", 2 }, 0, { 5, 5 }, 0, READS_ONLY },
+	{ "refund: more than was spent", { { TAKE, "k", 1 } }, { REFUND, "k", 100 }, 0, { 4, 5 } },
+	{ "refund: a debt", { { CHARGE, "k", 7 } }, { REFUND, "k", 4 }, 0, { 0, 2 } },
+	{ "charge: a new key", { { 0 } }, { CHARGE, "k", 2 }, 0, { 5, 3 } },
+	{ "charge: into debt", { { TAKE, "k", 1 } }, { CHARGE, "k", 6 }, 0, { 4, 0 } },
+	{ "charge: beyond the longest debt", { { TAKE, "k", 1 } }, { CHARGE, "k", UINT64_MAX }, 0, { 4, 0 } },
+	{ "reserve: what is there", { { TAKE, "k", 1 } }, { RESERVE, "k", 2 }, 0, { 4, 2 } },
+	{ "reserve: a new key, into debt", { { 0 } }, { RESERVE, "k", 7 }, 0, { 5, 0 } },
+	{ "reserve: too long a wait", { { CHARGE, "k", 7 } }, { RESERVE, "k", 2 }, 1, { 0, 0 } },
+	{ "acquire: what is there", { { 0 } }, { ACQUIRE, "k", 2 }, 0, { 5, 3 }, 0, OWN_CLOCK },
+	{ "acquire: denied", { { TAKE, "k", 5 } }, { ACQUIRE, "k", 1 }, 1, { 0, 0 }, 0, OWN_CLOCK },
+	{ "throttle: a new triple", { { THROTTLE, "m", 7 } }, { THROTTLE, "k", 9 }, 0, { 5, 5 }, 0, OWN_CLOCK },
+	{ "throttle: a known triple", { { THROTTLE, "k", 7 } }, { THROTTLE, "k", 7 }, 0, { 5, 5 }, 0, OWN_CLOCK },
+	{ "take_all: all allowed", { { TAKE, "k", 1 } }, { TAKE_ALL, "k", 2 }, 0, { 4, 2 } },
+	{ "take_all: new keys", { { 0 } }, { TAKE_ALL, "k", 2 }, 0, { 5, 3 } },
+	{ "take_all: the first denied", { { TAKE, "k", 4 } }, { TAKE_ALL, "k", 2 }, 1, { 1, 1 } },
+	{ "take_all: the second denied", { { TAKE, "k", 5, .rule = OTHER } }, { TAKE_ALL, "k", 2 }, 1, { 5, 5 }, 0,
+	  GIVES_BACK },
+
+	/* Resets, switches, rules. */
+	{ "reset: a key", { { TAKE, "k", 3 }, { TAKE, "l", 1 } }, { RESET_KEY, "k" }, 0, { 2, 5 } },
+	{ "reset: a key without a slot", { { TAKE, "l", 1 } }, { RESET_KEY, "k" }, 0, { 5, 5 }, 0, READS_ONLY },
+	{ "reset: a rule", { { TAKE, "k", 3 }, { TAKE, "l", 1 }, { FILL, NULL, 5 } }, { RESET_RULE }, 0, { 2, 5 } },
+	{ "reset: everything", { { TAKE, "k", 3 }, { ABANDON, "l" }, { FILL, NULL, 5 } }, { RESET_ALL }, 0,
+	  { 2, 5 } },
+	{ "switch: off", { { TAKE, "k", 5 } }, { SWITCH, NULL, 0 }, 0, { 0, DRAIN_MAX } },
+	{ "switch: on", { { TAKE, "k", 5 }, { SWITCH, NULL, 0 } }, { SWITCH, NULL, 1 }, 0, { DRAIN_MAX, 0 } },
+	{ "rule_set: a new rule", { { TAKE, "k", 1 } }, { RULE_SET, "new" }, 3, { 4, 4 } },
+	{ "rule_set: a lower capacity", { { TAKE, "k", 1 }, { TAKE, "l", 4 } },
+	  { RULE_SET, .terms = { .capacity = 2 } }, SUBJECT, { 4, 2 } },
+	{ "rule_set: a higher capacity", { { TAKE, "k", 1 }, { CHARGE, "l", 7 } },
+	  { RULE_SET, .terms = { .capacity = 9 } }, SUBJECT, { 4, 4 } },
+	{ "rule_set: another rate", { { TAKE, "k", 1 }, { CHARGE, "l", 7 } }, { RULE_SET, .terms = { .count = 3 } },
+	  SUBJECT, { 4, 4 } },
+	{ "rule_set: another mode", { { TAKE, "k", 1 } }, { RULE_SET, .terms = { .mode = SHMLIMIT_OFF } }, SUBJECT,
+	  { 4, DRAIN_MAX } },
+	{ "rule_set: after a writer who was killed", { { TAKE, "k", 1 }, { SET_UNSEEN, .terms = { .capacity = 4 } } },
+	  { RULE_SET, .terms = { .capacity = 3 } }, SUBJECT, { 4, 3 } },
+	{ "rule_remove", { { TAKE, "k", 1 }, { TAKE, "l", 1 } }, { RULE_REMOVE }, 0, { 4, 0 } },
+	{ "rule_set: the id of a rule that was removed", { { TAKE, "k", 1 }, { RULE_REMOVE } }, { RULE_SET }, 3,
+	  { 0, 0 } },
+
+	/* Who looks in. */
+	{ "open", { { TAKE, "k", 1 } }, { OPEN }, 0, { 4, 4 }, 0, READS_ONLY },
+	{ "open: to read", { { TAKE, "k", 1 } }, { OPEN_READ_ONLY }, 0, { 4, 4 }, 0, READS_ONLY },
+	{ "rule_find", { { TAKE, "k", 1 } }, { RULE_FIND }, OTHER, { 4, 4 }, 0, READS_ONLY },
+	{ "rule_get", { { TAKE, "k", 1 } }, { RULE_GET }, 0, { 4, 4 }, 0, READS_ONLY },
+	{ "info", { { TAKE, "k", 1 } }, { INFO }, 0, { 4, 4 }, 0, READS_ONLY },
+	{ "slot", { { TAKE, "k", 1 } }, { SLOT }, 0, { 4, 4 }, 0, READS_ONLY },
+	{ "counters", { { TAKE, "k", 1 } }, { COUNTERS_OF }, 0, { 4, 4 }, 0, READS_ONLY },
+	{ "next", { { TAKE, "k", 1 } }, { NEXT }, 1, { 4, 4 }, 0, READS_ONLY },
+	{ "verify", { { TAKE, "k", 1 } }, { VERIFY }, 0, { 4, 4 }, 0, READS_ONLY },
+};
+
+#define SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
+
+static struct {
+	uint64_t steps, changes, states, kills;
+} sum;
+
+/* The states of this call that were audited. */
+static struct {
+	uint64_t hash[STATES_MAX];
+	unsigned n;
+} seen;
+
+static int is_new(void)
+{
+	uint64_t hash = scene_hash();
+
+	for (unsigned i = 0; i < seen.n; i++)
+		if (seen.hash[i] == hash)
+			return 0;
+	if (seen.n == STATES_MAX)
+		bail("more than %d states", STATES_MAX);
+	seen.hash[seen.n++] = hash;
+	return 1;
+}
+
+/* Step through the call; audit what it makes of the segment. Returns its answer. */
+static int sweep(const struct call *call, struct audit *audit, uint64_t *changes)
+{
+	static unsigned char *last;
+	static struct tracee t;
+	int all = getenv("CRASH_FULL") != NULL, inside;
+
+	last = scene_keep(last);
+	tracee_start(&t, call_make, call);
+	do {
+		inside = tracee_step(&t);
+		sum.steps++;
+		if (memcmp(scene.bytes, last, scene.size) == 0)
+			continue;
+		++*changes;
+		scene_keep(last);
+		if (is_new())
+			audit_state(audit, all);
+	} while (inside);
+	return tracee_finish(&t);
+}
+
+/* Killed right after its first change, it leaves what was audited then. Returns true if so. */
+static int kill_changed(const struct call *call, const unsigned char *kept)
+{
+	static struct tracee t;
+
+	tracee_start(&t, call_make, call);
+	while (tracee_step(&t) && memcmp(scene.bytes, kept, scene.size) == 0)
+		;
+	tracee_kill(&t);
+	sum.kills++;
+	for (unsigned i = 0; i < seen.n; i++)
+		if (seen.hash[i] == scene_hash())
+			return 1;
+	return 0;
+}
+
+static void perform(const struct scenario *s, struct dice *dice)
+{
+	struct audit audit = { .gives_back = s->is & GIVES_BACK ? s->call.amount : 0 };
+	unsigned char *kept;
+	uint64_t changes = 0;
+	int answer;
+
+	scene_open(dice, s->on_full, s->is & OWN_CLOCK);
+	for (int i = 0; i < PREPARED; i++)
+		if (call_make(&s->before[i]) < 0)
+			bail("%s: not prepared: call %d", s->title, i);
+	tracee_share_cpu();
+	kept = scene_keep(NULL);
+	audit_see(kept, &audit.before);
+	is(audit.before.key[0].drained, s->left[0], "%s: of the key there is %u before", s->title, s->left[0]);
+	tracee_run(call_make, &s->call);
+	audit_see(scene_keep(NULL), &audit.after);
+	is(audit.after.key[0].drained, s->left[1], "%s: and %u after", s->title, s->left[1]);
+	scene_restore(kept);
+
+	seen.n = 0;
+	(void)is_new();
+	answer = sweep(&s->call, &audit, &changes);
+	is(answer, s->answer, "%s: the answer is %d", s->title, s->answer);
+	if (s->is & READS_ONLY)
+		is(changes, 0, "%s: not a byte is written", s->title);
+	else
+		ok(changes > 0, "%s: the segment is changed", s->title);
+	is(audit.sound, 0, "%s: stopped anywhere, the segment is sound", s->title);
+	is(audit.keys, 0, "%s: stopped anywhere, each key is as before or as after", s->title);
+	is(audit.stuck, 0, "%s: stopped anywhere, others finish by themselves", s->title);
+	is(audit.lost, 0, "%s: stopped anywhere, no slot is lost", s->title);
+	scene_restore(kept);
+	if (changes > 0)
+		ok(kill_changed(&s->call, kept), "%s: killed, it leaves what it had when stopped", s->title);
+	sum.changes += changes;
+	sum.states += seen.n;
+	free(kept);
+	scene_close();
+}
+
+int main(int argc, char **argv)
+{
+	const char *impossible = tracee_impossible();
+	struct dice dice;
+
+	(void)argc;
+	if (impossible != NULL)
+		return tap_skip_all(impossible);
+	tracee_begin(argv, 0);
+	stage_begin("sweep");
+	dice.state = dice_seed();
+	scene_open(&dice, SHMLIMIT_FULL_EVICT, 0);
+	audit_calibrate();
+	scene_close();
+	for (size_t i = 0; i < SCENARIOS; i++)
+		perform(&scenarios[i], &dice);
+	ok(sum.kills > 0, "processes were killed inside calls");
+	diag("%zu calls, %" PRIu64 " steps, %" PRIu64 " changes, %" PRIu64 " states, %" PRIu64 " kills", SCENARIOS,
+	     sum.steps, sum.changes, sum.states, sum.kills);
+	diag("the slowest of the others took %" PRIu64 " %% of the instructions that it takes in peace",
+	     audit_steps_most);
+	return tap_done();
+}

@@ -1,0 +1,210 @@
+/*
+ * tracee: a process that makes one call, an instruction at a time.
+ *
+ * It stops right before the call. From there on its tracer lets it go by
+ * single steps, up to an instruction, to its end, or kills it where it stands.
+ * Whether it is still in the call is read from memory that both share, which
+ * costs nothing: a step takes 20 µs.
+ *
+ * Tracer and tracee share a processor, else each step waits for two to wake up.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_CRASH_TRACEE_H
+#define TESTS_CRASH_TRACEE_H
+
+#include <stddef.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+
+#include "../process/process.h"
+
+/* BOUND: no call that is traced has so many instructions. */
+#define STEPS_MAX 1000000
+
+/* What a tracee says, in shared memory. */
+struct said {
+	_Atomic int over;                 /* the call has returned */
+	_Atomic int answer;
+};
+
+struct tracee {
+	pid_t pid;                        /* 0: ended */
+	struct said *said;
+};
+
+/* Why processes can't be traced here, or NULL. */
+static inline const char *tracee_impossible(void)
+{
+#ifndef __x86_64__
+	return "written for x86-64";
+#else
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+			_exit(1);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return "no process to trace";
+	if (WIFEXITED(status))
+		return "ptrace is not permitted";
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	return NULL;
+#endif
+}
+
+/*
+ * Start over with every symbol bound, and without restartable sequences where
+ * `no_rseq`: then a call takes the same path however its process is stopped.
+ */
+static inline void tracee_begin(char **argv, int no_rseq)
+{
+	if (getenv("LD_BIND_NOW") != NULL)
+		return;
+	setenv("LD_BIND_NOW", "1", 1);
+	if (no_rseq)
+		setenv("GLIBC_TUNABLES", "glibc.pthread.rseq=0", 1);
+	execv("/proc/self/exe", argv);
+	bail("exec: %s", strerror(errno));
+}
+
+/* On one processor from here on, whichever has time just now. */
+static inline void tracee_share_cpu(void)
+{
+	cpu_set_t all, one;
+
+	memset(&all, 0xff, sizeof(all));
+	sched_setaffinity(0, sizeof(all), &all);
+	sched_yield();
+	CPU_ZERO(&one);
+	CPU_SET((size_t)sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+/* Wait until it stops, by a trap and nothing else, or ends well. */
+static inline void tracee_wait(struct tracee *t)
+{
+	int status;
+
+	while (waitpid(t->pid, &status, 0) < 0)
+		if (errno != EINTR)
+			bail("waitpid: %s", strerror(errno));
+	if (WIFSTOPPED(status) && (WSTOPSIG(status) & 0x7f) == SIGTRAP)
+		return;
+	t->pid = 0;
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		bail("the traced process ended or stopped: status 0x%x", status);
+}
+
+/* Let it go on, and wait until it stops. */
+static inline void tracee_go(struct tracee *t, long how)
+{
+	if (ptrace((enum __ptrace_request)how, t->pid, NULL, NULL) != 0)
+		bail("ptrace: %s", strerror(errno));
+	tracee_wait(t);
+}
+
+/* A process that is about to make the call, work(arg), whose answer it will write down. */
+static inline void tracee_start(struct tracee *t, int (*work)(const void *), const void *arg)
+{
+	if (t->said == NULL)
+		t->said = shared_memory(sizeof(*t->said));
+	atomic_store(&t->said->over, 0);
+	t->pid = fork_bound();
+	if (t->pid == 0) {
+		struct said *said = t->said;
+
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+#ifdef __x86_64__
+		__asm__ volatile("int3" : : : "memory");
+#endif
+		said->answer = work(arg);
+		said->over = 1;
+		_exit(0);
+	}
+	tracee_wait(t);
+}
+
+/* One instruction. Returns true while it is in the call. */
+static inline int tracee_step(struct tracee *t)
+{
+	tracee_go(t, PTRACE_SINGLESTEP);
+	return t->pid != 0 && !t->said->over;
+}
+
+/* To the end of the call and the process. */
+static inline int tracee_finish(struct tracee *t)
+{
+	while (t->pid != 0)
+		tracee_go(t, PTRACE_CONT);
+	return t->said->answer;
+}
+
+/* SIGKILL. */
+static inline void tracee_kill(struct tracee *t)
+{
+	int status;
+
+	if (t->pid == 0)
+		return;
+	kill(t->pid, SIGKILL);
+	while (waitpid(t->pid, &status, 0) < 0)
+		if (errno != EINTR)
+			bail("waitpid: %s", strerror(errno));
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+		bail("the traced process was not killed: status 0x%x", status);
+	t->pid = 0;
+}
+
+/* The call alone, at full speed. */
+static inline int tracee_run(int (*work)(const void *), const void *arg)
+{
+	static struct tracee t;
+
+	tracee_start(&t, work, arg);
+	return tracee_finish(&t);
+}
+
+/* How many instructions the call takes. */
+static inline uint64_t tracee_count(int (*work)(const void *), const void *arg)
+{
+	static struct tracee t;
+	uint64_t steps = 0;
+
+	tracee_start(&t, work, arg);
+	while (tracee_step(&t))
+		if (++steps == STEPS_MAX)
+			bail("a call that does not end");
+	tracee_finish(&t);
+	return steps;
+}
+
+#ifdef __x86_64__
+/* Run up to the `times`-th time that it is about to execute the instruction there. */
+static inline void tracee_run_to(struct tracee *t, uint64_t rip, uint64_t times)
+{
+	if (ptrace(PTRACE_POKEUSER, t->pid, offsetof(struct user, u_debugreg[0]), rip) != 0 ||
+	    ptrace(PTRACE_POKEUSER, t->pid, offsetof(struct user, u_debugreg[7]), 1L) != 0)
+		bail("no breakpoint: %s", strerror(errno));
+	while (times-- > 0 && t->pid != 0)
+		tracee_go(t, PTRACE_CONT);
+	if (t->pid != 0)
+		ptrace(PTRACE_POKEUSER, t->pid, offsetof(struct user, u_debugreg[7]), 0L);
+}
+
+static inline struct user_regs_struct tracee_registers(const struct tracee *t)
+{
+	struct user_regs_struct registers;
+
+	if (ptrace(PTRACE_GETREGS, t->pid, NULL, &registers) != 0)
+		bail("ptrace: %s", strerror(errno));
+	return registers;
+}
+#endif
+
+#endif
