@@ -15,6 +15,7 @@
 #define TESTS_CRASH_AUDIT_H
 
 #include "call.h"
+#include "states.h"
 
 #define AUDIT_TIMES 4
 #define AUDIT_STEPS 2000
@@ -81,9 +82,12 @@ static inline unsigned audit_drain(int rule, const char *key)
 	return n;
 }
 
-/* All keys as they are in a state that was kept. */
-static inline void audit_see(const unsigned char *kept, struct sights *out)
+/* All keys as they are now. */
+static inline void audit_see(struct sights *out)
 {
+	static unsigned char *kept;
+
+	kept = scene_keep(kept);
 	memset(out, 0, sizeof(*out));
 	for (unsigned i = 0; i < WATCHED; i++) {
 		struct watched watched = audit_watched(i);
@@ -133,12 +137,12 @@ static inline int is_due(const struct audit *audit, const struct sights *now, un
 		sight->drained + audit->gives_back >= before->drained);
 }
 
-static inline unsigned audit_keys(const struct audit *audit, const unsigned char *kept)
+static inline unsigned audit_keys(const struct audit *audit)
 {
 	struct sights now;
 	unsigned bad = 0;
 
-	audit_see(kept, &now);
+	audit_see(&now);
 	for (unsigned i = 0; i < WATCHED; i++) {
 		if (is_due(audit, &now, i))
 			continue;
@@ -234,7 +238,7 @@ static inline void audit_state(struct audit *audit, int all)
 
 	kept = scene_keep(kept);
 	audit->sound += !is_sound();
-	audit->keys += audit_keys(audit, kept);
+	audit->keys += audit_keys(audit);
 	audit->stuck += audit_stuck(kept, all);
 	audit->lost += audit_lost(kept) != 0;
 }

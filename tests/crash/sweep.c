@@ -15,7 +15,6 @@
  */
 #include "audit.h"
 
-#define STATES_MAX 256                    /* of one call */
 #define PREPARED 4
 
 static const struct scenario {
@@ -143,24 +142,7 @@ static struct {
 	uint64_t steps, changes, states, kills;
 } sum;
 
-/* The states of this call that were audited. */
-static struct {
-	uint64_t hash[STATES_MAX];
-	unsigned n;
-} seen;
-
-static int is_new(void)
-{
-	uint64_t hash = scene_hash();
-
-	for (unsigned i = 0; i < seen.n; i++)
-		if (seen.hash[i] == hash)
-			return 0;
-	if (seen.n == STATES_MAX)
-		bail("more than %d states", STATES_MAX);
-	seen.hash[seen.n++] = hash;
-	return 1;
-}
+static struct states seen;               /* of this call, and audited */
 
 /* Step through the call; audit what it makes of the segment. Returns its answer. */
 static int sweep(const struct call *call, struct audit *audit, uint64_t *changes)
@@ -178,7 +160,7 @@ static int sweep(const struct call *call, struct audit *audit, uint64_t *changes
 			continue;
 		++*changes;
 		scene_keep(last);
-		if (is_new())
+		if (states_add(&seen))
 			audit_state(audit, all);
 	} while (inside);
 	return tracee_finish(&t);
@@ -194,10 +176,7 @@ static int kill_changed(const struct call *call, const unsigned char *kept)
 		;
 	tracee_kill(&t);
 	sum.kills++;
-	for (unsigned i = 0; i < seen.n; i++)
-		if (seen.hash[i] == scene_hash())
-			return 1;
-	return 0;
+	return states_have(&seen);
 }
 
 static void perform(const struct scenario *s, struct dice *dice)
@@ -213,15 +192,15 @@ static void perform(const struct scenario *s, struct dice *dice)
 			bail("%s: not prepared: call %d", s->title, i);
 	tracee_share_cpu();
 	kept = scene_keep(NULL);
-	audit_see(kept, &audit.before);
+	audit_see(&audit.before);
 	is(audit.before.key[0].drained, s->left[0], "%s: of the key there is %u before", s->title, s->left[0]);
 	tracee_run(call_make, &s->call);
-	audit_see(scene_keep(NULL), &audit.after);
+	audit_see(&audit.after);
 	is(audit.after.key[0].drained, s->left[1], "%s: and %u after", s->title, s->left[1]);
 	scene_restore(kept);
 
-	seen.n = 0;
-	(void)is_new();
+	states_forget(&seen);
+	states_add(&seen);
 	answer = sweep(&s->call, &audit, &changes);
 	is(answer, s->answer, "%s: the answer is %d", s->title, s->answer);
 	if (s->is & READS_ONLY)

@@ -109,8 +109,12 @@ static inline void tracee_go(struct tracee *t, long how)
 	tracee_wait(t);
 }
 
-/* A process that is about to make the call, work(arg), whose answer it will write down. */
-static inline void tracee_start(struct tracee *t, int (*work)(const void *), const void *arg)
+/*
+ * A process that is about to make the call, work(arg), whose answer it will
+ * write down. Not inline: that it stops at one address wherever it was started.
+ */
+__attribute__((noinline, unused)) static void tracee_start(struct tracee *t, int (*work)(const void *),
+                                                           const void *arg)
 {
 	if (t->said == NULL)
 		t->said = shared_memory(sizeof(*t->said));
