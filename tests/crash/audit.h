@@ -206,13 +206,15 @@ static inline unsigned audit_stuck(const unsigned char *kept, int all)
 }
 
 /* Slots that new keys cannot claim when everything that can has refilled. */
-static inline unsigned audit_lost(const unsigned char *kept)
+static inline unsigned audit_lost(void)
 {
+	static unsigned char *kept;
 	uint64_t later_ns = scene.now_ns + LATER_NS;
 	uint32_t on_full = scene.l->on_full;
 	unsigned held = 0, claimed = 0;
 	char key[16];
 
+	kept = scene_keep(kept);
 	scene.l->on_full = SHMLIMIT_FULL_DENY;
 	shmlimit_switch(scene.l, 1);
 	for (uint64_t i = 0; i < SLOTS; i++) {
@@ -240,7 +242,7 @@ static inline void audit_state(struct audit *audit, int all)
 	audit->sound += !is_sound();
 	audit->keys += audit_keys(audit);
 	audit->stuck += audit_stuck(kept, all);
-	audit->lost += audit_lost(kept) != 0;
+	audit->lost += audit_lost() != 0;
 }
 
 #endif

@@ -84,14 +84,16 @@ static inline int call_take_all(const struct call *c)
 	return shmlimit_take_all_at(scene.l, requests, 2, NULL, call_ns(c), NULL);
 }
 
+/* A minute apart, so that it is certain which is full again soonest. */
 static inline int call_fill(const struct call *c)
 {
+	int rule = c->act == HOLD ? HELD : OTHER;
 	char key[32];
 
 	for (uint64_t i = 0; i < c->amount; i++) {
 		int n = snprintf(key, sizeof(key), "n%d", (int)i);
-		int answer =
-			shmlimit_take_at(scene.l, c->act == HOLD ? HELD : OTHER, key, (size_t)n, 1, call_ns(c), NULL);
+		uint64_t at_ns = call_ns(c) - i * (HOUR_NS / 60);
+		int answer = shmlimit_take_at(scene.l, rule, key, (size_t)n, 1, at_ns, NULL);
 
 		if (answer != SHMLIMIT_ALLOWED)
 			return answer;

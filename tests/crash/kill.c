@@ -178,7 +178,8 @@ static int is_chosen(const struct trace *trace, size_t k)
 {
 	size_t every = getenv("CRASH_FULL") != NULL ? 1 : trace->n / KILLS + 1;
 
-	return trace->step[k].calls || (k > 0 && trace->step[k - 1].calls) || trace->step[k].changed || k % every == 0;
+	return trace->step[k].calls || (k > 0 && trace->step[k - 1].calls) || trace->step[k].changed ||
+	       k % every == 0;
 }
 
 static void perform(const struct scenario *s)
