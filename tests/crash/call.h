@@ -43,7 +43,7 @@ enum act {
 	FILL,                             /* so many new keys of "other", which take one token each */
 	HOLD,                             /* the same, for a year */
 	ABANDON,                          /* a claim, killed while its slot is tentative */
-	SET_UNSEEN,                       /* rule_set, killed before it walked over the table */
+	SET_KILLED,                       /* rule_set, killed when the table is still of the old version */
 };
 
 struct call {
@@ -54,6 +54,8 @@ struct call {
 	int rule;
 	struct shmlimit_rule terms;       /* RULE_SET: what differs from the rule "subject" */
 };
+
+static int call_make(const void *arg);
 
 static inline uint64_t call_ns(const struct call *c)
 {
@@ -115,18 +117,21 @@ static inline int call_abandon(const struct call *c)
 	return table_place(scene.l, &key, call_ns(c), 1, &view, &place) == CLAIM_DONE ? 0 : -EXFULL;
 }
 
-/* The new version is in force, and the table still that of the old one. */
-static inline int call_set_unseen(const struct call *c)
+/* A writer, killed when the new version is in force and the table still that of the old one. */
+static inline int call_set_killed(const struct call *c)
 {
-	size_t len = scene.l->lines * LINE;
-	void *slots = malloc(len);
-	int id;
+	const uint64_t *published = &scene.l->rules[SUBJECT].published;
+	uint64_t before = load_relaxed(published);
+	struct call set = *c;
+	struct tracee t = { 0 };
 
-	memcpy(slots, scene.l->slots, len);
-	id = call_rule_set(c);
-	memcpy(scene.l->slots, slots, len);
-	free(slots);
-	return id;
+	set.act = RULE_SET;
+	tracee_start(&t, call_make, &set);
+	while (tracee_step(&t) && load_relaxed(published) == before)
+		;
+	tracee_kill(&t);
+	munmap(t.said, sizeof(*t.said));
+	return load_relaxed(published) != before ? 0 : -ESRCH;
 }
 
 static inline int call_open(uint32_t flags)
@@ -176,7 +181,7 @@ static inline int call_look(const struct call *c)
 }
 
 /* Make the call. Of the form that tracees want. */
-static inline int call_make(const void *arg)
+static int call_make(const void *arg)
 {
 	const struct call *c = arg;
 	size_t len = c->key == NULL ? 0 : strlen(c->key);
@@ -228,8 +233,8 @@ static inline int call_make(const void *arg)
 		return call_fill(c);
 	case ABANDON:
 		return call_abandon(c);
-	case SET_UNSEEN:
-		return call_set_unseen(c);
+	case SET_KILLED:
+		return call_set_killed(c);
 	default:
 		return call_look(c);
 	}

@@ -16,6 +16,7 @@
 #include <sys/statfs.h>
 
 #include "audit.h"
+#include "rules.h"
 #include "trace.h"
 
 #define KILLS 400
@@ -38,7 +39,7 @@ static const struct scenario {
 	  SUBJECT, SUBJECT },
 	{ "rule_set: another mode", { { TAKE, "k", 1 } }, { RULE_SET, .terms = { .mode = SHMLIMIT_OFF } }, SUBJECT,
 	  SUBJECT },
-	{ "rule_set: after a writer who was killed", { { TAKE, "k", 1 }, { SET_UNSEEN, .terms = { .capacity = 4 } } },
+	{ "rule_set: after a writer who was killed", { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 4 } } },
 	  { RULE_SET, .terms = { .capacity = 3 } }, SUBJECT, SUBJECT },
 	{ "rule_remove", { { TAKE, "k", 1 }, { TAKE, "l", 1 } }, { RULE_REMOVE }, 0, -ESRCH },
 	{ "reset: a rule", { { TAKE, "k", 3 }, { ABANDON, "l" }, { FILL, NULL, 5 } }, { RESET_RULE }, 0, 0 },
@@ -46,13 +47,6 @@ static const struct scenario {
 };
 
 #define SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
-
-/* What stands under each id. */
-struct rules {
-	int found[RULES];
-	char name[RULES][SHMLIMIT_RULE_NAME_MAX + 1];
-	struct shmlimit_rule rule[RULES];
-};
 
 /* One scenario. */
 static struct {
@@ -70,34 +64,6 @@ static struct states seen;               /* by scenario, and audited */
 static struct {
 	uint64_t kills, steps, states;
 } sum;
-
-static void read_rules(struct rules *rules)
-{
-	memset(rules, 0, sizeof(*rules));
-	for (int id = 0; id < (int)RULES; id++) {
-		rules->rule[id].struct_size = sizeof(rules->rule[id]);
-		rules->found[id] = shmlimit_rule_get(scene.l, id, &rules->rule[id]) == 0 &&
-		                   shmlimit_rule_name(scene.l, id, rules->name[id]) == 0;
-	}
-}
-
-static int same_rule(const struct rules *a, const struct rules *b, int id)
-{
-	return a->found[id] == b->found[id] && strcmp(a->name[id], b->name[id]) == 0 &&
-	       memcmp(&a->rule[id], &b->rule[id], sizeof(a->rule[id])) == 0;
-}
-
-/* Each rule as before or, where `done` or it happens to be so, as after. */
-static int rules_are_due(int done)
-{
-	struct rules rules;
-	int due = 1;
-
-	read_rules(&rules);
-	for (int id = 0; id < (int)RULES; id++)
-		due &= same_rule(&rules, &now.after, id) || (!done && same_rule(&rules, &now.before, id));
-	return due;
-}
 
 static uint64_t memory_left(void)
 {
@@ -137,12 +103,12 @@ static void check_segment(void)
 
 	if (states_add(&seen))
 		audit_state(&now.audit, 0);
-	now.mixed += !rules_are_due(0);
+	now.mixed += !rules_are_due(&now.before, &now.after);
 	answer = tracee_run(call_make, &now.is->call);
 	now.undone += answer != now.is->answer && answer != now.is->again;
 	audit_see(&sights);
 	now.undone += memcmp(&sights, &now.audit.after, sizeof(sights)) != 0;
-	now.mixed += !rules_are_due(1);
+	now.mixed += !rules_are_due(&now.after, &now.after);
 	now.files += shm_files() != 1;
 }
 
@@ -197,12 +163,12 @@ static void perform(const struct scenario *s)
 	now.kept = scene_keep(NULL);
 	if (!is_about_name()) {
 		audit_see(&now.audit.before);
-		read_rules(&now.before);
+		rules_read(&now.before);
 	}
 	answer = trace_record(&trace, &s->call);
 	is(answer, s->answer, "%s: the answer is %d", s->title, s->answer);
 	if (!is_about_name()) {
-		read_rules(&now.after);
+		rules_read(&now.after);
 		audit_see(&now.audit.after);
 	}
 	for (size_t k = 0; k < trace.n; k++)

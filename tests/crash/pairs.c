@@ -49,7 +49,7 @@ static const struct pair {
 	{ "two takes of the last token", { { TAKE, "k", 4 } }, { { TAKE, "k", 1 }, { TAKE, "k", 1 } } },
 	{ "two charges", { { TAKE, "k", 1 } }, { { CHARGE, "k", 2 }, { CHARGE, "k", 3 } } },
 	{ "a charge and a refund", { { TAKE, "k", 3 } }, { { CHARGE, "k", 4 }, { REFUND, "k", 3 } } },
-	{ "two conversions", { { TAKE, "k", 1 }, { SET_UNSEEN, .terms = { .capacity = 3 } } },
+	{ "two conversions", { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 3 } } },
 	  { { TAKE, "k", 2 }, { TAKE, "k", 2 } } },
 	{ "a take and a new capacity", { { TAKE, "k", 1 } },
 	  { { TAKE, "k", 1 }, { RULE_SET, .terms = { .capacity = 3 } } } },

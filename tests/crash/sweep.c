@@ -43,7 +43,7 @@ static const struct scenario {
 	{ "take: over another key's tentative slot", { { HOLD, NULL, 15 }, { ABANDON, "l" } }, { TAKE, "k", 1 }, 0,
 	  { 5, 4 }, SHMLIMIT_FULL_DENY },
 	{ "take: freeing a tentative slot of an older version",
-	  { { ABANDON, "k" }, { SET_UNSEEN, .terms = { .capacity = 4 } } }, { TAKE, "k", 1 }, 0, { 4, 3 } },
+	  { { ABANDON, "k" }, { SET_KILLED, .terms = { .capacity = 4 } } }, { TAKE, "k", 1 }, 0, { 4, 3 } },
 
 	/* A full table. */
 	{ "take: reclaiming", { { FILL, NULL, 14, -(int64_t)DAY_NS }, { HOLD, NULL, 2 } }, { TAKE, "k", 1 }, 0,
@@ -60,12 +60,15 @@ static const struct scenario {
 
 	/* Rules that were changed. */
 	{ "take: converting, the capacity being lower",
-	  { { TAKE, "k", 1 }, { SET_UNSEEN, .terms = { .capacity = 3 } } }, { TAKE, "k", 1 }, 0, { 3, 2 } },
+	  { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 3 } } }, { TAKE, "k", 1 }, 0, { 3, 2 } },
 	{ "take: converting, the capacity being higher",
-	  { { TAKE, "k", 1 }, { SET_UNSEEN, .terms = { .capacity = 9 } } }, { TAKE, "k", 1 }, 0, { 4, 3 } },
-	{ "take: converting a debt", { { CHARGE, "k", 7 }, { SET_UNSEEN, .terms = { .count = 2 } } },
+	  { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 9 } } }, { TAKE, "k", 1 }, 0, { 4, 3 } },
+	{ "take: converting a debt", { { CHARGE, "k", 7 }, { SET_KILLED, .terms = { .count = 2 } } },
 	  { TAKE, "k", 1 }, 1, { 0, 0 } },
-	{ "peek: of an older version", { { TAKE, "k", 1 }, { SET_UNSEEN, .terms = { .capacity = 3 } } },
+	{ "take: converting, after three writers who were killed",
+	  { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 9 } }, { SET_KILLED, .terms = { .capacity = 8 } },
+	    { SET_KILLED, .terms = { .capacity = 7 } } }, { TAKE, "k", 1 }, 0, { 4, 3 } },
+	{ "peek: of an older version", { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 3 } } },
 	  { PEEK, "k", 1 }, 0, { 3, 3 }, 0, READS_ONLY },
 	{ "take: a dry run, allowed", { { RULE_SET, .terms = { .mode = SHMLIMIT_DRY_RUN } } }, { TAKE, "k", 1 }, 0,
 	  { 5, 4 } },
@@ -118,7 +121,7 @@ static const struct scenario {
 	  SUBJECT, { 4, 4 } },
 	{ "rule_set: another mode", { { TAKE, "k", 1 } }, { RULE_SET, .terms = { .mode = SHMLIMIT_OFF } }, SUBJECT,
 	  { 4, DRAIN_MAX } },
-	{ "rule_set: after a writer who was killed", { { TAKE, "k", 1 }, { SET_UNSEEN, .terms = { .capacity = 4 } } },
+	{ "rule_set: after a writer who was killed", { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 4 } } },
 	  { RULE_SET, .terms = { .capacity = 3 } }, SUBJECT, { 4, 3 } },
 	{ "rule_remove", { { TAKE, "k", 1 }, { TAKE, "l", 1 } }, { RULE_REMOVE }, 0, { 4, 0 } },
 	{ "rule_set: the id of a rule that was removed", { { TAKE, "k", 1 }, { RULE_REMOVE } }, { RULE_SET }, 3,
