@@ -183,7 +183,7 @@ $(O)/tests/tap.sh: tests/tap.sh
 	install -m 644 $< $@
 
 # What the groups of tests in GROUPS are and, where these are commands' tests, what they run.
-tests: $(foreach g,$(GROUPS),$(call t,$(g))) $(if $(filter cli,$(GROUPS)),all $(O)/bin/shmlimit-demo $(benches)) \
+tests: $(foreach g,$(GROUPS),$(call t,$(g))) $(if $(filter cli crash,$(GROUPS)),all $(O)/bin/shmlimit-demo $(benches)) \
 	$(if $(filter server,$(GROUPS)),all php $(servers))
 
 demo:
