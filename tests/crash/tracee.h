@@ -36,9 +36,6 @@ struct tracee {
 /* Why processes can't be traced here, or NULL. */
 static inline const char *tracee_impossible(void)
 {
-#ifndef __x86_64__
-	return "written for x86-64";
-#else
 	pid_t pid = fork();
 	int status;
 
@@ -55,7 +52,17 @@ static inline const char *tracee_impossible(void)
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	return NULL;
-#endif
+}
+
+static struct timespec tracee_begun;
+
+/* Seconds since then, for the report. */
+static inline double tracee_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - tracee_begun.tv_sec) + (double)(now.tv_nsec - tracee_begun.tv_nsec) / 1e9;
 }
 
 /*
@@ -64,8 +71,10 @@ static inline const char *tracee_impossible(void)
  */
 static inline void tracee_begin(char **argv, int no_rseq)
 {
-	if (getenv("LD_BIND_NOW") != NULL)
+	clock_gettime(CLOCK_MONOTONIC, &tracee_begun);
+	if (getenv("TRACEE_BEGUN") != NULL)
 		return;
+	setenv("TRACEE_BEGUN", "1", 1);
 	setenv("LD_BIND_NOW", "1", 1);
 	if (no_rseq)
 		setenv("GLIBC_TUNABLES", "glibc.pthread.rseq=0", 1);
@@ -124,9 +133,7 @@ __attribute__((noinline, unused)) static void tracee_start(struct tracee *t, int
 		struct said *said = t->said;
 
 		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-#ifdef __x86_64__
 		__asm__ volatile("int3" : : : "memory");
-#endif
 		said->answer = work(arg);
 		said->over = 1;
 		_exit(0);
@@ -188,7 +195,6 @@ static inline uint64_t tracee_count(int (*work)(const void *), const void *arg)
 	return steps;
 }
 
-#ifdef __x86_64__
 /* Run up to the `times`-th time that it is about to execute the instruction there. */
 static inline void tracee_run_to(struct tracee *t, uint64_t rip, uint64_t times)
 {
@@ -209,6 +215,5 @@ static inline struct user_regs_struct tracee_registers(const struct tracee *t)
 		bail("ptrace: %s", strerror(errno));
 	return registers;
 }
-#endif
 
 #endif
