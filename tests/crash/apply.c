@@ -202,7 +202,7 @@ int main(int argc, char **argv)
 	find_command();
 	if (private_shm("size=16m") != 0)
 		return tap_skip_all("no /dev/shm of our own: mounting is not permitted");
-	stage_begin("crash.apply");
+	scene_begin("crash.apply");
 	dice.state = dice_seed();
 	write_file();
 	scene_open(&dice, SHMLIMIT_FULL_EVICT, 1);

@@ -153,7 +153,7 @@ static void kill_at(const struct trace *trace, size_t k)
 /* Is state k among those in which processes are killed? */
 static int is_chosen(const struct trace *trace, size_t k)
 {
-	size_t every = getenv("CRASH_FULL") != NULL ? 1 : trace->n / KILLS + 1;
+	size_t every = scene_is_full() ? 1 : trace->n / KILLS + 1;
 
 	return trace->step[k].calls || (k > 0 && trace->step[k - 1].calls) || trace->step[k].changed ||
 	       k % every == 0;
@@ -213,7 +213,7 @@ int main(int argc, char **argv)
 	tracee_begin(argv, 1);
 	if (private_shm("size=16m") != 0)
 		return tap_skip_all("no /dev/shm of our own: mounting is not permitted");
-	stage_begin("crash.kill");
+	scene_begin("crash.kill");
 	now.dice.state = dice_seed();
 	scene_open(&(struct dice){ now.dice.state }, SHMLIMIT_FULL_EVICT, 0);
 	audit_calibrate();

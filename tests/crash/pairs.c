@@ -384,7 +384,7 @@ static void play_all(struct dice *dice)
 	size_t n, some;
 	struct schedule *list = list_schedules(dice, &n);
 
-	some = getenv("CRASH_FULL") != NULL ? n : (size_t)scaled(SCHEDULES) * 3 / 4;
+	some = scene_is_full() ? n : (size_t)scaled(SCHEDULES) * 3 / 4;
 	now.possible = n;
 	for (size_t i = 0; i < n && i < some; i++)
 		play_schedule(list[i].i, list[i].j, dice_throw(dice));
@@ -448,7 +448,7 @@ int main(int argc, char **argv)
 	if (impossible != NULL)
 		return tap_skip_all(impossible);
 	tracee_begin(argv, 1);
-	stage_begin("crash.pairs");
+	scene_begin("crash.pairs");
 	dice.state = dice_seed();
 	for (size_t i = 0; i < PAIRS; i++)
 		perform(&pairs[i], &dice);

@@ -37,6 +37,20 @@ static struct {
 	uint64_t now_ns, look_ns;         /* when calls are made, when they are judged */
 } scene;
 
+/* CRASH_FULL=1: the long form of a test, in which nothing is left out. */
+static inline int scene_is_full(void)
+{
+	return getenv("CRASH_FULL") != NULL;
+}
+
+/* To be called first, as stage_begin(), which it calls. */
+static inline void scene_begin(const char *program)
+{
+	stage_begin(program);
+	if (scene_is_full())
+		alarm(12 * WATCHDOG_SECONDS);
+}
+
 /* Another secret, so that the keys' windows are those of the seed. */
 static inline void scene_set_secret(struct dice *dice)
 {

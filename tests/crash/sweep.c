@@ -163,7 +163,7 @@ static int sweep(const struct call *call, struct audit *audit, uint64_t *changes
 {
 	static unsigned char *last;
 	static struct tracee t;
-	int all = getenv("CRASH_FULL") != NULL, inside;
+	int inside;
 
 	last = scene_keep(last);
 	tracee_start(&t, call_make, call);
@@ -175,7 +175,7 @@ static int sweep(const struct call *call, struct audit *audit, uint64_t *changes
 		++*changes;
 		scene_keep(last);
 		if (states_add(&seen))
-			audit_state(audit, all);
+			audit_state(audit, scene_is_full());
 	} while (inside);
 	return tracee_finish(&t);
 }
@@ -243,7 +243,7 @@ int main(int argc, char **argv)
 	if (impossible != NULL)
 		return tap_skip_all(impossible);
 	tracee_begin(argv, 0);
-	stage_begin("sweep");
+	scene_begin("crash.sweep");
 	dice.state = dice_seed();
 	scene_open(&dice, SHMLIMIT_FULL_EVICT, 0);
 	audit_calibrate();
