@@ -44,6 +44,7 @@ enum act {
 	HOLD,                             /* the same, for a year */
 	ABANDON,                          /* a claim, killed while its slot is tentative */
 	SET_KILLED,                       /* rule_set, killed when the table is still of the old version */
+	TAKE_KILLED,                      /* a take, killed when it has changed the table once */
 };
 
 struct call {
@@ -65,7 +66,7 @@ static inline uint64_t call_ns(const struct call *c)
 /* Rules are set as "subject" but for what the call says. */
 static inline int call_rule_set(const struct call *c)
 {
-	struct shmlimit_rule terms = scene_subject;
+	struct shmlimit_rule terms = scene_subject();
 
 	if (c->terms.capacity != 0)
 		terms.capacity = c->terms.capacity;
@@ -132,6 +133,25 @@ static inline int call_set_killed(const struct call *c)
 	tracee_kill(&t);
 	munmap(t.said, sizeof(*t.said));
 	return load_relaxed(published) != before ? 0 : -ESRCH;
+}
+
+/* A take that swapped its slot's word and nothing more: of a window whose cells are missing. */
+static inline int call_take_killed(const struct call *c)
+{
+	struct layout_slot before[SLOTS];
+	struct call take = *c;
+	struct tracee t = { 0 };
+	int changed;
+
+	memcpy(before, scene.l->slots, sizeof(before));
+	take.act = TAKE;
+	tracee_start(&t, call_make, &take);
+	while (tracee_step(&t) && memcmp(before, scene.l->slots, sizeof(before)) == 0)
+		;
+	changed = memcmp(before, scene.l->slots, sizeof(before)) != 0;
+	tracee_kill(&t);
+	munmap(t.said, sizeof(*t.said));
+	return changed ? 0 : -ESRCH;
 }
 
 static inline int call_open(uint32_t flags)
@@ -235,6 +255,8 @@ static int call_make(const void *arg)
 		return call_abandon(c);
 	case SET_KILLED:
 		return call_set_killed(c);
+	case TAKE_KILLED:
+		return call_take_killed(c);
 	default:
 		return call_look(c);
 	}

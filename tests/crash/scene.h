@@ -21,21 +21,45 @@
 
 enum { SUBJECT, OTHER, HELD };            /* ids of rules */
 
-/* Full after 5 hours; a debt of 3 hours may come on top. */
-static const struct shmlimit_rule scene_subject = {
-	.struct_size = sizeof(struct shmlimit_rule),
-	.capacity = CAPACITY,
-	.count = 1,
-	.period_ns = HOUR_NS,
-	.max_wait_ns = 3 * HOUR_NS,
-};
+#define WINDOW_MAX 9u
 
 static struct {
 	struct shmlimit *l;
+	uint32_t algorithm;               /* of the rule "subject" */
 	unsigned char *bytes;
 	size_t size;
 	uint64_t now_ns, look_ns;         /* when calls are made, when they are judged */
 } scene;
+
+/*
+ * The rule "subject": empty, it is full after 5 hours; a debt of 3 hours may come
+ * on top. A cold WARMUP gives 5 tokens at once, and then none for 7.5 hours.
+ */
+static inline struct shmlimit_rule scene_subject(void)
+{
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule),
+		.algorithm = scene.algorithm,
+		.max_wait_ns = 3 * HOUR_NS,
+	};
+
+	switch (scene.algorithm) {
+	case SHMLIMIT_WINDOW:
+		rule.capacity = CAPACITY;
+		rule.period_ns = CAPACITY * HOUR_NS;
+		break;
+	case SHMLIMIT_WARMUP:
+		rule.count = 1;
+		rule.period_ns = HOUR_NS;
+		rule.warmup_ns = CAPACITY * HOUR_NS;
+		break;
+	default:
+		rule.capacity = CAPACITY;
+		rule.count = 1;
+		rule.period_ns = HOUR_NS;
+	}
+	return rule;
+}
 
 /* CRASH_FULL=1: the long form of a test, in which nothing is left out. */
 static inline int scene_is_full(void)
@@ -61,20 +85,38 @@ static inline void scene_set_secret(struct dice *dice)
 	header->checksum = layout_checksum(header);
 }
 
+/* As stage_create(), with rings where windows need them. */
+static inline struct shmlimit *scene_create(uint32_t on_full)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS, .rules = RULES,
+		.on_full = on_full, .window_max = scene.algorithm == SHMLIMIT_WINDOW ? WINDOW_MAX : 0 };
+	struct shmlimit *l;
+	int error = shmlimit_create(stage_name, &options, &l);
+
+	if (error != 0)
+		bail("create %s: %s", stage_name, shmlimit_strerror(error));
+	return l;
+}
+
 /* `own_clock`: calls are made that take no time from the caller. */
 static inline void scene_open(struct dice *dice, uint32_t on_full, int own_clock)
 {
-	struct shmlimit_rule rule = scene_subject;
+	struct shmlimit_rule rule = scene_subject();
+	uint32_t algorithm = scene.algorithm;
 
-	scene.l = stage_create(SLOTS, RULES, on_full);
+	scene.l = scene_create(on_full);
 	scene.bytes = (unsigned char *)scene.l->header;
 	scene.size = scene.l->size;
 	scene.now_ns = own_clock ? shmlimit_now(scene.l) : START_NS;
 	scene.look_ns = scene.now_ns + (own_clock ? HOUR_NS / 6 : 0);
 	scene_set_secret(dice);
-	if (shmlimit_rule_set_at(scene.l, "subject", &rule, scene.now_ns) != SUBJECT ||
-	    shmlimit_rule_set_at(scene.l, "other", &rule, scene.now_ns) != OTHER)
-		bail("no rules");
+	if (shmlimit_rule_set_at(scene.l, "subject", &rule, scene.now_ns) != SUBJECT)
+		bail("no rule");
+	scene.algorithm = SHMLIMIT_FUNNEL;
+	rule = scene_subject();
+	scene.algorithm = algorithm;
+	if (shmlimit_rule_set_at(scene.l, "other", &rule, scene.now_ns) != OTHER)
+		bail("no other rule");
 	rule.capacity = 1;
 	rule.period_ns = 365 * DAY_NS;
 	rule.max_wait_ns = 0;

@@ -35,7 +35,7 @@ static const struct scenario {
 	int answer;
 	unsigned left[2];                 /* how often "k" is admitted before and after */
 	uint32_t on_full;
-	enum { READS_ONLY = 1, GIVES_BACK = 2, OWN_CLOCK = 4 } is;
+	enum { READS_ONLY = 1, GIVES_BACK = 2, OWN_CLOCK = 4, WINDOW = 8, WARMUP = 16 } is;
 } scenarios[] = {
 	/* Taking, where there is room. */
 	{ "take: a new key", { { 0 } }, { TAKE, "k", 1 }, 0, { 5, 4 } },
@@ -114,6 +114,58 @@ static const struct scenario {
 	{ "take_all: the first denied", { { TAKE, "k", 4 } }, { TAKE_ALL, "k", 2 }, 1, { 1, 1 } },
 	{ "take_all: the second denied", { { TAKE, "k", 5, .rule = OTHER } }, { TAKE_ALL, "k", 2 }, 1, { 5, 5 }, 0,
 	  GIVES_BACK },
+
+	/* Windows: 5 in 5 hours. */
+	{ "window: a new key", { { 0 } }, { TAKE, "k", 1 }, 0, { 5, 4 }, 0, WINDOW },
+	{ "window: three of a new key", { { 0 } }, { TAKE, "k", 3 }, 0, { 5, 2 }, 0, WINDOW },
+	{ "window: a known key", { { TAKE, "k", 1 } }, { TAKE, "k", 2 }, 0, { 4, 2 }, 0, WINDOW },
+	{ "window: when some have left it",
+	  { { TAKE, "k", 3, -6 * (int64_t)HOUR_NS }, { TAKE, "k", 2, -4 * (int64_t)HOUR_NS } }, { TAKE, "k", 2 }, 0,
+	  { 3, 1 }, 0, WINDOW },
+	{ "window: when all have left it", { { TAKE, "k", 5, -6 * (int64_t)HOUR_NS } }, { TAKE, "k", 2 }, 0, { 5, 3 },
+	  0, WINDOW },
+	{ "window: around the ring",
+	  { { TAKE, "k", 4, -8 * (int64_t)HOUR_NS }, { TAKE, "k", 1, -6 * (int64_t)HOUR_NS },
+	    { TAKE, "k", 3, -2 * (int64_t)HOUR_NS } }, { TAKE, "k", 2 }, 0, { 2, 0 }, 0, WINDOW },
+	{ "window: denied", { { TAKE, "k", 5 } }, { TAKE, "k", 1 }, 1, { 0, 0 }, 0, WINDOW },
+	{ "window: for one who was killed before his cell", { { TAKE, "k", 1 }, { TAKE_KILLED, "k", 1 } },
+	  { TAKE, "k", 1 }, 0, { 3, 2 }, 0, WINDOW },
+	{ "window: for one who was killed before his cells", { { TAKE, "k", 1 }, { TAKE_KILLED, "k", 3 } },
+	  { TAKE, "k", 1 }, 0, { 1, 0 }, 0, WINDOW },
+	{ "window: denied, cells missing", { { TAKE, "k", 1 }, { TAKE_KILLED, "k", 4 } }, { TAKE, "k", 1 }, 1,
+	  { 0, 0 }, 0, WINDOW },
+	{ "window: evicting", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { TAKE, "k", 1 }, 0, { 5, 4 }, 0, WINDOW },
+	{ "window: four hours back", { { TAKE, "k", 2, 4 * HOUR_NS } }, { TAKE, "k", 1 }, 0, { 3, 2 }, 0, WINDOW },
+	{ "window: denied four hours back", { { TAKE, "k", 5, 4 * HOUR_NS } }, { TAKE, "k", 1 }, 1, { 0, 0 }, 0,
+	  WINDOW },
+	{ "window: converting, the capacity being lower",
+	  { { TAKE, "k", 2 }, { SET_KILLED, .terms = { .capacity = 4 } } }, { TAKE, "k", 1 }, 0, { 2, 1 }, 0, WINDOW },
+	{ "window: converting, the capacity being higher, cells missing",
+	  { { TAKE, "k", 1 }, { TAKE_KILLED, "k", 2 }, { SET_KILLED, .terms = { .capacity = 8 } } },
+	  { TAKE, "k", 1 }, 0, { 5, 4 }, 0, WINDOW },
+	{ "window: refund", { { TAKE, "k", 4 } }, { REFUND, "k", 2 }, 0, { 1, 3 }, 0, WINDOW },
+	{ "window: refund, cells missing", { { TAKE, "k", 1 }, { TAKE_KILLED, "k", 3 } }, { REFUND, "k", 1 }, 0,
+	  { 1, 2 }, 0, WINDOW },
+	{ "window: refund of everything", { { TAKE, "k", 4 } }, { REFUND, "k", 100 }, 0, { 1, 5 }, 0, WINDOW },
+	{ "window: charge", { { TAKE, "k", 4 } }, { CHARGE, "k", 3 }, 0, { 1, 0 }, 0, WINDOW },
+	{ "window: reserve", { { TAKE, "k", 5, -4 * (int64_t)HOUR_NS } }, { RESERVE, "k", 2 }, 0, { 0, 0 }, 0,
+	  WINDOW },
+	{ "window: reset", { { TAKE, "k", 4 } }, { RESET_KEY, "k" }, 0, { 1, 5 }, 0, WINDOW },
+	{ "window: rule_set", { { TAKE, "k", 2 }, { TAKE, "l", 5 } }, { RULE_SET, .terms = { .capacity = 3 } },
+	  SUBJECT, { 3, 1 }, 0, WINDOW },
+	{ "window: take_all, the second denied", { { TAKE, "k", 5, .rule = OTHER } }, { TAKE_ALL, "k", 2 }, 1,
+	  { 5, 5 }, 0, WINDOW | GIVES_BACK },
+
+	/* Warming up: what is asked of a cold one, it gives, and then nothing for hours. */
+	{ "warmup: a new key", { { 0 } }, { TAKE, "k", 1 }, 0, { 1, 0 }, 0, WARMUP },
+	{ "warmup: denied", { { TAKE, "k", 1 } }, { TAKE, "k", 1 }, 1, { 0, 0 }, 0, WARMUP },
+	{ "warmup: when it was paid for", { { TAKE, "k", 1, -4 * (int64_t)HOUR_NS } }, { TAKE, "k", 2 }, 0, { 1, 0 },
+	  0, WARMUP },
+	{ "warmup: reserve", { { TAKE, "k", 1 } }, { RESERVE, "k", 2 }, 0, { 0, 0 }, 0, WARMUP },
+	{ "warmup: refund", { { TAKE, "k", 1 } }, { REFUND, "k", 5 }, 0, { 0, 1 }, 0, WARMUP },
+	{ "warmup: charge", { { 0 } }, { CHARGE, "k", 3 }, 0, { 1, 0 }, 0, WARMUP },
+	{ "warmup: converting", { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .count = 2 } } }, { RESERVE, "k", 1 }, 0,
+	  { 0, 0 }, 0, WARMUP },
 
 	/* Resets, switches, rules. */
 	{ "reset: a key", { { TAKE, "k", 3 }, { TAKE, "l", 1 } }, { RESET_KEY, "k" }, 0, { 2, 5 } },
@@ -200,6 +252,7 @@ static void perform(const struct scenario *s, struct dice *dice)
 	uint64_t changes = 0;
 	int answer;
 
+	scene.algorithm = s->is & WINDOW ? SHMLIMIT_WINDOW : s->is & WARMUP ? SHMLIMIT_WARMUP : SHMLIMIT_FUNNEL;
 	scene_open(dice, s->on_full, s->is & OWN_CLOCK);
 	for (int i = 0; i < PREPARED; i++)
 		if (call_make(&s->before[i]) < 0)
