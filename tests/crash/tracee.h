@@ -33,25 +33,33 @@ struct tracee {
 	struct said *said;
 };
 
+/* Stop before the instruction there is executed, from now on; nowhere: 0. Returns true if that can be done. */
+static inline int tracee_break_at(const struct tracee *t, uint64_t rip)
+{
+	return ptrace(PTRACE_POKEUSER, t->pid, offsetof(struct user, u_debugreg[0]), rip) == 0 &&
+	       ptrace(PTRACE_POKEUSER, t->pid, offsetof(struct user, u_debugreg[7]), rip != 0 ? 1L : 0L) == 0;
+}
+
 /* Why processes can't be traced here, or NULL. */
 static inline const char *tracee_impossible(void)
 {
-	pid_t pid = fork();
-	int status;
+	struct tracee t = { .pid = fork() };
+	int status, breaks;
 
-	if (pid == 0) {
+	if (t.pid == 0) {
 		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
 			_exit(1);
 		raise(SIGSTOP);
 		_exit(0);
 	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+	if (t.pid < 0 || waitpid(t.pid, &status, 0) != t.pid)
 		return "no process to trace";
 	if (WIFEXITED(status))
 		return "ptrace is not permitted";
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
-	return NULL;
+	breaks = tracee_break_at(&t, (uint64_t)&tracee_impossible);
+	kill(t.pid, SIGKILL);
+	waitpid(t.pid, &status, 0);
+	return breaks ? NULL : "there are no breakpoints";
 }
 
 static struct timespec tracee_begun;
@@ -198,13 +206,12 @@ static inline uint64_t tracee_count(int (*work)(const void *), const void *arg)
 /* Run up to the `times`-th time that it is about to execute the instruction there. */
 static inline void tracee_run_to(struct tracee *t, uint64_t rip, uint64_t times)
 {
-	if (ptrace(PTRACE_POKEUSER, t->pid, offsetof(struct user, u_debugreg[0]), rip) != 0 ||
-	    ptrace(PTRACE_POKEUSER, t->pid, offsetof(struct user, u_debugreg[7]), 1L) != 0)
+	if (!tracee_break_at(t, rip))
 		bail("no breakpoint: %s", strerror(errno));
 	while (times-- > 0 && t->pid != 0)
 		tracee_go(t, PTRACE_CONT);
 	if (t->pid != 0)
-		ptrace(PTRACE_POKEUSER, t->pid, offsetof(struct user, u_debugreg[7]), 0L);
+		tracee_break_at(t, 0);
 }
 
 static inline struct user_regs_struct tracee_registers(const struct tracee *t)
