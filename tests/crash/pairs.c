@@ -47,6 +47,7 @@ static const struct pair {
 	uint32_t on_full;
 	uint64_t gives_back;              /* tokens that the first may hold, and then gives back */
 	int apart;                        /* alone, each would give "k" another slot */
+	int window;                       /* "subject" is a WINDOW */
 } pairs[] = {
 	{ "two claims of one key", { { 0 } }, { { TAKE, "k", 1 }, { TAKE, "k", 1 } } },
 	{ "two claims of one key, for all it has", { { 0 } }, { { TAKE, "k", 5 }, { TAKE, "k", 3 } } },
@@ -79,6 +80,18 @@ static const struct pair {
 	{ "two evictions", { { HOLD, NULL, 6 }, { FILL, NULL, 10 } }, { { TAKE, "k", 3 }, { TAKE, "l", 3 } } },
 	{ "a reservation and a refund", { { TAKE, "k", 4 } }, { { RESERVE, "k", 3 }, { REFUND, "k", 2 } } },
 	{ "two reservations, one too many", { { TAKE, "k", 4 } }, { { RESERVE, "k", 2 }, { RESERVE, "k", 3 } } },
+	{ "window: two claims of one key", { { 0 } }, { { TAKE, "k", 2 }, { TAKE, "k", 1 } }, .window = 1 },
+	{ "window: two takes", { { TAKE, "k", 2 } }, { { TAKE, "k", 2 }, { TAKE, "k", 1 } }, .window = 1 },
+	{ "window: two takes of the last place", { { TAKE, "k", 4 } }, { { TAKE, "k", 1 }, { TAKE, "k", 1 } },
+	  .window = 1 },
+	{ "window: two that help a dead one", { { TAKE, "k", 1 }, { TAKE_KILLED, "k", 2 } },
+	  { { TAKE, "k", 1 }, { TAKE, "k", 1 } }, .window = 1 },
+	{ "window: two laps begun", { { TAKE, "k", 5, -6 * (int64_t)HOUR_NS } },
+	  { { TAKE, "k", 2 }, { TAKE, "k", 3 } }, .window = 1 },
+	{ "window: a take and a refund", { { TAKE, "k", 4 } }, { { TAKE, "k", 1 }, { REFUND, "k", 2 } }, .window = 1 },
+	{ "window: a take and a new capacity", { { TAKE, "k", 1 } },
+	  { { TAKE, "k", 1 }, { RULE_SET, .terms = { .capacity = 3 } } }, .window = 1 },
+	{ "window: a take and a reset", { { TAKE, "k", 2 } }, { { TAKE, "k", 1 }, { RESET_KEY, "k" } }, .window = 1 },
 	{ "all or none, and a take of what the second has", { { TAKE, "k", 4, .rule = OTHER } },
 	  { { TAKE_ALL, "k", 1 }, { TAKE, "k", 1, .rule = OTHER } }, 0, 1 },
 };
@@ -401,6 +414,7 @@ static int prepare(struct dice *dice)
 {
 	if (scene.l != NULL)
 		scene_close();
+	scene.algorithm = now.is->window ? SHMLIMIT_WINDOW : SHMLIMIT_FUNNEL;
 	scene_open(dice, now.is->on_full, 0);
 	for (int i = 0; i < PREPARED; i++)
 		if (call_make(&now.is->before[i]) < 0)

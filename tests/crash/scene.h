@@ -85,11 +85,11 @@ static inline void scene_set_secret(struct dice *dice)
 	header->checksum = layout_checksum(header);
 }
 
-/* As stage_create(), with rings where windows need them. */
+/* As stage_create(), with rings, so that all scenes are of one size. */
 static inline struct shmlimit *scene_create(uint32_t on_full)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS, .rules = RULES,
-		.on_full = on_full, .window_max = scene.algorithm == SHMLIMIT_WINDOW ? WINDOW_MAX : 0 };
+		.on_full = on_full, .window_max = WINDOW_MAX };
 	struct shmlimit *l;
 	int error = shmlimit_create(stage_name, &options, &l);
 
