@@ -11,7 +11,7 @@ import ctypes
 import re
 import sys
 
-from shmlimit import Clock, Mode, OnFull, _c
+from shmlimit import Algorithm, Clock, Mode, OnFull, _c
 
 CONSTANTS = {
     "KEY_MAX": _c.KEY_MAX,
@@ -19,8 +19,9 @@ CONSTANTS = {
     "FIELD_MAX": _c.FIELD_MAX,
     "REQUESTS_MAX": _c.REQUESTS_MAX,
     "READ_ONLY": _c.READ_ONLY,
-    "NEXT_PAYS": 1,
-    "FUNNEL": 0,
+    "NEXT_PAYS": _c.NEXT_PAYS,
+    "COUNT_REFUSED": _c.COUNT_REFUSED,
+    **{algorithm.name: int(algorithm) for algorithm in Algorithm},
     **{mode.name: int(mode) for mode in Mode},
     **{"FULL_" + on_full.name: int(on_full) for on_full in OnFull},
     **{"CLOCK_" + clock.name: int(clock) for clock in Clock},

@@ -11,7 +11,7 @@ import threading
 import unittest
 
 import shmlimit
-from shmlimit import Error, Limiter, Mode, Request, Rule
+from shmlimit import Algorithm, Error, Limiter, Mode, Request, Rule
 
 SEGMENT = os.environ["SEGMENT"]
 DAY_NS = 86400 * 10**9
@@ -20,7 +20,7 @@ SLOW = Rule(capacity=5, count=1, period_ns=DAY_NS, max_wait_ns=9 * DAY_NS)
 
 class LimiterLaws(unittest.TestCase):
     def setUp(self):
-        self.limiter = Limiter.create(SEGMENT, slots=64)
+        self.limiter = Limiter.create(SEGMENT, slots=64, window_max=8)
         self.rule = self.limiter.rule_set("r", SLOW)
 
     def tearDown(self):
@@ -162,6 +162,11 @@ class LimiterLaws(unittest.TestCase):
         for rule in SLOW, Rule(3, 7, 10**9, 10**6, Mode.DRY_RUN, next_pays=True), Rule(1, 1, 1, mode=Mode.OFF):
             self.limiter.rule_set("x", rule)
             self.assertEqual(self.limiter.rule_get("x"), rule)
+        warm = Rule(8, 2, 10**9, algorithm=Algorithm.WARMUP, warmup_ns=4 * 10**9, cold_factor_milli=3000)
+        window = Rule(3, 3, 10**9, algorithm=Algorithm.WINDOW, count_refused=True)
+        for name, rule in ("warm", warm), ("window", window):
+            self.limiter.rule_set(name, rule)
+            self.assertEqual(self.limiter.rule_get(name), rule)
         self.raises(errno.EDOM, self.limiter.rule_set, "x", Rule(0, 1, 1))
 
     def test_counters(self):

@@ -6,6 +6,7 @@ SPDX-License-Identifier: BSD-2-Clause
 from .gate import Gate, Limit
 from .limiter import (
     NEVER,
+    Algorithm,
     All,
     Clock,
     Counters,
@@ -25,6 +26,7 @@ from .limiter import (
 
 __all__ = [
     "NEVER",
+    "Algorithm",
     "All",
     "Clock",
     "Counters",

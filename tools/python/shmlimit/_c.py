@@ -22,6 +22,8 @@ KEY_MAX = 1024
 KEY_IP_MAX = 18
 FIELD_MAX = 192
 REQUESTS_MAX = 16
+NEXT_PAYS = 1
+COUNT_REFUSED = 2
 READ_ONLY = 1
 
 
@@ -49,7 +51,10 @@ class Rule(Structure):
         ("count", c_uint64),
         ("period_ns", c_uint64),
         ("max_wait_ns", c_uint64),
-        ("reserved", c_uint64 * 6),
+        ("warmup_ns", c_uint64),
+        ("cold_factor_milli", c_uint32),
+        ("reserved32", c_uint32),
+        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -93,7 +98,9 @@ class Info(Structure):
         ("uid", c_uint32),
         ("gid", c_uint32),
         ("created_unix_ns", c_uint64),
-        ("reserved", c_uint64 * 4),
+        ("window_max", c_uint32),
+        ("reserved32", c_uint32),
+        ("reserved", c_uint64 * 3),
     ]
 
 

@@ -39,6 +39,15 @@ class Clock(IntEnum):
     COARSE = 1
 
 
+class Algorithm(IntEnum):
+    FUNNEL = 0
+    """A burst of capacity, then count tokens a period."""
+    WARMUP = 1
+    """count tokens a period once it is warm; the capacity is 0, for it follows from the rest."""
+    WINDOW = 2
+    """At most capacity tokens in any stretch of a period; the count is 0 or the capacity."""
+
+
 class Mode(IntEnum):
     ENFORCE = 0
     DRY_RUN = 1
@@ -57,6 +66,13 @@ class Rule:
     mode: Mode = Mode.ENFORCE
     next_pays: bool = False
     """Who waits for the debt of a reservation: the next one, and not the one who makes it."""
+    algorithm: Algorithm = Algorithm.FUNNEL
+    warmup_ns: int = 0
+    """WARMUP: from cold to warm, or back, takes so long."""
+    cold_factor_milli: int = 0
+    """WARMUP: a cold token takes so many thousandths of a warm one's time; 0 = 3000."""
+    count_refused: bool = False
+    """WINDOW: what is refused counts, too."""
 
 
 class Result(NamedTuple):
@@ -135,6 +151,7 @@ class Info(NamedTuple):
     uid: int
     gid: int
     created_unix_ns: int
+    window_max: int
 
 
 class Counters(NamedTuple):
@@ -205,6 +222,7 @@ class Limiter:
         *,
         slots: int = 0,
         rules: int = 0,
+        window_max: int = 0,
         mode: int = 0,
         group: int | None = None,
         on_full: OnFull = OnFull.EVICT,
@@ -215,6 +233,7 @@ class Limiter:
             struct_size=ctypes.sizeof(_c.Options),
             slots=_unsigned(slots),
             rules=_unsigned(rules, 32),
+            window_max=_unsigned(window_max, 32),
             mode=_unsigned(mode, 32),
             group=0 if group is None else _unsigned(group) + 1,
             on_full=on_full,
@@ -263,19 +282,33 @@ class Limiter:
         """Define a rule or change one, for all processes, with their next decision. Keys keep their tokens."""
         c = _c.Rule(
             struct_size=ctypes.sizeof(_c.Rule),
+            algorithm=terms.algorithm,
             mode=terms.mode,
-            flags=int(terms.next_pays),
+            flags=_c.NEXT_PAYS * terms.next_pays | _c.COUNT_REFUSED * terms.count_refused,
             capacity=_unsigned(terms.capacity),
             count=_unsigned(terms.count),
             period_ns=_unsigned(terms.period_ns),
             max_wait_ns=_unsigned(terms.max_wait_ns),
+            warmup_ns=_unsigned(terms.warmup_ns),
+            cold_factor_milli=_unsigned(terms.cold_factor_milli, 32),
         )
         return _check(library.rule_set(self._handle, _name(rule), ctypes.byref(c)), f"{self.name}: rule {rule}")
 
     def rule_get(self, rule: str | int) -> Rule:
         c = _c.Rule(struct_size=ctypes.sizeof(_c.Rule))
         _check(library.rule_get(self._handle, self._id(rule), ctypes.byref(c)), f"{self.name}: rule {rule}")
-        return Rule(c.capacity, c.count, c.period_ns, c.max_wait_ns, Mode(c.mode), bool(c.flags & 1))
+        return Rule(
+            c.capacity,
+            c.count,
+            c.period_ns,
+            c.max_wait_ns,
+            Mode(c.mode),
+            bool(c.flags & _c.NEXT_PAYS),
+            Algorithm(c.algorithm),
+            c.warmup_ns,
+            c.cold_factor_milli,
+            bool(c.flags & _c.COUNT_REFUSED),
+        )
 
     def fields(self, rule: str, result: Result) -> Fields | None:
         """What to tell an HTTP client of a rule's decision, with the rule's name as the policy's.
