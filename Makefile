@@ -21,7 +21,7 @@ need_server := nginx nginx-dev apache2-bin apache2-dev procps mypy python3-pip p
 	python3-wheel python3-tap gunicorn python3-uvicorn php-cli php-fpm php-apcu libfcgi-bin
 need_check := $(need_demo) g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
 	perl spin mandoc jq binutils util-linux
-need_bench := $(need_build)
+need_bench := $(need_build) libhiredis-dev redis-tools libsqlite3-dev wrk curl gnuplot-nox libmicrohttpd-dev
 
 # SAN=address (undefined behaviour too) or SAN=thread; the latter swaps inline assembly for compiler builtins.
 SAN :=
@@ -55,6 +55,7 @@ t   = $(patsubst %.c,$(O)/%.t,$(wildcard tests/$(1)/*.c)) \
 
 lib_obj := $(call obj,lib)
 lib_so  := $(O)/libshmlimit.so.$(VERSION)
+bench_obj := $(call obj,bench/kit) $(call obj,bench/peers)
 benches := $(patsubst %.c,$(O)/%,$(wildcard bench/*.c))
 man1    := tools/shmlimit/shmlimit.1
 man3    := lib/shmlimit.3
@@ -171,8 +172,8 @@ $(O)/tests/server/%.o: server_cflags = -Itools/server
 $(O)/tests/server/%.t: $(O)/tests/server/%.o $(server_obj) $(lib_obj)
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -pthread
 
-$(O)/bench/%: $(O)/bench/%.o $(lib_obj)
-	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -pthread -lm
+$(O)/bench/%: $(O)/bench/%.o $(bench_obj) $(lib_obj)
+	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -Wl,--as-needed -lhiredis -lsqlite3 -pthread -lm
 
 $(O)/tests/%.t: tests/%.sh $(O)/tests/tap.sh
 	@mkdir -p $(@D)

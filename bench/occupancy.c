@@ -1,52 +1,124 @@
 /*
- * occupancy: how full can the table get before a key finds no slot?
+ * occupancy: how full can the table get, and what does it cost near the end?
  *
- *	without a slot = keys answered by on_full / keys, at a load of
- *	                 keys / slots
- *	first line     = keys found in the first line looked at / keys found
+ * A table for each load is filled; then its keys are asked in random order. See
+ * README.md for the figures.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "bench.h"
+#include <stdio.h>
+
+#include "kit/bench.h"
+#include "kit/dice.h"
+#include "kit/rounds.h"
 #include "limiter.h"
 #include "table.h"
 
-static uint64_t count_first(struct shmlimit *l, int rule, uint64_t keys)
+/* Where keys were found: how many lines were looked at, and in how many cases one. */
+struct probes {
+	uint64_t found, lines, first;
+};
+
+static struct probes probe_all(struct shmlimit *l, int rule, uint64_t keys)
 {
-	uint64_t first = 0;
+	struct probes probes = { 0, 0, 0 };
 
 	for (uint64_t key = 0; key < keys; key++) {
 		uint64_t hash = hash_bytes(l->secret, (uint32_t)rule, &key, sizeof(key));
-		const struct layout_slot *line = table_line(l, table_window(l, hash), 0);
+		uint64_t wanted = tag_fingerprint(tag_pack(hash, (uint32_t)rule, 0));
 
-		for (unsigned i = 0; i < SLOTS_PER_LINE; i++)
-			first += tag_fingerprint(load_relaxed(&line[i].tag)) ==
-			         tag_fingerprint(tag_pack(hash, (uint32_t)rule, 0));
+		for (unsigned i = 0, hit = 0; i < WINDOW_LINES && !hit; i++) {
+			const struct layout_slot *line = table_line(l, table_window(l, hash), i);
+
+			for (unsigned j = 0; j < SLOTS_PER_LINE; j++)
+				hit |= tag_fingerprint(load_relaxed(&line[j].tag)) == wanted;
+			probes.lines += hit ? i + 1 : 0;
+			probes.found += hit;
+			probes.first += hit && i == 0;
+		}
 	}
-	return first;
+	return probes;
+}
+
+static struct load {
+	double load;
+	struct shmlimit *l;
+	int rule;
+	uint64_t keys, unplaced;
+	struct rounds ns;
+} loads[] = {
+	{ .load = 0.3 }, { .load = 0.5 }, { .load = 0.7 }, { .load = 0.8 }, { .load = 0.9 }, { .load = 0.95 },
+	{ .load = 0.98 },
+};
+#define LOADS (sizeof(loads) / sizeof(loads[0]))
+
+static void fill(struct load *load, uint64_t slots)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = slots };
+	struct shmlimit_counters counters = { .struct_size = sizeof(counters) };
+
+	load->l = bench_create(&options);
+	load->rule = bench_rule(load->l, "r", 1, 1, 86400 * (uint64_t)1000000000);
+	load->keys = (uint64_t)(load->load * (double)slots);
+	for (uint64_t key = 0; key < load->keys; key++)
+		shmlimit_take_at(load->l, load->rule, &key, sizeof(key), 1, 0, NULL);
+	/* The table evicts where it has no room: one more key without a slot. */
+	shmlimit_counters(load->l, load->rule, &counters);
+	load->unplaced = counters.evictions + counters.no_slot;
+}
+
+/* Nanoseconds a peek takes: what finding a key costs, nothing being changed. */
+static double time_peeks(const struct load *load, uint64_t n)
+{
+	struct dice dice = { 7 };
+	uint64_t start = bench_ns();
+
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t key = dice_below(&dice, load->keys);
+
+		shmlimit_peek_at(load->l, load->rule, &key, sizeof(key), 1, 0, NULL);
+	}
+	return (double)(bench_ns() - start) / (double)n;
+}
+
+static void report(const struct load *load, uint64_t slots)
+{
+	struct probes probes = probe_all(load->l, load->rule, load->keys);
+	double unplaced = (double)load->unplaced / (double)load->keys;
+	double first = (double)probes.first / (double)probes.found, lines = (double)probes.lines / (double)probes.found;
+	double bytes = (double)(slots * sizeof(struct layout_slot)) / (double)(load->keys - load->unplaced);
+	double ns = rounds_median(&load->ns);
+	char at[16];
+
+	printf("%6.2f %14.4f%% %11.1f%% %10.2f %10.1f %12.1f\n", load->load, 100 * unplaced, 100 * first, lines, ns,
+	       bytes);
+	snprintf(at, sizeof(at), "%g", load->load);
+	bench_row("table", at, "share without a slot", unplaced);
+	bench_row("table", at, "share in the first line", first);
+	bench_row("table", at, "lines", lines);
+	bench_row("table", at, "ns", ns);
+	bench_row("table", at, "bytes a key", bytes);
 }
 
 int main(int argc, char **argv)
 {
-	static const double loads[] = { 0.5, 0.7, 0.8, 0.9, 0.95, 0.98 };
-	uint64_t slots = bench_quick(argc, argv) ? 1024 : 1 << 20;
-	struct shmlimit_counters counters = { .struct_size = sizeof(counters) };
-	struct shmlimit *l = bench_create("occupancy", slots);
-	int rule = bench_rule(l, "r", 1, 1, 86400 * (uint64_t)1000000000);
-	uint64_t key = 0;
+	uint64_t slots;
+	int rounds;
 
-	printf("%llu slots\n%8s %16s %12s\n", (unsigned long long)slots, "load", "without a slot", "first line");
-	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
-		uint64_t keys = (uint64_t)(loads[i] * (double)slots), unplaced;
-
-		for (; key < keys; key++)
-			shmlimit_take_at(l, rule, &key, sizeof(key), 1, 0, NULL);
-		/* The table evicts where it has no room: one more key without a slot. */
-		shmlimit_counters(l, rule, &counters);
-		unplaced = counters.evictions + counters.no_slot;
-		printf("%8.2f %15.4f%% %11.1f%%\n", loads[i], 100.0 * (double)unplaced / (double)keys,
-		       100.0 * (double)count_first(l, rule, keys) / (double)(keys - unplaced));
+	bench_begin(argc, argv, "occupancy");
+	bench_pin(0);
+	slots = bench_quick ? 1024 : 1 << 20;
+	rounds = bench_quick ? 3 : 9;
+	for (struct load *load = loads; load < loads + LOADS; load++)
+		fill(load, slots);
+	for (int round = -1; round < rounds; round++)
+		for (struct load *load = loads; load < loads + LOADS; load++)
+			rounds_add(&load->ns, round, time_peeks(load, bench_quick ? 1000 : 500000));
+	printf("%llu slots\n%6s %15s %12s %10s %10s %12s\n", (unsigned long long)slots, "load", "without a slot",
+	       "first line", "lines", "ns", "bytes a key");
+	for (struct load *load = loads; load < loads + LOADS; load++) {
+		report(load, slots);
+		shmlimit_close(load->l);
 	}
-	shmlimit_close(l);
-	return 0;
+	return bench_end();
 }
