@@ -19,9 +19,9 @@ need_build := gcc libc6-dev make pkg-config libck-dev liburcu-dev libjansson-dev
 need_demo  := $(need_build) libmicrohttpd-dev wrk curl
 need_server := nginx nginx-dev apache2-bin apache2-dev procps mypy python3-pip python3-setuptools \
 	python3-wheel python3-tap gunicorn python3-uvicorn php-cli php-fpm php-apcu libfcgi-bin
-need_check := $(need_demo) g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
+need_bench := $(need_demo) libhiredis-dev redis-tools libsqlite3-dev gnuplot-nox
+need_check := $(need_bench) g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
 	perl spin mandoc jq binutils util-linux
-need_bench := $(need_build) libhiredis-dev redis-tools libsqlite3-dev wrk curl gnuplot-nox libmicrohttpd-dev
 
 # SAN=address (undefined behaviour too) or SAN=thread; the latter swaps inline assembly for compiler builtins.
 SAN :=
@@ -173,7 +173,7 @@ $(O)/tests/server/%.t: $(O)/tests/server/%.o $(server_obj) $(lib_obj)
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -pthread
 
 $(O)/bench/%: $(O)/bench/%.o $(bench_obj) $(lib_obj)
-	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -Wl,--as-needed -lhiredis -lsqlite3 -pthread -lm
+	$(CC) $(all_ldflags) -o $@ $(filter %.o,$^) $(deps_libs) -Wl,--as-needed -lhiredis -lsqlite3 -pthread -lm
 
 $(O)/tests/%.t: tests/%.sh $(O)/tests/tap.sh
 	@mkdir -p $(@D)
@@ -184,8 +184,8 @@ $(O)/tests/tap.sh: tests/tap.sh
 	install -m 644 $< $@
 
 # What the groups of tests in GROUPS are and, where these are commands' tests, what they run.
-tests: $(foreach g,$(GROUPS),$(call t,$(g))) $(if $(filter cli crash,$(GROUPS)),all $(O)/bin/shmlimit-demo $(benches)) \
-	$(if $(filter server,$(GROUPS)),all php $(servers))
+tests: $(foreach g,$(GROUPS),$(call t,$(g))) $(if $(filter cli crash,$(GROUPS)),all $(O)/bin/shmlimit-demo) \
+	$(if $(filter build,$(GROUPS)),$(benches)) $(if $(filter server,$(GROUPS)),all php $(servers))
 
 demo:
 	@tools/need.sh $(need_demo)

@@ -16,7 +16,7 @@
 #include "crew.h"
 
 struct seat {
-	uint64_t operations, spent_ns;
+	uint64_t operations, ended_ns;
 } __attribute__((aligned(64)));
 
 /* What the processes share. */
@@ -54,10 +54,9 @@ static void work(struct crew *crew, int seat, double seconds, const struct crew_
 	__atomic_fetch_add(&crew->ready, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&crew->go, __ATOMIC_ACQUIRE) == 0)
 		sched_yield();
-	start = bench_ns();
 	while (__atomic_load_n(&crew->go, __ATOMIC_RELAXED) == 1)
 		operations += job->batch(session);
-	crew->seats[seat].spent_ns = bench_ns() - start;
+	crew->seats[seat].ended_ns = bench_ns();
 	crew->seats[seat].operations = operations;
 }
 
@@ -85,8 +84,8 @@ static void snooze(double seconds)
 double crew_rate(int processes, double seconds, const struct crew_job *job)
 {
 	struct crew *crew = share();
+	uint64_t start, end = 0, operations = 0;
 	pid_t children[CREW_MAX];
-	double rate = 0;
 
 	(void)bench_cpus();
 	for (int i = 0; i < processes; i++)
@@ -96,6 +95,7 @@ double crew_rate(int processes, double seconds, const struct crew_job *job)
 			bench_fail("crew", "a process ended early");
 		snooze(0.0002);
 	}
+	start = bench_ns();
 	__atomic_store_n(&crew->go, 1, __ATOMIC_RELEASE);
 	snooze(seconds);
 	__atomic_store_n(&crew->go, 2, __ATOMIC_RELEASE);
@@ -104,10 +104,12 @@ double crew_rate(int processes, double seconds, const struct crew_job *job)
 
 		if (waitpid(children[i], &status, 0) < 0 || status != 0)
 			bench_fail("crew", "a process failed");
-		rate += (double)crew->seats[i].operations / (double)crew->seats[i].spent_ns * 1e9;
+		operations += crew->seats[i].operations;
+		if (crew->seats[i].ended_ns > end)
+			end = crew->seats[i].ended_ns;
 	}
 	munmap(crew, sizeof(*crew));
-	return rate;
+	return (double)operations / (double)(end - start) * 1e9;
 }
 
 pid_t crew_start(int cpu, const struct crew_job *job)

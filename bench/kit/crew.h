@@ -2,8 +2,8 @@
  * crew: processes that do the same thing at the same time, each pinned to a
  * core, and how many operations a second they do together.
  *
- *	rate = sum over the processes of (operations / seconds, from when all
- *	       were ready until they saw the end)
+ *	rate = operations of all processes / seconds from when all were ready
+ *	       until the last one had seen the end
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
