@@ -164,7 +164,7 @@ struct shmlimit_info {
 	uint64_t reserved[3];
 };
 
-/* One of several limits on a request: for shmlimit_take_all(). */
+/* One limit, one key: for shmlimit_take_all() and shmlimit_take_many(). */
 struct shmlimit_request {
 	int32_t rule;
 	uint32_t reserved32;       /* must be zero */
@@ -420,6 +420,23 @@ int shmlimit_take_all(struct shmlimit *limiter, const struct shmlimit_request *r
                       struct shmlimit_result *results);
 int shmlimit_take_all_at(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, size_t *failed,
                          uint64_t now_ns, struct shmlimit_result *results);
+
+/*
+ * Take for many requests at once, each by itself: for who serves a batch, or has
+ * a list to send. Request i is answered in answers[i], as shmlimit_take() would
+ * have: SHMLIMIT_ALLOWED, SHMLIMIT_DENIED or an error; `results` has as many
+ * places, or is NULL. They are decided at one time, in their order, so the same
+ * key may stand in it several times. `n` 0 does nothing.
+ *
+ * Returns 0, or, nothing being decided: -EINVAL limiter, requests or answers is
+ * NULL, or a request's reserved32 is not zero. If killed inside: some were decided
+ * and some not. Cost: one clock read, then n takes without it, of which up to 32
+ * wait for memory together.
+ */
+int shmlimit_take_many(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, int *answers,
+                       struct shmlimit_result *results);
+int shmlimit_take_many_at(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, int *answers,
+                          uint64_t now_ns, struct shmlimit_result *results);
 
 /*
  * Take `cost` tokens, now or in advance. What the funnel lacks is borrowed from

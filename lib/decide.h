@@ -133,13 +133,14 @@ static inline int decide_count(const struct shmlimit *l, uint32_t rule, uint32_t
 	return answer;
 }
 
-__attribute__((always_inline)) static inline int decide(const struct shmlimit *l, int rule_id, const void *key,
-                                                        size_t key_len, uint64_t amount, uint64_t max_wait_ns,
-                                                        enum verb verb, enum time_source source,
-                                                        uint64_t now_ns, struct shmlimit_result *r)
+/* From the hash of the key under the rule on. */
+__attribute__((always_inline)) static inline int decide_hashed(const struct shmlimit *l, uint32_t rule, uint64_t hash,
+                                                               uint64_t amount, uint64_t max_wait_ns,
+                                                               enum verb verb, enum time_source source,
+                                                               uint64_t now_ns, struct shmlimit_result *r)
 {
-	uint32_t rule = (uint32_t)rule_id, failed;
-	uint64_t hash, tag;
+	uint32_t failed = 0;
+	uint64_t tag;
 	struct layout_slot *slot;
 	struct rule_view view;
 	struct slot_seen seen;
@@ -147,18 +148,6 @@ __attribute__((always_inline)) static inline int decide(const struct shmlimit *l
 	struct funnel_time at;
 	struct verdict v;
 
-	if (__builtin_expect(l == NULL || key == NULL, 0))
-		return -EINVAL;
-	if (__builtin_expect(key_len - 1 >= SHMLIMIT_KEY_MAX, 0))
-		return -EMSGSIZE;
-	if (__builtin_expect(verb != VERB_PEEK && l->read_only, 0))
-		return -EROFS;
-
-	/* The clock first: reading it waits for all before it, while of what follows only the arithmetic waits for it. */
-	if (source == TIME_OWN)
-		now_ns = clock_read(l->clock_id);
-	hash = hash_bytes(l->secret, rule, key, key_len);
-	failed = 0;
 	if (__builtin_expect(rule_glance(l, rule, &view, r != NULL || verb >= VERB_REFUND) != 0 ||
 	                     !rule_is_on(l, &view), 0))
 		goto slowly;
@@ -185,6 +174,27 @@ __attribute__((always_inline)) static inline int decide(const struct shmlimit *l
 
 slowly:
 	return decide_slowly(l, &(struct request){ rule, verb, source, hash, amount, max_wait_ns, now_ns }, failed, r);
+}
+
+__attribute__((always_inline)) static inline int decide(const struct shmlimit *l, int rule, const void *key,
+                                                        size_t key_len, uint64_t amount, uint64_t max_wait_ns,
+                                                        enum verb verb, enum time_source source,
+                                                        uint64_t now_ns, struct shmlimit_result *r)
+{
+	uint64_t hash;
+
+	if (__builtin_expect(l == NULL || key == NULL, 0))
+		return -EINVAL;
+	if (__builtin_expect(key_len - 1 >= SHMLIMIT_KEY_MAX, 0))
+		return -EMSGSIZE;
+	if (__builtin_expect(verb != VERB_PEEK && l->read_only, 0))
+		return -EROFS;
+
+	/* The clock first: reading it waits for all before it, while of what follows only the arithmetic waits for it. */
+	if (source == TIME_OWN)
+		now_ns = clock_read(l->clock_id);
+	hash = hash_bytes(l->secret, (uint32_t)rule, key, key_len);
+	return decide_hashed(l, (uint32_t)rule, hash, amount, max_wait_ns, verb, source, now_ns, r);
 }
 
 #endif
