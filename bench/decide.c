@@ -16,9 +16,11 @@
 
 static const char key[] = "client:192.168.100.1";
 #define KEY_LEN (sizeof(key) - 1)
+#define SECOND ((uint64_t)1000000000)
+#define DAY (86400 * SECOND)
 
-static struct shmlimit *precise, *coarse;
-static int open_rule, shut_rule, dry_rule, coarse_rule;
+static struct shmlimit *precise, *coarse, *windows;
+static int open_rule, shut_rule, dry_rule, coarse_rule, window_rule, full_rule, warmup_rule;
 static uint64_t now_ns;
 static struct layout_slot cell;
 static uint64_t secret[2] = { 1, 2 };
@@ -123,6 +125,28 @@ static void run_injected(uint64_t n)
 		             SHMLIMIT_ALLOWED);
 }
 
+static void run_window(uint64_t n)
+{
+	while (n--)
+		bench_expect(shmlimit_take(windows, window_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
+}
+
+static void run_window_denied(uint64_t n)
+{
+	while (n--)
+		bench_expect(shmlimit_take(windows, full_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_DENIED);
+}
+
+static void run_warmup(uint64_t n)
+{
+	struct shmlimit_result r;
+
+	while (n--)
+		bench_expect(shmlimit_reserve(precise, warmup_rule, key, KEY_LEN, 1, UINT64_MAX, &r),
+		             SHMLIMIT_ALLOWED);
+	sink = r.wait_ns;
+}
+
 static void run_throttle(uint64_t n)
 {
 	int64_t reply[5];
@@ -162,34 +186,60 @@ static struct contender {
 	{ .name = "reserve, with result", .run = run_reserve },
 	{ .name = "allowed, coarse clock", .run = run_coarse },
 	{ .name = "allowed, time given", .run = run_injected },
+	{ .name = "window, allowed", .run = run_window },
+	{ .name = "window, denied", .run = run_window_denied },
+	{ .name = "warm-up, reserve", .run = run_warmup },
 	{ .name = "throttle", .run = run_throttle },
 	{ .name = "throttle, two triples", .run = run_throttle_two },
 };
 #define CONTENDERS (sizeof(contenders) / sizeof(contenders[0]))
+#define FLOOR 0
+#define ALLOWED 4
+
+static int set(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule)
+{
+	int id = shmlimit_rule_set(l, name, rule);
+
+	if (id < 0)
+		bench_fail(name, shmlimit_strerror(id));
+	return id;
+}
 
 static void prepare(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .clock = SHMLIMIT_CLOCK_COARSE };
 	struct shmlimit_rule dry = { .struct_size = sizeof(dry), .mode = SHMLIMIT_DRY_RUN, .capacity = 1, .count = 1,
-		.period_ns = 86400 * (uint64_t)1000000000 };
+		.period_ns = DAY };
+	/* A hundred decisions take longer than the period: none is denied. */
+	struct shmlimit_rule window = { .struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 100,
+		.period_ns = 2000 };
+	struct shmlimit_rule full = { .struct_size = sizeof(full), .algorithm = SHMLIMIT_WINDOW, .capacity = 100,
+		.period_ns = DAY };
+	struct shmlimit_rule warmup = { .struct_size = sizeof(warmup), .algorithm = SHMLIMIT_WARMUP, .count = 500000,
+		.period_ns = SECOND, .warmup_ns = SECOND, .max_wait_ns = 100 * SECOND };
 
 	precise = bench_create(NULL);
-	open_rule = bench_rule(precise, "open", 1000000000, 1000, 1000000000);
-	shut_rule = bench_rule(precise, "shut", 1, 1, 86400 * (uint64_t)1000000000);
-	dry_rule = shmlimit_rule_set(precise, "dry", &dry);
-	if (dry_rule < 0)
-		bench_fail("rule_set", shmlimit_strerror(dry_rule));
+	open_rule = bench_rule(precise, "open", 1000000000, 1000, SECOND);
+	shut_rule = bench_rule(precise, "shut", 1, 1, DAY);
+	dry_rule = set(precise, "dry", &dry);
+	warmup_rule = set(precise, "warmup", &warmup);
 	coarse = bench_create(&options);
-	coarse_rule = bench_rule(coarse, "open", 1000000000, 1000, 1000000000);
+	coarse_rule = bench_rule(coarse, "open", 1000000000, 1000, SECOND);
+	options = (struct shmlimit_options){ .struct_size = sizeof(options), .slots = 1024, .window_max = 100 };
+	windows = bench_create(&options);
+	window_rule = set(windows, "window", &window);
+	full_rule = set(windows, "full", &full);
 }
 
-/* Before a round: the open funnels are full, the shut one and the dry one are empty. */
+/* Before a round: what is open is full, what is shut is empty. */
 static void refill(void)
 {
 	shmlimit_reset(precise, -1, NULL, 0);
 	shmlimit_reset(coarse, -1, NULL, 0);
+	shmlimit_reset(windows, -1, NULL, 0);
 	bench_expect(shmlimit_take(precise, shut_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
 	bench_expect(shmlimit_take(precise, dry_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
+	bench_expect(shmlimit_take(windows, full_rule, key, KEY_LEN, 100, NULL), SHMLIMIT_ALLOWED);
 }
 
 int main(int argc, char **argv)
@@ -213,13 +263,15 @@ int main(int argc, char **argv)
 	}
 	printf("%-24s %10s %10s\n", "one process, one key", "ns", "/ floor");
 	for (struct contender *c = contenders; c < contenders + CONTENDERS; c++) {
-		double ns = rounds_median(&c->ns), ratio = rounds_ratio(&c->ns, &contenders[0].ns);
+		double ns = rounds_median(&c->ns), ratio = rounds_ratio(&c->ns, &contenders[FLOOR].ns);
 
 		printf("%-24s %10.1f %10.2f\n", c->name, ns, ratio);
 		bench_row(c->name, "hot key", "ns", ns);
 		bench_row(c->name, "hot key", "/ floor", ratio);
+		bench_row(c->name, "hot key", "/ allowed", rounds_ratio(&c->ns, &contenders[ALLOWED].ns));
 	}
 	shmlimit_close(precise);
 	shmlimit_close(coarse);
+	shmlimit_close(windows);
 	return bench_end();
 }

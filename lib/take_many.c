@@ -30,13 +30,16 @@ static void take_chunk(const struct shmlimit *l, const struct shmlimit_request *
 
 	for (size_t i = 0; i < n; i++) {
 		const struct shmlimit_request *q = &requests[i];
+		struct table_window window;
 
 		answers[i] = refusal(l, q);
 		if (answers[i] != 0)
 			continue;
 		hashes[i] = hash_bytes(l->secret, (uint32_t)q->rule, q->key, q->key_len);
-		/* To be written: else the line is asked for twice. Three in four keys are in the first line. */
-		__builtin_prefetch(table_line(l, table_window(l, hashes[i]), 0), 1);
+		/* Both homes: at a load of 0.8 three keys in four are in the first, nearly all of the rest in the second. */
+		window = table_window(l, hashes[i]);
+		__builtin_prefetch(table_line(l, window, 0), 1);
+		__builtin_prefetch(table_line(l, window, 1), 1);
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct shmlimit_request *q = &requests[i];

@@ -1,0 +1,193 @@
+/*
+ * keys: what does a decision cost, over the number of live keys?
+ *
+ * Beside the floor plus one access to a random line of as much memory, which is
+ * what a table larger than the caches cannot do without, and beside the mutex
+ * zone. See README.md for the figures.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "atomic.h"
+#include "clock.h"
+#include "hash.h"
+#include "kit/bench.h"
+#include "kit/dice.h"
+#include "kit/rounds.h"
+#include "peers/zone.h"
+
+/* More than the most frequent key is asked for; a token comes back in a minute, so that all keys stay live. */
+#define CAPACITY 1000000
+#define ZIPF_S 0.99
+#define ZIPF_DRAWS (1u << 20)
+
+static uint64_t secret[2] = { 1, 2 };
+static struct layout_slot cell;
+static volatile uint64_t sink;
+
+static struct table {
+	uint64_t keys;
+	struct shmlimit *l;
+	int rule;
+	struct zone *zone;
+	uint64_t *memory;                 /* as many lines as the table has */
+	uint64_t lines;
+	uint32_t *zipf;
+	struct rounds floor, access, uniform, skewed, zone_uniform, ideal;
+} tables[] = {
+	{ .keys = 1000 }, { .keys = 10000 }, { .keys = 100000 }, { .keys = 1000000 }, { .keys = 10000000 },
+};
+#define TABLES (sizeof(tables) / sizeof(tables[0]))
+
+static int take_zone(struct zone *zone, uint64_t key)
+{
+	return zone_take(zone, &key, sizeof(key), CAPACITY, 1440, clock_read(CLOCK_MONOTONIC));
+}
+
+static void fill(struct table *t)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = t->keys * 5 / 4 };
+	struct dice dice = { 3 };
+
+	t->l = bench_create(&options);
+	t->rule = bench_rule(t->l, "open", CAPACITY, 1, 60 * (uint64_t)1000000000);
+	t->zone = zone_create(t->keys, t->keys);
+	t->lines = t->keys * 5 / 16;
+	t->memory = mmap(NULL, t->lines * 64, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	t->zipf = malloc(ZIPF_DRAWS * sizeof(*t->zipf));
+	if (t->memory == MAP_FAILED || t->zipf == NULL)
+		bench_fail("keys", "no memory");
+	for (uint64_t line = 0; line < t->lines; line++)
+		t->memory[line * 8] = dice_next(&dice);
+	dice_zipf(&dice, t->keys, ZIPF_S, t->zipf, ZIPF_DRAWS);
+	for (uint64_t key = 0; key < t->keys; key++) {
+		bench_expect(shmlimit_take(t->l, t->rule, &key, sizeof(key), 1, NULL), SHMLIMIT_ALLOWED);
+		bench_expect(take_zone(t->zone, key), 0);
+	}
+}
+
+static void run_floor(const struct table *t, struct dice *dice, uint64_t n)
+{
+	while (n--) {
+		uint64_t key = dice_below(dice, t->keys);
+		uint64_t hash = hash_bytes(secret, 0, &key, sizeof(key));
+		uint64_t now = clock_read(CLOCK_MONOTONIC);
+
+		sink = (uint64_t)slot_cas(&cell, (struct slot_seen){ cell.tag, cell.word }, hash, now);
+	}
+}
+
+/* Each line says where the next one is: an access begins when the last one has ended, as decisions' do. */
+static void run_access(const struct table *t, struct dice *dice, uint64_t n)
+{
+	uint64_t found = dice_next(dice);
+
+	while (n--) {
+		struct dice next = { found ^ n };
+
+		found = t->memory[dice_below(&next, t->lines) * 8];
+	}
+	sink = found;
+}
+
+static void run_uniform(const struct table *t, struct dice *dice, uint64_t n)
+{
+	while (n--) {
+		uint64_t key = dice_below(dice, t->keys);
+
+		bench_expect(shmlimit_take(t->l, t->rule, &key, sizeof(key), 1, NULL), SHMLIMIT_ALLOWED);
+	}
+}
+
+static void run_skewed(const struct table *t, struct dice *dice, uint64_t n)
+{
+	uint64_t from = dice_below(dice, ZIPF_DRAWS);
+
+	while (n--) {
+		uint64_t key = t->zipf[(from + n) % ZIPF_DRAWS];
+
+		bench_expect(shmlimit_take(t->l, t->rule, &key, sizeof(key), 1, NULL), SHMLIMIT_ALLOWED);
+	}
+}
+
+static void run_zone(const struct table *t, struct dice *dice, uint64_t n)
+{
+	while (n--)
+		bench_expect(take_zone(t->zone, dice_below(dice, t->keys)), 0);
+}
+
+static double timed(void (*run)(const struct table *, struct dice *, uint64_t), const struct table *t, int round,
+                    uint64_t n)
+{
+	struct dice dice = { (uint64_t)(round + 2) << 32 };
+	uint64_t start = bench_ns();
+
+	run(t, &dice, n);
+	return (double)(bench_ns() - start) / (double)n;
+}
+
+static void measure(struct table *t, int round, uint64_t n)
+{
+	double floor = timed(run_floor, t, round, n), access = timed(run_access, t, round, n);
+
+	rounds_add(&t->floor, round, floor);
+	rounds_add(&t->access, round, access);
+	rounds_add(&t->ideal, round, floor + access);
+	rounds_add(&t->uniform, round, timed(run_uniform, t, round, n));
+	rounds_add(&t->skewed, round, timed(run_skewed, t, round, n));
+	rounds_add(&t->zone_uniform, round, timed(run_zone, t, round, n));
+}
+
+static void report(const struct table *t)
+{
+	char at[24];
+	const struct {
+		const char *subject, *unit;
+		double value;
+	} rows[] = {
+		{ "floor", "ns", rounds_median(&t->floor) },
+		{ "random line", "ns", rounds_median(&t->access) },
+		{ "uniform", "ns", rounds_median(&t->uniform) },
+		{ "uniform", "/ (floor + line)", rounds_ratio(&t->uniform, &t->ideal) },
+		{ "Zipf", "ns", rounds_median(&t->skewed) },
+		{ "mutex zone, uniform", "ns", rounds_median(&t->zone_uniform) },
+		{ "mutex zone, uniform", "/ uniform", rounds_ratio(&t->zone_uniform, &t->uniform) },
+	};
+
+	snprintf(at, sizeof(at), "%llu", (unsigned long long)t->keys);
+	printf("%10s", at);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		printf(" %10.*f", rows[i].unit[0] == '/' ? 2 : 1, rows[i].value);
+		bench_row(rows[i].subject, at, rows[i].unit, rows[i].value);
+	}
+	putchar('\n');
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t n;
+	int rounds;
+
+	bench_begin(argc, argv, "keys");
+	n = bench_quick ? 1000 : 300000;
+	rounds = bench_quick ? 1 : 11;
+	bench_pin(0);
+	for (struct table *t = tables; t < tables + TABLES; t++) {
+		if (bench_quick)
+			t->keys /= 100;
+		fill(t);
+	}
+	for (int round = -1; round < rounds; round++)
+		for (struct table *t = tables; t < tables + TABLES; t++)
+			measure(t, round, n);
+	printf("%10s %10s %10s %10s %10s %10s %10s %10s\n", "live keys", "floor", "line", "uniform", "/ (f + l)", "Zipf",
+	       "zone", "zone /");
+	for (struct table *t = tables; t < tables + TABLES; t++) {
+		report(t);
+		shmlimit_close(t->l);
+	}
+	return bench_end();
+}
