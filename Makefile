@@ -19,7 +19,8 @@ need_build := gcc libc6-dev make pkg-config libck-dev liburcu-dev libjansson-dev
 need_demo  := $(need_build) libmicrohttpd-dev wrk curl
 need_server := nginx nginx-dev apache2-bin apache2-dev procps mypy python3-pip python3-setuptools \
 	python3-wheel python3-tap gunicorn python3-uvicorn php-cli php-fpm php-apcu libfcgi-bin
-need_bench := $(need_demo) libhiredis-dev redis-tools libsqlite3-dev gnuplot-nox
+# For benches nginx is unpacked into O= and not installed, for that would start it; these are what it needs.
+need_bench := $(need_demo) libhiredis-dev redis-tools libsqlite3-dev gnuplot-nox libpcre2-8-0 libssl3 zlib1g
 need_check := $(need_bench) g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
 	perl spin mandoc jq binutils util-linux
 
@@ -61,7 +62,7 @@ man1    := tools/shmlimit/shmlimit.1
 man3    := lib/shmlimit.3
 man7    := lib/shmlimit.7
 
-.PHONY: all lib nginx apache php bench demo check tests list install uninstall clean help
+.PHONY: all lib nginx apache php bench bench-quick demo check tests list install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -71,7 +72,7 @@ help:
 	@echo 'make              the library and the command, in O=$(O)'
 	@echo 'make demo         what it is for, in half a minute (installs what it misses)'
 	@echo 'make check        every test, in every build (installs what it misses)'
-	@echo 'make bench        every benchmark'
+	@echo 'make bench        every benchmark, beside the peers: bench/results (8 minutes); bench-quick: a moment each'
 	@echo 'make nginx        the module for nginx; needs nginx-dev'
 	@echo 'make apache       the module for Apache httpd; needs apache2-dev'
 	@echo 'make php          the classes for PHP, in $(O)/php'
@@ -192,10 +193,11 @@ demo:
 	@$(MAKE) --no-print-directory -s all $(O)/bin/shmlimit-demo
 	@tools/demo/demo.sh $(O)
 
-bench:
+bench bench-quick:
 	@tools/need.sh $(need_bench)
-	@$(MAKE) --no-print-directory -s $(benches)
-	@for b in $(benches); do echo "# $$b"; $$b || exit 1; echo; done
+	@tools/foreign.sh $$(dpkg --print-architecture) $(O)/peers nginx
+	@$(MAKE) --no-print-directory -s all $(O)/bin/shmlimit-demo $(benches)
+	@CC=$(CC) bench/report.sh $(O) $(if $(filter bench,$@),bench/results,$(O)/bench/results --quick)
 
 # name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there.
 builds       := gcc clang gcc-address clang-address gcc-thread clang-thread aarch64
@@ -212,6 +214,7 @@ check:
 	@tools/need.sh $(need_check)
 	@tools/need.sh $(need_server) || echo 'tests/server skips the servers that are missing'
 	@tools/foreign.sh arm64 $(O)/arm64 libck-dev liburcu-dev liburcu8
+	@tools/foreign.sh $$(dpkg --print-architecture) $(O)/gcc/peers nginx
 	@$(foreach b,$(builds),echo '== building $(b)' && \
 		$(MAKE) --no-print-directory -s O=$(O)/$(b) WERROR=1 $(with_$(b)) tests && ) true
 	prove -j2 --exec '' $(foreach b,$(builds),$$($(MAKE) --no-print-directory -s O=$(O)/$(b) $(with_$(b)) list))

@@ -177,7 +177,7 @@ int main(int argc, char **argv)
 	bench_pin(0);
 	for (struct table *t = tables; t < tables + TABLES; t++) {
 		if (bench_quick)
-			t->keys /= 100;
+			t->keys /= 10;
 		fill(t);
 	}
 	for (int round = -1; round < rounds; round++)

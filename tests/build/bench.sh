@@ -5,10 +5,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
 
-for source in "$SOURCE"/bench/*.c; do
-	name=$(basename "$source" .c)
-	run "$BUILD/bench/$name" --quick
-	is "$rc" 0 "bench/$name runs"
+run "$SOURCE/bench/report.sh" "$BUILD" "$TMP/results" --quick
+is "$rc" 0 "the report can be made of them"
+like "$out" 'allowed, hot key, one process / floor' "and says what was to be reached"
+for plot in compare keys; do
+	like "$(cat "$TMP/results/$plot.svg")" '</svg>' "$plot.svg is a picture"
 done
 is "$(ls /dev/shm | grep -c '^bench\.')" 0 "and leaves nothing in /dev/shm"
 done_testing

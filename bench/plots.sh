@@ -1,0 +1,70 @@
+#!/bin/sh
+# plots: two pictures from the rows of all benches.
+#
+#	bench/plots.sh ROWS FOLDER MACHINE
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -eu
+
+rows=$1
+out=$2
+machine=$3
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# peer<TAB>1<TAB>2<TAB>4 processes, fastest first.
+awk -F '\t' '$1 == "compare" && $4 == "decisions/s" { v[$2, $3] = $5; seen[$2] = 1 }
+	END { for (p in seen) print v[p, 1] "\t" p "\t" v[p, 1] "\t" v[p, 2] "\t" v[p, 4] }' "$rows" |
+	sort -gr | cut -f 2- >"$dir/compare"
+
+# curve PROGRAM-SUBJECT: keys<TAB>ns.
+curve() {
+	awk -F '\t' -v subject="$1" '$1 == "keys" && $2 == subject && $4 == "ns" { print $3 "\t" $5 }' "$rows"
+}
+curve floor >"$dir/floor"
+curve 'random line' | paste "$dir/floor" - | awk '{ print $1 "\t" $2 + $4 }' >"$dir/ideal"
+curve uniform >"$dir/uniform"
+curve Zipf >"$dir/zipf"
+curve 'mutex zone, uniform' >"$dir/zone"
+
+gnuplot <<EOT
+set encoding utf8
+set terminal svg size 860,460 background rgb 'white' font 'sans-serif,13'
+set grid ytics lc rgb '#dddddd'
+set border 3
+set tics nomirror
+set datafile separator '\t'
+
+set output '$out/compare.svg'
+set title "Decisions a second, $machine" noenhanced
+set logscale y
+set yrange [1000:1e8]
+set format y '10^{%T}'
+set style data histogram
+set style histogram clustered gap 1
+set style fill solid 0.9 border -1
+set xtics rotate by -30 left noenhanced
+set bmargin 7
+set rmargin 10
+set key top right
+plot '$dir/compare' using 2:xtic(1) title '1 process' lc rgb '#1b6ca8', \
+	'' using 3 title '2 processes' lc rgb '#68a4d0', '' using 4 title '4 processes' lc rgb '#c3dcee'
+
+set output '$out/keys.svg'
+set title "What a decision costs, $machine" noenhanced
+unset logscale
+set logscale x
+set yrange [0:*]
+set format x '10^{%T}'
+set format y '%g'
+set xtics norotate autofreq
+set bmargin 4
+set rmargin 3
+set xlabel 'live keys'
+set ylabel 'ns'
+set key top left
+plot '$dir/zone' with linespoints title 'mutex zone, uniform' lc rgb '#999999' lw 2 pt 7, \
+	'$dir/uniform' with linespoints title 'shmlimit, uniform' lc rgb '#1b6ca8' lw 2 pt 7, \
+	'$dir/zipf' with linespoints title 'shmlimit, Zipf 0.99' lc rgb '#68a4d0' lw 2 pt 7, \
+	'$dir/ideal' with lines title 'floor + one random line' lc rgb '#cc4400' lw 2 dt 2
+EOT

@@ -1,0 +1,58 @@
+#!/bin/sh
+# report: run every benchmark, and make one table and two plots of what they say.
+#
+#	bench/report.sh BUILD FOLDER [--quick]
+#
+# FOLDER gets report.md, compare.svg, keys.svg; BUILD/bench/rows.tsv has every
+# value.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -eu
+
+LC_ALL=C
+export LC_ALL
+
+build=$1
+out=$2
+quick=${3:-}
+here=${0%/*}
+rows=$build/bench/rows.tsv
+text=$build/bench/text
+mkdir -p "$out" "$build/bench"
+: >"$rows"
+: >"$text"
+
+machine="$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores"
+load=$(cut -d ' ' -f 1 /proc/loadavg)
+
+# ask COMMAND...: its own --quick and --rows come last.
+ask() {
+	printf '# %s\n' "$(basename "$1")" | tee -a "$text"
+	# shellcheck disable=SC2086 # one option or none
+	"$@" $quick --rows "$rows" >"$build/bench/one" || { cat "$build/bench/one"; exit 1; }
+	tee -a "$text" <"$build/bench/one"
+	echo | tee -a "$text"
+}
+
+for source in "$here"/*.c; do
+	ask "$build/bench/$(basename "$source" .c)"
+done
+ask "$here/web.sh" "$build"
+
+{
+	echo '# What was measured'
+	echo
+	echo "$machine, Linux $(uname -r), $(${CC:-gcc} --version | head -n 1)."
+	echo "Commit $(git -C "$here" describe --always --dirty 2>/dev/null || echo unknown), $(date -u +%Y-%m-%d)." \
+		"Load before: $load, after the last bench: $(cut -d ' ' -f 1 /proc/loadavg)." \
+		"${quick:+A quick run: the figures mean nothing.}"
+	echo 'Made by `make bench`; ../README.md defines each figure.'
+	echo
+	awk -f "$here/targets.awk" "$rows"
+	echo
+	echo '```'
+	cat "$text"
+	echo '```'
+} >"$out/report.md"
+"$here/plots.sh" "$rows" "$out" "$machine"
+sed -n '/^| figure/,/^$/p' "$out/report.md"

@@ -1,0 +1,70 @@
+# targets: from the rows of all benches, the figures that have to be reached.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+BEGIN {
+	FS = "\t"
+}
+
+{
+	v[$1, $2, $3, $4] = $5
+}
+
+# A ratio of two rows, or "" where one is missing.
+function over(a, b) {
+	return a == "" || b == "" || b == 0 ? "" : a / b
+}
+
+function least(a, b) {
+	return a == "" || b == "" ? "" : a + 0 < b + 0 ? a : b
+}
+
+# sense is 1 where more is better, -1 where less is.
+function line(figure, value, wanted, sense,    verdict) {
+	verdict = value == "" ? "not measured" : (value - wanted) * sense >= 0 ? "yes" : "NO"
+	printf("| %s | %s | %s %s | %s |\n", figure, value == "" ? "" : sprintf("%.3g", value), \
+		(sense > 0 ? "at least" : "at most"), wanted, verdict)
+}
+
+END {
+	one = v["processes", "allowed, one key", "2", "decisions/s"]
+	slot = v["compare", "shmlimit", "live key", "bytes"]
+	redis1 = least(v["compare", "Redis, a script", "1", "shmlimit / it"], \
+		least(v["compare", "Redis, a script", "2", "shmlimit / it"], \
+		v["compare", "Redis, a script", "4", "shmlimit / it"]))
+	redis32 = least(v["compare", "Redis, a script, pipelined", "1", "shmlimit / it"], \
+		least(v["compare", "Redis, a script, pipelined", "2", "shmlimit / it"], \
+		v["compare", "Redis, a script, pipelined", "4", "shmlimit / it"]))
+	print "| figure | measured | wanted | reached |"
+	print "| --- | --- | --- | --- |"
+	line("allowed, hot key, one process / floor", v["decide", "allowed", "hot key", "/ floor"], 1.1, -1)
+	line("denied, hot key, 2 processes / one", v["processes", "denied, one key", "2", "/ one process"], 1.9, 1)
+	line("allowed, hot key, 2 processes / bare CAS loop", \
+		over(one, v["processes", "bare CAS, one word", "2", "decisions/s"]), 2, 1)
+	line("allowed, hot key, 2 processes / mutex zone", \
+		over(one, v["processes", "zone: allowed, one key", "2", "decisions/s"]), 2, 1)
+	line("10^6 uniform keys / (floor + random line)", \
+		v["keys", "uniform", "1000000", "/ (floor + line)"], 1.3, -1)
+	line("10^7 uniform keys / (floor + random line)", \
+		v["keys", "uniform", "10000000", "/ (floor + line)"], 1.3, -1)
+	line("10^7 keys, single / a key of a batch of 32", v["batch", "10000000 keys", "32", "single / it"], 3, 1)
+	line("mutex zone, spread keys, 1 process: shmlimit / it", \
+		v["compare", "mutex zone", "1", "shmlimit / it"], 1.5, 1)
+	line("mutex zone, spread keys, 4 processes: shmlimit / it", \
+		v["compare", "mutex zone", "4", "shmlimit / it"], 3, 1)
+	line("Redis, a script, 1, 2, 4 processes, the least: shmlimit / it", redis1, 300, 1)
+	line("the same, 32 in a pipeline", redis32, 50, 1)
+	line("share of keys without a slot, load 0.8", v["occupancy", "table", "0.8", "share without a slot"], 0.0005, -1)
+	line("share of keys without a slot, load 0.9", v["occupancy", "table", "0.9", "share without a slot"], 0.01, -1)
+	line("bytes a live key: mutex zone / shmlimit at load 0.8", \
+		over(v["compare", "mutex zone", "live key", "bytes"], slot), 6, 1)
+	line("bytes a live key: Redis / shmlimit at load 0.8", \
+		over(v["compare", "Redis, a script", "live key", "bytes"], slot), 6, 1)
+	line("window of 100, allowed / funnel, allowed", v["decide", "window, allowed", "hot key", "/ allowed"], 1.5, -1)
+	for (i = split("5 20 100", speeds, " "); i > 0; i--)
+		line("flood, offenders at " speeds[i] "/s: innocents denied", \
+			v["flood", "shmlimit", speeds[i], "innocents denied"], 0, -1)
+	for (i = split("5 20 100", speeds, " "); i > 0; i--)
+		line("flood, offenders at " speeds[i] "/s: requests forgiven / by the LRU of the same memory", \
+			over(v["flood", "shmlimit", speeds[i], "requests forgiven"], \
+			v["flood", "LRU, same memory", speeds[i], "requests forgiven"]), 0.1, -1)
+}
