@@ -38,7 +38,7 @@ set datafile separator '\t'
 set output '$out/compare.svg'
 set title "Decisions a second, $machine" noenhanced
 set logscale y
-set yrange [1000:1e8]
+set yrange [1000:2e8]
 set format y '10^{%T}'
 set style data histogram
 set style histogram clustered gap 1
@@ -57,9 +57,9 @@ set logscale x
 set yrange [0:*]
 set format x '10^{%T}'
 set format y '%g'
-set xtics norotate autofreq
+set xtics norotate autofreq enhanced
 set bmargin 4
-set rmargin 3
+set rmargin 5
 set xlabel 'live keys'
 set ylabel 'ns'
 set key top left

@@ -44,8 +44,7 @@ ask "$here/web.sh" "$build"
 	echo
 	echo "$machine, Linux $(uname -r), $(${CC:-gcc} --version | head -n 1)."
 	echo "Commit $(git -C "$here" describe --always --dirty 2>/dev/null || echo unknown), $(date -u +%Y-%m-%d)." \
-		"Load before: $load, after the last bench: $(cut -d ' ' -f 1 /proc/loadavg)." \
-		"${quick:+A quick run: the figures mean nothing.}"
+		"Load before: $load, after the last bench: $(cut -d ' ' -f 1 /proc/loadavg).${quick:+ A quick run: the figures mean nothing.}"
 	echo 'Made by `make bench`; ../README.md defines each figure.'
 	echo
 	awk -f "$here/targets.awk" "$rows"
