@@ -28,7 +28,6 @@ curve Zipf >"$dir/zipf"
 curve 'mutex zone, uniform' >"$dir/zone"
 
 gnuplot <<EOT
-set encoding utf8
 set terminal svg size 860,460 background rgb 'white' font 'sans-serif,13'
 set grid ytics lc rgb '#dddddd'
 set border 3
