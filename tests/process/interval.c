@@ -100,7 +100,8 @@ static void hammer(struct crew *crew, int index)
 	struct dice dice = { play->seed + (uint64_t)index };
 	uint64_t n = scaled(CALLS) / (uint64_t)crew->n;
 
-	for (uint64_t i = 0; i < n; i++)
+	/* Where others take the place of the killed there are more calls than planned. */
+	for (uint64_t i = 0; i < n && atomic_load(&play->logged) < LOG_MAX - WORKERS; i++)
 		ask((uint32_t)dice_below(&dice, play->scene->keys));
 }
 
