@@ -214,7 +214,6 @@ check:
 	@tools/need.sh $(need_check)
 	@tools/need.sh $(need_server) || echo 'tests/server skips the servers that are missing'
 	@tools/foreign.sh arm64 $(O)/arm64 libck-dev liburcu-dev liburcu8
-	@tools/foreign.sh $$(dpkg --print-architecture) $(O)/gcc/peers nginx
 	@$(foreach b,$(builds),echo '== building $(b)' && \
 		$(MAKE) --no-print-directory -s O=$(O)/$(b) WERROR=1 $(with_$(b)) tests && ) true
 	prove -j2 --exec '' $(foreach b,$(builds),$$($(MAKE) --no-print-directory -s O=$(O)/$(b) $(with_$(b)) list))
