@@ -20,7 +20,7 @@ static const char key[] = "client:192.168.100.1";
 #define DAY (86400 * SECOND)
 
 static struct shmlimit *precise, *coarse, *windows;
-static int open_rule, shut_rule, dry_rule, coarse_rule, window_rule, full_rule, warmup_rule;
+static int open_rule, shut_rule, dry_rule, coarse_rule, window_rule, full_rule, warmup_rule, all_rule[4];
 static uint64_t now_ns;
 static struct layout_slot cell;
 static uint64_t secret[2] = { 1, 2 };
@@ -167,6 +167,27 @@ static void run_throttle_two(uint64_t n)
 	sink = (uint64_t)reply[2];
 }
 
+/* One key under `limits` rules, all of which allow. A fourth of it, or half, is one limit's share. */
+static void take_all(uint64_t n, size_t limits)
+{
+	struct shmlimit_request requests[4];
+
+	for (size_t i = 0; i < limits; i++)
+		requests[i] = (struct shmlimit_request){ all_rule[i], 0, key, KEY_LEN, 1 };
+	while (n--)
+		bench_expect(shmlimit_take_all(precise, requests, limits, NULL, NULL), SHMLIMIT_ALLOWED);
+}
+
+static void run_all_of_one(uint64_t n)
+{
+	take_all(n, 1);
+}
+
+static void run_all_of_four(uint64_t n)
+{
+	take_all(n / 4, 4);
+}
+
 /* A new algorithm is a rule in prepare() and a line here. */
 static struct contender {
 	const char *name;
@@ -191,6 +212,8 @@ static struct contender {
 	{ .name = "warm-up, reserve", .run = run_warmup },
 	{ .name = "throttle", .run = run_throttle },
 	{ .name = "throttle, two triples", .run = run_throttle_two },
+	{ .name = "take_all, one limit", .run = run_all_of_one },
+	{ .name = "take_all, each of four", .run = run_all_of_four },
 };
 #define CONTENDERS (sizeof(contenders) / sizeof(contenders[0]))
 #define FLOOR 0
@@ -223,6 +246,8 @@ static void prepare(void)
 	shut_rule = bench_rule(precise, "shut", 1, 1, DAY);
 	dry_rule = set(precise, "dry", &dry);
 	warmup_rule = set(precise, "warmup", &warmup);
+	for (int i = 0; i < 4; i++)
+		all_rule[i] = bench_rule(precise, (char[]){ 'a', (char)('0' + i), 0 }, 1000000000, 1000, SECOND);
 	coarse = bench_create(&options);
 	coarse_rule = bench_rule(coarse, "open", 1000000000, 1000, SECOND);
 	options = (struct shmlimit_options){ .struct_size = sizeof(options), .slots = 1024, .window_max = 100 };
