@@ -266,7 +266,7 @@ static enum progress move_window(const struct shmlimit *l, struct decision *d, s
 	if (d->ring.valid != 0 && (!d->ring.complete || d->ring.w.k > 1))
 		ring_complete(l, slot, terms, seen, d->ring.w, 0);
 	if (d->request->verb == VERB_REFUND)
-		ring_level(l, slot, seen, &d->ring, d->at.now_ns);
+		ring_level(l, slot, seen, &d->ring, d->request->now_ns);
 	if (!slot_cas(slot, seen, mine.tag, mine.word))
 		return lost(d);
 	if (d->request->verb != VERB_REFUND && d->v.changed)

@@ -42,8 +42,11 @@ static void record(const struct look *look, uint64_t tokens, uint64_t wait_ns, s
 	after->n = ring->valid == 0 ? tokens : window_advance(ring->w.n, tokens, look->l->window_max);
 }
 
-/* Take the newest tokens back; ring_level() makes it right that it is they. */
-static void take_back(const struct look *look, uint64_t tokens, struct window *after)
+/*
+ * Take the newest tokens back; ring_level() makes it right that it is they, where
+ * what is given back was taken since the call's time, as take_all does.
+ */
+static void take_back(const struct look *look, uint64_t tokens, uint64_t since_ns, struct window *after)
 {
 	const struct ring *ring = look->ring;
 	uint64_t ns;
@@ -53,7 +56,7 @@ static void take_back(const struct look *look, uint64_t tokens, struct window *a
 		return;
 	ns = ring_time(look->l, look->slot, look->terms, ring, tokens);
 	after->n = ring->w.n - tokens;
-	after->last_ns = (int64_t)(ns - look->now_ns) >= 0 ? ring->w.last_ns : ns;
+	after->last_ns = (int64_t)(ns - since_ns) >= 0 ? ring->w.last_ns : ns;
 }
 
 /* Take, peek, reserve. Returns how many tokens are to be recorded. */
@@ -123,7 +126,7 @@ void decide_window(const struct shmlimit *l, const struct layout_slot *slot, con
 	case VERB_REFUND:
 		v->changed = q->amount != 0 && before->valid != 0;
 		if (v->changed)
-			take_back(&look, q->amount, after);
+			take_back(&look, q->amount, q->now_ns, after);
 		break;
 	}
 	if (tokens != 0) {
