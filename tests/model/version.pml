@@ -14,7 +14,7 @@
  * -DTICKS=1: once a tick fills every funnel; a process reads the clock when its call begins, so it may be late.
  * Abstracted: a word holds the tick of its last charge and what is left; capacities are 1 or 2, all costs 1; a
  * nonce is a number that nobody remembers. A word that was written under other terms is another word, for it has
- * another time: see NO_TIME. Other keys, evict and modes are left out, and weak ordering. claim.pml has the rest.
+ * another time, which algorithm_convert() sees to: see NO_TIME. Other keys, evict and modes are left out, and weak ordering. claim.pml has the rest.
  *
  * Laws (-DONLY=n asserts only one): 1 terms that passed the check are of one version, the one asked for. 2 The key
  * never has two committed slots that count (I3). 3 Tokens neither appear nor vanish (I1): each admission finds a token
