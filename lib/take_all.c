@@ -3,11 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <errno.h>
-
-#include "clock.h"
+#include "decide.h"
 #include "export.h"
-#include "limiter.h"
 
 /* A dry run that would have been denied answers allowed and has taken nothing. */
 static int was_taken(const struct shmlimit_result *r)
@@ -15,8 +12,22 @@ static int was_taken(const struct shmlimit_result *r)
 	return r->retry_after_ns == 0;
 }
 
-EXPORT int shmlimit_take_all_at(struct shmlimit *l, const struct shmlimit_request *requests, size_t n,
-                                size_t *failed, uint64_t now_ns, struct shmlimit_result *results)
+static int take(struct shmlimit *l, const struct shmlimit_request *q, enum time_source source, uint64_t now_ns,
+                struct shmlimit_result *r)
+{
+	if (q->cost == 0)
+		return shmlimit_peek_at(l, q->rule, q->key, q->key_len, 0, now_ns, r);
+	return decide(l, q->rule, q->key, q->key_len, q->cost, 0, VERB_TAKE, source, now_ns, r);
+}
+
+static void give_back(struct shmlimit *l, const struct shmlimit_request *q, enum time_source source, uint64_t now_ns)
+{
+	(void)decide(l, q->rule, q->key, q->key_len, q->cost, 0, VERB_REFUND, source, now_ns, NULL);
+}
+
+/* Of the limiter's clock there is one reading for all, but who doubts it reads it again (TIME_READ). */
+static int take_all(struct shmlimit *l, const struct shmlimit_request *requests, size_t n, size_t *failed,
+                    enum time_source source, uint64_t now_ns, struct shmlimit_result *results)
 {
 	struct shmlimit_result own[SHMLIMIT_REQUESTS_MAX];
 	struct shmlimit_result *r = results != NULL ? results : own;
@@ -28,9 +39,10 @@ EXPORT int shmlimit_take_all_at(struct shmlimit *l, const struct shmlimit_reques
 	for (i = 0; i < n; i++)
 		if (requests[i].reserved32 != 0)
 			return -EINVAL;
+	if (source == TIME_READ)
+		now_ns = clock_read(l->clock_id);
 	for (i = 0; i < n && answer == SHMLIMIT_ALLOWED; i++)
-		answer = shmlimit_take_at(l, requests[i].rule, requests[i].key, requests[i].key_len,
-		                          requests[i].cost, now_ns, &r[i]);
+		answer = take(l, &requests[i], source, now_ns, &r[i]);
 	if (answer == SHMLIMIT_ALLOWED)
 		return answer;
 	i--;
@@ -39,13 +51,18 @@ EXPORT int shmlimit_take_all_at(struct shmlimit *l, const struct shmlimit_reques
 	/* In reverse, so that a key that was asked twice passes through the states it came from. */
 	while (i-- > 0)
 		if (was_taken(&r[i]))
-			shmlimit_refund_at(l, requests[i].rule, requests[i].key, requests[i].key_len,
-			                   requests[i].cost, now_ns, NULL);
+			give_back(l, &requests[i], source, now_ns);
 	return answer;
+}
+
+EXPORT int shmlimit_take_all_at(struct shmlimit *l, const struct shmlimit_request *requests, size_t n,
+                                size_t *failed, uint64_t now_ns, struct shmlimit_result *results)
+{
+	return take_all(l, requests, n, failed, TIME_GIVEN, now_ns, results);
 }
 
 EXPORT int shmlimit_take_all(struct shmlimit *l, const struct shmlimit_request *requests, size_t n, size_t *failed,
                              struct shmlimit_result *results)
 {
-	return shmlimit_take_all_at(l, requests, n, failed, shmlimit_now(l), results);
+	return take_all(l, requests, n, failed, TIME_READ, 0, results);
 }

@@ -46,6 +46,7 @@ struct scene {
 	int interrupted;                  /* one worker, by a timer; else 8 of them, and no timer */
 	uint64_t max_wait_ns;             /* reservations of up to this instead of takes */
 	int killed;                       /* workers are, and started again */
+	int all;                          /* asked by shmlimit_take_all() */
 };
 
 struct entry {
@@ -69,10 +70,13 @@ static struct play {
 static void ask(uint32_t key)
 {
 	uint64_t began_ns = shmlimit_now(play->l), ended_ns, at;
+	struct shmlimit_request request = { .rule = play->rule, .key = &key, .key_len = sizeof(key), .cost = 1 };
 	struct shmlimit_result r = { .wait_ns = 0 };
 	int answer;
 
-	if (play->scene->max_wait_ns == 0)
+	if (play->scene->all)
+		answer = shmlimit_take_all(play->l, &request, 1, NULL, NULL);
+	else if (play->scene->max_wait_ns == 0)
 		answer = shmlimit_take(play->l, play->rule, &key, sizeof(key), 1, NULL);
 	else
 		answer = shmlimit_reserve(play->l, play->rule, &key, sizeof(key), 1, UINT64_MAX, &r);
@@ -363,17 +367,19 @@ static void perform(const struct scene *scene, uint64_t seed)
 int main(void)
 {
 	static const struct scene scenes[] = {
-		{ "1 token, 1 a microsecond", 1, 1, 1, 1000, 16, 0, 0, 0 },
-		{ "2 tokens, 1 in 100 ns", 1, 2, 1, 100, 16, 0, 0, 0 },
-		{ "10 tokens, 1 a microsecond", 1, 10, 1, 1000, 16, 0, 0, 0 },
-		{ "1,000 tokens, 3 in 7 microseconds", 1, 1000, 3, 7000, 16, 0, 0, 0 },
-		{ "100 tokens, 1,000 a second", 1, 100, 1000, 1000000000, 16, 0, 0, 0 },
-		{ "50 keys in 16 slots, 1 token, 1 a microsecond", 50, 1, 1, 1000, 16, 0, 0, 0 },
-		{ "50 keys in 16 slots, 2 tokens, 1 in 50 microseconds", 50, 2, 1, 50000, 16, 0, 0, 0 },
-		{ "interrupted, 1 token, 1 in 10 microseconds", 1000, 1, 1, 10000, 256, 1, 0, 0 },
-		{ "killed, 20 tokens, 1 a microsecond", 3, 20, 1, 1000, 16, 0, 0, 1 },
-		{ "reserved, 10 tokens, 1 a microsecond", 1, 10, 1, 1000, 16, 0, 50000, 0 },
-		{ "reserved and killed, 10 tokens, 1 a microsecond", 3, 10, 1, 1000, 16, 0, 50000, 1 },
+		{ "1 token, 1 a microsecond", 1, 1, 1, 1000, 16, 0, 0, 0, 0 },
+		{ "2 tokens, 1 in 100 ns", 1, 2, 1, 100, 16, 0, 0, 0, 0 },
+		{ "10 tokens, 1 a microsecond", 1, 10, 1, 1000, 16, 0, 0, 0, 0 },
+		{ "1,000 tokens, 3 in 7 microseconds", 1, 1000, 3, 7000, 16, 0, 0, 0, 0 },
+		{ "100 tokens, 1,000 a second", 1, 100, 1000, 1000000000, 16, 0, 0, 0, 0 },
+		{ "50 keys in 16 slots, 1 token, 1 a microsecond", 50, 1, 1, 1000, 16, 0, 0, 0, 0 },
+		{ "50 keys in 16 slots, 2 tokens, 1 in 50 microseconds", 50, 2, 1, 50000, 16, 0, 0, 0, 0 },
+		{ "interrupted, 1 token, 1 in 10 microseconds", 1000, 1, 1, 10000, 256, 1, 0, 0, 0 },
+		{ "all at once, 10 tokens, 1 a microsecond", 1, 10, 1, 1000, 16, 0, 0, 0, 1 },
+		{ "all at once, 50 keys in 16 slots, 2 tokens, 1 in 50 microseconds", 50, 2, 1, 50000, 16, 0, 0, 0, 1 },
+		{ "killed, 20 tokens, 1 a microsecond", 3, 20, 1, 1000, 16, 0, 0, 1, 0 },
+		{ "reserved, 10 tokens, 1 a microsecond", 1, 10, 1, 1000, 16, 0, 50000, 0, 0 },
+		{ "reserved and killed, 10 tokens, 1 a microsecond", 3, 10, 1, 1000, 16, 0, 50000, 1, 0 },
 	};
 	uint64_t seed;
 
