@@ -65,7 +65,7 @@ uint64_t algorithm_wait(const struct shmlimit *l, const struct layout_slot *slot
 		}
 		return ring.valid == 0 ? 0 : window_wait(terms, ring.w.last_ns, at.now_ns);
 	case SHMLIMIT_WARMUP:
-		return funnel_ns_until(terms, warmup_leak(terms, word, at), terms->capacity, at);
+		return warmup_ns_until_full(terms, warmup_leak(terms, word, at), at);
 	default:
 		return funnel_ns_until(terms, funnel_leak(terms, word, at), terms->capacity, at);
 	}

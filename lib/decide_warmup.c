@@ -59,5 +59,5 @@ void decide_warmup_report(const struct layout_terms *terms, struct funnel funnel
 	r->remaining = warmup_tokens(terms, funnel.quota);
 	r->wait_ns = v->wait_ns;
 	r->retry_after_ns = v->retry_after_ns;
-	r->reset_after_ns = funnel_ns_until(terms, funnel, terms->capacity, at);
+	r->reset_after_ns = warmup_ns_until_full(terms, funnel, at);
 }

@@ -63,6 +63,7 @@ static void describe(const struct shmlimit *l, const struct layout_slot *slot, s
 		funnel = warmup_leak(&view.terms, seen.word, at);
 		describe_funnel(&view.terms, funnel, at, warmup_debt(&view.terms, funnel, at), out);
 		out->remaining = warmup_tokens(&view.terms, funnel.quota);
+		out->reset_after_ns = warmup_ns_until_full(&view.terms, funnel, at);
 		break;
 	default:
 		at = funnel_time(&view.terms, now_ns);

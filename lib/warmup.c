@@ -124,6 +124,13 @@ uint64_t warmup_debt(const struct layout_terms *terms, struct funnel funnel, str
 	return at.stamp - funnel.stamp > terms->back ? funnel.stamp - at.stamp : 0;
 }
 
+uint64_t warmup_ns_until_full(const struct layout_terms *terms, struct funnel funnel, struct funnel_time at)
+{
+	if (funnel_is_full(terms, funnel))
+		return funnel_stamp_to_ns(terms, at, warmup_debt(terms, funnel, at));
+	return funnel_ns_until(terms, funnel, terms->capacity, at);
+}
+
 void warmup_take(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens, struct funnel_time at)
 {
 	uint64_t cold_milli = terms_cold_factor_milli(terms), limit = threshold(terms->capacity, cold_milli);

@@ -52,6 +52,12 @@ struct funnel warmup_leak(const struct layout_terms *terms, uint64_t word, struc
 uint64_t warmup_debt(const struct layout_terms *terms, struct funnel funnel, struct funnel_time at);
 
 /*
+ * Nanoseconds until it says no more than none does: full, and nothing owed. A
+ * store that shrank below what was in it is full and may be in debt.
+ */
+uint64_t warmup_ns_until_full(const struct layout_terms *terms, struct funnel funnel, struct funnel_time at);
+
+/*
  * Take `tokens`, whatever is owed; the debt grows by what they cost, down to
  * the longest and no further.
  */

@@ -230,6 +230,24 @@ static void live(void)
 	is(r.remaining, 2, "a smaller store holds no more than it can");
 }
 
+/* What counts as full may be forgotten, and the debt with it. */
+static void in_debt_when_the_store_shrinks(void)
+{
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+	struct shmlimit_rule rule = warm(20, SECOND, SECOND, 0);
+	int id = set("shrinks", &rule), refilled = 0;
+
+	shmlimit_take_at(l, id, "k", 1, 5, T0, &r);
+	rule = warm(10, SECOND, SECOND, 0);
+	set("shrinks", &rule);
+	shmlimit_peek_at(l, id, "k", 1, 1, T0, &r);
+	ok(r.retry_after_ns > 0 && r.reset_after_ns >= r.retry_after_ns,
+	   "who is in debt when the store shrinks below what is in it is not full before the debt is paid");
+	for (uint64_t i = 0; shmlimit_slot(l, i, T0, &slot) == 0; i++)
+		refilled += slot.rule == id && slot.state == SHMLIMIT_SLOT_REFILLED;
+	is(refilled, 0, "nor is his slot free for the taking");
+}
+
 static void wrong_rules(void)
 {
 	struct shmlimit_rule rule = warm(10, SECOND, SECOND, 0);
@@ -289,6 +307,7 @@ int main(void)
 	by_hand();
 	against_oracle(seed);
 	live();
+	in_debt_when_the_store_shrinks();
 	wrong_rules();
 	wild(seed);
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
