@@ -62,7 +62,7 @@ man1    := tools/shmlimit/shmlimit.1
 man3    := lib/shmlimit.3
 man7    := lib/shmlimit.7
 
-.PHONY: all lib nginx apache php bench bench-quick demo check tests list install uninstall clean help
+.PHONY: all lib nginx apache php bench bench-quick demo check torture tests list install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -72,6 +72,7 @@ help:
 	@echo 'make              the library and the command, in O=$(O)'
 	@echo 'make demo         what it is for, in half a minute (installs what it misses)'
 	@echo 'make check        every test, in every build (installs what it misses)'
+	@echo 'make torture      tests/torture for SECONDS=20, say 28800 over night'
 	@echo 'make bench        every benchmark, beside the peers: bench/results (8 minutes); bench-quick: a moment each'
 	@echo 'make nginx        the module for nginx; needs nginx-dev'
 	@echo 'make apache       the module for Apache httpd; needs apache2-dev'
@@ -201,7 +202,7 @@ bench bench-quick:
 
 # name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there.
 builds       := gcc clang gcc-address clang-address gcc-thread clang-thread aarch64
-with_gcc           := CC=gcc GROUPS='unit process thread crash cli model build server'
+with_gcc           := CC=gcc GROUPS='unit process thread crash torture cli model build server'
 with_clang         := CC=clang GROUPS='unit process thread'
 with_gcc-address   := CC=gcc SAN=address GROUPS='unit process cli'
 with_clang-address := CC=clang SAN=address GROUPS='unit thread'
@@ -217,6 +218,13 @@ check:
 	@$(foreach b,$(builds),echo '== building $(b)' && \
 		$(MAKE) --no-print-directory -s O=$(O)/$(b) WERROR=1 $(with_$(b)) tests && ) true
 	prove -j2 --exec '' $(foreach b,$(builds),$$($(MAKE) --no-print-directory -s O=$(O)/$(b) $(with_$(b)) list))
+
+# How long is in the environment.
+SECONDS := 20
+torture:
+	@tools/need.sh $(need_build)
+	@$(MAKE) --no-print-directory -s O=$(O)/gcc CC=gcc GROUPS=torture tests
+	@$(foreach t,$(patsubst %,$(O)/gcc/tests/torture/%.t,torture),SECONDS=$(SECONDS) $(t) &&) true
 
 list:
 	@echo $(foreach g,$(GROUPS),$(call t,$(g)))

@@ -1,0 +1,495 @@
+/*
+ * torture: everything at once. Eight processes use every verb on random keys
+ * under rules of each algorithm, and a ninth changes the rules, removes and
+ * resets some, and verifies; all nine are killed at random and replaced. For
+ * 20 seconds, or the environment's SECONDS.
+ *
+ * Keys under the watched rules are only taken from, alone or as the last of
+ * several limits, so that their history can be judged (I1): whatever is killed
+ * or changed meanwhile, no stretch of time has more than the larger capacity and
+ * what the faster rate gives in it, no period of a window more than the larger
+ * capacity, and what warms up gives no more than its stable rate after its
+ * dearest request. The other rules are there to take and give slots: their keys
+ * are charged, refunded, reserved and reset at will.
+ *
+ * There are about as many keys as slots, and claims by strangers. At the end of each
+ * round all are killed, and what they left open is finished: tentative slots are
+ * met, rings are completed (I4). A run in which nothing was left open, nothing
+ * reclaimed while others were at work, no compare-and-swap lost, has shown
+ * nothing, and fails.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "../process/process.h"
+
+#include "hash.h"
+#include "history.h"
+#include "ring.h"
+#include "table.h"
+
+#define WORKERS 8
+#define GOVERNOR WORKERS                  /* the ninth */
+#define SLOTS 64
+#define RING 64
+#define KEYS 12                           /* of each watched rule */
+#define WILD_KEYS 100
+#define KILLS_A_ROUND 8
+#define CALLS_A_KILL 4000
+#define SECONDS_MORE 120                  /* for near misses to be seen */
+#define SECOND ((uint64_t)1000000000)
+#define MILLISECOND ((uint64_t)1000000)
+#define MICROSECOND ((uint64_t)1000)
+
+/* What a rule's keys may be admitted, whichever version is in force. The versions differ in one number. */
+static const struct watched {
+	const char *name;
+	struct shmlimit_rule version[2];  /* the second gives more */
+	uint64_t tokens;                  /* most of a request */
+} watched[] = {
+	{ "funnel", { { .capacity = 6, .count = 1, .period_ns = 100 * MICROSECOND },
+	              { .capacity = 6, .count = 3, .period_ns = 100 * MICROSECOND } }, 3 },
+	{ "warmup", { { .algorithm = SHMLIMIT_WARMUP, .count = 1, .period_ns = 50 * MICROSECOND,
+	                .warmup_ns = 2 * MILLISECOND },
+	              { .algorithm = SHMLIMIT_WARMUP, .count = 2, .period_ns = 50 * MICROSECOND,
+	                .warmup_ns = 2 * MILLISECOND } }, 3 },
+	{ "window", { { .algorithm = SHMLIMIT_WINDOW, .capacity = 20, .period_ns = 5 * MILLISECOND },
+	              { .algorithm = SHMLIMIT_WINDOW, .capacity = 40, .period_ns = 5 * MILLISECOND } }, 4 },
+	/* shmlimit_throttle()'s, which has no versions. */
+	{ "~3:10000:1", { { .capacity = 3, .count = 10000, .period_ns = SECOND },
+	                  { .capacity = 3, .count = 10000, .period_ns = SECOND } }, 2 },
+};
+#define WATCHED (sizeof(watched) / sizeof(watched[0]))
+#define THROTTLE (WATCHED - 1)
+#define WINDOW 2
+#define WILD 3                            /* rules, one of each algorithm */
+
+static struct play {
+	struct shmlimit *l;
+	int id[WATCHED];
+	uint64_t grace_ns[WATCHED];       /* an interval is exact to a tick at either end */
+	uint64_t seed;
+	_Atomic int wild[WILD];           /* ids, now and then of a rule that is gone */
+	_Atomic uint64_t calls, changes, resets, verifies, unsound;
+	struct history history;
+	struct story story;
+} *play;
+
+static struct {
+	uint64_t rounds, kills, admitted, excesses, truncated;
+	uint64_t left_tentative, met, left_open, helped, reclaimed; /* rounds with reclaims and lost swaps: the last */
+	int ended_badly;
+} sum;
+
+/* ---- The eight ---- */
+
+static void watched_take(struct dice *dice)
+{
+	uint32_t i = (uint32_t)dice_below(dice, WATCHED), key = (uint32_t)dice_below(dice, KEYS);
+	uint64_t tokens = 1 + dice_below(dice, watched[i].tokens), began_ns = shmlimit_now(play->l);
+	int64_t reply[5];
+	int answer;
+
+	if (i == THROTTLE)
+		answer = shmlimit_throttle(play->l, &key, sizeof(key), 3, 10000, 1, tokens, reply);
+	else
+		answer = shmlimit_take(play->l, play->id[i], &key, sizeof(key), tokens, NULL);
+	worker_check(answer >= 0, "%s: %s", watched[i].name, shmlimit_strerror(answer));
+	if (answer == SHMLIMIT_ALLOWED)
+		history_add(&play->history, i, key, tokens, began_ns, shmlimit_now(play->l));
+}
+
+static void watched_peek(struct dice *dice)
+{
+	uint32_t i = (uint32_t)dice_below(dice, WATCHED), key = (uint32_t)dice_below(dice, KEYS);
+	struct shmlimit_result r = { 0 };
+	int answer = shmlimit_peek(play->l, play->id[i], &key, sizeof(key), dice_below(dice, 8), &r);
+
+	worker_check(answer >= 0 && r.remaining <= r.limit, "peek: %d, %" PRIu64 " of %" PRIu64, answer, r.remaining,
+	             r.limit);
+}
+
+static int wild_rule(struct dice *dice)
+{
+	return atomic_load(&play->wild[dice_below(dice, WILD)]);
+}
+
+/* A watched key is the last: what was taken of it is not given back, and perhaps too late. */
+static void take_all(struct dice *dice)
+{
+	uint32_t i = (uint32_t)dice_below(dice, WATCHED), key = (uint32_t)dice_below(dice, KEYS);
+	uint32_t stranger = (uint32_t)dice_below(dice, WILD_KEYS);
+	struct shmlimit_request requests[2] = {
+		{ .rule = wild_rule(dice), .key = &stranger, .key_len = sizeof(stranger), .cost = 1 },
+		{ .rule = play->id[i], .key = &key, .key_len = sizeof(key), .cost = 1 },
+	};
+	uint64_t began_ns = shmlimit_now(play->l);
+	int answer = shmlimit_take_all(play->l, requests, 2, NULL, NULL);
+
+	worker_check(answer >= 0 || answer == -ESRCH, "take_all: %s", shmlimit_strerror(answer));
+	if (answer == SHMLIMIT_ALLOWED)
+		history_add(&play->history, i, key, 1, began_ns, shmlimit_now(play->l));
+}
+
+static void wild_call(struct dice *dice)
+{
+	uint32_t key = (uint32_t)dice_below(dice, WILD_KEYS);
+	uint64_t tokens = dice_below(dice, 9);
+	int rule = wild_rule(dice), answer = 0;
+
+	switch (dice_below(dice, 7)) {
+	case 0:
+		answer = shmlimit_take(play->l, rule, &key, sizeof(key), tokens, NULL);
+		break;
+	case 1:
+		answer = shmlimit_peek(play->l, rule, &key, sizeof(key), tokens, NULL);
+		break;
+	case 2:
+		answer = shmlimit_reserve(play->l, rule, &key, sizeof(key), tokens, dice_below(dice, MILLISECOND), NULL);
+		break;
+	case 3:
+		answer = shmlimit_charge(play->l, rule, &key, sizeof(key), tokens, NULL);
+		break;
+	case 4:
+		answer = shmlimit_refund(play->l, rule, &key, sizeof(key), tokens, NULL);
+		break;
+	case 5:
+		answer = shmlimit_reset(play->l, rule, &key, sizeof(key));
+		break;
+	case 6:
+		answer = shmlimit_throttle(play->l, &key, sizeof(key), 5, 100000, 1 + dice_below(dice, 2), tokens, NULL);
+		break;
+	}
+	worker_check(answer >= 0 || answer == -ESRCH, "a call failed: %s", shmlimit_strerror(answer));
+}
+
+static void use(struct dice *dice)
+{
+	for (;;) {
+		uint64_t which = dice_below(dice, 100);
+
+		if (which < 60)
+			watched_take(dice);
+		else if (which < 65)
+			watched_peek(dice);
+		else if (which < 75)
+			take_all(dice);
+		else
+			wild_call(dice);
+		atomic_fetch_add(&play->calls, 1);
+	}
+}
+
+/* ---- The ninth ---- */
+
+static int set_rule(const char *name, struct shmlimit_rule rule)
+{
+	int id;
+
+	rule.struct_size = sizeof(rule);
+	id = shmlimit_rule_set(play->l, name, &rule);
+	worker_check(id >= 0, "rule_set %s: %s", name, shmlimit_strerror(id));
+	return id;
+}
+
+static void set_wild(struct dice *dice, uint32_t algorithm)
+{
+	static const char *const names[WILD] = { "wild.funnel", "wild.warmup", "wild.window" };
+	struct shmlimit_rule rule = {
+		.algorithm = algorithm,
+		.mode = dice_below(dice, 4) == 0 ? (uint32_t)dice_below(dice, 3) : SHMLIMIT_ENFORCE,
+		.capacity = algorithm == SHMLIMIT_WARMUP ? 0 : 1 + dice_below(dice, 8),
+		.count = algorithm == SHMLIMIT_WINDOW ? 0 : 1 + dice_below(dice, 3),
+		.period_ns = (1 + dice_below(dice, 50)) * MICROSECOND,
+		.max_wait_ns = dice_below(dice, 3) * 100 * MICROSECOND,
+		.warmup_ns = algorithm == SHMLIMIT_WARMUP ? MILLISECOND : 0,
+	};
+	int error = 0;
+
+	if (dice_below(dice, 4) == 0)
+		error = shmlimit_rule_remove(play->l, names[algorithm]);
+	worker_check(error == 0 || error == -ESRCH, "rule_remove: %s", shmlimit_strerror(error));
+	atomic_store(&play->wild[algorithm], set_rule(names[algorithm], rule));
+}
+
+static void govern(struct dice *dice)
+{
+	struct shmlimit_problem problem;
+	int problems, error;
+
+	for (;;) {
+		uint32_t i = (uint32_t)dice_below(dice, THROTTLE);
+
+		switch (dice_below(dice, 4)) {
+		case 0:
+			worker_check(set_rule(watched[i].name, watched[i].version[dice_below(dice, 2)]) == play->id[i],
+			             "rule %s has another id", watched[i].name);
+			atomic_fetch_add(&play->changes, 1);
+			break;
+		case 1:
+			set_wild(dice, i);
+			atomic_fetch_add(&play->changes, 1);
+			break;
+		case 2:
+			error = shmlimit_reset(play->l, atomic_load(&play->wild[i]), NULL, 0);
+			worker_check(error == 0 || error == -ESRCH, "reset: %s", shmlimit_strerror(error));
+			atomic_fetch_add(&play->resets, 1);
+			break;
+		case 3:
+			problems = shmlimit_verify(stage_name, &problem, 1);
+			if (problems != 0 && atomic_fetch_add(&play->unsound, 1) == 0)
+				diag("verify: %d: %s", problems,
+				     problems > 0 ? problem.text : shmlimit_strerror(problems));
+			atomic_fetch_add(&play->verifies, 1);
+			break;
+		}
+		sched_yield();
+	}
+}
+
+static void work(struct crew *crew, int index)
+{
+	struct dice dice = { play->seed ^ (uint64_t)getpid() << 16 };
+
+	(void)crew;
+	if (index == GOVERNOR)
+		govern(&dice);
+	else
+		use(&dice);
+}
+
+/* ---- What the killed left ---- */
+
+/* All slots of a watched key: its committed one, and a tentative one. */
+struct trace {
+	const struct layout_slot *committed, *tentative;
+	struct slot_seen seen, nonce;
+};
+
+static struct trace trace_of(const struct rule_view *view, uint32_t rule, uint32_t key)
+{
+	uint64_t hash = hash_bytes(play->l->secret, rule, &key, sizeof(key));
+	uint64_t tag = tag_pack(hash, rule, rule_version(view));
+	struct table_window window = table_window(play->l, hash);
+	struct trace trace = { NULL, NULL, { 0, 0 }, { 0, 0 } };
+
+	trace.committed = table_find_any(play->l, window, tag, &trace.seen);
+	for (unsigned i = 0; i < WINDOW_LINES * SLOTS_PER_LINE; i++) {
+		const struct layout_slot *slot = table_line(play->l, window, i / SLOTS_PER_LINE) + i % SLOTS_PER_LINE;
+
+		if (slot_read(slot).tag != (tag | TAG_TENTATIVE))
+			continue;
+		trace.tentative = slot;
+		trace.nonce = slot_read(slot);
+	}
+	return trace;
+}
+
+/*
+ * A ring whose cells lag behind the word, since a process was killed between the two, or the word was converted:
+ * are they written when the word is moved on?
+ */
+static void help(const struct rule_view *view, uint32_t rule, uint32_t key, const struct trace *before)
+{
+	const struct layout_terms *terms = &view->terms;
+	uint64_t now_ns = shmlimit_now(play->l), cell_ns;
+	struct ring ring = ring_read(play->l, before->committed, terms, before->seen.word, now_ns), after;
+	struct slot_seen seen;
+
+	if (ring.valid == 0 || ring.complete)
+		return;
+	sum.left_open++;
+	if (shmlimit_charge(play->l, (int)rule, &key, sizeof(key), 1, NULL) != 0)
+		bail("charge");
+	seen = slot_read(before->committed);
+	after = ring_read(play->l, before->committed, terms, seen.word, now_ns);
+	cell_ns = ring_cells(play->l, before->committed)[window_cell(after.w.n, 1, RING)];
+	sum.helped += seen.tag == before->seen.tag && after.w.n == window_advance(ring.w.n, 1, RING) &&
+	              window_agrees(terms, before->seen.word, cell_ns);
+}
+
+/* All are dead. */
+static void finish_what_they_left(void)
+{
+	for (uint32_t i = WATCHED; i-- > 0;) {
+		struct rule_view view;
+
+		if (rule_load(play->l, (uint32_t)play->id[i], &view) != 0)
+			bail("rule %s is gone", watched[i].name);
+		for (uint32_t key = 0; key < KEYS; key++) {
+			struct trace trace = trace_of(&view, (uint32_t)play->id[i], key);
+
+			if (i == WINDOW && trace.committed != NULL &&
+			    ((trace.seen.tag ^ rule_version(&view)) & TAG_VERSION) == 0)
+				help(&view, (uint32_t)play->id[i], key, &trace);
+			if (trace.tentative == NULL)
+				continue;
+			sum.left_tentative++;
+			if (shmlimit_charge(play->l, play->id[i], &key, sizeof(key), 1, NULL) != 0)
+				bail("charge");
+			sum.met += slot_read(trace.tentative).word != trace.nonce.word;
+		}
+	}
+}
+
+/* ---- Judging ---- */
+
+/* Did a key get more than the version that gives more permits? */
+static int exceeds(uint32_t i, uint32_t key)
+{
+	const struct shmlimit_rule *rule = &watched[i].version[1];
+	uint64_t got, may = rule->capacity;
+
+	history_tell(&play->history, i, key, &play->story);
+	if (rule->algorithm == SHMLIMIT_WINDOW) {
+		got = story_most(&play->story, rule->period_ns);
+	} else {
+		got = story_burst(&play->story, rule->count, rule->period_ns, play->grace_ns[i]);
+		if (rule->algorithm == SHMLIMIT_WARMUP)
+			may = watched[i].tokens;
+	}
+	if (got > may)
+		diag("rule %s, key %u: %" PRIu64 " tokens where %" PRIu64 " are permitted", watched[i].name, key, got,
+		     may);
+	return got > may;
+}
+
+static void judge(void)
+{
+	for (uint32_t i = 0; i < WATCHED; i++)
+		for (uint32_t key = 0; key < KEYS; key++)
+			sum.excesses += (uint64_t)exceeds(i, key);
+	sum.admitted += history_length(&play->history);
+	sum.truncated += history_length(&play->history) != atomic_load(&play->history.n);
+}
+
+/* ---- Rounds ---- */
+
+static void round_of(struct dice *dice)
+{
+	struct shmlimit_counters before = counters_of(play->l, -1), after;
+	struct crew crew;
+
+	play->seed = dice_throw(dice);
+	history_clear(&play->history);
+	crew_start(&crew, WORKERS + 1, work, NULL);
+	for (int i = 0; i < KILLS_A_ROUND; i++) {
+		uint64_t until = atomic_load(&play->calls) + dice_below(dice, CALLS_A_KILL);
+		int victim = (int)dice_below(dice, WORKERS + 1);
+
+		while (atomic_load(&play->calls) < until)
+			crew_await();
+		sum.ended_badly += !crew_kill(&crew, victim);
+		crew_spawn(&crew, victim, 0);
+	}
+	for (int i = 0; i <= WORKERS; i++)
+		kill(crew.pid[i], SIGKILL);
+	for (int i = 0; i <= WORKERS; i++)
+		sum.ended_badly += !crew_kill(&crew, i);
+	munmap(crew.gate, sizeof(*crew.gate));
+	finish_what_they_left();
+	after = counters_of(play->l, -1);
+	sum.reclaimed += after.reclaims > before.reclaims && after.failed_cas > before.failed_cas;
+	sum.kills += KILLS_A_ROUND + WORKERS + 1;
+	sum.rounds++;
+	judge();
+	play->unsound += shmlimit_verify(stage_name, NULL, 0) != 0;
+}
+
+static int seen_enough(void)
+{
+	return counters_of(play->l, -1).failed_cas > 0 && sum.reclaimed > 0 && sum.met > 0 && sum.helped > 0 &&
+	       atomic_load(&play->changes) > 0 && atomic_load(&play->resets) > 0 && atomic_load(&play->verifies) > 0;
+}
+
+static void progress(uint64_t seconds)
+{
+	diag("%" PRIu64 " s: %" PRIu64 " rounds, %" PRIu64 " kills, %" PRIu64 " calls, %" PRIu64 " admitted, %" PRIu64
+	     " rule changes", seconds, sum.rounds, sum.kills, atomic_load(&play->calls), sum.admitted,
+	     atomic_load(&play->changes));
+	diag("  %" PRIu64 " swaps lost; %" PRIu64 " slots left tentative, %" PRIu64 " met; %" PRIu64
+	     " rings left open, %" PRIu64 " completed; %" PRIu64 " excesses", counters_of(play->l, -1).failed_cas,
+	     sum.left_tentative, sum.met, sum.left_open, sum.helped, sum.excesses);
+}
+
+/* The coarser of the two versions' ticks, at either end. */
+static void measure(uint32_t i)
+{
+	struct shmlimit_range range = { .struct_size = sizeof(range) };
+	uint64_t grace_ns;
+
+	if (shmlimit_rule_range(play->l, play->id[i], &range) != 0)
+		bail("no range");
+	grace_ns = 2 * (range.resolution_ps / 1000 + 1);
+	if (grace_ns > play->grace_ns[i])
+		play->grace_ns[i] = grace_ns;
+}
+
+static void begin(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS, .rules = 16,
+		.window_max = RING, .on_full = SHMLIMIT_FULL_DENY };
+	struct dice dice = { play->seed };
+	uint32_t key = 0;
+	int error = shmlimit_create(stage_name, &options, &play->l);
+
+	if (error != 0)
+		bail("create: %s", shmlimit_strerror(error));
+	for (uint32_t i = 0; i < 2 * THROTTLE; i++) {
+		play->id[i / 2] = set_rule(watched[i / 2].name, watched[i / 2].version[i % 2]);
+		measure(i / 2);
+	}
+	for (uint32_t i = 0; i < WILD; i++)
+		set_wild(&dice, i);
+	/* Nobody but the governor makes rules: not those without a name either. */
+	for (uint64_t period_s = 1; period_s <= 2; period_s++)
+		shmlimit_throttle(play->l, &key, sizeof(key), 5, 100000, period_s, 1, NULL);
+	shmlimit_throttle(play->l, &key, sizeof(key), 3, 10000, 1, 1, NULL);
+	play->id[THROTTLE] = shmlimit_rule_find(play->l, watched[THROTTLE].name);
+	if (play->id[THROTTLE] < 0)
+		bail("no rule for throttle");
+	measure(THROTTLE);
+	for (uint32_t i = 0; i < WATCHED; i++)
+		diag("%s: exact to %" PRIu64 " ns", watched[i].name, play->grace_ns[i] / 2);
+}
+
+int main(void)
+{
+	const char *given = getenv("SECONDS");
+	uint64_t seconds = given != NULL ? strtoull(given, NULL, 10) : scaled(20), reported = 0, passed = 0;
+	struct dice dice;
+	time_t began = time(NULL);
+
+	if (SWAPS_ARE_PRIVATE)
+		return tap_skip_all("ThreadSanitizer does not swap atomically between processes");
+	stage_begin("torture");
+	alarm((unsigned)seconds + SECONDS_MORE + WATCHDOG_SECONDS);
+	play = shared_memory(sizeof(*play));
+	play->seed = dice_seed();
+	dice.state = play->seed + 1;
+	begin();
+	while (sum.excesses == 0 && sum.ended_badly == 0 &&
+	       (passed < seconds || (passed < seconds + SECONDS_MORE && !seen_enough()))) {
+		round_of(&dice);
+		passed = (uint64_t)(time(NULL) - began);
+		if (passed >= reported + 60) {
+			progress(passed);
+			reported = passed;
+		}
+	}
+	progress(passed);
+	is(sum.ended_badly, 0, "nine processes die by the killer alone");
+	is(sum.excesses, 0, "no key is admitted more in any stretch of time than its rule ever permitted");
+	is(play->unsound, 0, "the segment is sound all the while");
+	is(sum.truncated, 0, "the histories are complete");
+	ok(sum.admitted > 0, "calls were admitted (%" PRIu64 ")", sum.admitted);
+	ok(atomic_load(&play->changes) > 0, "rules were changed meanwhile (%" PRIu64 ")", atomic_load(&play->changes));
+	ok(atomic_load(&play->resets) > 0, "and reset");
+	ok(atomic_load(&play->verifies) > 0, "and all was verified");
+	ok(counters_of(play->l, -1).failed_cas > 0, "compare-and-swaps were lost to others");
+	ok(sum.reclaimed > 0, "slots were reclaimed while others contended");
+	ok(sum.met > 0, "tentative slots that the killed left were met (%" PRIu64 ")", sum.met);
+	ok(sum.helped > 0, "rings that were left open were completed (%" PRIu64 ")", sum.helped);
+	is(counters_of(play->l, -1).evictions, 0, "no funnel was evicted");
+	shmlimit_close(play->l);
+	return tap_done();
+}
