@@ -22,7 +22,7 @@ need_server := nginx nginx-dev apache2-bin apache2-dev procps mypy python3-pip p
 # For benches nginx is unpacked into O= and not installed, for that would start it; these are what it needs.
 need_bench := $(need_demo) libhiredis-dev redis-tools libsqlite3-dev gnuplot-nox libpcre2-8-0 libssl3 zlib1g
 need_check := $(need_bench) g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
-	perl spin mandoc jq binutils util-linux
+	perl spin mandoc jq binutils util-linux python3-prometheus-client
 
 # SAN=address (undefined behaviour too) or SAN=thread; the latter swaps inline assembly for compiler builtins.
 SAN :=

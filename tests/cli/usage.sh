@@ -13,7 +13,7 @@ is $rc 0 "shmlimit --help exits 0"
 is "$err" "" "shmlimit --help writes to standard output only"
 commands=$(printf '%s\n' "$out" | sed -n 's/^  \([a-z ]*[a-z]\) *[A-Z]*.*/\1/p' | sed 's/   *.*//; s/ /_/g')
 is "$(echo $commands)" "create destroy list rule_set rule_show rule_list rule_remove rule_export apply take peek \
-reserve acquire charge refund throttle reset enable disable inspect verify" "shmlimit --help lists every command"
+reserve acquire charge refund throttle reset enable disable inspect metrics verify" "shmlimit --help lists every command"
 run shmlimit -h
 like "$out" '^usage: shmlimit COMMAND' "-h is --help"
 run shmlimit rule --help
@@ -69,6 +69,7 @@ for c in $commands; do
 		"$words names the operand too many, and says what would be right"
 	operands=$(printf '%s\n' "$usage" | sed -n "1s/^usage: shmlimit $words *\(.*\) *\[options\]$/\1/p")
 	for operand in $operands; do
+		case $operand in '['*) break ;; esac
 		run shmlimit $words
 		is "$rc $err" "2 shmlimit: $words: ${operands%% *} is missing: must be shmlimit $words ${operands% }" \
 			"$words says which operand is missing"

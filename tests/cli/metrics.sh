@@ -1,0 +1,179 @@
+#!/bin/sh
+# metrics: what Prometheus reads is what inspect shows, whatever the names, and
+# a file is replaced whole or not at all.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+# Samples as Prometheus' own library reads them, one a line, by both of its parsers: they must agree.
+cat >"$TMP/read.py" <<'PYTHON'
+import sys
+from prometheus_client import openmetrics, parser
+from prometheus_client.openmetrics import parser as openmetrics_parser
+
+text = open(sys.argv[1], encoding="utf-8").read()
+
+def samples(read):
+	return [(s.name, tuple(sorted(s.labels.items())), s.value) for f in read(text) for s in f.samples]
+
+new = samples(openmetrics_parser.text_string_to_metric_families)
+assert new == samples(parser.text_string_to_metric_families)
+assert len({s[:2] for s in new}) == len(new), "a series comes twice"
+for name, labels, value in new:
+	print(name, *("%s=%s" % label for label in labels), "%.17g" % value)
+PYTHON
+/usr/bin/python3 -c 'import prometheus_client.openmetrics.parser' 2>/dev/null || skip_all "no python3-prometheus-client"
+parse() { /usr/bin/python3 "$TMP/read.py" "$1"; }
+
+segment=$SEGMENT.s
+shmlimit create "$segment" --slots 1K --rules 4 --window-max 5
+shmlimit rule set "$segment" r --capacity 3 --rate 1/d
+shmlimit rule set "$segment" watch --capacity 1 --rate 2/h --mode dry-run
+shmlimit rule set "$segment" w --algorithm window --rate 5/s
+for key in a b b b b; do
+	shmlimit take "$segment" r $key --quiet
+done
+shmlimit take "$segment" watch a --quiet
+shmlimit take "$segment" watch a --quiet
+before=$(cksum </dev/shm/"$segment")
+
+run shmlimit metrics "$segment"
+is "$rc $err" "0 " "metrics of a segment are printed"
+is "$(cksum </dev/shm/"$segment")" "$before" "and nothing in it is changed"
+is "$(printf '%s\n' "$out" | tail -n 1)" "# EOF" "the last line is that of OpenMetrics"
+samples=$(parse "$TMP/.out")
+is $? 0 "both of Prometheus' formats read them, and alike"
+
+has() { is "$(printf '%s\n' "$samples" | grep "^shmlimit_$1 " | sed "s/segment=$segment //" | cut -d ' ' -f 2-)" "$2" "$3"; }
+
+has segment_up "1" "the segment is there"
+has segment_enabled "1" "is switched on"
+has segment_info "clock=precise layout_version=$(shmlimit inspect "$segment" --json | jq -r .segment.layout_version) \
+on_full=evict window_max=5 1" "is of a kind"
+has segment_size_bytes "$(stat -c %s /dev/shm/"$segment")" "has a size"
+has segment_rules 3 "has rules"
+has segment_rules_max 4 "and room for some"
+has segment_start_time_seconds "$(shmlimit inspect "$segment" --json | jq '.segment.created_unix_ns / 1e9 | floor')" \
+	"and was made at a time"
+has segment_slots "state=free 1021
+state=live 3
+state=refilled 0
+state=tentative 0
+state=stale 0" "each slot is in a state"
+has segment_decisions_total "answer=allowed 5
+answer=denied 1
+answer=shadow_denied 1" "the segment's decisions are counted"
+has segment_claims_total 3 "and its claims"
+has rule_decisions_total "answer=allowed rule=r 4
+answer=allowed rule=watch 1
+answer=allowed rule=w 0
+answer=denied rule=r 1
+answer=denied rule=watch 0
+answer=denied rule=w 0
+answer=shadow_denied rule=r 0
+answer=shadow_denied rule=watch 1
+answer=shadow_denied rule=w 0" "each rule's decisions are counted"
+has rule_info "algorithm=funnel mode=enforce rule=r 1
+algorithm=funnel mode=dry-run rule=watch 1
+algorithm=window mode=enforce rule=w 1" "a rule is of a kind"
+has rule_capacity_tokens "rule=r 3
+rule=watch 1
+rule=w 5" "has a capacity"
+is "$(printf '%s\n' "$samples" | sed -n 's/^shmlimit_rule_rate_tokens_per_second rule=\([a-z]*\) .* /\1 /p' |
+	awk '{ printf "%s %.6f;", $1, $2 * 3600 }')" "r 0.041667;watch 2.000000;w 18000.000000;" "and a rate"
+for counter in claims reclaims evictions no_slot failed_cas; do
+	is "$(printf '%s\n' "$samples" | awk -v name=shmlimit_rule_${counter}_total '$1 == name { sum += $NF } END { print sum }') \
+$(printf '%s\n' "$samples" | sed -n "s/^shmlimit_segment_${counter}_total .* //p")" \
+		"$(shmlimit inspect "$segment" --json | jq -r "[.counters.$counter, .counters.$counter] | join(\" \")")" \
+		"$counter are those that inspect shows, by rule and over all"
+done
+
+# Counters of a segment never go back, whatever becomes of its rules.
+shmlimit rule remove "$segment" r
+shmlimit metrics "$segment" >"$TMP/later"
+later=$(parse "$TMP/later")
+is "$(printf '%s\n' "$later" | grep '^shmlimit_segment_[a-z_]*_total ')" \
+	"$(printf '%s\n' "$samples" | grep '^shmlimit_segment_[a-z_]*_total ')" "removing a rule takes nothing from the segment's counters"
+is "$(printf '%s\n' "$later" | grep -c 'rule=r ')" 0 "though its own are gone"
+shmlimit disable "$segment"
+samples=$(shmlimit metrics "$segment" >"$TMP/off" && parse "$TMP/off")
+has segment_enabled 0 "a segment that is switched off says so"
+
+# Names as bad as they can be, and no two that become one.
+for name in 'a"b' 'a\b' 'a\x5cb' "a$(printf '\303\251')" "a$(printf '\351')" 'a\xe9' 'a{b="c"} 1' 'a b'; do
+	shmlimit create "$SEGMENT.$name" --slots 16
+	shmlimit rule set "$SEGMENT.$name" @:+ --capacity 1 --rate 1/s
+done
+shmlimit throttle "$SEGMENT.a b" key 15 30 60 >/dev/null
+head -c 8192 /dev/shm/"$segment" >"/dev/shm/$SEGMENT.cut"
+printf 'not ours\n' >"/dev/shm/$SEGMENT.other"
+run shmlimit metrics --all
+is "$rc $err" "0 " "--all prints all segments"
+samples=$(parse "$TMP/.out")
+is $? 0 "also with names that have to be escaped"
+mine=$(printf '%s\n' "$samples" | grep "^shmlimit_segment_up segment=$SEGMENT\.")
+is "$(printf '%s\n' "$mine" | sed "s/.*segment=$SEGMENT\.//" | sort)" "$(cat <<-END | sort
+	a b 1
+	a"b 1
+	a\\x5cb 1
+	a\\x5cx5cb 1
+	a\\x5cxe9 1
+	a\\xe9 1
+	a$(printf '\303\251') 1
+	a{b="c"} 1 1
+	cut 0
+	s 1
+	END
+)" "no two become one, one that is damaged is down, and what is not ours is left out"
+is "$(printf '%s\n' "$samples" | grep -c "^shmlimit_rule_info .*rule=@:+ segment=$SEGMENT")" 8 "each has its rules"
+is "$(printf '%s\n' "$samples" | grep -c "^shmlimit_rule_info .*rule=~15:30:60 segment=$SEGMENT.a b")" 1 \
+	"also those without a name"
+run shmlimit metrics "$SEGMENT.a b"
+is "$(parse "$TMP/.out" | grep -c 'segment=' | awk '{ print ($1 > 20) }') $(grep -c 'segment="[^"]*a b"' "$TMP/.out")" \
+	"1 $(grep -vc '^#' "$TMP/.out")" "metrics of one segment are of that one alone"
+
+# --output
+file=$TMP/limits.prom
+echo old >"$file"
+ln "$file" "$TMP/witness"
+(umask 027 && shmlimit metrics --all --output "$file")
+is "$? $(cat "$TMP/witness")" "0 old" "--output makes a new file and does not write into the old one"
+parse "$file" >/dev/null
+is "$? $(tail -n 1 "$file")" "0 # EOF" "it is complete"
+is "$(stat -c %a "$file")" 640 "and has the permissions of any new file"
+before=$(cksum <"$file")
+run shmlimit metrics "$SEGMENT.none" --output "$file"
+is "$rc $(cksum <"$file")" "3 $before" "where nothing can be said the file stays"
+run shmlimit metrics --all --output "$TMP/no/such"
+is "$rc $err" "2 shmlimit: $TMP/no/such: No such file or directory: must be a file in a folder that can be written to" \
+	"a file that cannot be made is named"
+mkdir "$TMP/folder"
+run shmlimit metrics --all --output "$TMP/folder"
+is "$rc $err" "2 shmlimit: $TMP/folder: Is a directory: must be a file in a folder that can be written to" \
+	"so is a folder in its place"
+err=$( (ulimit -f 0 && trap '' XFSZ && shmlimit metrics --all --output "$file") 2>&1)
+is "$? $err $(cksum <"$file")" \
+	"2 shmlimit: $file: File too large: must be a file in a folder that can be written to $before" \
+	"a file that cannot be written whole replaces nothing"
+is "$(find "$TMP" -name '*.prom.*' -o -name 'folder.*')" "" "nothing is left of those"
+
+for arguments in "" "$segment --all"; do
+	run shmlimit metrics $arguments
+	is "$rc $err" "2 shmlimit: metrics: of what: must be either NAME or --all" "metrics $arguments is refused"
+done
+
+# The dashboard: each metric that it names is one of these.
+dashboard=$SOURCE/tools/grafana/shmlimit.json
+named=$(jq -r '.. | objects | (.expr // empty), (.definition // empty)' "$dashboard" | grep -o 'shmlimit_[a-z_]*' | sort -u)
+is "$(printf '%s\n' "$named" | wc -l | awk '{ print ($1 > 8) }')" 1 "the dashboard shows metrics"
+is "$(printf '%s\n' "$named" | while read -r name; do
+	printf '%s\n' "$samples" | grep -q "^$name " || echo "$name"
+done)" "" "each of which there is"
+is "$(jq '[.panels[].id] | length == (unique | length)' "$dashboard") $(jq '[.panels[] | select(.targets == [])] | length' "$dashboard")" \
+	"true 0" "its panels differ, and none is empty"
+for label in $(jq -r '.. | .expr? // empty' "$dashboard" | grep -o '[{,][a-z]*=' | tr -d '{,=' | sort -u); do
+	printf '%s\n' "$samples" | grep -q " $label="
+	ok $? "there is a label $label"
+done
+
+done_testing

@@ -1,0 +1,140 @@
+/*
+ * metrics.c: shmlimit metrics: what there is to watch, for Prometheus.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "metrics.h"
+#include "replacement.h"
+
+enum { ALL, OUTPUT };
+
+static const struct command_option options[] = {
+	[ALL] = { "all", NULL, "of every segment that may be read" },
+	[OUTPUT] = { "output", "FILE", "write FILE, in one step, instead of standard output" },
+	{ 0 },
+};
+
+/* A rule whose name is another one behind its counters changed hands meanwhile: they may be anybody's. */
+static int read_rule(struct shmlimit *limiter, int id, struct metrics_rule *out)
+{
+	char again[SHMLIMIT_RULE_NAME_MAX + 1];
+	int error = shmlimit_rule_name(limiter, id, out->name);
+
+	out->rule = (struct shmlimit_rule){ .struct_size = sizeof(out->rule) };
+	out->counters = (struct shmlimit_counters){ .struct_size = sizeof(out->counters) };
+	if (error == 0)
+		error = shmlimit_rule_get(limiter, id, &out->rule);
+	if (error == 0)
+		error = shmlimit_counters(limiter, id, &out->counters);
+	if (error == 0)
+		error = shmlimit_rule_name(limiter, id, again);
+	return error == 0 && strcmp(out->name, again) == 0;
+}
+
+static int read_segment(struct shmlimit *limiter, struct metrics_segment *out)
+{
+	struct live live = { .rule = -1 };
+	int status;
+
+	out->up = 1;
+	out->info.struct_size = sizeof(out->info);
+	out->counters.struct_size = sizeof(out->counters);
+	shmlimit_info(limiter, &out->info);
+	shmlimit_counters(limiter, -1, &out->counters);
+	out->rule = calloc(out->info.rules, sizeof(*out->rule));
+	if (out->rule == NULL)
+		return fail_memory();
+	for (int id = 0; id < (int)out->info.rules; id++)
+		out->rules += (size_t)read_rule(limiter, id, &out->rule[out->rules]);
+	status = live_scan(limiter, out->info.slots, &live);
+	memcpy(out->states, live.states, sizeof(out->states));
+	free(live.slot);
+	return status;
+}
+
+static int add_segment(struct metrics *m, const char *name, struct shmlimit *limiter)
+{
+	struct metrics_segment *more = reallocarray(m->segment, m->segments + 1, sizeof(*more));
+
+	if (more == NULL)
+		return fail_memory();
+	m->segment = more;
+	more += m->segments++;
+	*more = (struct metrics_segment){ 0 };
+	strcpy(more->name, name);
+	return limiter != NULL ? read_segment(limiter, more) : STATUS_OK;
+}
+
+static int collect_one(struct metrics *m, const char *name)
+{
+	struct shmlimit *limiter;
+	int status = segment_open(name, SHMLIMIT_READ_ONLY, &limiter);
+
+	if (status != STATUS_OK)
+		return status;
+	status = add_segment(m, name, limiter);
+	shmlimit_close(limiter);
+	return status;
+}
+
+static int collect_all(struct metrics *m)
+{
+	char name[SHMLIMIT_NAME_MAX + 1] = "";
+	int error, status = STATUS_OK;
+
+	while (status == STATUS_OK && (error = shmlimit_next(name)) > 0) {
+		struct shmlimit *limiter = NULL;
+
+		error = shmlimit_open(name, SHMLIMIT_READ_ONLY, &limiter);
+		if (error == -ENOENT || error == -EMEDIUMTYPE)         /* gone meanwhile, or never ours */
+			continue;
+		status = add_segment(m, name, limiter);
+		shmlimit_close(limiter);
+	}
+	if (status == STATUS_OK && error < 0)
+		return fail("/dev/shm: %s: must be a folder that you may read", shmlimit_strerror(error));
+	return status;
+}
+
+static int write_file(const struct metrics *m, const char *path)
+{
+	struct replacement file;
+	int status = replacement_open(&file, path);
+
+	if (status != STATUS_OK)
+		return status;
+	metrics_text(file.to, m);
+	return replacement_commit(&file);
+}
+
+static int run(const struct call *call)
+{
+	const char *name = call->operand[0], *path = call->option[OUTPUT];
+	struct metrics m = { 0 };
+	int status;
+
+	if ((name != NULL) == (call->option[ALL] != NULL))
+		return fail("metrics: of what: must be either NAME or --all");
+	status = name != NULL ? collect_one(&m, name) : collect_all(&m);
+	if (status == STATUS_OK && path != NULL)
+		status = write_file(&m, path);
+	else if (status == STATUS_OK)
+		metrics_text(stdout, &m);
+	for (size_t i = 0; i < m.segments; i++)
+		free(m.segment[i].rule);
+	free(m.segment);
+	return status;
+}
+
+const struct command command_metrics = {
+	.name = "metrics",
+	.operands = "[NAME]",
+	.purpose = "print counters and states as OpenMetrics text, for Prometheus",
+	.details = "NAME or --all must be given. FILE may be one of node_exporter's textfile collector. Changes nothing.\n",
+	.options = options,
+	.run = run,
+};

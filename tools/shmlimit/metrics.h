@@ -1,0 +1,34 @@
+/*
+ * metrics.h: what metrics collected, and how it is written.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef METRICS_H
+#define METRICS_H
+
+#include "command.h"
+
+struct metrics_rule {
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+	struct shmlimit_rule rule;
+	struct shmlimit_counters counters;
+};
+
+struct metrics_segment {
+	char name[SHMLIMIT_NAME_MAX + 1];
+	int up;                        /* it can be opened; if not, the rest is empty */
+	struct shmlimit_info info;
+	struct shmlimit_counters counters;     /* of all rules, those that are gone too */
+	uint64_t states[SHMLIMIT_SLOT_STALE + 1];
+	struct metrics_rule *rule;
+	size_t rules;
+};
+
+struct metrics {
+	struct metrics_segment *segment;
+	size_t segments;
+};
+
+void metrics_text(FILE *to, const struct metrics *metrics);
+
+#endif

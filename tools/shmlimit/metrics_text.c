@@ -1,0 +1,269 @@
+/*
+ * metrics_text.c: metrics in OpenMetrics' text format, in that part of it which
+ * the older Prometheus text format has too: node_exporter's textfile collector
+ * reads only that. So what would be an `info` is a gauge of value 1, and there
+ * are neither state sets nor units.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <inttypes.h>
+
+#include "metrics.h"
+
+/*
+ * No two names may become one label: a series that comes twice makes a file
+ * worthless. So a byte that may not stand there, and the backslash, becomes
+ * \xNN; the backslash of that, and the quote, the format wants escaped.
+ */
+static void print_escaped(FILE *to, const char *text)
+{
+	json_t *utf8 = json_string(text);
+
+	for (; *text != '\0'; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c < ' ' || c == 0x7f || c == '\\' || (c >= 0x80 && utf8 == NULL))
+			fprintf(to, "\\\\x%02x", c);
+		else
+			fprintf(to, "%s%c", c == '"' ? "\\" : "", c);
+	}
+	json_decref(utf8);
+}
+
+static void print_label(FILE *to, const char *before, const char *label, const char *text)
+{
+	fprintf(to, "%s%s=\"", before, label);
+	print_escaped(to, text);
+	putc('"', to);
+}
+
+/* A sample up to its value. `rule` and `label` may be NULL. */
+static void print_series(FILE *to, const char *metric, const struct metrics_segment *segment,
+                         const struct metrics_rule *rule, const char *label, const char *text)
+{
+	fputs(metric, to);
+	print_label(to, "{", "segment", segment->name);
+	if (rule != NULL)
+		print_label(to, ",", "rule", rule->name);
+	if (label != NULL)
+		print_label(to, ",", label, text);
+	fputs("} ", to);
+}
+
+static void print_head(FILE *to, const char *metric, const char *type, const char *help)
+{
+	fprintf(to, "# HELP %s %s\n# TYPE %s %s\n", metric, help, metric, type);
+}
+
+/* ---- of segments ---- */
+
+struct segment_gauge {
+	const char *metric, *help;
+	uint64_t (*value)(const struct metrics_segment *segment);
+};
+
+static uint64_t value_enabled(const struct metrics_segment *s)
+{
+	return s->info.enabled != 0;
+}
+
+static uint64_t value_size(const struct metrics_segment *s)
+{
+	return s->info.size;
+}
+
+static uint64_t value_rules(const struct metrics_segment *s)
+{
+	return s->info.rules_used;
+}
+
+static uint64_t value_rules_max(const struct metrics_segment *s)
+{
+	return s->info.rules;
+}
+
+static uint64_t value_start(const struct metrics_segment *s)
+{
+	return s->info.created_unix_ns / 1000000000;
+}
+
+static const struct segment_gauge segment_gauges[] = {
+	{ "shmlimit_segment_enabled", "0: switched off, every decision answers allowed.", value_enabled },
+	{ "shmlimit_segment_size_bytes", "Shared memory of the segment.", value_size },
+	{ "shmlimit_segment_rules", "Rules that the segment has.", value_rules },
+	{ "shmlimit_segment_rules_max", "Rules that it can hold.", value_rules_max },
+	{ "shmlimit_segment_start_time_seconds", "When the segment was made, since 1970.", value_start },
+};
+
+static void print_up(FILE *to, const struct metrics *m)
+{
+	static const char metric[] = "shmlimit_segment_up";
+
+	print_head(to, metric, "gauge", "0: damaged, or of another version, and cannot be opened.");
+	for (size_t i = 0; i < m->segments; i++) {
+		print_series(to, metric, &m->segment[i], NULL, NULL, NULL);
+		fprintf(to, "%d\n", m->segment[i].up);
+	}
+}
+
+static void print_segment_info(FILE *to, const struct metrics *m)
+{
+	static const char metric[] = "shmlimit_segment_info";
+
+	print_head(to, metric, "gauge", "How the segment was made.");
+	for (size_t i = 0; i < m->segments; i++) {
+		const struct metrics_segment *s = &m->segment[i];
+
+		if (!s->up)
+			continue;
+		fputs(metric, to);
+		print_label(to, "{", "segment", s->name);
+		fprintf(to, ",layout_version=\"%" PRIu32 "\",window_max=\"%" PRIu32 "\"", s->info.layout_version,
+		        s->info.window_max);
+		print_label(to, ",", "on_full", choice_word(choices_on_full, s->info.on_full));
+		print_label(to, ",", "clock", choice_word(choices_clock, s->info.clock));
+		fputs("} 1\n", to);
+	}
+}
+
+static void print_segment_gauge(FILE *to, const struct metrics *m, const struct segment_gauge *gauge)
+{
+	print_head(to, gauge->metric, "gauge", gauge->help);
+	for (size_t i = 0; i < m->segments; i++) {
+		if (!m->segment[i].up)
+			continue;
+		print_series(to, gauge->metric, &m->segment[i], NULL, NULL, NULL);
+		fprintf(to, "%" PRIu64 "\n", gauge->value(&m->segment[i]));
+	}
+}
+
+static void print_slots(FILE *to, const struct metrics *m)
+{
+	static const char metric[] = "shmlimit_segment_slots";
+	static const char *const states[] = {
+		[SHMLIMIT_SLOT_FREE] = "free",
+		[SHMLIMIT_SLOT_LIVE] = "live",
+		[SHMLIMIT_SLOT_REFILLED] = "refilled",
+		[SHMLIMIT_SLOT_TENTATIVE] = "tentative",
+		[SHMLIMIT_SLOT_STALE] = "stale",
+	};
+
+	print_head(to, metric, "gauge", "Slots by state; free, refilled and stale ones hold nothing.");
+	for (size_t i = 0; i < m->segments; i++)
+		for (size_t state = 0; m->segment[i].up && state < sizeof(states) / sizeof(*states); state++) {
+			print_series(to, metric, &m->segment[i], NULL, "state", states[state]);
+			fprintf(to, "%" PRIu64 "\n", m->segment[i].states[state]);
+		}
+}
+
+/* ---- of rules ---- */
+
+static void print_rule_info(FILE *to, const struct metrics_segment *segment, const struct metrics_rule *rule)
+{
+	fputs("shmlimit_rule_info", to);
+	print_label(to, "{", "segment", segment->name);
+	print_label(to, ",", "rule", rule->name);
+	print_label(to, ",", "algorithm", choice_word(choices_algorithm, rule->rule.algorithm));
+	print_label(to, ",", "mode", choice_word(choices_mode, rule->rule.mode));
+	fputs("} 1\n", to);
+}
+
+static void print_capacity(FILE *to, const struct metrics_segment *segment, const struct metrics_rule *rule)
+{
+	print_series(to, "shmlimit_rule_capacity_tokens", segment, rule, NULL, NULL);
+	fprintf(to, "%" PRIu64 "\n", rule->rule.capacity);
+}
+
+static void print_rate(FILE *to, const struct metrics_segment *segment, const struct metrics_rule *rule)
+{
+	uint64_t count = rule->rule.count != 0 ? rule->rule.count : rule->rule.capacity;
+
+	print_series(to, "shmlimit_rule_rate_tokens_per_second", segment, rule, NULL, NULL);
+	fprintf(to, "%.17g\n", (double)count / (double)rule->rule.period_ns * 1e9);
+}
+
+static const struct {
+	const char *metric, *help;
+	void (*print)(FILE *to, const struct metrics_segment *segment, const struct metrics_rule *rule);
+} rule_gauges[] = {
+	{ "shmlimit_rule_info", "What the rule is.", print_rule_info },
+	{ "shmlimit_rule_capacity_tokens", "The largest burst.", print_capacity },
+	{ "shmlimit_rule_rate_tokens_per_second", "Tokens that come back.", print_rate },
+};
+
+static void print_rule_gauges(FILE *to, const struct metrics *m, size_t gauge)
+{
+	print_head(to, rule_gauges[gauge].metric, "gauge", rule_gauges[gauge].help);
+	for (size_t i = 0; i < m->segments; i++)
+		for (size_t r = 0; r < m->segment[i].rules; r++)
+			rule_gauges[gauge].print(to, &m->segment[i], &m->segment[i].rule[r]);
+}
+
+/* ---- counters, of segments and of rules ---- */
+
+/* Those of one metric stand one behind the other. */
+static const struct counter {
+	const char *metric, *answer, *help;
+	size_t offset;
+} counters[] = {
+	{ "decisions", "allowed", "Answers; shadow_denied is an allowed that an enforced rule would have denied.",
+	  offsetof(struct shmlimit_counters, allowed) },
+	{ "decisions", "denied", NULL, offsetof(struct shmlimit_counters, denied) },
+	{ "decisions", "shadow_denied", NULL, offsetof(struct shmlimit_counters, shadow_denied) },
+	{ "claims", NULL, "Slots taken for a key that had none.", offsetof(struct shmlimit_counters, claims) },
+	{ "reclaims", NULL, "Slots taken from a key whose funnel had refilled.",
+	  offsetof(struct shmlimit_counters, reclaims) },
+	{ "evictions", NULL, "Slots taken from a key whose funnel had not refilled.",
+	  offsetof(struct shmlimit_counters, evictions) },
+	{ "no_slot", NULL, "Decisions made without a slot.", offsetof(struct shmlimit_counters, no_slot) },
+	{ "failed_cas", NULL, "Updates tried again since another process came first.",
+	  offsetof(struct shmlimit_counters, failed_cas) },
+};
+
+#define COUNTERS (sizeof(counters) / sizeof(*counters))
+
+static void print_counter(FILE *to, const char *scope, const struct counter *counter,
+                          const struct metrics_segment *segment, const struct metrics_rule *rule)
+{
+	const struct shmlimit_counters *from = rule != NULL ? &rule->counters : &segment->counters;
+	const char *at = (const char *)from + counter->offset;
+	char metric[TEXT_LEN];
+
+	snprintf(metric, sizeof(metric), "shmlimit_%s_%s_total", scope, counter->metric);
+	print_series(to, metric, segment, rule, counter->answer != NULL ? "answer" : NULL, counter->answer);
+	fprintf(to, "%" PRIu64 "\n", *(const uint64_t *)(const void *)at);
+}
+
+static void print_counters(FILE *to, const struct metrics *m, int of_rules)
+{
+	const char *scope = of_rules ? "rule" : "segment";
+	char family[TEXT_LEN];
+
+	for (size_t c = 0; c < COUNTERS; c++) {
+		snprintf(family, sizeof(family), "shmlimit_%s_%s", scope, counters[c].metric);
+		if (counters[c].help != NULL)
+			print_head(to, family, "counter", counters[c].help);
+		for (size_t i = 0; i < m->segments; i++) {
+			const struct metrics_segment *segment = &m->segment[i];
+
+			if (segment->up && !of_rules)
+				print_counter(to, scope, &counters[c], segment, NULL);
+			for (size_t r = 0; r < segment->rules && of_rules; r++)
+				print_counter(to, scope, &counters[c], segment, &segment->rule[r]);
+		}
+	}
+}
+
+void metrics_text(FILE *to, const struct metrics *m)
+{
+	print_up(to, m);
+	print_segment_info(to, m);
+	for (size_t i = 0; i < sizeof(segment_gauges) / sizeof(*segment_gauges); i++)
+		print_segment_gauge(to, m, &segment_gauges[i]);
+	print_slots(to, m);
+	print_counters(to, m, 0);
+	for (size_t i = 0; i < sizeof(rule_gauges) / sizeof(*rule_gauges); i++)
+		print_rule_gauges(to, m, i);
+	print_counters(to, m, 1);
+	fputs("# EOF\n", to);
+}

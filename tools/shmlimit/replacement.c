@@ -1,0 +1,86 @@
+/*
+ * replacement.c: a file that takes another's place in one step, complete:
+ * whoever reads by the name sees the old one or the new one.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "replacement.h"
+
+/* What a file is allowed that somebody makes by writing to it: mkstemp(3) gives its owner all there is. */
+static mode_t usual_mode(void)
+{
+	mode_t mask = umask(0);
+
+	umask(mask);
+	return 0666 & ~mask;
+}
+
+static int fail_replacement(struct replacement *r, int error)
+{
+	int status = fail("%s: %s: must be a file in a folder that can be written to", r->path, strerror(error));
+
+	replacement_drop(r);
+	return status;
+}
+
+int replacement_open(struct replacement *r, const char *path)
+{
+	int fd;
+
+	*r = (struct replacement){ .path = path };
+	if (asprintf(&r->temporary, "%s.XXXXXX", path) < 0) {
+		r->temporary = NULL;
+		return fail_memory();
+	}
+	fd = mkstemp(r->temporary);
+	if (fd < 0) {
+		int error = errno;
+
+		free(r->temporary);
+		r->temporary = NULL;
+		return fail_replacement(r, error);
+	}
+	if (fchmod(fd, usual_mode()) != 0 || (r->to = fdopen(fd, "w")) == NULL) {
+		int error = errno;
+
+		close(fd);
+		return fail_replacement(r, error);
+	}
+	return STATUS_OK;
+}
+
+int replacement_commit(struct replacement *r)
+{
+	FILE *to = r->to;
+	int error = 0;
+
+	r->to = NULL;
+	errno = 0;
+	if (fflush(to) != 0 || ferror(to))
+		error = errno != 0 ? errno : EIO;
+	if (fclose(to) != 0 && error == 0)
+		error = errno;
+	if (error == 0 && rename(r->temporary, r->path) != 0)
+		error = errno;
+	if (error != 0)
+		return fail_replacement(r, error);
+	free(r->temporary);
+	r->temporary = NULL;
+	return STATUS_OK;
+}
+
+void replacement_drop(struct replacement *r)
+{
+	if (r->to != NULL)
+		fclose(r->to);
+	if (r->temporary != NULL)
+		unlink(r->temporary);
+	free(r->temporary);
+	*r = (struct replacement){ .path = r->path };
+}
