@@ -4,6 +4,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
+cd "$TMP" || exit
 
 segment=$SEGMENT.s
 shmlimit create "$segment" --slots 64 --window-max 5
