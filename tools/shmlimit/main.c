@@ -13,6 +13,7 @@
 #include "command.h"
 
 static const struct command *const commands[] = {
+	&command_size,
 	&command_create,
 	&command_destroy,
 	&command_list,

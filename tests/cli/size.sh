@@ -1,0 +1,80 @@
+#!/bin/sh
+# size: what it says of slots and memory is what a segment has and takes.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+n=0
+# size SLOTS ARGUMENT...: as a segment made so is.
+size() {
+	slots=$1
+	shift
+	n=$((n + 1))
+	run shmlimit size "$@" --json
+	is "$rc $(printf '%s' "$out" | jq .slots)" "0 $slots" "size $*: $slots slots"
+	shmlimit create "$SEGMENT.$n" --slots "$slots" --window-max "$(printf '%s' "$out" | jq .window_max)"
+	is "$(printf '%s' "$out" | jq .size)" "$(stat -c %s /dev/shm/"$SEGMENT.$n")" "size $*: so many bytes"
+}
+
+size 16 --keys 1
+size 16 --keys 12
+size 20 --keys 13
+size 1000 --keys 800
+size 1004 --keys 801
+size 1280 --keys 1K
+size 20000 --keys 16000 --rate 1/s --capacity 10
+size 16 --keys 1 --window-max 7
+size 128 --keys 100 --window-max 1K
+size 76 --keys 60/m --rate 2/m
+# 10 tokens at 2 a second are back after 5 s.
+size 6252 --keys 1000/s --rate 2/s --capacity 10
+size 6256 --keys 60036/m --rate 2/s --capacity 10
+size 76 --keys 3600/h --rate 5/m --window-max 20
+
+run shmlimit size --keys 200000/h --capacity 15 --rate 30/60s
+is "$rc $(printf '%s\n' "$out" | sed 's/^size: .*/size: SIZE/' | tr '\n' ';')" \
+	"0 keys live at once: 1667 at most;time to fill: 30.000000000 s;slots: 2084;size: SIZE;shmlimit create NAME --slots 2084;" \
+	"it says what it counted with, and what to type"
+run shmlimit size --keys 60/m --rate 2/m
+is "$(printf '%s\n' "$out" | sed -n '1,2p;$p' | tr '\n' ';')" \
+	"keys live at once: 60 at most;time to fill: 60.000000000 s (0 d 0 h 1 m);shmlimit create NAME --slots 76 --window-max 2;" \
+	"a window's time to fill is its period"
+run shmlimit size --keys 100
+is "$rc $(printf '%s\n' "$out" | sed 's/^size: .*/size: SIZE/' | tr '\n' ';')" \
+	"0 keys live at once: 100;slots: 128;size: SIZE;shmlimit create NAME --slots 128;" "without a rule there is no time to fill"
+is "$(shmlimit size --keys 100 --json | jq -c 'keys_unsorted, .fill_ns' | tr '\n' ' ')" \
+	'["keys_live","fill_ns","slots","window_max","size"] null ' "in JSON likewise"
+
+# As many keys as were said find a slot each.
+shmlimit create "$SEGMENT.fill" --slots "$(shmlimit size --keys 200 --json | jq .slots)"
+shmlimit rule set "$SEGMENT.fill" r --capacity 1 --rate 1/d
+for key in $(seq 200); do
+	shmlimit take "$SEGMENT.fill" r "$key" --quiet
+done
+is "$(shmlimit inspect "$SEGMENT.fill" --json | jq -c '[.occupancy.live, .counters.evictions, .counters.no_slot]')" \
+	"[200,0,0]" "so many keys find room in what it says"
+
+wrong() {
+	message=$1
+	shift
+	run shmlimit size "$@"
+	is "$rc $out$err" "2 shmlimit: $message" "size $* is refused"
+}
+
+wrong "size: --keys is missing: must be --keys N or --keys N/PERIOD"
+wrong "--keys 0: must be 1 to 54975581388" --keys 0
+wrong "--keys many: not a size: must be digits, then K, M, G or nothing" --keys many
+wrong "--keys 5/h: how long each is live is missing: must be with --rate, and --capacity unless it is a window's" \
+	--keys 5/h
+wrong "--capacity: its rate is missing: must be --rate COUNT/PERIOD --capacity N" --keys 5 --capacity 5
+wrong "--window-max 4: must be 5 to 65536" --keys 5 --rate 5/s --window-max 4
+wrong "--rate 65537/s: too large a window: must be 65536 or less, or have a --capacity" --keys 5 --rate 65537/s
+wrong "--keys 54975581389/s: too many live at once: must be 54975581388 or less" --keys 54975581389/s --rate 1/s --capacity 1
+wrong "rule 1/30500w: capacity 18446744073709551615 at rate 1/30500w: cannot be represented exactly: must be a smaller \
+capacity, or a rate of smaller or rounder numbers" --keys 5 --rate 1/30500w --capacity 18446744073709551615
+for rate in 1/s 1/30500w; do
+	pid=$(sh -c 'echo $$; exec shmlimit size --keys 5 --capacity 1000000 --rate "$1" >"$2" 2>&1' sh $rate "$TMP/.out")
+	is "$(ls /dev/shm | grep -c "^shmlimit-scratch\.$pid\.")" 0 "nothing is left of what it tried with $rate"
+done
+
+done_testing

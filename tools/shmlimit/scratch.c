@@ -1,0 +1,71 @@
+/*
+ * scratch.c: a segment of this process alone. It loses its name before anything
+ * is decided in it, so that nothing has to be cleaned up.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "scratch.h"
+
+static int fail_scratch(const char *called, const struct shmlimit_rule *rule, int error)
+{
+	if (error == -ERANGE)
+		return fail_exact(called, rule);
+	if (error == -EFBIG)
+		return fail("rule %s: too large a window: must be %d or less", called, SHMLIMIT_WINDOW_MAX);
+	return fail("rule %s: %s: must be one that a segment can have", called, shmlimit_strerror(error));
+}
+
+static int set_rules(struct shmlimit *limiter, const struct shmlimit_rule *rule, const char *const *called,
+                     size_t rules)
+{
+	char name[TEXT_LEN];
+
+	for (size_t i = 0; i < rules; i++) {
+		int error;
+
+		snprintf(name, sizeof(name), "%zu", i);
+		error = shmlimit_rule_set(limiter, name, &rule[i]);
+		if (error < 0)
+			return fail_scratch(called[i], &rule[i], error);
+	}
+	return STATUS_OK;
+}
+
+static int make(const struct shmlimit_options *options, const struct shmlimit_rule *rule, const char *const *called,
+                size_t rules, struct shmlimit **out)
+{
+	char name[TEXT_LEN];
+	uint64_t number = 0;
+	int error, status;
+
+	(void)getrandom(&number, sizeof(number), 0);
+	snprintf(name, sizeof(name), "shmlimit-scratch.%ld.%016" PRIx64, (long)getpid(), number);
+	error = shmlimit_create(name, options, out);
+	if (error < 0)
+		return fail("/dev/shm: %s: must have room for a segment of %" PRIu64 " slots", shmlimit_strerror(error),
+		            options->slots);
+	status = set_rules(*out, rule, called, rules);
+	shmlimit_destroy(name);
+	if (status != STATUS_OK)
+		shmlimit_close(*out);
+	return status;
+}
+
+int scratch_open(const struct shmlimit_options *options, const struct shmlimit_rule *rule, const char *const *called,
+                 size_t rules, struct shmlimit **out)
+{
+	sigset_t all, before;
+	int status;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	status = make(options, rule, called, rules, out);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return status;
+}

@@ -1,0 +1,20 @@
+/*
+ * scratch.h: a segment of this process alone, to try rules on.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SCRATCH_H
+#define SCRATCH_H
+
+#include "command.h"
+
+/*
+ * `called` is what messages call the rules, whose ids will be 0, 1 and so on.
+ * Returns a status. Close it, and it is gone; so it is when the process is
+ * killed, unless that happens within the call, and by a signal that cannot be
+ * held back.
+ */
+int scratch_open(const struct shmlimit_options *options, const struct shmlimit_rule *rule, const char *const *called,
+                 size_t rules, struct shmlimit **out);
+
+#endif
