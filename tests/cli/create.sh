@@ -109,7 +109,7 @@ bad "--clock sundial: must be precise or coarse" --clock sundial
 
 # Only where a table of that size is sure not to fit.
 if [ "$(df -Pk /dev/shm | awk 'END { print $2 }')" -lt 1000000000 ]; then
-	bad "segment $SEGMENT.bad: no room in /dev/shm: must be fewer --slots, a smaller --window-max, or other segments must go \
+	bad "segment $SEGMENT.bad: no room in /dev/shm: must be fewer slots, a smaller window-max, or other segments must go \
 (shmlimit list)" --slots 64G
 fi
 

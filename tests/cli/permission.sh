@@ -71,8 +71,8 @@ if [ -n "$as" ]; then
 	is "$rc $out$err" "2 shmlimit: segment $segment: no permission: must be destroyed by its owner or by root" \
 		"what is another's cannot be destroyed"
 	run $as shmlimit create "$SEGMENT.group" --slots 16 --group 0
-	is "$rc $out$err" "2 shmlimit: segment $SEGMENT.group: --group 0: cannot be given: must be a group that you belong \
-to" "a group that one is not in cannot be given"
+	is "$rc $out$err" "2 shmlimit: segment $SEGMENT.group: group root: cannot be given: must be a group that you \
+belong to" "a group that one is not in cannot be given"
 	[ ! -e /dev/shm/"$SEGMENT.group" ]
 	ok $? "and nothing was made"
 	run shmlimit create "$SEGMENT.group" --slots 16 --group 65534 --mode 0660

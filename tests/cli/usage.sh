@@ -11,8 +11,8 @@ segment=$SEGMENT.s
 run shmlimit --help
 is $rc 0 "shmlimit --help exits 0"
 is "$err" "" "shmlimit --help writes to standard output only"
-commands=$(printf '%s\n' "$out" | sed -n 's/^  \([a-z ]*[a-z]\) *[A-Z]*.*/\1/p' | sed 's/   *.*//; s/ /_/g')
-is "$(echo $commands)" "size create destroy list rule_set rule_show rule_list rule_remove rule_export apply take peek \
+commands=$(printf '%s\n' "$out" | sed -n 's/^  \([a-z ]*\( --\)\{0,1\}[a-z]*[a-z]\) *[A-Z]*.*/\1/p' | sed 's/   *.*//; s/ /_/g')
+is "$(echo $commands)" "size create destroy list rule_set rule_show rule_list rule_remove rule_export apply_--all apply take peek \
 reserve acquire charge refund throttle reset enable disable inspect metrics verify" "shmlimit --help lists every command"
 run shmlimit -h
 like "$out" '^usage: shmlimit COMMAND' "-h is --help"
@@ -68,8 +68,7 @@ for c in $commands; do
 	like "$err" "^shmlimit: $words: (one|two|three|four|seven): one operand too many: must be shmlimit $words" \
 		"$words names the operand too many, and says what would be right"
 	operands=$(printf '%s\n' "$usage" | sed -n "1s/^usage: shmlimit $words *\(.*\) *\[options\]$/\1/p")
-	for operand in $operands; do
-		case $operand in '['*) break ;; esac
+	for operand in ${operands%%\[*}; do
 		run shmlimit $words
 		is "$rc $err" "2 shmlimit: $words: ${operands%% *} is missing: must be shmlimit $words ${operands% }" \
 			"$words says which operand is missing"
@@ -98,7 +97,7 @@ is "$rc $err" "2 shmlimit: throttle: PERIOD is missing: must be shmlimit throttl
 manual=$SOURCE/tools/shmlimit/shmlimit.1
 for c in $commands; do
 	words=$(echo "$c" | tr _ ' ')
-	grep -q "^\.It Nm Cm $words\( \|$\)" "$manual"
+	grep -q "^\.It Nm Cm $(echo "$words" | sed 's/ --/ Fl -/')\( \|$\)" "$manual"
 	ok $? "the manual describes $words"
 	for option in $(shmlimit $words --help | sed -n 's/^ .*--\([a-z-]*\).*/\1/p' | sort -u); do
 		grep -Eq -e "(Fl|,) -$option( |\$)" "$manual"

@@ -52,7 +52,7 @@ struct command {
 
 extern const struct command command_create, command_destroy, command_list, command_enable, command_disable;
 extern const struct command command_rule_set, command_rule_show, command_rule_list, command_rule_remove;
-extern const struct command command_rule_export, command_apply;
+extern const struct command command_rule_export, command_apply, command_apply_all;
 extern const struct command command_take, command_peek, command_reserve, command_acquire, command_charge;
 extern const struct command command_refund, command_throttle, command_reset;
 extern const struct command command_inspect, command_metrics, command_verify;
@@ -131,6 +131,26 @@ void table_free(struct table *table);
 int segment_open(const char *name, uint32_t flags, struct shmlimit **out);
 json_t *segment_json(const char *name, const struct shmlimit_info *info);
 void segment_owner(const struct shmlimit_info *info, char owner[TEXT_LEN]);
+
+/* What a segment is made with: shmlimit_options, in words. */
+enum {
+	CREATION_SLOTS,
+	CREATION_MODE,
+	CREATION_GROUP,
+	CREATION_ON_FULL,
+	CREATION_RULES,
+	CREATION_WINDOW_MAX,
+	CREATION_CLOCK,
+	CREATION_FIELDS,
+};
+
+/* creation.c: one of these; those of a segment that is there; and to make one. */
+extern const char *const creation_names[CREATION_FIELDS];
+
+int creation_parse(const char *what, int field, const char *text, struct shmlimit_options *o);        /* a status */
+const char *creation_text(char text[TEXT_LEN], int field, const struct shmlimit_options *o);
+void creation_of(const struct shmlimit_info *info, struct shmlimit_options *o);
+int creation_carry_out(const char *name, const struct shmlimit_options *o, struct shmlimit **out);    /* a status */
 
 /* What a rule is set with. */
 enum {

@@ -22,6 +22,7 @@ static const struct command *const commands[] = {
 	&command_rule_list,
 	&command_rule_remove,
 	&command_rule_export,
+	&command_apply_all,    /* before what its name begins with */
 	&command_apply,
 	&command_take,
 	&command_peek,

@@ -36,9 +36,39 @@ struct rules_file {
 	struct wish *wish;                     /* in the file's order */
 	size_t count;
 	int enabled;                           /* the segment's switch: 1, 0; -1: not given */
+	struct shmlimit_options creation;      /* what the segment is made with */
+	int creation_line[CREATION_FIELDS];    /* where that stands; 0: it isn't given */
 };
 
 /* `path` "-": standard input. Returns a status; file->wish is the caller's to free in any case. */
 int rules_file_read(const char *path, struct rules_file *file);
+
+/* plan.c: what has to be done to a segment, for it to be as a file wants it. */
+enum {
+	PLAN_PRUNE = 1,        /* rules that are not in the file have to go */
+	PLAN_CREATE = 2,       /* a segment that is missing is to be made */
+};
+
+struct plan {
+	const char *segment;
+	struct rules_file file;
+	int missing;                   /* there is no such segment */
+	struct shmlimit *seen;         /* read-only: what is decided by; where it is missing, one like it */
+	struct shmlimit_info info;
+	char (*gone)[SHMLIMIT_RULE_NAME_MAX + 1];      /* rules that have to go */
+	size_t gone_count;
+};
+
+/*
+ * plan_make() reads the file, `path`, and checks all of it; nothing is changed.
+ * It says of a segment that is there what it was made with that the file has
+ * otherwise, and leaves it at that. The rest of *plan is the caller's to free
+ * in any case, by plan_free().
+ */
+int plan_make(struct plan *plan, const char *segment, const char *path, unsigned flags);      /* a status */
+int plan_is_empty(const struct plan *plan);            /* nothing to do? */
+void plan_show(const struct plan *plan);
+int plan_carry_out(const struct plan *plan);           /* shows it, and does what was shown; a status */
+void plan_free(struct plan *plan);
 
 #endif

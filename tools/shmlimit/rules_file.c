@@ -19,10 +19,10 @@
 
 #include "rules.h"
 
-#define SWITCH "*"             /* the section of the segment's switch: no rule can have this name */
+#define SEGMENT "*"            /* the section of the segment itself: no rule can have this name */
 #define BLANKS " \t\r\n\v\f"
 
-enum section { SECTION_NONE, SECTION_SWITCH, SECTION_RULE };
+enum section { SECTION_NONE, SECTION_SEGMENT, SECTION_RULE };
 
 struct reader {
 	struct rules_file *file;
@@ -31,7 +31,7 @@ struct reader {
 	char *text;
 	size_t text_room, wish_room;
 	enum section section;          /* SECTION_RULE: the last wish's */
-	int switch_line;               /* where it began; 0: it didn't */
+	int segment_line;               /* where it began; 0: it didn't */
 	int status;                    /* the first thing wrong, after which nothing is read */
 };
 
@@ -77,15 +77,15 @@ static int begin_section(struct reader *reader, const char *text)
 
 	rest += strspn(rest, BLANKS);
 	if (text[len] == '\0' || (*rest != '\0' && strchr(";#", *rest) == NULL))
-		return fail("section %.*s: must be [RULE] or [" SWITCH "] and nothing behind it",
+		return fail("section %.*s: must be [RULE] or [" SEGMENT "] and nothing behind it",
 		            (int)strcspn(text, "\r\n"), text);
 	snprintf(name, sizeof(name), "%.*s", (int)len - 1, text + 1);
-	if (strcmp(name, SWITCH) != 0)
+	if (strcmp(name, SEGMENT) != 0)
 		return begin_rule(reader, name);
-	if (reader->switch_line != 0)
-		return again(name, reader->switch_line);
-	reader->section = SECTION_SWITCH;
-	reader->switch_line = reader->line;
+	if (reader->segment_line != 0)
+		return again(name, reader->segment_line);
+	reader->section = SECTION_SEGMENT;
+	reader->segment_line = reader->line;
 	return STATUS_OK;
 }
 
@@ -122,18 +122,28 @@ static char *next_line(char *line, int room, void *stream)
 	return strcpy(line, text);
 }
 
-static int switch_key(struct reader *reader, const char *key, const char *value)
+static int segment_key(struct reader *reader, const char *key, const char *value)
 {
+	struct rules_file *file = reader->file;
+	char what[SHMLIMIT_KEY_MAX];
 	uint32_t enabled;
-	int status;
+	int field = 0, status;
 
-	if (strcmp(key, "enabled") != 0)
-		return fail("section [" SWITCH "]: %s: no such key: must be enabled", key);
-	if (reader->file->enabled >= 0)
-		return fail("section [" SWITCH "]: %s: comes again: must be there once", key);
-	status = choice_parse("section [" SWITCH "]: enabled", value, choices_yes, &enabled);
+	while (field < CREATION_FIELDS && strcmp(creation_names[field], key) != 0)
+		field++;
+	if (field == CREATION_FIELDS && strcmp(key, "enabled") != 0)
+		return fail("section [" SEGMENT "]: %s: no such key: must be enabled, slots, mode, group, on-full, rules, "
+		            "window-max or clock", key);
+	if (field == CREATION_FIELDS ? file->enabled >= 0 : file->creation_line[field] != 0)
+		return fail("section [" SEGMENT "]: %s: comes again: must be there once", key);
+	snprintf(what, sizeof(what), "section [" SEGMENT "]: %s", key);
+	if (field < CREATION_FIELDS) {
+		file->creation_line[field] = reader->line;
+		return creation_parse(what, field, value, &file->creation);
+	}
+	status = choice_parse(what, value, choices_yes, &enabled);
 	if (status == STATUS_OK)
-		reader->file->enabled = (int)enabled;
+		file->enabled = (int)enabled;
 	return status;
 }
 
@@ -162,10 +172,10 @@ static int take_key(void *user, const char *section, const char *key, const char
 		return 0;
 	switch (reader->section) {
 	case SECTION_NONE:
-		reader->status = fail("%s: not in a section: must be behind [RULE] or [" SWITCH "]", key);
+		reader->status = fail("%s: not in a section: must be behind [RULE] or [" SEGMENT "]", key);
 		break;
-	case SECTION_SWITCH:
-		reader->status = switch_key(reader, key, value);
+	case SECTION_SEGMENT:
+		reader->status = segment_key(reader, key, value);
 		break;
 	case SECTION_RULE:
 		reader->status = rule_key(&file->wish[file->count - 1], key, value);
@@ -192,7 +202,7 @@ int rules_file_read(const char *path, struct rules_file *file)
 	struct reader reader = { .file = file };
 	int status;
 
-	*file = (struct rules_file){ .path = path, .enabled = -1 };
+	*file = (struct rules_file){ .path = path, .enabled = -1, .creation.struct_size = sizeof(file->creation) };
 	if (strcmp(path, "-") == 0) {
 		file->path = "standard input";
 		reader.from = stdin;

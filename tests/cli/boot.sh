@@ -1,0 +1,210 @@
+#!/bin/sh
+# apply --all: the segments and rules of a folder are there after it, whatever was there before.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+# Names of files are names of segments.
+a=$SEGMENT.a
+b=$SEGMENT.b
+mkdir "$TMP/d"
+cd "$TMP"
+fact() { shmlimit inspect "$1" --json | jq -r ".segment.$2"; }
+rules() { shmlimit rule list "$1" --json | jq -r '.[] | "\(.name) \(.algorithm) \(.capacity) \(.rate)"'; }
+segments() { (cd /dev/shm && ls -d "$SEGMENT"* 2>/dev/null) | tr '\n' ' '; }
+
+cat >"d/$a.conf" <<END
+[*]
+slots = 1K
+mode = 0640
+group = $(id -gn)
+on-full = deny
+rules = 2
+window-max = 100
+clock = coarse
+enabled = no
+
+[login]
+capacity = 15
+rate = 30/60s
+
+[calls]
+algorithm = window
+rate = 100/m
+END
+printf '[page]\ncapacity = 5\nrate = 1/s\n' >"d/$b.conf"
+printf 'not ours' >"d/README"
+printf 'not ours' >"d/.hidden.conf"
+printf 'not ours' >"d/.conf"
+
+plan="+ segment $a slots 1K mode 0640 group $(id -gn) on-full deny rules 2 window-max 100 clock coarse
++ rule login capacity 15 rate 30/m
++ rule calls algorithm window rate 100/m
+~ enabled yes -> no
++ segment $b
++ rule page capacity 5 rate 1/s"
+run shmlimit apply --all d --dry-run
+is "$rc $out$err" "0 $plan" "--dry-run shows what would be made"
+is "$(segments)" "" "and makes nothing"
+run shmlimit apply --all d
+is "$rc $out$err" "0 $plan" "segments that are missing are made"
+is "$(segments)" "$a $b " "those of the files that end in .conf, and no others"
+is "$(for f in slots mode gid on_full rules_max window_max clock enabled; do fact "$a" $f; done | tr '\n' ' ')" \
+	"1024 0640 $(id -g) deny 2 100 coarse false " "each as its file has it"
+is "$(for f in slots mode gid on_full rules_max window_max clock enabled; do fact "$b" $f; done | tr '\n' ' ')" \
+	"65536 0600 $(id -g) evict 64 0 precise true " "or as create makes it"
+is "$(rules "$a"), $(rules "$b")" "login funnel 15 30/m
+calls window 100 100/m, page funnel 5 1/s" "with their rules"
+
+# Again.
+shmlimit enable "$a"
+shmlimit take "$a" login key --cost 15 --quiet
+made=$(fact "$a" created_unix_ns)
+sed -i '/enabled/d' "d/$a.conf"
+run shmlimit apply --all d
+is "$rc $out$err" "0 " "what is there already is left as it is, in silence"
+is "$(shmlimit take "$a" login key --cost 15 --quiet; echo $?) $(fact "$a" created_unix_ns)" "1 $made" \
+	"segments, and what their keys have left"
+sed -i 's/^slots.*/slots = 2000/; s/^mode.*/mode = 0600/; s/^on-full.*/on-full = evict/; s/^rules.*/rules = 3/
+	s/^window-max.*/window-max = 0/; s/^clock.*/clock = precise/; s/^capacity.*/capacity = 20/' "d/$a.conf"
+keeps="and keeps it: must be made anew to have another (shmlimit destroy $a)"
+run shmlimit apply --all d
+is "$rc $out" "0 ~ segment $a
+~ rule login capacity 15 -> 20" "rules follow their files"
+is "$err" "shmlimit: d/$a.conf:2: warning: slots 2000: segment $a has 1K, $keeps
+shmlimit: d/$a.conf:3: warning: mode 0600: segment $a has 0640, $keeps
+shmlimit: d/$a.conf:5: warning: on-full evict: segment $a has deny, $keeps
+shmlimit: d/$a.conf:6: warning: rules 3: segment $a has 2, $keeps
+shmlimit: d/$a.conf:7: warning: window-max 0: segment $a has 100, $keeps
+shmlimit: d/$a.conf:8: warning: clock precise: segment $a has coarse, $keeps" \
+	"what a segment was made with stays, and a warning names file and line"
+is "$(fact "$a" slots) $(fact "$a" created_unix_ns)" "1024 $made" "it is not made anew"
+run shmlimit apply "$a" "d/$a.conf" --dry-run
+is "$rc $(printf '%s\n' "$err" | grep -c warning)" "0 6" "apply of the one file says the same"
+run shmlimit apply "$SEGMENT.none" "d/$a.conf"
+is "$rc $(segments)" "3 $a $b " "but makes no segment"
+shmlimit rule set "$b" old --capacity 1 --rate 1/s
+run shmlimit apply --all d --prune
+is "$rc $out" "0 ~ segment $b
+- rule old" "--prune removes the rules that are not in the files"
+
+# wrong LINE MESSAGE: of $a.conf at standard input; $b.conf is right.
+wrong() {
+	rm -f /dev/shm/"$SEGMENT"*
+	cat >"d/$a.conf"
+	run shmlimit apply --all d
+	is "$rc $err" "2 shmlimit: d/$a.conf:$1: $2" "a file is refused: $(printf %.60s "$2")"
+	is "$(segments)$out" "$b + segment $b
++ rule page capacity 5 rate 1/s" "its segment is not made, and the others' are"
+}
+
+wrong 2 "section [*]: slots 15: must be 16 to 68719476736" <<END
+[*]
+slots = 15
+END
+wrong 2 "section [*]: slots many: not a size: must be digits, then K, M, G or nothing" <<END
+[*]
+slots = many
+END
+wrong 2 "section [*]: mode 0888: not permissions: must be octal, 0600 or 0660" <<END
+[*]
+mode = 0888
+END
+wrong 2 "section [*]: group no-such: no such group: must be a name (getent group lists them) or a number" <<END
+[*]
+group = no-such
+END
+wrong 2 "section [*]: on-full burst: must be evict, allow or deny" <<END
+[*]
+on-full = burst
+END
+wrong 2 "section [*]: rules 4097: must be 1 to 4096" <<END
+[*]
+rules = 4097
+END
+wrong 3 "section [*]: window-max: comes again: must be there once" <<END
+[*]
+window-max = 64K
+window-max = 65537
+END
+wrong 2 "section [*]: window-max 65537: must be 0 to 65536" <<END
+[*]
+window-max = 65537
+END
+wrong 2 "section [*]: clock slow: must be precise or coarse" <<END
+[*]
+clock = slow
+END
+wrong 3 "section [*]: slots: comes again: must be there once" <<END
+[*]
+slots = 1K
+slots = 1K
+END
+wrong 2 "section [*]: size: no such key: must be enabled, slots, mode, group, on-full, rules, window-max or clock" <<END
+[*]
+size = 1K
+END
+wrong 5 "rule login: new, its rate is missing: must have capacity and rate" <<END
+[page]
+capacity = 5
+rate = 1/s
+
+[login]
+capacity = 5
+END
+wrong 5 "rule two: no room for another rule in segment $a: one must go first (shmlimit rule remove), or the segment be \
+made with more --rules" <<END
+[one]
+capacity = 5
+rate = 1/s
+
+[two]
+capacity = 5
+rate = 1/s
+
+[*]
+rules = 1
+END
+wrong 3 "rule calls: a window larger than segment $a was made for: must be smaller, or the segment be made with a larger \
+--window-max (shmlimit inspect $a shows it)" <<END
+[*]
+window-max = 99
+[calls]
+algorithm = window
+rate = 100/m
+END
+rm "d/$a.conf"
+
+# What there is, is not what it should be.
+rm -f /dev/shm/"$SEGMENT"*
+echo other >/dev/shm/"$b"
+run shmlimit apply --all d
+is "$rc $out$err" "2 shmlimit: segment $b: not a shmlimit segment: /dev/shm/$b is somebody else's: must be another name" \
+	"what is somebody else's is left alone"
+is "$(cat /dev/shm/"$b")" other "and as it was"
+rm /dev/shm/"$b"
+cp "d/$b.conf" "d/$(printf '%0249d' 0).conf"
+run shmlimit apply --all d --dry-run
+is "$rc $out" "0 $(printf '+ segment %0249d' 0)
++ rule page capacity 5 rate 1/s
++ segment $b
++ rule page capacity 5 rate 1/s" "the longest name of a file will do"
+
+mkdir empty
+run shmlimit apply --all empty
+is "$rc $out$err" "0 " "an empty folder asks for nothing"
+run shmlimit apply --all "$TMP/none"
+is "$rc $out$err" "2 shmlimit: $TMP/none: No such file or directory: must be a folder that can be read" \
+	"a folder that is not there is an error"
+run shmlimit apply --all d/README
+is "$rc $out$err" "2 shmlimit: d/README: Not a directory: must be a folder that can be read" \
+	"so is what is none"
+
+# What rules are tried on lives for a moment, under a process id; other tests may be trying theirs.
+left=
+for file in /dev/shm/shmlimit-apply.*; do
+	[ ! -e "$file" ] || [ -d "/proc/${file##*.}" ] || left="$left $file"
+done
+is "$left" "" "nothing is left of what rules were tried on"
+cd /
+done_testing

@@ -1,0 +1,96 @@
+/*
+ * apply_all.c: shmlimit apply --all: at boot, make the segments that a folder
+ * has files of, and set their rules.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rules.h"
+
+#define FOLDER "/etc/shmlimit.d"
+#define ENDING ".conf"
+
+enum { DRY_RUN, PRUNE };
+
+static const struct command_option options[] = {
+	[DRY_RUN] = { "dry-run", NULL, "show what would change, and change nothing" },
+	[PRUNE] = { "prune", NULL, "remove the rules that are not in the files" },
+	{ 0 },
+};
+
+/* A hidden file is not meant: no segment can have its name, either. */
+static int is_meant(const struct dirent *entry)
+{
+	size_t len = strlen(entry->d_name), ending_len = strlen(ENDING);
+
+	return entry->d_name[0] != '.' && len > ending_len && strcmp(entry->d_name + len - ending_len, ENDING) == 0;
+}
+
+/* The lines of a plan are of the segment above them. */
+static int apply_file(const struct call *call, const char *segment, const char *path)
+{
+	struct plan plan;
+	int status = plan_make(&plan, segment, path, PLAN_CREATE | (call->option[PRUNE] != NULL ? PLAN_PRUNE : 0));
+
+	if (status == STATUS_OK && !plan_is_empty(&plan)) {
+		if (!plan.missing) {
+			printf("~ segment ");
+			print_clean(stdout, segment);
+			putchar('\n');
+		}
+		if (call->option[DRY_RUN] != NULL)
+			plan_show(&plan);
+		else
+			status = plan_carry_out(&plan);
+	}
+	plan_free(&plan);
+	return status;
+}
+
+static int apply_entry(const struct call *call, const char *folder, const char *entry)
+{
+	char *segment = strndup(entry, strlen(entry) - strlen(ENDING)), *path = NULL;
+	int status;
+
+	if (segment == NULL || asprintf(&path, "%s/%s", folder, entry) < 0) {
+		free(segment);
+		return fail_memory();
+	}
+	status = apply_file(call, segment, path);
+	free(path);
+	free(segment);
+	return status;
+}
+
+/* One file that is wrong must not leave the others' segments unmade. */
+static int run(const struct call *call)
+{
+	const char *folder = call->operand[0] != NULL ? call->operand[0] : FOLDER;
+	struct dirent **entry;
+	int status = STATUS_OK, count = scandir(folder, &entry, is_meant, alphasort);
+
+	if (count < 0)
+		return fail("%s: %s: must be a folder that can be read", folder, strerror(errno));
+	for (int i = 0; i < count; i++) {
+		if (apply_entry(call, folder, entry[i]->d_name) != STATUS_OK)
+			status = STATUS_ERROR;
+		free(entry[i]);
+	}
+	free(entry);
+	return status;
+}
+
+const struct command command_apply_all = {
+	.name = "apply --all",
+	.operands = "[DIR]",
+	.purpose = "make the segments and rules of a folder's files",
+	.details = "For each NAME.conf in DIR, by default " FOLDER ", does what apply NAME would, and makes the\n"
+	           "segment if it is missing, with what [*] has of create's options (slots = 64K). One that is there\n"
+	           "keeps what it was made with. What is wrong with one file does not concern the others.\n",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,164 @@
+/*
+ * creation.c: what a segment is made with, in words: on the command line or in
+ * a file. What is not given stays 0, the library's word for its default.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <grp.h>
+#include <inttypes.h>
+
+#include "command.h"
+
+const char *const creation_names[CREATION_FIELDS] = {
+	[CREATION_SLOTS] = "slots",
+	[CREATION_MODE] = "mode",
+	[CREATION_GROUP] = "group",
+	[CREATION_ON_FULL] = "on-full",
+	[CREATION_RULES] = "rules",
+	[CREATION_WINDOW_MAX] = "window-max",
+	[CREATION_CLOCK] = "clock",
+};
+
+/* WHY NOT 0: to the library it means the default. */
+static int mode_parse(const char *what, const char *text, uint32_t *mode)
+{
+	uint32_t bits = 0;
+
+	for (const char *t = text; *t != '\0'; t++) {
+		if (*t < '0' || *t > '7' || t - text >= 4)
+			return fail("%s %s: not permissions: must be octal, 0600 or 0660", what, text);
+		bits = bits * 8 + (uint32_t)(*t - '0');
+	}
+	if (bits == 0 || bits > 0777)
+		return fail("%s %s: must be 0001 to 0777", what, text);
+	*mode = bits;
+	return STATUS_OK;
+}
+
+/* The library wants 1 + the id, 0 being the default. */
+static int group_parse(const char *what, const char *text, uint64_t *group)
+{
+	const struct group *named = getgrnam(text);
+	const char *t = text;
+	uint64_t id;
+
+	if (named != NULL) {
+		*group = 1 + (uint64_t)named->gr_gid;
+		return STATUS_OK;
+	}
+	if (digits_scan(&t, &id) != 0 || *t != '\0' || id >= UINT32_MAX)
+		return fail("%s %s: no such group: must be a name (getent group lists them) or a number", what, text);
+	*group = 1 + id;
+	return STATUS_OK;
+}
+
+int creation_parse(const char *what, int field, const char *text, struct shmlimit_options *o)
+{
+	uint64_t number = 0;
+	int status = STATUS_OK;
+
+	switch (field) {
+	case CREATION_SLOTS:
+		return size_parse(what, text, SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &o->slots);
+	case CREATION_MODE:
+		return mode_parse(what, text, &o->mode);
+	case CREATION_GROUP:
+		return group_parse(what, text, &o->group);
+	case CREATION_ON_FULL:
+		return choice_parse(what, text, choices_on_full, &o->on_full);
+	case CREATION_RULES:
+		status = number_parse(what, text, 1, SHMLIMIT_RULES_MAX, &number);
+		o->rules = (uint32_t)number;
+		return status;
+	case CREATION_WINDOW_MAX:
+		status = size_parse(what, text, 0, SHMLIMIT_WINDOW_MAX, &number);
+		o->window_max = (uint32_t)number;
+		return status;
+	default:
+		return choice_parse(what, text, choices_clock, &o->clock);
+	}
+}
+
+static const char *group_text(char text[TEXT_LEN], uint64_t id)
+{
+	const struct group *named = getgrgid((gid_t)id);
+
+	if (named != NULL)
+		snprintf(text, TEXT_LEN, "%.30s", named->gr_name);
+	else
+		snprintf(text, TEXT_LEN, "%" PRIu64, id);
+	return text;
+}
+
+/* A size that is no whole number of units is written out: it has to be read back. */
+static const char *whole_text(char text[TEXT_LEN], uint64_t number)
+{
+	if (number % 1024 == 0)
+		return size_text(text, number);
+	snprintf(text, TEXT_LEN, "%" PRIu64, number);
+	return text;
+}
+
+const char *creation_text(char text[TEXT_LEN], int field, const struct shmlimit_options *o)
+{
+	switch (field) {
+	case CREATION_SLOTS:
+		return whole_text(text, o->slots);
+	case CREATION_MODE:
+		snprintf(text, TEXT_LEN, "%04" PRIo32, o->mode);
+		return text;
+	case CREATION_GROUP:
+		return group_text(text, o->group - 1);
+	case CREATION_ON_FULL:
+		return choice_word(choices_on_full, o->on_full);
+	case CREATION_RULES:
+		snprintf(text, TEXT_LEN, "%" PRIu32, o->rules);
+		return text;
+	case CREATION_WINDOW_MAX:
+		return whole_text(text, o->window_max);
+	default:
+		return choice_word(choices_clock, o->clock);
+	}
+}
+
+void creation_of(const struct shmlimit_info *info, struct shmlimit_options *o)
+{
+	*o = (struct shmlimit_options){
+		.struct_size = sizeof(*o),
+		.slots = info->slots,
+		.mode = info->mode,
+		.group = 1 + (uint64_t)info->gid,
+		.on_full = info->on_full,
+		.rules = info->rules,
+		.window_max = info->window_max,
+		.clock = info->clock,
+	};
+}
+
+int creation_carry_out(const char *name, const struct shmlimit_options *o, struct shmlimit **out)
+{
+	char group[TEXT_LEN];
+	int error = shmlimit_create(name, o, out);
+
+	if (error >= 0)
+		return STATUS_OK;
+	if (error == -EPERM && o->group != 0)
+		return fail("segment %s: group %s: cannot be given: must be a group that you belong to", name,
+		            group_text(group, o->group - 1));
+	switch (-error) {
+	case EEXIST:
+		return fail("segment %s: exists already: must be another name, or be removed first "
+		            "(shmlimit destroy %s)", name, name);
+	case ENOSPC:
+	case ENOMEM:
+	case EFBIG:
+		return fail("segment %s: no room in /dev/shm: must be fewer slots, a smaller window-max, or other segments "
+		            "must go (shmlimit list)", name);
+	case EACCES:
+		return fail("segment %s: no permission to make files in /dev/shm: must be granted by root "
+		            "(chmod 1777 /dev/shm)", name);
+	default:
+		return fail_segment(name, error);
+	}
+}

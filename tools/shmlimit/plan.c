@@ -1,0 +1,256 @@
+/*
+ * plan.c: what has to be done to a segment, for it to be as a file wants it.
+ * All of the file is checked before anything is changed; what is shown is the
+ * plan, and what is done is what was shown.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rules.h"
+
+static int in_file(const struct rules_file *file, const char *name)
+{
+	for (size_t i = 0; i < file->count; i++)
+		if (strcmp(file->wish[i].name, name) == 0)
+			return 1;
+	return 0;
+}
+
+/* Rules without a name belong to the programs that throttle by them. */
+static int list_gone(struct plan *plan)
+{
+	plan->gone = calloc(plan->info.rules, sizeof(*plan->gone));
+	if (plan->gone == NULL)
+		return fail_memory();
+	for (int id = 0; id < (int)plan->info.rules; id++) {
+		char *name = plan->gone[plan->gone_count];
+
+		if (shmlimit_rule_name(plan->seen, id, name) == 0 && !rule_is_unnamed(name) &&
+		    !in_file(&plan->file, name))
+			plan->gone_count++;
+	}
+	return STATUS_OK;
+}
+
+static int check_wish(const struct plan *plan, struct wish *wish, size_t *rules)
+{
+	int status = wish_complete(wish, plan->seen, plan->segment);
+
+	if (status != STATUS_OK)
+		return status;
+	if (!wish->exists && ++*rules > plan->info.rules)
+		return fail_rule(plan->segment, wish->name, -EXFULL);
+	return wish_check(wish, plan->seen, plan->segment);
+}
+
+static int check_file(struct plan *plan)
+{
+	size_t rules = plan->info.rules_used - plan->gone_count;
+	int status = STATUS_OK;
+
+	for (size_t i = 0; i < plan->file.count && status == STATUS_OK; i++) {
+		fail_where(plan->file.path, plan->file.wish[i].line);
+		status = check_wish(plan, &plan->file.wish[i], &rules);
+	}
+	fail_where(NULL, 0);
+	return status;
+}
+
+/*
+ * Whether a segment that is not there yet could have the rules is asked of one
+ * like it, with the fewest slots, whose name is gone before anything is asked.
+ *
+ * WHY NOT make the segment first: programs that wait for it would find it, and
+ * find it gone again where the file is wrong.
+ */
+static int imagine(struct plan *plan)
+{
+	struct shmlimit_options o = plan->file.creation;
+	char name[SHMLIMIT_NAME_MAX + 1];
+	int status;
+
+	snprintf(name, sizeof(name), "shmlimit-apply.%ld", (long)getpid());
+	o.slots = SHMLIMIT_SLOTS_MIN;
+	o.mode = 0600;
+	o.group = 0;
+	status = creation_carry_out(name, &o, NULL);
+	if (status != STATUS_OK)
+		return status;
+	status = segment_open(name, SHMLIMIT_READ_ONLY, &plan->seen);
+	shmlimit_destroy(name);
+	return status;
+}
+
+static int look(struct plan *plan, unsigned flags)
+{
+	int status, error = shmlimit_open(plan->segment, SHMLIMIT_READ_ONLY, &plan->seen);
+
+	plan->missing = error == -ENOENT && (flags & PLAN_CREATE);
+	if (error < 0 && !plan->missing)
+		return fail_segment(plan->segment, error);
+	status = plan->missing ? imagine(plan) : STATUS_OK;
+	if (status == STATUS_OK)
+		shmlimit_info(plan->seen, &plan->info);
+	return status;
+}
+
+/* No failure: the rules are none the worse for it. */
+static void warn_of_creation(const struct plan *plan)
+{
+	struct shmlimit_options made;
+	char old[TEXT_LEN], new[TEXT_LEN];
+
+	creation_of(&plan->info, &made);
+	for (int field = 0; field < CREATION_FIELDS; field++) {
+		const char *has = creation_text(old, field, &made);
+		const char *wants = creation_text(new, field, &plan->file.creation);
+
+		if (plan->file.creation_line[field] == 0 || strcmp(has, wants) == 0)
+			continue;
+		fail_where(plan->file.path, plan->file.creation_line[field]);
+		(void)fail("warning: %s %s: segment %s has %s, and keeps it: must be made anew to have another (shmlimit "
+		           "destroy %s)", creation_names[field], wants, plan->segment, has, plan->segment);
+	}
+	fail_where(NULL, 0);
+}
+
+int plan_make(struct plan *plan, const char *segment, const char *path, unsigned flags)
+{
+	int status;
+
+	*plan = (struct plan){ .segment = segment, .info.struct_size = sizeof(plan->info) };
+	status = rules_file_read(path, &plan->file);
+	if (status == STATUS_OK)
+		status = look(plan, flags);
+	if (status == STATUS_OK && (flags & PLAN_PRUNE))
+		status = list_gone(plan);
+	if (status == STATUS_OK)
+		status = check_file(plan);
+	if (status == STATUS_OK && !plan->missing)
+		warn_of_creation(plan);
+	return status;
+}
+
+static int differs(const struct wish *wish, int field)
+{
+	char old[TEXT_LEN], new[TEXT_LEN];
+
+	if (!field_applies(field, wish->rule.algorithm))
+		return 0;
+	return strcmp(field_text(old, field, &wish->old), field_text(new, field, &wish->rule)) != 0;
+}
+
+static int is_change(const struct wish *wish)
+{
+	for (int field = 0; field < FIELDS; field++)
+		if (differs(wish, field))
+			return 1;
+	return 0;
+}
+
+/* A new rule differs from one that is all zero, which is the default of what it need not have. */
+static void print_change(const struct wish *wish)
+{
+	char old[TEXT_LEN], new[TEXT_LEN];
+
+	printf("%c rule %s", wish->exists ? '~' : '+', wish->name);
+	for (int field = 0; field < FIELDS; field++) {
+		if (!differs(wish, field))
+			continue;
+		printf(" %s ", field_names[field]);
+		if (wish->exists)
+			printf("%s -> ", field_text(old, field, &wish->old));
+		printf("%s", field_text(new, field, &wish->rule));
+	}
+	putchar('\n');
+}
+
+static int is_switched(const struct plan *plan)
+{
+	return plan->file.enabled >= 0 && plan->file.enabled != (plan->info.enabled != 0);
+}
+
+int plan_is_empty(const struct plan *plan)
+{
+	if (plan->missing || plan->gone_count > 0 || is_switched(plan))
+		return 0;
+	for (size_t i = 0; i < plan->file.count; i++)
+		if (is_change(&plan->file.wish[i]))
+			return 0;
+	return 1;
+}
+
+static void print_creation(const struct plan *plan)
+{
+	char text[TEXT_LEN];
+
+	printf("+ segment ");
+	print_clean(stdout, plan->segment);
+	for (int field = 0; field < CREATION_FIELDS; field++)
+		if (plan->file.creation_line[field] != 0)
+			printf(" %s %s", creation_names[field], creation_text(text, field, &plan->file.creation));
+	putchar('\n');
+}
+
+void plan_show(const struct plan *plan)
+{
+	if (plan->missing)
+		print_creation(plan);
+	for (size_t i = 0; i < plan->gone_count; i++) {
+		printf("- rule ");
+		print_clean(stdout, plan->gone[i]);
+		putchar('\n');
+	}
+	for (size_t i = 0; i < plan->file.count; i++)
+		if (is_change(&plan->file.wish[i]))
+			print_change(&plan->file.wish[i]);
+	if (is_switched(plan))
+		puts(plan->file.enabled ? "~ enabled no -> yes" : "~ enabled yes -> no");
+}
+
+/* What has to go goes first, so that there is room. */
+static int change(const struct plan *plan, struct shmlimit *limiter)
+{
+	int error = 0, status = STATUS_OK;
+
+	for (size_t i = 0; i < plan->gone_count; i++) {
+		error = shmlimit_rule_remove(limiter, plan->gone[i]);
+		if (error < 0 && error != -ESRCH)      /* gone is gone, whoever did it */
+			return fail_rule(plan->segment, plan->gone[i], error);
+	}
+	for (size_t i = 0; i < plan->file.count && status == STATUS_OK; i++)
+		if (is_change(&plan->file.wish[i]))
+			status = wish_set(&plan->file.wish[i], limiter, plan->segment);
+	if (status != STATUS_OK || !is_switched(plan))
+		return status;
+	error = shmlimit_switch(limiter, (uint32_t)plan->file.enabled);
+	return error < 0 ? fail_segment(plan->segment, error) : STATUS_OK;
+}
+
+int plan_carry_out(const struct plan *plan)
+{
+	struct shmlimit *limiter;
+	int status;
+
+	if (plan->missing)
+		status = creation_carry_out(plan->segment, &plan->file.creation, &limiter);
+	else
+		status = segment_open(plan->segment, 0, &limiter);
+	if (status != STATUS_OK)
+		return status;
+	plan_show(plan);
+	status = change(plan, limiter);
+	shmlimit_close(limiter);
+	return status;
+}
+
+void plan_free(struct plan *plan)
+{
+	shmlimit_close(plan->seen);
+	free(plan->gone);
+	free(plan->file.wish);
+}
