@@ -195,7 +195,8 @@ static inline void funnel_refund(const struct layout_terms *terms, struct funnel
                                  struct funnel_time at)
 {
 	uint64_t debt = funnel_debt(terms, *funnel, at);
-	uint64_t owed = (debt >> terms_token_bits(terms)) + (debt << (64 - terms_token_bits(terms)) != 0);
+	uint64_t token = (uint64_t)1 << terms_token_bits(terms);
+	uint64_t owed = (debt >> terms_token_bits(terms)) + ((debt & (token - 1)) != 0);
 
 	if (tokens >= terms->capacity - funnel->quota && tokens - (terms->capacity - funnel->quota) >= owed) {
 		*funnel = funnel_full(terms, at); /* the fraction of a token that had leaked in is void */

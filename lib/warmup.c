@@ -181,12 +181,15 @@ uint64_t warmup_convert(const struct layout_terms *from, uint64_t word, const st
 	struct funnel funnel = warmup_leak(from, word, then);
 	uint64_t ahead_ns = funnel_stamp_to_ns(from, then, warmup_debt(from, funnel, then));
 	unsigned unit_from = terms_unit_bits(from), unit_to = terms_unit_bits(to);
-	uint64_t units = unit_to >= unit_from ? (funnel.quota >> (48 - unit_to + unit_from) != 0
-	                                                 ? to->capacity
-	                                                 : funnel.quota << (unit_to - unit_from))
-	                                      : funnel.quota >> (unit_from - unit_to);
+	uint64_t units;
 	uint64_t longest_ns = funnel_stamp_to_ns(to, funnel_time(to, now_ns), to->debt);
 
+	if (unit_to < unit_from)
+		units = funnel.quota >> (unit_from - unit_to);
+	else if (unit_to - unit_from > UNIT_BITS_MAX || funnel.quota >> (48 - (unit_to - unit_from)) != 0)
+		units = to->capacity;
+	else
+		units = funnel.quota << (unit_to - unit_from);
 	at = funnel_time(to, now_ns + (ahead_ns < longest_ns ? ahead_ns : longest_ns));
 	funnel.quota = units < to->capacity ? units : to->capacity;
 	funnel.stamp = at.stamp + ((uint64_t)lost << terms_quota_bits(to));

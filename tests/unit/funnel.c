@@ -702,6 +702,7 @@ static void waiting(void)
 
 static void garbage(void)
 {
+	struct layout_terms before = { 0 };
 	struct shmlimit_range range;
 	uint64_t wrong = 0;
 
@@ -722,8 +723,13 @@ static void garbage(void)
 		funnel_ns_until(&any.terms, funnel, any.terms.capacity, at);
 		funnel_ticks_to_ns(&any.terms, at, extreme(64));
 		funnel_range(&any.terms, &range);
+		funnel_convert(&before, draw(), &any.terms, extreme(64), 1);
+		before = any.terms;
 		if (funnel_is_full(&any.terms, funnel) != (funnel.quota == any.terms.capacity))
 			wrong++;
+		funnel_charge(&any.terms, &funnel, extreme(64), at);
+		funnel_refund(&any.terms, &funnel, extreme(64), at);
+		wrong += funnel.quota > any.terms.capacity;
 	}
 	is(wrong, 0, "garbage has an answer, and never more than the capacity");
 }
