@@ -224,7 +224,7 @@ SECONDS := 20
 torture:
 	@tools/need.sh $(need_build)
 	@$(MAKE) --no-print-directory -s O=$(O)/gcc CC=gcc GROUPS=torture tests
-	@$(foreach t,$(patsubst %,$(O)/gcc/tests/torture/%.t,torture),SECONDS=$(SECONDS) $(t) &&) true
+	@$(foreach t,$(patsubst %,$(O)/gcc/tests/torture/%.t,hostile torture),SECONDS=$(SECONDS) $(t) &&) true
 
 list:
 	@echo $(foreach g,$(GROUPS),$(call t,$(g)))

@@ -20,7 +20,7 @@
 #define HISTORY_MAX 200000
 
 struct history {
-	_Atomic uint64_t n;               /* more than HISTORY_MAX: the rest is missing, and no excess either */
+	_Atomic uint64_t n; /* more than HISTORY_MAX: the rest is missing, and no excess either */
 	struct admission {
 		uint32_t rule, key;
 		uint64_t tokens, began_ns, ended_ns;
@@ -40,7 +40,7 @@ struct story {
 };
 
 static inline void history_add(struct history *h, uint32_t rule, uint32_t key, uint64_t tokens, uint64_t began_ns,
-                               uint64_t ended_ns)
+			       uint64_t ended_ns)
 {
 	uint64_t at = atomic_fetch_add(&h->n, 1);
 

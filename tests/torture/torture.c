@@ -28,14 +28,14 @@
 #include "table.h"
 
 #define WORKERS 8
-#define GOVERNOR WORKERS                  /* the ninth */
+#define GOVERNOR WORKERS /* the ninth */
 #define SLOTS 64
 #define RING 64
-#define KEYS 12                           /* of each watched rule */
+#define KEYS 12 /* of each watched rule */
 #define WILD_KEYS 100
 #define KILLS_A_ROUND 8
 #define CALLS_A_KILL 4000
-#define SECONDS_MORE 120                  /* for near misses to be seen */
+#define SECONDS_MORE 120 /* for near misses to be seen */
 #define SECOND ((uint64_t)1000000000)
 #define MILLISECOND ((uint64_t)1000000)
 #define MICROSECOND ((uint64_t)1000)
@@ -43,40 +43,50 @@
 /* What a rule's keys may be admitted, whichever version is in force. The versions differ in one number. */
 static const struct watched {
 	const char *name;
-	struct shmlimit_rule version[2];  /* the second gives more */
-	uint64_t tokens;                  /* most of a request */
+	struct shmlimit_rule version[2]; /* the second gives more */
+	uint64_t tokens;                 /* most of a request */
 } watched[] = {
-	{ "funnel", { { .capacity = 6, .count = 1, .period_ns = 100 * MICROSECOND },
-	              { .capacity = 6, .count = 3, .period_ns = 100 * MICROSECOND } }, 3 },
-	{ "warmup", { { .algorithm = SHMLIMIT_WARMUP, .count = 1, .period_ns = 50 * MICROSECOND,
-	                .warmup_ns = 2 * MILLISECOND },
-	              { .algorithm = SHMLIMIT_WARMUP, .count = 2, .period_ns = 50 * MICROSECOND,
-	                .warmup_ns = 2 * MILLISECOND } }, 3 },
-	{ "window", { { .algorithm = SHMLIMIT_WINDOW, .capacity = 20, .period_ns = 5 * MILLISECOND },
-	              { .algorithm = SHMLIMIT_WINDOW, .capacity = 40, .period_ns = 5 * MILLISECOND } }, 4 },
+	{ "funnel",
+	  { { .capacity = 6, .count = 1, .period_ns = 100 * MICROSECOND },
+	    { .capacity = 6, .count = 3, .period_ns = 100 * MICROSECOND } },
+	  3 },
+	{ "warmup",
+	  { { .algorithm = SHMLIMIT_WARMUP, .count = 1, .period_ns = 50 * MICROSECOND, .warmup_ns = 2 * MILLISECOND },
+	    { .algorithm = SHMLIMIT_WARMUP,
+	      .count = 2,
+	      .period_ns = 50 * MICROSECOND,
+	      .warmup_ns = 2 * MILLISECOND } },
+	  3 },
+	{ "window",
+	  { { .algorithm = SHMLIMIT_WINDOW, .capacity = 20, .period_ns = 5 * MILLISECOND },
+	    { .algorithm = SHMLIMIT_WINDOW, .capacity = 40, .period_ns = 5 * MILLISECOND } },
+	  4 },
 	/* shmlimit_throttle()'s, which has no versions. */
-	{ "~3:10000:1", { { .capacity = 3, .count = 10000, .period_ns = SECOND },
-	                  { .capacity = 3, .count = 10000, .period_ns = SECOND } }, 2 },
+	{ "~3:10000:1",
+	  { { .capacity = 3, .count = 10000, .period_ns = SECOND },
+	    { .capacity = 3, .count = 10000, .period_ns = SECOND } },
+	  2 },
 };
 #define WATCHED (sizeof(watched) / sizeof(watched[0]))
 #define THROTTLE (WATCHED - 1)
 #define WINDOW 2
-#define WILD 3                            /* rules, one of each algorithm */
+#define WILD 3 /* rules, one of each algorithm */
 
 static struct play {
 	struct shmlimit *l;
 	int id[WATCHED];
-	uint64_t grace_ns[WATCHED];       /* an interval is exact to a tick at either end */
+	uint64_t grace_ns[WATCHED]; /* an interval is exact to a tick at either end */
 	uint64_t seed;
-	_Atomic int wild[WILD];           /* ids, now and then of a rule that is gone */
+	_Atomic int wild[WILD]; /* ids, now and then of a rule that is gone */
 	_Atomic uint64_t calls, changes, resets, verifies, unsound;
 	struct history history;
 	struct story story;
-} *play;
+} * play;
 
 static struct {
 	uint64_t rounds, kills, admitted, excesses, truncated;
-	uint64_t left_tentative, met, left_open, helped, reclaimed; /* rounds with reclaims and lost swaps: the last */
+	uint64_t left_tentative, met, left_open, helped,
+		reclaimed; /* rounds with reclaims and lost swaps: the last */
 	int ended_badly;
 } sum;
 
@@ -105,7 +115,7 @@ static void watched_peek(struct dice *dice)
 	int answer = shmlimit_peek(play->l, play->id[i], &key, sizeof(key), dice_below(dice, 8), &r);
 
 	worker_check(answer >= 0 && r.remaining <= r.limit, "peek: %d, %" PRIu64 " of %" PRIu64, answer, r.remaining,
-	             r.limit);
+		     r.limit);
 }
 
 static int wild_rule(struct dice *dice)
@@ -144,7 +154,8 @@ static void wild_call(struct dice *dice)
 		answer = shmlimit_peek(play->l, rule, &key, sizeof(key), tokens, NULL);
 		break;
 	case 2:
-		answer = shmlimit_reserve(play->l, rule, &key, sizeof(key), tokens, dice_below(dice, MILLISECOND), NULL);
+		answer = shmlimit_reserve(play->l, rule, &key, sizeof(key), tokens, dice_below(dice, MILLISECOND),
+					  NULL);
 		break;
 	case 3:
 		answer = shmlimit_charge(play->l, rule, &key, sizeof(key), tokens, NULL);
@@ -156,7 +167,8 @@ static void wild_call(struct dice *dice)
 		answer = shmlimit_reset(play->l, rule, &key, sizeof(key));
 		break;
 	case 6:
-		answer = shmlimit_throttle(play->l, &key, sizeof(key), 5, 100000, 1 + dice_below(dice, 2), tokens, NULL);
+		answer = shmlimit_throttle(play->l, &key, sizeof(key), 5, 100000, 1 + dice_below(dice, 2), tokens,
+					   NULL);
 		break;
 	}
 	worker_check(answer >= 0 || answer == -ESRCH, "a call failed: %s", shmlimit_strerror(answer));
@@ -221,8 +233,9 @@ static void govern(struct dice *dice)
 
 		switch (dice_below(dice, 4)) {
 		case 0:
-			worker_check(set_rule(watched[i].name, watched[i].version[dice_below(dice, 2)]) == play->id[i],
-			             "rule %s has another id", watched[i].name);
+			worker_check(set_rule(watched[i].name, watched[i].version[dice_below(dice, 2)]) ==
+					     play->id[i],
+				     "rule %s has another id", watched[i].name);
 			atomic_fetch_add(&play->changes, 1);
 			break;
 		case 1:
@@ -304,7 +317,7 @@ static void help(const struct rule_view *view, uint32_t rule, uint32_t key, cons
 	after = ring_read(play->l, before->committed, terms, seen.word, now_ns);
 	cell_ns = ring_cells(play->l, before->committed)[window_cell(after.w.n, 1, RING)];
 	sum.helped += seen.tag == before->seen.tag && after.w.n == window_advance(ring.w.n, 1, RING) &&
-	              window_agrees(terms, before->seen.word, cell_ns);
+		      window_agrees(terms, before->seen.word, cell_ns);
 }
 
 /* All are dead. */
@@ -404,11 +417,12 @@ static int seen_enough(void)
 static void progress(uint64_t seconds)
 {
 	diag("%" PRIu64 " s: %" PRIu64 " rounds, %" PRIu64 " kills, %" PRIu64 " calls, %" PRIu64 " admitted, %" PRIu64
-	     " rule changes", seconds, sum.rounds, sum.kills, atomic_load(&play->calls), sum.admitted,
-	     atomic_load(&play->changes));
+	     " rule changes",
+	     seconds, sum.rounds, sum.kills, atomic_load(&play->calls), sum.admitted, atomic_load(&play->changes));
 	diag("  %" PRIu64 " swaps lost; %" PRIu64 " slots left tentative, %" PRIu64 " met; %" PRIu64
-	     " rings left open, %" PRIu64 " completed; %" PRIu64 " excesses", counters_of(play->l, -1).failed_cas,
-	     sum.left_tentative, sum.met, sum.left_open, sum.helped, sum.excesses);
+	     " rings left open, %" PRIu64 " completed; %" PRIu64 " excesses",
+	     counters_of(play->l, -1).failed_cas, sum.left_tentative, sum.met, sum.left_open, sum.helped,
+	     sum.excesses);
 }
 
 /* The coarser of the two versions' ticks, at either end. */
@@ -426,8 +440,11 @@ static void measure(uint32_t i)
 
 static void begin(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS, .rules = 16,
-		.window_max = RING, .on_full = SHMLIMIT_FULL_DENY };
+	struct shmlimit_options options = { .struct_size = sizeof(options),
+					    .slots = SLOTS,
+					    .rules = 16,
+					    .window_max = RING,
+					    .on_full = SHMLIMIT_FULL_DENY };
 	struct dice dice = { play->seed };
 	uint32_t key = 0;
 	int error = shmlimit_create(stage_name, &options, &play->l);
@@ -482,7 +499,8 @@ int main(void)
 	is(play->unsound, 0, "the segment is sound all the while");
 	is(sum.truncated, 0, "the histories are complete");
 	ok(sum.admitted > 0, "calls were admitted (%" PRIu64 ")", sum.admitted);
-	ok(atomic_load(&play->changes) > 0, "rules were changed meanwhile (%" PRIu64 ")", atomic_load(&play->changes));
+	ok(atomic_load(&play->changes) > 0, "rules were changed meanwhile (%" PRIu64 ")",
+	   atomic_load(&play->changes));
 	ok(atomic_load(&play->resets) > 0, "and reset");
 	ok(atomic_load(&play->verifies) > 0, "and all was verified");
 	ok(counters_of(play->l, -1).failed_cas > 0, "compare-and-swaps were lost to others");

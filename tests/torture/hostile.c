@@ -1,0 +1,312 @@
+/*
+ * hostile: eight processes decide while a ninth writes over what they share, as
+ * whoever has write permission can (I7). First over slots, rings and counters,
+ * then over the records of rules too; 5 seconds in all, or the environment's
+ * SECONDS. The header's geometry is kept privately by all who are in, and is
+ * left alone here: tests/unit/errors has damaged headers.
+ *
+ * Nobody crashes and nobody hangs. When the noise stops, keys are locked out
+ * for no longer than their rule's time to fill and its longest debt; after a
+ * reset (and, where rules were hit, setting them anew) each key has just its
+ * capacity.
+ *
+ * Most of what is written is nearly right, so that it gets further than to the
+ * first look: a word of a slot whose tag stays, one bit, a copy of another word,
+ * a tag with a rule and a version that there are.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "../process/process.h"
+
+#include "atomic.h"
+#include "limiter.h"
+
+#define WORKERS 8
+#define NOISE WORKERS /* the ninth */
+#define KEYS 12       /* of each rule */
+#define RULES 64
+#define NAMED 3
+#define RING 32
+#define CAPACITY 5
+#define SECOND ((uint64_t)1000000000)
+#define WAIT_NS (2 * SECOND) /* longest debt */
+
+static const struct shmlimit_rule rules[NAMED] = {
+	{ .algorithm = SHMLIMIT_FUNNEL,
+	  .capacity = CAPACITY,
+	  .count = CAPACITY,
+	  .period_ns = SECOND,
+	  .max_wait_ns = WAIT_NS },
+	{ .algorithm = SHMLIMIT_WARMUP,
+	  .count = CAPACITY,
+	  .period_ns = SECOND,
+	  .warmup_ns = SECOND,
+	  .max_wait_ns = WAIT_NS },
+	{ .algorithm = SHMLIMIT_WINDOW, .capacity = CAPACITY, .period_ns = SECOND, .max_wait_ns = WAIT_NS },
+};
+static const char *const names[NAMED] = { "funnel", "warmup", "window" };
+/* A whole store borrowed cold costs half as much again as it takes to fill, and stands beside the longest wait. */
+#define LOCKED_NS (WAIT_NS + SECOND + SECOND / 2 + SECOND)
+
+static struct play {
+	struct shmlimit *l;
+	int id[NAMED];
+	int rules_too; /* are written over */
+	uint64_t seed;
+	_Atomic int stop;
+	_Atomic uint64_t calls[WORKERS + 1];
+} * play;
+
+/* ---- The ninth ---- */
+
+static uint64_t nearly_right(struct dice *dice, const uint64_t *words, uint64_t n, uint64_t at)
+{
+	switch (dice_below(dice, 4)) {
+	case 0:
+		return load_relaxed(&words[at]) ^ (uint64_t)1 << dice_below(dice, 64);
+	case 1:
+		return load_relaxed(&words[dice_below(dice, n)]);
+	case 2:
+		return tag_pack(dice_throw(dice), (uint32_t)dice_below(dice, NAMED), dice_throw(dice)) |
+		       (dice_below(dice, 2) == 0 ? TAG_TENTATIVE : 0);
+	default:
+		return dice_throw(dice) >> dice_below(dice, 64);
+	}
+}
+
+static void make_noise(struct dice *dice)
+{
+	uint64_t *words = (uint64_t *)(void *)play->l->header;
+	uint64_t first = (uint64_t)((uint64_t *)(void *)play->l->counters - words),
+		 n = play->l->size / sizeof(*words);
+	uint64_t slots = (uint64_t)((uint64_t *)(void *)play->l->slots - words);
+
+	if (play->rules_too)
+		first = (uint64_t)((uint64_t *)(void *)play->l->rules - words);
+	while (!atomic_load(&play->stop)) {
+		uint64_t at = first + dice_below(dice, n - first);
+
+		/* Every other time the word of a slot. */
+		if (dice_below(dice, 2) == 0)
+			at = slots + 2 * dice_below(dice, play->l->lines * SLOTS_PER_LINE) + 1;
+		store_relaxed(&words[at], nearly_right(dice, words + first, n - first, at - first));
+		atomic_fetch_add(&play->calls[NOISE], 1);
+		if (dice_below(dice, 64) == 0)
+			sched_yield();
+	}
+}
+
+/* ---- The eight ---- */
+
+static void look_in(struct dice *dice)
+{
+	struct shmlimit_problem problem;
+	struct shmlimit_counters counters = { .struct_size = sizeof(counters) };
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+	struct shmlimit_rule rule = rules[dice_below(dice, NAMED)];
+	int rule_id = (int)dice_below(dice, RULES), error;
+
+	rule.struct_size = sizeof(rule);
+	switch (dice_below(dice, 6)) {
+	case 0:
+		worker_check(shmlimit_verify(stage_name, &problem, 1) >= 0, "verify fails");
+		break;
+	case 1:
+		error = shmlimit_counters(play->l, rule_id, &counters);
+		worker_check(error == 0 || error == -ESRCH, "counters: %d", error);
+		break;
+	case 2:
+		for (uint64_t i = 0; shmlimit_slot(play->l, i, shmlimit_now(play->l), &slot) == 0; i++)
+			;
+		break;
+	case 3:
+		error = shmlimit_rule_get(play->l, rule_id, &rule);
+		worker_check(error == 0 || error == -ESRCH, "rule_get: %d", error);
+		break;
+	case 4:
+		rule.count += rule.algorithm == SHMLIMIT_FUNNEL ? dice_below(dice, 2) : 0;
+		error = shmlimit_rule_set(play->l, names[rule.algorithm], &rule);
+		worker_check(play->rules_too ? error >= 0 || error == -EBUSY || error == -EXFULL
+					     : error == play->id[rule.algorithm],
+			     "rule_set: %d", error);
+		break;
+	case 5:
+		error = shmlimit_reset(play->l, play->id[dice_below(dice, NAMED)], NULL, 0);
+		worker_check(error == 0 || (play->rules_too && error == -ESRCH), "reset: %d", error);
+		break;
+	}
+}
+
+static int ask(struct dice *dice, int rule, uint32_t key, struct shmlimit_result *r)
+{
+	uint64_t tokens = 1 + dice_below(dice, CAPACITY + 1);
+
+	switch (dice_below(dice, 6)) {
+	case 0:
+		return shmlimit_peek(play->l, rule, &key, sizeof(key), tokens, r);
+	case 1:
+		return shmlimit_reserve(play->l, rule, &key, sizeof(key), tokens, WAIT_NS, r);
+	case 2:
+		return shmlimit_charge(play->l, rule, &key, sizeof(key), tokens, r);
+	case 3:
+		return shmlimit_refund(play->l, rule, &key, sizeof(key), tokens, r);
+	default:
+		return shmlimit_take(play->l, rule, &key, sizeof(key), tokens, r);
+	}
+}
+
+static void work(struct crew *crew, int index)
+{
+	struct dice dice = { play->seed + (uint64_t)index };
+
+	(void)crew;
+	if (index == NOISE) {
+		make_noise(&dice);
+		return;
+	}
+	while (!atomic_load(&play->stop)) {
+		struct shmlimit_result r = { 0 };
+		int answer;
+
+		if (dice_below(&dice, 256) == 0)
+			look_in(&dice);
+		answer = ask(&dice, play->id[dice_below(&dice, NAMED)], (uint32_t)dice_below(&dice, KEYS), &r);
+		worker_check(answer >= 0 || (play->rules_too && answer == -ESRCH), "a call failed: %s",
+			     shmlimit_strerror(answer));
+		worker_check(play->rules_too || r.remaining <= CAPACITY, "%" PRIu64 " are left of %d", r.remaining,
+			     CAPACITY);
+		atomic_fetch_add(&play->calls[index], 1);
+	}
+}
+
+/* ---- Afterwards ---- */
+
+static int take(int rule, uint32_t key, uint64_t now_ns)
+{
+	return shmlimit_take_at(play->l, rule, &key, sizeof(key), 1, now_ns, NULL);
+}
+
+/* How many of all keys are denied a token. */
+static unsigned denied(uint64_t now_ns)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < NAMED; i++)
+		for (uint32_t key = 0; key < KEYS; key++)
+			n += take(play->id[i], key, now_ns) != SHMLIMIT_ALLOWED;
+	return n;
+}
+
+/* How many keys are not admitted just what a new one is. */
+static unsigned not_as_new(uint64_t now_ns)
+{
+	unsigned off = 0;
+
+	for (unsigned i = 0; i < NAMED; i++) {
+		unsigned want = rules[i].algorithm == SHMLIMIT_WARMUP ? 1 : CAPACITY;
+
+		for (uint32_t key = 0; key < KEYS; key++) {
+			unsigned got = 0;
+
+			while (got <= CAPACITY && take(play->id[i], key, now_ns) == SHMLIMIT_ALLOWED)
+				got++;
+			off += got != want;
+		}
+	}
+	return off;
+}
+
+static int set_rules(void)
+{
+	int bad = 0;
+
+	for (unsigned i = 0; i < NAMED; i++) {
+		struct shmlimit_rule rule = rules[i];
+
+		rule.struct_size = sizeof(rule);
+		play->id[i] = shmlimit_rule_set(play->l, names[i], &rule);
+		bad += play->id[i] < 0;
+	}
+	return bad;
+}
+
+/* What an operator can do without a new segment: remove what has a name, and set what should be. */
+static void remove_rules(void)
+{
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+
+	for (int id = 0; id < RULES; id++)
+		if (shmlimit_rule_name(play->l, id, name) == 0)
+			(void)shmlimit_rule_remove(play->l, name);
+}
+
+/* Until so many of them made calls while there was noise. */
+static void listen(struct crew *crew, time_t seconds)
+{
+	time_t until = time(NULL) + seconds;
+	int idle;
+
+	do {
+		crew_await();
+		idle = 0;
+		for (int i = 0; i < crew->n; i++)
+			idle += atomic_load(&play->calls[i]) < 100;
+	} while (idle > 0 || time(NULL) < until);
+}
+
+static void perform(const char *title, int rules_too, time_t seconds)
+{
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 64, .rules = RULES, .window_max = RING
+	};
+	uint64_t calls = 0, now_ns;
+	struct crew crew;
+	int error;
+
+	memset(play->calls, 0, sizeof(play->calls));
+	play->rules_too = rules_too;
+	play->seed++;
+	atomic_store(&play->stop, 0);
+	error = shmlimit_create(stage_name, &options, &play->l);
+	if (error != 0 || set_rules() != 0)
+		bail("create: %s", shmlimit_strerror(error));
+
+	crew_start(&crew, WORKERS + 1, work, NULL);
+	listen(&crew, seconds);
+	atomic_store(&play->stop, 1);
+	is(crew_wait(&crew), 0, "%s: nobody crashes, hangs, or gets an answer that there is not", title);
+	for (int i = 0; i < WORKERS; i++)
+		calls += atomic_load(&play->calls[i]);
+	diag("%s: %" PRIu64 " calls, %" PRIu64 " words written", title, calls, atomic_load(&play->calls[NOISE]));
+
+	now_ns = shmlimit_now(play->l) + SECOND;
+	if (!rules_too) {
+		ok(denied(now_ns) > 0, "%s: when it stops some keys are locked out", title);
+		now_ns += LOCKED_NS;
+		is(denied(now_ns), 0, "%s: and none for longer than its time to fill and its longest debt", title);
+	} else {
+		remove_rules();
+	}
+	is(set_rules(), 0, "%s: rules can be set anew", title);
+	is(shmlimit_reset(play->l, -1, NULL, 0), 0, "%s: and all reset", title);
+	is(not_as_new(now_ns), 0, "%s: each key is then as if new", title);
+	ok(shmlimit_verify(stage_name, NULL, 0) >= 0, "%s: verify has its say", title);
+	shmlimit_close(play->l);
+	stage_hide();
+}
+
+int main(void)
+{
+	const char *given = getenv("SECONDS");
+	time_t seconds = (time_t)(given != NULL ? strtoull(given, NULL, 10) : scaled(5));
+
+	if (SWAPS_ARE_PRIVATE)
+		return tap_skip_all("ThreadSanitizer does not swap atomically between processes");
+	stage_begin("hostile");
+	alarm((unsigned)seconds + WATCHDOG_SECONDS);
+	play = shared_memory(sizeof(*play));
+	play->seed = dice_seed();
+	perform("noise in slots, rings and counters", 0, seconds / 2);
+	perform("noise in rules too", 1, seconds - seconds / 2);
+	return tap_done();
+}
