@@ -197,7 +197,7 @@ demo:
 bench bench-quick:
 	@tools/need.sh $(need_bench)
 	@tools/foreign.sh $$(dpkg --print-architecture) $(O)/peers nginx
-	@$(MAKE) --no-print-directory -s all $(O)/bin/shmlimit-demo $(benches)
+	@$(MAKE) --no-print-directory -s all $(O)/bin/shmlimit-demo $(benches) $(if $(wildcard $(nginx_src)/configure),nginx)
 	@CC=$(CC) bench/report.sh $(O) $(if $(filter bench,$@),bench/results,$(O)/bench/results --quick)
 
 # name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there.

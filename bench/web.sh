@@ -3,9 +3,10 @@
 #
 #	bench/web.sh BUILD [--quick] [--rows FILE]
 #
-# nginx with a page of 200 bytes, without and with limit_req; the demo's server
-# without and with shmlimit. No request is denied. Servers listen on 127.0.0.1
-# and end with this script. See README.md for the figures.
+# nginx with a page of 200 bytes, with 1 worker and with 4, without a limit, with
+# limit_req and, where it was built, with our module; the demo's server without
+# and with shmlimit. One client, and no request is denied. Servers listen on
+# 127.0.0.1 and end with this script. See README.md for the figures.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -eu
@@ -40,6 +41,7 @@ done
 
 # Where the Makefile unpacked it: installing it would start it, as a service of the machine.
 PATH=$build/bin:$build/peers/usr/sbin:$PATH
+module=$build/nginx/ngx_http_shmlimit_module.so
 segment=bench.web.$$
 servers=
 dir=
@@ -79,15 +81,24 @@ free_port() {
 	wait $pid || :
 }
 
+# start_nginx PORT WORKERS
 start_nginx() {
 	mkdir -p "$dir/html" "$dir/body"
-	printf '%0200d' 0 >"$dir/html/free"
-	printf '%0200d' 0 >"$dir/html/limited"
+	for page in free limited ours; do
+		printf '%0200d' 0 >"$dir/html/$page"
+	done
 	chmod -R a+rX "$dir"
+	load= segment_line= ours=
+	if [ -f "$module" ]; then
+		load="load_module $module;"
+		segment_line="shmlimit_segment $segment;"
+		ours='shmlimit $binary_remote_addr rule=demo;'
+	fi
 	cat >"$dir/nginx.conf" <<-CONF
+		$load
 		daemon off;
-		worker_processes 2;
-		pid $dir/nginx.pid;
+		worker_processes $2;
+		pid $dir/nginx.$2.pid;
 		error_log $dir/nginx.log;
 		events { worker_connections 256; }
 		http {
@@ -99,18 +110,19 @@ start_nginx() {
 			uwsgi_temp_path $dir/body;
 			scgi_temp_path $dir/body;
 			limit_req_zone \$binary_remote_addr zone=one:1m rate=1000000r/s;
+			$segment_line
 			server {
 				listen 127.0.0.1:$1;
 				root $dir/html;
 				location /free { }
 				location /limited { limit_req zone=one burst=1000000 nodelay; }
+				location /ours { $ours }
 			}
 		}
 	CONF
 	nginx -p "$dir" -c "$dir/nginx.conf" 2>"$dir/nginx.log" &
 	servers="$servers $!"
-	nginx_url=http://127.0.0.1:$1
-	within curl -sf -o /dev/null "$nginx_url/free" || fail "nginx doesn't start: $(cat "$dir/nginx.log")"
+	within curl -sf -o /dev/null "http://127.0.0.1:$1/free" || fail "nginx doesn't start: $(cat "$dir/nginx.log")"
 }
 
 # start_demo NAME OPTION...
@@ -144,17 +156,30 @@ done
 trap clean EXIT
 trap 'exit 130' INT TERM HUP
 dir=$(mktemp -d)
-shmlimit create "$segment" --slots 1024
+# Root's, as the module wants it, and open to nginx's workers.
+shmlimit create "$segment" --slots 1024 --mode 0666
 shmlimit rule set "$segment" demo --capacity 100000000 --rate 1000/s
-free_port
-start_nginx "$port"
+subjects=
+for workers in 1 4; do
+	free_port
+	start_nginx "$port" $workers
+	eval "url$workers=http://127.0.0.1:$port"
+	for limit in '' ', limit_req' ', shmlimit'; do
+		[ "$limit" = ', shmlimit' ] && [ ! -f "$module" ] || subjects="$subjects;nginx, $workers$limit"
+	done
+done
+subjects=${subjects#;}
 start_demo free --no-limit
 start_demo limited --segment "$segment"
 
 round=-1
 while [ $round -lt $rounds ]; do
-	measure 'nginx' "$nginx_url/free"
-	measure 'nginx, limit_req' "$nginx_url/limited"
+	for workers in 1 4; do
+		eval "url=\$url$workers"
+		measure "nginx, $workers" "$url/free"
+		measure "nginx, $workers, limit_req" "$url/limited"
+		[ ! -f "$module" ] || measure "nginx, $workers, shmlimit" "$url/ours"
+	done
 	measure 'demo' "http://127.0.0.1:$(cat "$dir/free.port")/?client=alice"
 	measure 'demo, shmlimit' "http://127.0.0.1:$(cat "$dir/limited.port")/?client=alice"
 	[ $round -ge 0 ] || [ $rounds -eq 1 ] || : >"$dir/measured"     # the first is for warming up
@@ -162,10 +187,13 @@ while [ $round -lt $rounds ]; do
 	[ $rounds -gt 1 ] || break
 done
 printf '%-20s %12s %10s %10s\n' '' requests/s 'p99, us' '/ without'
-for subject in nginx 'nginx, limit_req' demo 'demo, shmlimit'; do
+IFS=';'
+for subject in $subjects demo 'demo, shmlimit'; do
 	rate=$(median "$subject" 2)
 	p99=$(median "$subject" 3)
-	ratio=$(awk "BEGIN { print $rate / $(median "${subject%%,*}" 2) }")
+	without=${subject%, limit_req}
+	without=${without%, shmlimit}
+	ratio=$(awk "BEGIN { print $rate / $(median "$without" 2) }")
 	printf '%-20s %12.0f %10.0f %10.3f\n' "$subject" "$rate" "$p99" "$ratio"
 	printf 'web\t%s\t%s\t%s\t%s\n' \
 		"$subject" "$CONNECTIONS connections" requests/s "$rate" \
