@@ -15,13 +15,14 @@ VERSION   := $(shell sed -n 's/^.define SHMLIMIT_VERSION "\(.*\)"/\1/p' include/
 SOVERSION := 0
 
 # Debian's names of what each target needs; tools/need.sh installs them.
-need_build := gcc libc6-dev make pkg-config libck-dev liburcu-dev libjansson-dev libinih-dev
+need_build := gcc libc6-dev make pkg-config libck-dev liburcu-dev libjansson-dev libinih-dev \
+	zlib1g-dev uthash-dev
 need_demo  := $(need_build) libmicrohttpd-dev wrk curl
 need_server := nginx nginx-dev apache2-bin apache2-dev procps mypy python3-pip python3-setuptools \
 	python3-wheel python3-tap gunicorn python3-uvicorn php-cli php-fpm php-apcu libfcgi-bin
 # For benches nginx is unpacked into O= and not installed, for that would start it; these are what it needs.
 need_bench := $(need_demo) libhiredis-dev redis-tools libsqlite3-dev gnuplot-nox libpcre2-8-0 libssl3 zlib1g
-need_check := $(need_bench) g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
+need_check := $(need_bench) bsdutils g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
 	perl spin mandoc jq binutils util-linux python3-prometheus-client
 
 # SAN=address (undefined behaviour too) or SAN=thread; the latter swaps inline assembly for compiler builtins.
@@ -103,7 +104,7 @@ comma := ,
 
 $(O)/bin/shmlimit: $(call obj,tools/shmlimit) $(O)/libshmlimit.a
 	@mkdir -p $(@D)
-	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -ljansson -linih
+	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -ljansson -linih -lz
 
 # The folder to be copied to where PHP finds it. Its FFI reads C, but neither what is included nor what is defined.
 php := $(patsubst tools/php/src/%,$(O)/php/Shmlimit/%,$(wildcard tools/php/src/*.php)) $(O)/php/Shmlimit/shmlimit.h

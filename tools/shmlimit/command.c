@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <getopt.h>
+#include <limits.h>
 #include <string.h>
 
 #include "command.h"
@@ -56,14 +57,24 @@ static const char *word_at(const char *words, int n, int *len)
 	return words;
 }
 
+static int may_repeat(const char *what, size_t len)
+{
+	return len >= 3 && memcmp(what + len - 3, "...", 3) == 0;
+}
+
 /* How many operands: those that must be there, and those that may. */
 static int count_operands(const char *operands, int *most)
 {
 	const char *word;
 	int len, least = 0;
 
-	for (*most = 0; word = word_at(operands, *most, &len), len > 0; ++*most)
+	for (*most = 0; word = word_at(operands, *most, &len), len > 0; ++*most) {
+		if (may_repeat(word, (size_t)len - 1)) {       /* "[FILE...]", the last */
+			*most = INT_MAX;
+			break;
+		}
 		least += *word != '[';
+	}
 	return least;
 }
 
@@ -84,6 +95,20 @@ static int check_operands(const struct command *command, int argc, char **argv)
 	return STATUS_OK;
 }
 
+static int take_option(const struct command *command, int place, struct call *call)
+{
+	const char *value = command->options[place].value;
+
+	call->option[place] = optarg != NULL ? optarg : "";
+	if (value == NULL || !may_repeat(value, strlen(value)))
+		return STATUS_OK;
+	if (call->repeated_count == REPEATED_MAX)
+		return fail("%s: --%s %s: comes too often: must be %d times or less", command->name,
+		            command->options[place].name, optarg, REPEATED_MAX);
+	call->repeated[call->repeated_count++] = optarg;
+	return STATUS_OK;
+}
+
 int command_run(const struct command *command, int argc, char **argv)
 {
 	struct option list[OPTIONS_MAX + 2];
@@ -99,7 +124,9 @@ int command_run(const struct command *command, int argc, char **argv)
 		}
 		if (found < FOUND_OPTION)
 			return fail_option(command, found, argv[optind - 1]);
-		call.option[found - FOUND_OPTION] = optarg != NULL ? optarg : "";
+		status = take_option(command, found - FOUND_OPTION, &call);
+		if (status != STATUS_OK)
+			return status;
 	}
 	status = check_operands(command, argc - optind, argv + optind);
 	if (status != STATUS_OK)

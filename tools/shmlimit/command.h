@@ -26,11 +26,12 @@ enum {
 };
 
 #define OPTIONS_MAX 10
+#define REPEATED_MAX 16        /* limits side by side, as many as a request can have */
 
 /* An option, its line in --help included. */
 struct command_option {
 	const char *name;      /* without the dashes */
-	const char *value;     /* what stands for its value in --help; NULL: it takes none */
+	const char *value;     /* what stands for its value in --help; NULL: it takes none; "LIMIT...": it may come again */
 	const char *purpose;
 };
 
@@ -39,11 +40,13 @@ struct call {
 	const struct command *command;
 	char **operand;                        /* as many as the command wants; NULL: left out */
 	const char *option[OPTIONS_MAX];       /* by place in command.options; NULL: not given; "": a flag */
+	const char *repeated[REPEATED_MAX];    /* all values of the one option that may come again */
+	size_t repeated_count;
 };
 
 struct command {
 	const char *name;                      /* one word, or two: "rule set" */
-	const char *operands;                  /* "NAME RULE"; the last may be left out: "NAME [RULE]" */
+	const char *operands;                  /* "NAME RULE"; the last may be left out: "NAME [RULE]"; any number: "[FILE...]" */
 	const char *purpose;                   /* one line */
 	const char *details;                   /* more lines for --help, or NULL */
 	const struct command_option *options;  /* at most OPTIONS_MAX, then one without a name; or NULL */
@@ -56,7 +59,7 @@ extern const struct command command_rule_export, command_apply, command_apply_al
 extern const struct command command_take, command_peek, command_reserve, command_acquire, command_charge;
 extern const struct command command_refund, command_throttle, command_reset;
 extern const struct command command_inspect, command_metrics, command_verify;
-extern const struct command command_size;
+extern const struct command command_size, command_replay;
 
 /* command.c: read argv[1...] as the command's options and operands, then run it. Returns a status. */
 int command_run(const struct command *command, int argc, char **argv);

@@ -14,6 +14,7 @@
 
 static const struct command *const commands[] = {
 	&command_size,
+	&command_replay,
 	&command_create,
 	&command_destroy,
 	&command_list,

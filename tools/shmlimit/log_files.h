@@ -1,0 +1,32 @@
+/*
+ * log_files.h: the lines of logs, compressed or not, from the oldest file on.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef LOG_FILES_H
+#define LOG_FILES_H
+
+#include <zlib.h>
+
+#include "command.h"
+#include "log_line.h"
+
+struct log_files {
+	struct log_file *file;
+	size_t count, at;              /* at: that which is read */
+	uint64_t size;                 /* bytes on disk of all; 0: not known */
+	uint64_t behind;               /* of those that were read */
+	gzFile gz;
+	char *buffer;
+	size_t begin, end;             /* of what was read and not yet handed over */
+	int skip;                      /* the rest of a line that did not fit */
+};
+
+/* `paths` ends with NULL; none: standard input. Returns a status. Closing is the caller's in any case. */
+int log_files_open(struct log_files *files, char **paths);
+/* The next line, without its newline, or *found = 0: no more. Returns a status. */
+int log_files_line(struct log_files *files, struct span *line, int *found);
+uint64_t log_files_done(const struct log_files *files);        /* of files->size */
+void log_files_close(struct log_files *files);
+
+#endif

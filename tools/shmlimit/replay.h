@@ -1,0 +1,95 @@
+/*
+ * replay.h: what replay asks, counts and shows.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef REPLAY_H
+#define REPLAY_H
+
+#include <uthash.h>
+
+#include "command.h"
+#include "log_line.h"
+
+/* replay_key.c: which part of a line is its key. */
+#define KEY_FIELDS_MAX 4
+
+struct key_spec {
+	enum { KEY_ADDR, KEY_USER, KEY_PATH } field[KEY_FIELDS_MAX];
+	size_t fields;
+	unsigned prefix_v4, prefix_v6;
+};
+
+int key_spec_parse(const char *text, struct key_spec *out);            /* a status */
+/* Returns the key's length; 0: the line has none. */
+size_t key_make(const struct key_spec *spec, const struct log_line *line, unsigned char key[SHMLIMIT_KEY_MAX]);
+/* The same for people. Returns NULL without memory; else it is the caller's to free. */
+char *key_text(const struct key_spec *spec, const unsigned char *key, size_t len);
+
+/* A limit that is tried. */
+struct replay_rule {
+	const char *text;              /* as it was typed */
+	struct shmlimit_rule rule;
+	struct shmlimit *limiter;      /* each has a segment of its own */
+	uint64_t allowed, denied;
+	uint64_t no_room;              /* keys that found no slot, or lost it to another */
+	uint64_t keys_denied;          /* at least once */
+	int64_t first_s, last_s;       /* of the denials */
+};
+
+struct replay_key {
+	UT_hash_handle hh;
+	unsigned char *key;
+	size_t len;
+	uint64_t requests;
+	struct {
+		uint64_t denied;
+		int64_t first_s, last_s;
+	} of_rule[];
+};
+
+/* replay_steps.c: how many when. A step is so long that all of the time fits. */
+#define STEPS 512u
+
+struct replay_steps {
+	int64_t from_s;                /* where the first one begins */
+	uint64_t step_s;
+	size_t count;                  /* those there are */
+	uint64_t requests[STEPS];
+	uint64_t denied[REPEATED_MAX][STEPS];
+};
+
+size_t step_at(struct replay_steps *steps, int64_t unix_s);    /* which one; never before the first time that was asked */
+size_t step_worst(const struct replay_steps *steps, size_t rule);
+
+struct replay {
+	struct key_spec spec;
+	struct replay_rule rule[REPEATED_MAX];
+	size_t rules;
+	uint64_t slots;
+	uint64_t top;
+	uint64_t lines, not_understood, without_key, out_of_order;
+	int64_t first_s, last_s;
+	struct replay_steps steps;
+	struct replay_key *keys;       /* uthash's */
+};
+
+/* replay_count.c: take a line into account. All return a status. */
+int replay_line(struct replay *r, const struct span *line);
+void replay_finish(struct replay *r);
+void replay_free(struct replay *r);
+/* The keys that a rule denied most, at most r->top of them; the list is the caller's to free. */
+int replay_worst(struct replay *r, size_t rule, struct replay_key ***list, size_t *count);
+
+/* replay_text.c, replay_json.c, replay_plot.c */
+const char *utc_text(char text[TEXT_LEN], int64_t unix_s);
+int replay_text(struct replay *r);             /* a status */
+json_t *replay_json(struct replay *r);
+int plot_check(void);                          /* a status: can it be drawn? */
+int replay_plot(const struct replay *r, const char *path);     /* a status */
+
+/* progress.c: a bar on a terminal, on standard error. */
+void progress_show(uint64_t done, uint64_t size, uint64_t lines);
+void progress_clear(void);
+
+#endif

@@ -1,0 +1,153 @@
+/*
+ * replay_count.c: each line is decided by the library, at the time that it
+ * says, and counted.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#define HASH_NONFATAL_OOM 1
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "replay.h"
+
+#define SECOND UINT64_C(1000000000)
+
+/* WHY uthash: a packaged hash table of one header, well kept; glibc's own cannot grow. */
+static struct replay_key *key_find(struct replay *r, const unsigned char *key, size_t len)
+{
+	struct replay_key *k;
+	size_t size = sizeof(*k) + r->rules * sizeof(k->of_rule[0]);
+
+	HASH_FIND(hh, r->keys, key, len, k);
+	if (k != NULL)
+		return k;
+	k = calloc(1, size + len);
+	if (k == NULL)
+		return NULL;
+	k->key = (unsigned char *)k + size;
+	k->len = len;
+	memcpy(k->key, key, len);
+	HASH_ADD_KEYPTR(hh, r->keys, k->key, len, k);
+	if (k->hh.tbl == NULL) {
+		free(k);
+		return NULL;
+	}
+	return k;
+}
+
+static void count_denial(struct replay *r, size_t i, struct replay_key *k, int64_t now_s, size_t step)
+{
+	struct replay_rule *rule = &r->rule[i];
+
+	if (rule->denied++ == 0)
+		rule->first_s = now_s;
+	rule->last_s = now_s;
+	if (k->of_rule[i].denied++ == 0) {
+		k->of_rule[i].first_s = now_s;
+		rule->keys_denied++;
+	}
+	k->of_rule[i].last_s = now_s;
+	r->steps.denied[i][step]++;
+}
+
+static int decide(struct replay *r, struct replay_key *k, int64_t now_s)
+{
+	size_t step = step_at(&r->steps, now_s);
+
+	k->requests++;
+	r->steps.requests[step]++;
+	for (size_t i = 0; i < r->rules; i++) {
+		struct replay_rule *rule = &r->rule[i];
+		int answer = shmlimit_take_at(rule->limiter, 0, k->key, k->len, 1, (uint64_t)now_s * SECOND, NULL);
+
+		if (answer < 0)
+			return fail("rule %s: %s: must be decided", rule->text, shmlimit_strerror(answer));
+		if (answer == SHMLIMIT_ALLOWED)
+			rule->allowed++;
+		else
+			count_denial(r, i, k, now_s, step);
+	}
+	return STATUS_OK;
+}
+
+/* A server writes some lines a little late: time stands still for these. */
+int replay_line(struct replay *r, const struct span *text)
+{
+	unsigned char key[SHMLIMIT_KEY_MAX];
+	struct log_line line;
+	struct replay_key *k;
+	size_t len;
+
+	r->lines++;
+	if (!log_line_parse(text->at, text->len, &line)) {
+		r->not_understood++;
+		return STATUS_OK;
+	}
+	if (r->first_s < 0)
+		r->first_s = r->last_s = line.unix_s;
+	if (line.unix_s < r->last_s)
+		r->out_of_order++;
+	else
+		r->last_s = line.unix_s;
+	len = key_make(&r->spec, &line, key);
+	if (len == 0) {
+		r->without_key++;
+		return STATUS_OK;
+	}
+	k = key_find(r, key, len);
+	return k != NULL ? decide(r, k, r->last_s) : fail_memory();
+}
+
+void replay_finish(struct replay *r)
+{
+	for (size_t i = 0; i < r->rules; i++) {
+		struct shmlimit_counters c = { .struct_size = sizeof(c) };
+
+		shmlimit_counters(r->rule[i].limiter, -1, &c);
+		r->rule[i].no_room = c.evictions + c.no_slot;
+	}
+}
+
+void replay_free(struct replay *r)
+{
+	struct replay_key *k, *next;
+
+	HASH_ITER(hh, r->keys, k, next) {
+		HASH_DEL(r->keys, k);
+		free(k);
+	}
+	for (size_t i = 0; i < r->rules; i++)
+		shmlimit_close(r->rule[i].limiter);
+}
+
+/* qsort_r's: the most denied first, then the most asked, then in an order that is the same each time. */
+static int worse(const void *left, const void *right, void *rule_number)
+{
+	const struct replay_key *a = *(struct replay_key *const *)left, *b = *(struct replay_key *const *)right;
+	size_t rule = *(const size_t *)rule_number, least = a->len < b->len ? a->len : b->len;
+	int order;
+
+	if (a->of_rule[rule].denied != b->of_rule[rule].denied)
+		return a->of_rule[rule].denied > b->of_rule[rule].denied ? -1 : 1;
+	if (a->requests != b->requests)
+		return a->requests > b->requests ? -1 : 1;
+	order = memcmp(a->key, b->key, least);
+	return order != 0 ? order : (a->len > b->len) - (a->len < b->len);
+}
+
+int replay_worst(struct replay *r, size_t rule, struct replay_key ***list, size_t *count)
+{
+	struct replay_key *k, *next;
+
+	*count = 0;
+	*list = calloc(r->rule[rule].keys_denied + 1, sizeof(struct replay_key *));
+	if (*list == NULL)
+		return fail_memory();
+	HASH_ITER(hh, r->keys, k, next)
+		if (k->of_rule[rule].denied > 0)
+			(*list)[(*count)++] = k;
+	qsort_r(*list, *count, sizeof(struct replay_key *), worse, &rule);
+	if (*count > r->top)
+		*count = (size_t)r->top;
+	return STATUS_OK;
+}

@@ -1,0 +1,88 @@
+/*
+ * replay_json.c: what replay found, for programs.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <stdlib.h>
+
+#include "replay.h"
+
+static json_t *steps_json(const uint64_t *each, size_t count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_append(&list, json_number(each[i]));
+	return list;
+}
+
+static json_t *time_json(int64_t unix_s, uint64_t among)
+{
+	return among > 0 ? json_number((uint64_t)unix_s) : json_null();
+}
+
+static json_t *worst_json(struct replay *r, size_t rule)
+{
+	json_t *json = json_array();
+	struct replay_key **list;
+	size_t count;
+
+	if (replay_worst(r, rule, &list, &count) != STATUS_OK) {
+		json_decref(json);
+		return NULL;
+	}
+	for (size_t i = 0; i < count; i++) {
+		char *text = key_text(&r->spec, list[i]->key, list[i]->len);
+
+		json_append(&json, json_pack("{s:o, s:o, s:o, s:o, s:o}",
+		                             "key", text != NULL ? json_text(text) : NULL,
+		                             "requests", json_number(list[i]->requests),
+		                             "denied", json_number(list[i]->of_rule[rule].denied),
+		                             "first_unix", time_json(list[i]->of_rule[rule].first_s, 1),
+		                             "last_unix", time_json(list[i]->of_rule[rule].last_s, 1)));
+		free(text);
+	}
+	free(list);
+	return json;
+}
+
+static json_t *rules_json(struct replay *r)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < r->rules; i++) {
+		const struct replay_rule *rule = &r->rule[i];
+
+		json_append(&list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		                             "rule", rule->text,
+		                             "algorithm", choice_word(choices_algorithm, rule->rule.algorithm),
+		                             "capacity", json_number(rule->rule.capacity),
+		                             "allowed", json_number(rule->allowed),
+		                             "denied", json_number(rule->denied),
+		                             "keys_denied", json_number(rule->keys_denied),
+		                             "no_room", json_number(rule->no_room),
+		                             "first_unix", time_json(rule->first_s, rule->denied),
+		                             "last_unix", time_json(rule->last_s, rule->denied),
+		                             "denied_by_step", steps_json(r->steps.denied[i], r->steps.count),
+		                             "worst", worst_json(r, i)));
+	}
+	return list;
+}
+
+json_t *replay_json(struct replay *r)
+{
+	int any = r->first_s >= 0;
+
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	                 "lines", json_number(r->lines),
+	                 "not_understood", json_number(r->not_understood),
+	                 "out_of_order", json_number(r->out_of_order),
+	                 "without_key", json_number(r->without_key),
+	                 "keys", json_number(HASH_COUNT(r->keys)),
+	                 "first_unix", time_json(r->first_s, (uint64_t)any),
+	                 "last_unix", time_json(r->last_s, (uint64_t)any),
+	                 "steps_from_unix", time_json(r->steps.from_s, r->steps.count),
+	                 "step_s", json_number(r->steps.step_s),
+	                 "requests_by_step", steps_json(r->steps.requests, r->steps.count),
+	                 "rules", rules_json(r));
+}

@@ -1,0 +1,153 @@
+/*
+ * replay_key.c: which part of a line is its key. One field is a key as servers
+ * make it: an address's net by shmlimit_key_ip_text(), a name as it stands.
+ * Several are joined by NUL, which no log has.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay.h"
+
+/* What one customer has. */
+#define PREFIX_V4 32u
+#define PREFIX_V6 64u
+
+static int fail_key(const char *text)
+{
+	return fail("--key %s: must be addr, addr/24 or addr/24,64, user, path, or several of them joined by +", text);
+}
+
+/* "/24" or "/24,64", up to `end`. Returns 0 if it is neither. */
+static int prefixes_parse(const char *text, const char *end, struct key_spec *out)
+{
+	uint64_t bits;
+
+	if (*text++ != '/' || digits_scan(&text, &bits) != 0 || bits > 32)
+		return 0;
+	out->prefix_v4 = (unsigned)bits;
+	if (*text == ',') {
+		text++;
+		if (digits_scan(&text, &bits) != 0 || bits > 128)
+			return 0;
+		out->prefix_v6 = (unsigned)bits;
+	}
+	return text == end;
+}
+
+int key_spec_parse(const char *text, struct key_spec *out)
+{
+	const char *word = text, *end;
+
+	*out = (struct key_spec){ .prefix_v4 = PREFIX_V4, .prefix_v6 = PREFIX_V6 };
+	do {
+		size_t name = strcspn(word, "/+");
+
+		end = word + strcspn(word, "+");
+		if (out->fields == KEY_FIELDS_MAX)
+			return fail_key(text);
+		if (name == 4 && memcmp(word, "addr", name) == 0)
+			out->field[out->fields++] = KEY_ADDR;
+		else if (name == 4 && memcmp(word, "user", name) == 0 && word + name == end)
+			out->field[out->fields++] = KEY_USER;
+		else if (name == 4 && memcmp(word, "path", name) == 0 && word + name == end)
+			out->field[out->fields++] = KEY_PATH;
+		else
+			return fail_key(text);
+		if (word + name != end && !prefixes_parse(word + name, end, out))
+			return fail_key(text);
+		word = end + 1;
+	} while (*end != '\0');
+	return STATUS_OK;
+}
+
+static size_t put(unsigned char *key, size_t room, const void *from, size_t len)
+{
+	if (len > room)
+		len = room;
+	memcpy(key, from, len);
+	return len;
+}
+
+/* A host that was looked up by name is its name. */
+static size_t put_addr(const struct key_spec *spec, struct span addr, unsigned char *key, size_t room)
+{
+	char text[INET6_ADDRSTRLEN + 32];
+	unsigned char net[SHMLIMIT_KEY_IP_MAX];
+	int len = -1;
+
+	if (addr.len < sizeof(text)) {
+		memcpy(text, addr.at, addr.len);
+		text[addr.len] = '\0';
+		len = shmlimit_key_ip_text(text, spec->prefix_v4, spec->prefix_v6, net, sizeof(net));
+	}
+	return len > 0 ? put(key, room, net, (size_t)len) : put(key, room, addr.at, addr.len);
+}
+
+size_t key_make(const struct key_spec *spec, const struct log_line *line, unsigned char key[SHMLIMIT_KEY_MAX])
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < spec->fields; i++) {
+		unsigned char *to = key + len;
+		size_t room = SHMLIMIT_KEY_MAX - len;
+
+		switch (spec->field[i]) {
+		case KEY_ADDR:
+			len += put_addr(spec, line->addr, to, room);
+			break;
+		case KEY_USER:
+			if (line->user.len == 1 && *line->user.at == '-')
+				return 0;
+			len += put(to, room, line->user.at, line->user.len);
+			break;
+		case KEY_PATH:
+			len += put(to, room, line->path.at, line->path.len);
+			break;
+		}
+		if (i + 1 < spec->fields && len < SHMLIMIT_KEY_MAX)
+			key[len++] = '\0';
+	}
+	return len;
+}
+
+/* What stands in a key that shmlimit_key_ip() made. Returns its length, or 0: it is no such key. */
+static size_t print_net(FILE *to, const unsigned char *key, size_t len)
+{
+	char text[INET6_ADDRSTRLEN];
+	int is_v4 = len >= 6 && key[0] == 4, is_v6 = len >= 18 && key[0] == 6;
+
+	if (!is_v4 && !is_v6)
+		return 0;
+	inet_ntop(is_v4 ? AF_INET : AF_INET6, key + 2, text, sizeof(text));
+	fputs(text, to);
+	if (key[1] != (is_v4 ? 32 : 128))
+		fprintf(to, "/%u", key[1]);
+	return is_v4 ? 6 : 18;
+}
+
+char *key_text(const struct key_spec *spec, const unsigned char *key, size_t len)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	if (to == NULL)
+		return NULL;
+	for (size_t i = 0, at = 0; i < spec->fields; i++) {
+		size_t n = spec->field[i] == KEY_ADDR ? print_net(to, key + at, len - at) : 0;
+
+		if (n == 0) {
+			n = strnlen((const char *)key + at, len - at);
+			fwrite(key + at, 1, n, to);
+		}
+		at += n;
+		if (at < len && i + 1 < spec->fields) {
+			putc(' ', to);
+			at++;
+		}
+	}
+	return fclose(to) == 0 ? text : NULL;
+}

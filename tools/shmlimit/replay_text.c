@@ -1,0 +1,122 @@
+/*
+ * replay_text.c: what replay found, for people.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "replay.h"
+
+const char *utc_text(char text[TEXT_LEN], int64_t unix_s)
+{
+	time_t t = (time_t)unix_s;
+	struct tm tm;
+
+	strftime(text, TEXT_LEN, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &tm));
+	return text;
+}
+
+static void add_times(struct table *table, int64_t first_s, int64_t last_s)
+{
+	char text[TEXT_LEN];
+
+	table_cell(table, "%s", utc_text(text, first_s));
+	table_cell(table, "%s", utc_text(text, last_s));
+}
+
+/* DENIED SHARE */
+static void add_denied(struct table *table, uint64_t denied, uint64_t requests)
+{
+	table_cell(table, "%" PRIu64, denied);
+	table_cell(table, "%.2f%%", requests > 0 ? 100.0 * (double)denied / (double)requests : 0.0);
+}
+
+static void print_log(const struct replay *r)
+{
+	char first[TEXT_LEN], last[TEXT_LEN];
+
+	print_line("lines", "%" PRIu64, r->lines);
+	if (r->not_understood > 0)
+		print_line("not understood", "%" PRIu64, r->not_understood);
+	if (r->out_of_order > 0)
+		print_line("out of order", "%" PRIu64, r->out_of_order);
+	if (r->without_key > 0)
+		print_line("without a key", "%" PRIu64, r->without_key);
+	print_line("keys", "%u", HASH_COUNT(r->keys));
+	if (r->first_s >= 0)
+		print_line("time", "%s to %s", utc_text(first, r->first_s), utc_text(last, r->last_s));
+}
+
+static int print_rules(const struct replay *r)
+{
+	struct table table = { .align = "lrrrrlllr" };
+	char text[TEXT_LEN];
+
+	putchar('\n');
+	table_words(&table, "RULE ALLOWED DENIED SHARE KEYS FIRST LAST WORST DENIED-THEN");
+	for (size_t i = 0; i < r->rules; i++) {
+		const struct replay_rule *rule = &r->rule[i];
+		size_t worst = step_worst(&r->steps, i);
+
+		table_cell(&table, "%s", rule->text);
+		table_cell(&table, "%" PRIu64, rule->allowed);
+		add_denied(&table, rule->denied, rule->allowed + rule->denied);
+		table_cell(&table, "%" PRIu64, rule->keys_denied);
+		if (rule->denied == 0) {
+			table_words(&table, "- - - -");
+			continue;
+		}
+		add_times(&table, rule->first_s, rule->last_s);
+		table_cell(&table, "%s",
+		           utc_text(text, r->steps.from_s + (int64_t)((uint64_t)worst * r->steps.step_s)));
+		table_cell(&table, "%" PRIu64 "/%" PRIu64 "s", r->steps.denied[i][worst], r->steps.step_s);
+	}
+	return table_print(&table);
+}
+
+static int print_worst(struct replay *r, size_t rule)
+{
+	struct table table = { .align = "llrrrll" };
+	struct replay_key **list;
+	size_t count;
+	int status = replay_worst(r, rule, &list, &count);
+
+	if (status != STATUS_OK || count == 0) {
+		free(list);
+		return status;
+	}
+	putchar('\n');
+	table_words(&table, "RULE KEY REQUESTS DENIED SHARE FIRST LAST");
+	for (size_t i = 0; i < count; i++) {
+		char *text = key_text(&r->spec, list[i]->key, list[i]->len);
+
+		table_cell(&table, "%s", r->rule[rule].text);
+		table_cell(&table, "%s", text != NULL ? text : "?");
+		free(text);
+		table_cell(&table, "%" PRIu64, list[i]->requests);
+		add_denied(&table, list[i]->of_rule[rule].denied, list[i]->requests);
+		add_times(&table, list[i]->of_rule[rule].first_s, list[i]->of_rule[rule].last_s);
+	}
+	free(list);
+	status = table_print(&table);
+	if (r->rule[rule].keys_denied > count)
+		printf("%" PRIu64 " more keys left out (--top)\n", r->rule[rule].keys_denied - count);
+	return status;
+}
+
+int replay_text(struct replay *r)
+{
+	int status;
+
+	print_log(r);
+	status = print_rules(r);
+	for (size_t i = 0; i < r->rules && r->top > 0 && status == STATUS_OK; i++)
+		status = print_worst(r, i);
+	for (size_t i = 0; i < r->rules; i++)
+		if (r->rule[i].no_room > 0)
+			printf("\nrule %s: %" PRIu64 " times a key found no room: must have more --slots\n",
+			       r->rule[i].text, r->rule[i].no_room);
+	return status;
+}
