@@ -10,6 +10,7 @@ bindir     ?= $(prefix)/bin
 includedir ?= $(prefix)/include
 libdir     ?= $(prefix)/lib
 mandir     ?= $(prefix)/share/man
+completionsdir ?= $(prefix)/share/bash-completion/completions
 
 VERSION   := $(shell sed -n 's/^.define SHMLIMIT_VERSION "\(.*\)"/\1/p' include/shmlimit.h)
 SOVERSION := 0
@@ -231,7 +232,8 @@ list:
 	@echo $(foreach g,$(GROUPS),$(call t,$(g)))
 
 install: all
-	install -d $(addprefix $(DESTDIR),$(bindir) $(includedir) $(libdir)/pkgconfig $(mandir)/man1 $(mandir)/man3 $(mandir)/man7)
+	install -d $(addprefix $(DESTDIR),$(bindir) $(includedir) $(libdir)/pkgconfig $(mandir)/man1 $(mandir)/man3 $(mandir)/man7 \
+		$(completionsdir))
 	install -m 755 $(O)/bin/shmlimit $(DESTDIR)$(bindir)/
 	install -m 644 include/shmlimit.h $(DESTDIR)$(includedir)/
 	install -m 644 $(O)/libshmlimit.a $(lib_so) $(DESTDIR)$(libdir)/
@@ -244,11 +246,13 @@ install: all
 	install -m 644 $(man1) $(DESTDIR)$(mandir)/man1/
 	install -m 644 $(man3) $(DESTDIR)$(mandir)/man3/
 	install -m 644 $(man7) $(DESTDIR)$(mandir)/man7/
+	install -m 644 tools/shmlimit/completion.bash $(DESTDIR)$(completionsdir)/shmlimit
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR),$(bindir)/shmlimit $(includedir)/shmlimit.h $(libdir)/libshmlimit.a \
 		$(libdir)/libshmlimit.so $(libdir)/libshmlimit.so.$(SOVERSION) $(libdir)/libshmlimit.so.$(VERSION) \
-		$(libdir)/pkgconfig/shmlimit.pc $(mandir)/man1/shmlimit.1 $(mandir)/man3/shmlimit.3 $(mandir)/man7/shmlimit.7)
+		$(libdir)/pkgconfig/shmlimit.pc $(mandir)/man1/shmlimit.1 $(mandir)/man3/shmlimit.3 $(mandir)/man7/shmlimit.7 \
+		$(completionsdir)/shmlimit)
 
 clean:
 	rm -rf $(O)

@@ -1,0 +1,82 @@
+#!/bin/sh
+# completion: bash offers what the command takes: all of it, and nothing else.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+command -v bash >/dev/null || skip_all "no bash"
+cd "$TMP" || exit
+
+cat >complete.bash <<'BASH'
+source "$1"
+shift
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+_shmlimit shmlimit
+printf '%s\n' "${COMPREPLY[@]}"
+BASH
+# offered WORD...: for the last word, what is offered, sorted.
+offered() { bash --norc complete.bash "$SOURCE/tools/shmlimit/completion.bash" "$@" 2>"$TMP/.err" | sort | tr '\n' ' '; }
+
+segment=$SEGMENT.s
+shmlimit create "$segment" --slots 16
+shmlimit rule set "$segment" login --capacity 1 --rate 1/s
+shmlimit rule set "$segment" logout --capacity 1 --rate 1/s
+shmlimit rule set "$segment" mail --capacity 1 --rate 1/s
+
+commands=$(shmlimit --help | sed -n 's/^  \([a-z ]*[a-z]\) *[A-Z]*.*/\1/p' | sed 's/   *.*//; s/ /_/g')
+is "$(offered shmlimit '')" "$( (printf '%s\n' $commands | sed 's/_.*//'; printf '%s\n' --help --version) | sort -u | tr '\n' ' ')" \
+	"each command is offered"
+is "$(offered shmlimit re)" "$(printf '%s\n' $commands | grep '^re' | sort | tr '\n' ' ')" "of those that begin so"
+is "$(offered shmlimit rule '')" "export list remove set show " "and each of rule's"
+for c in $commands; do
+	words=$(echo "$c" | tr _ ' ')
+	is "$(offered shmlimit $words --)" \
+		"$(shmlimit $words --help | sed -n 's/^  \(-h, \)*\(--[a-z-]*\).*/\2/p' | sort | tr '\n' ' ')" \
+		"$words: each option is offered"
+	is "$(cat .err)" "" "$words: without a complaint"
+done
+
+is "$(offered shmlimit take "$SEGMENT")" "$segment " "a segment is offered where one is wanted"
+is "$(offered shmlimit take "$segment" lo)" "login logout " "then its rules"
+is "$(offered shmlimit take --cost 2 --json "$segment" m)" "mail " "behind options and their values, too"
+shmlimit create "$SEGMENT.a b" --slots 16
+shmlimit rule set "$SEGMENT.a b" page --capacity 1 --rate 1/s
+is "$(offered shmlimit take "$SEGMENT.a\\ b" '')" "page " "of a segment whose name has to be quoted, too"
+is "$(offered shmlimit rule show "$segment" '')" "login logout mail " "as for commands of two words"
+is "$(offered shmlimit inspect "$segment" --rule lo)" "login logout " "and as the value of an option"
+is "$(offered shmlimit inspect "$segment" --rule = lo)" "login logout " "however it is given"
+is "$(offered shmlimit take "$segment" login '')" " " "a key is nobody's to guess"
+is "$(offered shmlimit take "$segment" login key '')" " " "behind the last operand nothing is offered"
+is "$(offered shmlimit none --)" " " "nor for a command that there is not"
+: >access.log
+: >access.log.1
+is "$(offered shmlimit replay acc)" "access.log access.log.1 " "files are offered where they are wanted"
+is "$(offered shmlimit replay access.log acc)" "access.log access.log.1 " "any number of them"
+is "$(offered shmlimit metrics --all --output acc)" "access.log access.log.1 " "and as the value of an option"
+like " $(offered shmlimit create x --group ro)" " root " "groups are offered"
+
+# choices WANT SET... : what is offered for the last word is this, and each is taken.
+choices() {
+	want=$1
+	shift
+	is "$(offered shmlimit "$@" '')" "$want" "$*: these are offered"
+	for choice in $want; do
+		[ "$1" = create ] && set -- create "$SEGMENT.$choice" --slots=16 "$4"
+		run shmlimit "$@" "$choice"
+		is "$rc $err" "0 " "$* $choice: and taken"
+	done
+}
+choices "allow deny evict " create "$SEGMENT.x" --slots=16 --on-full
+choices "coarse precise " create "$SEGMENT.x" --slots=16 --clock
+choices "dry-run enforce off " rule set "$segment" mail --mode
+choices "no yes " rule set "$segment" mail --next-pays
+is "$(offered shmlimit rule set "$segment" new --algorithm '')" "funnel warmup window " "algorithms are offered"
+is "$(offered shmlimit create x --mode '')" " " "permissions are not"
+
+# A name is only text, whatever it looks like.
+shmlimit create "$SEGMENT.\$(touch ran)" --slots 16
+is "$(offered shmlimit take "$SEGMENT.\$")" "$SEGMENT.\\\$\\(touch\\ ran\\) " "a segment's name is offered quoted"
+offered shmlimit take "$SEGMENT.\$(touch ran)" '' >/dev/null
+is "$(ls ran 2>&1)" "$(ls none 2>&1 | sed s/none/ran/)" "and never run"
+
+done_testing

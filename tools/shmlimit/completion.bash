@@ -1,0 +1,83 @@
+# completion.bash: bash completes the arguments of shmlimit, by what its own
+# --help says: a command or an option that is new is known here.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# The lines of standard input that begin with $1. WHY NOT compgen -W: it expands what
+# it is given, and the name of a segment is whatever somebody called it.
+_shmlimit_offer()
+{
+	local line
+
+	while IFS= read -r line; do
+		[[ $line == "$1"* ]] && COMPREPLY+=("$(printf %q "$line")")
+	done
+}
+
+# What may stand where --help has the word $2; $1 begins it, $3 is the command, $4 the segment, $5 the line of help.
+_shmlimit_offer_for()
+{
+	case $2 in
+	NAME) _shmlimit_offer "$1" < <("$3" list 2>/dev/null | sed '1d; s/  .*//') ;;
+	RULE) [[ -z $4 ]] || _shmlimit_offer "$1" < <("$3" rule list -- "$4" 2>/dev/null | sed '1d; s/ .*//') ;;
+	FILE*)
+		compopt -o filenames 2>/dev/null       # bash quotes these itself
+		mapfile -t COMPREPLY < <(compgen -f -- "$1")
+		;;
+	G) _shmlimit_offer "$1" < <(compgen -g) ;;
+	*'|'*) _shmlimit_offer "$1" < <(tr 'A-Z|' 'a-z\n' <<<"$2") ;;
+	MODE | WHAT | WHICH)
+		_shmlimit_offer "$1" < <(grep -oE '([a-z-]+( \([a-z]+\))?, )*[a-z-]+ or [a-z-]+' <<<"$5" |
+			sed 's/ ([a-z]*)//g; s/, /\n/g; s/ or /\n/g')
+		;;
+	esac
+}
+
+_shmlimit()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} at=2 name= help line value word
+	local -a command=("${COMP_WORDS[1]}") operands
+
+	COMPREPLY=()
+	if ((COMP_CWORD == 1)); then
+		_shmlimit_offer "$cur" < <("$1" --help | sed -n 's/^  \([a-z][a-z]*\).*/\1/p; s/^  -., \(--[a-z]*\).*/\1/p' | uniq)
+		return
+	fi
+	if [[ ${command[0]} == rule ]]; then
+		if ((COMP_CWORD == 2)); then
+			_shmlimit_offer "$cur" < <("$1" rule --help | sed -n 's/^  rule \([a-z]*\).*/\1/p')
+			return
+		fi
+		command+=("${COMP_WORDS[2]}")
+		at=3
+	fi
+	help=$("$1" "${command[@]}" --help 2>/dev/null) || return
+	read -ra operands < <(sed -n "1s/^usage: shmlimit ${command[*]} *\(.*\)\[options\]$/\1/p" <<<"$help")
+
+	# bash takes --rule=login for three words.
+	[[ $cur == = ]] && cur= && prev=${COMP_WORDS[COMP_CWORD - 1]}
+	[[ $prev == = ]] && prev=${COMP_WORDS[COMP_CWORD - 2]}
+
+	# The operands before: the first is the segment's name; the values of options are none.
+	for ((; at < COMP_CWORD; at++)); do
+		word=${COMP_WORDS[at]}
+		if [[ $word == --?* ]]; then
+			grep -q "^  $word [A-Z]" <<<"$help" && ((at++))
+			[[ ${COMP_WORDS[at]} == = ]] && ((at++))
+		elif [[ $word != -- ]]; then
+			[[ -z $name ]] && name=${word//\\/}
+			[[ ${operands[0]} == *...] ]] || operands=("${operands[@]:1}")
+		fi
+	done
+	if [[ $prev == --?* ]] && line=$(grep "^  $prev [A-Z]" <<<"$help"); then
+		value=${line#"  $prev "}
+		_shmlimit_offer_for "$cur" "${value%% *}" "$1" "$name" "$line"
+	elif [[ $cur == -* ]]; then
+		_shmlimit_offer "$cur" < <(sed -n 's/^  \(-h, \)\{0,1\}\(--[a-z-]*\).*/\2/p' <<<"$help")
+	elif ((${#operands[@]} > 0)); then
+		value=${operands[0]#[}
+		_shmlimit_offer_for "$cur" "${value%]}" "$1" "$name" ''
+	fi
+}
+
+complete -F _shmlimit shmlimit
