@@ -11,6 +11,7 @@ includedir ?= $(prefix)/include
 libdir     ?= $(prefix)/lib
 mandir     ?= $(prefix)/share/man
 completionsdir ?= $(prefix)/share/bash-completion/completions
+unitdir    ?= $(prefix)/lib/systemd/system
 
 VERSION   := $(shell sed -n 's/^.define SHMLIMIT_VERSION "\(.*\)"/\1/p' include/shmlimit.h)
 SOVERSION := 0
@@ -63,6 +64,7 @@ benches := $(patsubst %.c,$(O)/%,$(wildcard bench/*.c))
 man1    := tools/shmlimit/shmlimit.1
 man3    := lib/shmlimit.3
 man7    := lib/shmlimit.7
+unit    := tools/systemd/shmlimit.service
 
 .PHONY: all lib nginx apache php bench bench-quick demo check torture tests list install uninstall clean help
 .DELETE_ON_ERROR:
@@ -233,7 +235,7 @@ list:
 
 install: all
 	install -d $(addprefix $(DESTDIR),$(bindir) $(includedir) $(libdir)/pkgconfig $(mandir)/man1 $(mandir)/man3 $(mandir)/man7 \
-		$(completionsdir))
+		$(completionsdir) $(unitdir))
 	install -m 755 $(O)/bin/shmlimit $(DESTDIR)$(bindir)/
 	install -m 644 include/shmlimit.h $(DESTDIR)$(includedir)/
 	install -m 644 $(O)/libshmlimit.a $(lib_so) $(DESTDIR)$(libdir)/
@@ -247,12 +249,13 @@ install: all
 	install -m 644 $(man3) $(DESTDIR)$(mandir)/man3/
 	install -m 644 $(man7) $(DESTDIR)$(mandir)/man7/
 	install -m 644 tools/shmlimit/completion.bash $(DESTDIR)$(completionsdir)/shmlimit
+	sed 's|=/usr/bin/|=$(bindir)/|' $(unit) >$(DESTDIR)$(unitdir)/shmlimit.service
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR),$(bindir)/shmlimit $(includedir)/shmlimit.h $(libdir)/libshmlimit.a \
 		$(libdir)/libshmlimit.so $(libdir)/libshmlimit.so.$(SOVERSION) $(libdir)/libshmlimit.so.$(VERSION) \
 		$(libdir)/pkgconfig/shmlimit.pc $(mandir)/man1/shmlimit.1 $(mandir)/man3/shmlimit.3 $(mandir)/man7/shmlimit.7 \
-		$(completionsdir)/shmlimit)
+		$(completionsdir)/shmlimit $(unitdir)/shmlimit.service)
 
 clean:
 	rm -rf $(O)

@@ -12,7 +12,8 @@ make_it install
 ok $? "make install works"
 is "$(cd "$root" && find . ! -type d | sort | tr '\n' ' ')" "./usr/bin/shmlimit ./usr/include/shmlimit.h \
 ./usr/lib/libshmlimit.a ./usr/lib/libshmlimit.so ./usr/lib/libshmlimit.so.0 ./usr/lib/libshmlimit.so.0.1.0 \
-./usr/lib/pkgconfig/shmlimit.pc ./usr/share/bash-completion/completions/shmlimit ./usr/share/man/man1/shmlimit.1 ./usr/share/man/man3/shmlimit.3 \
+./usr/lib/pkgconfig/shmlimit.pc ./usr/lib/systemd/system/shmlimit.service \
+./usr/share/bash-completion/completions/shmlimit ./usr/share/man/man1/shmlimit.1 ./usr/share/man/man3/shmlimit.3 \
 ./usr/share/man/man7/shmlimit.7 " "and installs these files"
 
 PKG_CONFIG_PATH=$root/usr/lib/pkgconfig
@@ -42,6 +43,10 @@ g++ -Wall -Wextra -Werror -pedantic "$TMP/plus.cc" $flags -o "$TMP/plus"
 ok $? "the header compiles as C++"
 run env LD_LIBRARY_PATH="$root/usr/lib" "$TMP/plus"
 is "$rc" 0 "and links"
+
+(cd "$SOURCE" && make --no-print-directory -s O="$BUILD" install DESTDIR="$TMP/other" prefix=/opt) >"$TMP/log" 2>&1
+is "$(sed -n 's/^Exec.*=//p' "$TMP/other/opt/lib/systemd/system/shmlimit.service" | sort -u)" \
+	"/opt/bin/shmlimit apply --all" "the service starts the command where it was installed"
 
 make_it uninstall
 is "$(find "$root" ! -type d)" "" "make uninstall leaves no file"
