@@ -26,6 +26,9 @@ need_server := nginx nginx-dev apache2-bin apache2-dev procps mypy python3-pip p
 need_bench := $(need_demo) libhiredis-dev redis-tools libsqlite3-dev gnuplot-nox libpcre2-8-0 libssl3 zlib1g
 need_check := $(need_bench) bsdutils g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
 	perl spin mandoc jq binutils util-linux python3-prometheus-client
+need_deb   := $(need_build) perl dpkg-dev debhelper nginx-dev apache2-dev dh-python python3-all python3-setuptools \
+	pybuild-plugin-pyproject
+need_lint  := lintian abigail-tools
 
 # SAN=address (undefined behaviour too) or SAN=thread; the latter swaps inline assembly for compiler builtins.
 SAN :=
@@ -60,13 +63,15 @@ t   = $(patsubst %.c,$(O)/%.t,$(wildcard tests/$(1)/*.c)) \
 lib_obj := $(call obj,lib)
 lib_so  := $(O)/libshmlimit.so.$(VERSION)
 bench_obj := $(call obj,bench/kit) $(call obj,bench/peers)
+# What the command and the servers' modules are linked with; a distribution that ships the library has SHARED=1.
+lib_used := $(if $(SHARED),$(lib_so),$(O)/libshmlimit.a)
 benches := $(patsubst %.c,$(O)/%,$(wildcard bench/*.c))
 man1    := tools/shmlimit/shmlimit.1
 man3    := lib/shmlimit.3
 man7    := lib/shmlimit.7
 unit    := tools/systemd/shmlimit.service
 
-.PHONY: all lib nginx apache php bench bench-quick demo check torture tests list install uninstall clean help
+.PHONY: all lib nginx apache php bench bench-quick demo check torture tests list install uninstall deb clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -82,6 +87,7 @@ help:
 	@echo 'make apache       the module for Apache httpd; needs apache2-dev'
 	@echo 'make php          the classes for PHP, in $(O)/php'
 	@echo 'make install      to prefix=$(prefix), below DESTDIR; also uninstall'
+	@echo 'make deb          Debian packages of all of it, in $(O)/deb (installs what it misses)'
 	@echo 'make clean        remove O=$(O)'
 	@echo 'Variables: O= CC= CFLAGS= SAN=address|thread WERROR=1 prefix= DESTDIR='
 
@@ -105,7 +111,7 @@ $(lib_so): $(lib_obj) lib/shmlimit.map
 	ln -sf libshmlimit.so.$(SOVERSION) $(O)/libshmlimit.so
 comma := ,
 
-$(O)/bin/shmlimit: $(call obj,tools/shmlimit) $(O)/libshmlimit.a
+$(O)/bin/shmlimit: $(call obj,tools/shmlimit) $(lib_used)
 	@mkdir -p $(@D)
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -ljansson -linih -lz
 
@@ -161,10 +167,10 @@ $(O)/tools/nginx/modules.o: $(O)/nginx/objs/ngx_auto_config.h
 	@mkdir -p $(@D)
 	$(CC) -fPIC $(nginx_inc) -c -o $@ $(O)/nginx/objs/ngx_http_shmlimit_module_modules.c
 
-$(nginx_module): $(O)/tools/nginx/ngx_http_shmlimit_module.o $(O)/tools/nginx/modules.o $(server_obj) $(O)/libshmlimit.a
+$(nginx_module): $(O)/tools/nginx/ngx_http_shmlimit_module.o $(O)/tools/nginx/modules.o $(server_obj) $(lib_used)
 	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -pthread
 
-$(apache_module): $(O)/tools/apache/mod_shmlimit.o $(server_obj) $(O)/libshmlimit.a
+$(apache_module): $(O)/tools/apache/mod_shmlimit.o $(server_obj) $(lib_used)
 	@mkdir -p $(@D)
 	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -pthread
 
@@ -218,6 +224,7 @@ with_aarch64       := CC=aarch64-linux-gnu-gcc OBJCOPY=aarch64-linux-gnu-objcopy
 check:
 	@tools/need.sh $(need_check)
 	@tools/need.sh $(need_server) || echo 'tests/server skips the servers that are missing'
+	@tools/need.sh $(need_deb) $(need_lint) || echo 'tests/build skips what it has no tools for'
 	@tools/foreign.sh arm64 $(O)/arm64 libck-dev liburcu-dev liburcu8
 	@$(foreach b,$(builds),echo '== building $(b)' && \
 		$(MAKE) --no-print-directory -s O=$(O)/$(b) WERROR=1 $(with_$(b)) tests && ) true
@@ -256,6 +263,17 @@ uninstall:
 		$(libdir)/libshmlimit.so $(libdir)/libshmlimit.so.$(SOVERSION) $(libdir)/libshmlimit.so.$(VERSION) \
 		$(libdir)/pkgconfig/shmlimit.pc $(mandir)/man1/shmlimit.1 $(mandir)/man3/shmlimit.3 $(mandir)/man7/shmlimit.7 \
 		$(completionsdir)/shmlimit $(unitdir)/shmlimit.service)
+
+# The packages' own build is out of O, in a copy of the sources that has debian/ at its top.
+deb_src := $(O)/deb/shmlimit-$(VERSION)
+deb:
+	@tools/need.sh $(need_deb)
+	rm -rf $(O)/deb && mkdir -p $(deb_src)
+	cp -r Makefile include lib tools tests bench README.md LICENSE $(deb_src)
+	cp -r tools/debian $(deb_src)/debian
+	cd $(deb_src) && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+		dpkg-buildpackage -b -uc >../build.log 2>&1 || { tail -n 20 ../build.log; exit 1; }
+	rm -rf $(deb_src)
 
 clean:
 	rm -rf $(O)

@@ -1,0 +1,133 @@
+#!/bin/sh
+# deb: `make deb` makes packages that lintian has nothing against, that can be built against, and that come and go
+# without a trace, in a root that is thrown away.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+# The distribution's tools, whatever else there is of their names.
+PATH=$BUILD/bin:/usr/sbin:/usr/bin:/sbin:/bin
+command -v dpkg-checkbuilddeps lintian >/dev/null || skip_all "no dpkg-dev or no lintian"
+missing=$(cd "$SOURCE" && dpkg-checkbuilddeps tools/debian/control 2>&1) || skip_all "$missing"
+
+version=$(sed -n 's/^.define SHMLIMIT_VERSION "\(.*\)"/\1/p' "$SOURCE/include/shmlimit.h")
+is "$(dpkg-parsechangelog -l "$SOURCE/tools/debian/changelog" -S Version)" "$version" \
+	"the packages' version is the library's"
+
+# make check runs the tests; here they would be run once more.
+debs=$TMP/deb
+env -u MAKEFLAGS DEB_BUILD_OPTIONS='nocheck noautodbgsym parallel=2' \
+	make --no-print-directory -s -C "$SOURCE" O="$TMP" deb >"$TMP/log" 2>&1
+rc=$?
+ok $rc "make deb works"
+[ $rc -eq 0 ] || { diag "$(tail -n 20 "$TMP/log")"; done_testing; }
+packages="libapache2-mod-shmlimit libnginx-mod-http-shmlimit libshmlimit-dev libshmlimit0 php-shmlimit python3-shmlimit \
+shmlimit"
+is "$(cd "$debs" && ls ./*.deb | sed 's|^./||; s/_.*//' | tr '\n' ' ')" "$packages " "and makes these packages"
+is "$(ls -d "$debs"/*/ 2>/dev/null)" "" "and leaves none of what it was made in"
+is "$(grep 'warning: ' "$debs/build.log" | grep -v 'byte-compiling is disabled')" "" "no tool warns"
+
+# The project has no address yet: who publishes packages puts his own into control and changelog.
+is "$(lintian --allow-root -EI --pedantic --tag-display-limit 0 \
+	--suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog "$debs"/*.changes 2>/dev/null)" "" \
+	"lintian has nothing to say"
+
+# What is in them.
+root=$TMP/root
+multiarch=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
+files() { dpkg-deb -c "$debs/$1"_*.deb | awk '$1 !~ /^d/ { print $6 }' | grep -v /usr/share/doc/ | sort | tr '\n' ' '; }
+needs() { dpkg-deb -f "$debs/$1"_*.deb Depends | tr ',' '\n' | sed 's/^ *//; s/ .*//' | sort | tr '\n' ' '; }
+lib=./usr/lib/$multiarch
+is "$(files libshmlimit0)" "$lib/libshmlimit.so.0 $lib/libshmlimit.so.$version " "libshmlimit0 is the shared library"
+is "$(files libshmlimit-dev)" "./usr/include/shmlimit.h $lib/libshmlimit.a $lib/libshmlimit.so \
+$lib/pkgconfig/shmlimit.pc ./usr/share/man/man3/shmlimit.3.gz " "libshmlimit-dev is what programs are built with"
+is "$(files shmlimit)" "./lib/systemd/system/shmlimit.service ./usr/bin/shmlimit \
+./usr/share/lintian/overrides/shmlimit ./usr/share/man/man1/shmlimit.1.gz ./usr/share/man/man7/shmlimit.7.gz " "shmlimit is the command"
+is "$(files libapache2-mod-shmlimit)" "./etc/apache2/mods-available/shmlimit.load \
+./usr/lib/apache2/modules/mod_shmlimit.so " "libapache2-mod-shmlimit is the module"
+is "$(files libnginx-mod-http-shmlimit)" "./usr/lib/nginx/modules/ngx_http_shmlimit_module.so \
+./usr/share/nginx/modules-available/mod-http-shmlimit.conf " "libnginx-mod-http-shmlimit is the other one"
+for package in shmlimit libapache2-mod-shmlimit libnginx-mod-http-shmlimit php-shmlimit python3-shmlimit; do
+	like "$(needs $package)" '(^| )libshmlimit0 ' "$package has no library of its own"
+done
+like "$(needs libnginx-mod-http-shmlimit)" 'nginx-abi-' "the module for nginx asks for the nginx that it was built for"
+like "$(needs libapache2-mod-shmlimit)" 'apache2-api-' "that for Apache for its interface"
+
+# Built against.
+for package in libshmlimit0 libshmlimit-dev shmlimit; do dpkg-deb -x "$debs/$package"_*.deb "$root"; done
+PKG_CONFIG_PATH=$root/usr/lib/$multiarch/pkgconfig
+PKG_CONFIG_SYSROOT_DIR=$root
+export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
+flags=$(pkg-config --cflags --libs shmlimit)
+sed -n '/^\.Bd -literal/,/^\.Ed/p' "$SOURCE/lib/shmlimit.3" | sed '/^\./d; s/\\&//g; s/\\e/\\/g' |
+	sed "s/\"example\"/\"$SEGMENT.example\"/g" >"$TMP/manual.c"
+{
+	printf '#include <shmlimit.h>\nint ask(struct shmlimit *limiter, int login);\n'
+	printf 'int ask(struct shmlimit *limiter, int login)\n{\n'
+	sed -n '/^```c$/,/^```$/p' "$SOURCE/README.md" | sed '/^```/d'
+	printf 'return answer;\n}\nint main(void) { return ask(NULL, 0) == -22 ? 0 : 1; }\n'
+} >"$TMP/readme.c"
+for example in manual readme; do
+	for compiler in 'gcc -std=c11' 'g++ -x c++ -std=c++20 -Wno-missing-field-initializers'; do
+		rm -f "$TMP/$example"
+		# shellcheck disable=SC2086
+		$compiler -Wall -Wextra -Werror "$TMP/$example.c" $flags -o "$TMP/$example"
+		ok $? "the example of the $example compiles against the packages: $compiler"
+		run env LD_LIBRARY_PATH="$root/usr/lib/$multiarch" "$TMP/$example"
+		is "$rc" 0 "and runs"
+	done
+done
+run env LD_LIBRARY_PATH="$root/usr/lib/$multiarch" "$root/usr/bin/shmlimit" --version
+is "$rc $out" "0 shmlimit $version" "the packaged command runs"
+
+# Installed and purged, where root may lay a folder over the system's and go there. Nobody else's processes, network
+# or shared memory are to be seen from there, so that no script of a package can reach them.
+cat >"$TMP/inside" <<'END'
+cd / || exit 1
+say() { printf '== %s\n' "$*"; }
+dpkg -i /debs/*.deb >/debs/log 2>&1
+say installed $?
+shmlimit --version
+ldconfig -p | grep -c libshmlimit.so.0
+readlink /etc/systemd/system/sysinit.target.wants/shmlimit.service
+readlink /etc/nginx/modules-enabled/50-mod-http-shmlimit.conf
+printf '[login]\ncapacity = 15\nrate = 30/m\n' >/etc/shmlimit.d/web.conf
+sh -c "$(sed -n 's/^ExecStart=//p' /lib/systemd/system/shmlimit.service)"
+python3 -c 'import shmlimit; print(shmlimit.Limiter("web").take("login", "key").remaining)'
+shmlimit peek web login key | sed -n 's/^remaining: //p'
+rm /etc/shmlimit.d/web.conf
+# shellcheck disable=SC2046
+dpkg -P $(cat /debs/packages) >>/debs/log 2>&1
+say purged $?
+END
+cat >"$TMP/outside" <<'END'
+mount -t tmpfs tmpfs "$1" && cd "$1" && mkdir upper work root && mount -t overlay overlay \
+	-o lowerdir=/,upperdir=upper,workdir=work root && mount --rbind /dev root/dev &&
+	mount -t tmpfs tmpfs root/dev/shm && mount -t proc proc root/proc && mkdir root/debs || exit 99
+shift
+cp "$@" root/debs
+chroot root sh /debs/inside
+sed -n '/rror/p' root/debs/log | sed 's/^/# /' >&2
+find upper \( -type f -o -type l \) -name '*shmlimit*' ! -path 'upper/debs/*'
+find upper -type d -name '*shmlimit*'
+END
+mkdir "$TMP/over"
+echo "$packages" >"$TMP/packages"
+timeout 300 unshare --mount --pid --fork --kill-child --net --ipc sh "$TMP/outside" "$TMP/over" \
+	"$debs"/*.deb "$TMP/packages" "$TMP/inside" >"$TMP/story" 2>"$TMP/err"
+if [ $? -eq 99 ] || grep -q '^unshare: ' "$TMP/err"; then
+	ok 0 "the packages come and go # SKIP no root to throw away here"
+else
+	is "$(cat "$TMP/story")" "== installed 0
+shmlimit $version
+1
+/lib/systemd/system/shmlimit.service
+/usr/share/nginx/modules-available/mod-http-shmlimit.conf
++ segment web
++ rule login capacity 15 rate 30/m
+14
+14
+== purged 0" "the packages are installed, do what they are for, and leave nothing when they are purged"
+	[ ! -s "$TMP/err" ] || diag "$(cat "$TMP/err")"
+fi
+done_testing
