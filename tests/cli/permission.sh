@@ -66,6 +66,15 @@ for words in "take $segment r key" "rule set $segment r --mode dry-run" "disable
 	is $rc 0 "who may read and write may $words"
 done
 
+make 0600
+if [ -n "$as" ] && $as unshare --user --map-root-user true 2>/dev/null; then
+	run $as unshare --user --map-root-user shmlimit take "$segment" r key
+	is "$rc $out$err" "2 $denied" "root of a user namespace may no more than who made it"
+	run $as unshare --user --map-root-user shmlimit destroy "$segment"
+	is "$rc $out$err" "2 shmlimit: segment $segment: no permission: must be destroyed by its owner or by root" \
+		"nor may he destroy"
+fi
+
 if [ -n "$as" ]; then
 	run $as shmlimit destroy "$segment"
 	is "$rc $out$err" "2 shmlimit: segment $segment: no permission: must be destroyed by its owner or by root" \
