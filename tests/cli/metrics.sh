@@ -88,7 +88,24 @@ $(printf '%s\n' "$samples" | sed -n "s/^shmlimit_segment_${counter}_total .* //p
 		"$counter are those that inspect shows, by rule and over all"
 done
 
-# Counters of a segment never go back, whatever becomes of its rules.
+# Counters of a segment never go back, while others decide, and whatever becomes of its rules.
+counted() { parse "$1" | grep '^shmlimit_segment_[a-z_]*_total ' | tr '\n' ';'; }
+(for i in 1 2 3 4 5 6 7 8 9; do for key in a b c d e f g h; do shmlimit take "$segment" w $key$i --quiet; done; done) &
+taker=$!
+: >"$TMP/readings"
+for i in 1 2 3 4 5; do
+	shmlimit metrics "$segment" >"$TMP/now"
+	counted "$TMP/now" >>"$TMP/readings"
+	echo >>"$TMP/readings"
+done
+wait $taker
+shmlimit metrics "$segment" >"$TMP/now"
+counted "$TMP/now" >>"$TMP/readings"
+is "$(awk -F '[ ;]' '{ n = 0; for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+$/) { if ($i < last[++n]) back++; last[n] = $i } }
+	END { print NR, n, back + 0 }' "$TMP/readings")" "6 8 0" "no counter of a segment goes back while others decide"
+shmlimit metrics "$segment" >"$TMP/now"
+samples=$(parse "$TMP/now")
+like "$(printf '%s\n' "$samples" | grep '^shmlimit_segment_decisions_total answer=allowed ')" ' 77$' "and each decision is there"
 shmlimit rule remove "$segment" r
 shmlimit metrics "$segment" >"$TMP/later"
 later=$(parse "$TMP/later")

@@ -65,14 +65,18 @@ static int fill(struct log_files *files, int *got)
 	int code;
 	const char *why;
 
+	errno = 0;
 	memmove(files->buffer, files->buffer + files->begin, files->end - files->begin);
 	files->end -= files->begin;
 	files->begin = 0;
 	*got = gzread(files->gz, files->buffer + files->end, (unsigned)(BUFFER_SIZE - files->end));
 	why = gzerror(files->gz, &code);
+	if (code == Z_ERRNO)
+		why = strerror(errno);
+	if (code == Z_BUF_ERROR)
+		why = "cut short";
 	if (*got < 0 || (*got == 0 && code != Z_OK && code != Z_STREAM_END))
-		return fail_log(&files->file[files->at], code == Z_ERRNO ? strerror(errno)
-		                                                         : code == Z_BUF_ERROR ? "cut short" : why);
+		return fail_log(&files->file[files->at], why);
 	files->end += (size_t)*got;
 	return STATUS_OK;
 }
@@ -155,8 +159,7 @@ static int put_in_order(struct log_files *files)
 		if (files->file[i].path == NULL || stat(files->file[i].path, &stat_of) != 0)
 			continue;
 		if (!S_ISREG(stat_of.st_mode))
-			return files->count == 1 ? STATUS_OK
-			                         : fail_log(&files->file[i], "not a file, among several");
+			return files->count == 1 ? STATUS_OK : fail_log(&files->file[i], "not a file, among several");
 	}
 	for (files->at = 0; files->at < files->count && status == STATUS_OK; files->at++)
 		if (files->file[files->at].path != NULL)

@@ -17,7 +17,7 @@
 #define TOP_DEFAULT 10
 #define SLOTS_DEFAULT (UINT64_C(1) << 20)
 #define WINDOWS_SIZE (UINT64_C(1) << 28)       /* bytes that windows may take unless --slots says more */
-#define PROGRESS_LINES (1u << 15)              /* a hundredth of a second */
+#define PROGRESS_LINES (1u << 15)              /* often enough for the eye */
 
 enum { RULE, KEY, TOP, SLOTS, JSON, PLOT };
 
@@ -66,7 +66,8 @@ static int open_rule(struct replay_rule *rule, uint64_t slots)
 		uint64_t most = WINDOWS_SIZE / (16 + 8 * rule->rule.capacity);
 
 		if (rule->rule.capacity > SHMLIMIT_WINDOW_MAX)
-			return fail("--rule %s: too large a window: must be %d or less", rule->text, SHMLIMIT_WINDOW_MAX);
+			return fail("--rule %s: too large a window: must be %d or less", rule->text,
+			            SHMLIMIT_WINDOW_MAX);
 		o.window_max = (uint32_t)rule->rule.capacity;
 		if (slots == 0)
 			o.slots = most < SLOTS_DEFAULT ? most : SLOTS_DEFAULT;

@@ -14,8 +14,6 @@
 #include "replacement.h"
 #include "replay.h"
 
-extern char **environ;
-
 /* Run gnuplot between two files. Returns 0, an errno, or -1: it failed. */
 static int run_gnuplot(int from, int to)
 {
