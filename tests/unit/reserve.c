@@ -95,6 +95,8 @@ static void charge_and_refund(void)
 	is(r.reset_after_ns, 12 * SECOND / 10, "and something owed");
 	shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, T0, &r);
 	is(r.reset_after_ns, 2 * SECOND, "down to the longest debt and no further");
+	shmlimit_charge_at(l, id, "k", 1, 1, T0, &r);
+	is(r.reset_after_ns, 2 * SECOND, "not by a single token");
 	shmlimit_refund_at(l, id, "k", 1, 4, T0, &r);
 	is(r.reset_after_ns, 16 * SECOND / 10, "a refund pays the debt");
 	is(r.remaining, 0, "first");
