@@ -85,6 +85,7 @@ is "$rc $out" "0 shmlimit $version" "the packaged command runs"
 cat >"$TMP/inside" <<'END'
 cd / || exit 1
 say() { printf '== %s\n' "$*"; }
+rm -f /var/lib/man-db/auto-update       # it would read every page of the system, twice
 dpkg -i /debs/*.deb >/debs/log 2>&1
 say installed $?
 shmlimit --version
@@ -94,6 +95,8 @@ readlink /etc/nginx/modules-enabled/50-mod-http-shmlimit.conf
 printf '[login]\ncapacity = 15\nrate = 30/m\n' >/etc/shmlimit.d/web.conf
 sh -c "$(sed -n 's/^ExecStart=//p' /lib/systemd/system/shmlimit.service)"
 python3 -c 'import shmlimit; print(shmlimit.Limiter("web").take("login", "key").remaining)'
+php -d ffi.enable=1 -r 'require "/usr/share/php/Shmlimit/preload.php";
+	echo (new Shmlimit\Limiter("web"))->take("login", "key")->remaining, "\n";'
 shmlimit peek web login key | sed -n 's/^remaining: //p'
 rm /etc/shmlimit.d/web.conf
 # shellcheck disable=SC2046
@@ -113,9 +116,13 @@ find upper -type d -name '*shmlimit*'
 END
 mkdir "$TMP/over"
 echo "$packages" >"$TMP/packages"
+command -v nginx apache2 php python3 >"$TMP/servers"
 timeout 300 unshare --mount --pid --fork --kill-child --net --ipc sh "$TMP/outside" "$TMP/over" \
 	"$debs"/*.deb "$TMP/packages" "$TMP/inside" >"$TMP/story" 2>"$TMP/err"
-if [ $? -eq 99 ] || grep -q '^unshare: ' "$TMP/err"; then
+rc=$?
+if [ "$(wc -l <"$TMP/servers")" -lt 4 ]; then
+	ok 0 "the packages come and go # SKIP not all that they are for is here: $(tr '\n' ' ' <"$TMP/servers")"
+elif [ $rc -eq 99 ] || grep -q '^unshare: ' "$TMP/err"; then
 	ok 0 "the packages come and go # SKIP no root to throw away here"
 else
 	is "$(cat "$TMP/story")" "== installed 0
@@ -126,7 +133,8 @@ shmlimit $version
 + segment web
 + rule login capacity 15 rate 30/m
 14
-14
+13
+13
 == purged 0" "the packages are installed, do what they are for, and leave nothing when they are purged"
 	[ ! -s "$TMP/err" ] || diag "$(cat "$TMP/err")"
 fi
