@@ -17,7 +17,7 @@ if [ "${1-}" = --renew ]; then
 fi
 . "${0%/*}/../tap.sh"
 
-command -v abidw abidiff >/dev/null || skip_all "no abigail-tools"
+command -v abidiff >/dev/null || skip_all "no abigail-tools"
 [ "$(uname -m)" = x86_64 ] || skip_all "the library was dumped for x86_64"
 kept=$SOURCE/tests/build/libshmlimit.abi
 
