@@ -44,7 +44,9 @@ static int make(const struct shmlimit_options *options, const struct shmlimit_ru
 	uint64_t number = 0;
 	int error, status;
 
-	(void)getrandom(&number, sizeof(number), 0);
+	/* Ignoring failure: the process id alone will mostly do, and a name that is taken is an error. */
+	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+		number = 0;
 	snprintf(name, sizeof(name), "shmlimit-scratch.%ld.%016" PRIx64, (long)getpid(), number);
 	error = shmlimit_create(name, options, out);
 	if (error < 0)
