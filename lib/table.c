@@ -96,7 +96,11 @@ static uint64_t survey_wait(const struct shmlimit *l, const struct table_place *
 {
 	uint64_t terms = here->seen.tag & (((uint64_t)1 << TAG_FINGERPRINT_SHIFT) - 1);
 
-	if (rule->tag != terms) {
+	/*
+	 * They must be in force when, or after, the slot was seen: the two bits of a version mean another one four
+	 * changes later, and a claimer who was stopped meanwhile would take a live funnel for a full one.
+	 */
+	if (rule->tag != terms || rule->error != 0 || !rule_holds(l, tag_rule(terms), &rule->view)) {
 		rule->tag = terms;
 		rule->error = rule_load_tag(l, terms, &rule->view);
 		if (rule->error == 0)

@@ -4,9 +4,10 @@
  * was stopped meanwhile: what he writes would be taken for a word of another
  * version, or for that of a rule that is gone, and the key be given a second slot.
  *
- * The clock stands still, the versions differ in their rates and in the bits of a
- * word, and each key is asked for by all eight at about the same time: it is admitted
- * the largest capacity and no more.
+ * The clock stands still, the versions differ in their rates and in what the bits
+ * of a word mean, and each key is asked for by all eight at about the same time: it
+ * is admitted the capacity and no more. (That is the same in all of them: a key that
+ * a lower one clamps is full, and may be forgotten, see shmlimit.7.)
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,7 +20,7 @@
 #define ROUNDS 60
 #define ROUNDS_MAX 2000                   /* for enough changes to be seen */
 #define CHANGES 20000
-#define LARGE 7
+#define CAPACITY 7
 
 static struct play {
 	struct shmlimit *l;
@@ -37,7 +38,7 @@ static void ask(struct crew *crew, int index)
 	for (uint64_t i = 0; i < KEYS; i++) {
 		uint64_t key[2] = { round, i };
 
-		for (int tries = 0; tries < LARGE + 1; tries++) {
+		for (int tries = 0; tries < CAPACITY + 1; tries++) {
 			int answer = shmlimit_take_at(play->l, play->rule, key, sizeof(key), 1, T0, NULL);
 
 			if (answer == SHMLIMIT_ALLOWED)
@@ -51,9 +52,9 @@ static void ask(struct crew *crew, int index)
 /* Five versions in turn: two bits of four tell none of them from the one five before. */
 static int set_version(uint64_t n)
 {
-	static const uint64_t capacity[5] = { LARGE, 3, LARGE - 1, 2, 5 };
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = capacity[n % 5], .count = 1 + n % 5,
-		.period_ns = SECOND };
+	static const uint64_t period_ns[5] = { SECOND, 3600 * SECOND, 7 * SECOND, 86400 * SECOND, SECOND / 1000 };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = CAPACITY, .count = 1 + n % 5,
+		.period_ns = period_ns[n % 5] };
 
 	return shmlimit_rule_set_at(play->l, "newcomer", &rule, T0);
 }
@@ -91,7 +92,7 @@ int main(void)
 		for (int i = 0; i < KEYS; i++) {
 			uint64_t got = atomic_exchange(&play->admitted[i], 0);
 
-			over += got > LARGE;
+			over += got > CAPACITY;
 			admitted += got;
 		}
 		shmlimit_reset(play->l, -1, NULL, 0);
@@ -100,7 +101,7 @@ int main(void)
 	is(bad, 0, "processes end well");
 	ok(atomic_load(&play->changes) >= scaled(CHANGES), "a rule is changed while keys get their slots (%" PRIu64 ")",
 	   atomic_load(&play->changes));
-	is(over, 0, "no key is admitted more than the largest version permits");
+	is(over, 0, "no key is admitted more than its capacity");
 	ok(admitted > round * KEYS, "keys were admitted (%" PRIu64 ")", admitted);
 	is(play->errors, 0, "no call fails");
 	is(shmlimit_verify(stage_name, NULL, 0), 0, "the segment is sound, no key has two slots");
