@@ -151,6 +151,19 @@ static void refunds(void)
 	is(r.retry_after_ns, 3 * SECOND, "from when it was booked");
 }
 
+/* Who gives back what he took before others took may take back one of theirs: what stays counts as the latest. */
+static void refund_of_an_earlier_one(void)
+{
+	int id = rule("earlier", 3, 10 * SECOND, 0, 0);
+
+	for (int i = 0; i < 3; i++)
+		is(take(id, 1, T0 + i * SECOND / 4), SHMLIMIT_ALLOWED, "three take one after the other");
+	shmlimit_refund_at(l, id, "k", 1, 1, T0, &r);
+	is(r.remaining, 1, "the first is given back");
+	is(take(id, 2, T0 + 10 * SECOND), SHMLIMIT_DENIED, "the others stand as long as they would");
+	is(take(id, 3, T0 + 10 * SECOND + SECOND / 2), SHMLIMIT_ALLOWED, "and no longer than the latest of them");
+}
+
 static void full_circle(void)
 {
 	int id = rule("circle", RING, SECOND, 0, 0), wrong = 0;
@@ -435,6 +448,7 @@ int main(void)
 	refused();
 	reservations();
 	refunds();
+	refund_of_an_earlier_one();
 	full_circle();
 	live();
 	stepped_clock();
