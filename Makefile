@@ -71,7 +71,7 @@ man3    := lib/shmlimit.3
 man7    := lib/shmlimit.7
 unit    := tools/systemd/shmlimit.service
 
-.PHONY: all lib nginx apache php bench bench-quick demo check torture tests list install uninstall deb clean help
+.PHONY: all lib nginx apache php bench bench-quick demo check torture mutants tests list install uninstall deb clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -82,6 +82,7 @@ help:
 	@echo 'make demo         what it is for, in half a minute (installs what it misses)'
 	@echo 'make check        every test, in every build (installs what it misses)'
 	@echo 'make torture      tests/torture for SECONDS=20, say 28800 over night'
+	@echo 'make mutants      which test kills which mutant of the core'
 	@echo 'make bench        every benchmark, beside the peers: bench/results (8 minutes); bench-quick: a moment each'
 	@echo 'make nginx        the module for nginx; needs nginx-dev'
 	@echo 'make apache       the module for Apache httpd; needs apache2-dev'
@@ -212,7 +213,7 @@ bench bench-quick:
 
 # name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there.
 builds       := gcc clang gcc-address clang-address gcc-thread clang-thread aarch64
-with_gcc           := CC=gcc GROUPS='unit process thread crash torture cli model build server'
+with_gcc           := CC=gcc GROUPS='unit process thread crash torture mutant cli model build server'
 with_clang         := CC=clang GROUPS='unit process thread'
 with_gcc-address   := CC=gcc SAN=address GROUPS='unit process cli'
 with_clang-address := CC=clang SAN=address GROUPS='unit thread'
@@ -236,6 +237,10 @@ torture:
 	@tools/need.sh $(need_build)
 	@$(MAKE) --no-print-directory -s O=$(O)/gcc CC=gcc GROUPS=torture tests
 	@$(foreach t,$(patsubst %,$(O)/gcc/tests/torture/%.t,hostile torture),SECONDS=$(SECONDS) $(t) &&) true
+
+mutants:
+	@tools/need.sh $(need_build) perl
+	@tests/mutant/mutant.sh $(O)
 
 list:
 	@echo $(foreach g,$(GROUPS),$(call t,$(g)))
