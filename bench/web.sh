@@ -16,7 +16,7 @@ CONNECTIONS=16
 LC_ALL=C
 export LC_ALL
 
-build=$1
+build=$(cd "$1" && pwd)
 shift
 seconds=2
 rounds=5
