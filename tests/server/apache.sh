@@ -34,7 +34,7 @@ done
 what=worker
 make_segment
 other_version
-start apache worker -e 's/fail=open/fail=closed/' -e 's/dry_run/status=403/'
+start apache worker -e 's/fail=open/fail=closed/' -e 's/dry_run/status=403 fields=denied/'
 fails_closed
 ends
 

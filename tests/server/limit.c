@@ -12,10 +12,12 @@ static void options(void)
 	static const char *const bad[] = { "", "cost", "cost=", "cost=0", "cost=-1", "cost=1x", "cost= 1", "cost=0x10",
 		"cost=18446744073709551616", "cost=99999999999999999999999", "prefix=", "prefix=32", "prefix=32,",
 		"prefix=,64", "prefix=33,64", "prefix=32,129", "prefix=32,64,", "prefix=32 64", "status=399", "status=600",
-		"status=", "dry_run=1", "dry_run ", "Dry_run", "burst=5" };
+		"status=", "dry_run=1", "dry_run ", "Dry_run", "burst=5", "fields=",
+		"fields=never", "fields=denied " };
 	struct limit limit = LIMIT_DEFAULT, before;
 
-	ok(limit.cost == 1 && limit.status == 429 && !limit.by_net && !limit.dry_run, "a limit has a cost of 1 and 429");
+	ok(limit.cost == 1 && limit.status == 429 && !limit.by_net && !limit.dry_run && !limit.quiet,
+	   "a limit has a cost of 1 and 429, and all are told of it");
 	before = limit;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(limit_option(&limit, bad[i]) != NULL, "\"%s\" is no option", bad[i]);
@@ -23,6 +25,8 @@ static void options(void)
 	ok(limit_option(&limit, "cost=18446744073709551615") == NULL && limit.cost == UINT64_MAX, "a cost has 64 bits");
 	ok(limit_option(&limit, "status=503") == NULL && limit.status == 503, "a status is an error's");
 	ok(limit_option(&limit, "dry_run") == NULL && limit.dry_run, "dry_run is an option");
+	ok(limit_option(&limit, "fields=denied") == NULL && limit.quiet, "who is allowed need not be told");
+	ok(limit_option(&limit, "fields=always") == NULL && !limit.quiet, "or is");
 	ok(limit_option(&limit, "prefix=0,128") == NULL && limit.by_net && limit.prefix_v4 == 0 && limit.prefix_v6 == 128,
 	   "a prefix is one of IPv4 and one of IPv6");
 }

@@ -43,7 +43,7 @@ churn
 ends
 
 other_version
-start nginx -e 's/fail=open/fail=closed/' -e 's/dry_run/status=403/'
+start nginx -e 's/fail=open/fail=closed/' -e 's/dry_run/status=403 fields=denied/'
 fails_closed
 ends
 
@@ -52,7 +52,7 @@ wrong 's/cost=10/cost=18446744073709551616/' 'must be cost=N'
 wrong 's/prefix=32,64/prefix=33,64/' 'must be prefix=V4,V6, at most prefix=32,128'
 wrong 's/prefix=32,64/prefix=32/' 'must be prefix=V4,V6'
 wrong 's/dry_run/status=200/' 'must be status=N, 400 to 599'
-wrong 's/dry_run/dry/' '"dry" must be cost=N, prefix=V4,V6, status=N or dry_run'
+wrong 's/dry_run/dry/' '"dry" must be cost=N, prefix=V4,V6, status=N, fields=... or dry_run'
 wrong 's/rule=site/cost=1/' 'needs one rule=NAME'
 wrong 's/fail=open/fail=shut/' '"fail=shut" must be fail=open or fail=closed'
 wrong 's/^shmlimit_segment.*//' '"shmlimit" needs a "shmlimit_segment"'

@@ -62,7 +62,14 @@ const char *limit_option(struct limit *limit, const char *option)
 		limit->prefix_v6 = (unsigned)v6;
 		return NULL;
 	}
-	return "must be cost=N, prefix=V4,V6, status=N or dry_run";
+	at = after(option, "fields=");
+	if (at != NULL) {
+		if (strcmp(at, "always") != 0 && strcmp(at, "denied") != 0)
+			return "must be fields=always or fields=denied";
+		limit->quiet = strcmp(at, "denied") == 0;
+		return NULL;
+	}
+	return "must be cost=N, prefix=V4,V6, status=N, fields=... or dry_run";
 }
 
 /* The length of the key of the net that an address lies in; 0 or less if it is none. */

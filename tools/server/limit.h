@@ -14,6 +14,7 @@ struct limit {
 	int by_net;                    /* the key is an address: what counts is its net */
 	unsigned prefix_v4, prefix_v6;
 	int dry_run;
+	int quiet;                     /* who is allowed is told nothing of it */
 	int status;                    /* of the answer to who is denied */
 };
 
@@ -21,8 +22,8 @@ struct limit {
 #define LIMIT_DEFAULT { .cost = 1, .prefix_v4 = 32, .prefix_v6 = 64, .status = 429 }
 
 /*
- * Read an option: cost=N, prefix=V4,V6, status=400 to 599, dry_run. Returns
- * NULL, or, having changed nothing, what would be right.
+ * Read an option: cost=N, prefix=V4,V6, status=400 to 599, fields=always or
+ * denied, dry_run. Returns NULL, or, having changed nothing, what would be right.
  */
 const char *limit_option(struct limit *limit, const char *option);
 
