@@ -23,7 +23,8 @@ need_demo  := $(need_build) libmicrohttpd-dev wrk curl
 need_server := nginx nginx-dev apache2-bin apache2-dev procps mypy python3-pip python3-setuptools \
 	python3-wheel python3-tap gunicorn python3-uvicorn php-cli php-fpm php-apcu libfcgi-bin
 # For benches nginx is unpacked into O= and not installed, for that would start it; these are what it needs.
-need_bench := $(need_demo) libhiredis-dev redis-tools libsqlite3-dev gnuplot-nox libpcre2-8-0 libssl3 zlib1g
+need_bench := $(need_demo) libhiredis-dev redis-tools libsqlite3-dev gnuplot-nox libpcre2-8-0 libssl3 zlib1g \
+	apache2-bin apache2-dev libpcre3 libpng16-16 util-linux
 need_check := $(need_bench) bsdutils g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
 	perl spin mandoc jq binutils util-linux python3-prometheus-client
 need_deb   := $(need_build) perl dpkg-dev debhelper nginx-dev apache2-dev dh-python python3-all python3-setuptools \
@@ -207,8 +208,8 @@ demo:
 
 bench bench-quick:
 	@tools/need.sh $(need_bench)
-	@tools/foreign.sh $$(dpkg --print-architecture) $(O)/peers nginx
-	@$(MAKE) --no-print-directory -s all $(O)/bin/shmlimit-demo $(benches) $(if $(wildcard $(nginx_src)/configure),nginx)
+	@tools/foreign.sh $$(dpkg --print-architecture) $(O)/peers nginx libapache2-mod-qos libapache2-mod-evasive
+	@$(MAKE) --no-print-directory -s all $(O)/bin/shmlimit-demo $(benches) $(servers)
 	@CC=$(CC) bench/report.sh $(O) $(if $(filter bench,$@),bench/results,$(O)/bench/results --quick)
 
 # name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there.

@@ -67,4 +67,12 @@ END {
 		line("flood, offenders at " speeds[i] "/s: requests forgiven / by the LRU of the same memory", \
 			over(v["flood", "shmlimit", speeds[i], "requests forgiven"], \
 			v["flood", "LRU, same memory", speeds[i], "requests forgiven"]), 0.1, -1)
+	line("nginx, 1 worker, requests/s: shmlimit / limit_req", \
+		v["web", "nginx, 1, shmlimit quiet", "16 connections", "/ own"], 1, 1)
+	line("nginx, 4 workers, requests/s: shmlimit / limit_req", \
+		v["web", "nginx, 4, shmlimit quiet", "16 connections", "/ own"], 1, 1)
+	line("Apache, 1 child, requests/s: shmlimit / mod_qos", \
+		v["web", "Apache, 1, shmlimit quiet", "16 connections", "/ own"], 1, 1)
+	line("Apache, 4 children, requests/s: shmlimit / mod_qos", \
+		v["web", "Apache, 4, shmlimit quiet", "16 connections", "/ own"], 1, 1)
 }

@@ -3,10 +3,12 @@
 #
 #	bench/web.sh BUILD [--quick] [--rows FILE]
 #
-# nginx with a page of 200 bytes, with 1 worker and with 4, without a limit, with
-# limit_req and, where it was built, with our module; the demo's server without
-# and with shmlimit. One client, and no request is denied. Servers listen on
-# 127.0.0.1 and end with this script. See README.md for the figures.
+# nginx and Apache with a page of 200 bytes, with 1 worker and with 4, without a
+# limit, with limit_req, mod_qos, mod_evasive and, where they were built, with
+# our modules, which tell all (the default) or only who is denied ("quiet", as
+# the others do); the demo's server without and with shmlimit. One client, and
+# no request is denied. Servers listen on 127.0.0.1 and end with this script.
+# See README.md for the figures.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -eu
@@ -18,13 +20,12 @@ export LC_ALL
 
 build=$(cd "$1" && pwd)
 shift
-seconds=2
-rounds=5
+seconds=1
+rounds=9
 rows=/dev/null
 while [ $# -gt 0 ]; do
 	case $1 in
 	--quick)
-		seconds=1
 		rounds=1
 		;;
 	--rows)
@@ -40,8 +41,10 @@ while [ $# -gt 0 ]; do
 done
 
 # Where the Makefile unpacked it: installing it would start it, as a service of the machine.
-PATH=$build/bin:$build/peers/usr/sbin:$PATH
-module=$build/nginx/ngx_http_shmlimit_module.so
+PATH=$build/bin:$build/peers/usr/sbin:$PATH:/usr/sbin:/sbin
+nginx_module=$build/nginx/ngx_http_shmlimit_module.so
+apache_module=$build/apache/mod_shmlimit.so
+apache_modules=/usr/lib/apache2/modules
 segment=bench.web.$$
 servers=
 dir=
@@ -81,18 +84,25 @@ free_port() {
 	wait $pid || :
 }
 
+# start_server NAME PORT LOG COMMAND...
+start_server() {
+	name=$1
+	at=http://127.0.0.1:$2/free
+	log=$3
+	shift 3
+	"$@" 2>"$log" &
+	servers="$servers $!"
+	within curl -sf -o /dev/null "$at" || fail "$name doesn't start: $(cat "$log"; cat "$dir"/*.log)"
+}
+
 # start_nginx PORT WORKERS
 start_nginx() {
-	mkdir -p "$dir/html" "$dir/body"
-	for page in free limited ours; do
-		printf '%0200d' 0 >"$dir/html/$page"
-	done
-	chmod -R a+rX "$dir"
-	load= segment_line= ours=
-	if [ -f "$module" ]; then
-		load="load_module $module;"
+	load= segment_line= ours= quiet=
+	if [ -f "$nginx_module" ]; then
+		load="load_module $nginx_module;"
 		segment_line="shmlimit_segment $segment;"
 		ours='shmlimit $binary_remote_addr rule=demo;'
+		quiet='shmlimit $binary_remote_addr rule=demo fields=denied;'
 	fi
 	cat >"$dir/nginx.conf" <<-CONF
 		$load
@@ -117,12 +127,65 @@ start_nginx() {
 				location /free { }
 				location /limited { limit_req zone=one burst=1000000 nodelay; }
 				location /ours { $ours }
+				location /quiet { $quiet }
 			}
 		}
 	CONF
-	nginx -p "$dir" -c "$dir/nginx.conf" 2>"$dir/nginx.log" &
-	servers="$servers $!"
-	within curl -sf -o /dev/null "http://127.0.0.1:$1/free" || fail "nginx doesn't start: $(cat "$dir/nginx.log")"
+	start_server nginx "$1" "$dir/nginx.log" nginx -p "$dir" -c "$dir/nginx.conf"
+}
+
+# start_apache KIND PORT WORKERS: a server that limits so, or (free) not at all.
+start_apache() {
+	conf=$dir/apache.$1.$3
+	cat >"$conf" <<-CONF
+		LoadModule mpm_event_module $apache_modules/mod_mpm_event.so
+		LoadModule authz_core_module $apache_modules/mod_authz_core.so
+		LoadModule setenvif_module $apache_modules/mod_setenvif.so
+		ServerName localhost
+		Listen 127.0.0.1:$2
+		ServerLimit $3
+		StartServers $3
+		ThreadsPerChild $CONNECTIONS
+		MinSpareThreads 1
+		MaxSpareThreads $(($3 * CONNECTIONS))
+		MaxRequestWorkers $(($3 * CONNECTIONS))
+		MaxKeepAliveRequests 0
+		KeepAliveTimeout 60
+		PidFile $conf.pid
+		DefaultRuntimeDir $dir
+		ErrorLog $conf.log
+		DocumentRoot $dir/html
+	CONF
+	[ "$(id -u)" -ne 0 ] || printf '%s\n' 'User www-data' 'Group www-data' >>"$conf"
+	case $1 in
+	mod_qos)
+		# Not linked with the library that it needs; it counts in 16 bits.
+		cat <<-CONF
+			LoadFile $(ldconfig -p | sed -n 's/^[[:space:]]*libpcre\.so\.3 .* //p' | head -n 1)
+			LoadModule qos_module $build/peers$apache_modules/mod_qos.so
+			QS_ClientEntries 10000
+			SetEnvIf Request_URI . QS_Limit=yes
+			QS_ClientEventLimitCount 32767 1
+		CONF
+		;;
+	mod_evasive)
+		cat <<-CONF
+			LoadModule evasive20_module $build/peers$apache_modules/mod_evasive20.so
+			DOSHashTableSize 3097
+			DOSPageCount 1000000000
+			DOSSiteCount 1000000000
+		CONF
+		;;
+	shmlimit*)
+		cat <<-CONF
+			LoadModule shmlimit_module $apache_module
+			ShmlimitSegment $segment
+			ShmlimitRule demo "%{REMOTE_ADDR}" $([ "$1" = shmlimit ] || echo fields=denied)
+		CONF
+		;;
+	esac >>"$conf"
+	# In a session of its own: to stop its children it signals its process group.
+	start_server "Apache, $1" "$2" "$conf.err" setsid apache2 -d "$dir" -f "$conf" -DFOREGROUND
 }
 
 # start_demo NAME OPTION...
@@ -144,13 +207,7 @@ measure() {
 		END { print subject "\t" rate "\t" p99 }' "$dir/wrk" >>"$dir/measured"
 }
 
-# median SUBJECT COLUMN
-median() {
-	awk -F '\t' -v subject="$1" -v column="$2" '$1 == subject { print $column }' "$dir/measured" | sort -g |
-		awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
-}
-
-for command in shmlimit shmlimit-demo nginx wrk curl; do
+for command in shmlimit shmlimit-demo nginx wrk curl setsid; do
 	command -v $command >/dev/null || { echo "not measured: no $command"; exit 0; }
 done
 trap clean EXIT
@@ -159,44 +216,88 @@ dir=$(mktemp -d)
 # Root's, as the module wants it, and open to nginx's workers.
 shmlimit create "$segment" --slots 1024 --mode 0666
 shmlimit rule set "$segment" demo --capacity 100000000 --rate 1000/s
-subjects=
+mkdir "$dir/html" "$dir/body"
+for page in free limited ours quiet; do
+	printf '%0200d' 0 >"$dir/html/$page"
+done
+chmod -R a+rX "$dir"
+
+# Lines of SUBJECT URL, tabs between.
+subject() { printf '%s\t%s\n' "$1" "$2" >>"$dir/subjects"; }
 for workers in 1 4; do
 	free_port
 	start_nginx "$port" $workers
-	eval "url$workers=http://127.0.0.1:$port"
-	for limit in '' ', limit_req' ', shmlimit'; do
-		[ "$limit" = ', shmlimit' ] && [ ! -f "$module" ] || subjects="$subjects;nginx, $workers$limit"
+	url=http://127.0.0.1:$port
+	subject "nginx, $workers" "$url/free"
+	subject "nginx, $workers, limit_req" "$url/limited"
+	if [ -f "$nginx_module" ]; then
+		subject "nginx, $workers, shmlimit quiet" "$url/quiet"
+		subject "nginx, $workers, shmlimit" "$url/ours"
+	fi
+done
+apaches='mod_qos mod_evasive'
+[ ! -f "$apache_module" ] || apaches="$apaches shmlimit-quiet shmlimit"
+command -v apache2 >/dev/null && [ -d "$build/peers$apache_modules" ] || apaches=
+for workers in 1 4; do
+	for kind in ${apaches:+free} $apaches; do
+		free_port
+		start_apache "$kind" "$port" $workers
+		[ "$kind" = free ] && kind= || kind=", $(echo "$kind" | tr - ' ')"
+		subject "Apache, $workers$kind" "http://127.0.0.1:$port/free"
 	done
 done
-subjects=${subjects#;}
 start_demo free --no-limit
 start_demo limited --segment "$segment"
+subject demo "http://127.0.0.1:$(cat "$dir/free.port")/?client=alice"
+subject 'demo, shmlimit' "http://127.0.0.1:$(cat "$dir/limited.port")/?client=alice"
 
+tab=$(printf '\t')
 round=-1
 while [ $round -lt $rounds ]; do
-	for workers in 1 4; do
-		eval "url=\$url$workers"
-		measure "nginx, $workers" "$url/free"
-		measure "nginx, $workers, limit_req" "$url/limited"
-		[ ! -f "$module" ] || measure "nginx, $workers, shmlimit" "$url/ours"
-	done
-	measure 'demo' "http://127.0.0.1:$(cat "$dir/free.port")/?client=alice"
-	measure 'demo, shmlimit' "http://127.0.0.1:$(cat "$dir/limited.port")/?client=alice"
+	while IFS=$tab read -r name url; do
+		measure "$name" "$url"
+	done <"$dir/subjects"
 	[ $round -ge 0 ] || [ $rounds -eq 1 ] || : >"$dir/measured"     # the first is for warming up
 	round=$((round + 1))
 	[ $rounds -gt 1 ] || break
 done
-printf '%-20s %12s %10s %10s\n' '' requests/s 'p99, us' '/ without'
-IFS=';'
-for subject in $subjects demo 'demo, shmlimit'; do
-	rate=$(median "$subject" 2)
-	p99=$(median "$subject" 3)
-	without=${subject%, limit_req}
-	without=${without%, shmlimit}
-	ratio=$(awk "BEGIN { print $rate / $(median "$without" 2) }")
-	printf '%-20s %12.0f %10.0f %10.3f\n' "$subject" "$rate" "$p99" "$ratio"
-	printf 'web\t%s\t%s\t%s\t%s\n' \
-		"$subject" "$CONNECTIONS connections" requests/s "$rate" \
-		"$subject" "$CONNECTIONS connections" 'p99 us' "$p99" \
-		"$subject" "$CONNECTIONS connections" '/ without' "$ratio" >>"$rows"
-done
+# In rounds that took turns: a ratio is the median of each round's. The server's own limiter is the first beside it.
+awk -F '\t' -v rows="$rows" -v at="$CONNECTIONS connections" '
+	function median(list,    v, n, i, j, x) {
+		n = split(list, v, " ")
+		for (i = 2; i <= n; i++) {
+			x = v[i]
+			for (j = i - 1; j > 0 && v[j] + 0 > x + 0; j--)
+				v[j + 1] = v[j]
+			v[j + 1] = x
+		}
+		return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
+	}
+	function ratio(name, to,    list, i) {
+		for (i = 1; i <= rounds[name]; i++)
+			list = list " " rate[name, i] / rate[to, i]
+		return median(list)
+	}
+	function row(name, unit, value) {
+		printf("web\t%s\t%s\t%s\t%s\n", name, at, unit, value) >>rows
+	}
+	FILENAME ~ /measured$/ { rate[$1, ++rounds[$1]] = $2; rates[$1] = rates[$1] " " $2; p99s[$1] = p99s[$1] " " $3; next }
+	FNR == 1 { printf("%-28s %12s %10s %10s %10s\n", "", "requests/s", "p99, us", "/ without", "/ own") }
+	{
+		n = split($1, part, ", ")
+		server = n > 1 && part[2] ~ /^[14]$/ ? part[1] ", " part[2] : part[1]
+		if (server != before)
+			own = ""
+		else if (own == "" && part[n] !~ /shmlimit/)
+			own = $1
+		before = server
+		printf("%-28s %12.0f %10.0f %10.3f", $1, median(rates[$1]), median(p99s[$1]), ratio($1, server))
+		row($1, "requests/s", median(rates[$1]))
+		row($1, "p99 us", median(p99s[$1]))
+		row($1, "/ without", ratio($1, server))
+		if (own != "") {
+			printf(" %10.3f", ratio($1, own))
+			row($1, "/ own", ratio($1, own))
+		}
+		print ""
+	}' "$dir/measured" "$dir/subjects"
