@@ -18,4 +18,6 @@ for name in $(sed -n 's/^ \*	\(E[A-Z0-9]*\) .*/\1/p' "$SOURCE/include/shmlimit.h
 	grep -q "$name" "$SOURCE/lib/shmlimit.3" || missing="$missing $name"
 done
 is "$missing" "" "and every error"
+is "$(cd "$SOURCE" && grep -rIlE '^(<{7}|>{7}) ' Makefile README.md include lib tools tests bench)" "" \
+	"no file has a merge's marks in it"
 done_testing
