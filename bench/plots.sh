@@ -1,5 +1,5 @@
 #!/bin/sh
-# plots: two pictures from the rows of all benches.
+# plots: three pictures from the rows of all benches.
 #
 #	bench/plots.sh ROWS FOLDER MACHINE
 #
@@ -26,6 +26,18 @@ curve 'random line' | paste "$dir/floor" - | awk '{ print $1 "\t" $2 + $4 }' >"$
 curve uniform >"$dir/uniform"
 curve Zipf >"$dir/zipf"
 curve 'mutex zone, uniform' >"$dir/zone"
+
+# crew NAME SUBJECT: processes<TAB>decisions a second.
+crew() {
+	awk -F '\t' -v subject="$2" '$1 == "processes" && $2 == subject && $4 == "decisions/s" { print $3 "\t" $5 }' \
+		"$rows" >"$dir/$1"
+}
+crew cas 'bare CAS, one word'
+crew denied 'denied, one key'
+crew allowed 'allowed, one key'
+crew spread 'allowed, spread'
+crew zone_denied 'zone: denied, one key'
+crew zone_allowed 'zone: allowed, one key'
 
 gnuplot <<EOT
 set terminal svg size 860,460 background rgb 'white' font 'sans-serif,13'
@@ -66,4 +78,22 @@ plot '$dir/zone' with linespoints title 'mutex zone, uniform' lc rgb '#999999' l
 	'$dir/uniform' with linespoints title 'shmlimit, uniform' lc rgb '#1b6ca8' lw 2 pt 7, \
 	'$dir/zipf' with linespoints title 'shmlimit, Zipf 0.99' lc rgb '#68a4d0' lw 2 pt 7, \
 	'$dir/ideal' with lines title 'floor + one random line' lc rgb '#cc4400' lw 2 dt 2
+
+set output '$out/processes.svg'
+set title "Decisions a second of all processes, $machine" noenhanced
+set logscale x 2
+set logscale y
+set yrange [*:*]
+set format x '%g'
+set format y '10^{%T}'
+set xlabel 'processes'
+unset ylabel
+set rmargin 24
+set key outside right
+plot '$dir/cas' with lines title 'bare CAS, one word' lc rgb '#cc4400' lw 2 dt 2, \
+	'$dir/denied' with linespoints title 'denied, one key' lc rgb '#1b6ca8' lw 2 pt 7, \
+	'$dir/allowed' with linespoints title 'allowed, one key' lc rgb '#68a4d0' lw 2 pt 7, \
+	'$dir/spread' with linespoints title 'allowed, spread' lc rgb '#7a9a3a' lw 2 pt 7, \
+	'$dir/zone_denied' with linespoints title 'zone: denied' lc rgb '#666666' lw 2 pt 7, \
+	'$dir/zone_allowed' with linespoints title 'zone: allowed' lc rgb '#aaaaaa' lw 2 pt 7
 EOT

@@ -1,9 +1,9 @@
 #!/bin/sh
-# report: run every benchmark, and make one table and two plots of what they say.
+# report: run every benchmark, and make one table and three plots of what they say.
 #
 #	bench/report.sh BUILD FOLDER [--quick]
 #
-# FOLDER gets report.md, compare.svg, keys.svg; BUILD/bench/rows.tsv has every
+# FOLDER gets report.md, compare.svg, keys.svg, processes.svg; BUILD/bench/rows.tsv has every
 # value.
 #
 # SPDX-License-Identifier: BSD-2-Clause
