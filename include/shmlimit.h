@@ -90,7 +90,9 @@ struct shmlimit_options {
 	uint32_t on_full;          /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */
 	uint32_t clock;            /* SHMLIMIT_CLOCK_PRECISE (default), _COARSE */
 	uint64_t group;            /* 1 + the group id that is to own the segment; 0 = the creator's group */
-	uint64_t reserved[3];      /* must be zero */
+	uint32_t names;            /* bytes of each key that are kept for who looks in, to SHMLIMIT_KEY_MAX; 0 = none */
+	uint32_t reserved32;       /* must be zero */
+	uint64_t reserved[2];      /* must be zero */
 };
 
 /* A limit. Zero everything, set struct_size, then at least capacity, count and period_ns. */
@@ -160,7 +162,7 @@ struct shmlimit_info {
 	uint32_t uid, gid;         /* owner */
 	uint64_t created_unix_ns;  /* when, nanoseconds of the real-time clock since 1970 */
 	uint32_t window_max;       /* the largest capacity of WINDOW rules */
-	uint32_t reserved32;
+	uint32_t names;            /* bytes of each key that are kept, rounded up to fill whole words; 0 = none */
 	uint64_t reserved[3];
 };
 
@@ -536,6 +538,23 @@ int shmlimit_counters(struct shmlimit *limiter, int rule, struct shmlimit_counte
  * 0, -EINVAL.
  */
 int shmlimit_slot(struct shmlimit *limiter, uint64_t index, uint64_t now_ns, struct shmlimit_slot *out);
+
+/*
+ * Copy the key of slot `index`, which shmlimit_slot() described as *slot, where
+ * the segment was made to keep keys (options.names). `size` says how much room
+ * `key` has; SHMLIMIT_KEY_MAX suffices. The key's whole length goes to *key_len
+ * (unless NULL): it is more than what was copied where the key is longer than
+ * the segment keeps, which is then its beginning.
+ *
+ * Returns how many bytes were copied; 0 if the key is not known: none are kept,
+ * who claimed the slot has not written it yet or was killed before he did, or
+ * what stands there is another key's; or -EINVAL, -ENOBUFS. What was written is
+ * not trusted but hashed again, so a key that is shown is the slot's. Keys are
+ * any bytes: escape them before they go to a terminal. Reads only, never
+ * disturbs a decision.
+ */
+int shmlimit_slot_key(struct shmlimit *limiter, uint64_t index, const struct shmlimit_slot *slot, void *key,
+                      size_t size, size_t *key_len);
 
 /*
  * ---- Keys and answers -----------------------------------------------------

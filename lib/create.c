@@ -29,8 +29,10 @@ static int check(struct shmlimit_options *o)
 	if (o->slots < SHMLIMIT_SLOTS_MIN || o->slots > SHMLIMIT_SLOTS_MAX ||
 	    o->rules > SHMLIMIT_RULES_MAX || (o->mode & ~0777u) != 0 ||
 	    o->window_max > SHMLIMIT_WINDOW_MAX || o->on_full > SHMLIMIT_FULL_DENY || o->clock > SHMLIMIT_CLOCK_COARSE ||
-	    o->group > UINT32_MAX)
+	    o->names > SHMLIMIT_KEY_MAX || o->group > UINT32_MAX)
 		return -EINVAL;
+	if (o->reserved32 != 0)
+		return -E2BIG;
 	for (size_t i = 0; i < sizeof(o->reserved) / sizeof(o->reserved[0]); i++)
 		if (o->reserved[i] != 0)
 			return -E2BIG;
@@ -59,12 +61,14 @@ static int make_header(const struct shmlimit_options *o, struct layout_header *h
 	h->cpus = clamp(cpus, 1, CPUS_MAX);
 	h->stripes = clamp(cpus, STRIPES_MIN, STRIPES_MAX);
 	h->window_max = o->window_max;
-	if (!layout_offsets(h->lines, h->window_max, h->rules, h->cpus, h->stripes, &offsets))
+	h->names = layout_names(o->names);
+	if (!layout_offsets(h->lines, h->window_max, h->names, h->rules, h->cpus, h->stripes, &offsets))
 		return -EINVAL;
 	h->rules_offset = offsets.rules;
 	h->counters_offset = offsets.counters;
 	h->slots_offset = offsets.slots;
 	h->rings_offset = offsets.rings;
+	h->names_offset = offsets.names;
 	h->size = offsets.size;
 	h->on_full = o->on_full;
 	h->clock = o->clock;

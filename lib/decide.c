@@ -11,6 +11,7 @@
 
 #include "algorithm.h"
 #include "decide.h"
+#include "names.h"
 #include "warmup.h"
 
 /*
@@ -174,6 +175,8 @@ static enum progress claim(const struct shmlimit *l, struct decision *d, const s
 	word = decided(d);
 	if (!table_commit(&place, wanted->tag, word))
 		return lost(d);
+	if (l->names_max != 0)
+		names_write(l, place.slot, wanted->tag, q->key->bytes, q->key->len);
 	count(l, d, COUNT_CLAIMS);
 	if (is_window(d))
 		ring_complete(l, place.slot, &d->view.terms, (struct slot_seen){ wanted->tag, word }, d->after, 1);

@@ -18,6 +18,12 @@ enum verb { VERB_TAKE, VERB_PEEK, VERB_REFUND, VERB_RESERVE, VERB_CHARGE };
 /* The limiter's clock, to be read or already read; or the caller's, of which there is but one reading. */
 enum time_source { TIME_OWN, TIME_READ, TIME_GIVEN };
 
+/* 1 to SHMLIMIT_KEY_MAX bytes. */
+struct request_key {
+	const void *bytes;
+	size_t len;
+};
+
 /* What is asked, by whom the time is told. */
 struct request {
 	uint32_t rule;
@@ -27,6 +33,7 @@ struct request {
 	uint64_t amount;                  /* tokens asked for, or given back */
 	uint64_t max_wait_ns;             /* RESERVE only */
 	uint64_t now_ns;
+	const struct request_key *key;    /* for the name of a slot that is claimed */
 };
 
 /* What became of it. */
@@ -135,6 +142,7 @@ static inline int decide_count(const struct shmlimit *l, uint32_t rule, uint32_t
 
 /* From the hash of the key under the rule on. */
 __attribute__((always_inline)) static inline int decide_hashed(const struct shmlimit *l, uint32_t rule, uint64_t hash,
+                                                               const struct request_key *key,
                                                                uint64_t amount, uint64_t max_wait_ns,
                                                                enum verb verb, enum time_source source,
                                                                uint64_t now_ns, struct shmlimit_result *r)
@@ -152,7 +160,8 @@ __attribute__((always_inline)) static inline int decide_hashed(const struct shml
 	                     !rule_is_on(l, &view), 0))
 		goto slowly;
 	if (__builtin_expect(terms_algorithm(&view.terms) != SHMLIMIT_FUNNEL, 0))
-		return decide_other(l, &(struct request){ rule, verb, source, hash, amount, max_wait_ns, now_ns }, r);
+		return decide_other(l, &(struct request){ rule, verb, source, hash, amount, max_wait_ns, now_ns, key },
+		                    r);
 	tag = tag_pack(hash, rule, rule_version(&view));
 	slot = table_find(l, table_window(l, hash), tag);
 	if (__builtin_expect(slot == NULL, 0))
@@ -173,7 +182,8 @@ __attribute__((always_inline)) static inline int decide_hashed(const struct shml
 	return decide_count(l, rule, rule_mode(&view), verb, v.answer, at.ticks);
 
 slowly:
-	return decide_slowly(l, &(struct request){ rule, verb, source, hash, amount, max_wait_ns, now_ns }, failed, r);
+	return decide_slowly(l, &(struct request){ rule, verb, source, hash, amount, max_wait_ns, now_ns, key }, failed,
+	                     r);
 }
 
 __attribute__((always_inline)) static inline int decide(const struct shmlimit *l, int rule, const void *key,
@@ -181,6 +191,7 @@ __attribute__((always_inline)) static inline int decide(const struct shmlimit *l
                                                         enum verb verb, enum time_source source,
                                                         uint64_t now_ns, struct shmlimit_result *r)
 {
+	struct request_key slow;
 	uint64_t hash;
 
 	if (__builtin_expect(l == NULL || key == NULL, 0))
@@ -193,8 +204,11 @@ __attribute__((always_inline)) static inline int decide(const struct shmlimit *l
 	/* The clock first: reading it waits for all before it, while of what follows only the arithmetic waits for it. */
 	if (source == TIME_OWN)
 		now_ns = clock_read(l->clock_id);
+	/* To where the slow path finds it: kept in registers, it would cost the fast one up to 2 ns. */
+	slow = (struct request_key){ key, key_len };
+	__asm__("" : "+m"(slow));
 	hash = hash_bytes(l->secret, (uint32_t)rule, key, key_len);
-	return decide_hashed(l, (uint32_t)rule, hash, amount, max_wait_ns, verb, source, now_ns, r);
+	return decide_hashed(l, (uint32_t)rule, hash, &slow, amount, max_wait_ns, verb, source, now_ns, r);
 }
 
 #endif

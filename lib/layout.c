@@ -10,10 +10,21 @@
 #define LINES_MAX (SHMLIMIT_SLOTS_MAX / SLOTS_PER_LINE) /* one tebibyte, 2^55 with rings: no overflow below */
 #define BLOCKS_MAX 4096u                  /* more CPUs than any machine that Linux runs on */
 
-int layout_offsets(uint64_t lines, uint32_t window_max, uint32_t rules, uint32_t cpus, uint32_t stripes,
-                   struct layout_offsets *out)
+uint64_t layout_names(uint64_t asked)
 {
-	if (lines < LINES_MIN || lines > LINES_MAX || window_max > SHMLIMIT_WINDOW_MAX || rules < 1 ||
+	/* Two words at the least: a key that is too long needs one for its seal. */
+	uint64_t words = asked > 6 ? layout_names_words(asked) : 2;
+
+	if (asked == 0)
+		return 0;
+	return words * 8 - 2 < SHMLIMIT_KEY_MAX ? words * 8 - 2 : SHMLIMIT_KEY_MAX;
+}
+
+int layout_offsets(uint64_t lines, uint32_t window_max, uint64_t names, uint32_t rules, uint32_t cpus,
+                   uint32_t stripes, struct layout_offsets *out)
+{
+	if (lines < LINES_MIN || lines > LINES_MAX || window_max > SHMLIMIT_WINDOW_MAX ||
+	    names > SHMLIMIT_KEY_MAX || names != layout_names(names) || rules < 1 ||
 	    rules > SHMLIMIT_RULES_MAX || cpus < 1 || cpus > BLOCKS_MAX || stripes < 1 || stripes > BLOCKS_MAX)
 		return 0;
 	out->rules = 4096;
@@ -21,7 +32,8 @@ int layout_offsets(uint64_t lines, uint32_t window_max, uint32_t rules, uint32_t
 	out->slots = out->counters + (uint64_t)(cpus + stripes) * (rules + 1u) * LINE;
 	out->slots = (out->slots + 4095) & ~(uint64_t)4095;
 	out->rings = out->slots + lines * LINE;
-	out->size = out->rings + lines * SLOTS_PER_LINE * window_max * sizeof(uint64_t);
+	out->names = out->rings + lines * SLOTS_PER_LINE * window_max * sizeof(uint64_t);
+	out->size = out->names + lines * SLOTS_PER_LINE * layout_names_words(names) * sizeof(uint64_t);
 	return 1;
 }
 
@@ -32,6 +44,7 @@ uint64_t layout_fingerprint(void)
 		sizeof(struct layout_header), offsetof(struct layout_header, size),
 		offsetof(struct layout_header, secret), offsetof(struct layout_header, checksum),
 		offsetof(struct layout_header, switched_off), offsetof(struct layout_header, rings_offset),
+		offsetof(struct layout_header, names_offset), offsetof(struct layout_header, names),
 		sizeof(struct layout_rule),
 		offsetof(struct layout_rule, name),
 		offsetof(struct layout_rule, counted_before), offsetof(struct layout_rule, terms),

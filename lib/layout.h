@@ -6,7 +6,8 @@
  *	4096     rules         rules * 704 bytes
  *	...      counters      (cpus + stripes) blocks of (1 + rules) lines
  *	...      slots         lines of 4 slots, 64-byte aligned
- *	...      rings         window_max cells of 8 bytes for each slot, to the end
+ *	...      rings         window_max cells of 8 bytes for each slot
+ *	...      names         an entry for each slot: its key, see names.h; to the end
  *
  * A slot is 16 bytes and only ever changes by one 16-byte compare-and-swap:
  *
@@ -60,7 +61,9 @@ struct layout_header {
 	uint64_t time_namespace;          /* inode number */
 	uint64_t created_unix_ns;
 	uint64_t rings_offset;
-	uint64_t reserved[13];            /* zero */
+	uint64_t names_offset;
+	uint64_t names;                   /* bytes of a key that an entry has room for; 0 = no entries */
+	uint64_t reserved[11];            /* zero */
 	uint64_t checksum;                /* of everything above: see layout_checksum() */
 
 	/* The one line of the header that changes. */
@@ -257,11 +260,20 @@ static inline int tag_same_key(uint64_t a, uint64_t b)
 
 /* Where things begin, in bytes, given the header's counts. layout_size() is 0 when they are out of range. */
 struct layout_offsets {
-	uint64_t rules, counters, slots, rings, size;
+	uint64_t rules, counters, slots, rings, names, size;
 };
 
-int layout_offsets(uint64_t lines, uint32_t window_max, uint32_t rules, uint32_t cpus, uint32_t stripes,
-                   struct layout_offsets *out);
+int layout_offsets(uint64_t lines, uint32_t window_max, uint64_t names, uint32_t rules, uint32_t cpus,
+                   uint32_t stripes, struct layout_offsets *out);
+
+/* Bytes of a key that an entry of names has room for, when so many (1 to SHMLIMIT_KEY_MAX; 0 = none) were asked for. */
+uint64_t layout_names(uint64_t asked);
+
+/* 8-byte words of an entry: the key and two bytes of its length. */
+static inline uint64_t layout_names_words(uint64_t names)
+{
+	return names == 0 ? 0 : (names + 2 + 7) / 8;
+}
 
 /* A number that differs when a differently compiled library would see other bytes. */
 uint64_t layout_fingerprint(void);

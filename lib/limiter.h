@@ -27,6 +27,8 @@ struct shmlimit {
 	uint32_t on_full;
 	int clock_id;
 	int read_only;
+	uint32_t names_max;               /* bytes of a key that are kept; 0 = none */
+	uint64_t *names;                  /* an entry a slot: see names.h */
 
 	struct cds_lfht *unnamed;         /* unnamed.c's: NULL until there is a rule without a name */
 	struct unnamed_entry *last_unnamed;

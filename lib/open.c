@@ -33,6 +33,8 @@ static void fill(struct shmlimit *l, const struct layout_header *header, const s
 	l->lines = header->lines;
 	l->rings = (uint64_t *)(void *)(base + header->rings_offset);
 	l->window_max = header->window_max;
+	l->names = (uint64_t *)(void *)(base + header->names_offset);
+	l->names_max = (uint32_t)header->names;
 	memcpy(l->secret, header->secret, sizeof(l->secret));
 	l->rules = (struct layout_rule *)(void *)(base + header->rules_offset);
 	l->rule_count = header->rules;

@@ -44,14 +44,16 @@ static void take_chunk(const struct shmlimit *l, const struct shmlimit_request *
 	for (size_t i = 0; i < n; i++) {
 		const struct shmlimit_request *q = &requests[i];
 		struct shmlimit_result *r = results != NULL ? &results[i] : NULL;
+		struct request_key key = { q->key, q->key_len };
 
 		if (answers[i] != 0)
 			continue;
 		if (q->cost == 0)
-			answers[i] = decide_hashed(l, (uint32_t)q->rule, hashes[i], 0, 0, VERB_PEEK, source, now_ns, r);
-		else
-			answers[i] = decide_hashed(l, (uint32_t)q->rule, hashes[i], q->cost, 0, VERB_TAKE, source,
+			answers[i] = decide_hashed(l, (uint32_t)q->rule, hashes[i], &key, 0, 0, VERB_PEEK, source,
 			                           now_ns, r);
+		else
+			answers[i] = decide_hashed(l, (uint32_t)q->rule, hashes[i], &key, q->cost, 0, VERB_TAKE,
+			                           source, now_ns, r);
 	}
 }
 

@@ -40,6 +40,7 @@ static struct {
 	_Atomic uint64_t won;             /* of the key of this round */
 	uint64_t off, twins;              /* rounds with another sum than the capacity; with two slots for a key */
 	_Atomic uint64_t busy;            /* what the busybodies have done */
+	_Atomic uint64_t named;           /* keys that were shown beside slots */
 } play;
 
 static void reset_play(uint64_t seed)
@@ -232,15 +233,28 @@ static void *read_rules(void *arg)
 	return NULL;
 }
 
+/* The keys of the stage: "key" of the rule hot, numbers of the others. */
+static int is_a_key(const struct shmlimit_slot *slot, const char *key, int n)
+{
+	return slot->rule == hot ? n == 3 && memcmp(key, "key", 3) == 0 : n == 8;
+}
+
 static void *look_in(void *arg)
 {
 	struct shmlimit_counters counters = { .struct_size = sizeof(counters) };
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+	char key[SHMLIMIT_KEY_MAX];
 
 	(void)arg;
 	while (!atomic_load(&play.stop)) {
-		for (uint64_t i = 0; i < 64; i++)
+		for (uint64_t i = 0; i < 64; i++) {
+			int n;
+
 			busy(shmlimit_slot(l, i, atomic_load(&play.now_ns), &slot) == 0);
+			n = shmlimit_slot_key(l, i, &slot, key, sizeof(key), NULL);
+			busy(n == 0 || is_a_key(&slot, key, n));
+			atomic_fetch_add(&play.named, n > 0);
+		}
 		busy(shmlimit_counters(l, hot, &counters) == 0);
 		busy(shmlimit_counters(l, -1, &counters) == 0);
 		busy(shmlimit_peek_at(l, hot, "key", 3, 1, START_NS, NULL) >= 0);
@@ -322,6 +336,7 @@ static void beside(const char *title, void *(*const bodies[])(void *), int n, in
 			atomic_fetch_add(&play.won, 1);
 		is(play.won, CAPACITY / 2, "%s: a key is admitted exactly its capacity", title);
 	}
+	ok(play.named > 0, "%s: keys are shown beside their slots, and none that there is not", title);
 	ok(!has_twin(), "%s: no key has two slots", title);
 	is(shmlimit_verify(stage_name, NULL, 0), 0, "%s: the segment is sound", title);
 	stage_hide();

@@ -1,6 +1,6 @@
 /*
  * hostile: eight processes decide while a ninth writes over what they share, as
- * whoever has write permission can (I7). First over slots, rings and counters,
+ * whoever has write permission can (I7). First over slots, rings, names and counters,
  * then over the records of rules too; 5 seconds in all, or the environment's
  * SECONDS. The header's geometry is kept privately by all who are in, and is
  * left alone here: tests/unit/errors has damaged headers.
@@ -54,6 +54,7 @@ static struct play {
 	int rules_too; /* are written over */
 	uint64_t seed;
 	_Atomic int stop;
+	_Atomic uint64_t keys; /* shown by their names */
 	_Atomic uint64_t calls[WORKERS + 1];
 } * play;
 
@@ -116,8 +117,16 @@ static void look_in(struct dice *dice)
 		worker_check(error == 0 || error == -ESRCH, "counters: %d", error);
 		break;
 	case 2:
-		for (uint64_t i = 0; shmlimit_slot(play->l, i, shmlimit_now(play->l), &slot) == 0; i++)
-			;
+		for (uint64_t i = 0; shmlimit_slot(play->l, i, shmlimit_now(play->l), &slot) == 0; i++) {
+			unsigned char key[SHMLIMIT_KEY_MAX];
+			uint32_t number = 0;
+			int n = shmlimit_slot_key(play->l, i, &slot, key, sizeof(key), NULL);
+
+			/* What hashes to what stands in the slot is a key; noise would do it once in 2^48 times. */
+			memcpy(&number, key, sizeof(number));
+			worker_check(n == 0 || (n == sizeof(number) && number < KEYS), "a key of %d bytes that nobody has", n);
+			atomic_fetch_add(&play->keys, n > 0);
+		}
 		break;
 	case 3:
 		error = shmlimit_rule_get(play->l, rule_id, &rule);
@@ -257,7 +266,7 @@ static void listen(struct crew *crew, time_t seconds)
 static void perform(const char *title, int rules_too, time_t seconds)
 {
 	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 64, .rules = RULES, .window_max = RING
+		.struct_size = sizeof(options), .slots = 64, .rules = RULES, .window_max = RING, .names = 14
 	};
 	uint64_t calls = 0, now_ns;
 	struct crew crew;
@@ -265,6 +274,7 @@ static void perform(const char *title, int rules_too, time_t seconds)
 
 	memset(play->calls, 0, sizeof(play->calls));
 	play->rules_too = rules_too;
+	play->keys = 0;
 	play->seed++;
 	atomic_store(&play->stop, 0);
 	error = shmlimit_create(stage_name, &options, &play->l);
@@ -278,6 +288,8 @@ static void perform(const char *title, int rules_too, time_t seconds)
 	for (int i = 0; i < WORKERS; i++)
 		calls += atomic_load(&play->calls[i]);
 	diag("%s: %" PRIu64 " calls, %" PRIu64 " words written", title, calls, atomic_load(&play->calls[NOISE]));
+
+	ok(play->keys > 0, "%s: keys are shown, and none that there is not", title);
 
 	now_ns = shmlimit_now(play->l) + SECOND;
 	if (!rules_too) {
@@ -306,7 +318,7 @@ int main(void)
 	alarm((unsigned)seconds + WATCHDOG_SECONDS);
 	play = shared_memory(sizeof(*play));
 	play->seed = dice_seed();
-	perform("noise in slots, rings and counters", 0, seconds / 2);
+	perform("noise in slots, rings, names and counters", 0, seconds / 2);
 	perform("noise in rules too", 1, seconds - seconds / 2);
 	return tap_done();
 }

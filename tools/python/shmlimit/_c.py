@@ -37,7 +37,9 @@ class Options(Structure):
         ("on_full", c_uint32),
         ("clock", c_uint32),
         ("group", c_uint64),
-        ("reserved", c_uint64 * 3),
+        ("names", c_uint32),
+        ("reserved32", c_uint32),
+        ("reserved", c_uint64 * 2),
     ]
 
 
@@ -99,7 +101,7 @@ class Info(Structure):
         ("gid", c_uint32),
         ("created_unix_ns", c_uint64),
         ("window_max", c_uint32),
-        ("reserved32", c_uint32),
+        ("names", c_uint32),
         ("reserved", c_uint64 * 3),
     ]
 

@@ -1,0 +1,38 @@
+/*
+ * names: the keys themselves, kept beside their slots for those who look in. No
+ * decision reads them.
+ *
+ *	byte   0         2 ...
+ *	     [ length ][ the key, zero up to a whole word                  ]
+ *	     [ length ][ as much of a longer key as fits ... ][ seal : 8   ]
+ *
+ * Who claims a slot writes its entry after his commit: once, word by word. If he
+ * is killed before, the slot has no name until it is claimed again.
+ *
+ * ORDER: none. The words that a reader finds may be of several claimers, of a key
+ * that had the slot before, or anybody's: no order would say which. So he believes
+ * what proves itself: a key that has the fingerprint which he saw in the slot. What
+ * is kept of a longer key has no such hash; it has a seal, a hash of itself, of the
+ * length and of the slot's tag.
+ *
+ * WHY NOT a sequence number around the entry: a writer who is killed leaves it odd.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_NAMES_H
+#define SHMLIMIT_LIB_NAMES_H
+
+#include "limiter.h"
+
+/* Write the entry of a slot that was committed with this tag; l->names_max is not 0. */
+void names_write(const struct shmlimit *l, const struct layout_slot *slot, uint64_t tag, const void *key,
+                 size_t key_len);
+
+/*
+ * Copy the key, or as much as is kept of it, if it is that of the tag, whose flags
+ * do not matter. `key` has room for SHMLIMIT_KEY_MAX bytes. Returns how many were copied, 0 if
+ * the entry is no such key's; *key_len is then untouched.
+ */
+size_t names_read(const struct shmlimit *l, const struct layout_slot *slot, uint64_t tag, void *key, size_t *key_len);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * slot_key: the key of a slot, for those who look in.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "export.h"
+#include "names.h"
+#include "sized.h"
+
+EXPORT int shmlimit_slot_key(struct shmlimit *l, uint64_t index, const struct shmlimit_slot *slot, void *key,
+                             size_t size, size_t *key_len)
+{
+	unsigned char bytes[SHMLIMIT_KEY_MAX];
+	struct shmlimit_slot asked;
+	size_t kept, length;
+
+	if (l == NULL || key == NULL || index >= l->lines * SLOTS_PER_LINE)
+		return -EINVAL;
+	if (sized_in(&asked, slot, sizeof(asked)) != 0 || asked.rule >= SHMLIMIT_RULES_MAX)
+		return -EINVAL;
+	if (l->names_max == 0 || asked.rule < 0)
+		return 0;
+	kept = names_read(l, &l->slots[index], tag_pack(asked.fingerprint, (uint32_t)asked.rule, 0), bytes, &length);
+	if (kept > size)
+		return -ENOBUFS;
+	if (kept == 0)
+		return 0;
+	memcpy(key, bytes, kept);
+	if (key_len != NULL)
+		*key_len = length;
+	return (int)kept;
+}

@@ -1,0 +1,221 @@
+/*
+ * names: the keys that are kept beside their slots (I5, I7): what is shown is
+ * the slot's key, whatever stands there.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "layout.h"
+#include "limiter.h"
+#include "names.h"
+#include "unit.h"
+
+#define T0 (100 * SECOND)
+#define NAMES 30
+
+static struct shmlimit *l;
+static int rule;
+
+/* The only live slot there is of the rule. */
+static uint64_t live(struct shmlimit_slot *slot)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+
+	shmlimit_info(l, &info);
+	for (uint64_t i = 0; i < info.slots; i++) {
+		*slot = (struct shmlimit_slot){ .struct_size = sizeof(*slot) };
+		if (shmlimit_slot(l, i, T0, slot) == 0 && slot->state == SHMLIMIT_SLOT_LIVE && slot->rule == rule)
+			return i;
+	}
+	bail("no slot is live");
+}
+
+/* What is shown of the one live slot's key, "?" if it is not known. */
+static const char *shown(size_t *key_len)
+{
+	static char key[SHMLIMIT_KEY_MAX + 1];
+	struct shmlimit_slot slot;
+	uint64_t index = live(&slot);
+	int n = shmlimit_slot_key(l, index, &slot, key, SHMLIMIT_KEY_MAX, key_len);
+
+	if (n <= 0)
+		return n == 0 ? "?" : "error";
+	key[n] = '\0';
+	return key;
+}
+
+static void take(const char *key, size_t key_len)
+{
+	shmlimit_reset(l, -1, NULL, 0);
+	if (shmlimit_take_at(l, rule, key, key_len, 1, T0, NULL) != SHMLIMIT_ALLOWED)
+		bail("a new key is denied");
+}
+
+static uint64_t *entry(void)
+{
+	struct shmlimit_slot slot;
+
+	return l->names + live(&slot) * layout_names_words(l->names_max);
+}
+
+static struct shmlimit *create(uint32_t names)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .names = names, .window_max = 4 };
+
+	return unit_create("names", &options);
+}
+
+static void sizes(void)
+{
+	static const uint32_t asked[] = { 0, 1, 14, 15, 22, 23, 62, 1022, 1023, 1024 };
+	static const uint32_t kept[] = { 0, 14, 14, 22, 22, 30, 62, 1022, 1024, 1024 };
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	uint64_t none = 0;
+
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+		l = create(asked[i]);
+		shmlimit_info(l, &info);
+		is(info.names, kept[i], "who asks for %u bytes of a key gets %u", asked[i], kept[i]);
+		none = i == 0 ? info.size : none;
+		is(info.size - none, 64 * (kept[i] == 0 ? 0 : (kept[i] + 9) / 8 * 8), "and pays for no more");
+		is(shmlimit_verify(unit_name, NULL, 0), 0, "such a segment is sound");
+		shmlimit_close(l);
+	}
+}
+
+static void keys(void)
+{
+	char longest[SHMLIMIT_KEY_MAX];
+	size_t key_len = 0, bad = 0;
+
+	for (size_t i = 0; i < sizeof(longest); i++)
+		longest[i] = (char)('a' + i % 26);
+	for (size_t n = 1; n <= sizeof(longest); n++) {
+		size_t kept = n <= NAMES ? n : NAMES - 8;
+		const char *key;
+
+		take(longest, n);
+		key = shown(&key_len);
+		bad += strlen(key) != kept || memcmp(key, longest, kept) != 0 || key_len != n;
+	}
+	is(bad, 0, "a key of 1 to 1024 bytes is shown, a longer one than is kept by its beginning and its length");
+	take("a\0b", 3);
+	shown(&key_len);
+	is(key_len, 3, "a NUL is a byte like others");
+}
+
+static void verbs(void)
+{
+	struct shmlimit_rule w = { .struct_size = sizeof(w), .algorithm = SHMLIMIT_WINDOW, .capacity = 3,
+		.period_ns = 1000 * SECOND };
+	struct shmlimit_request request = { .rule = rule, .key = "many", .key_len = 4, .cost = 1 };
+	int64_t reply[5];
+	int funnel = rule, answer;
+
+	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_take_many_at(l, &request, 1, &answer, T0, NULL);
+	is_str(shown(NULL), "many", "take_many names what it claims");
+	shmlimit_reset(l, -1, NULL, 0);
+	request.key = "all";
+	request.key_len = 3;
+	shmlimit_take_all_at(l, &request, 1, NULL, T0, NULL);
+	is_str(shown(NULL), "all", "take_all does");
+	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_charge_at(l, rule, "charge", 6, 1, T0, NULL);
+	is_str(shown(NULL), "charge", "charge does");
+	shmlimit_reset(l, -1, NULL, 0);
+	rule = shmlimit_rule_set_at(l, "w", &w, T0);
+	shmlimit_take_at(l, rule, "window", 6, 1, T0, NULL);
+	is_str(shown(NULL), "window", "a window has a name");
+	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_throttle(l, "throttle", 8, 5, 1, 1000000, 1, reply);
+	rule = shmlimit_rule_find(l, "~5:1:1000000");
+	is_str(shown(NULL), "throttle", "throttle names, too");
+	rule = funnel;
+}
+
+/* Nobody's word is taken for it. */
+static void lies(void)
+{
+	static char longer[NAMES + 1];
+	struct shmlimit_slot slot;
+	uint64_t *words, kept[4], n = sizeof(kept) / sizeof(kept[0]);
+	size_t shown_wrong = 0;
+
+	take("alice", 5);
+	words = entry();
+	memcpy(kept, words, sizeof(kept));
+	for (unsigned bit = 0; bit < 16 + 5 * 8; bit++) {
+		words[bit / 64] ^= (uint64_t)1 << bit % 64;
+		shown_wrong += strcmp(shown(NULL), "?") != 0;
+		words[bit / 64] ^= (uint64_t)1 << bit % 64;
+	}
+	is(shown_wrong, 0, "a key of which one bit is wrong is not shown");
+	is_str(shown(NULL), "alice", "the right one is");
+
+	live(&slot);
+	names_write(l, &l->slots[live(&slot)], 0, "mallory", 7);
+	is_str(shown(NULL), "?", "nor another key");
+	memset(words, 0xff, sizeof(kept));
+	is_str(shown(NULL), "?", "nor what is longer than a key can be");
+	memset(words, 0, sizeof(kept));
+	is_str(shown(NULL), "?", "and nothing is nothing");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "none of which is damage");
+
+	memset(longer, 'x', sizeof(longer));
+	take(longer, sizeof(longer));
+	words = entry();
+	memcpy(kept, words, sizeof(kept));
+	for (unsigned bit = 0; bit < n * 64; bit++) {
+		words[bit / 64] ^= (uint64_t)1 << bit % 64;
+		shown_wrong += strcmp(shown(NULL), "?") != 0;
+		words[bit / 64] ^= (uint64_t)1 << bit % 64;
+	}
+	is(shown_wrong, 0, "nor the beginning of a longer key, one bit of which, of its length or of its seal is wrong");
+	is(strlen(shown(NULL)), NAMES - 8, "the right one is");
+	take("bob", 3);
+	memcpy(entry(), kept, sizeof(kept));
+	is_str(shown(NULL), "?", "the beginning of another's key is not this slot's");
+}
+
+static void arguments(void)
+{
+	struct shmlimit_slot slot, free_slot = { .struct_size = sizeof(free_slot), .rule = -1 };
+	struct shmlimit *unnamed;
+	char key[SHMLIMIT_KEY_MAX];
+	uint64_t index;
+
+	take("alice", 5);
+	index = live(&slot);
+	is(shmlimit_slot_key(NULL, index, &slot, key, sizeof(key), NULL), -EINVAL, "no limiter");
+	is(shmlimit_slot_key(l, 64, &slot, key, sizeof(key), NULL), -EINVAL, "no such slot");
+	is(shmlimit_slot_key(l, index, NULL, key, sizeof(key), NULL), -EINVAL, "nothing seen there");
+	is(shmlimit_slot_key(l, index, &slot, NULL, sizeof(key), NULL), -EINVAL, "no room at all");
+	is(shmlimit_slot_key(l, index, &slot, key, 4, NULL), -ENOBUFS, "too little of it");
+	is(shmlimit_slot_key(l, index, &slot, key, 5, NULL), 5, "just enough");
+	is(shmlimit_slot_key(l, index, &free_slot, key, sizeof(key), NULL), 0, "a free slot has no key");
+	slot.fingerprint ^= 1;
+	is(shmlimit_slot_key(l, index, &slot, key, sizeof(key), NULL), 0, "what was another key's is not known any more");
+	slot.fingerprint ^= 1;
+	slot.rule++;
+	is(shmlimit_slot_key(l, index, &slot, key, sizeof(key), NULL), 0, "nor of another rule");
+	slot.rule = INT32_MAX;
+	is(shmlimit_slot_key(l, index, &slot, key, sizeof(key), NULL), -EINVAL, "which must be one");
+	shmlimit_close(l);
+	l = unnamed = create(0);
+	rule = unit_rule(l, "r", 5, 1, 1000000 * SECOND);
+	take("alice", 5);
+	is_str(shown(NULL), "?", "a segment that keeps no keys shows none");
+	shmlimit_close(unnamed);
+}
+
+int main(void)
+{
+	sizes();
+	l = create(NAMES);
+	rule = unit_rule(l, "r", 5, 1, 1000000 * SECOND);
+	keys();
+	verbs();
+	lies();
+	arguments();
+	return tap_done();
+}
