@@ -197,14 +197,23 @@ start_demo() {
 	within test -s "$dir/$name.port" || fail "the demo's server doesn't start: $(cat "$dir/$name.log")"
 }
 
-# measure SUBJECT URL: a line "SUBJECT requests/s p99-in-us" in $dir/measured.
+# cpu_ns PID: that a server's processes and their threads have had.
+cpu_ns() {
+	for child in "$1" $(cat "/proc/$1/task/$1/children"); do
+		cat "/proc/$child/task/"*/schedstat
+	done | awk '{ ns += $1 } END { printf("%.0f\n", ns) }'
+}
+
+# measure SUBJECT URL PID: a line "SUBJECT requests/s p99-in-us CPU-us-a-request" in $dir/measured.
 measure() {
+	before=$(cpu_ns "$3")
 	wrk -t 1 -c $CONNECTIONS -d "${seconds}s" --latency "$2" >"$dir/wrk" 2>&1 || fail "wrk: $(cat "$dir/wrk")"
 	! grep -q Non-2xx "$dir/wrk" || fail "$1: denied"
-	awk -v subject="$1" '
+	awk -v subject="$1" -v cpu="$(cpu_ns "$3")" -v before="$before" '
+		/ requests in / { requests = $1 }
 		$1 == "99%" { p99 = $2 + 0; if ($2 ~ /ms$/) p99 *= 1000; else if ($2 !~ /us$/) p99 *= 1000000 }
 		$1 == "Requests/sec:" { rate = $2 }
-		END { print subject "\t" rate "\t" p99 }' "$dir/wrk" >>"$dir/measured"
+		END { print subject "\t" rate "\t" p99 "\t" (cpu - before) / 1000 / requests }' "$dir/wrk" >>"$dir/measured"
 }
 
 for command in shmlimit shmlimit-demo nginx wrk curl setsid; do
@@ -222,8 +231,8 @@ for page in free limited ours quiet; do
 done
 chmod -R a+rX "$dir"
 
-# Lines of SUBJECT URL, tabs between.
-subject() { printf '%s\t%s\n' "$1" "$2" >>"$dir/subjects"; }
+# Lines of SUBJECT URL PID, tabs between; the server is that which was started last.
+subject() { printf '%s\t%s\t%s\n' "$1" "$2" "${servers##* }" >>"$dir/subjects"; }
 for workers in 1 4; do
 	free_port
 	start_nginx "$port" $workers
@@ -247,15 +256,15 @@ for workers in 1 4; do
 	done
 done
 start_demo free --no-limit
-start_demo limited --segment "$segment"
 subject demo "http://127.0.0.1:$(cat "$dir/free.port")/?client=alice"
+start_demo limited --segment "$segment"
 subject 'demo, shmlimit' "http://127.0.0.1:$(cat "$dir/limited.port")/?client=alice"
 
 tab=$(printf '\t')
 round=-1
 while [ $round -lt $rounds ]; do
-	while IFS=$tab read -r name url; do
-		measure "$name" "$url"
+	while IFS=$tab read -r name url pid; do
+		measure "$name" "$url" "$pid"
 	done <"$dir/subjects"
 	[ $round -ge 0 ] || [ $rounds -eq 1 ] || : >"$dir/measured"     # the first is for warming up
 	round=$((round + 1))
@@ -278,11 +287,17 @@ awk -F '\t' -v rows="$rows" -v at="$CONNECTIONS connections" '
 			list = list " " rate[name, i] / rate[to, i]
 		return median(list)
 	}
+	function more(name, than,    list, i) {
+		for (i = 1; i <= rounds[name]; i++)
+			list = list " " cpu[name, i] - cpu[than, i]
+		return median(list)
+	}
 	function row(name, unit, value) {
 		printf("web\t%s\t%s\t%s\t%s\n", name, at, unit, value) >>rows
 	}
-	FILENAME ~ /measured$/ { rate[$1, ++rounds[$1]] = $2; rates[$1] = rates[$1] " " $2; p99s[$1] = p99s[$1] " " $3; next }
-	FNR == 1 { printf("%-28s %12s %10s %10s %10s\n", "", "requests/s", "p99, us", "/ without", "/ own") }
+	FILENAME ~ /measured$/ { rate[$1, ++rounds[$1]] = $2; cpu[$1, rounds[$1]] = $4
+		rates[$1] = rates[$1] " " $2; p99s[$1] = p99s[$1] " " $3; cpus[$1] = cpus[$1] " " $4; next }
+	FNR == 1 { printf("%-28s %12s %10s %10s %10s %10s %10s\n", "", "requests/s", "p99, us", "CPU, us", "more", "/ without", "/ own") }
 	{
 		n = split($1, part, ", ")
 		server = n > 1 && part[2] ~ /^[14]$/ ? part[1] ", " part[2] : part[1]
@@ -291,9 +306,12 @@ awk -F '\t' -v rows="$rows" -v at="$CONNECTIONS connections" '
 		else if (own == "" && part[n] !~ /shmlimit/)
 			own = $1
 		before = server
-		printf("%-28s %12.0f %10.0f %10.3f", $1, median(rates[$1]), median(p99s[$1]), ratio($1, server))
+		printf("%-28s %12.0f %10.0f %10.2f %10.2f %10.3f", $1, median(rates[$1]), median(p99s[$1]), \
+			median(cpus[$1]), more($1, server), ratio($1, server))
 		row($1, "requests/s", median(rates[$1]))
 		row($1, "p99 us", median(p99s[$1]))
+		row($1, "CPU us", median(cpus[$1]))
+		row($1, "CPU us more", more($1, server))
 		row($1, "/ without", ratio($1, server))
 		if (own != "") {
 			printf(" %10.3f", ratio($1, own))
