@@ -179,7 +179,7 @@ static enum progress claim(const struct shmlimit *l, struct decision *d, const s
 		names_write(l, place.slot, wanted->tag, q->key->bytes, q->key->len);
 	count(l, d, COUNT_CLAIMS);
 	if (is_window(d))
-		ring_complete(l, place.slot, &d->view.terms, (struct slot_seen){ wanted->tag, word }, d->after, 1);
+		ring_complete(l, place.slot, &d->view.terms, (struct slot_seen){ wanted->tag, word }, &d->after, 1);
 	return FINAL;
 }
 
@@ -267,13 +267,13 @@ static enum progress move_window(const struct shmlimit *l, struct decision *d, s
 	struct slot_seen mine = { seen.tag, decided(d) };
 
 	if (d->ring.valid != 0 && (!d->ring.complete || d->ring.w.k > 1))
-		ring_complete(l, slot, terms, seen, d->ring.w, 0);
+		ring_complete(l, slot, terms, seen, &d->ring.w, 0);
 	if (d->request->verb == VERB_REFUND)
 		ring_level(l, slot, seen, &d->ring, d->request->now_ns);
 	if (!slot_cas(slot, seen, mine.tag, mine.word))
 		return lost(d);
 	if (d->request->verb != VERB_REFUND && d->v.changed)
-		ring_complete(l, slot, terms, mine, d->after, 1);
+		ring_complete(l, slot, terms, mine, &d->after, 1);
 	return FINAL;
 }
 

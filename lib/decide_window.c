@@ -113,7 +113,6 @@ void decide_window(const struct shmlimit *l, const struct layout_slot *slot, con
 	uint64_t tokens = 0;
 
 	*v = (struct verdict){ .answer = SHMLIMIT_ALLOWED };
-	*after = before->w;
 	switch (q->verb) {
 	case VERB_TAKE:
 	case VERB_PEEK:
@@ -132,6 +131,8 @@ void decide_window(const struct shmlimit *l, const struct layout_slot *slot, con
 	if (tokens != 0) {
 		record(&look, tokens, v->wait_ns, after);
 		v->changed = 1;
+	} else if (!v->changed) {
+		*after = before->w;
 	}
 	if (r != NULL)
 		report(&look, q, v, after, tokens, r);
@@ -171,12 +172,12 @@ __attribute__((flatten)) static int at_first_try(const struct shmlimit *l, const
 	if (q->verb == VERB_REFUND)
 		return UNDECIDED;
 	if (ring.valid != 0 && ring.w.k > 1)
-		ring_complete(l, slot, terms, seen, ring.w, 0);
+		ring_complete(l, slot, terms, seen, &ring.w, 0);
 	if (!slot_cas(slot, seen, mine.tag, mine.word)) {
 		*failed = 1;
 		return UNDECIDED;
 	}
-	ring_complete(l, slot, terms, mine, after, 1);
+	ring_complete(l, slot, terms, mine, &after, 1);
 	return decide_count(l, q->rule, rule_mode(view), q->verb, v.answer, q->now_ns);
 }
 

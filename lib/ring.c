@@ -33,19 +33,19 @@ uint64_t ring_used(const struct shmlimit *l, const struct layout_slot *slot, con
 }
 
 void ring_complete(const struct shmlimit *l, struct layout_slot *slot, const struct layout_terms *terms,
-                   struct slot_seen seen, struct window w, int exact)
+                   struct slot_seen seen, const struct window *w, int exact)
 {
-	for (uint64_t newer = w.k < w.n ? w.k : w.n; newer-- > 0;) {
-		uint64_t *cell = ring_cells(l, slot) + window_cell(w.n, newer, l->window_max);
+	for (uint64_t newer = w->k < w->n ? w->k : w->n; newer-- > 0;) {
+		uint64_t *cell = ring_cells(l, slot) + window_cell(w->n, newer, l->window_max);
 
 		for (int i = 0; i < CELL_TRIES; i++) {
 			uint64_t there_ns = load_acquire(cell);
 
-			if (there_ns == w.last_ns || (!exact && window_agrees(terms, seen.word, there_ns)))
+			if (there_ns == w->last_ns || (!exact && window_agrees(terms, seen.word, there_ns)))
 				break;
 			if (!slot_unchanged(slot, seen))
 				return;
-			if (cell_cas(cell, there_ns, w.last_ns))
+			if (cell_cas(cell, there_ns, w->last_ns))
 				break;
 		}
 	}

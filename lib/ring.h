@@ -110,11 +110,11 @@ uint64_t ring_used(const struct shmlimit *l, const struct layout_slot *slot, con
                    const struct ring *ring, uint64_t but, uint64_t now_ns);
 
 /*
- * Write the cells of the latest admission, which is `w`, while the slot stands as
+ * Write the cells of the latest admission, which is *w, while the slot stands as
  * `seen`. Where `exact` is false, a cell that agrees with the word is left as it is.
  */
 void ring_complete(const struct shmlimit *l, struct layout_slot *slot, const struct layout_terms *terms,
-                   struct slot_seen seen, struct window w, int exact);
+                   struct slot_seen seen, const struct window *w, int exact);
 
 /*
  * For what is about to be taken back: make all admissions from `since_ns` on as
