@@ -57,6 +57,7 @@ extern "C" {
 #define SHMLIMIT_FUNNEL 0          /* a burst, then a rate */
 #define SHMLIMIT_WARMUP 1          /* a rate that rises from cold to warm: Guava's SmoothWarmingUp */
 #define SHMLIMIT_WINDOW 2          /* so many in any stretch of a period, exactly */
+#define SHMLIMIT_LEASE 3           /* tokens that are leased from a funnel elsewhere, spent here */
 
 /* shmlimit_rule.mode */
 #define SHMLIMIT_ENFORCE 0
@@ -73,6 +74,16 @@ extern "C" {
 
 /* shmlimit_rule.flags, WINDOW only: what was refused counts too, so that who keeps asking keeps being refused. */
 #define SHMLIMIT_COUNT_REFUSED 2u
+
+/* What shmlimit_lease_take() may answer besides. */
+#define SHMLIMIT_LEASE_ASK 2       /* not enough here: the caller is the one who asks for more */
+#define SHMLIMIT_LEASE_WAIT 3      /* not enough here, and somebody else is asking: look again */
+
+#define SHMLIMIT_LEASE_CAPACITY_MAX 2097151 /* largest capacity of a LEASE rule: 2^21 - 1 */
+
+/* shmlimit_lease_count(): what only those who lease know of. */
+#define SHMLIMIT_LEASE_ENGINE_ERRORS 0u
+#define SHMLIMIT_LEASE_BREAKER_OPENINGS 1u
 
 /* shmlimit_open() flags */
 #define SHMLIMIT_READ_ONLY 1u
@@ -98,7 +109,7 @@ struct shmlimit_options {
 /* A limit. Zero everything, set struct_size, then at least capacity, count and period_ns. */
 struct shmlimit_rule {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_rule) */
-	uint32_t algorithm;        /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW */
+	uint32_t algorithm;        /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE */
 	uint32_t mode;             /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF */
 	uint32_t flags;            /* SHMLIMIT_NEXT_PAYS, SHMLIMIT_COUNT_REFUSED or none */
 	uint64_t capacity;         /* whole tokens, 1 or more: the largest burst; WARMUP: 0, or what follows from the rest */
@@ -147,6 +158,29 @@ struct shmlimit_counters {
 	uint64_t failed_cas;       /* compare-and-swaps that lost to another process and were tried again */
 };
 
+/* What shmlimit_lease_take() found. Filled when SHMLIMIT_LEASE_ASK or SHMLIMIT_LEASE_WAIT is returned. */
+struct shmlimit_lease {
+	uint32_t struct_size;      /* sizeof(struct shmlimit_lease) */
+	uint32_t reserved32;
+	uint64_t want;             /* ASK: tokens to lease; with those held they are the cost or more */
+	uint64_t need;             /* ASK: tokens without which the request is denied: its cost less those held */
+	uint64_t held;             /* tokens that may be spent here now; less than the cost */
+	uint64_t wait_ns;          /* how long the claim of who is asking goes on */
+};
+
+/* What was leased, since the segment was created, under all LEASE rules. Monotonic. */
+struct shmlimit_lease_counters {
+	uint32_t struct_size;      /* sizeof(struct shmlimit_lease_counters) */
+	uint32_t reserved32;
+	uint64_t leases;           /* deposits of one token or more */
+	uint64_t leased;           /* tokens deposited */
+	uint64_t spent;            /* tokens spent, those too that were given back */
+	uint64_t lapsed;           /* tokens that were found expired, or had no room; of evicted keys they are not seen */
+	uint64_t denied;           /* denials that were known here, and nobody was asked */
+	uint64_t engine_errors;    /* as shmlimit_lease_count() was told */
+	uint64_t breaker_openings;
+};
+
 /* A segment's geometry and state. */
 struct shmlimit_info {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_info) */
@@ -182,15 +216,20 @@ struct shmlimit_request {
 #define SHMLIMIT_SLOT_TENTATIVE 3  /* being claimed, or left so by a process that was killed */
 #define SHMLIMIT_SLOT_STALE 4      /* of a rule that is gone: the same as free */
 
+/* shmlimit_slot.lease: what a slot of a LEASE rule says. */
+#define SHMLIMIT_SLOT_TOKENS 1     /* that many tokens may be spent */
+#define SHMLIMIT_SLOT_DENIED 2     /* the engine said no */
+#define SHMLIMIT_SLOT_ASKED 3      /* somebody is asking */
+
 /* One place of the table. */
 struct shmlimit_slot {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_slot) */
 	uint32_t state;            /* SHMLIMIT_SLOT_... */
 	uint64_t fingerprint;      /* 48 bits of the key's hash */
 	int32_t rule;              /* LIVE, REFILLED: the rule's id; else -1 */
-	uint32_t reserved32;
-	uint64_t remaining;        /* LIVE, REFILLED: whole tokens left; WARMUP: stored */
-	uint64_t reset_after_ns;   /* LIVE: until the funnel is full again */
+	uint32_t lease;            /* LIVE, of a LEASE rule: SHMLIMIT_SLOT_TOKENS, _DENIED, _ASKED; else 0 */
+	uint64_t remaining;        /* LIVE, REFILLED: whole tokens left; WARMUP: stored; LEASE: here */
+	uint64_t reset_after_ns;   /* LIVE: until the funnel is full again; LEASE: until what it says ends */
 	uint64_t debt_ns;          /* LIVE: until all that was borrowed is back; WARMUP, WINDOW: until the last reservation */
 };
 
@@ -332,10 +371,13 @@ int shmlimit_verify(const char *name, struct shmlimit_problem *problems, size_t 
  * WARMUP: `count` tokens every `period_ns` once it is warm; each request waits
  * for what was owed before it, as in Guava's RateLimiter.create(rate,
  * warmupPeriod), whose stored permits the capacity is; it follows from the rest.
+ * LEASE: capacity, count and period are those of a funnel that others share, and
+ * a key without a slot has nothing: see shmlimit_lease_take().
  *
  * Returns the id (0 or more), or: -EDOM capacity, count, period_ns or warmup_ns is
  * 0; -ERANGE the rule cannot be represented exactly (see shmlimit_rule_range()),
- * or a WARMUP stores no whole token; -EFBIG a WINDOW's capacity is above the
+ * a WARMUP stores no whole token, or a LEASE's capacity is above
+ * SHMLIMIT_LEASE_CAPACITY_MAX; -EFBIG a WINDOW's capacity is above the
  * segment's window_max; -EBUSY the rule exists and has another algorithm;
  * -EINVAL a mode, algorithm or flag is unknown or does not go with the others, or a
  * WARMUP's capacity or cold factor is out of range; -E2BIG a field is set that
@@ -522,6 +564,107 @@ int shmlimit_refund_at(struct shmlimit *limiter, int rule, const void *key, size
  */
 int shmlimit_reset(struct shmlimit *limiter, int rule, const void *key, size_t key_len);
 
+/*
+ * ---- Leases ---------------------------------------------------------------
+ *
+ * For libraries that share one funnel among many hosts. The funnel is an
+ * engine's, say a Redis server's. Tokens are debited there first, many at a time,
+ * deposited in the slot of the key under a LEASE rule, and spent here: so the
+ * hosts together never admit more than the funnel gave, and few requests ask it.
+ *
+ *	answer = shmlimit_lease_take(..., cost, lease_ns, claim_ns, &lease, &r);
+ *	ALLOWED, DENIED        decided here
+ *	SHMLIMIT_LEASE_WAIT    somebody is asking: take again, at the latest after lease.wait_ns
+ *	SHMLIMIT_LEASE_ASK     ask the engine for lease.want tokens, within claim_ns; then one of
+ *	                       shmlimit_lease_deposit()   it gave some, lease.need or more
+ *	                       shmlimit_lease_deny()      it said no
+ *	                       shmlimit_lease_abandon()   it said nothing
+ *
+ * A slot holds tokens that may be spent for some time; or a denial, that holds
+ * for some time; or the claim of who is asking, beside tokens that may be left. All
+ * three end by themselves, so a process that is killed leaves nothing to repair,
+ * and a slot that was evicted or reset has lost some tokens and given none. Times are
+ * lengths on the limiter's own clock, so hosts need no common one; each ends
+ * when it was told to, or up to one tick (shmlimit_rule_range()) before it; a claim
+ * up to one tick after it.
+ *
+ * The other verbs decide on what is here and never ask: shmlimit_take(), _peek(),
+ * _take_all(), _take_many() deny what is not here, shmlimit_reserve() is a take,
+ * shmlimit_charge() spends no more than there is, shmlimit_refund() gives back to a
+ * lease that lives, or else to nobody. A result's retry_after_ns is until a
+ * known denial or claim ends, else the time of one token; reset_after_ns is until
+ * what the slot says ends.
+ *
+ * A circuit breaker is a LEASE key of its own, under a rule of its own, that stands
+ * for the engine and whose tokens are calls to it. Before each call: take 1.
+ * ALLOWED: call; after a failure shmlimit_charge() all of the capacity, then
+ * shmlimit_lease_deny() for as long as it shall be open. ASK: this is the one probe:
+ * call, then deposit a capacity of tokens, of which 1 was spent, or deny. WAIT and
+ * DENIED: it is open, or being probed.
+ *
+ * Errors besides a decision's: -EOPNOTSUPP the rule is not a LEASE rule. Twins
+ * `_at`, threads, processes, signals, fork, progress, cost: as of decisions.
+ */
+
+/*
+ * Take `cost` tokens of a lease. Where there are not enough: DENIED if that is
+ * known, or the cost is above the capacity; else one caller a key gets
+ * SHMLIMIT_LEASE_ASK, and has `claim_ns` in which nobody else gets it, and the
+ * others SHMLIMIT_LEASE_WAIT. Meanwhile what is left is spent by who can.
+ *
+ * lease->want is what this key spends here in about three quarters of
+ * `lease_ns`, by how its last lease went: used up early, the next one is up to twice as
+ * large; lapsed in part, it is smaller; what a cold key wants is the cost. If no
+ * slot can be had for the key, every caller gets ASK (on_full = DENY: is denied).
+ *
+ * Under a rule that is OFF the answer is ALLOWED. Only ALLOWED and DENIED are counted:
+ * a call that ends with ASK or WAIT is, when it is decided. -EINVAL also: `lease` is
+ * NULL or its struct_size too small. If killed inside, or before it answered the
+ * claim: it ends after claim_ns.
+ */
+int shmlimit_lease_take(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
+                        uint64_t lease_ns, uint64_t claim_ns, struct shmlimit_lease *lease,
+                        struct shmlimit_result *r);
+int shmlimit_lease_take_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
+                           uint64_t lease_ns, uint64_t claim_ns, struct shmlimit_lease *lease, uint64_t now_ns,
+                           struct shmlimit_result *r);
+
+/*
+ * Deposit `tokens` that the engine gave, spend `cost` of them, and of what is left
+ * here, and end the claim: all in one step. The rest may be spent for `lasts_ns`
+ * (the lease_ns that was told to shmlimit_lease_take()), up to the capacity; what is
+ * above it lapses. Tokens that were here and were to end sooner make the new ones
+ * end with them, or lapse, whichever loses less: no token outlives its time.
+ *
+ * Returns ALLOWED; or SHMLIMIT_LEASE_WAIT if the tokens are deposited but others spent
+ * what was held: take again. If killed inside: all of it was done, or nothing.
+ */
+int shmlimit_lease_deposit(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
+                           uint64_t cost, uint64_t lasts_ns, struct shmlimit_result *r);
+int shmlimit_lease_deposit_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
+                              uint64_t cost, uint64_t lasts_ns, uint64_t now_ns, struct shmlimit_result *r);
+
+/*
+ * The engine said no to `cost`, and will for `for_ns`: deny requests of that or more
+ * here until then. Ends the claim. Tokens that are left here stay, and then the
+ * denial is not remembered. Returns DENIED (ALLOWED of a dry run).
+ */
+int shmlimit_lease_deny(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
+                        uint64_t for_ns, struct shmlimit_result *r);
+int shmlimit_lease_deny_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
+                           uint64_t for_ns, uint64_t now_ns, struct shmlimit_result *r);
+
+/* The engine said nothing: end the claim, so that the next one asks. Returns 0 or an error. */
+int shmlimit_lease_abandon(struct shmlimit *limiter, int rule, const void *key, size_t key_len);
+int shmlimit_lease_abandon_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                              uint64_t now_ns);
+
+/* Count `n` of what only the caller knows of: SHMLIMIT_LEASE_ENGINE_ERRORS ... Returns 0, -EINVAL, -EROFS. */
+int shmlimit_lease_count(struct shmlimit *limiter, uint32_t which, uint64_t n);
+
+/* Fill *out (set its struct_size first). Returns 0, -EINVAL. */
+int shmlimit_lease_counters(struct shmlimit *limiter, struct shmlimit_lease_counters *out);
+
 /* The limiter's clock, nanoseconds since an arbitrary point before the last boot's first decision. */
 uint64_t shmlimit_now(struct shmlimit *limiter);
 
@@ -623,6 +766,7 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	ERANGE        a rule cannot be represented exactly
  *	EFBIG         a window's capacity is above the segment's window_max
  *	EBUSY         a rule's algorithm cannot be changed: remove the rule first
+ *	EOPNOTSUPP    the rule is not a LEASE rule
  *	ESRCH         no such rule
  *	EXFULL        the segment has no room for another rule
  *	EROFS         the handle is read-only

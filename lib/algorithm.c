@@ -8,6 +8,7 @@
 
 #include "algorithm.h"
 #include "clock.h"
+#include "lease.h"
 #include "ring.h"
 #include "warmup.h"
 
@@ -23,6 +24,8 @@ int algorithm_compile(const struct shmlimit_rule *rule, uint32_t window_max, str
 		return warmup_compile(rule, terms);
 	case SHMLIMIT_WINDOW:
 		return window_compile(rule, window_max, terms);
+	case SHMLIMIT_LEASE:
+		return lease_compile(rule, terms);
 	default:
 		return -EINVAL;
 	}
@@ -45,15 +48,22 @@ void algorithm_rule(const struct layout_terms *terms, struct shmlimit_rule *out)
 
 void algorithm_range(const struct layout_terms *terms, struct shmlimit_range *out)
 {
-	if (terms_algorithm(terms) == SHMLIMIT_WINDOW)
+	switch (terms_algorithm(terms)) {
+	case SHMLIMIT_WINDOW:
 		window_range(terms, out);
-	else
+		break;
+	case SHMLIMIT_LEASE:
+		lease_range(terms, out);
+		break;
+	default:
 		funnel_range(terms, out);
+	}
 }
 
 uint64_t algorithm_wait(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
                         uint64_t word, struct funnel_time at, int given)
 {
+	struct lease lease;
 	struct ring ring;
 
 	switch (terms_algorithm(terms)) {
@@ -66,6 +76,9 @@ uint64_t algorithm_wait(const struct shmlimit *l, const struct layout_slot *slot
 		return ring.valid == 0 ? 0 : window_wait(terms, ring.w.last_ns, at.now_ns);
 	case SHMLIMIT_WARMUP:
 		return warmup_ns_until_full(terms, warmup_leak(terms, word, at), at);
+	case SHMLIMIT_LEASE:
+		lease = lease_read(terms, word, at.now_ns);
+		return lease_wait(&lease);
 	default:
 		return funnel_ns_until(terms, funnel_leak(terms, word, at), terms->capacity, at);
 	}
@@ -85,6 +98,8 @@ uint64_t algorithm_convert(const struct shmlimit *l, const struct layout_slot *s
 		return window_pack(to, ring.w);
 	case SHMLIMIT_WARMUP:
 		return warmup_convert(from, word, to, now_ns, lost);
+	case SHMLIMIT_LEASE:
+		return lease_convert(from, word, to, lost);
 	default:
 		return funnel_convert(from, word, to, now_ns, lost);
 	}
@@ -94,6 +109,8 @@ const char *algorithm_fault(const struct layout_terms *terms, uint64_t word, uin
 {
 	uint64_t low = word & (((uint64_t)1 << terms_quota_bits(terms)) - 1), n;
 
+	if (terms_algorithm(terms) == SHMLIMIT_LEASE && (word >> terms_quota_bits(terms) & 3) > LEASE_ASKED)
+		return "a state that no lease has";
 	if (terms_algorithm(terms) != SHMLIMIT_WINDOW)
 		return low > terms->capacity ? "more tokens than its rule's capacity" : NULL;
 	n = low & (((uint64_t)1 << terms_cell_bits(terms)) - 1);

@@ -1,5 +1,5 @@
 /*
- * algorithm: what differs between FUNNEL, WARMUP and WINDOW for those who only
+ * algorithm: what differs between FUNNEL, WARMUP, WINDOW and LEASE for those who only
  * keep words: compiling a rule, when a word says no more than none, converting
  * it. What verbs do with it is decide's.
  *
@@ -35,7 +35,8 @@ uint64_t algorithm_wait(const struct shmlimit *l, const struct layout_slot *slot
 /*
  * The word that says under `to`, the terms of that version, what was seen in a
  * slot under `from`; both of one algorithm. It says it of a moment that is later
- * by 1 to CONVERT_TICKS ticks, a different number for each of so many versions.
+ * by 1 to CONVERT_TICKS ticks, a different number for each of so many versions (a
+ * lease ends so much earlier).
  *
  * That is so that words don't come back. A process may be stopped just before it
  * swaps a slot, while the rule is changed four times: then the two bits of the

@@ -64,8 +64,8 @@ static inline uint64_t *counter_line(const struct shmlimit *l, uint32_t block, i
 	return (uint64_t *)(void *)(l->counters + layout_counter_offset(0, l->rule_count, block, rule));
 }
 
-/* Add one to a counter of a rule of an attached segment. */
-static inline void counter_add(const struct shmlimit *l, uint32_t rule, enum counter which, uint64_t entropy)
+/* Add n to word `which` of the line of a rule, or (rule < 0) of the blocks' own, of an attached segment. */
+static inline void counter_add_n(const struct shmlimit *l, int64_t rule, unsigned which, uint64_t n, uint64_t entropy)
 {
 #ifdef COUNTER_RSEQ
 	/*
@@ -75,7 +75,7 @@ static inline void counter_add(const struct shmlimit *l, uint32_t rule, enum cou
 	 * before the abort label is glibc's RSEQ_SIG. rseq_cs is cleared after
 	 * the sequence, or the kernel might read it when this code is unloaded.
 	 */
-	unsigned char *base = l->counters + ((uint64_t)rule + 1) * LINE + (uint64_t)which * sizeof(uint64_t);
+	unsigned char *base = l->counters + (uint64_t)(rule + 1) * LINE + (uint64_t)which * sizeof(uint64_t);
 	uint64_t stride = ((uint64_t)l->rule_count + 1) * LINE;
 
 	__asm__ goto(
@@ -92,7 +92,7 @@ static inline void counter_add(const struct shmlimit *l, uint32_t rule, enum cou
 		"cmpl %[cpus], %%eax\n\t"
 		"jae %l[stripe]\n\t"
 		"imulq %[stride], %%rax\n\t"
-		"addq $1, (%[base], %%rax)\n"
+		"addq %[n], (%[base], %%rax)\n"
 		"2:\n\t"
 		"movq $0, %%fs:8(%[area])\n\t"
 		".pushsection __rseq_failure, \"ax\"\n\t"
@@ -102,7 +102,8 @@ static inline void counter_add(const struct shmlimit *l, uint32_t rule, enum cou
 		"jmp %l[stripe]\n\t"
 		".popsection\n\t"
 		:
-		: [area] "r"(__rseq_offset), [cpus] "r"(l->cpus), [stride] "r"(stride), [base] "r"(base)
+		: [area] "r"(__rseq_offset), [cpus] "r"(l->cpus), [stride] "r"(stride), [base] "r"(base),
+		  [n] "er"(n)
 		: "memory", "cc", "rax"
 		: stripe);
 	return;
@@ -110,7 +111,19 @@ stripe:
 	/* Aborted, the kernel has done so; no such CPU, nobody has. */
 	__asm__ volatile("movq $0, %%fs:8(%[area])" : : [area] "r"(__rseq_offset) : "memory");
 #endif
-	add_relaxed(counter_line(l, l->cpus + counter_stripe(l, entropy), rule) + which, 1);
+	add_relaxed(counter_line(l, l->cpus + counter_stripe(l, entropy), rule) + which, n);
+}
+
+/* Add one to a counter of a rule. */
+static inline void counter_add(const struct shmlimit *l, uint32_t rule, enum counter which, uint64_t entropy)
+{
+	counter_add_n(l, rule, which, 1, entropy);
+}
+
+/* Add to a counter of leases: those stand in the blocks' own lines, after the nonces. */
+static inline void counter_add_lease(const struct shmlimit *l, enum lease_counter which, uint64_t n, uint64_t entropy)
+{
+	counter_add_n(l, -1, offsetof(struct layout_block, leases) / sizeof(uint64_t) + which, n, entropy);
 }
 
 /* Add what the CPUs and stripes counted for the id of a rule, ever, to sums. */

@@ -30,6 +30,8 @@ struct decision {
 	struct funnel funnel;             /* leaked up to `at`, then changed as decided */
 	struct ring ring;                 /* WINDOW: as it stands, ... */
 	struct window after;              /* ... and as decided */
+	struct lease lease;               /* LEASE: as it stands, then as decided */
+	struct lease_tally tally;
 	int stepped;                      /* the word's time was impossible */
 	int doubtful;                     /* what it says depends on a clock that was read after it */
 	uint64_t room_ns;                 /* denied for want of a slot: until there may be one; else 0 */
@@ -110,23 +112,34 @@ static void apply(const struct shmlimit *l, struct decision *d, const struct lay
 	case SHMLIMIT_WARMUP:
 		decide_warmup(terms, q, d->at, &d->funnel, &d->v);
 		break;
+	case SHMLIMIT_LEASE:
+		decide_lease(terms, q, d->at.now_ns, &d->lease, &d->v, &d->tally);
+		break;
 	default:
 		decide_apply(terms, q->verb, q->amount, q->max_wait_ns, d->at, &d->funnel, &d->v);
 	}
 }
 
-/* A key that has no slot: its funnel is full, its window empty. */
+/* A key that has no slot: its funnel is full, its window empty, its lease none. */
 static void stand_full(struct decision *d)
 {
 	d->stepped = 0;
 	d->funnel = funnel_full(&d->view.terms, d->at);
 	d->ring = ring_empty(d->at.now_ns);
+	d->lease = lease_none();
 }
 
 /* The word that says what was decided. */
 static uint64_t decided(const struct decision *d)
 {
-	return is_window(d) ? window_pack(&d->view.terms, d->after) : funnel_pack(d->funnel);
+	switch (terms_algorithm(&d->view.terms)) {
+	case SHMLIMIT_WINDOW:
+		return window_pack(&d->view.terms, d->after);
+	case SHMLIMIT_LEASE:
+		return lease_pack(&d->view.terms, d->lease);
+	default:
+		return funnel_pack(d->funnel);
+	}
 }
 
 /* No slot for a key that has none, or none to be had in peace: the key counts as full, the answer is on_full's. */
@@ -135,7 +148,7 @@ static enum progress without_slot(const struct shmlimit *l, struct decision *d)
 	count(l, d, COUNT_NO_SLOT);
 	stand_full(d);
 	apply(l, d, NULL);
-	if (l->on_full != SHMLIMIT_FULL_DENY || d->request->verb == VERB_CHARGE)
+	if (l->on_full != SHMLIMIT_FULL_DENY || d->request->verb == VERB_CHARGE || d->request->verb >= VERB_DEPOSIT)
 		return FINAL;
 	d->v.answer = SHMLIMIT_DENIED;
 	if (d->room_ns == 0)
@@ -195,6 +208,10 @@ static void stand(const struct shmlimit *l, struct decision *d, const struct lay
 	case SHMLIMIT_WARMUP:
 		d->funnel = warmup_leak(&d->view.terms, word, d->at);
 		d->stepped = d->doubtful = d->funnel.stepped;
+		break;
+	case SHMLIMIT_LEASE:
+		d->lease = lease_read(&d->view.terms, word, d->at.now_ns);
+		d->stepped = d->doubtful = 0;
 		break;
 	default:
 		d->funnel = funnel_leak(&d->view.terms, word, d->at);
@@ -304,7 +321,7 @@ static int bypass(const struct shmlimit *l, const struct decision *d, struct shm
 {
 	struct shmlimit_rule rule = { 0 };
 
-	if (d->request->verb == VERB_TAKE || d->request->verb == VERB_RESERVE)
+	if (decide_counts(d->request->verb))
 		count(l, d, COUNT_ALLOWED);
 	algorithm_rule(&d->view.terms, &rule);
 	if (r != NULL)
@@ -322,9 +339,29 @@ static int finish(const struct shmlimit *l, const struct decision *d)
 		decide_report(&d->view.terms, d->funnel, d->at, q->verb, &d->v, q->amount, d->r);
 	if (d->r != NULL && terms_algorithm(&d->view.terms) == SHMLIMIT_WARMUP)
 		decide_warmup_report(&d->view.terms, d->funnel, d->at, &d->v, d->r);
+	if (terms_algorithm(&d->view.terms) == SHMLIMIT_LEASE)
+		decide_lease_report(l, &d->view.terms, &d->lease, &d->tally, &d->v, d->at.ticks, d->r);
 	if (d->r != NULL && d->room_ns != 0 && d->v.answer == SHMLIMIT_DENIED)
 		d->r->retry_after_ns = d->room_ns;
+	if (d->v.answer > SHMLIMIT_DENIED)
+		return d->v.answer;
 	return decide_count(l, q->rule, rule_mode(&d->view), q->verb, d->v.answer, d->at.ticks);
+}
+
+int decide_other(const struct shmlimit *l, const struct request *q, struct shmlimit_result *r)
+{
+	struct rule_view view;
+	uint32_t failed = 0;
+	int answer = DECIDE_AGAIN;
+
+	/* Once more, with all that a FUNNEL's decision has no need of; whether it holds is asked later. */
+	if (rule_glance(l, q->rule, &view, 1) != 0)
+		return decide_slowly(l, q, 0, r);
+	if (terms_algorithm(&view.terms) == SHMLIMIT_LEASE)
+		answer = decide_lease_first(l, q, &view, &failed, r);
+	else if (terms_algorithm(&view.terms) == SHMLIMIT_WINDOW && q->verb < VERB_LEASE)
+		answer = decide_window_first(l, q, &view, &failed, r);
+	return answer == DECIDE_AGAIN ? decide_slowly(l, q, failed, r) : answer;
 }
 
 __attribute__((cold, noinline)) int decide_slowly(const struct shmlimit *l, const struct request *request,
@@ -339,13 +376,15 @@ __attribute__((cold, noinline)) int decide_slowly(const struct shmlimit *l, cons
 
 		if (error != 0)
 			return error;
+		if (request->verb >= VERB_LEASE && terms_algorithm(&d.view.terms) != SHMLIMIT_LEASE)
+			return -EOPNOTSUPP;
 		if (!rule_is_on(l, &d.view))
 			return bypass(l, &d, r);
 		d.at = funnel_time(&d.view.terms, request->now_ns);
 		if (attempt(l, &d) == FINAL)
 			return finish(l, &d);
 	}
-	if (request->verb == VERB_TAKE || request->verb == VERB_RESERVE)
+	if (decide_counts(request->verb))
 		without_slot(l, &d);
 	return finish(l, &d);
 }

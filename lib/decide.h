@@ -1,7 +1,7 @@
 /*
  * decide: what all deciding verbs have in common. Clock, hash, find, decide,
  * commit; whatever does not go through at the first try, or is not a FUNNEL's, is
- * decide.c's.
+ * decide.c's, decide_window.c's, decide_lease.c's.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,10 +11,22 @@
 #include "clock.h"
 #include "counter.h"
 #include "funnel.h"
+#include "lease.h"
 #include "ring.h"
 #include "table.h"
 
-enum verb { VERB_TAKE, VERB_PEEK, VERB_REFUND, VERB_RESERVE, VERB_CHARGE };
+enum verb {
+	VERB_TAKE,
+	VERB_PEEK,
+	VERB_REFUND,
+	VERB_RESERVE,
+	VERB_CHARGE,
+	/* From here on of LEASE rules only. */
+	VERB_LEASE,
+	VERB_DEPOSIT,
+	VERB_DENY,
+	VERB_ABANDON,
+};
 /* The limiter's clock, to be read or already read; or the caller's, of which there is but one reading. */
 enum time_source { TIME_OWN, TIME_READ, TIME_GIVEN };
 
@@ -22,6 +34,14 @@ enum time_source { TIME_OWN, TIME_READ, TIME_GIVEN };
 struct request_key {
 	const void *bytes;
 	size_t len;
+};
+
+/* What only the verbs of leases have. */
+struct lease_request {
+	uint64_t tokens;                  /* DEPOSIT */
+	uint64_t lease_ns;                /* how long the lease shall last; DENY: the denial */
+	uint64_t claim_ns;                /* LEASE */
+	struct shmlimit_lease *out;       /* LEASE */
 };
 
 /* What is asked, by whom the time is told. */
@@ -34,6 +54,7 @@ struct request {
 	uint64_t max_wait_ns;             /* RESERVE only */
 	uint64_t now_ns;
 	const struct request_key *key;    /* for the name of a slot that is claimed */
+	const struct lease_request *lease;
 };
 
 /* What became of it. */
@@ -44,10 +65,15 @@ struct verdict {
 	uint64_t retry_after_ns;          /* RESERVE, denied */
 };
 
+/* What is to be counted of a lease once it is done. */
+struct lease_tally {
+	uint64_t leases, leased, spent, lapsed, denied;
+};
+
 /*
- * The verbs on what is not a FUNNEL's: decide_warmup.c, decide_window.c. They
- * set all of *v, and *r unless it is NULL. A window's ring is read as it stands;
- * *after is what the word shall say if v->changed.
+ * The verbs on what is not a FUNNEL's: decide_warmup.c, decide_window.c,
+ * decide_lease.c. They set all of *v, and *r unless it is NULL. A window's ring is
+ * read as it stands; *after is what the word shall say if v->changed.
  */
 void decide_warmup(const struct layout_terms *terms, const struct request *q, struct funnel_time at,
                    struct funnel *funnel, struct verdict *v);
@@ -56,6 +82,23 @@ void decide_warmup_report(const struct layout_terms *terms, struct funnel funnel
 void decide_window(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
                    const struct request *q, const struct ring *before, uint64_t now_ns, struct window *after,
                    struct verdict *v, struct shmlimit_result *r);
+
+void decide_lease(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
+                  struct verdict *v, struct lease_tally *tally);
+/* Report what was decided and done, to `r` unless it is NULL, and count what only leases have. */
+void decide_lease_report(const struct shmlimit *l, const struct layout_terms *terms, const struct lease *lease,
+                         const struct lease_tally *tally, const struct verdict *v, uint64_t entropy,
+                         struct shmlimit_result *r);
+
+/*
+ * The first try of an algorithm that has one of its own: a key that has its slot,
+ * of the version in force. Returns an answer, or DECIDE_AGAIN.
+ */
+#define DECIDE_AGAIN (-1)
+int decide_window_first(const struct shmlimit *l, const struct request *q, const struct rule_view *view,
+                        uint32_t *failed, struct shmlimit_result *r);
+int decide_lease_first(const struct shmlimit *l, const struct request *q, const struct rule_view *view,
+                       uint32_t *failed, struct shmlimit_result *r);
 
 /* What is not a FUNNEL's: at the first try if it can be, else slowly. */
 int decide_other(const struct shmlimit *l, const struct request *request, struct shmlimit_result *r);
@@ -102,6 +145,8 @@ static inline void decide_apply(const struct layout_terms *terms, enum verb verb
 		funnel_charge(terms, funnel, amount, at);
 		v->changed = 1;
 		break;
+	default:
+		break; /* a lease's verbs are refused before */
 	}
 }
 
@@ -119,11 +164,18 @@ __attribute__((always_inline)) static inline void decide_report(const struct lay
 	r->reset_after_ns = funnel_ns_until(terms, funnel, terms->capacity, at);
 }
 
+/* Is an answer to this counted? */
+static inline int decide_counts(enum verb verb)
+{
+	return verb == VERB_TAKE || verb == VERB_RESERVE || verb == VERB_LEASE || verb == VERB_DEPOSIT ||
+	       verb == VERB_DENY;
+}
+
 /* Count a decision that was made under a rule of this mode. Returns the answer: of a dry run always "allowed". */
 static inline int decide_count(const struct shmlimit *l, uint32_t rule, uint32_t mode, enum verb verb, int answer,
                                uint64_t entropy)
 {
-	int counts = verb == VERB_TAKE || verb == VERB_RESERVE;
+	int counts = decide_counts(verb);
 
 	if (answer == SHMLIMIT_ALLOWED) {
 		if (counts)
@@ -160,8 +212,8 @@ __attribute__((always_inline)) static inline int decide_hashed(const struct shml
 	                     !rule_is_on(l, &view), 0))
 		goto slowly;
 	if (__builtin_expect(terms_algorithm(&view.terms) != SHMLIMIT_FUNNEL, 0))
-		return decide_other(l, &(struct request){ rule, verb, source, hash, amount, max_wait_ns, now_ns, key },
-		                    r);
+		return decide_other(
+			l, &(struct request){ rule, verb, source, hash, amount, max_wait_ns, now_ns, key, NULL }, r);
 	tag = tag_pack(hash, rule, rule_version(&view));
 	slot = table_find(l, table_window(l, hash), tag);
 	if (__builtin_expect(slot == NULL, 0))
@@ -182,8 +234,8 @@ __attribute__((always_inline)) static inline int decide_hashed(const struct shml
 	return decide_count(l, rule, rule_mode(&view), verb, v.answer, at.ticks);
 
 slowly:
-	return decide_slowly(l, &(struct request){ rule, verb, source, hash, amount, max_wait_ns, now_ns, key }, failed,
-	                     r);
+	return decide_slowly(
+		l, &(struct request){ rule, verb, source, hash, amount, max_wait_ns, now_ns, key, NULL }, failed, r);
 }
 
 __attribute__((always_inline)) static inline int decide(const struct shmlimit *l, int rule, const void *key,

@@ -49,6 +49,8 @@ void decide_warmup(const struct layout_terms *terms, const struct request *q, st
 		if (v->changed)
 			warmup_take(terms, funnel, q->amount, at);
 		break;
+	default:
+		break; /* a lease's verbs are refused before */
 	}
 }
 

@@ -127,6 +127,8 @@ void decide_window(const struct shmlimit *l, const struct layout_slot *slot, con
 		if (v->changed)
 			take_back(&look, q->amount, q->now_ns, after);
 		break;
+	default:
+		break; /* a lease's verbs are refused before */
 	}
 	if (tokens != 0) {
 		record(&look, tokens, v->wait_ns, after);
@@ -138,15 +140,10 @@ void decide_window(const struct shmlimit *l, const struct layout_slot *slot, con
 		report(&look, q, v, after, tokens, r);
 }
 
-/*
- * A key that has its slot, of the version in force, whose ring is as the word
- * says and whose clock is not in doubt: no need for decide_slowly()'s care.
- * Returns an answer, or UNDECIDED.
- */
-#define UNDECIDED (-1)
-
-__attribute__((flatten)) static int at_first_try(const struct shmlimit *l, const struct request *q, const struct rule_view *view,
-                        uint32_t *failed, struct shmlimit_result *r)
+/* A ring that is as the word says, and a clock that is not in doubt: no need for decide_slowly()'s care. */
+__attribute__((flatten)) int decide_window_first(const struct shmlimit *l, const struct request *q,
+                                                 const struct rule_view *view, uint32_t *failed,
+                                                 struct shmlimit_result *r)
 {
 	const struct layout_terms *terms = &view->terms;
 	uint64_t tag = tag_pack(q->hash, q->rule, rule_version(view));
@@ -157,39 +154,26 @@ __attribute__((flatten)) static int at_first_try(const struct shmlimit *l, const
 	struct ring ring;
 
 	if (slot == NULL)
-		return UNDECIDED;
+		return DECIDE_AGAIN;
 	seen = slot_read(slot);
 	if (seen.tag != tag || !rule_holds(l, q->rule, view))
-		return UNDECIDED;
+		return DECIDE_AGAIN;
 	ring = ring_read(l, slot, terms, seen.word, q->now_ns);
 	if (!ring.complete || ring.stepped)
-		return UNDECIDED;
+		return DECIDE_AGAIN;
 	decide_window(l, slot, terms, q, &ring, q->now_ns, &after, &v, r);
 	if (!v.changed)
 		return slot_unchanged(slot, seen) ? decide_count(l, q->rule, rule_mode(view), q->verb, v.answer, q->now_ns)
-		                                  : UNDECIDED;
+		                                  : DECIDE_AGAIN;
 	mine = (struct slot_seen){ tag, window_pack(terms, after) };
 	if (q->verb == VERB_REFUND)
-		return UNDECIDED;
+		return DECIDE_AGAIN;
 	if (ring.valid != 0 && ring.w.k > 1)
 		ring_complete(l, slot, terms, seen, &ring.w, 0);
 	if (!slot_cas(slot, seen, mine.tag, mine.word)) {
 		*failed = 1;
-		return UNDECIDED;
+		return DECIDE_AGAIN;
 	}
 	ring_complete(l, slot, terms, mine, &after, 1);
 	return decide_count(l, q->rule, rule_mode(view), q->verb, v.answer, q->now_ns);
-}
-
-int decide_other(const struct shmlimit *l, const struct request *q, struct shmlimit_result *r)
-{
-	struct rule_view view;
-	uint32_t failed = 0;
-	int answer;
-
-	/* Once more, with all that a FUNNEL's decision has no need of; whether it holds is asked later. */
-	if (rule_glance(l, q->rule, &view, 1) != 0 || terms_algorithm(&view.terms) != SHMLIMIT_WINDOW)
-		return decide_slowly(l, q, 0, r);
-	answer = at_first_try(l, q, &view, &failed, r);
-	return answer == UNDECIDED ? decide_slowly(l, q, failed, r) : answer;
 }

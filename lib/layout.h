@@ -16,6 +16,8 @@
  *	word : [ timestamp : 64 - Q                         ] [ quota : Q ]
  *	       ... of a WINDOW rule, whose admissions stand in the slot's ring:
  *	word : [ timestamp : 64 - Q ] [ tokens taken last - 1 ] [ cells ]
+ *	       ... of a LEASE rule:
+ *	word : [ timestamp : 56 - Q ] [ size : 6 ] [ state : 2 ] [ quota : Q ]
  *
  *	flags: 3 TENTATIVE   being claimed; the word is a nonce, not a funnel
  *	       2 FROZEN      kept for growing tables; never set by this version
@@ -76,7 +78,8 @@ struct layout_header {
  * One version of a rule. A FUNNEL's decision reads no more than `inverse`.
  * "Stamps" are ticks where the word has them, shifted left by Q. A WARMUP's
  * funnel holds units, 2^terms_unit_bits() a token. A WINDOW counts in
- * nanoseconds: `back` is its period, `ahead` and `debt` are what they say.
+ * nanoseconds: `back` is its period, `ahead` and `debt` are what they say. A LEASE
+ * too; its num / den are tokens a nanosecond.
  */
 struct layout_terms {
 	uint64_t capacity;                /* tokens; WARMUP: units */
@@ -198,10 +201,22 @@ enum counter {
 	COUNTERS,
 };
 
+/* Counters of all LEASE rules in one block, in the order of struct shmlimit_lease_counters. */
+enum lease_counter {
+	LEASE_LEASES,
+	LEASE_LEASED,
+	LEASE_SPENT,
+	LEASE_LAPSED,
+	LEASE_KNOWN_DENIALS,
+	LEASE_ENGINE_ERRORS,
+	LEASE_BREAKER_OPENINGS,
+	LEASE_COUNTERS,
+};
+
 /* A block: this line, then a line of counters for each rule. */
 struct layout_block {
 	uint64_t nonces;                  /* handed out from this block */
-	uint64_t reserved[7];             /* zero */
+	uint64_t leases[LEASE_COUNTERS];
 };
 
 struct layout_slot {

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "export.h"
+#include "lease.h"
 #include "ring.h"
 #include "rule.h"
 #include "sized.h"
@@ -30,6 +31,17 @@ static void describe_window(const struct shmlimit *l, const struct layout_slot *
 	out->reset_after_ns = window_wait(terms, ring.w.last_ns, now_ns);
 	if ((int64_t)(ring.w.last_ns - now_ns) > 0)
 		out->debt_ns = ring.w.last_ns - now_ns;
+}
+
+static void describe_lease(const struct layout_terms *terms, uint64_t word, uint64_t now_ns, struct shmlimit_slot *out)
+{
+	static const uint32_t states[] = { SHMLIMIT_SLOT_TOKENS, SHMLIMIT_SLOT_DENIED, SHMLIMIT_SLOT_ASKED };
+	struct lease lease = lease_read(terms, word, now_ns);
+
+	out->remaining = lease_held(&lease);
+	out->reset_after_ns = lease_wait(&lease);
+	if (out->reset_after_ns != 0)
+		out->lease = states[lease.state];
 }
 
 static void describe(const struct shmlimit *l, const struct layout_slot *slot, struct slot_seen seen, uint64_t now_ns,
@@ -64,6 +76,9 @@ static void describe(const struct shmlimit *l, const struct layout_slot *slot, s
 		describe_funnel(&view.terms, funnel, at, warmup_debt(&view.terms, funnel, at), out);
 		out->remaining = warmup_tokens(&view.terms, funnel.quota);
 		out->reset_after_ns = warmup_ns_until_full(&view.terms, funnel, at);
+		break;
+	case SHMLIMIT_LEASE:
+		describe_lease(&view.terms, seen.word, now_ns, out);
 		break;
 	default:
 		at = funnel_time(&view.terms, now_ns);

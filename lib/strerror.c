@@ -32,6 +32,8 @@ EXPORT const char *shmlimit_strerror(int error)
 		return "the window's capacity is above the window_max that the segment was made for";
 	case EBUSY:
 		return "a rule's algorithm cannot be changed: remove the rule first";
+	case EOPNOTSUPP:
+		return "the rule's algorithm is not lease";
 	case ESRCH:
 		return "no such rule";
 	case EXFULL:

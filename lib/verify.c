@@ -12,7 +12,6 @@
 
 #include "algorithm.h"
 #include "attach.h"
-#include "counter.h"
 #include "export.h"
 #include "name.h"
 #include "rule.h"
@@ -91,18 +90,6 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 	if (algorithm_compile(&rule, l->window_max, &terms) != 0 || memcmp(&terms, &view.terms, sizeof(terms)) != 0)
 		report(f, offset_of(l, rule_terms(record, rule_version(&view))),
 		       "rule %u: its terms do not follow from its capacity and rate", id);
-}
-
-static void check_counters(const struct shmlimit *l, struct findings *f)
-{
-	for (uint32_t block = 0; block < l->cpus + l->stripes; block++) {
-		const struct layout_block *head = (const void *)counter_line(l, block, -1);
-
-		for (size_t i = 0; i < sizeof(head->reserved) / sizeof(head->reserved[0]); i++)
-			if (load_relaxed(&head->reserved[i]) != 0)
-				report(f, offset_of(l, &head->reserved[i]), "counters %u: a reserved field is not zero",
-				       block);
-	}
 }
 
 /* A committed slot, for the search for twins. */
@@ -230,7 +217,6 @@ EXPORT int shmlimit_verify(const char *name, struct shmlimit_problem *problems, 
 	check_header_tail(l, &findings);
 	for (uint32_t id = 0; id < l->rule_count; id++)
 		check_rule(l, id, &findings);
-	check_counters(l, &findings);
 	error = check_table(l, &findings);
 	shmlimit_close(l);
 	return error != 0 ? error : findings.count;

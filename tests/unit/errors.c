@@ -100,7 +100,7 @@ static void rules(void)
 	good.mode = 3;
 	is(set(good), -EINVAL, "a mode that there is not");
 	good.mode = 0;
-	good.algorithm = 3;
+	good.algorithm = 4;
 	is(set(good), -EINVAL, "an algorithm that there is not");
 	good.algorithm = 0;
 	good.flags = 4;

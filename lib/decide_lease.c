@@ -1,0 +1,243 @@
+/*
+ * decide_lease: the verbs on a lease.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "decide.h"
+
+/* Tokens that the word did not keep, because their time was over or must not be longer. */
+static void let_lapse(struct lease *lease, uint64_t tokens, struct lease_tally *tally)
+{
+	lease->quota -= tokens;
+	tally->lapsed += tokens + lease->lapsed;
+	lease->lapsed = 0;
+}
+
+/* Become the one who asks. */
+static void claim(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
+                  struct verdict *v, struct lease_tally *tally)
+{
+	const struct lease_request *asked = q->lease;
+	uint64_t lease_ns = asked->lease_ns < LEASE_AHEAD_NS ? asked->lease_ns : LEASE_AHEAD_NS;
+	uint64_t claim_ns = asked->claim_ns < LEASE_AHEAD_NS / 2 ? asked->claim_ns : LEASE_AHEAD_NS / 2;
+	uint64_t next = lease_next(terms, lease, now_ns, lease_ns);
+	uint64_t until_ns;
+
+	/* Rounded up, so that there is a claim however short. */
+	until_ns = lease_until(terms, now_ns, claim_ns + lease_tick_ns(terms));
+	/* What is left goes on being spent while he asks, unless its time is over before his is. */
+	if (lease->state == LEASE_DENIED)
+		lease->quota = 0;
+	else
+		let_lapse(lease, lease->left_ns < lease_left_ns(until_ns, now_ns) ? lease->quota : 0, tally);
+	if (next < q->amount)
+		next = q->amount;
+	asked->out->want = next - lease->quota;
+	asked->out->need = q->amount - lease->quota;
+	lease->state = LEASE_ASKED;
+	lease->until_ns = until_ns;
+	lease->left_ns = lease_left_ns(until_ns, now_ns);
+	lease->size = lease_size(terms, next);
+	v->answer = SHMLIMIT_LEASE_ASK;
+	v->changed = 1;
+}
+
+/* Take, peek, and whether to ask. */
+static void ask(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
+                struct verdict *v, struct lease_tally *tally)
+{
+	uint64_t held = lease_held(lease);
+
+	if (__builtin_expect(q->amount <= held, 1)) {
+		if (q->verb == VERB_PEEK || q->amount == 0)
+			return;
+		lease->quota -= q->amount;
+		tally->spent = q->amount;
+		v->changed = 1;
+		return;
+	}
+	v->answer = SHMLIMIT_DENIED;
+	if (q->amount > terms->capacity) {
+		v->retry_after_ns = FUNNEL_NEVER;
+	} else if (lease->state == LEASE_DENIED && lease->left_ns != 0 && q->amount >= lease->quota) {
+		v->retry_after_ns = lease->left_ns;
+		tally->denied = q->verb != VERB_PEEK;
+	} else if (q->verb != VERB_LEASE) {
+		v->retry_after_ns = lease->state == LEASE_ASKED && lease->left_ns != 0 ? lease->left_ns
+		                                                                      : lease_token_ns(terms);
+	} else if (lease->state == LEASE_ASKED && lease->left_ns != 0) {
+		v->answer = SHMLIMIT_LEASE_WAIT;
+	} else {
+		claim(terms, q, now_ns, lease, v, tally);
+	}
+	if (v->answer > SHMLIMIT_DENIED) {
+		q->lease->out->held = lease->quota;
+		q->lease->out->wait_ns = lease->left_ns;
+	}
+}
+
+/*
+ * Put tokens that end at until_ns beside those that are there: all end with the
+ * first, or what ends first lapses, whichever is less.
+ */
+static void merge(const struct layout_terms *terms, struct lease *lease, uint64_t tokens, uint64_t until_ns,
+                  uint64_t now_ns, struct lease_tally *tally)
+{
+	uint64_t left_ns = lease_left_ns(until_ns, now_ns), room;
+
+	if (lease->quota == 0 || (lease->left_ns < left_ns && lease->quota < tokens)) {
+		let_lapse(lease, lease->quota, tally);
+		lease->until_ns = until_ns;
+	} else if (left_ns < lease->left_ns && tokens < lease->quota) {
+		tally->lapsed += tokens;
+		tokens = 0;
+	} else if (left_ns < lease->left_ns) {
+		lease->until_ns = until_ns;
+	}
+	room = terms->capacity - lease->quota;
+	if (tokens > room) {
+		tally->lapsed += tokens - room;
+		tokens = room;
+	}
+	lease->quota += tokens;
+	lease->left_ns = lease_left_ns(lease->until_ns, now_ns);
+}
+
+/* What the engine gave. Tokens that were here are spent first, so that old ones rarely meet new ones. */
+static void deposit(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
+                    struct verdict *v, struct lease_tally *tally)
+{
+	uint64_t tokens = q->lease->tokens, held = lease_held(lease);
+	int enough = q->amount <= held || q->amount - held <= tokens;
+	uint64_t spend = enough ? q->amount : 0;
+
+	tally->leases = tokens != 0;
+	tally->leased = tokens;
+	tally->spent = spend;
+	v->answer = enough ? SHMLIMIT_ALLOWED : SHMLIMIT_LEASE_WAIT;
+	v->changed = 1;
+	if (tokens != 0)
+		lease->size = lease_size(terms, tokens);
+	lease->state = LEASE_TOKENS;
+	lease->quota = held - (spend < held ? spend : held);
+	tokens -= spend < held ? 0 : spend - held;
+	merge(terms, lease, tokens, lease_until(terms, now_ns, q->lease->lease_ns), now_ns, tally);
+}
+
+/* The engine said no, or nothing: the claim ends. What it left stays what it was; if that is none, a denial may. */
+static void end_claim(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
+                      struct verdict *v, struct lease_tally *tally)
+{
+	if (lease->state == LEASE_ASKED && lease->left_ns != 0) {
+		lease->state = LEASE_TOKENS;
+		v->changed = 1;
+	}
+	if (q->verb == VERB_ABANDON)
+		return;
+	v->answer = SHMLIMIT_DENIED;
+	v->retry_after_ns = q->lease->lease_ns | (q->lease->lease_ns == 0);
+	if (lease_held(lease) != 0)
+		return;
+	let_lapse(lease, 0, tally);
+	lease->state = LEASE_DENIED;
+	lease->quota = q->amount < terms->capacity ? q->amount | (q->amount == 0) : terms->capacity;
+	lease->until_ns = lease_until(terms, now_ns, q->lease->lease_ns);
+	lease->left_ns = lease_left_ns(lease->until_ns, now_ns);
+	v->changed = 1;
+}
+
+__attribute__((always_inline)) static inline void verb(const struct layout_terms *terms, const struct request *q,
+                                                       uint64_t now_ns, struct lease *lease, struct verdict *v,
+                                                       struct lease_tally *tally)
+{
+	uint64_t room;
+
+	*v = (struct verdict){ .answer = SHMLIMIT_ALLOWED };
+	*tally = (struct lease_tally){ 0 };
+	switch (q->verb) {
+	case VERB_TAKE:
+	case VERB_PEEK:
+	case VERB_RESERVE:
+	case VERB_LEASE:
+		ask(terms, q, now_ns, lease, v, tally);
+		break;
+	case VERB_REFUND:
+		room = lease->state == LEASE_DENIED || lease->left_ns == 0 ? 0 : terms->capacity - lease->quota;
+		v->changed = q->amount != 0 && room != 0;
+		if (v->changed)
+			lease->quota += q->amount < room ? q->amount : room;
+		break;
+	case VERB_CHARGE:
+		tally->spent = q->amount < lease_held(lease) ? q->amount : lease_held(lease);
+		v->changed = tally->spent != 0;
+		if (v->changed)
+			lease->quota -= tally->spent;
+		break;
+	case VERB_DEPOSIT:
+		deposit(terms, q, now_ns, lease, v, tally);
+		break;
+	case VERB_DENY:
+	case VERB_ABANDON:
+		end_claim(terms, q, now_ns, lease, v, tally);
+		break;
+	}
+}
+
+void decide_lease(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
+                  struct verdict *v, struct lease_tally *tally)
+{
+	verb(terms, q, now_ns, lease, v, tally);
+}
+
+static void tell(const struct shmlimit *l, enum lease_counter which, uint64_t n, uint64_t entropy)
+{
+	if (n != 0)
+		counter_add_lease(l, which, n, entropy);
+}
+
+void decide_lease_report(const struct shmlimit *l, const struct layout_terms *terms, const struct lease *lease,
+                         const struct lease_tally *tally, const struct verdict *v, uint64_t entropy,
+                         struct shmlimit_result *r)
+{
+	if (r != NULL)
+		*r = (struct shmlimit_result){
+			.limit = terms->capacity,
+			.remaining = lease_held(lease),
+			.retry_after_ns = v->retry_after_ns,
+			.reset_after_ns = lease_wait(lease),
+		};
+	tell(l, LEASE_LEASES, tally->leases, entropy);
+	tell(l, LEASE_LEASED, tally->leased, entropy);
+	tell(l, LEASE_SPENT, tally->spent, entropy);
+	tell(l, LEASE_LAPSED, tally->lapsed, entropy);
+	tell(l, LEASE_KNOWN_DENIALS, tally->denied, entropy);
+}
+
+__attribute__((flatten)) int decide_lease_first(const struct shmlimit *l, const struct request *q,
+                                                const struct rule_view *view, uint32_t *failed,
+                                                struct shmlimit_result *r)
+{
+	const struct layout_terms *terms = &view->terms;
+	uint64_t tag = tag_pack(q->hash, q->rule, rule_version(view));
+	struct layout_slot *slot = table_find(l, table_window(l, q->hash), tag);
+	struct lease_tally tally;
+	struct slot_seen seen;
+	struct lease lease;
+	struct verdict v;
+
+	if (slot == NULL)
+		return DECIDE_AGAIN;
+	seen = slot_read(slot);
+	if (seen.tag != tag || !rule_holds(l, q->rule, view) || !rule_is_on(l, view))
+		return DECIDE_AGAIN;
+	lease = lease_read(terms, seen.word, q->now_ns);
+	verb(terms, q, q->now_ns, &lease, &v, &tally);
+	if (v.changed)
+		*failed = !slot_cas(slot, seen, tag, lease_pack(terms, lease));
+	if (v.changed ? *failed : !slot_unchanged(slot, seen))
+		return DECIDE_AGAIN;
+	decide_lease_report(l, terms, &lease, &tally, &v, q->now_ns, r);
+	if (v.answer > SHMLIMIT_DENIED)
+		return v.answer;
+	return decide_count(l, q->rule, rule_mode(view), q->verb, v.answer, q->now_ns);
+}

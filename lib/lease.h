@@ -1,0 +1,162 @@
+/*
+ * lease: the arithmetic of one lease: tokens of a funnel elsewhere, that may be
+ * spent here until some time. Numbers in, numbers out: no shared memory, no clock,
+ * no errors. Every function is total.
+ *
+ *	[ until : 56 - Q           ] [ size : 6 ] [ state : 2 ] [ quota : Q ]
+ *
+ *	until  in ticks of 2^(Q - 1) nanoseconds; so the word, shifted right by 9, is
+ *	       a number of nanoseconds modulo 2^55, but for the low Q - 1 bits
+ *	size   how many tokens the last lease was asked for or had, as a small float: what
+ *	       the next one's size is found from
+ *	state  TOKENS   quota tokens may be spent until then
+ *	       DENIED   the engine denies requests of quota or more until then
+ *	       ASKED    one process asks the engine; it may until then, and so long may
+ *	                quota tokens be spent, that were left when it began
+ *
+ * After its time, and with no tokens in it, a word says the same as none. 2^55
+ * nanoseconds are 417 days: 26 of them are the future, so that a key that was idle for
+ * a year is known to have nothing. WHY NOT ticks of the same length for all, or
+ * larger capacities: with fewer bits for the time a lease that was left alone would
+ * be alive again some day, and its tokens would be given twice.
+ *
+ * No token outlives the time that it was given: where tokens of two leases meet in
+ * one word, all end with the first, or those that end first lapse.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_LEASE_H
+#define SHMLIMIT_LIB_LEASE_H
+
+#include "layout.h"
+
+#define LEASE_TIME_BITS 55
+#define LEASE_SIZE_BITS 6
+#define LEASE_STATE_BITS 2
+#define LEASE_TIME_SHIFT (64 - LEASE_TIME_BITS)
+#define LEASE_AHEAD_NS ((uint64_t)1 << 51) /* the longest lease, claim or denial */
+#define LEASE_QUOTA_BITS_MAX 21u          /* a tick of a millisecond: coarser ones are too coarse for leases */
+
+enum lease_state { LEASE_TOKENS, LEASE_DENIED, LEASE_ASKED };
+
+struct lease {
+	uint64_t until_ns;                /* modulo 2^55 */
+	uint64_t quota;                   /* 0 to capacity; 0 once the time is over */
+	uint64_t left_ns;                 /* until then, 0 if it is over */
+	uint64_t lapsed;                  /* tokens that were in the word when its time was over */
+	enum lease_state state;
+	unsigned size;
+};
+
+/*
+ * Fill *terms from a LEASE rule. Returns 0, or -EDOM capacity, count or period is 0;
+ * -ERANGE the capacity is above SHMLIMIT_LEASE_CAPACITY_MAX; -EINVAL a flag or
+ * max_wait_ns is set. On error *terms is undefined.
+ */
+int lease_compile(const struct shmlimit_rule *rule, struct layout_terms *terms);
+
+/* What compiled terms can tell: for shmlimit_rule_range(). */
+void lease_range(const struct layout_terms *terms, struct shmlimit_range *out);
+
+/* So many tokens, as a size: 0 for none, else within an eighth. */
+unsigned lease_size(const struct layout_terms *terms, uint64_t tokens);
+uint64_t lease_size_tokens(const struct layout_terms *terms, unsigned size);
+
+/*
+ * How many tokens to lease next, so that they are spent in three quarters of
+ * `lease_ns` if the key goes on as it did: 0 if nothing is known, at most twice as
+ * many as last.
+ */
+uint64_t lease_next(const struct layout_terms *terms, const struct lease *lease, uint64_t now_ns, uint64_t lease_ns);
+
+/* The word that says under `to` what `word` says under `from`, `lost` ticks earlier: see algorithm_convert(). */
+uint64_t lease_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to, unsigned lost);
+
+/* Nanoseconds that one token takes to leak into the funnel elsewhere, 1 or more. */
+uint64_t lease_token_ns(const struct layout_terms *terms);
+
+static inline uint64_t lease_tick_ns(const struct layout_terms *terms)
+{
+	return (uint64_t)1 << ((terms_quota_bits(terms) - 1) & 63);
+}
+
+/* What stands in the low bits of a word, below its time. */
+static inline uint64_t lease_low(const struct layout_terms *terms)
+{
+	return ((uint64_t)1 << ((terms_quota_bits(terms) + LEASE_STATE_BITS + LEASE_SIZE_BITS) & 63)) - 1;
+}
+
+static inline uint64_t lease_pack(const struct layout_terms *terms, struct lease lease)
+{
+	unsigned bits = terms_quota_bits(terms);
+
+	return (lease.until_ns << LEASE_TIME_SHIFT & ~lease_low(terms)) |
+	       (uint64_t)lease.size << ((bits + LEASE_STATE_BITS) & 63) | (uint64_t)lease.state << bits | lease.quota;
+}
+
+/* Nanoseconds from now until a time of a word: 0 if it is over, or so far ahead that no lease reaches it. */
+static inline uint64_t lease_left_ns(uint64_t until_ns, uint64_t now_ns)
+{
+	uint64_t left = (until_ns - now_ns) & (UINT64_MAX >> LEASE_TIME_SHIFT);
+
+	return left <= LEASE_AHEAD_NS ? left : 0;
+}
+
+/* A time from now, rounded down to a tick, as far as a word reaches. */
+static inline uint64_t lease_until(const struct layout_terms *terms, uint64_t now_ns, uint64_t ns)
+{
+	ns = ns < LEASE_AHEAD_NS ? ns : LEASE_AHEAD_NS;
+	return (now_ns + ns) & (UINT64_MAX >> LEASE_TIME_SHIFT) & ~(lease_tick_ns(terms) - 1);
+}
+
+static inline struct lease lease_none(void)
+{
+	struct lease none = { 0, 0, 0, 0, LEASE_TOKENS, 0 };
+
+	return none;
+}
+
+/* A word as it stands at some time. */
+static inline struct lease lease_read(const struct layout_terms *terms, uint64_t word, uint64_t now_ns)
+{
+	unsigned bits = terms_quota_bits(terms);
+	struct lease lease = lease_none();
+
+	lease.until_ns = (word & ~lease_low(terms)) >> LEASE_TIME_SHIFT;
+	lease.size = word >> ((bits + LEASE_STATE_BITS) & 63) & ((1u << LEASE_SIZE_BITS) - 1);
+	lease.left_ns = lease_left_ns(lease.until_ns, now_ns);
+	lease.quota = word & (((uint64_t)1 << bits) - 1);
+	switch (word >> bits & 3) {
+	case LEASE_TOKENS:
+		break;
+	case LEASE_DENIED:
+		lease.state = LEASE_DENIED;
+		break;
+	case LEASE_ASKED:
+		lease.state = LEASE_ASKED;
+		break;
+	default:
+		return lease_none(); /* damage */
+	}
+	if (__builtin_expect(lease.quota > terms->capacity, 0))
+		lease.quota = terms->capacity; /* damage */
+	if (__builtin_expect(lease.left_ns == 0, 0)) {
+		lease.lapsed = lease.state == LEASE_DENIED ? 0 : lease.quota;
+		lease.quota = 0;
+	}
+	return lease;
+}
+
+/* Tokens that may be spent. */
+static inline uint64_t lease_held(const struct lease *lease)
+{
+	return lease->state == LEASE_DENIED ? 0 : lease->quota;
+}
+
+/* Nanoseconds until it says no more than none: 0 if it does. */
+static inline uint64_t lease_wait(const struct lease *lease)
+{
+	return lease->state == LEASE_TOKENS && lease->quota == 0 ? 0 : lease->left_ns;
+}
+
+#endif
