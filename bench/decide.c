@@ -21,6 +21,7 @@ static const char key[] = "client:192.168.100.1";
 
 static struct shmlimit *precise, *coarse, *windows;
 static int open_rule, shut_rule, dry_rule, coarse_rule, window_rule, full_rule, warmup_rule, all_rule[4];
+static int taken_rule, leased_rule, refused_rule;
 static uint64_t now_ns;
 static struct layout_slot cell;
 static uint64_t secret[2] = { 1, 2 };
@@ -137,6 +138,30 @@ static void run_window_denied(uint64_t n)
 		bench_expect(shmlimit_take(windows, full_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_DENIED);
 }
 
+static void lease(uint64_t n, int rule, int answer)
+{
+	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
+
+	while (n--)
+		bench_expect(shmlimit_lease_take(precise, rule, key, KEY_LEN, 1, SECOND, SECOND, &lease, NULL), answer);
+}
+
+static void run_lease(uint64_t n)
+{
+	lease(n, leased_rule, SHMLIMIT_ALLOWED);
+}
+
+static void run_lease_denied(uint64_t n)
+{
+	lease(n, refused_rule, SHMLIMIT_DENIED);
+}
+
+static void run_lease_taken(uint64_t n)
+{
+	while (n--)
+		bench_expect(shmlimit_take(precise, taken_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
+}
+
 static void run_warmup(uint64_t n)
 {
 	struct shmlimit_result r;
@@ -209,6 +234,9 @@ static struct contender {
 	{ .name = "allowed, time given", .run = run_injected },
 	{ .name = "window, allowed", .run = run_window },
 	{ .name = "window, denied", .run = run_window_denied },
+	{ .name = "lease, allowed", .run = run_lease },
+	{ .name = "lease, allowed, a take", .run = run_lease_taken },
+	{ .name = "lease, denied (cached)", .run = run_lease_denied },
 	{ .name = "warm-up, reserve", .run = run_warmup },
 	{ .name = "throttle", .run = run_throttle },
 	{ .name = "throttle, two triples", .run = run_throttle_two },
@@ -240,12 +268,17 @@ static void prepare(void)
 		.period_ns = DAY };
 	struct shmlimit_rule warmup = { .struct_size = sizeof(warmup), .algorithm = SHMLIMIT_WARMUP, .count = 500000,
 		.period_ns = SECOND, .warmup_ns = SECOND, .max_wait_ns = 100 * SECOND };
+	struct shmlimit_rule lease = { .struct_size = sizeof(lease), .algorithm = SHMLIMIT_LEASE,
+		.capacity = SHMLIMIT_LEASE_CAPACITY_MAX, .count = 1, .period_ns = SECOND };
 
 	precise = bench_create(NULL);
 	open_rule = bench_rule(precise, "open", 1000000000, 1000, SECOND);
 	shut_rule = bench_rule(precise, "shut", 1, 1, DAY);
 	dry_rule = set(precise, "dry", &dry);
 	warmup_rule = set(precise, "warmup", &warmup);
+	leased_rule = set(precise, "leased", &lease);
+	taken_rule = set(precise, "taken", &lease);
+	refused_rule = set(precise, "refused", &lease);
 	for (int i = 0; i < 4; i++)
 		all_rule[i] = bench_rule(precise, (char[]){ 'a', (char)('0' + i), 0 }, 1000000000, 1000, SECOND);
 	coarse = bench_create(&options);
@@ -254,6 +287,12 @@ static void prepare(void)
 	windows = bench_create(&options);
 	window_rule = set(windows, "window", &window);
 	full_rule = set(windows, "full", &full);
+}
+
+static void deposit(int rule)
+{
+	bench_expect(shmlimit_lease_deposit(precise, rule, key, KEY_LEN, SHMLIMIT_LEASE_CAPACITY_MAX, 1, DAY, NULL),
+	             SHMLIMIT_ALLOWED);
 }
 
 /* Before a round: what is open is full, what is shut is empty. */
@@ -265,6 +304,9 @@ static void refill(void)
 	bench_expect(shmlimit_take(precise, shut_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
 	bench_expect(shmlimit_take(precise, dry_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
 	bench_expect(shmlimit_take(windows, full_rule, key, KEY_LEN, 100, NULL), SHMLIMIT_ALLOWED);
+	deposit(leased_rule);
+	deposit(taken_rule);
+	bench_expect(shmlimit_lease_deny(precise, refused_rule, key, KEY_LEN, 1, DAY, NULL), SHMLIMIT_DENIED);
 }
 
 int main(int argc, char **argv)

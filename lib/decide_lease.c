@@ -189,6 +189,16 @@ void decide_lease(const struct layout_terms *terms, const struct request *q, uin
 	verb(terms, q, now_ns, lease, v, tally);
 }
 
+static void report(const struct layout_terms *terms, const struct lease *lease, uint64_t retry_after_ns,
+                   struct shmlimit_result *r)
+{
+	r->limit = terms->capacity;
+	r->remaining = lease_held(lease);
+	r->wait_ns = 0;
+	r->retry_after_ns = retry_after_ns;
+	r->reset_after_ns = lease_wait(lease);
+}
+
 static void tell(const struct shmlimit *l, enum lease_counter which, uint64_t n, uint64_t entropy)
 {
 	if (n != 0)
@@ -200,12 +210,7 @@ void decide_lease_report(const struct shmlimit *l, const struct layout_terms *te
                          struct shmlimit_result *r)
 {
 	if (r != NULL)
-		*r = (struct shmlimit_result){
-			.limit = terms->capacity,
-			.remaining = lease_held(lease),
-			.retry_after_ns = v->retry_after_ns,
-			.reset_after_ns = lease_wait(lease),
-		};
+		report(terms, lease, v->retry_after_ns, r);
 	tell(l, LEASE_LEASES, tally->leases, entropy);
 	tell(l, LEASE_LEASED, tally->leased, entropy);
 	tell(l, LEASE_SPENT, tally->spent, entropy);
@@ -213,9 +218,21 @@ void decide_lease_report(const struct shmlimit *l, const struct layout_terms *te
 	tell(l, LEASE_KNOWN_DENIALS, tally->denied, entropy);
 }
 
-__attribute__((flatten)) int decide_lease_first(const struct shmlimit *l, const struct request *q,
-                                                const struct rule_view *view, uint32_t *failed,
-                                                struct shmlimit_result *r)
+/*
+ * What nearly every decision is: tokens are here, and enough. The quota stands in
+ * the low bits of the word, so spending is a subtraction from all of it.
+ */
+static inline int is_enough(const struct layout_terms *terms, const struct request *q, uint64_t word)
+{
+	unsigned bits = terms_quota_bits(terms);
+	uint64_t quota = word & (((uint64_t)1 << bits) - 1), until_ns = (word & ~lease_low(terms)) >> LEASE_TIME_SHIFT;
+
+	return (q->verb == VERB_LEASE || q->verb == VERB_TAKE) && (word >> bits & 1) == 0 && q->amount <= quota &&
+	       quota <= terms->capacity && lease_left_ns(until_ns, q->now_ns) != 0;
+}
+
+int decide_lease_first(const struct shmlimit *l, const struct request *q, const struct rule_view *view,
+                       uint32_t *failed, struct shmlimit_result *r)
 {
 	const struct layout_terms *terms = &view->terms;
 	uint64_t tag = tag_pack(q->hash, q->rule, rule_version(view));
@@ -230,6 +247,20 @@ __attribute__((flatten)) int decide_lease_first(const struct shmlimit *l, const 
 	seen = slot_read(slot);
 	if (seen.tag != tag || !rule_holds(l, q->rule, view) || !rule_is_on(l, view))
 		return DECIDE_AGAIN;
+	if (__builtin_expect(is_enough(terms, q, seen.word), 1)) {
+		uint64_t word = seen.word - q->amount;
+
+		*failed = !slot_cas(slot, seen, tag, word);
+		if (*failed)
+			return DECIDE_AGAIN;
+		counter_add_lease(l, LEASE_SPENT, q->amount, q->now_ns);
+		if (r != NULL) {
+			lease = lease_read(terms, word, q->now_ns);
+			report(terms, &lease, 0, r);
+		}
+		counter_add(l, q->rule, COUNT_ALLOWED, q->now_ns);
+		return SHMLIMIT_ALLOWED;
+	}
 	lease = lease_read(terms, seen.word, q->now_ns);
 	verb(terms, q, q->now_ns, &lease, &v, &tally);
 	if (v.changed)
