@@ -610,7 +610,8 @@ int shmlimit_reset(struct shmlimit *limiter, int rule, const void *key, size_t k
  * Take `cost` tokens of a lease. Where there are not enough: DENIED if that is
  * known, or the cost is above the capacity; else one caller a key gets
  * SHMLIMIT_LEASE_ASK, and has `claim_ns` in which nobody else gets it, and the
- * others SHMLIMIT_LEASE_WAIT. Meanwhile what is left is spent by who can.
+ * others SHMLIMIT_LEASE_WAIT. Meanwhile what is left is spent by who can; it lapses
+ * with the claim, or now if it would before.
  *
  * lease->want is what this key spends here in about three quarters of
  * `lease_ns`, by how its last lease went: used up early, the next one is up to twice as
@@ -646,8 +647,8 @@ int shmlimit_lease_deposit_at(struct shmlimit *limiter, int rule, const void *ke
 
 /*
  * The engine said no to `cost`, and will for `for_ns`: deny requests of that or more
- * here until then. Ends the claim. Tokens that are left here stay, and then the
- * denial is not remembered. Returns DENIED (ALLOWED of a dry run).
+ * here until then. Ends the claim. Tokens that are left here stay until it would have
+ * ended, and then the denial is not remembered. Returns DENIED (ALLOWED of a dry run).
  */
 int shmlimit_lease_deny(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                         uint64_t for_ns, struct shmlimit_result *r);

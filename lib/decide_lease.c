@@ -24,7 +24,7 @@ static void claim(const struct layout_terms *terms, const struct request *q, uin
 	uint64_t until_ns;
 
 	/* Rounded up, so that there is a claim however short. */
-	until_ns = lease_until(terms, now_ns, claim_ns + lease_tick_ns(terms));
+	until_ns = lease_until(terms, now_ns, (claim_ns | (claim_ns == 0)) + lease_tick_ns(terms) - 1);
 	/* What is left goes on being spent while he asks, unless its time is over before his is. */
 	if (lease->state == LEASE_DENIED)
 		lease->quota = 0;
@@ -101,6 +101,8 @@ static void merge(const struct layout_terms *terms, struct lease *lease, uint64_
 	}
 	lease->quota += tokens;
 	lease->left_ns = lease_left_ns(lease->until_ns, now_ns);
+	if (lease->left_ns == 0)
+		let_lapse(lease, lease->quota, tally);
 }
 
 /* What the engine gave. Tokens that were here are spent first, so that old ones rarely meet new ones. */

@@ -58,7 +58,7 @@ int lease_compile(const struct shmlimit_rule *rule, struct layout_terms *terms);
 /* What compiled terms can tell: for shmlimit_rule_range(). */
 void lease_range(const struct layout_terms *terms, struct shmlimit_range *out);
 
-/* So many tokens, as a size: 0 for none, else within an eighth. */
+/* So many tokens, as a size: 0 for none, else within an eighth or, where that is more, 1 / 65536 of the capacity. */
 unsigned lease_size(const struct layout_terms *terms, uint64_t tokens);
 uint64_t lease_size_tokens(const struct layout_terms *terms, unsigned size);
 

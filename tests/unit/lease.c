@@ -1,0 +1,656 @@
+/*
+ * lease: LEASE rules: what was deposited is spent once and in time, one caller a
+ * key asks, denials are remembered; by hand, and against a bag of tokens (I1).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "../dice.h"
+#include "unit.h"
+
+#include "lease.h"
+
+#define T0 (1000 * SECOND)
+#define MS (SECOND / 1000)
+#define LEASE_NS (100 * MS)
+#define CLAIM_NS (10 * MS)
+#define CAPACITY 100
+#define STEPS 1000000
+
+static struct shmlimit *l;
+static struct shmlimit_result r;
+static struct shmlimit_lease lease;
+static uint64_t tick_ns; /* of a rule of CAPACITY */
+
+static int set(const char *name, uint64_t capacity)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = capacity,
+		.count = 10, .period_ns = SECOND };
+
+	return shmlimit_rule_set_at(l, name, &rule, T0);
+}
+
+static int rule(const char *name, uint64_t capacity)
+{
+	int id = set(name, capacity);
+
+	if (id < 0)
+		bail("rule_set: %s", shmlimit_strerror(id));
+	return id;
+}
+
+static int ask(int id, uint64_t cost, uint64_t at)
+{
+	lease = (struct shmlimit_lease){ .struct_size = sizeof(lease) };
+	return shmlimit_lease_take_at(l, id, "k", 1, cost, LEASE_NS, CLAIM_NS, &lease, at, &r);
+}
+
+static int take(int id, uint64_t cost, uint64_t at)
+{
+	return shmlimit_take_at(l, id, "k", 1, cost, at, &r);
+}
+
+static int deposit(int id, uint64_t tokens, uint64_t cost, uint64_t at)
+{
+	return shmlimit_lease_deposit_at(l, id, "k", 1, tokens, cost, LEASE_NS, at, &r);
+}
+
+static int deny(int id, uint64_t cost, uint64_t for_ns, uint64_t at)
+{
+	return shmlimit_lease_deny_at(l, id, "k", 1, cost, for_ns, at, &r);
+}
+
+static uint64_t left(int id, uint64_t at)
+{
+	shmlimit_peek_at(l, id, "k", 1, 0, at, &r);
+	return r.remaining;
+}
+
+static struct shmlimit_lease_counters counters(void)
+{
+	struct shmlimit_lease_counters c = { .struct_size = sizeof(c) };
+
+	if (shmlimit_lease_counters(l, &c) != 0)
+		bail("lease_counters");
+	return c;
+}
+
+static void by_hand(void)
+{
+	int id = rule("hand", CAPACITY);
+	uint64_t at = T0;
+
+	is(take(id, 1, at), SHMLIMIT_DENIED, "a key that leased nothing has nothing");
+	is(r.retry_after_ns, SECOND / 10, "to be asked again when the funnel elsewhere has got a token");
+	is(ask(id, 2, at), SHMLIMIT_LEASE_ASK, "the first who misses is to ask");
+	is(lease.want, 2, "for what he needs, for nothing is known of the key");
+	is(lease.need, 2, "all of which is missing");
+	ok(lease.wait_ns >= CLAIM_NS && lease.wait_ns < CLAIM_NS + tick_ns, "he has so long for it");
+	is(ask(id, 1, at + MS), SHMLIMIT_LEASE_WAIT, "others wait meanwhile");
+	ok(lease.wait_ns >= CLAIM_NS - MS && lease.wait_ns < CLAIM_NS - MS + tick_ns, "until his time is over");
+	is(take(id, 1, at + MS), SHMLIMIT_DENIED, "or are denied, if they only take");
+	ok(r.retry_after_ns >= CLAIM_NS - MS && r.retry_after_ns < CLAIM_NS - MS + tick_ns, "so long, too");
+	is(deposit(id, 12, 2, at + 2 * MS), SHMLIMIT_ALLOWED, "what he was given is spent for him");
+	is(r.limit, CAPACITY, "of the capacity");
+	is(r.remaining, 10, "and the rest is for all");
+	ok(r.reset_after_ns <= LEASE_NS && r.reset_after_ns > LEASE_NS - tick_ns, "for its time");
+	is(take(id, 3, at + 3 * MS), SHMLIMIT_ALLOWED, "a take spends it");
+	is(ask(id, 3, at + 3 * MS), SHMLIMIT_ALLOWED, "as does who would ask");
+	is(r.remaining, 4, "so it is less");
+	is(ask(id, 0, at + 3 * MS), SHMLIMIT_ALLOWED, "nothing can always be had");
+	is(ask(id, CAPACITY + 1, at + 3 * MS), SHMLIMIT_DENIED, "more than the capacity");
+	ok(r.retry_after_ns == UINT64_MAX, "never, and nobody is asked");
+	is(left(id, at + 2 * MS + LEASE_NS - tick_ns), 4, "what is left lives as long as it was told to, but for a tick");
+	is(left(id, at + 2 * MS + LEASE_NS), 0, "and not longer");
+	is(take(id, 1, at + 2 * MS + LEASE_NS), SHMLIMIT_DENIED, "what has lapsed is not spent");
+	is(left(id, at + 366 * 86400 * SECOND), 0, "nor is it a year later");
+}
+
+static void claims(void)
+{
+	int id = rule("claims", CAPACITY);
+
+	is(ask(id, 5, T0), SHMLIMIT_LEASE_ASK, "an asker");
+	is(ask(id, 5, T0 + CLAIM_NS - 1), SHMLIMIT_LEASE_WAIT, "who is dead keeps others waiting");
+	is(ask(id, 5, T0 + CLAIM_NS + tick_ns), SHMLIMIT_LEASE_ASK, "until his claim ends by itself");
+	is(shmlimit_lease_abandon_at(l, id, "k", 1, T0 + CLAIM_NS + 2 * tick_ns), 0, "who gets no answer gives up");
+	is(ask(id, 5, T0 + CLAIM_NS + 2 * tick_ns), SHMLIMIT_LEASE_ASK, "and the next one asks");
+	is(deposit(id, 8, 5, T0 + 20 * MS), SHMLIMIT_ALLOWED, "what comes late");
+	is(deposit(id, 9, 5, T0 + 21 * MS), SHMLIMIT_ALLOWED, "is not lost");
+	is(left(id, T0 + 21 * MS), 7, "beside what came later");
+	shmlimit_reset(l, id, "k", 1);
+
+	deposit(id, 10, 4, T0);
+	is(ask(id, 8, T0 + MS), SHMLIMIT_LEASE_ASK, "who wants more than is left");
+	is(lease.held, 6, "is told what there is");
+	is(lease.need, 2, "and asks for the rest at least");
+	is(take(id, 2, T0 + MS), SHMLIMIT_ALLOWED, "meanwhile who wants less takes it");
+	is(deposit(id, 2, 8, T0 + 2 * MS), SHMLIMIT_LEASE_WAIT, "so that there may be too little");
+	is(left(id, T0 + 2 * MS), 6, "but nothing is lost");
+	is(ask(id, 8, T0 + 2 * MS), SHMLIMIT_LEASE_ASK, "and he asks again");
+	shmlimit_reset(l, id, "k", 1);
+
+	deposit(id, 10, 4, T0);
+	ask(id, 8, T0 + 2 * MS);
+	is(shmlimit_lease_abandon_at(l, id, "k", 1, T0 + 2 * MS), 0, "where nobody answers");
+	is(left(id, T0 + 2 * MS), 6, "what there was stays");
+	is(left(id, T0 + 2 * MS + CLAIM_NS + tick_ns), 0, "until his time would have been over");
+	shmlimit_reset(l, id, "k", 1);
+
+	deposit(id, 10, 4, T0);
+	is(ask(id, 8, T0 + LEASE_NS - MS), SHMLIMIT_LEASE_ASK, "what would lapse under the claim");
+	is(lease.need, 8, "is not counted on");
+	is(left(id, T0 + LEASE_NS - MS), 0, "nor spent any more");
+}
+
+static void denials(void)
+{
+	int id = rule("denials", CAPACITY);
+	uint64_t before = counters().denied, denied;
+	struct shmlimit_counters c = { .struct_size = sizeof(c) };
+
+	ask(id, 5, T0);
+	is(deny(id, 5, SECOND, T0 + MS), SHMLIMIT_DENIED, "the engine's no is told");
+	is(r.retry_after_ns, SECOND, "until when");
+	is(ask(id, 5, T0 + 2 * MS), SHMLIMIT_DENIED, "and remembered");
+	ok(r.retry_after_ns <= SECOND - MS && r.retry_after_ns > SECOND - MS - tick_ns, "until then");
+	is(take(id, 7, T0 + 2 * MS), SHMLIMIT_DENIED, "for more than that, too");
+	ok(r.retry_after_ns <= SECOND - MS && r.retry_after_ns > SECOND - MS - tick_ns, "as long");
+	is(counters().denied - before, 2, "both were known here");
+	is(ask(id, 4, T0 + 2 * MS), SHMLIMIT_LEASE_ASK, "for less one may ask");
+	is(deny(id, 4, MS, T0 + 2 * MS), SHMLIMIT_DENIED, "and be denied again");
+	is(ask(id, 4, T0 + 3 * MS), SHMLIMIT_LEASE_ASK, "when the time is over one may ask");
+	is(deny(id, 4, UINT64_MAX, T0 + 3 * MS), SHMLIMIT_DENIED, "a denial for ever");
+	is(ask(id, 4, T0 + 86400 * SECOND), SHMLIMIT_DENIED, "holds for long");
+	is(ask(id, 4, T0 + 27 * 86400 * SECOND), SHMLIMIT_LEASE_ASK, "but not for ever");
+	shmlimit_reset(l, id, "k", 1);
+	shmlimit_counters(l, id, &c);
+	denied = c.denied;
+	deposit(id, 9, 6, T0);
+	ask(id, 5, T0);
+	is(deny(id, 5, SECOND, T0), SHMLIMIT_DENIED, "where something is left");
+	is(left(id, T0), 3, "it stays");
+	is(ask(id, 5, T0), SHMLIMIT_LEASE_ASK, "and the denial is forgotten");
+	shmlimit_counters(l, id, &c);
+	is(c.denied - denied, 1, "each denial is counted once, and who asks is not counted");
+}
+
+static void other_verbs(void)
+{
+	int id = rule("verbs", CAPACITY), funnel = unit_rule(l, "funnel", 1, 1, SECOND);
+	struct shmlimit_request all[2] = { { id, 0, "k", 1, 3 }, { funnel, 0, "f", 1, 1 } };
+	struct shmlimit_rule dry = { .struct_size = sizeof(dry), .algorithm = SHMLIMIT_LEASE, .capacity = CAPACITY,
+		.count = 10, .period_ns = SECOND, .mode = SHMLIMIT_DRY_RUN };
+	struct shmlimit *reader;
+	int answers[2];
+
+	is(shmlimit_refund_at(l, id, "k", 1, 5, T0, &r), SHMLIMIT_ALLOWED, "what is given back to nobody");
+	is(left(id, T0), 0, "is lost");
+	deposit(id, 10, 1, T0);
+	take(id, 4, T0);
+	shmlimit_refund_at(l, id, "k", 1, 4, T0, &r);
+	is(r.remaining, 9, "a lease that lives gets it back");
+	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, T0, &r);
+	is(r.remaining, CAPACITY, "up to the capacity");
+	is(shmlimit_reserve_at(l, id, "k", 1, 90, UINT64_MAX, T0, &r), SHMLIMIT_ALLOWED, "a reservation is a take");
+	is(shmlimit_reserve_at(l, id, "k", 1, 11, UINT64_MAX, T0, &r), SHMLIMIT_DENIED, "that borrows nothing");
+	is(shmlimit_charge_at(l, id, "k", 1, 4, T0, &r), SHMLIMIT_ALLOWED, "a charge takes what it is told");
+	is(r.remaining, 6, "so much");
+	is(shmlimit_peek_at(l, id, "k", 1, 6, T0, &r), SHMLIMIT_ALLOWED, "a peek sees that");
+	is(shmlimit_peek_at(l, id, "k", 1, 7, T0, &r), SHMLIMIT_DENIED, "and no more");
+	is(shmlimit_take_all_at(l, all, 2, NULL, T0, NULL), SHMLIMIT_ALLOWED, "a lease is one of several limits");
+	is(shmlimit_take_all_at(l, all, 2, NULL, T0, NULL), SHMLIMIT_DENIED, "and where another denies");
+	is(left(id, T0), 3, "gets back what was taken");
+	is(shmlimit_take_many_at(l, (struct shmlimit_request[]){ all[0], all[0] }, 2, answers, T0, NULL), 0, "of many");
+	ok(answers[0] == SHMLIMIT_ALLOWED && answers[1] == SHMLIMIT_DENIED, "each takes what is there");
+	deposit(id, 6, 1, T0);
+	shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, T0, &r);
+	is(r.remaining, 0, "a charge takes no more than there is");
+	is(shmlimit_lease_take_at(l, funnel, "k", 1, 1, 1, 1, &lease, T0, &r), -EOPNOTSUPP, "a funnel leases nothing");
+	is(shmlimit_lease_deposit_at(l, funnel, "k", 1, 1, 1, 1, T0, &r), -EOPNOTSUPP, "nor takes deposits");
+
+	id = shmlimit_rule_set_at(l, "dry", &dry, T0);
+	is(ask(id, 1, T0), SHMLIMIT_LEASE_ASK, "a dry run asks");
+	is(deny(id, 1, SECOND, T0), SHMLIMIT_ALLOWED, "and answers allowed");
+	is(ask(id, 1, T0), SHMLIMIT_ALLOWED, "of what is denied");
+	ok(r.retry_after_ns != 0, "as its time to wait tells");
+	dry.mode = SHMLIMIT_OFF;
+	shmlimit_rule_set_at(l, "dry", &dry, T0);
+	is(ask(id, 1, T0), SHMLIMIT_ALLOWED, "what is off allows");
+	is(r.remaining, CAPACITY, "and looks at nothing");
+
+	if (shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &reader) != 0)
+		bail("open");
+	is(shmlimit_lease_take(reader, id, "k", 1, 1, 1, 1, &lease, &r), -EROFS, "who only reads leases nothing");
+	is(shmlimit_lease_count(reader, 0, 1), -EROFS, "and counts nothing");
+	shmlimit_close(reader);
+	is(shmlimit_lease_take(l, id, "k", 1, 1, 1, 1, NULL, &r), -EINVAL, "where to say what to lease is not left out");
+	lease.struct_size = 0;
+	is(shmlimit_lease_take(l, id, "k", 1, 1, 1, 1, &lease, &r), -EINVAL, "and has its size");
+	is(shmlimit_lease_take(l, id, "k", 0, 1, 1, 1, &lease, &r), -EINVAL, "before anything else is looked at");
+	is(shmlimit_lease_abandon(l, id, NULL, 1), -EINVAL, "a key is not left out");
+	is(shmlimit_lease_abandon(l, id, "k", 0), -EMSGSIZE, "nor empty");
+	is(shmlimit_lease_abandon(l, 63, "k", 1), -ESRCH, "and its rule is one");
+}
+
+/* The arithmetic of two leases in one slot. */
+static void meetings(void)
+{
+	int id = rule("meetings", CAPACITY);
+
+	deposit(id, 11, 1, T0);
+	is(shmlimit_lease_deposit_at(l, id, "k", 1, 50, 0, 10 * LEASE_NS, T0, &r), SHMLIMIT_ALLOWED, "many beside few");
+	is(r.remaining, 50, "that end sooner: these lapse");
+	is(shmlimit_lease_deposit_at(l, id, "k", 1, 5, 0, 20 * LEASE_NS, T0, &r), SHMLIMIT_ALLOWED, "few beside many");
+	is(r.remaining, 55, "are added");
+	ok(r.reset_after_ns <= 10 * LEASE_NS, "and end with them");
+	is(shmlimit_lease_deposit_at(l, id, "k", 1, 5, 0, LEASE_NS, T0, &r), SHMLIMIT_ALLOWED, "few that end sooner");
+	is(r.remaining, 55, "lapse");
+	is(shmlimit_lease_deposit_at(l, id, "k", 1, 70, 10, LEASE_NS, T0, &r), SHMLIMIT_ALLOWED, "many that do");
+	is(r.remaining, CAPACITY, "are added, up to the capacity");
+	ok(r.reset_after_ns <= LEASE_NS, "and all end with them");
+	is(shmlimit_lease_deposit_at(l, id, "k", 1, UINT64_MAX, UINT64_MAX, LEASE_NS, T0, &r), SHMLIMIT_ALLOWED,
+	   "what is spent at once needs no room");
+	is(r.remaining, 100, "and old tokens are spent first, unless new ones come with it");
+	is(shmlimit_lease_deposit_at(l, id, "k", 1, 0, 101, LEASE_NS, T0, &r), SHMLIMIT_LEASE_WAIT, "nothing");
+	is(r.remaining, 100, "adds nothing");
+	is(shmlimit_lease_deposit_at(l, id, "k", 1, 7, 0, 0, T0 + SECOND, &r), SHMLIMIT_ALLOWED, "no time at all");
+	is(r.remaining, 0, "is over at once");
+}
+
+static void bounds(void)
+{
+	struct shmlimit_rule wrong = { .struct_size = sizeof(wrong), .algorithm = SHMLIMIT_LEASE, .capacity = 1,
+		.count = 1, .period_ns = SECOND };
+	struct shmlimit_rule got = { .struct_size = sizeof(got) };
+	struct shmlimit_range range = { .struct_size = sizeof(range) };
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+	unsigned seen[4] = { 0 };
+	int id;
+
+	is(set("bad", 0), -EDOM, "a lease of nothing is refused");
+	is(set("bad", SHMLIMIT_LEASE_CAPACITY_MAX + 1), -ERANGE, "one of too much is");
+	wrong.count = 0;
+	is(shmlimit_rule_set(l, "bad", &wrong), -EDOM, "one without a rate");
+	wrong.count = 1;
+	wrong.max_wait_ns = 1;
+	is(shmlimit_rule_set(l, "bad", &wrong), -EINVAL, "one with a longest wait");
+	wrong.max_wait_ns = 0;
+	wrong.flags = SHMLIMIT_NEXT_PAYS;
+	is(shmlimit_rule_set(l, "bad", &wrong), -EINVAL, "and one with flags");
+	wrong.flags = 0;
+	wrong.algorithm = SHMLIMIT_FUNNEL;
+	id = rule("good", SHMLIMIT_LEASE_CAPACITY_MAX);
+	is(shmlimit_rule_set(l, "good", &wrong), -EBUSY, "a lease does not become a funnel");
+	is(shmlimit_rule_get(l, id, &got), 0, "it is read back");
+	ok(got.algorithm == SHMLIMIT_LEASE && got.capacity == SHMLIMIT_LEASE_CAPACITY_MAX && got.count == 10 &&
+	   got.period_ns == SECOND, "as it was set");
+	is(shmlimit_rule_range(l, id, &range), 0, "the largest");
+	ok(range.resolution_ps <= 1100000000, "has ticks of a millisecond");
+	ok(range.back_ns > 366 * 86400 * SECOND, "and knows for a year what is over");
+	is(deposit(id, UINT64_MAX, 1, T0), SHMLIMIT_ALLOWED, "it can be filled");
+	is(r.remaining, SHMLIMIT_LEASE_CAPACITY_MAX, "to its capacity");
+	is(take(id, SHMLIMIT_LEASE_CAPACITY_MAX, T0), SHMLIMIT_ALLOWED, "and emptied at once");
+	is(ask(id, 1, T0), SHMLIMIT_LEASE_ASK, "then asks");
+	ok(lease.want <= SHMLIMIT_LEASE_CAPACITY_MAX, "for no more than that");
+
+	/* Its slot, through its states. */
+	shmlimit_reset(l, -1, NULL, 0);
+	for (int state = 0; state < 4; state++) {
+		if (state == 1)
+			deposit(id, 5, 1, T0);
+		else if (state == 2)
+			ask(id, 7, T0);
+		else if (state == 3)
+			shmlimit_charge_at(l, id, "k", 1, 9, T0, NULL), deny(id, 1, SECOND, T0);
+		for (uint64_t i = 0; shmlimit_slot(l, i, T0, &slot) == 0; i++)
+			if (slot.state == SHMLIMIT_SLOT_LIVE)
+				seen[state] = slot.lease;
+	}
+	ok(seen[0] == 0 && seen[1] == SHMLIMIT_SLOT_TOKENS && seen[2] == SHMLIMIT_SLOT_ASKED &&
+	   seen[3] == SHMLIMIT_SLOT_DENIED, "who looks in sees what a slot says");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "and the segment is sound");
+}
+
+/* A capacity may change under a lease; what it had stays, up to the new one, and for no longer than it was told. */
+static void changes(void)
+{
+	int id = rule("changes", 1000);
+	uint64_t ends;
+	int later = 0;
+
+	deposit(id, 501, 1, T0);
+	ends = r.reset_after_ns;
+	rule("changes", 700);
+	is(left(id, T0), 500, "a change of the rule keeps tokens");
+	rule("changes", 40);
+	is(left(id, T0), 40, "up to the new capacity");
+	for (uint64_t i = 0; i < 40; i++) {
+		rule("changes", i % 2 ? 3000 : 40 + i);
+		left(id, T0);
+		later |= r.reset_after_ns > ends;
+	}
+	is(left(id, T0), 40, "forty changes give nothing");
+	is(later, 0, "nor time");
+	shmlimit_reset(l, id, "k", 1);
+	deny(id, 5, SECOND, T0);
+	rule("changes", 3);
+	is(ask(id, 3, T0), SHMLIMIT_DENIED, "a denial stays");
+}
+
+static uint64_t wanted; /* by who asked last in drive() */
+
+/* Take `tokens`, `rate` a second, and lease what is wanted. Returns how often somebody asked. */
+static uint64_t drive(int id, uint64_t rate, uint64_t tokens, uint64_t *at)
+{
+	uint64_t asked = 0;
+
+	for (uint64_t i = 0; i < tokens; i++) {
+		*at += SECOND / rate;
+		if (ask(id, 1, *at) == SHMLIMIT_LEASE_ASK) {
+			asked++;
+			wanted = lease.want;
+			deposit(id, wanted, 1, *at);
+		}
+	}
+	return asked;
+}
+
+static void batches(void)
+{
+	int id = rule("batches", 100000);
+	struct shmlimit_lease_counters before = counters(), after;
+	uint64_t at = T0, asked;
+
+	is(drive(id, 1, 10, &at), 10, "a cold key asks each time");
+	is(wanted, 1, "for one token");
+	asked = drive(id, 25000, 5000, &at);
+	ok(asked <= 16, "when it gets hot what it asks for doubles each time: %" PRIu64, asked);
+	asked = drive(id, 25000, 100000, &at);
+	ok(asked >= 25 && asked <= 66, "to what it spends in about a tenth of a second: %" PRIu64, asked);
+	ok(wanted >= 1500 && wanted <= 4000, "%" PRIu64 " tokens", wanted);
+	asked = drive(id, 2500, 100000, &at);
+	ok(asked >= 250 && asked <= 660, "to a tenth of that at a tenth of the rate: %" PRIu64, asked);
+	after = counters();
+	ok((after.lapsed - before.lapsed) * 50 <= after.leased - before.leased, "one in fifty lapses, at the most");
+	is(after.spent - before.spent, 205010, "all is counted that was spent");
+	is(after.leased - before.leased - (after.spent - before.spent) - (after.lapsed - before.lapsed), left(id, at),
+	   "and what was leased is spent, lapsed, or here");
+	at += 3600 * SECOND;
+	is(ask(id, 1, at), SHMLIMIT_LEASE_ASK, "an hour later");
+	is(lease.want, 1, "it is cold again");
+}
+
+static void sizes(void)
+{
+	static const uint64_t capacities[] = { 1, 2, 3, 100, 65536, 131071, 131072, 1000000, SHMLIMIT_LEASE_CAPACITY_MAX };
+	unsigned far = 0, unordered = 0, unstable = 0;
+
+	for (unsigned i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
+		struct shmlimit_rule rule = { .algorithm = SHMLIMIT_LEASE, .capacity = capacities[i], .count = 1,
+			.period_ns = 1 };
+		struct layout_terms terms = { 0 };
+		unsigned last = 0;
+
+		if (lease_compile(&rule, &terms) != 0)
+			bail("compile");
+		for (uint64_t tokens = 1; tokens <= capacities[i]; tokens += 1 + tokens / 1000) {
+			unsigned size = lease_size(&terms, tokens);
+			uint64_t back = lease_size_tokens(&terms, size);
+			uint64_t off = back > tokens ? back - tokens : tokens - back;
+
+			far += off * 8 > tokens && off * 65536 > capacities[i];
+			unordered += size < last || size == 0 || size > 63;
+			unstable += lease_size(&terms, back < capacities[i] ? back : capacities[i]) != size && back <= capacities[i];
+			last = size;
+		}
+	}
+	is(far, 0, "a size is about what it stands for");
+	is(unordered, 0, "larger for more");
+	is(unstable, 0, "and stands for itself");
+}
+
+static void any_bits(void)
+{
+	struct dice dice = { dice_seed() };
+	unsigned wrong = 0;
+
+	for (uint64_t i = 0; i < scaled(1000000); i++) {
+		struct shmlimit_rule rule = { .algorithm = SHMLIMIT_LEASE, .count = 1, .period_ns = 1,
+			.capacity = 1 + dice_below(&dice, 1 + (dice_throw(&dice) & SHMLIMIT_LEASE_CAPACITY_MAX >> dice_below(&dice, 21))) };
+		struct layout_terms terms = { 0 };
+		uint64_t word = dice_throw(&dice), now_ns = dice_throw(&dice);
+		struct lease seen;
+
+		if (rule.capacity > SHMLIMIT_LEASE_CAPACITY_MAX)
+			rule.capacity = SHMLIMIT_LEASE_CAPACITY_MAX;
+		if (lease_compile(&rule, &terms) != 0)
+			bail("compile");
+		seen = lease_read(&terms, word, now_ns);
+		wrong += seen.quota > rule.capacity || seen.left_ns > LEASE_AHEAD_NS || lease_wait(&seen) > LEASE_AHEAD_NS ||
+		         (lease_held(&seen) != 0 && seen.left_ns == 0);
+		if (seen.left_ns != 0)
+			wrong += lease_read(&terms, lease_pack(&terms, seen), now_ns).quota != seen.quota;
+		wrong += lease_next(&terms, &seen, now_ns, dice_throw(&dice) & (LEASE_AHEAD_NS - 1)) > rule.capacity;
+	}
+	is(wrong, 0, "any bits say something in its range");
+}
+
+/*
+ * The oracle: a bag of tokens, each with the time at which it is over. Whatever
+ * is spent must be in it; taking those that are over first leaves most.
+ */
+#define BAG 4096
+
+static struct {
+	uint64_t tokens, ends;
+} bag[BAG];
+static unsigned in_bag;
+
+static void bag_put(uint64_t tokens, uint64_t ends)
+{
+	if (tokens == 0)
+		return;
+	if (in_bag == BAG)
+		bail("the bag is full");
+	bag[in_bag].tokens = tokens;
+	bag[in_bag++].ends = ends;
+}
+
+static int bag_take(uint64_t tokens, uint64_t at)
+{
+	while (tokens != 0) {
+		unsigned first = in_bag;
+		uint64_t n;
+
+		for (unsigned i = 0; i < in_bag;) {
+			if (bag[i].ends <= at || bag[i].tokens == 0) {
+				bag[i] = bag[--in_bag];
+				continue;
+			}
+			i++;
+		}
+		first = in_bag;
+		for (unsigned i = 0; i < in_bag; i++)
+			if (first == in_bag || bag[i].ends < bag[first].ends)
+				first = i;
+		if (first == in_bag)
+			return 0;
+		n = tokens < bag[first].tokens ? tokens : bag[first].tokens;
+		bag[first].tokens -= n;
+		tokens -= n;
+	}
+	return 1;
+}
+
+static void any_history(void)
+{
+	struct dice dice = { dice_seed() };
+	int id = rule("history", CAPACITY);
+	uint64_t at = T0, claimed_until = 0, denied_until = 0, denied_cost = 0;
+	unsigned unpaid = 0, twice = 0, forgotten = 0, asked = 0, spent = 0, denials = 0, above = 0;
+
+	for (uint64_t i = 0; i < scaled(STEPS); i++) {
+		uint64_t cost = 1 + dice_below(&dice, dice_below(&dice, 8) ? 10 : CAPACITY + 5);
+		uint64_t time = dice_below(&dice, dice_below(&dice, 4) ? 20 * MS : 300 * MS), n;
+		int answer;
+
+		at += dice_below(&dice, 3) ? dice_below(&dice, MS) : dice_below(&dice, 10) ? 0 : dice_below(&dice, 200 * MS);
+		if (dice_below(&dice, 20000) == 0)
+			at += dice_below(&dice, 40) * 86400 * SECOND;
+		switch (dice_below(&dice, 12)) {
+		case 0:
+		case 1:
+		case 2:
+		case 3:
+			lease = (struct shmlimit_lease){ .struct_size = sizeof(lease) };
+			answer = shmlimit_lease_take_at(l, id, "k", 1, cost, LEASE_NS, time, &lease, at, &r);
+			if (answer == SHMLIMIT_ALLOWED)
+				unpaid += !bag_take(cost, at);
+			spent += answer == SHMLIMIT_ALLOWED;
+			if (answer == SHMLIMIT_LEASE_ASK) {
+				twice += at < claimed_until;
+				claimed_until = at + time;
+				denied_until = 0;
+				asked++;
+				above += lease.want + lease.held > CAPACITY || lease.want < lease.need || lease.held >= cost;
+			}
+			if (cost >= denied_cost && at < denied_until) {
+				forgotten += answer != SHMLIMIT_DENIED;
+				denials++;
+			}
+			break;
+		case 4:
+		case 5:
+		case 6:
+			answer = dice_below(&dice, 2) ? shmlimit_take_at(l, id, "k", 1, cost, at, &r)
+			                              : shmlimit_reserve_at(l, id, "k", 1, cost, 0, at, &r);
+			if (answer == SHMLIMIT_ALLOWED)
+				unpaid += !bag_take(cost, at);
+			spent += answer == SHMLIMIT_ALLOWED;
+			break;
+		case 7:
+		case 8:
+			n = dice_below(&dice, 2 * cost);
+			bag_put(n, at + time);
+			if (shmlimit_lease_deposit_at(l, id, "k", 1, n, cost, time, at, &r) == SHMLIMIT_ALLOWED)
+				unpaid += !bag_take(cost, at);
+			above += r.remaining > CAPACITY;
+			claimed_until = denied_until = 0;
+			break;
+		case 9:
+			n = left(id, at);
+			shmlimit_lease_deny_at(l, id, "k", 1, cost, time, at, &r);
+			claimed_until = 0;
+			if (n == 0) {
+				denied_until = at + time - (time < tick_ns ? time : tick_ns);
+				denied_cost = cost < CAPACITY ? cost : CAPACITY;
+			}
+			break;
+		case 10:
+			n = left(id, at);
+			shmlimit_charge_at(l, id, "k", 1, cost, at, &r);
+			unpaid += !bag_take(n - r.remaining, at);
+			if (r.reset_after_ns != 0 && dice_below(&dice, 2)) {
+				uint64_t before = left(id, at);
+
+				shmlimit_refund_at(l, id, "k", 1, cost, at, &r);
+				bag_put(r.remaining - before, at + r.reset_after_ns);
+			}
+			break;
+		case 11:
+			if (dice_below(&dice, 2)) {
+				shmlimit_lease_abandon_at(l, id, "k", 1, at);
+				claimed_until = 0;
+			} else if (dice_below(&dice, 10) == 0) {
+				shmlimit_reset(l, id, "k", 1);
+				claimed_until = denied_until = 0;
+			}
+			break;
+		}
+	}
+	ok(asked > 100 && spent > 100 && denials > 100, "a random history asks, spends and denies");
+	is(unpaid, 0, "nothing is spent that was not deposited, or twice, or after its time");
+	is(twice, 0, "nobody asks while another does");
+	is(forgotten, 0, "no denial is forgotten before its time");
+	is(above, 0, "no lease is above the capacity, and nobody asks for more, or for less than he needs");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "and the segment is sound");
+}
+
+/* A table without room. */
+static void full(void)
+{
+	for (uint32_t on_full = SHMLIMIT_FULL_EVICT; on_full <= SHMLIMIT_FULL_DENY; on_full++) {
+		struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .on_full = on_full };
+		unsigned asked = 0, denied = 0, allowed = 0;
+		int id;
+
+		shmlimit_close(l);
+		l = unit_create("lease", &options);
+		id = rule("full", CAPACITY);
+		for (uint32_t key = 0; key < 100; key++) {
+			lease = (struct shmlimit_lease){ .struct_size = sizeof(lease) };
+			switch (shmlimit_lease_take_at(l, id, &key, sizeof(key), 1, LEASE_NS, CLAIM_NS, &lease, T0, &r)) {
+			case SHMLIMIT_LEASE_ASK:
+				asked++;
+				allowed += shmlimit_lease_deposit_at(l, id, &key, sizeof(key), 5, 1, LEASE_NS, T0, NULL) ==
+				           SHMLIMIT_ALLOWED;
+				break;
+			case SHMLIMIT_DENIED:
+				denied++;
+			}
+		}
+		if (on_full == SHMLIMIT_FULL_DENY) {
+			ok(asked <= 16 && asked + denied == 100, "a table that is full denies, if it is told to");
+			is(allowed, asked, "and who may ask gets what he is given");
+		} else {
+			is(asked, 100, "else every key may ask");
+			is(allowed, 100, "and gets what it is given, with a slot or without");
+		}
+		is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
+	}
+}
+
+/* A key of its own stands for the engine: see shmlimit_lease_take(). */
+static void breaker(void)
+{
+	int id = rule("engine", CAPACITY);
+
+	is(ask(id, 1, T0), SHMLIMIT_LEASE_ASK, "the first call to an engine is a probe");
+	is(ask(id, 1, T0), SHMLIMIT_LEASE_WAIT, "the only one");
+	is(deposit(id, CAPACITY, 1, T0), SHMLIMIT_ALLOWED, "that closes the breaker");
+	is(ask(id, 1, T0), SHMLIMIT_ALLOWED, "for others to call");
+	is(shmlimit_charge_at(l, id, "k", 1, CAPACITY, T0, NULL), SHMLIMIT_ALLOWED, "who failed takes their permits");
+	is(deny(id, 1, SECOND, T0), SHMLIMIT_DENIED, "and opens it");
+	is(ask(id, 1, T0 + SECOND / 2), SHMLIMIT_DENIED, "so that nobody calls");
+	is(ask(id, 1, T0 + SECOND), SHMLIMIT_LEASE_ASK, "until one probes");
+	is(ask(id, 1, T0 + SECOND), SHMLIMIT_LEASE_WAIT, "and one only");
+	is(ask(id, 1, T0 + 2 * SECOND), SHMLIMIT_LEASE_ASK, "or another, where that one is killed");
+	is(shmlimit_lease_count(l, SHMLIMIT_LEASE_ENGINE_ERRORS, 3), 0, "errors are counted");
+	is(shmlimit_lease_count(l, SHMLIMIT_LEASE_BREAKER_OPENINGS, 2), 0, "as are openings");
+	is(shmlimit_lease_count(l, 2, 1), -EINVAL, "and nothing else");
+	ok(counters().engine_errors == 3 && counters().breaker_openings == 2, "each by itself");
+}
+
+int main(void)
+{
+	struct shmlimit_range range = { .struct_size = sizeof(range) };
+
+	l = unit_create("lease", NULL);
+	shmlimit_rule_range(l, rule("range", CAPACITY), &range);
+	tick_ns = range.resolution_ps / 1000;
+	by_hand();
+	claims();
+	denials();
+	other_verbs();
+	meetings();
+	bounds();
+	changes();
+	batches();
+	breaker();
+	sizes();
+	any_bits();
+	any_history();
+	full();
+	shmlimit_close(l);
+	return tap_done();
+}
