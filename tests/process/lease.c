@@ -1,0 +1,229 @@
+/*
+ * lease: 8 workers spend leases while a killer ends them by SIGKILL at random
+ * moments and starts others: nothing is spent that was not deposited, or twice,
+ * or after its time; and one worker a key asks at a time, or none where he who did
+ * was killed, until his claim has ended by itself: I1 and I4 for leases.
+ *
+ * The engine is a few numbers in shared memory: what it gave is booked before it is
+ * deposited, what is spent when it is. So a worker who is killed in between
+ * makes less of what was spent, never more.
+ *
+ * Rounds. In a round time stands: a claim ends only by its answer. Each worker
+ * makes so many calls on each key; when all have, and nobody is in a call, the
+ * books are looked at, and time goes on: by a claim's length, so that those of
+ * the killed are over, or by a lease's, so that all is, and the books begin anew.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "process.h"
+
+#define WORKERS 8
+#define KEYS 3
+#define CAPACITY 64u
+#define COST_MAX 3
+#define CALLS 40                          /* of a worker, a round and key */
+#define START_NS 1000000000000u
+#define CLAIM_NS 1000000u
+#define LEASE_NS 1000000000u
+#define KILLS 1000
+#define KILLS_MAX 20000                   /* for those to be seen that prove something */
+#define CLAIMS_A_LAPSE 50                 /* rounds */
+
+static struct play {
+	struct shmlimit *l;
+	int rule;
+	_Atomic uint64_t round, now_ns, errors, crowds, asked, denied, waited;
+	struct {
+		_Atomic uint64_t given, spent;
+		_Atomic int asking;       /* those who ask now */
+	} __attribute__((aligned(64))) key[KEYS];
+	struct {
+		_Atomic uint64_t calls;
+		_Atomic uint64_t finished; /* rounds: 1 + the last one of which he made all calls */
+		_Atomic int inside, asking;
+	} __attribute__((aligned(64))) worker[WORKERS];
+} *play;
+
+static struct {
+	uint64_t kills, inside, asking, rounds, lapses, over;
+	int ended_badly;
+} sum;
+
+/* He asks the engine: it gives, refuses, or does not answer. */
+static void answer(uint64_t key, uint64_t cost, const struct shmlimit_lease *lease, struct dice *dice, uint64_t now_ns)
+{
+	int error = 0;
+
+	switch (dice_below(dice, 8)) {
+	case 0:
+		atomic_fetch_sub(&play->key[key].asking, 1);
+		error = shmlimit_lease_abandon_at(play->l, play->rule, &key, sizeof(key), now_ns);
+		break;
+	case 1:
+		atomic_fetch_sub(&play->key[key].asking, 1);
+		error = shmlimit_lease_deny_at(play->l, play->rule, &key, sizeof(key), cost, CLAIM_NS / 2, now_ns, NULL);
+		error -= SHMLIMIT_DENIED;
+		break;
+	default:
+		atomic_fetch_add(&play->key[key].given, lease->want);
+		atomic_fetch_sub(&play->key[key].asking, 1);
+		error = shmlimit_lease_deposit_at(play->l, play->rule, &key, sizeof(key), lease->want, cost, LEASE_NS,
+		                                  now_ns, NULL);
+		if (error == SHMLIMIT_ALLOWED)
+			atomic_fetch_add(&play->key[key].spent, cost);
+		else if (error == SHMLIMIT_LEASE_WAIT)
+			error = 0;
+	}
+	if (error != 0)
+		atomic_fetch_add(&play->errors, 1);
+}
+
+static void call(int index, uint64_t key, struct dice *dice)
+{
+	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
+	uint64_t cost = 1 + dice_below(dice, COST_MAX), now_ns = atomic_load(&play->now_ns);
+
+	switch (shmlimit_lease_take_at(play->l, play->rule, &key, sizeof(key), cost, LEASE_NS, CLAIM_NS, &lease, now_ns,
+	                               NULL)) {
+	case SHMLIMIT_ALLOWED:
+		atomic_fetch_add(&play->key[key].spent, cost);
+		break;
+	case SHMLIMIT_DENIED:
+		atomic_fetch_add(&play->denied, 1);
+		break;
+	case SHMLIMIT_LEASE_WAIT:
+		atomic_fetch_add(&play->waited, 1);
+		break;
+	case SHMLIMIT_LEASE_ASK:
+		atomic_store(&play->worker[index].asking, 1);
+		atomic_fetch_add(&play->asked, 1);
+		/* Said after he got it and taken back before he gives it up: two at once are two too many. */
+		if (atomic_fetch_add(&play->key[key].asking, 1) != 0)
+			atomic_fetch_add(&play->crowds, 1);
+		answer(key, cost, &lease, dice, now_ns);
+		atomic_store(&play->worker[index].asking, 0);
+		break;
+	default:
+		atomic_fetch_add(&play->errors, 1);
+	}
+}
+
+static void spend(struct crew *crew, int index)
+{
+	struct dice dice = { (uint64_t)getpid() << 16 };
+
+	(void)crew;
+	for (;;) {
+		uint64_t round = atomic_load(&play->round);
+
+		for (unsigned i = 0; i < CALLS * KEYS; i++) {
+			atomic_store(&play->worker[index].inside, 1);
+			call(index, dice_below(&dice, KEYS), &dice);
+			atomic_store(&play->worker[index].inside, 0);
+			atomic_fetch_add(&play->worker[index].calls, 1);
+		}
+		atomic_store(&play->worker[index].finished, round + 1);
+		while (atomic_load(&play->round) == round)
+			sched_yield();
+	}
+}
+
+static int all_finished(uint64_t round)
+{
+	for (int i = 0; i < WORKERS; i++)
+		if (atomic_load(&play->worker[i].finished) != round + 1)
+			return 0;
+	return 1;
+}
+
+/* Inside a call if he is seen to be; now and then while he asks. BOUND: who does not run is not waited for. */
+static void kill_one(struct crew *crew, struct dice *dice)
+{
+	int victim = (int)dice_below(dice, WORKERS), asker = dice_below(dice, 2) == 0;
+	uint64_t calls = atomic_load(&play->worker[victim].calls), some = dice_below(dice, CALLS * KEYS);
+
+	for (int i = 0; i < 2000 && atomic_load(&play->worker[victim].calls) - calls <= some; i++)
+		if (i % 100 == 0)
+			crew_await();
+		else
+			relax();
+	for (int i = 0; i < 10000 && !(asker ? atomic_load(&play->worker[victim].asking)
+	                                      : atomic_load(&play->worker[victim].inside)); i++)
+		relax();
+	sum.ended_badly += !crew_kill(crew, victim);
+	sum.kills++;
+	sum.inside += (uint64_t)atomic_exchange(&play->worker[victim].inside, 0);
+	sum.asking += (uint64_t)atomic_exchange(&play->worker[victim].asking, 0);
+	atomic_store(&play->worker[victim].finished, 0);
+	crew_spawn(crew, victim, 0);
+}
+
+/* Nobody is in a call. */
+static void look_at_books(int lapse)
+{
+	uint64_t now_ns = atomic_load(&play->now_ns);
+
+	for (uint64_t key = 0; key < KEYS; key++) {
+		uint64_t given = atomic_load(&play->key[key].given), spent = atomic_load(&play->key[key].spent);
+		struct shmlimit_result r;
+
+		(void)shmlimit_peek_at(play->l, play->rule, &key, sizeof(key), 0, now_ns, &r);
+		sum.over += spent + r.remaining > given;
+		atomic_store(&play->key[key].asking, 0);
+		if (lapse) {
+			atomic_store(&play->key[key].given, 0);
+			atomic_store(&play->key[key].spent, 0);
+		}
+	}
+	sum.lapses += (uint64_t)lapse;
+	atomic_store(&play->now_ns, now_ns + (lapse ? 2 * LEASE_NS : 2 * CLAIM_NS));
+}
+
+int main(void)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = CAPACITY,
+		.count = 1000, .period_ns = 1000000000 };
+	struct dice dice;
+	struct crew crew;
+
+	if (SWAPS_ARE_PRIVATE)
+		return tap_skip_all("ThreadSanitizer does not swap atomically between processes");
+	stage_begin("lease");
+	dice.state = dice_seed();
+	play = shared_memory(sizeof(*play));
+	play->l = stage_create(64, 2, SHMLIMIT_FULL_EVICT);
+	atomic_store(&play->now_ns, START_NS);
+	play->rule = shmlimit_rule_set_at(play->l, "lease", &rule, START_NS);
+	if (play->rule < 0)
+		bail("rule_set: %s", shmlimit_strerror(play->rule));
+	crew_start(&crew, WORKERS, spend, NULL);
+	while (sum.kills < scaled(KILLS) || ((sum.inside == 0 || sum.asking == 0 ||
+	       counters_of(play->l, play->rule).failed_cas == 0) && sum.kills < scaled(KILLS_MAX))) {
+		uint64_t round = atomic_load(&play->round);
+
+		if (dice_below(&dice, 4) != 0)
+			kill_one(&crew, &dice);
+		while (!all_finished(round))
+			crew_await();
+		sum.rounds++;
+		look_at_books(round % CLAIMS_A_LAPSE == CLAIMS_A_LAPSE - 1);
+		atomic_store(&play->round, round + 1);
+	}
+	for (int i = 0; i < WORKERS; i++)
+		sum.ended_badly += !crew_kill(&crew, i);
+	is(sum.ended_badly, 0, "workers die by the killer alone");
+	is(play->errors, 0, "no call fails");
+	is(play->crowds, 0, "one worker a key asks at a time");
+	is(sum.over, 0, "no key spends more than it was given, and what has lapsed is not spent");
+	ok(sum.inside > 0 && sum.asking > 0, "there were kills inside a call, and of one who asked");
+	ok(play->asked > sum.rounds / 2, "the claims of the killed end: others ask");
+	ok(play->denied > 0 && play->waited > 0 && sum.lapses > 0, "there were denials, waits, and lapses");
+	ok(counters_of(play->l, play->rule).failed_cas > 0, "workers did contend");
+	is(shmlimit_verify(stage_name, NULL, 0), 0, "and the segment is sound");
+	diag("%" PRIu64 " rounds, %" PRIu64 " kills, %" PRIu64 " inside a call, %" PRIu64 " of askers; %" PRIu64
+	     " asked, %" PRIu64 " waited, %" PRIu64 " denied", sum.rounds, sum.kills, sum.inside, sum.asking,
+	     play->asked, play->waited, play->denied);
+	stage_hide();
+	shmlimit_close(play->l);
+	return tap_done();
+}
