@@ -212,6 +212,10 @@ static inline void fence_load(void)
 
 #endif
 
+#ifdef SHMLIMIT_POINTS
+#include "point.h"
+#endif
+
 /*
  * The two halves may be of two moments. A compare-and-swap proves that they
  * belonged together; a caller that will not do one asks slot_unchanged().
