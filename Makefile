@@ -72,7 +72,7 @@ man3    := lib/shmlimit.3
 man7    := lib/shmlimit.7
 unit    := tools/systemd/shmlimit.service
 
-.PHONY: all lib nginx apache php bench bench-quick demo check torture mutants tests list install uninstall deb clean help
+.PHONY: all lib nginx apache php bench bench-quick demo check torture schedules mutants tests list install uninstall deb clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -83,6 +83,7 @@ help:
 	@echo 'make demo         what it is for, in half a minute (installs what it misses)'
 	@echo 'make check        every test, in every build (installs what it misses)'
 	@echo 'make torture      tests/torture for SECONDS=20, say 28800 over night'
+	@echo 'make schedules    tests/schedule by SCHEDULES=1000000 schedules of each scene'
 	@echo 'make mutants      which test kills which mutant of the core'
 	@echo 'make bench        every benchmark, beside the peers: bench/results (8 minutes); bench-quick: a moment each'
 	@echo 'make nginx        the module for nginx; needs nginx-dev'
@@ -182,6 +183,17 @@ $(O)/tests/%.t: $(O)/tests/%.o $(lib_obj)
 	$(CC) $(all_ldflags) -o $@$(if $(EMULATOR),.bin) $^ $(deps_libs) -pthread -lm
 	$(if $(EMULATOR),printf '#!/bin/sh\nexec $(EMULATOR) "$$0.bin" "$$@"\n' >$@ && chmod +x $@)
 
+# tests/schedule has a library of its own, with points before each access to shared memory (lib/point.h) and the writers'
+# lock under the scheduler.
+points_obj := $(patsubst %.c,$(O)/points/%.o,$(wildcard lib/*.c))
+$(O)/points/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(all_cflags) -DSHMLIMIT_POINTS -c -o $@ $<
+
+$(O)/tests/schedule/%.t: $(O)/points/tests/schedule/%.o $(points_obj)
+	@mkdir -p $(@D)
+	$(CC) $(all_ldflags) -Wl,--wrap=segment_lock,--wrap=segment_unlock -o $@ $^ $(deps_libs)
+
 $(O)/tests/server/%.o: server_cflags = -Itools/server
 $(O)/tests/server/%.t: $(O)/tests/server/%.o $(server_obj) $(lib_obj)
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -pthread
@@ -199,7 +211,8 @@ $(O)/tests/tap.sh: tests/tap.sh
 
 # What the groups of tests in GROUPS are and, where these are commands' tests, what they run.
 tests: $(foreach g,$(GROUPS),$(call t,$(g))) $(if $(filter cli crash,$(GROUPS)),all $(O)/bin/shmlimit-demo) \
-	$(if $(filter build,$(GROUPS)),$(benches)) $(if $(filter server,$(GROUPS)),all php $(servers))
+	$(if $(filter build,$(GROUPS)),$(benches)) $(if $(filter server,$(GROUPS)),all php $(servers)) \
+	$(if $(filter schedule,$(GROUPS)),lib)
 
 demo:
 	@tools/need.sh $(need_demo)
@@ -214,7 +227,7 @@ bench bench-quick:
 
 # name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there.
 builds       := gcc clang gcc-address clang-address gcc-thread clang-thread aarch64
-with_gcc           := CC=gcc GROUPS='unit process thread crash torture mutant cli model build server'
+with_gcc           := CC=gcc GROUPS='unit process thread crash torture schedule mutant cli model build server'
 with_clang         := CC=clang GROUPS='unit process thread'
 with_gcc-address   := CC=gcc SAN=address GROUPS='unit process cli'
 with_clang-address := CC=clang SAN=address GROUPS='unit thread'
@@ -238,6 +251,13 @@ torture:
 	@tools/need.sh $(need_build)
 	@$(MAKE) --no-print-directory -s O=$(O)/gcc CC=gcc GROUPS=torture tests
 	@$(foreach t,$(patsubst %,$(O)/gcc/tests/torture/%.t,hostile torture),SECONDS=$(SECONDS) $(t) &&) true
+
+# How many is in the environment or on the command line, and SEED, the first one.
+schedules: export SCHEDULES ?= 1000000
+schedules:
+	@tools/need.sh $(need_build)
+	@$(MAKE) --no-print-directory -s O=$(O)/gcc CC=gcc GROUPS=schedule tests
+	@$(foreach t,$(patsubst %.c,$(O)/gcc/%.t,$(wildcard tests/schedule/*.c)),$(t) &&) true
 
 mutants:
 	@tools/need.sh $(need_build) perl

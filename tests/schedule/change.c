@@ -1,0 +1,230 @@
+/*
+ * change: a rule is changed, removed and defined anew while others decide under it
+ * (I1, I2, I3). Four changes on, the two bits of a version are what they were.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "stage.h"
+
+#define KEY 7
+#define CAPACITY 4
+#define CHANGES 6
+
+/* Of one capacity, and of rates and ticks that differ. */
+static struct shmlimit_rule version(unsigned n)
+{
+	static const uint64_t period_ns[5] = { SECOND, 3600 * SECOND, 7 * SECOND, DAY_NS, SECOND / 1000 };
+
+	return (struct shmlimit_rule){ .capacity = CAPACITY, .count = 1 + n % 5, .period_ns = period_ns[n % 5] };
+}
+
+static struct shmlimit *set_empty(void)
+{
+	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, SLOTS - 3, version(0));
+
+	stage.changing = 1;
+	return l;
+}
+
+static struct shmlimit *set_key(void)
+{
+	struct shmlimit *l = set_empty();
+	uint32_t key = KEY;
+
+	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), 1, NULL);
+	return l;
+}
+
+static void act(unsigned who)
+{
+	if (who == 0) {
+		for (unsigned n = 1; n <= CHANGES; n++)
+			change(version(n));
+		return;
+	}
+	take(KEY, who);
+	take(KEY, 1);
+	take(KEY, 1);
+}
+
+static void judge_key(void)
+{
+	law_total(KEY, CAPACITY - 1);
+	law_denials(CAPACITY - 1);
+	law_sound();
+}
+
+static const struct scene has_slot = {
+	.title = "a key keeps its tokens, no more and no less, while its rule is changed six times",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_key,
+	.act = act,
+	.judge = judge_key,
+};
+
+static void judge_newcomer(void)
+{
+	law_total(KEY, CAPACITY);
+	law_denials(CAPACITY);
+	law_sound();
+}
+
+static const struct scene newcomer = {
+	.title = "a new key is admitted exactly its capacity, whichever version it is claimed under",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_empty,
+	.act = act,
+	.judge = judge_newcomer,
+};
+
+/* A full table: two keys have taken all they may, a third looks for a place. */
+static struct shmlimit *set_exhausted(void)
+{
+	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, SLOTS - 2, version(0));
+
+	stage.changing = stage.peaceful = 1;
+	for (uint32_t key = 1; key <= 2; key++)
+		(void)shmlimit_take(l, stage.rule, &key, sizeof(key), CAPACITY, NULL);
+	return l;
+}
+
+static void act_exhausted(unsigned who)
+{
+	if (who == 0)
+		act(who);
+	else
+		take(3, 1);
+}
+
+static void judge_exhausted(void)
+{
+	for (uint32_t key = 1; key <= 2; key++)
+		if (left(key) != 0)
+			blame("key %u has %" PRIu64 " of what it had taken", key, left(key));
+	law_sound();
+}
+
+static const struct scene exhausted = {
+	.title = "no slot is taken for a full one by the terms of another version",
+	.actors = 2,
+	.mortals = 1,
+	.set = set_exhausted,
+	.act = act_exhausted,
+	.judge = judge_exhausted,
+};
+
+/* The rule is removed, and defined anew: its id is the same, its funnels are other ones. */
+static struct call born;
+
+static void act_removed(unsigned who)
+{
+	if (who != 0) {
+		act(who);
+		return;
+	}
+	for (unsigned n = 1; n <= 2; n++) {
+		int error;
+
+		actor_calls();
+		error = shmlimit_rule_remove(stage.l, "scene");
+		if (error != 0)
+			blame("rule_remove: %s", shmlimit_strerror(error));
+		born.began = ++stage.moments;
+		change(version(n));
+		born.ended = ++stage.moments;
+	}
+}
+
+static void judge_removed(void)
+{
+	uint64_t since = 0, perhaps = 0, rest = left(KEY);
+
+	for (unsigned i = 0; i < stage.n; i++) {
+		const struct call *c = &stage.calls[i];
+
+		if (was_taken(c) && c->began > born.ended)
+			since += (uint64_t)c->tokens;
+		else if (may_have_taken(c) && (c->ended == 0 || c->ended > born.began))
+			perhaps += (uint64_t)c->tokens;
+	}
+	if (since + rest > CAPACITY)
+		blame("took %" PRIu64 " since the rule was defined, has %" PRIu64, since, rest);
+	if (since + perhaps + rest < CAPACITY)
+		blame("took %" PRIu64 ", perhaps %" PRIu64 " more, has %" PRIu64 ": of the rule that is gone", since,
+		      perhaps, rest);
+	law_sound();
+}
+
+static const struct scene removed = {
+	.title = "a rule that is defined anew has funnels of its own, all full",
+	.actors = 3,
+	.set = set_key,
+	.act = act_removed,
+	.judge = judge_removed,
+};
+
+/* Two writers, by their lock one after the other, of whom one may be killed. */
+static void act_two_writers(unsigned who)
+{
+	if (who < 2) {
+		for (unsigned n = 1; n <= 3; n++)
+			change(version(n + 2 * who));
+		return;
+	}
+	take(KEY, 1);
+	take(KEY, 1);
+}
+
+static const struct scene two_writers = {
+	.title = "of two writers the second finishes what the first, who was killed, has left",
+	.actors = 4,
+	.mortals = 1,
+	.set = set_key,
+	.act = act_two_writers,
+	.judge = judge_key,
+};
+
+/* To and fro between dry runs and denials, which is no new version. */
+static struct shmlimit *set_dry(void)
+{
+	struct shmlimit *l = set_key();
+
+	stage.dry = 1;
+	return l;
+}
+
+static void act_dry(unsigned who)
+{
+	struct shmlimit_rule rule = version(0);
+
+	if (who != 0) {
+		act(who);
+		return;
+	}
+	for (unsigned n = 1; n <= 3; n++) {
+		rule.mode = n % 2 != 0 ? SHMLIMIT_DRY_RUN : SHMLIMIT_ENFORCE;
+		change(rule);
+	}
+}
+
+static const struct scene dry = {
+	.title = "a dry run takes what there is and no more",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_dry,
+	.act = act_dry,
+	.judge = judge_key,
+};
+
+int main(void)
+{
+	play(&has_slot);
+	play(&newcomer);
+	play(&exhausted);
+	play(&removed);
+	play(&two_writers);
+	play(&dry);
+	return tap_done();
+}

@@ -1,0 +1,532 @@
+/*
+ * schedule: which of several actors goes on, decided before each access to shared
+ * memory. An actor is what a process would do, the library's own code, on a stack
+ * of his own in this one process; exactly one runs at a time. So a seed is a
+ * schedule, and shows the same again. Who is killed is never resumed; time passes
+ * when the scheduler says, while somebody is stopped.
+ *
+ * An actor is stopped only where it matters: at words that some actor writes to, in
+ * one of the first schedules of each scene, whose seeds are fixed. One schedule in
+ * four stops anywhere. Seeds choose between two kinds:
+ *
+ *   a walk     at each such place somebody else goes on, by a chance that differs
+ *   ranks      the highest in rank goes on; at a few places, chosen beforehand, who
+ *              runs falls behind all others: of faults that need d stops, n actors
+ *              and k places find each with a chance of 1 / (n * k^(d-1)) or more
+ *              (Burckhardt, Kothari, Musuvathi, Nagarakatte: "A randomized
+ *              scheduler with probabilistic guarantees of finding bugs", 2010)
+ *
+ * Then all schedules are gone through in which one actor is stopped once, and
+ * another once while he is (Musuvathi, Qadeer: "Iterative context bounding for
+ * systematic testing of multithreaded programs", 2007).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_SCHEDULE_SCHEDULE_H
+#define TESTS_SCHEDULE_SCHEDULE_H
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "../dice.h"
+#include "../unit/unit.h"
+#include "atomic.h"
+#include "limiter.h"
+
+#define ACTORS_MAX 4
+#define STACK_SIZE ((size_t)256 * 1024)
+#define SCHEDULES 12000                   /* of each scene; the environment's SCHEDULES is another number */
+#define FIRST_SCHEDULES 300               /* that learn where it matters */
+#define STOPS_MAX 4
+#define NEVER UINT32_MAX
+#define AWAY_MAX 3
+#define START_NS 1000000000000000u
+#define IN_TURN ((uint64_t)1 << 63)       /* seeds of those that are gone through in turn */
+
+/*
+ * BOUND: what a call takes when nobody else runs, whatever the others left half done (I4, I6). The most by far is the
+ * change of a rule, with two walks over the table.
+ */
+#define ALONE_MAX 3000
+#define POINTS_MAX 200000                 /* of a whole schedule: it does not end */
+
+struct scene {
+	const char *title;
+	unsigned actors;
+	unsigned mortals;                 /* the first so many may be killed */
+	uint64_t away_ns[AWAY_MAX];       /* what may pass while somebody is stopped; 0: time stands */
+	struct shmlimit *(*set)(void);    /* the stage, once */
+	void (*act)(unsigned who);
+	void (*judge)(void);              /* when all have ended or were killed; calls blame() */
+};
+
+/* What stage.h keeps of a schedule: to be forgotten before the next; and did the scene so far show anything? */
+static void stage_clear(void);
+static int stage_was_used(void);
+
+struct actor {
+	jmp_buf here;
+	char *stack;
+	enum { NOT_BEGUN, STOPPED, ENDED, KILLED } state;
+	int rank;
+	unsigned places;                  /* where he could have been stopped */
+	unsigned dies;                    /* at which of them; NEVER */
+	unsigned alone;                   /* points since somebody else ran, or his call began */
+	uint64_t behind_ns;               /* his clock is */
+};
+
+static struct {
+	const struct scene *scene;
+	struct shmlimit *l;
+	unsigned char *before;            /* the segment, as each schedule finds it */
+	unsigned char *written;           /* a byte for each of its words: does it matter? */
+
+	/* One schedule. */
+	uint64_t seed, now_ns;
+	struct actor actor[ACTORS_MAX], *acting, *last;
+	jmp_buf home;
+	struct dice dice;
+	int anywhere, learning, telling;
+	uint64_t odds;                    /* one in so many places is left; 0: by rank */
+	unsigned stops, stop[STOPS_MAX];  /* ranks: where */
+	int lowest;
+	unsigned places, points, turns;
+	struct actor *writer;             /* has the lock */
+	char blamed[300];
+
+	/* All of a scene. */
+	unsigned places_likely, places_most, alone_most;
+	uint64_t kills, judged;
+} schedule;
+
+/* What is wrong with this schedule. Who runs does not go on. */
+__attribute__((format(printf, 1, 2))) static void blame(const char *format, ...)
+{
+	va_list ap;
+
+	if (schedule.blamed[0] == '\0') {
+		va_start(ap, format);
+		vsnprintf(schedule.blamed, sizeof(schedule.blamed), format, ap);
+		va_end(ap);
+	}
+	if (schedule.acting != NULL)
+		_longjmp(schedule.home, 1);
+}
+
+/* ---- What is told of a schedule that failed ---- */
+
+static void tell_where(const void *where, char *text, size_t size)
+{
+	const struct shmlimit *l = schedule.l;
+	const char *p = where;
+	ptrdiff_t slot = p - (const char *)l->slots, record = p - (const char *)l->rules;
+	ptrdiff_t cell = p - (const char *)l->rings;
+	const struct layout_slot *s = l->slots + slot / (ptrdiff_t)sizeof(*l->slots);
+
+	if (where == NULL)
+		snprintf(text, size, "%s", "");
+	else if (slot >= 0 && slot < (ptrdiff_t)(l->lines * LINE))
+		snprintf(text, size, "slot %td, which is %012" PRIx64 " %04" PRIx64 " %016" PRIx64,
+		         slot / (ptrdiff_t)sizeof(*s), s->tag >> TAG_FINGERPRINT_SHIFT, s->tag & 0xffff, s->word);
+	else if (cell >= 0 && l->window_max != 0)
+		snprintf(text, size, "cell %td of slot %td, which is %" PRIu64,
+		         cell / 8 % (ptrdiff_t)l->window_max, cell / 8 / (ptrdiff_t)l->window_max,
+		         *(const uint64_t *)where);
+	else if (record >= 0 && record < (ptrdiff_t)(l->rule_count * sizeof(struct layout_rule)))
+		snprintf(text, size, "rule %td, byte %td, which is %" PRIx64,
+		         record / (ptrdiff_t)sizeof(struct layout_rule), record % (ptrdiff_t)sizeof(struct layout_rule),
+		         *(const uint64_t *)where);
+	else
+		snprintf(text, size, "byte %td", p - (const char *)l->header);
+}
+
+static void tell(const struct actor *a, const char *what, const void *where)
+{
+	char text[120];
+
+	tell_where(where, text, sizeof(text));
+	diag("  %td: %s %s", a - schedule.actor, what, text);
+}
+
+static const char *const point_names[] = {
+	[POINT_LOAD] = "reads",        [POINT_STORE] = "writes", [POINT_SWAP] = "swaps",
+	[POINT_SWAP_SLOT] = "swaps",   [POINT_TICKET] = "takes", [POINT_CLOCK] = "reads the clock",
+	[POINT_PAUSE] = "backs off",   [POINT_LOCK] = "waits for the lock",
+};
+
+/* ---- Actors ---- */
+
+/* Let somebody go on until he is stopped or has ended. */
+static void resume(struct actor *a);
+
+static void stop(struct actor *a)
+{
+	if (_setjmp(a->here) == 0)
+		_longjmp(schedule.home, 1);
+}
+
+static void perform(void)
+{
+	struct actor *a = schedule.acting;
+
+	schedule.scene->act((unsigned)(a - schedule.actor));
+	a->state = ENDED;
+	_longjmp(schedule.home, 1);
+}
+
+static void begin(struct actor *a)
+{
+	static ucontext_t context;
+
+	a->state = STOPPED;
+	getcontext(&context);
+	context.uc_stack.ss_sp = a->stack;
+	context.uc_stack.ss_size = STACK_SIZE;
+	context.uc_link = NULL;
+	makecontext(&context, perform, 0);
+	setcontext(&context);
+}
+
+static void resume(struct actor *a)
+{
+	if (schedule.last != a) {
+		a->alone = 0;
+		schedule.turns++;
+	}
+	schedule.last = schedule.acting = a;
+	if (_setjmp(schedule.home) == 0) {
+		if (a->state == NOT_BEGUN)
+			begin(a);
+		_longjmp(a->here, 1);
+	}
+	schedule.acting = NULL;
+}
+
+/* A call begins: its steps are counted from here. */
+static void actor_calls(void)
+{
+	schedule.acting->alone = 0;
+}
+
+static void kill_actor(struct actor *a)
+{
+	if (schedule.telling)
+		diag("  %td: is killed", a - schedule.actor);
+	a->state = KILLED;
+	schedule.kills++;
+	/* The kernel drops it. */
+	if (schedule.writer == a)
+		schedule.writer = NULL;
+	_longjmp(schedule.home, 1);
+}
+
+/* ---- Points ---- */
+
+static unsigned char *written_at(const void *where)
+{
+	return &schedule.written[((const unsigned char *)where - (const unsigned char *)schedule.l->header) / 8];
+}
+
+static int matters(enum point what, const void *where)
+{
+	if (what == POINT_CLOCK)
+		return schedule.scene->away_ns[0] != 0;
+	if (what == POINT_TICKET)
+		return 0;
+	return *written_at(where);
+}
+
+/* Is he stopped here? */
+static int leaves(struct actor *a, enum point what, const void *where)
+{
+	unsigned place;
+
+	if (what == POINT_PAUSE || what == POINT_LOCK) {
+		a->rank = --schedule.lowest;
+		return 1;
+	}
+	if (!schedule.anywhere && !matters(what, where))
+		return 0;
+	place = schedule.places++;
+	if (a->places++ == a->dies)
+		kill_actor(a);
+	for (unsigned i = 0; i < schedule.stops; i++) {
+		if (schedule.stop[i] == place) {
+			a->rank = -1 - (int)i;
+			return 1;
+		}
+	}
+	return schedule.odds != 0 && dice_below(&schedule.dice, schedule.odds) == 0;
+}
+
+void point_reached(enum point what, const void *where)
+{
+	struct actor *a = schedule.acting;
+
+	if (a == NULL)
+		return;
+	if (++a->alone > schedule.alone_most)
+		schedule.alone_most = a->alone;
+	if (a->alone > ALONE_MAX)
+		blame("a call does not end in %d steps of its own", ALONE_MAX);
+	if (++schedule.points > POINTS_MAX)
+		blame("nobody gets on");
+	if (schedule.learning && (what == POINT_STORE || what == POINT_SWAP || what == POINT_SWAP_SLOT)) {
+		*written_at(where) = 1;
+		if (what == POINT_SWAP_SLOT)
+			written_at(where)[1] = 1;
+	}
+	if (schedule.telling && (what == POINT_STORE || what == POINT_SWAP || what == POINT_SWAP_SLOT))
+		tell(a, point_names[what], where);
+	if (!leaves(a, what, where))
+		return;
+	if (schedule.telling) {
+		tell(a, "is stopped before he", NULL);
+		tell(a, point_names[what], where);
+	}
+	stop(a);
+}
+
+uint64_t point_clock(int clock_id)
+{
+	(void)clock_id;
+	if (schedule.acting == NULL)
+		return schedule.now_ns;
+	point_reached(POINT_CLOCK, NULL);
+	return schedule.now_ns - schedule.acting->behind_ns;
+}
+
+/* The writers' lock: one of the scheduler's. */
+int __wrap_segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock);
+void __wrap_segment_unlock(int lock);
+
+int __wrap_segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock)
+{
+	(void)name, (void)device, (void)inode, (void)lock;
+	while (schedule.acting != NULL && schedule.writer != NULL)
+		point_reached(POINT_LOCK, NULL);
+	schedule.writer = schedule.acting;
+	return 0;
+}
+
+void __wrap_segment_unlock(int lock)
+{
+	(void)lock;
+	schedule.writer = NULL;
+}
+
+/* ---- One schedule ---- */
+
+static struct actor *next(void)
+{
+	struct actor *ready[ACTORS_MAX], *best = NULL;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < schedule.scene->actors; i++) {
+		struct actor *a = &schedule.actor[i];
+
+		if (a->state != NOT_BEGUN && a->state != STOPPED)
+			continue;
+		ready[n++] = a;
+		if (best == NULL || a->rank > best->rank)
+			best = a;
+	}
+	return n != 0 && schedule.odds != 0 ? ready[dice_below(&schedule.dice, n)] : best;
+}
+
+/* Time passes, now and then. */
+static void be_away(void)
+{
+	const uint64_t *away_ns = schedule.scene->away_ns;
+	unsigned n = 0;
+
+	while (n < AWAY_MAX && away_ns[n] != 0)
+		n++;
+	if (n == 0 || dice_below(&schedule.dice, 2) == 0)
+		return;
+	schedule.now_ns += away_ns[dice_below(&schedule.dice, n)];
+	if (schedule.telling)
+		diag("  it is %" PRIu64 " ns later", schedule.now_ns - START_NS);
+}
+
+/* Number `index` of those in which `first` stops once, and `second` once meanwhile. */
+static void in_turn(uint64_t index)
+{
+	unsigned k = schedule.places_most + 1, n = schedule.scene->actors;
+	unsigned i = (unsigned)(index % k), j = (unsigned)(index / k % k);
+	unsigned first = (unsigned)(index / k / k % n), second = (unsigned)(index / k / k / n % (n - 1));
+
+	schedule.anywhere = 0;
+	schedule.odds = 0;
+	schedule.stops = 2;
+	schedule.stop[0] = i;
+	schedule.stop[1] = i + j;
+	for (unsigned actor = 0; actor < n; actor++)
+		schedule.actor[actor].dies = NEVER;
+	schedule.actor[first].rank = ACTORS_MAX + 2;
+	schedule.actor[(first + 1 + second) % n].rank = ACTORS_MAX + 1;
+}
+
+static uint64_t in_turns(void)
+{
+	uint64_t k = schedule.places_most + 1, n = schedule.scene->actors;
+
+	return k * k * n * (n - 1);
+}
+
+static void plan(uint64_t seed)
+{
+	struct dice *dice = &schedule.dice;
+
+	*dice = (struct dice){ seed };
+	for (unsigned i = schedule.scene->actors, j; i-- > 0;) {
+		/* Ranks 0 to n - 1, in some order. */
+		schedule.actor[i].rank = (int)i;
+		j = i + (unsigned)dice_below(dice, schedule.scene->actors - i);
+		schedule.actor[i].rank = schedule.actor[j].rank;
+		schedule.actor[j].rank = (int)i;
+	}
+	schedule.anywhere = schedule.learning || dice_below(dice, 4) == 0;
+	schedule.stops = dice_below(dice, 3) == 0 ? 0 : 1 + (unsigned)dice_below(dice, STOPS_MAX);
+	schedule.odds = schedule.stops == 0 ? (uint64_t)1 << dice_below(dice, 6) : 0;
+	for (unsigned i = 0; i < schedule.stops; i++)
+		schedule.stop[i] = (unsigned)dice_below(dice, schedule.places_likely + 1);
+	for (unsigned i = 0; i < schedule.scene->mortals; i++)
+		if (dice_below(dice, 3) == 0)
+			schedule.actor[i].dies = (unsigned)dice_below(dice, schedule.places_likely / schedule.scene->actors + 1);
+	if (seed & IN_TURN)
+		in_turn(seed & ~IN_TURN);
+}
+
+/* Returns true if nobody is to blame. */
+static int run_one(uint64_t seed)
+{
+	struct actor *a;
+
+	for (unsigned i = 0; i < ACTORS_MAX; i++)
+		schedule.actor[i] = (struct actor){ .stack = schedule.actor[i].stack, .dies = NEVER };
+	memcpy(schedule.l->header, schedule.before, schedule.l->size);
+	schedule.seed = seed;
+	schedule.now_ns = START_NS;
+	schedule.last = schedule.writer = NULL;
+	schedule.places = schedule.points = schedule.turns = 0;
+	schedule.lowest = -1 - STOPS_MAX;
+	schedule.blamed[0] = '\0';
+	plan(seed);
+	stage_clear();
+	while (schedule.blamed[0] == '\0' && (a = next()) != NULL) {
+		resume(a);
+		if (a->state == STOPPED)
+			be_away();
+	}
+	schedule.writer = NULL;
+	if (schedule.blamed[0] == '\0') {
+		schedule.scene->judge();
+		schedule.judged++;
+	}
+	return schedule.blamed[0] == '\0';
+}
+
+/* ---- A scene ---- */
+
+/* Where does it matter, and how many such places does a schedule have? */
+static void learn(void)
+{
+	uint64_t sum = 0;
+
+	schedule.learning = 1;
+	schedule.places_likely = 1000;
+	for (unsigned i = 0; i < FIRST_SCHEDULES && run_one(i); i++)
+		;
+	schedule.learning = 0;
+	schedule.places_most = 0;
+	for (unsigned i = 0; i < FIRST_SCHEDULES; i++) {
+		(void)run_one(i);
+		sum += schedule.places;
+		for (unsigned j = 0; j < schedule.scene->actors; j++)
+			if (schedule.actor[j].places > schedule.places_most && !schedule.anywhere)
+				schedule.places_most = schedule.actor[j].places;
+	}
+	schedule.places_likely = (unsigned)(sum / FIRST_SCHEDULES);
+}
+
+/* Once more, and tell. */
+static inline void retell(void)
+{
+	uint64_t seed = schedule.seed;
+
+	diag("SCENE='%s' SEED=%#" PRIx64 " SCHEDULES=1 %s # shows it again:", schedule.scene->title, seed,
+	     program_invocation_name);
+	schedule.telling = 1;
+	(void)run_one(seed);
+	schedule.telling = 0;
+	diag("%s", schedule.blamed);
+}
+
+static uint64_t given(const char *name, uint64_t otherwise)
+{
+	const char *value = getenv(name);
+
+	return value == NULL ? otherwise : strtoull(value, NULL, 0);
+}
+
+static void stage_open(const struct scene *scene)
+{
+	schedule.scene = scene;
+	schedule.now_ns = START_NS;
+	schedule.l = scene->set();
+	schedule.before = malloc(schedule.l->size);
+	schedule.written = calloc(schedule.l->size / 8, 1);
+	for (unsigned i = 0; i < ACTORS_MAX && schedule.actor[i].stack == NULL; i++)
+		schedule.actor[i].stack = malloc(STACK_SIZE);
+	memcpy(schedule.before, schedule.l->header, schedule.l->size);
+	learn();
+	schedule.kills = schedule.judged = 0;
+	schedule.alone_most = 0;
+}
+
+static void stage_close(void)
+{
+	free(schedule.before);
+	free(schedule.written);
+	shmlimit_close(schedule.l);
+}
+
+/* As many schedules as the scene is worth, until one fails: schedule.seed is that. Returns true if none did. */
+static int search(void)
+{
+	uint64_t first = given("SEED", 1), n = given("SCHEDULES", scaled(SCHEDULES));
+	uint64_t turns = getenv("SEED") != NULL ? 0 : in_turns(), each = turns / n + 1;
+	int good = 1;
+
+	for (uint64_t i = 0; i < n && good; i++)
+		good = run_one(first + i);
+	for (uint64_t i = 0; i < turns && good; i += each)
+		good = run_one(i | IN_TURN);
+	diag("%" PRIu64 " schedules, the last %" PRIu64 " one in %" PRIu64 " of those in turn; %u places, %" PRIu64
+	     " killed, a call took up to %u steps", schedule.judged, (turns + each - 1) / each, each,
+	     schedule.places_likely, schedule.kills, schedule.alone_most);
+	return good;
+}
+
+/* Play a scene: one law, and one that there was something to it. */
+static inline void play(const struct scene *scene)
+{
+	const char *only = getenv("SCENE");
+	int good;
+
+	if (only != NULL && strcmp(only, scene->title) != 0)
+		return;
+	stage_open(scene);
+	good = search();
+	ok(good, "%s", scene->title);
+	if (!good)
+		retell();
+	else if (given("SCHEDULES", SCHEDULES) > 1)
+		ok(stage_was_used(), "... and they met");
+	stage_close();
+}
+
+#endif

@@ -1,0 +1,280 @@
+/*
+ * stage: what the scenes share: a segment of 16 slots, so that every key's window
+ * is the whole table; calls that are written down; and the laws that judge them.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_SCHEDULE_STAGE_H
+#define TESTS_SCHEDULE_STAGE_H
+
+#include "schedule.h"
+
+#include "../torture/history.h"
+#include "counter.h"
+#include "rule.h"
+#include "table.h"
+
+#define SLOTS SHMLIMIT_SLOTS_MIN
+#define CALLS_MAX 64
+#define DAY_NS (86400 * SECOND)
+#define VERIFY_EACH 512                   /* schedules: it opens the segment */
+
+/* A call that takes, or gives back (tokens < 0). */
+struct call {
+	uint32_t key;
+	int64_t tokens;
+	uint64_t began_ns, ended_ns;
+	unsigned began, ended;            /* in the order of beginnings and ends; ended 0: killed in it */
+	int answer;
+	int dry;                          /* allowed, but nothing was taken */
+};
+
+static struct {
+	struct shmlimit *l;
+	int rule, held;                   /* ids: what the scene is about; a token a day */
+	int dry;                          /* it may be dry: a call must tell whether it took */
+	int peaceful;                     /* nobody need be denied or lose a swap for it to show something */
+	int changing;                     /* its rule is: denials may write, to convert, and it may be gone */
+	struct call calls[CALLS_MAX];
+	unsigned n, moments;
+	uint64_t allowed, denied, lost;   /* of a whole scene */
+	struct history history;
+	struct story story;
+} stage;
+
+static void stage_clear(void)
+{
+	stage.n = stage.moments = 0;
+}
+
+static inline int set_rule(const char *name, struct shmlimit_rule rule)
+{
+	int id;
+
+	rule.struct_size = sizeof(rule);
+	id = shmlimit_rule_set(stage.l, name, &rule);
+	if (id < 0)
+		blame("rule_set %s: %s", name, shmlimit_strerror(id));
+	return id;
+}
+
+/* The rule "scene", and a table in which `held` slots are taken for days. */
+static inline struct shmlimit *stage_set(uint32_t on_full, unsigned held, struct shmlimit_rule rule)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS, .rules = 2,
+		.on_full = on_full, .window_max = rule.algorithm == SHMLIMIT_WINDOW ? (uint32_t)rule.capacity + 1 : 0 };
+
+	stage.l = unit_create("schedule", &options);
+	/* Places in the table are the same each time. */
+	stage.l->secret[0] = 0x5eed;
+	stage.l->secret[1] = 0xca11;
+	stage.held = set_rule("held", (struct shmlimit_rule){ .capacity = 1, .count = 1, .period_ns = DAY_NS });
+	stage.rule = set_rule("scene", rule);
+	for (uint32_t key = 0; key < held; key++)
+		if (shmlimit_take(stage.l, stage.held, &key, sizeof(key), 1, NULL) != SHMLIMIT_ALLOWED)
+			bail("key %u finds no place", key);
+	stage.changing = stage.dry = stage.peaceful = 0;
+	stage.allowed = stage.denied = stage.lost = 0;
+	return stage.l;
+}
+
+/* ---- Calls ---- */
+
+static struct call *call_begin(uint32_t key, int64_t tokens)
+{
+	struct call *c = &stage.calls[stage.n++];
+
+	if (stage.n >= CALLS_MAX)
+		bail("too many calls");
+	*c = (struct call){ .key = key, .tokens = tokens, .began_ns = schedule.now_ns, .began = ++stage.moments,
+		.answer = -EINTR };
+	return c;
+}
+
+static void call_end(struct call *c, int answer)
+{
+	c->ended_ns = schedule.now_ns;
+	c->ended = ++stage.moments;
+	c->answer = answer;
+	if (answer == SHMLIMIT_ALLOWED)
+		stage.allowed++;
+	else if (answer == SHMLIMIT_DENIED)
+		stage.denied++;
+	else if (answer != -ESRCH || !stage.changing)
+		blame("a call failed: %s", shmlimit_strerror(answer));
+}
+
+/* Take. I5 is judged here: a denial that nobody came between leaves the table as it was. */
+static inline void take(uint32_t key, uint64_t cost)
+{
+	struct call *c = call_begin(key, (int64_t)cost);
+	struct layout_slot before[SLOTS];
+	unsigned turns = schedule.turns;
+	struct shmlimit_result r = { 0 };
+
+	actor_calls();
+	memcpy(before, stage.l->slots, sizeof(before));
+	/* Every other time by the way that is shorter. */
+	call_end(c, shmlimit_take(stage.l, stage.rule, &key, sizeof(key), cost,
+	                          stage.n % 2 == 0 && !stage.dry ? NULL : &r));
+	c->dry = c->answer == SHMLIMIT_ALLOWED && r.retry_after_ns != 0;
+	if (c->answer == SHMLIMIT_DENIED && turns == schedule.turns && !stage.changing &&
+	    memcmp(before, stage.l->slots, sizeof(before)) != 0)
+		blame("a denial wrote to the table");
+}
+
+/* Change the rule. */
+static inline void change(struct shmlimit_rule rule)
+{
+	actor_calls();
+	(void)set_rule("scene", rule);
+}
+
+/* What a key still has: only when nobody acts. */
+static inline uint64_t left(uint32_t key)
+{
+	struct shmlimit_result r = { 0 };
+	int answer = shmlimit_peek(stage.l, stage.rule, &key, sizeof(key), 1, &r);
+
+	if (answer < 0)
+		blame("peek: %s", shmlimit_strerror(answer));
+	return r.remaining;
+}
+
+/* ---- Laws, once nobody acts any more ---- */
+
+static inline int was_taken(const struct call *c)
+{
+	return c->answer == SHMLIMIT_ALLOWED && !c->dry;
+}
+
+/* Who was killed in a call may have taken. */
+static inline int may_have_taken(const struct call *c)
+{
+	return was_taken(c) || c->ended == 0;
+}
+
+/* I1, I2: while time stands, what calls got of a key and what is left are its capacity, to the token. */
+static inline void law_total(uint32_t key, int64_t capacity)
+{
+	int64_t taken = 0, given = 0, open = 0, rest = (int64_t)left(key);
+
+	for (unsigned i = 0; i < stage.n; i++) {
+		const struct call *c = &stage.calls[i];
+
+		if (c->key != key)
+			continue;
+		if (was_taken(c))
+			taken += c->tokens;
+		else if (may_have_taken(c) && c->tokens > 0)
+			open += c->tokens;
+		else if (may_have_taken(c))
+			given -= c->tokens;
+	}
+	if (taken + rest > capacity + given)
+		blame("key %u: took %" PRId64 ", has %" PRId64 ": more than its capacity of %" PRId64, key, taken, rest,
+		      capacity + given);
+	if (taken + open + rest < capacity)
+		blame("key %u: took %" PRId64 ", perhaps %" PRId64 " more, has %" PRId64 ": less than its capacity of %"
+		      PRId64, key, taken, open, rest, capacity);
+}
+
+/* I2: while time stands, who is denied was too late: others had begun to take what he lacked. */
+static inline void law_denials(uint64_t capacity)
+{
+	for (unsigned i = 0; i < stage.n; i++) {
+		const struct call *c = &stage.calls[i];
+		uint64_t begun = 0;
+
+		if (c->ended == 0 || c->answer != SHMLIMIT_DENIED)
+			continue;
+		for (unsigned j = 0; j < stage.n; j++)
+			if (stage.calls[j].key == c->key && stage.calls[j].began < c->ended && stage.calls[j].tokens > 0 &&
+			    may_have_taken(&stage.calls[j]))
+				begun += (uint64_t)stage.calls[j].tokens;
+		if (begun + (uint64_t)c->tokens <= capacity)
+			blame("key %u: a call was denied while no more than %" PRIu64 " of %" PRIu64 " were taken", c->key,
+			      begun, capacity);
+	}
+}
+
+/* The admissions of a key, and now what is left of it. */
+static inline const struct story *story_of(uint32_t key)
+{
+	uint64_t rest = left(key);
+
+	history_clear(&stage.history);
+	for (unsigned i = 0; i < stage.n; i++) {
+		const struct call *c = &stage.calls[i];
+
+		if (c->key == key && was_taken(c))
+			history_add(&stage.history, 0, key, (uint64_t)c->tokens, c->began_ns, c->ended_ns);
+	}
+	if (rest != 0)
+		history_add(&stage.history, 0, key, rest, schedule.now_ns, schedule.now_ns);
+	history_tell(&stage.history, 0, key, &stage.story);
+	return &stage.story;
+}
+
+/* I1: in no stretch of time more than the capacity and what leaked, and what differing clocks make of that. */
+static inline void law_burst(uint32_t key, uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t grace_ns)
+{
+	uint64_t burst = story_burst(story_of(key), count, period_ns, grace_ns);
+
+	if (burst > capacity)
+		blame("key %u: %" PRIu64 " above what leaked, and a capacity of %" PRIu64, key, burst, capacity);
+}
+
+/* I3: no key has two slots. */
+static inline void law_no_twin(void)
+{
+	const struct layout_slot *s = stage.l->slots;
+	struct rule_view ignored;
+
+	for (unsigned i = 0; i < SLOTS; i++) {
+		if (s[i].tag == 0 || rule_load_tag(stage.l, s[i].tag, &ignored) != 0)
+			continue;
+		for (unsigned j = 0; j < i; j++)
+			if (tag_same_key(s[i].tag, s[j].tag) && rule_load_tag(stage.l, s[j].tag, &ignored) == 0)
+				blame("slots %u and %u are one key's", j, i);
+	}
+}
+
+/* I4: when all have refilled, each slot can be had. */
+static inline void law_room(void)
+{
+	struct shmlimit_counters before, after;
+	uint64_t now_ns = schedule.now_ns;
+
+	schedule.now_ns += 100 * DAY_NS;
+	before = unit_counters(stage.l, stage.rule);
+	for (uint32_t key = 1000; key < 1000 + SLOTS; key++)
+		if (shmlimit_charge(stage.l, stage.rule, &key, sizeof(key), 1, NULL) != SHMLIMIT_ALLOWED)
+			blame("a key cannot be charged");
+	after = unit_counters(stage.l, stage.rule);
+	if (after.no_slot != before.no_slot || after.evictions != before.evictions)
+		blame("a slot is lost");
+	schedule.now_ns = now_ns;
+}
+
+/* What holds after any scene. */
+static inline void law_sound(void)
+{
+	struct shmlimit_problem problem = { 0 };
+
+	stage.lost += unit_counters(stage.l, stage.rule).failed_cas;
+	law_no_twin();
+	if (schedule.seed % VERIFY_EACH == 0 && shmlimit_verify(unit_name, &problem, 1) != 0)
+		blame("verify: %s", problem.text);
+	law_room();
+}
+
+/* Calls were answered one way and the other, and some lost their compare-and-swap. */
+static int stage_was_used(void)
+{
+	diag("%" PRIu64 " calls allowed, %" PRIu64 " denied, %" PRIu64 " swaps lost", stage.allowed, stage.denied,
+	     stage.lost);
+	return stage.allowed + stage.denied != 0 && (stage.peaceful || (stage.denied != 0 && stage.lost != 0));
+}
+
+#endif

@@ -1,0 +1,132 @@
+/*
+ * take: several actors take from keys that have their slots (I1, I2, I5).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "stage.h"
+
+#define KEY 7
+#define LEFT 5
+#define TOKEN_NS 1000
+
+static struct shmlimit *set_key(void)
+{
+	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 2, (struct shmlimit_rule){ .capacity = LEFT + 1, .count = 1,
+		.period_ns = TOKEN_NS });
+	uint32_t key = KEY;
+
+	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), 1, NULL);
+	return l;
+}
+
+static void act(unsigned who)
+{
+	take(KEY, 1 + who);
+	take(KEY, 1);
+	take(KEY, 1);
+}
+
+static void judge_standing(void)
+{
+	law_total(KEY, LEFT);
+	law_denials(LEFT);
+	law_sound();
+}
+
+static const struct scene standing = {
+	.title = "while time stands a key is admitted its capacity, and who is denied came too late",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_key,
+	.act = act,
+	.judge = judge_standing,
+};
+
+static void judge_leaking(void)
+{
+	law_burst(KEY, LEFT + 1, 1, TOKEN_NS, 2);
+	law_sound();
+}
+
+static const struct scene leaking = {
+	.title = "in no stretch of time a key is admitted more than its capacity and what leaked",
+	.actors = 3,
+	.mortals = 2,
+	.away_ns = { TOKEN_NS, TOKEN_NS / 3, 10 * TOKEN_NS },
+	.set = set_key,
+	.act = act,
+	.judge = judge_leaking,
+};
+
+/* As long as it is never full, nothing that leaks is lost; nobody is away for so long. */
+static void judge_used(void)
+{
+	uint64_t leaked = (schedule.now_ns - START_NS) / TOKEN_NS;
+
+	if (leaked == 0)
+		law_denials(LEFT);
+	law_total(KEY, LEFT + (int64_t)leaked);
+	law_sound();
+}
+
+static void act_at_once(unsigned who)
+{
+	take(KEY, 2);
+	take(KEY, 1 + who % 2);
+	take(KEY, 1);
+}
+
+static struct shmlimit *set_large(void)
+{
+	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 2, (struct shmlimit_rule){ .capacity = 1000, .count = 1,
+		.period_ns = TOKEN_NS });
+	uint32_t key = KEY;
+
+	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), 1000 - LEFT, NULL);
+	return l;
+}
+
+static const struct scene used = {
+	.title = "and all that leaked can be had, to the token",
+	.actors = 3,
+	.away_ns = { TOKEN_NS, TOKEN_NS / 3 },
+	.set = set_large,
+	.act = act_at_once,
+	.judge = judge_used,
+};
+
+/* One clock is read late: by less than half of the time to fill, which is the slack. */
+#define BEHIND_NS (2 * TOKEN_NS)
+
+static void act_behind(unsigned who)
+{
+	schedule.actor[who].behind_ns = who == 0 ? BEHIND_NS : 0;
+	act(who);
+}
+
+static void judge_behind(void)
+{
+	law_burst(KEY, LEFT + 1, 1, TOKEN_NS, BEHIND_NS + 2);
+	if (schedule.now_ns == START_NS)
+		law_total(KEY, LEFT);
+	law_sound();
+}
+
+static const struct scene behind = {
+	.title = "a clock that is behind gives no more than it is behind by, and takes nothing",
+	.actors = 3,
+	.mortals = 2,
+	.away_ns = { TOKEN_NS, TOKEN_NS / 3, 10 * TOKEN_NS },
+	.set = set_key,
+	.act = act_behind,
+	.judge = judge_behind,
+};
+
+int main(void)
+{
+	play(&standing);
+	play(&leaking);
+	play(&used);
+	play(&behind);
+	return tap_done();
+}

@@ -1,0 +1,152 @@
+/*
+ * verbs: the other verbs, beside one another: each token that is taken, borrowed,
+ * charged or given back is, once (I1, I2, I3).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "stage.h"
+
+#define KEY 7
+#define OTHER 8
+#define CAPACITY 100
+#define LEFT 50
+
+static struct shmlimit *set_half(void)
+{
+	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 2, (struct shmlimit_rule){ .capacity = CAPACITY, .count = 1,
+		.period_ns = SECOND, .max_wait_ns = CAPACITY * SECOND });
+	uint32_t key = KEY;
+
+	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), CAPACITY - LEFT, NULL);
+	return l;
+}
+
+static void reserve(uint32_t key, uint64_t tokens)
+{
+	struct call *c = call_begin(key, (int64_t)tokens);
+
+	actor_calls();
+	call_end(c, shmlimit_reserve(stage.l, stage.rule, &key, sizeof(key), tokens, SECOND, NULL));
+}
+
+static void charge(uint32_t key, uint64_t tokens)
+{
+	struct call *c = call_begin(key, (int64_t)tokens);
+
+	actor_calls();
+	call_end(c, shmlimit_charge(stage.l, stage.rule, &key, sizeof(key), tokens, NULL));
+}
+
+static void refund(uint32_t key, uint64_t tokens)
+{
+	struct call *c = call_begin(key, -(int64_t)tokens);
+
+	actor_calls();
+	call_end(c, shmlimit_refund(stage.l, stage.rule, &key, sizeof(key), tokens, NULL));
+}
+
+static void act_all_verbs(unsigned who)
+{
+	take(KEY, 90);
+	reserve(KEY, 1 + who);
+	refund(KEY, 2);
+	charge(KEY, 1 + who);
+	take(KEY, 1);
+}
+
+static void judge(void)
+{
+	law_total(KEY, LEFT);
+	law_sound();
+}
+
+static const struct scene all_verbs = {
+	.title = "what is taken, reserved and charged goes off once, and what is given back comes on once",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_half,
+	.act = act_all_verbs,
+	.judge = judge,
+};
+
+/* Of OTHER there is one: all but one of those who ask for both give back what they had of KEY. */
+static struct shmlimit *set_scarce(void)
+{
+	struct shmlimit *l = set_half();
+	uint32_t key = OTHER;
+
+	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), CAPACITY - 1, NULL);
+	return l;
+}
+
+static void act_both(unsigned who)
+{
+	uint32_t keys[2] = { KEY, OTHER };
+	struct shmlimit_request requests[2] = {
+		{ .rule = stage.rule, .key = &keys[0], .key_len = sizeof(keys[0]), .cost = 3 },
+		{ .rule = stage.rule, .key = &keys[1], .key_len = sizeof(keys[1]), .cost = 1 },
+	};
+
+	for (int i = 0; i < 2; i++) {
+		struct call *first = call_begin(KEY, 3), *second = call_begin(OTHER, 1);
+		int answer;
+
+		actor_calls();
+		answer = shmlimit_take_all(stage.l, requests, 2, NULL, NULL);
+		call_end(second, answer);
+		call_end(first, answer);
+	}
+	take(KEY, 1 + who);
+}
+
+static void judge_both(void)
+{
+	law_total(KEY, LEFT);
+	law_total(OTHER, 1);
+	law_sound();
+}
+
+static const struct scene both = {
+	.title = "who gets one key and not the other gives back what he took, and no more",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_scarce,
+	.act = act_both,
+	.judge = judge_both,
+};
+
+/* One key is made full again and again: that takes nothing from the other, nor gives it anything. */
+static void act_resetting(unsigned who)
+{
+	uint32_t key = OTHER;
+
+	if (who != 0) {
+		take(who == 1 ? KEY : OTHER, 90);
+		take(KEY, 20);
+		take(OTHER, 1);
+		take(KEY, 20);
+		return;
+	}
+	for (int i = 0; i < 3; i++) {
+		actor_calls();
+		if (shmlimit_reset(stage.l, stage.rule, &key, sizeof(key)) != 0)
+			blame("reset failed");
+	}
+}
+
+static const struct scene resetting = {
+	.title = "a key that is reset is full, and nobody else is",
+	.actors = 3,
+	.mortals = 1,
+	.set = set_scarce,
+	.act = act_resetting,
+	.judge = judge,
+};
+
+int main(void)
+{
+	play(&all_verbs);
+	play(&both);
+	play(&resetting);
+	return tap_done();
+}
