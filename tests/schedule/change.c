@@ -79,13 +79,13 @@ static const struct scene newcomer = {
 	.judge = judge_newcomer,
 };
 
-/* A full table: two keys have taken all they may, a third looks for a place. */
+/* A full table: all keys have taken all they may, and one more looks for a place. */
 static struct shmlimit *set_exhausted(void)
 {
-	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, SLOTS - 2, version(0));
+	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 0, version(0));
 
 	stage.changing = stage.peaceful = 1;
-	for (uint32_t key = 1; key <= 2; key++)
+	for (uint32_t key = 1; key <= SLOTS; key++)
 		(void)shmlimit_take(l, stage.rule, &key, sizeof(key), CAPACITY, NULL);
 	return l;
 }
@@ -95,12 +95,12 @@ static void act_exhausted(unsigned who)
 	if (who == 0)
 		act(who);
 	else
-		take(3, 1);
+		take(SLOTS + 1, 1);
 }
 
 static void judge_exhausted(void)
 {
-	for (uint32_t key = 1; key <= 2; key++)
+	for (uint32_t key = 1; key <= SLOTS; key++)
 		if (left(key) != 0)
 			blame("key %u has %" PRIu64 " of what it had taken", key, left(key));
 	law_sound();
