@@ -219,6 +219,12 @@ static void stand(const struct shmlimit *l, struct decision *d, const struct lay
 	}
 }
 
+/* The request's time is when it was taken, by take_all: what it gives back may have left the window since. */
+static int gives_back_late(const struct decision *d)
+{
+	return d->request->verb == VERB_REFUND && d->request->source == TIME_READ;
+}
+
 /*
  * Let a word leak up to now. Before its time is called impossible, or is rebuilt
  * from a few bits: is it only that ours is old? The clock is asked again for this very word, after it was
@@ -227,7 +233,7 @@ static void stand(const struct shmlimit *l, struct decision *d, const struct lay
 static void leak(const struct shmlimit *l, struct decision *d, const struct layout_slot *slot, uint64_t word)
 {
 	stand(l, d, slot, word);
-	if (!d->doubtful || d->request->source == TIME_GIVEN)
+	if (!(d->doubtful || gives_back_late(d)) || d->request->source == TIME_GIVEN)
 		return;
 	d->at = funnel_time(&d->view.terms, clock_read(l->clock_id));
 	stand(l, d, slot, word);

@@ -123,7 +123,8 @@ void decide_window(const struct shmlimit *l, const struct layout_slot *slot, con
 		tokens = q->amount < terms->capacity ? q->amount : terms->capacity;
 		break;
 	case VERB_REFUND:
-		v->changed = q->amount != 0 && before->valid != 0;
+		/* What was taken a period ago and more has left: of what stands nothing is his. */
+		v->changed = q->amount != 0 && before->valid != 0 && window_wait(terms, q->now_ns, now_ns) != 0;
 		if (v->changed)
 			take_back(&look, q->amount, q->now_ns, after);
 		break;

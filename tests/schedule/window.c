@@ -97,6 +97,37 @@ static const struct scene in_turns_at_it = {
 	.judge = judge_in_turns,
 };
 
+/* Who does not get the other gives back what he took; what is given back does not count. */
+static void act_giving_back(unsigned who)
+{
+	if (who == 2) {
+		act(who);
+		return;
+	}
+	for (int i = 0; i < 2; i++) {
+		uint32_t held = 0, key = KEY;
+		struct shmlimit_request requests[2] = {
+			{ .rule = stage.rule, .key = &key, .key_len = sizeof(key), .cost = 1 },
+			{ .rule = stage.held, .key = &held, .key_len = sizeof(held), .cost = 1 },
+		};
+
+		actor_calls();
+		if (shmlimit_take_all(stage.l, requests, 2, NULL, NULL) != SHMLIMIT_DENIED)
+			blame("what is held was had");
+		take(KEY, 1);
+	}
+}
+
+static const struct scene giving_back = {
+	.title = "nor when some of it is given back",
+	.actors = 3,
+	.mortals = 2,
+	.away_ns = { PERIOD_NS / 3, PERIOD_NS - 1, 3 * PERIOD_NS },
+	.set = set_empty,
+	.act = act_giving_back,
+	.judge = judge_sliding,
+};
+
 /* The rule is changed, to a longer period and back. */
 static void act_changing(unsigned who)
 {
@@ -128,6 +159,7 @@ int main(void)
 	play(&standing);
 	play(&sliding);
 	play(&in_turns_at_it);
+	play(&giving_back);
 	play(&changing);
 	return tap_done();
 }
