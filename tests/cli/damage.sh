@@ -129,6 +129,23 @@ fresh
 truncate -s +4096 "$file"
 refused "$damaged"
 
+# Lengths around each boundary: rules, counters, slots, the end.
+fresh
+size=$(stat -c %s "$file")
+for length in 0 7 8 9 319 320 321 4095 4096 4097 $((4096 + 704)) $((size - 1025)) $((size - 1024)) $((size + 1)); do
+	fresh
+	truncate -s "$length" "$file"
+	before=$(cksum <"$file")
+	says=$damaged want=1
+	[ "$length" -ge 8 ] || says=$foreign want=2
+	run shmlimit inspect "$segment"
+	is "$rc $out$err" "2 shmlimit: segment $segment: $says" "a file of $length bytes is refused"
+	run shmlimit verify "$segment"
+	is "$rc $(cksum <"$file")" "$want $before" "verify notices it and leaves it"
+	run shmlimit destroy "$segment"
+	is "$rc" $((want == 2 ? 2 : 0)) "and what is ours of it can be destroyed"
+done
+
 # Bytes of the header: each leaves an answer, no death (see run in tap.sh), nothing written.
 for offset in $(seq 1 3 319); do
 	fresh

@@ -1,0 +1,199 @@
+/*
+ * header: every bit of a header turned round, every value of a byte of its small
+ * fields, every length of the file: whoever opens, verifies or destroys such a
+ * segment gets the error that says what is wrong, and changes nothing (I7, I11).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "../process/process.h"
+
+#include "layout.h"
+
+#define FILE_MAX 65536
+
+static char path[128];
+static unsigned char sound[FILE_MAX];      /* the file as it was made */
+static size_t size;
+
+/* What is wrong with a file, as open says, and of whom it is. */
+static int judge(const unsigned char *bytes, size_t len)
+{
+	struct layout_header h = { 0 };
+	const struct layout_header *good = (const void *)sound;
+
+	memcpy(&h, bytes, len < sizeof(h) ? len : sizeof(h));
+	if (len < sizeof(h.magic) || memcmp(h.magic, good->magic, sizeof(h.magic)) != 0)
+		return -EMEDIUMTYPE;
+	if (len < sizeof(h))
+		return -EUCLEAN;
+	if (h.version != good->version || h.byte_order != good->byte_order || h.fingerprint != good->fingerprint)
+		return -EPROTO;
+	if (h.checksum != layout_checksum(&h) || len != size)
+		return -EUCLEAN;
+	return memcmp(&h, good, offsetof(struct layout_header, switched_off)) == 0 ? 0 : -EUCLEAN;
+}
+
+static struct tally {
+	unsigned cases, opened, verified, destroyed, written;
+} tally;
+
+static int opens(uint32_t flags)
+{
+	struct shmlimit *out = (void *)path;
+	int error = shmlimit_open(stage_name, flags, &out);
+
+	if (error == 0)
+		shmlimit_close(out);
+	else if (out != (void *)path)
+		bail("open failed and touched its result");
+	return error;
+}
+
+static int destroys(void)
+{
+	int error = shmlimit_destroy(stage_name);
+
+	if ((error == 0) != (access(path, F_OK) != 0))
+		bail("destroy: %d, but the file says otherwise", error);
+	return error;
+}
+
+/* The file, as it is said to be: everybody says the same, and leaves it so. Tallied are those that don't. */
+static void meet(const unsigned char *bytes, size_t len, int want)
+{
+	static unsigned char after[FILE_MAX];
+	int fd, found;
+
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || ftruncate(fd, (off_t)len) != 0 || pwrite(fd, bytes, len, 0) != (ssize_t)len)
+		bail("no file: %s", strerror(errno));
+	tally.cases++;
+	tally.opened += opens(0) != want || opens(SHMLIMIT_READ_ONLY) != want;
+	found = shmlimit_verify(stage_name, NULL, 0);
+	tally.verified += want == -EMEDIUMTYPE ? found != want : want != 0 ? found != 1 : found < 0;
+	/* What is damaged, or another version's, may go; what is not ours may not. */
+	tally.destroyed += destroys() != (want == -EMEDIUMTYPE ? want : 0);
+	if (pread(fd, after, sizeof(after), 0) != (ssize_t)len || memcmp(after, bytes, len) != 0)
+		tally.written++;
+	close(fd);
+}
+
+static void report(const char *title, unsigned cases)
+{
+	is(tally.cases, cases, "%s: %u cases", title, cases);
+	is(tally.opened, 0, "%s: opening says what is wrong", title);
+	is(tally.verified, 0, "%s: so does verify", title);
+	is(tally.destroyed, 0, "%s: destroyed is what is ours", title);
+	is(tally.written, 0, "%s: and nothing is written", title);
+	tally = (struct tally){ 0 };
+}
+
+static void bits(void)
+{
+	static unsigned char bytes[FILE_MAX];
+	unsigned checked = offsetof(struct layout_header, switched_off) * 8, silent = 0;
+
+	for (unsigned bit = 0; bit < sizeof(struct layout_header) * 8; bit++) {
+		memcpy(bytes, sound, size);
+		bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+		silent += bit < checked && judge(bytes, size) == 0;
+		meet(bytes, size, judge(bytes, size));
+	}
+	is(silent, 0, "no bit is without an error but in the line that changes");
+	report("each bit of the header", sizeof(struct layout_header) * 8);
+}
+
+/* With a checksum that is right, so that what is behind it is looked at. `want`: of a value that is not its own. */
+static void values(const char *title, size_t offset, size_t len, int want)
+{
+	static unsigned char bytes[FILE_MAX];
+
+	for (size_t i = 0; i < len; i++) {
+		for (unsigned value = 0; value < 256; value++) {
+			struct layout_header *h = (void *)bytes;
+
+			memcpy(bytes, sound, size);
+			bytes[offset + i] = (unsigned char)value;
+			h->checksum = layout_checksum(h);
+			meet(bytes, size, memcmp(bytes, sound, sizeof(*h)) == 0 ? 0 : want);
+		}
+	}
+	report(title, (unsigned)len * 256);
+}
+
+#define FIELD(name, want) \
+	values("each value of a byte of " #name, offsetof(struct layout_header, name), \
+	       sizeof(((struct layout_header *)0)->name), want)
+
+/* Two fields of which several values are good, in a segment of the same size. */
+static void choices(void)
+{
+	static unsigned char bytes[FILE_MAX];
+	struct layout_header *h = (void *)bytes;
+
+	for (unsigned value = 0; value < 256; value++) {
+		memcpy(bytes, sound, size);
+		h->on_full = value;
+		h->checksum = layout_checksum(h);
+		meet(bytes, size, value <= SHMLIMIT_FULL_DENY ? 0 : -EUCLEAN);
+		memcpy(bytes, sound, size);
+		h->clock = value;
+		h->checksum = layout_checksum(h);
+		meet(bytes, size, value <= SHMLIMIT_CLOCK_COARSE ? 0 : -EUCLEAN);
+	}
+	report("each small value of on_full and clock", 512);
+}
+
+static void lengths(void)
+{
+	const struct layout_header *h = (const void *)sound;
+	const uint64_t edges[] = { 512, 4096, h->counters_offset, h->slots_offset, h->rings_offset, size - 8, size };
+	static unsigned char bytes[FILE_MAX];
+	unsigned cases = 0;
+
+	memcpy(bytes, sound, size);
+	for (size_t len = 0; len <= sizeof(*h) + 1; len++, cases++)
+		meet(bytes, len, judge(bytes, len));
+	for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)
+		for (size_t len = edges[i] - 1; len <= edges[i] + 1; len++, cases++)
+			meet(bytes, len, judge(bytes, len));
+	is(judge(bytes, size), 0, "the file as it was made is sound");
+	report("each length", cases);
+}
+
+int main(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .rules = 2, .window_max = 4 };
+	ssize_t len;
+	int fd;
+
+	stage_begin("header");
+	if (shmlimit_create(stage_name, &options, NULL) != 0)
+		bail("create");
+	snprintf(path, sizeof(path), "/dev/shm/%s", stage_name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = pread(fd, sound, sizeof(sound), 0);
+	close(fd);
+	if (len <= 0 || len >= FILE_MAX - 1)
+		bail("the segment is not as long as it should be");
+	size = (size_t)len;
+
+	bits();
+	FIELD(version, -EPROTO);
+	FIELD(byte_order, -EPROTO);
+	FIELD(fingerprint, -EPROTO);
+	FIELD(size, -EUCLEAN);
+	FIELD(lines, -EUCLEAN);
+	FIELD(slots_offset, -EUCLEAN);
+	FIELD(rules_offset, -EUCLEAN);
+	FIELD(counters_offset, -EUCLEAN);
+	FIELD(rings_offset, -EUCLEAN);
+	FIELD(rules, -EUCLEAN);
+	FIELD(window_max, -EUCLEAN);
+	FIELD(reserved, -EUCLEAN);
+	FIELD(boot_id, -ESTALE);
+	FIELD(time_namespace, -EXDEV);
+	choices();
+	lengths();
+	return tap_done();
+}
