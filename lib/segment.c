@@ -227,9 +227,15 @@ static int begins_with(const char *name, const void *magic, size_t magic_len)
 {
 	char head[16] = { 0 };
 	struct segment segment;
+	int error;
 
-	return magic_len <= sizeof(head) && segment_peek(name, 0, head, magic_len, &segment, NULL) == 0 &&
-	       memcmp(head, magic, magic_len) == 0;
+	if (magic_len > sizeof(head))
+		return 0;
+	error = segment_peek(name, 0, head, magic_len, &segment, NULL);
+	/* These say nothing of the file: passed over, all of them would seem to be missing. */
+	if (error == -EMFILE || error == -ENFILE || error == -ENOMEM)
+		return error;
+	return error == 0 && memcmp(head, magic, magic_len) == 0;
 }
 
 int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const void *magic, size_t magic_len)
@@ -243,12 +249,19 @@ int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const void *magic, size_t mag
 	if (folder == NULL)
 		return -errno;
 	for (errno = 0; (entry = readdir(folder)) != NULL; errno = 0) {
+		int begins;
+
 		if (entry->d_name[0] == '.' || strcmp(entry->d_name, name) <= 0)
 			continue;
 		if (best[0] != '\0' && strcmp(entry->d_name, best) >= 0)
 			continue;
-		if (begins_with(entry->d_name, magic, magic_len))
+		begins = begins_with(entry->d_name, magic, magic_len);
+		if (begins > 0)
 			snprintf(best, sizeof(best), "%s", entry->d_name);
+		if (begins < 0) {
+			errno = -begins;
+			break;
+		}
 	}
 	error = errno;
 	closedir(folder);
