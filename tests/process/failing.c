@@ -1,0 +1,442 @@
+/*
+ * failing: each system call that the library makes fails in turn, with each errno
+ * that it may have. Whoever called is told, or it was not needed; nothing is left
+ * behind, neither file nor descriptor nor mapping, no other segment has changed,
+ * errno is as it was, and the same call works when the fault is over.
+ *
+ * The calls are met where the library leaves for the C library: this program has
+ * functions of those names, which count, fail, or go on.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "process.h"
+
+/* What is called, told apart by what for. */
+enum call {
+	NONE,
+	OPEN_NEW,     /* a file without a name */
+	OPEN_FOLDER,
+	OPEN_NAME,
+	OPEN_BOOT_ID,
+	STAT_NAMESPACE,
+	READ_BOOT_ID,
+	FALLOCATE,
+	PWRITE,
+	FCHMOD,
+	FCHOWN,
+	FSTAT,
+	PREAD,
+	MMAP,
+	LINK,         /* by the descriptor */
+	LINK_PROC,    /* by /proc */
+	UNLINK,
+	LSTAT,
+	FLOCK,
+	UNLOCK,
+	READDIR,
+	GETRANDOM,
+	CLOSE,
+	CALLS,
+};
+
+#define NONE_FOUND 1
+#define GOES_ON 1    /* the operation does without, or does it again */
+#define AS_IT_IS 0   /* it returns -errno */
+
+/* What may happen to a call, and what becomes of it then: AS_IT_IS, GOES_ON, or the error that it is made into. */
+static const struct plan {
+	const char *title;
+	struct {
+		int error, becomes;
+	} fault[12];
+} plans[CALLS] = {
+	[OPEN_NEW] = { "open of a new file", { { EACCES, 0 }, { EMFILE, 0 }, { ENFILE, 0 }, { ENOENT, 0 }, { ENOMEM, 0 },
+	                                       { ENOSPC, 0 }, { EROFS, 0 }, { EOPNOTSUPP, 0 } } },
+	[OPEN_FOLDER] = { "opendir", { { EACCES, 0 }, { EMFILE, 0 }, { ENFILE, 0 }, { ENOENT, 0 }, { ENOMEM, 0 } } },
+	[OPEN_NAME] = { "open by name", { { EACCES, 0 }, { EMFILE, 0 }, { ENFILE, 0 }, { ENOENT, 0 }, { ENOMEM, 0 },
+	                                  { EPERM, 0 }, { EROFS, 0 }, { ETXTBSY, 0 } } },
+	[OPEN_BOOT_ID] = { "open of the boot id", { { EACCES, GOES_ON }, { EMFILE, GOES_ON }, { ENOENT, GOES_ON } } },
+	[READ_BOOT_ID] = { "read of the boot id", { { EIO, GOES_ON }, { EINTR, GOES_ON } } },
+	[STAT_NAMESPACE] = { "stat of the time namespace", { { EACCES, GOES_ON }, { ENOENT, GOES_ON } } },
+	[FALLOCATE] = { "posix_fallocate", { { EINTR, GOES_ON }, { ENOSPC, 0 }, { EFBIG, 0 }, { EIO, 0 }, { EOPNOTSUPP, 0 },
+	                                     { EPERM, 0 } } },
+	[PWRITE] = { "pwrite", { { EINTR, GOES_ON }, { EIO, 0 }, { ENOSPC, 0 }, { EDQUOT, 0 } } },
+	[FCHMOD] = { "fchmod", { { EPERM, 0 }, { EROFS, 0 }, { EIO, 0 } } },
+	[FCHOWN] = { "fchown", { { EPERM, 0 }, { EROFS, 0 }, { EDQUOT, 0 }, { EIO, 0 } } },
+	[FSTAT] = { "fstat", { { EIO, 0 }, { ENOMEM, 0 }, { EOVERFLOW, 0 } } },
+	[PREAD] = { "pread", { { EINTR, GOES_ON }, { EIO, 0 }, { EAGAIN, 0 } } },
+	[MMAP] = { "mmap", { { ENOMEM, 0 }, { EACCES, 0 }, { EAGAIN, 0 }, { ENFILE, 0 }, { EPERM, 0 } } },
+	[LINK] = { "linkat", { { EEXIST, 0 }, { ENOENT, GOES_ON }, { EPERM, GOES_ON }, { EINVAL, GOES_ON } } },
+	[LINK_PROC] = { "linkat by /proc", { { EEXIST, 0 }, { ENOENT, 0 }, { EACCES, 0 }, { ENOSPC, 0 }, { EXDEV, 0 } } },
+	[UNLINK] = { "unlink", { { EACCES, 0 }, { EPERM, EACCES }, { EBUSY, 0 }, { ENOENT, 0 }, { EROFS, 0 } } },
+	[LSTAT] = { "lstat", { { EACCES, 0 }, { ENOMEM, 0 }, { EIO, 0 } } },
+	[FLOCK] = { "flock", { { EINTR, GOES_ON }, { ENOLCK, 0 }, { EWOULDBLOCK, 0 } } },
+	[UNLOCK] = { "flock to unlock", { { EINTR, GOES_ON }, { EBADF, GOES_ON } } },
+	[READDIR] = { "readdir", { { EIO, 0 }, { ENOENT, 0 } } },
+	[CLOSE] = { "close", { { EINTR, GOES_ON }, { EIO, GOES_ON }, { EDQUOT, GOES_ON } } },
+	[GETRANDOM] = { "getrandom", { { EINTR, 0 }, { ENOSYS, 0 }, { EAGAIN, 0 } } },
+};
+
+static struct {
+	int armed;
+	enum call which;
+	int number;          /* of that call: the first is 1 */
+	int error;
+	int refuse_links;    /* as a kernel without the newer way does, so that /proc is asked */
+	int met[CALLS];
+} fault;
+
+/* True if this call is the one that shall fail; errno says how. */
+static int fails(enum call which)
+{
+	if (!fault.armed)
+		return 0;
+	fault.met[which]++;
+	if (which == LINK && fault.refuse_links && fault.which != LINK) {
+		errno = ENOENT;
+		return 1;
+	}
+	if (which != fault.which || fault.met[which] != fault.number)
+		return 0;
+	errno = fault.error;
+	return 1;
+}
+
+/* The C library's own. */
+#define NEXT(name) ((__typeof__(&(name)))dlsym(RTLD_NEXT, #name))
+
+int open(const char *path, int flags, ...)
+{
+	enum call which = (flags & O_TMPFILE) == O_TMPFILE            ? OPEN_NEW
+			: strncmp(path, "/dev/shm/", 9) == 0          ? OPEN_NAME
+			: strstr(path, "boot_id") != NULL             ? OPEN_BOOT_ID
+								      : NONE;
+	va_list ap;
+	int mode;
+
+	va_start(ap, flags);
+	mode = flags & O_CREAT || which == OPEN_NEW ? va_arg(ap, int) : 0;
+	va_end(ap);
+	return fails(which) ? -1 : NEXT(open)(path, flags, mode);
+}
+
+DIR *opendir(const char *path)
+{
+	return fails(OPEN_FOLDER) ? NULL : NEXT(opendir)(path);
+}
+
+struct dirent *readdir(DIR *folder)
+{
+	return fails(READDIR) ? NULL : NEXT(readdir)(folder);
+}
+
+ssize_t read(int fd, void *to, size_t len)
+{
+	return fails(READ_BOOT_ID) ? -1 : NEXT(read)(fd, to, len);
+}
+
+int stat(const char *path, struct stat *status)
+{
+	return fails(STAT_NAMESPACE) ? -1 : NEXT(stat)(path, status);
+}
+
+int lstat(const char *path, struct stat *status)
+{
+	return fails(LSTAT) ? -1 : NEXT(lstat)(path, status);
+}
+
+int fstat(int fd, struct stat *status)
+{
+	return fails(FSTAT) ? -1 : NEXT(fstat)(fd, status);
+}
+
+int posix_fallocate(int fd, off_t at, off_t len)
+{
+	return fails(FALLOCATE) ? errno : NEXT(posix_fallocate)(fd, at, len);
+}
+
+/* A hundred bytes at a time: who writes or reads must be content with less than he wants. */
+ssize_t pwrite(int fd, const void *from, size_t len, off_t at)
+{
+	return fails(PWRITE) ? -1 : NEXT(pwrite)(fd, from, fault.armed && len > 100 ? 100 : len, at);
+}
+
+ssize_t pread(int fd, void *to, size_t len, off_t at)
+{
+	return fails(PREAD) ? -1 : NEXT(pread)(fd, to, fault.armed && len > 100 ? 100 : len, at);
+}
+
+int fchmod(int fd, mode_t mode)
+{
+	return fails(FCHMOD) ? -1 : NEXT(fchmod)(fd, mode);
+}
+
+int fchown(int fd, uid_t uid, gid_t gid)
+{
+	return fails(FCHOWN) ? -1 : NEXT(fchown)(fd, uid, gid);
+}
+
+void *mmap(void *at, size_t len, int protection, int flags, int fd, off_t offset)
+{
+	return fd >= 0 && fails(MMAP) ? MAP_FAILED : NEXT(mmap)(at, len, protection, flags, fd, offset);
+}
+
+int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
+{
+	return fails(flags & AT_EMPTY_PATH ? LINK : LINK_PROC) ? -1 : NEXT(linkat)(from_folder, from, to_folder, to, flags);
+}
+
+int unlink(const char *path)
+{
+	return fails(UNLINK) ? -1 : NEXT(unlink)(path);
+}
+
+int flock(int fd, int operation)
+{
+	return fails(operation == LOCK_UN ? UNLOCK : FLOCK) ? -1 : NEXT(flock)(fd, operation);
+}
+
+/* Linux has closed it all the same. */
+int close(int fd)
+{
+	int failing = fails(CLOSE), error = errno;
+
+	if (!failing)
+		return NEXT(close)(fd);
+	NEXT(close)(fd);
+	errno = error;
+	return -1;
+}
+
+ssize_t getrandom(void *to, size_t len, unsigned flags)
+{
+	return fails(GETRANDOM) ? -1 : NEXT(getrandom)(to, len, flags);
+}
+
+/* ---- What is done while they fail ---- */
+
+static char made[80];          /* the name that is created; stage_name's segment is there all the time */
+static struct shmlimit *handle, *opened;
+
+static int create(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .group = 1 + getgid() };
+
+	return shmlimit_create(made, &options, &opened);
+}
+
+static int create_only(void)
+{
+	return shmlimit_create(made, NULL, NULL);
+}
+
+static int open_it(void)
+{
+	return shmlimit_open(stage_name, 0, &opened);
+}
+
+static int verify(void)
+{
+	return shmlimit_verify(stage_name, NULL, 0);
+}
+
+static int gone(void)
+{
+	return shmlimit_gone(handle);
+}
+
+static int next(void)
+{
+	char name[SHMLIMIT_NAME_MAX + 1] = "";
+
+	int found = shmlimit_next(name);
+
+	return found == 0 ? NONE_FOUND : found == 1 ? 0 : found;
+}
+
+/* A file that may not be read is none for who walks them; where nothing could be read he is told. */
+static int is_passed_over(int (*operation)(void), enum call which, int error)
+{
+	return operation == next && (which == OPEN_NAME || which == FSTAT || which == PREAD) && error != EMFILE &&
+	       error != ENFILE && error != ENOMEM && error != EINTR;
+}
+
+static int rule_set(void)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .count = 1, .period_ns = 1000 };
+	int id = shmlimit_rule_set(handle, "new", &rule);
+
+	return id < 0 ? id : 0;
+}
+
+static int throttle(void)
+{
+	int64_t reply[5];
+	int answer = shmlimit_throttle(handle, "key", 3, 7, 8, 9, 1, reply);
+
+	return answer < 0 ? answer : 0;
+}
+
+static int rule_remove(void)
+{
+	return shmlimit_rule_remove(handle, "there");
+}
+
+static int destroy(void)
+{
+	return shmlimit_destroy(stage_name);
+}
+
+/* As it was before: rules, names and handles. */
+static void put_back(void)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .count = 1, .period_ns = 1000 };
+
+	shmlimit_close(opened);
+	opened = NULL;
+	shmlimit_destroy(made);
+	if (access("/dev/shm", F_OK) != 0 || shmlimit_gone(handle) != 0) {
+		shmlimit_close(handle);
+		handle = stage_create(16, 8, SHMLIMIT_FULL_EVICT);
+	}
+	shmlimit_rule_remove(handle, "new");
+	shmlimit_rule_remove(handle, "~7:8:9");
+	if (shmlimit_rule_set(handle, "there", &rule) < 0)
+		bail("rule_set");
+}
+
+static int count_in(const char *path, const char *text)
+{
+	FILE *from = fopen(path, "r");
+	char line[512];
+	int n = 0;
+
+	while (from != NULL && fgets(line, sizeof(line), from) != NULL)
+		n += strstr(line, text) != NULL;
+	if (from != NULL)
+		fclose(from);
+	return n;
+}
+
+static int descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(folder) != NULL)
+		n++;
+	closedir(folder);
+	return n;
+}
+
+/* ---- One fault after the other ---- */
+
+struct tally {
+	int faults, wrong, errno_changed, left, changed, broken;
+};
+
+struct state {
+	int descriptors, mappings, made, here, rules;
+};
+
+static struct state look(void)
+{
+	struct state state = {
+		.descriptors = descriptors(),
+		.mappings = count_in("/proc/self/maps", "/dev/shm/"),
+		.here = shmlimit_gone(handle) == 0,
+		.rules = (shmlimit_rule_find(handle, "new") >= 0) + (shmlimit_rule_find(handle, "~7:8:9") >= 0) +
+			 4 * (shmlimit_rule_find(handle, "there") >= 0),
+	};
+	char path[128];
+
+	snprintf(path, sizeof(path), "/dev/shm/%s", made);
+	state.made = access(path, F_OK) == 0;
+	return state;
+}
+
+static void fail_one(const char *title, int (*operation)(void), enum call which, int number, int error, int becomes,
+                     struct tally *t)
+{
+	int want = becomes == GOES_ON ? 0 : becomes == AS_IT_IS ? -error : -becomes, got;
+	struct state before, after;
+
+	if (is_passed_over(operation, which, error))
+		want = NONE_FOUND;
+	put_back();
+	before = look();
+	memset(fault.met, 0, sizeof(fault.met));
+	fault.which = which;
+	fault.number = number;
+	fault.error = error;
+	fault.armed = 1;
+	errno = 7777;
+	got = operation();
+	t->errno_changed += errno != 7777;
+	fault.armed = 0;
+	t->faults++;
+	if (got != want) {
+		diag("%s, %s number %d: %s: got %d, want %d", title, plans[which].title, number, strerror(error), got, want);
+		t->wrong++;
+	}
+	if (got < 0) {
+		after = look();
+		t->left += opened != NULL || after.descriptors != before.descriptors || after.mappings != before.mappings;
+		t->changed += after.made != before.made || after.here != before.here || after.rules != before.rules;
+		t->broken += operation() != 0;
+	}
+}
+
+static void fail_all(const char *title, int (*operation)(void))
+{
+	struct tally t = { 0 };
+	int met[CALLS];
+
+	put_back();
+	memset(&fault, 0, sizeof(fault));
+	fault.armed = 1;
+	fault.refuse_links = operation == create_only;
+	if (operation() != 0)
+		bail("%s fails by itself", title);
+	fault.armed = 0;
+	memcpy(met, fault.met, sizeof(met));
+	for (enum call which = NONE + 1; which < CALLS; which++)
+		for (int number = 1; number <= met[which]; number++)
+			for (size_t i = 0; plans[which].fault[i].error != 0; i++)
+				fail_one(title, operation, which, number, plans[which].fault[i].error,
+				         plans[which].fault[i].becomes, &t);
+	diag("%s: %d faults", title, t.faults);
+	ok(t.faults >= 3, "%s: calls do fail", title);
+	is(t.wrong, 0, "%s: the caller is told, or it was not needed", title);
+	is(t.errno_changed, 0, "%s: errno is as it was", title);
+	is(t.left, 0, "%s: no descriptor and no mapping is left", title);
+	is(t.changed, 0, "%s: no file is left or gone, and no rule changed", title);
+	is(t.broken, 0, "%s: it works as soon as nothing fails", title);
+}
+
+int main(void)
+{
+	stage_begin("failing");
+	if (private_shm("size=16m") != 0)
+		return tap_skip_all("no /dev/shm of one's own is permitted");
+	snprintf(made, sizeof(made), "%s.made", stage_name);
+	handle = stage_create(16, 8, SHMLIMIT_FULL_EVICT);
+	fail_all("create", create);
+	fail_all("create alone, by way of /proc", create_only);
+	fail_all("open", open_it);
+	fail_all("verify", verify);
+	fail_all("gone", gone);
+	fail_all("next", next);
+	fail_all("rule_set", rule_set);
+	fail_all("throttle", throttle);
+	fail_all("rule_remove", rule_remove);
+	fail_all("destroy", destroy);
+	shmlimit_close(handle);
+	return tap_done();
+}
