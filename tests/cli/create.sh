@@ -47,6 +47,11 @@ good --on-full allow on_full allow
 good --on-full deny on_full deny
 good --rules 1 rules_max 1
 good --rules 4096 rules_max 4096
+good --names 0 names 0
+good --names 1 names 14
+good --names 62 names 62
+good --names 63 names 70
+good --names 1K names 1024
 good --clock precise clock precise
 good --clock coarse clock coarse
 
@@ -105,11 +110,12 @@ bad "--on-full EVICT: must be evict, allow or deny" --on-full EVICT
 bad "--rules 0: must be 1 to 4096" --rules 0
 bad "--rules 4097: must be 1 to 4096" --rules 4097
 bad "--rules 64K: not a whole number: must be decimal digits" --rules 64K
+bad "--names 1025: must be 0 to 1024" --names 1025
 bad "--clock sundial: must be precise or coarse" --clock sundial
 
 # Only where a table of that size is sure not to fit.
 if [ "$(df -Pk /dev/shm | awk 'END { print $2 }')" -lt 1000000000 ]; then
-	bad "segment $SEGMENT.bad: no room in /dev/shm: must be fewer slots, a smaller window-max, or other segments must go \
+	bad "segment $SEGMENT.bad: no room in /dev/shm: must be fewer slots, a smaller window-max or names, or other segments must go \
 (shmlimit list)" --slots 64G
 fi
 

@@ -132,6 +132,66 @@ run shmlimit inspect "$segment" --json
 is "$(printf '%s' "$out" | jq -c '.occupancy | [.live, .free + .stale + .refilled, .shown[].rule]')" '[1,1023,"watch"]' \
 	"slots of a rule that is gone are free or stale"
 
+# Keys.
+named=$SEGMENT.n
+shmlimit create "$named" --slots 64 --names 22
+shmlimit rule set "$named" r --capacity 4 --rate 1/d
+# keys: as inspect shows them, of one token taken each, by text and by JSON.
+keys() {
+	LC_ALL=$1
+	run shmlimit inspect "$named" --json
+	by_json=$(printf '%s' "$out" | jq -r '.occupancy.shown[].key')
+	run shmlimit inspect "$named"
+	LC_ALL=C
+	printf '%s\n' "$out" | sed -n '1,/^RULE .* KEY$/d; s/.* s  //p' >"$TMP/keys"
+	is "$by_json" "$(cat "$TMP/keys")" "text and JSON show the same keys in $1"
+}
+# shown LOCALE KEY WANT
+shown() {
+	shmlimit reset "$named" --all
+	shmlimit take "$named" r "$2" --quiet
+	keys "$1"
+	is "$(cat "$TMP/keys")" "$3" "and this one as $3"
+}
+like "$(shmlimit inspect "$named")" '^names: 22$' "a segment that keeps names says so"
+shown C alice alice
+shown C 'a key of 22 bytes, all' 'a key of 22 bytes, all'
+shown C 'a key of 23 bytes, more' 'a key of 23 by\...[23]'
+shown C 'say "\x41"' 'say "\\x41"'
+shown C "$(printf 'a\033[31mb\177\001')" 'a\x1b[31mb\x7f\x01'
+shown C "$(printf '\303\251\377\233')" '\xc3\xa9\xff\x9b'
+shown C.UTF-8 "$(printf '\303\251\377\233\\')" "$(printf '\303\251')\\xff\\x9b\\\\"
+shown C.UTF-8 "$(printf 'a\302\233b\342\200\256c\314\201')" 'a\xc2\x9bb\xe2\x80\xaec\xcc\x81'
+shown C "$(printf '\004\030\313\001\161')" '\x04\x18\xcb\x01q'
+shown C "$(printf '\004\037\313\001\161\372')" 203.1.113.250/31
+shown C "$(printf '\004\040\313\001\161\372')" 203.1.113.250
+shown C "$(printf '\004\031\313\001\161\372')" '\x04\x19\xcb\x01q\xfa'
+shmlimit reset "$named" --all
+for i in 1 2 3; do
+	shmlimit take "$named" r "$i" --quiet --cost "$i"
+done
+shmlimit rule set "$named" big --capacity 1000 --rate 1000/w --max-wait 1w --next-pays yes
+shmlimit take "$named" big half --cost 500 --quiet
+shmlimit take "$named" big none --cost 1000 --quiet
+shmlimit take "$named" r denied --cost 4 --quiet
+shmlimit charge "$named" big owing --tokens 1001 --quiet
+keys C
+is "$(tr '\n' ' ' <"$TMP/keys")" "owing none denied half 3 2 1 " "without --top the longest time to full comes first"
+run shmlimit inspect "$named" --top 5
+is "$(printf '%s\n' "$out" | sed -n '1,/^RULE .* KEY$/d; s/.* s  //p' | tr '\n' ' ')" "owing none denied 3 half " \
+	"with --top the deepest in denial, then those with the smallest share left"
+is "$(printf '%s\n' "$out" | tail -n 1)" "2 more live left out (--top)" "of all that there are"
+is "$(shmlimit inspect "$named" --rule r --top 2 --json | jq -c '[.occupancy.shown[].key]')" '["denied","3"]' "or of one rule"
+# One letter changed.
+shmlimit reset "$named" --all
+shmlimit take "$named" r mallory --quiet
+is "$(grep -c mallory /dev/shm/"$named")" 1 "the key stands in the segment's file"
+sed -i s/mallory/malloro/ /dev/shm/"$named"
+is "$(shmlimit inspect "$named" --json | jq -c '[.occupancy.shown[].key]')" '[null]' "what is not the slot's key is not shown"
+like "$(shmlimit inspect "$named" | tail -n 1)" ' s  -$' "but a dash"
+run shmlimit verify "$named"
+is "$rc" 0 "and is no damage"
+
 # Errors.
 wrong() {
 	message=$1
@@ -142,6 +202,8 @@ wrong() {
 
 wrong "2 shmlimit: --key: its rule is missing: must be --rule RULE --key KEY" "$segment" --key a
 wrong "2 shmlimit: key of 0 bytes: must be 1 to 1024" "$segment" --rule watch --key ''
+wrong "2 shmlimit: --limit and --top: which of them come first: must be one of the two" "$segment" --limit 1 --top 1
+wrong "2 shmlimit: --top few: not a whole number: must be decimal digits" "$segment" --top few
 wrong "2 shmlimit: --limit few: not a whole number: must be decimal digits" "$segment" --limit few
 wrong "2 shmlimit: --limit 18446744073709551616: must be 0 to 18446744073709551615" "$segment" \
 	--limit 18446744073709551616

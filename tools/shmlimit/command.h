@@ -143,6 +143,7 @@ enum {
 	CREATION_ON_FULL,
 	CREATION_RULES,
 	CREATION_WINDOW_MAX,
+	CREATION_NAMES,
 	CREATION_CLOCK,
 	CREATION_FIELDS,
 };
@@ -205,17 +206,10 @@ int decision_key(const char *key);             /* a status: is it a legal key? *
 void decision_print(int answer, const struct shmlimit_result *r);
 json_t *decision_json(int answer, const struct shmlimit_result *r);
 
-/* live.c: the funnels that are furthest from full, and how the slots are used. */
-struct live {
-	uint64_t limit;                        /* how many to keep */
-	int rule;                              /* of this rule only; -1: of all */
-	uint64_t states[SHMLIMIT_SLOT_STALE + 1];
-	uint64_t found;                        /* live slots of that rule */
-	size_t count;                          /* kept: the longest time to full first */
-	struct shmlimit_slot *slot;
-};
+/* key.c: keys as people can read them. Bytes that don't print as they are, and the backslash, become \xNN or \\. */
+#define KEY_TEXT_LEN (4 * SHMLIMIT_KEY_MAX + TEXT_LEN)
 
-/* Returns a status; live->slot is the caller's to free in any case. */
-int live_scan(struct shmlimit *limiter, uint64_t slots, struct live *live);
+/* `len` bytes of a key that has `key_len`: where that is more they are its beginning. */
+const char *key_show(char text[KEY_TEXT_LEN], const void *key, size_t len, size_t key_len);
 
 #endif

@@ -17,6 +17,7 @@ const char *const creation_names[CREATION_FIELDS] = {
 	[CREATION_ON_FULL] = "on-full",
 	[CREATION_RULES] = "rules",
 	[CREATION_WINDOW_MAX] = "window-max",
+	[CREATION_NAMES] = "names",
 	[CREATION_CLOCK] = "clock",
 };
 
@@ -53,6 +54,16 @@ static int group_parse(const char *what, const char *text, uint64_t *group)
 	return STATUS_OK;
 }
 
+/* As the library rounds it, so that what is wanted can be compared with what there is. */
+static uint64_t names_kept(uint64_t names)
+{
+	uint64_t rounded = names <= 14 ? 14 : (names + 2 + 7) / 8 * 8 - 2;
+
+	if (names == 0)
+		return 0;
+	return rounded < SHMLIMIT_KEY_MAX ? rounded : SHMLIMIT_KEY_MAX;
+}
+
 int creation_parse(const char *what, int field, const char *text, struct shmlimit_options *o)
 {
 	uint64_t number = 0;
@@ -74,6 +85,10 @@ int creation_parse(const char *what, int field, const char *text, struct shmlimi
 	case CREATION_WINDOW_MAX:
 		status = size_parse(what, text, 0, SHMLIMIT_WINDOW_MAX, &number);
 		o->window_max = (uint32_t)number;
+		return status;
+	case CREATION_NAMES:
+		status = size_parse(what, text, 0, SHMLIMIT_KEY_MAX, &number);
+		o->names = (uint32_t)names_kept(number);
 		return status;
 	default:
 		return choice_parse(what, text, choices_clock, &o->clock);
@@ -117,6 +132,9 @@ const char *creation_text(char text[TEXT_LEN], int field, const struct shmlimit_
 		return text;
 	case CREATION_WINDOW_MAX:
 		return whole_text(text, o->window_max);
+	case CREATION_NAMES:
+		snprintf(text, TEXT_LEN, "%" PRIu32, o->names);
+		return text;
 	default:
 		return choice_word(choices_clock, o->clock);
 	}
@@ -132,6 +150,7 @@ void creation_of(const struct shmlimit_info *info, struct shmlimit_options *o)
 		.on_full = info->on_full,
 		.rules = info->rules,
 		.window_max = info->window_max,
+		.names = info->names,
 		.clock = info->clock,
 	};
 }
@@ -153,7 +172,7 @@ int creation_carry_out(const char *name, const struct shmlimit_options *o, struc
 	case ENOSPC:
 	case ENOMEM:
 	case EFBIG:
-		return fail("segment %s: no room in /dev/shm: must be fewer slots, a smaller window-max, or other segments "
+		return fail("segment %s: no room in /dev/shm: must be fewer slots, a smaller window-max or names, or other segments "
 		            "must go (shmlimit list)", name);
 	case EACCES:
 		return fail("segment %s: no permission to make files in /dev/shm: must be granted by root "

@@ -10,12 +10,13 @@
 
 #define LIMIT_DEFAULT 20
 
-enum { RULE, KEY, LIMIT, JSON };
+enum { RULE, KEY, LIMIT, TOP, JSON };
 
 static const struct command_option options[] = {
 	[RULE] = { "rule", "RULE", "of this rule only" },
 	[KEY] = { "key", "KEY", "what this key of --rule would be answered, instead of the slots" },
-	[LIMIT] = { "limit", "N", "show at most N live slots (default 20)" },
+	[LIMIT] = { "limit", "N", "show at most N live slots, those furthest from full (default 20)" },
+	[TOP] = { "top", "N", "show at most N live slots, those deepest in denial or nearest to it" },
 	[JSON] = { "json", NULL, "print JSON" },
 	{ 0 },
 };
@@ -31,7 +32,7 @@ static int look(struct view *view, const char *rule)
 		return status;
 	if (view->key == NULL) {
 		view->live.rule = view->rule;
-		return live_scan(view->limiter, view->info.slots, &view->live);
+		return live_scan(view->limiter, 0, view->info.slots, &view->live);
 	}
 	view->answer = shmlimit_peek(view->limiter, view->rule, view->key, strlen(view->key), 1,
 	                             &view->result);
@@ -46,6 +47,12 @@ static int check_call(const struct call *call, struct view *view)
 		if (call->option[RULE] == NULL)
 			return fail("--key: its rule is missing: must be --rule RULE --key KEY");
 		status = decision_key(call->option[KEY]);
+	}
+	if (call->option[LIMIT] != NULL && call->option[TOP] != NULL)
+		return fail("--limit and --top: which of them come first: must be one of the two");
+	if (status == STATUS_OK && call->option[TOP] != NULL) {
+		view->live.order = LIVE_DENIAL;
+		return number_parse("--top", call->option[TOP], 0, UINT64_MAX, &view->live.limit);
 	}
 	if (status == STATUS_OK && call->option[LIMIT] != NULL)
 		status = number_parse("--limit", call->option[LIMIT], 0, UINT64_MAX, &view->live.limit);
@@ -69,7 +76,7 @@ static int run(const struct call *call)
 		return status;
 	status = look(&view, call->option[RULE]);
 	if (status == STATUS_OK)
-		status = call->option[JSON] != NULL ? print_json(inspect_json(&view)) : inspect_text(&view);
+		status = call->option[JSON] != NULL ? inspect_json(&view) : inspect_text(&view);
 	free(view.live.slot);
 	shmlimit_close(view.limiter);
 	return status;
@@ -79,7 +86,7 @@ const struct command command_inspect = {
 	.name = "inspect",
 	.operands = "NAME",
 	.purpose = "show a segment: geometry, rules, counters, live slots",
-	.details = "Slots that are furthest from full come first. Changes nothing.\n",
+	.details = "Keys are shown where the segment keeps them (create --names). Changes nothing.\n",
 	.options = options,
 	.run = run,
 };

@@ -6,7 +6,7 @@
 #ifndef INSPECT_H
 #define INSPECT_H
 
-#include "command.h"
+#include "live.h"
 
 /* What was looked at: one key of a rule, or the slots. */
 struct view {
@@ -21,6 +21,10 @@ struct view {
 };
 
 int inspect_text(const struct view *view);         /* a status */
-json_t *inspect_json(const struct view *view);
+int inspect_json(const struct view *view);         /* a status */
+
+/* inspect_slots.c: the live slots, of which there may be millions: a table; the members of a list. A status. */
+int inspect_slots_text(const struct view *view);
+int inspect_slots_json(const struct view *view);
 
 #endif

@@ -22,6 +22,8 @@ static void print_segment(const struct view *view)
 	print_line("rules", "%" PRIu32 "/%" PRIu32, info->rules_used, info->rules);
 	if (info->window_max != 0)
 		print_line("window max", "%" PRIu32, info->window_max);
+	if (info->names != 0)
+		print_line("names", "%" PRIu32, info->names);
 	print_line("on full", "%s", choice_word(choices_on_full, info->on_full));
 	print_line("clock", "%s", choice_word(choices_clock, info->clock));
 	segment_owner(info, text);
@@ -73,8 +75,6 @@ static int print_rules(const struct view *view)
 static int print_live(const struct view *view)
 {
 	const struct live *live = &view->live;
-	struct table table = { .align = "llrrr" };
-	char name[SHMLIMIT_RULE_NAME_MAX + 1], text[TEXT_LEN];
 	int status;
 
 	putchar('\n');
@@ -82,21 +82,10 @@ static int print_live(const struct view *view)
 	           ", stale %" PRIu64, live->states[SHMLIMIT_SLOT_FREE], live->states[SHMLIMIT_SLOT_LIVE],
 	           live->states[SHMLIMIT_SLOT_REFILLED], live->states[SHMLIMIT_SLOT_TENTATIVE],
 	           live->states[SHMLIMIT_SLOT_STALE]);
-	if (live->count > 0)
-		table_words(&table, "RULE FINGERPRINT REMAINING DEBT TIME-TO-FULL");
-	for (size_t i = 0; i < live->count; i++) {
-		const struct shmlimit_slot *slot = &live->slot[i];
-		int error = shmlimit_rule_name(view->limiter, slot->rule, name);
-
-		table_cell(&table, "%s", error < 0 ? "-" : name);
-		table_cell(&table, "%012" PRIx64, slot->fingerprint);
-		table_cell(&table, "%" PRIu64, slot->remaining);
-		table_cell(&table, "%s", slot->debt_ns > 0 ? seconds_text(text, slot->debt_ns) : "-");
-		table_cell(&table, "%s", seconds_text(text, slot->reset_after_ns));
-	}
-	status = table_print(&table);
-	if (live->found > live->count)
-		printf("%" PRIu64 " more live left out (--limit)\n", live->found - live->count);
+	status = live->count > 0 ? inspect_slots_text(view) : STATUS_OK;
+	if (status == STATUS_OK && live->found > live->count)
+		printf("%" PRIu64 " more live left out (--%s)\n", live->found - live->count,
+		       live->order == LIVE_DENIAL ? "top" : "limit");
 	return status;
 }
 

@@ -1,29 +1,59 @@
 /*
- * live.c: the funnels that are furthest from full, and how the slots are used.
+ * live.c: see live.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <inttypes.h>
 #include <stdlib.h>
 
-#include "command.h"
+#include "live.h"
 
-/* The longest time to full first; ties in an order that is the same each time. */
-static int compare(const void *left, const void *right)
+/* What a rule's slots are measured by; capacity 0: not asked yet. */
+struct live_rule {
+	uint32_t algorithm;
+	uint64_t capacity;
+};
+
+/* -1, 0 or 1: the larger first. */
+static int larger(uint64_t a, uint64_t b)
 {
-	const struct shmlimit_slot *a = left, *b = right;
+	return (a < b) - (a > b);
+}
 
-	if (a->reset_after_ns != b->reset_after_ns)
-		return a->reset_after_ns > b->reset_after_ns ? -1 : 1;
-	if (a->rule != b->rule)
-		return a->rule < b->rule ? -1 : 1;
-	return (a->fingerprint > b->fingerprint) - (a->fingerprint < b->fingerprint);
+/* Who is denied stands together, before the others or behind them; the largest debt first. */
+static int by_denial(const struct live_slot *a, const struct live_slot *b, int denied_first)
+{
+	int a_denied = a->share == 0, b_denied = b->share == 0;
+
+	if (a_denied != b_denied)
+		return a_denied == denied_first ? -1 : 1;
+	return a_denied ? larger(a->debt_ns, b->debt_ns) : -larger(a->share, b->share);
+}
+
+int live_compare(enum live_order order, const struct live_slot *a, const struct live_slot *b)
+{
+	int first = order == LIVE_RESET ? 0 : by_denial(a, b, order == LIVE_DENIAL);
+
+	if (first == 0)
+		first = larger(a->reset_after_ns, b->reset_after_ns);
+	/* Ties in an order that is the same each time. */
+	if (first == 0)
+		first = -larger((uint64_t)a->rule, (uint64_t)b->rule);
+	if (first == 0)
+		first = -larger(a->fingerprint, b->fingerprint);
+	return first;
+}
+
+static int compare(const void *a, const void *b, void *order)
+{
+	return live_compare(*(const enum live_order *)order, a, b);
 }
 
 /* Sort what there is, and forget what is beyond the limit. */
 static void settle(struct live *live)
 {
 	if (live->count > 1)
-		qsort(live->slot, live->count, sizeof(*live->slot), compare);
+		qsort_r(live->slot, live->count, sizeof(*live->slot), compare, &live->order);
 	if (live->count > live->limit)
 		live->count = (size_t)live->limit;
 }
@@ -33,42 +63,80 @@ static void settle(struct live *live)
  * memory depends on the limit and not on the table, and a slot costs a sort's
  * logarithm.
  */
-static int keep(struct live *live, size_t *room, const struct shmlimit_slot *slot)
+static int keep(struct live *live, const struct live_slot *slot)
 {
-	struct shmlimit_slot *bigger;
+	struct live_slot *bigger;
+	size_t room;
 
-	if (live->count == 2 * live->limit)
+	if (live->limit == 0)
+		return STATUS_OK;
+	if (live->count / 2 >= live->limit)
 		settle(live);
-	if (live->count == *room) {
-		*room = *room > 0 ? 2 * *room : 64;
-		bigger = reallocarray(live->slot, *room, sizeof(*bigger));
+	if (live->count == live->room) {
+		room = live->room > 0 ? 2 * live->room : 64;
+		bigger = reallocarray(live->slot, room, sizeof(*bigger));
 		if (bigger == NULL)
 			return fail_memory();
 		live->slot = bigger;
+		live->room = room;
 	}
 	live->slot[live->count++] = *slot;
 	return STATUS_OK;
 }
 
-int live_scan(struct shmlimit *limiter, uint64_t slots, struct live *live)
+/* A WARMUP denies not when nothing is stored, but while something is owed. */
+static uint32_t share_of(struct shmlimit *limiter, struct live_rule *known, const struct shmlimit_slot *slot)
 {
+	struct live_rule *rule = &known[slot->rule];
+	struct shmlimit_rule set = { .struct_size = sizeof(set) };
+
+	if (rule->capacity == 0) {
+		*rule = (struct live_rule){ 0, 1 };
+		if (shmlimit_rule_get(limiter, slot->rule, &set) == 0 && set.capacity > 0)
+			*rule = (struct live_rule){ set.algorithm, set.capacity };
+	}
+	if (rule->algorithm == SHMLIMIT_WARMUP)
+		return slot->debt_ns == 0 ? UINT32_MAX : 0;
+	if (slot->remaining == 0 || slot->remaining >= rule->capacity)
+		return slot->remaining == 0 ? 0 : UINT32_MAX;
+	return (uint32_t)(((unsigned __int128)slot->remaining << 32) / rule->capacity) | 1;
+}
+
+int live_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct live *live)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	uint64_t now_ns = shmlimit_now(limiter);
-	size_t room = 0;
+	struct live_rule *known;
 	int status = STATUS_OK;
 
-	if (live->limit > slots)
-		live->limit = slots;
-	for (uint64_t i = 0; i < slots && status == STATUS_OK; i++) {
+	shmlimit_info(limiter, &info);
+	known = calloc(info.rules, sizeof(*known));
+	if (known == NULL)
+		return fail_memory();
+	for (uint64_t i = first; i - first < n && status == STATUS_OK; i++) {
 		if (shmlimit_slot(limiter, i, now_ns, &slot) < 0 || slot.state > SHMLIMIT_SLOT_STALE)
 			continue;
 		live->states[slot.state]++;
-		if (slot.state != SHMLIMIT_SLOT_LIVE || (live->rule >= 0 && slot.rule != live->rule))
+		if (slot.state != SHMLIMIT_SLOT_LIVE || slot.rule >= (int)info.rules ||
+		    (live->rule >= 0 && slot.rule != live->rule))
 			continue;
 		live->found++;
-		if (live->limit > 0)
-			status = keep(live, &room, &slot);
+		status = keep(live, &(struct live_slot){ i, slot.fingerprint, slot.remaining, slot.debt_ns,
+		                                         slot.reset_after_ns, slot.rule,
+		                                         share_of(limiter, known, &slot) });
 	}
+	free(known);
 	settle(live);
 	return status;
+}
+
+const char *live_key(char text[KEY_TEXT_LEN], struct shmlimit *limiter, const struct live_slot *seen)
+{
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot), .fingerprint = seen->fingerprint, .rule = seen->rule };
+	unsigned char key[SHMLIMIT_KEY_MAX];
+	size_t key_len = 0;
+	int kept = shmlimit_slot_key(limiter, seen->index, &slot, key, sizeof(key), &key_len);
+
+	return kept > 0 ? key_show(text, key, (size_t)kept, key_len) : NULL;
 }

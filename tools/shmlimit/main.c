@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <locale.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -126,6 +127,7 @@ static int check_output(int status)
 int main(int argc, char **argv)
 {
 	occupy_standard_streams();
+	setlocale(LC_CTYPE, "");       /* what of a key is printable */
 	signal(SIGPIPE, SIG_IGN);
 	return check_output(run(argc, argv));
 }

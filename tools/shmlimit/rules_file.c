@@ -133,7 +133,7 @@ static int segment_key(struct reader *reader, const char *key, const char *value
 		field++;
 	if (field == CREATION_FIELDS && strcmp(key, "enabled") != 0)
 		return fail("section [" SEGMENT "]: %s: no such key: must be enabled, slots, mode, group, on-full, rules, "
-		            "window-max or clock", key);
+		            "window-max, names or clock", key);
 	if (field == CREATION_FIELDS ? file->enabled >= 0 : file->creation_line[field] != 0)
 		return fail("section [" SEGMENT "]: %s: comes again: must be there once", key);
 	snprintf(what, sizeof(what), "section [" SEGMENT "]: %s", key);

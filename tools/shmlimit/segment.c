@@ -38,7 +38,7 @@ json_t *segment_json(const char *name, const struct shmlimit_info *info)
 
 	segment_owner(info, owner);
 	snprintf(mode, sizeof(mode), "%04" PRIo32, info->mode);
-	return json_pack("{s:o, s:n, s:b, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:n, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}",
 	                 "name", json_text(name), "error",
 	                 "enabled", info->enabled != 0,
 	                 "size", json_number(info->size),
@@ -46,6 +46,7 @@ json_t *segment_json(const char *name, const struct shmlimit_info *info)
 	                 "rules_used", json_number(info->rules_used),
 	                 "rules_max", json_number(info->rules),
 	                 "window_max", json_number(info->window_max),
+	                 "names", json_number(info->names),
 	                 "on_full", choice_word(choices_on_full, info->on_full),
 	                 "clock", choice_word(choices_clock, info->clock),
 	                 "mode", mode,

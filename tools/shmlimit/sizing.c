@@ -9,13 +9,14 @@
 
 #include "scratch.h"
 
-enum { KEYS, RATE, CAPACITY, WINDOW_MAX, JSON };
+enum { KEYS, RATE, CAPACITY, WINDOW_MAX, NAMES, JSON };
 
 static const struct command_option options[] = {
 	[KEYS] = { "keys", "N[/PERIOD]", "keys that are live at once, or that ask within a period: 10K, 5000/h" },
 	[RATE] = { "rate", "COUNT/PERIOD", "the rule's rate, as of rule set" },
 	[CAPACITY] = { "capacity", "N", "the rule's capacity; without it --rate is a window's" },
 	[WINDOW_MAX] = { "window-max", "N", "the largest window of the segment (default 0, or that of --rate)" },
+	[NAMES] = { "names", "BYTES", "kept of each key, as of create (default 0)" },
 	[JSON] = { "json", NULL, "print JSON" },
 	{ 0 },
 };
@@ -33,7 +34,7 @@ struct demand {
 	uint64_t keys, period_ns;              /* so many in that time; 0: at once */
 	struct shmlimit_rule rule;
 	int has_rule;
-	uint64_t window_max;
+	uint64_t window_max, names;
 	/* What follows. */
 	uint64_t fill_ns;
 	uint64_t live, slots, size;
@@ -81,6 +82,8 @@ static int parse(const struct call *call, struct demand *d)
 		d->window_max = d->rule.capacity;
 	if (window_max != NULL)
 		status = size_parse("--window-max", window_max, d->window_max, SHMLIMIT_WINDOW_MAX, &d->window_max);
+	if (status == STATUS_OK && call->option[NAMES] != NULL)
+		status = size_parse("--names", call->option[NAMES], 0, SHMLIMIT_KEY_MAX, &d->names);
 	if (status == STATUS_OK && d->window_max > SHMLIMIT_WINDOW_MAX)
 		return fail("--rate %s: too large a window: must be %d or less, or have a --capacity", call->option[RATE],
 		            SHMLIMIT_WINDOW_MAX);
@@ -94,6 +97,7 @@ static int ask_library(const char *called, struct demand *d, struct shmlimit_inf
 		.struct_size = sizeof(o),
 		.slots = SHMLIMIT_SLOTS_MIN,
 		.window_max = (uint32_t)d->window_max,
+		.names = (uint32_t)d->names,
 	};
 	struct shmlimit_range range = { .struct_size = sizeof(range) };
 	struct shmlimit *limiter;
@@ -103,6 +107,7 @@ static int ask_library(const char *called, struct demand *d, struct shmlimit_inf
 		return status;
 	info->struct_size = sizeof(*info);
 	shmlimit_info(limiter, info);
+	d->names = info->names;
 	if (d->has_rule && shmlimit_rule_range(limiter, 0, &range) == 0)
 		d->fill_ns = range.fill_ns;
 	shmlimit_close(limiter);
@@ -113,7 +118,7 @@ static int ask_library(const char *called, struct demand *d, struct shmlimit_inf
 static int add_up(const struct call *call, const struct shmlimit_info *small, struct demand *d)
 {
 	unsigned __int128 live = d->keys;
-	uint64_t slot_bytes = 16 + 8 * d->window_max;
+	uint64_t slot_bytes = 16 + 8 * d->window_max + (d->names == 0 ? 0 : (d->names + 2 + 7) / 8 * 8);
 
 	if (d->period_ns != 0)
 		live = (live * d->fill_ns + d->period_ns - 1) / d->period_ns;
@@ -140,16 +145,19 @@ static void print_text(const struct demand *d)
 	printf("shmlimit create NAME --slots %" PRIu64, d->slots);
 	if (d->window_max != 0)
 		printf(" --window-max %" PRIu64, d->window_max);
+	if (d->names != 0)
+		printf(" --names %" PRIu64, d->names);
 	putchar('\n');
 }
 
 static json_t *demand_json(const struct demand *d)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "keys_live", json_number(d->live),
 	                 "fill_ns", d->has_rule ? json_number(d->fill_ns) : json_null(),
 	                 "slots", json_number(d->slots),
 	                 "window_max", json_number(d->window_max),
+	                 "names", json_number(d->names),
 	                 "size", json_number(d->size));
 }
 

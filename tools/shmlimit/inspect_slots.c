@@ -1,0 +1,265 @@
+/*
+ * inspect_slots.c: the live slots. A million of them is printed in less than a
+ * second; printf() alone, six fields a slot, would take longer.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "inspect.h"
+
+#define BUFFER 65536
+#define LINE_MAX (2 * KEY_TEXT_LEN)     /* a key's text, each backslash twice, and all else */
+#define NS 1000000000u
+
+/* What is printed next. */
+struct out {
+	size_t len;
+	char text[BUFFER + LINE_MAX];
+};
+
+static void put(struct out *out, const char *text, size_t len)
+{
+	memcpy(out->text + out->len, text, len);
+	out->len += len;
+}
+
+static void put_text(struct out *out, const char *text)
+{
+	put(out, text, strlen(text));
+}
+
+static void put_spaces(struct out *out, size_t n)
+{
+	memset(out->text + out->len, ' ', n);
+	out->len += n;
+}
+
+/* At the end of each line. */
+static void flush(struct out *out, size_t above)
+{
+	if (out->len > above) {
+		fwrite(out->text, 1, out->len, stdout);
+		out->len = 0;
+	}
+}
+
+static unsigned digits_of(uint64_t number)
+{
+	unsigned n = 1;
+
+	for (; number >= 10; number /= 10)
+		n++;
+	return n;
+}
+
+/* With zeros in front, up to so many digits. */
+static void put_digits(struct out *out, uint64_t number, unsigned digits)
+{
+	for (unsigned i = digits; i-- > 0; number /= 10)
+		out->text[out->len + i] = (char)('0' + number % 10);
+	out->len += digits;
+}
+
+static void put_number(struct out *out, uint64_t number)
+{
+	put_digits(out, number, digits_of(number));
+}
+
+static void put_fingerprint(struct out *out, uint64_t fingerprint)
+{
+	for (int bit = 44; bit >= 0; bit -= 4)
+		out->text[out->len++] = "0123456789abcdef"[fingerprint >> bit & 15];
+}
+
+/* A duration as seconds_text() has it. */
+static size_t duration_width(uint64_t ns)
+{
+	return ns == UINT64_MAX ? strlen("never") : digits_of(ns / NS) + strlen(".000000000 s");
+}
+
+static void put_duration(struct out *out, uint64_t ns, size_t width)
+{
+	put_spaces(out, width - duration_width(ns));
+	if (ns == UINT64_MAX) {
+		put_text(out, "never");
+		return;
+	}
+	put_number(out, ns / NS);
+	put_text(out, ".");
+	put_digits(out, ns % NS, 9);
+	put_text(out, " s");
+}
+
+/* The names of rules, asked for once each; "": of none. */
+struct names {
+	const struct view *view;
+	char (*name)[SHMLIMIT_RULE_NAME_MAX + 1];
+	char *known;
+};
+
+static int names_begin(struct names *names, const struct view *view)
+{
+	names->view = view;
+	names->name = calloc(view->info.rules, sizeof(*names->name));
+	names->known = calloc(view->info.rules, 1);
+	return names->name != NULL && names->known != NULL ? STATUS_OK : fail_memory();
+}
+
+static void names_end(struct names *names)
+{
+	free(names->name);
+	free(names->known);
+}
+
+static const char *name_of(struct names *names, int rule)
+{
+	char *name = names->name[rule];
+
+	if (!names->known[rule] && shmlimit_rule_name(names->view->limiter, rule, name) < 0)
+		strcpy(name, "");
+	/* Somebody else's bytes: neither a terminal nor a string of JSON gets what it would act on. */
+	for (char *c = name; !names->known[rule] && *c != '\0'; c++)
+		if ((unsigned char)*c <= ' ' || (unsigned char)*c > '~' || *c == '"' || *c == '\\')
+			*c = '?';
+	names->known[rule] = 1;
+	return name;
+}
+
+/* Columns, each as wide as its widest. */
+struct widths {
+	size_t rule, remaining, debt, reset;
+};
+
+static void widen(size_t *width, size_t to)
+{
+	if (*width < to)
+		*width = to;
+}
+
+static struct widths measure(const struct live *live, struct names *names)
+{
+	struct widths w = { strlen("RULE"), strlen("REMAINING"), strlen("DEBT"), strlen("TIME-TO-FULL") };
+
+	for (size_t i = 0; i < live->count; i++) {
+		const struct live_slot *slot = &live->slot[i];
+
+		widen(&w.rule, strlen(name_of(names, slot->rule)));
+		widen(&w.remaining, digits_of(slot->remaining));
+		widen(&w.debt, slot->debt_ns > 0 ? duration_width(slot->debt_ns) : 1);
+		widen(&w.reset, duration_width(slot->reset_after_ns));
+	}
+	return w;
+}
+
+static void put_row(struct out *out, const struct widths *w, const char *rule, const struct live_slot *slot)
+{
+	put_text(out, *rule != '\0' ? rule : "-");
+	put_spaces(out, w->rule - strlen(*rule != '\0' ? rule : "-") + 2);
+	put_fingerprint(out, slot->fingerprint);
+	put_spaces(out, 2 + w->remaining - digits_of(slot->remaining));
+	put_number(out, slot->remaining);
+	put_spaces(out, 2);
+	if (slot->debt_ns > 0) {
+		put_duration(out, slot->debt_ns, w->debt);
+	} else {
+		put_spaces(out, w->debt - 1);
+		put_text(out, "-");
+	}
+	put_spaces(out, 2);
+	put_duration(out, slot->reset_after_ns, w->reset);
+}
+
+int inspect_slots_text(const struct view *view)
+{
+	const struct live *live = &view->live;
+	struct out *out = calloc(1, sizeof(*out));
+	struct names names = { 0 };
+	char key[KEY_TEXT_LEN];
+	struct widths w;
+	int status = out != NULL ? names_begin(&names, view) : fail_memory();
+
+	if (status == STATUS_OK) {
+		w = measure(live, &names);
+		printf("%-*s  %-12s  %*s  %*s  %*s%s\n", (int)w.rule, "RULE", "FINGERPRINT", (int)w.remaining, "REMAINING",
+		       (int)w.debt, "DEBT", (int)w.reset, "TIME-TO-FULL", view->info.names != 0 ? "  KEY" : "");
+		for (size_t i = 0; i < live->count; i++) {
+			put_row(out, &w, name_of(&names, live->slot[i].rule), &live->slot[i]);
+			if (view->info.names != 0) {
+				put_spaces(out, 2);
+				put_text(out, live_key(key, view->limiter, &live->slot[i]) != NULL ? key : "-");
+			}
+			put_text(out, "\n");
+			flush(out, BUFFER);
+		}
+		flush(out, 0);
+	}
+	names_end(&names);
+	free(out);
+	return status;
+}
+
+static void put_json_number(struct out *out, const char *name, uint64_t number)
+{
+	put_text(out, name);
+	if (number == UINT64_MAX)
+		put_text(out, "null");
+	else
+		put_number(out, number);
+}
+
+/* Printable text, whose bytes are UTF-8 unless the locale's are not: those were escaped. */
+static void put_json_text(struct out *out, const char *text)
+{
+	put_text(out, "\"");
+	for (; *text != '\0'; text++) {
+		if (*text == '"' || *text == '\\')
+			put_text(out, "\\");
+		put(out, text, 1);
+	}
+	put_text(out, "\"");
+}
+
+static void put_object(struct out *out, const char *rule, const struct live_slot *slot, const char *key)
+{
+	put_text(out, "{\"rule\": ");
+	if (*rule != '\0')
+		put_json_text(out, rule);
+	else
+		put_text(out, "null");
+	put_text(out, ", \"fingerprint\": \"");
+	put_fingerprint(out, slot->fingerprint);
+	put_text(out, "\", \"key\": ");
+	if (key != NULL)
+		put_json_text(out, key);
+	else
+		put_text(out, "null");
+	put_json_number(out, ", \"remaining\": ", slot->remaining);
+	put_json_number(out, ", \"debt_ns\": ", slot->debt_ns);
+	put_json_number(out, ", \"reset_after_ns\": ", slot->reset_after_ns);
+	put_text(out, "}");
+}
+
+int inspect_slots_json(const struct view *view)
+{
+	const struct live *live = &view->live;
+	struct out *out = calloc(1, sizeof(*out));
+	struct names names = { 0 };
+	char key[KEY_TEXT_LEN];
+	int status = out != NULL ? names_begin(&names, view) : fail_memory();
+
+	for (size_t i = 0; i < live->count && status == STATUS_OK; i++) {
+		put_text(out, i == 0 ? "\n      " : ",\n      ");
+		put_object(out, name_of(&names, live->slot[i].rule), &live->slot[i],
+		           live_key(key, view->limiter, &live->slot[i]));
+		flush(out, BUFFER);
+	}
+	if (status == STATUS_OK) {
+		put_text(out, "\n    ");
+		flush(out, 0);
+	}
+	names_end(&names);
+	free(out);
+	return status;
+}

@@ -1,0 +1,49 @@
+/*
+ * live.h: the live slots that matter most, and how all slots are used.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef LIVE_H
+#define LIVE_H
+
+#include "command.h"
+
+/* What comes first. */
+enum live_order {
+	LIVE_RESET,            /* the longest time to full */
+	LIVE_DENIAL,           /* the deepest in denial, then the nearest to it */
+	LIVE_NEAR,             /* the nearest to denial, then those that are denied */
+};
+
+/* What shmlimit_slot() said of a slot, small enough for a million of them. */
+struct live_slot {
+	uint64_t index, fingerprint;
+	uint64_t remaining, debt_ns, reset_after_ns;
+	int32_t rule;
+	uint32_t share;                        /* of the capacity that is left, 2^-32ths; 0: denied now */
+};
+
+struct live {
+	uint64_t limit;                        /* how many to keep */
+	int rule;                              /* of this rule only; -1: of all */
+	enum live_order order;
+	uint64_t states[SHMLIMIT_SLOT_STALE + 1];
+	uint64_t found;                        /* live slots of that rule */
+	size_t count;                          /* kept */
+	struct live_slot *slot;
+	size_t room;
+};
+
+/* Does a come before b? Less than 0: yes. No two slots are equal. */
+int live_compare(enum live_order order, const struct live_slot *a, const struct live_slot *b);
+
+/*
+ * Look at slots `first` to `first` + n - 1, as they are now, and put them in order with those that are
+ * kept already. Returns a status; live->slot is the caller's to free in any case.
+ */
+int live_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct live *live);
+
+/* The key of a slot, or NULL if it is not known. */
+const char *live_key(char text[KEY_TEXT_LEN], struct shmlimit *limiter, const struct live_slot *seen);
+
+#endif
