@@ -28,7 +28,7 @@ static struct probes probe_all(struct shmlimit *l, int rule, uint64_t keys)
 		uint64_t wanted = tag_fingerprint(tag_pack(hash, (uint32_t)rule, 0));
 
 		for (unsigned i = 0, hit = 0; i < WINDOW_LINES && !hit; i++) {
-			const struct layout_slot *line = table_line(l, table_window(l, hash), i);
+			const struct layout_slot *line = table_line(l->tables, table_window(l->tables, hash), i);
 
 			for (unsigned j = 0; j < SLOTS_PER_LINE; j++)
 				hit |= tag_fingerprint(load_relaxed(&line[j].tag)) == wanted;

@@ -103,7 +103,8 @@ struct shmlimit_options {
 	uint64_t group;            /* 1 + the group id that is to own the segment; 0 = the creator's group */
 	uint32_t names;            /* bytes of each key that are kept for who looks in, to SHMLIMIT_KEY_MAX; 0 = none */
 	uint32_t reserved32;       /* must be zero */
-	uint64_t reserved[2];      /* must be zero */
+	uint64_t slots_max;        /* to how many slots it can be grown, `slots` or more; default 16 times as many */
+	uint64_t reserved[1];      /* must be zero */
 };
 
 /* A limit. Zero everything, set struct_size, then at least capacity, count and period_ns. */
@@ -185,8 +186,8 @@ struct shmlimit_lease_counters {
 struct shmlimit_info {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_info) */
 	uint32_t layout_version;
-	uint64_t size;             /* bytes of shared memory */
-	uint64_t slots;
+	uint64_t size;             /* bytes of shared memory that are reserved */
+	uint64_t slots;            /* of the present table */
 	uint32_t rules;            /* rules that can be named */
 	uint32_t rules_used;       /* rules that are */
 	uint32_t on_full;
@@ -197,7 +198,9 @@ struct shmlimit_info {
 	uint64_t created_unix_ns;  /* when, nanoseconds of the real-time clock since 1970 */
 	uint32_t window_max;       /* the largest capacity of WINDOW rules */
 	uint32_t names;            /* bytes of each key that are kept, rounded up to fill whole words; 0 = none */
-	uint64_t reserved[3];
+	uint64_t slots_before;     /* of the table before, while there may still be keys in it; else 0 */
+	uint64_t slots_max;        /* to how many it can be grown */
+	uint64_t reserved[1];
 };
 
 /* One limit, one key: for shmlimit_take_all() and shmlimit_take_many(). */

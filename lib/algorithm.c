@@ -60,7 +60,7 @@ void algorithm_range(const struct layout_terms *terms, struct shmlimit_range *ou
 	}
 }
 
-uint64_t algorithm_wait(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
+uint64_t algorithm_wait(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, const struct layout_terms *terms,
                         uint64_t word, struct funnel_time at, int given)
 {
 	struct lease lease;
@@ -68,10 +68,10 @@ uint64_t algorithm_wait(const struct shmlimit *l, const struct layout_slot *slot
 
 	switch (terms_algorithm(terms)) {
 	case SHMLIMIT_WINDOW:
-		ring = ring_read(l, slot, terms, word, at.now_ns);
+		ring = ring_read(l, t, slot, terms, word, at.now_ns);
 		if (!ring.complete && !given) {
 			at.now_ns = clock_read(l->clock_id);
-			ring = ring_read(l, slot, terms, word, at.now_ns);
+			ring = ring_read(l, t, slot, terms, word, at.now_ns);
 		}
 		return ring.valid == 0 ? 0 : window_wait(terms, ring.w.last_ns, at.now_ns);
 	case SHMLIMIT_WARMUP:
@@ -84,7 +84,7 @@ uint64_t algorithm_wait(const struct shmlimit *l, const struct layout_slot *slot
 	}
 }
 
-uint64_t algorithm_convert(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *from,
+uint64_t algorithm_convert(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, const struct layout_terms *from,
                            uint64_t word, const struct layout_terms *to, uint64_t version, uint64_t now_ns)
 {
 	unsigned lost = 1 + (unsigned)version % CONVERT_TICKS;
@@ -93,7 +93,7 @@ uint64_t algorithm_convert(const struct shmlimit *l, const struct layout_slot *s
 	switch (terms_algorithm(to)) {
 	case SHMLIMIT_WINDOW:
 		/* The cells stay as they are; the latest admission's come to disagree, and count as late as the word. */
-		ring = ring_read(l, slot, from, word, now_ns);
+		ring = ring_read(l, t, slot, from, word, now_ns);
 		ring.w.last_ns += (uint64_t)lost << terms_token_bits(to);
 		return window_pack(to, ring.w);
 	case SHMLIMIT_WARMUP:

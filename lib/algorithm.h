@@ -29,7 +29,7 @@ void algorithm_range(const struct layout_terms *terms, struct shmlimit_range *ou
  * Nanoseconds until what was seen in a slot says the same as none: 0 if it does.
  * Where no time is given the clock may be read again.
  */
-uint64_t algorithm_wait(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
+uint64_t algorithm_wait(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, const struct layout_terms *terms,
                         uint64_t word, struct funnel_time at, int given);
 
 /*
@@ -45,7 +45,7 @@ uint64_t algorithm_wait(const struct shmlimit *l, const struct layout_slot *slot
  */
 #define CONVERT_TICKS 16u
 
-uint64_t algorithm_convert(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *from,
+uint64_t algorithm_convert(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, const struct layout_terms *from,
                            uint64_t word, const struct layout_terms *to, uint64_t version, uint64_t now_ns);
 
 /* What is wrong with a word, in a few words, or NULL. */

@@ -4,7 +4,7 @@
  *
  *   slots      read in two loads, changed by one 16-byte compare-and-swap
  *   cells      of a slot's ring: changed by a compare-and-swap each
- *   published  a word swapped in after what it announces, loaded before it
+ *   published  a word swapped in after what it announces, loaded before it; so is the header's state
  *   counters   added to (see counter.h for the cheaper way)
  *
  * ORDER. Every compare-and-swap of a slot is a full barrier in both
@@ -22,8 +22,10 @@
  *	cell_cas            full       load_acquire of a cell; before it slot_unchanged, after it slot_cas
  *	load_word           *          load_again: what is read by the one stays before the other
  *	publish             full       load_acquire; slot_cas then load_again, in a claim
+ *	word_cas            full       the same, of the header's state
+ *	pair_cas            full       load_acquire, of a process's own list of tables
  *	load_relaxed        none       statistics, switches: any recent value will do
- *	add_relaxed         none       counters; take_ticket
+ *	add_relaxed         none       counters; take_ticket; set_bits and clear_bits, of the switch
  *
  * WHY NOT the compiler's __atomic for 16 bytes: gcc calls libatomic for it,
  * which may take a lock that lives in one process. Built for ThreadSanitizer,
@@ -87,9 +89,14 @@ static inline void store_relaxed(uint64_t *p, uint64_t value)
 	__atomic_store_n(p, value, __ATOMIC_RELAXED);
 }
 
-static inline void store_relaxed32(uint32_t *p, uint32_t value)
+static inline void set_bits(uint64_t *p, uint64_t bits)
 {
-	__atomic_store_n(p, value, __ATOMIC_RELAXED);
+	__atomic_fetch_or(p, bits, __ATOMIC_RELAXED);
+}
+
+static inline void clear_bits(uint64_t *p, uint64_t bits)
+{
+	__atomic_fetch_and(p, ~bits, __ATOMIC_RELAXED);
 }
 
 static inline void add_relaxed(uint64_t *p, uint64_t n)
@@ -102,17 +109,17 @@ static inline uint64_t take_ticket(uint64_t *p)
 	return __atomic_fetch_add(p, 1, __ATOMIC_RELAXED);
 }
 
-static inline int slot_cas(struct layout_slot *slot, struct slot_seen old, uint64_t tag, uint64_t word)
+static inline int pair_cas(void *pair, const uint64_t old[2], const uint64_t new[2])
 {
-	unsigned __int128 before = (unsigned __int128)old.word << 64 | old.tag;
-	unsigned __int128 after = (unsigned __int128)word << 64 | tag;
+	unsigned __int128 before = (unsigned __int128)old[1] << 64 | old[0];
+	unsigned __int128 after = (unsigned __int128)new[1] << 64 | new[0];
 
-	return __sync_bool_compare_and_swap((unsigned __int128 *)(void *)slot, before, after);
+	return __sync_bool_compare_and_swap((unsigned __int128 *)pair, before, after);
 }
 
-static inline int cell_cas(uint64_t *cell, uint64_t old, uint64_t new)
+static inline int word_cas(uint64_t *word, uint64_t old, uint64_t new)
 {
-	return __atomic_compare_exchange_n(cell, &old, new, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(word, &old, new, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
 static inline void fence_load(void)
@@ -168,9 +175,14 @@ static inline void store_relaxed(uint64_t *p, uint64_t value)
 	ck_pr_store_64(p, value);
 }
 
-static inline void store_relaxed32(uint32_t *p, uint32_t value)
+static inline void set_bits(uint64_t *p, uint64_t bits)
 {
-	ck_pr_store_32(p, value);
+	ck_pr_or_64(p, bits);
+}
+
+static inline void clear_bits(uint64_t *p, uint64_t bits)
+{
+	ck_pr_and_64(p, ~bits);
 }
 
 static inline void add_relaxed(uint64_t *p, uint64_t n)
@@ -183,24 +195,24 @@ static inline uint64_t take_ticket(uint64_t *p)
 	return ck_pr_faa_64(p, 1);
 }
 
-static inline int slot_cas(struct layout_slot *slot, struct slot_seen old, uint64_t tag, uint64_t word)
+static inline int pair_cas(void *pair, const uint64_t old[2], const uint64_t new[2])
 {
-	uint64_t before[2] = { old.tag, old.word };
-	uint64_t after[2] = { tag, word };
+	uint64_t before[2] = { old[0], old[1] };
+	uint64_t after[2] = { new[0], new[1] };
 	int won;
 
 	ck_pr_fence_load_atomic();
-	won = ck_pr_cas_64_2((uint64_t *)(void *)slot, before, after);
+	won = ck_pr_cas_64_2(pair, before, after);
 	ck_pr_fence_atomic_load();
 	return won;
 }
 
-static inline int cell_cas(uint64_t *cell, uint64_t old, uint64_t new)
+static inline int word_cas(uint64_t *word, uint64_t old, uint64_t new)
 {
 	int won;
 
 	ck_pr_fence_load_atomic();
-	won = ck_pr_cas_64(cell, old, new);
+	won = ck_pr_cas_64(word, old, new);
 	ck_pr_fence_atomic();
 	return won;
 }
@@ -211,6 +223,16 @@ static inline void fence_load(void)
 }
 
 #endif
+
+static inline int slot_cas(struct layout_slot *slot, struct slot_seen old, uint64_t tag, uint64_t word)
+{
+	return pair_cas(slot, (uint64_t[2]){ old.tag, old.word }, (uint64_t[2]){ tag, word });
+}
+
+static inline int cell_cas(uint64_t *cell, uint64_t old, uint64_t new)
+{
+	return word_cas(cell, old, new);
+}
 
 #ifdef SHMLIMIT_POINTS
 #include "point.h"

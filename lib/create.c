@@ -12,6 +12,7 @@
 #include "sized.h"
 
 #define SLOTS_DEFAULT 65536u              /* a mebibyte */
+#define GROWTH_DEFAULT 16u                /* times the slots: it takes address space, no memory */
 #define RULES_DEFAULT 64u
 #define MODE_DEFAULT 0600u
 #define STRIPES_MIN 4u                    /* few CPUs may still have many processes without rseq */
@@ -22,11 +23,15 @@ static int check(struct shmlimit_options *o)
 {
 	if (o->slots == 0)
 		o->slots = SLOTS_DEFAULT;
+	if (o->slots_max == 0 && o->slots < SHMLIMIT_SLOTS_MAX / GROWTH_DEFAULT)
+		o->slots_max = o->slots * GROWTH_DEFAULT;
+	else if (o->slots_max == 0)
+		o->slots_max = SHMLIMIT_SLOTS_MAX;
 	if (o->rules == 0)
 		o->rules = RULES_DEFAULT;
 	if (o->mode == 0)
 		o->mode = MODE_DEFAULT;
-	if (o->slots < SHMLIMIT_SLOTS_MIN || o->slots > SHMLIMIT_SLOTS_MAX ||
+	if (o->slots < SHMLIMIT_SLOTS_MIN || o->slots > o->slots_max || o->slots_max > SHMLIMIT_SLOTS_MAX ||
 	    o->rules > SHMLIMIT_RULES_MAX || (o->mode & ~0777u) != 0 ||
 	    o->window_max > SHMLIMIT_WINDOW_MAX || o->on_full > SHMLIMIT_FULL_DENY || o->clock > SHMLIMIT_CLOCK_COARSE ||
 	    o->names > SHMLIMIT_KEY_MAX || o->group > UINT32_MAX)
@@ -44,7 +49,7 @@ static uint32_t clamp(uint32_t x, uint32_t least, uint32_t most)
 	return x < least ? least : x > most ? most : x;
 }
 
-static int make_header(const struct shmlimit_options *o, struct layout_header *h)
+static int make_header(const struct shmlimit_options *o, struct layout_header *h, uint64_t *reserve)
 {
 	struct layout_offsets offsets;
 	struct header_host host;
@@ -57,12 +62,13 @@ static int make_header(const struct shmlimit_options *o, struct layout_header *h
 	h->byte_order = LAYOUT_BYTE_ORDER;
 	h->fingerprint = layout_fingerprint();
 	h->lines = (o->slots + SLOTS_PER_LINE - 1) / SLOTS_PER_LINE;
+	h->lines_max = (o->slots_max + SLOTS_PER_LINE - 1) / SLOTS_PER_LINE;
 	h->rules = o->rules;
 	h->cpus = clamp(cpus, 1, CPUS_MAX);
 	h->stripes = clamp(cpus, STRIPES_MIN, STRIPES_MAX);
 	h->window_max = o->window_max;
 	h->names = layout_names(o->names);
-	if (!layout_offsets(h->lines, h->window_max, h->names, h->rules, h->cpus, h->stripes, &offsets))
+	if (!layout_offsets(h->lines, h->lines_max, h->window_max, h->names, h->rules, h->cpus, h->stripes, &offsets))
 		return -EINVAL;
 	h->rules_offset = offsets.rules;
 	h->counters_offset = offsets.counters;
@@ -70,6 +76,7 @@ static int make_header(const struct shmlimit_options *o, struct layout_header *h
 	h->rings_offset = offsets.rings;
 	h->names_offset = offsets.names;
 	h->size = offsets.size;
+	*reserve = offsets.end;
 	h->on_full = o->on_full;
 	h->clock = o->clock;
 	attach_host(&host);
@@ -87,6 +94,7 @@ EXPORT int shmlimit_create(const char *name, const struct shmlimit_options *opti
 	struct layout_header header;
 	struct shmlimit *l = NULL;
 	struct segment segment;
+	uint64_t reserve;
 	int error, fd;
 
 	error = name_check_segment(name);
@@ -95,9 +103,9 @@ EXPORT int shmlimit_create(const char *name, const struct shmlimit_options *opti
 	if (error == 0)
 		error = check(&o);
 	if (error == 0)
-		error = make_header(&o, &header);
+		error = make_header(&o, &header, &reserve);
 	if (error == 0)
-		error = segment_make(&header, sizeof(header), header.size, o.mode, o.group, &segment, &fd);
+		error = segment_make(&header, sizeof(header), reserve, header.size, o.mode, o.group, &segment, &fd);
 	if (error != 0)
 		return error;
 

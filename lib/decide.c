@@ -26,6 +26,7 @@ struct decision {
 	const struct request *request;
 	struct shmlimit_result *r;        /* or NULL */
 	struct rule_view view;
+	struct tables tables;
 	struct funnel_time at;
 	struct funnel funnel;             /* leaked up to `at`, then changed as decided */
 	struct ring ring;                 /* WINDOW: as it stands, ... */
@@ -99,15 +100,15 @@ static int is_window(const struct decision *d)
 	return terms_algorithm(&d->view.terms) == SHMLIMIT_WINDOW;
 }
 
-/* The verb itself, on what stands in `slot` (NULL: nothing does). */
-static void apply(const struct shmlimit *l, struct decision *d, const struct layout_slot *slot)
+/* The verb itself, on what stands in `slot` of a table (NULL: nothing does). */
+static void apply(const struct shmlimit *l, struct decision *d, const struct table *t, const struct layout_slot *slot)
 {
 	const struct layout_terms *terms = &d->view.terms;
 	const struct request *q = d->request;
 
 	switch (terms_algorithm(terms)) {
 	case SHMLIMIT_WINDOW:
-		decide_window(l, slot, terms, q, &d->ring, d->at.now_ns, &d->after, &d->v, d->r);
+		decide_window(l, t, slot, terms, q, &d->ring, d->at.now_ns, &d->after, &d->v, d->r);
 		break;
 	case SHMLIMIT_WARMUP:
 		decide_warmup(terms, q, d->at, &d->funnel, &d->v);
@@ -147,7 +148,7 @@ static enum progress without_slot(const struct shmlimit *l, struct decision *d)
 {
 	count(l, d, COUNT_NO_SLOT);
 	stand_full(d);
-	apply(l, d, NULL);
+	apply(l, d, &d->tables.now, NULL);
 	if (l->on_full != SHMLIMIT_FULL_DENY || d->request->verb == VERB_CHARGE || d->request->verb >= VERB_DEPOSIT)
 		return FINAL;
 	d->v.answer = SHMLIMIT_DENIED;
@@ -162,7 +163,7 @@ static enum progress claim(const struct shmlimit *l, struct decision *d, const s
 	const struct request *q = d->request;
 	struct table_place place;
 	uint64_t word;
-	enum claim ended = table_place(l, wanted, d->at.now_ns, q->source == TIME_GIVEN, &d->view, &place);
+	enum claim ended = table_place(l, &d->tables, wanted, d->at.now_ns, q->source == TIME_GIVEN, &d->view, &place);
 
 	/* Counted when it is done to the other key, whatever becomes of the claim. */
 	if (place.from == FROM_REFILLED)
@@ -183,25 +184,27 @@ static enum progress claim(const struct shmlimit *l, struct decision *d, const s
 	if (q->source != TIME_GIVEN) {
 		d->at = funnel_time(&d->view.terms, clock_read(l->clock_id));
 		stand_full(d);
-		apply(l, d, NULL);
+		apply(l, d, &d->tables.now, NULL);
 	}
 	word = decided(d);
 	if (!table_commit(&place, wanted->tag, word))
 		return lost(d);
 	if (l->names_max != 0)
-		names_write(l, place.slot, wanted->tag, q->key->bytes, q->key->len);
+		names_write(l, &d->tables.now, place.slot, wanted->tag, q->key->bytes, q->key->len);
 	count(l, d, COUNT_CLAIMS);
 	if (is_window(d))
-		ring_complete(l, place.slot, &d->view.terms, (struct slot_seen){ wanted->tag, word }, &d->after, 1);
+		ring_complete(l, &d->tables.now, place.slot, &d->view.terms, (struct slot_seen){ wanted->tag, word },
+		              &d->after, 1);
 	return FINAL;
 }
 
 /* What a word says at d->at, in d->funnel or d->ring. */
-static void stand(const struct shmlimit *l, struct decision *d, const struct layout_slot *slot, uint64_t word)
+static void stand(const struct shmlimit *l, struct decision *d, const struct table *t, const struct layout_slot *slot,
+                  uint64_t word)
 {
 	switch (terms_algorithm(&d->view.terms)) {
 	case SHMLIMIT_WINDOW:
-		d->ring = ring_read(l, slot, &d->view.terms, word, d->at.now_ns);
+		d->ring = ring_read(l, t, slot, &d->view.terms, word, d->at.now_ns);
 		d->stepped = d->ring.stepped;
 		d->doubtful = d->stepped || !d->ring.complete;
 		break;
@@ -230,33 +233,34 @@ static int gives_back_late(const struct decision *d)
  * from a few bits: is it only that ours is old? The clock is asked again for this very word, after it was
  * seen: another one may have been written meanwhile.
  */
-static void leak(const struct shmlimit *l, struct decision *d, const struct layout_slot *slot, uint64_t word)
+static void leak(const struct shmlimit *l, struct decision *d, const struct table *t, const struct layout_slot *slot,
+                 uint64_t word)
 {
-	stand(l, d, slot, word);
+	stand(l, d, t, slot, word);
 	if (!(d->doubtful || gives_back_late(d)) || d->request->source == TIME_GIVEN)
 		return;
 	d->at = funnel_time(&d->view.terms, clock_read(l->clock_id));
-	stand(l, d, slot, word);
+	stand(l, d, t, slot, word);
 }
 
 /*
  * A slot from before the rule was changed: to be converted, by a peek only in
  * passing.
  */
-static enum progress look_at_old(const struct shmlimit *l, struct decision *d, struct layout_slot *slot,
-                                 struct slot_seen seen)
+static enum progress look_at_old(const struct shmlimit *l, struct decision *d, const struct table *t,
+                                 struct layout_slot *slot, struct slot_seen seen)
 {
 	const struct request *q = d->request;
 	struct rule_view old;
 
 	if (q->verb != VERB_PEEK) {
-		(void)table_convert_slot(l, slot, seen, q->source == TIME_GIVEN ? &q->now_ns : NULL);
+		(void)table_convert_slot(l, t, slot, seen, q->source == TIME_GIVEN ? &q->now_ns : NULL);
 		return AGAIN;
 	}
 	if (rule_load_tag(l, seen.tag, &old) != 0 || old.published != d->view.published)
 		return AGAIN;
-	leak(l, d, slot, algorithm_convert(l, slot, &old.terms, seen.word, &d->view.terms, rule_version(&d->view),
-	                                   d->at.now_ns));
+	leak(l, d, t, slot, algorithm_convert(l, t, slot, &old.terms, seen.word, &d->view.terms, rule_version(&d->view),
+	                                      d->at.now_ns));
 	return FINAL;
 }
 
@@ -264,20 +268,21 @@ static enum progress look_at_old(const struct shmlimit *l, struct decision *d, s
 static enum progress look(const struct shmlimit *l, struct decision *d, const struct table_key *wanted,
                           struct layout_slot **slot, struct slot_seen *seen)
 {
-	struct table_window window = table_window(l, wanted->hash);
+	const struct table *t = &d->tables.now;
+	struct table_window window = table_window(t, wanted->hash);
 	enum progress progress = FINAL;
 
-	*slot = table_find(l, window, wanted->tag);
+	*slot = table_find(t, window, wanted->tag);
 	if (*slot != NULL)
 		*seen = slot_read(*slot);
 	else
-		*slot = table_find_any(l, window, wanted->tag, seen);
+		*slot = table_find_any(l, t, window, wanted->tag, seen);
 	if (*slot == NULL)
 		stand_full(d);
 	else if (seen->tag == wanted->tag)
-		leak(l, d, *slot, seen->word);
+		leak(l, d, t, *slot, seen->word);
 	else
-		progress = look_at_old(l, d, *slot, *seen);
+		progress = look_at_old(l, d, t, *slot, *seen);
 	/* What was seen, or not seen, means what we think only if the rule is what we think. */
 	return rule_holds(l, d->request->rule, &d->view) ? progress : AGAIN;
 }
@@ -287,16 +292,17 @@ static enum progress move_window(const struct shmlimit *l, struct decision *d, s
                                  struct slot_seen seen)
 {
 	const struct layout_terms *terms = &d->view.terms;
+	const struct table *t = &d->tables.now;
 	struct slot_seen mine = { seen.tag, decided(d) };
 
 	if (d->ring.valid != 0 && (!d->ring.complete || d->ring.w.k > 1))
-		ring_complete(l, slot, terms, seen, &d->ring.w, 0);
+		ring_complete(l, t, slot, terms, seen, &d->ring.w, 0);
 	if (d->request->verb == VERB_REFUND)
-		ring_level(l, slot, seen, &d->ring, d->request->now_ns);
+		ring_level(l, t, slot, seen, &d->ring, d->request->now_ns);
 	if (!slot_cas(slot, seen, mine.tag, mine.word))
 		return lost(d);
 	if (d->request->verb != VERB_REFUND && d->v.changed)
-		ring_complete(l, slot, terms, mine, &d->after, 1);
+		ring_complete(l, t, slot, terms, mine, &d->after, 1);
 	return FINAL;
 }
 
@@ -310,7 +316,7 @@ static enum progress attempt(const struct shmlimit *l, struct decision *d)
 
 	if (look(l, d, &wanted, &slot, &seen) == AGAIN)
 		return AGAIN;
-	apply(l, d, slot);
+	apply(l, d, &d->tables.now, slot);
 
 	/* A denial that found the clock stepped back writes after all: else the key is locked until time catches up. */
 	if (!d->v.changed && (!d->stepped || q->verb == VERB_PEEK))
@@ -354,7 +360,7 @@ static int finish(const struct shmlimit *l, const struct decision *d)
 	return decide_count(l, q->rule, rule_mode(&d->view), q->verb, d->v.answer, d->at.ticks);
 }
 
-int decide_other(const struct shmlimit *l, const struct request *q, struct shmlimit_result *r)
+int decide_other(const struct shmlimit *l, const struct table *t, const struct request *q, struct shmlimit_result *r)
 {
 	struct rule_view view;
 	uint32_t failed = 0;
@@ -364,9 +370,9 @@ int decide_other(const struct shmlimit *l, const struct request *q, struct shmli
 	if (rule_glance(l, q->rule, &view, 1) != 0)
 		return decide_slowly(l, q, 0, r);
 	if (terms_algorithm(&view.terms) == SHMLIMIT_LEASE)
-		answer = decide_lease_first(l, q, &view, &failed, r);
+		answer = decide_lease_first(l, t, q, &view, &failed, r);
 	else if (terms_algorithm(&view.terms) == SHMLIMIT_WINDOW && q->verb < VERB_LEASE)
-		answer = decide_window_first(l, q, &view, &failed, r);
+		answer = decide_window_first(l, t, q, &view, &failed, r);
 	return answer == DECIDE_AGAIN ? decide_slowly(l, q, failed, r) : answer;
 }
 
@@ -384,6 +390,7 @@ __attribute__((cold, noinline)) int decide_slowly(const struct shmlimit *l, cons
 			return error;
 		if (request->verb >= VERB_LEASE && terms_algorithm(&d.view.terms) != SHMLIMIT_LEASE)
 			return -EOPNOTSUPP;
+		tables_read(l, &d.tables);
 		if (!rule_is_on(l, &d.view))
 			return bypass(l, &d, r);
 		d.at = funnel_time(&d.view.terms, request->now_ns);

@@ -79,7 +79,7 @@ void decide_warmup(const struct layout_terms *terms, const struct request *q, st
                    struct funnel *funnel, struct verdict *v);
 void decide_warmup_report(const struct layout_terms *terms, struct funnel funnel, struct funnel_time at,
                           const struct verdict *v, struct shmlimit_result *r);
-void decide_window(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
+void decide_window(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, const struct layout_terms *terms,
                    const struct request *q, const struct ring *before, uint64_t now_ns, struct window *after,
                    struct verdict *v, struct shmlimit_result *r);
 
@@ -95,13 +95,14 @@ void decide_lease_report(const struct shmlimit *l, const struct layout_terms *te
  * of the version in force. Returns an answer, or DECIDE_AGAIN.
  */
 #define DECIDE_AGAIN (-1)
-int decide_window_first(const struct shmlimit *l, const struct request *q, const struct rule_view *view,
-                        uint32_t *failed, struct shmlimit_result *r);
-int decide_lease_first(const struct shmlimit *l, const struct request *q, const struct rule_view *view,
-                       uint32_t *failed, struct shmlimit_result *r);
+int decide_window_first(const struct shmlimit *l, const struct table *t, const struct request *q,
+                        const struct rule_view *view, uint32_t *failed, struct shmlimit_result *r);
+int decide_lease_first(const struct shmlimit *l, const struct table *t, const struct request *q,
+                       const struct rule_view *view, uint32_t *failed, struct shmlimit_result *r);
 
 /* What is not a FUNNEL's: at the first try if it can be, else slowly. */
-int decide_other(const struct shmlimit *l, const struct request *request, struct shmlimit_result *r);
+int decide_other(const struct shmlimit *l, const struct table *t, const struct request *request,
+                 struct shmlimit_result *r);
 
 /* Decide from the start, as often as it takes. `failed` compare-and-swaps were lost before. */
 int decide_slowly(const struct shmlimit *l, const struct request *request, uint32_t failed,
@@ -200,7 +201,8 @@ __attribute__((always_inline)) static inline int decide_hashed(const struct shml
                                                                uint64_t now_ns, struct shmlimit_result *r)
 {
 	uint32_t failed = 0;
-	uint64_t tag;
+	uint64_t tag, state;
+	const struct table *t = tables_glance(l, &state);
 	struct layout_slot *slot;
 	struct rule_view view;
 	struct slot_seen seen;
@@ -209,13 +211,13 @@ __attribute__((always_inline)) static inline int decide_hashed(const struct shml
 	struct verdict v;
 
 	if (__builtin_expect(rule_glance(l, rule, &view, r != NULL || verb >= VERB_REFUND) != 0 ||
-	                     !rule_is_on(l, &view), 0))
+	                     rule_mode(&view) == SHMLIMIT_OFF || !tables_expected(l, state), 0))
 		goto slowly;
 	if (__builtin_expect(terms_algorithm(&view.terms) != SHMLIMIT_FUNNEL, 0))
 		return decide_other(
-			l, &(struct request){ rule, verb, source, hash, amount, max_wait_ns, now_ns, key, NULL }, r);
+			l, t, &(struct request){ rule, verb, source, hash, amount, max_wait_ns, now_ns, key, NULL }, r);
 	tag = tag_pack(hash, rule, rule_version(&view));
-	slot = table_find(l, table_window(l, hash), tag);
+	slot = table_find(t, table_window(t, hash), tag);
 	if (__builtin_expect(slot == NULL, 0))
 		goto slowly;
 	seen = slot_read(slot);

@@ -233,12 +233,12 @@ static inline int is_enough(const struct layout_terms *terms, const struct reque
 	       quota <= terms->capacity && lease_left_ns(until_ns, q->now_ns) != 0;
 }
 
-int decide_lease_first(const struct shmlimit *l, const struct request *q, const struct rule_view *view,
-                       uint32_t *failed, struct shmlimit_result *r)
+int decide_lease_first(const struct shmlimit *l, const struct table *t, const struct request *q,
+                       const struct rule_view *view, uint32_t *failed, struct shmlimit_result *r)
 {
 	const struct layout_terms *terms = &view->terms;
 	uint64_t tag = tag_pack(q->hash, q->rule, rule_version(view));
-	struct layout_slot *slot = table_find(l, table_window(l, q->hash), tag);
+	struct layout_slot *slot = table_find(t, table_window(t, q->hash), tag);
 	struct lease_tally tally;
 	struct slot_seen seen;
 	struct lease lease;

@@ -8,6 +8,7 @@
 /* A decision under way: what it reads. */
 struct look {
 	const struct shmlimit *l;
+	const struct table *t;
 	const struct layout_slot *slot;
 	const struct layout_terms *terms;
 	const struct ring *ring;
@@ -27,7 +28,7 @@ static uint64_t wait_for(const struct look *look, uint64_t tokens, uint64_t more
 	newer -= more;
 	if (newer >= look->ring->valid)
 		return 0;
-	return window_wait(look->terms, ring_time(look->l, look->slot, look->terms, look->ring, newer), look->now_ns);
+	return window_wait(look->terms, ring_time(look->l, look->t, look->slot, look->terms, look->ring, newer), look->now_ns);
 }
 
 /* Admit so many tokens, `wait_ns` from now. What stands in the ring stays in order. */
@@ -52,9 +53,9 @@ static void take_back(const struct look *look, uint64_t tokens, uint64_t since_n
 	uint64_t ns;
 
 	*after = ring_empty(look->now_ns).w;
-	if (ring_used(look->l, look->slot, look->terms, ring, tokens, look->now_ns) == 0)
+	if (ring_used(look->l, look->t, look->slot, look->terms, ring, tokens, look->now_ns) == 0)
 		return;
-	ns = ring_time(look->l, look->slot, look->terms, ring, tokens);
+	ns = ring_time(look->l, look->t, look->slot, look->terms, ring, tokens);
 	after->n = ring->w.n - tokens;
 	after->last_ns = (int64_t)(ns - since_ns) >= 0 ? ring->w.last_ns : ns;
 }
@@ -92,7 +93,7 @@ static void report(const struct look *look, const struct request *q, const struc
                    const struct window *after, uint64_t recorded, struct shmlimit_result *r)
 {
 	uint64_t capacity = look->terms->capacity;
-	uint64_t used = ring_used(look->l, look->slot, look->terms, look->ring,
+	uint64_t used = ring_used(look->l, look->t, look->slot, look->terms, look->ring,
 	                          q->verb == VERB_REFUND ? q->amount : 0, look->now_ns);
 
 	used = used + recorded < capacity ? used + recorded : capacity;
@@ -105,11 +106,11 @@ static void report(const struct look *look, const struct request *q, const struc
 	};
 }
 
-void decide_window(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
+void decide_window(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, const struct layout_terms *terms,
                    const struct request *q, const struct ring *before, uint64_t now_ns, struct window *after,
                    struct verdict *v, struct shmlimit_result *r)
 {
-	struct look look = { l, slot, terms, before, now_ns };
+	struct look look = { l, t, slot, terms, before, now_ns };
 	uint64_t tokens = 0;
 
 	*v = (struct verdict){ .answer = SHMLIMIT_ALLOWED };
@@ -142,13 +143,13 @@ void decide_window(const struct shmlimit *l, const struct layout_slot *slot, con
 }
 
 /* A ring that is as the word says, and a clock that is not in doubt: no need for decide_slowly()'s care. */
-__attribute__((flatten)) int decide_window_first(const struct shmlimit *l, const struct request *q,
-                                                 const struct rule_view *view, uint32_t *failed,
-                                                 struct shmlimit_result *r)
+__attribute__((flatten)) int decide_window_first(const struct shmlimit *l, const struct table *t,
+                                                 const struct request *q, const struct rule_view *view,
+                                                 uint32_t *failed, struct shmlimit_result *r)
 {
 	const struct layout_terms *terms = &view->terms;
 	uint64_t tag = tag_pack(q->hash, q->rule, rule_version(view));
-	struct layout_slot *slot = table_find(l, table_window(l, q->hash), tag);
+	struct layout_slot *slot = table_find(t, table_window(t, q->hash), tag);
 	struct slot_seen seen, mine;
 	struct window after;
 	struct verdict v;
@@ -159,10 +160,10 @@ __attribute__((flatten)) int decide_window_first(const struct shmlimit *l, const
 	seen = slot_read(slot);
 	if (seen.tag != tag || !rule_holds(l, q->rule, view))
 		return DECIDE_AGAIN;
-	ring = ring_read(l, slot, terms, seen.word, q->now_ns);
+	ring = ring_read(l, t, slot, terms, seen.word, q->now_ns);
 	if (!ring.complete || ring.stepped)
 		return DECIDE_AGAIN;
-	decide_window(l, slot, terms, q, &ring, q->now_ns, &after, &v, r);
+	decide_window(l, t, slot, terms, q, &ring, q->now_ns, &after, &v, r);
 	if (!v.changed)
 		return slot_unchanged(slot, seen) ? decide_count(l, q->rule, rule_mode(view), q->verb, v.answer, q->now_ns)
 		                                  : DECIDE_AGAIN;
@@ -170,11 +171,11 @@ __attribute__((flatten)) int decide_window_first(const struct shmlimit *l, const
 	if (q->verb == VERB_REFUND)
 		return DECIDE_AGAIN;
 	if (ring.valid != 0 && ring.w.k > 1)
-		ring_complete(l, slot, terms, seen, &ring.w, 0);
+		ring_complete(l, t, slot, terms, seen, &ring.w, 0);
 	if (!slot_cas(slot, seen, mine.tag, mine.word)) {
 		*failed = 1;
 		return DECIDE_AGAIN;
 	}
-	ring_complete(l, slot, terms, mine, &after, 1);
+	ring_complete(l, t, slot, terms, mine, &after, 1);
 	return decide_count(l, q->rule, rule_mode(view), q->verb, v.answer, q->now_ns);
 }

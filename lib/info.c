@@ -11,16 +11,21 @@
 #include "export.h"
 #include "limiter.h"
 #include "sized.h"
+#include "tables.h"
 
 EXPORT int shmlimit_info(struct shmlimit *l, struct shmlimit_info *out)
 {
 	struct shmlimit_info info = { 0 };
+	struct tables tables;
 
 	if (l == NULL)
 		return -EINVAL;
 	info.layout_version = LAYOUT_VERSION;
-	info.size = l->size;
-	info.slots = l->lines * SLOTS_PER_LINE;
+	tables_read(l, &tables);
+	info.size = tables_end(l, &tables.now);
+	info.slots = tables.now.lines * SLOTS_PER_LINE;
+	info.slots_before = tables.old.lines * SLOTS_PER_LINE;
+	info.slots_max = l->lines_max * SLOTS_PER_LINE;
 	info.rules = l->rule_count;
 	for (uint32_t i = 0; i < l->rule_count; i++)
 		info.rules_used += (uint32_t)published_in_use(load_acquire(&l->rules[i].published));
@@ -28,7 +33,7 @@ EXPORT int shmlimit_info(struct shmlimit *l, struct shmlimit_info *out)
 	info.names = l->names_max;
 	info.on_full = l->on_full;
 	info.clock = l->clock_id == CLOCK_MONOTONIC ? SHMLIMIT_CLOCK_PRECISE : SHMLIMIT_CLOCK_COARSE;
-	info.enabled = load_relaxed32(&l->header->switched_off) == 0;
+	info.enabled = (load_relaxed(&l->header->state) & STATE_OFF) == 0;
 	info.mode = l->mode;
 	info.uid = l->uid;
 	info.gid = l->gid;
@@ -42,7 +47,10 @@ EXPORT int shmlimit_switch(struct shmlimit *l, uint32_t on)
 		return -EINVAL;
 	if (l->read_only)
 		return -EROFS;
-	store_relaxed32(&l->header->switched_off, on == 0);
+	if (on == 0)
+		set_bits(&l->header->state, STATE_OFF);
+	else
+		clear_bits(&l->header->state, STATE_OFF);
 	return 0;
 }
 

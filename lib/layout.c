@@ -20,20 +20,37 @@ uint64_t layout_names(uint64_t asked)
 	return words * 8 - 2 < SHMLIMIT_KEY_MAX ? words * 8 - 2 : SHMLIMIT_KEY_MAX;
 }
 
-int layout_offsets(uint64_t lines, uint32_t window_max, uint64_t names, uint32_t rules, uint32_t cpus,
-                   uint32_t stripes, struct layout_offsets *out)
+struct layout_parts layout_parts(uint64_t lines, uint32_t window_max, uint64_t names)
 {
-	if (lines < LINES_MIN || lines > LINES_MAX || window_max > SHMLIMIT_WINDOW_MAX ||
+	struct layout_parts parts;
+
+	parts.rings = lines * LINE;
+	parts.names = parts.rings + lines * SLOTS_PER_LINE * window_max * sizeof(uint64_t);
+	parts.size = parts.names + lines * SLOTS_PER_LINE * layout_names_words(names) * sizeof(uint64_t);
+	return parts;
+}
+
+int layout_offsets(uint64_t lines, uint64_t lines_max, uint32_t window_max, uint64_t names, uint32_t rules,
+                   uint32_t cpus, uint32_t stripes, struct layout_offsets *out)
+{
+	struct layout_parts parts;
+
+	if (lines < LINES_MIN || lines > lines_max || lines_max > LINES_MAX || window_max > SHMLIMIT_WINDOW_MAX ||
 	    names > SHMLIMIT_KEY_MAX || names != layout_names(names) || rules < 1 ||
 	    rules > SHMLIMIT_RULES_MAX || cpus < 1 || cpus > BLOCKS_MAX || stripes < 1 || stripes > BLOCKS_MAX)
 		return 0;
 	out->rules = 4096;
 	out->counters = out->rules + (uint64_t)rules * sizeof(struct layout_rule);
 	out->slots = out->counters + (uint64_t)(cpus + stripes) * (rules + 1u) * LINE;
-	out->slots = (out->slots + 4095) & ~(uint64_t)4095;
-	out->rings = out->slots + lines * LINE;
-	out->names = out->rings + lines * SLOTS_PER_LINE * window_max * sizeof(uint64_t);
-	out->size = out->names + lines * SLOTS_PER_LINE * layout_names_words(names) * sizeof(uint64_t);
+	out->slots = layout_next_page(out->slots);
+	parts = layout_parts(lines, window_max, names);
+	out->rings = out->slots + parts.rings;
+	out->names = out->slots + parts.names;
+	out->end = out->size = out->slots + parts.size;
+	/* Each is at least twice the one before: all but the largest together are smaller than it, their last pages apart. */
+	if (lines_max > lines)
+		out->size = layout_next_page(out->end) + 2 * layout_parts(lines_max, window_max, names).size +
+		            GENERATIONS_MAX * 4096u;
 	return 1;
 }
 
@@ -43,8 +60,9 @@ uint64_t layout_fingerprint(void)
 	const uint64_t numbers[] = {
 		sizeof(struct layout_header), offsetof(struct layout_header, size),
 		offsetof(struct layout_header, secret), offsetof(struct layout_header, checksum),
-		offsetof(struct layout_header, switched_off), offsetof(struct layout_header, rings_offset),
+		offsetof(struct layout_header, state), offsetof(struct layout_header, rings_offset),
 		offsetof(struct layout_header, names_offset), offsetof(struct layout_header, names),
+		offsetof(struct layout_header, lines_max), offsetof(struct layout_header, tables),
 		sizeof(struct layout_rule),
 		offsetof(struct layout_rule, name),
 		offsetof(struct layout_rule, counted_before), offsetof(struct layout_rule, terms),

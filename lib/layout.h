@@ -5,9 +5,11 @@
  *	0        header        identity and geometry, then one line that changes
  *	4096     rules         rules * 704 bytes
  *	...      counters      (cpus + stripes) blocks of (1 + rules) lines
- *	...      slots         lines of 4 slots, 64-byte aligned
- *	...      rings         window_max cells of 8 bytes for each slot
- *	...      names         an entry for each slot: its key, see names.h; to the end
+ *	...      table         slots: lines of 4, 64-byte aligned
+ *	                       rings: window_max cells of 8 bytes for each slot
+ *	                       names: an entry for each slot: its key, see names.h
+ *	...      larger tables, each at a page, one for each time that it grew
+ *	...      room for more of them: a hole in the file, to its end
  *
  * A slot is 16 bytes and only ever changes by one 16-byte compare-and-swap:
  *
@@ -20,7 +22,7 @@
  *	word : [ timestamp : 56 - Q ] [ size : 6 ] [ state : 2 ] [ quota : Q ]
  *
  *	flags: 3 TENTATIVE   being claimed; the word is a nonce, not a funnel
- *	       2 FROZEN      kept for growing tables; never set by this version
+ *	       2 FROZEN      of a table that a larger one follows: never changed to anything unfrozen
  *	       1..0          number of the rule's version, modulo 4
  *	tag 0: free. All-zero memory is a valid empty table.
  *
@@ -47,8 +49,8 @@ struct layout_header {
 	uint32_t version;
 	uint32_t byte_order;
 	uint64_t fingerprint;             /* of the sizes and offsets below: see layout_fingerprint() */
-	uint64_t size;                    /* bytes of the whole segment */
-	uint64_t lines;                   /* of slots */
+	uint64_t size;                    /* bytes of the whole file, as far as it can grow */
+	uint64_t lines;                   /* of slots, of the first table */
 	uint64_t slots_offset;
 	uint64_t rules_offset;
 	uint64_t counters_offset;
@@ -65,14 +67,40 @@ struct layout_header {
 	uint64_t rings_offset;
 	uint64_t names_offset;
 	uint64_t names;                   /* bytes of a key that an entry has room for; 0 = no entries */
-	uint64_t reserved[11];            /* zero */
+	uint64_t lines_max;               /* of the largest table that it can grow to */
+	uint64_t reserved[10];            /* zero */
 	uint64_t checksum;                /* of everything above: see layout_checksum() */
 
 	/* The one line of the header that changes. */
-	uint32_t switched_off __attribute__((aligned(64)));
-	uint32_t reserved32;
-	uint64_t successor[7];            /* zero; kept for growing tables */
+	uint64_t state __attribute__((aligned(64))); /* see state_pack() */
+	struct layout_table {
+		uint64_t offset;          /* of its slots: a page's beginning */
+		uint64_t lines;
+	} tables[2];                      /* generation g stands in tables[g % 2]; the first is described above */
+	uint64_t reserved_tail[3];        /* zero */
 };
+
+/*
+ * One word says which tables there are, so that one swap changes it: bit 0
+ * the segment is switched off, 1 the table before may still hold keys, 2.. how
+ * often the table has grown: the generation of the present one.
+ */
+#define STATE_OFF ((uint64_t)1)
+#define STATE_MOVING ((uint64_t)2)
+#define STATE_SHIFT 2
+
+static inline uint64_t state_pack(uint64_t generation, int moving)
+{
+	return generation << STATE_SHIFT | (moving ? STATE_MOVING : 0);
+}
+
+static inline uint64_t state_generation(uint64_t state)
+{
+	return state >> STATE_SHIFT;
+}
+
+/* Each table is at least twice as large as the one before: from SLOTS_MIN to SLOTS_MAX that is so often at most. */
+#define GENERATIONS_MAX 32u
 
 /*
  * One version of a rule. A FUNNEL's decision reads no more than `inverse`.
@@ -226,7 +254,8 @@ struct layout_slot {
 
 _Static_assert(sizeof(struct layout_header) == 5 * LINE, "the header is five lines");
 _Static_assert(offsetof(struct layout_header, checksum) == 4 * LINE - 8, "no byte of a header is unchecked");
-_Static_assert(offsetof(struct layout_header, switched_off) == 4 * LINE, "what changes has its own line");
+_Static_assert(offsetof(struct layout_header, state) == 4 * LINE, "what changes has its own line");
+_Static_assert((SHMLIMIT_SLOTS_MAX >> GENERATIONS_MAX) == SHMLIMIT_SLOTS_MIN, "no segment grows more often");
 _Static_assert(offsetof(struct layout_terms, inverse) == LINE, "what every decision reads is one line");
 _Static_assert(sizeof(struct layout_terms) == 2 * LINE, "terms are two lines");
 _Static_assert(sizeof(struct layout_rule) == 11 * LINE, "a rule is eleven lines");
@@ -273,14 +302,6 @@ static inline int tag_same_key(uint64_t a, uint64_t b)
 	return ((a ^ b) & ~TAG_FLAGS) == 0;
 }
 
-/* Where things begin, in bytes, given the header's counts. layout_size() is 0 when they are out of range. */
-struct layout_offsets {
-	uint64_t rules, counters, slots, rings, names, size;
-};
-
-int layout_offsets(uint64_t lines, uint32_t window_max, uint64_t names, uint32_t rules, uint32_t cpus,
-                   uint32_t stripes, struct layout_offsets *out);
-
 /* Bytes of a key that an entry of names has room for, when so many (1 to SHMLIMIT_KEY_MAX; 0 = none) were asked for. */
 uint64_t layout_names(uint64_t asked);
 
@@ -288,6 +309,29 @@ uint64_t layout_names(uint64_t asked);
 static inline uint64_t layout_names_words(uint64_t names)
 {
 	return names == 0 ? 0 : (names + 2 + 7) / 8;
+}
+
+/* Where the parts of a table begin, in bytes from its first slot. */
+struct layout_parts {
+	uint64_t rings, names, size;
+};
+
+struct layout_parts layout_parts(uint64_t lines, uint32_t window_max, uint64_t names);
+
+/* Where things begin, in bytes, given the header's counts. Returns 0 when these are out of range. */
+struct layout_offsets {
+	uint64_t rules, counters, slots, rings, names;
+	uint64_t end;                     /* of the first table: so much is reserved at once */
+	uint64_t size;                    /* room for all the others too */
+};
+
+int layout_offsets(uint64_t lines, uint64_t lines_max, uint32_t window_max, uint64_t names, uint32_t rules,
+                   uint32_t cpus, uint32_t stripes, struct layout_offsets *out);
+
+/* Where a table may begin after what ends at `end`. */
+static inline uint64_t layout_next_page(uint64_t end)
+{
+	return (end + 4095) & ~(uint64_t)4095;
 }
 
 /* A number that differs when a differently compiled library would see other bytes. */

@@ -1,8 +1,9 @@
 /*
  * limiter: a process's handle on one segment. Private memory, written once by
- * shmlimit_open() and, but for two pointers of unnamed.c's, only read afterwards:
- * that is what makes it safe in threads, signal handlers and forked children, and
- * why a header that somebody overwrites later misleads nobody who is in.
+ * shmlimit_open() and only read afterwards, but for two pointers of unnamed.c's
+ * and what tables.c learns of larger tables: that is what makes it safe in threads,
+ * signal handlers and forked children, and why a header that somebody overwrites
+ * later misleads nobody who is in.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,10 +15,14 @@
 struct cds_lfht;
 struct unnamed_entry;
 
-struct shmlimit {
+/* A table of slots, with rings and names behind it. */
+struct table {
 	struct layout_slot *slots;
 	uint64_t lines;
-	uint64_t *rings;                  /* window_max cells a slot */
+} __attribute__((aligned(16)));           /* both are learnt by one compare-and-swap */
+
+struct shmlimit {
+	uint64_t state;                   /* of the last generation met, neither off nor moving: what a decision expects */
 	uint64_t secret[2];
 	struct layout_rule *rules;
 	unsigned char *counters;
@@ -28,13 +33,16 @@ struct shmlimit {
 	int clock_id;
 	int read_only;
 	uint32_t names_max;               /* bytes of a key that are kept; 0 = none */
-	uint64_t *names;                  /* an entry a slot: see names.h */
 
 	struct cds_lfht *unnamed;         /* unnamed.c's: NULL until there is a rule without a name */
 	struct unnamed_entry *last_unnamed;
 
-	struct layout_header *header;     /* the mapping; a decision reads `switched_off` of it */
-	uint64_t size;
+	struct layout_header *header;     /* the mapping; a decision reads `state` of it */
+	uint64_t size;                    /* of the mapping: as far as the file can grow */
+	uint64_t tables_offset;           /* where the first of the larger tables may begin */
+	uint64_t lines_max;               /* of the largest */
+	struct shmlimit *self;            /* for tables.c: deciding has the handle const, and may learn */
+	struct table tables[GENERATIONS_MAX + 1]; /* by generation; slots NULL: not met yet */
 	uint64_t device, inode;           /* of the file, to know it again */
 	uint64_t created_unix_ns;
 	uint32_t mode, uid, gid;

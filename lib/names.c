@@ -13,9 +13,12 @@
 #define HEAD sizeof(uint16_t)
 #define WORDS_MAX ((HEAD + SHMLIMIT_KEY_MAX + WORD - 1) / WORD)
 
-static uint64_t *entry_of(const struct shmlimit *l, const struct layout_slot *slot)
+static uint64_t *entry_of(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot)
 {
-	return l->names + (uint64_t)(slot - l->slots) * layout_names_words(l->names_max);
+	uint64_t *names = (uint64_t *)(void *)((unsigned char *)t->slots +
+	                                       layout_parts(t->lines, l->window_max, l->names_max).names);
+
+	return names + (uint64_t)(slot - t->slots) * layout_names_words(l->names_max);
 }
 
 /* Bytes that are kept of a key: all, or what leaves the entry's last word to the seal. */
@@ -35,11 +38,11 @@ static uint64_t seal_of(const struct shmlimit *l, uint64_t tag, const uint64_t *
 	return hash_bytes(l->secret, tag & ~TAG_FLAGS, words, n * WORD);
 }
 
-void names_write(const struct shmlimit *l, const struct layout_slot *slot, uint64_t tag, const void *key,
-                 size_t key_len)
+void names_write(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, uint64_t tag,
+                 const void *key, size_t key_len)
 {
 	size_t kept = kept_of(l, key_len), n = words_of(kept);
-	uint64_t *entry = entry_of(l, slot), words[WORDS_MAX];
+	uint64_t *entry = entry_of(l, t, slot), words[WORDS_MAX];
 	uint16_t length = (uint16_t)key_len;
 
 	words[n - 1] = 0;
@@ -53,9 +56,10 @@ void names_write(const struct shmlimit *l, const struct layout_slot *slot, uint6
 		store_relaxed(&entry[i], words[i]);
 }
 
-size_t names_read(const struct shmlimit *l, const struct layout_slot *slot, uint64_t tag, void *key, size_t *key_len)
+size_t names_read(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, uint64_t tag,
+                  void *key, size_t *key_len)
 {
-	uint64_t *entry = entry_of(l, slot), words[WORDS_MAX];
+	uint64_t *entry = entry_of(l, t, slot), words[WORDS_MAX];
 	size_t kept, n;
 	uint16_t length;
 

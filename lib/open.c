@@ -11,6 +11,7 @@
 #include "attach.h"
 #include "export.h"
 #include "name.h"
+#include "tables.h"
 #include "unnamed.h"
 
 void attach_host(struct header_host *host)
@@ -29,11 +30,11 @@ static void fill(struct shmlimit *l, const struct layout_header *header, const s
 	l->size = segment->size;
 	l->device = segment->device;
 	l->inode = segment->inode;
-	l->slots = (struct layout_slot *)(void *)(base + header->slots_offset);
-	l->lines = header->lines;
-	l->rings = (uint64_t *)(void *)(base + header->rings_offset);
+	l->self = l;
+	l->tables[0].slots = (struct layout_slot *)(void *)(base + header->slots_offset);
+	l->tables[0].lines = header->lines;
+	l->lines_max = header->lines_max;
 	l->window_max = header->window_max;
-	l->names = (uint64_t *)(void *)(base + header->names_offset);
 	l->names_max = (uint32_t)header->names;
 	memcpy(l->secret, header->secret, sizeof(l->secret));
 	l->rules = (struct layout_rule *)(void *)(base + header->rules_offset);
@@ -48,6 +49,7 @@ static void fill(struct shmlimit *l, const struct layout_header *header, const s
 	l->uid = segment->uid;
 	l->gid = segment->gid;
 	l->created_unix_ns = header->created_unix_ns;
+	l->tables_offset = layout_next_page(tables_end(l, &l->tables[0]));
 	strcpy(l->name, name);
 }
 
@@ -75,6 +77,8 @@ EXPORT int shmlimit_open(const char *name, uint32_t flags, struct shmlimit **out
 	struct layout_header header = { 0 };
 	struct header_host host;
 	struct segment segment;
+	struct tables tables;
+	struct shmlimit *l;
 	int error, fd;
 
 	if (out == NULL || (flags & ~SHMLIMIT_READ_ONLY) != 0)
@@ -87,9 +91,16 @@ EXPORT int shmlimit_open(const char *name, uint32_t flags, struct shmlimit **out
 	attach_host(&host);
 	error = header_check(&header, segment.size, &host, NULL);
 	if (error == 0)
-		error = attach(name, &header, &segment, fd, writable, out);
+		error = attach(name, &header, &segment, fd, writable, &l);
 	segment_close(fd);
-	return error;
+	if (error != 0)
+		return error;
+	if (!tables_read(l, &tables)) {
+		shmlimit_close(l);
+		return -EUCLEAN;
+	}
+	*out = l;
+	return 0;
 }
 
 EXPORT void shmlimit_close(struct shmlimit *l)

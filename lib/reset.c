@@ -33,6 +33,6 @@ EXPORT int shmlimit_reset(struct shmlimit *l, int rule, const void *key, size_t 
 	if (key_len - 1 >= SHMLIMIT_KEY_MAX)
 		return -EMSGSIZE;
 	hash = hash_bytes(l->secret, (uint32_t)rule, key, key_len);
-	table_forget(l, table_window(l, hash), tag_pack(hash, (uint32_t)rule, rule_version(&view)));
+	table_forget(l, &(struct table_key){ hash, tag_pack(hash, (uint32_t)rule, rule_version(&view)) });
 	return 0;
 }

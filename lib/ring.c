@@ -11,20 +11,20 @@
  */
 #define CELL_TRIES 64
 
-uint64_t ring_used(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
+uint64_t ring_used(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, const struct layout_terms *terms,
                    const struct ring *ring, uint64_t but, uint64_t now_ns)
 {
 	uint64_t left = ring->valid - (but < ring->valid ? but : ring->valid);
 	uint64_t low = 0, high = left < terms->capacity ? left : terms->capacity;
 
 	/* A full window, which is asked most: its oldest has not left. */
-	if (high > 0 && window_wait(terms, ring_time(l, slot, terms, ring, but + high - 1), now_ns) != 0)
+	if (high > 0 && window_wait(terms, ring_time(l, t, slot, terms, ring, but + high - 1), now_ns) != 0)
 		return high;
 	/* The first that has left: all older ones have, all newer ones have not. */
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 
-		if (window_wait(terms, ring_time(l, slot, terms, ring, but + middle), now_ns) == 0)
+		if (window_wait(terms, ring_time(l, t, slot, terms, ring, but + middle), now_ns) == 0)
 			high = middle;
 		else
 			low = middle + 1;
@@ -32,11 +32,11 @@ uint64_t ring_used(const struct shmlimit *l, const struct layout_slot *slot, con
 	return low;
 }
 
-void ring_complete(const struct shmlimit *l, struct layout_slot *slot, const struct layout_terms *terms,
-                   struct slot_seen seen, const struct window *w, int exact)
+void ring_complete(const struct shmlimit *l, const struct table *t, struct layout_slot *slot,
+                   const struct layout_terms *terms, struct slot_seen seen, const struct window *w, int exact)
 {
 	for (uint64_t newer = w->k < w->n ? w->k : w->n; newer-- > 0;) {
-		uint64_t *cell = ring_cells(l, slot) + window_cell(w->n, newer, l->window_max);
+		uint64_t *cell = ring_cells(l, t, slot) + window_cell(w->n, newer, l->window_max);
 
 		for (int i = 0; i < CELL_TRIES; i++) {
 			uint64_t there_ns = load_acquire(cell);
@@ -51,11 +51,11 @@ void ring_complete(const struct shmlimit *l, struct layout_slot *slot, const str
 	}
 }
 
-void ring_level(const struct shmlimit *l, struct layout_slot *slot, struct slot_seen seen, const struct ring *ring,
+void ring_level(const struct shmlimit *l, const struct table *t, struct layout_slot *slot, struct slot_seen seen, const struct ring *ring,
                 uint64_t since_ns)
 {
 	for (uint64_t newer = 1; newer < ring->valid; newer++) {
-		uint64_t *cell = ring_cells(l, slot) + window_cell(ring->w.n, newer, l->window_max);
+		uint64_t *cell = ring_cells(l, t, slot) + window_cell(ring->w.n, newer, l->window_max);
 
 		for (int i = 0; i < CELL_TRIES; i++) {
 			uint64_t there_ns = load_acquire(cell);

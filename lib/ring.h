@@ -47,9 +47,9 @@ struct ring {
 };
 
 /* The cells of a slot. */
-static inline uint64_t *ring_cells(const struct shmlimit *l, const struct layout_slot *slot)
+static inline uint64_t *ring_cells(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot)
 {
-	return l->rings + (uint64_t)(slot - l->slots) * l->window_max;
+	return (uint64_t *)(void *)(t->slots + t->lines * SLOTS_PER_LINE) + (uint64_t)(slot - t->slots) * l->window_max;
 }
 
 /* A window of which nothing is known. */
@@ -64,7 +64,7 @@ static inline struct ring ring_empty(uint64_t now_ns)
  * What a word that was seen in a slot says now. Where that is not complete,
  * now_ns must have been read after the word.
  */
-static inline struct ring ring_read(const struct shmlimit *l, const struct layout_slot *slot,
+static inline struct ring ring_read(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
                                     const struct layout_terms *terms, uint64_t word, uint64_t now_ns)
 {
 	struct ring ring = ring_empty(now_ns);
@@ -75,7 +75,7 @@ static inline struct ring ring_read(const struct shmlimit *l, const struct layou
 	ring.w = window_unpack(terms, word, l->window_max, now_ns);
 	if (ring.w.n == 0)
 		return ring_empty(now_ns);
-	newest_ns = load_acquire(ring_cells(l, slot) + window_cell(ring.w.n, 0, l->window_max));
+	newest_ns = load_acquire(ring_cells(l, t, slot) + window_cell(ring.w.n, 0, l->window_max));
 	ring.complete = window_agrees(terms, word, newest_ns);
 	if (ring.complete)
 		ring.w.last_ns = window_end_of_tick(terms, newest_ns);
@@ -89,14 +89,14 @@ static inline struct ring ring_read(const struct shmlimit *l, const struct layou
 }
 
 /* The time of the admitted token that has `newer` newer ones; newer < ring->valid. */
-static inline uint64_t ring_time(const struct shmlimit *l, const struct layout_slot *slot,
+static inline uint64_t ring_time(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
                                  const struct layout_terms *terms, const struct ring *ring, uint64_t newer)
 {
 	uint64_t ns;
 
 	if (newer < ring->w.k)
 		return ring->w.last_ns;
-	ns = load_acquire(ring_cells(l, slot) + window_cell(ring->w.n, newer, l->window_max));
+	ns = load_acquire(ring_cells(l, t, slot) + window_cell(ring->w.n, newer, l->window_max));
 	ns = window_end_of_tick(terms, ns);
 	/* Later than the latest: from before the clock stepped back, or damage. */
 	return (int64_t)(ring->w.last_ns - ns) < 0 ? ring->w.last_ns : ns;
@@ -106,21 +106,21 @@ static inline uint64_t ring_time(const struct shmlimit *l, const struct layout_s
  * Tokens admitted less than a period ago, the newest `but` left out, up to the
  * capacity. Cost: a look for each bit of the capacity.
  */
-uint64_t ring_used(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
+uint64_t ring_used(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, const struct layout_terms *terms,
                    const struct ring *ring, uint64_t but, uint64_t now_ns);
 
 /*
  * Write the cells of the latest admission, which is *w, while the slot stands as
  * `seen`. Where `exact` is false, a cell that agrees with the word is left as it is.
  */
-void ring_complete(const struct shmlimit *l, struct layout_slot *slot, const struct layout_terms *terms,
-                   struct slot_seen seen, const struct window *w, int exact);
+void ring_complete(const struct shmlimit *l, const struct table *t, struct layout_slot *slot,
+                   const struct layout_terms *terms, struct slot_seen seen, const struct window *w, int exact);
 
 /*
  * For what is about to be taken back: make all admissions from `since_ns` on as
  * late as the latest. Then it does not matter which of them is taken back.
  */
-void ring_level(const struct shmlimit *l, struct layout_slot *slot, struct slot_seen seen, const struct ring *ring,
+void ring_level(const struct shmlimit *l, const struct table *t, struct layout_slot *slot, struct slot_seen seen, const struct ring *ring,
                 uint64_t since_ns);
 
 #endif

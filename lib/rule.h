@@ -47,7 +47,7 @@ static inline uint32_t rule_mode(const struct rule_view *view)
 /* Neither the rule nor the whole segment is switched off. */
 static inline int rule_is_on(const struct shmlimit *l, const struct rule_view *view)
 {
-	return rule_mode(view) != SHMLIMIT_OFF && load_relaxed32(&l->header->switched_off) == 0;
+	return rule_mode(view) != SHMLIMIT_OFF && (load_relaxed(&l->header->state) & STATE_OFF) == 0;
 }
 
 /*

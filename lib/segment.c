@@ -81,16 +81,26 @@ static int write_all(int fd, const void *from, size_t len)
 	return 0;
 }
 
-static int fill(int fd, const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group)
+/* Not ftruncate alone: on a full tmpfs that succeeds, and the first touch is a SIGBUS. */
+static int reserve_in(int fd, uint64_t offset, uint64_t size)
 {
 	int error;
 
-	/* Reserving, not ftruncate: on a full tmpfs that succeeds, and the first touch is a SIGBUS. */
 	do {
-		error = posix_fallocate(fd, 0, (off_t)size);
+		error = posix_fallocate(fd, (off_t)offset, (off_t)size);
 	} while (error == EINTR);
+	return -error;
+}
+
+static int fill(int fd, const void *head, size_t head_len, uint64_t reserve, uint64_t size, uint32_t mode,
+                uint64_t group)
+{
+	int error = reserve_in(fd, 0, reserve);
+
 	if (error != 0)
-		return -error;
+		return error;
+	if (ftruncate(fd, (off_t)size) != 0)
+		return -errno;
 	error = write_all(fd, head, head_len);
 	if (error != 0)
 		return error;
@@ -112,7 +122,7 @@ static void describe(struct segment *segment, const struct stat *status)
 	};
 }
 
-int segment_make(const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group,
+int segment_make(const void *head, size_t head_len, uint64_t reserve, uint64_t size, uint32_t mode, uint64_t group,
                  struct segment *segment, int *fd_out)
 {
 	KEEP_ERRNO;
@@ -122,7 +132,7 @@ int segment_make(const void *head, size_t head_len, uint64_t size, uint32_t mode
 	fd = open(FOLDER, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	error = fill(fd, head, head_len, size, mode, group);
+	error = fill(fd, head, head_len, reserve, size, mode, group);
 	if (error == 0 && fstat(fd, &status) != 0)
 		error = -errno;
 	if (error != 0)
@@ -271,25 +281,44 @@ int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const void *magic, size_t mag
 	return best[0] != '\0';
 }
 
-int segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock)
+/* Open the file anew, if it has its name still. */
+static int reopen(const char *name, uint64_t device, uint64_t inode, int how, int *fd_out)
 {
-	KEEP_ERRNO;
 	struct path path = path_of(name);
+	int fd = open(path.text, how | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat status;
-	int fd;
 
-	/*
-	 * WHY NOT a descriptor kept in the handle: flock() belongs to the open
-	 * file, which forked children and threads share: they would not exclude
-	 * one another. So each writer opens the file anew.
-	 */
-	fd = open(path.text, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &status) != 0)
 		return close_with(fd, -errno);
 	if (status.st_dev != device || status.st_ino != inode)
 		return close_with(fd, -ENOENT);
+	*fd_out = fd;
+	return 0;
+}
+
+int segment_reserve(const char *name, uint64_t device, uint64_t inode, uint64_t offset, uint64_t size)
+{
+	KEEP_ERRNO;
+	int fd, error = reopen(name, device, inode, O_RDWR, &fd);
+
+	return error != 0 ? error : close_with(fd, reserve_in(fd, offset, size));
+}
+
+int segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock)
+{
+	KEEP_ERRNO;
+	int fd, error;
+
+	/*
+	 * WHY NOT a descriptor kept in the handle: flock() belongs to the open
+	 * file, which forked children and threads share: they would not exclude
+	 * one another. So each writer opens the file anew.
+	 */
+	error = reopen(name, device, inode, O_RDONLY, &fd);
+	if (error != 0)
+		return error;
 	while (flock(fd, LOCK_EX) != 0)
 		if (errno != EINTR)
 			return close_with(fd, -errno);

@@ -22,12 +22,12 @@ struct segment {
 };
 
 /*
- * Make a file of `size` bytes, all of them reserved, all zero but the first
- * `head_len`, with exactly these permissions; group 0 or 1 + gid. It has no
+ * Make a file of `size` bytes, the first `reserve` of them reserved, all zero but
+ * the first `head_len`, with exactly these permissions; group 0 or 1 + gid. It has no
  * name, so one whose maker is killed goes with him. Fills *segment, base NULL;
  * *fd gets the open file.
  */
-int segment_make(const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group,
+int segment_make(const void *head, size_t head_len, uint64_t reserve, uint64_t size, uint32_t mode, uint64_t group,
                  struct segment *segment, int *fd);
 
 /* Give it its name, in one step. -EEXIST if that is taken. */
@@ -59,6 +59,12 @@ int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const void *magic, size_t mag
  */
 int segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock);
 void segment_unlock(int lock);
+
+/*
+ * Reserve bytes of the file, all or none; those that were reserved before stay
+ * as they are. The file does not get longer.
+ */
+int segment_reserve(const char *name, uint64_t device, uint64_t inode, uint64_t offset, uint64_t size);
 
 /* Sleep until this time of CLOCK_MONOTONIC, whatever signals come. */
 void segment_sleep_until(uint64_t ns);

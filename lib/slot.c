@@ -10,6 +10,7 @@
 #include "ring.h"
 #include "rule.h"
 #include "sized.h"
+#include "tables.h"
 #include "warmup.h"
 
 static void describe_funnel(const struct layout_terms *terms, struct funnel funnel, struct funnel_time at,
@@ -20,12 +21,12 @@ static void describe_funnel(const struct layout_terms *terms, struct funnel funn
 	out->reset_after_ns = funnel_ns_until(terms, funnel, terms->capacity, at);
 }
 
-static void describe_window(const struct shmlimit *l, const struct layout_slot *slot, const struct layout_terms *terms,
+static void describe_window(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, const struct layout_terms *terms,
                             uint64_t word, uint64_t now_ns, struct shmlimit_slot *out)
 {
-	struct ring ring = ring_read(l, slot, terms, word, now_ns);
+	struct ring ring = ring_read(l, t, slot, terms, word, now_ns);
 
-	out->remaining = terms->capacity - ring_used(l, slot, terms, &ring, 0, now_ns);
+	out->remaining = terms->capacity - ring_used(l, t, slot, terms, &ring, 0, now_ns);
 	if (ring.valid == 0)
 		return;
 	out->reset_after_ns = window_wait(terms, ring.w.last_ns, now_ns);
@@ -44,8 +45,8 @@ static void describe_lease(const struct layout_terms *terms, uint64_t word, uint
 		out->lease = states[lease.state];
 }
 
-static void describe(const struct shmlimit *l, const struct layout_slot *slot, struct slot_seen seen, uint64_t now_ns,
-                     struct shmlimit_slot *out)
+static void describe(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
+                     struct slot_seen seen, uint64_t now_ns, struct shmlimit_slot *out)
 {
 	struct rule_view view;
 	struct funnel_time at;
@@ -68,7 +69,7 @@ static void describe(const struct shmlimit *l, const struct layout_slot *slot, s
 	out->rule = (int32_t)tag_rule(seen.tag);
 	switch (terms_algorithm(&view.terms)) {
 	case SHMLIMIT_WINDOW:
-		describe_window(l, slot, &view.terms, seen.word, now_ns, out);
+		describe_window(l, t, slot, &view.terms, seen.word, now_ns, out);
 		break;
 	case SHMLIMIT_WARMUP:
 		at = funnel_time(&view.terms, now_ns);
@@ -91,16 +92,23 @@ static void describe(const struct shmlimit *l, const struct layout_slot *slot, s
 EXPORT int shmlimit_slot(struct shmlimit *l, uint64_t index, uint64_t now_ns, struct shmlimit_slot *out)
 {
 	struct shmlimit_slot slot = { 0 };
+	struct tables tables;
+	struct layout_slot *there;
+	const struct table *t;
 	struct slot_seen seen;
 
-	if (l == NULL || index >= l->lines * SLOTS_PER_LINE)
+	if (l == NULL)
+		return -EINVAL;
+	tables_read(l, &tables);
+	there = tables_slot(&tables, index, &t);
+	if (there == NULL)
 		return -EINVAL;
 	/* BOUND: a slot that changes under every look is at least shown as one of the things it was. */
 	for (int i = 0; i < RULE_RETRIES; i++) {
-		seen = slot_read(&l->slots[index]);
-		if (slot_unchanged(&l->slots[index], seen))
+		seen = slot_read(there);
+		if (slot_unchanged(there, seen))
 			break;
 	}
-	describe(l, &l->slots[index], seen, now_ns, &slot);
+	describe(l, t, there, seen, now_ns, &slot);
 	return sized_out(out, &slot, sizeof(slot));
 }

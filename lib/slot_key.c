@@ -9,21 +9,29 @@
 #include "export.h"
 #include "names.h"
 #include "sized.h"
+#include "tables.h"
 
 EXPORT int shmlimit_slot_key(struct shmlimit *l, uint64_t index, const struct shmlimit_slot *slot, void *key,
                              size_t size, size_t *key_len)
 {
 	unsigned char bytes[SHMLIMIT_KEY_MAX];
 	struct shmlimit_slot asked;
+	struct layout_slot *there;
+	const struct table *t;
+	struct tables tables;
 	size_t kept, length;
 
-	if (l == NULL || key == NULL || index >= l->lines * SLOTS_PER_LINE)
+	if (l == NULL || key == NULL)
+		return -EINVAL;
+	tables_read(l, &tables);
+	there = tables_slot(&tables, index, &t);
+	if (there == NULL)
 		return -EINVAL;
 	if (sized_in(&asked, slot, sizeof(asked)) != 0 || asked.rule >= SHMLIMIT_RULES_MAX)
 		return -EINVAL;
 	if (l->names_max == 0 || asked.rule < 0)
 		return 0;
-	kept = names_read(l, &l->slots[index], tag_pack(asked.fingerprint, (uint32_t)asked.rule, 0), bytes, &length);
+	kept = names_read(l, t, there, tag_pack(asked.fingerprint, (uint32_t)asked.rule, 0), bytes, &length);
 	if (kept > size)
 		return -ENOBUFS;
 	if (kept == 0)

@@ -48,10 +48,10 @@
 #include "clock.h"
 #include "counter.h"
 
-struct layout_slot *table_search(const struct shmlimit *l, struct table_window window, uint64_t tag)
+struct layout_slot *table_search(const struct table *t, struct table_window window, uint64_t tag)
 {
 	for (unsigned i = 1; i < WINDOW_LINES; i++) {
-		struct layout_slot *slot = table_line(l, window, i);
+		struct layout_slot *slot = table_line(t, window, i);
 
 		for (unsigned j = 0; j < SLOTS_PER_LINE; j++)
 			if (load_relaxed(&slot[j].tag) == tag)
@@ -70,7 +70,7 @@ static int is_committed(const struct shmlimit *l, uint64_t tag, uint64_t wanted)
 
 /* What the first look found. */
 struct survey {
-	int committed;                    /* the key has a slot */
+	int look_again;                   /* the key has a slot, or may have one in a larger table */
 	struct table_place candidate;           /* the key's lowest tentative slot */
 	struct table_place free;                /* the best of those that may be taken for nothing */
 	struct table_place abandoned;           /* another key's tentative slot */
@@ -91,8 +91,8 @@ struct survey_rule {
  * Nanoseconds until another key's committed slot may be taken for nothing: 0
  * when its funnel is full, or is of a rule that is gone.
  */
-static uint64_t survey_wait(const struct shmlimit *l, const struct table_place *here, uint64_t now_ns,
-                            struct survey_rule *rule)
+static uint64_t survey_wait(const struct shmlimit *l, const struct table *t, const struct table_place *here,
+                            uint64_t now_ns, struct survey_rule *rule)
 {
 	uint64_t terms = here->seen.tag & (((uint64_t)1 << TAG_FINGERPRINT_SHIFT) - 1);
 
@@ -108,7 +108,7 @@ static uint64_t survey_wait(const struct shmlimit *l, const struct table_place *
 	}
 	if (rule->error != 0)
 		return 0;
-	return algorithm_wait(l, here->slot, &rule->view.terms, here->seen.word, rule->at, rule->given);
+	return algorithm_wait(l, t, here->slot, &rule->view.terms, here->seen.word, rule->at, rule->given);
 }
 
 /*
@@ -118,23 +118,25 @@ static uint64_t survey_wait(const struct shmlimit *l, const struct table_place *
  * most. (Simulated over 2^16 lines: no key in 10^5 without a slot at a load of
  * 0.8, 0.08 % at 0.9; in window order it would be 0.08 % and 0.7 %.)
  */
-static void survey(const struct shmlimit *l, struct table_window window, uint64_t wanted, uint64_t now_ns, int given,
-                   struct survey *out)
+static void survey(const struct shmlimit *l, const struct tables *tables, struct table_window window, uint64_t wanted,
+                   uint64_t now_ns, int given, struct survey *out)
 {
+	const struct table *t = &tables->now;
 	struct survey_rule rule = { .tag = UINT64_MAX, .given = given };
 	unsigned best = 0;
 
 	*out = (struct survey){ .victim_ns = UINT64_MAX };
 	for (unsigned i = 0; i < WINDOW_LINES; i++) {
-		struct layout_slot *line = table_line(l, window, i);
+		struct layout_slot *line = table_line(t, window, i);
 		struct table_place first = { NULL, { 0, 0 }, FROM_FREE, 0 };
 		unsigned room = 0;
 
 		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
 			struct table_place here = { &line[j], slot_read(&line[j]), FROM_FREE, 0 };
 
-			if (is_committed(l, here.seen.tag, wanted)) {
-				out->committed = 1;
+			if (is_committed(l, here.seen.tag, wanted) ||
+			    ((here.seen.tag & TAG_FROZEN) != 0 && !tables_hold(l, tables))) {
+				out->look_again = 1;
 				return;
 			}
 			if (here.seen.tag == (wanted | TAG_TENTATIVE)) {
@@ -147,7 +149,7 @@ static void survey(const struct shmlimit *l, struct table_window window, uint64_
 				continue;
 			}
 			if (here.seen.tag != 0) {
-				uint64_t wait_ns = survey_wait(l, &here, now_ns, &rule);
+				uint64_t wait_ns = survey_wait(l, t, &here, now_ns, &rule);
 
 				here.from = wait_ns == 0 ? FROM_REFILLED : FROM_LIVE;
 				if (wait_ns != 0) {
@@ -176,16 +178,18 @@ static void give_up(const struct table_place *place)
 }
 
 /* Step 2's look. True if the candidate may be committed; else it was freed, unless somebody else took it. */
-static int uncontested(const struct shmlimit *l, struct table_window window, uint64_t wanted,
+static int uncontested(const struct shmlimit *l, const struct table *t, struct table_window window, uint64_t wanted,
                        const struct table_place *candidate)
 {
 	for (unsigned i = 0; i < WINDOW_LINES; i++) {
-		struct layout_slot *line = table_line(l, window, i);
+		struct layout_slot *line = table_line(t, window, i);
 
 		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
 			struct table_place here = { &line[j], slot_read(&line[j]), FROM_FREE, 0 };
 
-			if (here.slot == candidate->slot || !tag_same_key(here.seen.tag, wanted))
+			/* What is frozen is damage, or of a table that is the present one no more: that is asked in the end. */
+			if (here.slot == candidate->slot || !tag_same_key(here.seen.tag, wanted) ||
+			    (here.seen.tag & TAG_FROZEN) != 0)
 				continue;
 			if (is_committed(l, here.seen.tag, wanted) ||
 			    (here.seen.tag == (wanted | TAG_TENTATIVE) && here.slot < candidate->slot)) {
@@ -218,16 +222,17 @@ static enum claim place_candidate(const struct shmlimit *l, uint64_t wanted, uin
 	return CLAIM_DONE;
 }
 
-enum claim table_place(const struct shmlimit *l, const struct table_key *wanted, uint64_t now_ns, int given,
-                       const struct rule_view *view, struct table_place *place)
+enum claim table_place(const struct shmlimit *l, const struct tables *tables, const struct table_key *wanted,
+                       uint64_t now_ns, int given, const struct rule_view *view, struct table_place *place)
 {
-	struct table_window window = table_window(l, wanted->hash);
+	const struct table *t = &tables->now;
+	struct table_window window = table_window(t, wanted->hash);
 	struct survey found;
 
-	survey(l, window, wanted->tag, now_ns, given, &found);
+	survey(l, tables, window, wanted->tag, now_ns, given, &found);
 	place->from = FROM_FREE;
 	place->room_ns = found.victim_ns;
-	if (found.committed)
+	if (found.look_again)
 		return CLAIM_FOUND;
 	if (found.candidate.slot == NULL) {
 		enum claim placed = place_candidate(l, wanted->tag, now_ns, &found);
@@ -236,10 +241,13 @@ enum claim table_place(const struct shmlimit *l, const struct table_key *wanted,
 			return placed;
 	}
 	*place = found.candidate;
-	if (!uncontested(l, window, wanted->tag, place))
+	if (!uncontested(l, t, window, wanted->tag, place))
 		return CLAIM_LOST;
-	/* A rule that was changed meanwhile gets no slot of the old version: the writer's walk may have passed here. */
-	if (!rule_holds(l, tag_rule(wanted->tag), view)) {
+	/*
+	 * A rule that was changed meanwhile gets no slot of the old version: the writer's walk may have passed here.
+	 * Nor does a key get one in a table that a larger one follows by now.
+	 */
+	if (!rule_holds(l, tag_rule(wanted->tag), view) || !tables_hold(l, tables)) {
 		give_up(place);
 		return CLAIM_FOUND;
 	}
@@ -251,8 +259,8 @@ int table_commit(const struct table_place *place, uint64_t tag, uint64_t word)
 	return slot_cas(place->slot, place->seen, tag, word);
 }
 
-int table_convert_slot(const struct shmlimit *l, struct layout_slot *slot, struct slot_seen seen,
-                       const uint64_t *given_ns)
+int table_convert_slot(const struct shmlimit *l, const struct table *t, struct layout_slot *slot,
+                       struct slot_seen seen, const uint64_t *given_ns)
 {
 	uint64_t now_ns = given_ns != NULL ? *given_ns : clock_read(l->clock_id);
 	struct rule_view now, then;
@@ -266,15 +274,15 @@ int table_convert_slot(const struct shmlimit *l, struct layout_slot *slot, struc
 	if (then.published != now.published)
 		return 0;
 	return slot_cas(slot, seen, (seen.tag & ~TAG_VERSION) | (rule_version(&now) & TAG_VERSION),
-	                algorithm_convert(l, slot, &then.terms, seen.word, &now.terms, rule_version(&now),
+	                algorithm_convert(l, t, slot, &then.terms, seen.word, &now.terms, rule_version(&now),
 	                                  now_ns));
 }
 
-struct layout_slot *table_find_any(const struct shmlimit *l, struct table_window window, uint64_t tag,
-                                   struct slot_seen *seen)
+struct layout_slot *table_find_any(const struct shmlimit *l, const struct table *t, struct table_window window,
+                                   uint64_t tag, struct slot_seen *seen)
 {
 	for (unsigned i = 0; i < WINDOW_LINES; i++) {
-		struct layout_slot *line = table_line(l, window, i);
+		struct layout_slot *line = table_line(t, window, i);
 
 		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
 			*seen = slot_read(&line[j]);
@@ -285,24 +293,32 @@ struct layout_slot *table_find_any(const struct shmlimit *l, struct table_window
 	return NULL;
 }
 
-void table_convert(const struct shmlimit *l, uint32_t rule, const uint64_t *given_ns)
+static void convert_all(const struct shmlimit *l, const struct table *t, uint32_t rule, const uint64_t *given_ns)
 {
-	for (uint64_t i = 0; i < l->lines * SLOTS_PER_LINE; i++) {
+	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE; i++) {
 		/* BOUND: each round but the last means that another process changed this slot in between. */
 		for (int round = 0; round < RULE_RETRIES; round++) {
-			struct slot_seen seen = slot_read(&l->slots[i]);
+			struct slot_seen seen = slot_read(&t->slots[i]);
 
 			if (seen.tag == 0 || tag_rule(seen.tag) != rule ||
-			    table_convert_slot(l, &l->slots[i], seen, given_ns))
+			    table_convert_slot(l, t, &t->slots[i], seen, given_ns))
 				break;
 		}
 	}
 }
 
-void table_clear(const struct shmlimit *l, int64_t rule)
+void table_convert(const struct shmlimit *l, uint32_t rule, const uint64_t *given_ns)
 {
-	for (uint64_t i = 0; i < l->lines * SLOTS_PER_LINE; i++) {
-		struct layout_slot *slot = &l->slots[i];
+	struct tables tables;
+
+	tables_read(l, &tables);
+	convert_all(l, &tables.now, rule, given_ns);
+}
+
+static void clear_all(const struct table *t, int64_t rule)
+{
+	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE; i++) {
+		struct layout_slot *slot = &t->slots[i];
 		struct slot_seen seen = slot_read(slot);
 
 		/* BOUND: each round but the last means that another process changed this slot in between. */
@@ -316,11 +332,23 @@ void table_clear(const struct shmlimit *l, int64_t rule)
 	}
 }
 
-void table_forget(const struct shmlimit *l, struct table_window window, uint64_t tag)
+void table_clear(const struct shmlimit *l, int64_t rule)
 {
+	struct tables tables;
+
+	tables_read(l, &tables);
+	clear_all(&tables.now, rule);
+}
+
+void table_forget(const struct shmlimit *l, const struct table_key *key)
+{
+	struct tables tables;
+
+	tables_read(l, &tables);
 	for (int round = 0; round < RULE_RETRIES; round++) {
 		struct slot_seen seen;
-		struct layout_slot *slot = table_find_any(l, window, tag, &seen);
+		struct layout_slot *slot = table_find_any(l, &tables.now, table_window(&tables.now, key->hash),
+		                                          key->tag, &seen);
 
 		if (slot == NULL || slot_cas(slot, seen, 0, 0))
 			return;

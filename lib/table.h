@@ -11,6 +11,7 @@
 #include "hash.h"
 #include "limiter.h"
 #include "rule.h"
+#include "tables.h"
 
 /*
  * A key's window: runs of WINDOW_RUN lines from two homes, looked at in turn
@@ -37,37 +38,37 @@ struct table_window {
  * the high bits of a product that the top 16 bits of the hash reach last. Two
  * keys with one fingerprint are taken for one only where their windows meet.
  */
-static inline struct table_window table_window(const struct shmlimit *l, uint64_t hash)
+static inline struct table_window table_window(const struct table *t, uint64_t hash)
 {
 	struct table_window window;
 
-	window.home[0] = (uint64_t)((unsigned __int128)hash * l->lines >> 64);
-	window.home[1] = (uint64_t)((unsigned __int128)(hash * 0x9e3779b97f4a7c15u) * l->lines >> 64);
+	window.home[0] = (uint64_t)((unsigned __int128)hash * t->lines >> 64);
+	window.home[1] = (uint64_t)((unsigned __int128)(hash * 0x9e3779b97f4a7c15u) * t->lines >> 64);
 	return window;
 }
 
 /* The i-th line of a window, 0 <= i < WINDOW_LINES. */
-static inline struct layout_slot *table_line(const struct shmlimit *l, struct table_window window, unsigned i)
+static inline struct layout_slot *table_line(const struct table *t, struct table_window window, unsigned i)
 {
 	uint64_t line = window.home[i % 2] + i / 2;
 
-	if (i >= 2 && line >= l->lines)  /* the homes themselves are in range */
-		line -= l->lines;
-	return l->slots + line * SLOTS_PER_LINE;
+	if (i >= 2 && line >= t->lines)  /* the homes themselves are in range */
+		line -= t->lines;
+	return t->slots + line * SLOTS_PER_LINE;
 }
 
 /* The rare rest of table_find(): every line but the first. */
-struct layout_slot *table_search(const struct shmlimit *l, struct table_window window, uint64_t tag);
+struct layout_slot *table_search(const struct table *t, struct table_window window, uint64_t tag);
 
 /* The committed slot of a key, or NULL. */
-static inline struct layout_slot *table_find(const struct shmlimit *l, struct table_window window, uint64_t tag)
+static inline struct layout_slot *table_find(const struct table *t, struct table_window window, uint64_t tag)
 {
-	struct layout_slot *slot = table_line(l, window, 0);
+	struct layout_slot *slot = table_line(t, window, 0);
 
 	for (unsigned i = 0; i < SLOTS_PER_LINE; i++)
 		if (load_relaxed(&slot[i].tag) == tag)
 			return &slot[i];
-	return table_search(l, window, tag);
+	return table_search(t, window, tag);
 }
 
 /* How an attempt to claim a slot ended. */
@@ -90,12 +91,12 @@ struct table_place {
 };
 
 /*
- * Claiming, up to the last step: make or find the key's tentative slot, and be
+ * Claiming in the present table, up to the last step: make or find the key's tentative slot, and be
  * sure that it may be committed. `given`: now_ns is a time that the caller gave,
  * and not the clock's. Leaves no trace but perhaps a tentative slot.
  */
-enum claim table_place(const struct shmlimit *l, const struct table_key *wanted, uint64_t now_ns, int given,
-                       const struct rule_view *view, struct table_place *place);
+enum claim table_place(const struct shmlimit *l, const struct tables *tables, const struct table_key *wanted,
+                       uint64_t now_ns, int given, const struct rule_view *view, struct table_place *place);
 
 /*
  * The last step: commit the key with this word. The word's time must have been
@@ -104,16 +105,16 @@ enum claim table_place(const struct shmlimit *l, const struct table_key *wanted,
 int table_commit(const struct table_place *place, uint64_t tag, uint64_t word);
 
 /* The committed slot of a key, also from before its rule was changed, as it was seen, or NULL. */
-struct layout_slot *table_find_any(const struct shmlimit *l, struct table_window window, uint64_t tag,
-                                   struct slot_seen *seen);
+struct layout_slot *table_find_any(const struct shmlimit *l, const struct table *t, struct table_window window,
+                                   uint64_t tag, struct slot_seen *seen);
 
 /*
  * Convert a slot, as it was seen, to the version in force. Returns true if
  * nothing is left to do. Where no time is given the clock is read: after the
  * word, whose time is then not in the future of it.
  */
-int table_convert_slot(const struct shmlimit *l, struct layout_slot *slot, struct slot_seen seen,
-                       const uint64_t *given_ns);
+int table_convert_slot(const struct shmlimit *l, const struct table *t, struct layout_slot *slot,
+                       struct slot_seen seen, const uint64_t *given_ns);
 
 /* Convert every slot of one rule that is from before it was changed; free what is tentative of then. */
 void table_convert(const struct shmlimit *l, uint32_t rule, const uint64_t *given_ns);
@@ -122,6 +123,6 @@ void table_convert(const struct shmlimit *l, uint32_t rule, const uint64_t *give
 void table_clear(const struct shmlimit *l, int64_t rule);
 
 /* Free a slot of this key, if it has one. */
-void table_forget(const struct shmlimit *l, struct table_window window, uint64_t tag);
+void table_forget(const struct shmlimit *l, const struct table_key *key);
 
 #endif

@@ -26,7 +26,8 @@ static int refusal(const struct shmlimit *l, const struct shmlimit_request *q)
 static void take_chunk(const struct shmlimit *l, const struct shmlimit_request *requests, size_t n, int *answers,
                        enum time_source source, uint64_t now_ns, struct shmlimit_result *results)
 {
-	uint64_t hashes[CHUNK];
+	uint64_t hashes[CHUNK], state;
+	const struct table *t = tables_glance(l, &state);
 
 	for (size_t i = 0; i < n; i++) {
 		const struct shmlimit_request *q = &requests[i];
@@ -37,9 +38,9 @@ static void take_chunk(const struct shmlimit *l, const struct shmlimit_request *
 			continue;
 		hashes[i] = hash_bytes(l->secret, (uint32_t)q->rule, q->key, q->key_len);
 		/* Both homes: at a load of 0.8 three keys in four are in the first, nearly all of the rest in the second. */
-		window = table_window(l, hashes[i]);
-		__builtin_prefetch(table_line(l, window, 0), 1);
-		__builtin_prefetch(table_line(l, window, 1), 1);
+		window = table_window(t, hashes[i]);
+		__builtin_prefetch(table_line(t, window, 0), 1);
+		__builtin_prefetch(table_line(t, window, 1), 1);
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct shmlimit_request *q = &requests[i];

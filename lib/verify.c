@@ -46,19 +46,14 @@ static uint64_t offset_of(const struct shmlimit *l, const void *p)
 	return (uint64_t)((const char *)p - (const char *)l->header);
 }
 
-/* The line that no checksum covers: a switch, and nothing yet. */
+/* The line that no checksum covers: the switch, and the larger tables. */
 static void check_header_tail(const struct shmlimit *l, struct findings *f)
 {
 	const struct layout_header *h = l->header;
 
-	if (load_relaxed32(&h->switched_off) > 1)
-		report(f, offset_of(l, &h->switched_off), "the switch is %u: must be 0 or 1",
-		       load_relaxed32(&h->switched_off));
-	if (load_relaxed32(&h->reserved32) != 0)
-		report(f, offset_of(l, &h->reserved32), "a reserved field of the header is not zero");
-	for (size_t i = 0; i < sizeof(h->successor) / sizeof(h->successor[0]); i++)
-		if (load_relaxed(&h->successor[i]) != 0)
-			report(f, offset_of(l, &h->successor[i]), "a reserved field of the header is not zero");
+	for (size_t i = 0; i < sizeof(h->reserved_tail) / sizeof(h->reserved_tail[0]); i++)
+		if (load_relaxed(&h->reserved_tail[i]) != 0)
+			report(f, offset_of(l, &h->reserved_tail[i]), "a reserved field of the header is not zero");
 }
 
 static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f)
@@ -94,8 +89,8 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 
 /* A committed slot, for the search for twins. */
 struct owner {
-	uint64_t key;                     /* tag */
-	uint64_t index;
+	uint64_t key;                     /* tag; that of a frozen slot is another: its key may have moved already */
+	const struct layout_slot *slot;
 };
 
 static int by_key(const void *a, const void *b)
@@ -104,87 +99,113 @@ static int by_key(const void *a, const void *b)
 
 	if (x->key != y->key)
 		return x->key < y->key ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
+	return x->slot < y->slot ? -1 : x->slot > y->slot;
+}
+
+/* Which slot it is, as shmlimit_slot() counts them. */
+static unsigned long long index_of(const struct tables *tables, const struct layout_slot *slot)
+{
+	uint64_t slots = tables->now.lines * SLOTS_PER_LINE;
+
+	if (slot >= tables->now.slots && slot < tables->now.slots + slots)
+		return (unsigned long long)(slot - tables->now.slots);
+	return (unsigned long long)(slot - tables->old.slots) + slots;
 }
 
 /*
  * True if the slot holds a funnel of a rule in force; reports what is wrong
  * with it. Free, tentative and stale slots hold nothing that could be wrong.
  */
-static int check_slot(const struct shmlimit *l, uint64_t index, uint64_t *tag, struct findings *f)
+static int check_slot(const struct shmlimit *l, const struct tables *tables, const struct layout_slot *slot,
+                      uint64_t *tag, struct findings *f)
 {
-	const struct layout_slot *slot = &l->slots[index];
+	unsigned long long index = index_of(tables, slot);
 	struct slot_seen seen = slot_read(slot);
 	struct rule_view view;
 	const char *fault;
 
 	for (int i = 0; i < RULE_RETRIES && !slot_unchanged(slot, seen); i++)
 		seen = slot_read(slot);
-	if (seen.tag == 0 && seen.word != 0)
-		report(f, offset_of(l, slot), "slot %llu: free, but its word is not zero", (unsigned long long)index);
-	if (seen.tag == 0)
+	if ((seen.tag & ~TAG_FROZEN) == 0 && seen.word != 0)
+		report(f, offset_of(l, slot), "slot %llu: free, but its word is not zero", index);
+	if ((seen.tag & TAG_FROZEN) != 0 && index < tables->now.lines * SLOTS_PER_LINE && tables_hold(l, tables))
+		report(f, offset_of(l, slot), "slot %llu: frozen, but no larger table follows", index);
+	if ((seen.tag & ~TAG_FROZEN) == 0)
 		return 0;
-	if (seen.tag & TAG_FROZEN)
-		report(f, offset_of(l, slot), "slot %llu: frozen, which this version never does",
-		       (unsigned long long)index);
 	if (tag_rule(seen.tag) >= l->rule_count)
-		report(f, offset_of(l, slot), "slot %llu: of rule %u, but there are only %u",
-		       (unsigned long long)index, tag_rule(seen.tag), l->rule_count);
-	if (rule_load_tag(l, seen.tag, &view) != 0)
+		report(f, offset_of(l, slot), "slot %llu: of rule %u, but there are only %u", index,
+		       tag_rule(seen.tag), l->rule_count);
+	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0)
 		return 0;
 	fault = algorithm_fault(&view.terms, seen.word, l->window_max);
 	if (fault != NULL)
-		report(f, offset_of(l, slot), "slot %llu: %s", (unsigned long long)index, fault);
+		report(f, offset_of(l, slot), "slot %llu: %s", index, fault);
 	*tag = seen.tag;
 	return 1;
 }
 
-static int still(const struct shmlimit *l, const struct owner *owner)
+static int still(const struct owner *owner)
 {
-	return load_acquire(&l->slots[owner->index].tag) == owner->key;
+	return load_acquire(&owner->slot->tag) == owner->key;
 }
 
 /* No key in two slots. While others decide, a key may move between our looks: so pairs are looked at again. */
-static void check_twins(const struct shmlimit *l, struct owner *owners, size_t n, struct findings *f)
+static void check_twins(const struct shmlimit *l, const struct tables *tables, struct owner *owners, size_t n,
+                        struct findings *f)
 {
 	if (n > 1)
 		qsort(owners, n, sizeof(*owners), by_key);
 	for (size_t i = 1; i < n; i++) {
 		const struct owner *a = &owners[i - 1], *b = &owners[i];
 
-		if (a->key == b->key && still(l, a) && still(l, b) && still(l, a))
-			report(f, offset_of(l, &l->slots[b->index]), "slot %llu: of the same key as slot %llu",
-			       (unsigned long long)b->index, (unsigned long long)a->index);
+		if (a->key == b->key && still(a) && still(b) && still(a))
+			report(f, offset_of(l, b->slot), "slot %llu: of the same key as slot %llu",
+			       index_of(tables, b->slot), index_of(tables, a->slot));
 	}
 }
 
-static int check_table(const struct shmlimit *l, struct findings *f)
-{
-	uint64_t slots = l->lines * SLOTS_PER_LINE;
-	struct owner *owners = NULL;
-	size_t n = 0, room = 0;
+struct owners {
+	struct owner *list;
+	size_t n, room;
+};
 
-	for (uint64_t index = 0; index < slots; index++) {
+static int check_table(const struct shmlimit *l, const struct tables *tables, const struct table *t,
+                       struct owners *owners, struct findings *f)
+{
+	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE; i++) {
 		uint64_t tag;
 
-		if (!check_slot(l, index, &tag, f))
+		if (!check_slot(l, tables, &t->slots[i], &tag, f))
 			continue;
-		if (n == room) {
-			size_t more = room == 0 ? 1024 : room * 2;
-			struct owner *grown = realloc(owners, more * sizeof(*owners));
+		if (owners->n == owners->room) {
+			size_t more = owners->room == 0 ? 1024 : owners->room * 2;
+			struct owner *grown = realloc(owners->list, more * sizeof(*grown));
 
-			if (grown == NULL) {
-				free(owners);
+			if (grown == NULL)
 				return -ENOMEM;
-			}
-			owners = grown;
-			room = more;
+			owners->list = grown;
+			owners->room = more;
 		}
-		owners[n++] = (struct owner){ tag, index };
+		owners->list[owners->n++] = (struct owner){ tag, &t->slots[i] };
 	}
-	check_twins(l, owners, n, f);
-	free(owners);
 	return 0;
+}
+
+/* The table before first: a key that moves meanwhile is then met twice, and not missed. */
+static int check_tables(const struct shmlimit *l, struct findings *f)
+{
+	struct owners owners = { NULL, 0, 0 };
+	struct tables tables;
+	int error;
+
+	tables_read(l, &tables);
+	error = check_table(l, &tables, &tables.old, &owners, f);
+	if (error == 0)
+		error = check_table(l, &tables, &tables.now, &owners, f);
+	if (error == 0)
+		check_twins(l, &tables, owners.list, owners.n, f);
+	free(owners.list);
+	return error;
 }
 
 EXPORT int shmlimit_verify(const char *name, struct shmlimit_problem *problems, size_t n)
@@ -212,12 +233,17 @@ EXPORT int shmlimit_verify(const char *name, struct shmlimit_problem *problems, 
 		return findings.count;
 	}
 	error = shmlimit_open(name, SHMLIMIT_READ_ONLY, &l);
+	if (error == -EUCLEAN) {
+		report(&findings, offsetof(struct layout_header, state),
+		       "the header's state and the tables that it tells of do not agree");
+		return findings.count;
+	}
 	if (error != 0)
 		return error;
 	check_header_tail(l, &findings);
 	for (uint32_t id = 0; id < l->rule_count; id++)
 		check_rule(l, id, &findings);
-	error = check_table(l, &findings);
+	error = check_tables(l, &findings);
 	shmlimit_close(l);
 	return error != 0 ? error : findings.count;
 }

@@ -105,7 +105,7 @@ static inline void audit_see(struct sights *out)
 
 static inline int has_twin(const struct shmlimit *l)
 {
-	const struct layout_slot *slot = l->slots;
+	const struct layout_slot *slot = l->tables[0].slots;
 	struct rule_view ignored;
 
 	for (unsigned i = 0; i < SLOTS; i++)

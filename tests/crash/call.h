@@ -109,13 +109,15 @@ static inline int call_abandon(const struct call *c)
 {
 	struct table_place place;
 	struct rule_view view;
+	struct tables tables;
 	struct table_key key;
 
 	key.hash = hash_bytes(scene.l->secret, (uint32_t)c->rule, c->key, strlen(c->key));
 	if (rule_load(scene.l, (uint32_t)c->rule, &view) != 0)
 		return -ESRCH;
 	key.tag = tag_pack(key.hash, (uint32_t)c->rule, rule_version(&view));
-	return table_place(scene.l, &key, call_ns(c), 1, &view, &place) == CLAIM_DONE ? 0 : -EXFULL;
+	tables_read(scene.l, &tables);
+	return table_place(scene.l, &tables, &key, call_ns(c), 1, &view, &place) == CLAIM_DONE ? 0 : -EXFULL;
 }
 
 /* A writer, killed when the new version is in force and the table still that of the old one. */
@@ -143,12 +145,12 @@ static inline int call_take_killed(const struct call *c)
 	struct tracee t = { 0 };
 	int changed;
 
-	memcpy(before, scene.l->slots, sizeof(before));
+	memcpy(before, scene.l->tables[0].slots, sizeof(before));
 	take.act = TAKE;
 	tracee_start(&t, call_make, &take);
-	while (tracee_step(&t) && memcmp(before, scene.l->slots, sizeof(before)) == 0)
+	while (tracee_step(&t) && memcmp(before, scene.l->tables[0].slots, sizeof(before)) == 0)
 		;
-	changed = memcmp(before, scene.l->slots, sizeof(before)) != 0;
+	changed = memcmp(before, scene.l->tables[0].slots, sizeof(before)) != 0;
 	tracee_kill(&t);
 	munmap(t.said, sizeof(*t.said));
 	return changed ? 0 : -ESRCH;

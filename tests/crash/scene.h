@@ -88,8 +88,8 @@ static inline void scene_set_secret(struct dice *dice)
 /* As stage_create(), with rings, so that all scenes are of one size. */
 static inline struct shmlimit *scene_create(uint32_t on_full)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS, .rules = RULES,
-		.on_full = on_full, .window_max = WINDOW_MAX, .names = 14 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS, .slots_max = SLOTS,
+		.rules = RULES, .on_full = on_full, .window_max = WINDOW_MAX, .names = 14 };
 	struct shmlimit *l;
 	int error = shmlimit_create(stage_name, &options, &l);
 

@@ -48,8 +48,8 @@ static struct play {
 /* What stands in the table: a key with two committed slots, or (in *tentative) something tentative. */
 static int has_twin(const struct shmlimit *l, uint64_t *tentative)
 {
-	const struct layout_slot *slots = l->slots;
-	uint64_t n = l->lines * SLOTS_PER_LINE;
+	const struct layout_slot *slots = l->tables[0].slots;
+	uint64_t n = l->tables[0].lines * SLOTS_PER_LINE;
 	int twin = 0;
 
 	for (uint64_t i = 0; i < n; i++) {

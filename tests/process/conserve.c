@@ -167,7 +167,7 @@ static void choose_keys(void)
 		struct table_window window;
 
 		snprintf(text, sizeof(play->key[n]), "user:%u", i);
-		window = table_window(play->l, hash_bytes(play->l->secret, (uint32_t)play->rule, text, strlen(text)));
+		window = table_window(play->l->tables, hash_bytes(play->l->secret, (uint32_t)play->rule, text, strlen(text)));
 		if (n == 0)
 			first = window;
 		n += !scene->one_window || (window.home[0] == first.home[0] && window.home[1] == first.home[1]);

@@ -28,7 +28,7 @@ static struct play {
 
 static size_t table_bytes(const struct shmlimit *limiter)
 {
-	return limiter->lines * LINE;
+	return limiter->tables[0].lines * LINE;
 }
 
 static unsigned char *snapshot(const struct shmlimit *limiter)
@@ -37,14 +37,14 @@ static unsigned char *snapshot(const struct shmlimit *limiter)
 
 	if (copy == NULL)
 		bail("no memory");
-	memcpy(copy, limiter->slots, table_bytes(limiter));
+	memcpy(copy, limiter->tables[0].slots, table_bytes(limiter));
 	return copy;
 }
 
 /* Compares, and frees the copy. */
 static int is_unchanged(const struct shmlimit *limiter, unsigned char *before)
 {
-	int same = memcmp(before, limiter->slots, table_bytes(limiter)) == 0;
+	int same = memcmp(before, limiter->tables[0].slots, table_bytes(limiter)) == 0;
 
 	free(before);
 	return same;
@@ -179,8 +179,8 @@ static void leave_on_fault(int number)
 static unsigned char *pages(size_t *len)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uintptr_t begin = ((uintptr_t)l->slots + page - 1) / page * page;
-	uintptr_t end = (uintptr_t)l->slots + table_bytes(l);
+	uintptr_t begin = ((uintptr_t)l->tables[0].slots + page - 1) / page * page;
+	uintptr_t end = (uintptr_t)l->tables[0].slots + table_bytes(l);
 
 	*len = (end - begin) / page * page;
 	return (unsigned char *)begin;
@@ -193,7 +193,7 @@ static int lies_within(uint32_t key, int of_rule, const unsigned char *begin, si
 
 	/* Its slot is the one that differs after a refund and after taking that again. */
 	unsigned char *before = snapshot(l);
-	const unsigned char *slots = (const unsigned char *)l->slots;
+	const unsigned char *slots = (const unsigned char *)l->tables[0].slots;
 	size_t at = 0;
 
 	shmlimit_refund_at(l, of_rule, &key, sizeof(key), 1, NOW_NS, &r);

@@ -125,7 +125,7 @@ static const struct layout_slot *slot_of(uint32_t key)
 	uint64_t hash = hash_of(&key, sizeof(key)), tag = tag_pack(hash, (uint32_t)play->rule, 0);
 
 	for (unsigned i = 0; i < WINDOW_LINES; i++) {
-		const struct layout_slot *line = table_line(play->l, table_window(play->l, hash), i);
+		const struct layout_slot *line = table_line(play->l->tables, table_window(play->l->tables, hash), i);
 
 		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
 			uint64_t there = load_relaxed(&line[j].tag);
@@ -140,11 +140,11 @@ static const struct layout_slot *slot_of(uint32_t key)
 /* A stranger comes in, whose first choice is the line of that slot. */
 static void let_in(const struct layout_slot *slot)
 {
-	uint64_t line = (uint64_t)(slot - play->l->slots) / SLOTS_PER_LINE, stranger;
+	uint64_t line = (uint64_t)(slot - play->l->tables[0].slots) / SLOTS_PER_LINE, stranger;
 
 	do {
 		stranger = dice_throw(&strangers);
-	} while (table_window(play->l, hash_of(&stranger, sizeof(stranger))).home[0] != line);
+	} while (table_window(play->l->tables, hash_of(&stranger, sizeof(stranger))).home[0] != line);
 	atomic_fetch_add(&play->calls, 1);
 	if (shmlimit_take(play->l, play->rule, &stranger, sizeof(stranger), 1, NULL) == SHMLIMIT_ALLOWED)
 		atomic_fetch_add(&play->admitted, 1);

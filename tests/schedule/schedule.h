@@ -121,13 +121,13 @@ static void tell_where(const void *where, char *text, size_t size)
 {
 	const struct shmlimit *l = schedule.l;
 	const char *p = where;
-	ptrdiff_t slot = p - (const char *)l->slots, record = p - (const char *)l->rules;
-	ptrdiff_t cell = p - (const char *)l->rings;
-	const struct layout_slot *s = l->slots + slot / (ptrdiff_t)sizeof(*l->slots);
+	ptrdiff_t slot = p - (const char *)l->tables->slots, record = p - (const char *)l->rules;
+	ptrdiff_t cell = slot - (ptrdiff_t)(l->tables->lines * LINE);
+	const struct layout_slot *s = l->tables->slots + slot / (ptrdiff_t)sizeof(*l->tables->slots);
 
 	if (where == NULL)
 		snprintf(text, size, "%s", "");
-	else if (slot >= 0 && slot < (ptrdiff_t)(l->lines * LINE))
+	else if (slot >= 0 && slot < (ptrdiff_t)(l->tables->lines * LINE))
 		snprintf(text, size, "slot %td, which is %012" PRIx64 " %04" PRIx64 " %016" PRIx64,
 		         slot / (ptrdiff_t)sizeof(*s), s->tag >> TAG_FINGERPRINT_SHIFT, s->tag & 0xffff, s->word);
 	else if (cell >= 0 && l->window_max != 0)
@@ -229,6 +229,14 @@ static unsigned char *written_at(const void *where)
 	return &schedule.written[((const unsigned char *)where - (const unsigned char *)schedule.l->header) / 8];
 }
 
+/* What a process keeps for itself is nobody else's. */
+static int is_shared(const void *where)
+{
+	const unsigned char *segment = (const unsigned char *)schedule.l->header, *p = where;
+
+	return p >= segment && p < segment + schedule.l->size;
+}
+
 static int matters(enum point what, const void *where)
 {
 	if (what == POINT_CLOCK)
@@ -265,7 +273,7 @@ void point_reached(enum point what, const void *where)
 {
 	struct actor *a = schedule.acting;
 
-	if (a == NULL)
+	if (a == NULL || (where != NULL && !is_shared(where)))
 		return;
 	if (++a->alone > schedule.alone_most)
 		schedule.alone_most = a->alone;

@@ -7,7 +7,7 @@
 
 static uint64_t *word(void)
 {
-	return &stage.l->slots[SLOTS - 1].word;
+	return &stage.l->tables->slots[SLOTS - 1].word;
 }
 
 static struct shmlimit *set(void)

@@ -113,13 +113,13 @@ static inline void take(uint32_t key, uint64_t cost)
 	struct shmlimit_result r = { 0 };
 
 	actor_calls();
-	memcpy(before, stage.l->slots, sizeof(before));
+	memcpy(before, stage.l->tables->slots, sizeof(before));
 	/* Every other time by the way that is shorter. */
 	call_end(c, shmlimit_take(stage.l, stage.rule, &key, sizeof(key), cost,
 	                          stage.n % 2 == 0 && !stage.dry ? NULL : &r));
 	c->dry = c->answer == SHMLIMIT_ALLOWED && r.retry_after_ns != 0;
 	if (c->answer == SHMLIMIT_DENIED && turns == schedule.turns && !stage.changing &&
-	    memcmp(before, stage.l->slots, sizeof(before)) != 0)
+	    memcmp(before, stage.l->tables->slots, sizeof(before)) != 0)
 		blame("a denial wrote to the table");
 }
 
@@ -228,7 +228,7 @@ static inline void law_burst(uint32_t key, uint64_t capacity, uint64_t count, ui
 /* I3: no key has two slots. */
 static inline void law_no_twin(void)
 {
-	const struct layout_slot *s = stage.l->slots;
+	const struct layout_slot *s = stage.l->tables->slots;
 	struct rule_view ignored;
 
 	for (unsigned i = 0; i < SLOTS; i++) {

@@ -119,11 +119,11 @@ static void hot_key(uint64_t seed)
 /* Two committed slots for one key? Looked for while nobody decides. */
 static int has_twin(void)
 {
-	for (uint64_t i = 0; i < l->lines * SLOTS_PER_LINE; i++)
+	for (uint64_t i = 0; i < l->tables[0].lines * SLOTS_PER_LINE; i++)
 		for (uint64_t j = 0; j < i; j++)
-			if (l->slots[i].tag != 0 && !(l->slots[i].tag & TAG_TENTATIVE) &&
-			    !(l->slots[j].tag & TAG_TENTATIVE) &&
-			    tag_same_key(l->slots[i].tag, l->slots[j].tag))
+			if (l->tables[0].slots[i].tag != 0 && !(l->tables[0].slots[i].tag & TAG_TENTATIVE) &&
+			    !(l->tables[0].slots[j].tag & TAG_TENTATIVE) &&
+			    tag_same_key(l->tables[0].slots[i].tag, l->tables[0].slots[j].tag))
 				return 1;
 	return 0;
 }
@@ -372,7 +372,7 @@ static int plant_race(void)
 	stage_hide();
 	take_on(NULL);
 	for (uint64_t i = 0; i < 64; i++)
-		if (l->slots[i].tag != 0 && pthread_create(&threads[0], NULL, write_plainly, &l->slots[i]) == 0)
+		if (l->tables[0].slots[i].tag != 0 && pthread_create(&threads[0], NULL, write_plainly, &l->tables[0].slots[i]) == 0)
 			break;
 	run_threads(take_on, &threads[1], 1);
 	join_threads(threads, 2);

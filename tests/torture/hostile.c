@@ -20,6 +20,7 @@
 
 #include "atomic.h"
 #include "limiter.h"
+#include "tables.h"
 
 #define WORKERS 8
 #define NOISE WORKERS /* the ninth */
@@ -79,8 +80,8 @@ static void make_noise(struct dice *dice)
 {
 	uint64_t *words = (uint64_t *)(void *)play->l->header;
 	uint64_t first = (uint64_t)((uint64_t *)(void *)play->l->counters - words),
-		 n = play->l->size / sizeof(*words);
-	uint64_t slots = (uint64_t)((uint64_t *)(void *)play->l->slots - words);
+		 n = tables_end(play->l, &play->l->tables[0]) / sizeof(*words);
+	uint64_t slots = (uint64_t)((uint64_t *)(void *)play->l->tables[0].slots - words);
 
 	if (play->rules_too)
 		first = (uint64_t)((uint64_t *)(void *)play->l->rules - words);
@@ -89,7 +90,7 @@ static void make_noise(struct dice *dice)
 
 		/* Every other time the word of a slot. */
 		if (dice_below(dice, 2) == 0)
-			at = slots + 2 * dice_below(dice, play->l->lines * SLOTS_PER_LINE) + 1;
+			at = slots + 2 * dice_below(dice, play->l->tables[0].lines * SLOTS_PER_LINE) + 1;
 		store_relaxed(&words[at], nearly_right(dice, words + first, n - first, at - first));
 		atomic_fetch_add(&play->calls[NOISE], 1);
 		if (dice_below(dice, 64) == 0)

@@ -282,12 +282,12 @@ static struct trace trace_of(const struct rule_view *view, uint32_t rule, uint32
 {
 	uint64_t hash = hash_bytes(play->l->secret, rule, &key, sizeof(key));
 	uint64_t tag = tag_pack(hash, rule, rule_version(view));
-	struct table_window window = table_window(play->l, hash);
+	struct table_window window = table_window(play->l->tables, hash);
 	struct trace trace = { NULL, NULL, { 0, 0 }, { 0, 0 } };
 
-	trace.committed = table_find_any(play->l, window, tag, &trace.seen);
+	trace.committed = table_find_any(play->l, play->l->tables, window, tag, &trace.seen);
 	for (unsigned i = 0; i < WINDOW_LINES * SLOTS_PER_LINE; i++) {
-		const struct layout_slot *slot = table_line(play->l, window, i / SLOTS_PER_LINE) + i % SLOTS_PER_LINE;
+		const struct layout_slot *slot = table_line(play->l->tables, window, i / SLOTS_PER_LINE) + i % SLOTS_PER_LINE;
 
 		if (slot_read(slot).tag != (tag | TAG_TENTATIVE))
 			continue;
@@ -305,7 +305,7 @@ static void help(const struct rule_view *view, uint32_t rule, uint32_t key, cons
 {
 	const struct layout_terms *terms = &view->terms;
 	uint64_t now_ns = shmlimit_now(play->l), cell_ns;
-	struct ring ring = ring_read(play->l, before->committed, terms, before->seen.word, now_ns), after;
+	struct ring ring = ring_read(play->l, play->l->tables, before->committed, terms, before->seen.word, now_ns), after;
 	struct slot_seen seen;
 
 	if (ring.valid == 0 || ring.complete)
@@ -314,8 +314,8 @@ static void help(const struct rule_view *view, uint32_t rule, uint32_t key, cons
 	if (shmlimit_charge(play->l, (int)rule, &key, sizeof(key), 1, NULL) != 0)
 		bail("charge");
 	seen = slot_read(before->committed);
-	after = ring_read(play->l, before->committed, terms, seen.word, now_ns);
-	cell_ns = ring_cells(play->l, before->committed)[window_cell(after.w.n, 1, RING)];
+	after = ring_read(play->l, play->l->tables, before->committed, terms, seen.word, now_ns);
+	cell_ns = ring_cells(play->l, play->l->tables, before->committed)[window_cell(after.w.n, 1, RING)];
 	sum.helped += seen.tag == before->seen.tag && after.w.n == window_advance(ring.w.n, 1, RING) &&
 		      window_agrees(terms, before->seen.word, cell_ns);
 }

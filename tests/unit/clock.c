@@ -448,11 +448,11 @@ static struct layout_slot *only_slot(void)
 {
 	struct layout_slot *found = NULL;
 
-	for (uint64_t i = 0; i < l->lines * SLOTS_PER_LINE; i++)
-		if (load_relaxed(&l->slots[i].tag) != 0) {
+	for (uint64_t i = 0; i < l->tables[0].lines * SLOTS_PER_LINE; i++)
+		if (load_relaxed(&l->tables[0].slots[i].tag) != 0) {
 			if (found != NULL)
 				bail("there are two slots in use");
-			found = &l->slots[i];
+			found = &l->tables[0].slots[i];
 		}
 	if (found == NULL)
 		bail("there is no slot in use");

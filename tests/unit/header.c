@@ -30,7 +30,9 @@ static int judge(const unsigned char *bytes, size_t len)
 		return -EPROTO;
 	if (h.checksum != layout_checksum(&h) || len != size)
 		return -EUCLEAN;
-	return memcmp(&h, good, offsetof(struct layout_header, switched_off)) == 0 ? 0 : -EUCLEAN;
+	if ((h.state & ~STATE_OFF) != 0)
+		return -EUCLEAN; /* a table that is not there */
+	return memcmp(&h, good, offsetof(struct layout_header, state)) == 0 ? 0 : -EUCLEAN;
 }
 
 static struct tally {
@@ -91,7 +93,7 @@ static void report(const char *title, unsigned cases)
 static void bits(void)
 {
 	static unsigned char bytes[FILE_MAX];
-	unsigned checked = offsetof(struct layout_header, switched_off) * 8, silent = 0;
+	unsigned checked = offsetof(struct layout_header, state) * 8, silent = 0;
 
 	for (unsigned bit = 0; bit < sizeof(struct layout_header) * 8; bit++) {
 		memcpy(bytes, sound, size);
@@ -163,7 +165,8 @@ static void lengths(void)
 
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .rules = 2, .window_max = 4 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .slots_max = 16,
+		.rules = 2, .window_max = 4 };
 	ssize_t len;
 	int fd;
 
@@ -184,10 +187,13 @@ int main(void)
 	FIELD(fingerprint, -EPROTO);
 	FIELD(size, -EUCLEAN);
 	FIELD(lines, -EUCLEAN);
+	FIELD(lines_max, -EUCLEAN);
 	FIELD(slots_offset, -EUCLEAN);
 	FIELD(rules_offset, -EUCLEAN);
 	FIELD(counters_offset, -EUCLEAN);
 	FIELD(rings_offset, -EUCLEAN);
+	FIELD(names_offset, -EUCLEAN);
+	FIELD(names, -EUCLEAN);
 	FIELD(rules, -EUCLEAN);
 	FIELD(window_max, -EUCLEAN);
 	FIELD(reserved, -EUCLEAN);

@@ -140,9 +140,9 @@ static void no_word_comes_back(void)
 				seen[n] = word;
 				for (int before = 0; before < n; before++)
 					again += seen[before] == word;
-				word = algorithm_convert(rings, rings->slots, &terms[i], word, &terms[i + 1], 2 * (unsigned)n,
+				word = algorithm_convert(rings, rings->tables, rings->tables[0].slots, &terms[i], word, &terms[i + 1], 2 * (unsigned)n,
 				                         T0);
-				word = algorithm_convert(rings, rings->slots, &terms[i + 1], word, &terms[i], 2 * (unsigned)n + 1,
+				word = algorithm_convert(rings, rings->tables, rings->tables[0].slots, &terms[i + 1], word, &terms[i], 2 * (unsigned)n + 1,
 				                         T0);
 			}
 		}

@@ -287,11 +287,11 @@ static void reset_in_the_tick(void)
 		bail("rule_load");
 	tag = tag_pack(hash, (uint32_t)id, rule_version(&view));
 	take(id, 2, T0 + 5);
-	slot = table_find_any(l, table_window(l, hash), tag, &seen);
+	slot = table_find_any(l, l->tables, table_window(l->tables, hash), tag, &seen);
 	if (slot == NULL)
 		bail("no slot");
 	/* Killed between the word and its cells; the second is right by chance. */
-	cells = ring_cells(l, slot);
+	cells = ring_cells(l, l->tables, slot);
 	cells[0] = T0;
 	is(take(id, 1, T0 + 10 * SECOND), SHMLIMIT_DENIED, "of several tokens each counts from when they were taken");
 	is(r.retry_after_ns, 5, "whatever stands in their cells");

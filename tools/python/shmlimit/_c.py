@@ -39,7 +39,8 @@ class Options(Structure):
         ("group", c_uint64),
         ("names", c_uint32),
         ("reserved32", c_uint32),
-        ("reserved", c_uint64 * 2),
+        ("slots_max", c_uint64),
+        ("reserved", c_uint64 * 1),
     ]
 
 
@@ -102,7 +103,9 @@ class Info(Structure):
         ("created_unix_ns", c_uint64),
         ("window_max", c_uint32),
         ("names", c_uint32),
-        ("reserved", c_uint64 * 3),
+        ("slots_before", c_uint64),
+        ("slots_max", c_uint64),
+        ("reserved", c_uint64 * 1),
     ]
 
 

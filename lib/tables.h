@@ -1,0 +1,75 @@
+/*
+ * tables: which tables of slots a segment has. It begins with one; whoever grows
+ * it appends a larger one and publishes that by swapping one word of the header,
+ * `state`. Until each key of the table before has moved or refilled, that one is
+ * looked at too: see carry.h. Nobody looks at those from before it.
+ *
+ * Every handle maps the file as far as it can ever grow, so the larger table is
+ * there, at its place of the same mapping, as soon as it is published: to find it
+ * a decision needs no system call, no descriptor and no permission, in forked
+ * children and signal handlers too. The file is as long from the beginning, with
+ * a hole where nothing is reserved yet. WHY NOT a file that gets longer: whoever
+ * believes a damaged header would touch what is beyond its end, a SIGBUS.
+ *
+ * What a process learnt of a generation it keeps: offset and length were checked
+ * against the mapping, and stand in the handle, put there by one compare-and-swap
+ * of both. So nobody waits for another thread that is about to learn the same,
+ * and no two readings of the header are ever mixed.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_TABLES_H
+#define SHMLIMIT_LIB_TABLES_H
+
+#include "atomic.h"
+#include "limiter.h"
+
+/* BOUND: a reader starts over only when the table grew meanwhile; this many in one read is damage. */
+#define TABLES_RETRIES 1000
+
+struct tables {
+	uint64_t state;                   /* the header's while these were its tables, STATE_OFF apart */
+	struct table now;
+	struct table old;                 /* slots NULL: none holds keys but `now` */
+};
+
+/*
+ * The tables that there are. If the header is damaged it is the last one met.
+ * Returns whether the header is good.
+ */
+int tables_read(const struct shmlimit *l, struct tables *out);
+
+/* Are they those that there are still? To be asked after a slot was read, or placed. */
+static inline int tables_hold(const struct shmlimit *l, const struct tables *tables)
+{
+	return (load_again(&l->header->state) & ~STATE_OFF) == tables->state;
+}
+
+/* The present table, as far as this process knows: what it says of a key that it has is right in any case. */
+static inline const struct table *tables_glance(const struct shmlimit *l, uint64_t *state)
+{
+	*state = load_acquire(&l->state);
+	return &l->tables[state_generation(*state)];
+}
+
+/* Neither is the segment switched off, nor is there a larger table than that glance saw. */
+static inline int tables_expected(const struct shmlimit *l, uint64_t state)
+{
+	return (load_relaxed(&l->header->state) & ~STATE_MOVING) == state;
+}
+
+/* The slot of an index, which goes on from one table to the other; NULL: there is none. *t is its table. */
+static inline struct layout_slot *tables_slot(const struct tables *tables, uint64_t index, const struct table **t)
+{
+	*t = &tables->now;
+	if (index >= tables->now.lines * SLOTS_PER_LINE) {
+		index -= tables->now.lines * SLOTS_PER_LINE;
+		*t = &tables->old;
+	}
+	return index < (*t)->lines * SLOTS_PER_LINE ? &(*t)->slots[index] : NULL;
+}
+
+/* The end of a table, in bytes from the segment's beginning. */
+uint64_t tables_end(const struct shmlimit *l, const struct table *table);
+
+#endif
