@@ -325,6 +325,28 @@ int shmlimit_gone(struct shmlimit *limiter);
  */
 int shmlimit_next(char name[SHMLIMIT_NAME_MAX + 1]);
 
+/*
+ * Give the segment a larger table of `slots` slots, at least twice as many as it
+ * has, under the same name and in all processes that have it open. They decide
+ * on meanwhile: each key's state moves when it is asked for next, and no answer
+ * fails or differs for it. The memory of the table before stays in use.
+ *
+ * Before it can grow again all of its keys must have moved there or refilled,
+ * for which this looks. `slots` 0: only do that.
+ *
+ * Returns 0, or, nothing being changed: -EALREADY there are keys left in the
+ * table before: call again when they have refilled; -EINVAL fewer than twice as
+ * many slots; -EFBIG more than the segment was made for (options.slots_max);
+ * -ENOSPC /dev/shm has not that much room; -EROFS; -EACCES; -ENOENT the segment
+ * was destroyed; -EUCLEAN it is damaged. If killed inside, the segment has the
+ * larger table or has it not. One at a time, and not beside writers of rules: it
+ * waits for them. Not to be called from signal handlers. Cost: reserving the
+ * memory, and a pass over the table before. `_at`: where the keys' times
+ * were given too.
+ */
+int shmlimit_grow(struct shmlimit *limiter, uint64_t slots);
+int shmlimit_grow_at(struct shmlimit *limiter, uint64_t slots, uint64_t now_ns);
+
 /* Fill *out, whose struct_size says how much of it the caller knows. Returns 0, -EINVAL. */
 int shmlimit_info(struct shmlimit *limiter, struct shmlimit_info *out);
 
@@ -681,7 +703,8 @@ int shmlimit_counters(struct shmlimit *limiter, int rule, struct shmlimit_counte
 
 /*
  * Fill *out (set its struct_size first) with what stands in slot `index`, 0 to
- * info.slots - 1, as of now_ns. Reads only, never disturbs a decision. Returns
+ * info.slots + info.slots_before - 1, as of now_ns: first those of the present
+ * table, then those of the one before, while keys may be left there. Reads only, never disturbs a decision. Returns
  * 0, -EINVAL.
  */
 int shmlimit_slot(struct shmlimit *limiter, uint64_t index, uint64_t now_ns, struct shmlimit_slot *out);
@@ -768,9 +791,10 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	EMSGSIZE      a key is not 1 to 1024 bytes long
  *	EDOM          a rule's capacity, count, period or warm-up is 0
  *	ERANGE        a rule cannot be represented exactly
- *	EFBIG         a window's capacity is above the segment's window_max
+ *	EFBIG         a window or a table is larger than the segment was made for
  *	EBUSY         a rule's algorithm cannot be changed: remove the rule first
  *	EOPNOTSUPP    the rule is not a LEASE rule
+ *	EALREADY      the table grew, and keys are left in the one before
  *	ESRCH         no such rule
  *	EXFULL        the segment has no room for another rule
  *	EROFS         the handle is read-only

@@ -10,6 +10,7 @@
 #include <ck_backoff.h>
 
 #include "algorithm.h"
+#include "carry.h"
 #include "decide.h"
 #include "names.h"
 #include "warmup.h"
@@ -27,6 +28,10 @@ struct decision {
 	struct shmlimit_result *r;        /* or NULL */
 	struct rule_view view;
 	struct tables tables;
+	const struct table *in;           /* where the key's slot is: in this table, ... */
+	struct layout_slot *slot;         /* ... here; NULL: nowhere, it is full */
+	struct slot_seen seen;
+	int homeless;                     /* it says something, in the table before, and finds no place in the present one */
 	struct funnel_time at;
 	struct funnel funnel;             /* leaked up to `at`, then changed as decided */
 	struct ring ring;                 /* WINDOW: as it stands, ... */
@@ -100,15 +105,15 @@ static int is_window(const struct decision *d)
 	return terms_algorithm(&d->view.terms) == SHMLIMIT_WINDOW;
 }
 
-/* The verb itself, on what stands in `slot` of a table (NULL: nothing does). */
-static void apply(const struct shmlimit *l, struct decision *d, const struct table *t, const struct layout_slot *slot)
+/* The verb itself, on what stands in the key's slot. */
+static void apply(const struct shmlimit *l, struct decision *d)
 {
 	const struct layout_terms *terms = &d->view.terms;
 	const struct request *q = d->request;
 
 	switch (terms_algorithm(terms)) {
 	case SHMLIMIT_WINDOW:
-		decide_window(l, t, slot, terms, q, &d->ring, d->at.now_ns, &d->after, &d->v, d->r);
+		decide_window(l, d->in, d->slot, terms, q, &d->ring, d->at.now_ns, &d->after, &d->v, d->r);
 		break;
 	case SHMLIMIT_WARMUP:
 		decide_warmup(terms, q, d->at, &d->funnel, &d->v);
@@ -124,6 +129,7 @@ static void apply(const struct shmlimit *l, struct decision *d, const struct tab
 /* A key that has no slot: its funnel is full, its window empty, its lease none. */
 static void stand_full(struct decision *d)
 {
+	d->slot = NULL;
 	d->stepped = 0;
 	d->funnel = funnel_full(&d->view.terms, d->at);
 	d->ring = ring_empty(d->at.now_ns);
@@ -143,18 +149,31 @@ static uint64_t decided(const struct decision *d)
 	}
 }
 
-/* No slot for a key that has none, or none to be had in peace: the key counts as full, the answer is on_full's. */
+/*
+ * No slot for a key that has none, or none to be had in peace: the key counts as
+ * full, or as what it is in the table before, and the answer is on_full's.
+ */
 static enum progress without_slot(const struct shmlimit *l, struct decision *d)
 {
 	count(l, d, COUNT_NO_SLOT);
-	stand_full(d);
-	apply(l, d, &d->tables.now, NULL);
+	if (!d->homeless)
+		stand_full(d);
+	apply(l, d);
 	if (l->on_full != SHMLIMIT_FULL_DENY || d->request->verb == VERB_CHARGE || d->request->verb >= VERB_DEPOSIT)
 		return FINAL;
 	d->v.answer = SHMLIMIT_DENIED;
 	if (d->room_ns == 0)
 		d->room_ns = 1;
 	return FINAL;
+}
+
+/* Counted when it is done to the other key, whatever becomes of the claim. */
+static void count_taken(const struct shmlimit *l, const struct decision *d, const struct table_place *place)
+{
+	if (place->from == FROM_REFILLED)
+		count(l, d, COUNT_RECLAIMS);
+	else if (place->from == FROM_LIVE)
+		count(l, d, COUNT_EVICTIONS);
 }
 
 /* Commit the decision, made on a full funnel, to a new slot. */
@@ -165,11 +184,7 @@ static enum progress claim(const struct shmlimit *l, struct decision *d, const s
 	uint64_t word;
 	enum claim ended = table_place(l, &d->tables, wanted, d->at.now_ns, q->source == TIME_GIVEN, &d->view, &place);
 
-	/* Counted when it is done to the other key, whatever becomes of the claim. */
-	if (place.from == FROM_REFILLED)
-		count(l, d, COUNT_RECLAIMS);
-	else if (place.from == FROM_LIVE)
-		count(l, d, COUNT_EVICTIONS);
+	count_taken(l, d, &place);
 	switch (ended) {
 	case CLAIM_DONE:
 		break;
@@ -184,7 +199,7 @@ static enum progress claim(const struct shmlimit *l, struct decision *d, const s
 	if (q->source != TIME_GIVEN) {
 		d->at = funnel_time(&d->view.terms, clock_read(l->clock_id));
 		stand_full(d);
-		apply(l, d, &d->tables.now, NULL);
+		apply(l, d);
 	}
 	word = decided(d);
 	if (!table_commit(&place, wanted->tag, word))
@@ -198,13 +213,12 @@ static enum progress claim(const struct shmlimit *l, struct decision *d, const s
 	return FINAL;
 }
 
-/* What a word says at d->at, in d->funnel or d->ring. */
-static void stand(const struct shmlimit *l, struct decision *d, const struct table *t, const struct layout_slot *slot,
-                  uint64_t word)
+/* What a word of the key's slot says at d->at, in d->funnel or d->ring. */
+static void stand(const struct shmlimit *l, struct decision *d, uint64_t word)
 {
 	switch (terms_algorithm(&d->view.terms)) {
 	case SHMLIMIT_WINDOW:
-		d->ring = ring_read(l, t, slot, &d->view.terms, word, d->at.now_ns);
+		d->ring = ring_read(l, d->in, d->slot, &d->view.terms, word, d->at.now_ns);
 		d->stepped = d->ring.stepped;
 		d->doubtful = d->stepped || !d->ring.complete;
 		break;
@@ -233,99 +247,162 @@ static int gives_back_late(const struct decision *d)
  * from a few bits: is it only that ours is old? The clock is asked again for this very word, after it was
  * seen: another one may have been written meanwhile.
  */
-static void leak(const struct shmlimit *l, struct decision *d, const struct table *t, const struct layout_slot *slot,
-                 uint64_t word)
+static void leak(const struct shmlimit *l, struct decision *d, uint64_t word)
 {
-	stand(l, d, t, slot, word);
+	stand(l, d, word);
 	if (!(d->doubtful || gives_back_late(d)) || d->request->source == TIME_GIVEN)
 		return;
 	d->at = funnel_time(&d->view.terms, clock_read(l->clock_id));
-	stand(l, d, t, slot, word);
+	stand(l, d, word);
 }
 
 /*
  * A slot from before the rule was changed: to be converted, by a peek only in
  * passing.
  */
-static enum progress look_at_old(const struct shmlimit *l, struct decision *d, const struct table *t,
-                                 struct layout_slot *slot, struct slot_seen seen)
+static enum progress look_at_old(const struct shmlimit *l, struct decision *d)
 {
 	const struct request *q = d->request;
 	struct rule_view old;
 
 	if (q->verb != VERB_PEEK) {
-		(void)table_convert_slot(l, t, slot, seen, q->source == TIME_GIVEN ? &q->now_ns : NULL);
+		(void)table_convert_slot(l, d->in, d->slot, d->seen, q->source == TIME_GIVEN ? &q->now_ns : NULL);
 		return AGAIN;
 	}
-	if (rule_load_tag(l, seen.tag, &old) != 0 || old.published != d->view.published)
+	if (rule_load_tag(l, d->seen.tag & ~TAG_FROZEN, &old) != 0 || old.published != d->view.published)
 		return AGAIN;
-	leak(l, d, t, slot, algorithm_convert(l, t, slot, &old.terms, seen.word, &d->view.terms, rule_version(&d->view),
-	                                      d->at.now_ns));
+	leak(l, d, algorithm_convert(l, d->in, d->slot, &old.terms, d->seen.word, &d->view.terms,
+	                             rule_version(&d->view), d->at.now_ns));
 	return FINAL;
 }
 
-/* What the key's funnel or window is now. *slot is where it stands as *seen, NULL if nowhere: then it is full. */
-static enum progress look(const struct shmlimit *l, struct decision *d, const struct table_key *wanted,
-                          struct layout_slot **slot, struct slot_seen *seen)
+/* A lease is not carried over, for a word may be carried twice, and then its tokens were spent twice: it lapses. */
+static int is_left_behind(const struct decision *d)
 {
-	const struct table *t = &d->tables.now;
-	struct table_window window = table_window(t, wanted->hash);
-	enum progress progress = FINAL;
+	return (d->seen.tag & TAG_FROZEN) != 0 && terms_algorithm(&d->view.terms) == SHMLIMIT_LEASE;
+}
 
-	*slot = table_find(t, window, wanted->tag);
-	if (*slot != NULL)
-		*seen = slot_read(*slot);
-	else
-		*slot = table_find_any(l, t, window, wanted->tag, seen);
-	if (*slot == NULL)
+/* What was found in the key's slot, or that there is none. */
+static enum progress look_at(const struct shmlimit *l, struct decision *d, const struct table_key *wanted)
+{
+	if (d->slot == NULL || is_left_behind(d))
 		stand_full(d);
-	else if (seen->tag == wanted->tag)
-		leak(l, d, t, *slot, seen->word);
+	else if ((d->seen.tag & ~TAG_FROZEN) != wanted->tag)
+		return look_at_old(l, d);
 	else
-		progress = look_at_old(l, d, t, *slot, *seen);
+		leak(l, d, d->seen.word);
+	return FINAL;
+}
+
+/* The key's slot in the table before says something: carry it over. */
+static enum progress carry(const struct shmlimit *l, struct decision *d, const struct table_key *wanted)
+{
+	struct table_place from = { d->slot, d->seen, FROM_FREE, 0 }, to;
+	enum claim ended = carry_over(l, &d->tables, wanted, d->at.now_ns, d->request->source == TIME_GIVEN, &d->view,
+	                              &from, &to);
+
+	count_taken(l, d, &to);
+	if (ended == CLAIM_LOST)
+		return lost(d);
+	if (ended == CLAIM_DONE && l->names_max != 0)
+		names_write(l, &d->tables.now, to.slot, wanted->tag, d->request->key->bytes, d->request->key->len);
+	if (ended != CLAIM_NO_ROOM)
+		return AGAIN;
+	d->homeless = 1;
+	d->room_ns = l->on_full == SHMLIMIT_FULL_DENY ? to.room_ns : 0;
+	return FINAL;
+}
+
+/* The same of a key that has no slot in the present table, while there are keys in the one before: see carry.h. */
+static enum progress look_before(const struct shmlimit *l, struct decision *d, const struct table_key *wanted)
+{
+	const struct request *q = d->request;
+	struct table_place from;
+
+	d->in = &d->tables.old;
+	if (q->verb == VERB_PEEK) {
+		d->slot = table_find_any(l, d->in, table_window(d->in, wanted->hash), wanted->tag, TAG_FROZEN, &d->seen);
+		return look_at(l, d, wanted);
+	}
+	if (!carry_freeze(l, d->in, wanted, &from))
+		return lost(d);
+	d->slot = from.slot;
+	d->seen = from.seen;
+	if (look_at(l, d, wanted) == AGAIN)
+		return AGAIN;
+	if (d->slot == NULL)
+		return FINAL;
+	if (algorithm_wait(l, d->in, d->slot, &d->view.terms, d->seen.word, d->at, q->source == TIME_GIVEN) != 0)
+		return carry(l, d, wanted);
+	stand_full(d);
+	return FINAL;
+}
+
+/* What the key's funnel or window is now. */
+static enum progress look(const struct shmlimit *l, struct decision *d, const struct table_key *wanted)
+{
+	struct table_window window;
+	enum progress progress;
+
+	d->homeless = 0;
+	d->in = &d->tables.now;
+	window = table_window(d->in, wanted->hash);
+	d->slot = table_find(d->in, window, wanted->tag);
+	if (d->slot != NULL)
+		d->seen = slot_read(d->slot);
+	else
+		d->slot = table_find_any(l, d->in, window, wanted->tag, 0, &d->seen);
+	if (d->slot == NULL && d->tables.old.slots != NULL)
+		progress = look_before(l, d, wanted);
+	else
+		progress = look_at(l, d, wanted);
+	/* Not in the present table: then it must be that still. */
+	if ((d->slot == NULL || d->in != &d->tables.now) && !tables_hold(l, &d->tables))
+		return AGAIN;
 	/* What was seen, or not seen, means what we think only if the rule is what we think. */
 	return rule_holds(l, d->request->rule, &d->view) ? progress : AGAIN;
 }
 
 /* Commit a decision to a WINDOW's slot and ring: see ring.h. */
-static enum progress move_window(const struct shmlimit *l, struct decision *d, struct layout_slot *slot,
-                                 struct slot_seen seen)
+static enum progress move_window(const struct shmlimit *l, struct decision *d)
 {
 	const struct layout_terms *terms = &d->view.terms;
-	const struct table *t = &d->tables.now;
-	struct slot_seen mine = { seen.tag, decided(d) };
+	struct slot_seen mine = { d->seen.tag, decided(d) };
 
 	if (d->ring.valid != 0 && (!d->ring.complete || d->ring.w.k > 1))
-		ring_complete(l, t, slot, terms, seen, &d->ring.w, 0);
+		ring_complete(l, d->in, d->slot, terms, d->seen, &d->ring.w, 0);
 	if (d->request->verb == VERB_REFUND)
-		ring_level(l, t, slot, seen, &d->ring, d->request->now_ns);
-	if (!slot_cas(slot, seen, mine.tag, mine.word))
+		ring_level(l, d->in, d->slot, d->seen, &d->ring, d->request->now_ns);
+	if (!slot_cas(d->slot, d->seen, mine.tag, mine.word))
 		return lost(d);
 	if (d->request->verb != VERB_REFUND && d->v.changed)
-		ring_complete(l, t, slot, terms, mine, &d->after, 1);
+		ring_complete(l, d->in, d->slot, terms, mine, &d->after, 1);
 	return FINAL;
 }
 
-/* One round: d->view and d->at are set. */
+/* One round: d->view, d->tables and d->at are set. */
 static enum progress attempt(const struct shmlimit *l, struct decision *d)
 {
 	const struct request *q = d->request;
 	struct table_key wanted = { q->hash, tag_pack(q->hash, q->rule, rule_version(&d->view)) };
-	struct layout_slot *slot;
-	struct slot_seen seen;
 
-	if (look(l, d, &wanted, &slot, &seen) == AGAIN)
+	if (look(l, d, &wanted) == AGAIN)
 		return AGAIN;
-	apply(l, d, &d->tables.now, slot);
+	if (d->homeless)
+		return without_slot(l, d);
+	apply(l, d);
 
 	/* A denial that found the clock stepped back writes after all: else the key is locked until time catches up. */
 	if (!d->v.changed && (!d->stepped || q->verb == VERB_PEEK))
-		return slot == NULL || slot_unchanged(slot, seen) ? FINAL : AGAIN;
-	if (slot == NULL)
+		return d->slot == NULL || slot_unchanged(d->slot, d->seen) ? FINAL : AGAIN;
+	if (d->slot == NULL)
 		return claim(l, d, &wanted);
+	/* What the key was in the table before, if that was not buried, must not come back after a refund. */
+	if (q->verb == VERB_REFUND && d->tables.old.slots != NULL)
+		carry_bury(l, &d->tables.old, &wanted);
 	if (is_window(d))
-		return move_window(l, d, slot, seen);
-	return slot_cas(slot, seen, seen.tag, decided(d)) ? FINAL : lost(d);
+		return move_window(l, d);
+	return slot_cas(d->slot, d->seen, d->seen.tag, decided(d)) ? FINAL : lost(d);
 }
 
 /* The rule or the segment is switched off: allowed, no funnel being touched. */

@@ -211,7 +211,7 @@ __attribute__((always_inline)) static inline int decide_hashed(const struct shml
 	struct verdict v;
 
 	if (__builtin_expect(rule_glance(l, rule, &view, r != NULL || verb >= VERB_REFUND) != 0 ||
-	                     rule_mode(&view) == SHMLIMIT_OFF || !tables_expected(l, state), 0))
+	                     rule_mode(&view) == SHMLIMIT_OFF || !tables_expected(l, state, verb != VERB_REFUND), 0))
 		goto slowly;
 	if (__builtin_expect(terms_algorithm(&view.terms) != SHMLIMIT_FUNNEL, 0))
 		return decide_other(

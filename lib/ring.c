@@ -71,3 +71,33 @@ void ring_level(const struct shmlimit *l, const struct table *t, struct layout_s
 		}
 	}
 }
+
+uint64_t ring_carry(const struct shmlimit *l, const struct table *old, const struct layout_slot *from,
+                    const struct layout_terms *terms, uint64_t word, uint64_t now_ns, const struct table *t,
+                    const struct layout_slot *to, struct slot_seen seen)
+{
+	struct ring ring = ring_read(l, old, from, terms, word, now_ns);
+	struct window w = ring.w;
+
+	for (uint64_t newer = ring.valid; newer-- > 0;) {
+		uint64_t *cell = ring_cells(l, t, to) + window_cell(ring.w.n, newer, l->window_max);
+		uint64_t ns = ring_time(l, old, from, terms, &ring, newer);
+
+		for (int i = 0; i < CELL_TRIES; i++) {
+			uint64_t there_ns = load_acquire(cell);
+
+			if ((int64_t)(there_ns - ns) >= 0) {
+				/* What the word says is rebuilt from the newest cell: the word must not say less. */
+				if (newer < w.k && (int64_t)(there_ns - w.last_ns) > 0 &&
+				    !window_is_impossible(terms, there_ns, now_ns))
+					w.last_ns = window_end_of_tick(terms, there_ns);
+				break;
+			}
+			if (!slot_unchanged(to, seen))
+				return word;
+			if (cell_cas(cell, there_ns, ns))
+				break;
+		}
+	}
+	return w.last_ns == ring.w.last_ns ? word : window_pack(terms, w);
+}

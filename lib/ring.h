@@ -117,6 +117,17 @@ void ring_complete(const struct shmlimit *l, const struct table *t, struct layou
                    const struct layout_terms *terms, struct slot_seen seen, const struct window *w, int exact);
 
 /*
+ * Write what `word` says of a slot of another table into the cells of `to`, while
+ * that stands as it was seen, and return the word that belongs there. A cell that holds a later time keeps it: so cells still go
+ * only to later times, whoever is late with writing one. Such a time is from a key
+ * that was evicted there or that was not carried to its end; it counts as the
+ * latest admission's, a period at the most.
+ */
+uint64_t ring_carry(const struct shmlimit *l, const struct table *old, const struct layout_slot *from,
+                    const struct layout_terms *terms, uint64_t word, uint64_t now_ns, const struct table *t,
+                    const struct layout_slot *to, struct slot_seen seen);
+
+/*
  * For what is about to be taken back: make all admissions from `since_ns` on as
  * late as the latest. Then it does not matter which of them is taken back.
  */

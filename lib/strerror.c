@@ -29,11 +29,13 @@ EXPORT const char *shmlimit_strerror(int error)
 	case ERANGE:
 		return "the rule's capacity and rate cannot be represented exactly";
 	case EFBIG:
-		return "the window's capacity is above the window_max that the segment was made for";
+		return "the window or table is larger than the segment was made for (window_max, slots_max)";
 	case EBUSY:
 		return "a rule's algorithm cannot be changed: remove the rule first";
 	case EOPNOTSUPP:
 		return "the rule's algorithm is not lease";
+	case EALREADY:
+		return "the table grew, and keys are left in the one before";
 	case ESRCH:
 		return "no such rule";
 	case EXFULL:

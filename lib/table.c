@@ -60,8 +60,7 @@ struct layout_slot *table_search(const struct table *t, struct table_window wind
 	return NULL;
 }
 
-/* A committed slot of the key, perhaps from before its rule was changed. */
-static int is_committed(const struct shmlimit *l, uint64_t tag, uint64_t wanted)
+int table_is_committed(const struct shmlimit *l, uint64_t tag, uint64_t wanted)
 {
 	struct rule_view ignored;
 
@@ -134,7 +133,7 @@ static void survey(const struct shmlimit *l, const struct tables *tables, struct
 		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
 			struct table_place here = { &line[j], slot_read(&line[j]), FROM_FREE, 0 };
 
-			if (is_committed(l, here.seen.tag, wanted) ||
+			if (table_is_committed(l, here.seen.tag, wanted) ||
 			    ((here.seen.tag & TAG_FROZEN) != 0 && !tables_hold(l, tables))) {
 				out->look_again = 1;
 				return;
@@ -191,7 +190,7 @@ static int uncontested(const struct shmlimit *l, const struct table *t, struct t
 			if (here.slot == candidate->slot || !tag_same_key(here.seen.tag, wanted) ||
 			    (here.seen.tag & TAG_FROZEN) != 0)
 				continue;
-			if (is_committed(l, here.seen.tag, wanted) ||
+			if (table_is_committed(l, here.seen.tag, wanted) ||
 			    (here.seen.tag == (wanted | TAG_TENTATIVE) && here.slot < candidate->slot)) {
 				give_up(candidate);
 				return 0;
@@ -269,8 +268,8 @@ int table_convert_slot(const struct shmlimit *l, const struct table *t, struct l
 		return 1;
 	if ((seen.tag & TAG_VERSION) == (rule_version(&now) & TAG_VERSION))
 		return 1;
-	if (rule_load_tag(l, seen.tag, &then) != 0)
-		return slot_cas(slot, seen, 0, 0); /* tentative, or another rule's: nothing to keep */
+	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &then) != 0)
+		return slot_cas(slot, seen, seen.tag & TAG_FROZEN, 0); /* tentative, or another rule's: nothing to keep */
 	if (then.published != now.published)
 		return 0;
 	return slot_cas(slot, seen, (seen.tag & ~TAG_VERSION) | (rule_version(&now) & TAG_VERSION),
@@ -279,14 +278,14 @@ int table_convert_slot(const struct shmlimit *l, const struct table *t, struct l
 }
 
 struct layout_slot *table_find_any(const struct shmlimit *l, const struct table *t, struct table_window window,
-                                   uint64_t tag, struct slot_seen *seen)
+                                   uint64_t tag, uint64_t but, struct slot_seen *seen)
 {
 	for (unsigned i = 0; i < WINDOW_LINES; i++) {
 		struct layout_slot *line = table_line(t, window, i);
 
 		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
 			*seen = slot_read(&line[j]);
-			if (is_committed(l, seen->tag, tag))
+			if (table_is_committed(l, seen->tag & ~but, tag))
 				return &line[j];
 		}
 	}
@@ -300,7 +299,7 @@ static void convert_all(const struct shmlimit *l, const struct table *t, uint32_
 		for (int round = 0; round < RULE_RETRIES; round++) {
 			struct slot_seen seen = slot_read(&t->slots[i]);
 
-			if (seen.tag == 0 || tag_rule(seen.tag) != rule ||
+			if ((seen.tag & ~TAG_FROZEN) == 0 || tag_rule(seen.tag) != rule ||
 			    table_convert_slot(l, t, &t->slots[i], seen, given_ns))
 				break;
 		}
@@ -312,6 +311,7 @@ void table_convert(const struct shmlimit *l, uint32_t rule, const uint64_t *give
 	struct tables tables;
 
 	tables_read(l, &tables);
+	convert_all(l, &tables.old, rule, given_ns);
 	convert_all(l, &tables.now, rule, given_ns);
 }
 
@@ -323,9 +323,9 @@ static void clear_all(const struct table *t, int64_t rule)
 
 		/* BOUND: each round but the last means that another process changed this slot in between. */
 		for (int round = 0; round < RULE_RETRIES; round++) {
-			if (seen.tag == 0 || (rule >= 0 && tag_rule(seen.tag) != (uint64_t)rule))
+			if ((seen.tag & ~TAG_FROZEN) == 0 || (rule >= 0 && tag_rule(seen.tag) != (uint64_t)rule))
 				break;
-			if (slot_cas(slot, seen, 0, 0))
+			if (slot_cas(slot, seen, seen.tag & TAG_FROZEN, 0))
 				break;
 			seen = slot_read(slot);
 		}
@@ -336,21 +336,51 @@ void table_clear(const struct shmlimit *l, int64_t rule)
 {
 	struct tables tables;
 
-	tables_read(l, &tables);
-	clear_all(&tables.now, rule);
+	/* BOUND: a second round means that the table grew meanwhile, or was left: who resets may do so without the lock. */
+	for (int round = 0; round < RULE_RETRIES; round++) {
+		tables_read(l, &tables);
+		clear_all(&tables.old, rule);
+		clear_all(&tables.now, rule);
+		if (tables_hold(l, &tables))
+			return;
+	}
+}
+
+/* Free what is the key's in a table, `tentative` too: a word that is being carried. */
+static void forget_in(const struct shmlimit *l, const struct table *t, const struct table_key *key, int tentative)
+{
+	struct table_window window = table_window(t, key->hash);
+
+	for (unsigned i = 0; i < WINDOW_LINES; i++) {
+		struct layout_slot *line = table_line(t, window, i);
+
+		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
+			/* BOUND: each round but the last means that another process changed this slot in between. */
+			for (int round = 0; round < RULE_RETRIES; round++) {
+				struct slot_seen seen = slot_read(&line[j]);
+				uint64_t frozen = seen.tag & TAG_FROZEN;
+
+				if (!table_is_committed(l, seen.tag & ~TAG_FROZEN, key->tag) &&
+				    !(tentative && seen.tag == (key->tag | TAG_TENTATIVE)))
+					break;
+				if (slot_cas(&line[j], seen, frozen, 0))
+					break;
+			}
+		}
+	}
 }
 
 void table_forget(const struct shmlimit *l, const struct table_key *key)
 {
 	struct tables tables;
 
-	tables_read(l, &tables);
+	/* BOUND: a second round means that the table grew meanwhile, or was left. */
 	for (int round = 0; round < RULE_RETRIES; round++) {
-		struct slot_seen seen;
-		struct layout_slot *slot = table_find_any(l, &tables.now, table_window(&tables.now, key->hash),
-		                                          key->tag, &seen);
-
-		if (slot == NULL || slot_cas(slot, seen, 0, 0))
+		tables_read(l, &tables);
+		if (tables.old.slots != NULL)
+			forget_in(l, &tables.old, key, 0);
+		forget_in(l, &tables.now, key, tables.old.slots != NULL);
+		if (tables_hold(l, &tables))
 			return;
 	}
 }

@@ -104,9 +104,15 @@ enum claim table_place(const struct shmlimit *l, const struct tables *tables, co
  */
 int table_commit(const struct table_place *place, uint64_t tag, uint64_t word);
 
-/* The committed slot of a key, also from before its rule was changed, as it was seen, or NULL. */
+/* Is this the tag of the key's committed slot, perhaps from before its rule was changed? */
+int table_is_committed(const struct shmlimit *l, uint64_t tag, uint64_t wanted);
+
+/*
+ * The committed slot of a key, also from before its rule was changed, as it was
+ * seen, or NULL. `but`: 0, or TAG_FROZEN, which then makes no difference.
+ */
 struct layout_slot *table_find_any(const struct shmlimit *l, const struct table *t, struct table_window window,
-                                   uint64_t tag, struct slot_seen *seen);
+                                   uint64_t tag, uint64_t but, struct slot_seen *seen);
 
 /*
  * Convert a slot, as it was seen, to the version in force. Returns true if
@@ -116,13 +122,21 @@ struct layout_slot *table_find_any(const struct shmlimit *l, const struct table 
 int table_convert_slot(const struct shmlimit *l, const struct table *t, struct layout_slot *slot,
                        struct slot_seen seen, const uint64_t *given_ns);
 
-/* Convert every slot of one rule that is from before it was changed; free what is tentative of then. */
+/*
+ * Walks are over the table before too, and over that first: what moves meanwhile
+ * is met once at least. A carrier who read a slot there before the walk came by has
+ * placed his tentative slot in the present table before the walk gets there, or
+ * sees, having placed it, that the rule or the frozen slot was changed.
+ *
+ * Convert every slot of one rule that is from before it was changed; free what is
+ * tentative of then. What is frozen stays frozen.
+ */
 void table_convert(const struct shmlimit *l, uint32_t rule, const uint64_t *given_ns);
 
 /* Free every slot of one rule (or of all, rule < 0), and what is tentative there. */
 void table_clear(const struct shmlimit *l, int64_t rule);
 
-/* Free a slot of this key, if it has one. */
+/* Free the slots of this key, if it has any. */
 void table_forget(const struct shmlimit *l, const struct table_key *key);
 
 #endif

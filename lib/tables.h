@@ -52,10 +52,13 @@ static inline const struct table *tables_glance(const struct shmlimit *l, uint64
 	return &l->tables[state_generation(*state)];
 }
 
-/* Neither is the segment switched off, nor is there a larger table than that glance saw. */
-static inline int tables_expected(const struct shmlimit *l, uint64_t state)
+/*
+ * Neither is the segment switched off, nor is there a larger table than that
+ * glance saw; nor, where they make a difference, are there keys in the one before.
+ */
+static inline int tables_expected(const struct shmlimit *l, uint64_t state, int moving_too)
 {
-	return (load_relaxed(&l->header->state) & ~STATE_MOVING) == state;
+	return (load_relaxed(&l->header->state) & (moving_too ? ~STATE_MOVING : ~(uint64_t)0)) == state;
 }
 
 /* The slot of an index, which goes on from one table to the other; NULL: there is none. *t is its table. */

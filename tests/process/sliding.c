@@ -223,7 +223,7 @@ static unsigned unfinished(void)
 		if (rule_load(play->l, (uint32_t)play->rule, &view) != 0)
 			bail("rule_load");
 		slot = table_find_any(play->l, play->l->tables, table_window(play->l->tables, hash),
-		                      tag_pack(hash, (uint32_t)play->rule, rule_version(&view)), &seen);
+		                      tag_pack(hash, (uint32_t)play->rule, rule_version(&view)), 0, &seen);
 		n += slot != NULL &&
 		     !ring_read(play->l, play->l->tables, slot, &view.terms, seen.word, atomic_load(&play->now_ns)).complete;
 	}

@@ -285,7 +285,7 @@ static struct trace trace_of(const struct rule_view *view, uint32_t rule, uint32
 	struct table_window window = table_window(play->l->tables, hash);
 	struct trace trace = { NULL, NULL, { 0, 0 }, { 0, 0 } };
 
-	trace.committed = table_find_any(play->l, play->l->tables, window, tag, &trace.seen);
+	trace.committed = table_find_any(play->l, play->l->tables, window, tag, 0, &trace.seen);
 	for (unsigned i = 0; i < WINDOW_LINES * SLOTS_PER_LINE; i++) {
 		const struct layout_slot *slot = table_line(play->l->tables, window, i / SLOTS_PER_LINE) + i % SLOTS_PER_LINE;
 

@@ -287,7 +287,7 @@ static void reset_in_the_tick(void)
 		bail("rule_load");
 	tag = tag_pack(hash, (uint32_t)id, rule_version(&view));
 	take(id, 2, T0 + 5);
-	slot = table_find_any(l, l->tables, table_window(l->tables, hash), tag, &seen);
+	slot = table_find_any(l, l->tables, table_window(l->tables, hash), tag, 0, &seen);
 	if (slot == NULL)
 		bail("no slot");
 	/* Killed between the word and its cells; the second is right by chance. */

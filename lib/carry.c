@@ -1,0 +1,86 @@
+/*
+ * carry: see carry.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "carry.h"
+#include "ring.h"
+
+int carry_freeze_slot(struct layout_slot *slot, struct slot_seen *seen)
+{
+	/* BOUND: each round but the last means that another process changed this slot in between. */
+	for (int round = 0; round < RULE_RETRIES; round++) {
+		*seen = slot_read(slot);
+		if ((seen->tag & TAG_FROZEN) != 0)
+			return 1;
+		if (slot_cas(slot, *seen, seen->tag | TAG_FROZEN, seen->word)) {
+			seen->tag |= TAG_FROZEN;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+int carry_freeze(const struct shmlimit *l, const struct table *old, const struct table_key *key,
+                 struct table_place *from)
+{
+	struct table_window window = table_window(old, key->hash);
+
+	*from = (struct table_place){ NULL, { 0, 0 }, FROM_FREE, 0 };
+	for (unsigned i = 0; i < WINDOW_LINES; i++) {
+		struct layout_slot *line = table_line(old, window, i);
+
+		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
+			struct slot_seen seen;
+
+			if (!carry_freeze_slot(&line[j], &seen))
+				return 0;
+			if (table_is_committed(l, seen.tag & ~TAG_FROZEN, key->tag)) {
+				from->slot = &line[j];
+				from->seen = seen;
+			}
+		}
+	}
+	return 1;
+}
+
+/* Forgetting fails where a rule's writer converted the word just then: it may then be carried twice. */
+static void bury(const struct table_place *from)
+{
+	(void)slot_cas(from->slot, from->seen, TAG_FROZEN, 0);
+}
+
+enum claim carry_over(const struct shmlimit *l, const struct tables *tables, const struct table_key *key,
+                      uint64_t now_ns, int given, const struct rule_view *view,
+                      const struct table_place *from, struct table_place *to)
+{
+	uint64_t word = from->seen.word;
+	enum claim ended = table_place(l, tables, key, now_ns, given, view, to);
+
+	if (ended != CLAIM_DONE)
+		return ended;
+	if (terms_algorithm(&view->terms) == SHMLIMIT_WINDOW)
+		word = ring_carry(l, &tables->old, from->slot, &view->terms, word, now_ns, &tables->now, to->slot,
+		                  to->seen);
+	/* After placing, after reading cells: a reset, a writer or another carrier may have been here. */
+	if (!slot_unchanged(from->slot, from->seen)) {
+		(void)slot_cas(to->slot, to->seen, 0, 0);
+		return CLAIM_FOUND;
+	}
+	if (!table_commit(to, key->tag, word))
+		return CLAIM_LOST;
+	bury(from);
+	return CLAIM_DONE;
+}
+
+void carry_bury(const struct shmlimit *l, const struct table *old, const struct table_key *key)
+{
+	struct table_place from = { NULL, { 0, 0 }, FROM_FREE, 0 };
+
+	/* BOUND: a second round means that a writer converted it in between. */
+	for (int round = 0; round < RULE_RETRIES; round++) {
+		from.slot = table_find_any(l, old, table_window(old, key->hash), key->tag, TAG_FROZEN, &from.seen);
+		if (from.slot == NULL || slot_cas(from.slot, from.seen, TAG_FROZEN, 0))
+			return;
+	}
+}

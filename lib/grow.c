@@ -1,0 +1,132 @@
+/*
+ * grow: append a larger table, and leave the one before when nothing is in it.
+ *
+ * Who grows is alone by the segment's lock, as writers of rules are. The new
+ * table is reserved, described beside the present one, and published by one swap
+ * of the header's state; killed before it he leaves what the next one uses again.
+ * Keys then move as they are asked for: see carry.h. WHY NOT move them all here:
+ * the homes of a key come from its whole hash, of which a slot has 48 bits.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+
+#include "algorithm.h"
+#include "carry.h"
+#include "clock.h"
+#include "export.h"
+#include "segment.h"
+
+/* Does a frozen slot say more than none does? */
+static int says_something(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
+                          struct slot_seen seen, const uint64_t *given_ns)
+{
+	struct rule_view view;
+	uint64_t now_ns;
+
+	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0 || terms_algorithm(&view.terms) == SHMLIMIT_LEASE)
+		return 0;
+	now_ns = given_ns != NULL ? *given_ns : clock_read(l->clock_id);
+	return algorithm_wait(l, t, slot, &view.terms, seen.word, funnel_time(&view.terms, now_ns),
+	                      given_ns != NULL) != 0;
+}
+
+/* Freeze a table, all of it. Is there a key left in it? */
+static int holds_keys(const struct shmlimit *l, const struct table *t, const uint64_t *given_ns)
+{
+	int held = 0;
+
+	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE; i++) {
+		struct slot_seen seen;
+
+		if (!carry_freeze_slot(&t->slots[i], &seen) ||
+		    (seen.tag != TAG_FROZEN && says_something(l, t, &t->slots[i], seen, given_ns)))
+			held = 1;
+	}
+	return held;
+}
+
+/* The lock is held, so nobody else changes the state but to switch off and on. */
+static int put_state(const struct shmlimit *l, uint64_t state)
+{
+	uint64_t *p = &l->header->state;
+
+	/* BOUND: each round but the last means that somebody switched; so many are damage. */
+	for (int round = 0; round < TABLES_RETRIES; round++) {
+		uint64_t before = load_acquire(p);
+
+		if (word_cas(p, before, state | (before & STATE_OFF)))
+			return 0;
+	}
+	return -EUCLEAN;
+}
+
+/* Leave the table before, if there is one, when it holds no key. */
+static int finish(const struct shmlimit *l, struct tables *tables, const uint64_t *given_ns)
+{
+	if (tables->old.slots == NULL)
+		return 0;
+	if (holds_keys(l, &tables->old, given_ns))
+		return -EALREADY;
+	return put_state(l, tables->state & ~STATE_MOVING);
+}
+
+static int append(const struct shmlimit *l, const struct tables *tables, uint64_t lines)
+{
+	uint64_t generation = state_generation(tables->state) + 1;
+	uint64_t offset = layout_next_page(tables_end(l, &tables->now));
+	uint64_t size = layout_parts(lines, l->window_max, l->names_max).size;
+	struct layout_table *described = &l->header->tables[generation % 2];
+	int error;
+
+	if (generation > GENERATIONS_MAX || offset > l->size || size > l->size - offset)
+		return -EFBIG;
+	error = segment_reserve(l->name, l->device, l->inode, offset, size);
+	if (error != 0)
+		return error;
+	store_relaxed(&described->offset, offset);
+	store_relaxed(&described->lines, lines);
+	return put_state(l, state_pack(generation, 1));
+}
+
+/* The lock is held. */
+static int grow_locked(const struct shmlimit *l, uint64_t lines, const uint64_t *given_ns)
+{
+	struct tables tables;
+	int error;
+
+	if (!tables_read(l, &tables))
+		return -EUCLEAN;
+	if (lines != 0 && lines < 2 * tables.now.lines)
+		return -EINVAL;
+	error = finish(l, &tables, given_ns);
+	return error != 0 || lines == 0 ? error : append(l, &tables, lines);
+}
+
+static int grow(struct shmlimit *l, uint64_t slots, const uint64_t *given_ns)
+{
+	int error, lock;
+
+	if (l == NULL)
+		return -EINVAL;
+	if (l->read_only)
+		return -EROFS;
+	if (slots > l->lines_max * SLOTS_PER_LINE)
+		return -EFBIG;
+	error = segment_lock(l->name, l->device, l->inode, &lock);
+	if (error != 0)
+		return error;
+	error = grow_locked(l, (slots + SLOTS_PER_LINE - 1) / SLOTS_PER_LINE, given_ns);
+	segment_unlock(lock);
+	return error;
+}
+
+EXPORT int shmlimit_grow(struct shmlimit *l, uint64_t slots)
+{
+	return grow(l, slots, NULL);
+}
+
+EXPORT int shmlimit_grow_at(struct shmlimit *l, uint64_t slots, uint64_t now_ns)
+{
+	return grow(l, slots, &now_ns);
+}

@@ -1,0 +1,467 @@
+/*
+ * grow: a larger table under the same name. I1, I3, I4, I7, I9, I12.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <stdlib.h>
+
+#include "../dice.h"
+#include "atomic.h"
+#include "limiter.h"
+#include "tables.h"
+#include "unit.h"
+
+#define T0 (1000 * SECOND)
+#define KEYS 50                            /* few, so that windows are never empty for long */
+#define WINDOW_MAX 8
+
+static struct shmlimit_info info_of(struct shmlimit *l)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+
+	if (shmlimit_info(l, &info) != 0)
+		bail("info");
+	return info;
+}
+
+static struct shmlimit *create(uint64_t slots, uint64_t slots_max, uint32_t window_max)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = slots, .slots_max = slots_max,
+		.window_max = window_max };
+
+	return unit_create("unit.grow", &options);
+}
+
+static int sound(void)
+{
+	struct shmlimit_problem problem;
+	int n = shmlimit_verify(unit_name, &problem, 1);
+
+	if (n > 0)
+		diag("%s", problem.text);
+	return n;
+}
+
+static uint64_t left(struct shmlimit *l, int rule, const char *key, uint64_t now_ns)
+{
+	struct shmlimit_result r;
+
+	if (shmlimit_peek_at(l, rule, key, strlen(key), 0, now_ns, &r) < 0)
+		bail("peek");
+	return r.remaining;
+}
+
+static void take(struct shmlimit *l, int rule, const char *key, uint64_t n, uint64_t now_ns)
+{
+	if (shmlimit_take_at(l, rule, key, strlen(key), n, now_ns, NULL) != SHMLIMIT_ALLOWED)
+		bail("take");
+}
+
+/* ---- What is refused ---- */
+
+static void sizes(void)
+{
+	struct shmlimit *l = create(64, 0, 0), *reader;
+
+	is(info_of(l).slots_max, 1024, "a segment can grow to 16 times its slots");
+	is(info_of(l).slots_before, 0, "at first there is one table");
+	is(shmlimit_grow(NULL, 128), -EINVAL, "nothing does not grow");
+	is(shmlimit_grow(l, 0), 0, "where it did not grow there is nothing to finish");
+	is(shmlimit_grow(l, 64), -EINVAL, "it does not grow to what it is");
+	is(shmlimit_grow(l, 124), -EINVAL, "nor to less than twice that");
+	is(shmlimit_grow(l, 1025), -EFBIG, "nor beyond what it was made for");
+	is(shmlimit_grow(l, UINT64_MAX), -EFBIG, "however far");
+	is(info_of(l).slots, 64, "what is refused changes nothing");
+	if (shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &reader) != 0)
+		bail("open");
+	is(shmlimit_grow(reader, 128), -EROFS, "who may not write does not grow it");
+	is(shmlimit_grow(l, 125), 0, "it grows to any number from there");
+	is(info_of(l).slots, 128, "... of whole lines");
+	is(info_of(l).slots_before, 64, "and the table before is looked at until it is known to be empty");
+	is(info_of(reader).slots, 128, "who has it open knows");
+	ok(info_of(l).size > 5000 && info_of(l).size <= reader->size, "its size is what is reserved");
+	is(shmlimit_grow(l, 1024), 0, "an empty table is left at once");
+	is(info_of(l).slots_before, 128, "only one is looked at besides the present");
+	is(shmlimit_grow(l, 0), 0, "that can be asked for");
+	is(info_of(l).slots_before, 0, "... and is then left too");
+	is(sound(), 0, "the segment is sound");
+	shmlimit_close(reader);
+	shmlimit_close(l);
+
+	l = create(64, 64, 0);
+	is(shmlimit_grow(l, 128), -EFBIG, "a segment may be made not to grow");
+	is(l->size, info_of(l).size, "... and takes no room for it");
+	shmlimit_close(l);
+	l = create(16, SHMLIMIT_SLOTS_MAX, 0);
+	for (uint64_t slots = 32; slots <= 1 << 16; slots *= 2)
+		if (shmlimit_grow(l, slots) != 0)
+			bail("grow to %llu", (unsigned long long)slots);
+	is(info_of(l).slots, 1 << 16, "from the smallest it can grow step by step");
+	is(shmlimit_destroy(unit_name), 0, "who has it open keeps it when it is destroyed");
+	is(shmlimit_grow(l, 1 << 17), -ENOENT, "... but it grows no more");
+	shmlimit_close(l);
+	is(shmlimit_create(unit_name, &(struct shmlimit_options){ .struct_size = sizeof(struct shmlimit_options),
+	                   .slots = 64, .slots_max = 63 }, NULL), -EINVAL, "nobody grows to less than he has");
+	is(shmlimit_create(unit_name, &(struct shmlimit_options){ .struct_size = sizeof(struct shmlimit_options),
+	                   .slots_max = SHMLIMIT_SLOTS_MAX + 1 }, NULL), -EINVAL, "or to more than there can be");
+}
+
+/* ---- What stays ---- */
+
+static void keys_move(void)
+{
+	struct shmlimit *l = create(64, 0, 0), *other;
+	int rule = unit_rule(l, "login", 10, 1, SECOND);
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+	uint64_t claims, live = 0;
+
+	if (shmlimit_open(unit_name, 0, &other) != 0)
+		bail("open");
+	take(l, rule, "a", 4, T0);
+	take(l, rule, "b", 10, T0);
+	claims = unit_counters(l, rule).claims;
+	is(shmlimit_grow_at(l, 256, T0), 0, "it grows with keys in it");
+	is(left(l, rule, "a", T0), 6, "a key that is looked at is what it was");
+	is(left(l, rule, "b", T0), 0, "another one too");
+	for (uint64_t i = 0; shmlimit_slot(l, i, T0, &slot) == 0; i++)
+		live += slot.state == SHMLIMIT_SLOT_LIVE;
+	is(live, 2, "both are seen by who looks in");
+	is(shmlimit_grow_at(l, 512, T0), -EALREADY, "it does not grow again while there are keys in the table before");
+	is(left(other, rule, "a", T0), 6, "another handle knows no less");
+	take(other, rule, "a", 1, T0);
+	is(left(l, rule, "a", T0), 5, "a key that was asked for has moved, and is charged once");
+	live = 0;
+	for (uint64_t i = 0; shmlimit_slot(l, i, T0, &slot) == 0; i++)
+		live += slot.state == SHMLIMIT_SLOT_LIVE;
+	is(live, 2, "it is seen in one place");
+	is(unit_counters(l, rule).claims, claims, "moving is not counted as claiming");
+	is(shmlimit_take_at(l, rule, "b", 1, 1, T0, NULL), SHMLIMIT_DENIED, "what is exhausted stays so");
+	is(left(l, rule, "b", T0), 0, "... and moved too");
+	is(shmlimit_grow_at(l, 512, T0), 0, "when all have moved it can grow again");
+	is(sound(), 0, "the segment is sound");
+	is(left(l, rule, "a", T0), 5, "nothing is lost on the way");
+	is(shmlimit_grow_at(l, 1024, T0 + 9 * SECOND), -EALREADY, "while one lacks a token the table is kept");
+	is(shmlimit_grow_at(l, 1024, T0 + 10 * SECOND), 0, "when the last has refilled it is left");
+	shmlimit_close(other);
+	shmlimit_close(l);
+}
+
+static void verbs(void)
+{
+	struct shmlimit *l = create(64, 0, 0);
+	int rule = unit_rule(l, "login", 10, 1, SECOND);
+
+	take(l, rule, "reset", 4, T0);
+	take(l, rule, "refunded", 4, T0);
+	take(l, rule, "charged", 4, T0);
+	take(l, rule, "changed", 4, T0);
+	take(l, rule, "left alone", 4, T0);
+	take(l, rule, "left until the end", 4, T0);
+	if (shmlimit_grow_at(l, 256, T0) != 0)
+		bail("grow");
+	is(shmlimit_reset(l, rule, "reset", 5), 0, "a key that has not moved can be reset");
+	is(left(l, rule, "reset", T0), 10, "... and is full");
+	take(l, rule, "reset", 1, T0);
+	is(left(l, rule, "reset", T0), 9, "... for good");
+	is(shmlimit_refund_at(l, rule, "refunded", 8, 3, T0, NULL), SHMLIMIT_ALLOWED, "it can be given back to");
+	is(left(l, rule, "refunded", T0), 9, "... what it lacks");
+	is(shmlimit_charge_at(l, rule, "charged", 7, 5, T0, NULL), SHMLIMIT_ALLOWED, "and be charged");
+	is(left(l, rule, "charged", T0), 1, "... once");
+	for (uint64_t count = 2; count < 9; count++)
+		if (shmlimit_rule_set_at(l, "login", &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
+		                         .capacity = 20, .count = count, .period_ns = SECOND }, T0) != rule)
+			bail("rule_set");
+	is(left(l, rule, "changed", T0), 6, "where its rule changes it keeps its tokens");
+	take(l, rule, "changed", 1, T0);
+	is(left(l, rule, "changed", T0), 5, "... when it moves, too");
+	is(left(l, rule, "left alone", T0), 6, "... as often as it likes");
+	is(shmlimit_reset(l, rule, NULL, 0), 0, "a rule can be reset");
+	is(left(l, rule, "left until the end", T0), 20, "... with keys that have not moved");
+	is(left(l, rule, "changed", T0) + left(l, rule, "charged", T0), 40, "... wherever its keys are");
+	is(shmlimit_grow_at(l, 512, T0), 0, "... and nothing is left then");
+	shmlimit_close(l);
+}
+
+/* What was carried and not buried, as by a carrier who was killed in between, must not undo a refund. */
+static void carried_twice(void)
+{
+	struct shmlimit *l = create(64, 0, 0);
+	int rule = unit_rule(l, "login", 10, 1, SECOND);
+	struct layout_slot kept[64];
+
+	take(l, rule, "a", 10, T0);
+	if (shmlimit_grow_at(l, 256, T0) != 0)
+		bail("grow");
+	memcpy(kept, l->tables[0].slots, sizeof(kept));
+	is(shmlimit_take_at(l, rule, "a", 1, 1, T0, NULL), SHMLIMIT_DENIED, "it has moved");
+	for (int i = 0; i < 64; i++)
+		if ((l->tables[0].slots[i].tag & ~TAG_FROZEN) == 0 && kept[i].tag != 0)
+			l->tables[0].slots[i] = (struct layout_slot){ kept[i].tag | TAG_FROZEN, kept[i].word };
+	is(sound(), 0, "a key that was carried and not buried is no damage");
+	is(shmlimit_refund_at(l, rule, "a", 1, 10, T0, NULL), SHMLIMIT_ALLOWED, "all is given back");
+	is(shmlimit_grow_at(l, 0, T0), 0, "then nothing is left of it in the table before");
+	is(left(l, rule, "a", T0), 10, "the key is full");
+	shmlimit_close(l);
+}
+
+/* ---- A twin that had the room from the beginning ---- */
+
+static struct shmlimit_rule some_rule(uint32_t kind)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 7, .count = 3, .period_ns = SECOND,
+		.max_wait_ns = SECOND };
+
+	switch (kind) {
+	case 1:
+		rule.flags = SHMLIMIT_NEXT_PAYS;
+		break;
+	case 2:
+		rule.algorithm = SHMLIMIT_WARMUP;
+		rule.capacity = 0;
+		rule.warmup_ns = 4 * SECOND;
+		break;
+	case 3:
+		rule.algorithm = SHMLIMIT_WINDOW;
+		rule.count = 0;
+		rule.period_ns = 2 * SECOND;
+		break;
+	case 4:
+		rule.algorithm = SHMLIMIT_WINDOW;
+		rule.count = 0;
+		rule.max_wait_ns = 0;
+		rule.flags = SHMLIMIT_COUNT_REFUSED;
+		break;
+	}
+	return rule;
+}
+
+#define KINDS 5
+
+static int ask(struct shmlimit *l, int verb, int rule, const uint64_t *key, uint64_t n, uint64_t now_ns,
+               struct shmlimit_result *r)
+{
+	switch (verb) {
+	case 0:
+		return shmlimit_peek_at(l, rule, key, sizeof(*key), n, now_ns, r);
+	case 1:
+		return shmlimit_refund_at(l, rule, key, sizeof(*key), n, now_ns, r);
+	case 2:
+		return shmlimit_charge_at(l, rule, key, sizeof(*key), n, now_ns, r);
+	case 3:
+		return shmlimit_reserve_at(l, rule, key, sizeof(*key), n, SECOND, now_ns, r);
+	case 4:
+		memset(r, 0, sizeof(*r));
+		return shmlimit_reset(l, rule, key, sizeof(*key));
+	default:
+		return shmlimit_take_at(l, rule, key, sizeof(*key), n, now_ns, r);
+	}
+}
+
+static void twin(struct dice *dice)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 1 << 14, .slots_max = 1 << 14,
+		.window_max = WINDOW_MAX };
+	struct shmlimit *l = create(1 << 10, 1 << 14, WINDOW_MAX), *large;
+	uint64_t now_ns = T0, moved = 0, differ = 0;
+	char name[80];
+
+	snprintf(name, sizeof(name), "%s.twin", unit_name);
+	if (shmlimit_create(name, &options, &large) != 0 || shmlimit_destroy(name) != 0)
+		bail("create the twin");
+	for (uint32_t kind = 0; kind < KINDS; kind++) {
+		struct shmlimit_rule rule = some_rule(kind);
+		char rule_name[2] = { (char)('a' + kind), '\0' };
+
+		/* The twin has no name any more, and so takes no rules: its record is copied. */
+		if (shmlimit_rule_set_at(l, rule_name, &rule, T0) != (int)kind)
+			bail("rule %u", kind);
+		memcpy(&large->rules[kind], &l->rules[kind], sizeof(large->rules[kind]));
+	}
+	for (int i = 0; i < 60000; i++) {
+		uint64_t key = dice_below(dice, KEYS / KINDS), n = dice_below(dice, 9);
+		int verb = (int)dice_below(dice, 10), rule = (int)dice_below(dice, KINDS);
+		struct shmlimit_result mine = { 0 }, its = { 0 };
+
+		if (verb == 1 && terms_algorithm(&l->rules[rule].terms[1]) == SHMLIMIT_WINDOW && n > 1)
+			n = 1;
+		now_ns += dice_below(dice, SECOND / 50);
+		if (ask(l, verb, rule, &key, n, now_ns, &mine) != ask(large, verb, rule, &key, n, now_ns, &its) ||
+		    memcmp(&mine, &its, sizeof(mine)) != 0) {
+			if (differ++ == 0)
+				diag("verb %d rule %d key %d n %d step %d: remaining %d, not %d; reset %llu, not %llu", verb,
+				     rule, (int)key, (int)n, i, (int)mine.remaining, (int)its.remaining,
+				     (unsigned long long)mine.reset_after_ns, (unsigned long long)its.reset_after_ns);
+		}
+		if (i % 10000 == 9000) {
+			int error = shmlimit_grow_at(l, 2 * info_of(l).slots, now_ns);
+
+			if (error != 0 && error != -EALREADY && error != -EFBIG)
+				bail("grow: %d", error);
+			moved += error == 0;
+		}
+	}
+	ok(moved >= 2, "the segment grew while all this was asked");
+	is(differ, 0, "whatever is asked of whatever rule, it answers as one that had the room from the beginning");
+	is(sound(), 0, "and is sound");
+	shmlimit_close(large);
+	shmlimit_close(l);
+}
+
+/* ---- A crowd ---- */
+
+static void crowd(uint32_t on_full)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .on_full = on_full };
+	struct shmlimit *l = unit_create("unit.grow", &options);
+	int rule = unit_rule(l, "login", 10, 1, 100 * SECOND);
+	uint64_t found = 0, recorded;
+
+	for (uint64_t key = 0; key < 60; key++)
+		(void)shmlimit_take_at(l, rule, &key, sizeof(key), 3, T0, NULL);
+	recorded = unit_slots(l, SHMLIMIT_SLOT_LIVE, T0);
+	if (shmlimit_grow_at(l, 1024, T0) != 0)
+		bail("grow");
+	/* Strangers come first. */
+	for (uint64_t key = 1000; key < 1500; key++)
+		(void)shmlimit_take_at(l, rule, &key, sizeof(key), 1, T0, NULL);
+	for (uint64_t key = 0; key < 60; key++) {
+		struct shmlimit_result r;
+
+		(void)shmlimit_take_at(l, rule, &key, sizeof(key), 1, T0, &r);
+		found += r.remaining == 6;
+	}
+	is(found, recorded, "each key that had a slot keeps its state beside 500 strangers, on_full %u", on_full);
+	is(shmlimit_grow_at(l, 0, T0), 0, "all have moved");
+	is(sound(), 0, "the segment is sound");
+	shmlimit_close(l);
+}
+
+/* No place in the present table for a key of the one before. */
+static void homeless(uint32_t on_full, int answer)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .slots_max = 64,
+		.on_full = on_full };
+	struct shmlimit *l = unit_create("unit.grow", &options);
+	int rule = unit_rule(l, "login", 10, 1, 100 * SECOND);
+	struct shmlimit_result r;
+
+	take(l, rule, "poor", 9, T0);
+	take(l, rule, "empty", 10, T0);
+	if (shmlimit_grow_at(l, 32, T0) != 0)
+		bail("grow");
+	for (uint64_t key = 0; key < 500; key++)
+		(void)shmlimit_take_at(l, rule, &key, sizeof(key), 10, T0, NULL);
+	is(shmlimit_take_at(l, rule, "poor", 4, 1, T0, &r), answer, "no room: answered as on_full %u says", on_full);
+	is(r.remaining, 0, "... on what the key has");
+	is(shmlimit_take_at(l, rule, "empty", 5, 1, T0, &r), SHMLIMIT_DENIED, "an exhausted one is denied in any case");
+	is(sound(), 0, "the segment is sound");
+	shmlimit_close(l);
+}
+
+/* ---- Killed, scribbled over ---- */
+
+static void leftover(void)
+{
+	struct shmlimit *l = create(64, 0, 0), *again;
+	int rule = unit_rule(l, "login", 10, 1, SECOND);
+
+	take(l, rule, "a", 4, T0);
+	/* A grower who was killed before he published: reserved and described. */
+	store_relaxed(&l->header->tables[1].offset, l->tables_offset);
+	store_relaxed(&l->header->tables[1].lines, 128);
+	is(sound(), 0, "what a killed grower leaves is no damage");
+	is(shmlimit_open(unit_name, 0, &again), 0, "and opens");
+	is(left(again, rule, "a", T0), 6, "... as what it was");
+	is(shmlimit_grow_at(again, 256, T0), 0, "the next one grows it");
+	is(left(l, rule, "a", T0), 6, "... for all");
+	shmlimit_close(again);
+	shmlimit_close(l);
+}
+
+static void put(struct shmlimit *l, uint64_t state, uint64_t offset, uint64_t lines)
+{
+	for (int i = 0; i < 2; i++) {
+		store_relaxed(&l->header->tables[i].offset, offset);
+		store_relaxed(&l->header->tables[i].lines, lines);
+	}
+	store_relaxed(&l->header->state, state);
+}
+
+static void damage(void)
+{
+	struct shmlimit *l = create(64, 0, 0), *again;
+	int rule = unit_rule(l, "login", 10, 1, SECOND);
+	uint64_t at = l->tables_offset;
+	const struct {
+		uint64_t state, offset, lines;
+		const char *what;
+	} bad[] = {
+		{ state_pack(1, 0), 0, 32, "at the header" },
+		{ state_pack(1, 0), at - 4096, 32, "in the first table" },
+		{ state_pack(1, 0), at + 64, 32, "at no page" },
+		{ state_pack(1, 0), l->size & ~(uint64_t)4095, 256, "beyond the end" },
+		{ state_pack(1, 0), UINT64_MAX & ~(uint64_t)4095, 256, "far beyond it" },
+		{ state_pack(1, 0), at, 257, "larger than any can be" },
+		{ state_pack(1, 0), at, UINT64_MAX, "much larger" },
+		{ state_pack(1, 0), at, 16, "no larger than the first" },
+		{ state_pack(0, 1), at, 32, "after none" },
+		{ state_pack(GENERATIONS_MAX + 1, 0), at, 32, "after too many" },
+		{ ~STATE_OFF, at, 32, "after very many" },
+	};
+
+	take(l, rule, "a", 4, T0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		put(l, bad[i].state, bad[i].offset, bad[i].lines);
+		is(shmlimit_open(unit_name, 0, &again), -EUCLEAN, "a table %s is refused", bad[i].what);
+		ok(sound() > 0, "... and found");
+		is(left(l, rule, "a", T0), 6, "... and misleads nobody who is in");
+		is(shmlimit_take_at(l, rule, "b", 1, 1, T0, NULL), SHMLIMIT_ALLOWED, "... who goes on");
+		is(shmlimit_grow_at(l, 256, T0), -EUCLEAN, "... but does not grow it");
+		(void)shmlimit_reset(l, rule, "b", 1);
+	}
+	put(l, 0, 0, 0);
+	is(shmlimit_open(unit_name, 0, &again), 0, "put right, it opens");
+	shmlimit_close(again);
+
+	/* Frozen slots where no table follows. */
+	for (int i = 0; i < 64; i++)
+		store_relaxed(&l->tables[0].slots[i].tag, l->tables[0].slots[i].tag | TAG_FROZEN);
+	ok(sound() >= 64, "frozen slots of the present table are damage");
+	is(shmlimit_take_at(l, rule, "c", 1, 10, T0, NULL), SHMLIMIT_ALLOWED, "which locks nobody out");
+	is(shmlimit_take_at(l, rule, "c", 1, 1, T0, NULL), SHMLIMIT_DENIED, "... and gives nothing away");
+	shmlimit_close(l);
+}
+
+static void off(void)
+{
+	struct shmlimit *l = create(64, 0, 0);
+	int rule = unit_rule(l, "login", 1, 1, SECOND);
+
+	take(l, rule, "a", 1, T0);
+	is(shmlimit_switch(l, 0), 0, "a segment that is off");
+	is(shmlimit_grow_at(l, 128, T0), 0, "... grows");
+	is(info_of(l).enabled, 0, "... and stays off");
+	is(shmlimit_take_at(l, rule, "a", 1, 1, T0, NULL), SHMLIMIT_ALLOWED, "... for who decides");
+	shmlimit_switch(l, 1);
+	is(shmlimit_take_at(l, rule, "a", 1, 1, T0, NULL), SHMLIMIT_DENIED, "on again, its keys are what they were");
+	shmlimit_close(l);
+}
+
+int main(void)
+{
+	struct dice dice = { dice_seed() };
+
+	sizes();
+	keys_move();
+	verbs();
+	carried_twice();
+	twin(&dice);
+	crowd(SHMLIMIT_FULL_EVICT);
+	crowd(SHMLIMIT_FULL_DENY);
+	homeless(SHMLIMIT_FULL_ALLOW, SHMLIMIT_ALLOWED);
+	homeless(SHMLIMIT_FULL_DENY, SHMLIMIT_DENIED);
+	leftover();
+	damage();
+	off();
+	return tap_done();
+}
