@@ -150,7 +150,7 @@ int main(void)
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS_FIRST,
 		.slots_max = SLOTS_LAST, .window_max = WINDOW };
 	struct shmlimit_rule window = { .struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW,
-		.capacity = WINDOW, .period_ns = (uint64_t)1 << 57 };
+		.capacity = WINDOW, .period_ns = FIRST_NS / 1000 };
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	unsigned bad = 0, off = 0, asked = 0, rounds = 0;
 	struct shmlimit_counters c;
