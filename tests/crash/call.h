@@ -22,6 +22,10 @@ enum act {
 	ACQUIRE,
 	THROTTLE,
 	TAKE_ALL,
+	LEASE,                            /* for 5 hours, the claim being one of an hour */
+	DEPOSIT,                          /* so many tokens, of which one is spent */
+	DENY,
+	GIVE_UP,
 	RESET_KEY,
 	RESET_RULE,
 	RESET_ALL,
@@ -156,6 +160,26 @@ static inline int call_take_killed(const struct call *c)
 	return changed ? 0 : -ESRCH;
 }
 
+/* The verbs of leases. */
+static inline int call_lease(const struct call *c)
+{
+	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
+	size_t len = strlen(c->key);
+	struct shmlimit_result r;
+
+	switch (c->act) {
+	case LEASE:
+		return shmlimit_lease_take_at(scene.l, c->rule, c->key, len, c->amount, 5 * HOUR_NS, HOUR_NS, &lease,
+		                              call_ns(c), &r);
+	case DEPOSIT:
+		return shmlimit_lease_deposit_at(scene.l, c->rule, c->key, len, c->amount, 1, 5 * HOUR_NS, call_ns(c), &r);
+	case DENY:
+		return shmlimit_lease_deny_at(scene.l, c->rule, c->key, len, c->amount, HOUR_NS, call_ns(c), &r);
+	default:
+		return shmlimit_lease_abandon_at(scene.l, c->rule, c->key, len, call_ns(c));
+	}
+}
+
 static inline int call_open(uint32_t flags)
 {
 	struct shmlimit *l = NULL;
@@ -230,6 +254,11 @@ static int call_make(const void *arg)
 		return shmlimit_throttle(l, c->key, len, c->amount, 1, 3600, 1, reply);
 	case TAKE_ALL:
 		return call_take_all(c);
+	case LEASE:
+	case DEPOSIT:
+	case DENY:
+	case GIVE_UP:
+		return call_lease(c);
 	case RESET_KEY:
 		return shmlimit_reset(l, c->rule, c->key, len);
 	case RESET_RULE:

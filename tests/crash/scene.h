@@ -53,6 +53,9 @@ static inline struct shmlimit_rule scene_subject(void)
 		rule.period_ns = HOUR_NS;
 		rule.warmup_ns = CAPACITY * HOUR_NS;
 		break;
+	case SHMLIMIT_LEASE:
+		rule.max_wait_ns = 0;
+		/* fall through */
 	default:
 		rule.capacity = CAPACITY;
 		rule.count = 1;

@@ -35,7 +35,7 @@ static const struct scenario {
 	int answer;
 	unsigned left[2];                 /* how often "k" is admitted before and after */
 	uint32_t on_full;
-	enum { READS_ONLY = 1, GIVES_BACK = 2, OWN_CLOCK = 4, WINDOW = 8, WARMUP = 16 } is;
+	enum { READS_ONLY = 1, GIVES_BACK = 2, OWN_CLOCK = 4, WINDOW = 8, WARMUP = 16, LEASED = 32 } is;
 } scenarios[] = {
 	/* Taking, where there is room. */
 	{ "take: a new key", { { 0 } }, { TAKE, "k", 1 }, 0, { 5, 4 } },
@@ -167,6 +167,40 @@ static const struct scenario {
 	{ "warmup: converting", { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .count = 2 } } }, { RESERVE, "k", 1 }, 0,
 	  { 0, 0 }, 0, WARMUP },
 
+	/* Leases: what is here, whatever becomes of who asks for more. */
+	{ "lease: asking, a new key", { { 0 } }, { LEASE, "k", 1 }, SHMLIMIT_LEASE_ASK, { 0, 0 }, 0, LEASED },
+	{ "lease: asking, beside what is left", { { DEPOSIT, "k", 3 } }, { LEASE, "k", 3 }, SHMLIMIT_LEASE_ASK,
+	  { 2, 2 }, 0, LEASED },
+	{ "lease: asking, after one who was killed", { { LEASE, "k", 2, -2 * (int64_t)HOUR_NS } }, { LEASE, "k", 2 },
+	  SHMLIMIT_LEASE_ASK, { 0, 0 }, 0, LEASED },
+	{ "lease: asking, what was left having lapsed", { { DEPOSIT, "k", 3, -6 * (int64_t)HOUR_NS } },
+	  { LEASE, "k", 1 }, SHMLIMIT_LEASE_ASK, { 0, 0 }, 0, LEASED },
+	{ "lease: waiting", { { LEASE, "k", 1 } }, { LEASE, "k", 1 }, SHMLIMIT_LEASE_WAIT, { 0, 0 }, 0,
+	  LEASED | READS_ONLY },
+	{ "lease: spending", { { DEPOSIT, "k", 4 } }, { LEASE, "k", 2 }, 0, { 3, 1 }, 0, LEASED },
+	{ "lease: spending while another asks", { { DEPOSIT, "k", 4 }, { LEASE, "k", 5 } }, { LEASE, "k", 2 }, 0,
+	  { 3, 1 }, 0, LEASED },
+	{ "lease: a take", { { DEPOSIT, "k", 4 } }, { TAKE, "k", 1 }, 0, { 3, 2 }, 0, LEASED },
+	{ "lease: deposit, a new key", { { 0 } }, { DEPOSIT, "k", 4 }, 0, { 0, 3 }, 0, LEASED },
+	{ "lease: deposit, asked for", { { LEASE, "k", 1 } }, { DEPOSIT, "k", 4 }, 0, { 0, 3 }, 0, LEASED },
+	{ "lease: deposit, beside what is left", { { DEPOSIT, "k", 3 }, { LEASE, "k", 3 } }, { DEPOSIT, "k", 4 }, 0,
+	  { 2, 4 }, 0, LEASED },
+	{ "lease: deposit, evicting", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { DEPOSIT, "k", 4 }, 0, { 0, 3 }, 0,
+	  LEASED },
+	{ "lease: deposit, no room", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { DEPOSIT, "k", 4 }, 0, { 0, 0 },
+	  SHMLIMIT_FULL_DENY, LEASED },
+	{ "lease: deny", { { LEASE, "k", 1 } }, { DENY, "k", 1 }, 1, { 0, 0 }, 0, LEASED },
+	{ "lease: denied", { { DENY, "k", 1 } }, { LEASE, "k", 1 }, 1, { 0, 0 }, 0, LEASED },
+	{ "lease: abandon", { { DEPOSIT, "k", 3 }, { LEASE, "k", 3 } }, { GIVE_UP, "k" }, 0, { 2, 2 }, 0, LEASED },
+	{ "lease: refund", { { DEPOSIT, "k", 3 } }, { REFUND, "k", 1 }, 0, { 2, 3 }, 0, LEASED },
+	{ "lease: charge", { { DEPOSIT, "k", 5 } }, { CHARGE, "k", 3 }, 0, { 4, 1 }, 0, LEASED },
+	{ "lease: converting, the capacity being lower",
+	  { { DEPOSIT, "k", 5 }, { SET_KILLED, .terms = { .capacity = 3 } } }, { TAKE, "k", 1 }, 0, { 3, 2 }, 0,
+	  LEASED },
+	{ "lease: rule_set", { { DEPOSIT, "k", 5 }, { LEASE, "l", 1 } }, { RULE_SET, .terms = { .capacity = 3 } },
+	  SUBJECT, { 4, 3 }, 0, LEASED },
+	{ "lease: reset", { { DEPOSIT, "k", 5 } }, { RESET_KEY, "k" }, 0, { 4, 0 }, 0, LEASED },
+
 	/* Resets, switches, rules. */
 	{ "reset: a key", { { TAKE, "k", 3 }, { TAKE, "l", 1 } }, { RESET_KEY, "k" }, 0, { 2, 5 } },
 	{ "reset: a key without a slot", { { TAKE, "l", 1 } }, { RESET_KEY, "k" }, 0, { 5, 5 }, 0, READS_ONLY },
@@ -252,7 +286,10 @@ static void perform(const struct scenario *s, struct dice *dice)
 	uint64_t changes = 0;
 	int answer;
 
-	scene.algorithm = s->is & WINDOW ? SHMLIMIT_WINDOW : s->is & WARMUP ? SHMLIMIT_WARMUP : SHMLIMIT_FUNNEL;
+	scene.algorithm = s->is & WINDOW   ? SHMLIMIT_WINDOW
+	                  : s->is & WARMUP ? SHMLIMIT_WARMUP
+	                  : s->is & LEASED ? SHMLIMIT_LEASE
+	                                   : SHMLIMIT_FUNNEL;
 	scene_open(dice, s->on_full, s->is & OWN_CLOCK);
 	for (int i = 0; i < PREPARED; i++)
 		if (call_make(&s->before[i]) < 0)
