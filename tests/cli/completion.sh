@@ -70,7 +70,7 @@ choices "allow deny evict " create "$SEGMENT.x" --slots=16 --on-full
 choices "coarse precise " create "$SEGMENT.x" --slots=16 --clock
 choices "dry-run enforce off " rule set "$segment" mail --mode
 choices "no yes " rule set "$segment" mail --next-pays
-is "$(offered shmlimit rule set "$segment" new --algorithm '')" "funnel warmup window " "algorithms are offered"
+is "$(offered shmlimit rule set "$segment" new --algorithm '')" "funnel lease warmup window " "algorithms are offered"
 is "$(offered shmlimit create x --mode '')" " " "permissions are not"
 
 # A name is only text, whatever it looks like.

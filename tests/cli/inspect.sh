@@ -44,7 +44,7 @@ is "$(printf '%s\n' "$out" | sed -n '20,$p' | awk '{ print $1, $3 }' | tr '\n' '
 like "$(printf '%s\n' "$out" | sed -n 20p)" ' [0-9a-f]{12}  *0  *-  *2591[0-9]{2}\.[0-9]{9} s$' "and the time to full"
 
 run shmlimit inspect "$segment" --json
-is "$rc $(printf '%s' "$out" | jq -c keys_unsorted)" '0 ["segment","rules","counters","occupancy"]' "inspect --json is an object"
+is "$rc $(printf '%s' "$out" | jq -c keys_unsorted)" '0 ["segment","rules","counters","leases","occupancy"]' "inspect --json is an object"
 is "$(printf '%s' "$out" | jq -c '[.rules[] | [.name, .id, .counters.allowed, .counters.denied, .counters.shadow_denied]]')" \
 	'[["r",0,3,1,0],["watch",1,1,0,0]]' "of rules with their counters"
 is "$(printf '%s' "$out" | jq -c .counters)" \
@@ -88,7 +88,7 @@ is "$(printf '%s\n' "$out" | sed -n '16,19p' | tr '\n' ';')" "key: c;decision: d
 is "$(printf '%s\n' "$out" | grep -c '^occupancy')" 0 "instead of the slots"
 run shmlimit inspect "$segment" --rule r --key b --json
 is "$rc $(printf '%s' "$out" | jq -c 'keys_unsorted, (.key | [.key, .allowed, .limit, .remaining])' | tr '\n' ' ')" \
-	'0 ["segment","rules","counters","key"] ["b",true,3,1] ' "--key in JSON"
+	'0 ["segment","rules","counters","leases","key"] ["b",true,3,1] ' "--key in JSON"
 run shmlimit inspect "$segment" --rule r --key "$(printf 'x\377\001')" --json
 is "$rc $(printf '%s' "$out" | jq -c .key.key)" "0 \"x$(printf '\357\277\275')\\u0001\"" "a key that is not UTF-8 is still JSON"
 

@@ -24,6 +24,7 @@ const struct choice choices_algorithm[] = {
 	{ "funnel", SHMLIMIT_FUNNEL },
 	{ "warmup", SHMLIMIT_WARMUP },
 	{ "window", SHMLIMIT_WINDOW },
+	{ "lease", SHMLIMIT_LEASE },
 	{ 0 },
 };
 
@@ -31,6 +32,14 @@ const struct choice choices_mode[] = {
 	{ "enforce", SHMLIMIT_ENFORCE },
 	{ "dry-run", SHMLIMIT_DRY_RUN },
 	{ "off", SHMLIMIT_OFF },
+	{ 0 },
+};
+
+/* What a slot of a lease says. */
+const struct choice choices_lease[] = {
+	{ "tokens", SHMLIMIT_SLOT_TOKENS },
+	{ "denied", SHMLIMIT_SLOT_DENIED },
+	{ "asked", SHMLIMIT_SLOT_ASKED },
 	{ 0 },
 };
 

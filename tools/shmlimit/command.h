@@ -94,7 +94,8 @@ struct choice {
 	uint32_t value;
 };
 
-extern const struct choice choices_on_full[], choices_clock[], choices_algorithm[], choices_mode[], choices_yes[];
+extern const struct choice choices_on_full[], choices_clock[], choices_algorithm[], choices_mode[], choices_yes[],
+	choices_lease[];
 
 int choice_parse(const char *what, const char *text, const struct choice *choices, uint32_t *value);
 const char *choice_word(const struct choice *choices, uint32_t value);

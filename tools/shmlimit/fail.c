@@ -125,6 +125,9 @@ int fail_exact(const char *rule_name, const struct shmlimit_rule *rule)
 	char rate[TEXT_LEN], wait[TEXT_LEN], other[TEXT_LEN];
 	int waits = rule->max_wait_ns > 0;
 
+	if (rule->algorithm == SHMLIMIT_LEASE)
+		return fail("rule %s: capacity %" PRIu64 ": too large for a lease: must be %d or less", rule_name,
+		            rule->capacity, SHMLIMIT_LEASE_CAPACITY_MAX);
 	if (rule->algorithm != SHMLIMIT_FUNNEL)
 		return fail("rule %s: rate %s with %s %s%s%s: cannot be represented: must be %s", rule_name,
 		            rate_text(rate, rule->count, rule->period_ns),

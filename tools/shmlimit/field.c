@@ -26,8 +26,11 @@ int field_applies(int field, uint32_t algorithm)
 {
 	switch (field) {
 	case FIELD_CAPACITY: /* the others' follows from what else is given */
+		return algorithm == SHMLIMIT_FUNNEL || algorithm == SHMLIMIT_LEASE;
 	case FIELD_NEXT_PAYS:
 		return algorithm == SHMLIMIT_FUNNEL;
+	case FIELD_MAX_WAIT:
+		return algorithm != SHMLIMIT_LEASE;
 	case FIELD_WARMUP:
 	case FIELD_COLD_FACTOR:
 		return algorithm == SHMLIMIT_WARMUP;

@@ -24,6 +24,21 @@ static json_t *counters_json(struct shmlimit *limiter, int id)
 	                 "failed_cas", json_number(c.failed_cas));
 }
 
+static json_t *leases_json(const struct view *view)
+{
+	struct shmlimit_lease_counters c = { .struct_size = sizeof(c) };
+
+	shmlimit_lease_counters(view->limiter, &c);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	                 "leases", json_number(c.leases),
+	                 "leased", json_number(c.leased),
+	                 "spent", json_number(c.spent),
+	                 "lapsed", json_number(c.lapsed),
+	                 "denied", json_number(c.denied),
+	                 "engine_errors", json_number(c.engine_errors),
+	                 "breaker_openings", json_number(c.breaker_openings));
+}
+
 static json_t *rules_json(const struct view *view)
 {
 	json_t *list = json_array();
@@ -72,10 +87,11 @@ static json_t *view_json(const struct view *view)
 {
 	int one_key = view->key != NULL;
 
-	return json_pack("{s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}",
 	                 "segment", segment_json(view->name, &view->info),
 	                 "rules", rules_json(view),
 	                 "counters", counters_json(view->limiter, view->rule),
+	                 "leases", leases_json(view),
 	                 one_key ? "key" : "occupancy", one_key ? key_json(view) : occupancy_json(view));
 }
 

@@ -130,6 +130,7 @@ static const char *name_of(struct names *names, int rule)
 /* Columns, each as wide as its widest. */
 struct widths {
 	size_t rule, remaining, debt, reset;
+	size_t lease;                   /* 0: there are none */
 };
 
 static void widen(size_t *width, size_t to)
@@ -140,7 +141,7 @@ static void widen(size_t *width, size_t to)
 
 static struct widths measure(const struct live *live, struct names *names)
 {
-	struct widths w = { strlen("RULE"), strlen("REMAINING"), strlen("DEBT"), strlen("TIME-TO-FULL") };
+	struct widths w = { strlen("RULE"), strlen("REMAINING"), strlen("DEBT"), strlen("TIME-TO-FULL"), 0 };
 
 	for (size_t i = 0; i < live->count; i++) {
 		const struct live_slot *slot = &live->slot[i];
@@ -149,6 +150,8 @@ static struct widths measure(const struct live *live, struct names *names)
 		widen(&w.remaining, digits_of(slot->remaining));
 		widen(&w.debt, slot->debt_ns > 0 ? duration_width(slot->debt_ns) : 1);
 		widen(&w.reset, duration_width(slot->reset_after_ns));
+		if (slot->lease != 0)
+			w.lease = strlen("tokens");
 	}
 	return w;
 }
@@ -169,6 +172,12 @@ static void put_row(struct out *out, const struct widths *w, const char *rule, c
 	}
 	put_spaces(out, 2);
 	put_duration(out, slot->reset_after_ns, w->reset);
+	if (w->lease != 0) {
+		const char *lease = slot->lease != 0 ? choice_word(choices_lease, slot->lease) : "-";
+
+		put_spaces(out, 2 + w->lease - strlen(lease));
+		put_text(out, lease);
+	}
 }
 
 int inspect_slots_text(const struct view *view)
@@ -182,8 +191,9 @@ int inspect_slots_text(const struct view *view)
 
 	if (status == STATUS_OK) {
 		w = measure(live, &names);
-		printf("%-*s  %-12s  %*s  %*s  %*s%s\n", (int)w.rule, "RULE", "FINGERPRINT", (int)w.remaining, "REMAINING",
-		       (int)w.debt, "DEBT", (int)w.reset, "TIME-TO-FULL", view->info.names != 0 ? "  KEY" : "");
+		printf("%-*s  %-12s  %*s  %*s  %*s%s%s\n", (int)w.rule, "RULE", "FINGERPRINT", (int)w.remaining,
+		       "REMAINING", (int)w.debt, "DEBT", (int)w.reset, "TIME-TO-FULL", w.lease != 0 ? "   LEASE" : "",
+		       view->info.names != 0 ? "  KEY" : "");
 		for (size_t i = 0; i < live->count; i++) {
 			put_row(out, &w, name_of(&names, live->slot[i].rule), &live->slot[i]);
 			if (view->info.names != 0) {
@@ -238,6 +248,11 @@ static void put_object(struct out *out, const char *rule, const struct live_slot
 	put_json_number(out, ", \"remaining\": ", slot->remaining);
 	put_json_number(out, ", \"debt_ns\": ", slot->debt_ns);
 	put_json_number(out, ", \"reset_after_ns\": ", slot->reset_after_ns);
+	put_text(out, ", \"lease\": ");
+	if (slot->lease != 0)
+		put_json_text(out, choice_word(choices_lease, slot->lease));
+	else
+		put_text(out, "null");
 	put_text(out, "}");
 }
 

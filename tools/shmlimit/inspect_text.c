@@ -72,6 +72,21 @@ static int print_rules(const struct view *view)
 	return table_print(&table);
 }
 
+/* Of a segment in which something was leased. */
+static void print_leases(const struct view *view)
+{
+	struct shmlimit_lease_counters c = { .struct_size = sizeof(c) };
+
+	shmlimit_lease_counters(view->limiter, &c);
+	if (c.leases + c.denied + c.engine_errors == 0)
+		return;
+	putchar('\n');
+	print_line("leases", "%" PRIu64 ": tokens %" PRIu64 ", spent %" PRIu64 ", lapsed %" PRIu64, c.leases, c.leased,
+	           c.spent, c.lapsed);
+	print_line("known denials", "%" PRIu64, c.denied);
+	print_line("engine errors", "%" PRIu64 ", breaker openings %" PRIu64, c.engine_errors, c.breaker_openings);
+}
+
 static int print_live(const struct view *view)
 {
 	const struct live *live = &view->live;
@@ -97,6 +112,7 @@ int inspect_text(const struct view *view)
 	status = print_rules(view);
 	if (status != STATUS_OK)
 		return status;
+	print_leases(view);
 	if (view->key == NULL)
 		return print_live(view);
 	putchar('\n');

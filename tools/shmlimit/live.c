@@ -124,7 +124,7 @@ int live_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct live 
 		live->found++;
 		status = keep(live, &(struct live_slot){ i, slot.fingerprint, slot.remaining, slot.debt_ns,
 		                                         slot.reset_after_ns, slot.rule,
-		                                         share_of(limiter, known, &slot) });
+		                                         share_of(limiter, known, &slot), slot.lease });
 	}
 	free(known);
 	settle(live);

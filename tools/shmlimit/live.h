@@ -21,6 +21,7 @@ struct live_slot {
 	uint64_t remaining, debt_ns, reset_after_ns;
 	int32_t rule;
 	uint32_t share;                        /* of the capacity that is left, 2^-32ths; 0: denied now */
+	uint32_t lease;                        /* what it says, of a LEASE rule; else 0 */
 };
 
 struct live {

@@ -46,6 +46,8 @@ static int read_segment(struct shmlimit *limiter, struct metrics_segment *out)
 	out->counters.struct_size = sizeof(out->counters);
 	shmlimit_info(limiter, &out->info);
 	shmlimit_counters(limiter, -1, &out->counters);
+	out->leases.struct_size = sizeof(out->leases);
+	shmlimit_lease_counters(limiter, &out->leases);
 	out->rule = calloc(out->info.rules, sizeof(*out->rule));
 	if (out->rule == NULL)
 		return fail_memory();

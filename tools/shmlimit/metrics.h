@@ -19,6 +19,7 @@ struct metrics_segment {
 	int up;                        /* it can be opened; if not, the rest is empty */
 	struct shmlimit_info info;
 	struct shmlimit_counters counters;     /* of all rules, those that are gone too */
+	struct shmlimit_lease_counters leases;
 	uint64_t states[SHMLIMIT_SLOT_STALE + 1];
 	struct metrics_rule *rule;
 	size_t rules;

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "metrics.h"
 
@@ -254,6 +255,49 @@ static void print_counters(FILE *to, const struct metrics *m, int of_rules)
 	}
 }
 
+/* ---- of leases ---- */
+
+static const struct lease_counter {
+	const char *metric, *state, *help;
+	size_t offset;
+} lease_counters[] = {
+	{ "leases", NULL, "Deposits of tokens that were leased from elsewhere.",
+	  offsetof(struct shmlimit_lease_counters, leases) },
+	{ "lease_tokens", "leased", "Tokens that were deposited, spent, and not spent in time.",
+	  offsetof(struct shmlimit_lease_counters, leased) },
+	{ "lease_tokens", "spent", NULL, offsetof(struct shmlimit_lease_counters, spent) },
+	{ "lease_tokens", "lapsed", NULL, offsetof(struct shmlimit_lease_counters, lapsed) },
+	{ "lease_known_denials", NULL, "Denials that were known, and nobody was asked.",
+	  offsetof(struct shmlimit_lease_counters, denied) },
+	{ "lease_engine_errors", NULL, "Calls to the engine that failed.",
+	  offsetof(struct shmlimit_lease_counters, engine_errors) },
+	{ "lease_breaker_openings", NULL, "Times that the engine was left alone for a while.",
+	  offsetof(struct shmlimit_lease_counters, breaker_openings) },
+};
+
+static void print_lease_counters(FILE *to, const struct metrics *m)
+{
+	char metric[TEXT_LEN];
+
+	for (size_t c = 0; c < sizeof(lease_counters) / sizeof(*lease_counters); c++) {
+		const struct lease_counter *counter = &lease_counters[c];
+
+		snprintf(metric, sizeof(metric), "shmlimit_segment_%s", counter->metric);
+		if (counter->help != NULL)
+			print_head(to, metric, "counter", counter->help);
+		strcat(metric, "_total");
+		for (size_t i = 0; i < m->segments; i++) {
+			const char *at = (const char *)&m->segment[i].leases + counter->offset;
+
+			if (!m->segment[i].up)
+				continue;
+			print_series(to, metric, &m->segment[i], NULL, counter->state != NULL ? "state" : NULL,
+			             counter->state);
+			fprintf(to, "%" PRIu64 "\n", *(const uint64_t *)(const void *)at);
+		}
+	}
+}
+
 void metrics_text(FILE *to, const struct metrics *m)
 {
 	print_up(to, m);
@@ -262,6 +306,7 @@ void metrics_text(FILE *to, const struct metrics *m)
 		print_segment_gauge(to, m, &segment_gauges[i]);
 	print_slots(to, m);
 	print_counters(to, m, 0);
+	print_lease_counters(to, m);
 	for (size_t i = 0; i < sizeof(rule_gauges) / sizeof(*rule_gauges); i++)
 		print_rule_gauges(to, m, i);
 	print_counters(to, m, 1);

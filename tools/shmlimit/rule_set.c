@@ -6,7 +6,7 @@
 #include "rules.h"
 
 static const struct command_option options[] = {
-	[FIELD_ALGORITHM] = { "algorithm", "WHICH", "funnel, warmup or window (a new rule: funnel)" },
+	[FIELD_ALGORITHM] = { "algorithm", "WHICH", "funnel, warmup, window or lease (a new rule: funnel)" },
 	[FIELD_CAPACITY] = { "capacity", "N", "funnel: tokens that a full one holds: the largest burst, 1 or more" },
 	[FIELD_RATE] = { "rate", "COUNT/PERIOD", "tokens that come back a period: 30/60s, 5/m, 100/day, 1/500ms" },
 	[FIELD_WARMUP] = { "warmup", "DURATION", "warmup: from cold to warm takes so long" },

@@ -46,6 +46,8 @@ class Algorithm(IntEnum):
     """count tokens a period once it is warm; the capacity is 0, for it follows from the rest."""
     WINDOW = 2
     """At most capacity tokens in any stretch of a period; the count is 0 or the capacity."""
+    LEASE = 3
+    """Tokens that are leased from a funnel elsewhere, whose capacity, count and period these are."""
 
 
 class Mode(IntEnum):

@@ -1,0 +1,97 @@
+#!/bin/sh
+# lease: rules whose tokens are leased from elsewhere: set, shown, taken from,
+# looked at. Who leases is a program; here it is a few lines of Python.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+cd "$TMP" || exit
+
+segment=$SEGMENT.s
+shmlimit create "$segment" --slots 64
+
+refused() {
+	message=$1
+	shift
+	run shmlimit rule set "$segment" "$@"
+	is "$rc $out$err" "2 shmlimit: rule $1: $message" "rule set $* is refused"
+}
+
+# ---- rules ----
+run shmlimit rule set "$segment" g --algorithm lease --capacity 100 --rate 10/s
+is "$rc $out$err" "0 " "a lease needs a capacity and a rate"
+run shmlimit rule show "$segment" g
+is "$(printf '%s\n' "$out" | sed -n '3,6p' | tr '\n' ';')" \
+	"algorithm: lease;capacity: 100;rate: 10/s;mode: enforce;" "and is shown as it was set"
+refused "new, its capacity is missing: must have capacity and rate" new --algorithm lease --rate 1/s
+refused "capacity 2097152: too large for a lease: must be 2097151 or less" \
+	new --algorithm lease --capacity 2097152 --rate 1/s
+refused "max-wait: a lease has none of its own: must be left out" \
+	new --algorithm lease --capacity 1 --rate 1/s --max-wait 1s
+run shmlimit rule set "$segment" g --algorithm funnel
+is $rc 2 "a lease does not become a funnel"
+run shmlimit rule set "$segment" g --capacity 50
+is "$rc $out$err" "0 " "it can be changed"
+run shmlimit rule export "$segment"
+like "$out" 'algorithm = lease' "and exported"
+printf '%s\n' "$out" >rules
+shmlimit rule remove "$segment" g
+run shmlimit apply "$segment" rules
+is "$rc $out$err" "0 + rule g algorithm lease capacity 50 rate 10/s" "and made anew from a file"
+
+# ---- what is here ----
+run shmlimit take "$segment" g key
+is $rc 1 "nobody leased anything: nothing is here"
+run shmlimit inspect "$segment"
+is "$(printf '%s\n' "$out" | grep -c '^leases:')" 0 "and inspect says nothing of leases"
+
+# A library that was built with a sanitizer is for programs that were, too.
+if ! python3 -c 'import ctypes, sys; ctypes.CDLL(sys.argv[1])' "$BUILD/libshmlimit.so" 2>/dev/null; then
+	diag "no Python that can load the library: nothing is leased"
+	done_testing
+	exit
+fi
+# lease CALLS: a line of Python for each, in which take(), deposit() and deny() are the library's for the key "key".
+lease() {
+	python3 - "$BUILD/libshmlimit.so" "$segment" <<-END
+		import ctypes, sys
+		library = ctypes.CDLL(sys.argv[1])
+		limiter = ctypes.c_void_p()
+		assert library.shmlimit_open(sys.argv[2].encode(), 0, ctypes.byref(limiter)) == 0
+		rule = library.shmlimit_rule_find(limiter, b"g")
+		u64 = ctypes.c_uint64
+		room = (ctypes.c_uint32 * 16)(64)
+		def take(cost):
+		    return library.shmlimit_lease_take(limiter, rule, b"key", u64(3), u64(cost), u64(10**12), u64(10**12), room, None)
+		def deposit(tokens, cost):
+		    return library.shmlimit_lease_deposit(limiter, rule, b"key", u64(3), u64(tokens), u64(cost), u64(10**12), None)
+		def deny(cost):
+		    return library.shmlimit_lease_deny(limiter, rule, b"key", u64(3), u64(cost), u64(10**12), None)
+		$1
+	END
+}
+
+run lease 'print(take(1), take(1))'
+is "$rc $out" "0 2 3" "one asks for more, and others wait"
+run shmlimit inspect "$segment"
+like "$out" '^g  *[0-9a-f]{12}  *0  *- .* asked *$' "as inspect shows"
+run lease 'print(deposit(11, 1))'
+is "$rc $out" "0 0" "he deposits it"
+run shmlimit take "$segment" g key --cost 4
+is "$rc" 0 "and it can be spent from anywhere"
+run shmlimit inspect "$segment"
+like "$out" '^g  *[0-9a-f]{12}  *6  *- .* tokens$' "what is left is shown"
+like "$out" '^leases: 1: tokens 11, spent 5, lapsed 0$' "and what became of the rest"
+is "$(shmlimit inspect "$segment" --json | jq -c '[.leases.leases, .leases.leased, .leases.spent, .occupancy.shown[0].lease]')" \
+	'[1,11,5,"tokens"]' "in JSON, too"
+shmlimit reset "$segment" --rule g --key key
+run lease 'print(deny(1), take(1))'
+is "$rc $out" "0 1 1" "a denial is remembered"
+run shmlimit inspect "$segment"
+like "$out" '^g  *[0-9a-f]{12}  *0  *- .* denied$' "and shown"
+like "$out" '^known denials: 1$' "and counted"
+run shmlimit metrics "$segment"
+like "$out" "^shmlimit_segment_lease_tokens_total\{segment=\"$segment\",state=\"spent\"\} 5\$" "metrics have what was spent"
+like "$out" "^shmlimit_segment_lease_known_denials_total\{segment=\"$segment\"\} 1\$" "and denied"
+run shmlimit verify "$segment"
+is $rc 0 "the segment is sound"
+done_testing
