@@ -1,9 +1,8 @@
 /*
  * hostile: eight processes decide while a ninth writes over what they share, as
  * whoever has write permission can (I7). First over slots, rings, names and counters,
- * then over the records of rules too; 5 seconds in all, or the environment's
- * SECONDS. The header's geometry is kept privately by all who are in, and is
- * left alone here: tests/unit/errors has damaged headers.
+ * then over the records of rules too, then over all, header and switch included;
+ * 6 seconds in all, or the environment's SECONDS.
  *
  * Nobody crashes and nobody hangs. When the noise stops, keys are locked out
  * for no longer than their rule's time to fill and its longest debt; after a
@@ -49,10 +48,13 @@ static const char *const names[NAMED] = { "funnel", "warmup", "window" };
 /* A whole store borrowed cold costs half as much again as it takes to fill, and stands beside the longest wait. */
 #define LOCKED_NS (WAIT_NS + SECOND + SECOND / 2 + SECOND)
 
+/* What is written over: the first of these and all behind it. */
+enum scope { TABLE, RECORDS, HEADER };
+
 static struct play {
 	struct shmlimit *l;
 	int id[NAMED];
-	int rules_too; /* are written over */
+	enum scope scope;
 	uint64_t seed;
 	_Atomic int stop;
 	_Atomic uint64_t keys; /* shown by their names */
@@ -79,19 +81,21 @@ static uint64_t nearly_right(struct dice *dice, const uint64_t *words, uint64_t 
 static void make_noise(struct dice *dice)
 {
 	uint64_t *words = (uint64_t *)(void *)play->l->header;
-	uint64_t first = (uint64_t)((uint64_t *)(void *)play->l->counters - words),
-		 n = tables_end(play->l, &play->l->tables[0]) / sizeof(*words);
+	uint64_t records = (uint64_t)((uint64_t *)(void *)play->l->rules - words),
+		 counters = (uint64_t)((uint64_t *)(void *)play->l->counters - words);
 	uint64_t slots = (uint64_t)((uint64_t *)(void *)play->l->tables[0].slots - words);
+	uint64_t first = play->scope == TABLE ? counters : records,
+		 n = tables_end(play->l, &play->l->tables[0]) / sizeof(*words);
 
-	if (play->rules_too)
-		first = (uint64_t)((uint64_t *)(void *)play->l->rules - words);
 	while (!atomic_load(&play->stop)) {
 		uint64_t at = first + dice_below(dice, n - first);
 
 		/* Every other time the word of a slot. */
 		if (dice_below(dice, 2) == 0)
 			at = slots + 2 * dice_below(dice, play->l->tables[0].lines * SLOTS_PER_LINE) + 1;
-		store_relaxed(&words[at], nearly_right(dice, words + first, n - first, at - first));
+		else if (play->scope == HEADER && dice_below(dice, 8) == 0)
+			at = dice_below(dice, sizeof(struct layout_header) / sizeof(*words));
+		store_relaxed(&words[at], nearly_right(dice, words, n, at));
 		atomic_fetch_add(&play->calls[NOISE], 1);
 		if (dice_below(dice, 64) == 0)
 			sched_yield();
@@ -107,11 +111,13 @@ static void look_in(struct dice *dice)
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	struct shmlimit_rule rule = rules[dice_below(dice, NAMED)];
 	int rule_id = (int)dice_below(dice, RULES), error;
+	struct shmlimit *other;
 
 	rule.struct_size = sizeof(rule);
-	switch (dice_below(dice, 6)) {
+	switch (dice_below(dice, 7)) {
 	case 0:
-		worker_check(shmlimit_verify(stage_name, &problem, 1) >= 0, "verify fails");
+		error = shmlimit_verify(stage_name, &problem, 1);
+		worker_check(error >= 0 || play->scope == HEADER, "verify fails: %d", error);
 		break;
 	case 1:
 		error = shmlimit_counters(play->l, rule_id, &counters);
@@ -136,13 +142,21 @@ static void look_in(struct dice *dice)
 	case 4:
 		rule.count += rule.algorithm == SHMLIMIT_FUNNEL ? dice_below(dice, 2) : 0;
 		error = shmlimit_rule_set(play->l, names[rule.algorithm], &rule);
-		worker_check(play->rules_too ? error >= 0 || error == -EBUSY || error == -EXFULL
+		worker_check(play->scope != TABLE ? error >= 0 || error == -EBUSY || error == -EXFULL
 					     : error == play->id[rule.algorithm],
 			     "rule_set: %d", error);
 		break;
 	case 5:
 		error = shmlimit_reset(play->l, play->id[dice_below(dice, NAMED)], NULL, 0);
-		worker_check(error == 0 || (play->rules_too && error == -ESRCH), "reset: %d", error);
+		worker_check(error == 0 || (play->scope != TABLE && error == -ESRCH), "reset: %d", error);
+		break;
+	case 6:
+		error = shmlimit_open(stage_name, SHMLIMIT_READ_ONLY, &other);
+		if (error == 0)
+			shmlimit_close(other);
+		worker_check(error == 0 || (play->scope == HEADER && (error == -EMEDIUMTYPE || error == -EPROTO ||
+		                                                      error == -EUCLEAN)),
+			     "open: %d", error);
 		break;
 	}
 }
@@ -181,9 +195,9 @@ static void work(struct crew *crew, int index)
 		if (dice_below(&dice, 256) == 0)
 			look_in(&dice);
 		answer = ask(&dice, play->id[dice_below(&dice, NAMED)], (uint32_t)dice_below(&dice, KEYS), &r);
-		worker_check(answer >= 0 || (play->rules_too && answer == -ESRCH), "a call failed: %s",
+		worker_check(answer >= 0 || (play->scope != TABLE && answer == -ESRCH), "a call failed: %s",
 			     shmlimit_strerror(answer));
-		worker_check(play->rules_too || r.remaining <= CAPACITY, "%" PRIu64 " are left of %d", r.remaining,
+		worker_check(play->scope != TABLE || r.remaining <= CAPACITY, "%" PRIu64 " are left of %d", r.remaining,
 			     CAPACITY);
 		atomic_fetch_add(&play->calls[index], 1);
 	}
@@ -264,17 +278,17 @@ static void listen(struct crew *crew, time_t seconds)
 	} while (idle > 0 || time(NULL) < until);
 }
 
-static void perform(const char *title, int rules_too, time_t seconds)
+static void perform(const char *title, enum scope scope, time_t seconds)
 {
 	struct shmlimit_options options = {
 		.struct_size = sizeof(options), .slots = 64, .rules = RULES, .window_max = RING, .names = 14
 	};
 	uint64_t calls = 0, now_ns;
 	struct crew crew;
-	int error;
+	int error, found;
 
 	memset(play->calls, 0, sizeof(play->calls));
-	play->rules_too = rules_too;
+	play->scope = scope;
 	play->keys = 0;
 	play->seed++;
 	atomic_store(&play->stop, 0);
@@ -293,25 +307,27 @@ static void perform(const char *title, int rules_too, time_t seconds)
 	ok(play->keys > 0, "%s: keys are shown, and none that there is not", title);
 
 	now_ns = shmlimit_now(play->l) + SECOND;
-	if (!rules_too) {
+	if (scope == TABLE) {
 		ok(denied(now_ns) > 0, "%s: when it stops some keys are locked out", title);
 		now_ns += LOCKED_NS;
 		is(denied(now_ns), 0, "%s: and none for longer than its time to fill and its longest debt", title);
 	} else {
 		remove_rules();
 	}
+	is(shmlimit_switch(play->l, 1), 0, "%s: the switch can be thrown", title);
 	is(set_rules(), 0, "%s: rules can be set anew", title);
 	is(shmlimit_reset(play->l, -1, NULL, 0), 0, "%s: and all reset", title);
 	is(not_as_new(now_ns), 0, "%s: each key is then as if new", title);
-	ok(shmlimit_verify(stage_name, NULL, 0) >= 0, "%s: verify has its say", title);
+	found = shmlimit_verify(stage_name, NULL, 0);
+	ok(found >= 0 || (scope == HEADER && found == -EMEDIUMTYPE), "%s: verify has its say", title);
 	shmlimit_close(play->l);
-	stage_hide();
+	(void)stage_sweep();
 }
 
 int main(void)
 {
 	const char *given = getenv("SECONDS");
-	time_t seconds = (time_t)(given != NULL ? strtoull(given, NULL, 10) : scaled(5));
+	time_t seconds = (time_t)(given != NULL ? strtoull(given, NULL, 10) : scaled(6));
 
 	if (SWAPS_ARE_PRIVATE)
 		return tap_skip_all("ThreadSanitizer does not swap atomically between processes");
@@ -319,7 +335,8 @@ int main(void)
 	alarm((unsigned)seconds + WATCHDOG_SECONDS);
 	play = shared_memory(sizeof(*play));
 	play->seed = dice_seed();
-	perform("noise in slots, rings, names and counters", 0, seconds / 2);
-	perform("noise in rules too", 1, seconds - seconds / 2);
+	perform("noise in slots, rings, names and counters", TABLE, seconds / 3);
+	perform("noise in rules too", RECORDS, seconds / 3);
+	perform("noise in all", HEADER, seconds - 2 * (seconds / 3));
 	return tap_done();
 }

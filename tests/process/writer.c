@@ -1,0 +1,307 @@
+/*
+ * writer: what a process with write permission can do to others, and what it
+ * cannot, as shmlimit.7 says it (I7): each sentence of it a law. What becomes of
+ * random noise is tests/torture/hostile's and tests/fuzz's.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "process.h"
+
+#include "hash.h"
+#include "limiter.h"
+#include "table.h"
+
+#define SECOND ((uint64_t)1000000000)
+#define NOW_NS (1000 * SECOND)
+#define CAPACITY 5u
+#define FILL_NS SECOND
+#define WAIT_NS (2 * SECOND)
+#define SLACK_NS (FILL_NS / 2)
+#define GONE 2                     /* status of who got as far as the end */
+
+static struct shmlimit *l;         /* the victim's handle, and, but for the segment itself, nobody's */
+static char path[96];
+static int rule;
+
+static void fresh(void)
+{
+	struct shmlimit_rule funnel = { .struct_size = sizeof(funnel), .capacity = CAPACITY, .count = CAPACITY,
+		.period_ns = FILL_NS, .max_wait_ns = WAIT_NS };
+
+	shmlimit_close(l);
+	(void)unlink(path);
+	l = stage_create(16, 2, SHMLIMIT_FULL_EVICT);
+	rule = shmlimit_rule_set(l, "r", &funnel);
+	if (rule < 0)
+		bail("rule_set");
+}
+
+static int take(uint64_t tokens, uint64_t now_ns)
+{
+	return shmlimit_take_at(l, rule, "key", 3, tokens, now_ns, NULL);
+}
+
+static struct layout_slot *slot_of_key(void)
+{
+	uint64_t hash = hash_bytes(l->header->secret, (uint32_t)rule, "key", 3);
+
+	return table_find(l, table_window(l, hash), tag_pack(hash, (uint32_t)rule, 1));
+}
+
+/* ---- Through a mapping ---- */
+
+static void tokens(void)
+{
+	struct layout_slot *slot;
+
+	fresh();
+	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "a key takes all it has");
+	is(take(1, NOW_NS), SHMLIMIT_DENIED, "and is denied");
+	slot = slot_of_key();
+	ok(slot != NULL, "who knows the secret, which is in the header, finds the slot of a key that he guesses");
+	slot->word |= CAPACITY;
+	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "who can write fills a funnel");
+	slot->tag = slot->word = 0;
+	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "or frees it, which is the same");
+	is(take(1, NOW_NS), SHMLIMIT_DENIED, "and no more than that");
+	slot_of_key()->word |= 7;
+	is(take(CAPACITY + 1, NOW_NS), SHMLIMIT_DENIED, "no number gives a key more than its capacity");
+	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "but that");
+}
+
+/* A word for each place where a time can stand, without tokens. */
+static void lock_out(void)
+{
+	unsigned late = 0, denied = 0;
+
+	fresh();
+	take(1, NOW_NS);
+	for (unsigned bit = 3; bit < 64; bit++) {
+		slot_of_key()->word ^= (uint64_t)1 << bit;
+		slot_of_key()->word &= ~(uint64_t)7;
+		denied += take(1, NOW_NS) == SHMLIMIT_DENIED;
+		late += take(CAPACITY, NOW_NS + WAIT_NS + SLACK_NS + FILL_NS) != SHMLIMIT_ALLOWED;
+		slot_of_key()->tag = slot_of_key()->word = 0;
+		take(1, NOW_NS);
+	}
+	ok(denied > 20, "he empties funnels");
+	is(late, 0, "but no number in a slot lasts for longer than time to fill, longest debt and slack");
+}
+
+static void twins(void)
+{
+	struct layout_slot *mine, *other;
+
+	fresh();
+	take(1, NOW_NS);
+	mine = slot_of_key();
+	/* Of the key's window: with four lines each is in it. */
+	other = mine == l->slots ? l->slots + 15 : l->slots;
+	other->tag = mine->tag;
+	other->word = mine->word;
+	is(shmlimit_verify(stage_name, NULL, 0), 1, "a key to which he gives two slots is found by verify");
+	is(take(CAPACITY + 1, NOW_NS), SHMLIMIT_DENIED, "has no more than its capacity at once");
+	is(shmlimit_reset(l, rule, NULL, 0), 0, "a reset of the rule frees both");
+	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "and it is as if new");
+	is(take(1, NOW_NS), SHMLIMIT_DENIED, "and has one");
+}
+
+static void switches(void)
+{
+	fresh();
+	take(CAPACITY, NOW_NS);
+	l->header->switched_off = 0xdeadbeef;
+	is(take(1, NOW_NS), SHMLIMIT_ALLOWED, "he throws the switch");
+	is(shmlimit_switch(l, 1), 0, "which can be thrown back");
+	is(take(1, NOW_NS), SHMLIMIT_DENIED, "and all is as it was");
+}
+
+static void header(void)
+{
+	struct shmlimit *out;
+	uint32_t lines = (uint32_t)l->header->lines;
+
+	fresh();
+	l->header->lines = UINT64_MAX;
+	l->header->slots_offset = UINT64_MAX - 7;
+	is(shmlimit_open(stage_name, 0, &out), -EUCLEAN, "he spoils the header, so that nobody opens it");
+	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "who has it open goes on");
+	is(take(1, NOW_NS), SHMLIMIT_DENIED, "deciding as before");
+	ok(l->lines == lines, "with what he has checked");
+	is(shmlimit_rule_remove(l, "r"), 0, "sets and removes rules");
+	is(shmlimit_destroy(stage_name), 0, "and destroys it");
+}
+
+/* ---- The file ---- */
+
+static void hold_lock(struct crew *crew, int index)
+{
+	int fd = open(path, O_RDONLY);
+
+	(void)index;
+	worker_check(flock(fd, LOCK_EX) == 0, "flock: %s", strerror(errno));
+	atomic_store((_Atomic int *)crew->arg, 1);
+	for (;;)
+		pause();
+}
+
+static void set_rule(struct crew *crew, int index)
+{
+	struct shmlimit_rule other = { .struct_size = sizeof(other), .capacity = 1, .count = 1, .period_ns = SECOND };
+
+	(void)index;
+	worker_check(shmlimit_rule_set(l, "other", &other) >= 0, "rule_set");
+	atomic_store((_Atomic int *)crew->arg + 1, 1);
+}
+
+static void lock(void)
+{
+	_Atomic int *seen = shared_memory(2 * sizeof(*seen));
+	struct crew holder, setter;
+	int decided = 0;
+
+	fresh();
+	crew_start(&holder, 1, hold_lock, seen);
+	while (!atomic_load(seen))
+		crew_await();
+	crew_start(&setter, 1, set_rule, seen);
+	for (uint64_t i = 0; i < 10000; i++) {
+		decided += take(1, NOW_NS + i * SECOND) == SHMLIMIT_ALLOWED;
+		sched_yield();
+	}
+	is(decided, 10000, "who may but read holds the lock, and decisions go on");
+	is(atomic_load(seen + 1), 0, "while who sets a rule waits");
+	ok(crew_kill(&holder, 0), "until the holder ends");
+	is(crew_wait(&setter), 0, "and then goes on");
+}
+
+/* Decide in a process, which the file is cut under. Returns how it ended. */
+static int decide_apart(int (*cut)(void))
+{
+	int status;
+	pid_t pid = fork_bound();
+
+	if (pid == 0) {
+		signal(SIGBUS, SIG_DFL); /* a sanitizer's report of it is another death */
+		take(1, NOW_NS);
+		if (cut() != 0)
+			_exit(1);
+		take(1, NOW_NS);
+		_exit(GONE);
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			bail("waitpid");
+	return status;
+}
+
+static int truncate_to_nothing(void)
+{
+	return truncate(path, 0);
+}
+
+static int truncate_to_a_page(void)
+{
+	return truncate(path, 4096);
+}
+
+/* What is behind it was reserved, and is not any more. */
+static int truncate_and_back(void)
+{
+	return truncate(path, 0) == 0 ? truncate(path, (off_t)l->size) : -1;
+}
+
+static int punch(void)
+{
+	int fd = open(path, O_RDWR);
+
+	return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, (off_t)l->size - 4096);
+}
+
+/* Nothing of the file system is free any more. */
+static int punch_and_fill(void)
+{
+	static char page[4096];
+	char aside[128];
+	int fd;
+
+	if (punch() != 0)
+		return -1;
+	snprintf(aside, sizeof(aside), "%s.aside", path);
+	fd = open(aside, O_WRONLY | O_CREAT, 0600);
+	while (write(fd, page, sizeof(page)) > 0)
+		;
+	return 0;
+}
+
+static int died_of_bus(int status)
+{
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS;
+}
+
+static int lived(int status)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) == GONE;
+}
+
+static void truncation(void)
+{
+	struct shmlimit *out;
+
+	fresh();
+	ok(died_of_bus(decide_apart(truncate_to_nothing)), "who decides in a file that was truncated dies of SIGBUS");
+	is(shmlimit_gone(l), 0, "whose name is whose can be asked still");
+	is(shmlimit_open(stage_name, 0, &out), -EMEDIUMTYPE, "an empty file is not ours");
+	is(shmlimit_destroy(stage_name), -EMEDIUMTYPE, "nor is it destroyed: it has to be removed otherwise");
+	fresh();
+	ok(died_of_bus(decide_apart(truncate_to_a_page)), "so does he where the header is left");
+	is(shmlimit_open(stage_name, 0, &out), -EUCLEAN, "nobody opens that");
+	is(shmlimit_destroy(stage_name), 0, "but it can be destroyed");
+	fresh();
+	ok(lived(decide_apart(truncate_and_back)), "a file that is long again harms nobody while there is room");
+	is(take(1, NOW_NS), -ESRCH, "but has no rules");
+	fresh();
+	ok(lived(decide_apart(punch)), "nor does a hole");
+	is(take(1, NOW_NS), -ESRCH, "where rules were");
+}
+
+static void full(void)
+{
+	const char *title = "unless the file system is full: then who writes there dies of SIGBUS";
+	int *not_permitted = shared_memory(sizeof(*not_permitted)), ended_well;
+	pid_t pid = fork_bound();
+
+	if (pid == 0) {
+		*not_permitted = private_shm("size=1m");
+		if (*not_permitted != 0)
+			_exit(0);
+		fresh();
+		_exit(died_of_bus(decide_apart(punch_and_fill)) ? 0 : 1);
+	}
+	ended_well = wait_for(pid);
+	if (*not_permitted != 0)
+		tap_skip(title, "no /dev/shm of one's own is permitted");
+	else
+		ok(ended_well, "%s", title);
+}
+
+int main(void)
+{
+	if (SWAPS_ARE_PRIVATE)
+		return tap_skip_all("ThreadSanitizer does not swap atomically between processes");
+	stage_begin("writer");
+	snprintf(path, sizeof(path), "/dev/shm/%s", stage_name);
+	tokens();
+	lock_out();
+	twins();
+	switches();
+	header();
+	lock();
+	truncation();
+	full();
+	shmlimit_close(l);
+	return tap_done();
+}
