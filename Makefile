@@ -27,14 +27,17 @@ need_bench := $(need_demo) libhiredis-dev redis-tools libsqlite3-dev gnuplot-nox
 	apache2-bin apache2-dev libpcre3 libpng16-16 util-linux
 need_check := $(need_bench) bsdutils g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
 	perl spin mandoc jq binutils util-linux python3-prometheus-client
+need_fuzz  := $(need_build) clang libclang-rt-14-dev
 need_deb   := $(need_build) perl dpkg-dev debhelper nginx-dev apache2-dev dh-python python3-all python3-setuptools \
 	pybuild-plugin-pyproject
 need_lint  := lintian abigail-tools
 
-# SAN=address (undefined behaviour too) or SAN=thread; the latter swaps inline assembly for compiler builtins.
+# SAN=address (undefined behaviour too) or SAN=thread; the latter swaps inline assembly for compiler builtins. SAN=fuzz
+# is for clang, or AFL++'s, and what fuzzing needs.
 SAN :=
 san_address := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 san_thread  := -fsanitize=thread
+san_fuzz    := -fsanitize=fuzzer-no-link -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 # Concurrency Kit is headers only to us; liburcu's libraries are linked. A cross-build finds both in FOREIGN, a
 # folder that tools/foreign.sh fills: the headers of one machine are wrong for another.
@@ -72,7 +75,8 @@ man3    := lib/shmlimit.3
 man7    := lib/shmlimit.7
 unit    := tools/systemd/shmlimit.service
 
-.PHONY: all lib nginx apache php bench bench-quick demo check torture schedules mutants tests list install uninstall deb clean help
+.PHONY: all lib nginx apache php bench bench-quick demo check torture schedules fuzz fuzz-afl mutants tests list \
+	install uninstall deb clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -84,6 +88,7 @@ help:
 	@echo 'make check        every test, in every build (installs what it misses)'
 	@echo 'make torture      tests/torture for SECONDS=20, say 28800 over night'
 	@echo 'make schedules    tests/schedule by SCHEDULES=1000000 schedules of each scene'
+	@echo 'make fuzz         tests/fuzz, each target for SECONDS=20 (TARGETS= some); fuzz-afl: by AFL++'
 	@echo 'make mutants      which test kills which mutant of the core'
 	@echo 'make bench        every benchmark, beside the peers: bench/results (8 minutes); bench-quick: a moment each'
 	@echo 'make nginx        the module for nginx; needs nginx-dev'
@@ -201,6 +206,22 @@ $(O)/tests/server/%.t: $(O)/tests/server/%.o $(server_obj) $(lib_obj)
 $(O)/bench/%: $(O)/bench/%.o $(bench_obj) $(lib_obj)
 	$(CC) $(all_ldflags) -o $@ $(filter %.o,$^) $(deps_libs) -Wl,--as-needed -lhiredis -lsqlite3 -pthread -lm
 
+# What libFuzzer or AFL++ feeds: some may call what is hidden in the library, some what is hidden in the command.
+fuzzed := $(patsubst tests/fuzz/target/%.c,$(O)/fuzz/%,$(wildcard tests/fuzz/target/*.c))
+fuzzed_command := $(patsubst %,$(O)/fuzz/%,command log_line numbers rules_file)
+$(O)/fuzz/command: fuzz_wrap := -Wl,--wrap=plot_check,--wrap=clock_nanosleep
+$(fuzzed_command): $(O)/fuzz/main.o $(filter-out %/main.o,$(call obj,tools/shmlimit)) $(O)/libshmlimit.a
+$(filter-out $(fuzzed_command),$(fuzzed)): $(lib_obj)
+$(O)/fuzz/%: $(O)/tests/fuzz/target/%.o
+	@mkdir -p $(@D)
+	$(CC) $(all_ldflags) -fsanitize=fuzzer $(fuzz_wrap) -o $@ $^ $(deps_libs) -ljansson -linih -lz
+
+$(O)/fuzz/main.o: tools/shmlimit/main.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(all_cflags) -Wno-missing-prototypes -Dmain=shmlimit_main -c -o $@ $<
+
+$(O)/tests/fuzz/target/%.o: server_cflags = -Itools/shmlimit
+
 $(O)/tests/%.t: tests/%.sh $(O)/tests/tap.sh
 	@mkdir -p $(@D)
 	install -m 755 $< $@
@@ -211,8 +232,8 @@ $(O)/tests/tap.sh: tests/tap.sh
 
 # What the groups of tests in GROUPS are and, where these are commands' tests, what they run.
 tests: $(foreach g,$(GROUPS),$(call t,$(g))) $(if $(filter cli crash,$(GROUPS)),all $(O)/bin/shmlimit-demo) \
-	$(if $(filter build,$(GROUPS)),$(benches)) $(if $(filter server,$(GROUPS)),all php $(servers)) \
-	$(if $(filter schedule,$(GROUPS)),lib)
+	$(if $(filter build,$(GROUPS)),$(benches)) $(if $(filter fuzz,$(GROUPS)),$(fuzzed)) \
+	$(if $(filter server,$(GROUPS)),all php $(servers)) $(if $(filter schedule,$(GROUPS)),lib)
 
 demo:
 	@tools/need.sh $(need_demo)
@@ -226,13 +247,14 @@ bench bench-quick:
 	@CC=$(CC) bench/report.sh $(O) $(if $(filter bench,$@),bench/results,$(O)/bench/results --quick)
 
 # name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there.
-builds       := gcc clang gcc-address clang-address gcc-thread clang-thread aarch64
+builds       := gcc clang gcc-address clang-address gcc-thread clang-thread clang-fuzz aarch64
 with_gcc           := CC=gcc GROUPS='unit process thread crash torture schedule mutant cli model build server'
 with_clang         := CC=clang GROUPS='unit process thread'
 with_gcc-address   := CC=gcc SAN=address GROUPS='unit process cli'
 with_clang-address := CC=clang SAN=address GROUPS='unit thread'
 with_gcc-thread    := CC=gcc SAN=thread GROUPS='unit thread'
 with_clang-thread  := CC=clang SAN=thread GROUPS='unit thread'
+with_clang-fuzz    := CC=clang SAN=fuzz GROUPS=fuzz
 with_aarch64       := CC=aarch64-linux-gnu-gcc OBJCOPY=aarch64-linux-gnu-objcopy AR=aarch64-linux-gnu-ar \
 	LDFLAGS=-static FOREIGN=$(O)/arm64 EMULATOR=qemu-aarch64 GROUPS=unit
 
@@ -258,6 +280,17 @@ schedules:
 	@tools/need.sh $(need_build)
 	@$(MAKE) --no-print-directory -s O=$(O)/gcc CC=gcc GROUPS=schedule tests
 	@$(foreach t,$(patsubst %.c,$(O)/gcc/%.t,$(wildcard tests/schedule/*.c)),$(t) &&) true
+
+# Each target for so long; what is found is kept in O=.
+fuzz:
+	@tools/need.sh $(need_fuzz)
+	@$(MAKE) --no-print-directory -s O=$(O)/clang-fuzz $(with_clang-fuzz) tests
+	@tests/fuzz/fuzz.sh libfuzzer $(O)/clang-fuzz $(SECONDS) $(TARGETS)
+
+fuzz-afl:
+	@tools/need.sh $(need_fuzz) afl++
+	@AFL_QUIET=1 $(MAKE) --no-print-directory -s O=$(O)/afl-fuzz CC=afl-clang-fast SAN=fuzz GROUPS=fuzz tests
+	@tests/fuzz/fuzz.sh afl $(O)/afl-fuzz $(SECONDS) $(TARGETS)
 
 mutants:
 	@tools/need.sh $(need_build) perl

@@ -1,0 +1,55 @@
+#!/bin/sh
+# Fuzz each target, or those that are named, for some seconds, with libFuzzer or AFL++:
+#
+#	fuzz.sh libfuzzer|afl BUILD SECONDS [TARGET...]
+#
+# It begins with what is kept in corpus/ and what earlier runs found, which is in
+# BUILD/found; inputs that break a law, crash or hang are left there too, and the
+# status is then 1. A dictionary is dict/TARGET.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+how=$1 build=$(cd "$2" && pwd) seconds=$3
+shift 3
+here=$(cd "${0%/*}" && pwd)
+[ $# -gt 0 ] || set -- $(cd "$here/target" && ls *.c | sed 's/\.c$//')
+# They test how the command behaves where nothing is set.
+unset SHMLIMIT LC_ALL
+export ASAN_OPTIONS=abort_on_error=1:symbolize=0:detect_leaks=0 UBSAN_OPTIONS=abort_on_error=1:symbolize=0
+
+libfuzzer() {
+	found=$build/found/$1
+	mkdir -p "$found"
+	ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 "$build/fuzz/$1" -max_total_time="$seconds" -timeout=10 \
+		-max_len=4096 -print_final_stats=1 -artifact_prefix="$found-" $dictionary "$found" "$here/corpus/$1" \
+		>"$found.log" 2>&1
+	status=$?
+	echo "$1: $(sed -n 's/^stat::number_of_executed_units: *//p' "$found.log") runs"
+	[ $status -eq 0 ] || tail -n 40 "$found.log"
+	return $status
+}
+
+# AFL++ finds inputs that begin alike slow: it is told of no CPU, of no core_pattern, and to say little.
+afl() {
+	found=$build/found/$1
+	mkdir -p "$found"
+	AFL_NO_UI=1 AFL_NO_AFFINITY=1 AFL_SKIP_CPUFREQ=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_AUTORESUME=1 \
+		afl-fuzz -V "$seconds" -m none -t 10000 -i "$here/corpus/$1" -o "$found" $dictionary -- "$build/fuzz/$1" \
+		>"$found.log" 2>&1
+	status=$?
+	echo "$1: $(sed -n 's/^execs_done *: *//p' "$found/default/fuzzer_stats") runs"
+	[ $status -eq 0 ] || tail -n 40 "$found.log"
+	crashed=$(find "$found/default/crashes" "$found/default/hangs" -name 'id:*')
+	[ -z "$crashed" ] || printf '%s\n' "$crashed"
+	[ $status -eq 0 ] && [ -z "$crashed" ]
+}
+
+bad=0
+for target in "$@"; do
+	dictionary=
+	if [ -e "$here/dict/$target" ]; then
+		[ "$how" = afl ] && dictionary="-x $here/dict/$target" || dictionary=-dict=$here/dict/$target
+	fi
+	$how "$target" || bad=1
+done
+exit $bad

@@ -1,0 +1,413 @@
+/*
+ * table: decisions of every verb and algorithm in memory that somebody scribbles
+ * over between them (I7), at times that the input gives, in a table of 16 slots.
+ *
+ *	input  steps: [ what, 1 ] [ its numbers ... ]; see play()
+ *
+ * Each answer is one that there is. Where no record of a rule was written to, no
+ * answer says more than a rule can; and when it is quiet again no key is locked
+ * out by a slot for longer than its rule's time to fill, its longest debt and the
+ * slack, is admitted more than its capacity at once, or denied without being told
+ * the nanosecond at which it will not be; and every decision finds a slot.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "../../unit/unit.h"
+#include "fuzz.h"
+
+#include "hash.h"
+#include "limiter.h"
+#include "table.h"
+
+#define RULES 4
+#define KEYS 6
+#define RING 8
+#define CAPACITY 5u
+#define START_NS (1000000 * SECOND)
+#define WAIT_NS (2 * SECOND)
+#define HOUR (3600 * SECOND)
+
+static const char *const names[RULES] = { "funnel", "warmup", "window", "slow" };
+static const struct shmlimit_rule rules[RULES] = {
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = CAPACITY, .count = CAPACITY, .period_ns = SECOND,
+	  .max_wait_ns = WAIT_NS },
+	{ .algorithm = SHMLIMIT_WARMUP, .count = CAPACITY, .period_ns = SECOND, .warmup_ns = SECOND,
+	  .max_wait_ns = WAIT_NS },
+	{ .algorithm = SHMLIMIT_WINDOW, .capacity = CAPACITY, .period_ns = SECOND, .max_wait_ns = WAIT_NS },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 3, .count = 1, .period_ns = HOUR },
+};
+
+static struct shmlimit *l;
+static unsigned char *pristine;            /* all behind the part of the header that never changes */
+static size_t changing, length;
+
+/* What an input has come to. */
+static struct play {
+	uint64_t now_ns;
+	uint64_t capacity[RULES];          /* as it is set now */
+	int scribbled_rules;
+	int switched;
+} play;
+
+static void set_rule(unsigned i, uint64_t capacity, uint64_t now_ns)
+{
+	struct shmlimit_rule rule = rules[i];
+	int id;
+
+	rule.struct_size = sizeof(rule);
+	if (rule.algorithm != SHMLIMIT_WARMUP)
+		rule.capacity = capacity;
+	id = shmlimit_rule_set_at(l, names[i], &rule, now_ns);
+	law(id == (int)i || (play.scribbled_rules && (id >= 0 || id == -EBUSY || id == -EXFULL)), "rule_set: %d", id);
+	play.capacity[i] = capacity;
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = SHMLIMIT_SLOTS_MIN, .rules = RULES, .window_max = RING
+	};
+
+	(void)argc;
+	(void)argv;
+	l = unit_create("fuzz.table", &options);
+	/* The same places in each run. */
+	l->secret[0] = l->secret[1] = 1;
+	for (unsigned i = 0; i < RULES; i++)
+		set_rule(i, rules[i].capacity, START_NS);
+	changing = offsetof(struct layout_header, switched_off);
+	length = l->size - changing;
+	pristine = malloc(length);
+	memcpy(pristine, (unsigned char *)l->header + changing, length);
+	return 0;
+}
+
+/* The longest that anybody has to wait for anything. A whole store borrowed cold costs half as much again. */
+static uint64_t longest_ns(unsigned i)
+{
+	uint64_t fill_ns = i == 3 ? play.capacity[i] * HOUR : 2 * SECOND;
+
+	return fill_ns + fill_ns / 2 + WAIT_NS + SECOND;
+}
+
+/* ---- Noise ---- */
+
+static uint64_t *pick_word(struct input *in)
+{
+	uint64_t where = input_number(in, 1), at = input_number(in, 2);
+	struct layout_block *blocks = (void *)l->counters;
+
+	switch (where % 8) {
+	case 0:
+		return (uint64_t *)(void *)l->rings + at % (l->lines * SLOTS_PER_LINE * RING);
+	case 1:
+		return (uint64_t *)(void *)blocks + at % ((uint64_t)(l->cpus + l->stripes) * (RULES + 1) * COUNTERS);
+	case 2:
+		play.scribbled_rules = 1;
+		return (uint64_t *)(void *)l->rules + at % (RULES * sizeof(struct layout_rule) / sizeof(uint64_t));
+	case 3:
+		play.switched = 1;
+		return (uint64_t *)(void *)&l->header->switched_off + at % 8;
+	default:
+		return (uint64_t *)(void *)l->slots + at % (l->lines * SLOTS_PER_LINE * 2);
+	}
+}
+
+static uint64_t hash_of(uint32_t rule, uint32_t key)
+{
+	return hash_bytes(l->secret, rule, &key, sizeof(key));
+}
+
+static void scribble(struct input *in)
+{
+	uint64_t *word = pick_word(in), kind = input_number(in, 1);
+
+	switch (kind % 5) {
+	case 0:
+		*word = input_number(in, 8);
+		break;
+	case 1:
+		*word ^= (uint64_t)1 << input_number(in, 1) % 64;
+		break;
+	case 2:
+		*word = *pick_word(in);
+		break;
+	case 3: {
+		/* A tag that might be. */
+		uint32_t rule = (uint32_t)(kind / 5) % RULES;
+
+		*word = tag_pack(hash_of(rule, (uint32_t)input_number(in, 1) % KEYS), rule, input_number(in, 1)) |
+			(input_number(in, 1) & (TAG_TENTATIVE | TAG_FROZEN));
+		break;
+	}
+	case 4:
+		/* A time that might be. */
+		*word = play.now_ns + (uint64_t)(int64_t)(int32_t)input_number(in, 4) * 1000;
+		break;
+	}
+}
+
+/* ---- Decisions ---- */
+
+static uint64_t pick_tokens(struct input *in)
+{
+	uint64_t n = input_number(in, 1);
+
+	return n < 250 ? n % 9 : n == 250 ? UINT64_MAX : (uint64_t)1 << (12 * (n - 250));
+}
+
+static void check(unsigned rule, int answer, const struct shmlimit_result *r)
+{
+	law(answer == SHMLIMIT_ALLOWED || answer == SHMLIMIT_DENIED ||
+		    (answer == -ESRCH && (rule >= RULES || play.scribbled_rules)),
+	    "answer %d", answer);
+	if (answer < 0 || play.scribbled_rules || play.switched || rule >= RULES)
+		return;
+	law(r->remaining <= r->limit, "%" PRIu64 " of %" PRIu64 " are left", r->remaining, r->limit);
+	law(rules[rule].algorithm == SHMLIMIT_WARMUP || r->limit == play.capacity[rule], "the limit is %" PRIu64, r->limit);
+	law(r->wait_ns <= WAIT_NS, "a wait of %" PRIu64 " ns", r->wait_ns);
+	law(r->reset_after_ns <= longest_ns(rule), "full after %" PRIu64 " ns", r->reset_after_ns);
+	law(answer == SHMLIMIT_ALLOWED || r->retry_after_ns == UINT64_MAX || r->retry_after_ns <= longest_ns(rule),
+	    "a retry after %" PRIu64 " ns", r->retry_after_ns);
+}
+
+static void decide(unsigned verb, unsigned rule, uint32_t key, uint64_t tokens)
+{
+	struct shmlimit_result r = { 0 };
+	int id = (int)rule, answer;
+
+	switch (verb) {
+	case 0:
+		answer = shmlimit_peek_at(l, id, &key, sizeof(key), tokens, play.now_ns, &r);
+		break;
+	case 1:
+		answer = shmlimit_reserve_at(l, id, &key, sizeof(key), tokens, tokens % 2 ? WAIT_NS : UINT64_MAX, play.now_ns, &r);
+		break;
+	case 2:
+		answer = shmlimit_charge_at(l, id, &key, sizeof(key), tokens, play.now_ns, &r);
+		break;
+	case 3:
+		answer = shmlimit_refund_at(l, id, &key, sizeof(key), tokens, play.now_ns, &r);
+		break;
+	default:
+		answer = shmlimit_take_at(l, id, &key, sizeof(key), tokens, play.now_ns, &r);
+	}
+	check(rule, answer, &r);
+}
+
+static void decide_several(struct input *in, int all)
+{
+	struct shmlimit_request requests[5] = { 0 };
+	struct shmlimit_result results[5] = { 0 };
+	uint32_t keys[5];
+	int answers[5], answer;
+	size_t n = 1 + input_number(in, 1) % 5, failed = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		keys[i] = (uint32_t)input_number(in, 1) % KEYS;
+		requests[i] = (struct shmlimit_request){ .rule = (int)(input_number(in, 1) % (RULES + 1)), .key = &keys[i],
+			.key_len = sizeof(keys[i]), .cost = pick_tokens(in) };
+	}
+	if (all) {
+		answer = shmlimit_take_all_at(l, requests, n, &failed, play.now_ns, results);
+		law(answer == SHMLIMIT_ALLOWED || failed < n, "take_all: the one that failed is the %zuth", failed);
+		check((unsigned)requests[answer == SHMLIMIT_ALLOWED ? 0 : failed].rule, answer,
+		      &results[answer == SHMLIMIT_ALLOWED ? 0 : failed]);
+		return;
+	}
+	answer = shmlimit_take_many_at(l, requests, n, answers, play.now_ns, results);
+	law(answer == 0, "take_many: %d", answer);
+	for (size_t i = 0; i < n; i++)
+		check((unsigned)requests[i].rule, answers[i], &results[i]);
+}
+
+/* ---- Looking in ---- */
+
+static void verify(void)
+{
+	struct shmlimit_problem problems[2];
+	int found = shmlimit_verify(unit_name, problems, 2);
+
+	law(found >= 0, "verify: %d", found);
+	for (int i = 0; i < found && i < 2; i++)
+		law(problems[i].offset < l->size && strnlen(problems[i].text, sizeof(problems[i].text)) <
+							    sizeof(problems[i].text),
+		    "problem %d", i);
+}
+
+static void look_in(void)
+{
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+	struct shmlimit_counters counters = { .struct_size = sizeof(counters) };
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+	int error;
+
+	for (uint64_t i = 0; i < SHMLIMIT_SLOTS_MIN; i++) {
+		law(shmlimit_slot(l, i, play.now_ns, &slot) == 0 && slot.state <= SHMLIMIT_SLOT_STALE, "slot %" PRIu64, i);
+		law(slot.rule >= -1 && slot.rule < RULES, "slot %" PRIu64 ": rule %d", i, slot.rule);
+	}
+	for (int id = -1; id <= RULES; id++) {
+		struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+		struct shmlimit_range range = { .struct_size = sizeof(range) };
+
+		error = shmlimit_counters(l, id, &counters);
+		law(error == 0 || error == -ESRCH, "counters: %d", error);
+		error = shmlimit_rule_get(l, id, &rule);
+		law(error == 0 || error == -ESRCH, "rule_get: %d", error);
+		error = shmlimit_rule_range(l, id, &range);
+		law(error == 0 || error == -ESRCH, "rule_range: %d", error);
+		error = shmlimit_rule_name(l, id, name);
+		law(error == -ESRCH || (error == 0 && strnlen(name, sizeof(name)) < sizeof(name)), "rule_name: %d", error);
+	}
+}
+
+static void reset(struct input *in)
+{
+	uint64_t what = input_number(in, 1);
+	uint32_t key = (uint32_t)(what / 8) % KEYS;
+	int rule = (int)(what % 8) - 1, error;
+
+	error = shmlimit_reset(l, rule, what & 128 ? NULL : &key, sizeof(key));
+	law(error == 0 || (error == -ESRCH && (rule >= RULES || play.scribbled_rules)), "reset: %d", error);
+}
+
+/* ---- Afterwards, in quiet ---- */
+
+static uint64_t without_slot(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned block = 0; block < l->cpus + l->stripes; block++)
+		for (int rule = 0; rule < RULES; rule++)
+			sum += ((uint64_t *)(void *)(l->counters + layout_counter_offset(0, RULES, block, rule)))[COUNT_NO_SLOT];
+	return sum;
+}
+
+static int take(unsigned rule, uint32_t key, uint64_t now_ns, struct shmlimit_result *r)
+{
+	return shmlimit_take_at(l, (int)rule, &key, sizeof(key), 1, now_ns, r);
+}
+
+/* Takes of one key at one time, up to its first denial: no more than a burst, and that denial says when. */
+static void drain(unsigned rule, uint32_t key, uint64_t now_ns)
+{
+	struct shmlimit_result r;
+	/* What warms up owes something from the first on. */
+	uint64_t taken = 0, burst = rules[rule].algorithm == SHMLIMIT_WARMUP ? 1 : play.capacity[rule];
+
+	while (take(rule, key, now_ns, &r) == SHMLIMIT_ALLOWED) {
+		taken++;
+		law(taken <= burst, "rule %u, key %u: admitted %" PRIu64 " at once", rule, key, taken);
+	}
+	law(r.retry_after_ns > 0 && r.retry_after_ns <= longest_ns(rule), "rule %u, key %u: a retry after %" PRIu64 " ns",
+	    rule, key, r.retry_after_ns);
+	law(shmlimit_peek_at(l, (int)rule, &key, sizeof(key), 1, now_ns + r.retry_after_ns - 1, NULL) == SHMLIMIT_DENIED,
+	    "rule %u, key %u: fits sooner than said", rule, key);
+	law(shmlimit_peek_at(l, (int)rule, &key, sizeof(key), 1, now_ns + r.retry_after_ns, NULL) == SHMLIMIT_ALLOWED,
+	    "rule %u, key %u: does not fit when said", rule, key);
+}
+
+/* Slots with the key's tag: noise can give it several, and what stands in one of them is seen when the others are gone. */
+static uint64_t slots_of(unsigned rule, uint32_t key)
+{
+	uint64_t tag = tag_pack(hash_of(rule, key), rule, 0), n = 0;
+
+	for (uint64_t i = 0; i < l->lines * SLOTS_PER_LINE; i++)
+		n += tag_same_key(l->slots[i].tag, tag);
+	return n;
+}
+
+static void let_in(unsigned rule, uint32_t key, uint64_t slots)
+{
+	uint64_t now_ns = play.now_ns;
+
+	for (uint64_t i = 0; i < slots; i++) {
+		now_ns += longest_ns(rule);
+		if (take(rule, key, now_ns, NULL) == SHMLIMIT_ALLOWED)
+			return;
+	}
+	law(0, "rule %u, key %u: locked out", rule, key);
+}
+
+static void settle(void)
+{
+	uint64_t before = without_slot(), slots[RULES][KEYS];
+
+	for (unsigned rule = 0; rule < RULES; rule++) {
+		for (uint32_t key = 0; key < KEYS; key++) {
+			drain(rule, key, play.now_ns);
+			slots[rule][key] = slots_of(rule, key);
+		}
+	}
+	for (unsigned rule = 0; rule < RULES; rule++)
+		for (uint32_t key = 0; key < KEYS; key++)
+			let_in(rule, key, slots[rule][key] > 1 ? slots[rule][key] : 1);
+	law(without_slot() == before, "%" PRIu64 " decisions found no slot", without_slot() - before);
+	law(shmlimit_reset(l, -1, NULL, 0) == 0, "reset");
+}
+
+static void step(struct input *in)
+{
+	uint64_t what = input_number(in, 1), rule;
+
+	switch (what % 16) {
+	case 0:
+	case 1:
+	case 2:
+	case 3:
+	case 4:
+	case 5:
+		rule = input_number(in, 1);
+		decide((unsigned)what % 16, (unsigned)(rule % (RULES + 1)), (uint32_t)rule / 8 % KEYS, pick_tokens(in));
+		break;
+	case 6:
+		decide_several(in, 1);
+		break;
+	case 7:
+		decide_several(in, 0);
+		break;
+	case 8:
+		reset(in);
+		break;
+	case 9:
+		rule = input_number(in, 1);
+		set_rule((unsigned)rule % RULES, 1 + rule / 4 % 7, play.now_ns);
+		break;
+	case 10:
+		play.now_ns += input_number(in, 5);
+		break;
+	case 11:
+		play.now_ns -= input_number(in, 4);
+		break;
+	case 12:
+		verify();
+		look_in();
+		break;
+	default:
+		scribble(in);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+
+	memcpy((unsigned char *)l->header + changing, pristine, length);
+	play = (struct play){ .now_ns = START_NS };
+	for (unsigned i = 0; i < RULES; i++)
+		play.capacity[i] = rules[i].capacity;
+	while (in.left > 0)
+		step(&in);
+	/* What an operator does: the switch, and rules as they should be. */
+	if (play.switched)
+		memcpy((unsigned char *)l->header + changing, pristine, sizeof(*l->header) - changing);
+	if (play.scribbled_rules) {
+		memcpy((void *)l->rules, pristine + ((unsigned char *)l->rules - (unsigned char *)l->header) - changing,
+		       RULES * sizeof(*l->rules));
+		for (unsigned i = 0; i < RULES; i++)
+			play.capacity[i] = rules[i].capacity;
+	}
+	play.scribbled_rules = play.switched = 0;
+	settle();
+	return 0;
+}
