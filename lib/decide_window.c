@@ -132,6 +132,9 @@ void decide_window(const struct shmlimit *l, const struct table *t, const struct
 	default:
 		break; /* a lease's verbs are refused before */
 	}
+	/* A record that was scribbled over may have a capacity beyond all rings. */
+	if (tokens > l->window_max)
+		tokens = l->window_max;
 	if (tokens != 0) {
 		record(&look, tokens, v->wait_ns, after);
 		v->changed = 1;
