@@ -1,0 +1,254 @@
+/*
+ * handler: decisions of every verb under every algorithm in a signal handler that
+ * interrupted one of the same, on the same handle, keys and rules (I10). Time
+ * stands still, so what was taken and not given back, and what is left, is the
+ * capacity, of each key to the token. tests/process/signal has one verb, to the
+ * last claim.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <time.h>
+
+#include "process.h"
+
+#define WORKERS 2
+#define KEYS 3
+#define RULES 4
+#define AMPLE 100                   /* tokens; more than handlers and others take meanwhile */
+#define TICK_NS 50000
+#define TICKS_INSIDE 500            /* of each verb, at the least, of all workers */
+#define CALLS_MAX 100000000         /* in vain */
+#define NOW_NS ((uint64_t)1000000000000)
+#define HOUR_NS ((uint64_t)3600000000000)
+
+enum verb { TAKE, PEEK, RESERVE, CHARGE, REFUND, TAKE_ALL, TAKE_MANY, VERBS };
+
+static const char *const titles[VERBS] = { "take", "peek", "reserve", "charge", "refund", "take_all", "take_many" };
+
+/* Of the first two all tokens can be accounted for: a charge goes nowhere but into the quota. */
+#define ACCOUNTED 2
+
+static const struct shmlimit_rule rules[RULES] = {
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 200, .count = 1, .period_ns = 24 * HOUR_NS },
+	{ .algorithm = SHMLIMIT_WINDOW, .capacity = 200, .period_ns = 24 * HOUR_NS },
+	{ .algorithm = SHMLIMIT_WARMUP, .count = 100, .period_ns = HOUR_NS, .warmup_ns = HOUR_NS,
+	  .max_wait_ns = HOUR_NS },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 20, .count = 1, .period_ns = HOUR_NS, .max_wait_ns = 10 * HOUR_NS,
+	  .flags = SHMLIMIT_NEXT_PAYS },
+};
+
+static struct play {
+	struct shmlimit *l;
+	int id[RULES];
+	uint64_t seed;
+	_Atomic int64_t out[ACCOUNTED][KEYS];      /* tokens taken and not given back */
+	_Atomic uint64_t inside[VERBS];            /* handlers that interrupted this verb ... */
+	_Atomic uint64_t decided[VERBS];           /* ... and those that decided by it */
+	_Atomic uint64_t wrong;
+	_Atomic int error;
+	_Atomic uint64_t calls;
+} *play;
+
+static volatile sig_atomic_t calling = VERBS;
+static struct dice handlers_dice;
+
+static void note(int answer)
+{
+	if (answer == SHMLIMIT_ALLOWED || answer == SHMLIMIT_DENIED)
+		return;
+	atomic_fetch_add(&play->wrong, 1);
+	atomic_store(&play->error, answer);
+}
+
+static void book(unsigned rule, uint32_t key, int64_t tokens)
+{
+	if (rule < ACCOUNTED)
+		atomic_fetch_add(&play->out[rule][key], tokens);
+}
+
+/*
+ * Of rules whose tokens are accounted for, a charge is made where there is so much
+ * that it goes into no debt, whoever is quicker; a refund is what the same call has taken, and booked
+ * nowhere, so that nobody else gives it back.
+ */
+static void decide_one(enum verb verb, unsigned rule, uint32_t key, uint64_t tokens)
+{
+	struct shmlimit_result r;
+	int id = play->id[rule], answer;
+
+	switch (verb) {
+	case PEEK:
+		note(shmlimit_peek_at(play->l, id, &key, sizeof(key), tokens, NOW_NS, &r));
+		return;
+	case RESERVE:
+		answer = shmlimit_reserve_at(play->l, id, &key, sizeof(key), tokens, HOUR_NS, NOW_NS, &r);
+		break;
+	case CHARGE:
+		answer = shmlimit_peek_at(play->l, id, &key, sizeof(key), AMPLE, NOW_NS, &r);
+		if (answer == SHMLIMIT_ALLOWED || rule >= ACCOUNTED)
+			answer = shmlimit_charge_at(play->l, id, &key, sizeof(key), tokens, NOW_NS, &r);
+		break;
+	default:
+		answer = shmlimit_take_at(play->l, id, &key, sizeof(key), tokens, NOW_NS, &r);
+	}
+	note(answer);
+	if (answer != SHMLIMIT_ALLOWED)
+		return;
+	if (verb == REFUND)
+		note(shmlimit_refund_at(play->l, id, &key, sizeof(key), tokens, NOW_NS, NULL));
+	else
+		book(rule, key, (int64_t)tokens);
+}
+
+static void decide_several(enum verb verb, struct dice *dice)
+{
+	struct shmlimit_request requests[3] = { 0 };
+	uint32_t keys[3];
+	unsigned rule[3];
+	int answers[3], answer;
+
+	for (unsigned i = 0; i < 3; i++) {
+		keys[i] = (uint32_t)dice_below(dice, KEYS);
+		rule[i] = (unsigned)dice_below(dice, RULES);
+		requests[i] = (struct shmlimit_request){ .rule = play->id[rule[i]], .key = &keys[i], .key_len = sizeof(keys[i]),
+			.cost = 1 };
+	}
+	if (verb == TAKE_ALL) {
+		answer = shmlimit_take_all_at(play->l, requests, 3, NULL, NOW_NS, NULL);
+		note(answer);
+		for (unsigned i = 0; i < 3; i++)
+			book(rule[i], keys[i], answer == SHMLIMIT_ALLOWED);
+		return;
+	}
+	note(shmlimit_take_many_at(play->l, requests, 3, answers, NOW_NS, NULL));
+	for (unsigned i = 0; i < 3; i++) {
+		note(answers[i]);
+		book(rule[i], keys[i], answers[i] == SHMLIMIT_ALLOWED);
+	}
+}
+
+static enum verb decide(struct dice *dice)
+{
+	enum verb verb = (enum verb)dice_below(dice, VERBS);
+
+	if (calling == VERBS + 1)
+		calling = (sig_atomic_t)verb;
+	if (verb >= TAKE_ALL)
+		decide_several(verb, dice);
+	else
+		decide_one(verb, (unsigned)dice_below(dice, RULES), (uint32_t)dice_below(dice, KEYS), 1 + dice_below(dice, 3));
+	return verb;
+}
+
+static void tick(int number)
+{
+	sig_atomic_t interrupted = calling;
+	enum verb verb;
+
+	(void)number;
+	verb = decide(&handlers_dice);
+	if (interrupted >= VERBS)
+		return;
+	atomic_fetch_add(&play->inside[interrupted], 1);
+	atomic_fetch_add(&play->decided[verb], 1);
+}
+
+static int seen_enough(void)
+{
+	for (int verb = 0; verb < VERBS; verb++)
+		if (atomic_load(&play->inside[verb]) < scaled(TICKS_INSIDE) ||
+		    atomic_load(&play->decided[verb]) < scaled(TICKS_INSIDE))
+			return 0;
+	return 1;
+}
+
+/* Now and then all is given back, so that there is something to take. */
+static void refill(struct dice *dice)
+{
+	uint32_t key = (uint32_t)dice_below(dice, KEYS);
+
+	for (unsigned rule = 0; rule < RULES; rule++) {
+		uint64_t tokens = rule < ACCOUNTED ? 1 + dice_below(dice, 3) : 0;
+		int64_t out = rule < ACCOUNTED ? atomic_load(&play->out[rule][key]) : 0;
+
+		/* Booked as given back before it is: nobody else gives the same back. */
+		while (tokens > 0 && out >= (int64_t)tokens)
+			if (atomic_compare_exchange_strong(&play->out[rule][key], &out, out - (int64_t)tokens)) {
+				note(shmlimit_refund_at(play->l, play->id[rule], &key, sizeof(key), tokens, NOW_NS, NULL));
+				break;
+			}
+		if (rule >= ACCOUNTED && shmlimit_reset(play->l, play->id[rule], &key, sizeof(key)) != 0)
+			note(-1);
+	}
+}
+
+static void work(struct crew *crew, int index)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	struct itimerspec every = { { 0, TICK_NS }, { 0, TICK_NS } };
+	struct sigaction action = { .sa_handler = tick, .sa_flags = SA_RESTART };
+	struct dice dice = { play->seed + (uint64_t)index };
+	sigset_t ticks;
+	timer_t timer;
+
+	(void)crew;
+	handlers_dice.state = ~dice.state;
+	worker_check(sigaction(SIGUSR1, &action, NULL) == 0 && timer_create(CLOCK_MONOTONIC, &event, &timer) == 0,
+	             "no timer: %s", strerror(errno));
+	timer_settime(timer, 0, &every, NULL);
+	while (!seen_enough() && atomic_fetch_add(&play->calls, 1) < CALLS_MAX) {
+		calling = VERBS + 1;
+		decide(&dice);
+		calling = VERBS;
+		refill(&dice);
+	}
+	sigemptyset(&ticks);
+	sigaddset(&ticks, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &ticks, NULL);
+}
+
+int main(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .rules = RULES, .window_max = 256 };
+	unsigned off = 0;
+
+	if (SWAPS_ARE_PRIVATE)
+		return tap_skip_all("ThreadSanitizer does not swap atomically between processes");
+	stage_begin("handler");
+	play = shared_memory(sizeof(*play));
+	play->seed = dice_seed();
+	if (shmlimit_create(stage_name, &options, &play->l) != 0)
+		bail("create");
+	for (unsigned i = 0; i < RULES; i++) {
+		struct shmlimit_rule rule = rules[i];
+		char name[8];
+
+		rule.struct_size = sizeof(rule);
+		snprintf(name, sizeof(name), "r%u", i);
+		play->id[i] = shmlimit_rule_set_at(play->l, name, &rule, NOW_NS);
+		if (play->id[i] < 0)
+			bail("rule_set: %s", shmlimit_strerror(play->id[i]));
+	}
+	is(crew_run(WORKERS, work, NULL), 0, "workers whose handlers decide end well");
+	for (int verb = 0; verb < VERBS; verb++)
+		ok(play->inside[verb] >= scaled(TICKS_INSIDE) && play->decided[verb] >= scaled(TICKS_INSIDE),
+		   "handlers did interrupt %s, and did decide by it", titles[verb]);
+	if (!ok(play->wrong == 0, "no decision fails"))
+		diag("%" PRIu64 " did, the last with %d", play->wrong, play->error);
+	for (unsigned rule = 0; rule < ACCOUNTED; rule++) {
+		for (uint32_t key = 0; key < KEYS; key++) {
+			struct shmlimit_result r;
+
+			shmlimit_peek_at(play->l, play->id[rule], &key, sizeof(key), 1, NOW_NS, &r);
+			if (r.remaining + (uint64_t)play->out[rule][key] != rules[rule].capacity)
+				diag("rule %u, key %u: %" PRIu64 " left, %" PRId64 " out", rule, key, r.remaining, play->out[rule][key]);
+			off += r.remaining + (uint64_t)play->out[rule][key] != rules[rule].capacity;
+		}
+	}
+	is(off, 0, "of funnels and windows what was taken and what is left is the capacity, to the token");
+	ok(counters_of(play->l, -1).failed_cas > 0, "and compare-and-swaps did fail");
+	is(shmlimit_verify(stage_name, NULL, 0), 0, "the segment is sound");
+	stage_hide();
+	shmlimit_close(play->l);
+	return tap_done();
+}
