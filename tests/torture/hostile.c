@@ -163,7 +163,8 @@ static void look_in(struct dice *dice)
 
 static int ask(struct dice *dice, int rule, uint32_t key, struct shmlimit_result *r)
 {
-	uint64_t tokens = 1 + dice_below(dice, CAPACITY + 1);
+	uint64_t tokens = dice_below(dice, 16) == 0 ? dice_throw(dice) >> dice_below(dice, 64)
+						    : 1 + dice_below(dice, CAPACITY + 1);
 
 	switch (dice_below(dice, 6)) {
 	case 0:
