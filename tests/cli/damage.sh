@@ -207,13 +207,28 @@ shmlimit list shows those there are)" "verify needs a segment"
 run shmlimit verify a/b
 is $rc 2 "verify needs a segment's name"
 
-# Made where clocks differ.
-if unshare --time --fork shmlimit create "$SEGMENT.elsewhere" --slots 16 2>/dev/null; then
+# Made where clocks differ: in another time namespace than who uses it.
+if unshare --time --fork true 2>/dev/null; then
+	unshare --time --fork shmlimit create "$SEGMENT.elsewhere" --slots 16
+	elsewhere="made in another time namespace, where clocks differ: must be used from there, or made anew"
 	run shmlimit take "$SEGMENT.elsewhere" r key
-	is "$rc $err" "2 shmlimit: segment $SEGMENT.elsewhere: made in another time namespace, where clocks differ: \
-must be used from there, or made anew (shmlimit destroy $SEGMENT.elsewhere)" "a segment of other clocks is refused"
+	is "$rc $err" "2 shmlimit: segment $SEGMENT.elsewhere: $elsewhere (shmlimit destroy $SEGMENT.elsewhere)" \
+		"a segment of other clocks is refused"
+	run shmlimit verify "$SEGMENT.elsewhere"
+	is "$rc" 1 "to verify, that is a problem"
+	like "$out" "time namespace" "which it names"
 	run shmlimit destroy "$SEGMENT.elsewhere"
-	is $rc 0 "and can be destroyed"
+	is $rc 0 "and it can be destroyed"
+	fresh
+	before=$(cksum <"$file")
+	for words in "take $segment r key" "peek $segment r key" "rule set $segment r --mode off" "inspect $segment"; do
+		run unshare --time --fork shmlimit $words
+		is "$rc $err" "2 shmlimit: segment $segment: $elsewhere (shmlimit destroy $segment)" \
+			"one of ours is refused there: $words"
+	done
+	is "$(cksum <"$file")" "$before" "and nothing is written"
+else
+	ok 0 "a segment of other clocks is refused # SKIP no time namespace is permitted"
 fi
 
 done_testing
