@@ -13,8 +13,6 @@ how=$1 build=$(cd "$2" && pwd) seconds=$3
 shift 3
 here=$(cd "${0%/*}" && pwd)
 [ $# -gt 0 ] || set -- $(cd "$here/target" && ls *.c | sed 's/\.c$//')
-# They test how the command behaves where nothing is set.
-unset SHMLIMIT LC_ALL
 export ASAN_OPTIONS=abort_on_error=1:symbolize=0:detect_leaks=0 UBSAN_OPTIONS=abort_on_error=1:symbolize=0
 
 libfuzzer() {
@@ -29,7 +27,7 @@ libfuzzer() {
 	return $status
 }
 
-# AFL++ finds inputs that begin alike slow: it is told of no CPU, of no core_pattern, and to say little.
+# AFL++ is told to say little, and to leave CPUs and core_pattern as they are.
 afl() {
 	found=$build/found/$1
 	mkdir -p "$found"

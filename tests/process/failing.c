@@ -20,7 +20,7 @@
 /* What is called, told apart by what for. */
 enum call {
 	NONE,
-	OPEN_NEW,     /* a file without a name */
+	OPEN_NEW, /* a file without a name */
 	OPEN_FOLDER,
 	OPEN_NAME,
 	OPEN_BOOT_ID,
@@ -33,8 +33,8 @@ enum call {
 	FSTAT,
 	PREAD,
 	MMAP,
-	LINK,         /* by the descriptor */
-	LINK_PROC,    /* by /proc */
+	LINK,      /* by the descriptor */
+	LINK_PROC, /* by /proc */
 	UNLINK,
 	LSTAT,
 	FLOCK,
@@ -46,8 +46,8 @@ enum call {
 };
 
 #define NONE_FOUND 1
-#define GOES_ON 1    /* the operation does without, or does it again */
-#define AS_IT_IS 0   /* it returns -errno */
+#define GOES_ON 1  /* the operation does without, or does it again */
+#define AS_IT_IS 0 /* it returns -errno */
 
 /* What may happen to a call, and what becomes of it then: AS_IT_IS, GOES_ON, or the error that it is made into. */
 static const struct plan {
@@ -56,16 +56,35 @@ static const struct plan {
 		int error, becomes;
 	} fault[12];
 } plans[CALLS] = {
-	[OPEN_NEW] = { "open of a new file", { { EACCES, 0 }, { EMFILE, 0 }, { ENFILE, 0 }, { ENOENT, 0 }, { ENOMEM, 0 },
-	                                       { ENOSPC, 0 }, { EROFS, 0 }, { EOPNOTSUPP, 0 } } },
+	[OPEN_NEW] = { "open of a new file",
+		       { { EACCES, 0 },
+			 { EMFILE, 0 },
+			 { ENFILE, 0 },
+			 { ENOENT, 0 },
+			 { ENOMEM, 0 },
+			 { ENOSPC, 0 },
+			 { EROFS, 0 },
+			 { EOPNOTSUPP, 0 } } },
 	[OPEN_FOLDER] = { "opendir", { { EACCES, 0 }, { EMFILE, 0 }, { ENFILE, 0 }, { ENOENT, 0 }, { ENOMEM, 0 } } },
-	[OPEN_NAME] = { "open by name", { { EACCES, 0 }, { EMFILE, 0 }, { ENFILE, 0 }, { ENOENT, 0 }, { ENOMEM, 0 },
-	                                  { EPERM, 0 }, { EROFS, 0 }, { ETXTBSY, 0 } } },
+	[OPEN_NAME] = { "open by name",
+			{ { EACCES, 0 },
+			  { EMFILE, 0 },
+			  { ENFILE, 0 },
+			  { ENOENT, 0 },
+			  { ENOMEM, 0 },
+			  { EPERM, 0 },
+			  { EROFS, 0 },
+			  { ETXTBSY, 0 } } },
 	[OPEN_BOOT_ID] = { "open of the boot id", { { EACCES, GOES_ON }, { EMFILE, GOES_ON }, { ENOENT, GOES_ON } } },
 	[READ_BOOT_ID] = { "read of the boot id", { { EIO, GOES_ON }, { EINTR, GOES_ON } } },
 	[STAT_NAMESPACE] = { "stat of the time namespace", { { EACCES, GOES_ON }, { ENOENT, GOES_ON } } },
-	[FALLOCATE] = { "posix_fallocate", { { EINTR, GOES_ON }, { ENOSPC, 0 }, { EFBIG, 0 }, { EIO, 0 }, { EOPNOTSUPP, 0 },
-	                                     { EPERM, 0 } } },
+	[FALLOCATE] = { "posix_fallocate",
+			{ { EINTR, GOES_ON },
+			  { ENOSPC, 0 },
+			  { EFBIG, 0 },
+			  { EIO, 0 },
+			  { EOPNOTSUPP, 0 },
+			  { EPERM, 0 } } },
 	[PWRITE] = { "pwrite", { { EINTR, GOES_ON }, { EIO, 0 }, { ENOSPC, 0 }, { EDQUOT, 0 } } },
 	[FCHMOD] = { "fchmod", { { EPERM, 0 }, { EROFS, 0 }, { EIO, 0 } } },
 	[FCHOWN] = { "fchown", { { EPERM, 0 }, { EROFS, 0 }, { EDQUOT, 0 }, { EIO, 0 } } },
@@ -73,7 +92,8 @@ static const struct plan {
 	[PREAD] = { "pread", { { EINTR, GOES_ON }, { EIO, 0 }, { EAGAIN, 0 } } },
 	[MMAP] = { "mmap", { { ENOMEM, 0 }, { EACCES, 0 }, { EAGAIN, 0 }, { ENFILE, 0 }, { EPERM, 0 } } },
 	[LINK] = { "linkat", { { EEXIST, 0 }, { ENOENT, GOES_ON }, { EPERM, GOES_ON }, { EINVAL, GOES_ON } } },
-	[LINK_PROC] = { "linkat by /proc", { { EEXIST, 0 }, { ENOENT, 0 }, { EACCES, 0 }, { ENOSPC, 0 }, { EXDEV, 0 } } },
+	[LINK_PROC] = { "linkat by /proc",
+			{ { EEXIST, 0 }, { ENOENT, 0 }, { EACCES, 0 }, { ENOSPC, 0 }, { EXDEV, 0 } } },
 	[UNLINK] = { "unlink", { { EACCES, 0 }, { EPERM, EACCES }, { EBUSY, 0 }, { ENOENT, 0 }, { EROFS, 0 } } },
 	[LSTAT] = { "lstat", { { EACCES, 0 }, { ENOMEM, 0 }, { EIO, 0 } } },
 	[FLOCK] = { "flock", { { EINTR, GOES_ON }, { ENOLCK, 0 }, { EWOULDBLOCK, 0 } } },
@@ -86,9 +106,9 @@ static const struct plan {
 static struct {
 	int armed;
 	enum call which;
-	int number;          /* of that call: the first is 1 */
+	int number; /* of that call: the first is 1 */
 	int error;
-	int refuse_links;    /* as a kernel without the newer way does, so that /proc is asked */
+	int refuse_links; /* as a kernel without the newer way does, so that /proc is asked */
 	int met[CALLS];
 } fault;
 
@@ -113,10 +133,10 @@ static int fails(enum call which)
 
 int open(const char *path, int flags, ...)
 {
-	enum call which = (flags & O_TMPFILE) == O_TMPFILE            ? OPEN_NEW
-			: strncmp(path, "/dev/shm/", 9) == 0          ? OPEN_NAME
-			: strstr(path, "boot_id") != NULL             ? OPEN_BOOT_ID
-								      : NONE;
+	enum call which = (flags & O_TMPFILE) == O_TMPFILE     ? OPEN_NEW
+			  : strncmp(path, "/dev/shm/", 9) == 0 ? OPEN_NAME
+			  : strstr(path, "boot_id") != NULL    ? OPEN_BOOT_ID
+							       : NONE;
 	va_list ap;
 	int mode;
 
@@ -189,7 +209,9 @@ void *mmap(void *at, size_t len, int protection, int flags, int fd, off_t offset
 
 int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
 {
-	return fails(flags & AT_EMPTY_PATH ? LINK : LINK_PROC) ? -1 : NEXT(linkat)(from_folder, from, to_folder, to, flags);
+	return fails(flags & AT_EMPTY_PATH ? LINK : LINK_PROC)
+		       ? -1
+		       : NEXT(linkat)(from_folder, from, to_folder, to, flags);
 }
 
 int unlink(const char *path)
@@ -221,7 +243,7 @@ ssize_t getrandom(void *to, size_t len, unsigned flags)
 
 /* ---- What is done while they fail ---- */
 
-static char made[80];          /* the name that is created; stage_name's segment is there all the time */
+static char made[80]; /* the name that is created; stage_name's segment is there all the time */
 static struct shmlimit *handle, *opened;
 
 static int create(void)
@@ -362,7 +384,7 @@ static struct state look(void)
 }
 
 static void fail_one(const char *title, int (*operation)(void), enum call which, int number, int error, int becomes,
-                     struct tally *t)
+		     struct tally *t)
 {
 	int want = becomes == GOES_ON ? 0 : becomes == AS_IT_IS ? -error : -becomes, got;
 	struct state before, after;
@@ -382,12 +404,14 @@ static void fail_one(const char *title, int (*operation)(void), enum call which,
 	fault.armed = 0;
 	t->faults++;
 	if (got != want) {
-		diag("%s, %s number %d: %s: got %d, want %d", title, plans[which].title, number, strerror(error), got, want);
+		diag("%s, %s number %d: %s: got %d, want %d", title, plans[which].title, number, strerror(error), got,
+		     want);
 		t->wrong++;
 	}
 	if (got < 0) {
 		after = look();
-		t->left += opened != NULL || after.descriptors != before.descriptors || after.mappings != before.mappings;
+		t->left += opened != NULL || after.descriptors != before.descriptors ||
+			   after.mappings != before.mappings;
 		t->changed += after.made != before.made || after.here != before.here || after.rules != before.rules;
 		t->broken += operation() != 0;
 	}
@@ -410,7 +434,7 @@ static void fail_all(const char *title, int (*operation)(void))
 		for (int number = 1; number <= met[which]; number++)
 			for (size_t i = 0; plans[which].fault[i].error != 0; i++)
 				fail_one(title, operation, which, number, plans[which].fault[i].error,
-				         plans[which].fault[i].becomes, &t);
+					 plans[which].fault[i].becomes, &t);
 	diag("%s: %d faults", title, t.faults);
 	ok(t.faults >= 3, "%s: calls do fail", title);
 	is(t.wrong, 0, "%s: the caller is told, or it was not needed", title);

@@ -14,10 +14,10 @@
 #define WORKERS 2
 #define KEYS 3
 #define RULES 4
-#define AMPLE 100                   /* tokens; more than handlers and others take meanwhile */
+#define AMPLE 100 /* tokens; more than handlers and others take meanwhile */
 #define TICK_NS 50000
-#define TICKS_INSIDE 500            /* of each verb, at the least, of all workers */
-#define CALLS_MAX 100000000         /* in vain */
+#define TICKS_INSIDE 500    /* of each verb, at the least, of all workers */
+#define CALLS_MAX 100000000 /* in vain */
 #define NOW_NS ((uint64_t)1000000000000)
 #define HOUR_NS ((uint64_t)3600000000000)
 
@@ -31,9 +31,16 @@ static const char *const titles[VERBS] = { "take", "peek", "reserve", "charge", 
 static const struct shmlimit_rule rules[RULES] = {
 	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 200, .count = 1, .period_ns = 24 * HOUR_NS },
 	{ .algorithm = SHMLIMIT_WINDOW, .capacity = 200, .period_ns = 24 * HOUR_NS },
-	{ .algorithm = SHMLIMIT_WARMUP, .count = 100, .period_ns = HOUR_NS, .warmup_ns = HOUR_NS,
+	{ .algorithm = SHMLIMIT_WARMUP,
+	  .count = 100,
+	  .period_ns = HOUR_NS,
+	  .warmup_ns = HOUR_NS,
 	  .max_wait_ns = HOUR_NS },
-	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 20, .count = 1, .period_ns = HOUR_NS, .max_wait_ns = 10 * HOUR_NS,
+	{ .algorithm = SHMLIMIT_FUNNEL,
+	  .capacity = 20,
+	  .count = 1,
+	  .period_ns = HOUR_NS,
+	  .max_wait_ns = 10 * HOUR_NS,
 	  .flags = SHMLIMIT_NEXT_PAYS },
 };
 
@@ -41,13 +48,13 @@ static struct play {
 	struct shmlimit *l;
 	int id[RULES];
 	uint64_t seed;
-	_Atomic int64_t out[ACCOUNTED][KEYS];      /* tokens taken and not given back */
-	_Atomic uint64_t inside[VERBS];            /* handlers that interrupted this verb ... */
-	_Atomic uint64_t decided[VERBS];           /* ... and those that decided by it */
+	_Atomic int64_t out[ACCOUNTED][KEYS]; /* tokens taken and not given back */
+	_Atomic uint64_t inside[VERBS];       /* handlers that interrupted this verb ... */
+	_Atomic uint64_t decided[VERBS];      /* ... and those that decided by it */
 	_Atomic uint64_t wrong;
 	_Atomic int error;
 	_Atomic uint64_t calls;
-} *play;
+} * play;
 
 static volatile sig_atomic_t calling = VERBS;
 static struct dice handlers_dice;
@@ -110,8 +117,9 @@ static void decide_several(enum verb verb, struct dice *dice)
 	for (unsigned i = 0; i < 3; i++) {
 		keys[i] = (uint32_t)dice_below(dice, KEYS);
 		rule[i] = (unsigned)dice_below(dice, RULES);
-		requests[i] = (struct shmlimit_request){ .rule = play->id[rule[i]], .key = &keys[i], .key_len = sizeof(keys[i]),
-			.cost = 1 };
+		requests[i] = (struct shmlimit_request){
+			.rule = play->id[rule[i]], .key = &keys[i], .key_len = sizeof(keys[i]), .cost = 1
+		};
 	}
 	if (verb == TAKE_ALL) {
 		answer = shmlimit_take_all_at(play->l, requests, 3, NULL, NOW_NS, NULL);
@@ -136,7 +144,8 @@ static enum verb decide(struct dice *dice)
 	if (verb >= TAKE_ALL)
 		decide_several(verb, dice);
 	else
-		decide_one(verb, (unsigned)dice_below(dice, RULES), (uint32_t)dice_below(dice, KEYS), 1 + dice_below(dice, 3));
+		decide_one(verb, (unsigned)dice_below(dice, RULES), (uint32_t)dice_below(dice, KEYS),
+			   1 + dice_below(dice, 3));
 	return verb;
 }
 
@@ -174,7 +183,8 @@ static void refill(struct dice *dice)
 		/* Booked as given back before it is: nobody else gives the same back. */
 		while (tokens > 0 && out >= (int64_t)tokens)
 			if (atomic_compare_exchange_strong(&play->out[rule][key], &out, out - (int64_t)tokens)) {
-				note(shmlimit_refund_at(play->l, play->id[rule], &key, sizeof(key), tokens, NOW_NS, NULL));
+				note(shmlimit_refund_at(play->l, play->id[rule], &key, sizeof(key), tokens, NOW_NS,
+							NULL));
 				break;
 			}
 		if (rule >= ACCOUNTED && shmlimit_reset(play->l, play->id[rule], &key, sizeof(key)) != 0)
@@ -194,7 +204,7 @@ static void work(struct crew *crew, int index)
 	(void)crew;
 	handlers_dice.state = ~dice.state;
 	worker_check(sigaction(SIGUSR1, &action, NULL) == 0 && timer_create(CLOCK_MONOTONIC, &event, &timer) == 0,
-	             "no timer: %s", strerror(errno));
+		     "no timer: %s", strerror(errno));
 	timer_settime(timer, 0, &every, NULL);
 	while (!seen_enough() && atomic_fetch_add(&play->calls, 1) < CALLS_MAX) {
 		calling = VERBS + 1;
@@ -209,7 +219,9 @@ static void work(struct crew *crew, int index)
 
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .rules = RULES, .window_max = 256 };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 64, .rules = RULES, .window_max = 256
+	};
 	unsigned off = 0;
 
 	if (SWAPS_ARE_PRIVATE)
@@ -241,7 +253,8 @@ int main(void)
 
 			shmlimit_peek_at(play->l, play->id[rule], &key, sizeof(key), 1, NOW_NS, &r);
 			if (r.remaining + (uint64_t)play->out[rule][key] != rules[rule].capacity)
-				diag("rule %u, key %u: %" PRIu64 " left, %" PRId64 " out", rule, key, r.remaining, play->out[rule][key]);
+				diag("rule %u, key %u: %" PRIu64 " left, %" PRId64 " out", rule, key, r.remaining,
+				     play->out[rule][key]);
 			off += r.remaining + (uint64_t)play->out[rule][key] != rules[rule].capacity;
 		}
 	}

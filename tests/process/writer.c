@@ -20,16 +20,19 @@
 #define FILL_NS SECOND
 #define WAIT_NS (2 * SECOND)
 #define SLACK_NS (FILL_NS / 2)
-#define GONE 2                     /* status of who got as far as the end */
+#define GONE 2 /* status of who got as far as the end */
 
-static struct shmlimit *l;         /* the victim's handle, and, but for the segment itself, nobody's */
+static struct shmlimit *l; /* the victim's handle, and, but for the segment itself, nobody's */
 static char path[96];
 static int rule;
 
 static void fresh(void)
 {
-	struct shmlimit_rule funnel = { .struct_size = sizeof(funnel), .capacity = CAPACITY, .count = CAPACITY,
-		.period_ns = FILL_NS, .max_wait_ns = WAIT_NS };
+	struct shmlimit_rule funnel = { .struct_size = sizeof(funnel),
+					.capacity = CAPACITY,
+					.count = CAPACITY,
+					.period_ns = FILL_NS,
+					.max_wait_ns = WAIT_NS };
 
 	shmlimit_close(l);
 	(void)unlink(path);

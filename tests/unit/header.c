@@ -12,7 +12,7 @@
 #define FILE_MAX 65536
 
 static char path[128];
-static unsigned char sound[FILE_MAX];      /* the file as it was made */
+static unsigned char sound[FILE_MAX]; /* the file as it was made */
 static size_t size;
 
 /* What is wrong with a file, as open says, and of whom it is. */
@@ -123,8 +123,8 @@ static void values(const char *title, size_t offset, size_t len, int want)
 	report(title, (unsigned)len * 256);
 }
 
-#define FIELD(name, want) \
-	values("each value of a byte of " #name, offsetof(struct layout_header, name), \
+#define FIELD(name, want)                                                                                            \
+	values("each value of a byte of " #name, offsetof(struct layout_header, name),                               \
 	       sizeof(((struct layout_header *)0)->name), want)
 
 /* Two fields of which several values are good, in a segment of the same size. */
@@ -165,8 +165,9 @@ static void lengths(void)
 
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .slots_max = 16,
-		.rules = 2, .window_max = 4 };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 16, .slots_max = 16, .rules = 2, .window_max = 4
+	};
 	ssize_t len;
 	int fd;
 

@@ -28,7 +28,8 @@ static int read_terms(struct input *in, uint32_t algorithm, struct layout_terms 
 	rule.warmup_ns = input_any(in);
 	rule.cold_factor_milli = (uint32_t)input_number(in, 4);
 	error = algorithm_compile(&rule, RING, terms);
-	law(error == 0 || error == -ERANGE || error == -EDOM || error == -EINVAL || error == -EFBIG, "compile: %d", error);
+	law(error == 0 || error == -ERANGE || error == -EDOM || error == -EINVAL || error == -EFBIG, "compile: %d",
+	    error);
 	if (error != 0)
 		return 0;
 	/* What verify relies on. */
@@ -46,13 +47,14 @@ static void check_until(const struct layout_terms *terms, struct funnel f, uint6
 		law(ns == UINT64_MAX, "more than there can be, after %" PRIu64 " ns", ns);
 		return;
 	}
-	law(funnel_leak(terms, word, funnel_time(terms, now_ns + ns)).quota >= tokens, "not there after %" PRIu64 " ns", ns);
+	law(funnel_leak(terms, word, funnel_time(terms, now_ns + ns)).quota >= tokens,
+	    "not there after %" PRIu64 " ns", ns);
 	law(ns == 0 || funnel_leak(terms, word, funnel_time(terms, now_ns + ns - 1)).quota < tokens,
 	    "there before %" PRIu64 " ns", ns);
 }
 
 static void check_funnel(const struct layout_terms *terms, const struct layout_terms *other, uint64_t word,
-                         uint64_t now_ns, uint64_t tokens)
+			 uint64_t now_ns, uint64_t tokens)
 {
 	struct funnel_time at = funnel_time(terms, now_ns);
 	struct funnel f = funnel_leak(terms, word, at), again = funnel_leak(terms, funnel_pack(f), at), after = f;
@@ -81,7 +83,7 @@ static void check_funnel(const struct layout_terms *terms, const struct layout_t
 }
 
 static void check_warmup(const struct layout_terms *terms, const struct layout_terms *other, uint64_t word,
-                         uint64_t now_ns, uint64_t tokens)
+			 uint64_t now_ns, uint64_t tokens)
 {
 	struct funnel_time at = funnel_time(terms, now_ns);
 	struct funnel f = warmup_leak(terms, word, at), again = warmup_leak(terms, funnel_pack(f), at), after = f;

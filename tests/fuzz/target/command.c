@@ -2,8 +2,8 @@
  * command: whatever is typed, in a /dev/shm of the program's own: the command
  * answers with a status that it documents, and says something when it fails.
  *
- *	input  commands, a line each, words between blanks; a tab in a word stands for a blank. Behind a line `--` stands
- *	       the file f, which they may read
+ *	input  commands, a line each, words between blanks; a tab in a word stands for a blank. Behind a line `--`
+ *stands the file f, which they may read
  *
  * Nothing gets out: the mounts are private, and so is the folder that it runs in,
  * which has no folders; words that could lead elsewhere are not run. It neither

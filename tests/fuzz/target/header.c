@@ -22,7 +22,9 @@ static int fd;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .rules = 2, .window_max = 4 };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 16, .rules = 2, .window_max = 4
+	};
 	char path[96];
 
 	(void)argc;
@@ -84,8 +86,10 @@ static void meet(const struct layout_header *h, uint64_t size)
 	    "open: %d, must be %d", error, must);
 	shmlimit_close(l);
 	found = shmlimit_verify(stage_name, &problem, 1);
-	law(error == -EMEDIUMTYPE ? found == error : error != 0 ? found == 1 : found >= 0, "verify: %d, open: %d", found,
-	    error);
+	law(error == -EMEDIUMTYPE ? found == error
+	    : error != 0          ? found == 1
+				  : found >= 0,
+	    "verify: %d, open: %d", found, error);
 	law(pread(fd, after, sizeof(after), 0) == len && memcmp(before, after, (size_t)len) == 0,
 	    "looking at it has changed it");
 	if (error != 0)

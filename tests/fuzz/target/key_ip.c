@@ -14,7 +14,8 @@
 #define PREFIX_MAX_4 32
 #define PREFIX_MAX_6 128
 
-/* As the manual says: without the zone; a zone has a name, and only IPv6 has one. Returns the address's length, or 0. */
+/* As the manual says: without the zone; a zone has a name, and only IPv6 has one. Returns the address's length, or 0.
+ */
 static size_t read_address(const char *text, unsigned char *address)
 {
 	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };

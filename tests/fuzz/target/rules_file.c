@@ -38,7 +38,8 @@ static char *write_text(const struct rules_file *file, size_t *len)
 		fprintf(to, "[%s]\n", file->wish[i].name);
 		for (int field = 0; field < FIELDS; field++)
 			if (file->wish[i].given & 1u << field)
-				fprintf(to, "%s = %s\n", field_names[field], field_text(value, field, &file->wish[i].rule));
+				fprintf(to, "%s = %s\n", field_names[field],
+					field_text(value, field, &file->wish[i].rule));
 	}
 	fclose(to);
 	return text;
@@ -50,7 +51,8 @@ static void check_again(const struct rules_file *file)
 	size_t len;
 	char *text = write_text(file, &len);
 
-	law(read_text(text, len, &again) == STATUS_OK && again.count == file->count, "not understood again:\n%s", text);
+	law(read_text(text, len, &again) == STATUS_OK && again.count == file->count, "not understood again:\n%s",
+	    text);
 	for (size_t i = 0; i < file->count; i++) {
 		struct wish *a = &file->wish[i], *b = &again.wish[i];
 
@@ -66,7 +68,8 @@ static void check_names(const struct rules_file *file)
 {
 	for (size_t i = 0; i < file->count; i++)
 		for (size_t j = 0; j < i; j++)
-			law(strcmp(file->wish[i].name, file->wish[j].name) != 0, "rule %s comes twice", file->wish[i].name);
+			law(strcmp(file->wish[i].name, file->wish[j].name) != 0, "rule %s comes twice",
+			    file->wish[i].name);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -29,22 +29,28 @@
 
 static const char *const names[RULES] = { "funnel", "warmup", "window", "slow" };
 static const struct shmlimit_rule rules[RULES] = {
-	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = CAPACITY, .count = CAPACITY, .period_ns = SECOND,
+	{ .algorithm = SHMLIMIT_FUNNEL,
+	  .capacity = CAPACITY,
+	  .count = CAPACITY,
+	  .period_ns = SECOND,
 	  .max_wait_ns = WAIT_NS },
-	{ .algorithm = SHMLIMIT_WARMUP, .count = CAPACITY, .period_ns = SECOND, .warmup_ns = SECOND,
+	{ .algorithm = SHMLIMIT_WARMUP,
+	  .count = CAPACITY,
+	  .period_ns = SECOND,
+	  .warmup_ns = SECOND,
 	  .max_wait_ns = WAIT_NS },
 	{ .algorithm = SHMLIMIT_WINDOW, .capacity = CAPACITY, .period_ns = SECOND, .max_wait_ns = WAIT_NS },
 	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 3, .count = 1, .period_ns = HOUR },
 };
 
 static struct shmlimit *l;
-static unsigned char *pristine;            /* all behind the part of the header that never changes */
+static unsigned char *pristine; /* all behind the part of the header that never changes */
 static size_t changing, length;
 
 /* What an input has come to. */
 static struct play {
 	uint64_t now_ns;
-	uint64_t capacity[RULES];          /* as it is set now */
+	uint64_t capacity[RULES]; /* as it is set now */
 	int scribbled_rules;
 	int switched;
 } play;
@@ -164,7 +170,8 @@ static void check(unsigned rule, int answer, const struct shmlimit_result *r)
 	if (answer < 0 || play.scribbled_rules || play.switched || rule >= RULES)
 		return;
 	law(r->remaining <= r->limit, "%" PRIu64 " of %" PRIu64 " are left", r->remaining, r->limit);
-	law(rules[rule].algorithm == SHMLIMIT_WARMUP || r->limit == play.capacity[rule], "the limit is %" PRIu64, r->limit);
+	law(rules[rule].algorithm == SHMLIMIT_WARMUP || r->limit == play.capacity[rule], "the limit is %" PRIu64,
+	    r->limit);
 	law(r->wait_ns <= WAIT_NS, "a wait of %" PRIu64 " ns", r->wait_ns);
 	law(r->reset_after_ns <= longest_ns(rule), "full after %" PRIu64 " ns", r->reset_after_ns);
 	law(answer == SHMLIMIT_ALLOWED || r->retry_after_ns == UINT64_MAX || r->retry_after_ns <= longest_ns(rule),
@@ -181,7 +188,8 @@ static void decide(unsigned verb, unsigned rule, uint32_t key, uint64_t tokens)
 		answer = shmlimit_peek_at(l, id, &key, sizeof(key), tokens, play.now_ns, &r);
 		break;
 	case 1:
-		answer = shmlimit_reserve_at(l, id, &key, sizeof(key), tokens, tokens % 2 ? WAIT_NS : UINT64_MAX, play.now_ns, &r);
+		answer = shmlimit_reserve_at(l, id, &key, sizeof(key), tokens, tokens % 2 ? WAIT_NS : UINT64_MAX,
+					     play.now_ns, &r);
 		break;
 	case 2:
 		answer = shmlimit_charge_at(l, id, &key, sizeof(key), tokens, play.now_ns, &r);
@@ -205,8 +213,10 @@ static void decide_several(struct input *in, int all)
 
 	for (size_t i = 0; i < n; i++) {
 		keys[i] = (uint32_t)input_number(in, 1) % KEYS;
-		requests[i] = (struct shmlimit_request){ .rule = (int)(input_number(in, 1) % (RULES + 1)), .key = &keys[i],
-			.key_len = sizeof(keys[i]), .cost = pick_tokens(in) };
+		requests[i] = (struct shmlimit_request){ .rule = (int)(input_number(in, 1) % (RULES + 1)),
+							 .key = &keys[i],
+							 .key_len = sizeof(keys[i]),
+							 .cost = pick_tokens(in) };
 	}
 	if (all) {
 		answer = shmlimit_take_all_at(l, requests, n, &failed, play.now_ns, results);
@@ -230,8 +240,8 @@ static void verify(void)
 
 	law(found >= 0, "verify: %d", found);
 	for (int i = 0; i < found && i < 2; i++)
-		law(problems[i].offset < l->size && strnlen(problems[i].text, sizeof(problems[i].text)) <
-							    sizeof(problems[i].text),
+		law(problems[i].offset < l->size &&
+			    strnlen(problems[i].text, sizeof(problems[i].text)) < sizeof(problems[i].text),
 		    "problem %d", i);
 }
 
@@ -243,7 +253,8 @@ static void look_in(void)
 	int error;
 
 	for (uint64_t i = 0; i < SHMLIMIT_SLOTS_MIN; i++) {
-		law(shmlimit_slot(l, i, play.now_ns, &slot) == 0 && slot.state <= SHMLIMIT_SLOT_STALE, "slot %" PRIu64, i);
+		law(shmlimit_slot(l, i, play.now_ns, &slot) == 0 && slot.state <= SHMLIMIT_SLOT_STALE,
+		    "slot %" PRIu64, i);
 		law(slot.rule >= -1 && slot.rule < RULES, "slot %" PRIu64 ": rule %d", i, slot.rule);
 	}
 	for (int id = -1; id <= RULES; id++) {
@@ -257,7 +268,8 @@ static void look_in(void)
 		error = shmlimit_rule_range(l, id, &range);
 		law(error == 0 || error == -ESRCH, "rule_range: %d", error);
 		error = shmlimit_rule_name(l, id, name);
-		law(error == -ESRCH || (error == 0 && strnlen(name, sizeof(name)) < sizeof(name)), "rule_name: %d", error);
+		law(error == -ESRCH || (error == 0 && strnlen(name, sizeof(name)) < sizeof(name)), "rule_name: %d",
+		    error);
 	}
 }
 
@@ -279,7 +291,8 @@ static uint64_t without_slot(void)
 
 	for (unsigned block = 0; block < l->cpus + l->stripes; block++)
 		for (int rule = 0; rule < RULES; rule++)
-			sum += ((uint64_t *)(void *)(l->counters + layout_counter_offset(0, RULES, block, rule)))[COUNT_NO_SLOT];
+			sum += ((uint64_t *)(void *)(l->counters +
+						     layout_counter_offset(0, RULES, block, rule)))[COUNT_NO_SLOT];
 	return sum;
 }
 
@@ -299,15 +312,17 @@ static void drain(unsigned rule, uint32_t key, uint64_t now_ns)
 		taken++;
 		law(taken <= burst, "rule %u, key %u: admitted %" PRIu64 " at once", rule, key, taken);
 	}
-	law(r.retry_after_ns > 0 && r.retry_after_ns <= longest_ns(rule), "rule %u, key %u: a retry after %" PRIu64 " ns",
-	    rule, key, r.retry_after_ns);
-	law(shmlimit_peek_at(l, (int)rule, &key, sizeof(key), 1, now_ns + r.retry_after_ns - 1, NULL) == SHMLIMIT_DENIED,
+	law(r.retry_after_ns > 0 && r.retry_after_ns <= longest_ns(rule),
+	    "rule %u, key %u: a retry after %" PRIu64 " ns", rule, key, r.retry_after_ns);
+	law(shmlimit_peek_at(l, (int)rule, &key, sizeof(key), 1, now_ns + r.retry_after_ns - 1, NULL) ==
+		    SHMLIMIT_DENIED,
 	    "rule %u, key %u: fits sooner than said", rule, key);
 	law(shmlimit_peek_at(l, (int)rule, &key, sizeof(key), 1, now_ns + r.retry_after_ns, NULL) == SHMLIMIT_ALLOWED,
 	    "rule %u, key %u: does not fit when said", rule, key);
 }
 
-/* Slots with the key's tag: noise can give it several, and what stands in one of them is seen when the others are gone. */
+/* Slots with the key's tag: noise can give it several, and what stands in one of them is seen when the others are
+ * gone. */
 static uint64_t slots_of(unsigned rule, uint32_t key)
 {
 	uint64_t tag = tag_pack(hash_of(rule, key), rule, 0), n = 0;
@@ -358,7 +373,8 @@ static void step(struct input *in)
 	case 4:
 	case 5:
 		rule = input_number(in, 1);
-		decide((unsigned)what % 16, (unsigned)(rule % (RULES + 1)), (uint32_t)rule / 8 % KEYS, pick_tokens(in));
+		decide((unsigned)what % 16, (unsigned)(rule % (RULES + 1)), (uint32_t)rule / 8 % KEYS,
+		       pick_tokens(in));
 		break;
 	case 6:
 		decide_several(in, 1);
@@ -402,7 +418,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (play.switched)
 		memcpy((unsigned char *)l->header + changing, pristine, sizeof(*l->header) - changing);
 	if (play.scribbled_rules) {
-		memcpy((void *)l->rules, pristine + ((unsigned char *)l->rules - (unsigned char *)l->header) - changing,
+		memcpy((void *)l->rules,
+		       pristine + ((unsigned char *)l->rules - (unsigned char *)l->header) - changing,
 		       RULES * sizeof(*l->rules));
 		for (unsigned i = 0; i < RULES; i++)
 			play.capacity[i] = rules[i].capacity;
