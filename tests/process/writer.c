@@ -51,7 +51,7 @@ static struct layout_slot *slot_of_key(void)
 {
 	uint64_t hash = hash_bytes(l->header->secret, (uint32_t)rule, "key", 3);
 
-	return table_find(l, table_window(l, hash), tag_pack(hash, (uint32_t)rule, 1));
+	return table_find(l->tables, table_window(l->tables, hash), tag_pack(hash, (uint32_t)rule, 1));
 }
 
 /* ---- Through a mapping ---- */
@@ -102,7 +102,7 @@ static void twins(void)
 	take(1, NOW_NS);
 	mine = slot_of_key();
 	/* Of the key's window: with four lines each is in it. */
-	other = mine == l->slots ? l->slots + 15 : l->slots;
+	other = mine == l->tables->slots ? l->tables->slots + 15 : l->tables->slots;
 	other->tag = mine->tag;
 	other->word = mine->word;
 	is(shmlimit_verify(stage_name, NULL, 0), 1, "a key to which he gives two slots is found by verify");
@@ -116,7 +116,7 @@ static void switches(void)
 {
 	fresh();
 	take(CAPACITY, NOW_NS);
-	l->header->switched_off = 0xdeadbeef;
+	l->header->state |= STATE_OFF;
 	is(take(1, NOW_NS), SHMLIMIT_ALLOWED, "he throws the switch");
 	is(shmlimit_switch(l, 1), 0, "which can be thrown back");
 	is(take(1, NOW_NS), SHMLIMIT_DENIED, "and all is as it was");
@@ -133,7 +133,7 @@ static void header(void)
 	is(shmlimit_open(stage_name, 0, &out), -EUCLEAN, "he spoils the header, so that nobody opens it");
 	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "who has it open goes on");
 	is(take(1, NOW_NS), SHMLIMIT_DENIED, "deciding as before");
-	ok(l->lines == lines, "with what he has checked");
+	ok(l->tables->lines == lines, "with what he has checked");
 	is(shmlimit_rule_remove(l, "r"), 0, "sets and removes rules");
 	is(shmlimit_destroy(stage_name), 0, "and destroys it");
 }

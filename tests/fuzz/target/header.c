@@ -23,7 +23,7 @@ static int fd;
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 16, .rules = 2, .window_max = 4
+		.struct_size = sizeof(options), .slots = 16, .slots_max = 16, .rules = 2, .window_max = 4
 	};
 	char path[96];
 

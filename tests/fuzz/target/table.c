@@ -17,6 +17,7 @@
 
 #include "hash.h"
 #include "limiter.h"
+#include "ring.h"
 #include "table.h"
 
 #define RULES 4
@@ -71,7 +72,8 @@ static void set_rule(unsigned i, uint64_t capacity, uint64_t now_ns)
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = SHMLIMIT_SLOTS_MIN, .rules = RULES, .window_max = RING
+		.struct_size = sizeof(options), .slots = SHMLIMIT_SLOTS_MIN, .slots_max = SHMLIMIT_SLOTS_MIN,
+		.rules = RULES, .window_max = RING
 	};
 
 	(void)argc;
@@ -81,7 +83,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	l->secret[0] = l->secret[1] = 1;
 	for (unsigned i = 0; i < RULES; i++)
 		set_rule(i, rules[i].capacity, START_NS);
-	changing = offsetof(struct layout_header, switched_off);
+	changing = offsetof(struct layout_header, state);
 	length = l->size - changing;
 	pristine = malloc(length);
 	memcpy(pristine, (unsigned char *)l->header + changing, length);
@@ -105,7 +107,7 @@ static uint64_t *pick_word(struct input *in)
 
 	switch (where % 8) {
 	case 0:
-		return (uint64_t *)(void *)l->rings + at % (l->lines * SLOTS_PER_LINE * RING);
+		return ring_cells(l, l->tables, l->tables->slots) + at % (l->tables->lines * SLOTS_PER_LINE * RING);
 	case 1:
 		return (uint64_t *)(void *)blocks + at % ((uint64_t)(l->cpus + l->stripes) * (RULES + 1) * COUNTERS);
 	case 2:
@@ -113,9 +115,9 @@ static uint64_t *pick_word(struct input *in)
 		return (uint64_t *)(void *)l->rules + at % (RULES * sizeof(struct layout_rule) / sizeof(uint64_t));
 	case 3:
 		play.switched = 1;
-		return (uint64_t *)(void *)&l->header->switched_off + at % 8;
+		return (uint64_t *)(void *)&l->header->state + at % 8;
 	default:
-		return (uint64_t *)(void *)l->slots + at % (l->lines * SLOTS_PER_LINE * 2);
+		return (uint64_t *)(void *)l->tables->slots + at % (l->tables->lines * SLOTS_PER_LINE * 2);
 	}
 }
 
@@ -327,8 +329,8 @@ static uint64_t slots_of(unsigned rule, uint32_t key)
 {
 	uint64_t tag = tag_pack(hash_of(rule, key), rule, 0), n = 0;
 
-	for (uint64_t i = 0; i < l->lines * SLOTS_PER_LINE; i++)
-		n += tag_same_key(l->slots[i].tag, tag);
+	for (uint64_t i = 0; i < l->tables->lines * SLOTS_PER_LINE; i++)
+		n += tag_same_key(l->tables->slots[i].tag, tag);
 	return n;
 }
 
