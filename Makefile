@@ -18,7 +18,7 @@ SOVERSION := 0
 
 # Debian's names of what each target needs; tools/need.sh installs them.
 need_build := gcc libc6-dev make pkg-config libck-dev liburcu-dev libjansson-dev libinih-dev \
-	zlib1g-dev uthash-dev
+	zlib1g-dev uthash-dev libncurses-dev
 need_demo  := $(need_build) libmicrohttpd-dev wrk curl
 need_server := nginx nginx-dev apache2-bin apache2-dev procps mypy python3-pip python3-setuptools \
 	python3-wheel python3-tap gunicorn python3-uvicorn php-cli php-fpm php-apcu libfcgi-bin
@@ -119,9 +119,10 @@ $(lib_so): $(lib_obj) lib/shmlimit.map
 	ln -sf libshmlimit.so.$(SOVERSION) $(O)/libshmlimit.so
 comma := ,
 
+tool_libs := -ljansson -linih -lz -lncursesw -ltinfo
 $(O)/bin/shmlimit: $(call obj,tools/shmlimit) $(lib_used)
 	@mkdir -p $(@D)
-	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -ljansson -linih -lz
+	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) $(tool_libs)
 
 # The folder to be copied to where PHP finds it. Its FFI reads C, but neither what is included nor what is defined.
 php := $(patsubst tools/php/src/%,$(O)/php/Shmlimit/%,$(wildcard tools/php/src/*.php)) $(O)/php/Shmlimit/shmlimit.h
@@ -198,6 +199,10 @@ $(O)/points/%.o: %.c Makefile
 $(O)/tests/schedule/%.t: $(O)/points/tests/schedule/%.o $(points_obj)
 	@mkdir -p $(@D)
 	$(CC) $(all_ldflags) -Wl,--wrap=segment_lock,--wrap=segment_unlock -o $@ $^ $(deps_libs)
+
+# The command's tests in C may call whatever is in it; of the library they have what the command has.
+$(O)/tests/cli/%.t: $(O)/tests/cli/%.o $(filter-out %/main.o,$(call obj,tools/shmlimit)) $(O)/libshmlimit.a
+	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) $(tool_libs) -pthread
 
 $(O)/tests/server/%.o: server_cflags = -Itools/server
 $(O)/tests/server/%.t: $(O)/tests/server/%.o $(server_obj) $(lib_obj)

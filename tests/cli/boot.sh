@@ -21,6 +21,7 @@ group = $(id -gn)
 on-full = deny
 rules = 2
 window-max = 100
+names = 40
 clock = coarse
 enabled = no
 
@@ -37,7 +38,7 @@ printf 'not ours' >"d/README"
 printf 'not ours' >"d/.hidden.conf"
 printf 'not ours' >"d/.conf"
 
-plan="+ segment $a slots 1K mode 0640 group $(id -gn) on-full deny rules 2 window-max 100 clock coarse
+plan="+ segment $a slots 1K mode 0640 group $(id -gn) on-full deny rules 2 window-max 100 names 46 clock coarse
 + rule login capacity 15 rate 30/m
 + rule calls algorithm window rate 100/m
 ~ enabled yes -> no
@@ -49,10 +50,10 @@ is "$(segments)" "" "and makes nothing"
 run shmlimit apply --all d
 is "$rc $out$err" "0 $plan" "segments that are missing are made"
 is "$(segments)" "$a $b " "those of the files that end in .conf, and no others"
-is "$(for f in slots mode gid on_full rules_max window_max clock enabled; do fact "$a" $f; done | tr '\n' ' ')" \
-	"1024 0640 $(id -g) deny 2 100 coarse false " "each as its file has it"
-is "$(for f in slots mode gid on_full rules_max window_max clock enabled; do fact "$b" $f; done | tr '\n' ' ')" \
-	"65536 0600 $(id -g) evict 64 0 precise true " "or as create makes it"
+is "$(for f in slots mode gid on_full rules_max window_max names clock enabled; do fact "$a" $f; done | tr '\n' ' ')" \
+	"1024 0640 $(id -g) deny 2 100 46 coarse false " "each as its file has it"
+is "$(for f in slots mode gid on_full rules_max window_max names clock enabled; do fact "$b" $f; done | tr '\n' ' ')" \
+	"65536 0600 $(id -g) evict 64 0 0 precise true " "or as create makes it"
 is "$(rules "$a"), $(rules "$b")" "login funnel 15 30/m
 calls window 100 100/m, page funnel 5 1/s" "with their rules"
 
@@ -66,7 +67,7 @@ is "$rc $out$err" "0 " "what is there already is left as it is, in silence"
 is "$(shmlimit take "$a" login key --cost 15 --quiet; echo $?) $(fact "$a" created_unix_ns)" "1 $made" \
 	"segments, and what their keys have left"
 sed -i 's/^slots.*/slots = 2000/; s/^mode.*/mode = 0600/; s/^on-full.*/on-full = evict/; s/^rules.*/rules = 3/
-	s/^window-max.*/window-max = 0/; s/^clock.*/clock = precise/; s/^capacity.*/capacity = 20/' "d/$a.conf"
+	s/^window-max.*/window-max = 0/; s/^names.*/names = 16/; s/^clock.*/clock = precise/; s/^capacity.*/capacity = 20/' "d/$a.conf"
 keeps="and keeps it: must be made anew to have another (shmlimit destroy $a)"
 run shmlimit apply --all d
 is "$rc $out" "0 ~ segment $a
@@ -76,11 +77,12 @@ shmlimit: d/$a.conf:3: warning: mode 0600: segment $a has 0640, $keeps
 shmlimit: d/$a.conf:5: warning: on-full evict: segment $a has deny, $keeps
 shmlimit: d/$a.conf:6: warning: rules 3: segment $a has 2, $keeps
 shmlimit: d/$a.conf:7: warning: window-max 0: segment $a has 100, $keeps
-shmlimit: d/$a.conf:8: warning: clock precise: segment $a has coarse, $keeps" \
+shmlimit: d/$a.conf:8: warning: names 22: segment $a has 46, $keeps
+shmlimit: d/$a.conf:9: warning: clock precise: segment $a has coarse, $keeps" \
 	"what a segment was made with stays, and a warning names file and line"
 is "$(fact "$a" slots) $(fact "$a" created_unix_ns)" "1024 $made" "it is not made anew"
 run shmlimit apply "$a" "d/$a.conf" --dry-run
-is "$rc $(printf '%s\n' "$err" | grep -c warning)" "0 6" "apply of the one file says the same"
+is "$rc $(printf '%s\n' "$err" | grep -c warning)" "0 7" "apply of the one file says the same"
 run shmlimit apply "$SEGMENT.none" "d/$a.conf"
 is "$rc $(segments)" "3 $a $b " "but makes no segment"
 shmlimit rule set "$b" old --capacity 1 --rate 1/s

@@ -59,7 +59,7 @@ extern const struct command command_rule_export, command_apply, command_apply_al
 extern const struct command command_take, command_peek, command_reserve, command_acquire, command_charge;
 extern const struct command command_refund, command_throttle, command_reset;
 extern const struct command command_inspect, command_metrics, command_verify;
-extern const struct command command_size, command_replay;
+extern const struct command command_size, command_replay, command_top;
 
 /* command.c: read argv[1...] as the command's options and operands, then run it. Returns a status. */
 int command_run(const struct command *command, int argc, char **argv);

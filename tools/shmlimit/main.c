@@ -37,6 +37,7 @@ static const struct command *const commands[] = {
 	&command_enable,
 	&command_disable,
 	&command_inspect,
+	&command_top,
 	&command_metrics,
 	&command_verify,
 	NULL,

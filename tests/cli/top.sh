@@ -1,0 +1,118 @@
+#!/bin/sh
+# top, where its output is no terminal: rules by what they do in a second, keys
+# by how deep they are in denial. The rules leak so slowly that the time a test
+# takes shows in nothing that is printed.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+segment=$SEGMENT.s
+shmlimit create "$segment" --slots 64 --names 22
+shmlimit rule set "$segment" login --capacity 3 --rate 1/d
+shmlimit rule set "$segment" page --capacity 100 --rate 100/d --max-wait 1d
+shmlimit rule set "$segment" dry --capacity 1 --rate 1/w --mode dry-run
+for i in 1 2 3 4; do
+	shmlimit take "$segment" login bob --quiet
+done
+shmlimit take "$segment" page alice --quiet --cost 70
+shmlimit charge "$segment" page carol --quiet --tokens 105
+shmlimit take "$segment" page "$(printf 'evil\033]0;key\007')" --quiet --cost 1
+shmlimit take "$segment" dry dora --quiet
+shmlimit take "$segment" dry dora --quiet
+before=$(cksum </dev/shm/"$segment")
+
+head="segment: $segment, enabled, 64 slots: live 7.8 %, refilled 0.0 %
+per second: allowed 0.0, denied 0.0, shadow 0.0, evictions 0.0, no slot 0.0
+"
+rules="RULE   ALLOWED/S  DENIED/S  SHADOW/S  EVICTIONS/S  ALLOWED  DENIED
+login        0.0       0.0       0.0          0.0        3       1
+page         0.0       0.0       0.0          0.0        2       0
+dry          0.0       0.0       0.0          0.0        1       0
+"
+keys='RULE   REMAINING   DEBT  TIME-TO-FULL  KEY
+page           0  1h11m         1d01h  carol
+dry            0      -         6d23h  dora
+login          0      -         2d23h  bob
+page          30      -        16h47m  alice
+page          99      -        14m23s  evil\x1b]0;key\x07'
+run shmlimit top "$segment" --interval 10ms
+is "$rc $err$out" "0 $head
+$rules
+$keys" "a snapshot has the segment, its rules, its keys"
+run shmlimit top "$segment" --interval 10ms --count 3
+is "$rc $err$out" "0 $head
+$rules
+$keys
+
+$head
+$rules
+$keys
+
+$head
+$rules
+$keys" "--count makes as many of them"
+is "$(cksum </dev/shm/"$segment")" "$before" "looking changed nothing"
+
+run timeout 60 sh -c 'shmlimit top "$1" --interval 10ms --count 1000000 2>"$2" | sed 1q' sh "$segment" "$TMP/err"
+is "$rc $out" "0 ${head%%
+*}" "who reads no further ends it"
+like "$(cat "$TMP/err")" '^shmlimit: standard output: not all could be written' "and is told why"
+
+# column WORD ARGUMENT...: what stands in the first (RULE) or last (KEY) column of that table.
+column() {
+	word=$1
+	shift
+	run shmlimit top "$segment" --interval 10ms "$@"
+	printf '%s\n' "$out" | awk -v key="$word" '/^RULE/ { on = /KEY$/ == (key == "KEY"); next } /^$/ { on = 0 }
+		on { printf "%s ", key == "KEY" ? $NF : $1 }'
+}
+is "$(column RULE --sort denied)" "login page dry " "--sort denied: what denies most first, then what allows most"
+is "$(column RULE --sort allowed)" "login page dry " "--sort allowed"
+is "$(column RULE --sort name)" "dry login page " "--sort name"
+is "$(column KEY --order denial)" 'carol dora bob alice evil\x1b]0;key\x07 ' "--order denial: the deepest first"
+is "$(column KEY --order near)" 'alice evil\x1b]0;key\x07 carol dora bob ' "--order near: those first that are not denied yet"
+is "$(column KEY --order reset)" 'dora bob carol alice evil\x1b]0;key\x07 ' "--order reset: the longest time to full first"
+is "$(column KEY --keys 2)" "carol dora " "--keys shows so many"
+is "$(column KEY --keys 0)" "" "or none"
+is "$(column KEY --rule page), $(column RULE --rule page)" 'carol alice evil\x1b]0;key\x07 , page ' "--rule shows one rule"
+
+shmlimit create "$SEGMENT.bare" --slots 64
+shmlimit rule set "$SEGMENT.bare" r --capacity 3 --rate 1/d
+shmlimit take "$SEGMENT.bare" r somebody --quiet
+run shmlimit top "$SEGMENT.bare" --interval 10ms
+like "$(printf '%s\n' "$out" | tail -n 1)" '^r  *2  *-  *23h59m  #[0-9a-f]{12}$' "without names fingerprints are shown"
+shmlimit disable "$SEGMENT.bare"
+like "$(shmlimit top "$SEGMENT.bare" --interval 10ms)" "^segment: $SEGMENT.bare, disabled, " "a segment that is off says so"
+
+# The segment of that name is another one before the second look: a reader of the first makes it so.
+shmlimit top "$SEGMENT.bare" --interval 10ms --count 3000 --sort name 2>"$TMP/err" | {
+	sed -n '/#[0-9a-f]\{12\}$/{p;q}'
+	shmlimit create "$SEGMENT.new" --slots 16
+	shmlimit rule set "$SEGMENT.new" new --capacity 1 --rate 1/d
+	mv /dev/shm/"$SEGMENT.new" /dev/shm/"$SEGMENT.bare"
+	sed -n "/^news: /{n;p;n;p;n;n;n;p;q}"
+	shmlimit destroy "$SEGMENT.bare"
+	cat >/dev/null
+} >"$TMP/seen"
+is "$(sed 1d "$TMP/seen")" "segment: $SEGMENT.bare, enabled, 16 slots: live 0.0 %, refilled 0.0 %
+per second: allowed -, denied -, shadow -, evictions -, no slot -
+new           -         -         -            -        0       0" "with a segment that was created anew it goes on"
+like "$(cat "$TMP/err")" "^shmlimit: segment $SEGMENT.bare: no such segment" "and ends when there is none"
+
+wrong() {
+	message=$1
+	shift
+	run shmlimit top "$@"
+	is "$rc $out$err" "$message" "top $* is refused"
+}
+wrong "2 shmlimit: --interval 0: must be 10ms or more" "$segment" --interval 0
+wrong "2 shmlimit: --interval often: not a duration: must be 2s, 500ms or 1m for example, or 0" "$segment" --interval often
+wrong "2 shmlimit: --count 0: must be 1 or more" "$segment" --count 0
+wrong "2 shmlimit: --keys 1000001: must be 0 to 1000000" "$segment" --keys 1000001
+wrong "2 shmlimit: --sort size: must be denied, allowed or name" "$segment" --sort size
+wrong "2 shmlimit: --order size: must be denial, near or reset" "$segment" --order size
+wrong "3 shmlimit: rule none: no such rule in segment $segment (shmlimit rule set $segment none --capacity N \
+--rate N/s makes it; shmlimit rule list $segment shows those there are)" "$segment" --rule none
+wrong "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; shmlimit list \
+shows those there are)" "$SEGMENT.none"
+done_testing

@@ -1,0 +1,164 @@
+/*
+ * top_parts: what top computes, without a clock and a terminal: rates between
+ * two moments, the order of rules and of keys, and how a table that is too large
+ * for one look is looked at in parts.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "../../tools/shmlimit/top.h"
+#include "../unit/unit.h"
+
+#define RULES 3
+#define KEYS 40
+
+static struct top_count counted(int id, const char *name, uint64_t allowed, uint64_t denied)
+{
+	struct top_count count = { .id = id, .counters = { .allowed = allowed, .denied = denied } };
+
+	snprintf(count.name, sizeof(count.name), "%s", name);
+	return count;
+}
+
+static void rates(void)
+{
+	struct top_count then[] = { counted(0, "a", 100, 10), counted(1, "gone", 5, 5), counted(4, "anew", 1000, 1000) };
+	struct top_count now[] = { counted(0, "a", 150, 11), counted(2, "new", 7, 0), counted(4, "anew", 4, 2),
+		counted(5, "b", 0, 0) };
+	struct top_sample before = { 3 * SECOND, { .allowed = 1000 }, then, 3 };
+	struct top_sample after = { 5 * SECOND, { .allowed = 1061, .evictions = 1 }, now, 4 };
+	struct top_row row[4], all;
+
+	top_rows(&before, &after, row, &all);
+	ok(row[0].allowed_s == 25 && row[0].denied_s == 0.5, "a rate is what was counted since, over the time since");
+	ok(row[0].allowed == 150 && row[0].denied == 11, "totals are as they are");
+	ok(row[1].allowed_s == 3.5, "a rule that was not there began with nothing");
+	ok(row[2].allowed_s == 2 && row[2].denied_s == 1, "and one whose counters went back began anew");
+	ok(row[3].allowed_s == 0, "a rule that does nothing has a rate of 0");
+	ok(all.allowed_s == 30.5 && all.evictions_s == 0.5, "all together have theirs");
+	strcpy(then[0].name, "A");
+	top_rows(&before, &after, row, &all);
+	ok(row[0].allowed_s == 75, "an id that another rule had says nothing of that one");
+	before = (struct top_sample){ 0 };
+	top_rows(&before, &after, row, &all);
+	ok(row[0].allowed_s < 0 && all.allowed_s < 0, "without an earlier sample no rate is known");
+	before.at_ns = after.at_ns;
+	top_rows(&before, &after, row, &all);
+	ok(row[0].allowed_s < 0, "nor over no time at all");
+}
+
+/* The names of rows in their order. */
+static const char *order_of(struct top_row *rows, enum top_sort sort)
+{
+	static char names[RULES + 1];
+
+	top_rows_sort(rows, RULES, sort);
+	for (int i = 0; i < RULES; i++)
+		names[i] = rows[i].name[0];
+	return names;
+}
+
+static void rows(void)
+{
+	struct top_row rows[RULES] = {
+		{ .name = "b", .allowed_s = 1, .denied_s = 2, .shadow_s = 0, .allowed = 9, .denied = 1 },
+		{ .name = "c", .allowed_s = 3, .denied_s = 0, .shadow_s = 3, .allowed = 1, .denied = 3 },
+		{ .name = "a", .allowed_s = 3, .denied_s = 1, .shadow_s = 1, .allowed = 2, .denied = 2 },
+	};
+
+	is_str(order_of(rows, TOP_DENIED), "cab", "a dry run's denials count as denials, then totals do");
+	is_str(order_of(rows, TOP_ALLOWED), "acb", "rules by what they allow, then by what they allowed");
+	is_str(order_of(rows, TOP_NAME), "abc", "rules by name");
+	top_rows_sort(rows, 0, TOP_NAME);
+	ok(1, "no rules are in order");
+}
+
+static void texts(void)
+{
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} spans[] = {
+		{ 0, "0.0s" }, { SECOND - 1, "0.9s" }, { 60 * SECOND - 1, "59.9s" }, { 60 * SECOND, "1m00s" },
+		{ 3600 * SECOND - 1, "59m59s" }, { 3600 * SECOND, "1h00m" }, { 86400 * SECOND - 1, "23h59m" },
+		{ 86400 * SECOND, "1d00h" }, { UINT64_MAX - 1, "213503d23h" }, { UINT64_MAX, "never" },
+	};
+	static const struct {
+		double per_second;
+		const char *text;
+	} rates[] = { { -1, "-" }, { 0, "0.0" }, { 0.05, "0.1" }, { 999.9, "999.9" }, { 999.96, "1000" }, { 1e7, "10000000" } };
+	char text[TEXT_LEN];
+
+	for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
+		is_str(top_span_text(text, spans[i].ns), spans[i].text, "a time is shown as %s", spans[i].text);
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
+		is_str(top_rate_text(text, rates[i].per_second), rates[i].text, "a rate is shown as %s", rates[i].text);
+}
+
+static void keys(void)
+{
+	/* Owing, empty, a hundredth left, half left but long to go. */
+	struct live_slot slot[] = {
+		{ .index = 0, .debt_ns = 5, .reset_after_ns = 10, .share = 0 },
+		{ .index = 1, .reset_after_ns = 100, .share = 0 },
+		{ .index = 2, .reset_after_ns = 20, .share = UINT32_MAX / 100 },
+		{ .index = 3, .reset_after_ns = 1000, .share = UINT32_MAX / 2 },
+	};
+	static const uint64_t by_denial[] = { 0, 1, 2, 3 }, near[] = { 2, 3, 0, 1 }, reset[] = { 3, 1, 2, 0 };
+	static const struct {
+		enum live_order order;
+		const uint64_t *index;
+	} want[] = { { LIVE_DENIAL, by_denial }, { LIVE_NEAR, near }, { LIVE_RESET, reset } };
+	int wrong = 0;
+
+	for (size_t w = 0; w < 3; w++)
+		for (int i = 0; i < 4; i++)
+			for (int j = 0; j < 4; j++) {
+				int first = live_compare(want[w].order, &slot[want[w].index[i]], &slot[want[w].index[j]]);
+
+				wrong += i == j ? first != 0 : (first < 0) != (i < j);
+			}
+	is(wrong, 0, "keys have an order in each of three ways");
+}
+
+/* Every look at a sixteenth: the deepest is found when its part is, and stays. */
+static void parts(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 256 };
+	struct top top = { .name = NULL, .order = LIVE_DENIAL, .keys = 3, .slots = 16 };
+	struct shmlimit *l = unit_create("top_parts", &options);
+	int rule = unit_rule(l, "r", 100, 1, 86400 * SECOND), lost = 0;
+	uint64_t live = 0, deepest = 100;
+
+	for (uint64_t key = 0; key < KEYS; key++)
+		shmlimit_take(l, rule, &key, sizeof(key), 1 + key, NULL);
+	top.name = unit_name;
+	if (shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &top.limiter) != 0)
+		bail("open");
+	for (uint64_t look = 0; look < 16; look++) {
+		if (top_look(&top) != STATUS_OK)
+			bail("look");
+		lost += top.first != 16 * look || top.looked != 16 || top.live.count == 0 ||
+		        top.live.slot[0].remaining > deepest;
+		deepest = top.live.slot[0].remaining;
+		live += top.live.states[SHMLIMIT_SLOT_LIVE];
+	}
+	is(lost, 0, "a large table is looked at part by part, and what came first is not lost from sight");
+	is(live, KEYS, "all parts are all of it");
+	ok(top.live.count == 3 && top.live.slot[0].remaining == 100 - KEYS && top.live.slot[2].remaining == 102 - KEYS,
+	   "after one round the first are those of all");
+	shmlimit_reset(l, -1, NULL, 0);
+	top_look(&top);
+	ok(top.first == 0 && top.live.count == 0, "what is gone is gone, and the next round begins");
+	top_close(&top);
+	shmlimit_close(l);
+}
+
+int main(void)
+{
+	rates();
+	rows();
+	texts();
+	keys();
+	parts();
+	return tap_done();
+}

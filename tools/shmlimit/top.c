@@ -1,0 +1,123 @@
+/*
+ * top.c: shmlimit top: what goes on in a segment, as it goes on.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "top.h"
+
+#define INTERVAL_DEFAULT UINT64_C(1000000000)
+#define INTERVAL_MIN UINT64_C(10000000)
+#define KEYS_DEFAULT 10
+#define KEYS_MAX 1000000
+#define SLOTS_AT_ONCE (UINT64_C(4) << 20)      /* a tenth of a second's work, if all are live */
+
+enum { INTERVAL, COUNT, SORT, ORDER, RULE, KEYS };
+
+static const struct command_option options[] = {
+	[INTERVAL] = { "interval", "DURATION", "look so often (default 1s)" },
+	[COUNT] = { "count", "N", "end after N looks (default: on a terminal at q, else 1)" },
+	[SORT] = { "sort", "WHICH", "rules by denied (default), allowed or name" },
+	[ORDER] = { "order", "WHICH", "keys by denial (default), near or reset" },
+	[RULE] = { "rule", "RULE", "keys of this rule only, and in tables no other" },
+	[KEYS] = { "keys", "N", "show at most N keys (default: as many as fit, else 10)" },
+	{ 0 },
+};
+
+const struct choice choices_top_sort[] = {
+	{ "denied", TOP_DENIED }, { "allowed", TOP_ALLOWED }, { "name", TOP_NAME }, { 0 },
+};
+const struct choice choices_top_order[] = {
+	{ "denial", LIVE_DENIAL }, { "near", LIVE_NEAR }, { "reset", LIVE_RESET }, { 0 },
+};
+
+static int parse(const struct call *call, struct top *top, uint64_t *count)
+{
+	uint32_t choice;
+	int status = STATUS_OK;
+
+	if (call->option[INTERVAL] != NULL)
+		status = duration_parse("--interval", call->option[INTERVAL], &top->interval_ns);
+	if (status == STATUS_OK && top->interval_ns < INTERVAL_MIN)
+		return fail("--interval %s: must be 10ms or more", call->option[INTERVAL]);
+	if (status == STATUS_OK && call->option[COUNT] != NULL)
+		status = number_parse("--count", call->option[COUNT], 1, UINT64_MAX, count);
+	if (status == STATUS_OK && call->option[KEYS] != NULL)
+		status = number_parse("--keys", call->option[KEYS], 0, KEYS_MAX, &top->keys);
+	if (status == STATUS_OK && call->option[SORT] != NULL) {
+		status = choice_parse("--sort", call->option[SORT], choices_top_sort, &choice);
+		top->sort = status == STATUS_OK ? (enum top_sort)choice : top->sort;
+	}
+	if (status == STATUS_OK && call->option[ORDER] != NULL) {
+		status = choice_parse("--order", call->option[ORDER], choices_top_order, &choice);
+		top->order = status == STATUS_OK ? (enum live_order)choice : top->order;
+	}
+	return status;
+}
+
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec left = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+	while (nanosleep(&left, &left) != 0 && errno == EINTR)
+		;
+}
+
+/* A look, and then, each an interval later, those that are shown: so all have rates. */
+static int snapshots(struct top *top, uint64_t count)
+{
+	int status = top_look(top);
+
+	for (uint64_t i = 0; i < count && status == STATUS_OK && !ferror(stdout); i++) {
+		sleep_ns(top->interval_ns);
+		status = top_look(top);
+		if (status == STATUS_OK && top->limiter == NULL)
+			return fail_segment(top->name, -ENOENT);
+		if (i > 0)
+			putchar('\n');
+		top_rows_sort(top->row, top->rows, top->sort);
+		if (status == STATUS_OK)
+			status = top_text(top);
+		top->news[0] = '\0';
+	}
+	return status;
+}
+
+static int run(const struct call *call)
+{
+	int terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO), ignored;
+	struct top top = {
+		.name = call->operand[0],
+		.interval_ns = INTERVAL_DEFAULT,
+		.order = LIVE_DENIAL,
+		.keys = terminal ? KEYS_MAX : KEYS_DEFAULT,
+		.slots = SLOTS_AT_ONCE,
+	};
+	uint64_t count = terminal ? 0 : 1;
+	int status = parse(call, &top, &count);
+
+	if (status == STATUS_OK)
+		status = segment_open(top.name, SHMLIMIT_READ_ONLY, &top.limiter);
+	if (status == STATUS_OK && call->option[RULE] != NULL)
+		status = rule_find(top.limiter, top.name, call->option[RULE], &ignored);
+	if (status == STATUS_OK && call->option[RULE] != NULL)
+		strcpy(top.rule, call->option[RULE]);
+	if (status == STATUS_OK)
+		status = terminal ? top_screen(&top, count) : snapshots(&top, count);
+	top_close(&top);
+	return status;
+}
+
+const struct command command_top = {
+	.name = "top",
+	.operands = "NAME",
+	.purpose = "watch a segment: rules by what they deny, keys by how deep they are in it",
+	.details = "On a terminal: q quit, s sort rules, k order keys, up and down choose a rule, f shows its keys\n"
+	           "only, p pause, + and - change the interval. Else tables are printed. Changes nothing.\n",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,95 @@
+/*
+ * top.h: what top looks at, over and over, and its two ways of showing it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TOP_H
+#define TOP_H
+
+#include "live.h"
+
+/* ---- top_sample.c: all counters, at one moment ---- */
+
+struct top_count {
+	int id;
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+	struct shmlimit_counters counters;
+};
+
+struct top_sample {
+	uint64_t at_ns;                        /* 0: none was taken */
+	struct shmlimit_counters all;
+	struct top_count *rule;                /* by id */
+	size_t rules;
+};
+
+/* In place of what *sample was. Returns a status; the sample is the caller's to free in any case. */
+int top_sample_take(struct shmlimit *limiter, const struct shmlimit_info *info, struct top_sample *sample);
+void top_sample_free(struct top_sample *sample);
+
+/* ---- top_rates.c: what happened between two moments, pure ---- */
+
+enum top_sort { TOP_DENIED, TOP_ALLOWED, TOP_NAME, TOP_SORTS };
+
+/* Of a rule, or of all. A rate that is not known, for want of an earlier sample, is negative. */
+struct top_row {
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+	uint64_t allowed, denied;              /* since it was defined */
+	double allowed_s, denied_s, shadow_s;  /* a second */
+	double evictions_s, no_slot_s;
+};
+
+/* A row for each rule of `now`, and *all. */
+void top_rows(const struct top_sample *before, const struct top_sample *now, struct top_row *rows,
+              struct top_row *all);
+void top_rows_sort(struct top_row *rows, size_t n, enum top_sort sort);
+
+const char *top_rate_text(char text[TEXT_LEN], double per_second);     /* "0.2", "1530", "-" */
+const char *top_span_text(char text[TEXT_LEN], uint64_t ns);           /* rounded down: "12.5s", "3m20s", "2d23h" */
+
+/* ---- top_look.c: one look at a segment, and what follows from it ---- */
+
+struct top {
+	/* What is wanted. */
+	const char *name;
+	uint64_t interval_ns;
+	enum top_sort sort;
+	enum live_order order;
+	char rule[SHMLIMIT_RULE_NAME_MAX + 1]; /* this one only; "": all */
+	uint64_t keys;                         /* at most */
+	uint64_t slots;                        /* to be looked at each time, at most */
+
+	/* What was seen. */
+	struct shmlimit *limiter;              /* NULL: the segment is gone */
+	struct shmlimit_info info;
+	struct top_sample before, now;
+	struct top_row *row, all;
+	size_t rows;
+	struct live live;
+	uint64_t first, looked;                /* the slots of that look: from which, how many */
+	char news[TEXT_LEN];                   /* the last about the segment itself, or "" */
+};
+
+/*
+ * Look at counters and keys: of a table larger than top->slots at its next part,
+ * and again at the keys that came first till then. If the segment is gone, go on with the one that
+ * has its name now. Returns a status, which is STATUS_OK also when there is none.
+ */
+int top_look(struct top *top);
+int top_look_at_keys(struct top *top);         /* at keys alone: others are wanted; a status */
+void top_close(struct top *top);
+
+/* In words, for both ways of showing: the segment, and what happens in it. */
+#define TOP_LINE_LEN (SHMLIMIT_NAME_MAX + 4 * TEXT_LEN)
+void top_segment_text(char text[TOP_LINE_LEN], const struct top *top);
+void top_all_text(char text[TOP_LINE_LEN], const struct top *top);
+const char *top_key_text(char text[KEY_TEXT_LEN], const struct top *top, const struct live_slot *slot);
+
+/* ---- top_text.c, top_screen.c ---- */
+
+int top_text(const struct top *top);           /* a snapshot; a status */
+int top_screen(struct top *top, uint64_t count);       /* until q, or so many looks (0: any); a status */
+
+extern const struct choice choices_top_sort[], choices_top_order[];
+
+#endif

@@ -1,0 +1,146 @@
+/*
+ * top_look.c: one look at a segment, and what follows from it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "top.h"
+
+/* What came first in the last look, without which a large table would show one part after the other. */
+static int look_again(struct top *top, const struct live_slot *kept, size_t n, uint64_t end)
+{
+	int status = STATUS_OK;
+
+	for (size_t i = 0; i < n && status == STATUS_OK; i++)
+		if (kept[i].index < top->first || kept[i].index >= end)
+			status = live_scan(top->limiter, kept[i].index, 1, &top->live);
+	return status;
+}
+
+int top_look_at_keys(struct top *top)
+{
+	struct live last = top->live;
+	uint64_t slots = top->info.slots;
+	int status;
+
+	top->live = (struct live){ .limit = top->keys, .rule = -1, .order = top->order };
+	if (top->limiter == NULL) {
+		free(last.slot);
+		return STATUS_OK;
+	}
+	if (top->rule[0] != '\0')
+		top->live.rule = shmlimit_rule_find(top->limiter, top->rule);
+	if (top->rule[0] != '\0' && top->live.rule < 0)
+		top->live.rule = INT32_MAX;    /* gone: no slot is of it */
+	top->first = top->first + top->looked < slots ? top->first + top->looked : 0;
+	top->looked = slots - top->first < top->slots ? slots - top->first : top->slots;
+	status = look_again(top, last.slot, last.count, top->first + top->looked);
+	memset(top->live.states, 0, sizeof(top->live.states));
+	if (status == STATUS_OK)
+		status = live_scan(top->limiter, top->first, top->looked, &top->live);
+	free(last.slot);
+	return status;
+}
+
+/* Let go of what is known of a segment. */
+static void forget(struct top *top)
+{
+	shmlimit_close(top->limiter);
+	top->limiter = NULL;
+	top_sample_free(&top->before);
+	top_sample_free(&top->now);
+	free(top->row);
+	top->row = NULL;
+	top->rows = 0;
+	top->live.count = 0;
+	top->first = top->looked = 0;
+}
+
+/* From the segment that is gone to the one that has its name now, if any. */
+static void renew(struct top *top)
+{
+	int error;
+
+	forget(top);
+	error = shmlimit_open(top->name, SHMLIMIT_READ_ONLY, &top->limiter);
+	if (error == -ENOENT)
+		snprintf(top->news, sizeof(top->news), "the segment was destroyed");
+	else if (error < 0)
+		snprintf(top->news, sizeof(top->news), "the segment: %.40s", shmlimit_strerror(error));
+	else
+		snprintf(top->news, sizeof(top->news), "the segment was created anew");
+}
+
+int top_look(struct top *top)
+{
+	struct top_sample older;
+	int status;
+
+	if (top->limiter == NULL || shmlimit_gone(top->limiter) == 1)
+		renew(top);
+	if (top->limiter == NULL)
+		return STATUS_OK;
+	older = top->before;
+	top->info.struct_size = sizeof(top->info);
+	shmlimit_info(top->limiter, &top->info);
+	top->before = top->now;
+	top->now = older;
+	status = top_sample_take(top->limiter, &top->info, &top->now);
+	if (status == STATUS_OK && top->row == NULL) {
+		top->row = calloc(top->info.rules, sizeof(*top->row));
+		status = top->row != NULL ? STATUS_OK : fail_memory();
+	}
+	if (status != STATUS_OK)
+		return status;
+	top->rows = top->now.rules;
+	top_rows(&top->before, &top->now, top->row, &top->all);
+	return top_look_at_keys(top);
+}
+
+void top_close(struct top *top)
+{
+	forget(top);
+	free(top->live.slot);
+}
+
+void top_segment_text(char text[TOP_LINE_LEN], const struct top *top)
+{
+	const uint64_t *states = top->live.states;
+	char part[TEXT_LEN] = "";
+
+	if (top->limiter == NULL) {
+		snprintf(text, TOP_LINE_LEN, "%s", top->name);
+		return;
+	}
+	if (top->looked < top->info.slots)
+		snprintf(part, sizeof(part), " of %" PRIu64 " looked at", top->looked);
+	snprintf(text, TOP_LINE_LEN, "%s, %s, %" PRIu64 " slots: live %.1f %%, refilled %.1f %%%s", top->name,
+	         top->info.enabled ? "enabled" : "disabled", top->info.slots,
+	         100.0 * (double)states[SHMLIMIT_SLOT_LIVE] / (double)top->looked,
+	         100.0 * (double)states[SHMLIMIT_SLOT_REFILLED] / (double)top->looked, part);
+}
+
+void top_all_text(char text[TOP_LINE_LEN], const struct top *top)
+{
+	const struct top_row *all = &top->all;
+	char a[TEXT_LEN], d[TEXT_LEN], s[TEXT_LEN], e[TEXT_LEN], n[TEXT_LEN];
+
+	if (top->limiter == NULL)
+		strcpy(text, "-");
+	else
+		snprintf(text, TOP_LINE_LEN, "allowed %s, denied %s, shadow %s, evictions %s, no slot %s",
+		         top_rate_text(a, all->allowed_s), top_rate_text(d, all->denied_s),
+		         top_rate_text(s, all->shadow_s), top_rate_text(e, all->evictions_s),
+		         top_rate_text(n, all->no_slot_s));
+}
+
+const char *top_key_text(char text[KEY_TEXT_LEN], const struct top *top, const struct live_slot *slot)
+{
+	if (live_key(text, top->limiter, slot) == NULL)
+		snprintf(text, KEY_TEXT_LEN, "#%012" PRIx64, slot->fingerprint);
+	return text;
+}

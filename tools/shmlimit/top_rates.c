@@ -1,0 +1,111 @@
+/*
+ * top_rates.c: what happened between two moments. Pure.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "top.h"
+
+#define SECOND UINT64_C(1000000000)
+
+/* A counter that went back began anew. */
+static double rate(uint64_t before, uint64_t now, double seconds)
+{
+	if (!(seconds > 0))
+		return -1;
+	return (double)(now >= before ? now - before : now) / seconds;
+}
+
+static struct top_row row_of(const char *name, const struct shmlimit_counters *before,
+                             const struct shmlimit_counters *now, double seconds)
+{
+	struct top_row row = {
+		.allowed = now->allowed,
+		.denied = now->denied,
+		.allowed_s = rate(before->allowed, now->allowed, seconds),
+		.denied_s = rate(before->denied, now->denied, seconds),
+		.shadow_s = rate(before->shadow_denied, now->shadow_denied, seconds),
+		.evictions_s = rate(before->evictions, now->evictions, seconds),
+		.no_slot_s = rate(before->no_slot, now->no_slot, seconds),
+	};
+
+	strcpy(row.name, name);
+	return row;
+}
+
+void top_rows(const struct top_sample *before, const struct top_sample *now, struct top_row *rows,
+              struct top_row *all)
+{
+	static const struct shmlimit_counters none;
+	double seconds = before->at_ns != 0 ? (double)(now->at_ns - before->at_ns) / SECOND : 0;
+	size_t b = 0;
+
+	for (size_t i = 0; i < now->rules; i++) {
+		const struct top_count *rule = &now->rule[i];
+		const struct shmlimit_counters *then = &none;
+
+		/* Both are in the order of ids. A rule that was not there, or had another name, began with nothing. */
+		while (b < before->rules && before->rule[b].id < rule->id)
+			b++;
+		if (b < before->rules && before->rule[b].id == rule->id && strcmp(before->rule[b].name, rule->name) == 0)
+			then = &before->rule[b].counters;
+		rows[i] = row_of(rule->name, then, &rule->counters, seconds);
+	}
+	*all = row_of("(all)", &before->all, &now->all, seconds);
+}
+
+static int larger(double a, double b)
+{
+	return (a < b) - (a > b);
+}
+
+static int compare(const void *left, const void *right, void *sort)
+{
+	const struct top_row *a = left, *b = right;
+	int first = 0;
+
+	if (*(const enum top_sort *)sort == TOP_DENIED)
+		first = larger(a->denied_s + a->shadow_s, b->denied_s + b->shadow_s);
+	if (first == 0 && *(const enum top_sort *)sort == TOP_DENIED)
+		first = larger((double)a->denied, (double)b->denied);
+	if (first == 0 && *(const enum top_sort *)sort != TOP_NAME)
+		first = larger(a->allowed_s, b->allowed_s);
+	if (first == 0 && *(const enum top_sort *)sort != TOP_NAME)
+		first = larger((double)a->allowed, (double)b->allowed);
+	return first != 0 ? first : strcmp(a->name, b->name);
+}
+
+void top_rows_sort(struct top_row *rows, size_t n, enum top_sort sort)
+{
+	if (n > 1)
+		qsort_r(rows, n, sizeof(*rows), compare, &sort);
+}
+
+const char *top_rate_text(char text[TEXT_LEN], double per_second)
+{
+	if (per_second < 0)
+		strcpy(text, "-");
+	else
+		snprintf(text, TEXT_LEN, "%.*f", per_second < 999.95 ? 1 : 0, per_second);
+	return text;
+}
+
+const char *top_span_text(char text[TEXT_LEN], uint64_t ns)
+{
+	uint64_t s = ns / SECOND;
+
+	if (ns == UINT64_MAX)
+		strcpy(text, "never");
+	else if (s < 60)
+		snprintf(text, TEXT_LEN, "%" PRIu64 ".%us", s, (unsigned)(ns % SECOND / (SECOND / 10)));
+	else if (s < 3600)
+		snprintf(text, TEXT_LEN, "%" PRIu64 "m%02us", s / 60, (unsigned)(s % 60));
+	else if (s < 86400)
+		snprintf(text, TEXT_LEN, "%" PRIu64 "h%02um", s / 3600, (unsigned)(s % 3600 / 60));
+	else
+		snprintf(text, TEXT_LEN, "%" PRIu64 "d%02uh", s / 86400, (unsigned)(s % 86400 / 3600));
+	return text;
+}

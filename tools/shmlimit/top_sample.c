@@ -1,0 +1,46 @@
+/*
+ * top_sample.c: all counters of a segment, at one moment.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <stdlib.h>
+#include <time.h>
+
+#include "top.h"
+
+/* WHY NOT shmlimit_now(): the segment's clock may be a coarse one. */
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+int top_sample_take(struct shmlimit *limiter, const struct shmlimit_info *info, struct top_sample *sample)
+{
+	sample->rules = 0;
+	if (sample->rule == NULL)
+		sample->rule = calloc(info->rules, sizeof(*sample->rule));
+	if (sample->rule == NULL)
+		return fail_memory();
+	for (int id = 0; id < (int)info->rules; id++) {
+		struct top_count *count = &sample->rule[sample->rules];
+
+		count->id = id;
+		count->counters.struct_size = sizeof(count->counters);
+		if (shmlimit_rule_name(limiter, id, count->name) == 0 &&
+		    shmlimit_counters(limiter, id, &count->counters) == 0)
+			sample->rules++;
+	}
+	sample->all.struct_size = sizeof(sample->all);
+	shmlimit_counters(limiter, -1, &sample->all);
+	sample->at_ns = now_ns();
+	return STATUS_OK;
+}
+
+void top_sample_free(struct top_sample *sample)
+{
+	free(sample->rule);
+	*sample = (struct top_sample){ 0 };
+}
