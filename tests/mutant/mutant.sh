@@ -13,9 +13,9 @@ mkdir -p "$1/mutant" || exit
 folder=$(cd "$1/mutant" && pwd)
 shift
 # Tried after those which the table has; fast ones first.
-then_all="unit/take unit/boundary unit/clock unit/full unit/funnel unit/reserve unit/rule unit/throttle unit/warmup
-unit/window unit/lease process/claim process/denial process/conserve process/live process/sliding process/interval
-process/debt process/kill process/lease torture/torture"
+then_all="unit/take unit/boundary unit/clock unit/full unit/funnel unit/names unit/reserve unit/rule unit/throttle
+unit/warmup unit/window unit/lease process/claim process/denial process/conserve process/live process/sliding
+process/interval process/debt process/kill process/lease torture/torture"
 
 # attempt TEST: builds and runs it in the copy; its output is in $folder/out. Fails as it does.
 attempt() {

@@ -109,6 +109,9 @@ static void verbs(void)
 {
 	struct shmlimit_rule w = { .struct_size = sizeof(w), .algorithm = SHMLIMIT_WINDOW, .capacity = 3,
 		.period_ns = 1000 * SECOND };
+	struct shmlimit_rule leased = { .struct_size = sizeof(leased), .algorithm = SHMLIMIT_LEASE, .capacity = 3,
+		.count = 1, .period_ns = 1000 * SECOND };
+	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	struct shmlimit_request request = { .rule = rule, .key = "many", .key_len = 4, .cost = 1 };
 	int64_t reply[5];
 	int funnel = rule, answer;
@@ -128,6 +131,10 @@ static void verbs(void)
 	rule = shmlimit_rule_set_at(l, "w", &w, T0);
 	shmlimit_take_at(l, rule, "window", 6, 1, T0, NULL);
 	is_str(shown(NULL), "window", "a window has a name");
+	shmlimit_reset(l, -1, NULL, 0);
+	rule = shmlimit_rule_set_at(l, "leased", &leased, T0);
+	shmlimit_lease_take_at(l, rule, "lease", 5, 1, SECOND, SECOND, &lease, T0, NULL);
+	is_str(shown(NULL), "lease", "a lease has one");
 	shmlimit_reset(l, -1, NULL, 0);
 	shmlimit_throttle(l, "throttle", 8, 5, 1, 1000000, 1, reply);
 	rule = shmlimit_rule_find(l, "~5:1:1000000");

@@ -207,7 +207,7 @@ int decision_key(const char *key);             /* a status: is it a legal key? *
 void decision_print(int answer, const struct shmlimit_result *r);
 json_t *decision_json(int answer, const struct shmlimit_result *r);
 
-/* key.c: keys as people can read them. Bytes that don't print as they are, and the backslash, become \xNN or \\. */
+/* key.c: keys as people can read them, in UTF-8. Bytes that don't print as they are become \xNN, a backslash two. */
 #define KEY_TEXT_LEN (4 * SHMLIMIT_KEY_MAX + TEXT_LEN)
 
 /* `len` bytes of a key that has `key_len`: where that is more they are its beginning. */

@@ -219,7 +219,7 @@ static void put_json_number(struct out *out, const char *name, uint64_t number)
 		put_number(out, number);
 }
 
-/* Printable text, whose bytes are UTF-8 unless the locale's are not: those were escaped. */
+/* Text as key_show() makes it, or a rule's name: printable, and UTF-8. */
 static void put_json_text(struct out *out, const char *text)
 {
 	put_text(out, "\"");

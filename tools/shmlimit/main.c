@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <langinfo.h>
 #include <locale.h>
 #include <signal.h>
 #include <string.h>
@@ -125,10 +126,17 @@ static int check_output(int status)
 	            errno ? ": " : "", errno ? strerror(errno) : "");
 }
 
+/* It says what of a key can be printed; where that is not UTF-8, only ASCII: JSON knows nothing else. */
+static void set_locale(void)
+{
+	if (setlocale(LC_CTYPE, "") == NULL || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+		setlocale(LC_CTYPE, "C");
+}
+
 int main(int argc, char **argv)
 {
 	occupy_standard_streams();
-	setlocale(LC_CTYPE, "");       /* what of a key is printable */
+	set_locale();
 	signal(SIGPIPE, SIG_IGN);
 	return check_output(run(argc, argv));
 }
