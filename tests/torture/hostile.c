@@ -265,7 +265,7 @@ static void remove_rules(void)
 			(void)shmlimit_rule_remove(play->l, name);
 }
 
-/* Until so many of them made calls while there was noise. */
+/* Until so many of them made calls while there was noise, and saw a key. */
 static void listen(struct crew *crew, time_t seconds)
 {
 	time_t until = time(NULL) + seconds;
@@ -273,7 +273,7 @@ static void listen(struct crew *crew, time_t seconds)
 
 	do {
 		crew_await();
-		idle = 0;
+		idle = atomic_load(&play->keys) == 0;
 		for (int i = 0; i < crew->n; i++)
 			idle += atomic_load(&play->calls[i]) < 100;
 	} while (idle > 0 || time(NULL) < until);
@@ -304,8 +304,6 @@ static void perform(const char *title, enum scope scope, time_t seconds)
 	for (int i = 0; i < WORKERS; i++)
 		calls += atomic_load(&play->calls[i]);
 	diag("%s: %" PRIu64 " calls, %" PRIu64 " words written", title, calls, atomic_load(&play->calls[NOISE]));
-
-	ok(play->keys > 0, "%s: keys are shown, and none that there is not", title);
 
 	now_ns = shmlimit_now(play->l) + SECOND;
 	if (scope == TABLE) {
