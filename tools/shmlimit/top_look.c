@@ -10,6 +10,12 @@
 
 #include "top.h"
 
+/* Those of a table that was replaced by a larger one, too, while there may be keys in it. */
+static uint64_t slots_of(const struct top *top)
+{
+	return top->info.slots + top->info.slots_before;
+}
+
 /* What came first in the last look, without which a large table would show one part after the other. */
 static int look_again(struct top *top, const struct live_slot *kept, size_t n, uint64_t end)
 {
@@ -24,7 +30,7 @@ static int look_again(struct top *top, const struct live_slot *kept, size_t n, u
 int top_look_at_keys(struct top *top)
 {
 	struct live last = top->live;
-	uint64_t slots = top->info.slots;
+	uint64_t slots = slots_of(top);
 	int status;
 
 	top->live = (struct live){ .limit = top->keys, .rule = -1, .order = top->order };
@@ -116,7 +122,7 @@ void top_segment_text(char text[TOP_LINE_LEN], const struct top *top)
 		snprintf(text, TOP_LINE_LEN, "%s", top->name);
 		return;
 	}
-	if (top->looked < top->info.slots)
+	if (top->looked < slots_of(top))
 		snprintf(part, sizeof(part), " of %" PRIu64 " looked at", top->looked);
 	snprintf(text, TOP_LINE_LEN, "%s, %s, %" PRIu64 " slots: live %.1f %%, refilled %.1f %%%s", top->name,
 	         top->info.enabled ? "enabled" : "disabled", top->info.slots,
