@@ -6,7 +6,8 @@
  *
  * The engine is a few numbers in shared memory: what it gave is booked before it is
  * deposited, what is spent when it is. So a worker who is killed in between
- * makes less of what was spent, never more.
+ * makes less of what was spent, never more. Now and then it does not answer: then
+ * he who asks waits to be killed.
  *
  * Rounds. In a round time stands: a claim ends only by its answer. Each worker
  * makes so many calls on each key; when all have, and nobody is in a call, the
@@ -40,7 +41,7 @@ static struct play {
 	struct {
 		_Atomic uint64_t calls;
 		_Atomic uint64_t finished; /* rounds: 1 + the last one of which he made all calls */
-		_Atomic int inside, asking;
+		_Atomic int inside, hangs;
 	} __attribute__((aligned(64))) worker[WORKERS];
 } *play;
 
@@ -95,13 +96,15 @@ static void call(int index, uint64_t key, struct dice *dice)
 		atomic_fetch_add(&play->waited, 1);
 		break;
 	case SHMLIMIT_LEASE_ASK:
-		atomic_store(&play->worker[index].asking, 1);
 		atomic_fetch_add(&play->asked, 1);
 		/* Said after he got it and taken back before he gives it up: two at once are two too many. */
 		if (atomic_fetch_add(&play->key[key].asking, 1) != 0)
 			atomic_fetch_add(&play->crowds, 1);
+		if (dice_below(dice, 200) == 0)
+			atomic_store(&play->worker[index].hangs, 1);
+		while (atomic_load(&play->worker[index].hangs))
+			sched_yield();
 		answer(key, cost, &lease, dice, now_ns);
-		atomic_store(&play->worker[index].asking, 0);
 		break;
 	default:
 		atomic_fetch_add(&play->errors, 1);
@@ -136,10 +139,30 @@ static int all_finished(uint64_t round)
 	return 1;
 }
 
-/* Inside a call if he is seen to be; now and then while he asks. BOUND: who does not run is not waited for. */
+static void end(struct crew *crew, int victim)
+{
+	sum.ended_badly += !crew_kill(crew, victim);
+	sum.kills++;
+	if (atomic_exchange(&play->worker[victim].hangs, 0))
+		sum.asking++;
+	else
+		sum.inside += (uint64_t)atomic_load(&play->worker[victim].inside);
+	atomic_store(&play->worker[victim].inside, 0);
+	atomic_store(&play->worker[victim].finished, 0);
+	crew_spawn(crew, victim, 0);
+}
+
+static void end_those_who_hang(struct crew *crew)
+{
+	for (int i = 0; i < WORKERS; i++)
+		if (atomic_load(&play->worker[i].hangs))
+			end(crew, i);
+}
+
+/* Inside a call if he is seen to be. BOUND: who does not run is not waited for. */
 static void kill_one(struct crew *crew, struct dice *dice)
 {
-	int victim = (int)dice_below(dice, WORKERS), asker = dice_below(dice, 2) == 0;
+	int victim = (int)dice_below(dice, WORKERS);
 	uint64_t calls = atomic_load(&play->worker[victim].calls), some = dice_below(dice, CALLS * KEYS);
 
 	for (int i = 0; i < 2000 && atomic_load(&play->worker[victim].calls) - calls <= some; i++)
@@ -147,15 +170,9 @@ static void kill_one(struct crew *crew, struct dice *dice)
 			crew_await();
 		else
 			relax();
-	for (int i = 0; i < 10000 && !(asker ? atomic_load(&play->worker[victim].asking)
-	                                      : atomic_load(&play->worker[victim].inside)); i++)
+	for (int i = 0; i < 10000 && !atomic_load(&play->worker[victim].inside); i++)
 		relax();
-	sum.ended_badly += !crew_kill(crew, victim);
-	sum.kills++;
-	sum.inside += (uint64_t)atomic_exchange(&play->worker[victim].inside, 0);
-	sum.asking += (uint64_t)atomic_exchange(&play->worker[victim].asking, 0);
-	atomic_store(&play->worker[victim].finished, 0);
-	crew_spawn(crew, victim, 0);
+	end(crew, victim);
 }
 
 /* Nobody is in a call. */
@@ -201,10 +218,13 @@ int main(void)
 	       counters_of(play->l, play->rule).failed_cas == 0) && sum.kills < scaled(KILLS_MAX))) {
 		uint64_t round = atomic_load(&play->round);
 
-		if (dice_below(&dice, 4) != 0)
+		/* Not in the first round: who is killed on this side of the gate is waited for by all others. */
+		if (round != 0 && dice_below(&dice, 4) != 0)
 			kill_one(&crew, &dice);
-		while (!all_finished(round))
+		while (!all_finished(round)) {
+			end_those_who_hang(&crew);
 			crew_await();
+		}
 		sum.rounds++;
 		look_at_books(round % CLAIMS_A_LAPSE == CLAIMS_A_LAPSE - 1);
 		atomic_store(&play->round, round + 1);
