@@ -55,7 +55,7 @@ static void judge_key(void)
 }
 
 static const struct scene has_slot = {
-	.title = "a key keeps its tokens, no more and no less, while its rule is changed six times",
+	.title = "a key gets no token and loses none while its rule is changed six times",
 	.actors = 3,
 	.mortals = 2,
 	.set = set_key,
@@ -77,6 +77,27 @@ static const struct scene newcomer = {
 	.set = set_empty,
 	.act = act,
 	.judge = judge_newcomer,
+};
+
+/* Two versions in turn: a word that came back would let a conversion through that began four changes ago. */
+static void act_to_and_fro(unsigned who)
+{
+	if (who == 0) {
+		for (unsigned n = 1; n <= CHANGES; n++)
+			change(version(n % 2));
+		return;
+	}
+	take(KEY, 1);
+	take(KEY, CAPACITY);
+}
+
+static const struct scene to_and_fro = {
+	.title = "nor when two versions take turns",
+	.actors = 2,
+	.mortals = 1,
+	.set = set_key,
+	.act = act_to_and_fro,
+	.judge = judge_key,
 };
 
 /* A full table: all keys have taken all they may, and one more looks for a place. */
@@ -221,6 +242,7 @@ static const struct scene dry = {
 int main(void)
 {
 	play(&has_slot);
+	play(&to_and_fro);
 	play(&newcomer);
 	play(&exhausted);
 	play(&removed);

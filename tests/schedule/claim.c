@@ -96,7 +96,7 @@ static const struct scene one_place = {
 };
 
 static const struct scene two_places = {
-	.title = "and so do two",
+	.title = "and so do two slots, between two keys and three actors",
 	.actors = 3,
 	.mortals = 2,
 	.away_ns = { TOKEN_NS, CAPACITY * TOKEN_NS, 10 * TOKEN_NS },

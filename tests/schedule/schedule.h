@@ -58,6 +58,7 @@ struct scene {
 	unsigned mortals;                 /* the first so many may be killed */
 	uint64_t away_ns[AWAY_MAX];       /* what may pass while somebody is stopped; 0: time stands */
 	struct shmlimit *(*set)(void);    /* the stage, once */
+	void (*begin)(void);              /* before each schedule, or NULL */
 	void (*act)(unsigned who);
 	void (*judge)(void);              /* when all have ended or were killed; calls blame() */
 };
@@ -128,38 +129,34 @@ static void tell_where(const void *where, char *text, size_t size)
 	if (where == NULL)
 		snprintf(text, size, "%s", "");
 	else if (slot >= 0 && slot < (ptrdiff_t)(l->tables->lines * LINE))
-		snprintf(text, size, "slot %td, which is %012" PRIx64 " %04" PRIx64 " %016" PRIx64,
+		snprintf(text, size, " slot %td, which is %012" PRIx64 " %04" PRIx64 " %016" PRIx64,
 		         slot / (ptrdiff_t)sizeof(*s), s->tag >> TAG_FINGERPRINT_SHIFT, s->tag & 0xffff, s->word);
 	else if (cell >= 0 && l->window_max != 0)
-		snprintf(text, size, "cell %td of slot %td, which is %" PRIu64,
+		snprintf(text, size, " cell %td of slot %td, which is %" PRIu64,
 		         cell / 8 % (ptrdiff_t)l->window_max, cell / 8 / (ptrdiff_t)l->window_max,
 		         *(const uint64_t *)where);
 	else if (record >= 0 && record < (ptrdiff_t)(l->rule_count * sizeof(struct layout_rule)))
-		snprintf(text, size, "rule %td, byte %td, which is %" PRIx64,
+		snprintf(text, size, " rule %td, byte %td, which is %" PRIx64,
 		         record / (ptrdiff_t)sizeof(struct layout_rule), record % (ptrdiff_t)sizeof(struct layout_rule),
 		         *(const uint64_t *)where);
 	else
-		snprintf(text, size, "byte %td", p - (const char *)l->header);
+		snprintf(text, size, " byte %td", p - (const char *)l->header);
 }
 
-static void tell(const struct actor *a, const char *what, const void *where)
+static void tell(const struct actor *a, const char *so, enum point what, const void *where)
 {
+	static const char *const names[] = {
+		[POINT_LOAD] = "reads",      [POINT_STORE] = "writes", [POINT_SWAP] = "swaps",
+		[POINT_SWAP_SLOT] = "swaps", [POINT_TICKET] = "takes", [POINT_CLOCK] = "reads the clock",
+		[POINT_PAUSE] = "backs off", [POINT_LOCK] = "has the lock",
+	};
 	char text[120];
 
 	tell_where(where, text, sizeof(text));
-	diag("  %td: %s %s", a - schedule.actor, what, text);
+	diag("  %td: %s%s%s", a - schedule.actor, so, names[what], text);
 }
 
-static const char *const point_names[] = {
-	[POINT_LOAD] = "reads",        [POINT_STORE] = "writes", [POINT_SWAP] = "swaps",
-	[POINT_SWAP_SLOT] = "swaps",   [POINT_TICKET] = "takes", [POINT_CLOCK] = "reads the clock",
-	[POINT_PAUSE] = "backs off",   [POINT_LOCK] = "waits for the lock",
-};
-
 /* ---- Actors ---- */
-
-/* Let somebody go on until he is stopped or has ended. */
-static void resume(struct actor *a);
 
 static void stop(struct actor *a)
 {
@@ -176,7 +173,7 @@ static void perform(void)
 	_longjmp(schedule.home, 1);
 }
 
-static void begin(struct actor *a)
+static void begin_actor(struct actor *a)
 {
 	static ucontext_t context;
 
@@ -189,6 +186,7 @@ static void begin(struct actor *a)
 	setcontext(&context);
 }
 
+/* Let somebody go on until he is stopped or has ended. */
 static void resume(struct actor *a)
 {
 	if (schedule.last != a) {
@@ -198,7 +196,7 @@ static void resume(struct actor *a)
 	schedule.last = schedule.acting = a;
 	if (_setjmp(schedule.home) == 0) {
 		if (a->state == NOT_BEGUN)
-			begin(a);
+			begin_actor(a);
 		_longjmp(a->here, 1);
 	}
 	schedule.acting = NULL;
@@ -287,13 +285,11 @@ void point_reached(enum point what, const void *where)
 			written_at(where)[1] = 1;
 	}
 	if (schedule.telling && (what == POINT_STORE || what == POINT_SWAP || what == POINT_SWAP_SLOT))
-		tell(a, point_names[what], where);
+		tell(a, "", what, where);
 	if (!leaves(a, what, where))
 		return;
-	if (schedule.telling) {
-		tell(a, "is stopped before he", NULL);
-		tell(a, point_names[what], where);
-	}
+	if (schedule.telling)
+		tell(a, "is stopped before he ", what, where);
 	stop(a);
 }
 
@@ -424,6 +420,8 @@ static int run_one(uint64_t seed)
 	schedule.blamed[0] = '\0';
 	plan(seed);
 	stage_clear();
+	if (schedule.scene->begin != NULL)
+		schedule.scene->begin();
 	while (schedule.blamed[0] == '\0' && (a = next()) != NULL) {
 		resume(a);
 		if (a->state == STOPPED)

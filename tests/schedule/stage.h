@@ -88,6 +88,8 @@ static struct call *call_begin(uint32_t key, int64_t tokens)
 		bail("too many calls");
 	*c = (struct call){ .key = key, .tokens = tokens, .began_ns = schedule.now_ns, .began = ++stage.moments,
 		.answer = -EINTR };
+	if (schedule.telling)
+		diag("  %td: wants %" PRId64 " of key %u", schedule.acting - schedule.actor, tokens, key);
 	return c;
 }
 
@@ -96,6 +98,11 @@ static void call_end(struct call *c, int answer)
 	c->ended_ns = schedule.now_ns;
 	c->ended = ++stage.moments;
 	c->answer = answer;
+	if (schedule.telling)
+		diag("  %td: is %s", schedule.acting - schedule.actor,
+		     answer == SHMLIMIT_ALLOWED  ? "allowed"
+		     : answer == SHMLIMIT_DENIED ? "denied"
+		                                 : shmlimit_strerror(answer));
 	if (answer == SHMLIMIT_ALLOWED)
 		stage.allowed++;
 	else if (answer == SHMLIMIT_DENIED)

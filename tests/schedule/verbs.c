@@ -115,6 +115,48 @@ static const struct scene both = {
 	.judge = judge_both,
 };
 
+/* The scarce one first: nothing is given back, and each call's one time may be from before others took. */
+#define FAST 5
+#define TOKEN_NS 1000
+
+static struct shmlimit *set_fast(void)
+{
+	return stage_set(SHMLIMIT_FULL_DENY, 2, (struct shmlimit_rule){ .capacity = FAST, .count = 1,
+		.period_ns = TOKEN_NS });
+}
+
+static void act_fast(unsigned who)
+{
+	uint32_t keys[2] = { KEY, OTHER + who };
+	struct shmlimit_request requests[2] = {
+		{ .rule = stage.rule, .key = &keys[0], .key_len = sizeof(keys[0]), .cost = 2 },
+		{ .rule = stage.rule, .key = &keys[1], .key_len = sizeof(keys[1]), .cost = 1 },
+	};
+
+	for (int i = 0; i < 3; i++) {
+		struct call *c = call_begin(KEY, 2);
+
+		actor_calls();
+		call_end(c, shmlimit_take_all(stage.l, requests, 2, NULL, NULL));
+	}
+}
+
+static void judge_fast(void)
+{
+	law_burst(KEY, FAST, 1, TOKEN_NS, 2);
+	law_sound();
+}
+
+static const struct scene fast = {
+	.title = "several limits at once are no way to get more of one than leaked",
+	.actors = 3,
+	.mortals = 2,
+	.away_ns = { TOKEN_NS, FAST * TOKEN_NS, 20 * TOKEN_NS },
+	.set = set_fast,
+	.act = act_fast,
+	.judge = judge_fast,
+};
+
 /* One key is made full again and again: that takes nothing from the other, nor gives it anything. */
 static void act_resetting(unsigned who)
 {
@@ -147,6 +189,7 @@ int main(void)
 {
 	play(&all_verbs);
 	play(&both);
+	play(&fast);
 	play(&resetting);
 	return tap_done();
 }

@@ -97,7 +97,18 @@ static const struct scene in_turns_at_it = {
 	.judge = judge_in_turns,
 };
 
-/* Who does not get the other gives back what he took; what is given back does not count. */
+/*
+ * Who does not get the other gives back what he took; what is given back does not count. Where waits of several
+ * periods can be had, no time that is ahead makes a call doubt its own.
+ */
+static struct shmlimit *set_patient(void)
+{
+	struct shmlimit_rule patient = rule;
+
+	patient.max_wait_ns = 10 * PERIOD_NS;
+	return stage_set(SHMLIMIT_FULL_DENY, 2, patient);
+}
+
 static void act_giving_back(unsigned who)
 {
 	if (who == 2) {
@@ -123,7 +134,7 @@ static const struct scene giving_back = {
 	.actors = 3,
 	.mortals = 2,
 	.away_ns = { PERIOD_NS / 3, PERIOD_NS - 1, 3 * PERIOD_NS },
-	.set = set_empty,
+	.set = set_patient,
 	.act = act_giving_back,
 	.judge = judge_sliding,
 };

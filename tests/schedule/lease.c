@@ -1,0 +1,151 @@
+/*
+ * lease: several actors spend what an engine elsewhere gives, and ask it for more,
+ * one at a time (I1, I4).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "stage.h"
+
+#define KEY 7
+#define CAPACITY 10
+#define LEASE_NS 8000
+#define CLAIM_NS 1000
+#define GIFTS_MAX 16
+
+/* What the engine gave: as a call, of tokens that may be spent from its beginning until its end and LEASE_NS. */
+static struct gift {
+	uint64_t tokens, ended_ns;        /* ended_ns UINT64_MAX: killed in it */
+} gifts[GIFTS_MAX];
+static unsigned gifts_n;
+static unsigned asking;                   /* actors who were told to, and did not answer yet */
+
+static struct shmlimit *set_lease(void)
+{
+	return stage_set(SHMLIMIT_FULL_DENY, 2, (struct shmlimit_rule){ .algorithm = SHMLIMIT_LEASE,
+		.capacity = CAPACITY, .count = 1, .period_ns = SECOND });
+}
+
+static void begin(void)
+{
+	gifts_n = asking = 0;
+}
+
+static int deposit(uint32_t key, uint64_t tokens, uint64_t cost)
+{
+	struct gift *gift = &gifts[gifts_n++];
+	int answer;
+
+	*gift = (struct gift){ tokens, UINT64_MAX };
+	actor_calls();
+	answer = shmlimit_lease_deposit(stage.l, stage.rule, &key, sizeof(key), tokens, cost, LEASE_NS, NULL);
+	gift->ended_ns = schedule.now_ns;
+	return answer;
+}
+
+/* Spend; ask the engine if told so, which gives or says no. */
+static void spend(uint32_t key, uint64_t cost, int yes)
+{
+	struct call *c = call_begin(key, (int64_t)cost);
+	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
+	int answer;
+
+	actor_calls();
+	answer = shmlimit_lease_take(stage.l, stage.rule, &key, sizeof(key), cost, LEASE_NS, CLAIM_NS, &lease, NULL);
+	if (answer == SHMLIMIT_LEASE_ASK) {
+		if (asking++ != 0 && schedule.now_ns == START_NS)
+			blame("two ask at once");
+		actor_calls();
+		asking--;
+		if (yes)
+			answer = deposit(key, lease.want + 1, cost);
+		else
+			answer = shmlimit_lease_deny(stage.l, stage.rule, &key, sizeof(key), cost, CLAIM_NS, NULL);
+	}
+	call_end(c, answer == SHMLIMIT_LEASE_WAIT ? SHMLIMIT_DENIED : answer);
+}
+
+static void act(unsigned who)
+{
+	spend(KEY, 2, 1);
+	spend(KEY, 1 + who % 2, who != 2);
+	spend(KEY, 3, 1);
+}
+
+/* What was given is spent once, or is here; it ends with its lease. */
+static void law_books(void)
+{
+	uint64_t spent = 0, gave = 0, rest = left(KEY);
+
+	for (unsigned i = 0; i < gifts_n; i++)
+		gave += gifts[i].tokens;
+	for (unsigned i = 0; i < stage.n; i++)
+		spent += was_taken(&stage.calls[i]) ? (uint64_t)stage.calls[i].tokens : 0;
+	if (spent + rest > gave)
+		blame("spent %" PRIu64 ", have %" PRIu64 ": were given %" PRIu64, spent, rest, gave);
+	/* Whoever began when a lease was over had nothing of it. */
+	for (unsigned i = 0; i < stage.n; i++) {
+		uint64_t since_ns = stage.calls[i].began_ns, alive = 0;
+
+		spent = 0;
+		for (unsigned j = 0; j < stage.n; j++)
+			if (was_taken(&stage.calls[j]) && stage.calls[j].began_ns >= since_ns)
+				spent += (uint64_t)stage.calls[j].tokens;
+		for (unsigned j = 0; j < gifts_n; j++)
+			if (gifts[j].ended_ns == UINT64_MAX || gifts[j].ended_ns + LEASE_NS > since_ns)
+				alive += gifts[j].tokens;
+		if (spent > alive)
+			blame("spent %" PRIu64 " since %" PRIu64 " ns: %" PRIu64 " lived then", spent, since_ns - START_NS,
+			      alive);
+	}
+}
+
+static void judge_standing(void)
+{
+	uint64_t spent = 0, gave = 0, killed = 0;
+
+	law_books();
+	for (unsigned i = 0; i < schedule.scene->actors; i++)
+		killed += schedule.actor[i].state == KILLED;
+	for (unsigned i = 0; i < gifts_n; i++)
+		gave += gifts[i].tokens;
+	for (unsigned i = 0; i < stage.n; i++)
+		spent += was_taken(&stage.calls[i]) ? (uint64_t)stage.calls[i].tokens : 0;
+	if (killed == 0 && spent + left(KEY) != gave)
+		blame("spent %" PRIu64 ", have %" PRIu64 ", were given %" PRIu64 " that cannot have lapsed", spent,
+		      left(KEY), gave);
+	law_sound();
+}
+
+static const struct scene standing = {
+	.title = "what is leased is spent once, by whoever comes, and one at a time asks for more",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_lease,
+	.begin = begin,
+	.act = act,
+	.judge = judge_standing,
+};
+
+static void judge_moving(void)
+{
+	law_books();
+	law_sound();
+}
+
+static const struct scene moving = {
+	.title = "and nothing is spent once its lease is over",
+	.actors = 3,
+	.mortals = 2,
+	.away_ns = { CLAIM_NS / 2, CLAIM_NS + 100, LEASE_NS },
+	.set = set_lease,
+	.begin = begin,
+	.act = act,
+	.judge = judge_moving,
+};
+
+int main(void)
+{
+	play(&standing);
+	play(&moving);
+	return tap_done();
+}
