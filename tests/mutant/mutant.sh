@@ -15,7 +15,8 @@ shift
 # Tried after those which the table has; fast ones first.
 then_all="unit/take unit/boundary unit/clock unit/full unit/funnel unit/names unit/reserve unit/rule unit/throttle
 unit/warmup unit/window unit/lease process/claim process/denial process/conserve process/live process/sliding
-process/interval process/debt process/kill process/lease torture/torture"
+process/interval process/debt process/kill process/lease
+schedule/take schedule/claim schedule/change schedule/window schedule/verbs schedule/lease torture/torture"
 
 # attempt TEST: builds and runs it in the copy; its output is in $folder/out. Fails as it does.
 attempt() {
@@ -33,7 +34,8 @@ law() {
 rm -rf "$folder/source"
 mkdir -p "$folder/source/tests"
 cp -R "$source/Makefile" "$source/include" "$source/lib" "$folder/source/" || exit
-cp -R "$source/tests/"*.h "$source/tests/unit" "$source/tests/process" "$source/tests/torture" "$folder/source/tests/" || exit
+cp -R "$source/tests/"*.h "$source/tests/unit" "$source/tests/process" "$source/tests/torture" \
+	"$source/tests/schedule" "$folder/source/tests/" || exit
 
 survivors=0
 perl "$here/mutate.pl" "$table" >"$folder/list" || exit
