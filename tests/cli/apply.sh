@@ -225,7 +225,7 @@ enabled = no
 [login]
 [*]
 END
-wrong 4 "section [*]: rate: no such key: must be enabled, slots, mode, group, on-full, rules, window-max, names or clock" <<END
+wrong 4 "section [*]: rate: no such key: must be enabled, slots, slots-max, mode, group, on-full, rules, window-max, names or clock" <<END
 $good
 [*]
 rate = 1/s

@@ -142,7 +142,7 @@ wrong 3 "section [*]: slots: comes again: must be there once" <<END
 slots = 1K
 slots = 1K
 END
-wrong 2 "section [*]: size: no such key: must be enabled, slots, mode, group, on-full, rules, window-max, names or clock" <<END
+wrong 2 "section [*]: size: no such key: must be enabled, slots, slots-max, mode, group, on-full, rules, window-max, names or clock" <<END
 [*]
 size = 1K
 END

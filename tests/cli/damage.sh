@@ -11,7 +11,7 @@ printf '[r]\nmode = off\n' >"$TMP/rules.ini"
 
 fresh() {
 	rm -f "$file"
-	shmlimit create "$segment" --slots 64 --rules 2
+	shmlimit create "$segment" --slots 64 --slots-max 64 --rules 2
 	shmlimit rule set "$segment" r --capacity 3 --rate 1/d
 	shmlimit take "$segment" r key --quiet
 }
@@ -157,6 +157,8 @@ for offset in $(seq 1 3 319); do
 	run shmlimit verify "$segment"
 	want=1
 	[ "$offset" -lt 8 ] && want=2
+	# Where a larger table would be described: whoever is killed while he grows it may leave anything there.
+	[ "$offset" -ge 264 ] && [ "$offset" -lt 296 ] && want=0
 	is "$rc $(cksum <"$file")" "$want $before" "verify notices byte $offset and leaves it"
 done
 
@@ -187,7 +189,7 @@ for words in "take $segment r key" "inspect $segment" "reset $segment --all"; do
 done
 
 rm -f "$file"
-shmlimit create "$segment" --slots 4K
+shmlimit create "$segment" --slots 4K --slots-max 4K
 size=$(stat -c %s "$file")
 head -c 65536 /dev/zero | tr '\0' '\377' | dd of="$file" bs=65536 seek=$((size - 65536)) oflag=seek_bytes \
 	conv=notrunc 2>/dev/null

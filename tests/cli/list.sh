@@ -34,8 +34,8 @@ run shmlimit list --json
 is "$rc $(mine_json 'map([.error, .enabled, .slots, .rules_used, .rules_max, .on_full, .clock, .mode])')" \
 	'0 [[null,true,16,0,64,"deny","coarse","0600"],[null,true,1024,1,10,"evict","precise","0640"],'\
 '[null,false,16,0,64,"evict","precise","0600"]]' "list --json is an array of the same"
-is "$(mine_json '.[1] | [.size, .uid, .gid, .owner]')" \
-	"[$(stat -c '%s,%u,%g' /dev/shm/"$SEGMENT.b"),\"$user:$group\"]" "size and owner are the file's"
+is "$(mine_json '.[1] | [((.size + 4095) / 4096 | floor) * 8, .uid, .gid, .owner]')" \
+	"[$(stat -c '%b,%u,%g' /dev/shm/"$SEGMENT.b"),\"$user:$group\"]" "size and owner are the file's"
 
 # One that cannot be opened: another version, see damage.sh.
 printf '\377' | dd of=/dev/shm/"$SEGMENT.a" bs=1 seek=8 conv=notrunc 2>/dev/null

@@ -50,7 +50,7 @@ has segment_up "1" "the segment is there"
 has segment_enabled "1" "is switched on"
 has segment_info "clock=precise layout_version=$(shmlimit inspect "$segment" --json | jq -r .segment.layout_version) \
 on_full=evict window_max=5 1" "is of a kind"
-has segment_size_bytes "$(stat -c %s /dev/shm/"$segment")" "has a size"
+has segment_size_bytes "$(shmlimit inspect "$segment" --json | jq .segment.size)" "has a size"
 has segment_rules 3 "has rules"
 has segment_rules_max 4 "and room for some"
 has segment_start_time_seconds "$(shmlimit inspect "$segment" --json | jq '.segment.created_unix_ns / 1e9 | floor')" \

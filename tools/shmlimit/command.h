@@ -53,7 +53,7 @@ struct command {
 	int (*run)(const struct call *call);   /* returns a status */
 };
 
-extern const struct command command_create, command_destroy, command_list, command_enable, command_disable;
+extern const struct command command_create, command_destroy, command_grow, command_list, command_enable, command_disable;
 extern const struct command command_rule_set, command_rule_show, command_rule_list, command_rule_remove;
 extern const struct command command_rule_export, command_apply, command_apply_all;
 extern const struct command command_take, command_peek, command_reserve, command_acquire, command_charge;
@@ -139,6 +139,7 @@ void segment_owner(const struct shmlimit_info *info, char owner[TEXT_LEN]);
 /* What a segment is made with: shmlimit_options, in words. */
 enum {
 	CREATION_SLOTS,
+	CREATION_SLOTS_MAX,
 	CREATION_MODE,
 	CREATION_GROUP,
 	CREATION_ON_FULL,

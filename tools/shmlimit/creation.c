@@ -12,6 +12,7 @@
 
 const char *const creation_names[CREATION_FIELDS] = {
 	[CREATION_SLOTS] = "slots",
+	[CREATION_SLOTS_MAX] = "slots-max",
 	[CREATION_MODE] = "mode",
 	[CREATION_GROUP] = "group",
 	[CREATION_ON_FULL] = "on-full",
@@ -72,6 +73,8 @@ int creation_parse(const char *what, int field, const char *text, struct shmlimi
 	switch (field) {
 	case CREATION_SLOTS:
 		return size_parse(what, text, SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &o->slots);
+	case CREATION_SLOTS_MAX:
+		return size_parse(what, text, SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &o->slots_max);
 	case CREATION_MODE:
 		return mode_parse(what, text, &o->mode);
 	case CREATION_GROUP:
@@ -120,6 +123,8 @@ const char *creation_text(char text[TEXT_LEN], int field, const struct shmlimit_
 	switch (field) {
 	case CREATION_SLOTS:
 		return whole_text(text, o->slots);
+	case CREATION_SLOTS_MAX:
+		return whole_text(text, o->slots_max);
 	case CREATION_MODE:
 		snprintf(text, TEXT_LEN, "%04" PRIo32, o->mode);
 		return text;
@@ -145,6 +150,7 @@ void creation_of(const struct shmlimit_info *info, struct shmlimit_options *o)
 	*o = (struct shmlimit_options){
 		.struct_size = sizeof(*o),
 		.slots = info->slots,
+		.slots_max = info->slots_max,
 		.mode = info->mode,
 		.group = 1 + (uint64_t)info->gid,
 		.on_full = info->on_full,
@@ -165,6 +171,8 @@ int creation_carry_out(const char *name, const struct shmlimit_options *o, struc
 	if (error == -EPERM && o->group != 0)
 		return fail("segment %s: group %s: cannot be given: must be a group that you belong to", name,
 		            group_text(group, o->group - 1));
+	if (error == -EINVAL && o->slots_max != 0 && o->slots > o->slots_max)
+		return fail("segment %s: slots-max %" PRIu64 ": must be as many as slots or more", name, o->slots_max);
 	switch (-error) {
 	case EEXIST:
 		return fail("segment %s: exists already: must be another name, or be removed first "

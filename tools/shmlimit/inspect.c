@@ -32,7 +32,7 @@ static int look(struct view *view, const char *rule)
 		return status;
 	if (view->key == NULL) {
 		view->live.rule = view->rule;
-		return live_scan(view->limiter, 0, view->info.slots, &view->live);
+		return live_scan(view->limiter, 0, view->info.slots + view->info.slots_before, &view->live);
 	}
 	view->answer = shmlimit_peek(view->limiter, view->rule, view->key, strlen(view->key), 1,
 	                             &view->result);

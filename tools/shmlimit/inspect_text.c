@@ -19,6 +19,9 @@ static void print_segment(const struct view *view)
 	print_line("layout version", "%" PRIu32, info->layout_version);
 	print_line("size", "%" PRIu64 " (%s)", info->size, size_text(text, info->size));
 	print_line("slots", "%" PRIu64, info->slots);
+	print_line("slots max", "%" PRIu64, info->slots_max);
+	if (info->slots_before != 0)
+		print_line("slots before", "%" PRIu64, info->slots_before);
 	print_line("rules", "%" PRIu32 "/%" PRIu32, info->rules_used, info->rules);
 	if (info->window_max != 0)
 		print_line("window max", "%" PRIu32, info->window_max);

@@ -19,6 +19,7 @@ static const struct command *const commands[] = {
 	&command_replay,
 	&command_create,
 	&command_destroy,
+	&command_grow,
 	&command_list,
 	&command_rule_set,
 	&command_rule_show,

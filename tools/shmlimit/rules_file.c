@@ -132,8 +132,8 @@ static int segment_key(struct reader *reader, const char *key, const char *value
 	while (field < CREATION_FIELDS && strcmp(creation_names[field], key) != 0)
 		field++;
 	if (field == CREATION_FIELDS && strcmp(key, "enabled") != 0)
-		return fail("section [" SEGMENT "]: %s: no such key: must be enabled, slots, mode, group, on-full, rules, "
-		            "window-max, names or clock", key);
+		return fail("section [" SEGMENT "]: %s: no such key: must be enabled, slots, slots-max, mode, group, on-full, "
+		            "rules, window-max, names or clock", key);
 	if (field == CREATION_FIELDS ? file->enabled >= 0 : file->creation_line[field] != 0)
 		return fail("section [" SEGMENT "]: %s: comes again: must be there once", key);
 	snprintf(what, sizeof(what), "section [" SEGMENT "]: %s", key);

@@ -38,11 +38,13 @@ json_t *segment_json(const char *name, const struct shmlimit_info *info)
 
 	segment_owner(info, owner);
 	snprintf(mode, sizeof(mode), "%04" PRIo32, info->mode);
-	return json_pack("{s:o, s:n, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:n, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}",
 	                 "name", json_text(name), "error",
 	                 "enabled", info->enabled != 0,
 	                 "size", json_number(info->size),
 	                 "slots", json_number(info->slots),
+	                 "slots_before", json_number(info->slots_before),
+	                 "slots_max", json_number(info->slots_max),
 	                 "rules_used", json_number(info->rules_used),
 	                 "rules_max", json_number(info->rules),
 	                 "window_max", json_number(info->window_max),

@@ -1,0 +1,59 @@
+#!/bin/sh
+# grow: a larger table under the same name.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+segment=$SEGMENT.s
+field() { shmlimit inspect "$segment" --json | jq -c ".segment.$1"; }
+remaining() { shmlimit peek "$segment" r "$1" --json | jq -c .remaining; }
+
+shmlimit create "$segment" --slots 64 --slots-max 512
+shmlimit rule set "$segment" r --capacity 5 --rate 5/d
+is "$(field slots) $(field slots_max) $(field slots_before)" "64 512 0" "inspect shows to how many it can grow"
+run shmlimit grow "$segment" --slots 128
+is "$rc $out$err" "0 " "an empty table grows and says nothing"
+is "$(field slots) $(field slots_before)" "128 0" "... and has left the one before"
+
+shmlimit take "$segment" r alice --quiet
+shmlimit take "$segment" r bob --quiet
+run shmlimit grow "$segment" --slots 256
+is $rc 0 "a table with keys in it grows"
+like "$out" '^2 keys are left in the table before, the last for [0-9]*[hms]' "... and it says how many, and how long"
+is "$(field slots) $(field slots_before)" "256 128" "the table before is looked at too"
+is "$(shmlimit inspect "$segment" --json | jq -c '.occupancy.live')" 2 "inspect shows what has not moved"
+run shmlimit grow "$segment" --slots 512
+is $rc 2 "it cannot grow again before they have moved"
+like "$err" '2 keys are left in the table before, the last for [0-9]*[hms].*must be tried again then, or with --wait' \
+	"... and it says so"
+is "$(remaining alice) $(remaining bob)" "4 4" "nobody has lost a token, nor got one"
+shmlimit take "$segment" r alice --quiet
+run shmlimit grow "$segment"
+like "$rc $out" '^0 1 keys' "without --slots it says what is left"
+shmlimit take "$segment" r bob --quiet
+run shmlimit grow "$segment" --wait
+is "$rc $out$err" "0 " "when all have moved --wait returns at once"
+is "$(field slots_before)" 0 "... and the table before is left"
+is "$(remaining alice) $(remaining bob)" "3 3" "what was taken meanwhile counts"
+
+shmlimit rule set "$segment" soon --capacity 1 --rate 20/s
+shmlimit reset "$segment" --all
+shmlimit take "$segment" soon key --quiet
+run shmlimit grow "$segment" --slots 512 --wait
+is "$rc $out$err" "0 " "--wait waits until the last key has refilled"
+is "$(field slots) $(field slots_before)" "512 0" "... and it has grown"
+is "$(shmlimit verify "$segment" >/dev/null; echo $?)" 0 "the segment is sound"
+
+run shmlimit grow "$segment" --slots 1K
+like "$rc $err" '^2 .*made for 512 at the most' "it does not grow beyond what it was made for"
+run shmlimit grow "$segment" --slots 600
+is $rc 2 "... by any number"
+shmlimit create "$segment.2" --slots 64
+run shmlimit grow "$segment.2" --slots 100
+like "$rc $err" '^2 .*has 64: must be 128 or more' "it grows to twice as many at least"
+run shmlimit create "$segment.3" --slots 64 --slots-max 32
+like "$rc $err" '^2 .*slots-max 32: must be as many as slots or more' "nobody is made for less than he has"
+run shmlimit grow "$SEGMENT.none" --slots 128
+is $rc 3 "grow needs a segment"
+
+done_testing

@@ -1,0 +1,149 @@
+/*
+ * grow.c: shmlimit grow.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <time.h>
+
+#include "command.h"
+
+#define SECOND_NS ((uint64_t)1000000000)
+
+enum { SLOTS, WAIT };
+
+static const struct command_option options[] = {
+	[SLOTS] = { "slots", "N", "how many, at least twice as many as there are; 1K is 1024" },
+	[WAIT] = { "wait", NULL, "until no key is left in the table before" },
+	{ 0 },
+};
+
+/* What is left in the table before. */
+struct rest {
+	uint64_t keys;
+	uint64_t until_ns;                /* the last of them is full in so long */
+};
+
+static struct rest rest_of(struct shmlimit *limiter)
+{
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	uint64_t now_ns = shmlimit_now(limiter);
+	struct rest rest = { 0, 0 };
+
+	shmlimit_info(limiter, &info);
+	for (uint64_t i = 0; i < info.slots_before; i++) {
+		if (shmlimit_slot(limiter, info.slots + i, now_ns, &slot) < 0 || slot.state != SHMLIMIT_SLOT_LIVE)
+			continue;
+		rest.keys++;
+		if (slot.reset_after_ns > rest.until_ns)
+			rest.until_ns = slot.reset_after_ns;
+	}
+	/* Seconds are fine enough for people. */
+	if (rest.until_ns > SECOND_NS)
+		rest.until_ns = (rest.until_ns + SECOND_NS - 1) / SECOND_NS * SECOND_NS;
+	return rest;
+}
+
+static int fail_growth(const char *name, struct shmlimit *limiter, const char *slots, int error)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct rest rest = rest_of(limiter);
+	char text[TEXT_LEN], until[TEXT_LEN];
+
+	shmlimit_info(limiter, &info);
+	switch (-error) {
+	case EALREADY:
+		return fail("segment %s: has grown before, and %" PRIu64 " keys are left in the table before, the last for %s: "
+		            "must be tried again then, or with --wait", name, rest.keys,
+		            duration_text(until, rest.until_ns));
+	case EINVAL:
+		return fail("--slots %s: segment %s has %s: must be %" PRIu64 " or more", slots, name,
+		            size_text(text, info.slots), 2 * info.slots);
+	case EFBIG:
+		return fail("--slots %s: segment %s was made for %" PRIu64 " at the most (create --slots-max): must be fewer",
+		            slots, name, info.slots_max);
+	case ENOSPC:
+		return fail("segment %s: no room in /dev/shm: must be fewer slots, or other segments must go "
+		            "(shmlimit list)", name);
+	default:
+		return fail_segment(name, error);
+	}
+}
+
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec time = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+	while (nanosleep(&time, &time) != 0 && errno == EINTR)
+		;
+}
+
+/* Leave the table before, now or when its last key has refilled. */
+static int finish(struct shmlimit *limiter, int wait)
+{
+	int error = shmlimit_grow(limiter, 0);
+
+	while (wait && error == -EALREADY) {
+		uint64_t until_ns = rest_of(limiter).until_ns;
+
+		/* It may be over earlier than that: somebody asks, gives back, resets. */
+		sleep_ns(until_ns < SECOND_NS ? until_ns + 1 : SECOND_NS);
+		error = shmlimit_grow(limiter, 0);
+	}
+	return error;
+}
+
+static void print_rest(struct shmlimit *limiter)
+{
+	struct rest rest = rest_of(limiter);
+	char until[TEXT_LEN];
+
+	if (rest.keys > 0)
+		printf("%" PRIu64 " keys are left in the table before, the last for %s\n", rest.keys,
+		       duration_text(until, rest.until_ns));
+}
+
+/* What `slots` says, if anything; then what is left of the table before. */
+static int carry_out(struct shmlimit *limiter, uint64_t slots, int wait)
+{
+	int error = slots != 0 && wait ? finish(limiter, 1) : 0;
+
+	if (error == 0 && slots != 0)
+		error = shmlimit_grow(limiter, slots);
+	if (error != 0)
+		return error;
+	error = finish(limiter, wait);
+	return error == -EALREADY ? 0 : error;
+}
+
+static int run(const struct call *call)
+{
+	const char *name = call->operand[0], *asked = call->option[SLOTS];
+	struct shmlimit *limiter;
+	int error, status = STATUS_OK;
+	uint64_t slots = 0;
+
+	if (asked != NULL)
+		status = size_parse("--slots", asked, SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &slots);
+	if (status == STATUS_OK)
+		status = segment_open(name, 0, &limiter);
+	if (status != STATUS_OK)
+		return status;
+	error = carry_out(limiter, slots, call->option[WAIT] != NULL);
+	if (error == 0)
+		print_rest(limiter);
+	else
+		status = fail_growth(name, limiter, asked, error);
+	shmlimit_close(limiter);
+	return status;
+}
+
+const struct command command_grow = {
+	.name = "grow",
+	.operands = "NAME",
+	.purpose = "give a segment a larger table, while everybody decides",
+	.options = options,
+	.run = run,
+};
