@@ -120,6 +120,8 @@ static void switches(void)
 	is(take(1, NOW_NS), SHMLIMIT_ALLOWED, "he throws the switch");
 	is(shmlimit_switch(l, 1), 0, "which can be thrown back");
 	is(take(1, NOW_NS), SHMLIMIT_DENIED, "and all is as it was");
+	l->header->state = UINT64_MAX - STATE_OFF;
+	is(take(1, NOW_NS), SHMLIMIT_DENIED, "a larger table that there cannot be is not believed");
 }
 
 static void header(void)
