@@ -3,7 +3,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "algorithm.h"
 #include "carry.h"
+#include "clock.h"
 #include "ring.h"
 
 int carry_freeze_slot(struct layout_slot *slot, struct slot_seen *seen)
@@ -59,6 +61,13 @@ enum claim carry_over(const struct shmlimit *l, const struct tables *tables, con
 
 	if (ended != CLAIM_DONE)
 		return ended;
+	if (!given)
+		now_ns = clock_read(l->clock_id);
+	if (algorithm_wait(l, &tables->old, from->slot, &view->terms, word, funnel_time(&view->terms, now_ns), given) == 0) {
+		bury(from);
+		(void)slot_cas(to->slot, to->seen, 0, 0);
+		return CLAIM_FOUND;
+	}
 	if (terms_algorithm(&view->terms) == SHMLIMIT_WINDOW)
 		word = ring_carry(l, &tables->old, from->slot, &view->terms, word, now_ns, &tables->now, to->slot,
 		                  to->seen);

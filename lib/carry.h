@@ -7,10 +7,10 @@
  *     FROZEN, tag and word staying what they are. Whoever wants to change an
  *     unfrozen slot of O afterwards finds another tag and starts over, with P.
  *  3. A committed, frozen slot of the key says something: claim a slot in P
- *     for it (table.c) and, having placed it, look at the frozen one again. It
- *     is the same: commit the word as it is. Then *bury* the frozen one: its
- *     tag becomes FROZEN alone. Start over: the key is found in P.
- *     It says nothing, or there is none: an ordinary claim in P.
+ *     for it (table.c) and, having placed it, read the clock and look at the frozen
+ *     one again. It is the same, and says something still: commit the word as it
+ *     is. Then *bury* the frozen one: its tag becomes FROZEN alone. Start over:
+ *     the key is found in P. It says nothing, or there is none: an ordinary claim.
  *
  * A frozen slot stays frozen for ever, and no decision is made on it. A window
  * that is frozen as a whole has at most one committed slot of a key, the last
@@ -21,7 +21,8 @@
  * word, and what was taken since only delays its being full: once its slot there
  * has refilled and was taken by another key, the frozen word has refilled too, and
  * says nothing. If the slot was evicted, the key counts as full, and the frozen
- * word never says more than that. A refund would let the one in P be full earlier;
+ * word never says more than that. (To a process whose clock was read earlier it
+ * might: that is why the clock is read after placing, as for a claim.) A refund would let the one in P be full earlier;
  * so a refund buries first. A reset clears O before P, and step 3's second look
  * sees that, or the reset meets what was placed. Windows likewise: what stands in
  * the ring of O is older than what is admitted in P.
@@ -29,8 +30,9 @@
  * Old views. A process that was stopped while the table grew works on O as if it
  * were the present table. It finds its key there, unfrozen: nobody has decided on
  * it in P yet, and its compare-and-swap comes before the freezing or fails. It
- * places a tentative slot: the freezer meets it, and nobody can commit it. It
- * meets what is frozen, or finds nothing: it looks at the state again.
+ * places a tentative slot: the freezer meets it, and nobody can commit it; or the
+ * freezer was there before, and the look at the state before the commit shows that.
+ * It meets what is frozen, or finds nothing: it looks at the state again.
  *
  * Killed anywhere: a half-frozen window is frozen by whoever comes next; a
  * tentative slot in P carries nothing; a word that was committed and not buried

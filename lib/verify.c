@@ -17,6 +17,7 @@
 #include "rule.h"
 #include "segment.h"
 #include "table.h"
+#include "tables.h"
 
 /* What was found so far. */
 struct findings {
@@ -46,6 +47,26 @@ static uint64_t offset_of(const struct shmlimit *l, const void *p)
 	return (uint64_t)((const char *)p - (const char *)l->header);
 }
 
+/* Is it a table that was checked when this was opened, none, or what a grower is about to publish, or was? */
+static int is_told(const struct shmlimit *l, const struct layout_table *told, uint64_t i)
+{
+	uint64_t offset = load_relaxed(&told->offset), lines = load_relaxed(&told->lines), generation;
+	struct tables tables;
+
+	tables_read(l, &tables);
+	generation = state_generation(tables.state);
+	if (generation % 2 == i && generation != 0)
+		return 1;
+	if (generation % 2 == i)
+		return offset == 0 && lines == 0;
+	/* Killed between the two stores he leaves a length of before. */
+	if (generation >= 2)
+		return offset % 4096 == 0 && offset >= l->tables_offset && offset < l->size && lines <= l->lines_max;
+	return (offset == 0 && lines == 0) ||
+	       (offset == layout_next_page(tables_end(l, &tables.now)) &&
+	        (lines == 0 || (lines >= 2 * tables.now.lines && lines <= l->lines_max)));
+}
+
 /* The line that no checksum covers: the switch, and the larger tables. */
 static void check_header_tail(const struct shmlimit *l, struct findings *f)
 {
@@ -54,6 +75,9 @@ static void check_header_tail(const struct shmlimit *l, struct findings *f)
 	for (size_t i = 0; i < sizeof(h->reserved_tail) / sizeof(h->reserved_tail[0]); i++)
 		if (load_relaxed(&h->reserved_tail[i]) != 0)
 			report(f, offset_of(l, &h->reserved_tail[i]), "a reserved field of the header is not zero");
+	for (uint64_t i = 0; i < 2; i++)
+		if (!is_told(l, &h->tables[i], i))
+			report(f, offset_of(l, &h->tables[i]), "table %u is none that there is or could be next", (unsigned)i);
 }
 
 static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f)

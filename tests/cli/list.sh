@@ -13,7 +13,7 @@ run shmlimit list
 is "$rc $(mine)" "0 " "what is not there is not listed"
 is "$(printf '%s\n' "$out" | head -n 1 | tr -s ' ')" "NAME SIZE SLOTS RULES OWNER MODE STATE" "the head is always there"
 
-shmlimit create "$SEGMENT.b" --slots 1024 --rules 10 --mode 0640
+shmlimit create "$SEGMENT.b" --slots 1024 --slots-max 1024 --rules 10 --mode 0640
 shmlimit create "$SEGMENT.a" --slots 16 --on-full deny --clock coarse
 shmlimit create "$SEGMENT.c" --slots 16
 shmlimit rule set "$SEGMENT.b" r --capacity 1 --rate 1/s

@@ -12,10 +12,9 @@ size() {
 	n=$((n + 1))
 	run shmlimit size "$@" --json
 	is "$rc $(printf '%s' "$out" | jq .slots)" "0 $slots" "size $*: $slots slots"
-	shmlimit create "$SEGMENT.$n" --slots "$slots" --window-max "$(printf '%s' "$out" | jq .window_max)" \
-		--names "$(printf '%s' "$out" | jq .names)"
-	is "$(printf '%s' "$out" | jq .size)" "$(shmlimit inspect "$SEGMENT.$n" --json | jq .segment.size)" \
-		"size $*: so many bytes"
+	shmlimit create "$SEGMENT.$n" --slots "$slots" --slots-max "$slots" \
+		--window-max "$(printf '%s' "$out" | jq .window_max)" --names "$(printf '%s' "$out" | jq .names)"
+	is "$(printf '%s' "$out" | jq .size)" "$(stat -c %s /dev/shm/"$SEGMENT.$n")" "size $*: so many bytes"
 }
 
 size 16 --keys 1

@@ -16,7 +16,6 @@ refill|100000|-DOLD=1 -DTICKS=2 -DSTRANGERS=1|2 processes, refills, reclaimed by
 evict|100000|-DOLD=1 -DEVICTS=1|2 processes, evicted on the way
 reset|100000|-DOLD=1 -DRESET -DTICKS=0|2 processes and a reset
 solo|100000|-DOLD=1 -DSOLO|2 processes of which one is killed at any moment, with the grower
-no-state|100000|-DOLD=2 -DNO_STATE|a claim need not look at the state before it commits
 '
 holds_full='
 full-three|1000000|-DN=3 -DOLD=1|3 processes
@@ -35,6 +34,8 @@ BURY_FIRST|2||what is buried before it is committed is nowhere in between
 NO_RECHECK|4|-DRESET -DOLD=1 -DTICKS=0|a word that is not looked at again comes back after a reset
 RESET_NEW_FIRST|4|-DRESET -DOLD=1 -DTICKS=0|a reset that clears the present table first misses what moves
 LEAVE_LIVE|2||a table that is left with a key in it forgets it
+CARRY_REFILLED|2|-DOLD=1 -DTICKS=2 -DSTRANGERS=1|what refilled on the way leaks once more to who has an older clock
+NO_STATE|2||an old view that does not look at the state commits beside what was frozen
 LEAVE_UNFROZEN|1||a table that is left and not frozen is decided on by an old view
 '
 

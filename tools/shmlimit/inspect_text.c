@@ -18,8 +18,7 @@ static void print_segment(const struct view *view)
 	print_line("segment", "%s", view->name);
 	print_line("layout version", "%" PRIu32, info->layout_version);
 	print_line("size", "%" PRIu64 " (%s)", info->size, size_text(text, info->size));
-	print_line("slots", "%" PRIu64, info->slots);
-	print_line("slots max", "%" PRIu64, info->slots_max);
+	print_line("slots", "%" PRIu64 " (at most %" PRIu64 ")", info->slots, info->slots_max);
 	if (info->slots_before != 0)
 		print_line("slots before", "%" PRIu64, info->slots_before);
 	print_line("rules", "%" PRIu32 "/%" PRIu32, info->rules_used, info->rules);
