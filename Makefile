@@ -277,7 +277,7 @@ SECONDS := 20
 torture:
 	@tools/need.sh $(need_build)
 	@$(MAKE) --no-print-directory -s O=$(O)/gcc CC=gcc GROUPS=torture tests
-	@$(foreach t,$(patsubst %,$(O)/gcc/tests/torture/%.t,hostile torture),SECONDS=$(SECONDS) $(t) &&) true
+	@$(foreach t,$(patsubst %,$(O)/gcc/tests/torture/%.t,hostile torture growth),SECONDS=$(SECONDS) $(t) &&) true
 
 # How many is in the environment or on the command line, and SEED, the first one.
 schedules: export SCHEDULES ?= 1000000

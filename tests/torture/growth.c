@@ -1,0 +1,252 @@
+/*
+ * growth: eight processes decide and a ninth lets the table grow, from 2^10 slots
+ * to 2^20, changes rules and verifies; all are killed at random and replaced.
+ * For 10 seconds, or the environment's SECONDS, each round with a segment of its own.
+ *
+ * Keys of the watched rules are only taken from, so that their history can be
+ * judged (I1): through all growths no stretch of time has more than the rule ever
+ * permitted. Others are reserved, refunded and reset, and refill, so that slots
+ * are reclaimed on the way. At the end of each round the segment is sound (I4), and
+ * when nobody is left to ask, the last table can be left as soon as all has refilled.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "../process/process.h"
+
+#include "history.h"
+
+#define WORKERS 8
+#define GROWER WORKERS
+#define SLOTS_FIRST (1 << 10)
+#define SLOTS_LAST (1 << 20)
+#define RING 4
+#define KEYS 40                           /* of each watched rule */
+#define WILD_KEYS 500
+#define KILLS_A_ROUND 20
+#define CALLS_A_KILL 8000
+#define SECONDS_MORE 60                   /* until some round has come to the last size */
+#define MILLISECOND ((uint64_t)1000000)
+
+static const struct watched {
+	const char *name;
+	struct shmlimit_rule version[2];  /* the second gives more */
+} watched[] = {
+	{ "funnel",
+	  { { .capacity = 20, .count = 1, .period_ns = MILLISECOND },
+	    { .capacity = 20, .count = 2, .period_ns = MILLISECOND } } },
+	{ "window",
+	  { { .algorithm = SHMLIMIT_WINDOW, .capacity = 3, .period_ns = 5 * MILLISECOND },
+	    { .algorithm = SHMLIMIT_WINDOW, .capacity = 4, .period_ns = 5 * MILLISECOND } } },
+};
+#define WATCHED (sizeof(watched) / sizeof(watched[0]))
+
+static struct play {
+	struct shmlimit *l;
+	int id[WATCHED], wild;
+	uint64_t seed;
+	_Atomic uint64_t calls, growths, put_off, changes, unsound;
+	struct history history;
+	struct story story;
+} *play;
+
+static struct {
+	uint64_t rounds, whole, kills, admitted, excesses, truncated, left;
+	int ended_badly;
+} sum;
+
+static void watched_take(struct dice *dice)
+{
+	uint32_t i = (uint32_t)dice_below(dice, WATCHED), key = (uint32_t)dice_below(dice, KEYS);
+	uint64_t tokens = 1 + dice_below(dice, 3), began_ns = shmlimit_now(play->l);
+	int answer = shmlimit_take(play->l, play->id[i], &key, sizeof(key), tokens, NULL);
+
+	worker_check(answer >= 0, "%s: %s", watched[i].name, shmlimit_strerror(answer));
+	if (answer == SHMLIMIT_ALLOWED)
+		history_add(&play->history, i, key, tokens, began_ns, shmlimit_now(play->l));
+}
+
+static void wild_call(struct dice *dice)
+{
+	uint64_t key = dice_below(dice, WILD_KEYS), n = 1 + dice_below(dice, 3);
+	int answer;
+
+	switch (dice_below(dice, 5)) {
+	case 0:
+		answer = shmlimit_refund(play->l, play->wild, &key, sizeof(key), n, NULL);
+		break;
+	case 1:
+		answer = shmlimit_reserve(play->l, play->wild, &key, sizeof(key), n, MILLISECOND, NULL);
+		break;
+	case 2:
+		answer = shmlimit_reset(play->l, play->wild, &key, sizeof(key));
+		break;
+	case 3:
+		answer = shmlimit_peek(play->l, play->wild, &key, sizeof(key), n, NULL);
+		break;
+	default:
+		answer = shmlimit_take(play->l, play->wild, &key, sizeof(key), n, NULL);
+	}
+	worker_check(answer >= 0, "wild: %s", shmlimit_strerror(answer));
+}
+
+static int set_rule(const char *name, struct shmlimit_rule rule)
+{
+	int id;
+
+	rule.struct_size = sizeof(rule);
+	id = shmlimit_rule_set(play->l, name, &rule);
+	worker_check(id >= 0, "rule_set %s: %s", name, shmlimit_strerror(id));
+	return id;
+}
+
+static void grow(struct dice *dice)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	uint32_t i = (uint32_t)dice_below(dice, WATCHED);
+	struct shmlimit_problem problem;
+	int error;
+
+	switch (dice_below(dice, 4)) {
+	case 0:
+		set_rule(watched[i].name, watched[i].version[dice_below(dice, 2)]);
+		atomic_fetch_add(&play->changes, 1);
+		break;
+	case 1:
+		if (dice_below(dice, 8) == 0 && shmlimit_verify(stage_name, &problem, 1) != 0 &&
+		    atomic_fetch_add(&play->unsound, 1) == 0)
+			diag("verify: %s", problem.text);
+		break;
+	default:
+		shmlimit_info(play->l, &info);
+		error = shmlimit_grow(play->l, info.slots == SLOTS_LAST ? 0 : 2 * info.slots);
+		worker_check(error == 0 || error == -EALREADY, "grow: %s", shmlimit_strerror(error));
+		atomic_fetch_add(error == 0 ? &play->growths : &play->put_off, 1);
+	}
+	sched_yield();
+}
+
+static void work(struct crew *crew, int index)
+{
+	struct dice dice = { play->seed ^ (uint64_t)getpid() << 16 };
+
+	(void)crew;
+	for (;;) {
+		if (index == GROWER)
+			grow(&dice);
+		else if (dice_below(&dice, 3) == 0)
+			wild_call(&dice);
+		else
+			watched_take(&dice);
+		atomic_fetch_add(&play->calls, index != GROWER);
+	}
+}
+
+/* Did a key get more than the version that gives more permits? */
+static int exceeds(uint32_t i, uint32_t key)
+{
+	const struct shmlimit_rule *rule = &watched[i].version[1];
+	uint64_t got;
+
+	history_tell(&play->history, i, key, &play->story);
+	if (rule->algorithm == SHMLIMIT_WINDOW)
+		got = story_most(&play->story, rule->period_ns);
+	else
+		got = story_burst(&play->story, rule->count, rule->period_ns, 1000);
+	if (got > rule->capacity)
+		diag("rule %s, key %u: %" PRIu64 " tokens where %" PRIu64 " are permitted", watched[i].name, key, got,
+		     rule->capacity);
+	return got > rule->capacity;
+}
+
+static void judge(void)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+
+	for (uint32_t i = 0; i < WATCHED; i++)
+		for (uint32_t key = 0; key < KEYS; key++)
+			sum.excesses += (uint64_t)exceeds(i, key);
+	sum.admitted += history_length(&play->history);
+	sum.truncated += history_length(&play->history) != atomic_load(&play->history.n);
+	shmlimit_info(play->l, &info);
+	sum.whole += info.slots == SLOTS_LAST;
+	/* An hour on, nobody lacks anything. */
+	sum.left += shmlimit_grow_at(play->l, 0, shmlimit_now(play->l) + 3600000 * MILLISECOND) == 0;
+	play->unsound += shmlimit_verify(stage_name, NULL, 0) != 0;
+}
+
+static void begin(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS_FIRST,
+		.slots_max = SLOTS_LAST, .window_max = RING };
+	int error = shmlimit_create(stage_name, &options, &play->l);
+
+	if (error != 0)
+		bail("create: %s", shmlimit_strerror(error));
+	for (uint32_t i = 0; i < WATCHED; i++)
+		play->id[i] = set_rule(watched[i].name, watched[i].version[0]);
+	play->wild = set_rule("wild", (struct shmlimit_rule){ .capacity = 5, .count = 1, .period_ns = 2 * MILLISECOND,
+		.max_wait_ns = MILLISECOND });
+}
+
+static void round_of(struct dice *dice)
+{
+	struct crew crew;
+
+	begin();
+	play->seed = dice_throw(dice);
+	history_clear(&play->history);
+	crew_start(&crew, WORKERS + 1, work, NULL);
+	for (int i = 0; i < KILLS_A_ROUND; i++) {
+		uint64_t until = atomic_load(&play->calls) + dice_below(dice, CALLS_A_KILL);
+		/* Every third time the one who grows. */
+		int victim = dice_below(dice, 3) == 0 ? GROWER : (int)dice_below(dice, WORKERS);
+
+		while (atomic_load(&play->calls) < until)
+			crew_await();
+		sum.ended_badly += !crew_kill(&crew, victim);
+		crew_spawn(&crew, victim, 0);
+	}
+	for (int i = 0; i <= WORKERS; i++)
+		kill(crew.pid[i], SIGKILL);
+	for (int i = 0; i <= WORKERS; i++)
+		sum.ended_badly += !crew_kill(&crew, i);
+	munmap(crew.gate, sizeof(*crew.gate));
+	sum.kills += KILLS_A_ROUND + WORKERS + 1;
+	sum.rounds++;
+	judge();
+	stage_hide();
+	shmlimit_close(play->l);
+}
+
+int main(void)
+{
+	const char *given = getenv("SECONDS");
+	uint64_t seconds = given != NULL ? strtoull(given, NULL, 10) : scaled(10), passed = 0;
+	struct dice dice;
+	time_t began = time(NULL);
+
+	if (SWAPS_ARE_PRIVATE)
+		return tap_skip_all("ThreadSanitizer does not swap atomically between processes");
+	stage_begin("growth");
+	alarm((unsigned)seconds + SECONDS_MORE + WATCHDOG_SECONDS);
+	play = shared_memory(sizeof(*play));
+	dice.state = dice_seed();
+	while (sum.excesses == 0 && sum.ended_badly == 0 &&
+	       (passed < seconds || (passed < seconds + SECONDS_MORE && sum.whole == 0))) {
+		round_of(&dice);
+		passed = (uint64_t)(time(NULL) - began);
+	}
+	diag("%" PRIu64 " rounds, %" PRIu64 " to the last size, %" PRIu64 " kills, %" PRIu64 " calls, %" PRIu64
+	     " admitted, %" PRIu64 " growths, %" PRIu64 " put off, %" PRIu64 " rule changes", sum.rounds, sum.whole,
+	     sum.kills, atomic_load(&play->calls), sum.admitted, atomic_load(&play->growths),
+	     atomic_load(&play->put_off), atomic_load(&play->changes));
+	is(sum.ended_badly, 0, "nine processes die by the killer alone");
+	is(sum.excesses, 0, "no key is admitted more in any stretch of time than its rule ever permitted");
+	is(play->unsound, 0, "the segment is sound all the while");
+	is(sum.truncated, 0, "the histories are complete");
+	is(sum.left, sum.rounds, "nothing that the killed left keeps a table from being left");
+	ok(sum.whole > 0, "tables grew from 2^10 slots to 2^20");
+	ok(atomic_load(&play->put_off) > 0, "keys were on the way meanwhile");
+	ok(atomic_load(&play->changes) > 0, "and rules were changed");
+	return tap_done();
+}
