@@ -118,7 +118,7 @@ static void grow(struct dice *dice)
 		break;
 	default:
 		shmlimit_info(play->l, &info);
-		error = shmlimit_grow(play->l, info.slots == SLOTS_LAST ? 0 : 2 * info.slots);
+		error = shmlimit_grow(play->l, info.slots == SLOTS_LAST ? 0 : 4 * info.slots);
 		worker_check(error == 0 || error == -EALREADY, "grow: %s", shmlimit_strerror(error));
 		atomic_fetch_add(error == 0 ? &play->growths : &play->put_off, 1);
 	}
