@@ -187,7 +187,9 @@ static inline void funnel_charge(const struct layout_terms *terms, struct funnel
 	if (funnel_borrow(terms, funnel, tokens, at, &debt))
 		return;
 	funnel->quota = 0;
-	funnel->stamp = at.stamp + terms->debt;
+	/* Never back: where the stamp is another's clock read, later than ours, what leaked until then leaks once. */
+	if (at.stamp - funnel->stamp <= terms->back || funnel->stamp - at.stamp < terms->debt)
+		funnel->stamp = at.stamp + terms->debt;
 }
 
 /* Give `tokens` back: what was borrowed first, then up to the capacity. */

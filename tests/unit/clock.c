@@ -567,6 +567,38 @@ static void stopped(void)
 		}
 }
 
+/* The slack goes by, and others leave one token, which was there before or has leaked since. */
+static void others_leave_one(void)
+{
+	clock_ns += limit->fill_ns / 2 < SECOND ? limit->fill_ns / 2 : SECOND;
+	shmlimit_peek(l, limit->id, &key, sizeof(key), 0, &r);
+	admitted_meanwhile = r.remaining;
+	if (r.remaining > 1)
+		shmlimit_take(l, limit->id, &key, sizeof(key), r.remaining - 1, &r);
+}
+
+/* Charging goes on by the old clock, within the slack: what leaked meanwhile must not leak again. */
+static void stopped_before_charging(void)
+{
+	uint64_t hurt = 0;
+
+	meanwhile = others_leave_one;
+	for (size_t i = 0; i < LIMITS && limits[i].fill_ns <= DAY; i++) {
+		fresh(&limits[i]);
+		wrong = 0;
+		clock_ns = 1000 * DAY + up_to(DAY);
+		shmlimit_take(l, limit->id, &key, sizeof(key), 1, NULL);
+		admitted_meanwhile = 0;
+		stops = 1;
+		shmlimit_charge(l, limit->id, &key, sizeof(key), limit->capacity + 1, NULL);
+		stops = 0;
+		hurt += admitted_meanwhile > 2;
+		expect(left(clock_ns) <= 1, "no more than was there", clock_ns, clock_ns);
+		is(wrong, 0, "%s: who was stopped before he charged leaves no more than was there", limit->name);
+	}
+	ok(hurt > 3, "and others had more than that");
+}
+
 int main(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
@@ -586,6 +618,7 @@ int main(void)
 	now_wraps();
 	damage();
 	stopped();
+	stopped_before_charging();
 	shmlimit_close(l);
 	return tap_done();
 }
