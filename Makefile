@@ -26,7 +26,7 @@ need_server := nginx nginx-dev apache2-bin apache2-dev procps mypy python3-pip p
 need_bench := $(need_demo) libhiredis-dev redis-tools libsqlite3-dev gnuplot-nox libpcre2-8-0 libssl3 zlib1g \
 	apache2-bin apache2-dev libpcre3 libpng16-16 util-linux
 need_check := $(need_bench) bsdutils g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
-	perl spin mandoc jq binutils util-linux python3-prometheus-client
+	perl spin z3 python3-z3 mandoc jq binutils util-linux python3-prometheus-client
 need_fuzz  := $(need_build) clang libclang-rt-14-dev
 need_deb   := $(need_build) perl dpkg-dev debhelper nginx-dev apache2-dev dh-python python3-all python3-setuptools \
 	pybuild-plugin-pyproject
@@ -253,7 +253,7 @@ bench bench-quick:
 
 # name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there.
 builds       := gcc clang gcc-address clang-address gcc-thread clang-thread clang-fuzz aarch64
-with_gcc           := CC=gcc GROUPS='unit process thread crash torture schedule mutant cli model build server'
+with_gcc           := CC=gcc GROUPS='unit process thread crash torture schedule mutant cli model proof build server'
 with_clang         := CC=clang GROUPS='unit process thread'
 with_gcc-address   := CC=gcc SAN=address GROUPS='unit process cli'
 with_clang-address := CC=clang SAN=address GROUPS='unit thread'

@@ -1,0 +1,120 @@
+/*
+ * Laws of lib/layout.h and layout.c, and of where lib/table.h looks for a key:
+ * tags, words of rules, offsets. For all inputs but where a law assumes.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "../../../lib/hash.c"
+#include "../../../lib/layout.c"
+#include "law.h"
+
+/* a tag gives back rule, version and fingerprint, and is never that of a free slot */
+int law_tag(uint64_t hash, unsigned rule, uint64_t version)
+{
+	uint64_t tag = tag_pack(hash, rule, version), mask = ((uint64_t)1 << 48) - 1;
+
+	assume(rule < SHMLIMIT_RULES_MAX);
+	return tag != 0 && tag_rule(tag) == rule && (tag & TAG_VERSION) == version % RULE_VERSIONS &&
+	       (tag & (TAG_TENTATIVE | TAG_FROZEN)) == 0 && tag_fingerprint(tag) == ((hash & mask) != 0 ? (hash & mask) : 1);
+}
+
+/* ... with a rule beyond the last */
+int false_tag(uint64_t hash, unsigned rule)
+{
+	return tag_rule(tag_pack(hash, rule, 0)) == rule;
+}
+
+/* two tags are of one key where fingerprint and rule are the same, whatever version and flags are */
+int law_same_key(uint64_t a, uint64_t b)
+{
+	return tag_same_key(a, b) == (tag_fingerprint(a) == tag_fingerprint(b) && tag_rule(a) == tag_rule(b));
+}
+
+/* ... or the whole tag */
+int false_same_key(uint64_t a, uint64_t b)
+{
+	return tag_same_key(a, b) == (a == b);
+}
+
+/* the word that is published gives back version, mode and whether it is in use */
+int law_published(uint64_t version, unsigned mode, unsigned in_use)
+{
+	uint64_t word = published_pack(version, mode, in_use != 0);
+
+	assume(version < (uint64_t)1 << 61 && mode <= 3);
+	return published_version(word) == version && published_mode(word) == mode &&
+	       published_in_use(word) == (in_use != 0);
+}
+
+/* ... of a fifth mode */
+int false_published(uint64_t version, unsigned mode)
+{
+	assume(version < (uint64_t)1 << 61 && mode <= 4);
+	return published_mode(published_pack(version, mode, 1)) == mode;
+}
+
+/* a rule's shape gives back its numbers */
+int law_shape(unsigned quota_bits, unsigned token_bits, unsigned algorithm, unsigned shift, unsigned extra)
+{
+	struct layout_terms t = { 0 };
+
+	assume(quota_bits < 64 && token_bits < 64 && algorithm < 256 && shift < 128 && extra < 64);
+	t.shape = terms_shape(quota_bits, token_bits, algorithm, shift);
+	terms_set_extra(&t, extra);
+	return terms_quota_bits(&t) == quota_bits && terms_token_bits(&t) == token_bits &&
+	       terms_algorithm(&t) == algorithm && terms_inverse_shift(&t) == shift && terms_unit_bits(&t) == extra;
+}
+
+/* ... with 7 bits of a token */
+int false_shape(unsigned token_bits)
+{
+	struct layout_terms t = { .shape = terms_shape(1, token_bits & 127, 0, 0) };
+
+	return terms_token_bits(&t) == (token_bits & 127);
+}
+
+/* whatever counts are not refused: parts follow one another, on their lines, and the sum is far from 2^64 */
+int law_offsets(uint64_t lines, unsigned window_max, uint64_t names, unsigned rules, unsigned cpus, unsigned stripes)
+{
+	struct layout_offsets o = { 0 };
+
+	if (!layout_offsets(lines, window_max, names, rules, cpus, stripes, &o))
+		return 1;
+	return o.rules < o.counters && o.counters < o.slots && o.slots < o.rings && o.rings <= o.names &&
+	       o.names <= o.size && o.size < (uint64_t)1 << 58 && o.counters % LINE == 0 && o.slots % 4096 == 0 &&
+	       o.rings % LINE == 0 && o.names % 8 == 0;
+}
+
+/* ... below 2^55 */
+int false_offsets(uint64_t lines, unsigned window_max, uint64_t names, unsigned rules, unsigned cpus, unsigned stripes)
+{
+	struct layout_offsets o = { 0 };
+
+	return !layout_offsets(lines, window_max, names, rules, cpus, stripes, &o) || o.size < (uint64_t)1 << 55;
+}
+
+/* the counters of every rule in every block lie before the slots, of 32 rules and 32 blocks at the most */
+int law_counters(uint64_t lines, unsigned rules, unsigned cpus, unsigned stripes, unsigned block, unsigned rule)
+{
+	struct layout_offsets o = { 0 };
+
+	rules = 1 + (rules & 31);
+	cpus = 1 + (cpus & 15);
+	stripes = 1 + (stripes & 15);
+	block &= 63;
+	rule &= 31;
+	assume(layout_offsets(lines, 0, 0, rules, cpus, stripes, &o) != 0);
+	assume(block < cpus + stripes && rule < rules);
+	return layout_counter_offset(o.counters, rules, block, rule) + LINE <= o.slots &&
+	       layout_counter_offset(o.counters, rules, block, -1) >= o.counters;
+}
+
+/* ... of one block more, too */
+int false_counters(uint64_t lines, unsigned rules, unsigned cpus, unsigned stripes, unsigned block, unsigned rule)
+{
+	struct layout_offsets o = { 0 };
+
+	assume(layout_offsets(lines, 0, 0, rules, cpus, stripes, &o) != 0);
+	assume(block <= cpus + stripes && rule < rules);
+	return layout_counter_offset(o.counters, rules, block, rule) + LINE <= o.slots;
+}

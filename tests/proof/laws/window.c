@@ -1,0 +1,112 @@
+/*
+ * Laws of lib/window.h: what a word says, where cells stand, when an admission
+ * has left. For all inputs but where a law assumes; good() is what
+ * window_compile() makes.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "../../../lib/window.c"
+#include "law.h"
+
+#define TERMS unsigned low, unsigned cell_bits, unsigned tick_bits, uint64_t ring, uint64_t back, uint64_t ahead
+
+/* Bits for 0 to 2 ring - 1, and for 0 to ring - 1; a timestamp that reaches over four times `back` and `ahead`. */
+static struct layout_terms good(TERMS)
+{
+	struct layout_terms t = { .back = back, .ahead = ahead };
+
+	assume(ring >= 1 && ring <= SHMLIMIT_WINDOW_MAX && cell_bits >= 1 && low >= cell_bits && low <= 48 && tick_bits <= 58);
+	assume(2 * ring - 1 < (uint64_t)1 << (cell_bits & 63) && ring - 1 < (uint64_t)1 << ((low - cell_bits) & 63));
+	assume(back >= 1 && back <= SPAN_MAX_NS && ahead <= SPAN_MAX_NS && back + ahead <= SPAN_MAX_NS);
+	assume(64 - low + tick_bits >= 64 || 4 * (back + ahead) <= (uint64_t)1 << ((64 - low + tick_bits) & 63));
+	t.shape = terms_shape(low & 63, tick_bits & 63, SHMLIMIT_WINDOW, 0) | (uint64_t)(cell_bits & 63) << 32;
+	return t;
+}
+
+#define GIVEN good(low, cell_bits, tick_bits, ring, back, ahead)
+
+/* a word says no more tokens than a ring has cells, whatever its bits and the terms' */
+int law_unpack_total(uint64_t shape, uint64_t ahead, uint64_t word, uint64_t ring, uint64_t now)
+{
+	struct layout_terms t = { .shape = shape, .ahead = ahead };
+	struct window w;
+
+	assume(ring >= 1 && ring <= SHMLIMIT_WINDOW_MAX);
+	w = window_unpack(&t, word, ring, now);
+	return w.n < 2 * ring && w.k >= 1 && w.k <= ring;
+}
+
+/* ... and none of its numbers is 0 */
+int false_unpack_total(uint64_t shape, uint64_t ahead, uint64_t word, uint64_t ring, uint64_t now)
+{
+	struct layout_terms t = { .shape = shape, .ahead = ahead };
+
+	assume(ring >= 1 && ring <= SHMLIMIT_WINDOW_MAX);
+	return window_unpack(&t, word, ring, now).n != 0;
+}
+
+/*
+ * unpacking gives back what was packed, for a ring of 5, and a time that is that tick's last nanosecond: never earlier
+ * than it was
+ */
+int law_round_trip(unsigned each_tick, uint64_t back, uint64_t ahead, uint64_t n, uint64_t k, uint64_t now,
+                   uint64_t distance, unsigned is_ahead)
+{
+	struct layout_terms t = good(7, 4, each_tick, 5, back, ahead);
+	struct window w = { n, k, is_ahead ? now + distance : now - distance }, got;
+
+	assume(n < 10 && k >= 1 && k <= 5 && (is_ahead ? distance <= ahead : distance <= 2 * (back + ahead)));
+	assume(now >= (uint64_t)1 << 62 && now < (uint64_t)3 << 62);
+	got = window_unpack(&t, window_pack(&t, w), 5, now);
+	return got.n == n && got.k == k && got.last_ns == window_end_of_tick(&t, w.last_ns) && got.last_ns >= w.last_ns;
+}
+
+/* ... of a time further ahead than a reservation and the slack */
+int false_round_trip(TERMS, uint64_t n, uint64_t k, uint64_t now, uint64_t distance)
+{
+	struct layout_terms t = GIVEN;
+	struct window w = { n, k, now + distance };
+
+	assume(n < 2 * ring && k >= 1 && k <= ring && distance <= 8 * (back + ahead));
+	return window_unpack(&t, window_pack(&t, w), ring, now).last_ns == window_end_of_tick(&t, w.last_ns);
+}
+
+/* what happened is waited for until it is a whole period ago, to the nanosecond, and not longer */
+int law_wait(uint64_t back, uint64_t then, uint64_t age)
+{
+	struct layout_terms t = { .back = back };
+
+	assume(back >= 1 && back <= SPAN_MAX_NS && age <= (uint64_t)1 << 62);
+	return window_wait(&t, then, then + age) == (age >= back ? 0 : back - age) &&
+	       (window_wait(&t, then, then - age) == back + age || age == 0);
+}
+
+/* ... a nanosecond less */
+int false_wait(uint64_t back, uint64_t then, uint64_t age)
+{
+	struct layout_terms t = { .back = back };
+
+	assume(back >= 1 && back <= SPAN_MAX_NS && age <= (uint64_t)1 << 62);
+	return window_wait(&t, then, then + age) == (age + 1 >= back ? 0 : back - age);
+}
+
+/* every cell stands in its ring, no two in one place, and those of an admission follow one another, in rings up to 256 */
+int law_cells(uint64_t n, uint64_t k, uint64_t newer, uint64_t other, uint64_t ring)
+{
+	uint64_t after;
+
+	assume(ring >= 1 && ring <= 256 && n < 2 * ring && k >= 1 && k <= ring);
+	after = window_advance(n, k, ring);
+	assume(newer < window_valid(after, ring) && other < window_valid(after, ring) && newer != other);
+	return after < 2 * ring && after >= 1 && window_cell(after, newer, ring) < ring &&
+	       window_cell(after, newer, ring) != window_cell(after, other, ring) &&
+	       /* What was the newest stands behind k others now, unless the ring went round. */
+	       (n == 0 || k >= window_valid(after, ring) || window_cell(after, k, ring) == window_cell(n, 0, ring));
+}
+
+/* ... beyond what is valid, too */
+int false_cells(uint64_t n, uint64_t newer, uint64_t ring)
+{
+	assume(ring >= 1 && ring <= SHMLIMIT_WINDOW_MAX && n >= 1 && n < 2 * ring && newer < 2 * ring);
+	return window_cell(n, newer, ring) < ring;
+}
