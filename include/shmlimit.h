@@ -236,7 +236,7 @@ struct shmlimit_slot {
 	uint64_t debt_ns;          /* LIVE: until all that was borrowed is back; WARMUP, WINDOW: until the last reservation */
 };
 
-/* One thing that shmlimit_verify() found wrong. */
+/* One thing that shmlimit_verify() found wrong, or shmlimit_repair() repaired. */
 struct shmlimit_problem {
 	uint64_t offset;           /* byte of the segment where it stands */
 	char text[120];            /* what, and what would be right; one line, NUL-terminated */
@@ -367,6 +367,21 @@ int shmlimit_switch(struct shmlimit *limiter, uint32_t on);
  * looks wrong is looked at twice. Cost: one pass over the table, and a sort.
  */
 int shmlimit_verify(const char *name, struct shmlimit_problem *problems, size_t n);
+
+/*
+ * Repair what can be without guessing, under the lock of those who write rules:
+ * reserved fields become zero, a switch or mode out of range what decisions take
+ * it for, and so does a slot's word; a slot that nobody can use is freed. Of two
+ * slots of one key the one that is full later stays, so that the key gets no more
+ * than before. A rule's name and terms cannot be repaired (set the rule again, or
+ * remove it), nor can a segment that cannot be opened. The first `n` repairs go to
+ * `repairs`, each with what was done.
+ *
+ * Returns how many there were (may exceed n; saturates at INT_MAX), or what
+ * shmlimit_open() says. Ask shmlimit_verify() what is left. Safe beside running
+ * decisions. If killed inside: some were made, ask again.
+ */
+int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n);
 
 /*
  * ---- Rules ----------------------------------------------------------------

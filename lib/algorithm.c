@@ -120,3 +120,27 @@ const char *algorithm_fault(const struct layout_terms *terms, uint64_t word, uin
 		return "more tokens taken last than its ring holds";
 	return NULL;
 }
+
+const char *algorithm_mend(const struct layout_terms *terms, uint64_t word, uint32_t window_max, uint64_t *mended)
+{
+	uint64_t mask = ((uint64_t)1 << terms_quota_bits(terms)) - 1;
+	struct window w;
+
+	*mended = 0;
+	switch (terms_algorithm(terms)) {
+	case SHMLIMIT_LEASE:
+		return NULL;
+	case SHMLIMIT_WINDOW:
+		if (window_max == 0)
+			return NULL;
+		/* The time is kept as it is, and so is where the ring ends, if it does. */
+		w = window_unpack(terms, word, window_max, 0);
+		if (w.n != 0 && w.n < window_max && w.k > w.n)
+			w.k = w.n;
+		*mended = (word & ~mask) | (w.k - 1) << terms_cell_bits(terms) | w.n;
+		return "set to what its ring holds, as it counted";
+	default:
+		*mended = (word & ~mask) | terms->capacity;
+		return "set to the capacity, as it counted";
+	}
+}

@@ -51,4 +51,10 @@ uint64_t algorithm_convert(const struct shmlimit *l, const struct table *t, cons
 /* What is wrong with a word, in a few words, or NULL. */
 const char *algorithm_fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max);
 
+/*
+ * What decisions make of a word that has a fault, as a word without: *mended. Returns
+ * what that is, in a few words, or NULL where no word says it: such a slot holds nothing.
+ */
+const char *algorithm_mend(const struct layout_terms *terms, uint64_t word, uint32_t window_max, uint64_t *mended);
+
 #endif

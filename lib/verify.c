@@ -1,5 +1,11 @@
 /*
- * verify: check a segment from outside, one that cannot be opened too.
+ * verify: check a segment from outside, one that cannot be opened too; and
+ * repair what can be without guessing.
+ *
+ * A repair makes of a damaged word what decisions make of it already, or frees a
+ * slot that they take for free. Where two slots are one key's, which of them they
+ * find depends on bits that no slot has: the one that is full later stays, so that
+ * nobody gets more than before. Who decides beside it sees a slot that changed.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,6 +18,7 @@
 
 #include "algorithm.h"
 #include "attach.h"
+#include "clock.h"
 #include "export.h"
 #include "name.h"
 #include "rule.h"
@@ -24,19 +31,28 @@ struct findings {
 	struct shmlimit_problem *list;
 	size_t room;
 	int count;
+	int repairing;                    /* only what was repaired counts, and is told with what was done */
 };
 
-__attribute__((format(printf, 3, 4))) static void report(struct findings *f, uint64_t offset, const char *format, ...)
+/* `done` NULL: nothing was repaired. */
+__attribute__((format(printf, 4, 5))) static void report(struct findings *f, uint64_t offset, const char *done,
+                                                         const char *format, ...)
 {
 	va_list ap;
 
+	if (f->repairing && done == NULL)
+		return;
 	if ((size_t)f->count < f->room) {
 		struct shmlimit_problem *problem = &f->list[f->count];
+		size_t used;
 
 		problem->offset = offset;
 		va_start(ap, format);
 		vsnprintf(problem->text, sizeof(problem->text), format, ap);
 		va_end(ap);
+		used = strlen(problem->text);
+		if (done != NULL)
+			snprintf(problem->text + used, sizeof(problem->text) - used, ": %s", done);
 	}
 	if (f->count < INT_MAX)
 		f->count++;
@@ -45,6 +61,22 @@ __attribute__((format(printf, 3, 4))) static void report(struct findings *f, uin
 static uint64_t offset_of(const struct shmlimit *l, const void *p)
 {
 	return (uint64_t)((const char *)p - (const char *)l->header);
+}
+
+/* What nobody reads is zero again. */
+static const char *mend_zero(const struct findings *f, uint64_t *word)
+{
+	if (!f->repairing)
+		return NULL;
+	store_relaxed(word, 0);
+	return "set to zero";
+}
+
+/* Swap a slot, unless somebody else did meanwhile: then there is nothing to tell. */
+static const char *mend_slot(const struct findings *f, struct layout_slot *slot, struct slot_seen seen, uint64_t tag,
+                             uint64_t word, const char *done)
+{
+	return f->repairing && slot_cas(slot, seen, tag, word) ? done : NULL;
 }
 
 /* Is it a table that was checked when this was opened, none, or what a grower is about to publish, or was? */
@@ -67,22 +99,43 @@ static int is_told(const struct shmlimit *l, const struct layout_table *told, ui
 	        (lines == 0 || (lines >= 2 * tables.now.lines && lines <= l->lines_max)));
 }
 
+/* Tables that are in use are all told: what is left is nobody's. */
+static const char *mend_told(const struct findings *f, struct layout_table *told)
+{
+	if (!f->repairing)
+		return NULL;
+	store_relaxed(&told->offset, 0);
+	store_relaxed(&told->lines, 0);
+	return "set to zero";
+}
+
 /* The line that no checksum covers: the switch, and the larger tables. */
 static void check_header_tail(const struct shmlimit *l, struct findings *f)
 {
-	const struct layout_header *h = l->header;
+	struct layout_header *h = l->header;
 
 	for (size_t i = 0; i < sizeof(h->reserved_tail) / sizeof(h->reserved_tail[0]); i++)
 		if (load_relaxed(&h->reserved_tail[i]) != 0)
-			report(f, offset_of(l, &h->reserved_tail[i]), "a reserved field of the header is not zero");
+			report(f, offset_of(l, &h->reserved_tail[i]), mend_zero(f, &h->reserved_tail[i]),
+			       "a reserved field of the header is not zero");
 	for (uint64_t i = 0; i < 2; i++)
 		if (!is_told(l, &h->tables[i], i))
-			report(f, offset_of(l, &h->tables[i]), "table %u is none that there is or could be next", (unsigned)i);
+			report(f, offset_of(l, &h->tables[i]), mend_told(f, &h->tables[i]),
+			       "table %u is none that there is or could be next", (unsigned)i);
+}
+
+/* Decisions take a mode that they don't know for ENFORCE. */
+static const char *mend_mode(const struct findings *f, struct layout_rule *record, const struct rule_view *view)
+{
+	if (!f->repairing)
+		return NULL;
+	publish(&record->published, published_pack(rule_version(view), SHMLIMIT_ENFORCE, 1));
+	return "enforced, as it was";
 }
 
 static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f)
 {
-	const struct layout_rule *record = &l->rules[id];
+	struct layout_rule *record = &l->rules[id];
 	uint64_t offset = offset_of(l, record);
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	struct shmlimit_rule rule = { 0 };
@@ -91,30 +144,31 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 
 	for (size_t i = 0; i < sizeof(record->reserved) / sizeof(record->reserved[0]); i++)
 		if (load_relaxed(&record->reserved[i]) != 0)
-			report(f, offset, "rule %u: a reserved field is not zero", id);
+			report(f, offset_of(l, &record->reserved[i]), mend_zero(f, &record->reserved[i]),
+			       "rule %u: a reserved field is not zero", id);
 	if (rule_read(l, id, &view, name) != 0)
 		return;
 	if (name_check_any_rule(name) != 0)
-		report(f, offset + offsetof(struct layout_rule, name), "rule %u: its name is not a rule's name", id);
+		report(f, offset + offsetof(struct layout_rule, name), NULL, "rule %u: its name is not a rule's name", id);
 	for (uint32_t other = 0; other < id; other++) {
 		char twin[SHMLIMIT_RULE_NAME_MAX + 1];
 		struct rule_view ignored;
 
 		if (rule_read(l, other, &ignored, twin) == 0 && strcmp(name, twin) == 0)
-			report(f, offset, "rule %u: has the name of rule %u", id, other);
+			report(f, offset, NULL, "rule %u: has the name of rule %u", id, other);
 	}
 	if (rule_mode(&view) > SHMLIMIT_OFF)
-		report(f, offset, "rule %u: mode %u is unknown", id, rule_mode(&view));
+		report(f, offset, mend_mode(f, record, &view), "rule %u: mode %u is unknown", id, rule_mode(&view));
 	algorithm_rule(&view.terms, &rule);
 	if (algorithm_compile(&rule, l->window_max, &terms) != 0 || memcmp(&terms, &view.terms, sizeof(terms)) != 0)
-		report(f, offset_of(l, rule_terms(record, rule_version(&view))),
+		report(f, offset_of(l, rule_terms(record, rule_version(&view))), NULL,
 		       "rule %u: its terms do not follow from its capacity and rate", id);
 }
 
 /* A committed slot, for the search for twins. */
 struct owner {
 	uint64_t key;                     /* tag; that of a frozen slot is another: its key may have moved already */
-	const struct layout_slot *slot;
+	struct layout_slot *slot;
 };
 
 static int by_key(const void *a, const void *b)
@@ -140,30 +194,38 @@ static unsigned long long index_of(const struct tables *tables, const struct lay
  * True if the slot holds a funnel of a rule in force; reports what is wrong
  * with it. Free, tentative and stale slots hold nothing that could be wrong.
  */
-static int check_slot(const struct shmlimit *l, const struct tables *tables, const struct layout_slot *slot,
+static int check_slot(const struct shmlimit *l, const struct tables *tables, struct layout_slot *slot,
                       uint64_t *tag, struct findings *f)
 {
-	unsigned long long index = index_of(tables, slot);
+	unsigned long long i = index_of(tables, slot);
 	struct slot_seen seen = slot_read(slot);
 	struct rule_view view;
-	const char *fault;
+	const char *fault, *done;
+	uint64_t mended;
 
-	for (int i = 0; i < RULE_RETRIES && !slot_unchanged(slot, seen); i++)
+	for (int n = 0; n < RULE_RETRIES && !slot_unchanged(slot, seen); n++)
 		seen = slot_read(slot);
 	if ((seen.tag & ~TAG_FROZEN) == 0 && seen.word != 0)
-		report(f, offset_of(l, slot), "slot %llu: free, but its word is not zero", index);
-	if ((seen.tag & TAG_FROZEN) != 0 && index < tables->now.lines * SLOTS_PER_LINE && tables_hold(l, tables))
-		report(f, offset_of(l, slot), "slot %llu: frozen, but no larger table follows", index);
+		report(f, offset_of(l, slot), mend_slot(f, slot, seen, seen.tag, 0, "set to zero"),
+		       "slot %llu: free, but its word is not zero", i);
+	if ((seen.tag & TAG_FROZEN) != 0 && i < tables->now.lines * SLOTS_PER_LINE && tables_hold(l, tables))
+		report(f, offset_of(l, slot), mend_slot(f, slot, seen, 0, 0, "freed"),
+		       "slot %llu: frozen, but no larger table follows", i);
 	if ((seen.tag & ~TAG_FROZEN) == 0)
 		return 0;
 	if (tag_rule(seen.tag) >= l->rule_count)
-		report(f, offset_of(l, slot), "slot %llu: of rule %u, but there are only %u", index,
-		       tag_rule(seen.tag), l->rule_count);
+		report(f, offset_of(l, slot), mend_slot(f, slot, seen, seen.tag & TAG_FROZEN, 0, "freed"),
+		       "slot %llu: of rule %u, but there are only %u", i, tag_rule(seen.tag), l->rule_count);
 	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0)
 		return 0;
 	fault = algorithm_fault(&view.terms, seen.word, l->window_max);
-	if (fault != NULL)
-		report(f, offset_of(l, slot), "slot %llu: %s", index, fault);
+	if (fault != NULL) {
+		done = algorithm_mend(&view.terms, seen.word, l->window_max, &mended);
+		report(f, offset_of(l, slot),
+		       done != NULL ? mend_slot(f, slot, seen, seen.tag, mended, done)
+		                    : mend_slot(f, slot, seen, seen.tag & TAG_FROZEN, 0, "freed"),
+		       "slot %llu: %s", i, fault);
+	}
 	*tag = seen.tag;
 	return 1;
 }
@@ -173,6 +235,40 @@ static int still(const struct owner *owner)
 	return load_acquire(&owner->slot->tag) == owner->key;
 }
 
+/* How long until a slot says the same as none. */
+static uint64_t wait_ns(const struct shmlimit *l, const struct tables *tables, struct layout_slot *slot,
+                        struct slot_seen seen)
+{
+	const struct table *t;
+	struct rule_view view;
+
+	(void)tables_slot(tables, index_of(tables, slot), &t);
+	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0)
+		return 0;
+	return algorithm_wait(l, t, slot, &view.terms, seen.word, funnel_time(&view.terms, clock_read(l->clock_id)),
+	                      0);
+}
+
+/* Free the one that is full earlier. */
+static const char *mend_twin(const struct shmlimit *l, const struct tables *tables, const struct findings *f,
+                             const struct owner *a, const struct owner *b)
+{
+	struct layout_slot *first = a->slot, *second = b->slot;
+	uint64_t frozen = a->key & TAG_FROZEN;
+	struct slot_seen one = slot_read(first), other = slot_read(second);
+
+	if (!f->repairing || one.tag != a->key || other.tag != b->key)
+		return NULL;
+	if (wait_ns(l, tables, first, one) >= wait_ns(l, tables, second, other)) {
+		if (!slot_cas(second, other, frozen, 0))
+			return NULL;
+		return "freed: the other is full later";
+	}
+	if (!slot_cas(first, one, frozen, 0))
+		return NULL;
+	return "that one freed: this is full later";
+}
+
 /* No key in two slots. While others decide, a key may move between our looks: so pairs are looked at again. */
 static void check_twins(const struct shmlimit *l, const struct tables *tables, struct owner *owners, size_t n,
                         struct findings *f)
@@ -180,11 +276,15 @@ static void check_twins(const struct shmlimit *l, const struct tables *tables, s
 	if (n > 1)
 		qsort(owners, n, sizeof(*owners), by_key);
 	for (size_t i = 1; i < n; i++) {
-		const struct owner *a = &owners[i - 1], *b = &owners[i];
+		struct owner *a = &owners[i - 1], *b = &owners[i];
 
-		if (a->key == b->key && still(a) && still(b) && still(a))
-			report(f, offset_of(l, b->slot), "slot %llu: of the same key as slot %llu",
-			       index_of(tables, b->slot), index_of(tables, a->slot));
+		if (a->key != b->key || !still(a) || !still(b) || !still(a))
+			continue;
+		report(f, offset_of(l, b->slot), mend_twin(l, tables, f, a, b), "slot %llu: of the same key as slot %llu",
+		       index_of(tables, b->slot), index_of(tables, a->slot));
+		/* Of three, the one that stayed is compared with the next. */
+		if (f->repairing && !still(b))
+			*b = *a;
 	}
 }
 
@@ -232,9 +332,17 @@ static int check_tables(const struct shmlimit *l, struct findings *f)
 	return error;
 }
 
+static int check_all(const struct shmlimit *l, struct findings *f)
+{
+	check_header_tail(l, f);
+	for (uint32_t id = 0; id < l->rule_count; id++)
+		check_rule(l, id, f);
+	return check_tables(l, f);
+}
+
 EXPORT int shmlimit_verify(const char *name, struct shmlimit_problem *problems, size_t n)
 {
-	struct findings findings = { problems, problems == NULL ? 0 : n, 0 };
+	struct findings findings = { problems, problems == NULL ? 0 : n, 0, 0 };
 	struct layout_header header = { 0 };
 	struct header_host host;
 	struct segment segment;
@@ -253,21 +361,36 @@ EXPORT int shmlimit_verify(const char *name, struct shmlimit_problem *problems, 
 		return error;
 	if (error != 0) {
 		/* Nothing beyond a bad header can be interpreted. */
-		report(&findings, 0, "%s", why);
+		report(&findings, 0, NULL, "%s", why);
 		return findings.count;
 	}
 	error = shmlimit_open(name, SHMLIMIT_READ_ONLY, &l);
 	if (error == -EUCLEAN) {
-		report(&findings, offsetof(struct layout_header, state),
+		report(&findings, offsetof(struct layout_header, state), NULL,
 		       "the header's state and the tables that it tells of do not agree");
 		return findings.count;
 	}
 	if (error != 0)
 		return error;
-	check_header_tail(l, &findings);
-	for (uint32_t id = 0; id < l->rule_count; id++)
-		check_rule(l, id, &findings);
-	error = check_tables(l, &findings);
+	error = check_all(l, &findings);
+	shmlimit_close(l);
+	return error != 0 ? error : findings.count;
+}
+
+EXPORT int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n)
+{
+	struct findings findings = { repairs, repairs == NULL ? 0 : n, 0, 1 };
+	struct shmlimit *l;
+	int error, lock;
+
+	error = shmlimit_open(name, 0, &l);
+	if (error != 0)
+		return error;
+	error = segment_lock(l->name, l->device, l->inode, &lock);
+	if (error == 0) {
+		error = check_all(l, &findings);
+		segment_unlock(lock);
+	}
 	shmlimit_close(l);
 	return error != 0 ? error : findings.count;
 }

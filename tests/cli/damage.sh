@@ -200,6 +200,26 @@ run shmlimit inspect "$segment" --json
 is "$rc $(printf '%s' "$out" | jq -r '[.occupancy | .free, .live, .refilled, .tentative, .stale] | add')" "0 4096" \
 	"inspect counts every slot of a table of garbage"
 
+# Repair. Every kind of damage: tests/unit/repair.
+fresh
+size=$(stat -c %s "$file")
+flip $((size - 1))
+run shmlimit verify "$segment" --repair
+is "$rc $out$err" "0 $segment: byte $((size - 16)): repaired: slot 63: free, but its word is not zero: set to zero
+$segment: sound" "verify --repair says what it did, and that all is well now"
+run shmlimit verify "$segment" --repair
+is "$rc $out" "0 $segment: sound" "and has nothing to do the next time"
+flip $((size - 1))
+poke 4160 '\n'
+run shmlimit verify "$segment" --repair --json
+is "$rc $(printf '%s' "$out" | jq -c '[.sound, .found, .repaired, (.repairs | length), .repairs[0].offset]')" \
+	"1 [false,1,1,1,$((size - 16))]" "what cannot be repaired is left, and found: --json"
+fresh
+flip 32
+before=$(cksum <"$file")
+run shmlimit verify "$segment" --repair
+is "$rc $err $(cksum <"$file")" "2 shmlimit: segment $segment: $damaged $before" "a damaged header is not touched"
+
 # Verify's own errors.
 run shmlimit verify "$SEGMENT.none"
 is "$rc $out$err" "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; \

@@ -1,0 +1,229 @@
+/*
+ * repair: each kind of damage that a segment which opens can have is found, named
+ * and, where that needs no guess, repaired: what decisions answer is then what it
+ * was, or stricter (I1, I3, I7). Beside decisions nothing is lost and nothing given.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <sys/wait.h>
+
+#include "atomic.h"
+#include "funnel.h"
+#include "limiter.h"
+#include "rule.h"
+#include "unit.h"
+#include "window.h"
+
+#define DAY (86400 * SECOND)
+#define KEYS 4
+
+static struct shmlimit *l;
+static int funnel, window;
+
+/* The funnel's key 0 has 60 tokens of 100, the window's 3 tokens of 6. */
+static void fresh(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .rules = 4, .window_max = 6 };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 6,
+		.period_ns = DAY };
+
+	if (l != NULL)
+		shmlimit_close(l);
+	l = unit_create("repair", &options);
+	funnel = unit_rule(l, "funnel", 100, 1, DAY);
+	window = shmlimit_rule_set(l, "window", &rule);
+	if (shmlimit_take(l, funnel, "0", 1, 40, NULL) != 0 || shmlimit_take(l, window, "0", 1, 3, NULL) != 0)
+		bail("a fresh key is denied");
+}
+
+static struct layout_slot *slot_of(int rule)
+{
+	for (uint64_t i = 0; i < l->tables->lines * SLOTS_PER_LINE; i++)
+		if (l->tables->slots[i].tag != 0 && tag_rule(l->tables->slots[i].tag) == (uint32_t)rule)
+			return &l->tables->slots[i];
+	bail("no slot");
+}
+
+static struct layout_slot *free_slot(void)
+{
+	for (uint64_t i = 0; i < l->tables->lines * SLOTS_PER_LINE; i++)
+		if (l->tables->slots[i].tag == 0)
+			return &l->tables->slots[i];
+	bail("no free slot");
+}
+
+static uint64_t left(int rule)
+{
+	struct shmlimit_result r = { 0 };
+
+	shmlimit_peek(l, rule, "0", 1, 0, &r);
+	return r.remaining;
+}
+
+/* ---- Damage ---- */
+
+static void header_reserved(void) { l->header->reserved_tail[0] = 1; }
+static void header_table(void) { l->header->tables[1].offset = 4095; }
+static void rule_reserved(void) { l->rules[0].reserved[5] = 1; }
+static void rule_unused_reserved(void) { l->rules[3].reserved[0] = 1; }
+static void rule_name(void) { l->rules[0].name[0] = '\n'; }
+static void rule_twin(void) { memcpy(l->rules[1].name, l->rules[0].name, sizeof(l->rules[0].name)); }
+static void rule_mode_three(void) { l->rules[0].published |= 6; }
+static void terms_of_funnel(void) { l->rules[0].terms[1].back ^= 64; }
+static void slot_free_word(void) { free_slot()->word = 7; }
+static void slot_rule(void) { free_slot()->tag = tag_pack(1, 4000, 0); }
+
+static void slot_frozen(void)
+{
+	struct layout_slot *slot = free_slot();
+
+	*slot = *slot_of(funnel);
+	slot->tag |= TAG_FROZEN;
+}
+
+static void slot_quota(void) { slot_of(funnel)->word |= 127; }
+
+static unsigned cell_bits(void)
+{
+	return terms_cell_bits(&l->rules[window].terms[1]);
+}
+
+static void window_place(void)
+{
+	struct layout_slot *slot = slot_of(window);
+
+	slot->word |= ((uint64_t)1 << cell_bits()) - 1;
+	slot->word &= ~((uint64_t)7 << cell_bits());
+}
+
+static void window_tokens(void) { slot_of(window)->word |= (uint64_t)7 << cell_bits(); }
+
+/* The twin has taken all: it is the one that stays. */
+static void slot_twin(void)
+{
+	struct layout_slot *slot = slot_of(funnel), *twin = free_slot();
+
+	twin->word = slot->word & ~(uint64_t)127;
+	twin->tag = slot->tag;
+}
+
+static void slot_triplet(void)
+{
+	slot_twin();
+	free_slot()->tag = slot_of(funnel)->tag; /* a time long ago: full */
+}
+
+static const struct damage {
+	const char *name;
+	void (*make)(void);
+	const char *found;                /* by verify, as part of a text */
+	const char *done;                 /* by repair; NULL: it cannot be repaired */
+	int problems;                     /* one for each pair of neighbours */
+} damages[] = {
+	{ "a reserved field of the header", header_reserved, "a reserved field of the header", "set to zero", 1 },
+	{ "a larger table that cannot be", header_table, "table 1 is none that there is", "set to zero", 1 },
+	{ "a reserved field of a rule", rule_reserved, "rule 0: a reserved field", "set to zero", 1 },
+	{ "a reserved field of no rule", rule_unused_reserved, "rule 3: a reserved field", "set to zero", 1 },
+	{ "a rule's name", rule_name, "its name is not a rule's name", NULL, 1 },
+	{ "two rules of one name", rule_twin, "rule 1: has the name of rule 0", NULL, 1 },
+	{ "a rule's mode", rule_mode_three, "rule 0: mode 3 is unknown", "enforced, as it was", 1 },
+	{ "a rule's terms", terms_of_funnel, "rule 0: its terms do not follow", NULL, 1 },
+	{ "a word in a free slot", slot_free_word, "free, but its word is not zero", "set to zero", 1 },
+	{ "a slot of a rule that cannot be", slot_rule, "of rule 4000, but there are only 4", "freed", 1 },
+	{ "a frozen slot", slot_frozen, "frozen", "freed", 1 },
+	{ "more tokens than the capacity", slot_quota, "more tokens than its rule's capacity", "set to the capacity", 1 },
+	{ "a place beyond its ring", window_place, "a place beyond its ring", "set to what its ring holds", 1 },
+	{ "more cells than are valid", window_tokens, "more tokens taken last", "set to what its ring holds", 1 },
+	{ "two slots of one key", slot_twin, "of the same key as slot", "freed", 1 },
+	{ "three slots of one key", slot_triplet, "of the same key as slot", "freed", 2 },
+};
+
+static void each_kind(const struct damage *d)
+{
+	struct shmlimit_problem found[4] = { 0 }, done[4] = { 0 };
+	uint64_t funnel_left, window_left, before;
+	int n;
+
+	fresh();
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "sound before");
+	d->make();
+	before = left(funnel);
+	window_left = left(window);
+	is(shmlimit_verify(unit_name, found, 4), d->problems, "%s: found", d->name);
+	ok(strstr(found[0].text, d->found) != NULL, "%s: named", d->name);
+	n = shmlimit_repair(unit_name, done, 4);
+	is(n, d->done != NULL ? d->problems : 0, "%s: repaired, or left alone", d->name);
+	if (n > 0)
+		ok(strstr(done[0].text, d->found) != NULL && strstr(done[0].text, d->done) != NULL &&
+		   done[0].offset == found[0].offset, "%s: and told where and how", d->name);
+	is(shmlimit_verify(unit_name, found, 4), d->done != NULL ? 0 : d->problems, "%s: verify says what is left", d->name);
+	is(shmlimit_repair(unit_name, NULL, 0), 0, "%s: there is nothing to repair again", d->name);
+	funnel_left = left(funnel);
+	if (d->make == slot_twin || d->make == slot_triplet)
+		is(funnel_left, 0, "%s: the stricter stayed", d->name);
+	else
+		ok(funnel_left == before && left(window) == window_left, "%s: keys have what they had", d->name);
+}
+
+/* ---- Beside decisions ---- */
+
+static int drain(void)
+{
+	char key[] = "0";
+	int allowed = 0;
+
+	for (int i = 0; i < 40000; i++) {
+		key[0] = (char)('a' + i % KEYS);
+		allowed += shmlimit_take(l, funnel, key, 1, 1, NULL) == SHMLIMIT_ALLOWED;
+	}
+	return allowed;
+}
+
+static void beside(void)
+{
+	int ends[2], total = 0, repaired = 0, allowed;
+	pid_t worker[2];
+
+	fresh();
+	if (pipe(ends) != 0)
+		bail("pipe");
+	for (int i = 0; i < 2; i++) {
+		worker[i] = fork();
+		if (worker[i] == 0) {
+			allowed = drain();
+			_exit(write(ends[1], &allowed, sizeof(allowed)) != sizeof(allowed));
+		}
+	}
+	for (int i = 0; i < 300; i++) {
+		struct layout_slot *slot = &l->tables->slots[i % (l->tables->lines * SLOTS_PER_LINE)];
+		struct slot_seen none = { 0, 0 };
+
+		(void)slot_cas(slot, none, i % 2 ? tag_pack((uint64_t)i, 4000, 0) : TAG_FROZEN | tag_pack(9, 0, 1), 1);
+		repaired += shmlimit_repair(unit_name, NULL, 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		if (read(ends[0], &allowed, sizeof(allowed)) != sizeof(allowed))
+			bail("a worker is gone");
+		total += allowed;
+		waitpid(worker[i], NULL, 0);
+	}
+	is(total, KEYS * 100, "beside repairs every key gets what its funnel held, and no more");
+	ok(repaired > 30, "and there were repairs");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "after which the segment is sound");
+	is(left(funnel), 60, "and a key that nobody asked for has what it had");
+}
+
+int main(void)
+{
+	struct shmlimit_problem problem;
+
+	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++)
+		each_kind(&damages[i]);
+	beside();
+	is(shmlimit_repair("test.repair.none", NULL, 0), -ENOENT, "what is not there is not repaired");
+	is(shmlimit_repair("a/b", &problem, 1), -EILSEQ, "nor what cannot be");
+	((unsigned char *)l->header)[40] ^= 1;
+	is(shmlimit_repair(unit_name, &problem, 1), -EUCLEAN, "a damaged header is not repaired");
+	shmlimit_close(l);
+	return tap_done();
+}
