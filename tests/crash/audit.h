@@ -211,26 +211,30 @@ static inline unsigned audit_lost(void)
 	static unsigned char *kept;
 	uint64_t later_ns = scene.now_ns + LATER_NS;
 	uint32_t on_full = scene.l->on_full;
-	unsigned held = 0, claimed = 0;
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	unsigned held = 0, claimed = 0, tried;
 	char key[16];
 
 	kept = scene_keep(kept);
 	scene.l->on_full = SHMLIMIT_FULL_DENY;
 	shmlimit_switch(scene.l, 1);
-	for (uint64_t i = 0; i < SLOTS; i++) {
+	shmlimit_info(scene.l, &info);
+	/* A key's window is all of the first table, and half of the next or more. */
+	tried = info.slots == SLOTS ? SLOTS + 1 : 32 * GROWN;
+	for (uint64_t i = 0; i < info.slots; i++) {
 		struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 
 		shmlimit_slot(scene.l, i, later_ns, &slot);
 		held += slot.state == SHMLIMIT_SLOT_LIVE && slot.rule == HELD;
 	}
-	for (unsigned i = 0; i <= SLOTS; i++) {
+	for (unsigned i = 0; i < tried; i++) {
 		int n = snprintf(key, sizeof(key), "new %u", i);
 
 		claimed += shmlimit_take_at(scene.l, OTHER, key, (size_t)n, 1, later_ns, NULL) == SHMLIMIT_ALLOWED;
 	}
 	scene.l->on_full = on_full;
 	scene_restore(kept);
-	return SLOTS - held - claimed;
+	return (unsigned)info.slots - held - claimed;
 }
 
 /* Audit the segment as it is. */

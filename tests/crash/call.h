@@ -34,6 +34,7 @@ enum act {
 	RULE_FIND,
 	RULE_GET,
 	SWITCH,
+	GROW,
 	CREATE,
 	OPEN,
 	OPEN_READ_ONLY,
@@ -54,7 +55,7 @@ enum act {
 struct call {
 	enum act act;
 	const char *key;
-	uint64_t amount;                  /* tokens; FILL, HOLD: keys; SWITCH: on; THROTTLE: capacity */
+	uint64_t amount;                  /* tokens; FILL, HOLD: keys; SWITCH: on; THROTTLE: capacity; GROW: slots */
 	int64_t shift_ns;                 /* the time given is so much later than the scene's */
 	int rule;
 	struct shmlimit_rule terms;       /* RULE_SET: what differs from the rule "subject" */
@@ -271,6 +272,8 @@ static int call_make(const void *arg)
 		return shmlimit_rule_remove(l, "subject");
 	case SWITCH:
 		return shmlimit_switch(l, (uint32_t)c->amount);
+	case GROW:
+		return shmlimit_grow_at(l, c->amount, call_ns(c));
 	case CREATE:
 		return call_create();
 	case OPEN:

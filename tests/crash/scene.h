@@ -13,6 +13,7 @@
 #include "tracee.h"
 
 #define SLOTS 16u
+#define GROWN (2 * SLOTS)                 /* to which it can grow */
 #define RULES 5u                          /* two of them unused */
 #define HOUR_NS 3600000000000u
 #define DAY_NS (24 * HOUR_NS)
@@ -91,7 +92,7 @@ static inline void scene_set_secret(struct dice *dice)
 /* As stage_create(), with rings, so that all scenes are of one size. */
 static inline struct shmlimit *scene_create(uint32_t on_full)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS, .slots_max = SLOTS,
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS, .slots_max = GROWN,
 		.rules = RULES, .on_full = on_full, .window_max = WINDOW_MAX, .names = 14 };
 	struct shmlimit *l;
 	int error = shmlimit_create(stage_name, &options, &l);
@@ -109,7 +110,8 @@ static inline void scene_open(struct dice *dice, uint32_t on_full, int own_clock
 
 	scene.l = scene_create(on_full);
 	scene.bytes = (unsigned char *)scene.l->header;
-	scene.size = scene.l->size;
+	/* All that is used when it has grown; the file has room for more than that. */
+	scene.size = scene.l->tables_offset + layout_parts(GROWN / SLOTS_PER_LINE, WINDOW_MAX).size;
 	scene.now_ns = own_clock ? shmlimit_now(scene.l) : START_NS;
 	scene.look_ns = scene.now_ns + (own_clock ? HOUR_NS / 6 : 0);
 	scene_set_secret(dice);
