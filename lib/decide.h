@@ -201,8 +201,8 @@ __attribute__((always_inline)) static inline int decide_hashed(const struct shml
                                                                uint64_t now_ns, struct shmlimit_result *r)
 {
 	uint32_t failed = 0;
-	uint64_t tag, state;
-	const struct table *t = tables_glance(l, &state);
+	uint64_t tag;
+	const struct table *t = tables_glance(l, verb != VERB_REFUND);
 	struct layout_slot *slot;
 	struct rule_view view;
 	struct slot_seen seen;
@@ -210,8 +210,8 @@ __attribute__((always_inline)) static inline int decide_hashed(const struct shml
 	struct funnel_time at;
 	struct verdict v;
 
-	if (__builtin_expect(rule_glance(l, rule, &view, r != NULL || verb >= VERB_REFUND) != 0 ||
-	                     rule_mode(&view) == SHMLIMIT_OFF || !tables_expected(l, state, verb != VERB_REFUND), 0))
+	if (__builtin_expect(t == NULL || rule_glance(l, rule, &view, r != NULL || verb >= VERB_REFUND) != 0 ||
+	                     rule_mode(&view) == SHMLIMIT_OFF, 0))
 		goto slowly;
 	if (__builtin_expect(terms_algorithm(&view.terms) != SHMLIMIT_FUNNEL, 0))
 		return decide_other(

@@ -21,6 +21,8 @@
 #ifndef SHMLIMIT_LIB_TABLES_H
 #define SHMLIMIT_LIB_TABLES_H
 
+#include <stddef.h>
+
 #include "atomic.h"
 #include "limiter.h"
 
@@ -45,20 +47,28 @@ static inline int tables_hold(const struct shmlimit *l, const struct tables *tab
 	return (load_again(&l->header->state) & ~STATE_OFF) == tables->state;
 }
 
-/* The present table, as far as this process knows: what it says of a key that it has is right in any case. */
-static inline const struct table *tables_glance(const struct shmlimit *l, uint64_t *state)
+/*
+ * The present table, as this process knows it, which may be an old one: what it
+ * says of a key that it has is right in any case.
+ */
+static inline const struct table *tables_known(const struct shmlimit *l, uint64_t state)
 {
-	*state = load_acquire(&l->state);
-	return &l->tables[state_generation(*state)];
+	/* WHY NOT by state_generation(): two shifts, in every decision. */
+	_Static_assert(sizeof(struct table) == (size_t)4 << STATE_SHIFT, "a state is a quarter of its table's place");
+	return (const struct table *)(const void *)((const char *)l->tables + (state << 2));
 }
 
 /*
- * Neither is the segment switched off, nor is there a larger table than that
- * glance saw; nor, where they make a difference, are there keys in the one before.
+ * The same for a decision at the first try: NULL if there is a larger one or the
+ * segment is switched off; or, where that makes a difference, keys are on the way.
  */
-static inline int tables_expected(const struct shmlimit *l, uint64_t state, int moving_too)
+static inline const struct table *tables_glance(const struct shmlimit *l, int moving_too)
 {
-	return (load_relaxed(&l->header->state) & (moving_too ? ~STATE_MOVING : ~(uint64_t)0)) == state;
+	uint64_t state = load_acquire(&l->state);
+
+	if (__builtin_expect((load_relaxed(&l->header->state) & (moving_too ? ~STATE_MOVING : ~(uint64_t)0)) != state, 0))
+		return NULL;
+	return tables_known(l, state);
 }
 
 /* The slot of an index, which goes on from one table to the other; NULL: there is none. *t is its table. */
