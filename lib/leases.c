@@ -12,7 +12,7 @@ static int lease(const struct shmlimit *l, int rule, const void *key, size_t key
                  struct shmlimit_result *r)
 {
 	struct request_key whole = { key, key_len };
-	uint64_t state;
+	const struct table *t;
 	struct request request = { (uint32_t)rule, verb, source, 0, amount, 0, now_ns, &whole, leased };
 
 	if (l == NULL || key == NULL)
@@ -24,7 +24,8 @@ static int lease(const struct shmlimit *l, int rule, const void *key, size_t key
 	if (source == TIME_OWN)
 		request.now_ns = clock_read(l->clock_id);
 	request.hash = hash_bytes(l->secret, (uint32_t)rule, key, key_len);
-	return decide_other(l, tables_glance(l, &state), &request, r);
+	t = tables_glance(l, 1);
+	return t == NULL ? decide_slowly(l, &request, 0, r) : decide_other(l, t, &request, r);
 }
 
 /* *out is the caller's, perhaps of another release, and is written only when there is something to say. */
