@@ -75,8 +75,8 @@ man3    := lib/shmlimit.3
 man7    := lib/shmlimit.7
 unit    := tools/systemd/shmlimit.service
 
-.PHONY: all lib nginx apache php bench bench-quick demo check torture schedules fuzz fuzz-afl mutants tests list \
-	install uninstall deb clean help
+.PHONY: all lib nginx apache php bench bench-quick demo check check-full coverage memcheck torture schedules fuzz \
+	fuzz-afl mutants tests list install uninstall deb clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -86,6 +86,9 @@ help:
 	@echo 'make              the library and the command, in O=$(O)'
 	@echo 'make demo         what it is for, in half a minute (installs what it misses)'
 	@echo 'make check        every test, in every build (installs what it misses)'
+	@echo 'make check-full   all of that and the long runs: models, crashes, torture, mutants, memcheck, coverage; hours'
+	@echo 'make memcheck     the unit tests under valgrind'
+	@echo 'make coverage     which branches of lib/ the tests take'
 	@echo 'make torture      tests/torture for SECONDS=20, say 28800 over night'
 	@echo 'make schedules    tests/schedule by SCHEDULES=1000000 schedules of each scene'
 	@echo 'make fuzz         tests/fuzz, each target for SECONDS=20 (TARGETS= some); fuzz-afl: by AFL++'
@@ -296,6 +299,36 @@ fuzz-afl:
 	@tools/need.sh $(need_fuzz) afl++
 	@AFL_QUIET=1 $(MAKE) --no-print-directory -s O=$(O)/afl-fuzz CC=afl-clang-fast SAN=fuzz GROUPS=fuzz tests
 	@tests/fuzz/fuzz.sh afl $(O)/afl-fuzz $(SECONDS) $(TARGETS)
+
+# Branches that the tests take, at -O0, where a branch is one of the source; fewer than the floor fail. What is
+# not seen: processes that are killed or leave by _exit() write nothing down.
+coverage_floor := 87
+with_coverage := O=$(O)/coverage CC=gcc CFLAGS='-O0 -g --coverage -fprofile-update=atomic' LDFLAGS=--coverage \
+	GROUPS='unit process thread cli'
+coverage:
+	@tools/need.sh $(need_check) gcovr
+	@$(MAKE) --no-print-directory -s $(with_coverage) tests
+	@find $(O)/coverage -name '*.gcda' -delete
+	prove -j2 --exec '' $$($(MAKE) --no-print-directory -s $(with_coverage) list) || \
+		echo 'coverage: some tests failed at -O0 (their own time limits count): make check is what judges them'
+	gcovr --root . --filter lib/ --branches --exclude-unreachable-branches --print-summary \
+		--fail-under-branch $(coverage_floor) $(O)/coverage
+
+# WHY NOT helgrind or drd: they know locks and pthread's objects, and would call every lock-free access a race.
+memcheck:
+	@tools/need.sh $(need_build) valgrind perl
+	@$(MAKE) --no-print-directory -s O=$(O)/memcheck CC=gcc CFLAGS='-O1 -g' GROUPS=unit tests
+	prove -j2 --exec 'valgrind -q --error-exitcode=9 --leak-check=full' \
+		$$($(MAKE) --no-print-directory -s O=$(O)/memcheck GROUPS=unit list)
+
+# Everything, and the long runs: hours.
+check-full:
+	@MODEL_FULL=1 CRASH_FULL=1 $(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory torture SECONDS=300
+	@$(MAKE) --no-print-directory schedules
+	@$(MAKE) --no-print-directory mutants
+	@$(MAKE) --no-print-directory memcheck
+	@$(MAKE) --no-print-directory coverage
 
 mutants:
 	@tools/need.sh $(need_build) perl
