@@ -73,7 +73,7 @@ benches := $(patsubst %.c,$(O)/%,$(wildcard bench/*.c))
 man1    := tools/shmlimit/shmlimit.1
 man3    := lib/shmlimit.3
 man7    := lib/shmlimit.7
-unit    := tools/systemd/shmlimit.service
+units   := $(wildcard tools/systemd/*.service)
 
 .PHONY: all lib nginx apache php bench bench-quick demo check check-full coverage memcheck torture schedules fuzz \
 	fuzz-afl mutants tests list install uninstall deb clean help
@@ -353,13 +353,13 @@ install: all
 	install -m 644 $(man3) $(DESTDIR)$(mandir)/man3/
 	install -m 644 $(man7) $(DESTDIR)$(mandir)/man7/
 	install -m 644 tools/shmlimit/completion.bash $(DESTDIR)$(completionsdir)/shmlimit
-	sed 's|=/usr/bin/|=$(bindir)/|' $(unit) >$(DESTDIR)$(unitdir)/shmlimit.service
+	$(foreach u,$(units),sed 's|/usr/bin/|$(bindir)/|' $(u) >$(DESTDIR)$(unitdir)/$(notdir $(u)) &&) true
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR),$(bindir)/shmlimit $(includedir)/shmlimit.h $(libdir)/libshmlimit.a \
 		$(libdir)/libshmlimit.so $(libdir)/libshmlimit.so.$(SOVERSION) $(libdir)/libshmlimit.so.$(VERSION) \
 		$(libdir)/pkgconfig/shmlimit.pc $(mandir)/man1/shmlimit.1 $(mandir)/man3/shmlimit.3 $(mandir)/man7/shmlimit.7 \
-		$(completionsdir)/shmlimit $(unitdir)/shmlimit.service)
+		$(completionsdir)/shmlimit $(addprefix $(unitdir)/,$(notdir $(units))))
 
 # The packages' own build is out of O, in a copy of the sources that has debian/ at its top.
 deb_src := $(O)/deb/shmlimit-$(VERSION)

@@ -88,6 +88,9 @@ extern "C" {
 /* shmlimit_open() flags */
 #define SHMLIMIT_READ_ONLY 1u
 
+/* shmlimit_load() flags */
+#define SHMLIMIT_NO_ELAPSED 1u     /* count no time between saving and loading */
+
 /* A process's handle on one segment. */
 struct shmlimit;
 
@@ -356,6 +359,43 @@ int shmlimit_info(struct shmlimit *limiter, struct shmlimit_info *out);
  * effect with each process's next decision. Returns 0, -EROFS.
  */
 int shmlimit_switch(struct shmlimit *limiter, uint32_t on);
+
+/*
+ * Write what the segment holds to an open file, for shmlimit_load(): what it was
+ * made with, switch, rules, what each key has left, and the secret of its hash, so
+ * let nobody read the file who must not choose keys. Not in it are counters, names
+ * of keys, and leases, which are given back by not being spent.
+ *
+ * Decisions go on meanwhile, and each key is as of some moment of the call; writers
+ * of rules wait for it. A handle that is read-only will do. The file is written to
+ * where it stands, a pipe too; syncing it is the caller's.
+ *
+ * Returns 0, or: -ENOENT the segment was destroyed meanwhile; -EAGAIN it has just
+ * grown, and keys have not moved yet; -EUCLEAN a rule or the header is damaged; -EINVAL limiter is NULL; -ENOMEM; what write(2) says. On any error
+ * what was written is of no use. Cost: one pass over the table, and 32 bytes
+ * a live key, in a WINDOW 8 for each token that counts.
+ */
+int shmlimit_save(struct shmlimit *limiter, int fd);
+
+/*
+ * Make a segment of what shmlimit_save() wrote, perhaps before the last boot, and,
+ * where `out` is not NULL, open it. The same keys have the same tokens left,
+ * and what time gives back since: as much as passed by the real-time clock,
+ * nothing if that went back or `flags` has SHMLIMIT_NO_ELAPSED. Where times cannot
+ * be told exactly, a key has a tick of its rule less, never more. Counters
+ * begin anew. Mode and group are the old segment's, the owner if the caller is root.
+ *
+ * The file is read from where it stands to its end. All of it is checked, against
+ * accidents: trust it as far as you trust those who may write to it. The segment
+ * appears in one step, complete; a caller killed at any point leaves nothing.
+ *
+ * Returns 0, or: -EMEDIUMTYPE the file was not written by shmlimit_save();
+ * -EPROTO it was by another version; -EUCLEAN it is damaged or not whole; -EEXIST
+ * the name is taken; -EINVAL a flag is unknown; -ENOSPC, -EPERM as of
+ * shmlimit_create(); -ENOMEM; what read(2) says. On any error nothing was made and
+ * *out is untouched. Cost: creating it, and a sort of the live keys.
+ */
+int shmlimit_load(const char *name, int fd, uint32_t flags, struct shmlimit **out);
 
 /*
  * Check everything that can be checked in a segment, one that cannot be opened
@@ -813,11 +853,12 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	ESRCH         no such rule
  *	EXFULL        the segment has no room for another rule
  *	EROFS         the handle is read-only
+ *	EAGAIN        the segment has just grown, and keys have not moved yet
  *	ENOENT        no such segment
  *	EEXIST        a segment or file of this name exists
- *	EMEDIUMTYPE   not a shmlimit segment
- *	EPROTO        a segment of another layout version
- *	EUCLEAN       a damaged segment
+ *	EMEDIUMTYPE   not a shmlimit segment, or not a saved one
+ *	EPROTO        a segment, or a saved one, of another version
+ *	EUCLEAN       a damaged segment, or saved one
  *	ESTALE        a segment made before the last boot
  *	EXDEV         a segment of another time namespace
  *	EACCES        no permission on the segment

@@ -1,5 +1,5 @@
 /*
- * attach: what create, open and verify share on the way to a handle.
+ * attach: what create, load, open and verify share on the way to a handle.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,6 +12,13 @@
 
 /* Where this process stands. */
 void attach_host(struct header_host *host);
+
+/*
+ * Make a segment that has no name yet, as shmlimit_create() does, with the hash
+ * secret given or (NULL) another one. Returns 0 or an error of that.
+ */
+int attach_new(const struct shmlimit_options *options, const uint64_t secret[2], struct layout_header *header,
+               struct segment *segment, int *fd);
 
 /*
  * Make a handle on an open file whose header was checked; the file is the

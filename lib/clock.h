@@ -22,6 +22,12 @@ static inline uint64_t clock_read(int clock_id)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* The real-time clock that keeps step with it: a coarse one goes on when the other does. */
+static inline int clock_wall(int clock_id)
+{
+	return clock_id == CLOCK_MONOTONIC_COARSE ? CLOCK_REALTIME_COARSE : CLOCK_REALTIME;
+}
+
 #ifdef SHMLIMIT_POINTS
 #include "atomic.h"
 #define clock_read(clock_id) point_clock(clock_id)

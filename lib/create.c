@@ -49,12 +49,13 @@ static uint32_t clamp(uint32_t x, uint32_t least, uint32_t most)
 	return x < least ? least : x > most ? most : x;
 }
 
-static int make_header(const struct shmlimit_options *o, struct layout_header *h, uint64_t *reserve)
+static int make_header(const struct shmlimit_options *o, const uint64_t secret[2], struct layout_header *h,
+                       uint64_t *reserve)
 {
 	struct layout_offsets offsets;
 	struct header_host host;
 	uint32_t cpus = segment_cpus();
-	int error;
+	int error = 0;
 
 	memset(h, 0, sizeof(*h));
 	memcpy(h->magic, LAYOUT_MAGIC, sizeof(h->magic));
@@ -83,29 +84,40 @@ static int make_header(const struct shmlimit_options *o, struct layout_header *h
 	memcpy(h->boot_id, host.boot_id, sizeof(h->boot_id));
 	h->time_namespace = host.time_namespace;
 	h->created_unix_ns = segment_unix_ns();
-	error = segment_random(h->secret, sizeof(h->secret));
+	if (secret != NULL)
+		memcpy(h->secret, secret, sizeof(h->secret));
+	else
+		error = segment_random(h->secret, sizeof(h->secret));
 	h->checksum = layout_checksum(h);
+	return error;
+}
+
+int attach_new(const struct shmlimit_options *options, const uint64_t secret[2], struct layout_header *header,
+               struct segment *segment, int *fd)
+{
+	struct shmlimit_options o = { 0 };
+	uint64_t reserve;
+	int error = options == NULL ? 0 : sized_in(&o, options, sizeof(o));
+
+	if (error == 0)
+		error = check(&o);
+	if (error == 0)
+		error = make_header(&o, secret, header, &reserve);
+	if (error == 0)
+		error = segment_make(header, sizeof(*header), reserve, header->size, o.mode, o.group, segment, fd);
 	return error;
 }
 
 EXPORT int shmlimit_create(const char *name, const struct shmlimit_options *options, struct shmlimit **out)
 {
-	struct shmlimit_options o = { 0 };
 	struct layout_header header;
 	struct shmlimit *l = NULL;
 	struct segment segment;
-	uint64_t reserve;
 	int error, fd;
 
 	error = name_check_segment(name);
-	if (error == 0 && options != NULL)
-		error = sized_in(&o, options, sizeof(o));
 	if (error == 0)
-		error = check(&o);
-	if (error == 0)
-		error = make_header(&o, &header, &reserve);
-	if (error == 0)
-		error = segment_make(&header, sizeof(header), reserve, header.size, o.mode, o.group, &segment, &fd);
+		error = attach_new(options, NULL, &header, &segment, &fd);
 	if (error != 0)
 		return error;
 

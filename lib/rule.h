@@ -127,6 +127,10 @@ int rule_load_tag(const struct shmlimit *l, uint64_t tag, struct rule_view *view
 int rule_find(const struct shmlimit *l, const char *name);
 int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, const uint64_t *given_ns);
 
+/* Define a rule under an id that is not in use, by whoever keeps other writers out. */
+void rule_define(const struct shmlimit *l, uint32_t id, const char *name, uint32_t mode,
+                 const struct layout_terms *terms);
+
 /* Copy both lines of the version in force and, where wanted, the name. Returns 0 or -ESRCH. */
 int rule_read(const struct shmlimit *l, uint32_t id, struct rule_view *view, char name[SHMLIMIT_RULE_NAME_MAX + 1]);
 

@@ -42,8 +42,8 @@ static void store_words(void *to, const void *from, size_t len)
 	}
 }
 
-static void define(const struct shmlimit *l, uint32_t id, const char *rule_name, uint32_t mode,
-                   const struct layout_terms *terms)
+void rule_define(const struct shmlimit *l, uint32_t id, const char *rule_name, uint32_t mode,
+                 const struct layout_terms *terms)
 {
 	struct layout_rule *record = &l->rules[id];
 	uint64_t version = published_version(load_acquire(&record->published)) + 1;
@@ -106,7 +106,7 @@ static int set_locked(struct shmlimit *l, const char *rule_name, uint32_t mode, 
 	}
 	id = find_unused(l);
 	if (id >= 0)
-		define(l, (uint32_t)id, rule_name, mode, terms);
+		rule_define(l, (uint32_t)id, rule_name, mode, terms);
 	return id;
 }
 

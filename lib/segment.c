@@ -142,6 +142,50 @@ int segment_make(const void *head, size_t head_len, uint64_t reserve, uint64_t s
 	return 0;
 }
 
+void segment_give(int fd, uint32_t uid, struct segment *segment)
+{
+	KEEP_ERRNO;
+	if (uid != segment->uid && fchown(fd, (uid_t)uid, (gid_t)-1) == 0)
+		segment->uid = uid;
+}
+
+int segment_write(int fd, const void *from, size_t len)
+{
+	KEEP_ERRNO;
+	const char *p = from;
+
+	while (len > 0) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int segment_read(int fd, void *to, size_t len, size_t *got)
+{
+	KEEP_ERRNO;
+	char *p = to;
+
+	for (*got = 0; *got < len;) {
+		ssize_t n = read(fd, p + *got, len - *got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		*got += (size_t)n;
+	}
+	return 0;
+}
+
 static int read_head(int fd, void *head, size_t head_len)
 {
 	char *p = head;

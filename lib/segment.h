@@ -65,6 +65,12 @@ void segment_unlock(int lock);
  * as they are. The file does not get longer.
  */
 int segment_reserve(const char *name, uint64_t device, uint64_t inode, uint64_t offset, uint64_t size);
+/* Make it somebody else's file, as far as we may: root may, others leave it as it is. */
+void segment_give(int fd, uint32_t uid, struct segment *segment);
+
+/* All of `len` bytes, to or from where the file stands; *got is less than `len` only at its end. */
+int segment_write(int fd, const void *from, size_t len);
+int segment_read(int fd, void *to, size_t len, size_t *got);
 
 /* Sleep until this time of CLOCK_MONOTONIC, whatever signals come. */
 void segment_sleep_until(uint64_t ns);

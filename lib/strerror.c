@@ -42,6 +42,8 @@ EXPORT const char *shmlimit_strerror(int error)
 		return "the segment has no room for another rule";
 	case EROFS:
 		return "the segment was opened read-only";
+	case EAGAIN:
+		return "the segment has just grown, and keys have not moved yet";
 	case ENOENT:
 		return "no such segment";
 	case EEXIST:

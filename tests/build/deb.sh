@@ -43,7 +43,7 @@ lib=./usr/lib/$multiarch
 is "$(files libshmlimit0)" "$lib/libshmlimit.so.0 $lib/libshmlimit.so.$version " "libshmlimit0 is the shared library"
 is "$(files libshmlimit-dev)" "./usr/include/shmlimit.h $lib/libshmlimit.a $lib/libshmlimit.so \
 $lib/pkgconfig/shmlimit.pc ./usr/share/man/man3/shmlimit.3.gz " "libshmlimit-dev is what programs are built with"
-is "$(files shmlimit)" "./lib/systemd/system/shmlimit.service ./usr/bin/shmlimit \
+is "$(files shmlimit)" "./lib/systemd/system/shmlimit-state@.service ./lib/systemd/system/shmlimit.service ./usr/bin/shmlimit \
 ./usr/share/bash-completion/completions/shmlimit ./usr/share/lintian/overrides/shmlimit \
 ./usr/share/man/man1/shmlimit.1.gz ./usr/share/man/man7/shmlimit.7.gz " "shmlimit is the command"
 is "$(files libapache2-mod-shmlimit)" "./etc/apache2/mods-available/shmlimit.load \

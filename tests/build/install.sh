@@ -12,7 +12,7 @@ make_it install
 ok $? "make install works"
 is "$(cd "$root" && find . ! -type d | sort | tr '\n' ' ')" "./usr/bin/shmlimit ./usr/include/shmlimit.h \
 ./usr/lib/libshmlimit.a ./usr/lib/libshmlimit.so ./usr/lib/libshmlimit.so.0 ./usr/lib/libshmlimit.so.0.1.0 \
-./usr/lib/pkgconfig/shmlimit.pc ./usr/lib/systemd/system/shmlimit.service \
+./usr/lib/pkgconfig/shmlimit.pc ./usr/lib/systemd/system/shmlimit-state@.service ./usr/lib/systemd/system/shmlimit.service \
 ./usr/share/bash-completion/completions/shmlimit ./usr/share/man/man1/shmlimit.1 ./usr/share/man/man3/shmlimit.3 \
 ./usr/share/man/man7/shmlimit.7 " "and installs these files"
 

@@ -59,7 +59,7 @@ extern const struct command command_rule_export, command_apply, command_apply_al
 extern const struct command command_take, command_peek, command_reserve, command_acquire, command_charge;
 extern const struct command command_refund, command_throttle, command_reset;
 extern const struct command command_inspect, command_metrics, command_verify;
-extern const struct command command_size, command_replay, command_top;
+extern const struct command command_size, command_replay, command_top, command_save, command_load;
 
 /* command.c: read argv[1...] as the command's options and operands, then run it. Returns a status. */
 int command_run(const struct command *command, int argc, char **argv);
@@ -150,13 +150,14 @@ enum {
 	CREATION_FIELDS,
 };
 
-/* creation.c: one of these; those of a segment that is there; and to make one. */
+/* creation.c: one of these; those of a segment that is there; to make one, and why that failed. */
 extern const char *const creation_names[CREATION_FIELDS];
 
 int creation_parse(const char *what, int field, const char *text, struct shmlimit_options *o);        /* a status */
 const char *creation_text(char text[TEXT_LEN], int field, const struct shmlimit_options *o);
 void creation_of(const struct shmlimit_info *info, struct shmlimit_options *o);
 int creation_carry_out(const char *name, const struct shmlimit_options *o, struct shmlimit **out);    /* a status */
+int creation_fail(const char *name, int error);        /* a status */
 
 /* What a rule is set with. */
 enum {

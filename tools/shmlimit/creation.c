@@ -161,18 +161,8 @@ void creation_of(const struct shmlimit_info *info, struct shmlimit_options *o)
 	};
 }
 
-int creation_carry_out(const char *name, const struct shmlimit_options *o, struct shmlimit **out)
+int creation_fail(const char *name, int error)
 {
-	char group[TEXT_LEN];
-	int error = shmlimit_create(name, o, out);
-
-	if (error >= 0)
-		return STATUS_OK;
-	if (error == -EPERM && o->group != 0)
-		return fail("segment %s: group %s: cannot be given: must be a group that you belong to", name,
-		            group_text(group, o->group - 1));
-	if (error == -EINVAL && o->slots_max != 0 && o->slots > o->slots_max)
-		return fail("segment %s: slots-max %" PRIu64 ": must be as many as slots or more", name, o->slots_max);
 	switch (-error) {
 	case EEXIST:
 		return fail("segment %s: exists already: must be another name, or be removed first "
@@ -185,7 +175,24 @@ int creation_carry_out(const char *name, const struct shmlimit_options *o, struc
 	case EACCES:
 		return fail("segment %s: no permission to make files in /dev/shm: must be granted by root "
 		            "(chmod 1777 /dev/shm)", name);
+	case EPERM:
+		return fail("segment %s: its group cannot be given: must be a group that you belong to", name);
 	default:
 		return fail_segment(name, error);
 	}
+}
+
+int creation_carry_out(const char *name, const struct shmlimit_options *o, struct shmlimit **out)
+{
+	char group[TEXT_LEN];
+	int error = shmlimit_create(name, o, out);
+
+	if (error >= 0)
+		return STATUS_OK;
+	if (error == -EPERM && o->group != 0)
+		return fail("segment %s: group %s: cannot be given: must be a group that you belong to", name,
+		            group_text(group, o->group - 1));
+	if (error == -EINVAL && o->slots_max != 0 && o->slots > o->slots_max)
+		return fail("segment %s: slots-max %" PRIu64 ": must be as many as slots or more", name, o->slots_max);
+	return creation_fail(name, error);
 }

@@ -42,6 +42,8 @@ static const struct command *const commands[] = {
 	&command_top,
 	&command_metrics,
 	&command_verify,
+	&command_save,
+	&command_load,
 	NULL,
 };
 

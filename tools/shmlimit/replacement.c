@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,11 +30,11 @@ static int fail_replacement(struct replacement *r, int error)
 	return status;
 }
 
-int replacement_open(struct replacement *r, const char *path)
+static int begin(struct replacement *r, const char *path, int is_private)
 {
 	int fd;
 
-	*r = (struct replacement){ .path = path };
+	*r = (struct replacement){ .path = path, .is_private = is_private };
 	if (asprintf(&r->temporary, "%s.XXXXXX", path) < 0) {
 		r->temporary = NULL;
 		return fail_memory();
@@ -46,13 +47,37 @@ int replacement_open(struct replacement *r, const char *path)
 		r->temporary = NULL;
 		return fail_replacement(r, error);
 	}
-	if (fchmod(fd, usual_mode()) != 0 || (r->to = fdopen(fd, "w")) == NULL) {
+	if ((!is_private && fchmod(fd, usual_mode()) != 0) || (r->to = fdopen(fd, "w")) == NULL) {
 		int error = errno;
 
 		close(fd);
 		return fail_replacement(r, error);
 	}
 	return STATUS_OK;
+}
+
+int replacement_open(struct replacement *r, const char *path)
+{
+	return begin(r, path, 0);
+}
+
+int replacement_open_private(struct replacement *r, const char *path)
+{
+	return begin(r, path, 1);
+}
+
+/* A name is on the disk when its folder is. */
+static int sync_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+	int fd = folder == NULL ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int error = fd < 0 || fsync(fd) != 0 ? errno : 0;
+
+	if (fd >= 0)
+		close(fd);
+	free(folder);
+	return error;
 }
 
 int replacement_commit(struct replacement *r)
@@ -64,6 +89,8 @@ int replacement_commit(struct replacement *r)
 	errno = 0;
 	if (fflush(to) != 0 || ferror(to))
 		error = errno != 0 ? errno : EIO;
+	if (error == 0 && r->is_private && fsync(fileno(to)) != 0)
+		error = errno;
 	if (fclose(to) != 0 && error == 0)
 		error = errno;
 	if (error == 0 && rename(r->temporary, r->path) != 0)
@@ -72,7 +99,8 @@ int replacement_commit(struct replacement *r)
 		return fail_replacement(r, error);
 	free(r->temporary);
 	r->temporary = NULL;
-	return STATUS_OK;
+	error = r->is_private ? sync_folder(r->path) : 0;
+	return error == 0 ? STATUS_OK : fail("%s: %s: must be in a folder that can be synced", r->path, strerror(error));
 }
 
 void replacement_drop(struct replacement *r)

@@ -1,0 +1,290 @@
+/*
+ * load: make a segment from what save wrote. See state.h for the bytes.
+ *
+ * It has no name until all of it is there, so that nobody sees a part, and who is
+ * killed leaves nothing. Slots go where they were, for keys can't be hashed again:
+ * their hashes are not known, but secret and geometry are the old segment's.
+ *
+ * Pages are checked before anything in them is used; that their numbers make sense
+ * is looked at all the same, for nothing here may hang or go astray, whatever
+ * somebody wrote into a file that has the right checks.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "algorithm.h"
+#include "attach.h"
+#include "clock.h"
+#include "export.h"
+#include "name.h"
+#include "ring.h"
+#include "rule.h"
+#include "save.h"
+#include "state.h"
+
+/* A slot that was filled, for the search for keys that moved while they were saved. */
+struct owner {
+	uint64_t tag, index;
+};
+
+struct loading {
+	struct shmlimit *l;
+	struct state_file file;
+	struct state_header header;
+	struct rebase rebase;
+	uint64_t *times;                  /* of one window, latest first */
+	struct owner *owner;
+	size_t owners, room;
+};
+
+static int is_zero(const uint64_t *p, size_t n)
+{
+	while (n > 0 && p[n - 1] == 0)
+		n--;
+	return n == 0;
+}
+
+/* Read the header, and make the segment that it describes; *fd is what it will be linked by. */
+static int make(struct loading *f, const char *name, int *fd)
+{
+	const struct state_header *h = &f->header;
+	struct shmlimit_options o = { .struct_size = sizeof(o) };
+	struct layout_header header;
+	struct segment segment;
+	int error = state_get(&f->file, &f->header, sizeof(f->header));
+
+	if (error != 0)
+		return error;
+	o.mode = h->mode;
+	o.slots = h->slots;
+	o.slots_max = h->slots_max;
+	o.names = h->names;
+	o.rules = h->rules_max;
+	o.window_max = h->window_max;
+	o.on_full = h->on_full;
+	o.clock = h->clock;
+	o.group = 1 + (uint64_t)h->gid;
+	if (h->mode == 0 || h->slots == 0 || h->slots % SLOTS_PER_LINE != 0 || h->slots_max == 0 || h->rules_max == 0 ||
+	    h->rules > h->rules_max || h->switched_off > 1 || h->gid == UINT32_MAX ||
+	    !is_zero(h->reserved, sizeof(h->reserved) / sizeof(h->reserved[0])))
+		return -EUCLEAN;
+	error = attach_new(&o, h->secret, &header, &segment, fd);
+	if (error != 0)
+		return error == -EINVAL ? -EUCLEAN : error;
+	segment_give(*fd, h->uid, &segment);
+	error = attach(name, &header, &segment, *fd, 1, &f->l);
+	if (error != 0)
+		segment_close(*fd);
+	return error;
+}
+
+/* When that was, and when this is. */
+static void find_moment(struct loading *f, uint32_t flags, const struct rebase *given)
+{
+	uint64_t unix_ns = clock_read(clock_wall(f->l->clock_id));
+
+	if (given != NULL) {
+		f->rebase = *given;
+	} else {
+		f->rebase.now_ns = clock_read(f->l->clock_id);
+		/* The real-time clock can be set: what it says of a time before is no time at all. */
+		f->rebase.elapsed_ns = unix_ns > f->header.unix_ns ? unix_ns - f->header.unix_ns : 0;
+	}
+	f->rebase.then_ns = f->header.then_ns;
+	if (flags & SHMLIMIT_NO_ELAPSED)
+		f->rebase.elapsed_ns = 0;
+}
+
+static int compile(const struct state_rule *r, uint32_t window_max, struct layout_terms *terms)
+{
+	const struct shmlimit_rule rule = {
+		.algorithm = r->algorithm,
+		.flags = r->flags,
+		.capacity = r->capacity,
+		.count = r->count,
+		.period_ns = r->period_ns,
+		.max_wait_ns = r->max_wait_ns,
+		.warmup_ns = r->warmup_ns,
+		.cold_factor_milli = r->cold_factor_milli,
+	};
+
+	return algorithm_compile(&rule, window_max, terms);
+}
+
+/* Ids ascend: *last is the one before. */
+static int get_rule(struct loading *f, int64_t *last)
+{
+	struct layout_terms terms;
+	struct state_rule r;
+	int error = state_get(&f->file, &r, sizeof(r));
+
+	if (error != 0)
+		return error;
+	if ((int64_t)r.id <= *last || r.id >= f->header.rules_max || r.mode > SHMLIMIT_OFF || r.reserved32 != 0 ||
+	    memchr(r.name, '\0', sizeof(r.name)) == NULL || name_check_any_rule(r.name) != 0 ||
+	    rule_find(f->l, r.name) >= 0 || compile(&r, f->header.window_max, &terms) != 0)
+		return -EUCLEAN;
+	/* A library that counts a rule's time otherwise would take its funnels for others. */
+	if (terms.num != r.num || terms.den != r.den || terms.shape != r.shape)
+		return -EPROTO;
+	rule_define(f->l, r.id, r.name, r.mode, &terms);
+	*last = r.id;
+	return 0;
+}
+
+/* Read a window's times; the cells of those that count still are filled. *word is what the slot shall say. */
+static int get_times(struct loading *f, const struct layout_slot *slot, const struct layout_terms *terms, uint64_t n,
+                     uint64_t *word)
+{
+	uint64_t now_ns = f->rebase.now_ns, kept = 0, latest_ns = now_ns + terms->ahead;
+	int64_t before = INT64_MAX;
+
+	if (n == 0 || n > f->l->window_max)
+		return -EUCLEAN;
+	for (uint64_t i = 0; i < n; i++) {
+		int64_t told;
+		int error = state_get(&f->file, &told, sizeof(told));
+
+		if (error != 0)
+			return error;
+		if (told > before)
+			return -EUCLEAN;
+		before = told;
+		f->times[kept] = rebase_ns(&f->rebase, told);
+		if ((int64_t)(f->times[kept] - latest_ns) > 0)
+			f->times[kept] = latest_ns;
+		kept += window_wait(terms, f->times[kept], now_ns) != 0;
+	}
+	*word = 0;
+	if (kept == 0)
+		return 0;
+	*word = window_pack(terms, (struct window){ kept, 1, f->times[0] });
+	for (uint64_t i = 0; i < kept; i++)
+		store_relaxed(&ring_cells(f->l, &f->l->tables[0], slot)[i], f->times[kept - 1 - i]);
+	return 0;
+}
+
+static int remember(struct loading *f, uint64_t tag, uint64_t index)
+{
+	if (f->owners == f->room) {
+		size_t more = f->room == 0 ? 1024 : 2 * f->room;
+		struct owner *grown = realloc(f->owner, more * sizeof(*grown));
+
+		if (grown == NULL)
+			return -ENOMEM;
+		f->owner = grown;
+		f->room = more;
+	}
+	f->owner[f->owners++] = (struct owner){ tag, index };
+	return 0;
+}
+
+/* What stands behind an index. */
+static int get_slot(struct loading *f, uint64_t index)
+{
+	struct layout_slot *slot = &f->l->tables[0].slots[index];
+	struct state_slot s;
+	struct rule_view view;
+	uint64_t word;
+	int error = state_get(&f->file, &s.tag, sizeof(s) - offsetof(struct state_slot, tag));
+
+	if (error != 0)
+		return error;
+	if ((s.tag & TAG_FLAGS) != 0 || tag_fingerprint(s.tag) == 0 || rule_load(f->l, tag_rule(s.tag), &view) != 0 ||
+	    terms_algorithm(&view.terms) == SHMLIMIT_LEASE)
+		return -EUCLEAN;
+	if (terms_algorithm(&view.terms) == SHMLIMIT_WINDOW) {
+		error = get_times(f, slot, &view.terms, s.quota, &word);
+	} else {
+		if (s.quota > view.terms.capacity)
+			return -EUCLEAN;
+		word = rebase_word(&view.terms, s.quota, s.ticks, &f->rebase);
+	}
+	if (error != 0 ||
+	    algorithm_wait(f->l, &f->l->tables[0], slot, &view.terms, word, funnel_time(&view.terms, f->rebase.now_ns), 1) == 0)
+		return error;
+	store_relaxed(&slot->word, word);
+	store_relaxed(&slot->tag, s.tag | (rule_version(&view) & TAG_VERSION));
+	return remember(f, s.tag, index);
+}
+
+static int by_tag(const void *a, const void *b)
+{
+	const struct owner *x = a, *y = b;
+
+	if (x->tag != y->tag)
+		return x->tag < y->tag ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* No key in two slots: the one that was read later is right. */
+static void forget_twins(struct loading *f)
+{
+	if (f->owners > 1)
+		qsort(f->owner, f->owners, sizeof(*f->owner), by_tag);
+	for (size_t i = 1; i < f->owners; i++) {
+		struct layout_slot *slot = &f->l->tables[0].slots[f->owner[i - 1].index];
+
+		if (f->owner[i - 1].tag != f->owner[i].tag)
+			continue;
+		store_relaxed(&slot->tag, 0);
+		store_relaxed(&slot->word, 0);
+	}
+}
+
+/* All behind the header. */
+static int fill(struct loading *f)
+{
+	uint64_t index, next = 0;
+	int64_t last = -1;
+	int error = 0;
+
+	for (uint32_t i = 0; i < f->header.rules && error == 0; i++)
+		error = get_rule(f, &last);
+	while (error == 0) {
+		error = state_get(&f->file, &index, sizeof(index));
+		if (error != 0 || index == STATE_END)
+			break;
+		if (index < next || index >= f->header.slots)
+			return -EUCLEAN;
+		next = index + 1;
+		error = get_slot(f, index);
+	}
+	if (error == 0)
+		error = state_get_end(&f->file);
+	forget_twins(f);
+	store_relaxed(&f->l->header->state, f->header.switched_off ? STATE_OFF : 0);
+	return error;
+}
+
+int load(const char *name, int fd, uint32_t flags, const struct rebase *given, struct shmlimit **out)
+{
+	struct loading f = { .file.fd = fd };
+	int made, error = name_check_segment(name);
+
+	if (error == 0)
+		error = make(&f, name, &made);
+	if (error != 0)
+		return error;
+	find_moment(&f, flags, given);
+	f.times = calloc((size_t)f.l->window_max + 1, sizeof(*f.times));
+	error = f.times == NULL ? -ENOMEM : fill(&f);
+	if (error == 0)
+		error = segment_link(made, name);
+	segment_close(made);
+	free(f.owner);
+	free(f.times);
+	if (error != 0 || out == NULL)
+		shmlimit_close(f.l);
+	else
+		*out = f.l;
+	return error;
+}
+
+EXPORT int shmlimit_load(const char *name, int fd, uint32_t flags, struct shmlimit **out)
+{
+	return (flags & ~SHMLIMIT_NO_ELAPSED) != 0 ? -EINVAL : load(name, fd, flags, NULL, out);
+}

@@ -1,0 +1,247 @@
+/*
+ * save: write what a segment holds to a file. See state.h for the bytes.
+ *
+ * Rules stand still, for the writers' lock is held; decisions go on. A slot is
+ * read as one thing, and told as of the moment at which the save began: a time after
+ * that is ahead of it. Slots that say the same as none are left out.
+ *
+ * A key may have moved to another slot while the table was walked over, by way of
+ * being full in between. Both are written then; the later one was read later, and
+ * load keeps that.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "algorithm.h"
+#include "clock.h"
+#include "export.h"
+#include "ring.h"
+#include "rule.h"
+#include "save.h"
+#include "segment.h"
+#include "state.h"
+#include "tables.h"
+#include "warmup.h"
+
+/* After so many looks it will do that a busy slot is still the same key's: a window may then seem a bit fuller. */
+#define CALM_TRIES 16
+
+struct saving {
+	struct shmlimit *l;
+	const uint64_t *given_ns;
+	struct state_file file;
+	uint64_t then_ns;                 /* the moment */
+	struct tables tables;
+	struct rule_view *view;           /* of each id; published 0: not in use */
+	int64_t *times;                   /* of one window */
+};
+
+static uint64_t now(const struct saving *s)
+{
+	return s->given_ns != NULL ? *s->given_ns : clock_read(s->l->clock_id);
+}
+
+static int put_header(struct saving *s)
+{
+	const struct shmlimit *l = s->l;
+	struct state_header h = {
+		.version = STATE_VERSION,
+		.byte_order = LAYOUT_BYTE_ORDER,
+		.slots = s->tables.now.lines * SLOTS_PER_LINE,
+		.slots_max = l->lines_max * SLOTS_PER_LINE,
+		.names = l->names_max,
+		.rules_max = l->rule_count,
+		.window_max = l->window_max,
+		.on_full = l->on_full,
+		.clock = l->clock_id == CLOCK_MONOTONIC ? SHMLIMIT_CLOCK_PRECISE : SHMLIMIT_CLOCK_COARSE,
+		.switched_off = (load_relaxed(&l->header->state) & STATE_OFF) != 0,
+		.mode = l->mode & 0777,
+		.uid = l->uid,
+		.gid = l->gid,
+		.secret = { l->secret[0], l->secret[1] },
+		.then_ns = s->then_ns,
+	};
+
+	/* Read after the other, so that what passes in between is not taken for time that has passed since. */
+	h.unix_ns = clock_read(clock_wall(l->clock_id));
+	memcpy(h.magic, STATE_MAGIC, sizeof(h.magic));
+	for (uint32_t id = 0; id < l->rule_count; id++)
+		h.rules += s->view[id].published != 0;
+	return state_put(&s->file, &h, sizeof(h));
+}
+
+/* Fill s->view. What slots are judged by must be what a rule compiles to, or the file could not be loaded. */
+static int look_at_rules(struct saving *s)
+{
+	struct shmlimit_rule rule;
+	struct layout_terms terms;
+
+	for (uint32_t id = 0; id < s->l->rule_count; id++) {
+		struct rule_view *view = &s->view[id];
+
+		if (rule_read(s->l, id, view, NULL) != 0) {
+			view->published = 0;
+			continue;
+		}
+		rule = (struct shmlimit_rule){ 0 };
+		algorithm_rule(&view->terms, &rule);
+		if (rule_mode(view) > SHMLIMIT_OFF || algorithm_compile(&rule, s->l->window_max, &terms) != 0 ||
+		    memcmp(&terms, &view->terms, sizeof(terms)) != 0)
+			return -EUCLEAN;
+	}
+	return 0;
+}
+
+static int put_rule(struct saving *s, uint32_t id)
+{
+	const struct layout_terms *terms = &s->view[id].terms;
+	struct shmlimit_rule rule = { 0 };
+	struct state_rule r = { .id = id, .mode = rule_mode(&s->view[id]), .num = terms->num, .den = terms->den,
+		.shape = terms->shape };
+	struct rule_view ignored;
+
+	if (rule_read(s->l, id, &ignored, r.name) != 0)
+		return -EUCLEAN;
+	algorithm_rule(terms, &rule);
+	r.algorithm = rule.algorithm;
+	r.flags = rule.flags;
+	r.capacity = rule.capacity;
+	r.count = rule.count;
+	r.period_ns = rule.period_ns;
+	r.max_wait_ns = rule.max_wait_ns;
+	r.warmup_ns = rule.warmup_ns;
+	r.cold_factor_milli = rule.cold_factor_milli;
+	return state_put(&s->file, &r, sizeof(r));
+}
+
+/* The times of what was admitted and counts still, latest first. Returns how many. */
+static uint64_t list_times(struct saving *s, const struct layout_slot *slot, const struct layout_terms *terms,
+                           uint64_t word, uint64_t now_ns)
+{
+	struct ring ring = ring_read(s->l, &s->tables.now, slot, terms, word, now_ns);
+	uint64_t n = 0, last_ns = ring.w.last_ns;
+
+	/* Not only those that the capacity has room for: it may be raised again. */
+	for (; n < ring.valid; n++) {
+		uint64_t ns = ring_time(s->l, &s->tables.now, slot, terms, &ring, n);
+
+		if ((int64_t)(last_ns - ns) < 0)
+			ns = last_ns;
+		if (window_wait(terms, ns, now_ns) == 0)
+			break;
+		s->times[n] = (int64_t)(ns - s->then_ns);
+		last_ns = ns;
+	}
+	return n;
+}
+
+/* What a slot says, as it was seen. Returns false if that is no more than none says. */
+static int describe(struct saving *s, const struct layout_slot *slot, struct slot_seen seen, struct state_slot *out)
+{
+	uint64_t now_ns = now(s); /* after the word */
+	const struct rule_view *in_force;
+	struct rule_view view;
+	struct funnel_time at;
+	struct funnel funnel;
+
+	if (rule_load_tag(s->l, seen.tag, &view) != 0)
+		return 0;
+	in_force = &s->view[tag_rule(seen.tag)];
+	/* A lease is what others gave for a while: they take it back if it is not spent. */
+	if (in_force->published == 0 || terms_algorithm(&in_force->terms) == SHMLIMIT_LEASE)
+		return 0;
+	/* From before the rule was changed, by a writer who was killed before he was done. */
+	if ((seen.tag & TAG_VERSION) != (rule_version(in_force) & TAG_VERSION))
+		seen.word = algorithm_convert(s->l, &s->tables.now, slot, &view.terms, seen.word, &in_force->terms,
+		                              rule_version(in_force), now_ns);
+	out->tag = seen.tag & ~TAG_FLAGS;
+	at = funnel_time(&in_force->terms, now_ns);
+	if (algorithm_wait(s->l, &s->tables.now, slot, &in_force->terms, seen.word, at, 1) == 0)
+		return 0;
+	if (terms_algorithm(&in_force->terms) == SHMLIMIT_WINDOW) {
+		out->quota = list_times(s, slot, &in_force->terms, seen.word, now_ns);
+		out->ticks = 0;
+		return out->quota != 0;
+	}
+	funnel = terms_algorithm(&in_force->terms) == SHMLIMIT_WARMUP ? warmup_leak(&in_force->terms, seen.word, at)
+	                                                              : funnel_leak(&in_force->terms, seen.word, at);
+	out->quota = funnel.quota;
+	out->ticks = rebase_ticks(&in_force->terms, funnel, at, s->then_ns);
+	return 1;
+}
+
+static int put_slot(struct saving *s, uint64_t index)
+{
+	const struct layout_slot *slot = &s->tables.now.slots[index];
+	struct state_slot out = { .index = index };
+	int error;
+
+	/* BOUND: a slot that goes to another key at every look is left out. */
+	for (int i = 0; i < RULE_RETRIES; i++) {
+		struct slot_seen seen = slot_read(slot);
+
+		if (seen.tag == 0 || !describe(s, slot, seen, &out)) {
+			if (slot_unchanged(slot, seen))
+				return 0;
+			continue;
+		}
+		if (!slot_unchanged(slot, seen) && (i < CALM_TRIES || load_again(&slot->tag) != seen.tag))
+			continue;
+		error = state_put(&s->file, &out, sizeof(out));
+		if (error == 0 && terms_algorithm(&s->view[tag_rule(out.tag)].terms) == SHMLIMIT_WINDOW)
+			error = state_put(&s->file, s->times, out.quota * sizeof(*s->times));
+		return error;
+	}
+	return 0;
+}
+
+/* The lock is held. */
+static int put_all(struct saving *s)
+{
+	uint64_t end = STATE_END;
+	int error = look_at_rules(s);
+
+	/* WHY NOT both tables: where keys of the old one belong in the new one is not known, without the keys. */
+	if (!tables_read(s->l, &s->tables))
+		return -EUCLEAN;
+	if (s->tables.old.slots != NULL)
+		return -EAGAIN;
+	s->then_ns = now(s);
+	if (error == 0)
+		error = put_header(s);
+	for (uint32_t id = 0; id < s->l->rule_count && error == 0; id++)
+		if (s->view[id].published != 0)
+			error = put_rule(s, id);
+	for (uint64_t i = 0; i < s->tables.now.lines * SLOTS_PER_LINE && error == 0; i++)
+		error = put_slot(s, i);
+	if (error == 0)
+		error = state_put(&s->file, &end, sizeof(end));
+	if (error == 0 && !tables_hold(s->l, &s->tables))
+		error = -EAGAIN;
+	return error != 0 ? error : state_end(&s->file);
+}
+
+int save(struct shmlimit *l, int fd, const uint64_t *given_ns)
+{
+	struct saving s = { .l = l, .given_ns = given_ns, .file.fd = fd };
+	int error, lock;
+
+	error = segment_lock(l->name, l->device, l->inode, &lock);
+	if (error != 0)
+		return error;
+	s.view = calloc(l->rule_count, sizeof(*s.view));
+	s.times = calloc((size_t)l->window_max + 1, sizeof(*s.times));
+	error = s.view == NULL || s.times == NULL ? -ENOMEM : put_all(&s);
+	free(s.times);
+	free(s.view);
+	segment_unlock(lock);
+	return error;
+}
+
+EXPORT int shmlimit_save(struct shmlimit *l, int fd)
+{
+	return l == NULL ? -EINVAL : save(l, fd, NULL);
+}

@@ -1,0 +1,95 @@
+/*
+ * state: the bytes of a saved segment, and how they are written and read. What
+ * they mean is save's and load's.
+ *
+ *	header      what the segment was made with, the hash secret, the moment
+ *	rules       one record each, by id
+ *	slots       one record each, by index; a WINDOW's is followed by its times
+ *	end         STATE_END where the next index would be
+ *
+ * All that stands in pages of 4096 bytes, the last one filled up with zeros. The
+ * last 8 bytes of a page are a check of the page and of those before it, so what
+ * is handed to the reader is what was written. That is against accidents: who may
+ * write to the file may make one that is right.
+ *
+ * Numbers are in the machine's byte order; the header tells which.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_STATE_H
+#define SHMLIMIT_LIB_STATE_H
+
+#include "layout.h"
+
+#define STATE_MAGIC "shmsaved"            /* the first 8 bytes, without a NUL */
+#define STATE_VERSION 1u
+#define STATE_END UINT64_MAX
+
+struct state_header {
+	uint8_t magic[8];
+	uint32_t version;
+	uint32_t byte_order;
+	uint64_t slots, slots_max;
+	uint32_t rules_max;               /* records there may be */
+	uint32_t rules;                   /* that follow */
+	uint32_t window_max;
+	uint32_t on_full;
+	uint32_t clock;
+	uint32_t switched_off;
+	uint32_t mode, uid, gid;
+	uint32_t names;
+	uint64_t secret[2];
+	uint64_t then_ns;                 /* the moment, by the segment's clock ... */
+	uint64_t unix_ns;                 /* ... and by the real-time clock */
+	uint64_t reserved[19];            /* zero */
+};
+
+struct state_rule {
+	uint32_t id;
+	uint32_t mode;
+	uint32_t algorithm;
+	uint32_t flags;
+	uint64_t capacity, count, period_ns, max_wait_ns, warmup_ns;
+	uint32_t cold_factor_milli;
+	uint32_t reserved32;              /* zero */
+	uint64_t num, den, shape;         /* what its slots' ticks and quotas are: see struct layout_terms */
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+};
+
+struct state_slot {
+	uint64_t index;
+	uint64_t tag;                     /* without flags */
+	uint64_t quota;                   /* WINDOW: how many times follow, latest first, each an int64_t */
+	int64_t ticks;                    /* from the moment to the word's time; WINDOW: 0 */
+};
+
+_Static_assert(sizeof(struct state_header) == 256, "a header has no holes");
+_Static_assert(sizeof(struct state_rule) == 152, "nor has a rule");
+_Static_assert(sizeof(struct state_slot) == 32, "nor a slot");
+
+#define STATE_PAGE 4096u
+#define STATE_PAGE_ROOM (STATE_PAGE - sizeof(uint64_t))
+
+/* A file under way. Zero all but `fd`. */
+struct state_file {
+	int fd;
+	uint64_t number;                  /* pages done */
+	uint64_t check;                   /* of these */
+	size_t used;                      /* bytes of this page; reading: of those that there are, if number is not 0 */
+	unsigned char page[STATE_PAGE];
+};
+
+/* Append. state_end() is the last call: it writes what was not yet written. Return 0 or -errno. */
+int state_put(struct state_file *file, const void *from, size_t len);
+int state_end(struct state_file *file);
+
+/*
+ * Read what was put, in the same pieces or others. Returns 0, or -EMEDIUMTYPE
+ * it begins with another magic, -EPROTO it is of another version or byte order,
+ * -EUCLEAN it is damaged or ends early, or what the system says. After an error *to
+ * is undefined. state_get_end(): -EUCLEAN too if there is more.
+ */
+int state_get(struct state_file *file, void *to, size_t len);
+int state_get_end(struct state_file *file);
+
+#endif

@@ -1,0 +1,123 @@
+#!/bin/sh
+# save, load: a segment that is loaded is the one that was saved; a file that is not whole makes none.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+s=$SEGMENT.s
+c=$SEGMENT.copy
+cd "$TMP"
+left() { shmlimit peek "$1" "$2" "$3" --json | jq .remaining; }
+made() { shmlimit inspect "$1" --json | jq -c '.segment | [.slots, .rules_max, .window_max, .on_full, .clock, .mode, .gid, .enabled]'; }
+
+shmlimit create "$s" --slots 100 --mode 0640 --on-full deny --rules 9 --window-max 20 --clock coarse
+shmlimit rule set "$s" login --capacity 15 --rate 1/d
+shmlimit rule set "$s" calls --algorithm window --rate 10/d
+shmlimit rule set "$s" cold --algorithm warmup --rate 1/s --warmup 1h --max-wait 1h --mode dry-run
+shmlimit take "$s" login key --cost 4 --quiet
+shmlimit take "$s" calls key --cost 3 --quiet
+shmlimit throttle "$s" key 5 1 86400 2 >/dev/null
+
+run shmlimit save "$s" file
+is "$rc $out$err" "0 " "a segment is saved, in silence"
+is "$(stat -c %a file) $(ls)" "600 file" "its file is its owner's, and the only one"
+run shmlimit load "$c" file
+is "$rc $out$err" "0 " "and loaded"
+is "$(made "$c")" "$(made "$s")" "it is made as the other was"
+is "$(shmlimit rule export "$c" | tail -n +2)" "$(shmlimit rule export "$s" | tail -n +2)" "it has the same rules"
+is "$(left "$c" login key) $(left "$c" calls key) $(left "$c" login other)" "11 7 15" "and its keys what they had"
+is "$(shmlimit throttle "$c" key 5 1 86400 0 | cut -d' ' -f3)" 3 "those of a throttle, too"
+run shmlimit verify "$c"
+is "$rc $out" "0 $c: sound" "it is sound"
+run shmlimit load "$c" file
+is "$rc $err" "2 shmlimit: segment $c: exists already: must be another name, or be removed first (shmlimit destroy $c)" \
+	"a segment that is there is left alone"
+is "$(left "$c" login key)" 11 "with what is in it"
+
+shmlimit disable "$s"
+shmlimit destroy "$c"
+shmlimit save "$s" - | shmlimit load "$c" - --no-elapsed
+is "$? $(made "$c")" "0 $(made "$s")" "through a pipe it goes too, and one that is switched off is so still"
+
+# A file that takes another's place.
+cp file old
+shmlimit enable "$s"
+shmlimit take "$s" login key --cost 5 --quiet
+run shmlimit save "$s" file
+cmp -s file old
+is "$rc $?" "0 1" "a file is replaced"
+shmlimit destroy "$c"
+shmlimit load "$c" file
+is "$(left "$c" login key)" 6 "by what is there now"
+cp file old
+run shmlimit save "$SEGMENT.none" file
+is "$rc" 3 "a segment that is not there cannot be saved"
+cmp -s file old
+ok $? "and the file stays"
+run shmlimit save "$s" none/file
+is "$rc $err" "2 shmlimit: none/file: No such file or directory: must be a file in a folder that can be written to" \
+	"nor can one where there is no folder"
+(ulimit -f 1 && trap '' XFSZ && exec shmlimit save "$s" file) 2>err
+is "$? $(cat err)" "2 shmlimit: file: File too large: must be a file that can be written to" "what does not fit is said"
+cmp -s file old
+is "$? $(ls)" "0 err
+file
+old" "and the old file stays, alone"
+run shmlimit save "$s" /dev/full/x
+is "$rc $err" "2 shmlimit: /dev/full/x: Not a directory: must be a file in a folder that can be written to" \
+	"so is what is no folder"
+shmlimit save "$s" - >/dev/full 2>err
+is "$? $(cat err)" "2 shmlimit: standard output: No space left on device: must be a file that can be written to" \
+	"and standard output that is full"
+
+# Files that are none.
+shmlimit destroy "$c"
+refused() {
+	run shmlimit load "$c" bad
+	is "$rc $out$err $([ -e /dev/shm/"$c" ] || echo none)" "2 shmlimit: bad: $1 none" "$2 is refused, and nothing made"
+}
+damaged="damaged, or not all of it: must be saved anew"
+other="not a saved segment: must be what shmlimit save wrote"
+: >bad
+refused "$other" "an empty file"
+echo '[login]' >bad
+refused "$other" "another one"
+cp /dev/shm/"$s" bad
+refused "$other" "a segment itself"
+head -c 4095 file >bad
+refused "$damaged" "one that is not whole"
+cat file file >bad
+refused "$damaged" "one with something behind it"
+{ head -c 100 file; printf '\377\376'; tail -c +103 file; } >bad
+refused "$damaged" "one with two bytes changed"
+{ head -c 8 file; printf '\7'; tail -c +10 file; } >bad
+refused "saved by another version: must be loaded by the shmlimit that saved it" "another version's"
+rm bad
+run shmlimit load "$c" bad
+is "$rc $err" "2 shmlimit: bad: No such file or directory: must be a file that can be read, or - for standard input" \
+	"a file that is not there is said to be"
+mkdir bad
+run shmlimit load "$c" bad
+is "$rc $err" "2 shmlimit: bad: Is a directory: must be a file that can be read, or - for standard input" "a folder is none"
+run shmlimit load "a/b" file
+is "$rc" 2 "a bad name is refused"
+
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+	shmlimit destroy "$s"
+	setpriv --reuid 65534 --regid 65534 --clear-groups shmlimit create "$s" --slots 16
+	shmlimit save "$s" file
+	shmlimit load "$c" file
+	is "$(stat -c '%u %g %a' /dev/shm/"$c")" "65534 65534 600" "what root loads is its old owner's"
+	shmlimit destroy "$c"
+	chmod 644 file
+	chmod 755 .
+	shmlimit destroy "$s"
+	shmlimit create "$s" --slots 16 --mode 0660
+	shmlimit save "$s" file
+	chmod 644 file
+	run setpriv --reuid 65534 --regid 65534 --clear-groups shmlimit load "$c" file
+	is "$rc $err" "2 shmlimit: segment $c: its group cannot be given: must be a group that you belong to" \
+		"a group that cannot be given is an error"
+fi
+cd /
+done_testing

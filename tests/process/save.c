@@ -1,0 +1,128 @@
+/*
+ * save: a segment that is saved beside deciders, and loaded, gives no key more
+ * than it had at some moment of the saving (I1), and none two slots (I3).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "process.h"
+
+#define WORKERS 4
+#define KEYS 200u
+#define CAPACITY 20000u
+#define SLOW_NS ((uint64_t)86400 * 1000000000)
+#define ROUNDS 12
+#define DECISIONS 10000u
+
+/* What workers took, each a key's tokens, before it counts as taken and after. */
+static struct shared {
+	_Atomic uint64_t begun[KEYS], done[KEYS];
+	_Atomic int stop;
+} *shared;
+
+static struct shmlimit *l;
+static int slow, fast, window;
+static char copy_name[96];
+
+static void work(struct crew *crew, int index)
+{
+	struct dice dice = { *(uint64_t *)crew->arg + (uint64_t)index };
+
+	while (!atomic_load(&shared->stop)) {
+		uint64_t key = dice_below(&dice, KEYS), one = dice_below(&dice, 4 * KEYS);
+		int id = dice_below(&dice, 2) ? slow : window;
+
+		/* Keys of the fast rule are soon full again: their slots pass from hand to hand. */
+		(void)shmlimit_take(l, fast, &one, sizeof(one), 1, NULL);
+		if (id == window) {
+			(void)shmlimit_take(l, window, &key, sizeof(key), 1, NULL);
+			continue;
+		}
+		atomic_fetch_add(&shared->begun[key], 1);
+		if (shmlimit_take(l, slow, &key, sizeof(key), 1, NULL) == SHMLIMIT_ALLOWED)
+			atomic_fetch_add(&shared->done[key], 1);
+		else
+			atomic_fetch_sub(&shared->begun[key], 1);
+	}
+}
+
+/* `begun` less what was denied is at least, `done` at most, what was taken at any moment. */
+static void look(const _Atomic uint64_t *from, uint64_t to[KEYS])
+{
+	for (uint64_t key = 0; key < KEYS; key++)
+		to[key] = atomic_load(&from[key]);
+}
+
+static struct {
+	uint64_t partly;
+	unsigned failed, more, less, unsound, over;
+} seen;
+
+static void check_round(int fd)
+{
+	uint64_t done[KEYS], begun[KEYS];
+	struct shmlimit *copy;
+	struct shmlimit_result r;
+
+	if (ftruncate(fd, 0) != 0)
+		bail("ftruncate");
+	lseek(fd, 0, SEEK_SET);
+	look(shared->done, done);
+	seen.failed += shmlimit_save(l, fd) != 0;
+	look(shared->begun, begun);
+	lseek(fd, 0, SEEK_SET);
+	if (shmlimit_load(copy_name, fd, 0, &copy) != 0) {
+		seen.failed++;
+		return;
+	}
+	seen.unsound += shmlimit_verify(copy_name, NULL, 0) != 0;
+	for (uint64_t key = 0; key < KEYS; key++) {
+		if (shmlimit_peek(copy, slow, &key, sizeof(key), 1, &r) < 0)
+			continue;
+		seen.more += CAPACITY - r.remaining < done[key];
+		seen.less += CAPACITY - r.remaining > begun[key];
+		seen.partly += r.remaining < CAPACITY && r.remaining > 0;
+	}
+	shmlimit_close(copy);
+	shmlimit_destroy(copy_name);
+}
+
+int main(void)
+{
+	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 1024, .window_max = 64 };
+	struct shmlimit_rule ring = { .struct_size = sizeof(ring), .algorithm = SHMLIMIT_WINDOW, .capacity = 64,
+		.period_ns = 1000000 };
+	uint64_t seed = dice_seed(), before = 0, after;
+	int fd = memfd_create("state", MFD_CLOEXEC);
+	struct crew crew;
+
+	if (SWAPS_ARE_PRIVATE)
+		return tap_skip_all("ThreadSanitizer's swaps are atomic within one process only");
+	stage_begin("save");
+	snprintf(copy_name, sizeof(copy_name), "%s.copy", stage_name);
+	shared = shared_memory(sizeof(*shared));
+	if (fd < 0 || shmlimit_create(stage_name, &o, &l) != 0)
+		bail("create");
+	slow = stage_rule(l, "slow", CAPACITY, 1, SLOW_NS);
+	fast = stage_rule(l, "fast", 1, 1, 500000);
+	window = shmlimit_rule_set(l, "window", &ring);
+	crew_start(&crew, WORKERS, work, &seed);
+	while (before < 1000)
+		before = counters_of(l, slow).allowed;
+	after = before;
+	for (uint64_t i = 0; i < scaled(ROUNDS) || after - before < DECISIONS; i++) {
+		check_round(fd);
+		after = counters_of(l, slow).allowed;
+	}
+	atomic_store(&shared->stop, 1);
+	is(crew_wait(&crew), 0, "all workers end well");
+	ok(after - before >= DECISIONS, "they decided meanwhile");
+	ok(counters_of(l, fast).reclaims > 1000, "and slots passed from hand to hand");
+	ok(seen.partly > 100, "keys were saved that had something left");
+	is(seen.failed, 0, "it is saved and loaded");
+	is(seen.unsound, 0, "what is loaded is sound, with no key in two slots");
+	is(seen.more, 0, "no key has more than it had when saving began");
+	is(seen.less, 0, "nor less than when it was done");
+	shmlimit_close(l);
+	shmlimit_destroy(stage_name);
+	return tap_done();
+}

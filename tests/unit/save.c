@@ -1,0 +1,491 @@
+/*
+ * save: what is saved and loaded is what was there: under any algorithm, to the
+ * tick, at any distance of the two clocks (I1, I12 over a reboot); and a file
+ * that is not what was written is refused, wherever it is not (I7).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "../dice.h"
+#include "unit.h"
+
+#include "rule.h"
+#include "save.h"
+#include "state.h"
+
+#define T0 (1000000 * SECOND)
+#define RING 40u
+#define KEYS 24
+#define HISTORIES 200
+#define STEPS 300
+#define LOOKS 6
+/* A whole number of ticks of each rule below: of seconds, sevenths of them, and 2^20 ns. */
+#define WHOLE ((420 * SECOND) << 12)
+#define RESEALED 6000
+
+static struct shmlimit *l, *copy;
+static char copy_name[80];
+static struct dice dice;
+
+static struct law {
+	const char *name;
+	struct shmlimit_rule rule;
+	int id;
+	uint64_t tick_ns;                 /* rounded up */
+} laws[] = {
+	{ "funnel", { .capacity = 10, .count = 1, .period_ns = SECOND }, 0, 0 },
+	{ "sevenths", { .capacity = 1000, .count = 3, .period_ns = 7 * SECOND }, 0, 0 },
+	{ "debt", { .capacity = 5, .count = 2, .period_ns = 3 * SECOND, .max_wait_ns = 60 * SECOND }, 0, 0 },
+	{ "next-pays", { .capacity = 5, .count = 1, .period_ns = 4 * SECOND, .max_wait_ns = 30 * SECOND,
+	  .flags = SHMLIMIT_NEXT_PAYS }, 0, 0 },
+	{ "warmup", { .algorithm = SHMLIMIT_WARMUP, .count = 2, .period_ns = SECOND, .warmup_ns = 20 * SECOND,
+	  .max_wait_ns = 60 * SECOND }, 0, 0 },
+	{ "window", { .algorithm = SHMLIMIT_WINDOW, .capacity = 7, .period_ns = 20 * SECOND }, 0, 0 },
+	{ "ticks", { .algorithm = SHMLIMIT_WINDOW, .capacity = RING, .period_ns = 60 * 86400 * SECOND,
+	  .max_wait_ns = SECOND }, 0, 0 },
+	{ "refused", { .algorithm = SHMLIMIT_WINDOW, .capacity = 3, .period_ns = 20 * SECOND,
+	  .flags = SHMLIMIT_COUNT_REFUSED }, 0, 0 },
+};
+
+#define LAWS ((int)(sizeof(laws) / sizeof(laws[0])))
+
+static int new_file(void)
+{
+	int fd = memfd_create("state", MFD_CLOEXEC);
+
+	if (fd < 0)
+		bail("memfd: %s", strerror(errno));
+	return fd;
+}
+
+static void copy_gone(void)
+{
+	shmlimit_close(copy);
+	copy = NULL;
+	if (copy_name[0] != '\0')
+		shmlimit_destroy(copy_name);
+}
+
+/* The moment of saving was `elapsed_ns` ago, by a clock that shows now_ns. */
+static int load_copy(int fd, uint64_t elapsed_ns, uint64_t now_ns)
+{
+	const struct rebase given = { .now_ns = now_ns, .elapsed_ns = elapsed_ns };
+
+	copy_gone();
+	lseek(fd, 0, SEEK_SET);
+	return load(copy_name, fd, 0, &given, &copy);
+}
+
+/* Ids have a hole in front. */
+static void make_rules(void)
+{
+	unit_rule(l, "hole", 1, 1, SECOND);
+	for (int i = 0; i < LAWS; i++) {
+		struct shmlimit_range range = { .struct_size = sizeof(range) };
+
+		laws[i].rule.struct_size = sizeof(laws[i].rule);
+		laws[i].id = shmlimit_rule_set_at(l, laws[i].name, &laws[i].rule, T0);
+		if (laws[i].id < 0 || shmlimit_rule_range(l, laws[i].id, &range) != 0)
+			bail("rule %s", laws[i].name);
+		laws[i].tick_ns = range.resolution_ps / 1000 + 1;
+	}
+	shmlimit_rule_remove(l, "hole");
+}
+
+/* Short and long ones. */
+static uint64_t some_time(uint64_t most_ns)
+{
+	return dice_below(&dice, 1 + (most_ns >> dice_below(&dice, 24)));
+}
+
+static void ask(int id, uint64_t key, uint64_t now_ns)
+{
+	uint64_t cost = 1 + dice_below(&dice, 1 + dice_below(&dice, 4));
+
+	switch (dice_below(&dice, 8)) {
+	case 0:
+		(void)shmlimit_reserve_at(l, id, &key, sizeof(key), cost, UINT64_MAX, now_ns, NULL);
+		break;
+	case 1:
+		(void)shmlimit_charge_at(l, id, &key, sizeof(key), cost, now_ns, NULL);
+		break;
+	case 2:
+		(void)shmlimit_refund_at(l, id, &key, sizeof(key), 1, now_ns, NULL);
+		break;
+	default:
+		(void)shmlimit_take_at(l, id, &key, sizeof(key), cost, now_ns, NULL);
+	}
+}
+
+/* What happened until the returned time. */
+static uint64_t history(uint64_t now_ns)
+{
+	shmlimit_reset(l, -1, NULL, 0);
+	for (int i = 0; i < STEPS; i++) {
+		ask(laws[dice_below(&dice, LAWS)].id, dice_below(&dice, KEYS), now_ns);
+		now_ns += some_time(4 * SECOND);
+	}
+	return now_ns;
+}
+
+static struct {
+	uint64_t looks, partly;           /* at all, at keys that are not full */
+	unsigned other, better, worse;    /* faults: not the same; has more; has less by more than a tick */
+} seen;
+
+/* A key, at the same moment on both clocks. */
+static void compare(const struct law *law, uint64_t key, uint64_t old_ns, uint64_t new_ns, int exact)
+{
+	struct shmlimit_result a, b;
+	uint64_t cost = 1 + dice_below(&dice, 3), slack = 2 * law->tick_ns;
+	int was = shmlimit_peek_at(l, law->id, &key, sizeof(key), cost, old_ns, &a);
+	int now = shmlimit_peek_at(copy, law->id, &key, sizeof(key), cost, new_ns, &b);
+
+	seen.looks++;
+	seen.partly += a.reset_after_ns != 0;
+	seen.other += exact && (was != now || memcmp(&a, &b, sizeof(a)) != 0);
+	seen.better += b.remaining > a.remaining || b.reset_after_ns < a.reset_after_ns || now < was;
+	seen.worse += b.remaining + 1 < a.remaining || b.reset_after_ns > a.reset_after_ns + slack;
+}
+
+static void round_trips(int exact)
+{
+	memset(&seen, 0, sizeof(seen));
+	for (uint64_t i = 0; i < scaled(HISTORIES); i++) {
+		uint64_t then_ns = history(T0 + some_time(1000 * SECOND)), elapsed_ns = some_time(40 * SECOND), now_ns;
+		int fd = new_file();
+
+		/* The new clock may be hardly wound up, or far on. */
+		now_ns = exact ? then_ns + elapsed_ns + dice_below(&dice, 3) * WHOLE : some_time(2 * T0);
+		if (save(l, fd, &then_ns) != 0 || load_copy(fd, elapsed_ns, now_ns) != 0)
+			bail("save or load");
+		if (shmlimit_verify(copy_name, NULL, 0) != 0)
+			bail("not sound");
+		for (int look = 0; look < LOOKS; look++) {
+			uint64_t later_ns = look == 0 ? 0 : some_time(60 * SECOND);
+
+			for (int j = 0; j < LAWS; j++)
+				for (uint64_t key = 0; key < KEYS; key++)
+					compare(&laws[j], key, then_ns + elapsed_ns + later_ns, now_ns + later_ns, exact);
+		}
+		close(fd);
+	}
+	ok(seen.partly > seen.looks / 8, "keys were not full: %" PRIu64 " of %" PRIu64, seen.partly, seen.looks);
+	if (exact)
+		is(seen.other, 0, "at a distance of whole ticks every answer is the same");
+	is(seen.better, 0, "no key has more than it had");
+	is(seen.worse, 0, "nor less by more than a tick");
+}
+
+static void debts_of_years(void)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .count = 1,
+		.period_ns = 86400 * SECOND, .max_wait_ns = (uint64_t)3000000000 * SECOND };
+	uint64_t then_ns = T0 + 1, fd = (uint64_t)new_file(), now_ns = 7;
+	struct shmlimit_result a, b;
+	int id = shmlimit_rule_set_at(l, "years", &rule, T0);
+
+	shmlimit_charge_at(l, id, "k", 1, 30000, T0, NULL);
+	is(save(l, (int)fd, &then_ns), 0, "a debt of decades is saved");
+	is(load_copy((int)fd, SECOND, now_ns), 0, "and loaded when the clock has hardly begun");
+	shmlimit_peek_at(l, id, "k", 1, 1, then_ns + SECOND, &a);
+	shmlimit_peek_at(copy, id, "k", 1, 1, now_ns, &b);
+	ok(b.reset_after_ns >= a.reset_after_ns && b.reset_after_ns - a.reset_after_ns < 1000000,
+	   "it is as long as it was");
+	is(load_copy((int)fd, UINT64_MAX, now_ns), 0, "a time of centuries may have passed");
+	shmlimit_peek_at(copy, id, "k", 1, 1, now_ns, &b);
+	is(b.remaining, 1, "then it is paid");
+	close((int)fd);
+	shmlimit_rule_remove(l, "years");
+}
+
+static void what_it_is(void)
+{
+	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 100, .rules = 3, .window_max = 5,
+		.on_full = SHMLIMIT_FULL_DENY, .clock = SHMLIMIT_CLOCK_COARSE, .mode = 0640 };
+	struct shmlimit_info a = { .struct_size = sizeof(a) }, b = { .struct_size = sizeof(b) };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_WARMUP, .count = 1,
+		.period_ns = SECOND, .warmup_ns = 9 * SECOND, .cold_factor_milli = 5000, .mode = SHMLIMIT_DRY_RUN };
+	struct shmlimit_rule was = rule, is_now = rule;
+	struct shmlimit *none = (struct shmlimit *)&a;
+	struct rule_view view;
+	int fd = new_file(), id;
+
+	shmlimit_close(l);
+	l = unit_create("save", &o);
+	unit_rule(l, "gone", 1, 1, SECOND);
+	id = shmlimit_rule_set(l, "cold", &rule);
+	shmlimit_rule_remove(l, "gone");
+	shmlimit_throttle(l, "k", 1, 15, 30, 60, 15, (int64_t[5]){ 0 });
+	shmlimit_switch(l, 0);
+	is(shmlimit_save(l, fd), 0, "a segment is saved");
+	lseek(fd, 0, SEEK_SET);
+	copy_gone();
+	is(shmlimit_load(copy_name, fd, 0, &copy), 0, "and loaded");
+	shmlimit_info(l, &a);
+	shmlimit_info(copy, &b);
+	a.created_unix_ns = b.created_unix_ns;
+	is(memcmp(&a, &b, sizeof(a)), 0, "with slots, rules, window_max, on_full, clock, mode, owner and switch");
+	shmlimit_rule_get(l, id, &was);
+	is(shmlimit_rule_get(copy, shmlimit_rule_find(copy, "cold"), &is_now), 0, "a rule is there");
+	is(shmlimit_rule_find(copy, "cold"), id, "with its id");
+	is(memcmp(&was, &is_now, sizeof(was)), 0, "all of its terms and its mode");
+	is(shmlimit_rule_find(copy, "gone"), -ESRCH, "one that was removed is not");
+	shmlimit_switch(copy, 1);
+	is(shmlimit_throttle(copy, "k", 1, 15, 30, 60, 15, (int64_t[5]){ 0 }), SHMLIMIT_DENIED,
+	   "those without a name are, and their keys");
+	is(unit_counters(copy, -1).denied, 1, "counters begin anew");
+
+	lseek(fd, 0, SEEK_SET);
+	is(shmlimit_load(copy_name, fd, 0, &none), -EEXIST, "a name that is taken is refused");
+	ok(none == (struct shmlimit *)&a, "and *out is untouched");
+	is(shmlimit_load(unit_name, fd, 2, NULL), -EINVAL, "so is an unknown flag");
+	is(shmlimit_load("a/b", fd, 0, NULL), -EILSEQ, "and a bad name");
+	is(shmlimit_save(NULL, fd), -EINVAL, "nothing cannot be saved");
+	shmlimit_close(copy);
+	shmlimit_open(copy_name, SHMLIMIT_READ_ONLY, &copy);
+	is(shmlimit_save(copy, fd), 0, "a read-only handle can save");
+	is(shmlimit_save(copy, STDIN_FILENO - 1), -EBADF, "what write(2) says is returned");
+	shmlimit_destroy(copy_name);
+	is(shmlimit_save(copy, fd), -ENOENT, "a segment that was destroyed cannot be saved");
+	if (rule_load(l, (uint32_t)id, &view) != 0)
+		bail("no rule");
+	l->rules[id].terms[rule_version(&view) % RULE_VERSIONS].capacity++;
+	is(shmlimit_save(l, fd), -EUCLEAN, "nor one with a damaged rule");
+	close(fd);
+}
+
+/* By the host's clocks: an hour's funnel, emptied, of which a token leaks in 36 s. */
+static void clocks(void)
+{
+	struct shmlimit_result r;
+	struct state_header h;
+	int fd = new_file(), id;
+
+	shmlimit_close(l);
+	l = unit_create("save", NULL);
+	id = unit_rule(l, "hour", 100, 100, 3600 * SECOND);
+	shmlimit_take(l, id, "k", 1, 100, NULL);
+	is(shmlimit_save(l, fd), 0, "saved by the host's clocks");
+	for (int i = 0; i < 4; i++) {
+		static const struct {
+			const char *title;
+			int64_t unix_ns;
+			uint32_t flags;
+			uint64_t remaining;
+		} cases[] = {
+			{ "no time has passed: nothing has leaked", 0, 0, 0 },
+			{ "half an hour has: half of it", -1810 * (int64_t)SECOND, 0, 50 },
+			{ "but none of it where no time shall count", -1810 * (int64_t)SECOND, SHMLIMIT_NO_ELAPSED, 0 },
+			{ "nor where the clock was set back", 1810 * (int64_t)SECOND, 0, 0 },
+		};
+		struct state_file file = { .fd = new_file() };
+		unsigned char page[STATE_PAGE_ROOM];
+
+		/* The same, saved at another time. */
+		copy_gone();
+		if (pread(fd, page, sizeof(page), 0) != (ssize_t)sizeof(page))
+			bail("pread");
+		memcpy(&h, page, sizeof(h));
+		h.unix_ns += (uint64_t)cases[i].unix_ns;
+		memcpy(page, &h, sizeof(h));
+		if (state_put(&file, page, sizeof(page)) != 0 || state_end(&file) != 0)
+			bail("state_put");
+		lseek(file.fd, 0, SEEK_SET);
+		is(shmlimit_load(copy_name, file.fd, cases[i].flags, &copy), 0, "%s", cases[i].title);
+		shmlimit_peek(copy, id, "k", 1, 100, &r);
+		is(r.remaining, cases[i].remaining, "... %s", cases[i].title);
+		close(file.fd);
+	}
+	close(fd);
+}
+
+/* A file of three pages, the last of them short. */
+static int small_file(unsigned char bytes[4 * STATE_PAGE], size_t *len)
+{
+	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 16, .rules = 2, .window_max = 100 };
+	struct shmlimit_rule window = { .struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 100,
+		.period_ns = 3600 * SECOND };
+	uint64_t then_ns = T0 + SECOND;
+	int fd = new_file(), id;
+
+	shmlimit_close(l);
+	l = unit_create("save", &o);
+	id = unit_rule(l, "funnel", 10, 1, 3600 * SECOND);
+	for (uint64_t key = 0; key < 5; key++)
+		shmlimit_take_at(l, id, &key, sizeof(key), 3, T0, NULL);
+	id = shmlimit_rule_set_at(l, "window", &window, T0);
+	for (uint64_t key = 0; key < 9; key++)
+		shmlimit_take_at(l, id, &key, sizeof(key), 100, T0 + key, NULL);
+	if (save(l, fd, &then_ns) != 0)
+		bail("save");
+	*len = (size_t)lseek(fd, 0, SEEK_END);
+	if (*len > 4 * STATE_PAGE || pread(fd, bytes, *len, 0) != (ssize_t)*len)
+		bail("a file of %zu bytes", *len);
+	return fd;
+}
+
+static void put_bytes(int fd, const void *bytes, size_t len)
+{
+	if (ftruncate(fd, 0) != 0 || pwrite(fd, bytes, len, 0) != (ssize_t)len)
+		bail("pwrite: %s", strerror(errno));
+}
+
+static int is_refusal(int error)
+{
+	return error == -EUCLEAN || error == -EMEDIUMTYPE || error == -EPROTO;
+}
+
+static void damage(void)
+{
+	static unsigned char bytes[4 * STATE_PAGE + 1], other[4 * STATE_PAGE + 1];
+	unsigned taken = 0, left = 0;
+	size_t len;
+	int fd = small_file(bytes, &len);
+
+	is(len, 3 * STATE_PAGE, "a file of three pages");
+	is(load_copy(fd, 0, T0), 0, "is loaded");
+	for (size_t i = 0; i < len; i++) {
+		unsigned char bit = (unsigned char)(1u << dice_below(&dice, 8));
+
+		bytes[i] ^= bit;
+		if (pwrite(fd, &bytes[i], 1, (off_t)i) != 1)
+			bail("pwrite");
+		taken += !is_refusal(load_copy(fd, 0, T0));
+		left += shmlimit_destroy(copy_name) != -ENOENT;
+		bytes[i] ^= bit;
+		if (pwrite(fd, &bytes[i], 1, (off_t)i) != 1)
+			bail("pwrite");
+	}
+	is(taken, 0, "with a bit of any byte flipped it is refused");
+	for (size_t n = 0; n < len; n++) {
+		put_bytes(fd, bytes, n);
+		taken += !is_refusal(load_copy(fd, 0, T0));
+	}
+	is(taken, 0, "so is the beginning of it, however long");
+	put_bytes(fd, bytes, len + 1);
+	is(load_copy(fd, 0, T0), -EUCLEAN, "and more than it");
+	memcpy(other, bytes, len);
+	memcpy(other + STATE_PAGE, bytes + 2 * STATE_PAGE, STATE_PAGE);
+	memcpy(other + 2 * STATE_PAGE, bytes + STATE_PAGE, STATE_PAGE);
+	put_bytes(fd, other, len);
+	is(load_copy(fd, 0, T0), -EUCLEAN, "and its pages in another order");
+	memcpy(other, bytes, len);
+	other[8] ^= 2;
+	put_bytes(fd, other, len);
+	is(load_copy(fd, 0, T0), -EPROTO, "another version is said to be that");
+	put_bytes(fd, "[login]\ncapacity = 5\n", 20);
+	is(load_copy(fd, 0, T0), -EMEDIUMTYPE, "and what is something else, that");
+	is(left, 0, "nothing is ever made of it");
+	close(fd);
+}
+
+/* What somebody may write who knows how checks are made. */
+static void hostile(void)
+{
+	static unsigned char bytes[4 * STATE_PAGE], content[4 * STATE_PAGE];
+	unsigned loaded = 0, refused = 0, unsound = 0, locked = 0;
+	size_t len, n = 0;
+	int fd = small_file(bytes, &len);
+
+	for (size_t at = 0; at < len; at += STATE_PAGE, n += STATE_PAGE_ROOM)
+		memcpy(content + n, bytes + at, STATE_PAGE_ROOM);
+	for (uint64_t i = 0; i < scaled(RESEALED); i++) {
+		struct state_file file = { .fd = fd };
+		size_t at = dice_below(&dice, dice_below(&dice, 2) ? 900 : n - 8);
+		uint64_t kept, word = dice_throw(&dice) >> dice_below(&dice, 64);
+		int error;
+
+		/* A word, a bit of one, or a number near to it. */
+		memcpy(&kept, content + at, 8);
+		if (dice_below(&dice, 3) != 0)
+			word = dice_below(&dice, 2) ? kept ^ (uint64_t)1 << dice_below(&dice, 64) : kept + dice_below(&dice, 5) - 2;
+		memcpy(content + at, &word, 8);
+		if (ftruncate(fd, 0) != 0 || lseek(fd, 0, SEEK_SET) != 0 || state_put(&file, content, n) != 0 ||
+		    state_end(&file) != 0)
+			bail("state_put");
+		error = load_copy(fd, some_time(7200 * SECOND), T0 + some_time(T0));
+		memcpy(content + at, &kept, 8);
+		loaded += error == 0;
+		refused += error != 0;
+		if (error == 0) {
+			struct shmlimit_range range = { .struct_size = sizeof(range) };
+			struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+			struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+			struct shmlimit_problem problem;
+
+			/* Room to grow may be more than can be mapped twice: that is an error, and no finding. */
+			if (shmlimit_verify(copy_name, &problem, 1) > 0) {
+				diag("byte %zu was made %" PRIx64 ": %s", at, word, problem.text);
+				unsound++;
+			}
+			for (uint64_t s = 0; s < 16; s++) {
+				if (shmlimit_slot(copy, s, 2 * T0, &slot) != 0 || slot.rule < 0)
+					continue;
+				shmlimit_rule_range(copy, slot.rule, &range);
+				shmlimit_rule_get(copy, slot.rule, &rule);
+				locked += slot.reset_after_ns > range.fill_ns + rule.max_wait_ns + SECOND;
+			}
+		}
+	}
+	diag("%u loaded, %u refused", loaded, refused);
+	ok(loaded > refused / 100 && refused > 100, "numbers that nobody saved are loaded or refused");
+	is(unsound, 0, "what is loaded is sound");
+	is(locked, 0, "and locks no key out for longer than its rule can");
+	close(fd);
+}
+
+/* A key that moved while it was saved, by way of being full, is written twice. */
+static void twins(void)
+{
+	unsigned char content[STATE_PAGE_ROOM];
+	const size_t at = sizeof(struct state_header) + sizeof(struct state_rule);
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+	struct state_file file = { .fd = new_file() }, again = { .fd = file.fd };
+	struct state_slot s[3];
+	uint64_t then_ns = T0;
+	int id;
+
+	shmlimit_close(l);
+	l = unit_create("save", NULL);
+	id = unit_rule(l, "funnel", 10, 1, 3600 * SECOND);
+	for (uint64_t key = 0; key < 3; key++)
+		shmlimit_take_at(l, id, &key, sizeof(key), key + 1, T0, NULL);
+	if (save(l, file.fd, &then_ns) != 0 || pread(file.fd, content, sizeof(content), 0) != (ssize_t)sizeof(content))
+		bail("save");
+	memcpy(s, content + at, sizeof(s));
+	s[1].tag = s[0].tag;
+	memcpy(content + at, s, sizeof(s));
+	lseek(file.fd, 0, SEEK_SET);
+	if (state_put(&again, content, sizeof(content)) != 0 || state_end(&again) != 0)
+		bail("state_put");
+	is(load_copy(file.fd, 0, T0), 0, "a file with a key in two slots is loaded");
+	is(shmlimit_verify(copy_name, NULL, 0), 0, "it has one then");
+	is((int)unit_slots(copy, SHMLIMIT_SLOT_LIVE, T0), 2, "the others' stay");
+	shmlimit_slot(copy, s[1].index, T0, &slot);
+	ok(slot.state == SHMLIMIT_SLOT_LIVE && slot.remaining == s[1].quota, "and it is the one that was read later");
+	close(file.fd);
+}
+
+int main(void)
+{
+	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 1024, .rules = 16, .window_max = RING };
+
+	dice.state = dice_seed();
+	l = unit_create("save", &o);
+	snprintf(copy_name, sizeof(copy_name), "%s.copy", unit_name);
+	atexit(copy_gone);
+	make_rules();
+	round_trips(1);
+	round_trips(0);
+	debts_of_years();
+	what_it_is();
+	clocks();
+	damage();
+	hostile();
+	twins();
+	shmlimit_close(l);
+	return tap_done();
+}

@@ -1,0 +1,66 @@
+/*
+ * load.c: shmlimit load: a segment, from a file.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+
+enum { NO_ELAPSED };
+
+static const struct command_option options[] = {
+	[NO_ELAPSED] = { "no-elapsed", NULL, "count no time since it was saved: keys have what they had then" },
+	{ 0 },
+};
+
+static int fail_load(const char *segment, const char *path, int error)
+{
+	switch (-error) {
+	case EMEDIUMTYPE:
+		return fail("%s: not a saved segment: must be what shmlimit save wrote", path);
+	case EPROTO:
+		return fail("%s: saved by another version: must be loaded by the shmlimit that saved it", path);
+	case EUCLEAN:
+		return fail("%s: damaged, or not all of it: must be saved anew", path);
+	case EISDIR:
+		return fail("%s: %s: must be a file that can be read, or - for standard input", path, strerror(-error));
+	default:
+		return creation_fail(segment, error);
+	}
+}
+
+static int load(const char *segment, const char *path, uint32_t flags)
+{
+	int fd = STDIN_FILENO, error;
+
+	if (strcmp(path, "-") != 0) {
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			return fail("%s: %s: must be a file that can be read, or - for standard input", path,
+			            strerror(errno));
+	}
+	error = shmlimit_load(segment, fd, flags, NULL);
+	if (fd != STDIN_FILENO)
+		close(fd);
+	return error == 0 ? STATUS_OK : fail_load(segment, fd == STDIN_FILENO ? "standard input" : path, error);
+}
+
+static int run(const struct call *call)
+{
+	return load(call->operand[0], call->operand[1], call->option[NO_ELAPSED] != NULL ? SHMLIMIT_NO_ELAPSED : 0);
+}
+
+const struct command command_load = {
+	.name = "load",
+	.operands = "NAME FILE",
+	.purpose = "make a segment of what save wrote",
+	.details = "Also after a reboot: keys have what they had, and what came back in the time that has passed by the\n"
+	           "real-time clock. The segment must not exist. It appears in one step, complete, or not at all if\n"
+	           "anything is wrong with FILE; - is standard input. Counters begin anew.\n",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,62 @@
+/*
+ * save.c: shmlimit save: a segment, to a file.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "replacement.h"
+
+static int save_to(struct shmlimit *limiter, const char *segment, const char *path, int fd)
+{
+	int error = shmlimit_save(limiter, fd);
+
+	if (error == 0)
+		return STATUS_OK;
+	if (error == -ENOENT || error == -EUCLEAN)
+		return fail_segment(segment, error);
+	if (error == -EAGAIN)
+		return fail("segment %s: has just grown: must be saved when its keys have moved", segment);
+	return fail("%s: %s: must be a file that can be written to", path, strerror(-error));
+}
+
+static int save(struct shmlimit *limiter, const char *segment, const char *path)
+{
+	struct replacement file;
+	int status;
+
+	if (strcmp(path, "-") == 0)
+		return save_to(limiter, segment, "standard output", STDOUT_FILENO);
+	status = replacement_open_private(&file, path);
+	if (status != STATUS_OK)
+		return status;
+	status = save_to(limiter, segment, path, fileno(file.to));
+	if (status == STATUS_OK)
+		return replacement_commit(&file);
+	replacement_drop(&file);
+	return status;
+}
+
+static int run(const struct call *call)
+{
+	struct shmlimit *limiter;
+	int status = segment_open(call->operand[0], SHMLIMIT_READ_ONLY, &limiter);
+
+	if (status != STATUS_OK)
+		return status;
+	status = save(limiter, call->operand[0], call->operand[1]);
+	shmlimit_close(limiter);
+	return status;
+}
+
+const struct command command_save = {
+	.name = "save",
+	.operands = "NAME FILE",
+	.purpose = "write a segment to a file, for load",
+	.details = "With its rules and what each key has left, as of some moment of it: programs go on deciding. The file\n"
+	           "takes FILE's place in one step, when it is on the disk; it holds the secret of the segment's hash,\n"
+	           "so only you can read it. FILE - is standard output. Counters, names of keys and leases are not saved.\n",
+	.run = run,
+};
