@@ -18,7 +18,7 @@ SOVERSION := 0
 
 # Debian's names of what each target needs; tools/need.sh installs them.
 need_build := gcc libc6-dev make pkg-config libck-dev liburcu-dev libjansson-dev libinih-dev \
-	zlib1g-dev uthash-dev libncurses-dev
+	zlib1g-dev uthash-dev libncurses-dev systemtap-sdt-dev
 need_demo  := $(need_build) libmicrohttpd-dev wrk curl
 need_server := nginx nginx-dev apache2-bin apache2-dev procps mypy python3-pip python3-setuptools \
 	python3-wheel python3-tap gunicorn python3-uvicorn php-cli php-fpm php-apcu libfcgi-bin
@@ -270,7 +270,7 @@ check:
 	@tools/need.sh $(need_check)
 	@tools/need.sh $(need_server) || echo 'tests/server skips the servers that are missing'
 	@tools/need.sh $(need_deb) $(need_lint) || echo 'tests/build skips what it has no tools for'
-	@tools/foreign.sh arm64 $(O)/arm64 libck-dev liburcu-dev liburcu8
+	@tools/foreign.sh arm64 $(O)/arm64 libck-dev liburcu-dev liburcu8 systemtap-sdt-dev
 	@$(foreach b,$(builds),echo '== building $(b)' && \
 		$(MAKE) --no-print-directory -s O=$(O)/$(b) WERROR=1 $(with_$(b)) tests && ) true
 	prove -j2 --exec '' $(foreach b,$(builds),$$($(MAKE) --no-print-directory -s O=$(O)/$(b) $(with_$(b)) list))

@@ -156,6 +156,7 @@ static uint64_t decided(const struct decision *d)
 static enum progress without_slot(const struct shmlimit *l, struct decision *d)
 {
 	count(l, d, COUNT_NO_SLOT);
+	PROBE(full, d->request->rule, d->request->hash, d->request->amount);
 	if (!d->homeless)
 		stand_full(d);
 	apply(l, d);
@@ -412,6 +413,7 @@ static int bypass(const struct shmlimit *l, const struct decision *d, struct shm
 
 	if (decide_counts(d->request->verb))
 		count(l, d, COUNT_ALLOWED);
+	decide_show(d->request->rule, d->request->verb, d->request->hash, d->request->amount, SHMLIMIT_ALLOWED);
 	algorithm_rule(&d->view.terms, &rule);
 	if (r != NULL)
 		*r = (struct shmlimit_result){ .limit = rule.capacity, .remaining = rule.capacity };
@@ -424,6 +426,7 @@ static int finish(const struct shmlimit *l, const struct decision *d)
 
 	for (uint32_t i = 0; i < d->failed; i++)
 		count(l, d, COUNT_FAILED_CAS);
+	decide_show(q->rule, q->verb, q->hash, q->amount, d->v.answer);
 	if (d->r != NULL && terms_algorithm(&d->view.terms) == SHMLIMIT_FUNNEL)
 		decide_report(&d->view.terms, d->funnel, d->at, q->verb, &d->v, q->amount, d->r);
 	if (d->r != NULL && terms_algorithm(&d->view.terms) == SHMLIMIT_WARMUP)

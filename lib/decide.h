@@ -12,6 +12,7 @@
 #include "counter.h"
 #include "funnel.h"
 #include "lease.h"
+#include "probe.h"
 #include "ring.h"
 #include "table.h"
 
@@ -172,6 +173,17 @@ static inline int decide_counts(enum verb verb)
 	       verb == VERB_DENY;
 }
 
+/* Let a tracer see a decision. To be called while what it takes is in registers still: before it is reported. */
+static inline void decide_show(uint32_t rule, enum verb verb, uint64_t hash, uint64_t amount, int answer)
+{
+	if (!decide_counts(verb))
+		return;
+	if (answer == SHMLIMIT_ALLOWED)
+		PROBE(allow, rule, hash, amount);
+	else if (answer == SHMLIMIT_DENIED)
+		PROBE(deny, rule, hash, amount);
+}
+
 /* Count a decision that was made under a rule of this mode. Returns the answer: of a dry run always "allowed". */
 static inline int decide_count(const struct shmlimit *l, uint32_t rule, uint32_t mode, enum verb verb, int answer,
                                uint64_t entropy)
@@ -231,6 +243,7 @@ __attribute__((always_inline)) static inline int decide_hashed(const struct shml
 		failed = !slot_cas(slot, seen, tag, funnel_pack(funnel));
 	if (__builtin_expect(v.changed ? failed : !slot_unchanged(slot, seen), 0))
 		goto slowly;
+	decide_show(rule, verb, hash, amount, v.answer);
 	if (r != NULL)
 		decide_report(&view.terms, funnel, at, verb, &v, amount, r);
 	return decide_count(l, rule, rule_mode(&view), verb, v.answer, at.ticks);

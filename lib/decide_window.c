@@ -167,9 +167,12 @@ __attribute__((flatten)) int decide_window_first(const struct shmlimit *l, const
 	if (!ring.complete || ring.stepped)
 		return DECIDE_AGAIN;
 	decide_window(l, t, slot, terms, q, &ring, q->now_ns, &after, &v, r);
-	if (!v.changed)
-		return slot_unchanged(slot, seen) ? decide_count(l, q->rule, rule_mode(view), q->verb, v.answer, q->now_ns)
-		                                  : DECIDE_AGAIN;
+	if (!v.changed) {
+		if (!slot_unchanged(slot, seen))
+			return DECIDE_AGAIN;
+		decide_show(q->rule, q->verb, q->hash, q->amount, v.answer);
+		return decide_count(l, q->rule, rule_mode(view), q->verb, v.answer, q->now_ns);
+	}
 	mine = (struct slot_seen){ tag, window_pack(terms, after) };
 	if (q->verb == VERB_REFUND)
 		return DECIDE_AGAIN;
@@ -180,5 +183,6 @@ __attribute__((flatten)) int decide_window_first(const struct shmlimit *l, const
 		return DECIDE_AGAIN;
 	}
 	ring_complete(l, t, slot, terms, mine, &after, 1);
+	decide_show(q->rule, q->verb, q->hash, q->amount, v.answer);
 	return decide_count(l, q->rule, rule_mode(view), q->verb, v.answer, q->now_ns);
 }

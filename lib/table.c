@@ -47,6 +47,7 @@
 #include "algorithm.h"
 #include "clock.h"
 #include "counter.h"
+#include "probe.h"
 
 struct layout_slot *table_search(const struct table *t, struct table_window window, uint64_t tag)
 {
@@ -216,6 +217,8 @@ static enum claim place_candidate(const struct shmlimit *l, uint64_t wanted, uin
 	mine.word = counter_nonce(l, now_ns);
 	if (!slot_cas(place->slot, place->seen, mine.tag, mine.word))
 		return CLAIM_LOST;
+	if (place->from == FROM_LIVE)
+		PROBE(evict, tag_rule(place->seen.tag), tag_fingerprint(place->seen.tag), tag_fingerprint(wanted));
 	found->candidate = *place;
 	found->candidate.seen = mine;
 	return CLAIM_DONE;
