@@ -110,8 +110,16 @@ shmlimit rule set "$segment" login --max-wait 90s --next-pays yes --mode off
 run shmlimit rule export "$segment"
 is "$rc $err" "0 " "rule export works"
 printf '%s\n' "$out" >export.ini
-is "$out" "# The rules of segment $segment, for shmlimit apply
+is "$out" "# Segment $segment, for shmlimit apply
 [*]
+slots = 64
+mode = 0600
+group = $(id -gn)
+on-full = evict
+rules = 5
+window-max = 0
+names = 0
+clock = precise
 enabled = yes
 
 [login]
@@ -130,7 +138,7 @@ max-wait = 0
 next-pays = no
 mode = enforce
 
-# Not ~15:30:60: a throttle's, made when it is asked for" "all of each rule is there"
+# Not ~15:30:60: a throttle's, made when it is asked for" "what the segment was made with and all of each rule is there"
 run shmlimit apply "$segment" export.ini --prune
 is "$rc $out$err" "0 " "applied, it changes nothing"
 before=$(rules)

@@ -66,6 +66,18 @@ run shmlimit apply --all d
 is "$rc $out$err" "0 " "what is there already is left as it is, in silence"
 is "$(shmlimit take "$a" login key --cost 15 --quiet; echo $?) $(fact "$a" created_unix_ns)" "1 $made" \
 	"segments, and what their keys have left"
+mkdir same
+c=$SEGMENT.c
+shmlimit disable "$a"
+shmlimit rule export "$a" >"same/$c.conf"
+shmlimit apply --all same >/dev/null
+is "$(shmlimit rule export "$c" | tail -n +2)" "$(tail -n +2 "same/$c.conf")" "of what is exported the like is made"
+run shmlimit apply "$a" "same/$c.conf" --prune
+is "$rc $out$err" "0 " "and applied to the one or the other it changes nothing, and warns of nothing"
+run shmlimit apply "$c" "same/$c.conf" --prune
+is "$rc $out$err" "0 " "so it says of the like, too"
+shmlimit destroy "$c"
+shmlimit enable "$a"
 sed -i 's/^slots.*/slots = 2000/; s/^mode.*/mode = 0600/; s/^on-full.*/on-full = evict/; s/^rules.*/rules = 3/
 	s/^window-max.*/window-max = 0/; s/^names.*/names = 16/; s/^clock.*/clock = precise/; s/^capacity.*/capacity = 20/' "d/$a.conf"
 keeps="and keeps it: must be made anew to have another (shmlimit destroy $a)"

@@ -103,7 +103,7 @@ static const char *group_text(char text[TEXT_LEN], uint64_t id)
 	const struct group *named = getgrgid((gid_t)id);
 
 	if (named != NULL)
-		snprintf(text, TEXT_LEN, "%.30s", named->gr_name);
+		snprintf(text, TEXT_LEN, "%s", named->gr_name);
 	else
 		snprintf(text, TEXT_LEN, "%" PRIu64, id);
 	return text;

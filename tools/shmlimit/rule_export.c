@@ -16,14 +16,26 @@ static void print_rule(const char *name, const struct shmlimit_rule *rule)
 			printf("%s = %s\n", field_names[field], field_text(text, field, rule));
 }
 
+static void print_segment(const struct shmlimit_info *info)
+{
+	struct shmlimit_options made;
+	char text[TEXT_LEN];
+
+	creation_of(info, &made);
+	puts("[*]");
+	for (int field = 0; field < CREATION_FIELDS; field++)
+		printf("%s = %s\n", creation_names[field], creation_text(text, field, &made));
+	printf("enabled = %s\n", choice_word(choices_yes, info->enabled != 0));
+}
+
 static void print_file(const char *segment, struct shmlimit *limiter)
 {
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct rule_facts facts;
 
 	shmlimit_info(limiter, &info);
-	printf("# The rules of segment %s, for shmlimit apply\n[*]\nenabled = %s\n", segment,
-	       choice_word(choices_yes, info.enabled != 0));
+	printf("# Segment %s, for shmlimit apply\n", segment);
+	print_segment(&info);
 	for (int id = 0; id < (int)info.rules; id++) {
 		if (rule_read(limiter, id, &facts) < 0)
 			continue;
@@ -49,7 +61,7 @@ static int run(const struct call *call)
 const struct command command_rule_export = {
 	.name = "rule export",
 	.operands = "NAME",
-	.purpose = "print the rules as a file for apply",
+	.purpose = "print segment and rules as a file for apply",
 	.details = "Rules that throttle made, which have no name, are left out, with a comment.\n",
 	.run = run,
 };
