@@ -21,7 +21,7 @@ need_build := gcc libc6-dev make pkg-config libck-dev liburcu-dev libjansson-dev
 	zlib1g-dev uthash-dev libncurses-dev systemtap-sdt-dev
 need_demo  := $(need_build) libmicrohttpd-dev wrk curl
 need_server := nginx nginx-dev apache2-bin apache2-dev procps mypy python3-pip python3-setuptools \
-	python3-wheel python3-tap gunicorn python3-uvicorn php-cli php-fpm php-apcu libfcgi-bin
+	python3-wheel python3-tap iproute2 gunicorn python3-uvicorn php-cli php-fpm php-apcu libfcgi-bin
 # For benches nginx is unpacked into O= and not installed, for that would start it; these are what it needs.
 need_bench := $(need_demo) libhiredis-dev redis-tools libsqlite3-dev gnuplot-nox libpcre2-8-0 libssl3 zlib1g \
 	apache2-bin apache2-dev libpcre3 libpng16-16 util-linux

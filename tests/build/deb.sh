@@ -1,6 +1,6 @@
 #!/bin/sh
-# deb: `make deb` makes packages that lintian has nothing against, that can be built against, and that come and go
-# without a trace, in a root that is thrown away.
+# deb: `make deb` makes packages that lintian has nothing against, that can be built against, that come and go
+# without a trace, in a root that is thrown away, and with which the README's first steps can be taken.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
@@ -85,7 +85,7 @@ is "$rc $out" "0 shmlimit $version" "the packaged command runs"
 
 # Installed and purged, where root may lay a folder over the system's and go there. Nobody else's processes, network
 # or shared memory are to be seen from there, so that no script of a package can reach them.
-cat >"$TMP/inside" <<'END'
+cat >"$TMP/come_and_go" <<'END'
 cd / || exit 1
 say() { printf '== %s\n' "$*"; }
 rm -f /var/lib/man-db/auto-update       # it would read every page of the system, twice
@@ -117,11 +117,18 @@ sed -n '/rror/p' root/debs/log | sed 's/^/# /' >&2
 find upper \( -type f -o -type l \) -name '*shmlimit*' ! -path 'upper/debs/*'
 find upper -type d -name '*shmlimit*'
 END
-mkdir "$TMP/over"
 echo "$packages" >"$TMP/packages"
-timeout 300 unshare --mount --pid --fork --kill-child --net --ipc sh "$TMP/outside" "$TMP/over" \
-	"$debs"/*.deb "$TMP/packages" "$TMP/inside" >"$TMP/story" 2>"$TMP/err"
-rc=$?
+# there SCRIPT: run it as /debs/inside in such a root; its output is $TMP/story.
+there() {
+	cp "$1" "$TMP/inside"
+	mkdir "$TMP/over"
+	timeout 300 unshare --mount --pid --fork --kill-child --net --ipc sh "$TMP/outside" "$TMP/over" \
+		"$debs"/*.deb "$TMP/packages" "$TMP/inside" "$TMP/readme" >"$TMP/story" 2>"$TMP/err"
+	rc=$?
+	rmdir "$TMP/over"
+}
+sed -n '/^## First steps/,/^## In/{/^```sh$/,/^```$/p}' "$SOURCE/README.md" | sed '/^```/d' >"$TMP/readme"
+there "$TMP/come_and_go"
 if [ -n "$(lacks nginx apache2 php python3)" ]; then
 	ok 0 "the packages come and go # SKIP they are for what is not here:$(lacks nginx apache2 php python3)"
 elif [ $rc -eq 99 ] || grep -q '^unshare: ' "$TMP/err"; then
@@ -138,6 +145,22 @@ shmlimit $version
 13
 13
 == purged 0" "the packages are installed, do what they are for, and leave nothing when they are purged"
+	[ ! -s "$TMP/err" ] || diag "$(cat "$TMP/err")"
+fi
+
+# What is pasted, by a first-time user.
+cat >"$TMP/first_steps" <<'END'
+cd /debs && ip link set lo up && rm -f /var/lib/man-db/auto-update && bash -e readme 2>/debs/log
+END
+is "$(wc -l <"$TMP/readme")" 7 "the README's first steps are seven lines"
+if [ $rc -eq 99 ] || grep -q '^unshare: ' "$TMP/err" || [ -n "$(lacks nginx curl ip service)" ]; then
+	ok 0 "they can be taken # SKIP no root to throw away, or no$(lacks nginx curl ip service)"
+else
+	there "$TMP/first_steps"
+	is "$rc $(grep '^+' "$TMP/story" | tr '\n' ' ')" \
+		"0 + segment web mode 0660 group www-data + rule page capacity 5 rate 5/m " "they can be taken"
+	like "$(grep -E '^[2-5][0-9][0-9]$' "$TMP/story" | tr '\n' ' ')" '^(200 ){5,7}(429 ){1,3}$' "requests are limited"
+	like "$(cat "$TMP/story")" '^page +[0-9a-f]{12} +[01] ' "and it shows whom"
 	[ ! -s "$TMP/err" ] || diag "$(cat "$TMP/err")"
 fi
 done_testing

@@ -48,6 +48,17 @@ is "$rc" 0 "and links"
 is "$(sed -n 's/^Exec.*=//p' "$TMP/other/opt/lib/systemd/system/shmlimit.service" | sort -u)" \
 	"/opt/bin/shmlimit apply --all" "the service starts the command where it was installed"
 
+if command -v systemd-analyze >/dev/null; then
+	# It looks for the program that a unit starts, and for the manual, at their places in the system.
+	mkdir "$TMP/units"
+	for unit in shmlimit.service shmlimit-state@web.service; do
+		sed "s|/usr/bin/shmlimit|$BUILD/bin/shmlimit|; /^Documentation/d" \
+			"$SOURCE/tools/systemd/$(echo $unit | sed 's/@web/@/')" >"$TMP/units/$unit"
+		run systemd-analyze verify "$TMP/units/$unit"
+		is "$rc $out$err" "0 " "systemd has nothing against $unit"
+	done
+fi
+
 make_it uninstall
 is "$(find "$root" ! -type d)" "" "make uninstall leaves no file"
 done_testing
