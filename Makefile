@@ -98,7 +98,7 @@ help:
 	@echo 'make apache       the module for Apache httpd; needs apache2-dev'
 	@echo 'make php          the classes for PHP, in $(O)/php'
 	@echo 'make install      to prefix=$(prefix), below DESTDIR; also uninstall'
-	@echo 'make deb          Debian packages of all of it, in $(O)/deb (installs what it misses)'
+	@echo 'make deb          Debian packages of all of it, in $(O)/deb (installs what it misses); DEBFULLNAME= DEBEMAIL='
 	@echo 'make clean        remove O=$(O)'
 	@echo 'Variables: O= CC= CFLAGS= SAN=address|thread WERROR=1 prefix= DESTDIR='
 
@@ -361,13 +361,16 @@ uninstall:
 		$(libdir)/pkgconfig/shmlimit.pc $(mandir)/man1/shmlimit.1 $(mandir)/man3/shmlimit.3 $(mandir)/man7/shmlimit.7 \
 		$(completionsdir)/shmlimit $(addprefix $(unitdir)/,$(notdir $(units))))
 
-# The packages' own build is out of O, in a copy of the sources that has debian/ at its top.
+# The packages' own build is out of O, in a copy of the sources that has debian/ at its top. Their maintainer is who
+# builds them: DEBFULLNAME and DEBEMAIL, as Debian's tools have it; else nobody who could be written to.
 deb_src := $(O)/deb/shmlimit-$(VERSION)
 deb:
 	@tools/need.sh $(need_deb)
 	rm -rf $(O)/deb && mkdir -p $(deb_src)
 	cp -r Makefile include lib tools tests bench README.md LICENSE $(deb_src)
 	cp -r tools/debian $(deb_src)/debian
+	$(if $(DEBEMAIL),sed -i 's/the shmlimit authors <.*@localhost>/$(DEBFULLNAME) <$(DEBEMAIL)>/' \
+		$(deb_src)/debian/control $(deb_src)/debian/changelog)
 	cd $(deb_src) && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 		dpkg-buildpackage -b -uc >../build.log 2>&1 || { tail -n 20 ../build.log; exit 1; }
 	rm -rf $(deb_src)
