@@ -18,12 +18,12 @@ SOVERSION := 0
 
 # Debian's names of what each target needs; tools/need.sh installs them.
 need_build := gcc libc6-dev make pkg-config libck-dev liburcu-dev libjansson-dev libinih-dev \
-	zlib1g-dev uthash-dev libncurses-dev systemtap-sdt-dev
+	zlib1g-dev uthash-dev libncurses-dev systemtap-sdt-dev libhiredis-dev
 need_demo  := $(need_build) libmicrohttpd-dev wrk curl
 need_server := nginx nginx-dev apache2-bin apache2-dev procps mypy python3-pip python3-setuptools \
 	python3-wheel python3-tap iproute2 gunicorn python3-uvicorn php-cli php-fpm php-apcu libfcgi-bin
 # For benches nginx is unpacked into O= and not installed, for that would start it; these are what it needs.
-need_bench := $(need_demo) libhiredis-dev redis-tools libsqlite3-dev gnuplot-nox libpcre2-8-0 libssl3 zlib1g \
+need_bench := $(need_demo) redis-tools libsqlite3-dev gnuplot-nox libpcre2-8-0 libssl3 zlib1g \
 	apache2-bin apache2-dev libpcre3 libpng16-16 util-linux
 need_check := $(need_bench) bsdutils g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
 	perl spin z3 python3-z3 mandoc jq binutils util-linux python3-prometheus-client
@@ -66,6 +66,10 @@ t   = $(patsubst %.c,$(O)/%.t,$(wildcard tests/$(1)/*.c)) \
 
 lib_obj := $(call obj,lib)
 lib_so  := $(O)/libshmlimit.so.$(VERSION)
+# The library for many hosts is one of its own: only it has a network, and hiredis.
+global_obj := $(call obj,lib/global)
+global_so  := $(O)/libshmlimit-global.so.$(VERSION)
+global_used := $(if $(SHARED),$(global_so),$(O)/libshmlimit-global.a)
 bench_obj := $(call obj,bench/kit) $(call obj,bench/peers)
 # What the command and the servers' modules are linked with; a distribution that ships the library has SHARED=1.
 lib_used := $(if $(SHARED),$(lib_so),$(O)/libshmlimit.a)
@@ -102,7 +106,7 @@ help:
 	@echo 'make clean        remove O=$(O)'
 	@echo 'Variables: O= CC= CFLAGS= SAN=address|thread WERROR=1 prefix= DESTDIR='
 
-lib: $(O)/libshmlimit.a $(lib_so)
+lib: $(O)/libshmlimit.a $(lib_so) $(O)/libshmlimit-global.a $(global_so)
 
 $(O)/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -121,6 +125,19 @@ $(lib_so): $(lib_obj) lib/shmlimit.map
 	ln -sf libshmlimit.so.$(VERSION) $(O)/libshmlimit.so.$(SOVERSION)
 	ln -sf libshmlimit.so.$(SOVERSION) $(O)/libshmlimit.so
 comma := ,
+
+# It copies structures in and out as the other does, by a copy of the same file.
+$(O)/libshmlimit-global.a: $(global_obj) $(O)/lib/sized.o
+	@rm -f $@
+	$(CC) -r -nostdlib -o $(O)/shmlimit_global.o $^
+	$(OBJCOPY) --localize-hidden $(O)/shmlimit_global.o
+	$(AR) rcs $@ $(O)/shmlimit_global.o
+
+$(global_so): $(global_obj) $(O)/lib/sized.o $(lib_so) lib/global/shmlimit_global.map
+	$(CC) -shared -Wl,-soname,libshmlimit-global.so.$(SOVERSION) -Wl,--version-script=lib/global/shmlimit_global.map \
+		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(filter %.o,$^) $(lib_so) -lhiredis
+	ln -sf libshmlimit-global.so.$(VERSION) $(O)/libshmlimit-global.so.$(SOVERSION)
+	ln -sf libshmlimit-global.so.$(SOVERSION) $(O)/libshmlimit-global.so
 
 tool_libs := -ljansson -linih -lz -lncursesw -ltinfo
 $(O)/bin/shmlimit: $(call obj,tools/shmlimit) $(lib_used)
@@ -207,6 +224,9 @@ $(O)/tests/schedule/%.t: $(O)/points/tests/schedule/%.o $(points_obj)
 $(O)/tests/cli/%.t: $(O)/tests/cli/%.o $(filter-out %/main.o,$(call obj,tools/shmlimit)) $(O)/libshmlimit.a
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) $(tool_libs) -pthread
 
+$(O)/tests/global/%.t: $(O)/tests/global/%.o $(global_obj) $(lib_obj)
+	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -lhiredis -pthread
+
 $(O)/tests/server/%.o: server_cflags = -Itools/server
 $(O)/tests/server/%.t: $(O)/tests/server/%.o $(server_obj) $(lib_obj)
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -pthread
@@ -256,7 +276,7 @@ bench bench-quick:
 
 # name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there.
 builds       := gcc clang gcc-address clang-address gcc-thread clang-thread clang-fuzz aarch64
-with_gcc           := CC=gcc GROUPS='unit process thread crash torture schedule mutant cli model proof build server'
+with_gcc           := CC=gcc GROUPS='unit process thread crash torture schedule mutant cli model proof build server global'
 with_clang         := CC=clang GROUPS='unit process thread'
 with_gcc-address   := CC=gcc SAN=address GROUPS='unit process cli'
 with_clang-address := CC=clang SAN=address GROUPS='unit thread'

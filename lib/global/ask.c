@@ -1,0 +1,201 @@
+/*
+ * ask: see ask.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "ask.h"
+#include "fallback.h"
+#include "policy.h"
+
+int ask_slot(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost,
+             struct shmlimit_lease *lease, struct shmlimit_result *r)
+{
+	uint64_t lease_ns = rule >= 0 && (uint32_t)rule < g->rules ? g->lease_ns[rule] : 0;
+	int answer;
+
+	lease->struct_size = sizeof(*lease);
+	answer = shmlimit_lease_take(g->limiter, rule, key, key_len, cost,
+	                             lease_ns != 0 ? lease_ns : g->options.lease_ns, g->breaker.claim_ns, lease, r);
+	if (__builtin_expect(answer == -EOPNOTSUPP, 0))
+		answer = shmlimit_take(g->limiter, rule, key, key_len, cost, r);
+	return answer;
+}
+
+/* The engine said nothing: no later claim of this key shall wait for it. */
+static void give_up(struct shmlimit_global *g, struct ask *a)
+{
+	if (a->answer == SHMLIMIT_LEASE_ASK)
+		shmlimit_lease_abandon(g->limiter, a->rule, a->key, a->key_len);
+	a->answer = fallback(g, a->rule, a->key, a->key_len, a->cost, a->r);
+}
+
+static void give_up_all(struct shmlimit_global *g, struct ask *asks, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (asks[i].answer > SHMLIMIT_DENIED)
+			give_up(g, &asks[i]);
+}
+
+static void fail(struct shmlimit_global *g, struct ask *a, const struct trouble *trouble)
+{
+	handle_say(g, trouble, &a->of);
+	if (trouble_is_of_key(trouble)) {
+		shmlimit_lease_count(g->limiter, SHMLIMIT_LEASE_ENGINE_ERRORS, 1);
+		sore_add(&g->sore, a->text, handle_key(g, a->of.name, a->key, a->key_len, a->text),
+		         wire_now_ns() + g->options.open_ns);
+	}
+	give_up(g, a);
+}
+
+/* What may be asked: else it is decided here. */
+static int prepare(struct shmlimit_global *g, struct ask *a, struct engine_question *q)
+{
+	struct trouble trouble = { .kind = TROUBLE_EXACT };
+	int error = handle_rule(g, a->rule, &a->of);
+
+	if (error != 0 && error != -ERANGE) {
+		a->answer = error;
+		return 0;
+	}
+	g->lease_ns[a->rule] = a->of.lease_ns;
+	*q = (struct engine_question){
+		.terms = &a->of.terms,
+		.key = a->text,
+		.key_len = handle_key(g, a->of.name, a->key, a->key_len, a->text),
+		.need = a->lease.need,
+		.want = a->lease.want,
+		/* Else what is held may be spent by others meanwhile, and this be left. */
+		.sure = a->lease.held == 0 ? a->lease.need : 0,
+	};
+	if (sore_has(&g->sore, q->key, q->key_len, wire_now_ns()))
+		give_up(g, a);
+	else if (error != 0)
+		fail(g, a, &trouble);
+	else
+		return 1;
+	return 0;
+}
+
+static uint64_t ns_of(uint64_t us)
+{
+	return us < UINT64_MAX / 1000 ? us * 1000 : UINT64_MAX;
+}
+
+/*
+ * Tokens count from when they were asked for, since they may have been debited
+ * then. Who was stopped for so long that they are over has spent them in vain.
+ */
+static void deposit(struct shmlimit_global *g, struct ask *a, const struct engine_question *q, uint64_t sent_ns)
+{
+	struct trouble late = { .kind = TROUBLE_LATE };
+
+	a->answer = shmlimit_lease_deposit_at(g->limiter, a->rule, a->key, a->key_len, q->leased, a->cost,
+	                                      a->of.lease_ns, sent_ns, a->r);
+	if (a->answer == SHMLIMIT_ALLOWED && shmlimit_now(g->limiter) - sent_ns >= a->of.lease_ns)
+		fail(g, a, &late);
+	else if (a->answer == SHMLIMIT_ALLOWED && a->r != NULL)
+		a->r->remaining += q->left;
+}
+
+static void settle(struct shmlimit_global *g, struct ask *a, const struct engine_question *q, uint64_t sent_ns)
+{
+	if (q->trouble.kind != TROUBLE_NONE) {
+		fail(g, a, &q->trouble);
+		return;
+	}
+	if (q->leased != 0)
+		deposit(g, a, q, sent_ns);
+	else
+		a->answer = shmlimit_lease_deny(g->limiter, a->rule, a->key, a->key_len, a->cost,
+		                                policy_denied_ns(q->terms, q->need, q->want, q->retry_us,
+		                                                 handle_dice(g)), a->r);
+	if ((a->answer == SHMLIMIT_ALLOWED || a->answer == SHMLIMIT_DENIED) && a->r != NULL)
+		a->r->reset_after_ns = ns_of(q->full_us);
+}
+
+/* The engine's own trouble comes to all questions that it left open, and counts once. */
+static void judge(struct shmlimit_global *g, const struct engine_question *questions, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (questions[i].trouble.kind == TROUBLE_NONE || trouble_is_of_key(&questions[i].trouble))
+			continue;
+		shmlimit_lease_count(g->limiter, SHMLIMIT_LEASE_ENGINE_ERRORS, 1);
+		breaker_bad(&g->breaker, handle_dice(g));
+		return;
+	}
+	handle_well(g);
+	breaker_good(&g->breaker);
+}
+
+/* The breaker has let one call through. */
+static void call(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns)
+{
+	struct engine_question questions[ASKS_MAX];
+	struct ask *of[ASKS_MAX];
+	size_t m = 0;
+	uint64_t sent_ns;
+
+	for (size_t i = 0; i < n; i++)
+		if (asks[i].answer == SHMLIMIT_LEASE_ASK && prepare(g, &asks[i], &questions[m]))
+			of[m++] = &asks[i];
+	if (m == 0) {
+		breaker_unused(&g->breaker);
+		return;
+	}
+	sent_ns = shmlimit_now(g->limiter);
+	engine_lease(&g->engine, questions, m, until_ns);
+	judge(g, questions, m);
+	for (size_t i = 0; i < m; i++)
+		settle(g, of[i], &questions[i], sent_ns);
+}
+
+static size_t count(const struct ask *asks, size_t n, int answer)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++)
+		found += asks[i].answer == answer;
+	return found;
+}
+
+static void nap(unsigned n, uint64_t now_ns, uint64_t until_ns)
+{
+	struct timespec time = { 0, (long)policy_nap_ns(n, until_ns - now_ns) };
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+}
+
+/* BOUND: the deadline. Those that others ask for are looked at again after each nap. */
+void ask_there(struct shmlimit_global *g, struct ask *asks, size_t n)
+{
+	uint64_t now_ns = wire_now_ns(), until_ns = now_ns + g->options.deadline_ns;
+	struct trouble waited = { .kind = TROUBLE_WAITED };
+
+	for (unsigned naps = 0;; naps++) {
+		int state = BREAKER_WAIT;
+
+		if (count(asks, n, SHMLIMIT_LEASE_ASK) != 0)
+			state = breaker_ask(&g->breaker);
+		if (state < 0 || state == BREAKER_OPEN) {
+			give_up_all(g, asks, n);
+			return;
+		}
+		if (state != BREAKER_WAIT)
+			call(g, asks, n, until_ns);
+		if (count(asks, n, SHMLIMIT_LEASE_ASK) + count(asks, n, SHMLIMIT_LEASE_WAIT) == 0)
+			return;
+		now_ns = wire_now_ns();
+		if (now_ns >= until_ns)
+			break;
+		nap(naps, now_ns, until_ns);
+		for (size_t i = 0; i < n; i++)
+			if (asks[i].answer == SHMLIMIT_LEASE_WAIT)
+				asks[i].answer = ask_slot(g, asks[i].rule, asks[i].key, asks[i].key_len, asks[i].cost,
+				                          &asks[i].lease, asks[i].r);
+	}
+	handle_say(g, &waited, NULL);
+	give_up_all(g, asks, n);
+}

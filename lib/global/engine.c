@@ -1,0 +1,359 @@
+/*
+ * engine: see engine.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine.h"
+
+/* Who does not get through to a server in this time begins anew: longer than a lost SYN takes to be sent again. */
+#define GIVE_UP_NS 3000000000u
+
+#define MAJOR_MIN 6
+
+/* What is sent when the connection stands, in one go, and answered in this order. */
+enum greeting {
+	GREETING_UNSENT,
+	GREETING_AUTH,         /* left out without a password */
+	GREETING_HELLO,
+	GREETING_SELECT,
+	GREETING_SCRIPT,
+	GREETING_DONE,
+};
+
+/* Commands, one behind the other, until they are sent. */
+struct outbox {
+	char *bytes;
+	size_t len;
+	int failed;
+};
+
+/* hiredis 0.14 has its own version of every string, and nothing to join two. */
+static void outbox_add(struct outbox *out, int n, const char **words, const size_t *lens)
+{
+	char *command = NULL, *joined;
+	long long len = redisFormatCommandArgv(&command, n, words, lens);
+
+	joined = len < 0 ? NULL : realloc(out->bytes, out->len + (size_t)len);
+	if (joined == NULL) {
+		out->failed = 1;
+	} else {
+		memcpy(joined + out->len, command, (size_t)len);
+		out->bytes = joined;
+		out->len += (size_t)len;
+	}
+	if (len >= 0)
+		redisFreeCommand(command);
+}
+
+static int outbox_send(struct outbox *out, struct wire *wire, uint64_t until_ns)
+{
+	int error = out->failed ? -ENOMEM : wire_send(wire, out->bytes, out->len, until_ns);
+
+	free(out->bytes);
+	return error;
+}
+
+static void shut(struct engine *e)
+{
+	wire_shut(&e->wire);
+	e->ready = e->used = 0;
+	e->greeting = GREETING_UNSENT;
+}
+
+static struct trouble trouble_of_error(int error)
+{
+	return (struct trouble){ .kind = error == -ETIMEDOUT ? TROUBLE_LATE
+	                                 : error == -EBADMSG ? TROUBLE_REPLY
+	                                                     : TROUBLE_LOST,
+		                 .error = error };
+}
+
+void engine_begin(struct engine *e, const struct url *url)
+{
+	*e = (struct engine){ .url = *url, .wire = WIRE_SHUT, .pid = getpid() };
+}
+
+void engine_end(struct engine *e)
+{
+	shut(e);
+	explicit_bzero(&e->url, sizeof(e->url));
+}
+
+static int send_greeting(struct engine *e, uint64_t until_ns)
+{
+	struct outbox out = { 0 };
+	char db[16];
+	const char *auth[] = { "AUTH", e->url.user, e->url.password };
+	const char *auth_default[] = { "AUTH", e->url.password };
+	const char *hello[] = { "HELLO", "2" };
+	const char *select[] = { "SELECT", db };
+	const char *load[] = { "SCRIPT", "LOAD", script_text };
+
+	snprintf(db, sizeof(db), "%u", e->url.db);
+	e->greeting = e->url.password[0] != '\0' ? GREETING_AUTH : GREETING_HELLO;
+	if (e->url.password[0] != '\0' && e->url.user[0] != '\0')
+		outbox_add(&out, 3, auth, NULL);
+	else if (e->url.password[0] != '\0')
+		outbox_add(&out, 2, auth_default, NULL);
+	outbox_add(&out, 2, hello, NULL);
+	outbox_add(&out, 2, select, NULL);
+	outbox_add(&out, 3, load, NULL);
+	return outbox_send(&out, &e->wire, until_ns);
+}
+
+static void copy_text(char *to, size_t size, const redisReply *from)
+{
+	size_t len = from->len > 0 ? (size_t)from->len : 0;
+
+	len = len < size - 1 ? len : size - 1;
+	memcpy(to, from->str, len);
+	to[len] = '\0';
+}
+
+/* Names and values in turn. */
+static int read_hello(struct engine *e, const redisReply *reply, struct trouble *trouble)
+{
+	e->version[0] = e->mode[0] = e->role[0] = '\0';
+	for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i + 1 < reply->elements; i += 2) {
+		const redisReply *name = reply->element[i], *value = reply->element[i + 1];
+
+		if (name->type != REDIS_REPLY_STRING || value->type != REDIS_REPLY_STRING)
+			continue;
+		if (strcmp(name->str, "version") == 0)
+			copy_text(e->version, sizeof(e->version), value);
+		if (strcmp(name->str, "mode") == 0)
+			copy_text(e->mode, sizeof(e->mode), value);
+		if (strcmp(name->str, "role") == 0)
+			copy_text(e->role, sizeof(e->role), value);
+	}
+	if (strtol(e->version, NULL, 10) >= MAJOR_MIN)
+		return 0;
+	*trouble = (struct trouble){ .kind = TROUBLE_OLD };
+	snprintf(trouble->said, sizeof(trouble->said), "version %s", e->version[0] != '\0' ? e->version : "unknown");
+	return 1;
+}
+
+static int read_greeting(struct engine *e, const redisReply *reply, struct trouble *trouble)
+{
+	if (reply->type == REDIS_REPLY_ERROR) {
+		*trouble = trouble_of_reply(reply->str, (size_t)reply->len);
+		return 1;
+	}
+	if (e->greeting == GREETING_HELLO)
+		return read_hello(e, reply, trouble);
+	if (e->greeting == GREETING_SCRIPT) {
+		if (reply->type != REDIS_REPLY_STRING || reply->len != ENGINE_SHA_MAX - 1) {
+			*trouble = (struct trouble){ .kind = TROUBLE_REPLY };
+			return 1;
+		}
+		copy_text(e->sha, sizeof(e->sha), reply);
+	}
+	return 0;
+}
+
+/* From wherever it is to the end of the greeting. Returns 0, -errno, or 1 with *trouble filled. */
+static int introduce(struct engine *e, uint64_t until_ns, struct trouble *trouble)
+{
+	int error = 0;
+
+	if (e->wire.fd < 0) {
+		error = wire_connect(&e->wire, &e->url);
+		e->given_up_ns = wire_now_ns() + GIVE_UP_NS;
+	}
+	if (error == 0)
+		error = wire_connected(&e->wire, until_ns);
+	if (error == 0 && e->greeting == GREETING_UNSENT) {
+		error = send_greeting(e, until_ns);
+		if (error != 0)
+			shut(e);       /* half a command may be sent */
+	}
+	for (; error == 0 && e->greeting < GREETING_DONE; e->greeting++) {
+		redisReply *reply;
+
+		error = wire_receive(&e->wire, &reply, until_ns);
+		if (error != 0)
+			break;
+		error = read_greeting(e, reply, trouble);
+		freeReplyObject(reply);
+		if (error != 0)
+			break;
+	}
+	return error;
+}
+
+/* WHY NOT begin anew after each deadline: a server that is further away than that would never be reached. */
+int engine_ready(struct engine *e, uint64_t until_ns, struct trouble *trouble)
+{
+	int error;
+
+	if (e->pid != getpid()) {
+		shut(e);
+		e->pid = getpid();
+	}
+	if (e->ready)
+		return 0;
+	if (e->wire.fd >= 0 && wire_now_ns() >= e->given_up_ns)
+		shut(e);
+	error = introduce(e, until_ns, trouble);
+	if (error == 0) {
+		e->ready = 1;
+		return 0;
+	}
+	if (error < 0)
+		*trouble = trouble_of_error(error);
+	if (error != -ETIMEDOUT)
+		shut(e);
+	return 1;
+}
+
+static void ask(const struct engine *e, struct outbox *out, const struct engine_question *q, int with_text)
+{
+	const struct script_terms *t = q->terms;
+	char number[8][48];
+	const char *asking[] = { "ASKING" };
+	const char *words[12] = { with_text ? "EVAL" : "EVALSHA", with_text ? script_text : e->sha, "1", q->key };
+	size_t lens[12];
+
+	snprintf(number[0], sizeof(number[0]), "%" PRIu64, t->capacity);
+	snprintf(number[1], sizeof(number[1]), "%" PRIu64 "/%" PRIu64, t->count, t->period_ns);
+	snprintf(number[2], sizeof(number[2]), "%" PRIu64, t->num);
+	snprintf(number[3], sizeof(number[3]), "%" PRIu64, t->den);
+	snprintf(number[4], sizeof(number[4]), "%" PRIu64, t->lease_us);
+	snprintf(number[5], sizeof(number[5]), "%" PRIu64, q->need);
+	snprintf(number[6], sizeof(number[6]), "%" PRIu64, q->want);
+	snprintf(number[7], sizeof(number[7]), "%" PRIu64, q->sure);
+	for (int i = 0; i < 8; i++)
+		words[4 + i] = number[i];
+	for (int i = 0; i < 12; i++)
+		lens[i] = i == 3 ? q->key_len : strlen(words[i]);
+	if (q->ask_first)
+		outbox_add(out, 1, asking, NULL);
+	outbox_add(out, 12, words, lens);
+}
+
+static void answer(const redisReply *reply, struct engine_question *q)
+{
+	q->trouble = (struct trouble){ .kind = TROUBLE_NONE };
+	if (reply->type == REDIS_REPLY_ERROR) {
+		q->trouble = trouble_of_reply(reply->str, (size_t)reply->len);
+		return;
+	}
+	q->trouble.kind = reply->type == REDIS_REPLY_ARRAY && reply->elements == 4 ? TROUBLE_NONE : TROUBLE_REPLY;
+	for (size_t i = 0; q->trouble.kind == TROUBLE_NONE && i < 4; i++)
+		if (reply->element[i]->type != REDIS_REPLY_INTEGER)
+			q->trouble.kind = TROUBLE_REPLY;
+	if (q->trouble.kind != TROUBLE_NONE)
+		return;
+	q->leased = (uint64_t)reply->element[0]->integer;
+	q->retry_us = reply->element[1]->integer < 0 ? UINT64_MAX : (uint64_t)reply->element[1]->integer;
+	q->left = (uint64_t)reply->element[2]->integer;
+	q->full_us = (uint64_t)reply->element[3]->integer;
+	if (q->leased > q->want || (q->leased == 0 && q->want > 0 && q->retry_us == 0))
+		q->trouble.kind = TROUBLE_REPLY;
+}
+
+/* Send those whose trouble is `which`, and read the answers. Returns 0 or -errno; how many were answered is in *done. */
+static int exchange(struct engine *e, struct engine_question *questions, size_t n, enum trouble_kind which,
+                    uint64_t until_ns, size_t *done)
+{
+	struct outbox out = { 0 };
+	int error;
+
+	for (size_t i = 0; i < n; i++)
+		if (questions[i].trouble.kind == which)
+			ask(e, &out, &questions[i], which == TROUBLE_SCRIPT);
+	if (out.bytes == NULL && !out.failed)
+		return 0;
+	error = outbox_send(&out, &e->wire, until_ns);
+	for (size_t i = 0; i < n && error == 0; i++) {
+		redisReply *reply;
+
+		if (questions[i].trouble.kind != which)
+			continue;
+		if (questions[i].ask_first) {
+			error = wire_receive(&e->wire, &reply, until_ns);
+			if (error != 0)
+				break;
+			freeReplyObject(reply);
+		}
+		error = wire_receive(&e->wire, &reply, until_ns);
+		if (error != 0)
+			break;
+		answer(reply, &questions[i]);
+		freeReplyObject(reply);
+		e->used = 1;
+		e->commands++;
+		++*done;
+	}
+	return error;
+}
+
+static int attempt(struct engine *e, struct engine_question *questions, size_t n, uint64_t until_ns, size_t *done,
+                   struct trouble *trouble)
+{
+	int error;
+
+	if (engine_ready(e, until_ns, trouble) != 0)
+		return 1;
+	error = exchange(e, questions, n, TROUBLE_WAITED, until_ns, done);
+	if (error == 0)
+		error = exchange(e, questions, n, TROUBLE_SCRIPT, until_ns, done);
+	if (error == 0)
+		return 0;
+	*trouble = trouble_of_error(error);
+	shut(e);
+	return 1;
+}
+
+/*
+ * A server that was restarted meanwhile has shut connections that were used
+ * before: it is worth a second try. What it may have carried out is lost, not
+ * given twice.
+ */
+void engine_lease(struct engine *e, struct engine_question *questions, size_t n, uint64_t until_ns)
+{
+	struct trouble trouble = { .kind = TROUBLE_NONE };
+	size_t done = 0;
+	int used = e->used, failed;
+
+	for (size_t i = 0; i < n; i++)
+		questions[i].trouble = (struct trouble){ .kind = TROUBLE_WAITED };
+	failed = attempt(e, questions, n, until_ns, &done, &trouble);
+	if (failed && used && done == 0 && trouble.kind == TROUBLE_LOST)
+		failed = attempt(e, questions, n, until_ns, &done, &trouble);
+	for (size_t i = 0; failed && i < n; i++)
+		if (questions[i].trouble.kind == TROUBLE_WAITED || questions[i].trouble.kind == TROUBLE_SCRIPT)
+			questions[i].trouble = trouble;
+}
+
+int engine_command(struct engine *e, int n, const char **words, const size_t *lens, uint64_t until_ns,
+                   redisReply **reply, struct trouble *trouble)
+{
+	struct outbox out = { 0 };
+	int error;
+
+	if (engine_ready(e, until_ns, trouble) != 0)
+		return 1;
+	outbox_add(&out, n, words, lens);
+	error = outbox_send(&out, &e->wire, until_ns);
+	if (error == 0)
+		error = wire_receive(&e->wire, reply, until_ns);
+	if (error != 0) {
+		*trouble = trouble_of_error(error);
+		shut(e);
+		return 1;
+	}
+	e->used = 1;
+	if ((*reply)->type != REDIS_REPLY_ERROR)
+		return 0;
+	*trouble = trouble_of_reply((*reply)->str, (size_t)(*reply)->len);
+	freeReplyObject(*reply);
+	return 1;
+}

@@ -1,0 +1,73 @@
+/*
+ * fallback: see fallback.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fallback.h"
+#include "policy.h"
+
+/* The host's share of a rule, as a rule; and in the rule's own mode. */
+static int share(struct shmlimit_global *g, int rule, struct shmlimit_rule *out)
+{
+	int error;
+
+	*out = (struct shmlimit_rule){ .struct_size = sizeof(*out) };
+	error = shmlimit_rule_get(g->limiter, rule, out);
+	out->algorithm = SHMLIMIT_FUNNEL;
+	if (error == 0)
+		policy_share(g->options.local_milli, &out->capacity, &out->count, &out->period_ns);
+	return error;
+}
+
+static int same(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
+{
+	return a->capacity == b->capacity && a->count == b->count && a->period_ns == b->period_ns && a->mode == b->mode;
+}
+
+/* The id of the rule's local twin, made or changed where it is not as the rule is now. */
+static int local_rule(struct shmlimit_global *g, int rule)
+{
+	char name[SHMLIMIT_RULE_NAME_MAX + sizeof(FALLBACK_SUFFIX)];
+	struct shmlimit_rule want, have = { .struct_size = sizeof(have) };
+	int error = shmlimit_rule_name(g->limiter, rule, name), id;
+
+	if (error == 0)
+		error = share(g, rule, &want);
+	if (error != 0)
+		return error;
+	strcat(name, FALLBACK_SUFFIX);
+	id = shmlimit_rule_find(g->limiter, name);
+	if (id >= 0 && shmlimit_rule_get(g->limiter, id, &have) == 0 && same(&have, &want))
+		return id;
+	return shmlimit_rule_set(g->limiter, name, &want);
+}
+
+static int allow(struct shmlimit_global *g, int rule, struct shmlimit_result *r)
+{
+	struct shmlimit_rule terms = { .struct_size = sizeof(terms) };
+	int error = shmlimit_rule_get(g->limiter, rule, &terms);
+
+	if (error == 0 && r != NULL)
+		*r = (struct shmlimit_result){ .limit = terms.capacity };
+	return error;
+}
+
+/* A take denies what is not here, and takes what somebody else has got meanwhile. */
+int fallback(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost,
+             struct shmlimit_result *r)
+{
+	int local;
+
+	if (g->options.on_failure == SHMLIMIT_GLOBAL_ALLOW)
+		return allow(g, rule, r);
+	if (g->options.on_failure == SHMLIMIT_GLOBAL_LOCAL) {
+		local = local_rule(g, rule);
+		if (local >= 0)
+			return shmlimit_take(g->limiter, local, key, key_len, cost, r);
+	}
+	return shmlimit_take(g->limiter, rule, key, key_len, cost, r);
+}

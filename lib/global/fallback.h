@@ -1,0 +1,17 @@
+/*
+ * fallback: what is answered when the engine says nothing.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef GLOBAL_FALLBACK_H
+#define GLOBAL_FALLBACK_H
+
+#include "handle.h"
+
+#define FALLBACK_SUFFIX "+local"       /* a rule's, for the funnel that a host falls back to */
+
+/* An answer as of shmlimit_take(). */
+int fallback(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost,
+             struct shmlimit_result *r);
+
+#endif

@@ -1,0 +1,89 @@
+/*
+ * handle: see handle.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "handle.h"
+#include "policy.h"
+
+int handle_rule(struct shmlimit_global *g, int rule, struct handle_rule *out)
+{
+	struct shmlimit_rule terms = { .struct_size = sizeof(terms) };
+	int error = shmlimit_rule_get(g->limiter, rule, &terms);
+
+	out->id = rule;
+	if (error == 0)
+		error = shmlimit_rule_name(g->limiter, rule, out->name);
+	if (error == 0 && terms.algorithm != SHMLIMIT_LEASE)
+		error = -EOPNOTSUPP;
+	if (error != 0)
+		return error;
+	out->lease_ns = policy_lease_ns(terms.capacity, terms.count, terms.period_ns, g->options.lease_ns,
+	                                g->options.deadline_ns);
+	return script_terms(&out->terms, terms.capacity, terms.count, terms.period_ns, (out->lease_ns + 999) / 1000);
+}
+
+/* No rule has a '/' in its name, so no two (rule, key) are called the same. */
+size_t handle_key(const struct shmlimit_global *g, const char *rule, const void *key, size_t key_len,
+                  char text[KEY_TEXT_MAX])
+{
+	size_t n = (size_t)snprintf(text, KEY_TEXT_MAX, "%s{%s/", g->prefix, rule);
+
+	memcpy(text + n, key, key_len);
+	text[n + key_len] = '}';
+	return n + key_len + 1;
+}
+
+/* Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014. */
+uint64_t handle_dice(struct shmlimit_global *g)
+{
+	uint64_t z = g->dice += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static void report(struct shmlimit_global *g, const struct trouble *trouble, const struct handle_rule *rule)
+{
+	char text[URL_TEXT_MAX + SHMLIMIT_RULE_NAME_MAX + TROUBLE_TEXT_MAX + 32], why[TROUBLE_TEXT_MAX];
+
+	if (g->options.report == NULL)
+		return;
+	snprintf(text, sizeof(text), "engine %s: %s%s%s%s", g->breaker.key, rule != NULL ? "rule " : "",
+	         rule != NULL ? rule->name : "", rule != NULL ? ": " : "", trouble_text(trouble, why));
+	g->options.report(g->options.arg, text);
+}
+
+void handle_say(struct shmlimit_global *g, const struct trouble *trouble, const struct handle_rule *rule)
+{
+	if (trouble_is_of_key(trouble)) {
+		uint64_t bit = UINT64_C(1) << (rule->id & 63);
+
+		if (!(g->said_of[trouble->kind] & bit))
+			report(g, trouble, rule);
+		g->said_of[trouble->kind] |= bit;
+		return;
+	}
+	/* Who waited for another's answer learned nothing new. */
+	if (trouble->kind == TROUBLE_WAITED && g->said.kind != TROUBLE_NONE)
+		return;
+	if (trouble->kind != g->said.kind || trouble->error != g->said.error)
+		report(g, trouble, NULL);
+	g->said = *trouble;
+}
+
+void handle_well(struct shmlimit_global *g)
+{
+	g->said = (struct trouble){ .kind = TROUBLE_NONE };
+}
+
+int handle_fail(struct shmlimit_global *g, const struct trouble *trouble, const struct handle_rule *rule)
+{
+	handle_say(g, trouble, rule);
+	return trouble_errno(trouble);
+}

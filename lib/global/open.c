@@ -1,0 +1,122 @@
+/*
+ * open: make a handle on an engine, and give it back.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "../export.h"
+#include "../sized.h"
+#include "handle.h"
+#include "policy.h"
+
+#define PREFIX_DEFAULT "shmlimit:"
+
+#define US UINT64_C(1000)
+#define MS (1000 * US)
+#define S (1000 * MS)
+
+/* A time that is 0 is the default. Returns whether it is in its range. */
+static int complete(uint64_t *ns, uint64_t value, uint64_t min, uint64_t max)
+{
+	if (*ns == 0)
+		*ns = value;
+	return *ns >= min && *ns <= max;
+}
+
+static int complete_options(struct shmlimit_global_options *o)
+{
+	for (size_t i = 0; i < sizeof(o->reserved) / sizeof(o->reserved[0]); i++)
+		if (o->reserved[i] != 0)
+			return -E2BIG;
+	if (!complete(&o->deadline_ns, 5 * MS, 100 * US, 10 * S) || !complete(&o->lease_ns, 100 * MS, MS, 10 * S) ||
+	    !complete(&o->open_ns, 200 * MS, MS, 3600 * S))
+		return -EINVAL;
+	if (o->open_after == 0)
+		o->open_after = 1;
+	if (o->local_milli == 0)
+		o->local_milli = 1000;
+	if (o->prefix == NULL)
+		o->prefix = PREFIX_DEFAULT;
+	if (o->on_failure > SHMLIMIT_GLOBAL_LOCAL || o->local_milli > 1000 ||
+	    strlen(o->prefix) > SHMLIMIT_GLOBAL_PREFIX_MAX || strchr(o->prefix, '{') != NULL)
+		return -EINVAL;
+	return 0;
+}
+
+static int read_url(const struct shmlimit_global_options *o, const char *text, struct url *url)
+{
+	char why[URL_WHY_MAX], line[URL_WHY_MAX + 16];
+	int error = url_parse(text, url, why);
+
+	if (error == 0 || o->report == NULL)
+		return error;
+	snprintf(line, sizeof(line), "engine's URL: %s", why);
+	o->report(o->arg, line);
+	return error;
+}
+
+static int begin(struct shmlimit_global *g, const struct url *url)
+{
+	int error = breaker_begin(&g->breaker, g->limiter, url);
+
+	if (error != 0)
+		return error;
+	g->breaker.claim_ns = policy_claim_ns(g->options.deadline_ns);
+	g->breaker.open_ns = g->options.open_ns;
+	g->breaker.open_after = g->options.open_after;
+	if (getrandom(&g->dice, sizeof(g->dice), GRND_NONBLOCK) != (ssize_t)sizeof(g->dice))
+		g->dice = shmlimit_now(g->limiter);
+	g->sore.secret = handle_dice(g);
+	engine_begin(&g->engine, url);
+	return 0;
+}
+
+EXPORT int shmlimit_global_open(struct shmlimit *limiter, const char *text,
+                                const struct shmlimit_global_options *options, struct shmlimit_global **out)
+{
+	struct shmlimit_global_options o = { .struct_size = sizeof(o) };
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct shmlimit_global *g;
+	struct url url;
+	int error = 0;
+
+	if (limiter == NULL || text == NULL || out == NULL)
+		return -EINVAL;
+	if (options != NULL)
+		error = sized_in(&o, options, sizeof(o));
+	if (error == 0)
+		error = complete_options(&o);
+	if (error == 0)
+		error = read_url(&o, text, &url);
+	if (error != 0)
+		return error;
+	shmlimit_info(limiter, &info);
+	g = calloc(1, sizeof(*g) + info.rules * sizeof(g->lease_ns[0]));
+	if (g == NULL)
+		return -ENOMEM;
+	g->limiter = limiter;
+	g->rules = info.rules;
+	g->options = o;
+	strcpy(g->prefix, o.prefix);
+	g->options.prefix = g->prefix;
+	error = begin(g, &url);
+	explicit_bzero(&url, sizeof(url));
+	if (error != 0)
+		free(g);
+	else
+		*out = g;
+	return error;
+}
+
+EXPORT void shmlimit_global_close(struct shmlimit_global *g)
+{
+	if (g == NULL)
+		return;
+	engine_end(&g->engine);
+	free(g);
+}

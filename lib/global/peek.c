@@ -1,0 +1,39 @@
+/*
+ * peek: what the engine has of one key.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+
+#include "../export.h"
+#include "../sized.h"
+#include "handle.h"
+
+EXPORT int shmlimit_global_peek(struct shmlimit_global *g, int rule, const void *key, size_t key_len,
+                                struct shmlimit_global_funnel *out)
+{
+	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
+	struct engine_question q = { .need = 0 };
+	char text[KEY_TEXT_MAX];
+	struct handle_rule of;
+	int error;
+
+	if (g == NULL || key == NULL || out == NULL)
+		return -EINVAL;
+	if (key_len < 1 || key_len > SHMLIMIT_KEY_MAX)
+		return -EMSGSIZE;
+	error = handle_rule(g, rule, &of);
+	if (error != 0)
+		return error;
+	q.terms = &of.terms;
+	q.key = text;
+	q.key_len = handle_key(g, of.name, key, key_len, text);
+	engine_lease(&g->engine, &q, 1, wire_now_ns() + g->options.deadline_ns);
+	if (q.trouble.kind != TROUBLE_NONE)
+		return handle_fail(g, &q.trouble, &of);
+	handle_well(g);
+	funnel.remaining = q.left;
+	funnel.reset_after_ns = q.full_us < UINT64_MAX / 1000 ? q.full_us * 1000 : UINT64_MAX;
+	funnel.lease_ns = of.lease_ns;
+	return sized_out(out, &funnel, sizeof(funnel));
+}

@@ -1,0 +1,79 @@
+/*
+ * policy: see policy.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "policy.h"
+
+typedef unsigned __int128 u128;
+
+/* Parts of the time to fill that a lease may last. Four thirds of it are lent at most: a sixth, and Q has the rest. */
+#define FILL_PARTS 8u
+
+#define NAP_MIN_NS 20000u
+#define NAP_MAX_NS 500000u
+
+static uint64_t clamp(u128 x)
+{
+	return x > UINT64_MAX ? UINT64_MAX : (uint64_t)x;
+}
+
+/* low to low + width - 1 */
+static uint64_t between(uint64_t low, uint64_t width, uint64_t dice)
+{
+	return clamp((u128)low + (uint64_t)((u128)dice * width >> 64));
+}
+
+uint64_t policy_lease_ns(uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t wished_ns,
+                         uint64_t deadline_ns)
+{
+	uint64_t part_ns = clamp((u128)capacity * period_ns / count / FILL_PARTS);
+	uint64_t lease_ns = wished_ns < part_ns ? wished_ns : part_ns;
+
+	return lease_ns > deadline_ns ? lease_ns : deadline_ns;
+}
+
+/* A quarter for what comes before and after the call. */
+uint64_t policy_claim_ns(uint64_t deadline_ns)
+{
+	return deadline_ns + deadline_ns / 4;
+}
+
+uint64_t policy_denied_ns(const struct script_terms *terms, uint64_t need, uint64_t want, uint64_t retry_us,
+                          uint64_t dice)
+{
+	uint64_t retry_ns = clamp((u128)retry_us * 1000), lease_ns = terms->lease_us * 1000, pause_ns;
+
+	if (retry_us == UINT64_MAX || want <= need)
+		return retry_us == UINT64_MAX ? UINT64_MAX : retry_ns;
+	pause_ns = between(lease_ns / 2, lease_ns, dice);
+	return retry_ns > pause_ns ? retry_ns : pause_ns;
+}
+
+uint64_t policy_open_ns(uint64_t open_ns, uint64_t dice)
+{
+	return between(open_ns / 4 * 3, open_ns / 2 + 1, dice);
+}
+
+uint64_t policy_nap_ns(unsigned n, uint64_t left_ns)
+{
+	uint64_t nap_ns = n < 5 ? (uint64_t)NAP_MIN_NS << n : NAP_MAX_NS;
+
+	return nap_ns < left_ns ? nap_ns : left_ns;
+}
+
+void policy_share(uint64_t milli, uint64_t *capacity, uint64_t *count, uint64_t *period_ns)
+{
+	uint64_t share = clamp((u128)*capacity * milli / 1000);
+
+	*capacity = share | (share == 0);
+	if (milli == 1000)
+		return;
+	/* Numbers so large that they cannot be multiplied need no such precision. */
+	if (*count <= UINT64_MAX / 1000 && *period_ns <= UINT64_MAX / 1000) {
+		*count *= milli;
+		*period_ns *= 1000;
+	} else {
+		*count = (uint64_t)((u128)*count * milli / 1000) | (*count < 1000);
+	}
+}

@@ -1,0 +1,103 @@
+/*
+ * reset: forget funnels of the engine's.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../export.h"
+#include "handle.h"
+
+/* Keys that one step of a walk looks at. */
+#define STEP "512"
+
+static int command(struct shmlimit_global *g, int n, const char **words, const size_t *lens, redisReply **reply)
+{
+	struct trouble trouble;
+
+	if (engine_command(&g->engine, n, words, lens, wire_now_ns() + g->options.deadline_ns, reply, &trouble) == 0)
+		return 0;
+	return handle_fail(g, &trouble, NULL);
+}
+
+static int forget(struct shmlimit_global *g, const char *text, size_t len)
+{
+	const char *words[] = { "UNLINK", text };
+	size_t lens[] = { 6, len };
+	redisReply *reply;
+	int error = command(g, 2, words, lens, &reply);
+
+	if (error == 0)
+		freeReplyObject(reply);
+	return error;
+}
+
+/* A pattern that matches what a rule's keys begin with, and no more: the prefix may have characters of patterns. */
+static void pattern(const struct shmlimit_global *g, const char *rule, char text[2 * KEY_TEXT_MAX])
+{
+	char start[KEY_TEXT_MAX];
+	size_t n = 0;
+
+	snprintf(start, sizeof(start), "%s{%s/", g->prefix, rule);
+	for (const char *c = start; *c != '\0'; c++) {
+		if (strchr("*?[]\\^", *c) != NULL)
+			text[n++] = '\\';
+		text[n++] = *c;
+	}
+	strcpy(text + n, "*");
+}
+
+/* BOUND: the engine's own: a walk ends when it says so, having met each key that was there all the time. */
+static int forget_all(struct shmlimit_global *g, const char *rule)
+{
+	char cursor[24] = "0", match[2 * KEY_TEXT_MAX];
+	const char *words[] = { "SCAN", cursor, "MATCH", match, "COUNT", STEP };
+	int error = 0;
+
+	pattern(g, rule, match);
+	do {
+		redisReply *reply;
+		const redisReply *keys;
+
+		error = command(g, 6, words, NULL, &reply);
+		if (error != 0)
+			return error;
+		if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+		    reply->element[0]->type != REDIS_REPLY_STRING || reply->element[0]->len >= (int)sizeof(cursor)) {
+			freeReplyObject(reply);
+			return -EBADMSG;
+		}
+		strcpy(cursor, reply->element[0]->str);
+		keys = reply->element[1];
+		for (size_t i = 0; error == 0 && i < keys->elements; i++)
+			error = forget(g, keys->element[i]->str, (size_t)keys->element[i]->len);
+		freeReplyObject(reply);
+	} while (error == 0 && strcmp(cursor, "0") != 0);
+	return error;
+}
+
+EXPORT int shmlimit_global_reset(struct shmlimit_global *g, int rule, const void *key, size_t key_len)
+{
+	char text[KEY_TEXT_MAX];
+	struct handle_rule of;
+	int error;
+
+	if (g == NULL)
+		return -EINVAL;
+	if (key != NULL && (key_len < 1 || key_len > SHMLIMIT_KEY_MAX))
+		return -EMSGSIZE;
+	error = handle_rule(g, rule, &of);
+	if (error != 0 && error != -ERANGE)
+		return error;
+	if (key != NULL)
+		error = forget(g, text, handle_key(g, of.name, key, key_len, text));
+	else
+		error = forget_all(g, of.name);
+	if (error != 0)
+		return error;
+	handle_well(g);
+	memset(&g->sore.until_ns, 0, sizeof(g->sore.until_ns));
+	return shmlimit_reset(g->limiter, rule, key, key_len);
+}

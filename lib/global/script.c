@@ -1,0 +1,114 @@
+/*
+ * script: see script.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+
+#include "script.h"
+
+/*
+ * BOUND: the loop over the thirds of a lease that went by runs four times, for
+ * then nothing is lent. Numbers are written by '%.0f': Lua's own way has 14 digits.
+ *
+ * When little is left, three quarters of it are leased; and nothing to a host
+ * that wants four times as much and would be back at once, until there is a batch:
+ * an eighth of what leaks in a lease.
+ */
+const char script_text[] =
+	"local capacity, num, den = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4])\n"
+	"local lease, need, want = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])\n"
+	"local sure, now = tonumber(ARGV[8]), tonumber(ARGV[9])\n"
+	"if not now then\n"
+	"  local t = redis.call('TIME')\n"
+	"  now = t[1] * 1000000 + t[2]\n"
+	"end\n"
+	"local third = math.ceil(lease / 3)\n"
+	"local f = redis.call('HMGET', KEYS[1], 'capacity', 'rate', 'lease_us', 'quota', 'time', 'part', 'lent')\n"
+	"local quota, time, part, a, b, c, d = capacity, now, 0, 0, 0, 0, 0\n"
+	"if f[1] then\n"
+	"  if f[1] ~= ARGV[1] or f[2] ~= ARGV[2] or f[3] ~= ARGV[5] then\n"
+	"    return redis.error_reply('" SCRIPT_MIXED "capacity ' .. f[1] .. ', rate ' .. (f[2] or '') ..\n"
+	"      ' ns, leases of ' .. (f[3] or '') .. ' us')\n"
+	"  end\n"
+	"  quota, time, part = tonumber(f[4]), tonumber(f[5]), tonumber(f[6])\n"
+	"  a, b, c, d = string.match(f[7], '^(%d+) (%d+) (%d+) (%d+)$')\n"
+	"  a, b, c, d = tonumber(a), tonumber(b), tonumber(c), tonumber(d)\n"
+	"elseif redis.call('EXISTS', KEYS[1]) == 1 then\n"
+	"  return redis.error_reply('" SCRIPT_FOREIGN "')\n"
+	"end\n"
+	"if time > now then time = now end\n"
+	"local function leak(to)\n"
+	"  local room = capacity - quota - a - b - c - d\n"
+	"  if room <= 0 or to - time >= math.ceil((room * den - part) / num) then\n"
+	"    quota, part = quota + math.max(room, 0), 0\n"
+	"  else\n"
+	"    local parts = (to - time) * num + part\n"
+	"    quota, part = quota + math.floor(parts / den), parts % den\n"
+	"  end\n"
+	"  time = to\n"
+	"end\n"
+	"local age, ages = math.floor(time / third), math.floor(now / third)\n"
+	"for i = age + 1, math.min(ages, age + 4) do\n"
+	"  leak(i * third)\n"
+	"  a, b, c, d = 0, a, b, c\n"
+	"end\n"
+	"leak(now)\n"
+	"local function us(tokens)\n"
+	"  if quota >= tokens then return 0 end\n"
+	"  return math.ceil(((tokens - quota) * den - part) / num)\n"
+	"end\n"
+	"local batch = math.floor(math.min(want / 4, capacity / 8, lease * num / den / 8))\n"
+	"local enough = math.max(need, batch)\n"
+	"local leased, retry = 0, 0\n"
+	"if need > capacity then\n"
+	"  retry = -1\n"
+	"elseif quota < enough then\n"
+	"  retry = us(enough)\n"
+	"  if enough > capacity - a - b - c - d then retry = math.max(retry, third - now % third) end\n"
+	"else\n"
+	"  leased = math.min(want, math.max(need, quota - math.floor(quota / 4)))\n"
+	"end\n"
+	"quota, a = quota - leased, a + math.max(leased - sure, 0)\n"
+	"local full = us(capacity)\n"
+	"if want > 0 then\n"
+	"  redis.call('HSET', KEYS[1], 'capacity', ARGV[1], 'rate', ARGV[2], 'lease_us', ARGV[5],\n"
+	"    'quota', string.format('%.0f', quota), 'time', string.format('%.0f', time),\n"
+	"    'part', string.format('%.0f', part), 'lent', string.format('%.0f %.0f %.0f %.0f', a, b, c, d))\n"
+	"  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil((full + 4 * third) / 1000) + 1))\n"
+	"end\n"
+	"return { leased, retry, quota, full }\n";
+
+/* Up to here doubles are whole numbers. */
+#define EXACT ((uint64_t)1 << 53)
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+	while (b != 0) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+int script_terms(struct script_terms *terms, uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t lease_us)
+{
+	unsigned __int128 num = (unsigned __int128)count * 1000;
+	uint64_t divisor;
+
+	if (capacity >= EXACT || num >= EXACT || lease_us >= EXACT / 1024)
+		return -ERANGE;
+	divisor = common_divisor((uint64_t)num, period_ns);
+	*terms = (struct script_terms){
+		.capacity = capacity,
+		.count = count,
+		.period_ns = period_ns,
+		.num = (uint64_t)num / divisor,
+		.den = period_ns / divisor,
+		.lease_us = lease_us,
+	};
+	/* The most parts that are ever counted: a full funnel's, and those of a microsecond. */
+	return (unsigned __int128)capacity * terms->den + terms->num < EXACT ? 0 : -ERANGE;
+}

@@ -1,0 +1,112 @@
+/*
+ * trouble: see trouble.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "script.h"
+#include "trouble.h"
+
+/* How error replies begin; those of scripts have the same further on, on Redis 6. */
+static const struct {
+	const char *words;
+	enum trouble_kind kind;
+} replies[] = {
+	{ SCRIPT_MIXED, TROUBLE_MIXED },
+	{ SCRIPT_FOREIGN, TROUBLE_KEY },
+	{ "WRONGTYPE", TROUBLE_KEY },
+	{ "WRONGPASS", TROUBLE_REFUSED },
+	{ "NOAUTH", TROUBLE_REFUSED },
+	{ "NOPERM", TROUBLE_REFUSED },
+	{ "invalid password", TROUBLE_REFUSED },
+	{ "ERR AUTH", TROUBLE_REFUSED },
+	{ "DB index", TROUBLE_DATABASE },
+	{ "SELECT is not allowed", TROUBLE_DATABASE },
+	{ "LOADING", TROUBLE_BUSY },
+	{ "BUSY", TROUBLE_BUSY },
+	{ "READONLY", TROUBLE_BUSY },
+	{ "MASTERDOWN", TROUBLE_BUSY },
+	{ "MISCONF", TROUBLE_BUSY },
+	{ "NOREPLICAS", TROUBLE_BUSY },
+	{ "OOM", TROUBLE_BUSY },
+	{ "CLUSTERDOWN", TROUBLE_BUSY },
+	{ "TRYAGAIN", TROUBLE_BUSY },
+	{ "unknown command", TROUBLE_OLD },
+	{ "MOVED ", TROUBLE_MOVED },
+	{ "ASK ", TROUBLE_MOVED },
+	{ "NOSCRIPT", TROUBLE_SCRIPT },
+};
+
+static const struct {
+	int error;
+	const char *wrong, *right;
+} words[] = {
+	[TROUBLE_NONE] = { 0, "nothing is wrong", "" },
+	[TROUBLE_LOST] = { ECONNREFUSED, "no connection", "must be running and reachable from here" },
+	[TROUBLE_LATE] = { ETIMEDOUT, "no answer by the deadline", "must answer sooner, or the deadline be later" },
+	[TROUBLE_REFUSED] = { EACCES, "user or password refused", "must be a user with that password who may use the "
+	                      "connection and scripting commands and write the limiter's keys" },
+	[TROUBLE_OLD] = { EPROTO, "too old", "must be Redis 6 or later, or Valkey" },
+	[TROUBLE_DATABASE] = { EDOM, "no such database", "must be one that the engine is configured for; 0 in a cluster" },
+	[TROUBLE_BUSY] = { EBUSY, "does not write now", "must be a primary with memory and disk to write to" },
+	[TROUBLE_REPLY] = { EBADMSG, "an answer that makes no sense", "must be Redis 6 or later, or Valkey" },
+	[TROUBLE_KEY] = { EMEDIUMTYPE, "the key is something else there", "must be deleted there, or another prefix used" },
+	[TROUBLE_MIXED] = { ESTALE, "the funnel there has other terms than the rule here", "must be the same rule on all "
+	                    "hosts, with the same lease and deadline; once it is, shmlimit global reset" },
+	[TROUBLE_EXACT] = { ERANGE, "the rule cannot be counted exactly there", "must be a smaller capacity, or a rate of "
+	                    "smaller or rounder numbers" },
+	[TROUBLE_MOVED] = { EXDEV, "the key is on another node of the cluster", "must be reachable there, too" },
+	[TROUBLE_SCRIPT] = { ENOEXEC, "the script is not kept", "must keep scripts" },
+	[TROUBLE_WAITED] = { ETIMEDOUT, "no answer to another process by the deadline", "must answer sooner, or the "
+	                     "deadline be later" },
+};
+
+int trouble_is_of_key(const struct trouble *trouble)
+{
+	return trouble->kind == TROUBLE_KEY || trouble->kind == TROUBLE_MIXED || trouble->kind == TROUBLE_EXACT;
+}
+
+struct trouble trouble_of_reply(const char *text, size_t len)
+{
+	struct trouble trouble = { .kind = TROUBLE_REPLY };
+
+	if (len >= sizeof(trouble.said))
+		len = sizeof(trouble.said) - 1;
+	for (size_t i = 0; i < len; i++)
+		trouble.said[i] = text[i] < ' ' || text[i] > '~' ? '?' : text[i];
+	for (size_t i = 0; i < sizeof(replies) / sizeof(replies[0]); i++) {
+		if (strstr(trouble.said, replies[i].words) == NULL)
+			continue;
+		trouble.kind = replies[i].kind;
+		break;
+	}
+	return trouble;
+}
+
+int trouble_errno(const struct trouble *trouble)
+{
+	return trouble->kind == TROUBLE_LOST ? trouble->error : -words[trouble->kind].error;
+}
+
+/* WHY NOT strerror(): another thread may be in it. */
+static const char *error_words(int error)
+{
+	const char *said = strerrordesc_np(error);
+
+	return error == EADDRNOTAVAIL ? "the host's name has no address" : said != NULL ? said : "unknown error";
+}
+
+const char *trouble_text(const struct trouble *trouble, char text[TROUBLE_TEXT_MAX])
+{
+	char why[sizeof(trouble->said) + 4] = "";
+
+	if (trouble->said[0] != '\0')
+		snprintf(why, sizeof(why), " (%s)", trouble->said);
+	else if (trouble->kind == TROUBLE_LOST)
+		snprintf(why, sizeof(why), " (%s)", error_words(-trouble->error));
+	snprintf(text, TROUBLE_TEXT_MAX, "%s%s: %s", words[trouble->kind].wrong, why, words[trouble->kind].right);
+	return text;
+}

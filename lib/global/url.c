@@ -1,0 +1,204 @@
+/*
+ * url: see url.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "url.h"
+
+#define PORT_DEFAULT "6379"
+#define DB_MAX 65535   /* Redis takes more, and nobody has as many */
+
+struct scheme {
+	const char *name;
+	enum { TCP, UNIX, TLS } transport;
+};
+
+static const struct scheme schemes[] = {
+	{ "redis://", TCP },
+	{ "rediss://", TLS },
+	{ "unix://", UNIX },
+	{ "redis+unix://", UNIX },
+};
+
+__attribute__((format(printf, 2, 3))) static int wrong(char *why, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(why, URL_WHY_MAX, format, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+static int hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Copy text[0...len - 1], %41 being A. `secret`: what it says must not be shown. */
+static int part(const char *what, const char *text, size_t len, int secret, char *to, size_t size, char *why)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		int c = (unsigned char)text[i];
+
+		if (c == '%') {
+			int high = i + 2 < len ? hex(text[i + 1]) : -1, low = high >= 0 ? hex(text[i + 2]) : -1;
+
+			if (low < 0)
+				return wrong(why, "%s: a %% without two hexadecimal digits behind it: must be %%25 for "
+				             "itself", what);
+			c = high << 4 | low;
+			i += 2;
+		}
+		if (c < ' ' || c == 0x7f)
+			return wrong(why, "%s: has a control character: must have none", what);
+		if (n + 1 >= size)
+			return wrong(why, "%s: %zu bytes or more: must be %zu at most", what, n + 1, size - 1);
+		to[n++] = (char)c;
+	}
+	to[n] = '\0';
+	if (n == 0 && !secret)
+		return wrong(why, "%s: empty: must be given", what);
+	return 0;
+}
+
+/* Whole, without a sign or zeros before it. WHY NOT show what stands there: it may be a password, misplaced. */
+static int number(const char *what, const char *text, size_t len, unsigned min, unsigned max, unsigned *value,
+                  char *why)
+{
+	unsigned n = 0;
+	int bad = len == 0 || len > 5 || (len > 1 && text[0] == '0');
+
+	for (size_t i = 0; i < len && !bad; i++) {
+		bad = text[i] < '0' || text[i] > '9';
+		n = n * 10 + (unsigned)(text[i] - '0');
+	}
+	if (bad || n < min || n > max)
+		return wrong(why, "%s: must be a number from %u to %u", what, min, max);
+	*value = n;
+	return 0;
+}
+
+/* user[:password]@, before the first slash. Moves *text behind it. */
+static int parse_user(const char **text, struct url *url, char *why)
+{
+	size_t len = strcspn(*text, "/?#");
+	const char *at = memrchr(*text, '@', len), *colon;
+	int error;
+
+	if (at == NULL && **text != '/' && strchr(*text, '@') != NULL)
+		return wrong(why, "user: has a '/', '?' or '#': must be %%2F, %%3F or %%23 in its place");
+	if (at == NULL)
+		return 0;
+	len = (size_t)(at - *text);
+	colon = memchr(*text, ':', len);
+	if (colon == NULL)
+		return wrong(why, "user: has no password: must be user:password@ or :password@");
+	error = part("user", *text, (size_t)(colon - *text), 1, url->user, sizeof(url->user), why);
+	if (error == 0)
+		error = part("password", colon + 1, (size_t)(at - colon - 1), 1, url->password, sizeof(url->password),
+		             why);
+	if (error == 0 && url->password[0] == '\0')
+		return wrong(why, "password: empty: must be user:password@ or :password@");
+	*text = at + 1;
+	return error;
+}
+
+/* host[:port][/db]; a host with colons stands in brackets. */
+static int parse_host(const char *text, struct url *url, char *why)
+{
+	size_t len = strcspn(text, "/?#");
+	const char *end = text + len, *host = text, *host_end, *rest;
+	unsigned port = 0;
+	int error;
+
+	if (text[0] == '[') {
+		host = text + 1;
+		host_end = memchr(host, ']', (size_t)(end - host));
+		if (host_end == NULL)
+			return wrong(why, "host: '[' without ']': must be [::1] for example");
+		rest = host_end + 1;
+	} else {
+		host_end = memchr(text, ':', len);
+		if (host_end == NULL)
+			host_end = end;
+		rest = host_end;
+	}
+	error = part("host", host, (size_t)(host_end - host), 0, url->host, sizeof(url->host), why);
+	if (error != 0)
+		return error;
+	strcpy(url->port, PORT_DEFAULT);
+	if (rest < end && *rest != ':')
+		return wrong(why, "host: something behind ']': must be a port or nothing");
+	if (rest < end) {
+		error = number("port", rest + 1, (size_t)(end - rest - 1), 1, 65535, &port, why);
+		if (error != 0)
+			return error;
+		snprintf(url->port, sizeof(url->port), "%u", port);
+	}
+	if (*end == '/' && end[1] != '\0')
+		return number("database", end + 1, strlen(end + 1), 0, DB_MAX, &url->db, why);
+	if (*end != '\0' && *end != '/')
+		return wrong(why, "'%c' behind the host: must be /DB or nothing", *end);
+	return 0;
+}
+
+/* /path[?db=N] */
+static int parse_path(const char *text, struct url *url, char *why)
+{
+	size_t len = strcspn(text, "?#");
+	int error;
+
+	if (text[0] != '/')
+		return wrong(why, "path: must begin with '/', as in unix:///run/redis/redis.sock");
+	error = part("path", text, len, 0, url->path, sizeof(url->path), why);
+	if (error != 0 || text[len] == '\0')
+		return error;
+	if (strncmp(text + len, "?db=", 4) != 0)
+		return wrong(why, "'%c' behind the path: must be ?db=N or nothing", text[len]);
+	return number("database", text + len + 4, strlen(text + len + 4), 0, DB_MAX, &url->db, why);
+}
+
+int url_parse(const char *text, struct url *url, char why[URL_WHY_MAX])
+{
+	const struct scheme *scheme = NULL;
+	int error;
+
+	*url = (struct url){ .db = 0 };
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+		if (strncmp(text, schemes[i].name, strlen(schemes[i].name)) == 0)
+			scheme = &schemes[i];
+	if (scheme == NULL)
+		return wrong(why, "scheme: must be redis://, unix:// or redis+unix://");
+	if (scheme->transport == TLS) {
+		wrong(why, "scheme: rediss:// is not spoken here: must be redis:// to a tunnel on this host (stunnel, for "
+		      "example)");
+		return -EPROTONOSUPPORT;
+	}
+	text += strlen(scheme->name);
+	error = parse_user(&text, url, why);
+	if (error != 0)
+		return error;
+	return scheme->transport == UNIX ? parse_path(text, url, why) : parse_host(text, url, why);
+}
+
+const char *url_text(const struct url *url, char text[URL_TEXT_MAX])
+{
+	const char *open = strchr(url->host, ':') != NULL ? "[" : "", *shut = *open != '\0' ? "]" : "";
+
+	if (url->path[0] != '\0')
+		snprintf(text, URL_TEXT_MAX, "%s?db=%u", url->path, url->db);
+	else
+		snprintf(text, URL_TEXT_MAX, "%s%s%s:%s/%u", open, url->host, shut, url->port, url->db);
+	return text;
+}

@@ -1,0 +1,206 @@
+/*
+ * wire: see wire.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "wire.h"
+
+uint64_t wire_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Until the socket is ready for `events`, or has failed: who uses it next will see. */
+static int await(const struct wire *wire, short events, uint64_t until_ns)
+{
+	for (;;) {
+		struct pollfd pollfd = { .fd = wire->fd, .events = events };
+		uint64_t now_ns = wire_now_ns(), left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+		struct timespec left = { (time_t)(left_ns / 1000000000u), (long)(left_ns % 1000000000u) };
+		int n = ppoll(&pollfd, 1, &left, NULL);
+
+		if (n > 0)
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0 && left_ns == 0)
+			return -ETIMEDOUT;
+	}
+}
+
+static int start(struct wire *wire, int family, const struct sockaddr *address, socklen_t len)
+{
+	int on = 1;
+
+	wire->fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (wire->fd < 0)
+		return -errno;
+	if (family != AF_UNIX)
+		setsockopt(wire->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	/* A Unix socket says EAGAIN when as many as it holds are waiting to be accepted. */
+	if (connect(wire->fd, address, len) == 0)
+		wire->connected = 1;
+	else if (errno != EINPROGRESS)
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	return 0;
+}
+
+static int start_unix(struct wire *wire, const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	_Static_assert(sizeof(address.sun_path) == sizeof(((struct url *)0)->path), "url.h has sun_path's length");
+	strcpy(address.sun_path, path);
+	return start(wire, AF_UNIX, (const struct sockaddr *)&address, sizeof(address));
+}
+
+static int lookup_error(int error)
+{
+	if (error == EAI_SYSTEM)
+		return -errno;
+	return error == EAI_AGAIN ? -EAGAIN : error == EAI_MEMORY ? -ENOMEM : -EADDRNOTAVAIL;
+}
+
+/* The first of the addresses left that does not fail at once. */
+static int start_next(struct wire *wire)
+{
+	int error = -EADDRNOTAVAIL;
+
+	while (wire->next != NULL) {
+		const struct addrinfo *a = wire->next;
+
+		if (wire->fd >= 0)
+			close(wire->fd);
+		wire->next = a->ai_next;
+		error = start(wire, a->ai_family, a->ai_addr, a->ai_addrlen);
+		if (error == 0)
+			break;
+	}
+	return error;
+}
+
+static int start_host(struct wire *wire, const struct url *url)
+{
+	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
+	int error = getaddrinfo(url->host, url->port, &hints, &wire->found);
+
+	if (error != 0)
+		return lookup_error(error);
+	wire->next = wire->found;
+	return start_next(wire);
+}
+
+int wire_connect(struct wire *wire, const struct url *url)
+{
+	int error;
+
+	wire_shut(wire);
+	wire->reader = redisReaderCreate();
+	if (wire->reader == NULL)
+		return -ENOMEM;
+	error = url->path[0] != '\0' ? start_unix(wire, url->path) : start_host(wire, url);
+	if (error != 0)
+		wire_shut(wire);
+	return error;
+}
+
+int wire_connected(struct wire *wire, uint64_t until_ns)
+{
+	while (!wire->connected) {
+		socklen_t len = sizeof(int);
+		int refused = 0, error = await(wire, POLLOUT, until_ns);
+
+		if (error == 0 && getsockopt(wire->fd, SOL_SOCKET, SO_ERROR, &refused, &len) != 0)
+			error = -errno;
+		if (error == 0 && refused != 0)
+			error = wire->next != NULL ? start_next(wire) : -refused;
+		else if (error == 0)
+			wire->connected = 1;
+		if (error != 0)
+			return error;
+	}
+	if (wire->found != NULL)
+		freeaddrinfo(wire->found);
+	wire->found = wire->next = NULL;
+	return 0;
+}
+
+int wire_send(struct wire *wire, const char *bytes, size_t len, uint64_t until_ns)
+{
+	while (len > 0) {
+		ssize_t n = send(wire->fd, bytes, len, MSG_NOSIGNAL);
+
+		if (n >= 0) {
+			bytes += n;
+			len -= (size_t)n;
+			continue;
+		}
+		if (errno == EINTR)
+			continue;
+		if (errno == ECONNRESET)
+			return -EPIPE;
+		if (errno != EAGAIN)
+			return -errno;
+		n = await(wire, POLLOUT, until_ns);
+		if (n != 0)
+			return (int)n;
+	}
+	return 0;
+}
+
+/* What has arrived, into the reader. */
+static int feed(struct wire *wire)
+{
+	char buffer[4096];
+	ssize_t n = recv(wire->fd, buffer, sizeof(buffer), 0);
+
+	if (n == 0 || (n < 0 && errno == ECONNRESET))
+		return -EPIPE;
+	if (n < 0)
+		return errno == EINTR || errno == EAGAIN ? 0 : -errno;
+	return redisReaderFeed(wire->reader, buffer, (size_t)n) == REDIS_OK ? 0 : -ENOMEM;
+}
+
+int wire_receive(struct wire *wire, redisReply **reply, uint64_t until_ns)
+{
+	void *got = NULL;
+	int error = 0;
+
+	while (error == 0) {
+		if (redisReaderGetReply(wire->reader, &got) != REDIS_OK)
+			return -EBADMSG;
+		if (got != NULL)
+			break;
+		error = await(wire, POLLIN, until_ns);
+		if (error == 0)
+			error = feed(wire);
+	}
+	*reply = got;
+	return error;
+}
+
+void wire_shut(struct wire *wire)
+{
+	if (wire->fd >= 0)
+		close(wire->fd);
+	if (wire->reader != NULL)
+		redisReaderFree(wire->reader);
+	if (wire->found != NULL)
+		freeaddrinfo(wire->found);
+	*wire = (struct wire)WIRE_SHUT;
+}

@@ -1,0 +1,51 @@
+/*
+ * wire: bytes to an engine and replies from it, each by a deadline. hiredis has
+ * the protocol; the socket is ours. WHY NOT hiredis's own: its calls know
+ * time-outs of single reads and no deadline, and a peer that is gone is SIGPIPE
+ * to the program.
+ *
+ * A deadline, until_ns, is a time of CLOCK_MONOTONIC. Functions return 0 or a
+ * negative errno value: -ETIMEDOUT at the deadline, -EPIPE when the engine has
+ * shut the connection, -EBADMSG when it does not speak the protocol.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef GLOBAL_WIRE_H
+#define GLOBAL_WIRE_H
+
+#include <hiredis/hiredis.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "url.h"
+
+struct addrinfo;
+
+struct wire {
+	int fd;                /* -1: shut */
+	int connected;
+	redisReader *reader;
+	struct addrinfo *found, *next; /* while it connects: a host's addresses, and those not tried yet */
+};
+
+#define WIRE_SHUT { .fd = -1 }
+
+uint64_t wire_now_ns(void);
+
+/*
+ * Begin to connect; wire_connected() waits for it, and may be called again after
+ * -ETIMEDOUT. A host's name is looked up here, for as long as the system's
+ * resolver takes; its addresses are tried in their order.
+ */
+int wire_connect(struct wire *wire, const struct url *url);
+int wire_connected(struct wire *wire, uint64_t until_ns);
+
+int wire_send(struct wire *wire, const char *bytes, size_t len, uint64_t until_ns);
+
+/* After -ETIMEDOUT it may be called again. *reply is the caller's to free. */
+int wire_receive(struct wire *wire, redisReply **reply, uint64_t until_ns);
+
+/* Shut it, if it isn't. A child that was forked may: its parent's connection stays. */
+void wire_shut(struct wire *wire);
+
+#endif

@@ -1,0 +1,231 @@
+/*
+ * script: the funnel in the engine, on a clock of the test's own.
+ *
+ * I1 over all hosts: whatever was leased up to a lease before a stretch of time, or in
+ * it, can be spent in it, and is not more than capacity + rate * time.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "server.h"
+
+#include "global/script.h"
+
+static struct server server;
+static redisContext *engine;
+
+struct reply {
+	int64_t leased, retry_us, left, full_us;
+};
+
+static redisReply *ask(const struct script_terms *t, uint64_t need, uint64_t want, uint64_t sure, uint64_t now_us)
+{
+	return redisCommand(engine, "EVAL %s 1 key %llu %llu/%llu %llu %llu %llu %llu %llu %llu %llu", script_text,
+	                    (unsigned long long)t->capacity, (unsigned long long)t->count,
+	                    (unsigned long long)t->period_ns, (unsigned long long)t->num, (unsigned long long)t->den,
+	                    (unsigned long long)t->lease_us, (unsigned long long)need, (unsigned long long)want,
+	                    (unsigned long long)sure, (unsigned long long)now_us);
+}
+
+static struct reply lease_sure(const struct script_terms *t, uint64_t need, uint64_t want, uint64_t sure,
+                               uint64_t now_us)
+{
+	redisReply *raw = ask(t, need, want, sure, now_us);
+	struct reply reply;
+
+	if (raw == NULL || raw->type != REDIS_REPLY_ARRAY || raw->elements != 4)
+		bail("the script says: %s", raw == NULL ? engine->errstr : raw->str != NULL ? raw->str : "?");
+	reply = (struct reply){ raw->element[0]->integer, raw->element[1]->integer, raw->element[2]->integer,
+		                raw->element[3]->integer };
+	freeReplyObject(raw);
+	return reply;
+}
+
+static struct reply lease(const struct script_terms *t, uint64_t need, uint64_t want, uint64_t now_us)
+{
+	return lease_sure(t, need, want, need, now_us);
+}
+
+static void command(const char *text)
+{
+	freeReplyObject(redisCommand(engine, text));
+}
+
+static struct script_terms terms_of(uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t lease_us)
+{
+	struct script_terms terms;
+
+	if (script_terms(&terms, capacity, count, period_ns, lease_us) != 0)
+		bail("no such terms");
+	return terms;
+}
+
+/* Some day of 2026, as TIME has it. */
+#define DAY_US UINT64_C(1790000000000000)
+
+static void exact(void)
+{
+	struct script_terms t = terms_of(15, 30, 60000000000, 100000);
+	uint64_t now_us = DAY_US;
+	struct reply r;
+
+	command("FLUSHALL");
+	r = lease(&t, 1, 1, now_us);
+	is(r.leased, 1, "a funnel that is not there is full");
+	is(r.left, 14, "it has one less then");
+	is(r.full_us, 2000000, "and is full after the time of a token");
+	r = lease(&t, 14, 14, now_us);
+	is(r.leased, 14, "all that is left can be needed");
+	r = lease(&t, 1, 1, now_us);
+	is(r.leased, 0, "an empty funnel leases nothing");
+	is(r.retry_us, 2000000, "and says when it will");
+	is(lease(&t, 1, 1, now_us + 1999999).leased, 0, "not a microsecond before");
+	is(lease(&t, 1, 1, now_us + 2000000).leased, 1, "a token has leaked, exactly then");
+	is(lease(&t, 1, 1, now_us + 3999999).leased, 0, "being asked often does not make it leak faster");
+	is(lease(&t, 1, 1, now_us + 4000000).leased, 1, "nor slower");
+	r = lease(&t, 16, 16, now_us);
+	is(r.retry_us, -1, "more than the capacity never fits");
+	r = lease(&t, 0, 0, now_us + 1000000000);
+	is(r.left, 15, "a long time fills it, and no further");
+	command("DEL key");
+	lease(&t, 0, 0, now_us);
+	{
+		redisReply *raw = redisCommand(engine, "EXISTS key");
+
+		is(raw->integer, 0, "a look leaves nothing behind");
+		freeReplyObject(raw);
+	}
+	lease(&t, 15, 15, now_us);
+	now_us += 1000000000;
+	is(lease(&t, 15, 15, now_us).leased, 15, "full again, it can be had whole");
+	is(lease(&t, 1, 1, now_us - 500000000).leased, 0, "a clock that steps back gives nothing");
+	is(lease(&t, 1, 1, now_us - 500000000 + 2000000).leased, 1, "and nothing waits for it to come back");
+}
+
+/* What was lent is not filled again before it is over. */
+static void lent(void)
+{
+	struct script_terms t = terms_of(1000, 1000, 1000000000, 100000);
+	struct reply r;
+
+	command("FLUSHALL");
+	is(lease_sure(&t, 1, 1000, 0, DAY_US).leased, 750, "of what is left three quarters are leased to one host");
+	is(lease_sure(&t, 250, 250, 0, DAY_US).leased, 250, "or all, if they are needed");
+	r = lease(&t, 1, 1, DAY_US + 99999);
+	is(r.leased + r.left, 0, "while leases may be spent their room is not filled");
+	r = lease(&t, 1, 1, DAY_US + 150000);
+	ok(r.leased == 1 && r.left < 50, "then it is, from then on: %d left", (int)r.left);
+}
+
+#define GRANTS 400
+
+static void conserve(struct dice *dice)
+{
+	uint64_t capacity = 1 + dice_below(dice, dice_below(dice, 2) ? 20 : 5000), at[GRANTS], tokens[GRANTS], later[GRANTS];
+	uint64_t period_ns = 1 + dice_below(dice, 1000000000), count = 1 + dice_below(dice, 1000);
+	uint64_t lease_us = 1 + dice_below(dice, 200000), now_us = DAY_US, sum = 0, mean_us;
+	struct script_terms t = terms_of(capacity, count, period_ns, lease_us);
+	int over = 0, early = 0, wanting = 0, granted = 0;
+	uint64_t retried = 0;
+
+	command("FLUSHALL");
+	mean_us = period_ns / 1000 * (1 + dice_below(dice, 5)) / count + 1;
+	for (int i = 0; i < GRANTS; i++) {
+		uint64_t need = 1 + dice_below(dice, dice_below(dice, 3) ? 2 : capacity);
+		uint64_t want = need + dice_below(dice, dice_below(dice, 2) ? 1 : capacity);
+		struct reply r;
+
+		need = need <= capacity ? need : capacity;
+		want = want <= capacity ? want : capacity;
+		want = want >= need ? want : need;
+		later[i] = dice_below(dice, 3) == 0 ? want : want - need;
+		r = lease_sure(&t, need, want, want - later[i], now_us);
+		at[i] = now_us;
+		tokens[i] = (uint64_t)r.leased;
+		later[i] = later[i] == want ? tokens[i] : tokens[i] > need ? tokens[i] - need : 0;
+		sum += tokens[i];
+		granted += r.leased > 0;
+		wanting += r.leased > 0 && ((uint64_t)r.leased < need || (uint64_t)r.leased > want);
+		early += r.leased == 0 && r.retry_us <= 0;
+		/* In which nothing else is leased. */
+		if (r.leased == 0 && want == need && dice_below(dice, 4) == 0) {
+			now_us += (uint64_t)r.retry_us + 2 * lease_us;
+			early += lease(&t, need, 0, now_us).left < (int64_t)need;
+			retried++;
+		}
+		now_us += dice_below(dice, 2 * mean_us);
+	}
+	/* From just before lease i until lease j: what began up to a lease earlier can be spent in it. */
+	for (int i = 0; i < GRANTS; i++) {
+		uint64_t spent = 0;
+		int first = i;
+
+		while (first > 0 && at[first - 1] + lease_us > at[i])
+			spent += later[--first];
+		for (int j = i; j < GRANTS; j++) {
+			spent += tokens[j];
+			over += (unsigned __int128)(spent - (spent < capacity ? spent : capacity)) * period_ns >
+			        (unsigned __int128)(at[j] - at[i]) * 1000 * count;
+		}
+	}
+	is(over, 0, "capacity %d, %d every %d ns, leases of %d us: no stretch of time can see more than its due (%d leased)",
+	   (int)capacity, (int)count, (int)period_ns, (int)lease_us, (int)sum);
+	is(wanting, 0, "what is leased is between what is needed and what is wanted");
+	is(early, 0, "what is denied can be had when it was said (%d times)", (int)retried);
+	ok(granted > 0, "something was leased");
+}
+
+static void refusals(void)
+{
+	struct script_terms t = terms_of(15, 30, 60000000000, 100000), other = terms_of(16, 30, 60000000000, 100000);
+	redisReply *raw;
+
+	command("FLUSHALL");
+	lease(&t, 1, 1, DAY_US);
+	raw = ask(&other, 1, 1, 1, DAY_US);
+	is(raw->type, REDIS_REPLY_ERROR, "a rule of other terms is refused");
+	ok(strstr(raw->str, "capacity 15, rate 30/60000000000 ns, leases of 100000 us") != NULL,
+	   "by saying what the funnel has: %s", raw->str);
+	freeReplyObject(raw);
+	is(lease(&t, 1, 1, DAY_US).left, 13, "and the funnel is as it was");
+	command("DEL key");
+	command("HSET key name value");
+	raw = ask(&t, 1, 1, 1, DAY_US);
+	ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, SCRIPT_FOREIGN) != NULL, "somebody else's hash is refused");
+	freeReplyObject(raw);
+	command("SET key value");
+	raw = ask(&t, 1, 1, 1, DAY_US);
+	ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, "WRONGTYPE") != NULL, "so is a string");
+	freeReplyObject(raw);
+}
+
+static void limits(void)
+{
+	struct script_terms t;
+
+	is(script_terms(&t, 1, 1, 1000, 1), 0, "a token a microsecond can be counted");
+	is(t.num, 1, "as one");
+	is(t.den, 1, "of one part");
+	is(script_terms(&t, 1000000, 7, UINT64_C(86400000000000), 1), -ERANGE, "too many parts of a token cannot");
+	is(script_terms(&t, 100000, 7, UINT64_C(86400000000000), 1), 0, "fewer can");
+	is(script_terms(&t, UINT64_MAX, 1, 1, 1), -ERANGE, "a capacity beyond 2^53 cannot");
+	is(script_terms(&t, 1, UINT64_MAX, 1, 1), -ERANGE, "nor such a rate");
+}
+
+int main(void)
+{
+	struct dice dice;
+
+	if (server_missing())
+		return tap_skip_all("no redis-server");
+	stage_begin("global.script");
+	server_begin(&server, NULL);
+	engine = redisConnectUnix(server.socket);
+	dice.state = dice_seed();
+	exact();
+	lent();
+	for (uint64_t i = 0; i < scaled(20); i++)
+		conserve(&dice);
+	refusals();
+	limits();
+	return tap_done();
+}

@@ -1,0 +1,196 @@
+/*
+ * server: a redis-server of the test's own, on a Unix socket in a private folder,
+ * and on a port of loopback where that is asked for. It is ended by its pid, dies
+ * with the test, and its folder is removed.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_GLOBAL_SERVER_H
+#define TESTS_GLOBAL_SERVER_H
+
+#include <ftw.h>
+#include <hiredis/hiredis.h>
+#include <sys/stat.h>
+
+#include "../process/process.h"
+#include "shmlimit_global.h"
+
+/* The server's binary: in the package redis-tools it goes by the name of its checker, and is told by argv[0]. */
+#define SERVER_FILE "/usr/bin/redis-check-rdb"
+#define SERVER_WORDS 40
+
+struct server {
+	char folder[64];
+	char socket[96], url[128];
+	pid_t pid;
+	int n;
+	char *words[SERVER_WORDS];
+};
+
+static struct server *server_last[8];
+static int server_count;
+
+static inline int server_missing(void)
+{
+	return access(SERVER_FILE, X_OK) != 0;
+}
+
+static inline int server_remove_file(const char *path, const struct stat *s, int type, struct FTW *at)
+{
+	(void)s;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
+static inline void server_kill(struct server *s)
+{
+	if (s->pid > 0) {
+		kill(s->pid, SIGKILL);
+		while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	s->pid = 0;
+}
+
+/* Who forked a worker leaves the parent's servers alone. */
+static inline void server_clean(void)
+{
+	if (getpid() != tap_owner)
+		return;
+	for (int i = 0; i < server_count; i++) {
+		server_kill(server_last[i]);
+		nftw(server_last[i]->folder, server_remove_file, 8, FTW_DEPTH | FTW_PHYS);
+	}
+}
+
+/* Whether it answers PING at all. */
+static inline int server_answers(const struct server *s)
+{
+	redisContext *c = redisConnectUnix(s->socket);
+	redisReply *reply = c != NULL && c->err == 0 ? redisCommand(c, "PING") : NULL;
+	int answers = reply != NULL && (reply->type != REDIS_REPLY_ERROR || strncmp(reply->str, "LOADING", 7) != 0);
+
+	if (reply != NULL)
+		freeReplyObject(reply);
+	if (c != NULL)
+		redisFree(c);
+	return answers;
+}
+
+/* Start it, or start it again, and wait until it answers. */
+static inline void server_start(struct server *s)
+{
+	time_t end = time(NULL) + 20;
+
+	s->pid = fork_bound();
+	if (s->pid == 0) {
+		signal(SIGRTMIN, SIG_DFL);
+		execv(SERVER_FILE, s->words);
+		_exit(127);
+	}
+	while (!server_answers(s)) {
+		if (time(NULL) > end || waitpid(s->pid, NULL, WNOHANG) != 0)
+			bail("redis-server does not answer");
+		sched_yield();
+	}
+}
+
+static inline void server_word(struct server *s, const char *word)
+{
+	if (s->n + 1 >= SERVER_WORDS)
+		bail("too many words for redis-server");
+	s->words[s->n++] = strdup(word);
+	s->words[s->n] = NULL;
+}
+
+/* `more`: further words of its command line, the last NULL; or NULL. */
+static inline void server_begin(struct server *s, const char *const *more)
+{
+	static const char *const words[] = { "--save", "", "--logfile", "/dev/null", "--unixsocketperm", "700",
+		                             "--daemonize", "no", NULL };
+	const char *tmp = getenv("TMPDIR");
+
+	*s = (struct server){ .pid = 0 };
+	snprintf(s->folder, sizeof(s->folder), "%s/shmlimit.XXXXXX", tmp != NULL && strlen(tmp) < 40 ? tmp : "/tmp");
+	if (mkdtemp(s->folder) == NULL)
+		bail("mkdtemp: %s", strerror(errno));
+	snprintf(s->socket, sizeof(s->socket), "%s/redis.sock", s->folder);
+	snprintf(s->url, sizeof(s->url), "unix://%s", s->socket);
+	server_word(s, "redis-server");
+	server_word(s, "--unixsocket");
+	server_word(s, s->socket);
+	server_word(s, "--dir");
+	server_word(s, s->folder);
+	for (int i = 0; words[i] != NULL; i++)
+		server_word(s, words[i]);
+	if (more == NULL || strcmp(more[0], "--port") != 0) {
+		server_word(s, "--port");
+		server_word(s, "0");
+	}
+	for (int i = 0; more != NULL && more[i] != NULL; i++)
+		server_word(s, more[i]);
+	tap_claim();
+	server_last[server_count++] = s;
+	if (server_count == 1)
+		atexit(server_clean);
+	server_start(s);
+}
+
+/* A command by the side, by hiredis's own client: returns its reply, to be freed. */
+static inline redisReply *server_ask(const struct server *s, const char *format, ...)
+{
+	redisContext *c = redisConnectUnix(s->socket);
+	redisReply *reply;
+	va_list ap;
+
+	if (c == NULL || c->err != 0)
+		bail("redis-server: cannot connect");
+	va_start(ap, format);
+	reply = redisvCommand(c, format, ap);
+	va_end(ap);
+	if (reply == NULL)
+		bail("redis-server: %s", c->errstr);
+	redisFree(c);
+	return reply;
+}
+
+static inline void server_tell(const struct server *s, const char *command)
+{
+	freeReplyObject(server_ask(s, command));
+}
+
+/* ---- What a handle reports ---- */
+
+struct reports {
+	int n;
+	char last[1024];
+};
+
+static inline void reports_take(void *arg, const char *text)
+{
+	struct reports *reports = arg;
+
+	reports->n++;
+	snprintf(reports->last, sizeof(reports->last), "%s", text);
+}
+
+/* A LEASE rule. */
+static inline int lease_rule(struct shmlimit *l, const char *name, uint64_t capacity, uint64_t count,
+                             uint64_t period_ns)
+{
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule),
+		.algorithm = SHMLIMIT_LEASE,
+		.capacity = capacity,
+		.count = count,
+		.period_ns = period_ns,
+	};
+	int id = shmlimit_rule_set(l, name, &rule);
+
+	if (id < 0)
+		bail("rule %s: %s", name, shmlimit_strerror(id));
+	return id;
+}
+
+#endif

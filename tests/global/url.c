@@ -1,0 +1,93 @@
+/*
+ * url: what an engine's URL says, and what is said of one that is wrong.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+
+#include "global/url.h"
+#include "../tap.h"
+
+static void good(const char *text, const char *user, const char *password, const char *shown)
+{
+	char why[URL_WHY_MAX] = "", again[URL_TEXT_MAX];
+	struct url url;
+
+	is(url_parse(text, &url, why), 0, "%s is read %s", text, why);
+	is_str(url.user, user, "%s: its user", text);
+	is_str(url.password, password, "%s: its password", text);
+	is_str(url_text(&url, again), shown, "%s: where it is", text);
+}
+
+static void bad(const char *text, int error, const char *start)
+{
+	char why[URL_WHY_MAX] = "";
+	struct url url;
+
+	is(url_parse(text, &url, why), error, "%s is refused", text);
+	ok(strncmp(why, start, strlen(start)) == 0, "%s: %s", start, why);
+	ok(strstr(why, "must be") != NULL || strstr(why, "must begin") != NULL || strstr(why, "must have") != NULL,
+	   "what would be right is said");
+	ok(strstr(why, "secret") == NULL && strstr(why, "cret") == NULL, "and no password shown");
+}
+
+static void long_parts(void)
+{
+	char text[1200];
+
+	snprintf(text, sizeof(text), "redis://%0300d", 1);
+	bad(text, -EINVAL, "host:");
+	snprintf(text, sizeof(text), "redis://u:%0600d@h", 1);
+	bad(text, -EINVAL, "password:");
+	snprintf(text, sizeof(text), "unix:///%0107d", 1);
+	bad(text, -EINVAL, "path:");
+	snprintf(text, sizeof(text), "unix:///%0106d", 1);
+	good(text, "", "", strcat(strcpy(text + 600, text + strlen("unix://")), "?db=0"));
+}
+
+int main(void)
+{
+	good("redis://engine", "", "", "engine:6379/0");
+	good("redis://engine/", "", "", "engine:6379/0");
+	good("redis://10.0.0.1:7000/3", "", "", "10.0.0.1:7000/3");
+	good("redis://[::1]:7000", "", "", "[::1]:7000/0");
+	good("redis://:secret@engine", "", "secret", "engine:6379/0");
+	good("redis://me:se%40cr%2Fet%3a@engine/15", "me", "se@cr/et:", "engine:6379/15");
+	good("redis://m%25e:se@cret@engine", "m%e", "se@cret", "engine:6379/0");
+	good("unix:///run/redis.sock", "", "", "/run/redis.sock?db=0");
+	good("redis+unix:///run/a%3fb?db=7", "", "", "/run/a?b?db=7");
+	good("unix://me:secret@/run/redis.sock", "me", "secret", "/run/redis.sock?db=0");
+	good("unix:///run/at@redis", "", "", "/run/at@redis?db=0");
+
+	bad("", -EINVAL, "scheme:");
+	bad("engine:6379", -EINVAL, "scheme:");
+	bad("http://engine", -EINVAL, "scheme:");
+	bad("rediss://:secret@engine", -EPROTONOSUPPORT, "scheme:");
+	bad("redis://", -EINVAL, "host:");
+	bad("redis://:7000", -EINVAL, "host:");
+	bad("redis://[::1", -EINVAL, "host:");
+	bad("redis://[::1]x", -EINVAL, "host:");
+	bad("redis://engine:", -EINVAL, "port:");
+	bad("redis://engine:0", -EINVAL, "port:");
+	bad("redis://engine:65536", -EINVAL, "port:");
+	bad("redis://engine:07", -EINVAL, "port:");
+	bad("redis://me:secret", -EINVAL, "port:");
+	bad("redis://me:se/cret@engine", -EINVAL, "user:");
+	bad("redis://secret@engine", -EINVAL, "user:");
+	bad("redis://me:@engine", -EINVAL, "password:");
+	bad("redis://me:secret%4@engine", -EINVAL, "password:");
+	bad("redis://me:secret%@engine", -EINVAL, "password:");
+	bad("redis://me:secret%00@engine", -EINVAL, "password:");
+	bad("redis://eng%0aine", -EINVAL, "host:");
+	bad("redis://engine/secret", -EINVAL, "database:");
+	bad("redis://engine/65536", -EINVAL, "database:");
+	bad("redis://engine/-1", -EINVAL, "database:");
+	bad("redis://engine?db=1", -EINVAL, "'?'");
+	bad("redis://engine#x", -EINVAL, "'#'");
+	bad("unix://", -EINVAL, "path:");
+	bad("unix://run/redis.sock", -EINVAL, "path:");
+	bad("unix:///run/redis.sock?db=", -EINVAL, "database:");
+	bad("unix:///run/redis.sock?x=1", -EINVAL, "'?'");
+	long_parts();
+	return tap_done();
+}
