@@ -9,8 +9,7 @@
 #include "breaker.h"
 #include "policy.h"
 
-/* Calls, and the time, after which a closed one is tried again by a single call: while it runs others wait for it. */
-#define CALLS (UINT64_C(1) << 20)
+/* After this time a closed one is tried again by a single call: while it runs, others wait for it. */
 #define CLOSED_NS UINT64_C(60000000000)
 
 int breaker_begin(struct breaker *b, struct shmlimit *limiter, const struct url *url)
@@ -18,7 +17,7 @@ int breaker_begin(struct breaker *b, struct shmlimit *limiter, const struct url 
 	struct shmlimit_rule rule = {
 		.struct_size = sizeof(rule),
 		.algorithm = SHMLIMIT_LEASE,
-		.capacity = CALLS,
+		.capacity = 1,
 		.count = 1,
 		.period_ns = 1000000000,
 	};
@@ -36,19 +35,23 @@ int breaker_begin(struct breaker *b, struct shmlimit *limiter, const struct url 
 int breaker_ask(struct breaker *b)
 {
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
-	int answer = shmlimit_lease_take(b->limiter, b->rule, b->key, strlen(b->key), 1, CLOSED_NS, b->claim_ns, &lease,
-	                                 NULL);
+	size_t len = strlen(b->key);
+	int answer = shmlimit_peek(b->limiter, b->rule, b->key, len, 1, NULL);
 
-	b->probing = answer == SHMLIMIT_LEASE_ASK;
+	if (answer == SHMLIMIT_ALLOWED || answer < 0)
+		return answer < 0 ? answer : BREAKER_CLOSED;
+	answer = shmlimit_lease_take(b->limiter, b->rule, b->key, len, 1, CLOSED_NS, b->claim_ns, &lease, NULL);
 	switch (answer) {
-	case SHMLIMIT_ALLOWED:
-		return BREAKER_CLOSED;
-	case SHMLIMIT_DENIED:
-		return BREAKER_OPEN;
 	case SHMLIMIT_LEASE_ASK:
+		b->probing = 1;
+		return BREAKER_PROBE;
+	case SHMLIMIT_ALLOWED: /* closed a moment ago: the token is taken, and so he may as well be the probe */
+		b->probing = 1;
 		return BREAKER_PROBE;
 	case SHMLIMIT_LEASE_WAIT:
 		return BREAKER_WAIT;
+	case SHMLIMIT_DENIED:
+		return BREAKER_OPEN;
 	default:
 		return answer;
 	}
@@ -58,7 +61,7 @@ void breaker_good(struct breaker *b)
 {
 	b->failures = 0;
 	if (b->probing)
-		shmlimit_lease_deposit(b->limiter, b->rule, b->key, strlen(b->key), CALLS, 1, CLOSED_NS, NULL);
+		shmlimit_lease_deposit(b->limiter, b->rule, b->key, strlen(b->key), 1, 0, CLOSED_NS, NULL);
 	b->probing = 0;
 }
 
@@ -69,14 +72,12 @@ void breaker_bad(struct breaker *b, uint64_t dice)
 	if (++b->failures < b->open_after && !b->probing)
 		return;
 	b->failures = 0;
-	/* Others may have met the same, and opened it. */
+	/* Others may have met the same: one opens it. */
 	if (!b->probing && shmlimit_take(b->limiter, b->rule, b->key, len, 1, NULL) != SHMLIMIT_ALLOWED)
 		return;
-	shmlimit_lease_count(b->limiter, SHMLIMIT_LEASE_BREAKER_OPENINGS, 1);
-	if (!b->probing)
-		shmlimit_charge(b->limiter, b->rule, b->key, len, CALLS, NULL);
-	shmlimit_lease_deny(b->limiter, b->rule, b->key, len, 1, policy_open_ns(b->open_ns, dice), NULL);
 	b->probing = 0;
+	shmlimit_lease_count(b->limiter, SHMLIMIT_LEASE_BREAKER_OPENINGS, 1);
+	shmlimit_lease_deny(b->limiter, b->rule, b->key, len, 1, policy_open_ns(b->open_ns, dice), NULL);
 }
 
 void breaker_unused(struct breaker *b)

@@ -1,10 +1,10 @@
 /*
  * breaker: one for all processes of a host, so that an engine that is gone costs
  * one of them a deadline now and then, and not each of them one a request. It is a
- * key of a LEASE rule of its own, whose tokens are calls:
+ * key of a LEASE rule of its own:
  *
- *	tokens    closed: call
- *	none      one asks: he is the probe, and his call closes it or opens it
+ *	a token   closed: call; who takes the token opens it
+ *	nothing   one asks: he is the probe, and his call closes it or opens it
  *	denied    open
  *
  * So it needs no repair when a process is killed, the probe included: his claim

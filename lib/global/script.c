@@ -11,9 +11,10 @@
  * BOUND: the loop over the thirds of a lease that went by runs four times, for
  * then nothing is lent. Numbers are written by '%.0f': Lua's own way has 14 digits.
  *
- * When little is left, three quarters of it are leased; and nothing to a host
- * that wants four times as much and would be back at once, until there is a batch:
- * an eighth of what leaks in a lease.
+ * When little is left, three quarters of it are leased; and nothing to a host that
+ * wants more than a few tokens and would be back at once, until there is a batch
+ * of what leaks in an eighth of a lease. WHY NOT lease whatever is there: hosts that
+ * got next to nothing would then ask for next to nothing, and often.
  */
 const char script_text[] =
 	"local capacity, num, den = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4])\n"
@@ -58,7 +59,7 @@ const char script_text[] =
 	"  if quota >= tokens then return 0 end\n"
 	"  return math.ceil(((tokens - quota) * den - part) / num)\n"
 	"end\n"
-	"local batch = math.floor(math.min(want / 4, capacity / 8, lease * num / den / 8))\n"
+	"local batch = math.floor(math.min(want * want / 4, capacity / 8, lease * num / den / 8))\n"
 	"local enough = math.max(need, batch)\n"
 	"local leased, retry = 0, 0\n"
 	"if need > capacity then\n"

@@ -22,6 +22,7 @@
 struct server {
 	char folder[64];
 	char socket[96], url[128];
+	const char *password;             /* the default user's, once it has one */
 	pid_t pid;
 	int n;
 	char *words[SERVER_WORDS];
@@ -53,15 +54,22 @@ static inline void server_kill(struct server *s)
 	s->pid = 0;
 }
 
+/* End it, and remove its folder. */
+static inline void server_end(struct server *s)
+{
+	server_kill(s);
+	if (s->folder[0] != '\0')
+		nftw(s->folder, server_remove_file, 8, FTW_DEPTH | FTW_PHYS);
+	s->folder[0] = '\0';
+}
+
 /* Who forked a worker leaves the parent's servers alone. */
 static inline void server_clean(void)
 {
 	if (getpid() != tap_owner)
 		return;
-	for (int i = 0; i < server_count; i++) {
-		server_kill(server_last[i]);
-		nftw(server_last[i]->folder, server_remove_file, 8, FTW_DEPTH | FTW_PHYS);
-	}
+	for (int i = 0; i < server_count; i++)
+		server_end(server_last[i]);
 }
 
 /* Whether it answers PING at all. */
@@ -146,6 +154,8 @@ static inline redisReply *server_ask(const struct server *s, const char *format,
 
 	if (c == NULL || c->err != 0)
 		bail("redis-server: cannot connect");
+	if (s->password != NULL)
+		freeReplyObject(redisCommand(c, "AUTH %s", s->password));
 	va_start(ap, format);
 	reply = redisvCommand(c, format, ap);
 	va_end(ap);
@@ -157,7 +167,11 @@ static inline redisReply *server_ask(const struct server *s, const char *format,
 
 static inline void server_tell(const struct server *s, const char *command)
 {
-	freeReplyObject(server_ask(s, command));
+	redisReply *reply = server_ask(s, command);
+
+	if (reply->type == REDIS_REPLY_ERROR)
+		bail("%s: %s", command, reply->str);
+	freeReplyObject(reply);
 }
 
 /* ---- What a handle reports ---- */

@@ -1,0 +1,97 @@
+/*
+ * books: what was admitted when, over all hosts, and whether any stretch of time
+ * saw more than its due: as tests/process/interval judges it. An entry is a call
+ * that was admitted, from before it to after it. Of all that began at a or later
+ * and ended at b or earlier there may be
+ *
+ *	capacity + count * (b - a) / period
+ *
+ * and a capacity more for each time that the engine lost its data.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_GLOBAL_BOOKS_H
+#define TESTS_GLOBAL_BOOKS_H
+
+#include "../process/process.h"
+
+#define BOOKS_MAX 2000000
+/* The engine counts in microseconds of another clock, which is read in a system call. */
+#define BOOKS_SLACK_NS 10000
+
+struct entry {
+	_Atomic uint32_t written;         /* last: its worker may be killed before that */
+	uint32_t cost;
+	uint64_t began_ns, ended_ns;
+};
+
+struct books {
+	_Atomic uint64_t entries, admitted;
+	struct entry entry[BOOKS_MAX];
+};
+
+static inline void books_write(struct books *books, uint32_t cost, uint64_t began_ns, uint64_t ended_ns)
+{
+	uint64_t at = atomic_fetch_add(&books->entries, 1);
+
+	atomic_fetch_add(&books->admitted, cost);
+	if (at >= BOOKS_MAX)
+		return;
+	books->entry[at].cost = cost;
+	books->entry[at].began_ns = began_ns;
+	books->entry[at].ended_ns = ended_ns;
+	atomic_store(&books->entry[at].written, 1);
+}
+
+struct books_time {
+	uint64_t ns, cost;
+};
+
+static inline int books_order(const void *a, const void *b)
+{
+	const struct books_time *x = a, *y = b;
+
+	return x->ns < y->ns ? -1 : x->ns > y->ns;
+}
+
+/* The most tokens that any stretch of time had above what leaked in it. */
+static inline double books_most(const struct books *books, uint64_t count, uint64_t period_ns)
+{
+	uint64_t n = atomic_load(&books->entries), m = 0, before = 0, until = 0, since;
+	struct books_time *began = calloc(BOOKS_MAX, sizeof(*began)), *ended = calloc(BOOKS_MAX, sizeof(*ended));
+	__int128 best = 0, most = 0;
+
+	if (n > BOOKS_MAX)
+		bail("the books are full");
+	if (began == NULL || ended == NULL)
+		bail("no memory");
+	for (uint64_t i = 0; i < n; i++) {
+		if (!books->entry[i].written)
+			continue;
+		began[m] = (struct books_time){ books->entry[i].began_ns, books->entry[i].cost };
+		ended[m++] = (struct books_time){ books->entry[i].ended_ns, books->entry[i].cost };
+	}
+	qsort(began, m, sizeof(*began), books_order);
+	qsort(ended, m, sizeof(*ended), books_order);
+	since = m == 0 ? 0 : began[0].ns;
+	/* In units of 1 / period of a token. */
+	for (uint64_t i = 0, j = 0; j < m; j++) {
+		__int128 over;
+
+		for (; i < m && began[i].ns <= ended[j].ns; i++) {
+			__int128 gained = (__int128)(began[i].ns - since) * count - (__int128)before * period_ns;
+
+			best = gained > best ? gained : best;
+			before += began[i].cost;
+		}
+		until += ended[j].cost;
+		over = (__int128)until * period_ns - (__int128)(ended[j].ns - since) * count + best -
+		       (__int128)BOOKS_SLACK_NS * count;
+		most = over > most ? over : most;
+	}
+	free(began);
+	free(ended);
+	return (double)most / (double)period_ns;
+}
+
+#endif

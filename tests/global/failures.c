@@ -1,0 +1,397 @@
+/*
+ * failures: what is wrong with an engine, a key there or a rule is said once, is
+ * counted, and is decided as configured; and when it is well again, all is.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "server.h"
+
+#define RULE "login"
+#define CAPACITY 8
+#define OPEN_NS 1000000                   /* the least that there is */
+
+static struct server server;
+static struct shmlimit *l;
+static struct reports reports;
+static int rule;
+
+/* A handle on the engine at `url`. No test depends on speed: only where none answers the deadline is a short one. */
+static struct shmlimit_global *handle(const char *url, uint32_t on_failure, uint64_t deadline_ns)
+{
+	struct shmlimit_global_options options = {
+		.struct_size = sizeof(options),
+		.on_failure = on_failure,
+		.deadline_ns = deadline_ns,
+		.open_ns = OPEN_NS,
+		.local_milli = 500,
+		.report = reports_take,
+		.arg = &reports,
+	};
+	struct shmlimit_global *g;
+	int error = shmlimit_global_open(l, url, &options, &g);
+
+	if (error != 0)
+		bail("open %s: %s", url, shmlimit_strerror(error));
+	reports = (struct reports){ 0 };
+	return g;
+}
+
+#define PATIENT_NS UINT64_C(5000000000)
+#define SHORT_NS UINT64_C(20000000)
+
+static struct shmlimit_lease_counters counted(void)
+{
+	struct shmlimit_lease_counters c = { .struct_size = sizeof(c) };
+
+	shmlimit_lease_counters(l, &c);
+	return c;
+}
+
+/* Ask until the breaker lets a call through again: it is open for a moment. */
+static int take_until(struct shmlimit_global *g, int answer)
+{
+	int got;
+
+	for (int i = 0; i < 1000000; i++) {
+		got = shmlimit_global_take(g, rule, "key", 3, 1, NULL);
+		if (got == answer)
+			break;
+		sched_yield();
+	}
+	return got;
+}
+
+/* Many requests, in which several calls are made: what is said of them is `said`, once. */
+static void failing(const char *what, const char *url, uint64_t deadline_ns, int ping, const char *said)
+{
+	struct shmlimit_lease_counters before = counted(), after;
+	struct shmlimit_global *g = handle(url, SHMLIMIT_GLOBAL_DENY, deadline_ns);
+	struct shmlimit_result r = { 0 };
+	int asked = 0, denied = 0;
+
+	/* The breaker may be open from before, for a moment; then some more, over several of its openings. */
+	for (int more = 1000; more > 0 && asked < 1000000; more -= reports.n > 0) {
+		asked++;
+		denied += shmlimit_global_take(g, rule, "key", 3, 1, &r) == SHMLIMIT_DENIED;
+		sched_yield();
+	}
+	after = counted();
+	is(denied, asked, "%s: all is denied, as configured", what);
+	is(r.limit, CAPACITY, "%s: the limit is said", what);
+	is(reports.n, 1, "%s: it is said once", what);
+	ok(strstr(reports.last, said) != NULL, "%s: clearly: %s", what, reports.last);
+	ok(strstr(reports.last, "secret") == NULL && strstr(reports.last, "wrong-word") == NULL,
+	   "%s: without the password", what);
+	ok(after.engine_errors > before.engine_errors, "%s: it is counted", what);
+	ok(after.breaker_openings > before.breaker_openings, "%s: the breaker opened", what);
+	ok(after.engine_errors - before.engine_errors < (uint64_t)asked / 2,
+	   "%s: the engine was let alone: %d calls for %d requests", what,
+	   (int)(after.engine_errors - before.engine_errors), asked);
+	is(shmlimit_global_ping(g, NULL), ping, "%s: what ping says", what);
+	shmlimit_global_close(g);
+
+	g = handle(url, SHMLIMIT_GLOBAL_ALLOW, deadline_ns);
+	is(shmlimit_global_take(g, rule, "key", 3, 1, &r), SHMLIMIT_ALLOWED, "%s: or all is allowed, as configured", what);
+	is(shmlimit_global_take(g, rule, "key", 3, 1, &r), SHMLIMIT_ALLOWED, "%s: while the breaker is open too", what);
+	shmlimit_global_close(g);
+
+	g = handle(url, SHMLIMIT_GLOBAL_LOCAL, deadline_ns);
+	shmlimit_reset(l, shmlimit_rule_find(l, RULE "+local"), "key", 3);
+	denied = 0;
+	for (int i = 0; i < 20; i++)
+		denied += shmlimit_global_take(g, rule, "key", 3, 1, &r) == SHMLIMIT_DENIED;
+	is(20 - denied, CAPACITY / 2, "%s: or this host has its share, as configured", what);
+	shmlimit_global_close(g);
+}
+
+/* ---- Engines that are not what they should be ---- */
+
+/* Answers every command with an old server's error, or with nothing, or with noise. */
+enum mood { OLD, SILENT, NOISE };
+
+static pid_t impostor(const char *path, enum mood mood)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	pid_t pid;
+
+	strcpy(address.sun_path, path);
+	unlink(path);
+	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) != 0 || listen(listener, 64) != 0)
+		bail("listen: %s", strerror(errno));
+	pid = fork_bound();
+	if (pid != 0) {
+		close(listener);
+		return pid;
+	}
+	for (;;) {
+		static const char *const words[] = { "-ERR unknown command 'HELLO'\r\n", "", "HTTP/1.1 400 Bad\r\n" };
+		char buffer[65536];
+		int fd = accept(listener, NULL, NULL);
+
+		if (fd < 0)
+			_exit(1);
+		if (read(fd, buffer, sizeof(buffer)) > 0 && mood != SILENT)
+			while (write(fd, words[mood], strlen(words[mood])) < 0 && errno == EINTR)
+				;
+		/* A silent one keeps them all, until it is ended. */
+		if (mood != SILENT)
+			close(fd);
+	}
+}
+
+static void impostors(void)
+{
+	char path[108], url[128];
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "%s/impostor.sock", server.folder);
+	snprintf(url, sizeof(url), "unix://%s", path);
+	pid = impostor(path, OLD);
+	failing("a server too old", url, PATIENT_NS, -EPROTO, "too old (ERR unknown command 'HELLO'): must be Redis 6");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	pid = impostor(path, NOISE);
+	failing("no Redis at all", url, PATIENT_NS, -EBADMSG, "an answer that makes no sense: must be Redis 6");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	pid = impostor(path, SILENT);
+	failing("one that says nothing", url, SHORT_NS, -ETIMEDOUT, "no answer by the deadline");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void unreachable(void)
+{
+	char url[160];
+
+	failing("no socket", "unix:///nowhere/redis.sock", PATIENT_NS, -ENOENT, "no connection (No such file or directory)");
+	/* Port 1 of loopback: nobody listens there. */
+	failing("no server", "redis://:secret@127.0.0.1:1", PATIENT_NS, -ECONNREFUSED, "no connection (Connection refused)");
+	snprintf(url, sizeof(url), "unix://:wrong-word@%s", server.socket);
+	server_tell(&server, "CONFIG SET requirepass secret");
+	server.password = "secret";
+	failing("a wrong password", url, PATIENT_NS, -EACCES, "user or password refused (WRONGPASS");
+	snprintf(url, sizeof(url), "unix://nobody:wrong-word@%s", server.socket);
+	failing("no such user", url, PATIENT_NS, -EACCES, "user or password refused (WRONGPASS");
+	failing("no password", server.url, PATIENT_NS, -EACCES, "user or password refused (NOAUTH");
+}
+
+static void permissions(void)
+{
+	struct shmlimit_global *g;
+	char url[160];
+
+	server_tell(&server, "ACL SETUSER default nopass");
+	server.password = NULL;
+	snprintf(url, sizeof(url), "unix://limiter:p%%40ss@%s", server.socket);
+	server_tell(&server, "ACL SETUSER limiter on >p@ss ~shmlimit:* resetchannels -@all +@connection +@scripting +time "
+	                     "+hmget +hset +exists +pexpire +ping");
+	g = handle(url, SHMLIMIT_GLOBAL_DENY, PATIENT_NS);
+	is(take_until(g, SHMLIMIT_ALLOWED), SHMLIMIT_ALLOWED, "a user who may little else may take");
+	is(reports.n, 0, "nothing is wrong then %s", reports.last);
+	shmlimit_global_close(g);
+	server_tell(&server, "ACL SETUSER limiter ~other:* resetkeys");
+	shmlimit_reset(l, rule, NULL, 0);
+	failing("a user who may not write the keys", url, PATIENT_NS, 0, "user or password refused (NOPERM");
+	snprintf(url, sizeof(url), "%s?db=99", server.url);
+	failing("no such database", url, PATIENT_NS, -EDOM, "no such database (ERR DB index is out of range)");
+}
+
+/* ---- Keys ---- */
+
+/* Only that key is decided otherwise, and the breaker stays closed. */
+static void sore(const char *what, const char *said)
+{
+	struct shmlimit_global *g = handle(server.url, SHMLIMIT_GLOBAL_ALLOW, PATIENT_NS);
+	struct shmlimit_lease_counters before = counted(), after;
+	int allowed = 0, other = 0;
+
+	for (int i = 0; i < 100; i++)
+		allowed += shmlimit_global_take(g, rule, "sore", 4, 1, NULL) == SHMLIMIT_ALLOWED;
+	for (int i = 0; i < 100; i++)
+		other += shmlimit_global_take(g, rule, what, strlen(what), 1, NULL) == SHMLIMIT_ALLOWED;
+	after = counted();
+	is(allowed, 100, "%s: the key is decided as configured", what);
+	is(other, CAPACITY, "%s: others are decided by the engine", what);
+	is(reports.n, 1, "%s: it is said once", what);
+	ok(strstr(reports.last, said) != NULL && strstr(reports.last, "rule " RULE) != NULL, "%s: clearly: %s", what,
+	   reports.last);
+	ok(after.engine_errors > before.engine_errors, "%s: it is counted", what);
+	is(after.breaker_openings, before.breaker_openings, "%s: the breaker stays closed", what);
+	shmlimit_global_close(g);
+}
+
+static void keys(void)
+{
+	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
+	struct shmlimit_global *g = handle(server.url, SHMLIMIT_GLOBAL_DENY, PATIENT_NS);
+
+	is(take_until(g, SHMLIMIT_ALLOWED), SHMLIMIT_ALLOWED, "the engine is well again");
+	server_tell(&server, "SET shmlimit:{" RULE "/sore} text");
+	sore("another type", "the key is something else there (WRONGTYPE");
+	is(shmlimit_global_peek(g, rule, "sore", 4, &funnel), -EMEDIUMTYPE, "peek says so, too");
+	server_tell(&server, "DEL shmlimit:{" RULE "/sore}");
+	server_tell(&server, "HSET shmlimit:{" RULE "/sore} field value");
+	sore("another hash", "the key is something else there (SHMLIMIT not a funnel");
+	server_tell(&server, "DEL shmlimit:{" RULE "/sore}");
+	shmlimit_global_close(g);
+}
+
+/* A rule that is changed on one host only. */
+static void mixed(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
+	struct shmlimit_global_options plain = { .struct_size = sizeof(plain), .deadline_ns = PATIENT_NS };
+	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
+	struct shmlimit_global *here = handle(server.url, SHMLIMIT_GLOBAL_ALLOW, PATIENT_NS), *there;
+	struct shmlimit *other;
+	char name[96];
+	int other_rule;
+
+	snprintf(name, sizeof(name), "%s.other", stage_name);
+	if (shmlimit_create(name, &options, &other) != 0)
+		bail("create %s", name);
+	other_rule = lease_rule(other, RULE, CAPACITY + 1, 1, 86400000000000);
+	if (shmlimit_global_open(other, server.url, &plain, &there) != 0)
+		bail("open");
+	is(shmlimit_global_take(there, other_rule, "sore", 4, 1, NULL), SHMLIMIT_ALLOWED, "another host has another rule");
+	sore("another rule", "other terms than the rule here (SHMLIMIT other terms: capacity 9, rate 1/86400000000000 ns");
+	is(shmlimit_global_peek(here, rule, "sore", 4, &funnel), -ESTALE, "peek says so, too");
+	is(shmlimit_global_take(there, other_rule, "sore", 4, CAPACITY, NULL), SHMLIMIT_ALLOWED,
+	   "the funnel is that of the rule that made it");
+	/* Once the rule is the same everywhere. */
+	is(shmlimit_global_reset(here, rule, NULL, 0), 0, "a rule's funnels can be reset");
+	is(shmlimit_global_peek(here, rule, "sore", 4, &funnel), 0, "then it is the new rule's");
+	is(funnel.remaining, CAPACITY, "and full");
+	shmlimit_global_close(there);
+	shmlimit_global_close(here);
+	shmlimit_close(other);
+	shmlimit_destroy(name);
+}
+
+static void inexact(void)
+{
+	struct shmlimit_global *g = handle(server.url, SHMLIMIT_GLOBAL_ALLOW, PATIENT_NS);
+	int fine = lease_rule(l, "fine", 2000000, 7, 86400000000000);
+
+	is(shmlimit_global_take(g, fine, "key", 3, 1, NULL), SHMLIMIT_ALLOWED,
+	   "a rule that the engine cannot count is decided as configured");
+	is(reports.n, 1, "it is said once");
+	ok(strstr(reports.last, "rule fine: the rule cannot be counted exactly there") != NULL, "clearly: %s", reports.last);
+	shmlimit_global_close(g);
+}
+
+/* ---- Recovery ---- */
+
+static void recovery(void)
+{
+	struct shmlimit_global *g = handle(server.url, SHMLIMIT_GLOBAL_DENY, PATIENT_NS);
+
+	lease_rule(l, RULE, CAPACITY, 1000, 1000000000);
+	server_tell(&server, "FLUSHALL");
+	is(take_until(g, SHMLIMIT_ALLOWED), SHMLIMIT_ALLOWED, "it is well");
+	server_tell(&server, "SCRIPT FLUSH");
+	is(shmlimit_global_take(g, rule, "another", 7, 1, NULL), SHMLIMIT_ALLOWED, "a script that was flushed is brought again");
+	server_kill(&server);
+	server_start(&server);
+	is(shmlimit_global_take(g, rule, "a third", 7, 1, NULL), SHMLIMIT_ALLOWED,
+	   "a server that was restarted is connected to within the call");
+	is(reports.n, 0, "of which nothing is said %s", reports.last);
+	server_kill(&server);
+	is(shmlimit_global_take(g, rule, "a fourth", 8, 1, NULL), SHMLIMIT_DENIED, "while there is none, all is denied");
+	is(reports.n, 1, "which is said: %s", reports.last);
+	server_start(&server);
+	is(take_until(g, SHMLIMIT_ALLOWED), SHMLIMIT_ALLOWED, "when it is back, all is well");
+	server_kill(&server);
+	is(take_until(g, SHMLIMIT_DENIED), SHMLIMIT_DENIED, "when it is gone again");
+	is(reports.n, 2, "it is said again");
+	server_start(&server);
+	shmlimit_global_close(g);
+}
+
+/* A child goes on with its parent's handle, and neither reads the other's answers. */
+static void forked(void)
+{
+	struct shmlimit_global *g = handle(server.url, SHMLIMIT_GLOBAL_DENY, PATIENT_NS);
+	pid_t child[8];
+	int bad = 0;
+
+	lease_rule(l, RULE, CAPACITY, 1, 86400000000000);
+	server_tell(&server, "FLUSHALL");
+	is(take_until(g, SHMLIMIT_ALLOWED), SHMLIMIT_ALLOWED, "a handle has a connection");
+	for (int i = 0; i < 8; i++) {
+		child[i] = fork_bound();
+		if (child[i] == 0) {
+			for (int j = 0; j < 50; j++) {
+				char key[32];
+				int allowed = 0, len = snprintf(key, sizeof(key), "child %d %d", i, j);
+
+				for (int k = 0; k < CAPACITY + 4; k++)
+					allowed += shmlimit_global_take(g, rule, key, (size_t)len, 1, NULL) == SHMLIMIT_ALLOWED;
+				worker_check(allowed == CAPACITY, "%s: %d admitted", key, allowed);
+			}
+			shmlimit_global_close(g);
+			_exit(0);
+		}
+	}
+	for (int i = 0; i < 8; i++)
+		bad += !wait_for(child[i]);
+	is(bad, 0, "children of a fork share the handle, and each key has its capacity");
+	is(take_until(g, SHMLIMIT_ALLOWED), SHMLIMIT_ALLOWED, "the parent goes on with it");
+	shmlimit_global_close(g);
+}
+
+static void arguments(void)
+{
+	struct shmlimit_global_options o = { .struct_size = sizeof(o), .report = reports_take, .arg = &reports };
+	struct shmlimit_global *g = NULL;
+
+	is(shmlimit_global_open(NULL, server.url, NULL, &g), -EINVAL, "no limiter");
+	is(shmlimit_global_open(l, NULL, NULL, &g), -EINVAL, "no URL");
+	is(shmlimit_global_open(l, server.url, NULL, NULL), -EINVAL, "no place for the handle");
+	reports = (struct reports){ 0 };
+	is(shmlimit_global_open(l, "redis://me:secret@host:99999", &o, &g), -EINVAL, "a bad URL");
+	is_str(reports.last, "engine's URL: port: must be a number from 1 to 65535", "is said to be one");
+	is(shmlimit_global_open(l, "rediss://:secret@host", &o, &g), -EPROTONOSUPPORT, "TLS needs a tunnel");
+	o.deadline_ns = 1;
+	is(shmlimit_global_open(l, server.url, &o, &g), -EINVAL, "a deadline too short");
+	o.deadline_ns = 0;
+	o.on_failure = 3;
+	is(shmlimit_global_open(l, server.url, &o, &g), -EINVAL, "no such way to fail");
+	o.on_failure = 0;
+	o.prefix = "a{b";
+	is(shmlimit_global_open(l, server.url, &o, &g), -EINVAL, "a prefix with a brace");
+	o.prefix = NULL;
+	o.reserved[2] = 1;
+	is(shmlimit_global_open(l, server.url, &o, &g), -E2BIG, "a field that is not known");
+	ok(g == NULL, "none of them made a handle");
+	is(shmlimit_global_take(NULL, rule, "key", 3, 1, NULL), -EINVAL, "no handle");
+	shmlimit_global_close(NULL);
+}
+
+int main(void)
+{
+	if (server_missing())
+		return tap_skip_all("no redis-server");
+	stage_begin("global.failures");
+	server_begin(&server, NULL);
+	l = stage_create(1024, 0, 0);
+	rule = lease_rule(l, RULE, CAPACITY, 1, 86400000000000);
+	arguments();
+	impostors();
+	unreachable();
+	permissions();
+	keys();
+	mixed();
+	inexact();
+	recovery();
+	forked();
+	return tap_done();
+}
