@@ -139,8 +139,8 @@ $(global_so): $(global_obj) $(O)/lib/sized.o $(lib_so) lib/global/shmlimit_globa
 	ln -sf libshmlimit-global.so.$(VERSION) $(O)/libshmlimit-global.so.$(SOVERSION)
 	ln -sf libshmlimit-global.so.$(SOVERSION) $(O)/libshmlimit-global.so
 
-tool_libs := -ljansson -linih -lz -lncursesw -ltinfo
-$(O)/bin/shmlimit: $(call obj,tools/shmlimit) $(lib_used)
+tool_libs := -lhiredis -ljansson -linih -lz -lncursesw -ltinfo
+$(O)/bin/shmlimit: $(call obj,tools/shmlimit) $(global_used) $(lib_used)
 	@mkdir -p $(@D)
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) $(tool_libs)
 
@@ -221,7 +221,8 @@ $(O)/tests/schedule/%.t: $(O)/points/tests/schedule/%.o $(points_obj)
 	$(CC) $(all_ldflags) -Wl,--wrap=segment_lock,--wrap=segment_unlock -o $@ $^ $(deps_libs)
 
 # The command's tests in C may call whatever is in it; of the library they have what the command has.
-$(O)/tests/cli/%.t: $(O)/tests/cli/%.o $(filter-out %/main.o,$(call obj,tools/shmlimit)) $(O)/libshmlimit.a
+$(O)/tests/cli/%.t: $(O)/tests/cli/%.o $(filter-out %/main.o,$(call obj,tools/shmlimit)) \
+		$(O)/libshmlimit-global.a $(O)/libshmlimit.a
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) $(tool_libs) -pthread
 
 $(O)/tests/global/%.t: $(O)/tests/global/%.o $(global_obj) $(lib_obj)
@@ -259,7 +260,7 @@ $(O)/tests/tap.sh: tests/tap.sh
 	install -m 644 $< $@
 
 # What the groups of tests in GROUPS are and, where these are commands' tests, what they run.
-tests: $(foreach g,$(GROUPS),$(call t,$(g))) $(if $(filter cli crash,$(GROUPS)),all $(O)/bin/shmlimit-demo) \
+tests: $(foreach g,$(GROUPS),$(call t,$(g))) $(if $(filter cli crash global,$(GROUPS)),all $(O)/bin/shmlimit-demo) \
 	$(if $(filter build,$(GROUPS)),$(benches)) $(if $(filter fuzz,$(GROUPS)),$(fuzzed)) \
 	$(if $(filter server,$(GROUPS)),all php $(servers)) $(if $(filter schedule,$(GROUPS)),lib)
 

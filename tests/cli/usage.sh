@@ -13,7 +13,8 @@ is $rc 0 "shmlimit --help exits 0"
 is "$err" "" "shmlimit --help writes to standard output only"
 commands=$(printf '%s\n' "$out" | sed -n 's/^  \([a-z ]*\( --\)\{0,1\}[a-z]*[a-z]\) *[A-Z]*.*/\1/p' | sed 's/   *.*//; s/ /_/g')
 is "$(echo $commands)" "size replay create destroy grow list rule_set rule_show rule_list rule_remove rule_export apply_--all apply take peek \
-reserve acquire charge refund throttle reset enable disable inspect top metrics verify save load" "shmlimit --help lists every command"
+reserve acquire charge refund throttle reset global_take global_inspect global_ping global_reset enable disable inspect top metrics verify \
+save load" "shmlimit --help lists every command"
 run shmlimit -h
 like "$out" '^usage: shmlimit COMMAND' "-h is --help"
 run shmlimit rule --help
@@ -43,6 +44,9 @@ is "$rc $err" "2 shmlimit: rule: what to do is missing: must be rule set, show, 
 run shmlimit rule sett
 is "$rc $err" "2 shmlimit: rule sett: no such command: must be rule set, show, list, remove or export" \
 	"an unknown rule command is named"
+run shmlimit global
+is "$rc $err" "2 shmlimit: global: what to do is missing: must be global take, inspect, ping or reset" \
+	"so does global"
 
 # Each command, called with no operand but those that it does not want.
 for c in $commands; do
@@ -67,7 +71,7 @@ for c in $commands; do
 	if [ "${operands% }" != '[FILE...]' ]; then
 		run shmlimit $words one two three four five six seven
 		is $rc 2 "$words with an operand too many exits 2"
-		like "$err" "^shmlimit: $words: (one|two|three|four|seven): one operand too many: must be shmlimit $words" \
+		like "$err" "^shmlimit: $words: (one|two|three|four|five|seven): one operand too many: must be shmlimit $words" \
 			"$words names the operand too many, and says what would be right"
 	fi
 	for operand in ${operands%%\[*}; do

@@ -60,6 +60,7 @@ extern const struct command command_take, command_peek, command_reserve, command
 extern const struct command command_refund, command_throttle, command_reset;
 extern const struct command command_inspect, command_metrics, command_verify;
 extern const struct command command_size, command_replay, command_top, command_save, command_load;
+extern const struct command command_global_take, command_global_inspect, command_global_ping, command_global_reset;
 
 /* command.c: read argv[1...] as the command's options and operands, then run it. Returns a status. */
 int command_run(const struct command *command, int argc, char **argv);

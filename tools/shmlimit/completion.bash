@@ -43,9 +43,9 @@ _shmlimit()
 		_shmlimit_offer "$cur" < <("$1" --help | sed -n 's/^  \([a-z][a-z]*\).*/\1/p; s/^  -., \(--[a-z]*\).*/\1/p' | uniq)
 		return
 	fi
-	if [[ ${command[0]} == rule ]]; then
+	if [[ ${command[0]} == rule || ${command[0]} == global ]]; then
 		if ((COMP_CWORD == 2)); then
-			_shmlimit_offer "$cur" < <("$1" rule --help | sed -n 's/^  rule \([a-z]*\).*/\1/p')
+			_shmlimit_offer "$cur" < <("$1" "${command[0]}" --help | sed -n "s/^  ${command[0]} \([a-z]*\).*/\1/p")
 			return
 		fi
 		command+=("${COMP_WORDS[2]}")

@@ -36,6 +36,10 @@ static const struct command *const commands[] = {
 	&command_refund,
 	&command_throttle,
 	&command_reset,
+	&command_global_take,
+	&command_global_inspect,
+	&command_global_ping,
+	&command_global_reset,
 	&command_enable,
 	&command_disable,
 	&command_inspect,
@@ -65,14 +69,25 @@ static int words_spelling(const char *name, char **argv)
 	return argv[1] != NULL && strcmp(name + len + 1, argv[1]) == 0 ? 2 : 0;
 }
 
-/* `rule`, without or with a second word that is none of ours. */
-static int run_rule(const char *verb)
+/* Words that need a second one. */
+static const struct group {
+	const char *word, *verbs;
+} groups[] = {
+	{ "rule", "rule set, show, list, remove or export" },
+	{ "global", "global take, inspect, ping or reset" },
+};
+
+/* The first word, without or with a second that is none of ours. */
+static int run_group(const struct group *group, const char *verb)
 {
+	char prefix[16];
+
 	if (verb == NULL)
-		return fail("rule: what to do is missing: must be rule set, show, list, remove or export");
+		return fail("%s: what to do is missing: must be %s", group->word, group->verbs);
 	if (strcmp(verb, "--help") != 0 && strcmp(verb, "-h") != 0)
-		return fail("rule %s: no such command: must be rule set, show, list, remove or export", verb);
-	help_all(commands, "rule ");
+		return fail("%s %s: no such command: must be %s", group->word, verb, group->verbs);
+	snprintf(prefix, sizeof(prefix), "%s ", group->word);
+	help_all(commands, prefix);
 	return STATUS_OK;
 }
 
@@ -84,8 +99,9 @@ static int dispatch(int argc, char **argv)
 		if (words > 0)
 			return command_run(*c, argc - words + 1, argv + words - 1);
 	}
-	if (strcmp(argv[0], "rule") == 0)
-		return run_rule(argv[1]);
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		if (strcmp(argv[0], groups[i].word) == 0)
+			return run_group(&groups[i], argv[1]);
 	return fail("%s: no such command (shmlimit --help lists them)", argv[0]);
 }
 

@@ -1,0 +1,115 @@
+#!/bin/sh
+# command: shmlimit global, against a redis-server on a Unix socket.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+# In the package redis-tools the server goes by the name of its checker, and is told by its name.
+[ -x /usr/bin/redis-check-rdb ] || skip_all "no redis-server"
+command -v redis-cli >/dev/null || skip_all "no redis-cli"
+ln -s /usr/bin/redis-check-rdb "$TMP/redis-server"
+socket=$TMP/redis.sock
+"$TMP/redis-server" --port 0 --unixsocket "$socket" --unixsocketperm 700 --save '' --dir "$TMP" --logfile /dev/null &
+server=$!
+trap 'kill -9 $server 2>/dev/null; wait $server 2>/dev/null; tap_clean' EXIT
+until redis-cli -s "$socket" ping >/dev/null 2>&1; do
+	kill -0 $server || exit 1
+done
+there() { redis-cli -s "$socket" "$@"; }
+
+segment=$SEGMENT.s
+url=unix://$socket
+# No test depends on speed.
+patient='--deadline 5s'
+shmlimit create "$segment" --slots 64
+printf '[login]\nalgorithm = lease\ncapacity = 15\nrate = 1/d\n\n[plain]\ncapacity = 2\nrate = 1/d\n' >"$TMP/rules"
+run shmlimit apply "$segment" "$TMP/rules"
+is "$rc" 0 "a file of rules can have leases"
+like "$(shmlimit rule show "$segment" login)" '^algorithm: lease$' "and they are"
+
+run shmlimit global ping "$segment" "$url" $patient
+is "$rc $(printf '%s\n' "$out" | sed 's/: .*//' | tr '\n' ',')" "0 version,mode,role,round trip," "ping says what it found"
+like "$(printf '%s\n' "$out" | sed -n '1,3p' | tr '\n' ';')" '^version: [6-9][0-9.]*;mode: standalone;role: master;$' "namely this"
+run shmlimit global ping "$segment" "$url" $patient --json
+is "$(printf '%s\n' "$out" | jq -c 'keys')" '["mode","role","round_trip_ns","version"]' "as JSON, too"
+
+# shellcheck disable=SC2086
+take() { run shmlimit global take "$segment" "$url" "$@" $patient; }
+take login key
+is "$rc $(printf '%s\n' "$out" | sed -n 1,3p | tr '\n' ';')" "0 decision: allowed;limit: 15;remaining: 14;" \
+	"the first of fifteen leaves fourteen"
+take login key --cost 14 --json
+is "$rc $(printf '%s\n' "$out" | jq -c '[.allowed, .remaining]')" "0 [true,0]" "--cost takes the others"
+take login key
+is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "1 decision: denied" "then it denies"
+like "$out" '^retry after: 86[0-9]{3}\.' "and says until when"
+is "$err" "" "a denial is no error"
+take login key --quiet
+is "$rc $out" "1 " "--quiet prints nothing"
+take login "$(printf 'k}{y\001')" --quiet
+is "$rc" 0 "a key can have any bytes"
+take plain key --quiet
+is "$rc" 0 "a rule of this host only is asked here"
+
+run shmlimit global inspect "$segment" "$url" login key $patient
+is "$rc $(printf '%s\n' "$out" | sed -n '1,2p;4,5p' | tr '\n' ';')" "0 limit: 15;remaining: 0;lease: 5s;held here: 0;" \
+	"inspect shows the funnel there, and what is held here"
+run shmlimit global inspect "$segment" "$url" login never $patient --json
+is "$(printf '%s\n' "$out" | jq -c '[.limit, .remaining, .reset_after_ns, .held]')" '[15,15,0,0]' "as JSON, too"
+is "$(there exists 'shmlimit:{login/never}')" 0 "and leaves nothing behind"
+is "$(there hmget 'shmlimit:{login/key}' capacity rate quota | tr '\n' ' ')" "15 1/86400000000000 0 " \
+	"the engine has the article's four fields"
+like "$(there pttl 'shmlimit:{login/key}')" '^12[0-9]{8}$' "and forgets the key once it is full"
+
+# Other hosts.
+shmlimit create "$segment.2" --slots 64
+shmlimit rule set "$segment.2" login --algorithm lease --capacity 15 --rate 1/d
+run shmlimit global take "$segment.2" "$url" login key $patient
+is $rc 1 "another host meets the same funnel"
+take login other --quiet
+shmlimit rule set "$segment.2" login --capacity 16
+run shmlimit global take "$segment.2" "$url" login other $patient
+is $rc 1 "a rule that is another one there is denied"
+like "$err" "^shmlimit: engine $socket\?db=0: rule login: the funnel there has other terms than the rule here \(SHMLIMIT \
+other terms: capacity 15, rate 1/86400000000000 ns, leases of 5000000 us\): must be the same rule on all hosts" "and why"
+run shmlimit global take "$segment.2" "$url" login other $patient --on-failure allow --quiet
+is $rc 0 "or allowed"
+for i in 1 2 3 4 5; do run shmlimit global take "$segment.2" "$url" login other $patient --on-failure local --share 250 --quiet; done
+is $rc 1 "or has this host's share"
+is "$(shmlimit rule show "$segment.2" login+local | sed -n 's/^capacity: //p')" 4 "which is a rule of its own"
+run shmlimit global reset "$segment.2" "$url" login $patient
+is "$rc $(there exists 'shmlimit:{login/other}')" "0 0" "reset lets the new rule begin"
+run shmlimit global take "$segment.2" "$url" login other $patient
+is "$rc $(printf '%s\n' "$out" | sed -n 3p)" "0 remaining: 15" "which it does"
+run shmlimit global reset "$segment.2" "$url" login other $patient
+is "$rc $(there exists 'shmlimit:{login/other}')" "0 0" "a single key can be reset, too"
+
+like "$(shmlimit inspect "$segment")" 'lease' "inspect shows what was leased"
+
+# What is wrong.
+SHMLIMIT_ENGINE=$url run shmlimit global ping "$segment" - $patient
+is $rc 0 "the URL can come from the environment"
+run shmlimit global ping "$segment" -
+is "$rc $err" "2 shmlimit: \$SHMLIMIT_ENGINE: is not set: must be the engine's URL" "or fail to"
+run shmlimit global ping "$segment" redis://me:secret@host:99999
+is "$rc $err" "2 shmlimit: engine's URL: port: must be a number from 1 to 65535" "a bad URL is said to be one"
+run shmlimit global ping "$segment" rediss://host
+like "$err" 'rediss:// is not spoken here: must be redis:// to a tunnel' "TLS needs a tunnel"
+run shmlimit global ping "$segment" unix:///nowhere/redis.sock
+is "$rc $err" "2 shmlimit: engine /nowhere/redis.sock?db=0: no connection (No such file or directory): must be running \
+and reachable from here" "an engine that is not there is said not to be"
+run shmlimit global take "$segment" unix:///nowhere/redis.sock login another
+is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "1 decision: denied" "and denies"
+like "$err" 'no connection' "by saying so"
+run shmlimit global inspect "$segment" "$url" plain key
+is "$rc $err" "2 shmlimit: rule plain: not a lease: must be one that was set with --algorithm lease" \
+	"a rule of this host only is not there"
+run shmlimit global take "$segment" "$url" none key
+is $rc 3 "no such rule"
+run shmlimit global take none "$url" login key
+is $rc 3 "no such segment"
+run shmlimit global take "$segment" "$url" login key --deadline 1us
+like "$rc $err" '^2 shmlimit: options of the engine: out of their range: must be --deadline 100us to 10s' "a deadline too short"
+run shmlimit global take "$segment" "$url" login key --on-failure cry
+is "$rc $err" "2 shmlimit: --on-failure cry: must be deny, allow or local" "no such way to fail"
+done_testing

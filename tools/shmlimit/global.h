@@ -1,0 +1,46 @@
+/*
+ * global.h: what the commands share that ask an engine for a funnel of all hosts.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef COMMAND_GLOBAL_H
+#define COMMAND_GLOBAL_H
+
+#include "command.h"
+#include "shmlimit_global.h"
+
+/* Operands of all of them. */
+enum { GLOBAL_NAME, GLOBAL_URL, GLOBAL_RULE, GLOBAL_KEY };
+
+/* The first options of all of them: a row of this in their tables. */
+enum { GLOBAL_DEADLINE, GLOBAL_LEASE, GLOBAL_PREFIX, GLOBAL_OPTIONS };
+
+#define GLOBAL_OPTION_ROWS                                                                                     \
+	[GLOBAL_DEADLINE] = { "deadline", "DURATION", "the longest wait for the engine (default 5ms)" },       \
+	[GLOBAL_LEASE] = { "lease", "DURATION", "how long leases last (default 100ms)" },                      \
+	[GLOBAL_PREFIX] = { "prefix", "TEXT", "of the keys in the engine (default shmlimit:)" }
+
+#define GLOBAL_DETAILS                                                                                         \
+	"URL is redis://[user:password@]host[:port][/db] or unix:///path[?db=N]; '-' is\n"                     \
+	"what $SHMLIMIT_ENGINE has, where a password is seen by nobody.\n"
+
+struct global_call {
+	const struct call *call;
+	struct shmlimit *limiter;
+	struct shmlimit_global *global;
+	int rule;              /* the id of operand GLOBAL_RULE, if there is one */
+	int told;              /* something was wrong, and was said */
+};
+
+/*
+ * Read the options of all, open segment and engine, find the rule. `o` has what
+ * the command itself was told. Returns a status; *g is to be closed if that is
+ * STATUS_OK.
+ */
+int global_open(struct global_call *g, const struct call *call, struct shmlimit_global_options *o);
+void global_close(struct global_call *g);
+
+/* The status of what the library returned, said if nobody has yet. */
+int global_status(const struct global_call *g, int error);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * global_inspect.c: shmlimit global inspect: what an engine has of one key, and
+ * what this host has leased of it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "global.h"
+
+enum { JSON = GLOBAL_OPTIONS };
+
+static const struct command_option options[] = {
+	GLOBAL_OPTION_ROWS,
+	[JSON] = { "json", NULL, "print JSON" },
+	{ 0 },
+};
+
+static int show(const struct global_call *g, const struct shmlimit_global_funnel *there,
+                const struct shmlimit_result *here)
+{
+	char text[TEXT_LEN];
+
+	if (g->call->option[JSON] != NULL)
+		return print_json(json_pack("{s:o, s:o, s:o, s:o, s:o}",
+		                            "limit", json_number(here->limit),
+		                            "remaining", json_number(there->remaining),
+		                            "reset_after_ns", json_duration(there->reset_after_ns),
+		                            "lease_ns", json_number(there->lease_ns),
+		                            "held", json_number(here->remaining)));
+	print_line("limit", "%" PRIu64, here->limit);
+	print_line("remaining", "%" PRIu64, there->remaining);
+	print_line("reset after", "%s", seconds_text(text, there->reset_after_ns));
+	print_line("lease", "%s", duration_text(text, there->lease_ns));
+	print_line("held here", "%" PRIu64, here->remaining);
+	return STATUS_OK;
+}
+
+static int run(const struct call *call)
+{
+	struct shmlimit_global_funnel there = { .struct_size = sizeof(there) };
+	struct shmlimit_global_options o = { 0 };
+	const char *key = call->operand[GLOBAL_KEY];
+	struct shmlimit_result here = { 0 };
+	struct global_call g;
+	int error, status = decision_key(key);
+
+	if (status == STATUS_OK)
+		status = global_open(&g, call, &o);
+	if (status != STATUS_OK)
+		return status;
+	error = shmlimit_global_peek(g.global, g.rule, key, strlen(key), &there);
+	if (error == 0)
+		error = shmlimit_peek(g.limiter, g.rule, key, strlen(key), 1, &here);
+	status = error < 0 ? global_status(&g, error) : show(&g, &there, &here);
+	global_close(&g);
+	return status;
+}
+
+const struct command command_global_inspect = {
+	.name = "global inspect",
+	.operands = "NAME URL RULE KEY",
+	.purpose = "show a funnel that all hosts share",
+	.details = GLOBAL_DETAILS "Takes nothing, there or here.\n",
+	.options = options,
+	.run = run,
+};

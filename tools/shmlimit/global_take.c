@@ -1,0 +1,84 @@
+/*
+ * global_take.c: shmlimit global take.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <string.h>
+
+#include "global.h"
+
+enum { COST = GLOBAL_OPTIONS, ON_FAILURE, SHARE, JSON, QUIET };
+
+static const struct command_option options[] = {
+	GLOBAL_OPTION_ROWS,
+	[COST] = { "cost", "N", "tokens to ask for (default 1; 0 only looks at what this host has)" },
+	[ON_FAILURE] = { "on-failure", "WHAT", "when the engine says nothing: deny (default), allow or local" },
+	[SHARE] = { "share", "N", "local: this host's share of the limit, thousandths (default 1000)" },
+	[JSON] = { "json", NULL, "print the facts as JSON" },
+	[QUIET] = { "quiet", NULL, "print nothing: the exit status tells" },
+	{ 0 },
+};
+
+static const struct choice choices_on_failure[] = {
+	{ "deny", SHMLIMIT_GLOBAL_DENY },
+	{ "allow", SHMLIMIT_GLOBAL_ALLOW },
+	{ "local", SHMLIMIT_GLOBAL_LOCAL },
+	{ 0 },
+};
+
+static int parse(const struct call *call, struct shmlimit_global_options *o, uint64_t *cost)
+{
+	uint64_t share = 0;
+	int status = decision_key(call->operand[GLOBAL_KEY]);
+
+	if (call->option[JSON] != NULL && call->option[QUIET] != NULL)
+		return fail("--json and --quiet: contradict each other: must be one of them");
+	if (status == STATUS_OK && call->option[COST] != NULL)
+		status = number_parse("--cost", call->option[COST], 0, UINT64_MAX, cost);
+	if (status == STATUS_OK && call->option[ON_FAILURE] != NULL)
+		status = choice_parse("--on-failure", call->option[ON_FAILURE], choices_on_failure, &o->on_failure);
+	if (status == STATUS_OK && call->option[SHARE] != NULL)
+		status = number_parse("--share", call->option[SHARE], 1, 1000, &share);
+	o->local_milli = (uint32_t)share;
+	return status;
+}
+
+static int answer_print(const struct call *call, int answer, const struct shmlimit_result *r)
+{
+	if (call->option[JSON] != NULL)
+		return print_json(decision_json(answer, r));
+	if (call->option[QUIET] == NULL)
+		decision_print(answer, r);
+	return STATUS_OK;
+}
+
+static int run(const struct call *call)
+{
+	struct shmlimit_global_options o = { 0 };
+	const char *key = call->operand[GLOBAL_KEY];
+	struct shmlimit_result r;
+	struct global_call g;
+	uint64_t cost = 1;
+	int answer, status = parse(call, &o, &cost);
+
+	if (status == STATUS_OK)
+		status = global_open(&g, call, &o);
+	if (status != STATUS_OK)
+		return status;
+	answer = shmlimit_global_take(g.global, g.rule, key, strlen(key), cost, &r);
+	if (answer >= 0)
+		status = answer_print(call, answer, &r);
+	else
+		status = global_status(&g, answer);
+	global_close(&g);
+	return status == STATUS_OK && answer == SHMLIMIT_DENIED ? STATUS_NO : status;
+}
+
+const struct command command_global_take = {
+	.name = "global take",
+	.operands = "NAME URL RULE KEY",
+	.purpose = "take tokens of a funnel that all hosts share",
+	.details = GLOBAL_DETAILS "Exits 0 if allowed, 1 if denied.\n",
+	.options = options,
+	.run = run,
+};
