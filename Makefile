@@ -75,7 +75,7 @@ bench_obj := $(call obj,bench/kit) $(call obj,bench/peers)
 lib_used := $(if $(SHARED),$(lib_so),$(O)/libshmlimit.a)
 benches := $(patsubst %.c,$(O)/%,$(wildcard bench/*.c))
 man1    := tools/shmlimit/shmlimit.1
-man3    := lib/shmlimit.3
+man3    := lib/shmlimit.3 lib/global/shmlimit_global.3
 man7    := lib/shmlimit.7
 units   := $(wildcard tools/systemd/*.service)
 
@@ -239,11 +239,12 @@ $(O)/bench/%: $(O)/bench/%.o $(bench_obj) $(lib_obj)
 fuzzed := $(patsubst tests/fuzz/target/%.c,$(O)/fuzz/%,$(wildcard tests/fuzz/target/*.c))
 fuzzed_command := $(patsubst %,$(O)/fuzz/%,command log_line numbers rules_file)
 $(O)/fuzz/command: fuzz_wrap := -Wl,--wrap=plot_check,--wrap=clock_nanosleep
-$(fuzzed_command): $(O)/fuzz/main.o $(filter-out %/main.o,$(call obj,tools/shmlimit)) $(O)/libshmlimit.a
+$(fuzzed_command): $(O)/fuzz/main.o $(filter-out %/main.o,$(call obj,tools/shmlimit)) $(O)/libshmlimit-global.a \
+		$(O)/libshmlimit.a
 $(filter-out $(fuzzed_command),$(fuzzed)): $(lib_obj)
 $(O)/fuzz/%: $(O)/tests/fuzz/target/%.o
 	@mkdir -p $(@D)
-	$(CC) $(all_ldflags) -fsanitize=fuzzer $(fuzz_wrap) -o $@ $^ $(deps_libs) -ljansson -linih -lz
+	$(CC) $(all_ldflags) -fsanitize=fuzzer $(fuzz_wrap) -o $@ $^ $(deps_libs) $(tool_libs)
 
 $(O)/fuzz/main.o: tools/shmlimit/main.c Makefile
 	@mkdir -p $(@D)
@@ -362,14 +363,19 @@ install: all
 	install -d $(addprefix $(DESTDIR),$(bindir) $(includedir) $(libdir)/pkgconfig $(mandir)/man1 $(mandir)/man3 $(mandir)/man7 \
 		$(completionsdir) $(unitdir))
 	install -m 755 $(O)/bin/shmlimit $(DESTDIR)$(bindir)/
-	install -m 644 include/shmlimit.h $(DESTDIR)$(includedir)/
-	install -m 644 $(O)/libshmlimit.a $(lib_so) $(DESTDIR)$(libdir)/
-	ln -sf libshmlimit.so.$(VERSION) $(DESTDIR)$(libdir)/libshmlimit.so.$(SOVERSION)
-	ln -sf libshmlimit.so.$(SOVERSION) $(DESTDIR)$(libdir)/libshmlimit.so
+	install -m 644 include/shmlimit.h include/shmlimit_global.h $(DESTDIR)$(includedir)/
+	install -m 644 $(O)/libshmlimit.a $(lib_so) $(O)/libshmlimit-global.a $(global_so) $(DESTDIR)$(libdir)/
+	for l in libshmlimit libshmlimit-global; do \
+		ln -sf $$l.so.$(VERSION) $(DESTDIR)$(libdir)/$$l.so.$(SOVERSION) && \
+		ln -sf $$l.so.$(SOVERSION) $(DESTDIR)$(libdir)/$$l.so || exit 1; done
 	printf '%s\n' 'prefix=$(prefix)' 'includedir=$(includedir)' 'libdir=$(libdir)' '' 'Name: shmlimit' \
 		'Description: one rate limit for all processes of a host' 'Version: $(VERSION)' \
 		'Requires.private: liburcu-cds liburcu-bp' \
 		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lshmlimit' >$(DESTDIR)$(libdir)/pkgconfig/shmlimit.pc
+	printf '%s\n' 'prefix=$(prefix)' 'includedir=$(includedir)' 'libdir=$(libdir)' '' 'Name: shmlimit-global' \
+		'Description: one rate limit for many hosts, through Redis or Valkey' 'Version: $(VERSION)' \
+		'Requires: shmlimit' 'Requires.private: hiredis' \
+		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lshmlimit-global' >$(DESTDIR)$(libdir)/pkgconfig/shmlimit-global.pc
 	install -m 644 $(man1) $(DESTDIR)$(mandir)/man1/
 	install -m 644 $(man3) $(DESTDIR)$(mandir)/man3/
 	install -m 644 $(man7) $(DESTDIR)$(mandir)/man7/
@@ -377,9 +383,10 @@ install: all
 	$(foreach u,$(units),sed 's|/usr/bin/|$(bindir)/|' $(u) >$(DESTDIR)$(unitdir)/$(notdir $(u)) &&) true
 
 uninstall:
-	rm -f $(addprefix $(DESTDIR),$(bindir)/shmlimit $(includedir)/shmlimit.h $(libdir)/libshmlimit.a \
-		$(libdir)/libshmlimit.so $(libdir)/libshmlimit.so.$(SOVERSION) $(libdir)/libshmlimit.so.$(VERSION) \
-		$(libdir)/pkgconfig/shmlimit.pc $(mandir)/man1/shmlimit.1 $(mandir)/man3/shmlimit.3 $(mandir)/man7/shmlimit.7 \
+	rm -f $(addprefix $(DESTDIR),$(bindir)/shmlimit $(includedir)/shmlimit.h $(includedir)/shmlimit_global.h \
+		$(foreach l,libshmlimit libshmlimit-global,$(addprefix $(libdir)/$(l),.a .so .so.$(SOVERSION) .so.$(VERSION))) \
+		$(libdir)/pkgconfig/shmlimit.pc $(libdir)/pkgconfig/shmlimit-global.pc $(mandir)/man1/shmlimit.1 \
+		$(mandir)/man3/shmlimit.3 $(mandir)/man3/shmlimit_global.3 $(mandir)/man7/shmlimit.7 \
 		$(completionsdir)/shmlimit $(addprefix $(unitdir)/,$(notdir $(units))))
 
 # The packages' own build is out of O, in a copy of the sources that has debian/ at its top. Their maintainer is who

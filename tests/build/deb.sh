@@ -24,7 +24,7 @@ env -u MAKEFLAGS DEB_BUILD_OPTIONS='nocheck noautodbgsym parallel=2' DEBFULLNAME
 rc=$?
 ok $rc "make deb works"
 [ $rc -eq 0 ] || { diag "$(tail -n 20 "$TMP/log")"; done_testing; }
-packages="libapache2-mod-shmlimit libnginx-mod-http-shmlimit libshmlimit-dev libshmlimit0 php-shmlimit python3-shmlimit \
+packages="libapache2-mod-shmlimit libnginx-mod-http-shmlimit libshmlimit-dev libshmlimit-global0 libshmlimit0 php-shmlimit python3-shmlimit \
 shmlimit"
 is "$(cd "$debs" && ls ./*.deb | sed 's|^./||; s/_.*//' | tr '\n' ' ')" "$packages " "and makes these packages"
 is "$(ls -d "$debs"/*/ 2>/dev/null)" "" "and leaves none of what it was made in"
@@ -41,8 +41,12 @@ files() { dpkg-deb -c "$debs/$1"_*.deb | awk '$1 !~ /^d/ { print $6 }' | grep -v
 needs() { dpkg-deb -f "$debs/$1"_*.deb Depends | tr ',' '\n' | sed 's/^ *//; s/ .*//' | sort | tr '\n' ' '; }
 lib=./usr/lib/$multiarch
 is "$(files libshmlimit0)" "$lib/libshmlimit.so.0 $lib/libshmlimit.so.$version " "libshmlimit0 is the shared library"
-is "$(files libshmlimit-dev)" "./usr/include/shmlimit.h $lib/libshmlimit.a $lib/libshmlimit.so \
-$lib/pkgconfig/shmlimit.pc ./usr/share/man/man3/shmlimit.3.gz " "libshmlimit-dev is what programs are built with"
+is "$(files libshmlimit-global0)" "$lib/libshmlimit-global.so.0 $lib/libshmlimit-global.so.$version " \
+	"libshmlimit-global0 is the one for many hosts"
+is "$(files libshmlimit-dev)" "./usr/include/shmlimit.h ./usr/include/shmlimit_global.h $lib/libshmlimit-global.a \
+$lib/libshmlimit-global.so $lib/libshmlimit.a $lib/libshmlimit.so $lib/pkgconfig/shmlimit-global.pc \
+$lib/pkgconfig/shmlimit.pc ./usr/share/man/man3/shmlimit.3.gz ./usr/share/man/man3/shmlimit_global.3.gz " \
+	"libshmlimit-dev is what programs are built with"
 is "$(files shmlimit)" "./lib/systemd/system/shmlimit-state@.service ./lib/systemd/system/shmlimit.service ./usr/bin/shmlimit \
 ./usr/share/bash-completion/completions/shmlimit ./usr/share/lintian/overrides/shmlimit \
 ./usr/share/man/man1/shmlimit.1.gz ./usr/share/man/man7/shmlimit.7.gz " "shmlimit is the command"
@@ -57,7 +61,7 @@ like "$(needs libnginx-mod-http-shmlimit)" 'nginx-abi-' "the module for nginx as
 like "$(needs libapache2-mod-shmlimit)" 'apache2-api-' "that for Apache for its interface"
 
 # Built against.
-for package in libshmlimit0 libshmlimit-dev shmlimit; do dpkg-deb -x "$debs/$package"_*.deb "$root"; done
+for package in libshmlimit0 libshmlimit-global0 libshmlimit-dev shmlimit; do dpkg-deb -x "$debs/$package"_*.deb "$root"; done
 PKG_CONFIG_PATH=$root/usr/lib/$multiarch/pkgconfig
 PKG_CONFIG_SYSROOT_DIR=$root
 export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR

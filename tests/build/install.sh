@@ -11,10 +11,12 @@ make_it() { (cd "$SOURCE" && make --no-print-directory -s O="$BUILD" "$@" DESTDI
 make_it install
 ok $? "make install works"
 is "$(cd "$root" && find . ! -type d | sort | tr '\n' ' ')" "./usr/bin/shmlimit ./usr/include/shmlimit.h \
-./usr/lib/libshmlimit.a ./usr/lib/libshmlimit.so ./usr/lib/libshmlimit.so.0 ./usr/lib/libshmlimit.so.0.1.0 \
+./usr/include/shmlimit_global.h ./usr/lib/libshmlimit-global.a ./usr/lib/libshmlimit-global.so \
+./usr/lib/libshmlimit-global.so.0 ./usr/lib/libshmlimit-global.so.0.1.0 ./usr/lib/libshmlimit.a ./usr/lib/libshmlimit.so \
+./usr/lib/libshmlimit.so.0 ./usr/lib/libshmlimit.so.0.1.0 ./usr/lib/pkgconfig/shmlimit-global.pc \
 ./usr/lib/pkgconfig/shmlimit.pc ./usr/lib/systemd/system/shmlimit-state@.service ./usr/lib/systemd/system/shmlimit.service \
 ./usr/share/bash-completion/completions/shmlimit ./usr/share/man/man1/shmlimit.1 ./usr/share/man/man3/shmlimit.3 \
-./usr/share/man/man7/shmlimit.7 " "and installs these files"
+./usr/share/man/man3/shmlimit_global.3 ./usr/share/man/man7/shmlimit.7 " "and installs these files"
 
 PKG_CONFIG_PATH=$root/usr/lib/pkgconfig
 PKG_CONFIG_SYSROOT_DIR=$root
@@ -43,6 +45,20 @@ g++ -Wall -Wextra -Werror -pedantic "$TMP/plus.cc" $flags -o "$TMP/plus"
 ok $? "the header compiles as C++"
 run env LD_LIBRARY_PATH="$root/usr/lib" "$TMP/plus"
 is "$rc" 0 "and links"
+
+# The other library, which links this one.
+printf '#include <shmlimit_global.h>\nint main(void) { shmlimit_global_close(0); return 0; }\n' >"$TMP/global.c"
+# shellcheck disable=SC2046
+gcc -std=c11 -Wall -Wextra -Werror -pedantic "$TMP/global.c" $(pkg-config --cflags --libs shmlimit-global) -o "$TMP/global" &&
+	g++ -x c++ -Wall -Wextra -Werror -pedantic "$TMP/global.c" $(pkg-config --cflags --libs shmlimit-global) -o "$TMP/global"
+ok $? "the library for many hosts can be built against in C and C++"
+run env LD_LIBRARY_PATH="$root/usr/lib" "$TMP/global"
+is "$rc" 0 "and runs"
+# shellcheck disable=SC2046
+gcc -std=c11 "$TMP/global.c" -Wl,-Bstatic -lshmlimit-global -lshmlimit -Wl,-Bdynamic \
+	$(pkg-config --static --cflags --libs shmlimit-global) -o "$TMP/global.static"
+run "$TMP/global.static"
+is "$rc" 0 "and from the archives"
 
 (cd "$SOURCE" && make --no-print-directory -s O="$BUILD" install DESTDIR="$TMP/other" prefix=/opt) >"$TMP/log" 2>&1
 is "$(sed -n 's/^Exec.*=//p' "$TMP/other/opt/lib/systemd/system/shmlimit.service" | sort -u)" \
