@@ -139,7 +139,7 @@ $(global_so): $(global_obj) $(O)/lib/sized.o $(lib_so) lib/global/shmlimit_globa
 	ln -sf libshmlimit-global.so.$(VERSION) $(O)/libshmlimit-global.so.$(SOVERSION)
 	ln -sf libshmlimit-global.so.$(SOVERSION) $(O)/libshmlimit-global.so
 
-tool_libs := -lhiredis -ljansson -linih -lz -lncursesw -ltinfo
+tool_libs := -Wl,--as-needed -lhiredis -ljansson -linih -lz -lncursesw -ltinfo
 $(O)/bin/shmlimit: $(call obj,tools/shmlimit) $(global_used) $(lib_used)
 	@mkdir -p $(@D)
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) $(tool_libs)
@@ -232,6 +232,7 @@ $(O)/tests/server/%.o: server_cflags = -Itools/server
 $(O)/tests/server/%.t: $(O)/tests/server/%.o $(server_obj) $(lib_obj)
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -pthread
 
+$(O)/bench/global: $(global_obj)
 $(O)/bench/%: $(O)/bench/%.o $(bench_obj) $(lib_obj)
 	$(CC) $(all_ldflags) -o $@ $(filter %.o,$^) $(deps_libs) -Wl,--as-needed -lhiredis -lsqlite3 -pthread -lm
 

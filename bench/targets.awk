@@ -60,6 +60,14 @@ END {
 	line("bytes a live key: Redis / shmlimit at load 0.8", \
 		over(v["compare", "Redis, a script", "live key", "bytes"], slot), 6, 1)
 	line("window of 100, allowed / funnel, allowed", v["decide", "window, allowed", "hot key", "/ allowed"], 1.5, -1)
+	line("a decision from a lease / a take", v["global", "leased", "hot key", "/ take"], 1.2, -1)
+	for (i = split("80 110 200", demands, " "); i > 0; i--)
+		line("4 hosts, demand " demands[i] " %: commands to the engine in 1,000 decisions", \
+			v["global", "demand " demands[i] " %", "4 hosts", "commands / 1000 decisions"], 1, -1)
+	line("4 hosts, demand 110 %: share of the limit that is used, from full", \
+		v["global", "demand 110 %", "4 hosts", "use from full"], 0.98, 1)
+	line("4 hosts, demand 200 %: share of the limit that is used, from full", \
+		v["global", "demand 200 %", "4 hosts", "use from full"], 0.98, 1)
 	for (i = split("5 20 100", speeds, " "); i > 0; i--)
 		line("flood, offenders at " speeds[i] "/s: innocents denied", \
 			v["flood", "shmlimit", speeds[i], "innocents denied"], 0, -1)
