@@ -25,8 +25,8 @@ need_server := nginx nginx-dev apache2-bin apache2-dev procps mypy python3-pip p
 # For benches nginx is unpacked into O= and not installed, for that would start it; these are what it needs.
 need_bench := $(need_demo) redis-tools libsqlite3-dev gnuplot-nox libpcre2-8-0 libssl3 zlib1g \
 	apache2-bin apache2-dev libpcre3 libpng16-16 util-linux
-need_check := $(need_bench) bsdutils g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
-	perl spin z3 python3-z3 mandoc jq binutils util-linux python3-prometheus-client
+need_check := $(need_bench) iproute2 bsdutils g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu \
+	libc6-dev-arm64-cross qemu-user perl spin z3 python3-z3 mandoc jq binutils util-linux python3-prometheus-client
 need_fuzz  := $(need_build) clang libclang-rt-14-dev
 need_deb   := $(need_build) perl dpkg-dev debhelper nginx-dev apache2-dev dh-python python3-all python3-setuptools \
 	pybuild-plugin-pyproject

@@ -12,8 +12,8 @@
 
 #include "engine.h"
 
-/* Who does not get through to a server in this time begins anew: longer than a lost SYN takes to be sent again. */
-#define GIVE_UP_NS 3000000000u
+/* Who does not get through to a server in this time begins anew: two round trips around the world. */
+#define GIVE_UP_NS 500000000u
 
 #define MAJOR_MIN 6
 
