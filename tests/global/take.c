@@ -48,6 +48,82 @@ static void one_funnel(void)
 	shmlimit_global_close(g);
 }
 
+/* Tokens are leased by the batch, as a key is asked more often. */
+static void batches(void)
+{
+	struct shmlimit_global *g = open_global((struct shmlimit_global_options){ 0 });
+	struct shmlimit_lease_counters before = { .struct_size = sizeof(before) }, after = before;
+	int rule = lease_rule(l, "busy", 100000, 1, 86400000000000), allowed = 0;
+
+	shmlimit_lease_counters(l, &before);
+	for (int i = 0; i < 20000; i++)
+		allowed += shmlimit_global_take(g, rule, "key", 3, 1, NULL) == SHMLIMIT_ALLOWED;
+	shmlimit_lease_counters(l, &after);
+	is(allowed, 20000, "a busy key is admitted what there is");
+	ok(after.leases - before.leases <= 40, "by few leases, each up to twice the last: %d",
+	   (int)(after.leases - before.leases));
+	is(after.spent - before.spent, 20000, "each of its tokens is counted as spent");
+	shmlimit_global_close(g);
+}
+
+/* Several at once, some of one key, some of none of ours. */
+static void many(void)
+{
+	struct shmlimit_global *g = open_global((struct shmlimit_global_options){ 0 });
+	int rule = lease_rule(l, "many", 3, 1, 86400000000000), plain = stage_rule(l, "plain", 2, 1, 86400000000000);
+	struct shmlimit_request q[SHMLIMIT_GLOBAL_REQUESTS_MAX + 1];
+	int answers[SHMLIMIT_GLOBAL_REQUESTS_MAX], allowed = 0;
+	struct shmlimit_result r[SHMLIMIT_GLOBAL_REQUESTS_MAX];
+	unsigned char key[SHMLIMIT_GLOBAL_REQUESTS_MAX];
+
+	for (int i = 0; i < SHMLIMIT_GLOBAL_REQUESTS_MAX; i++) {
+		key[i] = (unsigned char)(i / 4);
+		q[i] = (struct shmlimit_request){ .rule = rule, .key = &key[i], .key_len = 1, .cost = 1 };
+	}
+	is(shmlimit_global_take_many(g, q, SHMLIMIT_GLOBAL_REQUESTS_MAX, answers, r), 0, "many are decided at once");
+	for (int i = 0; i < SHMLIMIT_GLOBAL_REQUESTS_MAX; i++)
+		allowed += answers[i] == SHMLIMIT_ALLOWED;
+	is(allowed, SHMLIMIT_GLOBAL_REQUESTS_MAX / 4 * 3, "each key has its three");
+	q[0] = (struct shmlimit_request){ .rule = plain, .key = "k", .key_len = 1, .cost = 1 };
+	q[1] = (struct shmlimit_request){ .rule = rule, .key = "new", .key_len = 3, .cost = 1 };
+	q[2] = (struct shmlimit_request){ .rule = 60, .key = "k", .key_len = 1, .cost = 1 };
+	q[3] = (struct shmlimit_request){ .rule = rule, .key = "k", .key_len = 0, .cost = 1 };
+	q[4] = (struct shmlimit_request){ .rule = rule, .key = "new", .key_len = 3, .cost = 4 };
+	is(shmlimit_global_take_many(g, q, 5, answers, NULL), 0, "whatever they are");
+	is(answers[0], SHMLIMIT_ALLOWED, "a rule of this host is decided here");
+	is(answers[1], SHMLIMIT_ALLOWED, "a new key there");
+	is(answers[2], -ESRCH, "no such rule");
+	is(answers[3], -EMSGSIZE, "no key");
+	is(answers[4], SHMLIMIT_DENIED, "too much");
+	is(shmlimit_global_take_many(g, NULL, 0, NULL, NULL), 0, "none is well, too");
+	is(shmlimit_global_take_many(g, q, SHMLIMIT_GLOBAL_REQUESTS_MAX + 1, answers, r), -EINVAL, "too many are refused");
+	q[0].reserved32 = 1;
+	is(shmlimit_global_take_many(g, q, 1, answers, r), -EINVAL, "so is what is not known");
+	shmlimit_global_close(g);
+}
+
+/* A rule's modes are what they are anywhere. */
+static void modes(void)
+{
+	struct shmlimit_global *g = open_global((struct shmlimit_global_options){ 0 });
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = 1, .count = 1,
+		                      .period_ns = 86400000000000, .mode = SHMLIMIT_DRY_RUN };
+	int id = shmlimit_rule_set(l, "seen", &rule), allowed = 0;
+	struct shmlimit_result r;
+
+	is(shmlimit_global_take(g, id, "key", 3, 1, &r), SHMLIMIT_ALLOWED, "a dry run allows what fits");
+	is(shmlimit_global_take(g, id, "key", 3, 1, &r), SHMLIMIT_ALLOWED, "and what does not");
+	ok(r.retry_after_ns > 0, "and says so");
+	rule.mode = SHMLIMIT_OFF;
+	shmlimit_rule_set(l, "seen", &rule);
+	for (int i = 0; i < 10; i++)
+		allowed += shmlimit_global_take(g, id, "key", 3, 1, &r) == SHMLIMIT_ALLOWED;
+	is(allowed, 10, "a rule that is off allows all");
+	is(shmlimit_global_take(g, id, "key", 0, 1, &r), -EMSGSIZE, "a bad key is one");
+	is(shmlimit_global_take(g, 60, "key", 3, 1, &r), -ESRCH, "no such rule");
+	shmlimit_global_close(g);
+}
+
 int main(void)
 {
 	if (server_missing())
@@ -56,5 +132,8 @@ int main(void)
 	server_begin(&server, NULL);
 	l = stage_create(1024, 0, 0);
 	one_funnel();
+	batches();
+	many();
+	modes();
 	return tap_done();
 }

@@ -1,0 +1,107 @@
+/*
+ * policy: how long things last, by numbers alone.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+
+#include "global/policy.h"
+#include "global/sore.h"
+#include "../dice.h"
+
+#define MS UINT64_C(1000000)
+#define S (1000 * MS)
+
+static void leases(struct dice *dice)
+{
+	int short_of = 0, long_of = 0;
+
+	is(policy_lease_ns(100000, 100000, S, 100 * MS, 5 * MS), 100 * MS, "a lease lasts as wished");
+	is(policy_lease_ns(400, 1000, S, 100 * MS, 5 * MS), 50 * MS, "no longer than an eighth of the time to fill");
+	is(policy_lease_ns(1, 1000000, S, 100 * MS, 5 * MS), 5 * MS, "no shorter than a call may take");
+	is(policy_lease_ns(UINT64_MAX, 1, UINT64_MAX, 100 * MS, 5 * MS), 100 * MS, "whatever the numbers");
+	for (int i = 0; i < 100000; i++) {
+		uint64_t count = dice_throw(dice) >> dice_below(dice, 64) | 1, period_ns = dice_throw(dice) | 1;
+		uint64_t capacity = dice_throw(dice) >> dice_below(dice, 64) | 1;
+		uint64_t ns = policy_lease_ns(capacity, count, period_ns, 100 * MS, 5 * MS);
+
+		short_of += ns < 5 * MS;
+		long_of += ns > 100 * MS;
+	}
+	is(short_of + long_of, 0, "a lease is never out of these");
+}
+
+static void denials(struct dice *dice)
+{
+	struct script_terms terms = { .lease_us = 100000 };
+	uint64_t least = UINT64_MAX, most = 0;
+
+	is(policy_denied_ns(&terms, 1, 1, 7, dice_throw(dice)), 7000, "who needs what he wants comes back when it is there");
+	is(policy_denied_ns(&terms, 1, 1, UINT64_MAX, 0), UINT64_MAX, "or never");
+	is(policy_denied_ns(&terms, 1, 9, UINT64_MAX - 1, 0), UINT64_MAX, "a time too long to tell is never, too");
+	is(policy_denied_ns(&terms, 1, 100, 5000000, 0), 5 * S, "who wants more waits as long, where that is long");
+	for (int i = 0; i < 100000; i++) {
+		uint64_t ns = policy_denied_ns(&terms, 1, 100, 7, dice_throw(dice));
+
+		least = ns < least ? ns : least;
+		most = ns > most ? ns : most;
+	}
+	ok(least >= 50 * MS && least < 51 * MS && most < 150 * MS && most > 149 * MS,
+	   "else for half a lease to one and a half: %.1f to %.1f ms", (double)least / MS, (double)most / MS);
+}
+
+static void shares(void)
+{
+	uint64_t capacity = 1000, count = 7, period_ns = S;
+
+	policy_share(250, &capacity, &count, &period_ns);
+	ok(capacity == 250 && count == 1750 && period_ns == 1000 * S, "a quarter of a limit is exact");
+	policy_share(1000, &capacity, &count, &period_ns);
+	ok(capacity == 250 && count == 1750 && period_ns == 1000 * S, "all of it is it");
+	capacity = 3;
+	policy_share(1, &capacity, &count, &period_ns);
+	is(capacity, 1, "a share is a token at least");
+	count = UINT64_MAX;
+	period_ns = 1;
+	policy_share(500, &capacity, &count, &period_ns);
+	ok(count == UINT64_MAX / 2 && period_ns == 1, "and never wraps");
+}
+
+static void naps(void)
+{
+	uint64_t sum = 0;
+	unsigned n = 0;
+
+	while (sum < 5 * MS)
+		sum += policy_nap_ns(n++, 5 * MS - sum);
+	is(sum, 5 * MS, "naps end with the deadline");
+	ok(n >= 10 && n <= 100, "and are few: %u", n);
+	ok(policy_open_ns(200 * MS, 0) == 150 * MS && policy_open_ns(200 * MS, UINT64_MAX) == 250 * MS,
+	   "a breaker is open for three to five quarters of what was wished");
+}
+
+static void sores(struct dice *dice)
+{
+	struct sore sore = { .secret = dice_throw(dice) };
+
+	ok(!sore_has(&sore, "a", 1, 0), "no key is sore at first");
+	sore_add(&sore, "a", 1, 100);
+	ok(sore_has(&sore, "a", 1, 99), "one is until its time");
+	ok(!sore_has(&sore, "a", 1, 100), "and then no more");
+	ok(!sore_has(&sore, "b", 1, 99), "others are not");
+	for (int i = 0; i < 1000; i++)
+		sore_add(&sore, &i, sizeof(i), 100);
+	ok(!sore_has(&sore, "a", 1, 99), "what has no room is forgotten");
+}
+
+int main(void)
+{
+	struct dice dice = { dice_seed() };
+
+	leases(&dice);
+	denials(&dice);
+	shares();
+	naps();
+	sores(&dice);
+	return tap_done();
+}
