@@ -155,7 +155,8 @@ int shmlimit_global_peek(struct shmlimit_global *global, int rule, const void *k
  * of it; where `key` is NULL, those of all keys of the rule. Also ones of other
  * terms, left from before the rule was changed on all hosts. Other hosts go on
  * spending what they have leased. Returns 0, or as ping does. Cost: a walk over all
- * the engine's keys where `key` is NULL, the deadline being each step's.
+ * the engine's keys where `key` is NULL, the deadline being each step's; in a cluster,
+ * of those that the URL's node has.
  */
 int shmlimit_global_reset(struct shmlimit_global *global, int rule, const void *key, size_t key_len);
 

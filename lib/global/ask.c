@@ -146,7 +146,7 @@ static void call(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t
 		return;
 	}
 	sent_ns = shmlimit_now(g->limiter);
-	engine_lease(&g->engine, questions, m, until_ns);
+	fleet_lease(&g->fleet, questions, m, until_ns);
 	judge(g, questions, m);
 	for (size_t i = 0; i < m; i++)
 		settle(g, of[i], &questions[i], sent_ns);

@@ -7,7 +7,7 @@
 #define GLOBAL_HANDLE_H
 
 #include "breaker.h"
-#include "engine.h"
+#include "fleet.h"
 #include "shmlimit_global.h"
 #include "sore.h"
 
@@ -17,7 +17,7 @@ struct shmlimit_global {
 	struct shmlimit *limiter;
 	struct shmlimit_global_options options;        /* complete; `prefix` points to the next */
 	char prefix[SHMLIMIT_GLOBAL_PREFIX_MAX + 1];
-	struct engine engine;
+	struct fleet fleet;
 	struct breaker breaker;
 	struct sore sore;
 	uint64_t dice;

@@ -72,7 +72,7 @@ static int begin(struct shmlimit_global *g, const struct url *url)
 	if (getrandom(&g->dice, sizeof(g->dice), GRND_NONBLOCK) != (ssize_t)sizeof(g->dice))
 		g->dice = shmlimit_now(g->limiter);
 	g->sore.secret = handle_dice(g);
-	engine_begin(&g->engine, url);
+	fleet_begin(&g->fleet, url);
 	return 0;
 }
 
@@ -117,6 +117,6 @@ EXPORT void shmlimit_global_close(struct shmlimit_global *g)
 {
 	if (g == NULL)
 		return;
-	engine_end(&g->engine);
+	fleet_end(&g->fleet);
 	free(g);
 }

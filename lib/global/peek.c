@@ -28,7 +28,7 @@ EXPORT int shmlimit_global_peek(struct shmlimit_global *g, int rule, const void 
 	q.terms = &of.terms;
 	q.key = text;
 	q.key_len = handle_key(g, of.name, key, key_len, text);
-	engine_lease(&g->engine, &q, 1, wire_now_ns() + g->options.deadline_ns);
+	fleet_lease(&g->fleet, &q, 1, wire_now_ns() + g->options.deadline_ns);
 	if (q.trouble.kind != TROUBLE_NONE)
 		return handle_fail(g, &q.trouble, &of);
 	handle_well(g);

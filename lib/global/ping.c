@@ -20,16 +20,16 @@ EXPORT int shmlimit_global_ping(struct shmlimit_global *g, struct shmlimit_globa
 
 	if (g == NULL)
 		return -EINVAL;
-	if (engine_ready(&g->engine, wire_now_ns() + g->options.deadline_ns, &trouble) != 0)
+	if (engine_ready(&g->fleet.home, wire_now_ns() + g->options.deadline_ns, &trouble) != 0)
 		return handle_fail(g, &trouble, NULL);
 	begin_ns = wire_now_ns();
-	if (engine_command(&g->engine, 1, words, NULL, begin_ns + g->options.deadline_ns, &reply, &trouble) != 0)
+	if (engine_command(&g->fleet.home, 1, words, NULL, begin_ns + g->options.deadline_ns, &reply, &trouble) != 0)
 		return handle_fail(g, &trouble, NULL);
 	freeReplyObject(reply);
 	handle_well(g);
 	info.round_trip_ns = wire_now_ns() - begin_ns;
-	strcpy(info.version, g->engine.version);
-	strcpy(info.mode, g->engine.mode);
-	strcpy(info.role, g->engine.role);
+	strcpy(info.version, g->fleet.home.version);
+	strcpy(info.mode, g->fleet.home.mode);
+	strcpy(info.role, g->fleet.home.role);
 	return out != NULL ? sized_out(out, &info, sizeof(info)) : 0;
 }

@@ -13,25 +13,18 @@
 /* Keys that one step of a walk looks at. */
 #define STEP "512"
 
-static int command(struct shmlimit_global *g, int n, const char **words, const size_t *lens, redisReply **reply)
-{
-	struct trouble trouble;
-
-	if (engine_command(&g->engine, n, words, lens, wire_now_ns() + g->options.deadline_ns, reply, &trouble) == 0)
-		return 0;
-	return handle_fail(g, &trouble, NULL);
-}
-
 static int forget(struct shmlimit_global *g, const char *text, size_t len)
 {
 	const char *words[] = { "UNLINK", text };
 	size_t lens[] = { 6, len };
+	struct trouble trouble;
 	redisReply *reply;
-	int error = command(g, 2, words, lens, &reply);
 
-	if (error == 0)
-		freeReplyObject(reply);
-	return error;
+	if (fleet_command(&g->fleet, text, len, 2, words, lens, wire_now_ns() + g->options.deadline_ns, &reply,
+	                  &trouble) != 0)
+		return handle_fail(g, &trouble, NULL);
+	freeReplyObject(reply);
+	return 0;
 }
 
 /* A pattern that matches what a rule's keys begin with, and no more: the prefix may have characters of patterns. */
@@ -49,7 +42,7 @@ static void pattern(const struct shmlimit_global *g, const char *rule, char text
 	strcpy(text + n, "*");
 }
 
-/* BOUND: the engine's own: a walk ends when it says so, having met each key that was there all the time. */
+/* In a cluster, what the node of the URL has. BOUND: the engine's own: a walk ends when it says so, having met each key that was there all the time. */
 static int forget_all(struct shmlimit_global *g, const char *rule)
 {
 	char cursor[24] = "0", match[2 * KEY_TEXT_MAX];
@@ -58,12 +51,13 @@ static int forget_all(struct shmlimit_global *g, const char *rule)
 
 	pattern(g, rule, match);
 	do {
+		struct trouble trouble;
 		redisReply *reply;
 		const redisReply *keys;
 
-		error = command(g, 6, words, NULL, &reply);
-		if (error != 0)
-			return error;
+		if (engine_command(&g->fleet.home, 6, words, NULL, wire_now_ns() + g->options.deadline_ns, &reply,
+		                   &trouble) != 0)
+			return handle_fail(g, &trouble, NULL);
 		if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
 		    reply->element[0]->type != REDIS_REPLY_STRING || reply->element[0]->len >= (int)sizeof(cursor)) {
 			freeReplyObject(reply);

@@ -123,7 +123,7 @@ static inline void server_begin(struct server *s, const char *const *more)
 	snprintf(s->folder, sizeof(s->folder), "%s/shmlimit.XXXXXX", tmp != NULL && strlen(tmp) < 40 ? tmp : "/tmp");
 	if (mkdtemp(s->folder) == NULL)
 		bail("mkdtemp: %s", strerror(errno));
-	snprintf(s->socket, sizeof(s->socket), "%s/redis.sock", s->folder);
+	snprintf(s->socket, sizeof(s->socket), "%.63s/redis.sock", s->folder);
 	snprintf(s->url, sizeof(s->url), "unix://%s", s->socket);
 	server_word(s, "redis-server");
 	server_word(s, "--unixsocket");

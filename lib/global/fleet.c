@@ -1,0 +1,183 @@
+/*
+ * fleet: see fleet.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fleet.h"
+
+/* To a node, from there to where the key is being moved, and once more if that has changed meanwhile. */
+#define HOPS 4
+
+void fleet_begin(struct fleet *f, const struct url *url)
+{
+	*f = (struct fleet){ .count = 0 };
+	engine_begin(&f->home, url);
+}
+
+static void forget_nodes(struct fleet *f)
+{
+	for (unsigned i = 0; i < f->count; i++) {
+		engine_end(f->node[i]);
+		free(f->node[i]);
+	}
+	f->count = 0;
+	if (f->of_slot != NULL)
+		memset(f->of_slot, 0, FLEET_SLOTS);
+}
+
+void fleet_end(struct fleet *f)
+{
+	forget_nodes(f);
+	free(f->of_slot);
+	engine_end(&f->home);
+}
+
+/* CRC-16 of XMODEM, which the cluster's specification names. */
+static unsigned crc16(const unsigned char *bytes, size_t len)
+{
+	unsigned crc = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		crc ^= (unsigned)bytes[i] << 8;
+		for (int bit = 0; bit < 8; bit++)
+			crc = (crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1) & 0xffff;
+	}
+	return crc;
+}
+
+unsigned fleet_slot(const void *key, size_t key_len)
+{
+	const unsigned char *bytes = key, *open = memchr(bytes, '{', key_len), *shut = NULL;
+
+	if (open != NULL)
+		shut = memchr(open + 1, '}', key_len - (size_t)(open + 1 - bytes));
+	if (shut != NULL && shut > open + 1)
+		return crc16(open + 1, (size_t)(shut - open - 1)) % FLEET_SLOTS;
+	return crc16(bytes, key_len) % FLEET_SLOTS;
+}
+
+/* "MOVED 3999 10.0.0.1:6381", "ASK ...". No host means the one that said so. */
+static int parse_move(const char *said, const struct url *from, struct url *to, unsigned *slot)
+{
+	char where[sizeof(to->host)];
+	char *colon;
+	unsigned port;
+
+	*to = *from;
+	if (sscanf(said, "%*s %u %255s", slot, where) != 2 || *slot >= FLEET_SLOTS)
+		return -1;
+	colon = strrchr(where, ':');
+	if (colon == NULL || sscanf(colon + 1, "%u", &port) != 1 || port == 0 || port > 65535)
+		return -1;
+	*colon = '\0';
+	to->path[0] = '\0';
+	if (where[0] != '\0')
+		strcpy(to->host, where);
+	else if (from->path[0] != '\0')
+		strcpy(to->host, "127.0.0.1");
+	snprintf(to->port, sizeof(to->port), "%u", port);
+	return 0;
+}
+
+/* The place of a node, new or known; -1 without memory. */
+static int node_at(struct fleet *f, const struct url *url)
+{
+	for (unsigned i = 0; i < f->count; i++)
+		if (strcmp(f->node[i]->url.host, url->host) == 0 && strcmp(f->node[i]->url.port, url->port) == 0)
+			return (int)i;
+	if (f->count == FLEET_NODES)
+		forget_nodes(f);
+	if (f->of_slot == NULL)
+		f->of_slot = calloc(FLEET_SLOTS, 1);
+	f->node[f->count] = malloc(sizeof(*f->node[0]));
+	if (f->of_slot == NULL || f->node[f->count] == NULL) {
+		free(f->node[f->count]);
+		return -1;
+	}
+	engine_begin(f->node[f->count], url);
+	return (int)f->count++;
+}
+
+/* Where an engine's answer says that a key is: its place, or -1. *asking: only this once. */
+static int moved_to(struct fleet *f, const struct trouble *trouble, const struct engine *at, int *asking)
+{
+	struct url url;
+	unsigned slot;
+	int place = -1;
+
+	*asking = 0;
+	if (trouble->kind == TROUBLE_MOVED && parse_move(trouble->said, &at->url, &url, &slot) == 0)
+		place = node_at(f, &url);
+	if (place < 0)
+		return -1;
+	*asking = strncmp(trouble->said, "ASK ", 4) == 0;
+	if (!*asking)
+		f->of_slot[slot] = (unsigned char)(1 + place);
+	return place;
+}
+
+static struct engine *engine_of(struct fleet *f, const void *key, size_t key_len)
+{
+	unsigned place = f->of_slot == NULL ? 0 : f->of_slot[fleet_slot(key, key_len)];
+
+	return place == 0 ? &f->home : f->node[place - 1];
+}
+
+/* A node that fails may have handed its slots on: home knows. */
+static void doubt(struct fleet *f, const struct trouble *trouble, const void *key, size_t key_len)
+{
+	if (f->of_slot != NULL && trouble->kind != TROUBLE_NONE && !trouble_is_of_key(trouble))
+		f->of_slot[fleet_slot(key, key_len)] = 0;
+}
+
+/* Ask one question, which was asked at home or not, of whoever has the key. BOUND: HOPS, and the deadline. */
+static void follow(struct fleet *f, struct engine_question *q, int asked, uint64_t until_ns)
+{
+	struct engine *at = asked ? &f->home : engine_of(f, q->key, q->key_len);
+
+	for (int hop = 0; hop < HOPS; hop++) {
+		int place;
+
+		if (!asked || hop > 0)
+			engine_lease(at, q, 1, until_ns);
+		place = moved_to(f, &q->trouble, at, &q->ask_first);
+		if (place < 0)
+			break;
+		at = f->node[place];
+	}
+	doubt(f, &q->trouble, q->key, q->key_len);
+}
+
+void fleet_lease(struct fleet *f, struct engine_question *questions, size_t n, uint64_t until_ns)
+{
+	int asked = f->of_slot == NULL;
+
+	if (asked)
+		engine_lease(&f->home, questions, n, until_ns);
+	for (size_t i = 0; i < n; i++)
+		if (!asked || questions[i].trouble.kind == TROUBLE_MOVED)
+			follow(f, &questions[i], asked, until_ns);
+}
+
+int fleet_command(struct fleet *f, const void *key, size_t key_len, int n, const char **words, const size_t *lens,
+                  uint64_t until_ns, redisReply **reply, struct trouble *trouble)
+{
+	struct engine *at = engine_of(f, key, key_len);
+
+	for (int hop = 0; hop < HOPS; hop++) {
+		int asking, place;
+
+		if (engine_command(at, n, words, lens, until_ns, reply, trouble) == 0)
+			return 0;
+		place = moved_to(f, trouble, at, &asking);
+		if (place < 0 || asking)
+			break;
+		at = f->node[place];
+	}
+	doubt(f, trouble, key, key_len);
+	return 1;
+}

@@ -1,0 +1,230 @@
+/*
+ * cluster: an engine of three nodes. Keys are asked for where they are, learned from
+ * what nodes say, also while they are being moved.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "global/fleet.h"
+#include "server.h"
+
+#define NODES 3
+#define KEYS 300
+#define PATIENT_NS UINT64_C(5000000000)
+
+static struct server node[NODES];
+static int port[NODES];
+static struct shmlimit *l;
+static struct reports reports;
+
+/* A port of loopback that nobody has, nor the one of the cluster's bus, 10,000 above. */
+static int free_port(struct dice *dice)
+{
+	for (int i = 0; i < 1000; i++) {
+		int at = 20000 + (int)dice_below(dice, 10000), good = 1;
+
+		for (int bus = 0; bus <= 10000; bus += 10000) {
+			struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)(at + bus)) };
+			int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+			address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+			good &= bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+			close(fd);
+		}
+		if (good)
+			return at;
+	}
+	bail("no free port");
+}
+
+static int well(const struct server *s)
+{
+	redisReply *reply = server_ask(s, "CLUSTER INFO");
+	int ok = strstr(reply->str, "cluster_state:ok") != NULL && strstr(reply->str, "cluster_known_nodes:3") != NULL;
+
+	freeReplyObject(reply);
+	return ok;
+}
+
+static void raise_cluster(struct dice *dice)
+{
+	time_t end;
+
+	for (int i = 0; i < NODES; i++) {
+		char text[16];
+		const char *words[] = { "--port", text, "--bind", "127.0.0.1", "--cluster-enabled", "yes",
+			                "--cluster-node-timeout", "2000", NULL };
+
+		port[i] = free_port(dice);
+		snprintf(text, sizeof(text), "%d", port[i]);
+		server_begin(&node[i], words);
+	}
+	for (int i = 0; i < NODES; i++) {
+		char command[96];
+
+		snprintf(command, sizeof(command), "CLUSTER ADDSLOTSRANGE %d %d", i * FLEET_SLOTS / NODES,
+		         (i + 1) * FLEET_SLOTS / NODES - 1);
+		server_tell(&node[i], command);
+		snprintf(command, sizeof(command), "CLUSTER MEET 127.0.0.1 %d", port[i]);
+		if (i > 0)
+			server_tell(&node[0], command);
+	}
+	end = time(NULL) + 60;
+	for (int i = 0; i < NODES; i++)
+		while (!well(&node[i])) {
+			if (time(NULL) > end)
+				bail("the cluster does not come about");
+			sched_yield();
+		}
+}
+
+static struct shmlimit_global *handle(const char *url)
+{
+	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = PATIENT_NS,
+		                                   .report = reports_take, .arg = &reports };
+	struct shmlimit_global *g;
+
+	if (shmlimit_global_open(l, url, &options, &g) != 0)
+		bail("open %s", url);
+	return g;
+}
+
+static void slots(void)
+{
+	is(fleet_slot("123456789", 9), 12739, "a key's slot is the specification's");
+	is(fleet_slot("a{123456789}b", 13), 12739, "that of what stands in braces");
+	for (int i = 0; i < 5; i++) {
+		static const char *const keys[] = { "foo", "{user1000}.following", "foo{}{bar}", "foo{{bar}}zap", "x}y{z" };
+		redisReply *reply = server_ask(&node[0], "CLUSTER KEYSLOT %s", keys[i]);
+
+		is(fleet_slot(keys[i], strlen(keys[i])), reply->integer, "%s is in the slot where the server has it",
+		   keys[i]);
+		freeReplyObject(reply);
+	}
+}
+
+static long long sized(int i)
+{
+	redisReply *reply = server_ask(&node[i], "DBSIZE");
+	long long n = reply->integer;
+
+	freeReplyObject(reply);
+	return n;
+}
+
+static void spread(struct shmlimit_global *g, int rule)
+{
+	struct shmlimit_request q[32];
+	char key[32][16];
+	int answers[32], allowed = 0, wrong = 0;
+
+	for (int i = 0; i < KEYS; i++) {
+		int len = snprintf(key[0], sizeof(key[0]), "key %d", i);
+
+		for (int j = 0; j < 5; j++)
+			allowed += shmlimit_global_take(g, rule, key[0], (size_t)len, 1, NULL) == SHMLIMIT_ALLOWED;
+	}
+	is(allowed, 3 * KEYS, "each key has its capacity, wherever it is %s", reports.last);
+	is(sized(0) + sized(1) + sized(2), KEYS, "and one funnel");
+	ok(sized(0) > 0 && sized(1) > 0 && sized(2) > 0, "on all nodes");
+	for (int i = 0; i < 32; i++) {
+		int len = snprintf(key[i], sizeof(key[i]), "many %d", i);
+
+		q[i] = (struct shmlimit_request){ .rule = rule, .key = key[i], .key_len = (size_t)len, .cost = 1 };
+	}
+	shmlimit_global_take_many(g, q, 32, answers, NULL);
+	for (int i = 0; i < 32; i++) {
+		struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
+
+		wrong += answers[i] != SHMLIMIT_ALLOWED;
+		shmlimit_global_peek(g, rule, key[i], q[i].key_len, &funnel);
+		wrong += funnel.remaining != 2;
+	}
+	is(wrong, 0, "many at once are taken once each");
+}
+
+/* The first time that anybody is sent elsewhere, with others that are not. */
+static void first_many(int rule)
+{
+	struct shmlimit_global *g;
+	struct shmlimit_request q[16];
+	char key[16][16], url[64];
+	int answers[16], wrong = 0;
+
+	snprintf(url, sizeof(url), "redis://127.0.0.1:%d", port[0]);
+	g = handle(url);
+	for (int i = 0; i < 16; i++) {
+		int len = snprintf(key[i], sizeof(key[i]), "first %d", i);
+
+		q[i] = (struct shmlimit_request){ .rule = rule, .key = key[i], .key_len = (size_t)len, .cost = 1 };
+	}
+	shmlimit_global_take_many(g, q, 16, answers, NULL);
+	for (int i = 0; i < 16; i++) {
+		struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
+
+		wrong += answers[i] != SHMLIMIT_ALLOWED;
+		shmlimit_global_peek(g, rule, key[i], q[i].key_len, &funnel);
+		wrong += funnel.remaining != 2;
+	}
+	is(wrong, 0, "also those that a new handle asks first");
+	shmlimit_global_close(g);
+}
+
+/* Move a slot to another node, and look in the middle of it. */
+static void moving(struct shmlimit_global *g, int rule)
+{
+	static const char text[] = "shmlimit:{cluster/key 7}";
+	unsigned slot = fleet_slot(text, strlen(text));
+	int from = (int)(slot * NODES / FLEET_SLOTS), to = (from + 1) % NODES;
+	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
+	struct shmlimit_result here = { 0 };
+	redisReply *from_id = server_ask(&node[from], "CLUSTER MYID"), *to_id = server_ask(&node[to], "CLUSTER MYID");
+
+	shmlimit_reset(l, rule, "key 7", 5);
+	shmlimit_global_reset(g, rule, "key 7", 5);
+	is(shmlimit_global_take(g, rule, "key 7", 5, 1, NULL), SHMLIMIT_ALLOWED, "a single key can be reset, wherever it is");
+	freeReplyObject(server_ask(&node[to], "CLUSTER SETSLOT %u IMPORTING %s", slot, from_id->str));
+	freeReplyObject(server_ask(&node[from], "CLUSTER SETSLOT %u MIGRATING %s", slot, to_id->str));
+	freeReplyObject(server_ask(&node[from], "MIGRATE 127.0.0.1 %d %s 0 5000", port[to], text));
+	is(shmlimit_global_peek(g, rule, "key 7", 5, &funnel), 0, "a key that is being moved is found");
+	is(funnel.remaining, 2, "with what it had");
+	is(shmlimit_global_take(g, rule, "key 7", 5, 1, NULL), SHMLIMIT_ALLOWED, "and taken from");
+	for (int i = 0; i < NODES; i++)
+		freeReplyObject(server_ask(&node[i], "CLUSTER SETSLOT %u NODE %s", slot, to_id->str));
+	is(shmlimit_global_peek(g, rule, "key 7", 5, &funnel), 0, "so is one that was moved");
+	shmlimit_peek(l, rule, "key 7", 5, 1, &here);
+	is(funnel.remaining + here.remaining, 1, "with what it has, but for what is leased");
+	freeReplyObject(from_id);
+	freeReplyObject(to_id);
+}
+
+int main(void)
+{
+	struct dice dice;
+	struct shmlimit_global_info info = { .struct_size = sizeof(info) };
+	struct shmlimit_global *g;
+	char url[64];
+	int rule;
+
+	if (server_missing())
+		return tap_skip_all("no redis-server");
+	stage_begin("global.cluster");
+	dice.state = dice_seed();
+	raise_cluster(&dice);
+	slots();
+	l = stage_create(4096, 0, 0);
+	rule = lease_rule(l, "cluster", 3, 1, 86400000000000);
+	snprintf(url, sizeof(url), "redis://localhost:%d", port[0]);
+	g = handle(url);
+	is(shmlimit_global_ping(g, &info), 0, "a node answers %s", reports.last);
+	is_str(info.mode, "cluster", "and says that it is one");
+	spread(g, rule);
+	first_many(rule);
+	moving(g, rule);
+	is(reports.n, 0, "nothing was wrong %s", reports.last);
+	shmlimit_global_close(g);
+	return tap_done();
+}
