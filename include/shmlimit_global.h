@@ -132,7 +132,8 @@ int shmlimit_global_take(struct shmlimit_global *global, int rule, const void *k
 
 /*
  * Take for 0 to SHMLIMIT_GLOBAL_REQUESTS_MAX requests, each by itself, as
- * shmlimit_take_many() does. Those that need the engine ask it in one round trip.
+ * shmlimit_take_many() does. Those that need the engine ask it 16 in a round trip,
+ * each of which has the deadline.
  * Returns 0 or, nothing being decided, -EINVAL.
  */
 int shmlimit_global_take_many(struct shmlimit_global *global, const struct shmlimit_request *requests, size_t n,

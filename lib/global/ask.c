@@ -60,7 +60,8 @@ static int prepare(struct shmlimit_global *g, struct ask *a, struct engine_quest
 		a->answer = error;
 		return 0;
 	}
-	g->lease_ns[a->rule] = a->of.lease_ns;
+	if ((uint32_t)a->rule < g->rules)
+		g->lease_ns[a->rule] = a->of.lease_ns;
 	*q = (struct engine_question){
 		.terms = &a->of.terms,
 		.key = a->text,
@@ -86,28 +87,32 @@ static uint64_t ns_of(uint64_t us)
 
 /*
  * Tokens count from when they were asked for, since they may have been debited
- * then. Who was stopped for so long that they are over has spent them in vain.
+ * then; and end sooner where the clock may lag when they are spent. Who was stopped
+ * for so long that they are over has spent them in vain.
  */
-static void deposit(struct shmlimit_global *g, struct ask *a, const struct engine_question *q, uint64_t sent_ns)
+static void deposit(struct shmlimit_global *g, struct ask *a, const struct engine_question *q, uint64_t sent_ns,
+                    uint64_t asked_ns)
 {
+	uint64_t lasts_ns = a->of.lease_ns > g->clock_ns ? a->of.lease_ns - g->clock_ns : 0;
 	struct trouble late = { .kind = TROUBLE_LATE };
 
 	a->answer = shmlimit_lease_deposit_at(g->limiter, a->rule, a->key, a->key_len, q->leased, a->cost,
-	                                      a->of.lease_ns, sent_ns, a->r);
-	if (a->answer == SHMLIMIT_ALLOWED && shmlimit_now(g->limiter) - sent_ns >= a->of.lease_ns)
+	                                      lasts_ns, sent_ns, a->r);
+	if (a->answer == SHMLIMIT_ALLOWED && wire_now_ns() - asked_ns >= a->of.lease_ns)
 		fail(g, a, &late);
 	else if (a->answer == SHMLIMIT_ALLOWED && a->r != NULL)
 		a->r->remaining += q->left;
 }
 
-static void settle(struct shmlimit_global *g, struct ask *a, const struct engine_question *q, uint64_t sent_ns)
+static void settle(struct shmlimit_global *g, struct ask *a, const struct engine_question *q, uint64_t sent_ns,
+                   uint64_t asked_ns)
 {
 	if (q->trouble.kind != TROUBLE_NONE) {
 		fail(g, a, &q->trouble);
 		return;
 	}
 	if (q->leased != 0)
-		deposit(g, a, q, sent_ns);
+		deposit(g, a, q, sent_ns, asked_ns);
 	else
 		a->answer = shmlimit_lease_deny(g->limiter, a->rule, a->key, a->key_len, a->cost,
 		                                policy_denied_ns(q->terms, q->need, q->want, q->retry_us,
@@ -136,7 +141,7 @@ static void call(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t
 	struct engine_question questions[ASKS_MAX];
 	struct ask *of[ASKS_MAX];
 	size_t m = 0;
-	uint64_t sent_ns;
+	uint64_t sent_ns, asked_ns;   /* by the limiter's clock, and by one that never lags */
 
 	for (size_t i = 0; i < n; i++)
 		if (asks[i].answer == SHMLIMIT_LEASE_ASK && prepare(g, &asks[i], &questions[m]))
@@ -146,10 +151,11 @@ static void call(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t
 		return;
 	}
 	sent_ns = shmlimit_now(g->limiter);
+	asked_ns = wire_now_ns();
 	fleet_lease(&g->fleet, questions, m, until_ns);
 	judge(g, questions, m);
 	for (size_t i = 0; i < m; i++)
-		settle(g, of[i], &questions[i], sent_ns);
+		settle(g, of[i], &questions[i], sent_ns, asked_ns);
 }
 
 static size_t count(const struct ask *asks, size_t n, int answer)

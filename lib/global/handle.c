@@ -61,7 +61,7 @@ static void report(struct shmlimit_global *g, const struct trouble *trouble, con
 
 void handle_say(struct shmlimit_global *g, const struct trouble *trouble, const struct handle_rule *rule)
 {
-	if (trouble_is_of_key(trouble)) {
+	if (rule != NULL && trouble_is_of_key(trouble)) {
 		uint64_t bit = UINT64_C(1) << (rule->id & 63);
 
 		if (!(g->said_of[trouble->kind] & bit))

@@ -18,6 +18,7 @@ struct shmlimit_global {
 	struct shmlimit_global_options options;        /* complete; `prefix` points to the next */
 	char prefix[SHMLIMIT_GLOBAL_PREFIX_MAX + 1];
 	struct fleet fleet;
+	uint64_t clock_ns;                             /* what the limiter's clock may lag behind */
 	struct breaker breaker;
 	struct sore sore;
 	uint64_t dice;

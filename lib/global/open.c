@@ -16,6 +16,9 @@
 
 #define PREFIX_DEFAULT "shmlimit:"
 
+/* The longest tick of a kernel's, CONFIG_HZ=100. */
+#define COARSE_NS UINT64_C(10000000)
+
 #define US UINT64_C(1000)
 #define MS (1000 * US)
 #define S (1000 * MS)
@@ -101,6 +104,7 @@ EXPORT int shmlimit_global_open(struct shmlimit *limiter, const char *text,
 		return -ENOMEM;
 	g->limiter = limiter;
 	g->rules = info.rules;
+	g->clock_ns = info.clock == SHMLIMIT_CLOCK_COARSE ? COARSE_NS : 0;
 	g->options = o;
 	strcpy(g->prefix, o.prefix);
 	g->options.prefix = g->prefix;
