@@ -14,7 +14,7 @@
 
 int breaker_begin(struct breaker *b, struct shmlimit *limiter, const struct url *url)
 {
-	struct shmlimit_rule rule = {
+	struct shmlimit_rule there = { .struct_size = sizeof(there) }, rule = {
 		.struct_size = sizeof(rule),
 		.algorithm = SHMLIMIT_LEASE,
 		.capacity = 1,
@@ -27,6 +27,8 @@ int breaker_begin(struct breaker *b, struct shmlimit *limiter, const struct url 
 		id = shmlimit_rule_set(limiter, BREAKER_RULE, &rule);
 	if (id < 0)
 		return id;
+	if (shmlimit_rule_get(limiter, id, &there) == 0 && there.algorithm != SHMLIMIT_LEASE)
+		return -EBUSY;
 	*b = (struct breaker){ .limiter = limiter, .rule = id };
 	url_text(url, b->key);
 	return 0;
@@ -43,8 +45,6 @@ int breaker_ask(struct breaker *b)
 	answer = shmlimit_lease_take(b->limiter, b->rule, b->key, len, 1, CLOSED_NS, b->claim_ns, &lease, NULL);
 	switch (answer) {
 	case SHMLIMIT_LEASE_ASK:
-		b->probing = 1;
-		return BREAKER_PROBE;
 	case SHMLIMIT_ALLOWED: /* closed a moment ago: the token is taken, and so he may as well be the probe */
 		b->probing = 1;
 		return BREAKER_PROBE;

@@ -36,7 +36,7 @@ struct breaker {
 	int probing;
 };
 
-/* Makes the rule if there is none. Returns 0 or what shmlimit_rule_set() says. */
+/* Makes the rule if there is none. Returns 0 or what shmlimit_rule_set() says: -EBUSY it is there, and no lease. */
 int breaker_begin(struct breaker *breaker, struct shmlimit *limiter, const struct url *url);
 
 /* May the engine be called? Or -errno: the rule was removed, or is another's. */

@@ -371,6 +371,10 @@ static void arguments(void)
 	o.prefix = NULL;
 	o.reserved[2] = 1;
 	is(shmlimit_global_open(l, server.url, &o, &g), -E2BIG, "a field that is not known");
+	shmlimit_rule_remove(l, "global:engine");
+	stage_rule(l, "global:engine", 1, 1, 1);
+	is(shmlimit_global_open(l, server.url, NULL, &g), -EBUSY, "somebody else's rule in the breaker's place");
+	shmlimit_rule_remove(l, "global:engine");
 	ok(g == NULL, "none of them made a handle");
 	is(shmlimit_global_take(NULL, rule, "key", 3, 1, NULL), -EINVAL, "no handle");
 	shmlimit_global_close(NULL);
