@@ -113,6 +113,7 @@ printf '%s\n' "$out" >export.ini
 is "$out" "# Segment $segment, for shmlimit apply
 [*]
 slots = 64
+slots-max = 1K
 mode = 0600
 group = $(id -gn)
 on-full = evict
