@@ -631,6 +631,28 @@ static void breaker(void)
 	ok(counters().engine_errors == 3 && counters().breaker_openings == 2, "each by itself");
 }
 
+/* A table that grows leaves them behind: to be carried twice would be to be spent twice. */
+static void left_behind(void)
+{
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .slots_max = 64 };
+	uint64_t at = T0;
+	int id;
+
+	l = unit_create("lease.grown", &options);
+	id = rule("r", CAPACITY);
+	ask(id, 1, at);
+	deposit(id, 10, 1, at);
+	is(take(id, 1, at + MS), SHMLIMIT_ALLOWED, "what was leased is spent");
+	is(shmlimit_grow_at(l, 64, at + MS), 0, "until the table grows");
+	is(shmlimit_peek_at(l, id, "k", 1, 9, at + MS, NULL), SHMLIMIT_DENIED, "what is left is not counted twice");
+	is(ask(id, 1, at + MS), SHMLIMIT_LEASE_ASK, "a lease lapses when the table grows");
+	is(deposit(id, 3, 1, at + MS), SHMLIMIT_ALLOWED, "another is had");
+	is(take(id, 3, at + MS), SHMLIMIT_DENIED, "which is all that there is");
+	is(shmlimit_grow_at(l, 0, at + MS), 0, "and the table before is done with");
+	shmlimit_close(l);
+}
+
 int main(void)
 {
 	struct shmlimit_range range = { .struct_size = sizeof(range) };
@@ -652,5 +674,6 @@ int main(void)
 	any_history();
 	full();
 	shmlimit_close(l);
+	left_behind();
 	return tap_done();
 }

@@ -21,7 +21,7 @@ static uint64_t live(struct shmlimit_slot *slot)
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 
 	shmlimit_info(l, &info);
-	for (uint64_t i = 0; i < info.slots; i++) {
+	for (uint64_t i = 0; i < info.slots + info.slots_before; i++) {
 		*slot = (struct shmlimit_slot){ .struct_size = sizeof(*slot) };
 		if (shmlimit_slot(l, i, T0, slot) == 0 && slot->state == SHMLIMIT_SLOT_LIVE && slot->rule == rule)
 			return i;
@@ -217,6 +217,29 @@ static void arguments(void)
 	shmlimit_close(unnamed);
 }
 
+/* A key takes its name along when it moves; who looks in meets it once. */
+static void grows(void)
+{
+	const char *beginning = "a key of which there is more than is kept of it, and that is much";
+	size_t key_len;
+
+	l = create(NAMES);
+	rule = unit_rule(l, "r", 5, 1, 1000000 * SECOND);
+	take("alice", 5);
+	is(shmlimit_grow_at(l, 128, T0), 0, "the table grows");
+	is_str(shown(NULL), "alice", "a key that has not moved is shown as it was");
+	if (shmlimit_take_at(l, rule, "alice", 5, 1, T0, NULL) != SHMLIMIT_ALLOWED)
+		bail("denied");
+	ok(strcmp(shown(&key_len), "alice") == 0 && key_len == 5, "a key that moved has its name");
+	take(beginning, strlen(beginning));
+	is(shmlimit_grow_at(l, 256, T0), 0, "it grows again");
+	if (shmlimit_take_at(l, rule, beginning, strlen(beginning), 1, T0, NULL) != SHMLIMIT_ALLOWED)
+		bail("denied");
+	ok(strncmp(shown(&key_len), beginning, strlen(shown(NULL))) == 0 && key_len == strlen(beginning),
+	   "or the beginning of it");
+	shmlimit_close(l);
+}
+
 int main(void)
 {
 	sizes();
@@ -226,5 +249,6 @@ int main(void)
 	verbs();
 	lies();
 	arguments();
+	grows();
 	return tap_done();
 }
