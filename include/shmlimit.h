@@ -121,7 +121,8 @@ struct shmlimit_rule {
 	uint64_t period_ns;        /* ... every `period_ns` nanoseconds, 1 or more; WINDOW: how long it is */
 	uint64_t max_wait_ns;      /* the longest wait that a reservation may buy; 0 = no reservations, no debt */
 	uint64_t warmup_ns;        /* WARMUP only: from cold to warm, or back, takes so long */
-	uint32_t cold_factor_milli; /* WARMUP only: a cold token takes so many thousandths of a warm one's time: 1,000 to 1,000,000, default 3,000 */
+	uint32_t cold_factor_milli; /* WARMUP only: a cold token takes so many thousandths of a warm one's time,
+	                               1,000 to 1,000,000, default 3,000 */
 	uint32_t reserved32;       /* must be zero */
 	uint64_t reserved[4];      /* must be zero */
 };
@@ -371,9 +372,10 @@ int shmlimit_switch(struct shmlimit *limiter, uint32_t on);
  * where it stands, a pipe too; syncing it is the caller's.
  *
  * Returns 0, or: -ENOENT the segment was destroyed meanwhile; -EAGAIN it has just
- * grown, and keys have not moved yet; -EUCLEAN a rule or the header is damaged; -EINVAL limiter is NULL; -ENOMEM; what write(2) says. On any error
- * what was written is of no use. Cost: one pass over the table, and 32 bytes
- * a live key, in a WINDOW 8 for each token that counts.
+ * grown, and keys have not moved yet; -EUCLEAN a rule or the header is damaged;
+ * -EINVAL limiter is NULL; -ENOMEM; what write(2) says. On any error what was
+ * written is of no use. Cost: one pass over the table, and 32 bytes a live key, in
+ * a WINDOW 8 for each token that counts.
  */
 int shmlimit_save(struct shmlimit *limiter, int fd);
 
@@ -427,9 +429,10 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * ---- Rules ----------------------------------------------------------------
  *
  * A rule lives in the segment under a name of 1 to SHMLIMIT_RULE_NAME_MAX
- * letters, digits and . _ : @ + - (those without a name, see
- * shmlimit_throttle(), can be found and removed by what they are listed as) and has an id, 0 or more, that stays the
- * same while the rule exists. Ask for the id once, decide with it for ever.
+ * letters, digits and . _ : @ + - (those without a name, see shmlimit_throttle(),
+ * can be found and removed by what they are listed as) and has an id, 0 or more,
+ * that stays the same while the rule exists. Ask for the id once, decide with it
+ * for ever.
  *
  * Errors that all these share: -EILSEQ, -ENAMETOOLONG a bad rule name.
  * Threads, processes, fork: safe. Signals: not to be called from handlers.

@@ -60,8 +60,8 @@ void algorithm_range(const struct layout_terms *terms, struct shmlimit_range *ou
 	}
 }
 
-uint64_t algorithm_wait(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, const struct layout_terms *terms,
-                        uint64_t word, struct funnel_time at, int given)
+uint64_t algorithm_wait(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
+                        const struct layout_terms *terms, uint64_t word, struct funnel_time at, int given)
 {
 	struct lease lease;
 	struct ring ring;
@@ -84,8 +84,9 @@ uint64_t algorithm_wait(const struct shmlimit *l, const struct table *t, const s
 	}
 }
 
-uint64_t algorithm_convert(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, const struct layout_terms *from,
-                           uint64_t word, const struct layout_terms *to, uint64_t version, uint64_t now_ns)
+uint64_t algorithm_convert(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
+                           const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
+                           uint64_t version, uint64_t now_ns)
 {
 	unsigned lost = 1 + (unsigned)version % CONVERT_TICKS;
 	struct ring ring;
@@ -116,7 +117,8 @@ const char *algorithm_fault(const struct layout_terms *terms, uint64_t word, uin
 	n = low & (((uint64_t)1 << terms_cell_bits(terms)) - 1);
 	if (n >= 2 * (uint64_t)window_max)
 		return "a place beyond its ring";
-	if (low >> terms_cell_bits(terms) >= window_max || (n < window_max && low >> terms_cell_bits(terms) >= n && n != 0))
+	if (low >> terms_cell_bits(terms) >= window_max ||
+	    (n < window_max && low >> terms_cell_bits(terms) >= n && n != 0))
 		return "more tokens taken last than its ring holds";
 	return NULL;
 }

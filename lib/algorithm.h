@@ -29,8 +29,8 @@ void algorithm_range(const struct layout_terms *terms, struct shmlimit_range *ou
  * Nanoseconds until what was seen in a slot says the same as none: 0 if it does.
  * Where no time is given the clock may be read again.
  */
-uint64_t algorithm_wait(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, const struct layout_terms *terms,
-                        uint64_t word, struct funnel_time at, int given);
+uint64_t algorithm_wait(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
+                        const struct layout_terms *terms, uint64_t word, struct funnel_time at, int given);
 
 /*
  * The word that says under `to`, the terms of that version, what was seen in a
@@ -45,8 +45,9 @@ uint64_t algorithm_wait(const struct shmlimit *l, const struct table *t, const s
  */
 #define CONVERT_TICKS 16u
 
-uint64_t algorithm_convert(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, const struct layout_terms *from,
-                           uint64_t word, const struct layout_terms *to, uint64_t version, uint64_t now_ns);
+uint64_t algorithm_convert(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
+                           const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
+                           uint64_t version, uint64_t now_ns);
 
 /* What is wrong with a word, in a few words, or NULL. */
 const char *algorithm_fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max);

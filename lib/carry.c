@@ -63,7 +63,8 @@ enum claim carry_over(const struct shmlimit *l, const struct tables *tables, con
 		return ended;
 	if (!given)
 		now_ns = clock_read(l->clock_id);
-	if (algorithm_wait(l, &tables->old, from->slot, &view->terms, word, funnel_time(&view->terms, now_ns), given) == 0) {
+	if (algorithm_wait(l, &tables->old, from->slot, &view->terms, word, funnel_time(&view->terms, now_ns),
+	                   given) == 0) {
 		bury(from);
 		(void)slot_cas(to->slot, to->seen, 0, 0);
 		return CLAIM_FOUND;

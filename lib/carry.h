@@ -22,10 +22,11 @@
  * has refilled and was taken by another key, the frozen word has refilled too, and
  * says nothing. If the slot was evicted, the key counts as full, and the frozen
  * word never says more than that. (To a process whose clock was read earlier it
- * might: that is why the clock is read after placing, as for a claim.) A refund would let the one in P be full earlier;
- * so a refund buries first. A reset clears O before P, and step 3's second look
- * sees that, or the reset meets what was placed. Windows likewise: what stands in
- * the ring of O is older than what is admitted in P.
+ * might: that is why the clock is read after placing, as for a claim.) A refund
+ * would let the one in P be full earlier; so a refund buries first. A reset clears
+ * O before P, and step 3's second look sees that, or the reset meets what was
+ * placed. Windows likewise: what stands in the ring of O is older than what is
+ * admitted in P. A lease is not carried, for what was spent of it would be back.
  *
  * Old views. A process that was stopped while the table grew works on O as if it
  * were the present table. It finds its key there, unfrozen: nobody has decided on

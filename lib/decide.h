@@ -80,9 +80,9 @@ void decide_warmup(const struct layout_terms *terms, const struct request *q, st
                    struct funnel *funnel, struct verdict *v);
 void decide_warmup_report(const struct layout_terms *terms, struct funnel funnel, struct funnel_time at,
                           const struct verdict *v, struct shmlimit_result *r);
-void decide_window(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, const struct layout_terms *terms,
-                   const struct request *q, const struct ring *before, uint64_t now_ns, struct window *after,
-                   struct verdict *v, struct shmlimit_result *r);
+void decide_window(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
+                   const struct layout_terms *terms, const struct request *q, const struct ring *before,
+                   uint64_t now_ns, struct window *after, struct verdict *v, struct shmlimit_result *r);
 
 void decide_lease(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
                   struct verdict *v, struct lease_tally *tally);

@@ -28,7 +28,8 @@ static uint64_t wait_for(const struct look *look, uint64_t tokens, uint64_t more
 	newer -= more;
 	if (newer >= look->ring->valid)
 		return 0;
-	return window_wait(look->terms, ring_time(look->l, look->t, look->slot, look->terms, look->ring, newer), look->now_ns);
+	return window_wait(look->terms, ring_time(look->l, look->t, look->slot, look->terms, look->ring, newer),
+	                   look->now_ns);
 }
 
 /* Admit so many tokens, `wait_ns` from now. What stands in the ring stays in order. */
@@ -106,9 +107,9 @@ static void report(const struct look *look, const struct request *q, const struc
 	};
 }
 
-void decide_window(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, const struct layout_terms *terms,
-                   const struct request *q, const struct ring *before, uint64_t now_ns, struct window *after,
-                   struct verdict *v, struct shmlimit_result *r)
+void decide_window(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
+                   const struct layout_terms *terms, const struct request *q, const struct ring *before,
+                   uint64_t now_ns, struct window *after, struct verdict *v, struct shmlimit_result *r)
 {
 	struct look look = { l, t, slot, terms, before, now_ns };
 	uint64_t tokens = 0;

@@ -68,7 +68,8 @@ uint64_t layout_fingerprint(void)
 		offsetof(struct layout_rule, counted_before), offsetof(struct layout_rule, terms),
 		sizeof(struct layout_terms), offsetof(struct layout_terms, num),
 		offsetof(struct layout_terms, back), offsetof(struct layout_terms, shape),
-		offsetof(struct layout_terms, count), offsetof(struct layout_terms, warmup_ns), COUNTERS, sizeof(struct layout_block),
+		offsetof(struct layout_terms, count), offsetof(struct layout_terms, warmup_ns), COUNTERS,
+		sizeof(struct layout_block),
 		sizeof(struct layout_slot), RULE_VERSIONS, TAG_RULE_SHIFT, TAG_FINGERPRINT_SHIFT,
 	};
 	uint64_t hash = 0xcbf29ce484222325u;

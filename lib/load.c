@@ -203,8 +203,8 @@ static int get_slot(struct loading *f, uint64_t index)
 			return -EUCLEAN;
 		word = rebase_word(&view.terms, s.quota, s.ticks, &f->rebase);
 	}
-	if (error != 0 ||
-	    algorithm_wait(f->l, &f->l->tables[0], slot, &view.terms, word, funnel_time(&view.terms, f->rebase.now_ns), 1) == 0)
+	if (error != 0 || algorithm_wait(f->l, &f->l->tables[0], slot, &view.terms, word,
+	                                 funnel_time(&view.terms, f->rebase.now_ns), 1) == 0)
 		return error;
 	store_relaxed(&slot->word, word);
 	store_relaxed(&slot->tag, s.tag | (rule_version(&view) & TAG_VERSION));

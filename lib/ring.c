@@ -11,8 +11,8 @@
  */
 #define CELL_TRIES 64
 
-uint64_t ring_used(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, const struct layout_terms *terms,
-                   const struct ring *ring, uint64_t but, uint64_t now_ns)
+uint64_t ring_used(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
+                   const struct layout_terms *terms, const struct ring *ring, uint64_t but, uint64_t now_ns)
 {
 	uint64_t left = ring->valid - (but < ring->valid ? but : ring->valid);
 	uint64_t low = 0, high = left < terms->capacity ? left : terms->capacity;
@@ -51,8 +51,8 @@ void ring_complete(const struct shmlimit *l, const struct table *t, struct layou
 	}
 }
 
-void ring_level(const struct shmlimit *l, const struct table *t, struct layout_slot *slot, struct slot_seen seen, const struct ring *ring,
-                uint64_t since_ns)
+void ring_level(const struct shmlimit *l, const struct table *t, struct layout_slot *slot, struct slot_seen seen,
+                const struct ring *ring, uint64_t since_ns)
 {
 	for (uint64_t newer = 1; newer < ring->valid; newer++) {
 		uint64_t *cell = ring_cells(l, t, slot) + window_cell(ring->w.n, newer, l->window_max);

@@ -106,8 +106,8 @@ static inline uint64_t ring_time(const struct shmlimit *l, const struct table *t
  * Tokens admitted less than a period ago, the newest `but` left out, up to the
  * capacity. Cost: a look for each bit of the capacity.
  */
-uint64_t ring_used(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, const struct layout_terms *terms,
-                   const struct ring *ring, uint64_t but, uint64_t now_ns);
+uint64_t ring_used(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
+                   const struct layout_terms *terms, const struct ring *ring, uint64_t but, uint64_t now_ns);
 
 /*
  * Write the cells of the latest admission, which is *w, while the slot stands as
@@ -118,10 +118,11 @@ void ring_complete(const struct shmlimit *l, const struct table *t, struct layou
 
 /*
  * Write what `word` says of a slot of another table into the cells of `to`, while
- * that stands as it was seen, and return the word that belongs there. A cell that holds a later time keeps it: so cells still go
- * only to later times, whoever is late with writing one. Such a time is from a key
- * that was evicted there or that was not carried to its end; it counts as the
- * latest admission's, a period at the most.
+ * that stands as it was seen, and return the word that belongs there. A cell that
+ * holds a later time keeps it: so cells still go only to later times, whoever is
+ * late with writing one. Such a time is from a key that was evicted there or that
+ * was not carried to its end; it counts as the latest admission's, a period at the
+ * most.
  */
 uint64_t ring_carry(const struct shmlimit *l, const struct table *old, const struct layout_slot *from,
                     const struct layout_terms *terms, uint64_t word, uint64_t now_ns, const struct table *t,
@@ -131,7 +132,7 @@ uint64_t ring_carry(const struct shmlimit *l, const struct table *old, const str
  * For what is about to be taken back: make all admissions from `since_ns` on as
  * late as the latest. Then it does not matter which of them is taken back.
  */
-void ring_level(const struct shmlimit *l, const struct table *t, struct layout_slot *slot, struct slot_seen seen, const struct ring *ring,
-                uint64_t since_ns);
+void ring_level(const struct shmlimit *l, const struct table *t, struct layout_slot *slot, struct slot_seen seen,
+                const struct ring *ring, uint64_t since_ns);
 
 #endif

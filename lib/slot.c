@@ -21,8 +21,9 @@ static void describe_funnel(const struct layout_terms *terms, struct funnel funn
 	out->reset_after_ns = funnel_ns_until(terms, funnel, terms->capacity, at);
 }
 
-static void describe_window(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, const struct layout_terms *terms,
-                            uint64_t word, uint64_t now_ns, struct shmlimit_slot *out)
+static void describe_window(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
+                            const struct layout_terms *terms, uint64_t word, uint64_t now_ns,
+                            struct shmlimit_slot *out)
 {
 	struct ring ring = ring_read(l, t, slot, terms, word, now_ns);
 
@@ -34,7 +35,8 @@ static void describe_window(const struct shmlimit *l, const struct table *t, con
 		out->debt_ns = ring.w.last_ns - now_ns;
 }
 
-static void describe_lease(const struct layout_terms *terms, uint64_t word, uint64_t now_ns, struct shmlimit_slot *out)
+static void describe_lease(const struct layout_terms *terms, uint64_t word, uint64_t now_ns,
+                           struct shmlimit_slot *out)
 {
 	static const uint32_t states[] = { SHMLIMIT_SLOT_TOKENS, SHMLIMIT_SLOT_DENIED, SHMLIMIT_SLOT_ASKED };
 	struct lease lease = lease_read(terms, word, now_ns);

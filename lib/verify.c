@@ -149,7 +149,8 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 	if (rule_read(l, id, &view, name) != 0)
 		return;
 	if (name_check_any_rule(name) != 0)
-		report(f, offset + offsetof(struct layout_rule, name), NULL, "rule %u: its name is not a rule's name", id);
+		report(f, offset + offsetof(struct layout_rule, name), NULL,
+		       "rule %u: its name is not a rule's name", id);
 	for (uint32_t other = 0; other < id; other++) {
 		char twin[SHMLIMIT_RULE_NAME_MAX + 1];
 		struct rule_view ignored;
@@ -280,8 +281,8 @@ static void check_twins(const struct shmlimit *l, const struct tables *tables, s
 
 		if (a->key != b->key || !still(a) || !still(b) || !still(a))
 			continue;
-		report(f, offset_of(l, b->slot), mend_twin(l, tables, f, a, b), "slot %llu: of the same key as slot %llu",
-		       index_of(tables, b->slot), index_of(tables, a->slot));
+		report(f, offset_of(l, b->slot), mend_twin(l, tables, f, a, b),
+		       "slot %llu: of the same key as slot %llu", index_of(tables, b->slot), index_of(tables, a->slot));
 		/* Of three, the one that stayed is compared with the next. */
 		if (f->repairing && !still(b))
 			*b = *a;

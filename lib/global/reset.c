@@ -42,7 +42,10 @@ static void pattern(const struct shmlimit_global *g, const char *rule, char text
 	strcpy(text + n, "*");
 }
 
-/* In a cluster, what the node of the URL has. BOUND: the engine's own: a walk ends when it says so, having met each key that was there all the time. */
+/*
+ * In a cluster, what the node of the URL has. BOUND: the engine's own: a walk ends when it says so, having met each key
+ * that was there all the time.
+ */
 static int forget_all(struct shmlimit_global *g, const char *rule)
 {
 	char cursor[24] = "0", match[2 * KEY_TEXT_MAX];

@@ -54,6 +54,7 @@ struct script_terms {
 };
 
 /* Returns 0, or -ERANGE if the script could not count exactly. lease_us is 1 or more. */
-int script_terms(struct script_terms *terms, uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t lease_us);
+int script_terms(struct script_terms *terms, uint64_t capacity, uint64_t count, uint64_t period_ns,
+                 uint64_t lease_us);
 
 #endif

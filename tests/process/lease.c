@@ -51,7 +51,8 @@ static struct {
 } sum;
 
 /* He asks the engine: it gives, refuses, or does not answer. */
-static void answer(uint64_t key, uint64_t cost, const struct shmlimit_lease *lease, struct dice *dice, uint64_t now_ns)
+static void answer(uint64_t key, uint64_t cost, const struct shmlimit_lease *lease, struct dice *dice,
+                   uint64_t now_ns)
 {
 	int error = 0;
 

@@ -59,8 +59,9 @@ struct replay_steps {
 	uint64_t denied[REPEATED_MAX][STEPS];
 };
 
-size_t step_at(struct replay_steps *steps, int64_t unix_s);    /* which one; never before the first time that was asked */
-size_t step_worst(const struct replay_steps *steps, size_t rule);
+size_t step_at(struct replay_steps *steps,
+               int64_t unix_s);    /* which one; never before the first time that was asked */ size_t step_worst(const struct replay_steps *steps,
+               size_t rule);
 
 struct replay {
 	struct key_spec spec;
