@@ -21,7 +21,7 @@ export LC_ALL
 build=$(cd "$1" && pwd)
 shift
 seconds=1
-rounds=9
+rounds=7
 rows=/dev/null
 while [ $# -gt 0 ]; do
 	case $1 in
