@@ -12,7 +12,7 @@
 #define FILE_MAX 65536
 
 static char path[128];
-static unsigned char sound[FILE_MAX]; /* the file as it was made */
+static unsigned char sound[FILE_MAX] __attribute__((aligned(64))); /* the file as it was made */
 static size_t size;
 
 /* What is wrong with a file, as open says, and of whom it is. */
@@ -92,7 +92,7 @@ static void report(const char *title, unsigned cases)
 
 static void bits(void)
 {
-	static unsigned char bytes[FILE_MAX];
+	static unsigned char bytes[FILE_MAX] __attribute__((aligned(64)));
 	unsigned checked = offsetof(struct layout_header, state) * 8, silent = 0;
 
 	for (unsigned bit = 0; bit < sizeof(struct layout_header) * 8; bit++) {
@@ -108,7 +108,7 @@ static void bits(void)
 /* With a checksum that is right, so that what is behind it is looked at. `want`: of a value that is not its own. */
 static void values(const char *title, size_t offset, size_t len, int want)
 {
-	static unsigned char bytes[FILE_MAX];
+	static unsigned char bytes[FILE_MAX] __attribute__((aligned(64)));
 
 	for (size_t i = 0; i < len; i++) {
 		for (unsigned value = 0; value < 256; value++) {
@@ -130,7 +130,7 @@ static void values(const char *title, size_t offset, size_t len, int want)
 /* Two fields of which several values are good, in a segment of the same size. */
 static void choices(void)
 {
-	static unsigned char bytes[FILE_MAX];
+	static unsigned char bytes[FILE_MAX] __attribute__((aligned(64)));
 	struct layout_header *h = (void *)bytes;
 
 	for (unsigned value = 0; value < 256; value++) {
@@ -150,7 +150,7 @@ static void lengths(void)
 {
 	const struct layout_header *h = (const void *)sound;
 	const uint64_t edges[] = { 512, 4096, h->counters_offset, h->slots_offset, h->rings_offset, size - 8, size };
-	static unsigned char bytes[FILE_MAX];
+	static unsigned char bytes[FILE_MAX] __attribute__((aligned(64)));
 	unsigned cases = 0;
 
 	memcpy(bytes, sound, size);

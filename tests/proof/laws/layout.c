@@ -74,23 +74,25 @@ int false_shape(unsigned token_bits)
 }
 
 /* whatever counts are not refused: parts follow one another, on their lines, and the sum is far from 2^64 */
-int law_offsets(uint64_t lines, unsigned window_max, uint64_t names, unsigned rules, unsigned cpus, unsigned stripes)
+int law_offsets(uint64_t lines, uint64_t lines_max, unsigned window_max, uint64_t names, unsigned rules, unsigned cpus,
+                unsigned stripes)
 {
 	struct layout_offsets o = { 0 };
 
-	if (!layout_offsets(lines, window_max, names, rules, cpus, stripes, &o))
+	if (!layout_offsets(lines, lines_max, window_max, names, rules, cpus, stripes, &o))
 		return 1;
 	return o.rules < o.counters && o.counters < o.slots && o.slots < o.rings && o.rings <= o.names &&
-	       o.names <= o.size && o.size < (uint64_t)1 << 58 && o.counters % LINE == 0 && o.slots % 4096 == 0 &&
+	       o.names <= o.end && o.end <= o.size && o.size < (uint64_t)1 << 58 && o.counters % LINE == 0 && o.slots % 4096 == 0 &&
 	       o.rings % LINE == 0 && o.names % 8 == 0;
 }
 
 /* ... below 2^55 */
-int false_offsets(uint64_t lines, unsigned window_max, uint64_t names, unsigned rules, unsigned cpus, unsigned stripes)
+int false_offsets(uint64_t lines, uint64_t lines_max, unsigned window_max, uint64_t names, unsigned rules, unsigned cpus,
+                  unsigned stripes)
 {
 	struct layout_offsets o = { 0 };
 
-	return !layout_offsets(lines, window_max, names, rules, cpus, stripes, &o) || o.size < (uint64_t)1 << 55;
+	return !layout_offsets(lines, lines_max, window_max, names, rules, cpus, stripes, &o) || o.size < (uint64_t)1 << 55;
 }
 
 /* the counters of every rule in every block lie before the slots, of 32 rules and 32 blocks at the most */
@@ -103,7 +105,7 @@ int law_counters(uint64_t lines, unsigned rules, unsigned cpus, unsigned stripes
 	stripes = 1 + (stripes & 15);
 	block &= 63;
 	rule &= 31;
-	assume(layout_offsets(lines, 0, 0, rules, cpus, stripes, &o) != 0);
+	assume(layout_offsets(lines, lines, 0, 0, rules, cpus, stripes, &o) != 0);
 	assume(block < cpus + stripes && rule < rules);
 	return layout_counter_offset(o.counters, rules, block, rule) + LINE <= o.slots &&
 	       layout_counter_offset(o.counters, rules, block, -1) >= o.counters;
@@ -114,7 +116,7 @@ int false_counters(uint64_t lines, unsigned rules, unsigned cpus, unsigned strip
 {
 	struct layout_offsets o = { 0 };
 
-	assume(layout_offsets(lines, 0, 0, rules, cpus, stripes, &o) != 0);
+	assume(layout_offsets(lines, lines, 0, 0, rules, cpus, stripes, &o) != 0);
 	assume(block <= cpus + stripes && rule < rules);
 	return layout_counter_offset(o.counters, rules, block, rule) + LINE <= o.slots;
 }
