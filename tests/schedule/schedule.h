@@ -118,23 +118,42 @@ __attribute__((format(printf, 1, 2))) static void blame(const char *format, ...)
 
 /* ---- What is told of a schedule that failed ---- */
 
+/* The table, with its cells, that a place is in; slots NULL: none. */
+static struct table table_at(const char *p)
+{
+	const struct layout_header *h = schedule.l->header;
+	uint64_t offsets[3] = { h->slots_offset, h->tables[0].offset, h->tables[1].offset };
+	uint64_t lines[3] = { h->lines, h->tables[0].lines, h->tables[1].lines };
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct layout_slot *slots = (struct layout_slot *)(uintptr_t)((const char *)h + offsets[i]);
+		uint64_t size = layout_parts(lines[i], schedule.l->window_max, 0).size;
+
+		if (lines[i] != 0 && p >= (const char *)slots && p < (const char *)slots + size)
+			return (struct table){ slots, lines[i] };
+	}
+	return (struct table){ NULL, 0 };
+}
+
 static void tell_where(const void *where, char *text, size_t size)
 {
 	const struct shmlimit *l = schedule.l;
 	const char *p = where;
-	ptrdiff_t slot = p - (const char *)l->tables->slots, record = p - (const char *)l->rules;
-	ptrdiff_t cell = slot - (ptrdiff_t)(l->tables->lines * LINE);
-	const struct layout_slot *s = l->tables->slots + slot / (ptrdiff_t)sizeof(*l->tables->slots);
+	struct table t = where == NULL ? (struct table){ NULL, 0 } : table_at(p);
+	ptrdiff_t slot = p - (const char *)t.slots, record = p - (const char *)l->rules;
+	ptrdiff_t cell = slot - (ptrdiff_t)(t.lines * LINE);
+	const struct layout_slot *s = t.slots + slot / (ptrdiff_t)sizeof(*s);
 
 	if (where == NULL)
 		snprintf(text, size, "%s", "");
-	else if (slot >= 0 && slot < (ptrdiff_t)(l->tables->lines * LINE))
-		snprintf(text, size, " slot %td, which is %012" PRIx64 " %04" PRIx64 " %016" PRIx64,
-		         slot / (ptrdiff_t)sizeof(*s), s->tag >> TAG_FINGERPRINT_SHIFT, s->tag & 0xffff, s->word);
-	else if (cell >= 0 && l->window_max != 0)
-		snprintf(text, size, " cell %td of slot %td, which is %" PRIu64,
+	else if (t.slots != NULL && cell < 0)
+		snprintf(text, size, " slot %td of %" PRIu64 ", which is %012" PRIx64 " %04" PRIx64 " %016" PRIx64,
+		         slot / (ptrdiff_t)sizeof(*s), t.lines * SLOTS_PER_LINE, s->tag >> TAG_FINGERPRINT_SHIFT,
+		         s->tag & 0xffff, s->word);
+	else if (t.slots != NULL && l->window_max != 0)
+		snprintf(text, size, " cell %td of slot %td of %" PRIu64 ", which is %" PRIu64,
 		         cell / 8 % (ptrdiff_t)l->window_max, cell / 8 / (ptrdiff_t)l->window_max,
-		         *(const uint64_t *)where);
+		         t.lines * SLOTS_PER_LINE, *(const uint64_t *)where);
 	else if (record >= 0 && record < (ptrdiff_t)(l->rule_count * sizeof(struct layout_rule)))
 		snprintf(text, size, " rule %td, byte %td, which is %" PRIx64,
 		         record / (ptrdiff_t)sizeof(struct layout_rule), record % (ptrdiff_t)sizeof(struct layout_rule),

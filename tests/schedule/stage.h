@@ -1,6 +1,8 @@
 /*
  * stage: what the scenes share: a segment of 16 slots, so that every key's window
  * is the whole table; calls that are written down; and the laws that judge them.
+ * Each actor has a handle of his own, a copy as that of a forked child: what he
+ * learns of larger tables is his, and may be old.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,8 +15,10 @@
 #include "counter.h"
 #include "rule.h"
 #include "table.h"
+#include "tables.h"
 
 #define SLOTS SHMLIMIT_SLOTS_MIN
+#define TABLES_SLOTS 128                  /* of two tables, as far as scenes grow them */
 #define CALLS_MAX 64
 #define DAY_NS (86400 * SECOND)
 #define VERIFY_EACH 512                   /* schedules: it opens the segment */
@@ -30,11 +34,13 @@ struct call {
 };
 
 static struct {
-	struct shmlimit *l;
+	struct shmlimit *l;               /* who judges has it */
+	struct shmlimit first, view[ACTORS_MAX]; /* as it was opened; the actors' */
 	int rule, held;                   /* ids: what the scene is about; a token a day */
 	int dry;                          /* it may be dry: a call must tell whether it took */
 	int peaceful;                     /* nobody need be denied or lose a swap for it to show something */
 	int changing;                     /* its rule is: denials may write, to convert, and it may be gone */
+	int growing;                      /* its table is: denials may write, to carry */
 	struct call calls[CALLS_MAX];
 	unsigned n, moments;
 	uint64_t allowed, denied, lost;   /* of a whole scene */
@@ -45,6 +51,17 @@ static struct {
 static void stage_clear(void)
 {
 	stage.n = stage.moments = 0;
+	for (unsigned i = 0; i < ACTORS_MAX; i++) {
+		stage.view[i] = stage.first;
+		stage.view[i].self = &stage.view[i];
+	}
+	*stage.l = stage.first;
+}
+
+/* The handle of who acts. */
+static inline struct shmlimit *handle(void)
+{
+	return schedule.acting == NULL ? stage.l : &stage.view[schedule.acting - schedule.actor];
 }
 
 static inline int set_rule(const char *name, struct shmlimit_rule rule)
@@ -52,7 +69,7 @@ static inline int set_rule(const char *name, struct shmlimit_rule rule)
 	int id;
 
 	rule.struct_size = sizeof(rule);
-	id = shmlimit_rule_set(stage.l, name, &rule);
+	id = shmlimit_rule_set(handle(), name, &rule);
 	if (id < 0)
 		blame("rule_set %s: %s", name, shmlimit_strerror(id));
 	return id;
@@ -68,12 +85,13 @@ static inline struct shmlimit *stage_set(uint32_t on_full, unsigned held, struct
 	/* Places in the table are the same each time. */
 	stage.l->secret[0] = 0x5eed;
 	stage.l->secret[1] = 0xca11;
+	stage.first = *stage.l;
 	stage.held = set_rule("held", (struct shmlimit_rule){ .capacity = 1, .count = 1, .period_ns = DAY_NS });
 	stage.rule = set_rule("scene", rule);
 	for (uint32_t key = 0; key < held; key++)
 		if (shmlimit_take(stage.l, stage.held, &key, sizeof(key), 1, NULL) != SHMLIMIT_ALLOWED)
 			bail("key %u finds no place", key);
-	stage.changing = stage.dry = stage.peaceful = 0;
+	stage.changing = stage.growing = stage.dry = stage.peaceful = 0;
 	stage.allowed = stage.denied = stage.lost = 0;
 	return stage.l;
 }
@@ -122,10 +140,10 @@ static inline void take(uint32_t key, uint64_t cost)
 	actor_calls();
 	memcpy(before, stage.l->tables->slots, sizeof(before));
 	/* Every other time by the way that is shorter. */
-	call_end(c, shmlimit_take(stage.l, stage.rule, &key, sizeof(key), cost,
+	call_end(c, shmlimit_take(handle(), stage.rule, &key, sizeof(key), cost,
 	                          stage.n % 2 == 0 && !stage.dry ? NULL : &r));
 	c->dry = c->answer == SHMLIMIT_ALLOWED && r.retry_after_ns != 0;
-	if (c->answer == SHMLIMIT_DENIED && turns == schedule.turns && !stage.changing &&
+	if (c->answer == SHMLIMIT_DENIED && turns == schedule.turns && !stage.changing && !stage.growing &&
 	    memcmp(before, stage.l->tables->slots, sizeof(before)) != 0)
 		blame("a denial wrote to the table");
 }
@@ -232,18 +250,25 @@ static inline void law_burst(uint32_t key, uint64_t capacity, uint64_t count, ui
 		blame("key %u: %" PRIu64 " above what leaked, and a capacity of %" PRIu64, key, burst, capacity);
 }
 
-/* I3: no key has two slots. */
+/* I3: no key has two slots in a table. What was carried over may stand in the table before still, but frozen. */
 static inline void law_no_twin(void)
 {
-	const struct layout_slot *s = stage.l->tables->slots;
+	uint64_t found[TABLES_SLOTS], n = 0;
 	struct rule_view ignored;
+	const struct layout_slot *s;
+	const struct table *t, *other;
+	struct tables tables;
 
-	for (unsigned i = 0; i < SLOTS; i++) {
-		if (s[i].tag == 0 || rule_load_tag(stage.l, s[i].tag, &ignored) != 0)
+	if (!tables_read(stage.l, &tables))
+		blame("the tables are damaged");
+	for (uint64_t i = 0; (s = tables_slot(&tables, i, &t)) != NULL; i++) {
+		if (rule_load_tag(stage.l, s->tag & ~TAG_FROZEN, &ignored) != 0 || (s->tag & ~TAG_FROZEN) == 0)
 			continue;
-		for (unsigned j = 0; j < i; j++)
-			if (tag_same_key(s[i].tag, s[j].tag) && rule_load_tag(stage.l, s[j].tag, &ignored) == 0)
-				blame("slots %u and %u are one key's", j, i);
+		for (uint64_t j = 0; j < n; j++)
+			if (tag_same_key(s->tag, tables_slot(&tables, found[j], &other)->tag) &&
+			    (t == other || (s->tag & TAG_FROZEN) == 0))
+				blame("slots %" PRIu64 " and %" PRIu64 " are one key's", found[j], i);
+		found[n++] = i;
 	}
 }
 
