@@ -11,6 +11,8 @@
  *     one again. It is the same, and says something still: commit the word as it
  *     is. Then *bury* the frozen one: its tag becomes FROZEN alone. Start over:
  *     the key is found in P. It says nothing, or there is none: an ordinary claim.
+ *     Who would claim nothing, to peek or to refund, looks at P once more: the key
+ *     may have been carried over between the two looks.
  *
  * A frozen slot stays frozen for ever, and no decision is made on it. A window
  * that is frozen as a whole has at most one committed slot of a key, the last

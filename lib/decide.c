@@ -381,6 +381,21 @@ static enum progress move_window(const struct shmlimit *l, struct decision *d)
 	return FINAL;
 }
 
+/*
+ * Is a key that was found in neither table in none? It may have been carried over after we looked at the present one,
+ * before we looked at the other. Who claims looks again anyway.
+ */
+static int is_nowhere(const struct shmlimit *l, const struct decision *d, const struct table_key *wanted)
+{
+	const struct table *t = &d->tables.now;
+	struct slot_seen seen;
+
+	if (d->tables.old.slots == NULL)
+		return 1;
+	return table_find_any(l, t, table_window(t, wanted->hash), wanted->tag, 0, &seen) == NULL &&
+	       tables_hold(l, &d->tables);
+}
+
 /* One round: d->view, d->tables and d->at are set. */
 static enum progress attempt(const struct shmlimit *l, struct decision *d)
 {
@@ -394,8 +409,11 @@ static enum progress attempt(const struct shmlimit *l, struct decision *d)
 	apply(l, d);
 
 	/* A denial that found the clock stepped back writes after all: else the key is locked until time catches up. */
-	if (!d->v.changed && (!d->stepped || q->verb == VERB_PEEK))
-		return d->slot == NULL || slot_unchanged(d->slot, d->seen) ? FINAL : AGAIN;
+	if (!d->v.changed && (!d->stepped || q->verb == VERB_PEEK)) {
+		int stands = d->slot == NULL ? is_nowhere(l, d, &wanted) : slot_unchanged(d->slot, d->seen);
+
+		return stands ? FINAL : AGAIN;
+	}
 	if (d->slot == NULL)
 		return claim(l, d, &wanted);
 	/* What the key was in the table before, if that was not buried, must not come back after a refund. */
