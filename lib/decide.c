@@ -349,10 +349,14 @@ static enum progress look(const struct shmlimit *l, struct decision *d, const st
 	d->in = &d->tables.now;
 	window = table_window(d->in, wanted->hash);
 	d->slot = table_find(d->in, window, wanted->tag);
-	if (d->slot != NULL)
+	if (d->slot != NULL) {
 		d->seen = slot_read(d->slot);
-	else
+		/* Since it was found it was frozen, or became another key's: not to be decided on. */
+		if (d->seen.tag != wanted->tag)
+			return AGAIN;
+	} else {
 		d->slot = table_find_any(l, d->in, window, wanted->tag, 0, &d->seen);
+	}
 	if (d->slot == NULL && d->tables.old.slots != NULL)
 		progress = look_before(l, d, wanted);
 	else
