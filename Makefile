@@ -20,7 +20,7 @@ SOVERSION := 0
 need_build := gcc libc6-dev make pkg-config libck-dev liburcu-dev libjansson-dev libinih-dev \
 	zlib1g-dev uthash-dev libncurses-dev systemtap-sdt-dev libhiredis-dev
 need_demo  := $(need_build) libmicrohttpd-dev wrk curl
-need_server := nginx nginx-dev apache2-bin apache2-dev procps mypy python3-pip python3-setuptools \
+need_server := redis-tools nginx nginx-dev apache2-bin apache2-dev procps mypy python3-pip python3-setuptools \
 	python3-wheel python3-tap iproute2 gunicorn python3-uvicorn php-cli php-fpm php-apcu libfcgi-bin
 # For benches nginx is unpacked into O= and not installed, for that would start it; these are what it needs.
 need_bench := $(need_demo) redis-tools libsqlite3-dev gnuplot-nox libpcre2-8-0 libssl3 zlib1g \
@@ -196,12 +196,12 @@ $(O)/tools/nginx/modules.o: $(O)/nginx/objs/ngx_auto_config.h
 	@mkdir -p $(@D)
 	$(CC) -fPIC $(nginx_inc) -c -o $@ $(O)/nginx/objs/ngx_http_shmlimit_module_modules.c
 
-$(nginx_module): $(O)/tools/nginx/ngx_http_shmlimit_module.o $(O)/tools/nginx/modules.o $(server_obj) $(lib_used)
-	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -pthread
+$(nginx_module): $(O)/tools/nginx/ngx_http_shmlimit_module.o $(O)/tools/nginx/modules.o $(server_obj) $(global_used) $(lib_used)
+	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -lhiredis -pthread
 
-$(apache_module): $(O)/tools/apache/mod_shmlimit.o $(server_obj) $(lib_used)
+$(apache_module): $(O)/tools/apache/mod_shmlimit.o $(server_obj) $(global_used) $(lib_used)
 	@mkdir -p $(@D)
-	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -pthread
+	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -lhiredis -pthread
 
 # Tests and benches link the library's objects, not the archive: they may call what is hidden. A test that was
 # cross-built becomes a script that runs it under EMULATOR.
@@ -229,8 +229,8 @@ $(O)/tests/global/%.t: $(O)/tests/global/%.o $(global_obj) $(lib_obj)
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -lhiredis -pthread
 
 $(O)/tests/server/%.o: server_cflags = -Itools/server
-$(O)/tests/server/%.t: $(O)/tests/server/%.o $(server_obj) $(lib_obj)
-	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -pthread
+$(O)/tests/server/%.t: $(O)/tests/server/%.o $(server_obj) $(O)/libshmlimit-global.a $(lib_obj)
+	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -lhiredis -pthread
 
 $(O)/bench/global: $(global_obj)
 $(O)/bench/%: $(O)/bench/%.o $(bench_obj) $(lib_obj)

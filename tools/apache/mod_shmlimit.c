@@ -123,19 +123,23 @@ static void *merge_dir_conf(apr_pool_t *pool, void *base, void *add)
     return inner->limits != NULL ? add : base;
 }
 
-static const char *set_segment(cmd_parms *cmd, void *conf, const char *name, const char *option)
+static const char *set_segment(cmd_parms *cmd, void *conf, int argc, char *const argv[])
 {
     const char *wrong = ap_check_cmd_context(cmd, GLOBAL_ONLY);
 
     if (wrong != NULL)
         return wrong;
+    if (argc < 1)
+        return "ShmlimitSegment: needs a name";
     if (segment.segment != NULL)
         return "ShmlimitSegment: there is one already";
-    segment.segment = name;
-    if (option == NULL)
-        return NULL;
-    wrong = attachment_option(option, &segment.fail_open);
-    return wrong == NULL ? NULL : apr_psprintf(cmd->pool, "ShmlimitSegment: \"%s\" %s", option, wrong);
+    segment.segment = argv[0];
+    for (int i = 1; i < argc; i++) {
+        wrong = attachment_option(&segment, argv[i]);
+        if (wrong != NULL)
+            return apr_psprintf(cmd->pool, "ShmlimitSegment: \"%s\" %s", argv[i], wrong);
+    }
+    return NULL;
 }
 
 /* The index of a rule's name, which is added if it is not there yet. */
@@ -229,8 +233,8 @@ static void register_hooks(apr_pool_t *pool)
 }
 
 static const command_rec commands[] = {
-    AP_INIT_TAKE12("ShmlimitSegment", set_segment, NULL, RSRC_CONF,
-                   "the segment's name, and fail=open or fail=closed"),
+    AP_INIT_TAKE_ARGV("ShmlimitSegment", set_segment, NULL, RSRC_CONF,
+                      "the segment's name, and fail=open or fail=closed, engine=URL, deadline=Nms, share=N"),
     AP_INIT_TAKE_ARGV("ShmlimitRule", add_rule, NULL, RSRC_CONF | ACCESS_CONF,
                       "a rule's name, a key, and cost=N, prefix=V4,V6, status=N, dry_run"),
     { .name = NULL }

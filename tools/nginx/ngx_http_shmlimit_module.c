@@ -66,7 +66,7 @@ static void ngx_http_shmlimit_exit_process(ngx_cycle_t *cycle);
 static ngx_command_t  ngx_http_shmlimit_commands[] = {
 
     { ngx_string("shmlimit_segment"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE12,
+      NGX_HTTP_MAIN_CONF|NGX_CONF_1MORE,
       ngx_http_shmlimit_segment,
       NGX_HTTP_MAIN_CONF_OFFSET,
       0,
@@ -437,6 +437,7 @@ ngx_http_shmlimit_segment(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     const char                     *wrong;
     ngx_str_t                      *value;
+    ngx_uint_t                      i;
     ngx_http_shmlimit_main_conf_t  *main_conf = conf;
 
     if (main_conf->attachment.segment != NULL) {
@@ -446,11 +447,11 @@ ngx_http_shmlimit_segment(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     value = cf->args->elts;
     main_conf->attachment.segment = (const char *) value[1].data;
 
-    if (cf->args->nelts == 3) {
-        wrong = attachment_option((const char *) value[2].data,
-                                  &main_conf->attachment.fail_open);
+    for (i = 2; i < cf->args->nelts; i++) {
+        wrong = attachment_option(&main_conf->attachment,
+                                  (const char *) value[i].data);
         if (wrong != NULL) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" %s", &value[2],
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" %s", &value[i],
                                wrong);
             return NGX_CONF_ERROR;
         }

@@ -4,7 +4,9 @@
  * A thread may be inside a decision while another finds that the segment is
  * another one now. So a handle is reached by one pointer, under liburcu's read
  * lock, which waits for nobody; who replaces it waits until all who may have
- * seen the old one are out, and closes that then.
+ * seen the old one are out, and closes that then. Where they ask an engine that is
+ * a deadline for each global limit of a request: he is one thread, and no other
+ * waits for him.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,6 +22,9 @@
 #include <urcu/uatomic.h>
 
 #include "attachment.h"
+#include "bundle.h"
+#include "number.h"
+#include "repeats.h"
 
 /* liburcu's macros cast qualifiers away. */
 #pragma GCC diagnostic ignored "-Wcast-qual"
@@ -29,6 +34,8 @@
 /* A handle and the ids that the rules have in its segment; -errno for one that is not there. */
 struct view {
 	struct shmlimit *limiter;
+	struct handles *handles;       /* NULL: there is no engine, or it cannot be asked, for this reason: */
+	int no_handles;
 	int ids[];
 };
 
@@ -38,15 +45,53 @@ struct attachment {
 	unsigned long looked_ms;       /* when somebody last looked */
 	unsigned long failed;          /* requests that were not decided since the last word about it */
 	pthread_mutex_t looking;       /* who looks: never waited for */
+	struct repeats repeats;        /* of the engine */
 	int error;                     /* why not attached: negative at any time */
 	int said;                      /* the error that was logged last */
 	int rule_said[];               /* for each rule too */
 };
 
-const char *attachment_option(const char *option, int *fail_open)
+static const char *engine_option(struct attachment_options *options, const char *url)
 {
-	*fail_open = strcmp(option, "fail=open") == 0;
-	return *fail_open || strcmp(option, "fail=closed") == 0 ? NULL : "must be fail=open or fail=closed";
+	if (strcmp(url, "-") == 0)
+		url = getenv("SHMLIMIT_ENGINE");
+	if (url == NULL)
+		return "needs SHMLIMIT_ENGINE in the environment";
+	if (number_after(url, "redis://") == NULL && number_after(url, "unix://") == NULL &&
+	    number_after(url, "redis+unix://") == NULL)
+		return "must be engine=redis://..., engine=unix://... or engine=-";
+	options->engine = url;
+	return NULL;
+}
+
+const char *attachment_option(struct attachment_options *options, const char *option)
+{
+	const char *at;
+	uint64_t n;
+
+	if (strcmp(option, "fail=open") == 0 || strcmp(option, "fail=closed") == 0) {
+		options->fail_open = strcmp(option, "fail=open") == 0;
+		return NULL;
+	}
+	at = number_after(option, "engine=");
+	if (at != NULL)
+		return engine_option(options, at);
+	at = number_after(option, "deadline=");
+	if (at != NULL) {
+		at = number(at, 1, 10000, 'm', &n);
+		if (at == NULL || strcmp(at, "s") != 0)
+			return "must be deadline=Nms, 1ms to 10000ms";
+		options->deadline_ms = (unsigned)n;
+		return NULL;
+	}
+	at = number_after(option, "share=");
+	if (at != NULL) {
+		if (number(at, 1, 1000, '\0', &n) == NULL)
+			return "must be share=N, thousandths, 1 to 1000";
+		options->share_milli = (unsigned)n;
+		return NULL;
+	}
+	return "must be fail=open or fail=closed, engine=URL, deadline=Nms or share=N";
 }
 
 static unsigned long now_ms(void)
@@ -70,7 +115,14 @@ static int check_owner(struct shmlimit *limiter)
 
 static const char *words(int error)
 {
-	return error == -EPERM ? "it is neither root's nor this process's user's" : shmlimit_strerror(error);
+	switch (error) {
+	case -EPERM:
+		return "it is neither root's nor this process's user's";
+	case -EDESTADDRREQ:
+		return "it is a lease, and there is no engine= to lease from";
+	default:
+		return shmlimit_strerror(error);
+	}
 }
 
 /* Log what is wrong with the segment, or with a rule of it, if that is news. */
@@ -101,6 +153,34 @@ static void find_rules(struct attachment *a, struct view *view)
 		uatomic_set(&view->ids[i], shmlimit_rule_find(view->limiter, a->options.rules[i]));
 }
 
+static void report(void *attachment, const char *text)
+{
+	struct attachment *a = attachment;
+
+	if (!repeats_has(&a->repeats, text, now_ms()))
+		a->options.log(a->options.context, 1, text);
+}
+
+/* That there is none is a matter of those rules that need it. */
+static void open_handles(struct attachment *a, struct view *view)
+{
+	const struct attachment_options *o = &a->options;
+	struct shmlimit_global_options options = {
+		.struct_size = sizeof(options),
+		.on_failure = o->share_milli != 0 ? SHMLIMIT_GLOBAL_LOCAL :
+		              o->fail_open        ? SHMLIMIT_GLOBAL_ALLOW :
+		                                    SHMLIMIT_GLOBAL_DENY,
+		.deadline_ns = UINT64_C(1000000) * o->deadline_ms,
+		.local_milli = o->share_milli,
+		.report = report,
+		.arg = a,
+	};
+
+	view->no_handles = -EDESTADDRREQ;
+	if (o->engine != NULL)
+		view->no_handles = handles_new(view->limiter, o->engine, &options, &view->handles);
+}
+
 static int open_view(struct attachment *a, struct view **out)
 {
 	struct view *view = calloc(1, sizeof(*view) + a->options.rule_count * sizeof(view->ids[0]));
@@ -119,6 +199,7 @@ static int open_view(struct attachment *a, struct view **out)
 		return error;
 	}
 	find_rules(a, view);
+	open_handles(a, view);
 	*out = view;
 	return 0;
 }
@@ -127,6 +208,7 @@ static void close_view(struct view *view)
 {
 	if (view == NULL)
 		return;
+	handles_free(view->handles);
 	shmlimit_close(view->limiter);
 	free(view);
 }
@@ -153,8 +235,9 @@ static void look(struct attachment *a)
 	say(a, NULL, error, &a->said);
 	for (size_t i = 0; fresh != NULL && i < a->options.rule_count; i++) {
 		int id = uatomic_read(&fresh->ids[i]);
+		int wrong = bundle_is_global(fresh->limiter, id) ? fresh->no_handles : 0;
 
-		say(a, a->options.rules[i], id < 0 ? id : 0, &a->rule_said[i]);
+		say(a, a->options.rules[i], id < 0 ? id : wrong, &a->rule_said[i]);
 	}
 }
 
@@ -178,6 +261,7 @@ struct attachment *attachment_new(const struct attachment_options *options)
 	a->options = *options;
 	a->error = -ENOENT;
 	pthread_mutex_init(&a->looking, NULL);
+	repeats_begin(&a->repeats);
 	a->looked_ms = now_ms();
 	look(a);
 	return a;
@@ -189,6 +273,7 @@ void attachment_free(struct attachment *a)
 		return;
 	close_view(a->view);
 	pthread_mutex_destroy(&a->looking);
+	repeats_end(&a->repeats);
 	free(a);
 }
 
@@ -210,7 +295,7 @@ static int take(struct attachment *a, struct view *view, const struct limit *lim
 				.key_len = keys[list[i]].length,
 				.cost = limits[list[i]].cost,
 			};
-		answer = shmlimit_take_all(view->limiter, requests, n, failed, results);
+		answer = bundle_take(view->limiter, view->handles, requests, n, failed, results);
 	}
 	return answer;
 }

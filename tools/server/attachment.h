@@ -17,13 +17,20 @@ struct attachment_options {
 	const char *segment;
 	const char *const *rules;      /* names; both must outlive the attachment */
 	size_t rule_count;
-	int fail_open;                 /* only words here: what `log` says that happens */
-	void (*log)(void *context, int bad, const char *text); /* one line; bad: something failed, else it is over */
+	int fail_open;                 /* what `log` says that happens; and what does when the engine is gone */
+	const char *engine;            /* the URL of what LEASE rules are leased from, which is kept; or NULL */
+	unsigned deadline_ms;          /* the longest that a call of it takes; 0 = the default */
+	unsigned share_milli;          /* when it is gone: this host's share, thousandths; 0 = as fail_open says */
+	void (*log)(void *context, int bad, const char *text); /* one line; bad: something failed, else it is over;
+	                                  by any thread */
 	void *context;
 };
 
-/* Read fail=open or fail=closed. Returns NULL, or what would be right. */
-const char *attachment_option(const char *option, int *fail_open);
+/*
+ * Read an option: fail=open or fail=closed, engine=URL, deadline=Nms, share=N. engine=- is what SHMLIMIT_ENGINE
+ * is in the environment. Returns NULL, or, having changed nothing, what would be right. The option is kept.
+ */
+const char *attachment_option(struct attachment_options *options, const char *option);
 
 /*
  * Attach this process: after the last fork(). That the segment cannot be opened
@@ -50,7 +57,8 @@ struct verdict {
  * Ask `n` limits with their keys, 1 to SHMLIMIT_REQUESTS_MAX, all or none.
  * Those in a dry run are asked when the others have allowed, each for itself.
  * At most once a second a call looks whether the segment is still that of its
- * name, and is then a few system calls; no other call makes any. Threads: safe.
+ * name, and is then a few system calls; no other call makes any but of a LEASE rule,
+ * which may ask the engine, and then waits up to its deadline. Threads: safe.
  */
 void attachment_ask(struct attachment *attachment, const struct limit *limits, const struct limit_key *keys,
                     size_t n, struct verdict *verdict);

@@ -7,27 +7,7 @@
 #include <string.h>
 
 #include "limit.h"
-
-/* A whole number from `min` to `max` that ends at `end`. Returns what follows, or NULL. */
-static const char *number(const char *at, uint64_t min, uint64_t max, char end, uint64_t *value)
-{
-	*value = 0;
-	if (*at == end)
-		return NULL;
-	for (; *at >= '0' && *at <= '9'; at++)
-		if (__builtin_mul_overflow(*value, 10, value) ||
-		    __builtin_add_overflow(*value, (uint64_t)(*at - '0'), value))
-			return NULL;
-	return *at == end && *value >= min && *value <= max ? at + (end != '\0') : NULL;
-}
-
-/* What follows `name` if the option begins with it, else NULL. */
-static const char *after(const char *option, const char *name)
-{
-	size_t length = strlen(name);
-
-	return strncmp(option, name, length) == 0 ? option + length : NULL;
-}
+#include "number.h"
 
 const char *limit_option(struct limit *limit, const char *option)
 {
@@ -38,21 +18,21 @@ const char *limit_option(struct limit *limit, const char *option)
 		limit->dry_run = 1;
 		return NULL;
 	}
-	at = after(option, "cost=");
+	at = number_after(option, "cost=");
 	if (at != NULL) {
 		if (number(at, 1, UINT64_MAX, '\0', &n) == NULL)
 			return "must be cost=N, 1 or more";
 		limit->cost = n;
 		return NULL;
 	}
-	at = after(option, "status=");
+	at = number_after(option, "status=");
 	if (at != NULL) {
 		if (number(at, 400, 599, '\0', &n) == NULL)
 			return "must be status=N, 400 to 599";
 		limit->status = (int)n;
 		return NULL;
 	}
-	at = after(option, "prefix=");
+	at = number_after(option, "prefix=");
 	if (at != NULL) {
 		at = number(at, 0, 32, ',', &n);
 		if (at == NULL || number(at, 0, 128, '\0', &v6) == NULL)
@@ -62,7 +42,7 @@ const char *limit_option(struct limit *limit, const char *option)
 		limit->prefix_v6 = (unsigned)v6;
 		return NULL;
 	}
-	at = after(option, "fields=");
+	at = number_after(option, "fields=");
 	if (at != NULL) {
 		if (strcmp(at, "always") != 0 && strcmp(at, "denied") != 0)
 			return "must be fields=always or fields=denied";
