@@ -1,0 +1,165 @@
+#!/bin/sh
+# global: nginx and Apache as two hosts, each with a segment of its own, that share
+# one limit through an engine; and what they answer while it is gone.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+. "$SOURCE/tests/server/server.inc"
+. "$SOURCE/tests/server/engine.inc"
+. "$SOURCE/tests/server/nginx.inc"
+. "$SOURCE/tests/server/apache.inc"
+
+need nginx apache2 curl jq perl pgrep setsid setpriv
+need_module "$nginx_module" nginx-dev
+need_module "$apache_module" apache2-dev
+need_engine
+
+# A token an hour: none leaks back within the test. The rule login stays this host's.
+make_rules() {
+	shmlimit rule set "$SEGMENT" page --algorithm lease --capacity 1000 --rate 1/h
+	shmlimit rule set "$SEGMENT" login --capacity 5 --rate 5/h
+	shmlimit rule set "$SEGMENT" site --algorithm lease --capacity 50 --rate 1/h
+}
+
+# use nginx|apache: the one that the verbs of server.inc speak of.
+use() { eval "host=$1 url=\$$1_url master=\$$1_master SEGMENT=\$$1_segment"; }
+
+# begin nginx|apache SED...: start it with a segment of its own. No test depends on speed, so the engine has time.
+begin() {
+	SEGMENT=$prefix.$1
+	make_segment
+	start "$@"
+	eval "$1_url=$url $1_master=$master $1_segment=$SEGMENT"
+}
+with() { printf 's|fail=open|%s engine=%s deadline=5000ms|' "$1" "$engine_url"; }
+
+lapsed() { shmlimit inspect "$prefix.$1" --json | jq .leases.lapsed; }
+
+# spent CURL...: what was served, to which more is added, and what lapsed, since it was forgotten last, is the capacity.
+spent() {
+	codes "$nginx_url/index.html" "$@" >>"$TMP/codes"
+	codes "$apache_url/index.html" "$@" >>"$TMP/codes"
+	[ $(($(count 200) + $(lapsed nginx) + $(lapsed apache) - lapsed_before)) -eq 1000 ]
+}
+forget() { lapsed_before=$(($(lapsed nginx) + $(lapsed apache))); }
+
+# The lines of processes about the engine.
+lines() { sed -n -e 's/.*\] \([0-9]*\)#.*: \(engine .*\)/\1 \2/p' -e 's/.*\[pid \([0-9]*\).*\] \(engine .*\)/\1 \2/p' "$TMP/$host.err"; }
+
+found() { [ "$(codes "$url/login" -H "$(from 10.0.1.3)")" = 200 ]; }
+decides() {
+	use "$1"
+	ask "$url/index.html" -H "$(from 10.0.2.2)"
+	printf '%s\n' "$logged" | grep -q ' 200 PASSED 9[0-9]*$'
+}
+
+prefix=$SEGMENT
+connections=4
+start_engine
+begin nginx -e "$(with fail=open)"
+begin apache event -e "$(with fail=closed)"
+
+# One limit over both.
+client=$(from 10.0.0.9)
+use nginx
+ask "$url/index.html" -H "$client"
+like "$answer" '^HTTP/1.1 200 ' "a client within a limit of many hosts gets 200"
+like "$(field RateLimit)" '^"page";r=999;' "and hears what is left, as of any other limit"
+like "$logged" ' 200 PASSED 999$' "as does the log"
+use apache
+ask "$url/index.html" -H "$client"
+like "$logged" ' 200 PASSED 998$' "another host has what he left"
+
+client=$(from 10.0.0.1)
+forget
+: >"$TMP/codes"
+is "$(tally "$nginx_url/index.html" -H "$client") $(tally "$apache_url/index.html" -H "$client")" \
+	"1 times 200 1 times 200" "both serve a client"
+printf '200\n200\n' >"$TMP/codes"
+crowd "$nginx_url/index.html?[1-900]" -H "$client" >"$TMP/nginx.codes" &
+load=$!
+crowd "$apache_url/index.html?[1-900]" -H "$client" >"$TMP/apache.codes"
+wait $load
+cat "$TMP/nginx.codes" "$TMP/apache.codes" >>"$TMP/codes"
+[ "$(count 200)" -le 1000 ] && [ "$(count 200)" -gt 0 ]
+ok $? "both at once serve no more than the capacity"
+within spent -H "$client"
+ok $? "and what they do not serve has lapsed: together that is the capacity, exactly"
+is "$(grep -v '^200$\|^429$' "$TMP/codes")" "" "the others get 429"
+
+# A worker is killed.
+use nginx
+client=$(from 10.0.0.2)
+forget
+codes "$url/index.html?[1-300]" -H "$client" >"$TMP/codes"
+victim=$(workers | head -n 1)
+kill -KILL "$victim"
+within gone "$victim"
+within four
+ok $? "a worker is killed, and replaced"
+crowd "$url/index.html?[1-900]" -H "$client" >>"$TMP/codes"
+within spent -H "$client"
+ok $? "the limit goes on where it was, exactly"
+
+# All or none, of both kinds; site is what is left to all, of which a request takes ten.
+is "$(tally "$apache_url/login?[1-3]" -H "$(from 10.0.1.1)")" "3 times 200" "requests with a limit of each kind pass"
+is "$(tally "$url/login?[1-3]" -H "$(from 10.0.1.2)")" "2 times 200, 1 times 429" "until that of many hosts is spent"
+ask "$url/login" -H "$(from 10.0.1.2)"
+like "$(field RateLimit)" '^"site";r=0;' "which is named"
+like "$(field Retry-After)" '^[1-9][0-9]*$' "with the time to retry after"
+shmlimit rule remove "$SEGMENT" site
+shmlimit rule set "$SEGMENT" site --capacity 1000 --rate 1/h
+within found
+ok $? "a rule may become this host's own"
+is "$(tally "$url/login?[1-3]" -H "$(from 10.0.1.2)")" "3 times 200" "and who was denied has been given back the rest"
+
+# The engine is gone.
+is "$(lines)$(use apache && lines)" "" "as long as the engine is there nobody speaks of it"
+kill_engine
+is "$(tally "$nginx_url/index.html?[1-40]" -H "$(from 10.0.2.1)")" "40 times 200" "without the engine, fail=open lets pass"
+is "$(tally "$apache_url/index.html?[1-40]" -H "$(from 10.0.2.1)")" "40 times 429" "and fail=closed denies"
+for host in nginx apache; do
+	lines | grep -q 'no connection .*: must be running and reachable from here'
+	ok $? "$host says that it is gone"
+	is "$(lines | sort | uniq -d)" "" "and no process of it says so twice"
+done
+is "$(tally "$apache_url/login?[1-2]" -H "$(from 10.0.2.1)")" "2 times 429" "who is denied for want of it"
+is "$(codes "$apache_url/trial" -H "$(from 10.0.2.1)")" 200 "is not where only this host's limits count"
+
+start_engine
+within decides nginx
+ok $? "when the engine is back one host decides again"
+within decides apache
+ok $? "and so does the other"
+use nginx
+codes "$url/index.html" -H "$(from 10.0.0.1)" >"$TMP/codes"
+is "$(cat "$TMP/codes")" 429 "and who was denied before still is"
+
+for host in nginx apache; do
+	use $host
+	stop
+	is "$rc$left" 0 "$host ends with all its workers"
+done
+
+# A share.
+use nginx
+kill_engine
+start nginx -e "$(with fail=closed) ; s|deadline=|share=20 deadline=|"
+client=$(from 10.0.3.1)
+crowd "$url/index.html?[1-100]" -H "$client" >"$TMP/codes"
+is "$(count 200) $(count 429)" "20 80" "share=20 lets pass two hundredths of the limit meanwhile"
+stop
+
+wrong() {
+	configure_nginx -e "s|fail=open|$1|"
+	run check_nginx
+	like "$rc $(printf '%s' "$err" | tr '\n' ' ')" "^1 .*$2" "$1 is refused"
+}
+wrong engine=http://host '"engine=http://host" must be engine=redis://..., engine=unix://... or engine=-'
+wrong engine=- '"engine=-" needs SHMLIMIT_ENGINE in the environment'
+wrong deadline=5 '"deadline=5" must be deadline=Nms, 1ms to 10000ms'
+wrong share=1001 '"share=1001" must be share=N, thousandths, 1 to 1000'
+configure_nginx -e "s|fail=open|engine=-|"
+SHMLIMIT_ENGINE=$engine_url run check_nginx
+is "$rc" 0 "engine=- is what the environment says"
+done_testing
