@@ -14,6 +14,7 @@ enum { SMALL, LARGE, ABSENT };
 static const char *const names[] = { "small", "large", "absent" };
 static char lines[8][256];
 static int said, bad_said;
+static const char *attach_engine;
 
 static void hear(void *context, int bad, const char *text)
 {
@@ -32,6 +33,7 @@ static struct attachment *attach(size_t rules, int fail_open)
 		.rules = names,
 		.rule_count = rules,
 		.fail_open = fail_open,
+		.engine = attach_engine,
 		.log = hear,
 		.context = lines,
 	};
@@ -102,6 +104,55 @@ static void verdicts(struct shmlimit *l, int small, int large)
 	attachment_free(NULL);
 }
 
+static void leases(struct shmlimit *l)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = 2, .count = 1,
+		                      .period_ns = 3600 * SECOND };
+	struct attachment *a;
+
+	shmlimit_rule_remove(l, "absent");
+	if (shmlimit_rule_set(l, "absent", &rule) < 0)
+		bail("rule_set");
+	a = attach(3, 0);
+	is(said, 1, "a rule to lease from an engine is said, where none is given");
+	ok(strstr(lines[0], ": rule absent: it is a lease, and there is no engine= to lease from: requests that need it are "
+	          "refused") != NULL, "with what is missing");
+	is(ask(a, L, A), -EDESTADDRREQ, "who needs it gets an error");
+	is(ask(a, L, S), SHMLIMIT_ALLOWED, "who does not is answered");
+	attachment_free(a);
+	attach_engine = "redis://host:port";
+	a = attach(3, 0);
+	ok(strcmp(lines[0], "engine's URL: port: must be a number from 1 to 65535") == 0, "a bad URL is said");
+	ok(said == 2 && strstr(lines[1], ": rule absent: it is a lease, and the engine's URL is wrong: requests ") != NULL,
+	   "as is whose it is");
+	is(ask(a, L, A), -EDESTADDRREQ, "who needs it gets an error");
+	attachment_free(a);
+	attach_engine = NULL;
+}
+
+static void options(void)
+{
+	static const char *const bad[] = { "", "fail", "fail=", "fail=open ", "fail=shut", "engine", "engine=",
+		"engine=localhost", "engine=http://host", "deadline=", "deadline=5", "deadline=5m", "deadline=5s",
+		"deadline=0ms", "deadline=10001ms", "deadline=5ms ", "share=0", "share=1001", "share=10%" };
+	struct attachment_options o = { .fail_open = 1 }, before = o;
+	size_t refused = 0;
+
+	unsetenv("SHMLIMIT_ENGINE");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		refused += attachment_option(&o, bad[i]) != NULL;
+	is(refused, sizeof(bad) / sizeof(bad[0]), "what is no option is refused");
+	ok(attachment_option(&o, "engine=-") != NULL, "as is the engine of an environment that has none");
+	ok(memcmp(&o, &before, sizeof(o)) == 0, "and changes nothing");
+	ok(attachment_option(&o, "fail=closed") == NULL && !o.fail_open, "fail=closed is one");
+	ok(attachment_option(&o, "deadline=20ms") == NULL && o.deadline_ms == 20, "a deadline is");
+	ok(attachment_option(&o, "share=250") == NULL && o.share_milli == 250, "a share is");
+	ok(attachment_option(&o, "engine=redis://host") == NULL && strcmp(o.engine, "redis://host") == 0, "an URL is");
+	setenv("SHMLIMIT_ENGINE", "unix:///run/redis.sock", 1);
+	ok(attachment_option(&o, "engine=-") == NULL && strcmp(o.engine, "unix:///run/redis.sock") == 0,
+	   "which can come from the environment");
+}
+
 static void failures(struct shmlimit *l)
 {
 	struct attachment *a = attach(3, 0);
@@ -117,6 +168,7 @@ static void failures(struct shmlimit *l)
 	unit_rule(l, "absent", 1, 1, 3600 * SECOND);
 	is(ask(a, A, 0), SHMLIMIT_ALLOWED, "set, it is found at once");
 	attachment_free(a);
+	leases(l);
 
 	snprintf(path, sizeof(path), "/dev/shm/%s", unit_name);
 	if (geteuid() == 0 && chown(path, 65534, 65534) == 0) {
@@ -143,6 +195,7 @@ int main(void)
 	struct shmlimit *l = unit_create("attachment", NULL);
 	int small = unit_rule(l, "small", 2, 1, 3600 * SECOND), large = unit_rule(l, "large", 100, 1, 3600 * SECOND);
 
+	options();
 	verdicts(l, small, large);
 	failures(l);
 	shmlimit_close(l);

@@ -44,7 +44,10 @@ spent() {
 forget() { lapsed_before=$(($(lapsed nginx) + $(lapsed apache))); }
 
 # The lines of processes about the engine.
-lines() { sed -n -e 's/.*\] \([0-9]*\)#.*: \(engine .*\)/\1 \2/p' -e 's/.*\[pid \([0-9]*\).*\] \(engine .*\)/\1 \2/p' "$TMP/$host.err"; }
+lines() {
+	sed -n -e 's/.*\] \([0-9]*\)#.*: \(engine .*\)/\1 \2/p' \
+		-e 's/.*\[pid \([0-9]*\).*\] \(engine .*\)/\1 \2/p' "$TMP/$host.err"
+}
 
 found() { [ "$(codes "$url/login" -H "$(from 10.0.1.3)")" = 200 ]; }
 decides() {
@@ -116,7 +119,8 @@ is "$(tally "$url/login?[1-3]" -H "$(from 10.0.1.2)")" "3 times 200" "and who wa
 # The engine is gone.
 is "$(lines)$(use apache && lines)" "" "as long as the engine is there nobody speaks of it"
 kill_engine
-is "$(tally "$nginx_url/index.html?[1-40]" -H "$(from 10.0.2.1)")" "40 times 200" "without the engine, fail=open lets pass"
+is "$(tally "$nginx_url/index.html?[1-40]" -H "$(from 10.0.2.1)")" "40 times 200" \
+	"without the engine, fail=open lets pass"
 is "$(tally "$apache_url/index.html?[1-40]" -H "$(from 10.0.2.1)")" "40 times 429" "and fail=closed denies"
 for host in nginx apache; do
 	lines | grep -q 'no connection .*: must be running and reachable from here'

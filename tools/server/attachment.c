@@ -120,6 +120,8 @@ static const char *words(int error)
 		return "it is neither root's nor this process's user's";
 	case -EDESTADDRREQ:
 		return "it is a lease, and there is no engine= to lease from";
+	case -EINVAL:
+		return "it is a lease, and the engine's URL is wrong";
 	default:
 		return shmlimit_strerror(error);
 	}
