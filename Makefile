@@ -197,11 +197,11 @@ $(O)/tools/nginx/modules.o: $(O)/nginx/objs/ngx_auto_config.h
 	$(CC) -fPIC $(nginx_inc) -c -o $@ $(O)/nginx/objs/ngx_http_shmlimit_module_modules.c
 
 $(nginx_module): $(O)/tools/nginx/ngx_http_shmlimit_module.o $(O)/tools/nginx/modules.o $(server_obj) $(global_used) $(lib_used)
-	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -lhiredis -pthread
+	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -Wl,--as-needed -lhiredis -pthread
 
 $(apache_module): $(O)/tools/apache/mod_shmlimit.o $(server_obj) $(global_used) $(lib_used)
 	@mkdir -p $(@D)
-	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -lhiredis -pthread
+	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -Wl,--as-needed -lhiredis -pthread
 
 # Tests and benches link the library's objects, not the archive: they may call what is hidden. A test that was
 # cross-built becomes a script that runs it under EMULATOR.
