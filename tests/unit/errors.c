@@ -161,6 +161,75 @@ static void read_only(void)
 	ok(1, "closing nothing is allowed");
 }
 
+/* Every call that is not of a segment's name. */
+static void no_limiter(void)
+{
+	struct shmlimit_counters counters = { .struct_size = sizeof(counters) };
+	struct shmlimit_lease_counters leases = { .struct_size = sizeof(leases) };
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
+	struct shmlimit_range range = { .struct_size = sizeof(range) };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .count = 1, .period_ns = SECOND };
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+
+	is(shmlimit_info(NULL, &info), -EINVAL, "nothing has no size");
+	is(shmlimit_switch(NULL, 1), -EINVAL, "no switch");
+	is(shmlimit_counters(NULL, -1, &counters), -EINVAL, "no counters");
+	is(shmlimit_lease_counters(NULL, &leases), -EINVAL, "none of leases");
+	is(shmlimit_lease_count(NULL, 0, 1), -EINVAL, "nothing to count in");
+	is(shmlimit_slot(NULL, 0, 0, &slot), -EINVAL, "no slots");
+	is(shmlimit_rule_set(NULL, "r", &rule), -EINVAL, "no rules to set");
+	is(shmlimit_rule_remove(NULL, "r"), -EINVAL, "to remove");
+	is(shmlimit_rule_find(NULL, "r"), -EINVAL, "to find");
+	is(shmlimit_rule_name(NULL, 0, name), -EINVAL, "to name");
+	is(shmlimit_rule_get(NULL, 0, &rule), -EINVAL, "to get");
+	is(shmlimit_rule_range(NULL, 0, &range), -EINVAL, "to measure");
+	is(shmlimit_reset(NULL, -1, NULL, 0), -EINVAL, "nothing to reset");
+	is(shmlimit_acquire(NULL, 0, "k", 1, 1, 0, NULL), -EINVAL, "to wait for");
+	is(shmlimit_reserve(NULL, 0, "k", 1, 1, 0, NULL), -EINVAL, "to reserve");
+	is(shmlimit_charge(NULL, 0, "k", 1, 1, NULL), -EINVAL, "to charge");
+	is(shmlimit_refund(NULL, 0, "k", 1, 1, NULL), -EINVAL, "to give back to");
+	is(shmlimit_peek(NULL, 0, "k", 1, 1, NULL), -EINVAL, "to look at");
+	is(shmlimit_lease_take(NULL, 0, "k", 1, 1, SECOND, SECOND, &lease, NULL), -EINVAL, "to lease");
+	is(shmlimit_lease_deny(NULL, 0, "k", 1, 1, SECOND, NULL), -EINVAL, "to deny");
+	ok(shmlimit_now(NULL) != 0, "but a time, of the clock that limiters have if nobody says otherwise");
+}
+
+/* What stands in no rule, and where answers do not fit. */
+static void no_rule(void)
+{
+	struct shmlimit_counters counters = { .struct_size = sizeof(counters) };
+	struct shmlimit_info info = { .struct_size = 4 };
+	struct shmlimit_range range = { .struct_size = sizeof(range) };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	struct shmlimit_lease lease = { .struct_size = 4 };
+	char name[SHMLIMIT_RULE_NAME_MAX + 1], segment[SHMLIMIT_NAME_MAX + 1];
+	static const int none[] = { 63, 64, INT32_MAX, -1 };
+	int id = shmlimit_rule_find(l, "d");
+
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		is(shmlimit_rule_name(l, none[i], name), -ESRCH, "rule %d has no name", none[i]);
+		is(shmlimit_rule_get(l, none[i], &rule), -ESRCH, "no terms");
+		is(shmlimit_rule_range(l, none[i], &range), -ESRCH, "no range");
+		if (none[i] >= 0)
+			is(shmlimit_counters(l, none[i], &counters), -ESRCH, "no counters");
+	}
+	is(shmlimit_rule_name(l, id, NULL), -EINVAL, "a name needs a place");
+	is(shmlimit_rule_find(l, NULL), -EINVAL, "who has none is not found");
+	is(shmlimit_rule_remove(l, NULL), -EINVAL, "nor removed");
+	is(shmlimit_info(l, &info), -EINVAL, "a structure of 4 bytes has no place for an answer");
+	is(shmlimit_lease_take(l, id, "k", 1, 1, SECOND, SECOND, &lease, NULL), -EINVAL, "nor one for a lease");
+	is(shmlimit_lease_take(l, id, "k", 1, 1, SECOND, SECOND, NULL, NULL), -EINVAL, "nor none");
+	is(shmlimit_lease_deny(l, id, NULL, 1, 1, SECOND, NULL), -EINVAL, "a lease is of a key");
+	is(shmlimit_lease_deny(l, id, "k", 0, 1, SECOND, NULL), -EMSGSIZE, "of one byte or more");
+	is(shmlimit_lease_count(l, SHMLIMIT_LEASE_BREAKER_OPENINGS + 1, 1), -EINVAL, "what is not counted");
+	is(shmlimit_acquire(l, 63, "k", 1, 1, 0, NULL), -ESRCH, "nobody waits for a rule that there is not");
+	memset(segment, 'x', sizeof(segment));
+	is(shmlimit_next(segment), -ENAMETOOLONG, "nothing comes after a name without an end");
+	is(shmlimit_next(NULL), -EINVAL, "or after nothing");
+}
+
 /* Put bytes into the file, see what open says, put back what was there. */
 static int with(off_t offset, const void *bytes, size_t len)
 {
@@ -243,7 +312,8 @@ static void damage(void)
 static void texts(void)
 {
 	static const int known[] = { EINVAL, E2BIG, EILSEQ, ENAMETOOLONG, EMSGSIZE, EDOM, ERANGE, ESRCH, EXFULL,
-		EROFS, ENOENT, EEXIST, EMEDIUMTYPE, EPROTO, EUCLEAN, ESTALE, EXDEV, EACCES, EPERM, ENOSPC, ENOBUFS };
+		EROFS, ENOENT, EEXIST, EMEDIUMTYPE, EPROTO, EUCLEAN, ESTALE, EXDEV, EACCES, EPERM, ENOSPC, ENOBUFS,
+		EFBIG, EBUSY, EOPNOTSUPP, EALREADY, EAGAIN, ENOMEM, EMFILE, ENFILE, 0 };
 	size_t n = sizeof(known) / sizeof(known[0]), same = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -262,6 +332,8 @@ int main(void)
 	snprintf(path, sizeof(path), "/dev/shm/%s", unit_name);
 	rules();
 	decisions();
+	no_limiter();
+	no_rule();
 	read_only();
 	damage();
 	texts();

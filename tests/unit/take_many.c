@@ -116,6 +116,30 @@ static void arguments(void)
 	shmlimit_close(reader);
 }
 
+/* All or none of a list. */
+static void all(void)
+{
+	int rule = unit_rule(l, "all", 10, 1, SECOND);
+	struct shmlimit_request two[2] = { { .rule = rule, .key = "k", .key_len = 1, .cost = 3 },
+		{ .rule = rule, .key = "k", .key_len = 1, .cost = 0 } };
+	size_t failed = 7;
+
+	is(shmlimit_take_all(NULL, two, 2, NULL, NULL), -EINVAL, "all of no limiter is an error");
+	is(shmlimit_take_all(l, NULL, 2, NULL, NULL), -EINVAL, "all of no list");
+	is(shmlimit_take_all(l, two, 0, NULL, NULL), -EINVAL, "all of an empty one");
+	is(shmlimit_take_all(l, two, SHMLIMIT_REQUESTS_MAX + 1, NULL, NULL), -EINVAL, "all of a longer one than there may be");
+	two[1].reserved32 = 1;
+	is(shmlimit_take_all(l, two, 2, &failed, many), -EINVAL, "what is not known is refused");
+	is(failed, 7, "of no request in particular");
+	two[1].reserved32 = 0;
+	is(shmlimit_take_all(l, two, 2, &failed, many), SHMLIMIT_ALLOWED, "a cost of 0 is a peek");
+	is(many[1].remaining, 7, "at what those before have left");
+	two[1].cost = 8;
+	is(shmlimit_take_all(l, two, 2, NULL, many), SHMLIMIT_DENIED, "nobody need be told which was denied");
+	shmlimit_peek(l, rule, "k", 1, 1, one);
+	is(one[0].remaining, 7, "none was taken then");
+}
+
 int main(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 4096 };
@@ -127,6 +151,7 @@ int main(void)
 	batches(1);
 	batches(0);
 	arguments();
+	all();
 	shmlimit_close(l);
 	return tap_done();
 }
