@@ -432,6 +432,50 @@ static void damage(void)
 	shmlimit_close(l);
 }
 
+/* By the limiter's clock, and with everything in the table before that can be there. */
+static void own_clock(void)
+{
+	struct shmlimit *l = create(64, 0, WINDOW_MAX);
+	struct shmlimit_rule lease = { .struct_size = sizeof(lease), .algorithm = SHMLIMIT_LEASE, .capacity = 10,
+		.count = 1, .period_ns = SECOND }, window = some_rule(3);
+	int rule = unit_rule(l, "login", 10, 1, 3600 * SECOND), gone = unit_rule(l, "gone", 10, 1, 3600 * SECOND),
+	    leased = shmlimit_rule_set(l, "leased", &lease), sliding;
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+	uint64_t now_ns = shmlimit_now(l), seen[5] = { 0 };
+	struct shmlimit_result r;
+
+	window.period_ns = 3600 * SECOND;
+	sliding = shmlimit_rule_set(l, "sliding", &window);
+	take(l, gone, "a", 4, now_ns);
+	take(l, rule, "a", 4, now_ns);
+	take(l, sliding, "a", 2, now_ns);
+	shmlimit_lease_deposit(l, leased, "a", 1, 5, 1, 3600 * SECOND, NULL);
+	shmlimit_rule_remove(l, "gone");
+	unit_rule(l, "refilled", 10, 10, 1);
+	for (int i = 0; i < 64; i++)
+		if (l->tables[0].slots[i].tag == 0) {
+			l->tables[0].slots[i].tag = tag_pack(1, (uint32_t)rule, 1) | TAG_TENTATIVE;
+			break;
+		}
+	for (uint64_t i = 0; shmlimit_slot(l, i, now_ns, &slot) == 0; i++)
+		seen[slot.state]++;
+	ok(seen[SHMLIMIT_SLOT_TENTATIVE] == 1 && seen[SHMLIMIT_SLOT_LIVE] == 3, "who looks in sees what is claimed and what lives");
+	is(shmlimit_slot(l, 64, now_ns, &slot), -EINVAL, "and nothing beyond");
+	is(shmlimit_grow(l, 128), 0, "a segment grows by its own clock");
+	is(shmlimit_grow(l, 256), -EALREADY, "by which keys have not refilled");
+	memset(seen, 0, sizeof(seen));
+	for (uint64_t i = 0; shmlimit_slot(l, i, now_ns, &slot) == 0; i++)
+		seen[slot.state]++;
+	ok(seen[SHMLIMIT_SLOT_TENTATIVE] == 0 && seen[SHMLIMIT_SLOT_LIVE] == 3, "what was claimed in the table before is free");
+	is(shmlimit_take(l, rule, "a", 1, 1, &r), SHMLIMIT_ALLOWED, "a key moves when it is asked for");
+	is(r.remaining, 5, "with what it had");
+	is(shmlimit_take(l, sliding, "a", 1, 1, &r), SHMLIMIT_ALLOWED, "a window too");
+	is(r.remaining, 4, "with its times");
+	is(shmlimit_grow(l, 256), 0, "leases and what is of no rule need not move");
+	is(sound(), 0, "the segment is sound");
+	shmlimit_close(l);
+}
+
 static void off(void)
 {
 	struct shmlimit *l = create(64, 0, 0);
@@ -462,6 +506,7 @@ int main(void)
 	homeless(SHMLIMIT_FULL_DENY, SHMLIMIT_DENIED);
 	leftover();
 	damage();
+	own_clock();
 	off();
 	return tap_done();
 }

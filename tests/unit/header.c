@@ -146,6 +146,33 @@ static void choices(void)
 	report("each small value of on_full and clock", 512);
 }
 
+/* Numbers that are no segment's, though each field could have them, or could not hold more. */
+static void extremes(void)
+{
+	static unsigned char bytes[FILE_MAX];
+	struct layout_header *h = (void *)bytes;
+	const struct {
+		size_t offset;
+		uint32_t value;
+	} bad[] = {
+		{ offsetof(struct layout_header, rules), 0 },
+		{ offsetof(struct layout_header, rules), SHMLIMIT_RULES_MAX + 1 },
+		{ offsetof(struct layout_header, cpus), 0 },
+		{ offsetof(struct layout_header, cpus), UINT32_MAX },
+		{ offsetof(struct layout_header, stripes), 0 },
+		{ offsetof(struct layout_header, stripes), UINT32_MAX },
+		{ offsetof(struct layout_header, window_max), UINT32_MAX },
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		memcpy(bytes, sound, size);
+		memcpy(bytes + bad[i].offset, &bad[i].value, sizeof(bad[i].value));
+		h->checksum = layout_checksum(h);
+		meet(bytes, size, -EUCLEAN);
+	}
+	report("none and too many of what is counted", sizeof(bad) / sizeof(bad[0]));
+}
+
 static void lengths(void)
 {
 	const struct layout_header *h = (const void *)sound;
@@ -201,6 +228,7 @@ int main(void)
 	FIELD(boot_id, -ESTALE);
 	FIELD(time_namespace, -EXDEV);
 	choices();
+	extremes();
 	lengths();
 	return tap_done();
 }

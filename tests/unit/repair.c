@@ -64,12 +64,27 @@ static uint64_t left(int rule)
 
 static void header_reserved(void) { l->header->reserved_tail[0] = 1; }
 static void header_table(void) { l->header->tables[1].offset = 4095; }
+static void header_table_far(void)
+{
+	l->header->tables[1].offset = l->tables_offset;
+	l->header->tables[1].lines = l->lines_max + 1;
+}
+
+static void header_table_small(void)
+{
+	l->header->tables[1].offset = l->tables_offset;
+	l->header->tables[1].lines = l->tables[0].lines;
+}
+
+static void header_table_nowhere(void) { l->header->tables[1].lines = 8; }
+static void header_table_first(void) { l->header->tables[0].lines = 8; }
 static void rule_reserved(void) { l->rules[0].reserved[5] = 1; }
 static void rule_unused_reserved(void) { l->rules[3].reserved[0] = 1; }
 static void rule_name(void) { l->rules[0].name[0] = '\n'; }
 static void rule_twin(void) { memcpy(l->rules[1].name, l->rules[0].name, sizeof(l->rules[0].name)); }
 static void rule_mode_three(void) { l->rules[0].published |= 6; }
 static void terms_of_funnel(void) { l->rules[0].terms[1].back ^= 64; }
+static void terms_of_none(void) { l->rules[0].terms[1].count = 0; }
 static void slot_free_word(void) { free_slot()->word = 7; }
 static void slot_rule(void) { free_slot()->tag = tag_pack(1, 4000, 0); }
 
@@ -122,12 +137,17 @@ static const struct damage {
 } damages[] = {
 	{ "a reserved field of the header", header_reserved, "a reserved field of the header", "set to zero", 1 },
 	{ "a larger table that cannot be", header_table, "table 1 is none that there is", "set to zero", 1 },
+	{ "a larger table than there can be", header_table_far, "table 1 is none that there is", "set to zero", 1 },
+	{ "a larger table that is none", header_table_small, "table 1 is none that there is", "set to zero", 1 },
+	{ "a larger table at the beginning", header_table_nowhere, "table 1 is none that there is", "set to zero", 1 },
+	{ "a place for the first table", header_table_first, "table 0 is none that there is", "set to zero", 1 },
 	{ "a reserved field of a rule", rule_reserved, "rule 0: a reserved field", "set to zero", 1 },
 	{ "a reserved field of no rule", rule_unused_reserved, "rule 3: a reserved field", "set to zero", 1 },
 	{ "a rule's name", rule_name, "its name is not a rule's name", NULL, 1 },
 	{ "two rules of one name", rule_twin, "rule 1: has the name of rule 0", NULL, 1 },
 	{ "a rule's mode", rule_mode_three, "rule 0: mode 3 is unknown", "enforced, as it was", 1 },
 	{ "a rule's terms", terms_of_funnel, "rule 0: its terms do not follow", NULL, 1 },
+	{ "terms that no rule has", terms_of_none, "rule 0: its terms do not follow", NULL, 1 },
 	{ "a word in a free slot", slot_free_word, "free, but its word is not zero", "set to zero", 1 },
 	{ "a slot of a rule that cannot be", slot_rule, "of rule 4000, but there are only 4", "freed", 1 },
 	{ "a frozen slot", slot_frozen, "frozen", "freed", 1 },

@@ -5,12 +5,15 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "../dice.h"
 #include "unit.h"
 
+#include "ring.h"
 #include "rule.h"
 #include "save.h"
 #include "state.h"
@@ -257,6 +260,86 @@ static void what_it_is(void)
 	close(fd);
 }
 
+/* A file that takes no more after some bytes: what is refused is told, wherever that is. */
+static void no_room(void)
+{
+	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 1024, .rules = 16, .window_max = RING };
+	uint64_t then_ns = T0, silent = 0;
+	struct stat whole;
+	int fd = new_file();
+
+	shmlimit_close(l);
+	l = unit_create("save", &o);
+	make_rules();
+	for (int i = 0; i < STEPS; i++)
+		ask(laws[i % LAWS].id, (uint64_t)i % KEYS, T0);
+	if (save(l, fd, &then_ns) != 0 || fstat(fd, &whole) != 0)
+		bail("save");
+	close(fd);
+	for (off_t room = 0; room < whole.st_size; room += 512) {
+		int small = memfd_create("state", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+		if (small < 0 || ftruncate(small, room) != 0 || fcntl(small, F_ADD_SEALS, F_SEAL_GROW) != 0)
+			bail("seal: %s", strerror(errno));
+		silent += save(l, small, &then_ns) != -EPERM;
+		close(small);
+	}
+	is(silent, 0, "a file without room for all of it is an error");
+	is(save(l, -1, &then_ns), -EBADF, "and so is none");
+}
+
+static struct layout_slot *free_slot(void)
+{
+	struct layout_slot *slot = l->tables[0].slots;
+
+	while (slot->tag != 0)
+		slot++;
+	return slot;
+}
+
+/* What decisions leave alone is not told as more than it is. */
+static void leftovers(void)
+{
+	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 64, .slots_max = 256, .rules = 4, .window_max = 4 };
+	struct shmlimit_rule lease = { .struct_size = sizeof(lease), .algorithm = SHMLIMIT_LEASE, .capacity = 10, .count = 1,
+		.period_ns = SECOND };
+	struct shmlimit_rule window = { .struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 4,
+		.period_ns = 100 * SECOND };
+	uint64_t then_ns = T0;
+	int fd = new_file(), id, leased, sliding;
+	struct layout_slot *slot;
+
+	shmlimit_close(l);
+	l = unit_create("save", &o);
+	id = unit_rule(l, "funnel", 10, 1, 3600 * SECOND);
+	leased = shmlimit_rule_set(l, "leased", &lease);
+	sliding = shmlimit_rule_set(l, "sliding", &window);
+	shmlimit_take_at(l, id, "a", 1, 4, T0, NULL);
+	slot = &l->tables[0].slots[0];
+	while (slot->tag == 0)
+		slot++;
+	shmlimit_lease_deposit_at(l, leased, "a", 1, 5, 1, 100 * SECOND, T0, NULL);
+	shmlimit_take_at(l, sliding, "a", 1, 2, T0 - 2 * SECOND, NULL);
+	shmlimit_take_at(l, sliding, "a", 1, 1, T0 - SECOND, NULL);
+	for (struct layout_slot *s = l->tables[0].slots; s < l->tables[0].slots + 64; s++)
+		if (s->tag != 0 && tag_rule(s->tag) == (uint32_t)sliding)
+			store_relaxed(&ring_cells(l, &l->tables[0], s)[0], T0 + SECOND);
+	/* A writer who was killed before he came to the slot; one whose rule is gone; one that is being claimed. */
+	slot->tag = (slot->tag & ~TAG_VERSION) | (1 & TAG_VERSION);
+	free_slot()->tag = tag_pack(1, 3, 1);
+	free_slot()->tag = slot->tag | TAG_TENTATIVE;
+	is(save(l, fd, &then_ns), 0, "what was left half done is no hindrance");
+	is(load_copy(fd, 0, T0), 0, "and the file is good");
+	is(shmlimit_verify(copy_name, NULL, 0), 0, "with nothing of it in what is loaded");
+	is((int)unit_slots(copy, SHMLIMIT_SLOT_LIVE, T0), 2, "but what was in force: no leases, which others take back");
+
+	is(shmlimit_grow_at(l, 128, T0), 0, "a segment that grew");
+	is(save(l, fd, &then_ns), -EAGAIN, "is saved when its keys have moved");
+	store_relaxed(&l->header->state, state_pack(GENERATIONS_MAX + 1, 0));
+	is(save(l, fd, &then_ns), -EUCLEAN, "and not when nobody knows where they are");
+	close(fd);
+}
+
 /* By the host's clocks: an hour's funnel, emptied, of which a token leaks in 36 s. */
 static void clocks(void)
 {
@@ -482,6 +565,8 @@ int main(void)
 	round_trips(0);
 	debts_of_years();
 	what_it_is();
+	no_room();
+	leftovers();
 	clocks();
 	damage();
 	hostile();

@@ -53,6 +53,8 @@ int main(void)
 	is(shmlimit_rule_remove(l, "~1:1:1"), 0, "one can be removed");
 	is(throttle(l, 2, 1, 1, 1, reply), SHMLIMIT_ALLOWED, "to make room for another");
 	is(throttle(l, 1, 1, 1, 1, reply), -EXFULL, "and is not mistaken for it");
+	is(throttle(l, 2, 2, 1, 1, reply), -EXFULL, "nor is another count");
+	is(throttle(l, 2, 1, 2, 1, reply), -EXFULL, "or period");
 	shmlimit_rule_remove(l, "~2:1:1");
 	is(throttle(l, 1, 1, 1, 1, reply), SHMLIMIT_ALLOWED, "asked for again it is defined again");
 	is(throttle(l, 1, 1, 1, 1, reply), SHMLIMIT_DENIED, "and remembered");
