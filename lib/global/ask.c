@@ -121,12 +121,19 @@ static void settle(struct shmlimit_global *g, struct ask *a, const struct engine
 		a->r->reset_after_ns = ns_of(q->full_us);
 }
 
-/* The engine's own trouble comes to all questions that it left open, and counts once. */
-static void judge(struct shmlimit_global *g, const struct engine_question *questions, size_t n)
+/*
+ * The engine's own trouble comes to all questions that it left open, and counts once. A
+ * call that was late is none of it where others had used up a part of the deadline.
+ */
+static void judge(struct shmlimit_global *g, const struct engine_question *questions, size_t n, int waited)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (questions[i].trouble.kind == TROUBLE_NONE || trouble_is_of_key(&questions[i].trouble))
 			continue;
+		if (questions[i].trouble.kind == TROUBLE_LATE && waited) {
+			breaker_unused(&g->breaker);
+			return;
+		}
 		shmlimit_lease_count(g->limiter, SHMLIMIT_LEASE_ENGINE_ERRORS, 1);
 		breaker_bad(&g->breaker, handle_dice(g));
 		return;
@@ -135,8 +142,8 @@ static void judge(struct shmlimit_global *g, const struct engine_question *quest
 	breaker_good(&g->breaker);
 }
 
-/* The breaker has let one call through. */
-static void call(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns)
+/* The breaker has let one call through: of who waited for another's before, or has not. */
+static void call(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns, int waited)
 {
 	struct engine_question questions[ASKS_MAX];
 	struct ask *of[ASKS_MAX];
@@ -153,7 +160,7 @@ static void call(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t
 	sent_ns = shmlimit_now(g->limiter);
 	asked_ns = wire_now_ns();
 	fleet_lease(&g->fleet, questions, m, until_ns);
-	judge(g, questions, m);
+	judge(g, questions, m, waited);
 	for (size_t i = 0; i < m; i++)
 		settle(g, of[i], &questions[i], sent_ns, asked_ns);
 }
@@ -190,7 +197,7 @@ void ask_there(struct shmlimit_global *g, struct ask *asks, size_t n)
 			return;
 		}
 		if (state != BREAKER_WAIT)
-			call(g, asks, n, until_ns);
+			call(g, asks, n, until_ns, naps > 0);
 		if (count(asks, n, SHMLIMIT_LEASE_ASK) + count(asks, n, SHMLIMIT_LEASE_WAIT) == 0)
 			return;
 		now_ns = wire_now_ns();

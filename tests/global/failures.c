@@ -44,6 +44,7 @@ static struct shmlimit_global *handle(const char *url, uint32_t on_failure, uint
 
 #define PATIENT_NS UINT64_C(5000000000)
 #define SHORT_NS UINT64_C(20000000)
+#define LATE_NS UINT64_C(1000000000)
 
 static struct shmlimit_lease_counters counted(void)
 {
@@ -146,6 +147,23 @@ static pid_t impostor(const char *path, enum mood mood)
 	}
 }
 
+/* The engine may be well, and what is left of the deadline too short for a call. */
+static void late(const char *url)
+{
+	struct shmlimit_global *g = handle(url, SHMLIMIT_GLOBAL_DENY, LATE_NS);
+	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
+	struct shmlimit_lease_counters before = counted();
+
+	shmlimit_reset(l, shmlimit_rule_find(l, "global:engine"), NULL, 0);
+	is(shmlimit_lease_take(l, rule, "late", 4, 1, LATE_NS, LATE_NS / 2, &lease, NULL), SHMLIMIT_LEASE_ASK,
+	   "somebody asks");
+	is(shmlimit_global_take(g, rule, "late", 4, 1, NULL), SHMLIMIT_DENIED, "who waited for him asks then, in vain");
+	is(counted().breaker_openings, before.breaker_openings, "a call with less than the whole deadline opens no breaker");
+	is(shmlimit_global_take(g, rule, "late", 4, 1, NULL), SHMLIMIT_DENIED, "the next one has all of it");
+	is(counted().breaker_openings, before.breaker_openings + 1, "and opens it");
+	shmlimit_global_close(g);
+}
+
 static void impostors(void)
 {
 	char path[108], url[128];
@@ -162,6 +180,7 @@ static void impostors(void)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	pid = impostor(path, SILENT);
+	late(url);
 	failing("one that says nothing", url, SHORT_NS, -ETIMEDOUT, "no answer by the deadline");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
