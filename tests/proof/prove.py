@@ -16,6 +16,7 @@ Prints TAP lines without a plan: see laws.sh.
 SPDX-License-Identifier: BSD-2-Clause
 """
 import ctypes
+import multiprocessing
 import os
 import random
 import re
@@ -290,13 +291,31 @@ def agrees(law, native, rng):
 
 
 def report(good, title, *more):
-    print(('ok' if good else 'not ok') + ' - ' + title, flush=True)
-    for line in more:
-        print('# ' + line, flush=True)
+    return '\n'.join([('ok' if good else 'not ok') + ' - ' + title, *('# ' + line for line in more)])
 
 
 def show(law, numbers):
     return f'{law.name}(' + ', '.join(f'{a} = {n:#x}' for a, n in zip(law.arguments, numbers)) + ')'
+
+
+ASKED = []              # law, title, native, seed: children inherit it, for formulas cannot be sent
+
+
+def judge(which):
+    """What there is to say of a law."""
+    law, title, native, seed = ASKED[which]
+    differs = agrees(law, native, random.Random(f'{seed} {law.name}'))
+    if differs is not None:
+        return report(False, f'{title}: formula and machine agree', show(law, differs))
+    try:
+        if law.name.startswith('law_'):
+            against = law.ask(z3.Or(z3.Not(law.returns()), *law.undefined))
+            return report(against is None, title, *([show(law, against)] if against else []))
+        against = law.ask(z3.Not(law.returns()))
+        replayed = against is not None and native.evaluate(law, against) == [True, False]
+        return report(replayed, f'refuted: {title}', *([show(law, against)] if against else []))
+    except TimeoutError as error:
+        return report(False, title, f'z3: {error}')
 
 
 def main():
@@ -314,29 +333,17 @@ def main():
     subprocess.run(['gcc', '-O2', '-shared', '-fPIC', '-DNATIVE', '-o', library, *common], check=True)
     native, seed = Native(library), int(os.environ.get('SEED', random.SystemRandom().getrandbits(32)))
     print(f'# SEED={seed}')
-    rng = random.Random(seed)
     laws = list(read(ir))
     if 'ONLY' in os.environ:                     # a pattern: those laws alone
         laws = [law for law in laws if re.search(os.environ['ONLY'], law.name)]
         titles = {law.name: titles[law.name] for law in laws}
     if len(laws) != len(titles):
-        report(False, f'every law of {os.path.basename(source)} has a title', str(set(titles) ^ {law.name for law in laws}))
-    for law in laws:
-        title = titles[law.name]
-        differs = agrees(law, native, rng)
-        if differs is not None:
-            report(False, f'{title}: formula and machine agree', show(law, differs))
-            continue
-        try:
-            if law.name.startswith('law_'):
-                against = law.ask(z3.Or(z3.Not(law.returns()), *law.undefined))
-                report(against is None, title, *([show(law, against)] if against else []))
-                continue
-            against = law.ask(z3.Not(law.returns()))
-            replayed = against is not None and native.evaluate(law, against) == [True, False]
-            report(replayed, f'refuted: {title}', *([show(law, against)] if against else []))
-        except TimeoutError as error:
-            report(False, title, f'z3: {error}')
+        print(report(False, f'every law of {os.path.basename(source)} has a title',
+                     str(set(titles) ^ {law.name for law in laws})))
+    ASKED.extend((law, titles.get(law.name, law.name), native, seed) for law in laws)
+    with multiprocessing.get_context('fork').Pool(len(os.sched_getaffinity(0))) as pool:
+        for judged in pool.imap(judge, range(len(laws))):
+            print(judged, flush=True)
 
 
 main()
