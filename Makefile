@@ -344,7 +344,7 @@ coverage:
 memcheck:
 	@tools/need.sh $(need_build) valgrind perl
 	@$(MAKE) --no-print-directory -s O=$(O)/memcheck CC=gcc CFLAGS='-O1 -g' GROUPS=unit tests
-	prove -j2 --exec 'valgrind -q --error-exitcode=9 --leak-check=full' \
+	TEST_SCALE=0.01 prove -j2 --exec 'valgrind -q --error-exitcode=9 --leak-check=full' \
 		$$($(MAKE) --no-print-directory -s O=$(O)/memcheck GROUPS=unit list)
 
 # Everything, and the long runs: hours.
