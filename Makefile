@@ -234,7 +234,7 @@ $(O)/tests/server/%.t: $(O)/tests/server/%.o $(server_obj) $(O)/libshmlimit-glob
 
 $(O)/bench/global $(O)/bench/global_sim: $(global_obj)
 # Its hosts are on a clock that is made up, and so is what is between them and their engine.
-$(O)/bench/global_sim: bench_wrap := -Wl,--wrap=clock_gettime,--wrap=clock_nanosleep,--wrap=fleet_lease
+$(O)/bench/global_sim: bench_wrap := -Wl,--wrap=clock_gettime,--wrap=clock_nanosleep,--wrap=getrandom,--wrap=fleet_lease
 $(O)/bench/%: $(O)/bench/%.o $(bench_obj) $(lib_obj)
 	$(CC) $(all_ldflags) $(bench_wrap) -o $@ $(filter %.o,$^) $(deps_libs) -Wl,--as-needed -lhiredis -lsqlite3 \
 		-llua5.1 -pthread -lm

@@ -4,9 +4,9 @@
  * engine asked, and do all hosts get their part?
  *
  * What decides is the library as it is: shmlimit_global_take() with all that is
- * below it, and the text of the script, in Lua. Of its world three functions are
- * others here (the linker's --wrap): the clock, the nap, and the question to the
- * engine, which travels for some time each way. All hosts' slots are in one segment: a
+ * below it, and the text of the script, in Lua. Of its world four functions are
+ * others here (the linker's --wrap): the clock, the nap, chance, and the question to
+ * the engine, which travels for some time each way. All hosts' slots are in one segment: a
  * slot knows nothing of the others. See README.md for the figures.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -29,6 +29,7 @@
 #define MS_NS UINT64_C(1000000)
 #define HOSTS_MAX 10000u
 #define KEYS_MAX 100u
+#define WORKERS_MAX 16u
 
 struct scene {
 	const char *name;
@@ -38,6 +39,7 @@ struct scene {
 	unsigned keys;                    /* drawn evenly, of which each has its part of the limit */
 	uint64_t latency_ns;              /* one way: that, and a fourth of it more on average, at random */
 	uint64_t out_ns;                  /* how long the engine hears nothing */
+	uint64_t deadline_ns;             /* 0: five times the latency, 5 ms at least */
 };
 
 /* One who decides; a host has several. */
@@ -51,7 +53,7 @@ static struct host {
 	double between_ns;                /* requests, on average */
 	uint64_t next_ns, asked, admitted;
 	uint64_t back_ns;                 /* when it first admitted after the outage; 0: not yet */
-	struct worker worker[2];
+	struct worker worker[WORKERS_MAX];
 } hosts[HOSTS_MAX];
 
 /* When tokens of a key were admitted: here, in order; and within a call, nearly so. */
@@ -74,8 +76,8 @@ static uint64_t deaf;                     /* commands that nobody heard */
 /* ---- The world ---- */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
-int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *pause, struct timespec *rest);
+ssize_t __wrap_getrandom(void *bytes, size_t n, unsigned flags);
 void __wrap_fleet_lease(struct fleet *fleet, struct engine_question *questions, size_t n, uint64_t until_ns);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
@@ -93,6 +95,14 @@ int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *pa
 	(void)rest;
 	virtual_wait(virtual_now_ns + (uint64_t)pause->tv_sec * SECOND_NS + (uint64_t)pause->tv_nsec);
 	return 0;
+}
+
+ssize_t __wrap_getrandom(void *bytes, size_t n, unsigned flags)
+{
+	(void)flags;
+	for (size_t i = 0; i < n; i++)
+		((unsigned char *)bytes)[i] = (unsigned char)dice_next(&dice);
+	return (ssize_t)n;
 }
 
 static double draw_exponential(double mean)
@@ -219,9 +229,6 @@ static void decide(struct worker *worker)
 	char text[32];
 	int len = snprintf(text, sizeof(text), "%u/%u", (unsigned)(host - hosts), key), answer;
 
-	host->asked++;
-	whole.asked++;
-	later.asked += virtual_now_ns >= later_ns;
 	worker->debited_ns = 0;
 	answer = shmlimit_global_take(worker->global, rule, text, (size_t)len, 1, NULL);
 	if (answer < 0)
@@ -240,17 +247,27 @@ static void decide(struct worker *worker)
 	keep(&answered[key], virtual_now_ns);
 }
 
-/* Whoever is free takes the host's next request, or waits for it. */
+/* When the host's next request comes, or came. */
+static uint64_t next_request(struct host *host)
+{
+	uint64_t at_ns = host->next_ns;
+
+	host->next_ns += 1 + (uint64_t)draw_exponential(host->between_ns);
+	if (at_ns < end_ns) {
+		host->asked++;
+		whole.asked++;
+		later.asked += at_ns >= later_ns;
+	}
+	return at_ns;
+}
+
+/* Whoever is free takes it, or waits for it. */
 static void work(void *of)
 {
 	struct worker *worker = of;
-	struct host *host = worker->host;
 
 	for (;;) {
-		uint64_t mine_ns = host->next_ns;
-
-		host->next_ns += 1 + (uint64_t)draw_exponential(host->between_ns);
-		virtual_wait(mine_ns);
+		virtual_wait(next_request(worker->host));
 		decide(worker);
 	}
 }
@@ -264,6 +281,8 @@ static void settle_in(struct host *host, unsigned workers, double share)
 	char url[32];
 	int error;
 
+	if (scene->deadline_ns != 0)
+		options.deadline_ns = scene->deadline_ns;
 	host->between_ns = 1e9 / (scene->demand * RATE * share);
 	host->next_ns = begin_ns + (uint64_t)draw_exponential(host->between_ns);
 	host->asked = host->admitted = host->back_ns = 0;
@@ -277,7 +296,6 @@ static void settle_in(struct host *host, unsigned workers, double share)
 		error = shmlimit_global_open(limiter, url, &options, &worker->global);
 		if (error != 0)
 			bench_fail("global_open", shmlimit_strerror(error));
-		worker->global->dice = dice_next(&dice);
 		virtual_task(work, worker);
 	}
 }
@@ -386,7 +404,7 @@ static void tell(void)
 	jain = fairness();
 	snprintf(name, sizeof(name), "%s, demand %g", scene->name, scene->demand);
 	snprintf(at, sizeof(at), "%u", scene->hosts);
-	printf("%-28s %6s %8.0f %8.0f  %8.4f %7.4f  %9.6f %8.0f  %7.4f", name, at, over, late, from_full, used, per,
+	printf("%-34s %6s %8.0f %8.0f  %8.4f %7.4f  %9.6f %8.0f  %7.4f", name, at, over, late, from_full, used, per,
 	       a_second, jain);
 	bench_row(name, at, "over-admission", over);
 	bench_row(name, at, "over-admission, answered", late);
@@ -432,8 +450,8 @@ static void set_rule(void)
 /* Half of the time before the outage, or what would be its place, and half after. */
 static void play(const struct scene *s)
 {
-	unsigned workers = s->hosts > 1000 ? 1 : 2;
-	uint64_t half_ns = bench_quick ? 20 * MS_NS : 1600 * MS_NS;
+	unsigned workers = s->hosts > 1000 ? 1 : s->hosts > 32 ? 2 : WORKERS_MAX;
+	uint64_t half_ns = bench_quick ? 20 * MS_NS : 1300 * MS_NS;
 	double all = 0;
 
 	scene = s;
@@ -455,6 +473,9 @@ static void play(const struct scene *s)
 	for (unsigned i = 0; i < s->hosts; i++)
 		settle_in(&hosts[i], workers, pow(i + 1, -s->zipf) / all);
 	virtual_run(end_ns);
+	for (unsigned i = 0; i < s->hosts; i++)
+		while (hosts[i].next_ns < end_ns)
+			next_request(&hosts[i]); /* nobody was free for it */
 	tell();
 	check_slots();
 	for (unsigned i = 0; i < s->hosts; i++)
@@ -467,35 +488,36 @@ static void play(const struct scene *s)
 int main(int argc, char **argv)
 {
 	static const struct scene special[] = {
-		{ "Zipf", 4, 2, 0.99, 1, MS_NS, 0 },
-		{ "Zipf", 100, 2, 0.99, 1, MS_NS, 0 },
-		{ "Zipf", 1000, 2, 0.99, 1, MS_NS, 0 },
-		{ "Zipf", 10000, 2, 0.99, 1, MS_NS, 0 },
-		{ "100 keys", 4, 2, 0, 100, MS_NS, 0 },
-		{ "100 keys", 32, 2, 0, 100, MS_NS, 0 },
-		{ "0.1 ms", 4, 2, 0, 1, MS_NS / 10, 0 },
-		{ "10 ms", 4, 2, 0, 1, 10 * MS_NS, 0 },
-		{ "50 ms", 4, 2, 0, 1, 50 * MS_NS, 0 },
-		{ "0.1 ms", 1000, 2, 0, 1, MS_NS / 10, 0 },
-		{ "10 ms", 1000, 2, 0, 1, 10 * MS_NS, 0 },
-		{ "50 ms", 1000, 2, 0, 1, 50 * MS_NS, 0 },
-		{ "out for 0.1 s", 32, 0.8, 0, 1, MS_NS, SECOND_NS / 10 },
-		{ "out for 1 s", 32, 0.8, 0, 1, MS_NS, SECOND_NS },
-		{ "out for 10 s", 32, 0.8, 0, 1, MS_NS, 10 * SECOND_NS },
-		{ "out for 1 s", 1000, 0.8, 0, 1, MS_NS, SECOND_NS },
+		{ "Zipf", 4, 2, 0.99, 1, MS_NS, 0, 0 },
+		{ "Zipf", 100, 2, 0.99, 1, MS_NS, 0, 0 },
+		{ "Zipf", 1000, 2, 0.99, 1, MS_NS, 0, 0 },
+		{ "Zipf", 10000, 2, 0.99, 1, MS_NS, 0, 0 },
+		{ "100 keys", 4, 2, 0, 100, MS_NS, 0, 0 },
+		{ "100 keys", 32, 2, 0, 100, MS_NS, 0, 0 },
+		{ "0.1 ms", 4, 2, 0, 1, MS_NS / 10, 0, 0 },
+		{ "10 ms", 4, 2, 0, 1, 10 * MS_NS, 0, 0 },
+		{ "50 ms", 4, 2, 0, 1, 50 * MS_NS, 0, 0 },
+		{ "50 ms, deadline 0.5 s", 4, 2, 0, 1, 50 * MS_NS, 0, 500 * MS_NS },
+		{ "0.1 ms", 1000, 2, 0, 1, MS_NS / 10, 0, 0 },
+		{ "10 ms", 1000, 2, 0, 1, 10 * MS_NS, 0, 0 },
+		{ "50 ms", 1000, 2, 0, 1, 50 * MS_NS, 0, 0 },
+		{ "out for 0.1 s", 32, 0.8, 0, 1, MS_NS, SECOND_NS / 10, 0 },
+		{ "out for 1 s", 32, 0.8, 0, 1, MS_NS, SECOND_NS, 0 },
+		{ "out for 10 s", 32, 0.8, 0, 1, MS_NS, 10 * SECOND_NS, 0 },
+		{ "out for 1 s", 1000, 0.8, 0, 1, MS_NS, SECOND_NS, 0 },
 	};
 	static const unsigned sizes[] = { 1, 4, 32, 100, 1000, 10000 };
 	static const double demands[] = { 0.5, 1, 2, 10 };
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 1 << 17 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 1 << 20 };
 
 	virtual_now_ns = 1000000 * SECOND_NS;
 	bench_begin(argc, argv, "global_sim");
 	limiter = bench_create(&options);
-	printf("%-28s %6s %8s %8s  %8s %7s  %9s %8s  %7s  %s\n", "", "hosts", "over", "answered", "use/full", "use",
+	printf("%-34s %6s %8s %8s  %8s %7s  %9s %8s  %7s  %s\n", "", "hosts", "over", "answered", "use/full", "use",
 	       "/decision", "a second", "Jain", "unheard / host, back");
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		for (size_t j = 0; j < sizeof(demands) / sizeof(demands[0]); j++)
-			play(&(struct scene){ "even", sizes[i], demands[j], 0, 1, MS_NS, 0 });
+			play(&(struct scene){ "even", sizes[i], demands[j], 0, 1, MS_NS, 0, 0 });
 	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++)
 		play(&special[i]);
 	return bench_end();

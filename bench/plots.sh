@@ -1,5 +1,5 @@
 #!/bin/sh
-# plots: three pictures from the rows of all benches.
+# plots: four pictures from the rows of all benches.
 #
 #	bench/plots.sh ROWS FOLDER MACHINE
 #
@@ -38,6 +38,19 @@ crew allowed 'allowed, one key'
 crew spread 'allowed, spread'
 crew zone_denied 'zone: denied, one key'
 crew zone_allowed 'zone: allowed, one key'
+
+# hosts NAME SUBJECT: hosts<TAB>share of the limit not used, percent<TAB>commands a decision.
+hosts() {
+	awk -F '\t' -v subject="$2" '$1 == "global_sim" && $2 == subject && $4 == "use" { use[$3] = $5 }
+		$1 == "global_sim" && $2 == subject && $4 == "commands / decision" {
+			print $3 "\t" 100 * (1 - use[$3]) "\t" $5
+		}' "$rows" >"$dir/$1"
+}
+hosts half 'even, demand 0.5'
+hosts once 'even, demand 1'
+hosts twice 'even, demand 2'
+hosts often 'even, demand 10'
+hosts zipf_twice 'Zipf, demand 2'
 
 gnuplot <<EOT
 set terminal svg size 860,460 background rgb 'white' font 'sans-serif,13'
@@ -96,4 +109,32 @@ plot '$dir/cas' with lines title 'bare CAS, one word' lc rgb '#cc4400' lw 2 dt 2
 	'$dir/spread' with linespoints title 'allowed, spread' lc rgb '#7a9a3a' lw 2 pt 7, \
 	'$dir/zone_denied' with linespoints title 'zone: denied' lc rgb '#666666' lw 2 pt 7, \
 	'$dir/zone_allowed' with linespoints title 'zone: allowed' lc rgb '#aaaaaa' lw 2 pt 7
+
+set output '$out/global.svg'
+unset label
+set multiplot layout 1,2
+set logscale x 10
+set format x '10^{%T}'
+set format y '%g'
+set xlabel 'hosts'
+set key inside top left
+unset logscale y
+set rmargin 2
+set yrange [-5:20]
+set title 'Not used of the limit, %'
+plot '$dir/half' using 1:2 with linespoints title 'demand 1/2' lc rgb '#999999' lw 2 pt 7, \
+	'$dir/once' using 1:2 with linespoints title 'demand 1' lc rgb '#7a9a3a' lw 2 pt 7, \
+	'$dir/twice' using 1:2 with linespoints title 'demand 2' lc rgb '#1b6ca8' lw 2 pt 7, \
+	'$dir/often' using 1:2 with linespoints title 'demand 10' lc rgb '#68a4d0' lw 2 pt 7, \
+	'$dir/zipf_twice' using 1:2 with linespoints title 'demand 2, Zipf' lc rgb '#cc4400' lw 2 pt 7
+set logscale y
+set yrange [*:*]
+set format y '10^{%T}'
+set title 'Commands to the engine, a decision'
+plot '$dir/half' using 1:3 with linespoints notitle lc rgb '#999999' lw 2 pt 7, \
+	'$dir/once' using 1:3 with linespoints notitle lc rgb '#7a9a3a' lw 2 pt 7, \
+	'$dir/twice' using 1:3 with linespoints notitle lc rgb '#1b6ca8' lw 2 pt 7, \
+	'$dir/often' using 1:3 with linespoints notitle lc rgb '#68a4d0' lw 2 pt 7, \
+	'$dir/zipf_twice' using 1:3 with linespoints notitle lc rgb '#cc4400' lw 2 pt 7
+unset multiplot
 EOT

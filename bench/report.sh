@@ -1,10 +1,10 @@
 #!/bin/sh
-# report: run every benchmark, and make one table and three plots of what they say.
+# report: run every benchmark, and make one table and four plots of what they say.
 #
 #	bench/report.sh BUILD FOLDER [--quick]
 #
-# FOLDER gets report.md, compare.svg, keys.svg, processes.svg; BUILD/bench/rows.tsv has every
-# value.
+# FOLDER gets report.md, compare.svg, keys.svg, processes.svg, global.svg; BUILD/bench/rows.tsv
+# has every value.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -eu

@@ -9,6 +9,10 @@ BEGIN {
 	v[$1, $2, $3, $4] = $5
 }
 
+$1 == "global_sim" && $4 == "over-admission" && (over_most == "" || $5 > over_most) {
+	over_most = $5 + 0
+}
+
 # A ratio of two rows, or "" where one is missing.
 function over(a, b) {
 	return a == "" || b == "" || b == 0 ? "" : a / b
@@ -68,6 +72,11 @@ END {
 		v["global", "demand 110 %", "4 hosts", "use from full"], 0.98, 1)
 	line("4 hosts, demand 200 %: share of the limit that is used, from full", \
 		v["global", "demand 200 %", "4 hosts", "use from full"], 0.98, 1)
+	line("simulated hosts, the worst scene: tokens admitted beyond capacity + rate * time", over_most, 0, -1)
+	line("4 simulated hosts, demand 2: share of the limit that is used", \
+		v["global_sim", "even, demand 2", "4", "use"], 0.98, 1)
+	line("4 simulated hosts, demand 2: commands to the engine / decision", \
+		v["global_sim", "even, demand 2", "4", "commands / decision"], 0.001, -1)
 	for (i = split("5 20 100", speeds, " "); i > 0; i--)
 		line("flood, offenders at " speeds[i] "/s: innocents denied", \
 			v["flood", "shmlimit", speeds[i], "innocents denied"], 0, -1)

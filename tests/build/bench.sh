@@ -8,7 +8,7 @@
 run "$SOURCE/bench/report.sh" "$BUILD" "$TMP/results" --quick
 is "$rc" 0 "the report can be made of them"
 like "$out" 'allowed, hot key, one process / floor' "and says what was to be reached"
-for plot in compare keys processes; do
+for plot in compare keys processes global; do
 	like "$(cat "$TMP/results/$plot.svg")" '</svg>' "$plot.svg is a picture"
 done
 is "$(ls /dev/shm | grep -c '^bench\.')" 0 "and leaves nothing in /dev/shm"
