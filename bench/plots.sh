@@ -119,7 +119,7 @@ set format y '%g'
 set xlabel 'hosts'
 set key inside top left
 unset logscale y
-set rmargin 2
+set rmargin 4
 set yrange [-5:20]
 set title 'Not used of the limit, %'
 plot '$dir/half' using 1:2 with linespoints title 'demand 1/2' lc rgb '#999999' lw 2 pt 7, \
