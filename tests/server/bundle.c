@@ -122,6 +122,58 @@ static void many_handles(void)
 	handles_return(handles, lent[0]);
 }
 
+#define THREADS 8
+#define BORROWED 20000
+
+/* Whether a handle is lent, by its address; how many are, and what was seen of that. */
+static struct {
+	_Atomic(struct shmlimit_global *) global;
+	_Atomic int lent;
+} seen[256];
+static _Atomic int now_lent, together, shared;
+static struct gate gate = { .n = THREADS };
+
+static void *borrow(void *arg)
+{
+	gate_pass(&gate);
+	for (int i = 0; i < BORROWED; i++) {
+		struct shmlimit_global *none, *g;
+		size_t at;
+		int error;
+
+		g = handles_borrow(handles, &error);
+		for (at = 0; at < 256; at++) {
+			none = NULL;
+			if (atomic_compare_exchange_strong(&seen[at].global, &none, g) || none == g)
+				break;
+		}
+		if (at < 256 && atomic_exchange(&seen[at].lent, 1))
+			shared++;
+		if (++now_lent > 1)
+			together++;
+		if (i % 16 == 0)
+			sched_yield();
+		now_lent--;
+		if (at < 256)
+			seen[at].lent = 0;
+		handles_return(handles, g);
+	}
+	return arg;
+}
+
+static void many_threads(void)
+{
+	pthread_t threads[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&threads[i], NULL, borrow, NULL) != 0)
+			bail("pthread_create");
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	ok(together > 0, "threads had handles at once: %d times", together);
+	is(shared, 0, "never the same");
+}
+
 static void without(struct server *s)
 {
 	struct handles *of = handles;
@@ -194,6 +246,7 @@ int main(void)
 	all_or_none();
 	dry_runs();
 	many_handles();
+	many_threads();
 	without(&s);
 	nothing_made(&s);
 	handles_free(handles);

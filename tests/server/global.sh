@@ -56,6 +56,13 @@ decides() {
 	printf '%s\n' "$logged" | grep -q ' 200 PASSED 9[0-9]*$'
 }
 
+connected() { there info stats | tr -d '\r' | sed -n 's/^total_connections_received://p'; }
+created_anew() {
+	shmlimit destroy "$SEGMENT" && make_segment
+	# Each time that one looks is a connection too.
+	[ "$(connected)" -gt $((connected_before + tries + 1 + 8)) ]
+}
+
 prefix=$SEGMENT
 connections=4
 start_engine
@@ -115,6 +122,26 @@ shmlimit rule set "$SEGMENT" site --capacity 1000 --rate 1/h
 within found
 ok $? "a rule may become this host's own"
 is "$(tally "$url/login?[1-3]" -H "$(from 10.0.1.2)")" "3 times 200" "and who was denied has been given back the rest"
+
+# Who decides goes on with a handle that is still there; who opens the segment anew connects anew.
+use apache
+before=$(workers)
+connected_before=$(connected)
+batches=0
+until [ -e "$TMP/enough" ] || [ $batches -eq 1000 ]; do
+	crowd "$url/index.html?[1-200]" -H "$(from 10.0.4.1)"
+	batches=$((batches + 1))
+done >"$TMP/churned" &
+load=$!
+within created_anew
+ok $? "while segments come and go under load the engine is connected to again"
+: >"$TMP/enough"
+wait $load
+is "$(sort -u "$TMP/churned" | grep -cv '^200$\|^429$\|^503$')" 0 "and everybody is answered"
+[ "$(grep -c '^200$' "$TMP/churned")" -le 1000 ]
+ok $? "and nobody gets more than the limit"
+is "$(workers)" "$before" "and no worker dies of it"
+use nginx
 
 # The engine is gone.
 is "$(lines)$(use apache && lines)" "" "as long as the engine is there nobody speaks of it"
