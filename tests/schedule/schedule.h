@@ -37,7 +37,9 @@
 
 #define ACTORS_MAX 4
 #define STACK_SIZE ((size_t)256 * 1024)
+#ifndef SCHEDULES
 #define SCHEDULES 12000                   /* of each scene; the environment's SCHEDULES is another number */
+#endif
 #define FIRST_SCHEDULES 300               /* that learn where it matters */
 #define STOPS_MAX 4
 #define NEVER UINT32_MAX
