@@ -35,6 +35,13 @@ static void take_before(struct shmlimit *l, uint32_t key, uint64_t cost)
 		bail("key %u cannot take", key);
 }
 
+/* A lease of so many, of which none is spent. */
+static void deposit_before(struct shmlimit *l, uint32_t key, uint64_t tokens)
+{
+	if (shmlimit_lease_deposit(l, stage.rule, &key, sizeof(key), tokens, 0, SECOND, NULL) != SHMLIMIT_ALLOWED)
+		bail("nothing is deposited for key %u", key);
+}
+
 /* What was taken before the schedule began, for laws that look back. */
 static void taken_before(uint32_t key, int64_t tokens)
 {
@@ -170,18 +177,22 @@ static const struct scene newcomers = {
 #define TOKEN_NS 1000
 
 /* Grown, and nobody was there yet. All slots are taken for a day, but `places` that both keys can have. */
-static struct shmlimit *set_crowded(uint32_t on_full, unsigned places, uint64_t token_ns)
+static struct shmlimit *set_crowded(uint32_t on_full, unsigned places, uint64_t token_ns, uint32_t algorithm)
 {
-	struct shmlimit *l = stage_set(on_full, 1, (struct shmlimit_rule){ .capacity = FEW, .count = 1,
-		.period_ns = token_ns });
+	struct shmlimit *l = stage_set(on_full, 1, (struct shmlimit_rule){ .algorithm = algorithm, .capacity = FEW,
+		.count = 1, .period_ns = token_ns });
 	struct layout_slot held = { 0, 0 }, *slot;
 	struct table_window one, other;
 	struct tables tables;
 	const struct table *t;
 
 	stage.growing = 1;
-	take_before(l, KEY, FEW);
-	take_before(l, OTHER, FEW);
+	if (algorithm == SHMLIMIT_LEASE) {
+		deposit_before(l, KEY, FEW);
+	} else {
+		take_before(l, KEY, FEW);
+		take_before(l, OTHER, FEW);
+	}
 	if (shmlimit_grow(l, 2 * SLOTS) != 0 || !tables_read(l, &tables))
 		bail("it does not grow");
 	for (uint64_t i = 2 * SLOTS; (slot = tables_slot(&tables, i, &t)) != NULL; i++)
@@ -213,12 +224,12 @@ static void begin_crowded(void)
 
 static struct shmlimit *set_one_place(void)
 {
-	return set_crowded(SHMLIMIT_FULL_DENY, 1, TOKEN_NS);
+	return set_crowded(SHMLIMIT_FULL_DENY, 1, TOKEN_NS, SHMLIMIT_FUNNEL);
 }
 
 static struct shmlimit *set_two_places(void)
 {
-	return set_crowded(SHMLIMIT_FULL_DENY, 2, TOKEN_NS);
+	return set_crowded(SHMLIMIT_FULL_DENY, 2, TOKEN_NS, SHMLIMIT_FUNNEL);
 }
 
 static void act_two_keys(unsigned who)
@@ -265,7 +276,7 @@ static const struct scene two_places = {
 
 static struct shmlimit *set_evicting(void)
 {
-	return set_crowded(SHMLIMIT_FULL_EVICT, 1, SECOND);
+	return set_crowded(SHMLIMIT_FULL_EVICT, 1, SECOND, SHMLIMIT_FUNNEL);
 }
 
 /* Whoever is pushed out has its capacity once more; those who hold their slots for days are left alone. */
@@ -300,7 +311,7 @@ static const struct scene evicting = {
 /* KEY is given back what it took, and is full; then OTHER may have its slot. */
 static struct shmlimit *set_given_back(void)
 {
-	struct shmlimit *l = set_crowded(SHMLIMIT_FULL_DENY, 1, SECOND);
+	struct shmlimit *l = set_crowded(SHMLIMIT_FULL_DENY, 1, SECOND, SHMLIMIT_FUNNEL);
 	uint32_t key = OTHER;
 
 	(void)shmlimit_reset(l, stage.rule, &key, sizeof(key));
@@ -314,12 +325,14 @@ static void begin_given_back(void)
 
 static void act_given_back(unsigned who)
 {
-	if (who == 1)
-		refund(KEY, FEW);
-	if (who == 2)
-		take(OTHER, 1);
-	else
+	if (who == 0) {
 		take(KEY, 1);
+	} else if (who == 1) {
+		refund(KEY, FEW);
+	} else {
+		take(OTHER, 1);
+		take(OTHER, 1);
+	}
 }
 
 /* Never was more given back than had been taken: each of these tokens counts. */
@@ -574,22 +587,14 @@ static const struct scene killed = {
 /* ---- Leases ---- */
 
 #define GIVEN 10
-#define LEASE_NS SECOND
 
 static struct shmlimit *set_lease(void)
 {
 	struct shmlimit *l = set((struct shmlimit_rule){ .algorithm = SHMLIMIT_LEASE, .capacity = GIVEN, .count = 1,
 		.period_ns = SECOND });
-	uint32_t key = KEY;
 
-	if (shmlimit_lease_deposit(l, stage.rule, &key, sizeof(key), GIVEN, 1, LEASE_NS, NULL) != SHMLIMIT_ALLOWED)
-		bail("nothing is deposited");
+	deposit_before(l, KEY, GIVEN);
 	return l;
-}
-
-static void begin_lease(void)
-{
-	taken_before(KEY, 1);
 }
 
 static void act_lease(unsigned who)
@@ -603,16 +608,21 @@ static void act_lease(unsigned who)
 	take(KEY, who);
 }
 
-static void judge_lease(void)
+static void law_spent(uint64_t given)
 {
 	uint64_t spent = 0, rest = left(KEY);
 
 	for (unsigned i = 0; i < stage.n; i++)
 		spent += was_taken(&stage.calls[i]) ? (uint64_t)stage.calls[i].tokens : 0;
-	if (spent + rest > GIVEN)
-		blame("spent %" PRIu64 ", has %" PRIu64 ": were given %d", spent, rest, GIVEN);
+	if (spent + rest > given)
+		blame("spent %" PRIu64 ", has %" PRIu64 ": were given %" PRIu64, spent, rest, given);
 	law_sound();
 	law_left();
+}
+
+static void judge_lease(void)
+{
+	law_spent(GIVEN);
 }
 
 static const struct scene lease = {
@@ -620,9 +630,44 @@ static const struct scene lease = {
 	.actors = 4,
 	.mortals = 3,
 	.set = set_lease,
-	.begin = begin_lease,
 	.act = act_lease,
 	.judge = judge_lease,
+};
+
+/* A lease that is spent frees its slot, for another key's. */
+static struct shmlimit *set_lease_crowded(void)
+{
+	struct shmlimit *l = set_crowded(SHMLIMIT_FULL_DENY, 1, SECOND, SHMLIMIT_LEASE);
+
+	stage.peaceful = 1;
+	return l;
+}
+
+static void act_lease_crowded(unsigned who)
+{
+	uint32_t key = OTHER;
+
+	if (who != 1)
+		take(KEY, FEW);
+	if (who == 0)
+		return;
+	actor_calls();
+	(void)shmlimit_lease_deposit(handle(), stage.rule, &key, sizeof(key), FEW, 1, SECOND, NULL);
+	take(KEY, FEW);
+}
+
+static void judge_lease_crowded(void)
+{
+	law_spent(FEW);
+}
+
+static const struct scene lease_crowded = {
+	.title = "nor when another key has its slot by then",
+	.actors = 3,
+	.mortals = 1,
+	.set = set_lease_crowded,
+	.act = act_lease_crowded,
+	.judge = judge_lease_crowded,
 };
 
 /* ---- Peeks ---- */
@@ -722,6 +767,7 @@ int main(void)
 	play(&sliding);
 	play(&killed);
 	play(&lease);
+	play(&lease_crowded);
 	play(&peeking);
 	return tap_done();
 }
