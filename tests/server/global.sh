@@ -64,6 +64,7 @@ created_anew() {
 }
 
 prefix=$SEGMENT
+trap 'end_servers; SEGMENT=$prefix; tap_clean' EXIT
 connections=4
 start_engine
 begin nginx -e "$(with fail=open)"
