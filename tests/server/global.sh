@@ -63,6 +63,12 @@ created_anew() {
 	[ "$(connected)" -gt $((connected_before + tries + 1 + 8)) ]
 }
 
+# Each child that found no segment, or no rule in it, has found them.
+settled() {
+	crowd "$url/index.html?[1-40]" -H "$(from 10.0.4.1)" >"$TMP/codes"
+	[ "$(said 'need it are refused')" -eq "$(said 'in order again')" ]
+}
+
 prefix=$SEGMENT
 trap 'end_servers; SEGMENT=$prefix; tap_clean' EXIT
 connections=4
@@ -142,6 +148,8 @@ is "$(sort -u "$TMP/churned" | grep -cv '^200$\|^429$\|^503$')" 0 "and everybody
 [ "$(grep -c '^200$' "$TMP/churned")" -le 1000 ]
 ok $? "and nobody gets more than the limit"
 is "$(workers)" "$before" "and no worker dies of it"
+within settled
+ok $? "and all find what was made last"
 use nginx
 
 # The engine is gone.
