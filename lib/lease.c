@@ -106,7 +106,9 @@ uint64_t lease_next(const struct layout_terms *terms, const struct lease *lease,
 	} else if (lease->left_ns != 0) {
 		since_ns = lease_ns; /* nothing was learned */
 	}
-	scaled = (u128)used * wanted_ns / (since_ns | (since_ns == 0));
+	since_ns |= since_ns == 0;
+	/* To the nearest: else a lease of one token, which took long to come, would be followed by one of one for ever. */
+	scaled = ((u128)used * wanted_ns + since_ns / 2) / since_ns;
 	next = scaled < 2 * size ? (uint64_t)scaled : 2 * size;
 	return next < terms->capacity ? next : terms->capacity;
 }

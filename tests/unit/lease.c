@@ -631,6 +631,23 @@ static void breaker(void)
 	ok(counters().engine_errors == 3 && counters().breaker_openings == 2, "each by itself");
 }
 
+/* Far from the engine, where the answer takes half of a lease. */
+static void far_away(void)
+{
+	int id = rule("far", CAPACITY);
+	uint64_t at = T0, largest = 0;
+
+	for (int i = 0; i < 20; i++) {
+		if (ask(id, 1, at) != SHMLIMIT_LEASE_ASK)
+			bail("no ask");
+		largest = lease.want;
+		at += LEASE_NS / 2;
+		/* Tokens count from when they were asked for. */
+		shmlimit_lease_deposit_at(l, id, "k", 1, lease.want, lease.want, LEASE_NS / 2, at, &r);
+	}
+	ok(largest >= 10, "a lease grows where it took long to come, too (%llu)", (unsigned long long)largest);
+}
+
 /* A table that grows leaves them behind: to be carried twice would be to be spent twice. */
 static void left_behind(void)
 {
@@ -665,6 +682,7 @@ int main(void)
 	denials();
 	other_verbs();
 	meetings();
+	far_away();
 	bounds();
 	changes();
 	batches();
