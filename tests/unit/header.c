@@ -63,7 +63,7 @@ static int destroys(void)
 /* The file, as it is said to be: everybody says the same, and leaves it so. Tallied are those that don't. */
 static void meet(const unsigned char *bytes, size_t len, int want)
 {
-	static unsigned char after[FILE_MAX];
+	static unsigned char after[FILE_MAX] __attribute__((aligned(64)));
 	int fd, found;
 
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -149,7 +149,7 @@ static void choices(void)
 /* Numbers that are no segment's, though each field could have them, or could not hold more. */
 static void extremes(void)
 {
-	static unsigned char bytes[FILE_MAX];
+	static unsigned char bytes[FILE_MAX] __attribute__((aligned(64)));
 	struct layout_header *h = (void *)bytes;
 	const struct {
 		size_t offset;
