@@ -97,7 +97,7 @@ help:
 	@echo 'make schedules    tests/schedule by SCHEDULES=1000000 schedules of each scene'
 	@echo 'make fuzz         tests/fuzz, each target for SECONDS=20 (TARGETS= some); fuzz-afl: by AFL++'
 	@echo 'make mutants      which test kills which mutant of the core'
-	@echo 'make bench        every benchmark, beside the peers: bench/results (8 minutes); bench-quick: a moment each'
+	@echo 'make bench        every benchmark, beside the peers: bench/results (10 minutes); bench-quick: a moment each'
 	@echo 'make nginx        the module for nginx; needs nginx-dev'
 	@echo 'make apache       the module for Apache httpd; needs apache2-dev'
 	@echo 'make php          the classes for PHP, in $(O)/php'
