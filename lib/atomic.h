@@ -24,7 +24,8 @@
  *	publish             full       load_acquire; slot_cas then load_again, in a claim
  *	word_cas            full       the same, of the header's state
  *	pair_cas            full       load_acquire, of a process's own list of tables
- *	load_relaxed        none       statistics, switches: any recent value will do
+ *	load_relaxed        none       statistics, switches: any recent value will do; names, which prove themselves
+ *	store_relaxed       none       what publish or word_cas announces after it; names
  *	add_relaxed         none       counters; take_ticket; set_bits and clear_bits, of the switch
  *
  * WHY NOT the compiler's __atomic for 16 bytes: gcc calls libatomic for it,
