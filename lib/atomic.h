@@ -30,7 +30,8 @@
  *
  * WHY NOT the compiler's __atomic for 16 bytes: gcc calls libatomic for it,
  * which may take a lock that lives in one process. Built for ThreadSanitizer,
- * which cannot see into inline assembly, the same accesses are builtins.
+ * which cannot see into inline assembly, the same accesses are builtins; clang's
+ * runtime then takes such a lock, so only threads of one process can be tested so.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <sys/wait.h>
+#include <pthread.h>
 
 #include "atomic.h"
 #include "funnel.h"
@@ -187,33 +187,27 @@ static void each_kind(const struct damage *d)
 
 /* ---- Beside decisions ---- */
 
-static int drain(void)
+/* WHY NOT a process: clang's ThreadSanitizer swaps 16 bytes under a lock that lives in one. */
+static void *drain(void *allowed)
 {
 	char key[] = "0";
-	int allowed = 0;
 
 	for (int i = 0; i < 40000; i++) {
 		key[0] = (char)('a' + i % KEYS);
-		allowed += shmlimit_take(l, funnel, key, 1, 1, NULL) == SHMLIMIT_ALLOWED;
+		*(int *)allowed += shmlimit_take(l, funnel, key, 1, 1, NULL) == SHMLIMIT_ALLOWED;
 	}
-	return allowed;
+	return NULL;
 }
 
 static void beside(void)
 {
-	int ends[2], total = 0, repaired = 0, allowed;
-	pid_t worker[2];
+	pthread_t worker[2];
+	int allowed[2] = { 0, 0 }, repaired = 0;
 
 	fresh();
-	if (pipe(ends) != 0)
-		bail("pipe");
-	for (int i = 0; i < 2; i++) {
-		worker[i] = fork();
-		if (worker[i] == 0) {
-			allowed = drain();
-			_exit(write(ends[1], &allowed, sizeof(allowed)) != sizeof(allowed));
-		}
-	}
+	for (int i = 0; i < 2; i++)
+		if (pthread_create(&worker[i], NULL, drain, &allowed[i]) != 0)
+			bail("pthread_create");
 	for (int i = 0; i < 300; i++) {
 		struct layout_slot *slot = &l->tables->slots[i % (l->tables->lines * SLOTS_PER_LINE)];
 		struct slot_seen none = { 0, 0 };
@@ -221,13 +215,10 @@ static void beside(void)
 		(void)slot_cas(slot, none, i % 2 ? tag_pack((uint64_t)i, 4000, 0) : TAG_FROZEN | tag_pack(9, 0, 1), 1);
 		repaired += shmlimit_repair(unit_name, NULL, 0);
 	}
-	for (int i = 0; i < 2; i++) {
-		if (read(ends[0], &allowed, sizeof(allowed)) != sizeof(allowed))
+	for (int i = 0; i < 2; i++)
+		if (pthread_join(worker[i], NULL) != 0)
 			bail("a worker is gone");
-		total += allowed;
-		waitpid(worker[i], NULL, 0);
-	}
-	is(total, KEYS * 100, "beside repairs every key gets what its funnel held, and no more");
+	is(allowed[0] + allowed[1], KEYS * 100, "beside repairs every key gets what its funnel held, and no more");
 	ok(repaired > 30, "and there were repairs");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "after which the segment is sound");
 	is(left(funnel), 60, "and a key that nobody asked for has what it had");
