@@ -479,6 +479,13 @@ int shmlimit_rule_find(struct shmlimit *limiter, const char *rule_name);
 /* Fill *out (set its struct_size first) with the rule as it was set. Returns 0, -ESRCH, -EINVAL. */
 int shmlimit_rule_get(struct shmlimit *limiter, int rule, struct shmlimit_rule *out);
 
+/*
+ * Which algorithm a rule has: SHMLIMIT_FUNNEL, ... That of an id may be another
+ * once the rule was removed and one set anew. Returns it, or -ESRCH, -EINVAL. No
+ * system call; cost: a look at two lines, so that it may be asked before each decision.
+ */
+int shmlimit_rule_algorithm(struct shmlimit *limiter, int rule);
+
 /* Copy the name of a rule, NUL-terminated. Ids run from 0 to info.rules - 1. Returns 0, -ESRCH. */
 int shmlimit_rule_name(struct shmlimit *limiter, int rule, char name[SHMLIMIT_RULE_NAME_MAX + 1]);
 

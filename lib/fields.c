@@ -39,14 +39,21 @@ static uint64_t seconds(uint64_t ns)
 /* How long it takes to give out `quota` tokens at the rule's rate; at least a second, since none is no window. */
 static uint64_t window_s(const struct shmlimit_rule *rule, uint64_t quota)
 {
-	unsigned __int128 ns = (unsigned __int128)quota * rule->period_ns;
-	uint64_t s;
+	uint64_t ns, s;
 
 	/* A rule that gives out its capacity once a period need not say so. */
-	ns = rule->count == 0 ? rule->period_ns : ns / rule->count + (ns % rule->count != 0);
-	if (ns > UINT64_MAX)
-		return INTEGER_MAX;
-	s = seconds((uint64_t)ns);
+	if (rule->count == 0) {
+		ns = rule->period_ns;
+	} else if (!__builtin_mul_overflow(quota, rule->period_ns, &ns)) {
+		ns = ns / rule->count + (ns % rule->count != 0);
+	} else {
+		unsigned __int128 product = (unsigned __int128)quota * rule->period_ns + (rule->count - 1);
+
+		if (product / rule->count > UINT64_MAX)
+			return INTEGER_MAX;
+		ns = (uint64_t)(product / rule->count);
+	}
+	s = seconds(ns);
 	return s > 0 ? s : 1;
 }
 
@@ -105,7 +112,6 @@ static int check_name(const char *name)
 EXPORT int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answer,
                            const struct shmlimit_result *r, struct shmlimit_fields *out)
 {
-	struct shmlimit_fields fields = { 0 };
 	struct shmlimit_rule known;
 	uint64_t t_s;
 	int error;
@@ -116,15 +122,19 @@ EXPORT int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, i
 	error = check_name(name);
 	if (error == 0)
 		error = sized_in(&known, rule, sizeof(known));
+	if (error == 0)
+		error = sized_rest(out, sizeof(*out));
 	if (error != 0)
 		return error;
+	out->reserved32 = 0;
+	out->retry_after[0] = '\0';
 	t_s = seconds(r->reset_after_ns);
 	if (answer == SHMLIMIT_DENIED && r->retry_after_ns != UINT64_MAX) {
 		t_s = seconds(r->retry_after_ns);
 		t_s = t_s > 0 ? t_s : 1;
-		put_number(fields.retry_after, t_s);
+		put_number(out->retry_after, t_s);
 	}
-	put_parameter(put_parameter(put_string(fields.policy, name), 'q', r->limit), 'w', window_s(&known, r->limit));
-	put_parameter(put_parameter(put_string(fields.limit, name), 'r', r->remaining), 't', t_s);
-	return sized_out(out, &fields, sizeof(fields));
+	put_parameter(put_parameter(put_string(out->policy, name), 'q', r->limit), 'w', window_s(&known, r->limit));
+	put_parameter(put_parameter(put_string(out->limit, name), 'r', r->remaining), 't', t_s);
+	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * rule_find, _get, _name, _range: what a rule is.
+ * rule_find, _get, _algorithm, _name, _range: what a rule is.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -42,6 +42,15 @@ EXPORT int shmlimit_rule_get(struct shmlimit *l, int rule, struct shmlimit_rule 
 	algorithm_rule(&view.terms, &found);
 	found.mode = rule_mode(&view);
 	return sized_out(out, &found, sizeof(found));
+}
+
+EXPORT int shmlimit_rule_algorithm(struct shmlimit *l, int rule)
+{
+	struct rule_view view;
+
+	if (l == NULL)
+		return -EINVAL;
+	return rule_load(l, (uint32_t)rule, &view) != 0 ? -ESRCH : (int)terms_algorithm(&view.terms);
 }
 
 EXPORT int shmlimit_rule_range(struct shmlimit *l, int rule, struct shmlimit_range *out)

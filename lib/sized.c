@@ -31,8 +31,20 @@ int sized_in(void *to, const void *from, size_t known)
 	for (size_t i = known; i < size; i++)
 		if (((const unsigned char *)from)[i] != 0)
 			return -E2BIG;
-	memset(to, 0, known);
+	if (size < known)
+		memset((unsigned char *)to + size, 0, known - size);
 	memcpy(to, from, size < known ? size : known);
+	return 0;
+}
+
+int sized_rest(void *to, size_t known)
+{
+	uint32_t size = caller_size(to);
+
+	if (size < 2 * sizeof(size))
+		return -EINVAL;
+	if (size > known)
+		memset((unsigned char *)to + known, 0, size - known);
 	return 0;
 }
 
@@ -40,9 +52,8 @@ int sized_out(void *to, const void *from, size_t known)
 {
 	uint32_t size = caller_size(to);
 
-	if (size < 2 * sizeof(size))
+	if (sized_rest(to, known) != 0)
 		return -EINVAL;
-	memset(to, 0, size);
 	memcpy(to, from, size < known ? size : known);
 	memcpy(to, &size, sizeof(size));
 	return 0;

@@ -16,6 +16,9 @@
  */
 int sized_in(void *to, const void *from, size_t known);
 
+/* Zero what a caller's structure has beyond `known` bytes: for who fills those himself. Returns 0 or -EINVAL. */
+int sized_rest(void *to, size_t known);
+
 /* Copy `known` bytes out, as many as the caller has; zero the rest of his, keep his size. Returns 0 or -EINVAL. */
 int sized_out(void *to, const void *from, size_t known);
 

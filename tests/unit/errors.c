@@ -185,6 +185,7 @@ static void no_limiter(void)
 	is(shmlimit_rule_name(NULL, 0, name), -EINVAL, "to name");
 	is(shmlimit_rule_get(NULL, 0, &rule), -EINVAL, "to get");
 	is(shmlimit_rule_range(NULL, 0, &range), -EINVAL, "to measure");
+	is(shmlimit_rule_algorithm(NULL, 0), -EINVAL, "of any algorithm");
 	is(shmlimit_reset(NULL, -1, NULL, 0), -EINVAL, "nothing to reset");
 	is(shmlimit_acquire(NULL, 0, "k", 1, 1, 0, NULL), -EINVAL, "to wait for");
 	is(shmlimit_reserve(NULL, 0, "k", 1, 1, 0, NULL), -EINVAL, "to reserve");
@@ -212,6 +213,7 @@ static void no_rule(void)
 		is(shmlimit_rule_name(l, none[i], name), -ESRCH, "rule %d has no name", none[i]);
 		is(shmlimit_rule_get(l, none[i], &rule), -ESRCH, "no terms");
 		is(shmlimit_rule_range(l, none[i], &range), -ESRCH, "no range");
+		is(shmlimit_rule_algorithm(l, none[i]), -ESRCH, "no algorithm");
 		if (none[i] >= 0)
 			is(shmlimit_counters(l, none[i], &counters), -ESRCH, "no counters");
 	}

@@ -35,6 +35,7 @@ static void define(void)
 	is(shmlimit_rule_get(l, id, &got), 0, "it can be read");
 	ok(got.capacity == 15 && got.count == 30 && got.period_ns == 60 * SECOND && got.mode == SHMLIMIT_ENFORCE &&
 	   got.algorithm == SHMLIMIT_FUNNEL, "as it was set");
+	is(shmlimit_rule_algorithm(l, id), SHMLIMIT_FUNNEL, "what kind of limit it is can be asked alone");
 	is(shmlimit_rule_name(l, id, name), 0, "its name too");
 	is_str(name, "login", "as it was given");
 	shmlimit_info(l, &info);
@@ -48,6 +49,11 @@ static void define(void)
 	is(shmlimit_take_at(l, id, "k", 1, 1, T0, NULL), -ESRCH, "its id decides nothing");
 	is(shmlimit_rule_remove(l, "login"), -ESRCH, "and it cannot be removed twice");
 	is(shmlimit_rule_get(l, id, &got), -ESRCH, "nor read");
+	got = (struct shmlimit_rule){ .struct_size = sizeof(got), .algorithm = SHMLIMIT_LEASE, .capacity = 1, .count = 1,
+		.period_ns = SECOND };
+	id = shmlimit_rule_set(l, "login", &got);
+	is(shmlimit_rule_algorithm(l, id), SHMLIMIT_LEASE, "one set anew may be of another kind");
+	is(shmlimit_rule_remove(l, "login"), 0, "and be removed too");
 }
 
 /* What a key of the rule has left at T0 + s seconds. */

@@ -307,13 +307,14 @@ static void tell(struct attachment *a, struct view *view, const struct limit *li
                  const struct shmlimit_result *r, struct verdict *v)
 {
 	struct shmlimit_fields *fields = &v->told[v->told_count];
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	struct shmlimit_rule rule;
 
 	/* Whoever is denied, in a dry run or not, has hit a limit; but of a dry run clients are told nothing. */
 	if (answer == SHMLIMIT_ALLOWED && r->retry_after_ns > 0)
 		v->dry_denied = 1;
 	if (answer == SHMLIMIT_ALLOWED && limit->quiet)
 		return;
+	rule.struct_size = sizeof(rule);
 	if (shmlimit_rule_get(view->limiter, uatomic_read(&view->ids[limit->rule]), &rule) != 0)
 		return;
 	if (rule.mode != SHMLIMIT_ENFORCE)

@@ -10,9 +10,7 @@
 /* A rule may be removed and set again as another at any time: so the segment is asked, and not the configuration. */
 int bundle_is_global(struct shmlimit *limiter, int id)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
-
-	return id >= 0 && shmlimit_rule_get(limiter, id, &rule) == 0 && rule.algorithm == SHMLIMIT_LEASE;
+	return shmlimit_rule_algorithm(limiter, id) == SHMLIMIT_LEASE;
 }
 
 /* A dry run that would have been denied answers allowed and has taken nothing. */
