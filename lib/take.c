@@ -11,6 +11,9 @@ EXPORT int shmlimit_take(struct shmlimit *l, int rule, const void *key, size_t k
 {
 	if (cost == 0)
 		return shmlimit_peek(l, rule, key, key_len, cost, r);
+	/* Twice: without a result all stays in registers, which is 1.5 ns less. */
+	if (r == NULL)
+		return decide(l, rule, key, key_len, cost, 0, VERB_TAKE, TIME_OWN, 0, NULL);
 	return decide(l, rule, key, key_len, cost, 0, VERB_TAKE, TIME_OWN, 0, r);
 }
 
