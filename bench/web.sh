@@ -7,7 +7,8 @@
 # limit, with limit_req, mod_qos, mod_evasive and, where they were built, with
 # our modules, which tell all (the default) or only who is denied ("quiet", as
 # the others do); the demo's server without and with shmlimit. One client, and
-# no request is denied. Servers listen on 127.0.0.1 and end with this script.
+# no request is denied. A single worker has one core, and the client another. Servers
+# listen on 127.0.0.1 and end with this script.
 # See README.md for the figures.
 #
 # SPDX-License-Identifier: BSD-2-Clause
@@ -21,7 +22,7 @@ export LC_ALL
 build=$(cd "$1" && pwd)
 shift
 seconds=1
-rounds=7
+rounds=11
 rows=/dev/null
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -95,6 +96,11 @@ start_server() {
 	within curl -sf -o /dev/null "$at" || fail "$name doesn't start: $(cat "$log"; cat "$dir"/*.log)"
 }
 
+# on CPU WORKERS: the words that pin a command, where that is a single worker or its client.
+on() {
+	[ "$2" != 1 ] || [ "$(nproc)" -eq 1 ] || echo "taskset -c $1"
+}
+
 # start_nginx PORT WORKERS
 start_nginx() {
 	load= segment_line= ours= quiet=
@@ -131,7 +137,7 @@ start_nginx() {
 			}
 		}
 	CONF
-	start_server nginx "$1" "$dir/nginx.log" nginx -p "$dir" -c "$dir/nginx.conf"
+	start_server nginx "$1" "$dir/nginx.log" $(on 0 "$2") nginx -p "$dir" -c "$dir/nginx.conf"
 }
 
 # start_apache KIND PORT WORKERS: a server that limits so, or (free) not at all.
@@ -185,7 +191,7 @@ start_apache() {
 		;;
 	esac >>"$conf"
 	# In a session of its own: to stop its children it signals its process group.
-	start_server "Apache, $1" "$2" "$conf.err" setsid apache2 -d "$dir" -f "$conf" -DFOREGROUND
+	start_server "Apache, $1" "$2" "$conf.err" $(on 0 "$3") setsid apache2 -d "$dir" -f "$conf" -DFOREGROUND
 }
 
 # start_demo NAME OPTION...
@@ -204,10 +210,10 @@ cpu_ns() {
 	done | awk '{ ns += $1 } END { printf("%.0f\n", ns) }'
 }
 
-# measure SUBJECT URL PID: a line "SUBJECT requests/s p99-in-us CPU-us-a-request" in $dir/measured.
+# measure SUBJECT URL PID WORKERS: a line "SUBJECT requests/s p99-in-us CPU-us-a-request" in $dir/measured.
 measure() {
 	before=$(cpu_ns "$3")
-	wrk -t 1 -c $CONNECTIONS -d "${seconds}s" --latency "$2" >"$dir/wrk" 2>&1 || fail "wrk: $(cat "$dir/wrk")"
+	$(on 1 "$4") wrk -t 1 -c $CONNECTIONS -d "${seconds}s" --latency "$2" >"$dir/wrk" 2>&1 || fail "wrk: $(cat "$dir/wrk")"
 	! grep -q Non-2xx "$dir/wrk" || fail "$1: denied"
 	awk -v subject="$1" -v cpu="$(cpu_ns "$3")" -v before="$before" '
 		/ requests in / { requests = $1 }
@@ -231,17 +237,18 @@ for page in free limited ours quiet; do
 done
 chmod -R a+rX "$dir"
 
-# Lines of SUBJECT URL PID, tabs between; the server is that which was started last.
-subject() { printf '%s\t%s\t%s\n' "$1" "$2" "${servers##* }" >>"$dir/subjects"; }
+# subject NAME URL WORKERS EVERY: a line of it, with tabs, and the PID of the server that was started last; to be
+# measured in each round, or in each second one.
+subject() { printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "${servers##* }" >>"$dir/subjects"; }
 for workers in 1 4; do
 	free_port
 	start_nginx "$port" $workers
 	url=http://127.0.0.1:$port
-	subject "nginx, $workers" "$url/free"
-	subject "nginx, $workers, limit_req" "$url/limited"
+	subject "nginx, $workers" "$url/free" $workers 1
+	subject "nginx, $workers, limit_req" "$url/limited" $workers 1
 	if [ -f "$nginx_module" ]; then
-		subject "nginx, $workers, shmlimit quiet" "$url/quiet"
-		subject "nginx, $workers, shmlimit" "$url/ours"
+		subject "nginx, $workers, shmlimit quiet" "$url/quiet" $workers 1
+		subject "nginx, $workers, shmlimit" "$url/ours" $workers 1
 	fi
 done
 apaches='mod_qos mod_evasive'
@@ -252,19 +259,21 @@ for workers in 1 4; do
 		free_port
 		start_apache "$kind" "$port" $workers
 		[ "$kind" = free ] && kind= || kind=", $(echo "$kind" | tr - ' ')"
-		subject "Apache, $workers$kind" "http://127.0.0.1:$port/free"
+		subject "Apache, $workers$kind" "http://127.0.0.1:$port/free" $workers 2
 	done
 done
 start_demo free --no-limit
-subject demo "http://127.0.0.1:$(cat "$dir/free.port")/?client=alice"
+subject demo "http://127.0.0.1:$(cat "$dir/free.port")/?client=alice" 2 2
 start_demo limited --segment "$segment"
-subject 'demo, shmlimit' "http://127.0.0.1:$(cat "$dir/limited.port")/?client=alice"
+subject 'demo, shmlimit' "http://127.0.0.1:$(cat "$dir/limited.port")/?client=alice" 2 2
 
 tab=$(printf '\t')
 round=-1
 while [ $round -lt $rounds ]; do
-	while IFS=$tab read -r name url pid; do
-		measure "$name" "$url" "$pid"
+	while IFS=$tab read -r name url workers every pid; do
+		if [ $round -lt 0 ] || [ $((round % every)) -eq 0 ]; then
+			measure "$name" "$url" "$pid" "$workers"
+		fi
 	done <"$dir/subjects"
 	[ $round -ge 0 ] || [ $rounds -eq 1 ] || : >"$dir/measured"     # the first is for warming up
 	round=$((round + 1))
