@@ -270,11 +270,13 @@ subject 'demo, shmlimit' "http://127.0.0.1:$(cat "$dir/limited.port")/?client=al
 tab=$(printf '\t')
 round=-1
 while [ $round -lt $rounds ]; do
+	# There and back: who was busy leaves the machine otherwise than it was.
+	$([ $((round % 2)) -eq 0 ] && echo cat || echo tac) "$dir/subjects" >"$dir/turn"
 	while IFS=$tab read -r name url workers every pid; do
 		if [ $round -lt 0 ] || [ $((round % every)) -eq 0 ]; then
 			measure "$name" "$url" "$pid" "$workers"
 		fi
-	done <"$dir/subjects"
+	done <"$dir/turn"
 	[ $round -ge 0 ] || [ $rounds -eq 1 ] || : >"$dir/measured"     # the first is for warming up
 	round=$((round + 1))
 	[ $rounds -gt 1 ] || break
