@@ -543,7 +543,17 @@ static void others_go_on(void)
 	admitted_meanwhile += drain(clock_ns);
 }
 
-static void stopped(void)
+static int take_one(struct shmlimit_result *result)
+{
+	return shmlimit_take(l, limit->id, &key, sizeof(key), 1, result);
+}
+
+static int acquire_one(struct shmlimit_result *result)
+{
+	return shmlimit_acquire(l, limit->id, &key, sizeof(key), 1, 0, result);
+}
+
+static void stopped(const char *verb, int (*ask)(struct shmlimit_result *result))
 {
 	meanwhile = others_go_on;
 	for (size_t i = 0; i < LIMITS && limits[i].fill_ns <= DAY; i++)
@@ -556,14 +566,14 @@ static void stopped(void)
 			drain(clock_ns);
 			admitted_meanwhile = 0;
 			stops = times;
-			answer = shmlimit_take(l, limit->id, &key, sizeof(key), 1, times == 2 ? NULL : &r);
+			answer = ask(times == 2 ? NULL : &r);
 			expect(answer == SHMLIMIT_DENIED, "who was stopped finds nothing left", clock_ns, clock_ns);
 			stops = 0;
 			expect(admitted_meanwhile != 0, "others went on", clock_ns, clock_ns);
 			expect(left(clock_ns) == 0, "they had all there was", clock_ns, clock_ns);
 			is(wrong, 0,
-			   "%s: who was stopped %d times after reading the clock gives nobody a second helping",
-			   limit->name, times);
+			   "%s: %s: who was stopped %d times after reading the clock gives nobody a second helping",
+			   limit->name, verb, times);
 		}
 }
 
@@ -599,6 +609,42 @@ static void stopped_before_charging(void)
 	ok(hurt > 3, "and others had more than that");
 }
 
+static uint64_t slept_until_ns;
+
+int clock_nanosleep(clockid_t id, int flags, const struct timespec *time, struct timespec *left)
+{
+	(void)id;
+	(void)flags;
+	(void)left;
+	slept_until_ns = (uint64_t)time->tv_sec * SECOND + (uint64_t)time->tv_nsec;
+	return 0;
+}
+
+/* A minute goes by, and others take and owe all there is. */
+static void others_owe(void)
+{
+	clock_ns += 60 * SECOND;
+	shmlimit_charge_at(l, limit->id, &key, sizeof(key), 5, clock_ns, NULL);
+}
+
+static void stopped_before_waiting(void)
+{
+	static struct limit slow = { .name = "1/s, in debt" };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .count = 1, .period_ns = SECOND,
+		.max_wait_ns = 10 * SECOND };
+
+	slow.id = shmlimit_rule_set(l, "slow", &rule);
+	fresh(&slow);
+	meanwhile = others_owe;
+	shmlimit_take(l, slow.id, &key, sizeof(key), 1, NULL);
+	stops = 1;
+	is(shmlimit_acquire(l, slow.id, &key, sizeof(key), 1, 10 * SECOND, &r), SHMLIMIT_ALLOWED,
+	   "who was stopped before he acquired has a place behind the others");
+	stops = 0;
+	is(r.wait_ns, 5 * SECOND, "as far behind as they owe");
+	ok(slept_until_ns >= clock_ns + r.wait_ns, "and does not go on before his token is there");
+}
+
 int main(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
@@ -617,8 +663,10 @@ int main(void)
 	timestamp_wraps();
 	now_wraps();
 	damage();
-	stopped();
+	stopped("take", take_one);
+	stopped("acquire", acquire_one);
 	stopped_before_charging();
+	stopped_before_waiting();
 	shmlimit_close(l);
 	return tap_done();
 }
