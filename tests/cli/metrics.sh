@@ -166,7 +166,7 @@ is "$rc $err" "2 shmlimit: $TMP/no/such: No such file or directory: must be a fi
 	"a file that cannot be made is named"
 mkdir "$TMP/folder"
 run shmlimit metrics --all --output "$TMP/folder"
-is "$rc $err" "2 shmlimit: $TMP/folder: Is a directory: must be a file in a folder that can be written to" \
+is "$rc $err" "2 shmlimit: $TMP/folder: a folder, link, device or pipe: must be a file, or a name that nothing has yet" \
 	"so is a folder in its place"
 err=$( (ulimit -f 0 && trap '' XFSZ && shmlimit metrics --all --output "$file") 2>&1)
 is "$? $err $(cksum <"$file")" \

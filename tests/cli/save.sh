@@ -57,6 +57,16 @@ ok $? "and the file stays"
 run shmlimit save "$s" none/file
 is "$rc $err" "2 shmlimit: none/file: No such file or directory: must be a file in a folder that can be written to" \
 	"nor can one where there is no folder"
+mkfifo pipe
+ln -s file link
+for place in pipe link "$TMP"; do
+	run shmlimit save "$s" "$place"
+	is "$rc $out$err" "2 shmlimit: $place: a folder, link, device or pipe: must be a file, or a name that nothing has yet" \
+		"what is no file is not replaced: $place"
+done
+[ -p pipe ] && [ -L link ] && cmp -s file old
+ok $? "it is what it was"
+rm pipe link
 (ulimit -f 1 && trap '' XFSZ && exec shmlimit save "$s" file) 2>err
 is "$? $(cat err)" "2 shmlimit: file: File too large: must be a file that can be written to" "what does not fit is said"
 cmp -s file old

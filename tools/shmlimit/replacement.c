@@ -30,11 +30,21 @@ static int fail_replacement(struct replacement *r, int error)
 	return status;
 }
 
+/* May it be replaced? Taking the place of a device, a pipe or a link would take it away from everybody. */
+static int is_file_or_none(const char *path)
+{
+	struct stat there;
+
+	return lstat(path, &there) != 0 || S_ISREG(there.st_mode);
+}
+
 static int begin(struct replacement *r, const char *path, int is_private)
 {
 	int fd;
 
 	*r = (struct replacement){ .path = path, .is_private = is_private };
+	if (!is_file_or_none(path))
+		return fail("%s: a folder, link, device or pipe: must be a file, or a name that nothing has yet", path);
 	if (asprintf(&r->temporary, "%s.XXXXXX", path) < 0) {
 		r->temporary = NULL;
 		return fail_memory();
