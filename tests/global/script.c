@@ -192,6 +192,20 @@ static void refusals(void)
 	raw = ask(&t, 1, 1, 1, DAY_US);
 	ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, SCRIPT_FOREIGN) != NULL, "somebody else's hash is refused");
 	freeReplyObject(raw);
+	for (const char **part = (const char *[]){ "quota", "time", "part", "lent", NULL }; *part != NULL; part++) {
+		command("DEL key");
+		lease(&t, 1, 1, DAY_US);
+		freeReplyObject(redisCommand(engine, "HSET key %s ?", *part));
+		raw = ask(&t, 1, 1, 1, DAY_US);
+		ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, SCRIPT_FOREIGN) != NULL,
+		   "a funnel that somebody wrote into is none: %s", *part);
+		freeReplyObject(raw);
+		freeReplyObject(redisCommand(engine, "HDEL key %s", *part));
+		raw = ask(&t, 1, 1, 1, DAY_US);
+		ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, SCRIPT_FOREIGN) != NULL,
+		   "nor is one with a part missing: %s", *part);
+		freeReplyObject(raw);
+	}
 	command("SET key value");
 	raw = ask(&t, 1, 1, 1, DAY_US);
 	ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, "WRONGTYPE") != NULL, "so is a string");
