@@ -110,11 +110,7 @@ static int send_greeting(struct engine *e, uint64_t until_ns)
 
 static void copy_text(char *to, size_t size, const redisReply *from)
 {
-	size_t len = from->len > 0 ? (size_t)from->len : 0;
-
-	len = len < size - 1 ? len : size - 1;
-	memcpy(to, from->str, len);
-	to[len] = '\0';
+	trouble_copy(to, size, from->str, (size_t)from->len);
 }
 
 /* Names and values in turn. */

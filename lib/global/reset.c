@@ -42,6 +42,21 @@ static void pattern(const struct shmlimit_global *g, const char *rule, char text
 	strcpy(text + n, "*");
 }
 
+/* Is it what SCAN answers: a cursor for which there is room, and keys? */
+static int is_step(const redisReply *reply, size_t room)
+{
+	const redisReply *keys;
+
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+	    reply->element[0]->type != REDIS_REPLY_STRING || (size_t)reply->element[0]->len >= room)
+		return 0;
+	keys = reply->element[1];
+	for (size_t i = 0; i < keys->elements; i++)
+		if (keys->element[i]->type != REDIS_REPLY_STRING)
+			return 0;
+	return keys->type == REDIS_REPLY_ARRAY;
+}
+
 /*
  * In a cluster, what the node of the URL has. BOUND: the engine's own: a walk ends when it says so, having met each key
  * that was there all the time.
@@ -61,10 +76,10 @@ static int forget_all(struct shmlimit_global *g, const char *rule)
 		if (engine_command(&g->fleet.home, 6, words, NULL, wire_now_ns() + g->options.deadline_ns, &reply,
 		                   &trouble) != 0)
 			return handle_fail(g, &trouble, NULL);
-		if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-		    reply->element[0]->type != REDIS_REPLY_STRING || reply->element[0]->len >= (int)sizeof(cursor)) {
+		if (!is_step(reply, sizeof(cursor))) {
 			freeReplyObject(reply);
-			return -EBADMSG;
+			trouble = (struct trouble){ .kind = TROUBLE_REPLY };
+			return handle_fail(g, &trouble, NULL);
 		}
 		strcpy(cursor, reply->element[0]->str);
 		keys = reply->element[1];

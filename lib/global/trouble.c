@@ -69,14 +69,19 @@ int trouble_is_of_key(const struct trouble *trouble)
 	return trouble->kind == TROUBLE_KEY || trouble->kind == TROUBLE_MIXED || trouble->kind == TROUBLE_EXACT;
 }
 
+void trouble_copy(char *to, size_t size, const char *from, size_t len)
+{
+	len = len < size - 1 ? len : size - 1;
+	for (size_t i = 0; i < len; i++)
+		to[i] = from[i] < ' ' || from[i] > '~' ? '?' : from[i];
+	to[len] = '\0';
+}
+
 struct trouble trouble_of_reply(const char *text, size_t len)
 {
 	struct trouble trouble = { .kind = TROUBLE_REPLY };
 
-	if (len >= sizeof(trouble.said))
-		len = sizeof(trouble.said) - 1;
-	for (size_t i = 0; i < len; i++)
-		trouble.said[i] = text[i] < ' ' || text[i] > '~' ? '?' : text[i];
+	trouble_copy(trouble.said, sizeof(trouble.said), text, len);
 	for (size_t i = 0; i < sizeof(replies) / sizeof(replies[0]); i++) {
 		if (strstr(trouble.said, replies[i].words) == NULL)
 			continue;

@@ -36,6 +36,9 @@ struct trouble {
 /* Is it about one key, the engine being well? */
 int trouble_is_of_key(const struct trouble *trouble);
 
+/* Copy what an engine says, as far as there is room: on a terminal it only prints. */
+void trouble_copy(char *to, size_t size, const char *from, size_t len);
+
 /* From an error reply of the engine. */
 struct trouble trouble_of_reply(const char *text, size_t len);
 

@@ -1,0 +1,244 @@
+/*
+ * hostile: an engine that speaks the protocol and means no good. Whatever it answers, a call comes back with
+ * one of its errors, decides as configured, and shows nothing that would act on a terminal.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "server.h"
+
+#define OPEN_NS 1000000                   /* the least that there is */
+#define PATIENT_NS UINT64_C(5000000000)   /* who answers has all the time that he needs */
+#define SHORT_NS UINT64_C(20000000)       /* who doesn't has a little */
+
+static struct shmlimit *l;
+static struct reports reports;
+static int rule;
+
+/* ---- The engine: one answer to everything ---- */
+
+struct engine {
+	pid_t pid;
+	char url[64];
+};
+
+/* All answers at once, whatever is asked; then it keeps the connection until the other shuts it. */
+static void serve(int fd, const char *words)
+{
+	size_t len = strlen(words);
+	char asked[4096];
+
+	if (read(fd, asked, sizeof(asked)) <= 0)
+		return;
+	while (len > 0) {
+		ssize_t n = send(fd, words, len, MSG_NOSIGNAL);
+
+		if (n <= 0)
+			return;
+		words += n;
+		len -= (size_t)n;
+	}
+	while (read(fd, asked, sizeof(asked)) > 0)
+		;
+}
+
+static struct engine engine_of(const char *words)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct engine engine;
+
+	if (bind(listener, (struct sockaddr *)&address, len) != 0 || listen(listener, 64) != 0 ||
+	    getsockname(listener, (struct sockaddr *)&address, &len) != 0)
+		bail("listen: %s", strerror(errno));
+	snprintf(engine.url, sizeof(engine.url), "redis://127.0.0.1:%d", ntohs(address.sin_port));
+	engine.pid = fork_bound();
+	while (engine.pid == 0) {
+		int fd = accept(listener, NULL, NULL);
+
+		if (fd < 0)
+			_exit(1);
+		serve(fd, words);
+		close(fd);
+	}
+	close(listener);
+	return engine;
+}
+
+static void engine_end(struct engine *engine)
+{
+	kill(engine->pid, SIGKILL);
+	waitpid(engine->pid, NULL, 0);
+}
+
+static struct shmlimit_global *handle(const struct engine *engine, uint64_t deadline_ns)
+{
+	struct shmlimit_global_options options = {
+		.struct_size = sizeof(options),
+		.deadline_ns = deadline_ns,
+		.open_ns = OPEN_NS,
+		.report = reports_take,
+		.arg = &reports,
+	};
+	struct shmlimit_global *g;
+	int error = shmlimit_global_open(l, engine->url, &options, &g);
+
+	if (error != 0)
+		bail("open %s: %s", engine->url, shmlimit_strerror(error));
+	reports = (struct reports){ 0 };
+	return g;
+}
+
+static int is_printable(const char *text)
+{
+	while (*text != '\0' && isprint((unsigned char)*text))
+		text++;
+	return *text == '\0';
+}
+
+/* ---- What it answers ---- */
+
+#define OK "+OK\r\n"
+#define VERSION(len, text) "*2\r\n$7\r\nversion\r\n$" #len "\r\n" text "\r\n"
+#define SHA "$40\r\n0123456789012345678901234567890123456789\r\n"
+#define WELCOME VERSION(1, "7") OK SHA
+
+#define TEN(text) text text text text text text text text text text
+
+/* While it is greeted: ping has an error then, and so has a take. */
+static void greetings(void)
+{
+	static const struct {
+		const char *what, *words;
+		uint64_t deadline_ns;
+		int ping;
+	} cases[] = {
+		{ "an old version that clears the screen", VERSION(6, "5\33[2J\n") OK SHA, PATIENT_NS, -EPROTO },
+		{ "an error that clears the screen", "-NOAUTH \33[2J\r\n", PATIENT_NS, -EACCES },
+		{ "no version", "*2\r\n:1\r\n:2\r\n", PATIENT_NS, -EPROTO },
+		{ "half of a pair", "*1\r\n$7\r\nversion\r\n", PATIENT_NS, -EPROTO },
+		{ "nothing at all", "*-1\r\n", PATIENT_NS, -EPROTO },
+		{ "a version that is a list", "*2\r\n$7\r\nversion\r\n*1\r\n:7\r\n", PATIENT_NS, -EPROTO },
+		{ "a script's name that is a number", VERSION(1, "7") OK ":40\r\n", PATIENT_NS, -EBADMSG },
+		{ "a script's name that is too short", VERSION(1, "7") OK "$2\r\nab\r\n", PATIENT_NS, -EBADMSG },
+		{ "lists in lists", TEN(TEN("*1\r\n")), PATIENT_NS, -EBADMSG },
+		{ "a list of more than there can be", "*9223372036854775807\r\n", PATIENT_NS, -EBADMSG },
+		{ "a text of less than nothing", "$-9223372036854775808\r\n", PATIENT_NS, -EBADMSG },
+		{ "a number that is none", ":12x\r\n", PATIENT_NS, -EBADMSG },
+		{ "a text that does not come", "$500000000\r\n", SHORT_NS, -ETIMEDOUT },
+		{ "a line that does not end", TEN(TEN("+OK OK OK OK")), SHORT_NS, -ETIMEDOUT },
+		{ "half a greeting", VERSION(1, "7") OK, SHORT_NS, -ETIMEDOUT },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct engine engine = engine_of(cases[i].words);
+		struct shmlimit_global *g = handle(&engine, cases[i].deadline_ns);
+
+		is(shmlimit_global_ping(g, NULL), cases[i].ping, "%s: ping says so", cases[i].what);
+		is(shmlimit_global_take(g, rule, "key", 3, 1, NULL), SHMLIMIT_DENIED, "%s: all is denied", cases[i].what);
+		ok(reports.n >= 1 && is_printable(reports.last), "%s: it is said in printable words", cases[i].what);
+		shmlimit_global_close(g);
+		engine_end(&engine);
+	}
+}
+
+/* When it is asked for tokens. None are there that it did not give as it should. */
+static void leases(void)
+{
+	static const struct {
+		const char *what, *words;
+	} cases[] = {
+		{ "fewer numbers", "*3\r\n:1\r\n:0\r\n:0\r\n" },
+		{ "more numbers", "*5\r\n:1\r\n:0\r\n:0\r\n:0\r\n:0\r\n" },
+		{ "texts", "*4\r\n$1\r\n1\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n0\r\n" },
+		{ "lists", "*4\r\n*0\r\n*0\r\n*0\r\n*0\r\n" },
+		{ "a number", ":1\r\n" },
+		{ "nothing", "$-1\r\n" },
+		{ "fewer than no tokens", "*4\r\n:-1\r\n:0\r\n:0\r\n:0\r\n" },
+		{ "more tokens than were asked for", "*4\r\n:9223372036854775807\r\n:0\r\n:0\r\n:0\r\n" },
+		{ "neither tokens nor a time", "*4\r\n:0\r\n:0\r\n:0\r\n:0\r\n" },
+		{ "a denial that never ends", "*4\r\n:0\r\n:9223372036854775807\r\n:-1\r\n:-1\r\n" },
+		{ "an unknown error", "-HELP \33]0;title\7\r\n" },
+		{ "another node, which is none", "-MOVED 99999 127.0.0.1:1\r\n" },
+		{ "another node without a port", "-MOVED 1 127.0.0.1\r\n" },
+		{ "a script that is gone, and gone again", "-NOSCRIPT\r\n-NOSCRIPT\r\n" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char words[512];
+		struct shmlimit_result r;
+		struct engine engine;
+		struct shmlimit_global *g;
+
+		snprintf(words, sizeof(words), "%s%s", WELCOME, cases[i].words);
+		engine = engine_of(words);
+		g = handle(&engine, PATIENT_NS);
+		shmlimit_reset(l, -1, NULL, 0);
+		is(shmlimit_global_take(g, rule, "key", 3, 1, &r), SHMLIMIT_DENIED, "%s: denied", cases[i].what);
+		is(r.remaining, 0, "%s: nothing is here", cases[i].what);
+		ok(is_printable(reports.last), "%s: what is said is printable: %s", cases[i].what, reports.last);
+		shmlimit_global_close(g);
+		engine_end(&engine);
+	}
+}
+
+/* When it lists keys. */
+static void walks(void)
+{
+	static const char *const walks[] = {
+		":0\r\n",
+		"*1\r\n$1\r\n0\r\n",
+		"*2\r\n:0\r\n*0\r\n",
+		"*2\r\n$30\r\n012345678901234567890123456789\r\n*0\r\n",
+		"*2\r\n$1\r\n0\r\n:7\r\n",
+		"*2\r\n$1\r\n0\r\n*2\r\n:5\r\n*0\r\n:1\r\n:1\r\n",
+		"*2\r\n$1\r\n0\r\n*1\r\n$-1\r\n:1\r\n",
+	};
+
+	for (size_t i = 0; i < sizeof(walks) / sizeof(walks[0]); i++) {
+		char words[512];
+		struct engine engine;
+		struct shmlimit_global *g;
+
+		snprintf(words, sizeof(words), "%s%s", WELCOME, walks[i]);
+		engine = engine_of(words);
+		g = handle(&engine, PATIENT_NS);
+		is(shmlimit_global_reset(g, rule, NULL, 0), -EBADMSG, "keys that are listed as nobody should, %zu", i);
+		shmlimit_global_close(g);
+		engine_end(&engine);
+	}
+}
+
+/* What it says of itself is shown. */
+static void boast(void)
+{
+	struct shmlimit_global_info info = { .struct_size = sizeof(info) };
+	struct engine engine = engine_of("*6\r\n$7\r\nversion\r\n$50\r\n7\33[2J" TEN("\n\n\n\n") "aaaaa\r\n$4\r\nmode\r\n"
+	                                 "$3\r\n\1\2\3\r\n$4\r\nrole\r\n$4\r\n\377\376\33\b\r\n" OK SHA "+PONG\r\n");
+	struct shmlimit_global *g = handle(&engine, PATIENT_NS);
+
+	is(shmlimit_global_ping(g, &info), 0, "one that answers as it should is pinged");
+	ok(is_printable(info.version) && is_printable(info.mode) && is_printable(info.role),
+	   "and what it says of itself is printable");
+	is(info.version[0], '7', "and else as it said");
+	shmlimit_global_close(g);
+	engine_end(&engine);
+}
+
+int main(void)
+{
+	stage_begin("global.hostile");
+	l = stage_create(64, 8, SHMLIMIT_FULL_EVICT);
+	rule = lease_rule(l, "login", 8, 1, 1000000000);
+	greetings();
+	leases();
+	walks();
+	boast();
+	shmlimit_close(l);
+	return tap_done();
+}
