@@ -12,9 +12,6 @@
 
 #include "engine.h"
 
-/* Who does not get through to a server in this time begins anew: two round trips around the world. */
-#define GIVE_UP_NS 500000000u
-
 #define MAJOR_MIN 6
 
 /* What is sent when the connection stands, in one go, and answered in this order. */
@@ -159,10 +156,8 @@ static int introduce(struct engine *e, uint64_t until_ns, struct trouble *troubl
 {
 	int error = 0;
 
-	if (e->wire.fd < 0) {
+	if (e->wire.fd < 0)
 		error = wire_connect(&e->wire, &e->url);
-		e->given_up_ns = wire_now_ns() + GIVE_UP_NS;
-	}
 	if (error == 0)
 		error = wire_connected(&e->wire, until_ns);
 	if (error == 0 && e->greeting == GREETING_UNSENT) {
@@ -195,7 +190,8 @@ int engine_ready(struct engine *e, uint64_t until_ns, struct trouble *trouble)
 	}
 	if (e->ready)
 		return 0;
-	if (e->wire.fd >= 0 && wire_now_ns() >= e->given_up_ns)
+	/* Where there is another address it is tried first. */
+	if (e->wire.fd >= 0 && e->wire.next == NULL && wire_now_ns() - e->wire.since_ns >= WIRE_PATIENCE_NS)
 		shut(e);
 	error = introduce(e, until_ns, trouble);
 	if (error == 0) {

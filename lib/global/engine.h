@@ -25,7 +25,6 @@ struct engine {
 	int greeting;          /* the reply that the greeting waits for: GREETING_... */
 	int ready;             /* greeted: commands may be sent */
 	int used;              /* it has answered since */
-	uint64_t given_up_ns;  /* when a connection that is being made is given up */
 	char version[24], mode[16], role[16];
 	char sha[ENGINE_SHA_MAX];
 	uint64_t commands;     /* scripts that were asked for */

@@ -47,6 +47,7 @@ static int start(struct wire *wire, int family, const struct sockaddr *address, 
 {
 	int on = 1;
 
+	wire->since_ns = wire_now_ns();
 	wire->fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (wire->fd < 0)
 		return -errno;
@@ -121,16 +122,19 @@ int wire_connect(struct wire *wire, const struct url *url)
 
 int wire_connected(struct wire *wire, uint64_t until_ns)
 {
+	/* BOUND: each round but the last is another address. */
 	while (!wire->connected) {
+		uint64_t enough_ns = wire->since_ns + WIRE_PATIENCE_NS;
 		socklen_t len = sizeof(int);
-		int refused = 0, error = await(wire, POLLOUT, until_ns);
+		int refused = 0, error = await(wire, POLLOUT, wire->next != NULL && enough_ns < until_ns ? enough_ns : until_ns);
 
 		if (error == 0 && getsockopt(wire->fd, SOL_SOCKET, SO_ERROR, &refused, &len) != 0)
 			error = -errno;
-		if (error == 0 && refused != 0)
-			error = wire->next != NULL ? start_next(wire) : -refused;
-		else if (error == 0)
-			wire->connected = 1;
+		if (error == 0)
+			error = -refused;
+		wire->connected = error == 0;
+		if (error != 0 && wire->next != NULL && (error != -ETIMEDOUT || wire_now_ns() >= enough_ns))
+			error = start_next(wire);
 		if (error != 0)
 			return error;
 	}

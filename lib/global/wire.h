@@ -21,9 +21,13 @@
 
 struct addrinfo;
 
+/* Who does not get through to an address in this time tries another: two round trips around the world. */
+#define WIRE_PATIENCE_NS UINT64_C(500000000)
+
 struct wire {
 	int fd;                /* -1: shut */
 	int connected;
+	uint64_t since_ns;     /* when the address was first tried that it is now */
 	redisReader *reader;
 	struct addrinfo *found, *next; /* while it connects: a host's addresses, and those not tried yet */
 };
@@ -35,7 +39,8 @@ uint64_t wire_now_ns(void);
 /*
  * Begin to connect; wire_connected() waits for it, and may be called again after
  * -ETIMEDOUT. A host's name is looked up here, for as long as the system's
- * resolver takes; its addresses are tried in their order.
+ * resolver takes; its addresses are tried in their order, the next when one refuses
+ * or says nothing.
  */
 int wire_connect(struct wire *wire, const struct url *url);
 int wire_connected(struct wire *wire, uint64_t until_ns);

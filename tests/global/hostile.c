@@ -1,12 +1,15 @@
 /*
  * hostile: an engine that speaks the protocol and means no good. Whatever it answers, a call comes back with
- * one of its errors, decides as configured, and shows nothing that would act on a terminal.
+ * one of its errors, decides as configured, and shows nothing that would act on a terminal. And an address that
+ * answers nothing, before one that is the engine's.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "server.h"
@@ -18,6 +21,32 @@
 static struct shmlimit *l;
 static struct reports reports;
 static int rule;
+
+/* ---- Names: TWICE has another address before its own ---- */
+
+#define TWICE "twice.test"
+
+static struct sockaddr_in first, own;
+
+int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **found)
+{
+	static struct addrinfo list[2];
+
+	(void)hints;
+	own = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		.sin_port = htons((in_port_t)atoi(port)) };
+	list[0] = (struct addrinfo){ .ai_family = AF_INET, .ai_addr = (struct sockaddr *)&first,
+		.ai_addrlen = sizeof(first), .ai_next = &list[1] };
+	list[1] = (struct addrinfo){ .ai_family = AF_INET, .ai_addr = (struct sockaddr *)&own,
+		.ai_addrlen = sizeof(own) };
+	*found = strcmp(host, TWICE) == 0 ? &list[0] : &list[1];
+	return 0;
+}
+
+void freeaddrinfo(struct addrinfo *list)
+{
+	(void)list;
+}
 
 /* ---- The engine: one answer to everything ---- */
 
@@ -46,16 +75,25 @@ static void serve(int fd, const char *words)
 		;
 }
 
+/* A socket that listens, on a port of its own. */
+static int listen_at(struct sockaddr_in *address, int backlog)
+{
+	socklen_t len = sizeof(*address);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	*address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	if (bind(listener, (struct sockaddr *)address, len) != 0 || listen(listener, backlog) != 0 ||
+	    getsockname(listener, (struct sockaddr *)address, &len) != 0)
+		bail("listen: %s", strerror(errno));
+	return listener;
+}
+
 static struct engine engine_of(const char *words)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(address);
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in address;
+	int listener = listen_at(&address, 64);
 	struct engine engine;
 
-	if (bind(listener, (struct sockaddr *)&address, len) != 0 || listen(listener, 64) != 0 ||
-	    getsockname(listener, (struct sockaddr *)&address, &len) != 0)
-		bail("listen: %s", strerror(errno));
 	snprintf(engine.url, sizeof(engine.url), "redis://127.0.0.1:%d", ntohs(address.sin_port));
 	engine.pid = fork_bound();
 	while (engine.pid == 0) {
@@ -230,6 +268,54 @@ static void boast(void)
 	engine_end(&engine);
 }
 
+/* ---- Addresses ---- */
+
+static int connect_to(const struct sockaddr_in *address, int flags)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 && errno != EINPROGRESS)
+		bail("connect: %s", strerror(errno));
+	return fd;
+}
+
+/* Nobody accepts, and there is room for one who waits for it: whoever comes next hears nothing. */
+static int is_silent(const struct sockaddr_in *address)
+{
+	struct pollfd next;
+
+	(void)connect_to(address, 0);
+	next = (struct pollfd){ .fd = connect_to(address, SOCK_NONBLOCK), .events = POLLOUT };
+	return poll(&next, 1, 100) == 0;
+}
+
+static void addresses(void)
+{
+	struct engine engine = engine_of(WELCOME "+PONG\r\n");
+	int listener = listen_at(&first, 0), error = -1;
+	struct shmlimit_global *g;
+	struct engine twice = engine;
+
+	snprintf(twice.url, sizeof(twice.url), "redis://" TWICE "%s", strrchr(engine.url, ':'));
+	if (is_silent(&first)) {
+		g = handle(&twice, SHORT_NS);
+		for (int i = 0; error != 0 && i < 1000; i++)
+			error = shmlimit_global_ping(g, NULL);
+		is(error, 0, "where the first address of a name says nothing the next is tried");
+		shmlimit_global_close(g);
+		g = handle(&twice, PATIENT_NS);
+		is(shmlimit_global_ping(g, NULL), 0, "within one call, if that has the time");
+		shmlimit_global_close(g);
+	} else {
+		tap_skip("an address that says nothing", "this system's answer all");
+	}
+	close(listener);
+	g = handle(&twice, PATIENT_NS);
+	is(shmlimit_global_ping(g, NULL), 0, "where it refuses, too");
+	shmlimit_global_close(g);
+	engine_end(&engine);
+}
+
 int main(void)
 {
 	stage_begin("global.hostile");
@@ -239,6 +325,7 @@ int main(void)
 	leases();
 	walks();
 	boast();
+	addresses();
 	shmlimit_close(l);
 	return tap_done();
 }
