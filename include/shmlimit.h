@@ -862,7 +862,7 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	EALREADY      the table grew, and keys are left in the one before
  *	ESRCH         no such rule
  *	EXFULL        the segment has no room for another rule
- *	EROFS         the handle is read-only
+ *	EROFS         the handle is read-only, or /dev/shm is
  *	EAGAIN        the segment has just grown, and keys have not moved yet
  *	ENOENT        no such segment
  *	EEXIST        a segment or file of this name exists

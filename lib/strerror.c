@@ -41,7 +41,7 @@ EXPORT const char *shmlimit_strerror(int error)
 	case EXFULL:
 		return "the segment has no room for another rule";
 	case EROFS:
-		return "the segment was opened read-only";
+		return "the segment was opened read-only, or /dev/shm is";
 	case EAGAIN:
 		return "the segment has just grown, and keys have not moved yet";
 	case ENOENT:

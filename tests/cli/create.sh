@@ -113,6 +113,26 @@ bad "--rules 64K: not a whole number: must be decimal digits" --rules 64K
 bad "--names 1025: must be 0 to 1024" --names 1025
 bad "--clock sundial: must be precise or coarse" --clock sundial
 
+# Where segments stand, in a mount namespace of the test's own.
+if unshare --mount true 2>/dev/null; then
+	# elsewhere MOUNT MESSAGE
+	elsewhere() {
+		run unshare --mount sh -c "$1 && shmlimit create '$SEGMENT.bad' --slots 16"
+		is "$rc $out$err" "2 shmlimit: segment $SEGMENT.bad: $2" "no segment is made where that cannot be: $1"
+	}
+	elsewhere 'mount -t tmpfs -o ro tmpfs /dev/shm' \
+		"/dev/shm is read-only: must be mounted to be written to (mount -o remount,rw /dev/shm)"
+	elsewhere 'mount -t tmpfs tmpfs /dev' \
+		"no /dev/shm or no /proc: must be mounted, both (mount -t tmpfs -o mode=1777 tmpfs /dev/shm)"
+	elsewhere 'mount --bind /proc /dev/shm' \
+		"no files without a name (O_TMPFILE) in /dev/shm: must be a tmpfs (mount -t tmpfs -o mode=1777 tmpfs /dev/shm)"
+	run unshare --mount sh -c 'mount -t tmpfs tmpfs /dev && shmlimit list'
+	is "$rc $err" "2 shmlimit: /dev/shm: No such file or directory: must be a folder that you may read" "nor listed"
+fi
+run sh -c "ulimit -f 1; shmlimit create '$SEGMENT.bad' --slots 16"
+is "$rc $err" "2 shmlimit: segment $SEGMENT.bad: larger than a file may be here: must be fewer slots, a smaller slots-max, \
+window-max or names, or a higher limit (ulimit -f)" "a limit of files is an error, and not the end"
+
 # Only where a table of that size is sure not to fit.
 if [ "$(df -Pk /dev/shm | awk 'END { print $2 }')" -lt 1000000000 ]; then
 	bad "segment $SEGMENT.bad: no room in /dev/shm: must be fewer slots, a smaller window-max or names, or other segments must go \

@@ -169,9 +169,18 @@ int creation_fail(const char *name, int error)
 		            "(shmlimit destroy %s)", name, name);
 	case ENOSPC:
 	case ENOMEM:
-	case EFBIG:
 		return fail("segment %s: no room in /dev/shm: must be fewer slots, a smaller window-max or names, or other segments "
 		            "must go (shmlimit list)", name);
+	case EFBIG:
+		return fail("segment %s: larger than a file may be here: must be fewer slots, a smaller slots-max, window-max "
+		            "or names, or a higher limit (ulimit -f)", name);
+	case ENOENT:
+		return fail("segment %s: no /dev/shm or no /proc: must be mounted, both (mount -t tmpfs -o mode=1777 tmpfs "
+		            "/dev/shm)", name);
+	case EOPNOTSUPP:
+	case EISDIR:
+		return fail("segment %s: no files without a name (O_TMPFILE) in /dev/shm: must be a tmpfs (mount -t tmpfs "
+		            "-o mode=1777 tmpfs /dev/shm)", name);
 	case EACCES:
 		return fail("segment %s: no permission to make files in /dev/shm: must be granted by root "
 		            "(chmod 1777 /dev/shm)", name);

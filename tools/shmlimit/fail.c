@@ -85,6 +85,9 @@ int fail_segment(const char *segment, int error)
 	case EACCES:
 		return fail("segment %s: no permission: must be granted by its owner (chmod and chgrp of "
 		            "/dev/shm/%s, or shmlimit create --mode 0660 --group G)", segment, segment);
+	case EROFS:
+		return fail("segment %s: /dev/shm is read-only: must be mounted to be written to (mount -o remount,rw "
+		            "/dev/shm)", segment);
 	default:
 		return fail("segment %s: %s (%s): must be put right on this host first", segment,
 		            shmlimit_strerror(error), strerror(-error));

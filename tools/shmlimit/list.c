@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "command.h"
 
@@ -88,7 +89,7 @@ static int run(const struct call *call)
 	if (error < 0) {
 		json_decref(json);
 		table_free(&table);
-		return fail("/dev/shm: %s: must be a folder that you may read", shmlimit_strerror(error));
+		return fail("/dev/shm: %s: must be a folder that you may read", strerror(-error));
 	}
 	return to.json != NULL ? print_json(json) : table_print(&table);
 }

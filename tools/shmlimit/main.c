@@ -156,6 +156,8 @@ int main(int argc, char **argv)
 {
 	occupy_standard_streams();
 	set_locale();
+	/* Errors, of which we say what is wrong. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	return check_output(run(argc, argv));
 }

@@ -99,7 +99,7 @@ static int collect_all(struct metrics *m)
 		shmlimit_close(limiter);
 	}
 	if (status == STATUS_OK && error < 0)
-		return fail("/dev/shm: %s: must be a folder that you may read", shmlimit_strerror(error));
+		return fail("/dev/shm: %s: must be a folder that you may read", strerror(-error));
 	return status;
 }
 

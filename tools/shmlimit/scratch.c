@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -50,7 +51,7 @@ static int make(const struct shmlimit_options *options, const struct shmlimit_ru
 	snprintf(name, sizeof(name), "shmlimit-scratch.%ld.%016" PRIx64, (long)getpid(), number);
 	error = shmlimit_create(name, options, out);
 	if (error < 0)
-		return fail("/dev/shm: %s: must have room for a segment of %" PRIu64 " slots", shmlimit_strerror(error),
+		return fail("/dev/shm: %s: must have room for a segment of %" PRIu64 " slots", strerror(-error),
 		            options->slots);
 	status = set_rules(*out, rule, called, rules);
 	shmlimit_destroy(name);
