@@ -20,8 +20,11 @@ EXPORT int shmlimit_throttle(struct shmlimit *l, const void *key, size_t key_len
 	int answer, rule;
 	uint64_t now_ns;
 
-	if (l == NULL)
+	/* As a take has them, before a rule is made. */
+	if (l == NULL || key == NULL)
 		return -EINVAL;
+	if (key_len - 1 >= SHMLIMIT_KEY_MAX)
+		return -EMSGSIZE;
 	if (l->read_only)
 		return -EROFS;
 	/* The rule is looked up while the clock's answer is on its way. */

@@ -68,7 +68,10 @@ int main(void)
 	is(throttle(l, 1, 0, 1, 1, reply), -EDOM, "a count of 0");
 	is(throttle(l, 1, 1, 0, 1, reply), -EDOM, "a period of 0");
 	is(throttle(l, 1, 1, UINT64_MAX, 1, reply), -ERANGE, "a period beyond all clocks");
-	is(shmlimit_throttle(l, "", 0, 15, 30, 60, 1, reply), -EMSGSIZE, "an empty key");
+	shmlimit_rule_remove(l, "~1:1:1");
+	is(shmlimit_throttle(l, "", 0, 1, 1, 1, 1, reply), -EMSGSIZE, "an empty key");
+	is(shmlimit_throttle(l, NULL, 1, 1, 1, 1, 1, reply), -EINVAL, "no key");
+	is(shmlimit_rule_find(l, "~1:1:1"), -ESRCH, "make no rule either");
 	is(throttle(NULL, 1, 1, 1, 1, reply), -EINVAL, "no limiter");
 	is(shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &other), 0, "a handle that may not write");
 	is(throttle(other, 15, 30, 60, 1, reply), -EROFS, "does not throttle");
