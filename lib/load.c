@@ -19,6 +19,7 @@
 #include "attach.h"
 #include "clock.h"
 #include "export.h"
+#include "keep_errno.h"
 #include "name.h"
 #include "ring.h"
 #include "rule.h"
@@ -262,6 +263,7 @@ static int fill(struct loading *f)
 
 int load(const char *name, int fd, uint32_t flags, const struct rebase *given, struct shmlimit **out)
 {
+	KEEP_ERRNO;
 	struct loading f = { .file.fd = fd };
 	int made, error = name_check_segment(name);
 

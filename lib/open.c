@@ -10,6 +10,7 @@
 
 #include "attach.h"
 #include "export.h"
+#include "keep_errno.h"
 #include "name.h"
 #include "tables.h"
 #include "unnamed.h"
@@ -56,6 +57,7 @@ static void fill(struct shmlimit *l, const struct layout_header *header, const s
 int attach(const char *name, const struct layout_header *header, struct segment *segment, int fd, int writable,
            struct shmlimit **out)
 {
+	KEEP_ERRNO;
 	struct shmlimit *l = calloc(1, sizeof(*l));
 	int error;
 

@@ -18,6 +18,7 @@
 #include "algorithm.h"
 #include "clock.h"
 #include "export.h"
+#include "keep_errno.h"
 #include "ring.h"
 #include "rule.h"
 #include "save.h"
@@ -226,6 +227,7 @@ static int put_all(struct saving *s)
 
 int save(struct shmlimit *l, int fd, const uint64_t *given_ns)
 {
+	KEEP_ERRNO;
 	struct saving s = { .l = l, .given_ns = given_ns, .file.fd = fd };
 	int error, lock;
 

@@ -15,18 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "keep_errno.h"
 #include "segment.h"
 
 /* Where shm_open(3) puts them on Linux; its interface has no way to make a file complete before it has a name. */
 #define FOLDER "/dev/shm"
-
-/* First in each function that others call. */
-#define KEEP_ERRNO __attribute__((cleanup(restore_errno), unused)) int errno_before = errno
-
-static void restore_errno(const int *before)
-{
-	errno = *before;
-}
 
 struct path {
 	char text[sizeof(FOLDER) + 1 + SHMLIMIT_NAME_MAX];
@@ -413,9 +406,9 @@ void segment_boot_id(uint8_t id[16])
 	close(fd);
 	for (ssize_t i = 0; i < n && digits < 32; i++) {
 		const char *hex = "0123456789abcdef";
-		const char *digit = strchr(hex, text[i]);
+		const char *digit = memchr(hex, text[i], 16);
 
-		if (text[i] == '\0' || digit == NULL)
+		if (digit == NULL)
 			continue;
 		id[digits / 2] = (uint8_t)(id[digits / 2] << 4 | (digit - hex));
 		digits++;

@@ -14,6 +14,7 @@
 #include <urcu/urcu-bp.h>
 #include <urcu/rculfhash.h>
 
+#include "keep_errno.h"
 #include "name.h"
 #include "rule.h"
 #include "unnamed.h"
@@ -92,14 +93,17 @@ static int define(struct shmlimit *l, struct cds_lfht *known, struct unnamed_key
 		return -ERANGE;
 	snprintf(name, sizeof(name), "%c%" PRIu64 ":%" PRIu64 ":%" PRIu64, NAME_UNNAMED, key.capacity, key.count,
 	         key.period_s);
-	id = rule_find(l, name);
-	if (id == -ESRCH)
-		id = rule_put(l, name, &rule, NULL);
-	if (id < 0)
-		return id;
+	/* First: a rule that nobody can remember is not left behind. */
 	entry = malloc(sizeof(*entry));
 	if (entry == NULL)
 		return -ENOMEM;
+	id = rule_find(l, name);
+	if (id == -ESRCH)
+		id = rule_put(l, name, &rule, NULL);
+	if (id < 0) {
+		free(entry);
+		return id;
+	}
 	entry->key = key;
 	entry->place = (uint64_t)id | load_acquire(&l->rules[id].born) << 12;
 	cds_lfht_node_init(&entry->node);
@@ -116,6 +120,7 @@ static int define(struct shmlimit *l, struct cds_lfht *known, struct unnamed_key
 
 static int look_up(struct shmlimit *l, struct unnamed_key key)
 {
+	KEEP_ERRNO;
 	struct unnamed_entry *entry;
 	struct cds_lfht_iter found;
 	struct cds_lfht *known;

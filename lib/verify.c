@@ -20,6 +20,7 @@
 #include "attach.h"
 #include "clock.h"
 #include "export.h"
+#include "keep_errno.h"
 #include "name.h"
 #include "rule.h"
 #include "segment.h"
@@ -319,6 +320,7 @@ static int check_table(const struct shmlimit *l, const struct tables *tables, co
 /* The table before first: a key that moves meanwhile is then met twice, and not missed. */
 static int check_tables(const struct shmlimit *l, struct findings *f)
 {
+	KEEP_ERRNO;
 	struct owners owners = { NULL, 0, 0 };
 	struct tables tables;
 	int error;

@@ -1,0 +1,19 @@
+/*
+ * keep_errno: the contract is that the library leaves it as it was. Who calls the C
+ * library, which sets it when it fails, begins with KEEP_ERRNO.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_KEEP_ERRNO_H
+#define SHMLIMIT_LIB_KEEP_ERRNO_H
+
+#include <errno.h>
+
+#define KEEP_ERRNO __attribute__((cleanup(restore_errno), unused)) int errno_before = errno
+
+static inline void restore_errno(const int *before)
+{
+	errno = *before;
+}
+
+#endif
