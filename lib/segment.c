@@ -270,22 +270,20 @@ int segment_moved(const char *name, uint64_t device, uint64_t inode)
 	return status.st_dev != device || status.st_ino != inode;
 }
 
-static int begins_with(const char *name, const void *magic, size_t magic_len)
+static int begins_with(const char *name, const char magic[SEGMENT_MAGIC_LEN])
 {
-	char head[16] = { 0 };
+	char head[SEGMENT_MAGIC_LEN] = { 0 };
 	struct segment segment;
 	int error;
 
-	if (magic_len > sizeof(head))
-		return 0;
-	error = segment_peek(name, 0, head, magic_len, &segment, NULL);
+	error = segment_peek(name, 0, head, sizeof(head), &segment, NULL);
 	/* These say nothing of the file: passed over, all of them would seem to be missing. */
 	if (error == -EMFILE || error == -ENFILE || error == -ENOMEM)
 		return error;
-	return error == 0 && memcmp(head, magic, magic_len) == 0;
+	return error == 0 && memcmp(head, magic, sizeof(head)) == 0;
 }
 
-int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const void *magic, size_t magic_len)
+int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const char magic[SEGMENT_MAGIC_LEN])
 {
 	KEEP_ERRNO;
 	char best[SHMLIMIT_NAME_MAX + 1] = "";
@@ -302,7 +300,7 @@ int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const void *magic, size_t mag
 			continue;
 		if (best[0] != '\0' && strcmp(entry->d_name, best) >= 0)
 			continue;
-		begins = begins_with(entry->d_name, magic, magic_len);
+		begins = begins_with(entry->d_name, magic);
 		if (begins > 0)
 			snprintf(best, sizeof(best), "%s", entry->d_name);
 		if (begins < 0) {

@@ -50,7 +50,8 @@ int segment_unlink(const char *name);
 int segment_moved(const char *name, uint64_t device, uint64_t inode);
 
 /* The next name after `name` in byte order whose file begins with `magic`: 1, or 0 when there is none. */
-int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const void *magic, size_t magic_len);
+#define SEGMENT_MAGIC_LEN 8
+int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const char magic[SEGMENT_MAGIC_LEN]);
 
 /*
  * Lock the file against other writers (threads and forked children of this
