@@ -1,0 +1,341 @@
+/*
+ * beset: somebody is always there first. Each time that a call is about to swap, or
+ * to look, what it is about to swap or look at changes: no others do that who only
+ * do their calls, but damage may, and who scribbles (I7). Each call ends after a
+ * bounded number of steps of its own (I6), with an answer that the contract has.
+ *
+ * Then one call comes in between another, wherever that is: at its first access to
+ * shared memory, at its second, and so on to the last. What both were about is as if
+ * one had been first.
+ *
+ * There are no actors here, as in the other scenes: who comes in between does it all
+ * at once, where the point is.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "../unit/unit.h"
+#include "atomic.h"
+#include "hash.h"
+#include "ring.h"
+#include "rule.h"
+#include "table.h"
+#include "tables.h"
+
+#define DAY (86400 * SECOND)
+#define CAPACITY 100
+#define START_NS 1000000000000000u
+#define STEPS_MAX 20000000u               /* two bounds of a thousand within one another, some steps each */
+
+static struct shmlimit *l;
+static int funnel, window, file;
+static struct layout_slot *target;        /* what is scribbled on */
+
+static struct {
+	void (*come)(enum point what, const void *where);
+	uint64_t steps, came;
+} others;
+
+void point_reached(enum point what, const void *where)
+{
+	void (*come)(enum point what, const void *where) = others.come;
+
+	if (come == NULL)
+		return;
+	if (++others.steps > STEPS_MAX)
+		bail("a call does not end in %u steps", STEPS_MAX);
+	/* Nobody comes in between them. */
+	others.come = NULL;
+	come(what, where);
+	others.come = come;
+}
+
+uint64_t point_clock(int clock_id)
+{
+	(void)clock_id;
+	return START_NS;
+}
+
+int __wrap_segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock);
+void __wrap_segment_unlock(int lock);
+
+int __wrap_segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock)
+{
+	(void)name, (void)device, (void)inode, (void)lock;
+	return 0;
+}
+
+void __wrap_segment_unlock(int lock)
+{
+	(void)lock;
+}
+
+/* ---- The segment ---- */
+
+static struct layout_slot *slot_in(const struct table *t, int rule)
+{
+	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE; i++)
+		if ((t->slots[i].tag & ~TAG_FROZEN) != 0 && tag_rule(t->slots[i].tag) == (uint32_t)rule)
+			return &t->slots[i];
+	bail("no slot");
+}
+
+/* "key" has 60 tokens of the funnel, which is the target, and 3 of the window's 6. */
+static void fresh(uint32_t on_full)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .slots_max = 64, .rules = 3,
+		.window_max = 6, .on_full = on_full };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 6,
+		.period_ns = DAY };
+
+	shmlimit_close(l);
+	l = unit_create("beset", &options);
+	funnel = unit_rule(l, "funnel", CAPACITY, 1, DAY);
+	window = shmlimit_rule_set(l, "window", &rule);
+	if (shmlimit_take(l, funnel, "key", 3, 40, NULL) != 0)
+		bail("a fresh key is denied");
+	/* By a clock that goes before ours. */
+	for (uint64_t i = 1; i <= 3; i++)
+		if (shmlimit_take_at(l, window, "key", 3, 1, START_NS + i * 1000000, NULL) != 0)
+			bail("a fresh window is full");
+	target = slot_in(l->tables, funnel);
+}
+
+static void fresh_evict(void) { fresh(SHMLIMIT_FULL_EVICT); }
+static void fresh_deny(void) { fresh(SHMLIMIT_FULL_DENY); }
+
+static void fresh_window(void)
+{
+	fresh_evict();
+	target = slot_in(l->tables, window);
+}
+
+static void grow(void)
+{
+	if (shmlimit_grow(l, 32) != 0)
+		bail("grow");
+}
+
+/* Growing, and both keys are in the table before still. */
+static void fresh_growing(void)
+{
+	fresh_evict();
+	grow();
+}
+
+static void fresh_growing_window(void)
+{
+	fresh_window();
+	grow();
+}
+
+/* Growing, and the funnel's key is in the larger one; what it was was not buried. */
+static void fresh_carried(void)
+{
+	struct layout_slot before;
+
+	fresh_evict();
+	before = *target;
+	grow();
+	if (shmlimit_take(l, funnel, "key", 3, 1, NULL) != 0)
+		bail("not carried");
+	*target = (struct layout_slot){ before.tag | TAG_FROZEN, before.word };
+}
+
+/* ---- Who comes in between ---- */
+
+/* Another number of tokens, before each swap of the target, ... */
+static void scribble_swapped(enum point what, const void *where)
+{
+	if (what != POINT_SWAP_SLOT || where != target)
+		return;
+	target->word ^= 1;
+	others.came++;
+}
+
+/* ... or before anything. */
+static void scribble_word(enum point what, const void *where)
+{
+	(void)what, (void)where;
+	target->word = (target->word & ~(uint64_t)127) | ++others.came % 61;
+}
+
+/* The target goes to another key. */
+static void scribble_tag(enum point what, const void *where)
+{
+	(void)what, (void)where;
+	target->tag = (target->tag << 16 >> 16) | (1 + ++others.came % 61) << 48;
+}
+
+/* The rule is published anew, dry and enforced in turn. */
+static void scribble_published(enum point what, const void *where)
+{
+	uint64_t *published = &l->rules[funnel].published;
+
+	if (what != POINT_LOAD || where != published)
+		return;
+	*published = published_pack(published_version(*published), published_mode(*published) ^ SHMLIMIT_DRY_RUN, 1);
+	others.came++;
+}
+
+/* The table seems to have grown, to none that is described. */
+static void scribble_state(enum point what, const void *where)
+{
+	if (what != POINT_LOAD || where != &l->header->state)
+		return;
+	l->header->state = state_pack(1 + ++others.came % 5, 1);
+}
+
+static void scribble_switch(enum point what, const void *where)
+{
+	if (what != POINT_SWAP || where != &l->header->state)
+		return;
+	l->header->state ^= STATE_OFF;
+	others.came++;
+}
+
+/* Each cell of a ring that is about to be swapped is a nanosecond older. */
+static void scribble_cell(enum point what, const void *where)
+{
+	uint64_t *cell = (uint64_t *)(uintptr_t)where;
+	struct tables tables;
+
+	tables_read(l, &tables);
+	if (what != POINT_SWAP || cell < ring_cells(l, &tables.now, tables.now.slots) ||
+	    cell >= ring_cells(l, &tables.now, tables.now.slots + tables.now.lines * SLOTS_PER_LINE))
+		return;
+	--*cell;
+	others.came++;
+}
+
+/* ---- What they come in between of ---- */
+
+static int take(void) { return shmlimit_take(l, funnel, "key", 3, 1, NULL); }
+static int refund(void) { return shmlimit_refund(l, funnel, "key", 3, 1, NULL); }
+static int take_window(void) { return shmlimit_take(l, window, "key", 3, 1, NULL); }
+static int refund_window(void) { return shmlimit_refund(l, window, "key", 3, 1, NULL); }
+static int reset_key(void) { return shmlimit_reset(l, funnel, "key", 3); }
+static int reset_rule(void) { return shmlimit_reset(l, funnel, NULL, 0); }
+static int grow_more(void) { return shmlimit_grow(l, 32); }
+static int leave(void) { return shmlimit_grow(l, 0); }
+static int verify(void) { return shmlimit_verify(unit_name, NULL, 0); }
+
+static int take_denied(void)
+{
+	struct shmlimit_result r = { 0 };
+	int answer = shmlimit_take(l, funnel, "key", 3, 1, &r);
+
+	return r.retry_after_ns == 0 ? -EDOM : answer;
+}
+
+static int rule_get(void)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+
+	return shmlimit_rule_get(l, funnel, &rule);
+}
+
+static int rule_change(void)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 2 * CAPACITY, .count = 1, .period_ns = DAY };
+	int id = shmlimit_rule_set(l, "funnel", &rule);
+
+	return id < 0 ? id : 0;
+}
+
+static int slot(void)
+{
+	struct shmlimit_slot out = { .struct_size = sizeof(out) };
+	int error = shmlimit_slot(l, (uint64_t)(target - l->tables[0].slots), START_NS, &out);
+
+	return error != 0 ? error : (int)out.state;
+}
+
+/* Save. Returns how many keys there were, or -errno. */
+static int save(void)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct shmlimit *loaded;
+	char name[80];
+	uint64_t n = 0;
+	int error;
+
+	if (lseek(file, 0, SEEK_SET) != 0 || ftruncate(file, 0) != 0)
+		bail("no file");
+	error = shmlimit_save(l, file);
+	others.come = NULL;
+	if (error != 0)
+		return error;
+	snprintf(name, sizeof(name), "%s.saved", unit_name);
+	if (lseek(file, 0, SEEK_SET) != 0)
+		bail("no file");
+	error = shmlimit_load(name, file, 0, &loaded);
+	if (error != 0)
+		return error;
+	shmlimit_destroy(name);
+	shmlimit_info(loaded, &info);
+	for (uint64_t i = 0; i < info.slots; i++)
+		n += loaded->tables[0].slots[i].tag != 0;
+	shmlimit_close(loaded);
+	return (int)n;
+}
+
+/* ---- Whoever is beset ends ---- */
+
+static const struct {
+	const char *title;
+	void (*set)(void);
+	void (*come)(enum point what, const void *where);
+	int (*call)(void);
+	int answer;
+} besieged[] = {
+	{ "a take whose swaps are all lost is allowed as without a slot", fresh_evict, scribble_swapped, take, 0 },
+	{ "... or denied, for a while, if that is what a full table does", fresh_deny, scribble_swapped, take_denied, 1 },
+	{ "a refund whose swaps are all lost gives nothing back", fresh_evict, scribble_swapped, refund, 0 },
+	{ "a reset of a key whose swaps are all lost ends", fresh_evict, scribble_swapped, reset_key, 0 },
+	{ "a reset of a rule whose swaps are all lost ends", fresh_evict, scribble_swapped, reset_rule, 0 },
+	{ "a rule is changed though a slot cannot be converted", fresh_evict, scribble_swapped, rule_change, 0 },
+	{ "a take whose key cannot be frozen, to be carried, ends", fresh_growing, scribble_swapped, take, 0 },
+	{ "a table is not left while a slot of it cannot be frozen", fresh_growing, scribble_swapped, leave, -EALREADY },
+	{ "a refund ends though what the key was cannot be buried", fresh_carried, scribble_swapped, refund, 0 },
+	{ "a window's take ends though its cells cannot be written", fresh_window, scribble_cell, take_window, 0 },
+	{ "a window's refund ends though its cells cannot be levelled", fresh_window, scribble_cell, refund_window, 0 },
+	{ "a window is carried though its cells cannot be", fresh_growing_window, scribble_cell, take_window, 0 },
+	{ "a rule that changes at every look is none for who decides", fresh_evict, scribble_published, take, -ESRCH },
+	{ "... nor for who asks for it", fresh_evict, scribble_published, rule_get, -ESRCH },
+	{ "... and its slots are stale", fresh_evict, scribble_published, slot, SHMLIMIT_SLOT_STALE },
+	{ "a take ends while the table grows all the time", fresh_evict, scribble_state, take, 0 },
+	{ "a reset of a key ends while the table grows all the time", fresh_evict, scribble_state, reset_key, 0 },
+	{ "a reset of a rule ends while the table grows all the time", fresh_evict, scribble_state, reset_rule, 0 },
+	{ "a table does not grow while it is switched at every look", fresh_evict, scribble_switch, grow_more, -EUCLEAN },
+	{ "a slot that changes at every look is shown as it was once", fresh_evict, scribble_word, slot, SHMLIMIT_SLOT_LIVE },
+	{ "a slot that changes at every look is verified all the same", fresh_evict, scribble_word, verify, 0 },
+	{ "a slot that changes at every look is saved all the same", fresh_evict, scribble_word, save, 2 },
+	{ "a slot that goes to another key at every look is not saved", fresh_evict, scribble_tag, save, 1 },
+};
+
+static void end_though_beset(void)
+{
+	for (size_t i = 0; i < sizeof(besieged) / sizeof(besieged[0]); i++) {
+		int answer;
+
+		besieged[i].set();
+		others.steps = others.came = 0;
+		others.come = besieged[i].come;
+		answer = besieged[i].call();
+		others.come = NULL;
+		is(answer, besieged[i].answer, "%s", besieged[i].title);
+		diag("%" PRIu64 " steps, between which others came %" PRIu64 " times", others.steps, others.came);
+		ok(others.came > 60, "and was beset");
+	}
+}
+
+int main(void)
+{
+	file = memfd_create("saved", MFD_CLOEXEC);
+	end_though_beset();
+	shmlimit_close(l);
+	return tap_done();
+}
