@@ -205,6 +205,7 @@ $(apache_module): $(O)/tools/apache/mod_shmlimit.o $(server_obj) $(global_used) 
 
 # Tests and benches link the library's objects, not the archive: they may call what is hidden. A test that was
 # cross-built becomes a script that runs it under EMULATOR.
+$(O)/tests/unit/unnamed.t: test_wrap := -Wl,--wrap=malloc,--wrap=_cds_lfht_new
 $(O)/tests/process/failing.t: test_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc _cds_lfht_new)
 $(O)/tests/%.t: $(O)/tests/%.o $(lib_obj)
 	$(CC) $(all_ldflags) $(test_wrap) -o $@$(if $(EMULATOR),.bin) $^ $(deps_libs) -pthread -lm

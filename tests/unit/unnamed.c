@@ -1,0 +1,123 @@
+/*
+ * unnamed: the rules of shmlimit_throttle(), where two threads ask for the first time
+ * at once. The other thread comes in between where the first has allocated what only
+ * one of them will use: this program's allocations are wrapped when it is linked.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <pthread.h>
+
+#include <urcu/urcu-bp.h>
+#include <urcu/rculfhash.h>
+
+#include "unit.h"
+
+static struct shmlimit *l;
+
+struct triple {
+	uint64_t capacity, count, period_s;
+};
+
+static int throttle(struct triple t)
+{
+	int64_t reply[5];
+
+	return shmlimit_throttle(l, "key", 3, t.capacity, t.count, t.period_s, 1, reply);
+}
+
+static int rules(void)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	int n = 0;
+
+	for (int id = 0; id < 8; id++)
+		n += shmlimit_rule_get(l, id, &rule) == 0;
+	return n;
+}
+
+/* ---- The other thread ---- */
+
+static struct triple others;
+enum { NOWHERE, AT_TABLE, AT_ENTRY };
+static int comes;                         /* where */
+
+static void *ask(void *answer)
+{
+	*(int *)answer = throttle(others);
+	return NULL;
+}
+
+/* Let it do all that it has to, if it comes here. */
+static void come(int here)
+{
+	pthread_t thread;
+	int answer = -1;
+
+	if (comes != here)
+		return;
+	comes = NOWHERE;
+	if (pthread_create(&thread, NULL, ask, &answer) != 0 || pthread_join(thread, NULL) != 0)
+		bail("no thread");
+	is(answer, SHMLIMIT_ALLOWED, "the other thread is admitted meanwhile");
+}
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+struct cds_lfht *__real__cds_lfht_new(unsigned long init, unsigned long min, unsigned long max, int flags,
+                                      const struct cds_lfht_mm_type *mm, const struct rcu_flavor_struct *flavor,
+                                      pthread_attr_t *attr);
+struct cds_lfht *__wrap__cds_lfht_new(unsigned long init, unsigned long min, unsigned long max, int flags,
+                                      const struct cds_lfht_mm_type *mm, const struct rcu_flavor_struct *flavor,
+                                      pthread_attr_t *attr);
+
+void *__wrap_malloc(size_t size)
+{
+	void *p = __real_malloc(size);
+
+	come(AT_ENTRY);
+	return p;
+}
+
+struct cds_lfht *__wrap__cds_lfht_new(unsigned long init, unsigned long min, unsigned long max, int flags,
+                                      const struct cds_lfht_mm_type *mm, const struct rcu_flavor_struct *flavor,
+                                      pthread_attr_t *attr)
+{
+	struct cds_lfht *table = __real__cds_lfht_new(init, min, max, flags, mm, flavor, attr);
+
+	come(AT_TABLE);
+	return table;
+}
+
+/* ---- */
+
+static void fresh(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .rules = 8 };
+
+	shmlimit_close(l);
+	l = unit_create("unnamed", &options);
+}
+
+static void at_once(int where, struct triple mine, struct triple other, int want)
+{
+	fresh();
+	comes = where;
+	others = other;
+	is(throttle(mine), SHMLIMIT_ALLOWED, "and so is the one that it came in between of");
+	is(comes, NOWHERE, "which it did");
+	is(rules(), want, "there %s", want == 1 ? "is one rule for both" : "are two rules");
+	is(throttle(mine), want == 1 ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED, "with what they left");
+	is(rules(), want, "and no more of them for being asked again");
+}
+
+int main(void)
+{
+	const struct triple one = { 2, 1, 3600 }, other = { 3, 1, 3600 };
+
+	at_once(AT_TABLE, one, one, 1);
+	at_once(AT_TABLE, one, other, 2);
+	at_once(AT_ENTRY, one, one, 1);
+	at_once(AT_ENTRY, one, other, 2);
+	shmlimit_close(l);
+	return tap_done();
+}
