@@ -90,14 +90,16 @@ static int is_told(const struct shmlimit *l, const struct layout_table *told, ui
 	generation = state_generation(tables.state);
 	if (generation % 2 == i && generation != 0)
 		return 1;
+	/* Not yet, or not any more since it was repaired. */
+	if (offset == 0 && lines == 0)
+		return 1;
 	if (generation % 2 == i)
-		return offset == 0 && lines == 0;
+		return 0;
 	/* Killed between the two stores he leaves a length of before. */
 	if (generation >= 2)
 		return offset % 4096 == 0 && offset >= l->tables_offset && offset < l->size && lines <= l->lines_max;
-	return (offset == 0 && lines == 0) ||
-	       (offset == layout_next_page(tables_end(l, &tables.now)) &&
-	        (lines == 0 || (lines >= 2 * tables.now.lines && lines <= l->lines_max)));
+	return offset == layout_next_page(tables_end(l, &tables.now)) &&
+	       (lines == 0 || (lines >= 2 * tables.now.lines && lines <= l->lines_max));
 }
 
 /* Tables that are in use are all told: what is left is nobody's. */

@@ -18,20 +18,47 @@
 #define KEYS 4
 
 static struct shmlimit *l;
-static int funnel, window;
+static int funnel, window, lease;
 
-/* The funnel's key 0 has 60 tokens of 100, the window's 3 tokens of 6. */
+/* The funnel's key 0 has 60 tokens of 100, the window's 3 tokens of 6, the lease's 5 of 9. */
 static void fresh(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .rules = 4, .window_max = 6 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .slots_max = 128, .rules = 4,
+		.window_max = 6 };
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 6,
 		.period_ns = DAY };
+	struct shmlimit_rule leased = { .struct_size = sizeof(leased), .algorithm = SHMLIMIT_LEASE, .capacity = 9,
+		.count = 1, .period_ns = DAY };
 
 	if (l != NULL)
 		shmlimit_close(l);
 	l = unit_create("repair", &options);
 	funnel = unit_rule(l, "funnel", 100, 1, DAY);
 	window = shmlimit_rule_set(l, "window", &rule);
+	if (shmlimit_take(l, funnel, "0", 1, 40, NULL) != 0 || shmlimit_take(l, window, "0", 1, 3, NULL) != 0)
+		bail("a fresh key is denied");
+	lease = shmlimit_rule_set(l, "lease", &leased);
+	if (shmlimit_lease_deposit(l, lease, "0", 1, 5, 0, DAY, NULL) != 0)
+		bail("no lease");
+}
+
+static void grow(uint64_t slots)
+{
+	int error = shmlimit_grow(l, slots);
+
+	if (error != 0)
+		bail("grow: %s", shmlimit_strerror(error));
+}
+
+/* The table grew twice: the present one stands where the first larger one is told, and was left. */
+static void fresh_grown(void)
+{
+	fresh();
+	shmlimit_reset(l, -1, NULL, 0);
+	grow(32);
+	grow(0);
+	grow(64);
+	grow(0);
 	if (shmlimit_take(l, funnel, "0", 1, 40, NULL) != 0 || shmlimit_take(l, window, "0", 1, 3, NULL) != 0)
 		bail("a fresh key is denied");
 }
@@ -41,7 +68,7 @@ static struct layout_slot *slot_of(int rule)
 	for (uint64_t i = 0; i < l->tables->lines * SLOTS_PER_LINE; i++)
 		if (l->tables->slots[i].tag != 0 && tag_rule(l->tables->slots[i].tag) == (uint32_t)rule)
 			return &l->tables->slots[i];
-	bail("no slot");
+	bail("no slot of rule %d", rule);
 }
 
 static struct layout_slot *free_slot(void)
@@ -78,6 +105,10 @@ static void header_table_small(void)
 
 static void header_table_nowhere(void) { l->header->tables[1].lines = 8; }
 static void header_table_first(void) { l->header->tables[0].lines = 8; }
+static void told_askew(void) { l->header->tables[1].offset++; }
+static void told_before(void) { l->header->tables[1].offset = 4096; }
+static void told_behind(void) { l->header->tables[1].offset = l->size; }
+static void told_larger(void) { l->header->tables[1].lines = l->lines_max + 1; }
 static void rule_reserved(void) { l->rules[0].reserved[5] = 1; }
 static void rule_unused_reserved(void) { l->rules[3].reserved[0] = 1; }
 static void rule_name(void) { l->rules[0].name[0] = '\n'; }
@@ -113,6 +144,27 @@ static void window_place(void)
 
 static void window_tokens(void) { slot_of(window)->word |= (uint64_t)7 << cell_bits(); }
 
+/* Nothing was taken by it, it says, and many tokens at once. */
+static void window_tokens_none(void)
+{
+	window_tokens();
+	slot_of(window)->word &= ~(((uint64_t)1 << cell_bits()) - 1);
+}
+
+/* The ring is full, and the latest took more than it holds. */
+static void window_tokens_round(void)
+{
+	struct layout_slot *slot = slot_of(window);
+
+	window_tokens_none();
+	slot->word |= 6;
+}
+
+static void lease_state(void)
+{
+	slot_of(lease)->word |= (uint64_t)3 << terms_quota_bits(&l->rules[lease].terms[1]);
+}
+
 /* The twin has taken all: it is the one that stays. */
 static void slot_twin(void)
 {
@@ -134,28 +186,36 @@ static const struct damage {
 	const char *found;                /* by verify, as part of a text */
 	const char *done;                 /* by repair; NULL: it cannot be repaired */
 	int problems;                     /* one for each pair of neighbours */
+	void (*set)(void);                /* NULL: fresh */
 } damages[] = {
-	{ "a reserved field of the header", header_reserved, "a reserved field of the header", "set to zero", 1 },
-	{ "a larger table that cannot be", header_table, "table 1 is none that there is", "set to zero", 1 },
-	{ "a larger table than there can be", header_table_far, "table 1 is none that there is", "set to zero", 1 },
-	{ "a larger table that is none", header_table_small, "table 1 is none that there is", "set to zero", 1 },
-	{ "a larger table at the beginning", header_table_nowhere, "table 1 is none that there is", "set to zero", 1 },
-	{ "a place for the first table", header_table_first, "table 0 is none that there is", "set to zero", 1 },
-	{ "a reserved field of a rule", rule_reserved, "rule 0: a reserved field", "set to zero", 1 },
-	{ "a reserved field of no rule", rule_unused_reserved, "rule 3: a reserved field", "set to zero", 1 },
-	{ "a rule's name", rule_name, "its name is not a rule's name", NULL, 1 },
-	{ "two rules of one name", rule_twin, "rule 1: has the name of rule 0", NULL, 1 },
-	{ "a rule's mode", rule_mode_three, "rule 0: mode 3 is unknown", "enforced, as it was", 1 },
-	{ "a rule's terms", terms_of_funnel, "rule 0: its terms do not follow", NULL, 1 },
-	{ "terms that no rule has", terms_of_none, "rule 0: its terms do not follow", NULL, 1 },
-	{ "a word in a free slot", slot_free_word, "free, but its word is not zero", "set to zero", 1 },
-	{ "a slot of a rule that cannot be", slot_rule, "of rule 4000, but there are only 4", "freed", 1 },
-	{ "a frozen slot", slot_frozen, "frozen", "freed", 1 },
-	{ "more tokens than the capacity", slot_quota, "more tokens than its rule's capacity", "set to the capacity", 1 },
-	{ "a place beyond its ring", window_place, "a place beyond its ring", "set to what its ring holds", 1 },
-	{ "more cells than are valid", window_tokens, "more tokens taken last", "set to what its ring holds", 1 },
-	{ "two slots of one key", slot_twin, "of the same key as slot", "freed", 1 },
-	{ "three slots of one key", slot_triplet, "of the same key as slot", "freed", 2 },
+	{ "a reserved field of the header", header_reserved, "a reserved field of the header", "set to zero", 1, NULL },
+	{ "a larger table that cannot be", header_table, "table 1 is none that there is", "set to zero", 1, NULL },
+	{ "a larger table than there can be", header_table_far, "table 1 is none that there is", "set to zero", 1, NULL },
+	{ "a larger table that is none", header_table_small, "table 1 is none that there is", "set to zero", 1, NULL },
+	{ "a larger table at the beginning", header_table_nowhere, "table 1 is none that there is", "set to zero", 1, NULL },
+	{ "a place for the first table", header_table_first, "table 0 is none that there is", "set to zero", 1, NULL },
+	{ "a table that was left, askew", told_askew, "table 1 is none that there is", "set to zero", 1, fresh_grown },
+	{ "a table that was left, too early", told_before, "table 1 is none that there is", "set to zero", 1, fresh_grown },
+	{ "a table that was left, too late", told_behind, "table 1 is none that there is", "set to zero", 1, fresh_grown },
+	{ "a table that was left, too large", told_larger, "table 1 is none that there is", "set to zero", 1, fresh_grown },
+	{ "a reserved field of a rule", rule_reserved, "rule 0: a reserved field", "set to zero", 1, NULL },
+	{ "a reserved field of no rule", rule_unused_reserved, "rule 3: a reserved field", "set to zero", 1, NULL },
+	{ "a rule's name", rule_name, "its name is not a rule's name", NULL, 1, NULL },
+	{ "two rules of one name", rule_twin, "rule 1: has the name of rule 0", NULL, 1, NULL },
+	{ "a rule's mode", rule_mode_three, "rule 0: mode 3 is unknown", "enforced, as it was", 1, NULL },
+	{ "a rule's terms", terms_of_funnel, "rule 0: its terms do not follow", NULL, 1, NULL },
+	{ "terms that no rule has", terms_of_none, "rule 0: its terms do not follow", NULL, 1, NULL },
+	{ "a word in a free slot", slot_free_word, "free, but its word is not zero", "set to zero", 1, NULL },
+	{ "a slot of a rule that cannot be", slot_rule, "of rule 4000, but there are only 4", "freed", 1, NULL },
+	{ "a frozen slot", slot_frozen, "frozen", "freed", 1, NULL },
+	{ "more tokens than the capacity", slot_quota, "more tokens than its rule's capacity", "set to the capacity", 1, NULL },
+	{ "a place beyond its ring", window_place, "a place beyond its ring", "set to what its ring holds", 1, NULL },
+	{ "more cells than are valid", window_tokens, "more tokens taken last", "set to what its ring holds", 1, NULL },
+	{ "cells of no place", window_tokens_none, "more tokens taken last", "set to what its ring holds", 1, NULL },
+	{ "more cells than there are", window_tokens_round, "more tokens taken last", "set to what its ring holds", 1, NULL },
+	{ "a lease's state", lease_state, "a state that no lease has", "freed", 1, NULL },
+	{ "two slots of one key", slot_twin, "of the same key as slot", "freed", 1, NULL },
+	{ "three slots of one key", slot_triplet, "of the same key as slot", "freed", 2, NULL },
 };
 
 static void each_kind(const struct damage *d)
@@ -164,7 +224,10 @@ static void each_kind(const struct damage *d)
 	uint64_t funnel_left, window_left, before;
 	int n;
 
-	fresh();
+	if (d->set != NULL)
+		d->set();
+	else
+		fresh();
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "sound before");
 	d->make();
 	before = left(funnel);
@@ -183,6 +246,78 @@ static void each_kind(const struct damage *d)
 		is(funnel_left, 0, "%s: the stricter stayed", d->name);
 	else
 		ok(funnel_left == before && left(window) == window_left, "%s: keys have what they had", d->name);
+}
+
+/* ---- What only looks like damage, and what is more ---- */
+
+/* A grower was killed between the two words that tell of his table. */
+static void half_told(void)
+{
+	fresh();
+	l->header->tables[1].offset = l->tables_offset;
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "a table that is half told is no damage");
+	is(shmlimit_repair(unit_name, NULL, 0), 0, "nor repaired");
+	is(shmlimit_grow(l, 32), 0, "and is told anew when the table grows");
+}
+
+/* The state says that a table is in use which is not told right. */
+static void ill_told(void)
+{
+	struct shmlimit_problem found = { 0 };
+
+	fresh();
+	shmlimit_reset(l, -1, NULL, 0);
+	grow(32);
+	grow(0);
+	grow(64);
+	l->header->tables[1].lines = 1;
+	is(shmlimit_verify(unit_name, &found, 1), 1, "a table in use that cannot be is found");
+	ok(strstr(found.text, "do not agree") != NULL, "and named");
+	is(shmlimit_repair(unit_name, &found, 1), -EUCLEAN, "but not repaired");
+}
+
+/* A rule's terms are of another algorithm, which needs rings that there are none of. */
+static void no_rings(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .rules = 4 };
+	struct shmlimit_problem found[4] = { 0 };
+	struct shmlimit_result r = { 0 };
+
+	fresh();
+	shmlimit_close(l);
+	l = unit_create("repair", &options);
+	funnel = unit_rule(l, "funnel", 100, 1, DAY);
+	if (shmlimit_take(l, funnel, "0", 1, 40, NULL) != 0)
+		bail("a fresh key is denied");
+	l->rules[0].terms[1].shape = terms_shape(7, 8, SHMLIMIT_WINDOW, 0);
+	is(terms_algorithm(&l->rules[0].terms[1]), SHMLIMIT_WINDOW, "a window without a ring");
+	is(shmlimit_verify(unit_name, found, 4), 2, "is found, and its slot");
+	ok(strstr(found[1].text, "a place beyond its ring") != NULL, "which has no place");
+	ok(shmlimit_peek(l, funnel, "0", 1, 1, &r) >= 0, "it is asked all the same");
+	is(shmlimit_repair(unit_name, found, 4), 1, "the slot is freed, the terms are left as they are");
+}
+
+/* Twins are found among many keys. */
+static void many(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 4096, .rules = 4 };
+	struct layout_slot *twin;
+	uint32_t key;
+
+	shmlimit_close(l);
+	l = unit_create("repair", &options);
+	funnel = unit_rule(l, "funnel", 100, 1, DAY);
+	for (key = 0; key < 1500; key++)
+		if (shmlimit_take(l, funnel, &key, sizeof(key), 40, NULL) != 0)
+			bail("a fresh key is denied");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "1,500 keys are sound");
+	twin = &l->tables->slots[l->tables->lines * SLOTS_PER_LINE - 1];
+	if (twin->tag == slot_of(funnel)->tag)
+		bail("the first and the last are one");
+	*twin = *slot_of(funnel);
+	is(shmlimit_verify(unit_name, NULL, 0), 1, "but for one that is in the first slot and in the last");
+	is(shmlimit_repair(unit_name, NULL, 0), 1, "which is repaired");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "and then they are");
 }
 
 /* ---- Beside decisions ---- */
@@ -230,6 +365,10 @@ int main(void)
 
 	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++)
 		each_kind(&damages[i]);
+	half_told();
+	ill_told();
+	no_rings();
+	many();
 	beside();
 	is(shmlimit_repair("test.repair.none", NULL, 0), -ENOENT, "what is not there is not repaired");
 	is(shmlimit_repair("a/b", &problem, 1), -EILSEQ, "nor what cannot be");
