@@ -9,12 +9,13 @@
  * or changed meanwhile, no stretch of time has more than the larger capacity and
  * what the faster rate gives in it, no period of a window more than the larger
  * capacity, and what warms up gives no more than its stable rate after its
- * dearest request. The other rules are there to take and give slots: their keys
- * are charged, refunded, reserved and reset at will.
+ * dearest request. Of leases nothing is spent that was not deposited, or twice, or
+ * after its time, and one process a key asks at a time. The other rules are there to
+ * take and give slots: their keys are charged, refunded, reserved and reset at will.
  *
  * There are about as many keys as slots, and claims by strangers. At the end of each
  * round all are killed, and what they left open is finished: tentative slots are
- * met, rings are completed (I4). A run in which nothing was left open, nothing
+ * met, rings are completed, claims of who asked an engine end (I4). A run in which nothing was left open, nothing
  * reclaimed while others were at work, no compare-and-swap lost, has shown
  * nothing, and fails.
  *
@@ -24,6 +25,8 @@
 
 #include "hash.h"
 #include "history.h"
+#include "lease.h"
+#include "leases.h"
 #include "ring.h"
 #include "table.h"
 
@@ -61,6 +64,10 @@ static const struct watched {
 	  { { .algorithm = SHMLIMIT_WINDOW, .capacity = 20, .period_ns = 5 * MILLISECOND },
 	    { .algorithm = SHMLIMIT_WINDOW, .capacity = 40, .period_ns = 5 * MILLISECOND } },
 	  4 },
+	{ "lease",
+	  { { .algorithm = SHMLIMIT_LEASE, .capacity = 20, .count = 1, .period_ns = MILLISECOND },
+	    { .algorithm = SHMLIMIT_LEASE, .capacity = 40, .count = 1, .period_ns = MILLISECOND } },
+	  3 },
 	/* shmlimit_throttle()'s, which has no versions. */
 	{ "~3:10000:1",
 	  { { .capacity = 3, .count = 10000, .period_ns = SECOND },
@@ -70,7 +77,8 @@ static const struct watched {
 #define WATCHED (sizeof(watched) / sizeof(watched[0]))
 #define THROTTLE (WATCHED - 1)
 #define WINDOW 2
-#define WILD 3 /* rules, one of each algorithm */
+#define LEASED 3
+#define WILD 4 /* rules, one of each algorithm */
 
 static struct play {
 	struct shmlimit *l;
@@ -81,16 +89,27 @@ static struct play {
 	_Atomic uint64_t calls, changes, resets, verifies, unsound;
 	struct history history;
 	struct story story;
+	struct books books;
+	struct ledger ledger;
 } * play;
 
 static struct {
 	uint64_t rounds, kills, admitted, excesses, truncated;
 	uint64_t left_tentative, met, left_open, helped,
 		reclaimed; /* rounds with reclaims and lost swaps: the last */
+	uint64_t booked, unbacked, crowds, left_asking, claims_ended, claims_stuck;
 	int ended_badly;
 } sum;
 
 /* ---- The eight ---- */
+
+static void admitted(uint32_t i, uint32_t key, uint64_t tokens, uint64_t began_ns)
+{
+	if (i == LEASED)
+		books_add(&play->books, SPENT, key, tokens, began_ns, shmlimit_now(play->l));
+	else
+		history_add(&play->history, i, key, tokens, began_ns, shmlimit_now(play->l));
+}
 
 static void watched_take(struct dice *dice)
 {
@@ -105,7 +124,22 @@ static void watched_take(struct dice *dice)
 		answer = shmlimit_take(play->l, play->id[i], &key, sizeof(key), tokens, NULL);
 	worker_check(answer >= 0, "%s: %s", watched[i].name, shmlimit_strerror(answer));
 	if (answer == SHMLIMIT_ALLOWED)
-		history_add(&play->history, i, key, tokens, began_ns, shmlimit_now(play->l));
+		admitted(i, key, tokens, began_ns);
+}
+
+/* What only leases have, beside the takes that they have too: now and then an answer that comes too late. */
+static void leased_call(struct dice *dice)
+{
+	uint32_t key = (uint32_t)dice_below(dice, KEYS);
+	uint64_t tokens = 1 + dice_below(dice, 3);
+	int answer;
+
+	if (dice_below(dice, 30) == 0)
+		answer = leases_deposit(play->l, play->id[LEASED], &play->books, key, 8 * tokens, tokens);
+	else
+		answer = leases_spend(play->l, play->id[LEASED], &play->books, key, tokens, dice);
+
+	worker_check(answer >= 0, "lease: %s", shmlimit_strerror(answer));
 }
 
 static void watched_peek(struct dice *dice)
@@ -137,16 +171,17 @@ static void take_all(struct dice *dice)
 
 	worker_check(answer >= 0 || answer == -ESRCH, "take_all: %s", shmlimit_strerror(answer));
 	if (answer == SHMLIMIT_ALLOWED)
-		history_add(&play->history, i, key, 1, began_ns, shmlimit_now(play->l));
+		admitted(i, key, 1, began_ns);
 }
 
 static void wild_call(struct dice *dice)
 {
+	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	uint32_t key = (uint32_t)dice_below(dice, WILD_KEYS);
 	uint64_t tokens = dice_below(dice, 9);
 	int rule = wild_rule(dice), answer = 0;
 
-	switch (dice_below(dice, 7)) {
+	switch (dice_below(dice, 11)) {
 	case 0:
 		answer = shmlimit_take(play->l, rule, &key, sizeof(key), tokens, NULL);
 		break;
@@ -170,8 +205,23 @@ static void wild_call(struct dice *dice)
 		answer = shmlimit_throttle(play->l, &key, sizeof(key), 5, 100000, 1 + dice_below(dice, 2), tokens,
 					   NULL);
 		break;
+	case 7:
+		answer = shmlimit_lease_take(play->l, rule, &key, sizeof(key), tokens, MILLISECOND, MILLISECOND, &lease,
+					     NULL);
+		break;
+	case 8:
+		answer = shmlimit_lease_deposit(play->l, rule, &key, sizeof(key), tokens, 1, MILLISECOND, NULL);
+		break;
+	case 9:
+		answer = shmlimit_lease_deny(play->l, rule, &key, sizeof(key), tokens, MILLISECOND, NULL);
+		break;
+	case 10:
+		answer = shmlimit_lease_abandon(play->l, rule, &key, sizeof(key));
+		break;
 	}
-	worker_check(answer >= 0 || answer == -ESRCH, "a call failed: %s", shmlimit_strerror(answer));
+	/* The rule may be gone, or of another algorithm. */
+	worker_check(answer >= 0 || answer == -ESRCH || answer == -EOPNOTSUPP, "a call failed: %s",
+		     shmlimit_strerror(answer));
 }
 
 static void use(struct dice *dice)
@@ -179,8 +229,10 @@ static void use(struct dice *dice)
 	for (;;) {
 		uint64_t which = dice_below(dice, 100);
 
-		if (which < 60)
+		if (which < 50)
 			watched_take(dice);
+		else if (which < 60)
+			leased_call(dice);
 		else if (which < 65)
 			watched_peek(dice);
 		else if (which < 75)
@@ -205,14 +257,15 @@ static int set_rule(const char *name, struct shmlimit_rule rule)
 
 static void set_wild(struct dice *dice, uint32_t algorithm)
 {
-	static const char *const names[WILD] = { "wild.funnel", "wild.warmup", "wild.window" };
+	static const char *const names[WILD] = { "wild.funnel", "wild.warmup", "wild.window",
+						  "wild.lease" };
 	struct shmlimit_rule rule = {
 		.algorithm = algorithm,
 		.mode = dice_below(dice, 4) == 0 ? (uint32_t)dice_below(dice, 3) : SHMLIMIT_ENFORCE,
 		.capacity = algorithm == SHMLIMIT_WARMUP ? 0 : 1 + dice_below(dice, 8),
 		.count = algorithm == SHMLIMIT_WINDOW ? 0 : 1 + dice_below(dice, 3),
 		.period_ns = (1 + dice_below(dice, 50)) * MICROSECOND,
-		.max_wait_ns = dice_below(dice, 3) * 100 * MICROSECOND,
+		.max_wait_ns = algorithm == SHMLIMIT_LEASE ? 0 : dice_below(dice, 3) * 100 * MICROSECOND,
 		.warmup_ns = algorithm == SHMLIMIT_WARMUP ? MILLISECOND : 0,
 	};
 	int error = 0;
@@ -320,6 +373,24 @@ static void help(const struct rule_view *view, uint32_t rule, uint32_t key, cons
 		      window_agrees(terms, before->seen.word, cell_ns);
 }
 
+static int is_current(const struct rule_view *view, const struct trace *trace)
+{
+	return trace->committed != NULL && ((trace->seen.tag ^ rule_version(view)) & TAG_VERSION) == 0;
+}
+
+/* A call that writes, so that it meets what is tentative. */
+static void meet(uint32_t i, uint32_t key)
+{
+	int answer;
+
+	if (i == LEASED)
+		answer = leases_deposit(play->l, play->id[i], &play->books, key, 1, 0);
+	else
+		answer = shmlimit_charge(play->l, play->id[i], &key, sizeof(key), 1, NULL);
+	if (answer != 0)
+		bail("nothing can be written for key %u of rule %s", key, watched[i].name);
+}
+
 /* All are dead. */
 static void finish_what_they_left(void)
 {
@@ -331,17 +402,50 @@ static void finish_what_they_left(void)
 		for (uint32_t key = 0; key < KEYS; key++) {
 			struct trace trace = trace_of(&view, (uint32_t)play->id[i], key);
 
-			if (i == WINDOW && trace.committed != NULL &&
-			    ((trace.seen.tag ^ rule_version(&view)) & TAG_VERSION) == 0)
+			if (i == WINDOW && is_current(&view, &trace))
 				help(&view, (uint32_t)play->id[i], key, &trace);
 			if (trace.tentative == NULL)
 				continue;
 			sum.left_tentative++;
-			if (shmlimit_charge(play->l, play->id[i], &key, sizeof(key), 1, NULL) != 0)
-				bail("charge");
+			meet(i, key);
 			sum.met += slot_read(trace.tentative).word != trace.nonce.word;
 		}
 	}
+}
+
+/* Whoever asked is dead, at the latest since then: is his claim over when it was to be, and another asks? */
+static void outlast(const struct rule_view *view, uint32_t key, const struct trace *trace, uint64_t died_ns)
+{
+	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
+	struct lease left = lease_read(&view->terms, trace->seen.word, died_ns);
+	uint64_t then_ns = died_ns + CLAIM_NS + play->grace_ns[LEASED];
+
+	if (left.state != LEASE_ASKED || left.left_ns == 0)
+		return;
+	sum.left_asking++;
+	if (shmlimit_lease_take_at(play->l, play->id[LEASED], &key, sizeof(key), 1, LEASE_NS, CLAIM_NS, &lease, then_ns,
+				   NULL) == SHMLIMIT_LEASE_ASK)
+		sum.claims_ended++;
+	else
+		sum.claims_stuck++;
+}
+
+/* All books have been looked at: the next round begins with none. */
+static void end_leases(uint64_t died_ns)
+{
+	struct rule_view view;
+
+	if (rule_load(play->l, (uint32_t)play->id[LEASED], &view) != 0)
+		bail("rule %s is gone", watched[LEASED].name);
+	for (uint32_t key = 0; key < KEYS; key++) {
+		struct trace trace = trace_of(&view, (uint32_t)play->id[LEASED], key);
+
+		if (is_current(&view, &trace))
+			outlast(&view, key, &trace, died_ns);
+	}
+	if (shmlimit_reset(play->l, play->id[LEASED], NULL, 0) != 0)
+		bail("leases are not reset");
+	books_clear(&play->books);
 }
 
 /* ---- Judging ---- */
@@ -366,12 +470,36 @@ static int exceeds(uint32_t i, uint32_t key)
 	return got > may;
 }
 
+/* What a key has left is as good as spent now. */
+static void audit(uint32_t key)
+{
+	uint64_t now_ns = shmlimit_now(play->l), unbacked, crowds;
+	struct shmlimit_result r = { 0 };
+
+	if (shmlimit_peek_at(play->l, play->id[LEASED], &key, sizeof(key), 0, now_ns, &r) < 0)
+		bail("peek");
+	if (r.remaining != 0)
+		books_add(&play->books, SPENT, key, r.remaining, now_ns, now_ns);
+	books_tell(&play->books, key, &play->ledger);
+	crowds = ledger_crowds(&play->ledger);
+	unbacked = ledger_unbacked(&play->ledger);
+	if (unbacked + crowds != 0)
+		diag("lease of key %u: %" PRIu64 " tokens spent that are no gift's, %" PRIu64 " asked beside another", key,
+		     unbacked, crowds);
+	sum.unbacked += unbacked;
+	sum.crowds += crowds;
+}
+
 static void judge(void)
 {
-	for (uint32_t i = 0; i < WATCHED; i++)
-		for (uint32_t key = 0; key < KEYS; key++)
-			sum.excesses += (uint64_t)exceeds(i, key);
+	for (uint32_t key = 0; key < KEYS; key++) {
+		for (uint32_t i = 0; i < WATCHED; i++)
+			sum.excesses += i != LEASED && exceeds(i, key);
+		audit(key);
+	}
 	sum.admitted += history_length(&play->history);
+	sum.booked += books_length(&play->books);
+	sum.truncated += books_length(&play->books) != atomic_load(&play->books.n);
 	sum.truncated += history_length(&play->history) != atomic_load(&play->history.n);
 }
 
@@ -381,6 +509,7 @@ static void round_of(struct dice *dice)
 {
 	struct shmlimit_counters before = counters_of(play->l, -1), after;
 	struct crew crew;
+	uint64_t died_ns;
 
 	play->seed = dice_throw(dice);
 	history_clear(&play->history);
@@ -399,18 +528,20 @@ static void round_of(struct dice *dice)
 	for (int i = 0; i <= WORKERS; i++)
 		sum.ended_badly += !crew_kill(&crew, i);
 	munmap(crew.gate, sizeof(*crew.gate));
+	died_ns = shmlimit_now(play->l);
 	finish_what_they_left();
 	after = counters_of(play->l, -1);
 	sum.reclaimed += after.reclaims > before.reclaims && after.failed_cas > before.failed_cas;
 	sum.kills += KILLS_A_ROUND + WORKERS + 1;
 	sum.rounds++;
 	judge();
+	end_leases(died_ns);
 	play->unsound += shmlimit_verify(stage_name, NULL, 0) != 0;
 }
 
 static int seen_enough(void)
 {
-	return counters_of(play->l, -1).failed_cas > 0 && sum.reclaimed > 0 && sum.met > 0 && sum.helped > 0 &&
+	return counters_of(play->l, -1).failed_cas > 0 && sum.reclaimed > 0 && sum.met > 0 && sum.helped > 0 && sum.claims_ended > 0 &&
 	       atomic_load(&play->changes) > 0 && atomic_load(&play->resets) > 0 && atomic_load(&play->verifies) > 0;
 }
 
@@ -423,6 +554,8 @@ static void progress(uint64_t seconds)
 	     " rings left open, %" PRIu64 " completed; %" PRIu64 " excesses",
 	     counters_of(play->l, -1).failed_cas, sum.left_tentative, sum.met, sum.left_open, sum.helped,
 	     sum.excesses);
+	diag("  %" PRIu64 " entries in books of leases; %" PRIu64 " claims left, %" PRIu64 " ended", sum.booked,
+	     sum.left_asking, sum.claims_ended);
 }
 
 /* The coarser of the two versions' ticks, at either end. */
@@ -484,7 +617,7 @@ int main(void)
 	play->seed = dice_seed();
 	dice.state = play->seed + 1;
 	begin();
-	while (sum.excesses == 0 && sum.ended_badly == 0 &&
+	while (sum.excesses + sum.unbacked + sum.crowds == 0 && sum.ended_badly == 0 &&
 	       (passed < seconds || (passed < seconds + SECONDS_MORE && !seen_enough()))) {
 		round_of(&dice);
 		passed = (uint64_t)(time(NULL) - began);
@@ -496,6 +629,9 @@ int main(void)
 	progress(passed);
 	is(sum.ended_badly, 0, "nine processes die by the killer alone");
 	is(sum.excesses, 0, "no key is admitted more in any stretch of time than its rule ever permitted");
+	is(sum.unbacked, 0, "no lease is spent that was not given, or twice, or after its time");
+	is(sum.crowds, 0, "one process a key asks at a time");
+	is(sum.claims_stuck, 0, "the claims of the killed end by themselves");
 	is(play->unsound, 0, "the segment is sound all the while");
 	is(sum.truncated, 0, "the histories are complete");
 	ok(sum.admitted > 0, "calls were admitted (%" PRIu64 ")", sum.admitted);
@@ -507,6 +643,7 @@ int main(void)
 	ok(sum.reclaimed > 0, "slots were reclaimed while others contended");
 	ok(sum.met > 0, "tentative slots that the killed left were met (%" PRIu64 ")", sum.met);
 	ok(sum.helped > 0, "rings that were left open were completed (%" PRIu64 ")", sum.helped);
+	ok(sum.claims_ended > 0, "claims that the killed left ended, and others asked (%" PRIu64 ")", sum.claims_ended);
 	is(counters_of(play->l, -1).evictions, 0, "no funnel was evicted");
 	shmlimit_close(play->l);
 	return tap_done();
