@@ -47,7 +47,7 @@ static const struct pair {
 	uint32_t on_full;
 	uint64_t gives_back;              /* tokens that the first may hold, and then gives back */
 	int apart;                        /* alone, each would give "k" another slot */
-	int window;                       /* "subject" is a WINDOW */
+	uint32_t algorithm;               /* of "subject" */
 } pairs[] = {
 	{ "two claims of one key", { { 0 } }, { { TAKE, "k", 1 }, { TAKE, "k", 1 } } },
 	{ "two claims of one key, for all it has", { { 0 } }, { { TAKE, "k", 5 }, { TAKE, "k", 3 } } },
@@ -80,18 +80,57 @@ static const struct pair {
 	{ "two evictions", { { HOLD, NULL, 6 }, { FILL, NULL, 10 } }, { { TAKE, "k", 3 }, { TAKE, "l", 3 } } },
 	{ "a reservation and a refund", { { TAKE, "k", 4 } }, { { RESERVE, "k", 3 }, { REFUND, "k", 2 } } },
 	{ "two reservations, one too many", { { TAKE, "k", 4 } }, { { RESERVE, "k", 2 }, { RESERVE, "k", 3 } } },
-	{ "window: two claims of one key", { { 0 } }, { { TAKE, "k", 2 }, { TAKE, "k", 1 } }, .window = 1 },
-	{ "window: two takes", { { TAKE, "k", 2 } }, { { TAKE, "k", 2 }, { TAKE, "k", 1 } }, .window = 1 },
+	{ "window: two claims of one key", { { 0 } }, { { TAKE, "k", 2 }, { TAKE, "k", 1 } }, .algorithm = SHMLIMIT_WINDOW },
+	{ "window: two takes", { { TAKE, "k", 2 } }, { { TAKE, "k", 2 }, { TAKE, "k", 1 } }, .algorithm = SHMLIMIT_WINDOW },
 	{ "window: two takes of the last place", { { TAKE, "k", 4 } }, { { TAKE, "k", 1 }, { TAKE, "k", 1 } },
-	  .window = 1 },
+	  .algorithm = SHMLIMIT_WINDOW },
 	{ "window: two that help a dead one", { { TAKE, "k", 1 }, { TAKE_KILLED, "k", 2 } },
-	  { { TAKE, "k", 1 }, { TAKE, "k", 1 } }, .window = 1 },
+	  { { TAKE, "k", 1 }, { TAKE, "k", 1 } }, .algorithm = SHMLIMIT_WINDOW },
 	{ "window: two laps begun", { { TAKE, "k", 5, -6 * (int64_t)HOUR_NS } },
-	  { { TAKE, "k", 2 }, { TAKE, "k", 3 } }, .window = 1 },
-	{ "window: a take and a refund", { { TAKE, "k", 4 } }, { { TAKE, "k", 1 }, { REFUND, "k", 2 } }, .window = 1 },
+	  { { TAKE, "k", 2 }, { TAKE, "k", 3 } }, .algorithm = SHMLIMIT_WINDOW },
+	{ "window: a take and a refund", { { TAKE, "k", 4 } }, { { TAKE, "k", 1 }, { REFUND, "k", 2 } }, .algorithm = SHMLIMIT_WINDOW },
 	{ "window: a take and a new capacity", { { TAKE, "k", 1 } },
-	  { { TAKE, "k", 1 }, { RULE_SET, .terms = { .capacity = 3 } } }, .window = 1 },
-	{ "window: a take and a reset", { { TAKE, "k", 2 } }, { { TAKE, "k", 1 }, { RESET_KEY, "k" } }, .window = 1 },
+	  { { TAKE, "k", 1 }, { RULE_SET, .terms = { .capacity = 3 } } }, .algorithm = SHMLIMIT_WINDOW },
+	{ "window: a take and a reset", { { TAKE, "k", 2 } }, { { TAKE, "k", 1 }, { RESET_KEY, "k" } }, .algorithm = SHMLIMIT_WINDOW },
+	{ "lease: two who ask, of a new key", { { 0 } }, { { LEASE, "k", 1 }, { LEASE, "k", 2 } },
+	  .algorithm = SHMLIMIT_LEASE },
+	{ "lease: two who ask, beside what is left", { { DEPOSIT, "k", 3 } },
+	  { { LEASE, "k", 3 }, { LEASE, "k", 4 } }, .algorithm = SHMLIMIT_LEASE },
+	{ "lease: two who ask, after one who was killed", { { LEASE, "k", 2, -2 * (int64_t)HOUR_NS } },
+	  { { LEASE, "k", 1 }, { LEASE, "k", 1 } }, .algorithm = SHMLIMIT_LEASE },
+	{ "lease: one who asks, and the late answer to another", { { LEASE, "k", 2, -2 * (int64_t)HOUR_NS } },
+	  { { LEASE, "k", 1 }, { DEPOSIT, "k", 4 } }, .algorithm = SHMLIMIT_LEASE },
+	{ "lease: one who asks, and one who spends", { { DEPOSIT, "k", 3 } },
+	  { { LEASE, "k", 3 }, { LEASE, "k", 2 } }, .algorithm = SHMLIMIT_LEASE },
+	{ "lease: a deposit and a take", { { LEASE, "k", 1 } }, { { DEPOSIT, "k", 4 }, { LEASE, "k", 2 } },
+	  .algorithm = SHMLIMIT_LEASE },
+	{ "lease: a deposit and a take, of a new key", { { 0 } }, { { DEPOSIT, "k", 4 }, { LEASE, "k", 2 } },
+	  .algorithm = SHMLIMIT_LEASE },
+	{ "lease: a deposit and a denial", { { LEASE, "k", 1 } }, { { DEPOSIT, "k", 4 }, { DENY, "k", 1 } },
+	  .algorithm = SHMLIMIT_LEASE },
+	{ "lease: a deposit that comes too late, and a denial", { { LEASE, "k", 2, -2 * (int64_t)HOUR_NS } },
+	  { { DEPOSIT, "k", 4 }, { DENY, "k", 2 } }, .algorithm = SHMLIMIT_LEASE },
+	{ "lease: two deposits", { { LEASE, "k", 1 } }, { { DEPOSIT, "k", 3 }, { DEPOSIT, "k", 4, HOUR_NS / 2 } },
+	  .algorithm = SHMLIMIT_LEASE },
+	{ "lease: a deposit and nothing", { { DEPOSIT, "k", 3 }, { LEASE, "k", 3 } },
+	  { { DEPOSIT, "k", 4 }, { GIVE_UP, "k" } }, .algorithm = SHMLIMIT_LEASE },
+	{ "lease: a denial, and one who asks", { { LEASE, "k", 1 } }, { { DENY, "k", 1 }, { LEASE, "k", 1 } },
+	  .algorithm = SHMLIMIT_LEASE },
+	{ "lease: nothing, and one who asks", { { LEASE, "k", 1 } }, { { GIVE_UP, "k" }, { LEASE, "k", 1 } },
+	  .algorithm = SHMLIMIT_LEASE },
+	{ "lease: two takes of the last token", { { DEPOSIT, "k", 2 } }, { { LEASE, "k", 1 }, { TAKE, "k", 1 } },
+	  .algorithm = SHMLIMIT_LEASE },
+	{ "lease: a charge and a refund", { { DEPOSIT, "k", 4 } }, { { CHARGE, "k", 2 }, { REFUND, "k", 2 } },
+	  .algorithm = SHMLIMIT_LEASE },
+	{ "lease: two claims, one slot left, which a lease had",
+	  { { HOLD, NULL, 15 }, { DEPOSIT, "m", 3, -(int64_t)DAY_NS } }, { { LEASE, "k", 1 }, { DEPOSIT, "l", 4 } },
+	  SHMLIMIT_FULL_DENY, .algorithm = SHMLIMIT_LEASE },
+	{ "lease: a deposit and a new capacity", { { LEASE, "k", 1 } },
+	  { { DEPOSIT, "k", 5 }, { RULE_SET, .terms = { .capacity = 3 } } }, .algorithm = SHMLIMIT_LEASE },
+	{ "lease: two conversions", { { DEPOSIT, "k", 5 }, { SET_KILLED, .terms = { .capacity = 3 } } },
+	  { { LEASE, "k", 2 }, { LEASE, "k", 2 } }, .algorithm = SHMLIMIT_LEASE },
+	{ "lease: a deposit and a reset", { { DEPOSIT, "k", 3 } }, { { DEPOSIT, "k", 2 }, { RESET_KEY, "k" } },
+	  .algorithm = SHMLIMIT_LEASE },
 	{ "all or none, and a take of what the second has", { { TAKE, "k", 4, .rule = OTHER } },
 	  { { TAKE_ALL, "k", 1 }, { TAKE, "k", 1, .rule = OTHER } }, 0, 1 },
 };
@@ -414,7 +453,7 @@ static int prepare(struct dice *dice)
 {
 	if (scene.l != NULL)
 		scene_close();
-	scene.algorithm = now.is->window ? SHMLIMIT_WINDOW : SHMLIMIT_FUNNEL;
+	scene.algorithm = now.is->algorithm;
 	scene_open(dice, now.is->on_full, 0);
 	for (int i = 0; i < PREPARED; i++)
 		if (call_make(&now.is->before[i]) < 0)
