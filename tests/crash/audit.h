@@ -44,6 +44,7 @@ struct sights {
 struct audit {
 	struct sights before, after;
 	uint64_t gives_back;              /* tokens that may be missing meanwhile: taken, and to be given back */
+	int left_behind;                  /* a lease may be gone meanwhile, with the table that it was in */
 	unsigned sound, keys, stuck, lost; /* faults */
 };
 
@@ -127,14 +128,15 @@ static inline int is_sound(void)
 	return found == 0 && !has_twin(scene.l);
 }
 
-/* As before or as after; or, where the call takes first and gives back then, in between. */
+/* As before or as after; or in between, where the call takes first and gives back then; or nothing, of what is left. */
 static inline int is_due(const struct audit *audit, const struct sights *now, unsigned i)
 {
 	const struct sight *before = &audit->before.key[i], *after = &audit->after.key[i], *sight = &now->key[i];
 
 	return same_sight(sight, before) || same_sight(sight, after) ||
 	       (audit->gives_back != 0 && sight->drained < before->drained &&
-		sight->drained + audit->gives_back >= before->drained);
+		sight->drained + audit->gives_back >= before->drained) ||
+	       (audit->left_behind && sight->drained == 0);
 }
 
 static inline unsigned audit_keys(const struct audit *audit)

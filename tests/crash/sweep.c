@@ -35,7 +35,8 @@ static const struct scenario {
 	int answer;
 	unsigned left[2];                 /* how often "k" is admitted before and after */
 	uint32_t on_full;
-	enum { READS_ONLY = 1, GIVES_BACK = 2, OWN_CLOCK = 4, WINDOW = 8, WARMUP = 16, LEASED = 32 } is;
+	enum { READS_ONLY = 1, GIVES_BACK = 2, OWN_CLOCK = 4, WINDOW = 8, WARMUP = 16, LEASED = 32,
+	       LEFT_BEHIND = 64 } is;
 } scenarios[] = {
 	/* Taking, where there is room. */
 	{ "take: a new key", { { 0 } }, { TAKE, "k", 1 }, 0, { 5, 4 } },
@@ -175,6 +176,16 @@ static const struct scenario {
 	  SHMLIMIT_LEASE_ASK, { 0, 0 }, 0, LEASED },
 	{ "lease: asking, what was left having lapsed", { { DEPOSIT, "k", 3, -6 * (int64_t)HOUR_NS } },
 	  { LEASE, "k", 1 }, SHMLIMIT_LEASE_ASK, { 0, 0 }, 0, LEASED },
+	{ "lease: asking, another having begun its claim", { { ABANDON, "k" } }, { LEASE, "k", 1 }, SHMLIMIT_LEASE_ASK,
+	  { 0, 0 }, 0, LEASED },
+	{ "lease: asking, in the slot of what has lapsed", { { DEPOSIT, "l", 3, -(int64_t)DAY_NS }, { HOLD, NULL, 15 } },
+	  { LEASE, "k", 1 }, SHMLIMIT_LEASE_ASK, { 0, 0 }, SHMLIMIT_FULL_DENY, LEASED },
+	{ "lease: asking, evicting", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { LEASE, "k", 1 }, SHMLIMIT_LEASE_ASK,
+	  { 0, 0 }, 0, LEASED },
+	{ "lease: asking, no room, denied", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { LEASE, "k", 1 }, 1, { 0, 0 },
+	  SHMLIMIT_FULL_DENY, LEASED },
+	{ "lease: asking, no room", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { LEASE, "k", 1 }, SHMLIMIT_LEASE_ASK,
+	  { 0, 0 }, SHMLIMIT_FULL_ALLOW, LEASED },
 	{ "lease: waiting", { { LEASE, "k", 1 } }, { LEASE, "k", 1 }, SHMLIMIT_LEASE_WAIT, { 0, 0 }, 0,
 	  LEASED | READS_ONLY },
 	{ "lease: spending", { { DEPOSIT, "k", 4 } }, { LEASE, "k", 2 }, 0, { 3, 1 }, 0, LEASED },
@@ -185,18 +196,38 @@ static const struct scenario {
 	{ "lease: deposit, asked for", { { LEASE, "k", 1 } }, { DEPOSIT, "k", 4 }, 0, { 0, 3 }, 0, LEASED },
 	{ "lease: deposit, beside what is left", { { DEPOSIT, "k", 3 }, { LEASE, "k", 3 } }, { DEPOSIT, "k", 4 }, 0,
 	  { 2, 4 }, 0, LEASED },
+	{ "lease: deposit, more than there is room for", { { LEASE, "k", 1 } }, { DEPOSIT, "k", 9 }, 0, { 0, 5 }, 0,
+	  LEASED },
+	{ "lease: deposit, the claim being another's by then",
+	  { { LEASE, "k", 1, -2 * (int64_t)HOUR_NS }, { LEASE, "k", 2 } }, { DEPOSIT, "k", 4 }, 0, { 0, 3 }, 0, LEASED },
+	{ "lease: deposit, over a denial", { { DENY, "k", 1 } }, { DEPOSIT, "k", 4 }, 0, { 0, 3 }, 0, LEASED },
+	{ "lease: deposit of nothing, others having spent what was held", { { LEASE, "k", 1 } }, { DEPOSIT, "k", 0 },
+	  SHMLIMIT_LEASE_WAIT, { 0, 0 }, 0, LEASED },
 	{ "lease: deposit, evicting", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { DEPOSIT, "k", 4 }, 0, { 0, 3 }, 0,
 	  LEASED },
 	{ "lease: deposit, no room", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { DEPOSIT, "k", 4 }, 0, { 0, 0 },
 	  SHMLIMIT_FULL_DENY, LEASED },
 	{ "lease: deny", { { LEASE, "k", 1 } }, { DENY, "k", 1 }, 1, { 0, 0 }, 0, LEASED },
+	{ "lease: deny, beside what is left", { { DEPOSIT, "k", 3 }, { LEASE, "k", 3 } }, { DENY, "k", 3 }, 1,
+	  { 2, 2 }, 0, LEASED },
+	{ "lease: deny, a new key", { { 0 } }, { DENY, "k", 1 }, 1, { 0, 0 }, 0, LEASED },
 	{ "lease: denied", { { DENY, "k", 1 } }, { LEASE, "k", 1 }, 1, { 0, 0 }, 0, LEASED },
 	{ "lease: abandon", { { DEPOSIT, "k", 3 }, { LEASE, "k", 3 } }, { GIVE_UP, "k" }, 0, { 2, 2 }, 0, LEASED },
+	{ "lease: abandon, a new key", { { 0 } }, { GIVE_UP, "k" }, 0, { 0, 0 }, 0, LEASED | READS_ONLY },
+	{ "lease: peek", { { DEPOSIT, "k", 3 } }, { PEEK, "k", 1 }, 0, { 2, 2 }, 0, LEASED | READS_ONLY },
+	{ "lease: take_all, the second denied", { { DEPOSIT, "k", 4 }, { TAKE, "k", 5, .rule = OTHER } },
+	  { TAKE_ALL, "k", 2 }, 1, { 3, 3 }, 0, LEASED | GIVES_BACK },
 	{ "lease: refund", { { DEPOSIT, "k", 3 } }, { REFUND, "k", 1 }, 0, { 2, 3 }, 0, LEASED },
 	{ "lease: charge", { { DEPOSIT, "k", 5 } }, { CHARGE, "k", 3 }, 0, { 4, 1 }, 0, LEASED },
 	{ "lease: converting, the capacity being lower",
 	  { { DEPOSIT, "k", 5 }, { SET_KILLED, .terms = { .capacity = 3 } } }, { TAKE, "k", 1 }, 0, { 3, 2 }, 0,
 	  LEASED },
+	{ "lease: converting a claim", { { LEASE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 3 } } },
+	  { LEASE, "k", 1 }, SHMLIMIT_LEASE_WAIT, { 0, 0 }, 0, LEASED },
+	{ "lease: converting a denial", { { DENY, "k", 1 }, { SET_KILLED, .terms = { .capacity = 9 } } },
+	  { LEASE, "k", 1 }, 1, { 0, 0 }, 0, LEASED },
+	{ "lease: peek of an older version", { { DEPOSIT, "k", 5 }, { SET_KILLED, .terms = { .capacity = 3 } } },
+	  { PEEK, "k", 1 }, 0, { 3, 3 }, 0, LEASED | READS_ONLY },
 	{ "lease: rule_set", { { DEPOSIT, "k", 5 }, { LEASE, "l", 1 } }, { RULE_SET, .terms = { .capacity = 3 } },
 	  SUBJECT, { 4, 3 }, 0, LEASED },
 	{ "lease: reset", { { DEPOSIT, "k", 5 } }, { RESET_KEY, "k" }, 0, { 4, 0 }, 0, LEASED },
@@ -248,6 +279,10 @@ static const struct scenario {
 	  { TAKE, "k", 1 }, 0, { 2, 1 }, 0, WINDOW },
 	{ "grown: window, cells missing", { { TAKE, "k", 1 }, { TAKE_KILLED, "k", 2 }, { GROW, NULL, GROWN } },
 	  { TAKE, "k", 1 }, 0, { 2, 1 }, 0, WINDOW },
+	{ "grown: lease, which is left behind", { { DEPOSIT, "k", 4 }, { GROW, NULL, GROWN } }, { LEASE, "k", 1 },
+	  SHMLIMIT_LEASE_ASK, { 0, 0 }, 0, LEASED | LEFT_BEHIND },
+	{ "grown: lease, deposit of who asked before", { { LEASE, "k", 1 }, { GROW, NULL, GROWN } }, { DEPOSIT, "k", 4 },
+	  0, { 0, 3 }, 0, LEASED | LEFT_BEHIND },
 	{ "grown: warmup", { { TAKE, "k", 1 }, { GROW, NULL, GROWN } }, { CHARGE, "k", 3 }, 0, { 0, 0 }, 0, WARMUP },
 
 	/* Who looks in. */
@@ -307,7 +342,8 @@ static int kill_changed(const struct call *call, const unsigned char *kept)
 
 static void perform(const struct scenario *s, struct dice *dice)
 {
-	struct audit audit = { .gives_back = s->is & GIVES_BACK ? s->call.amount : 0 };
+	struct audit audit = { .gives_back = s->is & GIVES_BACK ? s->call.amount : 0,
+		.left_behind = (s->is & LEFT_BEHIND) != 0 };
 	unsigned char *kept;
 	uint64_t changes = 0;
 	int answer;
