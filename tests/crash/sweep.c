@@ -9,7 +9,7 @@
  * seen to be the same, each call is made once more, and killed right after its
  * first change.
  *
- * CRASH_FULL=1: in every state a fresh process tries every call, and not two.
+ * CRASH_FULL=1: in every state a fresh process tries every call, and not one.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
