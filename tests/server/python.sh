@@ -36,15 +36,24 @@ shmlimit rule set "$SEGMENT" client --capacity 1 --rate 1/d
 is "$(python3 "$TMP/readme.py" && python3 "$TMP/readme.py" | tr '\n' ' ')" "welcome
 later " "README.md's program does what it says"
 
+is "$(python3 -c "
+import shmlimit
+shmlimit.Gate('$SEGMENT', [shmlimit.Limit('client', lambda request: 'k')]).ask({})
+loaded = lambda: 'libshmlimit-global' in open('/proc/self/maps').read()
+before = loaded()
+shmlimit.Gate('$SEGMENT', [shmlimit.Limit('client', lambda request: 'k')], engine='unix:///nobody')
+print(before, loaded())
+")" "False True" "the library for many hosts is loaded by who has an engine"
+
 header() { python3 "$SOURCE/tests/server/python_header.py" "$1"; }
 {
 	header program >"$TMP/program.c" && cc -I"$SOURCE/include" -o "$TMP/program" "$TMP/program.c" && "$TMP/program"
-	grep -v '^#include' "$SOURCE/include/shmlimit.h" | cc -E -P - | header prototypes
+	cat "$SOURCE/include/shmlimit.h" "$SOURCE/include/shmlimit_global.h" | grep -v '^#include' | cc -E -P - | header prototypes
 } >"$TMP/so"
 header believed >"$TMP/believed"
 [ "$(wc -l <"$TMP/so")" -gt 60 ]
-ok $? "the header was read"
+ok $? "the headers were read"
 diff "$TMP/so" "$TMP/believed" >&2
-ok $? "constants, structures and prototypes are the header's"
+ok $? "constants, structures and prototypes are the headers'"
 
 done_testing

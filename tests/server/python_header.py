@@ -1,7 +1,7 @@
-"""What the Python package believes of shmlimit.h, as lines, for python.sh to compare.
+"""What the Python package believes of shmlimit.h and shmlimit_global.h, as lines, for python.sh to compare.
 
     python_header.py program       a C program that prints what is so
-    python_header.py prototypes    reads the preprocessed header, prints what is so
+    python_header.py prototypes    reads the preprocessed headers, prints what is so
     python_header.py believed      what the package has
 
 SPDX-License-Identifier: BSD-2-Clause
@@ -11,7 +11,7 @@ import ctypes
 import re
 import sys
 
-from shmlimit import Algorithm, Clock, Mode, OnFull, _c
+from shmlimit import Algorithm, Clock, Mode, OnFailure, OnFull, _c, _c_global
 
 CONSTANTS = {
     "KEY_MAX": _c.KEY_MAX,
@@ -25,7 +25,10 @@ CONSTANTS = {
     **{mode.name: int(mode) for mode in Mode},
     **{"FULL_" + on_full.name: int(on_full) for on_full in OnFull},
     **{"CLOCK_" + clock.name: int(clock) for clock in Clock},
+    **{"GLOBAL_" + on_failure.name: int(on_failure) for on_failure in OnFailure},
 }
+STRUCTURES = {**_c.STRUCTURES, **_c_global.STRUCTURES}
+PROTOTYPES = {**_c.PROTOTYPES, **_c_global.PROTOTYPES}
 KINDS = {"int": "i4", "unsigned": "u4", "uint32_t": "u4", "uint64_t": "u8", "size_t": "u8", "void": "none"}
 CODES = {"i": "i4", "I": "u4", "L": "u8"}
 
@@ -36,11 +39,11 @@ def fields(structure):
 
 
 def program():
-    print("#include <stdio.h>\n#include <shmlimit.h>\nint main(void)\n{")
+    print("#include <stdio.h>\n#include <shmlimit_global.h>\nint main(void)\n{")
     print("#define FIELD(s, f) (int)offsetof(struct shmlimit_##s, f), (int)sizeof(((struct shmlimit_##s *)0)->f)")
     for name in CONSTANTS:
         print(f'printf("{name} %d\\n", (int)SHMLIMIT_{name});')
-    for name, structure in _c.STRUCTURES.items():
+    for name, structure in STRUCTURES.items():
         print(f'printf("{name} %d\\n", (int)sizeof(struct shmlimit_{name}));')
         for field in fields(structure):
             print(f'printf("{name}.{field} %d %d\\n", FIELD({name}, {field}));')
@@ -56,7 +59,7 @@ def prototypes():
     declared = {}
     for result, name, parameters in re.findall(r"([\w\s*]+?)\bshmlimit_(\w+)\(([^;]*)\);", sys.stdin.read()):
         declared[name] = " ".join([kind(result.strip()), *map(kind, parameters.split(","))])
-    for name in _c.PROTOTYPES:
+    for name in PROTOTYPES:
         print(name, declared.get(name))
 
 
@@ -69,11 +72,11 @@ def believed_kind(declared):
 def believed():
     for name, value in CONSTANTS.items():
         print(name, value)
-    for name, structure in _c.STRUCTURES.items():
+    for name, structure in STRUCTURES.items():
         print(name, ctypes.sizeof(structure))
         for field in fields(structure):
             print(f"{name}.{field}", getattr(structure, field).offset, getattr(structure, field).size)
-    for name, (result, arguments) in _c.PROTOTYPES.items():
+    for name, (result, arguments) in PROTOTYPES.items():
         print(name, *map(believed_kind, [result, *arguments]))
 
 

@@ -3,7 +3,9 @@
 SPDX-License-Identifier: BSD-2-Clause
 """
 
+from .engine import Engine, OnFailure
 from .gate import Gate, Limit
+from .global_limiter import EngineInfo, Funnel, GlobalLimiter
 from .limiter import (
     NEVER,
     Algorithm,
@@ -30,13 +32,18 @@ __all__ = [
     "All",
     "Clock",
     "Counters",
+    "Engine",
+    "EngineInfo",
     "Error",
     "Fields",
+    "Funnel",
     "Gate",
+    "GlobalLimiter",
     "Info",
     "Limit",
     "Limiter",
     "Mode",
+    "OnFailure",
     "OnFull",
     "Request",
     "Result",

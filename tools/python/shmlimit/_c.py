@@ -3,7 +3,7 @@
 WHY NOT cffi: its fast mode needs a compiler where the package is installed, and its other one is slower
 than this. A call costs 0.6 us here, of which the decision is 0.04.
 
-Names are those of C without their prefix. tests/build/python.sh holds every line to the header.
+Names are those of C without their prefix. tests/server/python.sh holds every line to the header.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -170,7 +170,6 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
 # Those that make system calls or pass over the table let other Python threads run; the others are shorter than
 # handing the interpreter's lock over, and keep it.
 _LONG = {"create", "open", "destroy", "rule_set", "rule_remove", "reset"}
-
 
 
 def _load() -> SimpleNamespace:

@@ -1,12 +1,14 @@
 """The limits as ASGI middleware.
 
-A decision takes microseconds and waits for nobody, so it is made where the event loop runs.
+A decision takes microseconds and waits for nobody, so it is made where the event loop runs; with an engine it may wait,
+and is made in a thread.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from http import HTTPStatus
 from typing import Any
@@ -36,7 +38,7 @@ class Middleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return await self.app(scope, receive, send)
-        answer = self.gate.ask(scope)
+        answer = await asyncio.to_thread(self.gate.ask, scope) if self.gate.waits else self.gate.ask(scope)
         scope["shmlimit.status"] = answer.status
         if answer.refusal is not None:
             return await _refuse(scope, send, answer.refusal, answer)

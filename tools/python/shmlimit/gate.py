@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
+from . import _c_global
 from ._c import KEY_MAX, REQUESTS_MAX
+from .bundle import take_all
+from .engine import Engine, OnFailure, log
+from .global_limiter import GlobalLimiter
 from .limiter import Error, Fields, Limiter, Request, key_ip
 
 LOOK_EVERY_S = 1.0
 """How often the segment's name is looked at, to find that it was destroyed and made anew: a system call or two."""
-
-log = logging.getLogger("shmlimit")
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class Gate:
         dry_run: bool = False,
         status: int = HTTPStatus.TOO_MANY_REQUESTS,
         fail_open: bool = False,
+        engine: Engine | str | None = None,
     ) -> None:
         if not 1 <= len(limits) <= REQUESTS_MAX:
             raise ValueError(f"{len(limits)} limits: must be 1 to {REQUESTS_MAX}")
@@ -94,26 +96,33 @@ class Gate:
         self._dry_run = dry_run
         self._refusal = HTTPStatus(status)
         self._fail_open = fail_open or dry_run
+        self._engine = self._of_engine(engine)
         self._lock = threading.Lock()
         self._since = 0
         self._reported: set[int] = set()
-        self._limiter: Limiter | Error
+        self._view: tuple[Limiter, GlobalLimiter | Error | None] | Error
         self._open()
         self._look_at = time.monotonic() + LOOK_EVERY_S
+
+    @property
+    def waits(self) -> bool:
+        """May ask() wait, up to the deadline of an engine?"""
+        return self._engine is not None
 
     def ask(self, request: Mapping[str, Any]) -> Answer:
         wanted = [one for limit in self._limits if (one := limit.request(request)) is not None]
         if not wanted:
             return Answer("unlimited", None, [])
         try:
-            limiter = self._attached()
-            if isinstance(limiter, Error):
-                return self._failed(limiter)
-            answer = limiter.take_all(wanted)
+            view = self._attached()
+            if isinstance(view, Error):
+                return self._failed(view)
+            limiter, source = view
+            answer = take_all(limiter, source, wanted)
             if not answer and self._dry_run:
                 return Answer("rejected-dry-run", None, [])
             # What was taken before the one that denied was given back: nobody needs to hear of that.
-            told = list(zip(wanted, answer.results))[max(answer.failed, 0) :]
+            told = [*zip(wanted, answer.results)] if answer else [(wanted[answer.failed], answer.results[-1])]
             fields = _fields([limiter.fields(str(one.rule), result) for one, result in told])
         except Error as error:
             return self._failed(error)
@@ -122,13 +131,22 @@ class Gate:
         rehearsed = any(result.retry_after_ns > 0 for result in answer.results)
         return Answer("rejected-dry-run" if rehearsed else "passed", None, [] if self._dry_run else fields)
 
-    def _attached(self) -> Limiter | Error:
+    def _of_engine(self, engine: Engine | str | None) -> Engine | None:
+        if engine is None:
+            return None
+        _c_global.load()
+        engine = Engine(engine) if isinstance(engine, str) else engine
+        if engine.on_failure is not None:
+            return engine
+        return replace(engine, on_failure=OnFailure.ALLOW if self._fail_open else OnFailure.DENY)
+
+    def _attached(self) -> tuple[Limiter, GlobalLimiter | Error | None] | Error:
         now = time.monotonic()
         if now >= self._look_at:
             self._look_at = now + LOOK_EVERY_S
-            if isinstance(self._limiter, Error) or self._limiter.gone():
+            if isinstance(self._view, Error) or self._view[0].gone():
                 self._open()
-        return self._limiter
+        return self._view
 
     def _open(self) -> None:
         # A thread may still be deciding on the old handle. It is closed when the last one forgets it.
@@ -137,9 +155,9 @@ class Gate:
             # Anybody may make a segment of any name, and truncate it under those who have it open.
             if limiter.info().uid not in (0, os.geteuid()):
                 raise Error(errno.EPERM, "it is neither root's nor this process's user's", self._segment)
-            self._limiter = limiter
+            self._view = limiter, self._open_engine(limiter)
         except Error as error:
-            self._limiter = error.with_traceback(None)
+            self._view = error.with_traceback(None)
             return
         with self._lock:
             if self._reported:
@@ -147,6 +165,13 @@ class Gate:
                 log.warning("segment %s: in order again; requests that %s: %d", self._segment, what, self._since)
             self._reported.clear()
             self._since = 0
+
+    def _open_engine(self, limiter: Limiter) -> GlobalLimiter | Error | None:
+        """That there is none is a matter of those rules that need it."""
+        try:
+            return GlobalLimiter(limiter, self._engine) if self._engine is not None else None
+        except Error as error:
+            return error.with_traceback(None)
 
     def _failed(self, error: Error) -> Answer:
         """Told once, and not once a request: who breaks the limiter must not fill the disk too."""

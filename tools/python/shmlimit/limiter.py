@@ -111,7 +111,7 @@ class All(NamedTuple):
     failed: int
     """Denied: the index of the first that denies; else -1."""
     results: list[Result]
-    """One for each request, up to the one that failed."""
+    """One for each request, up to the one that failed, which is the last."""
 
     def __bool__(self) -> bool:
         return self.allowed
@@ -278,6 +278,11 @@ class Limiter:
 
     def _id(self, rule: str | int) -> int:
         return self.rule_find(rule) if isinstance(rule, str) else _unsigned(rule, 31)
+
+    def _is_lease(self, rule: str | int) -> bool:
+        c = _c.Rule(struct_size=ctypes.sizeof(_c.Rule))
+        answer = library.rule_get(self._handle, self._id(rule), ctypes.byref(c))
+        return bool(answer == 0 and c.algorithm == Algorithm.LEASE)
 
     def rule_find(self, rule: str) -> int:
         """The id of a rule, which it keeps while it exists."""
