@@ -145,7 +145,8 @@ $(O)/bin/shmlimit: $(call obj,tools/shmlimit) $(global_used) $(lib_used)
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) $(tool_libs)
 
 # The folder to be copied to where PHP finds it. Its FFI reads C, but neither what is included nor what is defined.
-php := $(patsubst tools/php/src/%,$(O)/php/Shmlimit/%,$(wildcard tools/php/src/*.php)) $(O)/php/Shmlimit/shmlimit.h
+php := $(patsubst tools/php/src/%,$(O)/php/Shmlimit/%,$(wildcard tools/php/src/*.php)) \
+	$(O)/php/Shmlimit/shmlimit.h $(O)/php/Shmlimit/shmlimit_global.h
 
 php: $(php)
 
@@ -154,9 +155,12 @@ $(O)/php/Shmlimit/%.php: tools/php/src/%.php
 	install -m 644 $< $@
 
 $(O)/php/Shmlimit/shmlimit.h: include/shmlimit.h Makefile
+$(O)/php/Shmlimit/shmlimit_global.h: include/shmlimit.h include/shmlimit_global.h Makefile
+$(O)/php/Shmlimit/%.h:
 	@mkdir -p $(@D)
-	printf '%s\n' '#define FFI_SCOPE "SHMLIMIT"' '#define FFI_LIB "libshmlimit.so.$(SOVERSION)"' >$@
-	sed -E '/^#include/d; s/^#define (SHMLIMIT_[A-Z0-9_]+) +([0-9]+)u?( .*)?$$/enum { \1 = \2 }; \3/' $< | \
+	printf '#define FFI_SCOPE "%s"\n#define FFI_LIB "lib%s.so.$(SOVERSION)"\n' \
+		"$$(echo $* | tr a-z A-Z)" "$$(echo $* | tr _ -)" >$@
+	sed -E '/^#include/d; s/^#define (SHMLIMIT_[A-Z0-9_]+) +([0-9]+)u?( .*)?$$/enum { \1 = \2 }; \3/' $(filter %.h,$^) | \
 		$(CC) -E -P - >>$@
 
 $(O)/bin/shmlimit-demo: $(call obj,tools/demo) $(O)/libshmlimit.a

@@ -14,7 +14,7 @@ command -v cgi-fcgi >/dev/null || skip_all "no libfcgi-bin"
 php -m | grep -qx apcu || skip_all "no php-apcu"
 
 readme ini opcache.preload >"$TMP/php.ini"
-readme php enforce >"$TMP/limit.php"
+readme php "Gate('web'))" >"$TMP/limit.php"
 cat >"$TMP/fpm.conf" <<EOF
 [global]
 daemonize = no

@@ -15,6 +15,8 @@ namespace Shmlimit;
  */
 final class Failures
 {
+    private const SAY_EVERY_S = 60;
+
     /** @var array<string, int> how many requests each subject failed, where there is no APCu */
     private array $own = [];
     private readonly bool $shared;
@@ -39,6 +41,19 @@ final class Failures
                 $what = $this->failOpen ? 'passed without a limit' : 'were refused';
                 error_log("segment $subject: in order again; requests that $what: $count");
             }
+        }
+    }
+
+    /** What an engine is told of: the same words once a minute, or once a gate where there is no APCu. */
+    public function say(string $line): void
+    {
+        $key = "shmlimit-said:$line";
+        $news = $this->shared ? apcu_add($key, true, self::SAY_EVERY_S) : !isset($this->own[$key]);
+        if (!$this->shared) {
+            $this->own[$key] = 1;
+        }
+        if ($news) {
+            error_log($line);
         }
     }
 

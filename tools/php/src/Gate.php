@@ -18,6 +18,8 @@ final class Gate
     private Limiter|Error|null $limiter = null;
     private int $lookAtNs = 0;
     private readonly bool $failOpen;
+    private readonly ?Engine $engine;
+    private GlobalLimiter|Error|null $source = null;
     private readonly Failures $failures;
 
     public function __construct(
@@ -28,8 +30,12 @@ final class Gate
         private readonly int $status = 429,
         /** What to do when the limiter is out of order: let everything pass, or answer 503. */
         bool $failOpen = false,
+        /** Where leases come from, with options or its URL alone. */
+        #[\SensitiveParameter] Engine|string|null $engine = null,
     ) {
         $this->failOpen = $failOpen || $dryRun;
+        $engine = is_string($engine) ? new Engine($engine) : $engine;
+        $this->engine = $engine?->orElse($this->failOpen ? OnFailure::Allow : OnFailure::Deny);
         $this->failures = new Failures($this->failOpen);
     }
 
@@ -79,7 +85,7 @@ final class Gate
     /** @param list<Limit> $wanted */
     private function decide(Limiter $limiter, array $wanted): Answer
     {
-        $results = $limiter->takeAll($wanted);
+        $results = Bundle::takeAll($limiter, $this->source, $wanted);
         $last = array_key_last($results);
         $denied = !$results[$last]->allowed;
         if ($denied && $this->dryRun) {
@@ -106,6 +112,7 @@ final class Gate
             $this->lookAtNs = $now + self::LOOK_EVERY_NS;
             if (!$this->limiter instanceof Limiter || $this->limiter->gone()) {
                 $this->limiter = $this->open();
+                $this->source = $this->limiter instanceof Limiter ? $this->openEngine($this->limiter) : null;
             }
         }
         return $this->limiter instanceof Limiter ? $this->limiter : throw $this->limiter;
@@ -120,6 +127,21 @@ final class Gate
                 return new Error($this->segment, "it is neither root's nor this process's user's", 1);
             }
             return $limiter;
+        } catch (Error $error) {
+            return $error;
+        }
+    }
+
+    /** That there is none is a matter of those rules that need it. */
+    private function openEngine(Limiter $limiter): GlobalLimiter|Error|null
+    {
+        if ($this->engine === null) {
+            return null;
+        }
+        try {
+            [$failures, $segment] = [$this->failures, $this->segment];
+            $say = static fn (string $line) => $failures->say("segment $segment: $line");
+            return new GlobalLimiter($limiter, $this->engine, $say);
         } catch (Error $error) {
             return $error;
         }

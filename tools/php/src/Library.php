@@ -6,7 +6,8 @@ declare(strict_types=1);
 namespace Shmlimit;
 
 /**
- * The C library. What it declares is in the file shmlimit.h beside this one, made from the library's own header.
+ * The C library, and the one for many hosts, which is loaded when the first engine is configured. What they declare is
+ * in the files shmlimit.h and shmlimit_global.h beside this one, made from the libraries' own headers.
  *
  * @internal
  */
@@ -15,19 +16,28 @@ final class Library
     private const EINVAL = 22;
 
     private static ?\FFI $ffi = null;
+    private static ?\FFI $globalFfi = null;
 
     public static function ffi(): \FFI
     {
-        return self::$ffi ??= self::load();
+        return self::$ffi ??= self::load('SHMLIMIT', 'shmlimit.h');
+    }
+
+    /** Its types are none of ffi()'s: what is handed over is to be cast. */
+    public static function globalFfi(): \FFI
+    {
+        return self::$globalFfi ??= self::load('SHMLIMIT_GLOBAL', 'shmlimit_global.h');
     }
 
     /** Throws if the answer is an error. */
     public static function check(int $answer, string $subject): int
     {
-        if ($answer < 0) {
-            throw new Error($subject, self::ffi()->shmlimit_strerror($answer), -$answer);
-        }
-        return $answer;
+        return $answer >= 0 ? $answer : throw self::error($answer, $subject);
+    }
+
+    public static function error(int $answer, string $subject): Error
+    {
+        return new Error($subject, self::ffi()->shmlimit_strerror($answer), -$answer);
     }
 
     /** A string for C, which would end it at a NUL. */
@@ -56,12 +66,12 @@ final class Library
         return $c;
     }
 
-    private static function load(): \FFI
+    private static function load(string $scope, string $file): \FFI
     {
         try {
-            return \FFI::scope('SHMLIMIT');
+            return \FFI::scope($scope);
         } catch (\FFI\Exception) {
-            return \FFI::load(__DIR__ . '/shmlimit.h');
+            return \FFI::load(__DIR__ . "/$file");
         }
     }
 }

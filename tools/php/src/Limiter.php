@@ -94,7 +94,7 @@ final class Limiter
         $filled = $answer === 0 ? $n : $failed->cdata + 1;
         $decided = [];
         for ($i = 0; $i < $filled; $i++) {
-            $decided[] = $this->result($answer === 0 || $i + 1 < $filled, $results[$i]);
+            $decided[] = Result::of($answer === 0 || $i + 1 < $filled, $results[$i]);
         }
         return $decided;
     }
@@ -179,30 +179,45 @@ final class Limiter
         return \FFI::string($key, Library::check($length, $address));
     }
 
+    /** @internal for GlobalLimiter, which must not outlive this */
+    public function handle(): \FFI\CData
+    {
+        return $this->handle;
+    }
+
+    /** @internal a rule's id, looked up each time: a rule that was removed and set again has another */
+    public function find(string $rule): int
+    {
+        return Library::check($this->findOrNone($rule), $this->about($rule));
+    }
+
+    /** @internal the same, and less than 0 if there is none */
+    public function findOrNone(string $rule): int
+    {
+        return $this->ffi->shmlimit_rule_find($this->handle, Library::name($rule));
+    }
+
+    /** @internal is a rule decided by an engine? */
+    public function isLease(string $rule): bool
+    {
+        $terms = $this->sized('struct shmlimit_rule');
+        $answer = $this->ffi->shmlimit_rule_get($this->handle, $this->find($rule), \FFI::addr($terms));
+        return $answer === 0 && $terms->algorithm === $this->ffi->SHMLIMIT_LEASE;
+    }
+
+    /** @internal what an error is about */
+    public function about(?string $rule): string
+    {
+        return $rule === null ? $this->segment : "$this->segment: rule $rule";
+    }
+
     private function decide(string $verb, string $rule, string $key, int $tokens, int ...$more): Result
     {
         $r = $this->ffi->new('struct shmlimit_result');
         $arguments = [$this->handle, $this->find($rule), $key, strlen($key), Library::unsigned($tokens), ...$more];
         $answer = $this->ffi->{"shmlimit_$verb"}(...[...$arguments, \FFI::addr($r)]);
         Library::check($answer, $this->about($rule));
-        return $this->result($answer === 0, $r);
-    }
-
-    /** A rule's id, looked up each time: a rule that was removed and set again has another. */
-    private function find(string $rule): int
-    {
-        return Library::check($this->ffi->shmlimit_rule_find($this->handle, Library::name($rule)), $this->about($rule));
-    }
-
-    private function about(?string $rule): string
-    {
-        return $rule === null ? $this->segment : "$this->segment: rule $rule";
-    }
-
-    private function result(bool $allowed, \FFI\CData $r): Result
-    {
-        $numbers = [$r->limit, $r->remaining, $r->wait_ns, $r->retry_after_ns, $r->reset_after_ns];
-        return new Result($allowed, ...array_map(Library::int(...), $numbers));
+        return Result::of($answer === 0, $r);
     }
 
     private function sized(string $type): \FFI\CData

@@ -5,6 +5,8 @@
 
 declare(strict_types=1);
 
-foreach (['Error', 'Result', 'Limit', 'Answer', 'Library', 'Limiter', 'Failures', 'Gate'] as $class) {
+$classes = ['Error', 'Result', 'Limit', 'Answer', 'Library', 'Limiter', 'OnFailure', 'Engine', 'GlobalLimiter', 'Bundle',
+    'Failures', 'Gate'];
+foreach ($classes as $class) {
     require_once __DIR__ . "/$class.php";
 }

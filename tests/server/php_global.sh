@@ -1,0 +1,20 @@
+#!/bin/sh
+# php_global: the laws of the class GlobalLimiter, and of a gate that has an engine.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+. "$SOURCE/tests/server/php.inc"
+. "$SOURCE/tests/server/server.inc"
+. "$SOURCE/tests/server/engine.inc"
+
+need_engine
+start_engine
+for host in here there; do
+	shmlimit create "$SEGMENT.$host" --slots 64
+	for terms in 'first --algorithm lease --capacity 5' 'second --algorithm lease --capacity 2' \
+		'none --algorithm lease --capacity 1' 'dry --algorithm lease --capacity 1 --mode dry-run' 'local --capacity 3'; do
+		# shellcheck disable=SC2086 # a list of words
+		shmlimit rule set "$SEGMENT.$host" $terms --rate 1/d
+	done
+done
+TMP=$TMP ENGINE=$engine_url php "$SOURCE/tests/server/php_global.php"

@@ -1,0 +1,207 @@
+<?php
+// SPDX-License-Identifier: BSD-2-Clause
+
+declare(strict_types=1);
+
+namespace Shmlimit;
+
+/**
+ * The limits of a segment whose rules are leases, over all hosts that use the same engine: shmlimit_global(3).
+ *
+ * A token is debited in the engine before it is spent here. Works on in processes that are forked later, which connect
+ * anew. Nobody is connected to before the first call that asks. A call takes the engine's deadline at the most.
+ */
+final class GlobalLimiter
+{
+    /** Errors of engine calls that are about their arguments: EINVAL, EMSGSIZE, EOPNOTSUPP, EROFS, ESRCH. */
+    private const OF_THE_LIBRARY = [22, 90, 95, 30, 3];
+
+    /** What errors mean that an engine's calls return; the rest is what the system says of connections. */
+    private const WORDS = [
+        13 => 'user or password refused',
+        74 => 'an answer that makes no sense',
+        16 => 'does not write now',
+        33 => 'no such database',
+        124 => 'the key is something else there',
+        71 => 'too old',
+        34 => 'the rule cannot be counted exactly there',
+        116 => 'the funnel there has other terms than the rule here',
+        110 => 'no answer by the deadline',
+        18 => 'the key is on another node of the cluster',
+    ];
+
+    public readonly OnFailure $onFailure;
+    private \FFI $ffi;
+    private \FFI\CData $handle;
+
+    /** @param ?callable(string): void $report is told what is wrong, in one line, when it begins to be so */
+    public function __construct(
+        public readonly Limiter $limiter,
+        #[\SensitiveParameter] Engine|string $engine,
+        ?callable $report = null,
+    ) {
+        $engine = is_string($engine) ? new Engine($engine) : $engine;
+        $this->onFailure = $engine->onFailure ?? OnFailure::Deny;
+        $this->ffi = Library::globalFfi();
+        $last = null;
+        // An exception that left it would end the process, for C has none. PHP keeps it until the request ends: it must
+        // not hold this object.
+        $told = static function (?\FFI\CData $arg, string $line) use ($report, &$last): void {
+            $last = $line;
+            try {
+                $report === null || $report($line);
+            } catch (\Throwable $thrown) {
+                error_log("$thrown");
+            }
+        };
+        $prefix = Library::bytes(Library::name($engine->prefix) . "\0");
+        $options = $this->ffi->new('struct shmlimit_global_options');
+        $options->struct_size = \FFI::sizeof($options);
+        $options->on_failure = $this->onFailure->value;
+        $options->deadline_ns = Library::unsigned($engine->deadlineNs);
+        $options->lease_ns = Library::unsigned($engine->leaseNs);
+        $options->open_ns = Library::unsigned($engine->openNs);
+        $options->open_after = Library::unsigned($engine->openAfter);
+        $options->local_milli = Library::unsigned($engine->localMilli);
+        $options->prefix = $this->ffi->cast('char *', \FFI::addr($prefix));
+        $options->report = $told;
+        $handle = $this->ffi->new('struct shmlimit_global *');
+        $limiterHandle = $this->ffi->cast('struct shmlimit *', $limiter->handle());
+        $answer = $this->ffi->shmlimit_global_open(
+            $limiterHandle,
+            Library::name($engine->url),
+            \FFI::addr($options),
+            \FFI::addr($handle),
+        );
+        if ($answer < 0 && $last !== null) {
+            throw new Error($limiter->segment, $last, -$answer);
+        }
+        Library::check($answer, $limiter->segment);
+        $this->handle = $handle;
+    }
+
+    public function __destruct()
+    {
+        if (isset($this->handle)) {
+            $this->ffi->shmlimit_global_close($this->handle);
+        }
+    }
+
+    /**
+     * Take $cost tokens of the funnel that all hosts share; of a rule that is none of those, of this host's. An engine
+     * that says nothing is no error: the answer is then onFailure's.
+     */
+    public function take(string $rule, string $key, int $cost = 1): Result
+    {
+        $r = $this->ffi->new('struct shmlimit_result');
+        $id = $this->limiter->find($rule);
+        $cost = Library::unsigned($cost);
+        $answer = $this->ffi->shmlimit_global_take($this->handle, $id, $key, strlen($key), $cost, \FFI::addr($r));
+        Library::check($answer, $this->limiter->about($rule));
+        return Result::of($answer === 0, $r);
+    }
+
+    /**
+     * Take for up to 64 requests, each by itself; those that need the engine ask it together.
+     *
+     * @param list<Limit> $limits each with a key
+     * @return list<Result|Error> an Error where one's rule or key is wrong
+     */
+    public function takeMany(array $limits): array
+    {
+        $n = count($limits);
+        $requests = $this->ffi->new('struct shmlimit_request[' . max(1, $n) . ']');
+        $results = $this->ffi->new('struct shmlimit_result[' . max(1, $n) . ']');
+        $answers = $this->ffi->new('int[' . max(1, $n) . ']');
+        $keys = [];
+        foreach ($limits as $i => $limit) {
+            $key = $keys[] = Library::bytes($limit->key ?? '');
+            $requests[$i]->rule = $this->limiter->findOrNone($limit->rule);
+            $requests[$i]->key = \FFI::addr($key);
+            $requests[$i]->key_len = strlen($limit->key ?? '');
+            $requests[$i]->cost = Library::unsigned($limit->cost);
+        }
+        $answer = $this->ffi->shmlimit_global_take_many($this->handle, $requests, $n, $answers, $results);
+        Library::check($answer, $this->limiter->segment);
+        $decided = [];
+        foreach ($limits as $i => $limit) {
+            $decided[] = $answers[$i] >= 0
+                ? Result::of($answers[$i] === 0, $results[$i])
+                : Library::error($answers[$i], $this->limiter->about($limit->rule));
+        }
+        return $decided;
+    }
+
+    /**
+     * Take from up to 16 limits, of this host and of many, all or none. Those of this host are asked first, at once,
+     * then those of the engine in their order. What was taken is given back where a later one denies: meanwhile others
+     * may be denied for it, nobody gets more.
+     *
+     * @param list<Limit> $limits each with a key
+     * @return array<int, Result> one for each; of a denial that of the one that denies alone, under its index
+     */
+    public function takeAll(array $limits): array
+    {
+        return Bundle::takeAll($this->limiter, $this, $limits);
+    }
+
+    /**
+     * Ask the engine what it is, whatever the breaker says. Throws if it says nothing, or refuses.
+     *
+     * @return array{roundTripNs: int, version: string, mode: string, role: string}
+     */
+    public function ping(): array
+    {
+        $info = $this->sized('struct shmlimit_global_info');
+        $answer = $this->ffi->shmlimit_global_ping($this->handle, \FFI::addr($info));
+        $this->check($answer, $this->limiter->segment);
+        return [
+            'roundTripNs' => Library::int($info->round_trip_ns),
+            'version' => \FFI::string($info->version),
+            'mode' => \FFI::string($info->mode),
+            'role' => \FFI::string($info->role),
+        ];
+    }
+
+    /**
+     * What the engine has of one key. Takes nothing.
+     *
+     * @return array{remaining: int, resetAfterNs: int, leaseNs: int}
+     */
+    public function peek(string $rule, string $key): array
+    {
+        $funnel = $this->sized('struct shmlimit_global_funnel');
+        $id = $this->limiter->find($rule);
+        $answer = $this->ffi->shmlimit_global_peek($this->handle, $id, $key, strlen($key), \FFI::addr($funnel));
+        $this->check($answer, $this->limiter->about($rule));
+        return [
+            'remaining' => Library::int($funnel->remaining),
+            'resetAfterNs' => Library::int($funnel->reset_after_ns),
+            'leaseNs' => Library::int($funnel->lease_ns),
+        ];
+    }
+
+    /** Fill up what the engine has of one key, or of every key of the rule, and forget this host's lease of it. */
+    public function reset(string $rule, ?string $key = null): void
+    {
+        $id = $this->limiter->find($rule);
+        $answer = $this->ffi->shmlimit_global_reset($this->handle, $id, $key, strlen($key ?? ''));
+        $this->check($answer, $this->limiter->about($rule));
+    }
+
+    private function check(int $answer, string $subject): void
+    {
+        if ($answer < 0 && !in_array(-$answer, self::OF_THE_LIBRARY, true)) {
+            $words = self::WORDS[-$answer] ?? 'no connection (' . posix_strerror(-$answer) . ')';
+            throw new Error($subject, "engine: $words", -$answer);
+        }
+        Library::check($answer, $subject);
+    }
+
+    private function sized(string $type): \FFI\CData
+    {
+        $c = $this->ffi->new($type);
+        $c->struct_size = \FFI::sizeof($c);
+        return $c;
+    }
+}
