@@ -1,0 +1,191 @@
+#!/bin/sh
+# php_hosts: PHP-FPM twice, as two hosts of four children, each with a segment of its own, that share one limit through
+# an engine; and what they answer while it is gone. Configuration and script are README.md's.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+. "$SOURCE/tests/server/php.inc"
+. "$SOURCE/tests/server/server.inc"
+. "$SOURCE/tests/server/engine.inc"
+
+fpm=$(command -v php-fpm || command -v php-fpm8.2) || skip_all "no php-fpm"
+need jq cgi-fcgi setpriv
+php -m | grep -qx apcu || skip_all "no php-apcu"
+need_engine
+
+use() { eval "host=$1 master=\$$1_master SEGMENT=$prefix.$1"; }
+pids() { sed -n 's/.*child \([0-9]*\) started.*/\1/p' "$TMP/$host.log"; }
+started() { [ "$(pids | wc -l)" -ge "$1" ]; }
+ready() { grep -q 'ready to handle connections' "$TMP/$host.log" && started 4; }
+
+cat >"$TMP/hello.php" <<'END'
+<?php
+echo "hello\n";
+END
+# begin HOST SED: with changes to the script. Of its rule no token leaks back within the test.
+begin() {
+	host=$1
+	SEGMENT=$prefix.$1
+	shmlimit create "$SEGMENT" --slots 1024
+	shmlimit rule set "$SEGMENT" client --algorithm lease --capacity 100 --rate 1/h
+	mkdir "$TMP/$host"
+	{ readme ini opcache.preload && readme ini shmlimit_global.h; } >"$TMP/$host/php.ini"
+	readme php 'engine: $engine' | sed "$2" >"$TMP/$host/limit.php"
+	cat >"$TMP/$host/fpm.conf" <<-END
+		[global]
+		daemonize = no
+		error_log = $TMP/$host.log
+		log_level = debug
+		[web]
+		user = $(id -un)
+		listen = $TMP/$host/socket
+		pm = static
+		pm.max_children = 4
+		catch_workers_output = yes
+		php_admin_value[error_log] = $TMP/$host.err
+		$(readme ini auto_prepend_file | sed "s,$TMP,$TMP/$host,")
+		$(readme ini 'env[SHMLIMIT_ENGINE]' | sed "s,redis:.*,\"$engine_url\",")
+	END
+	: >"$TMP/$host.log"
+	: >"$TMP/$host.err"
+	timeout 120 "$fpm" -F -R -c "$TMP/$host/php.ini" -y "$TMP/$host/fpm.conf" 2>"$TMP/$host/said" &
+	master=$!
+	servers="$servers $master"
+	eval "$1_master=$master"
+	within ready || { diag "$(cat "$TMP/$host/said" "$TMP/$host.log")"; exit 1; }
+}
+
+# ask HOST ADDRESS: a request of this client; prints the whole answer.
+ask() {
+	env -i SCRIPT_FILENAME="$TMP/hello.php" SCRIPT_NAME=/hello.php REQUEST_METHOD=GET REMOTE_ADDR="$2" \
+		timeout 60 cgi-fcgi -bind -connect "$TMP/$1/socket" </dev/null 2>&1 | tr -d '\r'
+}
+# code: the status of the answer on standard input; 000 if it is none.
+code() { awk '/^Status: / { s = $2 } /^Content-type: / { c = 200 } END { print s ? s : c ? c : "000" }'; }
+# asks N HOST ADDRESS
+asks() {
+	for i in $(seq "$1"); do
+		ask "$2" "$3" | code
+	done
+}
+tally() { asks "$@" | sort | uniq -c | awk '{ printf "%s%d times %s", (NR > 1 ? ", " : ""), $1, $2 }'; }
+
+lapsed() { shmlimit inspect "$prefix.$1" --json | jq .leases.lapsed; }
+forget() {
+	: >"$TMP/codes"
+	lapsed_before=$(($(lapsed one) + $(lapsed two)))
+}
+# crowds N ADDRESS: four that ask so often, two of each host; the codes of all are added to $TMP/codes.
+crowds() {
+	loads=
+	for of in one.1 one.2 two.1 two.2; do
+		asks "$1" ${of%.*} "$2" >"$TMP/codes.$of" &
+		loads="$loads $!"
+	done
+	# shellcheck disable=SC2086 # a list of words
+	wait $loads
+	cat "$TMP"/codes.* >>"$TMP/codes"
+}
+# spent ADDRESS: what was served, to which more is added, and what lapsed, since it was forgotten last, is the capacity.
+spent() {
+	asks 1 one "$1" >>"$TMP/codes"
+	asks 1 two "$1" >>"$TMP/codes"
+	[ $(($(count 200) + $(lapsed one) + $(lapsed two) - lapsed_before)) -eq 100 ]
+}
+lines() { sed -n "s/.*\(segment $SEGMENT: engine .*\)/\1/p" "$TMP/$host.err"; }
+begun() { [ "$(allowed)" -gt $((before + 5)) ]; }
+decides() {
+	answer=$(ask "$host" "$1")
+	field RateLimit | grep -q '^"client";r=9[0-9];'
+}
+
+prefix=$SEGMENT
+trap 'end_servers; SEGMENT=$prefix; tap_clean' EXIT
+start_engine
+# No test depends on speed, so the engine has time.
+begin one 's/10_000_000/5_000_000_000/; s/engine: /failOpen: true, engine: /'
+begin two 's/10_000_000/5_000_000_000/'
+
+# One limit over both.
+answer=$(ask one 10.0.0.2)
+is "$(field RateLimit-Policy) $(printf '%s\n' "$answer" | tail -n 1)" '"client";q=100;w=360000 hello' \
+	"a client within a limit of many hosts has his answer, and hears of the limit as of any other"
+like "$(field RateLimit)" '^"client";r=99;' "and what is left"
+answer=$(ask two 10.0.0.2)
+like "$(field RateLimit)" '^"client";r=98;' "another host has what he left"
+
+forget
+crowds 40 10.0.0.3
+[ "$(count 200)" -le 100 ] && [ "$(count 200)" -gt 0 ]
+ok $? "both at once serve no more than the capacity"
+is "$(grep -v '^200$\|^429$' "$TMP/codes" | sort | uniq -c)" "" "and refuse the others"
+within spent 10.0.0.3
+ok $? "and what they do not serve has lapsed: together that is the capacity, exactly"
+
+# A rate that is felt.
+for host in one two; do
+	shmlimit rule set "$prefix.$host" client --capacity 20 --rate 10/s
+done
+forget
+begun_ms=$(date +%s%3N)
+crowds 30 10.0.0.4
+[ "$(count 200)" -gt 0 ] && [ "$(count 200)" -le $((21 + ($(date +%s%3N) - begun_ms) / 100)) ]
+ok $? "both at once serve no more than the capacity and what leaks meanwhile"
+for host in one two; do
+	shmlimit rule set "$prefix.$host" client --capacity 100 --rate 1/h
+done
+
+# A child is killed, idle and under load.
+use two
+forget
+asks 30 two 10.0.0.5 >>"$TMP/codes"
+kill -KILL "$(pids | head -n 1)"
+within started 5
+ok $? "a child that is killed is replaced"
+crowds 30 10.0.0.5
+within spent 10.0.0.5
+ok $? "the limit goes on where it was, exactly"
+is "$(lines)$(use one && lines)" "" "as long as the engine is there nobody speaks of it"
+
+forget
+before=$(allowed)
+crowds 100 10.0.0.6 &
+load=$!
+within begun
+kill -KILL "$(pids | sed -n 2p)"
+kill -0 $load
+ok $? "the load goes on when a child is killed"
+wait $load
+[ "$(count 200)" -le 100 ] && [ "$(count 200)" -gt 0 ]
+ok $? "and no more than the capacity is served"
+lost=$(count 000)
+[ "$(grep -c '^200$\|^429$' "$TMP/codes")" -eq $((400 - lost)) ] && [ "$lost" -le 1 ]
+ok $? "and only he notices whom the killed one had in hand"
+
+# The engine is gone.
+kill_engine
+is "$(tally 20 one 10.0.0.7)" "20 times 200" "without the engine who fails open lets pass"
+is "$(tally 20 two 10.0.0.7)" "20 times 429" "and who does not denies"
+for host in one two; do
+	use $host
+	lines | grep -q 'no connection .*: must be running and reachable from here'
+	ok $? "$host says that it is gone"
+	is "$(lines | sort | uniq -d)" "" "and its children do not say so twice"
+done
+
+start_engine
+for host in one two; do
+	use $host
+	within decides 10.0.0.8
+	ok $? "when the engine is back $host decides again"
+done
+is "$(asks 1 two 10.0.0.3)" 429 "and who was denied before still is"
+
+# shellcheck disable=SC2154 # as begin sets them
+kill -TERM "$one_master" "$two_master"
+for host in one two; do
+	use $host
+	wait "$master"
+	is $? 0 "$host ends"
+done
+done_testing
