@@ -1,8 +1,11 @@
 /*
  * unnamed: see unnamed.h.
  *
- * Entries are never removed before the handle is closed, so nobody ever waits
- * for a grace period, and a forked child goes on with its copy.
+ * Entries are never removed before the handle is closed, and the table is never
+ * resized, so nobody ever waits for a grace period, and a forked child goes on with
+ * its copy. WHY NOT a read-side critical section around each look: there is nothing
+ * that it would keep from being reclaimed; and a thread's first one registers it,
+ * under a lock of liburcu's that a child may be born with, held by nobody.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -107,9 +110,7 @@ static int define(struct shmlimit *l, struct cds_lfht *known, struct unnamed_key
 	entry->key = key;
 	entry->place = (uint64_t)id | load_acquire(&l->rules[id].born) << 12;
 	cds_lfht_node_init(&entry->node);
-	urcu_bp_read_lock();
 	there = cds_lfht_add_unique(known, hash_of(key), match, &key, &entry->node);
-	urcu_bp_read_unlock();
 	if (there != &entry->node) {
 		/* Known, by another thread or from before the rule was removed: then it moves. */
 		CMM_STORE_SHARED(caa_container_of(there, struct unnamed_entry, node)->place, entry->place);
@@ -129,9 +130,7 @@ static int look_up(struct shmlimit *l, struct unnamed_key key)
 	known = table(l);
 	if (known == NULL)
 		return -ENOMEM;
-	urcu_bp_read_lock();
 	cds_lfht_lookup(known, hash_of(key), match, &key, &found);
-	urcu_bp_read_unlock();
 	if (found.node == NULL)
 		return define(l, known, key);
 	entry = caa_container_of(found.node, struct unnamed_entry, node);
@@ -164,13 +163,11 @@ void unnamed_forget(struct shmlimit *l)
 
 	if (l->unnamed == NULL)
 		return;
-	urcu_bp_read_lock();
 	cds_lfht_first(l->unnamed, &at);
 	while ((node = cds_lfht_iter_get_node(&at)) != NULL) {
 		cds_lfht_next(l->unnamed, &at);
 		cds_lfht_del(l->unnamed, node);
 		free(caa_container_of(node, struct unnamed_entry, node));
 	}
-	urcu_bp_read_unlock();
 	cds_lfht_destroy(l->unnamed, NULL);
 }
