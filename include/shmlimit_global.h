@@ -82,8 +82,8 @@ struct shmlimit_global_funnel {
 /*
  * Make a handle for the engine at `url`:
  *
- *	redis://[user[:password]@]host[:port][/db]       port 6379, database 0
- *	unix://[user[:password]@]/path[?db=N]            also redis+unix:
+ *	redis://[[user]:password@]host[:port][/db]       port 6379, database 0
+ *	unix://[[user]:password@]/path[?db=N]            also redis+unix:
  *
  * Reserved characters are %-encoded. `limiter` must stay open until the handle is
  * closed. `options` NULL means all defaults. Nobody is connected to yet: who asks
@@ -143,7 +143,8 @@ int shmlimit_global_take_many(struct shmlimit_global *global, const struct shmli
  * Ask the engine what it is; *out may be NULL. The breaker is not looked at. Returns
  * 0, or, options.report being told why: -EACCES user or password; -EPROTO too old;
  * -ETIMEDOUT no answer in the deadline; -EBADMSG an answer that makes no sense; -EBUSY it does not
- * write; -ECONNREFUSED, -ENOENT ... what the system says.
+ * write; -EDOM no such database; -ENOEXEC it keeps no scripts; -EXDEV the key is on a node that was not
+ * found; -ECONNREFUSED, -ENOENT ... what the system says.
  */
 int shmlimit_global_ping(struct shmlimit_global *global, struct shmlimit_global_info *out);
 

@@ -89,7 +89,7 @@ static int number(const char *what, const char *text, size_t len, unsigned min, 
 	return 0;
 }
 
-/* user[:password]@, before the first slash. Moves *text behind it. */
+/* [user]:password@, before the first slash. Moves *text behind it. */
 static int parse_user(const char **text, struct url *url, char *why)
 {
 	size_t len = strcspn(*text, "/?#");

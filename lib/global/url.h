@@ -1,8 +1,8 @@
 /*
  * url: where an engine is and who asks it, as text has it. Pure.
  *
- *	redis://[user[:password]@]host[:port][/db]
- *	unix://[user[:password]@]/path[?db=N]          also redis+unix:
+ *	redis://[[user]:password@]host[:port][/db]
+ *	unix://[[user]:password@]/path[?db=N]          also redis+unix:
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
