@@ -552,6 +552,134 @@ static void twins(void)
 	close(file.fd);
 }
 
+/* Many rules and keys: records that begin in one page and end in the next. */
+static void many_pages(void)
+{
+	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 4096, .rules = 64 };
+	uint64_t then_ns = T0, wrong = 0;
+	int fd = new_file(), taken = 0;
+	char name[16];
+	off_t len;
+
+	shmlimit_close(l);
+	l = unit_create("save", &o);
+	for (int i = 0; i < 40; i++) {
+		snprintf(name, sizeof(name), "rule.%d", i);
+		unit_rule(l, name, 10, 1, 3600 * SECOND);
+	}
+	for (uint64_t key = 0; key < 1500; key++)
+		shmlimit_take_at(l, (int)(key % 40), &key, sizeof(key), 1 + key % 9, T0, NULL);
+	is(save(l, fd, &then_ns), 0, "1,500 keys are saved");
+	is(load_copy(fd, 0, T0), 0, "and loaded");
+	for (uint64_t key = 0; key < 1500; key++) {
+		struct shmlimit_result r = { 0 };
+
+		shmlimit_peek_at(copy, (int)(key % 40), &key, sizeof(key), 1, T0, &r);
+		wrong += r.remaining != 10 - (1 + key % 9);
+	}
+	is(wrong, 0, "each with what it has");
+	copy_gone();
+	lseek(fd, 0, SEEK_SET);
+	is(shmlimit_load(copy_name, fd, 0, NULL), 0, "also by who wants no handle on them");
+	is(shmlimit_verify(copy_name, NULL, 0), 0, "and these are there");
+	len = lseek(fd, 0, SEEK_END);
+	ok(len > 10 * (off_t)STATE_PAGE, "a file of many pages");
+	for (len -= STATE_PAGE; len > 0; len -= STATE_PAGE) {
+		if (ftruncate(fd, len) != 0)
+			bail("ftruncate");
+		taken += load_copy(fd, 0, T0) != -EUCLEAN;
+	}
+	is(taken, 0, "that ends with one of them but the last is refused");
+	close(fd);
+}
+
+/* ---- One number of a file with good checks is none that was saved ---- */
+
+struct page {
+	struct state_header header;
+	struct state_rule rule[2];
+	struct state_slot slot[2];
+	unsigned char rest[STATE_PAGE_ROOM - sizeof(struct state_header) - 2 * sizeof(struct state_rule) -
+	                   2 * sizeof(struct state_slot)];
+};
+_Static_assert(sizeof(struct page) == STATE_PAGE_ROOM, "a page has no holes");
+
+static void page_on_full(struct page *p) { p->header.on_full = 7; }
+static void page_no_mode(struct page *p) { p->header.mode = 0; }
+static void page_no_slots(struct page *p) { p->header.slots = 0; }
+static void page_odd_slots(struct page *p) { p->header.slots++; }
+static void page_small_slots(struct page *p) { p->header.slots_max = 0; }
+static void page_no_rules(struct page *p) { p->header.rules_max = 0; }
+static void page_more_rules(struct page *p) { p->header.rules = p->header.rules_max + 1; }
+static void page_switch(struct page *p) { p->header.switched_off = 2; }
+static void page_group(struct page *p) { p->header.gid = UINT32_MAX; }
+static void page_reserved(struct page *p) { p->header.reserved[18] = 1; }
+static void page_id_twice(struct page *p) { p->rule[1].id = p->rule[0].id; }
+static void page_id_far(struct page *p) { p->rule[1].id = p->header.rules_max; }
+static void page_mode(struct page *p) { p->rule[0].mode = 3; }
+static void page_reserved_rule(struct page *p) { p->rule[0].reserved32 = 1; }
+static void page_endless_name(struct page *p) { memset(p->rule[0].name, 'a', sizeof(p->rule[0].name)); }
+static void page_no_name(struct page *p) { p->rule[0].name[0] = '\0'; }
+static void page_name_twice(struct page *p) { memcpy(p->rule[1].name, p->rule[0].name, sizeof(p->rule[0].name)); }
+static void page_no_rule(struct page *p) { p->rule[0].period_ns = 0; }
+static void page_flags(struct page *p) { p->slot[0].tag |= TAG_TENTATIVE; }
+static void page_fingerprint(struct page *p) { p->slot[0].tag &= TAG_RULE_MASK << TAG_RULE_SHIFT; }
+static void page_slot_no_rule(struct page *p) { p->slot[0].tag |= 3 << TAG_RULE_SHIFT; }
+static void page_lease(struct page *p) { p->slot[0].tag |= 1 << TAG_RULE_SHIFT; }
+static void page_quota(struct page *p) { p->slot[0].quota = 11; }
+static void page_index(struct page *p) { p->slot[0].index = p->header.slots; }
+static void page_order(struct page *p) { p->slot[1].index = p->slot[0].index; }
+
+static const struct {
+	const char *title;
+	void (*spoil)(struct page *p);
+} spoilt[] = {
+	{ "what a full table does", page_on_full },     { "no mode", page_no_mode },
+	{ "no slots", page_no_slots },                  { "slots in no lines", page_odd_slots },
+	{ "no most of slots", page_small_slots },       { "no rules", page_no_rules },
+	{ "more rules than fit", page_more_rules },     { "half switched off", page_switch },
+	{ "no group", page_group },                     { "a reserved field", page_reserved },
+	{ "an id twice", page_id_twice },               { "an id too far", page_id_far },
+	{ "a rule's mode", page_mode },                 { "a rule's reserved field", page_reserved_rule },
+	{ "a name without end", page_endless_name },    { "no name", page_no_name },
+	{ "a name twice", page_name_twice },            { "a rule that cannot be", page_no_rule },
+	{ "a slot's flags", page_flags },               { "a slot of no key", page_fingerprint },
+	{ "a slot of no rule", page_slot_no_rule },     { "a slot of a lease", page_lease },
+	{ "more tokens than there are", page_quota },   { "a slot too far", page_index },
+	{ "a slot twice", page_order },
+};
+
+static void spoil_each(void)
+{
+	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 64, .rules = 4 };
+	struct shmlimit_rule lease = { .struct_size = sizeof(lease), .algorithm = SHMLIMIT_LEASE, .capacity = 10, .count = 1,
+		.period_ns = SECOND };
+	struct state_file file = { .fd = new_file() };
+	uint64_t then_ns = T0;
+	struct page good;
+
+	shmlimit_close(l);
+	l = unit_create("save", &o);
+	unit_rule(l, "funnel", 10, 1, 3600 * SECOND);
+	if (shmlimit_rule_set(l, "lease", &lease) != 1)
+		bail("no lease");
+	for (uint64_t key = 0; key < 2; key++)
+		shmlimit_take_at(l, 0, &key, sizeof(key), 3, T0, NULL);
+	if (save(l, file.fd, &then_ns) != 0 || pread(file.fd, &good, sizeof(good), 0) != (ssize_t)sizeof(good))
+		bail("save");
+	for (size_t i = 0; i < sizeof(spoilt) / sizeof(spoilt[0]); i++) {
+		struct state_file again = { .fd = file.fd };
+		struct page p = good;
+
+		spoilt[i].spoil(&p);
+		lseek(file.fd, 0, SEEK_SET);
+		if (state_put(&again, &p, sizeof(p)) != 0 || state_end(&again) != 0)
+			bail("state_put");
+		is(load_copy(file.fd, 0, T0), -EUCLEAN, "%s: the file is refused", spoilt[i].title);
+	}
+	close(file.fd);
+}
+
 int main(void)
 {
 	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 1024, .rules = 16, .window_max = RING };
@@ -571,6 +699,8 @@ int main(void)
 	damage();
 	hostile();
 	twins();
+	many_pages();
+	spoil_each();
 	shmlimit_close(l);
 	return tap_done();
 }
