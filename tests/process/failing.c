@@ -380,18 +380,29 @@ static int verify(void)
 	return shmlimit_verify(stage_name, NULL, 0);
 }
 
+static int repair(void)
+{
+	return shmlimit_repair(stage_name, NULL, 0);
+}
+
 static int gone(void)
 {
 	return shmlimit_gone(handle);
 }
 
-static int next(void)
+static int next_after(const char *before)
 {
 	char name[SHMLIMIT_NAME_MAX + 1] = "";
+	int found;
 
-	int found = shmlimit_next(name);
-
+	strcpy(name, before);
+	found = shmlimit_next(name);
 	return found == 0 ? NONE_FOUND : found == 1 ? strcmp(name, stage_name) : found;
+}
+
+static int next(void)
+{
+	return next_after("");
 }
 
 /* A file that may not be read is none for who walks them; where nothing could be read he is told. */
@@ -615,11 +626,16 @@ static void fail_all(const char *title, int (*operation)(void))
 	is(t.broken, 0, "%s: it works as soon as nothing fails", title);
 }
 
-/* One that begins otherwise than a segment: it is passed over. */
-static void put_foreign_file(void)
+/* One that begins otherwise than a segment, and a segment under a name that none of ours has. */
+static void put_foreign_files(void)
 {
-	char path[128];
+	char path[128], here[128];
 	int fd;
+
+	snprintf(here, sizeof(here), "/dev/shm/%s", stage_name);
+	snprintf(path, sizeof(path), "/dev/shm/%s\n", stage_name);
+	if (link(here, path) != 0)
+		bail("no foreign name");
 
 	snprintf(path, sizeof(path), "/dev/shm/%s.foreign", stage_name);
 	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
@@ -640,6 +656,7 @@ int main(void)
 	fail_all("create alone, by way of /proc", create_only);
 	fail_all("open", open_it);
 	fail_all("verify", verify);
+	fail_all("repair", repair);
 	fail_all("gone", gone);
 	fail_all("next", next);
 	fail_all("rule_set", rule_set);
@@ -652,8 +669,9 @@ int main(void)
 	fail_all("acquire", acquire);
 	fail_all("destroy", destroy);
 	put_back();
-	put_foreign_file();
-	is(next(), 0, "next: a file that is no segment is passed over");
+	put_foreign_files();
+	is(next(), 0, "next: the segment is found");
+	is(next_after(stage_name), NONE_FOUND, "next: what is none, or has a name of none, is passed over");
 	shmlimit_close(handle);
 	return tap_done();
 }

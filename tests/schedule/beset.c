@@ -332,10 +332,168 @@ static void end_though_beset(void)
 	}
 }
 
+/* ---- Another call comes in between, once ---- */
+
+static uint64_t moment;                   /* before which access */
+static int (*other)(void);
+static int answer;                        /* of the call that it came in between of */
+
+static void come_once(enum point what, const void *where)
+{
+	(void)what, (void)where;
+	if (others.steps != moment)
+		return;
+	others.came++;
+	(void)other();
+}
+
+static int take_ten(void) { return shmlimit_take(l, funnel, "key", 3, 10, NULL); }
+static int grow_first(void) { return shmlimit_grow(l, 32); }
+
+static int grow_and_leave(void)
+{
+	shmlimit_reset(l, -1, NULL, 0);
+	grow_first();
+	return shmlimit_grow(l, 0);
+}
+
+static int repair(void) { return shmlimit_repair(unit_name, NULL, 0); }
+
+/* What is not the funnel's to give: more tokens than its capacity, of which a decision makes it full. */
+static void fresh_mended(void)
+{
+	fresh_evict();
+	target->word |= 127;
+}
+
+/* The key has a second slot, with fewer tokens. */
+static void twin(uint64_t quota)
+{
+	struct layout_slot *free = l->tables->slots;
+
+	fresh_evict();
+	for (free = l->tables->slots; free->tag != 0;)
+		free++;
+	*free = (struct layout_slot){ target->tag, (target->word & ~(uint64_t)127) | quota };
+}
+
+static void fresh_twin_less(void) { twin(10); }
+static void fresh_twin_more(void) { twin(90); }
+
+/* A key that another process is about to claim, in a slot of a table that is full but for it. */
+static void fresh_claimed(void)
+{
+	uint64_t hash;
+
+	fresh_evict();
+	hash = hash_bytes(l->secret, (uint32_t)funnel, "new", 3);
+	for (uint64_t i = 0; i < l->tables->lines * SLOTS_PER_LINE; i++)
+		if (l->tables->slots[i].tag == 0)
+			l->tables->slots[i] = (struct layout_slot){ tag_pack(hash, (uint32_t)funnel, 1) | TAG_TENTATIVE, 77 };
+}
+
+static int take_new(void) { return shmlimit_take(l, funnel, "new", 3, 10, NULL); }
+
+static uint64_t left(const char *key)
+{
+	struct shmlimit_result r = { 0 };
+
+	if (shmlimit_peek(l, funnel, key, strlen(key), 0, &r) != SHMLIMIT_ALLOWED)
+		bail("no peek");
+	return r.remaining;
+}
+
+/* Nothing is left of what was damaged, and nobody has more than before. */
+static const char *judge_repaired(void)
+{
+	(void)repair();
+	if (shmlimit_verify(unit_name, NULL, 0) != 0)
+		return "there is something left to repair";
+	return left("key") > CAPACITY ? "a key has too much" : NULL;
+}
+
+static const char *judge_key(void)
+{
+	(void)repair();
+	return left("key") > 60 ? "the key has more than before" : judge_repaired();
+}
+
+static const char *judge_new(void)
+{
+	uint64_t mine = 0;
+
+	for (uint64_t i = 0; i < l->tables->lines * SLOTS_PER_LINE; i++)
+		mine += tag_same_key(l->tables->slots[i].tag, tag_pack(hash_bytes(l->secret, (uint32_t)funnel, "new", 3),
+		                                                       (uint32_t)funnel, 1));
+	return mine != 1 ? "the key has not one slot" : left("new") > 90 ? "nothing was taken" : NULL;
+}
+
+static const char *judge_sound(void)
+{
+	return shmlimit_verify(unit_name, NULL, 0) != 0 ? "the segment is not sound" : NULL;
+}
+
+static const char *judge_verified(void)
+{
+	return answer != 0 ? "verify found something" : judge_sound();
+}
+
+static const char *judge_saved(void)
+{
+	return answer < 0 && answer != -EAGAIN ? "it cannot be saved, or not be loaded" : judge_sound();
+}
+
+static const struct {
+	const char *title;
+	void (*set)(void);
+	int (*call)(void);
+	int (*other)(void);
+	const char *(*judge)(void);       /* what is wrong, or NULL */
+} between[] = {
+	{ "a take comes in between a repair of its slot", fresh_mended, repair, take_ten, judge_repaired },
+	{ "a reset comes in between a repair of its slot", fresh_mended, repair, reset_key, judge_repaired },
+	{ "a take comes in between a repair of twins", fresh_twin_less, repair, take_ten, judge_key },
+	{ "a take comes in between a repair of other twins", fresh_twin_more, repair, take_ten, judge_repaired },
+	{ "a reset comes in between a repair of twins", fresh_twin_less, repair, reset_key, judge_repaired },
+	{ "a reset comes in between a repair of other twins", fresh_twin_more, repair, reset_key, judge_repaired },
+	{ "a rule changes while twins are repaired", fresh_twin_less, repair, rule_change, judge_repaired },
+	{ "the table grows while it is verified", fresh_evict, verify, grow_first, judge_verified },
+	{ "the table grows while it is saved", fresh_evict, save, grow_first, judge_saved },
+	{ "the table grows, and is left, while it is saved", fresh_evict, save, grow_and_leave, judge_saved },
+	{ "a key is reset while it is saved", fresh_evict, save, reset_key, judge_saved },
+	{ "a rule changes while a key takes", fresh_evict, take, rule_change, judge_sound },
+	{ "a key is claimed that somebody claims", fresh_claimed, take_new, take_new, judge_new },
+	{ "a key is claimed that somebody resets", fresh_claimed, take_new, reset_rule, judge_sound },
+};
+
+static void come_in_between(void)
+{
+	for (size_t i = 0; i < sizeof(between) / sizeof(between[0]); i++) {
+		const char *wrong = NULL;
+
+		moment = 0;
+		do {
+			moment++;
+			between[i].set();
+			other = between[i].other;
+			others.steps = others.came = 0;
+			others.come = come_once;
+			answer = between[i].call();
+			others.come = NULL;
+			wrong = between[i].judge();
+		} while (others.came != 0 && wrong == NULL);
+		if (wrong != NULL)
+			diag("before access %" PRIu64 ": %s", moment, wrong);
+		diag("%" PRIu64 " places", moment - 1);
+		ok(wrong == NULL && moment > 10, "%s", between[i].title);
+	}
+}
+
 int main(void)
 {
 	file = memfd_create("saved", MFD_CLOEXEC);
 	end_though_beset();
+	come_in_between();
 	shmlimit_close(l);
 	return tap_done();
 }
