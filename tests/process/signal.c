@@ -108,6 +108,7 @@ static void hold_ticks(int how)
 /* Enough was seen, or more than that in vain. */
 static int is_over(void)
 {
+	struct shmlimit_counters c = counters_of(play->l, -1);
 	uint64_t least = UINT64_MAX, ticks = 0;
 
 	for (int i = 0; i < WORKERS; i++) {
@@ -116,8 +117,8 @@ static int is_over(void)
 		least = inside < least ? inside : least;
 		ticks += atomic_load(&play->worker[i].ticks);
 	}
-	return ticks > TICKS_MAX ||
-	       (least >= scaled(TICKS_INSIDE) && counters_of(play->l, -1).failed_cas > 0);
+	return ticks > TICKS_MAX || (least >= scaled(TICKS_INSIDE) && c.failed_cas > 0 && c.reclaims > 0 &&
+	                             atomic_load(&play->hot) >= scaled(TICKS_INSIDE));
 }
 
 static void decide_under_signals(struct crew *crew, int index)

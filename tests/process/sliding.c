@@ -23,6 +23,7 @@
 #define KEYS 3
 #define RING 32
 #define LOG_MAX 400000
+#define KILLS_MAX 20000                   /* rounds, for somebody to be killed between a word and its cells */
 #define SECOND ((uint64_t)1000000000)
 #define T0 (1000000 * SECOND)
 
@@ -192,7 +193,8 @@ static void from_outside(uint64_t capacity, uint64_t period_ns)
 	int bad = 0;
 
 	begin(capacity, period_ns, 1);
-	while (bad == 0 && (rounds < 2 || counters_of(play->l, play->rule).failed_cas == 0)) {
+	while (bad == 0 && (rounds < 2 || counters_of(play->l, play->rule).failed_cas == 0 ||
+	                    admitted <= KEYS * capacity)) {
 		atomic_store(&play->logged, 0);
 		bad = crew_run(WORKERS, hammer, NULL);
 		qsort(play->log, atomic_load(&play->logged), sizeof(play->log[0]), by_beginning);
@@ -240,7 +242,7 @@ static void killed(uint64_t capacity, uint64_t max_cost)
 	int unsound = 0, badly = 0;
 
 	begin(capacity, SECOND, max_cost);
-	for (uint64_t i = 0; i < 50 * rounds && (i < rounds || inside == 0 || left_open == 0); i++) {
+	for (uint64_t i = 0; i < KILLS_MAX && (i < rounds || inside == 0 || left_open == 0); i++) {
 		struct crew crew;
 
 		crew_start(&crew, WORKERS, drain, NULL);
