@@ -29,7 +29,7 @@
 #define UNDER_ASAN 1
 #endif
 
-/* n, times the environment's TEST_SCALE; at least 1. */
+/* n, times the environment's TEST_SCALE; at least 1. For what is done at the least; what is done at the most is not scaled. */
 static inline uint64_t scaled(uint64_t n)
 {
 	const char *scale = getenv("TEST_SCALE");

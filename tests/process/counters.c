@@ -129,7 +129,7 @@ static int drive_about(uint64_t seed)
 	struct crew crew;
 
 	crew_start(&crew, WORKERS, count_on, NULL);
-	for (uint64_t i = 0; i < scaled(MOVES) || (i < scaled(MOVES_MAX) && counted_on_stripes() == 0); i++)
+	for (uint64_t i = 0; i < scaled(MOVES) || (i < MOVES_MAX && counted_on_stripes() == 0); i++)
 		move(crew.pid[i % WORKERS], cpus[dice_below(&dice, (uint64_t)n)]);
 	atomic_store(&play->stop, 1);
 	return crew_wait(&crew);

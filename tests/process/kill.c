@@ -291,7 +291,7 @@ static uint64_t turns_between_audits(uint64_t turn, struct dice *dice)
 
 static int goes_on(uint64_t kills, int seen_enough)
 {
-	return sum.kills < scaled(kills) || (!seen_enough && sum.kills < scaled(KILLS_MAX));
+	return sum.kills < scaled(kills) || (!seen_enough && sum.kills < KILLS_MAX);
 }
 
 static void report(const char *title, uint64_t kills)

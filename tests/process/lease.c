@@ -215,8 +215,8 @@ int main(void)
 	if (play->rule < 0)
 		bail("rule_set: %s", shmlimit_strerror(play->rule));
 	crew_start(&crew, WORKERS, spend, NULL);
-	while (sum.kills < scaled(KILLS) || ((sum.inside == 0 || sum.asking == 0 ||
-	       counters_of(play->l, play->rule).failed_cas == 0) && sum.kills < scaled(KILLS_MAX))) {
+	while (sum.kills < scaled(KILLS) || ((sum.inside == 0 || sum.asking == 0 || sum.lapses == 0 ||
+	       counters_of(play->l, play->rule).failed_cas == 0) && sum.kills < KILLS_MAX)) {
 		uint64_t round = atomic_load(&play->round);
 
 		/* Not in the first round: who is killed on this side of the gate is waited for by all others. */

@@ -184,7 +184,7 @@ static int kill_some(struct crew *crew, uint64_t kills[IDLE + 1])
 	uint64_t each = OPERATIONS / KILLS, done = 0;
 	int bad = 0;
 
-	while (bad == 0 && (done < scaled(OPERATIONS) || (!killed_everywhere(kills) && done < scaled(OPERATIONS_MAX)))) {
+	while (bad == 0 && (done < scaled(OPERATIONS) || (!killed_everywhere(kills) && done < OPERATIONS_MAX))) {
 		int victim = (int)dice_below(&dice, WORKERS);
 		uint64_t until = atomic_load(&play->worker[victim].done) + dice_below(&dice, 10), next = done + each;
 

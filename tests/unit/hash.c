@@ -11,6 +11,7 @@
 #include "unit.h"
 
 #include "hash.h"
+#include "layout.h"
 
 /* The paper's secret: the bytes 00 to 0f, little endian. */
 static const uint64_t paper_secret[2] = { 0x0706050403020100, 0x0f0e0d0c0b0a0908 };
@@ -173,10 +174,19 @@ static void everything(void)
 	is(repeated(hashes, n), 0, "a NUL is a byte like others");
 }
 
+/* Hashes whose low 48 bits are zero are one in 2^48. */
+static void tags(void)
+{
+	ok(tag_pack(0, 0, 0) != 0, "no key's tag is that of a free slot");
+	is(tag_fingerprint(tag_pack((uint64_t)7 << 48, 3, 1)), 1, "a fingerprint of nothing is 1");
+	is(tag_rule(tag_pack((uint64_t)7 << 48, 3, 1)), 3, "and rules are told apart");
+}
+
 int main(void)
 {
 	published();
 	everywhere();
 	everything();
+	tags();
 	return tap_done();
 }

@@ -174,6 +174,33 @@ static void denials(void)
 	is(c.denied - denied, 1, "each denial is counted once, and who asks is not counted");
 }
 
+/* What a refund makes of each thing that a key can be; it has a lease of LEASE_NS. */
+static void given_back(int id, uint64_t at)
+{
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+	unsigned lapsed = 0;
+
+	is(shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, at, &r), SHMLIMIT_ALLOWED, "a lease that is spent");
+	is(shmlimit_charge_at(l, id, "k", 1, 1, at, &r), SHMLIMIT_ALLOWED, "has nothing more to charge");
+	is(shmlimit_refund_at(l, id, "k", 1, 0, at, &r), SHMLIMIT_ALLOWED, "nothing may be given back");
+	is(r.remaining, 0, "which changes nothing");
+	shmlimit_refund_at(l, id, "k", 1, CAPACITY - 1, at, &r);
+	is(r.remaining, CAPACITY - 1, "or what was taken,");
+	shmlimit_refund_at(l, id, "k", 1, 2, at, &r);
+	is(r.remaining, CAPACITY, "up to the capacity,");
+	shmlimit_refund_at(l, id, "k", 1, 1, at, &r);
+	is(r.remaining, CAPACITY, "and not above it,");
+	shmlimit_refund_at(l, id, "k", 1, 1, at + 2 * LEASE_NS, &r);
+	is(r.remaining, 0, "nor when its time is over,");
+	shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, at, &r);
+	is(deny(id, 1, SECOND, at), SHMLIMIT_DENIED, "nor to a denial,");
+	shmlimit_refund_at(l, id, "k", 1, 1, at, &r);
+	is(r.remaining, 0, "which stays one");
+	for (uint64_t i = 0; shmlimit_slot(l, i, at + 2 * SECOND, &slot) == 0; i++)
+		lapsed += slot.rule == id && slot.state == SHMLIMIT_SLOT_REFILLED && slot.lease == 0;
+	is(lapsed, 1, "until its time is over, and nothing is there");
+}
+
 static void other_verbs(void)
 {
 	int id = rule("verbs", CAPACITY), funnel = unit_rule(l, "funnel", 1, 1, SECOND);
@@ -205,6 +232,8 @@ static void other_verbs(void)
 	deposit(id, 6, 1, T0);
 	shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, T0, &r);
 	is(r.remaining, 0, "a charge takes no more than there is");
+	deposit(id, 6, 1, T0);
+	given_back(id, T0);
 	is(shmlimit_lease_take_at(l, funnel, "k", 1, 1, 1, 1, &lease, T0, &r), -EOPNOTSUPP, "a funnel leases nothing");
 	is(shmlimit_lease_deposit_at(l, funnel, "k", 1, 1, 1, 1, T0, &r), -EOPNOTSUPP, "nor takes deposits");
 
@@ -272,6 +301,9 @@ static void bounds(void)
 	wrong.count = 0;
 	is(shmlimit_rule_set(l, "bad", &wrong), -EDOM, "one without a rate");
 	wrong.count = 1;
+	wrong.period_ns = 0;
+	is(shmlimit_rule_set(l, "bad", &wrong), -EDOM, "or without a time for it");
+	wrong.period_ns = SECOND;
 	wrong.max_wait_ns = 1;
 	is(shmlimit_rule_set(l, "bad", &wrong), -EINVAL, "one with a longest wait");
 	wrong.max_wait_ns = 0;
@@ -602,6 +634,9 @@ static void full(void)
 		if (on_full == SHMLIMIT_FULL_DENY) {
 			ok(asked <= 16 && asked + denied == 100, "a table that is full denies, if it is told to");
 			is(allowed, asked, "and who may ask gets what he is given");
+			is(shmlimit_lease_deposit_at(l, id, "k", 1, 5, 1, LEASE_NS, T0, &r), SHMLIMIT_ALLOWED,
+			   "as does who has no slot for it,");
+			is(r.remaining, 4, "though nobody will find the rest");
 		} else {
 			is(asked, 100, "else every key may ask");
 			is(allowed, 100, "and gets what it is given, with a slot or without");
@@ -666,6 +701,7 @@ static void left_behind(void)
 	is(ask(id, 1, at + MS), SHMLIMIT_LEASE_ASK, "a lease lapses when the table grows");
 	is(deposit(id, 3, 1, at + MS), SHMLIMIT_ALLOWED, "another is had");
 	is(take(id, 3, at + MS), SHMLIMIT_DENIED, "which is all that there is");
+	given_back(id, at + MS);
 	is(shmlimit_grow_at(l, 0, at + MS), 0, "and the table before is done with");
 	shmlimit_close(l);
 }

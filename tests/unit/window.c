@@ -437,6 +437,20 @@ static void words(uint64_t seed)
 	is(wild, 0, "any word gives a place in the ring");
 }
 
+/* Who looks in with a clock that is behind that of who took. */
+static void seen_from_before(void)
+{
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+	int id = rule("seen", 3, SECOND, 0, 0);
+	uint64_t debt_ns = 0;
+
+	is(take(id, 1, T0 + 5000), SHMLIMIT_ALLOWED, "one is admitted");
+	for (uint64_t i = 0; shmlimit_slot(l, i, T0, &slot) == 0; i++)
+		if (slot.rule == id && slot.state == SHMLIMIT_SLOT_LIVE)
+			debt_ns += slot.debt_ns;
+	is(debt_ns, 5000, "for who was there before it is ahead");
+}
+
 int main(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 1024, .window_max = RING };
@@ -454,6 +468,7 @@ int main(void)
 	stepped_clock();
 	coarse();
 	reset_in_the_tick();
+	seen_from_before();
 	histories(seed);
 	words(seed);
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
