@@ -16,7 +16,8 @@ shift
 then_all="unit/take unit/boundary unit/clock unit/full unit/funnel unit/names unit/reserve unit/rule unit/throttle
 unit/warmup unit/window unit/lease process/claim process/denial process/conserve process/live process/sliding
 process/interval process/debt process/kill process/lease
-schedule/take schedule/claim schedule/change schedule/window schedule/verbs schedule/lease schedule/grow torture/torture"
+schedule/take schedule/claim schedule/change schedule/window schedule/verbs schedule/lease schedule/grow schedule/grow_crowded
+schedule/grow_change schedule/grow_window torture/torture"
 
 # attempt TEST: builds and runs it in the copy; its output is in $folder/out. Fails as it does.
 attempt() {

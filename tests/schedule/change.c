@@ -4,23 +4,15 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "stage.h"
+#include "versions.h"
 
 #define KEY 7
 #define CAPACITY 4
 #define CHANGES 6
 
-/* Of one capacity, and of rates and ticks that differ. */
-static struct shmlimit_rule version(unsigned n)
-{
-	static const uint64_t period_ns[5] = { SECOND, 3600 * SECOND, 7 * SECOND, DAY_NS, SECOND / 1000 };
-
-	return (struct shmlimit_rule){ .capacity = CAPACITY, .count = 1 + n % 5, .period_ns = period_ns[n % 5] };
-}
-
 static struct shmlimit *set_empty(void)
 {
-	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, SLOTS - 3, version(0));
+	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, SLOTS - 3, version(CAPACITY, 0));
 
 	stage.changing = 1;
 	return l;
@@ -39,7 +31,7 @@ static void act(unsigned who)
 {
 	if (who == 0) {
 		for (unsigned n = 1; n <= CHANGES; n++)
-			change(version(n));
+			change(version(CAPACITY, n));
 		return;
 	}
 	take(KEY, who);
@@ -84,7 +76,7 @@ static void act_to_and_fro(unsigned who)
 {
 	if (who == 0) {
 		for (unsigned n = 1; n <= CHANGES; n++)
-			change(version(n % 2));
+			change(version(CAPACITY, n % 2));
 		return;
 	}
 	take(KEY, 1);
@@ -103,7 +95,7 @@ static const struct scene to_and_fro = {
 /* A full table: all keys have taken all they may, and one more looks for a place. */
 static struct shmlimit *set_exhausted(void)
 {
-	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 0, version(0));
+	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 0, version(CAPACITY, 0));
 
 	stage.changing = stage.peaceful = 1;
 	for (uint32_t key = 1; key <= SLOTS; key++)
@@ -153,28 +145,14 @@ static void act_removed(unsigned who)
 		if (error != 0)
 			blame("rule_remove: %s", shmlimit_strerror(error));
 		born.began = ++stage.moments;
-		change(version(n));
+		change(version(CAPACITY, n));
 		born.ended = ++stage.moments;
 	}
 }
 
 static void judge_removed(void)
 {
-	uint64_t since = 0, perhaps = 0, rest = left(KEY);
-
-	for (unsigned i = 0; i < stage.n; i++) {
-		const struct call *c = &stage.calls[i];
-
-		if (was_taken(c) && c->began > born.ended)
-			since += (uint64_t)c->tokens;
-		else if (may_have_taken(c) && (c->ended == 0 || c->ended > born.began))
-			perhaps += (uint64_t)c->tokens;
-	}
-	if (since + rest > CAPACITY)
-		blame("took %" PRIu64 " since the rule was defined, has %" PRIu64, since, rest);
-	if (since + perhaps + rest < CAPACITY)
-		blame("took %" PRIu64 ", perhaps %" PRIu64 " more, has %" PRIu64 ": of the rule that is gone", since,
-		      perhaps, rest);
+	law_since(KEY, &born, CAPACITY);
 	law_sound();
 }
 
@@ -191,7 +169,7 @@ static void act_two_writers(unsigned who)
 {
 	if (who < 2) {
 		for (unsigned n = 1; n <= 3; n++)
-			change(version(n + 2 * who));
+			change(version(CAPACITY, n + 2 * who));
 		return;
 	}
 	take(KEY, 1);
@@ -218,7 +196,7 @@ static struct shmlimit *set_dry(void)
 
 static void act_dry(unsigned who)
 {
-	struct shmlimit_rule rule = version(0);
+	struct shmlimit_rule rule = version(CAPACITY, 0);
 
 	if (who != 0) {
 		act(who);

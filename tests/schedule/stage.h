@@ -148,6 +148,22 @@ static inline void take(uint32_t key, uint64_t cost)
 		blame("a denial wrote to the table");
 }
 
+static inline void charge(uint32_t key, uint64_t tokens)
+{
+	struct call *c = call_begin(key, (int64_t)tokens);
+
+	actor_calls();
+	call_end(c, shmlimit_charge(handle(), stage.rule, &key, sizeof(key), tokens, NULL));
+}
+
+static inline void refund(uint32_t key, uint64_t tokens)
+{
+	struct call *c = call_begin(key, -(int64_t)tokens);
+
+	actor_calls();
+	call_end(c, shmlimit_refund(handle(), stage.rule, &key, sizeof(key), tokens, NULL));
+}
+
 /* Change the rule. */
 static inline void change(struct shmlimit_rule rule)
 {
@@ -179,8 +195,11 @@ static inline int may_have_taken(const struct call *c)
 	return was_taken(c) || c->ended == 0;
 }
 
-/* I1, I2: while time stands, what calls got of a key and what is left are its capacity, to the token. */
-static inline void law_total(uint32_t key, int64_t capacity)
+/*
+ * I1, I2: while time stands, what calls got of a key and what is left are no less than `least` and no more than `most`:
+ * to the token its capacity, where both are that.
+ */
+static inline void law_between(uint32_t key, int64_t least, int64_t most)
 {
 	int64_t taken = 0, given = 0, open = 0, rest = (int64_t)left(key);
 
@@ -196,12 +215,36 @@ static inline void law_total(uint32_t key, int64_t capacity)
 		else if (may_have_taken(c))
 			given -= c->tokens;
 	}
-	if (taken + rest > capacity + given)
+	if (taken + rest > most + given)
 		blame("key %u: took %" PRId64 ", has %" PRId64 ": more than its capacity of %" PRId64, key, taken, rest,
-		      capacity + given);
-	if (taken + open + rest < capacity)
+		      most + given);
+	if (taken + open + rest < least)
 		blame("key %u: took %" PRId64 ", perhaps %" PRId64 " more, has %" PRId64 ": less than its capacity of %"
-		      PRId64, key, taken, open, rest, capacity);
+		      PRId64, key, taken, open, rest, least);
+}
+
+static inline void law_total(uint32_t key, int64_t capacity)
+{
+	law_between(key, capacity, capacity);
+}
+
+/* While time stands, a key that was made full has had its capacity since: by whom it was, stands in `born`. */
+static inline void law_since(uint32_t key, const struct call *born, uint64_t capacity)
+{
+	uint64_t since = 0, perhaps = 0, rest = left(key);
+
+	for (unsigned i = 0; i < stage.n; i++) {
+		const struct call *c = &stage.calls[i];
+
+		if (was_taken(c) && c->began > born->ended)
+			since += (uint64_t)c->tokens;
+		else if (may_have_taken(c) && (c->ended == 0 || c->ended > born->began))
+			perhaps += (uint64_t)c->tokens;
+	}
+	if (since + rest > capacity)
+		blame("took %" PRIu64 " since it was made full, has %" PRIu64, since, rest);
+	if (since + perhaps + rest < capacity)
+		blame("took %" PRIu64 ", perhaps %" PRIu64 " more, has %" PRIu64 ": of what was before", since, perhaps, rest);
 }
 
 /* I2: while time stands, who is denied was too late: others had begun to take what he lacked. */
@@ -248,6 +291,15 @@ static inline void law_burst(uint32_t key, uint64_t capacity, uint64_t count, ui
 
 	if (burst > capacity)
 		blame("key %u: %" PRIu64 " above what leaked, and a capacity of %" PRIu64, key, burst, capacity);
+}
+
+/* I1, of a window: no period has more than its capacity. */
+static inline void law_period(uint32_t key, uint64_t capacity, uint64_t period_ns)
+{
+	uint64_t most = story_most(story_of(key), period_ns);
+
+	if (most > capacity)
+		blame("key %u: %" PRIu64 " within a period, whose capacity is %" PRIu64, key, most, capacity);
 }
 
 /* I3: no key has two slots in a table. What was carried over may stand in the table before still, but frozen. */

@@ -29,22 +29,6 @@ static void reserve(uint32_t key, uint64_t tokens)
 	call_end(c, shmlimit_reserve(stage.l, stage.rule, &key, sizeof(key), tokens, SECOND, NULL));
 }
 
-static void charge(uint32_t key, uint64_t tokens)
-{
-	struct call *c = call_begin(key, (int64_t)tokens);
-
-	actor_calls();
-	call_end(c, shmlimit_charge(stage.l, stage.rule, &key, sizeof(key), tokens, NULL));
-}
-
-static void refund(uint32_t key, uint64_t tokens)
-{
-	struct call *c = call_begin(key, -(int64_t)tokens);
-
-	actor_calls();
-	call_end(c, shmlimit_refund(stage.l, stage.rule, &key, sizeof(key), tokens, NULL));
-}
-
 static void act_all_verbs(unsigned who)
 {
 	take(KEY, 90);

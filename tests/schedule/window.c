@@ -19,15 +19,6 @@ static struct shmlimit *set_empty(void)
 	return stage_set(SHMLIMIT_FULL_DENY, 2, rule);
 }
 
-/* I1, of a window: no period has more than its capacity. */
-static void law_period(uint32_t key)
-{
-	uint64_t most = story_most(story_of(key), PERIOD_NS);
-
-	if (most > CAPACITY)
-		blame("key %u: %" PRIu64 " within a period, whose capacity is %d", key, most, CAPACITY);
-}
-
 static void act(unsigned who)
 {
 	take(KEY, 2);
@@ -53,7 +44,7 @@ static const struct scene standing = {
 
 static void judge_sliding(void)
 {
-	law_period(KEY);
+	law_period(KEY, CAPACITY, PERIOD_NS);
 	law_sound();
 }
 
@@ -82,8 +73,8 @@ static void act_in_turns(unsigned who)
 
 static void judge_in_turns(void)
 {
-	law_period(KEY);
-	law_period(OTHER);
+	law_period(KEY, CAPACITY, PERIOD_NS);
+	law_period(OTHER, CAPACITY, PERIOD_NS);
 	law_sound();
 }
 

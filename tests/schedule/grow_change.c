@@ -1,0 +1,159 @@
+/*
+ * grow_change: a rule is changed while the table grows: keys are converted on their way.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "growing.h"
+#include "versions.h"
+
+static struct shmlimit *set_changing(void)
+{
+	struct shmlimit *l = set_growing(version(CAPACITY, 0));
+
+	take_before(l, KEY, 1);
+	stage.changing = 1;
+	return l;
+}
+
+static void act_changing(unsigned who)
+{
+	if (who == 3) {
+		for (unsigned n = 1; n <= 5; n++)
+			change(version(CAPACITY, n));
+		return;
+	}
+	act_one_key(who);
+}
+
+static const struct scene changing = {
+	.title = "a key gets no token and loses none while the table grows and its rule is changed five times",
+	.actors = 4,
+	.mortals = 2,
+	.set = set_changing,
+	.act = act_changing,
+	.judge = judge_one_key,
+};
+
+/* ---- Other capacities, and so other bits for the quota ---- */
+
+#define LARGE 9
+#define MIDDLE 6
+#define REST 3
+
+static struct shmlimit *set_large(uint64_t taken)
+{
+	struct shmlimit *l = set_growing(version(LARGE, 0));
+
+	if (taken != 0)
+		take_before(l, KEY, taken);
+	stage.changing = 1;
+	return l;
+}
+
+/* Each version has room for what the key has left, so nothing is lost to it, and none finds it full. */
+static struct shmlimit *set_rest(void)
+{
+	return set_large(LARGE - REST);
+}
+
+static void act_to_and_fro(unsigned who)
+{
+	if (who == 3) {
+		for (unsigned n = 1; n <= 5; n++)
+			change(version(n % 2 != 0 ? MIDDLE : LARGE, n));
+		return;
+	}
+	act_one_key(who);
+}
+
+static void judge_rest(void)
+{
+	law_total(KEY, REST);
+	law_denials(REST);
+	law_sound();
+	law_left();
+}
+
+static const struct scene to_and_fro = {
+	.title = "nor while its capacity goes up and down, and there is always room for what it has",
+	.actors = 4,
+	.mortals = 2,
+	.set = set_rest,
+	.act = act_to_and_fro,
+	.judge = judge_rest,
+};
+
+/*
+ * Lower twice: a key has no more than it had under the first capacity, and no less than it has room for under the last.
+ * WHY NOT up again: a key that is left full is one that was never seen, and those have the capacity of the day.
+ */
+static struct shmlimit *set_seen(void)
+{
+	return set_large(1);
+}
+
+static struct shmlimit *set_unseen(void)
+{
+	return set_large(0);
+}
+
+static void act_lower(unsigned who)
+{
+	if (who == 3) {
+		change(version(MIDDLE, 1));
+		change(version(CAPACITY, 2));
+		return;
+	}
+	if (who == 0) {
+		grow_twice();
+		return;
+	}
+	take(KEY, 1);
+	take(KEY, 2 + who);
+	take(KEY, 3);
+}
+
+static void judge_lower(int64_t most)
+{
+	law_between(KEY, CAPACITY, most);
+	law_denials(CAPACITY);
+	law_sound();
+	law_left();
+}
+
+static void judge_seen(void)
+{
+	judge_lower(LARGE - 1);
+}
+
+static const struct scene seen = {
+	.title = "when its capacity is lowered it has what it had, as far as there is room",
+	.actors = 4,
+	.mortals = 2,
+	.set = set_seen,
+	.act = act_lower,
+	.judge = judge_seen,
+};
+
+static void judge_unseen(void)
+{
+	judge_lower(LARGE);
+}
+
+static const struct scene unseen = {
+	.title = "and a new key the capacity of one version or another, whichever table it is claimed in",
+	.actors = 4,
+	.mortals = 2,
+	.set = set_unseen,
+	.act = act_lower,
+	.judge = judge_unseen,
+};
+
+int main(void)
+{
+	play(&changing);
+	play(&to_and_fro);
+	play(&seen);
+	play(&unseen);
+	return tap_done();
+}

@@ -1,0 +1,139 @@
+/*
+ * grow_window: windows, whose rings are carried over beside who completes them, while
+ * the table grows.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "growing.h"
+#include "ring.h"
+
+#define PERIOD_NS 10000
+
+static const struct shmlimit_rule window = { .algorithm = SHMLIMIT_WINDOW, .capacity = CAPACITY,
+	.period_ns = PERIOD_NS };
+
+static struct shmlimit *set_window(void)
+{
+	struct shmlimit *l = set_growing(window);
+
+	take_before(l, KEY, 1);
+	return l;
+}
+
+static void begin_window(void)
+{
+	taken_before(KEY, 1);
+}
+
+static void judge_standing(void)
+{
+	law_total(KEY, CAPACITY);
+	law_denials(CAPACITY);
+	law_sound();
+	law_left();
+}
+
+static const struct scene standing = {
+	.title = "while time stands a window admits its capacity, whichever table it is in",
+	.actors = 4,
+	.mortals = 2,
+	.set = set_window,
+	.begin = begin_window,
+	.act = act_one_key,
+	.judge = judge_standing,
+};
+
+static void judge_sliding(void)
+{
+	law_period(KEY, CAPACITY, PERIOD_NS);
+	law_sound();
+	law_left();
+}
+
+static const struct scene sliding = {
+	.title = "and in each period no more than that",
+	.actors = 4,
+	.mortals = 2,
+	.away_ns = { PERIOD_NS / 3, PERIOD_NS - 1, 3 * PERIOD_NS },
+	.set = set_window,
+	.begin = begin_window,
+	.act = act_one_key,
+	.judge = judge_sliding,
+};
+
+/*
+ * Who took last was killed before he wrote his cell, so each decision takes the longer way. That was long ago: the
+ * slot is frozen and says nothing, so nobody buries it.
+ */
+static struct shmlimit *set_killed(void)
+{
+	struct shmlimit *l = set_growing(window);
+	struct table *t = &l->tables[0];
+
+	schedule.now_ns -= 3 * PERIOD_NS;
+	take_before(l, KEY, 1);
+	schedule.now_ns += 3 * PERIOD_NS;
+	memset(ring_cells(l, t, t->slots), 0, t->lines * SLOTS_PER_LINE * l->window_max * sizeof(uint64_t));
+	return l;
+}
+
+static void act_killed(unsigned who)
+{
+	if (who == 0)
+		grow(2 * SLOTS);
+	else
+		take(KEY, CAPACITY - 1);
+}
+
+static const struct scene killed = {
+	.title = "nobody decides on what is frozen, also if he found it before",
+	.actors = 3,
+	.mortals = 1,
+	.set = set_killed,
+	.act = act_killed,
+	.judge = judge_standing,
+};
+
+/* The rule is changed, too: to a longer period and less, and back. The looser terms are those of the beginning. */
+static void act_changing(unsigned who)
+{
+	struct shmlimit_rule changed = window;
+
+	if (who != 3) {
+		act_one_key(who);
+		return;
+	}
+	for (unsigned n = 1; n <= 5; n++) {
+		changed.period_ns = n % 2 != 0 ? 3 * PERIOD_NS : PERIOD_NS;
+		changed.capacity = n % 2 != 0 ? CAPACITY - 1 : CAPACITY;
+		change(changed);
+	}
+}
+
+static struct shmlimit *set_changing(void)
+{
+	struct shmlimit *l = set_window();
+
+	stage.changing = 1;
+	return l;
+}
+
+static const struct scene changing = {
+	.title = "nor while its rule is changed five times, too",
+	.actors = 4,
+	.mortals = 2,
+	.away_ns = { PERIOD_NS / 3, PERIOD_NS - 1, 3 * PERIOD_NS },
+	.set = set_changing,
+	.begin = begin_window,
+	.act = act_changing,
+	.judge = judge_sliding,
+};
+
+int main(void)
+{
+	play(&standing);
+	play(&sliding);
+	play(&changing);
+	play(&killed);
+	return tap_done();
+}
