@@ -286,9 +286,10 @@ bench bench-quick:
 	@$(MAKE) --no-print-directory -s all $(O)/bin/shmlimit-demo $(benches) $(servers)
 	@CC=$(CC) bench/report.sh $(O) $(if $(filter bench,$@),bench/results,$(O)/bench/results --quick)
 
-# name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there.
+# name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there: those which take long
+# first, for in this order they are started, and what is left to the end had better be short.
 builds       := gcc clang gcc-address clang-address gcc-thread clang-thread clang-fuzz aarch64
-with_gcc           := CC=gcc GROUPS='unit process thread crash torture schedule mutant cli model proof build server global'
+with_gcc           := CC=gcc GROUPS='model proof crash torture process schedule server cli global build mutant thread unit'
 with_clang         := CC=clang GROUPS='unit process thread'
 with_gcc-address   := CC=gcc SAN=address GROUPS='unit process cli'
 with_clang-address := CC=clang SAN=address GROUPS='unit thread'
