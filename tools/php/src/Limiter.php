@@ -200,9 +200,7 @@ final class Limiter
     /** @internal is a rule decided by an engine? */
     public function isLease(string $rule): bool
     {
-        $terms = $this->sized('struct shmlimit_rule');
-        $answer = $this->ffi->shmlimit_rule_get($this->handle, $this->find($rule), \FFI::addr($terms));
-        return $answer === 0 && $terms->algorithm === $this->ffi->SHMLIMIT_LEASE;
+        return $this->ffi->shmlimit_rule_algorithm($this->handle, $this->find($rule)) === $this->ffi->SHMLIMIT_LEASE;
     }
 
     /** @internal what an error is about */

@@ -5,8 +5,8 @@
 
 declare(strict_types=1);
 
-$classes = ['Error', 'Result', 'Limit', 'Answer', 'Library', 'Limiter', 'OnFailure', 'Engine', 'GlobalLimiter', 'Bundle',
-    'Failures', 'Gate'];
+$classes = ['Error', 'Result', 'Limit', 'Answer', 'Library', 'Limiter', 'OnFailure', 'Engine', 'GlobalLimiter',
+    'Bundle', 'Failures', 'Gate'];
 foreach ($classes as $class) {
     require_once __DIR__ . "/$class.php";
 }

@@ -152,6 +152,7 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "rule_set": (c_int, [c_void_p, c_char_p, POINTER(Rule)]),
     "rule_find": (c_int, [c_void_p, c_char_p]),
     "rule_get": (c_int, [c_void_p, c_int, POINTER(Rule)]),
+    "rule_algorithm": (c_int, [c_void_p, c_int]),
     "rule_remove": (c_int, [c_void_p, c_char_p]),
     "take": (c_int, [*_decision, _result]),
     "take_all": (c_int, [c_void_p, POINTER(Request), c_size_t, POINTER(c_size_t), _result]),

@@ -280,9 +280,7 @@ class Limiter:
         return self.rule_find(rule) if isinstance(rule, str) else _unsigned(rule, 31)
 
     def _is_lease(self, rule: str | int) -> bool:
-        c = _c.Rule(struct_size=ctypes.sizeof(_c.Rule))
-        answer = library.rule_get(self._handle, self._id(rule), ctypes.byref(c))
-        return bool(answer == 0 and c.algorithm == Algorithm.LEASE)
+        return bool(library.rule_algorithm(self._handle, self._id(rule)) == Algorithm.LEASE)
 
     def rule_find(self, rule: str) -> int:
         """The id of a rule, which it keeps while it exists."""
