@@ -19,7 +19,8 @@ ini_set('error_log', $log);
 /** No test depends on speed; leases last as long, so that what is given back is still there. */
 function patient(string $url, mixed ...$options): Engine
 {
-    return new Engine($url, ...['deadlineNs' => 5 * 10 ** 9, 'leaseNs' => 10 ** 10, 'openNs' => 3600 * 10 ** 9, ...$options]);
+    $times = ['deadlineNs' => 5 * 10 ** 9, 'leaseNs' => 10 ** 10, 'openNs' => 3600 * 10 ** 9];
+    return new Engine($url, ...[...$times, ...$options]);
 }
 
 /** The errno of what is thrown, and what it says. */
@@ -86,33 +87,41 @@ $gone = new GlobalLimiter($limiter, patient($nobody), function (string $line) us
     $told[] = $line;
 });
 $error = thrown(fn () => $gone->ping());
-ok($error[0] === 2 && str_contains($error[1], 'engine: no connection (No such file'), 'an engine that is gone is an error');
-is(count(preg_grep('/^engine .*: no connection \(No such file or directory\): must be running/', $told)), 1, 'and told');
+ok($error[0] === 2 && str_contains($error[1], 'engine: no connection (No such file'), 'an engine that is gone is one');
+is(count(preg_grep('/^engine .*: no connection \(No such file or directory\): must be /', $told)), 1, 'and told');
 $throws = new GlobalLimiter($limiter, patient("$nobody.else"), fn (string $line) => throw new LogicException($line));
 is($throws->take('first', 'thrown')->allowed, false, 'who throws when he is told ends nothing');
 foreach ([[OnFailure::Deny, 0], [OnFailure::Allow, 10], [OnFailure::Local, 2]] as [$onFailure, $count]) {
     $without = new GlobalLimiter($limiter, patient($nobody, onFailure: $onFailure, localMilli: 400));
-    is(allowed(fn () => $without->take('first', 'without'), 10), $count, "without an engine $onFailure->name is obeyed");
+    $passed = allowed(fn () => $without->take('first', 'without'), 10);
+    is($passed, $count, "without an engine $onFailure->name is obeyed");
 }
 
-// All or none.
-$mixed = limits('all', 'first', 'local', 'second');
+// All or none. A lease grows while it is used up early. One that is spent to the last token may make place for another
+// key's.
+$left = fn () => $global->peek('wide', 'all')['remaining'] + $limiter->peek('wide', 'all')->remaining;
+for ($i = 0; $i < 50 && $limiter->peek('wide', 'all')->remaining < 4; $i++) {
+    $global->take('wide', 'all');
+}
+$before = $left();
+$mixed = limits('all', 'wide', 'local', 'second');
 $answers = array_map(fn () => $global->takeAll($mixed), range(1, 3));
-is(array_map(fn (Result $r) => $r->limit, $answers[0]), [5, 3, 2], 'limits of both kinds are taken');
+is(array_map(fn (Result $r) => $r->limit, $answers[0]), [50, 3, 2], 'limits of both kinds are taken');
 is(array_map(fn (Result $r) => [$r->limit, $r->allowed], $answers[2]), [2 => [2, false]], 'up to the one that denies');
 is($limiter->peek('local', 'all')->remaining, 1, 'which gives back what is this host\'s');
-is($global->peek('first', 'all')['remaining'] + $limiter->peek('first', 'all')->remaining, 3, 'and what was leased');
+is($left(), $before - 2, 'and what was leased');
 $limiter->take('local', 'all');
 $told = [];
 is(array_keys($gone->takeAll(limits('all', 'first', 'local'))), [1], 'where one of this host denies');
 is($told, [], 'no engine is asked');
 is($gone->takeAll(limits('gone', 'local', 'first'))[1]->allowed, false, 'where an engine is gone');
-is(thrown(fn () => $global->takeAll([...limits('gone', 'local'), new Limit('first', '')]))[0], 90, 'or a request wrong');
+$wrong = [...limits('gone', 'local'), new Limit('first', '')];
+is(thrown(fn () => $global->takeAll($wrong))[0], 90, 'or a request wrong');
 is(thrown(fn () => $global->takeAll(array_fill(0, 17, new Limit('first', 'gone'))))[0], 22, 'or too many');
 is($limiter->peek('local', 'gone')->remaining, 3, 'what was taken is given back');
 $answers = array_map(fn () => $global->takeAll(limits('dry', 'dry', 'second')), range(1, 3));
 is(array_map(fn (Result $r) => $r->allowed, $answers[1]), [true, true], 'a lease in a dry run denies nobody');
-is([array_keys($answers[2]), $global->peek('dry', 'dry')['remaining']], [[1], 0], 'and gives back none that it had not');
+is([array_keys($answers[2]), $global->peek('dry', 'dry')['remaining']], [[1], 0], 'and gives nothing back');
 
 $kept = [];
 foreach (OnFailure::cases() as $onFailure) {
@@ -158,13 +167,14 @@ is($answer->fields['RateLimit-Policy'], '"second";q=2;w=172800', 'alone');
 $ask = fn (mixed ...$options) => (new Gate($segment, ...$options))->ask(new Limit('second', 'asked'))->status;
 file_put_contents($log, '');
 is($ask(), 'failed', 'a lease without an engine fails');
-ok(str_contains(file_get_contents($log), 'rule second: it is a lease, and there is no engine to lease from: requests that'),
-    'which is told');
+$words = 'rule second: it is a lease, and there is no engine to lease from: requests that need it';
+ok(str_contains(file_get_contents($log), $words), 'which is told');
 is($ask(engine: 'http://host'), 'failed', 'so does one whose engine has a wrong URL');
 ok(str_contains(file_get_contents($log), "segment $segment: engine's URL: scheme: must be"), 'which is told, too');
 is($ask(engine: "$nobody.gate"), 'rejected', 'an engine that is gone denies');
 ok(str_contains(file_get_contents($log), "segment $segment: engine " . substr($nobody, 7)), 'which is told, too');
 is($ask(engine: $nobody, failOpen: true), 'passed', 'or lets pass, where the gate fails open');
 is($ask(engine: $nobody, dryRun: true), 'passed', 'as a dry run does');
-is($ask(engine: patient($nobody, onFailure: OnFailure::Deny), failOpen: true), 'rejected', 'or answers as it is told to');
+$denies = patient($nobody, onFailure: OnFailure::Deny);
+is($ask(engine: $denies, failOpen: true), 'rejected', 'or answers as it is told to');
 done_testing();

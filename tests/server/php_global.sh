@@ -12,7 +12,8 @@ start_engine
 for host in here there; do
 	shmlimit create "$SEGMENT.$host" --slots 64
 	for terms in 'first --algorithm lease --capacity 5' 'second --algorithm lease --capacity 2' \
-		'none --algorithm lease --capacity 1' 'dry --algorithm lease --capacity 1 --mode dry-run' 'local --capacity 3'; do
+		'wide --algorithm lease --capacity 50' 'none --algorithm lease --capacity 1' \
+		'dry --algorithm lease --capacity 1 --mode dry-run' 'local --capacity 3'; do
 		# shellcheck disable=SC2086 # a list of words
 		shmlimit rule set "$SEGMENT.$host" $terms --rate 1/d
 	done

@@ -20,7 +20,9 @@ booted() { [ "$(workers | wc -l)" -ge "$1" ]; }
 listening() { grep -q 'Listening at' "$TMP/$host.log" && booted 4; }
 # No test depends on speed, so the engine has time.
 deadline=deadline_ns=5_000_000_000
-wsgi_app() { readme "import Engine, Gate" | sed "s/deadline_ns=[0-9_]*/$deadline/; s/engine=engine/&, fail_open=True/"; }
+wsgi_app() {
+	readme "import Engine, Gate" | sed "s/deadline_ns=[0-9_]*/$deadline/; s/engine=engine/&, fail_open=True/"
+}
 asgi_app() {
 	printf 'import os, shmlimit\nengine = shmlimit.Engine(os.environ["SHMLIMIT_ENGINE"], %s)\n' "$deadline"
 	readme "import Gate, Limit, asgi" | sed 's/client)\]/&, engine=engine/'
