@@ -154,6 +154,13 @@ class GateLaws(unittest.TestCase):
             limiter.rule_set("t", Rule(1, 1, HOUR_NS))
         self.assertEqual(self.ask(gate, 2), ["passed", "rejected"])
 
+    def test_rules(self):
+        """of several rules that are missing each is told"""
+        gate = Gate(SEGMENT, [Limit("t", lambda request: request["t"]), Limit("u", user)])
+        self.assertEqual(self.ask(gate, 2, t="k") + self.ask(gate, 2, t=None), ["failed"] * 4)
+        self.assertEqual(len(self.logged), 3)
+        self.assertIn(f"{SEGMENT}: rule u: no such rule", self.logged[2])
+
     def test_limits(self):
         """a gate has 1 to 16 limits"""
         for n in 0, 17:

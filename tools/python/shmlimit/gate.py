@@ -99,7 +99,7 @@ class Gate:
         self._engine = self._of_engine(engine)
         self._lock = threading.Lock()
         self._since = 0
-        self._reported: set[int] = set()
+        self._reported: set[tuple[str, int | None]] = set()
         self._view: tuple[Limiter, GlobalLimiter | Error | None] | Error
         self._open()
         self._look_at = time.monotonic() + LOOK_EVERY_S
@@ -178,8 +178,9 @@ class Gate:
         with self._lock:
             self.failures += 1
             self._since += 1
-            news = error.errno not in self._reported
-            self._reported.add(error.errno or 0)
+            trouble = (str(error.filename), error.errno)
+            news = trouble not in self._reported
+            self._reported.add(trouble)
         if news:
             what = "pass without a limit" if self._fail_open else "are refused"
             log.error("segment %s: %s: requests that need it %s", error.filename, error.strerror, what)
