@@ -210,11 +210,13 @@ class GlobalLaws(unittest.TestCase):
         self.assertIn(caught.exception.errno, (errno.EPIPE, errno.ECONNRESET))
 
     def test_closed(self):
-        """what was closed is an error, and closing it again is none"""
+        """what was closed is an error, whichever of the two, and closing it again is none"""
         limits = self.open()
         limits.take("first", self.key)
         limits.close()
         limits.close()
+        self.raises(errno.EINVAL, limits.take, "first", self.key)
+        limits = self.open()
         self.limiter.close()
         self.raises(errno.EINVAL, limits.take, 0, "k")
 

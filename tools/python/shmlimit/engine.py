@@ -15,6 +15,8 @@ from enum import IntEnum
 
 SAY_EVERY_S = 60.0
 """How long the same words about an engine are not said again."""
+SAID_MAX = 64
+"""Of so many words that is known; there are a few, but for what engines say themselves."""
 
 log = logging.getLogger("shmlimit")
 
@@ -85,5 +87,7 @@ class Said:
         self.last = line
         if now - self._at.get(line, now) >= SAY_EVERY_S:
             self._at.pop(line, None)
+        if len(self._at) >= SAID_MAX:
+            self._at.clear()
         if self._at.setdefault(line, now) is now:
             self._say(line)

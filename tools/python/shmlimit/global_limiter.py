@@ -70,6 +70,7 @@ class GlobalLimiter:
 
     def __init__(self, limiter: Limiter, engine: Engine | str, report: Callable[[str], None] | None = None) -> None:
         self._idle: list[int] = []
+        self._closed = False
         self.limiter = limiter
         self.engine = Engine(engine) if isinstance(engine, str) else engine
         self.on_failure = OnFailure.DENY if self.engine.on_failure is None else OnFailure(self.engine.on_failure)
@@ -102,7 +103,7 @@ class GlobalLimiter:
 
     def _call(self, verb: str, *arguments: Any) -> int:
         """Call with a handle that nobody else has meanwhile. A list's pop and append are one step each."""
-        if self.limiter._handle is None:
+        if self._closed or self.limiter._handle is None:
             raise _error(errno.EINVAL, self.limiter.name)
         try:
             handle = self._idle.pop()
@@ -116,6 +117,7 @@ class GlobalLimiter:
 
     def close(self) -> None:
         """Give the handles back. Leases stay with the host until they end."""
+        self._closed = True
         while self._idle:
             self._library.global_close(self._idle.pop())
 
