@@ -6,10 +6,13 @@
 #include "decide.h"
 #include "export.h"
 
-/* A dry run that would have been denied answers allowed and has taken nothing. */
+/*
+ * A dry run that would have been denied answers allowed and has taken nothing. Nor has a
+ * rule that was off, of which all is left: it may be on by now.
+ */
 static int was_taken(const struct shmlimit_result *r)
 {
-	return r->retry_after_ns == 0;
+	return r->retry_after_ns == 0 && r->remaining < r->limit;
 }
 
 static int take(struct shmlimit *l, const struct shmlimit_request *q, enum time_source source, uint64_t now_ns,

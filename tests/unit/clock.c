@@ -645,6 +645,44 @@ static void stopped_before_waiting(void)
 	ok(slept_until_ns >= clock_ns + r.wait_ns, "and does not go on before his token is there");
 }
 
+/* At the second look at the clock: a rule that was off is on again. */
+static struct shmlimit_rule off = { .struct_size = sizeof(off), .capacity = 5, .count = 1, .period_ns = DAY,
+	.mode = SHMLIMIT_OFF };
+
+static void others_switch_on(void)
+{
+	if (stops != 0)
+		return;
+	off.mode = SHMLIMIT_ENFORCE;
+	shmlimit_rule_set(l, "off", &off);
+}
+
+/* What an OFF rule allowed was not taken, so it is not given back, whatever the rule is by then. */
+static void switched_on_before_giving_back(void)
+{
+	int id = shmlimit_rule_set(l, "off", &off);
+	struct shmlimit_request all[] = {
+		{ .rule = id, .key = "k", .key_len = 1, .cost = 2 },
+		{ .rule = limits[0].id, .key = &key, .key_len = sizeof(key), .cost = 1 },
+	};
+	size_t failed = 0;
+
+	fresh(&limits[0]);
+	shmlimit_rule_set(l, "off", &(struct shmlimit_rule){ .struct_size = sizeof(off), .capacity = 5, .count = 1,
+		.period_ns = DAY });
+	shmlimit_take_at(l, id, "k", 1, 3, clock_ns, NULL);
+	shmlimit_rule_set(l, "off", &off);
+	drain(clock_ns + HOUR);
+	meanwhile = others_switch_on;
+	stops = 2;
+	is(shmlimit_take_all(l, all, 2, &failed, NULL), SHMLIMIT_DENIED, "two limits, of which the second denies");
+	is(failed, 1, "it is that one");
+	is(off.mode, SHMLIMIT_ENFORCE, "the first, which was off, is on when it is given back");
+	stops = 0;
+	shmlimit_peek_at(l, id, "k", 1, 0, clock_ns, &r);
+	is(r.remaining, 2, "it gets nothing that was not taken");
+}
+
 int main(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
@@ -667,6 +705,7 @@ int main(void)
 	stopped("acquire", acquire_one);
 	stopped_before_charging();
 	stopped_before_waiting();
+	switched_on_before_giving_back();
 	shmlimit_close(l);
 	return tap_done();
 }

@@ -13,10 +13,10 @@ int bundle_is_global(struct shmlimit *limiter, int id)
 	return shmlimit_rule_algorithm(limiter, id) == SHMLIMIT_LEASE;
 }
 
-/* A dry run that would have been denied answers allowed and has taken nothing. */
+/* A dry run that would have been denied answers allowed and has taken nothing; nor has a rule that is off. */
 static int was_taken(const struct shmlimit_result *r)
 {
-	return r->retry_after_ns == 0;
+	return r->retry_after_ns == 0 && r->remaining < r->limit;
 }
 
 /*
