@@ -78,10 +78,10 @@ final class Bundle
         };
     }
 
-    /** A dry run that would have been denied answers allowed and has taken nothing. */
+    /** A dry run that would have been denied answers allowed and has taken nothing; nor has a rule that is off. */
     private static function wasTaken(Result $result): bool
     {
-        return $result->retryAfterNs === 0;
+        return $result->retryAfterNs === 0 && $result->remaining < $result->limit;
     }
 
     /**

@@ -9,7 +9,7 @@ namespace Shmlimit;
 final class Engine
 {
     public function __construct(
-        /** redis://[user[:password]@]host[:port][/db] or unix://[user[:password]@]/path[?db=N], %-encoded */
+        /** redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path[?db=N], %-encoded */
         #[\SensitiveParameter] public readonly string $url,
         /** null: Deny; in a gate that fails open Allow. */
         public readonly ?OnFailure $onFailure = null,

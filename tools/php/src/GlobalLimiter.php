@@ -22,6 +22,7 @@ final class GlobalLimiter
         74 => 'an answer that makes no sense',
         16 => 'does not write now',
         33 => 'no such database',
+        8 => 'the script is not kept',
         124 => 'the key is something else there',
         71 => 'too old',
         34 => 'the rule cannot be counted exactly there',

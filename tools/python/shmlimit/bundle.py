@@ -61,8 +61,8 @@ def _present(engine: GlobalLimiter | Error | None, subject: str) -> GlobalLimite
 
 
 def _was_taken(result: Result) -> bool:
-    """A dry run that would have been denied answers allowed and has taken nothing."""
-    return result.retry_after_ns == 0
+    """A dry run that would have been denied answers allowed and has taken nothing; nor has a rule that is off."""
+    return result.retry_after_ns == 0 and result.remaining < result.limit
 
 
 def _was_leased(on_failure: OnFailure, result: Result) -> bool:

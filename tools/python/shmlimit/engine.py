@@ -26,6 +26,7 @@ _WORDS = {
     errno.EBUSY: "does not write now",
     errno.EDOM: "no such database",
     errno.EMEDIUMTYPE: "the key is something else there",
+    errno.ENOEXEC: "the script is not kept",
     errno.EPROTO: "too old",
     errno.ERANGE: "the rule cannot be counted exactly there",
     errno.ESTALE: "the funnel there has other terms than the rule here",
@@ -53,7 +54,7 @@ class Engine:
     """A Redis or Valkey server. 0 is the default."""
 
     url: str = field(repr=False)  # it may have a password in it
-    """redis://[user[:password]@]host[:port][/db] or unix://[user[:password]@]/path[?db=N], %-encoded"""
+    """redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path[?db=N], %-encoded"""
     on_failure: OnFailure | None = None
     """None: DENY; in a gate that fails open ALLOW."""
     deadline_ns: int = 0
