@@ -36,6 +36,7 @@
 #define ROUNDS_MIN 3
 #define ROUNDS_MAX 1000                   /* for contention to be seen */
 #define TICK_NS 100000
+#define STRANGER_NS 1000000               /* so long he stays: where all is slow, too, some fill a line */
 #define TICKS_INSIDE 2000                 /* in which the slot was taken, inside a call */
 
 struct scene {
@@ -58,7 +59,7 @@ struct entry {
 static struct play {
 	const struct scene *scene;
 	struct shmlimit *l;
-	int rule;
+	int rule, strangers;              /* ids; the latter of those who come in while one is interrupted */
 	uint64_t seed;
 	_Atomic uint64_t calls, admitted; /* since the segment was made */
 	_Atomic uint64_t logged;          /* in this round */
@@ -114,15 +115,15 @@ static void hammer(struct crew *crew, int index)
 static volatile sig_atomic_t asking = -1; /* the key that is being decided on */
 static struct dice strangers;
 
-static uint64_t hash_of(const void *key, size_t key_len)
+static uint64_t hash_of(int rule, const void *key, size_t key_len)
 {
-	return hash_bytes(play->l->secret, (uint32_t)play->rule, key, key_len);
+	return hash_bytes(play->l->secret, (uint32_t)rule, key, key_len);
 }
 
 /* Where a key's funnel stands, or NULL; a key that is being claimed has none. */
 static const struct layout_slot *slot_of(uint32_t key)
 {
-	uint64_t hash = hash_of(&key, sizeof(key)), tag = tag_pack(hash, (uint32_t)play->rule, 0);
+	uint64_t hash = hash_of(play->rule, &key, sizeof(key)), tag = tag_pack(hash, (uint32_t)play->rule, 0);
 
 	for (unsigned i = 0; i < WINDOW_LINES; i++) {
 		const struct layout_slot *line = table_line(play->l->tables, table_window(play->l->tables, hash), i);
@@ -144,10 +145,9 @@ static void let_in(const struct layout_slot *slot)
 
 	do {
 		stranger = dice_throw(&strangers);
-	} while (table_window(play->l->tables, hash_of(&stranger, sizeof(stranger))).home[0] != line);
-	atomic_fetch_add(&play->calls, 1);
-	if (shmlimit_take(play->l, play->rule, &stranger, sizeof(stranger), 1, NULL) == SHMLIMIT_ALLOWED)
-		atomic_fetch_add(&play->admitted, 1);
+	} while (table_window(play->l->tables, hash_of(play->strangers, &stranger, sizeof(stranger))).home[0] != line);
+	worker_check(shmlimit_take(play->l, play->strangers, &stranger, sizeof(stranger), 1, NULL) >= 0,
+	             "a stranger is not answered");
 }
 
 static void interrupt(int number)
@@ -327,8 +327,9 @@ static void perform(const struct scene *scene, uint64_t seed)
 	play->scene = scene;
 	atomic_store(&play->calls, 0);
 	atomic_store(&play->admitted, 0);
-	play->l = stage_create(scene->slots, 1, SHMLIMIT_FULL_DENY);
+	play->l = stage_create(scene->slots, 2, SHMLIMIT_FULL_DENY);
 	make_rule(scene);
+	play->strangers = stage_rule(play->l, "strangers", 1, 1, STRANGER_NS);
 	stage_hide();
 	if (shmlimit_rule_range(play->l, play->rule, &range) != 0)
 		bail("no range");
