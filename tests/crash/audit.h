@@ -128,7 +128,7 @@ static inline int is_sound(void)
 	return found == 0 && !has_twin(scene.l);
 }
 
-/* As before or as after; or in between, where the call takes first and gives back then; or nothing, of what is left. */
+/* As before or as after; in between, if the call takes first and gives back then; nothing, of what is left behind. */
 static inline int is_due(const struct audit *audit, const struct sights *now, unsigned i)
 {
 	const struct sight *before = &audit->before.key[i], *after = &audit->after.key[i], *sight = &now->key[i];

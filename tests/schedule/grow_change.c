@@ -84,7 +84,8 @@ static const struct scene to_and_fro = {
 };
 
 /*
- * Lower twice: a key has no more than it had under the first capacity, and no less than it has room for under the last.
+ * Lower twice: a key has no more than it had under the first capacity, and no less than there is room for under the
+ * last.
  * WHY NOT up again: a key that is left full is one that was never seen, and those have the capacity of the day.
  */
 static struct shmlimit *set_seen(void)

@@ -196,8 +196,8 @@ static inline int may_have_taken(const struct call *c)
 }
 
 /*
- * I1, I2: while time stands, what calls got of a key and what is left are no less than `least` and no more than `most`:
- * to the token its capacity, where both are that.
+ * I1, I2: while time stands, what calls got of a key and what is left are no less than `least` and no more than
+ * `most`: to the token its capacity, where both are that.
  */
 static inline void law_between(uint32_t key, int64_t least, int64_t most)
 {

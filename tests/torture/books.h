@@ -20,13 +20,13 @@
 #define BOOKS_MAX 200000
 #define LEASE_NS 10000000u
 #define CLAIM_NS 2000000u
-#define CLAIM_SURE_NS (CLAIM_NS / 2)      /* each change of its rule takes up to 16 ticks off a claim */
+#define CLAIM_SURE_NS (CLAIM_NS / 2) /* each change of its rule takes up to 16 ticks off a claim */
 
 struct entry {
 	enum { ANSWERED, SPENT, ASKED } what; /* ANSWERED: with so many tokens, perhaps none */
 	uint32_t key;
 	uint64_t tokens, began_ns;
-	_Atomic uint64_t ended_ns;        /* UINT64_MAX: killed in it */
+	_Atomic uint64_t ended_ns; /* UINT64_MAX: killed in it */
 	_Atomic uint32_t written;
 };
 
@@ -45,7 +45,7 @@ struct ledger {
 };
 
 static inline struct entry *books_add(struct books *b, int what, uint32_t key, uint64_t tokens, uint64_t began_ns,
-                                      uint64_t ended_ns)
+				      uint64_t ended_ns)
 {
 	static struct entry lost;
 	uint64_t at = atomic_fetch_add(&b->n, 1);
@@ -129,7 +129,7 @@ static inline uint64_t ledger_unbacked(struct ledger *of)
 	return unbacked;
 }
 
-/* How often somebody was told to ask while another certainly was: his claim had not ended, and nobody had answered. */
+/* How often somebody was told to ask while another certainly was: his claim had not ended, nobody had answered. */
 static inline uint64_t ledger_crowds(const struct ledger *of)
 {
 	const struct line *claim = of->of[ASKED], *answer = of->of[ANSWERED];

@@ -541,8 +541,9 @@ static void round_of(struct dice *dice)
 
 static int seen_enough(void)
 {
-	return counters_of(play->l, -1).failed_cas > 0 && sum.reclaimed > 0 && sum.met > 0 && sum.helped > 0 && sum.claims_ended > 0 &&
-	       atomic_load(&play->changes) > 0 && atomic_load(&play->resets) > 0 && atomic_load(&play->verifies) > 0;
+	return counters_of(play->l, -1).failed_cas > 0 && sum.reclaimed > 0 && sum.met > 0 && sum.helped > 0 &&
+	       sum.claims_ended > 0 && atomic_load(&play->changes) > 0 && atomic_load(&play->resets) > 0 &&
+	       atomic_load(&play->verifies) > 0;
 }
 
 static void progress(uint64_t seconds)
