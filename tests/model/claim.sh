@@ -6,7 +6,8 @@
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/model/model.sh"
 
-PAN='-DCOLLAPSE'
+PAN='-O2 -DCOLLAPSE'
+FAILING=-O0
 MEMORY_MB=1700
 
 # NAME | fewest states | macros | title

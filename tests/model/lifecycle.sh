@@ -5,7 +5,8 @@
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/model/model.sh"
 
-PAN='-DCOLLAPSE -DNOREDUCE'	# every step reads or writes what all see: nothing could be reduced
+PAN='-O1 -DCOLLAPSE -DNOREDUCE'	# every step reads or writes what all see: nothing could be reduced
+FAILING=-O0
 MEMORY_MB=1400
 
 # NAME | fewest states | macros | title

@@ -10,8 +10,8 @@
 #	holds_full  the same, larger: only with MODEL_FULL=1 (minutes, and up to 8 GB)
 #	fails       macro, law that it breaks, more macros, title; law 0: some call ends (PROGRESS)
 #
-# PAN is how a search is compiled, MEMORY_MB what each of the two that run at once may use. A variant that fails does so
-# early: to optimise its search would take longer than that.
+# PAN is how a search is compiled, MEMORY_MB what each of the two that run at once may use. FAILING, which may be missing,
+# is said to the compiler of variants on top of that: -O0 where they fail so early that to optimise them takes longer.
 
 command -v spin >/dev/null || skip_all "spin is missing"
 command -v gcc >/dev/null || skip_all "gcc is missing"
@@ -27,20 +27,20 @@ search() {
 	esac
 	{
 		spin -a "$@" ../model.pml &&
-		gcc -w $optimised $PAN $kind -DVECTORSZ=2048 -DMEMLIM=$MEMORY_MB -o pan pan.c &&
+		gcc -w $PAN $more $kind -DVECTORSZ=2048 -DMEMLIM=$MEMORY_MB -o pan pan.c &&
 		./pan $flag -m1000000
 	} >out 2>&1
 }
 
 search_holds() {
-	optimised=-O2
+	more=
 	echo "$holds" | while IFS='|' read -r name floor macros title; do
 		[ -z "$name" ] || (search "$name" $macros)
 	done
 }
 
 search_fails() {
-	optimised=-O0
+	more=${FAILING:-}
 	echo "$fails" | while IFS='|' read -r name law macros title; do
 		[ -z "$name" ] || (search "$name.$law" "-D$name" "-DONLY=$law" $macros)
 	done
