@@ -15,13 +15,14 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "../dice.h"
 #include "unit.h"
 
 #define DAY (86400 * SECOND)
 
 typedef unsigned __int128 u128;
 
-static uint64_t seed, scale = 1;
+static uint64_t seed;
 static struct shmlimit *l;
 
 /* A rule, and by how much its answers may be early. */
@@ -247,7 +248,7 @@ static void exact(void)
 		ok(range_of(&limits[i]).resolution_ps <= 1000, "%s: a tick is no longer than a nanosecond",
 		   limits[i].name);
 		wrong = 0;
-		try(&limits[i], 500 * scale);
+		try(&limits[i], scaled(500));
 		is(wrong, 0, "%s: each token is there on its nanosecond and not one before, as is foretold",
 		   limits[i].name);
 		undefine();
@@ -264,7 +265,7 @@ static void to_a_tick(void)
 		ok(tick_ps > 1000, "%s: a tick is longer than a nanosecond", coarse[i].name);
 		coarse[i].early_ns = (tick_ps + 999) / 1000 - 1;
 		wrong = 0;
-		try(&coarse[i], 300 * scale);
+		try(&coarse[i], scaled(300));
 		is(wrong, 0, "%s: each token is there on its nanosecond and not a tick before, as is foretold",
 		   coarse[i].name);
 		undefine();
@@ -277,7 +278,7 @@ static void any_rule(void)
 	uint64_t tried = 0;
 
 	wrong = 0;
-	while (tried < 200 * scale) {
+	while (tried < scaled(200)) {
 		struct limit any = { .name = "any",
 				     .capacity = 2 + (draw() >> (44 + up_to(19))),
 				     .count = 1 + up_to(1000) };
@@ -326,7 +327,7 @@ static uint64_t ask(uint64_t asks, uint64_t step_ns, uint64_t start, uint64_t *n
 static void often(struct limit *limits_to_ask, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		uint64_t token, asks = 30000 * scale, start, now, least, most, steps[3];
+		uint64_t token, asks = scaled(30000), start, now, least, most, steps[3];
 
 		limit = &limits_to_ask[i];
 		if (limit->capacity < 2)
@@ -363,7 +364,7 @@ static void one_at_a_time(void)
 	define(&one);
 	limit = &one;
 	wrong = 0;
-	for (uint64_t i = 0; i < 100000 * scale; i++) {
+	for (uint64_t i = 0; i < scaled(100000); i++) {
 		int due_now = last == 0 || now - last >= 1000;
 
 		if ((shmlimit_take_at(l, one.id, "k", 1, 1, now, NULL) == SHMLIMIT_ALLOWED) != due_now)
@@ -418,11 +419,8 @@ static void costs(void)
 int main(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
-	const char *given = getenv("SEED"), *times = getenv("TEST_SCALE");
 
-	seed = given ? strtoull(given, NULL, 0) : shmlimit_now(NULL) ^ (uint64_t)getpid() << 32;
-	scale = times ? strtoull(times, NULL, 0) : 1;
-	diag("SEED=%" PRIu64 " TEST_SCALE=%" PRIu64, seed, scale);
+	seed = dice_seed();
 	l = unit_create("boundary", &options);
 	exact();
 	to_a_tick();

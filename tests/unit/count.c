@@ -15,13 +15,6 @@
 static struct shmlimit *l;
 static int rule;
 
-static int under_valgrind(void)
-{
-	const char *preloaded = getenv("LD_PRELOAD");
-
-	return preloaded != NULL && strstr(preloaded, "vgpreload") != NULL;
-}
-
 static int has_sequences(void)
 {
 #ifdef COUNTER_RSEQ

@@ -16,6 +16,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "../dice.h"
 #include "unit.h"
 
 #include "funnel.h"
@@ -25,7 +26,7 @@
 typedef unsigned __int128 u128;
 typedef __int128 i128;
 
-static uint64_t seed, scale = 1;
+static uint64_t seed;
 
 /* Splitmix64 (Steele, Lea, Flood 2014). */
 static uint64_t draw(void)
@@ -230,7 +231,7 @@ static unsigned broken(const struct rule *rule)
 
 static void compiling(void)
 {
-	uint64_t wrong[6] = { 0 }, refused = 0, unjustified = 0, ill = 0, accepted = 0, rounds = 100000 * scale;
+	uint64_t wrong[6] = { 0 }, refused = 0, unjustified = 0, ill = 0, accepted = 0, rounds = scaled(100000);
 	static const char *const laws[] = {
 		"an accepted rule keeps its capacity and fits its word",
 		"ticks a nanosecond are the rate, exactly and in lowest terms",
@@ -324,7 +325,7 @@ static void conversion(void)
 {
 	uint64_t wrong = 0;
 
-	for (uint64_t i = 0; i < 1000 * scale; i++) {
+	for (uint64_t i = 0; i < scaled(1000); i++) {
 		struct rule rule;
 
 		some_rule(&rule);
@@ -366,7 +367,7 @@ static void hardest_times(void)
 {
 	uint64_t wrong = 0, long_ones = 0;
 
-	for (uint64_t i = 0; i < 20000 * scale; i++) {
+	for (uint64_t i = 0; i < scaled(20000); i++) {
 		struct rule rule;
 		uint64_t inverse;
 
@@ -392,7 +393,7 @@ static void hardest_times(void)
 		}
 	}
 	is(wrong, 0, "also where the least lacks to the next tick, at the end of time");
-	ok(long_ones > 100, "and also where the fraction is as long as it can be");
+	ok(long_ones > scaled(100), "and also where the fraction is as long as it can be");
 }
 
 /* An interval of n whole tokens, where that is whole nanoseconds, is n tokens from whatever start. */
@@ -400,7 +401,7 @@ static void whole_tokens(void)
 {
 	uint64_t wrong = 0;
 
-	for (uint64_t i = 0; i < 100000 * scale; i++) {
+	for (uint64_t i = 0; i < scaled(100000); i++) {
 		static struct rule rule;
 		uint64_t n, start;
 
@@ -517,7 +518,7 @@ static void leaking_any(void)
 {
 	uint64_t wrong = 0, stepped = 0;
 
-	for (uint64_t i = 0; i < 1000000 * scale; i++) {
+	for (uint64_t i = 0; i < scaled(1000000); i++) {
 		static struct rule rule;
 		struct funnel_time at;
 		uint64_t word;
@@ -648,7 +649,7 @@ static void living(void)
 		ok(live(&rule, 100000), "%" PRIu64 " in %" PRIu64 " ns, 100000 steps on, is where exact numbers are",
 		   known[i].count, known[i].period_ns);
 	}
-	for (uint64_t i = 0; i < 400 * scale; i++) {
+	for (uint64_t i = 0; i < scaled(400); i++) {
 		struct rule rule;
 
 		some_rule(&rule);
@@ -701,7 +702,7 @@ static void waiting(void)
 {
 	uint64_t wrong = 0;
 
-	for (uint64_t i = 0; i < 1000000 * scale; i++) {
+	for (uint64_t i = 0; i < scaled(1000000); i++) {
 		static struct rule rule;
 		uint64_t now_ns;
 
@@ -724,7 +725,7 @@ static void garbage(void)
 	struct shmlimit_range range;
 	uint64_t wrong = 0;
 
-	for (uint64_t i = 0; i < 200000 * scale; i++) {
+	for (uint64_t i = 0; i < scaled(200000); i++) {
 		union {
 			struct layout_terms terms;
 			uint64_t words[sizeof(struct layout_terms) / 8];
@@ -754,11 +755,7 @@ static void garbage(void)
 
 int main(void)
 {
-	const char *given = getenv("SEED"), *times = getenv("TEST_SCALE");
-
-	seed = given ? strtoull(given, NULL, 0) : shmlimit_now(NULL) ^ (uint64_t)getpid() << 32;
-	scale = times ? strtoull(times, NULL, 0) : 1;
-	diag("SEED=%" PRIu64 " TEST_SCALE=%" PRIu64, seed, scale);
+	seed = dice_seed();
 	refusals();
 	compiling();
 	conversion();
@@ -769,7 +766,7 @@ int main(void)
 	living();
 	waiting();
 	garbage();
-	ok(compiled > 1000, "rules were compiled");
+	ok(compiled > scaled(1000), "rules were compiled");
 	is(unlike_proved, 0, "and their terms are what the proofs take for given");
 	return tap_done();
 }
