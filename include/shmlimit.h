@@ -369,7 +369,7 @@ int shmlimit_switch(struct shmlimit *limiter, uint32_t on);
  *
  * Decisions go on meanwhile, and each key is as of some moment of the call; writers
  * of rules wait for it. A handle that is read-only will do. The file is written to
- * where it stands, a pipe too; syncing it is the caller's.
+ * where it stands, a pipe too, which is waited for; syncing it is the caller's.
  *
  * Returns 0, or: -ENOENT the segment was destroyed meanwhile; -EAGAIN it has just
  * grown, and keys have not moved yet; -EUCLEAN a rule or the header is damaged;

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -142,6 +143,21 @@ void segment_give(int fd, uint32_t uid, struct segment *segment)
 		segment->uid = uid;
 }
 
+/*
+ * After a read or write that failed: is it to be tried again? A pipe that somebody
+ * told not to wait is waited for here.
+ */
+static int goes_on(int fd, short events)
+{
+	struct pollfd pipe = { .fd = fd, .events = events };
+
+	if (errno == EINTR)
+		return 1;
+	if (errno != EAGAIN)
+		return 0;
+	return poll(&pipe, 1, -1) >= 0 || errno == EINTR;
+}
+
 int segment_write(int fd, const void *from, size_t len)
 {
 	KEEP_ERRNO;
@@ -150,7 +166,7 @@ int segment_write(int fd, const void *from, size_t len)
 	while (len > 0) {
 		ssize_t n = write(fd, p, len);
 
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && goes_on(fd, POLLOUT))
 			continue;
 		if (n <= 0)
 			return n < 0 ? -errno : -EIO;
@@ -168,7 +184,7 @@ int segment_read(int fd, void *to, size_t len, size_t *got)
 	for (*got = 0; *got < len;) {
 		ssize_t n = read(fd, p + *got, len - *got);
 
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && goes_on(fd, POLLIN))
 			continue;
 		if (n < 0)
 			return -errno;

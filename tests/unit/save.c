@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "../dice.h"
 #include "unit.h"
@@ -680,6 +681,38 @@ static void spoil_each(void)
 	close(file.fd);
 }
 
+/* The same keys by a pipe that does not wait, as some programs leave those that they share, and holds but a page. */
+static void through_an_impatient_pipe(void)
+{
+	const struct rebase given = { .now_ns = T0 };
+	uint64_t then_ns = T0, wrong = 0;
+	int ends[2], status = -1;
+	pid_t pid;
+
+	copy_gone();
+	if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0 || fcntl(ends[1], F_SETPIPE_SZ, 4096) < 0)
+		bail("pipe: %s", strerror(errno));
+	pid = fork();
+	if (pid == 0) {
+		close(ends[1]);
+		_exit(load(copy_name, ends[0], 0, &given, NULL) != 0);
+	}
+	close(ends[0]);
+	is(save(l, ends[1], &then_ns), 0, "who saves to a pipe that does not wait waits for it");
+	close(ends[1]);
+	waitpid(pid, &status, 0);
+	is(status, 0, "so does who loads from one");
+	is(shmlimit_open(copy_name, 0, &copy), 0, "and it is there");
+	for (uint64_t key = 0; key < 1500; key++) {
+		struct shmlimit_result r = { 0 };
+
+		shmlimit_peek_at(copy, (int)(key % 40), &key, sizeof(key), 1, T0, &r);
+		wrong += r.remaining != 10 - (1 + key % 9);
+	}
+	is(wrong, 0, "with what each key had");
+	copy_gone();
+}
+
 int main(void)
 {
 	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 1024, .rules = 16, .window_max = RING };
@@ -700,6 +733,7 @@ int main(void)
 	hostile();
 	twins();
 	many_pages();
+	through_an_impatient_pipe();
 	spoil_each();
 	shmlimit_close(l);
 	return tap_done();
