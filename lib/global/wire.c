@@ -126,14 +126,15 @@ int wire_connected(struct wire *wire, uint64_t until_ns)
 	while (!wire->connected) {
 		uint64_t enough_ns = wire->since_ns + WIRE_PATIENCE_NS;
 		socklen_t len = sizeof(int);
-		int refused = 0, error = await(wire, POLLOUT, wire->next != NULL && enough_ns < until_ns ? enough_ns : until_ns);
+		int refused = 0, has_other = wire->next != NULL;
+		int error = await(wire, POLLOUT, has_other && enough_ns < until_ns ? enough_ns : until_ns);
 
 		if (error == 0 && getsockopt(wire->fd, SOL_SOCKET, SO_ERROR, &refused, &len) != 0)
 			error = -errno;
 		if (error == 0)
 			error = -refused;
 		wire->connected = error == 0;
-		if (error != 0 && wire->next != NULL && (error != -ETIMEDOUT || wire_now_ns() >= enough_ns))
+		if (error != 0 && has_other && (error != -ETIMEDOUT || wire_now_ns() >= enough_ns))
 			error = start_next(wire);
 		if (error != 0)
 			return error;
