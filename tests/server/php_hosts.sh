@@ -48,7 +48,7 @@ begin() {
 	END
 	: >"$TMP/$host.log"
 	: >"$TMP/$host.err"
-	timeout 120 "$fpm" -F -R -c "$TMP/$host/php.ini" -y "$TMP/$host/fpm.conf" 2>"$TMP/$host/said" &
+	timeout 300 "$fpm" -F -R -c "$TMP/$host/php.ini" -y "$TMP/$host/fpm.conf" 2>"$TMP/$host/said" &
 	master=$!
 	servers="$servers $master"
 	eval "$1_master=$master"
@@ -149,7 +149,7 @@ is "$(lines)$(use one && lines)" "" "as long as the engine is there nobody speak
 
 forget
 before=$(allowed)
-crowds 100 10.0.0.6 &
+crowds 60 10.0.0.6 &
 load=$!
 within begun
 kill -KILL "$(pids | sed -n 2p)"
@@ -159,7 +159,7 @@ wait $load
 [ "$(count 200)" -le 100 ] && [ "$(count 200)" -gt 0 ]
 ok $? "and no more than the capacity is served"
 lost=$(count 000)
-[ "$(grep -c '^200$\|^429$' "$TMP/codes")" -eq $((400 - lost)) ] && [ "$lost" -le 1 ]
+[ "$(grep -c '^200$\|^429$' "$TMP/codes")" -eq $((240 - lost)) ] && [ "$lost" -le 1 ]
 ok $? "and only he notices whom the killed one had in hand"
 
 # The engine is gone.
