@@ -52,6 +52,6 @@ static void end(void)
 }
 
 const struct peer peer_shmlimit = {
-	.name = "shmlimit", .many = 1, .start = start, .open = open_session, .decide = decide,
+	.name = "shmlimit", .many = PEER_MANY_MAX, .start = start, .open = open_session, .decide = decide,
 	.close = close_session, .bytes = bytes, .reserved = 1, .end = end,
 };
