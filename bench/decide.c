@@ -316,7 +316,7 @@ int main(int argc, char **argv)
 
 	bench_begin(argc, argv, "decide");
 	n = bench_quick ? 1000 : 1000000;
-	rounds = bench_quick ? 3 : 21;
+	rounds = bench_quick ? 3 : 9;
 	prepare();
 	bench_pin(0);
 	for (int round = -1; round < rounds; round++) {

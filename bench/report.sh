@@ -34,9 +34,12 @@ ask() {
 	echo | tee -a "$text"
 }
 
+# In three processes, minutes apart: where a process's memory lies makes a difference of nanoseconds, and so do others.
+ask "$build/bench/decide"
 for source in "$here"/*.c; do
 	ask "$build/bench/$(basename "$source" .c)"
 done
+ask "$build/bench/decide"
 ask "$here/web.sh" "$build"
 
 {

@@ -22,7 +22,7 @@ export LC_ALL
 build=$(cd "$1" && pwd)
 shift
 seconds=1
-rounds=11
+rounds=10
 rows=/dev/null
 while [ $# -gt 0 ]; do
 	case $1 in
