@@ -54,6 +54,15 @@ static void define(void)
 	id = shmlimit_rule_set(l, "login", &got);
 	is(shmlimit_rule_algorithm(l, id), SHMLIMIT_LEASE, "one set anew may be of another kind");
 	is(shmlimit_rule_remove(l, "login"), 0, "and be removed too");
+	/* Who was compiled against an earlier release knows less of the structure; what stands behind it is not his. */
+	got = (struct shmlimit_rule){ .struct_size = offsetof(struct shmlimit_rule, max_wait_ns), .capacity = 3, .count = 1,
+		.period_ns = SECOND, .max_wait_ns = SECOND, .reserved32 = 7 };
+	id = shmlimit_rule_set(l, "login", &got);
+	ok(id >= 0, "a rule may be told in a shorter structure");
+	got.struct_size = sizeof(got);
+	is(shmlimit_rule_get(l, id, &got), 0, "it is one like any other");
+	ok(got.capacity == 3 && got.max_wait_ns == 0 && got.reserved32 == 0, "with zeros where nothing was told");
+	is(shmlimit_rule_remove(l, "login"), 0, "and is removed like any other");
 }
 
 /* What a key of the rule has left at T0 + s seconds. */
