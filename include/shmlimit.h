@@ -590,7 +590,8 @@ int shmlimit_reserve_at(struct shmlimit *limiter, int rule, const void *key, siz
  * Reserve, then sleep until the tokens are there; signals do not cut the sleep
  * short. Returns as shmlimit_reserve() does, r->wait_ns being the time waited
  * for: nothing was waited for when denied. The only call on a limiter that
- * blocks, and only for its own key's debt. If killed inside: the tokens are
+ * blocks, and only for its own key's debt; never longer than `max_wait_ns`,
+ * whatever is written to the segment. If killed inside: the tokens are
  * taken. Signals: not to be called from handlers.
  */
 int shmlimit_acquire(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,

@@ -212,6 +212,30 @@ static int bypass(const struct shmlimit *l, const struct decision *d, struct shm
 	return SHMLIMIT_ALLOWED;
 }
 
+/*
+ * Fill the caller's result, if there is one. An algorithm that does not exist, in a record that was written over, is
+ * reported as what apply() decided it as: otherwise the caller would read what was on its stack before.
+ */
+static void report(const struct shmlimit *l, const struct decision *d)
+{
+	const struct layout_terms *terms = &d->view.terms;
+
+	switch (terms_algorithm(terms)) {
+	case SHMLIMIT_WINDOW:
+		break; /* apply() has done it, while it had the ring */
+	case SHMLIMIT_WARMUP:
+		if (d->r != NULL)
+			decide_warmup_report(terms, d->funnel, d->at, &d->v, d->r);
+		break;
+	case SHMLIMIT_LEASE:
+		decide_lease_report(l, terms, &d->lease, &d->tally, &d->v, d->at.ticks, d->r);
+		break;
+	default:
+		if (d->r != NULL)
+			decide_report(terms, d->funnel, d->at, d->request->verb, &d->v, d->request->amount, d->r);
+	}
+}
+
 static int finish(const struct shmlimit *l, const struct decision *d)
 {
 	const struct request *q = d->request;
@@ -219,12 +243,7 @@ static int finish(const struct shmlimit *l, const struct decision *d)
 	for (uint32_t i = 0; i < d->failed; i++)
 		decision_count(l, d, COUNT_FAILED_CAS);
 	decide_show(q->rule, q->verb, q->hash, q->amount, d->v.answer);
-	if (d->r != NULL && terms_algorithm(&d->view.terms) == SHMLIMIT_FUNNEL)
-		decide_report(&d->view.terms, d->funnel, d->at, q->verb, &d->v, q->amount, d->r);
-	if (d->r != NULL && terms_algorithm(&d->view.terms) == SHMLIMIT_WARMUP)
-		decide_warmup_report(&d->view.terms, d->funnel, d->at, &d->v, d->r);
-	if (terms_algorithm(&d->view.terms) == SHMLIMIT_LEASE)
-		decide_lease_report(l, &d->view.terms, &d->lease, &d->tally, &d->v, d->at.ticks, d->r);
+	report(l, d);
 	if (d->r != NULL && d->room_ns != 0 && d->v.answer == SHMLIMIT_DENIED)
 		d->r->retry_after_ns = d->room_ns;
 	if (d->v.answer > SHMLIMIT_DENIED)

@@ -31,6 +31,9 @@ EXPORT int shmlimit_acquire(struct shmlimit *l, int rule, const void *key, size_
 	 * WHY NOT one clock read for both, by shmlimit_reserve_at(): who decides by a time that he was given doubts a
 	 * word that is later, and not the time: stopped before, he would let leak again what had leaked.
 	 */
+	/* INVARIANT I7: no bytes in the segment make the wait longer than the caller allows. */
+	if (result.wait_ns > max_wait_ns)
+		result.wait_ns = max_wait_ns;
 	if (answer == SHMLIMIT_ALLOWED && result.wait_ns != 0)
 		segment_sleep_until(clock_read(l->clock_id) + result.wait_ns);
 	if (r != NULL)

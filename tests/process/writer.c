@@ -124,6 +124,32 @@ static void switches(void)
 	is(take(1, NOW_NS), SHMLIMIT_DENIED, "a larger table that there cannot be is not believed");
 }
 
+/*
+ * A record names an algorithm in eight bits, and four exist. Each number in turn: a key in debt, so that the answer has
+ * a wait, and a result that is full of noise before.
+ */
+static void algorithms(void)
+{
+	unsigned waits = 0, limits = 0, answers = 0;
+
+	fresh();
+	for (uint64_t algorithm = 0; algorithm < 256; algorithm++) {
+		struct layout_terms *terms = &l->rules[rule].terms[1];
+		struct shmlimit_result r;
+		int answer;
+
+		terms->shape = (terms->shape & ~(UINT64_C(255) << 16)) | algorithm << 16;
+		memset(&r, 0xa5, sizeof(r));
+		answer = shmlimit_reserve_at(l, rule, "key", 3, 1, WAIT_NS, NOW_NS, &r);
+		answers += answer >= 0 && answer <= SHMLIMIT_LEASE_WAIT;
+		waits += r.wait_ns <= WAIT_NS;
+		limits += r.limit <= CAPACITY;
+	}
+	is(answers, 256, "a writer that names any algorithm in a rule does not keep a reservation from an answer");
+	is(waits, 256, "nor does it make a reservation wait longer than the caller allows");
+	is(limits, 256, "nor does the caller get a result that nobody filled in");
+}
+
 static void header(void)
 {
 	struct shmlimit *out;
@@ -303,6 +329,7 @@ int main(void)
 	lock_out();
 	twins();
 	switches();
+	algorithms();
 	header();
 	lock();
 	truncation();
