@@ -140,7 +140,9 @@ $(global_so): $(global_obj) $(O)/lib/sized.o $(lib_so) lib/global/shmlimit_globa
 	ln -sf libshmlimit-global.so.$(SOVERSION) $(O)/libshmlimit-global.so
 
 tool_libs := -Wl,--as-needed -lhiredis -ljansson -linih -lz -lncursesw -ltinfo
-$(O)/bin/shmlimit: $(call obj,tools/shmlimit) $(global_used) $(lib_used)
+# With a copy of the keyed hash, for what strangers fill.
+tool_obj := $(call obj,tools/shmlimit) $(O)/lib/hash.o
+$(O)/bin/shmlimit: $(tool_obj) $(global_used) $(lib_used)
 	@mkdir -p $(@D)
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) $(tool_libs)
 
@@ -227,7 +229,7 @@ $(O)/tests/schedule/%.t: $(O)/points/tests/schedule/%.o $(points_obj)
 	$(CC) $(all_ldflags) -Wl,--wrap=segment_lock,--wrap=segment_unlock -o $@ $^ $(deps_libs)
 
 # The command's tests in C may call whatever is in it; of the library they have what the command has.
-$(O)/tests/cli/%.t: $(O)/tests/cli/%.o $(filter-out %/main.o,$(call obj,tools/shmlimit)) \
+$(O)/tests/cli/%.t: $(O)/tests/cli/%.o $(filter-out %/main.o,$(tool_obj)) \
 		$(O)/libshmlimit-global.a $(O)/libshmlimit.a
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) $(tool_libs) -pthread
 
@@ -249,7 +251,7 @@ $(O)/bench/%: $(O)/bench/%.o $(bench_obj) $(lib_obj)
 fuzzed := $(patsubst tests/fuzz/target/%.c,$(O)/fuzz/%,$(wildcard tests/fuzz/target/*.c))
 fuzzed_command := $(patsubst %,$(O)/fuzz/%,command log_line numbers rules_file)
 $(O)/fuzz/command: fuzz_wrap := -Wl,--wrap=plot_check,--wrap=clock_nanosleep
-$(fuzzed_command): $(O)/fuzz/main.o $(filter-out %/main.o,$(call obj,tools/shmlimit)) $(O)/libshmlimit-global.a \
+$(fuzzed_command): $(O)/fuzz/main.o $(filter-out %/main.o,$(tool_obj)) $(O)/libshmlimit-global.a \
 		$(O)/libshmlimit.a
 $(filter-out $(fuzzed_command),$(fuzzed)): $(lib_obj)
 $(O)/fuzz/%: $(O)/tests/fuzz/target/%.o

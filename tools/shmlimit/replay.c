@@ -152,6 +152,8 @@ static int run(const struct call *call)
 	r->first_s = -1;
 	status = parse(call, r);
 	if (status == STATUS_OK)
+		status = replay_begin(r);
+	if (status == STATUS_OK)
 		status = replay(call, r);
 	replay_free(r);
 	free(r);

@@ -73,9 +73,11 @@ struct replay {
 	int64_t first_s, last_s;
 	struct replay_steps steps;
 	struct replay_key *keys;       /* uthash's */
+	uint64_t secret[2];            /* of their hash */
 };
 
 /* replay_count.c: take a line into account. All return a status. */
+int replay_begin(struct replay *r);            /* before the first line: makes the secret */
 int replay_line(struct replay *r, const struct span *line);
 void replay_finish(struct replay *r);
 void replay_free(struct replay *r);
