@@ -214,11 +214,24 @@ run shmlimit apply --all d/README
 is "$rc $out$err" "2 shmlimit: d/README: Not a directory: must be a folder that can be read" \
 	"so is what is none"
 
-# What rules are tried on lives for a moment, under a process id; other tests may be trying theirs.
-left=
-for file in /dev/shm/shmlimit-apply.*; do
-	[ ! -e "$file" ] || [ -d "/proc/${file##*.}" ] || left="$left $file"
+# What rules are tried on has its process's id in its name, and lives for a moment.
+mkdir one
+printf '[page]\ncapacity = 5\nrate = 1/s\n' >"one/$SEGMENT.one.conf"
+cat >guess <<'END'
+for name in shmlimit-apply.$$ shmlimit-scratch.$$; do
+	: >"/dev/shm/$name"
 done
-is "$left" "" "nothing is left of what rules were tried on"
+echo $$ >pid
+exec "$@"
+END
+run sh guess shmlimit apply --all one
+rm -f "/dev/shm/shmlimit-apply.$(cat pid)" "/dev/shm/shmlimit-scratch.$(cat pid)"
+is "$rc $err" "0 " "a stranger that knows a process's id cannot take the name of what its rules are tried on"
+printf '[page]\ncapacity = 70000\nrate = 1/s\nalgorithm = window\n' >one/wrong.conf
+rm "one/$SEGMENT.one.conf"
+run sh guess shmlimit apply --all one
+rm -f "/dev/shm/shmlimit-apply.$(cat pid)" "/dev/shm/shmlimit-scratch.$(cat pid)"
+is "$rc $(ls /dev/shm | grep -c "^shmlimit-.*\.$(cat pid)\b")" "2 0" \
+	"nothing is left of what rules were tried on, also where they are refused"
 cd /
 done_testing

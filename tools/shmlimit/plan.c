@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "rules.h"
+#include "scratch.h"
 
 static int in_file(const struct rules_file *file, const char *name)
 {
@@ -70,19 +70,11 @@ static int check_file(struct plan *plan)
 static int imagine(struct plan *plan)
 {
 	struct shmlimit_options o = plan->file.creation;
-	char name[SHMLIMIT_NAME_MAX + 1];
-	int status;
 
-	snprintf(name, sizeof(name), "shmlimit-apply.%ld", (long)getpid());
 	o.slots = SHMLIMIT_SLOTS_MIN;
 	o.mode = 0600;
 	o.group = 0;
-	status = creation_carry_out(name, &o, NULL);
-	if (status != STATUS_OK)
-		return status;
-	status = segment_open(name, SHMLIMIT_READ_ONLY, &plan->seen);
-	shmlimit_destroy(name);
-	return status;
+	return scratch_open_read_only(plan->segment, &o, &plan->seen);
 }
 
 static int look(struct plan *plan, unsigned flags)

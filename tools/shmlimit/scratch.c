@@ -38,17 +38,25 @@ static int set_rules(struct shmlimit *limiter, const struct shmlimit_rule *rule,
 	return STATUS_OK;
 }
 
+/* A name that no other process can guess, and so not take first. A status. */
+static int name_make(char name[TEXT_LEN])
+{
+	uint64_t number;
+
+	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+		return fail("cannot get random numbers: %s", strerror(errno));
+	snprintf(name, TEXT_LEN, "shmlimit-scratch.%ld.%016" PRIx64, (long)getpid(), number);
+	return STATUS_OK;
+}
+
 static int make(const struct shmlimit_options *options, const struct shmlimit_rule *rule, const char *const *called,
                 size_t rules, struct shmlimit **out)
 {
 	char name[TEXT_LEN];
-	uint64_t number = 0;
-	int error, status;
+	int error, status = name_make(name);
 
-	/* Ignoring failure: the process id alone will mostly do, and a name that is taken is an error. */
-	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
-		number = 0;
-	snprintf(name, sizeof(name), "shmlimit-scratch.%ld.%016" PRIx64, (long)getpid(), number);
+	if (status != STATUS_OK)
+		return status;
 	error = shmlimit_create(name, options, out);
 	if (error < 0)
 		return fail("/dev/shm: %s: must have room for a segment of %" PRIu64 " slots", strerror(-error),
@@ -60,15 +68,48 @@ static int make(const struct shmlimit_options *options, const struct shmlimit_ru
 	return status;
 }
 
+static int make_read_only(const char *called, const struct shmlimit_options *options, struct shmlimit **out)
+{
+	char name[TEXT_LEN];
+	int error, status = name_make(name);
+
+	if (status != STATUS_OK)
+		return status;
+	error = shmlimit_create(name, options, NULL);
+	if (error < 0)
+		return creation_fail(called, error);
+	error = shmlimit_open(name, SHMLIMIT_READ_ONLY, out);
+	shmlimit_destroy(name);
+	return error < 0 ? fail_segment(called, error) : STATUS_OK;
+}
+
+static void hold_signals(sigset_t *before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, before);
+}
+
 int scratch_open(const struct shmlimit_options *options, const struct shmlimit_rule *rule, const char *const *called,
                  size_t rules, struct shmlimit **out)
 {
-	sigset_t all, before;
+	sigset_t before;
 	int status;
 
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, &before);
+	hold_signals(&before);
 	status = make(options, rule, called, rules, out);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return status;
+}
+
+int scratch_open_read_only(const char *called, const struct shmlimit_options *options, struct shmlimit **out)
+{
+	sigset_t before;
+	int status;
+
+	hold_signals(&before);
+	status = make_read_only(called, options, out);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return status;
 }

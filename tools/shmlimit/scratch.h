@@ -17,4 +17,7 @@
 int scratch_open(const struct shmlimit_options *options, const struct shmlimit_rule *rule, const char *const *called,
                  size_t rules, struct shmlimit **out);
 
+/* The same without rules, and read-only. `called` is what messages call the segment. */
+int scratch_open_read_only(const char *called, const struct shmlimit_options *options, struct shmlimit **out);
+
 #endif
