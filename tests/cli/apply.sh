@@ -336,6 +336,18 @@ is "$? $(cat "$TMP/.out" "$TMP/.err")" "2 shmlimit: standard input: Bad file des
 read, or - for standard input" "standard input that is closed is not an empty file"
 is "$(rules)" "$before" "and prunes nothing"
 
+# Input without a rule, such as that of a pipe whose first command failed.
+for content in '' '# no rule' '[*]'; do
+	for options in --prune '--prune --dry-run'; do
+		printf '%s\n' "$content" >"$TMP/.in"
+		# shellcheck disable=SC2086
+		apply $options <"$TMP/.in"
+		is "$rc $out$err" "2 shmlimit: standard input: no rules: --prune would remove every rule of segment $segment \
+(remove single rules with: shmlimit rule remove $segment RULE)" "apply $options refuses the input '$content', which has no rule"
+	done
+done
+is "$(rules)" "$before" "a refused apply --prune removes no rule"
+
 for words in "apply $SEGMENT.none export.ini" "apply $SEGMENT.none export.ini --dry-run" "rule export $SEGMENT.none"; do
 	run shmlimit $words
 	is "$rc $out$err" "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; \

@@ -36,6 +36,15 @@ static int list_gone(struct plan *plan)
 	return STATUS_OK;
 }
 
+/* An input that lost its content, such as a pipe from a command that failed, must not remove every rule. */
+static int check_pruning(const struct plan *plan)
+{
+	if (plan->file.count > 0 || plan->gone_count == 0)
+		return STATUS_OK;
+	return fail("%s: no rules: --prune would remove every rule of segment %s (remove single rules with: shmlimit rule "
+	            "remove %s RULE)", plan->file.path, plan->segment, plan->segment);
+}
+
 static int check_wish(const struct plan *plan, struct wish *wish, size_t *rules)
 {
 	int status = wish_complete(wish, plan->seen, plan->segment);
@@ -120,6 +129,8 @@ int plan_make(struct plan *plan, const char *segment, const char *path, unsigned
 		status = look(plan, flags);
 	if (status == STATUS_OK && (flags & PLAN_PRUNE))
 		status = list_gone(plan);
+	if (status == STATUS_OK)
+		status = check_pruning(plan);
 	if (status == STATUS_OK)
 		status = check_file(plan);
 	if (status == STATUS_OK && !plan->missing)
