@@ -183,7 +183,7 @@ $(O)/tools/nginx/%.o: server_cflags = -Itools/server $(nginx_inc)
 $(O)/tools/apache/%.o: server_cflags = -fvisibility=default -Itools/server -isystem $(shell apxs -q INCLUDEDIR) \
 	-isystem $(shell apxs -q APR_INCLUDEDIR) $(filter-out -D_GNU_SOURCE,$(shell apxs -q EXTRA_CPPFLAGS))
 
-$(O)/nginx/objs/ngx_auto_config.h:
+$(O)/nginx/objs/ngx_auto_config.h: tools/nginx/config
 	@mkdir -p $(O)
 	rm -rf $(O)/nginx && cp -r $(nginx_src) $(O)/nginx
 	cd $(O)/nginx && bash -c '. ./conf_flags && ./configure "$${NGX_CONF_FLAGS[@]}" \

@@ -26,6 +26,17 @@ reloaded() {
 	four
 }
 
+# The README's server behind proxies. Here requests come from a Unix socket, which only /partner trusts.
+behind_proxies() {
+	proxied() { codes --unix-socket "$TMP/nginx.sock" -H "X-Forwarded-For: $2" "http://localhost/$1"; }
+	is "$(proxied 'partner?[1-6]' 203.0.113.1 | tr '\n' ' ')" "200 200 200 200 200 429 " \
+		"$what: where a location trusts the proxy, the limit applies to the address that the proxy passes on"
+	is "$(proxied partner 203.0.113.2)" 200 "$what: behind the same proxy, another address is another client"
+	is "$(proxied partner '203.0.113.3, 203.0.113.1')" 429 "$what: behind a proxy, what a client sends itself is ignored"
+	proxied '?[1-3]' 203.0.113.4 >"$TMP/codes"
+	is "$(remaining page unix:)" 997 "$what: without trust in the peer, the peer is the client and the header is ignored"
+}
+
 what=nginx
 make_segment
 start nginx
@@ -33,6 +44,7 @@ answers
 addresses
 dry_runs
 requests
+behind_proxies
 exactly
 under_load
 comes_and_goes
