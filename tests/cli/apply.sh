@@ -66,14 +66,14 @@ is "$(shmlimit peek "$segment" login key --json | jq '.remaining >= 10 and .rema
 apply <<END
 [mail]
 rate = 1/s
-max-wait = 0
+max-wait = 0s
 next-pays = no
 mode = enforce
 [login]
 capacity = 20
 rate = 30/m
 END
-is "$rc $out$err" "0 ~ rule mail rate 10/s -> 1/s max-wait 1m -> 0 next-pays yes -> no mode dry-run -> enforce" \
+is "$rc $out$err" "0 ~ rule mail rate 10/s -> 1/s max-wait 1m -> 0s next-pays yes -> no mode dry-run -> enforce" \
 	"what changes is shown, and no more"
 is "$(enabled)" true "the switch stays where it is not spoken of"
 apply </dev/null
@@ -113,7 +113,7 @@ printf '%s\n' "$out" >export.ini
 is "$out" "# Segment $segment, for shmlimit apply
 [*]
 slots = 64
-slots-max = 1K
+slots-max = 1Ki
 mode = 0600
 group = $(id -gn)
 on-full = evict
@@ -127,7 +127,7 @@ enabled = yes
 algorithm = funnel
 capacity = 20
 rate = 30/m
-max-wait = 90s
+max-wait = 1m30s
 next-pays = yes
 mode = off
 
@@ -135,7 +135,7 @@ mode = off
 algorithm = funnel
 capacity = 1
 rate = 1/s
-max-wait = 0
+max-wait = 0s
 next-pays = no
 mode = enforce
 
@@ -147,7 +147,7 @@ shmlimit rule set "$segment" login --capacity 1 --rate 1/w --max-wait 0 --next-p
 shmlimit rule remove "$segment" new
 shmlimit disable "$segment"
 run shmlimit apply "$segment" export.ini
-is "$rc $out$err" "0 ~ rule login capacity 1 -> 20 rate 1/w -> 30/m max-wait 0 -> 90s next-pays no -> yes \
+is "$rc $out$err" "0 ~ rule login capacity 1 -> 20 rate 1/w -> 30/m max-wait 0s -> 1m30s next-pays no -> yes \
 mode enforce -> off
 + rule new capacity 1 rate 1/s
 ~ enabled no -> yes" "later it brings all of them back"
@@ -280,7 +280,7 @@ $good
 rate = 1/s
 mode = off
 END
-wrong 3 "rule login: capacity 281474976710656 at rate 1/s with max-wait 90s: cannot be represented exactly: must be a \
+wrong 3 "rule login: capacity 281474976710656 at rate 1/s with max-wait 1m30s: cannot be represented exactly: must be a \
 smaller capacity, a shorter max-wait, or a rate of smaller or rounder numbers" <<END
 $good
 [login]

@@ -15,7 +15,7 @@ segments() { (cd /dev/shm && ls -d "$SEGMENT"* 2>/dev/null) | tr '\n' ' '; }
 
 cat >"d/$a.conf" <<END
 [*]
-slots = 1K
+slots = 1Ki
 mode = 0640
 group = $(id -gn)
 on-full = deny
@@ -38,7 +38,7 @@ printf 'not ours' >"d/README"
 printf 'not ours' >"d/.hidden.conf"
 printf 'not ours' >"d/.conf"
 
-plan="+ segment $a slots 1K mode 0640 group $(id -gn) on-full deny rules 2 window-max 100 names 46 clock coarse
+plan="+ segment $a slots 1Ki mode 0640 group $(id -gn) on-full deny rules 2 window-max 100 names 46 clock coarse
 + rule login capacity 15 rate 30/m
 + rule calls algorithm window rate 100/m
 ~ enabled yes -> no
@@ -84,7 +84,7 @@ keeps="and keeps it: must be made anew to have another (shmlimit destroy $a)"
 run shmlimit apply --all d
 is "$rc $out" "0 ~ segment $a
 ~ rule login capacity 15 -> 20" "rules follow their files"
-is "$err" "shmlimit: d/$a.conf:2: warning: slots 2000: segment $a has 1K, $keeps
+is "$err" "shmlimit: d/$a.conf:2: warning: slots 2k: segment $a has 1Ki, $keeps
 shmlimit: d/$a.conf:3: warning: mode 0600: segment $a has 0640, $keeps
 shmlimit: d/$a.conf:5: warning: on-full evict: segment $a has deny, $keeps
 shmlimit: d/$a.conf:6: warning: rules 3: segment $a has 2, $keeps
@@ -116,7 +116,7 @@ wrong 2 "section [*]: slots 15: must be 16 to 68719476736" <<END
 [*]
 slots = 15
 END
-wrong 2 "section [*]: slots many: not a size: must be digits, then K, M, G or nothing" <<END
+wrong 2 "section [*]: slots many: not a whole number: must be 1500, 1.5k, 2M or 64Ki for example" <<END
 [*]
 slots = many
 END
@@ -138,7 +138,7 @@ rules = 4097
 END
 wrong 3 "section [*]: window-max: comes again: must be there once" <<END
 [*]
-window-max = 64K
+window-max = 64Ki
 window-max = 65537
 END
 wrong 2 "section [*]: window-max 65537: must be 0 to 65536" <<END
@@ -151,12 +151,12 @@ clock = slow
 END
 wrong 3 "section [*]: slots: comes again: must be there once" <<END
 [*]
-slots = 1K
-slots = 1K
+slots = 1Ki
+slots = 1Ki
 END
 wrong 2 "section [*]: size: no such key: must be enabled, slots, slots-max, mode, group, on-full, rules, window-max, names or clock" <<END
 [*]
-size = 1K
+size = 1Ki
 END
 wrong 5 "rule login: new, its rate is missing: must have capacity and rate" <<END
 [page]

@@ -35,8 +35,14 @@ good() {
 good --slots 16 slots 16
 good --slots 64 slots 64
 good --slots 1000 slots 1000
-good --slots 2K slots 2048
-good --slots 1M slots 1048576
+good --slots 2K slots 2000
+good --slots 2k slots 2000
+good --slots 1M slots 1000000
+good --slots 2Ki slots 2048
+good --slots 2kI slots 2048
+good --slots 1mi slots 1048576
+good --slots 1.5k slots 1500
+good --slots 1.5Ki slots 1536
 good --mode 0660 mode 0660
 good --mode 600 mode 0600
 good --mode 0644 mode 0644
@@ -51,7 +57,8 @@ good --names 0 names 0
 good --names 1 names 14
 good --names 62 names 62
 good --names 63 names 70
-good --names 1K names 1024
+good --names 1K names 1006
+good --names 1Ki names 1024
 good --clock precise clock precise
 good --clock coarse clock coarse
 
@@ -75,23 +82,27 @@ bad() {
 }
 
 range='must be 16 to 68719476736'
-syntax='not a size: must be digits, then K, M, G or nothing'
+syntax='not a whole number: must be 1500, 1.5k, 2M or 64Ki for example'
 bad "--slots 15: $range" --slots 15
 bad "--slots 0: $range" --slots 0
-bad "--slots 65G: $range" --slots 65G
+bad "--slots 65Gi: $range" --slots 65Gi
+bad "--slots 68.8G: $range" --slots 68.8G
 bad "--slots 68719476737: $range" --slots 68719476737
 bad "--slots 18446744073709551616: $range" --slots 18446744073709551616
-bad "--slots 18014398509481985K: $range" --slots 18014398509481985K
-bad "--slots 17179869185G: $range" --slots 17179869185G
+bad "--slots 18446744073709552K: $range" --slots 18446744073709552K
+bad "--slots 18446744074G: $range" --slots 18446744074G
 bad "--slots many: $syntax" --slots many
 bad "--slots : $syntax" --slots ''
 bad "--slots -1: $syntax" --slots -1
 bad "--slots +16: $syntax" --slots +16
 bad "--slots  16: $syntax" --slots ' 16'
-bad "--slots 64k: $syntax" --slots 64k
+bad "--slots 1.0001k: $syntax" --slots 1.0001k
 bad "--slots 64KB: $syntax" --slots 64KB
-bad "--slots 1T: $syntax" --slots 1T
-bad "--slots 1.5K: $syntax" --slots 1.5K
+bad "--slots 1T: $range" --slots 1T
+bad "--slots 1P: $syntax" --slots 1P
+bad "--slots 1.K: $syntax" --slots 1.K
+bad "--slots K: $syntax" --slots K
+bad "--slots .5K: $syntax" --slots .5K
 bad "--slots 0x100: $syntax" --slots 0x100
 bad "--mode 888: not permissions: must be octal, 0600 or 0660" --mode 888
 bad "--mode rw: not permissions: must be octal, 0600 or 0660" --mode rw
@@ -109,7 +120,7 @@ bad "--on-full : must be evict, allow or deny" --on-full ''
 bad "--on-full EVICT: must be evict, allow or deny" --on-full EVICT
 bad "--rules 0: must be 1 to 4096" --rules 0
 bad "--rules 4097: must be 1 to 4096" --rules 4097
-bad "--rules 64K: not a whole number: must be decimal digits" --rules 64K
+bad "--rules 64K: must be 1 to 4096" --rules 64K
 bad "--names 1025: must be 0 to 1024" --names 1025
 bad "--clock sundial: must be precise or coarse" --clock sundial
 
@@ -136,7 +147,7 @@ window-max or names, or a higher limit (ulimit -f)" "a limit of files is an erro
 # Only where a table of that size is sure not to fit.
 if [ "$(df -Pk /dev/shm | awk 'END { print $2 }')" -lt 1000000000 ]; then
 	bad "segment $SEGMENT.bad: no room in /dev/shm: must be fewer slots, a smaller window-max or names, or other segments must go \
-(shmlimit list)" --slots 64G
+(shmlimit list)" --slots 64Gi
 fi
 
 # badly named: NAME MESSAGE

@@ -187,7 +187,7 @@ for words in "take $segment r key" "inspect $segment" "reset $segment --all"; do
 done
 
 rm -f "$file"
-shmlimit create "$segment" --slots 4K --slots-max 4K
+shmlimit create "$segment" --slots 4Ki --slots-max 4Ki
 size=$(stat -c %s "$file")
 head -c 65536 /dev/zero | tr '\0' '\377' | dd of="$file" bs=65536 seek=$((size - 65536)) oflag=seek_bytes \
 	conv=notrunc 2>/dev/null

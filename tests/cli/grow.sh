@@ -44,7 +44,7 @@ is "$rc $out$err" "0 " "--wait waits until the last key has refilled"
 is "$(field slots) $(field slots_before)" "512 0" "... and it has grown"
 is "$(shmlimit verify "$segment" >/dev/null; echo $?)" 0 "the segment is sound"
 
-run shmlimit grow "$segment" --slots 1K
+run shmlimit grow "$segment" --slots 1Ki
 like "$rc $err" '^2 .*made for 512 at the most' "it does not grow beyond what it was made for"
 run shmlimit grow "$segment" --slots 600
 is $rc 2 "... by any number"

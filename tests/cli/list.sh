@@ -28,7 +28,7 @@ run shmlimit list
 is "$(mine | awk '{ $2 = "-"; print }')" "a - 16 0/64 $user:$group 0600 enabled
 b - 1024 1/10 $user:$group 0640 enabled
 c - 16 0/64 $user:$group 0600 disabled" "segments are listed by name, and nothing else is"
-like "$(mine | awk '{ print $2 }' | tr '\n' ' ')" '^([0-9]+(\.[0-9])?[KM] ){3}$' "sizes are in units of 1024"
+like "$(mine | awk '{ print $2 }' | tr '\n' ' ')" '^([0-9]+(\.[0-9])?[KM]i ){3}$' "sizes are in units of 1024"
 
 run shmlimit list --json
 is "$rc $(mine_json 'map([.error, .enabled, .slots, .rules_used, .rules_max, .on_full, .clock, .mode])')" \

@@ -34,13 +34,17 @@ done <<END
 1000/sec 1000 1000000000 1000/s
 1000/second 1000 1000000000 1000/s
 1/2seconds 1 2000000000 1/2s
-1/90s 1 90000000000 1/90s
+1/90s 1 90000000000 1/1m30s
+1/1m30s 1 90000000000 1/1m30s
+1/1.5m 1 90000000000 1/1m30s
+5/1.5s 5 1500000000 5/1.5s
 100/day 100 86400000000000 100/d
 100/d 100 86400000000000 100/d
 100/2days 100 172800000000000 100/2d
 1/h 1 3600000000000 1/h
 1/hour 1 3600000000000 1/h
-1/36hours 1 129600000000000 1/36h
+1/36hours 1 129600000000000 1/1d12h
+1/1day12hours 1 129600000000000 1/1d12h
 1/w 1 604800000000000 1/w
 1/week 1 604800000000000 1/w
 1/7d 1 604800000000000 1/w
@@ -50,7 +54,12 @@ done <<END
 1/ms 1 1000000 1/ms
 3/us 3 1000 3/us
 1/250us 1 250000 1/250us
-1/1500ns 1 1500 1/1500ns
+1/1500ns 1 1500 1/1.5us
+1/1s1ns 1 1000000001 1/1.000000001s
+1.5k/s 1500 1000000000 1500/s
+150M/m 150000000 60000000000 150000000/m
+2Ki/s 2048 1000000000 2048/s
+1kI/s 1024 1000000000 1024/s
 007/060s 7 60000000000 7/m
 END
 
@@ -71,25 +80,30 @@ fast|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
 5 /s|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
 5per s|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
 0/s|count 0: must be 1 or more
+18446744073709552k/s|count too large: must be 18446744073709551615 or less
 18446744073709551616/s|count too large: must be 18446744073709551615 or less
 99999999999999999999999999999999/s|count too large: must be 18446744073709551615 or less
 5/|unit missing: must be ns, us, ms, s, m, h, d or w
 5/60|unit missing: must be ns, us, ms, s, m, h, d or w
 5/ s|unit  s: must be ns, us, ms, s, m, h, d or w
 5/-1s|unit -1s: must be ns, us, ms, s, m, h, d or w
-5/1.5s|unit .5s: must be ns, us, ms, s, m, h, d or w
+5/1.s|unit .s: must be ns, us, ms, s, m, h, d or w
+5/1.5ns|period finer than a nanosecond: must be a whole number of them
+5/30m1h|unit h: must be shorter than the one before it, as in 1h30m
+5/1s1s|unit s: must be shorter than the one before it, as in 1h30m
+5/m1s1|unit missing: must be ns, us, ms, s, m, h, d or w
 5/fortnight|unit fortnight: must be ns, us, ms, s, m, h, d or w
 5/S|unit S: must be ns, us, ms, s, m, h, d or w
 5/minut|unit minut: must be ns, us, ms, s, m, h, d or w
 5/inute|unit inute: must be ns, us, ms, s, m, h, d or w
 5/m m|unit m m: must be ns, us, ms, s, m, h, d or w
 5/s/s|unit s/s: must be ns, us, ms, s, m, h, d or w
-5/0s|period 0: must be 1 or more
+5/0s|period 0: must be 1ns or more
 5/0|unit missing: must be ns, us, ms, s, m, h, d or w
-1/30501w|period too long: must be 30500 weeks or less
-1/18446744074s|period too long: must be 30500 weeks or less
-1/18446744073709551616ns|period too long: must be 30500 weeks or less
-1/99999999999999999999w|period too long: must be 30500 weeks or less
+1/30501w|period too long: must be 213503d23h34m33.709551614s or less
+1/18446744074s|period too long: must be 213503d23h34m33.709551614s or less
+1/18446744073709551616ns|period too long: must be 213503d23h34m33.709551614s or less
+1/99999999999999999999w|period too long: must be 213503d23h34m33.709551614s or less
 END
 
 run shmlimit rule set "$segment" r --capacity 281474976710656 --rate 1/s

@@ -22,14 +22,15 @@ size 16 --keys 12
 size 20 --keys 13
 size 1000 --keys 800
 size 1004 --keys 801
-size 1280 --keys 1K
+size 1252 --keys 1K
+size 1280 --keys 1Ki
 size 20000 --keys 16000 --rate 1/s --capacity 10
 size 16 --keys 1 --window-max 7
-size 128 --keys 100 --window-max 1K
+size 128 --keys 100 --window-max 1Ki
 size 76 --keys 60/m --rate 2/m
 size 128 --keys 100 --names 1
 size 128 --keys 100 --names 62 --window-max 3
-size 128 --keys 100 --names 1K
+size 128 --keys 100 --names 1Ki
 # 10 tokens at 2 a second are back after 5 s.
 size 6252 --keys 1000/s --rate 2/s --capacity 10
 size 6256 --keys 60036/m --rate 2/s --capacity 10
@@ -37,11 +38,11 @@ size 76 --keys 3600/h --rate 5/m --window-max 20
 
 run shmlimit size --keys 200000/h --capacity 15 --rate 30/60s
 is "$rc $(printf '%s\n' "$out" | sed 's/^size: .*/size: SIZE/' | tr '\n' ';')" \
-	"0 keys live at once: 1667 at most;time to fill: 30.000000000 s;slots: 2084;size: SIZE;shmlimit create NAME --slots 2084;" \
+	"0 keys live at once: 1667 at most;time to fill: 30s;slots: 2084;size: SIZE;shmlimit create NAME --slots 2084;" \
 	"it says what it counted with, and what to type"
 run shmlimit size --keys 60/m --rate 2/m
 is "$(printf '%s\n' "$out" | sed -n '1,2p;$p' | tr '\n' ';')" \
-	"keys live at once: 60 at most;time to fill: 60.000000000 s (0 d 0 h 1 m);shmlimit create NAME --slots 76 --window-max 2;" \
+	"keys live at once: 60 at most;time to fill: 1m;shmlimit create NAME --slots 76 --window-max 2;" \
 	"a window's time to fill is its period"
 run shmlimit size --keys 100 --names 40
 is "$(printf '%s\n' "$out" | tail -n 1)" "shmlimit create NAME --slots 128 --names 46" "names are rounded up as they will be"
@@ -69,7 +70,7 @@ wrong() {
 
 wrong "size: --keys is missing: must be --keys N or --keys N/PERIOD"
 wrong "--keys 0: must be 1 to 54975581388" --keys 0
-wrong "--keys many: not a size: must be digits, then K, M, G or nothing" --keys many
+wrong "--keys many: not a whole number: must be 1500, 1.5k, 2M or 64Ki for example" --keys many
 wrong "--keys 5/h: how long each is live is missing: must be with --rate, and --capacity unless it is a window's" \
 	--keys 5/h
 wrong "--capacity: its rate is missing: must be --rate COUNT/PERIOD --capacity N" --keys 5 --capacity 5

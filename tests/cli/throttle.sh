@@ -43,7 +43,7 @@ refused() {
 	is "$rc $out$err" "2 shmlimit: $message" "throttle $(printf %.40s "$*") is refused"
 }
 
-digits="not a whole number: must be decimal digits"
+digits="not a whole number: must be 1500, 1.5k, 2M or 64Ki for example"
 refused "key of 0 bytes: must be 1 to 1024" '' 15 30 60
 refused "key of 1025 bytes: must be 1 to 1024" "$(printf '%01025d' 0)" 15 30 60
 refused "capacity 0: must be 1 or more" key 0 30 60
@@ -51,7 +51,7 @@ refused "capacity few: $digits" key few 30 60
 refused "count 0: must be 1 or more" key 15 0 60
 refused "count 30/m: $digits" key 15 30/m 60
 refused "period 0: must be 1 to 18446744073" key 15 30 0
-refused "period 60s: $digits" key 15 30 60s
+refused "period 60s: not a whole number: must be decimal digits" key 15 30 60s
 refused "period 18446744074: must be 1 to 18446744073" key 15 30 18446744074
 refused "quantity some: $digits" key 15 30 60 some
 refused "quantity : $digits" key 15 30 60 ''

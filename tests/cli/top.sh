@@ -30,7 +30,7 @@ page         0.0       0.0       0.0          0.0        2       0
 dry          0.0       0.0       0.0          0.0        1       0
 "
 keys='RULE   REMAINING   DEBT  TIME-TO-FULL  KEY
-page           0  1h11m         1d01h  carol
+page           0  1h11m          1d1h  carol
 dry            0      -         6d23h  dora
 login          0      -         2d23h  bob
 page          30      -        16h47m  alice

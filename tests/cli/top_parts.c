@@ -78,9 +78,9 @@ static void texts(void)
 		uint64_t ns;
 		const char *text;
 	} spans[] = {
-		{ 0, "0.0s" }, { SECOND - 1, "0.9s" }, { 60 * SECOND - 1, "59.9s" }, { 60 * SECOND, "1m00s" },
-		{ 3600 * SECOND - 1, "59m59s" }, { 3600 * SECOND, "1h00m" }, { 86400 * SECOND - 1, "23h59m" },
-		{ 86400 * SECOND, "1d00h" }, { UINT64_MAX - 1, "213503d23h" }, { UINT64_MAX, "never" },
+		{ 0, "0s" }, { SECOND - 1, "900ms" }, { 60 * SECOND - 1, "59.9s" }, { 60 * SECOND, "1m" },
+		{ 3600 * SECOND - 1, "59m59s" }, { 3600 * SECOND, "1h" }, { 86400 * SECOND - 1, "23h59m" },
+		{ 86400 * SECOND, "1d" }, { UINT64_MAX - 1, "213503d23h" }, { UINT64_MAX, "never" },
 	};
 	static const struct {
 		double per_second;

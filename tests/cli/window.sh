@@ -21,7 +21,7 @@ run shmlimit rule set "$segment" w --algorithm window --rate 3/d
 is "$rc $out$err" "0 " "a window needs its rate only"
 run shmlimit rule show "$segment" w
 is "$(printf '%s\n' "$out" | sed -n '3,8p' | tr '\n' ';')" \
-	"algorithm: window;capacity: 3;rate: 3/d;count-refused: no;max-wait: 0;mode: enforce;" "and is shown as it was set"
+	"algorithm: window;capacity: 3;rate: 3/d;count-refused: no;max-wait: 0s;mode: enforce;" "and is shown as it was set"
 is "$(shmlimit rule show "$segment" w --json | jq -c '[.algorithm, .capacity, .count, .period_ns, .count_refused]')" \
 	'["window",3,3,86400000000000,false]' "in JSON, too"
 answers=
@@ -39,7 +39,7 @@ is $rc 0 "what is given back can be taken again"
 run shmlimit inspect "$segment"
 like "$out" '^window max: 5$' "inspect shows the largest window"
 like "$out" '^w +window +3 +3/d +enforce +4 +2 ' "its rules"
-like "$out" '^w +[0-9a-f]{12} +0 +- +863[0-9]{2}\.' "and windows that are not empty"
+like "$out" '^w +[0-9a-f]{12} +0 +- +23h59m' "and windows that are not empty"
 run shmlimit rule set "$segment" w --rate 5/d
 is $rc 0 "a window can be made larger"
 is "$(shmlimit peek "$segment" w key --json | jq .remaining)" 2 "and remembers"
@@ -94,7 +94,7 @@ refused "is a window: an algorithm cannot be changed: must be removed first (shm
 	w --algorithm funnel
 refused "new, its warmup is missing: must have rate and warmup" x --algorithm warmup --rate 1/d
 refused "cold-factor 0.5: must be 1 to 1000" u --cold-factor 0.5
-refused "cold-factor 1.: not a factor: must be 3 or 2.5 for example" u --cold-factor 1.
+refused "cold-factor 1.: not a factor: must be 3 or 2.5 for example, with three decimals at most" u --cold-factor 1.
 refused "rate 1/d with warmup 1h: cannot be represented: must be a warmup of a token or more, and times of less than \
 decades" x --algorithm warmup --rate 1/d --warmup 1h
 refused "rate 1/600w with period 600w: cannot be represented: must be times of less than nine years together" \

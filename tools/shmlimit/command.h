@@ -78,17 +78,21 @@ int fail_exact(const char *rule_name, const struct shmlimit_rule *rule);       /
 void fail_where(const char *path, int line);   /* what messages begin with from now on; NULL: nothing */
 
 /*
- * number.c, size.c, choice.c, unit.c, rate.c, duration.c: read what people
- * write. `what` begins the message: "--slots". All but digits_scan() return a
- * status; on an error nothing was stored.
+ * number.c, choice.c, rate.c, duration.c: read what people write. `what`
+ * begins the message: "--slots". On an error nothing was stored. Those that end
+ * in _parse return a status; those that end in _scan move *text behind what
+ * they read and return 0, -EINVAL: it is none, or -ERANGE: it is too large.
  */
-int digits_scan(const char **text, uint64_t *value);   /* moves *text behind; 0, -EINVAL none, -ERANGE */
+int digits_scan(const char **text, uint64_t *value);           /* of digits alone */
+int number_scan(const char **text, uint64_t *value);           /* 1500, 1.5k, 64Ki; -EDOM: not a whole number */
 int number_parse(const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *value);
-int size_parse(const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *value);
-/* A whole number, 1 if there is none, and a unit: the `noun` in `whole`. */
-int unit_parse(const char *what, const char *whole, const char *noun, const char *text, uint64_t *ns);
-int duration_parse(const char *what, const char *text, uint64_t *ns);
+int duration_parse(const char *what, const char *text, uint64_t *ns);  /* 1.5s, 1h30m, 0 */
+int period_parse(const char *what, const char *whole, const char *text, uint64_t *ns); /* or a unit alone: m */
 int rate_parse(const char *what, const char *text, uint64_t *count, uint64_t *period_ns);
+
+/* A decimal number is whole + fraction / scale; so many of a unit are *value: 0, -ERANGE, or -EDOM: not a whole number. */
+int decimal_scan(const char **text, uint64_t *whole, uint64_t *fraction, uint64_t *scale);
+int decimal_times(uint64_t whole, uint64_t fraction, uint64_t scale, uint64_t unit, uint64_t *value);
 
 struct choice {
 	const char *word;      /* NULL behind the last */
@@ -101,14 +105,13 @@ extern const struct choice choices_on_full[], choices_clock[], choices_algorithm
 int choice_parse(const char *what, const char *text, const struct choice *choices, uint32_t *value);
 const char *choice_word(const struct choice *choices, uint32_t value);
 
-/* size.c, unit.c, rate.c, duration.c: write it back. TEXT_LEN bytes are enough for each. */
+/* number.c, rate.c, duration.c: write it. TEXT_LEN bytes are enough for each. All but size_text() are read back. */
 #define TEXT_LEN 64
-const char *unit_fitting(uint64_t ns, uint64_t *number);       /* the longest unit of which ns is a whole number */
-const char *size_text(char text[TEXT_LEN], uint64_t bytes);
+const char *number_text(char text[TEXT_LEN], uint64_t number); /* "64Ki", "10M", "1001" */
+const char *size_text(char text[TEXT_LEN], uint64_t bytes);    /* rounded down: "108.5Ki" */
 const char *rate_text(char text[TEXT_LEN], uint64_t count, uint64_t period_ns);
-const char *duration_text(char text[TEXT_LEN], uint64_t ns);   /* "2s" */
-const char *seconds_text(char text[TEXT_LEN], uint64_t ns);    /* "2.000000000 s"; UINT64_MAX is "never" */
-const char *span_text(char text[TEXT_LEN], uint64_t ns);       /* a long one: "... (1 d 3 h 0 m)" */
+const char *duration_text(char text[TEXT_LEN], uint64_t ns);   /* exact: "1h30m", "1.5s", "0s"; UINT64_MAX: "never" */
+const char *resolution_text(char text[TEXT_LEN], uint64_t ps); /* the same of picoseconds: "0.954ns" */
 
 /* print.c: a line `name: value`; text whose control characters became '?'; JSON. */
 void print_clean(FILE *to, const char *text);

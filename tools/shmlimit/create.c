@@ -6,7 +6,7 @@
 #include "command.h"
 
 static const struct command_option options[] = {
-	[CREATION_SLOTS] = { "slots", "N", "keys that can be live at once, 16 to 64G; 1K is 1024 (default 64K)" },
+	[CREATION_SLOTS] = { "slots", "N", "keys that can be live at once, 16 to 64Gi (default 64Ki)" },
 	[CREATION_SLOTS_MAX] = { "slots-max", "N", "to how many it can be grown (default 16 times as many)" },
 	[CREATION_MODE] = { "mode", "MODE", "permissions, octal (default 0600)" },
 	[CREATION_GROUP] = { "group", "G", "the group that owns it, by name or number (default your own)" },

@@ -72,9 +72,9 @@ int creation_parse(const char *what, int field, const char *text, struct shmlimi
 
 	switch (field) {
 	case CREATION_SLOTS:
-		return size_parse(what, text, SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &o->slots);
+		return number_parse(what, text, SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &o->slots);
 	case CREATION_SLOTS_MAX:
-		return size_parse(what, text, SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &o->slots_max);
+		return number_parse(what, text, SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &o->slots_max);
 	case CREATION_MODE:
 		return mode_parse(what, text, &o->mode);
 	case CREATION_GROUP:
@@ -86,11 +86,11 @@ int creation_parse(const char *what, int field, const char *text, struct shmlimi
 		o->rules = (uint32_t)number;
 		return status;
 	case CREATION_WINDOW_MAX:
-		status = size_parse(what, text, 0, SHMLIMIT_WINDOW_MAX, &number);
+		status = number_parse(what, text, 0, SHMLIMIT_WINDOW_MAX, &number);
 		o->window_max = (uint32_t)number;
 		return status;
 	case CREATION_NAMES:
-		status = size_parse(what, text, 0, SHMLIMIT_KEY_MAX, &number);
+		status = number_parse(what, text, 0, SHMLIMIT_KEY_MAX, &number);
 		o->names = (uint32_t)names_kept(number);
 		return status;
 	default:
@@ -109,22 +109,13 @@ static const char *group_text(char text[TEXT_LEN], uint64_t id)
 	return text;
 }
 
-/* A size that is no whole number of units is written out: it has to be read back. */
-static const char *whole_text(char text[TEXT_LEN], uint64_t number)
-{
-	if (number % 1024 == 0)
-		return size_text(text, number);
-	snprintf(text, TEXT_LEN, "%" PRIu64, number);
-	return text;
-}
-
 const char *creation_text(char text[TEXT_LEN], int field, const struct shmlimit_options *o)
 {
 	switch (field) {
 	case CREATION_SLOTS:
-		return whole_text(text, o->slots);
+		return number_text(text, o->slots);
 	case CREATION_SLOTS_MAX:
-		return whole_text(text, o->slots_max);
+		return number_text(text, o->slots_max);
 	case CREATION_MODE:
 		snprintf(text, TEXT_LEN, "%04" PRIo32, o->mode);
 		return text;
@@ -136,7 +127,7 @@ const char *creation_text(char text[TEXT_LEN], int field, const struct shmlimit_
 		snprintf(text, TEXT_LEN, "%" PRIu32, o->rules);
 		return text;
 	case CREATION_WINDOW_MAX:
-		return whole_text(text, o->window_max);
+		return number_text(text, o->window_max);
 	case CREATION_NAMES:
 		snprintf(text, TEXT_LEN, "%" PRIu32, o->names);
 		return text;

@@ -63,8 +63,8 @@ void decision_print(int answer, const struct shmlimit_result *r)
 	           is_shadow_denial(answer, r) ? " (dry run: would be denied)" : "");
 	print_line("limit", "%" PRIu64, r->limit);
 	print_line("remaining", "%" PRIu64, r->remaining);
-	print_line("retry after", "%s", seconds_text(text, r->retry_after_ns));
-	print_line("reset after", "%s", seconds_text(text, r->reset_after_ns));
+	print_line("retry after", "%s", duration_text(text, r->retry_after_ns));
+	print_line("reset after", "%s", duration_text(text, r->reset_after_ns));
 }
 
 json_t *decision_json(int answer, const struct shmlimit_result *r)
@@ -102,7 +102,7 @@ static void answer_print(const struct question *q, int answer, const struct shml
 
 	decision_print(answer, r);
 	if (q->reserve != NULL)
-		print_line("wait", "%s", seconds_text(text, r->wait_ns));
+		print_line("wait", "%s", duration_text(text, r->wait_ns));
 }
 
 static int decide(const struct call *call, struct shmlimit *limiter, const struct question *q)

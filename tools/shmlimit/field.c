@@ -55,7 +55,7 @@ static int factor_parse(const char *what, const char *text, uint32_t *milli)
 			rest += unit * (uint32_t)(*t++ - '0');
 	}
 	if (error == -EINVAL || (error == 0 && (*t != '\0' || t[-1] == '.')))
-		return fail("%s %s: not a factor: must be 3 or 2.5 for example", what, text);
+		return fail("%s %s: not a factor: must be 3 or 2.5 for example, with three decimals at most", what, text);
 	if (error != 0 || whole < 1 || whole > 1000 || (whole == 1000 && rest != 0))
 		return fail("%s %s: must be 1 to 1000", what, text);
 	*milli = (uint32_t)whole * 1000 + rest;

@@ -31,7 +31,7 @@ static int show(const struct global_call *g, const struct shmlimit_global_funnel
 		                            "held", json_number(here->remaining)));
 	print_line("limit", "%" PRIu64, here->limit);
 	print_line("remaining", "%" PRIu64, there->remaining);
-	print_line("reset after", "%s", seconds_text(text, there->reset_after_ns));
+	print_line("reset after", "%s", duration_text(text, there->reset_after_ns));
 	print_line("lease", "%s", duration_text(text, there->lease_ns));
 	print_line("held here", "%" PRIu64, here->remaining);
 	return STATUS_OK;

@@ -26,7 +26,7 @@ static int show(const struct call *call, const struct shmlimit_global_info *info
 	print_line("version", "%s", info->version);
 	print_line("mode", "%s", info->mode);
 	print_line("role", "%s", info->role);
-	print_line("round trip", "%s", seconds_text(text, info->round_trip_ns));
+	print_line("round trip", "%s", duration_text(text, info->round_trip_ns));
 	return STATUS_OK;
 }
 

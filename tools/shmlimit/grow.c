@@ -14,7 +14,7 @@
 enum { SLOTS, WAIT };
 
 static const struct command_option options[] = {
-	[SLOTS] = { "slots", "N", "how many, at least twice as many as there are; 1K is 1024" },
+	[SLOTS] = { "slots", "N", "how many, at least twice as many as there are" },
 	[WAIT] = { "wait", NULL, "until no key is left in the table before" },
 	{ 0 },
 };
@@ -60,7 +60,7 @@ static int fail_growth(const char *name, struct shmlimit *limiter, const char *s
 		            duration_text(until, rest.until_ns));
 	case EINVAL:
 		return fail("--slots %s: segment %s has %s: must be %" PRIu64 " or more", slots, name,
-		            size_text(text, info.slots), 2 * info.slots);
+		            number_text(text, info.slots), 2 * info.slots);
 	case EFBIG:
 		return fail("--slots %s: segment %s was made for %" PRIu64 " at the most (create --slots-max): must be fewer",
 		            slots, name, info.slots_max);
@@ -126,7 +126,7 @@ static int run(const struct call *call)
 	uint64_t slots = 0;
 
 	if (asked != NULL)
-		status = size_parse("--slots", asked, SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &slots);
+		status = number_parse("--slots", asked, SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &slots);
 	if (status == STATUS_OK)
 		status = segment_open(name, 0, &limiter);
 	if (status != STATUS_OK)

@@ -11,7 +11,6 @@
 
 #define BUFFER 65536
 #define LINE_MAX (2 * KEY_TEXT_LEN)     /* a key's text, each backslash twice, and all else */
-#define NS 1000000000u
 
 /* What is printed next. */
 struct out {
@@ -54,17 +53,13 @@ static unsigned digits_of(uint64_t number)
 	return n;
 }
 
-/* With zeros in front, up to so many digits. */
-static void put_digits(struct out *out, uint64_t number, unsigned digits)
+static void put_number(struct out *out, uint64_t number)
 {
+	unsigned digits = digits_of(number);
+
 	for (unsigned i = digits; i-- > 0; number /= 10)
 		out->text[out->len + i] = (char)('0' + number % 10);
 	out->len += digits;
-}
-
-static void put_number(struct out *out, uint64_t number)
-{
-	put_digits(out, number, digits_of(number));
 }
 
 static void put_fingerprint(struct out *out, uint64_t fingerprint)
@@ -73,23 +68,19 @@ static void put_fingerprint(struct out *out, uint64_t fingerprint)
 		out->text[out->len++] = "0123456789abcdef"[fingerprint >> bit & 15];
 }
 
-/* A duration as seconds_text() has it. */
 static size_t duration_width(uint64_t ns)
 {
-	return ns == UINT64_MAX ? strlen("never") : digits_of(ns / NS) + strlen(".000000000 s");
+	char text[TEXT_LEN];
+
+	return strlen(duration_text(text, ns));
 }
 
 static void put_duration(struct out *out, uint64_t ns, size_t width)
 {
-	put_spaces(out, width - duration_width(ns));
-	if (ns == UINT64_MAX) {
-		put_text(out, "never");
-		return;
-	}
-	put_number(out, ns / NS);
-	put_text(out, ".");
-	put_digits(out, ns % NS, 9);
-	put_text(out, " s");
+	char text[TEXT_LEN];
+
+	put_spaces(out, width - strlen(duration_text(text, ns)));
+	put_text(out, text);
 }
 
 /* The names of rules, asked for once each; "": of none. */

@@ -1,10 +1,11 @@
 /*
- * rate.c: rates as people write them: 30/60s, 5/m, 1000/s, 1/500ms, 100/day.
+ * rate.c: rates as people write them: 30/60s, 5/m, 1.5k/s, 1/500ms, 100/day.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "command.h"
 
@@ -12,7 +13,7 @@ int rate_parse(const char *what, const char *text, uint64_t *count, uint64_t *pe
 {
 	const char *t = text;
 	uint64_t n, ns;
-	int status, error = digits_scan(&t, &n);
+	int status, error = number_scan(&t, &n);
 
 	if (error == -ERANGE)
 		return fail("%s %s: count too large: must be %" PRIu64 " or less", what, text, UINT64_MAX);
@@ -20,24 +21,23 @@ int rate_parse(const char *what, const char *text, uint64_t *count, uint64_t *pe
 		return fail("%s %s: not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example", what, text);
 	if (n == 0)
 		return fail("%s %s: count 0: must be 1 or more", what, text);
-	status = unit_parse(what, text, "period", t + 1, &ns);
+	status = period_parse(what, text, t + 1, &ns);
 	if (status != STATUS_OK)
 		return status;
 	if (ns == 0)
-		return fail("%s %s: period 0: must be 1 or more", what, text);
+		return fail("%s %s: period 0: must be 1ns or more", what, text);
 	*count = n;
 	*period_ns = ns;
 	return STATUS_OK;
 }
 
+/* A period of one unit is that unit alone: 5/m. */
 const char *rate_text(char text[TEXT_LEN], uint64_t count, uint64_t period_ns)
 {
-	uint64_t number;
-	const char *unit = unit_fitting(period_ns, &number);
+	char period[TEXT_LEN];
 
-	if (number == 1)
-		snprintf(text, TEXT_LEN, "%" PRIu64 "/%s", count, unit);
-	else
-		snprintf(text, TEXT_LEN, "%" PRIu64 "/%" PRIu64 "%s", count, number, unit);
+	duration_text(period, period_ns);
+	snprintf(text, TEXT_LEN, "%" PRIu64 "/%.40s", count,
+	         period + (period[0] == '1' && strpbrk(period + 1, "0123456789.") == NULL));
 	return text;
 }

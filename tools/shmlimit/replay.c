@@ -25,7 +25,7 @@ static const struct command_option options[] = {
 	[RULE] = { "rule", "LIMIT...", "'10/s burst 20', or '100/m window'; up to 16 times, each by itself" },
 	[KEY] = { "key", "FIELDS", "addr, addr/24 or addr/24,64, user, path, or several: addr+path (default addr)" },
 	[TOP] = { "top", "N", "show the N keys that a rule denies most (default 10)" },
-	[SLOTS] = { "slots", "N", "keys that can be live at once (default 1M, for windows less)" },
+	[SLOTS] = { "slots", "N", "keys that can be live at once (default 1Mi, for windows less)" },
 	[JSON] = { "json", NULL, "print JSON" },
 	[PLOT] = { "plot", "FILE.svg", "draw requests and denials over time, by gnuplot" },
 	{ 0 },
@@ -93,7 +93,7 @@ static int parse(const struct call *call, struct replay *r)
 	if (status == STATUS_OK && call->option[TOP] != NULL)
 		status = number_parse("--top", call->option[TOP], 0, UINT64_MAX, &r->top);
 	if (status == STATUS_OK && call->option[SLOTS] != NULL)
-		status = size_parse("--slots", call->option[SLOTS], SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &r->slots);
+		status = number_parse("--slots", call->option[SLOTS], SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &r->slots);
 	if (status == STATUS_OK && call->option[PLOT] != NULL)
 		status = plot_check();
 	return status;

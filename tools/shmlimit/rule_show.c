@@ -3,8 +3,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <inttypes.h>
-
 #include "command.h"
 
 enum { JSON };
@@ -16,7 +14,6 @@ static const struct command_option options[] = {
 
 static void print_facts(const struct rule_facts *facts)
 {
-	uint64_t ps = facts->range.resolution_ps;
 	char text[TEXT_LEN];
 
 	print_line("rule", "%s", facts->name);
@@ -24,10 +21,10 @@ static void print_facts(const struct rule_facts *facts)
 	for (int field = 0; field < FIELDS; field++)
 		if (field == FIELD_CAPACITY || field_applies(field, facts->rule.algorithm))
 			print_line(field_names[field], "%s", field_text(text, field, &facts->rule));
-	print_line("resolution", "%" PRIu64 ".%03" PRIu64 " ns", ps / 1000, ps % 1000);
-	print_line("time to fill", "%s", span_text(text, facts->range.fill_ns));
-	print_line("range back", "%s", span_text(text, facts->range.back_ns));
-	print_line("range ahead", "%s", span_text(text, facts->range.ahead_ns));
+	print_line("resolution", "%s", resolution_text(text, facts->range.resolution_ps));
+	print_line("time to fill", "%s", duration_text(text, facts->range.fill_ns));
+	print_line("range back", "%s", duration_text(text, facts->range.back_ns));
+	print_line("range ahead", "%s", duration_text(text, facts->range.ahead_ns));
 }
 
 static int show(const struct call *call, struct shmlimit *limiter)

@@ -12,7 +12,7 @@
 enum { KEYS, RATE, CAPACITY, WINDOW_MAX, NAMES, JSON };
 
 static const struct command_option options[] = {
-	[KEYS] = { "keys", "N[/PERIOD]", "keys that are live at once, or that ask within a period: 10K, 5000/h" },
+	[KEYS] = { "keys", "N[/PERIOD]", "keys that are live at once, or that ask within a period: 10k, 5000/h" },
 	[RATE] = { "rate", "COUNT/PERIOD", "the rule's rate, as of rule set" },
 	[CAPACITY] = { "capacity", "N", "the rule's capacity; without it --rate is a window's" },
 	[WINDOW_MAX] = { "window-max", "N", "the largest window of the segment (default 0, or that of --rate)" },
@@ -73,7 +73,7 @@ static int parse(const struct call *call, struct demand *d)
 	if (strchr(keys, '/') != NULL)
 		status = rate_parse("--keys", keys, &d->keys, &d->period_ns);
 	else
-		status = size_parse("--keys", keys, 1, KEYS_MAX, &d->keys);
+		status = number_parse("--keys", keys, 1, KEYS_MAX, &d->keys);
 	if (status == STATUS_OK)
 		status = parse_rule(call, d);
 	if (status != STATUS_OK)
@@ -81,9 +81,9 @@ static int parse(const struct call *call, struct demand *d)
 	if (d->rule.algorithm == SHMLIMIT_WINDOW)
 		d->window_max = d->rule.capacity;
 	if (window_max != NULL)
-		status = size_parse("--window-max", window_max, d->window_max, SHMLIMIT_WINDOW_MAX, &d->window_max);
+		status = number_parse("--window-max", window_max, d->window_max, SHMLIMIT_WINDOW_MAX, &d->window_max);
 	if (status == STATUS_OK && call->option[NAMES] != NULL)
-		status = size_parse("--names", call->option[NAMES], 0, SHMLIMIT_KEY_MAX, &d->names);
+		status = number_parse("--names", call->option[NAMES], 0, SHMLIMIT_KEY_MAX, &d->names);
 	if (status == STATUS_OK && d->window_max > SHMLIMIT_WINDOW_MAX)
 		return fail("--rate %s: too large a window: must be %d or less, or have a --capacity", call->option[RATE],
 		            SHMLIMIT_WINDOW_MAX);
@@ -139,7 +139,7 @@ static void print_text(const struct demand *d)
 
 	print_line("keys live at once", "%" PRIu64 "%s", d->live, d->period_ns != 0 ? " at most" : "");
 	if (d->has_rule)
-		print_line("time to fill", "%s", span_text(text, d->fill_ns));
+		print_line("time to fill", "%s", duration_text(text, d->fill_ns));
 	print_line("slots", "%" PRIu64, d->slots);
 	print_line("size", "%" PRIu64 " (%s)", d->size, size_text(text, d->size));
 	printf("shmlimit create NAME --slots %" PRIu64, d->slots);

@@ -17,6 +17,21 @@ struct limit {
 	uint64_t capacity, count, period_s, quantity;
 };
 
+/* WHY NOT a suffix: 1m would be a million seconds, and be taken for a minute. */
+static int seconds_parse(const char *text, uint64_t *seconds)
+{
+	const char *t = text;
+	uint64_t s;
+	int error = digits_scan(&t, &s);
+
+	if (error == -EINVAL || (error == 0 && *t != '\0'))
+		return fail("period %s: not a whole number: must be decimal digits", text);
+	if (error != 0 || s < 1 || s > UINT64_MAX / SECOND)
+		return fail("period %s: must be 1 to %" PRIu64, text, UINT64_MAX / SECOND);
+	*seconds = s;
+	return STATUS_OK;
+}
+
 static int operands_parse(char **text, struct limit *limit)
 {
 	int status = decision_key(text[KEY]);
@@ -26,7 +41,7 @@ static int operands_parse(char **text, struct limit *limit)
 	if (status == STATUS_OK)
 		status = number_parse("count", text[COUNT], 1, UINT64_MAX, &limit->count);
 	if (status == STATUS_OK)
-		status = number_parse("period", text[PERIOD], 1, UINT64_MAX / SECOND, &limit->period_s);
+		status = seconds_parse(text[PERIOD], &limit->period_s);
 	if (status == STATUS_OK && text[QUANTITY] != NULL)
 		status = number_parse("quantity", text[QUANTITY], 0, UINT64_MAX, &limit->quantity);
 	return status;

@@ -95,17 +95,8 @@ const char *top_rate_text(char text[TEXT_LEN], double per_second)
 
 const char *top_span_text(char text[TEXT_LEN], uint64_t ns)
 {
-	uint64_t s = ns / SECOND;
+	uint64_t step = ns < 60 * SECOND ? SECOND / 10 : ns < 3600 * SECOND ? SECOND : ns < 86400 * SECOND ? 60 * SECOND
+	                                                                                                  : 3600 * SECOND;
 
-	if (ns == UINT64_MAX)
-		strcpy(text, "never");
-	else if (s < 60)
-		snprintf(text, TEXT_LEN, "%" PRIu64 ".%us", s, (unsigned)(ns % SECOND / (SECOND / 10)));
-	else if (s < 3600)
-		snprintf(text, TEXT_LEN, "%" PRIu64 "m%02us", s / 60, (unsigned)(s % 60));
-	else if (s < 86400)
-		snprintf(text, TEXT_LEN, "%" PRIu64 "h%02um", s / 3600, (unsigned)(s % 3600 / 60));
-	else
-		snprintf(text, TEXT_LEN, "%" PRIu64 "d%02uh", s / 86400, (unsigned)(s % 86400 / 3600));
-	return text;
+	return duration_text(text, ns == UINT64_MAX ? ns : ns - ns % step);
 }
