@@ -321,6 +321,56 @@ static void sizes(void)
 	is(error, -EBADMSG, "a list of many long texts is refused");
 }
 
+/* ---- Distance ---- */
+
+#define FAR_NS UINT64_C(120000000)     /* the deadline */
+#define FAR_US 70000                   /* an answer's way: two of them are more than the deadline */
+
+/* Answers each message as well as it can, but from afar. */
+static void serve_far(int fd)
+{
+	const char *words = WELCOME;
+	char asked[8192];
+
+	while (read(fd, asked, sizeof(asked)) > 0) {
+		usleep(FAR_US);
+		if (send(fd, words, strlen(words), MSG_NOSIGNAL) <= 0)
+			break;
+		words = "*4\r\n:1\r\n:0\r\n:7\r\n:1000000\r\n";
+	}
+}
+
+static void distance(void)
+{
+	struct sockaddr_in address;
+	int listener = listen_at(&address, 64), answer = SHMLIMIT_DENIED;
+	struct shmlimit_global *g;
+	struct engine engine;
+
+	snprintf(engine.url, sizeof(engine.url), "redis://127.0.0.1:%d", ntohs(address.sin_port));
+	engine.pid = fork_bound();
+	while (engine.pid == 0) {
+		int fd = accept(listener, NULL, NULL);
+
+		if (fd >= 0 && fork_bound() == 0) {
+			serve_far(fd);
+			_exit(0);
+		}
+		close(fd);
+	}
+	close(listener);
+	g = handle(&engine, FAR_NS);
+	shmlimit_reset(l, -1, NULL, 0);
+	for (int i = 0; answer != SHMLIMIT_ALLOWED && i < 50; i++) {
+		answer = shmlimit_global_take(g, rule, "far", 3, 1, NULL);
+		usleep(OPEN_NS / 1000);
+	}
+	is(answer, SHMLIMIT_ALLOWED, "an engine that is reached and asked in more than a deadline, but answers in less, "
+	   "is asked by a later call: %s", reports.last);
+	shmlimit_global_close(g);
+	engine_end(&engine);
+}
+
 /* ---- Addresses ---- */
 
 static int connect_to(const struct sockaddr_in *address, int flags)
@@ -379,6 +429,7 @@ int main(void)
 	walks();
 	boast();
 	sizes();
+	distance();
 	addresses();
 	shmlimit_close(l);
 	return tap_done();
