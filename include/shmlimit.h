@@ -486,7 +486,10 @@ int shmlimit_rule_get(struct shmlimit *limiter, int rule, struct shmlimit_rule *
  */
 int shmlimit_rule_algorithm(struct shmlimit *limiter, int rule);
 
-/* Copy the name of a rule, NUL-terminated. Ids run from 0 to info.rules - 1. Returns 0, -ESRCH. */
+/*
+ * Copy the name of a rule, NUL-terminated; a byte that no rule's name has, as a writer may have put there, becomes '?'.
+ * Ids run from 0 to info.rules - 1. Returns 0, -ESRCH.
+ */
 int shmlimit_rule_name(struct shmlimit *limiter, int rule, char name[SHMLIMIT_RULE_NAME_MAX + 1]);
 
 /* Fill *out (set its struct_size first) with what the rule's clock can tell. Returns 0, -ESRCH, -EINVAL. */
