@@ -87,6 +87,7 @@ extern "C" {
 
 /* shmlimit_open() flags */
 #define SHMLIMIT_READ_ONLY 1u
+#define SHMLIMIT_TRUSTED_OWNER 2u  /* refuse a segment that belongs to neither root nor this user */
 
 /* shmlimit_load() flags */
 #define SHMLIMIT_NO_ELAPSED 1u     /* count no time between saving and loading */
@@ -170,7 +171,7 @@ struct shmlimit_lease {
 	uint64_t want;             /* ASK: tokens to lease; with those held they are the cost or more */
 	uint64_t need;             /* ASK: tokens without which the request is denied: its cost less those held */
 	uint64_t held;             /* tokens that may be spent here now; less than the cost */
-	uint64_t wait_ns;          /* how long the claim of the caller that asks goes on; 0 if there is none */
+	uint64_t wait_ns;          /* how long the claim of who is asking goes on */
 };
 
 /* What was leased, since the segment was created, under all LEASE rules. Monotonic. */
@@ -288,13 +289,27 @@ int shmlimit_create(const char *name, const struct shmlimit_options *options, st
  * and what was checked is kept: a header that is overwritten later misleads
  * nobody who is in.
  *
+ * The owner of a file can truncate it, which kills every process that has it
+ * mapped with SIGBUS; and any user can create a segment under a name that is
+ * free. So a program that opens a segment by its name sets SHMLIMIT_TRUSTED_OWNER,
+ * unless it trusts all users of the host. The file is then checked before it is
+ * mapped: its owner must be root or the effective user of this process, it must
+ * have no other hard link, and the file system must have reserved its first table.
+ *
  * Returns 0, or: -ENOENT no such segment; -EMEDIUMTYPE the file is not a
- * segment of ours; -EPROTO it has another layout version; -EUCLEAN it is
+ * segment of ours; -EPERM its owner is not trusted, or it has another hard link;
+ * -EPROTO it has another layout version; -EUCLEAN it is
  * damaged (see shmlimit_verify()); -ESTALE it was made before the last boot;
  * -EXDEV it was made in another time namespace, where clocks differ; -EINVAL a
  * flag is unknown. On any error *out is untouched and the segment unchanged.
  */
 int shmlimit_open(const char *name, uint32_t flags, struct shmlimit **out);
+
+/*
+ * Open with SHMLIMIT_TRUSTED_OWNER, and trust the user `owner` (a user id) besides:
+ * for segments that another service's user creates. Returns as shmlimit_open() does.
+ */
+int shmlimit_open_owned(const char *name, uint32_t flags, uint32_t owner, struct shmlimit **out);
 
 /*
  * Give the handle back. No thread may be inside a call on it. NULL is allowed.
@@ -486,10 +501,7 @@ int shmlimit_rule_get(struct shmlimit *limiter, int rule, struct shmlimit_rule *
  */
 int shmlimit_rule_algorithm(struct shmlimit *limiter, int rule);
 
-/*
- * Copy the name of a rule, NUL-terminated; a byte that no rule's name has, as a writer may have put there, becomes '?'.
- * Ids run from 0 to info.rules - 1. Returns 0, -ESRCH.
- */
+/* Copy the name of a rule, NUL-terminated. Ids run from 0 to info.rules - 1. Returns 0, -ESRCH. */
 int shmlimit_rule_name(struct shmlimit *limiter, int rule, char name[SHMLIMIT_RULE_NAME_MAX + 1]);
 
 /* Fill *out (set its struct_size first) with what the rule's clock can tell. Returns 0, -ESRCH, -EINVAL. */
@@ -712,10 +724,6 @@ int shmlimit_reset(struct shmlimit *limiter, int rule, const void *key, size_t k
  * large; lapsed in part, it is smaller; what a cold key wants is the cost. If no
  * slot can be had for the key, every caller gets ASK (on_full = DENY: is denied).
  *
- * With a `claim_ns` of 0 nobody gets a claim: SHMLIMIT_LEASE_ASK then says that the
- * engine must be asked, lease->want is lease->need, and nothing is changed. So a caller
- * that must not wait decides what it can, and leaves the rest to one that may.
- *
  * Under a rule that is OFF the answer is ALLOWED. Only ALLOWED and DENIED are counted:
  * a call that ends with ASK or WAIT is, when it is decided. -EINVAL also: `lease` is
  * NULL or its struct_size too small. If killed inside, or before it answered the
@@ -880,7 +888,7 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	ESTALE        a segment made before the last boot
  *	EXDEV         a segment of another time namespace
  *	EACCES        no permission on the segment
- *	EPERM         the group cannot be given to the segment
+ *	EPERM         the segment belongs to neither root nor this user, or its group cannot be given
  *	ENOSPC        no room left in /dev/shm
  *	ENOBUFS       a buffer is too small
  */

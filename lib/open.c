@@ -73,25 +73,68 @@ int attach(const char *name, const struct layout_header *header, struct segment 
 	return 0;
 }
 
-EXPORT int shmlimit_open(const char *name, uint32_t flags, struct shmlimit **out)
+/*
+ * Only a trusted user may own the file: its owner can truncate it, and a process that
+ * maps it then dies of SIGBUS. The open file is asked, before it is mapped, so the
+ * answer holds for what is mapped. A second link gives the file a name that its owner
+ * may not have chosen.
+ */
+static int check_owner(const struct segment *segment, uint32_t owner)
+{
+	if (segment->uid != 0 && segment->uid != owner && segment->uid != segment_user())
+		return -EPERM;
+	if (segment->links == 0)
+		return -ENOENT; /* destroyed since it was opened */
+	return segment->links == 1 ? 0 : -EPERM;
+}
+
+/*
+ * The first table and everything before it were reserved when the segment was created;
+ * the rest of the file is a hole until the segment grows. A file system that does not
+ * count what it reserves (ramfs) says 0.
+ */
+static int check_reserved(const struct layout_header *header, const struct segment *segment)
+{
+	struct layout_offsets offsets;
+
+	layout_offsets(header->lines, header->lines_max, header->window_max, header->names, header->rules,
+	               header->cpus, header->stripes, &offsets);
+	return segment->allocated == 0 || segment->allocated >= offsets.end ? 0 : -EUCLEAN;
+}
+
+static int check(const struct layout_header *header, const struct segment *segment, uint32_t flags, uint32_t owner)
+{
+	struct header_host host;
+	int error = 0;
+
+	if (flags & SHMLIMIT_TRUSTED_OWNER)
+		error = check_owner(segment, owner);
+	if (error != 0)
+		return error;
+	attach_host(&host);
+	error = header_check(header, segment->size, &host, NULL);
+	if (error == 0 && (flags & SHMLIMIT_TRUSTED_OWNER))
+		error = check_reserved(header, segment);
+	return error;
+}
+
+static int open_segment(const char *name, uint32_t flags, uint32_t owner, struct shmlimit **out)
 {
 	int writable = (flags & SHMLIMIT_READ_ONLY) == 0;
 	struct layout_header header = { 0 };
-	struct header_host host;
 	struct segment segment;
 	struct tables tables;
 	struct shmlimit *l;
 	int error, fd;
 
-	if (out == NULL || (flags & ~SHMLIMIT_READ_ONLY) != 0)
+	if (out == NULL || (flags & ~(SHMLIMIT_READ_ONLY | SHMLIMIT_TRUSTED_OWNER)) != 0)
 		return -EINVAL;
 	error = name_check_segment(name);
 	if (error == 0)
 		error = segment_peek(name, writable, &header, sizeof(header), &segment, &fd);
 	if (error != 0)
 		return error;
-	attach_host(&host);
-	error = header_check(&header, segment.size, &host, NULL);
+	error = check(&header, &segment, flags, owner);
 	if (error == 0)
 		error = attach(name, &header, &segment, fd, writable, &l);
 	segment_close(fd);
@@ -103,6 +146,16 @@ EXPORT int shmlimit_open(const char *name, uint32_t flags, struct shmlimit **out
 	}
 	*out = l;
 	return 0;
+}
+
+EXPORT int shmlimit_open(const char *name, uint32_t flags, struct shmlimit **out)
+{
+	return open_segment(name, flags, 0, out);
+}
+
+EXPORT int shmlimit_open_owned(const char *name, uint32_t flags, uint32_t owner, struct shmlimit **out)
+{
+	return open_segment(name, flags | SHMLIMIT_TRUSTED_OWNER, owner, out);
 }
 
 EXPORT void shmlimit_close(struct shmlimit *l)

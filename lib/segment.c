@@ -108,8 +108,10 @@ static void describe(struct segment *segment, const struct stat *status)
 	*segment = (struct segment){
 		.base = NULL,
 		.size = (uint64_t)status->st_size,
+		.allocated = (uint64_t)status->st_blocks * 512u,
 		.device = status->st_dev,
 		.inode = status->st_ino,
+		.links = status->st_nlink,
 		.mode = status->st_mode & 07777,
 		.uid = status->st_uid,
 		.gid = status->st_gid,
@@ -435,6 +437,11 @@ uint64_t segment_time_namespace(void)
 	struct stat status;
 
 	return stat("/proc/self/ns/time", &status) == 0 ? status.st_ino : 0;
+}
+
+uint32_t segment_user(void)
+{
+	return geteuid();
 }
 
 uint32_t segment_cpus(void)

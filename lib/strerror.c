@@ -61,7 +61,7 @@ EXPORT const char *shmlimit_strerror(int error)
 	case EACCES:
 		return "no permission on the segment";
 	case EPERM:
-		return "the group cannot be given to the segment";
+		return "the segment belongs to neither root nor this user, or its group cannot be given";
 	case ENOSPC:
 		return "no room left in /dev/shm";
 	case ENOBUFS:

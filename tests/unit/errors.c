@@ -146,7 +146,7 @@ static void read_only(void)
 	int id = shmlimit_rule_find(l, "d");
 	struct shmlimit *ro;
 
-	is(shmlimit_open(unit_name, 2, &ro), -EINVAL, "a flag that there is not");
+	is(shmlimit_open(unit_name, 4, &ro), -EINVAL, "a flag that there is not");
 	is(shmlimit_open(unit_name, 0, NULL), -EINVAL, "nowhere to put the handle");
 	is(shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &ro), 0, "a segment can be opened read-only");
 	is(shmlimit_take(ro, id, "k", 1, 1, NULL), -EROFS, "then it does not take");
