@@ -15,6 +15,7 @@ static const char *const names[] = { "small", "large", "absent" };
 static char lines[8][256];
 static int said, bad_said;
 static const char *attach_engine;
+static uint32_t attach_owner;
 
 static void hear(void *context, int bad, const char *text)
 {
@@ -34,6 +35,7 @@ static struct attachment *attach(size_t rules, int fail_open)
 		.rule_count = rules,
 		.fail_open = fail_open,
 		.engine = attach_engine,
+		.owner = attach_owner,
 		.log = hear,
 		.context = lines,
 	};
@@ -134,7 +136,7 @@ static void options(void)
 {
 	static const char *const bad[] = { "", "fail", "fail=", "fail=open ", "fail=shut", "engine", "engine=",
 		"engine=localhost", "engine=http://host", "deadline=", "deadline=5", "deadline=5m", "deadline=5s",
-		"deadline=0ms", "deadline=10001ms", "deadline=5ms ", "share=0", "share=1001", "share=10%" };
+		"owner=", "owner=65534", "owner=no-such-user", "deadline=0ms", "deadline=10001ms", "deadline=5ms ", "share=0", "share=1001", "share=10%" };
 	struct attachment_options o = { .fail_open = 1 }, before = o;
 	size_t refused = 0;
 
@@ -147,6 +149,7 @@ static void options(void)
 	ok(attachment_option(&o, "fail=closed") == NULL && !o.fail_open, "fail=closed is one");
 	ok(attachment_option(&o, "deadline=20ms") == NULL && o.deadline_ms == 20, "a deadline is");
 	ok(attachment_option(&o, "share=250") == NULL && o.share_milli == 250, "a share is");
+	ok(attachment_option(&o, "owner=root") == NULL && o.owner == 0, "an owner is");
 	ok(attachment_option(&o, "engine=redis://host") == NULL && strcmp(o.engine, "redis://host") == 0, "an URL is");
 	setenv("SHMLIMIT_ENGINE", "unix:///run/redis.sock", 1);
 	ok(attachment_option(&o, "engine=-") == NULL && strcmp(o.engine, "unix:///run/redis.sock") == 0,
@@ -174,9 +177,15 @@ static void failures(struct shmlimit *l)
 	if (geteuid() == 0 && chown(path, 65534, 65534) == 0) {
 		a = attach(1, 1);
 		is(ask(a, S, 0), -EPERM, "a segment of a stranger's is not obeyed");
-		ok(said == 1 && strstr(lines[0], "neither root's nor this process's user's: requests that need it pass"),
+		ok(said == 1 && strstr(lines[0], ": it belongs to neither root nor this user, or has another hard link: requests that "
+		                             "need it pass") != NULL,
 		   "which is said");
 		attachment_free(a);
+		attach_owner = 65534;
+		a = attach(1, 1);
+		ok(ask(a, S, 0) >= 0, "a segment is obeyed whose owner the options name");
+		attachment_free(a);
+		attach_owner = 0;
 	} else {
 		tap_skip("a segment of a stranger's is not obeyed", "needs root");
 	}

@@ -122,5 +122,6 @@ if (posix_geteuid() === 0) {
     create();
     chown("/dev/shm/$segment", 12345);
     is(asked(new Gate($segment), 1, new Limit('s', 'k')), 'failed', 'a segment that a stranger made is not obeyed');
+    is(asked(new Gate($segment, owner: 12345), 1, new Limit('s', 'k')), 'passed', 'unless the gate names that owner');
 }
 done_testing();

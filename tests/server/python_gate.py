@@ -142,7 +142,8 @@ class GateLaws(unittest.TestCase):
             self.skipTest("only root can give a segment away")
         os.chown("/dev/shm/" + SEGMENT, 12345, -1)
         self.assertEqual(self.ask(Gate(SEGMENT, [Limit("s", user)]), 1), ["failed"])
-        self.assertIn("neither root's nor this process's user's", self.logged[1])
+        self.assertIn("belongs to neither root nor this user", self.logged[1])
+        self.assertEqual(self.ask(Gate(SEGMENT, [Limit("s", user)], owner=12345), 1), ["passed"])
 
     def test_rule(self):
         """a rule that is missing fails, and is found when it is there"""

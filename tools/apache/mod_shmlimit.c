@@ -234,7 +234,7 @@ static void register_hooks(apr_pool_t *pool)
 
 static const command_rec commands[] = {
     AP_INIT_TAKE_ARGV("ShmlimitSegment", set_segment, NULL, RSRC_CONF,
-                      "the segment's name, and fail=open or fail=closed, engine=URL, deadline=Nms, share=N"),
+                      "the segment's name, and fail=open or fail=closed, owner=USER, engine=URL, deadline=Nms, share=N"),
     AP_INIT_TAKE_ARGV("ShmlimitRule", add_rule, NULL, RSRC_CONF | ACCESS_CONF,
                       "a rule's name, a key, and cost=N, prefix=V4,V6, status=N, dry_run"),
     { .name = NULL }

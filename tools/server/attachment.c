@@ -12,12 +12,12 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include <urcu/urcu-bp.h>
 #include <urcu/uatomic.h>
 
@@ -64,6 +64,16 @@ static const char *engine_option(struct attachment_options *options, const char 
 	return NULL;
 }
 
+static const char *owner_option(struct attachment_options *options, const char *user)
+{
+	const struct passwd *found = getpwnam(user);
+
+	if (found == NULL)
+		return "must be owner=USER, a user of this host";
+	options->owner = found->pw_uid;
+	return NULL;
+}
+
 const char *attachment_option(struct attachment_options *options, const char *option)
 {
 	const char *at;
@@ -73,6 +83,9 @@ const char *attachment_option(struct attachment_options *options, const char *op
 		options->fail_open = strcmp(option, "fail=open") == 0;
 		return NULL;
 	}
+	at = number_after(option, "owner=");
+	if (at != NULL)
+		return owner_option(options, at);
 	at = number_after(option, "engine=");
 	if (at != NULL)
 		return engine_option(options, at);
@@ -91,7 +104,7 @@ const char *attachment_option(struct attachment_options *options, const char *op
 		options->share_milli = (unsigned)n;
 		return NULL;
 	}
-	return "must be fail=open or fail=closed, engine=URL, deadline=Nms or share=N";
+	return "must be fail=open or fail=closed, owner=USER, engine=URL, deadline=Nms or share=N";
 }
 
 static unsigned long now_ms(void)
@@ -102,22 +115,11 @@ static unsigned long now_ms(void)
 	return (unsigned long)now.tv_sec * 1000u + (unsigned long)now.tv_nsec / 1000000u;
 }
 
-/* Whose segment would be obeyed: anybody may make one of any name, and truncate it under those who map it. */
-static int check_owner(struct shmlimit *limiter)
-{
-	struct shmlimit_info info = { .struct_size = sizeof(info) };
-	int error = shmlimit_info(limiter, &info);
-
-	if (error != 0)
-		return error;
-	return info.uid == 0 || info.uid == geteuid() ? 0 : -EPERM;
-}
-
 static const char *words(int error)
 {
 	switch (error) {
 	case -EPERM:
-		return "it is neither root's nor this process's user's";
+		return "it belongs to neither root nor this user, or has another hard link";
 	case -EDESTADDRREQ:
 		return "it is a lease, and there is no engine= to lease from";
 	case -EINVAL:
@@ -190,12 +192,7 @@ static int open_view(struct attachment *a, struct view **out)
 
 	if (view == NULL)
 		return -ENOMEM;
-	error = shmlimit_open(a->options.segment, 0, &view->limiter);
-	if (error == 0) {
-		error = check_owner(view->limiter);
-		if (error != 0)
-			shmlimit_close(view->limiter);
-	}
+	error = shmlimit_open_owned(a->options.segment, 0, a->options.owner, &view->limiter);
 	if (error != 0) {
 		free(view);
 		return error;

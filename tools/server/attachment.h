@@ -18,6 +18,7 @@ struct attachment_options {
 	const char *const *rules;      /* names; both must outlive the attachment */
 	size_t rule_count;
 	int fail_open;                 /* what `log` says that happens; and what does when the engine is gone */
+	uint32_t owner;                /* a user whose segment is trusted besides root's and this process's user's; or 0 */
 	const char *engine;            /* the URL of what LEASE rules are leased from, which is kept; or NULL */
 	unsigned deadline_ms;          /* the longest that a call of it takes; 0 = the default */
 	unsigned share_milli;          /* when it is gone: this host's share, thousandths; 0 = as fail_open says */
@@ -27,7 +28,7 @@ struct attachment_options {
 };
 
 /*
- * Read an option: fail=open or fail=closed, engine=URL, deadline=Nms, share=N. engine=- is what SHMLIMIT_ENGINE
+ * Read an option: fail=open or fail=closed, owner=USER, engine=URL, deadline=Nms, share=N. engine=- is what SHMLIMIT_ENGINE
  * is in the environment. Returns NULL, or, having changed nothing, what would be right. The option is kept.
  */
 const char *attachment_option(struct attachment_options *options, const char *option);

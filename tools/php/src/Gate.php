@@ -32,6 +32,8 @@ final class Gate
         bool $failOpen = false,
         /** Where leases come from, with options or its URL alone. */
         #[\SensitiveParameter] Engine|string|null $engine = null,
+        /** A user id whose segment is trusted besides root's and this process's user's. */
+        private readonly int $owner = 0,
     ) {
         $this->failOpen = $failOpen || $dryRun;
         $engine = is_string($engine) ? new Engine($engine) : $engine;
@@ -73,9 +75,8 @@ final class Gate
         }
         try {
             $answer = $this->decide($this->attached(), array_map(self::fit(...), $wanted));
-        } catch (\Throwable $thrown) {
-            // Of whatever class: a function that this PHP lacks must not end a request that may pass.
-            $this->failures->add($this->about($thrown));
+        } catch (Error $error) {
+            $this->failures->add($error);
             return new Answer('failed', $this->failOpen ? 0 : 503);
         }
         $subjects = array_map(fn (Limit $limit) => "$this->segment: rule $limit->rule", $wanted);
@@ -122,22 +123,10 @@ final class Gate
     private function open(): Limiter|Error
     {
         try {
-            $limiter = new Limiter($this->segment);
-            // Anybody may make a segment of any name, and truncate it under those who have it open.
-            if (!in_array($limiter->owner(), [0, posix_geteuid()], true)) {
-                return new Error($this->segment, "it is neither root's nor this process's user's", 1);
-            }
-            return $limiter;
+            return new Limiter($this->segment, false, $this->owner);
         } catch (Error $error) {
             return $error;
         }
-    }
-
-    /** As an error of the segment, or of a rule in it. */
-    private function about(\Throwable $thrown): Error
-    {
-        $known = $thrown instanceof Error && str_starts_with($thrown->subject, $this->segment);
-        return $known ? $thrown : new Error($this->segment, $thrown->getMessage(), $thrown->getCode());
     }
 
     /** That there is none is a matter of those rules that need it. */

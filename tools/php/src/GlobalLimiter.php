@@ -193,8 +193,7 @@ final class GlobalLimiter
     private function check(int $answer, string $subject): void
     {
         if ($answer < 0 && !in_array(-$answer, self::OF_THE_LIBRARY, true)) {
-            $reason = function_exists('posix_strerror') ? posix_strerror(-$answer) : 'errno ' . -$answer;
-            $words = self::WORDS[-$answer] ?? "no connection ($reason)";
+            $words = self::WORDS[-$answer] ?? 'no connection (' . posix_strerror(-$answer) . ')';
             throw new Error($subject, "engine: $words", -$answer);
         }
         Library::check($answer, $subject);

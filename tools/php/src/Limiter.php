@@ -17,12 +17,17 @@ final class Limiter
     private \FFI $ffi;
     private \FFI\CData $handle;
 
-    public function __construct(public readonly string $segment, bool $readOnly = false)
+    /**
+     * Opens the segment if it belongs to root, to this process's user or to the user id $owner: the owner can truncate
+     * it, which kills every process that has it open.
+     */
+    public function __construct(public readonly string $segment, bool $readOnly = false, int $owner = 0)
     {
         $this->ffi = Library::ffi();
         $handle = $this->ffi->new('struct shmlimit *');
         $flags = $readOnly ? $this->ffi->SHMLIMIT_READ_ONLY : 0;
-        Library::check($this->ffi->shmlimit_open(Library::name($segment), $flags, \FFI::addr($handle)), $segment);
+        $name = Library::name($segment);
+        Library::check($this->ffi->shmlimit_open_owned($name, $flags, $owner, \FFI::addr($handle)), $segment);
         $this->handle = $handle;
     }
 

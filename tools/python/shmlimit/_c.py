@@ -144,7 +144,7 @@ _result = POINTER(Result)
 
 PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "create": (c_int, [c_char_p, POINTER(Options), POINTER(c_void_p)]),
-    "open": (c_int, [c_char_p, c_uint32, POINTER(c_void_p)]),
+    "open_owned": (c_int, [c_char_p, c_uint32, c_uint32, POINTER(c_void_p)]),
     "close": (None, [c_void_p]),
     "destroy": (c_int, [c_char_p]),
     "info": (c_int, [c_void_p, POINTER(Info)]),
@@ -170,7 +170,7 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
 
 # Those that make system calls or pass over the table let other Python threads run; the others are shorter than
 # handing the interpreter's lock over, and keep it.
-_LONG = {"create", "open", "destroy", "rule_set", "rule_remove", "reset"}
+_LONG = {"create", "open_owned", "destroy", "rule_set", "rule_remove", "reset"}
 
 
 def _load() -> SimpleNamespace:

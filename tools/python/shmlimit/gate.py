@@ -5,9 +5,7 @@ SPDX-License-Identifier: BSD-2-Clause
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -86,12 +84,14 @@ class Gate:
         status: int = HTTPStatus.TOO_MANY_REQUESTS,
         fail_open: bool = False,
         engine: Engine | str | None = None,
+        owner: int | None = None,
     ) -> None:
         if not 1 <= len(limits) <= REQUESTS_MAX:
             raise ValueError(f"{len(limits)} limits: must be 1 to {REQUESTS_MAX}")
         self.failures = 0
         """Requests of this process that the limiter could not decide."""
         self._segment = segment
+        self._owner = owner
         self._limits = tuple(limits)
         self._dry_run = dry_run
         self._refusal = HTTPStatus(status)
@@ -151,10 +151,7 @@ class Gate:
     def _open(self) -> None:
         # A thread may still be deciding on the old handle. It is closed when the last one forgets it.
         try:
-            limiter = Limiter(self._segment)
-            # Anybody may make a segment of any name, and truncate it under those who have it open.
-            if limiter.info().uid not in (0, os.geteuid()):
-                raise Error(errno.EPERM, "it is neither root's nor this process's user's", self._segment)
+            limiter = Limiter(self._segment, owner=self._owner)
             self._view = limiter, self._open_engine(limiter)
         except Error as error:
             self._view = error.with_traceback(None)
