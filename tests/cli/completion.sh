@@ -24,7 +24,7 @@ shmlimit rule set "$segment" logout --capacity 1 --rate 1/s
 shmlimit rule set "$segment" mail --capacity 1 --rate 1/s
 
 commands=$(shmlimit --help | sed -n 's/^  \([a-z ]*[a-z]\) *[A-Z]*.*/\1/p' | sed 's/   *.*//; s/ /_/g')
-is "$(offered shmlimit '')" "$( (printf '%s\n' $commands | sed 's/_.*//'; printf '%s\n' --help --version) | sort -u | tr '\n' ' ')" \
+is "$(offered shmlimit '')" "$( (printf '%s\n' $commands | sed 's/_.*//'; printf '%s\n' --help --version --owner) | sort -u | tr '\n' ' ')" \
 	"each command is offered"
 is "$(offered shmlimit re)" "$(printf '%s\n' $commands | grep '^re' | sort | tr '\n' ' ')" "of those that begin so"
 is "$(offered shmlimit rule '')" "export list remove set show " "and each of rule's"
@@ -54,6 +54,10 @@ is "$(offered shmlimit replay acc)" "access.log access.log.1 " "files are offere
 is "$(offered shmlimit replay access.log acc)" "access.log access.log.1 " "any number of them"
 is "$(offered shmlimit metrics --all --output acc)" "access.log access.log.1 " "and as the value of an option"
 like " $(offered shmlimit create x --group ro)" " root " "groups are offered"
+like " $(offered shmlimit --owner ro)" " root " "users are offered"
+like " $(offered shmlimit --owner = ro)" " root " "users are offered behind an equals sign"
+is "$(offered shmlimit --owner root rule '')" "export list remove set show " "a command is completed behind --owner USER"
+is "$(offered shmlimit --owner = root take "$segment" lo)" "login logout " "its operands are completed behind --owner=USER"
 
 # choices WANT SET... : what is offered for the last word is this, and each is taken.
 choices() {

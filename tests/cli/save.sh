@@ -115,7 +115,7 @@ is "$rc" 2 "a bad name is refused"
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	shmlimit destroy "$s"
 	setpriv --reuid 65534 --regid 65534 --clear-groups shmlimit create "$s" --slots 16
-	shmlimit save "$s" file
+	shmlimit --owner 65534 save "$s" file
 	shmlimit load "$c" file
 	is "$(stat -c '%u %g %a' /dev/shm/"$c")" "65534 65534 600" "what root loads is its old owner's"
 	shmlimit destroy "$c"

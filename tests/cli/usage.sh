@@ -33,10 +33,10 @@ is "$rc $err" "2 shmlimit: a command is missing (shmlimit --help lists them)" "w
 run shmlimit lsit
 is "$rc $err" "2 shmlimit: lsit: no such command (shmlimit --help lists them)" "an unknown command is named"
 run shmlimit --frob
-is "$rc $err" "2 shmlimit: --frob: no such option: must be --help, --version or a command" \
+is "$rc $err" "2 shmlimit: --frob: no such option: must be --help, --version, --owner USER or a command" \
 	"an unknown option before the command is named"
 run shmlimit -x create "$segment"
-is "$rc $err" "2 shmlimit: -x: no such option: must be --help, --version or a command" \
+is "$rc $err" "2 shmlimit: -x: no such option: must be --help, --version, --owner USER or a command" \
 	"so is an unknown letter"
 run shmlimit rule
 is "$rc $err" "2 shmlimit: rule: what to do is missing: must be rule set, show, list, remove or export" \

@@ -39,6 +39,17 @@ _shmlimit()
 	local -a command=("${COMP_WORDS[1]}") operands
 
 	COMPREPLY=()
+	if [[ ${COMP_WORDS[1]} == --owner ]] && ((COMP_CWORD > 1)); then
+		[[ ${COMP_WORDS[2]} == = ]] && COMP_WORDS=("${COMP_WORDS[@]:0:2}" "${COMP_WORDS[@]:3}") && ((COMP_CWORD--))
+		if ((COMP_CWORD <= 2)); then
+			[[ $cur == = ]] && cur=
+			_shmlimit_offer "$cur" < <(compgen -u)
+			return
+		fi
+		COMP_WORDS=("$1" "${COMP_WORDS[@]:3}")
+		((COMP_CWORD -= 2))
+		command=("${COMP_WORDS[1]}")
+	fi
 	if ((COMP_CWORD == 1)); then
 		_shmlimit_offer "$cur" < <("$1" --help | sed -n 's/^  \([a-z][a-z]*\).*/\1/p; s/^  -., \(--[a-z]*\).*/\1/p' | uniq)
 		return

@@ -6,8 +6,10 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <string.h>
 
 #include "command.h"
@@ -54,6 +56,28 @@ static const char *shown(const char *name)
 	return *name != '\0' ? name : "\"\"";
 }
 
+/* Why the segment's file is not trusted, which is asked of the file again: it may be another one by now. */
+static int fail_owner(const char *segment)
+{
+	const struct passwd *user;
+	struct stat status = { 0 };
+	char *path = NULL, owner[TEXT_LEN];
+	int found = asprintf(&path, "/dev/shm/%s", segment) >= 0 && lstat(path, &status) == 0;
+
+	free(path);
+	if (found && status.st_nlink > 1)
+		return fail("segment %s: not trusted: its file has %ju hard links (find /dev/shm -inum %ju shows those "
+		            "there; must be removed all but one)", segment, (uintmax_t)status.st_nlink,
+		            (uintmax_t)status.st_ino);
+	user = getpwuid(status.st_uid);
+	if (user != NULL)
+		snprintf(owner, sizeof(owner), "%.40s", user->pw_name);
+	else
+		snprintf(owner, sizeof(owner), "user %ju", (uintmax_t)status.st_uid);
+	return fail("segment %s: not trusted: it belongs to %s, who can truncate it while it is in use (remove it with: "
+	            "shmlimit destroy %s; or trust its owner: shmlimit --owner USER ...)", segment, owner, segment);
+}
+
 int fail_segment(const char *segment, int error)
 {
 	segment = shown(segment);
@@ -82,6 +106,8 @@ int fail_segment(const char *segment, int error)
 	case EXDEV:
 		return fail("segment %s: made in another time namespace, where clocks differ: must be used "
 		            "from there, or made anew (shmlimit destroy %s)", segment, segment);
+	case EPERM:
+		return fail_owner(segment);
 	case EACCES:
 		return fail("segment %s: no permission: must be granted by its owner (chmod and chgrp of "
 		            "/dev/shm/%s, or shmlimit create --mode 0660 --group G)", segment, segment);

@@ -46,7 +46,7 @@ void help_all(const struct command *const *commands, const char *prefix)
 			printf(COLUMN "%s\n", left, (*commands)->purpose);
 	}
 	if (*prefix == '\0')
-		printf("\n" COLUMN "%s\n" COLUMN "%s\n", "-h, --help", "print this help", "-V, --version",
-		       "print the version");
+		printf("\n" COLUMN "%s\n" COLUMN "%s\n" COLUMN "%s\n", "-h, --help", "print this help", "-V, --version",
+		       "print the version", "-o, --owner USER", "before COMMAND: trust this user's segments too");
 	printf("\nshmlimit COMMAND --help says more about one.\n");
 }

@@ -57,7 +57,7 @@ static void add(struct output to, const char *name)
 {
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit *limiter;
-	int error = shmlimit_open(name, SHMLIMIT_READ_ONLY, &limiter);
+	int error = segment_try(name, SHMLIMIT_READ_ONLY | SHMLIMIT_TRUSTED_OWNER, &limiter);
 
 	if (error == -ENOENT || error == -EMEDIUMTYPE)         /* gone meanwhile, or never ours */
 		return;

@@ -54,6 +54,7 @@ static const struct command *const commands[] = {
 static const struct option options[] = {
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
+	{ "owner", required_argument, NULL, 'o' },
 	{ 0 },
 };
 
@@ -107,8 +108,13 @@ static int dispatch(int argc, char **argv)
 
 static int run(int argc, char **argv)
 {
+	int option;
+
 	opterr = 0;
-	switch (getopt_long(argc, argv, "+hV", options, NULL)) {
+	while ((option = getopt_long(argc, argv, "+:hVo:", options, NULL)) == 'o')
+		if (segment_trust(optarg) != STATUS_OK)
+			return STATUS_ERROR;
+	switch (option) {
 	case 'h':
 		help_all(commands, "");
 		return STATUS_OK;
@@ -117,8 +123,10 @@ static int run(int argc, char **argv)
 		return STATUS_OK;
 	case -1:
 		break;
+	case ':':
+		return fail("--owner: a user is missing: must be --owner USER");
 	default:
-		return fail("%s: no such option: must be --help, --version or a command", argv[1]);
+		return fail("%s: no such option: must be --help, --version, --owner USER or a command", argv[optind - 1]);
 	}
 	if (optind == argc)
 		return fail("a command is missing (shmlimit --help lists them)");

@@ -84,7 +84,8 @@ static int collect_one(struct metrics *m, const char *name)
 	return status;
 }
 
-static int collect_all(struct metrics *m)
+/* A stranger's segment is left out, and said; the others are written all the same. */
+static int collect_all(struct metrics *m, int *left_out)
 {
 	char name[SHMLIMIT_NAME_MAX + 1] = "";
 	int error, status = STATUS_OK;
@@ -92,9 +93,13 @@ static int collect_all(struct metrics *m)
 	while (status == STATUS_OK && (error = shmlimit_next(name)) > 0) {
 		struct shmlimit *limiter = NULL;
 
-		error = shmlimit_open(name, SHMLIMIT_READ_ONLY, &limiter);
+		error = segment_try(name, SHMLIMIT_READ_ONLY | SHMLIMIT_TRUSTED_OWNER, &limiter);
 		if (error == -ENOENT || error == -EMEDIUMTYPE)         /* gone meanwhile, or never ours */
 			continue;
+		if (error == -EPERM) {
+			*left_out = fail_segment(name, error);
+			continue;
+		}
 		status = add_segment(m, name, limiter);
 		shmlimit_close(limiter);
 	}
@@ -118,11 +123,11 @@ static int run(const struct call *call)
 {
 	const char *name = call->operand[0], *path = call->option[OUTPUT];
 	struct metrics m = { 0 };
-	int status;
+	int status, left_out = STATUS_OK;
 
 	if ((name != NULL) == (call->option[ALL] != NULL))
 		return fail("metrics: of what: must be either NAME or --all");
-	status = name != NULL ? collect_one(&m, name) : collect_all(&m);
+	status = name != NULL ? collect_one(&m, name) : collect_all(&m, &left_out);
 	if (status == STATUS_OK && path != NULL)
 		status = write_file(&m, path);
 	else if (status == STATUS_OK)
@@ -130,7 +135,7 @@ static int run(const struct call *call)
 	for (size_t i = 0; i < m.segments; i++)
 		free(m.segment[i].rule);
 	free(m.segment);
-	return status;
+	return status != STATUS_OK ? status : left_out;
 }
 
 const struct command command_metrics = {

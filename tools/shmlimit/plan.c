@@ -86,9 +86,15 @@ static int imagine(struct plan *plan)
 	return scratch_open_read_only(plan->segment, &o, &plan->seen);
 }
 
+/* With --all nobody has named the segment, so its owner is asked for. */
+static uint32_t trust_of(unsigned flags)
+{
+	return flags & PLAN_CREATE ? SHMLIMIT_TRUSTED_OWNER : 0;
+}
+
 static int look(struct plan *plan, unsigned flags)
 {
-	int status, error = shmlimit_open(plan->segment, SHMLIMIT_READ_ONLY, &plan->seen);
+	int status, error = segment_try(plan->segment, SHMLIMIT_READ_ONLY | trust_of(flags), &plan->seen);
 
 	plan->missing = error == -ENOENT && (flags & PLAN_CREATE);
 	if (error < 0 && !plan->missing)
@@ -123,7 +129,7 @@ int plan_make(struct plan *plan, const char *segment, const char *path, unsigned
 {
 	int status;
 
-	*plan = (struct plan){ .segment = segment, .info.struct_size = sizeof(plan->info) };
+	*plan = (struct plan){ .segment = segment, .flags = flags, .info.struct_size = sizeof(plan->info) };
 	status = rules_file_read(path, &plan->file);
 	if (status == STATUS_OK)
 		status = look(plan, flags);
@@ -242,7 +248,7 @@ int plan_carry_out(const struct plan *plan)
 	if (plan->missing)
 		status = creation_carry_out(plan->segment, &plan->file.creation, &limiter);
 	else
-		status = segment_open(plan->segment, 0, &limiter);
+		status = segment_open(plan->segment, trust_of(plan->flags), &limiter);
 	if (status != STATUS_OK)
 		return status;
 	plan_show(plan);

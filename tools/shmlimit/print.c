@@ -1,5 +1,7 @@
 /*
- * print.c: what goes to standard output, as lines or as JSON.
+ * print.c: what goes to standard output, as lines or as JSON. Names and texts
+ * that stand in a segment are somebody else's bytes: a terminal never gets
+ * their control characters, a JSON reader never gets what is not UTF-8.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,12 +13,8 @@
 
 void print_clean(FILE *to, const char *text)
 {
-	char one[ESCAPE_ONE_LEN];
-
-	for (size_t n, len = strlen(text); len > 0; text += n, len -= n) {
-		n = escape_one(one, text, len, 0);
-		fputs(one, to);
-	}
+	for (; *text != '\0'; text++)
+		putc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, to);
 }
 
 void print_line(const char *name, const char *format, ...)
@@ -33,37 +31,17 @@ void print_line(const char *name, const char *format, ...)
 	putchar('\n');
 }
 
-/* JSON has escapes of its own. They hide nothing from a program, and a terminal gets printable ASCII only. */
-char *json_write(json_t *root)
-{
-	static const char del[] = "\\u007f";
-	char *plain = root != NULL ? json_dumps(root, JSON_INDENT(2) | JSON_ENSURE_ASCII) : NULL, *text, *to;
-
-	/* The one control character that jansson leaves alone. */
-	if (plain == NULL || strchr(plain, 0x7f) == NULL)
-		return plain;
-	text = to = malloc(strlen(plain) * (sizeof(del) - 1) + 1);
-	for (const char *p = plain; text != NULL && *p != '\0'; p++) {
-		if (*p == 0x7f)
-			to = stpcpy(to, del);
-		else
-			*to++ = *p;
-	}
-	if (text != NULL)
-		*to = '\0';
-	free(plain);
-	return text;
-}
-
 int print_json(json_t *root)
 {
-	char *text = json_write(root);
+	int error;
 
-	json_decref(root);
-	if (text == NULL)
+	if (root == NULL)
 		return fail_memory();
-	puts(text);
-	free(text);
+	error = json_dumpf(root, stdout, JSON_INDENT(2));
+	json_decref(root);
+	if (error != 0 && !ferror(stdout))     /* what could not be written, main() reports */
+		return fail_memory();
+	putchar('\n');
 	return STATUS_OK;
 }
 

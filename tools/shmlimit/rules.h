@@ -51,6 +51,7 @@ enum {
 
 struct plan {
 	const char *segment;
+	unsigned flags;                /* PLAN_... */
 	struct rules_file file;
 	int missing;                   /* there is no such segment */
 	struct shmlimit *seen;         /* read-only: what is decided by; where it is missing, one like it */

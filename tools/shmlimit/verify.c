@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <errno.h>
 #include <inttypes.h>
 
 #include "command.h"
@@ -62,8 +63,15 @@ static json_t *report_json(const char *name, int found, int repaired, int repair
 static int run(const struct call *call)
 {
 	const char *name = call->operand[0];
-	int repairing = call->option[REPAIR] != NULL, repaired = 0, found, status = STATUS_OK;
+	int repairing = call->option[REPAIR] != NULL, repaired = 0, found, status = STATUS_OK, error;
+	struct shmlimit *limiter;
 
+	/* One that cannot be opened is verified, but not one whose owner root does not trust. */
+	error = segment_try(name, SHMLIMIT_READ_ONLY, &limiter);
+	if (error == 0)
+		shmlimit_close(limiter);
+	if (error == -EPERM)
+		return fail_segment(name, error);
 	if (repairing)
 		repaired = shmlimit_repair(name, repairs, SHOWN_MAX);
 	if (repaired < 0)
