@@ -3,7 +3,8 @@
  *
  * Beside the floor plus one access to a random line of as much memory, which is
  * what a table larger than the caches cannot do without, and beside the mutex
- * zone. See README.md for the figures.
+ * zone. And what does it cost while the keys are well within their limits, so
+ * that each is full again soon after it was asked? See README.md for the figures.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -166,6 +167,98 @@ static void report(const struct table *t)
 	putchar('\n');
 }
 
+/*
+ * Keys that refill: after each request a key is full again this much later. Its slot may then be taken by any other
+ * key, so what is measured is also how often keys take each other's slots.
+ */
+#define REFILL_SLOTS ((uint64_t)1 << 17)
+#define REFILL_CAPACITY 1000
+
+static const struct refill {
+	const char *name;
+	uint64_t period_ns;
+	int strangers;                    /* the table has been filled by keys that are asked no more */
+} refills[] = {
+	{ "never", 60 * (uint64_t)1000000000, 0 }, /* the first: the others are compared with it */
+	{ "1 s", 1000000000, 0 },
+	{ "1 ms", 1000000, 0 },
+	{ "at once", 100, 0 },
+	{ "at once, used table", 100, 1 },
+};
+#define REFILLS (sizeof(refills) / sizeof(refills[0]))
+
+static const char *const loads[] = { "0.3", "0.5", "0.7", "0.8", "0.9", "0.95" };
+#define LOADS (sizeof(loads) / sizeof(loads[0]))
+
+static struct refilled {
+	struct table table;
+	struct rounds ns, claims;
+} refilled[LOADS][REFILLS];
+
+static void fill_refilled(struct refilled *to, const struct refill *refill, double load)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = REFILL_SLOTS };
+	struct table *t = &to->table;
+
+	if (bench_quick)
+		options.slots /= 64;
+	t->l = bench_create(&options);
+	t->rule = bench_rule(t->l, "open", REFILL_CAPACITY, 1, refill->period_ns);
+	t->keys = (uint64_t)((double)options.slots * load);
+	for (uint64_t key = refill->strangers ? t->keys + 4 * options.slots : t->keys; key-- > 0;)
+		bench_expect(shmlimit_take(t->l, t->rule, &key, sizeof(key), 1, NULL), SHMLIMIT_ALLOWED);
+}
+
+static uint64_t claims(const struct table *t)
+{
+	struct shmlimit_counters counters = { .struct_size = sizeof(counters) };
+
+	bench_expect(shmlimit_counters(t->l, t->rule, &counters), 0);
+	return counters.claims;
+}
+
+static void measure_refilled(struct refilled *to, int round, uint64_t n)
+{
+	uint64_t before = claims(&to->table);
+
+	rounds_add(&to->ns, round, timed(run_uniform, &to->table, round, n));
+	rounds_add(&to->claims, round, (double)(claims(&to->table) - before) / (double)n);
+}
+
+static void report_refilled(void)
+{
+	printf("\n%-20s %6s %10s %10s %10s\n", "keys that refill", "load", "ns", "/ never", "claims");
+	for (size_t i = 0; i < REFILLS; i++) {
+		for (size_t j = 0; j < LOADS; j++) {
+			const struct refilled *r = &refilled[j][i];
+			double ns = rounds_median(&r->ns), ratio = rounds_ratio(&r->ns, &refilled[j][0].ns);
+			char subject[40];
+
+			snprintf(subject, sizeof(subject), "refill %s", refills[i].name);
+			printf("%-20s %6s %10.1f %10.2f %10.4f\n", refills[i].name, loads[j], ns, ratio,
+			       rounds_median(&r->claims));
+			bench_row(subject, loads[j], "ns", ns);
+			bench_row(subject, loads[j], "/ never", ratio);
+			bench_row(subject, loads[j], "claims / decision", rounds_median(&r->claims));
+		}
+	}
+}
+
+static void keys_that_refill(int rounds, uint64_t n)
+{
+	for (size_t j = 0; j < LOADS; j++)
+		for (size_t i = 0; i < REFILLS; i++)
+			fill_refilled(&refilled[j][i], &refills[i], strtod(loads[j], NULL));
+	for (int round = -1; round < rounds; round++)
+		for (size_t j = 0; j < LOADS; j++)
+			for (size_t i = 0; i < REFILLS; i++)
+				measure_refilled(&refilled[j][i], round, n);
+	report_refilled();
+	for (size_t j = 0; j < LOADS; j++)
+		for (size_t i = 0; i < REFILLS; i++)
+			shmlimit_close(refilled[j][i].table.l);
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t n;
@@ -189,5 +282,6 @@ int main(int argc, char **argv)
 		report(t);
 		shmlimit_close(t->l);
 	}
+	keys_that_refill(rounds, n);
 	return bench_end();
 }

@@ -171,7 +171,7 @@ struct shmlimit_lease {
 	uint64_t want;             /* ASK: tokens to lease; with those held they are the cost or more */
 	uint64_t need;             /* ASK: tokens without which the request is denied: its cost less those held */
 	uint64_t held;             /* tokens that may be spent here now; less than the cost */
-	uint64_t wait_ns;          /* how long the claim of who is asking goes on */
+	uint64_t wait_ns;          /* how long the claim of the caller that asks goes on; 0 if there is none */
 };
 
 /* What was leased, since the segment was created, under all LEASE rules. Monotonic. */
@@ -501,7 +501,10 @@ int shmlimit_rule_get(struct shmlimit *limiter, int rule, struct shmlimit_rule *
  */
 int shmlimit_rule_algorithm(struct shmlimit *limiter, int rule);
 
-/* Copy the name of a rule, NUL-terminated. Ids run from 0 to info.rules - 1. Returns 0, -ESRCH. */
+/*
+ * Copy the name of a rule, NUL-terminated; a byte that no rule's name has, as a writer may have put there, becomes '?'.
+ * Ids run from 0 to info.rules - 1. Returns 0, -ESRCH.
+ */
 int shmlimit_rule_name(struct shmlimit *limiter, int rule, char name[SHMLIMIT_RULE_NAME_MAX + 1]);
 
 /* Fill *out (set its struct_size first) with what the rule's clock can tell. Returns 0, -ESRCH, -EINVAL. */
@@ -723,6 +726,10 @@ int shmlimit_reset(struct shmlimit *limiter, int rule, const void *key, size_t k
  * `lease_ns`, by how its last lease went: used up early, the next one is up to twice as
  * large; lapsed in part, it is smaller; what a cold key wants is the cost. If no
  * slot can be had for the key, every caller gets ASK (on_full = DENY: is denied).
+ *
+ * With a `claim_ns` of 0 nobody gets a claim: SHMLIMIT_LEASE_ASK then says that the
+ * engine must be asked, lease->want is lease->need, and nothing is changed. So a caller
+ * that must not wait decides what it can, and leaves the rest to one that may.
  *
  * Under a rule that is OFF the answer is ALLOWED. Only ALLOWED and DENIED are counted:
  * a call that ends with ASK or WAIT is, when it is decided. -EINVAL also: `lease` is

@@ -84,6 +84,24 @@ uint64_t algorithm_wait(const struct shmlimit *l, const struct table *t, const s
 	}
 }
 
+uint64_t algorithm_idle_ns(const struct shmlimit *l, const struct layout_terms *terms, uint64_t word,
+                           struct funnel_time at)
+{
+	uint64_t age;
+
+	switch (terms_algorithm(terms)) {
+	case SHMLIMIT_WINDOW:
+		age = l->window_max == 0 ? 0 : at.now_ns - window_unpack(terms, word, l->window_max, at.now_ns).last_ns;
+		return (int64_t)age < 0 ? 0 : age;
+	case SHMLIMIT_LEASE:
+		age = at.now_ns - lease_read(terms, word, at.now_ns).until_ns;
+		return age & UINT64_MAX >> LEASE_TIME_SHIFT;
+	default:
+		age = at.stamp - (word & ~(((uint64_t)1 << terms_quota_bits(terms)) - 1));
+		return age > terms->back ? 0 : funnel_stamp_to_ns(terms, at, age);
+	}
+}
+
 uint64_t algorithm_convert(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
                            const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
                            uint64_t version, uint64_t now_ns)

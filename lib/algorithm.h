@@ -33,6 +33,13 @@ uint64_t algorithm_wait(const struct shmlimit *l, const struct table *t, const s
                         const struct layout_terms *terms, uint64_t word, struct funnel_time at, int given);
 
 /*
+ * Nanoseconds since the time in a word, which says no more than none does: how
+ * long ago, about, its key was last granted something. 0 where that is in the future.
+ */
+uint64_t algorithm_idle_ns(const struct shmlimit *l, const struct layout_terms *terms, uint64_t word,
+                           struct funnel_time at);
+
+/*
  * The word that says under `to`, the terms of that version, what was seen in a
  * slot under `from`; both of one algorithm. It says it of a moment that is later
  * by 1 to CONVERT_TICKS ticks, a different number for each of so many versions (a

@@ -18,44 +18,53 @@
  */
 #define ROUNDS 4096
 
-/* Nanoseconds of debt that a funnel of these terms cannot avoid for so many tokens, full as it may be. */
-static uint64_t least_debt_ns(const struct layout_terms *terms, uint64_t amount, struct funnel_time at)
+/*
+ * A full funnel has not enough either: its debt for so many tokens is longer than the rule's longest, or than limit_ns.
+ * Compared in ticks, which are exact: how many nanoseconds it is depends on where in a tick the question is asked.
+ */
+static int never_fits(const struct layout_terms *terms, uint64_t amount, uint64_t limit_ns, struct funnel_time at)
 {
 	struct funnel full = funnel_full(terms, at);
 	uint64_t debt;
 
-	(void)funnel_borrow(terms, &full, amount, at, &debt);
-	return funnel_stamp_to_ns(terms, at, debt);
+	return !funnel_borrow(terms, &full, amount, at, &debt) ||
+	       (!(terms->flags & SHMLIMIT_NEXT_PAYS) && debt > funnel_time(terms, limit_ns).stamp);
 }
 
 void decide_reserve(const struct layout_terms *terms, uint64_t amount, uint64_t max_wait_ns, struct funnel_time at,
                     struct funnel *funnel, struct verdict *v)
 {
 	uint64_t limit_ns = max_wait_ns < terms->max_wait_ns ? max_wait_ns : terms->max_wait_ns;
-	uint64_t before = funnel_debt(terms, *funnel, at), after;
+	uint64_t before = funnel_debt(terms, *funnel, at), debt, over = 0, over_ns, wait_ns;
 	struct funnel borrowed = *funnel;
-	int fits = funnel_borrow(terms, &borrowed, amount, at, &after);
-	int next_pays = (terms->flags & SHMLIMIT_NEXT_PAYS) != 0;
-	uint64_t wait_ns = funnel_stamp_to_ns(terms, at, next_pays ? before : after);
 
 	if (amount == 0)
 		return;
-	if (fits && wait_ns <= limit_ns) {
+	if (amount > terms->capacity && never_fits(terms, amount, limit_ns, at)) {
+		v->answer = SHMLIMIT_DENIED;
+		v->retry_after_ns = FUNNEL_NEVER;
+		return;
+	}
+	if (!funnel_borrow(terms, &borrowed, amount, at, &debt)) {
+		over = debt; /* and beyond that it is the longest */
+		debt = terms->debt;
+	}
+	over_ns = funnel_stamp_to_ns(terms, at, over);
+	if (terms->flags & SHMLIMIT_NEXT_PAYS)
+		wait_ns = funnel_stamp_to_ns(terms, at, before);
+	else
+		wait_ns = funnel_stamps_to_ns(terms, at, debt, over);
+	if (over == 0 && wait_ns <= limit_ns) {
 		*funnel = borrowed;
 		v->wait_ns = wait_ns;
 		v->changed = 1;
 		return;
 	}
+	/* Until the funnel is full, and then it has enough, time takes from debt and wait just what passes. */
 	v->answer = SHMLIMIT_DENIED;
-	/* Time takes from a wait just what passes; but no longer than until the funnel is full. */
-	if (after == UINT64_MAX || (!next_pays && least_debt_ns(terms, amount, at) > limit_ns) ||
-	    (next_pays && least_debt_ns(terms, amount, at) > funnel_stamp_to_ns(terms, at, terms->debt))) {
-		v->retry_after_ns = FUNNEL_NEVER;
-		return;
-	}
 	v->retry_after_ns = wait_ns > limit_ns ? wait_ns - limit_ns : 0;
-	if (!fits && funnel_stamp_to_ns(terms, at, after - terms->debt) > v->retry_after_ns)
-		v->retry_after_ns = funnel_stamp_to_ns(terms, at, after - terms->debt);
+	if (over_ns > v->retry_after_ns)
+		v->retry_after_ns = over_ns;
 }
 
 static int is_window(const struct decision *d)

@@ -24,7 +24,7 @@ static void claim(const struct layout_terms *terms, const struct request *q, uin
 	uint64_t until_ns;
 
 	/* Rounded up, so that there is a claim however short. */
-	until_ns = lease_until(terms, now_ns, (claim_ns | (claim_ns == 0)) + lease_tick_ns(terms) - 1);
+	until_ns = lease_until(terms, now_ns, claim_ns + lease_tick_ns(terms) - 1);
 	/* What is left goes on being spent while he asks, unless its time is over before his is. */
 	if (lease->state == LEASE_DENIED)
 		lease->quota = 0;
@@ -67,12 +67,15 @@ static void ask(const struct layout_terms *terms, const struct request *q, uint6
 		                                                                      : lease_token_ns(terms);
 	} else if (lease->state == LEASE_ASKED && lease->left_ns != 0) {
 		v->answer = SHMLIMIT_LEASE_WAIT;
+	} else if (q->lease->claim_ns == 0) {
+		v->answer = SHMLIMIT_LEASE_ASK;
+		q->lease->out->want = q->lease->out->need = q->amount - held;
 	} else {
 		claim(terms, q, now_ns, lease, v, tally);
 	}
 	if (v->answer > SHMLIMIT_DENIED) {
-		q->lease->out->held = lease->quota;
-		q->lease->out->wait_ns = lease->left_ns;
+		q->lease->out->held = lease_held(lease);
+		q->lease->out->wait_ns = lease->state == LEASE_ASKED ? lease->left_ns : 0;
 	}
 }
 

@@ -150,31 +150,35 @@ static inline uint64_t funnel_debt(const struct layout_terms *terms, struct funn
 
 /*
  * Take `tokens`, of which the funnel may lack some: those are borrowed. Returns
- * false, changing nothing, if the debt would be longer than the longest. *debt
- * is then how long it would be, UINT64_MAX if that has no number; else how long
- * it is, 0 for none.
+ * false, changing nothing, if the debt would be longer than the longest. *debt is
+ * a stamp: how long the debt is, 0 for none; where it is refused, by how much it
+ * would be longer than the longest (saturated).
  */
 static inline int funnel_borrow(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens,
                                 struct funnel_time at, uint64_t *debt)
 {
-	uint64_t lacking, length, elapsed = at.stamp - funnel->stamp;
+	uint64_t elapsed = at.stamp - funnel->stamp;
+	unsigned __int128 length;
 
 	*debt = 0;
 	if (tokens <= funnel->quota) {
 		funnel->quota -= tokens;
 		return 1;
 	}
-	lacking = tokens - funnel->quota;
-	length = lacking << terms_token_bits(terms);
-	*debt = UINT64_MAX;
-	if (length >> terms_token_bits(terms) != lacking || length > terms->back)
-		return 0;
+	length = (unsigned __int128)(tokens - funnel->quota) << terms_token_bits(terms);
 	/* Where the stamp is in the past, by less than a token, what has leaked counts; in the future it adds. */
-	*debt = length - elapsed;
-	if (*debt > terms->debt)
+	if (elapsed <= terms->back)
+		length -= elapsed;
+	else
+		length += 0 - elapsed;
+	if (length > terms->debt) {
+		length -= terms->debt;
+		*debt = length >> 64 != 0 ? UINT64_MAX : (uint64_t)length;
 		return 0;
+	}
+	*debt = (uint64_t)length;
 	funnel->quota = 0;
-	funnel->stamp += length;
+	funnel->stamp = at.stamp + *debt;
 	return 1;
 }
 
@@ -240,12 +244,18 @@ __attribute__((always_inline)) static inline uint64_t funnel_ticks_to_ns(const s
 	return guess + (rest != 0) + (rest > num) + (rest > 2 * num);
 }
 
-/* The same for a length of time that is a stamp: 0 for 0, UINT64_MAX for UINT64_MAX. */
+/* The same for two lengths of time together, which are stamps: 0 for none. Their sum need not be a stamp. */
+static inline uint64_t funnel_stamps_to_ns(const struct layout_terms *terms, struct funnel_time at, uint64_t first,
+                                           uint64_t second)
+{
+	uint64_t ticks = (first >> terms_quota_bits(terms)) + (second >> terms_quota_bits(terms));
+
+	return ticks == 0 ? 0 : funnel_ticks_to_ns(terms, at, ticks);
+}
+
 static inline uint64_t funnel_stamp_to_ns(const struct layout_terms *terms, struct funnel_time at, uint64_t stamp)
 {
-	if (stamp == 0 || stamp == UINT64_MAX)
-		return stamp;
-	return funnel_ticks_to_ns(terms, at, stamp >> terms_quota_bits(terms));
+	return funnel_stamps_to_ns(terms, at, stamp, 0);
 }
 
 /*

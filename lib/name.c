@@ -34,10 +34,11 @@ int name_check_any_rule(const char *name)
 	return name_check_rule(name != NULL && name[0] == NAME_UNNAMED ? name + 1 : name);
 }
 
+/* Nothing that a rule file, a shell or a metric's label would have to quote. */
+static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@+-";
+
 int name_check_rule(const char *name)
 {
-	/* Nothing that a rule file, a shell or a metric's label would have to quote. */
-	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@+-";
 	size_t length;
 
 	if (name == NULL)
@@ -48,4 +49,13 @@ int name_check_rule(const char *name)
 	if (length == 0 || strspn(name, allowed) != length)
 		return -EILSEQ;
 	return 0;
+}
+
+void name_clean(char *rule_name)
+{
+	char *c = rule_name + (rule_name[0] == NAME_UNNAMED);
+
+	/* BOUND: each round goes further into a string of at most SHMLIMIT_RULE_NAME_MAX bytes. */
+	for (c += strspn(c, allowed); *c != '\0'; c += strspn(c, allowed))
+		*c++ = '?';
 }

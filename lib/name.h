@@ -16,4 +16,7 @@ int name_check_any_rule(const char *name);
 /* What those begin with. */
 #define NAME_UNNAMED '~'
 
+/* What stands in a rule's record, for anybody to read: bytes that no rule's name has become '?'. */
+void name_clean(char *rule_name);
+
 #endif

@@ -22,10 +22,15 @@ EXPORT int shmlimit_rule_find(struct shmlimit *l, const char *rule_name)
 EXPORT int shmlimit_rule_name(struct shmlimit *l, int rule, char name[SHMLIMIT_RULE_NAME_MAX + 1])
 {
 	struct rule_view view;
+	int error;
 
 	if (l == NULL || name == NULL)
 		return -EINVAL;
-	return rule_read(l, (uint32_t)rule, &view, name);
+	error = rule_read(l, (uint32_t)rule, &view, name);
+	/* A process with write access can put any bytes there, and programs write names to logs. */
+	if (error == 0)
+		name_clean(name);
+	return error;
 }
 
 EXPORT int shmlimit_rule_get(struct shmlimit *l, int rule, struct shmlimit_rule *out)

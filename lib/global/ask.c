@@ -122,15 +122,16 @@ static void settle(struct shmlimit_global *g, struct ask *a, const struct engine
 }
 
 /*
- * The engine's own trouble comes to all questions that it left open, and counts once. A
- * call that was late is none of it where others had used up a part of the deadline.
+ * The engine's own trouble comes to all questions that it left open, and counts once. A call that was late is not the
+ * engine's fault where waiting for others had used up a part of the deadline, or where connecting had.
  */
 static void judge(struct shmlimit_global *g, const struct engine_question *questions, size_t n, int waited)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (questions[i].trouble.kind == TROUBLE_NONE || trouble_is_of_key(&questions[i].trouble))
 			continue;
-		if (questions[i].trouble.kind == TROUBLE_LATE && waited) {
+		if ((questions[i].trouble.kind == TROUBLE_LATE && waited) ||
+		    questions[i].trouble.kind == TROUBLE_CONNECTED) {
 			breaker_unused(&g->breaker);
 			return;
 		}

@@ -161,6 +161,7 @@ static int introduce(struct engine *e, uint64_t until_ns, struct trouble *troubl
 	if (error == 0)
 		error = wire_connected(&e->wire, until_ns);
 	if (error == 0 && e->greeting == GREETING_UNSENT) {
+		e->greeted_ns = wire_now_ns();
 		error = send_greeting(e, until_ns);
 		if (error != 0)
 			shut(e);       /* half a command may be sent */
@@ -287,16 +288,53 @@ static int exchange(struct engine *e, struct engine_question *questions, size_t 
 	return error;
 }
 
+/*
+ * A new connection may have taken so much of the deadline that an answer, which takes as long as the greeting did,
+ * would be late. WHY NOT ask all the same: a late answer shuts the connection, and the next call, which connects again,
+ * would be late again.
+ */
+static int is_too_late(const struct engine *e, uint64_t until_ns)
+{
+	uint64_t now_ns = wire_now_ns();
+
+	return now_ns >= until_ns || now_ns - e->greeted_ns > until_ns - now_ns;
+}
+
+/* A connection that a command can be sent over. */
+static int reach(struct engine *e, uint64_t until_ns, struct trouble *trouble)
+{
+	int is_new = !e->ready || e->pid != getpid();
+
+	if (engine_ready(e, until_ns, trouble) != 0)
+		return 1;
+	if (!is_new || !is_too_late(e, until_ns))
+		return 0;
+	*trouble = (struct trouble){ .kind = TROUBLE_CONNECTED };
+	return 1;
+}
+
+/*
+ * After a failover the address may lead to another server, so a replica is not asked again over the same connection.
+ * Its socket would stay open for as long as the replica runs.
+ */
+static void leave_replica(struct engine *e, const struct trouble *trouble)
+{
+	if (trouble->kind == TROUBLE_REPLICA)
+		shut(e);
+}
+
 static int attempt(struct engine *e, struct engine_question *questions, size_t n, uint64_t until_ns, size_t *done,
                    struct trouble *trouble)
 {
 	int error;
 
-	if (engine_ready(e, until_ns, trouble) != 0)
+	if (reach(e, until_ns, trouble) != 0)
 		return 1;
 	error = exchange(e, questions, n, TROUBLE_WAITED, until_ns, done);
 	if (error == 0)
 		error = exchange(e, questions, n, TROUBLE_SCRIPT, until_ns, done);
+	for (size_t i = 0; i < n; i++)
+		leave_replica(e, &questions[i].trouble);
 	if (error == 0)
 		return 0;
 	*trouble = trouble_of_error(error);
@@ -331,7 +369,7 @@ int engine_command(struct engine *e, int n, const char **words, const size_t *le
 	struct outbox out = { 0 };
 	int error;
 
-	if (engine_ready(e, until_ns, trouble) != 0)
+	if (reach(e, until_ns, trouble) != 0)
 		return 1;
 	outbox_add(&out, n, words, lens);
 	error = outbox_send(&out, &e->wire, until_ns);
@@ -347,5 +385,6 @@ int engine_command(struct engine *e, int n, const char **words, const size_t *le
 		return 0;
 	*trouble = trouble_of_reply((*reply)->str, (size_t)(*reply)->len);
 	freeReplyObject(*reply);
+	leave_replica(e, trouble);
 	return 1;
 }

@@ -24,6 +24,7 @@ struct engine {
 	pid_t pid;             /* whose connection it is */
 	int greeting;          /* the reply that the greeting waits for: GREETING_... */
 	int ready;             /* greeted: commands may be sent */
+	uint64_t greeted_ns;   /* when the greeting was sent */
 	int used;              /* it has answered since */
 	char version[24], mode[16], role[16];
 	char sha[ENGINE_SHA_MAX];

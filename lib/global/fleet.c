@@ -130,7 +130,8 @@ static struct engine *engine_of(struct fleet *f, const void *key, size_t key_len
 /* A node that fails may have handed its slots on: home knows. */
 static void doubt(struct fleet *f, const struct trouble *trouble, const void *key, size_t key_len)
 {
-	if (f->of_slot != NULL && trouble->kind != TROUBLE_NONE && !trouble_is_of_key(trouble))
+	if (f->of_slot != NULL && trouble->kind != TROUBLE_NONE && trouble->kind != TROUBLE_CONNECTED &&
+	    !trouble_is_of_key(trouble))
 		f->of_slot[fleet_slot(key, key_len)] = 0;
 }
 

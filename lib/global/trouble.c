@@ -27,8 +27,8 @@ static const struct {
 	{ "SELECT is not allowed", TROUBLE_DATABASE },
 	{ "LOADING", TROUBLE_BUSY },
 	{ "BUSY", TROUBLE_BUSY },
-	{ "READONLY", TROUBLE_BUSY },
-	{ "MASTERDOWN", TROUBLE_BUSY },
+	{ "READONLY", TROUBLE_REPLICA },
+	{ "MASTERDOWN", TROUBLE_REPLICA },
 	{ "MISCONF", TROUBLE_BUSY },
 	{ "NOREPLICAS", TROUBLE_BUSY },
 	{ "OOM", TROUBLE_BUSY },
@@ -47,11 +47,14 @@ static const struct {
 	[TROUBLE_NONE] = { 0, "nothing is wrong", "" },
 	[TROUBLE_LOST] = { ECONNREFUSED, "no connection", "must be running and reachable from here" },
 	[TROUBLE_LATE] = { ETIMEDOUT, "no answer by the deadline", "must answer sooner, or the deadline be later" },
+	[TROUBLE_CONNECTED] = { ETIMEDOUT, "connected, with too little of the deadline left to ask", "the next request uses "
+	                        "the connection; to avoid this, set a longer deadline" },
 	[TROUBLE_REFUSED] = { EACCES, "user or password refused", "must be a user with that password who may use the "
 	                      "connection and scripting commands and write the limiter's keys" },
 	[TROUBLE_OLD] = { EPROTO, "too old", "must be Redis 6 or later, or Valkey" },
 	[TROUBLE_DATABASE] = { EDOM, "no such database", "must be one that the engine is configured for; 0 in a cluster" },
-	[TROUBLE_BUSY] = { EBUSY, "does not write now", "must be a primary with memory and disk to write to" },
+	[TROUBLE_BUSY] = { EBUSY, "does not write now", "must have loaded its data, and have memory and disk to write to" },
+	[TROUBLE_REPLICA] = { EBUSY, "is a replica", "must be the primary; the next request connects again" },
 	[TROUBLE_REPLY] = { EBADMSG, "an answer that makes no sense", "must be Redis 6 or later, or Valkey" },
 	[TROUBLE_KEY] = { EMEDIUMTYPE, "the key is something else there", "must be deleted there, or another prefix used" },
 	[TROUBLE_MIXED] = { ESTALE, "the funnel there has other terms than the rule here", "must be the same rule on all "

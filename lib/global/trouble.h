@@ -13,10 +13,12 @@ enum trouble_kind {
 	TROUBLE_NONE,
 	TROUBLE_LOST,          /* no connection, or it broke: `error` says why */
 	TROUBLE_LATE,          /* no answer by the deadline */
+	TROUBLE_CONNECTED,     /* connecting left less of the deadline than an answer takes: nothing was asked */
 	TROUBLE_REFUSED,       /* user, password or permission */
 	TROUBLE_OLD,           /* neither Redis 6 nor Valkey */
 	TROUBLE_DATABASE,      /* SELECT */
-	TROUBLE_BUSY,          /* there, but it does not write now: loading, a replica, no memory, no disk */
+	TROUBLE_BUSY,          /* there, but it does not write now: loading, no memory, no disk */
+	TROUBLE_REPLICA,       /* a replica, perhaps since a failover: the connection is shut */
 	TROUBLE_REPLY,         /* says what nobody expects */
 	TROUBLE_KEY,           /* the key is something else there */
 	TROUBLE_MIXED,         /* the key's funnel has other terms */

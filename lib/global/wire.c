@@ -168,6 +168,52 @@ int wire_send(struct wire *wire, const char *bytes, size_t len, uint64_t until_n
 	return 0;
 }
 
+static void begin_line(struct wire_check *c, char type)
+{
+	c->type = type;
+	c->is_negative = 0;
+	c->number = c->line = 0;
+}
+
+/* The line is complete. -1 announces nothing, and comes without a text or list behind it. */
+static void end_line(struct wire_check *c)
+{
+	if (c->type == '$' && !c->is_negative)
+		c->skip = c->number + 2;
+	c->type = 0;
+}
+
+/*
+ * WHY NOT leave this to hiredis: it takes a text as long as memory lasts, allocates a list when its length is announced,
+ * and so waits for both until the deadline.
+ */
+int wire_check(struct wire_check *c, const char *bytes, size_t len)
+{
+	c->reply += len;
+	for (size_t i = 0; i < len; i++) {
+		if (c->skip != 0) {
+			size_t n = c->skip < len - i ? (size_t)c->skip : len - i;
+
+			c->skip -= n;
+			i += n - 1;
+			continue;
+		}
+		c->line++;
+		if (c->type == 0) {
+			begin_line(c, bytes[i]);
+		} else if (bytes[i] == '\n') {
+			end_line(c);
+		} else if ((c->type == '$' || c->type == '*') && bytes[i] >= '0' && bytes[i] <= '9') {
+			c->number = 10 * c->number + (uint64_t)(bytes[i] - '0');
+		} else if (bytes[i] == '-') {
+			c->is_negative = 1;
+		}
+		if (c->number > WIRE_ITEM_MAX || c->line > WIRE_ITEM_MAX)
+			return -EBADMSG;
+	}
+	return c->reply > WIRE_REPLY_MAX ? -EBADMSG : 0;
+}
+
 /* What has arrived, into the reader. */
 static int feed(struct wire *wire)
 {
@@ -178,6 +224,8 @@ static int feed(struct wire *wire)
 		return -EPIPE;
 	if (n < 0)
 		return errno == EINTR || errno == EAGAIN ? 0 : -errno;
+	if (wire_check(&wire->check, buffer, (size_t)n) != 0)
+		return -EBADMSG;
 	return redisReaderFeed(wire->reader, buffer, (size_t)n) == REDIS_OK ? 0 : -ENOMEM;
 }
 
@@ -189,8 +237,10 @@ int wire_receive(struct wire *wire, redisReply **reply, uint64_t until_ns)
 	while (error == 0) {
 		if (redisReaderGetReply(wire->reader, &got) != REDIS_OK)
 			return -EBADMSG;
-		if (got != NULL)
+		if (got != NULL) {
+			wire->check.reply = 0;
 			break;
+		}
 		error = await(wire, POLLIN, until_ns);
 		if (error == 0)
 			error = feed(wire);

@@ -6,7 +6,8 @@
  *
  * A deadline, until_ns, is a time of CLOCK_MONOTONIC. Functions return 0 or a
  * negative errno value: -ETIMEDOUT at the deadline, -EPIPE when the engine has
- * shut the connection, -EBADMSG when it does not speak the protocol.
+ * shut the connection, -EBADMSG when it does not speak the protocol, or announces
+ * or sends more than any real reply has.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,11 +25,26 @@ struct addrinfo;
 /* Who does not get through to an address in this time tries another: two round trips around the world. */
 #define WIRE_PATIENCE_NS UINT64_C(500000000)
 
+/* The largest real reply lists the keys of one step of SCAN, some 512 of up to 1,200 bytes. */
+#define WIRE_ITEM_MAX 65536u           /* bytes of one text or line, elements of one list */
+#define WIRE_REPLY_MAX (8u << 20)      /* bytes of one reply */
+
+/* How far the bytes received have been checked. */
+struct wire_check {
+	char type;             /* of the line that is being received: '+', '-', ':', '$', '*'; 0: none has begun */
+	int is_negative;
+	uint64_t number;       /* what it announces so far */
+	uint64_t line;         /* its bytes so far */
+	uint64_t skip;         /* bytes of a text still to come, with its end of line */
+	uint64_t reply;        /* bytes since a complete reply */
+};
+
 struct wire {
 	int fd;                /* -1: shut */
 	int connected;
 	uint64_t since_ns;     /* when the address was first tried that it is now */
 	redisReader *reader;
+	struct wire_check check;
 	struct addrinfo *found, *next; /* while it connects: a host's addresses, and those not tried yet */
 };
 
@@ -46,6 +62,9 @@ int wire_connect(struct wire *wire, const struct url *url);
 int wire_connected(struct wire *wire, uint64_t until_ns);
 
 int wire_send(struct wire *wire, const char *bytes, size_t len, uint64_t until_ns);
+
+/* Check the next bytes received. Returns 0 or -EBADMSG. */
+int wire_check(struct wire_check *check, const char *bytes, size_t len);
 
 /* After -ETIMEDOUT it may be called again. *reply is the caller's to free. */
 int wire_receive(struct wire *wire, redisReply **reply, uint64_t until_ns);

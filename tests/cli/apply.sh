@@ -314,7 +314,7 @@ wrong 3 "a line of 200 bytes: must be less than 200" <odd.ini
 printf '%s\n#\0\n' "$good" >odd.ini
 wrong 3 "a NUL byte: must be text" <odd.ini
 printf '%s\n[\033[2J]x\n' "$good" >odd.ini
-wrong 3 "section [?[2J]x: must be [RULE] or [*] and nothing behind it" <odd.ini
+wrong 3 "section [\x1b[2J]x: must be [RULE] or [*] and nothing behind it" <odd.ini
 is "$(cksum </dev/shm/"$segment")" "$was" "not a byte of the segment was changed"
 
 apply <<END

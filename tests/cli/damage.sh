@@ -167,8 +167,9 @@ run shmlimit rule list "$segment"
 is "$rc $(printf '%s' "$out" | tr -dc '\033')" "0 " "no damaged name sends control characters to a terminal"
 run shmlimit rule list "$segment" --json
 is "$rc $(printf '%s' "$out" | jq -c 'type')" '0 "array"' "nor breaks JSON"
-run shmlimit apply "$segment" /dev/null --prune --dry-run
-is "$rc $out" "0 - rule ?[2J" "nor does a plan to remove it"
+printf '[other]\ncapacity = 1\nrate = 1/s\n' >"$TMP/other"
+run shmlimit apply "$segment" "$TMP/other" --prune --dry-run
+is "$rc $(printf '%s\n' "$out" | head -n 1)" "0 - rule ??2J" "nor does a plan to remove it"
 run shmlimit verify "$segment"
 is $rc 1 "verify finds a damaged name"
 is "$(printf '%s' "$out" | tr -dc '\033')" "" "and prints it harmlessly"

@@ -132,9 +132,9 @@ mine=$(printf '%s\n' "$samples" | grep "^shmlimit_segment_up segment=$SEGMENT\."
 is "$(printf '%s\n' "$mine" | sed "s/.*segment=$SEGMENT\.//" | sort)" "$(cat <<-END | sort
 	a b 1
 	a"b 1
-	a\\x5cb 1
-	a\\x5cx5cb 1
-	a\\x5cxe9 1
+	a\\\\b 1
+	a\\\\x5cb 1
+	a\\\\xe9 1
 	a\\xe9 1
 	a$(printf '\303\251') 1
 	a{b="c"} 1 1

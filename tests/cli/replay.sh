@@ -163,7 +163,7 @@ is "$(keys path)" '/;/a;\x16\x03;' "or a path, without its query"
 is "$(keys user+addr/8+path)" "bob host.example \\x16\\x03;lao qian 10.0.0.0/8 /a;" "or several of these"
 is "$(field .without_key --rule '1/s burst 1' --key user lines)" 6 "who has none is counted, and not limited"
 { at 0 10.0.0.1 - "GET /$(printf '\033[31m') HTTP/1.1" && at 0 10.0.0.1 - "GET /$(printf '\033[31m') HTTP/1.1"; } >escape
-is "$(shmlimit replay --rule '1/d burst 1' --key path escape | tail -n 1 | cut -c 14-20)" "/?[31m " "a terminal gets no control characters"
+is "$(shmlimit replay --rule '1/d burst 1' --key path escape | tail -n 1 | cut -c 14-23)" "/\x1b[31m " "a terminal gets no control characters"
 
 # ---- --plot ----
 if command -v gnuplot >/dev/null; then

@@ -169,8 +169,8 @@ long=$(printf '%064d' 0)
 bad_name '' "\"\": $name"
 bad_name 'log in' "log in: $name"
 bad_name a/b "a/b: $name"
-bad_name "$(printf 'esc\033[31m')" "esc?[31m: $name"
-bad_name "$(printf 'l\303\266gin')" "$(printf 'l\303\266gin'): $name"
+bad_name "$(printf 'esc\033[31m')" 'esc\x1b[31m: '"$name"
+bad_name "$(printf 'l\303\266gin')" 'l\xc3\xb6gin: '"$name"
 bad_name "$long" "$long: name too long: must be 1 to 63 characters"
 
 edge=$(printf '%059d.:@+' 0)

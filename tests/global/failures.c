@@ -335,6 +335,36 @@ static void recovery(void)
 	shmlimit_global_close(g);
 }
 
+/* The address of a primary leads to another server after a failover, and the old one becomes a replica. */
+static void failover(void)
+{
+	struct server other;
+	struct shmlimit_global *g;
+	char path[108], url[128];
+
+	server_begin(&other, NULL);
+	snprintf(path, sizeof(path), "%s/primary.sock", server.folder);
+	snprintf(url, sizeof(url), "unix://%s", path);
+	if (symlink(server.socket, path) != 0)
+		bail("symlink: %s", strerror(errno));
+	g = handle(url, SHMLIMIT_GLOBAL_DENY, PATIENT_NS);
+	lease_rule(l, RULE, CAPACITY, 1000, 1000000000);
+	is(take_until(g, SHMLIMIT_ALLOWED), SHMLIMIT_ALLOWED, "a primary is asked");
+	/* Port 1 of loopback: it finds no primary. */
+	server_tell(&server, "REPLICAOF 127.0.0.1 1");
+	shmlimit_reset(l, rule, NULL, 0);
+	is(take_until(g, SHMLIMIT_DENIED), SHMLIMIT_DENIED, "a primary that became a replica allows nothing");
+	ok(strstr(reports.last, "is a replica (READONLY") != NULL, "the handle says that it is a replica: %s", reports.last);
+	is(shmlimit_global_ping(g, NULL), 0, "a replica answers a ping");
+	if (unlink(path) != 0 || symlink(other.socket, path) != 0)
+		bail("symlink: %s", strerror(errno));
+	is(take_until(g, SHMLIMIT_ALLOWED), SHMLIMIT_ALLOWED, "the server that took its address over is asked");
+	server_tell(&server, "REPLICAOF NO ONE");
+	shmlimit_global_close(g);
+	server_end(&other);
+	unlink(path);
+}
+
 /* A child goes on with its parent's handle, and neither reads the other's answers. */
 static void forked(void)
 {
@@ -415,6 +445,7 @@ int main(void)
 	mixed();
 	inexact();
 	recovery();
+	failover();
 	forked();
 	return tap_done();
 }

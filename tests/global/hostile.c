@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include "global/wire.h"
 #include "server.h"
 
 #define OPEN_NS 1000000                   /* the least that there is */
@@ -168,7 +169,10 @@ static void greetings(void)
 		{ "a list of more than there can be", "*9223372036854775807\r\n", PATIENT_NS, -EBADMSG },
 		{ "a text of less than nothing", "$-9223372036854775808\r\n", PATIENT_NS, -EBADMSG },
 		{ "a number that is none", ":12x\r\n", PATIENT_NS, -EBADMSG },
-		{ "a text that does not come", "$500000000\r\n", SHORT_NS, -ETIMEDOUT },
+		{ "a text longer than any", "$500000000\r\n", PATIENT_NS, -EBADMSG },
+		{ "a text longer than any in a list", "*2\r\n$7\r\nversion\r\n$65537\r\n", PATIENT_NS, -EBADMSG },
+		{ "a list longer than any", "*100000000\r\n", PATIENT_NS, -EBADMSG },
+		{ "a text that does not come", "$5000\r\n", SHORT_NS, -ETIMEDOUT },
 		{ "a line that does not end", TEN(TEN("+OK OK OK OK")), SHORT_NS, -ETIMEDOUT },
 		{ "half a greeting", VERSION(1, "7") OK, SHORT_NS, -ETIMEDOUT },
 	};
@@ -268,6 +272,105 @@ static void boast(void)
 	engine_end(&engine);
 }
 
+/* ---- Sizes ---- */
+
+/* Feed `text` to a check, `step` bytes at a time. */
+static int checked(struct wire_check *check, const char *text, size_t step)
+{
+	size_t len = strlen(text);
+	int error = 0;
+
+	for (size_t i = 0; i < len && error == 0; i += step)
+		error = wire_check(check, text + i, len - i < step ? len - i : step);
+	return error;
+}
+
+static void sizes(void)
+{
+	static const char good[] = WELCOME "*4\r\n:1\r\n:-1\r\n$-1\r\n*-1\r\n-ERR *99999999\r\n$9\r\n$99999999\r\n+OK\r\n";
+	struct wire_check check = { 0 };
+	char line[1024];
+	int error = 0, refused = 0;
+
+	for (size_t step = 1; step < sizeof(good); step++) {
+		check = (struct wire_check){ 0 };
+		error |= checked(&check, good, step);
+		refused += checked(&check, "$70000\r\n", step) == -EBADMSG;
+	}
+	is(error, 0, "real replies are accepted, wherever they are cut");
+	is(refused, (int)sizeof(good) - 1, "a text that is too long is refused, wherever it is cut");
+	memset(line, 'x', sizeof(line) - 1);
+	line[sizeof(line) - 1] = '\0';
+	check = (struct wire_check){ 0 };
+	error = checked(&check, "+", 1);
+	for (int i = 0; i < 60 && error == 0; i++)
+		error = checked(&check, line, sizeof(line));
+	is(error, 0, "a line of 61,380 bytes is accepted");
+	for (int i = 0; i < 10 && error == 0; i++)
+		error = checked(&check, line, sizeof(line));
+	is(error, -EBADMSG, "a line without an end is refused");
+	check = (struct wire_check){ 0 };
+	error = checked(&check, "*65536\r\n", 99);
+	for (int i = 0; i < 65536 && error == 0; i++) {
+		error = checked(&check, "$1023\r\n", 99);
+		if (error == 0)
+			error = checked(&check, line, sizeof(line));
+		if (error == 0)
+			error = checked(&check, "\r\n", 99);
+	}
+	is(error, -EBADMSG, "a list of many long texts is refused");
+}
+
+/* ---- Distance ---- */
+
+#define FAR_NS UINT64_C(120000000)     /* the deadline */
+#define FAR_US 70000                   /* an answer's way: two of them are more than the deadline */
+
+/* Answers each message as well as it can, but from afar. */
+static void serve_far(int fd)
+{
+	const char *words = WELCOME;
+	char asked[8192];
+
+	while (read(fd, asked, sizeof(asked)) > 0) {
+		usleep(FAR_US);
+		if (send(fd, words, strlen(words), MSG_NOSIGNAL) <= 0)
+			break;
+		words = "*4\r\n:1\r\n:0\r\n:7\r\n:1000000\r\n";
+	}
+}
+
+static void distance(void)
+{
+	struct sockaddr_in address;
+	int listener = listen_at(&address, 64), answer = SHMLIMIT_DENIED;
+	struct shmlimit_global *g;
+	struct engine engine;
+
+	snprintf(engine.url, sizeof(engine.url), "redis://127.0.0.1:%d", ntohs(address.sin_port));
+	engine.pid = fork_bound();
+	while (engine.pid == 0) {
+		int fd = accept(listener, NULL, NULL);
+
+		if (fd >= 0 && fork_bound() == 0) {
+			serve_far(fd);
+			_exit(0);
+		}
+		close(fd);
+	}
+	close(listener);
+	g = handle(&engine, FAR_NS);
+	shmlimit_reset(l, -1, NULL, 0);
+	for (int i = 0; answer != SHMLIMIT_ALLOWED && i < 50; i++) {
+		answer = shmlimit_global_take(g, rule, "far", 3, 1, NULL);
+		usleep(OPEN_NS / 1000);
+	}
+	is(answer, SHMLIMIT_ALLOWED, "an engine that is reached and asked in more than a deadline, but answers in less, "
+	   "is asked by a later call: %s", reports.last);
+	shmlimit_global_close(g);
+	engine_end(&engine);
+}
+
 /* ---- Addresses ---- */
 
 static int connect_to(const struct sockaddr_in *address, int flags)
@@ -325,6 +428,8 @@ int main(void)
 	leases();
 	walks();
 	boast();
+	sizes();
+	distance();
 	addresses();
 	shmlimit_close(l);
 	return tap_done();

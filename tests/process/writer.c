@@ -150,6 +150,20 @@ static void algorithms(void)
 	is(limits, 256, "nor does the caller get a result that nobody filled in");
 }
 
+static void rule_names(void)
+{
+	static const char noise[] = "a\x1b[2J\n[b]\xc2\x9b" "1m/%";
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+
+	fresh();
+	memcpy(l->rules[rule].name, noise, sizeof(noise));
+	is(shmlimit_rule_name(l, rule, name), 0, "a rule whose name a writer wrote over has a name still");
+	is_str(name, "a??2J??b???1m??", "in which each byte that no rule's name has is a question mark");
+	memset(l->rules[rule].name, 'x', sizeof(l->rules[rule].name));
+	is(shmlimit_rule_name(l, rule, name), 0, "nor does it need an end");
+	is((int)strlen(name), SHMLIMIT_RULE_NAME_MAX, "to be no longer than a name");
+}
+
 static void header(void)
 {
 	struct shmlimit *out;
@@ -330,6 +344,7 @@ int main(void)
 	twins();
 	switches();
 	algorithms();
+	rule_names();
 	header();
 	lock();
 	truncation();

@@ -105,6 +105,38 @@ static void by_hand(void)
 	is(left(id, at + 366 * 86400 * SECOND), 0, "nor is it a year later");
 }
 
+static int look(int id, uint64_t cost, uint64_t at)
+{
+	lease = (struct shmlimit_lease){ .struct_size = sizeof(lease) };
+	return shmlimit_lease_take_at(l, id, "k", 1, cost, LEASE_NS, 0, &lease, at, &r);
+}
+
+static void looks(void)
+{
+	int id = rule("looks", CAPACITY);
+	uint64_t at = T0 + SECOND;
+
+	is(look(id, 2, at), SHMLIMIT_LEASE_ASK, "without time for a claim, a caller learns that the engine must be asked");
+	ok(lease.want == 2 && lease.need == 2 && lease.held == 0 && lease.wait_ns == 0, "and for how much");
+	is(look(id, 2, at), SHMLIMIT_LEASE_ASK, "but gets no claim");
+	is(ask(id, 2, at), SHMLIMIT_LEASE_ASK, "so that the next caller with time gets one");
+	is(look(id, 2, at), SHMLIMIT_LEASE_WAIT, "while a claim lasts, a caller without time learns that");
+	ok(lease.wait_ns >= CLAIM_NS, "and how long it lasts");
+	is(deposit(id, 6, 2, at), SHMLIMIT_ALLOWED, "when tokens were deposited");
+	is(look(id, 3, at), SHMLIMIT_ALLOWED, "a caller without time for a claim spends them");
+	is(r.remaining, 1, "so that fewer are left");
+	is(look(id, 3, at), SHMLIMIT_LEASE_ASK, "where some tokens are left, but not enough, the engine must be asked");
+	ok(lease.want == 2 && lease.need == 2 && lease.held == 1 && lease.wait_ns == 0, "for those that are missing");
+	is(left(id, at), 1, "and those that are left stay");
+	is(take(id, 1, at), SHMLIMIT_ALLOWED, "until they are spent");
+	is(deny(id, 2, 10 * MS, at), SHMLIMIT_DENIED, "when the engine has denied two tokens");
+	is(look(id, 2, at), SHMLIMIT_DENIED, "a caller without time for a claim is denied two");
+	is(look(id, 1, at), SHMLIMIT_LEASE_ASK, "but not one, for which the engine must be asked");
+	ok(lease.need == 1 && lease.held == 0 && lease.wait_ns == 0, "since none is left");
+	is(look(id, 2, at), SHMLIMIT_DENIED, "which leaves the denial in force");
+	is(look(id, CAPACITY + 1, at), SHMLIMIT_DENIED, "more than the capacity is denied, and no engine need be asked");
+}
+
 static void claims(void)
 {
 	int id = rule("claims", CAPACITY);
@@ -524,7 +556,7 @@ static void any_history(void)
 	for (uint64_t i = 0; i < scaled(STEPS); i++) {
 		uint64_t cost = 1 + dice_below(&dice, dice_below(&dice, 8) ? 10 : CAPACITY + 5);
 		uint64_t time = dice_below(&dice, dice_below(&dice, 4) ? 20 * MS : 300 * MS), n;
-		int answer;
+		int answer, looked;
 
 		at += dice_below(&dice, 3) ? dice_below(&dice, MS) : dice_below(&dice, 10) ? 0 : dice_below(&dice, 200 * MS);
 		if (dice_below(&dice, 20000) == 0)
@@ -534,12 +566,16 @@ static void any_history(void)
 		case 1:
 		case 2:
 		case 3:
+			looked = dice_below(&dice, 4) == 0;
 			lease = (struct shmlimit_lease){ .struct_size = sizeof(lease) };
-			answer = shmlimit_lease_take_at(l, id, "k", 1, cost, LEASE_NS, time, &lease, at, &r);
+			answer = shmlimit_lease_take_at(l, id, "k", 1, cost, LEASE_NS, looked ? 0 : time | 1, &lease, at, &r);
 			if (answer == SHMLIMIT_ALLOWED)
 				unpaid += !bag_take(cost, at);
 			spent += answer == SHMLIMIT_ALLOWED;
-			if (answer == SHMLIMIT_LEASE_ASK) {
+			if (looked && answer == SHMLIMIT_LEASE_ASK) {
+				twice += at < claimed_until;
+				above += lease.want != lease.need || lease.held + lease.need != cost;
+			} else if (answer == SHMLIMIT_LEASE_ASK) {
 				twice += at < claimed_until;
 				claimed_until = at + time;
 				denied_until = 0;
@@ -714,6 +750,7 @@ int main(void)
 	shmlimit_rule_range(l, rule("range", CAPACITY), &range);
 	tick_ns = range.resolution_ps / 1000;
 	by_hand();
+	looks();
 	claims();
 	denials();
 	other_verbs();

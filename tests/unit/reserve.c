@@ -2,11 +2,16 @@
  * reserve, charge, refund: debt, who waits for it and how long (I1 with debt),
  * and several limits at once.
  *
+ * SEED=n repeats a run; TEST_SCALE=n makes it n times as long.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "../dice.h"
 #include "unit.h"
 
 #define T0 (1000 * SECOND)
+
+typedef unsigned __int128 u128;
 
 static struct shmlimit *l;
 static struct shmlimit_result r;
@@ -132,6 +137,95 @@ static void undo(void)
 	is(same, 20000, "a reservation that is given back leaves the funnel as it was");
 }
 
+/* A debt may be longer than the year that a key may be idle. */
+static void years(void)
+{
+	uint64_t day = 86400 * SECOND;
+	struct shmlimit_rule spec = { .struct_size = sizeof(spec), .capacity = 1, .count = 1, .period_ns = day,
+		.max_wait_ns = 730 * day };
+	int id = shmlimit_rule_set_at(l, "years", &spec, T0);
+
+	is(reserve(id, 400, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "400 days can be reserved at once where 730 are allowed");
+	is(r.wait_ns, 399 * day, "the wait is 399 days, as one token was there");
+	is(r.reset_after_ns, 400 * day, "the funnel is full a day later");
+	is(reserve(id, 332, UINT64_MAX, T0), SHMLIMIT_DENIED, "731 days cannot be reserved");
+	is(r.retry_after_ns, day, "before a day has passed");
+	is(reserve(id, 732, UINT64_MAX, T0), SHMLIMIT_DENIED, "731 days beyond the capacity cannot be reserved");
+	ok(r.retry_after_ns == UINT64_MAX, "at any time");
+	shmlimit_refund_at(l, id, "k", 1, 400, T0, &r);
+	is(r.reset_after_ns, 0, "what 400 days were reserved for can be given back");
+	shmlimit_charge_at(l, id, "k", 1, 400, T0, &r);
+	is(r.reset_after_ns, 400 * day, "400 days can be charged at once");
+}
+
+static uint64_t state;
+
+static uint64_t up_to(uint64_t n)
+{
+	state = state * 6364136223846793005u + 1442695040888963407u;
+	return (uint64_t)((u128)state * (n + 1) >> 64);
+}
+
+/* Is (cost - capacity) tokens' time longer than the longest debt? In real numbers, which know no ticks. */
+static int can_never(const struct shmlimit_rule *spec, uint64_t cost, uint64_t limit_ns)
+{
+	u128 fill_ns = ((u128)spec->capacity * spec->period_ns + spec->count - 1) / spec->count;
+	u128 longest_ns = limit_ns < spec->max_wait_ns ? limit_ns : spec->max_wait_ns;
+
+	if ((spec->flags & SHMLIMIT_NEXT_PAYS) && spec->max_wait_ns != 0)
+		longest_ns = spec->max_wait_ns + fill_ns;
+	return cost > spec->capacity && (u128)(cost - spec->capacity) * spec->period_ns > longest_ns * spec->count;
+}
+
+/* What a reservation that was denied is told: the least time that suffices, or that none does. */
+static void when(void)
+{
+	uint64_t early = 0, late = 0, never = 0, wrong_never = 0, too_long = 0, denied = 0;
+
+	state = dice_seed();
+	for (uint64_t i = 0; i < scaled(400); i++) {
+		struct shmlimit_rule spec = { .struct_size = sizeof(spec), .capacity = 1 + up_to(i % 4 ? 9 : 99999),
+			.count = 1 + up_to(i % 3 ? 12 : 99999), .period_ns = 1 + up_to(SECOND), .flags = i % 5 == 0 };
+		uint64_t t = T0 + up_to(SECOND), token_ns = spec.period_ns / spec.count + 1, limit_ns;
+		int id;
+
+		/* A whole number of tokens, and a nanosecond more or less: where ticks and nanoseconds differ. */
+		spec.max_wait_ns = (uint64_t)((u128)up_to(3 * spec.capacity) * spec.period_ns / spec.count) +
+		                   up_to(2);
+		id = shmlimit_rule_set_at(l, "when", &spec, t);
+		if (id == -ERANGE)
+			continue;
+		shmlimit_reset(l, id, "k", 1);
+		for (int j = 0; j < 50; j++) {
+			uint64_t cost = 1 + up_to(5 * spec.capacity), retry_ns;
+
+			if (up_to(2) == 0) /* about as many as can be borrowed */
+				cost = spec.capacity + spec.max_wait_ns / token_ns + up_to(2);
+			limit_ns = up_to(1) ? UINT64_MAX : spec.max_wait_ns - up_to(spec.max_wait_ns < 3 ? 0 : 2);
+			t += up_to(3) ? up_to(token_ns) : up_to(2 * token_ns * spec.capacity);
+			if (reserve(id, cost, limit_ns, t) == SHMLIMIT_ALLOWED) {
+				too_long += r.wait_ns > limit_ns || r.wait_ns > spec.max_wait_ns;
+				wrong_never += can_never(&spec, cost, limit_ns);
+				continue;
+			}
+			denied++;
+			retry_ns = r.retry_after_ns;
+			never += retry_ns == UINT64_MAX;
+			wrong_never += (retry_ns == UINT64_MAX) != can_never(&spec, cost, limit_ns);
+			if (retry_ns == UINT64_MAX)
+				continue;
+			early += reserve(id, cost, limit_ns, t + retry_ns - 1) != SHMLIMIT_DENIED;
+			t += retry_ns;
+			late += reserve(id, cost, limit_ns, t) != SHMLIMIT_ALLOWED;
+		}
+	}
+	ok(never > scaled(100) && denied - never > scaled(100), "reservations were denied for a time, and for ever");
+	is(early, 0, "a reservation that is denied does not fit a nanosecond before its retry_after");
+	is(late, 0, "a reservation that is denied fits after exactly its retry_after");
+	is(wrong_never, 0, "a reservation is denied for ever if the time of the tokens lacking is longer than its limit");
+	is(too_long, 0, "a reservation waits no longer than its limit and the rule's");
+}
+
 static void together(void)
 {
 	int site = rule("site", 100, 1, 0, 0), user = rule("user", 2, 1, 0, 0), dry;
@@ -213,6 +307,8 @@ int main(void)
 	next_pays();
 	charge_and_refund();
 	undo();
+	years();
+	when();
 	together();
 	waiting();
 	refused();

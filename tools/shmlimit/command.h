@@ -113,10 +113,26 @@ const char *rate_text(char text[TEXT_LEN], uint64_t count, uint64_t period_ns);
 const char *duration_text(char text[TEXT_LEN], uint64_t ns);   /* exact: "1h30m", "1.5s", "0s"; UINT64_MAX: "never" */
 const char *resolution_text(char text[TEXT_LEN], uint64_t ps); /* the same of picoseconds: "0.954ns" */
 
-/* print.c: a line `name: value`; text whose control characters became '?'; JSON. */
+/*
+ * escape.c: bytes of any origin as text for terminals and files. Each byte of what does not print as it is becomes
+ * \xNN. All that the command writes goes through here, unless JSON's own escapes do it.
+ */
+enum {
+	ESCAPE_BACKSLASH = 1,  /* and a backslash becomes two: no two inputs become one text */
+	ESCAPE_EXPORT = 2,     /* for a file: the same in every locale */
+};
+
+#define ESCAPE_ONE_LEN 5
+/* The character, or byte, that `from` begins with. Returns how many bytes that is. */
+size_t escape_one(char to[ESCAPE_ONE_LEN], const void *from, size_t len, unsigned how);
+/* All of it, into 4 * len + 1 bytes. Returns where it ends. */
+char *escape(char *to, const void *from, size_t len, unsigned how);
+
+/* print.c: text, escaped; a line `name: value`; JSON. */
 void print_clean(FILE *to, const char *text);
 void print_line(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int print_json(json_t *root);                  /* takes the reference; NULL means out of memory; a status */
+char *json_write(json_t *root);                /* the same as text, which is the caller's to free, or NULL */
 json_t *json_number(uint64_t value);
 json_t *json_duration(uint64_t ns);            /* UINT64_MAX, never, becomes null */
 json_t *json_text(const char *text);           /* bytes that are not UTF-8 become U+FFFD */
@@ -219,7 +235,7 @@ int decision_key(const char *key);             /* a status: is it a legal key? *
 void decision_print(int answer, const struct shmlimit_result *r);
 json_t *decision_json(int answer, const struct shmlimit_result *r);
 
-/* key.c: keys as people can read them, in UTF-8. Bytes that don't print as they are become \xNN, a backslash two. */
+/* key.c: keys as people can read them: addresses, and all others escaped. */
 #define KEY_TEXT_LEN (4 * SHMLIMIT_KEY_MAX + TEXT_LEN)
 
 /* `len` bytes of a key that has `key_len`: where that is more they are its beginning. */

@@ -108,7 +108,7 @@ int inspect_json(const struct view *view)
 
 	if (view->live.count == 0)
 		return print_json(root);
-	text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
+	text = json_write(root);
 	json_decref(root);
 	if (text == NULL)
 		return fail_memory();

@@ -110,10 +110,6 @@ static const char *name_of(struct names *names, int rule)
 
 	if (!names->known[rule] && shmlimit_rule_name(names->view->limiter, rule, name) < 0)
 		strcpy(name, "");
-	/* Somebody else's bytes: neither a terminal nor a string of JSON gets what it would act on. */
-	for (char *c = name; !names->known[rule] && *c != '\0'; c++)
-		if ((unsigned char)*c <= ' ' || (unsigned char)*c > '~' || *c == '"' || *c == '\\')
-			*c = '?';
 	names->known[rule] = 1;
 	return name;
 }

@@ -6,7 +6,6 @@
  */
 #include <arpa/inet.h>
 #include <string.h>
-#include <wchar.h>
 
 #include "command.h"
 
@@ -28,44 +27,15 @@ static int net_text(char text[KEY_TEXT_LEN], const unsigned char *key, size_t le
 	return 1;
 }
 
-/*
- * Bytes of a character that takes a place on the screen as it is, else 0. What
- * takes none is a control character, or moves and joins its neighbours.
- */
-static size_t printable(const char *bytes, size_t len)
-{
-	mbstate_t state = { 0 };
-	wchar_t c;
-	size_t n;
-
-	if (*bytes >= ' ' && *bytes <= '~')
-		return *bytes != '\\';
-	n = mbrtowc(&c, bytes, len, &state);
-	if (n == (size_t)-1 || n == (size_t)-2 || n == 0)
-		return 0;
-	return wcwidth(c) > 0 ? n : 0;
-}
-
 const char *key_show(char text[KEY_TEXT_LEN], const void *key, size_t len, size_t key_len)
 {
-	const char *from = key;
-	char *to = text;
+	char *to;
 
 	if (len == key_len && net_text(text, key, len))
 		return text;
-	for (size_t at = 0, n; at < len; at += n) {
-		n = printable(from + at, len - at);
-		if (n > 0) {
-			memcpy(to, from + at, n);
-			to += n;
-			continue;
-		}
-		n = 1;
-		to += from[at] == '\\' ? sprintf(to, "\\\\") : sprintf(to, "\\x%02x", (unsigned char)from[at]);
-	}
+	to = escape(text, key, len, ESCAPE_BACKSLASH);
 	/* No key's text has a lone backslash before dots: this one is not the key's. */
 	if (len < key_len)
-		to += sprintf(to, "\\...[%zu]", key_len);
-	*to = '\0';
+		sprintf(to, "\\...[%zu]", key_len);
 	return text;
 }

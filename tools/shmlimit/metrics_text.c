@@ -13,22 +13,17 @@
 
 /*
  * No two names may become one label: a series that comes twice makes a file
- * worthless. So a byte that may not stand there, and the backslash, becomes
- * \xNN; the backslash of that, and the quote, the format wants escaped.
+ * worthless. Backslash and quote the format wants escaped once more.
  */
 static void print_escaped(FILE *to, const char *text)
 {
-	json_t *utf8 = json_string(text);
+	char one[ESCAPE_ONE_LEN];
 
-	for (; *text != '\0'; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c < ' ' || c == 0x7f || c == '\\' || (c >= 0x80 && utf8 == NULL))
-			fprintf(to, "\\\\x%02x", c);
-		else
-			fprintf(to, "%s%c", c == '"' ? "\\" : "", c);
+	for (size_t n, len = strlen(text); len > 0; text += n, len -= n) {
+		n = escape_one(one, text, len, ESCAPE_BACKSLASH | ESCAPE_EXPORT);
+		for (const char *c = one; *c != '\0'; c++)
+			fprintf(to, "%s%c", *c == '"' || *c == '\\' ? "\\" : "", *c);
 	}
-	json_decref(utf8);
 }
 
 static void print_label(FILE *to, const char *before, const char *label, const char *text)

@@ -1,7 +1,5 @@
 /*
- * print.c: what goes to standard output, as lines or as JSON. Names and texts
- * that stand in a segment are somebody else's bytes: a terminal never gets
- * their control characters, a JSON reader never gets what is not UTF-8.
+ * print.c: what goes to standard output, as lines or as JSON.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,8 +11,12 @@
 
 void print_clean(FILE *to, const char *text)
 {
-	for (; *text != '\0'; text++)
-		putc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, to);
+	char one[ESCAPE_ONE_LEN];
+
+	for (size_t n, len = strlen(text); len > 0; text += n, len -= n) {
+		n = escape_one(one, text, len, 0);
+		fputs(one, to);
+	}
 }
 
 void print_line(const char *name, const char *format, ...)
@@ -31,17 +33,37 @@ void print_line(const char *name, const char *format, ...)
 	putchar('\n');
 }
 
+/* JSON has escapes of its own. They hide nothing from a program, and a terminal gets printable ASCII only. */
+char *json_write(json_t *root)
+{
+	static const char del[] = "\\u007f";
+	char *plain = root != NULL ? json_dumps(root, JSON_INDENT(2) | JSON_ENSURE_ASCII) : NULL, *text, *to;
+
+	/* The one control character that jansson leaves alone. */
+	if (plain == NULL || strchr(plain, 0x7f) == NULL)
+		return plain;
+	text = to = malloc(strlen(plain) * (sizeof(del) - 1) + 1);
+	for (const char *p = plain; text != NULL && *p != '\0'; p++) {
+		if (*p == 0x7f)
+			to = stpcpy(to, del);
+		else
+			*to++ = *p;
+	}
+	if (text != NULL)
+		*to = '\0';
+	free(plain);
+	return text;
+}
+
 int print_json(json_t *root)
 {
-	int error;
+	char *text = json_write(root);
 
-	if (root == NULL)
-		return fail_memory();
-	error = json_dumpf(root, stdout, JSON_INDENT(2));
 	json_decref(root);
-	if (error != 0 && !ferror(stdout))     /* what could not be written, main() reports */
+	if (text == NULL)
 		return fail_memory();
-	putchar('\n');
+	puts(text);
+	free(text);
 	return STATUS_OK;
 }
 

@@ -34,7 +34,9 @@ static void print_file(const char *segment, struct shmlimit *limiter)
 	struct rule_facts facts;
 
 	shmlimit_info(limiter, &info);
-	printf("# Segment %s, for shmlimit apply\n", segment);
+	printf("# Segment ");
+	print_clean(stdout, segment);
+	puts(", for shmlimit apply");
 	print_segment(&info);
 	for (int id = 0; id < (int)info.rules; id++) {
 		if (rule_read(limiter, id, &facts) < 0)

@@ -26,6 +26,8 @@ static int make_room(struct table *table)
 
 void table_cell(struct table *table, const char *format, ...)
 {
+	char *plain, *text;
+	size_t len;
 	va_list ap;
 
 	if (table->failed || make_room(table) < 0) {
@@ -33,11 +35,18 @@ void table_cell(struct table *table, const char *format, ...)
 		return;
 	}
 	va_start(ap, format);
-	if (vasprintf(&table->cell[table->count], format, ap) < 0)
-		table->failed = 1;
-	else
-		table->count++;
+	if (vasprintf(&plain, format, ap) < 0)
+		plain = NULL;
 	va_end(ap);
+	len = plain != NULL ? strlen(plain) : 0;
+	text = plain != NULL ? malloc(4 * len + 1) : NULL;
+	if (text == NULL) {
+		table->failed = 1;
+	} else {
+		escape(text, plain, len, 0);
+		table->cell[table->count++] = text;
+	}
+	free(plain);
 }
 
 void table_words(struct table *table, const char *words)
@@ -65,7 +74,7 @@ static void print_cell(const char *text, size_t width, int right, int last)
 	int pad = (int)(width - strlen(text));
 
 	printf("%*s", right ? pad : 0, "");
-	print_clean(stdout, text);
+	fputs(text, stdout);
 	if (last)
 		putchar('\n');
 	else

@@ -67,7 +67,7 @@ static void release_signals(const struct sigaction old[ENDING], const sigset_t *
 
 /* ---- drawing ---- */
 
-/* Bytes of the text that fit into so many columns. */
+/* Bytes of the text, which is escaped, that fit into so many columns. */
 static int fitting(const char *text, int columns)
 {
 	mbstate_t state = { 0 };
@@ -76,14 +76,8 @@ static int fitting(const char *text, int columns)
 	while (text[at] != '\0') {
 		wchar_t c;
 		size_t n = mbrtowc(&c, text + at, strlen(text + at), &state);
-		int width = n < (size_t)-2 ? wcwidth(c) : -1;
+		int width = wcwidth(c);
 
-		/* ncurses shows what does not print by two or more characters: the screen's edge then cuts it. */
-		if (width < 0) {
-			state = (mbstate_t){ 0 };
-			width = 4;
-			n = 1;
-		}
 		if (width > columns)
 			break;
 		columns -= width;
@@ -94,10 +88,13 @@ static int fitting(const char *text, int columns)
 
 static void draw(int y, attr_t look, const char *text)
 {
+	char safe[4 * LINE];
+
 	if (y < 0 || y >= LINES)
 		return;
+	escape(safe, text, strnlen(text, LINE - 1), 0);
 	attrset(look);
-	mvaddnstr(y, 0, text, fitting(text, COLS));
+	mvaddnstr(y, 0, safe, fitting(safe, COLS));
 	clrtoeol();
 	if (look & A_REVERSE)
 		mvchgat(y, 0, -1, A_REVERSE, 0, NULL);

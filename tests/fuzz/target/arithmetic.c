@@ -71,6 +71,7 @@ static void check_funnel(const struct layout_terms *terms, const struct layout_t
 		law(after.quota <= f.quota, "borrowing gives");
 	} else {
 		law(after.quota == f.quota && after.stamp == f.stamp, "what was refused has changed it");
+		law(debt != 0, "refused for a debt that is not too long");
 	}
 	after = f;
 	funnel_charge(terms, &after, tokens, at);

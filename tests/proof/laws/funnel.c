@@ -273,13 +273,27 @@ int law_borrow(EACH, uint64_t quota, uint64_t stamp, uint64_t tokens)
 	uint64_t owed, borrowed;
 
 	assume(narrow(&t) && leaked(&t, before, at));
+	tokens &= 63;
 	if (!funnel_borrow(&t, &after, tokens, at, &owed))
-		return after.quota == before.quota && after.stamp == before.stamp && owed > t.debt;
+		return after.quota == before.quota && after.stamp == before.stamp &&
+		       (int64_t)(owed + t.debt) == (int64_t)(tokens << each_token) - credit(&t, before, at);
 	borrowed = tokens - (before.quota - after.quota);
 	return borrowed == 0 ? after.stamp == before.stamp && owed == 0 && after.quota <= before.quota
 	                     : after.quota == 0 && after.stamp - before.stamp == borrowed << each_token &&
-	                               borrowed << each_token >> each_token == borrowed && owed <= t.debt &&
-	                               after.stamp - at.stamp == owed;
+	                               owed <= t.debt && after.stamp - at.stamp == owed;
+}
+
+/* ... whatever the bits and the number of tokens: the debt is no longer than the longest, or more than none too long */
+int law_borrow_total(TERMS, uint64_t quota, uint64_t stamp, uint64_t now, uint64_t tokens)
+{
+	struct layout_terms t = GIVEN;
+	struct funnel_time at = time_at(&t, now);
+	struct funnel before = { quota, stamp, 0 }, after = before;
+	uint64_t owed;
+
+	if (funnel_borrow(&t, &after, tokens, at, &owed))
+		return owed <= debt && after.quota <= quota;
+	return owed > 0 && after.quota == quota && after.stamp == stamp;
 }
 
 /* ... with the sum of product and debt left to wrap */

@@ -23,14 +23,15 @@ final class Failures
 
     public function __construct(private readonly bool $failOpen)
     {
-        $this->shared = function_exists('apcu_enabled') && apcu_enabled();
+        $needed = ['apcu_enabled', 'apcu_add', 'apcu_inc', 'apcu_fetch', 'apcu_delete'];
+        $this->shared = array_filter($needed, function_exists(...)) === $needed && apcu_enabled();
     }
 
     public function add(Error $error): void
     {
         if ($this->count($error->subject) === 1) {
             $what = $this->failOpen ? 'pass without a limit' : 'are refused';
-            error_log("segment $error->subject: $error->words: requests that need it $what");
+            self::log("segment $error->subject: $error->words: requests that need it $what");
         }
     }
 
@@ -39,7 +40,7 @@ final class Failures
         foreach ($this->counted($subjects) as $subject => $count) {
             if ($this->forget($subject)) {
                 $what = $this->failOpen ? 'passed without a limit' : 'were refused';
-                error_log("segment $subject: in order again; requests that $what: $count");
+                self::log("segment $subject: in order again; requests that $what: $count");
             }
         }
     }
@@ -53,6 +54,13 @@ final class Failures
             $this->own[$key] = 1;
         }
         if ($news) {
+            self::log($line);
+        }
+    }
+
+    private static function log(string $line): void
+    {
+        if (function_exists('error_log')) {
             error_log($line);
         }
     }

@@ -75,8 +75,9 @@ final class Gate
         }
         try {
             $answer = $this->decide($this->attached(), array_map(self::fit(...), $wanted));
-        } catch (Error $error) {
-            $this->failures->add($error);
+        } catch (\Throwable $thrown) {
+            // Of whatever class: a function that this PHP lacks must not end a request that may pass.
+            $this->failures->add($this->about($thrown));
             return new Answer('failed', $this->failOpen ? 0 : 503);
         }
         $subjects = array_map(fn (Limit $limit) => "$this->segment: rule $limit->rule", $wanted);
@@ -127,6 +128,13 @@ final class Gate
         } catch (Error $error) {
             return $error;
         }
+    }
+
+    /** As an error of the segment, or of a rule in it. */
+    private function about(\Throwable $thrown): Error
+    {
+        $known = $thrown instanceof Error && str_starts_with($thrown->subject, $this->segment);
+        return $known ? $thrown : new Error($this->segment, $thrown->getMessage(), $thrown->getCode());
     }
 
     /** That there is none is a matter of those rules that need it. */

@@ -193,7 +193,8 @@ final class GlobalLimiter
     private function check(int $answer, string $subject): void
     {
         if ($answer < 0 && !in_array(-$answer, self::OF_THE_LIBRARY, true)) {
-            $words = self::WORDS[-$answer] ?? 'no connection (' . posix_strerror(-$answer) . ')';
+            $reason = function_exists('posix_strerror') ? posix_strerror(-$answer) : 'errno ' . -$answer;
+            $words = self::WORDS[-$answer] ?? "no connection ($reason)";
             throw new Error($subject, "engine: $words", -$answer);
         }
         Library::check($answer, $subject);

@@ -14,6 +14,7 @@ namespace Shmlimit;
 final class Library
 {
     private const EINVAL = 22;
+    private const ELIBACC = 79;
 
     private static ?\FFI $ffi = null;
     private static ?\FFI $globalFfi = null;
@@ -66,12 +67,18 @@ final class Library
         return $c;
     }
 
+    /** Throws Error, for whatever reason the library cannot be used: no FFI extension, FFI disabled, no such file. */
     private static function load(string $scope, string $file): \FFI
     {
         try {
-            return \FFI::scope($scope);
-        } catch (\FFI\Exception) {
-            return \FFI::load(__DIR__ . "/$file");
+            try {
+                return \FFI::scope($scope);
+            } catch (\FFI\Exception) {
+                return \FFI::load(__DIR__ . "/$file");
+            }
+        } catch (\Throwable $thrown) {
+            $library = 'lib' . strtolower(strtr($scope, '_', '-'));
+            throw new Error($library, 'cannot be loaded (' . $thrown->getMessage() . ')', self::ELIBACC);
         }
     }
 }

@@ -1,0 +1,67 @@
+/*
+ * reclaim: which of the slots that may be taken for nothing a new key gets: a
+ * free one before one that has refilled, and of those the one that has been idle
+ * longest. So keys that are well within their limits keep their slots while there
+ * are others, and a decision on them costs no claim.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "unit.h"
+
+#define T0 (1000 * SECOND)
+#define SLOTS 4096
+/* At half of the slots a key whose window of 32 slots is full is rarer than one run in a million. */
+#define KEYS (SLOTS / 2)
+#define ROUNDS 5
+
+static struct shmlimit *l;
+
+/* Take one token of each key from `first` on; each is full again before the next is asked. Returns the time then. */
+static uint64_t ask_all(int rule, int first, int keys, uint64_t at)
+{
+	for (int key = first; key < first + keys; key++, at += SECOND)
+		if (shmlimit_take_at(l, rule, &key, sizeof(key), 1, at, NULL) != SHMLIMIT_ALLOWED)
+			bail("key %d is denied", key);
+	return at;
+}
+
+static void in_a_table_of(const char *which, const struct shmlimit_rule *how, int strangers)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS, .window_max = 10 };
+	struct shmlimit_counters before, after;
+	uint64_t at = T0;
+	int rule;
+
+	l = unit_create("reclaim", &options);
+	rule = shmlimit_rule_set_at(l, "r", how, at);
+	ok(rule >= 0, "%s: the rule is accepted", which);
+	at = ask_all(rule, KEYS, strangers, at);
+	before = unit_counters(l, rule);
+	for (int round = 0; round < ROUNDS; round++)
+		at = ask_all(rule, 0, KEYS, at);
+	after = unit_counters(l, rule);
+	is(after.claims - before.claims, KEYS, "%s: keys that are full again each time claim one slot each, and keep it",
+	   which);
+	is(after.reclaims - before.reclaims, strangers < SLOTS ? 0 : KEYS, "%s: %s", which,
+	   strangers < SLOTS ? "no key takes a slot from another while there are free slots"
+	                     : "each takes it from a key that is asked no more");
+	shmlimit_close(l);
+}
+
+int main(void)
+{
+	const struct shmlimit_rule funnel = { .struct_size = sizeof(funnel), .capacity = 10, .count = 1000,
+		.period_ns = SECOND };
+	const struct shmlimit_rule window = { .struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW,
+		.capacity = 10, .period_ns = SECOND / 1000 };
+	const struct shmlimit_rule warmup = { .struct_size = sizeof(warmup), .algorithm = SHMLIMIT_WARMUP,
+		.count = 1000, .period_ns = SECOND, .warmup_ns = SECOND / 10 };
+
+	in_a_table_of("funnels, empty table", &funnel, 0);
+	in_a_table_of("funnels, used table", &funnel, 16 * SLOTS);
+	in_a_table_of("windows, empty table", &window, 0);
+	in_a_table_of("windows, used table", &window, 16 * SLOTS);
+	in_a_table_of("warm-ups, empty table", &warmup, 0);
+	in_a_table_of("warm-ups, used table", &warmup, 16 * SLOTS);
+	return tap_done();
+}
