@@ -19,6 +19,7 @@ CONSTANTS = {
     "FIELD_MAX": _c.FIELD_MAX,
     "REQUESTS_MAX": _c.REQUESTS_MAX,
     "READ_ONLY": _c.READ_ONLY,
+    "LEASE_ASK": _c.LEASE_ASK,
     "NEXT_PAYS": _c.NEXT_PAYS,
     "COUNT_REFUSED": _c.COUNT_REFUSED,
     **{algorithm.name: int(algorithm) for algorithm in Algorithm},

@@ -25,6 +25,7 @@ REQUESTS_MAX = 16
 NEXT_PAYS = 1
 COUNT_REFUSED = 2
 READ_ONLY = 1
+LEASE_ASK = 2
 
 
 class Options(Structure):
@@ -119,6 +120,17 @@ class Request(Structure):
     ]
 
 
+class Lease(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved32", c_uint32),
+        ("want", c_uint64),
+        ("need", c_uint64),
+        ("held", c_uint64),
+        ("wait_ns", c_uint64),
+    ]
+
+
 class Fields(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -137,6 +149,7 @@ STRUCTURES = {
     "info": Info,
     "request": Request,
     "fields": Fields,
+    "lease": Lease,
 }
 
 _decision = [c_void_p, c_int, c_char_p, c_size_t, c_uint64]
@@ -160,6 +173,7 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "charge": (c_int, [*_decision, _result]),
     "peek": (c_int, [*_decision, _result]),
     "throttle": (c_int, [c_void_p, c_char_p, c_size_t, *[c_uint64] * 4, POINTER(c_int64)]),
+    "lease_take": (c_int, [*_decision, c_uint64, c_uint64, POINTER(Lease), _result]),
     "refund": (c_int, [*_decision, _result]),
     "reset": (c_int, [c_void_p, c_int, c_char_p, c_size_t]),
     "counters": (c_int, [c_void_p, c_int, POINTER(Counters)]),

@@ -1,7 +1,7 @@
 """The limits as ASGI middleware.
 
-A decision takes microseconds and waits for nobody, so it is made where the event loop runs; with an engine it may wait,
-and is made in a thread.
+A decision takes microseconds and waits for nobody, so it is made where the event loop runs. Only a request that an engine
+must be asked about goes through a thread.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -38,7 +38,8 @@ class Middleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return await self.app(scope, receive, send)
-        answer = await asyncio.to_thread(self.gate.ask, scope) if self.gate.waits else self.gate.ask(scope)
+        begun = self.gate.begin(scope)
+        answer = begun if isinstance(begun, Answer) else await asyncio.to_thread(begun)
         scope["shmlimit.status"] = answer.status
         if answer.refusal is not None:
             return await _refuse(scope, send, answer.refusal, answer)

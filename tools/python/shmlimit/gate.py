@@ -5,6 +5,7 @@ SPDX-License-Identifier: BSD-2-Clause
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import threading
 import time
@@ -15,10 +16,10 @@ from typing import Any, NamedTuple
 
 from . import _c_global
 from ._c import KEY_MAX, REQUESTS_MAX
-from .bundle import take_all
+from .bundle import Bundle
 from .engine import Engine, OnFailure, log
 from .global_limiter import GlobalLimiter
-from .limiter import Error, Fields, Limiter, Request, key_ip
+from .limiter import All, Error, Fields, Limiter, Request, key_ip
 
 LOOK_EVERY_S = 1.0
 """How often the segment's name is looked at, to find that it was destroyed and made anew: a system call or two."""
@@ -104,12 +105,13 @@ class Gate:
         self._open()
         self._look_at = time.monotonic() + LOOK_EVERY_S
 
-    @property
-    def waits(self) -> bool:
-        """May ask() wait, up to the deadline of an engine?"""
-        return self._engine is not None
-
     def ask(self, request: Mapping[str, Any]) -> Answer:
+        answer = self.begin(request)
+        return answer if isinstance(answer, Answer) else answer()
+
+    def begin(self, request: Mapping[str, Any]) -> Answer | Callable[[], Answer]:
+        """Decide without waiting for anybody, if that can be done; else return what decides by asking the engine. It
+        must be called once, in any thread, and waits for the engine's deadline at the most."""
         wanted = [one for limit in self._limits if (one := limit.request(request)) is not None]
         if not wanted:
             return Answer("unlimited", None, [])
@@ -118,14 +120,26 @@ class Gate:
             if isinstance(view, Error):
                 return self._failed(view)
             limiter, source = view
-            answer = take_all(limiter, source, wanted)
-            if not answer and self._dry_run:
-                return Answer("rejected-dry-run", None, [])
-            # What was taken before the one that denied was given back: nobody needs to hear of that.
-            told = [*zip(wanted, answer.results)] if answer else [(wanted[answer.failed], answer.results[-1])]
-            fields = _fields([limiter.fields(str(one.rule), result) for one, result in told])
+            bundle = Bundle(limiter, source, wanted)
+            answer = bundle.take_here()
+            if answer is None:
+                return functools.partial(self._finish, limiter, wanted, bundle)
+            return self._answer(limiter, wanted, answer)
         except Error as error:
             return self._failed(error)
+
+    def _finish(self, limiter: Limiter, wanted: Sequence[Request], bundle: Bundle) -> Answer:
+        try:
+            return self._answer(limiter, wanted, bundle.take_there())
+        except Error as error:
+            return self._failed(error)
+
+    def _answer(self, limiter: Limiter, wanted: Sequence[Request], answer: All) -> Answer:
+        if not answer and self._dry_run:
+            return Answer("rejected-dry-run", None, [])
+        # What was taken before the one that denied was given back: clients need not be told of that.
+        told = [*zip(wanted, answer.results)] if answer else [(wanted[answer.failed], answer.results[-1])]
+        fields = _fields([limiter.fields(str(one.rule), result) for one, result in told])
         if not answer:
             return Answer("rejected", self._refusal, fields)
         rehearsed = any(result.retry_after_ns > 0 for result in answer.results)

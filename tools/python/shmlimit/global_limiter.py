@@ -101,10 +101,13 @@ class GlobalLimiter:
         assert handle.value is not None
         return handle.value
 
-    def _call(self, verb: str, *arguments: Any) -> int:
-        """Call with a handle that nobody else has meanwhile. A list's pop and append are one step each."""
+    def _check_open(self) -> None:
         if self._closed or self.limiter._handle is None:
             raise _error(errno.EINVAL, self.limiter.name)
+
+    def _call(self, verb: str, *arguments: Any) -> int:
+        """Call with a handle that nobody else has meanwhile. A list's pop and append are one step each."""
+        self._check_open()
         try:
             handle = self._idle.pop()
         except IndexError:

@@ -285,6 +285,16 @@ class Limiter:
     def _is_lease(self, rule: str | int) -> bool:
         return bool(library.rule_algorithm(self._handle, self._id(rule)) == Algorithm.LEASE)
 
+    def _take_leased(self, rule: str | int, key: str | bytes, cost: int) -> Result | None:
+        """Take tokens that this host has leased. None: the engine must be asked."""
+        r, lease = _c.Result(), _c.Lease(struct_size=ctypes.sizeof(_c.Lease))
+        key = _key(key)
+        answer = library.lease_take(
+            self._handle, self._id(rule), key, len(key), _unsigned(cost), 0, 0, ctypes.byref(lease), ctypes.byref(r)
+        )
+        _check(answer, f"{self.name}: rule {rule}")
+        return _result(answer == 0, r) if answer < _c.LEASE_ASK else None
+
     def rule_find(self, rule: str) -> int:
         """The id of a rule, which it keeps while it exists."""
         return _check(library.rule_find(self._handle, _name(rule)), f"{self.name}: rule {rule}")
