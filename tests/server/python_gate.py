@@ -174,6 +174,58 @@ class GateLaws(unittest.TestCase):
         gate = Gate(SEGMENT, [Limit("s", asgi.client)])
         self.assertEqual(self.ask(gate, 1) + self.ask(gate, 1, client=None), ["passed", "rejected"])
 
+    def test_no_client(self):
+        """a client whose address the server does not know is one client, as uvicorn leaves it where all are proxies"""
+        self.assertEqual(asgi.client({"client": (None, 0)}), asgi.client({"client": None}))
+
+    def forwarded(self, peer, *headers, proxies=("192.0.2.10", "198.51.100.0/24", "2001:db8:1::/48")):
+        """The client of a request from this peer with these headers, by WSGI and by ASGI."""
+        environ = {"REMOTE_ADDR": peer, **({"HTTP_X_FORWARDED_FOR": ",".join(headers)} if headers else {})}
+        scope = {"client": (peer, 1234) if peer else None, "headers": [(b"host", b"x")]}
+        scope["headers"] += [(b"x-forwarded-for", header.encode("latin-1")) for header in headers]
+        found = {wsgi.client_behind(*proxies)(environ), asgi.client_behind(*proxies)(scope)}
+        self.assertEqual(len(found), 1)
+        return found.pop()
+
+    def test_behind(self):
+        """behind a proxy the client is what the proxy says, and nobody else"""
+        key = shmlimit.key_ip
+        for peer, headers, client in (
+            ("203.0.113.1", ["203.0.113.9"], "203.0.113.1"),
+            ("192.0.2.10", [], "192.0.2.10"),
+            ("192.0.2.10", ["203.0.113.1"], "203.0.113.1"),
+            ("::ffff:192.0.2.10", ["203.0.113.1"], "203.0.113.1"),
+            ("192.0.2.11", ["203.0.113.1"], "192.0.2.11"),
+            ("192.0.2.10", ["203.0.113.9, 203.0.113.1"], "203.0.113.1"),
+            ("192.0.2.10", ["203.0.113.9", "203.0.113.1"], "203.0.113.1"),
+            ("192.0.2.10", ["203.0.113.1, 198.51.100.7"], "203.0.113.1"),
+            ("192.0.2.10", ["198.51.100.6,198.51.100.7"], "198.51.100.6"),
+            ("192.0.2.10", ["203.0.113.1:8443"], "203.0.113.1"),
+            ("2001:db8:1::1", ["[2001:db8:2::1]:8443"], "2001:db8:2::1"),
+            ("192.0.2.10", ["2001:db8:2::1"], "2001:db8:2::ffff"),
+            ("192.0.2.10", ["203.0.113.9, unknown"], "192.0.2.10"),
+            ("192.0.2.10", ["203.0.113.9, "], "192.0.2.10"),
+            ("192.0.2.10", ["unix:"], "192.0.2.10"),
+            ("192.0.2.10", ["203.0.113.1\xe9"], "192.0.2.10"),
+        ):
+            with self.subTest(peer=peer, headers=headers):
+                self.assertEqual(self.forwarded(peer, *headers), key(client))
+        self.assertRaises(ValueError, asgi.client_behind, "proxy.example")
+
+    def test_behind_unix(self):
+        """a proxy on a Unix socket is one only if that is said"""
+        self.assertEqual(self.forwarded("", "203.0.113.1", proxies=["unix:"]), shmlimit.key_ip("203.0.113.1"))
+        self.assertEqual(self.forwarded("", "203.0.113.1"), "unix:")
+
+    def test_replaced(self):
+        """ASGI: where the server has replaced the peer's address, all are one client, which is logged once"""
+        client = asgi.client_behind("127.0.0.1")
+        headers = [[(b"x-forwarded-for", b"203.0.113.%d" % i)] for i in range(3)]
+        found = {client({"client": (f"203.0.113.{i}", 0), "headers": headers[i]}) for i in range(3)}
+        self.assertEqual(found, {asgi.REPLACED})
+        self.assertEqual(len(self.logged), 2)
+        self.assertIn("--no-proxy-headers", self.logged[1])
+
     def wsgi(self, method="GET", **options):
         def app(environ, start_response):
             start_response("200 OK", [("Content-Type", "text/plain")])

@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from http import HTTPStatus
 from typing import Any
 
+from .engine import log
+from .forwarded import UNIX, Proxies
 from .gate import Answer, Gate, address_key
 
 Scope = MutableMapping[str, Any]
@@ -22,9 +24,41 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
+REPLACED = "unknown peer"
+"""The key of all requests whose peer client_behind() cannot know."""
+
+
 def client(scope: Mapping[str, Any]) -> str | bytes:
-    """The net of the address that the server heard from: of IPv6 the /64."""
-    return address_key((scope.get("client") or ("", 0))[0])
+    """The net of scope["client"]: of IPv6 the /64. Where the server believes a proxy, that is what the proxy says:
+    uvicorn by default believes any process that connects from 127.0.0.1."""
+    return address_key((scope.get("client") or ("", 0))[0] or "")
+
+
+def client_behind(*proxies: str) -> Callable[[Mapping[str, Any]], str | bytes]:
+    """The net of the address that the server heard from; where that is one of these proxies, of the address that
+    X-Forwarded-For names. A proxy is an address, a net, or "unix:" for those that connect through a Unix socket.
+
+    The server must not replace the peer's address itself (uvicorn --no-proxy-headers). Servers that do so leave a port
+    of 0. What such a request comes from cannot be known, so all of them are one client.
+    """
+    known = Proxies(proxies)
+    warned = False
+
+    def client_of(scope: Mapping[str, Any]) -> str | bytes:
+        nonlocal warned
+        peer, port = scope.get("client") or (UNIX, None)
+        if port == 0:
+            if not warned:
+                warned = True
+                log.error(
+                    "the server replaces the addresses of peers by those of X-Forwarded-For, so all such requests are one "
+                    "client: start it with --no-proxy-headers, or use asgi.client"
+                )
+            return REPLACED
+        headers = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"]
+        return address_key(known.client(peer, headers))
+
+    return client_of
 
 
 class Middleware:

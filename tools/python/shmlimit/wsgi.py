@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from .forwarded import UNIX, Proxies
 from .gate import Gate, address_key
 
 if TYPE_CHECKING:
@@ -18,6 +19,18 @@ if TYPE_CHECKING:
 def client(environ: Mapping[str, Any]) -> str | bytes:
     """The net of the address that the server heard from: of IPv6 the /64."""
     return address_key(environ.get("REMOTE_ADDR", ""))
+
+
+def client_behind(*proxies: str) -> Callable[[Mapping[str, Any]], str | bytes]:
+    """Like client(), but where the server heard from one of these proxies, the net of the address that X-Forwarded-For
+    names. A proxy is an address, a net, or "unix:" for those that connect through a Unix socket."""
+    known = Proxies(proxies)
+
+    def client_of(environ: Mapping[str, Any]) -> str | bytes:
+        forwarded = environ.get("HTTP_X_FORWARDED_FOR")
+        return address_key(known.client(environ.get("REMOTE_ADDR") or UNIX, [forwarded] if forwarded else []))
+
+    return client_of
 
 
 class Middleware:
