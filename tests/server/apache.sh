@@ -13,6 +13,17 @@ need_module "$apache_module" apache2-dev
 # As many as a prefork server has children: one that waits for a child waits until a connection ends.
 connections=4
 
+# proxied HEADER: what is left to the client of a request to the README's server behind a proxy.
+proxied() {
+	get -o "$TMP/body" -D - -H "X-Forwarded-For: $1" "http://127.0.0.1:$proxied_port/absent" | tr -d '\r' |
+		sed -n 's/^RateLimit: .*;r=\([0-9]*\);.*/\1/p'
+}
+behind_proxy() {
+	shmlimit reset "$SEGMENT" --rule page
+	# shellcheck disable=SC2046,SC2005 # in one line
+	echo $(proxied 203.0.113.1) $(proxied 203.0.113.2) $(proxied '203.0.113.3, 203.0.113.1')
+}
+
 for mpm in prefork event; do
 	what=$mpm
 	make_segment
@@ -21,6 +32,7 @@ for mpm in prefork event; do
 	addresses
 	dry_runs
 	requests
+	is "$(behind_proxy)" "999 999 998" "$what: behind a trusted proxy, the last address that it passes on is the client"
 	exactly
 	under_load
 	comes_and_goes
@@ -37,6 +49,12 @@ other_version
 start apache worker -e 's/fail=open/fail=closed/' -e 's/dry_run/status=403 fields=denied/'
 fails_closed
 ends
+
+proxy=192.0.2.10
+start apache worker
+is "$(behind_proxy)" "999 998 997" "$what: a peer that is no trusted proxy is the client, whatever it sends"
+ends
+proxy=127.0.0.1
 
 wrong 's/cost=10/cost=0/' '"cost=0" must be cost=N, 1 or more'
 wrong 's/prefix=32,64/prefix=32,129/' 'must be prefix=V4,V6, at most prefix=32,128'
