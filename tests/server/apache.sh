@@ -56,6 +56,31 @@ is "$(behind_proxy)" "999 998 997" "$what: a peer that is no trusted proxy is th
 ends
 proxy=127.0.0.1
 
+# Fields are each client's own, also where mod_cache serves the response that it stored for another.
+what=cache
+mkdir -m 777 "$TMP/cache"
+more_apache="LoadModule cache_module $apache_modules/mod_cache.so
+LoadModule cache_disk_module $apache_modules/mod_cache_disk.so
+LoadModule headers_module $apache_modules/mod_headers.so
+CacheRoot $TMP/cache
+CacheEnable disk /
+Header set Cache-Control max-age=3600
+$(snippet apache apache CacheQuickHandler)"
+start apache prefork
+shmlimit reset "$SEGMENT" --all
+ask "$url/index.html" -H "$(from 10.0.5.1)"
+ask "$url/index.html" -H "$(from 10.0.5.1)"
+like "$answer" '^Age: ' "$what: the second response comes from the cache"
+like "$(field RateLimit-Policy) $(field RateLimit | tr '\n' ' ')" '^"page";q=1000;w=3600000 "page";r=998;t=7[0-9]* $' \
+	"$what: it has the fields of its own request"
+ask "$url/index.html" -H "$(from 10.0.5.2)"
+like "$answer" '^Age: ' "$what: another client has its response from the cache, too"
+like "$(field RateLimit | tr '\n' ' ')" '^"page";r=999;t=3[0-9]* $' "$what: and not the fields of the one that it was stored for"
+grep -rqi ratelimit "$TMP/cache"
+is $? 1 "$what: no fields are in the cache"
+ends
+more_apache=
+
 wrong 's/cost=10/cost=0/' '"cost=0" must be cost=N, 1 or more'
 wrong 's/prefix=32,64/prefix=32,129/' 'must be prefix=V4,V6, at most prefix=32,128'
 wrong 's/dry_run/status=600/' 'must be status=N, 400 to 599'

@@ -47,17 +47,57 @@ static void note(request_rec *r, const char *status, const struct verdict *verdi
     }
 }
 
-/* err_headers_out: they are sent with errors too, and outlive internal redirects. */
-static void tell(request_rec *r, const struct verdict *verdict)
-{
-    for (size_t i = 0; i < verdict->told_count; i++) {
-        const struct shmlimit_fields *fields = &verdict->told[i];
+/* The filter that adds the fields to the response. */
+static ap_filter_rec_t *fields_filter;
 
-        apr_table_add(r->err_headers_out, "RateLimit-Policy", fields->policy);
-        apr_table_add(r->err_headers_out, "RateLimit", fields->limit);
+/* Keep what the client is to be told until the response begins. */
+static void keep_fields(request_rec *r, const struct verdict *verdict)
+{
+    apr_array_header_t *told;
+
+    if (verdict->told_count == 0)
+        return;
+    told = apr_array_make(r->pool, (int)verdict->told_count, sizeof(verdict->told[0]));
+    for (size_t i = 0; i < verdict->told_count; i++)
+        APR_ARRAY_PUSH(told, struct shmlimit_fields) = verdict->told[i];
+    ap_set_module_config(r->request_config, &shmlimit_module, told);
+}
+
+/*
+ * WHY NOT at once, in the table of headers: mod_cache would store them with the
+ * response, and serve one client's fields to all others. This filter runs after the
+ * cache's filters, whether they store the response or serve it.
+ */
+static apr_status_t add_fields(ap_filter_t *f, apr_bucket_brigade *brigade)
+{
+    const apr_array_header_t *told = f->ctx;
+    apr_table_t *headers = f->r->err_headers_out;
+
+    ap_remove_output_filter(f);
+    for (int i = 0; i < told->nelts; i++) {
+        const struct shmlimit_fields *fields = &APR_ARRAY_IDX(told, i, struct shmlimit_fields);
+
+        apr_table_add(headers, "RateLimit-Policy", fields->policy);
+        apr_table_add(headers, "RateLimit", fields->limit);
         if (fields->retry_after[0] != '\0')
-            apr_table_add(r->err_headers_out, "Retry-After", fields->retry_after);
+            apr_table_add(headers, "Retry-After", fields->retry_after);
     }
+    return ap_pass_brigade(f->next, brigade);
+}
+
+/* For responses and for error responses. After internal redirects the fields are those of the original request. */
+static void insert_filter(request_rec *r)
+{
+    const request_rec *original = r;
+    apr_array_header_t *told;
+
+    if (r->main != NULL)
+        return;
+    while (original->prev != NULL)
+        original = original->prev;
+    told = ap_get_module_config(original->request_config, &shmlimit_module);
+    if (told != NULL)
+        ap_add_output_filter_handle(fields_filter, told, r, r->connection);
 }
 
 /* Fill the limits whose keys are not empty, and the keys. Returns how many, or -1. */
@@ -101,7 +141,7 @@ static int shmlimit_header_parser(request_rec *r)
         note(r, "FAILED", &verdict);
         return segment.fail_open ? DECLINED : HTTP_SERVICE_UNAVAILABLE;
     }
-    tell(r, &verdict);
+    keep_fields(r, &verdict);
     if (verdict.answer == SHMLIMIT_DENIED) {
         note(r, "REJECTED", &verdict);
         return asked[verdict.denied_by].status;
@@ -230,6 +270,11 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_check_config(shmlimit_check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(shmlimit_child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_header_parser(shmlimit_header_parser, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_insert_filter(insert_filter, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_insert_error_filter(insert_filter, NULL, NULL, APR_HOOK_MIDDLE);
+    /* Behind all that makes or stores content, before the header is written. */
+    fields_filter = ap_register_output_filter("SHMLIMIT_FIELDS", add_fields, NULL,
+                                              (ap_filter_type)(AP_FTYPE_PROTOCOL - 1));
 }
 
 static const command_rec commands[] = {
