@@ -13,14 +13,36 @@
 #define TESTS_TAP_H
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int tap_count, tap_failed;
 static pid_t tap_owner;
+
+/*
+ * A test starts in the same state whatever started it: no signal is ignored or blocked (a shell's background jobs
+ * ignore SIGINT, nohup ignores SIGHUP, some runners ignore SIGPIPE), and the umask is 022. Programs that the test
+ * starts inherit that.
+ */
+__attribute__((constructor)) static void tap_begin(void)
+{
+	sigset_t none;
+
+	for (int number = 1; number <= SIGRTMAX; number++) {
+		struct sigaction action;
+
+		if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+			signal(number, SIG_DFL);
+	}
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	umask(022);
+}
 
 __attribute__((unused)) static void tap_claim(void)
 {

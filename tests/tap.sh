@@ -7,8 +7,18 @@
 # folder $TMP that is removed at the end, and a prefix $SEGMENT for names of
 # segments: whatever in /dev/shm begins with it is removed at the end too, also
 # when the test is interrupted.
+#
+# A test starts in the same state whatever started it: no signal is ignored (a background job of a shell ignores
+# SIGINT, and a shell cannot undo that for its children, so env does), the umask is 022, the locale is C, and nothing
+# in the environment changes what the standard tools print.
 
 set -u
+if [ "${TAP_STARTED:-}" != $$ ]; then
+	export TAP_STARTED=$$
+	exec env --default-signal "$0" "$@"
+fi
+umask 022
+unset CDPATH POSIXLY_CORRECT GREP_OPTIONS GREP_COLORS COLUMNS LINES
 BUILD=$(cd "${0%/*}/../.." && pwd)
 SOURCE=${SOURCE:-$BUILD}
 while [ "$SOURCE" != / ] && [ ! -f "$SOURCE/include/shmlimit.h" ]; do
