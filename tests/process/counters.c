@@ -19,7 +19,7 @@
 
 #define WORKERS 4
 #define MOVES 4000
-#define MOVES_MAX (50 * MOVES)            /* for broken sequences to be seen */
+#define TICKS_MAX 1000000                 /* for broken sequences to be seen */
 #define TICK_NS 50000
 #define NOW_NS 1000000000000u
 #define WITHOUT "without sequences"
@@ -120,6 +120,15 @@ static uint64_t counted_on_stripes(void)
 	return counted_in(play->l->cpus, play->l->cpus + play->l->stripes);
 }
 
+/*
+ * To be seen are broken sequences, after which counts go to stripes. What bounds the wait for them is how often the
+ * workers were interrupted, not how often they were moved: beside busy programs they may not run meanwhile.
+ */
+static int seen_enough(void)
+{
+	return counted_on_stripes() > 0 || atomic_load(&play->ticks) > TICKS_MAX;
+}
+
 /* Returns how many workers ended badly. */
 static int drive_about(uint64_t seed)
 {
@@ -129,8 +138,11 @@ static int drive_about(uint64_t seed)
 	struct crew crew;
 
 	crew_start(&crew, WORKERS, count_on, NULL);
-	for (uint64_t i = 0; i < scaled(MOVES) || (i < MOVES_MAX && counted_on_stripes() == 0); i++)
+	for (uint64_t i = 0; i < scaled(MOVES) || !seen_enough(); i++) {
 		move(crew.pid[i % WORKERS], cpus[dice_below(&dice, (uint64_t)n)]);
+		if (i >= scaled(MOVES))
+			crew_await();
+	}
 	atomic_store(&play->stop, 1);
 	return crew_wait(&crew);
 }

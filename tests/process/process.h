@@ -18,6 +18,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -28,6 +30,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -83,15 +86,15 @@ static inline void gate_pass(struct gate *gate)
 	if (atomic_fetch_add(&gate->came, 1) + 1 == gate->n) {
 		atomic_store(&gate->came, 0);
 		atomic_store(&gate->opened, opened + 1);
+		syscall(SYS_futex, &gate->opened, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 		return;
 	}
-	/* Two spin first: where there is a core for each, they go through together. More had better make room. */
-	for (unsigned i = 0; atomic_load(&gate->opened) == opened; i++) {
-		if (i < (gate->n <= 2 ? 1000 : 20))
-			relax();
-		else
-			sched_yield();
-	}
+	/* Two spin first: where there is a core for each, they go through together. */
+	for (unsigned i = 0; i < (gate->n <= 2 ? 1000 : 20) && atomic_load(&gate->opened) == opened; i++)
+		relax();
+	/* WHY NOT yield: beside a busy program on the same processor each yield costs a whole time slice of it. */
+	while (atomic_load(&gate->opened) == opened)
+		syscall(SYS_futex, &gate->opened, FUTEX_WAIT, opened, NULL, NULL, 0);
 }
 
 #define CREW_MAX 64
@@ -111,23 +114,39 @@ struct crew {
  * core would hardly ever meet. A call that the signal finds waiting goes on.
  */
 #define PREEMPT_NS 20000
+#define STRANGER_AFTER_NS 1000000         /* BOUND: all workers' turns together are shorter */
+#define BESIDE_STRANGERS_NS 500000
 
 static timer_t preempt_timer;
 
-static inline void preempt_next(void)
+static inline uint64_t monotonic_ns(void)
 {
-	struct itimerspec once = { { 0, 0 }, { 0, PREEMPT_NS } };
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static inline void preempt_next(long ns)
+{
+	struct itimerspec once = { { 0, 0 }, { 0, ns } };
 
 	if (timer_settime(preempt_timer, 0, &once, NULL) != 0)
 		_exit(1);
 }
 
-/* Armed anew only when it is our turn again: who waits for a core long loses none of his turn. */
+/*
+ * Armed again only when it is our turn: a worker that waits long for a core loses none of its turn. Beside a busy
+ * program on the same processor a yield takes a time slice of that program, and what follows is longer, too: else
+ * nearly all of the time would be that program's.
+ */
 static inline void make_room(int number)
 {
+	uint64_t since_ns = monotonic_ns();
+
 	(void)number;
 	sched_yield();
-	preempt_next();
+	preempt_next(monotonic_ns() - since_ns < STRANGER_AFTER_NS ? PREEMPT_NS : BESIDE_STRANGERS_NS);
 }
 
 static inline void preempt_often(void)
@@ -137,7 +156,7 @@ static inline void preempt_often(void)
 
 	if (sigaction(SIGRTMIN, &action, NULL) != 0 || timer_create(CLOCK_MONOTONIC, &event, &preempt_timer) != 0)
 		bail("no timer: %s", strerror(errno));
-	preempt_next();
+	preempt_next(PREEMPT_NS);
 }
 
 /* A worker's end when something is wrong. */
