@@ -156,7 +156,8 @@ int shmlimit_global_peek(struct shmlimit_global *global, int rule, const void *k
  * Delete one key's funnel in the engine, which is full then, and this host's lease
  * of it; where `key` is NULL, those of all keys of the rule. Also ones of other
  * terms, left from before the rule was changed on all hosts. Other hosts go on
- * spending what they have leased. Returns 0, or as ping does. Cost: a walk over all
+ * spending what they have leased. Returns how many funnels the engine had, or as ping
+ * does. Cost: a walk over all
  * the engine's keys where `key` is NULL, the deadline being each step's; in a cluster,
  * of those that the URL's node has.
  */

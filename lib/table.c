@@ -336,41 +336,61 @@ void table_convert(const struct shmlimit *l, uint32_t rule, const uint64_t *give
 	convert_all(l, &tables.now, rule, given_ns);
 }
 
-static void clear_all(const struct table *t, int64_t rule)
+/* Free the slots whose tags have these bits under the mask. Returns how many of them were committed. */
+static uint64_t clear_all(const struct table *t, uint64_t mask, uint64_t tag)
 {
+	uint64_t keys = 0;
+
 	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE; i++) {
 		struct layout_slot *slot = &t->slots[i];
 		struct slot_seen seen = slot_read(slot);
 
 		/* BOUND: each round but the last means that another process changed this slot in between. */
 		for (int round = 0; round < RULE_RETRIES; round++) {
-			if ((seen.tag & ~TAG_FROZEN) == 0 || (rule >= 0 && tag_rule(seen.tag) != (uint64_t)rule))
+			if ((seen.tag & ~TAG_FROZEN) == 0 || (seen.tag & mask) != tag)
 				break;
-			if (slot_cas(slot, seen, seen.tag & TAG_FROZEN, 0))
+			if (slot_cas(slot, seen, seen.tag & TAG_FROZEN, 0)) {
+				keys += (seen.tag & TAG_TENTATIVE) == 0;
 				break;
+			}
 			seen = slot_read(slot);
 		}
 	}
+	return keys;
 }
 
-void table_clear(const struct shmlimit *l, int64_t rule)
+/* In both tables. */
+static uint64_t clear(const struct shmlimit *l, uint64_t mask, uint64_t tag)
 {
 	struct tables tables;
+	uint64_t keys = 0;
 
 	/* BOUND: a second round means that the table grew meanwhile, or was left: who resets may do so without the lock. */
 	for (int round = 0; round < RULE_RETRIES; round++) {
 		tables_read(l, &tables);
-		clear_all(&tables.old, rule);
-		clear_all(&tables.now, rule);
+		keys += clear_all(&tables.old, mask, tag);
+		keys += clear_all(&tables.now, mask, tag);
 		if (tables_hold(l, &tables))
-			return;
+			break;
 	}
+	return keys;
 }
 
-/* Free what is the key's in a table, `tentative` too: a word that is being carried. */
-static void forget_in(const struct shmlimit *l, const struct table *t, const struct table_key *key, int tentative)
+uint64_t table_clear(const struct shmlimit *l, int64_t rule)
+{
+	return rule < 0 ? clear(l, 0, 0) : clear(l, TAG_RULE_MASK << TAG_RULE_SHIFT, (uint64_t)rule << TAG_RULE_SHIFT);
+}
+
+uint64_t table_forget_fingerprint(const struct shmlimit *l, uint64_t tag)
+{
+	return clear(l, ~TAG_FLAGS, tag & ~TAG_FLAGS);
+}
+
+/* Free what is the key's in a table, `tentative` too: a word that is being carried. Returns how many were committed. */
+static uint64_t forget_in(const struct shmlimit *l, const struct table *t, const struct table_key *key, int tentative)
 {
 	struct table_window window = table_window(t, key->hash);
+	uint64_t keys = 0;
 
 	for (unsigned i = 0; i < WINDOW_LINES; i++) {
 		struct layout_slot *line = table_line(t, window, i);
@@ -384,24 +404,29 @@ static void forget_in(const struct shmlimit *l, const struct table *t, const str
 				if (!table_is_committed(l, seen.tag & ~TAG_FROZEN, key->tag) &&
 				    !(tentative && seen.tag == (key->tag | TAG_TENTATIVE)))
 					break;
-				if (slot_cas(&line[j], seen, frozen, 0))
+				if (slot_cas(&line[j], seen, frozen, 0)) {
+					keys += (seen.tag & TAG_TENTATIVE) == 0;
 					break;
+				}
 			}
 		}
 	}
+	return keys;
 }
 
-void table_forget(const struct shmlimit *l, const struct table_key *key)
+uint64_t table_forget(const struct shmlimit *l, const struct table_key *key)
 {
 	struct tables tables;
+	uint64_t keys = 0;
 
 	/* BOUND: a second round means that the table grew meanwhile, or was left. */
 	for (int round = 0; round < RULE_RETRIES; round++) {
 		tables_read(l, &tables);
 		if (tables.old.slots != NULL)
-			forget_in(l, &tables.old, key, 0);
-		forget_in(l, &tables.now, key, tables.old.slots != NULL);
+			keys += forget_in(l, &tables.old, key, 0);
+		keys += forget_in(l, &tables.now, key, tables.old.slots != NULL);
 		if (tables_hold(l, &tables))
-			return;
+			break;
 	}
+	return keys;
 }

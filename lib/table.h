@@ -133,10 +133,13 @@ int table_convert_slot(const struct shmlimit *l, const struct table *t, struct l
  */
 void table_convert(const struct shmlimit *l, uint32_t rule, const uint64_t *given_ns);
 
-/* Free every slot of one rule (or of all, rule < 0), and what is tentative there. */
-void table_clear(const struct shmlimit *l, int64_t rule);
+/* Free every slot of one rule (or of all, rule < 0), and what is tentative there. Returns how many held a funnel. */
+uint64_t table_clear(const struct shmlimit *l, int64_t rule);
 
-/* Free the slots of this key, if it has any. */
-void table_forget(const struct shmlimit *l, const struct table_key *key);
+/* The same for the slots of one fingerprint under one rule; the flags of the tag make no difference. */
+uint64_t table_forget_fingerprint(const struct shmlimit *l, uint64_t tag);
+
+/* Free the slots of this key, if it has any. Returns how many held a funnel. */
+uint64_t table_forget(const struct shmlimit *l, const struct table_key *key);
 
 #endif

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,18 +14,21 @@
 /* Keys that one step of a walk looks at. */
 #define STEP "512"
 
+/* Returns how many there were, 0 or 1, or -errno. */
 static int forget(struct shmlimit_global *g, const char *text, size_t len)
 {
 	const char *words[] = { "UNLINK", text };
 	size_t lens[] = { 6, len };
 	struct trouble trouble;
 	redisReply *reply;
+	int found;
 
 	if (fleet_command(&g->fleet, text, len, 2, words, lens, wire_now_ns() + g->options.deadline_ns, &reply,
 	                  &trouble) != 0)
 		return handle_fail(g, &trouble, NULL);
+	found = reply->type == REDIS_REPLY_INTEGER && reply->integer > 0;
 	freeReplyObject(reply);
-	return 0;
+	return found;
 }
 
 /* A pattern that matches what a rule's keys begin with, and no more: the prefix may have characters of patterns. */
@@ -65,7 +69,7 @@ static int forget_all(struct shmlimit_global *g, const char *rule)
 {
 	char cursor[24] = "0", match[2 * KEY_TEXT_MAX];
 	const char *words[] = { "SCAN", cursor, "MATCH", match, "COUNT", STEP };
-	int error = 0;
+	int error = 0, count = 0;
 
 	pattern(g, rule, match);
 	do {
@@ -83,18 +87,20 @@ static int forget_all(struct shmlimit_global *g, const char *rule)
 		}
 		strcpy(cursor, reply->element[0]->str);
 		keys = reply->element[1];
-		for (size_t i = 0; error == 0 && i < keys->elements; i++)
+		for (size_t i = 0; error >= 0 && i < keys->elements; i++) {
 			error = forget(g, keys->element[i]->str, (size_t)keys->element[i]->len);
+			count += error > 0 && count < INT_MAX;
+		}
 		freeReplyObject(reply);
-	} while (error == 0 && strcmp(cursor, "0") != 0);
-	return error;
+	} while (error >= 0 && strcmp(cursor, "0") != 0);
+	return error < 0 ? error : count;
 }
 
 EXPORT int shmlimit_global_reset(struct shmlimit_global *g, int rule, const void *key, size_t key_len)
 {
 	char text[KEY_TEXT_MAX];
 	struct handle_rule of;
-	int error;
+	int error, count;
 
 	if (g == NULL)
 		return -EINVAL;
@@ -104,12 +110,13 @@ EXPORT int shmlimit_global_reset(struct shmlimit_global *g, int rule, const void
 	if (error != 0 && error != -ERANGE)
 		return error;
 	if (key != NULL)
-		error = forget(g, text, handle_key(g, of.name, key, key_len, text));
+		count = forget(g, text, handle_key(g, of.name, key, key_len, text));
 	else
-		error = forget_all(g, of.name);
-	if (error != 0)
-		return error;
+		count = forget_all(g, of.name);
+	if (count < 0)
+		return count;
 	handle_well(g);
 	memset(&g->sore.until_ns, 0, sizeof(g->sore.until_ns));
-	return shmlimit_reset(g->limiter, rule, key, key_len);
+	error = shmlimit_reset(g->limiter, rule, key, key_len);
+	return error < 0 ? error : count;
 }

@@ -71,7 +71,7 @@ is "$rc $(printf '%s\n' "$out" | sed -n '1p;3p' | tr '\n' ';')" "0 decision: all
 is "$(printf '%s\n' "$out" | wc -l)" 5 "in five lines"
 debt() { shmlimit inspect "$segment" --rule "$1" --json | jq -r '[.occupancy.shown[].debt_ns / 86400e9 | ceil] | max'; }
 is "$(facts r used)" "true 0 3 0" "into debt"
-shmlimit reset "$segment" --rule r
+shmlimit reset "$segment" --rule r >/dev/null
 shmlimit charge "$segment" r used --tokens 5 --quiet
 is "$(debt r)" 2 "which inspect shows"
 run shmlimit charge "$segment" r used --tokens 18446744073709551615 --quiet

@@ -37,7 +37,7 @@ is "$(field slots_before)" 0 "... and the table before is left"
 is "$(remaining alice) $(remaining bob)" "3 3" "what was taken meanwhile counts"
 
 shmlimit rule set "$segment" soon --capacity 1 --rate 20/s
-shmlimit reset "$segment" --all
+shmlimit reset "$segment" --all >/dev/null
 shmlimit take "$segment" soon key --quiet
 run shmlimit grow "$segment" --slots 512 --wait
 is "$rc $out$err" "0 " "--wait waits until the last key has refilled"

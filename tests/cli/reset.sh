@@ -29,10 +29,11 @@ remain() {
 drain
 is "$(remain)" 0000 "drained funnels are empty"
 run shmlimit reset "$segment" --rule r --key one
-is "$rc $out$err" "0 " "reset prints nothing"
+is "$rc $out$err" "0 keys reset: 1" "reset says how many keys it found"
 is "$(remain)" 2000 "--rule and --key fill one key up"
 run shmlimit reset "$segment" --rule r --key never-seen
-is "$rc $(remain)" "0 2000" "a key that was never seen is full already"
+is "$rc $out $err $(remain)" "1  shmlimit: key never-seen: rule r has no such key now: nothing was reset, all its tokens are \
+there 2000" "a key that was never seen is not found"
 run shmlimit reset "$segment" --rule q
 is "$rc $(remain)" "0 2022" "--rule fills up its keys"
 drain

@@ -235,6 +235,8 @@ static const struct scenario {
 	/* Resets, switches, rules. */
 	{ "reset: a key", { { TAKE, "k", 3 }, { TAKE, "l", 1 } }, { RESET_KEY, "k" }, 0, { 2, 5 } },
 	{ "reset: a key without a slot", { { TAKE, "l", 1 } }, { RESET_KEY, "k" }, 0, { 5, 5 }, 0, READS_ONLY },
+	{ "reset: a fingerprint", { { TAKE, "k", 3 }, { TAKE, "l", 1 }, { FILL, NULL, 5 } }, { RESET_FINGERPRINT, "k" }, 0,
+	  { 2, 5 } },
 	{ "reset: a rule", { { TAKE, "k", 3 }, { TAKE, "l", 1 }, { FILL, NULL, 5 } }, { RESET_RULE }, 0, { 2, 5 } },
 	{ "reset: everything", { { TAKE, "k", 3 }, { ABANDON, "l" }, { FILL, NULL, 5 } }, { RESET_ALL }, 0,
 	  { 2, 5 } },

@@ -187,7 +187,7 @@ static void refill(struct dice *dice)
 							NULL));
 				break;
 			}
-		if (rule >= ACCOUNTED && shmlimit_reset(play->l, play->id[rule], &key, sizeof(key)) != 0)
+		if (rule >= ACCOUNTED && shmlimit_reset(play->l, play->id[rule], &key, sizeof(key)) < 0)
 			note(-1);
 	}
 }

@@ -365,10 +365,10 @@ static void do_rare(struct dice *dice, const void *key, size_t key_len, uint64_t
 		expect(id == 0 || id == -ESRCH);
 		break;
 	case 2:
-		expect(shmlimit_reset(play->l, play->rule, key, key_len) == 0);
+		expect(shmlimit_reset(play->l, play->rule, key, key_len) >= 0);
 		break;
 	case 3:
-		expect(shmlimit_reset(play->l, -1, NULL, 0) == 0);
+		expect(shmlimit_reset(play->l, -1, NULL, 0) >= 0);
 		break;
 	}
 }

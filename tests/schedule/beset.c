@@ -216,8 +216,8 @@ static int take(void) { return shmlimit_take(l, funnel, "key", 3, 1, NULL); }
 static int refund(void) { return shmlimit_refund(l, funnel, "key", 3, 1, NULL); }
 static int take_window(void) { return shmlimit_take(l, window, "key", 3, 1, NULL); }
 static int refund_window(void) { return shmlimit_refund(l, window, "key", 3, 1, NULL); }
-static int reset_key(void) { return shmlimit_reset(l, funnel, "key", 3); }
-static int reset_rule(void) { return shmlimit_reset(l, funnel, NULL, 0); }
+static int reset_key(void) { return shmlimit_reset(l, funnel, "key", 3) < 0; }
+static int reset_rule(void) { return shmlimit_reset(l, funnel, NULL, 0) < 0; }
 static int grow_more(void) { return shmlimit_grow(l, 32); }
 static int leave(void) { return shmlimit_grow(l, 0); }
 static int verify(void) { return shmlimit_verify(unit_name, NULL, 0); }

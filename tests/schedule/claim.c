@@ -184,7 +184,7 @@ static void act_losing(unsigned who)
 		return;
 	}
 	actor_calls();
-	if (shmlimit_reset(stage.l, stage.rule, &key, sizeof(key)) != 0)
+	if (shmlimit_reset(stage.l, stage.rule, &key, sizeof(key)) < 0)
 		blame("reset failed");
 	take(2, 10);
 }

@@ -114,7 +114,7 @@ static void act_reset(unsigned who)
 	born = (struct call){ .began = ++stage.moments };
 	actor_calls();
 	error = shmlimit_reset(handle(), stage.rule, schedule.seed % 2 != 0 ? &key : NULL, sizeof(key));
-	if (error != 0)
+	if (error < 0)
 		blame("reset: %s", shmlimit_strerror(error));
 	born.ended = ++stage.moments;
 	take(KEY, 1);

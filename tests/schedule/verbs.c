@@ -155,7 +155,7 @@ static void act_resetting(unsigned who)
 	}
 	for (int i = 0; i < 3; i++) {
 		actor_calls();
-		if (shmlimit_reset(stage.l, stage.rule, &key, sizeof(key)) != 0)
+		if (shmlimit_reset(stage.l, stage.rule, &key, sizeof(key)) < 0)
 			blame("reset failed");
 	}
 }

@@ -49,7 +49,7 @@ exactly
 under_load
 comes_and_goes
 rules_go_too
-shmlimit reset "$SEGMENT" --all
+shmlimit reset "$SEGMENT" --all >/dev/null
 reloads
 churn
 ends

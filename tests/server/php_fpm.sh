@@ -57,7 +57,7 @@ shmlimit create "$SEGMENT" --slots 1024
 # Slow enough that no token leaks back within a test.
 rule() {
 	shmlimit rule set "$SEGMENT" client --capacity "$1" --rate 1/h
-	shmlimit reset "$SEGMENT" --all
+	shmlimit reset "$SEGMENT" --all >/dev/null
 }
 rule 15
 : >"$TMP/log"

@@ -40,7 +40,7 @@ answers() { [ "$(codes "$url/")" = "$1" ]; }
 # A rule so slow that no token leaks back within a test.
 rule() {
 	shmlimit rule set "$SEGMENT" client --capacity "$1" --rate 1/h
-	shmlimit reset "$SEGMENT" --all
+	shmlimit reset "$SEGMENT" --all >/dev/null
 }
 
 # laws APP CLASS

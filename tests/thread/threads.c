@@ -283,9 +283,9 @@ static void *turn_over(void *arg)
 	(void)arg;
 	for (uint32_t i = 0; !atomic_load(&play.stop); i++) {
 		busy(shmlimit_switch(l, i & 1) == 0);
-		busy(shmlimit_reset(l, hot, "key", 3) == 0);
-		busy(shmlimit_reset(l, raced, NULL, 0) == 0);
-		busy(shmlimit_reset(l, -1, NULL, 0) == 0);
+		busy(shmlimit_reset(l, hot, "key", 3) >= 0);
+		busy(shmlimit_reset(l, raced, NULL, 0) >= 0);
+		busy(shmlimit_reset(l, -1, NULL, 0) >= 0);
 		rule.mode = i % 3;
 		busy(shmlimit_rule_set(l, "hot", &rule) == hot);
 	}

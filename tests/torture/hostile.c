@@ -148,7 +148,7 @@ static void look_in(struct dice *dice)
 		break;
 	case 5:
 		error = shmlimit_reset(play->l, play->id[dice_below(dice, NAMED)], NULL, 0);
-		worker_check(error == 0 || (play->scope != TABLE && error == -ESRCH), "reset: %d", error);
+		worker_check(error >= 0 || (play->scope != TABLE && error == -ESRCH), "reset: %d", error);
 		break;
 	case 6:
 		error = shmlimit_open(stage_name, SHMLIMIT_READ_ONLY, &other);
@@ -315,7 +315,7 @@ static void perform(const char *title, enum scope scope, time_t seconds)
 	}
 	is(shmlimit_switch(play->l, 1), 0, "%s: the switch can be thrown", title);
 	is(set_rules(), 0, "%s: rules can be set anew", title);
-	is(shmlimit_reset(play->l, -1, NULL, 0), 0, "%s: and all reset", title);
+	ok(shmlimit_reset(play->l, -1, NULL, 0) >= 0, "%s: and all reset", title);
 	is(not_as_new(now_ns), 0, "%s: each key is then as if new", title);
 	found = shmlimit_verify(stage_name, NULL, 0);
 	ok(found >= 0 || (scope == HEADER && found == -EMEDIUMTYPE), "%s: verify has its say", title);

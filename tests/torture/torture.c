@@ -297,7 +297,7 @@ static void govern(struct dice *dice)
 			break;
 		case 2:
 			error = shmlimit_reset(play->l, atomic_load(&play->wild[i]), NULL, 0);
-			worker_check(error == 0 || error == -ESRCH, "reset: %s", shmlimit_strerror(error));
+			worker_check(error >= 0 || error == -ESRCH, "reset: %s", shmlimit_strerror(error));
 			atomic_fetch_add(&play->resets, 1);
 			break;
 		case 3:
@@ -443,7 +443,7 @@ static void end_leases(uint64_t died_ns)
 		if (is_current(&view, &trace))
 			outlast(&view, key, &trace, died_ns);
 	}
-	if (shmlimit_reset(play->l, play->id[LEASED], NULL, 0) != 0)
+	if (shmlimit_reset(play->l, play->id[LEASED], NULL, 0) < 0)
 		bail("leases are not reset");
 	books_clear(&play->books);
 }

@@ -4,6 +4,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <errno.h>
+
 #include "unit.h"
 
 #define T0 (1000 * SECOND)
@@ -87,15 +89,51 @@ static void reset(void)
 	take(one, "a", 1, T0);
 	take(one, "b", 1, T0);
 	take(two, "a", 1, T0);
-	is(shmlimit_reset(l, one, "a", 1), 0, "one key of one rule is reset");
+	is(shmlimit_reset(l, one, "never seen", 10), 0, "a key that has no slot is not found by a reset");
+	is(shmlimit_reset(l, one, "a", 1), 1, "one key of one rule is reset");
 	is(take(one, "a", 1, T0), SHMLIMIT_ALLOWED, "and is full again");
 	is(take(one, "b", 1, T0), SHMLIMIT_DENIED, "other keys of the rule are not");
 	is(take(two, "a", 1, T0), SHMLIMIT_DENIED, "nor is the key under another rule");
-	is(shmlimit_reset(l, one, NULL, 0), 0, "all keys of a rule are reset");
+	is(shmlimit_reset(l, one, NULL, 0), 2, "all keys of a rule are reset");
 	is(take(one, "b", 1, T0), SHMLIMIT_ALLOWED, "and are full again");
 	is(take(two, "a", 1, T0), SHMLIMIT_DENIED, "those of other rules are not");
-	is(shmlimit_reset(l, -1, NULL, 0), 0, "all keys of all rules are reset");
+	ok(shmlimit_reset(l, -1, NULL, 0) >= 2, "all keys of all rules are reset");
 	is(take(two, "a", 1, T0), SHMLIMIT_ALLOWED, "and are full again");
+}
+
+/* The fingerprint of the one live slot of a rule. */
+static uint64_t fingerprint_of(int rule)
+{
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+
+	for (uint64_t i = 0; shmlimit_slot(l, i, T0, &slot) == 0; i++)
+		if (slot.state == SHMLIMIT_SLOT_LIVE && slot.rule == rule)
+			return slot.fingerprint;
+	bail("no slot is live");
+}
+
+static void reset_fingerprint(void)
+{
+	int one = unit_rule(l, "finger.one", 1, 1, SECOND), two = unit_rule(l, "finger.two", 1, 1, SECOND);
+	uint64_t a;
+
+	take(one, "a", 1, T0);
+	a = fingerprint_of(one);
+	take(one, "b", 1, T0);
+	take(two, "a", 1, T0);
+	is(shmlimit_reset_fingerprint(l, two, a), 0, "a fingerprint is one rule's");
+	is(shmlimit_reset_fingerprint(l, one, a), 1, "a key is reset by its fingerprint");
+	is(take(one, "a", 1, T0), SHMLIMIT_ALLOWED, "a key that was reset by its fingerprint is full");
+	is(take(one, "b", 1, T0), SHMLIMIT_DENIED, "a reset by fingerprint leaves other keys of the rule as they were");
+	is(take(two, "a", 1, T0), SHMLIMIT_DENIED, "a reset by fingerprint leaves other rules as they were");
+	is(shmlimit_reset_fingerprint(l, one, a), 1, "a key that took again is found again by its fingerprint");
+	is(shmlimit_reset_fingerprint(l, one, a), 0, "a key that has no slot is not found by its fingerprint");
+	is(shmlimit_reset_fingerprint(l, one, 0), -EINVAL, "no key has the fingerprint 0");
+	is(shmlimit_reset_fingerprint(l, one, UINT64_C(1) << 48), -EINVAL, "a fingerprint has 48 bits");
+	is(shmlimit_reset_fingerprint(l, -1, a), -EINVAL, "a fingerprint is of a rule");
+	is(shmlimit_reset_fingerprint(l, 60, a), -ESRCH, "a fingerprint is of a rule that exists");
+	is(shmlimit_reset_fingerprint(NULL, one, a), -EINVAL, "a fingerprint is of a segment");
+	shmlimit_reset(l, -1, NULL, 0);
 }
 
 static void keys(void)
@@ -190,6 +228,7 @@ int main(void)
 	costs();
 	peek_and_refund();
 	reset();
+	reset_fingerprint();
 	keys();
 	modes();
 	own_clock();

@@ -26,6 +26,29 @@ static void list_options(const struct command *command, struct option list[OPTIO
 	list[n + 1] = (struct option){ 0 };
 }
 
+/* The first word behind the first `n`; its length goes to *len, 0 if there is none. */
+static const char *word_at(const char *words, int n, int *len)
+{
+	for (; n > 0; n--) {
+		words += strcspn(words, " ");
+		words += strspn(words, " ");
+	}
+	*len = (int)strcspn(words, " ");
+	return words;
+}
+
+/* The place of KEY among the operands, or -1. */
+static int key_place(const struct command *command)
+{
+	const char *word;
+	int len;
+
+	for (int i = 0; word = word_at(command->operands, i, &len), len > 0; i++)
+		if (strncmp(word, "KEY", (size_t)len) == 0 || strncmp(word, "[KEY]", (size_t)len) == 0)
+			return i;
+	return -1;
+}
+
 static int fail_option(const struct command *command, int found, const char *typed)
 {
 	int place = optopt - FOUND_OPTION;
@@ -39,22 +62,15 @@ static int fail_option(const struct command *command, int found, const char *typ
 		            command->options[place].name);
 	if (optopt == FOUND_HELP)
 		return fail("%s: %s: takes no value: must be --help", command->name, typed);
+	/* What a listing shows of a key is tried wherever a key is taken. */
+	if (strncmp(typed, "--fingerprint", strlen("--fingerprint")) == 0 && key_place(command) >= 0)
+		return fail("%s: --fingerprint: a key's bytes are needed here: must be KEY, --key-ip or --key-hex (reset and "
+		            "inspect take fingerprints)", command->name);
 	if (optopt != 0)
 		return fail("%s: -%c: no such option (shmlimit %s --help lists them)", command->name, optopt,
 		            command->name);
 	return fail("%s: %s: no such option (shmlimit %s --help lists them)", command->name, typed,
 	            command->name);
-}
-
-/* The first word behind the first `n`; its length goes to *len, 0 if there is none. */
-static const char *word_at(const char *words, int n, int *len)
-{
-	for (; n > 0; n--) {
-		words += strcspn(words, " ");
-		words += strspn(words, " ");
-	}
-	*len = (int)strcspn(words, " ");
-	return words;
 }
 
 static int may_repeat(const char *what, size_t len)
@@ -78,9 +94,8 @@ static int count_operands(const char *operands, int *most)
 	return least;
 }
 
-static int check_operands(const struct command *command, int argc, char **argv)
+static int check_operands(const struct command *command, const char *operands, int argc, char **argv)
 {
-	const char *operands = command->operands;
 	int len, most, least = count_operands(operands, &most);
 
 	if (argc < least) {
@@ -109,10 +124,43 @@ static int take_option(const struct command *command, int place, struct call *ca
 	return STATUS_OK;
 }
 
+const char *call_option(const struct call *call, const char *name)
+{
+	const struct command_option *o = call->command->options;
+
+	for (size_t i = 0; o != NULL && o[i].name != NULL; i++)
+		if (strcmp(o[i].name, name) == 0)
+			return call->option[i];
+	return NULL;
+}
+
+/* The operands without KEY, which an option gives: it is NULL among the others. */
+static int take_operands(struct call *call, int place, int argc, char **argv, char *operand[OPERANDS_MAX + 1])
+{
+	const char *all = call->command->operands, *key;
+	char operands[TEXT_LEN];
+	int len, status;
+
+	key = word_at(all, place, &len);
+	len += key[len] == ' ';
+	snprintf(operands, sizeof(operands), "%.*s%s", (int)(key - all) - (key[len] == '\0'), all, key + len);
+	status = check_operands(call->command, operands, argc, argv);
+	if (status != STATUS_OK)
+		return status;
+	/* With their NULL, as main() has it. */
+	for (int i = 0; i <= argc; i++)
+		operand[i + (i >= place)] = argv[i];
+	operand[place] = NULL;
+	call->operand = operand;
+	return STATUS_OK;
+}
+
 int command_run(const struct command *command, int argc, char **argv)
 {
 	struct option list[OPTIONS_MAX + 2];
+	char *operand[OPERANDS_MAX + 1];
 	struct call call = { .command = command };
+	int place = key_place(command);
 	int found, status;
 
 	list_options(command, list);
@@ -128,9 +176,10 @@ int command_run(const struct command *command, int argc, char **argv)
 		if (status != STATUS_OK)
 			return status;
 	}
-	status = check_operands(command, argc - optind, argv + optind);
-	if (status != STATUS_OK)
-		return status;
 	call.operand = argv + optind;
-	return command->run(&call);
+	if (place >= 0 && key_is_option(&call))
+		status = take_operands(&call, place, argc - optind, argv + optind, operand);
+	else
+		status = check_operands(command, command->operands, argc - optind, argv + optind);
+	return status == STATUS_OK ? command->run(&call) : status;
 }

@@ -25,7 +25,8 @@ enum {
 	STATUS_MISSING = 3,    /* no such segment, no such rule */
 };
 
-#define OPTIONS_MAX 10
+#define OPTIONS_MAX 16
+#define OPERANDS_MAX 6
 #define REPEATED_MAX 16        /* limits side by side, as many as a request can have */
 
 /* An option, its line in --help included. */
@@ -52,6 +53,9 @@ struct command {
 	const struct command_option *options;  /* at most OPTIONS_MAX, then one without a name; or NULL */
 	int (*run)(const struct call *call);   /* returns a status */
 };
+
+/* An option by its name; NULL: not given, or the command has none of that name. */
+const char *call_option(const struct call *call, const char *name);
 
 extern const struct command command_create, command_destroy, command_grow, command_list, command_enable, command_disable;
 extern const struct command command_rule_set, command_rule_show, command_rule_list, command_rule_remove;
@@ -133,9 +137,11 @@ void print_clean(FILE *to, const char *text);
 void print_line(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int print_json(json_t *root);                  /* takes the reference; NULL means out of memory; a status */
 char *json_write(json_t *root);                /* the same as text, which is the caller's to free, or NULL */
+char *json_write_line(json_t *root);           /* on one line */
 json_t *json_number(uint64_t value);
 json_t *json_duration(uint64_t ns);            /* UINT64_MAX, never, becomes null */
 json_t *json_text(const char *text);           /* bytes that are not UTF-8 become U+FFFD */
+json_t *json_bytes(const void *bytes, size_t len);     /* null if they are not UTF-8 */
 void json_append(json_t **list, json_t *item); /* takes the item; out of memory makes *list NULL */
 
 /* table.c: columns as wide as they need. */
@@ -231,14 +237,49 @@ extern const struct command_option decision_options[], reservation_options[], re
 
 int decision_run(const struct call *call, uint32_t flags, decision_verb *verb);
 int reservation_run(const struct call *call, reservation_verb *verb);
-int decision_key(const char *key);             /* a status: is it a legal key? */
 void decision_print(int answer, const struct shmlimit_result *r);
 json_t *decision_json(int answer, const struct shmlimit_result *r);
 
-/* key.c: keys as people can read them: addresses, and all others escaped. */
+/*
+ * key_option.c: a key as it was given, as an operand or by an option. Rows of the tables of commands that take one;
+ * the operand KEY is then left out, and is NULL.
+ */
+#define KEY_OPTION_ROWS                                                                                        \
+	{ "key-ip", "ADDR", "instead of KEY: the key that servers make of an address, or of ADDR/N" },         \
+	{ "key-hex", "HEX", "instead of KEY: its bytes in hexadecimal" }
+#define KEY_PREFIX_ROW { "prefix", "N,M", "of --key-ip: bits of IPv4 and IPv6 that count (default 32,64)" }
+#define KEY_FINGERPRINT_ROW { "fingerprint", "HEX", "instead of KEY: what inspect shows where a key is not kept" }
+
+/* What one customer has. */
+#define KEY_PREFIX_V4 32u
+#define KEY_PREFIX_V6 64u
+
+struct key {
+	const char *text;      /* as an operand or --key had it, or NULL */
+	size_t len;            /* 0: only its fingerprint is known */
+	unsigned char bytes[SHMLIMIT_KEY_MAX];
+	uint64_t fingerprint;
+};
+
+/* reset.c: say how many keys were reset: `key` is the one that should be, or NULL. A status. */
+int reset_report(int found, const struct key *key, const char *rule);
+
+int key_is_option(const struct call *call);
+int key_parse(const struct call *call, const char *text, struct key *key);     /* a status; text: KEY, or NULL */
+/* "24" or "24,64", up to `end`. Returns 0 if it is neither; what it lacks stays as it is. */
+int prefixes_parse(const char *text, const char *end, unsigned *v4, unsigned *v6);
+
+/*
+ * key.c: keys as people can read them: addresses, and all others escaped. Text that would read as an address, or that
+ * begins with a quote, is put into quotes, so that no two keys look the same.
+ */
 #define KEY_TEXT_LEN (4 * SHMLIMIT_KEY_MAX + TEXT_LEN)
 
+/* Returns 1 if the key is what shmlimit_key_ip() makes; as --key-ip reads it: 203.0.113.9, 2001:db8::/64. */
+int key_ip_show(char text[KEY_TEXT_LEN], const void *key, size_t len);
 /* `len` bytes of a key that has `key_len`: where that is more they are its beginning. */
 const char *key_show(char text[KEY_TEXT_LEN], const void *key, size_t len, size_t key_len);
+/* Members key, key_hex, key_length and key_ip: exact, for programs. */
+json_t *json_key(const void *key, size_t len, size_t key_len);
 
 #endif

@@ -9,12 +9,14 @@
 
 #include "command.h"
 
-enum { TOKENS, JSON, QUIET, MAX_WAIT };
+enum { TOKENS, JSON, QUIET };
 
 const struct command_option decision_options[] = {
 	[TOKENS] = { "cost", "N", "tokens to ask for (default 1; 0 only looks)" },
 	[JSON] = { "json", NULL, "print the facts as JSON" },
 	[QUIET] = { "quiet", NULL, "print nothing: the exit status tells" },
+	KEY_OPTION_ROWS,
+	KEY_PREFIX_ROW,
 	{ 0 },
 };
 
@@ -22,7 +24,9 @@ const struct command_option reservation_options[] = {
 	[TOKENS] = { "cost", "N", "tokens to ask for (default 1; 0 only looks)" },
 	[JSON] = { "json", NULL, "print the facts as JSON" },
 	[QUIET] = { "quiet", NULL, "print nothing: the exit status tells" },
-	[MAX_WAIT] = { "max-wait", "DURATION", "the longest wait: 2s, 500ms, 0 (default: what the rule allows)" },
+	{ "max-wait", "DURATION", "the longest wait: 2s, 500ms, 0 (default: what the rule allows)" },
+	KEY_OPTION_ROWS,
+	KEY_PREFIX_ROW,
 	{ 0 },
 };
 
@@ -30,6 +34,8 @@ const struct command_option charge_options[] = {
 	[TOKENS] = { "tokens", "N", "tokens that were used (default 1)" },
 	[JSON] = { "json", NULL, "print the facts as JSON" },
 	[QUIET] = { "quiet", NULL, "print nothing" },
+	KEY_OPTION_ROWS,
+	KEY_PREFIX_ROW,
 	{ 0 },
 };
 
@@ -37,17 +43,10 @@ const struct command_option refund_options[] = {
 	[TOKENS] = { "tokens", "N", "tokens to give back (default 1)" },
 	[JSON] = { "json", NULL, "print the facts as JSON" },
 	[QUIET] = { "quiet", NULL, "print nothing" },
+	KEY_OPTION_ROWS,
+	KEY_PREFIX_ROW,
 	{ 0 },
 };
-
-int decision_key(const char *key)
-{
-	size_t len = strlen(key);
-
-	if (len < 1 || len > SHMLIMIT_KEY_MAX)
-		return fail("key of %zu bytes: must be 1 to %d", len, SHMLIMIT_KEY_MAX);
-	return STATUS_OK;
-}
 
 /* Allowed by a rule that only watches: enforced, it would have denied. */
 static int is_shadow_denial(int answer, const struct shmlimit_result *r)
@@ -84,6 +83,7 @@ struct question {
 	reservation_verb *reserve;
 	uint64_t tokens;
 	uint64_t max_wait_ns;
+	struct key key;
 };
 
 static json_t *answer_json(const struct question *q, int answer, const struct shmlimit_result *r)
@@ -107,16 +107,17 @@ static void answer_print(const struct question *q, int answer, const struct shml
 
 static int decide(const struct call *call, struct shmlimit *limiter, const struct question *q)
 {
-	const char *segment = call->operand[0], *rule = call->operand[1], *key = call->operand[2];
+	const char *segment = call->operand[0], *rule = call->operand[1];
+	const struct key *key = &q->key;
 	struct shmlimit_result r;
 	int id, answer, status = rule_find(limiter, segment, rule, &id);
 
 	if (status != STATUS_OK)
 		return status;
 	if (q->reserve != NULL)
-		answer = q->reserve(limiter, id, key, strlen(key), q->tokens, q->max_wait_ns, &r);
+		answer = q->reserve(limiter, id, key->bytes, key->len, q->tokens, q->max_wait_ns, &r);
 	else
-		answer = q->verb(limiter, id, key, strlen(key), q->tokens, &r);
+		answer = q->verb(limiter, id, key->bytes, key->len, q->tokens, &r);
 	if (answer < 0)
 		return fail_rule(segment, rule, answer);
 	if (call->option[JSON] != NULL)
@@ -130,17 +131,18 @@ static int decide(const struct call *call, struct shmlimit *limiter, const struc
 
 static int options_parse(const struct call *call, struct question *q)
 {
+	const char *max_wait = call_option(call, "max-wait");
 	char what[TEXT_LEN];
 	int status;
 
 	if (call->option[JSON] != NULL && call->option[QUIET] != NULL)
 		return fail("--json and --quiet: contradict each other: must be one of them");
-	status = decision_key(call->operand[2]);
+	status = key_parse(call, call->operand[2], &q->key);
 	snprintf(what, sizeof(what), "--%s", call->command->options[TOKENS].name);
 	if (status == STATUS_OK && call->option[TOKENS] != NULL)
 		status = number_parse(what, call->option[TOKENS], 0, UINT64_MAX, &q->tokens);
-	if (status == STATUS_OK && call->option[MAX_WAIT] != NULL)
-		status = duration_parse("--max-wait", call->option[MAX_WAIT], &q->max_wait_ns);
+	if (status == STATUS_OK && max_wait != NULL)
+		status = duration_parse("--max-wait", max_wait, &q->max_wait_ns);
 	return status;
 }
 

@@ -5,7 +5,6 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <inttypes.h>
-#include <string.h>
 
 #include "global.h"
 
@@ -14,6 +13,7 @@ enum { JSON = GLOBAL_OPTIONS };
 static const struct command_option options[] = {
 	GLOBAL_OPTION_ROWS,
 	[JSON] = { "json", NULL, "print JSON" },
+	KEY_OPTION_ROWS,
 	{ 0 },
 };
 
@@ -41,18 +41,18 @@ static int run(const struct call *call)
 {
 	struct shmlimit_global_funnel there = { .struct_size = sizeof(there) };
 	struct shmlimit_global_options o = { 0 };
-	const char *key = call->operand[GLOBAL_KEY];
+	struct key key;
 	struct shmlimit_result here = { 0 };
 	struct global_call g;
-	int error, status = decision_key(key);
+	int error, status = key_parse(call, call->operand[GLOBAL_KEY], &key);
 
 	if (status == STATUS_OK)
 		status = global_open(&g, call, &o);
 	if (status != STATUS_OK)
 		return status;
-	error = shmlimit_global_peek(g.global, g.rule, key, strlen(key), &there);
+	error = shmlimit_global_peek(g.global, g.rule, key.bytes, key.len, &there);
 	if (error == 0)
-		error = shmlimit_peek(g.limiter, g.rule, key, strlen(key), 1, &here);
+		error = shmlimit_peek(g.limiter, g.rule, key.bytes, key.len, 1, &here);
 	status = error < 0 ? global_status(&g, error) : show(&g, &there, &here);
 	global_close(&g);
 	return status;

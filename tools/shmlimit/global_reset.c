@@ -3,29 +3,30 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <string.h>
-
 #include "global.h"
 
 static const struct command_option options[] = {
 	GLOBAL_OPTION_ROWS,
+	KEY_OPTION_ROWS,
 	{ 0 },
 };
 
 static int run(const struct call *call)
 {
 	struct shmlimit_global_options o = { 0 };
-	const char *key = call->operand[GLOBAL_KEY];
+	int one = call->operand[GLOBAL_KEY] != NULL || key_is_option(call), found;
 	struct global_call g;
-	int status = key != NULL ? decision_key(key) : STATUS_OK;
+	struct key key;
+	int status = one ? key_parse(call, call->operand[GLOBAL_KEY], &key) : STATUS_OK;
 
 	if (status == STATUS_OK)
 		status = global_open(&g, call, &o);
 	if (status != STATUS_OK)
 		return status;
-	status = global_status(&g, shmlimit_global_reset(g.global, g.rule, key, key != NULL ? strlen(key) : 0));
+	found = shmlimit_global_reset(g.global, g.rule, one ? key.bytes : NULL, one ? key.len : 0);
+	status = global_status(&g, found);
 	global_close(&g);
-	return status;
+	return status == STATUS_OK ? reset_report(found, one ? &key : NULL, call->operand[GLOBAL_RULE]) : status;
 }
 
 const struct command command_global_reset = {

@@ -3,7 +3,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <string.h>
 
 #include "global.h"
 
@@ -16,6 +15,7 @@ static const struct command_option options[] = {
 	[SHARE] = { "share", "N", "local: this host's share of the limit, thousandths (default 1000)" },
 	[JSON] = { "json", NULL, "print the facts as JSON" },
 	[QUIET] = { "quiet", NULL, "print nothing: the exit status tells" },
+	KEY_OPTION_ROWS,
 	{ 0 },
 };
 
@@ -26,10 +26,11 @@ static const struct choice choices_on_failure[] = {
 	{ 0 },
 };
 
-static int parse(const struct call *call, struct shmlimit_global_options *o, uint64_t *cost)
+static int parse(const struct call *call, struct shmlimit_global_options *o, struct key *key,
+                 uint64_t *cost)
 {
 	uint64_t share = 0;
-	int status = decision_key(call->operand[GLOBAL_KEY]);
+	int status = key_parse(call, call->operand[GLOBAL_KEY], key);
 
 	if (call->option[JSON] != NULL && call->option[QUIET] != NULL)
 		return fail("--json and --quiet: contradict each other: must be one of them");
@@ -55,17 +56,17 @@ static int answer_print(const struct call *call, int answer, const struct shmlim
 static int run(const struct call *call)
 {
 	struct shmlimit_global_options o = { 0 };
-	const char *key = call->operand[GLOBAL_KEY];
+	struct key key;
 	struct shmlimit_result r;
 	struct global_call g;
 	uint64_t cost = 1;
-	int answer, status = parse(call, &o, &cost);
+	int answer, status = parse(call, &o, &key, &cost);
 
 	if (status == STATUS_OK)
 		status = global_open(&g, call, &o);
 	if (status != STATUS_OK)
 		return status;
-	answer = shmlimit_global_take(g.global, g.rule, key, strlen(key), cost, &r);
+	answer = shmlimit_global_take(g.global, g.rule, key.bytes, key.len, cost, &r);
 	if (answer >= 0)
 		status = answer_print(call, answer, &r);
 	else

@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "inspect.h"
 
@@ -18,6 +17,9 @@ static const struct command_option options[] = {
 	[LIMIT] = { "limit", "N", "show at most N live slots, those furthest from full (default 20)" },
 	[TOP] = { "top", "N", "show at most N live slots, those deepest in denial or nearest to it" },
 	[JSON] = { "json", NULL, "print JSON" },
+	KEY_OPTION_ROWS,
+	KEY_PREFIX_ROW,
+	KEY_FINGERPRINT_ROW,
 	{ 0 },
 };
 
@@ -34,20 +36,30 @@ static int look(struct view *view, const char *rule)
 		view->live.rule = view->rule;
 		return live_scan(view->limiter, 0, view->info.slots + view->info.slots_before, &view->live);
 	}
-	view->answer = shmlimit_peek(view->limiter, view->rule, view->key, strlen(view->key), 1,
-	                             &view->result);
+	view->answer = shmlimit_peek(view->limiter, view->rule, view->key->bytes, view->key->len, 1, &view->result);
 	return view->answer < 0 ? fail_rule(view->name, rule, view->answer) : STATUS_OK;
 }
 
-static int check_call(const struct call *call, struct view *view)
+/* A fingerprint chooses slots, a key is peeked at instead. */
+static int check_key(const struct call *call, struct view *view, struct key *key)
 {
-	int status = STATUS_OK;
+	int status;
 
-	if (call->option[KEY] != NULL) {
-		if (call->option[RULE] == NULL)
-			return fail("--key: its rule is missing: must be --rule RULE --key KEY");
-		status = decision_key(call->option[KEY]);
-	}
+	if (call->option[KEY] == NULL && !key_is_option(call))
+		return STATUS_OK;
+	if (call->option[RULE] == NULL)
+		return fail("--key: its rule is missing: must be --rule RULE --key KEY");
+	status = key_parse(call, call->option[KEY], key);
+	if (key->len > 0)
+		view->key = key;
+	view->live.fingerprint = key->fingerprint;
+	return status;
+}
+
+static int check_call(const struct call *call, struct view *view, struct key *key)
+{
+	int status = check_key(call, view, key);
+
 	if (call->option[LIMIT] != NULL && call->option[TOP] != NULL)
 		return fail("--limit and --top: which of them come first: must be one of the two");
 	if (status == STATUS_OK && call->option[TOP] != NULL) {
@@ -65,10 +77,10 @@ static int run(const struct call *call)
 		.name = call->operand[0],
 		.info.struct_size = sizeof(view.info),
 		.rule = -1,
-		.key = call->option[KEY],
 		.live.limit = LIMIT_DEFAULT,
 	};
-	int status = check_call(call, &view);
+	struct key key;
+	int status = check_call(call, &view, &key);
 
 	if (status == STATUS_OK)
 		status = segment_open(view.name, SHMLIMIT_READ_ONLY, &view.limiter);

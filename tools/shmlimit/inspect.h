@@ -14,7 +14,7 @@ struct view {
 	const char *name;
 	struct shmlimit_info info;
 	int rule;                              /* -1: all */
-	const char *key;                       /* or NULL */
+	const struct key *key;                 /* or NULL */
 	int answer;
 	struct shmlimit_result result;
 	struct live live;

@@ -77,7 +77,7 @@ static json_t *key_json(const struct view *view)
 {
 	json_t *key = decision_json(view->answer, &view->result);
 
-	if (json_object_set_new(key, "key", json_text(view->key)) == 0)
+	if (json_object_update_new(key, json_key(view->key->bytes, view->key->len, view->key->len)) == 0)
 		return key;
 	json_decref(key);
 	return NULL;

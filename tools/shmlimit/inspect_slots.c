@@ -10,7 +10,7 @@
 #include "inspect.h"
 
 #define BUFFER 65536
-#define LINE_MAX (2 * KEY_TEXT_LEN)     /* a key's text, each backslash twice, and all else */
+#define LINE_MAX (8 * KEY_TEXT_LEN)     /* a key, each byte of it as \\u0000 and in hexadecimal, and all else */
 
 /* What is printed next. */
 struct out {
@@ -206,7 +206,7 @@ static void put_json_number(struct out *out, const char *name, uint64_t number)
 		put_number(out, number);
 }
 
-/* Text as key_show() makes it, or a rule's name: printable, and UTF-8. */
+/* A rule's name: printable, and UTF-8. */
 static void put_json_text(struct out *out, const char *text)
 {
 	put_text(out, "\"");
@@ -218,8 +218,35 @@ static void put_json_text(struct out *out, const char *text)
 	put_text(out, "\"");
 }
 
-static void put_object(struct out *out, const char *rule, const struct live_slot *slot, const char *key)
+/* What is known of the key: members as json_key() has them, or nulls. Returns a status. */
+static int put_json_key(struct out *out, const struct view *view, const struct live_slot *slot)
 {
+	unsigned char key[SHMLIMIT_KEY_MAX];
+	size_t key_len = 0, kept = 0;
+	json_t *json;
+	char *text;
+
+	if (view->info.names != 0)
+		kept = live_key_bytes(key, view->limiter, slot, &key_len);
+	if (kept == 0) {
+		put_text(out, ", \"key\": null, \"key_hex\": null, \"key_length\": null, \"key_ip\": null");
+		return STATUS_OK;
+	}
+	json = json_key(key, kept, key_len);
+	text = json_write_line(json);
+	json_decref(json);
+	if (text == NULL)
+		return fail_memory();
+	put_text(out, ", ");
+	put(out, text + 1, strlen(text) - 2);
+	free(text);
+	return STATUS_OK;
+}
+
+static int put_object(struct out *out, const struct view *view, const char *rule, const struct live_slot *slot)
+{
+	int status;
+
 	put_text(out, "{\"rule\": ");
 	if (*rule != '\0')
 		put_json_text(out, rule);
@@ -227,11 +254,8 @@ static void put_object(struct out *out, const char *rule, const struct live_slot
 		put_text(out, "null");
 	put_text(out, ", \"fingerprint\": \"");
 	put_fingerprint(out, slot->fingerprint);
-	put_text(out, "\", \"key\": ");
-	if (key != NULL)
-		put_json_text(out, key);
-	else
-		put_text(out, "null");
+	put_text(out, "\"");
+	status = put_json_key(out, view, slot);
 	put_json_number(out, ", \"remaining\": ", slot->remaining);
 	put_json_number(out, ", \"debt_ns\": ", slot->debt_ns);
 	put_json_number(out, ", \"reset_after_ns\": ", slot->reset_after_ns);
@@ -241,6 +265,7 @@ static void put_object(struct out *out, const char *rule, const struct live_slot
 	else
 		put_text(out, "null");
 	put_text(out, "}");
+	return status;
 }
 
 int inspect_slots_json(const struct view *view)
@@ -248,13 +273,11 @@ int inspect_slots_json(const struct view *view)
 	const struct live *live = &view->live;
 	struct out *out = calloc(1, sizeof(*out));
 	struct names names = { 0 };
-	char key[KEY_TEXT_LEN];
 	int status = out != NULL ? names_begin(&names, view) : fail_memory();
 
 	for (size_t i = 0; i < live->count && status == STATUS_OK; i++) {
 		put_text(out, i == 0 ? "\n      " : ",\n      ");
-		put_object(out, name_of(&names, live->slot[i].rule), &live->slot[i],
-		           live_key(key, view->limiter, &live->slot[i]));
+		status = put_object(out, view, name_of(&names, live->slot[i].rule), &live->slot[i]);
 		flush(out, BUFFER);
 	}
 	if (status == STATUS_OK) {

@@ -108,6 +108,7 @@ static int print_live(const struct view *view)
 
 int inspect_text(const struct view *view)
 {
+	char key[KEY_TEXT_LEN];
 	int status;
 
 	print_segment(view);
@@ -118,7 +119,7 @@ int inspect_text(const struct view *view)
 	if (view->key == NULL)
 		return print_live(view);
 	putchar('\n');
-	print_line("key", "%s", view->key);
+	print_line("key", "%s", key_show(key, view->key->bytes, view->key->len, view->key->len));
 	decision_print(view->answer, &view->result);
 	return STATUS_OK;
 }

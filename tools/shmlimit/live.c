@@ -119,7 +119,8 @@ int live_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct live 
 			continue;
 		live->states[slot.state]++;
 		if (slot.state != SHMLIMIT_SLOT_LIVE || slot.rule >= (int)info.rules ||
-		    (live->rule >= 0 && slot.rule != live->rule))
+		    (live->rule >= 0 && slot.rule != live->rule) ||
+		    (live->fingerprint != 0 && slot.fingerprint != live->fingerprint))
 			continue;
 		live->found++;
 		status = keep(live, &(struct live_slot){ i, slot.fingerprint, slot.remaining, slot.debt_ns,
@@ -131,12 +132,19 @@ int live_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct live 
 	return status;
 }
 
-const char *live_key(char text[KEY_TEXT_LEN], struct shmlimit *limiter, const struct live_slot *seen)
+size_t live_key_bytes(unsigned char key[SHMLIMIT_KEY_MAX], struct shmlimit *limiter, const struct live_slot *seen,
+                      size_t *key_len)
 {
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot), .fingerprint = seen->fingerprint, .rule = seen->rule };
-	unsigned char key[SHMLIMIT_KEY_MAX];
-	size_t key_len = 0;
-	int kept = shmlimit_slot_key(limiter, seen->index, &slot, key, sizeof(key), &key_len);
+	int kept = shmlimit_slot_key(limiter, seen->index, &slot, key, SHMLIMIT_KEY_MAX, key_len);
 
-	return kept > 0 ? key_show(text, key, (size_t)kept, key_len) : NULL;
+	return kept > 0 ? (size_t)kept : 0;
+}
+
+const char *live_key(char text[KEY_TEXT_LEN], struct shmlimit *limiter, const struct live_slot *seen)
+{
+	unsigned char key[SHMLIMIT_KEY_MAX];
+	size_t key_len = 0, kept = live_key_bytes(key, limiter, seen, &key_len);
+
+	return kept > 0 ? key_show(text, key, kept, key_len) : NULL;
 }

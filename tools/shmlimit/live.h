@@ -27,6 +27,7 @@ struct live_slot {
 struct live {
 	uint64_t limit;                        /* how many to keep */
 	int rule;                              /* of this rule only; -1: of all */
+	uint64_t fingerprint;                  /* with this one only; 0: of all */
 	enum live_order order;
 	uint64_t states[SHMLIMIT_SLOT_STALE + 1];
 	uint64_t found;                        /* live slots of that rule */
@@ -44,7 +45,10 @@ int live_compare(enum live_order order, const struct live_slot *a, const struct 
  */
 int live_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct live *live);
 
-/* The key of a slot, or NULL if it is not known. */
+/* The key of a slot: returns how many bytes of it are kept, 0 if it is not known, and its whole length. */
+size_t live_key_bytes(unsigned char key[SHMLIMIT_KEY_MAX], struct shmlimit *limiter, const struct live_slot *seen,
+                      size_t *key_len);
+/* The same for people, or NULL if it is not known. */
 const char *live_key(char text[KEY_TEXT_LEN], struct shmlimit *limiter, const struct live_slot *seen);
 
 #endif

@@ -21,7 +21,7 @@ void print_clean(FILE *to, const char *text)
 
 void print_line(const char *name, const char *format, ...)
 {
-	char text[SHMLIMIT_KEY_MAX + TEXT_LEN];        /* nothing that is printed is longer than a key */
+	char text[KEY_TEXT_LEN];       /* nothing that is printed is longer than a key */
 	va_list ap;
 
 	va_start(ap, format);
@@ -34,10 +34,10 @@ void print_line(const char *name, const char *format, ...)
 }
 
 /* JSON has escapes of its own. They hide nothing from a program, and a terminal gets printable ASCII only. */
-char *json_write(json_t *root)
+static char *json_escaped(json_t *root, size_t flags)
 {
 	static const char del[] = "\\u007f";
-	char *plain = root != NULL ? json_dumps(root, JSON_INDENT(2) | JSON_ENSURE_ASCII) : NULL, *text, *to;
+	char *plain = root != NULL ? json_dumps(root, flags | JSON_ENSURE_ASCII) : NULL, *text, *to;
 
 	/* The one control character that jansson leaves alone. */
 	if (plain == NULL || strchr(plain, 0x7f) == NULL)
@@ -53,6 +53,16 @@ char *json_write(json_t *root)
 		*to = '\0';
 	free(plain);
 	return text;
+}
+
+char *json_write(json_t *root)
+{
+	return json_escaped(root, JSON_INDENT(2));
+}
+
+char *json_write_line(json_t *root)
+{
+	return json_escaped(root, 0);
 }
 
 int print_json(json_t *root)
@@ -99,6 +109,13 @@ json_t *json_text(const char *text)
 	json = json_string(copy);
 	free(copy);
 	return json;
+}
+
+json_t *json_bytes(const void *bytes, size_t len)
+{
+	json_t *json = json_stringn(bytes, len);
+
+	return json != NULL ? json : json_null();
 }
 
 void json_append(json_t **list, json_t *item)

@@ -11,37 +11,16 @@
 
 #include "replay.h"
 
-/* What one customer has. */
-#define PREFIX_V4 32u
-#define PREFIX_V6 64u
-
 static int fail_key(const char *text)
 {
 	return fail("--key %s: must be addr, addr/24 or addr/24,64, user, path, or several of them joined by +", text);
-}
-
-/* "/24" or "/24,64", up to `end`. Returns 0 if it is neither. */
-static int prefixes_parse(const char *text, const char *end, struct key_spec *out)
-{
-	uint64_t bits;
-
-	if (*text++ != '/' || digits_scan(&text, &bits) != 0 || bits > 32)
-		return 0;
-	out->prefix_v4 = (unsigned)bits;
-	if (*text == ',') {
-		text++;
-		if (digits_scan(&text, &bits) != 0 || bits > 128)
-			return 0;
-		out->prefix_v6 = (unsigned)bits;
-	}
-	return text == end;
 }
 
 int key_spec_parse(const char *text, struct key_spec *out)
 {
 	const char *word = text, *end;
 
-	*out = (struct key_spec){ .prefix_v4 = PREFIX_V4, .prefix_v6 = PREFIX_V6 };
+	*out = (struct key_spec){ .prefix_v4 = KEY_PREFIX_V4, .prefix_v6 = KEY_PREFIX_V6 };
 	do {
 		size_t name = strcspn(word, "/+");
 
@@ -56,7 +35,8 @@ int key_spec_parse(const char *text, struct key_spec *out)
 			out->field[out->fields++] = KEY_PATH;
 		else
 			return fail_key(text);
-		if (word + name != end && !prefixes_parse(word + name, end, out))
+		if (word + name != end && (word[name] != '/' ||
+		                          !prefixes_parse(word + name + 1, end, &out->prefix_v4, &out->prefix_v6)))
 			return fail_key(text);
 		word = end + 1;
 	} while (*end != '\0');

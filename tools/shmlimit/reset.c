@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <string.h>
+#include <inttypes.h>
 
 #include "command.h"
 
@@ -13,43 +13,76 @@ static const struct command_option options[] = {
 	[ALL] = { "all", NULL, "every key of every rule" },
 	[RULE] = { "rule", "RULE", "every key of this rule" },
 	[KEY] = { "key", "KEY", "with --rule: this key only" },
+	KEY_OPTION_ROWS,
+	KEY_PREFIX_ROW,
+	KEY_FINGERPRINT_ROW,
 	{ 0 },
 };
 
-static int check_call(const struct call *call)
+static int check_call(const struct call *call, int one, struct key *key)
 {
-	if ((call->option[ALL] != NULL) == (call->option[RULE] != NULL) ||
-	    (call->option[ALL] != NULL && call->option[KEY] != NULL))
+	if ((call->option[ALL] != NULL) == (call->option[RULE] != NULL) || (call->option[ALL] != NULL && one))
 		return fail("reset: what to fill up: must be just one of --all, --rule RULE, or --rule RULE "
 		            "--key KEY");
-	return call->option[KEY] != NULL ? decision_key(call->option[KEY]) : STATUS_OK;
+	return one ? key_parse(call, call->option[KEY], key) : STATUS_OK;
 }
 
-static int reset(const struct call *call, struct shmlimit *limiter)
+/* Text that reads as an address is not the key that servers make of it. */
+static int is_address(const char *text)
 {
-	const char *segment = call->operand[0], *rule = call->option[RULE], *key = call->option[KEY];
-	int id = -1, error, status = STATUS_OK;
+	unsigned char bytes[SHMLIMIT_KEY_IP_MAX];
+
+	return text != NULL && shmlimit_key_ip_text(text, 0, 0, bytes, sizeof(bytes)) > 0;
+}
+
+int reset_report(int found, const struct key *key, const char *rule)
+{
+	char text[KEY_TEXT_LEN];
+
+	if (found > 0 || key == NULL) {
+		print_line("keys reset", "%d", found);
+		return STATUS_OK;
+	}
+	if (key->len > 0)
+		key_show(text, key->bytes, key->len, key->len);
+	else
+		sprintf(text, "#%012" PRIx64, key->fingerprint);
+	fail("key %s: rule %s has no such key now: nothing was reset, all its tokens are there%s%s%s", text, rule,
+	     is_address(key->text) ? " (if servers limit this address: --key-ip " : "",
+	     is_address(key->text) ? key->text : "", is_address(key->text) ? ")" : "");
+	return STATUS_NO;
+}
+
+static int reset(const struct call *call, struct shmlimit *limiter, const struct key *key)
+{
+	const char *segment = call->operand[0], *rule = call->option[RULE];
+	int id = -1, found, status = STATUS_OK;
 
 	if (rule != NULL)
 		status = rule_find(limiter, segment, rule, &id);
 	if (status != STATUS_OK)
 		return status;
-	error = shmlimit_reset(limiter, id, key, key != NULL ? strlen(key) : 0);
-	if (error == 0)
-		return STATUS_OK;
-	return rule != NULL ? fail_rule(segment, rule, error) : fail_segment(segment, error);
+	if (key != NULL && key->len == 0)
+		found = shmlimit_reset_fingerprint(limiter, id, key->fingerprint);
+	else
+		found = shmlimit_reset(limiter, id, key != NULL ? key->bytes : NULL, key != NULL ? key->len : 0);
+	if (found >= 0)
+		return reset_report(found, key, rule);
+	return rule != NULL ? fail_rule(segment, rule, found) : fail_segment(segment, found);
 }
 
 static int run(const struct call *call)
 {
+	int one = call->option[KEY] != NULL || key_is_option(call);
 	struct shmlimit *limiter;
-	int status = check_call(call);
+	struct key key;
+	int status = check_call(call, one, &key);
 
 	if (status == STATUS_OK)
 		status = segment_open(call->operand[0], 0, &limiter);
 	if (status != STATUS_OK)
 		return status;
-	status = reset(call, limiter);
+	status = reset(call, limiter, one ? &key : NULL);
 	shmlimit_close(limiter);
 	return status;
 }
@@ -58,6 +91,7 @@ const struct command command_reset = {
 	.name = "reset",
 	.operands = "NAME",
 	.purpose = "fill funnels up: of a key, of a rule, or all",
+	.details = "Prints how many keys had taken tokens. Exit 1 if one key is to be reset and has not.\n",
 	.options = options,
 	.run = run,
 };

@@ -5,11 +5,16 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "command.h"
 
 enum { NAME, KEY, CAPACITY, COUNT, PERIOD, QUANTITY };
+
+static const struct command_option options[] = {
+	KEY_OPTION_ROWS,
+	KEY_PREFIX_ROW,
+	{ 0 },
+};
 
 #define SECOND UINT64_C(1000000000)
 
@@ -32,9 +37,10 @@ static int seconds_parse(const char *text, uint64_t *seconds)
 	return STATUS_OK;
 }
 
-static int operands_parse(char **text, struct limit *limit)
+static int operands_parse(const struct call *call, struct key *key, struct limit *limit)
 {
-	int status = decision_key(text[KEY]);
+	char **text = call->operand;
+	int status = key_parse(call, text[KEY], key);
 
 	if (status == STATUS_OK)
 		status = number_parse("capacity", text[CAPACITY], 1, UINT64_MAX, &limit->capacity);
@@ -62,16 +68,16 @@ static int fail_throttle(const char *segment, const struct limit *limit, int err
 static int run(const struct call *call)
 {
 	struct limit limit = { .quantity = 1 };
-	const char *key = call->operand[KEY];
+	struct key key;
 	struct shmlimit *limiter;
 	int64_t reply[5];
-	int answer, status = operands_parse(call->operand, &limit);
+	int answer, status = operands_parse(call, &key, &limit);
 
 	if (status == STATUS_OK)
 		status = segment_open(call->operand[NAME], 0, &limiter);
 	if (status != STATUS_OK)
 		return status;
-	answer = shmlimit_throttle(limiter, key, strlen(key), limit.capacity, limit.count, limit.period_s,
+	answer = shmlimit_throttle(limiter, key.bytes, key.len, limit.capacity, limit.count, limit.period_s,
 	                           limit.quantity, reply);
 	shmlimit_close(limiter);
 	if (answer < 0)
@@ -88,5 +94,6 @@ const struct command command_throttle = {
 	.details = "COUNT tokens come back every PERIOD seconds; QUANTITY, by default 1, are asked for. Prints, as\n"
 	           "one line: 0 allowed or 1 denied; capacity; tokens left; seconds until a retry fits, or -1;\n"
 	           "seconds until the funnel is full. Exit 0 if allowed, 1 if denied.\n",
+	.options = options,
 	.run = run,
 };
