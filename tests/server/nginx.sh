@@ -37,6 +37,13 @@ behind_proxies() {
 	is "$(remaining page unix:)" 997 "$what: without trust in the peer, the peer is the client and the header is ignored"
 }
 
+# The README's command, on a system whose nginx has no modules yet.
+sed -n 's|^    \(.* /usr/lib/nginx/modules/.*\)$|\1|p' "$SOURCE/tools/nginx/README.md" |
+	sed "s|/usr/lib|$TMP/lib|; s|build/nginx|$BUILD/nginx|" >"$TMP/install"
+run sh "$TMP/install"
+cmp -s "$nginx_module" "$TMP/lib/nginx/modules/${nginx_module##*/}"
+ok $? "the README's command installs the module"
+
 what=nginx
 make_segment
 start nginx

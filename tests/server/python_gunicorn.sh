@@ -110,6 +110,27 @@ laws() {
 	is $? 0 "$kind: the server ends"
 }
 
+# README.md's segment, and workers of another user, each of which opens it for itself.
+others() {
+	readme 'shmlimit create' sh | grep '^shmlimit' >"$TMP/segment.sh"
+	sh "$TMP/segment.sh"
+	mkdir "$TMP/lib"
+	cp -rL "$BUILD/libshmlimit.so.0" "$SOURCE/tools/python/shmlimit" "$TMP/lib"
+	: >"$TMP/log"
+	LD_LIBRARY_PATH=$TMP/lib PYTHONPATH=$TMP/lib timeout 120 gunicorn --chdir "$TMP" --bind 127.0.0.1:0 --workers 4 \
+		--user www-data --group www-data wsgi:app 2>"$TMP/log" &
+	server=$!
+	servers="$servers $server"
+	within listening || { diag "$(cat "$TMP/log")"; exit 1; }
+	url=$(sed -n 's/.*Listening at: \(http:[^ ]*\).*/\1/p' "$TMP/log")
+	codes "$url/?[1-20]" >"$TMP/codes"
+	is "$(count 200) $(count 429)" "15 5" "workers of another user decide by the segment that README.md creates"
+	kill -TERM "$server"
+	wait "$server"
+	shmlimit destroy "$SEGMENT"
+}
+[ "$(id -u)" -ne 0 ] || others
+
 shmlimit create "$SEGMENT" --slots 1024
 laws wsgi sync
 laws wsgi gthread
