@@ -1,0 +1,50 @@
+#!/bin/sh
+# hardened: plain `make` builds libraries, programs and modules as hardened as
+# Debian's packages are, and leaves out what a build cannot have.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+# What make would do: no output of these builds is kept.
+commands() { make --no-print-directory -n -B -C "$SOURCE" O="$TMP/none" "$@" "$TMP/none/lib/take.o" "$TMP/none/bin/shmlimit"; }
+x86=$(gcc -dumpmachine | grep -c '^x86_64')
+
+files=
+for file in libshmlimit.so libshmlimit-global.so bin/shmlimit bin/shmlimit-demo nginx/ngx_http_shmlimit_module.so \
+	apache/mod_shmlimit.so; do
+	[ ! -e "$BUILD/$file" ] || files="$files $file"
+done
+like "$files" "libshmlimit.so .*libshmlimit-global.so bin/shmlimit" "there are libraries and a command to look at"
+for file in $files; do
+	readelf -lW "$BUILD/$file" >"$TMP/segments"
+	readelf -dW "$BUILD/$file" >"$TMP/dynamic"
+	readelf -hW "$BUILD/$file" >"$TMP/header"
+	nm -D "$BUILD/$file" >"$TMP/symbols"
+	is "$(grep -c GNU_RELRO "$TMP/segments")" 1 "$file: its tables of addresses become read-only"
+	like "$(cat "$TMP/dynamic")" '(BIND_NOW|FLAGS_1\).*NOW)' "$file: and are filled when it is loaded, so that all of them do"
+	is "$(awk '$1 == "GNU_STACK" { print $7 }' "$TMP/segments")" RW "$file: its stack is not executable"
+	is "$(grep -cE '^ +LOAD .* RWE ' "$TMP/segments")" 0 "$file: no page is writable and executable"
+	like "$(cat "$TMP/header")" 'Type: +DYN' "$file: it is loaded at an address that is not known before"
+	like "$(cat "$TMP/symbols")" ' U __stack_chk_fail\b' "$file: functions with arrays check their stack when they return"
+	is "$(grep -c TEXTREL "$TMP/dynamic")" 0 "$file: no code is changed when it is loaded"
+done
+like "$(readelf -dW "$BUILD/bin/shmlimit")" 'FLAGS_1\).*PIE' "the command is position-independent"
+like "$(nm -D "$BUILD/bin/shmlimit")" ' U __[a-z]*(printf|memcpy|strcpy)_chk\b' "the command's calls check what they know the size of"
+[ "$x86" = 0 ] || like "$(objdump -d --no-show-raw-insn "$BUILD/libshmlimit.so" | grep -A1 '<shmlimit_take\(@.*\)*>:$')" endbr64 \
+	"a function that can be called indirectly begins with the instruction that says so"
+
+like "$(commands)" '-fstack-protector-strong' "plain make protects stacks"
+like "$(commands)" '-D_FORTIFY_SOURCE=2' "and checks calls"
+is "$(commands CFLAGS='-O0 -g' | grep -c FORTIFY_SOURCE)" 0 "without optimization, which that needs, it is left out"
+is "$(commands SAN=address | grep -cE 'FORTIFY_SOURCE|stack-protector')" 0 "a sanitizer checks more, and has its own way"
+is "$(commands CPPFLAGS=-D_FORTIFY_SOURCE=3 | grep -c 'FORTIFY_SOURCE=2')" 0 "a builder's own level is not overridden"
+is "$(commands CPPFLAGS= CFLAGS='-O1 -U_FORTIFY_SOURCE' | grep -c 'FORTIFY_SOURCE=2')" 0 "nor is it where the builder wants none"
+is "$(commands LDFLAGS=-static | grep -c -- ' -pie ')" 0 "a static program is linked as one"
+is "$(commands CC='false' | grep -cE 'stack-protector|stack-clash|cf-protection')" 0 "a compiler that lacks a flag does without"
+printf 'int main(int c, char **v) { return printf(v[c - 1]); }\n' | sed '1i #include <stdio.h>' >"$TMP/format.c"
+flags=$(commands | grep -- '-c -o' | head -n 1 | grep -oE -- '-W[a-z=-]+')
+# shellcheck disable=SC2086
+gcc $flags -c -o "$TMP/format.o" "$TMP/format.c" 2>"$TMP/errors"
+rc=$?
+like "$rc $(cat "$TMP/errors")" '^1 .*format' "text of somebody else's as a format is an error in every build"
+done_testing
