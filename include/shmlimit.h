@@ -710,7 +710,7 @@ int shmlimit_reset_fingerprint(struct shmlimit *limiter, int rule, uint64_t fing
  * The other verbs decide on what is here and never ask: shmlimit_take(), _peek(),
  * _take_all(), _take_many() deny what is not here, shmlimit_reserve() is a take,
  * shmlimit_charge() spends no more than there is, shmlimit_refund() gives back to a
- * lease that lives, or else to nobody. A result's retry_after_ns is until a
+ * lease that lives, up to what it had at first, or else to nobody. A result's retry_after_ns is until a
  * known denial or claim ends, else the time of one token; reset_after_ns is until
  * what the slot says ends.
  *

@@ -81,12 +81,14 @@ static void ask(const struct layout_terms *terms, const struct request *q, uint6
 
 /*
  * Put tokens that end at until_ns beside those that are there: all end with the
- * first, or what ends first lapses, whichever is less.
+ * first, or what ends first lapses, whichever is less. Returns whether all end at
+ * until_ns or earlier, so that they may be counted with the new ones.
  */
-static void merge(const struct layout_terms *terms, struct lease *lease, uint64_t tokens, uint64_t until_ns,
+static int merge(const struct layout_terms *terms, struct lease *lease, uint64_t tokens, uint64_t until_ns,
                   uint64_t now_ns, struct lease_tally *tally)
 {
 	uint64_t left_ns = lease_left_ns(until_ns, now_ns), room;
+	int kept = tokens != 0 || lease->quota == 0;
 
 	if (lease->quota == 0 || (lease->left_ns < left_ns && lease->quota < tokens)) {
 		let_lapse(lease, lease->quota, tally);
@@ -94,6 +96,7 @@ static void merge(const struct layout_terms *terms, struct lease *lease, uint64_
 	} else if (left_ns < lease->left_ns && tokens < lease->quota) {
 		tally->lapsed += tokens;
 		tokens = 0;
+		kept = 0;
 	} else if (left_ns < lease->left_ns) {
 		lease->until_ns = until_ns;
 	}
@@ -106,6 +109,7 @@ static void merge(const struct layout_terms *terms, struct lease *lease, uint64_
 	lease->left_ns = lease_left_ns(lease->until_ns, now_ns);
 	if (lease->left_ns == 0)
 		let_lapse(lease, lease->quota, tally);
+	return kept;
 }
 
 /* What the engine gave. Tokens that were here are spent first, so that old ones rarely meet new ones. */
@@ -115,18 +119,22 @@ static void deposit(const struct layout_terms *terms, const struct request *q, u
 	uint64_t tokens = q->lease->tokens, held = lease_held(lease);
 	int enough = q->amount <= held || q->amount - held <= tokens;
 	uint64_t spend = enough ? q->amount : 0;
+	int kept;
 
 	tally->leases = tokens != 0;
 	tally->leased = tokens;
 	tally->spent = spend;
 	v->answer = enough ? SHMLIMIT_ALLOWED : SHMLIMIT_LEASE_WAIT;
 	v->changed = 1;
-	if (tokens != 0)
-		lease->size = lease_size(terms, tokens);
 	lease->state = LEASE_TOKENS;
 	lease->quota = held - (spend < held ? spend : held);
 	tokens -= spend < held ? 0 : spend - held;
-	merge(terms, lease, tokens, lease_until(terms, now_ns, q->lease->lease_ns), now_ns, tally);
+	kept = merge(terms, lease, tokens, lease_until(terms, now_ns, q->lease->lease_ns), now_ns, tally);
+	/* What was spent at once is lent too, as long as the rest is. */
+	if (kept && q->lease->tokens > lease->quota)
+		lease->size = lease_size(terms, q->lease->tokens);
+	else
+		lease->size = lease_size(terms, lease->quota);
 }
 
 /* The engine said no, or nothing: the claim ends. What it left stays what it was; if that is none, a denial may. */
@@ -135,6 +143,12 @@ static void end_claim(const struct layout_terms *terms, const struct request *q,
 {
 	if (lease->state == LEASE_ASKED && lease->left_ns != 0) {
 		lease->state = LEASE_TOKENS;
+		/* What was asked for was not lent. Without tokens its time is over, and the size is still known. */
+		if (lease->quota != 0)
+			lease->size = lease_size(terms, lease->quota);
+		else
+			lease->until_ns = lease_until(terms, now_ns, 0);
+		lease->left_ns = lease_left_ns(lease->until_ns, now_ns);
 		v->changed = 1;
 	}
 	if (q->verb == VERB_ABANDON)
@@ -167,7 +181,9 @@ __attribute__((always_inline)) static inline void verb(const struct layout_terms
 		ask(terms, q, now_ns, lease, v, tally);
 		break;
 	case VERB_REFUND:
-		room = lease->state == LEASE_DENIED || lease->left_ns == 0 ? 0 : terms->capacity - lease->quota;
+		/* While somebody asks, the size is what is asked for: what is given back then is lost. */
+		room = lease->state == LEASE_TOKENS && lease->left_ns != 0 ? lease_size_least(terms, lease->size) : 0;
+		room = room > lease->quota ? room - lease->quota : 0;
 		v->changed = q->amount != 0 && room != 0;
 		if (v->changed)
 			lease->quota += q->amount < room ? q->amount : room;

@@ -88,6 +88,17 @@ uint64_t lease_size_tokens(const struct layout_terms *terms, unsigned size)
 	return units << size_shift(terms);
 }
 
+/* lease_size() rounds to the nearest: below the first size of an octave steps are half as wide. */
+uint64_t lease_size_least(const struct layout_terms *terms, unsigned size)
+{
+	unsigned octave = size / SIZE_STEPS, shift = size_shift(terms);
+	uint64_t half = octave < 2 ? 0 : ((uint64_t)1 << (octave - 1)) / (size % SIZE_STEPS == 0 ? 4 : 2);
+
+	if (size <= 1)
+		return size;
+	return ((lease_size_tokens(terms, size) >> shift) - half) << shift;
+}
+
 uint64_t lease_next(const struct layout_terms *terms, const struct lease *lease, uint64_t now_ns, uint64_t lease_ns)
 {
 	uint64_t size = lease_size_tokens(terms, lease->size), used = size, wanted_ns = lease_ns, since_ns, next;
@@ -125,7 +136,8 @@ uint64_t lease_convert(const struct layout_terms *from, uint64_t word, const str
 
 	if (lease.quota > to->capacity)
 		lease.quota = to->capacity;
-	lease.size = lease_size(to, lease_size_tokens(from, size));
+	/* WHY NOT lease_size_tokens(): other steps could round it up, to more than was lent. */
+	lease.size = lease_size(to, lease_size_least(from, size));
 	return lease_pack(to, lease);
 }
 

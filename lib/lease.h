@@ -7,8 +7,8 @@
  *
  *	until  in ticks of 2^(Q - 1) nanoseconds; so the word, shifted right by 9, is
  *	       a number of nanoseconds modulo 2^55, but for the low Q - 1 bits
- *	size   how many tokens the last lease was asked for or had, as a small float: what
- *	       the next one's size is found from
+ *	size   how many tokens the claim asks for, or the lease began with, as a small
+ *	       float: what the next one's size is found from, and what refunds may restore
  *	state  TOKENS   quota tokens may be spent until then
  *	       DENIED   the engine denies requests of quota or more until then
  *	       ASKED    one process asks the engine; it may until then, and so long may
@@ -22,6 +22,11 @@
  *
  * No token outlives the time that it was given: where tokens of two leases meet in
  * one word, all end with the first, or those that end first lapse.
+ *
+ * INVARIANT In state TOKENS, whoever leased them counts at least lease_size_least()
+ * tokens as lent until then, and quota is never more than what it counts. A refund
+ * restores no more than that. WHY NOT up to the capacity: a token that was spent from
+ * an earlier lease has been filled again elsewhere, and would be there twice.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -61,6 +66,9 @@ void lease_range(const struct layout_terms *terms, struct shmlimit_range *out);
 /* So many tokens, as a size: 0 for none, else within an eighth or, where that is more, 1 / 65536 of the capacity. */
 unsigned lease_size(const struct layout_terms *terms, uint64_t tokens);
 uint64_t lease_size_tokens(const struct layout_terms *terms, unsigned size);
+
+/* The fewest tokens that have this size. */
+uint64_t lease_size_least(const struct layout_terms *terms, unsigned size);
 
 /*
  * How many tokens to lease next, so that they are spent in three quarters of

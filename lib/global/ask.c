@@ -68,8 +68,6 @@ static int prepare(struct shmlimit_global *g, struct ask *a, struct engine_quest
 		.key_len = handle_key(g, a->of.name, a->key, a->key_len, a->text),
 		.need = a->lease.need,
 		.want = a->lease.want,
-		/* Else what is held may be spent by others meanwhile, and this be left. */
-		.sure = a->lease.held == 0 ? a->lease.need : 0,
 	};
 	if (sore_has(&g->sore, q->key, q->key_len, wire_now_ns()))
 		give_up(g, a);

@@ -209,10 +209,10 @@ int engine_ready(struct engine *e, uint64_t until_ns, struct trouble *trouble)
 static void ask(const struct engine *e, struct outbox *out, const struct engine_question *q, int with_text)
 {
 	const struct script_terms *t = q->terms;
-	char number[8][48];
+	char number[7][48];
 	const char *asking[] = { "ASKING" };
-	const char *words[12] = { with_text ? "EVAL" : "EVALSHA", with_text ? script_text : e->sha, "1", q->key };
-	size_t lens[12];
+	const char *words[11] = { with_text ? "EVAL" : "EVALSHA", with_text ? script_text : e->sha, "1", q->key };
+	size_t lens[11];
 
 	snprintf(number[0], sizeof(number[0]), "%" PRIu64, t->capacity);
 	snprintf(number[1], sizeof(number[1]), "%" PRIu64 "/%" PRIu64, t->count, t->period_ns);
@@ -221,14 +221,13 @@ static void ask(const struct engine *e, struct outbox *out, const struct engine_
 	snprintf(number[4], sizeof(number[4]), "%" PRIu64, t->lease_us);
 	snprintf(number[5], sizeof(number[5]), "%" PRIu64, q->need);
 	snprintf(number[6], sizeof(number[6]), "%" PRIu64, q->want);
-	snprintf(number[7], sizeof(number[7]), "%" PRIu64, q->sure);
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 7; i++)
 		words[4 + i] = number[i];
-	for (int i = 0; i < 12; i++)
+	for (int i = 0; i < 11; i++)
 		lens[i] = i == 3 ? q->key_len : strlen(words[i]);
 	if (q->ask_first)
 		outbox_add(out, 1, asking, NULL);
-	outbox_add(out, 12, words, lens);
+	outbox_add(out, 11, words, lens);
 }
 
 static void answer(const redisReply *reply, struct engine_question *q)

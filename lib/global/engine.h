@@ -36,7 +36,7 @@ struct engine_question {
 	const struct script_terms *terms;
 	const void *key;       /* as the engine has it */
 	size_t key_len;
-	uint64_t need, want, sure; /* as the script has them */
+	uint64_t need, want;   /* as the script has them */
 	int ask_first;         /* a cluster that is moving the key wants to be told so (ASKING) */
 	struct trouble trouble; /* from here on it is filled: NONE, or nothing below is */
 	uint64_t leased, left, full_us;

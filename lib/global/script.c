@@ -8,8 +8,8 @@
 #include "script.h"
 
 /*
- * BOUND: the loop over the thirds of a lease that went by runs four times, for
- * then nothing is lent. Numbers are written by '%.0f': Lua's own way has 14 digits.
+ * BOUND: the loops over the thirds of a lease run four times, for then nothing is
+ * lent. us() says when so many tokens are there if nobody leases. Numbers are written by '%.0f': Lua's own way has 14 digits.
  *
  * When little is left, three quarters of it are leased; and nothing to a host that
  * wants more than a few tokens and would be back at once, until there is a batch
@@ -19,7 +19,7 @@
 const char script_text[] =
 	"local capacity, num, den = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4])\n"
 	"local lease, need, want = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])\n"
-	"local sure, now = tonumber(ARGV[8]), tonumber(ARGV[9])\n"
+	"local now = tonumber(ARGV[8])\n"
 	"if not now then\n"
 	"  local t = redis.call('TIME')\n"
 	"  now = t[1] * 1000000 + t[2]\n"
@@ -57,8 +57,15 @@ const char script_text[] =
 	"end\n"
 	"leak(now)\n"
 	"local function us(tokens)\n"
-	"  if quota >= tokens then return 0 end\n"
-	"  return math.ceil(((tokens - quota) * den - part) / num)\n"
+	"  local q, p, w, x, y, z = quota, part, a, b, c, d\n"
+	"  for i = ages + 1, ages + 4 do\n"
+	"    if tokens <= capacity - a - b - c - d then break end\n"
+	"    leak(i * third)\n"
+	"    a, b, c, d = 0, a, b, c\n"
+	"  end\n"
+	"  local wait = time - now + math.max(math.ceil(((tokens - quota) * den - part) / num), 0)\n"
+	"  quota, part, time, a, b, c, d = q, p, now, w, x, y, z\n"
+	"  return wait\n"
 	"end\n"
 	"local batch = math.floor(math.min(want * want / 4, capacity / 8, lease * num / den / 8))\n"
 	"local enough = math.max(need, batch)\n"
@@ -67,17 +74,16 @@ const char script_text[] =
 	"  retry = -1\n"
 	"elseif quota < enough then\n"
 	"  retry = us(enough)\n"
-	"  if enough > capacity - a - b - c - d then retry = math.max(retry, third - now % third) end\n"
 	"else\n"
 	"  leased = math.min(want, math.max(need, quota - math.floor(quota / 4)))\n"
 	"end\n"
-	"quota, a = quota - leased, a + math.max(leased - sure, 0)\n"
+	"quota, a = quota - leased, a + leased\n"
 	"local full = us(capacity)\n"
 	"if want > 0 then\n"
 	"  redis.call('HSET', KEYS[1], 'capacity', ARGV[1], 'rate', ARGV[2], 'lease_us', ARGV[5],\n"
 	"    'quota', string.format('%.0f', quota), 'time', string.format('%.0f', time),\n"
 	"    'part', string.format('%.0f', part), 'lent', string.format('%.0f %.0f %.0f %.0f', a, b, c, d))\n"
-	"  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil((full + 4 * third) / 1000) + 1))\n"
+	"  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil(full / 1000) + 1))\n"
 	"end\n"
 	"return { leased, retry, quota, full }\n";
 

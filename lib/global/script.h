@@ -7,8 +7,7 @@
  *	time      of the last leak, us         time of the last leak
  *	part      what leaked since, less than a token: n of `den` parts
  *	lease_us  the longest that a lease lasts
- *	lent      "a b c d": tokens leased, not spent at once, in this third of a lease and
- *	          in the three before
+ *	lent      "a b c d": tokens leased in this third of a lease and in the three before
  *
  * In a microsecond num/den tokens leak. All numbers are whole and below 2^53,
  * where Lua counts exactly.
@@ -18,8 +17,8 @@
  * and what may still be leased are together never more than a full funnel, and
  * over all hosts no stretch of time sees more than capacity + rate * time: not
  * more with leases than without them. WHY NOT fill it at once: hosts that lease a
- * funnel empty, wait until it is full, and then spend, had two. What the request
- * itself costs is spent as it is leased, within its call, and so not lent.
+ * funnel empty, wait until it is full, and then spend, had two. WHY NOT except what is
+ * spent within the call that leases it: it may be refunded as long as the lease lasts.
  *
  * The time is the engine's (TIME). When that steps back, nothing leaks for the step.
  *
@@ -31,8 +30,7 @@
 #include <stdint.h>
 
 /*
- * KEYS[1]; ARGV: capacity, rate, num, den, lease_us, need, want, how many of them
- * are sure to be spent at once, and, where a test brings its own, the time. Leases
+ * KEYS[1]; ARGV: capacity, rate, num, den, lease_us, need, want, and, where a test brings its own, the time. Leases
  * min(want, what is to spare) tokens, `need` at least, or none. A `want` of 0
  * changes nothing.
  *

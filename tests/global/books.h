@@ -6,6 +6,8 @@
  *
  *	capacity + count * (b - a) / period
  *
+ * less what was refunded in it, where a refund counts that may have happened in it: its times are exchanged.
+ *
  * and a capacity more for each time that the engine lost its data.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -21,7 +23,7 @@
 
 struct entry {
 	_Atomic uint32_t written;         /* last: its worker may be killed before that */
-	uint32_t cost;
+	int32_t cost;                     /* negative: a refund */
 	uint64_t began_ns, ended_ns;
 };
 
@@ -30,21 +32,41 @@ struct books {
 	struct entry entry[BOOKS_MAX];
 };
 
-static inline void books_write(struct books *books, uint32_t cost, uint64_t began_ns, uint64_t ended_ns)
+/* Returns the entry's place. */
+static inline uint64_t books_enter(struct books *books, int32_t cost, uint64_t began_ns, uint64_t ended_ns)
 {
 	uint64_t at = atomic_fetch_add(&books->entries, 1);
 
-	atomic_fetch_add(&books->admitted, cost);
 	if (at >= BOOKS_MAX)
-		return;
+		return at;
 	books->entry[at].cost = cost;
 	books->entry[at].began_ns = began_ns;
 	books->entry[at].ended_ns = ended_ns;
 	atomic_store(&books->entry[at].written, 1);
+	return at;
+}
+
+static inline void books_write(struct books *books, uint32_t cost, uint64_t began_ns, uint64_t ended_ns)
+{
+	atomic_fetch_add(&books->admitted, cost);
+	books_enter(books, (int32_t)cost, began_ns, ended_ns);
+}
+
+/* To be called before the refund: a worker that is killed may have given back or not, so the refund has no end yet. */
+static inline uint64_t books_refund(struct books *books, uint32_t tokens, uint64_t began_ns)
+{
+	return books_enter(books, -(int32_t)tokens, UINT64_MAX, began_ns);
+}
+
+static inline void books_refunded(struct books *books, uint64_t at, uint64_t ended_ns)
+{
+	if (at < BOOKS_MAX)
+		books->entry[at].began_ns = ended_ns;
 }
 
 struct books_time {
-	uint64_t ns, cost;
+	uint64_t ns;
+	int64_t cost;
 };
 
 static inline int books_order(const void *a, const void *b)
@@ -57,7 +79,8 @@ static inline int books_order(const void *a, const void *b)
 /* The most tokens that any stretch of time had above what leaked in it. */
 static inline double books_most(const struct books *books, uint64_t count, uint64_t period_ns)
 {
-	uint64_t n = atomic_load(&books->entries), m = 0, before = 0, until = 0, since;
+	uint64_t n = atomic_load(&books->entries), m = 0, since;
+	int64_t before = 0, until = 0;
 	struct books_time *began = calloc(BOOKS_MAX, sizeof(*began)), *ended = calloc(BOOKS_MAX, sizeof(*ended));
 	__int128 best = 0, most = 0;
 
@@ -73,7 +96,7 @@ static inline double books_most(const struct books *books, uint64_t count, uint6
 	}
 	qsort(began, m, sizeof(*began), books_order);
 	qsort(ended, m, sizeof(*ended), books_order);
-	since = m == 0 ? 0 : began[0].ns;
+	since = m == 0 ? 0 : began[0].ns < ended[0].ns ? began[0].ns : ended[0].ns;
 	/* In units of 1 / period of a token. */
 	for (uint64_t i = 0, j = 0; j < m; j++) {
 		__int128 over;

@@ -42,7 +42,7 @@ take login key --cost 14 --json
 is "$rc $(printf '%s\n' "$out" | jq -c '[.allowed, .remaining]')" "0 [true,0]" "--cost takes the others"
 take login key
 is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "1 decision: denied" "then it denies"
-like "$out" '^retry after: 86[0-9]{3}\.' "and says until when"
+like "$out" '^retry after: 1d[0-9]\.' "and says until when: leases last 5 s, and then a token takes a day"
 is "$err" "" "a denial is no error"
 take login key --quiet
 is "$rc $out" "1 " "--quiet prints nothing"

@@ -206,7 +206,7 @@ static void denials(void)
 	is(c.denied - denied, 1, "each denial is counted once, and who asks is not counted");
 }
 
-/* What a refund makes of each thing that a key can be; it has a lease of LEASE_NS. */
+/* What a refund makes of each thing that a key can be; it has a lease of six tokens for LEASE_NS. */
 static void given_back(int id, uint64_t at)
 {
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
@@ -216,12 +216,25 @@ static void given_back(int id, uint64_t at)
 	is(shmlimit_charge_at(l, id, "k", 1, 1, at, &r), SHMLIMIT_ALLOWED, "has nothing more to charge");
 	is(shmlimit_refund_at(l, id, "k", 1, 0, at, &r), SHMLIMIT_ALLOWED, "nothing may be given back");
 	is(r.remaining, 0, "which changes nothing");
-	shmlimit_refund_at(l, id, "k", 1, CAPACITY - 1, at, &r);
-	is(r.remaining, CAPACITY - 1, "or what was taken,");
+	shmlimit_refund_at(l, id, "k", 1, 5, at, &r);
+	is(r.remaining, 5, "or what was taken,");
 	shmlimit_refund_at(l, id, "k", 1, 2, at, &r);
-	is(r.remaining, CAPACITY, "up to the capacity,");
-	shmlimit_refund_at(l, id, "k", 1, 1, at, &r);
-	is(r.remaining, CAPACITY, "and not above it,");
+	is(r.remaining, 6, "up to what the lease began with,");
+	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, at, &r);
+	is(r.remaining, 6, "and not above it,");
+	is(ask(id, 7, at), SHMLIMIT_LEASE_ASK, "while somebody asks for more");
+	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, at, &r);
+	is(r.remaining, 6, "a refund restores nothing,");
+	take(id, 2, at);
+	shmlimit_lease_abandon_at(l, id, "k", 1, at);
+	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, at, &r);
+	is(r.remaining, 4, "nor does it restore what was asked for in vain");
+	shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, at, &r);
+	is(ask(id, 7, at), SHMLIMIT_LEASE_ASK, "when all is spent");
+	shmlimit_lease_abandon_at(l, id, "k", 1, at);
+	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, at, &r);
+	is(r.remaining, 0, "a refund restores nothing of what was asked for in vain");
+	deposit(id, 6, 0, at);
 	shmlimit_refund_at(l, id, "k", 1, 1, at + 2 * LEASE_NS, &r);
 	is(r.remaining, 0, "nor when its time is over,");
 	shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, at, &r);
@@ -249,8 +262,10 @@ static void other_verbs(void)
 	shmlimit_refund_at(l, id, "k", 1, 4, T0, &r);
 	is(r.remaining, 9, "a lease that lives gets it back");
 	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, T0, &r);
-	is(r.remaining, CAPACITY, "up to the capacity");
-	is(shmlimit_reserve_at(l, id, "k", 1, 90, UINT64_MAX, T0, &r), SHMLIMIT_ALLOWED, "a reservation is a take");
+	ok(r.remaining == 9 || r.remaining == 10, "up to what was leased: %d", (int)r.remaining);
+	deposit(id, 90, 0, T0);
+	shmlimit_charge_at(l, id, "k", 1, r.remaining - 90, T0, &r);
+	is(shmlimit_reserve_at(l, id, "k", 1, 80, UINT64_MAX, T0, &r), SHMLIMIT_ALLOWED, "a reservation is a take");
 	is(shmlimit_reserve_at(l, id, "k", 1, 11, UINT64_MAX, T0, &r), SHMLIMIT_DENIED, "that borrows nothing");
 	is(shmlimit_charge_at(l, id, "k", 1, 4, T0, &r), SHMLIMIT_ALLOWED, "a charge takes what it is told");
 	is(r.remaining, 6, "so much");
@@ -447,7 +462,7 @@ static void batches(void)
 static void sizes(void)
 {
 	static const uint64_t capacities[] = { 1, 2, 3, 100, 65536, 131071, 131072, 1000000, SHMLIMIT_LEASE_CAPACITY_MAX };
-	unsigned far = 0, unordered = 0, unstable = 0;
+	unsigned far = 0, unordered = 0, unstable = 0, above = 0, loose = 0;
 
 	for (unsigned i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
 		struct shmlimit_rule rule = { .algorithm = SHMLIMIT_LEASE, .capacity = capacities[i], .count = 1,
@@ -465,12 +480,16 @@ static void sizes(void)
 			far += off * 8 > tokens && off * 65536 > capacities[i];
 			unordered += size < last || size == 0 || size > 63;
 			unstable += lease_size(&terms, back < capacities[i] ? back : capacities[i]) != size && back <= capacities[i];
+			above += lease_size_least(&terms, size) > tokens;
+			loose += lease_size(&terms, lease_size_least(&terms, size)) != size;
 			last = size;
 		}
 	}
 	is(far, 0, "a size is about what it stands for");
 	is(unordered, 0, "larger for more");
 	is(unstable, 0, "and stands for itself");
+	is(above, 0, "the fewest tokens of a size are no more than any that have it");
+	is(loose, 0, "and have it");
 }
 
 static void any_bits(void)
@@ -546,12 +565,34 @@ static int bag_take(uint64_t tokens, uint64_t at)
 	return 1;
 }
 
+/* What was deposited, whether spent or not: as much as whoever leased it counts as lent. */
+static struct {
+	uint64_t tokens, ends;
+} lent[BAG];
+static unsigned lents;
+
+static void lent_put(uint64_t tokens, uint64_t ends)
+{
+	lent[lents % BAG].tokens = tokens;
+	lent[lents++ % BAG].ends = ends;
+}
+
+/* Of which so many live until then. */
+static uint64_t lent_until(uint64_t ends)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < BAG && i < lents; i++)
+		sum += lent[i].ends >= ends ? lent[i].tokens : 0;
+	return sum;
+}
+
 static void any_history(void)
 {
 	struct dice dice = { dice_seed() };
 	int id = rule("history", CAPACITY);
 	uint64_t at = T0, claimed_until = 0, denied_until = 0, denied_cost = 0;
-	unsigned unpaid = 0, twice = 0, forgotten = 0, asked = 0, spent = 0, denials = 0, above = 0;
+	unsigned unpaid = 0, twice = 0, forgotten = 0, asked = 0, spent = 0, denials = 0, above = 0, unlent = 0, restored = 0;
 
 	for (uint64_t i = 0; i < scaled(STEPS); i++) {
 		uint64_t cost = 1 + dice_below(&dice, dice_below(&dice, 8) ? 10 : CAPACITY + 5);
@@ -600,6 +641,7 @@ static void any_history(void)
 		case 8:
 			n = dice_below(&dice, 2 * cost);
 			bag_put(n, at + time);
+			lent_put(n, at + time);
 			if (shmlimit_lease_deposit_at(l, id, "k", 1, n, cost, time, at, &r) == SHMLIMIT_ALLOWED)
 				unpaid += !bag_take(cost, at);
 			above += r.remaining > CAPACITY;
@@ -618,11 +660,13 @@ static void any_history(void)
 			n = left(id, at);
 			shmlimit_charge_at(l, id, "k", 1, cost, at, &r);
 			unpaid += !bag_take(n - r.remaining, at);
-			if (r.reset_after_ns != 0 && dice_below(&dice, 2)) {
+			if (dice_below(&dice, 2)) {
 				uint64_t before = left(id, at);
 
 				shmlimit_refund_at(l, id, "k", 1, cost, at, &r);
+				restored += r.remaining > before;
 				bag_put(r.remaining - before, at + r.reset_after_ns);
+				unlent += r.remaining != 0 && r.remaining > lent_until(at + r.reset_after_ns);
 			}
 			break;
 		case 11:
@@ -638,6 +682,8 @@ static void any_history(void)
 	}
 	ok(asked > 100 && spent > 100 && denials > 100, "a random history asks, spends and denies");
 	is(unpaid, 0, "nothing is spent that was not deposited, or twice, or after its time");
+	ok(restored > 100, "refunds restore something, %u times", restored);
+	is(unlent, 0, "no refund makes a key hold more than deposits that live as long had");
 	is(twice, 0, "nobody asks while another does");
 	is(forgotten, 0, "no denial is forgotten before its time");
 	is(above, 0, "no lease is above the capacity, and nobody asks for more, or for less than he needs");
@@ -735,8 +781,8 @@ static void left_behind(void)
 	is(shmlimit_grow_at(l, 64, at + MS), 0, "until the table grows");
 	is(shmlimit_peek_at(l, id, "k", 1, 9, at + MS, NULL), SHMLIMIT_DENIED, "what is left is not counted twice");
 	is(ask(id, 1, at + MS), SHMLIMIT_LEASE_ASK, "a lease lapses when the table grows");
-	is(deposit(id, 3, 1, at + MS), SHMLIMIT_ALLOWED, "another is had");
-	is(take(id, 3, at + MS), SHMLIMIT_DENIED, "which is all that there is");
+	is(deposit(id, 6, 1, at + MS), SHMLIMIT_ALLOWED, "another is had");
+	is(take(id, 6, at + MS), SHMLIMIT_DENIED, "which is all that there is");
 	given_back(id, at + MS);
 	is(shmlimit_grow_at(l, 0, at + MS), 0, "and the table before is done with");
 	shmlimit_close(l);
