@@ -9,7 +9,7 @@
  *	                       rings: window_max cells of 8 bytes for each slot
  *	                       names: an entry for each slot: its key, see names.h
  *	...      larger tables, each at a page, one for each time that it grew
- *	...      room for more of them: a hole in the file, to its end
+ *	...      the end of the file; the mapping has room for more tables behind it
  *
  * A slot is 16 bytes and only ever changes by one 16-byte compare-and-swap:
  *
@@ -49,7 +49,7 @@ struct layout_header {
 	uint32_t version;
 	uint32_t byte_order;
 	uint64_t fingerprint;             /* of the sizes and offsets below: see layout_fingerprint() */
-	uint64_t size;                    /* bytes of the whole file, as far as it can grow */
+	uint64_t size;                    /* bytes of the mapping: as long as the file can grow */
 	uint64_t lines;                   /* of slots, of the first table */
 	uint64_t slots_offset;
 	uint64_t rules_offset;

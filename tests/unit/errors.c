@@ -268,6 +268,7 @@ static void damage(void)
 	struct layout_header header;
 	struct shmlimit_problem problem;
 	struct shmlimit *out;
+	struct stat status;
 	int fd = open(path, O_RDWR);
 
 	if (pread(fd, &header, sizeof(header), 0) != sizeof(header))
@@ -292,7 +293,10 @@ static void damage(void)
 		bail("pwrite");
 	is(shmlimit_open(unit_name, 0, &out), -EXDEV, "and one of another time namespace");
 
-	is(cut_to((off_t)header.size - 1), -EUCLEAN, "a short file is damaged");
+	if (fstat(fd, &status) != 0)
+		bail("fstat");
+	is(cut_to((off_t)header.size + 1), -EUCLEAN, "a file that is longer than it can grow is damaged");
+	is(cut_to(status.st_size - 1), -EUCLEAN, "a short file is damaged");
 	is(cut_to(300), -EUCLEAN, "also one without a whole header");
 	is(shmlimit_verify(unit_name, &problem, 1), 1, "verify says why");
 	is(cut_to(7), -EMEDIUMTYPE, "one without a magic is not ours");

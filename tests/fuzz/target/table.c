@@ -85,6 +85,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		set_rule(i, rules[i].capacity, START_NS);
 	changing = offsetof(struct layout_header, state);
 	length = l->size - changing;
+	unit_extend(l->size);
 	pristine = malloc(length);
 	memcpy(pristine, (unsigned char *)l->header + changing, length);
 	as_opened = *l;
