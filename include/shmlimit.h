@@ -475,7 +475,8 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * Returns the id (0 or more), or: -EDOM capacity, count, period_ns or warmup_ns is
  * 0; -ERANGE the rule cannot be represented exactly (see shmlimit_rule_range()),
  * a WARMUP stores no whole token, or a LEASE's capacity is above
- * SHMLIMIT_LEASE_CAPACITY_MAX; -EFBIG a WINDOW's capacity is above the
+ * SHMLIMIT_LEASE_CAPACITY_MAX or, times the period over its common factor with
+ * 1000 * count, 2^53 or more; -EFBIG a WINDOW's capacity is above the
  * segment's window_max; -EBUSY the rule exists and has another algorithm;
  * -EINVAL a mode, algorithm or flag is unknown or does not go with the others, or a
  * WARMUP's capacity or cold factor is out of range; -E2BIG a field is set that
