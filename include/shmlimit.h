@@ -345,6 +345,13 @@ int shmlimit_gone(struct shmlimit *limiter);
 int shmlimit_next(char name[SHMLIMIT_NAME_MAX + 1]);
 
 /*
+ * Can a segment have this name, and one of its rules the other? For programs that
+ * read names from a configuration, before there is a segment. A NULL is not looked
+ * at. Returns 0, -EILSEQ or -ENAMETOOLONG. Pure: no system call, safe anywhere.
+ */
+int shmlimit_check_names(const char *name, const char *rule_name);
+
+/*
  * Give the segment a larger table of `slots` slots, at least twice as many as it
  * has, under the same name and in all processes that have it open. They decide
  * on meanwhile: each key's state moves when it is asked for next, and no answer

@@ -52,6 +52,11 @@ const char *limit_option(struct limit *limit, const char *option)
 	return "must be cost=N, prefix=V4,V6, status=N, fields=... or dry_run";
 }
 
+const char *limit_rule_name(const char *name)
+{
+	return shmlimit_check_names(NULL, name) == 0 ? NULL : "must be a rule's name: 1 to 63 letters, digits and . _ : @ + -";
+}
+
 /* The length of the key of the net that an address lies in; 0 or less if it is none. */
 static int net_of(const struct limit *limit, const char *text, size_t length, struct limit_key *key)
 {

@@ -27,6 +27,9 @@ struct limit {
  */
 const char *limit_option(struct limit *limit, const char *option);
 
+/* Can a rule have this name? Returns NULL, or what would be right. */
+const char *limit_rule_name(const char *name);
+
 /* A key of this request: `bytes` is elsewhere, or `net`. */
 struct limit_key {
 	const void *bytes;

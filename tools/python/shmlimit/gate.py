@@ -19,7 +19,7 @@ from ._c import KEY_MAX, REQUESTS_MAX
 from .bundle import Bundle
 from .engine import Engine, OnFailure, log
 from .global_limiter import GlobalLimiter
-from .limiter import All, Error, Fields, Limiter, Request, key_ip
+from .limiter import All, Error, Fields, Limiter, Request, check_names, key_ip
 
 LOOK_EVERY_S = 1.0
 """How often the segment's name is looked at, to find that it was destroyed and made anew: a system call or two."""
@@ -89,6 +89,8 @@ class Gate:
     ) -> None:
         if not 1 <= len(limits) <= REQUESTS_MAX:
             raise ValueError(f"{len(limits)} limits: must be 1 to {REQUESTS_MAX}")
+        for limit in limits:
+            check_names(segment, limit.rule)
         self.failures = 0
         """Requests of this process that the limiter could not decide."""
         self._segment = segment
