@@ -91,6 +91,7 @@ extern "C" {
 
 /* shmlimit_load() flags */
 #define SHMLIMIT_NO_ELAPSED 1u     /* count no time between saving and loading */
+#define SHMLIMIT_CHECK_ONLY 2u     /* read all of the file, and make nothing */
 
 /* A process's handle on one segment. */
 struct shmlimit;
@@ -408,6 +409,9 @@ int shmlimit_save(struct shmlimit *limiter, int fd);
  * nothing if that went back or `flags` has SHMLIMIT_NO_ELAPSED. Where times cannot
  * be told exactly, a key has a tick of its rule less, never more. Counters
  * begin anew. Mode and group are the old segment's, the owner if the caller is root.
+ *
+ * With SHMLIMIT_CHECK_ONLY all of the file is read, and nothing is made: 0 says that
+ * it can be loaded where there are room and rights. `name` and `out` are not looked at.
  *
  * The file is read from where it stands to its end. All of it is checked, against
  * accidents: trust it as far as you trust those who may write to it. The segment

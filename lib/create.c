@@ -108,6 +108,24 @@ int attach_new(const struct shmlimit_options *options, const uint64_t secret[2],
 	return error;
 }
 
+int attach_new_private(const struct shmlimit_options *options, const uint64_t secret[2], struct layout_header *header,
+                       struct segment *segment, int *fd)
+{
+	struct shmlimit_options o = { 0 };
+	uint64_t end;
+	int error = sized_in(&o, options, sizeof(o));
+
+	if (error == 0)
+		error = check(&o);
+	if (error == 0)
+		error = make_header(&o, secret, header, &end);
+	o.slots = o.slots_max = SHMLIMIT_SLOTS_MIN;
+	o.names = 0;
+	if (error == 0)
+		error = make_header(&o, secret, header, &end);
+	return error != 0 ? error : segment_make_private(header, sizeof(*header), end, segment, fd);
+}
+
 EXPORT int shmlimit_create(const char *name, const struct shmlimit_options *options, struct shmlimit **out)
 {
 	struct layout_header header;

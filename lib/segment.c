@@ -117,14 +117,13 @@ static void describe(struct segment *segment, const struct stat *status)
 	};
 }
 
-int segment_make(const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group,
-                 struct segment *segment, int *fd_out)
+/* What segment_make() does with the open file. */
+static int make_in(int fd, const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group,
+                   struct segment *segment, int *fd_out)
 {
-	KEEP_ERRNO;
 	struct stat status;
-	int fd, error;
+	int error;
 
-	fd = open(FOLDER, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	error = fill(fd, head, head_len, size, mode, group);
@@ -135,6 +134,20 @@ int segment_make(const void *head, size_t head_len, uint64_t size, uint32_t mode
 	describe(segment, &status);
 	*fd_out = fd;
 	return 0;
+}
+
+int segment_make(const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group,
+                 struct segment *segment, int *fd_out)
+{
+	KEEP_ERRNO;
+	return make_in(open(FOLDER, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), head, head_len, size, mode, group, segment,
+	               fd_out);
+}
+
+int segment_make_private(const void *head, size_t head_len, uint64_t size, struct segment *segment, int *fd_out)
+{
+	KEEP_ERRNO;
+	return make_in(memfd_create("shmlimit", MFD_CLOEXEC), head, head_len, size, 0600, 0, segment, fd_out);
 }
 
 void segment_give(int fd, uint32_t uid, struct segment *segment)

@@ -32,6 +32,9 @@ struct segment {
 int segment_make(const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group,
                  struct segment *segment, int *fd);
 
+/* The same in this process's memory, whatever room there is in /dev/shm: it can never get a name. */
+int segment_make_private(const void *head, size_t head_len, uint64_t size, struct segment *segment, int *fd);
+
 /* Give it its name, in one step. -EEXIST if that is taken. */
 int segment_link(int fd, const char *name);
 
