@@ -42,6 +42,7 @@ extern "C" {
 #define SHMLIMIT_KEY_IP_MAX 18     /* bytes of the longest key that shmlimit_key_ip() makes */
 #define SHMLIMIT_SLOTS_MIN 16      /* slots of the smallest segment, 16 bytes each */
 #define SHMLIMIT_SLOTS_MAX ((uint64_t)1 << 36)
+#define SHMLIMIT_CAPACITY_MAX ((uint64_t)1 << 48) /* largest capacity of a FUNNEL rule */
 #define SHMLIMIT_WINDOW_MAX 65536  /* largest capacity of a WINDOW rule that a segment can be made for */
 
 /* shmlimit_options.on_full: what a new key gets when its window has no room. */
@@ -118,7 +119,7 @@ struct shmlimit_rule {
 	uint32_t algorithm;        /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE */
 	uint32_t mode;             /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF */
 	uint32_t flags;            /* SHMLIMIT_NEXT_PAYS, SHMLIMIT_COUNT_REFUSED or none */
-	uint64_t capacity;         /* whole tokens, 1 or more: the largest burst; WARMUP: 0, or what follows from the rest */
+	uint64_t capacity;         /* whole tokens, 1 to SHMLIMIT_CAPACITY_MAX: the largest burst; WARMUP: 0, or what follows from the rest */
 	uint64_t count;            /* the funnel leaks `count` tokens, 1 or more; WINDOW: 0, or the capacity ... */
 	uint64_t period_ns;        /* ... every `period_ns` nanoseconds, 1 or more; WINDOW: how long it is */
 	uint64_t max_wait_ns;      /* the longest wait that a reservation may buy; 0 = no reservations, no debt */

@@ -16,6 +16,7 @@
  *	       63                              16 15        4 3         0
  *	tag  : [ fingerprint : 48              ] [ rule : 12 ] [ flags : 4 ]
  *	word : [ timestamp : 64 - Q                         ] [ quota : Q ]
+ *	       ... of a FUNNEL rule with Q = 0: when the funnel is empty, see funnel.h
  *	       ... of a WINDOW rule, whose admissions stand in the slot's ring:
  *	word : [ timestamp : 64 - Q ] [ tokens taken last - 1 ] [ cells ]
  *	       ... of a LEASE rule:
@@ -36,7 +37,7 @@
 #include "shmlimit.h"
 
 #define LAYOUT_MAGIC "shmlimit"           /* the first 8 bytes, without a NUL */
-#define LAYOUT_VERSION 1u
+#define LAYOUT_VERSION 2u
 #define LAYOUT_BYTE_ORDER 0x01020304u
 
 #define LINE 64u                          /* bytes that two cores pass to and fro as one */

@@ -38,19 +38,24 @@ static struct law {
 	struct shmlimit_rule rule;
 	int id;
 	uint64_t tick_ns;                 /* rounded up */
+	uint64_t unit;                    /* tokens that are asked for in place of one */
 } laws[] = {
-	{ "funnel", { .capacity = 10, .count = 1, .period_ns = SECOND }, 0, 0 },
-	{ "sevenths", { .capacity = 1000, .count = 3, .period_ns = 7 * SECOND }, 0, 0 },
-	{ "debt", { .capacity = 5, .count = 2, .period_ns = 3 * SECOND, .max_wait_ns = 60 * SECOND }, 0, 0 },
+	{ "funnel", { .capacity = 10, .count = 1, .period_ns = SECOND }, .unit = 1 },
+	{ "sevenths", { .capacity = 1000, .count = 3, .period_ns = 7 * SECOND }, .unit = 1 },
+	{ "debt", { .capacity = 5, .count = 2, .period_ns = 3 * SECOND, .max_wait_ns = 60 * SECOND }, .unit = 1 },
 	{ "next-pays", { .capacity = 5, .count = 1, .period_ns = 4 * SECOND, .max_wait_ns = 30 * SECOND,
-	  .flags = SHMLIMIT_NEXT_PAYS }, 0, 0 },
+	  .flags = SHMLIMIT_NEXT_PAYS }, .unit = 1 },
+	/* Of these the words have no quota. */
+	{ "decades", { .capacity = 4500000000, .count = 1, .period_ns = SECOND }, .unit = 1 },
+	{ "bytes", { .capacity = 10000000, .count = 1000000, .period_ns = SECOND, .max_wait_ns = 60 * SECOND },
+	  .unit = 1000001 },
 	{ "warmup", { .algorithm = SHMLIMIT_WARMUP, .count = 2, .period_ns = SECOND, .warmup_ns = 20 * SECOND,
-	  .max_wait_ns = 60 * SECOND }, 0, 0 },
-	{ "window", { .algorithm = SHMLIMIT_WINDOW, .capacity = 7, .period_ns = 20 * SECOND }, 0, 0 },
+	  .max_wait_ns = 60 * SECOND }, .unit = 1 },
+	{ "window", { .algorithm = SHMLIMIT_WINDOW, .capacity = 7, .period_ns = 20 * SECOND }, .unit = 1 },
 	{ "ticks", { .algorithm = SHMLIMIT_WINDOW, .capacity = RING, .period_ns = 60 * 86400 * SECOND,
-	  .max_wait_ns = SECOND }, 0, 0 },
+	  .max_wait_ns = SECOND }, .unit = 1 },
 	{ "refused", { .algorithm = SHMLIMIT_WINDOW, .capacity = 3, .period_ns = 20 * SECOND,
-	  .flags = SHMLIMIT_COUNT_REFUSED }, 0, 0 },
+	  .flags = SHMLIMIT_COUNT_REFUSED }, .unit = 1 },
 };
 
 #define LAWS ((int)(sizeof(laws) / sizeof(laws[0])))
@@ -119,9 +124,10 @@ static uint64_t some_time(uint64_t most_ns)
 	return dice_below(&dice, 1 + (most_ns >> dice_below(&dice, 24)));
 }
 
-static void ask(int id, uint64_t key, uint64_t now_ns)
+static void ask(const struct law *law, uint64_t key, uint64_t now_ns)
 {
-	uint64_t cost = 1 + dice_below(&dice, 1 + dice_below(&dice, 4));
+	uint64_t cost = law->unit * (1 + dice_below(&dice, 1 + dice_below(&dice, 4)));
+	int id = law->id;
 
 	switch (dice_below(&dice, 8)) {
 	case 0:
@@ -131,7 +137,7 @@ static void ask(int id, uint64_t key, uint64_t now_ns)
 		(void)shmlimit_charge_at(l, id, &key, sizeof(key), cost, now_ns, NULL);
 		break;
 	case 2:
-		(void)shmlimit_refund_at(l, id, &key, sizeof(key), 1, now_ns, NULL);
+		(void)shmlimit_refund_at(l, id, &key, sizeof(key), law->unit, now_ns, NULL);
 		break;
 	default:
 		(void)shmlimit_take_at(l, id, &key, sizeof(key), cost, now_ns, NULL);
@@ -143,7 +149,7 @@ static uint64_t history(uint64_t now_ns)
 {
 	shmlimit_reset(l, -1, NULL, 0);
 	for (int i = 0; i < STEPS; i++) {
-		ask(laws[dice_below(&dice, LAWS)].id, dice_below(&dice, KEYS), now_ns);
+		ask(&laws[dice_below(&dice, LAWS)], dice_below(&dice, KEYS), now_ns);
 		now_ns += some_time(4 * SECOND);
 	}
 	return now_ns;
@@ -158,7 +164,7 @@ static struct {
 static void compare(const struct law *law, uint64_t key, uint64_t old_ns, uint64_t new_ns, int exact)
 {
 	struct shmlimit_result a, b;
-	uint64_t cost = 1 + dice_below(&dice, 3), slack = 2 * law->tick_ns;
+	uint64_t cost = law->unit * (1 + dice_below(&dice, 3)), slack = 2 * law->tick_ns;
 	int was = shmlimit_peek_at(l, law->id, &key, sizeof(key), cost, old_ns, &a);
 	int now = shmlimit_peek_at(copy, law->id, &key, sizeof(key), cost, new_ns, &b);
 
@@ -291,7 +297,7 @@ static void no_room(void)
 	l = unit_create("save", &o);
 	make_rules();
 	for (int i = 0; i < STEPS; i++)
-		ask(laws[i % LAWS].id, (uint64_t)i % KEYS, T0);
+		ask(&laws[i % LAWS], (uint64_t)i % KEYS, T0);
 	if (save(l, fd, &then_ns) != 0 || fstat(fd, &whole) != 0)
 		bail("save");
 	close(fd);
