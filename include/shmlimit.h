@@ -504,7 +504,10 @@ int shmlimit_rule_set_at(struct shmlimit *limiter, const char *rule_name, const 
 /* The id of a rule, or -ESRCH. No system call; cost: a comparison a rule. */
 int shmlimit_rule_find(struct shmlimit *limiter, const char *rule_name);
 
-/* Fill *out (set its struct_size first) with the rule as it was set. Returns 0, -ESRCH, -EINVAL. */
+/*
+ * Fill *out (set its struct_size first) with the rule as it was set. Returns 0, -ESRCH, -EINVAL, or -EUCLEAN where
+ * its capacity, count or period is 0, as no rule is set: somebody has written over it; set or remove it.
+ */
 int shmlimit_rule_get(struct shmlimit *limiter, int rule, struct shmlimit_rule *out);
 
 /*
@@ -914,7 +917,7 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	EEXIST        a segment or file of this name exists
  *	EMEDIUMTYPE   not a shmlimit segment, or not a saved one
  *	EPROTO        a segment, or a saved one, of another version
- *	EUCLEAN       a damaged segment, or saved one
+ *	EUCLEAN       a damaged segment or rule, or a damaged saved one
  *	ESTALE        a segment made before the last boot
  *	EXDEV         a segment of another time namespace
  *	EACCES        no permission on the segment

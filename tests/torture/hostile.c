@@ -150,7 +150,8 @@ static void look_in(struct dice *dice)
 		break;
 	case 3:
 		error = shmlimit_rule_get(play->l, rule_id, &rule);
-		worker_check(error == 0 || error == -ESRCH, "rule_get: %d", error);
+		worker_check(error == 0 || error == -ESRCH || (play->scope != TABLE && error == -EUCLEAN), "rule_get: %d",
+		             error);
 		break;
 	case 4:
 		rule.count += rule.algorithm == SHMLIMIT_FUNNEL ? dice_below(dice, 2) : 0;

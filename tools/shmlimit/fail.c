@@ -141,6 +141,9 @@ int fail_rule(const char *segment, const char *rule, int error)
 	case EXFULL:
 		return fail("rule %s: no room for another rule in segment %s: one must go first (shmlimit "
 		            "rule remove), or the segment be made with more --rules", rule, segment);
+	case EUCLEAN:
+		return fail("rule %s: damaged: must be set again with its rate (shmlimit rule set %s %s), or removed "
+		            "(shmlimit rule remove %s %s)", rule, segment, rule, segment, rule);
 	case ENOENT:
 		return fail_segment(segment, error);
 	default:
