@@ -30,7 +30,7 @@ class Limit:
     """One limit on a request, which is a WSGI environ or an ASGI scope.
 
     `key` says whose funnel it is; a request for which it returns None is not limited by this one. A key that is
-    empty or longer than 1024 bytes is replaced by its digest: nobody escapes by sending one.
+    empty or longer than 1024 bytes is replaced by its SHA-512: nobody escapes by sending one.
     """
 
     rule: str
@@ -62,7 +62,7 @@ class Answer(NamedTuple):
 
 def _fit(key: str | bytes) -> bytes:
     encoded = key if isinstance(key, bytes) else key.encode("utf-8", "surrogateescape")
-    return encoded if 1 <= len(encoded) <= KEY_MAX else hashlib.blake2b(encoded).digest()
+    return encoded if 1 <= len(encoded) <= KEY_MAX else hashlib.sha512(encoded).digest()
 
 
 def address_key(address: str) -> str | bytes:
