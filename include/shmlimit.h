@@ -634,7 +634,8 @@ int shmlimit_acquire(struct shmlimit *limiter, int rule, const void *key, size_t
 /*
  * Take tokens for what has happened already: always applied, into debt as far
  * as the rule's max_wait_ns, and no further. Counted nowhere. Returns
- * SHMLIMIT_ALLOWED or an error.
+ * SHMLIMIT_ALLOWED or an error. If only a part of them could be taken, or a new
+ * key found no slot, r->retry_after_ns is UINT64_MAX; else it is 0.
  */
 int shmlimit_charge(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
                     struct shmlimit_result *r);

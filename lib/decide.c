@@ -117,6 +117,7 @@ static enum progress without_slot(const struct shmlimit *l, struct decision *d)
 	if (!d->homeless)
 		decision_stand_full(d);
 	apply(l, d);
+	d->nowhere = 1;
 	if (l->on_full != SHMLIMIT_FULL_DENY || d->request->verb == VERB_CHARGE || d->request->verb >= VERB_DEPOSIT)
 		return FINAL;
 	d->v.answer = SHMLIMIT_DENIED;
@@ -255,6 +256,8 @@ static int finish(const struct shmlimit *l, const struct decision *d)
 	report(l, d);
 	if (d->r != NULL && d->room_ns != 0 && d->v.answer == SHMLIMIT_DENIED)
 		d->r->retry_after_ns = d->room_ns;
+	if (d->r != NULL && d->nowhere && q->verb == VERB_CHARGE && q->amount != 0)
+		d->r->retry_after_ns = FUNNEL_NEVER;
 	if (d->v.answer > SHMLIMIT_DENIED)
 		return d->v.answer;
 	return decide_count(l, q->rule, rule_mode(&d->view), q->verb, d->v.answer, d->at.ticks);
@@ -297,6 +300,7 @@ __attribute__((cold, noinline)) int decide_slowly(const struct shmlimit *l, cons
 		if (attempt(l, &d) == FINAL)
 			return finish(l, &d);
 	}
+	d.nowhere = 1;
 	if (decide_counts(request->verb))
 		without_slot(l, &d);
 	return finish(l, &d);

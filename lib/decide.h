@@ -63,7 +63,7 @@ struct verdict {
 	int answer;
 	int changed;                      /* the funnel did */
 	uint64_t wait_ns;                 /* RESERVE, allowed */
-	uint64_t retry_after_ns;          /* RESERVE, denied */
+	uint64_t retry_after_ns;          /* RESERVE, denied; CHARGE: FUNNEL_NEVER if not all was charged */
 };
 
 /* What is to be counted of a lease once it is done. */
@@ -144,7 +144,8 @@ static inline void decide_apply(const struct layout_terms *terms, enum verb verb
 	case VERB_CHARGE:
 		if (amount == 0)
 			break;
-		funnel_charge(terms, funnel, amount, at);
+		if (!funnel_charge(terms, funnel, amount, at))
+			v->retry_after_ns = FUNNEL_NEVER;
 		v->changed = 1;
 		break;
 	default:

@@ -193,6 +193,8 @@ __attribute__((always_inline)) static inline void verb(const struct layout_terms
 		v->changed = tally->spent != 0;
 		if (v->changed)
 			lease->quota -= tally->spent;
+		if (tally->spent < q->amount)
+			v->retry_after_ns = FUNNEL_NEVER;
 		break;
 	case VERB_DEPOSIT:
 		deposit(terms, q, now_ns, lease, v, tally);

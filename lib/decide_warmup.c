@@ -46,8 +46,8 @@ void decide_warmup(const struct layout_terms *terms, const struct request *q, st
 		break;
 	case VERB_CHARGE:
 		v->changed = q->amount != 0;
-		if (v->changed)
-			warmup_take(terms, funnel, q->amount, at);
+		if (v->changed && !warmup_take(terms, funnel, q->amount, at))
+			v->retry_after_ns = FUNNEL_NEVER;
 		break;
 	default:
 		break; /* a lease's verbs are refused before */

@@ -90,13 +90,15 @@ static uint64_t ask(const struct look *look, const struct request *q, struct ver
 	return q->amount;
 }
 
-static void report(const struct look *look, const struct request *q, const struct verdict *v,
+static void report(const struct look *look, const struct request *q, struct verdict *v,
                    const struct window *after, uint64_t recorded, struct shmlimit_result *r)
 {
 	uint64_t capacity = look->terms->capacity;
 	uint64_t used = ring_used(look->l, look->t, look->slot, look->terms, look->ring,
 	                          q->verb == VERB_REFUND ? q->amount : 0, look->now_ns);
 
+	if (q->verb == VERB_CHARGE && q->amount > (used < capacity ? capacity - used : 0))
+		v->retry_after_ns = FUNNEL_NEVER;
 	used = used + recorded < capacity ? used + recorded : capacity;
 	*r = (struct shmlimit_result){
 		.limit = capacity,

@@ -31,6 +31,7 @@ struct decision {
 	int stepped;                      /* the word's time was impossible */
 	int doubtful;                     /* what it says depends on a clock that was read after it */
 	uint64_t room_ns;                 /* denied for want of a slot: until there may be one; else 0 */
+	int nowhere;                      /* what was decided stands in no slot */
 	uint32_t failed;                  /* compare-and-swaps lost */
 	ck_backoff_t backoff;
 	struct verdict v;

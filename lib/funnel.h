@@ -196,18 +196,19 @@ static inline int funnel_borrow(const struct layout_terms *terms, struct funnel 
 	return 1;
 }
 
-/* Take `tokens` whatever it costs, down to the longest debt and no further. */
-static inline void funnel_charge(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens,
-                                 struct funnel_time at)
+/* Take `tokens` whatever it costs, down to the longest debt and no further. Returns 1 if that was all of them. */
+static inline int funnel_charge(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens,
+                                struct funnel_time at)
 {
 	uint64_t debt;
 
 	if (funnel_borrow(terms, funnel, tokens, at, &debt))
-		return;
+		return 1;
 	funnel->quota = 0;
 	/* Never back: where the stamp is another's clock read, later than ours, what leaked until then leaks once. */
 	if (at.stamp - funnel->stamp <= terms->back || funnel->stamp - at.stamp < terms->debt)
 		funnel->stamp = at.stamp + terms->debt;
+	return 0;
 }
 
 /* Give `tokens` back: what was borrowed first, then up to the capacity. */

@@ -131,12 +131,13 @@ uint64_t warmup_ns_until_full(const struct layout_terms *terms, struct funnel fu
 	return funnel_ns_until(terms, funnel, terms->capacity, at);
 }
 
-void warmup_take(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens, struct funnel_time at)
+int warmup_take(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens, struct funnel_time at)
 {
 	uint64_t cold_milli = terms_cold_factor_milli(terms), limit = threshold(terms->capacity, cold_milli);
 	uint64_t debt = warmup_debt(terms, *funnel, at), span = terms->capacity - limit, cost;
 	u128 asked = (u128)tokens << terms_unit_bits(terms), slope = 0;
 	uint64_t stored = asked < funnel->quota ? (uint64_t)asked : funnel->quota;
+	int all;
 
 	if (funnel->quota > limit && span != 0) {
 		uint64_t above = funnel->quota - limit, taken = above < stored ? above : stored;
@@ -146,10 +147,12 @@ void warmup_take(const struct layout_terms *terms, struct funnel *funnel, uint64
 		slope = (slope / span * (cold_milli - 1000) + slope % span * (cold_milli - 1000) / span) / 2000 + 1;
 	}
 	cost = stable_stamp(terms, asked + slope);
-	if (cost > terms->debt || debt > terms->debt - cost)
+	all = cost <= terms->debt && debt <= terms->debt - cost;
+	if (!all)
 		cost = debt < terms->debt ? terms->debt - debt : 0;
 	funnel->quota -= stored;
 	funnel->stamp = at.stamp + debt + cost;
+	return all;
 }
 
 void warmup_refund(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens, struct funnel_time at)

@@ -59,9 +59,9 @@ uint64_t warmup_ns_until_full(const struct layout_terms *terms, struct funnel fu
 
 /*
  * Take `tokens`, whatever is owed; the debt grows by what they cost, down to
- * the longest and no further.
+ * the longest and no further. Returns 1 if it grew by all of it.
  */
-void warmup_take(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens, struct funnel_time at);
+int warmup_take(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens, struct funnel_time at);
 
 /* Give `tokens` back: the stable interval for each, first off the debt; the rest is stored. */
 void warmup_refund(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens, struct funnel_time at);

@@ -68,14 +68,21 @@ is "$(facts off key --cost 9)" "true 1 0 0" "a rule that is off lets everything 
 run shmlimit charge "$segment" r used --tokens 5
 is "$rc $(printf '%s\n' "$out" | sed -n '1p;3p' | tr '\n' ';')" "0 decision: allowed;remaining: 0;" \
 	"a charge is always done"
-is "$(printf '%s\n' "$out" | wc -l)" 5 "in five lines"
+is "$(printf '%s\n' "$out" | sed -n '6,$p')" "charged: all" "the sixth line says that all was charged"
 debt() { shmlimit inspect "$segment" --rule "$1" --json | jq -r '[.occupancy.shown[].debt_ns / 86400e9 | ceil] | max'; }
 is "$(facts r used)" "true 0 3 0" "into debt"
 shmlimit reset "$segment" --rule r >/dev/null
 shmlimit charge "$segment" r used --tokens 5 --quiet
 is "$(debt r)" 2 "which inspect shows"
 run shmlimit charge "$segment" r used --tokens 18446744073709551615 --quiet
-is "$rc $out$err" "0 " "a charge of any size is done, quietly"
+is "$rc $out$err" "1 " "a charge that cannot take all of it exits 1, quietly"
+run shmlimit charge "$segment" r used --tokens 1
+is "$rc $(printf '%s\n' "$out" | sed -n '1p;4p;6p' | tr '\n' ';')" \
+	"1 decision: allowed;retry after: 0s;charged: not all: the rule's max-wait allows no more debt;" "and says so"
+run shmlimit charge "$segment" r used --tokens 1 --json
+is "$rc $(printf '%s' "$out" | jq -c '[.allowed, .shadow_denied, .charged_all, .retry_after_ns]')" "1 [true,false,false,0]" \
+	"in JSON, too"
+is "$(shmlimit charge "$segment" r fresh --json | jq .charged_all)" true "where all was charged JSON says that"
 is "$(debt r)" 5 "into no more debt than the rule's longest wait"
 shmlimit charge "$segment" none key --tokens 9 --quiet
 is "$(debt none)" 0 "and into none where there are no waits"

@@ -90,6 +90,8 @@ static void allow_and_deny(void)
 	is(r.retry_after_ns, SECOND, "until the first of the others is full again");
 	is(unit_counters(l, rule).no_slot, 1, "which is counted");
 	is(unit_counters(l, rule).denied, 1, "as a denial too");
+	is(shmlimit_charge_at(l, rule, "newcomer", 8, 1, T0, &r), SHMLIMIT_ALLOWED, "a newcomer that finds no slot is charged");
+	is(r.retry_after_ns, UINT64_MAX, "and told that nothing was recorded of it");
 	is(take(rule, 3, 1, T0, NULL), SHMLIMIT_ALLOWED, "who has a slot is served");
 	is(take(rule, 100, 1, T0 + SECOND - 1, NULL), SHMLIMIT_DENIED, "a nanosecond before that he is denied still");
 	is(take(rule, 100, 1, T0 + SECOND, NULL), SHMLIMIT_ALLOWED, "then he gets its slot");

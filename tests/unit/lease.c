@@ -214,6 +214,7 @@ static void given_back(int id, uint64_t at)
 
 	is(shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, at, &r), SHMLIMIT_ALLOWED, "a lease that is spent");
 	is(shmlimit_charge_at(l, id, "k", 1, 1, at, &r), SHMLIMIT_ALLOWED, "has nothing more to charge");
+	is(r.retry_after_ns, UINT64_MAX, "which a charge says");
 	is(shmlimit_refund_at(l, id, "k", 1, 0, at, &r), SHMLIMIT_ALLOWED, "nothing may be given back");
 	is(r.remaining, 0, "which changes nothing");
 	shmlimit_refund_at(l, id, "k", 1, 5, at, &r);

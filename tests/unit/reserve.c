@@ -98,9 +98,15 @@ static void charge_and_refund(void)
 	is(shmlimit_charge_at(l, id, "k", 1, 8, T0, &r), SHMLIMIT_ALLOWED, "and what is not");
 	is(r.remaining, 0, "so that nothing is left");
 	is(r.reset_after_ns, 12 * SECOND / 10, "and something owed");
+	is(r.retry_after_ns, 0, "a charge that takes all of it has nothing to say");
+	shmlimit_charge_at(l, id, "k", 1, 8, T0, &r);
+	is(r.retry_after_ns, 0, "nor has one that ends at the longest debt");
+	shmlimit_refund_at(l, id, "k", 1, 8, T0, &r);
 	shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, T0, &r);
 	is(r.reset_after_ns, 2 * SECOND, "down to the longest debt and no further");
+	is(r.retry_after_ns, UINT64_MAX, "a charge that takes a part of it says so");
 	shmlimit_charge_at(l, id, "k", 1, 1, T0, &r);
+	is(r.retry_after_ns, UINT64_MAX, "a charge that takes nothing of it says so");
 	is(r.reset_after_ns, 2 * SECOND, "not by a single token");
 	shmlimit_refund_at(l, id, "k", 1, 4, T0, &r);
 	is(r.reset_after_ns, 16 * SECOND / 10, "a refund pays the debt");

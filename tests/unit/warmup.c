@@ -103,7 +103,10 @@ static void by_hand(void)
 	is(shmlimit_reserve_at(l, id, "j", 1, 1, 0, T0, &r), SHMLIMIT_ALLOWED, "another key is cold");
 	is(shmlimit_reserve_at(l, id, "j", 1, 1, 100 * MS, T0, &r), SHMLIMIT_DENIED, "who won't wait so long is refused");
 	ok(near_ms(r.retry_after_ns, 180), "and told when he would not have to: 280 ms for a cold one");
-	shmlimit_charge_at(l, id, "j", 1, 1, T0, NULL);
+	shmlimit_charge_at(l, id, "j", 1, 1, T0, &r);
+	is(r.retry_after_ns, 0, "a charge to a warm-up takes all of it");
+	shmlimit_charge_at(l, id, "greedy", 6, UINT64_MAX, T0, &r);
+	is(r.retry_after_ns, UINT64_MAX, "a charge to a warm-up beyond its longest debt says so");
 	shmlimit_peek_at(l, id, "j", 1, 1, T0, &r);
 	ok(near_ms(r.retry_after_ns, 280 + 240), "a charge is owed as well");
 	shmlimit_refund_at(l, id, "j", 1, 2, T0, NULL);

@@ -146,6 +146,7 @@ static void refunds(void)
 	is(take(id, 4, T0 + 2 * SECOND), SHMLIMIT_ALLOWED, "all can be taken");
 	shmlimit_charge_at(l, id, "k", 1, 3, T0 + 5 * SECOND, &r);
 	is(r.remaining, 0, "a charge is booked though there is no room");
+	is(r.retry_after_ns, UINT64_MAX, "a charge for which a window has no room says so");
 	is(take(id, 1, T0 + 12 * SECOND), SHMLIMIT_ALLOWED, "it pushes out what came before it");
 	is(take(id, 1, T0 + 12 * SECOND), SHMLIMIT_DENIED, "and counts for a period");
 	is(r.retry_after_ns, 3 * SECOND, "from when it was booked");

@@ -81,6 +81,8 @@ json_t *decision_json(int answer, const struct shmlimit_result *r)
 struct question {
 	decision_verb *verb;
 	reservation_verb *reserve;
+	int is_charge;
+	int charged_all;               /* of a charge that was made */
 	uint64_t tokens;
 	uint64_t max_wait_ns;
 	struct key key;
@@ -90,6 +92,10 @@ static json_t *answer_json(const struct question *q, int answer, const struct sh
 {
 	json_t *json = decision_json(answer, r);
 
+	if (q->is_charge && json_object_set_new(json, "charged_all", json_boolean(q->charged_all)) != 0) {
+		json_decref(json);
+		return NULL;
+	}
 	if (q->reserve == NULL || json_object_set_new(json, "wait_ns", json_number(r->wait_ns)) == 0)
 		return json;
 	json_decref(json);
@@ -103,9 +109,11 @@ static void answer_print(const struct question *q, int answer, const struct shml
 	decision_print(answer, r);
 	if (q->reserve != NULL)
 		print_line("wait", "%s", duration_text(text, r->wait_ns));
+	if (q->is_charge)
+		print_line("charged", "%s", q->charged_all ? "all" : "not all: the rule's max-wait allows no more debt");
 }
 
-static int decide(const struct call *call, struct shmlimit *limiter, const struct question *q)
+static int decide(const struct call *call, struct shmlimit *limiter, struct question *q)
 {
 	const char *segment = call->operand[0], *rule = call->operand[1];
 	const struct key *key = &q->key;
@@ -120,13 +128,17 @@ static int decide(const struct call *call, struct shmlimit *limiter, const struc
 		answer = q->verb(limiter, id, key->bytes, key->len, q->tokens, &r);
 	if (answer < 0)
 		return fail_rule(segment, rule, answer);
+	/* It is always allowed, and so has no time to try again at. */
+	q->charged_all = r.retry_after_ns == 0;
+	if (q->is_charge)
+		r.retry_after_ns = 0;
 	if (call->option[JSON] != NULL)
 		status = print_json(answer_json(q, answer, &r));
 	else if (call->option[QUIET] == NULL)
 		answer_print(q, answer, &r);
 	if (status != STATUS_OK)
 		return status;
-	return answer == SHMLIMIT_ALLOWED ? STATUS_OK : STATUS_NO;
+	return answer == SHMLIMIT_ALLOWED && (!q->is_charge || q->charged_all) ? STATUS_OK : STATUS_NO;
 }
 
 static int options_parse(const struct call *call, struct question *q)
@@ -162,7 +174,7 @@ static int ask(const struct call *call, uint32_t flags, struct question q)
 
 int decision_run(const struct call *call, uint32_t flags, decision_verb *verb)
 {
-	return ask(call, flags, (struct question){ .verb = verb, .tokens = 1 });
+	return ask(call, flags, (struct question){ .verb = verb, .tokens = 1, .is_charge = verb == shmlimit_charge });
 }
 
 int reservation_run(const struct call *call, reservation_verb *verb)
