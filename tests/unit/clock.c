@@ -15,9 +15,8 @@
  * process's reading and waited for first; with more than one token of
  * capacity that is still within the time to fill.
  *
- * Where the rule's words have no quota, what leaked in the time that is to come
- * again is not there before: what is left is less by that, or nothing. And a key
- * idle for longer than the time reaches back may be found empty.
+ * Of the other algorithms, too: a clock that steps back gives nobody a token, and locks nobody out for longer than
+ * the time to fill, the longest debt and the slack.
  *
  * SEED=n repeats a run; TEST_SCALE=n makes it n times as long.
  *
@@ -96,9 +95,6 @@ static struct limit limits[] = {
 	{ .name = "1/us", .capacity = 1, .count = 1, .period_ns = 1000 },
 	{ .name = "1000000/s, burst 1000", .capacity = 1000, .count = 1000000, .period_ns = SECOND },
 	{ .name = "1000000/s, burst 1000000", .capacity = 1000000, .count = 1000000, .period_ns = SECOND },
-	{ .name = "125 MB/s, burst 10 MB", .capacity = 10000000, .count = 125000000, .period_ns = SECOND },
-	{ .name = "150000000/60s", .capacity = 150000000, .count = 150000000, .period_ns = 60 * SECOND },
-	{ .name = "1 GB/day", .capacity = 1000000000, .count = 1000000000, .period_ns = DAY },
 	{ .name = "1/year, burst 10", .capacity = 10, .count = 1, .period_ns = YEAR },
 	{ .name = "1/year", .capacity = 1, .count = 1, .period_ns = YEAR },
 };
@@ -120,12 +116,6 @@ static uint64_t leaked(const struct limit *limit, uint64_t elapsed_ns)
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
-}
-
-/* Words without a quota: see lib/funnel.h. */
-static int has_quota(const struct limit *limit)
-{
-	return terms_quota_bits(&limit->terms) != 0;
 }
 
 static void define(void)
@@ -220,8 +210,7 @@ static void idle(void)
 				if (idle_ns[j] <= limit->back_ns)
 					expect(left(now) == want, "what had leaked is there", start, now);
 				else
-					expect(left(now) >= old || !has_quota(limit), "no less than before is there",
-					       start, now);
+					expect(left(now) >= old, "no less than before is there", start, now);
 				expect(left(start + least(limit->back_ns, limit->fill_ns + DAY)) == limit->capacity,
 				       "it is full when it had the time to fill, and a day later", start, now);
 			}
@@ -240,7 +229,7 @@ static void idle_for_ages(void)
 			fresh(&limits[i]);
 			old = up_to(1) ? 0 : up_to(limit->capacity);
 			take(limit->capacity - old, start);
-			expect(left(now) >= old || !has_quota(limit), "at worst it has what it had", start, now);
+			expect(left(now) >= old, "at worst it has what it had", start, now);
 			full = now + limit->fill_ns + limit->slack_ns;
 			drain(now);
 			expect(left(full) == limit->capacity, "and is full in the time to fill from then on", start,
@@ -321,15 +310,7 @@ static void step_back(uint64_t then, uint64_t old, uint64_t content_ns, uint64_t
 {
 	uint64_t now = then - step, waited = least(step, limit->slack_ns), retry, admitted;
 
-	if (has_quota(limit)) {
-		expect(left(now) == old, "what was left is left", then, now);
-	} else {
-		uint64_t less = content_ns > step ? content_ns - step : 0;
-
-		expect(left(now) <= leaked(limit, less) && left(now) >= leaked(limit, less - (less != 0)),
-		       "what was left is left, but for what leaked in the time that is to come again", then, now);
-		old = r.remaining;
-	}
+	expect(left(now) == old, "what was left is left", then, now);
 	expect(drain(now) == old, "and can be taken", then, now);
 	expect(take(1, now) == SHMLIMIT_DENIED, "and no more", then, now);
 	retry = r.retry_after_ns;
@@ -707,9 +688,149 @@ static void switched_on_before_giving_back(void)
 	is(r.remaining, 2, "it gets nothing that was not taken");
 }
 
+/* ---- Every algorithm ---- */
+
+struct kind {
+	const char *name;
+	struct shmlimit_rule rule;
+	uint64_t longest_ns;              /* after a step a key is denied for no longer */
+	uint64_t ahead_ns;                /* steps of up to this are recognised */
+	int id;
+};
+
+static struct kind kinds[] = {
+	{ .name = "FUNNEL, 10 at 1 a second", .longest_ns = 11 * SECOND,
+	  .rule = { .algorithm = SHMLIMIT_FUNNEL, .capacity = 10, .count = 1, .period_ns = SECOND } },
+	{ .name = "FUNNEL in debt for up to 20 s", .longest_ns = 31 * SECOND,
+	  .rule = { .algorithm = SHMLIMIT_FUNNEL, .capacity = 10, .count = 1, .period_ns = SECOND,
+	            .max_wait_ns = 20 * SECOND } },
+	{ .name = "WARMUP of 10 s to 10 a second", .longest_ns = 26 * SECOND,
+	  .rule = { .algorithm = SHMLIMIT_WARMUP, .count = 10, .period_ns = SECOND, .warmup_ns = 10 * SECOND } },
+	{ .name = "WARMUP of a minute to 1 a second", .longest_ns = 151 * SECOND,
+	  .rule = { .algorithm = SHMLIMIT_WARMUP, .count = 1, .period_ns = SECOND, .warmup_ns = 60 * SECOND } },
+	{ .name = "WINDOW of 10 in 60 s", .longest_ns = 61 * SECOND,
+	  .rule = { .algorithm = SHMLIMIT_WINDOW, .capacity = 10, .period_ns = 60 * SECOND } },
+	{ .name = "WINDOW of 16 in a day", .longest_ns = DAY + SECOND,
+	  .rule = { .algorithm = SHMLIMIT_WINDOW, .capacity = 16, .period_ns = DAY } },
+};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+/* A call whose time is given, or on the limiter's own clock. Returns 1 if it is allowed. */
+static int allows(const struct kind *kind, int given, uint64_t cost, uint64_t now)
+{
+	int answer;
+
+	clock_ns = now;
+	answer = given ? shmlimit_take_at(l, kind->id, &key, sizeof(key), cost, now, &r)
+		       : shmlimit_take(l, kind->id, &key, sizeof(key), cost, &r);
+	if (answer != SHMLIMIT_ALLOWED && answer != SHMLIMIT_DENIED)
+		bail("%s: %s", kind->name, shmlimit_strerror(answer));
+	return answer == SHMLIMIT_ALLOWED;
+}
+
+static void holds(const struct kind *kind, int given, uint64_t step, int good, const char *law)
+{
+	if (!good && ++wrong <= 3)
+		diag("%s, %s, a step of %" PRIu64 " ns: not so: %s", kind->name, given ? "given" : "own clock", step, law);
+}
+
+/* Take all there is, then the clock steps back; and on from there. */
+static void stepped(const struct kind *kind, int given, uint64_t step)
+{
+	uint64_t then = 1000 * DAY + up_to(DAY), now = then - step;
+
+	shmlimit_reset(l, -1, NULL, 0);
+	key = draw();
+	while (allows(kind, given, 1, then))
+		;
+	if (kind->rule.max_wait_ns != 0 && up_to(1))
+		shmlimit_reserve_at(l, kind->id, &key, sizeof(key), 1 + up_to(9), UINT64_MAX, then, &r);
+	holds(kind, given, step, !allows(kind, given, 1, now), "who has nothing gets nothing by a step back");
+	holds(kind, given, step, r.retry_after_ns <= kind->longest_ns, "it is told to wait no longer than the longest");
+	holds(kind, given, step, !allows(kind, given, 1, now), "and nothing by asking again");
+	holds(kind, given, step, allows(kind, given, 1, now + kind->longest_ns), "it is locked out no longer than that");
+}
+
+/* A clock that goes to and fro by days: nobody gets more in a moment than there can be. */
+static void swinging(const struct kind *kind, int given)
+{
+	uint64_t base = 1000 * DAY + up_to(DAY), most = kind->rule.capacity != 0 ? kind->rule.capacity : 1;
+
+	shmlimit_reset(l, -1, NULL, 0);
+	key = draw();
+	for (int i = 0; i < 20; i++) {
+		uint64_t now = base + (i % 2 ? up_to(least(30 * DAY, kind->ahead_ns)) : 0), got = 0;
+
+		while (got <= most && allows(kind, given, 1, now))
+			got++;
+		holds(kind, given, now - base, got <= most, "no more at once than the capacity");
+		holds(kind, given, now - base, i % 2 || i == 0 || got == 0, "nothing where all was taken before the step");
+	}
+}
+
+static void every_algorithm(void)
+{
+	static const uint64_t steps[] = { 1, 1000, 1000000, SECOND / 2, SECOND, 2 * SECOND, HOUR, DAY, 10 * DAY, YEAR };
+
+	for (size_t i = 0; i < KINDS; i++) {
+		struct shmlimit_range range = { .struct_size = sizeof(range) };
+		struct kind *kind = &kinds[i];
+		char name[16];
+
+		snprintf(name, sizeof(name), "kind%zu", i);
+		kind->rule.struct_size = sizeof(kind->rule);
+		kind->id = shmlimit_rule_set(l, name, &kind->rule);
+		if (kind->id < 0)
+			bail("%s: %s", kind->name, shmlimit_strerror(kind->id));
+		shmlimit_rule_range(l, kind->id, &range);
+		kind->ahead_ns = range.ahead_ns;
+		wrong = 0;
+		for (uint64_t round = 0; round < scaled(20); round++)
+			for (size_t j = 0; j < sizeof(steps) / sizeof(steps[0]); j++)
+				for (int given = 0; given < 2; given++)
+					stepped(kind, given, least(steps[j] + (round == 0 ? 0 : up_to(steps[j])),
+					                           kind->ahead_ns - kind->longest_ns));
+		is(wrong, 0, "%s: a clock that steps back gives nothing, and locks nobody out for long", kind->name);
+		wrong = 0;
+		for (uint64_t round = 0; round < scaled(20); round++)
+			for (int given = 0; given < 2; given++)
+				swinging(kind, given);
+		is(wrong, 0, "%s: a clock that swings by days gives no more than the capacity at once", kind->name);
+	}
+}
+
+/* What was leased is spent once, whatever the clock does; when its time is over, also by an hour, one is told to ask. */
+static void leases_and_steps(void)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = 100,
+		.count = 10, .period_ns = SECOND };
+	int id = shmlimit_rule_set(l, "leases", &rule);
+	uint64_t too_many = 0, not_asked = 0;
+
+	for (uint64_t round = 0; round < scaled(200); round++) {
+		struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
+		uint64_t base = 1000 * DAY + up_to(DAY), spent = 0;
+
+		key = draw();
+		if (shmlimit_lease_take_at(l, id, &key, sizeof(key), 1, SECOND, SECOND, &lease, base, NULL) !=
+		    SHMLIMIT_LEASE_ASK)
+			bail("nobody is told to ask");
+		shmlimit_lease_deposit_at(l, id, &key, sizeof(key), 50, 0, SECOND, base, NULL);
+		for (int i = 0; i < 100; i++)
+			spent += shmlimit_take_at(l, id, &key, sizeof(key), 1, base + up_to(4 * SECOND) - 2 * SECOND -
+			                          (up_to(3) == 0 ? up_to(YEAR) : 0), NULL) == SHMLIMIT_ALLOWED;
+		too_many += spent > 50;
+		not_asked += shmlimit_lease_take_at(l, id, &key, sizeof(key), 1, SECOND, SECOND, &lease,
+		                                    base + SECOND + HOUR, NULL) != SHMLIMIT_LEASE_ASK;
+	}
+	is(too_many, 0, "what is leased is spent once, however the clock steps");
+	is(not_asked, 0, "and when its time is over a caller is told to ask");
+}
+
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = 16 };
 
 	seed = dice_seed();
 	l = unit_create("clock", &options);
@@ -727,6 +848,8 @@ int main(void)
 	stopped_before_charging();
 	stopped_before_waiting();
 	switched_on_before_giving_back();
+	every_algorithm();
+	leases_and_steps();
 	shmlimit_close(l);
 	return tap_done();
 }

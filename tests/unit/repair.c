@@ -165,14 +165,17 @@ static void lease_state(void)
 	slot_of(lease)->word |= (uint64_t)3 << terms_quota_bits(&l->rules[lease].terms[1]);
 }
 
-/* The twin has taken all: it is the one that stays. */
-static void slot_twin(void)
+/* Two slots of one key, of which the one at the lower or the higher address has taken all: it is the one that stays. */
+static void make_twins(int lower_is_empty)
 {
 	struct layout_slot *slot = slot_of(funnel), *twin = free_slot();
 
-	twin->word = slot->word & ~(uint64_t)127;
-	twin->tag = slot->tag;
+	*twin = *slot;
+	((slot < twin) == lower_is_empty ? slot : twin)->word &= ~(uint64_t)127;
 }
+
+static void slot_twin(void) { make_twins(1); }
+static void slot_twin_behind(void) { make_twins(0); }
 
 static void slot_triplet(void)
 {
@@ -215,6 +218,7 @@ static const struct damage {
 	{ "more cells than there are", window_tokens_round, "more tokens taken last", "set to what its ring holds", 1, NULL },
 	{ "a lease's state", lease_state, "a state that no lease has", "freed", 1, NULL },
 	{ "two slots of one key", slot_twin, "of the same key as slot", "freed", 1, NULL },
+	{ "two slots of one key, the later one empty", slot_twin_behind, "of the same key as slot", "freed", 1, NULL },
 	{ "three slots of one key", slot_triplet, "of the same key as slot", "freed", 2, NULL },
 };
 
@@ -242,7 +246,7 @@ static void each_kind(const struct damage *d)
 	is(shmlimit_verify(unit_name, found, 4), d->done != NULL ? 0 : d->problems, "%s: verify says what is left", d->name);
 	is(shmlimit_repair(unit_name, NULL, 0), 0, "%s: there is nothing to repair again", d->name);
 	funnel_left = left(funnel);
-	if (d->make == slot_twin || d->make == slot_triplet)
+	if (d->make == slot_twin || d->make == slot_twin_behind || d->make == slot_triplet)
 		is(funnel_left, 0, "%s: the stricter stayed", d->name);
 	else
 		ok(funnel_left == before && left(window) == window_left, "%s: keys have what they had", d->name);

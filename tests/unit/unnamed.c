@@ -110,6 +110,19 @@ static void at_once(int where, struct triple mine, struct triple other, int want
 	is(rules(), want, "and no more of them for being asked again");
 }
 
+/* The least period in seconds whose nanoseconds do not fit 64 bits, and others. */
+static void too_long(void)
+{
+	static const uint64_t period_s[] = { UINT64_MAX / 1000000000 + 1, UINT64_MAX / 1000000000 + 2, UINT64_MAX / 2,
+		UINT64_MAX };
+
+	fresh();
+	for (size_t i = 0; i < sizeof(period_s) / sizeof(period_s[0]); i++)
+		is(throttle((struct triple){ 1, 1, period_s[i] }), -ERANGE, "a period of %" PRIu64
+		   " s, which is too long in nanoseconds, is refused", period_s[i]);
+	is(rules(), 0, "and leaves no rule behind");
+}
+
 int main(void)
 {
 	const struct triple one = { 2, 1, 3600 }, other = { 3, 1, 3600 };
@@ -118,6 +131,7 @@ int main(void)
 	at_once(AT_TABLE, one, other, 2);
 	at_once(AT_ENTRY, one, one, 1);
 	at_once(AT_ENTRY, one, other, 2);
+	too_long();
 	shmlimit_close(l);
 	return tap_done();
 }

@@ -1,0 +1,105 @@
+/*
+ * fast: which calls are decided at the first try. decide_slowly() gives the same answers, only later, so that no
+ * other test notices when a call that could be decided at once goes there. It is wrapped here when this program is
+ * linked, and counted.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "unit.h"
+
+#include "decide.h"
+
+#define T0 (1000 * SECOND)
+
+int __real_decide_slowly(const struct shmlimit *, const struct request *, uint32_t failed, struct shmlimit_result *);
+int __wrap_decide_slowly(const struct shmlimit *, const struct request *, uint32_t failed, struct shmlimit_result *);
+
+static unsigned slowly;
+
+int __wrap_decide_slowly(const struct shmlimit *limiter, const struct request *request, uint32_t failed,
+                         struct shmlimit_result *r)
+{
+	slowly++;
+	return __real_decide_slowly(limiter, request, failed, r);
+}
+
+static struct shmlimit *l;
+
+static int rule_of(const char *name, uint32_t algorithm)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = algorithm, .capacity = 10, .count = 10,
+		.period_ns = 60 * SECOND };
+	int id;
+
+	if (algorithm == SHMLIMIT_WARMUP) {
+		rule.capacity = 0;
+		rule.warmup_ns = 60 * SECOND;
+	}
+	id = shmlimit_rule_set_at(l, name, &rule, T0);
+	if (id < 0)
+		bail("rule_set: %s", shmlimit_strerror(id));
+	return id;
+}
+
+/* How many of three kinds of call on a key go the slow way. */
+static unsigned slow_calls(int rule, const char *key, uint64_t now_ns)
+{
+	struct shmlimit_result r;
+
+	slowly = 0;
+	shmlimit_take_at(l, rule, key, strlen(key), 1, now_ns, NULL);
+	shmlimit_take_at(l, rule, key, strlen(key), 1, now_ns + SECOND, &r);
+	shmlimit_peek_at(l, rule, key, strlen(key), 1, now_ns + SECOND, &r);
+	return slowly;
+}
+
+static void denied_too(int rule)
+{
+	struct shmlimit_result r;
+
+	slowly = 0;
+	while (shmlimit_take_at(l, rule, "user:42", 7, 1, T0, NULL) == SHMLIMIT_ALLOWED)
+		;
+	is(shmlimit_take_at(l, rule, "user:42", 7, 1, T0, &r), SHMLIMIT_DENIED, "the key runs out of tokens");
+	is(slowly, 0, "the first try takes the last token, and denies");
+}
+
+static void on_its_own_clock(int rule)
+{
+	struct shmlimit_result r;
+
+	shmlimit_reset(l, -1, NULL, 0);
+	shmlimit_take(l, rule, "user:42", 7, 1, NULL);
+	slowly = 0;
+	shmlimit_take(l, rule, "user:42", 7, 1, NULL);
+	shmlimit_take(l, rule, "user:42", 7, 1, &r);
+	is(slowly, 0, "so it is on the limiter's own clock");
+}
+
+int main(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = 16 };
+	static const struct {
+		const char *name;
+		uint32_t algorithm;
+	} limits[] = {
+		{ "funnel", SHMLIMIT_FUNNEL },
+		{ "window", SHMLIMIT_WINDOW },
+	};
+
+	l = unit_create("fast", &options);
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		int rule = rule_of(limits[i].name, limits[i].algorithm);
+
+		slowly = 0;
+		shmlimit_take_at(l, rule, "user:42", 7, 1, T0, NULL);
+		if (limits[i].algorithm == SHMLIMIT_FUNNEL)
+			is(slowly, 1, "a new key is not decided at the first try, and this test counts that");
+		is(slow_calls(rule, "user:42", T0), 0, "%s: a key that has a slot is decided at the first try",
+		   limits[i].name);
+	}
+	denied_too(shmlimit_rule_find(l, "funnel"));
+	on_its_own_clock(shmlimit_rule_find(l, "funnel"));
+	shmlimit_close(l);
+	return tap_done();
+}

@@ -1,0 +1,185 @@
+/*
+ * range: what shmlimit_rule_range() says of a rule is what the rule does, for each algorithm: how long it takes to
+ * fill, how fine its clock is, for how long an idle key is known to be full. And any bits in a rule's terms have an
+ * answer (I7).
+ *
+ * SEED=n repeats a run; TEST_SCALE=n makes it n times as long.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "../dice.h"
+#include "unit.h"
+
+#include "algorithm.h"
+#include "limiter.h"
+
+#define T0 (UINT64_MAX / 4)
+#define DAY (86400 * SECOND)
+
+static struct shmlimit *l;
+static struct shmlimit_result r;
+static struct shmlimit_range range;
+
+static const struct shmlimit_rule rules[] = {
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 1, .count = 1, .period_ns = SECOND },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 100, .count = 7, .period_ns = 60 * SECOND },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 1000000, .count = 1000000, .period_ns = SECOND },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 5, .count = 1, .period_ns = 30 * DAY },
+	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 5, .count = 1, .period_ns = SECOND, .max_wait_ns = 60 * SECOND },
+	{ .algorithm = SHMLIMIT_WARMUP, .count = 10, .period_ns = SECOND, .warmup_ns = 60 * SECOND },
+	{ .algorithm = SHMLIMIT_WARMUP, .count = 1, .period_ns = 60 * SECOND, .warmup_ns = DAY },
+	{ .algorithm = SHMLIMIT_WINDOW, .capacity = 1, .period_ns = 1 },
+	{ .algorithm = SHMLIMIT_WINDOW, .capacity = 1, .period_ns = 1000 },
+	{ .algorithm = SHMLIMIT_WINDOW, .capacity = 5, .period_ns = 60 * SECOND },
+	{ .algorithm = SHMLIMIT_WINDOW, .capacity = 16, .period_ns = 366 * DAY },
+	{ .algorithm = SHMLIMIT_WINDOW, .capacity = 16, .period_ns = DAY, .max_wait_ns = DAY },
+	{ .algorithm = SHMLIMIT_WINDOW, .capacity = 16, .period_ns = 1000 * SECOND, .flags = SHMLIMIT_COUNT_REFUSED },
+};
+
+#define RULES (sizeof(rules) / sizeof(rules[0]))
+
+static int set(const struct shmlimit_rule *like)
+{
+	struct shmlimit_rule rule = *like;
+	int id;
+
+	rule.struct_size = sizeof(rule);
+	id = shmlimit_rule_set_at(l, "rule", &rule, T0);
+	if (id < 0)
+		bail("rule_set: %s", shmlimit_strerror(id));
+	range = (struct shmlimit_range){ .struct_size = sizeof(range) };
+	if (shmlimit_rule_range(l, id, &range) != 0)
+		bail("rule_range");
+	return id;
+}
+
+/* How long a key that has spent all it had takes to be full again, by the peeks of this very rule. */
+static uint64_t time_to_fill(int id, uint64_t key)
+{
+	if (shmlimit_peek_at(l, id, &key, sizeof(key), 0, T0, &r) >= 0 && r.remaining > 0)
+		shmlimit_take_at(l, id, &key, sizeof(key), r.remaining, T0, &r);
+	shmlimit_peek_at(l, id, &key, sizeof(key), 0, T0, &r);
+	return r.reset_after_ns;
+}
+
+static int is_full(int id, uint64_t key, uint64_t at)
+{
+	shmlimit_peek_at(l, id, &key, sizeof(key), 0, at, &r);
+	return r.reset_after_ns == 0;
+}
+
+static void described(const struct shmlimit_rule *rule, struct dice *dice)
+{
+	static const char *const algorithm[] = { "FUNNEL", "WARMUP", "WINDOW" };
+	int id = set(rule);
+	uint64_t fill_ns, not_full = 0, tick_ns = (range.resolution_ps + 999) / 1000;
+	char title[128];
+
+	snprintf(title, sizeof(title), "%s of %" PRIu64 ", %" PRIu64 " in %" PRIu64 " ns, waits up to %" PRIu64 " ns",
+	         algorithm[rule->algorithm], rule->capacity, rule->count, rule->period_ns, rule->max_wait_ns);
+	fill_ns = time_to_fill(id, 0);
+	if (rule->algorithm == SHMLIMIT_WARMUP)
+		ok(fill_ns >= tick_ns, "%s: a key that has spent has some time to fill", title);
+	else
+		ok(fill_ns <= range.fill_ns && fill_ns + 2 * tick_ns >= range.fill_ns, "%s: an empty key is full after fill_ns",
+		   title);
+	ok(range.back_ns >= fill_ns, "%s: back_ns is no less", title);
+	for (uint64_t i = 0; i < 2 + scaled(200); i++) {
+		uint64_t from = range.fill_ns > fill_ns ? range.fill_ns : fill_ns, span = range.back_ns - from;
+		/* The end, the beginning, anywhere. Time itself ends after T0 * 4. */
+		uint64_t idle_ns = i == 0 ? range.back_ns : i == 1 ? from : from + dice_below(dice, span + (span == 0));
+
+		if (idle_ns > UINT64_MAX - T0)
+			idle_ns = UINT64_MAX - T0;
+		shmlimit_reset(l, -1, NULL, 0);
+		time_to_fill(id, i);
+		not_full += !is_full(id, i, T0 + idle_ns);
+	}
+	is(not_full, 0, "%s: a key that was idle for fill_ns or longer, up to back_ns, is full", title);
+	shmlimit_rule_remove(l, "rule");
+}
+
+/*
+ * A word's timestamp has so many bits. Of what they reach, the period, the longest wait and the slack are needed to
+ * tell the past from the future: see lib/window.c.
+ */
+static void windows(void)
+{
+	for (size_t i = 0; i < RULES; i++) {
+		uint64_t slack_ns = rules[i].period_ns / 2 < SECOND ? rules[i].period_ns / 2 : SECOND, reach;
+
+		if (rules[i].algorithm != SHMLIMIT_WINDOW)
+			continue;
+		set(&rules[i]);
+		reach = range.back_ns + rules[i].period_ns + 2 * (rules[i].max_wait_ns + slack_ns);
+		ok((reach & (reach - 1)) == 0 || reach == UINT64_MAX,
+		   "a window of %" PRIu64 " ns: all that its timestamp reaches is used", rules[i].period_ns);
+		is(range.fill_ns, rules[i].period_ns, "a window of %" PRIu64 " ns is full after its period",
+		   rules[i].period_ns);
+		ok(range.back_ns >= rules[i].period_ns + rules[i].max_wait_ns,
+		   "and known to be for longer than that, and the longest wait");
+		shmlimit_rule_remove(l, "rule");
+	}
+}
+
+/* A lease's word reaches 417 days, 26 of them the future. */
+static void leases(void)
+{
+	struct shmlimit_rule rule = { .algorithm = SHMLIMIT_LEASE, .capacity = 100, .count = 7, .period_ns = SECOND };
+
+	set(&rule);
+	is(range.fill_ns, (100 * SECOND + 6) / 7, "a lease's rule fills as the funnel elsewhere does");
+	ok(range.back_ns > 365 * DAY, "its keys may be idle for a year");
+	ok(range.ahead_ns > 26 * DAY && range.ahead_ns < 27 * DAY, "and a lease may last 26 days");
+	shmlimit_rule_remove(l, "rule");
+}
+
+static uint64_t some_bits(struct dice *dice)
+{
+	static const uint64_t likely[] = { 0, 1, 2, UINT64_MAX, UINT64_MAX - 1, UINT64_MAX / 2, (uint64_t)1 << 63 };
+	uint64_t pick = dice_below(dice, 12);
+
+	if (pick < sizeof(likely) / sizeof(likely[0]))
+		return likely[pick];
+	return dice_throw(dice) >> dice_below(dice, 64);
+}
+
+/* Any terms: there is an answer to each question, and nobody dies (the sanitizers look on). */
+static void damaged_terms(struct dice *dice)
+{
+	uint64_t answered = 0, n = scaled(20000);
+
+	for (uint64_t round = 0; round < n; round++) {
+		struct shmlimit_rule rule = rules[dice_below(dice, RULES)];
+		struct layout_terms terms;
+		uint64_t *words = (uint64_t *)&terms;
+		uint32_t algorithm = (uint32_t)dice_below(dice, 5);
+
+		rule.struct_size = sizeof(rule);
+		algorithm_compile(&rule, 16, &terms);
+		/* One word of a rule's terms, or some, or all. */
+		for (uint64_t left = 1 + dice_below(dice, dice_below(dice, 2) ? 3 : 64); left > 0; left--)
+			words[dice_below(dice, sizeof(terms) / sizeof(uint64_t))] = some_bits(dice);
+		if (algorithm < 4)
+			terms.shape = (terms.shape & ~((uint64_t)255 << 16)) | (uint64_t)algorithm << 16;
+		algorithm_range(&terms, &range);
+		algorithm_rule(&terms, &rule);
+		answered++;
+	}
+	is(answered, n, "damaged terms have some range, and are some rule");
+}
+
+int main(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = 16 };
+	struct dice dice = { dice_seed() };
+
+	l = unit_create("range", &options);
+	for (size_t i = 0; i < RULES; i++)
+		described(&rules[i], &dice);
+	windows();
+	leases();
+	damaged_terms(&dice);
+	shmlimit_close(l);
+	return tap_done();
+}
