@@ -20,15 +20,15 @@ SOVERSION := 0
 need_build := gcc libc6-dev make pkg-config libck-dev liburcu-dev libjansson-dev libinih-dev \
 	zlib1g-dev uthash-dev libncurses-dev systemtap-sdt-dev libhiredis-dev
 need_demo  := $(need_build) libmicrohttpd-dev wrk curl
-need_server := redis-tools nginx nginx-dev apache2-bin apache2-dev procps mypy python3-pip python3-setuptools \
+need_server := redis-tools nginx nginx-dev apache2-bin apache2-dev libssl-dev procps mypy python3-pip python3-setuptools \
 	python3-wheel python3-tap iproute2 gunicorn python3-uvicorn php-cli php-fpm php-apcu libfcgi-bin
 # For benches nginx is unpacked into O= and not installed, for that would start it; these are what it needs.
 need_bench := $(need_demo) redis-tools libsqlite3-dev liblua5.1-0-dev gnuplot-nox libpcre2-8-0 libssl3 zlib1g \
-	apache2-bin apache2-dev libpcre3 libpng16-16 util-linux
+	apache2-bin apache2-dev libssl-dev libpcre3 libpng16-16 util-linux
 need_check := $(need_bench) iproute2 bsdutils g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu \
 	libc6-dev-arm64-cross qemu-user perl spin z3 python3-z3 mandoc jq binutils util-linux python3-prometheus-client
 need_fuzz  := $(need_build) clang libclang-rt-14-dev
-need_deb   := $(need_build) perl dpkg-dev debhelper nginx-dev apache2-dev dh-python python3-all python3-setuptools \
+need_deb   := $(need_build) perl dpkg-dev debhelper nginx-dev apache2-dev libssl-dev dh-python python3-all python3-setuptools \
 	pybuild-plugin-pyproject
 need_lint  := lintian abigail-tools
 
@@ -217,11 +217,11 @@ $(O)/tools/nginx/modules.o: $(O)/nginx/objs/ngx_auto_config.h
 	$(CC) -fPIC $(nginx_inc) -c -o $@ $(O)/nginx/objs/ngx_http_shmlimit_module_modules.c
 
 $(nginx_module): $(O)/tools/nginx/ngx_http_shmlimit_module.o $(O)/tools/nginx/modules.o $(server_obj) $(global_used) $(lib_used)
-	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -Wl,--as-needed -lhiredis -pthread
+	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -Wl,--as-needed -lhiredis -lcrypto -pthread
 
 $(apache_module): $(O)/tools/apache/mod_shmlimit.o $(server_obj) $(global_used) $(lib_used)
 	@mkdir -p $(@D)
-	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -Wl,--as-needed -lhiredis -pthread
+	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -Wl,--as-needed -lhiredis -lcrypto -pthread
 
 # Tests and benches link the library's objects, not the archive: they may call what is hidden. A test that was
 # cross-built becomes a script that runs it under EMULATOR.
@@ -253,7 +253,7 @@ $(O)/tests/global/%.t: $(O)/tests/global/%.o $(global_obj) $(lib_obj)
 
 $(O)/tests/server/%.o: server_cflags = -Itools/server
 $(O)/tests/server/%.t: $(O)/tests/server/%.o $(server_obj) $(O)/libshmlimit-global.a $(lib_obj)
-	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -lhiredis -pthread
+	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -lhiredis -lcrypto -pthread
 
 $(O)/bench/global $(O)/bench/global_sim: $(global_obj)
 # Its hosts are on a clock that is made up, and so is what is between them and their engine.

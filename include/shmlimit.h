@@ -42,6 +42,7 @@ extern "C" {
 #define SHMLIMIT_KEY_IP_MAX 18     /* bytes of the longest key that shmlimit_key_ip() makes */
 #define SHMLIMIT_SLOTS_MIN 16      /* slots of the smallest segment, 16 bytes each */
 #define SHMLIMIT_SLOTS_MAX ((uint64_t)1 << 36)
+#define SHMLIMIT_CAPACITY_MAX ((uint64_t)1 << 48) /* largest capacity of a FUNNEL rule */
 #define SHMLIMIT_WINDOW_MAX 65536  /* largest capacity of a WINDOW rule that a segment can be made for */
 
 /* shmlimit_options.on_full: what a new key gets when its window has no room. */
@@ -91,6 +92,7 @@ extern "C" {
 
 /* shmlimit_load() flags */
 #define SHMLIMIT_NO_ELAPSED 1u     /* count no time between saving and loading */
+#define SHMLIMIT_CHECK_ONLY 2u     /* read all of the file, and make nothing */
 
 /* A process's handle on one segment. */
 struct shmlimit;
@@ -117,7 +119,7 @@ struct shmlimit_rule {
 	uint32_t algorithm;        /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE */
 	uint32_t mode;             /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF */
 	uint32_t flags;            /* SHMLIMIT_NEXT_PAYS, SHMLIMIT_COUNT_REFUSED or none */
-	uint64_t capacity;         /* whole tokens, 1 or more: the largest burst; WARMUP: 0, or what follows from the rest */
+	uint64_t capacity;         /* whole tokens, 1 to SHMLIMIT_CAPACITY_MAX: the largest burst; WARMUP: 0, or what follows from the rest */
 	uint64_t count;            /* the funnel leaks `count` tokens, 1 or more; WINDOW: 0, or the capacity ... */
 	uint64_t period_ns;        /* ... every `period_ns` nanoseconds, 1 or more; WINDOW: how long it is */
 	uint64_t max_wait_ns;      /* the longest wait that a reservation may buy; 0 = no reservations, no debt */
@@ -345,6 +347,13 @@ int shmlimit_gone(struct shmlimit *limiter);
 int shmlimit_next(char name[SHMLIMIT_NAME_MAX + 1]);
 
 /*
+ * Can a segment have this name, and one of its rules the other? For programs that
+ * read names from a configuration, before there is a segment. A NULL is not looked
+ * at. Returns 0, -EILSEQ or -ENAMETOOLONG. Pure: no system call, safe anywhere.
+ */
+int shmlimit_check_names(const char *name, const char *rule_name);
+
+/*
  * Give the segment a larger table of `slots` slots, at least twice as many as it
  * has, under the same name and in all processes that have it open. They decide
  * on meanwhile: each key's state moves when it is asked for next, and no answer
@@ -401,6 +410,9 @@ int shmlimit_save(struct shmlimit *limiter, int fd);
  * nothing if that went back or `flags` has SHMLIMIT_NO_ELAPSED. Where times cannot
  * be told exactly, a key has a tick of its rule less, never more. Counters
  * begin anew. Mode and group are the old segment's, the owner if the caller is root.
+ *
+ * With SHMLIMIT_CHECK_ONLY all of the file is read, and nothing is made: 0 says that
+ * it can be loaded where there are room and rights. `name` and `out` are not looked at.
  *
  * The file is read from where it stands to its end. All of it is checked, against
  * accidents: trust it as far as you trust those who may write to it. The segment
@@ -475,7 +487,8 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * Returns the id (0 or more), or: -EDOM capacity, count, period_ns or warmup_ns is
  * 0; -ERANGE the rule cannot be represented exactly (see shmlimit_rule_range()),
  * a WARMUP stores no whole token, or a LEASE's capacity is above
- * SHMLIMIT_LEASE_CAPACITY_MAX; -EFBIG a WINDOW's capacity is above the
+ * SHMLIMIT_LEASE_CAPACITY_MAX or, times the period over its common factor with
+ * 1000 * count, 2^53 or more; -EFBIG a WINDOW's capacity is above the
  * segment's window_max; -EBUSY the rule exists and has another algorithm;
  * -EINVAL a mode, algorithm or flag is unknown or does not go with the others, or a
  * WARMUP's capacity or cold factor is out of range; -E2BIG a field is set that
@@ -491,7 +504,10 @@ int shmlimit_rule_set_at(struct shmlimit *limiter, const char *rule_name, const 
 /* The id of a rule, or -ESRCH. No system call; cost: a comparison a rule. */
 int shmlimit_rule_find(struct shmlimit *limiter, const char *rule_name);
 
-/* Fill *out (set its struct_size first) with the rule as it was set. Returns 0, -ESRCH, -EINVAL. */
+/*
+ * Fill *out (set its struct_size first) with the rule as it was set. Returns 0, -ESRCH, -EINVAL, or -EUCLEAN where
+ * its capacity, count or period is 0, as no rule is set: somebody has written over it; set or remove it.
+ */
 int shmlimit_rule_get(struct shmlimit *limiter, int rule, struct shmlimit_rule *out);
 
 /*
@@ -902,7 +918,7 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	EEXIST        a segment or file of this name exists
  *	EMEDIUMTYPE   not a shmlimit segment, or not a saved one
  *	EPROTO        a segment, or a saved one, of another version
- *	EUCLEAN       a damaged segment, or saved one
+ *	EUCLEAN       a damaged segment or rule, or a damaged saved one
  *	ESTALE        a segment made before the last boot
  *	EXDEV         a segment of another time namespace
  *	EACCES        no permission on the segment

@@ -50,7 +50,7 @@ static uint32_t clamp(uint32_t x, uint32_t least, uint32_t most)
 }
 
 static int make_header(const struct shmlimit_options *o, const uint64_t secret[2], struct layout_header *h,
-                       uint64_t *reserve)
+                       uint64_t *end)
 {
 	struct layout_offsets offsets;
 	struct header_host host;
@@ -77,7 +77,7 @@ static int make_header(const struct shmlimit_options *o, const uint64_t secret[2
 	h->rings_offset = offsets.rings;
 	h->names_offset = offsets.names;
 	h->size = offsets.size;
-	*reserve = offsets.end;
+	*end = offsets.end;
 	h->on_full = o->on_full;
 	h->clock = o->clock;
 	attach_host(&host);
@@ -96,16 +96,34 @@ int attach_new(const struct shmlimit_options *options, const uint64_t secret[2],
                struct segment *segment, int *fd)
 {
 	struct shmlimit_options o = { 0 };
-	uint64_t reserve;
+	uint64_t end;
 	int error = options == NULL ? 0 : sized_in(&o, options, sizeof(o));
 
 	if (error == 0)
 		error = check(&o);
 	if (error == 0)
-		error = make_header(&o, secret, header, &reserve);
+		error = make_header(&o, secret, header, &end);
 	if (error == 0)
-		error = segment_make(header, sizeof(*header), reserve, header->size, o.mode, o.group, segment, fd);
+		error = segment_make(header, sizeof(*header), end, o.mode, o.group, segment, fd);
 	return error;
+}
+
+int attach_new_private(const struct shmlimit_options *options, const uint64_t secret[2], struct layout_header *header,
+                       struct segment *segment, int *fd)
+{
+	struct shmlimit_options o = { 0 };
+	uint64_t end;
+	int error = sized_in(&o, options, sizeof(o));
+
+	if (error == 0)
+		error = check(&o);
+	if (error == 0)
+		error = make_header(&o, secret, header, &end);
+	o.slots = o.slots_max = SHMLIMIT_SLOTS_MIN;
+	o.names = 0;
+	if (error == 0)
+		error = make_header(&o, secret, header, &end);
+	return error != 0 ? error : segment_make_private(header, sizeof(*header), end, segment, fd);
 }
 
 EXPORT int shmlimit_create(const char *name, const struct shmlimit_options *options, struct shmlimit **out)

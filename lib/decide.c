@@ -102,7 +102,7 @@ static uint64_t decided(const struct decision *d)
 	case SHMLIMIT_LEASE:
 		return lease_pack(&d->view.terms, d->lease);
 	default:
-		return funnel_pack(d->funnel);
+		return funnel_pack(&d->view.terms, d->funnel);
 	}
 }
 

@@ -241,7 +241,7 @@ __attribute__((always_inline)) static inline int decide_hashed(const struct shml
 	funnel = funnel_leak(&view.terms, seen.word, at);
 	decide_apply(&view.terms, verb, amount, max_wait_ns, at, &funnel, &v);
 	if (v.changed)
-		failed = !slot_cas(slot, seen, tag, funnel_pack(funnel));
+		failed = !slot_cas(slot, seen, tag, funnel_pack(&view.terms, funnel));
 	if (__builtin_expect(v.changed ? failed : !slot_unchanged(slot, seen), 0))
 		goto slowly;
 	decide_show(rule, verb, hash, amount, v.answer);

@@ -17,12 +17,11 @@ typedef unsigned __int128 u128;
 #define BACK_NS (366 * DAY)
 /* What is left for the future after that: recognises a clock that steps back by a fortnight. */
 #define AHEAD_NS (16 * DAY)
-/* The least that is of use, for rules so fast that a token is hardly more than a tick. */
-#define RANGE_MIN_NS (16 * DAY)
 /* Nobody's clock read is older than this when his decision is made (and he reads it again before he doubts). */
 #define SLACK_NS SECOND
 /* A time to fill of 146 years. */
 #define FILL_MAX_NS ((uint64_t)1 << 62)
+#define QUOTA_BITS_MAX 48
 
 static uint64_t gcd(uint64_t a, uint64_t b)
 {
@@ -112,21 +111,24 @@ static unsigned set_inverse(struct layout_terms *terms)
 	return shift;
 }
 
-int funnel_compile(const struct shmlimit_rule *rule, struct layout_terms *terms)
+/* With so many bits of quota, or 0. The range is that of 2^bits ticks. */
+static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsigned bits, struct layout_terms *terms)
 {
 	uint64_t capacity = rule->capacity, count = rule->count, period_ns = rule->period_ns;
 	uint64_t common, back_ns = BACK_NS, ahead_ns, fill_ns, slack_ns, debt_ns;
-	unsigned quota_bits = bit_length(capacity), bits, shift, spare;
+	unsigned shift, spare;
 	u128 fill;
 
 	if (capacity == 0 || count == 0 || period_ns == 0)
 		return -EDOM;
+	if (capacity > SHMLIMIT_CAPACITY_MAX || quota_bits > QUOTA_BITS_MAX)
+		return -ERANGE;
 	common = gcd(count, period_ns);
 	count /= common;
 	period_ns /= common;
 
 	fill = ((u128)capacity * period_ns + count - 1) / count;
-	if (fill > FILL_MAX_NS || rule->max_wait_ns > FILL_MAX_NS || quota_bits > 48)
+	if (fill > FILL_MAX_NS || rule->max_wait_ns > FILL_MAX_NS)
 		return -ERANGE;
 	fill_ns = (uint64_t)fill;
 	/* A funnel that is full must be known to be so for a while, and not for an instant. */
@@ -143,12 +145,9 @@ int funnel_compile(const struct shmlimit_rule *rule, struct layout_terms *terms)
 	ahead_ns = debt_ns + AHEAD_NS; /* which has room for the slack */
 
 	/* The finest tick whose range is long enough. */
-	bits = 64 - quota_bits;
 	for (shift = bits - 1; shift > 0 && !reaches(bits, shift, count, period_ns, back_ns + ahead_ns); shift--)
 		;
-	if (shift == 0 && !reaches(bits, shift, count, period_ns, RANGE_MIN_NS + 2 * fill_ns))
-		return -ERANGE;
-	if (shift == 0 && debt_ns > 0 && !reaches(bits, shift, count, period_ns, back_ns + ahead_ns))
+	if (!reaches(bits, shift, count, period_ns, back_ns + ahead_ns))
 		return -ERANGE;
 
 	/* ticks a nanosecond = count * 2^shift / period_ns, in lowest terms */
@@ -158,24 +157,34 @@ int funnel_compile(const struct shmlimit_rule *rule, struct layout_terms *terms)
 	terms->den = period_ns >> spare;
 	if (bit_length(terms->den) > 54 || bit_length(count) + shift - spare > 61)
 		return -ERANGE;
-	terms->num = count << (shift - spare);
-	if (terms->num / terms->den >= 512)
-		return -ERANGE;
+	terms->num = count << (shift - spare); /* less than 512 den: a range of 2^63 ticks is 382 days or more */
 	set_scale(terms);
 
 	terms->capacity = capacity;
 	terms->shape = terms_shape(quota_bits, quota_bits + shift, SHMLIMIT_FUNNEL, set_inverse(terms));
+	terms->back = (ns_to_ticks(terms, back_ns - 1) + 1) << quota_bits;
 	terms->debt = ns_to_ticks(terms, debt_ns) << quota_bits;
 	terms->ahead = terms->debt + (ns_to_ticks(terms, slack_ns) << quota_bits);
 	terms->max_wait_ns = rule->max_wait_ns;
 	terms->flags = rule->flags;
 	terms->count = rule->count;
 	terms->period_ns = rule->period_ns;
-	if (reaches(bits, shift, count, period_ns, back_ns + ahead_ns))
-		terms->back = (ns_to_ticks(terms, back_ns - 1) + 1) << quota_bits;
-	else
-		terms->back = ((uint64_t)1 << bits) / 16 * 15 << quota_bits;
 	return 0;
+}
+
+int funnel_compile_quota(const struct shmlimit_rule *rule, struct layout_terms *terms)
+{
+	unsigned quota_bits = bit_length(rule->capacity);
+
+	return compile(rule, quota_bits, 64 - quota_bits, terms);
+}
+
+int funnel_compile(const struct shmlimit_rule *rule, struct layout_terms *terms)
+{
+	int error = funnel_compile_quota(rule, terms);
+
+	/* Without: of half of the range, so that lengths of time can be told with a sign. */
+	return error == -ERANGE ? compile(rule, 0, 63, terms) : error;
 }
 
 /* A length of time, less than a few tokens or at most a debt, from one rule's stamps to another's: as many tokens. */
@@ -215,7 +224,7 @@ uint64_t funnel_convert(const struct layout_terms *from, uint64_t word, const st
 		funnel.stamp = at.stamp - rescale(from, then.stamp - funnel.stamp, to, 1);
 	}
 	funnel.stamp += (uint64_t)lost << terms_quota_bits(to);
-	return funnel_pack(funnel);
+	return funnel_pack(to, funnel);
 }
 
 void funnel_range(const struct layout_terms *terms, struct shmlimit_range *out)

@@ -13,14 +13,23 @@
  *	quota' = quota + whole              timestamp' = timestamp + (whole << f)
  *	... or, where that reaches the capacity: quota' = capacity, timestamp' = now
  *
+ * Where the quota's bits leave too few for the time (10 MB at 125 MB a second), Q
+ * is 0, and the word is the time alone at which the funnel is empty: what it holds
+ * is how far that lies behind now, up to the capacity. (GCRA's theoretical arrival
+ * time is one time to fill later.) Nothing else differs: read as above, such a word is a quota of 0 and a timestamp that many
+ * tokens ago, so funnel_leak() finds the same funnel in it, and funnel_pack()
+ * alone asks which of the two it is to write. The same taking, borrowing and
+ * conversion serve both. WHY NOT for every rule: a clock that is behind another's
+ * sees fewer tokens by the difference, and one that stepped back further than the
+ * funnel reaches finds it empty, where a quota stays what it was.
+ *
  * It unites the book's funnel (left quota, time of the last leak), Guava's
  * (stored permits, next free ticket) and GCRA's arrival time. Setting the time
  * to now on each leak instead would throw the fraction away, so that a funnel
  * asked often leaks too slowly.
  *
  * The range of the timestamp is split unevenly: `back` ticks of it are the
- * past (a year and the time to fill; less where a token is hardly more
- * than a tick), the rest is the future. A
+ * past (a year and the time to fill), the rest is the future. A
  * timestamp in the future is a debt, where the quota is 0, or another process's
  * clock read. Further ahead than the longest debt and a slack for clock reads it
  * is a clock that stepped, or damage, and counts as the longest debt. Nothing is
@@ -58,12 +67,15 @@ struct funnel {
 };
 
 /*
- * Fill *terms from a rule's capacity, rate, longest wait and flags. Returns 0,
- * or -ERANGE when no tick gives the required range or the exact conversion
- * would not fit 64 bits; -EDOM when capacity, count or period is 0. On error
- * *terms is undefined.
+ * Fill *terms from a rule's capacity, rate, longest wait and flags: with a quota in
+ * the word if there is room for it. Returns 0, or -ERANGE when no tick gives the
+ * required range or the exact conversion would not fit 64 bits; -EDOM when
+ * capacity, count or period is 0. On error *terms is undefined.
  */
 int funnel_compile(const struct shmlimit_rule *rule, struct layout_terms *terms);
+
+/* The same, or -ERANGE where there is no room for the quota. */
+int funnel_compile_quota(const struct shmlimit_rule *rule, struct layout_terms *terms);
 
 /*
  * The word that says under `to` what `word` says under `from`, leaked up to
@@ -92,8 +104,10 @@ static inline struct funnel_time funnel_time(const struct layout_terms *terms, u
 	return at;
 }
 
-static inline uint64_t funnel_pack(struct funnel funnel)
+static inline uint64_t funnel_pack(const struct layout_terms *terms, struct funnel funnel)
 {
+	if (__builtin_expect(terms_quota_bits(terms) == 0, 0))
+		return funnel.stamp - (funnel.quota << terms_token_bits(terms));
 	return funnel.stamp | funnel.quota;
 }
 

@@ -37,7 +37,7 @@ int header_check(const struct layout_header *header, uint64_t size, const struct
 	    header->slots_offset != offsets.slots || header->rings_offset != offsets.rings ||
 	    header->names_offset != offsets.names || header->size != offsets.size)
 		return verdict(-EUCLEAN, why, "the header's offsets do not follow from its counts");
-	if (header->size != size)
+	if (size < offsets.end || size > header->size)
 		return verdict(-EUCLEAN, why, "the file is not as long as its header says");
 	if (header->on_full > SHMLIMIT_FULL_DENY || header->clock > SHMLIMIT_CLOCK_COARSE)
 		return verdict(-EUCLEAN, why, "an option in the header is unknown");

@@ -9,13 +9,14 @@
  *	                       rings: window_max cells of 8 bytes for each slot
  *	                       names: an entry for each slot: its key, see names.h
  *	...      larger tables, each at a page, one for each time that it grew
- *	...      room for more of them: a hole in the file, to its end
+ *	...      the end of the file; the mapping has room for more tables behind it
  *
  * A slot is 16 bytes and only ever changes by one 16-byte compare-and-swap:
  *
  *	       63                              16 15        4 3         0
  *	tag  : [ fingerprint : 48              ] [ rule : 12 ] [ flags : 4 ]
  *	word : [ timestamp : 64 - Q                         ] [ quota : Q ]
+ *	       ... of a FUNNEL rule with Q = 0: when the funnel is empty, see funnel.h
  *	       ... of a WINDOW rule, whose admissions stand in the slot's ring:
  *	word : [ timestamp : 64 - Q ] [ tokens taken last - 1 ] [ cells ]
  *	       ... of a LEASE rule:
@@ -36,7 +37,7 @@
 #include "shmlimit.h"
 
 #define LAYOUT_MAGIC "shmlimit"           /* the first 8 bytes, without a NUL */
-#define LAYOUT_VERSION 1u
+#define LAYOUT_VERSION 2u
 #define LAYOUT_BYTE_ORDER 0x01020304u
 
 #define LINE 64u                          /* bytes that two cores pass to and fro as one */
@@ -49,7 +50,7 @@ struct layout_header {
 	uint32_t version;
 	uint32_t byte_order;
 	uint64_t fingerprint;             /* of the sizes and offsets below: see layout_fingerprint() */
-	uint64_t size;                    /* bytes of the whole file, as far as it can grow */
+	uint64_t size;                    /* bytes of the mapping: as long as the file can grow */
 	uint64_t lines;                   /* of slots, of the first table */
 	uint64_t slots_offset;
 	uint64_t rules_offset;

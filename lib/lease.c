@@ -22,13 +22,40 @@ static unsigned bit_length(uint64_t x)
 	return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
 }
 
+/*
+ * The engine's script counts in doubles, which are whole numbers below 2^53: parts of a token, of which count * 1000 /
+ * common come back in a microsecond and period_ns / common make a token. The same check is in global/script.c.
+ */
+#define ENGINE_EXACT ((uint64_t)1 << 53)
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+	while (b != 0) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+static int engine_can_count(const struct shmlimit_rule *rule)
+{
+	uint64_t common;
+
+	if (rule->count >= ENGINE_EXACT / 1000)
+		return 0;
+	common = common_divisor(rule->count * 1000, rule->period_ns);
+	return (u128)rule->capacity * (rule->period_ns / common) + rule->count * 1000 / common < ENGINE_EXACT;
+}
+
 int lease_compile(const struct shmlimit_rule *rule, struct layout_terms *terms)
 {
 	unsigned bits = bit_length(rule->capacity);
 
 	if (rule->capacity == 0 || rule->count == 0 || rule->period_ns == 0)
 		return -EDOM;
-	if (bits > LEASE_QUOTA_BITS_MAX)
+	if (bits > LEASE_QUOTA_BITS_MAX || !engine_can_count(rule))
 		return -ERANGE;
 	if (rule->flags != 0 || rule->max_wait_ns != 0)
 		return -EINVAL;

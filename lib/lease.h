@@ -55,7 +55,8 @@ struct lease {
 
 /*
  * Fill *terms from a LEASE rule. Returns 0, or -EDOM capacity, count or period is 0;
- * -ERANGE the capacity is above SHMLIMIT_LEASE_CAPACITY_MAX; -EINVAL a flag or
+ * -ERANGE the capacity is above SHMLIMIT_LEASE_CAPACITY_MAX, or an engine could
+ * not count the rule exactly; -EINVAL a flag or
  * max_wait_ns is set. On error *terms is undefined.
  */
 int lease_compile(const struct shmlimit_rule *rule, struct layout_terms *terms);

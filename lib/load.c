@@ -33,6 +33,7 @@ struct owner {
 
 struct loading {
 	struct shmlimit *l;
+	int only_checks;                  /* then it has few slots: all of the file's go into the first */
 	struct state_file file;
 	struct state_header header;
 	struct rebase rebase;
@@ -72,10 +73,12 @@ static int make(struct loading *f, const char *name, int *fd)
 	    h->rules > h->rules_max || h->switched_off > 1 || h->gid == UINT32_MAX ||
 	    !is_zero(h->reserved, sizeof(h->reserved) / sizeof(h->reserved[0])))
 		return -EUCLEAN;
-	error = attach_new(&o, h->secret, &header, &segment, fd);
+	error = f->only_checks ? attach_new_private(&o, h->secret, &header, &segment, fd)
+	                       : attach_new(&o, h->secret, &header, &segment, fd);
 	if (error != 0)
 		return error == -EINVAL ? -EUCLEAN : error;
-	segment_give(*fd, h->uid, &segment);
+	if (!f->only_checks)
+		segment_give(*fd, h->uid, &segment);
 	error = attach(name, &header, &segment, *fd, 1, &f->l);
 	if (error != 0)
 		segment_close(*fd);
@@ -186,7 +189,7 @@ static int remember(struct loading *f, uint64_t tag, uint64_t index)
 /* What stands behind an index. */
 static int get_slot(struct loading *f, uint64_t index)
 {
-	struct layout_slot *slot = &f->l->tables[0].slots[index];
+	struct layout_slot *slot = &f->l->tables[0].slots[f->only_checks ? 0 : index];
 	struct state_slot s;
 	struct rule_view view;
 	uint64_t word;
@@ -209,7 +212,7 @@ static int get_slot(struct loading *f, uint64_t index)
 		return error;
 	store_relaxed(&slot->word, word);
 	store_relaxed(&slot->tag, s.tag | (rule_version(&view) & TAG_VERSION));
-	return remember(f, s.tag, index);
+	return f->only_checks ? 0 : remember(f, s.tag, index);
 }
 
 static int by_tag(const void *a, const void *b)
@@ -264,22 +267,22 @@ static int fill(struct loading *f)
 int load(const char *name, int fd, uint32_t flags, const struct rebase *given, struct shmlimit **out)
 {
 	KEEP_ERRNO;
-	struct loading f = { .file.fd = fd };
-	int made, error = name_check_segment(name);
+	struct loading f = { .file.fd = fd, .only_checks = (flags & SHMLIMIT_CHECK_ONLY) != 0 };
+	int made, error = f.only_checks ? 0 : name_check_segment(name);
 
 	if (error == 0)
-		error = make(&f, name, &made);
+		error = make(&f, f.only_checks ? "" : name, &made);
 	if (error != 0)
 		return error;
 	find_moment(&f, flags, given);
 	f.times = calloc((size_t)f.l->window_max + 1, sizeof(*f.times));
 	error = f.times == NULL ? -ENOMEM : fill(&f);
-	if (error == 0)
+	if (error == 0 && !f.only_checks)
 		error = segment_link(made, name);
 	segment_close(made);
 	free(f.owner);
 	free(f.times);
-	if (error != 0 || out == NULL)
+	if (error != 0 || out == NULL || f.only_checks)
 		shmlimit_close(f.l);
 	else
 		*out = f.l;
@@ -288,5 +291,7 @@ int load(const char *name, int fd, uint32_t flags, const struct rebase *given, s
 
 EXPORT int shmlimit_load(const char *name, int fd, uint32_t flags, struct shmlimit **out)
 {
-	return (flags & ~SHMLIMIT_NO_ELAPSED) != 0 ? -EINVAL : load(name, fd, flags, NULL, out);
+	if ((flags & ~(SHMLIMIT_NO_ELAPSED | SHMLIMIT_CHECK_ONLY)) != 0)
+		return -EINVAL;
+	return load(name, fd, flags, NULL, out);
 }

@@ -28,7 +28,7 @@ static void fill(struct shmlimit *l, const struct layout_header *header, const s
 	unsigned char *base = segment->base;
 
 	l->header = segment->base;
-	l->size = segment->size;
+	l->size = header->size;
 	l->device = segment->device;
 	l->inode = segment->inode;
 	l->self = l;
@@ -63,7 +63,7 @@ int attach(const char *name, const struct layout_header *header, struct segment 
 
 	if (l == NULL)
 		return -ENOMEM;
-	error = segment_map(segment, fd, writable);
+	error = segment_map(segment, fd, header->size, writable);
 	if (error != 0) {
 		free(l);
 		return error;
@@ -89,17 +89,12 @@ static int check_owner(const struct segment *segment, uint32_t owner)
 }
 
 /*
- * The first table and everything before it were reserved when the segment was created;
- * the rest of the file is a hole until the segment grows. A file system that does not
- * count what it reserves (ramfs) says 0.
+ * A file is as long as what was reserved, so it has no hole. A file system that does
+ * not count what it reserves (ramfs) says 0.
  */
-static int check_reserved(const struct layout_header *header, const struct segment *segment)
+static int check_reserved(const struct segment *segment)
 {
-	struct layout_offsets offsets;
-
-	layout_offsets(header->lines, header->lines_max, header->window_max, header->names, header->rules,
-	               header->cpus, header->stripes, &offsets);
-	return segment->allocated == 0 || segment->allocated >= offsets.end ? 0 : -EUCLEAN;
+	return segment->allocated == 0 || segment->allocated >= segment->size ? 0 : -EUCLEAN;
 }
 
 static int check(const struct layout_header *header, const struct segment *segment, uint32_t flags, uint32_t owner)
@@ -114,7 +109,7 @@ static int check(const struct layout_header *header, const struct segment *segme
 	attach_host(&host);
 	error = header_check(header, segment->size, &host, NULL);
 	if (error == 0 && (flags & SHMLIMIT_TRUSTED_OWNER))
-		error = check_reserved(header, segment);
+		error = check_reserved(segment);
 	return error;
 }
 

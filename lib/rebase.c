@@ -46,5 +46,5 @@ uint64_t rebase_word(const struct layout_terms *terms, uint64_t quota, int64_t t
 		funnel.quota += (uint64_t)(-ahead >> shift);
 		funnel.stamp -= (uint64_t)(-ahead & (((i128)1 << shift) - 1)) << quota_bits;
 	}
-	return funnel_pack(funnel);
+	return funnel_pack(terms, funnel);
 }

@@ -33,6 +33,12 @@ EXPORT int shmlimit_rule_name(struct shmlimit *l, int rule, char name[SHMLIMIT_R
 	return error;
 }
 
+/* What no rule is set with, so that callers may divide by it. A WINDOW's count may be left out. */
+static int is_damaged(const struct shmlimit_rule *rule)
+{
+	return rule->capacity == 0 || rule->period_ns == 0 || (rule->count == 0 && rule->algorithm != SHMLIMIT_WINDOW);
+}
+
 EXPORT int shmlimit_rule_get(struct shmlimit *l, int rule, struct shmlimit_rule *out)
 {
 	struct shmlimit_rule found = { 0 };
@@ -45,6 +51,8 @@ EXPORT int shmlimit_rule_get(struct shmlimit *l, int rule, struct shmlimit_rule 
 	if (error != 0)
 		return error;
 	algorithm_rule(&view.terms, &found);
+	if (is_damaged(&found))
+		return -EUCLEAN;
 	found.mode = rule_mode(&view);
 	return sized_out(out, &found, sizeof(found));
 }

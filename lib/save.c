@@ -19,6 +19,7 @@
 #include "clock.h"
 #include "export.h"
 #include "keep_errno.h"
+#include "name.h"
 #include "ring.h"
 #include "rule.h"
 #include "save.h"
@@ -104,7 +105,7 @@ static int put_rule(struct saving *s, uint32_t id)
 		.shape = terms->shape };
 	struct rule_view ignored;
 
-	if (rule_read(s->l, id, &ignored, r.name) != 0)
+	if (rule_read(s->l, id, &ignored, r.name) != 0 || name_check_any_rule(r.name) != 0)
 		return -EUCLEAN;
 	algorithm_rule(terms, &rule);
 	r.algorithm = rule.algorithm;
@@ -148,7 +149,8 @@ static int describe(struct saving *s, const struct layout_slot *slot, struct slo
 	struct funnel_time at;
 	struct funnel funnel;
 
-	if (rule_load_tag(s->l, seen.tag, &view) != 0)
+	/* No key hashes to 0: somebody else wrote that. */
+	if (tag_fingerprint(seen.tag) == 0 || rule_load_tag(s->l, seen.tag, &view) != 0)
 		return 0;
 	in_force = &s->view[tag_rule(seen.tag)];
 	/* A lease is what others gave for a while: they take it back if it is not spent. */

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -75,7 +77,7 @@ static int write_all(int fd, const void *from, size_t len)
 	return 0;
 }
 
-/* Not ftruncate alone: on a full tmpfs that succeeds, and the first touch is a SIGBUS. */
+/* WHY NOT ftruncate: on a full tmpfs that succeeds, and the first touch is a SIGBUS. */
 static int reserve_in(int fd, uint64_t offset, uint64_t size)
 {
 	int error;
@@ -86,15 +88,12 @@ static int reserve_in(int fd, uint64_t offset, uint64_t size)
 	return -error;
 }
 
-static int fill(int fd, const void *head, size_t head_len, uint64_t reserve, uint64_t size, uint32_t mode,
-                uint64_t group)
+static int fill(int fd, const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group)
 {
-	int error = reserve_in(fd, 0, reserve);
+	int error = reserve_in(fd, 0, size);
 
 	if (error != 0)
 		return error;
-	if (ftruncate(fd, (off_t)size) != 0)
-		return -errno;
 	error = write_all(fd, head, head_len);
 	if (error != 0)
 		return error;
@@ -118,17 +117,16 @@ static void describe(struct segment *segment, const struct stat *status)
 	};
 }
 
-int segment_make(const void *head, size_t head_len, uint64_t reserve, uint64_t size, uint32_t mode, uint64_t group,
-                 struct segment *segment, int *fd_out)
+/* What segment_make() does with the open file. */
+static int make_in(int fd, const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group,
+                   struct segment *segment, int *fd_out)
 {
-	KEEP_ERRNO;
 	struct stat status;
-	int fd, error;
+	int error;
 
-	fd = open(FOLDER, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	error = fill(fd, head, head_len, reserve, size, mode, group);
+	error = fill(fd, head, head_len, size, mode, group);
 	if (error == 0 && fstat(fd, &status) != 0)
 		error = -errno;
 	if (error != 0)
@@ -136,6 +134,20 @@ int segment_make(const void *head, size_t head_len, uint64_t reserve, uint64_t s
 	describe(segment, &status);
 	*fd_out = fd;
 	return 0;
+}
+
+int segment_make(const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group,
+                 struct segment *segment, int *fd_out)
+{
+	KEEP_ERRNO;
+	return make_in(open(FOLDER, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), head, head_len, size, mode, group, segment,
+	               fd_out);
+}
+
+int segment_make_private(const void *head, size_t head_len, uint64_t size, struct segment *segment, int *fd_out)
+{
+	KEEP_ERRNO;
+	return make_in(memfd_create("shmlimit", MFD_CLOEXEC), head, head_len, size, 0600, 0, segment, fd_out);
 }
 
 void segment_give(int fd, uint32_t uid, struct segment *segment)
@@ -244,15 +256,28 @@ int segment_peek(const char *name, int writable, void *head, size_t head_len, st
 	return 0;
 }
 
-int segment_map(struct segment *segment, int fd, int writable)
+int segment_map(struct segment *segment, int fd, uint64_t size, int writable)
 {
 	KEEP_ERRNO;
-	void *base = mmap(NULL, segment->size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
+	void *base = mmap(NULL, size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
 
 	if (base == MAP_FAILED)
 		return -errno;
 	segment->base = base;
 	return 0;
+}
+
+/*
+ * The kernel compares the word with a number, and returns EFAULT where reading it
+ * here would be a SIGBUS. It does not wait: the numbers differ, or else the time is
+ * up at once. WHY NOT madvise(MADV_POPULATE_READ): it needs Linux 5.14.
+ */
+int segment_has(const void *word)
+{
+	KEEP_ERRNO;
+	static const struct timespec at_once = { 0, 0 };
+
+	return syscall(SYS_futex, word, FUTEX_WAIT, UINT32_MAX, &at_once, NULL, 0) == 0 || errno != EFAULT;
 }
 
 void segment_close(int fd)

@@ -24,13 +24,16 @@ struct segment {
 };
 
 /*
- * Make a file of `size` bytes, the first `reserve` of them reserved, all zero but
- * the first `head_len`, with exactly these permissions; group 0 or 1 + gid. It has no
- * name, so one whose maker is killed goes with him. Fills *segment, base NULL;
+ * Make a file of `size` bytes, all of them reserved and zero but the first
+ * `head_len`, with exactly these permissions; group 0 or 1 + gid. It has no
+ * name, so it is gone if its maker is killed. Fills *segment, base NULL;
  * *fd gets the open file.
  */
-int segment_make(const void *head, size_t head_len, uint64_t reserve, uint64_t size, uint32_t mode, uint64_t group,
+int segment_make(const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group,
                  struct segment *segment, int *fd);
+
+/* The same in this process's memory, whatever room there is in /dev/shm: it can never get a name. */
+int segment_make_private(const void *head, size_t head_len, uint64_t size, struct segment *segment, int *fd);
 
 /* Give it its name, in one step. -EEXIST if that is taken. */
 int segment_link(int fd, const char *name);
@@ -42,7 +45,15 @@ int segment_link(int fd, const char *name);
  */
 int segment_peek(const char *name, int writable, void *head, size_t head_len, struct segment *segment, int *fd);
 
-int segment_map(struct segment *segment, int fd, int writable);
+/* Map `size` bytes, which may be more than the file has yet. */
+int segment_map(struct segment *segment, int fd, uint64_t size, int writable);
+
+/*
+ * Is the file long enough to have this word of a mapping? Asks the kernel, since a
+ * look at it would be a SIGBUS. One system call, which needs no descriptor and no
+ * permission, and is safe in signal handlers.
+ */
+int segment_has(const void *word);
 void segment_close(int fd);
 void segment_unmap(void *base, uint64_t size);
 
@@ -64,8 +75,8 @@ int segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock);
 void segment_unlock(int lock);
 
 /*
- * Reserve bytes of the file, all or none; those that were reserved before stay
- * as they are. The file does not get longer.
+ * Reserve bytes of the file, all or none, and make it so long; those that were
+ * reserved before stay as they are.
  */
 int segment_reserve(const char *name, uint64_t device, uint64_t inode, uint64_t offset, uint64_t size);
 /* Make it somebody else's file, as far as we may: root may, others leave it as it is. */

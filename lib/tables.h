@@ -6,13 +6,13 @@
  *
  * Every handle maps the file as far as it can ever grow, so the larger table is
  * there, at its place of the same mapping, as soon as it is published: to find it
- * a decision needs no system call, no descriptor and no permission, in forked
- * children and signal handlers too. The file is as long from the beginning, with
- * a hole where nothing is reserved yet. WHY NOT a file that gets longer: whoever
- * believes a damaged header would touch what is beyond its end, a SIGBUS.
+ * a decision needs no descriptor and no permission, in forked children and signal
+ * handlers too. The file is only as long as what is reserved, and a damaged header
+ * may describe a table beyond its end, where each access is a SIGBUS. So a process
+ * that meets a table asks the kernel whether the file reaches that far.
  *
  * What a process learnt of a generation it keeps: offset and length were checked
- * against the mapping, and stand in the handle, put there by one compare-and-swap
+ * against the mapping and the file, and stand in the handle, put there by one compare-and-swap
  * of both. So nobody waits for another thread that is about to learn the same,
  * and no two readings of the header are ever mixed.
  *

@@ -84,7 +84,7 @@ int warmup_compile(const struct shmlimit_rule *rule, struct layout_terms *terms)
 			continue;
 		if (rule->capacity != 0 && rule->capacity != units >> unit_bits)
 			return -EINVAL;
-		error = funnel_compile(&funnel, terms);
+		error = funnel_compile_quota(&funnel, terms);
 		terms_set_extra(terms, (unsigned)unit_bits);
 	}
 	if (error != 0)
@@ -196,5 +196,5 @@ uint64_t warmup_convert(const struct layout_terms *from, uint64_t word, const st
 	at = funnel_time(to, now_ns + (ahead_ns < longest_ns ? ahead_ns : longest_ns));
 	funnel.quota = units < to->capacity ? units : to->capacity;
 	funnel.stamp = at.stamp + ((uint64_t)lost << terms_quota_bits(to));
-	return funnel_pack(funnel);
+	return funnel_pack(to, funnel);
 }

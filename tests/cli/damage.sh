@@ -252,4 +252,18 @@ else
 	ok 0 "a segment of other clocks is refused # SKIP no time namespace is permitted"
 fi
 
+# A rule whose count is 0, by which nobody divides.
+fresh
+poke $((4096 + 192 + 128 + 96)) '\0\0\0\0\0\0\0\0'
+for words in "rule show $segment r" "rule set $segment r --mode off"; do
+	run shmlimit $words
+	is "$rc $out$err" "2 shmlimit: rule r: damaged: must be set again with its rate (shmlimit rule set $segment r), or \
+removed (shmlimit rule remove $segment r)" "$words says that the rule is damaged"
+done
+run shmlimit verify "$segment"
+is $rc 1 "verify finds a rule whose count is 0"
+run shmlimit rule set "$segment" r --capacity 3 --rate 1/d
+is "$rc $err" "0 " "a damaged rule is set again"
+run shmlimit verify "$segment"
+is $rc 0 "it is then sound"
 done_testing

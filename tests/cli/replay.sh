@@ -34,8 +34,8 @@ keys: 2
 time: 2026-11-21T09:00:00Z to 2026-11-21T09:00:09Z
 
 RULE ALLOWED DENIED SHARE KEYS FIRST LAST WORST DENIED-THEN
-1/s burst 3 7 3 30.00% 1 2026-11-21T09:00:00Z 2026-11-21T09:00:02Z 2026-11-21T09:00:00Z 2/1s
-4/5s window 6 4 40.00% 1 2026-11-21T09:00:00Z 2026-11-21T09:00:02Z 2026-11-21T09:00:02Z 2/1s
+1/s burst 3 7 3 30.00% 1 2026-11-21T09:00:00Z 2026-11-21T09:00:02Z 2026-11-21T09:00:00Z 2/s
+4/5s window 6 4 40.00% 1 2026-11-21T09:00:00Z 2026-11-21T09:00:02Z 2026-11-21T09:00:02Z 2/s
 
 RULE KEY REQUESTS DENIED SHARE FIRST LAST
 1/s burst 3 10.0.0.1 9 3 33.33% 2026-11-21T09:00:00Z 2026-11-21T09:00:02Z
@@ -43,11 +43,11 @@ RULE KEY REQUESTS DENIED SHARE FIRST LAST
 RULE KEY REQUESTS DENIED SHARE FIRST LAST
 4/5s window 10.0.0.1 9 4 44.44% 2026-11-21T09:00:00Z 2026-11-21T09:00:02Z" \
 	"each limit by itself: what it denies, to whom and when"
-is "$(field '[.rules[] | [.rule, .algorithm, .capacity, .allowed, .denied, .keys_denied, .no_room, .first_unix, .last_unix]]' \
+is "$(field '[.rules[] | [.rule, .algorithm, .capacity, .allowed, .denied, .keys_denied, .no_room, .first_unix_ns / 1e9, .last_unix_ns / 1e9]]' \
 	--rule '1/s burst 3' --rule '4/5s window' small)" \
 	'[["1/s burst 3","funnel",3,7,3,1,0,1795251600,1795251602],["4/5s window","window",4,6,4,1,0,1795251600,1795251602]]' \
 	"in JSON, too"
-is "$(field '[.step_s, .steps_from_unix, .requests_by_step, .rules[0].denied_by_step]' --rule '1/s burst 3' small)" \
+is "$(field '[.step_ns / 1e9, .steps_from_unix_ns / 1e9, .requests_by_step, .rules[0].denied_by_step]' --rule '1/s burst 3' small)" \
 	'[1,1795251600,[6,1,2,0,0,0,0,0,0,1],[2,0,1,0,0,0,0,0,0,0]]' "with what was denied when"
 
 # The same by another's arithmetic, on a log of many keys over hours, by fractions and by lists of times.
@@ -96,7 +96,7 @@ ok $? "thousands of requests are decided to the one as by fractions and lists of
 is "$(field '[.keys, .rules[0].denied]' --rule '3/70s burst 7' random)" \
 	"$(awk 'NR == 1 { n = 0; for (i = 1; i <= NF; i++) { sub(/.*=/, "", $i); n += $i } print n }' wanted |
 	sed "s/.*/[$(cut -d ' ' -f 1 random | sort -u | wc -l),&]/")" "and summed up"
-is "$(field '[(.requests_by_step | add), (.rules[0] | (.denied_by_step | add) == .denied), .step_s > 1, (.requests_by_step | length) <= 512]' \
+is "$(field '[(.requests_by_step | add), (.rules[0] | (.denied_by_step | add) == .denied), .step_ns > 1e9, (.requests_by_step | length) <= 512]' \
 	--rule '3/70s burst 7' random)" '[20000,true,true,true]' "no step loses a request"
 run shmlimit replay --rule '1/h burst 1' --top 3 random
 like "$out" '^[0-9]+ more keys left out \(--top\)$' "--top shows so many, and says that there are more"
@@ -124,6 +124,67 @@ run shmlimit replay --rule '1/s burst 1' torn.gz
 is "$rc $out$err" "2 shmlimit: torn.gz: cut short: must be a log that can be read, compressed by gzip or not" \
 	"a compressed file that is torn is refused"
 
+# ---- order ----
+# Each line up to half an hour late, as Apache writes them, whose lines have the time at which a request began.
+/usr/bin/python3 - "$seed" <<'PYTHON'
+import random, sys
+
+random.seed(sys.argv[1])
+with open("random") as log:
+	lines = log.readlines()
+now, begin = 0, []
+for n, line in enumerate(lines):
+	time = line.split("[")[1]
+	day, hour, minute, second = int(time[:2]), int(time[12:14]), int(time[15:17]), int(time[18:20])
+	zone = int(time[21:24])
+	begin.append(((day * 24 + hour - zone) * 3600 + minute * 60 + second + random.random() * 1800, n))
+with open("late", "w") as log:
+	log.writelines(lines[n] for _, n in sorted(begin))
+PYTHON
+cmp -s late random
+is "$?" 1 "a log can be out of order"
+run shmlimit replay --rule '3/70s burst 7' late
+is "$rc $err $out" "0  $want" "lines that are late by less than an hour are put in order"
+is "$(shmlimit replay --rule '3/70s burst 7' <late)" "$want" "also those of standard input"
+zcat access.log.2.gz >oldest
+cat access.log oldest >unordered
+run shmlimit replay --rule '3/70s burst 7' unordered
+late=$(printf '%s\n' "$out" | sed -n 's/^too late: //p')
+is "$rc $err" "0 shmlimit: warning: $late of $(wc -l <unordered) lines were left out: each is over 60 minutes, or 4194304 \
+requests, earlier than a line before it (give logs as files, which are read in order of time)" \
+	"lines that are later are left out, with a warning"
+[ "$late" -gt 1000 ] && [ "$late" -le 7000 ]
+ok $? "no other line is left out"
+is "$(field '[.too_late, (.requests_by_step | add)]' --rule '1/s burst 1' unordered 2>/dev/null)" \
+	"[$late,$(($(wc -l <unordered) - late))]" "JSON has their number, and the rest is decided"
+
+# ---- formats ----
+sed 's/^/www.example.org:443 /' random >vhost
+is "$(shmlimit replay --rule '3/70s burst 7' vhost)" "$want" "vhost_combined is the same with a server before it"
+{
+	at 0 2001:db8::1 && at 0 2001:db8::1 'a b'
+	echo "www.example.org:80 $(at 0 2001:db8::1)"
+	echo "10.0.0.9:8080 $(at 0 2001:db8::1 'a b')"
+	echo "[2001:db8::9]:80 $(at 0 2001:db8::1)"
+} >mixed
+is "$(field '[.not_understood, .keys, .rules[0].worst[0].key, .rules[0].denied]' --rule '1/d burst 1' mixed)" \
+	'[0,1,"2001:db8::/64",4]' "an address that ends in a colon and digits is no server"
+for n in 1 2 3; do echo "$n: [error] no log $(printf '\033')"; done >none-is
+{ echo && cat none-is && head -c 300 /dev/zero | tr '\0' x; } >error.log
+run shmlimit replay --rule '1/s burst 1' error.log
+is "$rc $out$err" "2 shmlimit: error.log: none of 5 lines is in the common, combined or vhost_combined format; line 2: \
+1: [error] no log \x1b" "a file in which no line is understood is an error that shows the first"
+run shmlimit replay --rule '1/s burst 1' small error.log
+is "$rc $out" "2 " "also among others"
+run sh -c "shmlimit replay --rule '1/s burst 1' <error.log"
+like "$rc $err" '^2 shmlimit: standard input: none of 5 lines ' "standard input, too"
+run shmlimit replay --rule '1/s burst 1' access.log.empty small
+is "$rc $err" "0 " "an empty file is none"
+tail -n 1 error.log >x.log
+run shmlimit replay --rule '1/s burst 1' x.log
+is "$err" "shmlimit: x.log: none of 1 lines is in the common, combined or vhost_combined format; line 1: \
+$(head -c 160 x.log)" "so much of a long line is shown"
+
 # ---- lines ----
 {
 	at 5 '2001:db8:1:2:3::1'
@@ -144,8 +205,8 @@ is "$rc $out$err" "2 shmlimit: torn.gz: cut short: must be a log that can be rea
 	echo
 	printf '10.0.0.1 - - [21/Nov/2026:05:30:09 -0330] "GET / HTTP/1.1" 200 1 "-" "Mozilla"\r\n'
 } >lines
-is "$(field '[.lines, .not_understood, .out_of_order, .keys, .last_unix - .first_unix]' --rule '1/d burst 1' lines)" \
-	'[15,7,1,4,4]' "lines are understood, or counted"
+is "$(field '[.lines, .not_understood, .too_late, .keys, (.last_unix_ns - .first_unix_ns) / 1e9]' --rule '1/d burst 1' lines)" \
+	'[15,7,0,4,5]' "lines are understood, or counted"
 
 # keys FIELDS: each key that was denied.
 keys() {
@@ -183,7 +244,7 @@ is "$rc $out$err" "2 shmlimit: --plot: gnuplot: not installed: must be (Debian's
 	"without gnuplot that is said at once"
 
 # ---- progress ----
-for i in 1 2; do cat random random; done >long
+sed "p;p;p" random >long
 is "$(shmlimit replay --rule '1/s burst 1' long 2>&1 >out)" "" "no bar is drawn where there is no terminal"
 if command -v script >/dev/null; then
 	script -qec "shmlimit replay --rule '1/s burst 1' long 2>&1 >/dev/null" typescript </dev/null | tr '\r' '\n' >seen

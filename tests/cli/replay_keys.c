@@ -43,6 +43,7 @@ static void read_log(struct replay *r)
 {
 	uint64_t state = UINT64_C(88172645463325252);
 	char path[KEY_LEN + 1], text[128];
+	int understood;
 
 	if (key_spec_parse("path", &r->spec) != STATUS_OK || replay_begin(r) != STATUS_OK)
 		bail("replay_begin");
@@ -53,7 +54,7 @@ static void read_log(struct replay *r)
 		colliding_path(&state, path);
 		line.len = (size_t)snprintf(text, sizeof(text),
 		                            "10.0.0.1 - - [21/Nov/2026:09:00:00 +0000] \"GET %s HTTP/1.1\" 200 5", path);
-		if (replay_line(r, &line) != STATUS_OK)
+		if (replay_line(r, &line, &understood) != STATUS_OK || !understood)
 			bail("replay_line");
 	}
 }

@@ -80,6 +80,27 @@ shmlimit save "$s" - >/dev/full 2>err
 is "$? $(cat err)" "2 shmlimit: standard output: No space left on device: must be a file that can be written to" \
 	"and standard output that is full"
 
+# A segment that somebody with write access damaged: what could not be loaded does not replace what could be.
+cp file old
+shmlimit create "$SEGMENT.bad" --slots 16
+shmlimit rule set "$SEGMENT.bad" victim --capacity 2 --rate 1/day
+at=$(grep -obUa victim /dev/shm/"$SEGMENT.bad" | head -n 1 | cut -d: -f1)
+printf 'vic/im' | dd of=/dev/shm/"$SEGMENT.bad" bs=1 seek="$at" conv=notrunc 2>/dev/null
+run shmlimit save "$SEGMENT.bad" file
+cmp -s file old
+is "$rc $? $(ls)" "2 0 err
+file
+old" "a segment with a rule that has no legal name is not saved over a good file"
+printf 'victim' | dd of=/dev/shm/"$SEGMENT.bad" bs=1 seek="$at" conv=notrunc 2>/dev/null
+# As root it can be opened still, and says of itself what none can be made with.
+chmod 0 /dev/shm/"$SEGMENT.bad"
+run shmlimit save "$SEGMENT.bad" file
+cmp -s file old
+is "$rc $? $(ls)" "2 0 err
+file
+old" "nor is one of which load would refuse what was written"
+rm -f /dev/shm/"$SEGMENT.bad"
+
 # Files that are none.
 shmlimit destroy "$c"
 refused() {

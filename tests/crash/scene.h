@@ -111,6 +111,7 @@ static inline void scene_open(struct dice *dice, uint32_t on_full, int own_clock
 	scene.l = scene_create(on_full);
 	scene.bytes = (unsigned char *)scene.l->header;
 	/* All that is used when it has grown; the file has room for more than that. */
+	stage_extend(scene.l->size);
 	scene.size = scene.l->tables_offset + layout_parts(GROWN / SLOTS_PER_LINE, WINDOW_MAX, scene.l->names_max).size;
 	scene.now_ns = own_clock ? shmlimit_now(scene.l) : START_NS;
 	scene.look_ns = scene.now_ns + (own_clock ? HOUR_NS / 6 : 0);

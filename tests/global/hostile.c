@@ -1,7 +1,7 @@
 /*
  * hostile: an engine that speaks the protocol and means no good. Whatever it answers, a call comes back with
  * one of its errors, decides as configured, and shows nothing that would act on a terminal. And an address that
- * answers nothing, before one that is the engine's.
+ * answers nothing, before one that is the engine's. And a rule's record that somebody writes over.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "global/wire.h"
+#include "limiter.h"
 #include "server.h"
 
 #define OPEN_NS 1000000                   /* the least that there is */
@@ -419,6 +420,72 @@ static void addresses(void)
 	engine_end(&engine);
 }
 
+/* ---- Rules that somebody writes over ---- */
+
+/* Ask under a rule whose record is not as it was set: nobody answers, so each policy has its turn. */
+static void ask_damaged(struct shmlimit_global *const g[3])
+{
+	struct shmlimit_request requests[2] = { { .rule = rule, .key = "a", .key_len = 1, .cost = 1 },
+		{ .rule = rule, .key = "b", .key_len = 1, .cost = 2 } };
+	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
+	struct shmlimit_result r[2];
+	int answers[2];
+
+	for (int i = 0; i < 3; i++) {
+		(void)shmlimit_global_take(g[i], rule, "key", 3, 1, r);
+		(void)shmlimit_global_peek(g[i], rule, "key", 3, &funnel);
+		(void)shmlimit_global_take_many(g[i], requests, 2, answers, r);
+	}
+}
+
+static void damage_and_ask(struct shmlimit_global *const g[3])
+{
+	static const uint64_t values[] = { 0, 1, 2, UINT32_MAX, (uint64_t)1 << 63, UINT64_MAX };
+	struct dice dice = { 1 };
+	struct layout_rule *record = &l->rules[rule], sound = *record;
+	uint64_t *terms = (uint64_t *)(void *)&record->terms[published_version(record->published) % RULE_VERSIONS];
+	size_t words = sizeof(struct layout_terms) / sizeof(uint64_t);
+
+	for (size_t word = 0; word < words; word++)
+		for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+			terms[word] = values[i];
+			ask_damaged(g);
+			memcpy(record->terms, sound.terms, sizeof(sound.terms));
+		}
+	for (int round = 0; round < 500; round++) {
+		for (int n = 0; n < 3; n++)
+			terms[dice_below(&dice, words)] = dice_throw(&dice) >> dice_below(&dice, 64);
+		record->name[dice_below(&dice, sizeof(record->name))] ^= (char)dice_throw(&dice);
+		ask_damaged(g);
+		memcpy(record->terms, sound.terms, sizeof(sound.terms));
+		memcpy(record->name, sound.name, sizeof(sound.name));
+	}
+}
+
+static void damaged_rules(void)
+{
+	static const uint32_t policies[3] = { SHMLIMIT_GLOBAL_DENY, SHMLIMIT_GLOBAL_ALLOW, SHMLIMIT_GLOBAL_LOCAL };
+	struct shmlimit_global *g[3];
+	struct sockaddr_in address;
+	char url[64];
+	pid_t pid;
+
+	close(listen_at(&address, 1));
+	snprintf(url, sizeof(url), "redis://127.0.0.1:%d", ntohs(address.sin_port));
+	pid = fork_bound();
+	if (pid == 0) {
+		for (int i = 0; i < 3; i++) {
+			struct shmlimit_global_options options = { .struct_size = sizeof(options),
+				.on_failure = policies[i], .local_milli = 500, .deadline_ns = SHORT_NS };
+
+			worker_check(shmlimit_global_open(l, url, &options, &g[i]) == 0, "global_open");
+		}
+		damage_and_ask(g);
+		_exit(0);
+	}
+	ok(wait_for(pid), "whatever stands in a rule's record, no process that decides under it crashes");
+}
+
 int main(void)
 {
 	stage_begin("global.hostile");
@@ -431,6 +498,7 @@ int main(void)
 	sizes();
 	distance();
 	addresses();
+	damaged_rules();
 	shmlimit_close(l);
 	return tap_done();
 }

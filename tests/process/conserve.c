@@ -283,6 +283,9 @@ int main(void)
 		{ "64 processes, a small funnel", 64, 64, 1, 0, 10, 1, 100000007, 3, 20000 },
 		{ "8 processes, 8 keys in the smallest table", 8, 16, 8, 1, 1000, 7, 3000000, 3, 20000 },
 		{ "8 processes, 8 keys of one window", 8, 256, 8, 1, 1000, 7, 3000000, 3, 20000 },
+		/* Of these the words have no quota. */
+		{ "8 processes, 1 key of many tokens", 8, 64, 1, 0, 3000000, 3, 7000, 200, 10000 },
+		{ "8 processes, 8 keys of many tokens", 8, 16, 8, 1, 1000000, 1, 1000, 2000, 20000 },
 		{ "8 processes, 10,000 keys", 8, 16384, 10000, 0, 20, 1, 1000000, 1, 50000 },
 		{ "8 processes, 10,000 keys, random costs", 8, 16384, 10000, 0, 20, 1, 1000000, 5, 50000 },
 	};

@@ -31,7 +31,6 @@ enum call {
 	STAT_NAMESPACE,
 	READ_BOOT_ID,
 	FALLOCATE,
-	FTRUNCATE,
 	PWRITE,
 	FCHMOD,
 	FCHOWN, /* to a group */
@@ -98,7 +97,6 @@ static const struct plan {
 			  { EIO, 0 },
 			  { EOPNOTSUPP, 0 },
 			  { EPERM, 0 } } },
-	[FTRUNCATE] = { "ftruncate", { { EIO, 0 }, { EPERM, 0 }, { EFBIG, 0 } } },
 	[PWRITE] = { "pwrite", { { EINTR, GOES_ON }, { EIO, 0 }, { ENOSPC, 0 }, { EDQUOT, 0 }, { NOTHING, EIO } } },
 	[FCHMOD] = { "fchmod", { { EPERM, 0 }, { EROFS, 0 }, { EIO, 0 } } },
 	[FCHOWN] = { "fchown", { { EPERM, 0 }, { EROFS, 0 }, { EDQUOT, 0 }, { EIO, 0 } } },
@@ -230,11 +228,6 @@ ssize_t pwrite(int fd, const void *from, size_t len, off_t at)
 ssize_t pread(int fd, void *to, size_t len, off_t at)
 {
 	return fails(PREAD) ? -1 : NEXT(pread)(fd, to, fault.armed && len > 100 ? 100 : len, at);
-}
-
-int ftruncate(int fd, off_t len)
-{
-	return fails(FTRUNCATE) ? -1 : NEXT(ftruncate)(fd, len);
 }
 
 int fchmod(int fd, mode_t mode)

@@ -380,6 +380,20 @@ static inline int stage_rule(struct shmlimit *l, const char *name, uint64_t capa
 	return id;
 }
 
+/* Make its file as long as that: for tests that look at all of a mapping, which is as long as the segment can grow. */
+static inline void stage_extend(uint64_t size)
+{
+	char path[96];
+	int fd, error;
+
+	snprintf(path, sizeof(path), "/dev/shm/%s", stage_name);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	error = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)size);
+	if (error != 0)
+		bail("no room for all of %s: %s", path, strerror(error));
+	close(fd);
+}
+
 /* Take the segment's name away. Whoever has it open goes on with it; rules can't be set any more. */
 static inline void stage_hide(void)
 {

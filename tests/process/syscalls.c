@@ -32,8 +32,8 @@ static struct seen {
 } *seen;
 
 struct stage {
-	struct shmlimit *l, *reader, *full_allow, *full_deny, *coarse;
-	int slow, fast, dry, off, gone, allow_slow, deny_slow, coarse_slow;
+	struct shmlimit *l, *reader, *full_allow, *full_deny, *coarse, *grown;
+	int slow, fast, dry, off, gone, allow_slow, deny_slow, coarse_slow, grown_slow;
 };
 
 static struct stage stage;
@@ -118,6 +118,11 @@ static void decide(const struct stage *s, uint64_t salt)
 	/* One key to a bitter end: compare-and-swaps on one slot, by both clocks. */
 	for (uint64_t i = 0; i < 1000; i++)
 		expect(NEXT, shmlimit_take(s->coarse, s->coarse_slow, &salt, sizeof(salt), 1, &r) >= 0, 1);
+	/* A larger table that this process has met: keys that are new, and keys that move there. */
+	for (uint64_t i = 0; i < 50; i++) {
+		key = i < 10 ? i : salt + i;
+		expect(NEXT, shmlimit_take(s->grown, s->grown_slow, &key, sizeof(key), 1, &r) >= 0, 1);
+	}
 	expect(NEXT, shmlimit_switch(s->l, 0), 0);
 	expect(NEXT, shmlimit_take(s->l, s->slow, &key, sizeof(key), 9, &r), SHMLIMIT_ALLOWED);
 	expect(NEXT, shmlimit_switch(s->l, 1), 0);
@@ -219,6 +224,15 @@ static void set_up(void)
 	stage.coarse_slow = stage_rule(stage.coarse, "slow", 500, 1, SLOW_NS);
 	stage_hide();
 
+	stage.grown = stage_create(16, 1, SHMLIMIT_FULL_EVICT);
+	stage.grown_slow = stage_rule(stage.grown, "slow", 2, 1, SLOW_NS);
+	for (uint64_t key = 0; key < 10; key++)
+		shmlimit_take(stage.grown, stage.grown_slow, &key, sizeof(key), 1, NULL);
+	if (shmlimit_grow(stage.grown, 128) != 0 ||
+	    shmlimit_take(stage.grown, stage.grown_slow, "new", 3, 1, NULL) != SHMLIMIT_ALLOWED)
+		bail("grow");
+	stage_hide();
+
 	stage.l = stage_create(16, 8, SHMLIMIT_FULL_EVICT);
 	stage.slow = stage_rule(stage.l, "slow", 2, 1, SLOW_NS);
 	stage.fast = stage_rule(stage.l, "fast", 2, 1, FAST_NS);
@@ -272,6 +286,7 @@ int main(void)
 	   "there were claims, reclaims, evictions, admissions and denials");
 	ok(counters_of(stage.full_allow, -1).no_slot > 0 && counters_of(stage.full_deny, -1).no_slot > 0,
 	   "and decisions without a slot");
+	shmlimit_close(stage.grown);
 	shmlimit_close(stage.coarse);
 	shmlimit_close(stage.full_deny);
 	shmlimit_close(stage.full_allow);

@@ -82,12 +82,18 @@ static int opens_as(uint32_t user, uint32_t group, uint32_t flags)
 static void own(void)
 {
 	struct layout_header header;
+	struct shmlimit *l;
 	int fd;
 
 	make(0600, 0);
 	is(opens(SHMLIMIT_TRUSTED_OWNER), 0, "a segment of this process's user is opened");
 	is(opens(SHMLIMIT_TRUSTED_OWNER | SHMLIMIT_READ_ONLY), 0, "a segment of this process's user is opened read-only");
 	is(opens(SHMLIMIT_TRUSTED_OWNER << 1), -EINVAL, "an unknown flag is refused");
+
+	if (shmlimit_open(stage_name, SHMLIMIT_TRUSTED_OWNER, &l) != 0 || shmlimit_grow(l, 256) != 0)
+		bail("grow");
+	shmlimit_close(l);
+	is(opens(SHMLIMIT_TRUSTED_OWNER), 0, "a segment that has grown is opened");
 
 	if (link(path, other_path) != 0)
 		bail("link: %s", strerror(errno));

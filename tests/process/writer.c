@@ -112,8 +112,18 @@ static void twins(void)
 	is(take(1, NOW_NS), SHMLIMIT_DENIED, "and has one");
 }
 
+/* Describe a table that the segment could grow to, but did not. */
+static void invent_table(int moving)
+{
+	l->header->tables[1].offset = l->tables_offset;
+	l->header->tables[1].lines = l->lines_max;
+	l->header->state = state_pack(1, moving);
+}
+
 static void switches(void)
 {
+	struct shmlimit *out;
+
 	fresh();
 	take(CAPACITY, NOW_NS);
 	l->header->state |= STATE_OFF;
@@ -122,6 +132,13 @@ static void switches(void)
 	is(take(1, NOW_NS), SHMLIMIT_DENIED, "and all is as it was");
 	l->header->state = UINT64_MAX - STATE_OFF;
 	is(take(1, NOW_NS), SHMLIMIT_DENIED, "a larger table that there cannot be is not believed");
+	invent_table(0);
+	is(take(1, NOW_NS), SHMLIMIT_DENIED, "a larger table for which nothing was reserved is not believed");
+	invent_table(1);
+	is(take(1, NOW_NS), SHMLIMIT_DENIED, "a larger table for which nothing was reserved is not moved to");
+	is(shmlimit_open(stage_name, 0, &out), -EUCLEAN, "a segment that describes such a table is not opened");
+	is(shmlimit_open(stage_name, SHMLIMIT_READ_ONLY, &out), -EUCLEAN,
+	   "a segment that describes such a table is not opened read-only");
 }
 
 /*
@@ -266,20 +283,34 @@ static int punch(void)
 	return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, (off_t)l->size - 4096);
 }
 
+static const char *filler(void)
+{
+	static char aside[128];
+
+	snprintf(aside, sizeof(aside), "%s.aside", path);
+	return aside;
+}
+
 /* Nothing of the file system is free any more. */
-static int punch_and_fill(void)
+static int fill(void)
 {
 	static char page[4096];
-	char aside[128];
-	int fd;
+	int fd = open(filler(), O_WRONLY | O_CREAT, 0600);
 
-	if (punch() != 0)
-		return -1;
-	snprintf(aside, sizeof(aside), "%s.aside", path);
-	fd = open(aside, O_WRONLY | O_CREAT, 0600);
 	while (write(fd, page, sizeof(page)) > 0)
 		;
 	return 0;
+}
+
+static int punch_and_fill(void)
+{
+	return punch() == 0 ? fill() : -1;
+}
+
+static int invent_and_fill(void)
+{
+	invent_table(0);
+	return fill();
 }
 
 static int died_of_bus(int status)
@@ -315,22 +346,32 @@ static void truncation(void)
 
 static void full(void)
 {
-	const char *title = "unless the file system is full: then who writes there dies of SIGBUS";
-	int *not_permitted = shared_memory(sizeof(*not_permitted)), ended_well;
+	const char *title = "unless the file system is full: then who writes there dies of SIGBUS",
+	           *invented = "a table that was not reserved crashes nobody while the file system is full";
+	struct {
+		int not_permitted, lived;
+	} *seen = shared_memory(sizeof(*seen));
+	int ended_well;
 	pid_t pid = fork_bound();
 
 	if (pid == 0) {
-		*not_permitted = private_shm("size=1m");
-		if (*not_permitted != 0)
+		seen->not_permitted = private_shm("size=1m");
+		if (seen->not_permitted != 0)
 			_exit(0);
+		fresh();
+		seen->lived = lived(decide_apart(invent_and_fill));
+		unlink(filler());
 		fresh();
 		_exit(died_of_bus(decide_apart(punch_and_fill)) ? 0 : 1);
 	}
 	ended_well = wait_for(pid);
-	if (*not_permitted != 0)
+	if (seen->not_permitted != 0) {
+		tap_skip(invented, "no /dev/shm of one's own is permitted");
 		tap_skip(title, "no /dev/shm of one's own is permitted");
-	else
-		ok(ended_well, "%s", title);
+		return;
+	}
+	ok(seen->lived, "%s", invented);
+	ok(ended_well, "%s", title);
 }
 
 int main(void)

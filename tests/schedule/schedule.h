@@ -504,6 +504,7 @@ static void stage_open(const struct scene *scene)
 	schedule.scene = scene;
 	schedule.now_ns = START_NS;
 	schedule.l = scene->set();
+	unit_extend(schedule.l->size);
 	schedule.before = malloc(schedule.l->size);
 	schedule.written = calloc(schedule.l->size / 8, 1);
 	for (unsigned i = 0; i < ACTORS_MAX && schedule.actor[i].stack == NULL; i++)

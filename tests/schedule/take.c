@@ -95,6 +95,26 @@ static const struct scene used = {
 	.judge = judge_used,
 };
 
+/* So many that the words have no quota. */
+static struct shmlimit *set_many(void)
+{
+	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 2, (struct shmlimit_rule){ .capacity = 10000000, .count = 1,
+		.period_ns = TOKEN_NS });
+	uint32_t key = KEY;
+
+	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), 10000000 - LEFT, NULL);
+	return l;
+}
+
+static const struct scene used_of_many = {
+	.title = "a key of many tokens is admitted what it has left and all that leaked, to the token",
+	.actors = 3,
+	.away_ns = { TOKEN_NS, TOKEN_NS / 3 },
+	.set = set_many,
+	.act = act_at_once,
+	.judge = judge_used,
+};
+
 /* One clock is read late: by less than half of the time to fill, which is the slack. */
 #define BEHIND_NS (2 * TOKEN_NS)
 
@@ -127,6 +147,7 @@ int main(void)
 	play(&standing);
 	play(&leaking);
 	play(&used);
+	play(&used_of_many);
 	play(&behind);
 	return tap_done();
 }

@@ -44,6 +44,26 @@ static void judge(void)
 	law_sound();
 }
 
+/* So many that the words have no quota. */
+static struct shmlimit *set_many(void)
+{
+	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 2, (struct shmlimit_rule){ .capacity = 10000000, .count = 1,
+		.period_ns = 1000, .max_wait_ns = CAPACITY * 1000 });
+	uint32_t key = KEY;
+
+	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), 10000000 - LEFT, NULL);
+	return l;
+}
+
+static const struct scene all_verbs_of_many = {
+	.title = "what is taken of many tokens, reserved and charged goes off once, and what is given back comes on once",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_many,
+	.act = act_all_verbs,
+	.judge = judge,
+};
+
 static const struct scene all_verbs = {
 	.title = "what is taken, reserved and charged goes off once, and what is given back comes on once",
 	.actors = 3,
@@ -172,6 +192,7 @@ static const struct scene resetting = {
 int main(void)
 {
 	play(&all_verbs);
+	play(&all_verbs_of_many);
 	play(&both);
 	play(&fast);
 	play(&resetting);

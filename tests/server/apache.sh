@@ -19,7 +19,7 @@ proxied() {
 		sed -n 's/^RateLimit: .*;r=\([0-9]*\);.*/\1/p'
 }
 behind_proxy() {
-	shmlimit reset "$SEGMENT" --rule page
+	shmlimit reset "$SEGMENT" --rule page >/dev/null
 	# shellcheck disable=SC2046,SC2005 # in one line
 	echo $(proxied 203.0.113.1) $(proxied 203.0.113.2) $(proxied '203.0.113.3, 203.0.113.1')
 }
@@ -88,5 +88,9 @@ wrong 's/dry_run/status=420/' '"status=420" is no status that httpd knows'
 wrong 's/fail=open/fail=shut/' '"fail=shut" must be fail=open or fail=closed'
 wrong 's/site all cost=10/site/' "needs a rule's name and a key"
 wrong 's/%{REMOTE_ADDR}/%{REMOTE_ADDR/' 'ShmlimitRule: key'
+wrong 's/Rule login/Rule "log in"/' '"log in" must be a rule.s name: 1 to 63 letters'
+wrong 's/^ShmlimitSegment [^ ]*/ShmlimitSegment a\/b/' '"a/b" must be a segment.s name: 1 to 255 bytes'
+wrong 's/^ShmlimitSegment.*/&\n&/' 'ShmlimitSegment: one is set already, and a server has one segment'
+wrong 's/site all/site ""/' 'ShmlimitRule: the key is empty, so no request would be limited'
 wrong 's/^ShmlimitSegment.*//' 'ShmlimitRule needs a ShmlimitSegment'
 done_testing

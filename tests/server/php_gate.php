@@ -102,6 +102,25 @@ run('shmlimit', 'rule', 'set', $segment, 't', '--capacity', '1', '--rate', '1/h'
 is(asked($gate, 2, new Limit('t', 'k')), 'passed rejected', 'until it is there');
 is(logged(), ["segment $segment: rule t: in order again; requests that were refused: 3"], 'which is told, too');
 
+/** Is it refused? */
+function refused(callable $call): bool
+{
+    try {
+        $call();
+        return false;
+    } catch (Shmlimit\Error) {
+        return true;
+    }
+}
+
+$c = Shmlimit\Library::ffi();
+$names = ['', '.a', 'a.', 'a/b', '~', '~a', '~~a', "a\n", str_repeat('a', 63), str_repeat('a', 64), str_repeat('a', 255),
+    str_repeat('a', 256), ...array_map(fn (int $byte) => 'a' . chr($byte), range(1, 255))];
+$differ = array_filter($names, fn (string $name) => refused(fn () => new Gate($name)) !== ($c->shmlimit_check_names($name, null) < 0)
+    || refused(fn () => new Limit($name, 'k')) !== ($c->shmlimit_check_names(null, $name) < 0));
+is($differ, [], 'a gate refuses the names that no segment can have, and a limit those that no rule can have');
+ok(refused(fn () => new Gate("a\0b")) && refused(fn () => new Limit("a\0b", 'k')), 'among them those with a NUL');
+
 run('shmlimit', 'destroy', $segment);
 is(asked(new Gate($segment), 1, new Limit('s', 'k')), 'failed', 'a segment that is missing fails');
 is((new Gate($segment))->ask(new Limit('s', 'k'))->refusal, 503, 'which refuses all');

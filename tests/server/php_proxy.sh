@@ -64,7 +64,7 @@ start_nginx() {
 ask() { curl -s --fail --max-time 60 -D - --unix-socket "$TMP/nginx.sock" -H "X-Forwarded-For: $1" http://localhost/index.php; }
 got() { ask "$1" | tr -d '\r' | sed -n 's/^RateLimit: .*;r=\([0-9]*\);.*/\1/p'; }
 all() {
-	shmlimit reset "$SEGMENT" --all
+	shmlimit reset "$SEGMENT" --all >/dev/null
 	# shellcheck disable=SC2046,SC2005 # in one line
 	echo $(got 203.0.113.1) $(got 203.0.113.2) $(got '203.0.113.3, 203.0.113.1')
 }

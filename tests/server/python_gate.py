@@ -4,6 +4,7 @@ SPDX-License-Identifier: BSD-2-Clause
 """
 
 import asyncio
+import errno
 import logging
 import os
 import unittest
@@ -166,6 +167,13 @@ class GateLaws(unittest.TestCase):
         """a gate has 1 to 16 limits"""
         for n in 0, 17:
             self.assertRaises(ValueError, Gate, SEGMENT, [Limit("r", user)] * n)
+
+    def test_names(self):
+        """a gate refuses names that no segment, and no rule, can have"""
+        for segment, rule in ("a/b", "r"), (".a", "r"), ("", "r"), ("a" * 256, "r"), (SEGMENT, "log in"), (SEGMENT, ""):
+            with self.assertRaises(shmlimit.Error) as caught:
+                Gate(segment, [Limit("r", user), Limit(rule, user)])
+            self.assertIn(caught.exception.errno, (errno.EILSEQ, errno.ENAMETOOLONG))
 
     def test_client(self):
         """a client is his net; who has no address is one client"""

@@ -38,7 +38,7 @@ uvicorn_of() { start python3 -m uvicorn --host 127.0.0.1 --port 0 "$@"; }
 # got HEADER: what is left to the client of a request with this X-Forwarded-For.
 got() { get -o "$TMP/body" -D - -H "X-Forwarded-For: $1" "$url/" | tr -d '\r' | sed -n 's/^RateLimit: .*;r=\([0-9]*\);.*/\1/Ip'; }
 all() {
-	shmlimit reset "$SEGMENT" --all
+	shmlimit reset "$SEGMENT" --all >/dev/null
 	# shellcheck disable=SC2046,SC2005 # in one line
 	echo $(got 203.0.113.1) $(got 203.0.113.2) $(got '203.0.113.3, 203.0.113.1')
 }

@@ -68,6 +68,11 @@ static const struct watched {
 	  { { .algorithm = SHMLIMIT_LEASE, .capacity = 20, .count = 1, .period_ns = MILLISECOND },
 	    { .algorithm = SHMLIMIT_LEASE, .capacity = 40, .count = 1, .period_ns = MILLISECOND } },
 	  3 },
+	/* Of this the words have no quota. */
+	{ "bytes",
+	  { { .capacity = 600000, .count = 100000, .period_ns = 100 * MICROSECOND },
+	    { .capacity = 600000, .count = 300000, .period_ns = 100 * MICROSECOND } },
+	  300000 },
 	/* shmlimit_throttle()'s, which has no versions. */
 	{ "~3:10000:1",
 	  { { .capacity = 3, .count = 10000, .period_ns = SECOND },
@@ -292,11 +297,11 @@ static void govern(struct dice *dice)
 			atomic_fetch_add(&play->changes, 1);
 			break;
 		case 1:
-			set_wild(dice, i);
+			set_wild(dice, i % WILD);
 			atomic_fetch_add(&play->changes, 1);
 			break;
 		case 2:
-			error = shmlimit_reset(play->l, atomic_load(&play->wild[i]), NULL, 0);
+			error = shmlimit_reset(play->l, atomic_load(&play->wild[i % WILD]), NULL, 0);
 			worker_check(error >= 0 || error == -ESRCH, "reset: %s", shmlimit_strerror(error));
 			atomic_fetch_add(&play->resets, 1);
 			break;

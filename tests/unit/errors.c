@@ -23,10 +23,14 @@ static void names(void)
 		is(shmlimit_open(bad[i], 0, &l), -EILSEQ, "none is opened");
 		is(shmlimit_destroy(bad[i]), -EILSEQ, "none is destroyed");
 		is(shmlimit_verify(bad[i], NULL, 0), -EILSEQ, "none is verified");
+		is(shmlimit_check_names(bad[i], NULL), -EILSEQ, "a check of bad name %zu says that no segment can have it", i);
 	}
+	is(shmlimit_check_names("web", "login"), 0, "a check of a good name of a segment and of a rule says so");
+	is(shmlimit_check_names(NULL, NULL), 0, "a check of no names finds nothing wrong");
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
 	is(shmlimit_create(longest, NULL, NULL), -ENAMETOOLONG, "256 bytes are too long for a name");
+	is(shmlimit_check_names(longest, "login"), -ENAMETOOLONG, "a check says that 256 bytes are too long for a name");
 	is(shmlimit_create(NULL, NULL, NULL), -EINVAL, "no name is none either");
 	is(shmlimit_open("test.errors.none", 0, &l), -ENOENT, "a segment that is not there is not opened");
 	is(shmlimit_destroy("test.errors.none"), -ENOENT, "nor destroyed");
@@ -109,11 +113,14 @@ static void rules(void)
 	good.reserved[3] = 1;
 	is(set(good), -E2BIG, "a reserved field");
 	good.reserved[3] = 0;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		is(shmlimit_rule_set(l, bad[i], &good), -EILSEQ, "bad rule name %zu", i);
+		is(shmlimit_check_names(NULL, bad[i]), -EILSEQ, "a check of bad name %zu says that no rule can have it", i);
+	}
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
 	is(shmlimit_rule_set(l, longest, &good), -ENAMETOOLONG, "a rule's name of 64 bytes");
+	is(shmlimit_check_names("web", longest), -ENAMETOOLONG, "a check says that 64 bytes are too long for a rule's name");
 	is(shmlimit_rule_set(l, "r", NULL), -EINVAL, "no rule at all");
 	is(shmlimit_rule_find(l, "r"), -ESRCH, "and after all that there is no rule");
 }
@@ -268,6 +275,7 @@ static void damage(void)
 	struct layout_header header;
 	struct shmlimit_problem problem;
 	struct shmlimit *out;
+	struct stat status;
 	int fd = open(path, O_RDWR);
 
 	if (pread(fd, &header, sizeof(header), 0) != sizeof(header))
@@ -292,7 +300,10 @@ static void damage(void)
 		bail("pwrite");
 	is(shmlimit_open(unit_name, 0, &out), -EXDEV, "and one of another time namespace");
 
-	is(cut_to((off_t)header.size - 1), -EUCLEAN, "a short file is damaged");
+	if (fstat(fd, &status) != 0)
+		bail("fstat");
+	is(cut_to((off_t)header.size + 1), -EUCLEAN, "a file that is longer than it can grow is damaged");
+	is(cut_to(status.st_size - 1), -EUCLEAN, "a short file is damaged");
 	is(cut_to(300), -EUCLEAN, "also one without a whole header");
 	is(shmlimit_verify(unit_name, &problem, 1), 1, "verify says why");
 	is(cut_to(7), -EMEDIUMTYPE, "one without a magic is not ours");

@@ -10,7 +10,8 @@
  * The times to wait that a decision reports are the least that suffice.
  *
  * The oracle counts the contents of the funnel in ticks, as one number of 128
- * bits; the funnel's own split into quota and timestamp occurs nowhere in it.
+ * bits; the funnel's own split into quota and timestamp occurs nowhere in it, nor
+ * that there are words without a quota.
  *
  * SEED=n repeats a run; TEST_SCALE=n makes it n times as long (100: 10^8 cases).
  *
@@ -69,7 +70,7 @@ static unsigned length_of(u128 x)
 struct rule {
 	uint64_t capacity, count, period_ns;
 	struct layout_terms terms;
-	unsigned quota_bits, f;           /* 2^f ticks are a token */
+	unsigned quota_bits, f;           /* of the word; 2^f ticks are a token */
 	u128 fill_ns;                     /* rounded up */
 };
 
@@ -86,16 +87,18 @@ static int as_proved(const struct layout_terms *t)
 	unsigned q = terms_quota_bits(t), token = terms_token_bits(t);
 	uint64_t grain = ((uint64_t)1 << q) - 1;
 
-	return q >= 1 && q <= 48 && token >= q && t->capacity >= 1 && t->capacity <= grain &&
-	       t->capacity > grain >> 1 && ((t->back | t->ahead | t->debt) & grain) == 0 && t->debt <= t->ahead &&
-	       t->ahead < UINT64_MAX - t->back && (u128)t->capacity << token <= t->back &&
-	       t->ahead - t->debt <= (u128)t->capacity << token;
+	if (q == 0 ? t->back > INT64_MAX || t->ahead > INT64_MAX - t->back
+	           : q > 48 || token < q || t->capacity > grain || t->capacity <= grain >> 1 ||
+	                     t->ahead >= UINT64_MAX - t->back)
+		return 0;
+	return t->capacity >= 1 && ((t->back | t->ahead | t->debt) & grain) == 0 && t->debt <= t->ahead &&
+	       (u128)t->capacity << token <= t->back && t->ahead - t->debt <= (u128)t->capacity << token;
 }
 
-static int compile(struct rule *rule, uint64_t capacity, uint64_t count, uint64_t period_ns)
+static int compile_with(struct rule *rule, struct shmlimit_rule given)
 {
+	uint64_t capacity = given.capacity, count = given.count, period_ns = given.period_ns;
 	uint64_t g = common(count, period_ns);
-	struct shmlimit_rule given = { .capacity = capacity, .count = count, .period_ns = period_ns };
 	int error = funnel_compile(&given, &rule->terms);
 
 	if (error == 0) {
@@ -107,17 +110,23 @@ static int compile(struct rule *rule, uint64_t capacity, uint64_t count, uint64_
 	rule->capacity = capacity;
 	rule->count = count / g;
 	rule->period_ns = period_ns / g;
-	rule->quota_bits = length_of(capacity);
+	rule->quota_bits = error == 0 ? terms_quota_bits(&rule->terms) : 0;
 	rule->f = error == 0 ? terms_token_bits(&rule->terms) - terms_quota_bits(&rule->terms) : 0;
 	if (count != 0)
 		rule->fill_ns = ((u128)capacity * rule->period_ns + rule->count - 1) / rule->count;
 	return error;
 }
 
+static int compile(struct rule *rule, uint64_t capacity, uint64_t count, uint64_t period_ns)
+{
+	return compile_with(rule, (struct shmlimit_rule){ .capacity = capacity, .count = count, .period_ns = period_ns });
+}
+
 static void describe(const char *what, const struct rule *rule)
 {
-	diag("%s: capacity %" PRIu64 ", %" PRIu64 " / %" PRIu64 " ns, 2^%u ticks a token, fill %" PRIu64 " ns",
-	     what, rule->capacity, rule->count, rule->period_ns, rule->f, (uint64_t)rule->fill_ns);
+	diag("%s: capacity %" PRIu64 ", %" PRIu64 " / %" PRIu64 " ns, %u bits of quota, 2^%u ticks a token, fill %"
+	     PRIu64 " ns", what, rule->capacity, rule->count, rule->period_ns, rule->quota_bits, rule->f,
+	     (uint64_t)rule->fill_ns);
 }
 
 /* What people write, odd relatives of it, and what only a fuzzer would: one that is accepted. */
@@ -127,15 +136,21 @@ static void some_rule(struct rule *rule)
 	int error;
 
 	do {
-		switch (up_to(2)) {
+		switch (up_to(4)) {
 		case 0:
 			error = compile(rule, 1 + extreme(14), 1 + extreme(10), periods[up_to(5)]);
 			break;
 		case 1:
 			error = compile(rule, 1 + extreme(20), 1 + extreme(20), extreme(44) | 1);
 			break;
+		case 2:                   /* tokens that are bytes, microseconds or words of a language model */
+			error = compile(rule, 1 + extreme(48), 1 + extreme(37), periods[up_to(5)]);
+			break;
+		case 3:
+			error = compile(rule, 1 + extreme(48), 1 + extreme(37), extreme(44) | 1);
+			break;
 		default:
-			error = compile(rule, extreme(48), extreme(40), extreme(64));
+			error = compile(rule, extreme(49), extreme(40), extreme(64));
 		}
 	} while (error != 0);
 }
@@ -145,36 +160,44 @@ static u128 ticks_of(const struct rule *rule, uint64_t ns)
 	return (u128)ns * rule->terms.num / rule->terms.den;
 }
 
-/* Is the range of 2^f ticks a token at least so long? */
-static int reaches(const struct rule *rule, unsigned f, u128 range_ns)
+/* Is the range of so many bits, 2^f ticks a token, at least so long? */
+static int reaches(const struct rule *rule, unsigned bits, unsigned f, u128 range_ns)
 {
-	return (u128)rule->period_ns << (64 - rule->quota_bits - f) >= range_ns * rule->count;
+	return (u128)rule->period_ns << (bits - f) >= range_ns * rule->count;
+}
+
+/* Bits of time beside so many of quota. Where there are none, half of the range is left unused. */
+static unsigned time_bits(unsigned quota_bits)
+{
+	return quota_bits == 0 ? 63 : 64 - quota_bits;
 }
 
 /* ---- Compiling ---- */
 
-/* Would the rule be refused if the range had to be so long, or 16 days and twice the time to fill at the least? */
-static int must_refuse(const struct rule *rule, u128 range_ns)
+/* Has a word with so many bits of quota a range so long, in ticks that are counted exactly? */
+static int has_room(const struct rule *rule, unsigned quota_bits, u128 range_ns)
 {
-	unsigned f = 63 - rule->quota_bits, spare = 0;
+	unsigned bits = time_bits(quota_bits), f = bits - 1, spare = 0;
 
-	while (f > 0 && !reaches(rule, f, range_ns))
+	while (f > 0 && !reaches(rule, bits, f, range_ns))
 		f--;
-	if (f == 0 && !reaches(rule, f, 16 * DAY + 2 * rule->fill_ns))
-		return 1;
+	if (!reaches(rule, bits, f, range_ns))
+		return 0;
 	while (spare < f && (rule->period_ns >> spare) % 2 == 0)
 		spare++;
-	return length_of(rule->period_ns >> spare) > 54 || length_of(rule->count) + f - spare > 61 ||
-	       ((u128)rule->count << f) / rule->period_ns >= 512;
+	return length_of(rule->period_ns >> spare) <= 54 && length_of(rule->count) + f - spare <= 61;
 }
 
-/* A day more or less that the past reaches beyond the time to fill is the library's choice. */
-static int may_refuse(const struct rule *rule)
+/* How many bits of quota the word is to have; -1 if there is no such word. */
+static int best_form(const struct rule *rule)
 {
-	u128 year = 366 * DAY, fill = rule->fill_ns;
+	u128 range_ns = rule->fill_ns + 366 * DAY + 16 * DAY;
 
-	return rule->quota_bits > 48 || fill > (u128)1 << 62 ||
-	       must_refuse(rule, (fill > year ? fill : year) + 16 * DAY) || must_refuse(rule, fill + year + 16 * DAY);
+	if (rule->capacity > (uint64_t)1 << 48 || rule->fill_ns > (u128)1 << 62)
+		return -1;
+	if (rule->capacity >> 48 == 0 && has_room(rule, length_of(rule->capacity), range_ns))
+		return (int)length_of(rule->capacity);
+	return has_room(rule, 0, range_ns) ? 0 : -1;
 }
 
 /* The laws that an accepted rule obeys, each a bit of what is returned when it does not. */
@@ -183,6 +206,7 @@ enum law { SHAPE = 1, RATE = 2, PAST = 4, FINEST = 8, SLACK = 16, REPORT = 32 };
 static unsigned broken(const struct rule *rule)
 {
 	const struct layout_terms *t = &rule->terms;
+	unsigned bits = time_bits(rule->quota_bits);
 	u128 ticks = (u128)1 << (64 - rule->quota_bits), back = t->back >> rule->quota_bits;
 	u128 slack = t->ahead >> rule->quota_bits, full = (u128)rule->capacity << rule->f;
 	u128 most = rule->fill_ns / 2 < SECOND ? rule->fill_ns / 2 : SECOND, right;
@@ -190,9 +214,9 @@ static unsigned broken(const struct rule *rule)
 	unsigned wrong = 0;
 
 	funnel_range(t, &range);
-	if (t->capacity != rule->capacity || terms_quota_bits(t) != rule->quota_bits ||
+	if (t->capacity != rule->capacity || (int)rule->quota_bits != best_form(rule) ||
 	    terms_algorithm(t) != SHMLIMIT_FUNNEL || rule->quota_bits + rule->f > 63 ||
-	    t->back << (64 - rule->quota_bits) != 0 || t->ahead << (64 - rule->quota_bits) != 0)
+	    back << rule->quota_bits != t->back || slack << rule->quota_bits != t->ahead)
 		wrong |= SHAPE;
 
 	/* num / den = count * 2^f / period */
@@ -201,18 +225,12 @@ static unsigned broken(const struct rule *rule)
 	    (u128)t->num * rule->period_ns != right << rule->f)
 		wrong |= RATE;
 
-	/* A funnel that filled is still full a day later; a key idle for a year is full unless a tick is a token. */
-	if (back >= ticks || back < full + ticks_of(rule, DAY) ||
-	    (back < ticks_of(rule, 366 * DAY) && rule->f != 0) ||
-	    (back < ticks_of(rule, 366 * DAY) && ticks - back > ticks / 16))
-		wrong |= PAST;
-	if (reaches(rule, 0, 366 * DAY + rule->fill_ns + 16 * DAY) && back < ticks_of(rule, 366 * DAY))
-		wrong |= PAST;
-	if (back >= ticks_of(rule, 366 * DAY) && ticks - back < ticks_of(rule, 16 * DAY))
+	/* A funnel that filled is still full 366 days later. What is left is 16 days or more. */
+	if (back >= ticks || back < full + ticks_of(rule, 366 * DAY - 1) || ticks - back < ticks_of(rule, 16 * DAY))
 		wrong |= PAST;
 
 	/* Half a tick would leave less than that. */
-	if (rule->quota_bits + rule->f < 63 && reaches(rule, rule->f + 1, 366 * DAY + rule->fill_ns + 16 * DAY))
+	if (rule->f + 1 < bits && reaches(rule, bits, rule->f + 1, 366 * DAY + rule->fill_ns + 16 * DAY))
 		wrong |= FINEST;
 
 	if (slack > ticks_of(rule, (uint64_t)most) || slack + 1 < ticks_of(rule, (uint64_t)most) ||
@@ -231,11 +249,12 @@ static unsigned broken(const struct rule *rule)
 
 static void compiling(void)
 {
-	uint64_t wrong[6] = { 0 }, refused = 0, unjustified = 0, ill = 0, accepted = 0, rounds = scaled(100000);
+	uint64_t wrong[6] = { 0 }, refused = 0, unjustified = 0, ill = 0, accepted = 0, without = 0;
+	uint64_t rounds = scaled(100000);
 	static const char *const laws[] = {
-		"an accepted rule keeps its capacity and fits its word",
+		"an accepted rule keeps its capacity and fits its word, which has a quota if there is room",
 		"ticks a nanosecond are the rate, exactly and in lowest terms",
-		"a funnel that filled is known to be full for a day more, and for a year unless a tick is a token",
+		"a funnel that filled is known to be full for 366 days more",
 		"the tick is the finest whose range is long enough",
 		"what may be another's clock read is a second, or half the time to fill, and no part of the past",
 		"a rule's range is reported as it is: the resolution rounded up, back and ahead rounded down",
@@ -253,11 +272,12 @@ static void compiling(void)
 
 			refused++;
 			ill += error != (zero ? -EDOM : -ERANGE);
-			if (!zero && !may_refuse(&rule) && ++unjustified <= 3)
+			if (!zero && best_form(&rule) >= 0 && ++unjustified <= 3)
 				describe("refused", &rule);
 			continue;
 		}
 		accepted++;
+		without += rule.quota_bits == 0;
 		if (i % 2)
 			some_rule(&rule);
 		found = broken(&rule);
@@ -265,8 +285,10 @@ static void compiling(void)
 			if (found >> law & 1 && ++wrong[law] <= 3)
 				describe(laws[law], &rule);
 	}
-	diag("%" PRIu64 " rules accepted, %" PRIu64 " refused", accepted, refused);
-	ok(accepted > rounds / 20 && refused > rounds / 20, "there are rules of both kinds to look at");
+	diag("%" PRIu64 " rules accepted, %" PRIu64 " of them without a quota, %" PRIu64 " refused", accepted, without,
+	     refused);
+	ok(accepted > rounds / 20 && without > rounds / 50 && refused > rounds / 20,
+	   "there are rules with a quota, without one and refused to look at");
 	is(ill, 0, "a rule with a zero is -EDOM, any other refusal -ERANGE");
 	is(unjustified, 0, "no rule is refused but for its size, its range or its fraction");
 	for (unsigned law = 0; law < 6; law++)
@@ -290,10 +312,50 @@ static void refusals(void)
 	is(refusal(1000000, 1000000, SECOND), 0, "a million a second, all of it at once, is a rule");
 	is(refusal(10, 1, 365 * DAY), 0, "so is one a year");
 	is(refusal(UINT64_MAX, UINT64_MAX, UINT64_MAX), -ERANGE, "a capacity of 64 bits is not");
-	is(refusal((uint64_t)1 << 48, (uint64_t)1 << 20, SECOND), -ERANGE, "one of 49 bits is not");
+	is(refusal((uint64_t)1 << 48, (uint64_t)1 << 20, SECOND), 0, "one of 2^48 is");
+	is(refusal(((uint64_t)1 << 48) + 1, (uint64_t)1 << 20, SECOND), -ERANGE, "one above it is not");
 	is(refusal(1, UINT64_MAX, 1), -ERANGE, "nor a rate that no tick can follow");
 	is(refusal(1000, 1, 366 * DAY), -ERANGE, "nor a time to fill of a thousand years");
 	is(refusal(1, 1, UINT64_MAX), -ERANGE, "nor one of 584 years");
+}
+
+/* What users limit that is not requests: bytes, tokens of a language model, processor time. */
+static void large(void)
+{
+	static const struct {
+		const char *name;
+		uint64_t capacity, count, period_ns;
+	} rules[] = {
+		{ "10 MB at 125 MB/s", 10000000, 125000000, SECOND },
+		{ "1 GB a day", 1000000000, 1000000000, DAY },
+		{ "150 M tokens a minute", 150000000, 150000000, 60 * SECOND },
+		{ "8 CPUs in microseconds", 8000000, 8000000, SECOND },
+		{ "100 GB a month", 100000000000, 100000000000, 30 * DAY },
+		{ "one token at 10^11 a second", 1, 100000000000, SECOND },
+		{ "2^48 tokens at 10^11 a second", (uint64_t)1 << 48, 100000000000, SECOND },
+		{ "2^48 tokens at 2^48 in 146 years", (uint64_t)1 << 48, (uint64_t)1 << 48, 146 * 365 * DAY },
+	};
+	uint64_t refused = 0, short_of = 0;
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		struct rule rule = { 0 };
+
+		is(compile(&rule, rules[i].capacity, rules[i].count, rules[i].period_ns), 0, "%s is a rule", rules[i].name);
+		is(broken(&rule), 0, "%s obeys all laws", rules[i].name);
+	}
+	for (uint64_t i = 0; i < scaled(10000); i++) {
+		uint64_t capacity = 1 + up_to(((uint64_t)1 << extreme(48) % 49) - 1), rate = 1 + up_to(100000000000 - 1);
+		struct shmlimit_range range;
+		struct rule rule = { 0 };
+
+		if ((u128)capacity * SECOND / rate > (u128)1 << 61)
+			continue;
+		refused += compile(&rule, capacity, rate, SECOND) != 0;
+		funnel_range(&rule.terms, &range);
+		short_of += range.back_ns < 366 * DAY;
+	}
+	is(refused, 0, "a capacity of up to 2^48 is a rule at each rate of up to 10^11 a second");
+	is(short_of, 0, "such a rule's time reaches back 366 days");
 }
 
 /* ---- Time ---- */
@@ -495,10 +557,10 @@ static void leaking_small(void)
 {
 	uint64_t wrong = 0;
 
-	for (unsigned quota_bits = 1; quota_bits <= 3; quota_bits++)
+	for (unsigned quota_bits = 0; quota_bits <= 3; quota_bits++)
 		for (unsigned token_bits = 60; token_bits <= 62; token_bits++)
-			for (uint64_t capacity = (uint64_t)1 << (quota_bits - 1); capacity >> quota_bits == 0;
-			     capacity++) {
+			for (uint64_t capacity = quota_bits == 0 ? 1 : (uint64_t)1 << (quota_bits - 1);
+			     capacity < (uint64_t)1 << (quota_bits == 0 ? 63 - token_bits : quota_bits); capacity++) {
 				uint64_t token = (uint64_t)1 << token_bits, tick = (uint64_t)1 << quota_bits;
 				struct layout_terms t = { .capacity = capacity,
 					.shape = terms_shape(quota_bits, token_bits, SHMLIMIT_FUNNEL, 0) };
@@ -595,7 +657,7 @@ static int live(const struct rule *rule, uint64_t steps)
 	struct life life = { .rule = rule, .now_ns = extreme(63) };
 	struct funnel_time at = funnel_time(t, life.now_ns);
 
-	life.word = funnel_pack(funnel_full(t, at));
+	life.word = funnel_pack(t, funnel_full(t, at));
 	life.seen = at.ticks;
 	life.seen_ns = life.now_ns;
 	life.ticks = (u128)t->capacity << rule->f;
@@ -623,9 +685,9 @@ static int live(const struct rule *rule, uint64_t steps)
 			funnel.quota -= cost;
 			life.ticks -= (u128)cost << rule->f;
 			life.parts -= (i128)(((u128)cost << rule->f) * t->den);
-			life.word = funnel_pack(funnel);
+			life.word = funnel_pack(t, funnel);
 		} else if (up_to(7) == 0 || i % 8 == 0) {
-			life.word = funnel_pack(funnel);
+			life.word = funnel_pack(t, funnel);
 		}
 	}
 	return 1;
@@ -638,6 +700,7 @@ static void living(void)
 	} known[] = {
 		{ 5, 5, SECOND }, { 3, 3, SECOND }, { 7, 7, 60 * SECOND }, { 15, 30, 60 * SECOND }, { 100, 100, DAY },
 		{ 1000000, 1000000, SECOND }, { 1, 1, 1000 }, { 13, 7, 61 * SECOND + 1 },
+		{ 10000000, 125000000, SECOND }, { 100000000000, 100000000000, 30 * DAY },
 	};
 	uint64_t wrong = 0;
 
@@ -656,6 +719,224 @@ static void living(void)
 		wrong += !live(&rule, 1000);
 	}
 	is(wrong, 0, "and so is any other rule: nothing adds up, however often it is looked at");
+}
+
+/* ---- Debt ---- */
+
+/* The same as some_rule(), with debt: up to a few times the time to fill, or years. */
+static void some_rule_with_debt(struct rule *rule)
+{
+	int error;
+
+	do {
+		struct shmlimit_rule given = { .flags = up_to(1) ? SHMLIMIT_NEXT_PAYS : 0 };
+
+		some_rule(rule);
+		given.capacity = rule->capacity;
+		given.count = rule->count;
+		given.period_ns = rule->period_ns;
+		given.max_wait_ns = up_to(3) ? up_to(rule->fill_ns < DAY ? 3 * (uint64_t)rule->fill_ns : 3 * DAY)
+		                             : up_to(900 * DAY);
+		error = compile_with(rule, given);
+	} while (error != 0);
+}
+
+/* The content less what is owed, in ticks. */
+static i128 net_of(const struct layout_terms *t, uint64_t word, struct funnel_time at)
+{
+	struct content c = content_of(t, word, at.ticks);
+
+	return (i128)c.ticks - (i128)c.ahead;
+}
+
+/* What one operation makes of `net`. Returns 0 if it does what it should. */
+static int operate(const struct layout_terms *t, const struct rule *rule, struct funnel *funnel, struct funnel_time at,
+                   i128 *net)
+{
+	i128 longest = t->debt >> rule->quota_bits, full = (i128)t->capacity << rule->f, after;
+	uint64_t n = up_to(2) ? up_to(t->capacity) : up_to(1) ? up_to(4 * t->capacity) : extreme(64), owed;
+	int lacks = n > funnel->quota;
+
+	switch (up_to(3)) {
+	case 0:
+		if (lacks)
+			return (i128)n << rule->f > *net;
+		funnel->quota -= n;
+		*net -= (i128)n << rule->f;
+		return 1;
+	case 1:
+		after = *net - ((i128)n << rule->f);
+		if (!funnel_borrow(t, funnel, n, at, &owed))
+			return lacks && -after > longest &&
+			       (owed == UINT64_MAX || (i128)(owed >> rule->quota_bits) == -after - longest);
+		*net = after;
+		return (i128)(owed >> rule->quota_bits) == (lacks ? -after : 0) && (!lacks || -after <= longest);
+	case 2:
+		after = *net - ((i128)n << rule->f);
+		funnel_charge(t, funnel, n, at);
+		*net = after < -longest ? -longest : after;
+		return 1;
+	default:
+		after = *net + ((i128)n << rule->f);
+		funnel_refund(t, funnel, n, at);
+		*net = after < full ? after : full;
+		return 1;
+	}
+}
+
+/* True if whatever is taken, borrowed, charged and given back is, to the tick. */
+static int owe(const struct rule *rule, uint64_t steps)
+{
+	const struct layout_terms *t = &rule->terms;
+	u128 full = (u128)t->capacity << rule->f;
+	uint64_t now_ns = extreme(63), word;
+	struct funnel_time at = funnel_time(t, now_ns);
+	i128 net = (i128)full;
+
+	word = funnel_pack(t, funnel_full(t, at));
+	for (uint64_t i = 0; i < steps; i++) {
+		uint64_t seen = at.ticks;
+		struct funnel funnel;
+		i128 before;
+
+		now_ns += some_step(rule);
+		at = funnel_time(t, now_ns);
+		net += (i128)(at.ticks - seen);
+		if (net > (i128)full)
+			net = (i128)full;
+		funnel = funnel_leak(t, word, at);
+		before = net;
+		if (net_of(t, word, at) != net || !operate(t, rule, &funnel, at, &net)) {
+			describe("wrong", rule);
+			diag("step %" PRIu64 ": quota %" PRIu64 ", net %" PRId64 ", before %" PRId64, i, funnel.quota,
+			     (int64_t)net, (int64_t)before);
+			return 0;
+		}
+		word = funnel_pack(t, funnel);
+	}
+	return net_of(t, word, at) == net;
+}
+
+static void owing(void)
+{
+	uint64_t wrong = 0, without = 0;
+
+	for (uint64_t i = 0; i < scaled(2000); i++) {
+		struct rule rule;
+
+		some_rule_with_debt(&rule);
+		without += rule.quota_bits == 0;
+		wrong += !owe(&rule, 300) && wrong < 3;
+	}
+	is(wrong, 0, "what is taken, borrowed, charged and given back is so to the tick, in any order, down to the debt");
+	ok(without > scaled(400), "also of words without a quota");
+}
+
+/* ---- Changing ---- */
+
+/* The tokens of `net` ticks in the other rule's ticks: rounded up, or debt towards none; a word of either form. */
+static i128 carried(const struct rule *from, i128 net, const struct rule *to)
+{
+	i128 full = (i128)to->terms.capacity << to->f, longest = to->terms.debt >> to->quota_bits, whole, rest;
+
+	if (net < 0) {
+		whole = (i128)((u128)-net << to->f >> from->f);
+		return whole < longest ? -whole : -longest;
+	}
+	whole = net >> from->f;
+	rest = net - (whole << from->f);
+	rest = (i128)((((u128)rest << to->f) + ((u128)1 << from->f) - 1) >> from->f);
+	return whole >= to->terms.capacity ? full : (whole << to->f) + rest;
+}
+
+static void changing(void)
+{
+	uint64_t wrong = 0, kinds[2][2] = { { 0 } };
+
+	for (uint64_t i = 0; i < scaled(300000); i++) {
+		static struct rule from, to;
+		struct funnel_time then, at;
+		struct funnel funnel = { 0 };
+		unsigned lost = 1 + (unsigned)up_to(15);
+		uint64_t now_ns = extreme(63), word;
+		i128 net, want;
+
+		if (i % 30 == 0) {
+			some_rule_with_debt(&from);
+			some_rule_with_debt(&to);
+		}
+		then = funnel_time(&from.terms, now_ns);
+		at = funnel_time(&to.terms, now_ns);
+		/* A whole funnel, a part of one, or a debt. */
+		funnel.stamp = then.stamp;
+		funnel.quota = up_to(3) ? up_to(from.terms.capacity) : 0;
+		if (funnel.quota == 0 && up_to(1))
+			funnel.stamp += up_to(from.terms.debt >> from.quota_bits) << from.quota_bits;
+		else if (funnel.quota != from.terms.capacity)
+			funnel.stamp -= up_to(((uint64_t)1 << from.f) - 1) << from.quota_bits;
+		word = funnel_pack(&from.terms, funnel);
+		net = net_of(&from.terms, word, then);
+		want = carried(&from, net, &to) - lost;
+		word = funnel_convert(&from.terms, word, &to.terms, now_ns, lost);
+		kinds[from.quota_bits == 0][to.quota_bits == 0]++;
+		/* Where the slack is shorter than what is lost, the word says that a clock stepped. */
+		if (lost > (to.terms.ahead - to.terms.debt) >> to.quota_bits)
+			continue;
+		if (net_of(&to.terms, word, at) != want && ++wrong <= 3) {
+			describe("from", &from);
+			describe("to", &to);
+			diag("net %" PRId64 ": got %" PRId64 ", want %" PRId64, (int64_t)net,
+			     (int64_t)net_of(&to.terms, word, at), (int64_t)want);
+		}
+	}
+	is(wrong, 0, "a rule that is changed leaves each key its tokens and its debt, but for the ticks that it is to lose");
+	ok(kinds[0][0] > scaled(1000) && kinds[0][1] > scaled(1000) && kinds[1][0] > scaled(1000) &&
+	   kinds[1][1] > scaled(1000), "also where its word gets a quota, or loses it");
+}
+
+/* ---- Clocks that disagree ---- */
+
+/* Processes whose readings are up to `apart` nanoseconds old take, charge and give back. */
+static int disagree(const struct rule *rule, uint64_t apart, uint64_t steps)
+{
+	const struct layout_terms *t = &rule->terms;
+	uint64_t latest_ns = ((uint64_t)1 << 62) + up_to(DAY), word;
+	struct funnel_time first = funnel_time(t, latest_ns), at = first;
+	u128 taken = 0, most = (u128)t->capacity << rule->f;
+
+	word = funnel_pack(t, funnel_full(t, at));
+	for (uint64_t i = 0; i < steps; i++) {
+		uint64_t n = up_to(1) ? up_to(t->capacity) : 1 + up_to(3);
+		struct funnel funnel;
+
+		latest_ns += some_step(rule);
+		at = funnel_time(t, latest_ns - up_to(apart));
+		funnel = funnel_leak(t, word, at);
+		if (funnel.stepped) /* then a decision reads the clock again */
+			funnel = funnel_leak(t, word, at = funnel_time(t, latest_ns));
+		if (n > funnel.quota)
+			continue;
+		funnel.quota -= n;
+		taken += (u128)n << rule->f;
+		word = funnel_pack(t, funnel);
+		if (taken > most + (funnel_time(t, latest_ns).ticks - first.ticks))
+			return 0;
+	}
+	return 1;
+}
+
+static void disagreeing(void)
+{
+	uint64_t wrong = 0;
+
+	for (uint64_t i = 0; i < scaled(2000); i++) {
+		struct rule rule;
+
+		some_rule(&rule);
+		if (!disagree(&rule, extreme(34), 300) && ++wrong <= 3)
+			describe("wrong", &rule);
+	}
+	is(wrong, 0, "clocks that disagree never give more than the capacity and what leaked");
 }
 
 /* ---- Waiting ---- */
@@ -694,8 +975,8 @@ static int waits_right(const struct rule *rule, uint64_t now_ns)
 		return 0;
 	return funnel_ns_until(t, funnel, funnel.quota, at) == 0 &&
 	       funnel_ns_until(t, funnel, t->capacity + 1, at) == FUNNEL_NEVER &&
-	       fits(rule, funnel_pack(funnel), cost, now_ns + wait) &&
-	       !fits(rule, funnel_pack(funnel), cost, now_ns + wait - 1);
+	       fits(rule, funnel_pack(t, funnel), cost, now_ns + wait) &&
+	       !fits(rule, funnel_pack(t, funnel), cost, now_ns + wait - 1);
 }
 
 static void waiting(void)
@@ -746,6 +1027,7 @@ static void garbage(void)
 		before = any.terms;
 		if (funnel_is_full(&any.terms, funnel) != (funnel.quota == any.terms.capacity))
 			wrong++;
+		funnel_pack(&any.terms, funnel);
 		funnel_charge(&any.terms, &funnel, extreme(64), at);
 		funnel_refund(&any.terms, &funnel, extreme(64), at);
 		wrong += funnel.quota > any.terms.capacity;
@@ -757,6 +1039,7 @@ int main(void)
 {
 	seed = dice_seed();
 	refusals();
+	large();
 	compiling();
 	conversion();
 	hardest_times();
@@ -764,6 +1047,9 @@ int main(void)
 	leaking_small();
 	leaking_any();
 	living();
+	owing();
+	changing();
+	disagreeing();
 	waiting();
 	garbage();
 	ok(compiled > scaled(1000), "rules were compiled");

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "../dice.h"
 #include "atomic.h"
@@ -62,6 +63,8 @@ static void take(struct shmlimit *l, int rule, const char *key, uint64_t n, uint
 static void sizes(void)
 {
 	struct shmlimit *l = create(64, 0, 0), *reader;
+	struct stat status = { 0 };
+	char path[96];
 	int error;
 
 	is(info_of(l).slots_max, 1024, "a segment can grow to 16 times its slots");
@@ -81,6 +84,9 @@ static void sizes(void)
 	is(info_of(l).slots_before, 64, "and the table before is looked at until it is known to be empty");
 	is(info_of(reader).slots, 128, "who has it open knows");
 	ok(info_of(l).size > 5000 && info_of(l).size <= reader->size, "its size is what is reserved");
+	snprintf(path, sizeof(path), "/dev/shm/%s", unit_name);
+	is(stat(path, &status), 0, "the file is there");
+	is(status.st_size, info_of(l).size, "the file is as long as what is reserved, and has no hole to grow into");
 	is(shmlimit_grow(l, 1024), 0, "an empty table is left at once");
 	is(info_of(l).slots_before, 128, "only one is looked at besides the present");
 	is(shmlimit_grow(l, 0), 0, "that can be asked for");

@@ -294,8 +294,8 @@ static void waiting(void)
 
 static void refused(void)
 {
-	struct shmlimit_rule spec = { .struct_size = sizeof(spec), .capacity = 1000000, .count = 1000000,
-		.period_ns = SECOND, .max_wait_ns = 400 * 86400 * SECOND };
+	struct shmlimit_rule spec = { .struct_size = sizeof(spec), .capacity = 1000000, .count = 100000000000,
+		.period_ns = SECOND, .max_wait_ns = 3 * 365 * 86400 * SECOND };
 
 	is(shmlimit_rule_set(l, "far", &spec), -ERANGE, "a debt longer than the rule's clock can tell is refused");
 	spec.max_wait_ns = UINT64_MAX;

@@ -124,11 +124,45 @@ static void change(void)
 	rule = was;
 }
 
+/* From words with a quota to words without, and back: see funnel.h. */
+static void change_form(void)
+{
+	static const struct shmlimit_rule few = { .struct_size = sizeof(few), .capacity = 100, .count = 10,
+		.period_ns = SECOND, .max_wait_ns = 10 * SECOND };
+	static const struct shmlimit_rule bytes = { .struct_size = sizeof(bytes), .capacity = 10000000, .count = 10000000,
+		.period_ns = SECOND, .max_wait_ns = 10 * SECOND };
+	struct shmlimit_result r;
+	int id = shmlimit_rule_set_at(l, "form", &few, T0);
+
+	shmlimit_take_at(l, id, "half", 4, 50, T0, NULL);
+	shmlimit_take_at(l, id, "empty", 5, 100, T0, NULL);
+	shmlimit_charge_at(l, id, "debt", 4, 150, T0, NULL);
+	is(shmlimit_rule_set_at(l, "form", &bytes, T0), id, "a rule of a few tokens becomes one of bytes");
+	ok(left(id, "half", 0) <= 50 && left(id, "half", 0) >= 49, "a key keeps its tokens");
+	is(left(id, "empty", 0), 0, "an empty key stays empty");
+	is(left(id, "new", 0), 10000000, "a new key has the new capacity");
+	shmlimit_peek_at(l, id, "debt", 4, 1, T0, &r);
+	ok(r.retry_after_ns >= 5100 && r.retry_after_ns < 5110, "a debt of 50 tokens is 50 bytes and the next one's");
+	shmlimit_take_at(l, id, "new", 3, 10000000 - 30, T0, NULL);
+	shmlimit_charge_at(l, id, "debt", 4, 10, T0, NULL);
+	is(shmlimit_rule_set_at(l, "form", &few, T0), id, "it becomes one of a few tokens again");
+	ok(left(id, "half", 0) <= 50 && left(id, "half", 0) >= 48, "a key keeps its tokens");
+	ok(left(id, "new", 0) <= 30 && left(id, "new", 0) >= 29, "also those that it got as bytes");
+	is(left(id, "empty", 0), 0, "an empty key stays empty");
+	is(left(id, "never", 0), 100, "a new key has the new capacity");
+	shmlimit_peek_at(l, id, "debt", 4, 1, T0, &r);
+	ok(r.retry_after_ns >= 6099000000 && r.retry_after_ns <= 6101000000, "a debt of 60 bytes is 60 tokens, to a hundredth of one");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
+	shmlimit_rule_remove(l, "form");
+}
+
 /* Or a process that was stopped for four changes would not see that there were any: see algorithm_convert(). */
 static void no_word_comes_back(void)
 {
 	static const struct shmlimit_rule rules[] = {
 		{ .capacity = 250, .count = 30, .period_ns = SECOND, .max_wait_ns = SECOND },
+		{ .capacity = 100, .count = 70, .period_ns = SECOND },
+		{ .capacity = 1000000000, .count = 1000000000, .period_ns = 86400 * SECOND, .max_wait_ns = SECOND },
 		{ .capacity = 100, .count = 70, .period_ns = SECOND },
 		{ .algorithm = SHMLIMIT_WARMUP, .count = 30, .period_ns = SECOND, .warmup_ns = SECOND },
 		{ .algorithm = SHMLIMIT_WARMUP, .count = 70, .period_ns = SECOND, .warmup_ns = SECOND },
@@ -136,19 +170,19 @@ static void no_word_comes_back(void)
 		{ .algorithm = SHMLIMIT_WINDOW, .capacity = 4, .period_ns = 86400 * SECOND },
 	};
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .window_max = 8 };
-	struct layout_terms terms[6];
+	struct layout_terms terms[8];
 	struct shmlimit *rings = unit_create("rule", &options);
 	unsigned again = 0;
 
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < 8; i++)
 		if (algorithm_compile(&rules[i], 8, &terms[i]) != 0)
 			bail("compile");
-	for (int i = 0; i < 6; i += 2) {
+	for (int i = 0; i < 8; i += 2) {
 		uint64_t quotas[] = { 0, 1, 4 };
 
 		for (int j = 0; j < 3; j++) {
 			struct funnel_time at = funnel_time(&terms[i], T0);
-			uint64_t word = i < 4 ? at.stamp | quotas[j]
+			uint64_t word = i < 6 ? funnel_pack(&terms[i], (struct funnel){ quotas[j], at.stamp, 0 })
 			                      : window_pack(&terms[i], (struct window){ 1 + quotas[j], 1, T0 });
 			uint64_t seen[8];
 
@@ -255,6 +289,7 @@ int main(void)
 	l = unit_create("rule", NULL);
 	define();
 	change();
+	change_form();
 	inherit();
 	inherit_counters();
 	no_word_comes_back();

@@ -72,6 +72,16 @@ __attribute__((unused)) static struct shmlimit *unit_create(const char *program,
 	return l;
 }
 
+/* Make its file as long as that: for tests that look at all of a mapping, which is as long as the segment can grow. */
+__attribute__((unused)) static void unit_extend(uint64_t size)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/dev/shm/%s", unit_name);
+	if (truncate(path, (off_t)size) != 0)
+		bail("truncate: %s", strerror(errno));
+}
+
 __attribute__((unused)) static int unit_rule(struct shmlimit *l, const char *name, uint64_t capacity, uint64_t count,
                                              uint64_t period_ns)
 {

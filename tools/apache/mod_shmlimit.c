@@ -172,7 +172,10 @@ static const char *set_segment(cmd_parms *cmd, void *conf, int argc, char *const
     if (argc < 1)
         return "ShmlimitSegment: needs a name";
     if (segment.segment != NULL)
-        return "ShmlimitSegment: there is one already";
+        return "ShmlimitSegment: one is set already, and a server has one segment";
+    wrong = attachment_name(argv[0]);
+    if (wrong != NULL)
+        return apr_psprintf(cmd->pool, "ShmlimitSegment: \"%s\" %s", argv[0], wrong);
     segment.segment = argv[0];
     for (int i = 1; i < argc; i++) {
         wrong = attachment_option(&segment, argv[i]);
@@ -203,6 +206,11 @@ static const char *add_rule(cmd_parms *cmd, void *dir_conf, int argc, char *cons
 
     if (argc < 2)
         return "ShmlimitRule: needs a rule's name and a key";
+    wrong = limit_rule_name(argv[0]);
+    if (wrong != NULL)
+        return apr_psprintf(cmd->pool, "ShmlimitRule: \"%s\" %s", argv[0], wrong);
+    if (argv[1][0] == '\0')
+        return "ShmlimitRule: the key is empty, so no request would be limited";
     if (conf->limits == NULL) {
         conf->limits = apr_array_make(cmd->pool, 2, sizeof(struct limit));
         conf->keys = apr_array_make(cmd->pool, 2, sizeof(ap_expr_info_t *));

@@ -445,6 +445,14 @@ ngx_http_shmlimit_segment(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     value = cf->args->elts;
+
+    wrong = attachment_name((const char *) value[1].data);
+    if (wrong != NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" %s", &value[1],
+                           wrong);
+        return NGX_CONF_ERROR;
+    }
+
     main_conf->attachment.segment = (const char *) value[1].data;
 
     for (i = 2; i < cf->args->nelts; i++) {
@@ -521,6 +529,11 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     value = cf->args->elts;
+
+    if (value[1].len == 0) {
+        return "has an empty key, so no request would be limited";
+    }
+
     ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
     ccv.cf = cf;
     ccv.value = &value[1];
@@ -535,8 +548,15 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     for (i = 2; i < cf->args->nelts; i++) {
 
         if (ngx_strncmp(value[i].data, "rule=", 5) == 0
-            && value[i].len > 5 && rule == NGX_ERROR)
+            && rule == NGX_ERROR)
         {
+            wrong = limit_rule_name((const char *) value[i].data + 5);
+            if (wrong != NULL) {
+                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" %s",
+                                   &value[i], wrong);
+                return NGX_CONF_ERROR;
+            }
+
             rule = ngx_http_shmlimit_rule(cf, (char *) value[i].data + 5);
             if (rule == NGX_ERROR) {
                 return NGX_CONF_ERROR;

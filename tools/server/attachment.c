@@ -74,6 +74,12 @@ static const char *owner_option(struct attachment_options *options, const char *
 	return NULL;
 }
 
+const char *attachment_name(const char *name)
+{
+	return shmlimit_check_names(name, NULL) == 0 ? NULL :
+	       "must be a segment's name: 1 to 255 bytes, no / or control characters, not a dot first";
+}
+
 const char *attachment_option(struct attachment_options *options, const char *option)
 {
 	const char *at;

@@ -27,6 +27,9 @@ struct attachment_options {
 	void *context;
 };
 
+/* Can a segment have this name? Returns NULL, or what would be right. */
+const char *attachment_name(const char *name);
+
 /*
  * Read an option: fail=open or fail=closed, owner=USER, engine=URL, deadline=Nms, share=N. engine=- is what SHMLIMIT_ENGINE
  * is in the environment. Returns NULL, or, having changed nothing, what would be right. The option is kept.

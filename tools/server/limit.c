@@ -4,10 +4,14 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <netinet/in.h>
+#include <openssl/sha.h>
 #include <string.h>
 
 #include "limit.h"
 #include "number.h"
+
+_Static_assert(SHMLIMIT_KEY_IP_MAX <= LIMIT_DIGEST_BYTES && LIMIT_DIGEST_BYTES == SHA512_DIGEST_LENGTH,
+               "either fits a key");
 
 const char *limit_option(struct limit *limit, const char *option)
 {
@@ -52,6 +56,11 @@ const char *limit_option(struct limit *limit, const char *option)
 	return "must be cost=N, prefix=V4,V6, status=N, fields=... or dry_run";
 }
 
+const char *limit_rule_name(const char *name)
+{
+	return shmlimit_check_names(NULL, name) == 0 ? NULL : "must be a rule's name: 1 to 63 letters, digits and . _ : @ + -";
+}
+
 /* The length of the key of the net that an address lies in; 0 or less if it is none. */
 static int net_of(const struct limit *limit, const char *text, size_t length, struct limit_key *key)
 {
@@ -61,14 +70,22 @@ static int net_of(const struct limit *limit, const char *text, size_t length, st
 		return 0;
 	memcpy(address, text, length);
 	address[length] = '\0';
-	return shmlimit_key_ip_text(address, limit->prefix_v4, limit->prefix_v6, key->net, sizeof(key->net));
+	return shmlimit_key_ip_text(address, limit->prefix_v4, limit->prefix_v6, key->made, sizeof(key->made));
 }
 
 int limit_key(const struct limit *limit, const char *text, size_t length, struct limit_key *key)
 {
 	int net_length = limit->by_net ? net_of(limit, text, length, key) : 0;
 
-	key->bytes = net_length > 0 ? (const void *)key->net : text;
-	key->length = net_length > 0 ? (size_t)net_length : length < SHMLIMIT_KEY_MAX ? length : SHMLIMIT_KEY_MAX;
+	key->bytes = key->made;
+	if (net_length > 0) {
+		key->length = (size_t)net_length;
+	} else if (length > SHMLIMIT_KEY_MAX) {
+		SHA512((const unsigned char *)text, length, key->made);
+		key->length = sizeof(key->made);
+	} else {
+		key->bytes = text;
+		key->length = length;
+	}
 	return key->length > 0;
 }

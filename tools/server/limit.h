@@ -27,18 +27,24 @@ struct limit {
  */
 const char *limit_option(struct limit *limit, const char *option);
 
-/* A key of this request: `bytes` is elsewhere, or `net`. */
+/* Can a rule have this name? Returns NULL, or what would be right. */
+const char *limit_rule_name(const char *name);
+
+#define LIMIT_DIGEST_BYTES 64
+
+/* A key of this request: `bytes` is elsewhere, or `made`. */
 struct limit_key {
 	const void *bytes;
 	size_t length;
-	unsigned char net[SHMLIMIT_KEY_IP_MAX];
+	unsigned char made[LIMIT_DIGEST_BYTES]; /* of a net, or a digest */
 };
 
 /*
  * Fill *key from what the server made of the limit's expression; `text` must
- * outlive it. What is longer than a key is cut, so that nobody gets away by a
- * long one; what should be an address and is none is taken as it is. Returns 0
- * if it is empty, which means that the limit is none on this request, else 1.
+ * outlive it. What is longer than a key is replaced by its SHA-512, as in Python and
+ * PHP: it is one key in all of them, and differs from others that begin alike. What
+ * should be an address and is none is taken as it is. Returns 0 if it is empty, which
+ * means that the limit is none on this request, else 1.
  */
 int limit_key(const struct limit *limit, const char *text, size_t length, struct limit_key *key);
 

@@ -141,6 +141,9 @@ int fail_rule(const char *segment, const char *rule, int error)
 	case EXFULL:
 		return fail("rule %s: no room for another rule in segment %s: one must go first (shmlimit "
 		            "rule remove), or the segment be made with more --rules", rule, segment);
+	case EUCLEAN:
+		return fail("rule %s: damaged: must be set again with its rate (shmlimit rule set %s %s), or removed "
+		            "(shmlimit rule remove %s %s)", rule, segment, rule, segment, rule);
 	case ENOENT:
 		return fail_segment(segment, error);
 	default:
@@ -154,6 +157,10 @@ int fail_exact(const char *rule_name, const struct shmlimit_rule *rule)
 	char rate[TEXT_LEN], wait[TEXT_LEN], other[TEXT_LEN];
 	int waits = rule->max_wait_ns > 0;
 
+	if (rule->algorithm == SHMLIMIT_LEASE && rule->capacity <= SHMLIMIT_LEASE_CAPACITY_MAX)
+		return fail("rule %s: capacity %" PRIu64 " at rate %s: cannot be counted exactly for many hosts: must be a "
+		            "smaller capacity, or a rate of smaller or rounder numbers", rule_name, rule->capacity,
+		            rate_text(rate, rule->count, rule->period_ns));
 	if (rule->algorithm == SHMLIMIT_LEASE)
 		return fail("rule %s: capacity %" PRIu64 ": too large for a lease: must be %d or less", rule_name,
 		            rule->capacity, SHMLIMIT_LEASE_CAPACITY_MAX);

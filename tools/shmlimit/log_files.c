@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,12 +17,16 @@
 #include "log_files.h"
 
 #define BUFFER_SIZE (1u << 18)         /* the longest line that is seen whole */
+#define BAD_TEXT 160                   /* so much of a line is shown */
 #define PEEK_LINES 1000                /* so many may precede the first that is one */
 
 struct log_file {
 	const char *path;              /* NULL: standard input */
 	size_t place;                  /* on the command line */
 	int64_t first_s;
+	uint64_t lines, understood;
+	uint64_t bad;                  /* number of the first line that was not understood and is not empty; 0: none */
+	char bad_text[BAD_TEXT + 1];
 };
 
 static const char *shown(const struct log_file *file)
@@ -193,10 +198,33 @@ int log_files_open(struct log_files *files, char **paths)
 	return status == STATUS_OK ? open_at(files) : status;
 }
 
+void log_files_note(struct log_files *files, const struct span *line, int understood)
+{
+	struct log_file *file = &files->file[files->at];
+
+	file->lines++;
+	file->understood += understood != 0;
+	if (understood || file->bad != 0 || line->len == 0)
+		return;
+	file->bad = file->lines;
+	snprintf(file->bad_text, sizeof(file->bad_text), "%.*s", (int)(line->len < BAD_TEXT ? line->len : BAD_TEXT), line->at);
+}
+
+/* Something else was taken for a log: an error log, another format, a file of another kind. */
+static int check_understood(const struct log_file *file)
+{
+	if (file->understood > 0 || file->bad == 0)
+		return STATUS_OK;
+	return fail("%s: none of %" PRIu64 " lines is in the common, combined or vhost_combined format; line %" PRIu64 ": %s",
+	            shown(file), file->lines, file->bad, file->bad_text);
+}
+
 int log_files_line(struct log_files *files, struct span *line, int *found)
 {
 	int status = line_at(files, line, found);
 
+	if (status == STATUS_OK && !*found)
+		status = check_understood(&files->file[files->at]);
 	while (status == STATUS_OK && !*found && files->at + 1 < files->count) {
 		files->behind += (uint64_t)gzoffset(files->gz);
 		close_at(files);
@@ -204,6 +232,8 @@ int log_files_line(struct log_files *files, struct span *line, int *found)
 		status = open_at(files);
 		if (status == STATUS_OK)
 			status = line_at(files, line, found);
+		if (status == STATUS_OK && !*found)
+			status = check_understood(&files->file[files->at]);
 	}
 	return status;
 }

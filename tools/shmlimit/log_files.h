@@ -12,7 +12,7 @@
 #include "log_line.h"
 
 struct log_files {
-	struct log_file *file;
+	struct log_file *file;         /* in the order in which they are read */
 	size_t count, at;              /* at: that which is read */
 	uint64_t size;                 /* bytes on disk of all; 0: not known */
 	uint64_t behind;               /* of those that were read */
@@ -24,8 +24,12 @@ struct log_files {
 
 /* `paths` ends with NULL; none: standard input. Returns a status. Closing is the caller's in any case. */
 int log_files_open(struct log_files *files, char **paths);
-/* The next line, without its newline, or *found = 0: no more. Returns a status. */
+/*
+ * The next line, without its newline, or *found = 0: no more. Returns a status: of a file in which no line was
+ * understood that is an error at its end. log_files_note(): was that line?
+ */
 int log_files_line(struct log_files *files, struct span *line, int *found);
+void log_files_note(struct log_files *files, const struct span *line, int understood);
 uint64_t log_files_done(const struct log_files *files);        /* of files->size */
 void log_files_close(struct log_files *files);
 

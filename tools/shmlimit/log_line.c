@@ -2,9 +2,11 @@
  * log_line.c: a line of a web server's log. Pure.
  *
  *	10.0.0.7 - laoqian [21/Nov/2026:09:22:45 +0100] "GET /login?next=/ HTTP/1.1" 200 512 ...
+ *	www.example.org:443 10.0.0.7 - ...
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "log_line.h"
@@ -90,12 +92,33 @@ static struct span path_of(struct span request)
 	return path;
 }
 
+/* Is it SERVER:PORT, which vhost_combined puts before all else? An IPv6 address may end in a colon and digits, too. */
+static int is_vhost(struct span word)
+{
+	const char *colon = memrchr(word.at, ':', word.len);
+	char address[INET6_ADDRSTRLEN];
+	struct in6_addr ignored;
+
+	if (colon == NULL || colon == word.at || colon + 1 == word.at + word.len)
+		return 0;
+	for (const char *c = colon + 1; c < word.at + word.len; c++)
+		if (*c < '0' || *c > '9')
+			return 0;
+	if (word.len >= sizeof(address))
+		return 1;
+	memcpy(address, word.at, word.len);
+	address[word.len] = '\0';
+	return inet_pton(AF_INET6, address, &ignored) != 1;
+}
+
 /* A user's name may have blanks in it; what stands behind it is the time. */
 int log_line_parse(const char *text, size_t len, struct log_line *out)
 {
-	struct span rest = { text, len }, ident, request;
+	struct span rest = { text, len }, server = rest, ident, request;
 	const char *time;
 
+	if (cut(&server, ' ', &ident) && is_vhost(ident))
+		rest = server;
 	if (!cut(&rest, ' ', &out->addr) || !cut(&rest, ' ', &ident) || out->addr.len == 0)
 		return 0;
 	time = memmem(rest.at, rest.len, " [", 2);

@@ -1,5 +1,5 @@
 /*
- * log_line.h: a line of a web server's log, in the common or combined format.
+ * log_line.h: a line of a web server's log, in the common, combined or vhost_combined format.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

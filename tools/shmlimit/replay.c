@@ -102,13 +102,14 @@ static int parse(const struct call *call, struct replay *r)
 static int read_lines(struct replay *r, struct log_files *files)
 {
 	struct span line;
-	int found = 1, status = STATUS_OK;
+	int found = 1, understood, status = STATUS_OK;
 
 	while (status == STATUS_OK && found) {
 		status = log_files_line(files, &line, &found);
 		if (status != STATUS_OK || !found)
 			break;
-		status = replay_line(r, &line);
+		status = replay_line(r, &line, &understood);
+		log_files_note(files, &line, understood);
 		if (r->lines % PROGRESS_LINES == 0)
 			progress_show(log_files_done(files), files->size, r->lines);
 	}
@@ -133,8 +134,8 @@ static int replay(const struct call *call, struct replay *r)
 	log_files_close(&files);
 	if (status != STATUS_OK)
 		return status;
-	replay_finish(r);
-	if (call->option[PLOT] != NULL)
+	status = replay_finish(r);
+	if (status == STATUS_OK && call->option[PLOT] != NULL)
 		status = replay_plot(r, call->option[PLOT]);
 	if (status != STATUS_OK)
 		return status;
@@ -164,8 +165,8 @@ const struct command command_replay = {
 	.name = "replay",
 	.operands = "[FILE...]",
 	.purpose = "what limits would have denied, to whom and when, by a web server's log",
-	.details = "Each FILE is a log in the common or combined format, compressed by gzip or not; they are read\n"
-	           "from the oldest on. None, or -, is standard input. No segment is needed, and none is touched.\n",
+	.details = "Each FILE is a log in the common, combined or vhost_combined format, compressed by gzip or not;\n"
+	           "they are read from the oldest on. None, or -, is standard input. No segment is needed, and none is touched.\n",
 	.options = options,
 	.run = run,
 };

@@ -59,9 +59,32 @@ struct replay_steps {
 	uint64_t denied[REPEATED_MAX][STEPS];
 };
 
-size_t step_at(struct replay_steps *steps,
-               int64_t unix_s);    /* which one; never before the first time that was asked */ size_t step_worst(const struct replay_steps *steps,
-               size_t rule);
+size_t step_at(struct replay_steps *steps, int64_t unix_s);    /* which one; never before the first that was asked */
+size_t step_worst(const struct replay_steps *steps, size_t rule);
+
+/* replay_order.c: requests of the last hour wait until no earlier one can come. */
+#define ORDER_S 3600
+#define ORDER_MAX (UINT64_C(4) << 20)          /* those that wait, 16 bytes each */
+
+struct replay_second {
+	uint32_t first, last;          /* places of entries; 0: none */
+};
+
+struct replay_order {
+	int64_t newest_s;              /* -1: there was none */
+	int64_t from_s;                /* what is earlier comes too late */
+	uint64_t count;
+	struct replay_entry *entry;
+	uint32_t room, used, free;     /* used: places that were ever in use; free: a list of some that are not */
+	struct replay_second second[ORDER_S];
+};
+
+/* A request of that time has come up. Returns 0 if it is too late; else, when order_take() is done, it can be added. */
+int order_expect(struct replay_order *order, int64_t unix_s);
+int order_add(struct replay_order *order, int64_t unix_s, struct replay_key *key);     /* 0 or -ENOMEM */
+/* The next one that has waited long enough, or any at the end, and its time; or NULL. */
+struct replay_key *order_take(struct replay_order *order, int at_end, int64_t *unix_s);
+void order_free(struct replay_order *order);
 
 struct replay {
 	struct key_spec spec;
@@ -69,17 +92,18 @@ struct replay {
 	size_t rules;
 	uint64_t slots;
 	uint64_t top;
-	uint64_t lines, not_understood, without_key, out_of_order;
+	uint64_t lines, not_understood, without_key, too_late;
 	int64_t first_s, last_s;
 	struct replay_steps steps;
+	struct replay_order order;
 	struct replay_key *keys;       /* uthash's */
 	uint64_t secret[2];            /* of their hash */
 };
 
 /* replay_count.c: take a line into account. All return a status. */
 int replay_begin(struct replay *r);            /* before the first line: makes the secret */
-int replay_line(struct replay *r, const struct span *line);
-void replay_finish(struct replay *r);
+int replay_line(struct replay *r, const struct span *line, int *understood);
+int replay_finish(struct replay *r);
 void replay_free(struct replay *r);
 /* The keys that a rule denied most, at most r->top of them; the list is the caller's to free. */
 int replay_worst(struct replay *r, size_t rule, struct replay_key ***list, size_t *count);

@@ -18,6 +18,7 @@
 
 int replay_begin(struct replay *r)
 {
+	r->order.newest_s = -1;
 	if (getrandom(r->secret, sizeof(r->secret), 0) != (ssize_t)sizeof(r->secret))
 		return fail("replay: no random numbers: %s", strerror(errno));
 	return STATUS_OK;
@@ -86,42 +87,67 @@ static int decide(struct replay *r, struct replay_key *k, int64_t now_s)
 	return STATUS_OK;
 }
 
-/* A server writes some lines a little late: time stands still for these. */
-int replay_line(struct replay *r, const struct span *text)
+/* Those that have waited long enough, or all of them. */
+static int decide_waiting(struct replay *r, int at_end)
+{
+	struct replay_key *k;
+	int status = STATUS_OK;
+	int64_t unix_s;
+
+	while (status == STATUS_OK && (k = order_take(&r->order, at_end, &unix_s)) != NULL)
+		status = decide(r, k, unix_s);
+	return status;
+}
+
+int replay_line(struct replay *r, const struct span *text, int *understood)
 {
 	unsigned char key[SHMLIMIT_KEY_MAX];
 	struct log_line line;
 	struct replay_key *k;
 	size_t len;
+	int status;
 
 	r->lines++;
-	if (!log_line_parse(text->at, text->len, &line)) {
+	*understood = log_line_parse(text->at, text->len, &line);
+	if (!*understood) {
 		r->not_understood++;
 		return STATUS_OK;
 	}
-	if (r->first_s < 0)
-		r->first_s = r->last_s = line.unix_s;
-	if (line.unix_s < r->last_s)
-		r->out_of_order++;
-	else
-		r->last_s = line.unix_s;
-	len = key_make(&r->spec, &line, key);
-	if (len == 0) {
-		r->without_key++;
+	if (!order_expect(&r->order, line.unix_s)) {
+		r->too_late++;
 		return STATUS_OK;
 	}
+	status = decide_waiting(r, 0);
+	if (r->first_s < 0)
+		r->first_s = r->last_s = line.unix_s;
+	if (line.unix_s < r->first_s)
+		r->first_s = line.unix_s;
+	if (line.unix_s > r->last_s)
+		r->last_s = line.unix_s;
+	len = key_make(&r->spec, &line, key);
+	if (len == 0)
+		r->without_key++;
+	if (status != STATUS_OK || len == 0)
+		return status;
 	k = key_find(r, key, len);
-	return k != NULL ? decide(r, k, r->last_s) : fail_memory();
+	return k != NULL && order_add(&r->order, line.unix_s, k) == 0 ? STATUS_OK : fail_memory();
 }
 
-void replay_finish(struct replay *r)
+int replay_finish(struct replay *r)
 {
+	int status = decide_waiting(r, 1);
+
 	for (size_t i = 0; i < r->rules; i++) {
 		struct shmlimit_counters c = { .struct_size = sizeof(c) };
 
 		shmlimit_counters(r->rule[i].limiter, -1, &c);
 		r->rule[i].no_room = c.evictions + c.no_slot;
 	}
+	if (r->too_late > 0)
+		fail("warning: %" PRIu64 " of %" PRIu64 " lines were left out: each is over %d minutes, or %" PRIu64 " requests, "
+		     "earlier than a line before it (give logs as files, which are read in order of time)", r->too_late, r->lines,
+		     ORDER_S / 60, ORDER_MAX);
+	return status;
 }
 
 void replay_free(struct replay *r)
@@ -134,6 +160,7 @@ void replay_free(struct replay *r)
 	}
 	for (size_t i = 0; i < r->rules; i++)
 		shmlimit_close(r->rule[i].limiter);
+	order_free(&r->order);
 }
 
 /* qsort_r's: the most denied first, then the most asked, then in an order that is the same each time. */

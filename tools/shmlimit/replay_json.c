@@ -7,6 +7,8 @@
 
 #include "replay.h"
 
+#define SECOND UINT64_C(1000000000)
+
 static json_t *steps_json(const uint64_t *each, size_t count)
 {
 	json_t *list = json_array();
@@ -18,7 +20,7 @@ static json_t *steps_json(const uint64_t *each, size_t count)
 
 static json_t *time_json(int64_t unix_s, uint64_t among)
 {
-	return among > 0 ? json_number((uint64_t)unix_s) : json_null();
+	return among > 0 ? json_number((uint64_t)unix_s * SECOND) : json_null();
 }
 
 static json_t *worst_json(struct replay *r, size_t rule)
@@ -38,8 +40,8 @@ static json_t *worst_json(struct replay *r, size_t rule)
 		                             "key", text != NULL ? json_text(text) : NULL,
 		                             "requests", json_number(list[i]->requests),
 		                             "denied", json_number(list[i]->of_rule[rule].denied),
-		                             "first_unix", time_json(list[i]->of_rule[rule].first_s, 1),
-		                             "last_unix", time_json(list[i]->of_rule[rule].last_s, 1)));
+		                             "first_unix_ns", time_json(list[i]->of_rule[rule].first_s, 1),
+		                             "last_unix_ns", time_json(list[i]->of_rule[rule].last_s, 1)));
 		free(text);
 	}
 	free(list);
@@ -61,8 +63,8 @@ static json_t *rules_json(struct replay *r)
 		                             "denied", json_number(rule->denied),
 		                             "keys_denied", json_number(rule->keys_denied),
 		                             "no_room", json_number(rule->no_room),
-		                             "first_unix", time_json(rule->first_s, rule->denied),
-		                             "last_unix", time_json(rule->last_s, rule->denied),
+		                             "first_unix_ns", time_json(rule->first_s, rule->denied),
+		                             "last_unix_ns", time_json(rule->last_s, rule->denied),
 		                             "denied_by_step", steps_json(r->steps.denied[i], r->steps.count),
 		                             "worst", worst_json(r, i)));
 	}
@@ -76,13 +78,13 @@ json_t *replay_json(struct replay *r)
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "lines", json_number(r->lines),
 	                 "not_understood", json_number(r->not_understood),
-	                 "out_of_order", json_number(r->out_of_order),
+	                 "too_late", json_number(r->too_late),
 	                 "without_key", json_number(r->without_key),
 	                 "keys", json_number(HASH_COUNT(r->keys)),
-	                 "first_unix", time_json(r->first_s, (uint64_t)any),
-	                 "last_unix", time_json(r->last_s, (uint64_t)any),
-	                 "steps_from_unix", time_json(r->steps.from_s, r->steps.count),
-	                 "step_s", json_number(r->steps.step_s),
+	                 "first_unix_ns", time_json(r->first_s, (uint64_t)any),
+	                 "last_unix_ns", time_json(r->last_s, (uint64_t)any),
+	                 "steps_from_unix_ns", time_json(r->steps.from_s, r->steps.count),
+	                 "step_ns", json_number(r->steps.step_s * SECOND),
 	                 "requests_by_step", steps_json(r->steps.requests, r->steps.count),
 	                 "rules", rules_json(r));
 }

@@ -9,6 +9,8 @@
 
 #include "replay.h"
 
+#define SECOND UINT64_C(1000000000)
+
 const char *utc_text(char text[TEXT_LEN], int64_t unix_s)
 {
 	time_t t = (time_t)unix_s;
@@ -40,8 +42,8 @@ static void print_log(const struct replay *r)
 	print_line("lines", "%" PRIu64, r->lines);
 	if (r->not_understood > 0)
 		print_line("not understood", "%" PRIu64, r->not_understood);
-	if (r->out_of_order > 0)
-		print_line("out of order", "%" PRIu64, r->out_of_order);
+	if (r->too_late > 0)
+		print_line("too late", "%" PRIu64, r->too_late);
 	if (r->without_key > 0)
 		print_line("without a key", "%" PRIu64, r->without_key);
 	print_line("keys", "%u", HASH_COUNT(r->keys));
@@ -71,7 +73,7 @@ static int print_rules(const struct replay *r)
 		add_times(&table, rule->first_s, rule->last_s);
 		table_cell(&table, "%s",
 		           utc_text(text, r->steps.from_s + (int64_t)((uint64_t)worst * r->steps.step_s)));
-		table_cell(&table, "%" PRIu64 "/%" PRIu64 "s", r->steps.denied[i][worst], r->steps.step_s);
+		table_cell(&table, "%s", rate_text(text, r->steps.denied[i][worst], r->steps.step_s * SECOND));
 	}
 	return table_print(&table);
 }

@@ -22,6 +22,19 @@ static int save_to(struct shmlimit *limiter, const char *segment, const char *pa
 	return fail("%s: %s: must be a file that can be written to", path, strerror(-error));
 }
 
+/* What load would refuse must not take the place of what it would not: the segment may be damaged while it is read. */
+static int check(const char *segment, const char *path, int fd)
+{
+	int error = lseek(fd, 0, SEEK_SET) != 0 ? -errno : shmlimit_load(NULL, fd, SHMLIMIT_CHECK_ONLY, NULL);
+
+	if (error == 0)
+		return STATUS_OK;
+	if (error == -EUCLEAN)
+		return fail("segment %s: damaged: what was saved of it cannot be loaded, and %s stays as it was (shmlimit "
+		            "verify %s says what is wrong)", segment, path, segment);
+	return fail("%s: cannot check what was saved: %s", path, strerror(-error));
+}
+
 static int save(struct shmlimit *limiter, const char *segment, const char *path)
 {
 	struct replacement file;
@@ -33,6 +46,8 @@ static int save(struct shmlimit *limiter, const char *segment, const char *path)
 	if (status != STATUS_OK)
 		return status;
 	status = save_to(limiter, segment, path, fileno(file.to));
+	if (status == STATUS_OK)
+		status = check(segment, path, fileno(file.to));
 	if (status == STATUS_OK)
 		return replacement_commit(&file);
 	replacement_drop(&file);
@@ -56,7 +71,8 @@ const struct command command_save = {
 	.operands = "NAME FILE",
 	.purpose = "write a segment to a file, for load",
 	.details = "With its rules and what each key has left, as of some moment of it: programs go on deciding. The file\n"
-	           "takes FILE's place in one step, when it is on the disk; it holds the secret of the segment's hash,\n"
-	           "so only you can read it. FILE - is standard output. Counters, names of keys and leases are not saved.\n",
+	           "takes FILE's place in one step, when it is on the disk and was read back: what load would refuse\n"
+	           "does not replace what is there. It holds the secret of the segment's hash, so only you can read it.\n"
+	           "FILE - is standard output. Counters, names of keys and leases are not saved.\n",
 	.run = run,
 };

@@ -55,7 +55,9 @@ int wish_complete(struct wish *wish, struct shmlimit *limiter, const char *segme
 	int id = shmlimit_rule_find(limiter, wish->name);
 	int error = id < 0 ? id : shmlimit_rule_get(limiter, id, &old);
 
-	if (error == -ESRCH && wish_lacks(wish) == NULL)
+	/* Of a damaged rule nothing is kept. */
+	wish->exists = error == -EUCLEAN;
+	if ((error == -ESRCH || error == -EUCLEAN) && wish_lacks(wish) == NULL)
 		return fit(wish);
 	if (error == -ESRCH && (wish->line != 0 || wish->rule.algorithm != SHMLIMIT_FUNNEL))
 		return fail("rule %s: new, its %s is missing: must have %s", wish->name, wish_lacks(wish),

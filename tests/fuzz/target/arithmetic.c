@@ -41,7 +41,7 @@ static int read_terms(struct input *in, uint32_t algorithm, struct layout_terms 
 
 static void check_until(const struct layout_terms *terms, struct funnel f, uint64_t tokens, uint64_t now_ns)
 {
-	uint64_t word = funnel_pack(f), ns = funnel_ns_until(terms, f, tokens, funnel_time(terms, now_ns));
+	uint64_t word = funnel_pack(terms, f), ns = funnel_ns_until(terms, f, tokens, funnel_time(terms, now_ns));
 
 	if (tokens > terms->capacity) {
 		law(ns == UINT64_MAX, "more than there can be, after %" PRIu64 " ns", ns);
@@ -57,7 +57,7 @@ static void check_funnel(const struct layout_terms *terms, const struct layout_t
 			 uint64_t now_ns, uint64_t tokens)
 {
 	struct funnel_time at = funnel_time(terms, now_ns);
-	struct funnel f = funnel_leak(terms, word, at), again = funnel_leak(terms, funnel_pack(f), at), after = f;
+	struct funnel f = funnel_leak(terms, word, at), again = funnel_leak(terms, funnel_pack(terms, f), at), after = f;
 	uint64_t debt;
 
 	law(f.quota <= terms->capacity, "%" PRIu64 " tokens of %" PRIu64, f.quota, terms->capacity);
@@ -87,13 +87,13 @@ static void check_warmup(const struct layout_terms *terms, const struct layout_t
 			 uint64_t now_ns, uint64_t tokens)
 {
 	struct funnel_time at = funnel_time(terms, now_ns);
-	struct funnel f = warmup_leak(terms, word, at), again = warmup_leak(terms, funnel_pack(f), at), after = f;
+	struct funnel f = warmup_leak(terms, word, at), again = warmup_leak(terms, funnel_pack(terms, f), at), after = f;
 	uint64_t ns;
 
 	law(f.quota <= terms->capacity, "%" PRIu64 " units of %" PRIu64, f.quota, terms->capacity);
 	law(again.quota == f.quota && again.stamp == f.stamp && !again.stepped, "another store at the same time");
 	ns = warmup_ns_until_full(terms, f, at);
-	again = warmup_leak(terms, funnel_pack(f), funnel_time(terms, now_ns + ns));
+	again = warmup_leak(terms, funnel_pack(terms, f), funnel_time(terms, now_ns + ns));
 	law(again.quota == terms->capacity && warmup_debt(terms, again, funnel_time(terms, now_ns + ns)) == 0,
 	    "not full after %" PRIu64 " ns", ns);
 	warmup_take(terms, &after, tokens, at);

@@ -47,10 +47,11 @@ static int refusal(const struct layout_header *h, uint64_t size)
 		return -EUCLEAN;
 	if (h->version != sound.version || h->byte_order != sound.byte_order || h->fingerprint != sound.fingerprint)
 		return -EPROTO;
-	if (h->checksum != layout_checksum(h) || h->size != size)
+	if (h->checksum != layout_checksum(h) || size > h->size)
 		return -EUCLEAN;
-	if (memcmp(h, &sound, offsetof(struct layout_header, checksum)) == 0)
-		return 0;
+	/* This one cannot grow, so its file is as long as it will ever be. */
+	if (memcmp(h, &sound, sizeof(*h)) == 0)
+		return size < h->size ? -EUCLEAN : 0;
 	return 1;
 }
 

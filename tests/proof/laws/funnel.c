@@ -18,9 +18,12 @@ static int good(const struct layout_terms *t)
 	unsigned q = terms_quota_bits(t), token = terms_token_bits(t);
 	uint64_t grain = ((uint64_t)1 << q) - 1;
 
-	return q >= 1 && q <= 48 && token >= q && t->capacity >= 1 && t->capacity <= grain &&
-	       t->capacity > grain >> 1 && ((t->back | t->ahead | t->debt) & grain) == 0 &&
-	       t->debt <= t->ahead && t->ahead < UINT64_MAX - t->back &&
+	/* Without a quota, half of the range is unused. */
+	if (q == 0 ? t->back > INT64_MAX || t->ahead > INT64_MAX - t->back
+	           : q > 48 || token < q || t->capacity > grain || t->capacity <= grain >> 1 ||
+	                     t->ahead >= UINT64_MAX - t->back)
+		return 0;
+	return t->capacity >= 1 && ((t->back | t->ahead | t->debt) & grain) == 0 && t->debt <= t->ahead &&
 	       /* A time to fill is past, and the slack is no longer. */
 	       (u128)t->capacity << token <= t->back && t->ahead - t->debt <= (u128)t->capacity << token;
 }
@@ -82,6 +85,8 @@ static int leaked(const struct layout_terms *t, struct funnel f, struct funnel_t
 {
 	if (f.quota > t->capacity || (f.stamp & (((uint64_t)1 << terms_quota_bits(t)) - 1)) != 0)
 		return 0;
+	if (terms_quota_bits(t) == 0 && f.quota != 0 && at.stamp - f.stamp > t->back)
+		return 0;
 	return at.stamp - f.stamp <= t->back
 	               ? at.stamp - f.stamp < (funnel_is_full(t, f) ? 1 : (uint64_t)1 << terms_token_bits(t))
 	               : f.stamp - at.stamp <= t->ahead;
@@ -116,8 +121,8 @@ int law_round_trip(TERMS, uint64_t quota, uint64_t stamp)
 	struct layout_terms t = GIVEN;
 	struct funnel f = { quota, time_at(&t, stamp).stamp, 0 }, g;
 
-	assume(good(&t) && quota <= capacity);
-	g = unpacked(&t, funnel_pack(f));
+	assume(good(&t) && q != 0 && quota <= capacity);
+	g = unpacked(&t, funnel_pack(&t, f));
 	return g.quota == quota && g.stamp == f.stamp;
 }
 
@@ -127,8 +132,61 @@ int false_round_trip(TERMS, uint64_t quota, uint64_t stamp)
 	struct layout_terms t = GIVEN;
 	struct funnel f = { quota, time_at(&t, stamp).stamp, 0 };
 
-	assume(good(&t));
-	return unpacked(&t, funnel_pack(f)).quota == quota;
+	assume(good(&t) && q != 0);
+	return unpacked(&t, funnel_pack(&t, f)).quota == quota;
+}
+
+/* what has leaked up to now and is packed is the same funnel now, with a quota in the word or without */
+int law_same_moment(EACH, uint64_t quota, uint64_t stamp)
+{
+	struct layout_terms t = NARROW;
+	struct funnel_time at = time_at(&t, NOW);
+	struct funnel f = { quota & 7, near_now(stamp), 0 }, g;
+
+	assume(narrow(&t) && leaked(&t, f, at));
+	g = funnel_leak(&t, funnel_pack(&t, f), at);
+	return g.quota == f.quota && g.stamp == f.stamp && !g.stepped;
+}
+
+/* ... of one that is ahead with tokens left, as a word without a quota cannot be */
+int false_same_moment(EACH, uint64_t quota, uint64_t stamp)
+{
+	struct layout_terms t = NARROW;
+	struct funnel_time at = time_at(&t, NOW);
+	struct funnel f = { quota & 7, near_now(stamp), 0 };
+
+	assume(narrow(&t) && f.quota <= t.capacity && f.stamp - NOW <= t.ahead);
+	return funnel_leak(&t, funnel_pack(&t, f), at).quota == f.quota;
+}
+
+/* without a quota, taking moves the word on by as many tokens' time: from where it is, or where a full funnel's is */
+int law_take_moves(EACH, uint64_t word, uint64_t tokens)
+{
+	struct layout_terms t = NARROW;
+	struct funnel_time at = time_at(&t, NOW);
+	struct funnel f;
+
+	assume(narrow(&t) && each_q == 0 && NOW - near_now(word) <= t.back);
+	f = funnel_leak(&t, near_now(word), at);
+	assume(tokens <= f.quota);
+	f.quota -= tokens;
+	if (NOW - near_now(word) > t.capacity << each_token)
+		return funnel_pack(&t, f) == NOW - (t.capacity << each_token) + (tokens << each_token);
+	return funnel_pack(&t, f) == near_now(word) + (tokens << each_token);
+}
+
+/* ... also of one that has been full for a while */
+int false_take_moves(EACH, uint64_t word, uint64_t tokens)
+{
+	struct layout_terms t = NARROW;
+	struct funnel_time at = time_at(&t, NOW);
+	struct funnel f;
+
+	assume(narrow(&t) && each_q == 0 && NOW - near_now(word) <= t.back);
+	f = funnel_leak(&t, near_now(word), at);
+	assume(tokens <= f.quota);
+	f.quota -= tokens;
+	return funnel_pack(&t, f) == near_now(word) + (tokens << each_token);
 }
 
 /* a stamp up to `back` ago is past, and one up to 2^64 - back - 1 ahead is not, modulo 2^64 */
@@ -221,7 +279,7 @@ int law_leak_in_two_steps(EACH, uint64_t word, uint64_t stamp, uint64_t later)
 	               : before.stamp - at.stamp <= t.ahead);
 	once = funnel_leak(&t, near_now(word), then);
 	half = funnel_leak(&t, near_now(word), at);
-	twice = funnel_leak(&t, funnel_pack(half), then);
+	twice = funnel_leak(&t, funnel_pack(&t, half), then);
 	return half.quota >= before.quota && once.quota >= half.quota && once.quota == twice.quota &&
 	       once.stamp == twice.stamp;
 }
@@ -238,7 +296,7 @@ int false_leak_in_two_steps(TERMS, uint64_t word, uint64_t stamp, uint64_t later
 	once = funnel_leak(&t, word, then);
 	half = funnel_leak(&t, word, at);
 	half.quota += half.stamp != at.stamp && half.quota < capacity;
-	return once.quota == funnel_leak(&t, funnel_pack(half), then).quota;
+	return once.quota == funnel_leak(&t, funnel_pack(&t, half), then).quota;
 }
 
 /* a time further ahead than is honest is set to the longest debt, or to now; the quota stays what it was */
@@ -394,7 +452,7 @@ int law_rescale(unsigned from_q, unsigned from_token, unsigned to_q, unsigned to
 	uint64_t scaled = rescale(&from, stamp, &to, up != 0);
 	unsigned __int128 exact = (unsigned __int128)stamp << to_token, got = (unsigned __int128)scaled << from_token;
 
-	assume(from_q >= 1 && to_q >= 1 && from_token >= from_q && to_token >= to_q);
+	assume(from_token >= from_q && to_token >= to_q);
 	if ((scaled & (((uint64_t)1 << to_q) - 1)) != 0)
 		return 0;
 	if (scaled == (UINT64_MAX & ~(((uint64_t)1 << to_q) - 1)))
@@ -407,6 +465,6 @@ int false_rescale(unsigned to_q, unsigned from_token, unsigned to_token, uint64_
 {
 	struct layout_terms from = terms_of(1, from_token, 0, 0, 0, 0), to = terms_of(to_q, to_token, 0, 0, 0, 0);
 
-	assume(from_token >= 1 && to_q >= 1 && to_token >= to_q && stamp < (uint64_t)1 << 40);
+	assume(from_token >= 1 && to_token >= to_q && stamp < (uint64_t)1 << 40);
 	return rescale(&from, stamp, &to, 0) == rescale(&from, stamp, &to, 1);
 }

@@ -35,6 +35,7 @@ final class Gate
         /** A user id whose segment is trusted besides root's and this process's user's. */
         private readonly int $owner = 0,
     ) {
+        Library::checkNames($segment);
         $this->failOpen = $failOpen || $dryRun;
         $engine = is_string($engine) ? new Engine($engine) : $engine;
         $this->engine = $engine?->orElse($this->failOpen ? OnFailure::Allow : OnFailure::Deny);

@@ -15,6 +15,7 @@ final class Library
 {
     private const EINVAL = 22;
     private const ELIBACC = 79;
+    private const EILSEQ = 84;
 
     private static ?\FFI $ffi = null;
     private static ?\FFI $globalFfi = null;
@@ -39,6 +40,21 @@ final class Library
     public static function error(int $answer, string $subject): Error
     {
         return new Error($subject, self::ffi()->shmlimit_strerror($answer), -$answer);
+    }
+
+    /**
+     * Throws if no segment can have this name, or no rule the other. WHY NOT shmlimit_check_names(): that a gate is
+     * configured wrongly is to be known also where the library cannot be loaded.
+     */
+    public static function checkNames(?string $segment, ?string $rule = null): void
+    {
+        if ($segment !== null && preg_match('#^(?!\.)[^/\x00-\x1f\x7f]{1,255}$#D', $segment) !== 1) {
+            throw new Error($segment, "must be a segment's name: 1 to 255 bytes, no / or control characters, not a dot "
+                . 'first', self::EILSEQ);
+        }
+        if ($rule !== null && preg_match('#^~?[A-Za-z0-9._:@+-]{1,63}$#D', $rule) !== 1) {
+            throw new Error($rule, "must be a rule's name: 1 to 63 letters, digits and . _ : @ + -", self::EILSEQ);
+        }
     }
 
     /** A string for C, which would end it at a NUL. */

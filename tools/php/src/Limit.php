@@ -13,5 +13,6 @@ final class Limit
         public readonly ?string $key,
         public readonly int $cost = 1,
     ) {
+        Library::checkNames(null, $rule);
     }
 }

@@ -162,6 +162,7 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "destroy": (c_int, [c_char_p]),
     "info": (c_int, [c_void_p, POINTER(Info)]),
     "gone": (c_int, [c_void_p]),
+    "check_names": (c_int, [c_char_p, c_char_p]),
     "rule_set": (c_int, [c_void_p, c_char_p, POINTER(Rule)]),
     "rule_find": (c_int, [c_void_p, c_char_p]),
     "rule_get": (c_int, [c_void_p, c_int, POINTER(Rule)]),

@@ -19,7 +19,7 @@ from ._c import KEY_MAX, REQUESTS_MAX
 from .bundle import Bundle
 from .engine import Engine, OnFailure, log
 from .global_limiter import GlobalLimiter
-from .limiter import All, Error, Fields, Limiter, Request, key_ip
+from .limiter import All, Error, Fields, Limiter, Request, check_names, key_ip
 
 LOOK_EVERY_S = 1.0
 """How often the segment's name is looked at, to find that it was destroyed and made anew: a system call or two."""
@@ -30,7 +30,7 @@ class Limit:
     """One limit on a request, which is a WSGI environ or an ASGI scope.
 
     `key` says whose funnel it is; a request for which it returns None is not limited by this one. A key that is
-    empty or longer than 1024 bytes is replaced by its digest: nobody escapes by sending one.
+    empty or longer than 1024 bytes is replaced by its SHA-512: nobody escapes by sending one.
     """
 
     rule: str
@@ -62,7 +62,7 @@ class Answer(NamedTuple):
 
 def _fit(key: str | bytes) -> bytes:
     encoded = key if isinstance(key, bytes) else key.encode("utf-8", "surrogateescape")
-    return encoded if 1 <= len(encoded) <= KEY_MAX else hashlib.blake2b(encoded).digest()
+    return encoded if 1 <= len(encoded) <= KEY_MAX else hashlib.sha512(encoded).digest()
 
 
 def address_key(address: str) -> str | bytes:
@@ -89,6 +89,8 @@ class Gate:
     ) -> None:
         if not 1 <= len(limits) <= REQUESTS_MAX:
             raise ValueError(f"{len(limits)} limits: must be 1 to {REQUESTS_MAX}")
+        for limit in limits:
+            check_names(segment, limit.rule)
         self.failures = 0
         """Requests of this process that the limiter could not decide."""
         self._segment = segment

@@ -188,6 +188,13 @@ def _name(name: str) -> bytes:
     return encoded
 
 
+def check_names(segment: str, rule: str | None = None) -> None:
+    """Raise Error if no segment can have this name, or no rule the other."""
+    _check(library.check_names(_name(segment), None), segment)
+    if rule is not None:
+        _check(library.check_names(None, _name(rule)), rule)
+
+
 def _key(key: str | bytes) -> bytes:
     return key if isinstance(key, bytes) else key.encode("utf-8", "surrogateescape")
 

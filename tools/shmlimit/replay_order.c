@@ -1,0 +1,100 @@
+/*
+ * replay_order.c: requests in the order of their times. A server writes a line
+ * when it is done with a request, and Apache's has the time at which that began:
+ * lines are late by as long as requests take. A line waits here until a time has
+ * come up that is ORDER_S later, in a list for each second; those of one second
+ * stay in the order in which they were written.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "replay.h"
+
+/* 0 ends a list. */
+struct replay_entry {
+	struct replay_key *key;
+	uint32_t next;
+};
+
+/* Makes room for one more. */
+static int make_room(struct replay_order *order)
+{
+	uint32_t room = order->room > 0 ? 2 * order->room : 1024;
+	struct replay_entry *entry;
+
+	if (order->used + 1 < order->room)
+		return 0;
+	entry = reallocarray(order->entry, room, sizeof(*entry));
+	if (entry == NULL)
+		return -ENOMEM;
+	order->entry = entry;
+	order->room = room;
+	return 0;
+}
+
+static struct replay_second *second_of(struct replay_order *order, int64_t unix_s)
+{
+	return &order->second[(uint64_t)unix_s % ORDER_S];
+}
+
+int order_expect(struct replay_order *order, int64_t unix_s)
+{
+	if (order->newest_s < 0)
+		order->from_s = unix_s < ORDER_S ? 0 : unix_s - ORDER_S + 1;
+	if (unix_s > order->newest_s)
+		order->newest_s = unix_s;
+	return unix_s >= order->from_s;
+}
+
+int order_add(struct replay_order *order, int64_t unix_s, struct replay_key *key)
+{
+	struct replay_second *second = second_of(order, unix_s);
+	uint32_t place = order->free;
+
+	if (place != 0)
+		order->free = order->entry[place].next;
+	else if (make_room(order) != 0)
+		return -ENOMEM;
+	else
+		place = ++order->used;
+	order->entry[place] = (struct replay_entry){ key, 0 };
+	if (second->last != 0)
+		order->entry[second->last].next = place;
+	else
+		second->first = place;
+	second->last = place;
+	order->count++;
+	return 0;
+}
+
+struct replay_key *order_take(struct replay_order *order, int at_end, int64_t *unix_s)
+{
+	/* BOUND: all that waits is of the ORDER_S seconds from the first on. */
+	while (order->count > 0 && (at_end || order->newest_s >= order->from_s + ORDER_S || order->count >= ORDER_MAX)) {
+		struct replay_second *second = second_of(order, order->from_s);
+		uint32_t place = second->first;
+
+		if (place == 0) {
+			order->from_s++;
+			continue;
+		}
+		*unix_s = order->from_s;
+		second->first = order->entry[place].next;
+		if (second->first == 0)
+			second->last = 0;
+		order->entry[place].next = order->free;
+		order->free = place;
+		order->count--;
+		return order->entry[place].key;
+	}
+	if (order->newest_s >= order->from_s + ORDER_S)
+		order->from_s = order->newest_s - ORDER_S + 1;
+	return NULL;
+}
+
+void order_free(struct replay_order *order)
+{
+	free(order->entry);
+}
