@@ -523,6 +523,14 @@ int shmlimit_rule_algorithm(struct shmlimit *limiter, int rule);
  */
 int shmlimit_rule_name(struct shmlimit *limiter, int rule, char name[SHMLIMIT_RULE_NAME_MAX + 1]);
 
+/*
+ * Tell in *capacity the largest capacity that shmlimit_rule_set() accepts with the rest of *rule; what *rule says
+ * of it does not matter. A WINDOW's is that of the largest segment. Returns 0; -ERANGE no capacity is accepted with
+ * such a rate and max_wait_ns; -EINVAL an argument is NULL, or a WARMUP's capacity follows from the rest; any other
+ * error of shmlimit_rule_set() for the rest of *rule. Needs no segment, makes no system call.
+ */
+int shmlimit_rule_capacity_max(const struct shmlimit_rule *rule, uint64_t *capacity);
+
 /* Fill *out (set its struct_size first) with what the rule's clock can tell. Returns 0, -ESRCH, -EINVAL. */
 int shmlimit_rule_range(struct shmlimit *limiter, int rule, struct shmlimit_range *out);
 

@@ -31,6 +31,32 @@ int algorithm_compile(const struct shmlimit_rule *rule, uint32_t window_max, str
 	}
 }
 
+int algorithm_capacity_max(const struct shmlimit_rule *rule, uint64_t *capacity)
+{
+	struct shmlimit_rule spec = *rule;
+	struct layout_terms terms;
+	uint64_t refused = SHMLIMIT_CAPACITY_MAX + 1;
+	int error;
+
+	if (rule->algorithm == SHMLIMIT_WARMUP)
+		return -EINVAL;
+	if (rule->algorithm == SHMLIMIT_WINDOW)
+		spec.count = 0; /* or it must be the capacity */
+	*capacity = spec.capacity = 1;
+	error = algorithm_compile(&spec, SHMLIMIT_WINDOW_MAX, &terms);
+	if (error != 0)
+		return error;
+	/* BOUND: it is halved 48 times. What a larger capacity needs is more of the same. */
+	while (refused - *capacity > 1) {
+		spec.capacity = *capacity + (refused - *capacity) / 2;
+		if (algorithm_compile(&spec, SHMLIMIT_WINDOW_MAX, &terms) == 0)
+			*capacity = spec.capacity;
+		else
+			refused = spec.capacity;
+	}
+	return 0;
+}
+
 void algorithm_rule(const struct layout_terms *terms, struct shmlimit_rule *out)
 {
 	out->algorithm = terms_algorithm(terms);

@@ -19,6 +19,9 @@
  */
 int algorithm_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms);
 
+/* The largest capacity with which algorithm_compile() accepts the rest of *rule, or its error with a capacity of 1. */
+int algorithm_capacity_max(const struct shmlimit_rule *rule, uint64_t *capacity);
+
 /* The rule as it was set, mode and struct_size apart. */
 void algorithm_rule(const struct layout_terms *terms, struct shmlimit_rule *out);
 

@@ -1,5 +1,5 @@
 /*
- * rule_find, _get, _algorithm, _name, _range: what a rule is.
+ * rule_find, _get, _algorithm, _name, _range: what a rule is; _capacity_max: what it can be.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -64,6 +64,16 @@ EXPORT int shmlimit_rule_algorithm(struct shmlimit *l, int rule)
 	if (l == NULL)
 		return -EINVAL;
 	return rule_load(l, (uint32_t)rule, &view) != 0 ? -ESRCH : (int)terms_algorithm(&view.terms);
+}
+
+EXPORT int shmlimit_rule_capacity_max(const struct shmlimit_rule *rule, uint64_t *capacity)
+{
+	struct shmlimit_rule known;
+	int error = sized_in(&known, rule, sizeof(known));
+
+	if (error == 0 && capacity == NULL)
+		error = -EINVAL;
+	return error != 0 ? error : algorithm_capacity_max(&known, capacity);
 }
 
 EXPORT int shmlimit_rule_range(struct shmlimit *l, int rule, struct shmlimit_range *out)

@@ -280,8 +280,7 @@ $good
 rate = 1/s
 mode = off
 END
-wrong 3 "rule login: capacity 281474976710656 at rate 1/s with max-wait 1m30s: cannot be represented exactly: must be a \
-smaller capacity, a shorter max-wait, or a rate of smaller or rounder numbers" <<END
+wrong 3 "rule login: capacity 281474976710656 is out of range (1 to 4611686018 at this rate and max-wait)" <<END
 $good
 [login]
 capacity = 281474976710656

@@ -23,13 +23,12 @@ run shmlimit rule show "$segment" g
 is "$(printf '%s\n' "$out" | sed -n '3,6p' | tr '\n' ';')" \
 	"algorithm: lease;capacity: 100;rate: 10/s;mode: enforce;" "and is shown as it was set"
 refused "new, its capacity is missing: must have capacity and rate" new --algorithm lease --rate 1/s
-refused "capacity 2097152: too large for a lease: must be 2097151 or less" \
+refused "capacity 2097152 is out of range (1 to 2097151 at this rate for a lease)" \
 	new --algorithm lease --capacity 2097152 --rate 1/s
-refused "capacity 2000000 at rate 7/d: cannot be counted exactly for many hosts: must be a smaller capacity, or a rate of \
-smaller or rounder numbers" new --algorithm lease --capacity 2000000 --rate 7/d
+refused "capacity 2000000 is out of range (1 to 104249 at this rate for a lease)" new --algorithm lease --capacity 2000000 --rate 7/d
 printf '[new]\nalgorithm = lease\ncapacity = 2000000\nrate = 7/d\n' >"$TMP/inexact.ini"
 run shmlimit apply "$segment" "$TMP/inexact.ini" --dry-run
-like "$rc $out$err" "^2 .*inexact.ini:1: rule new: capacity 2000000 at rate 7/d: cannot be counted exactly" \
+like "$rc $out$err" "^2 .*inexact.ini:1: rule new: capacity 2000000 is out of range .1 to 104249 at this rate for a lease.$" \
 	"apply refuses a lease that cannot be counted exactly, in a dry run too"
 refused "max-wait: a lease has none of its own: must be left out" \
 	new --algorithm lease --capacity 1 --rate 1/s --max-wait 1s

@@ -107,9 +107,34 @@ fast|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
 END
 
 run shmlimit rule set "$segment" r --capacity 281474976710656 --rate 1/s
-is "$rc $err" "2 shmlimit: rule r: capacity 281474976710656 at rate 1/s: cannot be represented exactly: \
-must be a smaller capacity, or a rate of smaller or rounder numbers" "what the library cannot represent is refused"
+is "$rc $err" "2 shmlimit: rule r: capacity 281474976710656 is out of range (1 to 4611686018 at this rate)" \
+	"a capacity that takes too long to fill is refused with the largest one"
+run shmlimit rule set "$segment" r --capacity 4611686018 --rate 1/s
+is "$rc $err" "0 " "the largest one is accepted"
+run shmlimit rule set "$segment" r --capacity 4611686019 --rate 1/s
+is "$rc $err" "2 shmlimit: rule r: capacity 4611686019 is out of range (1 to 4611686018 at this rate)" \
+	"one more is refused"
 run shmlimit rule set "$segment" r --capacity 1 --rate 18446744073709551615/ns
-is "$rc" 2 "the largest rate that can be written is refused, too"
+is "$rc $err" "2 shmlimit: rule r: rate 18446744073709551615/ns is out of range (one token in 146 years to 10^11 a \
+second, in numbers that are round enough to be counted exactly)" "the largest rate that can be written is refused"
+
+# What is limited besides requests: bytes, tokens of a language model, microseconds of a processor.
+# large CAPACITY RATE SHOWN RESOLUTION
+while IFS='|' read -r capacity rate shown resolution what; do
+	run shmlimit rule set "$segment" large --capacity "$capacity" --rate "$rate"
+	is "$rc $out$err" "0 " "$what is a rule"
+	is "$(shmlimit rule show "$segment" large | sed -n '/^capacity/p;/^rate/p;/^resolution/p' | tr '\n' ' ')" \
+		"capacity: $capacity rate: $shown resolution: $resolution " "$what is shown with its resolution"
+	shmlimit take "$segment" large key --cost "$capacity" >/dev/null
+	is $? 0 "$what admits its capacity at once"
+	shmlimit reset "$segment" --rule large >/dev/null
+done <<END
+10000000|125000000/s|125000000/s|0.004ns|10 MB at 125 MB a second
+1000000000|1000000000/d|1000000000/d|0.006ns|1 GB a day
+150000000|150000000/m|150000000/m|0.007ns|150 million tokens a minute
+8000000|8000000/s|8000000/s|0.004ns|8 processors in microseconds
+100000000000|100000000000/30d|100000000000/30d|0.007ns|100 GB a month
+281474976710656|100000000000/s|100000000000/s|0.005ns|the largest capacity at the largest rate
+END
 
 done_testing

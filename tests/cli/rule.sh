@@ -152,8 +152,9 @@ refused "max-wait 1m1h: unit h: must be shorter than the one before it, as in 1h
 refused "max-wait 1h30: unit missing: must be ns, us, ms, s, m, h, d or w" --max-wait 1h30
 refused "max-wait 2 s: unit  s: must be ns, us, ms, s, m, h, d or w" --max-wait '2 s'
 refused "max-wait 30501w: duration too long: must be 213503d23h34m33.709551614s or less" --max-wait 30501w
-refused "capacity 15 at rate 30/m with max-wait 30000w: cannot be represented exactly: must be a smaller capacity, a \
-shorter max-wait, or a rate of smaller or rounder numbers" --max-wait 30000w
+refused "max-wait 30000w is out of range at this rate" --max-wait 30000w
+refused "capacity 281474976710657 is out of range (1 to 281474976710656 at this rate)" \
+	--capacity 281474976710657 --rate 1000000/s
 
 # Names.
 # bad_name NAME MESSAGE

@@ -56,8 +56,7 @@ refused "period 18446744074: must be 1 to 18446744073" key 15 30 18446744074
 refused "quantity some: $digits" key 15 30 60 some
 refused "quantity : $digits" key 15 30 60 ''
 refused "quantity 18446744073709551616: must be 0 to 18446744073709551615" key 15 30 60 18446744073709551616
-refused "rule ~281474976710656:1:60: capacity 281474976710656 at rate 1/m: cannot be represented exactly: must be a \
-smaller capacity, or a rate of smaller or rounder numbers" key 281474976710656 1 60
+refused "rule ~281474976710656:1:60: capacity 281474976710656 is out of range (1 to 76861433 at this rate)" key 281474976710656 1 60
 is "$(shmlimit rule list "$segment" --json | jq length)" 2 "what was refused made no rule"
 
 shmlimit throttle "$segment" key 1 1 1 >/dev/null

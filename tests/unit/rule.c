@@ -156,6 +156,48 @@ static void change_form(void)
 	shmlimit_rule_remove(l, "form");
 }
 
+/* The largest capacity: that is accepted, one more is not. */
+static void largest(void)
+{
+	static const struct shmlimit_rule rules[] = {
+		{ .count = 1, .period_ns = SECOND },
+		{ .count = 1, .period_ns = SECOND, .max_wait_ns = SECOND },
+		{ .count = 1, .period_ns = SECOND, .max_wait_ns = SECOND, .flags = SHMLIMIT_NEXT_PAYS },
+		{ .count = 100000000000, .period_ns = SECOND },
+		{ .count = 200000000000, .period_ns = SECOND, .max_wait_ns = 86400 * SECOND },
+		{ .count = 7, .period_ns = 61 * SECOND + 1 },
+		{ .algorithm = SHMLIMIT_LEASE, .count = 7, .period_ns = 86400 * SECOND },
+		{ .algorithm = SHMLIMIT_WINDOW, .count = 9, .period_ns = SECOND },
+	};
+	struct shmlimit_rule spec = { .struct_size = sizeof(spec), .algorithm = SHMLIMIT_WARMUP, .count = 1,
+		.period_ns = SECOND, .warmup_ns = SECOND };
+	uint64_t capacity = 0;
+
+	is(shmlimit_rule_capacity_max(NULL, &capacity), -EINVAL, "no rule has no largest capacity");
+	is(shmlimit_rule_capacity_max(&spec, &capacity), -EINVAL, "a warm-up's capacity follows from the rest");
+	spec.algorithm = SHMLIMIT_FUNNEL;
+	spec.warmup_ns = 0;
+	is(shmlimit_rule_capacity_max(&spec, NULL), -EINVAL, "somewhere the largest capacity has to be told");
+	spec.period_ns = 0;
+	is(shmlimit_rule_capacity_max(&spec, &capacity), -EDOM, "a rule without a period has no largest capacity");
+	spec.period_ns = UINT64_MAX;
+	is(shmlimit_rule_capacity_max(&spec, &capacity), -ERANGE, "no capacity goes with one token in 584 years");
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		struct layout_terms terms;
+
+		spec = rules[i];
+		spec.struct_size = sizeof(spec);
+		spec.capacity = 12345; /* which is not looked at */
+		is(shmlimit_rule_capacity_max(&spec, &capacity), 0, "rule %zu has a largest capacity", i);
+		spec.count = spec.algorithm == SHMLIMIT_WINDOW ? 0 : spec.count;
+		spec.capacity = capacity;
+		is(algorithm_compile(&spec, SHMLIMIT_WINDOW_MAX, &terms), 0, "%" PRIu64 " is accepted", capacity);
+		spec.capacity++;
+		ok(algorithm_compile(&spec, SHMLIMIT_WINDOW_MAX, &terms) < 0, "one more is not");
+	}
+	is(capacity, SHMLIMIT_WINDOW_MAX, "a window's is that of the largest segment");
+}
+
 /* Or a process that was stopped for four changes would not see that there were any: see algorithm_convert(). */
 static void no_word_comes_back(void)
 {
@@ -293,6 +335,7 @@ int main(void)
 	inherit();
 	inherit_counters();
 	no_word_comes_back();
+	largest();
 	many();
 	shmlimit_close(l);
 	return tap_done();

@@ -152,29 +152,37 @@ int fail_rule(const char *segment, const char *rule, int error)
 	}
 }
 
+static int fail_capacity(const char *rule_name, struct shmlimit_rule rule)
+{
+	int waits = rule.max_wait_ns > 0, leases = rule.algorithm == SHMLIMIT_LEASE;
+	char text[TEXT_LEN];
+	uint64_t most;
+
+	rule.struct_size = sizeof(rule);
+	if (shmlimit_rule_capacity_max(&rule, &most) == 0 && rule.capacity > most)
+		return fail("rule %s: capacity %" PRIu64 " is out of range (1 to %" PRIu64 " at this rate%s)", rule_name,
+		            rule.capacity, most, waits ? " and max-wait" : leases ? " for a lease" : "");
+	(void)duration_text(text, rule.max_wait_ns);
+	rule.max_wait_ns = 0;
+	if (waits && shmlimit_rule_capacity_max(&rule, &most) == 0)
+		return fail("rule %s: max-wait %s is out of range at this rate", rule_name, text);
+	return fail("rule %s: rate %s is out of range (one token in 146 years to 10^11 a second, in numbers that are "
+	            "round enough to be counted exactly)", rule_name, rate_text(text, rule.count, rule.period_ns));
+}
+
 int fail_exact(const char *rule_name, const struct shmlimit_rule *rule)
 {
 	char rate[TEXT_LEN], wait[TEXT_LEN], other[TEXT_LEN];
 	int waits = rule->max_wait_ns > 0;
 
-	if (rule->algorithm == SHMLIMIT_LEASE && rule->capacity <= SHMLIMIT_LEASE_CAPACITY_MAX)
-		return fail("rule %s: capacity %" PRIu64 " at rate %s: cannot be counted exactly for many hosts: must be a "
-		            "smaller capacity, or a rate of smaller or rounder numbers", rule_name, rule->capacity,
-		            rate_text(rate, rule->count, rule->period_ns));
-	if (rule->algorithm == SHMLIMIT_LEASE)
-		return fail("rule %s: capacity %" PRIu64 ": too large for a lease: must be %d or less", rule_name,
-		            rule->capacity, SHMLIMIT_LEASE_CAPACITY_MAX);
-	if (rule->algorithm != SHMLIMIT_FUNNEL)
-		return fail("rule %s: rate %s with %s %s%s%s: cannot be represented: must be %s", rule_name,
-		            rate_text(rate, rule->count, rule->period_ns),
-		            rule->algorithm == SHMLIMIT_WARMUP ? "warmup" : "period",
-		            duration_text(other, rule->algorithm == SHMLIMIT_WARMUP ? rule->warmup_ns : rule->period_ns),
-		            waits ? " and max-wait " : "", waits ? duration_text(wait, rule->max_wait_ns) : "",
-		            rule->algorithm == SHMLIMIT_WARMUP
-		                    ? "a warmup of a token or more, and times of less than decades"
-		                    : "times of less than nine years together");
-	return fail("rule %s: capacity %" PRIu64 " at rate %s%s%s: cannot be represented exactly: must be a "
-	            "smaller capacity, %sor a rate of smaller or rounder numbers", rule_name, rule->capacity,
-	            rate_text(rate, rule->count, rule->period_ns), waits ? " with max-wait " : "",
-	            waits ? duration_text(wait, rule->max_wait_ns) : "", waits ? "a shorter max-wait, " : "");
+	if (rule->algorithm == SHMLIMIT_FUNNEL || rule->algorithm == SHMLIMIT_LEASE)
+		return fail_capacity(rule_name, *rule);
+	return fail("rule %s: rate %s with %s %s%s%s: cannot be represented: must be %s", rule_name,
+	            rate_text(rate, rule->count, rule->period_ns),
+	            rule->algorithm == SHMLIMIT_WARMUP ? "warmup" : "period",
+	            duration_text(other, rule->algorithm == SHMLIMIT_WARMUP ? rule->warmup_ns : rule->period_ns),
+	            waits ? " and max-wait " : "", waits ? duration_text(wait, rule->max_wait_ns) : "",
+	            rule->algorithm == SHMLIMIT_WARMUP
+	                    ? "a warmup of a token or more, and times of less than decades"
+	                    : "times of less than nine years together");
 }
