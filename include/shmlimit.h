@@ -393,10 +393,10 @@ int shmlimit_switch(struct shmlimit *limiter, uint32_t on);
  *
  * Decisions go on meanwhile, and each key is as of some moment of the call; writers
  * of rules wait for it. A handle that is read-only will do. The file is written to
- * where it stands, a pipe too, which is waited for; syncing it is the caller's.
+ * where it stands, a pipe too, which is waited for; syncing it is the caller's. Of
+ * a segment that has just grown both tables are written, and loaded.
  *
- * Returns 0, or: -ENOENT the segment was destroyed meanwhile; -EAGAIN it has just
- * grown, and keys have not moved yet; -EUCLEAN a rule or the header is damaged;
+ * Returns 0, or: -ENOENT the segment was destroyed meanwhile; -EUCLEAN a rule or the header is damaged;
  * -EINVAL limiter is NULL; -ENOMEM; what write(2) says. On any error what was
  * written is of no use. Cost: one pass over the table, and 32 bytes a live key, in
  * a WINDOW 8 for each token that counts.
@@ -921,7 +921,6 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	ESRCH         no such rule
  *	EXFULL        the segment has no room for another rule
  *	EROFS         the handle is read-only, or /dev/shm is
- *	EAGAIN        the segment has just grown, and keys have not moved yet
  *	ENOENT        no such segment
  *	EEXIST        a segment or file of this name exists
  *	EMEDIUMTYPE   not a shmlimit segment, or not a saved one

@@ -15,6 +15,7 @@
 #include "carry.h"
 #include "clock.h"
 #include "export.h"
+#include "grow.h"
 #include "segment.h"
 
 /* Does a frozen slot say more than none does? */
@@ -71,7 +72,8 @@ static int finish(const struct shmlimit *l, struct tables *tables, const uint64_
 	return put_state(l, tables->state & ~STATE_MOVING);
 }
 
-static int append(const struct shmlimit *l, const struct tables *tables, uint64_t lines)
+/* `fd` -1: by the segment's name. */
+static int append(const struct shmlimit *l, const struct tables *tables, uint64_t lines, int fd)
 {
 	uint64_t generation = state_generation(tables->state) + 1;
 	uint64_t offset = layout_next_page(tables_end(l, &tables->now));
@@ -81,7 +83,8 @@ static int append(const struct shmlimit *l, const struct tables *tables, uint64_
 
 	if (generation > GENERATIONS_MAX || offset > l->size || size > l->size - offset)
 		return -EFBIG;
-	error = segment_reserve(l->name, l->device, l->inode, offset, size);
+	error = fd >= 0 ? segment_reserve_in(fd, offset, size)
+	                : segment_reserve(l->name, l->device, l->inode, offset, size);
 	if (error != 0)
 		return error;
 	store_relaxed(&described->offset, offset);
@@ -100,7 +103,16 @@ static int grow_locked(const struct shmlimit *l, uint64_t lines, const uint64_t 
 	if (lines != 0 && lines < 2 * tables.now.lines)
 		return -EINVAL;
 	error = finish(l, &tables, given_ns);
-	return error != 0 || lines == 0 ? error : append(l, &tables, lines);
+	return error != 0 || lines == 0 ? error : append(l, &tables, lines, -1);
+}
+
+int grow_unlinked(const struct shmlimit *l, int fd, uint64_t lines)
+{
+	struct tables tables;
+
+	if (!tables_read(l, &tables))
+		return -EUCLEAN;
+	return lines < 2 * tables.now.lines ? -EINVAL : append(l, &tables, lines, fd);
 }
 
 static int grow(struct shmlimit *l, uint64_t slots, const uint64_t *given_ns)

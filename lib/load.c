@@ -19,16 +19,19 @@
 #include "attach.h"
 #include "clock.h"
 #include "export.h"
+#include "grow.h"
 #include "keep_errno.h"
 #include "name.h"
 #include "ring.h"
 #include "rule.h"
 #include "save.h"
 #include "state.h"
+#include "tables.h"
 
 /* A slot that was filled, for the search for keys that moved while they were saved. */
 struct owner {
-	uint64_t tag, index;
+	uint64_t tag, index;              /* of the table */
+	int in_old;
 };
 
 struct loading {
@@ -37,6 +40,7 @@ struct loading {
 	struct state_file file;
 	struct state_header header;
 	struct rebase rebase;
+	struct tables tables;
 	uint64_t *times;                  /* of one window, latest first */
 	struct owner *owner;
 	size_t owners, room;
@@ -61,7 +65,7 @@ static int make(struct loading *f, const char *name, int *fd)
 	if (error != 0)
 		return error;
 	o.mode = h->mode;
-	o.slots = h->slots;
+	o.slots = h->slots_before != 0 ? h->slots_before : h->slots;
 	o.slots_max = h->slots_max;
 	o.names = h->names;
 	o.rules = h->rules_max;
@@ -69,8 +73,9 @@ static int make(struct loading *f, const char *name, int *fd)
 	o.on_full = h->on_full;
 	o.clock = h->clock;
 	o.group = 1 + (uint64_t)h->gid;
-	if (h->mode == 0 || h->slots == 0 || h->slots % SLOTS_PER_LINE != 0 || h->slots_max == 0 || h->rules_max == 0 ||
-	    h->rules > h->rules_max || h->switched_off > 1 || h->gid == UINT32_MAX ||
+	if (h->mode == 0 || h->slots == 0 || h->slots % SLOTS_PER_LINE != 0 || h->slots > h->slots_max ||
+	    h->slots_before % SLOTS_PER_LINE != 0 || h->slots / 2 < h->slots_before || h->slots_max == 0 ||
+	    h->rules_max == 0 || h->rules > h->rules_max || h->switched_off > 1 || h->gid == UINT32_MAX ||
 	    !is_zero(h->reserved, sizeof(h->reserved) / sizeof(h->reserved[0])))
 		return -EUCLEAN;
 	error = f->only_checks ? attach_new_private(&o, h->secret, &header, &segment, fd)
@@ -80,9 +85,15 @@ static int make(struct loading *f, const char *name, int *fd)
 	if (!f->only_checks)
 		segment_give(*fd, h->uid, &segment);
 	error = attach(name, &header, &segment, *fd, 1, &f->l);
-	if (error != 0)
+	if (error == 0 && h->slots_before != 0 && !f->only_checks)
+		error = grow_unlinked(f->l, *fd, h->slots / SLOTS_PER_LINE);
+	if (error == 0 && !tables_read(f->l, &f->tables))
+		error = -EUCLEAN;
+	if (error != 0) {
+		shmlimit_close(f->l);
 		segment_close(*fd);
-	return error;
+	}
+	return error == -EINVAL || error == -EFBIG ? -EUCLEAN : error;
 }
 
 /* When that was, and when this is. */
@@ -140,8 +151,8 @@ static int get_rule(struct loading *f, int64_t *last)
 }
 
 /* Read a window's times; the cells of those that count still are filled. *word is what the slot shall say. */
-static int get_times(struct loading *f, const struct layout_slot *slot, const struct layout_terms *terms, uint64_t n,
-                     uint64_t *word)
+static int get_times(struct loading *f, const struct table *t, const struct layout_slot *slot,
+                     const struct layout_terms *terms, uint64_t n, uint64_t *word)
 {
 	uint64_t now_ns = f->rebase.now_ns, kept = 0, latest_ns = now_ns + terms->ahead;
 	int64_t before = INT64_MAX;
@@ -167,11 +178,11 @@ static int get_times(struct loading *f, const struct layout_slot *slot, const st
 		return 0;
 	*word = window_pack(terms, (struct window){ kept, 1, f->times[0] });
 	for (uint64_t i = 0; i < kept; i++)
-		store_relaxed(&ring_cells(f->l, &f->l->tables[0], slot)[i], f->times[kept - 1 - i]);
+		store_relaxed(&ring_cells(f->l, t, slot)[i], f->times[kept - 1 - i]);
 	return 0;
 }
 
-static int remember(struct loading *f, uint64_t tag, uint64_t index)
+static int remember(struct loading *f, uint64_t tag, uint64_t index, int in_old)
 {
 	if (f->owners == f->room) {
 		size_t more = f->room == 0 ? 1024 : 2 * f->room;
@@ -182,14 +193,17 @@ static int remember(struct loading *f, uint64_t tag, uint64_t index)
 		f->owner = grown;
 		f->room = more;
 	}
-	f->owner[f->owners++] = (struct owner){ tag, index };
+	f->owner[f->owners++] = (struct owner){ tag, index, in_old };
 	return 0;
 }
 
 /* What stands behind an index. */
 static int get_slot(struct loading *f, uint64_t index)
 {
-	struct layout_slot *slot = &f->l->tables[0].slots[f->only_checks ? 0 : index];
+	int in_old = index < f->header.slots_before;
+	const struct table *t = in_old && !f->only_checks ? &f->tables.old : &f->tables.now;
+	uint64_t place = in_old ? index : index - f->header.slots_before;
+	struct layout_slot *slot = &t->slots[f->only_checks ? 0 : place];
 	struct state_slot s;
 	struct rule_view view;
 	uint64_t word;
@@ -201,38 +215,41 @@ static int get_slot(struct loading *f, uint64_t index)
 	    terms_algorithm(&view.terms) == SHMLIMIT_LEASE)
 		return -EUCLEAN;
 	if (terms_algorithm(&view.terms) == SHMLIMIT_WINDOW) {
-		error = get_times(f, slot, &view.terms, s.quota, &word);
+		error = get_times(f, t, slot, &view.terms, s.quota, &word);
 	} else {
 		if (s.quota > view.terms.capacity)
 			return -EUCLEAN;
 		word = rebase_word(&view.terms, s.quota, s.ticks, &f->rebase);
 	}
-	if (error != 0 || algorithm_wait(f->l, &f->l->tables[0], slot, &view.terms, word,
+	if (error != 0 || algorithm_wait(f->l, t, slot, &view.terms, word,
 	                                 funnel_time(&view.terms, f->rebase.now_ns), 1) == 0)
 		return error;
 	store_relaxed(&slot->word, word);
 	store_relaxed(&slot->tag, s.tag | (rule_version(&view) & TAG_VERSION));
-	return f->only_checks ? 0 : remember(f, s.tag, index);
+	return f->only_checks ? 0 : remember(f, s.tag, place, in_old);
 }
 
 static int by_tag(const void *a, const void *b)
 {
 	const struct owner *x = a, *y = b;
 
+	if (x->in_old != y->in_old)
+		return y->in_old - x->in_old;
 	if (x->tag != y->tag)
 		return x->tag < y->tag ? -1 : 1;
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* No key in two slots: the one that was read later is right. */
+/* No key in two slots of one table: the one that was read later is right. */
 static void forget_twins(struct loading *f)
 {
 	if (f->owners > 1)
 		qsort(f->owner, f->owners, sizeof(*f->owner), by_tag);
 	for (size_t i = 1; i < f->owners; i++) {
-		struct layout_slot *slot = &f->l->tables[0].slots[f->owner[i - 1].index];
+		const struct owner *owner = &f->owner[i - 1];
+		struct layout_slot *slot = &(owner->in_old ? &f->tables.old : &f->tables.now)->slots[owner->index];
 
-		if (f->owner[i - 1].tag != f->owner[i].tag)
+		if (owner->tag != f->owner[i].tag || owner->in_old != f->owner[i].in_old)
 			continue;
 		store_relaxed(&slot->tag, 0);
 		store_relaxed(&slot->word, 0);
@@ -252,7 +269,7 @@ static int fill(struct loading *f)
 		error = state_get(&f->file, &index, sizeof(index));
 		if (error != 0 || index == STATE_END)
 			break;
-		if (index < next || index >= f->header.slots)
+		if (index < next || index >= f->header.slots_before + f->header.slots)
 			return -EUCLEAN;
 		next = index + 1;
 		error = get_slot(f, index);
@@ -260,7 +277,7 @@ static int fill(struct loading *f)
 	if (error == 0)
 		error = state_get_end(&f->file);
 	forget_twins(f);
-	store_relaxed(&f->l->header->state, f->header.switched_off ? STATE_OFF : 0);
+	store_relaxed(&f->l->header->state, f->tables.state | (f->header.switched_off ? STATE_OFF : 0));
 	return error;
 }
 

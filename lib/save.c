@@ -9,6 +9,12 @@
  * being full in between. Both are written then; the later one was read later, and
  * load keeps that.
  *
+ * While keys move from an old table to the present one, both are written, and load
+ * makes both. ORDER: the old table is read first, so a key that moves meanwhile is
+ * met in one of them at least. If it is met in both, the one in the present table
+ * counts, as it does for decisions (carry.h). WHY NOT put all keys into one table:
+ * their places come from their whole hashes, of which slots have 48 bits.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
@@ -53,6 +59,7 @@ static int put_header(struct saving *s)
 		.version = STATE_VERSION,
 		.byte_order = LAYOUT_BYTE_ORDER,
 		.slots = s->tables.now.lines * SLOTS_PER_LINE,
+		.slots_before = s->tables.old.lines * SLOTS_PER_LINE,
 		.slots_max = l->lines_max * SLOTS_PER_LINE,
 		.names = l->names_max,
 		.rules_max = l->rule_count,
@@ -120,15 +127,15 @@ static int put_rule(struct saving *s, uint32_t id)
 }
 
 /* The times of what was admitted and counts still, latest first. Returns how many. */
-static uint64_t list_times(struct saving *s, const struct layout_slot *slot, const struct layout_terms *terms,
-                           uint64_t word, uint64_t now_ns)
+static uint64_t list_times(struct saving *s, const struct table *t, const struct layout_slot *slot,
+                           const struct layout_terms *terms, uint64_t word, uint64_t now_ns)
 {
-	struct ring ring = ring_read(s->l, &s->tables.now, slot, terms, word, now_ns);
+	struct ring ring = ring_read(s->l, t, slot, terms, word, now_ns);
 	uint64_t n = 0, last_ns = ring.w.last_ns;
 
 	/* Not only those that the capacity has room for: it may be raised again. */
 	for (; n < ring.valid; n++) {
-		uint64_t ns = ring_time(s->l, &s->tables.now, slot, terms, &ring, n);
+		uint64_t ns = ring_time(s->l, t, slot, terms, &ring, n);
 
 		if ((int64_t)(last_ns - ns) < 0)
 			ns = last_ns;
@@ -141,7 +148,8 @@ static uint64_t list_times(struct saving *s, const struct layout_slot *slot, con
 }
 
 /* What a slot says, as it was seen. Returns false if that is no more than none says. */
-static int describe(struct saving *s, const struct layout_slot *slot, struct slot_seen seen, struct state_slot *out)
+static int describe(struct saving *s, const struct table *t, const struct layout_slot *slot, struct slot_seen seen,
+                    struct state_slot *out)
 {
 	uint64_t now_ns = now(s); /* after the word */
 	const struct rule_view *in_force;
@@ -149,6 +157,8 @@ static int describe(struct saving *s, const struct layout_slot *slot, struct slo
 	struct funnel_time at;
 	struct funnel funnel;
 
+	/* In the old table. */
+	seen.tag &= ~TAG_FROZEN;
 	/* No key hashes to 0: somebody else wrote that. */
 	if (tag_fingerprint(seen.tag) == 0 || rule_load_tag(s->l, seen.tag, &view) != 0)
 		return 0;
@@ -158,14 +168,14 @@ static int describe(struct saving *s, const struct layout_slot *slot, struct slo
 		return 0;
 	/* From before the rule was changed, by a writer who was killed before he was done. */
 	if ((seen.tag & TAG_VERSION) != (rule_version(in_force) & TAG_VERSION))
-		seen.word = algorithm_convert(s->l, &s->tables.now, slot, &view.terms, seen.word, &in_force->terms,
+		seen.word = algorithm_convert(s->l, t, slot, &view.terms, seen.word, &in_force->terms,
 		                              rule_version(in_force), now_ns);
 	out->tag = seen.tag & ~TAG_FLAGS;
 	at = funnel_time(&in_force->terms, now_ns);
-	if (algorithm_wait(s->l, &s->tables.now, slot, &in_force->terms, seen.word, at, 1) == 0)
+	if (algorithm_wait(s->l, t, slot, &in_force->terms, seen.word, at, 1) == 0)
 		return 0;
 	if (terms_algorithm(&in_force->terms) == SHMLIMIT_WINDOW) {
-		out->quota = list_times(s, slot, &in_force->terms, seen.word, now_ns);
+		out->quota = list_times(s, t, slot, &in_force->terms, seen.word, now_ns);
 		out->ticks = 0;
 		return out->quota != 0;
 	}
@@ -176,9 +186,9 @@ static int describe(struct saving *s, const struct layout_slot *slot, struct slo
 	return 1;
 }
 
-static int put_slot(struct saving *s, uint64_t index)
+static int put_slot(struct saving *s, const struct table *t, uint64_t place, uint64_t index)
 {
-	const struct layout_slot *slot = &s->tables.now.slots[index];
+	const struct layout_slot *slot = &t->slots[place];
 	struct state_slot out = { .index = index };
 	int error;
 
@@ -186,7 +196,7 @@ static int put_slot(struct saving *s, uint64_t index)
 	for (int i = 0; i < RULE_RETRIES; i++) {
 		struct slot_seen seen = slot_read(slot);
 
-		if (seen.tag == 0 || !describe(s, slot, seen, &out)) {
+		if ((seen.tag & ~TAG_FROZEN) == 0 || !describe(s, t, slot, seen, &out)) {
 			if (slot_unchanged(slot, seen))
 				return 0;
 			continue;
@@ -201,29 +211,37 @@ static int put_slot(struct saving *s, uint64_t index)
 	return 0;
 }
 
-/* The lock is held. */
+static int put_table(struct saving *s, const struct table *t, uint64_t first)
+{
+	int error = 0;
+
+	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE && error == 0; i++)
+		error = put_slot(s, t, i, first + i);
+	return error;
+}
+
+/* The lock is held, so no table comes or goes. */
 static int put_all(struct saving *s)
 {
 	uint64_t end = STATE_END;
 	int error = look_at_rules(s);
 
-	/* WHY NOT both tables: where keys of the old one belong in the new one is not known, without the keys. */
 	if (!tables_read(s->l, &s->tables))
 		return -EUCLEAN;
-	if (s->tables.old.slots != NULL)
-		return -EAGAIN;
 	s->then_ns = now(s);
 	if (error == 0)
 		error = put_header(s);
 	for (uint32_t id = 0; id < s->l->rule_count && error == 0; id++)
 		if (s->view[id].published != 0)
 			error = put_rule(s, id);
-	for (uint64_t i = 0; i < s->tables.now.lines * SLOTS_PER_LINE && error == 0; i++)
-		error = put_slot(s, i);
+	if (error == 0)
+		error = put_table(s, &s->tables.old, 0);
+	if (error == 0)
+		error = put_table(s, &s->tables.now, s->tables.old.lines * SLOTS_PER_LINE);
 	if (error == 0)
 		error = state_put(&s->file, &end, sizeof(end));
 	if (error == 0 && !tables_hold(s->l, &s->tables))
-		error = -EAGAIN;
+		error = -EUCLEAN;
 	return error != 0 ? error : state_end(&s->file);
 }
 

@@ -78,7 +78,7 @@ static int write_all(int fd, const void *from, size_t len)
 }
 
 /* WHY NOT ftruncate: on a full tmpfs that succeeds, and the first touch is a SIGBUS. */
-static int reserve_in(int fd, uint64_t offset, uint64_t size)
+int segment_reserve_in(int fd, uint64_t offset, uint64_t size)
 {
 	int error;
 
@@ -90,7 +90,7 @@ static int reserve_in(int fd, uint64_t offset, uint64_t size)
 
 static int fill(int fd, const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group)
 {
-	int error = reserve_in(fd, 0, size);
+	int error = segment_reserve_in(fd, 0, size);
 
 	if (error != 0)
 		return error;
@@ -381,7 +381,7 @@ int segment_reserve(const char *name, uint64_t device, uint64_t inode, uint64_t 
 	KEEP_ERRNO;
 	int fd, error = reopen(name, device, inode, O_RDWR, &fd);
 
-	return error != 0 ? error : close_with(fd, reserve_in(fd, offset, size));
+	return error != 0 ? error : close_with(fd, segment_reserve_in(fd, offset, size));
 }
 
 int segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock)

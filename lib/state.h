@@ -4,7 +4,8 @@
  *
  *	header      what the segment was made with, the hash secret, the moment
  *	rules       one record each, by id
- *	slots       one record each, by index; a WINDOW's is followed by its times
+ *	slots       one record each, by index: of the old table, then of the present
+ *	            one; a WINDOW's is followed by its times
  *	end         STATE_END where the next index would be
  *
  * All that stands in pages of 4096 bytes, the last one filled up with zeros. The
@@ -41,7 +42,8 @@ struct state_header {
 	uint64_t secret[2];
 	uint64_t then_ns;                 /* the moment, by the segment's clock ... */
 	uint64_t unix_ns;                 /* ... and by the real-time clock */
-	uint64_t reserved[19];            /* zero */
+	uint64_t slots_before;            /* of the old table, while keys are left in it; else 0 */
+	uint64_t reserved[18];            /* zero */
 };
 
 struct state_rule {

@@ -42,8 +42,6 @@ EXPORT const char *shmlimit_strerror(int error)
 		return "the segment has no room for another rule";
 	case EROFS:
 		return "the segment was opened read-only, or /dev/shm is";
-	case EAGAIN:
-		return "the segment has just grown, and keys have not moved yet";
 	case ENOENT:
 		return "no such segment";
 	case EEXIST:

@@ -39,6 +39,44 @@ shmlimit destroy "$c"
 shmlimit save "$s" - | shmlimit load "$c" - --no-elapsed
 is "$? $(made "$c")" "0 $(made "$s")" "through a pipe it goes too, and one that is switched off is so still"
 
+# A segment that has just grown is saved at once, with what stands in either table.
+g=$SEGMENT.grown
+shmlimit create "$g" --slots 64
+shmlimit rule set "$g" login --capacity 15 --rate 1/d
+shmlimit take "$g" login old --cost 4 --quiet
+shmlimit take "$g" login moved --cost 5 --quiet
+shmlimit grow "$g" --slots 256 >/dev/null
+shmlimit take "$g" login moved --cost 1 --quiet
+shmlimit take "$g" login new --cost 2 --quiet
+run shmlimit save "$g" grown
+is "$rc $out$err" "0 " "a segment that has just grown is saved"
+shmlimit destroy "$g"
+run shmlimit load "$g" grown
+is "$rc $out$err" "0 " "and loaded"
+is "$(left "$g" login old) $(left "$g" login moved) $(left "$g" login new)" "11 9 13" "its keys have what they had in either table"
+is "$(shmlimit inspect "$g" --json | jq .segment.slots)" 256 "and it has its new size"
+
+# The unit's commands, as systemd runs them: the first word '-' means that failure is ignored.
+unit() {
+	sed -n "s|^$1=-\\{0,1\\}||p" "$SOURCE/tools/systemd/shmlimit-state@.service" |
+		sed "s|%i|$g|g; s|/usr/bin/shmlimit|shmlimit|; s|/var/lib/shmlimit|$TMP/state|g" >unit.sh
+	sh -e unit.sh 2>/dev/null
+}
+mkdir state
+unit ExecStop
+is "$? $(ls state)" "0 $g" "the unit saves a segment when it stops"
+shmlimit destroy "$g"
+unit ExecStart
+unit ExecStartPost
+is "$(left "$g" login old) $(ls state)" "11 " "it loads it when it starts, and keeps no file that is out of date"
+shmlimit take "$g" login old --cost 11 --quiet
+shmlimit destroy "$g"
+unit ExecStart
+unit ExecStartPost
+run shmlimit inspect "$g"
+is $rc 3 "after a crash no older state is loaded"
+rm -r state grown unit.sh
+
 # A file that takes another's place.
 cp file old
 shmlimit enable "$s"

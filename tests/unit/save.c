@@ -362,11 +362,67 @@ static void leftovers(void)
 	is(shmlimit_verify(copy_name, NULL, 0), 0, "with nothing of it in what is loaded");
 	is((int)unit_slots(copy, SHMLIMIT_SLOT_LIVE, T0), 2, "but what was in force: no leases, which others take back");
 
-	is(shmlimit_grow_at(l, 128, T0), 0, "a segment that grew");
-	is(save(l, fd, &then_ns), -EAGAIN, "is saved when its keys have moved");
 	store_relaxed(&l->header->state, state_pack(GENERATIONS_MAX + 1, 0));
 	is(save(l, fd, &then_ns), -EUCLEAN, "and not when nobody knows where they are");
 	close(fd);
+}
+
+/* While keys are in two tables. */
+static void grown(void)
+{
+	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 256, .slots_max = 4096, .rules = 4, .window_max = 4 };
+	struct shmlimit_rule window = { .struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 4,
+		.period_ns = 100 * SECOND };
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	uint64_t then_ns = T0 + SECOND, wrong = 0, in_old, moved = 0;
+	int fd = new_file(), id, sliding;
+
+	shmlimit_close(l);
+	l = unit_create("save", &o);
+	id = unit_rule(l, "funnel", 10, 1, 3600 * SECOND);
+	sliding = shmlimit_rule_set(l, "sliding", &window);
+	for (uint64_t key = 0; key < 80; key++) {
+		shmlimit_take_at(l, id, &key, sizeof(key), 1 + key % 9, T0, NULL);
+		shmlimit_take_at(l, sliding, &key, sizeof(key), 1 + key % 3, T0, NULL);
+	}
+	is(shmlimit_grow_at(l, 1024, T0), 0, "a segment grows");
+	/* A third of the keys moves. */
+	for (uint64_t key = 0; key < 80; key += 3)
+		for (int rule = 0; rule < 2; rule++)
+			moved += shmlimit_take_at(l, rule == 0 ? id : sliding, &key, sizeof(key), 1, T0 + SECOND, NULL) == 0;
+	is(moved, 54, "some keys move to the new table");
+	is(save(l, fd, &then_ns), 0, "a segment is saved while its keys are in two tables");
+	is(load_copy(fd, 0, T0 + SECOND), 0, "and loaded");
+	for (uint64_t key = 0; key < 80; key++)
+		for (int rule = 0; rule < 2; rule++) {
+			struct shmlimit_result here, there = { 0 };
+
+			shmlimit_peek_at(l, rule == 0 ? id : sliding, &key, sizeof(key), 1, T0 + SECOND, &here);
+			shmlimit_peek_at(copy, rule == 0 ? id : sliding, &key, sizeof(key), 1, T0 + SECOND, &there);
+			wrong += here.remaining != there.remaining || here.reset_after_ns != there.reset_after_ns;
+		}
+	is(wrong, 0, "each key has what it had, in whichever table it was");
+	shmlimit_info(copy, &info);
+	is(info.slots, 1024, "the present table is as large");
+	is(info.slots_before, 256, "and so is the old one");
+	is(info.slots_max, 4096, "and so is the largest");
+	is(shmlimit_verify(copy_name, NULL, 0), 0, "what was loaded is sound");
+	is(shmlimit_grow_at(copy, 0, T0 + SECOND), -EALREADY, "keys are left in its old table");
+	in_old = T0 + 100 * 3600 * SECOND;
+	is(shmlimit_grow_at(copy, 0, in_old), 0, "which is left when they have refilled");
+	is(shmlimit_grow_at(copy, 4096, in_old), 0, "and it grows again");
+	close(fd);
+	copy_gone();
+	fd = new_file();
+	is(shmlimit_grow_at(l, 0, in_old), 0, "when all keys have moved");
+	is(save(l, fd, &in_old), 0, "one table is saved");
+	is(load_copy(fd, 0, in_old), 0, "and loaded");
+	info.slots_before = 1;
+	shmlimit_info(copy, &info);
+	is(info.slots, 1024, "as large as it was");
+	is(info.slots_before, 0, "alone");
+	close(fd);
+	copy_gone();
 }
 
 /* By the host's clocks: an hour's funnel, emptied, of which a token leaks in 36 s. */
@@ -637,7 +693,9 @@ static void page_no_rules(struct page *p) { p->header.rules_max = 0; }
 static void page_more_rules(struct page *p) { p->header.rules = p->header.rules_max + 1; }
 static void page_switch(struct page *p) { p->header.switched_off = 2; }
 static void page_group(struct page *p) { p->header.gid = UINT32_MAX; }
-static void page_reserved(struct page *p) { p->header.reserved[18] = 1; }
+static void page_old_slots(struct page *p) { p->header.slots_before = 32; p->header.slots = 63; }
+static void page_small_growth(struct page *p) { p->header.slots_before = 64; }
+static void page_reserved(struct page *p) { p->header.reserved[17] = 1; }
 static void page_id_twice(struct page *p) { p->rule[1].id = p->rule[0].id; }
 static void page_id_far(struct page *p) { p->rule[1].id = p->header.rules_max; }
 static void page_mode(struct page *p) { p->rule[0].mode = 3; }
@@ -662,6 +720,7 @@ static const struct {
 	{ "no slots", page_no_slots },                  { "slots in no lines", page_odd_slots },
 	{ "no most of slots", page_small_slots },       { "no rules", page_no_rules },
 	{ "more rules than fit", page_more_rules },     { "half switched off", page_switch },
+	{ "an old table of half slots", page_old_slots }, { "an old table as large", page_small_growth },
 	{ "no group", page_group },                     { "a reserved field", page_reserved },
 	{ "an id twice", page_id_twice },               { "an id too far", page_id_far },
 	{ "a rule's mode", page_mode },                 { "a rule's reserved field", page_reserved_rule },
@@ -751,6 +810,7 @@ int main(void)
 	what_it_is();
 	no_room();
 	leftovers();
+	grown();
 	clocks();
 	damage();
 	hostile();

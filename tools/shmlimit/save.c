@@ -17,8 +17,6 @@ static int save_to(struct shmlimit *limiter, const char *segment, const char *pa
 		return STATUS_OK;
 	if (error == -ENOENT || error == -EUCLEAN)
 		return fail_segment(segment, error);
-	if (error == -EAGAIN)
-		return fail("segment %s: has just grown: must be saved when its keys have moved", segment);
 	return fail("%s: %s: must be a file that can be written to", path, strerror(-error));
 }
 
