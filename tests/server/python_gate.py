@@ -155,6 +155,20 @@ class GateLaws(unittest.TestCase):
         with Limiter(SEGMENT) as limiter:
             limiter.rule_set("t", Rule(1, 1, HOUR_NS))
         self.assertEqual(self.ask(gate, 2), ["passed", "rejected"])
+        over = f"WARNING:shmlimit:segment {SEGMENT}: rule t: in order again; requests that were refused: 3"
+        self.assertEqual(self.logged[2:], [over])
+        with Limiter(SEGMENT) as limiter:
+            limiter.rule_remove("t")
+        self.assertEqual(self.ask(gate, 2), ["failed"] * 2)
+        self.assertEqual(self.logged[3:], self.logged[1:2])
+
+    def test_bad_cost(self):
+        """requests whose costs are no number of tokens fail, and are logged once, whatever their numbers"""
+        gate = Gate(SEGMENT, [Limit("s", user, lambda request: request["cost"])])
+        statuses = [self.ask(gate, 1, cost=2**64 + i) for i in range(5)]
+        self.assertEqual(statuses, [["failed"]] * 5)
+        self.assertEqual(len(self.logged), 2)
+        self.assertIn(f"segment {SEGMENT}: {2**64}: ", self.logged[1])
 
     def test_rules(self):
         """of several rules that are missing each is told"""

@@ -627,13 +627,13 @@ ngx_http_shmlimit_init(ngx_conf_t *cf)
 }
 
 
-/* That it is over is said as loudly: by default nginx logs nothing below an error. */
 static void
 ngx_http_shmlimit_log(void *context, int bad, const char *text)
 {
+    ngx_uint_t    level = bad ? NGX_LOG_ERR : NGX_LOG_WARN;
     ngx_cycle_t  *cycle = context;
 
-    ngx_log_error(NGX_LOG_ERR, cycle->log, 0, "shmlimit: %s", text);
+    ngx_log_error(level, cycle->log, 0, "shmlimit: %s", text);
 }
 
 

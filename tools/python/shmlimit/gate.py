@@ -101,8 +101,8 @@ class Gate:
         self._fail_open = fail_open or dry_run
         self._engine = self._of_engine(engine)
         self._lock = threading.Lock()
-        self._since = 0
-        self._reported: set[tuple[str, int | None]] = set()
+        self._failing: dict[str, tuple[int | None, int]] = {}
+        """Of the segment and of its rules: what is wrong with them, and how many requests failed since."""
         self._view: tuple[Limiter, GlobalLimiter | Error | None] | Error
         self._open()
         self._look_at = time.monotonic() + LOOK_EVERY_S
@@ -137,6 +137,8 @@ class Gate:
             return self._failed(error)
 
     def _answer(self, limiter: Limiter, wanted: Sequence[Request], answer: All) -> Answer:
+        if self._failing:
+            self._over(wanted)
         if not answer and self._dry_run:
             return Answer("rejected-dry-run", None, [])
         # What was taken before the one that denied was given back: clients need not be told of that.
@@ -171,13 +173,6 @@ class Gate:
             self._view = limiter, self._open_engine(limiter)
         except Error as error:
             self._view = error.with_traceback(None)
-            return
-        with self._lock:
-            if self._reported:
-                what = "passed without a limit" if self._fail_open else "were refused"
-                log.warning("segment %s: in order again; requests that %s: %d", self._segment, what, self._since)
-            self._reported.clear()
-            self._since = 0
 
     def _open_engine(self, limiter: Limiter) -> GlobalLimiter | Error | None:
         """That there is none is a matter of those rules that need it."""
@@ -187,17 +182,27 @@ class Gate:
             return error.with_traceback(None)
 
     def _failed(self, error: Error) -> Answer:
-        """Told once, and not once a request: who breaks the limiter must not fill the disk too."""
+        """Logged once, and not once a request: a client that makes the limiter fail must not fill the disk too."""
+        subject, words = str(error.filename), error.strerror
+        if not subject.startswith(self._segment):
+            subject, words = self._segment, f"{subject}: {words}"
         with self._lock:
             self.failures += 1
-            self._since += 1
-            trouble = (str(error.filename), error.errno)
-            news = trouble not in self._reported
-            self._reported.add(trouble)
-        if news:
+            before, count = self._failing.get(subject, (None, 0))
+            self._failing[subject] = error.errno, count + 1
+        if before != error.errno:
             what = "pass without a limit" if self._fail_open else "are refused"
-            log.error("segment %s: %s: requests that need it %s", error.filename, error.strerror, what)
+            log.error("segment %s: %s: requests that need it %s", subject, words, what)
         return Answer("failed", None if self._fail_open else HTTPStatus.SERVICE_UNAVAILABLE, [])
+
+    def _over(self, decided: Sequence[Request]) -> None:
+        """What these requests need is in order."""
+        subjects = [self._segment, *(f"{self._segment}: rule {one.rule}" for one in decided)]
+        with self._lock:
+            over = [(one, self._failing.pop(one)[1]) for one in subjects if one in self._failing]
+        what = "passed without a limit" if self._fail_open else "were refused"
+        for subject, count in over:
+            log.warning("segment %s: in order again; requests that %s: %d", subject, what, count)
 
 
 def _fields(parts: list[Fields | None]) -> list[tuple[str, str]]:
