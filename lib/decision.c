@@ -82,10 +82,10 @@ static enum progress look_at_old(const struct shmlimit *l, struct decision *d)
 	return FINAL;
 }
 
-/* A lease is not carried over, for a word may be carried twice, and then its tokens were spent twice: it lapses. */
+/* A lease does not move, since a word may be carried twice, and its tokens be spent twice: it expires. */
 static int is_left_behind(const struct decision *d)
 {
-	return (d->seen.tag & TAG_FROZEN) != 0 && terms_algorithm(&d->view.terms) == SHMLIMIT_LEASE;
+	return d->in == &d->tables.old && terms_algorithm(&d->view.terms) == SHMLIMIT_LEASE;
 }
 
 /* What was found in the key's slot, or that there is none. */

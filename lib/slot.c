@@ -48,7 +48,7 @@ static void describe_lease(const struct layout_terms *terms, uint64_t word, uint
 }
 
 static void describe(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                     struct slot_seen seen, uint64_t now_ns, struct shmlimit_slot *out)
+                     struct slot_seen seen, uint64_t now_ns, int old, struct shmlimit_slot *out)
 {
 	struct rule_view view;
 	struct funnel_time at;
@@ -81,7 +81,9 @@ static void describe(const struct shmlimit *l, const struct table *t, const stru
 		out->reset_after_ns = warmup_ns_until_full(&view.terms, funnel, at);
 		break;
 	case SHMLIMIT_LEASE:
-		describe_lease(&view.terms, seen.word, now_ns, out);
+		/* Leases do not move: those in the old table have expired. */
+		if (!old)
+			describe_lease(&view.terms, seen.word, now_ns, out);
 		break;
 	default:
 		at = funnel_time(&view.terms, now_ns);
@@ -111,9 +113,9 @@ EXPORT int shmlimit_slot(struct shmlimit *l, uint64_t index, uint64_t now_ns, st
 		if (slot_unchanged(there, seen))
 			break;
 	}
-	/* In the table before it makes no difference that a slot is frozen, but for those that were being claimed. */
+	/* In the old table it makes no difference that a slot is frozen, but for those that were being claimed. */
 	if (t == &tables.old && (seen.tag & TAG_FROZEN) != 0)
 		seen.tag = (seen.tag & TAG_TENTATIVE) != 0 ? 0 : seen.tag & ~TAG_FROZEN;
-	describe(l, t, there, seen, now_ns, &slot);
+	describe(l, t, there, seen, now_ns, t == &tables.old, &slot);
 	return sized_out(out, &slot, sizeof(slot));
 }

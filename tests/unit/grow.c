@@ -477,11 +477,15 @@ static void own_clock(void)
 	ok(seen[SHMLIMIT_SLOT_TENTATIVE] == 1 && seen[SHMLIMIT_SLOT_LIVE] == 3, "who looks in sees what is claimed and what lives");
 	is(shmlimit_slot(l, 64, now_ns, &slot), -EINVAL, "and nothing beyond");
 	is(shmlimit_grow(l, 128), 0, "a segment grows by its own clock");
+	is(shmlimit_peek(l, leased, "a", 1, 1, &r), SHMLIMIT_DENIED, "a peek at a lease in the old table is denied");
+	is(r.remaining, 0, "and finds no tokens, as the take after it");
+	is(shmlimit_take(l, leased, "a", 1, 1, &r), SHMLIMIT_DENIED, "which is denied, too");
 	is(shmlimit_grow(l, 256), -EALREADY, "by which keys have not refilled");
 	memset(seen, 0, sizeof(seen));
 	for (uint64_t i = 0; shmlimit_slot(l, i, now_ns, &slot) == 0; i++)
 		seen[slot.state]++;
-	ok(seen[SHMLIMIT_SLOT_TENTATIVE] == 0 && seen[SHMLIMIT_SLOT_LIVE] == 3, "what was claimed in the table before is free");
+	ok(seen[SHMLIMIT_SLOT_TENTATIVE] == 0 && seen[SHMLIMIT_SLOT_LIVE] == 2,
+	   "what was claimed in the old table is free, and its leases have expired");
 	is(shmlimit_take(l, rule, "a", 1, 1, &r), SHMLIMIT_ALLOWED, "a key moves when it is asked for");
 	is(r.remaining, 5, "with what it had");
 	is(shmlimit_take(l, sliding, "a", 1, 1, &r), SHMLIMIT_ALLOWED, "a window too");
