@@ -584,7 +584,8 @@ int shmlimit_take_at(struct shmlimit *limiter, int rule, const void *key, size_t
  * SHMLIMIT_REQUESTS_MAX; `results` has as many places, or is NULL. Allowed if
  * all are. At the first that is denied, or an error, what was taken before is
  * given back and *failed (unless NULL) says which it was; results are filled up
- * to that one.
+ * to that one. Each key is then as it was, unless another process changed it
+ * meanwhile: then its tokens are refunded.
  *
  * The requests are decided one after the other at one time, in their order (put
  * the one that denies most first): until it is given back, others may for a

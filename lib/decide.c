@@ -157,6 +157,7 @@ static enum progress claim(const struct shmlimit *l, struct decision *d, const s
 	if (l->names_max != 0)
 		names_write(l, &d->tables.now, place.slot, wanted->tag, q->key->bytes, q->key->len);
 	decision_count(l, d, COUNT_CLAIMS);
+	decide_note(q->undo, &d->v, place.slot, place.seen, 1, (struct slot_seen){ wanted->tag, word });
 	if (is_window(d))
 		ring_complete(l, &d->tables.now, place.slot, &d->view.terms, (struct slot_seen){ wanted->tag, word },
 		              &d->after, 1);
@@ -177,6 +178,7 @@ static enum progress move_window(const struct shmlimit *l, struct decision *d)
 		return decision_lost(d);
 	if (d->request->verb != VERB_REFUND && d->v.changed)
 		ring_complete(l, d->in, d->slot, terms, mine, &d->after, 1);
+	decide_note(d->request->undo, &d->v, d->slot, d->seen, d->ring.valid == 0, mine);
 	return FINAL;
 }
 
@@ -185,6 +187,7 @@ static enum progress attempt(const struct shmlimit *l, struct decision *d)
 {
 	const struct request *q = d->request;
 	struct table_key wanted = { q->hash, tag_pack(q->hash, q->rule, rule_version(&d->view)) };
+	struct slot_seen mine;
 
 	if (decision_look(l, d, &wanted) == AGAIN)
 		return AGAIN;
@@ -205,7 +208,11 @@ static enum progress attempt(const struct shmlimit *l, struct decision *d)
 		carry_bury(l, &d->tables.old, &wanted);
 	if (is_window(d))
 		return move_window(l, d);
-	return slot_cas(d->slot, d->seen, d->seen.tag, decided(d)) ? FINAL : decision_lost(d);
+	mine = (struct slot_seen){ d->seen.tag, decided(d) };
+	if (!slot_cas(d->slot, d->seen, mine.tag, mine.word))
+		return decision_lost(d);
+	decide_note(q->undo, &d->v, d->slot, d->seen, 0, mine);
+	return FINAL;
 }
 
 /* The rule or the segment is switched off: allowed, no funnel being touched. */

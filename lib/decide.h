@@ -45,6 +45,20 @@ struct lease_request {
 	struct shmlimit_lease *out;       /* LEASE */
 };
 
+/*
+ * The swap that took tokens, for a caller that may want to take it back: while the
+ * slot stands as `after`, swapping `before` in undoes it. That leaves no trace in any
+ * algorithm, whereas a refund is a decision of its own at a later time: it cannot tell
+ * how cold a warm-up was. slot NULL: nothing was written.
+ *
+ * The word comes back, and a swap that another process prepared before the take may
+ * go through after it. It is right: it follows from the word that is there again.
+ */
+struct undo {
+	struct layout_slot *slot;
+	struct slot_seen before, after;
+};
+
 /* What is asked, by whom the time is told. */
 struct request {
 	uint32_t rule;
@@ -56,6 +70,7 @@ struct request {
 	uint64_t now_ns;
 	const struct request_key *key;    /* for the name of a slot that is claimed */
 	const struct lease_request *lease;
+	struct undo *undo;                /* TAKE only: to be filled in, or NULL */
 };
 
 /* What became of it. */
@@ -167,6 +182,14 @@ __attribute__((always_inline)) static inline void decide_report(const struct lay
 	r->reset_after_ns = funnel_ns_until(terms, funnel, terms->capacity, at);
 }
 
+/* What was swapped, where the caller wants to know and tokens were taken. `empty`: before, it said no more than none. */
+static inline void decide_note(struct undo *undo, const struct verdict *v, struct layout_slot *slot,
+                               struct slot_seen before, int empty, struct slot_seen after)
+{
+	if (undo != NULL && v->changed && v->answer == SHMLIMIT_ALLOWED)
+		*undo = (struct undo){ slot, empty ? (struct slot_seen){ 0, 0 } : before, after };
+}
+
 /* Is an answer to this counted? */
 static inline int decide_counts(enum verb verb)
 {
@@ -211,7 +234,8 @@ __attribute__((always_inline)) static inline int decide_hashed(const struct shml
                                                                const struct request_key *key,
                                                                uint64_t amount, uint64_t max_wait_ns,
                                                                enum verb verb, enum time_source source,
-                                                               uint64_t now_ns, struct shmlimit_result *r)
+                                                               uint64_t now_ns, struct undo *undo,
+                                                               struct shmlimit_result *r)
 {
 	uint32_t failed = 0;
 	uint64_t tag;
@@ -228,7 +252,7 @@ __attribute__((always_inline)) static inline int decide_hashed(const struct shml
 		goto slowly;
 	if (__builtin_expect(terms_algorithm(&view.terms) != SHMLIMIT_FUNNEL, 0))
 		return decide_other(
-			l, t, &(struct request){ rule, verb, source, hash, amount, max_wait_ns, now_ns, key, NULL }, r);
+			l, t, &(struct request){ rule, verb, source, hash, amount, max_wait_ns, now_ns, key, NULL, undo }, r);
 	tag = tag_pack(hash, rule, rule_version(&view));
 	slot = table_find(t, table_window(t, hash), tag);
 	if (__builtin_expect(slot == NULL, 0))
@@ -244,6 +268,7 @@ __attribute__((always_inline)) static inline int decide_hashed(const struct shml
 		failed = !slot_cas(slot, seen, tag, funnel_pack(&view.terms, funnel));
 	if (__builtin_expect(v.changed ? failed : !slot_unchanged(slot, seen), 0))
 		goto slowly;
+	decide_note(undo, &v, slot, seen, 0, (struct slot_seen){ tag, funnel_pack(&view.terms, funnel) });
 	decide_show(rule, verb, hash, amount, v.answer);
 	if (r != NULL)
 		decide_report(&view.terms, funnel, at, verb, &v, amount, r);
@@ -251,13 +276,14 @@ __attribute__((always_inline)) static inline int decide_hashed(const struct shml
 
 slowly:
 	return decide_slowly(
-		l, &(struct request){ rule, verb, source, hash, amount, max_wait_ns, now_ns, key, NULL }, failed, r);
+		l, &(struct request){ rule, verb, source, hash, amount, max_wait_ns, now_ns, key, NULL, undo }, failed, r);
 }
 
-__attribute__((always_inline)) static inline int decide(const struct shmlimit *l, int rule, const void *key,
-                                                        size_t key_len, uint64_t amount, uint64_t max_wait_ns,
-                                                        enum verb verb, enum time_source source,
-                                                        uint64_t now_ns, struct shmlimit_result *r)
+__attribute__((always_inline)) static inline int decide_noted(const struct shmlimit *l, int rule, const void *key,
+                                                              size_t key_len, uint64_t amount,
+                                                              uint64_t max_wait_ns, enum verb verb,
+                                                              enum time_source source, uint64_t now_ns,
+                                                              struct undo *undo, struct shmlimit_result *r)
 {
 	struct request_key slow;
 	uint64_t hash;
@@ -276,7 +302,15 @@ __attribute__((always_inline)) static inline int decide(const struct shmlimit *l
 	slow = (struct request_key){ key, key_len };
 	__asm__("" : "+m"(slow));
 	hash = hash_bytes(l->secret, (uint32_t)rule, key, key_len);
-	return decide_hashed(l, (uint32_t)rule, hash, &slow, amount, max_wait_ns, verb, source, now_ns, r);
+	return decide_hashed(l, (uint32_t)rule, hash, &slow, amount, max_wait_ns, verb, source, now_ns, undo, r);
+}
+
+__attribute__((always_inline)) static inline int decide(const struct shmlimit *l, int rule, const void *key,
+                                                        size_t key_len, uint64_t amount, uint64_t max_wait_ns,
+                                                        enum verb verb, enum time_source source,
+                                                        uint64_t now_ns, struct shmlimit_result *r)
+{
+	return decide_noted(l, rule, key, key_len, amount, max_wait_ns, verb, source, now_ns, NULL, r);
 }
 
 #endif

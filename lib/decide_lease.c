@@ -276,6 +276,8 @@ int decide_lease_first(const struct shmlimit *l, const struct table *t, const st
 		*failed = !slot_cas(slot, seen, tag, word);
 		if (*failed)
 			return DECIDE_AGAIN;
+		if (q->undo != NULL)
+			*q->undo = (struct undo){ slot, seen, { tag, word } };
 		decide_show(q->rule, q->verb, q->hash, q->amount, SHMLIMIT_ALLOWED);
 		counter_add_lease(l, LEASE_SPENT, q->amount, q->now_ns);
 		if (r != NULL) {
@@ -291,6 +293,7 @@ int decide_lease_first(const struct shmlimit *l, const struct table *t, const st
 		*failed = !slot_cas(slot, seen, tag, lease_pack(terms, lease));
 	if (v.changed ? *failed : !slot_unchanged(slot, seen))
 		return DECIDE_AGAIN;
+	decide_note(q->undo, &v, slot, seen, 0, (struct slot_seen){ tag, lease_pack(terms, lease) });
 	decide_show(q->rule, q->verb, q->hash, q->amount, v.answer);
 	decide_lease_report(l, terms, &lease, &tally, &v, q->now_ns, r);
 	if (v.answer > SHMLIMIT_DENIED)

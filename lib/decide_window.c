@@ -186,6 +186,7 @@ __attribute__((flatten)) int decide_window_first(const struct shmlimit *l, const
 		return DECIDE_AGAIN;
 	}
 	ring_complete(l, t, slot, terms, mine, &after, 1);
+	decide_note(q->undo, &v, slot, seen, ring.valid == 0, mine);
 	decide_show(q->rule, q->verb, q->hash, q->amount, v.answer);
 	return decide_count(l, q->rule, rule_mode(view), q->verb, v.answer, q->now_ns);
 }

@@ -13,7 +13,7 @@ static int lease(const struct shmlimit *l, int rule, const void *key, size_t key
 {
 	struct request_key whole = { key, key_len };
 	const struct table *t;
-	struct request request = { (uint32_t)rule, verb, source, 0, amount, 0, now_ns, &whole, leased };
+	struct request request = { (uint32_t)rule, verb, source, 0, amount, 0, now_ns, &whole, leased, NULL };
 
 	if (l == NULL || key == NULL)
 		return -EINVAL;

@@ -6,25 +6,22 @@
 #include "decide.h"
 #include "export.h"
 
-/*
- * A dry run that would have been denied answers allowed and has taken nothing. Nor has a
- * rule that was off, of which all is left: it may be on by now.
- */
-static int was_taken(const struct shmlimit_result *r)
-{
-	return r->retry_after_ns == 0 && r->remaining < r->limit;
-}
-
 static int take(struct shmlimit *l, const struct shmlimit_request *q, enum time_source source, uint64_t now_ns,
-                struct shmlimit_result *r)
+                struct undo *undo, struct shmlimit_result *r)
 {
+	undo->slot = NULL;
 	if (q->cost == 0)
 		return shmlimit_peek_at(l, q->rule, q->key, q->key_len, 0, now_ns, r);
-	return decide(l, q->rule, q->key, q->key_len, q->cost, 0, VERB_TAKE, source, now_ns, r);
+	return decide_noted(l, q->rule, q->key, q->key_len, q->cost, 0, VERB_TAKE, source, now_ns, undo, r);
 }
 
-static void give_back(struct shmlimit *l, const struct shmlimit_request *q, enum time_source source, uint64_t now_ns)
+/* What was taken: not by a dry run that would have been denied, or from a rule that was off. */
+static void give_back(struct shmlimit *l, const struct shmlimit_request *q, const struct undo *undo,
+                      enum time_source source, uint64_t now_ns)
 {
+	if (undo->slot == NULL || slot_cas(undo->slot, undo->after, undo->before.tag, undo->before.word))
+		return;
+	/* Another process changed the slot, or the rule, or the table grew. */
 	(void)decide(l, q->rule, q->key, q->key_len, q->cost, 0, VERB_REFUND, source, now_ns, NULL);
 }
 
@@ -34,6 +31,7 @@ static int take_all(struct shmlimit *l, const struct shmlimit_request *requests,
 {
 	struct shmlimit_result own[SHMLIMIT_REQUESTS_MAX];
 	struct shmlimit_result *r = results != NULL ? results : own;
+	struct undo undo[SHMLIMIT_REQUESTS_MAX];
 	int answer = SHMLIMIT_ALLOWED;
 	size_t i;
 
@@ -45,7 +43,7 @@ static int take_all(struct shmlimit *l, const struct shmlimit_request *requests,
 	if (source == TIME_READ)
 		now_ns = clock_read(l->clock_id);
 	for (i = 0; i < n && answer == SHMLIMIT_ALLOWED; i++)
-		answer = take(l, &requests[i], source, now_ns, &r[i]);
+		answer = take(l, &requests[i], source, now_ns, &undo[i], &r[i]);
 	if (answer == SHMLIMIT_ALLOWED)
 		return answer;
 	i--;
@@ -53,8 +51,7 @@ static int take_all(struct shmlimit *l, const struct shmlimit_request *requests,
 		*failed = i;
 	/* In reverse, so that a key that was asked twice passes through the states it came from. */
 	while (i-- > 0)
-		if (was_taken(&r[i]))
-			give_back(l, &requests[i], source, now_ns);
+		give_back(l, &requests[i], &undo[i], source, now_ns);
 	return answer;
 }
 

@@ -51,10 +51,10 @@ static void take_chunk(const struct shmlimit *l, const struct shmlimit_request *
 			continue;
 		if (q->cost == 0)
 			answers[i] = decide_hashed(l, (uint32_t)q->rule, hashes[i], &key, 0, 0, VERB_PEEK, source,
-			                           now_ns, r);
+			                           now_ns, NULL, r);
 		else
 			answers[i] = decide_hashed(l, (uint32_t)q->rule, hashes[i], &key, q->cost, 0, VERB_TAKE,
-			                           source, now_ns, r);
+			                           source, now_ns, NULL, r);
 	}
 }
 
