@@ -15,6 +15,15 @@ struct look {
 	uint64_t now_ns;
 };
 
+/* When an admission counts from that is granted now for `wait_ns` from now. What stands in the ring stays in order. */
+static uint64_t latest_ns(const struct look *look, uint64_t wait_ns)
+{
+	const struct ring *ring = look->ring;
+	uint64_t ns = window_end_of_tick(look->terms, look->now_ns + wait_ns);
+
+	return ring->valid != 0 && (int64_t)(ring->w.last_ns - ns) > 0 ? ring->w.last_ns : ns;
+}
+
 /*
  * Nanoseconds until `tokens`, 1 to the capacity, fit after `more` others were
  * admitted now: when the token that has capacity - tokens newer ones has left.
@@ -24,7 +33,7 @@ static uint64_t wait_for(const struct look *look, uint64_t tokens, uint64_t more
 	uint64_t newer = look->terms->capacity - tokens;
 
 	if (newer < more)
-		return look->terms->back;
+		return window_wait(look->terms, latest_ns(look, 0), look->now_ns);
 	newer -= more;
 	if (newer >= look->ring->valid)
 		return 0;
@@ -32,14 +41,12 @@ static uint64_t wait_for(const struct look *look, uint64_t tokens, uint64_t more
 	                   look->now_ns);
 }
 
-/* Admit so many tokens, `wait_ns` from now. What stands in the ring stays in order. */
+/* Admit so many tokens, `wait_ns` from now. */
 static void record(const struct look *look, uint64_t tokens, uint64_t wait_ns, struct window *after)
 {
 	const struct ring *ring = look->ring;
 
-	after->last_ns = look->now_ns + wait_ns;
-	if (ring->valid != 0 && (int64_t)(ring->w.last_ns - after->last_ns) > 0)
-		after->last_ns = ring->w.last_ns;
+	after->last_ns = latest_ns(look, wait_ns);
 	after->k = tokens;
 	after->n = ring->valid == 0 ? tokens : window_advance(ring->w.n, tokens, look->l->window_max);
 }

@@ -273,6 +273,11 @@ static void coarse(void)
 	is(take(id, 1, end - 1), SHMLIMIT_DENIED, "what was admitted counts to the end of its tick");
 	is(r.retry_after_ns, 1, "as it is told");
 	is(take(id, 2, end), SHMLIMIT_ALLOWED, "and not longer");
+	id = rule("coarse_refused", 2, (uint64_t)1 << 57, 0, SHMLIMIT_COUNT_REFUSED);
+	take(id, 2, T0);
+	is(take(id, 2, T0 + 1), SHMLIMIT_DENIED, "a refusal that counts does so to the end of its tick, too");
+	is(r.reset_after_ns, r.retry_after_ns, "which is what the reset time says");
+	is(take(id, 2, T0 + 1 + r.retry_after_ns), SHMLIMIT_ALLOWED, "a retry exactly when it was told to is admitted");
 }
 
 /* A cell that agrees with the word by chance: from before a reset, in the same tick. */
