@@ -103,7 +103,7 @@ struct shmlimit_options {
 	uint32_t mode;             /* permission bits of the segment, default 0600; the umask does not apply */
 	uint64_t slots;            /* keys that can be live at once, SHMLIMIT_SLOTS_MIN to _MAX, default 65536 */
 	uint32_t rules;            /* rules that can be named, 1 to SHMLIMIT_RULES_MAX, default 64 */
-	uint32_t window_max;       /* the largest capacity of WINDOW rules: as many times 8 bytes a slot; 0 = none */
+	uint32_t window_max;       /* the largest capacity of WINDOW rules: as many times 16 bytes a slot; 0 = none */
 	uint32_t on_full;          /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */
 	uint32_t clock;            /* SHMLIMIT_CLOCK_PRECISE (default), _COARSE */
 	uint64_t group;            /* 1 + the group id that is to own the segment; 0 = the creator's group */

@@ -159,10 +159,10 @@ const char *algorithm_fault(const struct layout_terms *terms, uint64_t word, uin
 	if (terms_algorithm(terms) != SHMLIMIT_WINDOW)
 		return low > terms->capacity ? "more tokens than its rule's capacity" : NULL;
 	n = low & (((uint64_t)1 << terms_cell_bits(terms)) - 1);
-	if (n >= 2 * (uint64_t)window_max)
+	if (n >= 2 * layout_cells(window_max))
 		return "a place beyond its ring";
 	if (low >> terms_cell_bits(terms) >= window_max ||
-	    (n < window_max && low >> terms_cell_bits(terms) >= n && n != 0))
+	    (n < layout_cells(window_max) && low >> terms_cell_bits(terms) >= n && n != 0))
 		return "more tokens taken last than its ring holds";
 	return NULL;
 }
@@ -181,7 +181,7 @@ const char *algorithm_mend(const struct layout_terms *terms, uint64_t word, uint
 			return NULL;
 		/* The time is kept as it is, and so is where the ring ends, if it does. */
 		w = window_unpack(terms, word, window_max, 0);
-		if (w.n != 0 && w.n < window_max && w.k > w.n)
+		if (w.n != 0 && w.n < layout_cells(window_max) && w.k > w.n)
 			w.k = w.n;
 		*mended = (word & ~mask) | (w.k - 1) << terms_cell_bits(terms) | w.n;
 		return "set to what its ring holds, as it counted";

@@ -13,7 +13,7 @@
 #include "limiter.h"
 
 /*
- * Fill *terms from a rule, for a segment whose rings have `window_max` cells.
+ * Fill *terms from a rule, for a segment whose windows admit up to `window_max`.
  * Returns 0, or -EINVAL the algorithm is unknown or a field is set that it has
  * not, or what the algorithm's own compile says.
  */

@@ -64,7 +64,7 @@ static void take_back(const struct look *look, uint64_t tokens, uint64_t since_n
 	if (ring_used(look->l, look->t, look->slot, look->terms, ring, tokens, look->now_ns) == 0)
 		return;
 	ns = ring_time(look->l, look->t, look->slot, look->terms, ring, tokens);
-	after->n = ring->w.n - tokens;
+	after->n = window_withdraw(ring->w.n, tokens, look->l->window_max);
 	after->last_ns = (int64_t)(ns - since_ns) >= 0 ? ring->w.last_ns : ns;
 }
 

@@ -7,7 +7,7 @@
 #include "hash.h"
 
 #define LINES_MIN (SHMLIMIT_SLOTS_MIN / SLOTS_PER_LINE) /* a run of a window's lines must not meet itself */
-#define LINES_MAX (SHMLIMIT_SLOTS_MAX / SLOTS_PER_LINE) /* one tebibyte, 2^55 with rings: no overflow below */
+#define LINES_MAX (SHMLIMIT_SLOTS_MAX / SLOTS_PER_LINE) /* one tebibyte, 2^56 with rings: no overflow below */
 #define BLOCKS_MAX 4096u                  /* more CPUs than any machine that Linux runs on */
 
 uint64_t layout_names(uint64_t asked)
@@ -25,7 +25,7 @@ struct layout_parts layout_parts(uint64_t lines, uint32_t window_max, uint64_t n
 	struct layout_parts parts;
 
 	parts.rings = lines * LINE;
-	parts.names = parts.rings + lines * SLOTS_PER_LINE * window_max * sizeof(uint64_t);
+	parts.names = parts.rings + lines * SLOTS_PER_LINE * layout_cells(window_max) * sizeof(uint64_t);
 	parts.size = parts.names + lines * SLOTS_PER_LINE * layout_names_words(names) * sizeof(uint64_t);
 	return parts;
 }

@@ -6,7 +6,7 @@
  *	4096     rules         rules * 704 bytes
  *	...      counters      (cpus + stripes) blocks of (1 + rules) lines
  *	...      table         slots: lines of 4, 64-byte aligned
- *	                       rings: window_max cells of 8 bytes for each slot
+ *	                       rings: 2 * window_max cells of 8 bytes for each slot
  *	                       names: an entry for each slot: its key, see names.h
  *	...      larger tables, each at a page, one for each time that it grew
  *	...      the end of the file; the mapping has room for more tables behind it
@@ -60,7 +60,7 @@ struct layout_header {
 	uint32_t stripes;                 /* counter blocks that are added to atomically */
 	uint32_t on_full;
 	uint32_t clock;
-	uint32_t window_max;              /* cells of each slot's ring; 0 = no rings */
+	uint32_t window_max;              /* the largest capacity of windows; 0 = no rings */
 	uint64_t secret[2];               /* of the keyed hash */
 	uint8_t boot_id[16];
 	uint64_t time_namespace;          /* inode number */
@@ -310,6 +310,12 @@ uint64_t layout_names(uint64_t asked);
 static inline uint64_t layout_names_words(uint64_t names)
 {
 	return names == 0 ? 0 : (names + 2 + 7) / 8;
+}
+
+/* Cells of a slot's ring, in a segment whose windows admit up to `most`: see window.h. */
+static inline uint64_t layout_cells(uint64_t most)
+{
+	return 2 * most;
 }
 
 /* Where the parts of a table begin, in bytes from its first slot. */

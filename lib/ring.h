@@ -49,7 +49,8 @@ struct ring {
 /* The cells of a slot. */
 static inline uint64_t *ring_cells(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot)
 {
-	return (uint64_t *)(void *)(t->slots + t->lines * SLOTS_PER_LINE) + (uint64_t)(slot - t->slots) * l->window_max;
+	return (uint64_t *)(void *)(t->slots + t->lines * SLOTS_PER_LINE) +
+	       (uint64_t)(slot - t->slots) * layout_cells(l->window_max);
 }
 
 /* A window of which nothing is known. */

@@ -134,7 +134,7 @@ static uint64_t list_times(struct saving *s, const struct table *t, const struct
 	uint64_t n = 0, last_ns = ring.w.last_ns;
 
 	/* Not only those that the capacity has room for: it may be raised again. */
-	for (; n < ring.valid; n++) {
+	for (; n < ring.valid && n < s->l->window_max; n++) {
 		uint64_t ns = ring_time(s->l, t, slot, terms, &ring, n);
 
 		if ((int64_t)(last_ns - ns) < 0)

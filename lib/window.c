@@ -23,14 +23,15 @@ static unsigned bit_length(uint64_t x)
 	return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
 }
 
-int window_compile(const struct shmlimit_rule *rule, uint64_t ring, struct layout_terms *terms)
+int window_compile(const struct shmlimit_rule *rule, uint64_t most, struct layout_terms *terms)
 {
-	unsigned cell_bits = bit_length(2 * ring - 1), low = cell_bits + bit_length(ring - 1), span_bits, tick_bits = 0;
+	unsigned cell_bits = bit_length(2 * layout_cells(most) - 1), low = cell_bits + bit_length(most - 1);
+	unsigned span_bits, tick_bits = 0;
 	uint64_t slack_ns = rule->period_ns / 2 < SLACK_NS ? rule->period_ns / 2 : SLACK_NS;
 
 	if (rule->capacity == 0 || rule->period_ns == 0)
 		return -EDOM;
-	if (rule->capacity > ring)
+	if (rule->capacity > most)
 		return -EFBIG;
 	if ((rule->count != 0 && rule->count != rule->capacity) || (rule->flags & SHMLIMIT_NEXT_PAYS) != 0 ||
 	    ((rule->flags & SHMLIMIT_COUNT_REFUSED) != 0 && rule->max_wait_ns != 0))

@@ -10,14 +10,23 @@
  *
  *	[ timestamp : T                    ] [ k - 1 ] [ n ]
  *
- *	n    how many cells hold something, 0 to 2N - 1 for a ring of N: from N on
- *	     all do, and it goes on counting, from 2N - 1 to N, for n mod N is
+ *	n    how many cells hold something, 0 to 2R - 1 for a ring of R: from R on
+ *	     all do, and it goes on counting, from 2R - 1 to R, for n mod R is
  *	     where the next one stands
  *	k    tokens of the latest admission, whose cells may not be written yet
  *	timestamp  of the latest admission, in ticks of 2^s nanoseconds, modulo 2^T
  *
  * A ring that has not been asked for a whole period says the same as none: then
  * n begins anew.
+ *
+ * A segment's windows admit up to N tokens ("most" below), and its rings have R = 2N
+ * cells. Decisions look at the newest N. The other N are older entries, which become
+ * the oldest of the newest N when tokens are given back. So a window is exact while
+ * no more than N tokens were given back since its ring ended furthest. WHY NOT N
+ * cells: an admission then overwrites an entry that is needed again if its tokens
+ * are given back. The entry had left the window, but the cell would say that it is
+ * the newest. WHY NOT a bit of each cell that says in which lap it was written: a
+ * process that is late with writing a cell could make an entry seem gone.
  *
  * A tick is a nanosecond, unless N is large or the period long. Times in the cells
  * have all their bits, but are read as the last nanosecond of their tick: of two
@@ -36,18 +45,18 @@
 
 /* What a word says, at some time. */
 struct window {
-	uint64_t n;                       /* 0 to 2N - 1 */
+	uint64_t n;                       /* 0 to 2R - 1 */
 	uint64_t k;                       /* 1 to N */
 	uint64_t last_ns;                 /* the latest admission's time, as far as the word tells: never earlier */
 };
 
 /*
- * Fill *terms from a WINDOW rule, for rings of `ring` cells. Returns 0, or
- * -EDOM capacity or period is 0; -EFBIG the capacity is above `ring`; -EINVAL
- * count is neither 0 nor the capacity, or flags exclude one another; -ERANGE
+ * Fill *terms from a WINDOW rule, for a segment whose windows admit up to `most`.
+ * Returns 0, or -EDOM capacity or period is 0; -EFBIG the capacity is above `most`;
+ * -EINVAL count is neither 0 nor the capacity, or flags exclude one another; -ERANGE
  * the period and the longest wait are too long. On error *terms is undefined.
  */
-int window_compile(const struct shmlimit_rule *rule, uint64_t ring, struct layout_terms *terms);
+int window_compile(const struct shmlimit_rule *rule, uint64_t most, struct layout_terms *terms);
 
 /* What compiled terms can tell: for shmlimit_rule_range(). */
 void window_range(const struct layout_terms *terms, struct shmlimit_range *out);
@@ -75,8 +84,8 @@ static inline uint64_t window_pack(const struct layout_terms *terms, struct wind
 	return window_tick(terms, w.last_ns) << terms_quota_bits(terms) | (w.k - 1) << terms_cell_bits(terms) | w.n;
 }
 
-/* Total: any word of any bits gives numbers in their ranges, for a ring of `ring` cells, 1 or more. */
-static inline struct window window_unpack(const struct layout_terms *terms, uint64_t word, uint64_t ring,
+/* Total: any word of any bits gives numbers in their ranges; most is 1 or more. */
+static inline struct window window_unpack(const struct layout_terms *terms, uint64_t word, uint64_t most,
                                           uint64_t now_ns)
 {
 	unsigned tick_bits = terms_token_bits(terms), low = terms_quota_bits(terms), n_bits = terms_cell_bits(terms);
@@ -85,11 +94,11 @@ static inline struct window window_unpack(const struct layout_terms *terms, uint
 	struct window w;
 
 	w.n = word & (((uint64_t)1 << n_bits) - 1);
-	if (w.n >= 2 * ring)
-		w.n = 2 * ring - 1;
+	if (w.n >= 2 * layout_cells(most))
+		w.n = 2 * layout_cells(most) - 1;
 	w.k = (word >> n_bits & (((uint64_t)1 << ((low - n_bits) & 63)) - 1)) + 1;
-	if (w.k > ring)
-		w.k = ring;
+	if (w.k > most)
+		w.k = most;
 	/* The tick that is nearest to now: at most `ahead` later, else earlier. */
 	tick = (now_ns >> tick_bits) + later - (later > ahead ? ticks + 1 : 0);
 	w.last_ns = window_end_of_tick(terms, tick << tick_bits);
@@ -111,24 +120,30 @@ static inline int window_is_impossible(const struct layout_terms *terms, uint64_
 }
 
 /* How many cells hold something. */
-static inline uint64_t window_valid(uint64_t n, uint64_t ring)
+static inline uint64_t window_valid(uint64_t n, uint64_t most)
 {
-	return n < ring ? n : ring;
+	return n < layout_cells(most) ? n : layout_cells(most);
 }
 
 /* Where the cell stands that has `newer` newer ones, newer < window_valid(). */
-static inline uint64_t window_cell(uint64_t n, uint64_t newer, uint64_t ring)
+static inline uint64_t window_cell(uint64_t n, uint64_t newer, uint64_t most)
 {
 	uint64_t i = n - 1 - newer;
 
-	return i < ring ? i : i - ring;
+	return i < layout_cells(most) ? i : i - layout_cells(most);
 }
 
-/* n after k more, k <= ring */
-static inline uint64_t window_advance(uint64_t n, uint64_t k, uint64_t ring)
+/* n after k more, k <= most */
+static inline uint64_t window_advance(uint64_t n, uint64_t k, uint64_t most)
 {
 	n += k;
-	return n < 2 * ring ? n : n - ring;
+	return n < 2 * layout_cells(most) ? n : n - layout_cells(most);
+}
+
+/* n after k less, k < window_valid(). A ring all of whose cells hold something goes on saying so. */
+static inline uint64_t window_withdraw(uint64_t n, uint64_t k, uint64_t most)
+{
+	return n >= layout_cells(most) && n - k < layout_cells(most) ? n - k + layout_cells(most) : n - k;
 }
 
 #endif

@@ -13,7 +13,6 @@
 
 #define T0 (1000 * SECOND)
 #define RING 16
-#define HISTORIES 1000000
 
 static struct shmlimit *l;
 static struct shmlimit_result r;
@@ -182,6 +181,23 @@ static void full_circle(void)
 	is(wrong, 0, "a ring that is always full lets one in when one leaves");
 }
 
+/* A ring that is always full, of which some is given back. */
+static void refunds_in_circles(void)
+{
+	int id = rule("circle_back", RING, SECOND, 0, 0), wrong = 0;
+	uint64_t at = T0;
+
+	for (uint64_t i = 0; i < 2 * RING + 3; i++)
+		wrong += take(id, 1, at += SECOND / RING) != SHMLIMIT_ALLOWED;
+	is(wrong, 0, "a window is full");
+	shmlimit_refund_at(l, id, "k", 1, 5, at, &r);
+	is(r.remaining, 5, "five tokens are given back after the ring has wrapped");
+	is(shmlimit_peek_at(l, id, "k", 1, 5, at, &r), SHMLIMIT_ALLOWED, "a peek agrees that all of them can be taken");
+	is(r.remaining, 5, "and that no more can");
+	is(take(id, 6, at), SHMLIMIT_DENIED, "six tokens fit");
+	is(r.retry_after_ns, SECOND / RING, "when the oldest has left");
+}
+
 static void live(void)
 {
 	int id = rule("live", 2, 10 * SECOND, 0, 0);
@@ -305,112 +321,6 @@ static void reset_in_the_tick(void)
 	is(cells[1], T0 + 5, "a cell that is right stays");
 }
 
-/* ---- Against a queue ---- */
-
-#define ASKS 12
-
-struct queue {
-	uint64_t time_ns[ASKS * RING];
-	size_t n;
-};
-
-/* Tokens in (now - period, now], or later. */
-static uint64_t queue_used(const struct queue *q, uint64_t period_ns, uint64_t now_ns)
-{
-	uint64_t used = 0;
-
-	for (size_t i = 0; i < q->n; i++)
-		used += q->time_ns[i] + period_ns > now_ns;
-	return used;
-}
-
-/* Nanoseconds until no more than `room` of them count. */
-static uint64_t queue_wait(const struct queue *q, uint64_t period_ns, uint64_t now_ns, uint64_t room)
-{
-	uint64_t wait_ns = 0;
-
-	for (size_t i = 0; i < q->n; i++)
-		if (q->n - i > room && q->time_ns[i] + period_ns > now_ns + wait_ns)
-			wait_ns = q->time_ns[i] + period_ns - now_ns;
-	return wait_ns;
-}
-
-static void queue_push(struct queue *q, uint64_t tokens, uint64_t time_ns)
-{
-	while (tokens-- > 0)
-		q->time_ns[q->n++] = time_ns;
-}
-
-/* One history of a new key. Returns how many answers were wrong. */
-static unsigned history(struct dice *dice, int id, const struct shmlimit_rule *rule, uint64_t key, uint64_t *admitted)
-{
-	uint64_t now_ns = T0 + dice_below(dice, 1000000), cost, used, wait_ns;
-	struct queue queue = { .n = 0 };
-	unsigned wrong = 0;
-
-	for (int i = 0; i < ASKS; i++) {
-		int want, answer;
-
-		now_ns += dice_below(dice, 4) == 0 ? 0 : dice_below(dice, rule->period_ns * 3 / 4);
-		cost = dice_below(dice, 4) != 0 ? 1 : 1 + dice_below(dice, rule->capacity + 1);
-		used = queue_used(&queue, rule->period_ns, now_ns);
-		want = used + cost <= rule->capacity ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
-		wait_ns = cost > rule->capacity ? UINT64_MAX
-		                                : queue_wait(&queue, rule->period_ns, now_ns, rule->capacity - cost);
-		answer = shmlimit_take_at(l, id, &key, sizeof(key), cost, now_ns, &r);
-		if (want == SHMLIMIT_ALLOWED || (rule->flags & SHMLIMIT_COUNT_REFUSED)) {
-			queue_push(&queue, cost < rule->capacity ? cost : rule->capacity, now_ns);
-			used = queue_used(&queue, rule->period_ns, now_ns);
-			if (used > rule->capacity)
-				used = rule->capacity;
-		}
-		if (want == SHMLIMIT_DENIED && (rule->flags & SHMLIMIT_COUNT_REFUSED) && wait_ns != UINT64_MAX)
-			wait_ns = queue_wait(&queue, rule->period_ns, now_ns, rule->capacity - cost);
-		wrong += answer != want || r.remaining != rule->capacity - used || r.limit != rule->capacity;
-		wrong += r.retry_after_ns != (want == SHMLIMIT_DENIED ? wait_ns : 0);
-		wrong += r.reset_after_ns != queue_wait(&queue, rule->period_ns, now_ns, 0);
-		*admitted += answer == SHMLIMIT_ALLOWED;
-	}
-	return wrong;
-}
-
-static void histories(uint64_t seed)
-{
-	static const struct {
-		uint64_t capacity, period_ns;
-		uint32_t flags;
-	} rules[] = {
-		{ 1, 1000, 0 }, { 2, 100, 0 }, { 3, SECOND, 0 }, { 5, 7, 0 }, { RING, 1000000, 0 },
-		{ 1, 1000, SHMLIMIT_COUNT_REFUSED }, { 4, SECOND, SHMLIMIT_COUNT_REFUSED },
-		{ 2, (uint64_t)1 << 51, 0 },
-	};
-	struct dice dice = { seed };
-	uint64_t n = scaled(HISTORIES), wrong = 0, admitted = 0;
-	int ids[sizeof(rules) / sizeof(rules[0])];
-	struct shmlimit_rule got[sizeof(rules) / sizeof(rules[0])];
-
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "queue%zu", i);
-		ids[i] = rule(name, rules[i].capacity, rules[i].period_ns, 0, rules[i].flags);
-		got[i].struct_size = sizeof(got[i]);
-		shmlimit_rule_get(l, ids[i], &got[i]);
-	}
-	for (uint64_t i = 0; i < n && wrong == 0; i++) {
-		size_t which = dice_below(&dice, sizeof(rules) / sizeof(rules[0]));
-
-		wrong += history(&dice, ids[which], &got[which], i, &admitted);
-		if (wrong != 0)
-			diag("history %" PRIu64 ", rule %zu", i, which);
-		/* A slot for the next one; its cells keep what stands in them. */
-		if (i % 64 == 63)
-			shmlimit_reset(l, -1, NULL, 0);
-	}
-	is(wrong, 0, "%" PRIu64 " random histories are decided as by a queue of times, every fact of them", n);
-	ok(admitted > n && admitted < n * ASKS, "some are admitted and some are not");
-}
-
 /* ---- Arithmetic ---- */
 
 static void words(uint64_t seed)
@@ -419,25 +329,25 @@ static void words(uint64_t seed)
 	uint64_t wrong = 0, wild = 0;
 
 	for (uint64_t i = 0; i < scaled(1000000); i++) {
-		uint64_t ring = 1 + dice_below(&dice, (uint64_t)1 << dice_below(&dice, 17));
-		struct shmlimit_rule rule = { .capacity = 1 + dice_below(&dice, ring),
+		uint64_t most = 1 + dice_below(&dice, (uint64_t)1 << dice_below(&dice, 17));
+		struct shmlimit_rule rule = { .capacity = 1 + dice_below(&dice, most),
 			.period_ns = 1 + dice_below(&dice, (uint64_t)1 << (1 + dice_below(&dice, 56))),
 			.max_wait_ns = dice_below(&dice, (uint64_t)1 << dice_below(&dice, 57)) };
 		struct layout_terms terms = { 0 };
 		uint64_t now_ns = ((uint64_t)1 << 60) + dice_below(&dice, (uint64_t)1 << 60);
-		struct window w = { .n = dice_below(&dice, 2 * ring), .k = 1 + dice_below(&dice, ring) }, back;
+		struct window w = { .n = dice_below(&dice, 2 * layout_cells(most)), .k = 1 + dice_below(&dice, most) }, back;
 
-		if (window_compile(&rule, ring, &terms) != 0) {
+		if (window_compile(&rule, most, &terms) != 0) {
 			wrong++;
 			continue;
 		}
 		w.last_ns = now_ns - dice_below(&dice, rule.period_ns) + dice_below(&dice, terms.ahead + 1);
-		back = window_unpack(&terms, window_pack(&terms, w), ring, now_ns);
+		back = window_unpack(&terms, window_pack(&terms, w), most, now_ns);
 		wrong += back.n != w.n || back.k != w.k || back.last_ns < w.last_ns ||
 		         back.last_ns - w.last_ns >= (uint64_t)1 << terms_token_bits(&terms) ||
 		         !window_agrees(&terms, window_pack(&terms, w), w.last_ns);
-		back = window_unpack(&terms, dice_throw(&dice), ring, now_ns);
-		wild += back.n >= 2 * ring || back.k < 1 || back.k > ring;
+		back = window_unpack(&terms, dice_throw(&dice), most, now_ns);
+		wild += back.n >= 2 * layout_cells(most) || back.k < 1 || back.k > most;
 	}
 	is(wrong, 0, "a word gives back what was packed, its time never too early and late by less than a tick");
 	is(wild, 0, "any word gives a place in the ring");
@@ -470,12 +380,12 @@ int main(void)
 	refunds();
 	refund_of_an_earlier_one();
 	full_circle();
+	refunds_in_circles();
 	live();
 	stepped_clock();
 	coarse();
 	reset_in_the_tick();
 	seen_from_before();
-	histories(seed);
 	words(seed);
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
 	wrong_rules();

@@ -12,7 +12,7 @@ static const struct command_option options[] = {
 	[CREATION_GROUP] = { "group", "G", "the group that owns it, by name or number (default your own)" },
 	[CREATION_ON_FULL] = { "on-full", "WHAT", "for a key that finds no room: evict (default), allow or deny" },
 	[CREATION_RULES] = { "rules", "N", "rules that it can hold, 1 to 4096 (default 64)" },
-	[CREATION_WINDOW_MAX] = { "window-max", "N", "the largest window, up to 65536: 8 bytes each a slot (default 0: none)" },
+	[CREATION_WINDOW_MAX] = { "window-max", "N", "the largest window, up to 65536: 16 bytes each a slot (default 0: none)" },
 	[CREATION_NAMES] = { "names", "BYTES", "keep so much of each key, to show it, up to 1024 (default 0: none)" },
 	[CREATION_CLOCK] = { "clock", "WHICH", "precise or coarse (default precise)" },
 	{ 0 },

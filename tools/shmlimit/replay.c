@@ -63,7 +63,7 @@ static int open_rule(struct replay_rule *rule, uint64_t slots)
 	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = slots, .rules = 1 };
 
 	if (rule->rule.algorithm == SHMLIMIT_WINDOW) {
-		uint64_t most = WINDOWS_SIZE / (16 + 8 * rule->rule.capacity);
+		uint64_t most = WINDOWS_SIZE / (16 + 16 * rule->rule.capacity);
 
 		if (rule->rule.capacity > SHMLIMIT_WINDOW_MAX)
 			return fail("--rule %s: too large a window: must be %d or less", rule->text,

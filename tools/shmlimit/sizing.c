@@ -118,7 +118,7 @@ static int ask_library(const char *called, struct demand *d, struct shmlimit_inf
 static int add_up(const struct call *call, const struct shmlimit_info *small, struct demand *d)
 {
 	unsigned __int128 live = d->keys;
-	uint64_t slot_bytes = 16 + 8 * d->window_max + (d->names == 0 ? 0 : (d->names + 2 + 7) / 8 * 8);
+	uint64_t slot_bytes = 16 + 16 * d->window_max + (d->names == 0 ? 0 : (d->names + 2 + 7) / 8 * 8);
 
 	if (d->period_ns != 0)
 		live = (live * d->fill_ns + d->period_ns - 1) / d->period_ns;
