@@ -139,6 +139,9 @@ uint64_t algorithm_convert(const struct shmlimit *l, const struct table *t, cons
 	case SHMLIMIT_WINDOW:
 		/* The cells stay as they are; the latest admission's come to disagree, and count as late as the word. */
 		ring = ring_read(l, t, slot, from, word, now_ns);
+		/* An admission that left the window long ago has no time that the word could tell. */
+		if (window_wait(to, ring.w.last_ns, now_ns) == 0)
+			ring = ring_empty(now_ns);
 		ring.w.last_ns += (uint64_t)lost << terms_token_bits(to);
 		return window_pack(to, ring.w);
 	case SHMLIMIT_WARMUP:

@@ -117,6 +117,16 @@ uint64_t ring_used(const struct shmlimit *l, const struct table *t, const struct
 void ring_complete(const struct shmlimit *l, const struct table *t, struct layout_slot *slot,
                    const struct layout_terms *terms, struct slot_seen seen, const struct window *w, int exact);
 
+/* The same of what a word says that was swapped in just now, whose time may be further ahead than an honest one. */
+static inline void ring_complete_word(const struct shmlimit *l, const struct table *t, struct layout_slot *slot,
+                                      const struct layout_terms *terms, struct slot_seen mine, uint64_t now_ns)
+{
+	uint64_t half_ns = UINT64_MAX >> terms_quota_bits(terms) >> 1 << terms_token_bits(terms);
+	struct window w = window_unpack(terms, mine.word, l->window_max, now_ns + half_ns);
+
+	ring_complete(l, t, slot, terms, mine, &w, 1);
+}
+
 /*
  * Write what `word` says of a slot of another table into the cells of `to`, while
  * that stands as it was seen, and return the word that belongs there. A cell that

@@ -48,6 +48,7 @@
 #include "clock.h"
 #include "counter.h"
 #include "probe.h"
+#include "ring.h"
 
 struct layout_slot *table_search(const struct table *t, struct table_window window, uint64_t tag)
 {
@@ -284,6 +285,7 @@ int table_convert_slot(const struct shmlimit *l, const struct table *t, struct l
 {
 	uint64_t now_ns = given_ns != NULL ? *given_ns : clock_read(l->clock_id);
 	struct rule_view now, then;
+	struct slot_seen mine;
 
 	if (rule_load(l, tag_rule(seen.tag), &now) != 0)
 		return 1;
@@ -293,9 +295,14 @@ int table_convert_slot(const struct shmlimit *l, const struct table *t, struct l
 		return slot_cas(slot, seen, seen.tag & TAG_FROZEN, 0); /* tentative, or another rule's: nothing to keep */
 	if (then.published != now.published)
 		return 0;
-	return slot_cas(slot, seen, (seen.tag & ~TAG_VERSION) | (rule_version(&now) & TAG_VERSION),
-	                algorithm_convert(l, t, slot, &then.terms, seen.word, &now.terms, rule_version(&now),
-	                                  now_ns));
+	mine.tag = (seen.tag & ~TAG_VERSION) | (rule_version(&now) & TAG_VERSION);
+	mine.word = algorithm_convert(l, t, slot, &then.terms, seen.word, &now.terms, rule_version(&now), now_ns);
+	if (!slot_cas(slot, seen, mine.tag, mine.word))
+		return 0;
+	/* The word tells a time of the last four periods only, so an admission of long ago would seem to be of now. */
+	if (terms_algorithm(&now.terms) == SHMLIMIT_WINDOW && l->window_max != 0)
+		ring_complete_word(l, t, slot, &now.terms, mine, now_ns);
+	return 1;
 }
 
 struct layout_slot *table_find_any(const struct shmlimit *l, const struct table *t, struct table_window window,

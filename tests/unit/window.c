@@ -198,6 +198,50 @@ static void refunds_in_circles(void)
 	is(r.retry_after_ns, SECOND / RING, "when the oldest has left");
 }
 
+/*
+ * Full keys stay full when the rule changes, however long ago their last admission was. The periods are so long that a
+ * word tells the times of four of them, and no more.
+ */
+static void changed_when_empty(void)
+{
+	const uint64_t unit_ns = (uint64_t)1 << 46;
+	int id = rule("raised", 5, 60 * unit_ns, 0, 0), denied = 0;
+	uint64_t at = T0;
+
+	for (uint64_t key = 0; key < 400; key++, at += 3 * unit_ns)
+		shmlimit_take_at(l, id, &key, sizeof(key), 5, at, NULL);
+	rules_ns = at += 600 * unit_ns;
+	rule("raised", 6, 60 * unit_ns, 0, 0);
+	for (uint64_t key = 0; key < 400; key++)
+		denied += shmlimit_peek_at(l, id, &key, sizeof(key), 6, at + 1000, &r) != SHMLIMIT_ALLOWED;
+	is(denied, 0, "no key whose window is empty is denied after the capacity is raised");
+	shmlimit_reset(l, id, NULL, 0);
+	denied = 0;
+	for (uint64_t i = 4; i < 100; i++) {
+		rules_ns = at;
+		id = rule("shortened", 5, 1800 * unit_ns, 0, 0);
+		shmlimit_take_at(l, id, &i, sizeof(i), 5, at, NULL);
+		rules_ns = at += i * 17 * unit_ns;
+		rule("shortened", 5, 60 * unit_ns, 0, 0);
+		denied += shmlimit_peek_at(l, id, &i, sizeof(i), 5, at, &r) != SHMLIMIT_ALLOWED;
+	}
+	is(denied, 0, "nor is one after the period is shortened");
+	shmlimit_reset(l, id, NULL, 0);
+	denied = 0;
+	for (uint64_t i = 0; i < 100; i++) {
+		rules_ns = at;
+		id = rule("kept", 5, 60 * unit_ns, 0, 0);
+		shmlimit_take_at(l, id, &i, sizeof(i), 5, at, NULL);
+		rules_ns = at + unit_ns;
+		rule("kept", 6, 60 * unit_ns, 0, 0);
+		at += (62 + 5 * i) * unit_ns;
+		denied += shmlimit_peek_at(l, id, &i, sizeof(i), 5, at, &r) != SHMLIMIT_ALLOWED;
+	}
+	is(denied, 0, "nor one that was in use when the rule changed, and was left alone since");
+	shmlimit_reset(l, id, NULL, 0);
+	rules_ns = T0;
+}
+
 static void live(void)
 {
 	int id = rule("live", 2, 10 * SECOND, 0, 0);
@@ -381,6 +425,7 @@ int main(void)
 	refund_of_an_earlier_one();
 	full_circle();
 	refunds_in_circles();
+	changed_when_empty();
 	live();
 	stepped_clock();
 	coarse();

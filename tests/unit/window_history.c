@@ -1,0 +1,312 @@
+/*
+ * window_history: random histories of WINDOW rules against a plain queue of times:
+ * takes, charges, reservations, refunds, denied take_alls, counted refusals and changes
+ * of the rule. Every fact of every answer must be the queue's (I1, I2 for windows).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "../dice.h"
+#include "unit.h"
+
+#include "limiter.h"
+#include "rule.h"
+#include "window.h"
+
+#define T0 (1000 * SECOND)
+#define MOST 16
+#define HISTORIES 250000
+#define ASKS 24
+#define KEYS_AT_ONCE 32
+#define SHORTEST_NS ((uint64_t)1 << 16)   /* as many changes as there are move no time on by half of it */
+
+static struct shmlimit *l;
+
+/*
+ * All that was admitted, oldest first. `highest` is how many there were at most: the library promises to be exact while
+ * no more than MOST of them were given back.
+ */
+struct queue {
+	uint64_t time_ns[ASKS * MOST + 1];
+	uint64_t n, highest, latest;      /* so many of the newest are of one admission */
+};
+
+/* A rule, and what a word makes of its times. */
+struct window_rule {
+	int id;
+	struct shmlimit_rule rule;
+	struct layout_terms terms;
+};
+
+struct expected {
+	int answer;
+	uint64_t remaining, wait_ns, retry_after_ns, reset_after_ns;
+};
+
+static uint64_t wait_of(const struct window_rule *w, uint64_t then_ns, uint64_t now_ns)
+{
+	return window_wait(&w->terms, window_end_of_tick(&w->terms, then_ns), now_ns);
+}
+
+static uint64_t newest(const struct queue *q)
+{
+	return q->time_ns[q->n - 1];
+}
+
+static uint64_t used(const struct queue *q, const struct window_rule *w, uint64_t now_ns)
+{
+	uint64_t n = 0;
+
+	while (n < q->n && n < w->rule.capacity && wait_of(w, q->time_ns[q->n - 1 - n], now_ns) != 0)
+		n++;
+	return n;
+}
+
+/* Nanoseconds until no more than `room` of them count. */
+static uint64_t wait_for_room(const struct queue *q, const struct window_rule *w, uint64_t room, uint64_t now_ns)
+{
+	return room >= q->n ? 0 : wait_of(w, q->time_ns[q->n - 1 - room], now_ns);
+}
+
+/* A window that is empty may be forgotten, and is by the next admission. */
+static void forget_empty(struct queue *q, const struct window_rule *w, uint64_t now_ns)
+{
+	if (q->n != 0 && wait_of(w, newest(q), now_ns) == 0)
+		q->n = q->highest = 0;
+}
+
+static void push(struct queue *q, const struct window_rule *w, uint64_t tokens, uint64_t now_ns, uint64_t wait_ns)
+{
+	uint64_t at_ns = window_end_of_tick(&w->terms, now_ns + wait_ns);
+
+	forget_empty(q, w, now_ns);
+	if (q->n != 0 && window_end_of_tick(&w->terms, newest(q)) > at_ns)
+		at_ns = window_end_of_tick(&w->terms, newest(q));
+	q->latest = tokens;
+	while (tokens-- > 0)
+		q->time_ns[q->n++] = at_ns;
+	if (q->n > q->highest)
+		q->highest = q->n;
+}
+
+/* The newest are given back, those of now counting as late as the latest. */
+static void pop(struct queue *q, const struct window_rule *w, uint64_t tokens, uint64_t now_ns)
+{
+	if (q->n == 0 || wait_of(w, newest(q), now_ns) == 0)
+		return;
+	for (uint64_t i = 0; i < q->n; i++)
+		if (q->time_ns[i] >= now_ns)
+			q->time_ns[i] = newest(q);
+	q->n -= tokens < q->n ? tokens : q->n;
+	q->latest = 1;
+	if (used(q, w, now_ns) == 0)
+		q->n = q->highest = 0;
+}
+
+/* All is as it was, but that so many were given back. */
+static void take_and_give_back(struct queue *q, const struct window_rule *w, uint64_t tokens, uint64_t now_ns)
+{
+	forget_empty(q, w, now_ns);
+	if (q->n != 0 && q->n + tokens > q->highest)
+		q->highest = q->n + tokens;
+}
+
+/* How many may be given back for the library to be exact. */
+static uint64_t refundable(const struct queue *q)
+{
+	return MOST - (q->highest - q->n) < q->n ? MOST - (q->highest - q->n) : q->n;
+}
+
+static struct expected ask(struct queue *q, const struct window_rule *w, uint64_t cost, uint64_t now_ns, int peek,
+                           uint64_t limit_ns)
+{
+	uint64_t capacity = w->rule.capacity;
+	int counts = (w->rule.flags & SHMLIMIT_COUNT_REFUSED) != 0 && !peek;
+	struct expected e = { .answer = SHMLIMIT_ALLOWED };
+	uint64_t wait_ns = cost > capacity ? UINT64_MAX : wait_for_room(q, w, capacity - cost, now_ns);
+
+	if (wait_ns > limit_ns) {
+		e.answer = SHMLIMIT_DENIED;
+		e.retry_after_ns = wait_ns == UINT64_MAX ? UINT64_MAX : wait_ns - limit_ns;
+		if (counts) {
+			push(q, w, cost < capacity ? cost : capacity, now_ns, 0);
+			if (wait_ns != UINT64_MAX)
+				e.retry_after_ns = wait_for_room(q, w, capacity - cost, now_ns);
+		}
+	} else if (!peek) {
+		e.wait_ns = wait_ns;
+		push(q, w, cost, now_ns, wait_ns);
+	}
+	return e;
+}
+
+static void look(struct expected *e, const struct queue *q, const struct window_rule *w, uint64_t now_ns)
+{
+	uint64_t count = used(q, w, now_ns);
+
+	e->remaining = w->rule.capacity - count;
+	e->reset_after_ns = count == 0 ? 0 : wait_of(w, newest(q), now_ns);
+}
+
+static int differs(const struct expected *e, int answer, const struct shmlimit_result *r)
+{
+	return answer != e->answer || r->remaining != e->remaining || r->wait_ns != e->wait_ns ||
+	       r->retry_after_ns != e->retry_after_ns || r->reset_after_ns != e->reset_after_ns;
+}
+
+static int peek_differs(struct queue *q, const struct window_rule *w, uint64_t key, uint64_t cost, uint64_t now_ns)
+{
+	struct expected e = ask(q, w, cost, now_ns, 1, 0);
+	struct shmlimit_result r;
+	int answer = shmlimit_peek_at(l, w->id, &key, sizeof(key), cost, now_ns, &r);
+
+	look(&e, q, w, now_ns);
+	return differs(&e, answer, &r);
+}
+
+static void set(struct window_rule *w, const char *name, uint64_t now_ns)
+{
+	struct rule_view view;
+
+	w->rule.struct_size = sizeof(w->rule);
+	w->rule.algorithm = SHMLIMIT_WINDOW;
+	w->id = shmlimit_rule_set_at(l, name, &w->rule, now_ns);
+	if (w->id < 0)
+		bail("rule_set: %s", shmlimit_strerror(w->id));
+	if (rule_load(l, (uint32_t)w->id, &view) != 0)
+		bail("rule_load");
+	w->terms = view.terms;
+}
+
+/* The rule gets another capacity and period. A change costs the latest admission some ticks. */
+static void change(struct window_rule *w, struct queue *q, uint64_t now_ns, struct dice *dice)
+{
+	struct layout_terms before = w->terms;
+	struct rule_view view;
+	uint64_t last_ns;
+
+	w->rule.capacity = 1 + dice_below(dice, MOST);
+	if (w->rule.period_ns < SHORTEST_NS || dice_below(dice, 2) == 0)
+		w->rule.period_ns = SHORTEST_NS + dice_below(dice, (uint64_t)1 << (4 + dice_below(dice, 20)));
+	set(w, "history", now_ns);
+	if (q->n == 0 || memcmp(&before, &w->terms, sizeof(before)) == 0)
+		return;
+	if (rule_load(l, (uint32_t)w->id, &view) != 0)
+		bail("rule_load");
+	last_ns = window_end_of_tick(&before, newest(q));
+	if (window_wait(&w->terms, last_ns, now_ns) == 0) {
+		q->n = q->highest = 0;
+		return;
+	}
+	last_ns += (1 + rule_version(&view) % 16) << terms_token_bits(&w->terms);
+	for (uint64_t i = 0; i < q->latest; i++)
+		q->time_ns[q->n - 1 - i] = window_end_of_tick(&w->terms, last_ns);
+}
+
+/* One history of a new key. Returns how many answers were wrong. */
+static unsigned history(struct dice *dice, struct window_rule *w, int empty, uint64_t key, uint64_t happened[])
+{
+	uint64_t now_ns = T0 + dice_below(dice, 1000000);
+	struct queue q = { .n = 0 };
+	unsigned wrong = 0;
+	int changes = dice_below(dice, 8) == 0;
+
+	for (int i = 0; i < ASKS && wrong == 0; i++) {
+		uint64_t cost = dice_below(dice, 4) != 0 ? 1 : 1 + dice_below(dice, w->rule.capacity + 1);
+		unsigned what = (unsigned)dice_below(dice, 10);
+		struct expected e = { .answer = SHMLIMIT_ALLOWED };
+		struct shmlimit_result r;
+		int answer = SHMLIMIT_ALLOWED;
+
+		now_ns += dice_below(dice, 3) == 0 ? 0 : dice_below(dice, 1 + w->rule.period_ns * 2 / w->rule.capacity);
+		if (what < 5) {
+			answer = shmlimit_take_at(l, w->id, &key, sizeof(key), cost, now_ns, &r);
+			e = ask(&q, w, cost, now_ns, 0, 0);
+			happened[answer == SHMLIMIT_ALLOWED]++;
+		} else if (what == 5 && w->rule.max_wait_ns != 0) {
+			answer = shmlimit_reserve_at(l, w->id, &key, sizeof(key), cost, UINT64_MAX, now_ns, &r);
+			e = ask(&q, w, cost, now_ns, 0, w->rule.max_wait_ns);
+			happened[2] += r.wait_ns != 0;
+		} else if (what == 6) {
+			cost = cost < w->rule.capacity ? cost : w->rule.capacity;
+			answer = shmlimit_charge_at(l, w->id, &key, sizeof(key), cost, now_ns, &r);
+			push(&q, w, cost, now_ns, 0);
+		} else if (what == 7 && refundable(&q) != 0) {
+			cost = 1 + dice_below(dice, refundable(&q));
+			happened[3] += q.n > MOST;
+			answer = shmlimit_refund_at(l, w->id, &key, sizeof(key), cost, now_ns, &r);
+			pop(&q, w, cost, now_ns);
+		} else if (what == 8) {
+			const struct shmlimit_request both[] = {
+				{ .rule = w->id, .key = &key, .key_len = sizeof(key), .cost = cost },
+				{ .rule = empty, .key = "k", .key_len = 1, .cost = 1 },
+			};
+			struct shmlimit_result results[2];
+
+			/* Where the window itself denies, its refusal may count; else all is as it was. */
+			answer = shmlimit_take_all_at(l, both, 2, NULL, now_ns, results);
+			wrong += answer != SHMLIMIT_DENIED;
+			if (ask(&q, w, cost, now_ns, 1, 0).answer == SHMLIMIT_DENIED)
+				(void)ask(&q, w, cost, now_ns, 0, 0);
+			else
+				take_and_give_back(&q, w, cost, now_ns);
+			happened[4] += q.n > MOST;
+			wrong += peek_differs(&q, w, key, 1 + dice_below(dice, w->rule.capacity), now_ns) != 0;
+			continue;
+		} else if (changes) {
+			change(w, &q, now_ns, dice);
+			happened[5]++;
+			wrong += peek_differs(&q, w, key, 1 + dice_below(dice, w->rule.capacity), now_ns) != 0;
+			continue;
+		} else {
+			continue;
+		}
+		look(&e, &q, w, now_ns);
+		wrong += differs(&e, answer, &r) != 0;
+		wrong += peek_differs(&q, w, key, 1 + dice_below(dice, w->rule.capacity), now_ns) != 0;
+	}
+	return wrong;
+}
+
+int main(void)
+{
+	static const struct shmlimit_rule rules[] = {
+		{ .capacity = 1, .period_ns = 1000 },
+		{ .capacity = 2, .period_ns = 100, .max_wait_ns = 50 },
+		{ .capacity = 5, .period_ns = 7 },
+		{ .capacity = MOST, .period_ns = 1000000 },
+		{ .capacity = MOST, .period_ns = 100, .max_wait_ns = 250 },
+		{ .capacity = 3, .period_ns = SECOND, .flags = SHMLIMIT_COUNT_REFUSED },
+		{ .capacity = MOST, .period_ns = 1000, .flags = SHMLIMIT_COUNT_REFUSED },
+		{ .capacity = 4, .period_ns = (uint64_t)1 << 56 },
+		{ .capacity = 4, .period_ns = (uint64_t)1 << 56, .flags = SHMLIMIT_COUNT_REFUSED },
+	};
+	static const struct shmlimit_rule lease = { .struct_size = sizeof(lease), .algorithm = SHMLIMIT_LEASE, .capacity = 1,
+		.count = 1, .period_ns = SECOND };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = MOST };
+	struct dice dice = { dice_seed() };
+	uint64_t n = scaled(HISTORIES), wrong = 0, happened[6] = { 0 };
+	int empty;
+
+	l = unit_create("window_history", &options);
+	/* A lease of nothing denies at any time. */
+	empty = shmlimit_rule_set(l, "empty", &lease);
+	for (uint64_t i = 0; i < n && wrong == 0; i++) {
+		struct window_rule w = { .rule = rules[dice_below(&dice, sizeof(rules) / sizeof(rules[0]))] };
+
+		/* Slots for the next ones; their cells keep what stands in them. */
+		if (i % KEYS_AT_ONCE == 0)
+			shmlimit_reset(l, -1, NULL, 0);
+		set(&w, "history", T0);
+		wrong += history(&dice, &w, empty, i, happened);
+		if (wrong != 0)
+			diag("history %" PRIu64, i);
+	}
+	is(wrong, 0, "%" PRIu64 " random histories are decided as by a plain queue of times, every fact of them", n);
+	ok(happened[0] > n / 8 && happened[1] > n / 8, "takes are admitted and refused");
+	ok(happened[2] > n / 64, "reservations wait");
+	ok(happened[3] > n / 64, "tokens are given back after the ring has wrapped");
+	ok(happened[4] > n / 64, "and in calls that took from several limits");
+	ok(happened[5] > n / 64, "rules are changed");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
+	return tap_done();
+}
