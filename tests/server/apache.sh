@@ -51,7 +51,13 @@ fails_closed
 ends
 
 proxy=192.0.2.10
+more_apache='ErrorDocument 429 /index.html'
 start apache worker
+more_apache=
+codes "$url/login?[1-5]" >"$TMP/codes"
+ask "$url/login"
+like "$answer" '^HTTP/1.1 429 ' "$what: a denial may have a document of its own"
+like "$(field RateLimit | tr '\n' ' ')" '^"login";r=0;t=[0-9]* $' "$what: which has the fields of the denial"
 is "$(behind_proxy)" "999 998 997" "$what: a peer that is no trusted proxy is the client, whatever it sends"
 ends
 proxy=127.0.0.1
@@ -67,7 +73,7 @@ CacheEnable disk /
 Header set Cache-Control max-age=3600
 $(snippet apache apache CacheQuickHandler)"
 start apache prefork
-shmlimit reset "$SEGMENT" --all
+shmlimit reset "$SEGMENT" --all >/dev/null
 ask "$url/index.html" -H "$(from 10.0.5.1)"
 ask "$url/index.html" -H "$(from 10.0.5.1)"
 like "$answer" '^Age: ' "$what: the second response comes from the cache"

@@ -47,6 +47,8 @@ else
 	is "$(python) $(python)" "passed passed" "in Python too"
 fi
 is "$(keyed "$nginx_url") $(keyed "$apache_url") $(python)" "429 429 rejected" "and such a key is one key in all of them"
+digest=$(printf %s "$long" | sha512sum | cut -d ' ' -f 1)
+is "$(shmlimit peek "$SEGMENT" login --key-hex "$digest" | sed -n 's/^remaining: //p')" 0 "the command knows it by its SHA-512"
 is "$(keyed "$nginx_url" 1) $(keyed "$apache_url" 2)" "200 200" "but not one with others that begin alike"
 
 client=$(from 10.0.0.1)
