@@ -90,7 +90,7 @@ lib_used := $(if $(SHARED),$(lib_so),$(O)/libshmlimit.a)
 benches := $(patsubst %.c,$(O)/%,$(wildcard bench/*.c))
 man1    := tools/shmlimit/shmlimit.1
 man3    := lib/shmlimit.3 lib/global/shmlimit_global.3
-man7    := lib/shmlimit.7
+man7    := lib/shmlimit.7 lib/shmlimit-security.7
 units   := $(wildcard tools/systemd/*.service)
 
 .PHONY: all lib nginx apache php bench bench-quick demo check check-full coverage memcheck torture schedules fuzz \
@@ -419,6 +419,7 @@ uninstall:
 		$(foreach l,libshmlimit libshmlimit-global,$(addprefix $(libdir)/$(l),.a .so .so.$(SOVERSION) .so.$(VERSION))) \
 		$(libdir)/pkgconfig/shmlimit.pc $(libdir)/pkgconfig/shmlimit-global.pc $(mandir)/man1/shmlimit.1 \
 		$(mandir)/man3/shmlimit.3 $(mandir)/man3/shmlimit_global.3 $(mandir)/man7/shmlimit.7 \
+		$(mandir)/man7/shmlimit-security.7 \
 		$(completionsdir)/shmlimit $(addprefix $(unitdir)/,$(notdir $(units))))
 
 # The packages' own build is out of O, in a copy of the sources that has debian/ at its top. Their maintainer is who

@@ -49,7 +49,7 @@ $lib/pkgconfig/shmlimit.pc ./usr/share/man/man3/shmlimit.3.gz ./usr/share/man/ma
 	"libshmlimit-dev is what programs are built with"
 is "$(files shmlimit)" "./lib/systemd/system/shmlimit-state@.service ./lib/systemd/system/shmlimit.service ./usr/bin/shmlimit \
 ./usr/share/bash-completion/completions/shmlimit ./usr/share/lintian/overrides/shmlimit \
-./usr/share/man/man1/shmlimit.1.gz ./usr/share/man/man7/shmlimit.7.gz " "shmlimit is the command"
+./usr/share/man/man1/shmlimit.1.gz ./usr/share/man/man7/shmlimit-security.7.gz ./usr/share/man/man7/shmlimit.7.gz " "shmlimit is the command"
 is "$(files libapache2-mod-shmlimit)" "./etc/apache2/mods-available/shmlimit.load \
 ./usr/lib/apache2/modules/mod_shmlimit.so " "libapache2-mod-shmlimit is the module"
 is "$(files libnginx-mod-http-shmlimit)" "./usr/lib/nginx/modules/ngx_http_shmlimit_module.so \
