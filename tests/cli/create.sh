@@ -165,7 +165,7 @@ badly_named a/b "a/b: $name"
 badly_named /etc/passwd "/etc/passwd: $name"
 badly_named .hidden ".hidden: $name"
 badly_named .. "..: $name"
-badly_named "$(printf 'be\007l')" "be?l: $name"
+badly_named "$(printf 'be\007l')" "be\x07l: $name"
 badly_named "$long" "$long: name too long: must be 1 to 255 bytes"
 
 edge=$(printf '%s.%0255d' "$SEGMENT" 0 | cut -c1-255)
