@@ -148,6 +148,12 @@ int shmlimit_global_take_many(struct shmlimit_global *global, const struct shmli
  */
 int shmlimit_global_ping(struct shmlimit_global *global, struct shmlimit_global_info *out);
 
+/*
+ * How long the circuit breaker of this host stays open, so that the engine is not
+ * asked and takes are answered by on_failure; 0 while it is closed. Cost: a peek.
+ */
+uint64_t shmlimit_global_breaker_ns(struct shmlimit_global *global);
+
 /* What the engine has of one key. Returns 0, or as ping does; -EMEDIUMTYPE no funnel, -ESTALE another rule's. */
 int shmlimit_global_peek(struct shmlimit_global *global, int rule, const void *key, size_t key_len,
                          struct shmlimit_global_funnel *out);

@@ -57,6 +57,15 @@ int breaker_ask(struct breaker *b)
 	}
 }
 
+uint64_t breaker_open_for_ns(const struct breaker *b)
+{
+	struct shmlimit_result r = { 0 };
+	int answer = shmlimit_peek(b->limiter, b->rule, b->key, strlen(b->key), 1, &r);
+
+	/* One that was never used has no slot, and so nothing that ends. */
+	return answer == SHMLIMIT_DENIED ? r.reset_after_ns : 0;
+}
+
 void breaker_good(struct breaker *b)
 {
 	b->failures = 0;

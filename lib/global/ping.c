@@ -1,5 +1,5 @@
 /*
- * ping: what an engine is.
+ * ping: what an engine is, and whether it is asked at all.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -32,4 +32,9 @@ EXPORT int shmlimit_global_ping(struct shmlimit_global *g, struct shmlimit_globa
 	strcpy(info.mode, g->fleet.home.mode);
 	strcpy(info.role, g->fleet.home.role);
 	return out != NULL ? sized_out(out, &info, sizeof(info)) : 0;
+}
+
+EXPORT uint64_t shmlimit_global_breaker_ns(struct shmlimit_global *g)
+{
+	return g != NULL ? breaker_open_for_ns(&g->breaker) : 0;
 }

@@ -63,6 +63,22 @@ is "$rc $(printf '%s\n' "$out" | sed -n '1p;6p' | tr '\n' ';')" "1 decision: den
 run shmlimit acquire "$segment" slow key --cost 9 --quiet
 is "$rc $out$err" "1 " "so is what the rule does not allow"
 is "$(shmlimit reserve "$segment" slow key --json | jq -r '.wait_ns / 86400e9 | ceil')" 1 "and nothing was taken"
+shmlimit rule set "$segment" patient --capacity 1 --rate 1/d
+shmlimit take "$segment" patient key --quiet
+hint="shmlimit: rule patient: its max-wait is 0, so no wait is allowed (shmlimit rule set $segment patient --max-wait 10s)"
+for verb in acquire reserve; do
+	run shmlimit $verb "$segment" patient key
+	is "$rc $(printf '%s\n' "$out" | sed -n 1p) $err" "1 decision: denied $hint" "$verb under a rule without a wait says so"
+	run shmlimit $verb "$segment" patient key --json
+	is "$rc $(printf '%s' "$out" | jq .allowed) $err" "1 false $hint" "beside JSON, too"
+	run shmlimit $verb "$segment" patient key --quiet
+	is "$rc $out$err" "1 " "but not where --quiet is given"
+	run shmlimit $verb "$segment" patient key --max-wait 0
+	is "$rc $err" "1 " "nor where no wait was wanted"
+	run shmlimit $verb "$segment" patient other
+	is "$rc $err" "0 " "nor where there is nothing to wait for"
+	shmlimit refund "$segment" patient other --quiet
+done
 shmlimit take "$segment" seen key --quiet
 run shmlimit acquire "$segment" seen key --quiet
 is "$rc $out$err" "0 " "a dry run goes on at once"

@@ -66,12 +66,16 @@ fresh
 poke 0 S
 foreign="not a shmlimit segment: $file is somebody else's: must be another name"
 refused "$foreign"
-for verb in verify destroy; do
+for verb in verify destroy create; do
 	run shmlimit $verb "$segment"
 	is "$rc $out$err" "2 shmlimit: segment $segment: $foreign" "$verb says: $foreign"
 done
 [ -e "$file" ]
 ok $? "a file that is not ours is not destroyed"
+shmlimit create "$segment.saved" --slots 16 && shmlimit save "$segment.saved" "$TMP/saved"
+run shmlimit load "$segment" "$TMP/saved"
+is "$rc $out$err" "2 shmlimit: segment $segment: $foreign" "load says: $foreign"
+shmlimit destroy "$segment.saved"
 : >"$file"
 run shmlimit destroy "$segment"
 is "$rc $err" "2 shmlimit: segment $segment: $foreign" "neither is an empty one"

@@ -238,6 +238,9 @@ if command -v gnuplot >/dev/null; then
 	is "$rc $err $(cksum <picture.svg)" "2 shmlimit: --plot: nothing to draw: must be a log with requests $before" \
 		"where there is nothing to draw the old one stays"
 	is "$(ls picture*)" picture.svg "and nothing is left"
+	shmlimit replay --rule '1/s burst 1' small --plot - >streamed.svg
+	is "$? $(head -c 5 streamed.svg) $(grep -c "</svg>\|^RULE" streamed.svg) $(ls -- - 2>/dev/null)" "0 <?xml 1 " \
+		"--plot - writes the picture, and nothing else, to standard output"
 fi
 run env PATH=/none "$(command -v shmlimit)" replay --rule '1/s burst 1' small --plot picture2.svg
 is "$rc $out$err" "2 shmlimit: --plot: gnuplot: not installed: must be (Debian's package gnuplot-nox)" \

@@ -128,6 +128,7 @@ static void parts(void)
 	struct shmlimit *l = unit_create("top_parts", &options);
 	int rule = unit_rule(l, "r", 100, 1, 86400 * SECOND), lost = 0;
 	uint64_t live = 0, deepest = 100;
+	char line[TOP_LINE_LEN];
 
 	for (uint64_t key = 0; key < KEYS; key++)
 		shmlimit_take(l, rule, &key, sizeof(key), 1 + key, NULL);
@@ -142,6 +143,13 @@ static void parts(void)
 		deepest = top.live.slot[0].remaining;
 		live += top.live.states[SHMLIMIT_SLOT_LIVE];
 	}
+	top.name = "a-segment-whose-name-is-longer-than-the-line-that-it-is-shown-in";
+	top_segment_text(line, &top, 80);
+	ok(strncmp(line, "a-segment-w", 11) == 0 && strstr(line, "~, enabled, 256 slots: live ") != NULL && strlen(line) <= 80,
+	   "a segment's name that is too long is cut, so that the facts behind it are seen: %s", line);
+	top_segment_text(line, &top, SIZE_MAX);
+	ok(strncmp(line, top.name, strlen(top.name)) == 0, "a line of any length has all of the name");
+	top.name = unit_name;
 	is(lost, 0, "a large table is looked at part by part, and what came first is not lost from sight");
 	is(live, KEYS, "all parts are all of it");
 	ok(top.live.count == 3 && top.live.slot[0].remaining == 100 - KEYS && top.live.slot[2].remaining == 102 - KEYS,

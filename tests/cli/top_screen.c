@@ -403,6 +403,32 @@ static void keys_are_obeyed(void)
 	is(ended(), 0, "q ends it");
 }
 
+#define LONG_NAME "a-rule-whose-name-is-longer-than-a-screen-of-eighty-columns-has"
+
+static int long_name_is_cut(void)
+{
+	return line_of(" a-rule-whose-name~ ") >= 0;
+}
+
+/* Numbers stand under their heads whatever a rule is called. */
+static void long_names_are_cut(void)
+{
+	int rule = unit_rule(l, LONG_NAME, 3, 1, 86400 * SECOND), head, y;
+
+	take(rule, "bob", 1);
+	start("--interval", "1s");
+	await(long_name_is_cut);
+	await(help_is_last);
+	head = line_of(" RULE by denied");
+	y = line_of(" a-rule-whose-name~ ");
+	ok(y > head && screen.cell[y][strcspn(screen.cell[head], "\n") - 1] != '~' &&
+		   strncmp(&screen.cell[head][20], "ALLOWED/S", 9) == 0 && screen.cell[y][28] != ' ' && screen.cell[y][29] == ' ',
+	   "a rule's name that is too long is cut, and its numbers stay in their columns");
+	type("q");
+	is(ended(), 0, "q ends it");
+	shmlimit_rule_remove(l, LONG_NAME);
+}
+
 static void signals_end_it(void)
 {
 	static const int number[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -448,6 +474,7 @@ int main(void)
 	alarm(SECONDS_MAX);
 	set_up();
 	keys_are_obeyed();
+	long_names_are_cut();
 	signals_end_it();
 	another_segment();
 	shmlimit_close(l);

@@ -101,6 +101,16 @@ and reachable from here" "an engine that is not there is said not to be"
 run shmlimit global take "$segment" unix:///nowhere/redis.sock login another
 is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "1 decision: denied" "and denies"
 like "$err" 'no connection' "by saying so"
+# The breaker is open now, for a time that a busy machine may let pass: then the take before opens it again.
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	run shmlimit global take "$segment" unix:///nowhere/redis.sock login another --json
+	case $err in *breaker*) break ;; esac
+done
+like "$err" "^shmlimit: engine: not asked for [0-9.hms]+: this host's circuit breaker is open after a failure \(shmlimit global ping \
+says what is wrong\)$" "while the breaker is open the engine is not asked, which is said"
+is "$rc $(printf '%s' "$out" | jq -c '[.allowed, .breaker_ns > 0]')" "1 [false,true]" "JSON has how long the breaker is open"
+run shmlimit global take "$segment" "$url" login fine $patient --json
+is "$rc $err $(printf '%s' "$out" | jq .breaker_ns)" "0  0" "another engine's breaker is closed"
 run shmlimit global inspect "$segment" "$url" plain key
 is "$rc $err" "2 shmlimit: rule plain: not a lease: must be one that was set with --algorithm lease" \
 	"a rule of this host only is not there"

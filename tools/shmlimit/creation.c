@@ -152,10 +152,23 @@ void creation_of(const struct shmlimit_info *info, struct shmlimit_options *o)
 	};
 }
 
+/* A file of that name that is no segment: it cannot be removed by shmlimit destroy. */
+static int is_foreign(const char *name)
+{
+	struct shmlimit *limiter;
+	int error = shmlimit_open(name, SHMLIMIT_READ_ONLY, &limiter);
+
+	if (error == 0)
+		shmlimit_close(limiter);
+	return error == -EMEDIUMTYPE;
+}
+
 int creation_fail(const char *name, int error)
 {
 	switch (-error) {
 	case EEXIST:
+		if (is_foreign(name))
+			return fail_segment(name, -EMEDIUMTYPE);
 		return fail("segment %s: exists already: must be another name, or be removed first "
 		            "(shmlimit destroy %s)", name, name);
 	case ENOSPC:

@@ -113,6 +113,20 @@ static void answer_print(const struct question *q, int answer, const struct shml
 		print_line("charged", "%s", q->charged_all ? "all" : "not all: the rule's max-wait allows no more debt");
 }
 
+/* It is denied because nothing can be waited for at all: people have then forgotten to allow it. */
+static void hint_no_wait(struct shmlimit *limiter, int id, const char *segment, const char *name)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+
+	if (shmlimit_rule_get(limiter, id, &rule) != 0 || rule.max_wait_ns != 0)
+		return;
+	if (rule.algorithm == SHMLIMIT_LEASE)
+		fail("rule %s: a lease's tokens cannot be waited for", name);
+	else
+		fail("rule %s: its max-wait is 0, so no wait is allowed (shmlimit rule set %s %s --max-wait 10s)", name, segment,
+		     name);
+}
+
 static int decide(const struct call *call, struct shmlimit *limiter, struct question *q)
 {
 	const char *segment = call->operand[0], *rule = call->operand[1];
@@ -128,6 +142,8 @@ static int decide(const struct call *call, struct shmlimit *limiter, struct ques
 		answer = q->verb(limiter, id, key->bytes, key->len, q->tokens, &r);
 	if (answer < 0)
 		return fail_rule(segment, rule, answer);
+	if (q->reserve != NULL && answer == SHMLIMIT_DENIED && q->max_wait_ns != 0 && call->option[QUIET] == NULL)
+		hint_no_wait(limiter, id, segment, rule);
 	/* It is always allowed, and so has no time to try again at. */
 	q->charged_all = r.retry_after_ns == 0;
 	if (q->is_charge)

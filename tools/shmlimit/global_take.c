@@ -44,10 +44,20 @@ static int parse(const struct call *call, struct shmlimit_global_options *o, str
 	return status;
 }
 
-static int answer_print(const struct call *call, int answer, const struct shmlimit_result *r)
+static json_t *answer_json(int answer, const struct shmlimit_result *r, uint64_t breaker_ns)
+{
+	json_t *json = decision_json(answer, r);
+
+	if (json_object_set_new(json, "breaker_ns", json_number(breaker_ns)) == 0)
+		return json;
+	json_decref(json);
+	return NULL;
+}
+
+static int answer_print(const struct call *call, int answer, const struct shmlimit_result *r, uint64_t breaker_ns)
 {
 	if (call->option[JSON] != NULL)
-		return print_json(decision_json(answer, r));
+		return print_json(answer_json(answer, r, breaker_ns));
 	if (call->option[QUIET] == NULL)
 		decision_print(answer, r);
 	return STATUS_OK;
@@ -59,16 +69,22 @@ static int run(const struct call *call)
 	struct key key;
 	struct shmlimit_result r;
 	struct global_call g;
-	uint64_t cost = 1;
+	uint64_t cost = 1, breaker_ns;
+	char text[TEXT_LEN];
 	int answer, status = parse(call, &o, &key, &cost);
 
 	if (status == STATUS_OK)
 		status = global_open(&g, call, &o);
 	if (status != STATUS_OK)
 		return status;
+	breaker_ns = shmlimit_global_breaker_ns(g.global);
 	answer = shmlimit_global_take(g.global, g.rule, key.bytes, key.len, cost, &r);
+	/* Why it failed was said to the process that opened the breaker. */
+	if (answer >= 0 && breaker_ns > 0 && !g.told)
+		fail("engine: not asked for %s: this host's circuit breaker is open after a failure (shmlimit global ping says "
+		     "what is wrong)", duration_text(text, breaker_ns));
 	if (answer >= 0)
-		status = answer_print(call, answer, &r);
+		status = answer_print(call, answer, &r, breaker_ns);
 	else
 		status = global_status(&g, answer);
 	global_close(&g);

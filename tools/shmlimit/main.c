@@ -8,8 +8,10 @@
 #include <getopt.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -144,11 +146,25 @@ static void occupy_standard_streams(void)
 			(void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
+static int nobody_reads(int fd)
+{
+	struct pollfd output = { .fd = fd, .events = POLLOUT };
+	struct stat there;
+
+	return fstat(fd, &there) == 0 && (S_ISFIFO(there.st_mode) || S_ISSOCK(there.st_mode)) && poll(&output, 1, 0) > 0 &&
+	       (output.revents & (POLLERR | POLLHUP)) != 0;
+}
+
 static int check_output(int status)
 {
 	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
+	/* A pipe whose reader has seen enough. WHY NOT earlier: what changes several things is not to end between them. */
+	if (nobody_reads(STDOUT_FILENO)) {
+		signal(SIGPIPE, SIG_DFL);
+		raise(SIGPIPE);
+	}
 	return fail("standard output: not all could be written%s%s: must be open, and on a disk with room",
 	            errno ? ": " : "", errno ? strerror(errno) : "");
 }

@@ -43,6 +43,10 @@ static int begin(struct replacement *r, const char *path, int is_private)
 	int fd;
 
 	*r = (struct replacement){ .path = path, .is_private = is_private };
+	if (strcmp(path, "-") == 0) {
+		r->to = stdout;
+		return STATUS_OK;
+	}
 	if (!is_file_or_none(path))
 		return fail("%s: a folder, link, device or pipe: must be a file, or a name that nothing has yet", path);
 	if (asprintf(&r->temporary, "%s.XXXXXX", path) < 0) {
@@ -96,6 +100,8 @@ int replacement_commit(struct replacement *r)
 	int error = 0;
 
 	r->to = NULL;
+	if (to == stdout)
+		return STATUS_OK;      /* main() says what could not be written */
 	errno = 0;
 	if (fflush(to) != 0 || ferror(to))
 		error = errno != 0 ? errno : EIO;
@@ -115,7 +121,7 @@ int replacement_commit(struct replacement *r)
 
 void replacement_drop(struct replacement *r)
 {
-	if (r->to != NULL)
+	if (r->to != NULL && r->to != stdout)
 		fclose(r->to);
 	if (r->temporary != NULL)
 		unlink(r->temporary);

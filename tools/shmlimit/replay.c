@@ -27,7 +27,7 @@ static const struct command_option options[] = {
 	[TOP] = { "top", "N", "show the N keys that a rule denies most (default 10)" },
 	[SLOTS] = { "slots", "N", "keys that can be live at once (default 1Mi, for windows less)" },
 	[JSON] = { "json", NULL, "print JSON" },
-	[PLOT] = { "plot", "FILE.svg", "draw requests and denials over time, by gnuplot" },
+	[PLOT] = { "plot", "FILE.svg", "draw requests and denials over time, by gnuplot; -: to standard output, alone" },
 	{ 0 },
 };
 
@@ -137,7 +137,8 @@ static int replay(const struct call *call, struct replay *r)
 	status = replay_finish(r);
 	if (status == STATUS_OK && call->option[PLOT] != NULL)
 		status = replay_plot(r, call->option[PLOT]);
-	if (status != STATUS_OK)
+	/* A picture on standard output is all that is printed. */
+	if (status != STATUS_OK || (call->option[PLOT] != NULL && strcmp(call->option[PLOT], "-") == 0))
 		return status;
 	return call->option[JSON] != NULL ? print_json(replay_json(r)) : replay_text(r);
 }

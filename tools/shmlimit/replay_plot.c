@@ -94,6 +94,7 @@ int replay_plot(const struct replay *r, const char *path)
 		return fail("--plot: a temporary file: %s: must be possible", strerror(errno));
 	status = replacement_open(&picture, path);
 	if (status == STATUS_OK) {
+		fflush(picture.to);
 		print_script(script, r);
 		error = fflush(script) == 0 && lseek(fileno(script), 0, SEEK_SET) == 0
 		                ? run_gnuplot(fileno(script), fileno(picture.to))

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "top.h"
 
@@ -89,7 +88,7 @@ static int snapshots(struct top *top, uint64_t count)
 
 static int run(const struct call *call)
 {
-	int terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO), ignored;
+	int terminal = top_terminal_paints(), ignored;
 	struct top top = {
 		.name = call->operand[0],
 		.interval_ns = INTERVAL_DEFAULT,

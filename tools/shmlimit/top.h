@@ -81,13 +81,15 @@ void top_close(struct top *top);
 
 /* In words, for both ways of showing: the segment, and what happens in it. */
 #define TOP_LINE_LEN (SHMLIMIT_NAME_MAX + 4 * TEXT_LEN)
-void top_segment_text(char text[TOP_LINE_LEN], const struct top *top);
+/* The segment's name is cut, which a tilde shows, so that the line fits into so many columns. */
+void top_segment_text(char text[TOP_LINE_LEN], const struct top *top, size_t columns);
 void top_all_text(char text[TOP_LINE_LEN], const struct top *top);
 const char *top_key_text(char text[KEY_TEXT_LEN], const struct top *top, const struct live_slot *slot);
 
 /* ---- top_text.c, top_screen.c ---- */
 
 int top_text(const struct top *top);           /* a snapshot; a status */
+int top_terminal_paints(void);                 /* top_terminal.c: are input and output one that can be painted on? */
 int top_screen(struct top *top, uint64_t count);       /* until q, or so many looks (0: any); a status */
 
 extern const struct choice choices_top_sort[], choices_top_order[];

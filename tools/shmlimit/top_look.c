@@ -10,6 +10,8 @@
 
 #include "top.h"
 
+#define NAME_LEAST 12          /* columns of a segment's name that are shown in any case */
+
 /* Those of a table that was replaced by a larger one, too, while there may be keys in it. */
 static uint64_t slots_of(const struct top *top)
 {
@@ -113,10 +115,12 @@ void top_close(struct top *top)
 	free(top->live.slot);
 }
 
-void top_segment_text(char text[TOP_LINE_LEN], const struct top *top)
+void top_segment_text(char text[TOP_LINE_LEN], const struct top *top, size_t columns)
 {
 	const uint64_t *states = top->live.states;
-	char part[TEXT_LEN] = "";
+	size_t name_len = strlen(top->name), room;
+	char part[TEXT_LEN] = "", facts[4 * TEXT_LEN];
+	int is_cut;
 
 	if (top->limiter == NULL) {
 		snprintf(text, TOP_LINE_LEN, "%s", top->name);
@@ -124,10 +128,14 @@ void top_segment_text(char text[TOP_LINE_LEN], const struct top *top)
 	}
 	if (top->looked < slots_of(top))
 		snprintf(part, sizeof(part), " of %" PRIu64 " looked at", top->looked);
-	snprintf(text, TOP_LINE_LEN, "%s, %s, %" PRIu64 " slots: live %.1f %%, refilled %.1f %%%s", top->name,
+	snprintf(facts, sizeof(facts), ", %s, %" PRIu64 " slots: live %.1f %%, refilled %.1f %%%s",
 	         top->info.enabled ? "enabled" : "disabled", top->info.slots,
 	         100.0 * (double)states[SHMLIMIT_SLOT_LIVE] / (double)top->looked,
 	         100.0 * (double)states[SHMLIMIT_SLOT_REFILLED] / (double)top->looked, part);
+	/* The facts are to be seen whatever the segment is called. */
+	room = columns > strlen(facts) + NAME_LEAST ? columns - strlen(facts) : NAME_LEAST;
+	is_cut = name_len > room;
+	snprintf(text, TOP_LINE_LEN, "%.*s%s%s", (int)(is_cut ? room - 1 : name_len), top->name, is_cut ? "~" : "", facts);
 }
 
 void top_all_text(char text[TOP_LINE_LEN], const struct top *top)

@@ -25,6 +25,7 @@ struct screen {
 	struct top *top;
 	char selected[SHMLIMIT_RULE_NAME_MAX + 1];     /* the rule that f means */
 	size_t first;                          /* row that is shown first */
+	int name_columns;                      /* of a rule */
 	int paused;
 };
 
@@ -101,26 +102,54 @@ static void draw(int y, attr_t look, const char *text)
 	attrset(A_NORMAL);
 }
 
+#define NAME_COLUMNS 18
+#define NUMBER_COLUMNS 62               /* of a line about a rule, without its name */
+
+/* As wide as the longest name, as far as that leaves the numbers on the screen. */
+static int name_columns(const struct top *top)
+{
+	int columns = NAME_COLUMNS, most = COLS - NUMBER_COLUMNS;
+
+	for (size_t i = 0; i < top->rows; i++)
+		if ((int)strlen(top->row[i].name) > columns)
+			columns = (int)strlen(top->row[i].name);
+	if (columns > most)
+		columns = most > NAME_COLUMNS ? most : NAME_COLUMNS;
+	return columns;
+}
+
+/* Padded, or cut, which a tilde at the end shows. */
+static const char *name_text(char text[LINE], const char *name, int columns)
+{
+	if ((int)strlen(name) <= columns)
+		snprintf(text, LINE, "%-*s", columns, name);
+	else
+		snprintf(text, LINE, "%.*s~", columns - 1, name);
+	return text;
+}
+
 static void draw_rule(int y, const struct screen *s, const struct top_row *row)
 {
-	char a[TEXT_LEN], d[TEXT_LEN], sh[TEXT_LEN], e[TEXT_LEN], line[LINE];
+	char a[TEXT_LEN], d[TEXT_LEN], sh[TEXT_LEN], e[TEXT_LEN], line[LINE], name[LINE];
 
-	snprintf(line, sizeof(line), "%c%-18s %9s %9s %9s %8s %10" PRIu64 " %10" PRIu64,
-	         strcmp(row->name, s->selected) == 0 ? '>' : ' ', row->name, top_rate_text(a, row->allowed_s),
+	snprintf(line, sizeof(line), "%c%.100s %9s %9s %9s %8s %10" PRIu64 " %10" PRIu64,
+	         strcmp(row->name, s->selected) == 0 ? '>' : ' ', name_text(name, row->name, s->name_columns), top_rate_text(a, row->allowed_s),
 	         top_rate_text(d, row->denied_s), top_rate_text(sh, row->shadow_s), top_rate_text(e, row->evictions_s),
 	         row->allowed, row->denied);
 	draw(y, row->denied_s > 0 ? A_BOLD : A_NORMAL, line);
 }
 
-static void draw_key(int y, const struct top *top, const struct live_slot *slot)
+static void draw_key(int y, const struct screen *s, const struct live_slot *slot)
 {
-	char rule[SHMLIMIT_RULE_NAME_MAX + 1], debt[TEXT_LEN] = "-", full[TEXT_LEN], key[KEY_TEXT_LEN], line[LINE];
+	const struct top *top = s->top;
+	char name[LINE], rule[SHMLIMIT_RULE_NAME_MAX + 1], debt[TEXT_LEN] = "-", full[TEXT_LEN], key[KEY_TEXT_LEN], line[LINE];
 
 	if (shmlimit_rule_name(top->limiter, slot->rule, rule) < 0)
 		strcpy(rule, "-");
 	if (slot->debt_ns > 0)
 		top_span_text(debt, slot->debt_ns);
-	snprintf(line, sizeof(line), " %-18s %9" PRIu64 " %9s %9s  %.900s", rule, slot->remaining, debt,
+	snprintf(line, sizeof(line), " %.100s %9" PRIu64 " %9s %9s  %.800s",
+	         name_text(name, rule, s->name_columns), slot->remaining, debt,
 	         top_span_text(full, slot->reset_after_ns), top_key_text(key, top, slot));
 	draw(y, slot->share == 0 ? A_BOLD : A_NORMAL, line);
 }
@@ -158,28 +187,29 @@ static void draw_all(struct screen *s)
 {
 	const struct top *top = s->top;
 	size_t lines = rule_lines(top);
-	char text[TOP_LINE_LEN], line[LINE], every[TEXT_LEN];
+	char text[TOP_LINE_LEN], line[LINE], every[TEXT_LEN], name[LINE];
 	int y = 0;
 
 	scroll_rules(s, lines);
-	top_segment_text(text, top);
+	s->name_columns = name_columns(top);
+	top_segment_text(text, top, (size_t)COLS);
 	draw(y++, A_BOLD, text);
 	top_all_text(text, top);
 	snprintf(line, sizeof(line), "a second: %s", text);
 	draw(y++, A_NORMAL, line);
 	draw(y++, A_BOLD, top->news);
 	snprintf(text, sizeof(text), "RULE by %s", choice_word(choices_top_sort, top->sort));
-	snprintf(line, sizeof(line), " %-18s %9s %9s %9s %8s %10s %10s", text, "ALLOWED/S", "DENIED/S", "SHADOW/S", "EVICT/S",
+	snprintf(line, sizeof(line), " %.100s %9s %9s %9s %8s %10s %10s", name_text(name, text, s->name_columns), "ALLOWED/S", "DENIED/S", "SHADOW/S", "EVICT/S",
 	         "ALLOWED", "DENIED");
 	draw(y++, A_REVERSE, line);
 	for (size_t i = s->first; i < s->first + lines; i++)
 		draw_rule(y++, s, &top->row[i]);
 	draw(y++, A_NORMAL, "");
-	snprintf(line, sizeof(line), " %-18s %9s %9s %9s  KEY by %s%s%s", "RULE", "REMAINING", "DEBT", "FULL-IN",
+	snprintf(line, sizeof(line), " %.100s %9s %9s %9s  KEY by %s%s%s", name_text(name, "RULE", s->name_columns), "REMAINING", "DEBT", "FULL-IN",
 	         choice_word(choices_top_order, top->order), top->rule[0] != '\0' ? " of " : "", top->rule);
 	draw(y++, A_REVERSE, line);
 	for (size_t i = 0; i < top->live.count && y < LINES - 1; i++)
-		draw_key(y++, top, &top->live.slot[i]);
+		draw_key(y++, s, &top->live.slot[i]);
 	for (; y < LINES - 1; y++)
 		draw(y, A_NORMAL, "");
 	snprintf(line, sizeof(line), "%s%s  q quit  s sort  k keys  f of one rule  p pause  + - interval",

@@ -55,7 +55,7 @@ int top_text(const struct top *top)
 
 	if (top->news[0] != '\0')
 		print_line("news", "%s", top->news);
-	top_segment_text(line, top);
+	top_segment_text(line, top, SIZE_MAX);
 	print_line("segment", "%s", line);
 	top_all_text(line, top);
 	print_line("per second", "%s", line);
