@@ -229,6 +229,9 @@ static unsigned history(struct dice *dice, struct window_rule *w, int empty, uin
 		} else if (what == 6) {
 			cost = cost < w->rule.capacity ? cost : w->rule.capacity;
 			answer = shmlimit_charge_at(l, w->id, &key, sizeof(key), cost, now_ns, &r);
+			/* It pushes out what counts still. */
+			if (cost > w->rule.capacity - used(&q, w, now_ns))
+				e.retry_after_ns = UINT64_MAX;
 			push(&q, w, cost, now_ns, 0);
 		} else if (what == 7 && refundable(&q) != 0) {
 			cost = 1 + dice_below(dice, refundable(&q));
