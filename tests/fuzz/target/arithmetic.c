@@ -110,7 +110,7 @@ static void check_window(const struct layout_terms *terms, uint64_t word, uint64
 {
 	struct window w = window_unpack(terms, word, RING, now_ns), again;
 
-	law(w.n < 2 * RING && w.k >= 1 && w.k <= RING, "place %" PRIu64 ", taken %" PRIu64, w.n, w.k);
+	law(w.n < 2 * layout_cells(RING) && w.k >= 1 && w.k <= RING, "place %" PRIu64 ", taken %" PRIu64, w.n, w.k);
 	again = window_unpack(terms, window_pack(terms, w), RING, now_ns);
 	law(again.n == w.n && again.k == w.k && again.last_ns == w.last_ns, "another window at the same time");
 	law(window_wait(terms, now_ns, now_ns) == terms->back, "what is admitted now leaves after a period");

@@ -109,7 +109,7 @@ static uint64_t *pick_word(struct input *in)
 
 	switch (where % 8) {
 	case 0:
-		return ring_cells(l, l->tables, l->tables->slots) + at % (l->tables->lines * SLOTS_PER_LINE * RING);
+		return ring_cells(l, l->tables, l->tables->slots) + at % (l->tables->lines * SLOTS_PER_LINE * layout_cells(RING));
 	case 1:
 		return (uint64_t *)(void *)blocks + at % ((uint64_t)(l->cpus + l->stripes) * (RULES + 1) * COUNTERS);
 	case 2:
