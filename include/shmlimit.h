@@ -457,7 +457,9 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  *
  * A rule lives in the segment under a name of 1 to SHMLIMIT_RULE_NAME_MAX
  * letters, digits and . _ : @ + - (those without a name, see shmlimit_throttle(),
- * can be found and removed by what they are listed as) and has an id, 0 or more,
+ * can be found and removed by what they are listed as; '~' and a letter begin the
+ * name of a rule that a library makes for itself, which the command neither exports
+ * nor prunes) and has an id, 0 or more,
  * that stays the same while the rule exists. Ask for the id once, decide with it
  * for ever.
  *

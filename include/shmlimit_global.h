@@ -89,7 +89,7 @@ struct shmlimit_global_funnel {
  * closed. `options` NULL means all defaults. Nobody is connected to yet: who asks
  * first does.
  *
- * In the segment a rule "global:engine" is made, if there is none: for the circuit
+ * In the segment a rule "~engine" is made, if there is none: for the circuit
  * breaker, which all processes of the host share.
  *
  * Returns 0, or: -EINVAL an argument is NULL, the URL is wrong (options.report is

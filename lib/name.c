@@ -31,11 +31,20 @@ int name_check_segment(const char *name)
 
 int name_check_any_rule(const char *name)
 {
-	return name_check_rule(name != NULL && name[0] == NAME_UNNAMED ? name + 1 : name);
+	int error = name_check_rule(name != NULL && name[0] == NAME_INTERNAL ? name + 1 : name);
+
+	return error == 0 && strlen(name) > SHMLIMIT_RULE_NAME_MAX ? -ENAMETOOLONG : error;
 }
 
 /* Nothing that a rule file, a shell or a metric's label would have to quote. */
 static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@+-";
+
+int name_check_new_rule(const char *name)
+{
+	int error = name_check_any_rule(name);
+
+	return error == 0 && name[0] == NAME_INTERNAL && name[1] >= '0' && name[1] <= '9' ? -EILSEQ : error;
+}
 
 int name_check_rule(const char *name)
 {
@@ -53,7 +62,7 @@ int name_check_rule(const char *name)
 
 void name_clean(char *rule_name)
 {
-	char *c = rule_name + (rule_name[0] == NAME_UNNAMED);
+	char *c = rule_name + (rule_name[0] == NAME_INTERNAL);
 
 	/* BOUND: each round goes further into a string of at most SHMLIMIT_RULE_NAME_MAX bytes. */
 	for (c += strspn(c, allowed); *c != '\0'; c += strspn(c, allowed))

@@ -10,11 +10,14 @@
 int name_check_segment(const char *name);
 int name_check_rule(const char *name);
 
-/* A name that a rule may have, but nobody may give: that of one that goes by its numbers. */
+/* Also the name of a rule that a library made for itself. */
 int name_check_any_rule(const char *name);
 
+/* The same, but for that of a rule that goes by its numbers: shmlimit_throttle() alone makes those. */
+int name_check_new_rule(const char *name);
+
 /* What those begin with. */
-#define NAME_UNNAMED '~'
+#define NAME_INTERNAL '~'
 
 /* What stands in a rule's record, for anybody to read: bytes that no rule's name has become '?'. */
 void name_clean(char *rule_name);

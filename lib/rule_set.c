@@ -136,7 +136,7 @@ static int rule_set(struct shmlimit *l, const char *rule_name, const struct shml
 
 	if (l == NULL)
 		return -EINVAL;
-	error = name_check_rule(rule_name);
+	error = name_check_new_rule(rule_name);
 	if (error == 0)
 		error = sized_in(&rule, given, sizeof(rule));
 	return error != 0 ? error : rule_put(l, rule_name, &rule, given_ns);

@@ -94,7 +94,7 @@ static int define(struct shmlimit *l, struct cds_lfht *known, struct unnamed_key
 
 	if (key.period_s > UINT64_MAX / 1000000000u)
 		return -ERANGE;
-	snprintf(name, sizeof(name), "%c%" PRIu64 ":%" PRIu64 ":%" PRIu64, NAME_UNNAMED, key.capacity, key.count,
+	snprintf(name, sizeof(name), "%c%" PRIu64 ":%" PRIu64 ":%" PRIu64, NAME_INTERNAL, key.capacity, key.count,
 	         key.period_s);
 	/* First: a rule that nobody can remember is not left behind. */
 	entry = malloc(sizeof(*entry));

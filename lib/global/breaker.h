@@ -18,7 +18,7 @@
 #include "shmlimit.h"
 #include "url.h"
 
-#define BREAKER_RULE "global:engine"
+#define BREAKER_RULE "~engine"          /* '~': a rule that is not the user's */
 
 enum breaker_state {
 	BREAKER_CLOSED,

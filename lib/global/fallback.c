@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,18 +29,33 @@ static int same(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
 	return a->capacity == b->capacity && a->count == b->count && a->period_ns == b->period_ns && a->mode == b->mode;
 }
 
+static void local_name(char name[SHMLIMIT_RULE_NAME_MAX + 1], const char *of)
+{
+	int room = SHMLIMIT_RULE_NAME_MAX - (int)strlen(FALLBACK_PREFIX), hash_digits = 16;
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	if ((int)strlen(of) <= room) {
+		snprintf(name, SHMLIMIT_RULE_NAME_MAX + 1, FALLBACK_PREFIX "%.*s", room, of);
+		return;
+	}
+	/* Fowler, Noll, Vo: FNV-1a. */
+	for (const char *c = of; *c != '\0'; c++)
+		hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+	snprintf(name, SHMLIMIT_RULE_NAME_MAX + 1, FALLBACK_PREFIX "%.*s:%016" PRIx64, room - hash_digits - 1, of, hash);
+}
+
 /* The id of the rule's local twin, made or changed where it is not as the rule is now. */
 static int local_rule(struct shmlimit_global *g, int rule)
 {
-	char name[SHMLIMIT_RULE_NAME_MAX + sizeof(FALLBACK_SUFFIX)];
+	char of[SHMLIMIT_RULE_NAME_MAX + 1], name[SHMLIMIT_RULE_NAME_MAX + 1];
 	struct shmlimit_rule want, have = { .struct_size = sizeof(have) };
-	int error = shmlimit_rule_name(g->limiter, rule, name), id;
+	int error = shmlimit_rule_name(g->limiter, rule, of), id;
 
 	if (error == 0)
 		error = share(g, rule, &want);
 	if (error != 0)
 		return error;
-	strcat(name, FALLBACK_SUFFIX);
+	local_name(name, of);
 	id = shmlimit_rule_find(g->limiter, name);
 	if (id >= 0 && shmlimit_rule_get(g->limiter, id, &have) == 0 && same(&have, &want))
 		return id;

@@ -8,7 +8,8 @@
 
 #include "handle.h"
 
-#define FALLBACK_SUFFIX "+local"       /* a rule's, for the funnel that a host falls back to */
+/* A host's share of a rule is a rule of this name and the other's; of a long name its beginning and a hash. */
+#define FALLBACK_PREFIX "~local:"
 
 /* An answer as of shmlimit_take(). */
 int fallback(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost,

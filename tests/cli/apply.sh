@@ -139,7 +139,7 @@ max-wait = 0s
 next-pays = no
 mode = enforce
 
-# Not ~15:30:60: a throttle's, made when it is asked for" "what the segment was made with and all of each rule is there"
+# Not ~15:30:60: made by a library when it is needed" "what the segment was made with and all of each rule is there"
 run shmlimit apply "$segment" export.ini --prune
 is "$rc $out$err" "0 " "applied, it changes nothing"
 before=$(rules)

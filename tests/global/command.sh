@@ -76,7 +76,7 @@ run shmlimit global take "$segment.2" "$url" login other $patient --on-failure a
 is $rc 0 "or allowed"
 for i in 1 2 3 4 5; do run shmlimit global take "$segment.2" "$url" login other $patient --on-failure local --share 250 --quiet; done
 is $rc 1 "or has this host's share"
-is "$(shmlimit rule show "$segment.2" login+local | sed -n 's/^capacity: //p')" 4 "which is a rule of its own"
+is "$(shmlimit rule show "$segment.2" ~local:login | sed -n 's/^capacity: //p')" 4 "which is a rule of its own"
 run shmlimit global reset "$segment.2" "$url" login $patient
 is "$rc $(there exists 'shmlimit:{login/other}')" "0 0" "reset lets the new rule begin"
 run shmlimit global take "$segment.2" "$url" login other $patient
@@ -85,6 +85,24 @@ run shmlimit global reset "$segment.2" "$url" login other $patient
 is "$rc $(there exists 'shmlimit:{login/other}')" "0 0" "a single key can be reset, too"
 
 like "$(shmlimit inspect "$segment")" 'lease' "inspect shows what was leased"
+
+# Internal rules: the breaker's and the hosts' shares are not the user's.
+run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login third $patient --on-failure local --quiet
+for i in 1 2 3; do run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login third $patient --quiet; done
+like "$(shmlimit rule list "$segment.2" | awk '{ print $1 }' | tr '\n' ' ')" '~local:login .*~engine|~engine .*~local:login' \
+	"internal rules are in the list of rules"
+is "$(shmlimit rule export "$segment.2" | grep '^\[')" "[*]
+[login]" "internal rules are not exported"
+printf '[login]\n' >"$TMP/prune"
+run shmlimit apply "$segment.2" "$TMP/prune" --prune
+is "$rc $out" "0 " "internal rules are not pruned"
+is "$(shmlimit metrics "$segment.2" | grep -c engine\")" 0 "metrics have no series of the breaker"
+sum() { shmlimit metrics "$segment.2" | sed -n "s/^shmlimit_$1_decisions_total{.*} //p" | awk '{ n += $1 } END { print n }'; }
+is "$(sum segment)" "$(sum rule)" "decisions of the breaker are in no sum"
+is "$(shmlimit inspect "$segment.2" --json | jq '[.rules[].name, .occupancy.shown[].rule | select(. == "~engine")] | length')" 0 \
+	"inspect shows neither the breaker nor its keys"
+run shmlimit rule set "$segment.2" '~mine' --capacity 1 --rate 1/s
+like "$rc $err" '^2 shmlimit: rule ~mine: bad name' "a user cannot set an internal rule"
 
 # What is wrong.
 SHMLIMIT_ENGINE=$url run shmlimit global ping "$segment" - $patient

@@ -103,7 +103,7 @@ static void failing(const char *what, const char *url, uint64_t deadline_ns, int
 	shmlimit_global_close(g);
 
 	g = handle(url, SHMLIMIT_GLOBAL_LOCAL, deadline_ns);
-	shmlimit_reset(l, shmlimit_rule_find(l, RULE "+local"), "key", 3);
+	shmlimit_reset(l, shmlimit_rule_find(l, "~local:" RULE), "key", 3);
 	denied = 0;
 	for (int i = 0; i < 20; i++)
 		denied += shmlimit_global_take(g, rule, "key", 3, 1, &r) == SHMLIMIT_DENIED;
@@ -154,7 +154,7 @@ static void late(const char *url)
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	struct shmlimit_lease_counters before = counted();
 
-	shmlimit_reset(l, shmlimit_rule_find(l, "global:engine"), NULL, 0);
+	shmlimit_reset(l, shmlimit_rule_find(l, "~engine"), NULL, 0);
 	is(shmlimit_lease_take(l, rule, "late", 4, 1, LATE_NS, LATE_NS / 2, &lease, NULL), SHMLIMIT_LEASE_ASK,
 	   "somebody asks");
 	is(shmlimit_global_take(g, rule, "late", 4, 1, NULL), SHMLIMIT_DENIED, "who waited for him asks then, in vain");
@@ -435,10 +435,10 @@ static void arguments(void)
 	o.prefix = NULL;
 	o.reserved[2] = 1;
 	is(shmlimit_global_open(l, server.url, &o, &g), -E2BIG, "a field that is not known");
-	shmlimit_rule_remove(l, "global:engine");
-	stage_rule(l, "global:engine", 1, 1, 1);
+	shmlimit_rule_remove(l, "~engine");
+	stage_rule(l, "~engine", 1, 1, 1);
 	is(shmlimit_global_open(l, server.url, NULL, &g), -EBUSY, "somebody else's rule in the breaker's place");
-	shmlimit_rule_remove(l, "global:engine");
+	shmlimit_rule_remove(l, "~engine");
 	ok(g == NULL, "none of them made a handle");
 	is(shmlimit_global_take(NULL, rule, "key", 3, 1, NULL), -EINVAL, "no handle");
 	shmlimit_global_close(NULL);

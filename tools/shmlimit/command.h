@@ -223,7 +223,10 @@ struct rule_facts {
 };
 
 int rule_find(struct shmlimit *limiter, const char *segment, const char *name, int *id);
-int rule_is_unnamed(const char *name);         /* a throttle's: not to be found by its name */
+int rule_is_internal(const char *name);        /* made by a library: a throttle's, a host's share, the breaker */
+int rule_is_breaker(const char *name);         /* the circuit breaker of libshmlimit-global: nobody's decisions */
+int rule_breaker(struct shmlimit *limiter);    /* its id, or negative */
+void rule_counters_all(struct shmlimit *limiter, struct shmlimit_counters *out);      /* of all rules but that */
 int rule_read(struct shmlimit *limiter, int id, struct rule_facts *out);       /* 0 or -errno, silently */
 json_t *rule_json(const struct rule_facts *facts);
 

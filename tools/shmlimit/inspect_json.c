@@ -12,7 +12,10 @@ static json_t *counters_json(struct shmlimit *limiter, int id)
 {
 	struct shmlimit_counters c = { .struct_size = sizeof(c) };
 
-	shmlimit_counters(limiter, id, &c);
+	if (id < 0)
+		rule_counters_all(limiter, &c);
+	else
+		shmlimit_counters(limiter, id, &c);
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "allowed", json_number(c.allowed),
 	                 "denied", json_number(c.denied),
@@ -48,6 +51,8 @@ static json_t *rules_json(const struct view *view)
 		json_t *rule;
 
 		if ((view->rule >= 0 && id != view->rule) || rule_read(view->limiter, id, &facts) < 0)
+			continue;
+		if (view->rule < 0 && rule_is_breaker(facts.name))
 			continue;
 		rule = rule_json(&facts);
 		if (json_object_set_new(rule, "counters", counters_json(view->limiter, id)) < 0) {

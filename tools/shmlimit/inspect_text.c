@@ -44,7 +44,10 @@ static void add_counters(struct table *table, struct shmlimit *limiter, int id)
 		&c.reclaims, &c.evictions, &c.no_slot, &c.failed_cas,
 	};
 
-	shmlimit_counters(limiter, id, &c);
+	if (id < 0)
+		rule_counters_all(limiter, &c);
+	else
+		shmlimit_counters(limiter, id, &c);
 	for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++)
 		table_cell(table, "%" PRIu64, *each[i]);
 }
@@ -60,6 +63,8 @@ static int print_rules(const struct view *view)
 	table_words(&table, "ALLOWED DENIED SHADOW CLAIMS RECLAIMS EVICTIONS NO-SLOT FAILED-CAS");
 	for (int id = 0; id < (int)view->info.rules; id++) {
 		if ((view->rule >= 0 && id != view->rule) || rule_read(view->limiter, id, &facts) < 0)
+			continue;
+		if (view->rule < 0 && rule_is_breaker(facts.name))
 			continue;
 		table_cell(&table, "%s", facts.name);
 		for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)

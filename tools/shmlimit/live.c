@@ -108,7 +108,7 @@ int live_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct live 
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	uint64_t now_ns = shmlimit_now(limiter);
 	struct live_rule *known;
-	int status = STATUS_OK;
+	int status = STATUS_OK, breaker = live->rule < 0 ? rule_breaker(limiter) : -1;
 
 	shmlimit_info(limiter, &info);
 	known = calloc(info.rules, sizeof(*known));
@@ -118,7 +118,7 @@ int live_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct live 
 		if (shmlimit_slot(limiter, i, now_ns, &slot) < 0 || slot.state > SHMLIMIT_SLOT_STALE)
 			continue;
 		live->states[slot.state]++;
-		if (slot.state != SHMLIMIT_SLOT_LIVE || slot.rule >= (int)info.rules ||
+		if (slot.state != SHMLIMIT_SLOT_LIVE || slot.rule >= (int)info.rules || slot.rule == breaker ||
 		    (live->rule >= 0 && slot.rule != live->rule) ||
 		    (live->fingerprint != 0 && slot.fingerprint != live->fingerprint))
 			continue;

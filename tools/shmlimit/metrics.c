@@ -27,6 +27,8 @@ static int read_rule(struct shmlimit *limiter, int id, struct metrics_rule *out)
 
 	out->rule = (struct shmlimit_rule){ .struct_size = sizeof(out->rule) };
 	out->counters = (struct shmlimit_counters){ .struct_size = sizeof(out->counters) };
+	if (error == 0 && rule_is_breaker(out->name))
+		return 0;
 	if (error == 0)
 		error = shmlimit_rule_get(limiter, id, &out->rule);
 	if (error == 0)
@@ -45,7 +47,7 @@ static int read_segment(struct shmlimit *limiter, struct metrics_segment *out)
 	out->info.struct_size = sizeof(out->info);
 	out->counters.struct_size = sizeof(out->counters);
 	shmlimit_info(limiter, &out->info);
-	shmlimit_counters(limiter, -1, &out->counters);
+	rule_counters_all(limiter, &out->counters);
 	out->leases.struct_size = sizeof(out->leases);
 	shmlimit_lease_counters(limiter, &out->leases);
 	out->rule = calloc(out->info.rules, sizeof(*out->rule));

@@ -20,7 +20,7 @@ static int in_file(const struct rules_file *file, const char *name)
 	return 0;
 }
 
-/* Rules without a name belong to the programs that throttle by them. */
+/* Internal rules belong to the programs whose libraries made them. */
 static int list_gone(struct plan *plan)
 {
 	plan->gone = calloc(plan->info.rules, sizeof(*plan->gone));
@@ -29,7 +29,7 @@ static int list_gone(struct plan *plan)
 	for (int id = 0; id < (int)plan->info.rules; id++) {
 		char *name = plan->gone[plan->gone_count];
 
-		if (shmlimit_rule_name(plan->seen, id, name) == 0 && !rule_is_unnamed(name) &&
+		if (shmlimit_rule_name(plan->seen, id, name) == 0 && !rule_is_internal(name) &&
 		    !in_file(&plan->file, name))
 			plan->gone_count++;
 	}

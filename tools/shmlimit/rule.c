@@ -3,6 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <string.h>
+
 #include "command.h"
 
 int rule_find(struct shmlimit *limiter, const char *segment, const char *name, int *id)
@@ -15,9 +17,42 @@ int rule_find(struct shmlimit *limiter, const char *segment, const char *name, i
 	return STATUS_OK;
 }
 
-int rule_is_unnamed(const char *name)
+int rule_is_internal(const char *name)
 {
 	return name[0] == '~';
+}
+
+/* libshmlimit-global's: its keys are engines, and its decisions are about calls to them. */
+#define BREAKER "~engine"
+
+int rule_is_breaker(const char *name)
+{
+	return strcmp(name, BREAKER) == 0;
+}
+
+int rule_breaker(struct shmlimit *limiter)
+{
+	return shmlimit_rule_find(limiter, BREAKER);
+}
+
+void rule_counters_all(struct shmlimit *limiter, struct shmlimit_counters *out)
+{
+	struct shmlimit_counters own = { .struct_size = sizeof(own) };
+	int breaker = rule_breaker(limiter);
+
+	/* Before the others: they only grow. */
+	if (breaker >= 0)
+		shmlimit_counters(limiter, breaker, &own);
+	out->struct_size = sizeof(*out);
+	shmlimit_counters(limiter, -1, out);
+	out->allowed -= own.allowed;
+	out->denied -= own.denied;
+	out->shadow_denied -= own.shadow_denied;
+	out->claims -= own.claims;
+	out->reclaims -= own.reclaims;
+	out->evictions -= own.evictions;
+	out->no_slot -= own.no_slot;
+	out->failed_cas -= own.failed_cas;
 }
 
 int rule_read(struct shmlimit *limiter, int id, struct rule_facts *out)

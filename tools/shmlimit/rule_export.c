@@ -41,8 +41,8 @@ static void print_file(const char *segment, struct shmlimit *limiter)
 	for (int id = 0; id < (int)info.rules; id++) {
 		if (rule_read(limiter, id, &facts) < 0)
 			continue;
-		if (rule_is_unnamed(facts.name))
-			printf("\n# Not %s: a throttle's, made when it is asked for\n", facts.name);
+		if (rule_is_internal(facts.name))
+			printf("\n# Not %s: made by a library when it is needed\n", facts.name);
 		else
 			print_rule(facts.name, &facts.rule);
 	}
@@ -64,6 +64,7 @@ const struct command command_rule_export = {
 	.name = "rule export",
 	.operands = "NAME",
 	.purpose = "print segment and rules as a file for apply",
-	.details = "Rules that throttle made, which have no name, are left out, with a comment.\n",
+	.details = "Rules that throttle and the library for many hosts made, whose names begin with '~', are left out,\n"
+	           "with a comment.\n",
 	.run = run,
 };

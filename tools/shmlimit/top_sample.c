@@ -29,12 +29,11 @@ int top_sample_take(struct shmlimit *limiter, const struct shmlimit_info *info, 
 
 		count->id = id;
 		count->counters.struct_size = sizeof(count->counters);
-		if (shmlimit_rule_name(limiter, id, count->name) == 0 &&
+		if (shmlimit_rule_name(limiter, id, count->name) == 0 && !rule_is_breaker(count->name) &&
 		    shmlimit_counters(limiter, id, &count->counters) == 0)
 			sample->rules++;
 	}
-	sample->all.struct_size = sizeof(sample->all);
-	shmlimit_counters(limiter, -1, &sample->all);
+	rule_counters_all(limiter, &sample->all);
 	sample->at_ns = now_ns();
 	return STATUS_OK;
 }

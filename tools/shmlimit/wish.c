@@ -13,6 +13,8 @@ int wish_begin(struct wish *wish, const char *name)
 	*wish = (struct wish){ .rule.struct_size = sizeof(wish->rule) };
 	if (strlen(name) > SHMLIMIT_RULE_NAME_MAX)
 		return fail_rule("", name, -ENAMETOOLONG);
+	if (rule_is_internal(name))
+		return fail_rule("", name, -EILSEQ);
 	strcpy(wish->name, name);
 	return STATUS_OK;
 }
