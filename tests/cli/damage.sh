@@ -95,7 +95,7 @@ is "$rc $err" "2 shmlimit: segment $segment: $foreign" "a link is not followed"
 
 # Another version.
 fresh
-poke 8 '\002'
+poke 8 '\377'
 refused "another layout version: must be used with the shmlimit that made it, or made anew (shmlimit destroy $segment)"
 run shmlimit verify "$segment"
 is "$rc" 1 "to verify, another version is a problem"
