@@ -16,9 +16,17 @@ UNIX = "unix:"
 _PORT = re.compile(r"\[(?P<v6>[^]]*)\](:\d+)?|(?P<v4>[\d.]+):\d+")
 
 
-@functools.lru_cache(maxsize=4096)
+LONGEST = 64
+"""More characters than any address and port have."""
+
+
 def _address(text: str) -> IPv4Address | IPv6Address | None:
     """Of an entry of X-Forwarded-For: with or without a port; None if it is no address."""
+    return _parse(text) if len(text) <= LONGEST else None
+
+
+@functools.lru_cache(maxsize=4096)
+def _parse(text: str) -> IPv4Address | IPv6Address | None:
     match = _PORT.fullmatch(text)
     try:
         address = ip_address((match["v6"] or match["v4"]) if match else text)
