@@ -3,6 +3,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
+. "$SOURCE/tests/cli/json.inc"
 
 # In the package redis-tools the server goes by the name of its checker, and is told by its name.
 [ -x /usr/bin/redis-check-rdb ] || skip_all "no redis-server"
@@ -103,6 +104,14 @@ is "$(shmlimit inspect "$segment.2" --json | jq '[.rules[].name, .occupancy.show
 	"inspect shows neither the breaker nor its keys"
 run shmlimit rule set "$segment.2" '~mine' --capacity 1 --rate 1/s
 like "$rc $err" '^2 shmlimit: rule ~mine: bad name' "a user cannot set an internal rule"
+
+# The manual has all that is printed as JSON.
+members decision . "$(shmlimit global take "$segment" "$url" login json $patient --json)"
+like "$printed" '^breaker_ns$' "global take prints one member more than take"
+members "global inspect" . "$(shmlimit global inspect "$segment" "$url" login json $patient --json)"
+is "$printed" "$(documented "global inspect")" "global inspect prints all that the manual has"
+members "global ping" . "$(shmlimit global ping "$segment" "$url" $patient --json)"
+is "$printed" "$(documented "global ping")" "global ping prints all that the manual has"
 
 # What is wrong.
 SHMLIMIT_ENGINE=$url run shmlimit global ping "$segment" - $patient

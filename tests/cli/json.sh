@@ -1,0 +1,77 @@
+#!/bin/sh
+# json: the manual has each member of each object that the command prints, and no other. What asks an engine is held to
+# the manual by tests/global/command.sh.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+. "$SOURCE/tests/cli/json.inc"
+cd "$TMP" || exit
+
+segment=$SEGMENT.s
+shmlimit create "$segment" --slots 64 --names 14 --window-max 3
+shmlimit rule set "$segment" r --capacity 5 --rate 1/d --max-wait 1h
+shmlimit rule set "$segment" gone --capacity 5 --rate 1/d
+for key in a b c; do shmlimit take "$segment" r "$key" --quiet; done
+for i in 1 2; do echo '10.0.0.1 - - [21/Nov/2026:09:00:00 +0000] "GET / HTTP/1.1" 200 5'; done >log
+
+decisions=
+for command in take peek reserve acquire charge refund; do
+	members decision . "$(shmlimit $command "$segment" r d --json)"
+	decisions="$decisions $printed"
+done
+is "$(printf '%s\n' $decisions breaker_ns | sort -u)" "$(documented decision)" "every member of a decision is documented, and printed"
+like "$(documented decision)" '^wait_ns$' "the manual is read"
+
+all() { is "$(printf '%s\n' $printed | sort -u)" "$(documented "$1")" "$1: every documented member is printed"; }
+
+inspected=$(shmlimit inspect "$segment" --json)
+one=$(shmlimit inspect "$segment" --rule r --key a --json)
+members segment .segment "$inspected"
+all segment
+members segment '.[]' "$(shmlimit list --json)"
+members rule '.rules[]' "$inspected"
+all rule
+members rule . "$(shmlimit rule show "$segment" r --json)"
+members rule '.[]' "$(shmlimit rule list "$segment" --json)"
+members inspect . "$inspected"
+whole=$printed
+members inspect . "$one"
+printed="$whole $printed"
+all inspect
+members counters .counters "$inspected"
+all counters
+members counters '.rules[].counters' "$inspected"
+members leases .leases "$inspected"
+all leases
+members occupancy .occupancy "$inspected"
+all occupancy
+members slot '.occupancy.shown[]' "$inspected"
+all slot
+members key '.key | del(.allowed, .shadow_denied, .limit, .remaining, .retry_after_ns, .reset_after_ns)' "$one"
+all key
+members size . "$(shmlimit size --keys 10 --json)"
+all size
+replayed=$(shmlimit replay --rule '1/d burst 1' log --json)
+members replay . "$replayed"
+all replay
+members replayed '.rules[]' "$replayed"
+all replayed
+members worst '.rules[].worst[]' "$replayed"
+all worst
+# A free slot with a word.
+broken=$SEGMENT.v
+shmlimit create "$broken" --slots 64 --slots-max 64
+printf '\001' | dd of=/dev/shm/"$broken" bs=1 seek=$(($(stat -c %s /dev/shm/"$broken") - 8)) conv=notrunc 2>/dev/null
+found=$(shmlimit verify "$broken" --json)
+members verify . "$found"
+whole=$printed
+members problem '.problems[]' "$found"
+all problem
+repaired=$(shmlimit verify "$broken" --repair --json)
+members verify . "$repaired"
+printed="$whole $printed"
+all verify
+members problem '.repairs[]' "$repaired"
+all problem
+
+done_testing
