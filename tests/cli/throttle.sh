@@ -24,6 +24,9 @@ run shmlimit throttle "$segment" key 3 1 $day 0
 like "$rc $out" '^0 0 3 0 -1 25[0-9]{4}$' "a quantity of 0 only looks"
 run shmlimit throttle "$segment" other 3 1 $day 3
 is "$rc $out" "0 0 3 0 -1 $((3 * day))" "each key has its own funnel"
+run shmlimit throttle "$segment" bytes 1000000000 1000000000 $day 400000000
+is "$rc $out" "0 0 1000000000 600000000 -1 34560" "a limit may be 1 GB a day"
+shmlimit rule remove "$segment" "~1000000000:1000000000:$day"
 run shmlimit throttle -- "$segment" -key 3 1 $day 3
 is "$rc $out" "0 0 3 0 -1 $((3 * day))" "a key may begin with a dash behind --"
 

@@ -340,7 +340,8 @@ static void large(void)
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
 		struct rule rule = { 0 };
 
-		is(compile(&rule, rules[i].capacity, rules[i].count, rules[i].period_ns), 0, "%s is a rule", rules[i].name);
+		is(compile(&rule, rules[i].capacity, rules[i].count, rules[i].period_ns), 0, "%s is a rule",
+		   rules[i].name);
 		is(broken(&rule), 0, "%s obeys all laws", rules[i].name);
 	}
 	for (uint64_t i = 0; i < scaled(10000); i++) {

@@ -151,7 +151,8 @@ static void change_form(void)
 	is(left(id, "empty", 0), 0, "an empty key stays empty");
 	is(left(id, "never", 0), 100, "a new key has the new capacity");
 	shmlimit_peek_at(l, id, "debt", 4, 1, T0, &r);
-	ok(r.retry_after_ns >= 6099000000 && r.retry_after_ns <= 6101000000, "a debt of 60 bytes is 60 tokens, to a hundredth of one");
+	ok(r.retry_after_ns >= 6099000000 && r.retry_after_ns <= 6101000000,
+	   "a debt of 60 bytes is 60 tokens, to a hundredth of one");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
 	shmlimit_rule_remove(l, "form");
 }

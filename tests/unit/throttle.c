@@ -69,6 +69,10 @@ int main(void)
 	is(throttle(l, 1, 1, 0, 1, reply), -EDOM, "a period of 0");
 	is(throttle(l, 1, 1, UINT64_MAX, 1, reply), -ERANGE, "a period beyond all clocks");
 	shmlimit_rule_remove(l, "~1:1:1");
+	is(throttle(l, 1000000000, 1000000000, 86400, 400000000, reply), SHMLIMIT_ALLOWED,
+	   "400 MB of 1 GB a day are allowed");
+	reply_is(reply, 0, 1000000000, 600000000, -1, 34560, "600 MB are left, full again in two fifths of a day");
+	shmlimit_rule_remove(l, "~1000000000:1000000000:86400");
 	is(shmlimit_throttle(l, "", 0, 1, 1, 1, 1, reply), -EMSGSIZE, "an empty key");
 	is(shmlimit_throttle(l, NULL, 1, 1, 1, 1, 1, reply), -EINVAL, "no key");
 	is(shmlimit_rule_find(l, "~1:1:1"), -ESRCH, "make no rule either");

@@ -20,15 +20,16 @@
 #include "ring.h"
 #include "table.h"
 
-#define RULES 4
+#define RULES 5
 #define KEYS 6
 #define RING 8
 #define CAPACITY 5u
+#define MANY 2000000u /* tokens of the rule "many" for one of another; its words have no quota */
 #define START_NS (1000000 * SECOND)
 #define WAIT_NS (2 * SECOND)
 #define HOUR (3600 * SECOND)
 
-static const char *const names[RULES] = { "funnel", "warmup", "window", "slow" };
+static const char *const names[RULES] = { "funnel", "warmup", "window", "slow", "many" };
 static const struct shmlimit_rule rules[RULES] = {
 	{ .algorithm = SHMLIMIT_FUNNEL,
 	  .capacity = CAPACITY,
@@ -42,7 +43,17 @@ static const struct shmlimit_rule rules[RULES] = {
 	  .max_wait_ns = WAIT_NS },
 	{ .algorithm = SHMLIMIT_WINDOW, .capacity = CAPACITY, .period_ns = SECOND, .max_wait_ns = WAIT_NS },
 	{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 3, .count = 1, .period_ns = HOUR },
+	{ .algorithm = SHMLIMIT_FUNNEL,
+	  .capacity = CAPACITY * MANY,
+	  .count = CAPACITY * MANY,
+	  .period_ns = SECOND,
+	  .max_wait_ns = WAIT_NS },
 };
+
+static uint64_t unit(unsigned rule)
+{
+	return rule == 4 ? MANY : 1;
+}
 
 static struct shmlimit *l;
 static struct shmlimit as_opened; /* a handle learns of larger tables, also of those that an input made up */
@@ -52,7 +63,7 @@ static size_t changing, length;
 /* What an input has come to. */
 static struct play {
 	uint64_t now_ns;
-	uint64_t capacity[RULES]; /* as it is set now */
+	uint64_t capacity[RULES]; /* as it is set now, in units */
 	int scribbled_rules;
 	int switched;
 } play;
@@ -64,7 +75,7 @@ static void set_rule(unsigned i, uint64_t capacity, uint64_t now_ns)
 
 	rule.struct_size = sizeof(rule);
 	if (rule.algorithm != SHMLIMIT_WARMUP)
-		rule.capacity = capacity;
+		rule.capacity = capacity * unit(i);
 	id = shmlimit_rule_set_at(l, names[i], &rule, now_ns);
 	law(id == (int)i || (play.scribbled_rules && (id >= 0 || id == -EBUSY || id == -EXFULL)), "rule_set: %d", id);
 	play.capacity[i] = capacity;
@@ -82,7 +93,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	/* The same places in each run. */
 	l->secret[0] = l->secret[1] = 1;
 	for (unsigned i = 0; i < RULES; i++)
-		set_rule(i, rules[i].capacity, START_NS);
+		set_rule(i, rules[i].capacity / unit(i), START_NS);
 	changing = offsetof(struct layout_header, state);
 	length = l->size - changing;
 	unit_extend(l->size);
@@ -174,7 +185,7 @@ static void check(unsigned rule, int answer, const struct shmlimit_result *r)
 	if (answer < 0 || play.scribbled_rules || play.switched || rule >= RULES)
 		return;
 	law(r->remaining <= r->limit, "%" PRIu64 " of %" PRIu64 " are left", r->remaining, r->limit);
-	law(rules[rule].algorithm == SHMLIMIT_WARMUP || r->limit == play.capacity[rule], "the limit is %" PRIu64,
+	law(rules[rule].algorithm == SHMLIMIT_WARMUP || r->limit == play.capacity[rule] * unit(rule), "the limit is %" PRIu64,
 	    r->limit);
 	law(r->wait_ns <= WAIT_NS, "a wait of %" PRIu64 " ns", r->wait_ns);
 	law(r->reset_after_ns <= longest_ns(rule), "full after %" PRIu64 " ns", r->reset_after_ns);
@@ -187,6 +198,7 @@ static void decide(unsigned verb, unsigned rule, uint32_t key, uint64_t tokens)
 	struct shmlimit_result r = { 0 };
 	int id = (int)rule, answer;
 
+	tokens *= unit(rule); /* the largest ones wrap */
 	switch (verb) {
 	case 0:
 		answer = shmlimit_peek_at(l, id, &key, sizeof(key), tokens, play.now_ns, &r);
@@ -221,6 +233,7 @@ static void decide_several(struct input *in, int all)
 							 .key = &keys[i],
 							 .key_len = sizeof(keys[i]),
 							 .cost = pick_tokens(in) };
+		requests[i].cost *= unit((unsigned)requests[i].rule);
 	}
 	if (all) {
 		answer = shmlimit_take_all_at(l, requests, n, &failed, play.now_ns, results);
@@ -302,7 +315,7 @@ static uint64_t without_slot(void)
 
 static int take(unsigned rule, uint32_t key, uint64_t now_ns, struct shmlimit_result *r)
 {
-	return shmlimit_take_at(l, (int)rule, &key, sizeof(key), 1, now_ns, r);
+	return shmlimit_take_at(l, (int)rule, &key, sizeof(key), unit(rule), now_ns, r);
 }
 
 /* Takes of one key at one time, up to its first denial: no more than a burst, and that denial says when. */
@@ -318,10 +331,11 @@ static void drain(unsigned rule, uint32_t key, uint64_t now_ns)
 	}
 	law(r.retry_after_ns > 0 && r.retry_after_ns <= longest_ns(rule),
 	    "rule %u, key %u: a retry after %" PRIu64 " ns", rule, key, r.retry_after_ns);
-	law(shmlimit_peek_at(l, (int)rule, &key, sizeof(key), 1, now_ns + r.retry_after_ns - 1, NULL) ==
-		    SHMLIMIT_DENIED,
+	law(shmlimit_peek_at(l, (int)rule, &key, sizeof(key), unit(rule), now_ns + r.retry_after_ns - 1,
+			       NULL) == SHMLIMIT_DENIED,
 	    "rule %u, key %u: fits sooner than said", rule, key);
-	law(shmlimit_peek_at(l, (int)rule, &key, sizeof(key), 1, now_ns + r.retry_after_ns, NULL) == SHMLIMIT_ALLOWED,
+	law(shmlimit_peek_at(l, (int)rule, &key, sizeof(key), unit(rule), now_ns + r.retry_after_ns, NULL) ==
+		    SHMLIMIT_ALLOWED,
 	    "rule %u, key %u: does not fit when said", rule, key);
 }
 
@@ -416,7 +430,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	*l = as_opened;
 	play = (struct play){ .now_ns = START_NS };
 	for (unsigned i = 0; i < RULES; i++)
-		play.capacity[i] = rules[i].capacity;
+		play.capacity[i] = rules[i].capacity / unit(i);
 	while (in.left > 0)
 		step(&in);
 	/* What an operator does: the switch, and rules as they should be. */
@@ -429,7 +443,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		       pristine + ((unsigned char *)l->rules - (unsigned char *)l->header) - changing,
 		       RULES * sizeof(*l->rules));
 		for (unsigned i = 0; i < RULES; i++)
-			play.capacity[i] = rules[i].capacity;
+			play.capacity[i] = rules[i].capacity / unit(i);
 	}
 	play.scribbled_rules = play.switched = 0;
 	settle();
