@@ -76,6 +76,12 @@ extern "C" {
 /* shmlimit_rule.flags, WINDOW only: what was refused counts too, so that who keeps asking keeps being refused. */
 #define SHMLIMIT_COUNT_REFUSED 2u
 
+/*
+ * shmlimit_rule.flags, of shmlimit_rule_set() only: return -EAGAIN at once where it would wait for another writer. No
+ * part of the rule.
+ */
+#define SHMLIMIT_NO_WAIT 0x80000000u
+
 /* What shmlimit_lease_take() may answer besides. */
 #define SHMLIMIT_LEASE_ASK 2       /* not enough here: the caller is the one who asks for more */
 #define SHMLIMIT_LEASE_WAIT 3      /* not enough here, and somebody else is asking: look again */
@@ -118,7 +124,7 @@ struct shmlimit_rule {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_rule) */
 	uint32_t algorithm;        /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE */
 	uint32_t mode;             /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF */
-	uint32_t flags;            /* SHMLIMIT_NEXT_PAYS, SHMLIMIT_COUNT_REFUSED or none */
+	uint32_t flags;            /* SHMLIMIT_NEXT_PAYS, SHMLIMIT_COUNT_REFUSED, SHMLIMIT_NO_WAIT or none */
 	uint64_t capacity;         /* whole tokens, 1 to SHMLIMIT_CAPACITY_MAX: the largest burst; WARMUP: 0, or what follows from the rest */
 	uint64_t count;            /* the funnel leaks `count` tokens, 1 or more; WINDOW: 0, or the capacity ... */
 	uint64_t period_ns;        /* ... every `period_ns` nanoseconds, 1 or more; WINDOW: how long it is */
@@ -365,8 +371,8 @@ int shmlimit_check_names(const char *name, const char *rule_name);
  * Returns 0, or, nothing being changed: -EALREADY there are keys left in the
  * table before: call again when they have refilled; -EINVAL fewer than twice as
  * many slots; -EFBIG more than the segment was made for (options.slots_max);
- * -ENOSPC /dev/shm has not that much room; -EROFS; -EACCES; -ENOENT the segment
- * was destroyed; -EUCLEAN it is damaged. If killed inside, the segment has the
+ * -ENOSPC /dev/shm has not that much room; -EROFS; -EACCES; -EAGAIN another
+ * process holds the lock; -ENOENT the segment was destroyed; -EUCLEAN it is damaged. If killed inside, the segment has the
  * larger table or has it not. One at a time, and not beside writers of rules: it
  * waits for them. Not to be called from signal handlers. Cost: reserving the
  * memory, and a pass over the table before. `_at`: where the keys' times
@@ -396,7 +402,8 @@ int shmlimit_switch(struct shmlimit *limiter, uint32_t on);
  * where it stands, a pipe too, which is waited for; syncing it is the caller's. Of
  * a segment that has just grown both tables are written, and loaded.
  *
- * Returns 0, or: -ENOENT the segment was destroyed meanwhile; -EUCLEAN a rule or the header is damaged;
+ * Returns 0, or: -ENOENT the segment was destroyed meanwhile; -EUCLEAN a rule or
+ * the header is damaged; -EAGAIN another process holds the lock;
  * -EINVAL limiter is NULL; -ENOMEM; what write(2) says. On any error what was
  * written is of no use. Cost: one pass over the table, and 32 bytes a live key, in
  * a WINDOW 8 for each token that counts.
@@ -446,8 +453,8 @@ int shmlimit_verify(const char *name, struct shmlimit_problem *problems, size_t 
  * remove it), nor can a segment that cannot be opened. The first `n` repairs go to
  * `repairs`, each with what was done.
  *
- * Returns how many there were (may exceed n; saturates at INT_MAX), or what
- * shmlimit_open() says. Ask shmlimit_verify() what is left. Safe beside running
+ * Returns how many there were (may exceed n; saturates at INT_MAX), what
+ * shmlimit_open() says, or -EAGAIN another process holds the lock. Ask shmlimit_verify() what is left. Safe beside running
  * decisions. If killed inside: some were made, ask again.
  */
 int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n);
@@ -463,11 +470,13 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * that stays the same while the rule exists. Ask for the id once, decide with it
  * for ever.
  *
- * Errors that all these share: -EILSEQ, -ENAMETOOLONG a bad rule name.
+ * Errors that all these share: -EILSEQ, -ENAMETOOLONG a bad rule name; of those
+ * that write, -EAGAIN another process holds the lock.
  * Threads, processes, fork: safe. Signals: not to be called from handlers.
- * Progress: writers queue on a lock of the segment's file, which the kernel
- * drops when its holder dies; no decision ever waits for a writer. If killed
- * inside: the old state or the new one is in force, never a mix.
+ * Progress: writers wait for one another, about 5 seconds, on a flock(2) of the
+ * segment's file, which the kernel drops when its holder dies. A process that can
+ * read the file can hold it for as long as it likes. No decision ever waits for it.
+ * If killed inside: the old state or the new one is in force, never a mix.
  */
 
 /*
@@ -675,8 +684,10 @@ int shmlimit_peek_at(struct shmlimit *limiter, int rule, const void *key, size_t
  *
  * (The module takes max_burst and reports max_burst + 1 as the limit; here both
  * are the capacity.) Errors besides a take's: -EDOM, -ERANGE as of
- * shmlimit_rule_set(); -EXFULL no room for another triple; -ENOMEM. Signals:
- * not to be called from handlers. Cost: a take, and a look-up in this process.
+ * shmlimit_rule_set(); -EXFULL no room for another triple; -ENOMEM; -EAGAIN the
+ * triple is new, and another process holds the lock of those who write rules, for
+ * which this does not wait: nothing was taken, ask again. Signals: not to be called
+ * from handlers. Cost: a take, and a look-up in this process.
  */
 int shmlimit_throttle(struct shmlimit *limiter, const void *key, size_t key_len, uint64_t capacity, uint64_t count,
                       uint64_t period_s, uint64_t quantity, int64_t reply[5]);
@@ -924,6 +935,7 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	ESRCH         no such rule
  *	EXFULL        the segment has no room for another rule
  *	EROFS         the handle is read-only, or /dev/shm is
+ *	EAGAIN        another process holds the lock of those who write rules
  *	ENOENT        no such segment
  *	EEXIST        a segment or file of this name exists
  *	EMEDIUMTYPE   not a shmlimit segment, or not a saved one

@@ -125,7 +125,7 @@ static int grow(struct shmlimit *l, uint64_t slots, const uint64_t *given_ns)
 		return -EROFS;
 	if (slots > l->lines_max * SLOTS_PER_LINE)
 		return -EFBIG;
-	error = segment_lock(l->name, l->device, l->inode, &lock);
+	error = segment_lock(l->name, l->device, l->inode, SEGMENT_LOCK_WAIT_NS, &lock);
 	if (error != 0)
 		return error;
 	error = grow_locked(l, (slots + SLOTS_PER_LINE - 1) / SLOTS_PER_LINE, given_ns);

@@ -125,7 +125,8 @@ int rule_load_tag(const struct shmlimit *l, uint64_t tag, struct rule_view *view
 
 /* shmlimit_rule_find() and _set_at(), the name being good already. */
 int rule_find(const struct shmlimit *l, const char *name);
-int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, const uint64_t *given_ns);
+int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns,
+             const uint64_t *given_ns);
 
 /* Define a rule under an id that is not in use, by whoever keeps other writers out. */
 void rule_define(const struct shmlimit *l, uint32_t id, const char *name, uint32_t mode,

@@ -110,7 +110,8 @@ static int set_locked(struct shmlimit *l, const char *rule_name, uint32_t mode, 
 	return id;
 }
 
-int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, const uint64_t *given_ns)
+int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns,
+             const uint64_t *given_ns)
 {
 	struct layout_terms terms;
 	int error, lock, id;
@@ -119,7 +120,7 @@ int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *r
 	if (error == 0 && l->read_only)
 		error = -EROFS;
 	if (error == 0)
-		error = segment_lock(l->name, l->device, l->inode, &lock);
+		error = segment_lock(l->name, l->device, l->inode, wait_ns, &lock);
 	if (error != 0)
 		return error;
 	id = set_locked(l, name, rule->mode, &terms, given_ns);
@@ -131,6 +132,7 @@ int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *r
 static int rule_set(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given,
                     const uint64_t *given_ns)
 {
+	uint64_t wait_ns = SEGMENT_LOCK_WAIT_NS;
 	struct shmlimit_rule rule;
 	int error;
 
@@ -139,7 +141,12 @@ static int rule_set(struct shmlimit *l, const char *rule_name, const struct shml
 	error = name_check_new_rule(rule_name);
 	if (error == 0)
 		error = sized_in(&rule, given, sizeof(rule));
-	return error != 0 ? error : rule_put(l, rule_name, &rule, given_ns);
+	if (error != 0)
+		return error;
+	if (rule.flags & SHMLIMIT_NO_WAIT)
+		wait_ns = 0;
+	rule.flags &= ~SHMLIMIT_NO_WAIT;
+	return rule_put(l, rule_name, &rule, wait_ns, given_ns);
 }
 
 EXPORT int shmlimit_rule_set(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given)
@@ -163,7 +170,7 @@ EXPORT int shmlimit_rule_remove(struct shmlimit *l, const char *rule_name)
 	if (error == 0 && l->read_only)
 		error = -EROFS;
 	if (error == 0)
-		error = segment_lock(l->name, l->device, l->inode, &lock);
+		error = segment_lock(l->name, l->device, l->inode, SEGMENT_LOCK_WAIT_NS, &lock);
 	if (error != 0)
 		return error;
 	id = rule_find(l, rule_name);

@@ -251,7 +251,7 @@ int save(struct shmlimit *l, int fd, const uint64_t *given_ns)
 	struct saving s = { .l = l, .given_ns = given_ns, .file.fd = fd };
 	int error, lock;
 
-	error = segment_lock(l->name, l->device, l->inode, &lock);
+	error = segment_lock(l->name, l->device, l->inode, SEGMENT_LOCK_WAIT_NS, &lock);
 	if (error != 0)
 		return error;
 	s.view = calloc(l->rule_count, sizeof(*s.view));

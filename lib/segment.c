@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -23,6 +24,9 @@
 
 /* Where shm_open(3) puts them on Linux; its interface has no way to make a file complete before it has a name. */
 #define FOLDER "/dev/shm"
+
+#define NAP_MIN_NS 50000u
+#define NAP_MAX_NS 20000000u
 
 struct path {
 	char text[sizeof(FOLDER) + 1 + SHMLIMIT_NAME_MAX];
@@ -384,7 +388,32 @@ int segment_reserve(const char *name, uint64_t device, uint64_t inode, uint64_t 
 	return error != 0 ? error : close_with(fd, segment_reserve_in(fd, offset, size));
 }
 
-int segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock)
+/*
+ * BOUND: the naps that add up to `wait_ns`. WHY NOT flock() that waits, ended by a
+ * signal: signals and timers are the program's.
+ */
+static int lock_within(int fd, uint64_t wait_ns)
+{
+	uint64_t napped_ns = 0, nap_ns = NAP_MIN_NS;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		struct timespec nap = { 0, (long)nap_ns };
+
+		if (errno == EINTR)
+			continue;
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		if (napped_ns >= wait_ns)
+			return -EAGAIN;
+		/* Cut short by a signal, it is a shorter nap. */
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+		napped_ns += nap_ns;
+		nap_ns = 2 * nap_ns < NAP_MAX_NS ? 2 * nap_ns : NAP_MAX_NS;
+	}
+	return 0;
+}
+
+int segment_lock(const char *name, uint64_t device, uint64_t inode, uint64_t wait_ns, int *lock)
 {
 	KEEP_ERRNO;
 	int fd, error;
@@ -397,11 +426,17 @@ int segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock)
 	error = reopen(name, device, inode, O_RDONLY, &fd);
 	if (error != 0)
 		return error;
-	while (flock(fd, LOCK_EX) != 0)
-		if (errno != EINTR)
-			return close_with(fd, -errno);
+	error = lock_within(fd, wait_ns);
+	if (error != 0)
+		return close_with(fd, error);
 	*lock = fd;
 	return 0;
+}
+
+void segment_yield(void)
+{
+	KEEP_ERRNO;
+	sched_yield();
 }
 
 void segment_unlock(int lock)

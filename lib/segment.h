@@ -68,10 +68,15 @@ int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const char magic[SEGMENT_MAGI
 
 /*
  * Lock the file against other writers (threads and forked children of this
- * process included), waiting for them. -ENOENT if the name now belongs to
- * another file or to none. The kernel drops the lock when the process dies.
+ * process included), waiting for them about that long, or not at all. -EAGAIN if the
+ * lock is still held then: any process that can read the file can hold it.
+ * -ENOENT if the name now belongs to another file or to none. The kernel drops the
+ * lock when the process dies.
  */
-int segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock);
+#define SEGMENT_LOCK_WAIT_NS 5000000000u
+int segment_lock(const char *name, uint64_t device, uint64_t inode, uint64_t wait_ns, int *lock);
+/* Let other processes run. */
+void segment_yield(void);
 void segment_unlock(int lock);
 
 /*

@@ -42,6 +42,8 @@ EXPORT const char *shmlimit_strerror(int error)
 		return "the segment has no room for another rule";
 	case EROFS:
 		return "the segment was opened read-only, or /dev/shm is";
+	case EAGAIN:
+		return "another process holds the lock of those who write rules";
 	case ENOENT:
 		return "no such segment";
 	case EEXIST:

@@ -20,10 +20,13 @@
 #include "keep_errno.h"
 #include "name.h"
 #include "rule.h"
+#include "segment.h"
 #include "unnamed.h"
 
 /* liburcu's macros cast qualifiers away. */
 #pragma GCC diagnostic ignored "-Wcast-qual"
+
+#define LOCK_TRIES 32
 
 struct unnamed_key {
 	uint64_t capacity, count, period_s;
@@ -82,6 +85,25 @@ static struct cds_lfht *table(struct shmlimit *l)
 	return there;
 }
 
+/*
+ * The rule's id in the segment, where another process may define it at this moment.
+ * This is a request, so it does not wait for a writer. BOUND: after so many tries
+ * the lock is not one of a process that is just adding a rule.
+ */
+static int find_or_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule)
+{
+	int id = -EAGAIN;
+
+	for (int i = 0; i < LOCK_TRIES && id == -EAGAIN; i++) {
+		if (i > 0)
+			segment_yield();
+		id = rule_find(l, name);
+		if (id == -ESRCH)
+			id = rule_put(l, name, rule, 0, NULL);
+	}
+	return id;
+}
+
 /* Define the rule in the segment, where another process may have done so, and remember it. */
 static int define(struct shmlimit *l, struct cds_lfht *known, struct unnamed_key key)
 {
@@ -100,9 +122,7 @@ static int define(struct shmlimit *l, struct cds_lfht *known, struct unnamed_key
 	entry = malloc(sizeof(*entry));
 	if (entry == NULL)
 		return -ENOMEM;
-	id = rule_find(l, name);
-	if (id == -ESRCH)
-		id = rule_put(l, name, &rule, NULL);
+	id = find_or_put(l, name, &rule);
 	if (id < 0) {
 		free(entry);
 		return id;

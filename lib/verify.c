@@ -391,7 +391,7 @@ EXPORT int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, s
 	error = shmlimit_open(name, 0, &l);
 	if (error != 0)
 		return error;
-	error = segment_lock(l->name, l->device, l->inode, &lock);
+	error = segment_lock(l->name, l->device, l->inode, SEGMENT_LOCK_WAIT_NS, &lock);
 	if (error == 0) {
 		error = check_all(l, &findings);
 		segment_unlock(lock);

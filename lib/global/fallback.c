@@ -55,6 +55,8 @@ static int local_rule(struct shmlimit_global *g, int rule)
 		error = share(g, rule, &want);
 	if (error != 0)
 		return error;
+	/* This is a request: another writer is not waited for. */
+	want.flags |= SHMLIMIT_NO_WAIT;
 	local_name(name, of);
 	id = shmlimit_rule_find(g->limiter, name);
 	if (id >= 0 && shmlimit_rule_get(g->limiter, id, &have) == 0 && same(&have, &want))

@@ -109,7 +109,7 @@ static const struct plan {
 			{ { EEXIST, 0 }, { ENOENT, 0 }, { EACCES, 0 }, { ENOSPC, 0 }, { EXDEV, 0 } } },
 	[UNLINK] = { "unlink", { { EACCES, 0 }, { EPERM, EACCES }, { EBUSY, 0 }, { ENOENT, 0 }, { EROFS, 0 } } },
 	[LSTAT] = { "lstat", { { EACCES, 0 }, { ENOMEM, 0 }, { EIO, 0 } } },
-	[FLOCK] = { "flock", { { EINTR, GOES_ON }, { ENOLCK, 0 }, { EWOULDBLOCK, 0 } } },
+	[FLOCK] = { "flock", { { EINTR, GOES_ON }, { ENOLCK, 0 }, { EWOULDBLOCK, GOES_ON } } },
 	[UNLOCK] = { "flock to unlock", { { EINTR, GOES_ON }, { EBADF, GOES_ON } } },
 	[READDIR] = { "readdir", { { EIO, 0 }, { ENOENT, 0 } } },
 	[CLOSE] = { "close", { { EINTR, GOES_ON }, { EIO, GOES_ON }, { EDQUOT, GOES_ON } } },

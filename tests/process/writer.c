@@ -36,7 +36,7 @@ static void fresh(void)
 
 	shmlimit_close(l);
 	(void)unlink(path);
-	l = stage_create(16, 2, SHMLIMIT_FULL_EVICT);
+	l = stage_create(16, 4, SHMLIMIT_FULL_EVICT);
 	rule = shmlimit_rule_set(l, "r", &funnel);
 	if (rule < 0)
 		bail("rule_set");
@@ -199,45 +199,97 @@ static void header(void)
 
 /* ---- The file ---- */
 
+/* Each call that needs the lock; one more that does not wait for it, and one more that does not need it. */
+enum { SET, REMOVE, GROW, SAVE, REPAIR, SET_AT_ONCE, THROTTLE, THROTTLE_KNOWN, CALLS };
+
+static const char *const calls[CALLS] = {
+	[SET] = "rule_set", [REMOVE] = "rule_remove", [GROW] = "grow", [SAVE] = "save", [REPAIR] = "repair",
+	[SET_AT_ONCE] = "rule_set with NO_WAIT", [THROTTLE] = "throttle of a new triple",
+	[THROTTLE_KNOWN] = "throttle of a known triple",
+};
+
+struct locked {
+	_Atomic int held;
+	int answer[CALLS];
+};
+
 static void hold_lock(struct crew *crew, int index)
 {
 	int fd = open(path, O_RDONLY);
 
 	(void)index;
 	worker_check(flock(fd, LOCK_EX) == 0, "flock: %s", strerror(errno));
-	atomic_store((_Atomic int *)crew->arg, 1);
+	atomic_store(&((struct locked *)crew->arg)->held, 1);
 	for (;;)
 		pause();
 }
 
-static void set_rule(struct crew *crew, int index)
+static int call(int which)
 {
 	struct shmlimit_rule other = { .struct_size = sizeof(other), .capacity = 1, .count = 1, .period_ns = SECOND };
+	int fd = -1, error;
 
-	(void)index;
-	worker_check(shmlimit_rule_set(l, "other", &other) >= 0, "rule_set");
-	atomic_store((_Atomic int *)crew->arg + 1, 1);
+	switch (which) {
+	case SET_AT_ONCE:
+		other.flags = SHMLIMIT_NO_WAIT;
+		return shmlimit_rule_set(l, "r2", &other);
+	case SET:
+		return shmlimit_rule_set(l, "r2", &other);
+	case REMOVE:
+		return shmlimit_rule_remove(l, "r2");
+	case GROW:
+		return shmlimit_grow(l, 64);
+	case SAVE:
+		fd = memfd_create("saved", MFD_CLOEXEC);
+		worker_check(fd >= 0, "memfd_create: %s", strerror(errno));
+		error = shmlimit_save(l, fd);
+		close(fd);
+		return error;
+	case REPAIR:
+		return shmlimit_repair(stage_name, NULL, 0);
+	case THROTTLE:
+		return shmlimit_throttle(l, "key", 3, 7, 1, 60, 1, NULL);
+	default:
+		return shmlimit_throttle(l, "key", 3, 5, 1, 60, 1, NULL);
+	}
 }
 
 static void lock(void)
 {
-	_Atomic int *seen = shared_memory(2 * sizeof(*seen));
-	struct crew holder, setter;
+	struct locked *locked = shared_memory(sizeof(*locked));
+	pid_t waiting[CALLS];
+	struct crew holder;
 	int decided = 0;
 
 	fresh();
-	crew_start(&holder, 1, hold_lock, seen);
-	while (!atomic_load(seen))
+	is(call(THROTTLE_KNOWN), SHMLIMIT_ALLOWED, "a triple is known");
+	crew_start(&holder, 1, hold_lock, locked);
+	while (!atomic_load(&locked->held))
 		crew_await();
-	crew_start(&setter, 1, set_rule, seen);
-	for (uint64_t i = 0; i < 10000; i++) {
+	for (uint64_t i = 0; i < 10000; i++)
 		decided += take(1, NOW_NS + i * SECOND) == SHMLIMIT_ALLOWED;
-		sched_yield();
+	is(decided, 10000, "a process that can only read holds the lock, and decisions go on");
+	/* All at once: each waits some seconds. */
+	for (int i = 0; i < CALLS; i++) {
+		pid_t pid = fork_bound();
+
+		if (pid == 0) {
+			locked->answer[i] = call(i);
+			_exit(0);
+		}
+		waiting[i] = pid;
 	}
-	is(decided, 10000, "who may but read holds the lock, and decisions go on");
-	is(atomic_load(seen + 1), 0, "while who sets a rule waits");
-	ok(crew_kill(&holder, 0), "until the holder ends");
-	is(crew_wait(&setter), 0, "and then goes on");
+	for (int i = 0; i < CALLS; i++) {
+		ok(wait_for(waiting[i]), "%s comes back while the lock is held", calls[i]);
+		is(locked->answer[i], i == THROTTLE_KNOWN ? SHMLIMIT_ALLOWED : -EAGAIN, "%s: %s", calls[i],
+		   i == THROTTLE_KNOWN ? "decides" : "the lock is another's");
+	}
+	ok(crew_kill(&holder, 0), "the holder ends");
+	is(call(SET_AT_ONCE), 1 + 1, "a rule is then set at once");
+	is(call(REMOVE), 0, "a rule is then removed");
+	is(call(SAVE), 0, "the segment is then saved");
+	is(call(REPAIR), 0, "nothing has to be repaired");
+	is(call(GROW), 0, "the segment then grows");
 }
 
 /* Decide in a process, which the file is cut under. Returns how it ended. */

@@ -327,14 +327,16 @@ uint64_t point_clock(int clock_id)
 }
 
 /* The writers' lock: one of the scheduler's. */
-int __wrap_segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock);
+int __wrap_segment_lock(const char *name, uint64_t device, uint64_t inode, uint64_t wait_ns, int *lock);
 void __wrap_segment_unlock(int lock);
 
-int __wrap_segment_lock(const char *name, uint64_t device, uint64_t inode, int *lock)
+int __wrap_segment_lock(const char *name, uint64_t device, uint64_t inode, uint64_t wait_ns, int *lock)
 {
 	(void)name, (void)device, (void)inode, (void)lock;
-	while (schedule.acting != NULL && schedule.writer != NULL)
+	while (schedule.acting != NULL && schedule.writer != NULL && wait_ns != 0)
 		point_reached(POINT_LOCK, NULL);
+	if (schedule.acting != NULL && schedule.writer != NULL)
+		return -EAGAIN;
 	schedule.writer = schedule.acting;
 	return 0;
 }

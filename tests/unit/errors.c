@@ -326,7 +326,7 @@ static void texts(void)
 {
 	static const int known[] = { EINVAL, E2BIG, EILSEQ, ENAMETOOLONG, EMSGSIZE, EDOM, ERANGE, ESRCH, EXFULL,
 		EROFS, ENOENT, EEXIST, EMEDIUMTYPE, EPROTO, EUCLEAN, ESTALE, EXDEV, EACCES, EPERM, ENOSPC, ENOBUFS,
-		EFBIG, EBUSY, EOPNOTSUPP, EALREADY, ENOMEM, EMFILE, ENFILE, 0 };
+		EFBIG, EBUSY, EOPNOTSUPP, EALREADY, EAGAIN, ENOMEM, EMFILE, ENFILE, 0 };
 	size_t n = sizeof(known) / sizeof(known[0]), same = 0;
 
 	for (size_t i = 0; i < n; i++)

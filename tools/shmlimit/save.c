@@ -15,7 +15,7 @@ static int save_to(struct shmlimit *limiter, const char *segment, const char *pa
 
 	if (error == 0)
 		return STATUS_OK;
-	if (error == -ENOENT || error == -EUCLEAN)
+	if (error == -ENOENT || error == -EUCLEAN || error == -EAGAIN)
 		return fail_segment(segment, error);
 	return fail("%s: %s: must be a file that can be written to", path, strerror(-error));
 }
