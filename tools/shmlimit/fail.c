@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <string.h>
 
 #include "command.h"
@@ -78,6 +79,43 @@ static int fail_owner(const char *segment)
 	            "shmlimit destroy %s; or trust its owner: shmlimit --owner USER ...)", segment, owner, segment);
 }
 
+/*
+ * The processes that hold the lock of a file, of those that this one may see: at most a few.
+ *
+ *	1: FLOCK  ADVISORY  WRITE 1234 00:16:5678 0 EOF
+ */
+static void holders(const char *segment, char text[TEXT_LEN])
+{
+	char *path = NULL, line[256];
+	unsigned major_id, minor_id;
+	uintmax_t inode;
+	struct stat status;
+	FILE *locks;
+	size_t at = 0;
+	long pid;
+
+	*text = '\0';
+	if (asprintf(&path, "/dev/shm/%s", segment) < 0)
+		return;
+	locks = lstat(path, &status) == 0 ? fopen("/proc/locks", "re") : NULL;
+	free(path);
+	while (locks != NULL && at + 24 < TEXT_LEN && fgets(line, sizeof(line), locks) != NULL)
+		if (sscanf(line, "%*[0-9]: FLOCK %*s %*s %ld %x:%x:%ju", &pid, &major_id, &minor_id, &inode) == 4 &&
+		    pid > 0 && inode == status.st_ino && makedev(major_id, minor_id) == status.st_dev)
+			at += (size_t)snprintf(text + at, TEXT_LEN - at, "%s%ld", at == 0 ? "process " : ", ", pid);
+	if (locks != NULL)
+		fclose(locks);
+}
+
+static int fail_locked(const char *segment)
+{
+	char text[TEXT_LEN];
+
+	holders(segment, text);
+	return fail("segment %s: locked by %s: not changed (any process that can read /dev/shm/%s can hold its lock; "
+	            "try again, or end that process)", segment, *text != '\0' ? text : "another process", segment);
+}
+
 int fail_segment(const char *segment, int error)
 {
 	segment = shown(segment);
@@ -108,6 +146,8 @@ int fail_segment(const char *segment, int error)
 		            "from there, or made anew (shmlimit destroy %s)", segment, segment);
 	case EPERM:
 		return fail_owner(segment);
+	case EAGAIN:
+		return fail_locked(segment);
 	case EACCES:
 		return fail("segment %s: no permission: must be granted by its owner (chmod and chgrp of "
 		            "/dev/shm/%s, or shmlimit create --mode 0660 --group G)", segment, segment);
@@ -144,6 +184,7 @@ int fail_rule(const char *segment, const char *rule, int error)
 	case EUCLEAN:
 		return fail("rule %s: damaged: must be set again with its rate (shmlimit rule set %s %s), or removed "
 		            "(shmlimit rule remove %s %s)", rule, segment, rule, segment, rule);
+	case EAGAIN:
 	case ENOENT:
 		return fail_segment(segment, error);
 	default:
