@@ -227,6 +227,14 @@ uint64_t funnel_convert(const struct layout_terms *from, uint64_t word, const st
 	return funnel_pack(to, funnel);
 }
 
+/* Rounded down: what is promised for so long holds for so long. Saturating. */
+static uint64_t stamp_to_whole_ns(const struct layout_terms *terms, uint64_t stamp)
+{
+	u128 ns = (u128)(stamp >> terms_quota_bits(terms)) * terms->den / (terms->num | (terms->num == 0));
+
+	return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
+}
+
 void funnel_range(const struct layout_terms *terms, struct shmlimit_range *out)
 {
 	uint64_t num = terms->num | (terms->num == 0);
@@ -237,7 +245,6 @@ void funnel_range(const struct layout_terms *terms, struct shmlimit_range *out)
 	out->reserved32 = 0;
 	out->resolution_ps = resolution > UINT64_MAX ? UINT64_MAX : (uint64_t)resolution;
 	out->fill_ns = funnel_ticks_to_ns(terms, zero, terms->capacity << terms_token_bits(terms) >> quota_bits);
-	/* Rounded down: what is promised for so long holds for so long. */
-	out->back_ns = (uint64_t)((u128)(terms->back >> quota_bits) * terms->den / num);
-	out->ahead_ns = (uint64_t)((u128)((UINT64_MAX - terms->back) >> quota_bits) * terms->den / num);
+	out->back_ns = stamp_to_whole_ns(terms, terms->back);
+	out->ahead_ns = stamp_to_whole_ns(terms, UINT64_MAX - terms->back);
 }

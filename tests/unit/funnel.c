@@ -737,7 +737,7 @@ static void some_rule_with_debt(struct rule *rule)
 		given.count = rule->count;
 		given.period_ns = rule->period_ns;
 		given.max_wait_ns = up_to(3) ? up_to(rule->fill_ns < DAY ? 3 * (uint64_t)rule->fill_ns : 3 * DAY)
-		                             : up_to(900 * DAY);
+		                             : up_to(3) ? up_to(900 * DAY) : up_to((uint64_t)1 << 62);
 		error = compile_with(rule, given);
 	} while (error != 0);
 }
@@ -820,17 +820,21 @@ static int owe(const struct rule *rule, uint64_t steps)
 
 static void owing(void)
 {
-	uint64_t wrong = 0, without = 0;
+	uint64_t wrong = 0, without = 0, short_of = 0;
 
 	for (uint64_t i = 0; i < scaled(2000); i++) {
+		struct shmlimit_range range;
 		struct rule rule;
 
 		some_rule_with_debt(&rule);
 		without += rule.quota_bits == 0;
+		funnel_range(&rule.terms, &range);
+		short_of += range.ahead_ns < rule.terms.max_wait_ns;
 		wrong += !owe(&rule, 300) && wrong < 3;
 	}
 	is(wrong, 0, "what is taken, borrowed, charged and given back is so to the tick, in any order, down to the debt");
 	ok(without > scaled(400), "also of words without a quota");
+	is(short_of, 0, "a rule's time reaches ahead as far as its longest wait");
 }
 
 /* ---- Changing ---- */
