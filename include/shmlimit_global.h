@@ -68,6 +68,10 @@ struct shmlimit_global_info {
 	char version[24];          /* "7.0.15" */
 	char mode[16];             /* "standalone", "cluster", "sentinel" */
 	char role[16];             /* "master", "replica" */
+	char eviction[24];         /* its maxmemory-policy, "noeviction"; "": its user may not know (INFO) */
+	uint64_t memory_max;       /* maxmemory, bytes; 0: without a limit, or not known */
+	uint64_t clients;          /* connections that it has; 0: not known */
+	uint64_t clients_max;      /* maxclients; 0: not known */
 };
 
 /* A funnel as the engine has it. */

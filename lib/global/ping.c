@@ -4,11 +4,70 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../export.h"
 #include "../sized.h"
 #include "handle.h"
+
+/* What INFO has under a name; NULL without. Lines are NAME:VALUE. */
+static const char *value_of(const char *text, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, len) == 0 && line[len] == ':')
+			return line + len + 1;
+	}
+	return NULL;
+}
+
+static uint64_t number_of(const char *text, const char *name)
+{
+	const char *value = value_of(text, name);
+
+	return value != NULL ? strtoull(value, NULL, 10) : 0;
+}
+
+/* A user that may not ask for INFO is well all the same. */
+static int ask_info(struct shmlimit_global *g, const char *section, char **text, struct trouble *trouble)
+{
+	const char *words[] = { "INFO", section };
+	redisReply *reply;
+
+	*text = NULL;
+	if (engine_command(&g->fleet.home, 2, words, NULL, wire_now_ns() + g->options.deadline_ns, &reply, trouble) != 0)
+		return trouble->kind == TROUBLE_REFUSED ? 0 : 1;
+	if (reply->type == REDIS_REPLY_STRING)
+		*text = strdup(reply->str);
+	freeReplyObject(reply);
+	return 0;
+}
+
+static int ask_limits(struct shmlimit_global *g, struct shmlimit_global_info *info, struct trouble *trouble)
+{
+	const char *policy;
+	char *text;
+
+	if (ask_info(g, "memory", &text, trouble) != 0)
+		return 1;
+	policy = text != NULL ? value_of(text, "maxmemory_policy") : NULL;
+	if (policy != NULL) {
+		trouble_copy(info->eviction, sizeof(info->eviction), policy, strcspn(policy, "\r\n"));
+		info->memory_max = number_of(text, "maxmemory");
+	}
+	free(text);
+	if (ask_info(g, "clients", &text, trouble) != 0)
+		return 1;
+	if (text != NULL) {
+		info->clients = number_of(text, "connected_clients");
+		info->clients_max = number_of(text, "maxclients");
+	}
+	free(text);
+	return 0;
+}
 
 EXPORT int shmlimit_global_ping(struct shmlimit_global *g, struct shmlimit_global_info *out)
 {
@@ -26,8 +85,10 @@ EXPORT int shmlimit_global_ping(struct shmlimit_global *g, struct shmlimit_globa
 	if (engine_command(&g->fleet.home, 1, words, NULL, begin_ns + g->options.deadline_ns, &reply, &trouble) != 0)
 		return handle_fail(g, &trouble, NULL);
 	freeReplyObject(reply);
-	handle_well(g);
 	info.round_trip_ns = wire_now_ns() - begin_ns;
+	if (ask_limits(g, &info, &trouble) != 0)
+		return handle_fail(g, &trouble, NULL);
+	handle_well(g);
 	strcpy(info.version, g->fleet.home.version);
 	strcpy(info.mode, g->fleet.home.mode);
 	strcpy(info.role, g->fleet.home.role);

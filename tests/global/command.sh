@@ -29,10 +29,28 @@ is "$rc" 0 "a file of rules can have leases"
 like "$(shmlimit rule show "$segment" login)" '^algorithm: lease$' "and they are"
 
 run shmlimit global ping "$segment" "$url" $patient
-is "$rc $(printf '%s\n' "$out" | sed 's/: .*//' | tr '\n' ',')" "0 version,mode,role,round trip," "ping says what it found"
+is "$rc $(printf '%s\n' "$out" | sed 's/: .*//' | tr '\n' ',')" "0 version,mode,role,round trip,eviction,clients," "ping says what it found"
 like "$(printf '%s\n' "$out" | sed -n '1,3p' | tr '\n' ';')" '^version: [6-9][0-9.]*;mode: standalone;role: master;$' "namely this"
 run shmlimit global ping "$segment" "$url" $patient --json
-is "$(printf '%s\n' "$out" | jq -c 'keys')" '["mode","role","round_trip_ns","version"]' "as JSON, too"
+is "$(printf '%s\n' "$out" | jq -c 'keys')" \
+	'["clients","clients_max","eviction","memory_max","mode","role","round_trip_ns","version"]' "as JSON, too"
+there config set maxmemory-policy allkeys-lru >/dev/null
+run shmlimit global ping "$segment" "$url" $patient
+is "$rc $err" "0 " "an eviction policy does no harm without a memory limit"
+there config set maxmemory 100mb >/dev/null
+run shmlimit global ping "$segment" "$url" $patient
+like "$rc $err" '^1 shmlimit: engine: maxmemory-policy is allkeys-lru: limits in use may be evicted' "ping refuses a server that evicts"
+there config set maxmemory 0 maxmemory-policy noeviction maxclients 1 >/dev/null
+run shmlimit global ping "$segment" "$url" $patient
+like "$rc $err" '^1 shmlimit: engine: 1 of 1 connections are in use' "ping refuses a server without connections to spare"
+there config set maxclients 10000 >/dev/null
+there replicaof 127.0.0.1 1 >/dev/null
+run shmlimit global ping "$segment" "$url" $patient
+like "$rc $err" '^1 shmlimit: engine: is a replica: limits need the primary' "ping refuses a replica"
+there replicaof no one >/dev/null
+there acl setuser poor on '>pass' '~*' -@all +@connection +@scripting >/dev/null
+run shmlimit global ping "$segment" "unix://poor:pass@$socket" $patient
+is "$rc $(printf '%s\n' "$out" | sed -n 's/^eviction: //p')" "0 not known (needs +info)" "a user without INFO is told what is not known"
 
 # shellcheck disable=SC2086
 take() { run shmlimit global take "$segment" "$url" "$@" $patient; }

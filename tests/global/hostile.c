@@ -148,6 +148,8 @@ static int is_printable(const char *text)
 #define SHA "$40\r\n0123456789012345678901234567890123456789\r\n"
 #define WELCOME VERSION(1, "7") OK SHA
 
+#define NO_INFO "-NOPERM\r\n-NOPERM\r\n"
+
 #define TEN(text) text text text text text text text text text text
 
 /* While it is greeted: ping has an error then, and so has a take. */
@@ -262,7 +264,7 @@ static void boast(void)
 {
 	struct shmlimit_global_info info = { .struct_size = sizeof(info) };
 	struct engine engine = engine_of("*6\r\n$7\r\nversion\r\n$50\r\n7\33[2J" TEN("\n\n\n\n") "aaaaa\r\n$4\r\nmode\r\n"
-	                                 "$3\r\n\1\2\3\r\n$4\r\nrole\r\n$4\r\n\377\376\33\b\r\n" OK SHA "+PONG\r\n");
+	                                 "$3\r\n\1\2\3\r\n$4\r\nrole\r\n$4\r\n\377\376\33\b\r\n" OK SHA "+PONG\r\n" NO_INFO);
 	struct shmlimit_global *g = handle(&engine, PATIENT_NS);
 
 	is(shmlimit_global_ping(g, &info), 0, "one that answers as it should is pinged");
@@ -395,7 +397,7 @@ static int is_silent(const struct sockaddr_in *address)
 
 static void addresses(void)
 {
-	struct engine engine = engine_of(WELCOME "+PONG\r\n");
+	struct engine engine = engine_of(WELCOME "+PONG\r\n" NO_INFO);
 	int listener = listen_at(&first, 0), error = -1;
 	struct shmlimit_global *g;
 	struct engine twice = engine;
