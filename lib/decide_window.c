@@ -135,7 +135,9 @@ void decide_window(const struct shmlimit *l, const struct table *t, const struct
 		break;
 	case VERB_REFUND:
 		/* What was taken a period ago and more has left: of what stands nothing is his. */
-		v->changed = q->amount != 0 && before->valid != 0 && window_wait(terms, q->now_ns, now_ns) != 0;
+		v->changed = q->amount != 0 && before->valid != 0 &&
+		             window_wait(terms, before->w.last_ns, now_ns) != 0 &&
+		             window_wait(terms, q->now_ns, now_ns) != 0;
 		if (v->changed)
 			take_back(&look, q->amount, q->now_ns, after);
 		break;

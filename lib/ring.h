@@ -18,8 +18,10 @@
  * WHY NOT the last one for all: after a reset it may agree with the word by chance.
  *
  * What is not covered: a process that is stopped before it swaps a cell, while the
- * clock steps back, and until it shows again, to the nanosecond, what he saw there
- * (tests/model/ring, SAME_NANOSECOND).
+ * clock steps back, and until it shows again, to the nanosecond, what it saw there
+ * (tests/model/ring, SAME_NANOSECOND). Nor one that is stopped before it swaps a word
+ * while a refund empties the ring and, within the same tick, just as many tokens are
+ * admitted as were in it before: the word is the same, and the times are later.
  *
  * Readers look at the slot again after they have looked at cells; while the
  * word stands, the cells that it covers do not change, but for missing ones.
@@ -41,7 +43,7 @@
 /* A window as it stands at some time. */
 struct ring {
 	struct window w;
-	uint64_t valid;                   /* cells that hold something; 0: nothing was admitted for a period */
+	uint64_t valid;                   /* cells that hold something; 0: nothing was admitted for a period and a tick */
 	int complete;                     /* the newest cell agrees with the word: last_ns is right whatever the clock */
 	int stepped;                      /* its time was impossible and was replaced by now */
 };
@@ -84,7 +86,7 @@ static inline struct ring ring_read(const struct shmlimit *l, const struct table
 		ring.w.last_ns = now_ns;
 		ring.stepped = 1;
 	}
-	if (window_wait(terms, ring.w.last_ns, now_ns) != 0)
+	if (!window_was_over(terms, ring.w.last_ns, now_ns))
 		ring.valid = window_valid(ring.w.n, l->window_max);
 	return ring;
 }

@@ -17,7 +17,9 @@
  *	timestamp  of the latest admission, in ticks of 2^s nanoseconds, modulo 2^T
  *
  * A ring that has not been asked for a whole period says the same as none: then
- * n begins anew.
+ * n begins anew, but not before the tick has ended in which the period did. Else a
+ * word could come again in its tick, after tokens were given back, and say so of a
+ * ring that holds other times (tests/model/ring, LAP_IN_TICK).
  *
  * A segment's windows admit up to N tokens ("most" below), and its rings have R = 2N
  * cells. Decisions look at the newest N. The other N are older entries, which become
@@ -111,6 +113,12 @@ static inline uint64_t window_wait(const struct layout_terms *terms, uint64_t th
 	int64_t age = (int64_t)(now_ns - then_ns);
 
 	return age >= (int64_t)terms->back ? 0 : terms->back - (uint64_t)age;
+}
+
+/* Had it been a period ago when this tick began? */
+static inline int window_was_over(const struct layout_terms *terms, uint64_t then_ns, uint64_t now_ns)
+{
+	return window_wait(terms, then_ns, now_ns >> terms_token_bits(terms) << terms_token_bits(terms)) == 0;
 }
 
 /* A time further ahead than another process's clock or a reservation can be: the clock stepped, or damage. */

@@ -16,6 +16,9 @@
  * A step of the clock: what was admitted at times that are now to come counts as admitted now, and what had left the
  * window has left it. A call that decided by the clock from before admits nothing. No nanosecond after the step is one
  * that was read before it: see SAME_NANOSECOND.
+ * -DUNDOS=n: so many admissions are undone, as take_all does: the word of before is swapped back in, while the slot stands
+ * as the admission left it. The ring has twice as many cells as the window has tokens then, and the newest KEPT are laid to
+ * the laws. After a reset a word may come again in its tick; then the tokens of whoever wrote it are taken back.
  * Abstracted: a claim has no second scan, and a nonce is a number that nobody remembers (claim.pml has both); a word's
  * time does not wrap; weak ordering, rules and versions are left out.
  *
@@ -40,6 +43,11 @@
  *  EARLY_CLOCK 1, 3   a claim at the time at which the call began: the ring may hold later times, as if valid.
  *  KEEP_LAP 2         a claim that keeps the count of valid cells keeps another key's, whose period is shorter.
  *  NO_LOOK 2          a denial pairs the word with a cell that was written later.
+ *  NARROW 2           with as many cells as tokens, what is undone stands where the oldest entries were.
+ *  UNDO_BLIND 1       an admission is undone whatever stands in the slot.
+ *  UNDO_LAP 3         an admission that began a lap is undone to the word before, whose cells it overwrote.
+ *  LAP_IN_TICK 1      a lap begins in the tick of the last admission: when that is undone, its word can come again in the
+ *                     same tick, of a ring that holds other times, and an admission that was decided on the first goes through.
  *  UNSIGNED 1         a cell later than now, since the clock stepped back, is taken for one very old.
  *  STEP_ONE 3         the step back forgets that of several cells of the latest admission none may be written.
  *  NO_DOUBT 1         a late reading is taken for a clock that stepped back.
@@ -55,11 +63,21 @@
 #ifndef OTHERS
 #define OTHERS 0		/* the last so many want the second key */
 #endif
-#ifndef CELLS
-#define CELLS 2			/* of the slot's ring, 3 at most */
-#endif
 #ifndef CAPACITY
 #define CAPACITY 2		/* tokens in a window, CELLS at most */
+#endif
+#ifndef UNDOS
+#define UNDOS 0			/* admissions that are undone */
+#endif
+#ifndef CELLS
+#if UNDOS > 0 && !defined(NARROW)
+#define CELLS (2 * CAPACITY)	/* of the slot's ring, 4 at most */
+#else
+#define CELLS 2
+#endif
+#endif
+#ifndef KEPT
+#define KEPT (UNDOS > 0 -> CAPACITY : CELLS)	/* so many of the newest are looked at */
 #endif
 #ifndef COST
 #define COST 1			/* a call takes 1 .. COST tokens, 2 at most */
@@ -103,7 +121,7 @@
 #define TOOK(word)		(1 + ((word) >> 3 & 1))
 #define VALID(word)		((word) & 7)
 #define VALID_AND(word, cost)	(VALID(word) + (cost) < 2 * CELLS -> VALID(word) + (cost) : VALID(word) + (cost) - CELLS)
-#define FIRST_VALID(word)	(VALID(word) < CELLS -> 0 : VALID(word) - CELLS)
+#define FIRST_VALID(word)	(VALID(word) < KEPT -> 0 : VALID(word) - KEPT)
 #define LATEST(word)		(VALID(word) - TOOK(word))
 #define CELL(index)		cell[(index) % CELLS]
 #define TRUTH(index)		truth[(index) % CELLS]
@@ -123,6 +141,7 @@ byte cell[CELLS];
 byte now = START;
 byte resets;
 byte steps;
+byte undos;
 byte stopped;			/* 1 + the only process that still runs */
 byte stumbled;			/* times it has started over since, or found a cell changed */
 
@@ -133,6 +152,7 @@ typedef process_t {
 	byte last;		/* time of the latest admission */
 	byte time;		/* what goes into the cells */
 	byte seen;		/* the cell read last */
+	byte before;		/* the word that an admission replaced; 0 = none, or one that says no more than none */
 	byte resets, steps;	/* ghost: those before the slot, and the clock, were read */
 	bit lacked;		/* ghost: at a moment of this call the window lacked room for it */
 };
@@ -292,13 +312,19 @@ inline clear_truth() {
 #define HOLDS		(slot.tag == my.tag && slot.word == my.word)
 #define forget_slot()	my.tag = 0; my.word = 0; my.last = 0; my.time = 0; my.resets = 0; i = 0; lap = 0; helping = 0
 #define start_over()	forget_slot(); next = READ; stumble()
-#define done()		forget_slot(); my.key = 0; my.cost = 0; my.clock = 0; my.steps = 0; my.lacked = 0; next = CALL; \
+#define done()		forget_slot(); my.before = 0; my.key = 0; my.cost = 0; my.clock = 0; my.steps = 0; my.lacked = 0; next = CALL; \
 			forget_spent()
 
 #ifdef UNSIGNED
 #define is_over(time, key)	((time) > my.clock || (time) + period(key) <= my.clock)
 #else
 #define is_over(time, key)	((time) + period(key) <= my.clock)
+#endif
+/* At the beginning of this tick. */
+#ifdef LAP_IN_TICK
+#define was_over(time, key)	true
+#else
+#define was_over(time, key)	((time) + period(key) <= ((my.clock >> S) << S) || (time) > my.clock)
 #endif
 #ifdef EXACT
 #define cell_time	my.seen
@@ -345,6 +371,7 @@ inline clear_truth() {
 			if \
 			:: i < VALID(my.word) -> next = COMPLETE \
 			:: i == VALID(my.word) && helping -> advance() \
+			:: i == VALID(my.word) && !helping && undos < UNDOS -> next = UNDO \
 			:: else -> done() \
 			fi
 #if defined(CHECK_FIRST)
@@ -379,7 +406,10 @@ inline judge() {
 	:: my.tag == my.key && my.last > my.clock + SLACK -> next = DOUBT
 	:: my.tag == my.key && my.last <= my.clock + SLACK ->
 		if
-		:: is_over(my.last, my.key) -> EVENT(0, "all that was admitted has left the window"); begin_lap()
+		:: is_over(my.last, my.key) && was_over(my.last, my.key) ->
+			EVENT(0, "all that was admitted has left the window");
+			begin_lap()
+		:: is_over(my.last, my.key) && !was_over(my.last, my.key) -> allowed()
 		:: !is_over(my.last, my.key) && VALID(my.word) + my.cost <= CAPACITY -> allowed()
 #ifndef EXACT
 		:: !is_over(my.last, my.key) && VALID(my.word) + my.cost > CAPACITY && ENTRY >= LATEST(my.word) -> next = DENY
@@ -391,7 +421,7 @@ inline judge() {
 	fi
 }
 
-mtype = { CALL, READ, READ_WORD, LAST, OLDEST, DENY, PLACE, CLOCK, ADVANCE, LOAD, CHECK, WRITE, DOUBT, STEP_BACK };
+mtype = { UNDO, CALL, READ, READ_WORD, LAST, OLDEST, DENY, PLACE, CLOCK, ADVANCE, LOAD, CHECK, WRITE, DOUBT, STEP_BACK };
 
 active [N] proctype process()
 {
@@ -526,6 +556,11 @@ progress:	atomic {
 			:: my.time > my.clock -> EVENT(9, "an admission at an older reading than the last")
 			:: else
 			fi;
+#ifdef UNDO_LAP
+			my.before = (my.tag == my.key -> my.word : 0);
+#else
+			my.before = (my.tag == my.key && !lap -> my.word : 0);
+#endif
 			my.word = WORD(my.time >> S, my.cost, (lap -> my.cost : VALID_AND(my.word, my.cost)));
 			my.tag = my.key;
 			slot.tag = my.tag;
@@ -534,6 +569,49 @@ progress:	atomic {
 			admitted();
 			complete()
 		:: else -> EVENT(10, "an admission finds its slot changed"); start_over()
+		fi
+	}
+
+	/* What was admitted just now is taken back, if the slot is as it was left. */
+	:: STEP(UNDO)
+		if
+#ifdef UNDO_BLIND
+		:: slot.tag == my.key && undos < UNDOS && my.steps == steps ->
+#else
+		:: HOLDS && undos < UNDOS && my.steps == steps ->
+#endif
+			EVENT(21, "an admission is undone");
+			undos++;
+			j = LATEST(my.word);
+			do
+			:: j < VALID(my.word) ->
+				m = TRUTH(j);
+				if
+				:: m >= START && SPENT(resets, my.key, m) > 0 ->
+					SPENT(resets, my.key, m) = SPENT(resets, my.key, m) - 1
+				:: else
+				fi;
+				TRUTH(j) = 0;	/* what stood there had left */
+				j++
+			:: else -> break
+			od;
+			j = 0;
+			m = 0;
+			slot.word = my.before;
+			slot.tag = (my.before == 0 -> 0 : my.key);
+			if
+			:: my.before == 0 ->
+				/* What had left the window has left it, whatever the clock says later. */
+				for (j : START .. START + TIMES - 1) {
+					SPENT(resets, my.key, j) = (j + period(my.key) <= my.clock -> 0 : SPENT(resets, my.key, j))
+				}
+				j = 0;
+				clear_truth()
+			:: else
+			fi;
+			look_over();
+			done()
+		:: else -> EVENT(22, "an admission that is to be undone finds its slot changed"); done()
 		fi
 	}
 

@@ -28,6 +28,13 @@ solo|2000000|-DSOLO -DCOST=2|a process killed at any moment
 solo-three|1000000|-DSOLO -DN=3 -DTICKS=1 -DPERIOD=1|3 processes of which two are killed at any moment
 progress|500000|-DPROGRESS -DCOST=2|always some call ends
 exact|2000000|-DEXACT -DS=1 -DCOST=2 -DTICKS=5|without resets cells may be taken at their word
+undo|250000|-DUNDOS=1|an admission is undone
+undo-costs|1500000|-DUNDOS=2 -DCOST=2 -DTICKS=4|two admissions are undone, of one token and of two
+undo-three|1500000|-DUNDOS=1 -DN=3 -DTICKS=2|3 processes, and an admission is undone
+undo-tick|900000|-DUNDOS=1 -DS=1 -DCOST=2|an admission is undone, and a tick is two nanoseconds
+undo-reset|3000000|-DUNDOS=1 -DRESETS=1 -DS=1|an admission is undone beside a reset
+undo-step|800000|-DUNDOS=1 -DSTEPS=1 -DPERIOD=4 -DTICKS=6|an admission is undone beside a clock that steps back
+undo-solo|1500000|-DUNDOS=1 -DSOLO|an admission is undone, and a process killed at any moment
 order|300000|-DDESCENDING -DCOST=2|cells may be written in any order
 '
 holds_full='
@@ -55,10 +62,14 @@ EARLY_CLOCK|1|-DRESETS=1|a claim at the time of the call admits more than capaci
 EARLY_CLOCK|3|-DRESETS=1|a claim at the time of the call takes what is in the ring for its own
 KEEP_LAP|2|-DOTHERS=1|a claim that keeps the lap counts what another key took
 NO_LOOK|2||a denial that does not look twice denies without cause
+NARROW|2|-DUNDOS=1|a ring of as many cells as tokens denies without cause after an admission is undone
+UNDO_BLIND|1|-DUNDOS=1|an admission undone by whatever stands in the slot takes back another
+UNDO_LAP|3|-DUNDOS=1|an admission that began a lap, undone to the word before it, makes overwritten cells valid
+LAP_IN_TICK|1|-DUNDOS=1 -DS=1|a lap that begins within the tick of the last admission lets a word come again
 UNSIGNED|1|-DSTEPS=1 -DPERIOD=4 -DTICKS=8|a time to come taken for one long ago admits too much
 STEP_ONE|3|-DSTEPS=1 -DPERIOD=4 -DTICKS=8 -DCOST=2|a step back that forgets unwritten cells makes them valid
 NO_DOUBT|1|-DSLACK=0|a late reading taken for a clock that stepped back admits too much
 SAME_NANOSECOND|1|-DSTEPS=1|a completer stopped until the nanosecond comes again overwrites a valid cell
 '
 
-model_check ring 21
+model_check ring 23

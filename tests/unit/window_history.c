@@ -67,10 +67,10 @@ static uint64_t wait_for_room(const struct queue *q, const struct window_rule *w
 	return room >= q->n ? 0 : wait_of(w, q->time_ns[q->n - 1 - room], now_ns);
 }
 
-/* A window that is empty may be forgotten, and is by the next admission. */
+/* A window that was empty when the tick began may be forgotten, and is by the next admission. */
 static void forget_empty(struct queue *q, const struct window_rule *w, uint64_t now_ns)
 {
-	if (q->n != 0 && wait_of(w, newest(q), now_ns) == 0)
+	if (q->n != 0 && window_was_over(&w->terms, window_end_of_tick(&w->terms, newest(q)), now_ns))
 		q->n = q->highest = 0;
 }
 
