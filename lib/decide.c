@@ -19,8 +19,8 @@
 #define ROUNDS 4096
 
 /*
- * A full funnel has not enough either: its debt for so many tokens is longer than the rule's longest, or than limit_ns.
- * Compared in ticks, which are exact: how many nanoseconds it is depends on where in a tick the question is asked.
+ * Would even a full funnel owe more than the rule's longest debt, or than limit_ns? Compared in ticks, which are exact:
+ * the nanoseconds of a debt depend on where in a tick the caller asks.
  */
 static int never_fits(const struct layout_terms *terms, uint64_t amount, uint64_t limit_ns, struct funnel_time at)
 {
@@ -60,7 +60,7 @@ void decide_reserve(const struct layout_terms *terms, uint64_t amount, uint64_t 
 		v->changed = 1;
 		return;
 	}
-	/* Until the funnel is full, and then it has enough, time takes from debt and wait just what passes. */
+	/* Debt and wait get shorter by just the time that passes, until the funnel is full; and then it has enough. */
 	v->answer = SHMLIMIT_DENIED;
 	v->retry_after_ns = wait_ns > limit_ns ? wait_ns - limit_ns : 0;
 	if (over_ns > v->retry_after_ns)

@@ -111,7 +111,7 @@ static unsigned set_inverse(struct layout_terms *terms)
 	return shift;
 }
 
-/* With so many bits of quota, or 0. The range is that of 2^bits ticks. */
+/* Compile for words with `quota_bits` of quota, 0 for none, and a range of 2^bits ticks. */
 static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsigned bits, struct layout_terms *terms)
 {
 	uint64_t capacity = rule->capacity, count = rule->count, period_ns = rule->period_ns;
@@ -183,7 +183,7 @@ int funnel_compile(const struct shmlimit_rule *rule, struct layout_terms *terms)
 {
 	int error = funnel_compile_quota(rule, terms);
 
-	/* Without: of half of the range, so that lengths of time can be told with a sign. */
+	/* Without a quota, of 64 bits half of the range is used: lengths of time then fit a signed number. */
 	return error == -ERANGE ? compile(rule, 0, 63, terms) : error;
 }
 

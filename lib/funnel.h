@@ -14,14 +14,14 @@
  *	... or, where that reaches the capacity: quota' = capacity, timestamp' = now
  *
  * Where the quota's bits leave too few for the time (10 MB at 125 MB a second), Q
- * is 0, and the word is the time alone at which the funnel is empty: what it holds
- * is how far that lies behind now, up to the capacity. (GCRA's theoretical arrival
- * time is one time to fill later.) Nothing else differs: read as above, such a word is a quota of 0 and a timestamp that many
- * tokens ago, so funnel_leak() finds the same funnel in it, and funnel_pack()
- * alone asks which of the two it is to write. The same taking, borrowing and
- * conversion serve both. WHY NOT for every rule: a clock that is behind another's
- * sees fewer tokens by the difference, and one that stepped back further than the
- * funnel reaches finds it empty, where a quota stays what it was.
+ * is 0. The word is then only a time: the one at which the funnel is empty. The
+ * funnel holds what refills in the time from there to now, up to the capacity.
+ * (GCRA's theoretical arrival time is one time to fill later.) Read as above, such
+ * a word is a quota of 0 at that time, so funnel_leak() finds the right funnel in
+ * it. Only funnel_pack() asks which form to write; taking, borrowing, refunding and
+ * converting are the same for both. WHY NOT for every rule: a process whose clock
+ * is behind another's sees fewer tokens by the difference, and a clock that steps
+ * back further than the funnel reaches finds it empty. A quota stays what it was.
  *
  * It unites the book's funnel (left quota, time of the last leak), Guava's
  * (stored permits, next free ticket) and GCRA's arrival time. Setting the time
