@@ -32,12 +32,12 @@
 
 #define WORKERS 8
 #define LOG_MAX 1000000                   /* admissions, over all workers */
-#define CALLS 400000                      /* a round, over all workers */
-#define ROUNDS_MIN 3
+#define CALLS 100000                      /* a round, over all workers */
+#define ROUNDS_MIN 1
 #define ROUNDS_MAX 1000                   /* for contention to be seen */
 #define TICK_NS 100000
 #define STRANGER_NS 1000000               /* so long he stays: where all is slow, too, some fill a line */
-#define TICKS_INSIDE 2000                 /* in which the slot was taken, inside a call */
+#define TICKS_INSIDE 500                  /* in which the slot was taken, inside a call */
 
 struct scene {
 	const char *title;
@@ -166,7 +166,7 @@ static void interrupt(int number)
 	tag = load_relaxed(&slot->tag);
 	while (shmlimit_now(play->l) < full_ns)
 		;
-	for (int i = 0; i < 8 && load_relaxed(&slot->tag) == tag; i++)
+	for (unsigned i = 0; i < 4 * WINDOW_LINES * SLOTS_PER_LINE && load_relaxed(&slot->tag) == tag; i++)
 		let_in(slot);
 	atomic_fetch_add(&play->inside, load_relaxed(&slot->tag) != tag);
 }
