@@ -10,7 +10,9 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include "global/wire.h"
 #include "limiter.h"
@@ -488,6 +490,45 @@ static void damaged_rules(void)
 	ok(wait_for(pid), "whatever stands in a rule's record, no process that decides under it crashes");
 }
 
+/* ---- A lock that somebody holds ---- */
+
+static unsigned naps;
+
+/* Whoever waits for the lock naps between its tries. */
+int clock_nanosleep(clockid_t clock, int flags, const struct timespec *request, struct timespec *left)
+{
+	naps++;
+	return syscall(SYS_clock_nanosleep, clock, flags, request, left) == 0 ? 0 : errno;
+}
+
+static void held_lock(void)
+{
+	struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		.on_failure = SHMLIMIT_GLOBAL_LOCAL, .local_milli = 500, .deadline_ns = SHORT_NS };
+	int held = lease_rule(l, "held", 8, 1, 1000000000);
+	struct shmlimit_global *g;
+	struct sockaddr_in address;
+	char text[96];
+	int lock;
+
+	close(listen_at(&address, 1));
+	snprintf(text, sizeof(text), "redis://127.0.0.1:%d", ntohs(address.sin_port));
+	if (shmlimit_global_open(l, text, &options, &g) != 0)
+		bail("global_open");
+	snprintf(text, sizeof(text), "/dev/shm/%s", stage_name);
+	lock = open(text, O_RDONLY | O_CLOEXEC);
+	if (lock < 0 || flock(lock, LOCK_EX) != 0)
+		bail("flock: %s", strerror(errno));
+	naps = 0;
+	is(shmlimit_global_take(g, held, "key", 3, 1, NULL), SHMLIMIT_DENIED,
+	   "a request that needs a rule of this host's share is denied while another process holds the lock");
+	is(naps, 0, "a request does not wait for the lock");
+	close(lock);
+	is(shmlimit_global_take(g, held, "key", 3, 1, NULL), SHMLIMIT_ALLOWED,
+	   "it is decided by this host's share when the lock is free again");
+	shmlimit_global_close(g);
+}
+
 int main(void)
 {
 	stage_begin("global.hostile");
@@ -500,6 +541,7 @@ int main(void)
 	sizes();
 	distance();
 	addresses();
+	held_lock();
 	damaged_rules();
 	shmlimit_close(l);
 	return tap_done();
