@@ -60,7 +60,7 @@ is "$(shmlimit inspect "$g" --json | jq .segment.slots)" 256 "and it has its new
 unit() {
 	sed -n "s|^$1=-\\{0,1\\}||p" "$SOURCE/tools/systemd/shmlimit-state@.service" |
 		sed "s|%i|$g|g; s|/usr/bin/shmlimit|shmlimit|; s|/var/lib/shmlimit|$TMP/state|g" >unit.sh
-	sh -e unit.sh 2>/dev/null
+	OWNER=$(sed -n 's/^Environment=OWNER=//p' "$SOURCE/tools/systemd/shmlimit-state@.service") sh -e unit.sh 2>/dev/null
 }
 mkdir state
 unit ExecStop
