@@ -35,7 +35,11 @@ extern "C" {
 /* shmlimit_global_options.on_failure: what is answered when the engine says nothing. */
 #define SHMLIMIT_GLOBAL_DENY 0
 #define SHMLIMIT_GLOBAL_ALLOW 1
-#define SHMLIMIT_GLOBAL_LOCAL 2            /* what a funnel of this host says: a share of the limit */
+/*
+ * What a funnel of this host says: a share of the limit. It does not know of the engine's funnel: at worst a stretch of
+ * time sees 1 + hosts * local_milli / 1000 times the limit.
+ */
+#define SHMLIMIT_GLOBAL_LOCAL 2
 
 /* A process's, or thread's, handle on an engine. */
 struct shmlimit_global;
