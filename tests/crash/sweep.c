@@ -27,6 +27,7 @@ int main(void)
 #include "audit.h"
 
 #define PREPARED 4
+#define MANY .capacity = 1000000000, .count = 1000000000
 
 static const struct scenario {
 	const char *title;
@@ -80,6 +81,18 @@ static const struct scenario {
 	{ "take: converting, after three writers who were killed",
 	  { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 9 } }, { SET_KILLED, .terms = { .capacity = 8 } },
 	    { SET_KILLED, .terms = { .capacity = 7 } } }, { TAKE, "k", 1 }, 0, { 4, 3 } },
+	/* Of a rule whose words have no quota. A key that is converted lacks a part of a token while time stands. */
+	{ "take: of many tokens", { { RULE_SET, .terms = { MANY } }, { TAKE, "k", 999999995 } }, { TAKE, "k", 1 }, 0,
+	  { 5, 4 } },
+	{ "take: converting to a word without a quota", { { TAKE, "k", 1 }, { SET_KILLED, .terms = { MANY } } },
+	  { TAKE, "k", 1 }, 0, { 3, 2 } },
+	{ "take: converting to a word with a quota",
+	  { { RULE_SET, .terms = { MANY } }, { TAKE, "k", 999999995 }, { SET_KILLED, .terms = { .capacity = 5 } } },
+	  { TAKE, "k", 1 }, 0, { 5, 4 } },
+	{ "charge: of many tokens", { { RULE_SET, .terms = { MANY } }, { TAKE, "k", 999999995 } }, { CHARGE, "k", 7 },
+	  0, { 5, 0 } },
+	{ "rule_set: to words without a quota", { { TAKE, "k", 1 }, { CHARGE, "l", 7 } },
+	  { RULE_SET, .terms = { MANY } }, SUBJECT, { 4, 3 } },
 	{ "peek: of an older version", { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 3 } } },
 	  { PEEK, "k", 1 }, 0, { 3, 3 }, 0, READS_ONLY },
 	{ "take: a dry run, allowed", { { RULE_SET, .terms = { .mode = SHMLIMIT_DRY_RUN } } }, { TAKE, "k", 1 }, 0,
