@@ -105,7 +105,8 @@ wrong() {
 	run shmlimit top "$@"
 	is "$rc $out$err" "$message" "top $* is refused"
 }
-wrong "2 shmlimit: --interval 0: must be 10ms or more" "$segment" --interval 0
+wrong "2 shmlimit: --interval 0: must be 10ms to 1w" "$segment" --interval 0
+wrong "2 shmlimit: --interval 8d: must be 10ms to 1w" "$segment" --interval 8d
 wrong "2 shmlimit: --interval often: not a duration: must be 2s, 500ms or 1m for example, or 0" "$segment" --interval often
 wrong "2 shmlimit: --count 0: must be 1 or more" "$segment" --count 0
 wrong "2 shmlimit: --keys 1000001: must be 0 to 1000000" "$segment" --keys 1000001

@@ -11,6 +11,7 @@
 
 #define INTERVAL_DEFAULT UINT64_C(1000000000)
 #define INTERVAL_MIN UINT64_C(10000000)
+#define INTERVAL_MAX (UINT64_C(7) * 86400 * 1000000000)        /* what is added to a clock must not go around */
 #define KEYS_DEFAULT 10
 #define KEYS_MAX 1000000
 #define SLOTS_AT_ONCE (UINT64_C(4) << 20)      /* a tenth of a second's work, if all are live */
@@ -41,8 +42,8 @@ static int parse(const struct call *call, struct top *top, uint64_t *count)
 
 	if (call->option[INTERVAL] != NULL)
 		status = duration_parse("--interval", call->option[INTERVAL], &top->interval_ns);
-	if (status == STATUS_OK && top->interval_ns < INTERVAL_MIN)
-		return fail("--interval %s: must be 10ms or more", call->option[INTERVAL]);
+	if (status == STATUS_OK && (top->interval_ns < INTERVAL_MIN || top->interval_ns > INTERVAL_MAX))
+		return fail("--interval %s: must be 10ms to 1w", call->option[INTERVAL]);
 	if (status == STATUS_OK && call->option[COUNT] != NULL)
 		status = number_parse("--count", call->option[COUNT], 1, UINT64_MAX, count);
 	if (status == STATUS_OK && call->option[KEYS] != NULL)
