@@ -69,9 +69,9 @@ enum claim carry_over(const struct shmlimit *l, const struct tables *tables, con
 		(void)slot_cas(to->slot, to->seen, 0, 0);
 		return CLAIM_FOUND;
 	}
-	if (terms_algorithm(&view->terms) == SHMLIMIT_WINDOW)
-		word = ring_carry(l, &tables->old, from->slot, &view->terms, word, now_ns, &tables->now, to->slot,
-		                  to->seen);
+	if (terms_algorithm(&view->terms) == SHMLIMIT_WINDOW &&
+	    !ring_carry(l, &tables->old, from->slot, &view->terms, word, now_ns, &tables->now, to->slot, to->seen))
+		return CLAIM_LOST;
 	/* After placing, after reading cells: a reset, a writer or another carrier may have been here. */
 	if (!slot_unchanged(from->slot, from->seen)) {
 		(void)slot_cas(to->slot, to->seen, 0, 0);

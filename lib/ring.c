@@ -72,32 +72,40 @@ void ring_level(const struct shmlimit *l, const struct table *t, struct layout_s
 	}
 }
 
-uint64_t ring_carry(const struct shmlimit *l, const struct table *old, const struct layout_slot *from,
-                    const struct layout_terms *terms, uint64_t word, uint64_t now_ns, const struct table *t,
-                    const struct layout_slot *to, struct slot_seen seen)
+/*
+ * What a cell holds on its way to an earlier time: later than any admission for the next hundred years, so that until
+ * then it counts as the latest; and a number that no cell ever held before or will again.
+ */
+static uint64_t mark_of(uint64_t ns, uint64_t nonce)
+{
+	return ((ns >> 60) + 4) << 60 | (nonce & (((uint64_t)1 << 60) - 1));
+}
+
+int ring_carry(const struct shmlimit *l, const struct table *old, const struct layout_slot *from,
+               const struct layout_terms *terms, uint64_t word, uint64_t now_ns, const struct table *t,
+               const struct layout_slot *to, struct slot_seen seen)
 {
 	struct ring ring = ring_read(l, old, from, terms, word, now_ns);
-	struct window w = ring.w;
 
 	for (uint64_t newer = ring.valid; newer-- > 0;) {
 		uint64_t *cell = ring_cells(l, t, to) + window_cell(ring.w.n, newer, l->window_max);
-		uint64_t ns = ring_time(l, old, from, terms, &ring, newer);
+		uint64_t ns = ring_time(l, old, from, terms, &ring, newer), mark = mark_of(ns, seen.word);
+		int i = 0;
 
-		for (int i = 0; i < CELL_TRIES; i++) {
+		for (; i < CELL_TRIES; i++) {
 			uint64_t there_ns = load_acquire(cell);
 
-			if ((int64_t)(there_ns - ns) >= 0) {
-				/* What the word says is rebuilt from the newest cell: the word must not say less. */
-				if (newer < w.k && (int64_t)(there_ns - w.last_ns) > 0 &&
-				    !window_is_impossible(terms, there_ns, now_ns))
-					w.last_ns = window_end_of_tick(terms, there_ns);
+			if (there_ns == ns)
 				break;
-			}
 			if (!slot_unchanged(to, seen))
-				return word;
-			if (cell_cas(cell, there_ns, ns))
+				return 0;
+			if ((int64_t)(there_ns - ns) > 0 && there_ns != mark)
+				(void)cell_cas(cell, there_ns, mark);
+			else if (cell_cas(cell, there_ns, ns))
 				break;
 		}
+		if (i == CELL_TRIES)
+			return 0;
 	}
-	return w.last_ns == ring.w.last_ns ? word : window_pack(terms, w);
+	return 1;
 }

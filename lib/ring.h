@@ -131,15 +131,16 @@ static inline void ring_complete_word(const struct shmlimit *l, const struct tab
 
 /*
  * Write what `word` says of a slot of another table into the cells of `to`, while
- * that stands as it was seen, and return the word that belongs there. A cell that
- * holds a later time keeps it: so cells still go only to later times, whoever is
- * late with writing one. Such a time is from a key that was evicted there or that
- * was not carried to its end; it counts as the latest admission's, a period at the
- * most.
+ * that stands as it was seen: tentative, its word a nonce. Returns false if it does
+ * not. A cell that holds a later time, of a key that was evicted there or was not
+ * carried to its end, goes through a mark: a number of this claim alone. So a swap
+ * of whoever was stopped before it still fails, or makes the time later. WHY NOT at
+ * once to the earlier time: two carriers of two keys, of which one was stopped just
+ * before its swap, could make an entry older than it is, where both left one time.
  */
-uint64_t ring_carry(const struct shmlimit *l, const struct table *old, const struct layout_slot *from,
-                    const struct layout_terms *terms, uint64_t word, uint64_t now_ns, const struct table *t,
-                    const struct layout_slot *to, struct slot_seen seen);
+int ring_carry(const struct shmlimit *l, const struct table *old, const struct layout_slot *from,
+               const struct layout_terms *terms, uint64_t word, uint64_t now_ns, const struct table *t,
+               const struct layout_slot *to, struct slot_seen seen);
 
 /*
  * For what is about to be taken back: make all admissions from `since_ns` on as

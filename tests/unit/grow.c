@@ -495,6 +495,32 @@ static void own_clock(void)
 	shmlimit_close(l);
 }
 
+/* Slots of the new table had other keys, at later times. */
+static void carried_over_later_times(void)
+{
+	struct shmlimit *l = create(64, 0, WINDOW_MAX);
+	struct shmlimit_rule window = some_rule(3);
+	struct shmlimit_result r;
+	int rule;
+
+	window.capacity = 3;
+	window.period_ns = 10 * SECOND;
+	window.max_wait_ns = 0;
+	rule = shmlimit_rule_set_at(l, "sliding", &window, T0);
+	is(shmlimit_take_at(l, rule, "a", 1, 3, T0, NULL), SHMLIMIT_ALLOWED, "a window is full when the table grows");
+	is(shmlimit_grow_at(l, 128, T0), 0, "... to twice its size");
+	for (uint64_t key = 0; key < 4000; key++) {
+		shmlimit_take_at(l, rule, &key, sizeof(key), 3, T0 + 5 * SECOND, NULL);
+		shmlimit_reset(l, rule, &key, sizeof(key));
+	}
+	is(shmlimit_take_at(l, rule, "a", 1, 1, T0 + 6 * SECOND, &r), SHMLIMIT_DENIED,
+	   "it moves to a slot whose cells hold later times of other keys");
+	is(r.retry_after_ns, 4 * SECOND, "and has the times that it had");
+	is(shmlimit_take_at(l, rule, "a", 1, 3, T0 + 10 * SECOND, NULL), SHMLIMIT_ALLOWED, "so it is empty when it was to be");
+	is(sound(), 0, "the segment is sound");
+	shmlimit_close(l);
+}
+
 static void off(void)
 {
 	struct shmlimit *l = create(64, 0, 0);
@@ -527,5 +553,6 @@ int main(void)
 	damage();
 	own_clock();
 	off();
+	carried_over_later_times();
 	return tap_done();
 }
