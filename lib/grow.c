@@ -32,7 +32,7 @@ static int says_something(const struct shmlimit *l, const struct table *t, const
 	                      given_ns != NULL) != 0;
 }
 
-/* Freeze a table, all of it. Is there a key left in it? */
+/* Freeze a table, all of it, and forget what has refilled. Is there a key left in it? */
 static int holds_keys(const struct shmlimit *l, const struct table *t, const uint64_t *given_ns)
 {
 	int held = 0;
@@ -43,6 +43,9 @@ static int holds_keys(const struct shmlimit *l, const struct table *t, const uin
 		if (!carry_freeze_slot(&t->slots[i], &seen) ||
 		    (seen.tag != TAG_FROZEN && says_something(l, t, &t->slots[i], seen, given_ns)))
 			held = 1;
+		else if (seen.tag != TAG_FROZEN)
+			/* Left for as long as its time reaches back, it would seem to be of the future. */
+			(void)slot_cas(&t->slots[i], seen, TAG_FROZEN, 0);
 	}
 	return held;
 }

@@ -13,6 +13,7 @@
 #include "unit.h"
 
 #define T0 (1000 * SECOND)
+#define DAY (86400 * SECOND)
 #define KEYS 50                            /* few, so that windows are never empty for long */
 #define WINDOW_MAX 8
 
@@ -521,6 +522,21 @@ static void carried_over_later_times(void)
 	shmlimit_close(l);
 }
 
+/* Words in the old table, of keys that refilled long ago. */
+static void old_words(void)
+{
+	struct shmlimit *l = create(64, 0, 0);
+	int rule = unit_rule(l, "login", 10, 1, SECOND), slow = unit_rule(l, "slow", 2, 1, 1000 * DAY);
+
+	take(l, rule, "a", 4, T0);
+	take(l, slow, "b", 2, T0);
+	is(shmlimit_grow_at(l, 128, T0), 0, "a table grows");
+	is(shmlimit_grow_at(l, 0, T0 + DAY), -EALREADY, "a day later one of its two keys has not refilled");
+	is(shmlimit_reset(l, slow, NULL, 0), 1, "which is reset");
+	is(shmlimit_grow_at(l, 0, T0 + 370 * DAY), 0, "what had refilled does not come back when its time seems to be of the future");
+	shmlimit_close(l);
+}
+
 static void off(void)
 {
 	struct shmlimit *l = create(64, 0, 0);
@@ -554,5 +570,6 @@ int main(void)
 	own_clock();
 	off();
 	carried_over_later_times();
+	old_words();
 	return tap_done();
 }
