@@ -44,6 +44,10 @@ class Info(Structure):
         ("version", c_char * 24),
         ("mode", c_char * 16),
         ("role", c_char * 16),
+        ("eviction", c_char * 24),
+        ("memory_max", c_uint64),
+        ("clients", c_uint64),
+        ("clients_max", c_uint64),
     ]
 
 
