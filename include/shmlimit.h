@@ -569,8 +569,9 @@ int shmlimit_rule_remove(struct shmlimit *limiter, const char *rule_name);
  * handler interrupted a decision. Progress: lock-free; no call waits for
  * another process, and none makes a system call (the clock is the vDSO's), except
  * one in the first decision of a process after the segment grew. If killed
- * inside: the tokens were taken or they were not, nothing is left to repair. Cost: about a clock read, a hash of the key and a compare-and-swap;
- * a denial writes nothing to the table.
+ * inside: the tokens were taken or they were not, nothing is left to repair.
+ * Cost: about a clock read, a hash of the key and a compare-and-swap; a denial
+ * writes nothing to the table.
  *
  * The funnel is the book's (capacity, leaking rate, left quota, time of the
  * last leak) with whole tokens in the quota and the fraction kept in the time,
