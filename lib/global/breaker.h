@@ -42,7 +42,7 @@ int breaker_begin(struct breaker *breaker, struct shmlimit *limiter, const struc
 /* May the engine be called? Or -errno: the rule was removed, or is another's. */
 int breaker_ask(struct breaker *breaker);
 
-/* How long it stays open, or until who probes has an answer; 0: it is closed. */
+/* How long it stays open, or at most until the process that probes has an answer; 0: it is closed. */
 uint64_t breaker_open_for_ns(const struct breaker *breaker);
 
 /* How the call went. */

@@ -70,13 +70,13 @@ for verb in acquire reserve; do
 	run shmlimit $verb "$segment" patient key
 	is "$rc $(printf '%s\n' "$out" | sed -n 1p) $err" "1 decision: denied $hint" "$verb under a rule without a wait says so"
 	run shmlimit $verb "$segment" patient key --json
-	is "$rc $(printf '%s' "$out" | jq .allowed) $err" "1 false $hint" "beside JSON, too"
+	is "$rc $(printf '%s' "$out" | jq .allowed) $err" "1 false $hint" "$verb --json under a rule without a wait says so on standard error"
 	run shmlimit $verb "$segment" patient key --quiet
-	is "$rc $out$err" "1 " "but not where --quiet is given"
+	is "$rc $out$err" "1 " "$verb --quiet under a rule without a wait says nothing"
 	run shmlimit $verb "$segment" patient key --max-wait 0
-	is "$rc $err" "1 " "nor where no wait was wanted"
+	is "$rc $err" "1 " "$verb --max-wait 0 has no advice about a wait"
 	run shmlimit $verb "$segment" patient other
-	is "$rc $err" "0 " "nor where there is nothing to wait for"
+	is "$rc $err" "0 " "$verb that is allowed has no advice about a wait"
 	shmlimit refund "$segment" patient other --quiet
 done
 shmlimit take "$segment" seen key --quiet

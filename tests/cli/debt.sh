@@ -78,11 +78,11 @@ run shmlimit charge "$segment" r used --tokens 18446744073709551615 --quiet
 is "$rc $out$err" "1 " "a charge that cannot take all of it exits 1, quietly"
 run shmlimit charge "$segment" r used --tokens 1
 is "$rc $(printf '%s\n' "$out" | sed -n '1p;4p;6p' | tr '\n' ';')" \
-	"1 decision: allowed;retry after: 0s;charged: not all: the rule's max-wait allows no more debt;" "and says so"
+	"1 decision: allowed;retry after: 0s;charged: not all: the rule's max-wait allows no more debt;" "a charge that cannot take all of it says so"
 run shmlimit charge "$segment" r used --tokens 1 --json
 is "$rc $(printf '%s' "$out" | jq -c '[.allowed, .shadow_denied, .charged_all, .retry_after_ns]')" "1 [true,false,false,0]" \
-	"in JSON, too"
-is "$(shmlimit charge "$segment" r fresh --json | jq .charged_all)" true "where all was charged JSON says that"
+	"a charge that cannot take all of it says so in JSON"
+is "$(shmlimit charge "$segment" r fresh --json | jq .charged_all)" true "a charge that takes all of it says so in JSON"
 is "$(debt r)" 5 "into no more debt than the rule's longest wait"
 shmlimit charge "$segment" none key --tokens 9 --quiet
 is "$(debt none)" 0 "and into none where there are no waits"

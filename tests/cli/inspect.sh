@@ -153,7 +153,7 @@ shown() {
 	keys "$1"
 	is "$(cat "$TMP/keys")" "$3" "this key is shown as $3 in $1"
 	hex=$(printf %s "$2" | od -An -v -tx1 | tr -d ' \n')
-	is "${by_json:-none}" "${hex%"${hex#"$by_json"}"}" "and JSON has its bytes, as far as they are kept"
+	is "${by_json:-none}" "${hex%"${hex#"$by_json"}"}" "JSON has the bytes of $3, as far as they are kept"
 }
 like "$(shmlimit inspect "$named")" '^names: 22$' "a segment that keeps names says so"
 shown C alice alice

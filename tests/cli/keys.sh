@@ -18,7 +18,7 @@ same() {
 	run shmlimit take "$segment" r --key-ip "$1" ${3:+--prefix} ${3:-} --cost 4 --quiet
 	is "$rc $out$err" "0 " "take --key-ip $1 ${3:+--prefix }${3:-} takes"
 	is "$(left --key-hex "$2")" 6 "the key of $1 is $2"
-	is "$(left --key-ip "$1" ${3:+--prefix} ${3:-})" 6 "peek finds it by its address"
+	is "$(left --key-ip "$1" ${3:+--prefix} ${3:-})" 6 "peek finds the key of $1 by its address"
 }
 same 203.0.113.9 0420cb007109
 same 203.0.113.9 0418cb007100 24
@@ -48,11 +48,11 @@ for command in take peek reserve acquire charge refund; do
 	is "$rc $err" "2 shmlimit: $command: RULE is missing: must be shmlimit $command NAME RULE" \
 		"$command with a key by option needs its other operands"
 done
-is "$(left --key-ip 203.0.113.9)" 4 "and all of them mean that key"
+is "$(left --key-ip 203.0.113.9)" 4 "all commands mean the same key by --key-ip and --key-hex"
 run shmlimit throttle "$segment" --key-ip 203.0.113.9 15 30 60
 is "$rc $out$err" "0 0 15 14 -1 2" "throttle takes --key-ip in place of KEY"
 run shmlimit throttle "$segment" 15 30 60 2 --key-hex 0420cb007109
-is "$rc $(echo $out | cut -d' ' -f1-3)" "0 0 15 12" "throttle takes --key-hex, and a quantity behind"
+is "$rc $(echo $out | cut -d' ' -f1-3)" "0 0 15 12" "throttle takes --key-hex, and a quantity behind the period"
 run shmlimit throttle "$segment" 15 30 --key-hex 0420cb007109
 is "$rc $err" "2 shmlimit: throttle: PERIOD is missing: must be shmlimit throttle NAME CAPACITY COUNT PERIOD [QUANTITY]" \
 	"throttle without a period says so"
@@ -64,36 +64,36 @@ shmlimit take "$segment" r --key-ip 203.0.113.9 --quiet
 reset --key 203.0.113.9
 is "$rc $out$err" "1 shmlimit: key \"203.0.113.9\": rule r has no such key now: nothing was reset, all its tokens are there \
 (if servers limit this address: --key-ip 203.0.113.9)" "reset of an address as text finds nothing, and says what may be meant"
-is "$(left --key-ip 203.0.113.9)" 9 "the key of the address stays as it is"
+is "$(left --key-ip 203.0.113.9)" 9 "a reset of the text leaves the key of the address as it is"
 reset --key-ip 203.0.113.9
-is "$rc $out$err $(left --key-ip 203.0.113.9)" "0 keys reset: 1 10" "reset --key-ip resets it"
+is "$rc $out$err $(left --key-ip 203.0.113.9)" "0 keys reset: 1 10" "reset --key-ip resets the key of an address"
 reset --key-ip 203.0.113.9
 is "$rc $out$err" "1 shmlimit: key 203.0.113.9: rule r has no such key now: nothing was reset, all its tokens are there" \
 	"reset of a key that is not there exits 1"
 shmlimit take "$segment" r --key-hex 00ff --quiet
 reset --key-hex 00ff
-is "$rc $out$err" "0 keys reset: 1" "reset --key-hex resets it"
+is "$rc $out$err" "0 keys reset: 1" "reset --key-hex resets a key of any bytes"
 reset --key-hex 00ff
 is "$rc $err" '1 shmlimit: key \x00\xff: rule r has no such key now: nothing was reset, all its tokens are there' \
-	"a key of any bytes is named as listings show it"
+	"reset names a key that is not there as listings show it"
 for key in a b c; do
 	shmlimit take "$segment" r "$key" --quiet
 done
 fingerprint=$(shmlimit inspect "$segment" --json | jq -r '.occupancy.shown[] | select(.key == "b").fingerprint')
 run shmlimit inspect "$segment" --rule r --fingerprint "$fingerprint" --json
-is "$rc $(printf '%s' "$out" | jq -c '[.occupancy.shown[].key]')" '0 ["b"]' "inspect --fingerprint shows its slot"
+is "$rc $(printf '%s' "$out" | jq -c '[.occupancy.shown[].key]')" '0 ["b"]' "inspect --fingerprint shows the slot that has it"
 reset --fingerprint "$fingerprint"
-is "$rc $out$err $(left a) $(left b) $(left c)" "0 keys reset: 1 9 10 9" "reset --fingerprint resets it and no other"
+is "$rc $out$err $(left a) $(left b) $(left c)" "0 keys reset: 1 9 10 9" "reset --fingerprint resets that key and no other"
 reset --fingerprint "#$fingerprint"
 is "$rc $out$err" "1 shmlimit: key #$fingerprint: rule r has no such key now: nothing was reset, all its tokens are there" \
-	"as top shows it, too; it is gone now"
+	"reset takes a fingerprint as top shows it, and exits 1 if no key has it"
 reset
 is "$rc $out" "0 keys reset: 2" "reset of a rule says how many keys it found"
 reset
-is "$rc $out" "0 keys reset: 0" "also if there were none"
+is "$rc $out" "0 keys reset: 0" "reset of a rule without keys says 0"
 shmlimit throttle "$segment" key 15 30 60 >/dev/null
 run shmlimit reset "$segment" --all
-is "$rc $out" "0 keys reset: 1" "so does reset of all, of which one was a throttle's"
+is "$rc $out" "0 keys reset: 1" "reset of all counts the keys of a throttle"
 
 # Listings tell text from addresses.
 for key in 203.0.113.9 203.0.113.0/24 2001:db8::1 '"quoted"' plain 300.1.1.1; do
@@ -115,7 +115,7 @@ plain'
 is "$(shmlimit inspect "$segment" | sed -n '/^RULE .* KEY$/,$p' | sed '1d; s/.* //' | LC_ALL=C sort)" "$want" \
 	"inspect shows text that reads as an address in quotes"
 is "$(shmlimit top "$segment" --interval 10ms | sed -n '/^RULE .* KEY$/,$p' | sed '1d; s/.* //' | LC_ALL=C sort)" "$want" \
-	"so does top"
+	"top shows text that reads as an address in quotes"
 for ip in 203.0.113.9 203.0.113.0/24 2001:db8::/64 2001:db8::1/128; do
 	is "$(left --key-ip "$ip")" 9 "--key-ip reads $ip as it is shown"
 done
@@ -134,7 +134,7 @@ is "$(printf '%s' "$out" | jq -c '.occupancy.shown[] | [.key, .key_hex, .key_len
 run shmlimit inspect "$segment" --rule r --key-ip 10.0.0.1 --json
 is "$rc $(printf '%s' "$out" | jq -c '.key | [.key_hex, .key_length, .key_ip, .remaining]')" '0 ["04200a000001",6,"10.0.0.1",9]' \
 	"inspect --key-ip peeks"
-like "$(shmlimit inspect "$segment" --rule r --key-ip 10.0.0.1)" '^key: 10\.0\.0\.1$' "and shows it as listings do"
+like "$(shmlimit inspect "$segment" --rule r --key-ip 10.0.0.1)" '^key: 10\.0\.0\.1$' "inspect --key-ip shows the key as listings do"
 
 # What is none.
 wrong() {
@@ -169,6 +169,6 @@ wrong "--fingerprint 000000000000: $finger" --fingerprint 000000000000
 wrong "--key, --key-ip, --key-hex and --fingerprint: more than one key: must be one of them" --key a --key-hex 61
 wrong "--key, --key-ip, --key-hex and --fingerprint: more than one key: must be one of them" --key-ip 10.0.0.1 --key-hex 61
 run shmlimit inspect "$segment" --key-ip 10.0.0.1
-is "$rc $err" "2 shmlimit: --key: its rule is missing: must be --rule RULE --key KEY" "a key needs its rule"
+is "$rc $err" "2 shmlimit: --key: its rule is missing: must be --rule RULE --key KEY" "inspect --key-ip needs a rule"
 
 done_testing

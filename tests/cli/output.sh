@@ -58,13 +58,13 @@ verify $segment --json
 END
 
 shmlimit take "$segment" r twice >&4 2>"$TMP/err"
-is "$? $(cat "$TMP/err") $(shmlimit peek "$segment" r twice --json | jq .remaining)" "141  1" "what is to be done is done before that"
+is "$? $(cat "$TMP/err") $(shmlimit peek "$segment" r twice --json | jq .remaining)" "141  1" "a take whose answer nobody reads takes"
 shmlimit rule set "$segment" wrong --capacity 0 --rate 1/s >&4 2>"$TMP/err"
 is "$?" 2 "an error stays an error, whoever reads the output"
 
 # - is standard output, where a file is written.
 is "$(shmlimit metrics "$segment" --output - | tail -n 1)" "# EOF" "metrics --output - writes to standard output"
-is "$(ls -- - 2>/dev/null)" "" "and makes no file of that name"
+is "$(ls -- - 2>/dev/null)" "" "metrics --output - makes no file of that name"
 
 shmlimit take "$segment" r key --quiet >/dev/full
 is $? 0 "what prints nothing needs no room"

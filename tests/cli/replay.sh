@@ -145,7 +145,7 @@ cmp -s late random
 is "$?" 1 "a log can be out of order"
 run shmlimit replay --rule '3/70s burst 7' late
 is "$rc $err $out" "0  $want" "lines that are late by less than an hour are put in order"
-is "$(shmlimit replay --rule '3/70s burst 7' <late)" "$want" "also those of standard input"
+is "$(shmlimit replay --rule '3/70s burst 7' <late)" "$want" "lines of standard input that are late are put in order"
 zcat access.log.2.gz >oldest
 cat access.log oldest >unordered
 run shmlimit replay --rule '3/70s burst 7' unordered
@@ -154,9 +154,9 @@ is "$rc $err" "0 shmlimit: warning: $late of $(wc -l <unordered) lines were left
 requests, earlier than a line before it (give logs as files, which are read in order of time)" \
 	"lines that are later are left out, with a warning"
 [ "$late" -gt 1000 ] && [ "$late" -le 7000 ]
-ok $? "no other line is left out"
+ok $? "a line that is late by less than an hour is not left out among them"
 is "$(field '[.too_late, (.requests_by_step | add)]' --rule '1/s burst 1' unordered 2>/dev/null)" \
-	"[$late,$(($(wc -l <unordered) - late))]" "JSON has their number, and the rest is decided"
+	"[$late,$(($(wc -l <unordered) - late))]" "JSON has the number of lines that were left out, and the rest is decided"
 
 # ---- formats ----
 sed 's/^/www.example.org:443 /' random >vhost
@@ -175,15 +175,15 @@ run shmlimit replay --rule '1/s burst 1' error.log
 is "$rc $out$err" "2 shmlimit: error.log: none of 5 lines is in the common, combined or vhost_combined format; line 2: \
 1: [error] no log \x1b" "a file in which no line is understood is an error that shows the first"
 run shmlimit replay --rule '1/s burst 1' small error.log
-is "$rc $out" "2 " "also among others"
+is "$rc $out" "2 " "a file in which no line is understood is an error among others, too"
 run sh -c "shmlimit replay --rule '1/s burst 1' <error.log"
-like "$rc $err" '^2 shmlimit: standard input: none of 5 lines ' "standard input, too"
+like "$rc $err" '^2 shmlimit: standard input: none of 5 lines ' "standard input in which no line is understood is an error"
 run shmlimit replay --rule '1/s burst 1' access.log.empty small
-is "$rc $err" "0 " "an empty file is none"
+is "$rc $err" "0 " "an empty file among logs is no error"
 tail -n 1 error.log >x.log
 run shmlimit replay --rule '1/s burst 1' x.log
 is "$err" "shmlimit: x.log: none of 1 lines is in the common, combined or vhost_combined format; line 1: \
-$(head -c 160 x.log)" "so much of a long line is shown"
+$(head -c 160 x.log)" "160 bytes of a long line that is not understood are shown"
 
 # ---- lines ----
 {

@@ -425,7 +425,7 @@ static void long_names_are_cut(void)
 		   strncmp(&screen.cell[head][20], "ALLOWED/S", 9) == 0 && screen.cell[y][28] != ' ' && screen.cell[y][29] == ' ',
 	   "a rule's name that is too long is cut, and its numbers stay in their columns");
 	type("q");
-	is(ended(), 0, "q ends it");
+	is(ended(), 0, "q ends a screen on which names are cut");
 	shmlimit_rule_remove(l, LONG_NAME);
 }
 

@@ -113,7 +113,7 @@ static void answer_print(const struct question *q, int answer, const struct shml
 		print_line("charged", "%s", q->charged_all ? "all" : "not all: the rule's max-wait allows no more debt");
 }
 
-/* It is denied because nothing can be waited for at all: people have then forgotten to allow it. */
+/* Advice for a rule that allows no wait at all, the default: its author may have forgotten to allow one. */
 static void hint_no_wait(struct shmlimit *limiter, int id, const char *segment, const char *name)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
