@@ -378,7 +378,7 @@ memcheck:
 
 # Everything, and the long runs: hours.
 check-full:
-	@MODEL_FULL=1 CRASH_FULL=1 $(MAKE) --no-print-directory check
+	@MODEL_FULL=1 CRASH_FULL=1 PROOF_FULL=1 TEST_SCALE=4 $(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory torture SECONDS=300
 	@$(MAKE) --no-print-directory schedules
 	@$(MAKE) --no-print-directory mutants

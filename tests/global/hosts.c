@@ -116,7 +116,7 @@ static void await_admissions(uint64_t n)
 	uint64_t from = atomic_load(&play->books.entries);
 
 	while (atomic_load(&play->books.entries) < from + n)
-		crew_await();
+		crew_await_long();
 }
 
 static void await_ns(uint64_t ns)
@@ -124,7 +124,7 @@ static void await_ns(uint64_t ns)
 	uint64_t from = shmlimit_now(host[0]);
 
 	while (shmlimit_now(host[0]) - from < ns)
-		sched_yield();
+		crew_await_long();
 }
 
 static enum event choose(struct dice *dice, const unsigned weight[EVENTS])
@@ -292,9 +292,9 @@ int main(void)
 	/* Written before it is answered; what is written outlives a process, and fsync() serves those who lose power. */
 	static const char *const disk[] = { "--appendonly", "yes", "--appendfsync", "no", NULL };
 	static const struct scene scenes[] = {
-		{ "workers are killed", memory, 60, { 8, 1, 0, 0, 1 }, 0, 3, 0 },
-		{ "the engine is stopped, killed and comes back with all", disk, 30, { 4, 1, 4, 4, 2 }, 0, 3, 0 },
-		{ "the engine is killed and forgets", memory, 16, { 2, 0, 2, 4, 1 }, 1, 1, 0 },
+		{ "workers are killed", memory, 30, { 8, 1, 0, 0, 1 }, 0, 3, 0 },
+		{ "the engine is stopped, killed and comes back with all", disk, 15, { 4, 1, 4, 4, 2 }, 0, 3, 0 },
+		{ "the engine is killed and forgets", memory, 10, { 2, 0, 2, 4, 1 }, 1, 1, 0 },
 		{ "tokens are given back", memory, 40, { 2, 0, 0, 0, 2 }, 0, 3, 30 },
 	};
 	uint64_t seed;

@@ -121,7 +121,7 @@ static void await_admitted(int i, uint64_t n)
 	uint64_t from = atomic_load(&play->admitted[i]);
 
 	while (atomic_load(&play->admitted[i]) < from + n)
-		crew_await();
+		crew_await_long();
 }
 
 static uint64_t errors_of(int i)
@@ -137,7 +137,7 @@ static void await_errors(int i, uint64_t n)
 	uint64_t from = errors_of(i);
 
 	while (errors_of(i) < from + n)
-		crew_await();
+		crew_await_long();
 }
 
 static void raise_hosts(void)
@@ -244,7 +244,7 @@ static void shared(void)
 	for (int i = 0; i < HOSTS; i++)
 		run("ip link set e%d up", i);
 	while (funnels() == 0)
-		crew_await();
+		crew_await_long();
 	is(funnels(), 1, "joined again, they ask the engine by themselves");
 	raze_hosts(&crew);
 }

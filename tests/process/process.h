@@ -276,6 +276,15 @@ static inline void crew_await(void)
 		bail("process %d ended by itself: status %d", (int)ended.si_pid, ended.si_status);
 }
 
+/* The same where it takes long, milliseconds and more: without keeping a processor busy meanwhile. */
+static inline void crew_await_long(void)
+{
+	struct timespec moment = { 0, 200000 };
+
+	crew_await();
+	nanosleep(&moment, NULL);
+}
+
 /* Start n workers and wait for them. Returns how many did not end well. */
 static inline int crew_run(int n, void (*work)(struct crew *, int), void *arg)
 {

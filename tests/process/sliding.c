@@ -22,7 +22,7 @@
 #define WORKERS 8
 #define KEYS 3
 #define RING 32
-#define LOG_MAX 400000
+#define LOG_MAX 100000
 #define KILLS_MAX 20000                   /* rounds, for somebody to be killed between a word and its cells */
 #define SECOND ((uint64_t)1000000000)
 #define T0 (1000000 * SECOND)
@@ -119,7 +119,7 @@ static unsigned keys_off(int64_t want)
 
 static void in_step(uint64_t capacity, uint64_t max_cost)
 {
-	uint64_t rounds = scaled(300);
+	uint64_t rounds = scaled(150);
 	unsigned off = 0, bad = 0;
 
 	begin(capacity, SECOND, max_cost);
@@ -237,7 +237,7 @@ static unsigned unfinished(void)
 
 static void killed(uint64_t capacity, uint64_t max_cost)
 {
-	uint64_t rounds = scaled(400), inside = 0, left_open = 0, over = 0, lost = 0, in_hand = 0;
+	uint64_t rounds = scaled(200), inside = 0, left_open = 0, over = 0, lost = 0, in_hand = 0;
 	struct dice dice = { play->seed };
 	int unsound = 0, badly = 0;
 

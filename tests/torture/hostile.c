@@ -340,7 +340,7 @@ static void perform(const char *title, enum scope scope, time_t seconds)
 int main(void)
 {
 	const char *given = getenv("SECONDS");
-	time_t seconds = (time_t)(given != NULL ? strtoull(given, NULL, 10) : scaled(6));
+	time_t seconds = (time_t)(given != NULL ? strtoull(given, NULL, 10) : scaled(3));
 
 	if (SWAPS_ARE_PRIVATE)
 		return tap_skip_all("ThreadSanitizer does not swap atomically between processes");
