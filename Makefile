@@ -103,7 +103,7 @@ all: lib $(O)/bin/shmlimit
 
 help:
 	@echo 'make              the library and the command, in O=$(O)'
-	@echo 'make demo         what it is for, in half a minute (installs what it misses)'
+	@echo 'make demo         what it is for, in 10 seconds (installs and builds what it misses first)'
 	@echo 'make check        every test, in every build (installs what it misses)'
 	@echo 'make check-full   all of that and the long runs: models, crashes, torture, mutants, memcheck, coverage; hours'
 	@echo 'make memcheck     the unit tests under valgrind'
