@@ -12,7 +12,7 @@ MEMORY_MB=1700
 # NAME | fewest states | macros | title
 holds='
 claim|1000000|-DSTRANGERS=1 -DOTHERS=1|3 processes, 2 slots, 2 keys and a stranger
-window|8000000|-DSTRANGERS=1 -DOTHERS=0 -DSLOTS=3|3 processes want one key, 3 slots
+window|50000|-DSTRANGERS=1 -DOTHERS=0 -DSLOTS=3 -DN=2|2 processes want one key, 3 slots
 evict|1000000|-DSTRANGERS=1 -DRESETS=1 -DEVICT -DN=2|2 processes, any keys, with evict and reset
 refill|500000|-DTICKS=2 -DRESETS=1 -DN=2|2 processes, any keys, two refills and a reset
 capacity|300000|-DCAPACITY=2 -DSTRANGERS=1 -DN=2|2 processes, any keys, two tokens
@@ -26,6 +26,7 @@ full|10000000|-DSTRANGERS=1|3 processes, any keys, 2 slots
 full-evict|10000000|-DSTRANGERS=1 -DEVICT -DRESETS=1 -DOTHERS=1|3 processes, evict and reset
 full-refill|10000000|-DTICKS=2 -DRESETS=1 -DOTHERS=1|3 processes, two refills
 full-split|10000000|-DSPLIT -DSTRANGERS=1 -DOTHERS=1|3 processes, tag and word read one after the other
+full-window|8000000|-DSTRANGERS=1 -DOTHERS=0 -DSLOTS=3|3 processes want one key, 3 slots
 full-slots|4000000|-DSLOTS=3 -DSTRANGERS=1 -DOTHERS=1|3 processes, 3 slots, 2 keys
 '
 # VARIANT | law broken, 0 = that some call ends | macros | title

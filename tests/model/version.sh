@@ -13,7 +13,6 @@ MEMORY_MB=1400
 holds='
 change|4000000|-DCHANGES=4 -DVERSIONS=3|2 processes, 3 changes, of versions that wrap at the third
 remove|2000000|-DCHANGES=3 -DREMOVES|2 processes, changes and removals
-refill|3000000|-DCHANGES=2 -DCAPACITIES=6 -DTICKS=1|2 processes, a change and a refill
 reset|700000|-DCHANGES=2 -DRESETS=1|2 processes, a change and a reset
 slots|1000000|-DCHANGES=2 -DSLOTS=3|2 processes, a change, 3 slots
 solo|1000000|-DCHANGES=2 -DREMOVES -DSOLO|3 processes, the writer among them, of which two are killed at any moment
@@ -25,6 +24,7 @@ raise|50000|-DN=1 -DCAPACITIES=165 -DTERMS -DLOOKS|1 process, 5 changes that rai
 born|100000|-DN=1 -DREMOVES -DNO_BORN|the table was cleared before a rule began: nothing is older
 '
 holds_full='
+full-one-refill|3000000|-DCHANGES=2 -DCAPACITIES=6 -DTICKS=1|2 processes, a change and a refill
 full-change|8000000|-DCHANGES=5|2 processes, 4 changes
 full-wrap|10000000|-DCHANGES=6|2 processes, 5 changes: versions wrap
 full-remove|6000000|-DCHANGES=4 -DREMOVES|2 processes, 3 changes and removals

@@ -337,6 +337,9 @@ def main():
     if 'ONLY' in os.environ:                     # a pattern: those laws alone
         laws = [law for law in laws if re.search(os.environ['ONLY'], law.name)]
         titles = {law.name: titles[law.name] for law in laws}
+    if 'BUT' in os.environ:                      # and all but those
+        laws = [law for law in laws if not re.search(os.environ['BUT'], law.name)]
+        titles = {law.name: titles[law.name] for law in laws}
     if len(laws) != len(titles):
         print(report(False, f'every law of {os.path.basename(source)} has a title',
                      str(set(titles) ^ {law.name for law in laws})))
