@@ -332,7 +332,8 @@ static void work(struct crew *crew, int index)
 
 /* All slots of a watched key: its committed one, and a tentative one. */
 struct trace {
-	const struct layout_slot *committed, *tentative;
+	struct layout_slot *committed;
+	const struct layout_slot *tentative;
 	struct slot_seen seen, nonce;
 };
 
@@ -355,19 +356,32 @@ static struct trace trace_of(const struct rule_view *view, uint32_t rule, uint32
 	return trace;
 }
 
-/*
- * A ring whose cells lag behind the word, since a process was killed between the two, or the word was converted:
- * are they written when the word is moved on?
- */
+/* What a process leaves that admits a token and is killed before it writes the cell: few of the killed hit that moment. */
+static int leave_open(const struct layout_terms *terms, struct layout_slot *slot, struct slot_seen *seen,
+                      const struct ring *ring, uint64_t now_ns)
+{
+	struct window w = { window_advance(ring->w.n, 1, RING), 1, ring->w.last_ns };
+	struct slot_seen before = *seen;
+
+	if ((int64_t)(now_ns - w.last_ns) > 0)
+		w.last_ns = now_ns;
+	seen->word = window_pack(terms, w);
+	return slot_cas(slot, before, seen->tag, seen->word);
+}
+
+/* A ring whose cells lag behind the word: are they written when the word is moved on? */
 static void help(const struct rule_view *view, uint32_t rule, uint32_t key, const struct trace *before)
 {
 	const struct layout_terms *terms = &view->terms;
 	uint64_t now_ns = shmlimit_now(play->l), cell_ns;
 	struct ring ring = ring_read(play->l, play->l->tables, before->committed, terms, before->seen.word, now_ns), after;
-	struct slot_seen seen;
+	struct slot_seen open = before->seen, seen;
 
-	if (ring.valid == 0 || ring.complete)
+	if (ring.valid == 0)
 		return;
+	if (ring.complete && !leave_open(terms, before->committed, &open, &ring, now_ns))
+		return;
+	ring = ring_read(play->l, play->l->tables, before->committed, terms, open.word, now_ns);
 	sum.left_open++;
 	if (shmlimit_charge(play->l, (int)rule, &key, sizeof(key), 1, NULL) != 0)
 		bail("charge");
@@ -375,7 +389,7 @@ static void help(const struct rule_view *view, uint32_t rule, uint32_t key, cons
 	after = ring_read(play->l, play->l->tables, before->committed, terms, seen.word, now_ns);
 	cell_ns = ring_cells(play->l, play->l->tables, before->committed)[window_cell(after.w.n, 1, RING)];
 	sum.helped += seen.tag == before->seen.tag && after.w.n == window_advance(ring.w.n, 1, RING) &&
-		      window_agrees(terms, before->seen.word, cell_ns);
+		      window_agrees(terms, open.word, cell_ns);
 }
 
 static int is_current(const struct rule_view *view, const struct trace *trace)
