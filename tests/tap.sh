@@ -18,6 +18,8 @@ if [ "${TAP_STARTED:-}" != $$ ]; then
 	exec env --default-signal "$0" "$@"
 fi
 umask 022
+# Some tests have words of a command in one variable: a folder with spaces in its name would be several.
+case ${TMPDIR:-} in *[!A-Za-z0-9/._-]*) unset TMPDIR ;; esac
 unset CDPATH POSIXLY_CORRECT GREP_OPTIONS GREP_COLORS COLUMNS LINES
 BUILD=$(cd "${0%/*}/../.." && pwd)
 SOURCE=${SOURCE:-$BUILD}
