@@ -125,18 +125,18 @@ static void carry_out(struct engine_question *q)
 {
 	const char *key = (const char *)memrchr(q->key, '/', q->key_len) + 1;
 	const struct script_terms *t = q->terms;
-	char text[7][48], *args[7];
-	int64_t reply[4];
+	char text[8][48], *args[8];
+	int64_t reply[5];
 
 	snprintf(text[1], sizeof(text[1]), "%" PRIu64 "/%" PRIu64, t->count, t->period_ns);
-	for (int i = 0; i < 7; i++) {
-		const uint64_t number[7] = { t->capacity, 0, t->num, t->den, t->lease_us, q->need, q->want };
+	for (int i = 0; i < 8; i++) {
+		const uint64_t number[8] = { t->capacity, 0, t->num, t->den, t->lease_us, q->need, q->want, 0 };
 
 		if (i != 1)
 			snprintf(text[i], sizeof(text[i]), "%" PRIu64, number[i]);
 		args[i] = text[i];
 	}
-	lua_ask(virtual_now_ns / 1000, key, q->key_len - (size_t)(key - (const char *)q->key), args, 7, reply, 4);
+	lua_ask(virtual_now_ns / 1000, key, q->key_len - (size_t)(key - (const char *)q->key), args, 8, reply, 5);
 	q->trouble.kind = TROUBLE_NONE;
 	q->leased = (uint64_t)reply[0];
 	q->retry_us = reply[1] < 0 ? UINT64_MAX : (uint64_t)reply[1];

@@ -133,7 +133,8 @@ struct shmlimit_rule {
 	uint32_t cold_factor_milli; /* WARMUP only: a cold token takes so many thousandths of a warm one's time,
 	                               1,000 to 1,000,000, default 3,000 */
 	uint32_t reserved32;       /* must be zero */
-	uint64_t reserved[4];      /* must be zero */
+	uint64_t set_unix_ns;      /* shmlimit_rule_get(): when these numbers were set, since 1970; else ignored */
+	uint64_t reserved[3];      /* must be zero */
 };
 
 /* What a decision found. Filled whenever SHMLIMIT_ALLOWED or SHMLIMIT_DENIED is returned. */

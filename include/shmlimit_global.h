@@ -128,7 +128,7 @@ void shmlimit_global_close(struct shmlimit_global *global);
  *
  * When the engine says nothing by the deadline, the answer is on_failure's; so it
  * is at once while the breaker is open, and when the engine says what is
- * reported: another rule, another type of key. An error is only what a take
+ * reported: another type of key. An error is only what a take
  * returns: a bad key, rule or handle.
  *
  * If killed inside: what was leased and not deposited is lost, as if it were
@@ -162,7 +162,7 @@ int shmlimit_global_ping(struct shmlimit_global *global, struct shmlimit_global_
  */
 uint64_t shmlimit_global_breaker_ns(struct shmlimit_global *global);
 
-/* What the engine has of one key. Returns 0, or as ping does; -EMEDIUMTYPE no funnel, -ESTALE another rule's. */
+/* What the engine has of one key. Returns 0, or as ping does; -EMEDIUMTYPE no funnel. */
 int shmlimit_global_peek(struct shmlimit_global *global, int rule, const void *key, size_t key_len,
                          struct shmlimit_global_funnel *out);
 

@@ -190,7 +190,8 @@ static inline uint32_t terms_cold_factor_milli(const struct layout_terms *terms)
 struct layout_rule {
 	uint64_t published;               /* version, mode, in use: see published_pack() */
 	uint64_t born;                    /* the version that the rule began with: what is older was another rule's */
-	uint64_t reserved[6];             /* zero */
+	uint64_t set_unix_ns[RULE_VERSIONS]; /* when a version's terms were set, by the real-time clock; as terms[] */
+	uint64_t reserved[2];             /* zero */
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	uint64_t counted_before[8];       /* what the id's counters were when this rule got it */
 	struct layout_terms terms[RULE_VERSIONS]; /* version n stands in terms[n % RULE_VERSIONS] */

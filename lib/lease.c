@@ -161,6 +161,11 @@ uint64_t lease_convert(const struct layout_terms *from, uint64_t word, const str
 	};
 	unsigned size = word >> ((bits + LEASE_STATE_BITS) & 63) & ((1u << LEASE_SIZE_BITS) - 1);
 
+	/* A denial was of the old rule: somebody asks anew. */
+	if (lease.state == LEASE_DENIED) {
+		lease.state = LEASE_TOKENS;
+		lease.quota = 0;
+	}
 	if (lease.quota > to->capacity)
 		lease.quota = to->capacity;
 	/* WHY NOT lease_size_tokens(): other steps could round it up, to more than was lent. */

@@ -145,7 +145,7 @@ static int get_rule(struct loading *f, int64_t *last)
 	/* A library that counts a rule's time otherwise would take its funnels for others. */
 	if (terms.num != r.num || terms.den != r.den || terms.shape != r.shape)
 		return -EPROTO;
-	rule_define(f->l, r.id, r.name, r.mode, &terms);
+	rule_define(f->l, r.id, r.name, r.mode, &terms, r.set_unix_ns);
 	*last = r.id;
 	return 0;
 }

@@ -43,6 +43,12 @@ int rule_read(const struct shmlimit *l, uint32_t id, struct rule_view *view, cha
 	return -ESRCH;
 }
 
+/* A version's time is overwritten only by the fourth one after it. */
+uint64_t rule_set_unix_ns(const struct shmlimit *l, uint32_t id, const struct rule_view *view)
+{
+	return load_word(&l->rules[id].set_unix_ns[rule_version(view) % RULE_VERSIONS]);
+}
+
 int rule_load_tag(const struct shmlimit *l, uint64_t tag, struct rule_view *view)
 {
 	const struct layout_rule *record;

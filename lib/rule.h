@@ -130,7 +130,10 @@ int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *r
 
 /* Define a rule under an id that is not in use, by whoever keeps other writers out. */
 void rule_define(const struct shmlimit *l, uint32_t id, const char *name, uint32_t mode,
-                 const struct layout_terms *terms);
+                 const struct layout_terms *terms, uint64_t set_unix_ns);
+
+/* When the terms of a version in force were set. */
+uint64_t rule_set_unix_ns(const struct shmlimit *l, uint32_t id, const struct rule_view *view);
 
 /* Copy both lines of the version in force and, where wanted, the name. Returns 0 or -ESRCH. */
 int rule_read(const struct shmlimit *l, uint32_t id, struct rule_view *view, char name[SHMLIMIT_RULE_NAME_MAX + 1]);

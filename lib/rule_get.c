@@ -54,6 +54,7 @@ EXPORT int shmlimit_rule_get(struct shmlimit *l, int rule, struct shmlimit_rule 
 	if (is_damaged(&found))
 		return -EUCLEAN;
 	found.mode = rule_mode(&view);
+	found.set_unix_ns = rule_set_unix_ns(l, (uint32_t)rule, &view);
 	return sized_out(out, &found, sizeof(found));
 }
 

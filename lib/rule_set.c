@@ -43,7 +43,7 @@ static void store_words(void *to, const void *from, size_t len)
 }
 
 void rule_define(const struct shmlimit *l, uint32_t id, const char *rule_name, uint32_t mode,
-                 const struct layout_terms *terms)
+                 const struct layout_terms *terms, uint64_t set_unix_ns)
 {
 	struct layout_rule *record = &l->rules[id];
 	uint64_t version = published_version(load_acquire(&record->published)) + 1;
@@ -58,6 +58,7 @@ void rule_define(const struct shmlimit *l, uint32_t id, const char *rule_name, u
 	store_words(record->name, name, sizeof(name));
 	store_words(record->counted_before, counted, sizeof(counted));
 	store_words(&record->terms[version % RULE_VERSIONS], terms, sizeof(*terms));
+	store_relaxed(&record->set_unix_ns[version % RULE_VERSIONS], set_unix_ns);
 	store_relaxed(&record->born, version);
 	publish(&record->published, published_pack(version, mode, 1));
 }
@@ -77,6 +78,7 @@ static void change(const struct shmlimit *l, uint32_t id, const struct rule_view
 	table_convert(l, id, given_ns);
 	version++;
 	store_words(&record->terms[version % RULE_VERSIONS], terms, sizeof(*terms));
+	store_relaxed(&record->set_unix_ns[version % RULE_VERSIONS], segment_unix_ns());
 	publish(&record->published, published_pack(version, mode, 1));
 	table_convert(l, id, given_ns);
 }
@@ -106,7 +108,7 @@ static int set_locked(struct shmlimit *l, const char *rule_name, uint32_t mode, 
 	}
 	id = find_unused(l);
 	if (id >= 0)
-		rule_define(l, (uint32_t)id, rule_name, mode, terms);
+		rule_define(l, (uint32_t)id, rule_name, mode, terms, segment_unix_ns());
 	return id;
 }
 

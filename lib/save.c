@@ -115,6 +115,7 @@ static int put_rule(struct saving *s, uint32_t id)
 	if (rule_read(s->l, id, &ignored, r.name) != 0 || name_check_any_rule(r.name) != 0)
 		return -EUCLEAN;
 	algorithm_rule(terms, &rule);
+	r.set_unix_ns = rule_set_unix_ns(s->l, id, &s->view[id]);
 	r.algorithm = rule.algorithm;
 	r.flags = rule.flags;
 	r.capacity = rule.capacity;

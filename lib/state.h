@@ -23,7 +23,7 @@
 #include "layout.h"
 
 #define STATE_MAGIC "shmsaved"            /* the first 8 bytes, without a NUL */
-#define STATE_VERSION 1u
+#define STATE_VERSION 2u
 #define STATE_END UINT64_MAX
 
 struct state_header {
@@ -54,6 +54,7 @@ struct state_rule {
 	uint64_t capacity, count, period_ns, max_wait_ns, warmup_ns;
 	uint32_t cold_factor_milli;
 	uint32_t reserved32;              /* zero */
+	uint64_t set_unix_ns;             /* when its numbers were set */
 	uint64_t num, den, shape;         /* what its slots' ticks and quotas are: see struct layout_terms */
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 };
@@ -66,7 +67,7 @@ struct state_slot {
 };
 
 _Static_assert(sizeof(struct state_header) == 256, "a header has no holes");
-_Static_assert(sizeof(struct state_rule) == 152, "nor has a rule");
+_Static_assert(sizeof(struct state_rule) == 160, "nor has a rule");
 _Static_assert(sizeof(struct state_slot) == 32, "nor a slot");
 
 #define STATE_PAGE 4096u

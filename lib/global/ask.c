@@ -109,6 +109,8 @@ static void settle(struct shmlimit_global *g, struct ask *a, const struct engine
 		fail(g, a, &q->trouble);
 		return;
 	}
+	if (q->older)
+		handle_say(g, &(struct trouble){ .kind = TROUBLE_MIXED }, &a->of);
 	if (q->leased != 0)
 		deposit(g, a, q, sent_ns, asked_ns);
 	else

@@ -209,10 +209,10 @@ int engine_ready(struct engine *e, uint64_t until_ns, struct trouble *trouble)
 static void ask(const struct engine *e, struct outbox *out, const struct engine_question *q, int with_text)
 {
 	const struct script_terms *t = q->terms;
-	char number[7][48];
+	char number[8][48];
 	const char *asking[] = { "ASKING" };
-	const char *words[11] = { with_text ? "EVAL" : "EVALSHA", with_text ? script_text : e->sha, "1", q->key };
-	size_t lens[11];
+	const char *words[12] = { with_text ? "EVAL" : "EVALSHA", with_text ? script_text : e->sha, "1", q->key };
+	size_t lens[12];
 
 	snprintf(number[0], sizeof(number[0]), "%" PRIu64, t->capacity);
 	snprintf(number[1], sizeof(number[1]), "%" PRIu64 "/%" PRIu64, t->count, t->period_ns);
@@ -221,13 +221,14 @@ static void ask(const struct engine *e, struct outbox *out, const struct engine_
 	snprintf(number[4], sizeof(number[4]), "%" PRIu64, t->lease_us);
 	snprintf(number[5], sizeof(number[5]), "%" PRIu64, q->need);
 	snprintf(number[6], sizeof(number[6]), "%" PRIu64, q->want);
-	for (int i = 0; i < 7; i++)
+	snprintf(number[7], sizeof(number[7]), "%" PRIu64, t->set_us);
+	for (int i = 0; i < 8; i++)
 		words[4 + i] = number[i];
-	for (int i = 0; i < 11; i++)
+	for (int i = 0; i < 12; i++)
 		lens[i] = i == 3 ? q->key_len : strlen(words[i]);
 	if (q->ask_first)
 		outbox_add(out, 1, asking, NULL);
-	outbox_add(out, 11, words, lens);
+	outbox_add(out, 12, words, lens);
 }
 
 static void answer(const redisReply *reply, struct engine_question *q)
@@ -237,8 +238,8 @@ static void answer(const redisReply *reply, struct engine_question *q)
 		q->trouble = trouble_of_reply(reply->str, (size_t)reply->len);
 		return;
 	}
-	q->trouble.kind = reply->type == REDIS_REPLY_ARRAY && reply->elements == 4 ? TROUBLE_NONE : TROUBLE_REPLY;
-	for (size_t i = 0; q->trouble.kind == TROUBLE_NONE && i < 4; i++)
+	q->trouble.kind = reply->type == REDIS_REPLY_ARRAY && reply->elements == 5 ? TROUBLE_NONE : TROUBLE_REPLY;
+	for (size_t i = 0; q->trouble.kind == TROUBLE_NONE && i < 5; i++)
 		if (reply->element[i]->type != REDIS_REPLY_INTEGER)
 			q->trouble.kind = TROUBLE_REPLY;
 	if (q->trouble.kind != TROUBLE_NONE)
@@ -247,6 +248,7 @@ static void answer(const redisReply *reply, struct engine_question *q)
 	q->retry_us = reply->element[1]->integer < 0 ? UINT64_MAX : (uint64_t)reply->element[1]->integer;
 	q->left = (uint64_t)reply->element[2]->integer;
 	q->full_us = (uint64_t)reply->element[3]->integer;
+	q->older = reply->element[4]->integer != 0;
 	if (q->leased > q->want || (q->leased == 0 && q->want > 0 && q->retry_us == 0))
 		q->trouble.kind = TROUBLE_REPLY;
 }

@@ -40,6 +40,7 @@ struct engine_question {
 	int ask_first;         /* a cluster that is moving the key wants to be told so (ASKING) */
 	struct trouble trouble; /* from here on it is filled: NONE, or nothing below is */
 	uint64_t leased, left, full_us;
+	int older;             /* the asker's rule is older than that in force */
 	uint64_t retry_us;     /* 0: leased; UINT64_MAX: it never fits */
 };
 

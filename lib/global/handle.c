@@ -24,7 +24,9 @@ int handle_rule(struct shmlimit_global *g, int rule, struct handle_rule *out)
 		return error;
 	out->lease_ns = policy_lease_ns(terms.capacity, terms.count, terms.period_ns, g->options.lease_ns,
 	                                g->options.deadline_ns);
-	return script_terms(&out->terms, terms.capacity, terms.count, terms.period_ns, (out->lease_ns + 999) / 1000);
+	error = script_terms(&out->terms, terms.capacity, terms.count, terms.period_ns, (out->lease_ns + 999) / 1000);
+	out->terms.set_us = terms.set_unix_ns / 1000;
+	return error;
 }
 
 /* No rule has a '/' in its name, so no two (rule, key) are called the same. */

@@ -6,7 +6,9 @@
  *	quota     whole tokens left            left quota and
  *	time      of the last leak, us         time of the last leak
  *	part      what leaked since, less than a token: n of `den` parts
- *	lease_us  the longest that a lease lasts
+ *	lease_us  the longest that a lease lasts, of any host that asked
+ *	parts     "num/den"
+ *	set       when this rule was set on its host, us: the newest rule is in force
  *	lent      "a b c d": tokens leased in this third of a lease and in the three before
  *
  * In a microsecond num/den tokens leak. All numbers are whole and below 2^53,
@@ -20,6 +22,11 @@
  * funnel empty, wait until it is full, and then spend, had two. WHY NOT except what is
  * spent within the call that leases it: it may be refunded as long as the lease lasts.
  *
+ * A host whose rule is older than the funnel's is served by the newer one. A host
+ * whose rule is newer changes the funnel: it keeps its tokens, clamped to the new
+ * capacity less what is lent, so the invariant holds and nobody has to reset it. A
+ * time of a host's clock that is ahead counts as the engine's.
+ *
  * The time is the engine's (TIME). When that steps back, nothing leaks for the step.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -30,25 +37,24 @@
 #include <stdint.h>
 
 /*
- * KEYS[1]; ARGV: capacity, rate, num, den, lease_us, need, want, and, where a test brings its own, the time. Leases
+ * KEYS[1]; ARGV: capacity, rate, num, den, lease_us, need, want, when the rule was
+ * set, us, and, where a test brings its own, the time. Leases
  * min(want, what is to spare) tokens, `need` at least, or none. A `want` of 0
  * changes nothing.
  *
  * Returns: tokens leased; us until some can be, 0 if they were, -1 never; tokens left;
- * us until it would be full.
+ * us until it would be full; 1 if a newer rule than the asker's is in force.
  */
 extern const char script_text[];
 
-/* What the script says when a funnel of other terms stands there: this, and those. */
-#define SCRIPT_MIXED "SHMLIMIT other terms: "
-/* ... and when it is no funnel at all. */
+/* What the script says when no funnel stands there, but something else. */
 #define SCRIPT_FOREIGN "SHMLIMIT not a funnel"
 
 #define SCRIPT_BUCKETS 4u
 
 /* A rule as the script wants it. */
 struct script_terms {
-	uint64_t capacity, count, period_ns, num, den, lease_us;
+	uint64_t capacity, count, period_ns, num, den, lease_us, set_us;
 };
 
 /* Returns 0, or -ERANGE if the script could not count exactly. lease_us is 1 or more. */

@@ -15,7 +15,6 @@ static const struct {
 	const char *words;
 	enum trouble_kind kind;
 } replies[] = {
-	{ SCRIPT_MIXED, TROUBLE_MIXED },
 	{ SCRIPT_FOREIGN, TROUBLE_KEY },
 	{ "WRONGTYPE", TROUBLE_KEY },
 	{ "WRONGPASS", TROUBLE_REFUSED },
@@ -57,8 +56,7 @@ static const struct {
 	[TROUBLE_REPLICA] = { EBUSY, "is a replica", "must be the primary; the next request connects again" },
 	[TROUBLE_REPLY] = { EBADMSG, "an answer that makes no sense", "must be Redis 6 or later, or Valkey" },
 	[TROUBLE_KEY] = { EMEDIUMTYPE, "the key is something else there", "must be deleted there, or another prefix used" },
-	[TROUBLE_MIXED] = { ESTALE, "the funnel there has other terms than the rule here", "must be the same rule on all "
-	                    "hosts, with the same lease and deadline; once it is, shmlimit global reset" },
+	[TROUBLE_MIXED] = { 0, "another host has a newer rule, which is in force", "set the same rule on all hosts" },
 	[TROUBLE_EXACT] = { ERANGE, "the rule cannot be counted exactly there", "must be a smaller capacity, or a rate of "
 	                    "smaller or rounder numbers" },
 	[TROUBLE_MOVED] = { EXDEV, "the key is on another node of the cluster", "must be reachable there, too" },

@@ -21,7 +21,7 @@ enum trouble_kind {
 	TROUBLE_REPLICA,       /* a replica, perhaps since a failover: the connection is shut */
 	TROUBLE_REPLY,         /* says what nobody expects */
 	TROUBLE_KEY,           /* the key is something else there */
-	TROUBLE_MIXED,         /* the key's funnel has other terms */
+	TROUBLE_MIXED,         /* the key's funnel has a newer rule's terms; it was asked all the same */
 	TROUBLE_EXACT,         /* the rule's numbers are too large for the engine: never sent */
 	TROUBLE_MOVED,         /* the key is on another node of the cluster: `said` has which */
 	TROUBLE_SCRIPT,        /* the script is not there */

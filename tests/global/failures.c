@@ -263,13 +263,23 @@ static void keys(void)
 	shmlimit_global_close(g);
 }
 
-/* A rule that is changed on one host only. */
+/* A key's whole capacity, as far as this host gets it. */
+static int take_all_of(struct shmlimit_global *g, int of, const char *key)
+{
+	int allowed = 0;
+
+	for (int i = 0; i < 100; i++)
+		allowed += shmlimit_global_take(g, of, key, strlen(key), 1, NULL) == SHMLIMIT_ALLOWED;
+	return allowed;
+}
+
+/* A rule that is changed on one host first: the newest is in force, without a reset. */
 static void mixed(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
 	struct shmlimit_global_options plain = { .struct_size = sizeof(plain), .deadline_ns = PATIENT_NS };
 	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
-	struct shmlimit_global *here = handle(server.url, SHMLIMIT_GLOBAL_ALLOW, PATIENT_NS), *there;
+	struct shmlimit_global *here = handle(server.url, SHMLIMIT_GLOBAL_DENY, PATIENT_NS), *there;
 	struct shmlimit *other;
 	char name[96];
 	int other_rule;
@@ -280,15 +290,24 @@ static void mixed(void)
 	other_rule = lease_rule(other, RULE, CAPACITY + 1, 1, 86400000000000);
 	if (shmlimit_global_open(other, server.url, &plain, &there) != 0)
 		bail("open");
-	is(shmlimit_global_take(there, other_rule, "sore", 4, 1, NULL), SHMLIMIT_ALLOWED, "another host has another rule");
-	sore("another rule", "other terms than the rule here (SHMLIMIT other terms: capacity 9, rate 1/86400000000000 ns");
-	is(shmlimit_global_peek(here, rule, "sore", 4, &funnel), -ESTALE, "peek says so, too");
-	is(shmlimit_global_take(there, other_rule, "sore", 4, CAPACITY, NULL), SHMLIMIT_ALLOWED,
-	   "the funnel is that of the rule that made it");
-	/* Once the rule is the same everywhere. */
-	is(shmlimit_global_reset(here, rule, NULL, 0), 5, "a rule's funnels can be reset, of all five keys");
-	is(shmlimit_global_peek(here, rule, "sore", 4, &funnel), 0, "then it is the new rule's");
-	is(funnel.remaining, CAPACITY, "and full");
+	is(shmlimit_global_take(here, rule, "mixed", 5, 1, NULL), SHMLIMIT_ALLOWED, "a key has a funnel");
+	is(shmlimit_global_take(there, other_rule, "mixed", 5, 1, NULL), SHMLIMIT_ALLOWED,
+	   "another host with a newer rule is served");
+	is(take_all_of(here, rule, "mixed"), CAPACITY - 2, "so is one with the older rule: the key keeps its tokens");
+	is(take_all_of(there, other_rule, "fresh"), CAPACITY + 1, "a key that is new has the newer rule's capacity");
+	is(reports.n, 1, "a host with the older rule says so once");
+	ok(strstr(reports.last, "rule " RULE ": another host has a newer rule, which is in force") != NULL, "clearly: %s",
+	   reports.last);
+	is(shmlimit_global_peek(here, rule, "mixed", 5, &funnel), 0, "peek shows it");
+	is(funnel.remaining, 0, "with what is left");
+	/* Back to the older numbers, on the host that has them already: the other one's are newer still. */
+	lease_rule(l, RULE, CAPACITY, 1, 86400000000000);
+	is(take_all_of(here, rule, "third"), CAPACITY, "a rule that is set to what it is does not become newer");
+	is(shmlimit_global_peek(there, other_rule, "third", 5, &funnel), 0, "a host with a newer rule looks");
+	lease_rule(l, RULE, CAPACITY + 2, 1, 86400000000000);
+	is(take_all_of(here, rule, "fourth"), CAPACITY + 2, "a rule that is changed is the newest");
+	is(take_all_of(there, other_rule, "fourth"), 0, "for all hosts");
+	lease_rule(l, RULE, CAPACITY, 1, 86400000000000);
 	shmlimit_global_close(there);
 	shmlimit_global_close(here);
 	shmlimit_close(other);
@@ -342,6 +361,8 @@ static void recovery(void)
 	is(shmlimit_global_take(g, rule, "a fourth", 8, 1, NULL), SHMLIMIT_DENIED, "while there is none, all is denied");
 	is(reports.n, 1, "which is said: %s", reports.last);
 	server_start(&server);
+	/* What is leased still would be spent without asking. */
+	shmlimit_reset(l, rule, NULL, 0);
 	is(take_until(g, SHMLIMIT_ALLOWED), SHMLIMIT_ALLOWED, "when it is back, all is well");
 	server_kill(&server);
 	is(take_until(g, SHMLIMIT_DENIED), SHMLIMIT_DENIED, "when it is gone again");

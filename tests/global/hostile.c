@@ -200,16 +200,16 @@ static void leases(void)
 	static const struct {
 		const char *what, *words;
 	} cases[] = {
-		{ "fewer numbers", "*3\r\n:1\r\n:0\r\n:0\r\n" },
-		{ "more numbers", "*5\r\n:1\r\n:0\r\n:0\r\n:0\r\n:0\r\n" },
-		{ "texts", "*4\r\n$1\r\n1\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n0\r\n" },
-		{ "lists", "*4\r\n*0\r\n*0\r\n*0\r\n*0\r\n" },
+		{ "fewer numbers", "*4\r\n:1\r\n:0\r\n:0\r\n:0\r\n" },
+		{ "more numbers", "*6\r\n:1\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n" },
+		{ "texts", "*5\r\n$1\r\n1\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n0\r\n" },
+		{ "lists", "*5\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n" },
 		{ "a number", ":1\r\n" },
 		{ "nothing", "$-1\r\n" },
-		{ "fewer than no tokens", "*4\r\n:-1\r\n:0\r\n:0\r\n:0\r\n" },
-		{ "more tokens than were asked for", "*4\r\n:9223372036854775807\r\n:0\r\n:0\r\n:0\r\n" },
-		{ "neither tokens nor a time", "*4\r\n:0\r\n:0\r\n:0\r\n:0\r\n" },
-		{ "a denial that never ends", "*4\r\n:0\r\n:9223372036854775807\r\n:-1\r\n:-1\r\n" },
+		{ "fewer than no tokens", "*5\r\n:-1\r\n:0\r\n:0\r\n:0\r\n:0\r\n" },
+		{ "more tokens than were asked for", "*5\r\n:9223372036854775807\r\n:0\r\n:0\r\n:0\r\n:0\r\n" },
+		{ "neither tokens nor a time", "*5\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n" },
+		{ "a denial that never ends", "*5\r\n:0\r\n:9223372036854775807\r\n:-1\r\n:-1\r\n:0\r\n" },
 		{ "an unknown error", "-HELP \33]0;title\7\r\n" },
 		{ "another node, which is none", "-MOVED 99999 127.0.0.1:1\r\n" },
 		{ "another node without a port", "-MOVED 1 127.0.0.1\r\n" },
@@ -341,7 +341,7 @@ static void serve_far(int fd)
 		usleep(FAR_US);
 		if (send(fd, words, strlen(words), MSG_NOSIGNAL) <= 0)
 			break;
-		words = "*4\r\n:1\r\n:0\r\n:7\r\n:1000000\r\n";
+		words = "*5\r\n:1\r\n:0\r\n:7\r\n:1000000\r\n:0\r\n";
 	}
 }
 

@@ -52,15 +52,15 @@ struct play {
 static int lease(struct play *p, const char *key, uint64_t cost, const struct shmlimit_lease *asked, uint64_t now_us)
 {
 	const struct script_terms *t = &p->terms;
-	redisReply *reply = redisCommand(engine, "EVAL %s 1 key %llu %llu/%llu %llu %llu %llu %llu %llu %llu", script_text,
+	redisReply *reply = redisCommand(engine, "EVAL %s 1 key %llu %llu/%llu %llu %llu %llu %llu %llu %llu %llu", script_text,
 	                                 (unsigned long long)t->capacity, (unsigned long long)t->count,
 	                                 (unsigned long long)t->period_ns, (unsigned long long)t->num,
 	                                 (unsigned long long)t->den, (unsigned long long)t->lease_us,
 	                                 (unsigned long long)asked->need, (unsigned long long)asked->want,
-	                                 (unsigned long long)now_us);
+	                                 (unsigned long long)t->set_us, (unsigned long long)now_us);
 	uint64_t leased, retry_us;
 
-	if (reply == NULL || reply->type != REDIS_REPLY_ARRAY || reply->elements != 4)
+	if (reply == NULL || reply->type != REDIS_REPLY_ARRAY || reply->elements != 5)
 		bail("the script says: %s", reply == NULL ? engine->errstr : reply->str != NULL ? reply->str : "?");
 	leased = (uint64_t)reply->element[0]->integer;
 	retry_us = (uint64_t)reply->element[1]->integer;

@@ -110,9 +110,9 @@ static void rules(void)
 	good.flags = 4;
 	is(set(good), -EINVAL, "a flag that there is not");
 	good.flags = 0;
-	good.reserved[3] = 1;
+	good.reserved[2] = 1;
 	is(set(good), -E2BIG, "a reserved field");
-	good.reserved[3] = 0;
+	good.reserved[2] = 0;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		is(shmlimit_rule_set(l, bad[i], &good), -EILSEQ, "bad rule name %zu", i);
 		is(shmlimit_check_names(NULL, bad[i]), -EILSEQ, "a check of bad name %zu says that no rule can have it", i);

@@ -26,7 +26,6 @@ final class GlobalLimiter
         124 => 'the key is something else there',
         71 => 'too old',
         34 => 'the rule cannot be counted exactly there',
-        116 => 'the funnel there has other terms than the rule here',
         110 => 'no answer by the deadline',
         18 => 'the key is on another node of the cluster',
     ];

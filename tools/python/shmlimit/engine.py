@@ -29,7 +29,6 @@ _WORDS = {
     errno.ENOEXEC: "the script is not kept",
     errno.EPROTO: "too old",
     errno.ERANGE: "the rule cannot be counted exactly there",
-    errno.ESTALE: "the funnel there has other terms than the rule here",
     errno.ETIMEDOUT: "no answer by the deadline",
     errno.EXDEV: "the key is on another node of the cluster",
 }
