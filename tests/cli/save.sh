@@ -62,20 +62,25 @@ unit() {
 		sed "s|%i|$g|g; s|/usr/bin/shmlimit|shmlimit|; s|/var/lib/shmlimit|$TMP/state|g" >unit.sh
 	OWNER=$(sed -n 's/^Environment=OWNER=//p' "$SOURCE/tools/systemd/shmlimit-state@.service") sh -e unit.sh 2>/dev/null
 }
-mkdir state
+mkdir state state-loaded
 unit ExecStop
 is "$? $(ls state)" "0 $g" "the unit saves a segment when it stops"
 shmlimit destroy "$g"
 unit ExecStart
 unit ExecStartPost
-is "$(left "$g" login old) $(ls state)" "11 " "it loads it when it starts, and keeps no file that is out of date"
+is "$(left "$g" login old) $(ls state) $(ls state-loaded)" "11  $g" \
+	"when it starts it loads the file, and puts it where it is not loaded again"
 shmlimit take "$g" login old --cost 11 --quiet
 shmlimit destroy "$g"
 unit ExecStart
 unit ExecStartPost
 run shmlimit inspect "$g"
 is $rc 3 "after a crash no older state is loaded"
-rm -r state grown unit.sh
+printf 'damaged' >"state/$g"
+unit ExecStart
+unit ExecStartPost
+is "$(ls state) $(cat "state-loaded/$g")" " damaged" "a file that cannot be loaded is not lost"
+rm -r state state-loaded grown unit.sh
 
 # A file that takes another's place.
 cp file old
