@@ -156,6 +156,8 @@ static void look_in(struct dice *dice)
 	case 4:
 		rule.count += rule.algorithm == SHMLIMIT_FUNNEL ? dice_below(dice, 2) : 0;
 		error = shmlimit_rule_set(play->l, names[rule.algorithm], &rule);
+		if (error == -EAGAIN)
+			break; /* the others had the lock for five seconds */
 		worker_check(play->scope != TABLE ? error >= 0 || error == -EBUSY || error == -EXFULL
 					     : error == play->id[rule.algorithm],
 			     "rule_set: %d", error);

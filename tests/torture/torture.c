@@ -255,7 +255,9 @@ static int set_rule(const char *name, struct shmlimit_rule rule)
 	int id;
 
 	rule.struct_size = sizeof(rule);
-	id = shmlimit_rule_set(play->l, name, &rule);
+	do
+		id = shmlimit_rule_set(play->l, name, &rule);
+	while (id == -EAGAIN); /* on a busy machine the others may have the lock for five seconds */
 	worker_check(id >= 0, "rule_set %s: %s", name, shmlimit_strerror(id));
 	return id;
 }
