@@ -35,14 +35,16 @@ static int learn(const struct shmlimit *l, uint64_t generation, uint64_t state, 
 {
 	const struct layout_table *described = &l->header->tables[generation % 2];
 	uint64_t offset = load_word(&described->offset), lines = load_word(&described->lines);
-	unsigned char *slots = (unsigned char *)l->self->header + offset;
-	uint64_t none[2] = { 0, 0 }, found[2] = { (uint64_t)(uintptr_t)slots, lines };
+	uint64_t none[2] = { 0, 0 }, found[2] = { 0, lines };
+	unsigned char *slots;
 
 	if ((load_again(&l->header->state) & ~STATE_OFF) != state || !is_good(l, offset, lines))
 		return 0;
+	slots = (unsigned char *)l->self->header + offset;
 	/* INVARIANT I7. ORDER: the file got so long before `state` was published; it never gets shorter. */
 	if (!segment_has(slots + layout_parts(lines, l->window_max, l->names_max).size - sizeof(uint64_t)))
 		return 0;
+	found[0] = (uint64_t)(uintptr_t)slots;
 	(void)pair_cas(&l->self->tables[generation], none, found);
 	return known(l, generation, out);
 }
