@@ -13,9 +13,11 @@
 
 int top_terminal_paints(void)
 {
-	int error;
+	int error, paints;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || setupterm(NULL, STDOUT_FILENO, &error) != OK)
 		return 0;
-	return cursor_address != NULL && clear_screen != NULL;
+	paints = cursor_address != NULL && clear_screen != NULL;
+	del_curterm(cur_term);
+	return paints;
 }
