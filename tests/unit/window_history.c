@@ -165,7 +165,7 @@ static int peek_differs(struct queue *q, const struct window_rule *w, uint64_t k
 
 static void set(struct window_rule *w, const char *name, uint64_t now_ns)
 {
-	struct rule_view view;
+	struct rule_view view = { 0 }; /* rule_load() leaves some of it alone */
 
 	w->rule.struct_size = sizeof(w->rule);
 	w->rule.algorithm = SHMLIMIT_WINDOW;
