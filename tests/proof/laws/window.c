@@ -8,54 +8,55 @@
 #include "../../../lib/window.c"
 #include "law.h"
 
-#define TERMS unsigned low, unsigned cell_bits, unsigned tick_bits, uint64_t ring, uint64_t back, uint64_t ahead
+#define TERMS unsigned low, unsigned cell_bits, unsigned tick_bits, uint64_t most, uint64_t back, uint64_t ahead
 
-/* Bits for 0 to 2 ring - 1, and for 0 to ring - 1; a timestamp that reaches over four times `back` and `ahead`. */
+/* Bits for twice a ring's cells, and for 0 to most - 1; a timestamp that reaches over four times `back` and `ahead`. */
 static struct layout_terms good(TERMS)
 {
 	struct layout_terms t = { .back = back, .ahead = ahead };
 
-	assume(ring >= 1 && ring <= SHMLIMIT_WINDOW_MAX && cell_bits >= 1 && low >= cell_bits && low <= 48 && tick_bits <= 58);
-	assume(2 * ring - 1 < (uint64_t)1 << (cell_bits & 63) && ring - 1 < (uint64_t)1 << ((low - cell_bits) & 63));
+	assume(most >= 1 && most <= SHMLIMIT_WINDOW_MAX && cell_bits >= 1 && low >= cell_bits && low <= 51 && tick_bits <= 58);
+	assume(2 * layout_cells(most) - 1 < (uint64_t)1 << (cell_bits & 63));
+	assume(most - 1 < (uint64_t)1 << ((low - cell_bits) & 63));
 	assume(back >= 1 && back <= SPAN_MAX_NS && ahead <= SPAN_MAX_NS && back + ahead <= SPAN_MAX_NS);
 	assume(64 - low + tick_bits >= 64 || 4 * (back + ahead) <= (uint64_t)1 << ((64 - low + tick_bits) & 63));
 	t.shape = terms_shape(low & 63, tick_bits & 63, SHMLIMIT_WINDOW, 0) | (uint64_t)(cell_bits & 63) << 32;
 	return t;
 }
 
-#define GIVEN good(low, cell_bits, tick_bits, ring, back, ahead)
+#define GIVEN good(low, cell_bits, tick_bits, most, back, ahead)
 
-/* a word says no more tokens than a ring has cells, whatever its bits and the terms' */
-int law_unpack_total(uint64_t shape, uint64_t ahead, uint64_t word, uint64_t ring, uint64_t now)
+/* a word says no more tokens than a window admits, and no place beyond its ring, whatever its bits and the terms' */
+int law_unpack_total(uint64_t shape, uint64_t ahead, uint64_t word, uint64_t most, uint64_t now)
 {
 	struct layout_terms t = { .shape = shape, .ahead = ahead };
 	struct window w;
 
-	assume(ring >= 1 && ring <= SHMLIMIT_WINDOW_MAX);
-	w = window_unpack(&t, word, ring, now);
-	return w.n < 2 * ring && w.k >= 1 && w.k <= ring;
+	assume(most >= 1 && most <= SHMLIMIT_WINDOW_MAX);
+	w = window_unpack(&t, word, most, now);
+	return w.n < 2 * layout_cells(most) && w.k >= 1 && w.k <= most;
 }
 
 /* ... and none of its numbers is 0 */
-int false_unpack_total(uint64_t shape, uint64_t ahead, uint64_t word, uint64_t ring, uint64_t now)
+int false_unpack_total(uint64_t shape, uint64_t ahead, uint64_t word, uint64_t most, uint64_t now)
 {
 	struct layout_terms t = { .shape = shape, .ahead = ahead };
 
-	assume(ring >= 1 && ring <= SHMLIMIT_WINDOW_MAX);
-	return window_unpack(&t, word, ring, now).n != 0;
+	assume(most >= 1 && most <= SHMLIMIT_WINDOW_MAX);
+	return window_unpack(&t, word, most, now).n != 0;
 }
 
 /*
- * unpacking gives back what was packed, for a ring of 5, and a time that is that tick's last nanosecond: never earlier
+ * unpacking gives back what was packed, for windows of up to 5, and a time that is that tick's last nanosecond: never earlier
  * than it was
  */
 int law_round_trip(unsigned each_tick, uint64_t back, uint64_t ahead, uint64_t n, uint64_t k, uint64_t now,
                    uint64_t distance, unsigned is_ahead)
 {
-	struct layout_terms t = good(7, 4, each_tick, 5, back, ahead);
+	struct layout_terms t = good(8, 5, each_tick, 5, back, ahead);
 	struct window w = { n, k, is_ahead ? now + distance : now - distance }, got;
 
-	assume(n < 10 && k >= 1 && k <= 5 && (is_ahead ? distance <= ahead : distance <= 2 * (back + ahead)));
+	assume(n < 20 && k >= 1 && k <= 5 && (is_ahead ? distance <= ahead : distance <= 2 * (back + ahead)));
 	assume(now >= (uint64_t)1 << 62 && now < (uint64_t)3 << 62);
 	got = window_unpack(&t, window_pack(&t, w), 5, now);
 	return got.n == n && got.k == k && got.last_ns == window_end_of_tick(&t, w.last_ns) && got.last_ns >= w.last_ns;
@@ -67,8 +68,8 @@ int false_round_trip(TERMS, uint64_t n, uint64_t k, uint64_t now, uint64_t dista
 	struct layout_terms t = GIVEN;
 	struct window w = { n, k, now + distance };
 
-	assume(n < 2 * ring && k >= 1 && k <= ring && distance <= 8 * (back + ahead));
-	return window_unpack(&t, window_pack(&t, w), ring, now).last_ns == window_end_of_tick(&t, w.last_ns);
+	assume(n < 2 * layout_cells(most) && k >= 1 && k <= most && distance <= 8 * (back + ahead));
+	return window_unpack(&t, window_pack(&t, w), most, now).last_ns == window_end_of_tick(&t, w.last_ns);
 }
 
 /* what happened is waited for until it is a whole period ago, to the nanosecond, and not longer */
@@ -91,22 +92,47 @@ int false_wait(uint64_t back, uint64_t then, uint64_t age)
 }
 
 /* every cell stands in its ring, no two in one place, and those of an admission follow one another, in rings up to 256 */
-int law_cells(uint64_t n, uint64_t k, uint64_t newer, uint64_t other, uint64_t ring)
+int law_cells(uint64_t n, uint64_t k, uint64_t newer, uint64_t other, uint64_t most)
 {
 	uint64_t after;
 
-	assume(ring >= 1 && ring <= 256 && n < 2 * ring && k >= 1 && k <= ring);
-	after = window_advance(n, k, ring);
-	assume(newer < window_valid(after, ring) && other < window_valid(after, ring) && newer != other);
-	return after < 2 * ring && after >= 1 && window_cell(after, newer, ring) < ring &&
-	       window_cell(after, newer, ring) != window_cell(after, other, ring) &&
-	       /* What was the newest stands behind k others now, unless the ring went round. */
-	       (n == 0 || k >= window_valid(after, ring) || window_cell(after, k, ring) == window_cell(n, 0, ring));
+	assume(most >= 1 && most <= 128 && n < 2 * layout_cells(most) && k >= 1 && k <= most);
+	after = window_advance(n, k, most);
+	assume(newer < window_valid(after, most) && other < window_valid(after, most) && newer != other);
+	return after < 2 * layout_cells(most) && after >= 1 && window_cell(after, newer, most) < layout_cells(most) &&
+	       window_cell(after, newer, most) != window_cell(after, other, most) &&
+	       /* What was the newest stands behind k others now. */
+	       (n == 0 || window_cell(after, k, most) == window_cell(n, 0, most));
 }
 
 /* ... beyond what is valid, too */
-int false_cells(uint64_t n, uint64_t newer, uint64_t ring)
+int false_cells(uint64_t n, uint64_t newer, uint64_t most)
 {
-	assume(ring >= 1 && ring <= SHMLIMIT_WINDOW_MAX && n >= 1 && n < 2 * ring && newer < 2 * ring);
-	return window_cell(n, newer, ring) < ring;
+	assume(most >= 1 && most <= SHMLIMIT_WINDOW_MAX && n >= 1 && n < 2 * layout_cells(most) &&
+	       newer < 2 * layout_cells(most));
+	return window_cell(n, newer, most) < layout_cells(most);
+}
+
+/* what was admitted and is given back leaves the ring's end where it was, and no fewer cells that hold something */
+int law_withdraw(uint64_t n, uint64_t k, uint64_t most)
+{
+	uint64_t after, end;
+
+	assume(most >= 1 && most <= SHMLIMIT_WINDOW_MAX && n < 2 * layout_cells(most) && k >= 1 && k <= most);
+	after = window_advance(n, k, most);
+	assume(k < window_valid(after, most));
+	end = window_withdraw(after, k, most);
+	return end < 2 * layout_cells(most) && (end == n || end == n + layout_cells(most)) &&
+	       window_valid(end, most) >= window_valid(n, most);
+}
+
+/* ... and no more of them, either */
+int false_withdraw(uint64_t n, uint64_t k, uint64_t most)
+{
+	uint64_t after;
+
+	assume(most >= 1 && most <= SHMLIMIT_WINDOW_MAX && n < 2 * layout_cells(most) && k >= 1 && k <= most);
+	after = window_advance(n, k, most);
+	assume(k < window_valid(after, most));
+	return window_valid(window_withdraw(after, k, most), most) == window_valid(n, most);
 }
