@@ -11,7 +11,7 @@
 struct rules {
 	int found[RULES];
 	char name[RULES][SHMLIMIT_RULE_NAME_MAX + 1];
-	struct shmlimit_rule rule[RULES];
+	struct shmlimit_rule rule[RULES]; /* when each was set apart: a call that is made again sets it later */
 };
 
 static inline void rules_read(struct rules *rules)
@@ -21,6 +21,7 @@ static inline void rules_read(struct rules *rules)
 		rules->rule[id].struct_size = sizeof(rules->rule[id]);
 		rules->found[id] = shmlimit_rule_get(scene.l, id, &rules->rule[id]) == 0 &&
 		                   shmlimit_rule_name(scene.l, id, rules->name[id]) == 0;
+		rules->rule[id].set_unix_ns = 0;
 	}
 }
 

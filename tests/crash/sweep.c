@@ -238,7 +238,7 @@ static const struct scenario {
 	{ "lease: converting a claim", { { LEASE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 3 } } },
 	  { LEASE, "k", 1 }, SHMLIMIT_LEASE_WAIT, { 0, 0 }, 0, LEASED },
 	{ "lease: converting a denial", { { DENY, "k", 1 }, { SET_KILLED, .terms = { .capacity = 9 } } },
-	  { LEASE, "k", 1 }, 1, { 0, 0 }, 0, LEASED },
+	  { LEASE, "k", 1 }, SHMLIMIT_LEASE_ASK, { 0, 0 }, 0, LEASED },
 	{ "lease: peek of an older version", { { DEPOSIT, "k", 5 }, { SET_KILLED, .terms = { .capacity = 3 } } },
 	  { PEEK, "k", 1 }, 0, { 3, 3 }, 0, LEASED | READS_ONLY },
 	{ "lease: rule_set", { { DEPOSIT, "k", 5 }, { LEASE, "l", 1 } }, { RULE_SET, .terms = { .capacity = 3 } },
