@@ -70,7 +70,10 @@ warn := -Wall -Wextra -Wshadow -Wpointer-arith -Wcast-qual -Wstrict-prototypes -
 	-Wformat-security -Werror=format-security
 warn += $(if $(WERROR),-Werror)
 arch_x86_64 := -mcx16
-all_cflags = -std=c11 -D_GNU_SOURCE -Iinclude -Ilib $(arch_$(ARCH)) $(deps_cflags) $(warn) \
+# The rooms of the library and of the command. No two headers have one name, so an #include need not name the room.
+lib_rooms  := base segment algorithm table decide save api
+tool_rooms := cmd text rules inspect metrics replay top
+all_cflags = -std=c11 -D_GNU_SOURCE -Iinclude -Ilib $(addprefix -Ilib/,$(lib_rooms)) $(arch_$(ARCH)) $(deps_cflags) $(warn) \
 	$(harden_cflags) $(san_$(SAN)) -fPIC -fvisibility=hidden -MMD -MP $(server_cflags) $(CPPFLAGS) $(CFLAGS)
 all_ldflags = $(harden_ldflags) $(san_$(SAN)) $(LDFLAGS)
 
@@ -79,7 +82,7 @@ obj = $(patsubst %.c,$(O)/%.o,$(wildcard $(1)/*.c))
 t   = $(patsubst %.c,$(O)/%.t,$(wildcard tests/$(1)/*.c)) \
 	$(patsubst %.sh,$(O)/%.t,$(filter-out tests/$(1)/$(1).sh,$(wildcard tests/$(1)/*.sh)))
 
-lib_obj := $(call obj,lib)
+lib_obj := $(foreach r,$(lib_rooms),$(call obj,lib/$(r)))
 lib_so  := $(O)/libshmlimit.so.$(VERSION)
 # The library for many hosts is one of its own: only it has a network, and hiredis.
 global_obj := $(call obj,lib/global)
@@ -140,15 +143,16 @@ $(lib_so): $(lib_obj) lib/shmlimit.map
 	ln -sf libshmlimit.so.$(VERSION) $(O)/libshmlimit.so.$(SOVERSION)
 	ln -sf libshmlimit.so.$(SOVERSION) $(O)/libshmlimit.so
 comma := ,
+space := $() $()
 
 # It copies structures in and out as the other does, by a copy of the same file.
-$(O)/libshmlimit-global.a: $(global_obj) $(O)/lib/sized.o
+$(O)/libshmlimit-global.a: $(global_obj) $(O)/lib/base/sized.o
 	@rm -f $@
 	$(CC) -r -nostdlib -o $(O)/shmlimit_global.o $^
 	$(OBJCOPY) --localize-hidden $(O)/shmlimit_global.o
 	$(AR) rcs $@ $(O)/shmlimit_global.o
 
-$(global_so): $(global_obj) $(O)/lib/sized.o $(lib_so) lib/global/shmlimit_global.map
+$(global_so): $(global_obj) $(O)/lib/base/sized.o $(lib_so) lib/global/shmlimit_global.map
 	$(CC) -shared -Wl,-soname,libshmlimit-global.so.$(SOVERSION) -Wl,--version-script=lib/global/shmlimit_global.map \
 		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(filter %.o,$^) $(lib_so) -lhiredis
 	ln -sf libshmlimit-global.so.$(VERSION) $(O)/libshmlimit-global.so.$(SOVERSION)
@@ -156,7 +160,9 @@ $(global_so): $(global_obj) $(O)/lib/sized.o $(lib_so) lib/global/shmlimit_globa
 
 tool_libs := -Wl,--as-needed -lhiredis -ljansson -linih -lz -lncursesw -ltinfo
 # With a copy of the keyed hash, for what strangers fill.
-tool_obj := $(call obj,tools/shmlimit) $(O)/lib/hash.o
+tool_obj := $(call obj,tools/shmlimit) $(foreach r,$(tool_rooms),$(call obj,tools/shmlimit/$(r))) $(O)/lib/base/hash.o
+tool_inc := -Itools/shmlimit $(addprefix -Itools/shmlimit/,$(tool_rooms))
+$(O)/tools/shmlimit/%.o $(O)/tests/cli/%.o $(O)/tests/fuzz/target/%.o: server_cflags = $(tool_inc)
 $(O)/bin/shmlimit: $(tool_obj) $(global_used) $(lib_used)
 	@mkdir -p $(@D)
 	$(CC) $(harden_pie) $(all_ldflags) -o $@ $^ $(deps_libs) $(tool_libs)
@@ -233,9 +239,9 @@ $(O)/tests/%.t: $(O)/tests/%.o $(lib_obj)
 	$(CC) $(all_ldflags) $(test_wrap) -o $@$(if $(EMULATOR),.bin) $^ $(deps_libs) -pthread -lm
 	$(if $(EMULATOR),printf '#!/bin/sh\nexec $(EMULATOR) "$$0.bin" "$$@"\n' >$@ && chmod +x $@)
 
-# tests/schedule has a library of its own, with points before each access to shared memory (lib/point.h) and the writers'
-# lock under the scheduler.
-points_obj := $(patsubst %.c,$(O)/points/%.o,$(wildcard lib/*.c))
+# tests/schedule has a library of its own, with points before each access to shared memory (lib/base/point.h) and the
+# writers' lock under the scheduler.
+points_obj := $(patsubst $(O)/%,$(O)/points/%,$(lib_obj))
 $(O)/points/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(all_cflags) -DSHMLIMIT_POINTS -c -o $@ $<
@@ -276,9 +282,7 @@ $(O)/fuzz/%: $(O)/tests/fuzz/target/%.o
 
 $(O)/fuzz/main.o: tools/shmlimit/main.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(all_cflags) -Wno-missing-prototypes -Dmain=shmlimit_main -c -o $@ $<
-
-$(O)/tests/fuzz/target/%.o: server_cflags = -Itools/shmlimit
+	$(CC) $(all_cflags) $(tool_inc) -Wno-missing-prototypes -Dmain=shmlimit_main -c -o $@ $<
 
 $(O)/tests/%.t: tests/%.sh $(O)/tests/tap.sh
 	@mkdir -p $(@D)
@@ -365,8 +369,8 @@ coverage:
 	@find $(O)/coverage -name '*.gcda' -delete
 	prove -j2 --exec '' $$($(MAKE) --no-print-directory -s $(with_coverage) GROUPS='unit schedule thread' list)
 	TEST_SCALE=0.05 prove -j2 --exec '' $$($(MAKE) --no-print-directory -s $(with_coverage) GROUPS=process list)
-	gcovr --root . --filter 'lib/[^/]*$$' --branches --exclude-unreachable-branches --print-summary \
-		--csv $(O)/coverage/branches.csv --fail-under-branch $(coverage_floor) $(O)/coverage
+	gcovr --root . --filter 'lib/($(subst $(space),|,$(lib_rooms)))/' --branches --exclude-unreachable-branches \
+		--print-summary --csv $(O)/coverage/branches.csv --fail-under-branch $(coverage_floor) $(O)/coverage
 	@tests/coverage.sh $(O)/coverage/branches.csv
 
 # WHY NOT helgrind or drd: they know locks and pthread's objects, and would call every lock-free access a race.

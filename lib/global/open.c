@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "../export.h"
-#include "../sized.h"
+#include "export.h"
+#include "sized.h"
 #include "handle.h"
 #include "policy.h"
 

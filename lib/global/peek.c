@@ -5,8 +5,8 @@
  */
 #include <errno.h>
 
-#include "../export.h"
-#include "../sized.h"
+#include "export.h"
+#include "sized.h"
 #include "handle.h"
 
 EXPORT int shmlimit_global_peek(struct shmlimit_global *g, int rule, const void *key, size_t key_len,

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../export.h"
-#include "../sized.h"
+#include "export.h"
+#include "sized.h"
 #include "handle.h"
 
 /* What INFO has under a name; NULL without. Lines are NAME:VALUE. */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../export.h"
+#include "export.h"
 #include "handle.h"
 
 /* Keys that one step of a walk looks at. */

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "../export.h"
+#include "export.h"
 #include "ask.h"
 
 /* Kept off the fast path: an ask is more than a kilobyte. */

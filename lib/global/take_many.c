@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "../export.h"
+#include "export.h"
 #include "ask.h"
 
 /* Of the same key one asks, and the others find that somebody does: they take when he has got his. */

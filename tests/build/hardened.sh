@@ -6,7 +6,7 @@
 . "${0%/*}/../tap.sh"
 
 # What make would do: no output of these builds is kept.
-commands() { make --no-print-directory -n -B -C "$SOURCE" O="$TMP/none" "$@" "$TMP/none/lib/take.o" "$TMP/none/bin/shmlimit"; }
+commands() { make --no-print-directory -n -B -C "$SOURCE" O="$TMP/none" "$@" "$TMP/none/lib/api/take.o" "$TMP/none/bin/shmlimit"; }
 x86=$(gcc -dumpmachine | grep -c '^x86_64')
 
 files=

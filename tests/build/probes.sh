@@ -31,7 +31,7 @@ while read -r provider name at rest; do
 done <"$TMP/notes"
 is "$not" "" "each is a nop"
 
-make --no-print-directory -s -C "$SOURCE" O="$TMP/without" WERROR=1 CPPFLAGS=-DNO_PROBES "$TMP/without/lib/take.o" \
-	"$TMP/without/lib/table.o" >"$TMP/log" 2>&1
-is "$? $(notes "$TMP/without/lib/take.o")" "0 " "without them it builds too"
+make --no-print-directory -s -C "$SOURCE" O="$TMP/without" WERROR=1 CPPFLAGS=-DNO_PROBES "$TMP/without/lib/api/take.o" \
+	"$TMP/without/lib/table/table.o" >"$TMP/log" 2>&1
+is "$? $(notes "$TMP/without/lib/api/take.o")" "0 " "without them it builds too"
 done_testing

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../../tools/shmlimit/replay.h"
+#include "replay.h"
 #include "../unit/unit.h"
 
 #define KEYS 3000u

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../../tools/shmlimit/top.h"
+#include "top.h"
 #include "../unit/unit.h"
 
 #define RULES 3

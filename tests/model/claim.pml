@@ -1,5 +1,5 @@
 /*
- * claim.pml: the slot table of lib/table.c, searched over all interleavings. `make check` runs it (claim.sh).
+ * claim.pml: the slot table of lib/table/table.c, searched over all interleavings. `make check` runs it (claim.sh).
  *
  * Modelled: N processes that call take for ever, over one window of SLOTS slots; a slot is one (tag, word) pair,
  * changed by one CAS; each step is one shared access (-DSPLIT: tag and word are read in two steps). Scan, claim in

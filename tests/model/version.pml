@@ -1,5 +1,5 @@
 /*
- * version.pml: rules that change while others decide (lib/rule.c, and what lib/table.c and lib/decide.c do about
+ * version.pml: rules that change while others decide (lib/segment/rule.c, and what lib/table/table.c and lib/decide/decide.c do about
  * it), searched over all interleavings. `make check` runs it (version.sh).
  *
  * Modelled: N processes that call take for ever, for one key, and a writer that changes the rule's terms, or removes

@@ -9,8 +9,8 @@ command -v perl >/dev/null || skip_all "perl is missing"
 mutants=$SOURCE/tests/mutant
 
 while read -r name file tests; do
-	mkdir -p "$TMP/$name/lib"
-	cp "$SOURCE/$file" "$TMP/$name/lib/"
+	mkdir -p "$TMP/$name/${file%/*}"
+	cp "$SOURCE/$file" "$TMP/$name/$file"
 	perl "$mutants/mutate.pl" "$mutants/mutants" "$name" "$TMP/$name" && ! cmp -s "$SOURCE/$file" "$TMP/$name/$file"
 	ok $? "$name changes $file"
 	for test in $tests; do

@@ -10,12 +10,13 @@
 command -v clang >/dev/null || skip_all "no clang"
 cd "$SOURCE" || exit 1
 case $(uname -m) in x86_64) cx16=-mcx16 ;; *) cx16= ;; esac
+rooms=$(printf -- "-I%s " lib/*/)
 
 [ "${PROOF_FULL:-0}" = 1 ] || export BUT='^law_(leak_conserves|leak_in_two_steps|borrow_total)$'
 
 for file in tests/proof/laws/*.c; do
-	# shellcheck disable=SC2086 # the flag may be none
-	/usr/bin/python3 tests/proof/prove.py "$file" "$TMP" -std=c11 -D_GNU_SOURCE -Iinclude -Ilib $cx16 >"$TMP/out" 2>"$TMP/err"
+	# shellcheck disable=SC2086 # several flags, or none
+	/usr/bin/python3 tests/proof/prove.py "$file" "$TMP" -std=c11 -D_GNU_SOURCE -Iinclude $rooms $cx16 >"$TMP/out" 2>"$TMP/err"
 	is "$? $(cat "$TMP/err")" "0 " "$file can be read"
 	while read -r line; do
 		case $line in

@@ -12,7 +12,7 @@
 (define-fun pow2-64 () Int 18446744073709551616)
 (define-fun pow2-118 () Int 332306998946228968225951765070086144)
 
-; set_scale() in lib/funnel.c: num = whole den + r, r 2^59 = high den + s, s 2^59 = low den + t.
+; set_scale() in lib/algorithm/funnel.c: num = whole den + r, r 2^59 = high den + s, s 2^59 = low den + t.
 ; Products: whole den = wd, high den = hd, low den = ld; so scale den = 2^118 wd + 2^59 hd + ld + (t > 0) den.
 (push)
 (declare-const num Int) (declare-const den Int) (declare-const r Int) (declare-const s Int) (declare-const t Int)
@@ -30,8 +30,8 @@
 (check-sat)
 (pop)
 
-; funnel_time() in lib/funnel.h: now scale / 2^118 and now num / den have one floor. With now num = q den + rest and
-; e = scale den - 2^118 num: now scale den = 2^118 (q den + rest) + now e, and now e < 2^64 2^54, for den < 2^54.
+; funnel_time() in lib/algorithm/funnel.h: now scale / 2^118 and now num / den have one floor. With now num = q den + rest
+; and e = scale den - 2^118 num: now scale den = 2^118 (q den + rest) + now e, and now e < 2^64 2^54, for den < 2^54.
 (push)
 (declare-const den Int) (declare-const qd Int) (declare-const rest Int) (declare-const now_e Int)
 (assert (and (> den 0) (<= 0 rest) (< rest den) (<= 0 now_e)))
@@ -48,7 +48,7 @@
 (check-sat)
 (pop)
 
-; funnel_ticks_to_ns() in lib/funnel.h: rho = now num mod den; d on, the tick is (rho + d num) / den later.
+; funnel_ticks_to_ns() in lib/algorithm/funnel.h: rho = now num mod den; d on, the tick is (rho + d num) / den later.
 ; d num = dn. d = ceil((ticks den - rho) / num) is the least for which that is `ticks` or more.
 (push)
 (declare-const num Int) (declare-const den Int) (declare-const rho Int) (declare-const ticks_den Int) (declare-const dn Int)
@@ -83,7 +83,7 @@
 (check-sat)
 (pop)
 
-; table_window() in lib/table.h: hash lines / 2^64, hash < 2^64. hash lines = product; hash <= 2^64 - 1 gives
+; table_window() in lib/table/table.h: hash lines / 2^64, hash < 2^64. hash lines = product; hash <= 2^64 - 1 gives
 ; product <= 2^64 lines - lines.
 (push)
 (declare-const lines Int) (declare-const product Int) (declare-const home Int)
@@ -98,7 +98,7 @@
 (check-sat)
 (pop)
 
-; table_line() in lib/table.h: home + i / 2, less the lines there are where that is beyond them; i < 8, lines >= 4.
+; table_line() in lib/table/table.h: home + i / 2, less the lines there are where that is beyond them; i < 8, lines >= 4.
 (push)
 (declare-const lines Int) (declare-const home Int) (declare-const step Int)
 (assert (and (<= 0 home) (< home lines) (<= 0 step) (<= step 3)))
@@ -113,7 +113,7 @@
 (check-sat)
 (pop)
 
-; warmup_take() in lib/warmup.c: with S = taken (2 above - taken) = a span + b, and k = cold - 1000:
+; warmup_take() in lib/algorithm/warmup.c: with S = taken (2 above - taken) = a span + b, and k = cold - 1000:
 ; a k + floor(b k / span) is floor(S k / span). a k span = aks; b k = bk = g span + h, g span = gs.
 (push)
 (declare-const span Int) (declare-const aks Int) (declare-const bk Int) (declare-const gs Int)

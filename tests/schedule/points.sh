@@ -7,14 +7,14 @@
 
 # What others do not wait for, or is made of those that have a point.
 without='add_relaxed fence_load slot_read slot_unchanged'
-for access in $(sed -nE 's/^static inline .*[ *]([a-z_0-9]+)\(.*/\1/p' "$SOURCE/lib/atomic.h" | sort -u); do
+for access in $(sed -nE 's/^static inline .*[ *]([a-z_0-9]+)\(.*/\1/p' "$SOURCE/lib/segment/atomic.h" | sort -u); do
 	case " $without " in *" $access "*) continue ;; esac
-	grep -q "^#define $access(.*point_reached(" "$SOURCE/lib/point.h"
+	grep -q "^#define $access(.*point_reached(" "$SOURCE/lib/base/point.h"
 	ok $? "$access has its point"
 done
-symbols=$(nm "$BUILD"/points/lib/*.o | awk '$1 == "U" && $2 ~ /^point_/ { print $2 }' | sort -u | tr '\n' ' ')
+symbols=$(nm "$BUILD"/points/lib/*/*.o | awk '$1 == "U" && $2 ~ /^point_/ { print $2 }' | sort -u | tr '\n' ' ')
 is "$symbols" "point_clock point_reached " "the scheduler's library stops at them"
-nm "$BUILD"/lib/*.o >"$TMP/release"
+nm "$BUILD"/lib/*/*.o >"$TMP/release"
 ok $? "the library is there,"
 is "$(grep -c point_ "$TMP/release")" 0 "and knows nothing of them"
 done_testing

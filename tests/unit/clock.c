@@ -125,7 +125,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Words without a quota: see lib/funnel.h. */
+/* Words without a quota: see lib/algorithm/funnel.h. */
 static int has_quota(const struct limit *limit)
 {
 	return terms_quota_bits(&limit->terms) != 0;

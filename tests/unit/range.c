@@ -101,7 +101,7 @@ static void described(const struct shmlimit_rule *rule, struct dice *dice)
 
 /*
  * A word's timestamp has so many bits. Of what they reach, the period, the longest wait and the slack are needed to
- * tell the past from the future: see lib/window.c.
+ * tell the past from the future: see lib/algorithm/window.c.
  */
 static void windows(void)
 {

@@ -1,5 +1,5 @@
 /*
- * Laws of lib/funnel.h, lib/funnel.c: leaking, borrowing, charging, refunding,
+ * Laws of lib/algorithm/funnel.h, lib/algorithm/funnel.c: leaking, borrowing, charging, refunding,
  * rescaling. For all inputs but where a law assumes; what it assumes is what
  * funnel_compile() makes (good()), and that tests/unit/funnel asks of the rules
  * it compiles.
@@ -9,7 +9,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../../../lib/funnel.c"
+#include "../../../lib/algorithm/funnel.c"
 #include "law.h"
 
 /* What every rule's terms are. The sums are what keeps past and future apart. */

@@ -1,11 +1,11 @@
 /*
- * Laws of lib/layout.h and layout.c, and of where lib/table.h looks for a key:
+ * Laws of lib/segment/layout.h and layout.c, and of where lib/table/table.h looks for a key:
  * tags, words of rules, offsets. For all inputs but where a law assumes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../../../lib/hash.c"
-#include "../../../lib/layout.c"
+#include "../../../lib/base/hash.c"
+#include "../../../lib/segment/layout.c"
 #include "law.h"
 
 /* a tag gives back rule, version and fingerprint, and is never that of a free slot */

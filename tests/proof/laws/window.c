@@ -1,11 +1,11 @@
 /*
- * Laws of lib/window.h: what a word says, where cells stand, when an admission
+ * Laws of lib/algorithm/window.h: what a word says, where cells stand, when an admission
  * has left. For all inputs but where a law assumes; good() is what
  * window_compile() makes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../../../lib/window.c"
+#include "../../../lib/algorithm/window.c"
 #include "law.h"
 
 #define TERMS unsigned low, unsigned cell_bits, unsigned tick_bits, uint64_t most, uint64_t back, uint64_t ahead
