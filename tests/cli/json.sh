@@ -47,6 +47,8 @@ members occupancy .occupancy "$inspected"
 all occupancy
 members slot '.occupancy.shown[]' "$inspected"
 all slot
+members slot . "$(shmlimit keys "$segment" --limit 1 --json)"
+all slot
 members key '.key | del(.allowed, .shadow_denied, .limit, .remaining, .retry_after_ns, .reset_after_ns)' "$one"
 all key
 members size . "$(shmlimit size --keys 10 --json)"

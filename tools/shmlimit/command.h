@@ -62,7 +62,7 @@ extern const struct command command_rule_set, command_rule_show, command_rule_li
 extern const struct command command_rule_export, command_apply, command_apply_all;
 extern const struct command command_take, command_peek, command_reserve, command_acquire, command_charge;
 extern const struct command command_refund, command_throttle, command_reset;
-extern const struct command command_inspect, command_metrics, command_verify;
+extern const struct command command_inspect, command_keys, command_metrics, command_verify;
 extern const struct command command_size, command_replay, command_top, command_save, command_load;
 extern const struct command command_global_take, command_global_inspect, command_global_ping, command_global_reset;
 
@@ -131,6 +131,8 @@ enum {
 size_t escape_one(char to[ESCAPE_ONE_LEN], const void *from, size_t len, unsigned how);
 /* All of it, into 4 * len + 1 bytes. Returns where it ends. */
 char *escape(char *to, const void *from, size_t len, unsigned how);
+/* How many bytes the UTF-8 character has that `from`, of 1 byte or more, begins with; 0: it begins with none. */
+size_t utf8_read(const void *from, size_t len, uint32_t *c);
 
 /* print.c: text, escaped; a line `name: value`; JSON. */
 void print_clean(FILE *to, const char *text);

@@ -45,6 +45,7 @@ static const struct command *const commands[] = {
 	&command_enable,
 	&command_disable,
 	&command_inspect,
+	&command_keys,
 	&command_top,
 	&command_metrics,
 	&command_verify,

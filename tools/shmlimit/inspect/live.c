@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -30,9 +31,23 @@ static int by_denial(const struct live_slot *a, const struct live_slot *b, int d
 	return a_denied ? larger(a->debt_ns, b->debt_ns) : -larger(a->share, b->share);
 }
 
+static int by_order(enum live_order order, const struct live_slot *a, const struct live_slot *b)
+{
+	switch (order) {
+	case LIVE_RESET:
+		return 0;
+	case LIVE_DEBT:
+		return larger(a->debt_ns, b->debt_ns);
+	case LIVE_REMAINING:
+		return -larger(a->remaining, b->remaining);
+	default:
+		return by_denial(a, b, order == LIVE_DENIAL);
+	}
+}
+
 int live_compare(enum live_order order, const struct live_slot *a, const struct live_slot *b)
 {
-	int first = order == LIVE_RESET ? 0 : by_denial(a, b, order == LIVE_DENIAL);
+	int first = by_order(order, a, b);
 
 	if (first == 0)
 		first = larger(a->reset_after_ns, b->reset_after_ns);
@@ -102,11 +117,28 @@ static uint32_t share_of(struct shmlimit *limiter, struct live_rule *known, cons
 	return (uint32_t)(((unsigned __int128)slot->remaining << 32) / rule->capacity) | 1;
 }
 
+/* WHY NOT a backslash that escapes: it is in keys as they are shown; a bracket does as well. */
+static int is_match(struct shmlimit *limiter, const char *pattern, const struct live_slot *slot)
+{
+	char text[KEY_TEXT_LEN];
+
+	return live_key(text, limiter, slot) != NULL && fnmatch(pattern, text, FNM_NOESCAPE) == 0;
+}
+
+static int is_chosen(struct shmlimit *limiter, const struct live *live, const struct live_slot *slot)
+{
+	return (live->rule < 0 || slot->rule == live->rule) &&
+	       (live->fingerprint == 0 || slot->fingerprint == live->fingerprint) &&
+	       (!live->denied || slot->share == 0) &&
+	       (live->match == NULL || is_match(limiter, live->match, slot));
+}
+
 int live_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct live *live)
 {
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	uint64_t now_ns = shmlimit_now(limiter);
+	struct live_slot seen;
 	struct live_rule *known;
 	int status = STATUS_OK, breaker = live->rule < 0 ? rule_breaker(limiter) : -1;
 
@@ -115,17 +147,19 @@ int live_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct live 
 	if (known == NULL)
 		return fail_memory();
 	for (uint64_t i = first; i - first < n && status == STATUS_OK; i++) {
+		if (live->visit != NULL && live->found >= live->limit)
+			break;
 		if (shmlimit_slot(limiter, i, now_ns, &slot) < 0 || slot.state > SHMLIMIT_SLOT_STALE)
 			continue;
 		live->states[slot.state]++;
-		if (slot.state != SHMLIMIT_SLOT_LIVE || slot.rule >= (int)info.rules || slot.rule == breaker ||
-		    (live->rule >= 0 && slot.rule != live->rule) ||
-		    (live->fingerprint != 0 && slot.fingerprint != live->fingerprint))
+		if (slot.state != SHMLIMIT_SLOT_LIVE || slot.rule >= (int)info.rules || slot.rule == breaker)
+			continue;
+		seen = (struct live_slot){ i, slot.fingerprint, slot.remaining, slot.debt_ns, slot.reset_after_ns,
+		                           slot.rule, share_of(limiter, known, &slot), slot.lease };
+		if (!is_chosen(limiter, live, &seen))
 			continue;
 		live->found++;
-		status = keep(live, &(struct live_slot){ i, slot.fingerprint, slot.remaining, slot.debt_ns,
-		                                         slot.reset_after_ns, slot.rule,
-		                                         share_of(limiter, known, &slot), slot.lease });
+		status = live->visit != NULL ? live->visit(live->context, &seen) : keep(live, &seen);
 	}
 	free(known);
 	settle(live);

@@ -10,9 +10,9 @@
 
 #include "command.h"
 
-/* The bytes of the UTF-8 character at `p`, and what it is; 0: no character stands there. */
-static size_t utf8_read(const unsigned char *p, size_t len, uint32_t *c)
+size_t utf8_read(const void *from, size_t len, uint32_t *c)
 {
+	const unsigned char *p = from;
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	size_t n = *p < 0x80 ? 1 : *p >> 5 == 6 ? 2 : *p >> 4 == 14 ? 3 : *p >> 3 == 30 ? 4 : 0;
 

@@ -1,0 +1,157 @@
+/*
+ * keys.c: shmlimit keys: the live keys, one a line.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "slot_out.h"
+
+enum { RULE, DENIED, MATCH, SORT, LIMIT, JSON };
+
+static const struct command_option options[] = {
+	[RULE] = { "rule", "RULE", "keys of this rule only" },
+	[DENIED] = { "denied", NULL, "keys only that have no token left" },
+	[MATCH] = { "match", "GLOB", "keys only that match, as they are printed: '203.0.113.*', 'user:*'" },
+	[SORT] = { "sort", "WHICH", "first those by denied, debt, remaining or reset (default: none, each as it is found)" },
+	[LIMIT] = { "limit", "N", "print at most N keys" },
+	[JSON] = { "json", NULL, "print JSON, an object a line" },
+	{ 0 },
+};
+
+static const struct choice choices_sort[] = {
+	{ "denied", LIVE_DENIAL }, { "debt", LIVE_DEBT }, { "remaining", LIVE_REMAINING }, { "reset", LIVE_RESET }, { 0 },
+};
+
+/* What is printed, and how. */
+struct list {
+	struct slot_out *out;
+	int json;
+};
+
+/* A key that is not known is a '#' and its fingerprint, as top has it. */
+static void put_line(struct slot_out *out, const struct live_slot *slot)
+{
+	const char *rule = out_rule_name(out, slot->rule);
+	char text[KEY_TEXT_LEN];
+
+	if (live_key(text, out->limiter, slot) != NULL) {
+		out_text(out, text);
+	} else {
+		out_text(out, "#");
+		out_fingerprint(out, slot->fingerprint);
+	}
+	out_text(out, "\t");
+	out_text(out, *rule != '\0' ? rule : "-");
+	out_text(out, "\t");
+	out_fingerprint(out, slot->fingerprint);
+	out_text(out, "\t");
+	out_number(out, slot->remaining);
+	out_text(out, "\t");
+	out_text(out, duration_text(text, slot->debt_ns));
+	out_text(out, "\t");
+	out_text(out, duration_text(text, slot->reset_after_ns));
+}
+
+/* Ends when nobody reads any more, as a pipe to head(1) does; main() has the message. */
+static int print_slot(void *context, const struct live_slot *slot)
+{
+	struct list *list = context;
+
+	if (list->json)
+		out_slot_json(list->out, slot);
+	else
+		put_line(list->out, slot);
+	out_text(list->out, "\n");
+	out_flush(list->out, SLOT_OUT_BUFFER);
+	return ferror(stdout) ? STATUS_ERROR : STATUS_OK;
+}
+
+static int print_sorted(struct list *list, const struct live *live)
+{
+	int status = STATUS_OK;
+
+	for (size_t i = 0; i < live->count && status == STATUS_OK; i++)
+		status = print_slot(list, &live->slot[i]);
+	return status;
+}
+
+static int parse(const struct call *call, struct live *live)
+{
+	uint32_t order;
+	int status = STATUS_OK;
+
+	live->denied = call->option[DENIED] != NULL;
+	live->match = call->option[MATCH];
+	if (call->option[LIMIT] != NULL)
+		status = number_parse("--limit", call->option[LIMIT], 0, UINT64_MAX, &live->limit);
+	if (status != STATUS_OK || call->option[SORT] == NULL)
+		return status;
+	status = choice_parse("--sort", call->option[SORT], choices_sort, &order);
+	live->order = status == STATUS_OK ? (enum live_order)order : live->order;
+	live->visit = NULL;
+	return status;
+}
+
+static int print_keys(struct shmlimit *limiter, struct live *live, int json)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct list list = { slot_out_new(limiter), json };
+	int status;
+
+	if (list.out == NULL)
+		return STATUS_ERROR;
+	shmlimit_info(limiter, &info);
+	live->context = &list;
+	if (!json && isatty(STDOUT_FILENO))
+		puts("KEY\tRULE\tFINGERPRINT\tREMAINING\tDEBT\tTIME-TO-FULL");
+	status = live_scan(limiter, 0, info.slots + info.slots_before, live);
+	if (status == STATUS_OK)
+		status = print_sorted(&list, live);
+	out_flush(list.out, 0);
+	slot_out_free(list.out);
+	return status;
+}
+
+static int check_match(struct shmlimit *limiter, const char *name, const char *match)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+
+	shmlimit_info(limiter, &info);
+	if (match == NULL || info.names != 0)
+		return STATUS_OK;
+	return fail("--match %s: segment %s keeps no keys (create it with: shmlimit create %s --names BYTES)", match, name,
+	            name);
+}
+
+static int run(const struct call *call)
+{
+	struct live live = { .rule = -1, .limit = UINT64_MAX, .visit = print_slot };
+	struct shmlimit *limiter = NULL;
+	const char *name = call->operand[0];
+	int status = parse(call, &live);
+
+	if (status == STATUS_OK)
+		status = segment_open(name, SHMLIMIT_READ_ONLY, &limiter);
+	if (status == STATUS_OK && call->option[RULE] != NULL)
+		status = rule_find(limiter, name, call->option[RULE], &live.rule);
+	if (status == STATUS_OK)
+		status = check_match(limiter, name, call->option[MATCH]);
+	if (status == STATUS_OK)
+		status = print_keys(limiter, &live, call->option[JSON] != NULL);
+	free(live.slot);
+	shmlimit_close(limiter);
+	return status;
+}
+
+const struct command command_keys = {
+	.name = "keys",
+	.operands = "NAME",
+	.purpose = "print the live keys, one a line, for pipes",
+	.details = "Fields are separated by tabs: the key, or # and its fingerprint where it is not kept; the rule; the\n"
+	           "fingerprint; the whole tokens left; the time until a debt is paid; the time to full. A terminal\n"
+	           "gets a line of headings. Changes nothing, and delays no decision.\n",
+	.options = options,
+	.run = run,
+};
