@@ -136,11 +136,14 @@ static void parts(void)
 	if (shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &top.limiter) != 0)
 		bail("open");
 	for (uint64_t look = 0; look < 16; look++) {
+		uint64_t shown;
+
 		if (top_look(&top) != STATUS_OK)
 			bail("look");
-		lost += top.first != 16 * look || top.looked != 16 || top.live.count == 0 ||
-		        top.live.slot[0].remaining > deepest;
-		deepest = top.live.slot[0].remaining;
+		/* Keys lie where their hashes say: the first parts may have none. */
+		shown = top.live.count > 0 ? top.live.slot[0].remaining : 100;
+		lost += top.first != 16 * look || top.looked != 16 || shown > deepest;
+		deepest = shown;
 		live += top.live.states[SHMLIMIT_SLOT_LIVE];
 	}
 	top.name = "a-segment-whose-name-is-longer-than-the-line-that-it-is-shown-in";
