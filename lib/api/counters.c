@@ -1,5 +1,5 @@
 /*
- * counters: sum what the CPUs and stripes counted.
+ * counters: what was decided, of a rule or of all.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,13 +8,6 @@
 #include "counter.h"
 #include "export.h"
 #include "sized.h"
-
-void counter_sum(const struct shmlimit *l, uint32_t rule, uint64_t sums[COUNTERS])
-{
-	for (uint32_t block = 0; block < l->cpus + l->stripes; block++)
-		for (unsigned i = 0; i < COUNTERS; i++)
-			sums[i] += load_relaxed(counter_line(l, block, rule) + i);
-}
 
 EXPORT int shmlimit_counters(struct shmlimit *l, int rule, struct shmlimit_counters *out)
 {

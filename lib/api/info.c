@@ -1,5 +1,5 @@
 /*
- * info, switch, now: a segment as a whole.
+ * info: what a segment was made with, and how much of it is used.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -39,22 +39,4 @@ EXPORT int shmlimit_info(struct shmlimit *l, struct shmlimit_info *out)
 	info.gid = l->gid;
 	info.created_unix_ns = l->created_unix_ns;
 	return sized_out(out, &info, sizeof(info));
-}
-
-EXPORT int shmlimit_switch(struct shmlimit *l, uint32_t on)
-{
-	if (l == NULL)
-		return -EINVAL;
-	if (l->read_only)
-		return -EROFS;
-	if (on == 0)
-		set_bits(&l->header->state, STATE_OFF);
-	else
-		clear_bits(&l->header->state, STATE_OFF);
-	return 0;
-}
-
-EXPORT uint64_t shmlimit_now(struct shmlimit *l)
-{
-	return clock_read(l == NULL ? CLOCK_MONOTONIC : l->clock_id);
 }

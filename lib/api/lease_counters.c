@@ -1,24 +1,13 @@
 /*
- * lease_count, lease_counters: what was leased, and what became of it.
+ * lease_counters: what was leased, and what became of it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
 
-#include "clock.h"
 #include "counter.h"
 #include "export.h"
 #include "sized.h"
-
-EXPORT int shmlimit_lease_count(struct shmlimit *l, uint32_t which, uint64_t n)
-{
-	if (l == NULL || which > SHMLIMIT_LEASE_BREAKER_OPENINGS)
-		return -EINVAL;
-	if (l->read_only)
-		return -EROFS;
-	counter_add_lease(l, LEASE_ENGINE_ERRORS + which, n, clock_read(l->clock_id));
-	return 0;
-}
 
 EXPORT int shmlimit_lease_counters(struct shmlimit *l, struct shmlimit_lease_counters *out)
 {

@@ -1,11 +1,10 @@
 /*
- * reserve, acquire: take tokens now or in advance, and wait for them.
+ * reserve: take tokens now or in advance.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "decide.h"
 #include "export.h"
-#include "segment.h"
 
 EXPORT int shmlimit_reserve(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                             uint64_t max_wait_ns, struct shmlimit_result *r)
@@ -17,26 +16,4 @@ EXPORT int shmlimit_reserve_at(struct shmlimit *l, int rule, const void *key, si
                                uint64_t max_wait_ns, uint64_t now_ns, struct shmlimit_result *r)
 {
 	return decide(l, rule, key, key_len, cost, max_wait_ns, VERB_RESERVE, TIME_GIVEN, now_ns, r);
-}
-
-EXPORT int shmlimit_acquire(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                            uint64_t max_wait_ns, struct shmlimit_result *r)
-{
-	struct shmlimit_result result;
-	int answer = shmlimit_reserve(l, rule, key, key_len, cost, max_wait_ns, &result);
-
-	if (answer < 0)
-		return answer;
-	/*
-	 * WHY NOT one clock read for both, by shmlimit_reserve_at(): who decides by a time that he was given doubts a
-	 * word that is later, and not the time: stopped before, he would let leak again what had leaked.
-	 */
-	/* INVARIANT I7: no bytes in the segment make the wait longer than the caller allows. */
-	if (result.wait_ns > max_wait_ns)
-		result.wait_ns = max_wait_ns;
-	if (answer == SHMLIMIT_ALLOWED && result.wait_ns != 0)
-		segment_sleep_until(clock_read(l->clock_id) + result.wait_ns);
-	if (r != NULL)
-		*r = result;
-	return answer;
 }

@@ -1,6 +1,6 @@
 /*
- * rule_set, rule_remove: writers of rules, one at a time by the segment's lock.
- * See rule.h for how they get along with readers.
+ * rule_set: writers of rules, one at a time by the segment's lock. rule.h says how
+ * they get along with readers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -160,28 +160,4 @@ EXPORT int shmlimit_rule_set_at(struct shmlimit *l, const char *rule_name, const
                                 uint64_t now_ns)
 {
 	return rule_set(l, rule_name, given, &now_ns);
-}
-
-EXPORT int shmlimit_rule_remove(struct shmlimit *l, const char *rule_name)
-{
-	int error, lock, id;
-
-	if (l == NULL)
-		return -EINVAL;
-	error = name_check_any_rule(rule_name);
-	if (error == 0 && l->read_only)
-		error = -EROFS;
-	if (error == 0)
-		error = segment_lock(l->name, l->device, l->inode, SEGMENT_LOCK_WAIT_NS, &lock);
-	if (error != 0)
-		return error;
-	id = rule_find(l, rule_name);
-	if (id >= 0) {
-		uint64_t *published = &l->rules[id].published;
-
-		publish(published, load_acquire(published) & ~(uint64_t)1);
-		table_clear(l, id);
-	}
-	segment_unlock(lock);
-	return id < 0 ? id : 0;
 }

@@ -120,6 +120,11 @@ int decide_lease_first(const struct shmlimit *l, const struct table *t, const st
 int decide_other(const struct shmlimit *l, const struct table *t, const struct request *request,
                  struct shmlimit_result *r);
 
+/* What only leases have, from the arguments of the public function on. */
+int decide_leased(const struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t amount, enum verb verb,
+                  const struct lease_request *leased, enum time_source source, uint64_t now_ns,
+                  struct shmlimit_result *r);
+
 /* Decide from the start, as often as it takes. `failed` compare-and-swaps were lost before. */
 int decide_slowly(const struct shmlimit *l, const struct request *request, uint32_t failed,
                   struct shmlimit_result *r);

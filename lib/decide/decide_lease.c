@@ -300,3 +300,24 @@ int decide_lease_first(const struct shmlimit *l, const struct table *t, const st
 		return v.answer;
 	return decide_count(l, q->rule, rule_mode(view), q->verb, v.answer, q->now_ns);
 }
+
+int decide_leased(const struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t amount, enum verb verb,
+                  const struct lease_request *leased, enum time_source source, uint64_t now_ns,
+                  struct shmlimit_result *r)
+{
+	struct request_key whole = { key, key_len };
+	const struct table *t;
+	struct request request = { (uint32_t)rule, verb, source, 0, amount, 0, now_ns, &whole, leased, NULL };
+
+	if (l == NULL || key == NULL)
+		return -EINVAL;
+	if (key_len - 1 >= SHMLIMIT_KEY_MAX)
+		return -EMSGSIZE;
+	if (l->read_only)
+		return -EROFS;
+	if (source == TIME_OWN)
+		request.now_ns = clock_read(l->clock_id);
+	request.hash = hash_bytes(l->secret, (uint32_t)rule, key, key_len);
+	t = tables_glance(l, 1);
+	return t == NULL ? decide_slowly(l, &request, 0, r) : decide_other(l, t, &request, r);
+}

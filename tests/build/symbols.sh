@@ -15,6 +15,15 @@ for library in shmlimit shmlimit-global; do
 	like "$(readelf -d "$so")" "SONAME.*\[lib$library\.so\.0\]" "the soname has one number"
 	is "$(readelf -lW "$so" | awk '$1 == "GNU_STACK" { print $7 }')" RW "its stack is not executable"
 done
+for name in $(sed -n 's/^	shmlimit_\(.*\);$/\1/p' "$SOURCE/lib/shmlimit.map"); do
+	file=$(grep -lE "^EXPORT .*shmlimit_$name\(" "$SOURCE"/lib/api/*.c "$SOURCE"/lib/save/*.c)
+	base=$(basename "${file:-none}" .c)
+	case $name in
+	"$base" | "$base"_*) ;;
+	*) misplaced="${misplaced-}$name in $base; " ;;
+	esac
+done
+is "${misplaced-}" "" "the file of each public function has its name, or that of its family"
 is "$(readelf -d "$BUILD/libshmlimit.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]/\1/p" | grep -v "^ld-linux" | sort | tr "\n" " ")" \
 	"libc.so.6 liburcu-bp.so.8 liburcu-cds.so.8 " "it needs the C library and liburcu"
 is "$(readelf -d "$BUILD/libshmlimit-global.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]/\1/p" | grep -v "^ld-linux" | sort | tr "\n" " ")" \

@@ -1,0 +1,23 @@
+/*
+ * lease_deposit: put what the engine lent into a key.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "decide.h"
+#include "export.h"
+
+EXPORT int shmlimit_lease_deposit(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
+                                  uint64_t cost, uint64_t lasts_ns, struct shmlimit_result *r)
+{
+	struct lease_request leased = { .tokens = tokens, .lease_ns = lasts_ns };
+
+	return decide_leased(l, rule, key, key_len, cost, VERB_DEPOSIT, &leased, TIME_OWN, 0, r);
+}
+
+EXPORT int shmlimit_lease_deposit_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
+                                     uint64_t cost, uint64_t lasts_ns, uint64_t now_ns, struct shmlimit_result *r)
+{
+	struct lease_request leased = { .tokens = tokens, .lease_ns = lasts_ns };
+
+	return decide_leased(l, rule, key, key_len, cost, VERB_DEPOSIT, &leased, TIME_GIVEN, now_ns, r);
+}
