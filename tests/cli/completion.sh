@@ -31,7 +31,7 @@ is "$(offered shmlimit rule '')" "export list remove set show " "and each of rul
 for c in $commands; do
 	words=$(echo "$c" | tr _ ' ')
 	is "$(offered shmlimit $words --)" \
-		"$(shmlimit $words --help | sed -n 's/^  \(-h, \)*\(--[a-z-]*\).*/\2/p' | sort | tr '\n' ' ')" \
+		"$(shmlimit $words --help | sed -n 's/^  \(-., \)*\(--[a-z-]*\).*/\2/p' | sort | tr '\n' ' ')" \
 		"$words: each option is offered"
 	is "$(cat .err)" "" "$words: without a complaint"
 done
@@ -45,6 +45,7 @@ is "$(offered shmlimit take "$SEGMENT.a\\ b" '')" "page " "of a segment whose na
 is "$(offered shmlimit rule show "$segment" '')" "login logout mail " "as for commands of two words"
 is "$(offered shmlimit inspect "$segment" --rule lo)" "login logout " "and as the value of an option"
 is "$(offered shmlimit inspect "$segment" --rule = lo)" "login logout " "however it is given"
+is "$(offered shmlimit stat -i 2 "$segment" --rule lo)" "login logout " "the value of a letter is no operand"
 is "$(offered shmlimit take "$segment" login '')" " " "a key is nobody's to guess"
 is "$(offered shmlimit take "$segment" login key '')" " " "behind the last operand nothing is offered"
 is "$(offered shmlimit none --)" " " "nor for a command that there is not"

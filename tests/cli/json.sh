@@ -49,6 +49,8 @@ members slot '.occupancy.shown[]' "$inspected"
 all slot
 members slot . "$(shmlimit keys "$segment" --limit 1 --json)"
 all slot
+members stat . "$(shmlimit stat "$segment" --interval 10ms --count 1 --json)"
+all stat
 members key '.key | del(.allowed, .shadow_denied, .limit, .remaining, .retry_after_ns, .reset_after_ns)' "$one"
 all key
 members size . "$(shmlimit size --keys 10 --json)"

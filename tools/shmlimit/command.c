@@ -14,14 +14,26 @@ enum {
 	FOUND_OPTION = 256,    /* + its place in command.options */
 };
 
-/* getopt's own table of the command's options. */
-static void list_options(const struct command *command, struct option list[OPTIONS_MAX + 2])
+char command_letter(const struct command *command, size_t i)
+{
+	return command->letters != NULL && i < strlen(command->letters) ? command->letters[i] : '\0';
+}
+
+/* getopt's own tables of the command's options, and of their letters. */
+static void list_options(const struct command *command, struct option list[OPTIONS_MAX + 2],
+                         char letters[2 * OPTIONS_MAX + 3])
 {
 	const struct command_option *o = command->options;
 	int n = 0;
+	char letter;
 
-	for (; o != NULL && o[n].name != NULL; n++)
+	letters = stpcpy(letters, ":h");
+	for (; o != NULL && o[n].name != NULL; n++) {
 		list[n] = (struct option){ o[n].name, o[n].value != NULL, NULL, FOUND_OPTION + n };
+		letter = command_letter(command, (size_t)n);
+		if (letter != '\0')
+			letters += sprintf(letters, "%c%s", letter, o[n].value != NULL ? ":" : "");
+	}
 	list[n] = (struct option){ "help", no_argument, NULL, FOUND_HELP };
 	list[n + 1] = (struct option){ 0 };
 }
@@ -49,9 +61,20 @@ static int key_place(const struct command *command)
 	return -1;
 }
 
+/* The place in command.options of what getopt says, which is as large for a long name, or a letter; -1: it has none. */
+static int place_of(const struct command *command, int said)
+{
+	const char *at;
+
+	if (said >= FOUND_OPTION)
+		return said - FOUND_OPTION;
+	at = said != 0 && command->letters != NULL ? strchr(command->letters, said) : NULL;
+	return at != NULL ? (int)(at - command->letters) : -1;
+}
+
 static int fail_option(const struct command *command, int found, const char *typed)
 {
-	int place = optopt - FOUND_OPTION;
+	int place = place_of(command, optopt);
 
 	if (found == ':')
 		return fail("%s: --%s: its value is missing: must be --%s %s", command->name,
@@ -158,21 +181,22 @@ static int take_operands(struct call *call, int place, int argc, char **argv, ch
 int command_run(const struct command *command, int argc, char **argv)
 {
 	struct option list[OPTIONS_MAX + 2];
+	char letters[2 * OPTIONS_MAX + 3];
 	char *operand[OPERANDS_MAX + 1];
 	struct call call = { .command = command };
 	int place = key_place(command);
 	int found, status;
 
-	list_options(command, list);
+	list_options(command, list, letters);
 	optind = 0;            /* start over: main() has read the options before the command's name */
-	while ((found = getopt_long(argc, argv, ":h", list, NULL)) != -1) {
+	while ((found = getopt_long(argc, argv, letters, list, NULL)) != -1) {
 		if (found == FOUND_HELP) {
 			help_command(command);
 			return STATUS_OK;
 		}
-		if (found < FOUND_OPTION)
+		if (found == ':' || found == '?')
 			return fail_option(command, found, argv[optind - 1]);
-		status = take_option(command, found - FOUND_OPTION, &call);
+		status = take_option(command, place_of(command, found), &call);
 		if (status != STATUS_OK)
 			return status;
 	}

@@ -52,7 +52,11 @@ struct command {
 	const char *details;                   /* more lines for --help, or NULL */
 	const struct command_option *options;  /* at most OPTIONS_MAX, then one without a name; or NULL */
 	int (*run)(const struct call *call);   /* returns a status */
+	const char *letters;                   /* short forms of the first options, in their order; or NULL */
 };
+
+/* The short form of options[i], or NUL. */
+char command_letter(const struct command *command, size_t i);
 
 /* An option by its name; NULL: not given, or the command has none of that name. */
 const char *call_option(const struct call *call, const char *name);
@@ -63,7 +67,7 @@ extern const struct command command_rule_export, command_apply, command_apply_al
 extern const struct command command_take, command_peek, command_reserve, command_acquire, command_charge;
 extern const struct command command_refund, command_throttle, command_reset;
 extern const struct command command_inspect, command_keys, command_metrics, command_verify;
-extern const struct command command_size, command_replay, command_top, command_save, command_load;
+extern const struct command command_size, command_replay, command_top, command_stat, command_save, command_load;
 extern const struct command command_global_take, command_global_inspect, command_global_ping, command_global_reset;
 
 /* command.c: read argv[1...] as the command's options and operands, then run it. Returns a status. */

@@ -72,19 +72,19 @@ _shmlimit()
 	# The operands before: the first is the segment's name; the values of options are none.
 	for ((; at < COMP_CWORD; at++)); do
 		word=${COMP_WORDS[at]}
-		if [[ $word == --?* ]]; then
-			grep -q "^  $word [A-Z]" <<<"$help" && ((at++))
+		if [[ $word == -[^-]* || $word == --?* ]]; then
+			grep -qE "^  ((-., )?$word|$word, --[a-z-]+) [A-Z]" <<<"$help" && ((at++))
 			[[ ${COMP_WORDS[at]} == = ]] && ((at++))
 		elif [[ $word != -- ]]; then
 			[[ -z $name ]] && name=${word//\\/}
 			[[ ${operands[0]} == *...] ]] || operands=("${operands[@]:1}")
 		fi
 	done
-	if [[ $prev == --?* ]] && line=$(grep "^  $prev [A-Z]" <<<"$help"); then
-		value=${line#"  $prev "}
+	if [[ $prev == --?* ]] && line=$(grep -E "^  (-., )?$prev [A-Z]" <<<"$help"); then
+		value=${line#*"$prev "}
 		_shmlimit_offer_for "$cur" "${value%% *}" "$1" "$name" "$line"
 	elif [[ $cur == -* ]]; then
-		_shmlimit_offer "$cur" < <(sed -n 's/^  \(-h, \)\{0,1\}\(--[a-z-]*\).*/\2/p' <<<"$help")
+		_shmlimit_offer "$cur" < <(sed -n 's/^  \(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p' <<<"$help")
 	elif ((${#operands[@]} > 0)); then
 		value=${operands[0]#[}
 		_shmlimit_offer_for "$cur" "${value%]}" "$1" "$name" ''

@@ -10,24 +10,26 @@
 #define COLUMN "  %-24s"
 #define COLUMN_MAX 23          /* what is longer gets a line of its own */
 
-static void help_option(const struct command_option *option)
+static void help_option(const struct command_option *option, char letter)
 {
-	char left[TEXT_LEN];
+	char left[TEXT_LEN], dash[] = { '-', letter, ',', ' ', '\0' };
 
-	snprintf(left, sizeof(left), "--%s%s%s", option->name, option->value != NULL ? " " : "",
+	snprintf(left, sizeof(left), "%s--%s%s%s", letter != '\0' ? dash : "", option->name, option->value != NULL ? " " : "",
 	         option->value != NULL ? option->value : "");
 	printf(COLUMN "%s\n", left, option->purpose);
 }
 
 void help_command(const struct command *command)
 {
+	const struct command_option *o = command->options;
+
 	printf("usage: shmlimit %s%s%s [options]\n\n%s.\n", command->name,
 	       *command->operands != '\0' ? " " : "", command->operands, command->purpose);
 	if (command->details != NULL)
 		printf("%s", command->details);
 	putchar('\n');
-	for (const struct command_option *o = command->options; o != NULL && o->name != NULL; o++)
-		help_option(o);
+	for (size_t i = 0; o != NULL && o[i].name != NULL; i++)
+		help_option(&o[i], command_letter(command, i));
 	printf(COLUMN "%s\n", "-h, --help", "print this help");
 }
 

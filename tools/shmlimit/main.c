@@ -47,6 +47,7 @@ static const struct command *const commands[] = {
 	&command_inspect,
 	&command_keys,
 	&command_top,
+	&command_stat,
 	&command_metrics,
 	&command_verify,
 	&command_save,

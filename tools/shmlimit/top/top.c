@@ -9,7 +9,7 @@
 
 #include "top.h"
 
-#define INTERVAL_DEFAULT UINT64_C(1000000000)
+#define SECOND UINT64_C(1000000000)
 #define INTERVAL_MIN UINT64_C(10000000)
 #define INTERVAL_MAX (UINT64_C(7) * 86400 * 1000000000)        /* what is added to a clock must not go around */
 #define KEYS_DEFAULT 10
@@ -35,15 +35,28 @@ const struct choice choices_top_order[] = {
 	{ "denial", LIVE_DENIAL }, { "near", LIVE_NEAR }, { "reset", LIVE_RESET }, { 0 },
 };
 
+int top_interval_parse(const char *text, uint64_t *ns)
+{
+	const char *end = text;
+	uint64_t seconds;
+	int status = STATUS_OK;
+
+	if (digits_scan(&end, &seconds) == 0 && *end == '\0')
+		*ns = seconds <= INTERVAL_MAX / SECOND ? seconds * SECOND : UINT64_MAX;
+	else
+		status = duration_parse("--interval", text, ns);
+	if (status == STATUS_OK && (*ns < INTERVAL_MIN || *ns > INTERVAL_MAX))
+		return fail("--interval %s: must be 10ms to 1w", text);
+	return status;
+}
+
 static int parse(const struct call *call, struct top *top, uint64_t *count)
 {
 	uint32_t choice;
 	int status = STATUS_OK;
 
 	if (call->option[INTERVAL] != NULL)
-		status = duration_parse("--interval", call->option[INTERVAL], &top->interval_ns);
-	if (status == STATUS_OK && (top->interval_ns < INTERVAL_MIN || top->interval_ns > INTERVAL_MAX))
-		return fail("--interval %s: must be 10ms to 1w", call->option[INTERVAL]);
+		status = top_interval_parse(call->option[INTERVAL], &top->interval_ns);
 	if (status == STATUS_OK && call->option[COUNT] != NULL)
 		status = number_parse("--count", call->option[COUNT], 1, UINT64_MAX, count);
 	if (status == STATUS_OK && call->option[KEYS] != NULL)
@@ -67,24 +80,29 @@ static void sleep_ns(uint64_t ns)
 		;
 }
 
-/* A look, and then, each an interval later, those that are shown: so all have rates. */
-static int snapshots(struct top *top, uint64_t count)
+int top_each(struct top *top, uint64_t count, int (*show)(struct top *top, uint64_t i))
 {
 	int status = top_look(top);
 
-	for (uint64_t i = 0; i < count && status == STATUS_OK && !ferror(stdout); i++) {
+	for (uint64_t i = 0; (count == 0 || i < count) && status == STATUS_OK && !ferror(stdout); i++) {
 		sleep_ns(top->interval_ns);
 		status = top_look(top);
 		if (status == STATUS_OK && top->limiter == NULL)
 			return fail_segment(top->name, -ENOENT);
-		if (i > 0)
-			putchar('\n');
-		top_rows_sort(top->row, top->rows, top->sort);
 		if (status == STATUS_OK)
-			status = top_text(top);
+			status = show(top, i);
+		fflush(stdout);
 		top->news[0] = '\0';
 	}
 	return status;
+}
+
+static int snapshot(struct top *top, uint64_t i)
+{
+	if (i > 0)
+		putchar('\n');
+	top_rows_sort(top->row, top->rows, top->sort);
+	return top_text(top);
 }
 
 static int run(const struct call *call)
@@ -92,7 +110,7 @@ static int run(const struct call *call)
 	int terminal = top_terminal_paints(), ignored;
 	struct top top = {
 		.name = call->operand[0],
-		.interval_ns = INTERVAL_DEFAULT,
+		.interval_ns = TOP_INTERVAL_DEFAULT,
 		.order = LIVE_DENIAL,
 		.keys = terminal ? KEYS_MAX : KEYS_DEFAULT,
 		.slots = SLOTS_AT_ONCE,
@@ -107,7 +125,7 @@ static int run(const struct call *call)
 	if (status == STATUS_OK && call->option[RULE] != NULL)
 		strcpy(top.rule, call->option[RULE]);
 	if (status == STATUS_OK)
-		status = terminal ? top_screen(&top, count) : snapshots(&top, count);
+		status = terminal ? top_screen(&top, count) : top_each(&top, count, snapshot);
 	top_close(&top);
 	return status;
 }
@@ -120,4 +138,5 @@ const struct command command_top = {
 	           "only, p pause, + and - change the interval. Else tables are printed. Changes nothing.\n",
 	.options = options,
 	.run = run,
+	.letters = "ic",
 };

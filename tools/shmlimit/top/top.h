@@ -79,6 +79,14 @@ int top_look(struct top *top);
 int top_look_at_keys(struct top *top);         /* at keys alone: others are wanted; a status */
 void top_close(struct top *top);
 
+/* ---- top.c: what stat shares ---- */
+
+#define TOP_INTERVAL_DEFAULT UINT64_C(1000000000)
+
+int top_interval_parse(const char *text, uint64_t *ns);        /* a duration, or a number of seconds; a status */
+/* A look, and then so many (0: any number), each an interval later and shown: so all have rates. A status. */
+int top_each(struct top *top, uint64_t count, int (*show)(struct top *top, uint64_t i));
+
 /* In words, for both ways of showing: the segment, and what happens in it. */
 #define TOP_LINE_LEN (SHMLIMIT_NAME_MAX + 4 * TEXT_LEN)
 /* The segment's name is cut, which a tilde shows, so that the line fits into so many columns. */

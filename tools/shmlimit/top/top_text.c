@@ -65,6 +65,5 @@ int top_text(const struct top *top)
 		putchar('\n');
 		status = print_keys(top);
 	}
-	fflush(stdout);
 	return status;
 }
