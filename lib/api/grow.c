@@ -56,7 +56,7 @@ static int put_state(const struct shmlimit *l, uint64_t state)
 	uint64_t *p = &l->header->state;
 
 	/* BOUND: each round but the last means that somebody switched; so many are damage. */
-	for (int round = 0; round < TABLES_RETRIES; round++) {
+	for (int round = 0; round < GENERATION_RETRIES; round++) {
 		uint64_t before = load_acquire(p);
 
 		if (word_cas(p, before, state | (before & STATE_OFF)))
@@ -66,7 +66,7 @@ static int put_state(const struct shmlimit *l, uint64_t state)
 }
 
 /* Leave the table before, if there is one, when it holds no key. */
-static int finish(const struct shmlimit *l, struct tables *tables, const uint64_t *given_ns)
+static int finish(const struct shmlimit *l, struct generation *tables, const uint64_t *given_ns)
 {
 	if (tables->old.slots == NULL)
 		return 0;
@@ -76,10 +76,10 @@ static int finish(const struct shmlimit *l, struct tables *tables, const uint64_
 }
 
 /* `fd` -1: by the segment's name. */
-static int append(const struct shmlimit *l, const struct tables *tables, uint64_t lines, int fd)
+static int append(const struct shmlimit *l, const struct generation *tables, uint64_t lines, int fd)
 {
 	uint64_t generation = state_generation(tables->state) + 1;
-	uint64_t offset = layout_next_page(tables_end(l, &tables->now));
+	uint64_t offset = layout_next_page(generation_end(l, &tables->now));
 	uint64_t size = layout_parts(lines, l->window_max, l->names_max).size;
 	struct layout_table *described = &l->header->tables[generation % 2];
 	int error;
@@ -98,10 +98,10 @@ static int append(const struct shmlimit *l, const struct tables *tables, uint64_
 /* The lock is held. */
 static int grow_locked(const struct shmlimit *l, uint64_t lines, const uint64_t *given_ns)
 {
-	struct tables tables;
+	struct generation tables;
 	int error;
 
-	if (!tables_read(l, &tables))
+	if (!generation_read(l, &tables))
 		return -EUCLEAN;
 	if (lines != 0 && lines < 2 * tables.now.lines)
 		return -EINVAL;
@@ -111,9 +111,9 @@ static int grow_locked(const struct shmlimit *l, uint64_t lines, const uint64_t 
 
 int grow_unlinked(const struct shmlimit *l, int fd, uint64_t lines)
 {
-	struct tables tables;
+	struct generation tables;
 
-	if (!tables_read(l, &tables))
+	if (!generation_read(l, &tables))
 		return -EUCLEAN;
 	return lines < 2 * tables.now.lines ? -EINVAL : append(l, &tables, lines, fd);
 }

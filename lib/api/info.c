@@ -9,20 +9,20 @@
 #include "atomic.h"
 #include "clock.h"
 #include "export.h"
+#include "generation.h"
 #include "limiter.h"
 #include "sized.h"
-#include "tables.h"
 
 EXPORT int shmlimit_info(struct shmlimit *l, struct shmlimit_info *out)
 {
 	struct shmlimit_info info = { 0 };
-	struct tables tables;
+	struct generation tables;
 
 	if (l == NULL)
 		return -EINVAL;
 	info.layout_version = LAYOUT_VERSION;
-	tables_read(l, &tables);
-	info.size = tables_end(l, &tables.now);
+	generation_read(l, &tables);
+	info.size = generation_end(l, &tables.now);
 	info.slots = tables.now.lines * SLOTS_PER_LINE;
 	info.slots_before = tables.old.lines * SLOTS_PER_LINE;
 	info.slots_max = l->lines_max * SLOTS_PER_LINE;

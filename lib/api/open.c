@@ -7,8 +7,8 @@
 
 #include "attach.h"
 #include "export.h"
+#include "generation.h"
 #include "name.h"
-#include "tables.h"
 
 /*
  * Only a trusted user may own the file: its owner can truncate it, and a process that
@@ -55,7 +55,7 @@ static int open_segment(const char *name, uint32_t flags, uint32_t owner, struct
 	int writable = (flags & SHMLIMIT_READ_ONLY) == 0;
 	struct layout_header header = { 0 };
 	struct segment segment;
-	struct tables tables;
+	struct generation tables;
 	struct shmlimit *l;
 	int error, fd;
 
@@ -72,7 +72,7 @@ static int open_segment(const char *name, uint32_t flags, uint32_t owner, struct
 	segment_close(fd);
 	if (error != 0)
 		return error;
-	if (!tables_read(l, &tables)) {
+	if (!generation_read(l, &tables)) {
 		shmlimit_close(l);
 		return -EUCLEAN;
 	}

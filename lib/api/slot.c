@@ -6,11 +6,11 @@
 #include <errno.h>
 
 #include "export.h"
+#include "generation.h"
 #include "lease.h"
 #include "ring.h"
 #include "rule.h"
 #include "sized.h"
-#include "tables.h"
 #include "warmup.h"
 
 static void describe_funnel(const struct layout_terms *terms, struct funnel funnel, struct funnel_time at,
@@ -96,15 +96,15 @@ static void describe(const struct shmlimit *l, const struct table *t, const stru
 EXPORT int shmlimit_slot(struct shmlimit *l, uint64_t index, uint64_t now_ns, struct shmlimit_slot *out)
 {
 	struct shmlimit_slot slot = { 0 };
-	struct tables tables;
+	struct generation tables;
 	struct layout_slot *there;
 	const struct table *t;
 	struct slot_seen seen;
 
 	if (l == NULL)
 		return -EINVAL;
-	tables_read(l, &tables);
-	there = tables_slot(&tables, index, &t);
+	generation_read(l, &tables);
+	there = generation_slot(&tables, index, &t);
 	if (there == NULL)
 		return -EINVAL;
 	/* BOUND: a slot that changes under every look is at least shown as one of the things it was. */

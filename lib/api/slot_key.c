@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "export.h"
-#include "names.h"
+#include "generation.h"
 #include "sized.h"
-#include "tables.h"
+#include "stored_key.h"
 
 EXPORT int shmlimit_slot_key(struct shmlimit *l, uint64_t index, const struct shmlimit_slot *slot, void *key,
                              size_t size, size_t *key_len)
@@ -18,20 +18,20 @@ EXPORT int shmlimit_slot_key(struct shmlimit *l, uint64_t index, const struct sh
 	struct shmlimit_slot asked;
 	struct layout_slot *there;
 	const struct table *t;
-	struct tables tables;
+	struct generation tables;
 	size_t kept, length;
 
 	if (l == NULL || key == NULL)
 		return -EINVAL;
-	tables_read(l, &tables);
-	there = tables_slot(&tables, index, &t);
+	generation_read(l, &tables);
+	there = generation_slot(&tables, index, &t);
 	if (there == NULL)
 		return -EINVAL;
 	if (sized_in(&asked, slot, sizeof(asked)) != 0 || asked.rule >= SHMLIMIT_RULES_MAX)
 		return -EINVAL;
 	if (l->names_max == 0 || asked.rule < 0)
 		return 0;
-	kept = names_read(l, t, there, tag_pack(asked.fingerprint, (uint32_t)asked.rule, 0), bytes, &length);
+	kept = stored_key_read(l, t, there, tag_pack(asked.fingerprint, (uint32_t)asked.rule, 0), bytes, &length);
 	if (kept > size)
 		return -ENOBUFS;
 	if (kept == 0)

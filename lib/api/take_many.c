@@ -26,7 +26,7 @@ static int refusal(const struct shmlimit *l, const struct shmlimit_request *q)
 static void take_chunk(const struct shmlimit *l, const struct shmlimit_request *requests, size_t n, int *answers,
                        enum time_source source, uint64_t now_ns, struct shmlimit_result *results)
 {
-	const struct table *t = tables_known(l, load_acquire(&l->state));
+	const struct table *t = generation_known(l, load_acquire(&l->state));
 	uint64_t hashes[CHUNK];
 
 	for (size_t i = 0; i < n; i++) {

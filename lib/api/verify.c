@@ -20,12 +20,12 @@
 #include "attach.h"
 #include "clock.h"
 #include "export.h"
+#include "generation.h"
 #include "keep_errno.h"
 #include "name.h"
 #include "rule.h"
 #include "segment.h"
 #include "table.h"
-#include "tables.h"
 #include "verify.h"
 
 /* `done` NULL: nothing was repaired. */
@@ -77,9 +77,9 @@ static const char *mend_slot(const struct findings *f, struct layout_slot *slot,
 static int is_told(const struct shmlimit *l, const struct layout_table *told, uint64_t i)
 {
 	uint64_t offset = load_relaxed(&told->offset), lines = load_relaxed(&told->lines), generation;
-	struct tables tables;
+	struct generation tables;
 
-	tables_read(l, &tables);
+	generation_read(l, &tables);
 	generation = state_generation(tables.state);
 	if (generation % 2 == i && generation != 0)
 		return 1;
@@ -91,7 +91,7 @@ static int is_told(const struct shmlimit *l, const struct layout_table *told, ui
 	/* Killed between the two stores he leaves a length of before. */
 	if (generation >= 2)
 		return offset % 4096 == 0 && offset >= l->tables_offset && offset < l->size && lines <= l->lines_max;
-	return offset == layout_next_page(tables_end(l, &tables.now)) &&
+	return offset == layout_next_page(generation_end(l, &tables.now)) &&
 	       (lines == 0 || (lines >= 2 * tables.now.lines && lines <= l->lines_max));
 }
 
@@ -178,7 +178,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* Which slot it is, as shmlimit_slot() counts them. */
-static unsigned long long index_of(const struct tables *tables, const struct layout_slot *slot)
+static unsigned long long index_of(const struct generation *tables, const struct layout_slot *slot)
 {
 	uint64_t slots = tables->now.lines * SLOTS_PER_LINE;
 
@@ -191,7 +191,7 @@ static unsigned long long index_of(const struct tables *tables, const struct lay
  * True if the slot holds a funnel of a rule in force; reports what is wrong
  * with it. Free, tentative and stale slots hold nothing that could be wrong.
  */
-static int check_slot(const struct shmlimit *l, const struct tables *tables, struct layout_slot *slot,
+static int check_slot(const struct shmlimit *l, const struct generation *tables, struct layout_slot *slot,
                       uint64_t *tag, struct findings *f)
 {
 	unsigned long long i = index_of(tables, slot);
@@ -205,7 +205,7 @@ static int check_slot(const struct shmlimit *l, const struct tables *tables, str
 	if ((seen.tag & ~TAG_FROZEN) == 0 && seen.word != 0)
 		report(f, offset_of(l, slot), mend_slot(f, slot, seen, seen.tag, 0, "set to zero"),
 		       "slot %llu: free, but its word is not zero", i);
-	if ((seen.tag & TAG_FROZEN) != 0 && i < tables->now.lines * SLOTS_PER_LINE && tables_hold(l, tables))
+	if ((seen.tag & TAG_FROZEN) != 0 && i < tables->now.lines * SLOTS_PER_LINE && generation_holds(l, tables))
 		report(f, offset_of(l, slot), mend_slot(f, slot, seen, 0, 0, "freed"),
 		       "slot %llu: frozen, but no larger table follows", i);
 	if ((seen.tag & ~TAG_FROZEN) == 0)
@@ -233,13 +233,13 @@ static int still(const struct owner *owner)
 }
 
 /* How long until a slot says the same as none. */
-static uint64_t wait_ns(const struct shmlimit *l, const struct tables *tables, struct layout_slot *slot,
+static uint64_t wait_ns(const struct shmlimit *l, const struct generation *tables, struct layout_slot *slot,
                         struct slot_seen seen)
 {
 	const struct table *t;
 	struct rule_view view;
 
-	(void)tables_slot(tables, index_of(tables, slot), &t);
+	(void)generation_slot(tables, index_of(tables, slot), &t);
 	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0)
 		return 0;
 	return algorithm_wait(l, t, slot, &view.terms, seen.word, funnel_time(&view.terms, clock_read(l->clock_id)),
@@ -247,7 +247,7 @@ static uint64_t wait_ns(const struct shmlimit *l, const struct tables *tables, s
 }
 
 /* Free the one that is full earlier. */
-static const char *mend_twin(const struct shmlimit *l, const struct tables *tables, const struct findings *f,
+static const char *mend_twin(const struct shmlimit *l, const struct generation *tables, const struct findings *f,
                              const struct owner *a, const struct owner *b)
 {
 	struct layout_slot *first = a->slot, *second = b->slot;
@@ -267,7 +267,7 @@ static const char *mend_twin(const struct shmlimit *l, const struct tables *tabl
 }
 
 /* No key in two slots. While others decide, a key may move between our looks: so pairs are looked at again. */
-static void check_twins(const struct shmlimit *l, const struct tables *tables, struct owner *owners, size_t n,
+static void check_twins(const struct shmlimit *l, const struct generation *tables, struct owner *owners, size_t n,
                         struct findings *f)
 {
 	if (n > 1)
@@ -290,7 +290,7 @@ struct owners {
 	size_t n, room;
 };
 
-static int check_table(const struct shmlimit *l, const struct tables *tables, const struct table *t,
+static int check_table(const struct shmlimit *l, const struct generation *tables, const struct table *t,
                        struct owners *owners, struct findings *f)
 {
 	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE; i++) {
@@ -317,10 +317,10 @@ static int check_tables(const struct shmlimit *l, struct findings *f)
 {
 	KEEP_ERRNO;
 	struct owners owners = { NULL, 0, 0 };
-	struct tables tables;
+	struct generation tables;
 	int error;
 
-	tables_read(l, &tables);
+	generation_read(l, &tables);
 	error = check_table(l, &tables, &tables.old, &owners, f);
 	if (error == 0)
 		error = check_table(l, &tables, &tables.now, &owners, f);

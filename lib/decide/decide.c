@@ -9,7 +9,7 @@
 
 #include "algorithm.h"
 #include "carry.h"
-#include "names.h"
+#include "stored_key.h"
 
 /*
  * BOUND: a round fails only when another process changed something in between,
@@ -155,7 +155,7 @@ static enum progress claim(const struct shmlimit *l, struct decision *d, const s
 	if (!table_commit(&place, wanted->tag, word))
 		return decision_lost(d);
 	if (l->names_max != 0)
-		names_write(l, &d->tables.now, place.slot, wanted->tag, q->key->bytes, q->key->len);
+		stored_key_write(l, &d->tables.now, place.slot, wanted->tag, q->key->bytes, q->key->len);
 	decision_count(l, d, COUNT_CLAIMS);
 	decide_note(q->undo, &d->v, place.slot, place.seen, 1, (struct slot_seen){ wanted->tag, word });
 	if (is_window(d))
@@ -300,7 +300,7 @@ __attribute__((cold, noinline)) int decide_slowly(const struct shmlimit *l, cons
 			return error;
 		if (request->verb >= VERB_LEASE && terms_algorithm(&d.view.terms) != SHMLIMIT_LEASE)
 			return -EOPNOTSUPP;
-		tables_read(l, &d.tables);
+		generation_read(l, &d.tables);
 		if (!rule_is_on(l, &d.view))
 			return bypass(l, &d, r);
 		d.at = funnel_time(&d.view.terms, request->now_ns);

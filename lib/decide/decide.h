@@ -244,7 +244,7 @@ __attribute__((always_inline)) static inline int decide_hashed(const struct shml
 {
 	uint32_t failed = 0;
 	uint64_t tag;
-	const struct table *t = tables_glance(l, verb != VERB_REFUND);
+	const struct table *t = generation_glance(l, verb != VERB_REFUND);
 	struct layout_slot *slot;
 	struct rule_view view;
 	struct slot_seen seen;

@@ -318,6 +318,6 @@ int decide_leased(const struct shmlimit *l, int rule, const void *key, size_t ke
 	if (source == TIME_OWN)
 		request.now_ns = clock_read(l->clock_id);
 	request.hash = hash_bytes(l->secret, (uint32_t)rule, key, key_len);
-	t = tables_glance(l, 1);
+	t = generation_glance(l, 1);
 	return t == NULL ? decide_slowly(l, &request, 0, r) : decide_other(l, t, &request, r);
 }

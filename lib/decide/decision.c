@@ -7,7 +7,7 @@
 
 #include "algorithm.h"
 #include "carry.h"
-#include "names.h"
+#include "stored_key.h"
 #include "warmup.h"
 
 void decision_stand_full(struct decision *d)
@@ -111,7 +111,7 @@ static enum progress carry(const struct shmlimit *l, struct decision *d, const s
 	if (ended == CLAIM_LOST)
 		return decision_lost(d);
 	if (ended == CLAIM_DONE && l->names_max != 0)
-		names_write(l, &d->tables.now, to.slot, wanted->tag, d->request->key->bytes, d->request->key->len);
+		stored_key_write(l, &d->tables.now, to.slot, wanted->tag, d->request->key->bytes, d->request->key->len);
 	if (ended != CLAIM_NO_ROOM)
 		return AGAIN;
 	d->homeless = 1;
@@ -166,7 +166,7 @@ enum progress decision_look(const struct shmlimit *l, struct decision *d, const 
 	else
 		progress = look_at(l, d, wanted);
 	/* Not in the present table: then it must be that still. */
-	if ((d->slot == NULL || d->in != &d->tables.now) && !tables_hold(l, &d->tables))
+	if ((d->slot == NULL || d->in != &d->tables.now) && !generation_holds(l, &d->tables))
 		return AGAIN;
 	/* What was seen, or not seen, means what we think only if the rule is what we think. */
 	return rule_holds(l, d->request->rule, &d->view) ? progress : AGAIN;
@@ -180,5 +180,5 @@ int decision_is_nowhere(const struct shmlimit *l, const struct decision *d, cons
 	if (d->tables.old.slots == NULL)
 		return 1;
 	return table_find_any(l, t, table_window(t, wanted->hash), wanted->tag, 0, &seen) == NULL &&
-	       tables_hold(l, &d->tables);
+	       generation_holds(l, &d->tables);
 }

@@ -17,7 +17,7 @@ struct decision {
 	const struct request *request;
 	struct shmlimit_result *r;        /* or NULL */
 	struct rule_view view;
-	struct tables tables;
+	struct generation tables;
 	const struct table *in;           /* where the key's slot is: in this table, ... */
 	struct layout_slot *slot;         /* ... here; NULL: nowhere, it is full */
 	struct slot_seen seen;

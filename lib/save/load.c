@@ -19,6 +19,7 @@
 #include "attach.h"
 #include "clock.h"
 #include "export.h"
+#include "generation.h"
 #include "grow.h"
 #include "keep_errno.h"
 #include "name.h"
@@ -26,7 +27,6 @@
 #include "rule.h"
 #include "save.h"
 #include "state.h"
-#include "tables.h"
 
 /* A slot that was filled, for the search for keys that moved while they were saved. */
 struct owner {
@@ -40,7 +40,7 @@ struct loading {
 	struct state_file file;
 	struct state_header header;
 	struct rebase rebase;
-	struct tables tables;
+	struct generation tables;
 	uint64_t *times;                  /* of one window, latest first */
 	struct owner *owner;
 	size_t owners, room;
@@ -87,7 +87,7 @@ static int make(struct loading *f, const char *name, int *fd)
 	error = attach(name, &header, &segment, *fd, 1, &f->l);
 	if (error == 0 && h->slots_before != 0 && !f->only_checks)
 		error = grow_unlinked(f->l, *fd, h->slots / SLOTS_PER_LINE);
-	if (error == 0 && !tables_read(f->l, &f->tables))
+	if (error == 0 && !generation_read(f->l, &f->tables))
 		error = -EUCLEAN;
 	if (error != 0) {
 		shmlimit_close(f->l);

@@ -24,6 +24,7 @@
 #include "algorithm.h"
 #include "clock.h"
 #include "export.h"
+#include "generation.h"
 #include "keep_errno.h"
 #include "name.h"
 #include "ring.h"
@@ -31,7 +32,6 @@
 #include "save.h"
 #include "segment.h"
 #include "state.h"
-#include "tables.h"
 #include "warmup.h"
 
 /* After so many looks it will do that a busy slot is still the same key's: a window may then seem a bit fuller. */
@@ -42,7 +42,7 @@ struct saving {
 	const uint64_t *given_ns;
 	struct state_file file;
 	uint64_t then_ns;                 /* the moment */
-	struct tables tables;
+	struct generation tables;
 	struct rule_view *view;           /* of each id; published 0: not in use */
 	int64_t *times;                   /* of one window */
 };
@@ -227,7 +227,7 @@ static int put_all(struct saving *s)
 	uint64_t end = STATE_END;
 	int error = look_at_rules(s);
 
-	if (!tables_read(s->l, &s->tables))
+	if (!generation_read(s->l, &s->tables))
 		return -EUCLEAN;
 	s->then_ns = now(s);
 	if (error == 0)
@@ -241,7 +241,7 @@ static int put_all(struct saving *s)
 		error = put_table(s, &s->tables.now, s->tables.old.lines * SLOTS_PER_LINE);
 	if (error == 0)
 		error = state_put(&s->file, &end, sizeof(end));
-	if (error == 0 && !tables_hold(s->l, &s->tables))
+	if (error == 0 && !generation_holds(s->l, &s->tables))
 		error = -EUCLEAN;
 	return error != 0 ? error : state_end(&s->file);
 }

@@ -9,8 +9,8 @@
 #include <time.h>
 
 #include "attach.h"
+#include "generation.h"
 #include "keep_errno.h"
-#include "tables.h"
 
 void attach_host(struct header_host *host)
 {
@@ -47,7 +47,7 @@ static void fill(struct shmlimit *l, const struct layout_header *header, const s
 	l->uid = segment->uid;
 	l->gid = segment->gid;
 	l->created_unix_ns = header->created_unix_ns;
-	l->tables_offset = layout_next_page(tables_end(l, &l->tables[0]));
+	l->tables_offset = layout_next_page(generation_end(l, &l->tables[0]));
 	strcpy(l->name, name);
 }
 

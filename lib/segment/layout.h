@@ -7,7 +7,7 @@
  *	...      counters      (cpus + stripes) blocks of (1 + rules) lines
  *	...      table         slots: lines of 4, 64-byte aligned
  *	                       rings: 2 * window_max cells of 8 bytes for each slot
- *	                       names: an entry for each slot: its key, see names.h
+ *	                       names: an entry for each slot: its key, see stored_key.h
  *	...      larger tables, each at a page, one for each time that it grew
  *	...      the end of the file; the mapping has room for more tables behind it
  *

@@ -1,7 +1,7 @@
 /*
  * limiter: a process's handle on one segment. Private memory, written once by
  * shmlimit_open() and only read afterwards, but for two pointers of unnamed.c's
- * and what tables.c learns of larger tables: that is what makes it safe in threads,
+ * and what generation.c learns of larger tables: that is what makes it safe in threads,
  * signal handlers and forked children, and why a header that somebody overwrites
  * later misleads nobody who is in.
  *
@@ -41,7 +41,7 @@ struct shmlimit {
 	uint64_t size;                    /* of the mapping: as far as the file can grow */
 	uint64_t tables_offset;           /* where the first of the larger tables may begin */
 	uint64_t lines_max;               /* of the largest */
-	struct shmlimit *self;            /* for tables.c: deciding has the handle const, and may learn */
+	struct shmlimit *self;            /* for generation.c: deciding has the handle const, and may learn */
 	struct table tables[GENERATIONS_MAX + 1]; /* by generation; slots NULL: not met yet */
 	uint64_t device, inode;           /* of the file, to know it again */
 	uint64_t created_unix_ns;

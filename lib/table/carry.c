@@ -52,7 +52,7 @@ static void bury(const struct table_place *from)
 	(void)slot_cas(from->slot, from->seen, TAG_FROZEN, 0);
 }
 
-enum claim carry_over(const struct shmlimit *l, const struct tables *tables, const struct table_key *key,
+enum claim carry_over(const struct shmlimit *l, const struct generation *tables, const struct table_key *key,
                       uint64_t now_ns, int given, const struct rule_view *view,
                       const struct table_place *from, struct table_place *to)
 {

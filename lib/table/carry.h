@@ -66,7 +66,7 @@ int carry_freeze(const struct shmlimit *l, const struct table *old, const struct
  * Carry what was frozen, of the version in force, over into the present table.
  * As table_place(); CLAIM_DONE: it was, look again.
  */
-enum claim carry_over(const struct shmlimit *l, const struct tables *tables, const struct table_key *key,
+enum claim carry_over(const struct shmlimit *l, const struct generation *tables, const struct table_key *key,
                       uint64_t now_ns, int given, const struct rule_view *view,
                       const struct table_place *from, struct table_place *to);
 

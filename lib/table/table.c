@@ -132,8 +132,8 @@ static uint64_t survey_wait(const struct shmlimit *l, const struct table *t, con
  * slots, and 70 % of their decisions would be claims at a load of 0.8, at four
  * times the cost (bench/keys).
  */
-static void survey(const struct shmlimit *l, const struct tables *tables, struct table_window window, uint64_t wanted,
-                   uint64_t now_ns, int given, struct survey *out)
+static void survey(const struct shmlimit *l, const struct generation *tables, struct table_window window,
+                   uint64_t wanted, uint64_t now_ns, int given, struct survey *out)
 {
 	const struct table *t = &tables->now;
 	struct survey_rule rule = { .tag = UINT64_MAX, .given = given };
@@ -149,7 +149,7 @@ static void survey(const struct shmlimit *l, const struct tables *tables, struct
 			struct table_place here = { &line[j], slot_read(&line[j]), FROM_FREE, 0 };
 
 			if (table_is_committed(l, here.seen.tag, wanted) ||
-			    ((here.seen.tag & TAG_FROZEN) != 0 && !tables_hold(l, tables))) {
+			    ((here.seen.tag & TAG_FROZEN) != 0 && !generation_holds(l, tables))) {
 				out->look_again = 1;
 				return;
 			}
@@ -243,7 +243,7 @@ static enum claim place_candidate(const struct shmlimit *l, uint64_t wanted, uin
 	return CLAIM_DONE;
 }
 
-enum claim table_place(const struct shmlimit *l, const struct tables *tables, const struct table_key *wanted,
+enum claim table_place(const struct shmlimit *l, const struct generation *tables, const struct table_key *wanted,
                        uint64_t now_ns, int given, const struct rule_view *view, struct table_place *place)
 {
 	const struct table *t = &tables->now;
@@ -268,7 +268,7 @@ enum claim table_place(const struct shmlimit *l, const struct tables *tables, co
 	 * A rule that was changed meanwhile gets no slot of the old version: the writer's walk may have passed here.
 	 * Nor does a key get one in a table that a larger one follows by now.
 	 */
-	if (!rule_holds(l, tag_rule(wanted->tag), view) || !tables_hold(l, tables)) {
+	if (!rule_holds(l, tag_rule(wanted->tag), view) || !generation_holds(l, tables)) {
 		give_up(place);
 		return CLAIM_FOUND;
 	}
@@ -336,9 +336,9 @@ static void convert_all(const struct shmlimit *l, const struct table *t, uint32_
 
 void table_convert(const struct shmlimit *l, uint32_t rule, const uint64_t *given_ns)
 {
-	struct tables tables;
+	struct generation tables;
 
-	tables_read(l, &tables);
+	generation_read(l, &tables);
 	convert_all(l, &tables.old, rule, given_ns);
 	convert_all(l, &tables.now, rule, given_ns);
 }
@@ -369,15 +369,15 @@ static uint64_t clear_all(const struct table *t, uint64_t mask, uint64_t tag)
 /* In both tables. */
 static uint64_t clear(const struct shmlimit *l, uint64_t mask, uint64_t tag)
 {
-	struct tables tables;
+	struct generation tables;
 	uint64_t keys = 0;
 
 	/* BOUND: a second round means that the table grew meanwhile, or was left: who resets may do so without the lock. */
 	for (int round = 0; round < RULE_RETRIES; round++) {
-		tables_read(l, &tables);
+		generation_read(l, &tables);
 		keys += clear_all(&tables.old, mask, tag);
 		keys += clear_all(&tables.now, mask, tag);
-		if (tables_hold(l, &tables))
+		if (generation_holds(l, &tables))
 			break;
 	}
 	return keys;
@@ -423,16 +423,16 @@ static uint64_t forget_in(const struct shmlimit *l, const struct table *t, const
 
 uint64_t table_forget(const struct shmlimit *l, const struct table_key *key)
 {
-	struct tables tables;
+	struct generation tables;
 	uint64_t keys = 0;
 
 	/* BOUND: a second round means that the table grew meanwhile, or was left. */
 	for (int round = 0; round < RULE_RETRIES; round++) {
-		tables_read(l, &tables);
+		generation_read(l, &tables);
 		if (tables.old.slots != NULL)
 			keys += forget_in(l, &tables.old, key, 0);
 		keys += forget_in(l, &tables.now, key, tables.old.slots != NULL);
-		if (tables_hold(l, &tables))
+		if (generation_holds(l, &tables))
 			break;
 	}
 	return keys;

@@ -8,10 +8,10 @@
 #define SHMLIMIT_LIB_TABLE_H
 
 #include "atomic.h"
+#include "generation.h"
 #include "hash.h"
 #include "limiter.h"
 #include "rule.h"
-#include "tables.h"
 
 /*
  * A key's window: runs of WINDOW_RUN lines from two homes, looked at in turn
@@ -95,7 +95,7 @@ struct table_place {
  * sure that it may be committed. `given`: now_ns is a time that the caller gave,
  * and not the clock's. Leaves no trace but perhaps a tentative slot.
  */
-enum claim table_place(const struct shmlimit *l, const struct tables *tables, const struct table_key *wanted,
+enum claim table_place(const struct shmlimit *l, const struct generation *tables, const struct table_key *wanted,
                        uint64_t now_ns, int given, const struct rule_view *view, struct table_place *place);
 
 /*

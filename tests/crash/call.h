@@ -115,14 +115,14 @@ static inline int call_abandon(const struct call *c)
 {
 	struct table_place place;
 	struct rule_view view;
-	struct tables tables;
+	struct generation tables;
 	struct table_key key;
 
 	key.hash = hash_bytes(scene.l->secret, (uint32_t)c->rule, c->key, strlen(c->key));
 	if (rule_load(scene.l, (uint32_t)c->rule, &view) != 0)
 		return -ESRCH;
 	key.tag = tag_pack(key.hash, (uint32_t)c->rule, rule_version(&view));
-	tables_read(scene.l, &tables);
+	generation_read(scene.l, &tables);
 	return table_place(scene.l, &tables, &key, call_ns(c), 1, &view, &place) == CLAIM_DONE ? 0 : -EXFULL;
 }
 

@@ -18,11 +18,11 @@
 
 #include "../unit/unit.h"
 #include "atomic.h"
+#include "generation.h"
 #include "hash.h"
 #include "ring.h"
 #include "rule.h"
 #include "table.h"
-#include "tables.h"
 
 #define DAY (86400 * SECOND)
 #define CAPACITY 100
@@ -200,9 +200,9 @@ static void scribble_switch(enum point what, const void *where)
 static void scribble_cell(enum point what, const void *where)
 {
 	uint64_t *cell = (uint64_t *)(uintptr_t)where;
-	struct tables tables;
+	struct generation tables;
 
-	tables_read(l, &tables);
+	generation_read(l, &tables);
 	if (what != POINT_SWAP || cell < ring_cells(l, &tables.now, tables.now.slots) ||
 	    cell >= ring_cells(l, &tables.now, tables.now.slots + tables.now.lines * SLOTS_PER_LINE))
 		return;

@@ -21,7 +21,7 @@ static struct shmlimit *set_crowded(uint32_t on_full, unsigned places, uint64_t 
 		.count = 1, .period_ns = token_ns });
 	struct layout_slot held = { 0, 0 }, *slot;
 	struct table_window one, other;
-	struct tables tables;
+	struct generation tables;
 	const struct table *t;
 
 	stage.growing = 1;
@@ -31,9 +31,9 @@ static struct shmlimit *set_crowded(uint32_t on_full, unsigned places, uint64_t 
 		take_before(l, KEY, FEW);
 		take_before(l, OTHER, FEW);
 	}
-	if (shmlimit_grow(l, 2 * SLOTS) != 0 || !tables_read(l, &tables))
+	if (shmlimit_grow(l, 2 * SLOTS) != 0 || !generation_read(l, &tables))
 		bail("it does not grow");
-	for (uint64_t i = 2 * SLOTS; (slot = tables_slot(&tables, i, &t)) != NULL; i++)
+	for (uint64_t i = 2 * SLOTS; (slot = generation_slot(&tables, i, &t)) != NULL; i++)
 		if (slot->tag != 0 && tag_rule(slot->tag) == (uint32_t)stage.held)
 			held = *slot;
 	for (uint64_t i = 0; i < 2 * SLOTS; i++)
@@ -121,13 +121,13 @@ static struct shmlimit *set_evicting(void)
 static void judge_evicting(void)
 {
 	uint64_t taken = 0, held = 0;
-	struct tables tables;
+	struct generation tables;
 
 	for (unsigned i = 0; i < stage.n; i++)
 		taken += was_taken(&stage.calls[i]) ? (uint64_t)stage.calls[i].tokens : 0;
 	if (taken > (2 + unit_counters(stage.l, stage.rule).evictions) * FEW)
 		blame("%" PRIu64 " taken of two keys", taken);
-	tables_read(stage.l, &tables);
+	generation_read(stage.l, &tables);
 	for (uint64_t i = 0; i < 2 * SLOTS; i++)
 		held += tag_rule(tables.now.slots[i].tag) == (uint32_t)stage.held;
 	if (held != 2 * SLOTS - 1)

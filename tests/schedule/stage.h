@@ -13,9 +13,9 @@
 
 #include "../torture/history.h"
 #include "counter.h"
+#include "generation.h"
 #include "rule.h"
 #include "table.h"
-#include "tables.h"
 
 #define SLOTS SHMLIMIT_SLOTS_MIN
 #define TABLES_SLOTS 128                  /* of two tables, as far as scenes grow them */
@@ -309,15 +309,15 @@ static inline void law_no_twin(void)
 	struct rule_view ignored;
 	const struct layout_slot *s;
 	const struct table *t, *other;
-	struct tables tables;
+	struct generation tables;
 
-	if (!tables_read(stage.l, &tables))
+	if (!generation_read(stage.l, &tables))
 		blame("the tables are damaged");
-	for (uint64_t i = 0; (s = tables_slot(&tables, i, &t)) != NULL; i++) {
+	for (uint64_t i = 0; (s = generation_slot(&tables, i, &t)) != NULL; i++) {
 		if (rule_load_tag(stage.l, s->tag & ~TAG_FROZEN, &ignored) != 0 || (s->tag & ~TAG_FROZEN) == 0)
 			continue;
 		for (uint64_t j = 0; j < n; j++)
-			if (tag_same_key(s->tag, tables_slot(&tables, found[j], &other)->tag) &&
+			if (tag_same_key(s->tag, generation_slot(&tables, found[j], &other)->tag) &&
 			    (t == other || (s->tag & TAG_FROZEN) == 0))
 				blame("slots %" PRIu64 " and %" PRIu64 " are one key's", found[j], i);
 		found[n++] = i;

@@ -18,8 +18,8 @@
 #include "../process/process.h"
 
 #include "atomic.h"
+#include "generation.h"
 #include "limiter.h"
-#include "tables.h"
 
 #define WORKERS 8
 #define NOISE WORKERS /* the ninth */
@@ -95,7 +95,7 @@ static void make_noise(struct dice *dice)
 		 counters = (uint64_t)((uint64_t *)(void *)play->l->counters - words);
 	uint64_t slots = (uint64_t)((uint64_t *)(void *)play->l->tables[0].slots - words);
 	uint64_t first = play->scope == TABLE ? counters : records,
-		 n = tables_end(play->l, &play->l->tables[0]) / sizeof(*words);
+		 n = generation_end(play->l, &play->l->tables[0]) / sizeof(*words);
 
 	while (!atomic_load(&play->stop)) {
 		uint64_t at = first + dice_below(dice, n - first);

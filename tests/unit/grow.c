@@ -8,8 +8,8 @@
 
 #include "../dice.h"
 #include "atomic.h"
+#include "generation.h"
 #include "limiter.h"
-#include "tables.h"
 #include "unit.h"
 
 #define T0 (1000 * SECOND)

@@ -6,7 +6,7 @@
  */
 #include "layout.h"
 #include "limiter.h"
-#include "names.h"
+#include "stored_key.h"
 #include "unit.h"
 
 #define T0 (100 * SECOND)
@@ -162,7 +162,7 @@ static void lies(void)
 	is_str(shown(NULL), "alice", "the right one is");
 
 	live(&slot);
-	names_write(l, l->tables, &l->tables->slots[live(&slot)], 0, "mallory", 7);
+	stored_key_write(l, l->tables, &l->tables->slots[live(&slot)], 0, "mallory", 7);
 	is_str(shown(NULL), "?", "nor another key");
 	memset(words, 0xff, sizeof(kept));
 	is_str(shown(NULL), "?", "nor what is longer than a key can be");

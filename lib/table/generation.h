@@ -1,5 +1,5 @@
 /*
- * tables: which tables of slots a segment has. It begins with one; whoever grows
+ * generation: which tables of slots a segment has. It begins with one; whoever grows
  * it appends a larger one and publishes that by swapping one word of the header,
  * `state`. Until each key of the table before has moved or refilled, that one is
  * looked at too: see carry.h. Nobody looks at those from before it.
@@ -18,8 +18,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef SHMLIMIT_LIB_TABLES_H
-#define SHMLIMIT_LIB_TABLES_H
+#ifndef SHMLIMIT_LIB_GENERATION_H
+#define SHMLIMIT_LIB_GENERATION_H
 
 #include <stddef.h>
 
@@ -27,9 +27,9 @@
 #include "limiter.h"
 
 /* BOUND: a reader starts over only when the table grew meanwhile; this many in one read is damage. */
-#define TABLES_RETRIES 1000
+#define GENERATION_RETRIES 1000
 
-struct tables {
+struct generation {
 	uint64_t state;                   /* the header's while these were its tables, STATE_OFF apart */
 	struct table now;
 	struct table old;                 /* slots NULL: none holds keys but `now` */
@@ -39,10 +39,10 @@ struct tables {
  * The tables that there are. If the header is damaged it is the last one met.
  * Returns whether the header is good.
  */
-int tables_read(const struct shmlimit *l, struct tables *out);
+int generation_read(const struct shmlimit *l, struct generation *out);
 
 /* Are they those that there are still? To be asked after a slot was read, or placed. */
-static inline int tables_hold(const struct shmlimit *l, const struct tables *tables)
+static inline int generation_holds(const struct shmlimit *l, const struct generation *tables)
 {
 	return (load_again(&l->header->state) & ~STATE_OFF) == tables->state;
 }
@@ -51,7 +51,7 @@ static inline int tables_hold(const struct shmlimit *l, const struct tables *tab
  * The present table, as this process knows it, which may be an old one: what it
  * says of a key that it has is right in any case.
  */
-static inline const struct table *tables_known(const struct shmlimit *l, uint64_t state)
+static inline const struct table *generation_known(const struct shmlimit *l, uint64_t state)
 {
 	/* WHY NOT by state_generation(): two shifts, in every decision. */
 	_Static_assert(sizeof(struct table) == (size_t)4 << STATE_SHIFT, "a state is a quarter of its table's place");
@@ -62,17 +62,18 @@ static inline const struct table *tables_known(const struct shmlimit *l, uint64_
  * The same for a decision at the first try: NULL if there is a larger one or the
  * segment is switched off; or, where that makes a difference, keys are on the way.
  */
-static inline const struct table *tables_glance(const struct shmlimit *l, int moving_too)
+static inline const struct table *generation_glance(const struct shmlimit *l, int moving_too)
 {
 	uint64_t state = load_acquire(&l->state);
 
 	if (__builtin_expect((load_relaxed(&l->header->state) & (moving_too ? ~STATE_MOVING : ~(uint64_t)0)) != state, 0))
 		return NULL;
-	return tables_known(l, state);
+	return generation_known(l, state);
 }
 
 /* The slot of an index, which goes on from one table to the other; NULL: there is none. *t is its table. */
-static inline struct layout_slot *tables_slot(const struct tables *tables, uint64_t index, const struct table **t)
+static inline struct layout_slot *generation_slot(const struct generation *tables, uint64_t index,
+                                                  const struct table **t)
 {
 	*t = &tables->now;
 	if (index >= tables->now.lines * SLOTS_PER_LINE) {
@@ -83,6 +84,6 @@ static inline struct layout_slot *tables_slot(const struct tables *tables, uint6
 }
 
 /* The end of a table, in bytes from the segment's beginning. */
-uint64_t tables_end(const struct shmlimit *l, const struct table *table);
+uint64_t generation_end(const struct shmlimit *l, const struct table *table);
 
 #endif

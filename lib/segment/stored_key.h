@@ -1,5 +1,5 @@
 /*
- * names: the keys themselves, kept beside their slots for those who look in. No
+ * stored_key: the keys themselves, kept beside their slots for those who look in. No
  * decision reads them.
  *
  *	byte   0         2 ...
@@ -19,21 +19,21 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef SHMLIMIT_LIB_NAMES_H
-#define SHMLIMIT_LIB_NAMES_H
+#ifndef SHMLIMIT_LIB_STORED_KEY_H
+#define SHMLIMIT_LIB_STORED_KEY_H
 
 #include "limiter.h"
 
 /* Write the entry of a slot that was committed with this tag; l->names_max is not 0. */
-void names_write(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, uint64_t tag,
-                 const void *key, size_t key_len);
+void stored_key_write(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, uint64_t tag,
+                      const void *key, size_t key_len);
 
 /*
  * Copy the key, or as much as is kept of it, if it is that of the tag, whose flags
  * do not matter. `key` has room for SHMLIMIT_KEY_MAX bytes. Returns how many were copied, 0 if
  * the entry is no such key's; *key_len is then untouched.
  */
-size_t names_read(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, uint64_t tag,
-                  void *key, size_t *key_len);
+size_t stored_key_read(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, uint64_t tag,
+                       void *key, size_t *key_len);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * names: see names.h.
+ * stored_key: see stored_key.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -7,7 +7,7 @@
 
 #include "atomic.h"
 #include "hash.h"
-#include "names.h"
+#include "stored_key.h"
 
 #define WORD sizeof(uint64_t)
 #define HEAD sizeof(uint16_t)
@@ -38,8 +38,8 @@ static uint64_t seal_of(const struct shmlimit *l, uint64_t tag, const uint64_t *
 	return hash_bytes(l->secret, tag & ~TAG_FLAGS, words, n * WORD);
 }
 
-void names_write(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, uint64_t tag,
-                 const void *key, size_t key_len)
+void stored_key_write(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, uint64_t tag,
+                      const void *key, size_t key_len)
 {
 	size_t kept = kept_of(l, key_len), n = words_of(kept);
 	uint64_t *entry = entry_of(l, t, slot), words[WORDS_MAX];
@@ -56,8 +56,8 @@ void names_write(const struct shmlimit *l, const struct table *t, const struct l
 		store_relaxed(&entry[i], words[i]);
 }
 
-size_t names_read(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, uint64_t tag,
-                  void *key, size_t *key_len)
+size_t stored_key_read(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, uint64_t tag,
+                       void *key, size_t *key_len)
 {
 	uint64_t *entry = entry_of(l, t, slot), words[WORDS_MAX];
 	size_t kept, n;

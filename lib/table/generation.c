@@ -1,12 +1,12 @@
 /*
- * tables: see tables.h.
+ * generation: see generation.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "generation.h"
 #include "segment.h"
-#include "tables.h"
 
-uint64_t tables_end(const struct shmlimit *l, const struct table *table)
+uint64_t generation_end(const struct shmlimit *l, const struct table *table)
 {
 	return (uint64_t)((const char *)table->slots - (const char *)l->header) +
 	       layout_parts(table->lines, l->window_max, l->names_max).size;
@@ -54,9 +54,9 @@ static int find(const struct shmlimit *l, uint64_t generation, uint64_t state, s
 	return known(l, generation, out) || learn(l, generation, state, out);
 }
 
-int tables_read(const struct shmlimit *l, struct tables *out)
+int generation_read(const struct shmlimit *l, struct generation *out)
 {
-	for (int i = 0; i < TABLES_RETRIES; i++) {
+	for (int i = 0; i < GENERATION_RETRIES; i++) {
 		uint64_t state = load_acquire(&l->header->state) & ~STATE_OFF;
 		uint64_t generation = state_generation(state), present = state_pack(generation, 0);
 		int moving = (state & STATE_MOVING) != 0;
@@ -70,7 +70,7 @@ int tables_read(const struct shmlimit *l, struct tables *out)
 				publish(&l->self->state, present);
 			return 1;
 		}
-		if (tables_hold(l, out))
+		if (generation_holds(l, out))
 			break;
 	}
 	out->old = (struct table){ NULL, 0 };
