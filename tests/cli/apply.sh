@@ -347,6 +347,76 @@ for content in '' '# no rule' '[*]'; do
 done
 is "$(rules)" "$before" "a refused apply --prune removes no rule"
 
+# Drift: the exit status is diff's.
+shmlimit apply "$segment" export.ini >/dev/null
+run shmlimit apply "$segment" export.ini --dry-run --exit-code
+is "$rc $out$err" "0 " "--exit-code exits 0 if nothing would change"
+shmlimit rule set "$segment" new --capacity 3
+run shmlimit apply "$segment" export.ini --dry-run --exit-code
+is "$rc $out$err" "1 ~ rule new capacity 3 -> 1" "--exit-code exits 1 if something would change"
+is "$(shmlimit rule show "$segment" new --json | jq .capacity)" 3 "--exit-code changes nothing"
+run shmlimit apply "$segment" /no/such.ini --dry-run --exit-code
+is "$rc" 2 "--exit-code exits 2 on trouble"
+run shmlimit apply "$segment" export.ini --exit-code
+is "$rc $err" "2 shmlimit: --exit-code: must be --dry-run --exit-code" "--exit-code needs --dry-run"
+
+# Every error of a file is said, in one go.
+before=$(rules)
+cat >wrong.ini <<END
+[new]
+capacity = 0
+burst = 5
+rate
+mode = on
+[log in]
+capacity = 1
+[login]
+capacity = 281474976710656
+rate = 1/s
+[fresh]
+capacity = 1
+[new]
+capacity = 2
+[*]
+enabled = perhaps
+END
+run shmlimit apply "$segment" wrong.ini
+is "$rc $out" "2 " "a file with several errors is refused"
+is "$(printf '%s\n' "$err" | sed 's/^shmlimit: wrong.ini:\([0-9]*\): \(rule [a-z]*\|section [^ :]*\|not understood\).*/\1 \2/')" \
+	"2 rule new
+3 rule new
+4 not understood
+5 rule new
+13 section [new]
+16 section [*]
+6 rule log
+8 rule login
+11 rule fresh" "every error is printed: those of the text, then those of the rules"
+is "$(rules)" "$before" "and nothing is applied"
+i=0
+while [ $i -lt 100 ]; do
+	echo nonsense
+	i=$((i + 1))
+done >wrong.ini
+run shmlimit apply "$segment" wrong.ini
+is "$rc $(printf '%s\n' "$err" | wc -l | tr -d ' ') $(printf '%s\n' "$err" | tail -n 1)" \
+	"2 21 shmlimit: wrong.ini:20: 20 errors: the rest of the file is not read" "a file of errors ends after 20 of them"
+
+# --create.
+run shmlimit apply "$SEGMENT.fresh" export.ini --create --dry-run --exit-code
+is "$rc $(printf '%s\n' "$out" | sed 1q | cut -d ' ' -f 1-5) $(shmlimit list | grep -c "$SEGMENT.fresh")" \
+	"1 + segment $SEGMENT.fresh slots 64 0" "--create --dry-run shows the segment that would be made"
+run shmlimit apply "$SEGMENT.fresh" export.ini --create
+is "$rc $err" "0 " "--create makes the segment"
+is "$(shmlimit rule export "$SEGMENT.fresh" | tail -n +2)" "$(grep -v '^# \(Segment\|Not\)' export.ini | sed '$d')" \
+	"--create makes what the file says"
+run shmlimit apply "$SEGMENT.fresh" export.ini --create
+is "$rc $out$err" "0 " "--create leaves a segment that is there as it is"
+printf '[*]\nslots = few\n[a]\nrate = 1/s\n' >wrong.ini
+run shmlimit apply "$SEGMENT.none" wrong.ini --create
+is "$rc $err" "2 shmlimit: wrong.ini:2: section [*]: slots few: not a whole number: must be 1500, 1.5k, 2M or 64Ki for example" \
+	"--create makes nothing of a file with an error"
+
 for words in "apply $SEGMENT.none export.ini" "apply $SEGMENT.none export.ini --dry-run" "rule export $SEGMENT.none"; do
 	run shmlimit $words
 	is "$rc $out$err" "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; \

@@ -102,6 +102,20 @@ run shmlimit apply --all d --prune
 is "$rc $out" "0 ~ segment $b
 - rule old" "--prune removes the rules that are not in the files"
 
+run shmlimit apply --all d --dry-run --exit-code
+is "$rc $out" "0 " "--exit-code exits 0 if no segment would change"
+shmlimit rule set "$b" old --capacity 1 --rate 1/s
+run shmlimit apply --all d --prune --dry-run --exit-code
+is "$rc $out" "1 ~ segment $b
+- rule old" "--exit-code exits 1 if one would"
+printf 'nonsense\n' >"d/$SEGMENT.z.conf"
+run shmlimit apply --all d --prune --dry-run --exit-code
+is "$rc" 2 "--exit-code exits 2 if a file is wrong"
+rm "d/$SEGMENT.z.conf"
+run shmlimit apply --all d --exit-code
+is "$rc $err" "2 shmlimit: --exit-code: must be --dry-run --exit-code" "--exit-code needs --dry-run"
+shmlimit rule remove "$b" old
+
 # wrong LINE MESSAGE: of $a.conf at standard input; $b.conf is right.
 wrong() {
 	rm -f /dev/shm/"$SEGMENT"*

@@ -24,6 +24,26 @@ is "$rc $err" "2 shmlimit: segment $SEGMENT.default: exists already: must be ano
 (shmlimit destroy $SEGMENT.default)" "a name that is taken is refused"
 is "$(fact "$SEGMENT.default" slots)" 65536 "and the segment stays as it was"
 
+made=$(fact "$SEGMENT.default" created_unix_ns)
+run shmlimit create "$SEGMENT.default" --if-missing
+is "$rc $out$err $(fact "$SEGMENT.default" created_unix_ns)" "0  $made" "--if-missing leaves a segment that is there as it is"
+run shmlimit create "$SEGMENT.default" --if-missing --slots 16 --rules 64 --clock coarse
+is "$rc $out$err" "0 shmlimit: warning: slots 16: segment $SEGMENT.default has 64Ki, and keeps it: must be made anew to have \
+another (shmlimit destroy $SEGMENT.default)
+shmlimit: warning: clock coarse: segment $SEGMENT.default has precise, and keeps it: must be made anew to have \
+another (shmlimit destroy $SEGMENT.default)" "--if-missing warns of what it was made with otherwise"
+run shmlimit create "$SEGMENT.missing" --if-missing --slots 16
+is "$rc $err $(fact "$SEGMENT.missing" slots)" "0  16" "--if-missing makes a segment that is missing"
+run shmlimit destroy "$SEGMENT.missing" --if-exists
+is "$rc $out$err" "0 " "destroy --if-exists removes a segment"
+run shmlimit destroy "$SEGMENT.missing" --if-exists
+is "$rc $out$err" "0 " "destroy --if-exists succeeds if there is none"
+printf 'not ours' >/dev/shm/"$SEGMENT.foreign"
+run shmlimit create "$SEGMENT.foreign" --if-missing
+is "$rc $(printf '%s' "$err" | cut -d : -f 3)" "2  not a shmlimit segment" "--if-missing refuses a file that is no segment"
+run shmlimit destroy "$SEGMENT.foreign" --if-exists
+is $rc 2 "destroy --if-exists refuses it, too"
+
 # good OPTION VALUE FACT WANT
 good() {
 	n=$((n + 1))

@@ -194,8 +194,11 @@ extern const char *const creation_names[CREATION_FIELDS];
 int creation_parse(const char *what, int field, const char *text, struct shmlimit_options *o);        /* a status */
 const char *creation_text(char text[TEXT_LEN], int field, const struct shmlimit_options *o);
 void creation_of(const struct shmlimit_info *info, struct shmlimit_options *o);
+/* Warn if the segment has something else than what is wanted: it keeps it. */
+void creation_warn(const char *name, const struct shmlimit_info *info, int field, const struct shmlimit_options *wanted);
 int creation_carry_out(const char *name, const struct shmlimit_options *o, struct shmlimit **out);    /* a status */
 int creation_fail(const char *name, int error);        /* a status */
+int creation_fail_as(const char *name, const struct shmlimit_options *o, int error);   /* where these are known */
 
 /* What a rule is set with. */
 enum {

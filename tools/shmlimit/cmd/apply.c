@@ -5,24 +5,32 @@
  */
 #include "rules.h"
 
-enum { DRY_RUN, PRUNE };
+enum { DRY_RUN, EXIT_CODE, PRUNE, CREATE };
 
 static const struct command_option options[] = {
 	[DRY_RUN] = { "dry-run", NULL, "show what would change, and change nothing" },
+	[EXIT_CODE] = { "exit-code", NULL, "with --dry-run: exit with 1 if something would change" },
 	[PRUNE] = { "prune", NULL, "remove the rules that are not in the file" },
+	[CREATE] = { "create", NULL, "make the segment if it is missing, as [*] has it" },
 	{ 0 },
 };
 
 static int run(const struct call *call)
 {
 	struct plan plan;
-	unsigned flags = call->option[PRUNE] != NULL ? PLAN_PRUNE : 0;
-	int status = plan_make(&plan, call->operand[0], call->operand[1], flags);
+	unsigned flags = (call->option[PRUNE] != NULL ? PLAN_PRUNE : 0) | (call->option[CREATE] != NULL ? PLAN_CREATE : 0);
+	int status;
 
-	if (status == STATUS_OK && call->option[DRY_RUN] != NULL)
+	if (call->option[EXIT_CODE] != NULL && call->option[DRY_RUN] == NULL)
+		return fail("--exit-code: must be --dry-run --exit-code");
+	status = plan_make(&plan, call->operand[0], call->operand[1], flags);
+	if (status == STATUS_OK && call->option[DRY_RUN] != NULL) {
 		plan_show(&plan);
-	else if (status == STATUS_OK)
+		if (call->option[EXIT_CODE] != NULL && !plan_is_empty(&plan))
+			status = STATUS_NO;
+	} else if (status == STATUS_OK) {
 		status = plan_carry_out(&plan);
+	}
 	plan_free(&plan);
 	return status;
 }
@@ -33,7 +41,8 @@ const struct command command_apply = {
 	.purpose = "make a segment's rules those of a file",
 	.details = "FILE, - for standard input, has a section [RULE] for each rule, with what rule set can be given\n"
 	           "(capacity = 20), and [*] with enabled = yes or no. Prints what changes: + new, ~ other,\n"
-	           "- gone. All of it is checked before anything is changed. See also apply --all --help.\n",
+	           "- gone. All of it is checked before anything is changed, and every error is printed. See also\n"
+	           "apply --all --help.\n",
 	.options = options,
 	.run = run,
 };

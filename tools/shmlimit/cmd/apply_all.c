@@ -14,10 +14,11 @@
 #define FOLDER "/etc/shmlimit.d"
 #define ENDING ".conf"
 
-enum { DRY_RUN, PRUNE };
+enum { DRY_RUN, EXIT_CODE, PRUNE };
 
 static const struct command_option options[] = {
 	[DRY_RUN] = { "dry-run", NULL, "show what would change, and change nothing" },
+	[EXIT_CODE] = { "exit-code", NULL, "with --dry-run: exit with 1 if something would change" },
 	[PRUNE] = { "prune", NULL, "remove the rules that are not in the files" },
 	{ 0 },
 };
@@ -34,7 +35,8 @@ static int is_meant(const struct dirent *entry)
 static int apply_file(const struct call *call, const char *segment, const char *path)
 {
 	struct plan plan;
-	int status = plan_make(&plan, segment, path, PLAN_CREATE | (call->option[PRUNE] != NULL ? PLAN_PRUNE : 0));
+	unsigned flags = PLAN_CREATE | PLAN_TRUSTED | (call->option[PRUNE] != NULL ? PLAN_PRUNE : 0);
+	int status = plan_make(&plan, segment, path, flags);
 
 	if (status == STATUS_OK && !plan_is_empty(&plan)) {
 		if (!plan.missing) {
@@ -42,10 +44,12 @@ static int apply_file(const struct call *call, const char *segment, const char *
 			print_clean(stdout, segment);
 			putchar('\n');
 		}
-		if (call->option[DRY_RUN] != NULL)
-			plan_show(&plan);
-		else
+		if (call->option[DRY_RUN] == NULL)
 			status = plan_carry_out(&plan);
+		else
+			plan_show(&plan);
+		if (call->option[EXIT_CODE] != NULL)
+			status = STATUS_NO;
 	}
 	plan_free(&plan);
 	return status;
@@ -71,13 +75,18 @@ static int run(const struct call *call)
 {
 	const char *folder = call->operand[0] != NULL ? call->operand[0] : FOLDER;
 	struct dirent **entry;
-	int status = STATUS_OK, count = scandir(folder, &entry, is_meant, alphasort);
+	int status = STATUS_OK, count;
 
+	if (call->option[EXIT_CODE] != NULL && call->option[DRY_RUN] == NULL)
+		return fail("--exit-code: must be --dry-run --exit-code");
+	count = scandir(folder, &entry, is_meant, alphasort);
 	if (count < 0)
 		return fail("%s: %s: must be a folder that can be read", folder, strerror(errno));
 	for (int i = 0; i < count; i++) {
-		if (apply_entry(call, folder, entry[i]->d_name) != STATUS_OK)
-			status = STATUS_ERROR;
+		int of_one = apply_entry(call, folder, entry[i]->d_name);
+
+		if (of_one != STATUS_OK && status != STATUS_ERROR)
+			status = of_one == STATUS_NO ? STATUS_NO : STATUS_ERROR;
 		free(entry[i]);
 	}
 	free(entry);

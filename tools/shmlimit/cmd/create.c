@@ -3,7 +3,11 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <errno.h>
+
 #include "command.h"
+
+enum { IF_MISSING = CREATION_FIELDS };
 
 static const struct command_option options[] = {
 	[CREATION_SLOTS] = { "slots", "N", "keys that can be live at once, 16 to 64Gi (default 64Ki)" },
@@ -15,13 +19,32 @@ static const struct command_option options[] = {
 	[CREATION_WINDOW_MAX] = { "window-max", "N", "the largest window, up to 65536: 16 bytes each a slot (default 0: none)" },
 	[CREATION_NAMES] = { "names", "BYTES", "keep so much of each key, to show it, up to 1024 (default 0: none)" },
 	[CREATION_CLOCK] = { "clock", "WHICH", "precise or coarse (default precise)" },
+	[IF_MISSING] = { "if-missing", NULL, "succeed if there is such a segment, which stays as it is" },
 	{ 0 },
 };
+
+/* Whatever it was made with: what was asked for otherwise is warned of. */
+static int keep(const struct call *call, const struct shmlimit_options *o)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct shmlimit *limiter;
+	int status = segment_open(call->operand[0], SHMLIMIT_READ_ONLY, &limiter);
+
+	if (status != STATUS_OK)
+		return status;
+	shmlimit_info(limiter, &info);
+	for (int field = 0; field < CREATION_FIELDS; field++)
+		if (call->option[field] != NULL)
+			creation_warn(call->operand[0], &info, field, o);
+	shmlimit_close(limiter);
+	return STATUS_OK;
+}
+
 
 static int run(const struct call *call)
 {
 	struct shmlimit_options o = { .struct_size = sizeof(o) };
-	int status = STATUS_OK;
+	int status = STATUS_OK, error;
 
 	for (int field = 0; field < CREATION_FIELDS && status == STATUS_OK; field++) {
 		char what[TEXT_LEN];
@@ -30,7 +53,13 @@ static int run(const struct call *call)
 		if (call->option[field] != NULL)
 			status = creation_parse(what, field, call->option[field], &o);
 	}
-	return status == STATUS_OK ? creation_carry_out(call->operand[0], &o, NULL) : status;
+	if (status != STATUS_OK)
+		return status;
+	/* WHY NOT look first: another process may make it meanwhile. */
+	error = shmlimit_create(call->operand[0], &o, NULL);
+	if (error == -EEXIST && call->option[IF_MISSING] != NULL)
+		return keep(call, &o);
+	return error < 0 ? creation_fail_as(call->operand[0], &o, error) : STATUS_OK;
 }
 
 const struct command command_create = {

@@ -7,11 +7,20 @@
 
 #include "command.h"
 
+enum { IF_EXISTS };
+
+static const struct command_option options[] = {
+	[IF_EXISTS] = { "if-exists", NULL, "succeed if there is no such segment" },
+	{ 0 },
+};
+
 static int run(const struct call *call)
 {
 	const char *name = call->operand[0];
 	int error = shmlimit_destroy(name);
 
+	if (error == -ENOENT && call->option[IF_EXISTS] != NULL)
+		return STATUS_OK;
 	if (error == -EACCES || error == -EPERM)
 		return fail("segment %s: no permission: must be destroyed by its owner or by root", name);
 	return error < 0 ? fail_segment(name, error) : STATUS_OK;
@@ -22,5 +31,6 @@ const struct command command_destroy = {
 	.operands = "NAME",
 	.purpose = "remove a segment, a damaged one too",
 	.details = "Processes that have it open go on with it, among themselves.\n",
+	.options = options,
 	.run = run,
 };

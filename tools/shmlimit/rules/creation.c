@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "command.h"
 
@@ -152,6 +153,19 @@ void creation_of(const struct shmlimit_info *info, struct shmlimit_options *o)
 	};
 }
 
+/* No failure: the rules are none the worse for it. */
+void creation_warn(const char *name, const struct shmlimit_info *info, int field, const struct shmlimit_options *wanted)
+{
+	struct shmlimit_options made;
+	char old[TEXT_LEN], new[TEXT_LEN];
+
+	creation_of(info, &made);
+	if (strcmp(creation_text(old, field, &made), creation_text(new, field, wanted)) != 0)
+		(void)fail("warning: %s %s: segment %s has %s, and keeps it: must be made anew to have another (shmlimit "
+		           "destroy %s)", creation_names[field], creation_text(new, field, wanted), name,
+		           creation_text(old, field, &made), name);
+}
+
 /* A file of that name that is no segment: it cannot be removed by shmlimit destroy. */
 static int is_foreign(const char *name)
 {
@@ -195,17 +209,21 @@ int creation_fail(const char *name, int error)
 	}
 }
 
-int creation_carry_out(const char *name, const struct shmlimit_options *o, struct shmlimit **out)
+int creation_fail_as(const char *name, const struct shmlimit_options *o, int error)
 {
 	char group[TEXT_LEN];
-	int error = shmlimit_create(name, o, out);
 
-	if (error >= 0)
-		return STATUS_OK;
 	if (error == -EPERM && o->group != 0)
 		return fail("segment %s: group %s: cannot be given: must be a group that you belong to", name,
 		            group_text(group, o->group - 1));
 	if (error == -EINVAL && o->slots_max != 0 && o->slots > o->slots_max)
 		return fail("segment %s: slots-max %" PRIu64 ": must be as many as slots or more", name, o->slots_max);
 	return creation_fail(name, error);
+}
+
+int creation_carry_out(const char *name, const struct shmlimit_options *o, struct shmlimit **out)
+{
+	int error = shmlimit_create(name, o, out);
+
+	return error < 0 ? creation_fail_as(name, o, error) : STATUS_OK;
 }

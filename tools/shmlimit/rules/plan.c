@@ -39,7 +39,7 @@ static int list_gone(struct plan *plan)
 /* An input that lost its content, such as a pipe from a command that failed, must not remove every rule. */
 static int check_pruning(const struct plan *plan)
 {
-	if (plan->file.count > 0 || plan->gone_count == 0)
+	if (plan->file.count > 0 || plan->gone_count == 0 || plan->file.wrong > 0)
 		return STATUS_OK;
 	return fail("%s: no rules: --prune would remove every rule of segment %s (remove single rules with: shmlimit rule "
 	            "remove %s RULE)", plan->file.path, plan->segment, plan->segment);
@@ -51,7 +51,7 @@ static int check_wish(const struct plan *plan, struct wish *wish, size_t *rules)
 
 	if (status != STATUS_OK)
 		return status;
-	if (!wish->exists && ++*rules > plan->info.rules)
+	if (!wish->exists && ++*rules == plan->info.rules + 1u)
 		return fail_rule(plan->segment, wish->name, -EXFULL);
 	return wish_check(wish, plan->seen, plan->segment);
 }
@@ -61,9 +61,13 @@ static int check_file(struct plan *plan)
 	size_t rules = plan->info.rules_used - plan->gone_count;
 	int status = STATUS_OK;
 
-	for (size_t i = 0; i < plan->file.count && status == STATUS_OK; i++) {
+	for (size_t i = 0; i < plan->file.count; i++) {
+		int found = STATUS_OK;
+
 		fail_where(plan->file.path, plan->file.wish[i].line);
-		status = check_wish(plan, &plan->file.wish[i], &rules);
+		if (!plan->file.wish[i].wrong)
+			found = check_wish(plan, &plan->file.wish[i], &rules);
+		status = status == STATUS_OK ? found : status;
 	}
 	fail_where(NULL, 0);
 	return status;
@@ -86,10 +90,9 @@ static int imagine(struct plan *plan)
 	return scratch_open_read_only(plan->segment, &o, &plan->seen);
 }
 
-/* With --all nobody has named the segment, so its owner is asked for. */
 static uint32_t trust_of(unsigned flags)
 {
-	return flags & PLAN_CREATE ? SHMLIMIT_TRUSTED_OWNER : 0;
+	return flags & PLAN_TRUSTED ? SHMLIMIT_TRUSTED_OWNER : 0;
 }
 
 static int look(struct plan *plan, unsigned flags)
@@ -99,28 +102,22 @@ static int look(struct plan *plan, unsigned flags)
 	plan->missing = error == -ENOENT && (flags & PLAN_CREATE);
 	if (error < 0 && !plan->missing)
 		return fail_segment(plan->segment, error);
+	/* Of a file with errors it is not known what the segment would be made with. */
+	if (plan->missing && plan->file.wrong > 0)
+		return STATUS_ERROR;
 	status = plan->missing ? imagine(plan) : STATUS_OK;
 	if (status == STATUS_OK)
 		shmlimit_info(plan->seen, &plan->info);
 	return status;
 }
 
-/* No failure: the rules are none the worse for it. */
 static void warn_of_creation(const struct plan *plan)
 {
-	struct shmlimit_options made;
-	char old[TEXT_LEN], new[TEXT_LEN];
-
-	creation_of(&plan->info, &made);
 	for (int field = 0; field < CREATION_FIELDS; field++) {
-		const char *has = creation_text(old, field, &made);
-		const char *wants = creation_text(new, field, &plan->file.creation);
-
-		if (plan->file.creation_line[field] == 0 || strcmp(has, wants) == 0)
+		if (plan->file.creation_line[field] == 0)
 			continue;
 		fail_where(plan->file.path, plan->file.creation_line[field]);
-		(void)fail("warning: %s %s: segment %s has %s, and keeps it: must be made anew to have another (shmlimit "
-		           "destroy %s)", creation_names[field], wants, plan->segment, has, plan->segment);
+		creation_warn(plan->segment, &plan->info, field, &plan->file.creation);
 	}
 	fail_where(NULL, 0);
 }
@@ -131,8 +128,9 @@ int plan_make(struct plan *plan, const char *segment, const char *path, unsigned
 
 	*plan = (struct plan){ .segment = segment, .flags = flags, .info.struct_size = sizeof(plan->info) };
 	status = rules_file_read(path, &plan->file);
-	if (status == STATUS_OK)
-		status = look(plan, flags);
+	if (status != STATUS_OK && plan->file.wrong == 0)
+		return status;
+	status = look(plan, flags);
 	if (status == STATUS_OK && (flags & PLAN_PRUNE))
 		status = list_gone(plan);
 	if (status == STATUS_OK)
@@ -141,7 +139,7 @@ int plan_make(struct plan *plan, const char *segment, const char *path, unsigned
 		status = check_file(plan);
 	if (status == STATUS_OK && !plan->missing)
 		warn_of_creation(plan);
-	return status;
+	return plan->file.wrong > 0 ? STATUS_ERROR : status;
 }
 
 static int differs(const struct wish *wish, int field)

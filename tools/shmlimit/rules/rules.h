@@ -12,6 +12,7 @@
 struct wish {
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	int line;                              /* of a file: where its section begins */
+	int wrong;                             /* something that was given is wrong, which was said */
 	unsigned given;                        /* the fields that were given: 1 << FIELD_... */
 	struct shmlimit_rule rule;
 	int exists;                            /* from here on, wish_complete() fills */
@@ -38,15 +39,20 @@ struct rules_file {
 	int enabled;                           /* the segment's switch: 1, 0; -1: not given */
 	struct shmlimit_options creation;      /* what the segment is made with */
 	int creation_line[CREATION_FIELDS];    /* where that stands; 0: it isn't given */
+	unsigned wrong;                        /* errors that were said of it */
 };
 
-/* `path` "-": standard input. Returns a status; file->wish is the caller's to free in any case. */
+/*
+ * `path` "-": standard input. Says all that is wrong in the file; what is left is in *file. Returns a status; file->wish
+ * is the caller's to free in any case.
+ */
 int rules_file_read(const char *path, struct rules_file *file);
 
 /* plan.c: what has to be done to a segment, for it to be as a file wants it. */
 enum {
 	PLAN_PRUNE = 1,        /* rules that are not in the file have to go */
 	PLAN_CREATE = 2,       /* a segment that is missing is to be made */
+	PLAN_TRUSTED = 4,      /* nobody has named the segment: its owner must be trusted */
 };
 
 struct plan {

@@ -21,8 +21,9 @@
 
 #define SEGMENT "*"            /* the section of the segment itself: no rule can have this name */
 #define BLANKS " \t\r\n\v\f"
+#define WRONG_MAX 20           /* what is wrong so often is no file of rules */
 
-enum section { SECTION_NONE, SECTION_SEGMENT, SECTION_RULE };
+enum section { SECTION_NONE, SECTION_SEGMENT, SECTION_RULE, SECTION_WRONG };
 
 struct reader {
 	struct rules_file *file;
@@ -30,10 +31,26 @@ struct reader {
 	int line;                      /* the one that is being read */
 	char *text;
 	size_t text_room, wish_room;
-	enum section section;          /* SECTION_RULE: the last wish's */
+	enum section section;          /* SECTION_RULE: the last wish's; SECTION_WRONG: its keys are not looked at */
 	int segment_line;               /* where it began; 0: it didn't */
-	int status;                    /* the first thing wrong, after which nothing is read */
+	int pending;                   /* the line should have a key, and libinih has not handed one over */
+	int status;                    /* not STATUS_OK: nothing more is read */
 };
+
+/* Count what was said to be wrong, and go on. Returns the status. */
+static int note(struct reader *reader, int status)
+{
+	if (status != STATUS_OK && ++reader->file->wrong == WRONG_MAX)
+		reader->status = fail("%d errors: the rest of the file is not read", WRONG_MAX);
+	return status;
+}
+
+static void note_pending(struct reader *reader)
+{
+	if (reader->pending)
+		note(reader, fail("not understood: must be [RULE], KEY = VALUE, or a comment behind ; or #"));
+	reader->pending = 0;
+}
 
 static int fail_file(const char *path)
 {
@@ -61,11 +78,14 @@ static int begin_rule(struct reader *reader, const char *name)
 			return fail_memory();
 		file->wish = wish;
 	}
-	wish = &file->wish[file->count++];
-	reader->section = SECTION_RULE;
+	wish = &file->wish[file->count];
 	status = wish_begin(wish, name);
+	if (status != STATUS_OK)
+		return status;
 	wish->line = reader->line;
-	return status;
+	file->count++;
+	reader->section = SECTION_RULE;
+	return STATUS_OK;
 }
 
 /* `text` begins with '['. */
@@ -75,6 +95,7 @@ static int begin_section(struct reader *reader, const char *text)
 	size_t len = strcspn(text, "]");
 	const char *rest = text + len + (text[len] != '\0');
 
+	reader->section = SECTION_WRONG;
 	rest += strspn(rest, BLANKS);
 	if (text[len] == '\0' || (*rest != '\0' && strchr(";#", *rest) == NULL))
 		return fail("section %.*s: must be [RULE] or [" SEGMENT "] and nothing behind it",
@@ -97,6 +118,7 @@ static char *next_line(char *line, int room, void *stream)
 	const char *text;
 	ssize_t len;
 
+	note_pending(reader);
 	if (reader->status != STATUS_OK)
 		return NULL;
 	len = getline(&reader->text, &reader->text_room, reader->from);
@@ -109,16 +131,18 @@ static char *next_line(char *line, int room, void *stream)
 	fail_where(reader->file->path, ++reader->line);
 	text = reader->text;
 	if (strlen(text) != (size_t)len)
-		reader->status = fail("a NUL byte: must be text");
+		note(reader, fail("a NUL byte: must be text"));
 	else if (len >= room)
-		reader->status = fail("a line of %zd bytes: must be less than %d", len, room);
-	if (reader->status != STATUS_OK)
-		return NULL;
+		note(reader, fail("a line of %zd bytes: must be less than %d", len, room));
+	if (strlen(text) != (size_t)len || len >= room)
+		return strcpy(line, "");
 	if (reader->line == 1 && strncmp(text, bom, strlen(bom)) == 0)
 		text += strlen(bom);
 	text += strspn(text, BLANKS);
 	if (*text == '[')
-		reader->status = begin_section(reader, text);
+		note(reader, begin_section(reader, text));
+	else
+		reader->pending = *text != '\0' && strchr(";#", *text) == NULL;
 	return strcpy(line, text);
 }
 
@@ -165,36 +189,34 @@ static int rule_key(struct wish *wish, const char *key, const char *value)
 static int take_key(void *user, const char *section, const char *key, const char *value)
 {
 	struct reader *reader = user;
-	struct rules_file *file = reader->file;
+	struct wish *wish = &reader->file->wish[reader->file->count - 1];
 
 	(void)section;
-	if (reader->status != STATUS_OK)
-		return 0;
+	reader->pending = 0;
 	switch (reader->section) {
 	case SECTION_NONE:
-		reader->status = fail("%s: not in a section: must be behind [RULE] or [" SEGMENT "]", key);
+		note(reader, fail("%s: not in a section: must be behind [RULE] or [" SEGMENT "]", key));
 		break;
 	case SECTION_SEGMENT:
-		reader->status = segment_key(reader, key, value);
+		note(reader, segment_key(reader, key, value));
 		break;
 	case SECTION_RULE:
-		reader->status = rule_key(&file->wish[file->count - 1], key, value);
+		if (note(reader, rule_key(wish, key, value)) != STATUS_OK)
+			wish->wrong = 1;
+		break;
+	case SECTION_WRONG:
 		break;
 	}
-	return reader->status == STATUS_OK;
+	return 1;
 }
 
 static int read_lines(struct reader *reader)
 {
-	int line = ini_parse_stream(next_line, reader, take_key, reader);
-
-	if (reader->status == STATUS_OK && line != 0) {
-		fail_where(reader->file->path, line);
-		reader->status = fail("not understood: must be [RULE], KEY = VALUE, or a comment behind ; or #");
-	}
+	/* What it says of lines is known already. */
+	(void)ini_parse_stream(next_line, reader, take_key, reader);
 	fail_where(NULL, 0);
 	free(reader->text);
-	return reader->status;
+	return reader->status == STATUS_OK && reader->file->wrong > 0 ? STATUS_ERROR : reader->status;
 }
 
 int rules_file_read(const char *path, struct rules_file *file)
