@@ -189,7 +189,7 @@ static int rule_key(struct wish *wish, const char *key, const char *value)
 static int take_key(void *user, const char *section, const char *key, const char *value)
 {
 	struct reader *reader = user;
-	struct wish *wish = &reader->file->wish[reader->file->count - 1];
+	struct wish *wish;
 
 	(void)section;
 	reader->pending = 0;
@@ -201,6 +201,7 @@ static int take_key(void *user, const char *section, const char *key, const char
 		note(reader, segment_key(reader, key, value));
 		break;
 	case SECTION_RULE:
+		wish = &reader->file->wish[reader->file->count - 1];
 		if (note(reader, rule_key(wish, key, value)) != STATUS_OK)
 			wish->wrong = 1;
 		break;
