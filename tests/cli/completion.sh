@@ -27,6 +27,7 @@ commands=$(shmlimit --help | sed -n 's/^  \([a-z ]*[a-z]\) *[A-Z]*.*/\1/p' | sed
 is "$(offered shmlimit '')" "$( (printf '%s\n' $commands | sed 's/_.*//'; printf '%s\n' --help --version --owner) | sort -u | tr '\n' ' ')" \
 	"each command is offered"
 is "$(offered shmlimit re)" "$(printf '%s\n' $commands | grep '^re' | sort | tr '\n' ' ')" "of those that begin so"
+is "$(offered shmlimit help rep)" "replay " "help completes commands"
 is "$(offered shmlimit rule '')" "export list remove set show " "and each of rule's"
 for c in $commands; do
 	words=$(echo "$c" | tr _ ' ')

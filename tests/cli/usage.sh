@@ -12,7 +12,7 @@ run shmlimit --help
 is $rc 0 "shmlimit --help exits 0"
 is "$err" "" "shmlimit --help writes to standard output only"
 commands=$(printf '%s\n' "$out" | sed -n 's/^  \([a-z ]*\( --\)\{0,1\}[a-z]*[a-z]\) *[A-Z]*.*/\1/p' | sed 's/   *.*//; s/ /_/g')
-is "$(echo $commands)" "size replay create destroy grow list rule_set rule_show rule_list rule_remove rule_export apply_--all apply take peek \
+is "$(echo $commands)" "help size replay create destroy grow list rule_set rule_show rule_list rule_remove rule_export apply_--all apply take peek \
 reserve acquire charge refund throttle reset global_take global_inspect global_ping global_reset enable disable inspect keys top stat metrics verify \
 save load" "shmlimit --help lists every command"
 run shmlimit -h
@@ -31,7 +31,56 @@ is "$out" "$version" "-V is --version"
 run shmlimit
 is "$rc $err" "2 shmlimit: a command is missing (shmlimit --help lists them)" "without a command nothing is done"
 run shmlimit lsit
-is "$rc $err" "2 shmlimit: lsit: no such command (shmlimit --help lists them)" "an unknown command is named"
+is "$rc $err" "2 shmlimit: lsit: no such command (did you mean list? shmlimit --help lists them)" \
+	"an unknown command is named, and the one that was probably meant"
+run shmlimit frobnicate
+is "$rc $err" "2 shmlimit: frobnicate: no such command (shmlimit --help lists them)" "there may be none"
+for word in is tpo destory metric replya incpect; do
+	run shmlimit $word
+	is "$rc $(printf '%s\n' "$err" | sed 's/.*did you mean \([a-z]*\)?.*/\1/')" \
+		"2 $(echo $word | sed 's/^is$/shmlimit: is: no such command (shmlimit --help lists them)/; s/tpo/top/; s/destory/destroy/
+		s/metric$/metrics/; s/replya/replay/; s/incpect/inspect/')" "$word: a word of few letters is near only to what differs in one"
+done
+run shmlimit create "$segment" --slosts 16
+is "$rc $err" "2 shmlimit: create: --slosts: no such option (did you mean --slots? shmlimit create --help lists them)" \
+	"an option that was probably meant is named"
+run shmlimit create "$segment" --slosts=16
+is "$rc $err" "2 shmlimit: create: --slosts=16: no such option (did you mean --slots? shmlimit create --help lists them)" \
+	"an option that was probably meant is named, whatever its value"
+run shmlimit create "$segment" --sl 16
+is "$rc $err" "2 shmlimit: create: --sl: ambiguous: must be --slots or --slots-max" "an ambiguous abbreviation is named"
+run shmlimit rule set "$segment" r --c 16
+is "$rc $err" "2 shmlimit: rule set: --c: ambiguous: must be --capacity, --cold-factor or --count-refused" \
+	"all that it could be are named"
+run shmlimit create "$segment" --on deny --slots 16
+is "$rc $err" "0 " "an abbreviation of one option is that option"
+shmlimit destroy "$segment"
+
+# help and aliases.
+run shmlimit help
+is "$rc $out" "0 $(shmlimit --help)" "help is --help"
+run shmlimit help rule
+is "$rc $out" "0 $(shmlimit rule --help)" "help rule is rule --help"
+run shmlimit help rule set
+is "$rc $out" "0 $(shmlimit rule set --help)" "help of a command of two words is its --help"
+run shmlimit help ls
+is "$rc $out" "0 $(shmlimit list --help)" "help knows aliases"
+run shmlimit help rule sett
+is "$rc $err" "2 shmlimit: rule sett: no such command: must be rule set, show, list, remove or export" \
+	"help names an unknown rule command"
+run shmlimit help lsit
+is "$rc $err" "2 shmlimit: lsit: no such command (did you mean list? shmlimit --help lists them)" "help names an unknown command"
+run shmlimit add "$segment" --slots 16
+is "$rc $err" "0 " "add is create"
+run shmlimit rule add "$segment" r --capacity 1 --rate 1/s
+is "$rc $err" "0 " "rule add is rule set"
+is "$(shmlimit rule ls "$segment")" "$(shmlimit rule list "$segment")" "rule ls is rule list"
+is "$(shmlimit ls | grep "^$segment ")" "$(shmlimit list | grep "^$segment ")" "ls is list"
+is "$(shmlimit show "$segment")" "$(shmlimit inspect "$segment")" "show is inspect"
+run shmlimit rule rm "$segment" r
+is "$rc $(shmlimit rule list "$segment" --json)" "0 []" "rule rm is rule remove"
+run shmlimit rm "$segment"
+is "$rc $(shmlimit ls | grep -c "^$segment ")" "0 0" "rm is destroy"
 run shmlimit --frob
 is "$rc $err" "2 shmlimit: --frob: no such option: must be --help, --version, --owner USER or a command" \
 	"an unknown option before the command is named"
@@ -68,7 +117,7 @@ for c in $commands; do
 	run shmlimit $words --help=me
 	is "$rc $err" "2 shmlimit: $words: --help=me: takes no value: must be --help" "$words --help takes no value"
 	operands=$(printf '%s\n' "$usage" | sed -n "1s/^usage: shmlimit $words *\(.*\) *\[options\]$/\1/p")
-	if [ "${operands% }" != '[FILE...]' ]; then
+	if [ "${operands%...] }" = "$operands" ]; then
 		run shmlimit $words one two three four five six seven
 		is $rc 2 "$words with an operand too many exits 2"
 		like "$err" "^shmlimit: $words: (one|two|three|four|five|seven): one operand too many: must be shmlimit $words" \

@@ -72,6 +72,40 @@ static int place_of(const struct command *command, int said)
 	return at != NULL ? (int)(at - command->letters) : -1;
 }
 
+/* Words, as a sentence has them: "--a, --b or --c". The last one is not added before there is another. */
+static void join(char *text, size_t size, const char **last, const char *name)
+{
+	size_t len = strlen(text);
+
+	if (*last != NULL)
+		snprintf(text + len, size - len, "%s--%s", len > 0 ? ", " : "", *last);
+	*last = name;
+}
+
+/* None of that name, or several that begin with it. */
+static int fail_name(const struct command *command, const char *typed)
+{
+	const struct command_option *o = command->options;
+	struct nearest nearest;
+	char name[32], all[512] = "";
+	const char *last = NULL, *names[OPTIONS_MAX + 1] = { "help" };
+	size_t n = 1;
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(typed + 2, "="), typed + 2);
+	nearest = (struct nearest){ .word = name };
+	for (; o != NULL && o[n - 1].name != NULL; n++)
+		names[n] = o[n - 1].name;
+	for (size_t i = 0; i < n; i++) {
+		nearest_try(&nearest, names[i]);
+		if (strncmp(names[i], name, strlen(name)) == 0)
+			join(all, sizeof(all), &last, names[i]);
+	}
+	if (all[0] != '\0')
+		return fail("%s: --%s: ambiguous: must be %s or --%s", command->name, name, all, last);
+	return fail("%s: %s: no such option (%sshmlimit %s --help lists them)", command->name, typed,
+	            nearest_text(&nearest, "--"), command->name);
+}
+
 static int fail_option(const struct command *command, int found, const char *typed)
 {
 	int place = place_of(command, optopt);
@@ -92,8 +126,7 @@ static int fail_option(const struct command *command, int found, const char *typ
 	if (optopt != 0)
 		return fail("%s: -%c: no such option (shmlimit %s --help lists them)", command->name, optopt,
 		            command->name);
-	return fail("%s: %s: no such option (shmlimit %s --help lists them)", command->name, typed,
-	            command->name);
+	return fail_name(command, typed);
 }
 
 static int may_repeat(const char *what, size_t len)

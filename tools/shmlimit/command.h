@@ -73,6 +73,10 @@ extern const struct command command_global_take, command_global_inspect, command
 /* command.c: read argv[1...] as the command's options and operands, then run it. Returns a status. */
 int command_run(const struct command *command, int argc, char **argv);
 
+/* commands.c: every command: run the one that argv spells, a status; list those whose names start with `prefix`. */
+int commands_run(int argc, char **argv);
+void commands_help(const char *prefix);
+
 /* help.c: what --help prints. `commands` ends with NULL; only those whose names start with `prefix`. */
 void help_command(const struct command *command);
 void help_all(const struct command *const *commands, const char *prefix);
@@ -120,6 +124,16 @@ const char *size_text(char text[TEXT_LEN], uint64_t bytes);    /* rounded down: 
 const char *rate_text(char text[TEXT_LEN], uint64_t count, uint64_t period_ns);
 const char *duration_text(char text[TEXT_LEN], uint64_t ns);   /* exact: "1h30m", "1.5s", "0s"; UINT64_MAX: "never" */
 const char *resolution_text(char text[TEXT_LEN], uint64_t ps); /* the same of picoseconds: "0.954ns" */
+
+/* nearest.c: of several words, the one that was probably meant. */
+struct nearest {
+	const char *word;      /* as it was typed; all else is zero at first */
+	unsigned distance;
+	char best[32], text[64];
+};
+
+void nearest_try(struct nearest *nearest, const char *candidate);
+const char *nearest_text(struct nearest *nearest, const char *dashes); /* "did you mean --json? ", or "" */
 
 /*
  * escape.c: bytes of any origin as text for terminals and files. Each byte of what does not print as it is becomes

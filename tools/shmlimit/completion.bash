@@ -14,6 +14,11 @@ _shmlimit_offer()
 	done
 }
 
+_shmlimit_commands()
+{
+	"$1" --help | sed -n 's/^  \([a-z][a-z]*\).*/\1/p' | uniq
+}
+
 # What may stand where --help has the word $2; $1 begins it, $3 is the command, $4 the segment, $5 the line of help.
 _shmlimit_offer_for()
 {
@@ -24,6 +29,7 @@ _shmlimit_offer_for()
 		compopt -o filenames 2>/dev/null       # bash quotes these itself
 		mapfile -t COMPREPLY < <(compgen -f -- "$1")
 		;;
+	COMMAND*) _shmlimit_offer "$1" < <(_shmlimit_commands "$3") ;;
 	G) _shmlimit_offer "$1" < <(compgen -g) ;;
 	*'|'*) _shmlimit_offer "$1" < <(tr 'A-Z|' 'a-z\n' <<<"$2") ;;
 	MODE | WHAT | WHICH)
@@ -51,7 +57,7 @@ _shmlimit()
 		command=("${COMP_WORDS[1]}")
 	fi
 	if ((COMP_CWORD == 1)); then
-		_shmlimit_offer "$cur" < <("$1" --help | sed -n 's/^  \([a-z][a-z]*\).*/\1/p; s/^  -., \(--[a-z]*\).*/\1/p' | uniq)
+		_shmlimit_offer "$cur" < <(_shmlimit_commands "$1"; "$1" --help | sed -n 's/^  -., \(--[a-z]*\).*/\1/p')
 		return
 	fi
 	if [[ ${command[0]} == rule || ${command[0]} == global ]]; then

@@ -48,7 +48,8 @@ void help_all(const struct command *const *commands, const char *prefix)
 			printf(COLUMN "%s\n", left, (*commands)->purpose);
 	}
 	if (*prefix == '\0')
-		printf("\n" COLUMN "%s\n" COLUMN "%s\n" COLUMN "%s\n", "-h, --help", "print this help", "-V, --version",
+		printf("\nls, add, rm and show are list, create, destroy and inspect; rule ls, add and rm are rule list, set "
+		       "and remove.\n\n" COLUMN "%s\n" COLUMN "%s\n" COLUMN "%s\n", "-h, --help", "print this help", "-V, --version",
 		       "print the version", "-o, --owner USER", "before COMMAND: trust this user's segments too");
 	printf("\nshmlimit COMMAND --help says more about one.\n");
 }
