@@ -11,6 +11,8 @@ includedir ?= $(prefix)/include
 libdir     ?= $(prefix)/lib
 mandir     ?= $(prefix)/share/man
 completionsdir ?= $(prefix)/share/bash-completion/completions
+zshdir     ?= $(prefix)/share/zsh/site-functions
+fishdir    ?= $(prefix)/share/fish/vendor_completions.d
 unitdir    ?= $(prefix)/lib/systemd/system
 
 VERSION   := $(shell sed -n 's/^.define SHMLIMIT_VERSION "\(.*\)"/\1/p' include/shmlimit.h)
@@ -26,7 +28,7 @@ need_server := redis-tools nginx nginx-dev apache2-bin apache2-dev libssl-dev pr
 need_bench := $(need_demo) redis-tools libsqlite3-dev liblua5.1-0-dev gnuplot-nox libpcre2-8-0 libssl3 zlib1g \
 	apache2-bin apache2-dev libssl-dev libpcre3 libpng16-16 util-linux
 need_check := $(need_bench) iproute2 bsdutils g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu \
-	libc6-dev-arm64-cross qemu-user perl spin z3 python3-z3 mandoc jq binutils util-linux python3-prometheus-client
+	libc6-dev-arm64-cross qemu-user perl zsh fish spin z3 python3-z3 mandoc jq binutils util-linux python3-prometheus-client
 need_fuzz  := $(need_build) clang libclang-rt-14-dev
 need_deb   := $(need_build) perl dpkg-dev debhelper nginx-dev apache2-dev libssl-dev dh-python python3-all python3-setuptools \
 	pybuild-plugin-pyproject
@@ -398,7 +400,7 @@ list:
 
 install: all
 	install -d $(addprefix $(DESTDIR),$(bindir) $(includedir) $(libdir)/pkgconfig $(mandir)/man1 $(mandir)/man3 $(mandir)/man7 \
-		$(completionsdir) $(unitdir))
+		$(completionsdir) $(zshdir) $(fishdir) $(unitdir))
 	install -m 755 $(O)/bin/shmlimit $(DESTDIR)$(bindir)/
 	install -m 644 include/shmlimit.h include/shmlimit_global.h $(DESTDIR)$(includedir)/
 	install -m 644 $(O)/libshmlimit.a $(lib_so) $(O)/libshmlimit-global.a $(global_so) $(DESTDIR)$(libdir)/
@@ -417,6 +419,9 @@ install: all
 	install -m 644 $(man3) $(DESTDIR)$(mandir)/man3/
 	install -m 644 $(man7) $(DESTDIR)$(mandir)/man7/
 	install -m 644 tools/shmlimit/completion.bash $(DESTDIR)$(completionsdir)/shmlimit
+	sed 's|/usr/share/bash-completion/completions|$(completionsdir)|' tools/shmlimit/completion.zsh >$(DESTDIR)$(zshdir)/_shmlimit
+	sed 's|/usr/share/bash-completion/completions|$(completionsdir)|' tools/shmlimit/completion.fish \
+		>$(DESTDIR)$(fishdir)/shmlimit.fish
 	$(foreach u,$(units),sed 's|/usr/bin/|$(bindir)/|' $(u) >$(DESTDIR)$(unitdir)/$(notdir $(u)) &&) true
 
 uninstall:
@@ -425,7 +430,7 @@ uninstall:
 		$(libdir)/pkgconfig/shmlimit.pc $(libdir)/pkgconfig/shmlimit-global.pc $(mandir)/man1/shmlimit.1 \
 		$(mandir)/man3/shmlimit.3 $(mandir)/man3/shmlimit_global.3 $(mandir)/man7/shmlimit.7 \
 		$(mandir)/man7/shmlimit-security.7 \
-		$(completionsdir)/shmlimit $(addprefix $(unitdir)/,$(notdir $(units))))
+		$(completionsdir)/shmlimit $(zshdir)/_shmlimit $(fishdir)/shmlimit.fish $(addprefix $(unitdir)/,$(notdir $(units))))
 
 # The packages' own build is out of O, in a copy of the sources that has debian/ at its top. Their maintainer is who
 # builds them: DEBFULLNAME and DEBEMAIL, as Debian's tools have it; else nobody who could be written to.

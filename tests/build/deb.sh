@@ -48,8 +48,9 @@ $lib/libshmlimit-global.so $lib/libshmlimit.a $lib/libshmlimit.so $lib/pkgconfig
 $lib/pkgconfig/shmlimit.pc ./usr/share/man/man3/shmlimit.3.gz ./usr/share/man/man3/shmlimit_global.3.gz " \
 	"libshmlimit-dev is what programs are built with"
 is "$(files shmlimit)" "./lib/systemd/system/shmlimit-state@.service ./lib/systemd/system/shmlimit.service ./usr/bin/shmlimit \
-./usr/share/bash-completion/completions/shmlimit ./usr/share/lintian/overrides/shmlimit \
-./usr/share/man/man1/shmlimit.1.gz ./usr/share/man/man7/shmlimit-security.7.gz ./usr/share/man/man7/shmlimit.7.gz " "shmlimit is the command"
+./usr/share/bash-completion/completions/shmlimit ./usr/share/fish/vendor_completions.d/shmlimit.fish ./usr/share/lintian/overrides/shmlimit \
+./usr/share/man/man1/shmlimit.1.gz ./usr/share/man/man7/shmlimit-security.7.gz ./usr/share/man/man7/shmlimit.7.gz \
+./usr/share/zsh/vendor-completions/_shmlimit " "shmlimit is the command"
 is "$(files libapache2-mod-shmlimit)" "./etc/apache2/mods-available/shmlimit.load \
 ./usr/lib/apache2/modules/mod_shmlimit.so " "libapache2-mod-shmlimit is the module"
 is "$(files libnginx-mod-http-shmlimit)" "./usr/lib/nginx/modules/ngx_http_shmlimit_module.so \

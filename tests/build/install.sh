@@ -15,8 +15,9 @@ is "$(cd "$root" && find . ! -type d | sort | tr '\n' ' ')" "./usr/bin/shmlimit 
 ./usr/lib/libshmlimit-global.so.0 ./usr/lib/libshmlimit-global.so.0.1.0 ./usr/lib/libshmlimit.a ./usr/lib/libshmlimit.so \
 ./usr/lib/libshmlimit.so.0 ./usr/lib/libshmlimit.so.0.1.0 ./usr/lib/pkgconfig/shmlimit-global.pc \
 ./usr/lib/pkgconfig/shmlimit.pc ./usr/lib/systemd/system/shmlimit-state@.service ./usr/lib/systemd/system/shmlimit.service \
-./usr/share/bash-completion/completions/shmlimit ./usr/share/man/man1/shmlimit.1 ./usr/share/man/man3/shmlimit.3 \
-./usr/share/man/man3/shmlimit_global.3 ./usr/share/man/man7/shmlimit-security.7 ./usr/share/man/man7/shmlimit.7 " "and installs these files"
+./usr/share/bash-completion/completions/shmlimit ./usr/share/fish/vendor_completions.d/shmlimit.fish ./usr/share/man/man1/shmlimit.1 ./usr/share/man/man3/shmlimit.3 \
+./usr/share/man/man3/shmlimit_global.3 ./usr/share/man/man7/shmlimit-security.7 ./usr/share/man/man7/shmlimit.7 \
+./usr/share/zsh/site-functions/_shmlimit " "and installs these files"
 
 PKG_CONFIG_PATH=$root/usr/lib/pkgconfig
 PKG_CONFIG_SYSROOT_DIR=$root

@@ -79,6 +79,44 @@ choices "no yes " rule set "$segment" mail --next-pays
 is "$(offered shmlimit rule set "$segment" new --algorithm '')" "funnel lease warmup window " "algorithms are offered"
 is "$(offered shmlimit create x --mode '')" " " "permissions are not"
 
+# zsh and fish: as bash, of which they ask.
+is "$(bash "$SOURCE/tools/shmlimit/completion.bash" shmlimit take "$SEGMENT.a b" '')" page "run as a program, bash's file takes words as they are"
+is "$(bash "$SOURCE/tools/shmlimit/completion.bash" shmlimit take "$SEGMENT.a ")" "$SEGMENT.a b" "run as a program, bash's file quotes nothing"
+sed "s|/usr/share/bash-completion/completions/shmlimit|$SOURCE/tools/shmlimit/completion.bash|" \
+	"$SOURCE/tools/shmlimit/completion.zsh" >_shmlimit
+cat >complete.zsh <<'ZSH'
+compadd() { shift; print -l -- "$@" }
+_files() { print files }
+words=("$@")
+CURRENT=$#
+complete() { source ./_shmlimit }
+complete
+ZSH
+sed "s|/usr/share/bash-completion/completions/shmlimit|$SOURCE/tools/shmlimit/completion.bash|" \
+	"$SOURCE/tools/shmlimit/completion.fish" >shmlimit.fish
+zsh_offered() { zsh -f complete.zsh "$@" | sort | tr '\n' ' '; }
+# fish completes a line of text.
+fish_offered() { HOME=$TMP fish --no-config -c 'source shmlimit.fish; complete -C "$argv"' -- "$*" | sort | tr '\n' ' '; }
+for shell in zsh fish; do
+	command -v $shell >/dev/null || continue
+	is "$(${shell}_offered shmlimit re)" "$(offered shmlimit re)" "$shell offers commands"
+	is "$(${shell}_offered shmlimit rule se)" "set " "$shell offers the second word"
+	is "$(${shell}_offered shmlimit take "$segment" lo)" "login logout " "$shell offers rules"
+	is "$(${shell}_offered shmlimit stat "$segment" --c)" "--count " "$shell offers options"
+	is "$(${shell}_offered shmlimit inspect "$segment" --rule lo)" "login logout " "$shell offers the value of an option"
+	is "$(${shell}_offered shmlimit inspect "$segment" --rule=lo)" "--rule=login --rule=logout " \
+		"$shell offers it behind an equals sign"
+	is "$(${shell}_offered shmlimit none --)" "" "$shell offers nothing for a command that there is not"
+done
+if command -v zsh >/dev/null; then
+	is "$(zsh_offered shmlimit replay acc)" "files " "zsh offers files"
+	is "$(zsh_offered shmlimit take "$SEGMENT.a\\ b" '')" "page " "zsh takes the quotes off"
+fi
+if command -v fish >/dev/null; then
+	is "$(fish_offered shmlimit replay acc)" "access.log access.log.1 " "fish offers files"
+	is "$(fish_offered shmlimit take "$SEGMENT.a\\ b" pa)" "page " "fish takes the quotes off"
+fi
+
 # A name is only text, whatever it looks like.
 shmlimit create "$SEGMENT.\$(touch ran)" --slots 16
 is "$(offered shmlimit take "$SEGMENT.\$")" "$SEGMENT.\\\$\\(touch\\ ran\\) " "a segment's name is offered quoted"

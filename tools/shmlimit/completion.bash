@@ -1,5 +1,7 @@
 # completion.bash: bash completes the arguments of shmlimit, by what its own
-# --help says: a command or an option that is new is known here.
+# --help says: a command or an option that is new is known here. zsh and fish
+# run this file as a program: completion.bash WORD... prints, a line each, what
+# the last word could be.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
@@ -10,7 +12,7 @@ _shmlimit_offer()
 	local line
 
 	while IFS= read -r line; do
-		[[ $line == "$1"* ]] && COMPREPLY+=("$(printf %q "$line")")
+		[[ $line == "$1"* ]] && COMPREPLY+=("${_shmlimit_prefix-$(printf %q "$line")}${_shmlimit_prefix+$line}")
 	done
 }
 
@@ -26,6 +28,7 @@ _shmlimit_offer_for()
 	NAME) _shmlimit_offer "$1" < <("$3" list 2>/dev/null | sed '1d; s/  .*//') ;;
 	RULE) [[ -z $4 ]] || _shmlimit_offer "$1" < <("$3" rule list -- "$4" 2>/dev/null | sed '1d; s/ .*//') ;;
 	FILE*)
+		[[ -v _shmlimit_prefix ]] && COMPREPLY=(:files) && return
 		compopt -o filenames 2>/dev/null       # bash quotes these itself
 		mapfile -t COMPREPLY < <(compgen -f -- "$1")
 		;;
@@ -97,4 +100,24 @@ _shmlimit()
 	fi
 }
 
-complete -F _shmlimit shmlimit
+# Other shells quote the words themselves, and take --rule=login for one.
+_shmlimit_words()
+{
+	local last=${!#}
+
+	_shmlimit_prefix=
+	COMP_WORDS=("$@")
+	if [[ $last == --*=* ]]; then
+		_shmlimit_prefix=${last%%=*}=
+		COMP_WORDS=("${@:1:$#-1}" "${last%%=*}" = "${last#*=}")
+	fi
+	COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+	_shmlimit "$1"
+	((${#COMPREPLY[@]} == 0)) || printf '%s\n' "${COMPREPLY[@]}"
+}
+
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
+	_shmlimit_words "$@"
+else
+	complete -F _shmlimit shmlimit
+fi
