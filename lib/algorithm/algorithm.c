@@ -130,26 +130,24 @@ uint64_t algorithm_idle_ns(const struct shmlimit *l, const struct layout_terms *
 
 uint64_t algorithm_convert(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
                            const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
-                           uint64_t version, uint64_t now_ns)
+                           uint64_t now_ns)
 {
-	unsigned lost = 1 + (unsigned)version % CONVERT_TICKS;
 	struct ring ring;
 
 	switch (terms_algorithm(to)) {
 	case SHMLIMIT_WINDOW:
-		/* The cells stay as they are; the latest admission's come to disagree, and count as late as the word. */
+		/* The cells stay as they are. */
 		ring = ring_read(l, t, slot, from, word, now_ns);
 		/* An admission that left the window long ago has no time that the word could tell. */
 		if (window_wait(to, ring.w.last_ns, now_ns) == 0)
 			ring = ring_empty(now_ns);
-		ring.w.last_ns += (uint64_t)lost << terms_token_bits(to);
 		return window_pack(to, ring.w);
 	case SHMLIMIT_WARMUP:
-		return warmup_convert(from, word, to, now_ns, lost);
+		return warmup_convert(from, word, to, now_ns);
 	case SHMLIMIT_LEASE:
-		return lease_convert(from, word, to, lost);
+		return lease_convert(from, word, to);
 	default:
-		return funnel_convert(from, word, to, now_ns, lost);
+		return funnel_convert(from, word, to, now_ns);
 	}
 }
 

@@ -43,21 +43,12 @@ uint64_t algorithm_idle_ns(const struct shmlimit *l, const struct layout_terms *
                            struct funnel_time at);
 
 /*
- * The word that says under `to`, the terms of that version, what was seen in a
- * slot under `from`; both of one algorithm. It says it of a moment that is later
- * by 1 to CONVERT_TICKS ticks, a different number for each of so many versions (a
- * lease ends so much earlier).
- *
- * That is so that words don't come back. A process may be stopped just before it
- * swaps a slot, while the rule is changed four times: then the two bits of the
- * version in the tag are what they were, and if the word of a funnel that
- * nobody took from were too, its swap would go through, under terms of long ago.
+ * The word that says under `to` what was seen in a
+ * slot under `from`; both of one algorithm.
  */
-#define CONVERT_TICKS 16u
-
 uint64_t algorithm_convert(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
                            const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
-                           uint64_t version, uint64_t now_ns);
+                           uint64_t now_ns);
 
 /* What is wrong with a word, in a few words, or NULL. */
 const char *algorithm_fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max);

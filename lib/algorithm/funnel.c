@@ -201,7 +201,7 @@ static uint64_t rescale(const struct layout_terms *from, uint64_t stamp, const s
 }
 
 uint64_t funnel_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
-                        uint64_t now_ns, unsigned lost)
+                        uint64_t now_ns)
 {
 	struct funnel_time then = funnel_time(from, now_ns), at;
 	struct funnel funnel = funnel_leak(from, word, then);
@@ -223,7 +223,6 @@ uint64_t funnel_convert(const struct layout_terms *from, uint64_t word, const st
 	} else {
 		funnel.stamp = at.stamp - rescale(from, then.stamp - funnel.stamp, to, 1);
 	}
-	funnel.stamp += (uint64_t)lost << terms_quota_bits(to);
 	return funnel_pack(to, funnel);
 }
 

@@ -83,11 +83,9 @@ int funnel_compile_quota(const struct shmlimit_rule *rule, struct layout_terms *
  * token (rounded up to a tick), the same debt in tokens (rounded down, clamped
  * to the new longest). WHY NOT full for what was full: lowering a capacity and
  * raising it again would give tokens away.
- *
- * And `lost` ticks later: see algorithm_convert().
  */
 uint64_t funnel_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
-                        uint64_t now_ns, unsigned lost);
+                        uint64_t now_ns);
 
 /* What compiled terms can tell: for shmlimit_rule_range(). struct_size is left alone. */
 void funnel_range(const struct layout_terms *terms, struct shmlimit_range *out);

@@ -151,11 +151,11 @@ uint64_t lease_next(const struct layout_terms *terms, const struct lease *lease,
 	return next < terms->capacity ? next : terms->capacity;
 }
 
-uint64_t lease_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to, unsigned lost)
+uint64_t lease_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to)
 {
 	unsigned bits = terms_quota_bits(from);
 	struct lease lease = {
-		.until_ns = ((word & ~lease_low(from)) >> LEASE_TIME_SHIFT) - lost * lease_tick_ns(to),
+		.until_ns = ((word & ~lease_low(from)) >> LEASE_TIME_SHIFT),
 		.quota = word & (((uint64_t)1 << bits) - 1),
 		.state = word >> bits & 3,
 	};

@@ -78,8 +78,8 @@ uint64_t lease_size_least(const struct layout_terms *terms, unsigned size);
  */
 uint64_t lease_next(const struct layout_terms *terms, const struct lease *lease, uint64_t now_ns, uint64_t lease_ns);
 
-/* The word that says under `to` what `word` says under `from`, `lost` ticks earlier: see algorithm_convert(). */
-uint64_t lease_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to, unsigned lost);
+/* The word that says under `to` what `word` says under `from`. */
+uint64_t lease_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to);
 
 /* Nanoseconds that one token takes to leak into the funnel elsewhere, 1 or more. */
 uint64_t lease_token_ns(const struct layout_terms *terms);

@@ -178,7 +178,7 @@ void warmup_refund(const struct layout_terms *terms, struct funnel *funnel, uint
 }
 
 uint64_t warmup_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
-                        uint64_t now_ns, unsigned lost)
+                        uint64_t now_ns)
 {
 	struct funnel_time then = funnel_time(from, now_ns), at;
 	struct funnel funnel = warmup_leak(from, word, then);
@@ -195,6 +195,6 @@ uint64_t warmup_convert(const struct layout_terms *from, uint64_t word, const st
 		units = funnel.quota << (unit_to - unit_from);
 	at = funnel_time(to, now_ns + (ahead_ns < longest_ns ? ahead_ns : longest_ns));
 	funnel.quota = units < to->capacity ? units : to->capacity;
-	funnel.stamp = at.stamp + ((uint64_t)lost << terms_quota_bits(to));
+	funnel.stamp = at.stamp;
 	return funnel_pack(to, funnel);
 }

@@ -68,10 +68,10 @@ void warmup_refund(const struct layout_terms *terms, struct funnel *funnel, uint
 
 /*
  * What `word` says under `from` as a word under `to`: as many tokens, clamped,
- * and the same next free time, but for `lost` ticks: see algorithm_convert().
+ * and the same next free time.
  */
 uint64_t warmup_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
-                        uint64_t now_ns, unsigned lost);
+                        uint64_t now_ns);
 
 /* Whole tokens. */
 static inline uint64_t warmup_tokens(const struct layout_terms *terms, uint64_t units)

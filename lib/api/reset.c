@@ -19,7 +19,7 @@ static int count(uint64_t keys)
 EXPORT int shmlimit_reset(struct shmlimit *l, int rule, const void *key, size_t key_len)
 {
 	struct rule_view view;
-	uint64_t hash;
+	struct table_key wanted;
 	int error;
 
 	if (l == NULL)
@@ -35,8 +35,8 @@ EXPORT int shmlimit_reset(struct shmlimit *l, int rule, const void *key, size_t 
 		return count(table_clear(l, rule));
 	if (key_len - 1 >= SHMLIMIT_KEY_MAX)
 		return -EMSGSIZE;
-	hash = hash_bytes(l->secret, (uint32_t)rule, key, key_len);
-	return count(table_forget(l, &(struct table_key){ hash, tag_pack(hash, (uint32_t)rule, rule_version(&view)) }));
+	wanted = table_key(hash_bytes(l->secret, (uint32_t)rule, key, key_len), (uint32_t)rule, rule_version(&view));
+	return count(table_forget(l, &wanted));
 }
 
 EXPORT int shmlimit_reset_fingerprint(struct shmlimit *l, int rule, uint64_t fingerprint)
@@ -44,12 +44,12 @@ EXPORT int shmlimit_reset_fingerprint(struct shmlimit *l, int rule, uint64_t fin
 	struct rule_view view;
 	int error;
 
-	if (l == NULL || rule < 0 || fingerprint == 0 || fingerprint >> (64 - TAG_FINGERPRINT_SHIFT) != 0)
+	if (l == NULL || rule < 0 || fingerprint % 2 == 0 || fingerprint >> (64 - TAG_FINGERPRINT_SHIFT) != 0)
 		return -EINVAL;
 	if (l->read_only)
 		return -EROFS;
 	error = rule_load(l, (uint32_t)rule, &view);
 	if (error != 0)
 		return error;
-	return count(table_forget_fingerprint(l, tag_pack(fingerprint, (uint32_t)rule, 0)));
+	return count(table_forget_fingerprint(l, (uint32_t)rule, fingerprint));
 }

@@ -55,11 +55,12 @@ static void describe(const struct shmlimit *l, const struct table *t, const stru
 	struct funnel funnel;
 
 	out->rule = -1;
-	out->fingerprint = tag_fingerprint(seen.tag);
+	out->fingerprint = 0;
 	if (seen.tag == 0) {
 		out->state = SHMLIMIT_SLOT_FREE;
 		return;
 	}
+	out->fingerprint = tag_fingerprint(rule_plain(l, seen.tag));
 	if (seen.tag & TAG_TENTATIVE) {
 		out->state = SHMLIMIT_SLOT_TENTATIVE;
 		return;

@@ -164,7 +164,8 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 
 /* A committed slot, for the search for twins. */
 struct owner {
-	uint64_t key;                     /* tag; that of a frozen slot is another: its key may have moved already */
+	uint64_t key;                     /* plain tag; that of a frozen slot is another: its key may have moved already */
+	uint64_t tag;
 	struct layout_slot *slot;
 };
 
@@ -192,7 +193,7 @@ static unsigned long long index_of(const struct generation *tables, const struct
  * with it. Free, tentative and stale slots hold nothing that could be wrong.
  */
 static int check_slot(const struct shmlimit *l, const struct generation *tables, struct layout_slot *slot,
-                      uint64_t *tag, struct findings *f)
+                      struct owner *owner, struct findings *f)
 {
 	unsigned long long i = index_of(tables, slot);
 	struct slot_seen seen = slot_read(slot);
@@ -223,13 +224,14 @@ static int check_slot(const struct shmlimit *l, const struct generation *tables,
 		                    : mend_slot(f, slot, seen, seen.tag & TAG_FROZEN, 0, "freed"),
 		       "slot %llu: %s", i, fault);
 	}
-	*tag = seen.tag;
+	*owner = (struct owner){ (tag_plain(seen.tag, rule_version(&view)) & ~TAG_FLAGS) | (seen.tag & TAG_FROZEN),
+		                 seen.tag, slot };
 	return 1;
 }
 
 static int still(const struct owner *owner)
 {
-	return load_acquire(&owner->slot->tag) == owner->key;
+	return load_acquire(&owner->slot->tag) == owner->tag;
 }
 
 /* How long until a slot says the same as none. */
@@ -251,10 +253,10 @@ static const char *mend_twin(const struct shmlimit *l, const struct generation *
                              const struct owner *a, const struct owner *b)
 {
 	struct layout_slot *first = a->slot, *second = b->slot;
-	uint64_t frozen = a->key & TAG_FROZEN;
+	uint64_t frozen = a->tag & TAG_FROZEN;
 	struct slot_seen one = slot_read(first), other = slot_read(second);
 
-	if (!f->repairing || one.tag != a->key || other.tag != b->key)
+	if (!f->repairing || one.tag != a->tag || other.tag != b->tag)
 		return NULL;
 	if (wait_ns(l, tables, first, one) >= wait_ns(l, tables, second, other)) {
 		if (!slot_cas(second, other, frozen, 0))
@@ -294,9 +296,9 @@ static int check_table(const struct shmlimit *l, const struct generation *tables
                        struct owners *owners, struct findings *f)
 {
 	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE; i++) {
-		uint64_t tag;
+		struct owner owner;
 
-		if (!check_slot(l, tables, &t->slots[i], &tag, f))
+		if (!check_slot(l, tables, &t->slots[i], &owner, f))
 			continue;
 		if (owners->n == owners->room) {
 			size_t more = owners->room == 0 ? 1024 : owners->room * 2;
@@ -307,7 +309,7 @@ static int check_table(const struct shmlimit *l, const struct generation *tables
 			owners->list = grown;
 			owners->room = more;
 		}
-		owners->list[owners->n++] = (struct owner){ tag, &t->slots[i] };
+		owners->list[owners->n++] = owner;
 	}
 	return 0;
 }

@@ -155,7 +155,7 @@ static enum progress claim(const struct shmlimit *l, struct decision *d, const s
 	if (!table_commit(&place, wanted->tag, word))
 		return decision_lost(d);
 	if (l->names_max != 0)
-		stored_key_write(l, &d->tables.now, place.slot, wanted->tag, q->key->bytes, q->key->len);
+		stored_key_write(l, &d->tables.now, place.slot, wanted->plain, q->key->bytes, q->key->len);
 	decision_count(l, d, COUNT_CLAIMS);
 	decide_note(q->undo, &d->v, place.slot, place.seen, 1, (struct slot_seen){ wanted->tag, word });
 	if (is_window(d))
@@ -186,7 +186,7 @@ static enum progress move_window(const struct shmlimit *l, struct decision *d)
 static enum progress attempt(const struct shmlimit *l, struct decision *d)
 {
 	const struct request *q = d->request;
-	struct table_key wanted = { q->hash, tag_pack(q->hash, q->rule, rule_version(&d->view)) };
+	struct table_key wanted = table_key(q->hash, q->rule, rule_version(&d->view));
 	struct slot_seen mine;
 
 	if (decision_look(l, d, &wanted) == AGAIN)

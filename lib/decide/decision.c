@@ -78,7 +78,7 @@ static enum progress look_at_old(const struct shmlimit *l, struct decision *d)
 	if (rule_load_tag(l, d->seen.tag & ~TAG_FROZEN, &old) != 0 || old.published != d->view.published)
 		return AGAIN;
 	leak(l, d, algorithm_convert(l, d->in, d->slot, &old.terms, d->seen.word, &d->view.terms,
-	                             rule_version(&d->view), d->at.now_ns));
+	                             d->at.now_ns));
 	return FINAL;
 }
 
@@ -111,7 +111,7 @@ static enum progress carry(const struct shmlimit *l, struct decision *d, const s
 	if (ended == CLAIM_LOST)
 		return decision_lost(d);
 	if (ended == CLAIM_DONE && l->names_max != 0)
-		stored_key_write(l, &d->tables.now, to.slot, wanted->tag, d->request->key->bytes, d->request->key->len);
+		stored_key_write(l, &d->tables.now, to.slot, wanted->plain, d->request->key->bytes, d->request->key->len);
 	if (ended != CLAIM_NO_ROOM)
 		return AGAIN;
 	d->homeless = 1;
@@ -127,7 +127,7 @@ static enum progress look_before(const struct shmlimit *l, struct decision *d, c
 
 	d->in = &d->tables.old;
 	if (q->verb == VERB_PEEK) {
-		d->slot = table_find_any(l, d->in, table_window(d->in, wanted->hash), wanted->tag, TAG_FROZEN, &d->seen);
+		d->slot = table_find_any(l, d->in, wanted, TAG_FROZEN, &d->seen);
 		return look_at(l, d, wanted);
 	}
 	if (!carry_freeze(l, d->in, wanted, &from))
@@ -146,20 +146,18 @@ static enum progress look_before(const struct shmlimit *l, struct decision *d, c
 
 enum progress decision_look(const struct shmlimit *l, struct decision *d, const struct table_key *wanted)
 {
-	struct table_window window;
 	enum progress progress;
 
 	d->homeless = 0;
 	d->in = &d->tables.now;
-	window = table_window(d->in, wanted->hash);
-	d->slot = table_find(d->in, window, wanted->tag);
+	d->slot = table_find(d->in, table_window(d->in, wanted->hash), wanted->tag);
 	if (d->slot != NULL) {
 		d->seen = slot_read(d->slot);
 		/* Since it was found it was frozen, or became another key's: not to be decided on. */
 		if (d->seen.tag != wanted->tag)
 			return AGAIN;
 	} else {
-		d->slot = table_find_any(l, d->in, window, wanted->tag, 0, &d->seen);
+		d->slot = table_find_any(l, d->in, wanted, 0, &d->seen);
 	}
 	if (d->slot == NULL && d->tables.old.slots != NULL)
 		progress = look_before(l, d, wanted);
@@ -174,11 +172,9 @@ enum progress decision_look(const struct shmlimit *l, struct decision *d, const 
 
 int decision_is_nowhere(const struct shmlimit *l, const struct decision *d, const struct table_key *wanted)
 {
-	const struct table *t = &d->tables.now;
 	struct slot_seen seen;
 
 	if (d->tables.old.slots == NULL)
 		return 1;
-	return table_find_any(l, t, table_window(t, wanted->hash), wanted->tag, 0, &seen) == NULL &&
-	       generation_holds(l, &d->tables);
+	return table_find_any(l, &d->tables.now, wanted, 0, &seen) == NULL && generation_holds(l, &d->tables);
 }

@@ -211,7 +211,7 @@ static int get_slot(struct loading *f, uint64_t index)
 
 	if (error != 0)
 		return error;
-	if ((s.tag & TAG_FLAGS) != 0 || tag_fingerprint(s.tag) == 0 || rule_load(f->l, tag_rule(s.tag), &view) != 0 ||
+	if ((s.tag & TAG_FLAGS) != 0 || (s.tag & TAG_USED) == 0 || rule_load(f->l, tag_rule(s.tag), &view) != 0 ||
 	    terms_algorithm(&view.terms) == SHMLIMIT_LEASE)
 		return -EUCLEAN;
 	if (terms_algorithm(&view.terms) == SHMLIMIT_WINDOW) {
@@ -225,7 +225,7 @@ static int get_slot(struct loading *f, uint64_t index)
 	                                 funnel_time(&view.terms, f->rebase.now_ns), 1) == 0)
 		return error;
 	store_relaxed(&slot->word, word);
-	store_relaxed(&slot->tag, s.tag | (rule_version(&view) & TAG_VERSION));
+	store_relaxed(&slot->tag, s.tag ^ tag_of_version(rule_version(&view)));
 	return f->only_checks ? 0 : remember(f, s.tag, place, in_old);
 }
 

@@ -160,8 +160,8 @@ static int describe(struct saving *s, const struct table *t, const struct layout
 
 	/* In the old table. */
 	seen.tag &= ~TAG_FROZEN;
-	/* No key hashes to 0: somebody else wrote that. */
-	if (tag_fingerprint(seen.tag) == 0 || rule_load_tag(s->l, seen.tag, &view) != 0)
+	/* No key's tag lacks this bit: something else wrote that. */
+	if ((seen.tag & TAG_USED) == 0 || rule_load_tag(s->l, seen.tag, &view) != 0)
 		return 0;
 	in_force = &s->view[tag_rule(seen.tag)];
 	/* A lease is what others gave for a while: they take it back if it is not spent. */
@@ -170,8 +170,8 @@ static int describe(struct saving *s, const struct table *t, const struct layout
 	/* From before the rule was changed, by a writer who was killed before he was done. */
 	if ((seen.tag & TAG_VERSION) != (rule_version(in_force) & TAG_VERSION))
 		seen.word = algorithm_convert(s->l, t, slot, &view.terms, seen.word, &in_force->terms,
-		                              rule_version(in_force), now_ns);
-	out->tag = seen.tag & ~TAG_FLAGS;
+		                              now_ns);
+	out->tag = tag_plain(seen.tag, rule_version(&view)) & ~TAG_FLAGS;
 	at = funnel_time(&in_force->terms, now_ns);
 	if (algorithm_wait(s->l, t, slot, &in_force->terms, seen.word, at, 1) == 0)
 		return 0;

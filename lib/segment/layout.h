@@ -14,7 +14,7 @@
  * A slot is 16 bytes and only ever changes by one 16-byte compare-and-swap:
  *
  *	       63                              16 15        4 3         0
- *	tag  : [ fingerprint : 48              ] [ rule : 12 ] [ flags : 4 ]
+ *	tag  : [ fingerprint : 48              ] [ rule : 12 ] [ flags : 4 ], see tag_pack()
  *	word : [ timestamp : 64 - Q                         ] [ quota : Q ]
  *	       ... of a FUNNEL rule with Q = 0: when the funnel is empty, see funnel.h
  *	       ... of a WINDOW rule, whose admissions stand in the slot's ring:
@@ -275,19 +275,41 @@ _Static_assert(sizeof(struct layout_slot) * SLOTS_PER_LINE == LINE, "four slots 
 #define TAG_RULE_MASK ((uint64_t)(SHMLIMIT_RULES_MAX - 1))
 #define TAG_FINGERPRINT_SHIFT 16
 
+#define TAG_USED ((uint64_t)1 << TAG_FINGERPRINT_SHIFT) /* set in the tag of every key: a tag of 0 means free */
+
+/* What a version of a rule changes in the tags of its keys: two flags, and the fingerprint above its lowest bit. */
+static inline uint64_t tag_of_version(uint64_t version)
+{
+	return (version & ~TAG_VERSION) << (TAG_FINGERPRINT_SHIFT - 1) | (version & TAG_VERSION);
+}
+
 /*
- * The tag of a committed slot. The fingerprint is the hash's low 48 bits;
- * where those are zero it is 1, since a tag of 0 means free.
+ * The tag of a key's committed slot. The fingerprint is the hash's low 48 bits, the
+ * lowest of them set. Each version of the rule has another tag for the key. A
+ * process may be stopped just before it swaps a slot, while the rule is changed four
+ * times: the two flags are then what they were, and the word may be too, but the tag
+ * is not, so that the swap fails.
  */
 static inline uint64_t tag_pack(uint64_t hash, uint32_t rule, uint64_t version)
 {
-	uint64_t fingerprint = hash << TAG_FINGERPRINT_SHIFT;
+	uint64_t fingerprint = hash << TAG_FINGERPRINT_SHIFT | TAG_USED;
 
-	if (fingerprint == 0)
-		fingerprint = (uint64_t)1 << TAG_FINGERPRINT_SHIFT;
-	return fingerprint | (uint64_t)rule << TAG_RULE_SHIFT | (version & TAG_VERSION);
+	return (fingerprint ^ tag_of_version(version)) | (uint64_t)rule << TAG_RULE_SHIFT;
 }
 
+/* The version that a tag is of, where its rule's is `version`, or was when the tag was read: that one, or a neighbour. */
+static inline uint64_t tag_version(uint64_t tag, uint64_t version)
+{
+	return version + 1 - ((version + 1 - tag) & TAG_VERSION);
+}
+
+/* The same tag as version 0 would have it, where the rule's version is `version`. */
+static inline uint64_t tag_plain(uint64_t tag, uint64_t version)
+{
+	return tag ^ tag_of_version(tag_version(tag, version));
+}
+
+/* Of a plain tag. */
 static inline uint64_t tag_fingerprint(uint64_t tag)
 {
 	return tag >> TAG_FINGERPRINT_SHIFT;
@@ -298,7 +320,7 @@ static inline uint32_t tag_rule(uint64_t tag)
 	return (uint32_t)(tag >> TAG_RULE_SHIFT & TAG_RULE_MASK);
 }
 
-/* Two tags are of one key under one rule, whatever their flags. */
+/* Two plain tags are of one key under one rule, whatever their flags. */
 static inline int tag_same_key(uint64_t a, uint64_t b)
 {
 	return ((a ^ b) & ~TAG_FLAGS) == 0;

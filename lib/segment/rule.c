@@ -74,6 +74,14 @@ int rule_load_tag(const struct shmlimit *l, uint64_t tag, struct rule_view *view
 	return -ESRCH;
 }
 
+uint64_t rule_plain(const struct shmlimit *l, uint64_t tag)
+{
+	uint32_t id = tag_rule(tag);
+	uint64_t version = id < l->rule_count ? published_version(load_acquire(&l->rules[id].published)) : 0;
+
+	return tag_plain(tag, version);
+}
+
 int rule_find(const struct shmlimit *l, const char *rule_name)
 {
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];

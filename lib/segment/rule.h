@@ -10,7 +10,9 @@
  * its word was written. After publishing, the writer walks over the table and
  * converts the slots of older versions; a decision that meets one first converts
  * it itself. The next writer walks first, in case this one was killed. So slots
- * are never more than one version behind, and two bits are more than enough.
+ * are never more than one version behind, and two bits are enough to tell. A swap that
+ * was prepared under a version of long ago must fail, and for that the other bits
+ * are in the tag too: see tag_pack().
  *
  * The version goes on counting when an id is given to another rule; `born` says
  * where that one began, so that funnels of a rule that is gone are never taken
@@ -122,6 +124,12 @@ static inline int rule_load(const struct shmlimit *l, uint32_t id, struct rule_v
  * no version of the rule in force can have written.
  */
 int rule_load_tag(const struct shmlimit *l, uint64_t tag, struct rule_view *view);
+
+/*
+ * The plain tag of a slot's, told by its rule's version: two of one key are then the same but for flags. Of a rule
+ * that is gone it has no meaning.
+ */
+uint64_t rule_plain(const struct shmlimit *l, uint64_t tag);
 
 /* shmlimit_rule_find() and _set_at(), the name being good already. */
 int rule_find(const struct shmlimit *l, const char *name);

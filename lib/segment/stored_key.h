@@ -24,12 +24,12 @@
 
 #include "limiter.h"
 
-/* Write the entry of a slot that was committed with this tag; l->names_max is not 0. */
+/* Write the entry of a slot that was committed with this tag, which is plain; l->names_max is not 0. */
 void stored_key_write(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, uint64_t tag,
-                      const void *key, size_t key_len);
+                 const void *key, size_t key_len);
 
 /*
- * Copy the key, or as much as is kept of it, if it is that of the tag, whose flags
+ * Copy the key, or as much as is kept of it, if it is that of the plain tag, whose flags
  * do not matter. `key` has room for SHMLIMIT_KEY_MAX bytes. Returns how many were copied, 0 if
  * the entry is no such key's; *key_len is then untouched.
  */

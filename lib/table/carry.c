@@ -37,7 +37,7 @@ int carry_freeze(const struct shmlimit *l, const struct table *old, const struct
 
 			if (!carry_freeze_slot(&line[j], &seen))
 				return 0;
-			if (table_is_committed(l, seen.tag & ~TAG_FROZEN, key->tag)) {
+			if (table_is_committed(l, seen.tag & ~TAG_FROZEN, key)) {
 				from->slot = &line[j];
 				from->seen = seen;
 			}
@@ -89,7 +89,7 @@ void carry_bury(const struct shmlimit *l, const struct table *old, const struct 
 
 	/* BOUND: a second round means that a writer converted it in between. */
 	for (int round = 0; round < RULE_RETRIES; round++) {
-		from.slot = table_find_any(l, old, table_window(old, key->hash), key->tag, TAG_FROZEN, &from.seen);
+		from.slot = table_find_any(l, old, key, TAG_FROZEN, &from.seen);
 		if (from.slot == NULL || slot_cas(from.slot, from.seen, TAG_FROZEN, 0))
 			return;
 	}

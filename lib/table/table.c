@@ -62,11 +62,17 @@ struct layout_slot *table_search(const struct table *t, struct table_window wind
 	return NULL;
 }
 
-int table_is_committed(const struct shmlimit *l, uint64_t tag, uint64_t wanted)
+/* Is it a tag of the key's, whatever its flags? */
+static int is_of(const struct shmlimit *l, uint64_t tag, const struct table_key *key)
+{
+	return tag_same_key(rule_plain(l, tag), key->plain);
+}
+
+int table_is_committed(const struct shmlimit *l, uint64_t tag, const struct table_key *wanted)
 {
 	struct rule_view ignored;
 
-	return tag == wanted || (tag_same_key(tag, wanted) && rule_load_tag(l, tag, &ignored) == 0);
+	return tag == wanted->tag || (is_of(l, tag, wanted) && rule_load_tag(l, tag, &ignored) == 0);
 }
 
 /* What the first look found. */
@@ -102,7 +108,7 @@ static uint64_t survey_wait(const struct shmlimit *l, const struct table *t, con
 
 	/*
 	 * They must be in force when, or after, the slot was seen: the two bits of a version mean another one four
-	 * changes later, and a claimer who was stopped meanwhile would take a live funnel for a full one.
+	 * changes later, and a claimer that was stopped in between would take a live funnel for a full one.
 	 */
 	if (rule->tag != terms || rule->error != 0 || !rule_holds(l, tag_rule(terms), &rule->view)) {
 		rule->tag = terms;
@@ -132,10 +138,11 @@ static uint64_t survey_wait(const struct shmlimit *l, const struct table *t, con
  * slots, and 70 % of their decisions would be claims at a load of 0.8, at four
  * times the cost (bench/keys).
  */
-static void survey(const struct shmlimit *l, const struct generation *tables, struct table_window window,
-                   uint64_t wanted, uint64_t now_ns, int given, struct survey *out)
+static void survey(const struct shmlimit *l, const struct generation *tables, const struct table_key *wanted,
+                   uint64_t now_ns, int given, struct survey *out)
 {
 	const struct table *t = &tables->now;
+	struct table_window window = table_window(t, wanted->hash);
 	struct survey_rule rule = { .tag = UINT64_MAX, .given = given };
 	unsigned best = 0;
 
@@ -153,7 +160,7 @@ static void survey(const struct shmlimit *l, const struct generation *tables, st
 				out->look_again = 1;
 				return;
 			}
-			if (here.seen.tag == (wanted | TAG_TENTATIVE)) {
+			if (here.seen.tag == (wanted->tag | TAG_TENTATIVE)) {
 				if (out->candidate.slot == NULL || here.slot < out->candidate.slot)
 					out->candidate = here;
 				continue;
@@ -193,9 +200,11 @@ static void give_up(const struct table_place *place)
 }
 
 /* Step 2's look. True if the candidate may be committed; else it was freed, unless somebody else took it. */
-static int uncontested(const struct shmlimit *l, const struct table *t, struct table_window window, uint64_t wanted,
+static int uncontested(const struct shmlimit *l, const struct table *t, const struct table_key *wanted,
                        const struct table_place *candidate)
 {
+	struct table_window window = table_window(t, wanted->hash);
+
 	for (unsigned i = 0; i < WINDOW_LINES; i++) {
 		struct layout_slot *line = table_line(t, window, i);
 
@@ -203,11 +212,11 @@ static int uncontested(const struct shmlimit *l, const struct table *t, struct t
 			struct table_place here = { &line[j], slot_read(&line[j]), FROM_FREE, 0 };
 
 			/* What is frozen is damage, or of a table that is the present one no more: that is asked in the end. */
-			if (here.slot == candidate->slot || !tag_same_key(here.seen.tag, wanted) ||
+			if (here.slot == candidate->slot || !is_of(l, here.seen.tag, wanted) ||
 			    (here.seen.tag & TAG_FROZEN) != 0)
 				continue;
 			if (table_is_committed(l, here.seen.tag, wanted) ||
-			    (here.seen.tag == (wanted | TAG_TENTATIVE) && here.slot < candidate->slot)) {
+			    (here.seen.tag == (wanted->tag | TAG_TENTATIVE) && here.slot < candidate->slot)) {
 				give_up(candidate);
 				return 0;
 			}
@@ -220,10 +229,11 @@ static int uncontested(const struct shmlimit *l, const struct table *t, struct t
 }
 
 /* Make some slot tentative for the key. Returns CLAIM_DONE, CLAIM_LOST or CLAIM_NO_ROOM. */
-static enum claim place_candidate(const struct shmlimit *l, uint64_t wanted, uint64_t now_ns, struct survey *found)
+static enum claim place_candidate(const struct shmlimit *l, const struct table_key *wanted, uint64_t now_ns,
+                                  struct survey *found)
 {
 	struct table_place *place = &found->free;
-	struct slot_seen mine = { wanted | TAG_TENTATIVE, 0 };
+	struct slot_seen mine = { wanted->tag | TAG_TENTATIVE, 0 };
 
 	if (place->slot == NULL)
 		place = &found->refilled;
@@ -237,7 +247,8 @@ static enum claim place_candidate(const struct shmlimit *l, uint64_t wanted, uin
 	if (!slot_cas(place->slot, place->seen, mine.tag, mine.word))
 		return CLAIM_LOST;
 	if (place->from == FROM_LIVE)
-		PROBE(evict, tag_rule(place->seen.tag), tag_fingerprint(place->seen.tag), tag_fingerprint(wanted));
+		PROBE(evict, tag_rule(place->seen.tag), tag_fingerprint(rule_plain(l, place->seen.tag)),
+		      tag_fingerprint(wanted->plain));
 	found->candidate = *place;
 	found->candidate.seen = mine;
 	return CLAIM_DONE;
@@ -247,22 +258,21 @@ enum claim table_place(const struct shmlimit *l, const struct generation *tables
                        uint64_t now_ns, int given, const struct rule_view *view, struct table_place *place)
 {
 	const struct table *t = &tables->now;
-	struct table_window window = table_window(t, wanted->hash);
 	struct survey found;
 
-	survey(l, tables, window, wanted->tag, now_ns, given, &found);
+	survey(l, tables, wanted, now_ns, given, &found);
 	place->from = FROM_FREE;
 	place->room_ns = found.victim_ns;
 	if (found.look_again)
 		return CLAIM_FOUND;
 	if (found.candidate.slot == NULL) {
-		enum claim placed = place_candidate(l, wanted->tag, now_ns, &found);
+		enum claim placed = place_candidate(l, wanted, now_ns, &found);
 
 		if (placed != CLAIM_DONE)
 			return placed;
 	}
 	*place = found.candidate;
-	if (!uncontested(l, t, window, wanted->tag, place))
+	if (!uncontested(l, t, wanted, place))
 		return CLAIM_LOST;
 	/*
 	 * A rule that was changed meanwhile gets no slot of the old version: the writer's walk may have passed here.
@@ -295,8 +305,8 @@ int table_convert_slot(const struct shmlimit *l, const struct table *t, struct l
 		return slot_cas(slot, seen, seen.tag & TAG_FROZEN, 0); /* tentative, or another rule's: nothing to keep */
 	if (then.published != now.published)
 		return 0;
-	mine.tag = (seen.tag & ~TAG_VERSION) | (rule_version(&now) & TAG_VERSION);
-	mine.word = algorithm_convert(l, t, slot, &then.terms, seen.word, &now.terms, rule_version(&now), now_ns);
+	mine.tag = tag_plain(seen.tag, rule_version(&now)) ^ tag_of_version(rule_version(&now));
+	mine.word = algorithm_convert(l, t, slot, &then.terms, seen.word, &now.terms, now_ns);
 	if (!slot_cas(slot, seen, mine.tag, mine.word))
 		return 0;
 	/* The word tells a time of the last four periods only, so an admission of long ago would seem to be of now. */
@@ -305,15 +315,17 @@ int table_convert_slot(const struct shmlimit *l, const struct table *t, struct l
 	return 1;
 }
 
-struct layout_slot *table_find_any(const struct shmlimit *l, const struct table *t, struct table_window window,
-                                   uint64_t tag, uint64_t but, struct slot_seen *seen)
+struct layout_slot *table_find_any(const struct shmlimit *l, const struct table *t, const struct table_key *key,
+                                   uint64_t but, struct slot_seen *seen)
 {
+	struct table_window window = table_window(t, key->hash);
+
 	for (unsigned i = 0; i < WINDOW_LINES; i++) {
 		struct layout_slot *line = table_line(t, window, i);
 
 		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
 			*seen = slot_read(&line[j]);
-			if (table_is_committed(l, seen->tag & ~but, tag))
+			if (table_is_committed(l, seen->tag & ~but, key))
 				return &line[j];
 		}
 	}
@@ -343,8 +355,14 @@ void table_convert(const struct shmlimit *l, uint32_t rule, const uint64_t *give
 	convert_all(l, &tables.now, rule, given_ns);
 }
 
-/* Free the slots whose tags have these bits under the mask. Returns how many of them were committed. */
-static uint64_t clear_all(const struct table *t, uint64_t mask, uint64_t tag)
+/* Is a slot of this rule (of any, rule < 0), and of this fingerprint (of any: 0)? */
+static int is_meant(const struct shmlimit *l, uint64_t tag, int64_t rule, uint64_t fingerprint)
+{
+	return rule < 0 || (tag_rule(tag) == rule && (fingerprint == 0 || tag_fingerprint(rule_plain(l, tag)) == fingerprint));
+}
+
+/* Free those slots. Returns how many of them were committed. */
+static uint64_t clear_all(const struct shmlimit *l, const struct table *t, int64_t rule, uint64_t fingerprint)
 {
 	uint64_t keys = 0;
 
@@ -354,7 +372,7 @@ static uint64_t clear_all(const struct table *t, uint64_t mask, uint64_t tag)
 
 		/* BOUND: each round but the last means that another process changed this slot in between. */
 		for (int round = 0; round < RULE_RETRIES; round++) {
-			if ((seen.tag & ~TAG_FROZEN) == 0 || (seen.tag & mask) != tag)
+			if ((seen.tag & ~TAG_FROZEN) == 0 || !is_meant(l, seen.tag, rule, fingerprint))
 				break;
 			if (slot_cas(slot, seen, seen.tag & TAG_FROZEN, 0)) {
 				keys += (seen.tag & TAG_TENTATIVE) == 0;
@@ -367,7 +385,7 @@ static uint64_t clear_all(const struct table *t, uint64_t mask, uint64_t tag)
 }
 
 /* In both tables. */
-static uint64_t clear(const struct shmlimit *l, uint64_t mask, uint64_t tag)
+static uint64_t clear(const struct shmlimit *l, int64_t rule, uint64_t fingerprint)
 {
 	struct generation tables;
 	uint64_t keys = 0;
@@ -375,8 +393,8 @@ static uint64_t clear(const struct shmlimit *l, uint64_t mask, uint64_t tag)
 	/* BOUND: a second round means that the table grew meanwhile, or was left: who resets may do so without the lock. */
 	for (int round = 0; round < RULE_RETRIES; round++) {
 		generation_read(l, &tables);
-		keys += clear_all(&tables.old, mask, tag);
-		keys += clear_all(&tables.now, mask, tag);
+		keys += clear_all(l, &tables.old, rule, fingerprint);
+		keys += clear_all(l, &tables.now, rule, fingerprint);
 		if (generation_holds(l, &tables))
 			break;
 	}
@@ -385,12 +403,12 @@ static uint64_t clear(const struct shmlimit *l, uint64_t mask, uint64_t tag)
 
 uint64_t table_clear(const struct shmlimit *l, int64_t rule)
 {
-	return rule < 0 ? clear(l, 0, 0) : clear(l, TAG_RULE_MASK << TAG_RULE_SHIFT, (uint64_t)rule << TAG_RULE_SHIFT);
+	return clear(l, rule, 0);
 }
 
-uint64_t table_forget_fingerprint(const struct shmlimit *l, uint64_t tag)
+uint64_t table_forget_fingerprint(const struct shmlimit *l, uint32_t rule, uint64_t fingerprint)
 {
-	return clear(l, ~TAG_FLAGS, tag & ~TAG_FLAGS);
+	return clear(l, rule, fingerprint);
 }
 
 /* Free what is the key's in a table, `tentative` too: a word that is being carried. Returns how many were committed. */
@@ -408,7 +426,7 @@ static uint64_t forget_in(const struct shmlimit *l, const struct table *t, const
 				struct slot_seen seen = slot_read(&line[j]);
 				uint64_t frozen = seen.tag & TAG_FROZEN;
 
-				if (!table_is_committed(l, seen.tag & ~TAG_FROZEN, key->tag) &&
+				if (!table_is_committed(l, seen.tag & ~TAG_FROZEN, key) &&
 				    !(tentative && seen.tag == (key->tag | TAG_TENTATIVE)))
 					break;
 				if (slot_cas(&line[j], seen, frozen, 0)) {

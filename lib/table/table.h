@@ -24,8 +24,14 @@
 /* What a caller wants found or claimed. */
 struct table_key {
 	uint64_t hash;
-	uint64_t tag;                     /* committed, current version */
+	uint64_t tag;                     /* committed, of the rule's version that the caller knows */
+	uint64_t plain;                   /* the same of version 0: see tag_plain() */
 };
+
+static inline struct table_key table_key(uint64_t hash, uint32_t rule, uint64_t version)
+{
+	return (struct table_key){ hash, tag_pack(hash, rule, version), tag_pack(hash, rule, 0) };
+}
 
 /* Where in the segment a key's slot may be. */
 struct table_window {
@@ -105,14 +111,14 @@ enum claim table_place(const struct shmlimit *l, const struct generation *tables
 int table_commit(const struct table_place *place, uint64_t tag, uint64_t word);
 
 /* Is this the tag of the key's committed slot, perhaps from before its rule was changed? */
-int table_is_committed(const struct shmlimit *l, uint64_t tag, uint64_t wanted);
+int table_is_committed(const struct shmlimit *l, uint64_t tag, const struct table_key *wanted);
 
 /*
  * The committed slot of a key, also from before its rule was changed, as it was
  * seen, or NULL. `but`: 0, or TAG_FROZEN, which then makes no difference.
  */
-struct layout_slot *table_find_any(const struct shmlimit *l, const struct table *t, struct table_window window,
-                                   uint64_t tag, uint64_t but, struct slot_seen *seen);
+struct layout_slot *table_find_any(const struct shmlimit *l, const struct table *t, const struct table_key *key,
+                                   uint64_t but, struct slot_seen *seen);
 
 /*
  * Convert a slot, as it was seen, to the version in force. Returns true if
@@ -136,8 +142,8 @@ void table_convert(const struct shmlimit *l, uint32_t rule, const uint64_t *give
 /* Free every slot of one rule (or of all, rule < 0), and what is tentative there. Returns how many held a funnel. */
 uint64_t table_clear(const struct shmlimit *l, int64_t rule);
 
-/* The same for the slots of one fingerprint under one rule; the flags of the tag make no difference. */
-uint64_t table_forget_fingerprint(const struct shmlimit *l, uint64_t tag);
+/* The same for the slots of one fingerprint under one rule. */
+uint64_t table_forget_fingerprint(const struct shmlimit *l, uint32_t rule, uint64_t fingerprint);
 
 /* Free the slots of this key, if it has any. Returns how many held a funnel. */
 uint64_t table_forget(const struct shmlimit *l, const struct table_key *key);

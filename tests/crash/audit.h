@@ -111,7 +111,7 @@ static inline int has_twin(const struct shmlimit *l)
 
 	for (unsigned i = 0; i < SLOTS; i++)
 		for (unsigned j = 0; j < i; j++)
-			if (slot[i].tag != 0 && tag_same_key(slot[i].tag, slot[j].tag) &&
+			if (slot[i].tag != 0 && tag_same_key(rule_plain(l, slot[i].tag), rule_plain(l, slot[j].tag)) &&
 			    rule_load_tag(l, slot[i].tag, &ignored) == 0 &&
 			    rule_load_tag(l, slot[j].tag, &ignored) == 0)
 				return 1;

@@ -118,10 +118,10 @@ static inline int call_abandon(const struct call *c)
 	struct generation tables;
 	struct table_key key;
 
-	key.hash = hash_bytes(scene.l->secret, (uint32_t)c->rule, c->key, strlen(c->key));
 	if (rule_load(scene.l, (uint32_t)c->rule, &view) != 0)
 		return -ESRCH;
-	key.tag = tag_pack(key.hash, (uint32_t)c->rule, rule_version(&view));
+	key = table_key(hash_bytes(scene.l->secret, (uint32_t)c->rule, c->key, strlen(c->key)), (uint32_t)c->rule,
+	                rule_version(&view));
 	generation_read(scene.l, &tables);
 	return table_place(scene.l, &tables, &key, call_ns(c), 1, &view, &place) == CLAIM_DONE ? 0 : -EXFULL;
 }

@@ -183,7 +183,7 @@ static void see(struct outcome *out)
 
 	out->place = -1;
 	for (int i = 0; i < (int)SLOTS; i++)
-		if (tag_same_key(scene.l->tables[0].slots[i].tag, tag))
+		if (tag_same_key(rule_plain(scene.l, scene.l->tables[0].slots[i].tag), tag))
 			out->place = i;
 	audit_see(&out->sights);
 }

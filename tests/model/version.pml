@@ -13,8 +13,8 @@
  * -DSOLO: at any moment all but one process are killed; that one ends its call, starting over ALONE times at most.
  * -DTICKS=1: once a tick fills every funnel; a process reads the clock when its call begins, so it may be late.
  * Abstracted: a word holds the tick of its last charge and what is left; capacities are 1 or 2, all costs 1; a
- * nonce is a number that nobody remembers. A word that was written under other terms is another word, for it has
- * another time, which algorithm_convert() sees to: see NO_TIME. Other keys, evict and modes are left out, and weak ordering. claim.pml has the rest.
+ * nonce is a number that nobody remembers. A tag tells its version in two bits, and differs from that of every other:
+ * see TWO_BITS. Other keys, evict and modes are left out, and weak ordering. claim.pml has the rest.
  *
  * Laws (-DONLY=n asserts only one): 1 terms that passed the check are of one version, the one asked for. 2 The key
  * never has two committed slots that count (I3). 3 Tokens neither appear nor vanish (I1): each admission finds a token
@@ -33,11 +33,8 @@
  *  NO_CHECK_COMMIT 4       a claim begun before the change commits after the walk has passed its slot.
  *  LEAVE_TENTATIVE 4       the walk leaves an older tentative slot alone, whose claimer was past that check.
  *  CHECK_BEFORE_SCAN 4     the claim looks at `published` before its slot is placed: the walk may pass in between.
- *  TRUST_VIEW 4            a process stopped while four changes are made finds a slot with its two bits of version,
- *                          and reads and charges it under terms that are long gone: `published` has to be looked at
- *                          after the slot was read, not only after the terms were.
  *  CONVERT_TWO_CAS 4       tag and word change one after the other: the word meets the next terms unconverted.
- *  NO_TIME 4               a word with no time in it looks unchanged after four changes.
+ *  TWO_BITS 4              a slot with no more than these of its version looks unchanged after four changes.
  *  LATE_CONVERT 3          a converter with a late clock puts its own time in the word, which then leaks once more
  *                          what had leaked already.
  *  NO_CLEAR 5              a remover was killed and his successor doesn't clear the table: who still has the old
@@ -45,10 +42,11 @@
  *  NO_OLD_TENTATIVE 6      a claim starts over when it meets a tentative slot of another version, for ever.
  *  NO_CHECK_NONE 7         tags are judged by versions published later than they were read: too old, so it seems.
  *  BLIND_TO_CONVERTED 7    the look for older versions passes over the slot that was converted since the first look.
- * And one that must not: NO_BORN doesn't ask whether a slot is older than the rule; that is a second belt.
+ * And two that must not, each a second belt: NO_BORN doesn't ask whether a slot is older than the rule; TRUST_VIEW
+ * doesn't look at `published` again after the slot was read, the terms having been looked at before.
  *
  *	spin -a -DCHANGES=4 version.pml && gcc -O2 -DSAFETY -DNOREDUCE -DVECTORSZ=2048 -o pan pan.c && ./pan -m1000000
- *	spin -a -DTRUST_VIEW -DN=1 version.pml && gcc -O2 -DSAFETY -DBFS -o pan pan.c && ./pan; ./pan -r     (shortest)
+ *	spin -a -DTWO_BITS -DN=1 version.pml && gcc -O2 -DSAFETY -DBFS -o pan pan.c && ./pan; ./pan -r     (shortest)
  */
 #ifndef N
 #define N 2			/* processes that call take for ever */
@@ -82,14 +80,23 @@
 #endif
 #define CAPACITY(v)	(1 + (CAPACITIES >> (v) & 1))
 
-/* tag: 0 = never used, else COMMITTED or TENTATIVE and the version, modulo 4. */
-#define COMMITTED	4
-#define TENTATIVE	8
+/*
+ * tag: 0 = never used, else COMMITTED or TENTATIVE and the version. Who reads it is told the last two bits: what the
+ * others do in a tag can only be compared.
+ */
+#define COMMITTED	16
+#define TENTATIVE	32
 #define is_tentative(t)	((t) >= TENTATIVE)
 #define is_committed(t)	((t) >= COMMITTED && (t) < TENTATIVE)
+#ifdef TWO_BITS
 #define BITS(v)		((v) % VERSIONS)
-#define VERSION_BITS(t)	((t) & 3)
-#define AGE_AT(v, t)	(((v) + VERSIONS - VERSION_BITS(t)) % VERSIONS)
+#else
+#define BITS(v)		(v)
+#endif
+#define VERSION_BITS(t)	((t) & 15)
+#define AGE_AT(v, t)	(((v) + 16 * VERSIONS - VERSION_BITS(t)) % VERSIONS)
+/* With the bits as they would be of the version so told: is it the key's? A version of the future is the next one. */
+#define is_keys(t)	(VERSION_BITS(t) == BITS(version - AGE(t)) || VERSION_BITS(t) == BITS(version + 1))
 
 
 /* word of a committed slot: (version written under, tick of the last charge, quota left); of a tentative one: a nonce. */
@@ -166,7 +173,7 @@ byte j, r, fresh;	/* used within one step, and then 0 again */
 #define old_enough(t)	(version >= AGE(t) + born)
 #endif
 /* A committed slot of the key, by its tag and what is published: rule_load_tag(). */
-#define counts(t)	(in_use && is_committed(t) && AGE(t) != VERSIONS - 1 && old_enough(t))
+#define counts(t)	(in_use && is_committed(t) && is_keys(t) && AGE(t) != VERSIONS - 1 && old_enough(t))
 #ifdef IGNORE_OLD
 #define found_old(t)	false
 #else
@@ -258,11 +265,8 @@ inline new_nonce() {
 	j = 0
 }
 
-#ifdef NO_TIME
+/* Of a committed slot's word the version is a ghost: nothing in it tells. */
 #define SAME(a, b)	((a) == (b) || ((a) < NONCE && (b) < NONCE && ((a) & 7) == ((b) & 7)))
-#else
-#define SAME(a, b)	((a) == (b))
-#endif
 #define HOLDS(where, t, w)	(slot[where].tag == (t) && SAME(slot[where].word, w))
 #define PUBLISHED_STILL		(in_use && version == my.version)
 #define see()			my.seen_tag = slot[i].tag; my.seen = slot[i].word
@@ -432,8 +436,8 @@ active [N + 1] proctype process()
 		fi
 	}
 	/*
-	 * WHY NOT trust the view: a tag has two bits of a version. Only if the view is in force after the slot was
-	 * read is the word one of this version, and not of one four changes on.
+	 * Here the one look serves for terms and slot: in the code, what was copied may be a mix until it is taken. See
+	 * NO_CHECK, and TRUST_VIEW.
 	 */
 	:: STEP(CHECK_FOUND)
 		if
@@ -578,19 +582,20 @@ active [N + 1] proctype process()
 		:: is_committed(my.seen_tag) && my.seen_tag != COMMITTED + BITS(my.version) -> next = SCAN_2_JUDGE
 		:: my.seen_tag == TENTATIVE + BITS(my.version) && i < my.at -> EVENT(13, "a lower tentative twin met"); give_up()
 		:: my.seen_tag == TENTATIVE + BITS(my.version) && i > my.at -> EVENT(14, "a higher tentative twin met"); next = KILL
-		:: is_tentative(my.seen_tag) && my.seen_tag != TENTATIVE + BITS(my.version) ->
-			EVENT(15, "a tentative twin of another version met");
-#ifdef NO_OLD_TENTATIVE
-			give_up()
-#else
-			next = KILL
-#endif
+		:: is_tentative(my.seen_tag) && my.seen_tag != TENTATIVE + BITS(my.version) -> next = SCAN_2_JUDGE
 		:: else -> scan_2_on()
 		fi
 	}
 	:: STEP(SCAN_2_JUDGE)
 		if
 		:: found_old(my.seen_tag) -> EVENT(16, "a committed twin of another version met"); give_up()
+		:: is_tentative(my.seen_tag) && is_keys(my.seen_tag) ->
+			EVENT(15, "a tentative twin of another version met");
+#ifdef NO_OLD_TENTATIVE
+			give_up()
+#else
+			next = KILL
+#endif
 		:: else -> scan_2_on()
 		fi
 	}
@@ -638,9 +643,9 @@ active [N + 1] proctype process()
 	/* table_convert_slot(): the slot seen, by a decider or by the walk. */
 	:: STEP(CONVERT)
 		if
-		:: !in_use || BITS(version) == VERSION_BITS(my.seen_tag) -> converted()
+		:: !in_use || AGE(my.seen_tag) == 0 -> converted()
 #ifdef LEAVE_TENTATIVE
-		:: in_use && BITS(version) != VERSION_BITS(my.seen_tag) && is_tentative(my.seen_tag) -> converted()
+		:: in_use && AGE(my.seen_tag) != 0 && is_tentative(my.seen_tag) -> converted()
 #endif
 		:: else -> my.version = version; next = CONVERT_JUDGE
 		fi

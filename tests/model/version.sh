@@ -22,6 +22,7 @@ wrap-refill|200000|-DN=1 -DTICKS=1|1 process, 5 changes and a refill
 wrap-slots|100000|-DN=1 -DSLOTS=3 -DRESETS=1 -DLOOKS|1 process, 5 changes, 3 slots and a reset
 raise|50000|-DN=1 -DCAPACITIES=165 -DTERMS -DLOOKS|1 process, 5 changes that raise what the others lower
 born|100000|-DN=1 -DREMOVES -DNO_BORN|the table was cleared before a rule began: nothing is older
+view|20000|-DN=1 -DTRUST_VIEW|terms that were checked once need no other look: a tag is of one version
 '
 holds_full='
 full-one-refill|3000000|-DCHANGES=2 -DCAPACITIES=6 -DTICKS=1|2 processes, a change and a refill
@@ -43,9 +44,8 @@ NO_WALK_FIRST|4|-DN=1|a killed writer whose walk nobody finishes leaves slots be
 NO_CHECK_COMMIT|4|-DN=1|a claim that does not look at the version again commits a slot left behind
 CHECK_BEFORE_SCAN|4|-DN=1|a claim that looks at the version before it places commits a slot left behind
 LEAVE_TENTATIVE|4|-DN=1|a walk that leaves tentative slots leaves a claim to commit behind it
-TRUST_VIEW|4|-DN=1|a process stopped for four changes charges a word under terms long gone
 CONVERT_TWO_CAS|4|-DN=1|two CASes in place of one show a word to terms it was not written under
-NO_TIME|4|-DN=1|a word without a time looks unchanged after four changes
+TWO_BITS|4|-DN=1|a slot that tells two bits of its version looks unchanged after four changes
 LATE_CONVERT|3|-DN=1 -DTICKS=1|a conversion by a late clock gives tokens away
 NO_CLEAR|5|-DN=1 -DREMOVES|a table that nobody cleared keeps funnels of a rule that is gone
 NO_OLD_TENTATIVE|6|-DCHANGES=2 -DSOLO|a tentative slot of another version locks its key out

@@ -16,6 +16,7 @@
 #include "process.h"
 
 #include "limiter.h"
+#include "rule.h"
 
 #define CAPACITY 3u
 #define FILL_NS 3000u
@@ -58,7 +59,7 @@ static int has_twin(const struct shmlimit *l, uint64_t *tentative)
 		if (slots[i].tag == 0 || (slots[i].tag & TAG_TENTATIVE) != 0)
 			continue;
 		for (uint64_t j = 0; j < i; j++)
-			twin |= (slots[j].tag & TAG_TENTATIVE) == 0 && tag_same_key(slots[i].tag, slots[j].tag);
+			twin |= (slots[j].tag & TAG_TENTATIVE) == 0 && tag_same_key(rule_plain(l, slots[i].tag), rule_plain(l, slots[j].tag));
 	}
 	return twin;
 }

@@ -131,7 +131,7 @@ static const struct layout_slot *slot_of(uint32_t key)
 		for (unsigned j = 0; j < SLOTS_PER_LINE; j++) {
 			uint64_t there = load_relaxed(&line[j].tag);
 
-			if (tag_same_key(there, tag) && (there & TAG_TENTATIVE) == 0)
+			if (tag_same_key(rule_plain(play->l, there), tag) && (there & TAG_TENTATIVE) == 0)
 				return &line[j];
 		}
 	}

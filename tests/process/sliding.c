@@ -219,11 +219,12 @@ static struct layout_slot *look(uint32_t key, struct rule_view *view, struct slo
 {
 	uint64_t hash = hash_bytes(play->l->secret, (uint32_t)play->rule, &key, sizeof(key));
 	struct layout_slot *slot;
+	struct table_key wanted;
 
 	if (rule_load(play->l, (uint32_t)play->rule, view) != 0)
 		bail("rule_load");
-	slot = table_find_any(play->l, play->l->tables, table_window(play->l->tables, hash),
-	                      tag_pack(hash, (uint32_t)play->rule, rule_version(view)), 0, seen);
+	wanted = table_key(hash, (uint32_t)play->rule, rule_version(view));
+	slot = table_find_any(play->l, play->l->tables, &wanted, 0, seen);
 	if (slot != NULL)
 		*ring = ring_read(play->l, play->l->tables, slot, &view->terms, seen->word, atomic_load(&play->now_ns));
 	return slot;

@@ -423,7 +423,7 @@ static const char *judge_new(void)
 	uint64_t mine = 0;
 
 	for (uint64_t i = 0; i < l->tables->lines * SLOTS_PER_LINE; i++)
-		mine += tag_same_key(l->tables->slots[i].tag, tag_pack(hash_bytes(l->secret, (uint32_t)funnel, "new", 3),
+		mine += tag_same_key(rule_plain(l, l->tables->slots[i].tag), tag_pack(hash_bytes(l->secret, (uint32_t)funnel, "new", 3),
 		                                                       (uint32_t)funnel, 1));
 	return mine != 1 ? "the key has not one slot" : left("new") > 90 ? "nothing was taken" : NULL;
 }

@@ -317,7 +317,7 @@ static inline void law_no_twin(void)
 		if (rule_load_tag(stage.l, s->tag & ~TAG_FROZEN, &ignored) != 0 || (s->tag & ~TAG_FROZEN) == 0)
 			continue;
 		for (uint64_t j = 0; j < n; j++)
-			if (tag_same_key(s->tag, generation_slot(&tables, found[j], &other)->tag) &&
+			if (tag_same_key(rule_plain(stage.l, s->tag), rule_plain(stage.l, generation_slot(&tables, found[j], &other)->tag)) &&
 			    (t == other || (s->tag & TAG_FROZEN) == 0))
 				blame("slots %" PRIu64 " and %" PRIu64 " are one key's", found[j], i);
 		found[n++] = i;

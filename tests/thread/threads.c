@@ -17,6 +17,7 @@
 #include "../process/process.h"
 
 #include "limiter.h"
+#include "rule.h"
 
 #define THREADS 8
 #define START_NS 1000000000000u
@@ -123,7 +124,7 @@ static int has_twin(void)
 		for (uint64_t j = 0; j < i; j++)
 			if (l->tables[0].slots[i].tag != 0 && !(l->tables[0].slots[i].tag & TAG_TENTATIVE) &&
 			    !(l->tables[0].slots[j].tag & TAG_TENTATIVE) &&
-			    tag_same_key(l->tables[0].slots[i].tag, l->tables[0].slots[j].tag))
+			    tag_same_key(rule_plain(l, l->tables[0].slots[i].tag), rule_plain(l, l->tables[0].slots[j].tag)))
 				return 1;
 	return 0;
 }

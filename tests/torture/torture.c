@@ -342,15 +342,15 @@ struct trace {
 static struct trace trace_of(const struct rule_view *view, uint32_t rule, uint32_t key)
 {
 	uint64_t hash = hash_bytes(play->l->secret, rule, &key, sizeof(key));
-	uint64_t tag = tag_pack(hash, rule, rule_version(view));
+	struct table_key wanted = table_key(hash, rule, rule_version(view));
 	struct table_window window = table_window(play->l->tables, hash);
 	struct trace trace = { NULL, NULL, { 0, 0 }, { 0, 0 } };
 
-	trace.committed = table_find_any(play->l, play->l->tables, window, tag, 0, &trace.seen);
+	trace.committed = table_find_any(play->l, play->l->tables, &wanted, 0, &trace.seen);
 	for (unsigned i = 0; i < WINDOW_LINES * SLOTS_PER_LINE; i++) {
 		const struct layout_slot *slot = table_line(play->l->tables, window, i / SLOTS_PER_LINE) + i % SLOTS_PER_LINE;
 
-		if (slot_read(slot).tag != (tag | TAG_TENTATIVE))
+		if (slot_read(slot).tag != (wanted.tag | TAG_TENTATIVE))
 			continue;
 		trace.tentative = slot;
 		trace.nonce = slot_read(slot);

@@ -202,9 +202,9 @@ static void arguments(void)
 	is(shmlimit_slot_key(l, index, &slot, key, 4, NULL), -ENOBUFS, "too little of it");
 	is(shmlimit_slot_key(l, index, &slot, key, 5, NULL), 5, "just enough");
 	is(shmlimit_slot_key(l, index, &free_slot, key, sizeof(key), NULL), 0, "a free slot has no key");
-	slot.fingerprint ^= 1;
+	slot.fingerprint ^= 2;
 	is(shmlimit_slot_key(l, index, &slot, key, sizeof(key), NULL), 0, "what was another key's is not known any more");
-	slot.fingerprint ^= 1;
+	slot.fingerprint ^= 2;
 	slot.rule++;
 	is(shmlimit_slot_key(l, index, &slot, key, sizeof(key), NULL), 0, "nor of another rule");
 	slot.rule = INT32_MAX;

@@ -351,7 +351,7 @@ static void wild(uint64_t seed)
 		wrong += funnel.quota > terms.capacity;
 		warmup_refund(&terms, &funnel, dice_throw(&dice) >> dice_below(&dice, 64), at);
 		wrong += funnel.quota > terms.capacity;
-		warmup_convert(&before, dice_throw(&dice), &terms, dice_throw(&dice), 1);
+		warmup_convert(&before, dice_throw(&dice), &terms, dice_throw(&dice));
 		before = terms;
 	}
 	is(wrong, 0, "no bits of terms and word store more than the capacity");

@@ -347,13 +347,14 @@ static void reset_in_the_tick(void)
 	struct rule_view view;
 	struct layout_slot *slot = NULL;
 	struct slot_seen seen;
-	uint64_t hash = hash_bytes(l->secret, (uint32_t)id, "k", 1), tag, *cells;
+	struct table_key wanted;
+	uint64_t *cells;
 
 	if (rule_load(l, (uint32_t)id, &view) != 0)
 		bail("rule_load");
-	tag = tag_pack(hash, (uint32_t)id, rule_version(&view));
+	wanted = table_key(hash_bytes(l->secret, (uint32_t)id, "k", 1), (uint32_t)id, rule_version(&view));
 	take(id, 2, T0 + 5);
-	slot = table_find_any(l, l->tables, table_window(l->tables, hash), tag, 0, &seen);
+	slot = table_find_any(l, l->tables, &wanted, 0, &seen);
 	if (slot == NULL)
 		bail("no slot");
 	/* Killed between the word and its cells; the second is right by chance. */

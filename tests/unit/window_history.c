@@ -17,7 +17,7 @@
 #define HISTORIES 250000
 #define ASKS 24
 #define KEYS_AT_ONCE 32
-#define SHORTEST_NS ((uint64_t)1 << 16)   /* as many changes as there are move no time on by half of it */
+#define SHORTEST_NS ((uint64_t)1 << 8)    /* less is less than a tick of the longest period */
 
 static struct shmlimit *l;
 
@@ -177,11 +177,10 @@ static void set(struct window_rule *w, const char *name, uint64_t now_ns)
 	w->terms = view.terms;
 }
 
-/* The rule gets another capacity and period. A change costs the latest admission some ticks. */
+/* The rule gets another capacity and period. What the latest admission counted as, it counts as still, or as later. */
 static void change(struct window_rule *w, struct queue *q, uint64_t now_ns, struct dice *dice)
 {
 	struct layout_terms before = w->terms;
-	struct rule_view view;
 	uint64_t last_ns;
 
 	w->rule.capacity = 1 + dice_below(dice, MOST);
@@ -190,14 +189,13 @@ static void change(struct window_rule *w, struct queue *q, uint64_t now_ns, stru
 	set(w, "history", now_ns);
 	if (q->n == 0 || memcmp(&before, &w->terms, sizeof(before)) == 0)
 		return;
-	if (rule_load(l, (uint32_t)w->id, &view) != 0)
-		bail("rule_load");
 	last_ns = window_end_of_tick(&before, newest(q));
 	if (window_wait(&w->terms, last_ns, now_ns) == 0) {
 		q->n = q->highest = 0;
 		return;
 	}
-	last_ns += (1 + rule_version(&view) % 16) << terms_token_bits(&w->terms);
+	if (window_end_of_tick(&w->terms, newest(q)) == window_end_of_tick(&w->terms, last_ns))
+		return;
 	for (uint64_t i = 0; i < q->latest; i++)
 		q->time_ns[q->n - 1 - i] = window_end_of_tick(&w->terms, last_ns);
 }

@@ -79,7 +79,7 @@ static void check_funnel(const struct layout_terms *terms, const struct layout_t
 	after = f;
 	funnel_refund(terms, &after, tokens, at);
 	law(after.quota <= terms->capacity && after.quota >= f.quota, "a refund takes, or fills above the brim");
-	after = funnel_leak(other, funnel_convert(terms, word, other, now_ns, 1), funnel_time(other, now_ns));
+	after = funnel_leak(other, funnel_convert(terms, word, other, now_ns), funnel_time(other, now_ns));
 	law(after.quota <= f.quota || after.quota == other->capacity, "a change of the rule gives");
 }
 
@@ -102,7 +102,7 @@ static void check_warmup(const struct layout_terms *terms, const struct layout_t
 	after = f;
 	warmup_refund(terms, &after, tokens, at);
 	law(after.quota <= terms->capacity && after.quota >= f.quota, "a refund takes, or fills above the brim");
-	after = warmup_leak(other, warmup_convert(terms, word, other, now_ns, 1), funnel_time(other, now_ns));
+	after = warmup_leak(other, warmup_convert(terms, word, other, now_ns), funnel_time(other, now_ns));
 	law(after.quota <= other->capacity, "a change of the rule fills above the brim");
 }
 

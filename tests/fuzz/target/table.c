@@ -346,7 +346,7 @@ static uint64_t slots_of(unsigned rule, uint32_t key)
 	uint64_t tag = tag_pack(hash_of(rule, key), rule, 0), n = 0;
 
 	for (uint64_t i = 0; i < l->tables->lines * SLOTS_PER_LINE; i++)
-		n += tag_same_key(l->tables->slots[i].tag, tag);
+		n += tag_same_key(rule_plain(l, l->tables->slots[i].tag), tag);
 	return n;
 }
 

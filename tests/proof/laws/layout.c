@@ -15,13 +15,31 @@ int law_tag(uint64_t hash, unsigned rule, uint64_t version)
 
 	assume(rule < SHMLIMIT_RULES_MAX);
 	return tag != 0 && tag_rule(tag) == rule && (tag & TAG_VERSION) == version % RULE_VERSIONS &&
-	       (tag & (TAG_TENTATIVE | TAG_FROZEN)) == 0 && tag_fingerprint(tag) == ((hash & mask) != 0 ? (hash & mask) : 1);
+	       (tag & (TAG_TENTATIVE | TAG_FROZEN)) == 0 && tag_fingerprint(tag_plain(tag, version)) == ((hash & mask) | 1);
 }
 
 /* ... with a rule beyond the last */
 int false_tag(uint64_t hash, unsigned rule)
 {
 	return tag_rule(tag_pack(hash, rule, 0)) == rule;
+}
+
+/* the version before, the two before it and the next know the tag as theirs; no two versions have the same one */
+int law_tag_version(uint64_t hash, unsigned rule, uint64_t version, uint64_t other)
+{
+	uint64_t tag = tag_pack(hash, rule, version), low = ((uint64_t)1 << 49) - 1;
+
+	assume(rule < SHMLIMIT_RULES_MAX);
+	return tag_version(tag, version - 1) == version && tag_version(tag, version) == version &&
+	       tag_version(tag, version + 1) == version && tag_version(tag, version + 2) == version &&
+	       ((version & low) == (other & low)) == (tag == tag_pack(hash, rule, other));
+}
+
+/* ... nor does the version after those */
+int false_tag_version(uint64_t hash, unsigned rule, uint64_t version)
+{
+	assume(rule < SHMLIMIT_RULES_MAX);
+	return tag_version(tag_pack(hash, rule, version), version + 3) == version;
 }
 
 /* two tags are of one key where fingerprint and rule are the same, whatever version and flags are */
