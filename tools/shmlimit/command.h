@@ -66,7 +66,7 @@ extern const struct command command_rule_set, command_rule_show, command_rule_li
 extern const struct command command_rule_export, command_apply, command_apply_all;
 extern const struct command command_take, command_peek, command_reserve, command_acquire, command_charge;
 extern const struct command command_refund, command_throttle, command_reset;
-extern const struct command command_inspect, command_keys, command_metrics, command_verify;
+extern const struct command command_inspect, command_keys, command_metrics, command_check, command_verify;
 extern const struct command command_size, command_replay, command_top, command_stat, command_save, command_load;
 extern const struct command command_global_take, command_global_inspect, command_global_ping, command_global_reset;
 

@@ -43,6 +43,7 @@ static const struct command *const commands[] = {
 	&command_top,
 	&command_stat,
 	&command_metrics,
+	&command_check,
 	&command_verify,
 	&command_save,
 	&command_load,

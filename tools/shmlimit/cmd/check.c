@@ -1,0 +1,325 @@
+/*
+ * check.c: shmlimit check: is a segment well? For Nagios, Icinga and all that run such checks: a line with performance
+ * data, and the exit statuses of their plugins.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "replacement.h"
+
+#define INTERVAL_DEFAULT UINT64_C(1000000000)
+#define INTERVAL_MAX (UINT64_C(86400) * 1000000000)
+#define STATE_HEAD "shmlimit check 1"
+
+/* Statuses of such plugins. */
+enum { CHECK_OK, CHECK_WARNING, CHECK_CRITICAL, CHECK_UNKNOWN };
+
+static const char *const words[] = { "OK", "WARNING", "CRITICAL", "UNKNOWN" };
+
+/* What can have a limit, in the order of the options; then what is only told. */
+enum { DENIED, EVICTIONS, NO_SLOT, ENGINE_ERRORS, BREAKER_OPENINGS, LIMITS, ALLOWED = LIMITS, FACTS };
+enum { RULE = LIMITS, INTERVAL, STATE };
+
+static const struct command_option options[] = {
+	[DENIED] = { "max-denied", "LIMIT", "decisions denied" },
+	[EVICTIONS] = { "max-evictions", "LIMIT", "keys that lost their slot before they were full again" },
+	[NO_SLOT] = { "max-no-slot", "LIMIT", "decisions made without a slot" },
+	[ENGINE_ERRORS] = { "max-engine-errors", "LIMIT", "calls to a Redis server that failed" },
+	[BREAKER_OPENINGS] = { "max-breaker-openings", "LIMIT", "times that the circuit breaker opened" },
+	[RULE] = { "rule", "RULE", "decisions, evictions and slots of this rule only" },
+	[INTERVAL] = { "interval", "DURATION", "count for so long (default 1s)" },
+	[STATE] = { "state", "FILE", "count since the last check that had this file, without waiting" },
+	{ 0 },
+};
+
+static const char *const labels[FACTS] = { "denied", "evictions", "no_slot", "engine_errors", "breaker_openings", "allowed" };
+
+/* More than `warning` is a warning; UINT64_MAX: nothing is. */
+struct limit {
+	uint64_t warning, critical;
+};
+
+struct sample {
+	uint64_t created_unix_ns, unix_ns;
+	uint64_t fact[FACTS];
+};
+
+struct check {
+	const char *name;
+	struct limit limit[LIMITS];
+	const char *rule;
+	uint64_t interval_ns;
+};
+
+/* "CRITICAL" or "WARNING,CRITICAL". */
+static int limit_parse(const char *what, const char *text, struct limit *limit)
+{
+	const char *comma = strchr(text, ',');
+	char first[TEXT_LEN];
+	int status;
+
+	limit->warning = UINT64_MAX;
+	if (comma == NULL)
+		return number_parse(what, text, 0, UINT64_MAX - 1, &limit->critical);
+	snprintf(first, sizeof(first), "%.*s", (int)(comma - text), text);
+	status = number_parse(what, first, 0, UINT64_MAX - 1, &limit->warning);
+	return status == STATUS_OK ? number_parse(what, comma + 1, 0, UINT64_MAX - 1, &limit->critical) : status;
+}
+
+static int parse(const struct call *call, struct check *check)
+{
+	int status = STATUS_OK;
+
+	for (int i = 0; i < LIMITS && status == STATUS_OK; i++) {
+		char what[TEXT_LEN];
+
+		check->limit[i] = (struct limit){ UINT64_MAX, UINT64_MAX };
+		snprintf(what, sizeof(what), "--%s", options[i].name);
+		if (call->option[i] != NULL)
+			status = limit_parse(what, call->option[i], &check->limit[i]);
+	}
+	if (status == STATUS_OK && call->option[INTERVAL] != NULL && call->option[STATE] != NULL)
+		return fail("--interval and --state: must be one of the two");
+	if (status == STATUS_OK && call->option[INTERVAL] != NULL)
+		status = duration_parse("--interval", call->option[INTERVAL], &check->interval_ns);
+	if (status == STATUS_OK && (check->interval_ns == 0 || check->interval_ns > INTERVAL_MAX))
+		return fail("--interval %s: must be more than 0, and 1d or less", call->option[INTERVAL]);
+	return status;
+}
+
+/* ---- what there is ---- */
+
+/* 0 or -errno: -ESRCH there is no such rule. */
+static int sample_take(struct shmlimit *limiter, const char *rule, struct sample *sample)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct shmlimit_counters c = { .struct_size = sizeof(c) };
+	struct shmlimit_lease_counters lease = { .struct_size = sizeof(lease) };
+	int id = rule != NULL ? shmlimit_rule_find(limiter, rule) : 0;
+	struct timespec now;
+
+	if (id < 0)
+		return id;
+	shmlimit_info(limiter, &info);
+	if (rule != NULL)
+		shmlimit_counters(limiter, id, &c);
+	else
+		rule_counters_all(limiter, &c);
+	shmlimit_lease_counters(limiter, &lease);
+	clock_gettime(CLOCK_REALTIME, &now);
+	*sample = (struct sample){
+		.created_unix_ns = info.created_unix_ns,
+		.unix_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
+		.fact = {
+			[DENIED] = c.denied,
+			[EVICTIONS] = c.evictions,
+			[NO_SLOT] = c.no_slot,
+			[ENGINE_ERRORS] = lease.engine_errors,
+			[BREAKER_OPENINGS] = lease.breaker_openings,
+			[ALLOWED] = c.allowed,
+		},
+	};
+	return 0;
+}
+
+/* What was counted between the two. A segment, or a rule, that was made anew began with nothing. */
+static void subtract(const struct sample *before, struct sample *now)
+{
+	for (int i = 0; i < FACTS; i++)
+		if (before->created_unix_ns == now->created_unix_ns && now->fact[i] >= before->fact[i])
+			now->fact[i] -= before->fact[i];
+}
+
+/* ---- the state that a check leaves to the next one ---- */
+
+/* Returns 1, or 0: there is none yet, or -1: it cannot be read, or is something else. */
+static int state_read(const char *path, struct sample *sample)
+{
+	FILE *from = fopen(path, "re");
+	int fields;
+
+	if (from == NULL)
+		return errno == ENOENT ? 0 : -1;
+	fields = fscanf(from, STATE_HEAD " %" SCNu64 " %" SCNu64, &sample->created_unix_ns, &sample->unix_ns);
+	for (int i = 0; i < FACTS && fields == 2 + i; i++)
+		fields += fscanf(from, "%" SCNu64, &sample->fact[i]) == 1;
+	fclose(from);
+	return fields == 2 + FACTS ? 1 : -1;
+}
+
+static int state_write(const char *path, const struct sample *sample)
+{
+	struct replacement file;
+	int status = replacement_open(&file, path);
+
+	if (status != STATUS_OK)
+		return status;
+	fprintf(file.to, STATE_HEAD "\n%" PRIu64 " %" PRIu64, sample->created_unix_ns, sample->unix_ns);
+	for (int i = 0; i < FACTS; i++)
+		fprintf(file.to, " %" PRIu64, sample->fact[i]);
+	putc('\n', file.to);
+	return replacement_commit(&file);
+}
+
+/* ---- what is printed ---- */
+
+/* A bar begins performance data. */
+static void print_name(const char *name)
+{
+	char one[ESCAPE_ONE_LEN];
+
+	for (size_t n, len = strlen(name); len > 0; name += n, len -= n) {
+		n = escape_one(one, name, len, 0);
+		fputs(strcmp(one, "|") == 0 ? "\\x7c" : one, stdout);
+	}
+}
+
+static void print_head(int found, const char *name)
+{
+	printf("SHMLIMIT %s - segment ", words[found]);
+	print_name(name);
+}
+
+static int print_reason(int found, const char *name, const char *reason)
+{
+	print_head(found, name);
+	printf(": %s\n", reason);
+	return found;
+}
+
+static int level(const struct limit *limit, uint64_t value)
+{
+	if (limit->critical != UINT64_MAX && value > limit->critical)
+		return CHECK_CRITICAL;
+	return limit->warning != UINT64_MAX && value > limit->warning ? CHECK_WARNING : CHECK_OK;
+}
+
+static void print_limit(uint64_t limit)
+{
+	putchar(';');
+	if (limit != UINT64_MAX)
+		printf("%" PRIu64, limit);
+}
+
+static void print_data(const struct check *check, const struct sample *counted)
+{
+	fputs(" |", stdout);
+	for (int i = 0; i < FACTS; i++) {
+		printf(" %s=%" PRIu64, labels[i], counted->fact[i]);
+		print_limit(i < LIMITS ? check->limit[i].warning : UINT64_MAX);
+		print_limit(i < LIMITS ? check->limit[i].critical : UINT64_MAX);
+		fputs(";0", stdout);
+	}
+	putchar('\n');
+}
+
+/* Those that are above a limit, or that all is well. */
+static int report(const struct check *check, const struct sample *counted, uint64_t span_ns, int enabled)
+{
+	int found = enabled ? CHECK_OK : CHECK_WARNING;
+	char span[TEXT_LEN];
+
+	for (int i = 0; i < LIMITS; i++)
+		if (level(&check->limit[i], counted->fact[i]) > found)
+			found = level(&check->limit[i], counted->fact[i]);
+	print_head(found, check->name);
+	if (check->rule != NULL)
+		printf(" rule %s", check->rule);
+	fputs(enabled ? ":" : ": disabled, every decision answers allowed;", stdout);
+	for (int i = 0; i < LIMITS; i++)
+		if (level(&check->limit[i], counted->fact[i]) != CHECK_OK)
+			printf(" %s %" PRIu64 ",", labels[i], counted->fact[i]);
+	printf("%s %" PRIu64 " decisions in %s", found == CHECK_OK ? " well," : "",
+	       counted->fact[ALLOWED] + counted->fact[DENIED], duration_text(span, span_ns / 1000000 * 1000000));
+	print_data(check, counted);
+	return found;
+}
+
+/* A segment that is missing, or cannot be opened, does its work no more. */
+static int report_error(const struct check *check, int error)
+{
+	return print_reason(error == -EACCES || error == -EPERM ? CHECK_UNKNOWN : CHECK_CRITICAL, check->name,
+	                    error == -ESRCH ? "the rule is missing" : shmlimit_strerror(error));
+}
+
+/* ---- a check ---- */
+
+/* From the last check, or for an interval from now. Returns 1, 0: this is the first check, or -1: it was said. */
+static int sample_before(const struct check *check, struct shmlimit *limiter, const char *state, struct sample *before)
+{
+	struct timespec until;
+	int found;
+
+	if (state != NULL) {
+		found = state_read(state, before);
+		if (found < 0)
+			print_reason(CHECK_UNKNOWN, check->name, "its state file cannot be read, or is none");
+		return found;
+	}
+	(void)sample_take(limiter, check->rule, before);
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += (time_t)(check->interval_ns / 1000000000);
+	until.tv_nsec += (long)(check->interval_ns % 1000000000);
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+		;
+	return 1;
+}
+
+static int look(const struct check *check, struct shmlimit *limiter, const char *state)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct sample before = { 0 }, now;
+	int error = sample_take(limiter, check->rule, &now), since;
+
+	if (error < 0)
+		return report_error(check, error);
+	since = sample_before(check, limiter, state, &before);
+	if (since < 0)
+		return CHECK_UNKNOWN;
+	error = sample_take(limiter, check->rule, &now);
+	if (error < 0)
+		return report_error(check, error);
+	if (state != NULL && state_write(state, &now) != STATUS_OK)
+		return print_reason(CHECK_UNKNOWN, check->name, "its state file cannot be written");
+	if (since == 0)
+		before = now;
+	subtract(&before, &now);
+	shmlimit_info(limiter, &info);
+	return report(check, &now, now.unix_ns > before.unix_ns ? now.unix_ns - before.unix_ns : 0, info.enabled != 0);
+}
+
+static int run(const struct call *call)
+{
+	struct check check = { .name = call->operand[0], .rule = call->option[RULE], .interval_ns = INTERVAL_DEFAULT };
+	struct shmlimit *limiter;
+	int found, error, status = parse(call, &check);
+
+	if (status != STATUS_OK)
+		return status;
+	error = segment_try(check.name, SHMLIMIT_READ_ONLY, &limiter);
+	if (error < 0)
+		return report_error(&check, error);
+	found = look(&check, limiter, call->option[STATE]);
+	shmlimit_close(limiter);
+	return found;
+}
+
+const struct command command_check = {
+	.name = "check",
+	.operands = "NAME",
+	.purpose = "say whether a segment is well, as a plugin for Nagios or Icinga",
+	.details = "Prints a line with performance data, and exits with 0 if all is well, 1 on a warning, 2 if it is\n"
+	           "critical, 3 if that is not known. LIMIT is N, more of which is critical, or N,M: more than N is a\n"
+	           "warning, more than M critical. What is counted is what happened in the interval, or since the last\n"
+	           "check. A segment that is missing is critical, one that is disabled a warning. Changes nothing.\n",
+	.options = options,
+	.run = run,
+};
