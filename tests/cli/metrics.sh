@@ -54,7 +54,7 @@ on_full=evict window_max=5 1" "is of a kind"
 has segment_size_bytes "$(shmlimit inspect "$segment" --json | jq .segment.size)" "has a size"
 has segment_rules 3 "has rules"
 has segment_rules_max 4 "and room for some"
-has segment_start_time_seconds "$(shmlimit inspect "$segment" --json | jq '.segment.created_unix_ns / 1e9 | floor')" \
+has segment_start_time_seconds "$(shmlimit inspect "$segment" --json | jq '(.segment.created_unix_ns | tonumber) / 1e9 | floor')" \
 	"and was made at a time"
 has segment_slots "state=free 1021
 state=live 3

@@ -43,11 +43,11 @@ RULE KEY REQUESTS DENIED SHARE FIRST LAST
 RULE KEY REQUESTS DENIED SHARE FIRST LAST
 4/5s window 10.0.0.1 9 4 44.44% 2026-11-21T09:00:00Z 2026-11-21T09:00:02Z" \
 	"each limit by itself: what it denies, to whom and when"
-is "$(field '[.rules[] | [.rule, .algorithm, .capacity, .allowed, .denied, .keys_denied, .no_room, .first_unix_ns / 1e9, .last_unix_ns / 1e9]]' \
+is "$(field '[.rules[] | [.rule, .algorithm, .capacity, .allowed, .denied, .keys_denied, .no_room, ((.first_unix_ns, .last_unix_ns) | if . then tonumber / 1e9 else . end)]]' \
 	--rule '1/s burst 3' --rule '4/5s window' small)" \
 	'[["1/s burst 3","funnel",3,7,3,1,0,1795251600,1795251602],["4/5s window","window",4,6,4,1,0,1795251600,1795251602]]' \
 	"in JSON, too"
-is "$(field '[.step_ns / 1e9, .steps_from_unix_ns / 1e9, .requests_by_step, .rules[0].denied_by_step]' --rule '1/s burst 3' small)" \
+is "$(field '[.step_ns / 1e9, (.steps_from_unix_ns | tonumber) / 1e9, .requests_by_step, .rules[0].denied_by_step]' --rule '1/s burst 3' small)" \
 	'[1,1795251600,[6,1,2,0,0,0,0,0,0,1],[2,0,1,0,0,0,0,0,0,0]]' "with what was denied when"
 
 # The same by another's arithmetic, on a log of many keys over hours, by fractions and by lists of times.
@@ -205,7 +205,7 @@ $(head -c 160 x.log)" "160 bytes of a long line that is not understood are shown
 	echo
 	printf '10.0.0.1 - - [21/Nov/2026:05:30:09 -0330] "GET / HTTP/1.1" 200 1 "-" "Mozilla"\r\n'
 } >lines
-is "$(field '[.lines, .not_understood, .too_late, .keys, (.last_unix_ns - .first_unix_ns) / 1e9]' --rule '1/d burst 1' lines)" \
+is "$(field '[.lines, .not_understood, .too_late, .keys, ((.last_unix_ns | tonumber) - (.first_unix_ns | tonumber)) / 1e9]' --rule '1/d burst 1' lines)" \
 	'[15,7,0,4,5]' "lines are understood, or counted"
 
 # keys FIELDS: each key that was denied.

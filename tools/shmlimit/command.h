@@ -158,7 +158,8 @@ void print_line(const char *name, const char *format, ...) __attribute__((format
 int print_json(json_t *root);                  /* takes the reference; NULL means out of memory; a status */
 char *json_write(json_t *root);                /* the same as text, which is the caller's to free, or NULL */
 char *json_write_line(json_t *root);           /* on one line */
-json_t *json_number(uint64_t value);
+#define JSON_NUMBER_MAX (UINT64_C(1) << 53)
+json_t *json_number(uint64_t value);            /* above that, a string of its digits */
 json_t *json_duration(uint64_t ns);            /* UINT64_MAX, never, becomes null */
 json_t *json_text(const char *text);           /* bytes that are not UTF-8 become U+FFFD */
 json_t *json_bytes(const void *bytes, size_t len);     /* null if they are not UTF-8 */

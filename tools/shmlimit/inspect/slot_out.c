@@ -103,10 +103,13 @@ const char *out_rule_name(struct slot_out *out, int rule)
 static void out_json_number(struct slot_out *out, const char *name, uint64_t number)
 {
 	out_text(out, name);
-	if (number == UINT64_MAX)
+	if (number == UINT64_MAX) {
 		out_text(out, "null");
-	else
-		out_number(out, number);
+		return;
+	}
+	out_text(out, number > JSON_NUMBER_MAX ? "\"" : "");
+	out_number(out, number);
+	out_text(out, number > JSON_NUMBER_MAX ? "\"" : "");
 }
 
 /* As ASCII, with JSON's escapes; null if it is not UTF-8. */

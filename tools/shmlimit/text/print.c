@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,10 +78,15 @@ int print_json(json_t *root)
 	return STATUS_OK;
 }
 
-/* WHY NOT json_integer() alone: it is signed. What lies above becomes the nearest double. */
+/* WHY NOT a number always: most programs read one as a double, and no digit of a counter or a time is to be lost. */
 json_t *json_number(uint64_t value)
 {
-	return value <= INT64_MAX ? json_integer((json_int_t)value) : json_real((double)value);
+	char digits[TEXT_LEN];
+
+	if (value <= JSON_NUMBER_MAX)
+		return json_integer((json_int_t)value);
+	snprintf(digits, sizeof(digits), "%" PRIu64, value);
+	return json_string(digits);
 }
 
 json_t *json_duration(uint64_t ns)
