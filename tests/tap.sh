@@ -10,12 +10,14 @@
 #
 # A test starts in the same state whatever started it: no signal is ignored (a background job of a shell ignores
 # SIGINT, and a shell cannot undo that for its children, so env does), the umask is 022, the locale is C, and nothing
-# in the environment changes what the standard tools print.
+# in the environment changes what the standard tools print. Where there is bash, it runs the test, since it knows which
+# line called a function: a test that fails says at which line.
 
 set -u
 if [ "${TAP_STARTED:-}" != $$ ]; then
 	export TAP_STARTED=$$
-	exec env --default-signal "$0" "$@"
+	# shellcheck disable=SC2046 # "bash --posix" is two words, and may be none
+	exec env --default-signal $(command -v bash >/dev/null && echo bash --posix) "$0" "$@"
 fi
 umask 022
 # Some tests have words of a command in one variable: a folder with spaces in its name would be several.
@@ -44,6 +46,22 @@ trap 'exit 130' INT TERM HUP
 
 diag() { printf '%s\n' "$*" | sed 's/^/# /' >&2; }
 
+# tap_where: the line that failed, and those that it was called from, where the shell knows them (bash does).
+tap_where() {
+	depth=0
+	said=failed
+	while frame=$(caller $depth 2>/dev/null); do
+		depth=$((depth + 1))
+		file=${frame##* }
+		case $file in
+		*/tap.sh) continue ;;
+		*/tests/*.t) file=${file%.t}.sh ;;
+		esac
+		echo "$said at tests/${file##*/tests/}:${frame%% *}"
+		said='  called'
+	done
+}
+
 # ok STATUS TITLE: the title is a law, STATUS 0 means that it held.
 ok() {
 	tap_count=$((tap_count + 1))
@@ -52,6 +70,7 @@ ok() {
 	else
 		printf 'not ok %d - %s\n' $tap_count "$2"
 		tap_failed=$((tap_failed + 1))
+		[ -z "$(tap_where)" ] || diag "$(tap_where)"
 	fi
 }
 
@@ -88,6 +107,13 @@ run() {
 		ok 1 "does not die: $*"
 		diag "exit status $rc" "$err"
 	fi
+}
+
+# need COMMAND...: skip the test where one is missing.
+need() {
+	for tap_command in "$@"; do
+		command -v "$tap_command" >/dev/null || skip_all "$tap_command is not installed"
+	done
 }
 
 skip_all() {

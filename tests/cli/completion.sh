@@ -3,7 +3,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
-command -v bash >/dev/null || skip_all "no bash"
+need bash
 cd "$TMP" || exit
 
 cat >complete.bash <<'BASH'

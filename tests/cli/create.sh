@@ -3,6 +3,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
+need jq
 
 n=0
 fact() { shmlimit inspect "$1" --json | jq -r ".segment.$2"; }

@@ -4,9 +4,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
 
-for command in curl jq; do
-	command -v $command >/dev/null || skip_all "$command is not installed"
-done
+need shmlimit-demo curl jq
 
 server=
 end_server() {

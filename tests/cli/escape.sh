@@ -4,6 +4,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
+need jq
 cd "$TMP" || exit
 
 # ESC [, DEL, and CSI as a byte and as the character U+009B, which xterm takes for ESC [.

@@ -3,6 +3,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
+need jq
 
 segment=$SEGMENT.s
 field() { shmlimit inspect "$segment" --json | jq -c ".segment.$1"; }

@@ -4,6 +4,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
+need jq
 
 # Our lines, blanks squeezed, our prefix cut off; our objects, as an array.
 mine() { printf '%s\n' "$out" | sed -n "s/^$SEGMENT\.//p" | tr -s ' '; }

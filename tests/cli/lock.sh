@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
 
-command -v flock >/dev/null || skip_all "needs flock"
+need flock
 segment=$SEGMENT.s
 cd "$TMP" || exit 1
 shmlimit create "$segment" --slots 16 --mode 0644

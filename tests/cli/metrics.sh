@@ -4,6 +4,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
+need jq
 
 # Samples as Prometheus' own library reads them, one a line, by both of its parsers: they must agree.
 cat >"$TMP/read.py" <<'PYTHON'

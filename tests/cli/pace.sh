@@ -4,6 +4,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
+need jq
 
 # example FIRST: the manual's literal block whose first line matches.
 example() {

@@ -4,6 +4,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
+need jq
 
 segment=$SEGMENT.s
 denied="shmlimit: segment $segment: no permission: must be granted by its owner (chmod and chgrp of \

@@ -4,6 +4,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
+need jq /usr/bin/python3
 cd "$TMP" || exit
 
 # Fields of the JSON answer to the arguments behind.

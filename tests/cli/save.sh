@@ -3,6 +3,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
+need jq
 
 s=$SEGMENT.s
 c=$SEGMENT.copy

@@ -3,6 +3,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
+need jq
 
 n=0
 # size SLOTS ARGUMENT...: as a segment made so is.

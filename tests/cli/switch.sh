@@ -3,6 +3,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
+need jq
 
 segment=$SEGMENT.s
 state() { shmlimit list --json | jq -c --arg name "$segment" '.[] | select(.name == $name) | .enabled'; }

@@ -6,7 +6,7 @@
 . "${0%/*}/../tap.sh"
 
 [ "$(id -u)" -eq 0 ] || skip_all "needs root, to make segments of another user"
-command -v setpriv >/dev/null || skip_all "needs setpriv"
+need setpriv jq
 cp "$BUILD/bin/shmlimit" "$TMP"
 chmod 755 "$TMP" "$TMP/shmlimit"
 PATH=$TMP:$PATH
