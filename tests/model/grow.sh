@@ -7,7 +7,6 @@
 . "$SOURCE/tests/model/model.sh"
 
 PAN='-O2 -DCOLLAPSE'
-FAILING=-O0
 MEMORY_MB=1700
 
 # NAME | fewest states | macros | title

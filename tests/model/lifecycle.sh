@@ -6,7 +6,6 @@
 . "$SOURCE/tests/model/model.sh"
 
 PAN='-O1 -DCOLLAPSE -DNOREDUCE'	# every step reads or writes what all see: nothing could be reduced
-FAILING=-O0
 MEMORY_MB=1400
 
 # NAME | fewest states | macros | title

@@ -10,8 +10,8 @@
 #	holds_full  the same, larger: only with MODEL_FULL=1 (minutes, and up to 8 GB)
 #	fails       macro, law that it breaks, more macros, title; law 0: some call ends (PROGRESS)
 #
-# PAN is how a search is compiled, MEMORY_MB what each of the two that run at once may use. FAILING, which may be missing,
-# is said to the compiler of variants on top of that: -O0 where they fail so early that to optimise them takes longer.
+# PAN is how a search is compiled, MEMORY_MB what each of the two that run at once may use. Variants are compiled with
+# -O0: they fail so early that optimizing them takes longer than the search.
 
 command -v spin >/dev/null || skip_all "spin is missing"
 command -v gcc >/dev/null || skip_all "gcc is missing"
@@ -40,7 +40,7 @@ search_holds() {
 }
 
 search_fails() {
-	more=${FAILING:-}
+	more=-O0
 	echo "$fails" | while IFS='|' read -r name law macros title; do
 		[ -z "$name" ] || (search "$name.$law" "-D$name" "-DONLY=$law" $macros)
 	done
