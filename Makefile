@@ -18,21 +18,39 @@ unitdir    ?= $(prefix)/lib/systemd/system
 VERSION   := $(shell sed -n 's/^.define SHMLIMIT_VERSION "\(.*\)"/\1/p' include/shmlimit.h)
 SOVERSION := 0
 
-# Debian's names of what each target needs; tools/need.sh installs them.
-need_build := gcc libc6-dev make pkg-config libck-dev liburcu-dev libjansson-dev libinih-dev \
-	zlib1g-dev uthash-dev libncurses-dev systemtap-sdt-dev libhiredis-dev
-need_demo  := $(need_build) libmicrohttpd-dev wrk curl
+# Debian's names of what each target needs, under what needs it; tools/need.sh installs them. Where a header shows
+# whether a package is there, it stands before the package's name, and what lacks it is not built.
+headers_lib     := stdlib.h:libc6-dev ck_pr.h:libck-dev urcu/rculfhash.h:liburcu-dev
+headers_global  := hiredis/hiredis.h:libhiredis-dev
+headers_command := jansson.h:libjansson-dev ini.h:libinih-dev zlib.h:zlib1g-dev uthash.h:uthash-dev ncurses.h:libncurses-dev
+headers_demo    := microhttpd.h:libmicrohttpd-dev
+headers_bench   := sqlite3.h:libsqlite3-dev lua5.1/lua.h:liblua5.1-0-dev
+package = $(lastword $(subst :, ,$(1)))
+packages = $(foreach h,$(headers_$(1)),$(call package,$(h)))
+
+need_lib   := gcc make pkg-config $(call packages,lib) systemtap-sdt-dev
+need_build := $(need_lib) $(foreach w,global command,$(call packages,$(w)))
+need_demo  := $(call packages,demo) wrk curl
+need_cli   := jq gnuplot-nox python3-prometheus-client bsdutils util-linux zsh fish
 need_server := redis-tools nginx nginx-dev apache2-bin apache2-dev libssl-dev procps mypy python3-pip python3-setuptools \
 	python3-wheel python3-tap iproute2 gunicorn python3-uvicorn php-cli php-fpm php-apcu libfcgi-bin
 # For benches nginx is unpacked into O= and not installed, for that would start it; these are what it needs.
-need_bench := $(need_demo) redis-tools libsqlite3-dev liblua5.1-0-dev gnuplot-nox libpcre2-8-0 libssl3 zlib1g \
-	apache2-bin apache2-dev libssl-dev libpcre3 libpng16-16 util-linux
-need_check := $(need_bench) iproute2 bsdutils g++ clang libclang-rt-14-dev gcc-aarch64-linux-gnu \
-	libc6-dev-arm64-cross qemu-user perl zsh fish spin z3 python3-z3 mandoc jq binutils util-linux python3-prometheus-client
-need_fuzz  := $(need_build) clang libclang-rt-14-dev
-need_deb   := $(need_build) perl dpkg-dev debhelper nginx-dev apache2-dev libssl-dev dh-python python3-all python3-setuptools \
+need_bench := $(call packages,bench) gnuplot-nox redis-tools libpcre2-8-0 libssl3 apache2-bin apache2-dev libssl-dev \
+	libpcre3 libpng16-16 util-linux
+need_clang := clang libclang-rt-14-dev
+need_arm64 := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+need_proof := spin z3 python3-z3
+need_deb   := perl dpkg-dev debhelper nginx-dev apache2-dev libssl-dev dh-python python3-all python3-setuptools \
 	pybuild-plugin-pyproject
-need_lint  := lintian abigail-tools
+need_lint  := g++ mandoc binutils lintian abigail-tools
+for_build := 'library and command:' $(need_build)
+for_demo  := $(for_build) 'make demo:' $(need_demo)
+for_bench := $(for_demo) 'make bench, tests/build:' $(need_bench)
+for_fuzz  := $(for_build) 'tests/fuzz:' $(need_clang)
+for_deb   := $(for_build) 'make deb:' $(need_deb)
+for_check := $(for_build) 'all tests (prove):' perl 'tests/cli:' $(need_demo) $(need_cli) 'tests/server:' $(need_server) \
+	'tests/model, tests/proof:' $(need_proof) 'builds with clang, tests/fuzz:' $(need_clang) 'build for aarch64:' \
+	$(need_arm64) 'tests/build:' $(need_bench) $(need_deb) $(need_lint)
 
 # SAN=address (undefined behaviour too) or SAN=thread; the latter swaps inline assembly for compiler builtins. SAN=fuzz
 # is for clang, or AFL++'s, and what fuzzing needs.
@@ -53,6 +71,14 @@ deps_cflags := -isystem $(FOREIGN)/usr/include -isystem $(FOREIGN)/usr/include/$
 deps_ldflags := -L$(FOREIGN)/usr/lib/$(MACHINE)
 endif
 deps_libs := $(deps_ldflags) -Wl,--as-needed -lurcu-cds -lurcu-bp -lurcu-common -Wl,--no-as-needed
+
+# What the compiler does not find of the headers above: words such as command:libinih-dev.
+hash := \#
+lacks := $(shell printf '%s\n' $(foreach w,lib global command demo bench,$(foreach h,$(headers_$(w)), \
+	'$(hash)if !__has_include(<$(firstword $(subst :, ,$(h)))>)' '$(w):$(call package,$(h))' '$(hash)endif')) | \
+	$(CC) $(deps_cflags) $(CPPFLAGS) $(CFLAGS) -E -P - 2>/dev/null)
+lacking = $(strip $(foreach w,$(1),$(patsubst $(w):%,%,$(filter $(w):%,$(lacks)))))
+for_command := lib global command
 
 # What is built is hardened as Debian's packages are. WHY NOT with a sanitizer: it checks more, and has its own way to
 # see what FORTIFY_SOURCE replaces. FORTIFY_SOURCE needs a compiler that optimizes, and is the builder's where it is set.
@@ -99,17 +125,25 @@ man3    := lib/shmlimit.3 lib/global/shmlimit_global.3
 man7    := lib/shmlimit.7 lib/shmlimit-security.7
 units   := $(wildcard tools/systemd/*.service)
 
-.PHONY: all lib nginx apache php bench bench-quick demo check check-full coverage memcheck torture schedules fuzz \
+.PHONY: all lib nginx apache php bench bench-quick demo lacking t test check check-installed check-full coverage memcheck torture schedules fuzz \
 	fuzz-afl mutants tests list install uninstall deb clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: lib $(O)/bin/shmlimit
+# The library for one host needs two packages. What lacks others is left out, and said.
+all: lib $(if $(call lacking,$(for_command)),,$(O)/bin/shmlimit)
+	$(if $(call lacking,global),@echo 'not built: the library for many hosts; it needs $(call lacking,global)')
+	$(if $(call lacking,$(for_command)),@echo 'not built: the command; it needs $(call lacking,$(for_command))')
+
+lacking:
+	@echo 'the library needs $(call lacking,lib)' >&2; exit 1
 
 help:
 	@echo 'make              the library and the command, in O=$(O)'
+	@echo 'make test         the tests of every day: one build, a minute, installs nothing'
+	@echo 'make t T=unit/take     one test (or several): tests/unit/take.c'
 	@echo 'make demo         what it is for, in 10 seconds (installs and builds what it misses first)'
-	@echo 'make check        every test, in every build (installs what it misses)'
+	@echo 'make check        every test, in every build (installs what it misses; INSTALL=no: skips what needs it)'
 	@echo 'make check-full   all of that and the long runs: models, crashes, torture, mutants, memcheck, coverage; hours'
 	@echo 'make memcheck     the unit tests under valgrind'
 	@echo 'make coverage     which branches of lib/ the tests take'
@@ -126,9 +160,9 @@ help:
 	@echo 'make clean        remove O=$(O)'
 	@echo 'Variables: O= CC= CFLAGS= SAN=address|thread WERROR=1 prefix= DESTDIR='
 
-lib: $(O)/libshmlimit.a $(lib_so) $(O)/libshmlimit-global.a $(global_so)
+lib: $(O)/libshmlimit.a $(lib_so) $(if $(call lacking,global),,$(O)/libshmlimit-global.a $(global_so))
 
-$(O)/%.o: %.c Makefile
+$(O)/%.o: %.c Makefile | $(if $(call lacking,lib),lacking)
 	@mkdir -p $(@D)
 	$(CC) $(all_cflags) -c -o $@ $<
 
@@ -294,28 +328,53 @@ $(O)/tests/tap.sh: tests/tap.sh
 	@mkdir -p $(@D)
 	install -m 644 $< $@
 
-# What the groups of tests in GROUPS are and, where these are commands' tests, what they run.
-tests: $(foreach g,$(GROUPS),$(call t,$(g))) $(if $(filter cli crash global,$(GROUPS)),all $(O)/bin/shmlimit-demo) \
-	$(if $(filter build,$(GROUPS)),$(benches)) $(if $(filter fuzz,$(GROUPS)),$(fuzzed)) \
-	$(if $(filter server,$(GROUPS)),all php $(servers)) $(if $(filter schedule,$(GROUPS)),lib)
+# What a group of tests runs, besides the tests; what there is not all for is left out, and its tests skip.
+all_command = $(if $(call lacking,$(for_command)),,all $(if $(call lacking,demo),,$(O)/bin/shmlimit-demo))
+with_group = $(if $(filter cli crash global,$(1)),$(all_command)) \
+	$(if $(filter build,$(1)),$(if $(call lacking,$(for_command) demo bench),,$(benches))) \
+	$(if $(filter fuzz,$(1)),$(fuzzed)) $(if $(filter server,$(1)),$(all_command) php $(servers)) $(if $(filter schedule,$(1)),lib)
+# Groups of which no test can be built.
+left_out = $(if $(call lacking,$(for_command)),cli crash global server build fuzz)
+
+tests: $(foreach g,$(filter-out $(left_out),$(GROUPS)),$(call t,$(g)) $(call with_group,$(g)))
+	$(if $(filter $(left_out),$(GROUPS)),@echo 'left out: tests of $(filter $(left_out),$(GROUPS)); they need \
+		$(call lacking,$(for_command))')
+
+# As many at a time as there are processors, unless make was told.
+jobs = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
+# Those that take long first.
+test: GROUPS := cli process thread unit
+test:
+	@command -v prove >/dev/null || { echo 'make test needs prove: Debian has it in perl' >&2; exit 1; }
+	@$(MAKE) --no-print-directory $(jobs) -s GROUPS='$(GROUPS)' tests
+	@prove -j$$(nproc) --exec '' $(foreach g,$(filter-out $(left_out),$(GROUPS)),$(call t,$(g)))
+
+# As T=unit/take; more than one is several. What they print is shown as it is.
+t:
+	@test -n '$(T)' || { echo 'usage: make t T=unit/take' >&2; exit 2; }
+	@$(MAKE) --no-print-directory $(jobs) -s $(foreach t,$(T),$(O)/tests/$(t).t) \
+		$(call with_group,$(foreach t,$(T),$(firstword $(subst /, ,$(t)))))
+	@rc=0; for t in $(T); do $(O)/tests/$$t.t || rc=1; done; exit $$rc
 
 demo:
-	@tools/need.sh $(need_demo)
-	@$(MAKE) --no-print-directory -s all $(O)/bin/shmlimit-demo
+	@tools/need.sh $(for_demo)
+	@$(MAKE) --no-print-directory $(jobs) -s all $(O)/bin/shmlimit-demo
 	@tools/demo/demo.sh $(O)
 
 bench bench-quick:
-	@tools/need.sh $(need_bench)
+	@tools/need.sh $(for_bench)
 	@tools/foreign.sh $$(dpkg --print-architecture) $(O)/peers nginx libapache2-mod-qos libapache2-mod-evasive
 	@$(MAKE) --no-print-directory -s all $(O)/bin/shmlimit-demo $(benches) $(servers)
 	@CC=$(CC) bench/report.sh $(O) $(if $(filter bench,$@),bench/results,$(O)/bench/results --quick)
 
 # name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there: those which take long
 # first, for in this order they are started, and what is left to the end had better be short.
-builds       := gcc clang gcc-address clang-address gcc-thread clang-thread clang-fuzz aarch64
+# Each program is run once under each kind of sanitizer; check-full runs them as both compilers have it.
+builds       := gcc clang gcc-address clang-address clang-thread clang-fuzz aarch64 $(if $(FULL),gcc-thread)
 with_gcc           := CC=gcc GROUPS='model proof crash torture process schedule server cli global build mutant thread unit'
 with_clang         := CC=clang GROUPS='unit process thread'
-with_gcc-address   := CC=gcc SAN=address GROUPS='unit process cli'
+with_gcc-address   := CC=gcc SAN=address GROUPS='process cli $(if $(FULL),unit)'
 with_clang-address := CC=clang SAN=address GROUPS='unit thread'
 with_gcc-thread    := CC=gcc SAN=thread GROUPS='unit thread'
 with_clang-thread  := CC=clang SAN=thread GROUPS='unit thread'
@@ -323,37 +382,46 @@ with_clang-fuzz    := CC=clang SAN=fuzz GROUPS=fuzz
 with_aarch64       := CC=aarch64-linux-gnu-gcc OBJCOPY=aarch64-linux-gnu-objcopy AR=aarch64-linux-gnu-ar \
 	LDFLAGS=-static FOREIGN=$(O)/arm64 EMULATOR=qemu-aarch64 GROUPS=unit
 
+# Which of them this machine can do: with compilers, and what their sanitizers need, or else without.
+can = $(shell printf 'int main(void) { return 0; }' | $(1) -x c -o /dev/null - 2>/dev/null && echo yes)
+can_build = gcc gcc-address gcc-thread $(if $(call can,clang),clang) \
+	$(if $(call can,clang -fsanitize=address),clang-address clang-thread clang-fuzz) \
+	$(if $(call can,aarch64-linux-gnu-gcc),$(if $(wildcard $(O)/arm64/.unpacked),aarch64))
+
 check:
-	@tools/need.sh $(need_check)
-	@tools/need.sh $(need_server) || echo 'tests/server skips the servers that are missing'
-	@tools/need.sh $(need_deb) $(need_lint) || echo 'tests/build skips what it has no tools for'
-	@tools/foreign.sh arm64 $(O)/arm64 libck-dev liburcu-dev liburcu8 systemtap-sdt-dev
-	@$(foreach b,$(builds),echo '== building $(b)' && \
-		$(MAKE) --no-print-directory -s O=$(O)/$(b) WERROR=1 $(with_$(b)) tests && ) true
-	prove -j2 --exec '' $(foreach b,$(builds),$$($(MAKE) --no-print-directory -s O=$(O)/$(b) $(with_$(b)) list))
+	@tools/need.sh $(for_check)
+	@$(if $(filter no,$(INSTALL)),,tools/foreign.sh arm64 $(O)/arm64 libck-dev liburcu-dev liburcu8 systemtap-sdt-dev)
+	@$(MAKE) --no-print-directory check-installed
+
+builds_here = $(filter $(can_build),$(builds))
+check-installed:
+	@$(foreach b,$(filter-out $(builds_here),$(builds)),echo '== left out: $(b): no compiler, or no sanitizers' &&) true
+	@$(foreach b,$(builds_here),echo '== building $(b)' && \
+		$(MAKE) --no-print-directory $(jobs) -s O=$(O)/$(b) WERROR=1 $(with_$(b)) tests && ) true
+	prove -j$$(nproc) --exec '' $(foreach b,$(builds_here),$$($(MAKE) --no-print-directory -s O=$(O)/$(b) $(with_$(b)) list))
 
 # How long is in the environment.
 SECONDS := 20
 torture:
-	@tools/need.sh $(need_build)
+	@tools/need.sh $(for_build)
 	@$(MAKE) --no-print-directory -s O=$(O)/gcc CC=gcc GROUPS=torture tests
 	@$(foreach t,$(patsubst %,$(O)/gcc/tests/torture/%.t,hostile torture growth),SECONDS=$(SECONDS) $(t) &&) true
 
 # How many is in the environment or on the command line, and SEED, the first one.
 schedules: export SCHEDULES ?= 1000000
 schedules:
-	@tools/need.sh $(need_build)
+	@tools/need.sh $(for_build)
 	@$(MAKE) --no-print-directory -s O=$(O)/gcc CC=gcc GROUPS=schedule tests
 	@$(foreach t,$(patsubst %.c,$(O)/gcc/%.t,$(wildcard tests/schedule/*.c)),$(t) &&) true
 
 # Each target for so long; what is found is kept in O=.
 fuzz:
-	@tools/need.sh $(need_fuzz)
+	@tools/need.sh $(for_fuzz)
 	@$(MAKE) --no-print-directory -s O=$(O)/clang-fuzz $(with_clang-fuzz) tests
 	@tests/fuzz/fuzz.sh libfuzzer $(O)/clang-fuzz $(SECONDS) $(TARGETS)
 
 fuzz-afl:
-	@tools/need.sh $(need_fuzz) afl++
+	@tools/need.sh $(for_fuzz) afl++
 	@AFL_QUIET=1 $(MAKE) --no-print-directory -s O=$(O)/afl-fuzz CC=afl-clang-fast SAN=fuzz GROUPS=fuzz tests
 	@tests/fuzz/fuzz.sh afl $(O)/afl-fuzz $(SECONDS) $(TARGETS)
 
@@ -366,7 +434,7 @@ coverage_floor := 95
 with_coverage := O=$(O)/coverage CC=gcc CFLAGS='-O0 -g --coverage -fprofile-update=atomic' LDFLAGS=--coverage
 coverage: export SCHEDULES ?= 2000
 coverage:
-	@tools/need.sh $(need_check) gcovr
+	@tools/need.sh $(for_check) 'make coverage:' gcovr
 	@$(MAKE) --no-print-directory -s $(with_coverage) GROUPS='unit schedule thread process' tests
 	@find $(O)/coverage -name '*.gcda' -delete
 	prove -j2 --exec '' $$($(MAKE) --no-print-directory -s $(with_coverage) GROUPS='unit schedule thread' list)
@@ -377,14 +445,14 @@ coverage:
 
 # WHY NOT helgrind or drd: they know locks and pthread's objects, and would call every lock-free access a race.
 memcheck:
-	@tools/need.sh $(need_build) valgrind perl
+	@tools/need.sh $(for_build) 'make memcheck:' valgrind perl
 	@$(MAKE) --no-print-directory -s O=$(O)/memcheck CC=gcc CFLAGS='-O1 -g' GROUPS=unit tests
 	TEST_SCALE=0.01 prove -j2 --exec 'valgrind -q --error-exitcode=9 --leak-check=full' \
 		$$($(MAKE) --no-print-directory -s O=$(O)/memcheck GROUPS=unit list)
 
 # Everything, and the long runs: hours.
 check-full:
-	@MODEL_FULL=1 CRASH_FULL=1 PROOF_FULL=1 TEST_SCALE=4 $(MAKE) --no-print-directory check
+	@MODEL_FULL=1 CRASH_FULL=1 PROOF_FULL=1 TEST_SCALE=4 $(MAKE) --no-print-directory check FULL=1
 	@$(MAKE) --no-print-directory torture SECONDS=300
 	@$(MAKE) --no-print-directory schedules
 	@$(MAKE) --no-print-directory mutants
@@ -392,29 +460,31 @@ check-full:
 	@$(MAKE) --no-print-directory coverage
 
 mutants:
-	@tools/need.sh $(need_build) perl
+	@tools/need.sh $(for_build) 'make mutants:' perl
 	@tests/mutant/mutant.sh $(O)
 
 list:
-	@echo $(foreach g,$(GROUPS),$(call t,$(g)))
+	@echo $(foreach g,$(filter-out $(left_out),$(GROUPS)),$(call t,$(g)))
 
+# What of the libraries is built.
+libraries := libshmlimit $(if $(call lacking,global),,libshmlimit-global)
 install: all
 	install -d $(addprefix $(DESTDIR),$(bindir) $(includedir) $(libdir)/pkgconfig $(mandir)/man1 $(mandir)/man3 $(mandir)/man7 \
 		$(completionsdir) $(zshdir) $(fishdir) $(unitdir))
-	install -m 755 $(O)/bin/shmlimit $(DESTDIR)$(bindir)/
+	$(if $(call lacking,$(for_command)),,install -m 755 $(O)/bin/shmlimit $(DESTDIR)$(bindir)/)
 	install -m 644 include/shmlimit.h include/shmlimit_global.h $(DESTDIR)$(includedir)/
-	install -m 644 $(O)/libshmlimit.a $(lib_so) $(O)/libshmlimit-global.a $(global_so) $(DESTDIR)$(libdir)/
-	for l in libshmlimit libshmlimit-global; do \
+	install -m 644 $(foreach l,$(libraries),$(O)/$(l).a $(O)/$(l).so.$(VERSION)) $(DESTDIR)$(libdir)/
+	for l in $(libraries); do \
 		ln -sf $$l.so.$(VERSION) $(DESTDIR)$(libdir)/$$l.so.$(SOVERSION) && \
 		ln -sf $$l.so.$(SOVERSION) $(DESTDIR)$(libdir)/$$l.so || exit 1; done
 	printf '%s\n' 'prefix=$(prefix)' 'includedir=$(includedir)' 'libdir=$(libdir)' '' 'Name: shmlimit' \
 		'Description: one rate limit for all processes of a host' 'Version: $(VERSION)' \
 		'Requires.private: liburcu-cds liburcu-bp' \
 		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lshmlimit' >$(DESTDIR)$(libdir)/pkgconfig/shmlimit.pc
-	printf '%s\n' 'prefix=$(prefix)' 'includedir=$(includedir)' 'libdir=$(libdir)' '' 'Name: shmlimit-global' \
+	$(if $(call lacking,global),,printf '%s\n' 'prefix=$(prefix)' 'includedir=$(includedir)' 'libdir=$(libdir)' '' 'Name: shmlimit-global' \
 		'Description: one rate limit for many hosts, through Redis or Valkey' 'Version: $(VERSION)' \
 		'Requires: shmlimit' 'Requires.private: hiredis' \
-		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lshmlimit-global' >$(DESTDIR)$(libdir)/pkgconfig/shmlimit-global.pc
+		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lshmlimit-global' >$(DESTDIR)$(libdir)/pkgconfig/shmlimit-global.pc)
 	install -m 644 $(man1) $(DESTDIR)$(mandir)/man1/
 	install -m 644 $(man3) $(DESTDIR)$(mandir)/man3/
 	install -m 644 $(man7) $(DESTDIR)$(mandir)/man7/
@@ -436,7 +506,7 @@ uninstall:
 # builds them: DEBFULLNAME and DEBEMAIL, as Debian's tools have it; else nobody who could be written to.
 deb_src := $(O)/deb/shmlimit-$(VERSION)
 deb:
-	@tools/need.sh $(need_deb)
+	@tools/need.sh $(for_deb)
 	rm -rf $(O)/deb && mkdir -p $(deb_src)
 	cp -r Makefile include lib tools tests bench README.md LICENSE $(deb_src)
 	cp -r tools/debian $(deb_src)/debian

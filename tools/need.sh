@@ -1,39 +1,76 @@
 #!/bin/sh
-# need.sh PACKAGE...: have these Debian packages installed, or say how.
+# need.sh [WHY: PACKAGE...]...: install these Debian packages where they are missing.
 #
-# Installs what is missing with apt-get, as root or through a sudo that asks
-# no questions; else prints the line to run and fails. On a system without dpkg
-# it says what is needed and leaves it at that.
+# It first says what is missing and what needs it. Then it installs that with apt-get, as root or through a sudo that
+# asks for no password; else it prints the command to run, and fails. No service is started, now or at the next boot.
+# With INSTALL=no in the environment it only says what is missing, and succeeds. Without dpkg it says what is needed.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 
 if ! command -v dpkg-query >/dev/null; then
-	echo "need.sh: not a Debian system; this needs what Debian calls: $*" >&2
+	echo "need.sh: not a Debian system; what is needed, by the names of Debian's packages: $*" >&2
 	exit 0
 fi
 
 missing=
-for package in "$@"; do
-	status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)
-	[ "$status" = installed ] || missing="$missing $package"
+list=
+why=
+for word in "$@"; do
+	case $word in
+	*:)
+		why=${word%:}
+		continue
+		;;
+	esac
+	status=$(dpkg-query -W -f '${db:Status-Status}' "$word" 2>/dev/null)
+	case "$status $missing " in
+	installed\ * | *" $word "*) continue ;;
+	esac
+	missing="$missing $word"
+	list="$list
+$(printf '  %-25s %s' "$word" "$why")"
 done
 [ -n "$missing" ] || exit 0
 
+if [ "${INSTALL:-}" = no ]; then
+	echo "missing packages, which are not installed (INSTALL=no), and what is left out or fails without them:$list"
+	exit 0
+fi
 install="apt-get install -y --no-install-recommends$missing"
-if [ "$(id -u)" -eq 0 ]; then
-	as=
-elif sudo -n true 2>/dev/null; then
-	as=sudo
-else
-	echo "need.sh: missing packages; please run: sudo $install" >&2
+if [ "$(id -u)" -ne 0 ]; then
+	! sudo -n true 2>/dev/null || exec sudo -n "$0" "$@"
+	echo "need.sh: missing packages:$list
+please run: sudo $install
+or go on without them: make INSTALL=no" >&2
 	exit 1
 fi
+echo "missing packages, which are installed now, and what needs them:$list"
 
-echo "need.sh: installing$missing"
+# Debian's packages ask this file whether they may start a service. What they enabled is disabled again.
+policy=/usr/sbin/policy-rc.d
+units=/lib/systemd/system
+before=$(ls $units 2>/dev/null)
+if [ ! -e $policy ]; then
+	trap 'rm -f $policy' EXIT
+	trap 'exit 130' INT TERM HUP
+	printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy || exit 1
+fi
 export DEBIAN_FRONTEND=noninteractive
-# shellcheck disable=SC2086 # both are lists of words
-$as apt-get update -qq && $as $install -qq >/dev/null
+# shellcheck disable=SC2086 # a command and a list of words
+apt-get update -qq && $install -qq >/dev/null
 rc=$?
-[ $rc -eq 0 ] || echo "need.sh: that failed; please run: ${as:+$as }$install" >&2
+if command -v systemctl >/dev/null; then
+	for unit in $(ls $units 2>/dev/null); do
+		case "
+$before
+$unit" in
+		*"
+$unit
+"*) ;;
+		*) systemctl disable -q "$unit" 2>/dev/null ;;
+		esac
+	done
+fi
+[ $rc -eq 0 ] || echo "need.sh: that failed; please run: $install" >&2
 exit $rc

@@ -3,6 +3,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
+need jq
 
 segment=$SEGMENT.s
 shmlimit create "$segment" --slots 64

@@ -1,0 +1,108 @@
+#!/bin/sh
+# daily: what make says and does where packages are missing, what tools/need.sh installs, and what a test in shell says
+# when it fails.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+
+make_it() { run env -u MAKEFLAGS -u MAKELEVEL -u INSTALL -u T make -s -C "$SOURCE" --no-print-directory O="$TMP/build" "$@"; }
+has() { printf '%s\n' "$out" | grep -q -e "$1" && echo yes || echo no; }
+
+# ---- make, where the compiler finds no header of some packages ----
+
+make_it -n all
+is "$rc $(has "$TMP/build/libshmlimit.a") $(has "$TMP/build/bin/shmlimit") $(has 'not built')" "0 yes yes no" \
+	"make builds library and command where it has all that they need"
+make_it -n all headers_command='nowhere/a.h:liba-dev zlib.h:zlib1g-dev nowhere/b.h:libb-dev'
+is "$rc $(has "$TMP/build/libshmlimit.a") $(has "$TMP/build/bin/shmlimit")" "0 yes no" \
+	"make builds the library where only the command's packages are missing"
+like "$out" 'not built: the command; it needs liba-dev libb-dev' "make says which packages the command lacks"
+make_it -n all headers_global=nowhere/hi.h:libhi-dev
+is "$rc $(has "$TMP/build/libshmlimit.a") $(has "$TMP/build/libshmlimit-global.a")" "0 yes no" \
+	"make builds the library for one host where the package of the one for many hosts is missing"
+like "$out" 'not built: the library for many hosts; it needs libhi-dev' "make says which package the library for many hosts lacks"
+make_it all headers_lib='stdlib.h:libc6-dev nowhere/ck.h:libck-dev'
+like "$rc $err" '^2 the library needs libck-dev$' "make fails with the package's name where the library's own is missing"
+make_it -n tests GROUPS='unit cli' headers_command=nowhere/a.h:liba-dev
+like "$out" 'left out: tests of cli; they need.*liba-dev' "tests of a command that cannot be built are left out, which is said"
+make_it list GROUPS='unit cli' headers_command=nowhere/a.h:liba-dev
+is "$(has unit/take) $(has cli/)" "yes no" "tests that are left out are not run"
+make_it t
+like "$rc $err" '^2 usage: make t T=unit/take' "make t without a test says how it is used"
+make_it -n test
+is "$rc $(has need.sh)" "0 no" "make test installs nothing"
+
+# ---- tools/need.sh, on a system of our own making ----
+
+mkdir "$TMP/bin" "$TMP/sbin"
+cat >"$TMP/bin/dpkg-query" <<'END'
+#!/bin/sh
+case $* in *\ here*) echo installed ;; *) exit 1 ;; esac
+END
+cat >"$TMP/bin/apt-get" <<'END'
+#!/bin/sh
+echo "$*" >>"$TMP/apt"
+/usr/sbin/policy-rc.d nginx start
+echo "may a service be started: $?" >>"$TMP/apt"
+END
+printf '#!/bin/sh\nexit 1\n' >"$TMP/bin/sudo"
+chmod 755 "$TMP"/bin/*
+export TMP
+need_it() { : >"$TMP/apt"; run env PATH="$TMP/bin:/usr/bin:/bin" "$@" "$SOURCE/tools/need.sh" 'the build:' here1 gone1 'the tests:' here2 gone2 gone1; }
+listed='
+  gone1                     the build
+  gone2                     the tests'
+
+need_it INSTALL=no
+is "$rc $out" "0 missing packages, which are not installed (INSTALL=no), and what is left out or fails without them:$listed" \
+	"with INSTALL=no need.sh says once what is missing, and for what"
+is "$(cat "$TMP/apt")" "" "with INSTALL=no need.sh installs nothing"
+run env PATH="$TMP/bin:/usr/bin:/bin" "$SOURCE/tools/need.sh" 'the build:' here1 here2
+is "$rc $out$err" "0 " "need.sh says nothing where nothing is missing"
+if [ "$(id -u)" -ne 0 ]; then
+	need_it -u INSTALL
+	is "$rc $(cat "$TMP/apt")" "1 " "without root and sudo need.sh installs nothing"
+	like "$err" 'please run: sudo apt-get install .* gone1 gone2' "without root and sudo need.sh says what to run"
+elif unshare --mount true 2>/dev/null; then
+	need_it unshare --mount sh -c 'mount --bind "$TMP/sbin" /usr/sbin && exec "$0" "$@"'
+	is "$rc $out" "0 missing packages, which are installed now, and what needs them:$listed" \
+		"need.sh says what it will install, and for what"
+	is "$(cat "$TMP/apt")" "update -qq
+may a service be started: 101
+install -y --no-install-recommends gone1 gone2 -qq
+may a service be started: 101" "need.sh installs what is missing, and no service is started"
+	is "$(ls "$TMP/sbin")" "" "need.sh leaves the system's policy as it was"
+fi
+
+# ---- What a test in shell says ----
+
+mkdir -p "$TMP/kit/tests/cli"
+cp "$SOURCE/tests/tap.sh" "$TMP/kit/tests/"
+cat >"$TMP/kit/tests/cli/fails.t" <<'END'
+#!/bin/sh
+. "${0%/*}/../tap.sh"
+is a b "two strings are equal"
+starts() {
+	like "$1" "^a" "it starts with a"
+}
+starts b
+need no-such-command
+END
+chmod 755 "$TMP/kit/tests/cli/fails.t"
+run env SOURCE="$SOURCE" "$TMP/kit/tests/cli/fails.t"
+is "$rc $out" "0 not ok 1 - two strings are equal
+not ok 2 - it starts with a
+1..0 # SKIP no-such-command is not installed" "a test is skipped where a command that it needs is missing"
+command -v bash >/dev/null && is "$(printf '%s\n' "$err" | grep tests/)" "# failed at tests/cli/fails.sh:3
+# failed at tests/cli/fails.sh:5
+#   called at tests/cli/fails.sh:7" "a test in shell that fails says at which line, and where that was called"
+
+undeclared=
+for script in "$SOURCE"/tests/cli/*.sh; do
+	for command in jq curl; do
+		! grep -qE "^[^#]*(^|[^a-zA-Z_./-])$command( |\$)" "$script" || grep -qE "^need .*\\b$command\\b" "$script" ||
+			undeclared="$undeclared ${script##*/}:$command"
+	done
+done
+is "$undeclared" "" "tests of the command say which other commands they need, so that they are skipped without"
+done_testing
