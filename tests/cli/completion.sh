@@ -48,7 +48,8 @@ is "$(offered shmlimit inspect "$segment" --rule lo)" "login logout " "and as th
 is "$(offered shmlimit inspect "$segment" --rule = lo)" "login logout " "however it is given"
 is "$(offered shmlimit stat -i 2 "$segment" --rule lo)" "login logout " "the value of a letter is no operand"
 is "$(offered shmlimit take "$segment" login '')" " " "a key is nobody's to guess"
-is "$(offered shmlimit take "$segment" login key '')" " " "behind the last operand nothing is offered"
+is "$(offered shmlimit take "$segment" login key lo)" "login logout " "behind a key of take, a rule of another limit is offered"
+is "$(offered shmlimit peek "$segment" login key '')" " " "behind the last operand nothing is offered"
 is "$(offered shmlimit none --)" " " "nor for a command that there is not"
 : >access.log
 : >access.log.1

@@ -23,6 +23,11 @@ done
 is "$(printf '%s\n' $decisions breaker_ns | sort -u)" "$(documented decision)" "every member of a decision is documented, and printed"
 like "$(documented decision)" '^wait_ns$' "the manual is read"
 
+members decision 'del(.key, .key_hex, .key_length, .key_ip)' "$(echo d | shmlimit take "$segment" r --keys-from - --json)"
+limits=$(shmlimit take "$segment" r d r e --all --json)
+members limits . "$limits"
+members decision '.limits[] | del(.rule, .key, .key_hex, .key_length, .key_ip)' "$limits"
+
 all() { is "$(printf '%s\n' $printed | sort -u)" "$(documented "$1")" "$1: every documented member is printed"; }
 
 inspected=$(shmlimit inspect "$segment" --json)

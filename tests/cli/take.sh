@@ -128,4 +128,58 @@ done
 run shmlimit peek "$segment" r wrong --json
 is "$(printf '%s' "$out" | jq .remaining)" 3 "what was refused took nothing"
 
+# Keys from a file.
+shmlimit rule set "$segment" lines --capacity 2 --rate 1/d
+printf 'a\nb\na\n\na\nx\033y' >"$TMP/keys"
+run shmlimit take "$segment" lines --keys-from "$TMP/keys"
+is "$rc $out" "2 allowed	a
+allowed	b
+allowed	a
+denied	a
+allowed	x\\x1by" "--keys-from decides each line of a file, in order"
+is "$err" "shmlimit: $TMP/keys:4: key of 0 bytes: must be 1 to 1024, none of them NUL" "a line that is no key is named, and no more"
+printf 'a\nb\n' >"$TMP/keys"
+shmlimit take "$segment" lines --keys-from - --json <"$TMP/keys" >"$TMP/.out"
+is "$? $(jq -c '[.key, .allowed, .remaining, .limit]' "$TMP/.out" | tr '\n' ' ')" '1 ["a",false,0,2] ["b",true,0,2] ' \
+	"--keys-from - reads standard input, and --json prints an object a line"
+run shmlimit take "$segment" lines --keys-from "$TMP/keys" --quiet --cost 0
+is "$rc $out" "0 " "--quiet prints nothing, --cost counts for each"
+run shmlimit take "$segment" lines --keys-from /no/such
+is "$rc $err" "2 shmlimit: /no/such: No such file or directory: must be a file that can be read, or - for standard input" \
+	"a file that is missing is an error"
+run shmlimit take "$segment" lines key --keys-from "$TMP/keys"
+is "$rc $err" "2 shmlimit: take: key: one operand too many: must be shmlimit take NAME RULE KEY, or NAME RULE KEY RULE KEY ... --all" \
+	"--keys-from stands instead of a key"
+
+# Several limits.
+shmlimit rule set "$segment" few --capacity 1 --rate 1/d
+shmlimit rule set "$segment" many --capacity 9 --rate 1/d
+run shmlimit take "$segment" many k1 few k2 --all --json
+is "$rc $(printf '%s' "$out" | jq -c '[.allowed, .denied_by, [.limits[] | [.rule, .key, .allowed, .remaining]]]')" \
+	'0 [true,null,[["many","k1",true,8],["few","k2",true,0]]]' "--all takes from each limit"
+run shmlimit take "$segment" many k1 few k2 --all
+is "$rc $(printf '%s\n' "$out" | sed 's/  */ /g; s/23h59m[0-9.]*s/T/g; s/1d23h59m[0-9.]*s/T/')" "1 decision: denied
+denied by: few
+RULE KEY LIMIT REMAINING RETRY-AFTER RESET-AFTER
+many k1 9 7 0s 1dT
+few k2 1 0 T T" "--all says which limit denied"
+is "$(shmlimit peek "$segment" many k1 --json | jq .remaining)" 8 "--all takes from none then"
+run shmlimit take "$segment" many k1 few k2 --all --quiet
+is "$rc $out" "1 " "--all --quiet prints nothing"
+run shmlimit take "$segment" many k1 few k3 --all --cost 2 --json
+is "$rc $(printf '%s' "$out" | jq -c '[.denied_by, .limits[1].retry_after_ns]')" '1 ["few",null]' "--cost counts for each limit"
+wrong_all() {
+	message=$1
+	shift
+	run shmlimit take "$segment" "$@" --all
+	is "$rc $out$err" "$message" "take $* --all is refused"
+}
+wrong_all "2 shmlimit: take: few: its key is missing: must be NAME RULE KEY RULE KEY ..." many k1 few
+wrong_all "2 shmlimit: take --all: each limit has its key as an operand: must be NAME RULE KEY RULE KEY ..." \
+	many --key-ip 203.0.113.9
+wrong_all "2 shmlimit: key of 0 bytes: must be 1 to 1024" many k1 few ''
+wrong_all "2 shmlimit: take --all: 17 limits: must be 16 or less" $(yes 'many k' | head -n 17)
+run shmlimit take "$segment" many k1 absent k2 --all
+is $rc 3 "a rule that is missing exits 3"
+
 done_testing

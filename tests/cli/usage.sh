@@ -13,7 +13,7 @@ is $rc 0 "shmlimit --help exits 0"
 is "$err" "" "shmlimit --help writes to standard output only"
 commands=$(printf '%s\n' "$out" | sed -n 's/^  \([a-z ]*\( --\)\{0,1\}[a-z]*[a-z]\) *[A-Z]*.*/\1/p' | sed 's/   *.*//; s/ /_/g')
 is "$(echo $commands)" "help size replay create destroy grow list rule_set rule_show rule_list rule_remove rule_export apply_--all apply take peek \
-reserve acquire charge refund throttle reset global_take global_inspect global_ping global_reset enable disable inspect keys top stat metrics check verify \
+reserve acquire exec charge refund throttle reset global_take global_inspect global_ping global_reset enable disable inspect keys top stat metrics check verify \
 save load" "shmlimit --help lists every command"
 run shmlimit -h
 like "$out" '^usage: shmlimit COMMAND' "-h is --help"
@@ -117,7 +117,7 @@ for c in $commands; do
 	run shmlimit $words --help=me
 	is "$rc $err" "2 shmlimit: $words: --help=me: takes no value: must be --help" "$words --help takes no value"
 	operands=$(printf '%s\n' "$usage" | sed -n "1s/^usage: shmlimit $words *\(.*\) *\[options\]$/\1/p")
-	if [ "${operands%...] }" = "$operands" ]; then
+	if [ "${operands%...*}" = "$operands" ]; then
 		run shmlimit $words one two three four five six seven
 		is $rc 2 "$words with an operand too many exits 2"
 		like "$err" "^shmlimit: $words: (one|two|three|four|five|seven): one operand too many: must be shmlimit $words" \
@@ -143,7 +143,7 @@ for c in $commands; do
 done
 
 run shmlimit take "$segment" rule
-is "$rc $err" "2 shmlimit: take: KEY is missing: must be shmlimit take NAME RULE KEY" \
+is "$rc $err" "2 shmlimit: take: KEY is missing: must be shmlimit take NAME RULE KEY [RULE KEY...]" \
 	"the first operand that is missing is the one that is named"
 run shmlimit throttle "$segment" key 15 30
 is "$rc $err" "2 shmlimit: throttle: PERIOD is missing: must be shmlimit throttle NAME KEY CAPACITY COUNT PERIOD \

@@ -5,6 +5,7 @@
  */
 #include <getopt.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -141,11 +142,13 @@ static int count_operands(const char *operands, int *most)
 	int len, least = 0;
 
 	for (*most = 0; word = word_at(operands, *most, &len), len > 0; ++*most) {
-		if (may_repeat(word, (size_t)len - 1)) {       /* "[FILE...]", the last */
+		int is_last = may_repeat(word, (size_t)len - (word[len - 1] == ']'));  /* "[FILE...]", "COMMAND..." */
+
+		least += *word != '[' && word[len - 1] != ']';
+		if (is_last) {
 			*most = INT_MAX;
 			break;
 		}
-		least += *word != '[';
 	}
 	return least;
 }
@@ -190,13 +193,17 @@ const char *call_option(const struct call *call, const char *name)
 	return NULL;
 }
 
-/* The operands without KEY, which an option gives: it is NULL among the others. */
-static int take_operands(struct call *call, int place, int argc, char **argv, char *operand[OPERANDS_MAX + 1])
+/* The operands without KEY, which an option gives: it is NULL among the others. They are the caller's to free. */
+static int take_operands(struct call *call, int place, int argc, char **argv)
 {
+	char **operand = calloc((size_t)argc + 2, sizeof(*operand));
 	const char *all = call->command->operands, *key;
 	char operands[TEXT_LEN];
 	int len, status;
 
+	if (operand == NULL)
+		return fail_memory();
+	call->operand = operand;
 	key = word_at(all, place, &len);
 	len += key[len] == ' ';
 	snprintf(operands, sizeof(operands), "%.*s%s", (int)(key - all) - (key[len] == '\0'), all, key + len);
@@ -207,7 +214,6 @@ static int take_operands(struct call *call, int place, int argc, char **argv, ch
 	for (int i = 0; i <= argc; i++)
 		operand[i + (i >= place)] = argv[i];
 	operand[place] = NULL;
-	call->operand = operand;
 	return STATUS_OK;
 }
 
@@ -215,7 +221,6 @@ int command_run(const struct command *command, int argc, char **argv)
 {
 	struct option list[OPTIONS_MAX + 2];
 	char letters[2 * OPTIONS_MAX + 3];
-	char *operand[OPERANDS_MAX + 1];
 	struct call call = { .command = command };
 	int place = key_place(command);
 	int found, status;
@@ -235,8 +240,12 @@ int command_run(const struct command *command, int argc, char **argv)
 	}
 	call.operand = argv + optind;
 	if (place >= 0 && key_is_option(&call))
-		status = take_operands(&call, place, argc - optind, argv + optind, operand);
+		status = take_operands(&call, place, argc - optind, argv + optind);
 	else
 		status = check_operands(command, command->operands, argc - optind, argv + optind);
-	return status == STATUS_OK ? command->run(&call) : status;
+	if (status == STATUS_OK)
+		status = command->run(&call);
+	if (call.operand != argv + optind)
+		free(call.operand);
+	return status;
 }

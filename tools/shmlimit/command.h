@@ -26,7 +26,6 @@ enum {
 };
 
 #define OPTIONS_MAX 16
-#define OPERANDS_MAX 6
 #define REPEATED_MAX 16        /* limits side by side, as many as a request can have */
 
 /* An option, its line in --help included. */
@@ -64,7 +63,7 @@ const char *call_option(const struct call *call, const char *name);
 extern const struct command command_create, command_destroy, command_grow, command_list, command_enable, command_disable;
 extern const struct command command_rule_set, command_rule_show, command_rule_list, command_rule_remove;
 extern const struct command command_rule_export, command_apply, command_apply_all;
-extern const struct command command_take, command_peek, command_reserve, command_acquire, command_charge;
+extern const struct command command_take, command_peek, command_reserve, command_acquire, command_exec, command_charge;
 extern const struct command command_refund, command_throttle, command_reset;
 extern const struct command command_inspect, command_keys, command_metrics, command_check, command_verify;
 extern const struct command command_size, command_replay, command_top, command_stat, command_save, command_load;
@@ -260,7 +259,7 @@ typedef int decision_verb(struct shmlimit *limiter, int rule, const void *key, s
 typedef int reservation_verb(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
                              uint64_t tokens, uint64_t max_wait_ns, struct shmlimit_result *r);
 
-extern const struct command_option decision_options[], reservation_options[], refund_options[], charge_options[];
+extern const struct command_option decision_options[], take_options[], reservation_options[], refund_options[], charge_options[];
 
 int decision_run(const struct call *call, uint32_t flags, decision_verb *verb);
 int reservation_run(const struct call *call, reservation_verb *verb);

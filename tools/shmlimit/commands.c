@@ -28,6 +28,7 @@ static const struct command *const commands[] = {
 	&command_peek,
 	&command_reserve,
 	&command_acquire,
+	&command_exec,
 	&command_charge,
 	&command_refund,
 	&command_throttle,

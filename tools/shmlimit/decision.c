@@ -20,6 +20,17 @@ const struct command_option decision_options[] = {
 	{ 0 },
 };
 
+const struct command_option take_options[] = {
+	[TOKENS] = { "cost", "N", "tokens to ask for, of each limit (default 1; 0 only looks)" },
+	[JSON] = { "json", NULL, "print the facts as JSON" },
+	[QUIET] = { "quiet", NULL, "print nothing: the exit status tells" },
+	{ "all", NULL, "take from all limits RULE KEY, or from none" },
+	{ "keys-from", "FILE", "instead of KEY: each line of FILE, - for standard input" },
+	KEY_OPTION_ROWS,
+	KEY_PREFIX_ROW,
+	{ 0 },
+};
+
 const struct command_option reservation_options[] = {
 	[TOKENS] = { "cost", "N", "tokens to ask for (default 1; 0 only looks)" },
 	[JSON] = { "json", NULL, "print the facts as JSON" },

@@ -120,7 +120,7 @@ static int fingerprint_parse(const char *text, struct key *key)
 int key_is_option(const struct call *call)
 {
 	return call_option(call, "key-ip") != NULL || call_option(call, "key-hex") != NULL ||
-	       call_option(call, "fingerprint") != NULL;
+	       call_option(call, "fingerprint") != NULL || call_option(call, "keys-from") != NULL;
 }
 
 int key_parse(const struct call *call, const char *text, struct key *key)

@@ -100,7 +100,7 @@ static void type(char *line)
 			return;
 	}
 	argv[argc] = NULL;
-	if (argc > 1 && strcmp(argv[1], "stat") == 0)
+	if (argc > 1 && (strcmp(argv[1], "stat") == 0 || strcmp(argv[1], "exec") == 0))
 		return;
 	rewind(said);
 	before = ftell(said);

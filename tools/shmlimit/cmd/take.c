@@ -1,19 +1,269 @@
 /*
- * take.c: shmlimit take.
+ * take.c: shmlimit take: of one key, of each key of a file, or of several limits at once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "command.h"
+
+/* What was given besides the keys: decision.c reads the same options for one key. */
+static int options_parse(const struct call *call, uint64_t *cost)
+{
+	const char *text = call_option(call, "cost");
+
+	*cost = 1;
+	if (call_option(call, "json") != NULL && call_option(call, "quiet") != NULL)
+		return fail("--json and --quiet: contradict each other: must be one of them");
+	return text != NULL ? number_parse("--cost", text, 0, UINT64_MAX, cost) : STATUS_OK;
+}
+
+static int print_json_line(json_t *json)
+{
+	char *text = json_write_line(json);
+
+	json_decref(json);
+	if (text == NULL)
+		return fail_memory();
+	puts(text);
+	free(text);
+	return STATUS_OK;
+}
+
+/* ---- each key of a file ---- */
+
+struct lines {
+	struct shmlimit *limiter;
+	int rule, json, quiet;
+	uint64_t cost;
+};
+
+static int print_answer(const struct lines *lines, const char *key, size_t len, int answer,
+                        const struct shmlimit_result *r)
+{
+	json_t *json;
+
+	if (lines->quiet)
+		return STATUS_OK;
+	if (!lines->json) {
+		printf("%s\t", answer == SHMLIMIT_ALLOWED ? "allowed" : "denied");
+		print_clean(stdout, key);
+		putchar('\n');
+		return STATUS_OK;
+	}
+	json = decision_json(answer, r);
+	if (json_object_update_new(json, json_key(key, len, len)) == 0)
+		return print_json_line(json);
+	json_decref(json);
+	return fail_memory();
+}
+
+/* A line without its end. Returns a status: STATUS_NO is denied. */
+static int take_line(const struct lines *lines, const char *key, size_t len)
+{
+	struct shmlimit_result r;
+	int answer, status;
+
+	if (strlen(key) != len || len < 1 || len > SHMLIMIT_KEY_MAX)
+		return fail("key of %zu bytes: must be 1 to %d, none of them NUL", len, SHMLIMIT_KEY_MAX);
+	answer = shmlimit_take(lines->limiter, lines->rule, key, len, lines->cost, &r);
+	if (answer < 0)
+		return fail("%s", shmlimit_strerror(answer));
+	status = print_answer(lines, key, len, answer, &r);
+	return status == STATUS_OK && answer == SHMLIMIT_DENIED ? STATUS_NO : status;
+}
+
+/* What is wrong with one line does not concern the others. */
+static int take_lines(const struct lines *lines, FILE *from, const char *path)
+{
+	char *key = NULL;
+	size_t room = 0;
+	ssize_t len;
+	int status = STATUS_OK, found;
+
+	/* Who asks by a pipe waits for the answer. */
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (int line = 1; (len = getline(&key, &room, from)) >= 0 && !ferror(stdout); line++) {
+		if (len > 0 && key[len - 1] == '\n')
+			key[--len] = '\0';
+		fail_where(path, line);
+		found = take_line(lines, key, (size_t)len);
+		if (found > status)
+			status = found;
+	}
+	fail_where(NULL, 0);
+	free(key);
+	return status;
+}
+
+static int take_keys(const struct call *call, const char *path)
+{
+	const char *segment = call->operand[0];
+	struct lines lines = { .json = call_option(call, "json") != NULL, .quiet = call_option(call, "quiet") != NULL };
+	int status = options_parse(call, &lines.cost), is_stdin = strcmp(path, "-") == 0;
+	FILE *from;
+
+	if (status == STATUS_OK)
+		status = segment_open(segment, 0, &lines.limiter);
+	if (status != STATUS_OK)
+		return status;
+	status = rule_find(lines.limiter, segment, call->operand[1], &lines.rule);
+	if (status == STATUS_OK) {
+		from = is_stdin ? stdin : fopen(path, "re");
+		status = from != NULL ? take_lines(&lines, from, is_stdin ? "standard input" : path) : STATUS_ERROR;
+		if (from == NULL || ferror(from))
+			status = fail("%s: %s: must be a file that can be read, or - for standard input", path, strerror(errno));
+		if (from != NULL && !is_stdin)
+			fclose(from);
+	}
+	shmlimit_close(lines.limiter);
+	return status;
+}
+
+/* ---- several limits at once ---- */
+
+struct limits {
+	size_t count, failed;          /* failed: the one that denied */
+	char *const *words;            /* RULE KEY RULE KEY ... */
+	struct shmlimit_request request[SHMLIMIT_REQUESTS_MAX];
+	struct shmlimit_result result[SHMLIMIT_REQUESTS_MAX];
+};
+
+static int limits_parse(const struct call *call, struct limits *limits)
+{
+	size_t words = 0;
+
+	limits->words = call->operand + 1;
+	while (limits->words[words] != NULL)
+		words++;
+	if (words % 2 != 0)
+		return fail("take: %s: its key is missing: must be NAME RULE KEY RULE KEY ...", limits->words[words - 1]);
+	if (words > 2 * SHMLIMIT_REQUESTS_MAX)
+		return fail("take --all: %zu limits: must be %d or less", words / 2, SHMLIMIT_REQUESTS_MAX);
+	limits->count = words / 2;
+	return STATUS_OK;
+}
+
+static int limits_find(const struct call *call, struct shmlimit *limiter, uint64_t cost, struct limits *limits)
+{
+	for (size_t i = 0; i < limits->count; i++) {
+		const char *rule = limits->words[2 * i], *key = limits->words[2 * i + 1];
+		size_t len = strlen(key);
+		int id, status = rule_find(limiter, call->operand[0], rule, &id);
+
+		if (status != STATUS_OK)
+			return status;
+		if (len < 1 || len > SHMLIMIT_KEY_MAX)
+			return fail("key of %zu bytes: must be 1 to %d", len, SHMLIMIT_KEY_MAX);
+		limits->request[i] = (struct shmlimit_request){ .rule = id, .key = key, .key_len = len, .cost = cost };
+	}
+	return STATUS_OK;
+}
+
+/* Results behind the limit that denied are not known. */
+static size_t known_results(const struct limits *limits, int answer)
+{
+	return answer == SHMLIMIT_ALLOWED ? limits->count : limits->failed + 1;
+}
+
+static int print_limits(const struct limits *limits, int answer)
+{
+	struct table table = { .align = "llrrrr" };
+	char key[KEY_TEXT_LEN], text[TEXT_LEN];
+
+	print_line("decision", "%s", answer == SHMLIMIT_ALLOWED ? "allowed" : "denied");
+	if (answer == SHMLIMIT_DENIED)
+		print_line("denied by", "%s", limits->words[2 * limits->failed]);
+	table_words(&table, "RULE KEY LIMIT REMAINING RETRY-AFTER RESET-AFTER");
+	for (size_t i = 0; i < known_results(limits, answer); i++) {
+		const struct shmlimit_result *r = &limits->result[i];
+		const struct shmlimit_request *q = &limits->request[i];
+
+		table_cell(&table, "%s", limits->words[2 * i]);
+		table_cell(&table, "%s", key_show(key, q->key, q->key_len, q->key_len));
+		table_cell(&table, "%" PRIu64, r->limit);
+		table_cell(&table, "%" PRIu64, r->remaining);
+		table_cell(&table, "%s", duration_text(text, r->retry_after_ns));
+		table_cell(&table, "%s", duration_text(text, r->reset_after_ns));
+	}
+	return table_print(&table);
+}
+
+static int print_limits_json(const struct limits *limits, int answer)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < known_results(limits, answer); i++) {
+		const struct shmlimit_request *q = &limits->request[i];
+		int denies = answer == SHMLIMIT_DENIED && i == limits->failed;
+		json_t *one = decision_json(denies ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED, &limits->result[i]);
+
+		json_object_set_new(one, "rule", json_text(limits->words[2 * i]));
+		json_object_update_new(one, json_key(q->key, q->key_len, q->key_len));
+		json_append(&list, one);
+	}
+	return print_json(json_pack("{s:b, s:o, s:o}", "allowed", answer == SHMLIMIT_ALLOWED, "denied_by",
+	                            answer == SHMLIMIT_DENIED ? json_text(limits->words[2 * limits->failed]) : json_null(),
+	                            "limits", list));
+}
+
+static int decide_all(const struct call *call, struct shmlimit *limiter, struct limits *limits)
+{
+	int status = STATUS_OK;
+	int answer = shmlimit_take_all(limiter, limits->request, limits->count, &limits->failed, limits->result);
+
+	if (answer < 0)
+		return fail_rule(call->operand[0], limits->words[2 * limits->failed], answer);
+	if (call_option(call, "json") != NULL)
+		status = print_limits_json(limits, answer);
+	else if (call_option(call, "quiet") == NULL)
+		status = print_limits(limits, answer);
+	return status == STATUS_OK && answer == SHMLIMIT_DENIED ? STATUS_NO : status;
+}
+
+static int take_all(const struct call *call)
+{
+	struct limits limits = { 0 };
+	struct shmlimit *limiter;
+	uint64_t cost;
+	int status = options_parse(call, &cost);
+
+	if (status == STATUS_OK && key_is_option(call))
+		return fail("take --all: each limit has its key as an operand: must be NAME RULE KEY RULE KEY ...");
+	if (status == STATUS_OK)
+		status = limits_parse(call, &limits);
+	if (status == STATUS_OK)
+		status = segment_open(call->operand[0], 0, &limiter);
+	if (status != STATUS_OK)
+		return status;
+	status = limits_find(call, limiter, cost, &limits);
+	if (status == STATUS_OK)
+		status = decide_all(call, limiter, &limits);
+	shmlimit_close(limiter);
+	return status;
+}
 
 static int run(const struct call *call)
 {
-	return decision_run(call, 0, shmlimit_take);
+	const char *path = call_option(call, "keys-from");
+
+	if (call_option(call, "all") != NULL)
+		return take_all(call);
+	if (call->operand[3] != NULL)
+		return fail("take: %s: one operand too many: must be shmlimit take NAME RULE KEY, or NAME RULE KEY RULE KEY ... --all",
+		            call->operand[3]);
+	return path != NULL ? take_keys(call, path) : decision_run(call, 0, shmlimit_take);
 }
 
 const struct command command_take = {
 	.name = "take",
-	.operands = "NAME RULE KEY",
+	.operands = "NAME RULE KEY [RULE KEY...]",
 	.purpose = "take tokens: exit 0 if allowed, 1 if denied",
-	.options = decision_options,
+	.details = "With --all, of each limit RULE KEY, or of none if one denies. With --keys-from a line is printed for\n"
+	           "each key, allowed or denied and the key; the exit status is 1 if one was denied.\n",
+	.options = take_options,
 	.run = run,
 };

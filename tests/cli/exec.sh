@@ -1,0 +1,75 @@
+#!/bin/sh
+# exec: a command runs when its tokens are there, and tokens that were taken for nothing go back.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+cd "$TMP" || exit
+
+segment=$SEGMENT.s
+shmlimit create "$segment" --slots 64
+shmlimit rule set "$segment" r --capacity 2 --rate 1/d --max-wait 10d
+shmlimit rule set "$segment" quick --capacity 1 --rate 20/s --max-wait 1m
+shmlimit rule set "$segment" none --capacity 1 --rate 1/d
+shmlimit rule set "$segment" seen --capacity 1 --rate 1/d --mode dry-run
+remaining() { shmlimit peek "$segment" "$1" "$2" --json | jq .remaining; }
+debt() { shmlimit keys "$segment" --json --rule "$1" | jq -s 'map(.debt_ns) | add'; }
+
+run shmlimit exec "$segment" r key -- echo one --json
+is "$rc $out$err" "0 one --json" "a command runs at once if the tokens are there, with its own options"
+is "$(remaining r key)" 1 "it took a token"
+run shmlimit exec "$segment" r key --cost 1 -- sh -c 'exit 7'
+is $rc 7 "the exit status is the command's"
+run shmlimit exec "$segment" r --key-ip 203.0.113.9 --cost 2 -- echo two words
+is "$rc $out" "0 two words" "the key may be given by an option"
+is "$(shmlimit peek "$segment" r --key-ip 203.0.113.9 --json | jq .remaining)" 0 "--cost takes more tokens"
+run shmlimit exec "$segment" quick key -- true
+run shmlimit exec "$segment" quick key --cost 4 -- echo later
+is "$rc $out" "0 later" "a command that has to wait runs later"
+shmlimit exec "$segment" r --key-hex 00 -- sh -c 'kill -PIPE $$; echo survived' >out
+is "$(kill -l $?) $(cat out)" "PIPE " "the command has the default for SIGPIPE"
+
+# Denied.
+shmlimit take "$segment" none key --quiet
+run shmlimit exec "$segment" none key -- touch ran
+like "$rc $err" '^1 shmlimit: rule none: denied, and not run: it would fit after 23h59m[0-9.]+s$' "denied, it says so"
+is "$(ls)" "$(ls | grep -v ran)" "and runs nothing"
+run shmlimit exec "$segment" none key --denied-status 75 -- touch ran
+is $rc 75 "--denied-status is the exit status then"
+run shmlimit exec "$segment" r key --max-wait 1s -- touch ran
+is "$rc $(ls | grep ran)" "1 " "--max-wait is the longest wait"
+run shmlimit exec "$segment" seen key -- true
+run shmlimit exec "$segment" seen key -- true
+is $rc 0 "a dry run runs the command"
+
+# Tokens go back: the rule's refill takes days.
+shmlimit exec "$segment" r other -- ./no-such-command 2>err
+is "$? $(cat err)" "127 shmlimit: ./no-such-command: No such file or directory" "a command that is missing exits 127"
+is "$(remaining r other)" 2 "a command that is missing costs nothing"
+: >plain
+shmlimit exec "$segment" r other -- ./plain 2>err
+is "$? $(remaining r other)" "126 2" "a command that cannot be run exits 126 and costs nothing"
+shmlimit take "$segment" r waiting --cost 2 --quiet
+for signal in INT TERM HUP QUIT; do
+	env --default-signal shmlimit exec "$segment" r waiting -- touch ran &
+	pid=$!
+	# It waits when it owes.
+	until [ "$(debt r)" -gt 1000000000 ]; do sleep 0.01; done
+	kill -$signal $pid
+	wait $pid
+	is "$(kill -l $?) $(debt r) $(ls | grep ran)" "$signal 0 " "SIG$signal while it waits ends it, and its token goes back"
+done
+
+wrong() {
+	message=$1
+	shift
+	run shmlimit exec "$segment" "$@"
+	is "$rc $out$err" "2 shmlimit: $message" "exec $* is refused"
+}
+wrong "exec: COMMAND... is missing: must be shmlimit exec NAME RULE KEY COMMAND..." r key
+wrong "exec: COMMAND... is missing: must be shmlimit exec NAME RULE COMMAND..." r --key-ip 203.0.113.9
+wrong "exec: -l: no such option (shmlimit exec --help lists them)" r key ls -l
+wrong "--denied-status 256: must be 0 to 255" r key --denied-status 256 -- true
+run shmlimit exec "$SEGMENT.none" r key -- true
+is $rc 3 "a segment that is missing exits 3"
+
+done_testing

@@ -1,0 +1,158 @@
+/*
+ * exec.c: shmlimit exec: wait for tokens, then become another program.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+
+/* As a shell has them. */
+#define STATUS_CANNOT_RUN 126
+#define STATUS_NOT_FOUND 127
+
+enum { COST, MAX_WAIT, DENIED_STATUS };
+
+static const struct command_option options[] = {
+	[COST] = { "cost", "N", "tokens to ask for (default 1)" },
+	[MAX_WAIT] = { "max-wait", "DURATION", "the longest wait: 2s, 500ms, 0 (default: what the rule allows)" },
+	[DENIED_STATUS] = { "denied-status", "N", "exit with N if the wait were too long, 0 to 255 (default 1)" },
+	KEY_OPTION_ROWS,
+	KEY_PREFIX_ROW,
+	{ 0 },
+};
+
+struct request {
+	struct key key;
+	uint64_t cost, max_wait_ns, denied_status;
+};
+
+static int parse(const struct call *call, struct request *q)
+{
+	int status = key_parse(call, call->operand[2], &q->key);
+
+	if (status == STATUS_OK && call->option[COST] != NULL)
+		status = number_parse("--cost", call->option[COST], 0, UINT64_MAX, &q->cost);
+	if (status == STATUS_OK && call->option[MAX_WAIT] != NULL)
+		status = duration_parse("--max-wait", call->option[MAX_WAIT], &q->max_wait_ns);
+	if (status == STATUS_OK && call->option[DENIED_STATUS] != NULL)
+		status = number_parse("--denied-status", call->option[DENIED_STATUS], 0, 255, &q->denied_status);
+	return status;
+}
+
+/* Signals that would end the process: not those that it was told to ignore, as nohup does. */
+static void ending_signals(sigset_t *set)
+{
+	static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+	struct sigaction old;
+
+	sigemptyset(set);
+	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
+		if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaddset(set, ending[i]);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Returns 0 when the time is over, or the signal that came first. The set is blocked, so that none is missed. */
+static int wait_ns(uint64_t ns, const sigset_t *ending)
+{
+	uint64_t began = now_ns(), passed = 0;
+
+	for (; passed < ns; passed = now_ns() - began) {
+		struct timespec left = { (time_t)((ns - passed) / 1000000000), (long)((ns - passed) % 1000000000) };
+		int number = sigtimedwait(ending, NULL, &left);
+
+		if (number > 0)
+			return number;
+	}
+	return 0;
+}
+
+/* It starts with what this one was started with: main() ignores two signals. */
+static int become(char **command)
+{
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	execvp(command[0], command);
+	fail("%s: %s", command[0], strerror(errno));
+	return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+}
+
+/* Tokens that were taken for nothing go back: of a signal, or a command that cannot be run. */
+static int wait_and_run(struct shmlimit *limiter, int rule, const struct request *q, const struct shmlimit_result *r,
+                        char **command)
+{
+	int number, status = STATUS_ERROR, is_taken = r->retry_after_ns == 0;
+	sigset_t ending, before;
+
+	ending_signals(&ending);
+	sigprocmask(SIG_BLOCK, &ending, &before);
+	number = wait_ns(r->wait_ns, &ending);
+	if (number == 0) {
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		status = become(command);
+	}
+	if (is_taken)
+		shmlimit_refund(limiter, rule, q->key.bytes, q->key.len, q->cost, NULL);
+	if (number != 0) {
+		raise(number);
+		sigprocmask(SIG_SETMASK, &before, NULL);
+	}
+	return status;
+}
+
+static int deny(const char *rule, const struct request *q, const struct shmlimit_result *r)
+{
+	char text[TEXT_LEN];
+
+	fail("rule %s: denied, and not run: it would fit after %s", rule, duration_text(text, r->retry_after_ns));
+	return (int)q->denied_status;
+}
+
+static int run(const struct call *call)
+{
+	struct request q = { .cost = 1, .max_wait_ns = UINT64_MAX, .denied_status = STATUS_NO };
+	const char *segment = call->operand[0], *rule = call->operand[1];
+	struct shmlimit *limiter;
+	struct shmlimit_result r;
+	int id, answer, status = parse(call, &q);
+
+	if (status == STATUS_OK)
+		status = segment_open(segment, 0, &limiter);
+	if (status != STATUS_OK)
+		return status;
+	status = rule_find(limiter, segment, rule, &id);
+	if (status == STATUS_OK) {
+		answer = shmlimit_reserve(limiter, id, q.key.bytes, q.key.len, q.cost, q.max_wait_ns, &r);
+		if (answer < 0)
+			status = fail_rule(segment, rule, answer);
+		else if (answer == SHMLIMIT_DENIED)
+			status = deny(rule, &q, &r);
+		else
+			status = wait_and_run(limiter, id, &q, &r, call->operand + 3);
+	}
+	shmlimit_close(limiter);
+	return status;
+}
+
+const struct command command_exec = {
+	.name = "exec",
+	.operands = "NAME RULE KEY COMMAND...",
+	.purpose = "take tokens, waiting for them, then run a command",
+	.details = "Write -- before COMMAND, whose options are its own. Its exit status is that of exec; 1 if the wait\n"
+	           "were too long, 126 or 127 if COMMAND cannot be run. Tokens go back if a signal ends the wait, or\n"
+	           "if COMMAND cannot be run.\n",
+	.options = options,
+	.run = run,
+};
