@@ -214,6 +214,8 @@ struct shmlimit_info {
 	uint32_t names;            /* bytes of each key that are kept, rounded up to fill whole words; 0 = none */
 	uint64_t slots_before;     /* of the table before, while there may still be keys in it; else 0 */
 	uint64_t slots_max;        /* to how many it can be grown */
+	uint64_t undecided_passed; /* requests that servers let pass because the limiter could not decide */
+	uint64_t undecided_refused; /* requests that servers refused for that reason */
 	uint64_t reserved[1];
 };
 
@@ -391,6 +393,12 @@ int shmlimit_info(struct shmlimit *limiter, struct shmlimit_info *out);
  * effect with each process's next decision. Returns 0, -EROFS.
  */
 int shmlimit_switch(struct shmlimit *limiter, uint32_t on);
+
+/*
+ * Count `n` requests that were let pass (`refused` 0) or refused (1) because the segment or a rule was missing: for
+ * servers, when the segment is back, so that metrics show the outage. Returns 0, -EINVAL, -EROFS. No system call.
+ */
+int shmlimit_count_undecided(struct shmlimit *limiter, uint32_t refused, uint64_t n);
 
 /*
  * Write what the segment holds to an open file, for shmlimit_load(): what it was

@@ -38,5 +38,7 @@ EXPORT int shmlimit_info(struct shmlimit *l, struct shmlimit_info *out)
 	info.uid = l->uid;
 	info.gid = l->gid;
 	info.created_unix_ns = l->created_unix_ns;
+	info.undecided_passed = load_relaxed(&l->header->undecided[0]);
+	info.undecided_refused = load_relaxed(&l->header->undecided[1]);
 	return sized_out(out, &info, sizeof(info));
 }

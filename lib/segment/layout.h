@@ -78,7 +78,8 @@ struct layout_header {
 		uint64_t offset;          /* of its slots: a page's beginning */
 		uint64_t lines;
 	} tables[2];                      /* generation g stands in tables[g % 2]; the first is described above */
-	uint64_t reserved_tail[3];        /* zero */
+	uint64_t undecided[2];            /* requests that were let pass, and refused: see shmlimit_count_undecided() */
+	uint64_t reserved_tail[1];        /* zero */
 };
 
 /*

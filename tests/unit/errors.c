@@ -160,6 +160,7 @@ static void read_only(void)
 	is(shmlimit_refund(ro, id, "k", 1, 1, NULL), -EROFS, "nor refund");
 	is(shmlimit_reset(ro, -1, NULL, 0), -EROFS, "nor reset");
 	is(shmlimit_switch(ro, 0), -EROFS, "nor switch");
+	is(shmlimit_count_undecided(ro, 0, 1), -EROFS, "a read-only handle does not count undecided requests");
 	is(shmlimit_rule_set(ro, "d", &rule), -EROFS, "nor set rules");
 	is(shmlimit_rule_remove(ro, "d"), -EROFS, "nor remove them");
 	is(shmlimit_peek(ro, id, "k", 1, 1, NULL), SHMLIMIT_ALLOWED, "but it peeks");
@@ -182,6 +183,7 @@ static void no_limiter(void)
 
 	is(shmlimit_info(NULL, &info), -EINVAL, "nothing has no size");
 	is(shmlimit_switch(NULL, 1), -EINVAL, "no switch");
+	is(shmlimit_count_undecided(NULL, 0, 1), -EINVAL, "undecided requests are not counted without a segment");
 	is(shmlimit_counters(NULL, -1, &counters), -EINVAL, "no counters");
 	is(shmlimit_lease_counters(NULL, &leases), -EINVAL, "none of leases");
 	is(shmlimit_lease_count(NULL, 0, 1), -EINVAL, "nothing to count in");
@@ -233,6 +235,7 @@ static void no_rule(void)
 	is(shmlimit_lease_deny(l, id, NULL, 1, 1, SECOND, NULL), -EINVAL, "a lease is of a key");
 	is(shmlimit_lease_deny(l, id, "k", 0, 1, SECOND, NULL), -EMSGSIZE, "of one byte or more");
 	is(shmlimit_lease_count(l, SHMLIMIT_LEASE_BREAKER_OPENINGS + 1, 1), -EINVAL, "what is not counted");
+	is(shmlimit_count_undecided(l, 2, 1), -EINVAL, "an undecided request passed or was refused, nothing else");
 	is(shmlimit_acquire(l, 63, "k", 1, 1, 0, NULL), -ESRCH, "nobody waits for a rule that there is not");
 	memset(segment, 'x', sizeof(segment));
 	is(shmlimit_next(segment), -ENAMETOOLONG, "nothing comes after a name without an end");

@@ -5,6 +5,20 @@
  */
 #include "unit.h"
 
+/* A gate counts here what happened while there was no segment. */
+static void undecided(struct shmlimit *l)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct shmlimit_problem problem;
+
+	is(shmlimit_count_undecided(l, 0, 3), 0, "requests that passed undecided are counted");
+	is(shmlimit_count_undecided(l, 1, 5), 0, "requests that were refused undecided are counted");
+	shmlimit_count_undecided(l, 0, 4);
+	is(shmlimit_info(l, &info), 0, "a segment's information is read");
+	ok(info.undecided_passed == 7 && info.undecided_refused == 5, "both counts are in it");
+	is(shmlimit_verify(unit_name, &problem, 1), 0, "a segment with such counts is sound");
+}
+
 int main(void)
 {
 	struct shmlimit *first = unit_create("gone", NULL), *second, *reader;
@@ -16,6 +30,7 @@ int main(void)
 	is(shmlimit_gone(first), 0, "a segment is that of its name");
 	is(shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &reader), 0, "and opened again, read-only");
 	is(shmlimit_gone(reader), 0, "it is the same");
+	undecided(first);
 	is(shmlimit_destroy(unit_name), 0, "destroyed");
 	is(shmlimit_gone(first), 1, "it is gone");
 	is(shmlimit_gone(reader), 1, "for every handle");

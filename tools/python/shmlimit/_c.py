@@ -106,6 +106,8 @@ class Info(Structure):
         ("names", c_uint32),
         ("slots_before", c_uint64),
         ("slots_max", c_uint64),
+        ("undecided_passed", c_uint64),
+        ("undecided_refused", c_uint64),
         ("reserved", c_uint64 * 1),
     ]
 

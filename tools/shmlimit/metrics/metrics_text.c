@@ -293,6 +293,26 @@ static void print_lease_counters(FILE *to, const struct metrics *m)
 	}
 }
 
+/* ---- of servers ---- */
+
+static void print_undecided(FILE *to, const struct metrics *m)
+{
+	static const char family[] = "shmlimit_segment_undecided_requests", metric[] =
+		"shmlimit_segment_undecided_requests_total";
+
+	print_head(to, family, "counter", "Requests that servers let pass or refused because the limiter could not decide.");
+	for (size_t i = 0; i < m->segments; i++) {
+		const struct metrics_segment *s = &m->segment[i];
+
+		if (!s->up)
+			continue;
+		print_series(to, metric, s, NULL, "outcome", "passed");
+		fprintf(to, "%" PRIu64 "\n", s->info.undecided_passed);
+		print_series(to, metric, s, NULL, "outcome", "refused");
+		fprintf(to, "%" PRIu64 "\n", s->info.undecided_refused);
+	}
+}
+
 void metrics_text(FILE *to, const struct metrics *m)
 {
 	print_up(to, m);
@@ -302,6 +322,7 @@ void metrics_text(FILE *to, const struct metrics *m)
 	print_slots(to, m);
 	print_counters(to, m, 0);
 	print_lease_counters(to, m);
+	print_undecided(to, m);
 	for (size_t i = 0; i < sizeof(rule_gauges) / sizeof(*rule_gauges); i++)
 		print_rule_gauges(to, m, i);
 	print_counters(to, m, 1);
