@@ -22,6 +22,7 @@ SOVERSION := 0
 # whether a package is there, it stands before the package's name, and what lacks it is not built.
 headers_lib     := stdlib.h:libc6-dev ck_pr.h:libck-dev urcu/rculfhash.h:liburcu-dev
 headers_global  := hiredis/hiredis.h:libhiredis-dev
+headers_gate    := openssl/sha.h:libssl-dev
 headers_command := jansson.h:libjansson-dev ini.h:libinih-dev zlib.h:zlib1g-dev uthash.h:uthash-dev ncurses.h:libncurses-dev
 headers_demo    := microhttpd.h:libmicrohttpd-dev
 headers_bench   := sqlite3.h:libsqlite3-dev lua5.1/lua.h:liblua5.1-0-dev
@@ -29,7 +30,7 @@ package = $(lastword $(subst :, ,$(1)))
 packages = $(foreach h,$(headers_$(1)),$(call package,$(h)))
 
 need_lib   := gcc make pkg-config $(call packages,lib) systemtap-sdt-dev
-need_build := $(need_lib) $(foreach w,global command,$(call packages,$(w)))
+need_build := $(need_lib) $(foreach w,global gate command,$(call packages,$(w)))
 need_demo  := $(call packages,demo) wrk curl
 need_cli   := jq gnuplot-nox python3-prometheus-client bsdutils util-linux zsh fish
 need_server := redis-tools nginx nginx-dev apache2-bin apache2-dev libssl-dev procps mypy python3-pip python3-setuptools \
@@ -74,7 +75,7 @@ deps_libs := $(deps_ldflags) -Wl,--as-needed -lurcu-cds -lurcu-bp -lurcu-common 
 
 # What the compiler does not find of the headers above: words such as command:libinih-dev.
 hash := \#
-lacks := $(shell printf '%s\n' $(foreach w,lib global command demo bench,$(foreach h,$(headers_$(w)), \
+lacks := $(shell printf '%s\n' $(foreach w,lib global gate command demo bench,$(foreach h,$(headers_$(w)), \
 	'$(hash)if !__has_include(<$(firstword $(subst :, ,$(h)))>)' '$(w):$(call package,$(h))' '$(hash)endif')) | \
 	$(CC) $(deps_cflags) $(CPPFLAGS) $(CFLAGS) -E -P - 2>/dev/null)
 lacking = $(strip $(foreach w,$(1),$(patsubst $(w):%,%,$(filter $(w):%,$(lacks)))))
@@ -116,12 +117,16 @@ lib_so  := $(O)/libshmlimit.so.$(VERSION)
 global_obj := $(call obj,lib/global)
 global_so  := $(O)/libshmlimit-global.so.$(VERSION)
 global_used := $(if $(SHARED),$(global_so),$(O)/libshmlimit-global.a)
+# So is the gate, in front of servers and applications: only it has libcrypto. It loads the one for many hosts when needed.
+gate_obj := $(call obj,lib/gate)
+gate_so  := $(O)/libshmlimit-gate.so.$(VERSION)
+gate_libs := -Wl,--as-needed -lcrypto -ldl -pthread
 bench_obj := $(call obj,bench/kit) $(call obj,bench/peers)
 # What the command and the servers' modules are linked with; a distribution that ships the library has SHARED=1.
 lib_used := $(if $(SHARED),$(lib_so),$(O)/libshmlimit.a)
 benches := $(patsubst %.c,$(O)/%,$(wildcard bench/*.c))
 man1    := tools/shmlimit/shmlimit.1
-man3    := lib/shmlimit.3 lib/global/shmlimit_global.3
+man3    := lib/shmlimit.3 lib/global/shmlimit_global.3 lib/gate/shmlimit_gate.3
 man7    := lib/shmlimit.7 lib/shmlimit-security.7
 units   := $(wildcard tools/systemd/*.service)
 
@@ -133,6 +138,7 @@ units   := $(wildcard tools/systemd/*.service)
 # The library for one host needs two packages. What lacks others is left out, and said.
 all: lib $(if $(call lacking,$(for_command)),,$(O)/bin/shmlimit)
 	$(if $(call lacking,global),@echo 'not built: the library for many hosts; it needs $(call lacking,global)')
+	$(if $(call lacking,gate),@echo 'not built: the library for servers and applications; it needs $(call lacking,gate)')
 	$(if $(call lacking,$(for_command)),@echo 'not built: the command; it needs $(call lacking,$(for_command))')
 
 lacking:
@@ -160,7 +166,8 @@ help:
 	@echo 'make clean        remove O=$(O)'
 	@echo 'Variables: O= CC= CFLAGS= SAN=address|thread WERROR=1 prefix= DESTDIR='
 
-lib: $(O)/libshmlimit.a $(lib_so) $(if $(call lacking,global),,$(O)/libshmlimit-global.a $(global_so))
+lib: $(O)/libshmlimit.a $(lib_so) $(if $(call lacking,global),,$(O)/libshmlimit-global.a $(global_so)) \
+	$(if $(call lacking,gate),,$(O)/libshmlimit-gate.a $(gate_so))
 
 $(O)/%.o: %.c Makefile | $(if $(call lacking,lib),lacking)
 	@mkdir -p $(@D)
@@ -193,6 +200,19 @@ $(global_so): $(global_obj) $(O)/lib/base/sized.o $(lib_so) lib/global/shmlimit_
 		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(filter %.o,$^) $(lib_so) -lhiredis
 	ln -sf libshmlimit-global.so.$(VERSION) $(O)/libshmlimit-global.so.$(SOVERSION)
 	ln -sf libshmlimit-global.so.$(SOVERSION) $(O)/libshmlimit-global.so
+
+$(O)/libshmlimit-gate.a: $(gate_obj) $(O)/lib/base/sized.o
+	@rm -f $@
+	$(CC) -r -nostdlib -o $(O)/shmlimit_gate.o $^
+	$(OBJCOPY) --localize-hidden $(O)/shmlimit_gate.o
+	$(AR) rcs $@ $(O)/shmlimit_gate.o
+
+$(gate_so): $(gate_obj) $(O)/lib/base/sized.o $(lib_so) lib/gate/shmlimit_gate.map
+	$(CC) -shared -Wl,-soname,libshmlimit-gate.so.$(SOVERSION) -Wl,--version-script=lib/gate/shmlimit_gate.map \
+		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(filter %.o,$^) $(lib_so) -lurcu-bp -lurcu-common \
+		$(gate_libs)
+	ln -sf libshmlimit-gate.so.$(VERSION) $(O)/libshmlimit-gate.so.$(SOVERSION)
+	ln -sf libshmlimit-gate.so.$(SOVERSION) $(O)/libshmlimit-gate.so
 
 tool_libs := -Wl,--as-needed -lhiredis -ljansson -linih -lz -lncursesw -ltinfo
 # With a copy of the keyed hash, for what strangers fill.
@@ -294,6 +314,11 @@ $(O)/tests/cli/%.t: $(O)/tests/cli/%.o $(filter-out %/main.o,$(tool_obj)) \
 $(O)/tests/global/%.t: $(O)/tests/global/%.o $(global_obj) $(lib_obj)
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -lhiredis -pthread
 
+# With the library for many hosts, which the gate loads in other programs.
+$(O)/tests/gate/%.o: server_cflags = -Ilib/gate
+$(O)/tests/gate/%.t: $(O)/tests/gate/%.o $(gate_obj) $(O)/libshmlimit-global.a $(lib_obj)
+	$(CC) $(all_ldflags) -Wl,-u,shmlimit_global_open -o $@ $^ $(deps_libs) -lhiredis $(gate_libs)
+
 $(O)/tests/server/%.o: server_cflags = -Itools/server
 $(O)/tests/server/%.t: $(O)/tests/server/%.o $(server_obj) $(O)/libshmlimit-global.a $(lib_obj)
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -lhiredis -lcrypto -pthread
@@ -312,6 +337,8 @@ $(O)/fuzz/command: fuzz_wrap := -Wl,--wrap=plot_check,--wrap=clock_nanosleep
 $(fuzzed_command): $(O)/fuzz/main.o $(filter-out %/main.o,$(tool_obj)) $(O)/libshmlimit-global.a \
 		$(O)/libshmlimit.a
 $(filter-out $(fuzzed_command),$(fuzzed)): $(lib_obj)
+$(O)/fuzz/spec: $(gate_obj)
+$(O)/fuzz/spec: tool_libs += $(gate_libs)
 $(O)/fuzz/%: $(O)/tests/fuzz/target/%.o
 	@mkdir -p $(@D)
 	$(CC) $(all_ldflags) -fsanitize=fuzzer $(fuzz_wrap) -o $@ $^ $(deps_libs) $(tool_libs)
@@ -319,6 +346,8 @@ $(O)/fuzz/%: $(O)/tests/fuzz/target/%.o
 $(O)/fuzz/main.o: tools/shmlimit/main.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(all_cflags) $(tool_inc) -Wno-missing-prototypes -Dmain=shmlimit_main -c -o $@ $<
+
+$(O)/tests/fuzz/target/spec.o: server_cflags = -Ilib/gate
 
 $(O)/tests/%.t: tests/%.sh $(O)/tests/tap.sh
 	@mkdir -p $(@D)
@@ -334,11 +363,11 @@ with_group = $(if $(filter cli crash global,$(1)),$(all_command)) \
 	$(if $(filter build,$(1)),$(if $(call lacking,$(for_command) demo bench),,$(benches))) \
 	$(if $(filter fuzz,$(1)),$(fuzzed)) $(if $(filter server,$(1)),$(all_command) php $(servers)) $(if $(filter schedule,$(1)),lib)
 # Groups of which no test can be built.
-left_out = $(if $(call lacking,$(for_command)),cli crash global server build fuzz)
+left_out = $(if $(call lacking,$(for_command)),cli crash global server build fuzz) $(if $(call lacking,global gate),gate server fuzz)
 
 tests: $(foreach g,$(filter-out $(left_out),$(GROUPS)),$(call t,$(g)) $(call with_group,$(g)))
 	$(if $(filter $(left_out),$(GROUPS)),@echo 'left out: tests of $(filter $(left_out),$(GROUPS)); they need \
-		$(call lacking,$(for_command))')
+		$(call lacking,$(for_command) gate)')
 
 # As many at a time as there are processors, unless make was told.
 jobs = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -372,9 +401,9 @@ bench bench-quick:
 # first, for in this order they are started, and what is left to the end had better be short.
 # Each program is run once under each kind of sanitizer; check-full runs them as both compilers have it.
 builds       := gcc clang gcc-address clang-address clang-thread clang-fuzz aarch64 $(if $(FULL),gcc-thread)
-with_gcc           := CC=gcc GROUPS='model proof crash torture process schedule server cli global build mutant thread unit'
+with_gcc           := CC=gcc GROUPS='model proof crash torture process schedule server cli global build mutant thread unit gate'
 with_clang         := CC=clang GROUPS='unit process thread'
-with_gcc-address   := CC=gcc SAN=address GROUPS='process cli $(if $(FULL),unit)'
+with_gcc-address   := CC=gcc SAN=address GROUPS='process cli gate $(if $(FULL),unit)'
 with_clang-address := CC=clang SAN=address GROUPS='unit thread'
 with_gcc-thread    := CC=gcc SAN=thread GROUPS='unit thread'
 with_clang-thread  := CC=clang SAN=thread GROUPS='unit thread'
@@ -467,12 +496,12 @@ list:
 	@echo $(foreach g,$(filter-out $(left_out),$(GROUPS)),$(call t,$(g)))
 
 # What of the libraries is built.
-libraries := libshmlimit $(if $(call lacking,global),,libshmlimit-global)
+libraries := libshmlimit $(if $(call lacking,global),,libshmlimit-global) $(if $(call lacking,gate),,libshmlimit-gate)
 install: all
 	install -d $(addprefix $(DESTDIR),$(bindir) $(includedir) $(libdir)/pkgconfig $(mandir)/man1 $(mandir)/man3 $(mandir)/man7 \
 		$(completionsdir) $(zshdir) $(fishdir) $(unitdir))
 	$(if $(call lacking,$(for_command)),,install -m 755 $(O)/bin/shmlimit $(DESTDIR)$(bindir)/)
-	install -m 644 include/shmlimit.h include/shmlimit_global.h $(DESTDIR)$(includedir)/
+	install -m 644 include/shmlimit.h include/shmlimit_global.h include/shmlimit_gate.h $(DESTDIR)$(includedir)/
 	install -m 644 $(foreach l,$(libraries),$(O)/$(l).a $(O)/$(l).so.$(VERSION)) $(DESTDIR)$(libdir)/
 	for l in $(libraries); do \
 		ln -sf $$l.so.$(VERSION) $(DESTDIR)$(libdir)/$$l.so.$(SOVERSION) && \
@@ -485,6 +514,10 @@ install: all
 		'Description: one rate limit for many hosts, through Redis or Valkey' 'Version: $(VERSION)' \
 		'Requires: shmlimit' 'Requires.private: hiredis' \
 		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lshmlimit-global' >$(DESTDIR)$(libdir)/pkgconfig/shmlimit-global.pc)
+	$(if $(call lacking,gate),,printf '%s\n' 'prefix=$(prefix)' 'includedir=$(includedir)' 'libdir=$(libdir)' '' 'Name: shmlimit-gate' \
+		'Description: the limits of a server or an application, in one call per request' 'Version: $(VERSION)' \
+		'Requires: shmlimit' 'Requires.private: liburcu-bp libcrypto' \
+		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lshmlimit-gate' >$(DESTDIR)$(libdir)/pkgconfig/shmlimit-gate.pc)
 	install -m 644 $(man1) $(DESTDIR)$(mandir)/man1/
 	install -m 644 $(man3) $(DESTDIR)$(mandir)/man3/
 	install -m 644 $(man7) $(DESTDIR)$(mandir)/man7/
@@ -496,9 +529,10 @@ install: all
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR),$(bindir)/shmlimit $(includedir)/shmlimit.h $(includedir)/shmlimit_global.h \
-		$(foreach l,libshmlimit libshmlimit-global,$(addprefix $(libdir)/$(l),.a .so .so.$(SOVERSION) .so.$(VERSION))) \
-		$(libdir)/pkgconfig/shmlimit.pc $(libdir)/pkgconfig/shmlimit-global.pc $(mandir)/man1/shmlimit.1 \
-		$(mandir)/man3/shmlimit.3 $(mandir)/man3/shmlimit_global.3 $(mandir)/man7/shmlimit.7 \
+		$(includedir)/shmlimit_gate.h $(foreach l,libshmlimit libshmlimit-global libshmlimit-gate,$(addprefix $(libdir)/$(l),.a .so .so.$(SOVERSION) .so.$(VERSION))) \
+		$(libdir)/pkgconfig/shmlimit.pc $(libdir)/pkgconfig/shmlimit-global.pc $(libdir)/pkgconfig/shmlimit-gate.pc \
+		$(mandir)/man1/shmlimit.1 $(mandir)/man3/shmlimit.3 $(mandir)/man3/shmlimit_global.3 $(mandir)/man3/shmlimit_gate.3 \
+		$(mandir)/man7/shmlimit.7 \
 		$(mandir)/man7/shmlimit-security.7 \
 		$(completionsdir)/shmlimit $(zshdir)/_shmlimit $(fishdir)/shmlimit.fish $(addprefix $(unitdir)/,$(notdir $(units))))
 

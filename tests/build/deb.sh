@@ -24,7 +24,7 @@ env -u MAKEFLAGS DEB_BUILD_OPTIONS='nocheck noautodbgsym parallel=2' DEBFULLNAME
 rc=$?
 ok $rc "make deb works"
 [ $rc -eq 0 ] || { diag "$(tail -n 20 "$TMP/log")"; done_testing; }
-packages="libapache2-mod-shmlimit libnginx-mod-http-shmlimit libshmlimit-dev libshmlimit-global0 libshmlimit0 php-shmlimit python3-shmlimit \
+packages="libapache2-mod-shmlimit libnginx-mod-http-shmlimit libshmlimit-dev libshmlimit-gate0 libshmlimit-global0 libshmlimit0 php-shmlimit python3-shmlimit \
 shmlimit"
 is "$(cd "$debs" && ls ./*.deb | sed 's|^./||; s/_.*//' | tr '\n' ' ')" "$packages " "and makes these packages"
 is "$(ls -d "$debs"/*/ 2>/dev/null)" "" "and leaves none of what it was made in"
@@ -43,9 +43,11 @@ lib=./usr/lib/$multiarch
 is "$(files libshmlimit0)" "$lib/libshmlimit.so.0 $lib/libshmlimit.so.$version " "libshmlimit0 is the shared library"
 is "$(files libshmlimit-global0)" "$lib/libshmlimit-global.so.0 $lib/libshmlimit-global.so.$version " \
 	"libshmlimit-global0 is the one for many hosts"
-is "$(files libshmlimit-dev)" "./usr/include/shmlimit.h ./usr/include/shmlimit_global.h $lib/libshmlimit-global.a \
-$lib/libshmlimit-global.so $lib/libshmlimit.a $lib/libshmlimit.so $lib/pkgconfig/shmlimit-global.pc \
-$lib/pkgconfig/shmlimit.pc ./usr/share/man/man3/shmlimit.3.gz ./usr/share/man/man3/shmlimit_global.3.gz " \
+is "$(files libshmlimit-gate0)" "$lib/libshmlimit-gate.so.0 $lib/libshmlimit-gate.so.$version " "libshmlimit-gate0 is the gate"
+is "$(files libshmlimit-dev)" "./usr/include/shmlimit.h ./usr/include/shmlimit_gate.h ./usr/include/shmlimit_global.h \
+$lib/libshmlimit-gate.a $lib/libshmlimit-gate.so $lib/libshmlimit-global.a \
+$lib/libshmlimit-global.so $lib/libshmlimit.a $lib/libshmlimit.so $lib/pkgconfig/shmlimit-gate.pc $lib/pkgconfig/shmlimit-global.pc \
+$lib/pkgconfig/shmlimit.pc ./usr/share/man/man3/shmlimit.3.gz ./usr/share/man/man3/shmlimit_gate.3.gz ./usr/share/man/man3/shmlimit_global.3.gz " \
 	"libshmlimit-dev is what programs are built with"
 is "$(files shmlimit)" "./lib/systemd/system/shmlimit-state@.service ./lib/systemd/system/shmlimit.service ./usr/bin/shmlimit \
 ./usr/share/bash-completion/completions/shmlimit ./usr/share/fish/vendor_completions.d/shmlimit.fish ./usr/share/lintian/overrides/shmlimit \

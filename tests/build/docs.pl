@@ -10,7 +10,7 @@ my ($header, $page) = map { local (@ARGV, $/) = $_; <> } @ARGV[0, 1];
 my @others = @ARGV[2 .. $#ARGV];
 my $name = $ARGV[1] =~ s|.*/||r;
 
-$page =~ s/^\.Dt .*$//m;
+$page =~ s/^\.(Dt|Ev) .*$//gm;
 $header =~ s|/\*.*?\*/||gs;
 
 sub plain {

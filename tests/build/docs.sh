@@ -5,7 +5,7 @@
 . "${0%/*}/../tap.sh"
 
 command -v mandoc >/dev/null || skip_all "no mandoc"
-for page in lib/shmlimit.3 lib/global/shmlimit_global.3 lib/shmlimit.7 lib/shmlimit-security.7 tools/shmlimit/shmlimit.1; do
+for page in lib/shmlimit.3 lib/global/shmlimit_global.3 lib/gate/shmlimit_gate.3 lib/shmlimit.7 lib/shmlimit-security.7 tools/shmlimit/shmlimit.1; do
 	is "$(mandoc -T lint -W style "$SOURCE/$page" 2>&1)" "" "$page is clean mdoc"
 done
 missing=
@@ -21,6 +21,15 @@ is "$(perl "$SOURCE/tests/build/docs.pl" "$SOURCE/include/shmlimit.h" "$SOURCE/l
 	"shmlimit.3 has the functions, structures and constants of its header, and no others"
 is "$(perl "$SOURCE/tests/build/docs.pl" "$SOURCE/include/shmlimit_global.h" "$SOURCE/lib/global/shmlimit_global.3" \
 	"$SOURCE/include/shmlimit.h")" "" "shmlimit_global.3 has those of its header"
+is "$(perl "$SOURCE/tests/build/docs.pl" "$SOURCE/include/shmlimit_gate.h" "$SOURCE/lib/gate/shmlimit_gate.3" \
+	"$SOURCE/include/shmlimit.h")" "" "shmlimit_gate.3 has those of its header"
+missing=
+for word in $(sed -n 's/^	{ "\([a-z_]*=*\)", read_.*/\1/p' "$SOURCE/lib/gate/spec.c"); do
+	for page in lib/gate/shmlimit_gate.3 include/shmlimit_gate.h; do
+		grep -q "\b$word" "$SOURCE/$page" || missing="$missing $page:$word"
+	done
+done
+is "$missing" "" "page and header of the gate have each word of a spec"
 is "$(perl "$SOURCE/tests/build/options.pl" "$SOURCE/tools/shmlimit/shmlimit.1" shmlimit)" "" \
 	"shmlimit.1 has the commands and options that --help has"
 missing=

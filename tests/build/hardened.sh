@@ -10,11 +10,11 @@ commands() { make --no-print-directory -n -B -C "$SOURCE" O="$TMP/none" "$@" "$T
 x86=$(gcc -dumpmachine | grep -c '^x86_64')
 
 files=
-for file in libshmlimit.so libshmlimit-global.so bin/shmlimit bin/shmlimit-demo nginx/ngx_http_shmlimit_module.so \
+for file in libshmlimit.so libshmlimit-global.so libshmlimit-gate.so bin/shmlimit bin/shmlimit-demo nginx/ngx_http_shmlimit_module.so \
 	apache/mod_shmlimit.so; do
 	[ ! -e "$BUILD/$file" ] || files="$files $file"
 done
-like "$files" "libshmlimit.so .*libshmlimit-global.so bin/shmlimit" "there are libraries and a command to look at"
+like "$files" "libshmlimit.so .*libshmlimit-global.so .*libshmlimit-gate.so bin/shmlimit" "there are libraries and a command to look at"
 for file in $files; do
 	readelf -lW "$BUILD/$file" >"$TMP/segments"
 	readelf -dW "$BUILD/$file" >"$TMP/dynamic"

@@ -11,12 +11,13 @@ make_it() { (cd "$SOURCE" && make --no-print-directory -s O="$BUILD" "$@" DESTDI
 make_it install
 ok $? "make install works"
 is "$(cd "$root" && find . ! -type d | sort | tr '\n' ' ')" "./usr/bin/shmlimit ./usr/include/shmlimit.h \
-./usr/include/shmlimit_global.h ./usr/lib/libshmlimit-global.a ./usr/lib/libshmlimit-global.so \
+./usr/include/shmlimit_gate.h ./usr/include/shmlimit_global.h ./usr/lib/libshmlimit-gate.a ./usr/lib/libshmlimit-gate.so \
+./usr/lib/libshmlimit-gate.so.0 ./usr/lib/libshmlimit-gate.so.0.1.0 ./usr/lib/libshmlimit-global.a ./usr/lib/libshmlimit-global.so \
 ./usr/lib/libshmlimit-global.so.0 ./usr/lib/libshmlimit-global.so.0.1.0 ./usr/lib/libshmlimit.a ./usr/lib/libshmlimit.so \
-./usr/lib/libshmlimit.so.0 ./usr/lib/libshmlimit.so.0.1.0 ./usr/lib/pkgconfig/shmlimit-global.pc \
+./usr/lib/libshmlimit.so.0 ./usr/lib/libshmlimit.so.0.1.0 ./usr/lib/pkgconfig/shmlimit-gate.pc ./usr/lib/pkgconfig/shmlimit-global.pc \
 ./usr/lib/pkgconfig/shmlimit.pc ./usr/lib/systemd/system/shmlimit-state@.service ./usr/lib/systemd/system/shmlimit.service \
 ./usr/share/bash-completion/completions/shmlimit ./usr/share/fish/vendor_completions.d/shmlimit.fish ./usr/share/man/man1/shmlimit.1 ./usr/share/man/man3/shmlimit.3 \
-./usr/share/man/man3/shmlimit_global.3 ./usr/share/man/man7/shmlimit-security.7 ./usr/share/man/man7/shmlimit.7 \
+./usr/share/man/man3/shmlimit_gate.3 ./usr/share/man/man3/shmlimit_global.3 ./usr/share/man/man7/shmlimit-security.7 ./usr/share/man/man7/shmlimit.7 \
 ./usr/share/zsh/site-functions/_shmlimit " "and installs these files"
 
 PKG_CONFIG_PATH=$root/usr/lib/pkgconfig
@@ -60,6 +61,43 @@ gcc -std=c11 "$TMP/global.c" -Wl,-Bstatic -lshmlimit-global -lshmlimit -Wl,-Bdyn
 	$(pkg-config --static --cflags --libs shmlimit-global) -o "$TMP/global.static"
 run "$TMP/global.static"
 is "$rc" 0 "and from the archives"
+
+# The gate, by its page's example.
+sed -n '/^\.Sh EXAMPLES/,/^\.Ed/p' "$SOURCE/lib/gate/shmlimit_gate.3" | sed '/^\./d; s/\\&//g; s/\\e/\\/g' |
+	sed "s/segment=example/segment=$SEGMENT.gate/" >"$TMP/gate.c"
+# shellcheck disable=SC2046
+gcc -std=c11 -Wall -Wextra -Werror -pedantic "$TMP/gate.c" $(pkg-config --cflags --libs shmlimit-gate) -o "$TMP/gate"
+ok $? "the example of shmlimit_gate.3 compiles against what was installed"
+run env LD_LIBRARY_PATH="$root/usr/lib" "$TMP/gate"
+like "$rc $out" '^0 welcome
+RateLimit-Policy: "login";q=5;w=60
+RateLimit: "login";r=4;t=' "and runs, with no command before it"
+# shellcheck disable=SC2046
+gcc -std=c11 "$TMP/gate.c" -Wl,-Bstatic -lshmlimit-gate -lshmlimit -Wl,-Bdynamic \
+	$(pkg-config --static --cflags --libs shmlimit-gate) -o "$TMP/gate.static"
+run "$TMP/gate.static"
+like "$rc $out" '^0 welcome' "and from the archives"
+printf '#include <shmlimit_gate.h>\nint main() { shmlimit_gate_close(nullptr); }\n' >"$TMP/gate.cc"
+# shellcheck disable=SC2046
+g++ -Wall -Wextra -Werror -pedantic "$TMP/gate.cc" $(pkg-config --cflags --libs shmlimit-gate) -o "$TMP/gate"
+ok $? "its header compiles as C++"
+
+# A gate that leases loads the library for many hosts, which it is not linked with.
+sed 's|create=yes|& engine=redis://127.0.0.1:1 fail=open|; s|error = shmlimit_gate_ask|shmlimit_gate_report(gate, hear, NULL); &|' \
+	"$TMP/gate.c" | sed 's|^int main|static void hear(void *arg, int bad, const char *text) { (void)arg; printf("%d %s\\n", bad, text); }\n&|' \
+	>"$TMP/leases.c"
+# shellcheck disable=SC2046
+gcc -std=c11 "$TMP/leases.c" $(pkg-config --cflags --libs shmlimit-gate) -o "$TMP/leases" && "$BUILD/bin/shmlimit" rule remove \
+	"$SEGMENT.gate" login && "$BUILD/bin/shmlimit" rule set "$SEGMENT.gate" login --algorithm lease --capacity 5 --rate 5/m
+sed -i 's/rate=5\/minute //' "$TMP/leases.c"
+# shellcheck disable=SC2046
+gcc -std=c11 "$TMP/leases.c" $(pkg-config --cflags --libs shmlimit-gate) -o "$TMP/leases"
+run env LD_LIBRARY_PATH="$root/usr/lib" "$TMP/leases"
+like "$rc $out" '^0 1 engine.*
+welcome' "with engine= the other library is loaded, and its failure is answered"
+mkdir "$TMP/some" && cp "$root"/usr/lib/libshmlimit.so.0* "$root"/usr/lib/libshmlimit-gate.so.0* "$TMP/some"
+run env LD_LIBRARY_PATH="$TMP/some" "$TMP/leases"
+like "$rc $out" '^0 1 .*rule login: it is a lease, and libshmlimit-global.so.0 is not installed: ' "where it is missing that is reported"
 
 (cd "$SOURCE" && make --no-print-directory -s O="$BUILD" install DESTDIR="$TMP/other" prefix=/opt) >"$TMP/log" 2>&1
 is "$(sed -n 's/^Exec.*=//p' "$TMP/other/opt/lib/systemd/system/shmlimit.service" | sort -u)" \

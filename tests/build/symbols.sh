@@ -4,9 +4,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
 
-for library in shmlimit shmlimit-global; do
+for library in shmlimit shmlimit-global shmlimit-gate; do
 	header=$SOURCE/include/$(echo $library | tr - _).h so=$BUILD/lib$library.so
-	declared=$(grep -oE "^(int|void|uint64_t|const char \*) ?\*?shmlimit_[a-z_]+\(" "$header" | grep -oE 'shmlimit_[a-z_]+' | sort -u)
+	declared=$(grep -oE "^(int|void|size_t|uint64_t|const char \*) ?\*?shmlimit_[a-z_]+\(" "$header" | grep -oE 'shmlimit_[a-z_]+' | sort -u)
 	is "$(nm -D --defined-only "$so" | awk '$2 == "T" { print $3 }' | sed 's/@.*//' | sort)" "$declared" \
 		"lib$library.so exports what the header declares and nothing else"
 	is "$(nm -D --defined-only "$so" | grep -v ' A ' | grep -vc '@@SHMLIMIT_')" 0 "each under a version"
@@ -28,6 +28,8 @@ is "$(readelf -d "$BUILD/libshmlimit.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]/\1/p" 
 	"libc.so.6 liburcu-bp.so.8 liburcu-cds.so.8 " "it needs the C library and liburcu"
 is "$(readelf -d "$BUILD/libshmlimit-global.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]/\1/p" | grep -v "^ld-linux" | sort | tr "\n" " ")" \
 	"libc.so.6 libhiredis.so.0.14 libshmlimit.so.0 " "the one for many hosts needs that, and hiredis"
+is "$(readelf -d "$BUILD/libshmlimit-gate.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]/\1/p" | grep -v "^ld-linux" | sort | tr "\n" " ")" \
+	"libc.so.6 libcrypto.so.3 libshmlimit.so.0 liburcu-bp.so.8 " "the gate needs libcrypto besides, and not the one for many hosts"
 is "$(grep -c '#include' "$SOURCE/include/shmlimit.h")" 2 "the header includes two headers"
 is "$(grep -oE '#include <.*>' "$SOURCE/include/shmlimit.h" | sort | tr '\n' ' ')" \
 	"#include <stddef.h> #include <stdint.h> " "of the standard's, which define no functions"

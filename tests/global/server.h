@@ -58,6 +58,8 @@ static inline void server_kill(struct server *s)
 static inline void server_end(struct server *s)
 {
 	server_kill(s);
+	while (s->n > 0)
+		free(s->words[--s->n]);
 	if (s->folder[0] != '\0')
 		nftw(s->folder, server_remove_file, 8, FTW_DEPTH | FTW_PHYS);
 	s->folder[0] = '\0';

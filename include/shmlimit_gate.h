@@ -1,0 +1,166 @@
+/*
+ * shmlimit_gate: the limits in front of a server or an application, in one call per request.
+ *
+ * A gate is described by a text (see shmlimit_gate_open()). It opens the segment
+ * once per process, reopens it when it is replaced, makes keys from addresses and
+ * long strings, asks up to 16 limits all or none, applies the failure policy, and
+ * writes the header fields of the response.
+ *
+ * Every function that can fail returns a negative errno value; errno itself means
+ * nothing afterwards.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_GATE_H
+#define SHMLIMIT_GATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shmlimit.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SHMLIMIT_GATE_LIMITS_MAX 4096      /* limits in one spec; one request asks up to SHMLIMIT_REQUESTS_MAX of them */
+#define SHMLIMIT_GATE_FIELDS_MAX 36        /* header fields of one answer: two for each limit, and four */
+#define SHMLIMIT_GATE_BUFFER 6400          /* bytes that suffice for the values of all fields */
+#define SHMLIMIT_GATE_BUFFER_EACH 384      /* bytes that suffice for one limit's fields; and 128 for the others */
+
+/* shmlimit_gate_answer.outcome */
+#define SHMLIMIT_GATE_UNLIMITED 0          /* no limit had a key: the request goes on */
+#define SHMLIMIT_GATE_PASSED 1             /* all limits allow the request */
+#define SHMLIMIT_GATE_REJECTED 2           /* a limit denies the request */
+#define SHMLIMIT_GATE_REJECTED_DRY_RUN 3   /* the request goes on; a limit in a dry run would have denied it */
+#define SHMLIMIT_GATE_FAILED 4             /* the segment or a rule is missing: the failure policy decided */
+
+/* The limits of a server or an application, in one process or in several that fork from one. */
+struct shmlimit_gate;
+
+/* What is wrong with a spec. */
+struct shmlimit_gate_wrong {
+	uint32_t struct_size;      /* sizeof(struct shmlimit_gate_wrong) */
+	uint32_t offset, length;   /* the word that is wrong; length 0: the whole spec */
+	char text[180];            /* "must be cost=N, 1 or more" */
+};
+
+/* A limit of the spec, and whose tokens the request takes there. */
+struct shmlimit_gate_key {
+	uint32_t limit;            /* the limit's place in the spec, from 0 */
+	uint32_t length;           /* bytes of the key, any number; 0: the limit does not apply to this request */
+	const void *bytes;
+	uint64_t cost;             /* tokens that the request takes; 0: what the spec says */
+};
+
+/* A header field of the response; both strings are NUL-terminated. */
+struct shmlimit_gate_field {
+	const char *name;          /* "RateLimit", a static string */
+	const char *value;         /* in the caller's buffer */
+	uint32_t name_length, value_length;
+};
+
+/* What becomes of a request. Set the first three members before the call. */
+struct shmlimit_gate_answer {
+	uint32_t struct_size;      /* sizeof(struct shmlimit_gate_answer) */
+	uint32_t buffer_size;      /* bytes of `buffer` */
+	char *buffer;              /* where the fields' values go; NULL: write no fields */
+	uint32_t outcome;          /* SHMLIMIT_GATE_PASSED ... */
+	uint32_t status;           /* HTTP status of the refusal; 0: the request goes on */
+	int32_t error;             /* FAILED: why, as shmlimit_strerror() explains it; else 0 */
+	uint32_t denied_by;        /* REJECTED: index in `keys` of the limit that denies */
+	uint64_t remaining;        /* tokens left in the limit that has the fewest, or in the one that denies;
+	                              UINT64_MAX: not known */
+	uint64_t retry_after_ns;   /* REJECTED: the same request fits after this long; UINT64_MAX: never; else 0 */
+	uint32_t field_count;
+	uint32_t reserved32;
+	struct shmlimit_gate_field fields[SHMLIMIT_GATE_FIELDS_MAX];
+};
+
+/*
+ * Make a gate from its spec: words separated by white space.
+ *
+ *	segment=web fail=open create=yes mode=0660 group=www-data
+ *	rule=login rate="5/minute" prefix=32,64
+ *	rule=site cost=10 fields=denied
+ *
+ * A value with white space stands in double quotes; a backslash takes the next
+ * character literally; # begins a comment, which ends with the line. Each rule=
+ * begins a limit, to which the words after it belong. The same words before the
+ * first rule= are the default of all limits.
+ *
+ *	segment=NAME          required
+ *	fail=closed|open      when the segment or a rule is missing: refuse requests with status 503 (default), or let them
+ *	                      pass
+ *	owner=USER            trust a segment of this user too, besides root's and the process's own user
+ *	create=no|yes         yes: create the segment, and the rules that have a rate=, where they are missing
+ *	mode=MODE group=GROUP slots=N    of a segment that is created; default 0600, the process's group, 65536
+ *	x_fields              write X-RateLimit-Limit, -Remaining and -Reset (Unix time) too
+ *	engine=URL deadline=Nms share=N  for LEASE rules: the Redis server (- = $SHMLIMIT_ENGINE), the longest wait for it, and
+ *	                      this host's share of the limits without it, in thousandths
+ *
+ *	rule=NAME             begins a limit
+ *	cost=N                tokens that a request takes; default 1
+ *	prefix=V4,V6          keys are addresses: the first so many bits of them count
+ *	status=N              of a refusal, 400 to 599; default 429
+ *	fields=always|denied  denied: write fields to refused requests only
+ *	dry_run               ask, take and count, but refuse nothing
+ *	rate=RATE             with create=yes: "5/minute", "100 per hour", "10/s burst 20"
+ *	algorithm=funnel|window    with rate=; default funnel
+ *
+ * engine=-, owner= and group= are looked up now. Nothing is opened before the first
+ * shmlimit_gate_attach() or shmlimit_gate_ask() in the process.
+ *
+ * Returns 0, or: -EINVAL an argument is NULL or the spec is wrong, see
+ * shmlimit_gate_check(); -ENOMEM. Cost: system calls; call it at start-up.
+ */
+int shmlimit_gate_open(const char *spec, struct shmlimit_gate **out);
+
+/* Give the gate back. No thread may be inside a call on it. NULL is allowed. */
+void shmlimit_gate_close(struct shmlimit_gate *gate);
+
+/*
+ * Is a spec right? Returns 0, or -EINVAL after filling *wrong (unless NULL; set its struct_size first), or -ENOMEM.
+ * Opens nothing. `spec` may lack rules, and may have only words of a limit after rule=.
+ */
+int shmlimit_gate_check(const char *spec, struct shmlimit_gate_wrong *wrong);
+
+/* The number of limits in the gate's spec. Pure. */
+size_t shmlimit_gate_limits(const struct shmlimit_gate *gate);
+
+/*
+ * Set the function that is told, in one line, what is wrong (bad is 1), and when it is over (bad is 0). The
+ * same text comes at most once a minute in each process. Set it before other threads use the gate; any thread may
+ * call it. It must not call the gate.
+ */
+void shmlimit_gate_report(struct shmlimit_gate *gate, void (*report)(void *arg, int bad, const char *text), void *arg);
+
+/*
+ * Open the segment in this process now, and not with the first request, so that what is wrong is reported at
+ * start-up. Creates what create=yes allows; a rule that exists with another rate gets that of the spec. Returns 0, or what
+ * shmlimit_open() or shmlimit_create() returned: the gate is usable all the same, and tries again each second.
+ */
+int shmlimit_gate_attach(struct shmlimit_gate *gate);
+
+/*
+ * Ask the limits of a request, 0 to SHMLIMIT_REQUESTS_MAX, all or none. Those in a dry run are asked when the
+ * others allow, each by itself. A key longer than SHMLIMIT_KEY_MAX is replaced by its SHA-512. With prefix=, an
+ * address as text (see shmlimit_key_ip_text()) is replaced by its net, and what is not an address is a key as it is.
+ *
+ * Returns SHMLIMIT_ALLOWED: the request goes on; SHMLIMIT_DENIED: answer it with out->status. In both cases add out->fields to
+ * the response. A missing segment or rule is no error here: the failure policy gives the answer. Or, nothing being
+ * asked: -EINVAL an argument is NULL or out of its range; -ENOBUFS the buffer is smaller than 128 bytes and
+ * SHMLIMIT_GATE_BUFFER_EACH for each key.
+ *
+ * Threads: safe. Fork: a child may go on with the gate. Signals: not to be called from handlers. No memory is
+ * allocated. Cost: the decisions, and once a second a few system calls, to see whether the segment is still that of its
+ * name. A LEASE rule may ask its Redis server, and then waits up to the deadline.
+ */
+int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+                      struct shmlimit_gate_answer *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,343 @@
+/*
+ * attachment: see attachment.h.
+ *
+ * A thread may be inside a decision while another finds that the segment was replaced. So threads reach the view through
+ * one pointer, under liburcu's read lock, which never waits. The thread that replaces the view waits until
+ * all threads that may have seen the old one have left it, and closes it then. A decision on a LEASE rule may keep that
+ * one thread waiting for a deadline; no other thread waits for it.
+ *
+ * A forked child has one thread, and may inherit anything that another thread was doing. So processes are
+ * numbered by their depth of forks: a lock that is held by another number is free, and a child looks at the
+ * segment for itself before its first decision. liburcu has functions for its own locks and readers.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <urcu/urcu-bp.h>
+#include <urcu/uatomic.h>
+
+#include "attachment.h"
+#include "bundle.h"
+
+/* liburcu's macros cast qualifiers away. */
+#pragma GCC diagnostic ignored "-Wcast-qual"
+
+#define LOOK_EVERY_MS 1000u
+
+/* A writer of rules holds the lock for microseconds. One that was stopped may keep requests waiting this long, and no longer. */
+#define LOCK_TRIES 20
+#define LOCK_WAIT_NS 1000000
+
+static unsigned long process = 1;      /* 1 + how many forks lie between this process and the one that loaded the library */
+static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
+
+static void after_fork_child(void)
+{
+	urcu_bp_after_fork_child();
+	process++;
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(urcu_bp_before_fork, urcu_bp_after_fork_parent, after_fork_child);
+}
+
+static unsigned long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (unsigned long)now.tv_sec * 1000u + (unsigned long)now.tv_nsec / 1000000u;
+}
+
+static void wait_a_little(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = LOCK_WAIT_NS }, NULL);
+}
+
+static const char *words(const struct attachment *a, int error)
+{
+	switch (error) {
+	case -EPERM:
+		return a->spec->create ? "it belongs to neither root nor this user, or its group cannot be given" :
+		                         "it belongs to neither root nor this user, or has another hard link";
+	case -EDESTADDRREQ:
+		return "it is a lease, and there is no engine= to lease from";
+	case -EINVAL:
+		return "it is a lease, and the engine's URL is wrong";
+	case -ELIBACC:
+		return "it is a lease, and libshmlimit-global.so.0 is not installed";
+	default:
+		return shmlimit_strerror(error);
+	}
+}
+
+/* Returns whether the text was passed on: the same text is, at most once a minute. */
+static int report(struct attachment *a, int bad, const char *text)
+{
+	if (a->report == NULL || (bad && repeats_has(&a->repeats, text, now_ms())))
+		return 0;
+	a->report(a->arg, bad, text);
+	return 1;
+}
+
+/* Report what is wrong with the segment, or with a rule of it, if that is news; or that it is over. */
+static void report_state(struct attachment *a, const char *rule, int error, int *reported)
+{
+	const char *what = a->spec->fail_open ? "pass without a limit" : "are refused";
+	char text[SHMLIMIT_NAME_MAX + SHMLIMIT_RULE_NAME_MAX + 200];
+	int at;
+
+	if (error == *reported)
+		return;
+	at = snprintf(text, sizeof(text), "segment %.*s: ", SHMLIMIT_NAME_MAX, a->spec->segment);
+	if (rule != NULL)
+		at += snprintf(text + at, sizeof(text) - (size_t)at, "rule %.*s: ", SHMLIMIT_RULE_NAME_MAX, rule);
+	if (error != 0)
+		snprintf(text + at, sizeof(text) - (size_t)at, "%s: requests that need it %s", words(a, error), what);
+	else
+		snprintf(text + at, sizeof(text) - (size_t)at, "in order again; requests that %s: %lu",
+		         a->spec->fail_open ? "passed without a limit" : "were refused", uatomic_xchg(&a->failed, 0));
+	if (report(a, error != 0, text))
+		*reported = error;
+}
+
+static void report_engine(void *attachment, const char *text)
+{
+	(void)report(attachment, 1, text);
+}
+
+void attachment_find_rules(struct attachment *a, struct view *view)
+{
+	for (size_t i = 0; i < a->spec->rule_count; i++)
+		uatomic_set(&view->ids[i], shmlimit_rule_find(view->limiter, a->spec->rules[i].name));
+}
+
+static int is_same_rate(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
+{
+	return a->algorithm == b->algorithm && a->capacity == b->capacity && a->count == b->count &&
+	       a->period_ns == b->period_ns;
+}
+
+/* Set a rule that is missing or, where `change` says so, has another rate. What else an operator has set stays. */
+static int set_rule(struct shmlimit *limiter, const struct spec_rule *wanted, int change)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	int id = shmlimit_rule_find(limiter, wanted->name);
+
+	if (id >= 0 && (!change || shmlimit_rule_get(limiter, id, &rule) != 0 || is_same_rate(&rule, &wanted->rate)))
+		return id;
+	if (id < 0)
+		rule = wanted->rate;
+	rule.algorithm = wanted->rate.algorithm;
+	rule.capacity = wanted->rate.capacity;
+	rule.count = wanted->rate.count;
+	rule.period_ns = wanted->rate.period_ns;
+	rule.flags |= SHMLIMIT_NO_WAIT;
+	rule.set_unix_ns = 0;
+	return shmlimit_rule_set(limiter, wanted->name, &rule);
+}
+
+/* Several processes may do this at once: each finds what another has set. */
+static void create_rules(struct attachment *a, struct view *view, int change)
+{
+	for (size_t i = 0; i < a->spec->rule_count; i++) {
+		const struct spec_rule *rule = &a->spec->rules[i];
+		int id = -EAGAIN;
+
+		for (int tries = 0; rule->has_rate && id == -EAGAIN && tries < LOCK_TRIES; tries++) {
+			if (tries > 0)
+				wait_a_little();
+			id = set_rule(view->limiter, rule, change);
+		}
+		if (rule->has_rate)
+			uatomic_set(&view->ids[i], id);
+	}
+}
+
+static void prepare_rules(struct attachment *a, struct view *view, int change)
+{
+	attachment_find_rules(a, view);
+	if (a->spec->create)
+		create_rules(a, view, change);
+}
+
+/* That LEASE rules cannot be asked matters only where one is needed. */
+static void open_handles(struct attachment *a, struct view *view)
+{
+	const struct spec *s = a->spec;
+	struct shmlimit_global_options options = {
+		.struct_size = sizeof(options),
+		.on_failure = s->share_milli != 0 ? SHMLIMIT_GLOBAL_LOCAL :
+		              s->fail_open        ? SHMLIMIT_GLOBAL_ALLOW :
+		                                    SHMLIMIT_GLOBAL_DENY,
+		.deadline_ns = UINT64_C(1000000) * s->deadline_ms,
+		.local_milli = s->share_milli,
+		.report = report_engine,
+		.arg = a,
+	};
+
+	view->no_handles = -EDESTADDRREQ;
+	if (s->engine != NULL)
+		view->no_handles = handles_new(view->limiter, s->engine, &options, &view->handles);
+}
+
+/* The segment appears under its name complete, so of several processes that create it one succeeds and the others open that. */
+static int open_segment(const struct spec *s, struct shmlimit **out)
+{
+	int error = shmlimit_open_owned(s->segment, 0, s->owner, out);
+
+	if (error != -ENOENT || !s->create)
+		return error;
+	error = shmlimit_create(s->segment, &s->options, NULL);
+	return error == 0 || error == -EEXIST ? shmlimit_open_owned(s->segment, 0, s->owner, out) : error;
+}
+
+static int open_view(struct attachment *a, int change, struct view **out)
+{
+	struct view *view = calloc(1, sizeof(*view) + a->spec->rule_count * sizeof(view->ids[0]));
+	int error;
+
+	if (view == NULL)
+		return -ENOMEM;
+	error = open_segment(a->spec, &view->limiter);
+	if (error != 0) {
+		free(view);
+		return error;
+	}
+	prepare_rules(a, view, change);
+	open_handles(a, view);
+	*out = view;
+	return 0;
+}
+
+static void close_view(struct view *view)
+{
+	if (view == NULL)
+		return;
+	handles_free(view->handles);
+	shmlimit_close(view->limiter);
+	free(view);
+}
+
+/* Add what could not be decided to the segment's counters. */
+static void count_failed(struct attachment *a, struct view *view)
+{
+	for (uint32_t which = 0; view != NULL && which < 2; which++)
+		if (uatomic_read(&a->uncounted[which]) != 0)
+			(void)shmlimit_count_undecided(view->limiter, which, uatomic_xchg(&a->uncounted[which], 0));
+}
+
+/* Open the segment where needed, and find the rules again, which may have been removed and set again. */
+static int look(struct attachment *a, int change)
+{
+	struct view *old = a->view, *fresh = NULL;
+	int error = 0;
+
+	if (old != NULL && shmlimit_gone(old->limiter) == 0) {
+		prepare_rules(a, old, change);
+		fresh = old;
+	} else {
+		error = open_view(a, change, &fresh);
+		if (error != 0)
+			uatomic_set(&a->error, error);
+		rcu_assign_pointer(a->view, fresh);
+		if (old != NULL) {
+			urcu_bp_synchronize_rcu();
+			close_view(old);
+		}
+	}
+	count_failed(a, fresh);
+	report_state(a, NULL, error, &a->reported);
+	for (size_t i = 0; fresh != NULL && i < a->spec->rule_count; i++) {
+		int id = uatomic_read(&fresh->ids[i]);
+		int wrong = bundle_is_global(fresh->limiter, id) ? fresh->no_handles : 0;
+
+		report_state(a, a->spec->rules[i].name, id < 0 ? id : wrong, &a->rules_reported[i]);
+	}
+	return error;
+}
+
+/* ORDER both are full barriers. A lock that a process before a fork held is held by nobody here. */
+static int try_lock(struct attachment *a)
+{
+	unsigned long holder = uatomic_read(&a->looking);
+
+	return holder != process && uatomic_cmpxchg(&a->looking, holder, process) == holder;
+}
+
+static void unlock(struct attachment *a)
+{
+	(void)uatomic_xchg(&a->looking, 0);
+}
+
+/* Look, as the one thread that does. */
+static int look_locked(struct attachment *a)
+{
+	int error;
+
+	uatomic_set(&a->looked_ms, now_ms());
+	error = look(a, a->attached_in == 0);
+	cmm_smp_mb();
+	uatomic_set(&a->attached_in, process);
+	unlock(a);
+	return error;
+}
+
+int attachment_look(struct attachment *a)
+{
+	/* BOUND: the thread that looks waits for the lock of writers of rules at most. */
+	while (!try_lock(a))
+		wait_a_little();
+	return look_locked(a);
+}
+
+struct view *attachment_enter(struct attachment *a, int *error)
+{
+	struct view *view;
+
+	/* Before the first decision of a process all its threads wait until one of them has looked. */
+	while (uatomic_read(&a->attached_in) != process) {
+		if (try_lock(a))
+			(void)look_locked(a);
+		else
+			wait_a_little();
+	}
+	if (now_ms() - uatomic_read(&a->looked_ms) >= LOOK_EVERY_MS && try_lock(a))
+		(void)look_locked(a);
+	urcu_bp_read_lock();
+	view = rcu_dereference(a->view);
+	*error = view == NULL ? uatomic_read(&a->error) : 0;
+	return view;
+}
+
+void attachment_leave(void)
+{
+	urcu_bp_read_unlock();
+}
+
+void attachment_count_failed(struct attachment *a, int passed)
+{
+	uatomic_inc(&a->failed);
+	uatomic_inc(&a->uncounted[!passed]);
+}
+
+int attachment_begin(struct attachment *a, const struct spec *spec)
+{
+	*a = (struct attachment){ .spec = spec, .error = -ENOENT };
+	a->rules_reported = calloc(spec->rule_count + 1, sizeof(a->rules_reported[0]));
+	pthread_once(&forks_once, watch_forks);
+	return a->rules_reported == NULL ? -ENOMEM : 0;
+}
+
+void attachment_end(struct attachment *a)
+{
+	count_failed(a, a->view);
+	close_view(a->view);
+	free(a->rules_reported);
+}

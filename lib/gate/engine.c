@@ -1,0 +1,39 @@
+/*
+ * engine: see engine.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include "engine.h"
+
+#pragma weak shmlimit_global_open
+#pragma weak shmlimit_global_take
+#pragma weak shmlimit_global_close
+
+static struct engine loaded;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void load(void)
+{
+	struct engine found = { shmlimit_global_open, shmlimit_global_take, shmlimit_global_close };
+	void *library;
+
+	if (found.open == NULL) {
+		library = dlopen("libshmlimit-global.so.0", RTLD_NOW | RTLD_LOCAL);
+		if (library == NULL)
+			return;
+		/* A pointer to data is none to a function in ISO C; POSIX has the union. */
+		*(void **)&found.open = dlsym(library, "shmlimit_global_open");
+		*(void **)&found.take = dlsym(library, "shmlimit_global_take");
+		*(void **)&found.close = dlsym(library, "shmlimit_global_close");
+	}
+	loaded = found;
+}
+
+const struct engine *engine_load(void)
+{
+	pthread_once(&once, load);
+	return loaded.open != NULL && loaded.take != NULL && loaded.close != NULL ? &loaded : NULL;
+}

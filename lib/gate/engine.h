@@ -1,0 +1,21 @@
+/*
+ * engine: the functions of libshmlimit-global that a gate calls. They are those that the program is linked with; otherwise the
+ * library is loaded, once, when a gate with engine= needs it. So a gate without one needs neither it nor hiredis.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_GATE_ENGINE_H
+#define SHMLIMIT_GATE_ENGINE_H
+
+#include "shmlimit_global.h"
+
+struct engine {
+	__typeof__(&shmlimit_global_open) open;
+	__typeof__(&shmlimit_global_take) take;
+	__typeof__(&shmlimit_global_close) close;
+};
+
+/* NULL: the library is not installed. Threads: safe. */
+const struct engine *engine_load(void);
+
+#endif

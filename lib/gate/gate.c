@@ -1,0 +1,345 @@
+/*
+ * gate: the functions of the contract. What a request needs from configuration to response is here in its order: keys,
+ * decisions, failure policy, fields.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "attachment.h"
+#include "bundle.h"
+#include "export.h"
+#include "key.h"
+#include "sized.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+#define BUFFER_REST 128                /* bytes for the values of fields that an answer has once */
+
+_Static_assert(SHMLIMIT_GATE_BUFFER_EACH == 2 * SHMLIMIT_FIELD_MAX, "two fields for each limit");
+_Static_assert(SHMLIMIT_GATE_BUFFER >= SHMLIMIT_REQUESTS_MAX * SHMLIMIT_GATE_BUFFER_EACH + BUFFER_REST, "all fields fit");
+_Static_assert(SHMLIMIT_GATE_FIELDS_MAX == 2 * SHMLIMIT_REQUESTS_MAX + 4, "Retry-After, and three of X-RateLimit");
+
+/* The first release's part of the structure: what a caller must know. */
+#define ANSWER_MIN sizeof(struct shmlimit_gate_answer)
+
+struct shmlimit_gate {
+	struct spec spec;
+	struct attachment attachment;
+};
+
+/* One request on its way through. */
+struct asked {
+	size_t n;
+	const struct spec_limit *limits[SHMLIMIT_REQUESTS_MAX];
+	uint64_t costs[SHMLIMIT_REQUESTS_MAX];
+	size_t places[SHMLIMIT_REQUESTS_MAX]; /* in the caller's keys */
+	struct key keys[SHMLIMIT_REQUESTS_MAX];
+	int dry_denied, dry_error;
+	char *to;                             /* the rest of the caller's buffer */
+	uint64_t limit, remaining, reset_ns;  /* of the limit that X-RateLimit describes */
+};
+
+EXPORT int shmlimit_gate_check(const char *text, struct shmlimit_gate_wrong *out)
+{
+	struct shmlimit_gate_wrong wrong = { .length = 0 };
+	struct spec spec;
+	int error;
+
+	if (text == NULL)
+		return -EINVAL;
+	error = spec_read(text, &spec, &wrong);
+	if (error == 0)
+		spec_free(&spec);
+	else if (error == -EINVAL && out != NULL)
+		return sized_out(out, &wrong, sizeof(wrong)) == 0 ? error : -EINVAL;
+	return error;
+}
+
+EXPORT int shmlimit_gate_open(const char *text, struct shmlimit_gate **out)
+{
+	struct shmlimit_gate_wrong wrong;
+	struct shmlimit_gate *gate;
+	int error;
+
+	if (text == NULL || out == NULL)
+		return -EINVAL;
+	gate = calloc(1, sizeof(*gate));
+	if (gate == NULL)
+		return -ENOMEM;
+	error = spec_read(text, &gate->spec, &wrong);
+	if (error == 0) {
+		error = attachment_begin(&gate->attachment, &gate->spec);
+		if (error == 0) {
+			*out = gate;
+			return 0;
+		}
+		spec_free(&gate->spec);
+	}
+	free(gate);
+	return error;
+}
+
+EXPORT void shmlimit_gate_close(struct shmlimit_gate *gate)
+{
+	if (gate == NULL)
+		return;
+	attachment_end(&gate->attachment);
+	spec_free(&gate->spec);
+	free(gate);
+}
+
+EXPORT size_t shmlimit_gate_limits(const struct shmlimit_gate *gate)
+{
+	return gate->spec.limit_count;
+}
+
+EXPORT void shmlimit_gate_report(struct shmlimit_gate *gate, void (*report)(void *arg, int bad, const char *text), void *arg)
+{
+	gate->attachment.report = report;
+	gate->attachment.arg = arg;
+}
+
+EXPORT int shmlimit_gate_attach(struct shmlimit_gate *gate)
+{
+	return gate == NULL ? -EINVAL : attachment_look(&gate->attachment);
+}
+
+/* ---- decisions ---- */
+
+/* Take from the limits of the list, all or none. */
+static int take(struct attachment *a, struct view *view, const struct asked *q, const size_t *list, size_t n, size_t *failed,
+                struct shmlimit_result *results)
+{
+	struct shmlimit_request requests[SHMLIMIT_REQUESTS_MAX];
+	int answer = -ESRCH;
+
+	/* BOUND: a rule that is missing may have been set again under another id: look once. */
+	for (int again = 0; answer == -ESRCH && again < 2; again++) {
+		if (again)
+			attachment_find_rules(a, view);
+		for (size_t i = 0; i < n; i++)
+			requests[i] = (struct shmlimit_request){
+				.rule = __atomic_load_n(&view->ids[q->limits[list[i]]->rule], __ATOMIC_RELAXED),
+				.key = q->keys[list[i]].bytes,
+				.key_len = q->keys[list[i]].length,
+				.cost = q->costs[list[i]],
+			};
+		answer = bundle_take(view->limiter, view->handles, requests, n, failed, results);
+	}
+	return answer;
+}
+
+/* ---- fields ---- */
+
+static void add_field(struct shmlimit_gate_answer *out, struct asked *q, const char *name, size_t name_length, const char *value)
+{
+	size_t length = strlen(value);
+	struct shmlimit_gate_field *field = &out->fields[out->field_count++];
+
+	memcpy(q->to, value, length + 1);
+	*field = (struct shmlimit_gate_field){ name, q->to, (uint32_t)name_length, (uint32_t)length };
+	q->to += length + 1;
+}
+
+#define ADD_FIELD(out, q, name, value) add_field(out, q, name, sizeof(name) - 1, value)
+
+static void add_number(struct shmlimit_gate_answer *out, struct asked *q, const char *name, size_t name_length, uint64_t value)
+{
+	char digits[24], *at = digits + sizeof(digits) - 1;
+
+	*at = '\0';
+	do
+		*--at = (char)('0' + value % 10);
+	while ((value /= 10) > 0);
+	add_field(out, q, name, name_length, at);
+}
+
+/* Add the fields of one limit's answer. */
+static void add_fields(const struct spec *spec, struct view *view, struct asked *q, size_t i, int answer,
+                       const struct shmlimit_result *r, struct shmlimit_gate_answer *out)
+{
+	const struct spec_limit *limit = q->limits[i];
+	struct shmlimit_fields fields = { .struct_size = 0 };
+	struct shmlimit_rule rule;
+
+	/* A rule in a dry run that denies has a limit that is reached; clients are not told of dry runs. */
+	if (answer == SHMLIMIT_ALLOWED && r->retry_after_ns > 0)
+		q->dry_denied = 1;
+	if (out->buffer == NULL || (answer == SHMLIMIT_ALLOWED && limit->denied_only))
+		return;
+	rule.struct_size = sizeof(rule);
+	if (shmlimit_rule_get(view->limiter, __atomic_load_n(&view->ids[limit->rule], __ATOMIC_RELAXED), &rule) != 0 ||
+	    rule.mode != SHMLIMIT_ENFORCE)
+		return;
+	fields.struct_size = sizeof(fields);
+	if (shmlimit_fields(spec->rules[limit->rule].name, &rule, answer, r, &fields) != 0)
+		return;
+	ADD_FIELD(out, q, "RateLimit-Policy", fields.policy);
+	ADD_FIELD(out, q, "RateLimit", fields.limit);
+	if (fields.retry_after[0] != '\0')
+		ADD_FIELD(out, q, "Retry-After", fields.retry_after);
+	if (r->remaining < q->remaining) {
+		q->limit = r->limit;
+		q->remaining = r->remaining;
+		q->reset_ns = out->retry_after_ns != 0 && out->retry_after_ns != UINT64_MAX ? out->retry_after_ns : r->reset_after_ns;
+	}
+}
+
+/* The older fields, which have no policy: of the limit that denies, or has the fewest tokens left. */
+static void add_x_fields(struct asked *q, struct shmlimit_gate_answer *out)
+{
+	struct timespec now;
+	uint64_t reset_s;
+
+	if (out->field_count == 0)
+		return;
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	reset_s = (uint64_t)now.tv_sec + (q->reset_ns + (uint64_t)now.tv_nsec + NS_PER_S - 1) / NS_PER_S;
+#define ADD_NUMBER(name, value) add_number(out, q, name, sizeof(name) - 1, value)
+	ADD_NUMBER("X-RateLimit-Limit", q->limit);
+	ADD_NUMBER("X-RateLimit-Remaining", q->remaining);
+	ADD_NUMBER("X-RateLimit-Reset", reset_s);
+#undef ADD_NUMBER
+}
+
+/* ---- a request ---- */
+
+static void note_remaining(struct shmlimit_gate_answer *out, const struct shmlimit_result *r)
+{
+	if (r->remaining < out->remaining)
+		out->remaining = r->remaining;
+}
+
+static int enforce(struct shmlimit_gate *gate, struct view *view, struct asked *q, const size_t *list, size_t n,
+                   struct shmlimit_gate_answer *out)
+{
+	struct shmlimit_result results[SHMLIMIT_REQUESTS_MAX];
+	size_t failed = 0;
+	int answer = take(&gate->attachment, view, q, list, n, &failed, results);
+
+	if (answer == SHMLIMIT_DENIED) {
+		/* What the limits before it took was given back, so there is nothing to tell about them. */
+		out->denied_by = (uint32_t)q->places[list[failed]];
+		out->status = q->limits[list[failed]]->status;
+		out->retry_after_ns = results[failed].retry_after_ns;
+		note_remaining(out, &results[failed]);
+		add_fields(&gate->spec, view, q, list[failed], answer, &results[failed], out);
+	}
+	for (size_t i = 0; answer == SHMLIMIT_ALLOWED && i < n; i++) {
+		note_remaining(out, &results[i]);
+		add_fields(&gate->spec, view, q, list[i], answer, &results[i], out);
+	}
+	return answer;
+}
+
+static void rehearse(struct shmlimit_gate *gate, struct view *view, struct asked *q, size_t which,
+                     struct shmlimit_gate_answer *out)
+{
+	struct shmlimit_result r;
+	size_t failed;
+	int answer = take(&gate->attachment, view, q, &which, 1, &failed, &r);
+
+	if (answer < 0)
+		q->dry_error = answer;
+	else
+		note_remaining(out, &r);
+	if (answer == SHMLIMIT_DENIED || (answer == SHMLIMIT_ALLOWED && r.retry_after_ns > 0))
+		q->dry_denied = 1;
+}
+
+/* Returns the answer, or an error of the limits that are enforced; q->dry_error is one of the others. */
+static int decide_asked(struct shmlimit_gate *gate, struct asked *q, struct shmlimit_gate_answer *out)
+{
+	size_t enforced[SHMLIMIT_REQUESTS_MAX], count = 0;
+	int error, answer = SHMLIMIT_ALLOWED;
+	struct view *view;
+
+	for (size_t i = 0; i < q->n; i++)
+		if (!q->limits[i]->dry_run)
+			enforced[count++] = i;
+	view = attachment_enter(&gate->attachment, &error);
+	if (view == NULL && count > 0) {
+		answer = error;
+	} else if (view == NULL) {
+		q->dry_error = error;
+	} else {
+		if (count > 0)
+			answer = enforce(gate, view, q, enforced, count, out);
+		for (size_t i = 0; answer == SHMLIMIT_ALLOWED && count < q->n && i < q->n; i++)
+			if (q->limits[i]->dry_run)
+				rehearse(gate, view, q, i, out);
+	}
+	attachment_leave();
+	return answer;
+}
+
+/* Returns 0, or what is wrong with the caller's arguments. */
+static int read_keys(const struct spec *spec, const struct shmlimit_gate_key *keys, size_t n, struct asked *q)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct shmlimit_gate_key *key = &keys[i];
+
+		if (key->limit >= spec->limit_count || (key->bytes == NULL && key->length > 0))
+			return -EINVAL;
+		if (key->length == 0)
+			continue;
+		q->limits[q->n] = &spec->limits[key->limit];
+		q->costs[q->n] = key->cost != 0 ? key->cost : q->limits[q->n]->cost;
+		q->places[q->n] = i;
+		key_make(q->limits[q->n], key->bytes, key->length, &q->keys[q->n]);
+		q->n++;
+	}
+	return 0;
+}
+
+/* The failure policy; a dry run refuses nothing. */
+static int fail(struct shmlimit_gate *gate, int error, int refuse, struct shmlimit_gate_answer *out)
+{
+	attachment_count_failed(&gate->attachment, !refuse);
+	out->outcome = SHMLIMIT_GATE_FAILED;
+	out->error = error;
+	out->status = refuse ? 503 : 0;
+	return refuse ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED;
+}
+
+EXPORT int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+                             struct shmlimit_gate_answer *out)
+{
+	struct asked q;
+	int answer;
+
+	if (gate == NULL || (keys == NULL && n > 0) || n > SHMLIMIT_REQUESTS_MAX || out == NULL ||
+	    out->struct_size < ANSWER_MIN)
+		return -EINVAL;
+	if (out->buffer != NULL && out->buffer_size < n * SHMLIMIT_GATE_BUFFER_EACH + BUFFER_REST)
+		return -ENOBUFS;
+	q.n = 0;
+	q.dry_denied = q.dry_error = 0;
+	q.to = out->buffer;
+	q.remaining = UINT64_MAX;
+	answer = read_keys(&gate->spec, keys, n, &q);
+	if (answer != 0)
+		return answer;
+	out->outcome = SHMLIMIT_GATE_UNLIMITED;
+	out->status = out->denied_by = out->field_count = out->reserved32 = 0;
+	out->error = 0;
+	out->remaining = UINT64_MAX;
+	out->retry_after_ns = 0;
+	if (q.n == 0)
+		return SHMLIMIT_ALLOWED;
+	answer = decide_asked(gate, &q, out);
+	if (answer < 0)
+		return fail(gate, answer, !gate->spec.fail_open, out);
+	if (gate->spec.x_fields)
+		add_x_fields(&q, out);
+	if (answer == SHMLIMIT_DENIED)
+		out->outcome = SHMLIMIT_GATE_REJECTED;
+	else if (q.dry_error != 0)
+		return fail(gate, q.dry_error, 0, out);
+	else
+		out->outcome = q.dry_denied ? SHMLIMIT_GATE_REJECTED_DRY_RUN : SHMLIMIT_GATE_PASSED;
+	return answer;
+}

@@ -1,0 +1,97 @@
+/*
+ * handles: see handles.h.
+ *
+ * Each idle handle has a place of its own. A thread that borrows it exchanges it for NULL: no thread waits, and no
+ * two get the same. WHY NOT a list: it would need a lock, or an answer to ABA. WHY NOT one handle per thread:
+ * threads and segments end independently of each other.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <urcu/uatomic.h>
+
+#include "handles.h"
+
+/* liburcu's macros cast qualifiers away. */
+#pragma GCC diagnostic ignored "-Wcast-qual"
+
+/* Apache's default ThreadLimit. When more are lent at once, the others are closed after one decision. */
+#define HANDLES_KEPT 64
+
+struct handles {
+	const struct engine *engine;
+	struct shmlimit *limiter;
+	const char *url;
+	struct shmlimit_global_options options;
+	struct shmlimit_global *idle[HANDLES_KEPT];
+};
+
+int handles_new(struct shmlimit *limiter, const char *url, const struct shmlimit_global_options *options,
+                struct handles **out)
+{
+	const struct engine *engine = engine_load();
+	struct handles *handles;
+	int error;
+
+	if (engine == NULL)
+		return -ELIBACC;
+	handles = calloc(1, sizeof(*handles));
+	if (handles == NULL)
+		return -ENOMEM;
+	handles->engine = engine;
+	handles->limiter = limiter;
+	handles->url = url;
+	handles->options = *options;
+	error = engine->open(limiter, url, options, &handles->idle[0]);
+	if (error != 0)
+		free(handles);
+	else
+		*out = handles;
+	return error;
+}
+
+void handles_free(struct handles *handles)
+{
+	if (handles == NULL)
+		return;
+	for (size_t i = 0; i < HANDLES_KEPT; i++)
+		handles->engine->close(handles->idle[i]);
+	free(handles);
+}
+
+/* ORDER the exchange is a full barrier: it acquires what handles_return() released by its compare-and-swap. */
+struct shmlimit_global *handles_borrow(struct handles *handles, int *error)
+{
+	struct shmlimit_global *global = NULL;
+
+	for (size_t i = 0; i < HANDLES_KEPT; i++) {
+		if (uatomic_read(&handles->idle[i]) != NULL)
+			global = uatomic_xchg(&handles->idle[i], NULL);
+		if (global != NULL)
+			return global;
+	}
+	*error = handles->engine->open(handles->limiter, handles->url, &handles->options, &global);
+	return global;
+}
+
+/* To the first free place, so that few threads use few handles and connections. */
+void handles_return(struct handles *handles, struct shmlimit_global *global)
+{
+	for (size_t i = 0; i < HANDLES_KEPT; i++)
+		if (uatomic_read(&handles->idle[i]) == NULL &&
+		    uatomic_cmpxchg(&handles->idle[i], NULL, global) == NULL)
+			return;
+	handles->engine->close(global);
+}
+
+int handles_take(struct handles *handles, struct shmlimit_global *global, const struct shmlimit_request *q,
+                 struct shmlimit_result *r)
+{
+	return handles->engine->take(global, q->rule, q->key, q->key_len, q->cost, r);
+}
+
+const struct shmlimit_global_options *handles_options(const struct handles *handles)
+{
+	return &handles->options;
+}

@@ -1,0 +1,28 @@
+/*
+ * number: see number.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "number.h"
+
+const char *number(const char *at, uint64_t min, uint64_t max, char end, uint64_t *value)
+{
+	*value = 0;
+	if (*at == end)
+		return NULL;
+	for (; *at >= '0' && *at <= '9'; at++)
+		if (__builtin_mul_overflow(*value, 10, value) ||
+		    __builtin_add_overflow(*value, (uint64_t)(*at - '0'), value))
+			return NULL;
+	return *at == end && *value >= min && *value <= max ? at + (end != '\0') : NULL;
+}
+
+const char *number_after(const char *option, const char *name)
+{
+	size_t length = strlen(name);
+
+	return strncmp(option, name, length) == 0 ? option + length : NULL;
+}

@@ -1,0 +1,58 @@
+/*
+ * repeats: see repeats.h.
+ *
+ * An entry is one word, so that one compare-and-swap replaces the oldest: 24 bits of the text's hash, of which the highest
+ * is 1, above 40 bits of milliseconds. Two texts with the same hash would hide one another for a minute; that is 1
+ * in 8 million.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <urcu/uatomic.h>
+
+#include "repeats.h"
+
+/* liburcu's macros cast qualifiers away. */
+#pragma GCC diagnostic ignored "-Wcast-qual"
+
+#define AGAIN_MS 60000u
+#define TIME_BITS 40
+#define TIME_MASK (((uint64_t)1 << TIME_BITS) - 1)
+
+_Static_assert(sizeof(unsigned long) == sizeof(uint64_t), "an entry is one word");
+
+/* FNV-1a, of Fowler, Noll and Vo. */
+static uint64_t hash(const char *text)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (; *text != '\0'; text++)
+		h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return h | (uint64_t)1 << 63;
+}
+
+static uint64_t age_ms(uint64_t entry, uint64_t now_ms)
+{
+	return (now_ms - entry) & TIME_MASK;
+}
+
+int repeats_has(struct repeats *repeats, const char *text, uint64_t now_ms)
+{
+	uint64_t h = hash(text) & ~TIME_MASK, entry, oldest;
+	unsigned which;
+
+	/* BOUND: a swap fails only where another thread has reported something meanwhile. */
+	do {
+		oldest = uatomic_read(&repeats->reported[0]);
+		which = 0;
+		for (unsigned i = 0; i < REPEATS_KEPT; i++) {
+			entry = uatomic_read(&repeats->reported[i]);
+			if ((entry & ~TIME_MASK) == h && age_ms(entry, now_ms) < AGAIN_MS)
+				return 1;
+			if (oldest != 0 && (entry == 0 || age_ms(entry, now_ms) > age_ms(oldest, now_ms))) {
+				oldest = entry;
+				which = i;
+			}
+		}
+	} while (uatomic_cmpxchg(&repeats->reported[which], oldest, h | (now_ms & TIME_MASK)) != oldest);
+	return 0;
+}

@@ -1,0 +1,412 @@
+/*
+ * spec: see spec.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "number.h"
+#include "rate.h"
+#include "spec.h"
+
+/* A word that may be in a spec. Its value is read into *spec or *limit. Returns NULL, or what would be right. */
+struct option {
+	const char *name;              /* what the word begins with; without a '=' it is the whole word */
+	const char *(*read)(struct spec *spec, struct spec_limit *limit, const char *value);
+};
+
+static const char *read_segment(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)limit;
+	spec->segment = value;
+	return shmlimit_check_names(value, NULL) == 0 ? NULL :
+	       "must be a segment's name: 1 to 255 bytes, no / or control characters, not a dot first";
+}
+
+static const char *read_fail(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)limit;
+	spec->fail_open = strcmp(value, "open") == 0;
+	return spec->fail_open || strcmp(value, "closed") == 0 ? NULL : "must be fail=open or fail=closed";
+}
+
+static const char *read_owner(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	const struct passwd *found = getpwnam(value);
+
+	(void)limit;
+	if (found == NULL)
+		return "must be owner=USER, a user of this host";
+	spec->owner = found->pw_uid;
+	return NULL;
+}
+
+static const char *read_create(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)limit;
+	spec->create = strcmp(value, "yes") == 0;
+	return spec->create || strcmp(value, "no") == 0 ? NULL : "must be create=yes or create=no";
+}
+
+static const char *read_mode(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	uint32_t mode = 0;
+	const char *at;
+
+	(void)limit;
+	for (at = value; *at >= '0' && *at <= '7' && mode <= 0777; at++)
+		mode = mode * 8 + (uint32_t)(*at - '0');
+	if (at == value || *at != '\0' || mode == 0 || mode > 0777)
+		return "must be mode=MODE, octal, 0001 to 0777";
+	spec->options.mode = mode;
+	return NULL;
+}
+
+static const char *read_group(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	const struct group *found = getgrnam(value);
+
+	(void)limit;
+	if (found == NULL)
+		return "must be group=GROUP, a group of this host";
+	spec->options.group = 1 + (uint64_t)found->gr_gid;
+	return NULL;
+}
+
+static const char *read_slots(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)limit;
+	return number(value, SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, '\0', &spec->options.slots) != NULL ? NULL :
+	       "must be slots=N, 16 to 68719476736";
+}
+
+static const char *read_x_fields(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)limit;
+	(void)value;
+	spec->x_fields = 1;
+	return NULL;
+}
+
+static const char *read_engine(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)limit;
+	if (strcmp(value, "-") == 0)
+		value = getenv("SHMLIMIT_ENGINE");
+	if (value == NULL)
+		return "needs SHMLIMIT_ENGINE in the environment";
+	if (number_after(value, "redis://") == NULL && number_after(value, "unix://") == NULL &&
+	    number_after(value, "redis+unix://") == NULL)
+		return "must be engine=redis://..., engine=unix://... or engine=-";
+	spec->engine = value;
+	return NULL;
+}
+
+static const char *read_deadline(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	uint64_t n = 0;
+	const char *unit = number(value, 1, 10000, 'm', &n);
+
+	(void)limit;
+	spec->deadline_ms = (unsigned)n;
+	return unit != NULL && strcmp(unit, "s") == 0 ? NULL : "must be deadline=Nms, 1ms to 10000ms";
+}
+
+static const char *read_share(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	uint64_t n = 0;
+	const char *end = number(value, 1, 1000, '\0', &n);
+
+	(void)limit;
+	spec->share_milli = (unsigned)n;
+	return end != NULL ? NULL : "must be share=N, thousandths, 1 to 1000";
+}
+
+static const char *read_cost(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)spec;
+	return number(value, 1, UINT64_MAX, '\0', &limit->cost) != NULL ? NULL : "must be cost=N, 1 or more";
+}
+
+static const char *read_prefix(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	uint64_t v4 = 0, v6 = 0;
+	const char *at = number(value, 0, 32, ',', &v4);
+
+	(void)spec;
+	if (at == NULL || number(at, 0, 128, '\0', &v6) == NULL)
+		return "must be prefix=V4,V6, at most prefix=32,128";
+	limit->by_net = 1;
+	limit->prefix_v4 = (unsigned)v4;
+	limit->prefix_v6 = (unsigned)v6;
+	return NULL;
+}
+
+static const char *read_status(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	uint64_t n = 0;
+	const char *end = number(value, 400, 599, '\0', &n);
+
+	(void)spec;
+	limit->status = (uint32_t)n;
+	return end != NULL ? NULL : "must be status=N, 400 to 599";
+}
+
+static const char *read_fields(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)spec;
+	limit->denied_only = strcmp(value, "denied") == 0;
+	return limit->denied_only || strcmp(value, "always") == 0 ? NULL : "must be fields=always or fields=denied";
+}
+
+static const char *read_dry_run(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)spec;
+	(void)value;
+	limit->dry_run = 1;
+	return NULL;
+}
+
+static const char *read_algorithm(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)spec;
+	limit->algorithm = strcmp(value, "window") == 0 ? SHMLIMIT_WINDOW : SHMLIMIT_FUNNEL;
+	return limit->algorithm == SHMLIMIT_WINDOW || strcmp(value, "funnel") == 0 ? NULL :
+	       "must be algorithm=funnel or algorithm=window";
+}
+
+static const char *read_rate(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	struct shmlimit_rule rule;
+
+	(void)spec;
+	limit->rate = value;
+	return rate_read(value, &rule) == 0 ? NULL :
+	       "must be rate=RATE, such as rate=5/minute, rate=\"100 per hour\" or rate=\"10/s burst 20\"";
+}
+
+/* The place of the rule `name`, which is added if it is new. */
+static size_t find_rule(struct spec *spec, const char *name)
+{
+	size_t i = 0;
+
+	while (i < spec->rule_count && strcmp(spec->rules[i].name, name) != 0)
+		i++;
+	if (i == spec->rule_count)
+		spec->rules[spec->rule_count++].name = name;
+	return i;
+}
+
+static const char *read_rule(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)limit;
+	if (shmlimit_check_names(NULL, value) != 0)
+		return "must be a rule's name: 1 to 63 letters, digits and . _ : @ + -";
+	if (spec->limit_count == SHMLIMIT_GATE_LIMITS_MAX)
+		return "must be one of at most 4096 limits";
+	spec->limits[spec->limit_count] = spec->defaults;
+	spec->limits[spec->limit_count++].rule = find_rule(spec, value);
+	return NULL;
+}
+
+static const struct option of_limits[] = {
+	{ "rule=", read_rule },
+	{ "cost=", read_cost },
+	{ "prefix=", read_prefix },
+	{ "status=", read_status },
+	{ "fields=", read_fields },
+	{ "dry_run", read_dry_run },
+	{ "rate=", read_rate },
+	{ "algorithm=", read_algorithm },
+	{ NULL, NULL },
+};
+
+static const struct option of_gates[] = {
+	{ "segment=", read_segment },
+	{ "fail=", read_fail },
+	{ "owner=", read_owner },
+	{ "create=", read_create },
+	{ "mode=", read_mode },
+	{ "group=", read_group },
+	{ "slots=", read_slots },
+	{ "x_fields", read_x_fields },
+	{ "engine=", read_engine },
+	{ "deadline=", read_deadline },
+	{ "share=", read_share },
+	{ NULL, NULL },
+};
+
+/* The option that a word is, and its value; or NULL. */
+static const struct option *find_option(const struct option *options, const char *word, const char **value)
+{
+	for (; options->name != NULL; options++) {
+		*value = number_after(word, options->name);
+		if (*value != NULL && (strchr(options->name, '=') != NULL || **value == '\0'))
+			return options;
+	}
+	return NULL;
+}
+
+static const char *read_word(struct spec *spec, const char *word)
+{
+	struct spec_limit *limit = spec->limit_count == 0 ? &spec->defaults : &spec->limits[spec->limit_count - 1];
+	const char *value;
+	const struct option *option = find_option(of_limits, word, &value);
+
+	if (option == NULL && spec->limit_count == 0)
+		option = find_option(of_gates, word, &value);
+	if (option != NULL)
+		return option->read(spec, limit, value);
+	return spec->limit_count > 0 ?
+	       "must be cost=N, prefix=V4,V6, status=N, fields=... or dry_run; or, with create=yes, rate=... or algorithm=..." :
+	       "must be fail=open or fail=closed, owner=USER, engine=URL, deadline=Nms, share=N, x_fields or create=yes, "
+	       "with mode=, group=, slots=";
+}
+
+/*
+ * Copy the word at *from to *to, without its quotes and backslashes, and NUL-terminate it; both are moved behind it. Returns
+ * NULL, or what would be right.
+ */
+static const char *copy_word(const char **from, char **to)
+{
+	int quoted = 0;
+
+	for (; **from != '\0' && (quoted || strchr(" \t\r\n", **from) == NULL); (*from)++) {
+		if (**from == '"') {
+			quoted = !quoted;
+			continue;
+		}
+		if (**from == '\\' && (*from)[1] != '\0')
+			(*from)++;
+		*(*to)++ = **from;
+	}
+	*(*to)++ = '\0';
+	return quoted ? "must end with a quotation mark" : NULL;
+}
+
+static const char *skip_to_word(const char *at)
+{
+	at += strspn(at, " \t\r\n");
+	while (*at == '#') {
+		at += strcspn(at, "\n");
+		at += strspn(at, " \t\r\n");
+	}
+	return at;
+}
+
+static int say_wrong(struct shmlimit_gate_wrong *wrong, size_t offset, size_t length, const char *text)
+{
+	wrong->offset = (uint32_t)offset;
+	wrong->length = (uint32_t)length;
+	snprintf(wrong->text, sizeof(wrong->text), "%s", text);
+	return -EINVAL;
+}
+
+static int read_words(struct spec *spec, const char *text, struct shmlimit_gate_wrong *wrong)
+{
+	char *to = spec->words;
+
+	for (const char *at = skip_to_word(text); *at != '\0'; at = skip_to_word(at)) {
+		const char *begin = at, *word = to, *right = copy_word(&at, &to);
+
+		if (right == NULL)
+			right = read_word(spec, word);
+		if (right != NULL)
+			return say_wrong(wrong, (size_t)(begin - text), (size_t)(at - begin), right);
+	}
+	return 0;
+}
+
+/* What a limit's rate says of its rule. Returns NULL, or what would be right. */
+static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
+{
+	struct spec_rule *rule = &spec->rules[limit->rule];
+	struct shmlimit_rule rate = { .struct_size = sizeof(rate), .algorithm = limit->algorithm };
+	uint64_t capacity_max;
+
+	if (limit->rate == NULL)
+		return NULL;
+	if (!spec->create)
+		return "needs create=yes";
+	(void)rate_read(limit->rate, &rate);
+	if (rate.algorithm == SHMLIMIT_WINDOW) {
+		if (rate.capacity != rate.count)
+			return "has a burst, which a window does not have";
+		rate.count = 0;
+	}
+	if (shmlimit_rule_capacity_max(&rate, &capacity_max) != 0 || rate.capacity > capacity_max)
+		return "is out of range";
+	if (rule->has_rate && memcmp(&rule->rate, &rate, sizeof(rate)) != 0)
+		return "is not the rate that another limit gives the same rule";
+	if (rate.algorithm == SHMLIMIT_WINDOW && rate.capacity > spec->options.window_max)
+		spec->options.window_max = (uint32_t)rate.capacity;
+	rule->rate = rate;
+	rule->has_rate = 1;
+	return NULL;
+}
+
+/* What no word says by itself. */
+static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
+{
+	char text[sizeof(wrong->text)];
+
+	if (spec->segment == NULL)
+		return say_wrong(wrong, 0, 0, "needs segment=NAME before the first rule=");
+	for (size_t i = 0; i < spec->limit_count; i++) {
+		const char *right = set_rate(spec, &spec->limits[i]);
+
+		if (right == NULL)
+			continue;
+		snprintf(text, sizeof(text), "rule=%s: rate=\"%.30s\" %s", spec->rules[spec->limits[i].rule].name,
+		         spec->limits[i].rate, right);
+		return say_wrong(wrong, 0, 0, text);
+	}
+	return 0;
+}
+
+/* BOUND: a limit takes at least seven bytes of the text, "rule=x". */
+static int allocate(struct spec *spec, size_t length)
+{
+	size_t limits = length / 6 + 1;
+
+	if (limits > SHMLIMIT_GATE_LIMITS_MAX)
+		limits = SHMLIMIT_GATE_LIMITS_MAX;
+	spec->words = calloc(length + 2, 1);
+	spec->limits = calloc(limits, sizeof(spec->limits[0]));
+	spec->rules = calloc(limits, sizeof(spec->rules[0]));
+	return spec->words != NULL && spec->limits != NULL && spec->rules != NULL ? 0 : -ENOMEM;
+}
+
+int spec_read(const char *text, struct spec *spec, struct shmlimit_gate_wrong *wrong)
+{
+	size_t length = strlen(text);
+	int error;
+
+	*spec = (struct spec){
+		.options = { .struct_size = sizeof(spec->options) },
+		.defaults = { .cost = 1, .prefix_v4 = 32, .prefix_v6 = 64, .status = 429 },
+	};
+	if (length > UINT32_MAX)
+		return say_wrong(wrong, 0, 0, "must be shorter than 4 GiB");
+	error = allocate(spec, length);
+	if (error == 0)
+		error = read_words(spec, text, wrong);
+	if (error == 0)
+		error = check_whole(spec, wrong);
+	if (error != 0)
+		spec_free(spec);
+	return error;
+}
+
+void spec_free(struct spec *spec)
+{
+	free(spec->words);
+	free(spec->limits);
+	free(spec->rules);
+	*spec = (struct spec){ .words = NULL };
+}

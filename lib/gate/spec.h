@@ -1,0 +1,54 @@
+/*
+ * spec: the text that describes a gate, read.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_GATE_SPEC_H
+#define SHMLIMIT_GATE_SPEC_H
+
+#include "shmlimit_gate.h"
+
+/* A rule that limits name; several limits may share it. */
+struct spec_rule {
+	const char *name;
+	int has_rate;                  /* create=yes sets the rule to this: */
+	struct shmlimit_rule rate;
+};
+
+struct spec_limit {
+	size_t rule;                   /* its place among the rules */
+	uint64_t cost;
+	int by_net;                    /* keys are addresses: their net counts */
+	unsigned prefix_v4, prefix_v6;
+	int dry_run;
+	int denied_only;               /* fields go to refused requests only */
+	uint32_t status;
+	uint32_t algorithm;            /* of a rule that is created */
+	const char *rate;              /* the text, or NULL */
+};
+
+struct spec {
+	char *words;                   /* the words, each NUL-terminated: the strings below are in it */
+	const char *segment;
+	int fail_open;
+	uint32_t owner;
+	int create;
+	int x_fields;
+	struct shmlimit_options options; /* of a segment that is created */
+	const char *engine;            /* the URL, or NULL */
+	unsigned deadline_ms;          /* 0: the default */
+	unsigned share_milli;          /* 0: as fail_open says */
+	struct spec_limit defaults, *limits;
+	struct spec_rule *rules;
+	size_t limit_count, rule_count;
+};
+
+/*
+ * Read a spec. *wrong is filled on -EINVAL, up to what its struct_size says. Returns 0, -EINVAL or -ENOMEM; on an error nothing
+ * has to be freed.
+ */
+int spec_read(const char *text, struct spec *spec, struct shmlimit_gate_wrong *wrong);
+
+void spec_free(struct spec *spec);
+
+#endif

@@ -1,0 +1,263 @@
+/*
+ * bundle: limits of this host and of a Redis server in one request, all or none; and what becomes of them without the
+ * server.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <pthread.h>
+
+#include "../global/server.h"
+#include "../unit/unit.h"
+#include "bundle.h"
+#include "repeats.h"
+
+static struct shmlimit *l;
+static struct handles *handles;
+static int local, first, second;
+static struct shmlimit_result results[SHMLIMIT_REQUESTS_MAX];
+static size_t failed;
+
+static int set(const char *name, uint32_t algorithm, uint64_t capacity, uint32_t mode)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = algorithm, .mode = mode,
+		                      .capacity = capacity, .count = 1, .period_ns = 3600 * SECOND };
+	int id = shmlimit_rule_set(l, name, &rule);
+
+	if (id < 0)
+		bail("rule_set");
+	return id;
+}
+
+static int take(int a, int b, int c, const char *key)
+{
+	int rules[] = { a, b, c };
+	struct shmlimit_request requests[3] = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < 3; i++)
+		if (rules[i] >= 0)
+			requests[n++] = (struct shmlimit_request){ .rule = rules[i], .key = key, .key_len = strlen(key),
+				                                   .cost = 1 };
+	memset(results, 0x77, sizeof(results));
+	failed = 77;
+	return bundle_take(l, handles, requests, n, &failed, results);
+}
+
+static uint64_t here(int rule, const char *key)
+{
+	struct shmlimit_result r;
+
+	shmlimit_peek(l, rule, key, strlen(key), 1, &r);
+	return r.remaining;
+}
+
+static uint64_t there(int rule, const char *key)
+{
+	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
+	struct shmlimit_global *g;
+	int error;
+
+	g = handles_borrow(handles, &error);
+	if (g == NULL || shmlimit_global_peek(g, rule, key, strlen(key), &funnel) != 0)
+		bail("peek");
+	handles_return(handles, g);
+	return funnel.remaining;
+}
+
+static void options(struct handles **out, const char *url, uint32_t on_failure)
+{
+	/* No test depends on speed; leases last as long, so that what is given back is still there. */
+	struct shmlimit_global_options o = { .struct_size = sizeof(o), .on_failure = on_failure,
+		                             .deadline_ns = 5 * SECOND, .lease_ns = 10 * SECOND, .open_ns = 3600 * SECOND };
+
+	if (handles_new(l, url, &o, out) != 0)
+		bail("handles_new");
+}
+
+static void all_or_none(void)
+{
+	is(take(first, local, second, "k"), SHMLIMIT_ALLOWED, "limits of both kinds allow");
+	ok(results[0].limit == 5 && results[1].limit == 3 && results[2].limit == 2, "each result is its own");
+	ok(here(local, "k") == 2 && there(first, "k") == 4 && there(second, "k") == 1, "and each has taken one");
+	take(first, local, second, "k");
+	is(take(first, local, second, "k"), SHMLIMIT_DENIED, "until the last denies");
+	is(failed, 2, "which is named by its place in the request");
+	ok(results[2].limit == 2 && results[2].remaining == 0 && results[2].retry_after_ns > 0, "with its result");
+	is(here(local, "k"), 1, "what was taken of this host's limit before is given back");
+	is(there(first, "k") + here(first, "k"), 3, "as is what was leased, to the lease");
+	is(take(first, -1, -1, "k"), SHMLIMIT_ALLOWED, "from which it is spent");
+	is(there(first, "k") + here(first, "k"), 2, "once");
+
+	take(local, -1, -1, "k");
+	is(take(first, second, local, "k"), SHMLIMIT_DENIED, "where a limit of this host denies");
+	is(failed, 2, "it is named, wherever it stands");
+	is(there(first, "k") + here(first, "k"), 2, "and no engine was asked");
+}
+
+static void dry_runs(void)
+{
+	int dry = set("dry", SHMLIMIT_LEASE, 1, SHMLIMIT_DRY_RUN);
+
+	is(take(dry, -1, -1, "d"), SHMLIMIT_ALLOWED, "a global rule in a dry run takes");
+	is(take(dry, -1, -1, "d"), SHMLIMIT_ALLOWED, "and allows when there is nothing");
+	ok(results[0].retry_after_ns > 0, "saying so");
+	take(second, -1, -1, "d");
+	take(second, -1, -1, "d");
+	is(take(dry, second, -1, "d"), SHMLIMIT_DENIED, "where another denies");
+	is(there(dry, "d") + here(dry, "d"), 0, "what it has not taken is not given back");
+}
+
+static void many_handles(void)
+{
+	struct shmlimit_global *lent[70];
+	int error, different = 1;
+
+	for (size_t i = 0; i < 70; i++)
+		lent[i] = handles_borrow(handles, &error);
+	for (size_t i = 0; i < 70; i++)
+		for (size_t j = 0; j < i; j++)
+			different &= lent[i] != NULL && lent[i] != lent[j];
+	ok(different, "no two borrow the same handle, however many");
+	for (size_t i = 0; i < 70; i++)
+		handles_return(handles, lent[i]);
+	ok(handles_borrow(handles, &error) == lent[0], "what was returned first is lent first");
+	handles_return(handles, lent[0]);
+}
+
+#define THREADS 8
+#define BORROWED 20000
+
+/* Whether a handle is lent, by its address; how many are, and what was seen of that. */
+static struct {
+	_Atomic(struct shmlimit_global *) global;
+	_Atomic int lent;
+} seen[256];
+static _Atomic int now_lent, together, shared;
+static struct gate gate = { .n = THREADS };
+
+static void *borrow(void *arg)
+{
+	gate_pass(&gate);
+	for (int i = 0; i < BORROWED; i++) {
+		struct shmlimit_global *none, *g;
+		size_t at;
+		int error;
+
+		g = handles_borrow(handles, &error);
+		for (at = 0; at < 256; at++) {
+			none = NULL;
+			if (atomic_compare_exchange_strong(&seen[at].global, &none, g) || none == g)
+				break;
+		}
+		if (at < 256 && atomic_exchange(&seen[at].lent, 1))
+			shared++;
+		if (++now_lent > 1)
+			together++;
+		if (i % 16 == 0)
+			sched_yield();
+		now_lent--;
+		if (at < 256)
+			seen[at].lent = 0;
+		handles_return(handles, g);
+	}
+	return arg;
+}
+
+static void many_threads(void)
+{
+	pthread_t threads[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&threads[i], NULL, borrow, NULL) != 0)
+			bail("pthread_create");
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	ok(together > 0, "threads had handles at once: %d times", together);
+	is(shared, 0, "never the same");
+}
+
+static void without(struct server *s)
+{
+	struct handles *of = handles;
+
+	handles = NULL;
+	is(take(local, first, -1, "e"), -EDESTADDRREQ, "where there is no engine, a global rule is an error");
+	is(failed, 1, "of its own");
+	is(here(local, "e"), 3, "and nothing was taken");
+	is(take(local, -1, -1, "e"), SHMLIMIT_ALLOWED, "who has none is decided");
+	handles = of;
+
+	server_kill(s);
+	is(take(local, first, -1, "e"), SHMLIMIT_DENIED, "where the engine is gone, it denies if so configured");
+	is(here(local, "e"), 2, "and the other limit has given back");
+	handles_free(handles);
+	options(&handles, s->url, SHMLIMIT_GLOBAL_ALLOW);
+	is(take(local, first, -1, "e"), SHMLIMIT_ALLOWED, "or allows");
+	is(here(local, "e"), 1, "and the other limit counts");
+	handles_free(handles);
+	options(&handles, s->url, SHMLIMIT_GLOBAL_LOCAL);
+	for (int i = 0; i < 5; i++)
+		take(first, -1, -1, "e");
+	is(take(first, -1, -1, "e"), SHMLIMIT_DENIED, "or is this host's own");
+}
+
+/* What an answer without the engine has not leased is not given back: that would make tokens. */
+static void nothing_made(struct server *s)
+{
+	handles_free(handles);
+	options(&handles, s->url, SHMLIMIT_GLOBAL_ALLOW);
+	/* A lease of two, a denial that is known, and no engine. */
+	shmlimit_lease_deposit(l, first, "m", 1, 2, 0, 3600 * SECOND, NULL);
+	is(here(first, "m"), 2, "while a host holds two tokens of one rule");
+	shmlimit_lease_deny(l, second, "m", 1, 1, 3600 * SECOND, NULL);
+	for (int i = 0; i < 3; i++)
+		is(take(first, second, -1, "m"), SHMLIMIT_DENIED, "a request that another denies, the engine being gone,");
+	is(here(first, "m"), 2, "neither costs nor makes tokens");
+	take(first, -1, -1, "m");
+	take(first, -1, -1, "m");
+	is(here(first, "m"), 0, "spent, they are gone");
+	is(take(first, second, -1, "m"), SHMLIMIT_DENIED, "and who is allowed without them, and denied by another,");
+	is(here(first, "m"), 0, "gives none back");
+}
+
+static void repeated(void)
+{
+	struct repeats repeats = { .reported = { 0 } };
+	char text[8];
+
+	ok(!repeats_has(&repeats, "gone", 1000), "what is said the first time is new");
+	ok(repeats_has(&repeats, "gone", 60999), "and is not for a minute");
+	ok(!repeats_has(&repeats, "back", 1000), "other words are");
+	ok(!repeats_has(&repeats, "gone", 61000), "and these are again after it");
+	ok(repeats_has(&repeats, "back", 60000), "a text that was reported in between is not forgotten");
+	for (int i = 0; i < REPEATS_KEPT; i++) {
+		snprintf(text, sizeof(text), "%d", i);
+		repeats_has(&repeats, text, 62000 + (unsigned)i);
+	}
+	ok(!repeats_has(&repeats, "gone", 62500), "as many texts as are kept push the oldest out");
+	ok(repeats_has(&repeats, "9", 62500), "but not the newest");
+}
+
+int main(void)
+{
+	static struct server s;
+
+	repeated();
+	if (server_missing())
+		return tap_skip("limits of both kinds", "no redis-server"), tap_done();
+	server_begin(&s, NULL);
+	l = unit_create("bundle", NULL);
+	local = set("local", SHMLIMIT_FUNNEL, 3, SHMLIMIT_ENFORCE);
+	first = set("first", SHMLIMIT_LEASE, 5, SHMLIMIT_ENFORCE);
+	second = set("second", SHMLIMIT_LEASE, 2, SHMLIMIT_ENFORCE);
+	options(&handles, s.url, SHMLIMIT_GLOBAL_DENY);
+	all_or_none();
+	dry_runs();
+	many_handles();
+	many_threads();
+	without(&s);
+	nothing_made(&s);
+	handles_free(handles);
+	shmlimit_close(l);
+	return tap_done();
+}

@@ -1,0 +1,148 @@
+/*
+ * create: with create=yes the first request makes the segment and the rules, once, however many processes begin at the
+ * same time. What an operator has set stays, but for a rate that the spec gives.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <sys/stat.h>
+
+#include "../process/process.h"
+#include "gate.h"
+
+#define WORKERS 8
+#define ASKED 40
+#define ROUNDS 20
+
+static _Atomic uint64_t *allowed, *failed;
+
+/* Each has a gate of its own, as workers that were not forked from one process have. */
+static void ask_often(struct crew *crew, int index)
+{
+	struct shmlimit_gate *g = gate_new("create=yes mode=0640 slots=64 rule=day rate=\"100/day\" rule=window algorithm=window "
+	                                   "rate=1000/day");
+
+	(void)crew;
+	(void)index;
+	for (int i = 0; i < ASKED; i++) {
+		*allowed += ASK(g, "k", 0, 1) == SHMLIMIT_ALLOWED;
+		*failed += answer.outcome == SHMLIMIT_GATE_FAILED;
+	}
+	shmlimit_gate_close(g);
+}
+
+static void races(void)
+{
+	uint64_t wrong = 0, not_exact = 0;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		shmlimit_destroy(unit_name);
+		*allowed = 0;
+		wrong += (uint64_t)crew_run(WORKERS, ask_often, NULL);
+		not_exact += *allowed != 100;
+	}
+	is(wrong, 0, "%d times %d workers began at once", ROUNDS, WORKERS);
+	is(*failed, 0, "no request found the segment or a rule missing");
+	is(not_exact, 0, "each time all of them together admitted exactly the limit");
+}
+
+static struct shmlimit *look(struct shmlimit_rule *rule, const char *name)
+{
+	struct shmlimit *l;
+
+	if (shmlimit_open(unit_name, 0, &l) != 0)
+		bail("shmlimit_open");
+	memset(rule, 0, sizeof(*rule));
+	rule->struct_size = sizeof(*rule);
+	if (shmlimit_rule_get(l, shmlimit_rule_find(l, name), rule) != 0)
+		bail("rule %s", name);
+	return l;
+}
+
+static void created(void)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct shmlimit_rule rule;
+	struct shmlimit *l = look(&rule, "window");
+
+	ok(rule.algorithm == SHMLIMIT_WINDOW && rule.capacity == 1000 && rule.period_ns == 86400 * SECOND, "a window is created");
+	shmlimit_info(l, &info);
+	ok(info.window_max == 1000 && info.slots == 64 && (info.mode & 0777) == 0640 && info.rules_used == 2,
+	   "the segment is as the spec says, with room for its windows and each rule once");
+	shmlimit_close(l);
+}
+
+static void changed(void)
+{
+	struct shmlimit_rule rule;
+	struct shmlimit_gate *old = gate_new("create=yes rule=day rate=100/day"), *fresh;
+	struct shmlimit *l = look(&rule, "day");
+
+	is(gate_said, 0, "a gate that creates what it needs has nothing to report");
+	rule.mode = SHMLIMIT_DRY_RUN;
+	rule.capacity = 7;
+	rule.set_unix_ns = 0;
+	if (shmlimit_rule_set(l, "day", &rule) < 0)
+		bail("rule_set");
+	shmlimit_close(l);
+	shmlimit_gate_attach(old);
+	shmlimit_close(look(&rule, "day"));
+	is(rule.capacity, 7, "a rule that an operator changes stays as it is while gates run");
+	fresh = gate_new("create=yes rule=day rate=\"200/day burst 300\"");
+	l = look(&rule, "day");
+	ok(rule.capacity == 300 && rule.count == 200, "a gate that begins gives the rule the rate of its spec");
+	is(rule.mode, SHMLIMIT_DRY_RUN, "and leaves the mode alone");
+	shmlimit_gate_attach(old);
+	shmlimit_close(l);
+	l = look(&rule, "day");
+	is(rule.capacity, 300, "an older gate does not change it back");
+	shmlimit_rule_remove(l, "day");
+	shmlimit_close(l);
+	shmlimit_gate_attach(old);
+	l = look(&rule, "day");
+	is(rule.capacity, 100, "a rule that is missing is created again");
+	shmlimit_close(l);
+	shmlimit_destroy(unit_name);
+	is(shmlimit_gate_attach(fresh), 0, "and so is a segment");
+	is(ASK(fresh, "k", 0), SHMLIMIT_ALLOWED, "in which requests are decided");
+	is(answer.outcome, SHMLIMIT_GATE_PASSED, "as ever");
+	shmlimit_gate_close(old);
+	shmlimit_gate_close(fresh);
+}
+
+/* What cannot be created is reported, and the failure policy decides. */
+static void cannot(void)
+{
+	struct shmlimit_gate *g;
+	struct shmlimit *l;
+
+	shmlimit_destroy(unit_name);
+	l = unit_create("create", NULL);
+	g = gate_new("create=yes rule=w algorithm=window rate=5/s");
+	ok(gate_said == 1 && strstr(gate_lines[0], "rule w: ") != NULL, "a window that the segment has no room for is reported");
+	is(ASK(g, "k", 0), SHMLIMIT_DENIED, "and requests that need it are refused");
+	is(answer.outcome, SHMLIMIT_GATE_FAILED, "as with any rule that is missing");
+	shmlimit_gate_close(g);
+	unit_rule(l, "f", 1, 1, SECOND);
+	g = gate_new("create=yes rule=f algorithm=window rate=5/s");
+	is(gate_said, 1, "a rule that has another algorithm is reported");
+	shmlimit_gate_close(g);
+	shmlimit_close(l);
+	shmlimit_destroy(unit_name);
+	g = gate_new("rule=f");
+	is(ASK(g, "k", 0), SHMLIMIT_DENIED, "without create=yes nothing is created");
+	is(shmlimit_open(unit_name, 0, &l), -ENOENT, "at all");
+	shmlimit_gate_close(g);
+}
+
+int main(void)
+{
+	shmlimit_close(unit_create("create", NULL));
+	shmlimit_destroy(unit_name);
+	allowed = shared_memory(2 * sizeof(*allowed));
+	failed = allowed + 1;
+	races();
+	created();
+	changed();
+	cannot();
+	return tap_done();
+}

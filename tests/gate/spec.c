@@ -1,0 +1,192 @@
+/*
+ * spec: which specs are right, what is said of the others, and what words, rates and keys mean.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "../tap.h"
+#include "key.h"
+#include "rate.h"
+#include "spec.h"
+
+static struct shmlimit_gate_wrong wrong;
+
+static int check(const char *text)
+{
+	memset(&wrong, 0, sizeof(wrong));
+	wrong.struct_size = sizeof(wrong);
+	return shmlimit_gate_check(text, &wrong);
+}
+
+/* The text is refused, the word `word` with these words. */
+static void is_wrong(const char *text, const char *word, const char *right)
+{
+	ok(check(text) == -EINVAL && wrong.length == strlen(word) && strncmp(text + wrong.offset, word, wrong.length) == 0 &&
+	   strstr(wrong.text, right) != NULL, "%s: the word %s %s", text, word, right);
+}
+
+static void words(void)
+{
+	static const char *const of_gates[] = { "fail", "fail=", "fail=shut", "engine", "engine=", "engine=localhost",
+		"engine=http://host", "deadline=", "deadline=5", "deadline=5m", "deadline=5s", "deadline=0ms",
+		"deadline=10001ms", "owner=", "owner=65534", "owner=no-such-user", "share=0", "share=1001", "share=10%",
+		"create", "create=", "create=maybe", "mode=", "mode=0", "mode=1000", "mode=8", "mode=0660x", "group=",
+		"group=no-such-group", "slots=15", "slots=", "x_fields=1", "segment=", "segment=a/b" };
+	static const char *const of_limits[] = { "cost", "cost=", "cost=0", "cost=-1", "cost=1x", "cost=0x10",
+		"cost=18446744073709551616", "cost=99999999999999999999999", "prefix=", "prefix=32", "prefix=32,",
+		"prefix=,64", "prefix=33,64", "prefix=32,129", "prefix=32,64,", "status=399", "status=600",
+		"status=", "dry_run=1", "Dry_run", "burst=5", "fields=", "fields=never", "rate=", "rate=5", "rate=0/s",
+		"algorithm=", "algorithm=log", "segment=web", "fail=open", "rule=", "rule=si*te" };
+	char text[128];
+
+	for (size_t i = 0; i < sizeof(of_gates) / sizeof(of_gates[0]); i++) {
+		snprintf(text, sizeof(text), "segment=web %s rule=r", of_gates[i]);
+		is_wrong(text, of_gates[i], "");
+	}
+	for (size_t i = 0; i < sizeof(of_limits) / sizeof(of_limits[0]); i++) {
+		snprintf(text, sizeof(text), "segment=web rule=r %s", of_limits[i]);
+		is_wrong(text, of_limits[i], "");
+	}
+	unsetenv("SHMLIMIT_ENGINE");
+	is_wrong("segment=web engine=-", "engine=-", "needs SHMLIMIT_ENGINE in the environment");
+	is_wrong("segment=web rule=r cost=0", "cost=0", "must be cost=N, 1 or more");
+	is_wrong("segment=web \"rule=a", "\"rule=a", "must end with a quotation mark");
+	is_wrong("", "", "needs segment=NAME");
+	is_wrong("segment=web rule=r rate=5/s", "", "rule=r: rate=\"5/s\" needs create=yes");
+	is_wrong("segment=web create=yes rule=r rate=5/s rule=r rate=6/s", "", "is not the rate that another limit gives");
+	is_wrong("segment=web create=yes rule=r rate=\"5/s burst 9\" algorithm=window", "", "which a window does not have");
+	is_wrong("segment=web create=yes rule=r rate=1000000G/s", "", "is out of range");
+	is(check("segment=web"), 0, "a spec may have no rules");
+	is(shmlimit_gate_check(NULL, &wrong), -EINVAL, "a spec is a text");
+	is(shmlimit_gate_check("segment=web", NULL), 0, "nobody needs to hear what is wrong");
+	is(shmlimit_gate_check("bad", NULL), -EINVAL, "of a bad spec either");
+}
+
+static void meanings(void)
+{
+	struct shmlimit_gate_wrong none;
+	struct spec s;
+
+	if (spec_read(" # a comment\n segment=\"my \\\"web\\\"\"\tfail=open cost=3\n# another\nrule=a \"rule=b\" cost=5 status=503 "
+	              "dry_run fields=denied prefix=0,128 rule=a#b\n",
+	              &s, &none) == 0)
+		bail("a # inside of a name");
+	if (spec_read(" # a comment\n segment=\"my \\\"web\\\"\"\tfail=open cost=3\n# another\nrule=a \"rule=b\" cost=5 status=503 "
+	              "dry_run fields=denied prefix=0,128 rule=a\\\n",
+	              &s, &none) == 0)
+		bail("a backslash in a name");
+	if (spec_read(" # a comment\n segment=\"my \\\"web\\\"\"\tfail=open cost=3\n# another\nrule=a \"rule=b\" cost=5 status=503 "
+	              "dry_run fields=denied prefix=0,128 rule=a",
+	              &s, &none) != 0)
+		bail("spec_read");
+	is_str(s.segment, "my \"web\"", "a value may have spaces and quotation marks");
+	ok(s.fail_open && !s.create && !s.x_fields && s.engine == NULL, "what is not asked for is off");
+	ok(s.limit_count == 3 && s.rule_count == 2, "each rule= begins a limit, and limits share rules by name");
+	ok(s.limits[0].rule == 0 && s.limits[1].rule == 1 && s.limits[2].rule == 0, "in the order of the text");
+	ok(s.limits[0].cost == 3 && s.limits[2].cost == 3, "words before the first rule= hold for all limits");
+	ok(s.limits[1].cost == 5 && s.limits[1].status == 503 && s.limits[1].dry_run && s.limits[1].denied_only &&
+	   s.limits[1].by_net && s.limits[1].prefix_v4 == 0 && s.limits[1].prefix_v6 == 128, "words after it for the one");
+	ok(s.limits[2].status == 429 && !s.limits[2].dry_run && !s.limits[2].denied_only && !s.limits[2].by_net,
+	   "and for no other");
+	spec_free(&s);
+
+	setenv("SHMLIMIT_ENGINE", "unix:///run/redis.sock", 1);
+	if (spec_read("segment=w create=yes mode=0660 group=root slots=128 x_fields owner=root engine=- deadline=20ms share=250 "
+	              "rule=r rate=\"7 per minute\" algorithm=window cost=18446744073709551615",
+	              &s, &none) != 0)
+		bail("spec_read");
+	ok(s.create && s.x_fields && s.options.mode == 0660 && s.options.group == 1 && s.options.slots == 128,
+	   "a segment that is created has mode, group and slots");
+	ok(s.options.window_max == 7 && s.rules[0].has_rate && s.rules[0].rate.algorithm == SHMLIMIT_WINDOW &&
+	   s.rules[0].rate.capacity == 7 && s.rules[0].rate.count == 0, "and room for its windows");
+	ok(s.deadline_ms == 20 && s.share_milli == 250 && strcmp(s.engine, "unix:///run/redis.sock") == 0,
+	   "the engine may come from the environment");
+	ok(s.limits[0].cost == UINT64_MAX, "a cost has 64 bits");
+	spec_free(&s);
+}
+
+#define SECOND UINT64_C(1000000000)
+
+static void rates(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t capacity, count, period_ns;
+	} good[] = {
+		{ "5/minute", 5, 5, 60 * SECOND },
+		{ "100 per hour", 100, 100, 3600 * SECOND },
+		{ "10/s burst 20", 20, 10, SECOND },
+		{ "10r/s burst=20", 20, 10, SECOND },
+		{ "1 per 10 seconds", 1, 1, 10 * SECOND },
+		{ "5/m", 5, 5, 60 * SECOND },
+		{ "5/min", 5, 5, 60 * SECOND },
+		{ "30/60s", 30, 30, 60 * SECOND },
+		{ " 5 / Day ", 5, 5, 86400 * SECOND },
+		{ "2/week", 2, 2, 7 * 86400 * SECOND },
+		{ "1K/month", 1000, 1000, 30 * 86400 * SECOND },
+		{ "2M per year", 2000000, 2000000, 365 * 86400 * SECOND },
+	};
+	static const char *const bad[] = { "", "5", "5/", "/s", "5 per", "5pers", "5/fortnight", "-5/s", "0/s", "5/0s", "5.5/s",
+		"5/s burst", "5/s burst 0", "5/s burst x", "5/s 6", "5/s;6/m", "20000000000G/s", "1/999999999999 years", "5K K/s",
+		"5/se", "99999999999999999999/s" };
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		struct shmlimit_rule rule = { .capacity = 0 };
+
+		ok(rate_read(good[i].text, &rule) == 0 && rule.capacity == good[i].capacity && rule.count == good[i].count &&
+		   rule.period_ns == good[i].period_ns, "\"%s\" is a rate", good[i].text);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct shmlimit_rule rule = { .capacity = 77 };
+
+		ok(rate_read(bad[i], &rule) == -EINVAL && rule.capacity == 77, "\"%s\" is none", bad[i]);
+	}
+}
+
+static int key_is(const struct spec_limit *limit, const char *text, size_t length, const void *bytes, size_t key_length)
+{
+	struct key key;
+
+	key_make(limit, text, length, &key);
+	return key.length == key_length && memcmp(key.bytes, bytes, key_length) == 0;
+}
+
+static void keys(void)
+{
+	struct spec_limit limit = { .cost = 1 };
+	char longest[SHMLIMIT_KEY_MAX + 100];
+	unsigned char net[SHMLIMIT_KEY_IP_MAX];
+	/* python3 -c 'import hashlib; print(hashlib.sha512(b"x" * 1124).hexdigest())' */
+	static const unsigned char digest[] = {
+		0xc5, 0xd5, 0xa7, 0x17, 0x4f, 0x45, 0x78, 0xa8, 0x61, 0x73, 0x34, 0x0d, 0xd8, 0x8a, 0xdb, 0x32,
+		0x9f, 0x04, 0x46, 0x7f, 0xdc, 0x0f, 0x2c, 0xae, 0x92, 0xd4, 0x73, 0x08, 0x96, 0x0f, 0x7c, 0xb8,
+		0x7d, 0x1e, 0x41, 0xc7, 0xb4, 0x5c, 0x6c, 0x49, 0xd9, 0xc3, 0xc3, 0xac, 0x11, 0x1b, 0x09, 0x10,
+		0x0a, 0x9c, 0x88, 0xde, 0xda, 0x09, 0x5a, 0x76, 0x7b, 0x93, 0x48, 0xb1, 0x0c, 0x07, 0xd2, 0xe5,
+	};
+	int length;
+
+	memset(longest, 'x', sizeof(longest));
+	ok(key_is(&limit, "a\0b", 3, "a\0b", 3), "a key is any bytes");
+	ok(key_is(&limit, longest, SHMLIMIT_KEY_MAX, longest, SHMLIMIT_KEY_MAX), "a key of 1,024 bytes is a key as it is");
+	ok(key_is(&limit, longest, sizeof(longest), digest, sizeof(digest)), "a longer key is replaced by its SHA-512");
+	ok(!key_is(&limit, longest, sizeof(longest) - 1, digest, sizeof(digest)), "long keys that begin alike stay different");
+	ok(key_is(&limit, "10.0.0.7", 8, "10.0.0.7", 8), "without prefix= an address is text");
+	limit = (struct spec_limit){ .by_net = 1, .prefix_v4 = 24, .prefix_v6 = 64 };
+	length = shmlimit_key_ip_text("10.0.0.1", 24, 64, net, sizeof(net));
+	ok(key_is(&limit, "10.0.0.7", 8, net, (size_t)length), "with prefix= its net is the key");
+	ok(key_is(&limit, "10.0.0.7, and more", 8, net, (size_t)length), "the address ends where the key ends");
+	ok(key_is(&limit, "::ffff:10.0.0.9", 15, net, (size_t)length), "an IPv4-mapped address is the IPv4 address");
+	ok(key_is(&limit, "unix:", 5, "unix:", 5), "what is no address is a key as it is");
+	ok(key_is(&limit, longest, sizeof(longest), digest, sizeof(digest)), "a long key that is no address is replaced too");
+}
+
+int main(void)
+{
+	words();
+	meanings();
+	rates();
+	keys();
+	return tap_done();
+}
