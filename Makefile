@@ -360,7 +360,7 @@ $(O)/tests/tap.sh: tests/tap.sh
 # What a group of tests runs, besides the tests; what there is not all for is left out, and its tests skip.
 all_command = $(if $(call lacking,$(for_command)),,all $(if $(call lacking,demo),,$(O)/bin/shmlimit-demo))
 with_group = $(if $(filter cli crash global,$(1)),$(all_command)) \
-	$(if $(filter build,$(1)),$(if $(call lacking,$(for_command) demo bench),,$(benches))) \
+	$(if $(filter build,$(1)),php $(if $(call lacking,$(for_command) demo bench),,$(benches))) \
 	$(if $(filter fuzz,$(1)),$(fuzzed)) $(if $(filter server,$(1)),$(all_command) php $(servers)) $(if $(filter schedule,$(1)),lib)
 # Groups of which no test can be built.
 left_out = $(if $(call lacking,$(for_command)),cli crash global server build fuzz) $(if $(call lacking,global gate),gate server fuzz)
