@@ -162,7 +162,9 @@ for offset in $(seq 1 3 319); do
 	run shmlimit verify "$segment"
 	want=1
 	[ "$offset" -lt 8 ] && want=2
-	is "$rc $(cksum <"$file")" "$want $before" "verify notices byte $offset and leaves it"
+	# Counts of requests that a server could not decide: any number may be right.
+	[ "$offset" -ge 296 ] && [ "$offset" -lt 312 ] && want=0
+	is "$rc $(cksum <"$file")" "$want $before" "verify says $want of byte $offset and leaves it"
 done
 
 # Rules and slots: the segment still opens.

@@ -43,10 +43,10 @@ for command in take peek reserve acquire charge refund; do
 	is "$rc $err" "2 shmlimit: $command: --fingerprint: a key's bytes are needed here: must be KEY, --key-ip or --key-hex \
 (reset and inspect take fingerprints)" "$command takes no fingerprint, and says where one is taken"
 	run shmlimit $command "$segment" r key --key-ip 203.0.113.9
-	is "$rc $err" "2 shmlimit: $command: key: one operand too many: must be shmlimit $command NAME RULE" \
+	like "$rc $err" "^2 shmlimit: $command: key: one operand too many: must be shmlimit $command NAME RULE" \
 		"$command takes one key"
 	run shmlimit $command "$segment" --key-ip 203.0.113.9
-	is "$rc $err" "2 shmlimit: $command: RULE is missing: must be shmlimit $command NAME RULE" \
+	like "$rc $err" "^2 shmlimit: $command: RULE is missing: must be shmlimit $command NAME RULE" \
 		"$command with a key by option needs its other operands"
 done
 is "$(left --key-ip 203.0.113.9)" 4 "all commands mean the same key by --key-ip and --key-hex"
