@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "log_files.h"
 #include "replay.h"
@@ -19,7 +20,7 @@
 #define WINDOWS_SIZE (UINT64_C(1) << 28)       /* bytes that windows may take unless --slots says more */
 #define PROGRESS_LINES (1u << 15)              /* often enough for the eye */
 
-enum { RULE, KEY, TOP, SLOTS, JSON, PLOT };
+enum { RULE, KEY, TOP, SLOTS, JSON, PLOT, SUGGEST, MAX_DENIED, SINCE, UNTIL };
 
 static const struct command_option options[] = {
 	[RULE] = { "rule", "LIMIT...", "'10/s burst 20', or '100/m window'; up to 16 times, each by itself" },
@@ -28,6 +29,10 @@ static const struct command_option options[] = {
 	[SLOTS] = { "slots", "N", "keys that can be live at once (default 1Mi, for windows less)" },
 	[JSON] = { "json", NULL, "print JSON" },
 	[PLOT] = { "plot", "FILE.svg", "draw requests and denials over time, by gnuplot; -: to standard output, alone" },
+	[SUGGEST] = { "suggest", "SHARE", "find the smallest ? of each LIMIT that denies at most so much: 0.1% (default '?/m burst ?')" },
+	[MAX_DENIED] = { "max-denied", "SHARE", "exit with 1 if a limit denies more: 1%" },
+	[SINCE] = { "since", "TIME", "only requests from then on: 2026-11-21T09:00Z, or 2h: before now" },
+	[UNTIL] = { "until", "TIME", "only requests before then" },
 	{ 0 },
 };
 
@@ -36,7 +41,7 @@ static int fail_limit(const char *text)
 	return fail("--rule %s: not a limit: must be 'COUNT/PERIOD burst N' or 'COUNT/PERIOD window'", text);
 }
 
-static int rule_parse(const char *text, struct shmlimit_rule *rule)
+int replay_rule_parse(const char *text, struct shmlimit_rule *rule)
 {
 	char rate[TEXT_LEN];
 	const char *kind = strchr(text, ' ');
@@ -77,17 +82,74 @@ static int open_rule(struct replay_rule *rule, uint64_t slots)
 	return scratch_open(&o, &rule->rule, &rule->text, 1, &rule->limiter);
 }
 
+/* 2026-11-21, with T09:00 or T09:00:30 and Z behind it or not, always UTC; or a duration before now. */
+static int moment_parse(const char *what, const char *text, int64_t *unix_s)
+{
+	static const char *const forms[] = { "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d" };
+	uint64_t ago_ns;
+	int status;
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		struct tm tm = { 0 };
+		const char *end = strptime(text, forms[i], &tm);
+
+		if (end != NULL && (*end == '\0' || strcmp(end, "Z") == 0)) {
+			*unix_s = timegm(&tm);
+			return STATUS_OK;
+		}
+	}
+	if (strchr(text, '-') != NULL)
+		return fail("%s %s: not a time: must be 2026-11-21T09:00Z for example, or 2h", what, text);
+	status = duration_parse(what, text, &ago_ns);
+	*unix_s = time(NULL) - (int64_t)(ago_ns / 1000000000);
+	return status;
+}
+
+/* Of a limit with an open number it is looked at whether it would be one. */
+static int rule_of(struct replay_rule *rule, const char *text, int suggests)
+{
+	rule->text = text;
+	if (!suggest_is_open(text))
+		return replay_rule_parse(text, &rule->rule);
+	if (!suggests)
+		return fail("--rule '%s': ? is a number that is to be found: must be with --suggest SHARE", text);
+	rule->pattern = text;
+	return suggest_parse(text, 1, &rule->rule);
+}
+
+static int rules_parse(const struct call *call, struct replay *r)
+{
+	int suggests = call->option[SUGGEST] != NULL, open = 0, status = STATUS_OK;
+
+	if (suggests)
+		status = share_parse("--suggest", call->option[SUGGEST], &r->suggest);
+	if (status == STATUS_OK && call->repeated_count == 0 && suggests) {
+		r->rules = 1;
+		return rule_of(&r->rule[0], "?/m burst ?", 1);
+	}
+	if (status == STATUS_OK && call->repeated_count == 0)
+		return fail("replay: --rule is missing: must be --rule 'COUNT/PERIOD burst N' or 'COUNT/PERIOD window'");
+	for (size_t i = 0; i < call->repeated_count && status == STATUS_OK; i++) {
+		status = rule_of(&r->rule[i], call->repeated[i], suggests);
+		open |= r->rule[i].pattern != NULL;
+	}
+	r->rules = call->repeated_count;
+	if (status == STATUS_OK && suggests && !open)
+		return fail("--suggest: what is to be found: must be with a --rule that has a ?: '?/m burst 20', '10/s burst ?'");
+	return status;
+}
+
 static int parse(const struct call *call, struct replay *r)
 {
 	const char *key = call->option[KEY] != NULL ? call->option[KEY] : "addr";
-	int status = STATUS_OK;
+	int status = rules_parse(call, r);
 
-	if (call->repeated_count == 0)
-		return fail("replay: --rule is missing: must be --rule 'COUNT/PERIOD burst N' or 'COUNT/PERIOD window'");
-	for (size_t i = 0; i < call->repeated_count && status == STATUS_OK; i++) {
-		r->rule[i].text = call->repeated[i];
-		status = rule_parse(call->repeated[i], &r->rule[i].rule);
-	}
+	if (status == STATUS_OK && call->option[MAX_DENIED] != NULL)
+		status = share_parse("--max-denied", call->option[MAX_DENIED], &r->max_denied);
+	if (status == STATUS_OK && call->option[SINCE] != NULL)
+		status = moment_parse("--since", call->option[SINCE], &r->since_s);
+	if (status == STATUS_OK && call->option[UNTIL] != NULL)
+		status = moment_parse("--until", call->option[UNTIL], &r->until_s);
 	if (status == STATUS_OK)
 		status = key_spec_parse(key, &r->spec);
 	if (status == STATUS_OK && call->option[TOP] != NULL)
@@ -117,15 +179,23 @@ static int read_lines(struct replay *r, struct log_files *files)
 	return status;
 }
 
+static int denies_too_much(const struct replay *r)
+{
+	for (size_t i = 0; i < r->rules; i++)
+		if (r->max_denied.scale != 0 &&
+		    r->rule[i].denied > share_of(&r->max_denied, r->rule[i].allowed + r->rule[i].denied))
+			return 1;
+	return 0;
+}
+
 static int replay(const struct call *call, struct replay *r)
 {
 	struct log_files files;
 	int status = STATUS_OK;
 
-	for (size_t i = 0; i < call->repeated_count && status == STATUS_OK; i++) {
-		status = open_rule(&r->rule[i], r->slots);
-		r->rules += status == STATUS_OK;
-	}
+	for (size_t i = 0; i < r->rules && status == STATUS_OK; i++)
+		if (r->rule[i].pattern == NULL)
+			status = open_rule(&r->rule[i], r->slots);
 	if (status != STATUS_OK)
 		return status;
 	status = log_files_open(&files, call->operand);
@@ -138,9 +208,9 @@ static int replay(const struct call *call, struct replay *r)
 	if (status == STATUS_OK && call->option[PLOT] != NULL)
 		status = replay_plot(r, call->option[PLOT]);
 	/* A picture on standard output is all that is printed. */
-	if (status != STATUS_OK || (call->option[PLOT] != NULL && strcmp(call->option[PLOT], "-") == 0))
-		return status;
-	return call->option[JSON] != NULL ? print_json(replay_json(r)) : replay_text(r);
+	if (status == STATUS_OK && (call->option[PLOT] == NULL || strcmp(call->option[PLOT], "-") != 0))
+		status = call->option[JSON] != NULL ? print_json(replay_json(r)) : replay_text(r);
+	return status == STATUS_OK && denies_too_much(r) ? STATUS_NO : status;
 }
 
 static int run(const struct call *call)
@@ -152,6 +222,7 @@ static int run(const struct call *call)
 		return fail_memory();
 	r->top = TOP_DEFAULT;
 	r->first_s = -1;
+	r->until_s = INT64_MAX;
 	status = parse(call, r);
 	if (status == STATUS_OK)
 		status = replay_begin(r);

@@ -28,9 +28,12 @@ char *key_text(const struct key_spec *spec, const unsigned char *key, size_t len
 
 /* A limit that is tried. */
 struct replay_rule {
-	const char *text;              /* as it was typed */
+	const char *text;              /* as it was typed, or with the number that was found */
+	const char *pattern;           /* with '?' for a number that is to be found; else NULL */
+	char *made_text;
+	uint64_t suggested;            /* the number */
 	struct shmlimit_rule rule;
-	struct shmlimit *limiter;      /* each has a segment of its own */
+	struct shmlimit *limiter;      /* each has a segment of its own; NULL while its number is not known */
 	uint64_t allowed, denied;
 	uint64_t no_room;              /* keys that found no slot, or lost it to another */
 	uint64_t keys_denied;          /* at least once */
@@ -42,6 +45,8 @@ struct replay_key {
 	unsigned char *key;
 	size_t len;
 	uint64_t requests;
+	int64_t *at_s;                 /* when each of them came, if a number is to be found */
+	size_t room;
 	struct {
 		uint64_t denied;
 		int64_t first_s, last_s;
@@ -86,13 +91,20 @@ int order_add(struct replay_order *order, int64_t unix_s, struct replay_key *key
 struct replay_key *order_take(struct replay_order *order, int at_end, int64_t *unix_s);
 void order_free(struct replay_order *order);
 
+/* A share of all requests, exactly as it was typed: per cent. */
+struct share {
+	uint64_t whole, fraction, scale;       /* scale 0: none was */
+};
+
 struct replay {
 	struct key_spec spec;
 	struct replay_rule rule[REPEATED_MAX];
 	size_t rules;
 	uint64_t slots;
 	uint64_t top;
-	uint64_t lines, not_understood, without_key, too_late;
+	struct share suggest, max_denied;
+	int64_t since_s, until_s;      /* requests before and from then on are left out */
+	uint64_t lines, not_understood, without_key, too_late, outside;
 	int64_t first_s, last_s;
 	struct replay_steps steps;
 	struct replay_order order;
@@ -107,6 +119,20 @@ int replay_finish(struct replay *r);
 void replay_free(struct replay *r);
 /* The keys that a rule denied most, at most r->top of them; the list is the caller's to free. */
 int replay_worst(struct replay *r, size_t rule, struct replay_key ***list, size_t *count);
+
+/* One request, by one rule, and what it is counted in. A status. */
+int replay_decide(struct replay *r, size_t rule, struct replay_key *k, int64_t now_s, size_t step);
+
+/* replay.c: "10/s burst 20". A status. */
+int replay_rule_parse(const char *text, struct shmlimit_rule *rule);
+
+/* replay_suggest.c: numbers that are left open. All but the first return a status. */
+int suggest_is_open(const char *pattern);
+int suggest_parse(const char *pattern, uint64_t number, struct shmlimit_rule *rule);
+int suggest_note(struct replay_key *k, int64_t unix_s);        /* before the request is counted */
+int replay_suggest(struct replay *r);          /* when all requests are known */
+int share_parse(const char *what, const char *text, struct share *share);
+uint64_t share_of(const struct share *share, uint64_t requests);       /* rounded down */
 
 /* replay_text.c, replay_json.c, replay_plot.c */
 const char *utc_text(char text[TEXT_LEN], int64_t unix_s);

@@ -56,9 +56,10 @@ static void count_denial(struct replay *r, size_t i, struct replay_key *k, int64
 {
 	struct replay_rule *rule = &r->rule[i];
 
-	if (rule->denied++ == 0)
+	if (rule->denied == 0 || now_s < rule->first_s)
 		rule->first_s = now_s;
-	rule->last_s = now_s;
+	if (rule->denied++ == 0 || now_s > rule->last_s)
+		rule->last_s = now_s;
 	if (k->of_rule[i].denied++ == 0) {
 		k->of_rule[i].first_s = now_s;
 		rule->keys_denied++;
@@ -67,24 +68,31 @@ static void count_denial(struct replay *r, size_t i, struct replay_key *k, int64
 	r->steps.denied[i][step]++;
 }
 
+int replay_decide(struct replay *r, size_t i, struct replay_key *k, int64_t now_s, size_t step)
+{
+	struct replay_rule *rule = &r->rule[i];
+	int answer = shmlimit_take_at(rule->limiter, 0, k->key, k->len, 1, (uint64_t)now_s * SECOND, NULL);
+
+	if (answer < 0)
+		return fail("rule %s: %s: must be decided", rule->text, shmlimit_strerror(answer));
+	if (answer == SHMLIMIT_ALLOWED)
+		rule->allowed++;
+	else
+		count_denial(r, i, k, now_s, step);
+	return STATUS_OK;
+}
+
 static int decide(struct replay *r, struct replay_key *k, int64_t now_s)
 {
 	size_t step = step_at(&r->steps, now_s);
+	int status = r->suggest.scale != 0 ? suggest_note(k, now_s) : STATUS_OK;
 
 	k->requests++;
 	r->steps.requests[step]++;
-	for (size_t i = 0; i < r->rules; i++) {
-		struct replay_rule *rule = &r->rule[i];
-		int answer = shmlimit_take_at(rule->limiter, 0, k->key, k->len, 1, (uint64_t)now_s * SECOND, NULL);
-
-		if (answer < 0)
-			return fail("rule %s: %s: must be decided", rule->text, shmlimit_strerror(answer));
-		if (answer == SHMLIMIT_ALLOWED)
-			rule->allowed++;
-		else
-			count_denial(r, i, k, now_s, step);
-	}
-	return STATUS_OK;
+	for (size_t i = 0; i < r->rules && status == STATUS_OK; i++)
+		if (r->rule[i].limiter != NULL)
+			status = replay_decide(r, i, k, now_s, step);
+	return status;
 }
 
 /* Those that have waited long enough, or all of them. */
@@ -113,6 +121,10 @@ int replay_line(struct replay *r, const struct span *text, int *understood)
 		r->not_understood++;
 		return STATUS_OK;
 	}
+	if (line.unix_s < r->since_s || line.unix_s >= r->until_s) {
+		r->outside++;
+		return STATUS_OK;
+	}
 	if (!order_expect(&r->order, line.unix_s)) {
 		r->too_late++;
 		return STATUS_OK;
@@ -137,9 +149,11 @@ int replay_finish(struct replay *r)
 {
 	int status = decide_waiting(r, 1);
 
-	for (size_t i = 0; i < r->rules; i++) {
+	for (size_t i = 0; i < r->rules && status == STATUS_OK; i++) {
 		struct shmlimit_counters c = { .struct_size = sizeof(c) };
 
+		if (r->rule[i].limiter == NULL)
+			continue;
 		shmlimit_counters(r->rule[i].limiter, -1, &c);
 		r->rule[i].no_room = c.evictions + c.no_slot;
 	}
@@ -147,7 +161,7 @@ int replay_finish(struct replay *r)
 		fail("warning: %" PRIu64 " of %" PRIu64 " lines were left out: each is over %d minutes, or %" PRIu64 " requests, "
 		     "earlier than a line before it (give logs as files, which are read in order of time)", r->too_late, r->lines,
 		     ORDER_S / 60, ORDER_MAX);
-	return status;
+	return status == STATUS_OK ? replay_suggest(r) : status;
 }
 
 void replay_free(struct replay *r)
@@ -156,10 +170,13 @@ void replay_free(struct replay *r)
 
 	HASH_ITER(hh, r->keys, k, next) {
 		HASH_DEL(r->keys, k);
+		free(k->at_s);
 		free(k);
 	}
-	for (size_t i = 0; i < r->rules; i++)
+	for (size_t i = 0; i < REPEATED_MAX; i++) {
 		shmlimit_close(r->rule[i].limiter);
+		free(r->rule[i].made_text);
+	}
 	order_free(&r->order);
 }
 

@@ -55,8 +55,9 @@ static json_t *rules_json(struct replay *r)
 	for (size_t i = 0; i < r->rules; i++) {
 		const struct replay_rule *rule = &r->rule[i];
 
-		json_append(&list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		json_append(&list, json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		                             "rule", rule->text,
+		                             "suggested", rule->pattern != NULL ? json_number(rule->suggested) : json_null(),
 		                             "algorithm", choice_word(choices_algorithm, rule->rule.algorithm),
 		                             "capacity", json_number(rule->rule.capacity),
 		                             "allowed", json_number(rule->allowed),
@@ -75,9 +76,10 @@ json_t *replay_json(struct replay *r)
 {
 	int any = r->first_s >= 0;
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "lines", json_number(r->lines),
 	                 "not_understood", json_number(r->not_understood),
+	                 "outside", json_number(r->outside),
 	                 "too_late", json_number(r->too_late),
 	                 "without_key", json_number(r->without_key),
 	                 "keys", json_number(HASH_COUNT(r->keys)),

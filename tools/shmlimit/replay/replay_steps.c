@@ -31,9 +31,11 @@ size_t step_at(struct replay_steps *steps, int64_t unix_s)
 		for (size_t rule = 0; rule < REPEATED_MAX; rule++)
 			pair(steps->denied[rule]);
 		steps->step_s *= 2;
+		steps->count = (steps->count + 1) / 2;
 	}
 	step = (size_t)(since_s / steps->step_s);
-	steps->count = step + 1;
+	if (step >= steps->count)
+		steps->count = step + 1;
 	return step;
 }
 

@@ -42,6 +42,8 @@ static void print_log(const struct replay *r)
 	print_line("lines", "%" PRIu64, r->lines);
 	if (r->not_understood > 0)
 		print_line("not understood", "%" PRIu64, r->not_understood);
+	if (r->outside > 0)
+		print_line("outside the time", "%" PRIu64, r->outside);
 	if (r->too_late > 0)
 		print_line("too late", "%" PRIu64, r->too_late);
 	if (r->without_key > 0)

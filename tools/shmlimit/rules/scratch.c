@@ -63,8 +63,10 @@ static int make(const struct shmlimit_options *options, const struct shmlimit_ru
 		            options->slots);
 	status = set_rules(*out, rule, called, rules);
 	shmlimit_destroy(name);
-	if (status != STATUS_OK)
+	if (status != STATUS_OK) {
 		shmlimit_close(*out);
+		*out = NULL;
+	}
 	return status;
 }
 
