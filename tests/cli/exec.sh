@@ -3,6 +3,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
+need jq
 cd "$TMP" || exit
 
 segment=$SEGMENT.s
