@@ -1,6 +1,6 @@
 #!/bin/sh
 # deb: `make deb` makes packages that lintian has nothing against, that can be built against, that come and go
-# without a trace, in a root that is thrown away, and with which the README's first steps can be taken.
+# without a trace, in a root that is thrown away, and with which the README's steps from packages can be taken.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
@@ -71,12 +71,8 @@ export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 flags=$(pkg-config --cflags --libs shmlimit)
 sed -n '/^\.Bd -literal/,/^\.Ed/p' "$SOURCE/lib/shmlimit.3" | sed '/^\./d; s/\\&//g; s/\\e/\\/g' |
 	sed "s/\"example\"/\"$SEGMENT.example\"/g" >"$TMP/manual.c"
-{
-	printf '#include <shmlimit.h>\nint ask(struct shmlimit *limiter, int login);\n'
-	printf 'int ask(struct shmlimit *limiter, int login)\n{\n'
-	sed -n '/^```c$/,/^```$/p' "$SOURCE/README.md" | sed '/^```/d'
-	printf 'return answer;\n}\nint main(void) { return ask(NULL, 0) == -22 ? 0 : 1; }\n'
-} >"$TMP/readme.c"
+sed -n '/^```c$/,/^```$/p' "$SOURCE/README.md" | sed "/^\`\`\`/d; s/\"web\"/\"$SEGMENT\"/" >"$TMP/readme.c"
+shmlimit create "$SEGMENT" && shmlimit rule set "$SEGMENT" login --capacity 2 --rate 1/h
 for example in manual readme; do
 	for compiler in 'gcc -std=c11' 'g++ -x c++ -std=c++20 -Wno-missing-field-initializers'; do
 		rm -f "$TMP/$example"
@@ -134,7 +130,7 @@ there() {
 	rc=$?
 	rmdir "$TMP/over"
 }
-sed -n '/^## First steps/,/^## In/{/^```sh$/,/^```$/p}' "$SOURCE/README.md" | sed '/^```/d' >"$TMP/readme"
+sed -n '/^### From packages/,/^## /{/^```sh$/,/^```$/p}' "$SOURCE/README.md" | sed '/^```/d' >"$TMP/readme"
 there "$TMP/come_and_go"
 if [ -n "$(lacks nginx apache2 php python3)" ]; then
 	ok 0 "the packages come and go # SKIP they are for what is not here:$(lacks nginx apache2 php python3)"
@@ -159,13 +155,13 @@ fi
 cat >"$TMP/first_steps" <<'END'
 cd /debs && ip link set lo up && rm -f /var/lib/man-db/auto-update && bash -e readme 2>/debs/log
 END
-is "$(wc -l <"$TMP/readme")" 7 "the README's first steps are seven lines"
+is "$(wc -l <"$TMP/readme")" 7 "the README's steps from packages are seven lines"
 if [ $rc -eq 99 ] || grep -q '^unshare: ' "$TMP/err" || [ -n "$(lacks nginx curl ip service)" ]; then
 	ok 0 "they can be taken # SKIP no root to throw away, or no$(lacks nginx curl ip service)"
 else
 	there "$TMP/first_steps"
 	is "$rc $(grep '^+' "$TMP/story" | tr '\n' ' ')" \
-		"0 + segment web mode 0660 group www-data names 46 + rule page capacity 5 rate 5/m " "they can be taken"
+		"0 + segment site mode 0660 group www-data names 46 + rule page capacity 5 rate 5/m " "they can be taken"
 	like "$(grep -E '^[2-5][0-9][0-9]$' "$TMP/story" | tr '\n' ' ')" '^(200 ){5,7}(429 ){1,3}$' "requests are limited"
 	like "$(cat "$TMP/story")" '^page +[01] .* "(127\.0\.0\.1|::1)"$' "and it shows whom"
 	[ ! -s "$TMP/err" ] || diag "$(cat "$TMP/err")"

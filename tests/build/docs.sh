@@ -40,15 +40,47 @@ is "$missing" "" "shmlimit.3 names every error of the header"
 is "$(cd "$SOURCE" && grep -rIlE '^(<{7}|>{7}) ' Makefile README.md include lib tools tests bench)" "" \
 	"no file has a merge's marks in it"
 
+# The README's quick start, but for its make, with this build's command; and its program, which shares the limit.
+block() { awk -v want="$1" '/^```/ { open = !open; n += open; next } open && n == want' "$SOURCE/README.md"; }
+block 3 | sed -e '/^make$/d' -e 's,build/bin/,,' -e "s/\bweb\b/$SEGMENT/" >"$TMP/quick"
+is "$(block 3 | wc -l)" 4 "README: the quick start has four lines"
+run sh "$TMP/quick"
+is "$err $(printf '%s\n' "$out" | sed -n 's/^decision: //p' | tr '\n' ' ')" " allowed allowed allowed denied " \
+	"README: the quick start's fourth request is denied"
+block 1 | sed "s/\"web\"/\"$SEGMENT\"/" >"$TMP/limit.c"
+compiler=$(command -v cc || command -v gcc) &&
+	"$compiler" -Wall -Wextra -Werror "$TMP/limit.c" -I"$SOURCE/include" -L"$BUILD" -Wl,-rpath,"$BUILD" -lshmlimit -o "$TMP/limit" 2>"$TMP/err"
+ok $? "README: its program compiles without warnings"
+sed 's/^/# /' "$TMP/err" >&2
+run shmlimit reset "$SEGMENT" --all
+run sh -c 'for i in 1 2 3 4; do "$0"; done' "$TMP/limit"
+is "$(printf '%s\n' "$out" | sed 's/1[12][0-9][0-9]\.[0-9] s/1200.0 s/')" "$(block 2)" "README: its program prints what the README says"
+
+# Links of the README lead to files and headings that exist.
+missing=
+for link in $(grep -oE '\]\([^)]+\)' "$SOURCE/README.md" | sed 's/^](//; s/)$//' | sort -u); do
+	case $link in
+	*://*) ;;
+	'#'*)
+		grep '^##* ' "$SOURCE/README.md" | sed 's/^#* //' | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9\n-' | grep -qx -e "${link#?}" ||
+			missing="$missing $link"
+		;;
+	*) [ -e "$SOURCE/$link" ] || missing="$missing $link" ;;
+	esac
+done
+is "$missing" "" "README: its links lead somewhere"
+[ "$(wc -l <"$SOURCE/README.md")" -lt 200 ]
+ok $? "README: it has fewer than 200 lines"
+
 # What README tells to type after a $, each with the segments' names made this test's own.
-sed -n 's/^\$ //p' "$SOURCE/README.md" | sed -E "s/\\b(web|api)\\b/$SEGMENT.\\1/" >"$TMP/typed"
+sed -n 's/^\$ //p' "$SOURCE/README.md" | sed -E "s/\\b(shop|api)\\b/$SEGMENT.\\1/" >"$TMP/typed"
 [ "$(wc -l <"$TMP/typed")" -ge 5 ]
 ok $? "README has commands to type"
 while read -r line; do
 	run sh -c "$line"
 	is "$rc $err" "0 " "README: it does what it says: $line"
 done <"$TMP/typed"
-is "$(shmlimit throttle "$SEGMENT.web" another 15 30 60)" "$(sed -n '/^\$ .*throttle/{n;p}' "$SOURCE/README.md")" \
+is "$(shmlimit throttle "$SEGMENT.shop" another 15 30 60)" "$(sed -n '/^\$ .*throttle/{n;p}' "$SOURCE/README.md")" \
 	"README: and prints what it says"
 run sh -c "$(grep -oE '`shmlimit size [^`]*`' "$SOURCE/README.md" | tr -d '`')"
 is "$rc $err" "0 " "README: a segment's size can be asked as it says"

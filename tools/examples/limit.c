@@ -18,7 +18,7 @@ int main(int argc, char *argv[])
 
 	if (shmlimit_open("web", SHMLIMIT_TRUSTED_OWNER, &limiter) != 0)
 		return 2;
-	int login = shmlimit_rule_find(limiter, "login");  /* 15 requests at once, and 30 a minute */
+	int login = shmlimit_rule_find(limiter, "login");  /* the id of the rule "login" */
 	int answer = shmlimit_take(limiter, login, client, strlen(client), 1, &r);
 
 	printf("%s: %d of %d left, again in %.1f s\n", answer == SHMLIMIT_ALLOWED ? "allowed" : "denied",
