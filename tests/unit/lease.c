@@ -80,29 +80,35 @@ static void by_hand(void)
 	uint64_t at = T0;
 
 	is(take(id, 1, at), SHMLIMIT_DENIED, "a key that leased nothing has nothing");
-	is(r.retry_after_ns, SECOND / 10, "to be asked again when the funnel elsewhere has got a token");
-	is(ask(id, 2, at), SHMLIMIT_LEASE_ASK, "the first who misses is to ask");
-	is(lease.want, 2, "for what he needs, for nothing is known of the key");
-	is(lease.need, 2, "all of which is missing");
-	ok(lease.wait_ns >= CLAIM_NS && lease.wait_ns < CLAIM_NS + tick_ns, "he has so long for it");
-	is(ask(id, 1, at + MS), SHMLIMIT_LEASE_WAIT, "others wait meanwhile");
-	ok(lease.wait_ns >= CLAIM_NS - MS && lease.wait_ns < CLAIM_NS - MS + tick_ns, "until his time is over");
-	is(take(id, 1, at + MS), SHMLIMIT_DENIED, "or are denied, if they only take");
-	ok(r.retry_after_ns >= CLAIM_NS - MS && r.retry_after_ns < CLAIM_NS - MS + tick_ns, "so long, too");
-	is(deposit(id, 12, 2, at + 2 * MS), SHMLIMIT_ALLOWED, "what he was given is spent for him");
-	is(r.limit, CAPACITY, "of the capacity");
-	is(r.remaining, 10, "and the rest is for all");
-	ok(r.reset_after_ns <= LEASE_NS && r.reset_after_ns > LEASE_NS - tick_ns, "for its time");
-	is(take(id, 3, at + 3 * MS), SHMLIMIT_ALLOWED, "a take spends it");
-	is(ask(id, 3, at + 3 * MS), SHMLIMIT_ALLOWED, "as does who would ask");
-	is(r.remaining, 4, "so it is less");
-	is(ask(id, 0, at + 3 * MS), SHMLIMIT_ALLOWED, "nothing can always be had");
-	is(ask(id, CAPACITY + 1, at + 3 * MS), SHMLIMIT_DENIED, "more than the capacity");
-	ok(r.retry_after_ns == UINT64_MAX, "never, and nobody is asked");
-	is(left(id, at + 2 * MS + LEASE_NS - tick_ns), 4, "what is left lives as long as it was told to, but for a tick");
-	is(left(id, at + 2 * MS + LEASE_NS), 0, "and not longer");
+	is(r.retry_after_ns, SECOND / 10,
+	   "a key without a lease is to be asked again when the funnel elsewhere has got a token");
+	is(ask(id, 2, at), SHMLIMIT_LEASE_ASK, "the first caller that misses is to ask the engine");
+	is(lease.want, 2, "a cold key asks for what the caller needs");
+	is(lease.need, 2, "all that the first caller needs is missing");
+	ok(lease.wait_ns >= CLAIM_NS && lease.wait_ns < CLAIM_NS + tick_ns,
+	   "the first caller has the time of a claim to ask in");
+	is(ask(id, 1, at + MS), SHMLIMIT_LEASE_WAIT, "a second caller waits while the first one asks");
+	ok(lease.wait_ns >= CLAIM_NS - MS && lease.wait_ns < CLAIM_NS - MS + tick_ns,
+	   "a second caller waits until the claim's time is over");
+	is(take(id, 1, at + MS), SHMLIMIT_DENIED, "a take is denied while another caller asks");
+	ok(r.retry_after_ns >= CLAIM_NS - MS && r.retry_after_ns < CLAIM_NS - MS + tick_ns,
+	   "a take that is denied is to be made again when the claim's time is over");
+	is(deposit(id, 12, 2, at + 2 * MS), SHMLIMIT_ALLOWED, "a deposit spends what its caller needs");
+	is(r.limit, CAPACITY, "a deposit's result has the rule's capacity");
+	is(r.remaining, 10, "what a deposit does not spend is left for all callers");
+	ok(r.reset_after_ns <= LEASE_NS && r.reset_after_ns > LEASE_NS - tick_ns,
+	   "a deposit lasts as long as its caller says, to a tick");
+	is(take(id, 3, at + 3 * MS), SHMLIMIT_ALLOWED, "a take spends what was deposited");
+	is(ask(id, 3, at + 3 * MS), SHMLIMIT_ALLOWED, "a caller that may ask spends what was deposited");
+	is(r.remaining, 4, "two calls for three tokens leave four of ten");
+	is(ask(id, 0, at + 3 * MS), SHMLIMIT_ALLOWED, "a cost of 0 is always allowed");
+	is(ask(id, CAPACITY + 1, at + 3 * MS), SHMLIMIT_DENIED, "a cost above the capacity is denied");
+	ok(r.retry_after_ns == UINT64_MAX, "a cost above the capacity is denied for ever, without asking the engine");
+	is(left(id, at + 2 * MS + LEASE_NS - tick_ns), 4,
+	   "what was deposited can be spent until a tick before its end");
+	is(left(id, at + 2 * MS + LEASE_NS), 0, "what was deposited cannot be spent at its end");
 	is(take(id, 1, at + 2 * MS + LEASE_NS), SHMLIMIT_DENIED, "what has lapsed is not spent");
-	is(left(id, at + 366 * 86400 * SECOND), 0, "nor is it a year later");
+	is(left(id, at + 366 * 86400 * SECOND), 0, "what has lapsed has not come back a year later");
 }
 
 static int look(int id, uint64_t cost, uint64_t at)
@@ -116,62 +122,72 @@ static void looks(void)
 	int id = rule("looks", CAPACITY);
 	uint64_t at = T0 + SECOND;
 
-	is(look(id, 2, at), SHMLIMIT_LEASE_ASK, "without time for a claim, a caller learns that the engine must be asked");
-	ok(lease.want == 2 && lease.need == 2 && lease.held == 0 && lease.wait_ns == 0, "and for how much");
-	is(look(id, 2, at), SHMLIMIT_LEASE_ASK, "but gets no claim");
-	is(ask(id, 2, at), SHMLIMIT_LEASE_ASK, "so that the next caller with time gets one");
+	is(look(id, 2, at), SHMLIMIT_LEASE_ASK,
+	   "without time for a claim, a caller learns that the engine must be asked");
+	ok(lease.want == 2 && lease.need == 2 && lease.held == 0 && lease.wait_ns == 0,
+	   "a caller without time for a claim learns how much is missing");
+	is(look(id, 2, at), SHMLIMIT_LEASE_ASK, "a caller without time for a claim gets none");
+	is(ask(id, 2, at), SHMLIMIT_LEASE_ASK, "the next caller with time for a claim gets one");
 	is(look(id, 2, at), SHMLIMIT_LEASE_WAIT, "while a claim lasts, a caller without time learns that");
-	ok(lease.wait_ns >= CLAIM_NS, "and how long it lasts");
-	is(deposit(id, 6, 2, at), SHMLIMIT_ALLOWED, "when tokens were deposited");
+	ok(lease.wait_ns >= CLAIM_NS, "a caller without time for a claim learns how long another's claim lasts");
+	is(deposit(id, 6, 2, at), SHMLIMIT_ALLOWED,
+	   "tokens can be deposited after a caller without time for a claim looked");
 	is(look(id, 3, at), SHMLIMIT_ALLOWED, "a caller without time for a claim spends them");
-	is(r.remaining, 1, "so that fewer are left");
+	is(r.remaining, 1, "tokens that a caller without time for a claim spent are gone");
 	is(look(id, 3, at), SHMLIMIT_LEASE_ASK, "where some tokens are left, but not enough, the engine must be asked");
-	ok(lease.want == 2 && lease.need == 2 && lease.held == 1 && lease.wait_ns == 0, "for those that are missing");
-	is(left(id, at), 1, "and those that are left stay");
-	is(take(id, 1, at), SHMLIMIT_ALLOWED, "until they are spent");
-	is(deny(id, 2, 10 * MS, at), SHMLIMIT_DENIED, "when the engine has denied two tokens");
+	ok(lease.want == 2 && lease.need == 2 && lease.held == 1 && lease.wait_ns == 0,
+	   "where some tokens are left, the engine must be asked for those that are missing");
+	is(left(id, at), 1, "looking for more than is left leaves what is left");
+	is(take(id, 1, at), SHMLIMIT_ALLOWED, "tokens that were left can be spent");
+	is(deny(id, 2, 10 * MS, at), SHMLIMIT_DENIED, "the engine can deny a caller two tokens");
 	is(look(id, 2, at), SHMLIMIT_DENIED, "a caller without time for a claim is denied two");
-	is(look(id, 1, at), SHMLIMIT_LEASE_ASK, "but not one, for which the engine must be asked");
-	ok(lease.need == 1 && lease.held == 0 && lease.wait_ns == 0, "since none is left");
-	is(look(id, 2, at), SHMLIMIT_DENIED, "which leaves the denial in force");
-	is(look(id, CAPACITY + 1, at), SHMLIMIT_DENIED, "more than the capacity is denied, and no engine need be asked");
+	is(look(id, 1, at), SHMLIMIT_LEASE_ASK, "after a denial of two tokens the engine must be asked for one");
+	ok(lease.need == 1 && lease.held == 0 && lease.wait_ns == 0,
+	   "after a denial of two tokens a request for one lacks one");
+	is(look(id, 2, at), SHMLIMIT_DENIED, "a request for fewer tokens leaves the denial in force");
+	is(look(id, CAPACITY + 1, at), SHMLIMIT_DENIED,
+	   "more than the capacity is denied, and no engine need be asked");
 }
 
 static void claims(void)
 {
 	int id = rule("claims", CAPACITY);
 
-	is(ask(id, 5, T0), SHMLIMIT_LEASE_ASK, "an asker");
-	is(ask(id, 5, T0 + CLAIM_NS - 1), SHMLIMIT_LEASE_WAIT, "who is dead keeps others waiting");
-	is(ask(id, 5, T0 + CLAIM_NS + tick_ns), SHMLIMIT_LEASE_ASK, "until his claim ends by itself");
-	is(shmlimit_lease_abandon_at(l, id, "k", 1, T0 + CLAIM_NS + 2 * tick_ns), 0, "who gets no answer gives up");
-	is(ask(id, 5, T0 + CLAIM_NS + 2 * tick_ns), SHMLIMIT_LEASE_ASK, "and the next one asks");
-	is(deposit(id, 8, 5, T0 + 20 * MS), SHMLIMIT_ALLOWED, "what comes late");
-	is(deposit(id, 9, 5, T0 + 21 * MS), SHMLIMIT_ALLOWED, "is not lost");
-	is(left(id, T0 + 21 * MS), 7, "beside what came later");
+	is(ask(id, 5, T0), SHMLIMIT_LEASE_ASK, "a caller that misses gets a claim");
+	is(ask(id, 5, T0 + CLAIM_NS - 1), SHMLIMIT_LEASE_WAIT, "a claim whose holder is dead keeps others waiting");
+	is(ask(id, 5, T0 + CLAIM_NS + tick_ns), SHMLIMIT_LEASE_ASK, "a claim whose holder is dead ends by itself");
+	is(shmlimit_lease_abandon_at(l, id, "k", 1, T0 + CLAIM_NS + 2 * tick_ns), 0, "a claim can be abandoned");
+	is(ask(id, 5, T0 + CLAIM_NS + 2 * tick_ns), SHMLIMIT_LEASE_ASK,
+	   "after a claim was abandoned the next caller asks");
+	is(deposit(id, 8, 5, T0 + 20 * MS), SHMLIMIT_ALLOWED, "a deposit that comes after its claim's end is accepted");
+	is(deposit(id, 9, 5, T0 + 21 * MS), SHMLIMIT_ALLOWED, "a second deposit that comes late is accepted");
+	is(left(id, T0 + 21 * MS), 7, "two deposits that came late are both left");
 	shmlimit_reset(l, id, "k", 1);
 
 	deposit(id, 10, 4, T0);
-	is(ask(id, 8, T0 + MS), SHMLIMIT_LEASE_ASK, "who wants more than is left");
-	is(lease.held, 6, "is told what there is");
-	is(lease.need, 2, "and asks for the rest at least");
-	is(take(id, 2, T0 + MS), SHMLIMIT_ALLOWED, "meanwhile who wants less takes it");
-	is(deposit(id, 2, 8, T0 + 2 * MS), SHMLIMIT_LEASE_WAIT, "so that there may be too little");
-	is(left(id, T0 + 2 * MS), 6, "but nothing is lost");
-	is(ask(id, 8, T0 + 2 * MS), SHMLIMIT_LEASE_ASK, "and he asks again");
+	is(ask(id, 8, T0 + MS), SHMLIMIT_LEASE_ASK, "a caller that wants more than is left is to ask");
+	is(lease.held, 6, "a caller that wants more than is left learns what is left");
+	is(lease.need, 2, "a caller that wants more than is left asks for what is missing");
+	is(take(id, 2, T0 + MS), SHMLIMIT_ALLOWED, "while one caller asks, another can take what is left");
+	is(deposit(id, 2, 8, T0 + 2 * MS), SHMLIMIT_LEASE_WAIT,
+	   "a deposit that is too small for its caller's request does not allow it");
+	is(left(id, T0 + 2 * MS), 6, "a deposit that is too small for its caller's request is added");
+	is(ask(id, 8, T0 + 2 * MS), SHMLIMIT_LEASE_ASK, "a caller whose deposit was too small asks again");
 	shmlimit_reset(l, id, "k", 1);
 
 	deposit(id, 10, 4, T0);
 	ask(id, 8, T0 + 2 * MS);
-	is(shmlimit_lease_abandon_at(l, id, "k", 1, T0 + 2 * MS), 0, "where nobody answers");
-	is(left(id, T0 + 2 * MS), 6, "what there was stays");
-	is(left(id, T0 + 2 * MS + CLAIM_NS + tick_ns), 0, "until his time would have been over");
+	is(shmlimit_lease_abandon_at(l, id, "k", 1, T0 + 2 * MS), 0, "a claim beside tokens can be abandoned");
+	is(left(id, T0 + 2 * MS), 6, "abandoning a claim leaves the tokens that there were");
+	is(left(id, T0 + 2 * MS + CLAIM_NS + tick_ns), 0,
+	   "tokens beside a claim last no longer than the claim would have");
 	shmlimit_reset(l, id, "k", 1);
 
 	deposit(id, 10, 4, T0);
-	is(ask(id, 8, T0 + LEASE_NS - MS), SHMLIMIT_LEASE_ASK, "what would lapse under the claim");
-	is(lease.need, 8, "is not counted on");
-	is(left(id, T0 + LEASE_NS - MS), 0, "nor spent any more");
+	is(ask(id, 8, T0 + LEASE_NS - MS), SHMLIMIT_LEASE_ASK,
+	   "a caller that wants more than what is about to lapse is to ask");
+	is(lease.need, 8, "tokens that would lapse under the claim are not counted on");
+	is(left(id, T0 + LEASE_NS - MS), 0, "tokens that would lapse under the claim are not spent any more");
 }
 
 static void denials(void)
@@ -181,29 +197,31 @@ static void denials(void)
 	struct shmlimit_counters c = { .struct_size = sizeof(c) };
 
 	ask(id, 5, T0);
-	is(deny(id, 5, SECOND, T0 + MS), SHMLIMIT_DENIED, "the engine's no is told");
-	is(r.retry_after_ns, SECOND, "until when");
-	is(ask(id, 5, T0 + 2 * MS), SHMLIMIT_DENIED, "and remembered");
-	ok(r.retry_after_ns <= SECOND - MS && r.retry_after_ns > SECOND - MS - tick_ns, "until then");
-	is(take(id, 7, T0 + 2 * MS), SHMLIMIT_DENIED, "for more than that, too");
-	ok(r.retry_after_ns <= SECOND - MS && r.retry_after_ns > SECOND - MS - tick_ns, "as long");
-	is(counters().denied - before, 2, "both were known here");
-	is(ask(id, 4, T0 + 2 * MS), SHMLIMIT_LEASE_ASK, "for less one may ask");
-	is(deny(id, 4, MS, T0 + 2 * MS), SHMLIMIT_DENIED, "and be denied again");
-	is(ask(id, 4, T0 + 3 * MS), SHMLIMIT_LEASE_ASK, "when the time is over one may ask");
-	is(deny(id, 4, UINT64_MAX, T0 + 3 * MS), SHMLIMIT_DENIED, "a denial for ever");
-	is(ask(id, 4, T0 + 86400 * SECOND), SHMLIMIT_DENIED, "holds for long");
-	is(ask(id, 4, T0 + 27 * 86400 * SECOND), SHMLIMIT_LEASE_ASK, "but not for ever");
+	is(deny(id, 5, SECOND, T0 + MS), SHMLIMIT_DENIED, "a denial by the engine denies the request");
+	is(r.retry_after_ns, SECOND, "a denial by the engine says when to ask again");
+	is(ask(id, 5, T0 + 2 * MS), SHMLIMIT_DENIED, "a denial by the engine is remembered");
+	ok(r.retry_after_ns <= SECOND - MS && r.retry_after_ns > SECOND - MS - tick_ns,
+	   "a remembered denial says when to ask again");
+	is(take(id, 7, T0 + 2 * MS), SHMLIMIT_DENIED, "a take of more than was denied is denied");
+	ok(r.retry_after_ns <= SECOND - MS && r.retry_after_ns > SECOND - MS - tick_ns,
+	   "a take of more than was denied is to be made again at the same time");
+	is(counters().denied - before, 2, "two denials were counted that needed no engine");
+	is(ask(id, 4, T0 + 2 * MS), SHMLIMIT_LEASE_ASK, "the engine may be asked for less than it denied");
+	is(deny(id, 4, MS, T0 + 2 * MS), SHMLIMIT_DENIED, "the engine can deny less than it denied before");
+	is(ask(id, 4, T0 + 3 * MS), SHMLIMIT_LEASE_ASK, "the engine may be asked again when a denial's time is over");
+	is(deny(id, 4, UINT64_MAX, T0 + 3 * MS), SHMLIMIT_DENIED, "the engine can deny for ever");
+	is(ask(id, 4, T0 + 86400 * SECOND), SHMLIMIT_DENIED, "a denial for ever holds for a day");
+	is(ask(id, 4, T0 + 27 * 86400 * SECOND), SHMLIMIT_LEASE_ASK, "a denial for ever does not hold for four weeks");
 	shmlimit_reset(l, id, "k", 1);
 	shmlimit_counters(l, id, &c);
 	denied = c.denied;
 	deposit(id, 9, 6, T0);
 	ask(id, 5, T0);
-	is(deny(id, 5, SECOND, T0), SHMLIMIT_DENIED, "where something is left");
-	is(left(id, T0), 3, "it stays");
-	is(ask(id, 5, T0), SHMLIMIT_LEASE_ASK, "and the denial is forgotten");
+	is(deny(id, 5, SECOND, T0), SHMLIMIT_DENIED, "a denial can be told where tokens are left");
+	is(left(id, T0), 3, "a denial leaves the tokens that are left");
+	is(ask(id, 5, T0), SHMLIMIT_LEASE_ASK, "a denial beside tokens that are left is not remembered");
 	shmlimit_counters(l, id, &c);
-	is(c.denied - denied, 1, "each denial is counted once, and who asks is not counted");
+	is(c.denied - denied, 1, "each denial is counted once, and a request to ask is not counted");
 }
 
 /* What a refund makes of each thing that a key can be; it has a lease of six tokens for LEASE_NS. */
@@ -212,39 +230,40 @@ static void given_back(int id, uint64_t at)
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	unsigned lapsed = 0;
 
-	is(shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, at, &r), SHMLIMIT_ALLOWED, "a lease that is spent");
-	is(shmlimit_charge_at(l, id, "k", 1, 1, at, &r), SHMLIMIT_ALLOWED, "has nothing more to charge");
-	is(r.retry_after_ns, UINT64_MAX, "which a charge says");
-	is(shmlimit_refund_at(l, id, "k", 1, 0, at, &r), SHMLIMIT_ALLOWED, "nothing may be given back");
-	is(r.remaining, 0, "which changes nothing");
+	is(shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, at, &r), SHMLIMIT_ALLOWED, "a charge spends all of a lease");
+	is(shmlimit_charge_at(l, id, "k", 1, 1, at, &r), SHMLIMIT_ALLOWED,
+	   "a charge of a lease that is spent changes nothing");
+	is(r.retry_after_ns, UINT64_MAX, "a charge that could not charge all says so");
+	is(shmlimit_refund_at(l, id, "k", 1, 0, at, &r), SHMLIMIT_ALLOWED, "a refund of nothing is accepted");
+	is(r.remaining, 0, "a refund of nothing changes nothing");
 	shmlimit_refund_at(l, id, "k", 1, 5, at, &r);
-	is(r.remaining, 5, "or what was taken,");
+	is(r.remaining, 5, "a refund gives back what was taken");
 	shmlimit_refund_at(l, id, "k", 1, 2, at, &r);
-	is(r.remaining, 6, "up to what the lease began with,");
+	is(r.remaining, 6, "a refund gives back no more than the lease began with");
 	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, at, &r);
-	is(r.remaining, 6, "and not above it,");
-	is(ask(id, 7, at), SHMLIMIT_LEASE_ASK, "while somebody asks for more");
+	is(r.remaining, 6, "a refund of any size gives back no more than the lease began with");
+	is(ask(id, 7, at), SHMLIMIT_LEASE_ASK, "a caller that needs more than the lease has is to ask");
 	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, at, &r);
-	is(r.remaining, 6, "a refund restores nothing,");
+	is(r.remaining, 6, "a refund restores nothing while a caller asks");
 	take(id, 2, at);
 	shmlimit_lease_abandon_at(l, id, "k", 1, at);
 	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, at, &r);
-	is(r.remaining, 4, "nor does it restore what was asked for in vain");
+	is(r.remaining, 4, "a refund restores nothing after a caller asked in vain");
 	shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, at, &r);
-	is(ask(id, 7, at), SHMLIMIT_LEASE_ASK, "when all is spent");
+	is(ask(id, 7, at), SHMLIMIT_LEASE_ASK, "a caller is to ask when all is spent");
 	shmlimit_lease_abandon_at(l, id, "k", 1, at);
 	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, at, &r);
 	is(r.remaining, 0, "a refund restores nothing of what was asked for in vain");
 	deposit(id, 6, 0, at);
 	shmlimit_refund_at(l, id, "k", 1, 1, at + 2 * LEASE_NS, &r);
-	is(r.remaining, 0, "nor when its time is over,");
+	is(r.remaining, 0, "a refund restores nothing when the lease's time is over");
 	shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, at, &r);
-	is(deny(id, 1, SECOND, at), SHMLIMIT_DENIED, "nor to a denial,");
+	is(deny(id, 1, SECOND, at), SHMLIMIT_DENIED, "the engine can deny after a lease was spent");
 	shmlimit_refund_at(l, id, "k", 1, 1, at, &r);
-	is(r.remaining, 0, "which stays one");
+	is(r.remaining, 0, "a refund restores nothing to a denial");
 	for (uint64_t i = 0; shmlimit_slot(l, i, at + 2 * SECOND, &slot) == 0; i++)
 		lapsed += slot.rule == id && slot.state == SHMLIMIT_SLOT_REFILLED && slot.lease == 0;
-	is(lapsed, 1, "until its time is over, and nothing is there");
+	is(lapsed, 1, "a denial whose time is over leaves an empty slot");
 }
 
 static void other_verbs(void)
@@ -256,57 +275,66 @@ static void other_verbs(void)
 	struct shmlimit *reader;
 	int answers[2];
 
-	is(shmlimit_refund_at(l, id, "k", 1, 5, T0, &r), SHMLIMIT_ALLOWED, "what is given back to nobody");
-	is(left(id, T0), 0, "is lost");
+	is(shmlimit_refund_at(l, id, "k", 1, 5, T0, &r), SHMLIMIT_ALLOWED,
+	   "a refund to a key without a lease is accepted");
+	is(left(id, T0), 0, "a refund to a key without a lease is lost");
 	deposit(id, 10, 1, T0);
 	take(id, 4, T0);
 	shmlimit_refund_at(l, id, "k", 1, 4, T0, &r);
-	is(r.remaining, 9, "a lease that lives gets it back");
+	is(r.remaining, 9, "a refund to a live lease gives back what was taken");
 	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, T0, &r);
-	ok(r.remaining == 9 || r.remaining == 10, "up to what was leased: %d", (int)r.remaining);
+	ok(r.remaining == 9 || r.remaining == 10,
+	   "a refund to a live lease gives back no more than was leased: %d", (int)r.remaining);
 	deposit(id, 90, 0, T0);
 	shmlimit_charge_at(l, id, "k", 1, r.remaining - 90, T0, &r);
 	is(shmlimit_reserve_at(l, id, "k", 1, 80, UINT64_MAX, T0, &r), SHMLIMIT_ALLOWED, "a reservation is a take");
-	is(shmlimit_reserve_at(l, id, "k", 1, 11, UINT64_MAX, T0, &r), SHMLIMIT_DENIED, "that borrows nothing");
-	is(shmlimit_charge_at(l, id, "k", 1, 4, T0, &r), SHMLIMIT_ALLOWED, "a charge takes what it is told");
-	is(r.remaining, 6, "so much");
-	is(shmlimit_peek_at(l, id, "k", 1, 6, T0, &r), SHMLIMIT_ALLOWED, "a peek sees that");
-	is(shmlimit_peek_at(l, id, "k", 1, 7, T0, &r), SHMLIMIT_DENIED, "and no more");
+	is(shmlimit_reserve_at(l, id, "k", 1, 11, UINT64_MAX, T0, &r), SHMLIMIT_DENIED,
+	   "a reservation borrows nothing from a lease");
+	is(shmlimit_charge_at(l, id, "k", 1, 4, T0, &r), SHMLIMIT_ALLOWED, "a charge of what a lease has is accepted");
+	is(r.remaining, 6, "a charge takes just its cost");
+	is(shmlimit_peek_at(l, id, "k", 1, 6, T0, &r), SHMLIMIT_ALLOWED, "a peek at what is left is allowed");
+	is(shmlimit_peek_at(l, id, "k", 1, 7, T0, &r), SHMLIMIT_DENIED, "a peek at more than is left is denied");
 	is(shmlimit_take_all_at(l, all, 2, NULL, T0, NULL), SHMLIMIT_ALLOWED, "a lease is one of several limits");
-	is(shmlimit_take_all_at(l, all, 2, NULL, T0, NULL), SHMLIMIT_DENIED, "and where another denies");
-	is(left(id, T0), 3, "gets back what was taken");
-	is(shmlimit_take_many_at(l, (struct shmlimit_request[]){ all[0], all[0] }, 2, answers, T0, NULL), 0, "of many");
-	ok(answers[0] == SHMLIMIT_ALLOWED && answers[1] == SHMLIMIT_DENIED, "each takes what is there");
+	is(shmlimit_take_all_at(l, all, 2, NULL, T0, NULL), SHMLIMIT_DENIED,
+	   "several limits are denied where one that is no lease denies");
+	is(left(id, T0), 3, "a lease gets back what was taken where another limit denies");
+	is(shmlimit_take_many_at(l, (struct shmlimit_request[]){ all[0], all[0] }, 2, answers, T0, NULL), 0,
+	   "a batch of requests may be of a lease");
+	ok(answers[0] == SHMLIMIT_ALLOWED && answers[1] == SHMLIMIT_DENIED,
+	   "each request of a batch takes what the others left");
 	deposit(id, 6, 1, T0);
 	shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, T0, &r);
 	is(r.remaining, 0, "a charge takes no more than there is");
 	deposit(id, 6, 1, T0);
 	given_back(id, T0);
 	is(shmlimit_lease_take_at(l, funnel, "k", 1, 1, 1, 1, &lease, T0, &r), -EOPNOTSUPP, "a funnel leases nothing");
-	is(shmlimit_lease_deposit_at(l, funnel, "k", 1, 1, 1, 1, T0, &r), -EOPNOTSUPP, "nor takes deposits");
+	is(shmlimit_lease_deposit_at(l, funnel, "k", 1, 1, 1, 1, T0, &r), -EOPNOTSUPP, "a funnel takes no deposits");
 
 	id = shmlimit_rule_set_at(l, "dry", &dry, T0);
 	is(ask(id, 1, T0), SHMLIMIT_LEASE_ASK, "a dry run asks");
-	is(deny(id, 1, SECOND, T0), SHMLIMIT_ALLOWED, "and answers allowed");
-	is(ask(id, 1, T0), SHMLIMIT_ALLOWED, "of what is denied");
-	ok(r.retry_after_ns != 0, "as its time to wait tells");
+	is(deny(id, 1, SECOND, T0), SHMLIMIT_ALLOWED, "a dry run answers a denial by the engine with allowed");
+	is(ask(id, 1, T0), SHMLIMIT_ALLOWED, "a dry run allows a request that is denied");
+	ok(r.retry_after_ns != 0, "a dry run tells of a denial by its time to wait");
 	dry.mode = SHMLIMIT_OFF;
 	shmlimit_rule_set_at(l, "dry", &dry, T0);
-	is(ask(id, 1, T0), SHMLIMIT_ALLOWED, "what is off allows");
-	is(r.remaining, CAPACITY, "and looks at nothing");
+	is(ask(id, 1, T0), SHMLIMIT_ALLOWED, "a lease that is off allows");
+	is(r.remaining, CAPACITY, "a lease that is off has all of its capacity left");
 
 	if (shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &reader) != 0)
 		bail("open");
-	is(shmlimit_lease_take(reader, id, "k", 1, 1, 1, 1, &lease, &r), -EROFS, "who only reads leases nothing");
-	is(shmlimit_lease_count(reader, 0, 1), -EROFS, "and counts nothing");
+	is(shmlimit_lease_take(reader, id, "k", 1, 1, 1, 1, &lease, &r), -EROFS, "a read-only handle leases nothing");
+	is(shmlimit_lease_count(reader, 0, 1), -EROFS, "a read-only handle counts nothing");
 	shmlimit_close(reader);
-	is(shmlimit_lease_take(l, id, "k", 1, 1, 1, 1, NULL, &r), -EINVAL, "where to say what to lease is not left out");
+	is(shmlimit_lease_take(l, id, "k", 1, 1, 1, 1, NULL, &r), -EINVAL,
+	   "the structure for what to lease must be given");
 	lease.struct_size = 0;
-	is(shmlimit_lease_take(l, id, "k", 1, 1, 1, 1, &lease, &r), -EINVAL, "and has its size");
-	is(shmlimit_lease_take(l, id, "k", 0, 1, 1, 1, &lease, &r), -EINVAL, "before anything else is looked at");
-	is(shmlimit_lease_abandon(l, id, NULL, 1), -EINVAL, "a key is not left out");
-	is(shmlimit_lease_abandon(l, id, "k", 0), -EMSGSIZE, "nor empty");
-	is(shmlimit_lease_abandon(l, 63, "k", 1), -ESRCH, "and its rule is one");
+	is(shmlimit_lease_take(l, id, "k", 1, 1, 1, 1, &lease, &r), -EINVAL,
+	   "the structure for what to lease must have its size");
+	is(shmlimit_lease_take(l, id, "k", 0, 1, 1, 1, &lease, &r), -EINVAL,
+	   "the structure's size is checked before the key's length");
+	is(shmlimit_lease_abandon(l, id, NULL, 1), -EINVAL, "a claim of no key is not abandoned");
+	is(shmlimit_lease_abandon(l, id, "k", 0), -EMSGSIZE, "a claim of an empty key is not abandoned");
+	is(shmlimit_lease_abandon(l, 63, "k", 1), -ESRCH, "a claim of no rule is not abandoned");
 }
 
 /* The arithmetic of two leases in one slot. */
@@ -315,23 +343,29 @@ static void meetings(void)
 	int id = rule("meetings", CAPACITY);
 
 	deposit(id, 11, 1, T0);
-	is(shmlimit_lease_deposit_at(l, id, "k", 1, 50, 0, 10 * LEASE_NS, T0, &r), SHMLIMIT_ALLOWED, "many beside few");
-	is(r.remaining, 50, "that end sooner: these lapse");
-	is(shmlimit_lease_deposit_at(l, id, "k", 1, 5, 0, 20 * LEASE_NS, T0, &r), SHMLIMIT_ALLOWED, "few beside many");
-	is(r.remaining, 55, "are added");
-	ok(r.reset_after_ns <= 10 * LEASE_NS, "and end with them");
-	is(shmlimit_lease_deposit_at(l, id, "k", 1, 5, 0, LEASE_NS, T0, &r), SHMLIMIT_ALLOWED, "few that end sooner");
-	is(r.remaining, 55, "lapse");
-	is(shmlimit_lease_deposit_at(l, id, "k", 1, 70, 10, LEASE_NS, T0, &r), SHMLIMIT_ALLOWED, "many that do");
-	is(r.remaining, CAPACITY, "are added, up to the capacity");
-	ok(r.reset_after_ns <= LEASE_NS, "and all end with them");
+	is(shmlimit_lease_deposit_at(l, id, "k", 1, 50, 0, 10 * LEASE_NS, T0, &r), SHMLIMIT_ALLOWED,
+	   "a long deposit is added to a few tokens that end sooner");
+	is(r.remaining, 50, "beside many tokens that end later, a few that end sooner lapse");
+	is(shmlimit_lease_deposit_at(l, id, "k", 1, 5, 0, 20 * LEASE_NS, T0, &r), SHMLIMIT_ALLOWED,
+	   "a few tokens that end later are deposited beside many");
+	is(r.remaining, 55, "a few tokens that end later are added to many");
+	ok(r.reset_after_ns <= 10 * LEASE_NS, "a few tokens that end later end with the many that they were added to");
+	is(shmlimit_lease_deposit_at(l, id, "k", 1, 5, 0, LEASE_NS, T0, &r), SHMLIMIT_ALLOWED,
+	   "a few tokens that end sooner are deposited beside many");
+	is(r.remaining, 55, "a few tokens that end sooner lapse beside many");
+	is(shmlimit_lease_deposit_at(l, id, "k", 1, 70, 10, LEASE_NS, T0, &r), SHMLIMIT_ALLOWED,
+	   "many tokens that end sooner are deposited beside many");
+	is(r.remaining, CAPACITY, "many tokens that end sooner are added, up to the capacity");
+	ok(r.reset_after_ns <= LEASE_NS, "tokens that many were added to end with these");
 	is(shmlimit_lease_deposit_at(l, id, "k", 1, UINT64_MAX, UINT64_MAX, LEASE_NS, T0, &r), SHMLIMIT_ALLOWED,
-	   "what is spent at once needs no room");
-	is(r.remaining, 100, "and old tokens are spent first, unless new ones come with it");
-	is(shmlimit_lease_deposit_at(l, id, "k", 1, 0, 101, LEASE_NS, T0, &r), SHMLIMIT_LEASE_WAIT, "nothing");
-	is(r.remaining, 100, "adds nothing");
-	is(shmlimit_lease_deposit_at(l, id, "k", 1, 7, 0, 0, T0 + SECOND, &r), SHMLIMIT_ALLOWED, "no time at all");
-	is(r.remaining, 0, "is over at once");
+	   "a deposit that is spent at once needs no room");
+	is(r.remaining, 100, "a deposit that is spent at once leaves the old tokens");
+	is(shmlimit_lease_deposit_at(l, id, "k", 1, 0, 101, LEASE_NS, T0, &r), SHMLIMIT_LEASE_WAIT,
+	   "a deposit of nothing leaves a request above what there is undecided");
+	is(r.remaining, 100, "a deposit of nothing adds nothing");
+	is(shmlimit_lease_deposit_at(l, id, "k", 1, 7, 0, 0, T0 + SECOND, &r), SHMLIMIT_ALLOWED,
+	   "a deposit for no time is accepted");
+	is(r.remaining, 0, "a deposit for no time is over at once");
 }
 
 static void bounds(void)
@@ -345,33 +379,34 @@ static void bounds(void)
 	int id;
 
 	is(set("bad", 0), -EDOM, "a lease of nothing is refused");
-	is(set("bad", SHMLIMIT_LEASE_CAPACITY_MAX + 1), -ERANGE, "one of too much is");
+	is(set("bad", SHMLIMIT_LEASE_CAPACITY_MAX + 1), -ERANGE,
+	   "a lease of more than the largest capacity is refused");
 	wrong.count = 0;
-	is(shmlimit_rule_set(l, "bad", &wrong), -EDOM, "one without a rate");
+	is(shmlimit_rule_set(l, "bad", &wrong), -EDOM, "a lease without a rate is refused");
 	wrong.count = 1;
 	wrong.period_ns = 0;
-	is(shmlimit_rule_set(l, "bad", &wrong), -EDOM, "or without a time for it");
+	is(shmlimit_rule_set(l, "bad", &wrong), -EDOM, "a lease whose rate has no period is refused");
 	wrong.period_ns = SECOND;
 	wrong.max_wait_ns = 1;
-	is(shmlimit_rule_set(l, "bad", &wrong), -EINVAL, "one with a longest wait");
+	is(shmlimit_rule_set(l, "bad", &wrong), -EINVAL, "a lease with a longest wait is refused");
 	wrong.max_wait_ns = 0;
 	wrong.flags = SHMLIMIT_NEXT_PAYS;
-	is(shmlimit_rule_set(l, "bad", &wrong), -EINVAL, "and one with flags");
+	is(shmlimit_rule_set(l, "bad", &wrong), -EINVAL, "a lease with flags is refused");
 	wrong.flags = 0;
 	wrong.algorithm = SHMLIMIT_FUNNEL;
 	id = rule("good", SHMLIMIT_LEASE_CAPACITY_MAX);
 	is(shmlimit_rule_set(l, "good", &wrong), -EBUSY, "a lease does not become a funnel");
-	is(shmlimit_rule_get(l, id, &got), 0, "it is read back");
+	is(shmlimit_rule_get(l, id, &got), 0, "a lease's rule is read back");
 	ok(got.algorithm == SHMLIMIT_LEASE && got.capacity == SHMLIMIT_LEASE_CAPACITY_MAX && got.count == 10 &&
-	   got.period_ns == SECOND, "as it was set");
-	is(shmlimit_rule_range(l, id, &range), 0, "the largest");
-	ok(range.resolution_ps <= 1100000000, "has ticks of a millisecond");
-	ok(range.back_ns > 366 * 86400 * SECOND, "and knows for a year what is over");
-	is(deposit(id, UINT64_MAX, 1, T0), SHMLIMIT_ALLOWED, "it can be filled");
-	is(r.remaining, SHMLIMIT_LEASE_CAPACITY_MAX, "to its capacity");
-	is(take(id, SHMLIMIT_LEASE_CAPACITY_MAX, T0), SHMLIMIT_ALLOWED, "and emptied at once");
-	is(ask(id, 1, T0), SHMLIMIT_LEASE_ASK, "then asks");
-	ok(lease.want <= SHMLIMIT_LEASE_CAPACITY_MAX, "for no more than that");
+	   got.period_ns == SECOND, "a lease's rule is read back as it was set");
+	is(shmlimit_rule_range(l, id, &range), 0, "the largest lease has a range");
+	ok(range.resolution_ps <= 1100000000, "the largest lease has ticks of a millisecond");
+	ok(range.back_ns > 366 * 86400 * SECOND, "the largest lease knows for a year what is over");
+	is(deposit(id, UINT64_MAX, 1, T0), SHMLIMIT_ALLOWED, "the largest lease can be filled");
+	is(r.remaining, SHMLIMIT_LEASE_CAPACITY_MAX, "the largest lease is filled to its capacity");
+	is(take(id, SHMLIMIT_LEASE_CAPACITY_MAX, T0), SHMLIMIT_ALLOWED, "the largest lease can be emptied at once");
+	is(ask(id, 1, T0), SHMLIMIT_LEASE_ASK, "the largest lease asks when it is empty");
+	ok(lease.want <= SHMLIMIT_LEASE_CAPACITY_MAX, "the largest lease asks for no more than its capacity");
 
 	/* Its slot, through its states. */
 	shmlimit_reset(l, -1, NULL, 0);
@@ -387,8 +422,8 @@ static void bounds(void)
 				seen[state] = slot.lease;
 	}
 	ok(seen[0] == 0 && seen[1] == SHMLIMIT_SLOT_TOKENS && seen[2] == SHMLIMIT_SLOT_ASKED &&
-	   seen[3] == SHMLIMIT_SLOT_DENIED, "who looks in sees what a slot says");
-	is(shmlimit_verify(unit_name, NULL, 0), 0, "and the segment is sound");
+	   seen[3] == SHMLIMIT_SLOT_DENIED, "a slot of a lease is shown as empty, with tokens, asked for, or denied");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound after leases were in each state");
 }
 
 /* A capacity may change under a lease; what it had stays, up to the new one, and for no longer than it was told. */
@@ -403,14 +438,14 @@ static void changes(void)
 	rule("changes", 700);
 	is(left(id, T0), 500, "a change of the rule keeps tokens");
 	rule("changes", 40);
-	is(left(id, T0), 40, "up to the new capacity");
+	is(left(id, T0), 40, "a change of the rule keeps no more tokens than the new capacity");
 	for (uint64_t i = 0; i < 40; i++) {
 		rule("changes", i % 2 ? 3000 : 40 + i);
 		left(id, T0);
 		later |= r.reset_after_ns > ends;
 	}
-	is(left(id, T0), 40, "forty changes give nothing");
-	is(later, 0, "nor time");
+	is(left(id, T0), 40, "forty changes of a rule give no tokens");
+	is(later, 0, "forty changes of a rule give no time");
 	shmlimit_reset(l, id, "k", 1);
 	deny(id, 5, SECOND, T0);
 	rule("changes", 3);
@@ -442,22 +477,24 @@ static void batches(void)
 	uint64_t at = T0, asked;
 
 	is(drive(id, 1, 10, &at), 10, "a cold key asks each time");
-	is(wanted, 1, "for one token");
+	is(wanted, 1, "a cold key asks for one token");
 	asked = drive(id, 25000, 5000, &at);
-	ok(asked <= 16, "when it gets hot what it asks for doubles each time: %" PRIu64, asked);
+	ok(asked <= 16, "when a key gets hot what it asks for doubles each time: %" PRIu64, asked);
 	asked = drive(id, 25000, 100000, &at);
-	ok(asked >= 25 && asked <= 66, "to what it spends in about a tenth of a second: %" PRIu64, asked);
-	ok(wanted >= 1500 && wanted <= 4000, "%" PRIu64 " tokens", wanted);
+	ok(asked >= 25 && asked <= 66,
+	   "a hot key asks for what it spends in about a tenth of a second: %" PRIu64, asked);
+	ok(wanted >= 1500 && wanted <= 4000, "a hot key asks for %" PRIu64 " tokens", wanted);
 	asked = drive(id, 2500, 100000, &at);
-	ok(asked >= 250 && asked <= 660, "to a tenth of that at a tenth of the rate: %" PRIu64, asked);
+	ok(asked >= 250 && asked <= 660, "at a tenth of the rate a key asks for a tenth: %" PRIu64, asked);
 	after = counters();
-	ok((after.lapsed - before.lapsed) * 50 <= after.leased - before.leased, "one in fifty lapses, at the most");
-	is(after.spent - before.spent, 205010, "all is counted that was spent");
+	ok((after.lapsed - before.lapsed) * 50 <= after.leased - before.leased,
+	   "of leased tokens one in fifty lapses, at most");
+	is(after.spent - before.spent, 205010, "all tokens that were spent are counted");
 	is(after.leased - before.leased - (after.spent - before.spent) - (after.lapsed - before.lapsed), left(id, at),
-	   "and what was leased is spent, lapsed, or here");
+	   "what was leased is spent, lapsed, or still here");
 	at += 3600 * SECOND;
-	is(ask(id, 1, at), SHMLIMIT_LEASE_ASK, "an hour later");
-	is(lease.want, 1, "it is cold again");
+	is(ask(id, 1, at), SHMLIMIT_LEASE_ASK, "a key asks again an hour later");
+	is(lease.want, 1, "a key that nobody asked for an hour is cold again");
 }
 
 static void sizes(void)
@@ -486,11 +523,11 @@ static void sizes(void)
 			last = size;
 		}
 	}
-	is(far, 0, "a size is about what it stands for");
-	is(unordered, 0, "larger for more");
-	is(unstable, 0, "and stands for itself");
+	is(far, 0, "the size of a lease is about what it stands for");
+	is(unordered, 0, "the size of a lease is larger for more tokens");
+	is(unstable, 0, "the size of a lease stands for itself");
 	is(above, 0, "the fewest tokens of a size are no more than any that have it");
-	is(loose, 0, "and have it");
+	is(loose, 0, "the fewest tokens of a size have that size");
 }
 
 static void any_bits(void)
@@ -688,7 +725,7 @@ static void any_history(void)
 	is(twice, 0, "nobody asks while another does");
 	is(forgotten, 0, "no denial is forgotten before its time");
 	is(above, 0, "no lease is above the capacity, and nobody asks for more, or for less than he needs");
-	is(shmlimit_verify(unit_name, NULL, 0), 0, "and the segment is sound");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound after all random calls");
 }
 
 /* A table without room. */
@@ -716,13 +753,14 @@ static void full(void)
 		}
 		if (on_full == SHMLIMIT_FULL_DENY) {
 			ok(asked <= 16 && asked + denied == 100, "a table that is full denies, if it is told to");
-			is(allowed, asked, "and who may ask gets what he is given");
+			is(allowed, asked,
+			   "on a full table that denies, each caller that asked gets what it deposited");
 			is(shmlimit_lease_deposit_at(l, id, "k", 1, 5, 1, LEASE_NS, T0, &r), SHMLIMIT_ALLOWED,
-			   "as does who has no slot for it,");
-			is(r.remaining, 4, "though nobody will find the rest");
+			   "a deposit without a slot is spent for its caller");
+			is(r.remaining, 4, "a deposit without a slot says what would be left");
 		} else {
-			is(asked, 100, "else every key may ask");
-			is(allowed, 100, "and gets what it is given, with a slot or without");
+			is(asked, 100, "on a full table that does not deny, every key may ask");
+			is(allowed, 100, "on a full table that does not deny, each caller gets what it deposited");
 		}
 		is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
 	}
@@ -734,18 +772,19 @@ static void breaker(void)
 	int id = rule("engine", CAPACITY);
 
 	is(ask(id, 1, T0), SHMLIMIT_LEASE_ASK, "the first call to an engine is a probe");
-	is(ask(id, 1, T0), SHMLIMIT_LEASE_WAIT, "the only one");
-	is(deposit(id, CAPACITY, 1, T0), SHMLIMIT_ALLOWED, "that closes the breaker");
-	is(ask(id, 1, T0), SHMLIMIT_ALLOWED, "for others to call");
-	is(shmlimit_charge_at(l, id, "k", 1, CAPACITY, T0, NULL), SHMLIMIT_ALLOWED, "who failed takes their permits");
-	is(deny(id, 1, SECOND, T0), SHMLIMIT_DENIED, "and opens it");
-	is(ask(id, 1, T0 + SECOND / 2), SHMLIMIT_DENIED, "so that nobody calls");
-	is(ask(id, 1, T0 + SECOND), SHMLIMIT_LEASE_ASK, "until one probes");
-	is(ask(id, 1, T0 + SECOND), SHMLIMIT_LEASE_WAIT, "and one only");
-	is(ask(id, 1, T0 + 2 * SECOND), SHMLIMIT_LEASE_ASK, "or another, where that one is killed");
+	is(ask(id, 1, T0), SHMLIMIT_LEASE_WAIT, "a second call to an engine waits for the probe");
+	is(deposit(id, CAPACITY, 1, T0), SHMLIMIT_ALLOWED, "a probe that succeeds closes the breaker");
+	is(ask(id, 1, T0), SHMLIMIT_ALLOWED, "a closed breaker lets others call");
+	is(shmlimit_charge_at(l, id, "k", 1, CAPACITY, T0, NULL), SHMLIMIT_ALLOWED,
+	   "a caller that failed takes the permits of others");
+	is(deny(id, 1, SECOND, T0), SHMLIMIT_DENIED, "a caller that failed opens the breaker");
+	is(ask(id, 1, T0 + SECOND / 2), SHMLIMIT_DENIED, "an open breaker lets nobody call");
+	is(ask(id, 1, T0 + SECOND), SHMLIMIT_LEASE_ASK, "an open breaker lets one caller probe when its time is over");
+	is(ask(id, 1, T0 + SECOND), SHMLIMIT_LEASE_WAIT, "an open breaker lets only one caller probe");
+	is(ask(id, 1, T0 + 2 * SECOND), SHMLIMIT_LEASE_ASK, "another caller probes where the first one was killed");
 	is(shmlimit_lease_count(l, SHMLIMIT_LEASE_ENGINE_ERRORS, 3), 0, "errors are counted");
-	is(shmlimit_lease_count(l, SHMLIMIT_LEASE_BREAKER_OPENINGS, 2), 0, "as are openings");
-	is(shmlimit_lease_count(l, 2, 1), -EINVAL, "and nothing else");
+	is(shmlimit_lease_count(l, SHMLIMIT_LEASE_BREAKER_OPENINGS, 2), 0, "openings of the breaker are counted");
+	is(shmlimit_lease_count(l, 2, 1), -EINVAL, "there is no third counter of leases");
 	ok(counters().engine_errors == 3 && counters().breaker_openings == 2, "each by itself");
 }
 
@@ -779,13 +818,13 @@ static void left_behind(void)
 	ask(id, 1, at);
 	deposit(id, 10, 1, at);
 	is(take(id, 1, at + MS), SHMLIMIT_ALLOWED, "what was leased is spent");
-	is(shmlimit_grow_at(l, 64, at + MS), 0, "until the table grows");
+	is(shmlimit_grow_at(l, 64, at + MS), 0, "a table with leases can grow");
 	is(shmlimit_peek_at(l, id, "k", 1, 9, at + MS, NULL), SHMLIMIT_DENIED, "what is left is not counted twice");
 	is(ask(id, 1, at + MS), SHMLIMIT_LEASE_ASK, "a lease lapses when the table grows");
-	is(deposit(id, 6, 1, at + MS), SHMLIMIT_ALLOWED, "another is had");
-	is(take(id, 6, at + MS), SHMLIMIT_DENIED, "which is all that there is");
+	is(deposit(id, 6, 1, at + MS), SHMLIMIT_ALLOWED, "another lease is deposited after the table grew");
+	is(take(id, 6, at + MS), SHMLIMIT_DENIED, "after the table grew a key has the new lease only");
 	given_back(id, at + MS);
-	is(shmlimit_grow_at(l, 0, at + MS), 0, "and the table before is done with");
+	is(shmlimit_grow_at(l, 0, at + MS), 0, "the old table is done with");
 	shmlimit_close(l);
 }
 
