@@ -36,26 +36,29 @@ static void caller_pays(void)
 {
 	int id = rule("caller", 5, 5, 2 * SECOND, 0);
 
-	is(reserve(id, 5, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "what is there is had at once");
-	is(r.wait_ns, 0, "without a wait");
-	is(reserve(id, 1, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "what is not there is reserved");
-	is(r.wait_ns, SECOND / 5, "for when it will be");
-	is(reserve(id, 4, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "the next one's comes after that");
-	is(r.wait_ns, SECOND, "he waits behind the first");
-	is(r.reset_after_ns, 2 * SECOND, "and full is when all that is back too");
-	is(reserve(id, 1, SECOND, T0), SHMLIMIT_DENIED, "who won't wait so long is denied");
-	is(r.retry_after_ns, SECOND / 5, "and told when he will have to wait less");
-	is(reserve(id, 1, SECOND, T0 + SECOND / 5 - 1), SHMLIMIT_DENIED, "not a nanosecond earlier");
-	is(reserve(id, 1, SECOND, T0 + SECOND / 5), SHMLIMIT_ALLOWED, "than then");
-	is(r.wait_ns, SECOND, "just what he allowed");
+	is(reserve(id, 5, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "a reservation of what is left is granted");
+	is(r.wait_ns, 0, "a reservation of what is left has no wait");
+	is(reserve(id, 1, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "a token that is not there can be reserved");
+	is(r.wait_ns, SECOND / 5, "a reservation waits until its token is there");
+	is(reserve(id, 4, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "four more tokens can be reserved");
+	is(r.wait_ns, SECOND, "a second reservation waits behind the first");
+	is(r.reset_after_ns, 2 * SECOND, "the reset time counts what was reserved");
+	is(reserve(id, 1, SECOND, T0), SHMLIMIT_DENIED, "a caller that will not wait so long is denied");
+	is(r.retry_after_ns, SECOND / 5, "a caller that will not wait so long learns when the wait is short enough");
+	is(reserve(id, 1, SECOND, T0 + SECOND / 5 - 1), SHMLIMIT_DENIED,
+	   "a wait is not short enough a nanosecond too early");
+	is(reserve(id, 1, SECOND, T0 + SECOND / 5), SHMLIMIT_ALLOWED,
+	   "a reservation is granted when its wait is short enough");
+	is(r.wait_ns, SECOND, "a wait may be just as long as its caller allows");
 	is(reserve(id, 5, UINT64_MAX, T0 + SECOND / 5), SHMLIMIT_ALLOWED, "debt goes as far as the rule says");
-	is(r.wait_ns, 2 * SECOND, "2 s");
-	is(reserve(id, 1, UINT64_MAX, T0 + SECOND / 5), SHMLIMIT_DENIED, "and not further");
-	is(r.retry_after_ns, SECOND / 5, "until some of it has leaked back");
+	is(r.wait_ns, 2 * SECOND, "the longest debt is a wait of 2 s");
+	is(reserve(id, 1, UINT64_MAX, T0 + SECOND / 5), SHMLIMIT_DENIED, "nothing is reserved beyond the longest debt");
+	is(r.retry_after_ns, SECOND / 5, "a reservation beyond the longest debt fits when a token has come back");
 	is(shmlimit_take_at(l, id, "k", 1, 1, T0 + SECOND / 5, &r), SHMLIMIT_DENIED, "in debt nothing can be taken");
-	is(r.retry_after_ns, 2 * SECOND + SECOND / 5, "until it is paid, and a token leaked");
+	is(r.retry_after_ns, 2 * SECOND + SECOND / 5,
+	   "a take in debt fits when the debt is paid and a token has come back");
 	is(shmlimit_take_at(l, id, "k", 1, 1, T0 + 2 * SECOND + 2 * (SECOND / 5), NULL), SHMLIMIT_ALLOWED,
-	   "then it can");
+	   "a token can be taken when the debt is paid");
 }
 
 static void larger_than_capacity(void)
@@ -63,16 +66,18 @@ static void larger_than_capacity(void)
 	int id = rule("large", 5, 5, 2 * SECOND, 0);
 
 	is(reserve(id, 12, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "a reservation may be larger than the capacity");
-	is(r.wait_ns, 7 * SECOND / 5, "it waits for what is lacking");
-	is(reserve(id, 16, UINT64_MAX, T0), SHMLIMIT_DENIED, "but not larger than capacity and debt");
-	ok(r.retry_after_ns == UINT64_MAX, "ever");
-	is(reserve(id, UINT64_MAX, UINT64_MAX, T0), SHMLIMIT_DENIED, "however large");
-	ok(r.retry_after_ns == UINT64_MAX, "ever");
+	is(r.wait_ns, 7 * SECOND / 5, "a reservation above the capacity waits for what is lacking");
+	is(reserve(id, 16, UINT64_MAX, T0), SHMLIMIT_DENIED, "a reservation above capacity and longest debt is denied");
+	ok(r.retry_after_ns == UINT64_MAX, "a reservation above capacity and longest debt never fits");
+	is(reserve(id, UINT64_MAX, UINT64_MAX, T0), SHMLIMIT_DENIED, "the largest reservation is denied");
+	ok(r.retry_after_ns == UINT64_MAX, "the largest reservation never fits");
 	id = rule("none", 5, 5, 0, 0);
-	is(reserve(id, 5, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "a rule without debt gives what is there");
-	is(reserve(id, 1, UINT64_MAX, T0), SHMLIMIT_DENIED, "and no more");
-	is(r.retry_after_ns, SECOND / 5, "until it is");
-	is(reserve(id, 0, 0, T0), SHMLIMIT_ALLOWED, "nothing can always be had");
+	is(reserve(id, 5, UINT64_MAX, T0), SHMLIMIT_ALLOWED,
+	   "a rule without debt grants a reservation of what is left");
+	is(reserve(id, 1, UINT64_MAX, T0), SHMLIMIT_DENIED,
+	   "a rule without debt denies a reservation of more than is left");
+	is(r.retry_after_ns, SECOND / 5, "without debt, a reservation fits when its token is there");
+	is(reserve(id, 0, 0, T0), SHMLIMIT_ALLOWED, "a cost of 0 is always allowed");
 }
 
 static void next_pays(void)
@@ -80,13 +85,13 @@ static void next_pays(void)
 	int id = rule("next", 1, 5, SECOND, SHMLIMIT_NEXT_PAYS);
 
 	is(reserve(id, 5, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "Guava: five permits of one a fifth of a second");
-	is(r.wait_ns, 0, "are had at once");
-	is(reserve(id, 1, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "who comes next");
-	is(r.wait_ns, 4 * SECOND / 5, "waits for the four that were lacking");
-	is(reserve(id, 1, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "and the one after him");
-	is(r.wait_ns, SECOND, "for his too");
-	is(reserve(id, 1, UINT64_MAX, T0), SHMLIMIT_DENIED, "until that would be too long");
-	is(r.retry_after_ns, SECOND / 5, "for now");
+	is(r.wait_ns, 0, "Guava: the first permits have no wait");
+	is(reserve(id, 1, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "Guava: the next caller gets a permit");
+	is(r.wait_ns, 4 * SECOND / 5, "Guava: the next caller waits for the four permits that were lacking");
+	is(reserve(id, 1, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "Guava: the caller after the next gets a permit");
+	is(r.wait_ns, SECOND, "Guava: the caller after the next waits for the next one's permit too");
+	is(reserve(id, 1, UINT64_MAX, T0), SHMLIMIT_DENIED, "Guava: a caller whose wait would be too long is denied");
+	is(r.retry_after_ns, SECOND / 5, "Guava: a caller that is denied learns when the wait is short enough");
 }
 
 static void charge_and_refund(void)
@@ -94,29 +99,29 @@ static void charge_and_refund(void)
 	int id = rule("charge", 10, 10, SECOND, 0);
 
 	is(shmlimit_charge_at(l, id, "k", 1, 4, T0, &r), SHMLIMIT_ALLOWED, "a charge takes what is there");
-	is(r.remaining, 6, "like a take");
-	is(shmlimit_charge_at(l, id, "k", 1, 8, T0, &r), SHMLIMIT_ALLOWED, "and what is not");
-	is(r.remaining, 0, "so that nothing is left");
-	is(r.reset_after_ns, 12 * SECOND / 10, "and something owed");
+	is(r.remaining, 6, "a charge of what is there is like a take");
+	is(shmlimit_charge_at(l, id, "k", 1, 8, T0, &r), SHMLIMIT_ALLOWED, "a charge takes what is not there");
+	is(r.remaining, 0, "a charge above what is left leaves nothing");
+	is(r.reset_after_ns, 12 * SECOND / 10, "a charge above what is left leaves a debt");
 	is(r.retry_after_ns, 0, "a charge that takes all of it has nothing to say");
 	shmlimit_charge_at(l, id, "k", 1, 8, T0, &r);
-	is(r.retry_after_ns, 0, "nor has one that ends at the longest debt");
+	is(r.retry_after_ns, 0, "a charge down to the longest debt has nothing to say");
 	shmlimit_refund_at(l, id, "k", 1, 8, T0, &r);
 	shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, T0, &r);
-	is(r.reset_after_ns, 2 * SECOND, "down to the longest debt and no further");
+	is(r.reset_after_ns, 2 * SECOND, "a charge goes down to the longest debt and no further");
 	is(r.retry_after_ns, UINT64_MAX, "a charge that takes a part of it says so");
 	shmlimit_charge_at(l, id, "k", 1, 1, T0, &r);
 	is(r.retry_after_ns, UINT64_MAX, "a charge that takes nothing of it says so");
-	is(r.reset_after_ns, 2 * SECOND, "not by a single token");
+	is(r.reset_after_ns, 2 * SECOND, "at the longest debt a charge takes not a single token");
 	shmlimit_refund_at(l, id, "k", 1, 4, T0, &r);
 	is(r.reset_after_ns, 16 * SECOND / 10, "a refund pays the debt");
-	is(r.remaining, 0, "first");
+	is(r.remaining, 0, "a refund pays the debt before it gives tokens");
 	shmlimit_refund_at(l, id, "k", 1, 8, T0 + SECOND / 20, &r);
-	is(r.remaining, 2, "then gives tokens");
-	is(r.reset_after_ns, 15 * SECOND / 20, "and the part of one that had leaked stays");
+	is(r.remaining, 2, "a refund above the debt gives tokens");
+	is(r.reset_after_ns, 15 * SECOND / 20, "a refund leaves the fraction of a token that had come back");
 	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, T0 + SECOND / 20, &r);
-	is(r.remaining, 10, "up to the capacity");
-	is(unit_counters(l, id).allowed, 0, "and none of this is counted");
+	is(r.remaining, 10, "a refund gives tokens up to the capacity");
+	is(unit_counters(l, id).allowed, 0, "charges and refunds are not counted as decisions");
 }
 
 /* A reservation given back leaves no trace. */
@@ -151,13 +156,14 @@ static void years(void)
 		.max_wait_ns = 730 * day };
 	int id = shmlimit_rule_set_at(l, "years", &spec, T0);
 
-	is(reserve(id, 400, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "400 days can be reserved at once where 730 are allowed");
+	is(reserve(id, 400, UINT64_MAX, T0), SHMLIMIT_ALLOWED,
+	   "400 days can be reserved at once where 730 are allowed");
 	is(r.wait_ns, 399 * day, "the wait is 399 days, as one token was there");
 	is(r.reset_after_ns, 400 * day, "the funnel is full a day later");
 	is(reserve(id, 332, UINT64_MAX, T0), SHMLIMIT_DENIED, "731 days cannot be reserved");
-	is(r.retry_after_ns, day, "before a day has passed");
+	is(r.retry_after_ns, day, "a reservation of 731 days fits after a day");
 	is(reserve(id, 732, UINT64_MAX, T0), SHMLIMIT_DENIED, "731 days beyond the capacity cannot be reserved");
-	ok(r.retry_after_ns == UINT64_MAX, "at any time");
+	ok(r.retry_after_ns == UINT64_MAX, "731 days beyond the capacity never fit");
 	shmlimit_refund_at(l, id, "k", 1, 400, T0, &r);
 	is(r.reset_after_ns, 0, "what 400 days were reserved for can be given back");
 	shmlimit_charge_at(l, id, "k", 1, 400, T0, &r);
@@ -228,7 +234,8 @@ static void when(void)
 	ok(never > scaled(100) && denied - never > scaled(100), "reservations were denied for a time, and for ever");
 	is(early, 0, "a reservation that is denied does not fit a nanosecond before its retry_after");
 	is(late, 0, "a reservation that is denied fits after exactly its retry_after");
-	is(wrong_never, 0, "a reservation is denied for ever if the time of the tokens lacking is longer than its limit");
+	is(wrong_never, 0,
+	   "a reservation is denied for ever if the time of the tokens lacking is longer than its limit");
 	is(too_long, 0, "a reservation waits no longer than its limit and the rule's");
 }
 
@@ -245,31 +252,34 @@ static void together(void)
 	struct shmlimit_result results[3];
 	size_t failed = 99;
 
-	is(shmlimit_take_all_at(l, all, 2, &failed, T0, results), SHMLIMIT_ALLOWED, "two limits, both allow");
-	is(results[0].remaining, 99, "the first is taken from");
-	is(results[1].remaining, 1, "and the second");
-	is(failed, 99, "none failed");
+	is(shmlimit_take_all_at(l, all, 2, &failed, T0, results), SHMLIMIT_ALLOWED,
+	   "two limits that both allow are taken");
+	is(results[0].remaining, 99, "the first of two limits is taken from");
+	is(results[1].remaining, 1, "the second of two limits is taken from");
+	is(failed, 99, "where both limits allow, none is said to have failed");
 	shmlimit_take_all_at(l, all, 2, NULL, T0, NULL);
-	is(shmlimit_take_all_at(l, all, 2, &failed, T0, results), SHMLIMIT_DENIED, "the second denies");
-	is(failed, 1, "which is told");
-	is(results[1].retry_after_ns, SECOND, "with its time to wait");
+	is(shmlimit_take_all_at(l, all, 2, &failed, T0, results), SHMLIMIT_DENIED,
+	   "two limits are denied where the second one denies");
+	is(failed, 1, "the limit that denied is told");
+	is(results[1].retry_after_ns, SECOND, "the limit that denied says when to ask again");
 	shmlimit_peek_at(l, site, "all", 3, 1, T0, &r);
-	is(r.remaining, 98, "and the first has got its token back");
+	is(r.remaining, 98, "where the second limit denied, the first one has its token back");
 	dry = shmlimit_rule_set_at(l, "watch", &watch, T0);
 	three[0] = (struct shmlimit_request){ .rule = dry, .key = "eve", .key_len = 3, .cost = 2 };
 	three[1] = all[0];
 	three[2] = all[1];
 	is(shmlimit_take_all_at(l, three, 3, &failed, T0, results), SHMLIMIT_DENIED, "a dry run denies nothing");
-	is(failed, 2, "the rule that does is told");
+	is(failed, 2, "the limit that denied after a dry run is told");
 	shmlimit_peek_at(l, dry, "eve", 3, 0, T0, &r);
-	is(r.remaining, 1, "and what it did not take it does not get back");
+	is(r.remaining, 1, "a dry run that took nothing gets nothing back");
 	all[1].rule = 63;
-	is(shmlimit_take_all_at(l, all, 2, &failed, T0, results), -ESRCH, "an error is an error");
+	is(shmlimit_take_all_at(l, all, 2, &failed, T0, results), -ESRCH, "an error of one limit is the answer of all");
 	shmlimit_peek_at(l, site, "all", 3, 1, T0, &r);
-	is(r.remaining, 98, "and what was taken before it is given back too");
-	is(shmlimit_take_all_at(l, all, 0, NULL, T0, NULL), -EINVAL, "none is not a request");
-	is(shmlimit_take_all_at(l, all, 17, NULL, T0, NULL), -EINVAL, "seventeen are too many");
-	is(shmlimit_take_all(l, all, 1, NULL, NULL), SHMLIMIT_ALLOWED, "it has a clock of its own");
+	is(r.remaining, 98, "what was taken before an error is given back");
+	is(shmlimit_take_all_at(l, all, 0, NULL, T0, NULL), -EINVAL, "a request of no limits is refused");
+	is(shmlimit_take_all_at(l, all, 17, NULL, T0, NULL), -EINVAL, "a request of seventeen limits is refused");
+	is(shmlimit_take_all(l, all, 1, NULL, NULL), SHMLIMIT_ALLOWED,
+	   "several limits can be taken by the limiter's clock");
 }
 
 static void waiting(void)
@@ -285,11 +295,12 @@ static void waiting(void)
 	}
 	is(allowed, 21, "acquire waits for what it reserves");
 	ok(shmlimit_now(l) - start >= 20 * (SECOND / 200), "twenty tokens at 200 a second take a tenth of a second");
-	ok(waited > 0, "and the result says so");
+	ok(waited > 0, "acquire's result says how long it waited");
 	shmlimit_charge(l, id, "k", 1, 1000, NULL);
-	is(shmlimit_acquire(l, id, "k", 1, 1, SECOND / 2, &r), SHMLIMIT_DENIED, "who would wait too long is denied");
-	is(r.wait_ns, 0, "without a wait");
-	is(shmlimit_acquire(NULL, id, "k", 1, 1, 0, &r), -EINVAL, "or gets an error");
+	is(shmlimit_acquire(l, id, "k", 1, 1, SECOND / 2, &r), SHMLIMIT_DENIED,
+	   "acquire is denied where it would wait too long");
+	is(r.wait_ns, 0, "acquire does not wait where it is denied");
+	is(shmlimit_acquire(NULL, id, "k", 1, 1, 0, &r), -EINVAL, "acquire of no limiter is an error");
 }
 
 static void refused(void)
@@ -301,8 +312,8 @@ static void refused(void)
 	spec.max_wait_ns = UINT64_MAX;
 	spec.capacity = 1;
 	spec.count = 1;
-	is(shmlimit_rule_set(l, "far", &spec), -ERANGE, "and so is one of centuries");
-	is(shmlimit_rule_find(l, "far"), -ESRCH, "and nothing is set");
+	is(shmlimit_rule_set(l, "far", &spec), -ERANGE, "a debt of centuries is refused");
+	is(shmlimit_rule_find(l, "far"), -ESRCH, "a rule that was refused is not set");
 }
 
 int main(void)

@@ -44,30 +44,32 @@ static void by_hand(void)
 {
 	int id = rule("hand", 3, 10 * SECOND, 0, 0);
 
-	is(take(id, 1, T0), SHMLIMIT_ALLOWED, "the first is admitted");
-	is(r.limit, 3, "of three");
-	is(r.remaining, 2, "two are left");
-	is(r.reset_after_ns, 10 * SECOND, "in ten seconds it will be forgotten");
-	is(take(id, 1, T0 + 4 * SECOND), SHMLIMIT_ALLOWED, "the second");
-	is(take(id, 1, T0 + 6 * SECOND), SHMLIMIT_ALLOWED, "and the third");
-	is(r.remaining, 0, "which is the last");
-	is(take(id, 1, T0 + 9 * SECOND), SHMLIMIT_DENIED, "the fourth is refused");
-	is(r.retry_after_ns, SECOND, "until the first has left the window");
-	is(r.reset_after_ns, 7 * SECOND, "all have when the third has");
-	is(take(id, 2, T0 + 9 * SECOND), SHMLIMIT_DENIED, "two at once fit");
-	is(r.retry_after_ns, 5 * SECOND, "when two have left");
-	is(take(id, 4, T0 + 9 * SECOND), SHMLIMIT_DENIED, "more than the capacity");
-	ok(r.retry_after_ns == UINT64_MAX, "never");
+	is(take(id, 1, T0), SHMLIMIT_ALLOWED, "the first of three tokens is admitted");
+	is(r.limit, 3, "a window's limit is its capacity");
+	is(r.remaining, 2, "after one of three tokens two are left");
+	is(r.reset_after_ns, 10 * SECOND, "a token is forgotten after a period");
+	is(take(id, 1, T0 + 4 * SECOND), SHMLIMIT_ALLOWED, "the second of three tokens is admitted");
+	is(take(id, 1, T0 + 6 * SECOND), SHMLIMIT_ALLOWED, "the third of three tokens is admitted");
+	is(r.remaining, 0, "after three of three tokens none is left");
+	is(take(id, 1, T0 + 9 * SECOND), SHMLIMIT_DENIED, "a fourth token within the period is refused");
+	is(r.retry_after_ns, SECOND, "a fourth token fits when the first has left the window");
+	is(r.reset_after_ns, 7 * SECOND, "a window is empty when its latest token has left it");
+	is(take(id, 2, T0 + 9 * SECOND), SHMLIMIT_DENIED, "two tokens at once are refused while there is no room");
+	is(r.retry_after_ns, 5 * SECOND, "two tokens at once fit when two have left the window");
+	is(take(id, 4, T0 + 9 * SECOND), SHMLIMIT_DENIED, "more than the capacity is refused");
+	ok(r.retry_after_ns == UINT64_MAX, "more than the capacity never fits");
 	is(take(id, 1, T0 + 10 * SECOND - 1), SHMLIMIT_DENIED, "a nanosecond too early is too early");
-	is(r.retry_after_ns, 1, "by a nanosecond");
-	is(take(id, 1, T0 + 10 * SECOND), SHMLIMIT_ALLOWED, "then there is room");
-	is(r.remaining, 0, "for one");
+	is(r.retry_after_ns, 1, "a request that is a nanosecond too early is told so");
+	is(take(id, 1, T0 + 10 * SECOND), SHMLIMIT_ALLOWED, "there is room when a token has left the window");
+	is(r.remaining, 0, "when one token has left the window there is room for one");
 	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + 14 * SECOND, &r), SHMLIMIT_ALLOWED, "a peek sees room");
-	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + 14 * SECOND, &r), SHMLIMIT_ALLOWED, "and leaves it");
-	is(r.remaining, 1, "there");
-	is(take(id, 0, T0 + 11 * SECOND), SHMLIMIT_ALLOWED, "nothing can always be had");
-	is(take(id, 3, T0 + 20 * SECOND), SHMLIMIT_ALLOWED, "what is long past does not count");
-	is(shmlimit_take_at(l, id, "other", 5, 3, T0 + 20 * SECOND, &r), SHMLIMIT_ALLOWED, "another key has its own");
+	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + 14 * SECOND, &r), SHMLIMIT_ALLOWED,
+	   "a peek takes none of the room that it sees");
+	is(r.remaining, 1, "a peek sees room for one token");
+	is(take(id, 0, T0 + 11 * SECOND), SHMLIMIT_ALLOWED, "a cost of 0 is always allowed");
+	is(take(id, 3, T0 + 20 * SECOND), SHMLIMIT_ALLOWED, "tokens that left long ago do not count");
+	is(shmlimit_take_at(l, id, "other", 5, 3, T0 + 20 * SECOND, &r), SHMLIMIT_ALLOWED,
+	   "another key has a window of its own");
 }
 
 static void burst_at_the_edge(void)
@@ -88,20 +90,25 @@ static void refused(void)
 
 	take(id, 1, T0);
 	take(id, 1, T0 + SECOND);
-	is(take(id, 1, T0 + 9 * SECOND), SHMLIMIT_DENIED, "where what is refused counts, the third is refused");
-	is(r.retry_after_ns, 2 * SECOND, "until the second has left, for now the third counts too");
-	is(take(id, 1, T0 + 10 * SECOND), SHMLIMIT_DENIED, "who asks before that");
-	is(r.retry_after_ns, 9 * SECOND, "waits for longer");
-	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + 19 * SECOND - 1, NULL), SHMLIMIT_DENIED, "a peek counts for nothing");
-	is(take(id, 1, T0 + 19 * SECOND), SHMLIMIT_ALLOWED, "who keeps still is admitted");
+	is(take(id, 1, T0 + 9 * SECOND), SHMLIMIT_DENIED, "where what is refused counts, a third token is refused");
+	is(r.retry_after_ns, 2 * SECOND, "where what is refused counts, a refused token delays the next");
+	is(take(id, 1, T0 + 10 * SECOND), SHMLIMIT_DENIED,
+	   "where what is refused counts, a request that is too early is refused");
+	is(r.retry_after_ns, 9 * SECOND, "where what is refused counts, a request that is too early waits longer");
+	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + 19 * SECOND - 1, NULL), SHMLIMIT_DENIED,
+	   "where what is refused counts, a peek does not count");
+	is(take(id, 1, T0 + 19 * SECOND), SHMLIMIT_ALLOWED,
+	   "where what is refused counts, a key that waits is admitted");
 	shmlimit_take_at(l, id, "other", 5, 2, T0, NULL);
 	shmlimit_take_at(l, id, "other", 5, 2, T0 + SECOND, NULL);
 	shmlimit_refund_at(l, id, "other", 5, 1, T0 + SECOND, &r);
 	is(r.remaining, 0, "what a refusal pushed out comes back with a refund");
 	shmlimit_refund_at(l, id, "other", 5, 2, T0 + SECOND, &r);
-	is(r.remaining, 1, "one by one");
-	is(take(id, 3, T0 + 30 * SECOND), SHMLIMIT_DENIED, "more than the capacity");
-	is(take(id, 1, T0 + 40 * SECOND - 1), SHMLIMIT_DENIED, "counts as the capacity");
+	is(r.remaining, 1, "what refusals pushed out comes back token by token");
+	is(take(id, 3, T0 + 30 * SECOND), SHMLIMIT_DENIED,
+	   "where what is refused counts, more than the capacity is refused");
+	is(take(id, 1, T0 + 40 * SECOND - 1), SHMLIMIT_DENIED,
+	   "a refused request of more than the capacity counts as the capacity");
 }
 
 static void reservations(void)
@@ -111,19 +118,21 @@ static void reservations(void)
 	take(id, 1, T0);
 	take(id, 1, T0 + 3 * SECOND);
 	is(shmlimit_reserve_at(l, id, "k", 1, 1, UINT64_MAX, T0 + 4 * SECOND, &r), SHMLIMIT_ALLOWED,
-	   "a place can be had in advance");
-	is(r.wait_ns, 6 * SECOND, "for when the first has left");
-	is(shmlimit_reserve_at(l, id, "k", 1, 1, UINT64_MAX, T0 + 4 * SECOND, &r), SHMLIMIT_ALLOWED, "the next one's");
-	is(r.wait_ns, 9 * SECOND, "is when the second has");
+	   "a place can be reserved in advance");
+	is(r.wait_ns, 6 * SECOND, "a reservation waits until the oldest token has left");
+	is(shmlimit_reserve_at(l, id, "k", 1, 1, UINT64_MAX, T0 + 4 * SECOND, &r), SHMLIMIT_ALLOWED,
+	   "a second place can be reserved");
+	is(r.wait_ns, 9 * SECOND, "a second reservation waits until two tokens have left");
 	is(shmlimit_reserve_at(l, id, "k", 1, 1, UINT64_MAX, T0 + 4 * SECOND, &r), SHMLIMIT_DENIED,
-	   "who would wait longer than the rule allows is refused");
-	is(r.retry_after_ns, SECOND, "until he would not");
+	   "a reservation that would wait longer than the rule allows is refused");
+	is(r.retry_after_ns, SECOND, "a refused reservation fits when its wait is no longer than the rule allows");
 	is(shmlimit_reserve_at(l, id, "k", 1, 1, 5 * SECOND, T0 + 5 * SECOND, &r), SHMLIMIT_DENIED,
-	   "or longer than he allows himself");
-	is(take(id, 1, T0 + 12 * SECOND), SHMLIMIT_DENIED, "what was reserved is taken");
-	is(r.retry_after_ns, 8 * SECOND, "and stays so for a period after its time");
-	is(shmlimit_refund_at(l, id, "k", 1, 1, T0 + 12 * SECOND, &r), SHMLIMIT_ALLOWED, "it can be given back");
-	is(take(id, 1, T0 + 13 * SECOND), SHMLIMIT_ALLOWED, "then there is room again");
+	   "a reservation that would wait longer than its caller allows is refused");
+	is(take(id, 1, T0 + 12 * SECOND), SHMLIMIT_DENIED, "a reserved place cannot be taken");
+	is(r.retry_after_ns, 8 * SECOND, "a reserved place counts for a period after its time");
+	is(shmlimit_refund_at(l, id, "k", 1, 1, T0 + 12 * SECOND, &r), SHMLIMIT_ALLOWED,
+	   "a reserved place can be given back");
+	is(take(id, 1, T0 + 13 * SECOND), SHMLIMIT_ALLOWED, "there is room after a reserved place was given back");
 }
 
 static void refunds(void)
@@ -136,19 +145,19 @@ static void refunds(void)
 	take(id, 2, T0 + SECOND);
 	shmlimit_refund_at(l, id, "k", 1, 1, T0 + SECOND, &r);
 	is(r.remaining, 1, "a refund makes room");
-	is(take(id, 1, T0 + 2 * SECOND), SHMLIMIT_ALLOWED, "for one");
-	is(take(id, 1, T0 + 2 * SECOND), SHMLIMIT_DENIED, "and no more");
+	is(take(id, 1, T0 + 2 * SECOND), SHMLIMIT_ALLOWED, "a refund of one token makes room for one");
+	is(take(id, 1, T0 + 2 * SECOND), SHMLIMIT_DENIED, "a refund of one token makes room for no more than one");
 	is(r.retry_after_ns, 8 * SECOND, "the newest were taken back, the oldest stay");
 	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, T0 + 2 * SECOND, &r);
 	is(r.remaining, 4, "a refund of everything empties the window");
-	is(r.reset_after_ns, 0, "it is as if it had never been");
-	is(take(id, 4, T0 + 2 * SECOND), SHMLIMIT_ALLOWED, "all can be taken");
+	is(r.reset_after_ns, 0, "a window that was emptied by a refund is as one that was never used");
+	is(take(id, 4, T0 + 2 * SECOND), SHMLIMIT_ALLOWED, "all of a window that was emptied by a refund can be taken");
 	shmlimit_charge_at(l, id, "k", 1, 3, T0 + 5 * SECOND, &r);
 	is(r.remaining, 0, "a charge is booked though there is no room");
 	is(r.retry_after_ns, UINT64_MAX, "a charge for which a window has no room says so");
-	is(take(id, 1, T0 + 12 * SECOND), SHMLIMIT_ALLOWED, "it pushes out what came before it");
-	is(take(id, 1, T0 + 12 * SECOND), SHMLIMIT_DENIED, "and counts for a period");
-	is(r.retry_after_ns, 3 * SECOND, "from when it was booked");
+	is(take(id, 1, T0 + 12 * SECOND), SHMLIMIT_ALLOWED, "a charge without room pushes out older tokens");
+	is(take(id, 1, T0 + 12 * SECOND), SHMLIMIT_DENIED, "a charge without room fills the window");
+	is(r.retry_after_ns, 3 * SECOND, "a charge without room counts for a period from when it was booked");
 }
 
 /* Who gives back what he took before others took may take back one of theirs: what stays counts as the latest. */
@@ -159,9 +168,11 @@ static void refund_of_an_earlier_one(void)
 	for (int i = 0; i < 3; i++)
 		is(take(id, 1, T0 + i * SECOND / 4), SHMLIMIT_ALLOWED, "three take one after the other");
 	shmlimit_refund_at(l, id, "k", 1, 1, T0, &r);
-	is(r.remaining, 1, "the first is given back");
-	is(take(id, 2, T0 + 10 * SECOND), SHMLIMIT_DENIED, "the others stand as long as they would");
-	is(take(id, 3, T0 + 10 * SECOND + SECOND / 2), SHMLIMIT_ALLOWED, "and no longer than the latest of them");
+	is(r.remaining, 1, "one of three tokens is given back");
+	is(take(id, 2, T0 + 10 * SECOND), SHMLIMIT_DENIED,
+	   "after a refund the older tokens count as long as they would have");
+	is(take(id, 3, T0 + 10 * SECOND + SECOND / 2), SHMLIMIT_ALLOWED,
+	   "after a refund all tokens have left when the latest that stayed has");
 }
 
 static void full_circle(void)
@@ -193,9 +204,9 @@ static void refunds_in_circles(void)
 	shmlimit_refund_at(l, id, "k", 1, 5, at, &r);
 	is(r.remaining, 5, "five tokens are given back after the ring has wrapped");
 	is(shmlimit_peek_at(l, id, "k", 1, 5, at, &r), SHMLIMIT_ALLOWED, "a peek agrees that all of them can be taken");
-	is(r.remaining, 5, "and that no more can");
-	is(take(id, 6, at), SHMLIMIT_DENIED, "six tokens fit");
-	is(r.retry_after_ns, SECOND / RING, "when the oldest has left");
+	is(r.remaining, 5, "a peek agrees that no more than five can be taken");
+	is(take(id, 6, at), SHMLIMIT_DENIED, "six tokens do not fit where five do");
+	is(r.retry_after_ns, SECOND / RING, "six tokens fit when the oldest one has left");
 }
 
 /*
@@ -225,7 +236,7 @@ static void changed_when_empty(void)
 		rule("shortened", 5, 60 * unit_ns, 0, 0);
 		denied += shmlimit_peek_at(l, id, &i, sizeof(i), 5, at, &r) != SHMLIMIT_ALLOWED;
 	}
-	is(denied, 0, "nor is one after the period is shortened");
+	is(denied, 0, "no key whose window is empty is denied after the period is shortened");
 	shmlimit_reset(l, id, NULL, 0);
 	denied = 0;
 	for (uint64_t i = 0; i < 100; i++) {
@@ -237,7 +248,7 @@ static void changed_when_empty(void)
 		at += (62 + 5 * i) * unit_ns;
 		denied += shmlimit_peek_at(l, id, &i, sizeof(i), 5, at, &r) != SHMLIMIT_ALLOWED;
 	}
-	is(denied, 0, "nor one that was in use when the rule changed, and was left alone since");
+	is(denied, 0, "no key is denied that was in use when the rule changed, and was left alone since");
 	shmlimit_reset(l, id, NULL, 0);
 	rules_ns = T0;
 }
@@ -248,19 +259,23 @@ static void live(void)
 
 	take(id, 2, T0);
 	is(rule("live", 4, 10 * SECOND, 0, 0), id, "a window can be made larger while it is in use");
-	is(take(id, 2, T0 + SECOND), SHMLIMIT_ALLOWED, "there is room at once");
-	is(take(id, 1, T0 + SECOND), SHMLIMIT_DENIED, "for the difference");
+	is(take(id, 2, T0 + SECOND), SHMLIMIT_ALLOWED, "a window that was made larger has room at once");
+	is(take(id, 1, T0 + SECOND), SHMLIMIT_DENIED, "a window that was made larger has room for the difference");
 	rules_ns = T0 + SECOND;
 	rule("live", 3, 10 * SECOND, 0, 0);
-	is(take(id, 1, T0 + 10 * SECOND + 32), SHMLIMIT_ALLOWED, "made smaller, what was admitted still counts");
-	is(take(id, 1, T0 + 10 * SECOND + 32), SHMLIMIT_DENIED, "until it has left");
-	ok(SECOND + 16 - r.retry_after_ns <= 48, "in its turn, but for a few ticks a change");
+	is(take(id, 1, T0 + 10 * SECOND + 32), SHMLIMIT_ALLOWED,
+	   "in a window that was made smaller, tokens leave in their turn");
+	is(take(id, 1, T0 + 10 * SECOND + 32), SHMLIMIT_DENIED,
+	   "in a window that was made smaller, tokens count until they have left");
+	ok(SECOND + 16 - r.retry_after_ns <= 48,
+	   "in a window that was made smaller, a token leaves within a few ticks of its time");
 	rules_ns = T0 + 10 * SECOND + 32;
 	rule("live", 3, 5 * SECOND, 0, 0);
 	is(take(id, 1, T0 + 10 * SECOND + 64), SHMLIMIT_ALLOWED, "a shorter period forgets sooner");
 	rule("live", 3, 3600 * SECOND, 0, 0);
 	is(take(id, 1, T0 + 60 * SECOND), SHMLIMIT_DENIED, "a longer one counts again what is remembered");
-	ok(r.retry_after_ns - 3541 * SECOND <= 64, "as late as it was, but for a few ticks a change");
+	ok(r.retry_after_ns - 3541 * SECOND <= 64,
+	   "in a window with a longer period, a token counts from its time, but for a few ticks");
 	rules_ns = T0;
 }
 
@@ -270,13 +285,16 @@ static void stepped_clock(void)
 
 	take(id, 2, T0 + 1000000 * SECOND);
 	is(take(id, 1, T0), SHMLIMIT_DENIED, "a clock that steps back by days forgives nothing");
-	is(r.retry_after_ns, 10 * SECOND, "and locks out for a period");
-	is(take(id, 1, T0 + 10 * SECOND - 1), SHMLIMIT_DENIED, "not longer");
-	is(take(id, 2, T0 + 10 * SECOND), SHMLIMIT_ALLOWED, "than that");
+	is(r.retry_after_ns, 10 * SECOND, "a clock that steps back locks a key out for a period");
+	is(take(id, 1, T0 + 10 * SECOND - 1), SHMLIMIT_DENIED,
+	   "a clock that steps back locks a key out until the period's last nanosecond");
+	is(take(id, 2, T0 + 10 * SECOND), SHMLIMIT_ALLOWED,
+	   "a clock that steps back locks a key out no longer than a period");
 	take(id, 1, T0 + 30 * SECOND);
 	take(id, 1, T0 + 30 * SECOND);
-	is(take(id, 1, T0 + 30 * SECOND - SECOND / 2), SHMLIMIT_DENIED, "an older reading of the clock sees a full window");
-	is(r.retry_after_ns, 10 * SECOND + SECOND / 2, "as it is");
+	is(take(id, 1, T0 + 30 * SECOND - SECOND / 2), SHMLIMIT_DENIED,
+	   "an older reading of the clock sees a full window");
+	is(r.retry_after_ns, 10 * SECOND + SECOND / 2, "an older reading of the clock waits for the oldest token");
 	is(take(id, 2, T0 + 2000000 * SECOND), SHMLIMIT_ALLOWED, "a clock that leaps ahead finds an empty one");
 }
 
@@ -289,10 +307,10 @@ static void wrong_rules(void)
 	int id;
 
 	is(rule_of("bad", RING + 1, SECOND, 0, 0), -EFBIG, "a window above window_max is refused");
-	is(rule_of("bad", 0, SECOND, 0, 0), -EDOM, "one of nothing is");
-	is(rule_of("bad", 1, 0, 0, 0), -EDOM, "and one of no time");
-	is(rule_of("bad", 1, (uint64_t)1 << 59, 0, 0), -ERANGE, "and one of decades");
-	is(rule_of("bad", 1, SECOND, UINT64_MAX, 0), -ERANGE, "and one with such a wait");
+	is(rule_of("bad", 0, SECOND, 0, 0), -EDOM, "a window of no tokens is refused");
+	is(rule_of("bad", 1, 0, 0, 0), -EDOM, "a window of no period is refused");
+	is(rule_of("bad", 1, (uint64_t)1 << 59, 0, 0), -ERANGE, "a window of decades is refused");
+	is(rule_of("bad", 1, SECOND, UINT64_MAX, 0), -ERANGE, "a window with a wait without end is refused");
 	is(rule_of("bad", 1, SECOND, 0, SHMLIMIT_NEXT_PAYS), -EINVAL, "a window has no next one who pays");
 	is(rule_of("bad", 1, SECOND, 1, SHMLIMIT_COUNT_REFUSED), -EINVAL, "where refusals count, nobody waits");
 	is(shmlimit_rule_find(l, "bad"), -ESRCH, "nothing came of all that");
@@ -300,11 +318,11 @@ static void wrong_rules(void)
 	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "a window has no rate of its own");
 	rule.count = 2;
 	id = shmlimit_rule_set(l, "good", &rule);
-	ok(id >= 0, "but may be told its capacity twice");
+	ok(id >= 0, "a window's count may repeat its capacity");
 	is(shmlimit_rule_get(l, id, &got), 0, "a window is read back");
 	ok(got.algorithm == SHMLIMIT_WINDOW && got.capacity == 2 && got.count == 2 && got.period_ns == SECOND,
-	   "as it was set");
-	is(shmlimit_rule_set(l, "good", &got), id, "and can be set so again");
+	   "a window is read back as it was set");
+	is(shmlimit_rule_set(l, "good", &got), id, "a window can be set as it was read back");
 	rule.algorithm = SHMLIMIT_FUNNEL;
 	is(shmlimit_rule_set(l, "good", &rule), -EBUSY, "a window does not become a funnel");
 	rule.flags = SHMLIMIT_COUNT_REFUSED;
@@ -331,12 +349,12 @@ static void coarse(void)
 	take(id, 1, T0 + 1);
 	end = (T0 / tick_ns + 1) * tick_ns - 1 + ((uint64_t)1 << 57);
 	is(take(id, 1, end - 1), SHMLIMIT_DENIED, "what was admitted counts to the end of its tick");
-	is(r.retry_after_ns, 1, "as it is told");
-	is(take(id, 2, end), SHMLIMIT_ALLOWED, "and not longer");
+	is(r.retry_after_ns, 1, "a window of years says when a token leaves");
+	is(take(id, 2, end), SHMLIMIT_ALLOWED, "what was admitted counts no longer than its tick");
 	id = rule("coarse_refused", 2, (uint64_t)1 << 57, 0, SHMLIMIT_COUNT_REFUSED);
 	take(id, 2, T0);
-	is(take(id, 2, T0 + 1), SHMLIMIT_DENIED, "a refusal that counts does so to the end of its tick, too");
-	is(r.reset_after_ns, r.retry_after_ns, "which is what the reset time says");
+	is(take(id, 2, T0 + 1), SHMLIMIT_DENIED, "a refusal that counts does so to the end of its tick");
+	is(r.reset_after_ns, r.retry_after_ns, "a refusal that counts has the same reset time and retry time");
 	is(take(id, 2, T0 + 1 + r.retry_after_ns), SHMLIMIT_ALLOWED, "a retry exactly when it was told to is admitted");
 }
 
@@ -361,7 +379,7 @@ static void reset_in_the_tick(void)
 	cells = ring_cells(l, l->tables, slot);
 	cells[0] = T0;
 	is(take(id, 1, T0 + 10 * SECOND), SHMLIMIT_DENIED, "of several tokens each counts from when they were taken");
-	is(r.retry_after_ns, 5, "whatever stands in their cells");
+	is(r.retry_after_ns, 5, "each of several tokens counts from when it was taken, whatever is in its cell");
 	take(id, 1, T0 + 10 * SECOND + 5);
 	is(cells[1], T0 + 5, "a cell that is right stays");
 }
@@ -405,11 +423,11 @@ static void seen_from_before(void)
 	int id = rule("seen", 3, SECOND, 0, 0);
 	uint64_t debt_ns = 0;
 
-	is(take(id, 1, T0 + 5000), SHMLIMIT_ALLOWED, "one is admitted");
+	is(take(id, 1, T0 + 5000), SHMLIMIT_ALLOWED, "one token is admitted beside an older reservation");
 	for (uint64_t i = 0; shmlimit_slot(l, i, T0, &slot) == 0; i++)
 		if (slot.rule == id && slot.state == SHMLIMIT_SLOT_LIVE)
 			debt_ns += slot.debt_ns;
-	is(debt_ns, 5000, "for who was there before it is ahead");
+	is(debt_ns, 5000, "a token's debt is that of the reservation before it");
 }
 
 int main(void)
