@@ -254,6 +254,10 @@ nginx_inc = $(patsubst %,-isystem $(O)/nginx/%,src/core src/event src/event/modu
 nginx_module  := $(O)/nginx/ngx_http_shmlimit_module.so
 apache_module := $(O)/apache/mod_shmlimit.so
 server_obj := $(call obj,tools/server)
+# With the one for many hosts, which no file of a module names; a shared gate loads it when needed.
+gate_used := $(if $(SHARED),$(gate_so) $(lib_so),$(O)/libshmlimit-gate.a $(O)/libshmlimit-global.a $(O)/libshmlimit.a)
+link_module = $(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL $(if $(SHARED),,-Wl$(comma)-u$(comma)shmlimit_global_open) -o $@ \
+	$^ $(deps_libs) -Wl,--as-needed -lhiredis $(gate_libs)
 # Their functions take arguments that they need not use.
 $(O)/tools/nginx/%.o $(O)/tools/apache/%.o: warn += -Wno-unused-parameter -Wno-cast-qual
 $(O)/tools/nginx/%.o: server_cflags = -Itools/server $(nginx_inc)
@@ -279,12 +283,12 @@ $(O)/tools/nginx/modules.o: $(O)/nginx/objs/ngx_auto_config.h
 	@mkdir -p $(@D)
 	$(CC) -fPIC $(nginx_inc) -c -o $@ $(O)/nginx/objs/ngx_http_shmlimit_module_modules.c
 
-$(nginx_module): $(O)/tools/nginx/ngx_http_shmlimit_module.o $(O)/tools/nginx/modules.o $(server_obj) $(global_used) $(lib_used)
-	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -Wl,--as-needed -lhiredis -lcrypto -pthread
+$(nginx_module): $(O)/tools/nginx/ngx_http_shmlimit_module.o $(O)/tools/nginx/modules.o $(server_obj) $(gate_used)
+	$(link_module)
 
-$(apache_module): $(O)/tools/apache/mod_shmlimit.o $(server_obj) $(global_used) $(lib_used)
+$(apache_module): $(O)/tools/apache/mod_shmlimit.o $(server_obj) $(gate_used)
 	@mkdir -p $(@D)
-	$(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL -o $@ $^ $(deps_libs) -Wl,--as-needed -lhiredis -lcrypto -pthread
+	$(link_module)
 
 # Tests and benches link the library's objects, not the archive: they may call what is hidden. A test that was
 # cross-built becomes a script that runs it under EMULATOR.
@@ -318,10 +322,6 @@ $(O)/tests/global/%.t: $(O)/tests/global/%.o $(global_obj) $(lib_obj)
 $(O)/tests/gate/%.o: server_cflags = -Ilib/gate
 $(O)/tests/gate/%.t: $(O)/tests/gate/%.o $(gate_obj) $(O)/libshmlimit-global.a $(lib_obj)
 	$(CC) $(all_ldflags) -Wl,-u,shmlimit_global_open -o $@ $^ $(deps_libs) -lhiredis $(gate_libs)
-
-$(O)/tests/server/%.o: server_cflags = -Itools/server
-$(O)/tests/server/%.t: $(O)/tests/server/%.o $(server_obj) $(O)/libshmlimit-global.a $(lib_obj)
-	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -lhiredis -lcrypto -pthread
 
 $(O)/bench/global $(O)/bench/global_sim: $(global_obj)
 # Its hosts are on a clock that is made up, and so is what is between them and their engine.

@@ -60,6 +60,11 @@ is "$(files libnginx-mod-http-shmlimit)" "./usr/lib/nginx/modules/ngx_http_shmli
 for package in shmlimit libapache2-mod-shmlimit libnginx-mod-http-shmlimit php-shmlimit python3-shmlimit; do
 	like "$(needs $package)" '(^| )libshmlimit0 ' "$package has no library of its own"
 done
+for package in libapache2-mod-shmlimit libnginx-mod-http-shmlimit; do
+	like "$(needs $package)" '(^| )libshmlimit-gate0 ' "$package has no gate of its own"
+	[ "$(needs $package | grep -c 'global0\|hiredis')" = 0 ]
+	ok $? "$package needs the library for many hosts only where it is used"
+done
 like "$(needs libnginx-mod-http-shmlimit)" 'nginx-abi-' "the module for nginx asks for the nginx that it was built for"
 like "$(needs libapache2-mod-shmlimit)" 'apache2-api-' "that for Apache for its interface"
 

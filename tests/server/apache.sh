@@ -87,6 +87,13 @@ is $? 1 "$what: no fields are in the cache"
 ends
 more_apache=
 
+shmlimit destroy "$SEGMENT" 2>/dev/null
+what="apache worker"
+start apache worker -e 's/fail=open/create=yes x_fields/' -e 's/Rule login.*/& rate=5\/h/' \
+	-e 's/Rule page.*/& "rate=1000 per hour"/' -e 's/Rule site.*/& rate=1000\/h/'
+creates
+
+wrong 's/Rule login.*/& rate=5\/h/' 'rule=login: rate="5/h" needs create=yes'
 wrong 's/cost=10/cost=0/' '"cost=0" must be cost=N, 1 or more'
 wrong 's/prefix=32,64/prefix=32,129/' 'must be prefix=V4,V6, at most prefix=32,128'
 wrong 's/dry_run/status=600/' 'must be status=N, 400 to 599'

@@ -66,6 +66,14 @@ start nginx -e 's/fail=open/fail=closed/' -e 's/dry_run/status=403 fields=denied
 fails_closed
 ends
 
+shmlimit destroy "$SEGMENT"
+start nginx -e 's/fail=open/create=yes x_fields/' -e 's/rule=login/& rate=5\/h/' -e 's/rule=page/& "rate=1000 per hour"/' \
+	-e 's/rule=site/& rate=1000\/h/'
+creates
+
+wrong 's/rule=login/& rate=5\/h/' 'rule=login: rate="5/h" needs create=yes'
+wrong 's/rule=site/& rule=page/' '"rule=page" is a second rule'
+wrong 's/fail=open/& rule=page/' '"rule=page" belongs to a limit'
 wrong 's/cost=10/cost=0/' '"cost=0" must be cost=N, 1 or more'
 wrong 's/cost=10/cost=18446744073709551616/' 'must be cost=N'
 wrong 's/prefix=32,64/prefix=33,64/' 'must be prefix=V4,V6, at most prefix=32,128'

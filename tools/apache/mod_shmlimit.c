@@ -17,30 +17,40 @@
 #include "http_request.h"
 #include "httpd.h"
 
-#include "attachment.h"
+#include "words.h"
 
 module AP_MODULE_DECLARE_DATA shmlimit_module;
 
-/* Parallel to the limits: what their keys are made of. */
+/* A limit of a section. */
 typedef struct {
-    apr_array_header_t *limits;     /* of struct limit; NULL if there are none here */
-    apr_array_header_t *keys;       /* of ap_expr_info_t * */
+    uint32_t limit;                /* its place in the spec */
+    const char *rule;
+    ap_expr_info_t *key;
+} shmlimit_limit;
+
+typedef struct {
+    apr_array_header_t *limits;    /* of shmlimit_limit; NULL if there are none here */
 } shmlimit_dir_conf;
 
-/* One segment for the whole server: made anew each time that the configuration is read. */
-static struct attachment_options segment;
-static apr_array_header_t *rules;   /* of const char *: each name once */
+/* One gate for the whole server. Its spec, chars, is made each time that the configuration is read. */
+static apr_array_header_t *gate_words, *limit_words;
+static uint32_t limits;
 
 /* The child's; NULL where no segment is named. */
-static struct attachment *attachment;
+static struct shmlimit_gate *gate;
 
 /* What became of the request, for logs and for what serves it; notes stay with it, variables go to CGI. */
-static void note(request_rec *r, const char *status, const struct verdict *verdict)
+static void note(request_rec *r, const struct shmlimit_gate_answer *answer)
 {
+    const char *status = words_outcome(answer);
+
+    if (status == NULL)
+        return;
     apr_table_setn(r->notes, "shmlimit-status", status);
     apr_table_setn(r->subprocess_env, "SHMLIMIT_STATUS", status);
-    if (verdict->remaining != UINT64_MAX) {
-        const char *remaining = apr_psprintf(r->pool, "%" APR_UINT64_T_FMT, (apr_uint64_t)verdict->remaining);
+    if (answer->remaining != UINT64_MAX) {
+        const char *remaining = apr_psprintf(r->pool, "%" APR_UINT64_T_FMT,
+                                             (apr_uint64_t)answer->remaining);
 
         apr_table_setn(r->notes, "shmlimit-remaining", remaining);
         apr_table_setn(r->subprocess_env, "SHMLIMIT_REMAINING", remaining);
@@ -50,17 +60,19 @@ static void note(request_rec *r, const char *status, const struct verdict *verdi
 /* The filter that adds the fields to the response. */
 static ap_filter_rec_t *fields_filter;
 
-/* Keep what the client is to be told until the response begins. */
-static void keep_fields(request_rec *r, const struct verdict *verdict)
+/* Keep the fields until the response begins. */
+static void keep_fields(request_rec *r, const struct shmlimit_gate_answer *answer)
 {
-    apr_array_header_t *told;
+    apr_table_t *fields;
 
-    if (verdict->told_count == 0)
+    if (answer->field_count == 0)
         return;
-    told = apr_array_make(r->pool, (int)verdict->told_count, sizeof(verdict->told[0]));
-    for (size_t i = 0; i < verdict->told_count; i++)
-        APR_ARRAY_PUSH(told, struct shmlimit_fields) = verdict->told[i];
-    ap_set_module_config(r->request_config, &shmlimit_module, told);
+    fields = apr_table_make(r->pool, (int)answer->field_count);
+    for (uint32_t i = 0; i < answer->field_count; i++)
+        apr_table_addn(fields, answer->fields[i].name,
+                       apr_pstrmemdup(r->pool, answer->fields[i].value,
+                                      answer->fields[i].value_length));
+    ap_set_module_config(r->request_config, &shmlimit_module, fields);
 }
 
 /*
@@ -70,18 +82,10 @@ static void keep_fields(request_rec *r, const struct verdict *verdict)
  */
 static apr_status_t add_fields(ap_filter_t *f, apr_bucket_brigade *brigade)
 {
-    const apr_array_header_t *told = f->ctx;
-    apr_table_t *headers = f->r->err_headers_out;
+    request_rec *r = f->r;
 
     ap_remove_output_filter(f);
-    for (int i = 0; i < told->nelts; i++) {
-        const struct shmlimit_fields *fields = &APR_ARRAY_IDX(told, i, struct shmlimit_fields);
-
-        apr_table_add(headers, "RateLimit-Policy", fields->policy);
-        apr_table_add(headers, "RateLimit", fields->limit);
-        if (fields->retry_after[0] != '\0')
-            apr_table_add(headers, "Retry-After", fields->retry_after);
-    }
+    r->err_headers_out = apr_table_overlay(r->pool, r->err_headers_out, f->ctx);
     return ap_pass_brigade(f->next, brigade);
 }
 
@@ -89,34 +93,34 @@ static apr_status_t add_fields(ap_filter_t *f, apr_bucket_brigade *brigade)
 static void insert_filter(request_rec *r)
 {
     const request_rec *original = r;
-    apr_array_header_t *told;
+    apr_table_t *fields;
 
     if (r->main != NULL)
         return;
     while (original->prev != NULL)
         original = original->prev;
-    told = ap_get_module_config(original->request_config, &shmlimit_module);
-    if (told != NULL)
-        ap_add_output_filter_handle(fields_filter, told, r, r->connection);
+    fields = ap_get_module_config(original->request_config, &shmlimit_module);
+    if (fields != NULL)
+        ap_add_output_filter_handle(fields_filter, fields, r, r->connection);
 }
 
-/* Fill the limits whose keys are not empty, and the keys. Returns how many, or -1. */
-static int find_keys(request_rec *r, const shmlimit_dir_conf *conf, struct limit *asked, struct limit_key *keys)
+/* Fill the keys that are not empty. Returns how many, or -1. */
+static int find_keys(request_rec *r, const shmlimit_dir_conf *conf, struct shmlimit_gate_key *keys)
 {
     int n = 0;
 
     for (int i = 0; i < conf->limits->nelts; i++) {
-        const struct limit *limit = &APR_ARRAY_IDX(conf->limits, i, struct limit);
+        const shmlimit_limit *limit = &APR_ARRAY_IDX(conf->limits, i, shmlimit_limit);
         const char *wrong = NULL;
-        const char *text = ap_expr_str_exec(r, APR_ARRAY_IDX(conf->keys, i, ap_expr_info_t *), &wrong);
+        const char *text = ap_expr_str_exec(r, limit->key, &wrong);
 
         if (wrong != NULL) {
-            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "key of rule %s: %s",
-                          APR_ARRAY_IDX(rules, limit->rule, const char *), wrong);
+            ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "key of rule %s: %s", limit->rule, wrong);
             return -1;
         }
-        if (limit_key(limit, text, strlen(text), &keys[n]))
-            asked[n++] = *limit;
+        if (text[0] != '\0')
+            keys[n++] = (struct shmlimit_gate_key){ .limit = limit->limit, .bytes = text,
+                                                    .length = (uint32_t)strlen(text) };
     }
     return n;
 }
@@ -124,30 +128,25 @@ static int find_keys(request_rec *r, const shmlimit_dir_conf *conf, struct limit
 static int shmlimit_header_parser(request_rec *r)
 {
     const shmlimit_dir_conf *conf = ap_get_module_config(r->per_dir_config, &shmlimit_module);
-    struct limit asked[SHMLIMIT_REQUESTS_MAX];
-    struct limit_key keys[SHMLIMIT_REQUESTS_MAX];
-    struct verdict verdict;
-    int n;
+    struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
+    struct shmlimit_gate_answer answer;
+    char buffer[SHMLIMIT_GATE_BUFFER];
+    int n, answered;
 
-    if (conf->limits == NULL || attachment == NULL || !ap_is_initial_req(r))
+    if (conf->limits == NULL || gate == NULL || !ap_is_initial_req(r))
         return DECLINED;
-    n = find_keys(r, conf, asked, keys);
+    n = find_keys(r, conf, keys);
     if (n < 0)
         return HTTP_INTERNAL_SERVER_ERROR;
-    if (n == 0)
-        return DECLINED;
-    attachment_ask(attachment, asked, keys, (size_t)n, &verdict);
-    if (verdict.answer < 0) {
-        note(r, "FAILED", &verdict);
-        return segment.fail_open ? DECLINED : HTTP_SERVICE_UNAVAILABLE;
-    }
-    keep_fields(r, &verdict);
-    if (verdict.answer == SHMLIMIT_DENIED) {
-        note(r, "REJECTED", &verdict);
-        return asked[verdict.denied_by].status;
-    }
-    note(r, verdict.dry_failed ? "FAILED" : verdict.dry_denied ? "REJECTED_DRY_RUN" : "PASSED", &verdict);
-    return DECLINED;
+    answer.struct_size = sizeof(answer);
+    answer.buffer = buffer;
+    answer.buffer_size = sizeof(buffer);
+    answered = shmlimit_gate_ask(gate, keys, (size_t)n, &answer);
+    if (answered < 0)
+        return HTTP_INTERNAL_SERVER_ERROR;
+    note(r, &answer);
+    keep_fields(r, &answer);
+    return answered == SHMLIMIT_DENIED ? (int)answer.status : DECLINED;
 }
 
 static void *create_dir_conf(apr_pool_t *pool, char *dir)
@@ -163,6 +162,46 @@ static void *merge_dir_conf(apr_pool_t *pool, void *base, void *add)
     return inner->limits != NULL ? add : base;
 }
 
+/* Add a word to the spec. */
+static void add_word(apr_array_header_t *words, const char *word)
+{
+    size_t n = words_write(NULL, word);
+    char *last = NULL;
+
+    for (size_t i = 0; i < n; i++)
+        last = apr_array_push(words);
+    words_write(last - (n - 1), word);
+}
+
+/* httpd sends a status that it does not know as a 500. */
+static const char *check_status(const char *word)
+{
+    int status = strncmp(word, "status=", 7) == 0 ? atoi(word + 7) : HTTP_INTERNAL_SERVER_ERROR;
+
+    if (status == HTTP_INTERNAL_SERVER_ERROR ||
+        ap_index_of_response(status) != ap_index_of_response(HTTP_INTERNAL_SERVER_ERROR))
+        return NULL;
+    return "is no status that httpd knows";
+}
+
+/* Add options to the spec. Returns what is wrong. */
+static const char *add_words(cmd_parms *cmd, apr_array_header_t *words, int argc, char *const argv[],
+                             const char *(*check)(const char *word, struct shmlimit_gate_wrong *wrong))
+{
+    struct shmlimit_gate_wrong wrong;
+
+    for (int i = 0; i < argc; i++) {
+        const char *text = check(argv[i], &wrong);
+
+        if (text == NULL)
+            text = check_status(argv[i]);
+        if (text != NULL)
+            return apr_psprintf(cmd->pool, "%s: \"%s\" %s", cmd->cmd->name, argv[i], text);
+        add_word(words, argv[i]);
+    }
+    return NULL;
+}
+
 static const char *set_segment(cmd_parms *cmd, void *conf, int argc, char *const argv[])
 {
     const char *wrong = ap_check_cmd_context(cmd, GLOBAL_ONLY);
@@ -171,81 +210,70 @@ static const char *set_segment(cmd_parms *cmd, void *conf, int argc, char *const
         return wrong;
     if (argc < 1)
         return "ShmlimitSegment: needs a name";
-    if (segment.segment != NULL)
+    if (gate_words->nelts > 0)
         return "ShmlimitSegment: one is set already, and a server has one segment";
-    wrong = attachment_name(argv[0]);
+    wrong = words_check_segment(argv[0]);
     if (wrong != NULL)
         return apr_psprintf(cmd->pool, "ShmlimitSegment: \"%s\" %s", argv[0], wrong);
-    segment.segment = argv[0];
-    for (int i = 1; i < argc; i++) {
-        wrong = attachment_option(&segment, argv[i]);
-        if (wrong != NULL)
-            return apr_psprintf(cmd->pool, "ShmlimitSegment: \"%s\" %s", argv[i], wrong);
-    }
-    return NULL;
-}
-
-/* The index of a rule's name, which is added if it is not there yet. */
-static size_t rule_index(const char *name)
-{
-    int i;
-
-    for (i = 0; i < rules->nelts; i++)
-        if (strcmp(APR_ARRAY_IDX(rules, i, const char *), name) == 0)
-            return (size_t)i;
-    APR_ARRAY_PUSH(rules, const char *) = name;
-    return (size_t)i;
+    add_word(gate_words, apr_pstrcat(cmd->pool, "segment=", argv[0], NULL));
+    return add_words(cmd, gate_words, argc - 1, argv + 1, words_check_gate);
 }
 
 static const char *add_rule(cmd_parms *cmd, void *dir_conf, int argc, char *const argv[])
 {
     shmlimit_dir_conf *conf = dir_conf;
-    struct limit limit = LIMIT_DEFAULT;
+    shmlimit_limit limit = { .limit = limits };
     const char *wrong = NULL;
-    ap_expr_info_t *key;
 
     if (argc < 2)
         return "ShmlimitRule: needs a rule's name and a key";
-    wrong = limit_rule_name(argv[0]);
+    wrong = words_check_rule(argv[0]);
     if (wrong != NULL)
         return apr_psprintf(cmd->pool, "ShmlimitRule: \"%s\" %s", argv[0], wrong);
     if (argv[1][0] == '\0')
         return "ShmlimitRule: the key is empty, so no request would be limited";
-    if (conf->limits == NULL) {
-        conf->limits = apr_array_make(cmd->pool, 2, sizeof(struct limit));
-        conf->keys = apr_array_make(cmd->pool, 2, sizeof(ap_expr_info_t *));
-    }
+    if (conf->limits == NULL)
+        conf->limits = apr_array_make(cmd->pool, 2, sizeof(shmlimit_limit));
     if (conf->limits->nelts == SHMLIMIT_REQUESTS_MAX)
         return "ShmlimitRule: more than 16 for one request";
-    key = ap_expr_parse_cmd(cmd, argv[1], AP_EXPR_FLAG_STRING_RESULT, &wrong, NULL);
+    limit.rule = argv[0];
+    limit.key = ap_expr_parse_cmd(cmd, argv[1], AP_EXPR_FLAG_STRING_RESULT, &wrong, NULL);
     if (wrong != NULL)
         return apr_psprintf(cmd->pool, "ShmlimitRule: key \"%s\": %s", argv[1], wrong);
-    for (int i = 2; i < argc; i++) {
-        wrong = limit_option(&limit, argv[i]);
-        if (wrong != NULL)
-            return apr_psprintf(cmd->pool, "ShmlimitRule: \"%s\" %s", argv[i], wrong);
-    }
-    /* What it does not know it sends as a 500. */
-    if (ap_index_of_response(limit.status) == ap_index_of_response(HTTP_INTERNAL_SERVER_ERROR) &&
-        limit.status != HTTP_INTERNAL_SERVER_ERROR)
-        return apr_psprintf(cmd->pool, "ShmlimitRule: \"status=%d\" is no status that httpd knows", limit.status);
-    limit.rule = rule_index(argv[0]);
-    APR_ARRAY_PUSH(conf->limits, struct limit) = limit;
-    APR_ARRAY_PUSH(conf->keys, ap_expr_info_t *) = key;
+    add_word(limit_words, apr_pstrcat(cmd->pool, "rule=", argv[0], NULL));
+    wrong = add_words(cmd, limit_words, argc - 2, argv + 2, words_check_limit);
+    if (wrong != NULL)
+        return wrong;
+    limits++;
+    APR_ARRAY_PUSH(conf->limits, shmlimit_limit) = limit;
     return NULL;
+}
+
+/* The spec: a string in the pool. */
+static const char *make_spec(apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, apr_pstrmemdup(pool, gate_words->elts, (apr_size_t)gate_words->nelts),
+                       apr_pstrmemdup(pool, limit_words->elts, (apr_size_t)limit_words->nelts), NULL);
 }
 
 static int shmlimit_pre_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temp)
 {
-    memset(&segment, 0, sizeof(segment));
-    rules = apr_array_make(pool, 4, sizeof(const char *));
+    gate_words = apr_array_make(pool, 256, 1);
+    limit_words = apr_array_make(pool, 256, 1);
+    limits = 0;
     return OK;
 }
 
 static int shmlimit_check_config(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temp, server_rec *server)
 {
-    if (rules->nelts > 0 && segment.segment == NULL) {
+    struct shmlimit_gate_wrong wrong = { .struct_size = sizeof(wrong) };
+
+    if (limits > 0 && gate_words->nelts == 0) {
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, 0, NULL, "ShmlimitRule needs a ShmlimitSegment");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    if (gate_words->nelts > 0 && shmlimit_gate_check(make_spec(temp), &wrong) != 0) {
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, 0, NULL, "ShmlimitRule: %s", wrong.text);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     return OK;
@@ -256,20 +284,17 @@ static void log_line(void *server, int bad, const char *text)
     ap_log_error(APLOG_MARK, bad ? APLOG_ERR : APLOG_WARNING, 0, server, "%s", text);
 }
 
-/* After the fork: the handle is the child's own. It goes with the child, whose threads may use it to the end. */
+/* After the fork. The gate goes with the child, whose threads may use it to the end. */
 static void shmlimit_child_init(apr_pool_t *pool, server_rec *server)
 {
-    struct attachment_options options = segment;
-
-    if (segment.segment == NULL)
+    if (gate_words->nelts == 0)
         return;
-    options.rules = (const char *const *)rules->elts;
-    options.rule_count = (size_t)rules->nelts;
-    options.log = log_line;
-    options.context = server;
-    attachment = attachment_new(&options);
-    if (attachment == NULL)
+    if (shmlimit_gate_open(make_spec(pool), &gate) != 0) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server, "out of memory: requests pass without a limit");
+        return;
+    }
+    shmlimit_gate_report(gate, log_line, server);
+    (void)shmlimit_gate_attach(gate);
 }
 
 static void register_hooks(apr_pool_t *pool)
@@ -287,9 +312,9 @@ static void register_hooks(apr_pool_t *pool)
 
 static const command_rec commands[] = {
     AP_INIT_TAKE_ARGV("ShmlimitSegment", set_segment, NULL, RSRC_CONF,
-                      "the segment's name, and fail=open or fail=closed, owner=USER, engine=URL, deadline=Nms, share=N"),
+                      "the segment's name, and options: fail=open, create=yes, owner=USER, engine=URL ..."),
     AP_INIT_TAKE_ARGV("ShmlimitRule", add_rule, NULL, RSRC_CONF | ACCESS_CONF,
-                      "a rule's name, a key, and cost=N, prefix=V4,V6, status=N, dry_run"),
+                      "a rule's name, a key, and options: cost=N, prefix=V4,V6, status=N, dry_run, rate=RATE ..."),
     { .name = NULL }
 };
 

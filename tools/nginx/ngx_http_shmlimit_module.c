@@ -11,39 +11,38 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "attachment.h"
+#include "words.h"
 
 
 typedef struct {
-    struct attachment_options    attachment;
-    ngx_array_t                  rules;       /* of const char *: each name once */
+    ngx_str_t                    segment;     /* its name; NULL if not set */
+    ngx_array_t                  gate_words;  /* of char: the spec's words */
+    ngx_array_t                  limit_words; /* of char: those of limits */
+    ngx_uint_t                   limits;
+    struct shmlimit_gate        *gate;        /* NULL if no segment is set */
 } ngx_http_shmlimit_main_conf_t;
 
 
-/* Parallel to the limits: what their keys are made of. */
 typedef struct {
-    ngx_array_t                 *limits;      /* of struct limit; NULL if not set */
-    ngx_array_t                 *keys;        /* of ngx_http_complex_value_t */
+    ngx_http_complex_value_t     key;
+    uint32_t                     limit;       /* its place in the spec */
+} ngx_http_shmlimit_limit_t;
+
+
+typedef struct {
+    ngx_array_t                 *limits;      /* NULL if not set */
 } ngx_http_shmlimit_conf_t;
 
 
-typedef enum {
-    NGX_HTTP_SHMLIMIT_PASSED = 0,
-    NGX_HTTP_SHMLIMIT_REJECTED,
-    NGX_HTTP_SHMLIMIT_REJECTED_DRY_RUN,
-    NGX_HTTP_SHMLIMIT_FAILED
-} ngx_http_shmlimit_status_e;
-
-
 typedef struct {
-    ngx_http_shmlimit_status_e   status;
+    const char                  *status;
     uint64_t                     remaining;
 } ngx_http_shmlimit_ctx_t;
 
 
 static ngx_int_t ngx_http_shmlimit_handler(ngx_http_request_t *r);
-static ngx_int_t ngx_http_shmlimit_tell(ngx_http_request_t *r,
-    struct verdict *verdict);
+static ngx_int_t ngx_http_shmlimit_add_headers(ngx_http_request_t *r,
+    struct shmlimit_gate_answer *answer);
 static ngx_int_t ngx_http_shmlimit_status_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_shmlimit_remaining_variable(ngx_http_request_t *r,
@@ -60,7 +59,6 @@ static char *ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd,
 static ngx_int_t ngx_http_shmlimit_add_variables(ngx_conf_t *cf);
 static ngx_int_t ngx_http_shmlimit_init(ngx_conf_t *cf);
 static ngx_int_t ngx_http_shmlimit_init_process(ngx_cycle_t *cycle);
-static void ngx_http_shmlimit_exit_process(ngx_cycle_t *cycle);
 
 
 static ngx_command_t  ngx_http_shmlimit_commands[] = {
@@ -108,7 +106,7 @@ ngx_module_t  ngx_http_shmlimit_module = {
     ngx_http_shmlimit_init_process,        /* init process */
     NULL,                                  /* init thread */
     NULL,                                  /* exit thread */
-    ngx_http_shmlimit_exit_process,        /* exit process */
+    NULL,                                  /* exit process */
     NULL,                                  /* exit master */
     NGX_MODULE_V1_PADDING
 };
@@ -124,18 +122,6 @@ static ngx_http_variable_t  ngx_http_shmlimit_vars[] = {
 
       ngx_http_null_variable
 };
-
-
-static ngx_str_t  ngx_http_shmlimit_status[] = {
-    ngx_string("PASSED"),
-    ngx_string("REJECTED"),
-    ngx_string("REJECTED_DRY_RUN"),
-    ngx_string("FAILED")
-};
-
-
-/* The worker's; NULL where no segment is named. */
-static struct attachment  *ngx_http_shmlimit_attachment;
 
 
 /* Marks the context in the request's pool: it does nothing. */
@@ -188,36 +174,43 @@ ngx_http_shmlimit_add_ctx(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_shmlimit_handler(ngx_http_request_t *r)
 {
+    int                             answered;
+    char                            buffer[SHMLIMIT_GATE_BUFFER];
     ngx_str_t                       text;
     ngx_uint_t                      i, n;
-    struct limit                   *limits, asked[SHMLIMIT_REQUESTS_MAX];
-    struct verdict                  verdict;
-    struct limit_key                keys[SHMLIMIT_REQUESTS_MAX];
     ngx_http_shmlimit_ctx_t        *ctx;
     ngx_http_shmlimit_conf_t       *conf;
-    ngx_http_complex_value_t       *values;
+    ngx_http_shmlimit_limit_t      *limits;
+    struct shmlimit_gate_key        keys[SHMLIMIT_REQUESTS_MAX];
+    struct shmlimit_gate_answer     answer;
     ngx_http_shmlimit_main_conf_t  *main_conf;
 
     conf = ngx_http_get_module_loc_conf(r, ngx_http_shmlimit_module);
+    main_conf = ngx_http_get_module_main_conf(r, ngx_http_shmlimit_module);
 
-    if (conf->limits == NULL || ngx_http_shmlimit_attachment == NULL
+    if (conf->limits == NULL || main_conf->gate == NULL
         || r != r->main || ngx_http_shmlimit_get_ctx(r) != NULL)
     {
         return NGX_DECLINED;
     }
 
     limits = conf->limits->elts;
-    values = conf->keys->elts;
 
     for (i = 0, n = 0; i < conf->limits->nelts; i++) {
 
-        if (ngx_http_complex_value(r, &values[i], &text) != NGX_OK) {
+        if (ngx_http_complex_value(r, &limits[i].key, &text) != NGX_OK) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        if (limit_key(&limits[i], (char *) text.data, text.len, &keys[n])) {
-            asked[n++] = limits[i];
+        if (text.len == 0) {
+            continue;
         }
+
+        keys[n].limit = limits[i].limit;
+        keys[n].bytes = text.data;
+        keys[n].length = text.len;
+        keys[n].cost = 0;
+        n++;
     }
 
     if (n == 0) {
@@ -229,91 +222,69 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    attachment_ask(ngx_http_shmlimit_attachment, asked, keys, n, &verdict);
+    answer.struct_size = sizeof(struct shmlimit_gate_answer);
+    answer.buffer = buffer;
+    answer.buffer_size = sizeof(buffer);
 
-    ctx->remaining = verdict.remaining;
+    answered = shmlimit_gate_ask(main_conf->gate, keys, n, &answer);
 
-    if (verdict.answer < 0) {
-        ctx->status = NGX_HTTP_SHMLIMIT_FAILED;
-        main_conf = ngx_http_get_module_main_conf(r, ngx_http_shmlimit_module);
-
-        return main_conf->attachment.fail_open ? NGX_DECLINED
-                                               : NGX_HTTP_SERVICE_UNAVAILABLE;
-    }
-
-    if (ngx_http_shmlimit_tell(r, &verdict) != NGX_OK) {
+    if (answered < 0) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (verdict.answer == SHMLIMIT_DENIED) {
-        ctx->status = NGX_HTTP_SHMLIMIT_REJECTED;
-        return asked[verdict.denied_by].status;
+    ctx->status = words_outcome(&answer);
+    ctx->remaining = answer.remaining;
+
+    if (ngx_http_shmlimit_add_headers(r, &answer) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ctx->status = verdict.dry_failed ? NGX_HTTP_SHMLIMIT_FAILED
-                  : verdict.dry_denied ? NGX_HTTP_SHMLIMIT_REJECTED_DRY_RUN
-                  : NGX_HTTP_SHMLIMIT_PASSED;
-
-    return NGX_DECLINED;
+    return answered == SHMLIMIT_DENIED ? (ngx_int_t) answer.status
+                                       : NGX_DECLINED;
 }
 
 
+/* All values are copied to the request's pool in one piece. */
 static ngx_int_t
-ngx_http_shmlimit_add_header(ngx_http_request_t *r, const char *name,
-    const char *value)
+ngx_http_shmlimit_add_headers(ngx_http_request_t *r,
+    struct shmlimit_gate_answer *answer)
 {
-    size_t            len;
-    u_char           *copy;
-    ngx_table_elt_t  *h;
+    size_t                       len;
+    u_char                      *p;
+    uint32_t                     i;
+    ngx_table_elt_t             *h;
+    struct shmlimit_gate_field  *field;
 
-    len = ngx_strlen(value);
+    for (i = 0, len = 0; i < answer->field_count; i++) {
+        len += answer->fields[i].value_length;
+    }
 
-    copy = ngx_pnalloc(r->pool, len);
-    if (copy == NULL) {
+    if (len == 0) {
+        return NGX_OK;
+    }
+
+    p = ngx_pnalloc(r->pool, len);
+    if (p == NULL) {
         return NGX_ERROR;
     }
 
-    h = ngx_list_push(&r->headers_out.headers);
-    if (h == NULL) {
-        return NGX_ERROR;
-    }
+    for (i = 0; i < answer->field_count; i++) {
+        field = &answer->fields[i];
 
-    ngx_memzero(h, sizeof(ngx_table_elt_t));
-
-    h->hash = 1;
-    h->key.len = ngx_strlen(name);
-    h->key.data = (u_char *) name;
-    h->value.len = len;
-    h->value.data = ngx_cpymem(copy, value, len) - len;
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_shmlimit_tell(ngx_http_request_t *r, struct verdict *verdict)
-{
-    size_t                   i;
-    struct shmlimit_fields  *fields;
-
-    for (i = 0; i < verdict->told_count; i++) {
-        fields = &verdict->told[i];
-
-        if (ngx_http_shmlimit_add_header(r, "RateLimit-Policy", fields->policy)
-            != NGX_OK
-            || ngx_http_shmlimit_add_header(r, "RateLimit", fields->limit)
-               != NGX_OK)
-        {
+        h = ngx_list_push(&r->headers_out.headers);
+        if (h == NULL) {
             return NGX_ERROR;
         }
 
-        if (fields->retry_after[0] != '\0'
-            && ngx_http_shmlimit_add_header(r, "Retry-After",
-                                            fields->retry_after)
-               != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
+        ngx_memzero(h, sizeof(ngx_table_elt_t));
+
+        h->hash = 1;
+        h->key.len = field->name_length;
+        h->key.data = (u_char *) field->name;
+        h->value.len = field->value_length;
+        h->value.data = p;
+
+        p = ngx_cpymem(p, field->value, field->value_length);
     }
 
     return NGX_OK;
@@ -328,7 +299,7 @@ ngx_http_shmlimit_status_variable(ngx_http_request_t *r,
 
     ctx = ngx_http_shmlimit_get_ctx(r->main);
 
-    if (ctx == NULL) {
+    if (ctx == NULL || ctx->status == NULL) {
         v->not_found = 1;
         return NGX_OK;
     }
@@ -336,8 +307,8 @@ ngx_http_shmlimit_status_variable(ngx_http_request_t *r,
     v->valid = 1;
     v->no_cacheable = 0;
     v->not_found = 0;
-    v->len = ngx_http_shmlimit_status[ctx->status].len;
-    v->data = ngx_http_shmlimit_status[ctx->status].data;
+    v->len = ngx_strlen(ctx->status);
+    v->data = (u_char *) ctx->status;
 
     return NGX_OK;
 }
@@ -382,8 +353,8 @@ ngx_http_shmlimit_create_main_conf(ngx_conf_t *cf)
         return NULL;
     }
 
-    if (ngx_array_init(&conf->rules, cf->pool, 4, sizeof(const char *))
-        != NGX_OK)
+    if (ngx_array_init(&conf->gate_words, cf->pool, 256, 1) != NGX_OK
+        || ngx_array_init(&conf->limit_words, cf->pool, 256, 1) != NGX_OK)
     {
         return NULL;
     }
@@ -392,19 +363,58 @@ ngx_http_shmlimit_create_main_conf(ngx_conf_t *cf)
 }
 
 
+static void
+ngx_http_shmlimit_close(void *data)
+{
+    shmlimit_gate_close(data);
+}
+
+
+/* The gate is made here, where its environment is the master's; workers open the segment. */
 static char *
 ngx_http_shmlimit_init_main_conf(ngx_conf_t *cf, void *conf)
 {
+    u_char                         *spec, *p;
+    ngx_pool_cleanup_t             *cln;
+    struct shmlimit_gate_wrong      wrong;
     ngx_http_shmlimit_main_conf_t  *main_conf = conf;
 
-    if (main_conf->rules.nelts > 0 && main_conf->attachment.segment == NULL) {
+    if (main_conf->segment.data == NULL) {
+
+        if (main_conf->limits == 0) {
+            return NGX_CONF_OK;
+        }
+
         ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
                       "\"shmlimit\" needs a \"shmlimit_segment\"");
         return NGX_CONF_ERROR;
     }
 
-    main_conf->attachment.rules = main_conf->rules.elts;
-    main_conf->attachment.rule_count = main_conf->rules.nelts;
+    spec = ngx_pnalloc(cf->temp_pool, main_conf->gate_words.nelts
+                                      + main_conf->limit_words.nelts + 1);
+    cln = ngx_pool_cleanup_add(cf->pool, 0);
+    if (spec == NULL || cln == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    p = ngx_cpymem(spec, main_conf->gate_words.elts,
+                   main_conf->gate_words.nelts);
+    p = ngx_cpymem(p, main_conf->limit_words.elts,
+                   main_conf->limit_words.nelts);
+    *p = '\0';
+
+    wrong.struct_size = sizeof(struct shmlimit_gate_wrong);
+    wrong.text[0] = '\0';
+
+    if (shmlimit_gate_check((char *) spec, &wrong) != 0
+        || shmlimit_gate_open((char *) spec, &main_conf->gate) != 0)
+    {
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "shmlimit: %s", wrong.text);
+        return NGX_CONF_ERROR;
+    }
+
+    cln->handler = ngx_http_shmlimit_close;
+    cln->data = main_conf->gate;
 
     return NGX_CONF_OK;
 }
@@ -432,35 +442,89 @@ ngx_http_shmlimit_merge_conf(ngx_conf_t *cf, void *parent, void *child)
 }
 
 
+/* Add a word to the spec. */
+static ngx_int_t
+ngx_http_shmlimit_add_word(ngx_array_t *words, const char *word)
+{
+    char  *p;
+
+    p = ngx_array_push_n(words, words_write(NULL, word));
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    words_write(p, word);
+
+    return NGX_OK;
+}
+
+
+/* Add "NAME=VALUE". */
+static ngx_int_t
+ngx_http_shmlimit_add_pair(ngx_conf_t *cf, ngx_array_t *words,
+    const char *name, ngx_str_t *value)
+{
+    u_char  *word;
+
+    word = ngx_pnalloc(cf->temp_pool, ngx_strlen(name) + value->len + 2);
+    if (word == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_sprintf(word, "%s=%V%Z", name, value);
+
+    return ngx_http_shmlimit_add_word(words, (char *) word);
+}
+
+
+static char *
+ngx_http_shmlimit_wrong(ngx_conf_t *cf, ngx_str_t *value, const char *wrong)
+{
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" %s", value, wrong);
+
+    return NGX_CONF_ERROR;
+}
+
+
 static char *
 ngx_http_shmlimit_segment(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    const char                     *wrong;
+    const char                     *text;
     ngx_str_t                      *value;
     ngx_uint_t                      i;
+    struct shmlimit_gate_wrong      wrong;
     ngx_http_shmlimit_main_conf_t  *main_conf = conf;
 
-    if (main_conf->attachment.segment != NULL) {
+    if (main_conf->segment.data != NULL) {
         return "is duplicate";
     }
 
     value = cf->args->elts;
 
-    wrong = attachment_name((const char *) value[1].data);
-    if (wrong != NULL) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" %s", &value[1],
-                           wrong);
+    text = words_check_segment((char *) value[1].data);
+    if (text != NULL) {
+        return ngx_http_shmlimit_wrong(cf, &value[1], text);
+    }
+
+    main_conf->segment = value[1];
+
+    if (ngx_http_shmlimit_add_pair(cf, &main_conf->gate_words, "segment",
+                                   &value[1])
+        != NGX_OK)
+    {
         return NGX_CONF_ERROR;
     }
 
-    main_conf->attachment.segment = (const char *) value[1].data;
-
     for (i = 2; i < cf->args->nelts; i++) {
-        wrong = attachment_option(&main_conf->attachment,
-                                  (const char *) value[i].data);
-        if (wrong != NULL) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" %s", &value[i],
-                               wrong);
+        text = words_check_gate((char *) value[i].data, &wrong);
+        if (text != NULL) {
+            return ngx_http_shmlimit_wrong(cf, &value[i], text);
+        }
+
+        if (ngx_http_shmlimit_add_word(&main_conf->gate_words,
+                                       (char *) value[i].data)
+            != NGX_OK)
+        {
             return NGX_CONF_ERROR;
         }
     }
@@ -469,52 +533,25 @@ ngx_http_shmlimit_segment(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* The index of a rule's name, which is added if it is not there yet. */
-static ngx_int_t
-ngx_http_shmlimit_rule(ngx_conf_t *cf, const char *name)
-{
-    const char                    **names;
-    ngx_uint_t                      i;
-    ngx_http_shmlimit_main_conf_t  *main_conf;
-
-    main_conf = ngx_http_conf_get_module_main_conf(cf,
-                                                   ngx_http_shmlimit_module);
-    names = main_conf->rules.elts;
-
-    for (i = 0; i < main_conf->rules.nelts; i++) {
-        if (ngx_strcmp(names[i], name) == 0) {
-            return i;
-        }
-    }
-
-    names = ngx_array_push(&main_conf->rules);
-    if (names == NULL) {
-        return NGX_ERROR;
-    }
-
-    *names = name;
-
-    return i;
-}
-
-
 static char *
 ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_int_t                          rule;
-    ngx_str_t                         *value;
+    const char                        *text;
+    ngx_str_t                         *value, *rule;
     ngx_uint_t                         i;
-    const char                        *wrong;
-    struct limit                      *slot, limit = LIMIT_DEFAULT;
     ngx_http_shmlimit_conf_t          *loc_conf = conf;
-    ngx_http_complex_value_t          *key;
+    ngx_http_shmlimit_limit_t         *limit;
+    struct shmlimit_gate_wrong         wrong;
+    ngx_http_shmlimit_main_conf_t     *main_conf;
     ngx_http_compile_complex_value_t   ccv;
 
+    main_conf = ngx_http_conf_get_module_main_conf(cf,
+                                                   ngx_http_shmlimit_module);
+
     if (loc_conf->limits == NULL) {
-        loc_conf->limits = ngx_array_create(cf->pool, 2, sizeof(struct limit));
-        loc_conf->keys = ngx_array_create(cf->pool, 2,
-                                          sizeof(ngx_http_complex_value_t));
-        if (loc_conf->limits == NULL || loc_conf->keys == NULL) {
+        loc_conf->limits = ngx_array_create(cf->pool, 2,
+                                            sizeof(ngx_http_shmlimit_limit_t));
+        if (loc_conf->limits == NULL) {
             return NGX_CONF_ERROR;
         }
     }
@@ -523,8 +560,8 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "is there more than 16 times";
     }
 
-    key = ngx_array_push(loc_conf->keys);
-    if (key == NULL) {
+    limit = ngx_array_push(loc_conf->limits);
+    if (limit == NULL) {
         return NGX_CONF_ERROR;
     }
 
@@ -537,53 +574,50 @@ ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
     ccv.cf = cf;
     ccv.value = &value[1];
-    ccv.complex_value = key;
+    ccv.complex_value = &limit->key;
 
     if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
-    rule = NGX_ERROR;
+    for (i = 2, rule = NULL; i < cf->args->nelts; i++) {
 
-    for (i = 2; i < cf->args->nelts; i++) {
+        if (ngx_strncmp(value[i].data, "rule=", 5) == 0 && rule == NULL) {
+            rule = &value[i];
+            text = words_check_rule((char *) rule->data + 5);
 
-        if (ngx_strncmp(value[i].data, "rule=", 5) == 0
-            && rule == NGX_ERROR)
-        {
-            wrong = limit_rule_name((const char *) value[i].data + 5);
-            if (wrong != NULL) {
-                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" %s",
-                                   &value[i], wrong);
-                return NGX_CONF_ERROR;
-            }
-
-            rule = ngx_http_shmlimit_rule(cf, (char *) value[i].data + 5);
-            if (rule == NGX_ERROR) {
-                return NGX_CONF_ERROR;
-            }
-
-            continue;
+        } else {
+            text = words_check_limit((char *) value[i].data, &wrong);
         }
 
-        wrong = limit_option(&limit, (const char *) value[i].data);
-        if (wrong != NULL) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" %s", &value[i],
-                               wrong);
+        if (text != NULL) {
+            return ngx_http_shmlimit_wrong(cf, &value[i], text);
+        }
+    }
+
+    if (rule == NULL) {
+        return "needs one rule=NAME";
+    }
+
+    /* The rule's name begins the limit, wherever it stands here. */
+    if (ngx_http_shmlimit_add_word(&main_conf->limit_words,
+                                   (char *) rule->data)
+        != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 2; i < cf->args->nelts; i++) {
+        if (&value[i] != rule
+            && ngx_http_shmlimit_add_word(&main_conf->limit_words,
+                                          (char *) value[i].data)
+               != NGX_OK)
+        {
             return NGX_CONF_ERROR;
         }
     }
 
-    if (rule == NGX_ERROR) {
-        return "needs one rule=NAME";
-    }
-
-    slot = ngx_array_push(loc_conf->limits);
-    if (slot == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    limit.rule = rule;
-    *slot = limit;
+    limit->limit = main_conf->limits++;
 
     return NGX_CONF_OK;
 }
@@ -637,36 +671,24 @@ ngx_http_shmlimit_log(void *context, int bad, const char *text)
 }
 
 
-/* After the fork: the handle is the worker's own, and so is what it logs. */
+/* After the fork, so that what is wrong is logged by each worker when it begins. */
 static ngx_int_t
 ngx_http_shmlimit_init_process(ngx_cycle_t *cycle)
 {
-    struct attachment_options       options;
     ngx_http_shmlimit_main_conf_t  *main_conf;
 
     main_conf = ngx_http_cycle_get_module_main_conf(cycle,
                                                     ngx_http_shmlimit_module);
 
-    if (main_conf == NULL || main_conf->attachment.segment == NULL
+    if (main_conf == NULL || main_conf->gate == NULL
         || (ngx_process != NGX_PROCESS_WORKER
             && ngx_process != NGX_PROCESS_SINGLE))
     {
         return NGX_OK;
     }
 
-    options = main_conf->attachment;
-    options.log = ngx_http_shmlimit_log;
-    options.context = cycle;
+    shmlimit_gate_report(main_conf->gate, ngx_http_shmlimit_log, cycle);
+    (void) shmlimit_gate_attach(main_conf->gate);
 
-    ngx_http_shmlimit_attachment = attachment_new(&options);
-
-    return ngx_http_shmlimit_attachment == NULL ? NGX_ERROR : NGX_OK;
-}
-
-
-static void
-ngx_http_shmlimit_exit_process(ngx_cycle_t *cycle)
-{
-    attachment_free(ngx_http_shmlimit_attachment);
-    ngx_http_shmlimit_attachment = NULL;
+    return NGX_OK;
 }

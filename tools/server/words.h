@@ -1,0 +1,31 @@
+/*
+ * words: the spec of a gate (shmlimit_gate.3), made of the words of a server's configuration.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_SERVER_WORDS_H
+#define SHMLIMIT_SERVER_WORDS_H
+
+#include "shmlimit_gate.h"
+
+/*
+ * Write a space and the word, with a backslash before each character that a spec would take for something else. Writes no
+ * NUL. Returns the number of bytes; `to` NULL: only that.
+ */
+size_t words_write(char *to, const char *word);
+
+/* Can a segment, or a rule, have this name? Returns NULL, or what would be right. */
+const char *words_check_segment(const char *name);
+const char *words_check_rule(const char *name);
+
+/*
+ * Is the word right as an option of a gate, or of a limit? Returns NULL, or what would be right, which may be in *wrong. The
+ * rule's name is no option.
+ */
+const char *words_check_gate(const char *word, struct shmlimit_gate_wrong *wrong);
+const char *words_check_limit(const char *word, struct shmlimit_gate_wrong *wrong);
+
+/* What became of a request, for logs: "PASSED" ...; NULL if there was no limit. */
+const char *words_outcome(const struct shmlimit_gate_answer *answer);
+
+#endif
