@@ -322,6 +322,56 @@ static int counted(void)
 	return has(line_of(" login"), " 5 ") || has(line_of(">login"), " 5 ");
 }
 
+static const char *awaited;
+
+static int news_has(void)
+{
+	return has(2, awaited);
+}
+
+static int last_has(void)
+{
+	return has(screen.rows - 1, awaited);
+}
+
+static void await_in(int (*shown)(void), const char *text)
+{
+	awaited = text;
+	await(shown);
+	ok(1, "the screen then says: %s", text);
+}
+
+static int is_help(void)
+{
+	return has(0, "Keys of shmlimit top") && has(screen.rows - 1, " ");
+}
+
+static int login_is_chosen(void)
+{
+	return line_of(">login") >= 0;
+}
+
+static int first_key(void)
+{
+	return line_of(" RULE               REMAINING") + 1;
+}
+
+static int bob_is_chosen(void)
+{
+	return has(first_key(), ">login") && has(first_key(), "bob");
+}
+
+static int alice_only(void)
+{
+	return has(first_key() - 1, " like *ali*") && has(first_key(), "alice") && !has(first_key() + 1, "carol") &&
+	       help_is_last();
+}
+
+static int all_keys(void)
+{
+	return !has(first_key() - 1, " like ") && has(first_key() + 1, "alice") && help_is_last();
+}
+
 static int is_gone(void)
 {
 	return has(2, "was destroyed");
@@ -429,6 +479,82 @@ static void long_names_are_cut(void)
 	shmlimit_rule_remove(l, LONG_NAME);
 }
 
+static uint32_t mode_of_login(void)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+
+	shmlimit_rule_get(l, login, &rule);
+	return rule.mode;
+}
+
+static uint64_t tokens_of_bob(void)
+{
+	struct shmlimit_result r = { 0 };
+
+	shmlimit_peek(l, login, "bob", 3, 1, &r);
+	return r.remaining;
+}
+
+/* What changes something is asked before. */
+static void changes_are_asked_for(void)
+{
+	start("--interval", "1h");
+	await(by_denial);
+	type("?");
+	await(is_help);
+	ok(1, "? shows the keys");
+	type("x");
+	await(by_denial);
+	ok(1, "any key goes on");
+
+	type("d");
+	await_in(news_has, "choose a rule first");
+	type("\033OB");
+	await(login_is_chosen);
+	type("d");
+	await_in(last_has, "rule login: dry run, denies nobody?");
+	type("n");
+	await(help_is_last);
+	is(mode_of_login(), SHMLIMIT_ENFORCE, "what is not affirmed is not done");
+	type("dy");
+	await_in(news_has, "rule login: dry-run from now on");
+	is(mode_of_login(), SHMLIMIT_DRY_RUN, "d tries a rule in a dry run");
+	type("d");
+	await_in(last_has, "rule login: enforce it again?");
+	type("y");
+	await_in(news_has, "rule login: enforce from now on");
+	is(mode_of_login(), SHMLIMIT_ENFORCE, "and back");
+
+	type("r");
+	await_in(news_has, "choose a key first");
+	type("\t");
+	await(bob_is_chosen);
+	ok(1, "tab chooses among keys");
+	type("r");
+	await_in(last_has, "of rule login? (y: yes)");
+	type("n");
+	await(help_is_last);
+	is(tokens_of_bob(), 0, "a key that is not affirmed is not reset");
+	type("ry");
+	await_in(news_has, "reset, all its tokens are there");
+	is(tokens_of_bob(), 3, "r resets a key");
+	type("/alx");
+	await_in(last_has, "keys like: alx_");
+	type("\177i\n");
+	await(alice_only);
+	ok(1, "/ shows keys that match");
+	type("/zzz\033");
+	await(alice_only);
+	ok(1, "escape leaves the pattern as it is");
+	type("/\n");
+	await(all_keys);
+	ok(1, "an empty pattern is none");
+	type("q");
+	is(ended(), 0, "q ends it");
+	for (int i = 0; i < 3; i++)
+		take(login, "bob", 1);
+}
+
 static void signals_end_it(void)
 {
 	static const int number[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -475,6 +601,7 @@ int main(void)
 	set_up();
 	keys_are_obeyed();
 	long_names_are_cut();
+	changes_are_asked_for();
 	signals_end_it();
 	another_segment();
 	shmlimit_close(l);

@@ -134,8 +134,9 @@ const struct command command_top = {
 	.name = "top",
 	.operands = "NAME",
 	.purpose = "watch a segment: rules by what they deny, keys by how deep they are in it",
-	.details = "On a terminal: q quit, s sort rules, k order keys, up and down choose a rule, f shows its keys\n"
-	           "only, p pause, + and - change the interval. Else tables are printed. Changes nothing.\n",
+	.details = "On a terminal: q quit, ? help, s sort rules, k order keys, tab, up and down choose a rule or a key,\n"
+	           "f shows the rule's keys only, / those that match, p pause, + and - change the interval; r resets\n"
+	           "the key, d tries the rule in a dry run, both after a question. Else tables are printed.\n",
 	.options = options,
 	.run = run,
 	.letters = "ic",

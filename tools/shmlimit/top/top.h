@@ -57,6 +57,7 @@ struct top {
 	enum live_order order;
 	char rule[SHMLIMIT_RULE_NAME_MAX + 1]; /* this one only; "": all */
 	uint64_t keys;                         /* at most */
+	char match[TEXT_LEN];                  /* keys only that match this pattern; "": all */
 	uint64_t slots;                        /* to be looked at each time, at most */
 
 	/* What was seen. */
@@ -67,7 +68,7 @@ struct top {
 	size_t rows;
 	struct live live;
 	uint64_t first, looked;                /* the slots of that look: from which, how many */
-	char news[TEXT_LEN];                   /* the last about the segment itself, or "" */
+	char news[2 * TEXT_LEN];               /* the last about the segment itself, or what was changed; or "" */
 };
 
 /*
@@ -93,6 +94,12 @@ int top_each(struct top *top, uint64_t count, int (*show)(struct top *top, uint6
 void top_segment_text(char text[TOP_LINE_LEN], const struct top *top, size_t columns);
 void top_all_text(char text[TOP_LINE_LEN], const struct top *top);
 const char *top_key_text(char text[KEY_TEXT_LEN], const struct top *top, const struct live_slot *slot);
+
+/* ---- top_act.c: changes; top->news has what came of them ---- */
+
+void top_reset_key(struct top *top, const char *rule, uint64_t fingerprint);
+int top_rule_mode(const struct top *top, const char *rule);    /* SHMLIMIT_ENFORCE, ..., or -1: not known */
+void top_rule_switch(struct top *top, const char *rule, uint32_t mode);
 
 /* ---- top_text.c, top_screen.c ---- */
 

@@ -35,7 +35,12 @@ int top_look_at_keys(struct top *top)
 	uint64_t slots = slots_of(top);
 	int status;
 
-	top->live = (struct live){ .limit = top->keys, .rule = -1, .order = top->order };
+	top->live = (struct live){
+		.limit = top->keys,
+		.rule = -1,
+		.order = top->order,
+		.match = top->match[0] != '\0' ? top->match : NULL,
+	};
 	if (top->limiter == NULL) {
 		free(last.slot);
 		return STATUS_OK;

@@ -20,6 +20,8 @@
 #define INTERVAL_MAX (64000 * MS)
 #define LINE 1024                       /* bytes of a line: no screen shows more of one */
 #define REDRAW 12                       /* control-L */
+#define ESCAPE 27
+#define DELETE 127
 
 struct screen {
 	struct top *top;
@@ -27,6 +29,11 @@ struct screen {
 	size_t first;                          /* row that is shown first */
 	int name_columns;                      /* of a rule */
 	int paused;
+	int in_keys;                           /* up and down choose a key, not a rule */
+	uint64_t fingerprint;                  /* the key that r means; 0: none */
+	char key_rule[SHMLIMIT_RULE_NAME_MAX + 1];
+	enum { ASK_NOTHING, ASK_FILTER, ASK_RESET, ASK_SWITCH, ASK_HELP } asked;
+	char typed[TEXT_LEN - 2];              /* at ASK_FILTER */
 };
 
 /* ---- signals: the terminal is restored, then they do what they would have done ---- */
@@ -139,16 +146,31 @@ static void draw_rule(int y, const struct screen *s, const struct top_row *row)
 	draw(y, row->denied_s > 0 ? A_BOLD : A_NORMAL, line);
 }
 
+static void slot_rule(const struct screen *s, const struct live_slot *slot, char rule[SHMLIMIT_RULE_NAME_MAX + 1])
+{
+	if (shmlimit_rule_name(s->top->limiter, slot->rule, rule) < 0)
+		strcpy(rule, "-");
+}
+
+static int is_selected(const struct screen *s, const struct live_slot *slot)
+{
+	char rule[SHMLIMIT_RULE_NAME_MAX + 1];
+
+	if (slot->fingerprint != s->fingerprint)
+		return 0;
+	slot_rule(s, slot, rule);
+	return strcmp(rule, s->key_rule) == 0;
+}
+
 static void draw_key(int y, const struct screen *s, const struct live_slot *slot)
 {
 	const struct top *top = s->top;
 	char name[LINE], rule[SHMLIMIT_RULE_NAME_MAX + 1], debt[TEXT_LEN] = "-", full[TEXT_LEN], key[KEY_TEXT_LEN], line[LINE];
 
-	if (shmlimit_rule_name(top->limiter, slot->rule, rule) < 0)
-		strcpy(rule, "-");
+	slot_rule(s, slot, rule);
 	if (slot->debt_ns > 0)
 		top_span_text(debt, slot->debt_ns);
-	snprintf(line, sizeof(line), " %.100s %9" PRIu64 " %9s %9s  %.800s",
+	snprintf(line, sizeof(line), "%c%.100s %9" PRIu64 " %9s %9s  %.800s", is_selected(s, slot) ? '>' : ' ',
 	         name_text(name, rule, s->name_columns), slot->remaining, debt,
 	         top_span_text(full, slot->reset_after_ns), top_key_text(key, top, slot));
 	draw(y, slot->share == 0 ? A_BOLD : A_NORMAL, line);
@@ -183,13 +205,67 @@ static void scroll_rules(struct screen *s, size_t lines)
 		s->first = selected - lines + 1;
 }
 
+static void draw_help(void)
+{
+	static const char *const lines[] = {
+		"Keys of shmlimit top",
+		"",
+		"q          quit",
+		"s          sort the rules by what is denied or allowed in a second, or by name",
+		"k          keys that are denied first, those that are near to it, or far from full",
+		"tab        up and down choose a key, or a rule again",
+		"up, down   choose",
+		"f          keys of the chosen rule only, or of all again",
+		"/          keys only that match: 203.0.113.* or a part of the key; nothing: all",
+		"r          reset the chosen key: all its tokens are there again",
+		"d          the chosen rule: from enforce to dry-run, or back",
+		"p          pause, or go on",
+		"+ -        double the interval, or halve it",
+		"",
+		"Bold are rules that deny, and keys that have no token left.",
+		"Any key goes on.",
+	};
+
+	for (int y = 0; y < LINES; y++)
+		draw(y, y == 0 ? A_BOLD : A_NORMAL, y < (int)(sizeof(lines) / sizeof(lines[0])) ? lines[y] : "");
+	refresh();
+}
+
+/* The last line: what the keys do, or what is asked. */
+static void draw_last(const struct screen *s)
+{
+	const struct top *top = s->top;
+	char line[LINE], every[TEXT_LEN];
+
+	switch (s->asked) {
+	case ASK_FILTER:
+		snprintf(line, sizeof(line), "keys like: %s_  (enter: look, escape: leave it)", s->typed);
+		break;
+	case ASK_RESET:
+		snprintf(line, sizeof(line), "reset #%012" PRIx64 " of rule %.30s? (y: yes)", s->fingerprint, s->key_rule);
+		break;
+	case ASK_SWITCH:
+		snprintf(line, sizeof(line), "rule %.30s: %s? (y: yes)", s->selected,
+		         top_rule_mode(top, s->selected) == SHMLIMIT_DRY_RUN ? "enforce it again" : "dry run, denies nobody");
+		break;
+	default:
+		snprintf(line, sizeof(line), "%s%s  ? help  q quit  s sort  k keys  f of one rule  p pause  + - interval",
+		         duration_text(every, top->interval_ns), s->paused ? " PAUSED" : "");
+	}
+	draw(LINES - 1, A_REVERSE, line);
+}
+
 static void draw_all(struct screen *s)
 {
 	const struct top *top = s->top;
 	size_t lines = rule_lines(top);
-	char text[TOP_LINE_LEN], line[LINE], every[TEXT_LEN], name[LINE];
+	char text[TOP_LINE_LEN], line[LINE], name[LINE];
 	int y = 0;
 
+	if (s->asked == ASK_HELP) {
+		draw_help();
+		return;
+	}
 	scroll_rules(s, lines);
 	s->name_columns = name_columns(top);
 	top_segment_text(text, top, (size_t)COLS);
@@ -205,16 +281,15 @@ static void draw_all(struct screen *s)
 	for (size_t i = s->first; i < s->first + lines; i++)
 		draw_rule(y++, s, &top->row[i]);
 	draw(y++, A_NORMAL, "");
-	snprintf(line, sizeof(line), " %.100s %9s %9s %9s  KEY by %s%s%s", name_text(name, "RULE", s->name_columns), "REMAINING", "DEBT", "FULL-IN",
-	         choice_word(choices_top_order, top->order), top->rule[0] != '\0' ? " of " : "", top->rule);
+	snprintf(line, sizeof(line), " %.100s %9s %9s %9s  KEY by %s%s%s%s%s", name_text(name, "RULE", s->name_columns), "REMAINING", "DEBT", "FULL-IN",
+	         choice_word(choices_top_order, top->order), top->rule[0] != '\0' ? " of " : "", top->rule,
+	         top->match[0] != '\0' ? " like " : "", top->match);
 	draw(y++, A_REVERSE, line);
 	for (size_t i = 0; i < top->live.count && y < LINES - 1; i++)
 		draw_key(y++, s, &top->live.slot[i]);
 	for (; y < LINES - 1; y++)
 		draw(y, A_NORMAL, "");
-	snprintf(line, sizeof(line), "%s%s  q quit  s sort  k keys  f of one rule  p pause  + - interval",
-	         duration_text(every, top->interval_ns), s->paused ? " PAUSED" : "");
-	draw(LINES - 1, A_REVERSE, line);
+	draw_last(s);
 	refresh();
 }
 
@@ -241,11 +316,98 @@ static void choose_rule(struct screen *s)
 	strcpy(top->rule, strcmp(top->rule, s->selected) != 0 ? s->selected : "");
 }
 
+static void select_key(struct screen *s, int step)
+{
+	const struct live *live = &s->top->live;
+	size_t at = 0;
+
+	if (live->count == 0 || s->top->limiter == NULL)
+		return;
+	while (at < live->count && !is_selected(s, &live->slot[at]))
+		at++;
+	if (at == live->count)
+		at = 0;
+	else
+		at = step < 0 ? at - (at > 0) : at + (at + 1 < live->count);
+	s->fingerprint = live->slot[at].fingerprint;
+	slot_rule(s, &live->slot[at], s->key_rule);
+}
+
+/* A part of a key will do, where no wildcard says more. */
+static void apply_filter(struct screen *s)
+{
+	struct top *top = s->top;
+	const char *around = s->typed[0] != '\0' && strpbrk(s->typed, "*?[") == NULL ? "*" : "";
+
+	snprintf(top->match, sizeof(top->match), "%s%s%s", around, s->typed, around);
+	if (top->limiter != NULL && top->info.names == 0 && top->match[0] != '\0')
+		strcpy(top->news, "the segment keeps no keys: none can match");
+}
+
+static void type_filter(struct screen *s, int key, int *again)
+{
+	size_t len = strlen(s->typed);
+
+	if (key == '\n' || key == '\r' || key == KEY_ENTER) {
+		apply_filter(s);
+		*again = 1;
+	}
+	if (key == '\n' || key == '\r' || key == KEY_ENTER || key == ESCAPE) {
+		s->asked = ASK_NOTHING;
+	} else if (key == KEY_BACKSPACE || key == '\b' || key == DELETE) {
+		s->typed[len > 0 ? len - 1 : 0] = '\0';
+	} else if (key >= ' ' && key <= 0xff && len + 1 < sizeof(s->typed)) {
+		s->typed[len] = (char)key;
+		s->typed[len + 1] = '\0';
+	}
+}
+
+/* What is asked is answered by this key. */
+static void answer(struct screen *s, int key, int *again)
+{
+	struct top *top = s->top;
+	int asked = s->asked, dry = top_rule_mode(top, s->selected) == SHMLIMIT_DRY_RUN;
+
+	if (key == KEY_RESIZE)
+		return;
+	if (asked == ASK_FILTER) {
+		type_filter(s, key, again);
+		return;
+	}
+	s->asked = ASK_NOTHING;
+	if (asked == ASK_RESET && key == 'y')
+		top_reset_key(top, s->key_rule, s->fingerprint);
+	if (asked == ASK_SWITCH && key == 'y')
+		top_rule_switch(top, s->selected, dry ? SHMLIMIT_ENFORCE : SHMLIMIT_DRY_RUN);
+	*again = 1;
+}
+
+/* Something has to be chosen before it can be changed. */
+static void ask_to_change(struct screen *s, int key)
+{
+	struct top *top = s->top;
+
+	if (key == 'r' && s->fingerprint == 0)
+		strcpy(top->news, "choose a key first: tab, then up or down");
+	else if (key == 'd' && s->selected[0] == '\0')
+		strcpy(top->news, "choose a rule first: up or down");
+	else if (key == 'd' && top_rule_mode(top, s->selected) == SHMLIMIT_OFF)
+		snprintf(top->news, sizeof(top->news), "rule %.40s is off: it decides nothing", s->selected);
+	else
+		s->asked = key == 'r' ? ASK_RESET : ASK_SWITCH;
+}
+
 /* Returns 0 at q; *again: keys are to be looked at. */
 static int act(struct screen *s, int key, int *again)
 {
 	struct top *top = s->top;
 
+	if (top->limiter != NULL)
+		top->news[0] = '\0';
+	if (s->asked != ASK_NOTHING) {
+		answer(s, key, again);
+		return 1;
+	}
 	switch (key) {
 	case 'q':
 		return 0;
@@ -269,9 +431,28 @@ static int act(struct screen *s, int key, int *again)
 	case '-':
 		top->interval_ns = top->interval_ns > 2 * INTERVAL_MIN ? top->interval_ns / 2 : INTERVAL_MIN;
 		break;
+	case '\t':
+		s->in_keys = !s->in_keys;
+		if (s->in_keys && s->fingerprint == 0)
+			select_key(s, 1);
+		break;
 	case KEY_UP:
 	case KEY_DOWN:
-		select_row(s, key == KEY_UP ? -1 : 1);
+		if (s->in_keys)
+			select_key(s, key == KEY_UP ? -1 : 1);
+		else
+			select_row(s, key == KEY_UP ? -1 : 1);
+		break;
+	case '/':
+		s->asked = ASK_FILTER;
+		s->typed[0] = '\0';
+		break;
+	case '?':
+		s->asked = ASK_HELP;
+		break;
+	case 'r':
+	case 'd':
+		ask_to_change(s, key);
 		break;
 	case REDRAW:
 		clearok(stdscr, TRUE);
