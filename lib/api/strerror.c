@@ -10,16 +10,16 @@
 
 EXPORT const char *shmlimit_strerror(int error)
 {
-	/* Negating in unsigned arithmetic: INT_MIN has no positive twin. */
+	/* Negating in unsigned arithmetic: INT_MIN has no positive counterpart. */
 	switch (error < 0 ? 0u - (unsigned)error : (unsigned)error) {
 	case 0:
 		return "no error";
 	case EINVAL:
-		return "an argument is missing, unknown, or out of its range";
+		return "an argument is missing, unknown, or out of range";
 	case E2BIG:
 		return "a field is set that this library does not know";
 	case EILSEQ:
-		return "a name is empty or has a character it may not have";
+		return "a name is empty or contains a forbidden character";
 	case ENAMETOOLONG:
 		return "a name is too long";
 	case EMSGSIZE:
@@ -29,13 +29,13 @@ EXPORT const char *shmlimit_strerror(int error)
 	case ERANGE:
 		return "the rule's capacity and rate cannot be represented exactly";
 	case EFBIG:
-		return "the window or table is larger than the segment was made for (window_max, slots_max)";
+		return "the window or table is larger than the segment was created for (window_max, slots_max)";
 	case EBUSY:
 		return "a rule's algorithm cannot be changed: remove the rule first";
 	case EOPNOTSUPP:
 		return "the rule's algorithm is not lease";
 	case EALREADY:
-		return "the table grew, and keys are left in the one before";
+		return "the table grew, and keys are left in the old one";
 	case ESRCH:
 		return "no such rule";
 	case EXFULL:
@@ -43,7 +43,7 @@ EXPORT const char *shmlimit_strerror(int error)
 	case EROFS:
 		return "the segment was opened read-only, or /dev/shm is";
 	case EAGAIN:
-		return "another process holds the lock of those who write rules";
+		return "another process holds the lock of the writers of rules";
 	case ENOENT:
 		return "no such segment";
 	case EEXIST:
@@ -55,13 +55,13 @@ EXPORT const char *shmlimit_strerror(int error)
 	case EUCLEAN:
 		return "the segment is damaged";
 	case ESTALE:
-		return "the segment was made before the last boot";
+		return "the segment was created before the last boot";
 	case EXDEV:
-		return "the segment was made in another time namespace";
+		return "the segment was created in another time namespace";
 	case EACCES:
 		return "no permission on the segment";
 	case EPERM:
-		return "the segment belongs to neither root nor this user, or its group cannot be given";
+		return "the segment belongs to neither root nor this user, or its group cannot be set";
 	case ENOSPC:
 		return "no room left in /dev/shm";
 	case ENOBUFS:
