@@ -326,9 +326,11 @@ $(O)/tests/gate/%.t: $(O)/tests/gate/%.o $(gate_obj) $(O)/libshmlimit-global.a $
 $(O)/bench/global $(O)/bench/global_sim: $(global_obj)
 # Its hosts are on a clock that is made up, and so is what is between them and their engine.
 $(O)/bench/global_sim: bench_wrap := -Wl,--wrap=clock_gettime,--wrap=clock_nanosleep,--wrap=getrandom,--wrap=fleet_lease
+$(O)/bench/gate: $(gate_obj)
+$(O)/bench/gate: bench_libs := $(gate_libs)
 $(O)/bench/%: $(O)/bench/%.o $(bench_obj) $(lib_obj)
 	$(CC) $(all_ldflags) $(bench_wrap) -o $@ $(filter %.o,$^) $(deps_libs) -Wl,--as-needed -lhiredis -lsqlite3 \
-		-llua5.1 -pthread -lm
+		-llua5.1 $(bench_libs) -pthread -lm
 
 # What libFuzzer or AFL++ feeds: some may call what is hidden in the library, some what is hidden in the command.
 fuzzed := $(patsubst tests/fuzz/target/%.c,$(O)/fuzz/%,$(wildcard tests/fuzz/target/*.c))

@@ -51,6 +51,7 @@ END {
 		over(one, v["processes", "bare CAS, one word", "2", "decisions/s"]), 2, 1)
 	line("allowed, hot key, 2 processes / mutex zone", \
 		over(one, v["processes", "zone: allowed, one key", "2", "decisions/s"]), 2, 1)
+	line("gate, one limit with fields, ns", v["gate", "gate, fields", "one client", "ns"], 300, -1)
 	line("10^6 uniform keys / (floor + random line)", \
 		v["keys", "uniform", "1000000", "/ (floor + line)"], 1.3, -1)
 	line("10^7 uniform keys / (floor + random line)", \

@@ -162,7 +162,7 @@ static void add_fields(const struct spec *spec, struct view *view, struct asked 
                        const struct shmlimit_result *r, struct shmlimit_gate_answer *out)
 {
 	const struct spec_limit *limit = q->limits[i];
-	struct shmlimit_fields fields = { .struct_size = 0 };
+	struct shmlimit_fields fields;
 	struct shmlimit_rule rule;
 
 	/* A rule in a dry run that denies has a limit that is reached; clients are not told of dry runs. */
