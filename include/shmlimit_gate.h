@@ -25,8 +25,8 @@ extern "C" {
 
 #define SHMLIMIT_GATE_LIMITS_MAX 4096      /* limits in one spec; one request asks up to SHMLIMIT_REQUESTS_MAX of them */
 #define SHMLIMIT_GATE_FIELDS_MAX 36        /* header fields of one answer: two for each limit, and four */
-#define SHMLIMIT_GATE_BUFFER 6400          /* bytes that suffice for the values of all fields */
-#define SHMLIMIT_GATE_BUFFER_EACH 384      /* bytes that suffice for one limit's fields; and 128 for the others */
+#define SHMLIMIT_GATE_BUFFER 6784          /* bytes that suffice for the values of all fields */
+#define SHMLIMIT_GATE_BUFFER_EACH 416      /* bytes that suffice for one limit's fields; and 128 for the others */
 
 /* shmlimit_gate_answer.outcome */
 #define SHMLIMIT_GATE_UNLIMITED 0          /* no limit had a key: the request goes on */

@@ -16,10 +16,12 @@
 #include "sized.h"
 
 #define NS_PER_S UINT64_C(1000000000)
-#define BUFFER_REST 128                /* bytes for the values of fields that an answer has once */
+#define BUFFER_REST 128                /* bytes for the values of fields that an answer has once, and for alignment */
+#define NUMBER_MAX 21                  /* bytes of a number, the NUL included */
 
-_Static_assert(SHMLIMIT_GATE_BUFFER_EACH == 2 * SHMLIMIT_FIELD_MAX, "two fields for each limit");
+_Static_assert(SHMLIMIT_GATE_BUFFER_EACH >= sizeof(struct shmlimit_fields), "a limit's fields fit");
 _Static_assert(SHMLIMIT_GATE_BUFFER >= SHMLIMIT_REQUESTS_MAX * SHMLIMIT_GATE_BUFFER_EACH + BUFFER_REST, "all fields fit");
+_Static_assert(BUFFER_REST >= 3 * NUMBER_MAX + _Alignof(struct shmlimit_fields), "the numbers fit");
 _Static_assert(SHMLIMIT_GATE_FIELDS_MAX == 2 * SHMLIMIT_REQUESTS_MAX + 4, "Retry-After, and three of X-RateLimit");
 
 /* The first release's part of the structure: what a caller must know. */
@@ -134,35 +136,32 @@ static int take(struct attachment *a, struct view *view, const struct asked *q, 
 
 /* ---- fields ---- */
 
-static void add_field(struct shmlimit_gate_answer *out, struct asked *q, const char *name, size_t name_length, const char *value)
+static void add_field(struct shmlimit_gate_answer *out, const char *name, size_t name_length, const char *value)
 {
-	size_t length = strlen(value);
-	struct shmlimit_gate_field *field = &out->fields[out->field_count++];
-
-	memcpy(q->to, value, length + 1);
-	*field = (struct shmlimit_gate_field){ name, q->to, (uint32_t)name_length, (uint32_t)length };
-	q->to += length + 1;
+	out->fields[out->field_count++] = (struct shmlimit_gate_field){ name, value, (uint32_t)name_length,
+		                                                        (uint32_t)strlen(value) };
 }
 
-#define ADD_FIELD(out, q, name, value) add_field(out, q, name, sizeof(name) - 1, value)
+#define ADD_FIELD(out, name, value) add_field(out, name, sizeof(name) - 1, value)
 
 static void add_number(struct shmlimit_gate_answer *out, struct asked *q, const char *name, size_t name_length, uint64_t value)
 {
-	char digits[24], *at = digits + sizeof(digits) - 1;
+	char *at = q->to + NUMBER_MAX - 1;
 
+	q->to += NUMBER_MAX;
 	*at = '\0';
 	do
 		*--at = (char)('0' + value % 10);
 	while ((value /= 10) > 0);
-	add_field(out, q, name, name_length, at);
+	add_field(out, name, name_length, at);
 }
 
-/* Add the fields of one limit's answer. */
+/* Add the fields of one limit's answer. They are written where they stay: nothing is copied. */
 static void add_fields(const struct spec *spec, struct view *view, struct asked *q, size_t i, int answer,
                        const struct shmlimit_result *r, struct shmlimit_gate_answer *out)
 {
 	const struct spec_limit *limit = q->limits[i];
-	struct shmlimit_fields fields;
+	struct shmlimit_fields *fields = (void *)q->to;
 	struct shmlimit_rule rule;
 
 	/* A rule in a dry run that denies has a limit that is reached; clients are not told of dry runs. */
@@ -174,13 +173,14 @@ static void add_fields(const struct spec *spec, struct view *view, struct asked 
 	if (shmlimit_rule_get(view->limiter, __atomic_load_n(&view->ids[limit->rule], __ATOMIC_RELAXED), &rule) != 0 ||
 	    rule.mode != SHMLIMIT_ENFORCE)
 		return;
-	fields.struct_size = sizeof(fields);
-	if (shmlimit_fields(spec->rules[limit->rule].name, &rule, answer, r, &fields) != 0)
+	fields->struct_size = sizeof(*fields);
+	if (shmlimit_fields(spec->rules[limit->rule].name, &rule, answer, r, fields) != 0)
 		return;
-	ADD_FIELD(out, q, "RateLimit-Policy", fields.policy);
-	ADD_FIELD(out, q, "RateLimit", fields.limit);
-	if (fields.retry_after[0] != '\0')
-		ADD_FIELD(out, q, "Retry-After", fields.retry_after);
+	q->to += sizeof(*fields);
+	ADD_FIELD(out, "RateLimit-Policy", fields->policy);
+	ADD_FIELD(out, "RateLimit", fields->limit);
+	if (fields->retry_after[0] != '\0')
+		ADD_FIELD(out, "Retry-After", fields->retry_after);
 	if (r->remaining < q->remaining) {
 		q->limit = r->limit;
 		q->remaining = r->remaining;
@@ -318,7 +318,7 @@ EXPORT int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_g
 		return -ENOBUFS;
 	q.n = 0;
 	q.dry_denied = q.dry_error = 0;
-	q.to = out->buffer;
+	q.to = out->buffer + -(uintptr_t)out->buffer % _Alignof(struct shmlimit_fields);
 	q.remaining = UINT64_MAX;
 	answer = read_keys(&gate->spec, keys, n, &q);
 	if (answer != 0)

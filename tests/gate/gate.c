@@ -80,6 +80,11 @@ static void arguments(void)
 	is(shmlimit_gate_ask(g, keys, 1, &answer), SHMLIMIT_ALLOWED, "without a buffer it is asked too");
 	ok(answer.field_count == 0 && answer.remaining == 8, "without a cost the spec's is taken");
 	keys[0].cost = 9;
+	answer.buffer = gate_buffer + 1;
+	answer.buffer_size = SHMLIMIT_GATE_BUFFER_EACH + 128;
+	gate_buffer[answer.buffer_size + 1] = 'x';
+	is(shmlimit_gate_ask(g, keys, 1, &answer), SHMLIMIT_DENIED, "a buffer may begin at any address");
+	ok(answer.field_count == 6 && gate_buffer[answer.buffer_size + 1] == 'x', "and all fields fit into what is documented");
 	answer.buffer = gate_buffer;
 	answer.buffer_size = sizeof(gate_buffer);
 	is(shmlimit_gate_ask(g, keys, 2, &answer), SHMLIMIT_DENIED, "a key of no bytes is no limit, the other denies");
