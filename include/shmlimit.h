@@ -65,7 +65,7 @@ extern "C" {
 #define SHMLIMIT_OFF 2             /* answer allowed, and touch nothing */
 
 /*
- * shmlimit_rule.flags: who waits for a reservation's debt. By default the caller waits for its
+ * shmlimit_rule.flags: which caller waits for a reservation's debt. By default the caller waits for its
  * own tokens. With NEXT_PAYS the caller waits only for earlier debt, and the next caller pays
  * for this one, as in Guava's RateLimiter. The debt can then reach max_wait_ns plus one whole
  * capacity.

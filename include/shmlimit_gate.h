@@ -101,7 +101,7 @@ struct shmlimit_gate_answer {
  *
  *	rule=NAME             begins a limit
  *	cost=N                tokens that a request takes; default 1
- *	prefix=V4,V6          keys are addresses: the first so many bits of them count
+ *	prefix=V4,V6          keys are addresses: the first V4 or V6 bits of them count
  *	status=N              of a refusal, 400 to 599; default 429
  *	fields=always|denied  denied: write fields to refused requests only
  *	dry_run               ask, take and count, but refuse nothing
@@ -129,7 +129,7 @@ int shmlimit_gate_check(const char *spec, struct shmlimit_gate_wrong *wrong);
 size_t shmlimit_gate_limits(const struct shmlimit_gate *gate);
 
 /*
- * Set the function that is told, in one line, what is wrong (bad is 1), and when it is over (bad is 0). The
+ * Set the function that gets one line of text when a problem begins (bad is 1) and when it ends (bad is 0). The
  * same text comes at most once a minute in each process. Set it before other threads use the gate; any thread may
  * call it. It must not call the gate.
  */

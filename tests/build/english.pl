@@ -1,0 +1,86 @@
+# english.pl SOURCE: which documents use a phrase that has been struck out, and which have a link that leads nowhere.
+# Documents are Markdown files, manual pages and public headers. Those that nobody has rewritten yet are listed in
+# tests/build/english.todo; one that is listed and has no finding must leave the list. Prints a line for each finding.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+use strict;
+use warnings;
+
+use File::Find;
+
+my ($source) = @ARGV;
+chdir $source or die "$source: $!\n";
+
+# A process, caller or host is "it", and a "who" has somebody that it stands for. One word stands for one thing.
+my @struck = (
+	[qr/\b(?:he|him|his|himself)\b/i, 'it, its'],
+	[qr/(?:^|[.;:(] |\b(?:for|to|of|by|as|than|but|from|with|and|so|if|that|let|let's|says?|tells?|is|are|where|while|until) )who (?!am|is|are|was|were|else|can do)\w/i,
+		'a caller that, a process that'],
+	[qr/\bwho(?:ever|mever|soever)\b/i, 'any process that'],
+	[qr/\banew\b/i, 'again'],
+	[qr/\b(?:is|was|are|were) told\b/i, 'what is passed, set or reported'],
+	[qr/\bso many\b/i, 'the number'],
+	[qr/\bthe (?:table|one) before\b/i, 'the old table'],
+	[qr/\b(?:who looks in|looking in)\b/i, 'introspection'],
+	[qr/\bit is said\b/i, 'the name of what says it'],
+	[qr/\bstands there\b/i, 'the name of the thing'],
+	[qr/\bby how deep\b/i, 'by how far over the limit'],
+	[qr/\bfills? (?:\w+ )?funnels up\b|\bfunnels? (?:is|are) filled up\b/i, 'restore all tokens'],
+	[qr/\bleak(?:s|ed|ing)?\b/i, 'refill'],
+	[qr/\btime to fill\b/i, 'time to full'],
+	[qr/\blapse[sd]?\b(?!;)/i, 'expire'],
+	[qr/\btwins?\b/i, 'variant, duplicate'],
+	[qr/\bfleets?\b/i, 'cluster'],
+	[qr/\bthose who write rules\b/i, 'the writers of rules'],
+);
+
+my @documents;
+find({ no_chdir => 1, wanted => sub {
+	$File::Find::prune = 1 if $File::Find::name =~ m{^\./(?:build\w*|\.\w.*|bench/results)$};
+	push @documents, $File::Find::name =~ s{^\./}{}r
+		if -f $_ && (/\.(?:md|[1-8])$/ || m{^\./include/.*\.h$}) && !m{/corpus/};
+} }, '.');
+
+my %todo;
+open my $list, '<', 'tests/build/english.todo' or die "tests/build/english.todo: $!\n";
+while (<$list>) { chomp; $todo{$_} = 1 if /^[^#]/ }
+
+for my $document (sort @documents) {
+	open my $in, '<', $document or die "$document: $!\n";
+	my (@found, $code);
+
+	while (my $line = <$in>) {
+		$code = !$code if $document =~ /\.md$/ && $line =~ /^```/;
+		next if $line =~ /^\.\\"/ || $code;
+		(my $prose = $line) =~ s/^[ \t]*\*? *//;
+		for (@struck) {
+			my ($phrase, $instead) = @$_;
+			push @found, sprintf("%s:%d: \"%s\": write: %s\n", $document, $., $& =~ s/^[^\w]+//r, $instead) if $prose =~ $phrase;
+		}
+		if ($document =~ /\.md$/) {
+			for ($line =~ /\]\(([^)\s]+)\)/g) {
+				my ($path, $heading) = /^([^#]*)(?:#(.*))?$/;
+				next if /^\w+:/;
+				my $at = $path eq '' ? $document : ($document =~ s{[^/]*$}{}r) . $path;
+				if (!-e $at) {
+					print "$document:$.: link to $_: no such file\n";
+				} elsif (defined $heading && $at =~ /\.md$/) {
+					print "$document:$.: link to $_: no such heading\n" if !grep { $_ eq $heading } headings($at);
+				}
+			}
+		}
+	}
+	if (!$todo{$document}) {
+		print @found;
+	} elsif (!@found) {
+		print "$document: has nothing to correct: remove it from tests/build/english.todo\n";
+	}
+	delete $todo{$document};
+}
+print "$_: is in tests/build/english.todo, but there is no such document\n" for sort keys %todo;
+
+sub headings {
+	my ($file) = @_;
+	open my $text, '<', $file or die "$file: $!\n";
+	return map { s/^#+ *//r =~ s/\n//r =~ tr/A-Z /a-z-/r =~ s/[^a-z0-9_-]//gr } grep { /^#/ } <$text>;
+}
