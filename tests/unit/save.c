@@ -201,7 +201,7 @@ static void round_trips(int exact)
 	if (exact)
 		is(seen.other, 0, "at a distance of whole ticks every answer is the same");
 	is(seen.better, 0, "no key has more than it had");
-	is(seen.worse, 0, "nor less by more than a tick");
+	is(seen.worse, 0, "no key has less than it had by more than a tick");
 }
 
 static void debts_of_years(void)
@@ -214,14 +214,14 @@ static void debts_of_years(void)
 
 	shmlimit_charge_at(l, id, "k", 1, 30000, T0, NULL);
 	is(save(l, (int)fd, &then_ns), 0, "a debt of decades is saved");
-	is(load_copy((int)fd, SECOND, now_ns), 0, "and loaded when the clock has hardly begun");
+	is(load_copy((int)fd, SECOND, now_ns), 0, "a debt of decades is loaded when the clock has hardly begun");
 	shmlimit_peek_at(l, id, "k", 1, 1, then_ns + SECOND, &a);
 	shmlimit_peek_at(copy, id, "k", 1, 1, now_ns, &b);
 	ok(b.reset_after_ns >= a.reset_after_ns && b.reset_after_ns - a.reset_after_ns < 1000000,
-	   "it is as long as it was");
+	   "a debt of decades is as long after loading as before");
 	is(load_copy((int)fd, UINT64_MAX, now_ns), 0, "a time of centuries may have passed");
 	shmlimit_peek_at(copy, id, "k", 1, 1, now_ns, &b);
-	is(b.remaining, 1, "then it is paid");
+	is(b.remaining, 1, "a debt of decades is paid when centuries have passed");
 	close((int)fd);
 	shmlimit_rule_remove(l, "years");
 }
@@ -248,29 +248,30 @@ static void what_it_is(void)
 	is(shmlimit_save(l, fd), 0, "a segment is saved");
 	lseek(fd, 0, SEEK_SET);
 	copy_gone();
-	is(shmlimit_load(copy_name, fd, 0, &copy), 0, "and loaded");
+	is(shmlimit_load(copy_name, fd, 0, &copy), 0, "what was saved is loaded");
 	shmlimit_info(l, &a);
 	shmlimit_info(copy, &b);
 	a.created_unix_ns = b.created_unix_ns;
-	is(memcmp(&a, &b, sizeof(a)), 0, "with slots, rules, window_max, on_full, clock, mode, owner and switch");
+	is(memcmp(&a, &b, sizeof(a)), 0,
+	   "what is loaded has the slots, rules, window_max, on_full, clock, mode, owner and switch of what was saved");
 	shmlimit_rule_get(l, id, &was);
-	is(shmlimit_rule_get(copy, shmlimit_rule_find(copy, "cold"), &is_now), 0, "a rule is there");
-	is(shmlimit_rule_find(copy, "cold"), id, "with its id");
-	is(memcmp(&was, &is_now, sizeof(was)), 0, "all of its terms and its mode");
-	is(shmlimit_rule_find(copy, "gone"), -ESRCH, "one that was removed is not");
+	is(shmlimit_rule_get(copy, shmlimit_rule_find(copy, "cold"), &is_now), 0, "a rule is loaded");
+	is(shmlimit_rule_find(copy, "cold"), id, "a rule that is loaded has its id");
+	is(memcmp(&was, &is_now, sizeof(was)), 0, "a rule that is loaded has its terms and its mode");
+	is(shmlimit_rule_find(copy, "gone"), -ESRCH, "a rule that was removed is not loaded");
 	shmlimit_switch(copy, 1);
 	is(shmlimit_throttle(copy, "k", 1, 15, 30, 60, 15, (int64_t[5]){ 0 }), SHMLIMIT_DENIED,
-	   "those without a name are, and their keys");
-	is(unit_counters(copy, -1).denied, 1, "counters begin anew");
+	   "rules without a name are loaded, with their keys");
+	is(unit_counters(copy, -1).denied, 1, "counters begin at zero after loading");
 
 	lseek(fd, 0, SEEK_SET);
 	is(shmlimit_load(copy_name, fd, 0, &none), -EEXIST, "a name that is taken is refused");
-	ok(none == (struct shmlimit *)&a, "and *out is untouched");
-	is(shmlimit_load(unit_name, fd, 4, NULL), -EINVAL, "so is an unknown flag");
+	ok(none == (struct shmlimit *)&a, "where loading fails *out is untouched");
+	is(shmlimit_load(unit_name, fd, 4, NULL), -EINVAL, "an unknown flag is refused");
 	lseek(fd, 0, SEEK_SET);
 	is(shmlimit_load(NULL, fd, SHMLIMIT_CHECK_ONLY, &none), 0, "a file can be checked without a name");
-	ok(none == (struct shmlimit *)&a, "and without a segment");
-	is(shmlimit_load("a/b", fd, 0, NULL), -EILSEQ, "and a bad name");
+	ok(none == (struct shmlimit *)&a, "checking a file makes no segment");
+	is(shmlimit_load("a/b", fd, 0, NULL), -EILSEQ, "a bad name is refused");
 	is(shmlimit_save(NULL, fd), -EINVAL, "nothing cannot be saved");
 	shmlimit_close(copy);
 	shmlimit_open(copy_name, SHMLIMIT_READ_ONLY, &copy);
@@ -281,7 +282,7 @@ static void what_it_is(void)
 	if (rule_load(l, (uint32_t)id, &view) != 0)
 		bail("no rule");
 	l->rules[id].terms[rule_version(&view) % RULE_VERSIONS].capacity++;
-	is(shmlimit_save(l, fd), -EUCLEAN, "nor one with a damaged rule");
+	is(shmlimit_save(l, fd), -EUCLEAN, "a segment with a damaged rule cannot be saved");
 	close(fd);
 }
 
@@ -310,7 +311,7 @@ static void no_room(void)
 		close(small);
 	}
 	is(silent, 0, "a file without room for all of it is an error");
-	is(save(l, -1, &then_ns), -EBADF, "and so is none");
+	is(save(l, -1, &then_ns), -EBADF, "saving to no file is an error");
 }
 
 static struct layout_slot *free_slot(void)
@@ -357,13 +358,13 @@ static void leftovers(void)
 	nobodys = free_slot();
 	nobodys->word = slot->word;
 	nobodys->tag = slot->tag & ~TAG_USED;
-	is(save(l, fd, &then_ns), 0, "what was left half done is no hindrance");
-	is(load_copy(fd, 0, T0), 0, "and the file is good");
-	is(shmlimit_verify(copy_name, NULL, 0), 0, "with nothing of it in what is loaded");
-	is((int)unit_slots(copy, SHMLIMIT_SLOT_LIVE, T0), 2, "but what was in force: no leases, which others take back");
+	is(save(l, fd, &then_ns), 0, "a segment with calls left half done is saved");
+	is(load_copy(fd, 0, T0), 0, "a segment with calls left half done is loaded");
+	is(shmlimit_verify(copy_name, NULL, 0), 0, "nothing that was half done is loaded");
+	is((int)unit_slots(copy, SHMLIMIT_SLOT_LIVE, T0), 2, "two keys in force are loaded, and no lease");
 
 	store_relaxed(&l->header->state, state_pack(GENERATIONS_MAX + 1, 0));
-	is(save(l, fd, &then_ns), -EUCLEAN, "and not when nobody knows where they are");
+	is(save(l, fd, &then_ns), -EUCLEAN, "a segment whose tables are not known cannot be saved");
 	close(fd);
 }
 
@@ -392,7 +393,7 @@ static void grown(void)
 			moved += shmlimit_take_at(l, rule == 0 ? id : sliding, &key, sizeof(key), 1, T0 + SECOND, NULL) == 0;
 	is(moved, 54, "some keys move to the new table");
 	is(save(l, fd, &then_ns), 0, "a segment is saved while its keys are in two tables");
-	is(load_copy(fd, 0, T0 + SECOND), 0, "and loaded");
+	is(load_copy(fd, 0, T0 + SECOND), 0, "a segment whose keys are in two tables is loaded");
 	for (uint64_t key = 0; key < 80; key++)
 		for (int rule = 0; rule < 2; rule++) {
 			struct shmlimit_result here, there = { 0 };
@@ -403,24 +404,24 @@ static void grown(void)
 		}
 	is(wrong, 0, "each key has what it had, in whichever table it was");
 	shmlimit_info(copy, &info);
-	is(info.slots, 1024, "the present table is as large");
-	is(info.slots_before, 256, "and so is the old one");
-	is(info.slots_max, 4096, "and so is the largest");
+	is(info.slots, 1024, "the new table is loaded as large as it was");
+	is(info.slots_before, 256, "the old table is loaded as large as it was");
+	is(info.slots_max, 4096, "the size of the largest table is loaded as it was");
 	is(shmlimit_verify(copy_name, NULL, 0), 0, "what was loaded is sound");
 	is(shmlimit_grow_at(copy, 0, T0 + SECOND), -EALREADY, "keys are left in its old table");
 	in_old = T0 + 100 * 3600 * SECOND;
-	is(shmlimit_grow_at(copy, 0, in_old), 0, "which is left when they have refilled");
-	is(shmlimit_grow_at(copy, 4096, in_old), 0, "and it grows again");
+	is(shmlimit_grow_at(copy, 0, in_old), 0, "the old table is left when its keys have refilled");
+	is(shmlimit_grow_at(copy, 4096, in_old), 0, "a segment that was loaded with two tables grows again");
 	close(fd);
 	copy_gone();
 	fd = new_file();
 	is(shmlimit_grow_at(l, 0, in_old), 0, "when all keys have moved");
 	is(save(l, fd, &in_old), 0, "one table is saved");
-	is(load_copy(fd, 0, in_old), 0, "and loaded");
+	is(load_copy(fd, 0, in_old), 0, "one table is loaded");
 	info.slots_before = 1;
 	shmlimit_info(copy, &info);
-	is(info.slots, 1024, "as large as it was");
-	is(info.slots_before, 0, "alone");
+	is(info.slots, 1024, "one table is loaded as large as it was");
+	is(info.slots_before, 0, "one table is loaded without an old one");
 	close(fd);
 	copy_gone();
 }
@@ -436,7 +437,7 @@ static void clocks(void)
 	l = unit_create("save", NULL);
 	id = unit_rule(l, "hour", 100, 100, 3600 * SECOND);
 	shmlimit_take(l, id, "k", 1, 100, NULL);
-	is(shmlimit_save(l, fd), 0, "saved by the host's clocks");
+	is(shmlimit_save(l, fd), 0, "a segment is saved by the host's clocks");
 	for (int i = 0; i < 4; i++) {
 		static const struct {
 			const char *title;
@@ -509,7 +510,7 @@ static void damage(void)
 	int fd = small_file(bytes, &len);
 
 	is(len, 3 * STATE_PAGE, "a file of three pages");
-	is(load_copy(fd, 0, T0), 0, "is loaded");
+	is(load_copy(fd, 0, T0), 0, "a file of three pages is loaded");
 	for (size_t i = 0; i < len; i++) {
 		unsigned char bit = (unsigned char)(1u << dice_below(&dice, 8));
 
@@ -522,26 +523,26 @@ static void damage(void)
 		if (pwrite(fd, &bytes[i], 1, (off_t)i) != 1)
 			bail("pwrite");
 	}
-	is(taken, 0, "with a bit of any byte flipped it is refused");
+	is(taken, 0, "a file with a bit of any byte flipped is refused");
 	for (size_t n = 0; n < len; n++) {
 		put_bytes(fd, bytes, n);
 		taken += !is_refusal(load_copy(fd, 0, T0));
 	}
-	is(taken, 0, "so is the beginning of it, however long");
+	is(taken, 0, "the beginning of a file is refused, however long it is");
 	put_bytes(fd, bytes, len + 1);
-	is(load_copy(fd, 0, T0), -EUCLEAN, "and more than it");
+	is(load_copy(fd, 0, T0), -EUCLEAN, "a file with something behind its end is refused");
 	memcpy(other, bytes, len);
 	memcpy(other + STATE_PAGE, bytes + 2 * STATE_PAGE, STATE_PAGE);
 	memcpy(other + 2 * STATE_PAGE, bytes + STATE_PAGE, STATE_PAGE);
 	put_bytes(fd, other, len);
-	is(load_copy(fd, 0, T0), -EUCLEAN, "and its pages in another order");
+	is(load_copy(fd, 0, T0), -EUCLEAN, "a file with its pages in another order is refused");
 	memcpy(other, bytes, len);
 	other[8] ^= 2;
 	put_bytes(fd, other, len);
-	is(load_copy(fd, 0, T0), -EPROTO, "another version is said to be that");
+	is(load_copy(fd, 0, T0), -EPROTO, "a file of another version is refused as that");
 	put_bytes(fd, "[login]\ncapacity = 5\n", 20);
-	is(load_copy(fd, 0, T0), -EMEDIUMTYPE, "and what is something else, that");
-	is(left, 0, "nothing is ever made of it");
+	is(load_copy(fd, 0, T0), -EMEDIUMTYPE, "a file of something else is refused as that");
+	is(left, 0, "no segment is made of a file that is refused");
 	close(fd);
 }
 
@@ -594,9 +595,10 @@ static void hostile(void)
 		}
 	}
 	diag("%u loaded, %u refused", loaded, refused);
-	ok(loaded > refused / 100 && refused > scaled(RESEALED) / 60, "numbers that nobody saved are loaded or refused");
-	is(unsound, 0, "what is loaded is sound");
-	is(locked, 0, "and locks no key out for longer than its rule can");
+	ok(loaded > refused / 100 && refused > scaled(RESEALED) / 60,
+	   "numbers that nobody saved are loaded or refused");
+	is(unsound, 0, "every segment that was loaded is sound");
+	is(locked, 0, "no segment that was loaded locks a key out for longer than its rule can");
 	close(fd);
 }
 
@@ -625,10 +627,11 @@ static void twins(void)
 	if (state_put(&again, content, sizeof(content)) != 0 || state_end(&again) != 0)
 		bail("state_put");
 	is(load_copy(file.fd, 0, T0), 0, "a file with a key in two slots is loaded");
-	is(shmlimit_verify(copy_name, NULL, 0), 0, "it has one then");
-	is((int)unit_slots(copy, SHMLIMIT_SLOT_LIVE, T0), 2, "the others' stay");
+	is(shmlimit_verify(copy_name, NULL, 0), 0, "a key that had two slots in the file has one");
+	is((int)unit_slots(copy, SHMLIMIT_SLOT_LIVE, T0), 2, "of three slots in the file two are left");
 	shmlimit_slot(copy, s[1].index, T0, &slot);
-	ok(slot.state == SHMLIMIT_SLOT_LIVE && slot.remaining == s[1].quota, "and it is the one that was read later");
+	ok(slot.state == SHMLIMIT_SLOT_LIVE && slot.remaining == s[1].quota,
+	   "a key that had two slots in the file has the later one");
 	close(file.fd);
 }
 
@@ -650,26 +653,26 @@ static void many_pages(void)
 	for (uint64_t key = 0; key < 1500; key++)
 		shmlimit_take_at(l, (int)(key % 40), &key, sizeof(key), 1 + key % 9, T0, NULL);
 	is(save(l, fd, &then_ns), 0, "1,500 keys are saved");
-	is(load_copy(fd, 0, T0), 0, "and loaded");
+	is(load_copy(fd, 0, T0), 0, "1,500 keys are loaded");
 	for (uint64_t key = 0; key < 1500; key++) {
 		struct shmlimit_result r = { 0 };
 
 		shmlimit_peek_at(copy, (int)(key % 40), &key, sizeof(key), 1, T0, &r);
 		wrong += r.remaining != 10 - (1 + key % 9);
 	}
-	is(wrong, 0, "each with what it has");
+	is(wrong, 0, "each of 1,500 keys is loaded with what it had");
 	copy_gone();
 	lseek(fd, 0, SEEK_SET);
-	is(shmlimit_load(copy_name, fd, 0, NULL), 0, "also by who wants no handle on them");
-	is(shmlimit_verify(copy_name, NULL, 0), 0, "and these are there");
+	is(shmlimit_load(copy_name, fd, 0, NULL), 0, "a file can be loaded without a handle for it");
+	is(shmlimit_verify(copy_name, NULL, 0), 0, "a segment that was loaded without a handle is there, and sound");
 	len = lseek(fd, 0, SEEK_END);
-	ok(len > 10 * (off_t)STATE_PAGE, "a file of many pages");
+	ok(len > 10 * (off_t)STATE_PAGE, "a file of 1,500 keys has more than ten pages");
 	for (len -= STATE_PAGE; len > 0; len -= STATE_PAGE) {
 		if (ftruncate(fd, len) != 0)
 			bail("ftruncate");
 		taken += load_copy(fd, 0, T0) != -EUCLEAN;
 	}
-	is(taken, 0, "that ends with one of them but the last is refused");
+	is(taken, 0, "a file that ends with a page other than its last one is refused");
 	close(fd);
 }
 
@@ -780,18 +783,18 @@ static void through_an_impatient_pipe(void)
 		_exit(load(copy_name, ends[0], 0, &given, NULL) != 0);
 	}
 	close(ends[0]);
-	is(save(l, ends[1], &then_ns), 0, "who saves to a pipe that does not wait waits for it");
+	is(save(l, ends[1], &then_ns), 0, "saving to a pipe that does not block waits for the pipe");
 	close(ends[1]);
 	waitpid(pid, &status, 0);
-	is(status, 0, "so does who loads from one");
-	is(shmlimit_open(copy_name, 0, &copy), 0, "and it is there");
+	is(status, 0, "loading from a pipe that does not block waits for the pipe");
+	is(shmlimit_open(copy_name, 0, &copy), 0, "what was loaded from a pipe is there");
 	for (uint64_t key = 0; key < 1500; key++) {
 		struct shmlimit_result r = { 0 };
 
 		shmlimit_peek_at(copy, (int)(key % 40), &key, sizeof(key), 1, T0, &r);
 		wrong += r.remaining != 10 - (1 + key % 9);
 	}
-	is(wrong, 0, "with what each key had");
+	is(wrong, 0, "what was loaded from a pipe has what each key had");
 	copy_gone();
 }
 
