@@ -19,21 +19,23 @@ static void names(void)
 	static const char *const bad[] = { "", "a/b", "/a", ".", "..", ".hidden", "new\nline", "\177" };
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		is(shmlimit_create(bad[i], NULL, NULL), -EILSEQ, "no segment is called like bad name %zu", i);
-		is(shmlimit_open(bad[i], 0, &l), -EILSEQ, "none is opened");
-		is(shmlimit_destroy(bad[i]), -EILSEQ, "none is destroyed");
-		is(shmlimit_verify(bad[i], NULL, 0), -EILSEQ, "none is verified");
-		is(shmlimit_check_names(bad[i], NULL), -EILSEQ, "a check of bad name %zu says that no segment can have it", i);
+		is(shmlimit_create(bad[i], NULL, NULL), -EILSEQ, "no segment is created under bad name %zu", i);
+		is(shmlimit_open(bad[i], 0, &l), -EILSEQ, "no segment is opened under a bad name");
+		is(shmlimit_destroy(bad[i]), -EILSEQ, "no segment is destroyed under a bad name");
+		is(shmlimit_verify(bad[i], NULL, 0), -EILSEQ, "no segment is verified under a bad name");
+		is(shmlimit_check_names(bad[i], NULL), -EILSEQ,
+		   "a check of bad name %zu says that no segment can have it", i);
 	}
 	is(shmlimit_check_names("web", "login"), 0, "a check of a good name of a segment and of a rule says so");
 	is(shmlimit_check_names(NULL, NULL), 0, "a check of no names finds nothing wrong");
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
 	is(shmlimit_create(longest, NULL, NULL), -ENAMETOOLONG, "256 bytes are too long for a name");
-	is(shmlimit_check_names(longest, "login"), -ENAMETOOLONG, "a check says that 256 bytes are too long for a name");
-	is(shmlimit_create(NULL, NULL, NULL), -EINVAL, "no name is none either");
+	is(shmlimit_check_names(longest, "login"), -ENAMETOOLONG,
+	   "a check says that 256 bytes are too long for a name");
+	is(shmlimit_create(NULL, NULL, NULL), -EINVAL, "no segment is created without a name");
 	is(shmlimit_open("test.errors.none", 0, &l), -ENOENT, "a segment that is not there is not opened");
-	is(shmlimit_destroy("test.errors.none"), -ENOENT, "nor destroyed");
+	is(shmlimit_destroy("test.errors.none"), -ENOENT, "a segment that is not there is not destroyed");
 }
 
 static int create(struct shmlimit_options options)
@@ -58,26 +60,35 @@ static void options(void)
 		uint64_t beyond;
 	} later = { { .struct_size = sizeof(later) }, 1 };
 
-	is(create((struct shmlimit_options){ .slots = 15 }), -EINVAL, "15 slots are too few");
-	is(create((struct shmlimit_options){ .slots = ((uint64_t)1 << 36) + 1 }), -EINVAL, "2^36 + 1 too many");
-	is(create((struct shmlimit_options){ .slots = UINT64_MAX }), -EINVAL, "2^64 - 1 as well");
-	is(create((struct shmlimit_options){ .rules = 4097 }), -EINVAL, "4097 rules are too many");
-	is(create((struct shmlimit_options){ .mode = 01000 }), -EINVAL, "a mode is nine bits");
-	is(create((struct shmlimit_options){ .on_full = 3 }), -EINVAL, "there are three ways of being full");
-	is(create((struct shmlimit_options){ .clock = 2 }), -EINVAL, "and two clocks");
-	is(create((struct shmlimit_options){ .window_max = SHMLIMIT_WINDOW_MAX + 1 }), -EINVAL, "or larger windows");
-	is(create((struct shmlimit_options){ .group = (uint64_t)1 << 32 }), -EINVAL, "a group has 32 bits");
-	is(create((struct shmlimit_options){ .reserved = { 1 } }), -E2BIG, "what is reserved is zero");
-	is(create((struct shmlimit_options){ .reserved32 = 1 }), -E2BIG, "all of it");
-	is(create((struct shmlimit_options){ .names = SHMLIMIT_KEY_MAX + 1 }), -EINVAL, "no key is longer than 1024 bytes");
-	is(create((struct shmlimit_options){ .struct_size = 3 }), -EINVAL, "a structure is not 3 bytes long");
-	is(create((struct shmlimit_options){ .struct_size = 1 << 20 }), -EINVAL, "nor a mebibyte");
+	is(create((struct shmlimit_options){ .slots = 15 }), -EINVAL, "15 slots are too few for a segment");
+	is(create((struct shmlimit_options){ .slots = ((uint64_t)1 << 36) + 1 }), -EINVAL,
+	   "2^36 + 1 slots are too many for a segment");
+	is(create((struct shmlimit_options){ .slots = UINT64_MAX }), -EINVAL,
+	   "2^64 - 1 slots are too many for a segment");
+	is(create((struct shmlimit_options){ .rules = 4097 }), -EINVAL, "4097 rules are too many for a segment");
+	is(create((struct shmlimit_options){ .mode = 01000 }), -EINVAL, "a mode of more than nine bits is refused");
+	is(create((struct shmlimit_options){ .on_full = 3 }), -EINVAL, "a fourth way of being full is refused");
+	is(create((struct shmlimit_options){ .clock = 2 }), -EINVAL, "a third clock is refused");
+	is(create((struct shmlimit_options){ .window_max = SHMLIMIT_WINDOW_MAX + 1 }), -EINVAL,
+	   "windows above the largest are refused");
+	is(create((struct shmlimit_options){ .group = (uint64_t)1 << 32 }), -EINVAL,
+	   "a group of more than 32 bits is refused");
+	is(create((struct shmlimit_options){ .reserved = { 1 } }), -E2BIG,
+	   "a reserved option that is not zero is refused");
+	is(create((struct shmlimit_options){ .reserved32 = 1 }), -E2BIG,
+	   "the other reserved option is refused when it is not zero");
+	is(create((struct shmlimit_options){ .names = SHMLIMIT_KEY_MAX + 1 }), -EINVAL,
+	   "more than 1024 stored bytes of a key are refused");
+	is(create((struct shmlimit_options){ .struct_size = 3 }), -EINVAL, "a structure of 3 bytes is refused");
+	is(create((struct shmlimit_options){ .struct_size = 1 << 20 }), -EINVAL,
+	   "a structure of a mebibyte is refused");
 	is(shmlimit_create("test.errors.options", &later.known, NULL), -E2BIG,
 	   "a later structure that says something new is refused");
 	later.beyond = 0;
-	is(shmlimit_create("test.errors.options", &later.known, NULL), 0, "one that does not is taken");
-	is(shmlimit_create("test.errors.options", NULL, NULL), -EEXIST, "a name is given once");
-	is(shmlimit_destroy("test.errors.options"), 0, "until it is free again");
+	is(shmlimit_create("test.errors.options", &later.known, NULL), 0,
+	   "a later structure that says nothing new is accepted");
+	is(shmlimit_create("test.errors.options", NULL, NULL), -EEXIST, "a name that is taken is refused");
+	is(shmlimit_destroy("test.errors.options"), 0, "a segment can be destroyed by its name");
 }
 
 static int set(struct shmlimit_rule rule)
@@ -92,37 +103,40 @@ static void rules(void)
 	static const char *const bad[] = { "", "a b", "a/b", "a\"b", "[r]", "a=b", "\xc3\xa4" };
 	char longest[SHMLIMIT_RULE_NAME_MAX + 2];
 
-	is(set((struct shmlimit_rule){ .capacity = 0, .count = 1, .period_ns = 1 }), -EDOM, "a capacity of 0");
-	is(set((struct shmlimit_rule){ .capacity = 1, .count = 0, .period_ns = 1 }), -EDOM, "a count of 0");
-	is(set((struct shmlimit_rule){ .capacity = 1, .count = 1, .period_ns = 0 }), -EDOM, "a period of 0");
+	is(set((struct shmlimit_rule){ .capacity = 0, .count = 1, .period_ns = 1 }), -EDOM,
+	   "a capacity of 0 is refused");
+	is(set((struct shmlimit_rule){ .capacity = 1, .count = 0, .period_ns = 1 }), -EDOM, "a count of 0 is refused");
+	is(set((struct shmlimit_rule){ .capacity = 1, .count = 1, .period_ns = 0 }), -EDOM, "a period of 0 is refused");
 	is(set((struct shmlimit_rule){ .capacity = 1, .count = UINT64_MAX, .period_ns = 1 }), -ERANGE,
-	   "a rate too high to represent");
+	   "a rate too high to represent is refused");
 	is(set((struct shmlimit_rule){ .capacity = UINT64_MAX, .count = 1, .period_ns = 1 }), -ERANGE,
-	   "a capacity too large to represent");
+	   "a capacity too large to represent is refused");
 	is(set((struct shmlimit_rule){ .capacity = 1000, .count = 1, .period_ns = UINT64_MAX }), -ERANGE,
-	   "a time to fill of centuries");
+	   "a time to fill of centuries is refused");
 	good.mode = 3;
-	is(set(good), -EINVAL, "a mode that there is not");
+	is(set(good), -EINVAL, "a rule with an unknown mode is refused");
 	good.mode = 0;
 	good.algorithm = 4;
-	is(set(good), -EINVAL, "an algorithm that there is not");
+	is(set(good), -EINVAL, "a rule with an unknown algorithm is refused");
 	good.algorithm = 0;
 	good.flags = 4;
-	is(set(good), -EINVAL, "a flag that there is not");
+	is(set(good), -EINVAL, "a rule with an unknown flag is refused");
 	good.flags = 0;
 	good.reserved[2] = 1;
-	is(set(good), -E2BIG, "a reserved field");
+	is(set(good), -E2BIG, "a rule whose reserved field is not zero is refused");
 	good.reserved[2] = 0;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		is(shmlimit_rule_set(l, bad[i], &good), -EILSEQ, "bad rule name %zu", i);
-		is(shmlimit_check_names(NULL, bad[i]), -EILSEQ, "a check of bad name %zu says that no rule can have it", i);
+		is(shmlimit_rule_set(l, bad[i], &good), -EILSEQ, "a rule with bad name %zu is refused", i);
+		is(shmlimit_check_names(NULL, bad[i]), -EILSEQ,
+		   "a check of bad name %zu says that no rule can have it", i);
 	}
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
-	is(shmlimit_rule_set(l, longest, &good), -ENAMETOOLONG, "a rule's name of 64 bytes");
-	is(shmlimit_check_names("web", longest), -ENAMETOOLONG, "a check says that 64 bytes are too long for a rule's name");
-	is(shmlimit_rule_set(l, "r", NULL), -EINVAL, "no rule at all");
-	is(shmlimit_rule_find(l, "r"), -ESRCH, "and after all that there is no rule");
+	is(shmlimit_rule_set(l, longest, &good), -ENAMETOOLONG, "a rule's name of 64 bytes is refused");
+	is(shmlimit_check_names("web", longest), -ENAMETOOLONG,
+	   "a check says that 64 bytes are too long for a rule's name");
+	is(shmlimit_rule_set(l, "r", NULL), -EINVAL, "setting no rule is refused");
+	is(shmlimit_rule_find(l, "r"), -ESRCH, "no rule is there after all were refused");
 }
 
 static void decisions(void)
@@ -130,21 +144,21 @@ static void decisions(void)
 	int id = unit_rule(l, "d", 1, 1, SECOND);
 	static char key[SHMLIMIT_KEY_MAX + 1];
 
-	is(shmlimit_take(l, id, key, 0, 1, NULL), -EMSGSIZE, "a key of no bytes");
-	is(shmlimit_take(l, id, key, 1025, 1, NULL), -EMSGSIZE, "a key of 1025 bytes");
-	is(shmlimit_take(l, id, key, SIZE_MAX, 1, NULL), -EMSGSIZE, "a key of all bytes");
-	is(shmlimit_peek(l, id, key, 0, 1, NULL), -EMSGSIZE, "peek refuses it too");
-	is(shmlimit_refund(l, id, key, 0, 1, NULL), -EMSGSIZE, "and refund");
-	is(shmlimit_reset(l, id, key, 0), -EMSGSIZE, "and reset");
-	is(shmlimit_take(l, id, NULL, 1, 1, NULL), -EINVAL, "no key");
-	is(shmlimit_take(NULL, id, key, 1, 1, NULL), -EINVAL, "no limiter");
-	is(shmlimit_take(l, -1, key, 1, 1, NULL), -ESRCH, "rule -1");
-	is(shmlimit_take(l, 64, key, 1, 1, NULL), -ESRCH, "a rule beyond the last");
-	is(shmlimit_take(l, INT32_MAX, key, 1, 1, NULL), -ESRCH, "far beyond");
-	is(shmlimit_take(l, 63, key, 1, 1, NULL), -ESRCH, "a rule that was never set");
-	is(shmlimit_reset(l, 63, NULL, 0), -ESRCH, "nor can it be reset");
+	is(shmlimit_take(l, id, key, 0, 1, NULL), -EMSGSIZE, "take refuses a key of no bytes");
+	is(shmlimit_take(l, id, key, 1025, 1, NULL), -EMSGSIZE, "take refuses a key of 1025 bytes");
+	is(shmlimit_take(l, id, key, SIZE_MAX, 1, NULL), -EMSGSIZE, "take refuses a key as long as memory");
+	is(shmlimit_peek(l, id, key, 0, 1, NULL), -EMSGSIZE, "peek refuses a key of no bytes");
+	is(shmlimit_refund(l, id, key, 0, 1, NULL), -EMSGSIZE, "refund refuses a key of no bytes");
+	is(shmlimit_reset(l, id, key, 0), -EMSGSIZE, "reset refuses a key of no bytes");
+	is(shmlimit_take(l, id, NULL, 1, 1, NULL), -EINVAL, "take refuses to have no key");
+	is(shmlimit_take(NULL, id, key, 1, 1, NULL), -EINVAL, "take refuses to have no limiter");
+	is(shmlimit_take(l, -1, key, 1, 1, NULL), -ESRCH, "take refuses rule -1");
+	is(shmlimit_take(l, 64, key, 1, 1, NULL), -ESRCH, "take refuses a rule beyond the last");
+	is(shmlimit_take(l, INT32_MAX, key, 1, 1, NULL), -ESRCH, "take refuses a rule far beyond the last");
+	is(shmlimit_take(l, 63, key, 1, 1, NULL), -ESRCH, "take refuses a rule that was never set");
+	is(shmlimit_reset(l, 63, NULL, 0), -ESRCH, "reset refuses a rule that was never set");
 	is(unit_counters(l, -1).allowed + unit_counters(l, -1).denied + unit_counters(l, -1).claims, 0,
-	   "and none of them counted or claimed anything");
+	   "calls that were refused counted and claimed nothing");
 }
 
 static void read_only(void)
@@ -153,20 +167,20 @@ static void read_only(void)
 	int id = shmlimit_rule_find(l, "d");
 	struct shmlimit *ro;
 
-	is(shmlimit_open(unit_name, 4, &ro), -EINVAL, "a flag that there is not");
-	is(shmlimit_open(unit_name, 0, NULL), -EINVAL, "nowhere to put the handle");
+	is(shmlimit_open(unit_name, 4, &ro), -EINVAL, "open refuses an unknown flag");
+	is(shmlimit_open(unit_name, 0, NULL), -EINVAL, "open refuses to have no place for the handle");
 	is(shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &ro), 0, "a segment can be opened read-only");
-	is(shmlimit_take(ro, id, "k", 1, 1, NULL), -EROFS, "then it does not take");
-	is(shmlimit_refund(ro, id, "k", 1, 1, NULL), -EROFS, "nor refund");
-	is(shmlimit_reset(ro, -1, NULL, 0), -EROFS, "nor reset");
-	is(shmlimit_switch(ro, 0), -EROFS, "nor switch");
+	is(shmlimit_take(ro, id, "k", 1, 1, NULL), -EROFS, "a read-only handle does not take");
+	is(shmlimit_refund(ro, id, "k", 1, 1, NULL), -EROFS, "a read-only handle does not refund");
+	is(shmlimit_reset(ro, -1, NULL, 0), -EROFS, "a read-only handle does not reset");
+	is(shmlimit_switch(ro, 0), -EROFS, "a read-only handle does not switch a segment off");
 	is(shmlimit_count_undecided(ro, 0, 1), -EROFS, "a read-only handle does not count undecided requests");
-	is(shmlimit_rule_set(ro, "d", &rule), -EROFS, "nor set rules");
-	is(shmlimit_rule_remove(ro, "d"), -EROFS, "nor remove them");
-	is(shmlimit_peek(ro, id, "k", 1, 1, NULL), SHMLIMIT_ALLOWED, "but it peeks");
+	is(shmlimit_rule_set(ro, "d", &rule), -EROFS, "a read-only handle sets no rules");
+	is(shmlimit_rule_remove(ro, "d"), -EROFS, "a read-only handle removes no rules");
+	is(shmlimit_peek(ro, id, "k", 1, 1, NULL), SHMLIMIT_ALLOWED, "a read-only handle peeks");
 	shmlimit_close(ro);
 	shmlimit_close(NULL);
-	ok(1, "closing nothing is allowed");
+	ok(1, "closing no limiter is allowed");
 }
 
 /* Every call that is not of a segment's name. */
@@ -181,29 +195,30 @@ static void no_limiter(void)
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 
-	is(shmlimit_info(NULL, &info), -EINVAL, "nothing has no size");
-	is(shmlimit_switch(NULL, 1), -EINVAL, "no switch");
+	is(shmlimit_info(NULL, &info), -EINVAL, "info refuses to have no limiter");
+	is(shmlimit_switch(NULL, 1), -EINVAL, "switch refuses to have no limiter");
 	is(shmlimit_count_undecided(NULL, 0, 1), -EINVAL, "undecided requests are not counted without a segment");
-	is(shmlimit_counters(NULL, -1, &counters), -EINVAL, "no counters");
-	is(shmlimit_lease_counters(NULL, &leases), -EINVAL, "none of leases");
-	is(shmlimit_lease_count(NULL, 0, 1), -EINVAL, "nothing to count in");
-	is(shmlimit_slot(NULL, 0, 0, &slot), -EINVAL, "no slots");
-	is(shmlimit_rule_set(NULL, "r", &rule), -EINVAL, "no rules to set");
-	is(shmlimit_rule_remove(NULL, "r"), -EINVAL, "to remove");
-	is(shmlimit_rule_find(NULL, "r"), -EINVAL, "to find");
-	is(shmlimit_rule_name(NULL, 0, name), -EINVAL, "to name");
-	is(shmlimit_rule_get(NULL, 0, &rule), -EINVAL, "to get");
-	is(shmlimit_rule_range(NULL, 0, &range), -EINVAL, "to measure");
-	is(shmlimit_rule_algorithm(NULL, 0), -EINVAL, "of any algorithm");
-	is(shmlimit_reset(NULL, -1, NULL, 0), -EINVAL, "nothing to reset");
-	is(shmlimit_acquire(NULL, 0, "k", 1, 1, 0, NULL), -EINVAL, "to wait for");
-	is(shmlimit_reserve(NULL, 0, "k", 1, 1, 0, NULL), -EINVAL, "to reserve");
-	is(shmlimit_charge(NULL, 0, "k", 1, 1, NULL), -EINVAL, "to charge");
-	is(shmlimit_refund(NULL, 0, "k", 1, 1, NULL), -EINVAL, "to give back to");
-	is(shmlimit_peek(NULL, 0, "k", 1, 1, NULL), -EINVAL, "to look at");
-	is(shmlimit_lease_take(NULL, 0, "k", 1, 1, SECOND, SECOND, &lease, NULL), -EINVAL, "to lease");
-	is(shmlimit_lease_deny(NULL, 0, "k", 1, 1, SECOND, NULL), -EINVAL, "to deny");
-	ok(shmlimit_now(NULL) != 0, "but a time, of the clock that limiters have if nobody says otherwise");
+	is(shmlimit_counters(NULL, -1, &counters), -EINVAL, "counters refuses to have no limiter");
+	is(shmlimit_lease_counters(NULL, &leases), -EINVAL, "lease_counters refuses to have no limiter");
+	is(shmlimit_lease_count(NULL, 0, 1), -EINVAL, "lease_count refuses to have no limiter");
+	is(shmlimit_slot(NULL, 0, 0, &slot), -EINVAL, "slot refuses to have no limiter");
+	is(shmlimit_rule_set(NULL, "r", &rule), -EINVAL, "rule_set refuses to have no limiter");
+	is(shmlimit_rule_remove(NULL, "r"), -EINVAL, "rule_remove refuses to have no limiter");
+	is(shmlimit_rule_find(NULL, "r"), -EINVAL, "rule_find refuses to have no limiter");
+	is(shmlimit_rule_name(NULL, 0, name), -EINVAL, "rule_name refuses to have no limiter");
+	is(shmlimit_rule_get(NULL, 0, &rule), -EINVAL, "rule_get refuses to have no limiter");
+	is(shmlimit_rule_range(NULL, 0, &range), -EINVAL, "rule_range refuses to have no limiter");
+	is(shmlimit_rule_algorithm(NULL, 0), -EINVAL, "rule_algorithm refuses to have no limiter");
+	is(shmlimit_reset(NULL, -1, NULL, 0), -EINVAL, "reset refuses to have no limiter");
+	is(shmlimit_acquire(NULL, 0, "k", 1, 1, 0, NULL), -EINVAL, "acquire refuses to have no limiter");
+	is(shmlimit_reserve(NULL, 0, "k", 1, 1, 0, NULL), -EINVAL, "reserve refuses to have no limiter");
+	is(shmlimit_charge(NULL, 0, "k", 1, 1, NULL), -EINVAL, "charge refuses to have no limiter");
+	is(shmlimit_refund(NULL, 0, "k", 1, 1, NULL), -EINVAL, "refund refuses to have no limiter");
+	is(shmlimit_peek(NULL, 0, "k", 1, 1, NULL), -EINVAL, "peek refuses to have no limiter");
+	is(shmlimit_lease_take(NULL, 0, "k", 1, 1, SECOND, SECOND, &lease, NULL), -EINVAL,
+	   "lease_take refuses to have no limiter");
+	is(shmlimit_lease_deny(NULL, 0, "k", 1, 1, SECOND, NULL), -EINVAL, "lease_deny refuses to have no limiter");
+	ok(shmlimit_now(NULL) != 0, "now without a limiter is the time of the default clock");
 }
 
 /* What stands in no rule, and where answers do not fit. */
@@ -220,26 +235,29 @@ static void no_rule(void)
 
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
 		is(shmlimit_rule_name(l, none[i], name), -ESRCH, "rule %d has no name", none[i]);
-		is(shmlimit_rule_get(l, none[i], &rule), -ESRCH, "no terms");
-		is(shmlimit_rule_range(l, none[i], &range), -ESRCH, "no range");
-		is(shmlimit_rule_algorithm(l, none[i]), -ESRCH, "no algorithm");
+		is(shmlimit_rule_get(l, none[i], &rule), -ESRCH, "rule %d has no parameters", none[i]);
+		is(shmlimit_rule_range(l, none[i], &range), -ESRCH, "rule %d has no range", none[i]);
+		is(shmlimit_rule_algorithm(l, none[i]), -ESRCH, "rule %d has no algorithm", none[i]);
 		if (none[i] >= 0)
-			is(shmlimit_counters(l, none[i], &counters), -ESRCH, "no counters");
+			is(shmlimit_counters(l, none[i], &counters), -ESRCH, "rule %d has no counters", none[i]);
 	}
-	is(shmlimit_rule_name(l, id, NULL), -EINVAL, "a name needs a place");
-	is(shmlimit_rule_find(l, NULL), -EINVAL, "who has none is not found");
-	is(shmlimit_rule_remove(l, NULL), -EINVAL, "nor removed");
-	is(shmlimit_info(l, &info), -EINVAL, "a structure of 4 bytes has no place for an answer");
-	is(shmlimit_lease_take(l, id, "k", 1, 1, SECOND, SECOND, &lease, NULL), -EINVAL, "nor one for a lease");
-	is(shmlimit_lease_take(l, id, "k", 1, 1, SECOND, SECOND, NULL, NULL), -EINVAL, "nor none");
-	is(shmlimit_lease_deny(l, id, NULL, 1, 1, SECOND, NULL), -EINVAL, "a lease is of a key");
-	is(shmlimit_lease_deny(l, id, "k", 0, 1, SECOND, NULL), -EMSGSIZE, "of one byte or more");
-	is(shmlimit_lease_count(l, SHMLIMIT_LEASE_BREAKER_OPENINGS + 1, 1), -EINVAL, "what is not counted");
+	is(shmlimit_rule_name(l, id, NULL), -EINVAL, "rule_name refuses to have no place for the name");
+	is(shmlimit_rule_find(l, NULL), -EINVAL, "a rule without a name is not found");
+	is(shmlimit_rule_remove(l, NULL), -EINVAL, "a rule without a name is not removed");
+	is(shmlimit_info(l, &info), -EINVAL, "info refuses a structure of 4 bytes");
+	is(shmlimit_lease_take(l, id, "k", 1, 1, SECOND, SECOND, &lease, NULL), -EINVAL,
+	   "lease_take refuses a structure of 4 bytes");
+	is(shmlimit_lease_take(l, id, "k", 1, 1, SECOND, SECOND, NULL, NULL), -EINVAL,
+	   "lease_take refuses to have no structure");
+	is(shmlimit_lease_deny(l, id, NULL, 1, 1, SECOND, NULL), -EINVAL, "lease_deny refuses to have no key");
+	is(shmlimit_lease_deny(l, id, "k", 0, 1, SECOND, NULL), -EMSGSIZE, "lease_deny refuses a key of no bytes");
+	is(shmlimit_lease_count(l, SHMLIMIT_LEASE_BREAKER_OPENINGS + 1, 1), -EINVAL,
+	   "lease_count refuses an unknown counter");
 	is(shmlimit_count_undecided(l, 2, 1), -EINVAL, "an undecided request passed or was refused, nothing else");
-	is(shmlimit_acquire(l, 63, "k", 1, 1, 0, NULL), -ESRCH, "nobody waits for a rule that there is not");
+	is(shmlimit_acquire(l, 63, "k", 1, 1, 0, NULL), -ESRCH, "acquire refuses a rule that was never set");
 	memset(segment, 'x', sizeof(segment));
-	is(shmlimit_next(segment), -ENAMETOOLONG, "nothing comes after a name without an end");
-	is(shmlimit_next(NULL), -EINVAL, "or after nothing");
+	is(shmlimit_next(segment), -ENAMETOOLONG, "next refuses a name without an end");
+	is(shmlimit_next(NULL), -EINVAL, "next refuses to have no name");
 }
 
 /* Put bytes into the file, see what open says, put back what was there. */
@@ -283,11 +301,11 @@ static void damage(void)
 
 	if (pread(fd, &header, sizeof(header), 0) != sizeof(header))
 		bail("pread");
-	is(with(0, "SHMLIMIT", 8), -EMEDIUMTYPE, "another magic is not ours");
-	is(with(8, &(uint32_t){ LAYOUT_VERSION + 1 }, 4), -EPROTO, "another version is another version");
-	is(with(16, &(uint64_t){ 0 }, 8), -EPROTO, "another layout too");
-	is(with(40, &(uint64_t){ UINT64_MAX }, 8), -EUCLEAN, "a changed count is damage");
-	is(shmlimit_open(unit_name, 0, &out), 0, "and all put back it opens");
+	is(with(0, "SHMLIMIT", 8), -EMEDIUMTYPE, "a file with another magic is not ours");
+	is(with(8, &(uint32_t){ LAYOUT_VERSION + 1 }, 4), -EPROTO, "a segment of another layout version is refused");
+	is(with(16, &(uint64_t){ 0 }, 8), -EPROTO, "a segment of another layout is refused");
+	is(with(40, &(uint64_t){ UINT64_MAX }, 8), -EUCLEAN, "a segment with a changed count is damaged");
+	is(shmlimit_open(unit_name, 0, &out), 0, "a segment with all put back opens");
 	shmlimit_close(out);
 
 	header.boot_id[0] ^= 1;
@@ -295,29 +313,30 @@ static void damage(void)
 	if (pwrite(fd, &header, sizeof(header), 0) != sizeof(header))
 		bail("pwrite");
 	is(shmlimit_open(unit_name, 0, &out), -ESTALE, "a segment of another boot is refused");
-	is(shmlimit_verify(unit_name, &problem, 1), 1, "and verify says so");
+	is(shmlimit_verify(unit_name, &problem, 1), 1, "verify says that a segment is of another boot");
 	header.boot_id[0] ^= 1;
 	header.time_namespace ^= 1;
 	header.checksum = layout_checksum(&header);
 	if (pwrite(fd, &header, sizeof(header), 0) != sizeof(header))
 		bail("pwrite");
-	is(shmlimit_open(unit_name, 0, &out), -EXDEV, "and one of another time namespace");
+	is(shmlimit_open(unit_name, 0, &out), -EXDEV, "a segment of another time namespace is refused");
 
 	if (fstat(fd, &status) != 0)
 		bail("fstat");
 	is(cut_to((off_t)header.size + 1), -EUCLEAN, "a file that is longer than it can grow is damaged");
 	is(cut_to(status.st_size - 1), -EUCLEAN, "a short file is damaged");
-	is(cut_to(300), -EUCLEAN, "also one without a whole header");
-	is(shmlimit_verify(unit_name, &problem, 1), 1, "verify says why");
-	is(cut_to(7), -EMEDIUMTYPE, "one without a magic is not ours");
-	is(shmlimit_verify(unit_name, &problem, 1), -EMEDIUMTYPE, "nor is it verified");
-	is(shmlimit_destroy(unit_name), -EMEDIUMTYPE, "nor destroyed: it may be somebody else's");
-	is(cut_to(0), -EMEDIUMTYPE, "an empty file neither");
+	is(cut_to(300), -EUCLEAN, "a file without a whole header is damaged");
+	is(shmlimit_verify(unit_name, &problem, 1), 1, "verify says what is wrong with a file without a whole header");
+	is(cut_to(7), -EMEDIUMTYPE, "a file without a magic is not ours");
+	is(shmlimit_verify(unit_name, &problem, 1), -EMEDIUMTYPE, "a file without a magic is not verified");
+	is(shmlimit_destroy(unit_name), -EMEDIUMTYPE,
+	   "a file without a magic is not destroyed: it may be somebody else's");
+	is(cut_to(0), -EMEDIUMTYPE, "an empty file is not ours");
 	close(fd);
 	unlink(path);
 	mkdir(path, 0700);
-	is(shmlimit_open(unit_name, 0, &out), -EMEDIUMTYPE, "nor is a folder");
-	is(shmlimit_create(unit_name, NULL, NULL), -EEXIST, "and its name is taken");
+	is(shmlimit_open(unit_name, 0, &out), -EMEDIUMTYPE, "a folder is not a segment");
+	is(shmlimit_create(unit_name, NULL, NULL), -EEXIST, "the name of a folder is taken");
 	rmdir(path);
 	if (symlink("/dev/shm/elsewhere", path) != 0)
 		bail("symlink");

@@ -70,48 +70,49 @@ static void sizes(void)
 
 	is(info_of(l).slots_max, 1024, "a segment can grow to 16 times its slots");
 	is(info_of(l).slots_before, 0, "at first there is one table");
-	is(shmlimit_grow(NULL, 128), -EINVAL, "nothing does not grow");
-	is(shmlimit_grow(l, 0), 0, "where it did not grow there is nothing to finish");
-	is(shmlimit_grow(l, 64), -EINVAL, "it does not grow to what it is");
-	is(shmlimit_grow(l, 124), -EINVAL, "nor to less than twice that");
-	is(shmlimit_grow(l, 1025), -EFBIG, "nor beyond what it was made for");
-	is(shmlimit_grow(l, UINT64_MAX), -EFBIG, "however far");
-	is(info_of(l).slots, 64, "what is refused changes nothing");
+	is(shmlimit_grow(NULL, 128), -EINVAL, "growing no limiter is refused");
+	is(shmlimit_grow(l, 0), 0, "a segment that did not grow has nothing to finish");
+	is(shmlimit_grow(l, 64), -EINVAL, "a segment does not grow to the size that it has");
+	is(shmlimit_grow(l, 124), -EINVAL, "a segment does not grow to less than twice its size");
+	is(shmlimit_grow(l, 1025), -EFBIG, "a segment does not grow beyond what it was made for");
+	is(shmlimit_grow(l, UINT64_MAX), -EFBIG, "a segment does not grow to any number of slots");
+	is(info_of(l).slots, 64, "a growth that is refused changes nothing");
 	if (shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &reader) != 0)
 		bail("open");
-	is(shmlimit_grow(reader, 128), -EROFS, "who may not write does not grow it");
-	is(shmlimit_grow(l, 125), 0, "it grows to any number from there");
-	is(info_of(l).slots, 128, "... of whole lines");
-	is(info_of(l).slots_before, 64, "and the table before is looked at until it is known to be empty");
-	is(info_of(reader).slots, 128, "who has it open knows");
-	ok(info_of(l).size > 5000 && info_of(l).size <= reader->size, "its size is what is reserved");
+	is(shmlimit_grow(reader, 128), -EROFS, "a read-only handle does not grow a segment");
+	is(shmlimit_grow(l, 125), 0, "a segment grows to any number of slots from twice its size");
+	is(info_of(l).slots, 128, "a segment that grew has whole lines of slots");
+	is(info_of(l).slots_before, 64, "the old table is looked at until it is known to be empty");
+	is(info_of(reader).slots, 128, "a handle that was open before knows the new size");
+	ok(info_of(l).size > 5000 && info_of(l).size <= reader->size, "a segment's size is what is reserved");
 	snprintf(path, sizeof(path), "/dev/shm/%s", unit_name);
-	is(stat(path, &status), 0, "the file is there");
+	is(stat(path, &status), 0, "a segment that grew has its file");
 	is(status.st_size, info_of(l).size, "the file is as long as what is reserved, and has no hole to grow into");
 	is(shmlimit_grow(l, 1024), 0, "an empty table is left at once");
-	is(info_of(l).slots_before, 128, "only one is looked at besides the present");
-	is(shmlimit_grow(l, 0), 0, "that can be asked for");
-	is(info_of(l).slots_before, 0, "... and is then left too");
+	is(info_of(l).slots_before, 128, "only one old table is looked at besides the new one");
+	is(shmlimit_grow(l, 0), 0, "leaving the old table can be asked for");
+	is(info_of(l).slots_before, 0, "an old table that was left is not looked at");
 	is(sound(), 0, "the segment is sound");
 	shmlimit_close(reader);
 	shmlimit_close(l);
 
 	l = create(64, 64, 0);
 	is(shmlimit_grow(l, 128), -EFBIG, "a segment may be made not to grow");
-	is(l->size, info_of(l).size, "... and takes no room for it");
+	is(l->size, info_of(l).size, "a segment that cannot grow takes no room for it");
 	shmlimit_close(l);
 	l = create(16, 1 << 20, 0);
 	for (uint64_t slots = 32; slots <= 1 << 16; slots *= 2)
 		if (shmlimit_grow(l, slots) != 0)
 			bail("grow to %llu", (unsigned long long)slots);
-	is(info_of(l).slots, 1 << 16, "from the smallest it can grow step by step");
-	is(shmlimit_destroy(unit_name), 0, "who has it open keeps it when it is destroyed");
-	is(shmlimit_grow(l, 1 << 17), -ENOENT, "... but it grows no more");
+	is(info_of(l).slots, 1 << 16, "the smallest segment can grow step by step");
+	is(shmlimit_destroy(unit_name), 0, "a segment can be destroyed while it is open");
+	is(shmlimit_grow(l, 1 << 17), -ENOENT, "a segment that was destroyed does not grow");
 	shmlimit_close(l);
 	/* Emulators have not that much; valgrind's mmap() says so by another name. */
 	error = shmlimit_create(unit_name, &(struct shmlimit_options){ .struct_size = sizeof(struct shmlimit_options),
 	                        .slots = 16, .slots_max = SHMLIMIT_SLOTS_MAX }, &l);
-	ok(error == 0 || error == (under_valgrind() ? -EINVAL : -ENOMEM), "it may be as far as there can be, where there is address space for that");
+	ok(error == 0 || error == (under_valgrind() ? -EINVAL : -ENOMEM),
+	   "a segment may be made to grow as far as there is address space");
 	if (error == 0)
 		shmlimit_close(l);
 	if (error == 0)
@@ -136,28 +137,30 @@ static void keys_move(void)
 	take(l, rule, "a", 4, T0);
 	take(l, rule, "b", 10, T0);
 	claims = unit_counters(l, rule).claims;
-	is(shmlimit_grow_at(l, 256, T0), 0, "it grows with keys in it");
-	is(left(l, rule, "a", T0), 6, "a key that is looked at is what it was");
-	is(left(l, rule, "b", T0), 0, "another one too");
+	is(shmlimit_grow_at(l, 256, T0), 0, "a segment with keys in it grows");
+	is(left(l, rule, "a", T0), 6, "a key in the old table has what it had");
+	is(left(l, rule, "b", T0), 0, "an exhausted key in the old table has nothing");
 	for (uint64_t i = 0; shmlimit_slot(l, i, T0, &slot) == 0; i++)
 		live += slot.state == SHMLIMIT_SLOT_LIVE;
-	is(live, 2, "both are seen by who looks in");
-	is(shmlimit_grow_at(l, 512, T0), -EALREADY, "it does not grow again while there are keys in the table before");
-	is(left(other, rule, "a", T0), 6, "another handle knows no less");
+	is(live, 2, "both keys of the old table are shown");
+	is(shmlimit_grow_at(l, 512, T0), -EALREADY,
+	   "a segment does not grow again while there are keys in the old table");
+	is(left(other, rule, "a", T0), 6, "another handle finds a key in the old table");
 	take(other, rule, "a", 1, T0);
 	is(left(l, rule, "a", T0), 5, "a key that was asked for has moved, and is charged once");
 	live = 0;
 	for (uint64_t i = 0; shmlimit_slot(l, i, T0, &slot) == 0; i++)
 		live += slot.state == SHMLIMIT_SLOT_LIVE;
-	is(live, 2, "it is seen in one place");
+	is(live, 2, "a key that has moved is shown in one place");
 	is(unit_counters(l, rule).claims, claims, "moving is not counted as claiming");
-	is(shmlimit_take_at(l, rule, "b", 1, 1, T0, NULL), SHMLIMIT_DENIED, "what is exhausted stays so");
-	is(left(l, rule, "b", T0), 0, "... and moved too");
-	is(shmlimit_grow_at(l, 512, T0), 0, "when all have moved it can grow again");
+	is(shmlimit_take_at(l, rule, "b", 1, 1, T0, NULL), SHMLIMIT_DENIED,
+	   "an exhausted key in the old table is denied");
+	is(left(l, rule, "b", T0), 0, "an exhausted key has moved, and has nothing");
+	is(shmlimit_grow_at(l, 512, T0), 0, "a segment whose keys have all moved can grow again");
 	is(sound(), 0, "the segment is sound");
-	is(left(l, rule, "a", T0), 5, "nothing is lost on the way");
-	is(shmlimit_grow_at(l, 1024, T0 + 9 * SECOND), -EALREADY, "while one lacks a token the table is kept");
-	is(shmlimit_grow_at(l, 1024, T0 + 10 * SECOND), 0, "when the last has refilled it is left");
+	is(left(l, rule, "a", T0), 5, "a key that moved twice has what it had");
+	is(shmlimit_grow_at(l, 1024, T0 + 9 * SECOND), -EALREADY, "the old table is kept while one key lacks a token");
+	is(shmlimit_grow_at(l, 1024, T0 + 10 * SECOND), 0, "the old table is left when its last key has refilled");
 	shmlimit_close(other);
 	shmlimit_close(l);
 }
@@ -176,25 +179,29 @@ static void verbs(void)
 	if (shmlimit_grow_at(l, 256, T0) != 0)
 		bail("grow");
 	is(shmlimit_reset(l, rule, "reset", 5), 1, "a key that has not moved can be reset");
-	is(left(l, rule, "reset", T0), 10, "... and is full");
+	is(left(l, rule, "reset", T0), 10, "a key that was reset in the old table is full");
 	take(l, rule, "reset", 1, T0);
-	is(left(l, rule, "reset", T0), 9, "... for good");
-	is(shmlimit_refund_at(l, rule, "refunded", 8, 3, T0, NULL), SHMLIMIT_ALLOWED, "it can be given back to");
-	is(left(l, rule, "refunded", T0), 9, "... what it lacks");
-	is(shmlimit_charge_at(l, rule, "charged", 7, 5, T0, NULL), SHMLIMIT_ALLOWED, "and be charged");
-	is(left(l, rule, "charged", T0), 1, "... once");
+	is(left(l, rule, "reset", T0), 9, "a key that was reset in the old table stays reset when it moves");
+	is(shmlimit_refund_at(l, rule, "refunded", 8, 3, T0, NULL), SHMLIMIT_ALLOWED,
+	   "a key in the old table takes a refund");
+	is(left(l, rule, "refunded", T0), 9, "a key in the old table has what was given back");
+	is(shmlimit_charge_at(l, rule, "charged", 7, 5, T0, NULL), SHMLIMIT_ALLOWED,
+	   "a key in the old table can be charged");
+	is(left(l, rule, "charged", T0), 1, "a key in the old table is charged once");
 	for (uint64_t count = 2; count < 9; count++)
 		if (shmlimit_rule_set_at(l, "login", &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
 		                         .capacity = 20, .count = count, .period_ns = SECOND }, T0) != rule)
 			bail("rule_set");
-	is(left(l, rule, "changed", T0), 6, "where its rule changes it keeps its tokens");
+	is(left(l, rule, "changed", T0), 6, "a key in the old table keeps its tokens when its rule changes");
 	take(l, rule, "changed", 1, T0);
-	is(left(l, rule, "changed", T0), 5, "... when it moves, too");
-	is(left(l, rule, "left alone", T0), 6, "... as often as it likes");
-	ok(shmlimit_reset(l, rule, NULL, 0) > 0, "a rule can be reset");
-	is(left(l, rule, "left until the end", T0), 20, "... with keys that have not moved");
-	is(left(l, rule, "changed", T0) + left(l, rule, "charged", T0), 40, "... wherever its keys are");
-	is(shmlimit_grow_at(l, 512, T0), 0, "... and nothing is left then");
+	is(left(l, rule, "changed", T0), 5, "a key keeps its tokens when its rule changed and it moves");
+	is(left(l, rule, "left alone", T0), 6,
+	   "a key in the old table keeps its tokens after several changes of its rule");
+	ok(shmlimit_reset(l, rule, NULL, 0) > 0, "a rule with keys in two tables can be reset");
+	is(left(l, rule, "left until the end", T0), 20, "a reset rule's key that has not moved is full");
+	is(left(l, rule, "changed", T0) + left(l, rule, "charged", T0), 40,
+	   "a reset rule's keys are full in both tables");
+	is(shmlimit_grow_at(l, 512, T0), 0, "after a reset of all keys the old table is left");
 	shmlimit_close(l);
 }
 
@@ -209,14 +216,15 @@ static void carried_twice(void)
 	if (shmlimit_grow_at(l, 256, T0) != 0)
 		bail("grow");
 	memcpy(kept, l->tables[0].slots, sizeof(kept));
-	is(shmlimit_take_at(l, rule, "a", 1, 1, T0, NULL), SHMLIMIT_DENIED, "it has moved");
+	is(shmlimit_take_at(l, rule, "a", 1, 1, T0, NULL), SHMLIMIT_DENIED, "an exhausted key moves, and is denied");
 	for (int i = 0; i < 64; i++)
 		if ((l->tables[0].slots[i].tag & ~TAG_FROZEN) == 0 && kept[i].tag != 0)
 			l->tables[0].slots[i] = (struct layout_slot){ kept[i].tag | TAG_FROZEN, kept[i].word };
 	is(sound(), 0, "a key that was carried and not buried is no damage");
-	is(shmlimit_refund_at(l, rule, "a", 1, 10, T0, NULL), SHMLIMIT_ALLOWED, "all is given back");
-	is(shmlimit_grow_at(l, 0, T0), 0, "then nothing is left of it in the table before");
-	is(left(l, rule, "a", T0), 10, "the key is full");
+	is(shmlimit_refund_at(l, rule, "a", 1, 10, T0, NULL), SHMLIMIT_ALLOWED,
+	   "a key that was carried takes a refund of everything");
+	is(shmlimit_grow_at(l, 0, T0), 0, "nothing of a full key is left in the old table");
+	is(left(l, rule, "a", T0), 10, "a key that was carried is full after a refund of everything");
 	shmlimit_close(l);
 }
 
@@ -318,7 +326,7 @@ static void twin(struct dice *dice)
 	}
 	ok(moved >= 2, "the segment grew while all this was asked");
 	is(differ, 0, "whatever is asked of whatever rule, it answers as one that had the room from the beginning");
-	is(sound(), 0, "and is sound");
+	is(sound(), 0, "a segment that grew under all calls is sound");
 	shmlimit_close(large);
 	shmlimit_close(l);
 }
@@ -347,7 +355,7 @@ static void crowd(uint32_t on_full)
 		found += r.remaining == 6;
 	}
 	is(found, recorded, "each key that had a slot keeps its state beside 500 strangers, on_full %u", on_full);
-	is(shmlimit_grow_at(l, 0, T0), 0, "all have moved");
+	is(shmlimit_grow_at(l, 0, T0), 0, "all keys have moved, on_full %u", on_full);
 	is(sound(), 0, "the segment is sound");
 	shmlimit_close(l);
 }
@@ -368,8 +376,9 @@ static void homeless(uint32_t on_full, int answer)
 	for (uint64_t key = 0; key < 500; key++)
 		(void)shmlimit_take_at(l, rule, &key, sizeof(key), 10, T0, NULL);
 	is(shmlimit_take_at(l, rule, "poor", 4, 1, T0, &r), answer, "no room: answered as on_full %u says", on_full);
-	is(r.remaining, 0, "... on what the key has");
-	is(shmlimit_take_at(l, rule, "empty", 5, 1, T0, &r), SHMLIMIT_DENIED, "an exhausted one is denied in any case");
+	is(r.remaining, 0, "without room a key is answered by what it has");
+	is(shmlimit_take_at(l, rule, "empty", 5, 1, T0, &r), SHMLIMIT_DENIED,
+	   "without room an exhausted key is denied in any case");
 	is(sound(), 0, "the segment is sound");
 	shmlimit_close(l);
 }
@@ -386,10 +395,10 @@ static void leftover(void)
 	store_relaxed(&l->header->tables[1].offset, l->tables_offset);
 	store_relaxed(&l->header->tables[1].lines, 128);
 	is(sound(), 0, "what a killed grower leaves is no damage");
-	is(shmlimit_open(unit_name, 0, &again), 0, "and opens");
-	is(left(again, rule, "a", T0), 6, "... as what it was");
-	is(shmlimit_grow_at(again, 256, T0), 0, "the next one grows it");
-	is(left(l, rule, "a", T0), 6, "... for all");
+	is(shmlimit_open(unit_name, 0, &again), 0, "a segment whose grower was killed opens");
+	is(left(again, rule, "a", T0), 6, "a key in a segment whose grower was killed has what it had");
+	is(shmlimit_grow_at(again, 256, T0), 0, "a segment whose grower was killed can grow");
+	is(left(l, rule, "a", T0), 6, "a segment grows for the handles that were open when a grower was killed");
 	shmlimit_close(again);
 	shmlimit_close(l);
 }
@@ -429,22 +438,25 @@ static void damage(void)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		put(l, bad[i].state, bad[i].offset, bad[i].lines);
 		is(shmlimit_open(unit_name, 0, &again), -EUCLEAN, "a table %s is refused", bad[i].what);
-		ok(sound() > 0, "... and found");
-		is(left(l, rule, "a", T0), 6, "... and misleads nobody who is in");
-		is(shmlimit_take_at(l, rule, "b", 1, 1, T0, NULL), SHMLIMIT_ALLOWED, "... who goes on");
-		is(shmlimit_grow_at(l, 256, T0), -EUCLEAN, "... but does not grow it");
+		ok(sound() > 0, "verify finds a table %s", bad[i].what);
+		is(left(l, rule, "a", T0), 6, "a table %s misleads no handle that was open before", bad[i].what);
+		is(shmlimit_take_at(l, rule, "b", 1, 1, T0, NULL), SHMLIMIT_ALLOWED,
+		   "beside a table %s a handle that was open before goes on", bad[i].what);
+		is(shmlimit_grow_at(l, 256, T0), -EUCLEAN, "a segment with a table %s does not grow", bad[i].what);
 		(void)shmlimit_reset(l, rule, "b", 1);
 	}
 	put(l, 0, 0, 0);
-	is(shmlimit_open(unit_name, 0, &again), 0, "put right, it opens");
+	is(shmlimit_open(unit_name, 0, &again), 0, "a segment whose table is put right opens");
 	shmlimit_close(again);
 
 	/* Frozen slots where no table follows. */
 	for (int i = 0; i < 64; i++)
 		store_relaxed(&l->tables[0].slots[i].tag, l->tables[0].slots[i].tag | TAG_FROZEN);
 	ok(sound() >= 64, "frozen slots of the present table are damage");
-	is(shmlimit_take_at(l, rule, "c", 1, 10, T0, NULL), SHMLIMIT_ALLOWED, "which locks nobody out");
-	is(shmlimit_take_at(l, rule, "c", 1, 1, T0, NULL), SHMLIMIT_DENIED, "... and gives nothing away");
+	is(shmlimit_take_at(l, rule, "c", 1, 10, T0, NULL), SHMLIMIT_ALLOWED,
+	   "frozen slots of the new table lock no key out");
+	is(shmlimit_take_at(l, rule, "c", 1, 1, T0, NULL), SHMLIMIT_DENIED,
+	   "frozen slots of the new table give nothing away");
 	shmlimit_close(l);
 }
 
@@ -475,22 +487,23 @@ static void own_clock(void)
 		}
 	for (uint64_t i = 0; shmlimit_slot(l, i, now_ns, &slot) == 0; i++)
 		seen[slot.state]++;
-	ok(seen[SHMLIMIT_SLOT_TENTATIVE] == 1 && seen[SHMLIMIT_SLOT_LIVE] == 3, "who looks in sees what is claimed and what lives");
-	is(shmlimit_slot(l, 64, now_ns, &slot), -EINVAL, "and nothing beyond");
+	ok(seen[SHMLIMIT_SLOT_TENTATIVE] == 1 && seen[SHMLIMIT_SLOT_LIVE] == 3,
+	   "slots of the old table are shown as claimed and as live");
+	is(shmlimit_slot(l, 64, now_ns, &slot), -EINVAL, "no slot beyond both tables is shown");
 	is(shmlimit_grow(l, 128), 0, "a segment grows by its own clock");
 	is(shmlimit_peek(l, leased, "a", 1, 1, &r), SHMLIMIT_DENIED, "a peek at a lease in the old table is denied");
-	is(r.remaining, 0, "and finds no tokens, as the take after it");
-	is(shmlimit_take(l, leased, "a", 1, 1, &r), SHMLIMIT_DENIED, "which is denied, too");
-	is(shmlimit_grow(l, 256), -EALREADY, "by which keys have not refilled");
+	is(r.remaining, 0, "a peek at a lease in the old table finds no tokens");
+	is(shmlimit_take(l, leased, "a", 1, 1, &r), SHMLIMIT_DENIED, "a take of a lease in the old table is denied");
+	is(shmlimit_grow(l, 256), -EALREADY, "by its own clock a segment does not grow before its keys have refilled");
 	memset(seen, 0, sizeof(seen));
 	for (uint64_t i = 0; shmlimit_slot(l, i, now_ns, &slot) == 0; i++)
 		seen[slot.state]++;
 	ok(seen[SHMLIMIT_SLOT_TENTATIVE] == 0 && seen[SHMLIMIT_SLOT_LIVE] == 2,
 	   "what was claimed in the old table is free, and its leases have expired");
 	is(shmlimit_take(l, rule, "a", 1, 1, &r), SHMLIMIT_ALLOWED, "a key moves when it is asked for");
-	is(r.remaining, 5, "with what it had");
-	is(shmlimit_take(l, sliding, "a", 1, 1, &r), SHMLIMIT_ALLOWED, "a window too");
-	is(r.remaining, 4, "with its times");
+	is(r.remaining, 5, "a key that moves has what it had");
+	is(shmlimit_take(l, sliding, "a", 1, 1, &r), SHMLIMIT_ALLOWED, "a window moves when it is asked for");
+	is(r.remaining, 4, "a window that moves has its tokens");
 	is(shmlimit_grow(l, 256), 0, "leases and what is of no rule need not move");
 	is(sound(), 0, "the segment is sound");
 	shmlimit_close(l);
@@ -509,15 +522,16 @@ static void carried_over_later_times(void)
 	window.max_wait_ns = 0;
 	rule = shmlimit_rule_set_at(l, "sliding", &window, T0);
 	is(shmlimit_take_at(l, rule, "a", 1, 3, T0, NULL), SHMLIMIT_ALLOWED, "a window is full when the table grows");
-	is(shmlimit_grow_at(l, 128, T0), 0, "... to twice its size");
+	is(shmlimit_grow_at(l, 128, T0), 0, "a table with a full window grows to twice its size");
 	for (uint64_t key = 0; key < 4000; key++) {
 		shmlimit_take_at(l, rule, &key, sizeof(key), 3, T0 + 5 * SECOND, NULL);
 		shmlimit_reset(l, rule, &key, sizeof(key));
 	}
 	is(shmlimit_take_at(l, rule, "a", 1, 1, T0 + 6 * SECOND, &r), SHMLIMIT_DENIED,
-	   "it moves to a slot whose cells hold later times of other keys");
-	is(r.retry_after_ns, 4 * SECOND, "and has the times that it had");
-	is(shmlimit_take_at(l, rule, "a", 1, 3, T0 + 10 * SECOND, NULL), SHMLIMIT_ALLOWED, "so it is empty when it was to be");
+	   "a full window is denied in a slot whose cells hold later times of other keys");
+	is(r.retry_after_ns, 4 * SECOND, "a window that moved has the times that it had");
+	is(shmlimit_take_at(l, rule, "a", 1, 3, T0 + 10 * SECOND, NULL), SHMLIMIT_ALLOWED,
+	   "a window that moved is empty when it would have been");
 	is(sound(), 0, "the segment is sound");
 	shmlimit_close(l);
 }
@@ -532,8 +546,9 @@ static void old_words(void)
 	take(l, slow, "b", 2, T0);
 	is(shmlimit_grow_at(l, 128, T0), 0, "a table grows");
 	is(shmlimit_grow_at(l, 0, T0 + DAY), -EALREADY, "a day later one of its two keys has not refilled");
-	is(shmlimit_reset(l, slow, NULL, 0), 1, "which is reset");
-	is(shmlimit_grow_at(l, 0, T0 + 370 * DAY), 0, "what had refilled does not come back when its time seems to be of the future");
+	is(shmlimit_reset(l, slow, NULL, 0), 1, "a key of the old table that has not refilled can be reset");
+	is(shmlimit_grow_at(l, 0, T0 + 370 * DAY), 0,
+	   "a key that had refilled does not come back when its time seems to be in the future");
 	shmlimit_close(l);
 }
 
@@ -543,12 +558,14 @@ static void off(void)
 	int rule = unit_rule(l, "login", 1, 1, SECOND);
 
 	take(l, rule, "a", 1, T0);
-	is(shmlimit_switch(l, 0), 0, "a segment that is off");
-	is(shmlimit_grow_at(l, 128, T0), 0, "... grows");
-	is(info_of(l).enabled, 0, "... and stays off");
-	is(shmlimit_take_at(l, rule, "a", 1, 1, T0, NULL), SHMLIMIT_ALLOWED, "... for who decides");
+	is(shmlimit_switch(l, 0), 0, "a segment can be switched off");
+	is(shmlimit_grow_at(l, 128, T0), 0, "a segment that is off grows");
+	is(info_of(l).enabled, 0, "a segment that is off stays off when it grew");
+	is(shmlimit_take_at(l, rule, "a", 1, 1, T0, NULL), SHMLIMIT_ALLOWED,
+	   "a segment that is off allows when it grew");
 	shmlimit_switch(l, 1);
-	is(shmlimit_take_at(l, rule, "a", 1, 1, T0, NULL), SHMLIMIT_DENIED, "on again, its keys are what they were");
+	is(shmlimit_take_at(l, rule, "a", 1, 1, T0, NULL), SHMLIMIT_DENIED,
+	   "switched on again, a segment that grew has what its keys had");
 	shmlimit_close(l);
 }
 
