@@ -19,13 +19,9 @@
 #include <string.h>
 #include <time.h>
 #include <urcu/urcu-bp.h>
-#include <urcu/uatomic.h>
 
 #include "attachment.h"
 #include "bundle.h"
-
-/* liburcu's macros cast qualifiers away. */
-#pragma GCC diagnostic ignored "-Wcast-qual"
 
 #define LOOK_EVERY_MS 1000u
 
@@ -102,7 +98,8 @@ static void report_state(struct attachment *a, const char *rule, int error, int 
 		snprintf(text + at, sizeof(text) - (size_t)at, "%s: requests that need it %s", words(a, error), what);
 	else
 		snprintf(text + at, sizeof(text) - (size_t)at, "in order again; requests that %s: %lu",
-		         a->spec->fail_open ? "passed without a limit" : "were refused", uatomic_xchg(&a->failed, 0));
+		         a->spec->fail_open ? "passed without a limit" : "were refused",
+		         __atomic_exchange_n(&a->failed, 0, __ATOMIC_RELAXED));
 	if (report(a, error != 0, text))
 		*reported = error;
 }
@@ -115,7 +112,7 @@ static void report_engine(void *attachment, const char *text)
 void attachment_find_rules(struct attachment *a, struct view *view)
 {
 	for (size_t i = 0; i < a->spec->rule_count; i++)
-		uatomic_set(&view->ids[i], shmlimit_rule_find(view->limiter, a->spec->rules[i].name));
+		__atomic_store_n(&view->ids[i], shmlimit_rule_find(view->limiter, a->spec->rules[i].name), __ATOMIC_RELAXED);
 }
 
 static int is_same_rate(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
@@ -156,7 +153,7 @@ static void create_rules(struct attachment *a, struct view *view, int change)
 			id = set_rule(view->limiter, rule, change);
 		}
 		if (rule->has_rate)
-			uatomic_set(&view->ids[i], id);
+			__atomic_store_n(&view->ids[i], id, __ATOMIC_RELAXED);
 	}
 }
 
@@ -229,8 +226,9 @@ static void close_view(struct view *view)
 static void count_failed(struct attachment *a, struct view *view)
 {
 	for (uint32_t which = 0; view != NULL && which < 2; which++)
-		if (uatomic_read(&a->uncounted[which]) != 0)
-			(void)shmlimit_count_undecided(view->limiter, which, uatomic_xchg(&a->uncounted[which], 0));
+		if (__atomic_load_n(&a->uncounted[which], __ATOMIC_RELAXED) != 0)
+			(void)shmlimit_count_undecided(view->limiter, which,
+			                               __atomic_exchange_n(&a->uncounted[which], 0, __ATOMIC_RELAXED));
 }
 
 /* Open the segment where needed, and find the rules again, which may have been removed and set again. */
@@ -245,8 +243,8 @@ static int look(struct attachment *a, int change)
 	} else {
 		error = open_view(a, change, &fresh);
 		if (error != 0)
-			uatomic_set(&a->error, error);
-		rcu_assign_pointer(a->view, fresh);
+			__atomic_store_n(&a->error, error, __ATOMIC_RELAXED);
+		__atomic_store_n(&a->view, fresh, __ATOMIC_RELEASE);
 		if (old != NULL) {
 			urcu_bp_synchronize_rcu();
 			close_view(old);
@@ -255,7 +253,7 @@ static int look(struct attachment *a, int change)
 	count_failed(a, fresh);
 	report_state(a, NULL, error, &a->reported);
 	for (size_t i = 0; fresh != NULL && i < a->spec->rule_count; i++) {
-		int id = uatomic_read(&fresh->ids[i]);
+		int id = __atomic_load_n(&fresh->ids[i], __ATOMIC_RELAXED);
 		int wrong = bundle_is_global(fresh->limiter, id) ? fresh->no_handles : 0;
 
 		report_state(a, a->spec->rules[i].name, id < 0 ? id : wrong, &a->rules_reported[i]);
@@ -263,17 +261,18 @@ static int look(struct attachment *a, int change)
 	return error;
 }
 
-/* ORDER both are full barriers. A lock that a process before a fork held is held by nobody here. */
+/* ORDER acquires what unlock() released. A lock that a process before a fork held is held by nobody here. */
 static int try_lock(struct attachment *a)
 {
-	unsigned long holder = uatomic_read(&a->looking);
+	unsigned long holder = __atomic_load_n(&a->looking, __ATOMIC_RELAXED);
 
-	return holder != process && uatomic_cmpxchg(&a->looking, holder, process) == holder;
+	return holder != process && __atomic_compare_exchange_n(&a->looking, &holder, process, 0, __ATOMIC_ACQUIRE,
+	                                                         __ATOMIC_RELAXED);
 }
 
 static void unlock(struct attachment *a)
 {
-	(void)uatomic_xchg(&a->looking, 0);
+	__atomic_store_n(&a->looking, 0, __ATOMIC_RELEASE);
 }
 
 /* Look, as the one thread that does. */
@@ -281,10 +280,10 @@ static int look_locked(struct attachment *a)
 {
 	int error;
 
-	uatomic_set(&a->looked_ms, now_ms());
+	__atomic_store_n(&a->looked_ms, now_ms(), __ATOMIC_RELAXED);
 	error = look(a, a->attached_in == 0);
-	cmm_smp_mb();
-	uatomic_set(&a->attached_in, process);
+	/* ORDER releases the view and its error to attachment_enter(). */
+	__atomic_store_n(&a->attached_in, process, __ATOMIC_RELEASE);
 	unlock(a);
 	return error;
 }
@@ -302,17 +301,17 @@ struct view *attachment_enter(struct attachment *a, int *error)
 	struct view *view;
 
 	/* Before the first decision of a process all its threads wait until one of them has looked. */
-	while (uatomic_read(&a->attached_in) != process) {
+	while (__atomic_load_n(&a->attached_in, __ATOMIC_ACQUIRE) != process) {
 		if (try_lock(a))
 			(void)look_locked(a);
 		else
 			wait_a_little();
 	}
-	if (now_ms() - uatomic_read(&a->looked_ms) >= LOOK_EVERY_MS && try_lock(a))
+	if (now_ms() - __atomic_load_n(&a->looked_ms, __ATOMIC_RELAXED) >= LOOK_EVERY_MS && try_lock(a))
 		(void)look_locked(a);
 	urcu_bp_read_lock();
-	view = rcu_dereference(a->view);
-	*error = view == NULL ? uatomic_read(&a->error) : 0;
+	view = __atomic_load_n(&a->view, __ATOMIC_ACQUIRE);
+	*error = view == NULL ? __atomic_load_n(&a->error, __ATOMIC_RELAXED) : 0;
 	return view;
 }
 
@@ -323,8 +322,8 @@ void attachment_leave(void)
 
 void attachment_count_failed(struct attachment *a, int passed)
 {
-	uatomic_inc(&a->failed);
-	uatomic_inc(&a->uncounted[!passed]);
+	__atomic_fetch_add(&a->failed, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&a->uncounted[!passed], 1, __ATOMIC_RELAXED);
 }
 
 int attachment_begin(struct attachment *a, const struct spec *spec)

@@ -9,12 +9,8 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <urcu/uatomic.h>
 
 #include "handles.h"
-
-/* liburcu's macros cast qualifiers away. */
-#pragma GCC diagnostic ignored "-Wcast-qual"
 
 /* Apache's default ThreadLimit. When more are lent at once, the others are closed after one decision. */
 #define HANDLES_KEPT 64
@@ -60,14 +56,14 @@ void handles_free(struct handles *handles)
 	free(handles);
 }
 
-/* ORDER the exchange is a full barrier: it acquires what handles_return() released by its compare-and-swap. */
+/* ORDER the exchange acquires what handles_return() released by its compare-and-swap. */
 struct shmlimit_global *handles_borrow(struct handles *handles, int *error)
 {
 	struct shmlimit_global *global = NULL;
 
 	for (size_t i = 0; i < HANDLES_KEPT; i++) {
-		if (uatomic_read(&handles->idle[i]) != NULL)
-			global = uatomic_xchg(&handles->idle[i], NULL);
+		if (__atomic_load_n(&handles->idle[i], __ATOMIC_RELAXED) != NULL)
+			global = __atomic_exchange_n(&handles->idle[i], NULL, __ATOMIC_ACQUIRE);
 		if (global != NULL)
 			return global;
 	}
@@ -78,10 +74,13 @@ struct shmlimit_global *handles_borrow(struct handles *handles, int *error)
 /* To the first free place, so that few threads use few handles and connections. */
 void handles_return(struct handles *handles, struct shmlimit_global *global)
 {
-	for (size_t i = 0; i < HANDLES_KEPT; i++)
-		if (uatomic_read(&handles->idle[i]) == NULL &&
-		    uatomic_cmpxchg(&handles->idle[i], NULL, global) == NULL)
+	for (size_t i = 0; i < HANDLES_KEPT; i++) {
+		struct shmlimit_global *none = __atomic_load_n(&handles->idle[i], __ATOMIC_RELAXED);
+
+		if (none == NULL && __atomic_compare_exchange_n(&handles->idle[i], &none, global, 0, __ATOMIC_RELEASE,
+		                                                __ATOMIC_RELAXED))
 			return;
+	}
 	handles->engine->close(global);
 }
 

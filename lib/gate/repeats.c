@@ -7,18 +7,11 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <urcu/uatomic.h>
-
 #include "repeats.h"
-
-/* liburcu's macros cast qualifiers away. */
-#pragma GCC diagnostic ignored "-Wcast-qual"
 
 #define AGAIN_MS 60000u
 #define TIME_BITS 40
 #define TIME_MASK (((uint64_t)1 << TIME_BITS) - 1)
-
-_Static_assert(sizeof(unsigned long) == sizeof(uint64_t), "an entry is one word");
 
 /* FNV-1a, of Fowler, Noll and Vo. */
 static uint64_t hash(const char *text)
@@ -42,10 +35,10 @@ int repeats_has(struct repeats *repeats, const char *text, uint64_t now_ms)
 
 	/* BOUND: a swap fails only where another thread has reported something meanwhile. */
 	do {
-		oldest = uatomic_read(&repeats->reported[0]);
+		oldest = __atomic_load_n(&repeats->reported[0], __ATOMIC_RELAXED);
 		which = 0;
 		for (unsigned i = 0; i < REPEATS_KEPT; i++) {
-			entry = uatomic_read(&repeats->reported[i]);
+			entry = __atomic_load_n(&repeats->reported[i], __ATOMIC_RELAXED);
 			if ((entry & ~TIME_MASK) == h && age_ms(entry, now_ms) < AGAIN_MS)
 				return 1;
 			if (oldest != 0 && (entry == 0 || age_ms(entry, now_ms) > age_ms(oldest, now_ms))) {
@@ -53,6 +46,7 @@ int repeats_has(struct repeats *repeats, const char *text, uint64_t now_ms)
 				which = i;
 			}
 		}
-	} while (uatomic_cmpxchg(&repeats->reported[which], oldest, h | (now_ms & TIME_MASK)) != oldest);
+	} while (!__atomic_compare_exchange_n(&repeats->reported[which], &oldest, h | (now_ms & TIME_MASK), 0, __ATOMIC_RELAXED,
+	                                      __ATOMIC_RELAXED));
 	return 0;
 }

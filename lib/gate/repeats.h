@@ -13,7 +13,7 @@
 
 /* Zeros: nothing was reported. A process that forks goes on with it: there is no lock to inherit. */
 struct repeats {
-	unsigned long reported[REPEATS_KEPT]; /* a text's hash and when, see repeats.c */
+	uint64_t reported[REPEATS_KEPT]; /* a text's hash and when, see repeats.c */
 };
 
 /* Was this text reported within the last minute? If not, it is now. Threads: safe. */
