@@ -104,5 +104,10 @@ for script in "$SOURCE"/tests/cli/*.sh; do
 			undeclared="$undeclared ${script##*/}:$command"
 	done
 done
+missing=
+for folder in "$SOURCE"/tests/*/; do
+	grep -q "^| $(basename "$folder") | " "$SOURCE/tests/README.md" || missing="$missing $(basename "$folder")"
+done
+is "$missing" "" "tests/README.md has each kind of test"
 is "$undeclared" "" "tests of the command say which other commands they need, so that they are skipped without"
 done_testing
