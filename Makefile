@@ -33,7 +33,7 @@ need_lib   := gcc make pkg-config $(call packages,lib) systemtap-sdt-dev
 need_build := $(need_lib) $(foreach w,global gate command,$(call packages,$(w)))
 need_demo  := $(call packages,demo) wrk curl
 need_cli   := jq gnuplot-nox python3-prometheus-client bsdutils util-linux zsh fish
-need_server := redis-tools nginx nginx-dev apache2-bin apache2-dev libssl-dev procps mypy python3-pip python3-setuptools \
+need_server := redis-tools nginx nginx-dev apache2-bin apache2-dev libssl-dev procps mypy python3-dev python3-pip python3-setuptools \
 	python3-wheel python3-tap iproute2 gunicorn python3-uvicorn php-cli php-fpm php-apcu libfcgi-bin
 # For benches nginx is unpacked into O= and not installed, for that would start it; these are what it needs.
 need_bench := $(call packages,bench) gnuplot-nox redis-tools libpcre2-8-0 libssl3 apache2-bin apache2-dev libssl-dev \

@@ -1,0 +1,83 @@
+#!/bin/sh
+# python_native: the package with its extension answers as it does without, and installs where the extension cannot be built.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+. "$SOURCE/tests/server/python.inc"
+
+python3 -c 'import setuptools, wheel, pip' 2>/dev/null || skip_all "no python3-pip, python3-setuptools, python3-wheel"
+python3 -c 'import os, sysconfig, sys; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' ||
+	skip_all "no python3-dev"
+
+# install FOLDER VARIABLE...: the package into that folder.
+install() {
+	folder=$1
+	shift
+	rm -rf "$TMP/python"
+	cp -r "$SOURCE/tools/python" "$TMP/python"
+	env "$@" pip install --quiet --no-index --no-build-isolation --no-deps --root-user-action=ignore --target "$folder" \
+		"$TMP/python" >"$TMP/log" 2>&1
+}
+PYTHONPATH=
+
+install "$TMP/native" CFLAGS=-Werror
+rc=$?
+ok $rc "pip builds the extension, without a warning"
+[ $rc -eq 0 ] || diag "$(cat "$TMP/log")"
+is "$(cd "$TMP/native/shmlimit" && ls _native*)" "_native.abi3.so
+_native.pyi" "it is one file for all versions of Python, and its types are with it"
+is "$(readelf -d "$TMP/native/shmlimit/_native.abi3.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')" libc.so.6 "it needs no library"
+
+install "$TMP/pure" SHMLIMIT_PURE=1
+ok $? "pip installs the package without the extension where SHMLIMIT_PURE is set"
+install "$TMP/failed" CC=false
+ok $? "and where the compiler fails"
+is "$(ls "$TMP/pure/shmlimit" "$TMP/failed/shmlimit" | grep -c 'native.*so')" 0 "neither has it"
+
+shmlimit create "$SEGMENT" --slots 64
+shmlimit rule set "$SEGMENT" r --capacity 1000 --rate 1/h
+shmlimit rule set "$SEGMENT" shut --capacity 1 --rate 1/h
+cat >"$TMP/ask.py" <<'END'
+import sys
+import shmlimit
+
+limiter = shmlimit.Limiter(sys.argv[1])
+shmlimit.Limiter(sys.argv[1]).reset()
+calls = [("r", "k"), ("r", b"k", 5), (limiter.rule_find("r"), "\u00fc"), ("r", "k", 2000), ("shut", "k"), ("shut", "k"), (True, "k"),
+    ("none", "k"), ("r\0", "k"), ("r", ""), ("r", "k" * 1025), ("r", "\udcff"), ("r", "k", 2**64), ("r", "k", -1), ("r", "k", 0),
+    (2**40, "k"), (-1, "k"), (63, "k"), (1.5, "k"), ("r", None), ("r", "k", "1"), (limiter, "k"), ("r", bytearray(b"k"))]
+for call in calls:
+    try:
+        result = limiter.take(*call)
+        print(type(result).__name__, result[:4], result.reset_after_ns // 10**13)
+    except Exception as error:
+        print(type(error).__name__, error)
+limiter.close()
+try:
+    limiter.take("r", "k")
+except shmlimit.Error as error:
+    print(error)
+END
+PYTHONPATH=$TMP/native python3 "$TMP/ask.py" "$SEGMENT" >"$TMP/native.out" 2>&1
+rc=$?
+PYTHONPATH=$TMP/pure python3 "$TMP/ask.py" "$SEGMENT" >"$TMP/pure.out" 2>&1
+is "$rc $(wc -l <"$TMP/native.out")" "0 24" "results and errors of every kind of call were asked for"
+is "$(cat "$TMP/native.out")" "$(cat "$TMP/pure.out")" "with and without the extension they are the same"
+like "$(sed -n 1p "$TMP/native.out")" '^Result \(True, 1000, 999, 0\)' "a decision is a Result"
+
+run env SEGMENT="$SEGMENT.laws" PYTHONPATH="$TMP/native:$SOURCE/tests/server" python3 -m unittest -q python_limiter python_gate
+is "$rc" 0 "all laws of limiter and gate hold with the extension"
+[ "$rc" -eq 0 ] || diag "$err"
+is "$(PYTHONPATH=$TMP/native python3 -c '
+import gc, sys, shmlimit
+l = shmlimit.Limiter(sys.argv[1])
+def used():
+    gc.collect()
+    return sys.getallocatedblocks()
+for _ in range(3):
+    before = used()
+    for i in range(10000):
+        l.take("r", "k")
+    grown = used() - before
+print(grown < 100)' "$SEGMENT")" True "it leaves no memory behind"
+done_testing
