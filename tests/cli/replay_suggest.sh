@@ -45,7 +45,7 @@ smallest() {
 	done
 }
 
-for pattern in '?/m burst ?' '10/m burst ?' '?/m burst 12' '?/m window'; do
+for pattern in '?/m burst ?' '10/m burst ?' '?/m burst 50' '?/m window'; do
 	for share in 10 2.5 0.1; do
 		most=$(awk -v n="$requests" -v share=$share 'BEGIN { printf "%d", n * share / 100 + 1e-9 }')
 		run shmlimit replay --rule "$pattern" --suggest "$share%" --json log

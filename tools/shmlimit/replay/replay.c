@@ -222,7 +222,6 @@ static int run(const struct call *call)
 		return fail_memory();
 	r->top = TOP_DEFAULT;
 	r->first_s = -1;
-	r->until_s = INT64_MAX;
 	status = parse(call, r);
 	if (status == STATUS_OK)
 		status = replay_begin(r);

@@ -103,7 +103,7 @@ struct replay {
 	uint64_t slots;
 	uint64_t top;
 	struct share suggest, max_denied;
-	int64_t since_s, until_s;      /* requests before and from then on are left out */
+	int64_t since_s, until_s;      /* requests before and from then on are left out; until_s 0: none */
 	uint64_t lines, not_understood, without_key, too_late, outside;
 	int64_t first_s, last_s;
 	struct replay_steps steps;

@@ -121,7 +121,7 @@ int replay_line(struct replay *r, const struct span *text, int *understood)
 		r->not_understood++;
 		return STATUS_OK;
 	}
-	if (line.unix_s < r->since_s || line.unix_s >= r->until_s) {
+	if (line.unix_s < r->since_s || (r->until_s != 0 && line.unix_s >= r->until_s)) {
 		r->outside++;
 		return STATUS_OK;
 	}
