@@ -93,7 +93,7 @@ printf '[login]\n[new]\ncapacity = 1\nrate = 1/s\n' >prune.ini
 before=$(rules)
 run shmlimit apply "$segment" prune.ini
 is "$rc $out$err" "2 shmlimit: prune.ini:2: rule new: no room for another rule in segment $segment: one must go first \
-(shmlimit rule remove), or the segment be made with more --rules" "a rule for which there is no room is refused"
+(shmlimit rule remove), or the segment be created with more --rules" "a rule for which there is no room is refused"
 is "$(rules)" "$before" "before anything is changed"
 run shmlimit apply "$segment" prune.ini --prune --dry-run
 is "$rc $out$err" "0 - rule mail
@@ -216,19 +216,19 @@ $good
 [login]
 burst = 5
 END
-wrong 5 "rule login: mode: comes again: must be there once" <<END
+wrong 5 "rule login: mode: appears more than once" <<END
 $good
 [login]
 mode = off
 mode = off
 END
-wrong 5 "section [new]: begins in line 1 already: must be there once" <<END
+wrong 5 "section [new]: begins in line 1 already, and can appear once" <<END
 $good
 [*]
 enabled = no
 [new]
 END
-wrong 6 "section [*]: begins in line 3 already: must be there once" <<END
+wrong 6 "section [*]: begins in line 3 already, and can appear once" <<END
 $good
 [*]
 enabled = no
@@ -240,7 +240,7 @@ $good
 [*]
 rate = 1/s
 END
-wrong 5 "section [*]: enabled: comes again: must be there once" <<END
+wrong 5 "section [*]: enabled: appears more than once" <<END
 $good
 [*]
 enabled = no

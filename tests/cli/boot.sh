@@ -81,7 +81,7 @@ shmlimit destroy "$c"
 shmlimit enable "$a"
 sed -i 's/^slots.*/slots = 2000/; s/^mode.*/mode = 0600/; s/^on-full.*/on-full = evict/; s/^rules.*/rules = 3/
 	s/^window-max.*/window-max = 0/; s/^names.*/names = 16/; s/^clock.*/clock = precise/; s/^capacity.*/capacity = 20/' "d/$a.conf"
-keeps="and keeps it: must be made anew to have another (shmlimit destroy $a)"
+keeps="and keeps it: must be created again to have another (shmlimit destroy $a)"
 run shmlimit apply --all d
 is "$rc $out" "0 ~ segment $a
 ~ rule login capacity 15 -> 20" "rules follow their files"
@@ -151,7 +151,7 @@ wrong 2 "section [*]: rules 4097: must be 1 to 4096" <<END
 [*]
 rules = 4097
 END
-wrong 3 "section [*]: window-max: comes again: must be there once" <<END
+wrong 3 "section [*]: window-max: appears more than once" <<END
 [*]
 window-max = 64Ki
 window-max = 65537
@@ -164,7 +164,7 @@ wrong 2 "section [*]: clock slow: must be precise or coarse" <<END
 [*]
 clock = slow
 END
-wrong 3 "section [*]: slots: comes again: must be there once" <<END
+wrong 3 "section [*]: slots: appears more than once" <<END
 [*]
 slots = 1Ki
 slots = 1Ki
@@ -182,7 +182,7 @@ rate = 1/s
 capacity = 5
 END
 wrong 5 "rule two: no room for another rule in segment $a: one must go first (shmlimit rule remove), or the segment be \
-made with more --rules" <<END
+created with more --rules" <<END
 [one]
 capacity = 5
 rate = 1/s
@@ -194,7 +194,7 @@ rate = 1/s
 [*]
 rules = 1
 END
-wrong 3 "rule calls: a window larger than segment $a was made for: must be smaller, or the segment be made with a larger \
+wrong 3 "rule calls: a window larger than segment $a was created for: must be smaller, or the segment be created with a larger \
 --window-max (shmlimit inspect $a shows it)" <<END
 [*]
 window-max = 99

@@ -29,9 +29,9 @@ made=$(fact "$SEGMENT.default" created_unix_ns)
 run shmlimit create "$SEGMENT.default" --if-missing
 is "$rc $out$err $(fact "$SEGMENT.default" created_unix_ns)" "0  $made" "--if-missing leaves a segment that is there as it is"
 run shmlimit create "$SEGMENT.default" --if-missing --slots 16 --rules 64 --clock coarse
-is "$rc $out$err" "0 shmlimit: warning: slots 16: segment $SEGMENT.default has 64Ki, and keeps it: must be made anew to have \
+is "$rc $out$err" "0 shmlimit: warning: slots 16: segment $SEGMENT.default has 64Ki, and keeps it: must be created again to have \
 another (shmlimit destroy $SEGMENT.default)
-shmlimit: warning: clock coarse: segment $SEGMENT.default has precise, and keeps it: must be made anew to have \
+shmlimit: warning: clock coarse: segment $SEGMENT.default has precise, and keeps it: must be created again to have \
 another (shmlimit destroy $SEGMENT.default)" "--if-missing warns of what it was made with otherwise"
 run shmlimit create "$SEGMENT.missing" --if-missing --slots 16
 is "$rc $err $(fact "$SEGMENT.missing" slots)" "0  16" "--if-missing makes a segment that is missing"

@@ -97,7 +97,7 @@ is "$rc $err" "2 shmlimit: segment $segment: $foreign" "a link is not followed"
 # Another version.
 fresh
 poke 8 '\377'
-refused "another layout version: must be used with the shmlimit that made it, or made anew (shmlimit destroy $segment)"
+refused "another layout version: must be used with the shmlimit that made it, or created again (shmlimit destroy $segment)"
 run shmlimit verify "$segment"
 is "$rc" 1 "to verify, another version is a problem"
 like "$out" "^$segment: byte [0-9]+: .*version" "which it names"
@@ -105,7 +105,7 @@ run shmlimit destroy "$segment"
 is "$rc $out$err" "0 " "another version can be destroyed"
 
 # Damaged.
-damaged="damaged: must be made anew (shmlimit verify $segment says what is wrong; shmlimit destroy $segment removes it)"
+damaged="damaged: must be created again (shmlimit verify $segment says what is wrong; shmlimit destroy $segment removes it)"
 fresh
 flip 32
 refused "$damaged"
@@ -238,7 +238,7 @@ is $rc 2 "verify needs a segment's name"
 # Made where clocks differ: in another time namespace than who uses it.
 if unshare --time --fork true 2>/dev/null; then
 	unshare --time --fork shmlimit create "$SEGMENT.elsewhere" --slots 16
-	elsewhere="made in another time namespace, where clocks differ: must be used from there, or made anew"
+	elsewhere="created in another time namespace, where clocks differ: must be used from there, or created again"
 	run shmlimit take "$SEGMENT.elsewhere" r key
 	is "$rc $err" "2 shmlimit: segment $SEGMENT.elsewhere: $elsewhere (shmlimit destroy $SEGMENT.elsewhere)" \
 		"a segment of other clocks is refused"

@@ -66,8 +66,8 @@ wrong() {
 	run shmlimit exec "$segment" "$@"
 	is "$rc $out$err" "2 shmlimit: $message" "exec $* is refused"
 }
-wrong "exec: COMMAND... is missing: must be shmlimit exec NAME RULE KEY COMMAND..." r key
-wrong "exec: COMMAND... is missing: must be shmlimit exec NAME RULE COMMAND..." r --key-ip 203.0.113.9
+wrong "exec: COMMAND... is missing; usage: shmlimit exec NAME RULE KEY COMMAND..." r key
+wrong "exec: COMMAND... is missing; usage: shmlimit exec NAME RULE COMMAND..." r --key-ip 203.0.113.9
 wrong "exec: -l: no such option (shmlimit exec --help lists them)" r key ls -l
 wrong "--denied-status 256: must be 0 to 255" r key --denied-status 256 -- true
 run shmlimit exec "$SEGMENT.none" r key -- true

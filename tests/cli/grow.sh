@@ -20,12 +20,12 @@ shmlimit take "$segment" r alice --quiet
 shmlimit take "$segment" r bob --quiet
 run shmlimit grow "$segment" --slots 256
 is $rc 0 "a table with keys in it grows"
-like "$out" '^2 keys are left in the table before, the last for [0-9]*[hms]' "... and it says how many, and how long"
+like "$out" '^2 keys are left in the old table, the last for [0-9]*[hms]' "... and it says how many, and how long"
 is "$(field slots) $(field slots_before)" "256 128" "the table before is looked at too"
 is "$(shmlimit inspect "$segment" --json | jq -c '.occupancy.live')" 2 "inspect shows what has not moved"
 run shmlimit grow "$segment" --slots 512
 is $rc 2 "it cannot grow again before they have moved"
-like "$err" '2 keys are left in the table before, the last for [0-9]*[hms].*must be tried again then, or with --wait' \
+like "$err" '2 keys are left in the old table, the last for [0-9]*[hms].*must be tried again then, or with --wait' \
 	"... and it says so"
 is "$(remaining alice) $(remaining bob)" "4 4" "nobody has lost a token, nor got one"
 shmlimit take "$segment" r alice --quiet
@@ -46,7 +46,7 @@ is "$(field slots) $(field slots_before)" "512 0" "... and it has grown"
 is "$(shmlimit verify "$segment" >/dev/null; echo $?)" 0 "the segment is sound"
 
 run shmlimit grow "$segment" --slots 1Ki
-like "$rc $err" '^2 .*made for 512 at the most' "it does not grow beyond what it was made for"
+like "$rc $err" '^2 .*created for 512 at the most' "it does not grow beyond what it was created for"
 run shmlimit grow "$segment" --slots 600
 is $rc 2 "... by any number"
 shmlimit create "$segment.2" --slots 64

@@ -205,7 +205,7 @@ wrong() {
 
 wrong "2 shmlimit: --key: its rule is missing: must be --rule RULE --key KEY" "$segment" --key a
 wrong "2 shmlimit: key of 0 bytes: must be 1 to 1024" "$segment" --rule watch --key ''
-wrong "2 shmlimit: --limit and --top: which of them come first: must be one of the two" "$segment" --limit 1 --top 1
+wrong "2 shmlimit: --limit and --top: cannot be combined" "$segment" --limit 1 --top 1
 wrong "2 shmlimit: --top few: not a whole number: must be 1500, 1.5k, 2M or 64Ki for example" "$segment" --top few
 wrong "2 shmlimit: --limit few: not a whole number: must be 1500, 1.5k, 2M or 64Ki for example" "$segment" --limit few
 wrong "2 shmlimit: --limit 18446744073709551616: must be 0 to 18446744073709551615" "$segment" \

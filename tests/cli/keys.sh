@@ -43,10 +43,10 @@ for command in take peek reserve acquire charge refund; do
 	is "$rc $err" "2 shmlimit: $command: --fingerprint: a key's bytes are needed here: must be KEY, --key-ip or --key-hex \
 (reset and inspect take fingerprints)" "$command takes no fingerprint, and says where one is taken"
 	run shmlimit $command "$segment" r key --key-ip 203.0.113.9
-	like "$rc $err" "^2 shmlimit: $command: key: one operand too many: must be shmlimit $command NAME RULE" \
+	like "$rc $err" "^2 shmlimit: $command: key: one operand too many; usage: shmlimit $command NAME RULE" \
 		"$command takes one key"
 	run shmlimit $command "$segment" --key-ip 203.0.113.9
-	like "$rc $err" "^2 shmlimit: $command: RULE is missing: must be shmlimit $command NAME RULE" \
+	like "$rc $err" "^2 shmlimit: $command: RULE is missing; usage: shmlimit $command NAME RULE" \
 		"$command with a key by option needs its other operands"
 done
 is "$(left --key-ip 203.0.113.9)" 4 "all commands mean the same key by --key-ip and --key-hex"
@@ -55,7 +55,7 @@ is "$rc $out$err" "0 0 15 14 -1 2" "throttle takes --key-ip in place of KEY"
 run shmlimit throttle "$segment" 15 30 60 2 --key-hex 0420cb007109
 is "$rc $(echo $out | cut -d' ' -f1-3)" "0 0 15 12" "throttle takes --key-hex, and a quantity behind the period"
 run shmlimit throttle "$segment" 15 30 --key-hex 0420cb007109
-is "$rc $err" "2 shmlimit: throttle: PERIOD is missing: must be shmlimit throttle NAME CAPACITY COUNT PERIOD [QUANTITY]" \
+is "$rc $err" "2 shmlimit: throttle: PERIOD is missing; usage: shmlimit throttle NAME CAPACITY COUNT PERIOD [QUANTITY]" \
 	"throttle without a period says so"
 
 # reset, and whether it found the key.

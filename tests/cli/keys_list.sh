@@ -100,7 +100,7 @@ shmlimit take "$plain" r user:1 --quiet
 run shmlimit keys "$plain"
 like "$out" "^#([0-9a-f]{12})${tab}r${tab}\\1${tab}3${tab}0s${tab}" "a key that is not kept is its fingerprint"
 run shmlimit keys "$plain" --match 'user:*'
-is "$rc $err" "2 shmlimit: --match user:*: segment $plain keeps no keys (create it with: shmlimit create $plain --names \
+is "$rc $err" "2 shmlimit: --match user:*: segment $plain stores no keys (create it with: shmlimit create $plain --names \
 BYTES)" "--match needs keys that are kept"
 run shmlimit keys "$segment" --sort size
 is "$rc $err" "2 shmlimit: --sort size: must be denied, debt, remaining or reset" "an unknown order is refused"

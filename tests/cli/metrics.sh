@@ -180,7 +180,7 @@ is "$(find "$TMP" -name '*.prom.*' -o -name 'folder.*')" "" "nothing is left of 
 
 for arguments in "" "$segment --all"; do
 	run shmlimit metrics $arguments
-	is "$rc $err" "2 shmlimit: metrics: of what: must be either NAME or --all" "metrics $arguments is refused"
+	is "$rc $err" "2 shmlimit: metrics: missing NAME or --all" "metrics $arguments is refused"
 done
 
 # The dashboard: each metric that it names is one of these.

@@ -81,7 +81,7 @@ if [ -n "$as" ]; then
 	is "$rc $out$err" "2 shmlimit: segment $segment: no permission: must be destroyed by its owner or by root" \
 		"what is another's cannot be destroyed"
 	run $as shmlimit create "$SEGMENT.group" --slots 16 --group 0
-	is "$rc $out$err" "2 shmlimit: segment $SEGMENT.group: group root: cannot be given: must be a group that you \
+	is "$rc $out$err" "2 shmlimit: segment $SEGMENT.group: group root: cannot be set: must be a group that you \
 belong to" "a group that one is not in cannot be given"
 	[ ! -e /dev/shm/"$SEGMENT.group" ]
 	ok $? "and nothing was made"

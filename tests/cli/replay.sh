@@ -244,7 +244,7 @@ if command -v gnuplot >/dev/null; then
 		"--plot - writes the picture, and nothing else, to standard output"
 fi
 run env PATH=/none "$(command -v shmlimit)" replay --rule '1/s burst 1' small --plot picture2.svg
-is "$rc $out$err" "2 shmlimit: --plot: gnuplot: not installed: must be (Debian's package gnuplot-nox)" \
+is "$rc $out$err" "2 shmlimit: --plot: gnuplot is not installed (on Debian: apt install gnuplot-nox)" \
 	"without gnuplot that is said at once"
 
 # ---- progress ----

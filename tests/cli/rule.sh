@@ -180,7 +180,7 @@ run shmlimit rule set "$segment" "$edge" --capacity 1 --rate 1/s
 is "$rc" 0 "a name of 63 legal characters is fine"
 run shmlimit rule set "$segment" fourth --capacity 1 --rate 1/s
 is "$rc $err" "2 shmlimit: rule fourth: no room for another rule in segment $segment: one must go first (shmlimit \
-rule remove), or the segment be made with more --rules" "a segment that is full of rules takes no more"
+rule remove), or the segment be created with more --rules" "a segment that is full of rules takes no more"
 
 # Listing.
 run shmlimit rule list "$segment"

@@ -151,7 +151,7 @@ refused() {
 	run shmlimit load "$c" bad
 	is "$rc $out$err $([ -e /dev/shm/"$c" ] || echo none)" "2 shmlimit: bad: $1 none" "$2 is refused, and nothing made"
 }
-damaged="damaged, or not all of it: must be saved anew"
+damaged="damaged, or not all of it: must be saved again"
 other="not a saved segment: must be what shmlimit save wrote"
 : >bad
 refused "$other" "an empty file"
@@ -191,7 +191,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	shmlimit save "$s" file
 	chmod 644 file
 	run setpriv --reuid 65534 --regid 65534 --clear-groups shmlimit load "$c" file
-	is "$rc $err" "2 shmlimit: segment $c: its group cannot be given: must be a group that you belong to" \
+	is "$rc $err" "2 shmlimit: segment $c: its group cannot be set: must be a group that you belong to" \
 		"a group that cannot be given is an error"
 fi
 cd /

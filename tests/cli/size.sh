@@ -72,7 +72,7 @@ wrong() {
 wrong "size: --keys is missing: must be --keys N or --keys N/PERIOD"
 wrong "--keys 0: must be 1 to 54975581388" --keys 0
 wrong "--keys many: not a whole number: must be 1500, 1.5k, 2M or 64Ki for example" --keys many
-wrong "--keys 5/h: how long each is live is missing: must be with --rate, and --capacity unless it is a window's" \
+wrong "--keys 5/h: the time that each key is live is missing: must be with --rate, and --capacity unless it is a window's" \
 	--keys 5/h
 wrong "--capacity: its rate is missing: must be --rate COUNT/PERIOD --capacity N" --keys 5 --capacity 5
 wrong "--window-max 4: must be 5 to 65536" --keys 5 --rate 5/s --window-max 4

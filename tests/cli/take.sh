@@ -122,7 +122,7 @@ characters, the first not '.'" "$verb needs a segment's name"
 	is "$rc $out$err" "2 shmlimit: --$tokens 18446744073709551616: must be 0 to 18446744073709551615" \
 		"$verb needs a number of 64 bits"
 	run shmlimit $verb "$segment" r wrong --json --quiet
-	is "$rc $out$err" "2 shmlimit: --json and --quiet: contradict each other: must be one of them" \
+	is "$rc $out$err" "2 shmlimit: --json and --quiet: cannot be combined" \
 		"$verb cannot print JSON and nothing"
 done
 run shmlimit peek "$segment" r wrong --json
@@ -148,7 +148,7 @@ run shmlimit take "$segment" lines --keys-from /no/such
 is "$rc $err" "2 shmlimit: /no/such: No such file or directory: must be a file that can be read, or - for standard input" \
 	"a file that is missing is an error"
 run shmlimit take "$segment" lines key --keys-from "$TMP/keys"
-is "$rc $err" "2 shmlimit: take: key: one operand too many: must be shmlimit take NAME RULE KEY, or NAME RULE KEY RULE KEY ... --all" \
+is "$rc $err" "2 shmlimit: take: key: one operand too many; usage: shmlimit take NAME RULE KEY, or NAME RULE KEY RULE KEY ... --all" \
 	"--keys-from stands instead of a key"
 
 # Several limits.

@@ -66,7 +66,7 @@ is "$(shmlimit rule list "$segment" --json | jq length)" 2 "what was refused mad
 shmlimit throttle "$segment" key 1 1 1 >/dev/null
 shmlimit throttle "$segment" key 2 1 1 >/dev/null
 refused "rule ~4:1:1: no room for another rule in segment $segment: one must go first (shmlimit rule remove), or the \
-segment be made with more --rules" key 4 1 1
+segment be created with more --rules" key 4 1 1
 run shmlimit throttle "$segment" third 3 1 $day
 is "$rc $out" "0 0 3 2 -1 $day" "limits that are there go on"
 run shmlimit throttle "$SEGMENT.none" key 15 30 60

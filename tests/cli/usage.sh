@@ -120,12 +120,12 @@ for c in $commands; do
 	if [ "${operands%...*}" = "$operands" ]; then
 		run shmlimit $words one two three four five six seven
 		is $rc 2 "$words with an operand too many exits 2"
-		like "$err" "^shmlimit: $words: (one|two|three|four|five|seven): one operand too many: must be shmlimit $words" \
+		like "$err" "^shmlimit: $words: (one|two|three|four|five|seven): one operand too many; usage: shmlimit $words" \
 			"$words names the operand too many, and says what would be right"
 	fi
 	for operand in ${operands%%\[*}; do
 		run shmlimit $words
-		is "$rc $err" "2 shmlimit: $words: ${operands%% *} is missing: must be shmlimit $words ${operands% }" \
+		is "$rc $err" "2 shmlimit: $words: ${operands%% *} is missing; usage: shmlimit $words ${operands% }" \
 			"$words says which operand is missing"
 		break
 	done
@@ -143,10 +143,10 @@ for c in $commands; do
 done
 
 run shmlimit take "$segment" rule
-is "$rc $err" "2 shmlimit: take: KEY is missing: must be shmlimit take NAME RULE KEY [RULE KEY...]" \
+is "$rc $err" "2 shmlimit: take: KEY is missing; usage: shmlimit take NAME RULE KEY [RULE KEY...]" \
 	"the first operand that is missing is the one that is named"
 run shmlimit throttle "$segment" key 15 30
-is "$rc $err" "2 shmlimit: throttle: PERIOD is missing: must be shmlimit throttle NAME KEY CAPACITY COUNT PERIOD \
+is "$rc $err" "2 shmlimit: throttle: PERIOD is missing; usage: shmlimit throttle NAME KEY CAPACITY COUNT PERIOD \
 [QUANTITY]" "also before one that may be left out"
 
 manual=$SOURCE/tools/shmlimit/shmlimit.1

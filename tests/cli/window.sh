@@ -78,13 +78,13 @@ is "$rc $out$err" "0 + rule w algorithm window rate 3/d count-refused yes
 printf '[w]\nrate = 6/d\n' >large.ini
 run shmlimit apply "$segment" large.ini
 is "$rc $out" "2 " "a file with too large a window is refused"
-like "$err" "^shmlimit: large\.ini:1: rule w: a window larger than segment .* was made for: must be smaller, or" "by name"
+like "$err" "^shmlimit: large\.ini:1: rule w: a window larger than segment .* was created for: must be smaller, or" "by name"
 printf '[n]\nalgorithm = warmup\nrate = 6/d\n' >warm.ini
 run shmlimit apply "$segment" warm.ini
 is "$err" "shmlimit: warm.ini:1: rule n: new, its warmup is missing: must have rate and warmup" "or with half a warm-up"
 
 # ---- what is wrong ----
-refused "a window larger than segment $segment was made for: must be smaller, or the segment be made with a larger \
+refused "a window larger than segment $segment was created for: must be smaller, or the segment be created with a larger \
 --window-max (shmlimit inspect $segment shows it)" big --algorithm window --rate 6/d
 refused "algorithm bucket: must be funnel, warmup, window or lease" x --algorithm bucket
 refused "capacity: a window has none of its own: must be left out" x --algorithm window --rate 1/d --capacity 1

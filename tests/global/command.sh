@@ -135,7 +135,7 @@ is "$printed" "$(documented "global ping")" "global ping prints all that the man
 SHMLIMIT_ENGINE=$url run shmlimit global ping "$segment" - $patient
 is $rc 0 "the URL can come from the environment"
 run shmlimit global ping "$segment" -
-is "$rc $err" "2 shmlimit: \$SHMLIMIT_ENGINE: is not set: must be the engine's URL" "or fail to"
+is "$rc $err" "2 shmlimit: \$SHMLIMIT_ENGINE: is not set: must be the backend's URL" "or fail to"
 run shmlimit global ping "$segment" redis://me:secret@host:99999
 is "$rc $err" "2 shmlimit: engine's URL: port: must be a number from 1 to 65535" "a bad URL is said to be one"
 run shmlimit global ping "$segment" rediss://host
@@ -164,7 +164,7 @@ is $rc 3 "no such rule"
 run shmlimit global take none "$url" login key
 is $rc 3 "no such segment"
 run shmlimit global take "$segment" "$url" login key --deadline 1us
-like "$rc $err" '^2 shmlimit: options of the engine: out of their range: must be --deadline 100us to 10s' "a deadline too short"
+like "$rc $err" '^2 shmlimit: backend options: out of range: must be --deadline 100us to 10s' "a deadline too short"
 run shmlimit global take "$segment" "$url" login key --on-failure cry
 is "$rc $err" "2 shmlimit: --on-failure cry: must be deny, allow or local" "no such way to fail"
 done_testing

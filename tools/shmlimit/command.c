@@ -160,11 +160,11 @@ static int check_operands(const struct command *command, const char *operands, i
 	if (argc < least) {
 		const char *missing = word_at(operands, argc, &len);
 
-		return fail("%s: %.*s is missing: must be shmlimit %s %s", command->name, len, missing,
+		return fail("%s: %.*s is missing; usage: shmlimit %s %s", command->name, len, missing,
 		            command->name, operands);
 	}
 	if (argc > most)
-		return fail("%s: %s: one operand too many: must be shmlimit %s%s%s", command->name,
+		return fail("%s: %s: one operand too many; usage: shmlimit %s%s%s", command->name,
 		            argv[most], command->name, most > 0 ? " " : "", operands);
 	return STATUS_OK;
 }

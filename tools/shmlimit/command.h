@@ -271,10 +271,10 @@ json_t *decision_json(int answer, const struct shmlimit_result *r);
  * the operand KEY is then left out, and is NULL.
  */
 #define KEY_OPTION_ROWS                                                                                        \
-	{ "key-ip", "ADDR", "instead of KEY: the key that servers make of an address, or of ADDR/N" },         \
+	{ "key-ip", "ADDR", "instead of KEY: the key that servers make from an address, or from ADDR/N" },         \
 	{ "key-hex", "HEX", "instead of KEY: its bytes in hexadecimal" }
-#define KEY_PREFIX_ROW { "prefix", "N,M", "of --key-ip: bits of IPv4 and IPv6 that count (default 32,64)" }
-#define KEY_FINGERPRINT_ROW { "fingerprint", "HEX", "instead of KEY: what inspect shows where a key is not kept" }
+#define KEY_PREFIX_ROW { "prefix", "N,M", "with --key-ip: bits of IPv4 and IPv6 that count (default 32,64)" }
+#define KEY_FINGERPRINT_ROW { "fingerprint", "HEX", "instead of KEY: the fingerprint that inspect shows" }
 
 /* What one customer has. */
 #define KEY_PREFIX_V4 32u

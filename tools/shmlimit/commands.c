@@ -175,6 +175,6 @@ static int help_run(const struct call *call)
 static const struct command command_help = {
 	.name = "help",
 	.operands = "[COMMAND...]",
-	.purpose = "say what a command takes, as its --help does",
+	.purpose = "print how a command is used, as its --help does",
 	.run = help_run,
 };

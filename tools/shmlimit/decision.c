@@ -13,8 +13,8 @@ enum { TOKENS, JSON, QUIET };
 
 const struct command_option decision_options[] = {
 	[TOKENS] = { "cost", "N", "tokens to ask for (default 1; 0 only looks)" },
-	[JSON] = { "json", NULL, "print the facts as JSON" },
-	[QUIET] = { "quiet", NULL, "print nothing: the exit status tells" },
+	[JSON] = { "json", NULL, "print the answer as JSON" },
+	[QUIET] = { "quiet", NULL, "print nothing; the exit status is the answer" },
 	KEY_OPTION_ROWS,
 	KEY_PREFIX_ROW,
 	{ 0 },
@@ -22,8 +22,8 @@ const struct command_option decision_options[] = {
 
 const struct command_option take_options[] = {
 	[TOKENS] = { "cost", "N", "tokens to ask for, of each limit (default 1; 0 only looks)" },
-	[JSON] = { "json", NULL, "print the facts as JSON" },
-	[QUIET] = { "quiet", NULL, "print nothing: the exit status tells" },
+	[JSON] = { "json", NULL, "print the answer as JSON" },
+	[QUIET] = { "quiet", NULL, "print nothing; the exit status is the answer" },
 	{ "all", NULL, "take from all limits RULE KEY, or from none" },
 	{ "keys-from", "FILE", "instead of KEY: each line of FILE, - for standard input" },
 	KEY_OPTION_ROWS,
@@ -33,8 +33,8 @@ const struct command_option take_options[] = {
 
 const struct command_option reservation_options[] = {
 	[TOKENS] = { "cost", "N", "tokens to ask for (default 1; 0 only looks)" },
-	[JSON] = { "json", NULL, "print the facts as JSON" },
-	[QUIET] = { "quiet", NULL, "print nothing: the exit status tells" },
+	[JSON] = { "json", NULL, "print the answer as JSON" },
+	[QUIET] = { "quiet", NULL, "print nothing; the exit status is the answer" },
 	{ "max-wait", "DURATION", "the longest wait: 2s, 500ms, 0 (default: what the rule allows)" },
 	KEY_OPTION_ROWS,
 	KEY_PREFIX_ROW,
@@ -43,7 +43,7 @@ const struct command_option reservation_options[] = {
 
 const struct command_option charge_options[] = {
 	[TOKENS] = { "tokens", "N", "tokens that were used (default 1)" },
-	[JSON] = { "json", NULL, "print the facts as JSON" },
+	[JSON] = { "json", NULL, "print the answer as JSON" },
 	[QUIET] = { "quiet", NULL, "print nothing" },
 	KEY_OPTION_ROWS,
 	KEY_PREFIX_ROW,
@@ -52,7 +52,7 @@ const struct command_option charge_options[] = {
 
 const struct command_option refund_options[] = {
 	[TOKENS] = { "tokens", "N", "tokens to give back (default 1)" },
-	[JSON] = { "json", NULL, "print the facts as JSON" },
+	[JSON] = { "json", NULL, "print the answer as JSON" },
 	[QUIET] = { "quiet", NULL, "print nothing" },
 	KEY_OPTION_ROWS,
 	KEY_PREFIX_ROW,
@@ -175,7 +175,7 @@ static int options_parse(const struct call *call, struct question *q)
 	int status;
 
 	if (call->option[JSON] != NULL && call->option[QUIET] != NULL)
-		return fail("--json and --quiet: contradict each other: must be one of them");
+		return fail("--json and --quiet: cannot be combined");
 	status = key_parse(call, call->operand[2], &q->key);
 	snprintf(what, sizeof(what), "--%s", call->command->options[TOKENS].name);
 	if (status == STATUS_OK && call->option[TOKENS] != NULL)

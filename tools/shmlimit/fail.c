@@ -48,7 +48,7 @@ int fail(const char *format, ...)
 
 int fail_memory(void)
 {
-	return fail("memory: none left: the host must have more");
+	return fail("out of memory");
 }
 
 /* An empty name must be seen, too. */
@@ -134,16 +134,16 @@ int fail_segment(const char *segment, int error)
 		            "another name", segment, segment);
 	case EPROTO:
 		return fail("segment %s: another layout version: must be used with the shmlimit that made "
-		            "it, or made anew (shmlimit destroy %s)", segment, segment);
+		            "it, or created again (shmlimit destroy %s)", segment, segment);
 	case EUCLEAN:
-		return fail("segment %s: damaged: must be made anew (shmlimit verify %s says what is wrong; "
+		return fail("segment %s: damaged: must be created again (shmlimit verify %s says what is wrong; "
 		            "shmlimit destroy %s removes it)", segment, segment, segment);
 	case ESTALE:
-		return fail("segment %s: made before the last boot: must be made anew (shmlimit destroy %s)",
+		return fail("segment %s: created before the last boot: must be created again (shmlimit destroy %s)",
 		            segment, segment);
 	case EXDEV:
-		return fail("segment %s: made in another time namespace, where clocks differ: must be used "
-		            "from there, or made anew (shmlimit destroy %s)", segment, segment);
+		return fail("segment %s: created in another time namespace, where clocks differ: must be used "
+		            "from there, or created again (shmlimit destroy %s)", segment, segment);
 	case EPERM:
 		return fail_owner(segment);
 	case EAGAIN:
@@ -155,7 +155,7 @@ int fail_segment(const char *segment, int error)
 		return fail("segment %s: /dev/shm is read-only: must be mounted to be written to (mount -o remount,rw "
 		            "/dev/shm)", segment);
 	default:
-		return fail("segment %s: %s (%s): must be put right on this host first", segment,
+		return fail("segment %s: %s (%s); fix this on the host first", segment,
 		            shmlimit_strerror(error), strerror(-error));
 	}
 }
@@ -176,11 +176,11 @@ int fail_rule(const char *segment, const char *rule, int error)
 		return fail("rule %s: name too long: must be 1 to %d characters", rule,
 		            SHMLIMIT_RULE_NAME_MAX);
 	case EFBIG:
-		return fail("rule %s: a window larger than segment %s was made for: must be smaller, or the segment be "
-		            "made with a larger --window-max (shmlimit inspect %s shows it)", rule, segment, segment);
+		return fail("rule %s: a window larger than segment %s was created for: must be smaller, or the segment be "
+		            "created with a larger --window-max (shmlimit inspect %s shows it)", rule, segment, segment);
 	case EXFULL:
 		return fail("rule %s: no room for another rule in segment %s: one must go first (shmlimit "
-		            "rule remove), or the segment be made with more --rules", rule, segment);
+		            "rule remove), or the segment be created with more --rules", rule, segment);
 	case EUCLEAN:
 		return fail("rule %s: damaged: must be set again with its rate (shmlimit rule set %s %s), or removed "
 		            "(shmlimit rule remove %s %s)", rule, segment, rule, segment, rule);
@@ -188,7 +188,7 @@ int fail_rule(const char *segment, const char *rule, int error)
 	case ENOENT:
 		return fail_segment(segment, error);
 	default:
-		return fail("rule %s: %s (%s): must be put right in segment %s first", rule,
+		return fail("rule %s: %s (%s); fix segment %s first", rule,
 		            shmlimit_strerror(error), strerror(-error), segment);
 	}
 }

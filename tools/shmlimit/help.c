@@ -16,7 +16,10 @@ static void help_option(const struct command_option *option, char letter)
 
 	snprintf(left, sizeof(left), "%s--%s%s%s", letter != '\0' ? dash : "", option->name, option->value != NULL ? " " : "",
 	         option->value != NULL ? option->value : "");
-	printf(COLUMN "%s\n", left, option->purpose);
+	if (strlen(left) > COLUMN_MAX)
+		printf("  %s\n" COLUMN "%s\n", left, "", option->purpose);
+	else
+		printf(COLUMN "%s\n", left, option->purpose);
 }
 
 void help_command(const struct command *command)

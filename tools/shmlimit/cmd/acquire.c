@@ -13,8 +13,8 @@ static int run(const struct call *call)
 const struct command command_acquire = {
 	.name = "acquire",
 	.operands = "NAME RULE KEY",
-	.purpose = "take tokens, waiting for them: shmlimit acquire ... && send",
-	.details = "Exit 0 when they are there, 1 at once if the wait were too long.\n",
+	.purpose = "wait for tokens and take them: shmlimit acquire ... && send",
+	.details = "Exit 0 when they are there, 1 at once if the wait would be too long.\n",
 	.options = reservation_options,
 	.run = run,
 };

@@ -1,5 +1,5 @@
 /*
- * apply.c: shmlimit apply: make a segment's rules those of a file.
+ * apply.c: shmlimit apply: apply a file of rules to a segment.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -38,10 +38,10 @@ static int run(const struct call *call)
 const struct command command_apply = {
 	.name = "apply",
 	.operands = "NAME FILE",
-	.purpose = "make a segment's rules those of a file",
-	.details = "FILE, - for standard input, has a section [RULE] for each rule, with what rule set can be given\n"
-	           "(capacity = 20), and [*] with enabled = yes or no. Prints what changes: + new, ~ other,\n"
-	           "- gone. All of it is checked before anything is changed, and every error is printed. See also\n"
+	.purpose = "apply a file of rules to a segment",
+	.details = "FILE (- for standard input) has a section [RULE] for each rule, with options of rule set\n"
+	           "(capacity = 20), and [*] with enabled = yes or no. Prints what changes: + new, ~ changed,\n"
+	           "- removed. The whole file is checked before anything changes, and every error is printed. See also\n"
 	           "apply --all --help.\n",
 	.options = options,
 	.run = run,

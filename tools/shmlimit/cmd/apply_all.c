@@ -96,10 +96,10 @@ static int run(const struct call *call)
 const struct command command_apply_all = {
 	.name = "apply --all",
 	.operands = "[DIR]",
-	.purpose = "make the segments and rules of a folder's files",
-	.details = "For each NAME.conf in DIR, by default " FOLDER ", does what apply NAME would, and makes the\n"
-	           "segment if it is missing, with what [*] has of create's options (slots = 64K). One that is there\n"
-	           "keeps what it was made with. What is wrong with one file does not concern the others.\n",
+	.purpose = "create the segments and rules that a folder's files describe",
+	.details = "For each NAME.conf in DIR, by default " FOLDER ", does what apply NAME does. Creates the\n"
+	           "segment if it is missing, with create's options from section [*] (slots = 64K). An existing segment\n"
+	           "keeps its options. An error in one file does not affect the others.\n",
 	.options = options,
 	.run = run,
 };

@@ -13,8 +13,8 @@ static int run(const struct call *call)
 const struct command command_charge = {
 	.name = "charge",
 	.operands = "NAME RULE KEY",
-	.purpose = "take tokens for what has happened already",
-	.details = "What the funnel lacks becomes debt, as far as the rule's max-wait. Exit 1 if that was not all.\n",
+	.purpose = "take tokens for something that has already happened",
+	.details = "Missing tokens become debt, up to the rule's max-wait. Exit 1 if only a part could be taken.\n",
 	.options = charge_options,
 	.run = run,
 };

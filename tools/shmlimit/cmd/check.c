@@ -31,7 +31,7 @@ static const struct command_option options[] = {
 	[ENGINE_ERRORS] = { "max-engine-errors", "LIMIT", "calls to a Redis server that failed" },
 	[BREAKER_OPENINGS] = { "max-breaker-openings", "LIMIT", "times that the circuit breaker opened" },
 	[RULE] = { "rule", "RULE", "decisions, evictions and slots of this rule only" },
-	[INTERVAL] = { "interval", "DURATION", "count for so long (default 1s)" },
+	[INTERVAL] = { "interval", "DURATION", "count for this long (default 1s)" },
 	[STATE] = { "state", "FILE", "count since the last check that had this file, without waiting" },
 	{ 0 },
 };
@@ -315,11 +315,11 @@ static int run(const struct call *call)
 const struct command command_check = {
 	.name = "check",
 	.operands = "NAME",
-	.purpose = "say whether a segment is well, as a plugin for Nagios or Icinga",
+	.purpose = "check a segment's health, as a plugin for Nagios or Icinga",
 	.details = "Prints a line with performance data, and exits with 0 if all is well, 1 on a warning, 2 if it is\n"
-	           "critical, 3 if that is not known. LIMIT is N, more of which is critical, or N,M: more than N is a\n"
-	           "warning, more than M critical. What is counted is what happened in the interval, or since the last\n"
-	           "check. A segment that is missing is critical, one that is disabled a warning. Changes nothing.\n",
+	           "critical, 3 if the state is unknown. LIMIT is N (more than N is critical), or N,M (more than N is a\n"
+	           "warning, more than M critical). Counts what happened in the interval, or since the last check.\n"
+	           "A missing segment is critical, a disabled one a warning. Changes nothing.\n",
 	.options = options,
 	.run = run,
 };

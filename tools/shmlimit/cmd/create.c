@@ -11,15 +11,15 @@ enum { IF_MISSING = CREATION_FIELDS };
 
 static const struct command_option options[] = {
 	[CREATION_SLOTS] = { "slots", "N", "keys that can be live at once, 16 to 64Gi (default 64Ki)" },
-	[CREATION_SLOTS_MAX] = { "slots-max", "N", "to how many it can be grown (default 16 times as many)" },
+	[CREATION_SLOTS_MAX] = { "slots-max", "N", "the segment can grow to this many (default 16 times --slots)" },
 	[CREATION_MODE] = { "mode", "MODE", "permissions, octal (default 0600)" },
 	[CREATION_GROUP] = { "group", "G", "the group that owns it, by name or number (default your own)" },
-	[CREATION_ON_FULL] = { "on-full", "WHAT", "for a key that finds no room: evict (default), allow or deny" },
+	[CREATION_ON_FULL] = { "on-full", "WHAT", "for a key that finds no free slot: evict (default), allow or deny" },
 	[CREATION_RULES] = { "rules", "N", "rules that it can hold, 1 to 4096 (default 64)" },
-	[CREATION_WINDOW_MAX] = { "window-max", "N", "the largest window, up to 65536: 16 bytes each a slot (default 0: none)" },
-	[CREATION_NAMES] = { "names", "BYTES", "keep so much of each key, to show it, up to 1024 (default 0: none)" },
+	[CREATION_WINDOW_MAX] = { "window-max", "N", "largest window, up to 65536; 16 bytes a slot per token (default 0: none)" },
+	[CREATION_NAMES] = { "names", "BYTES", "store this much of each key, for display; up to 1024 (default 0: none)" },
 	[CREATION_CLOCK] = { "clock", "WHICH", "precise or coarse (default precise)" },
-	[IF_MISSING] = { "if-missing", NULL, "succeed if there is such a segment, which stays as it is" },
+	[IF_MISSING] = { "if-missing", NULL, "succeed if the segment exists, and leave it as it is" },
 	{ 0 },
 };
 
@@ -65,7 +65,7 @@ static int run(const struct call *call)
 const struct command command_create = {
 	.name = "create",
 	.operands = "NAME",
-	.purpose = "make a segment",
+	.purpose = "create a segment",
 	.options = options,
 	.run = run,
 };

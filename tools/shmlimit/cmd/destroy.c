@@ -29,8 +29,8 @@ static int run(const struct call *call)
 const struct command command_destroy = {
 	.name = "destroy",
 	.operands = "NAME",
-	.purpose = "remove a segment, a damaged one too",
-	.details = "Processes that have it open go on with it, among themselves.\n",
+	.purpose = "destroy a segment, even a damaged one",
+	.details = "Processes that have it open can go on using it.\n",
 	.options = options,
 	.run = run,
 };

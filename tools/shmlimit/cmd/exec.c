@@ -149,9 +149,9 @@ static int run(const struct call *call)
 const struct command command_exec = {
 	.name = "exec",
 	.operands = "NAME RULE KEY COMMAND...",
-	.purpose = "take tokens, waiting for them, then run a command",
+	.purpose = "wait for tokens, take them, and run a command",
 	.details = "Write -- before COMMAND, whose options are its own. Its exit status is that of exec; 1 if the wait\n"
-	           "were too long, 126 or 127 if COMMAND cannot be run. Tokens go back if a signal ends the wait, or\n"
+	           "would be too long, 126 or 127 if COMMAND cannot be run. Tokens go back if a signal ends the wait, or\n"
 	           "if COMMAND cannot be run.\n",
 	.options = options,
 	.run = run,

@@ -38,7 +38,7 @@ static int fail_open(const struct global_call *g, int error)
 	if (g->told)
 		return STATUS_ERROR;
 	if (error == -EINVAL)
-		return fail("options of the engine: out of their range: must be --deadline 100us to 10s, --lease 1ms to "
+		return fail("backend options: out of range: must be --deadline 100us to 10s, --lease 1ms to "
 		            "10s, --prefix %d bytes without '{'", SHMLIMIT_GLOBAL_PREFIX_MAX);
 	return error == -ENOMEM ? fail_memory() : fail_segment(segment, error);
 }
@@ -51,7 +51,7 @@ static int open_engine(struct global_call *g, struct shmlimit_global_options *o)
 	if (strcmp(url, "-") == 0)
 		url = getenv(URL_VARIABLE);
 	if (url == NULL)
-		return fail("$" URL_VARIABLE ": is not set: must be the engine's URL");
+		return fail("$" URL_VARIABLE ": is not set: must be the backend's URL");
 	o->struct_size = sizeof(*o);
 	o->report = report;
 	o->arg = g;

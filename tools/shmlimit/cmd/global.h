@@ -16,13 +16,13 @@ enum { GLOBAL_NAME, GLOBAL_URL, GLOBAL_RULE, GLOBAL_KEY };
 enum { GLOBAL_DEADLINE, GLOBAL_LEASE, GLOBAL_PREFIX, GLOBAL_OPTIONS };
 
 #define GLOBAL_OPTION_ROWS                                                                                     \
-	[GLOBAL_DEADLINE] = { "deadline", "DURATION", "the longest wait for the engine (default 5ms)" },       \
-	[GLOBAL_LEASE] = { "lease", "DURATION", "how long leases last (default 100ms)" },                      \
-	[GLOBAL_PREFIX] = { "prefix", "TEXT", "of the keys in the engine (default shmlimit:)" }
+	[GLOBAL_DEADLINE] = { "deadline", "DURATION", "longest wait for the backend (default 5ms)" },       \
+	[GLOBAL_LEASE] = { "lease", "DURATION", "duration of a lease (default 100ms)" },                      \
+	[GLOBAL_PREFIX] = { "prefix", "TEXT", "prefix of the backend's keys (default shmlimit:)" }
 
 #define GLOBAL_DETAILS                                                                                         \
 	"URL is redis://[user:password@]host[:port][/db] or unix:///path[?db=N]; '-' is\n"                     \
-	"what $SHMLIMIT_ENGINE has, where a password is seen by nobody.\n"
+	"the value of $SHMLIMIT_ENGINE, which hides a password from other users.\n"
 
 struct global_call {
 	const struct call *call;

@@ -93,8 +93,8 @@ static int run(const struct call *call)
 const struct command command_global_ping = {
 	.name = "global ping",
 	.operands = "NAME URL",
-	.purpose = "ask an engine what it is, and whether it is fit for limits",
-	.details = GLOBAL_DETAILS "Exits 1 if it is a replica, evicts keys, has hardly a connection left, or is too far away.\n",
+	.purpose = "check whether a Redis server is fit for limits",
+	.details = GLOBAL_DETAILS "Exits 1 if it is a replica, may evict keys, has few connections left, or is too far away.\n",
 	.options = options,
 	.run = run,
 };

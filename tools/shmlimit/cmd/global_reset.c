@@ -32,8 +32,8 @@ static int run(const struct call *call)
 const struct command command_global_reset = {
 	.name = "global reset",
 	.operands = "NAME URL RULE [KEY]",
-	.purpose = "fill up funnels that all hosts share: of a rule, or a key",
-	.details = GLOBAL_DETAILS "After a rule was changed on all hosts, this lets the new one begin.\n",
+	.purpose = "restore all tokens of a rule or key that all hosts share",
+	.details = GLOBAL_DETAILS "Use it after a rule was changed on all hosts, so that the new one takes effect.\n",
 	.options = options,
 	.run = run,
 };

@@ -11,10 +11,10 @@ enum { COST = GLOBAL_OPTIONS, ON_FAILURE, SHARE, JSON, QUIET };
 static const struct command_option options[] = {
 	GLOBAL_OPTION_ROWS,
 	[COST] = { "cost", "N", "tokens to ask for (default 1; 0 only looks at what this host has)" },
-	[ON_FAILURE] = { "on-failure", "WHAT", "when the engine says nothing: deny (default), allow or local" },
-	[SHARE] = { "share", "N", "local: this host's share of the limit, thousandths (default 1000)" },
-	[JSON] = { "json", NULL, "print the facts as JSON" },
-	[QUIET] = { "quiet", NULL, "print nothing: the exit status tells" },
+	[ON_FAILURE] = { "on-failure", "WHAT", "answer while the backend fails: deny (default), allow or local" },
+	[SHARE] = { "share", "N", "local: this host's share in thousandths of the limit (default 1000)" },
+	[JSON] = { "json", NULL, "print the answer as JSON" },
+	[QUIET] = { "quiet", NULL, "print nothing; the exit status is the answer" },
 	KEY_OPTION_ROWS,
 	{ 0 },
 };
@@ -33,7 +33,7 @@ static int parse(const struct call *call, struct shmlimit_global_options *o, str
 	int status = key_parse(call, call->operand[GLOBAL_KEY], key);
 
 	if (call->option[JSON] != NULL && call->option[QUIET] != NULL)
-		return fail("--json and --quiet: contradict each other: must be one of them");
+		return fail("--json and --quiet: cannot be combined");
 	if (status == STATUS_OK && call->option[COST] != NULL)
 		status = number_parse("--cost", call->option[COST], 0, UINT64_MAX, cost);
 	if (status == STATUS_OK && call->option[ON_FAILURE] != NULL)

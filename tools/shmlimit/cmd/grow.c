@@ -14,12 +14,12 @@
 enum { SLOTS, WAIT };
 
 static const struct command_option options[] = {
-	[SLOTS] = { "slots", "N", "how many, at least twice as many as there are" },
-	[WAIT] = { "wait", NULL, "until no key is left in the table before" },
+	[SLOTS] = { "slots", "N", "new number of slots, at least twice the present one" },
+	[WAIT] = { "wait", NULL, "wait until no key is left in the old table" },
 	{ 0 },
 };
 
-/* What is left in the table before. */
+/* What is left in the old table. */
 struct rest {
 	uint64_t keys;
 	uint64_t until_ns;                /* the last of them is full in so long */
@@ -55,14 +55,14 @@ static int fail_growth(const char *name, struct shmlimit *limiter, const char *s
 	shmlimit_info(limiter, &info);
 	switch (-error) {
 	case EALREADY:
-		return fail("segment %s: has grown before, and %" PRIu64 " keys are left in the table before, the last for %s: "
+		return fail("segment %s: has grown before, and %" PRIu64 " keys are left in the old table, the last for %s: "
 		            "must be tried again then, or with --wait", name, rest.keys,
 		            duration_text(until, rest.until_ns));
 	case EINVAL:
 		return fail("--slots %s: segment %s has %s: must be %" PRIu64 " or more", slots, name,
 		            number_text(text, info.slots), 2 * info.slots);
 	case EFBIG:
-		return fail("--slots %s: segment %s was made for %" PRIu64 " at the most (create --slots-max): must be fewer",
+		return fail("--slots %s: segment %s was created for %" PRIu64 " at the most (create --slots-max): must be fewer",
 		            slots, name, info.slots_max);
 	case ENOSPC:
 		return fail("segment %s: no room in /dev/shm: must be fewer slots, or other segments must go "
@@ -101,7 +101,7 @@ static void print_rest(struct shmlimit *limiter)
 	char until[TEXT_LEN];
 
 	if (rest.keys > 0)
-		printf("%" PRIu64 " keys are left in the table before, the last for %s\n", rest.keys,
+		printf("%" PRIu64 " keys are left in the old table, the last for %s\n", rest.keys,
 		       duration_text(until, rest.until_ns));
 }
 
@@ -143,7 +143,7 @@ static int run(const struct call *call)
 const struct command command_grow = {
 	.name = "grow",
 	.operands = "NAME",
-	.purpose = "give a segment a larger table, while everybody decides",
+	.purpose = "give a segment a larger table while it is in use",
 	.options = options,
 	.run = run,
 };

@@ -12,9 +12,9 @@ enum { RULE, DENIED, MATCH, SORT, LIMIT, JSON };
 
 static const struct command_option options[] = {
 	[RULE] = { "rule", "RULE", "keys of this rule only" },
-	[DENIED] = { "denied", NULL, "keys only that have no token left" },
-	[MATCH] = { "match", "GLOB", "keys only that match, as they are printed: '203.0.113.*', 'user:*'" },
-	[SORT] = { "sort", "WHICH", "first those by denied, debt, remaining or reset (default: none, each as it is found)" },
+	[DENIED] = { "denied", NULL, "only keys that have no token left" },
+	[MATCH] = { "match", "GLOB", "only keys that match, as printed: '203.0.113.*', 'user:*'" },
+	[SORT] = { "sort", "WHICH", "denied, debt, remaining or reset first (default: unsorted, as found)" },
 	[LIMIT] = { "limit", "N", "print at most N keys" },
 	[JSON] = { "json", NULL, "print JSON, an object a line" },
 	{ 0 },
@@ -121,7 +121,7 @@ static int check_match(struct shmlimit *limiter, const char *name, const char *m
 	shmlimit_info(limiter, &info);
 	if (match == NULL || info.names != 0)
 		return STATUS_OK;
-	return fail("--match %s: segment %s keeps no keys (create it with: shmlimit create %s --names BYTES)", match, name,
+	return fail("--match %s: segment %s stores no keys (create it with: shmlimit create %s --names BYTES)", match, name,
 	            name);
 }
 
@@ -148,8 +148,8 @@ static int run(const struct call *call)
 const struct command command_keys = {
 	.name = "keys",
 	.operands = "NAME",
-	.purpose = "print the live keys, one a line, for pipes",
-	.details = "Fields are separated by tabs: the key, or # and its fingerprint where it is not kept; the rule; the\n"
+	.purpose = "print the live keys, one per line, for pipes",
+	.details = "Fields are separated by tabs: the key, or # and its fingerprint if it is not stored; the rule; the\n"
 	           "fingerprint; the whole tokens left; the time until a debt is paid; the time to full. A terminal\n"
 	           "gets a line of headings. Changes nothing, and delays no decision.\n",
 	.options = options,

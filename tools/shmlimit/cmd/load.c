@@ -13,7 +13,7 @@
 enum { NO_ELAPSED };
 
 static const struct command_option options[] = {
-	[NO_ELAPSED] = { "no-elapsed", NULL, "count no time since it was saved: keys have what they had then" },
+	[NO_ELAPSED] = { "no-elapsed", NULL, "ignore the time since it was saved: keys have what they had then" },
 	{ 0 },
 };
 
@@ -25,7 +25,7 @@ static int fail_load(const char *segment, const char *path, int error)
 	case EPROTO:
 		return fail("%s: saved by another version: must be loaded by the shmlimit that saved it", path);
 	case EUCLEAN:
-		return fail("%s: damaged, or not all of it: must be saved anew", path);
+		return fail("%s: damaged, or not all of it: must be saved again", path);
 	case EISDIR:
 		return fail("%s: %s: must be a file that can be read, or - for standard input", path, strerror(-error));
 	default:
@@ -57,10 +57,10 @@ static int run(const struct call *call)
 const struct command command_load = {
 	.name = "load",
 	.operands = "NAME FILE",
-	.purpose = "make a segment of what save wrote",
-	.details = "Also after a reboot: keys have what they had, and what came back in the time that has passed by the\n"
-	           "real-time clock. The segment must not exist. It appears in one step, complete, or not at all if\n"
-	           "anything is wrong with FILE; - is standard input. Counters begin anew.\n",
+	.purpose = "create a segment from a saved file",
+	.details = "Also after a reboot: keys have what they had, plus what has come back since, by the real-time\n"
+	           "clock. The segment must not exist. It appears in one step, complete, or not at all if anything is\n"
+	           "wrong with FILE; - is standard input. Counters start at 0.\n",
 	.options = options,
 	.run = run,
 };

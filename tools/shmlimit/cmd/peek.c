@@ -13,7 +13,7 @@ static int run(const struct call *call)
 const struct command command_peek = {
 	.name = "peek",
 	.operands = "NAME RULE KEY",
-	.purpose = "what take would answer, without taking",
+	.purpose = "show what take would answer, without taking",
 	.options = decision_options,
 	.run = run,
 };

@@ -13,7 +13,7 @@ static int run(const struct call *call)
 const struct command command_refund = {
 	.name = "refund",
 	.operands = "NAME RULE KEY",
-	.purpose = "give tokens back that were taken and not used",
+	.purpose = "give back tokens that were taken and not used",
 	.options = refund_options,
 	.run = run,
 };

@@ -13,8 +13,8 @@ static int run(const struct call *call)
 const struct command command_reserve = {
 	.name = "reserve",
 	.operands = "NAME RULE KEY",
-	.purpose = "take tokens in advance, and say how long to wait for them",
-	.details = "Exit 0 if allowed, 1 if it were too long. Does not wait itself: acquire does.\n",
+	.purpose = "take tokens in advance, and print how long to wait",
+	.details = "Exit 0 if allowed, 1 if the wait would be too long. Does not wait; acquire does.\n",
 	.options = reservation_options,
 	.run = run,
 };

@@ -22,7 +22,7 @@ static const struct command_option options[] = {
 static int check_call(const struct call *call, int one, struct key *key)
 {
 	if ((call->option[ALL] != NULL) == (call->option[RULE] != NULL) || (call->option[ALL] != NULL && one))
-		return fail("reset: what to fill up: must be just one of --all, --rule RULE, or --rule RULE "
+		return fail("reset: what to reset: must be exactly one of --all, --rule RULE, or --rule RULE "
 		            "--key KEY");
 	return one ? key_parse(call, call->option[KEY], key) : STATUS_OK;
 }
@@ -90,8 +90,8 @@ static int run(const struct call *call)
 const struct command command_reset = {
 	.name = "reset",
 	.operands = "NAME",
-	.purpose = "fill funnels up: of a key, of a rule, or all",
-	.details = "Prints how many keys had taken tokens. Exit 1 if one key is to be reset and has not.\n",
+	.purpose = "restore all tokens of one key, one rule, or the whole segment",
+	.details = "Prints how many keys had taken tokens. Exit 1 if the one key to reset had all its tokens.\n",
 	.options = options,
 	.run = run,
 };

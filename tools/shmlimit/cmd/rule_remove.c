@@ -20,6 +20,6 @@ static int run(const struct call *call)
 const struct command command_rule_remove = {
 	.name = "rule remove",
 	.operands = "NAME RULE",
-	.purpose = "forget a rule and all its funnels",
+	.purpose = "remove a rule and all its funnels",
 	.run = run,
 };

@@ -7,12 +7,12 @@
 
 static const struct command_option options[] = {
 	[FIELD_ALGORITHM] = { "algorithm", "WHICH", "funnel, warmup, window or lease (a new rule: funnel)" },
-	[FIELD_CAPACITY] = { "capacity", "N", "funnel: tokens that a full one holds: the largest burst, 1 or more" },
+	[FIELD_CAPACITY] = { "capacity", "N", "funnel: tokens that it can hold, the largest burst; 1 or more" },
 	[FIELD_RATE] = { "rate", "COUNT/PERIOD", "tokens that come back a period: 30/60s, 5/m, 100/day, 1/500ms" },
-	[FIELD_WARMUP] = { "warmup", "DURATION", "warmup: from cold to warm takes so long" },
+	[FIELD_WARMUP] = { "warmup", "DURATION", "warmup: time from cold to warm" },
 	[FIELD_COLD_FACTOR] = { "cold-factor", "X", "warmup: cold tokens take X times as long (a new rule: 3)" },
-	[FIELD_COUNT_REFUSED] = { "count-refused", "YES|NO", "window: what is refused counts, too (a new rule: no)" },
-	[FIELD_MAX_WAIT] = { "max-wait", "DURATION", "the longest wait that a reservation may buy: 2s (a new rule: 0)" },
+	[FIELD_COUNT_REFUSED] = { "count-refused", "YES|NO", "window: refused tokens count too (a new rule: no)" },
+	[FIELD_MAX_WAIT] = { "max-wait", "DURATION", "longest wait that a reservation may cause: 2s (a new rule: 0)" },
 	[FIELD_NEXT_PAYS] = { "next-pays", "YES|NO", "funnel: yes: the next caller waits for a debt (a new rule: no)" },
 	[FIELD_MODE] = { "mode", "MODE", "enforce, dry-run or off (a new rule: enforce)" },
 	{ 0 },
@@ -52,9 +52,9 @@ const struct command command_rule_set = {
 	.name = "rule set",
 	.operands = "NAME RULE",
 	.purpose = "define a rule, or change one",
-	.details = "A new rule needs --capacity and --rate; with --algorithm window, --rate: so many in any stretch of\n"
-	           "the period; with --algorithm warmup, --rate and --warmup. One that exists keeps what is not\n"
-	           "given, and its keys keep their tokens.\n",
+	.details = "A new rule needs --capacity and --rate; with --algorithm window, --rate (at most COUNT in any stretch\n"
+	           "of PERIOD); with --algorithm warmup, --rate and --warmup. An existing rule keeps what is not given,\n"
+	           "and its keys keep their tokens.\n",
 	.options = options,
 	.run = run,
 };

@@ -58,7 +58,7 @@ static int run(const struct call *call)
 const struct command command_rule_show = {
 	.name = "rule show",
 	.operands = "NAME RULE",
-	.purpose = "show a rule, and how finely and how far it can tell time",
+	.purpose = "show a rule, and the resolution and range of its clock",
 	.options = options,
 	.run = run,
 };

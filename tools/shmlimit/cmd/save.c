@@ -68,9 +68,9 @@ const struct command command_save = {
 	.name = "save",
 	.operands = "NAME FILE",
 	.purpose = "write a segment to a file, for load",
-	.details = "With its rules and what each key has left, as of some moment of it: programs go on deciding. The file\n"
-	           "takes FILE's place in one step, when it is on the disk and was read back: what load would refuse\n"
-	           "does not replace what is there. It holds the secret of the segment's hash, so only you can read it.\n"
-	           "FILE - is standard output. Counters, names of keys and leases are not saved.\n",
+	.details = "Saves the rules and what each key has left, while decisions go on. Replaces FILE in one step, when\n"
+	           "the new file is on disk and was read back; a file that load would refuse replaces nothing. The file\n"
+	           "contains the secret of the segment's hash, so only you can read it. FILE - is standard output.\n"
+	           "Counters, stored keys and leases are not saved.\n",
 	.run = run,
 };

@@ -13,10 +13,10 @@ enum { KEYS, RATE, CAPACITY, WINDOW_MAX, NAMES, JSON };
 
 static const struct command_option options[] = {
 	[KEYS] = { "keys", "N[/PERIOD]", "keys that are live at once, or that ask within a period: 10k, 5000/h" },
-	[RATE] = { "rate", "COUNT/PERIOD", "the rule's rate, as of rule set" },
-	[CAPACITY] = { "capacity", "N", "the rule's capacity; without it --rate is a window's" },
+	[RATE] = { "rate", "COUNT/PERIOD", "the rule's rate, as for rule set" },
+	[CAPACITY] = { "capacity", "N", "the rule's capacity; without it the rule is a window" },
 	[WINDOW_MAX] = { "window-max", "N", "the largest window of the segment (default 0, or that of --rate)" },
-	[NAMES] = { "names", "BYTES", "kept of each key, as of create (default 0)" },
+	[NAMES] = { "names", "BYTES", "bytes stored of each key, as for create (default 0)" },
 	[JSON] = { "json", NULL, "print JSON" },
 	{ 0 },
 };
@@ -50,7 +50,7 @@ static int parse_rule(const struct call *call, struct demand *d)
 		if (call->option[CAPACITY] != NULL)
 			return fail("--capacity: its rate is missing: must be --rate COUNT/PERIOD --capacity N");
 		if (d->period_ns != 0)
-			return fail("--keys %s: how long each is live is missing: must be with --rate, and --capacity "
+			return fail("--keys %s: the time that each key is live is missing: must be with --rate, and --capacity "
 			            "unless it is a window's", call->option[KEYS]);
 		return STATUS_OK;
 	}
@@ -182,9 +182,9 @@ static int run(const struct call *call)
 const struct command command_size = {
 	.name = "size",
 	.operands = "",
-	.purpose = "how many slots a segment needs, and how much memory",
-	.details = "A key is live until it has all its tokens back, at most for a rule's time to fill. With as many\n"
-	           "slots as this says, less than 0.05 % of the keys find none of their own.\n",
+	.purpose = "compute how many slots and how much memory a segment needs",
+	.details = "A key is live until it has all its tokens back, at most for a rule's time to full. With this\n"
+	           "number of slots, less than 0.05 % of the keys find no slot of their own.\n",
 	.options = options,
 	.run = run,
 };

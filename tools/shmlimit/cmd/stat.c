@@ -16,7 +16,7 @@
 enum { INTERVAL, COUNT, RULE, JSON };
 
 static const struct command_option options[] = {
-	[INTERVAL] = { "interval", "DURATION", "a line so often (default 1s); a number alone is seconds" },
+	[INTERVAL] = { "interval", "DURATION", "time between lines (default 1s); a number alone is seconds" },
 	[COUNT] = { "count", "N", "end after N lines (default: never)" },
 	[RULE] = { "rule", "RULE", "count this rule only" },
 	[JSON] = { "json", NULL, "print JSON, an object a line" },
@@ -167,7 +167,7 @@ static int run(const struct call *call)
 const struct command command_stat = {
 	.name = "stat",
 	.operands = "NAME",
-	.purpose = "print what a segment does, a line each second: for a log",
+	.purpose = "print rates of a segment, one line per second",
 	.details = "A line is the time (UTC), then, per second: decisions allowed, denied, and denied by dry runs only;\n"
 	           "slots claimed, reclaimed, evicted; decisions without a slot; failed compare-and-swaps. A terminal\n"
 	           "gets headings each screenful. Only counters are read: it costs the same for any number of keys.\n",

@@ -17,7 +17,7 @@ static int options_parse(const struct call *call, uint64_t *cost)
 
 	*cost = 1;
 	if (call_option(call, "json") != NULL && call_option(call, "quiet") != NULL)
-		return fail("--json and --quiet: contradict each other: must be one of them");
+		return fail("--json and --quiet: cannot be combined");
 	return text != NULL ? number_parse("--cost", text, 0, UINT64_MAX, cost) : STATUS_OK;
 }
 
@@ -253,7 +253,7 @@ static int run(const struct call *call)
 	if (call_option(call, "all") != NULL)
 		return take_all(call);
 	if (call->operand[3] != NULL)
-		return fail("take: %s: one operand too many: must be shmlimit take NAME RULE KEY, or NAME RULE KEY RULE KEY ... --all",
+		return fail("take: %s: one operand too many; usage: shmlimit take NAME RULE KEY, or NAME RULE KEY RULE KEY ... --all",
 		            call->operand[3]);
 	return path != NULL ? take_keys(call, path) : decision_run(call, 0, shmlimit_take);
 }
@@ -262,8 +262,8 @@ const struct command command_take = {
 	.name = "take",
 	.operands = "NAME RULE KEY [RULE KEY...]",
 	.purpose = "take tokens: exit 0 if allowed, 1 if denied",
-	.details = "With --all, of each limit RULE KEY, or of none if one denies. With --keys-from a line is printed for\n"
-	           "each key, allowed or denied and the key; the exit status is 1 if one was denied.\n",
+	.details = "With --all, takes from every limit RULE KEY, or from none if one denies. With --keys-from, prints a\n"
+	           "line for each key: allowed or denied, and the key; exits with 1 if one was denied.\n",
 	.options = take_options,
 	.run = run,
 };

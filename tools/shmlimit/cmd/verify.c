@@ -13,7 +13,7 @@
 enum { REPAIR, JSON };
 
 static const struct command_option options[] = {
-	[REPAIR] = { "repair", NULL, "first repair what needs no guess, and say so" },
+	[REPAIR] = { "repair", NULL, "first repair what needs no guessing, and print it" },
 	[JSON] = { "json", NULL, "print JSON" },
 	{ 0 },
 };
@@ -91,9 +91,9 @@ static int run(const struct call *call)
 const struct command command_verify = {
 	.name = "verify",
 	.operands = "NAME",
-	.purpose = "check all of a segment: exit 0 sound, 1 if problems were found",
-	.details = "Works on segments that cannot be opened. Changes nothing but with --repair, beside which others may\n"
-	           "decide; of what cannot be repaired a rule can be set again, or the segment be made anew.\n",
+	.purpose = "check a whole segment: exit 0 if sound, 1 if problems were found",
+	.details = "Works on segments that cannot be opened. Changes nothing except with --repair, which can run beside\n"
+	           "decisions. For what it cannot repair, set the rule again, or create the segment again.\n",
 	.options = options,
 	.run = run,
 };

@@ -12,10 +12,10 @@
 enum { RULE, KEY, LIMIT, TOP, JSON };
 
 static const struct command_option options[] = {
-	[RULE] = { "rule", "RULE", "of this rule only" },
-	[KEY] = { "key", "KEY", "what this key of --rule would be answered, instead of the slots" },
+	[RULE] = { "rule", "RULE", "show this rule only" },
+	[KEY] = { "key", "KEY", "show what this key of --rule would be answered, instead of slots" },
 	[LIMIT] = { "limit", "N", "show at most N live slots, those furthest from full (default 20)" },
-	[TOP] = { "top", "N", "show at most N live slots, those deepest in denial or nearest to it" },
+	[TOP] = { "top", "N", "show at most N live slots, those furthest over the limit or nearest to it" },
 	[JSON] = { "json", NULL, "print JSON" },
 	KEY_OPTION_ROWS,
 	KEY_PREFIX_ROW,
@@ -61,7 +61,7 @@ static int check_call(const struct call *call, struct view *view, struct key *ke
 	int status = check_key(call, view, key);
 
 	if (call->option[LIMIT] != NULL && call->option[TOP] != NULL)
-		return fail("--limit and --top: which of them come first: must be one of the two");
+		return fail("--limit and --top: cannot be combined");
 	if (status == STATUS_OK && call->option[TOP] != NULL) {
 		view->live.order = LIVE_DENIAL;
 		return number_parse("--top", call->option[TOP], 0, UINT64_MAX, &view->live.limit);
@@ -98,7 +98,7 @@ const struct command command_inspect = {
 	.name = "inspect",
 	.operands = "NAME",
 	.purpose = "show a segment: geometry, rules, counters, live slots",
-	.details = "Keys are shown where the segment keeps them (create --names). Changes nothing.\n",
+	.details = "Keys are shown if the segment stores them (create --names). Changes nothing.\n",
 	.options = options,
 	.run = run,
 };

@@ -14,7 +14,7 @@
 enum { ALL, OUTPUT };
 
 static const struct command_option options[] = {
-	[ALL] = { "all", NULL, "of every segment that may be read" },
+	[ALL] = { "all", NULL, "print every segment that may be read" },
 	[OUTPUT] = { "output", "FILE", "write FILE, in one step, instead of standard output" },
 	{ 0 },
 };
@@ -128,7 +128,7 @@ static int run(const struct call *call)
 	int status, left_out = STATUS_OK;
 
 	if ((name != NULL) == (call->option[ALL] != NULL))
-		return fail("metrics: of what: must be either NAME or --all");
+		return fail("metrics: missing NAME or --all");
 	status = name != NULL ? collect_one(&m, name) : collect_all(&m, &left_out);
 	if (status == STATUS_OK && path != NULL)
 		status = write_file(&m, path);

@@ -29,7 +29,7 @@ static const struct command_option options[] = {
 	[SLOTS] = { "slots", "N", "keys that can be live at once (default 1Mi, for windows less)" },
 	[JSON] = { "json", NULL, "print JSON" },
 	[PLOT] = { "plot", "FILE.svg", "draw requests and denials over time, by gnuplot; -: to standard output, alone" },
-	[SUGGEST] = { "suggest", "SHARE", "find the smallest ? of each LIMIT that denies at most so much: 0.1% (default '?/m burst ?')" },
+	[SUGGEST] = { "suggest", "SHARE", "find the smallest ? of each LIMIT that denies at most this share: 0.1% (default '?/m burst ?')" },
 	[MAX_DENIED] = { "max-denied", "SHARE", "exit with 1 if a limit denies more: 1%" },
 	[SINCE] = { "since", "TIME", "only requests from then on: 2026-11-21T09:00Z, or 2h: before now" },
 	[UNTIL] = { "until", "TIME", "only requests before then" },
@@ -235,7 +235,7 @@ static int run(const struct call *call)
 const struct command command_replay = {
 	.name = "replay",
 	.operands = "[FILE...]",
-	.purpose = "what limits would have denied, to whom and when, by a web server's log",
+	.purpose = "show from a web server's logs what limits would have denied",
 	.details = "Each FILE is a log in the common, combined or vhost_combined format, compressed by gzip or not;\n"
 	           "they are read from the oldest on. None, or -, is standard input. No segment is needed, and none is touched.\n",
 	.options = options,

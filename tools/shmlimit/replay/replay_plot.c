@@ -65,7 +65,7 @@ static void print_script(FILE *to, const struct replay *r)
 static int fail_plot(int error)
 {
 	if (error == ENOENT)
-		return fail("--plot: gnuplot: not installed: must be (Debian's package gnuplot-nox)");
+		return fail("--plot: gnuplot is not installed (on Debian: apt install gnuplot-nox)");
 	return fail("--plot: gnuplot: %s: must be one that draws SVG", error > 0 ? strerror(error) : "failed");
 }
 

@@ -161,7 +161,7 @@ void creation_warn(const char *name, const struct shmlimit_info *info, int field
 
 	creation_of(info, &made);
 	if (strcmp(creation_text(old, field, &made), creation_text(new, field, wanted)) != 0)
-		(void)fail("warning: %s %s: segment %s has %s, and keeps it: must be made anew to have another (shmlimit "
+		(void)fail("warning: %s %s: segment %s has %s, and keeps it: must be created again to have another (shmlimit "
 		           "destroy %s)", creation_names[field], creation_text(new, field, wanted), name,
 		           creation_text(old, field, &made), name);
 }
@@ -203,7 +203,7 @@ int creation_fail(const char *name, int error)
 		return fail("segment %s: no permission to make files in /dev/shm: must be granted by root "
 		            "(chmod 1777 /dev/shm)", name);
 	case EPERM:
-		return fail("segment %s: its group cannot be given: must be a group that you belong to", name);
+		return fail("segment %s: its group cannot be set: must be a group that you belong to", name);
 	default:
 		return fail_segment(name, error);
 	}
@@ -214,7 +214,7 @@ int creation_fail_as(const char *name, const struct shmlimit_options *o, int err
 	char group[TEXT_LEN];
 
 	if (error == -EPERM && o->group != 0)
-		return fail("segment %s: group %s: cannot be given: must be a group that you belong to", name,
+		return fail("segment %s: group %s: cannot be set: must be a group that you belong to", name,
 		            group_text(group, o->group - 1));
 	if (error == -EINVAL && o->slots_max != 0 && o->slots > o->slots_max)
 		return fail("segment %s: slots-max %" PRIu64 ": must be as many as slots or more", name, o->slots_max);

@@ -59,7 +59,7 @@ static int fail_file(const char *path)
 
 static int again(const char *name, int line)
 {
-	return fail("section [%s]: begins in line %d already: must be there once", name, line);
+	return fail("section [%s]: begins in line %d already, and can appear once", name, line);
 }
 
 static int begin_rule(struct reader *reader, const char *name)
@@ -159,7 +159,7 @@ static int segment_key(struct reader *reader, const char *key, const char *value
 		return fail("section [" SEGMENT "]: %s: no such key: must be enabled, slots, slots-max, mode, group, on-full, "
 		            "rules, window-max, names or clock", key);
 	if (field == CREATION_FIELDS ? file->enabled >= 0 : file->creation_line[field] != 0)
-		return fail("section [" SEGMENT "]: %s: comes again: must be there once", key);
+		return fail("section [" SEGMENT "]: %s: appears more than once", key);
 	snprintf(what, sizeof(what), "section [" SEGMENT "]: %s", key);
 	if (field < CREATION_FIELDS) {
 		file->creation_line[field] = reader->line;
@@ -181,7 +181,7 @@ static int rule_key(struct wish *wish, const char *key, const char *value)
 		return fail("rule %s: %s: no such key: must be algorithm, capacity, rate, warmup, cold-factor, "
 		            "count-refused, max-wait, next-pays or mode", wish->name, key);
 	if (wish->given & 1u << field)
-		return fail("rule %s: %s: comes again: must be there once", wish->name, key);
+		return fail("rule %s: %s: appears more than once", wish->name, key);
 	return wish_parse(wish, field, value);
 }
 

@@ -19,8 +19,8 @@
 enum { INTERVAL, COUNT, SORT, ORDER, RULE, KEYS };
 
 static const struct command_option options[] = {
-	[INTERVAL] = { "interval", "DURATION", "look so often (default 1s)" },
-	[COUNT] = { "count", "N", "end after N looks (default: on a terminal at q, else 1)" },
+	[INTERVAL] = { "interval", "DURATION", "time between updates (default 1s)" },
+	[COUNT] = { "count", "N", "end after N updates (default: on a terminal at q, else 1)" },
 	[SORT] = { "sort", "WHICH", "rules by denied (default), allowed or name" },
 	[ORDER] = { "order", "WHICH", "keys by denial (default), near or reset" },
 	[RULE] = { "rule", "RULE", "keys of this rule only, and in tables no other" },
@@ -133,7 +133,7 @@ static int run(const struct call *call)
 const struct command command_top = {
 	.name = "top",
 	.operands = "NAME",
-	.purpose = "watch a segment: rules by what they deny, keys by how deep they are in it",
+	.purpose = "watch a segment: rules by denials, keys by how far they are over the limit",
 	.details = "On a terminal: q quit, ? help, s sort rules, k order keys, tab, up and down choose a rule or a key,\n"
 	           "f shows the rule's keys only, / those that match, p pause, + and - change the interval; r resets\n"
 	           "the key, d tries the rule in a dry run, both after a question. Else tables are printed.\n",
