@@ -61,18 +61,21 @@ static void tokens(void)
 	struct layout_slot *slot;
 
 	fresh();
-	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "a key takes all it has");
-	is(take(1, NOW_NS), SHMLIMIT_DENIED, "and is denied");
+	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "a key takes all that it has");
+	is(take(1, NOW_NS), SHMLIMIT_DENIED, "a key that took all that it had is denied");
 	slot = slot_of_key();
-	ok(slot != NULL, "who knows the secret, which is in the header, finds the slot of a key that he guesses");
+	ok(slot != NULL,
+	   "a process that knows the secret, which is in the header, finds the slot of a key that it guesses");
 	slot->word |= CAPACITY;
-	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "who can write fills a funnel");
+	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "a process with write access fills a funnel");
 	slot->tag = slot->word = 0;
-	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "or frees it, which is the same");
-	is(take(1, NOW_NS), SHMLIMIT_DENIED, "and no more than that");
+	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED,
+	   "a process with write access frees a slot, which is the same as filling it");
+	is(take(1, NOW_NS), SHMLIMIT_DENIED, "a key whose slot was freed gets its capacity and no more");
 	slot_of_key()->word |= 7;
 	is(take(CAPACITY + 1, NOW_NS), SHMLIMIT_DENIED, "no number gives a key more than its capacity");
-	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "but that");
+	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED,
+	   "a key gets its capacity, whatever number a writer leaves in its slot");
 }
 
 /* A word for each place where a time can stand, without tokens. */
@@ -90,8 +93,8 @@ static void lock_out(void)
 		slot_of_key()->tag = slot_of_key()->word = 0;
 		take(1, NOW_NS);
 	}
-	ok(denied > 20, "he empties funnels");
-	is(late, 0, "but no number in a slot lasts for longer than time to fill, longest debt and slack");
+	ok(denied > 20, "a process with write access empties funnels");
+	is(late, 0, "no number in a slot lasts longer than time to fill, longest debt and slack");
 }
 
 static void twins(void)
@@ -105,11 +108,12 @@ static void twins(void)
 	other = mine == l->tables->slots ? l->tables->slots + 15 : l->tables->slots;
 	other->tag = mine->tag;
 	other->word = mine->word;
-	is(shmlimit_verify(stage_name, NULL, 0), 1, "a key to which he gives two slots is found by verify");
-	is(take(CAPACITY + 1, NOW_NS), SHMLIMIT_DENIED, "has no more than its capacity at once");
-	is(shmlimit_reset(l, rule, NULL, 0), 2, "a reset of the rule frees both");
-	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "and it is as if new");
-	is(take(1, NOW_NS), SHMLIMIT_DENIED, "and has one");
+	is(shmlimit_verify(stage_name, NULL, 0), 1, "verify finds a key that was given two slots");
+	is(take(CAPACITY + 1, NOW_NS), SHMLIMIT_DENIED,
+	   "a key that was given two slots has no more than its capacity at once");
+	is(shmlimit_reset(l, rule, NULL, 0), 2, "a reset of the rule frees both slots of a key");
+	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "a key whose two slots were freed has its capacity");
+	is(take(1, NOW_NS), SHMLIMIT_DENIED, "a key whose two slots were freed has one slot");
 }
 
 /* Describe a table that the segment could grow to, but did not. */
@@ -127,9 +131,9 @@ static void switches(void)
 	fresh();
 	take(CAPACITY, NOW_NS);
 	l->header->state |= STATE_OFF;
-	is(take(1, NOW_NS), SHMLIMIT_ALLOWED, "he throws the switch");
-	is(shmlimit_switch(l, 1), 0, "which can be thrown back");
-	is(take(1, NOW_NS), SHMLIMIT_DENIED, "and all is as it was");
+	is(take(1, NOW_NS), SHMLIMIT_ALLOWED, "a process with write access switches the segment off");
+	is(shmlimit_switch(l, 1), 0, "a segment that a writer switched off can be switched on");
+	is(take(1, NOW_NS), SHMLIMIT_DENIED, "a segment that is switched on again has what its keys had");
 	l->header->state = UINT64_MAX - STATE_OFF;
 	is(take(1, NOW_NS), SHMLIMIT_DENIED, "a larger table that there cannot be is not believed");
 	invent_table(0);
@@ -163,8 +167,9 @@ static void algorithms(void)
 		limits += r.limit <= CAPACITY;
 	}
 	is(answers, 256, "a writer that names any algorithm in a rule does not keep a reservation from an answer");
-	is(waits, 256, "nor does it make a reservation wait longer than the caller allows");
-	is(limits, 256, "nor does the caller get a result that nobody filled in");
+	is(waits, 256,
+	   "a writer that names any algorithm does not make a reservation wait longer than the caller allows");
+	is(limits, 256, "a writer that names any algorithm does not make a caller get an unfilled result");
 }
 
 static void rule_names(void)
@@ -177,8 +182,8 @@ static void rule_names(void)
 	is(shmlimit_rule_name(l, rule, name), 0, "a rule whose name a writer wrote over has a name still");
 	is_str(name, "a??2J??b???1m??", "in which each byte that no rule's name has is a question mark");
 	memset(l->rules[rule].name, 'x', sizeof(l->rules[rule].name));
-	is(shmlimit_rule_name(l, rule, name), 0, "nor does it need an end");
-	is((int)strlen(name), SHMLIMIT_RULE_NAME_MAX, "to be no longer than a name");
+	is(shmlimit_rule_name(l, rule, name), 0, "a rule's name that has no end is read");
+	is((int)strlen(name), SHMLIMIT_RULE_NAME_MAX, "a rule's name that has no end is no longer than a name");
 }
 
 static void header(void)
@@ -189,12 +194,13 @@ static void header(void)
 	fresh();
 	l->header->lines = UINT64_MAX;
 	l->header->slots_offset = UINT64_MAX - 7;
-	is(shmlimit_open(stage_name, 0, &out), -EUCLEAN, "he spoils the header, so that nobody opens it");
-	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "who has it open goes on");
+	is(shmlimit_open(stage_name, 0, &out), -EUCLEAN,
+	   "a process with write access spoils the header, so that nobody opens the segment");
+	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "a process that has a spoilt segment open goes on");
 	is(take(1, NOW_NS), SHMLIMIT_DENIED, "deciding as before");
 	ok(l->tables->lines == lines, "with what he has checked");
-	is(shmlimit_rule_remove(l, "r"), 0, "sets and removes rules");
-	is(shmlimit_destroy(stage_name), 0, "and destroys it");
+	is(shmlimit_rule_remove(l, "r"), 0, "a process that has a spoilt segment open removes rules");
+	is(shmlimit_destroy(stage_name), 0, "a spoilt segment can be destroyed");
 }
 
 /* ---- The file ---- */
@@ -289,7 +295,7 @@ static void lock(void)
 	is(call(REMOVE), 0, "a rule is then removed");
 	is(call(SAVE), 0, "the segment is then saved");
 	is(call(REPAIR), 0, "nothing has to be repaired");
-	is(call(GROW), 0, "the segment then grows");
+	is(call(GROW), 0, "a segment grows after a writer described tables");
 }
 
 /* Decide in a process, which the file is cut under. Returns how it ended. */
@@ -380,19 +386,21 @@ static void truncation(void)
 	struct shmlimit *out;
 
 	fresh();
-	ok(died_of_bus(decide_apart(truncate_to_nothing)), "who decides in a file that was truncated dies of SIGBUS");
-	is(shmlimit_gone(l), 0, "whose name is whose can be asked still");
-	is(shmlimit_open(stage_name, 0, &out), -EMEDIUMTYPE, "an empty file is not ours");
-	is(shmlimit_destroy(stage_name), -EMEDIUMTYPE, "nor is it destroyed: it has to be removed otherwise");
+	ok(died_of_bus(decide_apart(truncate_to_nothing)), "a process that decides in a truncated file dies of SIGBUS");
+	is(shmlimit_gone(l), 0, "a process can ask whether a truncated segment was replaced");
+	is(shmlimit_open(stage_name, 0, &out), -EMEDIUMTYPE, "a file truncated to nothing is not ours");
+	is(shmlimit_destroy(stage_name), -EMEDIUMTYPE,
+	   "a file truncated to nothing is not destroyed: it has to be removed otherwise");
 	fresh();
-	ok(died_of_bus(decide_apart(truncate_to_a_page)), "so does he where the header is left");
-	is(shmlimit_open(stage_name, 0, &out), -EUCLEAN, "nobody opens that");
-	is(shmlimit_destroy(stage_name), 0, "but it can be destroyed");
+	ok(died_of_bus(decide_apart(truncate_to_a_page)),
+	   "a process that decides where only the header is left dies of SIGBUS");
+	is(shmlimit_open(stage_name, 0, &out), -EUCLEAN, "a file truncated to its header is not opened");
+	is(shmlimit_destroy(stage_name), 0, "a file truncated to its header can be destroyed");
 	fresh();
 	ok(lived(decide_apart(truncate_and_back)), "a file that is long again harms nobody while there is room");
-	is(take(1, NOW_NS), -ESRCH, "but has no rules");
+	is(take(1, NOW_NS), -ESRCH, "a file that is long again has no rules");
 	fresh();
-	ok(lived(decide_apart(punch)), "nor does a hole");
+	ok(lived(decide_apart(punch)), "a hole in a file harms nobody while there is room");
 	is(take(1, NOW_NS), -ESRCH, "where rules were");
 }
 

@@ -56,13 +56,13 @@ static void evict(void)
 	is(take(rule, 100, 50, T0, NULL), SHMLIMIT_ALLOWED, "evict: a newcomer gets a place");
 	for (int i = 1; i < 16; i++)
 		kept += untouched(rule, i, T0);
-	is(kept, 15, "of the key that would have been full again soonest, and no other");
-	ok(!untouched(rule, 0, T0), "which is forgotten");
+	is(kept, 15, "evict: of 16 keys 15 keep their slots");
+	ok(!untouched(rule, 0, T0), "evict: the key that would have been full again soonest is forgotten");
 	c = unit_counters(l, rule);
-	is(c.evictions, 1, "and counted");
-	is(c.claims, 17, "as a claim too");
+	is(c.evictions, 1, "evict: an eviction is counted");
+	is(c.claims, 17, "evict: an eviction is counted as a claim too");
 	is(take(rule, 101, 101, T0, NULL), SHMLIMIT_DENIED, "a newcomer that is denied evicts nobody");
-	is(unit_counters(l, rule).evictions, 1, "as the counter shows");
+	is(unit_counters(l, rule).evictions, 1, "evict: no eviction is counted for a newcomer that is denied");
 	shmlimit_close(l);
 }
 
@@ -74,29 +74,31 @@ static void allow_and_deny(void)
 	l = make(SHMLIMIT_FULL_ALLOW);
 	rule = occupy();
 	is(take(rule, 100, 50, T0, &r), SHMLIMIT_ALLOWED, "allow: a newcomer is allowed");
-	is(r.remaining, 50, "as if his funnel were full");
-	is(take(rule, 100, 60, T0, NULL), SHMLIMIT_ALLOWED, "again and again");
-	is(take(rule, 100, 101, T0, &r), SHMLIMIT_DENIED, "but not beyond the capacity");
-	ok(r.retry_after_ns == UINT64_MAX, "ever");
-	is(unit_counters(l, rule).no_slot, 2, "which is counted");
+	is(r.remaining, 50, "allow: a newcomer has what a full funnel has");
+	is(take(rule, 100, 60, T0, NULL), SHMLIMIT_ALLOWED, "allow: a newcomer is allowed again");
+	is(take(rule, 100, 101, T0, &r), SHMLIMIT_DENIED, "allow: a newcomer is denied more than the capacity");
+	ok(r.retry_after_ns == UINT64_MAX, "allow: more than the capacity never fits");
+	is(unit_counters(l, rule).no_slot, 2, "allow: newcomers without a slot are counted");
 	for (int i = 0; i < 16; i++)
 		kept += untouched(rule, i, T0);
-	is(kept, 16, "and leaves the keys that are there alone");
+	is(kept, 16, "allow: a newcomer leaves the keys that are there alone");
 	shmlimit_close(l);
 
 	l = make(SHMLIMIT_FULL_DENY);
 	rule = occupy();
 	is(take(rule, 100, 1, T0, &r), SHMLIMIT_DENIED, "deny: a newcomer is denied");
-	is(r.retry_after_ns, SECOND, "until the first of the others is full again");
-	is(unit_counters(l, rule).no_slot, 1, "which is counted");
-	is(unit_counters(l, rule).denied, 1, "as a denial too");
-	is(shmlimit_charge_at(l, rule, "newcomer", 8, 1, T0, &r), SHMLIMIT_ALLOWED, "a newcomer that finds no slot is charged");
-	is(r.retry_after_ns, UINT64_MAX, "and told that nothing was recorded of it");
-	is(take(rule, 3, 1, T0, NULL), SHMLIMIT_ALLOWED, "who has a slot is served");
-	is(take(rule, 100, 1, T0 + SECOND - 1, NULL), SHMLIMIT_DENIED, "a nanosecond before that he is denied still");
-	is(take(rule, 100, 1, T0 + SECOND, NULL), SHMLIMIT_ALLOWED, "then he gets its slot");
-	is(unit_counters(l, rule).reclaims, 1, "which is a reclaim");
-	is(unit_counters(l, rule).evictions, 0, "and no eviction");
+	is(r.retry_after_ns, SECOND, "deny: a newcomer is denied until the first of the others is full again");
+	is(unit_counters(l, rule).no_slot, 1, "deny: a newcomer without a slot is counted");
+	is(unit_counters(l, rule).denied, 1, "deny: a newcomer without a slot is counted as a denial too");
+	is(shmlimit_charge_at(l, rule, "newcomer", 8, 1, T0, &r), SHMLIMIT_ALLOWED,
+	   "a newcomer that finds no slot is charged");
+	is(r.retry_after_ns, UINT64_MAX, "deny: a charge of a newcomer says that nothing was recorded");
+	is(take(rule, 3, 1, T0, NULL), SHMLIMIT_ALLOWED, "deny: a key that has a slot is served");
+	is(take(rule, 100, 1, T0 + SECOND - 1, NULL), SHMLIMIT_DENIED,
+	   "deny: a newcomer is denied a nanosecond before a slot is free");
+	is(take(rule, 100, 1, T0 + SECOND, NULL), SHMLIMIT_ALLOWED, "deny: a newcomer gets the slot that is free");
+	is(unit_counters(l, rule).reclaims, 1, "deny: taking a slot that is free is a reclaim");
+	is(unit_counters(l, rule).evictions, 0, "deny: taking a slot that is free is no eviction");
 	shmlimit_close(l);
 }
 
@@ -110,8 +112,9 @@ static void reclaim(void)
 	for (int i = 0; i < 1000; i++)
 		allowed += take(rule, i, 1, T0 + (uint64_t)(i / 16) * SECOND, NULL) == SHMLIMIT_ALLOWED;
 	is(allowed, 1000, "keys that are gone leave their slots to others, all of them");
-	is(unit_counters(l, rule).no_slot, 0, "and nobody goes without");
-	is(unit_slots(l, SHMLIMIT_SLOT_REFILLED, T0 + 100 * SECOND), 16, "a slot whose funnel is full is known as such");
+	is(unit_counters(l, rule).no_slot, 0, "no key goes without a slot where old keys have refilled");
+	is(unit_slots(l, SHMLIMIT_SLOT_REFILLED, T0 + 100 * SECOND), 16,
+	   "a slot whose funnel is full is known as such");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
 	shmlimit_close(l);
 }

@@ -305,18 +305,19 @@ static int refusal(uint64_t capacity, uint64_t count, uint64_t period_ns)
 
 static void refusals(void)
 {
-	is(refusal(0, 1, 1), -EDOM, "a capacity of 0 is none");
-	is(refusal(1, 0, 1), -EDOM, "nor is a count of 0");
-	is(refusal(1, 1, 0), -EDOM, "nor a period of 0");
-	is(refusal(0, 0, 0), -EDOM, "nor three of them");
+	is(refusal(0, 1, 1), -EDOM, "a capacity of 0 is refused");
+	is(refusal(1, 0, 1), -EDOM, "a count of 0 is refused");
+	is(refusal(1, 1, 0), -EDOM, "a period of 0 is refused");
+	is(refusal(0, 0, 0), -EDOM, "a rule of zeros is refused");
 	is(refusal(1000000, 1000000, SECOND), 0, "a million a second, all of it at once, is a rule");
-	is(refusal(10, 1, 365 * DAY), 0, "so is one a year");
+	is(refusal(10, 1, 365 * DAY), 0, "ten at once and one a year is a rule");
 	is(refusal(UINT64_MAX, UINT64_MAX, UINT64_MAX), -ERANGE, "a capacity of 64 bits is not");
 	is(refusal((uint64_t)1 << 48, (uint64_t)1 << 20, SECOND), 0, "one of 2^48 is");
-	is(refusal(((uint64_t)1 << 48) + 1, (uint64_t)1 << 20, SECOND), -ERANGE, "one above it is not");
-	is(refusal(1, UINT64_MAX, 1), -ERANGE, "nor a rate that no tick can follow");
-	is(refusal(1000, 1, 366 * DAY), -ERANGE, "nor a time to fill of a thousand years");
-	is(refusal(1, 1, UINT64_MAX), -ERANGE, "nor one of 584 years");
+	is(refusal(((uint64_t)1 << 48) + 1, (uint64_t)1 << 20, SECOND), -ERANGE,
+	   "a capacity above the largest is refused");
+	is(refusal(1, UINT64_MAX, 1), -ERANGE, "a rate that no tick can follow is refused");
+	is(refusal(1000, 1, 366 * DAY), -ERANGE, "a time to fill of a thousand years is refused");
+	is(refusal(1, 1, UINT64_MAX), -ERANGE, "a time to fill of 584 years is refused");
 }
 
 /* What users limit that is not requests: bytes, tokens of a language model, processor time. */
@@ -455,8 +456,8 @@ static void hardest_times(void)
 			}
 		}
 	}
-	is(wrong, 0, "also where the least lacks to the next tick, at the end of time");
-	ok(long_ones > scaled(100), "and also where the fraction is as long as it can be");
+	is(wrong, 0, "nanoseconds become ticks by floor where the least lacks to the next tick, at the end of time");
+	ok(long_ones > scaled(100), "fractions as long as they can be were met");
 }
 
 /* An interval of n whole tokens, where that is whole nanoseconds, is n tokens from whatever start. */
@@ -719,7 +720,7 @@ static void living(void)
 		some_rule(&rule);
 		wrong += !live(&rule, 1000);
 	}
-	is(wrong, 0, "and so is any other rule: nothing adds up, however often it is looked at");
+	is(wrong, 0, "any rule is where exact numbers are, however often it is looked at");
 }
 
 /* ---- Debt ---- */
@@ -832,8 +833,9 @@ static void owing(void)
 		short_of += range.ahead_ns < rule.terms.max_wait_ns;
 		wrong += !owe(&rule, 300) && wrong < 3;
 	}
-	is(wrong, 0, "what is taken, borrowed, charged and given back is so to the tick, in any order, down to the debt");
-	ok(without > scaled(400), "also of words without a quota");
+	is(wrong, 0,
+	   "what is taken, borrowed, charged and given back is so to the tick, in any order, down to the debt");
+	ok(without > scaled(400), "words without a quota were met");
 	is(short_of, 0, "a rule's time reaches ahead as far as its longest wait");
 }
 
@@ -1054,6 +1056,6 @@ int main(void)
 	waiting();
 	garbage();
 	ok(compiled > scaled(1000), "rules were compiled");
-	is(unlike_proved, 0, "and their terms are what the proofs take for given");
+	is(unlike_proved, 0, "compiled parameters are what the proofs take for given");
 	return tap_done();
 }

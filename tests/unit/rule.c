@@ -30,14 +30,14 @@ static void define(void)
 	int id = set("login");
 
 	ok(id >= 0, "a rule gets an id");
-	is(set("login"), id, "and keeps it when it is set again");
+	is(set("login"), id, "a rule keeps its id when it is set again");
 	is(shmlimit_rule_find(l, "login"), id, "it is found by its name");
-	is(shmlimit_rule_find(l, "logi"), -ESRCH, "not by a part of it");
-	is(shmlimit_rule_get(l, id, &got), 0, "it can be read");
+	is(shmlimit_rule_find(l, "logi"), -ESRCH, "a rule is not found by a part of its name");
+	is(shmlimit_rule_get(l, id, &got), 0, "a rule can be read by its id");
 	ok(got.capacity == 15 && got.count == 30 && got.period_ns == 60 * SECOND && got.mode == SHMLIMIT_ENFORCE &&
 	   got.algorithm == SHMLIMIT_FUNNEL, "as it was set");
 	is(shmlimit_rule_algorithm(l, id), SHMLIMIT_FUNNEL, "what kind of limit it is can be asked alone");
-	is(shmlimit_rule_name(l, id, name), 0, "its name too");
+	is(shmlimit_rule_name(l, id, name), 0, "a rule's name can be asked by its id");
 	is_str(name, "login", "as it was given");
 	shmlimit_info(l, &info);
 	is(info.rules_used, 1, "one rule is in use");
@@ -48,8 +48,8 @@ static void define(void)
 	is(shmlimit_rule_remove(l, "login"), 0, "a rule can be removed");
 	is(shmlimit_rule_find(l, "login"), -ESRCH, "then it is not found");
 	is(shmlimit_take_at(l, id, "k", 1, 1, T0, NULL), -ESRCH, "its id decides nothing");
-	is(shmlimit_rule_remove(l, "login"), -ESRCH, "and it cannot be removed twice");
-	is(shmlimit_rule_get(l, id, &got), -ESRCH, "nor read");
+	is(shmlimit_rule_remove(l, "login"), -ESRCH, "a rule cannot be removed twice");
+	is(shmlimit_rule_get(l, id, &got), -ESRCH, "a rule that was removed cannot be read");
 	got = (struct shmlimit_rule){ .struct_size = sizeof(got), .algorithm = SHMLIMIT_LEASE, .capacity = 1, .count = 1,
 		.period_ns = SECOND };
 	id = shmlimit_rule_set(l, "login", &got);
@@ -61,7 +61,7 @@ static void define(void)
 	id = shmlimit_rule_set(l, "login", &got);
 	ok(id >= 0, "a rule may be told in a shorter structure");
 	got.struct_size = sizeof(got);
-	is(shmlimit_rule_get(l, id, &got), 0, "it is one like any other");
+	is(shmlimit_rule_get(l, id, &got), 0, "a rule of a shorter structure can be read");
 	ok(got.capacity == 3 && got.max_wait_ns == 0 && got.reserved32 == 0, "with zeros where nothing was told");
 	is(shmlimit_rule_remove(l, "login"), 0, "and is removed like any other");
 }
@@ -108,7 +108,7 @@ static void change(void)
 	is(left(id, "new", 2), 3, "also of those who never came");
 	is(left(id, "empty", 2), 0, "and who has none has none");
 	is(shmlimit_peek_at(l, id, "empty", 5, 3, T0 + 2 * SECOND, &r), SHMLIMIT_DENIED, "the new rate is in force");
-	ok(r.retry_after_ns <= 300000100 && r.retry_after_ns >= 290000000, "as the time to wait shows");
+	ok(r.retry_after_ns <= 300000100 && r.retry_after_ns >= 290000000, "the time to wait follows the new rate");
 
 	for (int i = 0; i < 20; i++) {
 		rule.capacity = 20 + (uint64_t)i;
@@ -119,8 +119,8 @@ static void change(void)
 	rule.mode = SHMLIMIT_ENFORCE;
 	shmlimit_rule_set_at(l, "change", &rule, T0 + 2 * SECOND);
 	is(left(id, "empty", 2), 0, "twenty changes later it still has none");
-	is(left(id, "half", 2), 3, "and one that was clamped has what it was clamped to");
-	is(shmlimit_verify(unit_name, NULL, 0), 0, "and the segment is sound");
+	is(left(id, "half", 2), 3, "a key that was clamped has what it was clamped to");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound after a rule changed");
 	rule = was;
 }
 
@@ -233,7 +233,7 @@ static void no_slot_comes_back(void)
 			bail("a change of the rule gives a token");
 	}
 	ok(words != 0, "while time stands and a rule changes to and fro, a key's word comes back");
-	is(again, 0, "but never its tag");
+	is(again, 0, "a key's word never comes back with its tag");
 }
 
 static void inherit(void)
@@ -258,9 +258,9 @@ static void inherit(void)
 		}
 	}
 	is(again, id, "a rule with a used id begins with full funnels, every time");
-	is(unit_counters(l, id).allowed, 1, "and with counters at zero");
-	is(unit_counters(l, -1).allowed, 10, "which go on in the segment's sum");
-	is(shmlimit_verify(unit_name, NULL, 0), 0, "and the segment is sound");
+	is(unit_counters(l, id).allowed, 1, "a rule with a used id begins with counters at zero");
+	is(unit_counters(l, -1).allowed, 10, "counters of removed rules go on in the segment's sum");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound after ids were used again");
 }
 
 /* A rule's counters in the order of enum counter. */
@@ -313,9 +313,9 @@ static void many(void)
 		used += set(name) == i;
 	}
 	is(used, 3, "a segment made for three rules takes three");
-	is(set("r3"), -EXFULL, "and not a fourth");
+	is(set("r3"), -EXFULL, "a segment made for three rules takes no fourth");
 	shmlimit_rule_remove(l, "r1");
-	is(set("r3"), 1, "but in the place of one that was removed");
+	is(set("r3"), 1, "a segment made for three rules takes one in the place of one that was removed");
 	is(shmlimit_rule_find(l, "r2"), 2, "the others keep their ids");
 }
 

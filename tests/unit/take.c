@@ -52,11 +52,12 @@ static void costs(void)
 	is(take(rule, "k", 0, T0), SHMLIMIT_ALLOWED, "a cost of 0 is allowed");
 	facts(10, 10, 0, 0, "and is a peek at a full funnel");
 	after = unit_counters(l, rule);
-	is(after.allowed + after.claims, before.allowed + before.claims, "and counts nothing and claims nothing");
+	is(after.allowed + after.claims, before.allowed + before.claims,
+	   "a cost of 0 counts nothing and claims nothing");
 	is(take(rule, "k", 11, T0), SHMLIMIT_DENIED, "a cost above the capacity is denied");
 	facts(10, 10, UINT64_MAX, 0, "for ever, and leaves the funnel full");
-	is(take(rule, "k", UINT64_MAX, T0), SHMLIMIT_DENIED, "however large it is");
-	is(unit_counters(l, rule).claims, 0, "and a denied newcomer claims no slot");
+	is(take(rule, "k", UINT64_MAX, T0), SHMLIMIT_DENIED, "the largest cost is denied");
+	is(unit_counters(l, rule).claims, 0, "a denied newcomer claims no slot");
 	is(take(rule, "k", 10, T0), SHMLIMIT_ALLOWED, "the whole capacity may be taken at once");
 	facts(10, 0, 0, 10 * SECOND, "and leaves nothing");
 	is(shmlimit_take_at(l, rule, "k", 1, 1, T0, NULL), SHMLIMIT_DENIED, "nobody needs the result");
@@ -68,18 +69,19 @@ static void peek_and_refund(void)
 
 	take(rule, "k", 6, T0);
 	is(shmlimit_peek_at(l, rule, "k", 1, 5, T0, &r), SHMLIMIT_DENIED, "a peek answers as a take would");
-	facts(10, 4, SECOND, 6 * SECOND, "with the same facts");
-	is(shmlimit_peek_at(l, rule, "k", 1, 4, T0, &r), SHMLIMIT_ALLOWED, "and takes nothing");
-	facts(10, 4, 0, 6 * SECOND, "also where it would be allowed");
+	facts(10, 4, SECOND, 6 * SECOND, "a peek that is denied has the facts of a take");
+	is(shmlimit_peek_at(l, rule, "k", 1, 4, T0, &r), SHMLIMIT_ALLOWED, "a peek that would be allowed is allowed");
+	facts(10, 4, 0, 6 * SECOND, "a peek that is allowed takes nothing");
 	is(shmlimit_refund_at(l, rule, "k", 1, 2, T0, &r), SHMLIMIT_ALLOWED, "tokens can be given back");
-	facts(10, 6, 0, 4 * SECOND, "and are there again");
-	is(shmlimit_refund_at(l, rule, "k", 1, 1, T0 + SECOND / 2, &r), SHMLIMIT_ALLOWED, "at any time");
-	facts(10, 7, 0, 5 * SECOND / 2, "and the fraction that had leaked stays");
+	facts(10, 6, 0, 4 * SECOND, "tokens that were given back are there again");
+	is(shmlimit_refund_at(l, rule, "k", 1, 1, T0 + SECOND / 2, &r), SHMLIMIT_ALLOWED,
+	   "tokens can be given back at any time");
+	facts(10, 7, 0, 5 * SECOND / 2, "a refund leaves the fraction of a token that had come back");
 	shmlimit_refund_at(l, rule, "k", 1, UINT64_MAX, T0 + SECOND / 2, &r);
 	facts(10, 10, 0, 0, "a refund fills up to the capacity and no further");
 	shmlimit_refund_at(l, rule, "new", 3, 5, T0, &r);
 	facts(10, 10, 0, 0, "a refund to a key never seen leaves it full");
-	is(unit_counters(l, rule).claims, 1, "and claims no slot for it");
+	is(unit_counters(l, rule).claims, 1, "a refund to a key never seen claims no slot");
 }
 
 static void reset(void)
@@ -149,7 +151,7 @@ static void keys(void)
 	   "1024 bytes are a key");
 	longest[sizeof(longest) - 1] = 1;
 	is(shmlimit_take_at(l, rule, longest, sizeof(longest), 1, T0, NULL), SHMLIMIT_ALLOWED,
-	   "of which the last matters");
+	   "keys of 1024 bytes that differ in the last one differ");
 }
 
 static void modes(void)
@@ -164,8 +166,8 @@ static void modes(void)
 	is(take(id, "k", 1, T0), SHMLIMIT_ALLOWED, "a dry run allows what it would deny");
 	facts(2, 0, SECOND, 2 * SECOND, "and tells it by the time to retry after");
 	c = unit_counters(l, id);
-	is(c.shadow_denied, 1, "which it counts apart");
-	is(c.allowed, 1, "and not as allowed");
+	is(c.shadow_denied, 1, "a dry run counts apart what it would deny");
+	is(c.allowed, 1, "a dry run does not count as allowed what it would deny");
 	is(take(id, "k", 1, T0 + SECOND), SHMLIMIT_ALLOWED, "what it would allow it takes");
 	facts(2, 0, 0, 2 * SECOND, "from the funnel");
 	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + SECOND, &r), SHMLIMIT_ALLOWED, "a peek answers as that take would");
@@ -181,8 +183,9 @@ static void modes(void)
 	is(shmlimit_switch(l, 0), 0, "the whole segment can be switched off");
 	is(take(id, "k", 2, T0 + SECOND), SHMLIMIT_ALLOWED, "then everything is allowed");
 	is(take(id, "k", 3, T0 + SECOND), SHMLIMIT_ALLOWED, "at any cost");
-	is(shmlimit_take_at(l, 63, "k", 1, 1, T0, NULL), -ESRCH, "but a rule that is not there is an error still");
-	is(shmlimit_switch(l, 1), 0, "and on again");
+	is(shmlimit_take_at(l, 63, "k", 1, 1, T0, NULL), -ESRCH,
+	   "in a segment that is off, an unknown rule is an error");
+	is(shmlimit_switch(l, 1), 0, "a segment can be switched on again");
 	is(take(id, "k", 1, T0 + SECOND), SHMLIMIT_DENIED, "with all funnels as they were");
 }
 
@@ -192,11 +195,11 @@ static void own_clock(void)
 	uint64_t before = shmlimit_now(l), after;
 
 	is(shmlimit_take(l, rule, "k", 1, 1, &r), SHMLIMIT_ALLOWED, "the limiter has a clock of its own");
-	is(shmlimit_take(l, rule, "k", 1, 1, &r), SHMLIMIT_DENIED, "on which a day is a day");
+	is(shmlimit_take(l, rule, "k", 1, 1, &r), SHMLIMIT_DENIED, "by the limiter's clock a day is a day");
 	after = shmlimit_now(l);
-	ok(after >= before, "it does not go back");
+	ok(after >= before, "the limiter's clock does not go back");
 	ok(r.retry_after_ns <= 86400 * SECOND && r.retry_after_ns >= 86400 * SECOND - (after - before),
-	   "and a retry after is measured from it");
+	   "a retry time is measured from the limiter's clock");
 	is(shmlimit_refund(l, rule, "k", 1, 1, NULL), SHMLIMIT_ALLOWED, "refund reads it too");
 	is(shmlimit_peek(l, rule, "k", 1, 1, NULL), SHMLIMIT_ALLOWED, "and so does peek");
 	is(shmlimit_reserve(l, rule, "k", 1, 1, 0, NULL), SHMLIMIT_ALLOWED, "and reserve");
@@ -215,10 +218,10 @@ static void walk(void)
 		memcpy(last, name, sizeof(last));
 	}
 	is(more, 0, "the walk over all segments ends");
-	is(met, 1, "and has met ours once");
-	ok(ordered, "in the order of the names");
+	is(met, 1, "the walk over all segments meets ours once");
+	ok(ordered, "the walk over all segments is in the order of the names");
 	is_str(name, "", "and the last name is none");
-	is(shmlimit_next(NULL), -EINVAL, "it needs a place for the name");
+	is(shmlimit_next(NULL), -EINVAL, "the walk over all segments needs a place for the name");
 }
 
 int main(void)

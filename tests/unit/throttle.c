@@ -29,39 +29,40 @@ int main(void)
 
 	l = unit_create("throttle", &options);
 	is(throttle(l, 15, 30, 60, 1, reply), SHMLIMIT_ALLOWED, "laoqian:reply 15 30 60 is allowed");
-	reply_is(reply, 0, 15, 14, -1, 2, "and answered as in the article: 0 15 14 -1 2");
+	reply_is(reply, 0, 15, 14, -1, 2, "laoqian:reply 15 30 60 is answered as in the article: 0 15 14 -1 2");
 	throttle(l, 15, 30, 60, 14, reply);
 	reply_is(reply, 0, 15, 0, -1, 30, "fourteen more empty the funnel, which is full in 30 s");
-	is(throttle(l, 15, 30, 60, 1, reply), SHMLIMIT_DENIED, "then it is denied");
-	reply_is(reply, 1, 15, 0, 2, 30, "with seconds to wait, rounded up");
+	is(throttle(l, 15, 30, 60, 1, reply), SHMLIMIT_DENIED,
+	   "laoqian:reply 15 30 60 is denied when it was allowed 15 times");
+	reply_is(reply, 1, 15, 0, 2, 30, "a denial's reply has the seconds to wait, rounded up");
 	is(throttle(l, 15, 30, 60, 16, reply), SHMLIMIT_DENIED, "more than the capacity is denied");
-	is(reply[3], -1, "with no time to wait for");
+	is(reply[3], -1, "more than the capacity has no time to wait for");
 	is(throttle(l, 15, 30, 60, 0, reply), SHMLIMIT_ALLOWED, "a quantity of 0 asks only");
-	reply_is(reply, 0, 15, 0, -1, 30, "and changes nothing");
+	reply_is(reply, 0, 15, 0, -1, 30, "a quantity of 0 changes nothing");
 
 	throttle(l, 5, 5, 1, 1, reply);
 	reply_is(reply, 0, 5, 4, -1, 1, "another triple is another rule: the key has another funnel");
-	is(throttle(l, 15, 30, 60, 1, reply), SHMLIMIT_DENIED, "the first is what it was");
+	is(throttle(l, 15, 30, 60, 1, reply), SHMLIMIT_DENIED, "a triple's funnel is its own");
 	is(shmlimit_rule_name(l, 0, name), 0, "a rule without a name is listed");
-	is_str(name, "~15:30:60", "by its numbers");
-	is(shmlimit_rule_find(l, name), 0, "and found by them");
+	is_str(name, "~15:30:60", "a rule without a name is listed by its numbers");
+	is(shmlimit_rule_find(l, name), 0, "a rule without a name is found by the numbers that it is listed with");
 	is(shmlimit_rule_set(l, name, &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
-		.capacity = 1, .count = 1, .period_ns = 1 }), -EILSEQ, "but not set");
+		.capacity = 1, .count = 1, .period_ns = 1 }), -EILSEQ, "a rule without a name cannot be set by its numbers");
 	is(throttle(l, 1, 1, 1, 1, reply), SHMLIMIT_ALLOWED, "a segment for three rules has room for three triples");
-	is(throttle(l, 2, 1, 1, 1, reply), -EXFULL, "and no more");
-	is(throttle(l, 1, 1, 1, 1, reply), SHMLIMIT_DENIED, "those that are known go on");
-	is(shmlimit_rule_remove(l, "~1:1:1"), 0, "one can be removed");
-	is(throttle(l, 2, 1, 1, 1, reply), SHMLIMIT_ALLOWED, "to make room for another");
-	is(throttle(l, 1, 1, 1, 1, reply), -EXFULL, "and is not mistaken for it");
-	is(throttle(l, 2, 2, 1, 1, reply), -EXFULL, "nor is another count");
-	is(throttle(l, 2, 1, 2, 1, reply), -EXFULL, "or period");
+	is(throttle(l, 2, 1, 1, 1, reply), -EXFULL, "a segment for three rules has no room for a fourth triple");
+	is(throttle(l, 1, 1, 1, 1, reply), SHMLIMIT_DENIED, "a known triple goes on in a full segment");
+	is(shmlimit_rule_remove(l, "~1:1:1"), 0, "a rule without a name can be removed");
+	is(throttle(l, 2, 1, 1, 1, reply), SHMLIMIT_ALLOWED, "a rule that is removed makes room for another triple");
+	is(throttle(l, 1, 1, 1, 1, reply), -EXFULL, "a triple that is not known is not taken for a known one");
+	is(throttle(l, 2, 2, 1, 1, reply), -EXFULL, "a triple with another count is not taken for a known one");
+	is(throttle(l, 2, 1, 2, 1, reply), -EXFULL, "a triple with another period is not taken for a known one");
 	shmlimit_rule_remove(l, "~2:1:1");
-	is(throttle(l, 1, 1, 1, 1, reply), SHMLIMIT_ALLOWED, "asked for again it is defined again");
-	is(throttle(l, 1, 1, 1, 1, reply), SHMLIMIT_DENIED, "and remembered");
+	is(throttle(l, 1, 1, 1, 1, reply), SHMLIMIT_ALLOWED, "a triple whose rule was removed is defined again");
+	is(throttle(l, 1, 1, 1, 1, reply), SHMLIMIT_DENIED, "a triple that is defined again is remembered");
 
-	is(shmlimit_open(unit_name, 0, &other), 0, "another process");
-	is(throttle(other, 15, 30, 60, 1, reply), SHMLIMIT_DENIED, "finds the same rule and the same funnel");
-	is(throttle(other, 1, 1, 1, 1, NULL), SHMLIMIT_DENIED, "and needs no reply");
+	is(shmlimit_open(unit_name, 0, &other), 0, "a segment with triples can be opened again");
+	is(throttle(other, 15, 30, 60, 1, reply), SHMLIMIT_DENIED, "another handle finds a triple's rule and funnel");
+	is(throttle(other, 1, 1, 1, 1, NULL), SHMLIMIT_DENIED, "throttle needs no place for its reply");
 	shmlimit_close(other);
 
 	is(throttle(l, 0, 1, 1, 1, reply), -EDOM, "a capacity of 0");
