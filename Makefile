@@ -547,7 +547,7 @@ deb_src := $(O)/deb/shmlimit-$(VERSION)
 deb:
 	@tools/need.sh $(for_deb)
 	rm -rf $(O)/deb && mkdir -p $(deb_src)
-	cp -r Makefile include lib tools tests bench README.md LICENSE $(deb_src)
+	cp -r Makefile include lib tools tests bench README.md LICENSE CONTRIBUTING.md CHANGELOG.md SECURITY.md $(deb_src)
 	cp -r tools/debian $(deb_src)/debian
 	$(if $(DEBEMAIL),sed -i 's/the shmlimit authors <.*@localhost>/$(DEBFULLNAME) <$(DEBEMAIL)>/' \
 		$(deb_src)/debian/control $(deb_src)/debian/changelog)
