@@ -49,7 +49,7 @@ refused() {
 		disable $segment
 		inspect $segment
 	END
-	is "$(cksum <"$file")" "$before" "and nothing was written"
+	is "$(cksum <"$file")" "$before" "a refused segment was not written to"
 }
 
 # Sound.
@@ -79,11 +79,11 @@ is "$rc $out$err" "2 shmlimit: segment $segment: $foreign" "load says: $foreign"
 shmlimit destroy "$segment.saved"
 : >"$file"
 run shmlimit destroy "$segment"
-is "$rc $err" "2 shmlimit: segment $segment: $foreign" "neither is an empty one"
+is "$rc $err" "2 shmlimit: segment $segment: $foreign" "an empty file is not destroyed"
 rm "$file"
 mkdir "$file"
 run shmlimit inspect "$segment"
-is "$rc $err" "2 shmlimit: segment $segment: $foreign" "neither is a folder"
+is "$rc $err" "2 shmlimit: segment $segment: $foreign" "a folder is not a segment"
 rmdir "$file"
 mkfifo "$file"
 run shmlimit inspect "$segment"
@@ -100,7 +100,7 @@ poke 8 '\377'
 refused "another layout version: must be used with the shmlimit that made it, or created again (shmlimit destroy $segment)"
 run shmlimit verify "$segment"
 is "$rc" 1 "to verify, another version is a problem"
-like "$out" "^$segment: byte [0-9]+: .*version" "which it names"
+like "$out" "^$segment: byte [0-9]+: .*version" "verify names another version"
 run shmlimit destroy "$segment"
 is "$rc $out$err" "0 " "another version can be destroyed"
 
@@ -111,7 +111,7 @@ flip 32
 refused "$damaged"
 run shmlimit verify "$segment"
 is $rc 1 "verify finds a damaged header"
-like "$out" "^$segment: byte [0-9]+: .*checksum" "and says what is wrong with it"
+like "$out" "^$segment: byte [0-9]+: .*checksum" "verify says what is wrong with a damaged header"
 run shmlimit verify "$segment" --json
 is "$rc $(printf '%s' "$out" | jq -c '[.sound, .found, (.problems | length), (.problems[0] | keys)]')" \
 	'1 [false,1,1,["offset","text"]]' "verify --json, too"
@@ -148,7 +148,7 @@ for length in 0 7 8 9 319 320 321 4095 4096 4097 $((4096 + 704)) $((size - 1025)
 	run shmlimit verify "$segment"
 	is "$rc $(cksum <"$file")" "$want $before" "verify notices it and leaves it"
 	run shmlimit destroy "$segment"
-	is "$rc" $((want == 2 ? 2 : 0)) "and what is ours of it can be destroyed"
+	is "$rc" $((want == 2 ? 2 : 0)) "a file of $length bytes can be destroyed if it is ours"
 done
 
 # Bytes of the header: each leaves an answer, no death (see run in tap.sh), nothing written.
@@ -173,20 +173,20 @@ poke 4160 '\033[2J'
 run shmlimit rule list "$segment"
 is "$rc $(printf '%s' "$out" | tr -dc '\033')" "0 " "no damaged name sends control characters to a terminal"
 run shmlimit rule list "$segment" --json
-is "$rc $(printf '%s' "$out" | jq -c 'type')" '0 "array"' "nor breaks JSON"
+is "$rc $(printf '%s' "$out" | jq -c 'type')" '0 "array"' "no damaged name breaks JSON"
 printf '[other]\ncapacity = 1\nrate = 1/s\n' >"$TMP/other"
 run shmlimit apply "$segment" "$TMP/other" --prune --dry-run
-is "$rc $(printf '%s\n' "$out" | head -n 1)" "0 - rule ??2J" "nor does a plan to remove it"
+is "$rc $(printf '%s\n' "$out" | head -n 1)" "0 - rule ??2J" "a plan to remove a damaged name sends no control characters"
 run shmlimit verify "$segment"
 is $rc 1 "verify finds a damaged name"
-is "$(printf '%s' "$out" | tr -dc '\033')" "" "and prints it harmlessly"
+is "$(printf '%s' "$out" | tr -dc '\033')" "" "verify prints a damaged name harmlessly"
 
 fresh
 size=$(stat -c %s "$file")
 flip $((size - 1))
 run shmlimit verify "$segment"
 is $rc 1 "verify finds a damaged slot"
-like "$out" "^$segment: byte $((size - 16)): slot 63: " "and says where it is"
+like "$out" "^$segment: byte $((size - 16)): slot 63: " "verify says where a damaged slot is"
 run shmlimit verify "$segment" --json
 is "$rc $(printf '%s' "$out" | jq -c '.problems[0].offset')" "1 $((size - 16))" "verify --json, too"
 for words in "take $segment r key" "inspect $segment" "reset $segment --all"; do
@@ -201,7 +201,7 @@ head -c 65536 /dev/zero | tr '\0' '\377' | dd of="$file" bs=65536 seek=$((size -
 	conv=notrunc 2>/dev/null
 run shmlimit verify "$segment"
 is "$rc $(printf '%s\n' "$out" | grep -c ': byte ')" "1 1000" "verify prints the first 1000 problems"
-like "$(printf '%s\n' "$out" | tail -n 1)" "^$segment: [0-9]+ more problems$" "and says how many more there are"
+like "$(printf '%s\n' "$out" | tail -n 1)" "^$segment: [0-9]+ more problems$" "verify says how many more problems there are"
 run shmlimit verify "$segment" --json
 is "$rc $(printf '%s' "$out" | jq -c '[.found >= 4096, (.problems | length)]')" '1 [true,1000]' "verify --json, too"
 run shmlimit inspect "$segment" --json
@@ -216,7 +216,7 @@ run shmlimit verify "$segment" --repair
 is "$rc $out$err" "0 $segment: byte $((size - 16)): repaired: slot 63: free, but its word is not zero: set to zero
 $segment: sound" "verify --repair says what it did, and that all is well now"
 run shmlimit verify "$segment" --repair
-is "$rc $out" "0 $segment: sound" "and has nothing to do the next time"
+is "$rc $out" "0 $segment: sound" "verify --repair has nothing to do the next time"
 flip $((size - 1))
 poke 4160 '\n'
 run shmlimit verify "$segment" --repair --json
@@ -244,9 +244,9 @@ if unshare --time --fork true 2>/dev/null; then
 		"a segment of other clocks is refused"
 	run shmlimit verify "$SEGMENT.elsewhere"
 	is "$rc" 1 "to verify, that is a problem"
-	like "$out" "time namespace" "which it names"
+	like "$out" "time namespace" "verify names another time namespace"
 	run shmlimit destroy "$SEGMENT.elsewhere"
-	is $rc 0 "and it can be destroyed"
+	is $rc 0 "a segment of another time namespace can be destroyed"
 	fresh
 	before=$(cksum <"$file")
 	for words in "take $segment r key" "peek $segment r key" "rule set $segment r --mode off" "inspect $segment"; do
@@ -254,7 +254,7 @@ if unshare --time --fork true 2>/dev/null; then
 		is "$rc $err" "2 shmlimit: segment $segment: $elsewhere (shmlimit destroy $segment)" \
 			"one of ours is refused there: $words"
 	done
-	is "$(cksum <"$file")" "$before" "and nothing is written"
+	is "$(cksum <"$file")" "$before" "a segment is not written to from another time namespace"
 else
 	ok 0 "a segment of other clocks is refused # SKIP no time namespace is permitted"
 fi
@@ -272,5 +272,5 @@ is $rc 1 "verify finds a rule whose count is 0"
 run shmlimit rule set "$segment" r --capacity 3 --rate 1/d
 is "$rc $err" "0 " "a damaged rule is set again"
 run shmlimit verify "$segment"
-is $rc 0 "it is then sound"
+is $rc 0 "a segment whose damaged rule was set again is sound"
 done_testing

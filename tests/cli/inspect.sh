@@ -14,11 +14,11 @@ shmlimit rule set "$segment" watch --capacity 1 --rate 1/h --mode dry-run
 run shmlimit inspect "$segment"
 is "$rc" 0 "inspect works on a new segment"
 is "$(printf '%s\n' "$out" | sed -n '1,11s/:.*//p' | tr '\n' ',')" \
-	"segment,layout version,size,slots,rules,on full,clock,owner,mode,state,created," "it begins with the geometry"
-like "$out" '^slots: 1024 \(at most 1024\)$' "it knows the slots"
-like "$out" '^rules: 2/4$' "it knows the rules in use and the most"
-like "$out" "^size: $(stat -c %s /dev/shm/"$segment") \([0-9.]+Ki\)$" "it knows the size"
-like "$out" '^created: 2[0-9]{3}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z$' "it knows when it was made"
+	"segment,layout version,size,slots,rules,on full,clock,owner,mode,state,created," "inspect begins with the geometry"
+like "$out" '^slots: 1024 \(at most 1024\)$' "inspect shows how many slots there are"
+like "$out" '^rules: 2/4$' "inspect shows the rules in use and the most"
+like "$out" "^size: $(stat -c %s /dev/shm/"$segment") \([0-9.]+Ki\)$" "inspect shows the size"
+like "$out" '^created: 2[0-9]{3}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z$' "inspect shows when the segment was made"
 like "$out" '^occupancy: free 1024, live 0, refilled 0, tentative 0, stale 0$' "a new segment is free"
 
 # One token of a, two of b, three of c, and c is denied once more.
@@ -41,8 +41,8 @@ is "$(printf '%s\n' "$out" | sed -n '19,$s/  */ /gp' | sed 's/ [0-9a-f]\{12\}//;
 $(printf '%s\n' "$out" | sed -n '20,$s/  */ /gp' | sed 's/ [0-9a-f]\{12\}//; s/\..*//' | sort -k3nr)" \
 	"the slot that is furthest from full comes first"
 is "$(printf '%s\n' "$out" | sed -n '20,$p' | awk '{ print $1, $3 }' | tr '\n' ' ')" "r 0 r 1 r 2 watch 0 " \
-	"with what remains in it"
-like "$(printf '%s\n' "$out" | sed -n 20p)" ' [0-9a-f]{12}  *0  *-  *2d23h59m[0-9.]+s$' "and the time to full"
+	"inspect shows what remains in each slot"
+like "$(printf '%s\n' "$out" | sed -n 20p)" ' [0-9a-f]{12}  *0  *-  *2d23h59m[0-9.]+s$' "inspect shows each slot's time to full"
 
 run shmlimit inspect "$segment" --json
 is "$rc $(printf '%s' "$out" | jq -c keys_unsorted)" '0 ["segment","rules","counters","leases","occupancy"]' "inspect --json is an object"
@@ -54,7 +54,7 @@ is "$(printf '%s' "$out" | jq -c .counters)" \
 is "$(printf '%s' "$out" | jq -c '.occupancy | [.free, .live, .refilled, .tentative, .stale, .left_out]')" \
 	'[1020,4,0,0,0,0]' "how the slots are used"
 is "$(printf '%s' "$out" | jq -c '[.occupancy.shown[] | [.rule, .remaining]]')" '[["r",0],["r",1],["r",2],["watch",0]]' \
-	"and the live ones, in order"
+	"inspect --json has the live slots in order"
 is "$(printf '%s' "$out" | jq '.occupancy.shown | map(.reset_after_ns) | . == (sort | reverse)')" true \
 	"the longest time to full first"
 is "$(printf '%s' "$out" | jq '.occupancy.shown | map(.fingerprint | test("^[0-9a-f]{12}$")) | all')" true \
@@ -67,12 +67,12 @@ is "$(printf '%s' "$out" | jq -c '[.counters.allowed, .occupancy.live, (.occupan
 	'[1,4,1,0]' "its counters, and its slots among all"
 run shmlimit inspect "$segment" --rule watch
 is "$(printf '%s\n' "$out" | grep -c '^watch ')" 2 "--rule shows the rule and its slot"
-is "$(printf '%s\n' "$out" | grep -c '^r \|^(all)')" 0 "and no other"
+is "$(printf '%s\n' "$out" | grep -c '^r \|^(all)')" 0 "--rule shows no other rule"
 
 run shmlimit inspect "$segment" --limit 2
 is "$(printf '%s\n' "$out" | sed -n '20,$p' | awk '{ print $1, $3 }' | tr '\n' ' ')" "r 0 r 1 2 live " \
 	"--limit shows those furthest from full"
-is "$(printf '%s\n' "$out" | tail -n 1)" "2 more live left out (--limit)" "and says how many it left out"
+is "$(printf '%s\n' "$out" | tail -n 1)" "2 more live left out (--limit)" "--limit says how many it left out"
 run shmlimit inspect "$segment" --limit 0
 is "$rc $(printf '%s\n' "$out" | tail -n 1)" "0 4 more live left out (--limit)" "--limit 0 shows none"
 run shmlimit inspect "$segment" --limit 3 --rule r
@@ -115,7 +115,7 @@ r 1 - 1d...
 r 2 - 23h..." "a slot shows its debt, where there is one"
 run shmlimit inspect "$segment" --rule r --json
 is "$(printf '%s' "$out" | jq -c '[.rules[0] | .max_wait_ns, .next_pays]')" '[864000000000000,true]' "a rule in JSON, too"
-is "$(printf '%s' "$out" | jq -c '[.occupancy.shown[].debt_ns / 1e12 | ceil]')" '[173,0,0]' "and a debt"
+is "$(printf '%s' "$out" | jq -c '[.occupancy.shown[].debt_ns / 1e12 | ceil]')" '[173,0,0]' "inspect --json has a slot's debt"
 shmlimit rule set "$segment" r --max-wait 0 --next-pays no
 
 # States, and the default limit.
@@ -152,7 +152,7 @@ shown() {
 	shmlimit reset "$named" --all >/dev/null
 	shmlimit take "$named" r "$2" --quiet
 	keys "$1"
-	is "$(cat "$TMP/keys")" "$3" "this key is shown as $3 in $1"
+	is "$(cat "$TMP/keys")" "$3" "a key is shown as $3 in $1"
 	hex=$(printf %s "$2" | od -An -v -tx1 | tr -d ' \n')
 	is "${by_json:-none}" "${hex%"${hex#"$by_json"}"}" "JSON has the bytes of $3, as far as they are kept"
 }
@@ -183,17 +183,17 @@ is "$(tr '\n' ' ' <"$TMP/keys")" "owing none denied half 3 2 1 " "without --top 
 run shmlimit inspect "$named" --top 5
 is "$(printf '%s\n' "$out" | sed -n '1,/^RULE .* KEY$/d; s/.*[0-9]s  //p' | tr '\n' ' ')" "owing none denied 3 half " \
 	"with --top the deepest in denial, then those with the smallest share left"
-is "$(printf '%s\n' "$out" | tail -n 1)" "2 more live left out (--top)" "of all that there are"
-is "$(shmlimit inspect "$named" --rule r --top 2 --json | jq -c '[.occupancy.shown[].key]')" '["denied","3"]' "or of one rule"
+is "$(printf '%s\n' "$out" | tail -n 1)" "2 more live left out (--top)" "--top says how many live slots it left out"
+is "$(shmlimit inspect "$named" --rule r --top 2 --json | jq -c '[.occupancy.shown[].key]')" '["denied","3"]' "--top shows the deepest of one rule"
 # One letter changed.
 shmlimit reset "$named" --all >/dev/null
 shmlimit take "$named" r mallory --quiet
 is "$(grep -c mallory /dev/shm/"$named")" 1 "the key stands in the segment's file"
 sed -i s/mallory/malloro/ /dev/shm/"$named"
 is "$(shmlimit inspect "$named" --json | jq -c '[.occupancy.shown[].key]')" '[null]' "what is not the slot's key is not shown"
-like "$(shmlimit inspect "$named" | tail -n 1)" '[0-9]s  -$' "but a dash"
+like "$(shmlimit inspect "$named" | tail -n 1)" '[0-9]s  -$' "a key that is not the slot's is shown as a dash"
 run shmlimit verify "$named"
-is "$rc" 0 "and is no damage"
+is "$rc" 0 "a key that is not the slot's is no damage"
 
 # Errors.
 wrong() {

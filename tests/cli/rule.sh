@@ -38,7 +38,7 @@ run shmlimit rule list "$segment"
 is "$rc $out" "0 RULE  ID  ALGORITHM  CAPACITY  RATE  WARMUP  COLD-FACTOR  COUNT-REFUSED  MAX-WAIT  \
 NEXT-PAYS  MODE" "a list of no rules is a head"
 run shmlimit rule list "$segment" --json
-is "$rc $out" "0 []" "and as JSON it is empty"
+is "$rc $out" "0 []" "a list of no rules is an empty list in JSON"
 
 # Setting.
 run shmlimit rule set "$segment" login --capacity 15 --rate 30/60s
@@ -48,22 +48,22 @@ is $rc 0 "rule show works"
 is "$(printf '%s\n' "$out" | sed -n 1,8p | tr '\n' ';')" \
 	"rule: login;id: 0;algorithm: funnel;capacity: 15;rate: 30/m;max-wait: 0s;next-pays: no;mode: enforce;" \
 	"a rule is shown as it was set, enforced, without debt"
-like "$out" '^resolution: [0-9.]+[nu]s$' "its resolution is in nanoseconds"
+like "$out" '^resolution: [0-9.]+[nu]s$' "a rule's resolution is shown in nanoseconds"
 like "$out" '^time to fill: 30s$' "15 tokens at 30 a minute take 30 seconds"
-like "$out" '^range back: [0-9]{3,}d[0-9hms.]*$' "it tells time back over a year"
-like "$out" '^range ahead: [0-9]+d[0-9hms.]*$' "and ahead over days"
+like "$out" '^range back: [0-9]{3,}d[0-9hms.]*$' "a rule's range back is over a year"
+like "$out" '^range ahead: [0-9]+d[0-9hms.]*$' "a rule's range ahead is over days"
 
 run shmlimit rule show "$segment" login --json
 is "$(printf '%s' "$out" | jq -c '[.name, .id, .capacity, .rate, .count, .period_ns,
 	.max_wait_ns, .next_pays, .mode, .fill_ns]')" \
 	'["login",0,15,"30/m",30,60000000000,0,false,"enforce",30000000000]' "the same as JSON"
 is "$(printf '%s' "$out" | jq '.back_ns > 365 * 86400e9 and .ahead_ns > 86400e9 and .resolution_ps > 0')" true \
-	"and what its clock can tell"
+	"a rule's JSON has what its clock can tell"
 
 run shmlimit rule set "$segment" login --mode off
 is "$rc $out$err" "0 " "the mode alone can be set"
 mode() { shmlimit rule show "$segment" "$1" --json | jq -r '"\(.capacity) \(.rate) \(.mode)"'; }
-is "$(mode login)" "15 30/m off" "and leaves capacity and rate as they are"
+is "$(mode login)" "15 30/m off" "setting the mode alone leaves capacity and rate as they are"
 run shmlimit rule set "$segment" login --capacity 15 --rate 30/60s
 is "$rc $(mode login)" "0 15 30/m off" "what is not given stays: the mode"
 run shmlimit rule set "$segment" login --capacity 15 --mode dry-run
@@ -86,19 +86,19 @@ run shmlimit rule set "$segment" watch --capacity 20
 is "$rc $out$err $(facts watch)" "0  20 1/d 0 false enforce" "the capacity alone can be set"
 is "$(left)" 6 "a key keeps its tokens under a larger capacity"
 run shmlimit rule set "$segment" watch --capacity 5 --rate 2/d
-is "$rc $(facts watch) $(left)" "0 5 2/d 0 false enforce 5" "as many as fit under a smaller one"
+is "$rc $(facts watch) $(left)" "0 5 2/d 0 false enforce 5" "a key keeps as many tokens as fit under a smaller capacity"
 run shmlimit rule set "$segment" watch --max-wait 36h
 is "$rc $out$err $(facts watch)" "0  5 2/d 129600000000000 false enforce" "the longest wait alone can be set"
 run shmlimit rule set "$segment" watch --next-pays yes
 is "$rc $out$err $(facts watch)" "0  5 2/d 129600000000000 true enforce" "who pays alone can be set"
 run shmlimit rule show "$segment" watch
-like "$(printf '%s' "$out" | tr '\n' ';')" ';max-wait: 1d12h;next-pays: yes;mode: enforce;' "and both are shown"
+like "$(printf '%s' "$out" | tr '\n' ';')" ';max-wait: 1d12h;next-pays: yes;mode: enforce;' "the longest wait and who pays are shown"
 run shmlimit rule set "$segment" watch --max-wait 0 --next-pays no --capacity 1 --rate 1/h --mode dry-run
 is "$rc $(facts watch)" "0 1 1/h 0 false dry-run" "all can be set at once"
 while read -r text ns shown; do
 	shmlimit rule set "$segment" watch --max-wait "$text"
 	is "$(facts watch)" "1 1/h $ns false dry-run" "a wait of $text is $ns ns"
-	like "$(shmlimit rule show "$segment" watch)" "^max-wait: $shown\$" "and is shown as $shown"
+	like "$(shmlimit rule show "$segment" watch)" "^max-wait: $shown\$" "a wait of $text is shown as $shown"
 done <<END
 2s 2000000000 2s
 500ms 500000000 500ms

@@ -21,15 +21,15 @@ shmlimit throttle "$s" key 5 1 86400 2 >/dev/null
 
 run shmlimit save "$s" file
 is "$rc $out$err" "0 " "a segment is saved, in silence"
-is "$(stat -c %a file) $(ls)" "600 file" "its file is its owner's, and the only one"
+is "$(stat -c %a file) $(ls)" "600 file" "a saved file is its owner's, and the only one"
 run shmlimit load "$c" file
-is "$rc $out$err" "0 " "and loaded"
-is "$(made "$c")" "$(made "$s")" "it is made as the other was"
-is "$(shmlimit rule export "$c" | tail -n +2)" "$(shmlimit rule export "$s" | tail -n +2)" "it has the same rules"
-is "$(left "$c" login key) $(left "$c" calls key) $(left "$c" login other)" "11 7 15" "and its keys what they had"
-is "$(shmlimit throttle "$c" key 5 1 86400 0 | cut -d' ' -f3)" 3 "those of a throttle, too"
+is "$rc $out$err" "0 " "a segment is loaded"
+is "$(made "$c")" "$(made "$s")" "a loaded segment is made as the saved one was"
+is "$(shmlimit rule export "$c" | tail -n +2)" "$(shmlimit rule export "$s" | tail -n +2)" "a loaded segment has the same rules"
+is "$(left "$c" login key) $(left "$c" calls key) $(left "$c" login other)" "11 7 15" "keys of a loaded segment have what they had"
+is "$(shmlimit throttle "$c" key 5 1 86400 0 | cut -d' ' -f3)" 3 "a loaded segment has the keys of a throttle"
 run shmlimit verify "$c"
-is "$rc $out" "0 $c: sound" "it is sound"
+is "$rc $out" "0 $c: sound" "a loaded segment is sound"
 run shmlimit load "$c" file
 is "$rc $err" "2 shmlimit: segment $c: exists already: must be another name, or be removed first (shmlimit destroy $c)" \
 	"a segment that is there is left alone"
@@ -53,9 +53,9 @@ run shmlimit save "$g" grown
 is "$rc $out$err" "0 " "a segment that has just grown is saved"
 shmlimit destroy "$g"
 run shmlimit load "$g" grown
-is "$rc $out$err" "0 " "and loaded"
-is "$(left "$g" login old) $(left "$g" login moved) $(left "$g" login new)" "11 9 13" "its keys have what they had in either table"
-is "$(shmlimit inspect "$g" --json | jq .segment.slots)" 256 "and it has its new size"
+is "$rc $out$err" "0 " "a segment that grew is loaded"
+is "$(left "$g" login old) $(left "$g" login moved) $(left "$g" login new)" "11 9 13" "keys of a segment that grew have what they had in either table"
+is "$(shmlimit inspect "$g" --json | jq .segment.slots)" 256 "a segment that grew is loaded with its new size"
 
 # The unit's commands, as systemd runs them: the first word '-' means that failure is ignored.
 unit() {
@@ -97,10 +97,10 @@ cp file old
 run shmlimit save "$SEGMENT.none" file
 is "$rc" 3 "a segment that is not there cannot be saved"
 cmp -s file old
-ok $? "and the file stays"
+ok $? "a save that fails leaves the file"
 run shmlimit save "$s" none/file
 is "$rc $err" "2 shmlimit: none/file: No such file or directory: must be a file in a folder that can be written to" \
-	"nor can one where there is no folder"
+	"a segment cannot be saved where there is no folder"
 mkfifo pipe
 ln -s file link
 for place in pipe link "$TMP"; do
@@ -109,7 +109,7 @@ for place in pipe link "$TMP"; do
 		"what is no file is not replaced: $place"
 done
 [ -p pipe ] && [ -L link ] && cmp -s file old
-ok $? "it is what it was"
+ok $? "what is no file is left as it was"
 rm pipe link
 (ulimit -f 1 && trap '' XFSZ && exec shmlimit save "$s" file) 2>err
 is "$? $(cat err)" "2 shmlimit: file: File too large: must be a file that can be written to" "what does not fit is said"
@@ -119,10 +119,10 @@ file
 old" "and the old file stays, alone"
 run shmlimit save "$s" /dev/full/x
 is "$rc $err" "2 shmlimit: /dev/full/x: Not a directory: must be a file in a folder that can be written to" \
-	"so is what is no folder"
+	"a path through what is no folder is refused"
 shmlimit save "$s" - >/dev/full 2>err
 is "$? $(cat err)" "2 shmlimit: standard output: No space left on device: must be a file that can be written to" \
-	"and standard output that is full"
+	"standard output that is full is an error"
 
 # A segment that somebody with write access damaged: what could not be loaded does not replace what could be.
 cp file old
