@@ -1,16 +1,123 @@
 /*
- * algorithm: what differs between FUNNEL, WARMUP, WINDOW and LEASE for those who only
- * keep words: compiling a rule, when a word says no more than none, converting
- * it. What verbs do with it is decide's.
+ * algorithm: FUNNEL, WARMUP, WINDOW, LEASE, each as one row of functions. All that
+ * differs between them stands in their own files; everything else asks the row.
+ *
+ * A row's functions are total: whatever the bits of terms and word, they return
+ * something. Those of WINDOW read its log too, in shared memory; the others get
+ * numbers and return numbers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef SHMLIMIT_LIB_ALGORITHM_H
 #define SHMLIMIT_LIB_ALGORITHM_H
 
-#include "atomic.h"
 #include "funnel.h"
-#include "limiter.h"
+#include "lease.h"
+#include "request.h"
+#include "ring.h"
+
+/* What a word is read by: where it is (slot NULL: nowhere), under which terms, and when. */
+struct look {
+	const struct shmlimit *l;
+	const struct table *t;
+	const struct layout_slot *slot;
+	const struct layout_terms *terms;
+	struct funnel_time at;
+	int given;                        /* that time is the caller's: there is no clock to read */
+};
+
+static inline struct look look_make(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
+                                    const struct layout_terms *terms, struct when when)
+{
+	return (struct look){ l, t, slot, terms, funnel_time(terms, when.ns), when.given };
+}
+
+/* What a key has at some time; once decided on, what it has then. */
+struct balance {
+	union {
+		struct funnel funnel;     /* FUNNEL, WARMUP: refilled up to that time */
+		struct {
+			struct ring ring; /* as it was read */
+			struct window after;
+		} window;
+		struct {
+			struct lease lease;
+			struct lease_tally tally;
+		};
+	};
+	int stepped;                      /* the word's time was impossible */
+	int doubtful;                     /* it depends on a clock that must have been read after the word */
+	int anew;                         /* WINDOW: nothing is left of what was admitted, and the log begins anew */
+};
+
+struct algorithm {
+	unsigned operations;              /* a bit for each that it has */
+	int warms_up;                     /* rules have warmup_ns and cold_factor_milli; the capacity follows */
+	int counts_capacity;              /* a rule's count is the capacity, or left out */
+	int has_log;                      /* its slots have cells: a saved slot is a list of times */
+	int stays;                        /* what a key has expires where it is: it is neither saved nor moved */
+
+	/* Rules. */
+	int (*compile)(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms);
+	void (*range)(const struct layout_terms *terms, struct shmlimit_range *out);
+	void (*rule)(const struct layout_terms *terms, struct shmlimit_rule *out); /* what is not terms' own; or NULL */
+
+	/* Decisions. */
+	void (*none)(const struct look *k, struct balance *b);
+	void (*read)(const struct look *k, uint64_t word, struct balance *b);
+	/* Fills *v and, unless it is NULL, *r. The operation is one that it has. */
+	void (*apply)(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
+	              struct shmlimit_result *r);
+	void (*count)(const struct look *k, const struct balance *b); /* after that; or NULL */
+	/* Nanoseconds until it says the same as none. */
+	uint64_t (*wait)(const struct look *k, const struct balance *b);
+
+	/*
+	 * Words, where nothing is decided. Nanoseconds since the time in a word that says the same as none: how long
+	 * ago, about, its key was last granted something; 0 where that is in the future.
+	 */
+	uint64_t (*idle_ns)(const struct look *k, uint64_t word);
+	/* See algorithm_convert(). The look's terms are the old ones. */
+	uint64_t (*convert)(const struct look *k, uint64_t word, const struct layout_terms *to);
+	/* What is wrong with a word, in a few words, or NULL. */
+	const char *(*fault)(const struct layout_terms *terms, uint64_t word, uint32_t window_max);
+	/*
+	 * What decisions make of a word that has a fault, as a word without: *mended. Returns what that is, in a few
+	 * words, or NULL where no word says it: such a slot holds nothing.
+	 */
+	const char *(*mend)(const struct layout_terms *terms, uint64_t word, uint32_t window_max, uint64_t *mended);
+	/* For shmlimit_slot(). */
+	void (*show)(const struct look *k, const struct balance *b, struct shmlimit_slot *out);
+
+	/* What to do to the log: before a word is swapped, after it was swapped, converted, carried. NULL: no log. */
+	void (*before_swap)(const struct look *k, const struct request *q, struct slot_seen seen,
+	                    const struct balance *b);
+	void (*after_swap)(const struct look *k, struct slot_seen mine, const struct balance *b);
+	void (*converted)(const struct look *k, struct slot_seen mine);
+	/* As ring_carry(): what `word` says to `k` into the log of `to`, whose slot was seen. */
+	int (*carry)(const struct look *k, uint64_t word, const struct table *t, const struct layout_slot *to,
+	             struct slot_seen seen);
+};
+
+/* Of FUNNEL's row, for rows whose word is a funnel too. */
+void funnel_none(const struct look *k, struct balance *b);
+uint64_t funnel_idle_ns(const struct look *k, uint64_t word);
+const char *funnel_fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max);
+const char *funnel_mend(const struct layout_terms *terms, uint64_t word, uint32_t window_max, uint64_t *mended);
+
+extern const struct algorithm algorithm_funnel, algorithm_warmup, algorithm_window, algorithm_lease;
+
+/* By the numbers in shmlimit.h. */
+#define ALGORITHMS 4u
+extern const struct algorithm *const algorithms[ALGORITHMS];
+
+/* The row of a rule's terms. Damaged terms of no algorithm are taken for a FUNNEL's. */
+static inline const struct algorithm *algorithm_of(const struct layout_terms *terms)
+{
+	unsigned number = terms_algorithm(terms);
+
+	return algorithms[number < ALGORITHMS ? number : SHMLIMIT_FUNNEL];
+}
 
 /*
  * Fill *terms from a rule, for a segment whose windows admit up to `window_max`.
@@ -25,22 +132,11 @@ int algorithm_capacity_max(const struct shmlimit_rule *rule, uint64_t *capacity)
 /* The rule as it was set, mode and struct_size apart. */
 void algorithm_rule(const struct layout_terms *terms, struct shmlimit_rule *out);
 
-/* What compiled terms can tell: for shmlimit_rule_range(). struct_size is left alone. */
-void algorithm_range(const struct layout_terms *terms, struct shmlimit_range *out);
-
 /*
  * Nanoseconds until what was seen in a slot says the same as none: 0 if it does.
  * Where no time is given the clock may be read again.
  */
-uint64_t algorithm_wait(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                        const struct layout_terms *terms, uint64_t word, struct funnel_time at, int given);
-
-/*
- * Nanoseconds since the time in a word, which says no more than none does: how
- * long ago, about, its key was last granted something. 0 where that is in the future.
- */
-uint64_t algorithm_idle_ns(const struct shmlimit *l, const struct layout_terms *terms, uint64_t word,
-                           struct funnel_time at);
+uint64_t algorithm_wait(const struct look *k, uint64_t word);
 
 /*
  * The word that says under `to` what was seen in a
@@ -49,14 +145,5 @@ uint64_t algorithm_idle_ns(const struct shmlimit *l, const struct layout_terms *
 uint64_t algorithm_convert(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
                            const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
                            uint64_t now_ns);
-
-/* What is wrong with a word, in a few words, or NULL. */
-const char *algorithm_fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max);
-
-/*
- * What decisions make of a word that has a fault, as a word without: *mended. Returns
- * what that is, in a few words, or NULL where no word says it: such a slot holds nothing.
- */
-const char *algorithm_mend(const struct layout_terms *terms, uint64_t word, uint32_t window_max, uint64_t *mended);
 
 #endif

@@ -6,7 +6,8 @@
  */
 #include <errno.h>
 
-#include "funnel.h"
+#include "algorithm.h"
+#include "funnel_row.h"
 
 typedef unsigned __int128 u128;
 
@@ -247,3 +248,86 @@ void funnel_range(const struct layout_terms *terms, struct shmlimit_range *out)
 	out->back_ns = stamp_to_whole_ns(terms, terms->back);
 	out->ahead_ns = stamp_to_whole_ns(terms, UINT64_MAX - terms->back);
 }
+
+/* ---- The row ---- */
+
+static int compile_rule(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
+{
+	(void)window_max;
+	return (rule->flags & ~SHMLIMIT_NEXT_PAYS) != 0 ? -EINVAL : funnel_compile(rule, terms);
+}
+
+void funnel_none(const struct look *k, struct balance *b)
+{
+	b->funnel = funnel_full(k->terms, k->at);
+	b->stepped = b->doubtful = b->anew = 0;
+}
+
+static void read_word(const struct look *k, uint64_t word, struct balance *b)
+{
+	b->funnel = funnel_leak(k->terms, word, k->at);
+	b->stepped = b->doubtful = b->funnel.stepped;
+	b->anew = 0;
+}
+
+static void apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
+                  struct shmlimit_result *r)
+{
+	funnel_apply(k->terms, q->op, q->amount, q->max_wait_ns, k->at, &b->funnel, v);
+	v->word = funnel_pack(k->terms, b->funnel);
+	if (r != NULL)
+		funnel_report(k->terms, q->op, q->amount, k->at, b->funnel, v, r);
+}
+
+static uint64_t wait(const struct look *k, const struct balance *b)
+{
+	return funnel_ns_until(k->terms, b->funnel, k->terms->capacity, k->at);
+}
+
+uint64_t funnel_idle_ns(const struct look *k, uint64_t word)
+{
+	uint64_t age = k->at.stamp - (word & ~(((uint64_t)1 << terms_quota_bits(k->terms)) - 1));
+
+	return age > k->terms->back ? 0 : funnel_stamp_to_ns(k->terms, k->at, age);
+}
+
+static uint64_t convert(const struct look *k, uint64_t word, const struct layout_terms *to)
+{
+	return funnel_convert(k->terms, word, to, k->at.now_ns);
+}
+
+const char *funnel_fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max)
+{
+	(void)window_max;
+	return (word & (((uint64_t)1 << terms_quota_bits(terms)) - 1)) > terms->capacity
+	               ? "more tokens than its rule's capacity" : NULL;
+}
+
+const char *funnel_mend(const struct layout_terms *terms, uint64_t word, uint32_t window_max, uint64_t *mended)
+{
+	(void)window_max;
+	*mended = (word & ~(((uint64_t)1 << terms_quota_bits(terms)) - 1)) | terms->capacity;
+	return "set to the capacity, as it counted";
+}
+
+static void show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
+{
+	out->remaining = b->funnel.quota;
+	out->debt_ns = funnel_stamp_to_ns(k->terms, k->at, funnel_debt(k->terms, b->funnel, k->at));
+	out->reset_after_ns = funnel_ns_until(k->terms, b->funnel, k->terms->capacity, k->at);
+}
+
+const struct algorithm algorithm_funnel = {
+	.operations = OPERATIONS_COMMON,
+	.compile = compile_rule,
+	.range = funnel_range,
+	.none = funnel_none,
+	.read = read_word,
+	.apply = apply,
+	.wait = wait,
+	.idle_ns = funnel_idle_ns,
+	.convert = convert,
+	.fault = funnel_fault,
+	.mend = funnel_mend,
+	.show = show,
+};

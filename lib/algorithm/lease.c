@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 
+#include "algorithm.h"
+#include "counter.h"
 #include "lease.h"
 
 typedef unsigned __int128 u128;
@@ -179,3 +181,318 @@ uint64_t lease_token_ns(const struct layout_terms *terms)
 
 	return terms->den / count + (terms->den % count != 0);
 }
+
+/* ---- Operations ---- */
+
+/* Tokens that the word did not keep, because their time was over or must not be longer. */
+static void let_lapse(struct lease *lease, uint64_t tokens, struct lease_tally *tally)
+{
+	lease->quota -= tokens;
+	tally->lapsed += tokens + lease->lapsed;
+	lease->lapsed = 0;
+}
+
+/* Become the one who asks. */
+static void claim(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
+                  struct verdict *v, struct lease_tally *tally)
+{
+	const struct lease_request *asked = q->lease;
+	uint64_t lease_ns = asked->lease_ns < LEASE_AHEAD_NS ? asked->lease_ns : LEASE_AHEAD_NS;
+	uint64_t claim_ns = asked->claim_ns < LEASE_AHEAD_NS / 2 ? asked->claim_ns : LEASE_AHEAD_NS / 2;
+	uint64_t next = lease_next(terms, lease, now_ns, lease_ns);
+	uint64_t until_ns;
+
+	/* Rounded up, so that there is a claim however short. */
+	until_ns = lease_until(terms, now_ns, claim_ns + lease_tick_ns(terms) - 1);
+	/* What is left goes on being spent while he asks, unless its time is over before his is. */
+	if (lease->state == LEASE_DENIED)
+		lease->quota = 0;
+	else
+		let_lapse(lease, lease->left_ns < lease_left_ns(until_ns, now_ns) ? lease->quota : 0, tally);
+	if (next < q->amount)
+		next = q->amount;
+	asked->out->want = next - lease->quota;
+	asked->out->need = q->amount - lease->quota;
+	lease->state = LEASE_ASKED;
+	lease->until_ns = until_ns;
+	lease->left_ns = lease_left_ns(until_ns, now_ns);
+	lease->size = lease_size(terms, next);
+	v->answer = SHMLIMIT_LEASE_ASK;
+	v->changed = 1;
+}
+
+/* Take, peek, and whether to ask. */
+static void ask(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
+                struct verdict *v, struct lease_tally *tally)
+{
+	uint64_t held = lease_held(lease);
+
+	if (__builtin_expect(q->amount <= held, 1)) {
+		if (q->op == OP_PEEK || q->amount == 0)
+			return;
+		lease->quota -= q->amount;
+		tally->spent = q->amount;
+		v->changed = 1;
+		return;
+	}
+	v->answer = SHMLIMIT_DENIED;
+	if (q->amount > terms->capacity) {
+		v->retry_after_ns = FUNNEL_NEVER;
+	} else if (lease->state == LEASE_DENIED && lease->left_ns != 0 && q->amount >= lease->quota) {
+		v->retry_after_ns = lease->left_ns;
+		tally->denied = q->op != OP_PEEK;
+	} else if (q->op != OP_LEASE) {
+		v->retry_after_ns = lease->state == LEASE_ASKED && lease->left_ns != 0 ? lease->left_ns
+		                                                                      : lease_token_ns(terms);
+	} else if (lease->state == LEASE_ASKED && lease->left_ns != 0) {
+		v->answer = SHMLIMIT_LEASE_WAIT;
+	} else if (q->lease->claim_ns == 0) {
+		v->answer = SHMLIMIT_LEASE_ASK;
+		q->lease->out->want = q->lease->out->need = q->amount - held;
+	} else {
+		claim(terms, q, now_ns, lease, v, tally);
+	}
+	if (v->answer > SHMLIMIT_DENIED) {
+		q->lease->out->held = lease_held(lease);
+		q->lease->out->wait_ns = lease->state == LEASE_ASKED ? lease->left_ns : 0;
+	}
+}
+
+/*
+ * Put tokens that end at until_ns beside those that are there: all end with the
+ * first, or what ends first lapses, whichever is less. Returns whether all end at
+ * until_ns or earlier, so that they may be counted with the new ones.
+ */
+static int merge(const struct layout_terms *terms, struct lease *lease, uint64_t tokens, uint64_t until_ns,
+                  uint64_t now_ns, struct lease_tally *tally)
+{
+	uint64_t left_ns = lease_left_ns(until_ns, now_ns), room;
+	int kept = tokens != 0 || lease->quota == 0;
+
+	if (lease->quota == 0 || (lease->left_ns < left_ns && lease->quota < tokens)) {
+		let_lapse(lease, lease->quota, tally);
+		lease->until_ns = until_ns;
+	} else if (left_ns < lease->left_ns && tokens < lease->quota) {
+		tally->lapsed += tokens;
+		tokens = 0;
+		kept = 0;
+	} else if (left_ns < lease->left_ns) {
+		lease->until_ns = until_ns;
+	}
+	room = terms->capacity - lease->quota;
+	if (tokens > room) {
+		tally->lapsed += tokens - room;
+		tokens = room;
+	}
+	lease->quota += tokens;
+	lease->left_ns = lease_left_ns(lease->until_ns, now_ns);
+	if (lease->left_ns == 0)
+		let_lapse(lease, lease->quota, tally);
+	return kept;
+}
+
+/* What the engine gave. Tokens that were here are spent first, so that old ones rarely meet new ones. */
+static void deposit(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
+                    struct verdict *v, struct lease_tally *tally)
+{
+	uint64_t tokens = q->lease->tokens, held = lease_held(lease);
+	int enough = q->amount <= held || q->amount - held <= tokens;
+	uint64_t spend = enough ? q->amount : 0;
+	int kept;
+
+	tally->leases = tokens != 0;
+	tally->leased = tokens;
+	tally->spent = spend;
+	v->answer = enough ? SHMLIMIT_ALLOWED : SHMLIMIT_LEASE_WAIT;
+	v->changed = 1;
+	lease->state = LEASE_TOKENS;
+	lease->quota = held - (spend < held ? spend : held);
+	tokens -= spend < held ? 0 : spend - held;
+	kept = merge(terms, lease, tokens, lease_until(terms, now_ns, q->lease->lease_ns), now_ns, tally);
+	/* What was spent at once is lent too, as long as the rest is. */
+	if (kept && q->lease->tokens > lease->quota)
+		lease->size = lease_size(terms, q->lease->tokens);
+	else
+		lease->size = lease_size(terms, lease->quota);
+}
+
+/* The engine said no, or nothing: the claim ends. What it left stays what it was; if that is none, a denial may. */
+static void end_claim(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
+                      struct verdict *v, struct lease_tally *tally)
+{
+	if (lease->state == LEASE_ASKED && lease->left_ns != 0) {
+		lease->state = LEASE_TOKENS;
+		/* What was asked for was not lent. Without tokens its time is over, and the size is still known. */
+		if (lease->quota != 0)
+			lease->size = lease_size(terms, lease->quota);
+		else
+			lease->until_ns = lease_until(terms, now_ns, 0);
+		lease->left_ns = lease_left_ns(lease->until_ns, now_ns);
+		v->changed = 1;
+	}
+	if (q->op == OP_ABANDON)
+		return;
+	v->answer = SHMLIMIT_DENIED;
+	v->retry_after_ns = q->lease->lease_ns | (q->lease->lease_ns == 0);
+	if (lease_held(lease) != 0)
+		return;
+	let_lapse(lease, 0, tally);
+	lease->state = LEASE_DENIED;
+	lease->quota = q->amount < terms->capacity ? q->amount | (q->amount == 0) : terms->capacity;
+	lease->until_ns = lease_until(terms, now_ns, q->lease->lease_ns);
+	lease->left_ns = lease_left_ns(lease->until_ns, now_ns);
+	v->changed = 1;
+}
+
+/* ---- The row ---- */
+
+static int compile_rule(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
+{
+	(void)window_max;
+	return lease_compile(rule, terms);
+}
+
+static void none(const struct look *k, struct balance *b)
+{
+	(void)k;
+	b->lease = lease_none();
+	b->stepped = b->doubtful = b->anew = 0;
+}
+
+static void read_word(const struct look *k, uint64_t word, struct balance *b)
+{
+	b->lease = lease_read(k->terms, word, k->at.now_ns);
+	b->stepped = b->doubtful = b->anew = 0;
+}
+
+static void apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
+                  struct shmlimit_result *r)
+{
+	const struct layout_terms *terms = k->terms;
+	struct lease_tally *tally = &b->tally;
+	struct lease *lease = &b->lease;
+	uint64_t room;
+
+	*v = (struct verdict){ .answer = SHMLIMIT_ALLOWED };
+	*tally = (struct lease_tally){ 0 };
+	switch (q->op) {
+	case OP_TAKE:
+	case OP_PEEK:
+	case OP_RESERVE:
+	case OP_LEASE:
+		ask(terms, q, k->at.now_ns, lease, v, tally);
+		break;
+	case OP_REFUND:
+		/* While somebody asks, the size is what is asked for: what is given back then is lost. */
+		room = lease->state == LEASE_TOKENS && lease->left_ns != 0 ? lease_size_least(terms, lease->size) : 0;
+		room = room > lease->quota ? room - lease->quota : 0;
+		v->changed = q->amount != 0 && room != 0;
+		if (v->changed)
+			lease->quota += q->amount < room ? q->amount : room;
+		break;
+	case OP_CHARGE:
+		tally->spent = q->amount < lease_held(lease) ? q->amount : lease_held(lease);
+		v->changed = tally->spent != 0;
+		if (v->changed)
+			lease->quota -= tally->spent;
+		if (tally->spent < q->amount)
+			v->retry_after_ns = FUNNEL_NEVER;
+		break;
+	case OP_DEPOSIT:
+		deposit(terms, q, k->at.now_ns, lease, v, tally);
+		break;
+	case OP_DENY:
+	case OP_ABANDON:
+		end_claim(terms, q, k->at.now_ns, lease, v, tally);
+		break;
+	default:
+		break; /* there are no others */
+	}
+	v->word = lease_pack(terms, *lease);
+	if (r == NULL)
+		return;
+	r->limit = terms->capacity;
+	r->remaining = lease_held(lease);
+	r->wait_ns = 0;
+	r->retry_after_ns = v->retry_after_ns;
+	r->reset_after_ns = lease_wait(lease);
+}
+
+static void add(const struct look *k, enum lease_counter which, uint64_t n)
+{
+	if (n != 0)
+		counter_add_lease(k->l, which, n, k->at.ticks);
+}
+
+static void count(const struct look *k, const struct balance *b)
+{
+	const struct lease_tally *tally = &b->tally;
+
+	add(k, LEASE_SPENT, tally->spent);
+	if (__builtin_expect((tally->leases | tally->leased | tally->lapsed | tally->denied) == 0, 1))
+		return;
+	add(k, LEASE_LEASES, tally->leases);
+	add(k, LEASE_LEASED, tally->leased);
+	add(k, LEASE_LAPSED, tally->lapsed);
+	add(k, LEASE_KNOWN_DENIALS, tally->denied);
+}
+
+static uint64_t wait(const struct look *k, const struct balance *b)
+{
+	(void)k;
+	return lease_wait(&b->lease);
+}
+
+static uint64_t idle_ns(const struct look *k, uint64_t word)
+{
+	return (k->at.now_ns - lease_read(k->terms, word, k->at.now_ns).until_ns) & UINT64_MAX >> LEASE_TIME_SHIFT;
+}
+
+static uint64_t convert(const struct look *k, uint64_t word, const struct layout_terms *to)
+{
+	return lease_convert(k->terms, word, to);
+}
+
+static const char *fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max)
+{
+	if ((word >> terms_quota_bits(terms) & 3) > LEASE_ASKED)
+		return "a state that no lease has";
+	return funnel_fault(terms, word, window_max);
+}
+
+static const char *mend(const struct layout_terms *terms, uint64_t word, uint32_t window_max, uint64_t *mended)
+{
+	(void)terms;
+	(void)word;
+	(void)window_max;
+	*mended = 0;
+	return NULL;
+}
+
+static void show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
+{
+	static const uint32_t states[] = { SHMLIMIT_SLOT_TOKENS, SHMLIMIT_SLOT_DENIED, SHMLIMIT_SLOT_ASKED };
+
+	(void)k;
+	out->remaining = lease_held(&b->lease);
+	out->reset_after_ns = lease_wait(&b->lease);
+	if (out->reset_after_ns != 0)
+		out->lease = states[b->lease.state];
+}
+
+const struct algorithm algorithm_lease = {
+	.operations = OPERATIONS_COMMON | OPERATIONS_LEASE,
+	.stays = 1,
+	.compile = compile_rule,
+	.range = lease_range,
+	.none = none,
+	.read = read_word,
+	.apply = apply,
+	.count = count,
+	.wait = wait,
+	.idle_ns = idle_ns,
+	.convert = convert,
+	.fault = fault,
+	.mend = mend,
+	.show = show,
+};

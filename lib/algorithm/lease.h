@@ -168,4 +168,9 @@ static inline uint64_t lease_wait(const struct lease *lease)
 	return lease->state == LEASE_TOKENS && lease->quota == 0 ? 0 : lease->left_ns;
 }
 
+/* What is to be counted of a lease once it is done. */
+struct lease_tally {
+	uint64_t leases, leased, spent, lapsed, denied;
+};
+
 #endif

@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 
+#include "algorithm.h"
 #include "warmup.h"
 
 typedef unsigned __int128 u128;
@@ -198,3 +199,118 @@ uint64_t warmup_convert(const struct layout_terms *from, uint64_t word, const st
 	funnel.stamp = at.stamp;
 	return funnel_pack(to, funnel);
 }
+
+/* ---- The row ---- */
+
+static int compile_rule(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
+{
+	(void)window_max;
+	return warmup_compile(rule, terms);
+}
+
+static void as_set(const struct layout_terms *terms, struct shmlimit_rule *out)
+{
+	out->capacity = warmup_tokens(terms, terms->capacity);
+	out->warmup_ns = terms->warmup_ns;
+	out->cold_factor_milli = terms_cold_factor_milli(terms);
+}
+
+static void read_word(const struct look *k, uint64_t word, struct balance *b)
+{
+	b->funnel = warmup_leak(k->terms, word, k->at);
+	b->stepped = b->doubtful = b->funnel.stepped;
+	b->anew = 0;
+}
+
+/* Take, peek, reserve: a request waits for what is owed before it, and leaves what it costs to the next. */
+static void ask(const struct layout_terms *terms, const struct request *q, struct funnel_time at,
+                struct funnel *funnel, struct verdict *v)
+{
+	uint64_t wait_ns = funnel_stamp_to_ns(terms, at, warmup_debt(terms, *funnel, at)), limit_ns = 0;
+
+	if (q->amount == 0)
+		return;
+	if (q->op == OP_RESERVE)
+		limit_ns = q->max_wait_ns < terms->max_wait_ns ? q->max_wait_ns : terms->max_wait_ns;
+	if (q->amount > warmup_tokens(terms, terms->capacity)) {
+		v->answer = SHMLIMIT_DENIED;
+		v->retry_after_ns = FUNNEL_NEVER;
+	} else if (wait_ns > limit_ns) {
+		v->answer = SHMLIMIT_DENIED;
+		v->retry_after_ns = wait_ns - limit_ns;
+	} else if (q->op != OP_PEEK) {
+		warmup_take(terms, funnel, q->amount, at);
+		v->wait_ns = wait_ns;
+		v->changed = 1;
+	}
+}
+
+static void apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
+                  struct shmlimit_result *r)
+{
+	const struct layout_terms *terms = k->terms;
+	struct funnel *funnel = &b->funnel;
+
+	*v = (struct verdict){ .answer = SHMLIMIT_ALLOWED };
+	switch (q->op) {
+	case OP_TAKE:
+	case OP_PEEK:
+	case OP_RESERVE:
+		ask(terms, q, k->at, funnel, v);
+		break;
+	case OP_REFUND:
+		v->changed = q->amount != 0 && !funnel_is_full(terms, *funnel);
+		if (v->changed)
+			warmup_refund(terms, funnel, q->amount, k->at);
+		break;
+	case OP_CHARGE:
+		v->changed = q->amount != 0;
+		if (v->changed && !warmup_take(terms, funnel, q->amount, k->at))
+			v->retry_after_ns = FUNNEL_NEVER;
+		break;
+	default:
+		break; /* it has no others */
+	}
+	v->word = funnel_pack(terms, *funnel);
+	if (r == NULL)
+		return;
+	r->limit = warmup_tokens(terms, terms->capacity);
+	r->remaining = warmup_tokens(terms, funnel->quota);
+	r->wait_ns = v->wait_ns;
+	r->retry_after_ns = v->retry_after_ns;
+	r->reset_after_ns = warmup_ns_until_full(terms, *funnel, k->at);
+}
+
+static uint64_t wait(const struct look *k, const struct balance *b)
+{
+	return warmup_ns_until_full(k->terms, b->funnel, k->at);
+}
+
+static uint64_t convert(const struct look *k, uint64_t word, const struct layout_terms *to)
+{
+	return warmup_convert(k->terms, word, to, k->at.now_ns);
+}
+
+static void show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
+{
+	out->remaining = warmup_tokens(k->terms, b->funnel.quota);
+	out->debt_ns = funnel_stamp_to_ns(k->terms, k->at, warmup_debt(k->terms, b->funnel, k->at));
+	out->reset_after_ns = warmup_ns_until_full(k->terms, b->funnel, k->at);
+}
+
+const struct algorithm algorithm_warmup = {
+	.operations = OPERATIONS_COMMON,
+	.warms_up = 1,
+	.compile = compile_rule,
+	.range = funnel_range,
+	.rule = as_set,
+	.none = funnel_none,
+	.read = read_word,
+	.apply = apply,
+	.wait = wait,
+	.idle_ns = funnel_idle_ns,
+	.convert = convert,
+	.fault = funnel_fault,
+	.mend = funnel_mend,
+	.show = show,
+};

@@ -20,20 +20,19 @@
 
 /* Does a frozen slot say more than none does? */
 static int says_something(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                          struct slot_seen seen, const uint64_t *given_ns)
+                          struct slot_seen seen, struct when when)
 {
 	struct rule_view view;
-	uint64_t now_ns;
+	struct look k;
 
-	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0 || terms_algorithm(&view.terms) == SHMLIMIT_LEASE)
+	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0 || algorithm_of(&view.terms)->stays)
 		return 0;
-	now_ns = given_ns != NULL ? *given_ns : clock_read(l->clock_id);
-	return algorithm_wait(l, t, slot, &view.terms, seen.word, funnel_time(&view.terms, now_ns),
-	                      given_ns != NULL) != 0;
+	k = look_make(l, t, slot, &view.terms, when_again(l, when));
+	return algorithm_wait(&k, seen.word) != 0;
 }
 
 /* Freeze a table, all of it, and forget what has refilled. Is there a key left in it? */
-static int holds_keys(const struct shmlimit *l, const struct table *t, const uint64_t *given_ns)
+static int holds_keys(const struct shmlimit *l, const struct table *t, struct when when)
 {
 	int held = 0;
 
@@ -41,7 +40,7 @@ static int holds_keys(const struct shmlimit *l, const struct table *t, const uin
 		struct slot_seen seen;
 
 		if (!carry_freeze_slot(&t->slots[i], &seen) ||
-		    (seen.tag != TAG_FROZEN && says_something(l, t, &t->slots[i], seen, given_ns)))
+		    (seen.tag != TAG_FROZEN && says_something(l, t, &t->slots[i], seen, when)))
 			held = 1;
 		else if (seen.tag != TAG_FROZEN)
 			/* Left for as long as its time reaches back, it would seem to be of the future. */
@@ -66,11 +65,11 @@ static int put_state(const struct shmlimit *l, uint64_t state)
 }
 
 /* Leave the table before, if there is one, when it holds no key. */
-static int finish(const struct shmlimit *l, struct generation *tables, const uint64_t *given_ns)
+static int finish(const struct shmlimit *l, struct generation *tables, struct when when)
 {
 	if (tables->old.slots == NULL)
 		return 0;
-	if (holds_keys(l, &tables->old, given_ns))
+	if (holds_keys(l, &tables->old, when))
 		return -EALREADY;
 	return put_state(l, tables->state & ~STATE_MOVING);
 }
@@ -96,7 +95,7 @@ static int append(const struct shmlimit *l, const struct generation *tables, uin
 }
 
 /* The lock is held. */
-static int grow_locked(const struct shmlimit *l, uint64_t lines, const uint64_t *given_ns)
+static int grow_locked(const struct shmlimit *l, uint64_t lines, struct when when)
 {
 	struct generation tables;
 	int error;
@@ -105,7 +104,7 @@ static int grow_locked(const struct shmlimit *l, uint64_t lines, const uint64_t 
 		return -EUCLEAN;
 	if (lines != 0 && lines < 2 * tables.now.lines)
 		return -EINVAL;
-	error = finish(l, &tables, given_ns);
+	error = finish(l, &tables, when);
 	return error != 0 || lines == 0 ? error : append(l, &tables, lines, -1);
 }
 
@@ -118,7 +117,7 @@ int grow_unlinked(const struct shmlimit *l, int fd, uint64_t lines)
 	return lines < 2 * tables.now.lines ? -EINVAL : append(l, &tables, lines, fd);
 }
 
-static int grow(struct shmlimit *l, uint64_t slots, const uint64_t *given_ns)
+static int grow(struct shmlimit *l, uint64_t slots, struct when when)
 {
 	int error, lock;
 
@@ -131,17 +130,17 @@ static int grow(struct shmlimit *l, uint64_t slots, const uint64_t *given_ns)
 	error = segment_lock(l->name, l->device, l->inode, SEGMENT_LOCK_WAIT_NS, &lock);
 	if (error != 0)
 		return error;
-	error = grow_locked(l, (slots + SLOTS_PER_LINE - 1) / SLOTS_PER_LINE, given_ns);
+	error = grow_locked(l, (slots + SLOTS_PER_LINE - 1) / SLOTS_PER_LINE, when);
 	segment_unlock(lock);
 	return error;
 }
 
 EXPORT int shmlimit_grow(struct shmlimit *l, uint64_t slots)
 {
-	return grow(l, slots, NULL);
+	return grow(l, slots, when_clock());
 }
 
 EXPORT int shmlimit_grow_at(struct shmlimit *l, uint64_t slots, uint64_t now_ns)
 {
-	return grow(l, slots, &now_ns);
+	return grow(l, slots, when_given(now_ns));
 }

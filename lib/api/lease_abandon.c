@@ -9,13 +9,15 @@
 EXPORT int shmlimit_lease_abandon(struct shmlimit *l, int rule, const void *key, size_t key_len)
 {
 	static const struct lease_request leased = { 0 };
+	struct request q = { .op = OP_ABANDON, .lease = &leased };
 
-	return decide_leased(l, rule, key, key_len, 0, VERB_ABANDON, &leased, TIME_OWN, 0, NULL);
+	return decide_lease(l, rule, key, key_len, &q, NULL);
 }
 
 EXPORT int shmlimit_lease_abandon_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t now_ns)
 {
 	static const struct lease_request leased = { 0 };
+	struct request q = { .op = OP_ABANDON, .when = when_given(now_ns), .lease = &leased };
 
-	return decide_leased(l, rule, key, key_len, 0, VERB_ABANDON, &leased, TIME_GIVEN, now_ns, NULL);
+	return decide_lease(l, rule, key, key_len, &q, NULL);
 }

@@ -10,14 +10,16 @@ EXPORT int shmlimit_lease_deny(struct shmlimit *l, int rule, const void *key, si
                                uint64_t for_ns, struct shmlimit_result *r)
 {
 	struct lease_request leased = { .lease_ns = for_ns };
+	struct request q = { .op = OP_DENY, .amount = cost, .lease = &leased };
 
-	return decide_leased(l, rule, key, key_len, cost, VERB_DENY, &leased, TIME_OWN, 0, r);
+	return decide_lease(l, rule, key, key_len, &q, r);
 }
 
 EXPORT int shmlimit_lease_deny_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                                   uint64_t for_ns, uint64_t now_ns, struct shmlimit_result *r)
 {
 	struct lease_request leased = { .lease_ns = for_ns };
+	struct request q = { .op = OP_DENY, .amount = cost, .when = when_given(now_ns), .lease = &leased };
 
-	return decide_leased(l, rule, key, key_len, cost, VERB_DENY, &leased, TIME_GIVEN, now_ns, r);
+	return decide_lease(l, rule, key, key_len, &q, r);
 }

@@ -3,17 +3,17 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "decide.h"
 #include "export.h"
+#include "fast.h"
 
 EXPORT int shmlimit_peek(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                        struct shmlimit_result *r)
 {
-	return decide(l, rule, key, key_len, cost, 0, VERB_PEEK, TIME_OWN, 0, r);
+	return fast(l, OP_PEEK, rule, key, key_len, cost, r);
 }
 
 EXPORT int shmlimit_peek_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                           uint64_t now_ns, struct shmlimit_result *r)
 {
-	return decide(l, rule, key, key_len, cost, 0, VERB_PEEK, TIME_GIVEN, now_ns, r);
+	return fast_call(l, OP_PEEK, rule, key, key_len, cost, 0, when_given(now_ns), r);
 }

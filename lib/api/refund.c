@@ -3,17 +3,17 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "decide.h"
 #include "export.h"
+#include "fast.h"
 
 EXPORT int shmlimit_refund(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
                        struct shmlimit_result *r)
 {
-	return decide(l, rule, key, key_len, tokens, 0, VERB_REFUND, TIME_OWN, 0, r);
+	return fast_call(l, OP_REFUND, rule, key, key_len, tokens, 0, when_clock(), r);
 }
 
 EXPORT int shmlimit_refund_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
                           uint64_t now_ns, struct shmlimit_result *r)
 {
-	return decide(l, rule, key, key_len, tokens, 0, VERB_REFUND, TIME_GIVEN, now_ns, r);
+	return fast_call(l, OP_REFUND, rule, key, key_len, tokens, 0, when_given(now_ns), r);
 }

@@ -65,7 +65,7 @@ void rule_define(const struct shmlimit *l, uint32_t id, const char *rule_name, u
 
 /* Other terms, or only another mode, for a rule in use. */
 static void change(const struct shmlimit *l, uint32_t id, const struct rule_view *old, uint32_t mode,
-                   const struct layout_terms *terms, const uint64_t *given_ns)
+                   const struct layout_terms *terms, struct when when)
 {
 	struct layout_rule *record = &l->rules[id];
 	uint64_t version = rule_version(old);
@@ -75,12 +75,12 @@ static void change(const struct shmlimit *l, uint32_t id, const struct rule_view
 		return;
 	}
 	/* The last writer may have been killed before he was done with the table. */
-	table_convert(l, id, given_ns);
+	table_convert(l, id, when);
 	version++;
 	store_words(&record->terms[version % RULE_VERSIONS], terms, sizeof(*terms));
 	store_relaxed(&record->set_unix_ns[version % RULE_VERSIONS], segment_unix_ns());
 	publish(&record->published, published_pack(version, mode, 1));
-	table_convert(l, id, given_ns);
+	table_convert(l, id, when);
 }
 
 static int check(const struct shmlimit *l, const struct shmlimit_rule *rule, struct layout_terms *terms)
@@ -95,7 +95,7 @@ static int check(const struct shmlimit *l, const struct shmlimit_rule *rule, str
 
 /* The lock is held. */
 static int set_locked(struct shmlimit *l, const char *rule_name, uint32_t mode, const struct layout_terms *terms,
-                      const uint64_t *given_ns)
+                      struct when when)
 {
 	struct rule_view old;
 	int id = rule_find(l, rule_name);
@@ -103,7 +103,7 @@ static int set_locked(struct shmlimit *l, const char *rule_name, uint32_t mode, 
 	if (id >= 0 && rule_read(l, (uint32_t)id, &old, NULL) == 0) {
 		if (terms_algorithm(&old.terms) != terms_algorithm(terms))
 			return -EBUSY;
-		change(l, (uint32_t)id, &old, mode, terms, given_ns);
+		change(l, (uint32_t)id, &old, mode, terms, when);
 		return id;
 	}
 	id = find_unused(l);
@@ -113,7 +113,7 @@ static int set_locked(struct shmlimit *l, const char *rule_name, uint32_t mode, 
 }
 
 int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns,
-             const uint64_t *given_ns)
+             struct when when)
 {
 	struct layout_terms terms;
 	int error, lock, id;
@@ -125,14 +125,13 @@ int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *r
 		error = segment_lock(l->name, l->device, l->inode, wait_ns, &lock);
 	if (error != 0)
 		return error;
-	id = set_locked(l, name, rule->mode, &terms, given_ns);
+	id = set_locked(l, name, rule->mode, &terms, when);
 	segment_unlock(lock);
 	return id;
 }
 
-/* `given_ns` NULL: the limiter's clock. */
 static int rule_set(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given,
-                    const uint64_t *given_ns)
+                    struct when when)
 {
 	uint64_t wait_ns = SEGMENT_LOCK_WAIT_NS;
 	struct shmlimit_rule rule;
@@ -148,16 +147,16 @@ static int rule_set(struct shmlimit *l, const char *rule_name, const struct shml
 	if (rule.flags & SHMLIMIT_NO_WAIT)
 		wait_ns = 0;
 	rule.flags &= ~SHMLIMIT_NO_WAIT;
-	return rule_put(l, rule_name, &rule, wait_ns, given_ns);
+	return rule_put(l, rule_name, &rule, wait_ns, when);
 }
 
 EXPORT int shmlimit_rule_set(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given)
 {
-	return rule_set(l, rule_name, given, NULL);
+	return rule_set(l, rule_name, given, when_clock());
 }
 
 EXPORT int shmlimit_rule_set_at(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given,
                                 uint64_t now_ns)
 {
-	return rule_set(l, rule_name, given, &now_ns);
+	return rule_set(l, rule_name, given, when_given(now_ns));
 }

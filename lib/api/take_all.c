@@ -3,31 +3,44 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "decide.h"
 #include "export.h"
+#include "fast.h"
 
-static int take(struct shmlimit *l, const struct shmlimit_request *q, enum time_source source, uint64_t now_ns,
-                struct undo *undo, struct shmlimit_result *r)
+static int take(const struct shmlimit *l, const struct shmlimit_request *asked, struct when when, struct undo *undo,
+                struct shmlimit_result *r)
 {
+	enum operation op = asked->cost == 0 ? OP_PEEK : OP_TAKE;
+	struct request_key key = { asked->key, asked->key_len };
+	int error = decide_check(l, asked->key, asked->key_len, op);
+	uint64_t hash;
+
 	undo->slot = NULL;
-	if (q->cost == 0)
-		return shmlimit_peek_at(l, q->rule, q->key, q->key_len, 0, now_ns, r);
-	return decide_noted(l, q->rule, q->key, q->key_len, q->cost, 0, VERB_TAKE, source, now_ns, undo, r);
+	if (error != 0)
+		return error;
+	hash = hash_bytes(l->secret, (uint32_t)asked->rule, asked->key, asked->key_len);
+	if (asked->cost == 0)
+		return fast_any(l, op, (uint32_t)asked->rule, hash, &key, 0, 0, when, r);
+	return fast_take(l, (uint32_t)asked->rule, hash, &key, asked->cost, when, undo, r);
 }
 
 /* What was taken: not by a dry run that would have been denied, or from a rule that was off. */
-static void give_back(struct shmlimit *l, const struct shmlimit_request *q, const struct undo *undo,
-                      enum time_source source, uint64_t now_ns)
+static void give_back(const struct shmlimit *l, const struct shmlimit_request *asked, const struct undo *undo,
+                      struct when when)
 {
+	uint32_t rule = (uint32_t)asked->rule;
+	struct request q = { .op = OP_REFUND, .rule = rule, .key = { asked->key, asked->key_len },
+		.amount = asked->cost, .when = when, .late = 1 };
+
 	if (undo->slot == NULL || slot_cas(undo->slot, undo->after, undo->before.tag, undo->before.word))
 		return;
 	/* Another process changed the slot, or the rule, or the table grew. */
-	(void)decide(l, q->rule, q->key, q->key_len, q->cost, 0, VERB_REFUND, source, now_ns, NULL);
+	q.hash = hash_bytes(l->secret, rule, asked->key, asked->key_len);
+	(void)decide_slowly(l, &q, 0, NULL);
 }
 
-/* Of the limiter's clock there is one reading for all, but who doubts it reads it again (TIME_READ). */
+/* Of the limiter's clock there is one reading for all, which is read again only where it is in doubt. */
 static int take_all(struct shmlimit *l, const struct shmlimit_request *requests, size_t n, size_t *failed,
-                    enum time_source source, uint64_t now_ns, struct shmlimit_result *results)
+                    struct when when, struct shmlimit_result *results)
 {
 	struct shmlimit_result own[SHMLIMIT_REQUESTS_MAX];
 	struct shmlimit_result *r = results != NULL ? results : own;
@@ -40,10 +53,9 @@ static int take_all(struct shmlimit *l, const struct shmlimit_request *requests,
 	for (i = 0; i < n; i++)
 		if (requests[i].reserved32 != 0)
 			return -EINVAL;
-	if (source == TIME_READ)
-		now_ns = clock_read(l->clock_id);
+	when = when_again(l, when);
 	for (i = 0; i < n && answer == SHMLIMIT_ALLOWED; i++)
-		answer = take(l, &requests[i], source, now_ns, &undo[i], &r[i]);
+		answer = take(l, &requests[i], when, &undo[i], &r[i]);
 	if (answer == SHMLIMIT_ALLOWED)
 		return answer;
 	i--;
@@ -51,18 +63,18 @@ static int take_all(struct shmlimit *l, const struct shmlimit_request *requests,
 		*failed = i;
 	/* In reverse, so that a key that was asked twice passes through the states it came from. */
 	while (i-- > 0)
-		give_back(l, &requests[i], &undo[i], source, now_ns);
+		give_back(l, &requests[i], &undo[i], when);
 	return answer;
 }
 
 EXPORT int shmlimit_take_all_at(struct shmlimit *l, const struct shmlimit_request *requests, size_t n,
                                 size_t *failed, uint64_t now_ns, struct shmlimit_result *results)
 {
-	return take_all(l, requests, n, failed, TIME_GIVEN, now_ns, results);
+	return take_all(l, requests, n, failed, when_given(now_ns), results);
 }
 
 EXPORT int shmlimit_take_all(struct shmlimit *l, const struct shmlimit_request *requests, size_t n, size_t *failed,
                              struct shmlimit_result *results)
 {
-	return take_all(l, requests, n, failed, TIME_READ, 0, results);
+	return take_all(l, requests, n, failed, when_clock(), results);
 }

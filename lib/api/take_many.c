@@ -7,8 +7,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "decide.h"
 #include "export.h"
+#include "fast.h"
 
 /* As many lines as a core can wait for, and more; a chunk's hashes are 256 bytes of stack. */
 #define CHUNK 32
@@ -24,7 +24,7 @@ static int refusal(const struct shmlimit *l, const struct shmlimit_request *q)
 }
 
 static void take_chunk(const struct shmlimit *l, const struct shmlimit_request *requests, size_t n, int *answers,
-                       enum time_source source, uint64_t now_ns, struct shmlimit_result *results)
+                       struct when when, struct shmlimit_result *results)
 {
 	const struct table *t = generation_known(l, load_acquire(&l->state));
 	uint64_t hashes[CHUNK];
@@ -50,26 +50,23 @@ static void take_chunk(const struct shmlimit *l, const struct shmlimit_request *
 		if (answers[i] != 0)
 			continue;
 		if (q->cost == 0)
-			answers[i] = decide_hashed(l, (uint32_t)q->rule, hashes[i], &key, 0, 0, VERB_PEEK, source,
-			                           now_ns, NULL, r);
+			answers[i] = fast_any(l, OP_PEEK, (uint32_t)q->rule, hashes[i], &key, 0, 0, when, r);
 		else
-			answers[i] = decide_hashed(l, (uint32_t)q->rule, hashes[i], &key, q->cost, 0, VERB_TAKE,
-			                           source, now_ns, NULL, r);
+			answers[i] = fast_take(l, (uint32_t)q->rule, hashes[i], &key, q->cost, when, NULL, r);
 	}
 }
 
 static int take_many(const struct shmlimit *l, const struct shmlimit_request *requests, size_t n, int *answers,
-                     enum time_source source, uint64_t now_ns, struct shmlimit_result *results)
+                     struct when when, struct shmlimit_result *results)
 {
 	if (l == NULL || requests == NULL || answers == NULL)
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++)
 		if (requests[i].reserved32 != 0)
 			return -EINVAL;
-	if (source == TIME_READ)
-		now_ns = clock_read(l->clock_id);
+	when = when_again(l, when);
 	for (size_t i = 0; i < n; i += CHUNK)
-		take_chunk(l, requests + i, n - i < CHUNK ? n - i : CHUNK, answers + i, source, now_ns,
+		take_chunk(l, requests + i, n - i < CHUNK ? n - i : CHUNK, answers + i, when,
 		           results != NULL ? results + i : NULL);
 	return 0;
 }
@@ -77,11 +74,11 @@ static int take_many(const struct shmlimit *l, const struct shmlimit_request *re
 EXPORT int shmlimit_take_many(struct shmlimit *l, const struct shmlimit_request *requests, size_t n, int *answers,
                               struct shmlimit_result *results)
 {
-	return take_many(l, requests, n, answers, TIME_READ, 0, results);
+	return take_many(l, requests, n, answers, when_clock(), results);
 }
 
 EXPORT int shmlimit_take_many_at(struct shmlimit *l, const struct shmlimit_request *requests, size_t n, int *answers,
                                  uint64_t now_ns, struct shmlimit_result *results)
 {
-	return take_many(l, requests, n, answers, TIME_GIVEN, now_ns, results);
+	return take_many(l, requests, n, answers, when_given(now_ns), results);
 }

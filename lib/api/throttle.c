@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "decide.h"
 #include "export.h"
+#include "fast.h"
 #include "unnamed.h"
 
 /* Whole seconds, rounded up: who waits so long has waited long enough. */
@@ -17,25 +17,19 @@ EXPORT int shmlimit_throttle(struct shmlimit *l, const void *key, size_t key_len
                              uint64_t period_s, uint64_t quantity, int64_t reply[5])
 {
 	struct shmlimit_result r;
+	struct when when;
 	int answer, rule;
-	uint64_t now_ns;
 
 	/* As a take has them, before a rule is made. */
-	if (l == NULL || key == NULL)
-		return -EINVAL;
-	if (key_len - 1 >= SHMLIMIT_KEY_MAX)
-		return -EMSGSIZE;
-	if (l->read_only)
-		return -EROFS;
+	answer = decide_check(l, key, key_len, OP_TAKE);
+	if (answer != 0)
+		return answer;
 	/* The rule is looked up while the clock's answer is on its way. */
-	now_ns = clock_read(l->clock_id);
+	when = when_read(l);
 	rule = unnamed_rule(l, capacity, count, period_s);
 	if (rule < 0)
 		return rule;
-	if (quantity == 0)
-		answer = shmlimit_peek_at(l, rule, key, key_len, 0, now_ns, &r);
-	else
-		answer = decide(l, rule, key, key_len, quantity, 0, VERB_TAKE, TIME_READ, now_ns, &r);
+	answer = fast_call(l, quantity == 0 ? OP_PEEK : OP_TAKE, rule, key, key_len, quantity, 0, when, &r);
 	if (answer < 0 || reply == NULL)
 		return answer;
 	reply[0] = answer;

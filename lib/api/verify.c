@@ -216,9 +216,9 @@ static int check_slot(const struct shmlimit *l, const struct generation *tables,
 		       "slot %llu: of rule %u, but there are only %u", i, tag_rule(seen.tag), l->rule_count);
 	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0)
 		return 0;
-	fault = algorithm_fault(&view.terms, seen.word, l->window_max);
+	fault = algorithm_of(&view.terms)->fault(&view.terms, seen.word, l->window_max);
 	if (fault != NULL) {
-		done = algorithm_mend(&view.terms, seen.word, l->window_max, &mended);
+		done = algorithm_of(&view.terms)->mend(&view.terms, seen.word, l->window_max, &mended);
 		report(f, offset_of(l, slot),
 		       done != NULL ? mend_slot(f, slot, seen, seen.tag, mended, done)
 		                    : mend_slot(f, slot, seen, seen.tag & TAG_FROZEN, 0, "freed"),
@@ -240,12 +240,13 @@ static uint64_t wait_ns(const struct shmlimit *l, const struct generation *table
 {
 	const struct table *t;
 	struct rule_view view;
+	struct look k;
 
 	(void)generation_slot(tables, index_of(tables, slot), &t);
 	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0)
 		return 0;
-	return algorithm_wait(l, t, slot, &view.terms, seen.word, funnel_time(&view.terms, clock_read(l->clock_id)),
-	                      0);
+	k = look_make(l, t, slot, &view.terms, when_read(l));
+	return algorithm_wait(&k, seen.word);
 }
 
 /* Free the one that is full earlier. */

@@ -206,24 +206,27 @@ static int get_slot(struct loading *f, uint64_t index)
 	struct layout_slot *slot = &t->slots[f->only_checks ? 0 : place];
 	struct state_slot s;
 	struct rule_view view;
+	struct look k;
 	uint64_t word;
 	int error = state_get(&f->file, &s.tag, sizeof(s) - offsetof(struct state_slot, tag));
 
 	if (error != 0)
 		return error;
 	if ((s.tag & TAG_FLAGS) != 0 || (s.tag & TAG_USED) == 0 || rule_load(f->l, tag_rule(s.tag), &view) != 0 ||
-	    terms_algorithm(&view.terms) == SHMLIMIT_LEASE)
+	    algorithm_of(&view.terms)->stays)
 		return -EUCLEAN;
-	if (terms_algorithm(&view.terms) == SHMLIMIT_WINDOW) {
+	if (algorithm_of(&view.terms)->has_log) {
 		error = get_times(f, t, slot, &view.terms, s.quota, &word);
 	} else {
 		if (s.quota > view.terms.capacity)
 			return -EUCLEAN;
 		word = rebase_word(&view.terms, s.quota, s.ticks, &f->rebase);
 	}
-	if (error != 0 || algorithm_wait(f->l, t, slot, &view.terms, word,
-	                                 funnel_time(&view.terms, f->rebase.now_ns), 1) == 0)
+	if (error != 0)
 		return error;
+	k = look_make(f->l, t, slot, &view.terms, when_given(f->rebase.now_ns));
+	if (algorithm_wait(&k, word) == 0)
+		return 0;
 	store_relaxed(&slot->word, word);
 	store_relaxed(&slot->tag, s.tag ^ tag_of_version(rule_version(&view)));
 	return f->only_checks ? 0 : remember(f, s.tag, place, in_old);

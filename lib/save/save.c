@@ -32,14 +32,13 @@
 #include "save.h"
 #include "segment.h"
 #include "state.h"
-#include "warmup.h"
 
 /* After so many looks it will do that a busy slot is still the same key's: a window may then seem a bit fuller. */
 #define CALM_TRIES 16
 
 struct saving {
 	struct shmlimit *l;
-	const uint64_t *given_ns;
+	struct when when;
 	struct state_file file;
 	uint64_t then_ns;                 /* the moment */
 	struct generation tables;
@@ -49,7 +48,7 @@ struct saving {
 
 static uint64_t now(const struct saving *s)
 {
-	return s->given_ns != NULL ? *s->given_ns : clock_read(s->l->clock_id);
+	return when_again(s->l, s->when).ns;
 }
 
 static int put_header(struct saving *s)
@@ -155,8 +154,9 @@ static int describe(struct saving *s, const struct table *t, const struct layout
 	uint64_t now_ns = now(s); /* after the word */
 	const struct rule_view *in_force;
 	struct rule_view view;
-	struct funnel_time at;
-	struct funnel funnel;
+	const struct algorithm *a;
+	struct balance b;
+	struct look k;
 
 	/* In the old table. */
 	seen.tag &= ~TAG_FROZEN;
@@ -165,25 +165,27 @@ static int describe(struct saving *s, const struct table *t, const struct layout
 		return 0;
 	in_force = &s->view[tag_rule(seen.tag)];
 	/* A lease is what others gave for a while: they take it back if it is not spent. */
-	if (in_force->published == 0 || terms_algorithm(&in_force->terms) == SHMLIMIT_LEASE)
+	if (in_force->published == 0)
+		return 0;
+	a = algorithm_of(&in_force->terms);
+	if (a->stays)
 		return 0;
 	/* From before the rule was changed, by a writer who was killed before he was done. */
 	if ((seen.tag & TAG_VERSION) != (rule_version(in_force) & TAG_VERSION))
 		seen.word = algorithm_convert(s->l, t, slot, &view.terms, seen.word, &in_force->terms,
 		                              now_ns);
 	out->tag = tag_plain(seen.tag, rule_version(&view)) & ~TAG_FLAGS;
-	at = funnel_time(&in_force->terms, now_ns);
-	if (algorithm_wait(s->l, t, slot, &in_force->terms, seen.word, at, 1) == 0)
+	k = look_make(s->l, t, slot, &in_force->terms, when_given(now_ns));
+	if (algorithm_wait(&k, seen.word) == 0)
 		return 0;
-	if (terms_algorithm(&in_force->terms) == SHMLIMIT_WINDOW) {
+	if (a->has_log) {
 		out->quota = list_times(s, t, slot, &in_force->terms, seen.word, now_ns);
 		out->ticks = 0;
 		return out->quota != 0;
 	}
-	funnel = terms_algorithm(&in_force->terms) == SHMLIMIT_WARMUP ? warmup_leak(&in_force->terms, seen.word, at)
-	                                                              : funnel_leak(&in_force->terms, seen.word, at);
-	out->quota = funnel.quota;
-	out->ticks = rebase_ticks(&in_force->terms, funnel, at, s->then_ns);
+	a->read(&k, seen.word, &b);
+	out->quota = b.funnel.quota;
+	out->ticks = rebase_ticks(&in_force->terms, b.funnel, k.at, s->then_ns);
 	return 1;
 }
 
@@ -205,7 +207,7 @@ static int put_slot(struct saving *s, const struct table *t, uint64_t place, uin
 		if (!slot_unchanged(slot, seen) && (i < CALM_TRIES || load_again(&slot->tag) != seen.tag))
 			continue;
 		error = state_put(&s->file, &out, sizeof(out));
-		if (error == 0 && terms_algorithm(&s->view[tag_rule(out.tag)].terms) == SHMLIMIT_WINDOW)
+		if (error == 0 && algorithm_of(&s->view[tag_rule(out.tag)].terms)->has_log)
 			error = state_put(&s->file, s->times, out.quota * sizeof(*s->times));
 		return error;
 	}
@@ -246,10 +248,10 @@ static int put_all(struct saving *s)
 	return error != 0 ? error : state_end(&s->file);
 }
 
-int save(struct shmlimit *l, int fd, const uint64_t *given_ns)
+int save(struct shmlimit *l, int fd, struct when when)
 {
 	KEEP_ERRNO;
-	struct saving s = { .l = l, .given_ns = given_ns, .file.fd = fd };
+	struct saving s = { .l = l, .when = when, .file.fd = fd };
 	int error, lock;
 
 	error = segment_lock(l->name, l->device, l->inode, SEGMENT_LOCK_WAIT_NS, &lock);
@@ -266,5 +268,5 @@ int save(struct shmlimit *l, int fd, const uint64_t *given_ns)
 
 EXPORT int shmlimit_save(struct shmlimit *l, int fd)
 {
-	return l == NULL ? -EINVAL : save(l, fd, NULL);
+	return l == NULL ? -EINVAL : save(l, fd, when_clock());
 }

@@ -7,11 +7,10 @@
 #ifndef SHMLIMIT_LIB_SAVE_H
 #define SHMLIMIT_LIB_SAVE_H
 
-#include "limiter.h"
 #include "rebase.h"
+#include "when.h"
 
-/* `given_ns` NULL: the limiter's clock. */
-int save(struct shmlimit *l, int fd, const uint64_t *given_ns);
+int save(struct shmlimit *l, int fd, struct when when);
 
 /* `given` NULL: the host's clocks. Of what is given then_ns is the file's. */
 int load(const char *name, int fd, uint32_t flags, const struct rebase *given, struct shmlimit **out);

@@ -32,7 +32,7 @@ uint64_t ring_used(const struct shmlimit *l, const struct table *t, const struct
 	return low;
 }
 
-void ring_complete(const struct shmlimit *l, const struct table *t, struct layout_slot *slot,
+void ring_complete(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
                    const struct layout_terms *terms, struct slot_seen seen, const struct window *w, int exact)
 {
 	for (uint64_t newer = w->k < w->n ? w->k : w->n; newer-- > 0;) {
@@ -51,8 +51,8 @@ void ring_complete(const struct shmlimit *l, const struct table *t, struct layou
 	}
 }
 
-void ring_level(const struct shmlimit *l, const struct table *t, struct layout_slot *slot, struct slot_seen seen,
-                const struct ring *ring, uint64_t since_ns)
+void ring_level(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
+                struct slot_seen seen, const struct ring *ring, uint64_t since_ns)
 {
 	for (uint64_t newer = 1; newer < ring->valid; newer++) {
 		uint64_t *cell = ring_cells(l, t, slot) + window_cell(ring->w.n, newer, l->window_max);

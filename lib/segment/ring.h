@@ -116,11 +116,11 @@ uint64_t ring_used(const struct shmlimit *l, const struct table *t, const struct
  * Write the cells of the latest admission, which is *w, while the slot stands as
  * `seen`. Where `exact` is false, a cell that agrees with the word is left as it is.
  */
-void ring_complete(const struct shmlimit *l, const struct table *t, struct layout_slot *slot,
+void ring_complete(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
                    const struct layout_terms *terms, struct slot_seen seen, const struct window *w, int exact);
 
 /* The same of what a word says that was swapped in just now, whose time may be further ahead than an honest one. */
-static inline void ring_complete_word(const struct shmlimit *l, const struct table *t, struct layout_slot *slot,
+static inline void ring_complete_word(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
                                       const struct layout_terms *terms, struct slot_seen mine, uint64_t now_ns)
 {
 	uint64_t half_ns = UINT64_MAX >> terms_quota_bits(terms) >> 1 << terms_token_bits(terms);
@@ -146,7 +146,7 @@ int ring_carry(const struct shmlimit *l, const struct table *old, const struct l
  * For what is about to be taken back: make all admissions from `since_ns` on as
  * late as the latest. Then it does not matter which of them is taken back.
  */
-void ring_level(const struct shmlimit *l, const struct table *t, struct layout_slot *slot, struct slot_seen seen,
-                const struct ring *ring, uint64_t since_ns);
+void ring_level(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
+                struct slot_seen seen, const struct ring *ring, uint64_t since_ns);
 
 #endif

@@ -26,7 +26,7 @@
 #include <errno.h>
 
 #include "atomic.h"
-#include "limiter.h"
+#include "when.h"
 
 /* BOUND: a reader starts over only when a writer published meanwhile; this many in one read is damage. */
 #define RULE_RETRIES 1000
@@ -134,7 +134,7 @@ uint64_t rule_plain(const struct shmlimit *l, uint64_t tag);
 /* shmlimit_rule_find() and _set_at(), the name being good already. */
 int rule_find(const struct shmlimit *l, const char *name);
 int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns,
-             const uint64_t *given_ns);
+             struct when when);
 
 /* Define a rule under an id that is not in use, by whoever keeps other writers out. */
 void rule_define(const struct shmlimit *l, uint32_t id, const char *name, uint32_t mode,

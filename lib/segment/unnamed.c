@@ -99,7 +99,7 @@ static int find_or_put(struct shmlimit *l, const char *name, const struct shmlim
 			segment_yield();
 		id = rule_find(l, name);
 		if (id == -ESRCH)
-			id = rule_put(l, name, rule, 0, NULL);
+			id = rule_put(l, name, rule, 0, when_clock());
 	}
 	return id;
 }

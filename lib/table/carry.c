@@ -6,7 +6,6 @@
 #include "algorithm.h"
 #include "carry.h"
 #include "clock.h"
-#include "ring.h"
 
 int carry_freeze_slot(struct layout_slot *slot, struct slot_seen *seen)
 {
@@ -53,24 +52,23 @@ static void bury(const struct table_place *from)
 }
 
 enum claim carry_over(const struct shmlimit *l, const struct generation *tables, const struct table_key *key,
-                      uint64_t now_ns, int given, const struct rule_view *view,
+                      struct when when, const struct rule_view *view,
                       const struct table_place *from, struct table_place *to)
 {
+	const struct algorithm *a = algorithm_of(&view->terms);
 	uint64_t word = from->seen.word;
-	enum claim ended = table_place(l, tables, key, now_ns, given, view, to);
+	enum claim ended = table_place(l, tables, key, when, view, to);
+	struct look k;
 
 	if (ended != CLAIM_DONE)
 		return ended;
-	if (!given)
-		now_ns = clock_read(l->clock_id);
-	if (algorithm_wait(l, &tables->old, from->slot, &view->terms, word, funnel_time(&view->terms, now_ns),
-	                   given) == 0) {
+	k = look_make(l, &tables->old, from->slot, &view->terms, when_again(l, when));
+	if (algorithm_wait(&k, word) == 0) {
 		bury(from);
 		(void)slot_cas(to->slot, to->seen, 0, 0);
 		return CLAIM_FOUND;
 	}
-	if (terms_algorithm(&view->terms) == SHMLIMIT_WINDOW &&
-	    !ring_carry(l, &tables->old, from->slot, &view->terms, word, now_ns, &tables->now, to->slot, to->seen))
+	if (a->carry != NULL && !a->carry(&k, word, &tables->now, to->slot, to->seen))
 		return CLAIM_LOST;
 	/* After placing, after reading cells: a reset, a writer or another carrier may have been here. */
 	if (!slot_unchanged(from->slot, from->seen)) {

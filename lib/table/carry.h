@@ -67,7 +67,7 @@ int carry_freeze(const struct shmlimit *l, const struct table *old, const struct
  * As table_place(); CLAIM_DONE: it was, look again.
  */
 enum claim carry_over(const struct shmlimit *l, const struct generation *tables, const struct table_key *key,
-                      uint64_t now_ns, int given, const struct rule_view *view,
+                      struct when when, const struct rule_view *view,
                       const struct table_place *from, struct table_place *to);
 
 /* The key is in the present table: forget what it was before. */

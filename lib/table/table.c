@@ -39,7 +39,7 @@
  *
  * What is not promised: two claims of different keys that find nothing but each
  * other's tentative slots may take them to and fro. Back-off ends it, and
- * decide.c's bound on rounds in any case.
+ * slowly.c's bound on rounds in any case.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -48,7 +48,6 @@
 #include "clock.h"
 #include "counter.h"
 #include "probe.h"
-#include "ring.h"
 
 struct layout_slot *table_search(const struct table *t, struct table_window window, uint64_t tag)
 {
@@ -93,7 +92,6 @@ struct survey_rule {
 	int error;
 	struct rule_view view;
 	struct funnel_time at;
-	int given;                        /* the time is the caller's: there is no clock to read */
 };
 
 /*
@@ -102,9 +100,10 @@ struct survey_rule {
  * long ago the key was last granted something.
  */
 static uint64_t survey_wait(const struct shmlimit *l, const struct table *t, const struct table_place *here,
-                            uint64_t now_ns, struct survey_rule *rule, uint64_t *idle_ns)
+                            struct when when, struct survey_rule *rule, uint64_t *idle_ns)
 {
 	uint64_t terms = here->seen.tag & (((uint64_t)1 << TAG_FINGERPRINT_SHIFT) - 1), wait_ns;
+	struct look k;
 
 	/*
 	 * They must be in force when, or after, the slot was seen: the two bits of a version mean another one four
@@ -114,14 +113,15 @@ static uint64_t survey_wait(const struct shmlimit *l, const struct table *t, con
 		rule->tag = terms;
 		rule->error = rule_load_tag(l, terms, &rule->view);
 		if (rule->error == 0)
-			rule->at = funnel_time(&rule->view.terms, now_ns);
+			rule->at = funnel_time(&rule->view.terms, when.ns);
 	}
 	*idle_ns = UINT64_MAX;
 	if (rule->error != 0)
 		return 0;
-	wait_ns = algorithm_wait(l, t, here->slot, &rule->view.terms, here->seen.word, rule->at, rule->given);
+	k = (struct look){ l, t, here->slot, &rule->view.terms, rule->at, when.given };
+	wait_ns = algorithm_wait(&k, here->seen.word);
 	if (wait_ns == 0)
-		*idle_ns = algorithm_idle_ns(l, &rule->view.terms, here->seen.word, rule->at);
+		*idle_ns = algorithm_of(k.terms)->idle_ns(&k, here->seen.word);
 	return wait_ns;
 }
 
@@ -139,11 +139,11 @@ static uint64_t survey_wait(const struct shmlimit *l, const struct table *t, con
  * times the cost (bench/keys).
  */
 static void survey(const struct shmlimit *l, const struct generation *tables, const struct table_key *wanted,
-                   uint64_t now_ns, int given, struct survey *out)
+                   struct when when, struct survey *out)
 {
 	const struct table *t = &tables->now;
 	struct table_window window = table_window(t, wanted->hash);
-	struct survey_rule rule = { .tag = UINT64_MAX, .given = given };
+	struct survey_rule rule = { .tag = UINT64_MAX };
 	unsigned best = 0;
 
 	*out = (struct survey){ .victim_ns = UINT64_MAX };
@@ -170,7 +170,7 @@ static void survey(const struct shmlimit *l, const struct generation *tables, co
 				continue;
 			}
 			if (here.seen.tag != 0) {
-				uint64_t idle_ns, wait_ns = survey_wait(l, t, &here, now_ns, &rule, &idle_ns);
+				uint64_t idle_ns, wait_ns = survey_wait(l, t, &here, when, &rule, &idle_ns);
 
 				here.from = wait_ns == 0 ? FROM_REFILLED : FROM_LIVE;
 				if (wait_ns == 0 && (out->refilled.slot == NULL || idle_ns > out->idle_ns)) {
@@ -255,18 +255,18 @@ static enum claim place_candidate(const struct shmlimit *l, const struct table_k
 }
 
 enum claim table_place(const struct shmlimit *l, const struct generation *tables, const struct table_key *wanted,
-                       uint64_t now_ns, int given, const struct rule_view *view, struct table_place *place)
+                       struct when when, const struct rule_view *view, struct table_place *place)
 {
 	const struct table *t = &tables->now;
 	struct survey found;
 
-	survey(l, tables, wanted, now_ns, given, &found);
+	survey(l, tables, wanted, when, &found);
 	place->from = FROM_FREE;
 	place->room_ns = found.victim_ns;
 	if (found.look_again)
 		return CLAIM_FOUND;
 	if (found.candidate.slot == NULL) {
-		enum claim placed = place_candidate(l, wanted, now_ns, &found);
+		enum claim placed = place_candidate(l, wanted, when.ns, &found);
 
 		if (placed != CLAIM_DONE)
 			return placed;
@@ -291,11 +291,13 @@ int table_commit(const struct table_place *place, uint64_t tag, uint64_t word)
 }
 
 int table_convert_slot(const struct shmlimit *l, const struct table *t, struct layout_slot *slot,
-                       struct slot_seen seen, const uint64_t *given_ns)
+                       struct slot_seen seen, struct when when)
 {
-	uint64_t now_ns = given_ns != NULL ? *given_ns : clock_read(l->clock_id);
+	struct when at = when_again(l, when);
 	struct rule_view now, then;
+	const struct algorithm *a;
 	struct slot_seen mine;
+	struct look k;
 
 	if (rule_load(l, tag_rule(seen.tag), &now) != 0)
 		return 1;
@@ -306,12 +308,13 @@ int table_convert_slot(const struct shmlimit *l, const struct table *t, struct l
 	if (then.published != now.published)
 		return 0;
 	mine.tag = tag_plain(seen.tag, rule_version(&now)) ^ tag_of_version(rule_version(&now));
-	mine.word = algorithm_convert(l, t, slot, &then.terms, seen.word, &now.terms, now_ns);
+	mine.word = algorithm_convert(l, t, slot, &then.terms, seen.word, &now.terms, at.ns);
 	if (!slot_cas(slot, seen, mine.tag, mine.word))
 		return 0;
-	/* The word tells a time of the last four periods only, so an admission of long ago would seem to be of now. */
-	if (terms_algorithm(&now.terms) == SHMLIMIT_WINDOW && l->window_max != 0)
-		ring_complete_word(l, t, slot, &now.terms, mine, now_ns);
+	a = algorithm_of(&now.terms);
+	k = look_make(l, t, slot, &now.terms, at);
+	if (a->converted != NULL)
+		a->converted(&k, mine);
 	return 1;
 }
 
@@ -332,7 +335,7 @@ struct layout_slot *table_find_any(const struct shmlimit *l, const struct table 
 	return NULL;
 }
 
-static void convert_all(const struct shmlimit *l, const struct table *t, uint32_t rule, const uint64_t *given_ns)
+static void convert_all(const struct shmlimit *l, const struct table *t, uint32_t rule, struct when when)
 {
 	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE; i++) {
 		/* BOUND: each round but the last means that another process changed this slot in between. */
@@ -340,19 +343,19 @@ static void convert_all(const struct shmlimit *l, const struct table *t, uint32_
 			struct slot_seen seen = slot_read(&t->slots[i]);
 
 			if ((seen.tag & ~TAG_FROZEN) == 0 || tag_rule(seen.tag) != rule ||
-			    table_convert_slot(l, t, &t->slots[i], seen, given_ns))
+			    table_convert_slot(l, t, &t->slots[i], seen, when))
 				break;
 		}
 	}
 }
 
-void table_convert(const struct shmlimit *l, uint32_t rule, const uint64_t *given_ns)
+void table_convert(const struct shmlimit *l, uint32_t rule, struct when when)
 {
 	struct generation tables;
 
 	generation_read(l, &tables);
-	convert_all(l, &tables.old, rule, given_ns);
-	convert_all(l, &tables.now, rule, given_ns);
+	convert_all(l, &tables.old, rule, when);
+	convert_all(l, &tables.now, rule, when);
 }
 
 /* Is a slot of this rule (of any, rule < 0), and of this fingerprint (of any: 0)? */

@@ -98,11 +98,10 @@ struct table_place {
 
 /*
  * Claiming in the present table, up to the last step: make or find the key's tentative slot, and be
- * sure that it may be committed. `given`: now_ns is a time that the caller gave,
- * and not the clock's. Leaves no trace but perhaps a tentative slot.
+ * sure that it may be committed. Leaves no trace but perhaps a tentative slot.
  */
 enum claim table_place(const struct shmlimit *l, const struct generation *tables, const struct table_key *wanted,
-                       uint64_t now_ns, int given, const struct rule_view *view, struct table_place *place);
+                       struct when when, const struct rule_view *view, struct table_place *place);
 
 /*
  * The last step: commit the key with this word. The word's time must have been
@@ -126,7 +125,7 @@ struct layout_slot *table_find_any(const struct shmlimit *l, const struct table 
  * word, whose time is then not in the future of it.
  */
 int table_convert_slot(const struct shmlimit *l, const struct table *t, struct layout_slot *slot,
-                       struct slot_seen seen, const uint64_t *given_ns);
+                       struct slot_seen seen, struct when when);
 
 /*
  * Walks are over the table before too, and over that first: what moves meanwhile
@@ -137,7 +136,7 @@ int table_convert_slot(const struct shmlimit *l, const struct table *t, struct l
  * Convert every slot of one rule that is from before it was changed; free what is
  * tentative of then. What is frozen stays frozen.
  */
-void table_convert(const struct shmlimit *l, uint32_t rule, const uint64_t *given_ns);
+void table_convert(const struct shmlimit *l, uint32_t rule, struct when when);
 
 /* Free every slot of one rule (or of all, rule < 0), and what is tentative there. Returns how many held a funnel. */
 uint64_t table_clear(const struct shmlimit *l, int64_t rule);

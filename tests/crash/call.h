@@ -123,7 +123,7 @@ static inline int call_abandon(const struct call *c)
 	key = table_key(hash_bytes(scene.l->secret, (uint32_t)c->rule, c->key, strlen(c->key)), (uint32_t)c->rule,
 	                rule_version(&view));
 	generation_read(scene.l, &tables);
-	return table_place(scene.l, &tables, &key, call_ns(c), 1, &view, &place) == CLAIM_DONE ? 0 : -EXFULL;
+	return table_place(scene.l, &tables, &key, when_given(call_ns(c)), &view, &place) == CLAIM_DONE ? 0 : -EXFULL;
 }
 
 /* A writer, killed when the new version is in force and the table still that of the old one. */

@@ -64,6 +64,40 @@ static void denied_too(int rule)
 	is(slowly, 0, "the first try takes the last token, and denies");
 }
 
+/* Reserve, charge and refund; take_all and take_many. */
+static void other_calls(int rule, const char *name)
+{
+	struct shmlimit_request request = { rule, 0, "user:42", 7, 1 };
+	struct shmlimit_result r;
+	int answer;
+
+	shmlimit_reset(l, rule, "user:42", 7);
+	shmlimit_take_at(l, rule, "user:42", 7, 1, T0, NULL);
+	slowly = 0;
+	shmlimit_reserve_at(l, rule, "user:42", 7, 1, 0, T0, &r);
+	shmlimit_charge_at(l, rule, "user:42", 7, 1, T0, &r);
+	shmlimit_refund_at(l, rule, "user:42", 7, 1, T0, &r);
+	is(slowly, 0, "%s: reserve, charge and refund are decided at the first try", name);
+	shmlimit_take_all_at(l, &request, 1, NULL, T0, NULL);
+	shmlimit_take_many_at(l, &request, 1, &answer, T0, NULL);
+	is(slowly, 0, "%s: take_all and take_many are decided at the first try", name);
+}
+
+static void leased(void)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = 10, .count = 10,
+		.period_ns = 60 * SECOND };
+	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
+	int id = shmlimit_rule_set_at(l, "lease", &rule, T0);
+
+	shmlimit_lease_deposit_at(l, id, "user:42", 7, 10, 1, 60 * SECOND, T0, NULL);
+	slowly = 0;
+	shmlimit_take_at(l, id, "user:42", 7, 1, T0, NULL);
+	is(shmlimit_lease_take_at(l, id, "user:42", 7, 1, SECOND, SECOND, &lease, T0, NULL), SHMLIMIT_ALLOWED,
+	   "a leased token is spent");
+	is(slowly, 0, "lease: a take of what is leased is decided at the first try");
+}
+
 static void on_its_own_clock(int rule)
 {
 	struct shmlimit_result r;
@@ -85,6 +119,7 @@ int main(void)
 	} limits[] = {
 		{ "funnel", SHMLIMIT_FUNNEL },
 		{ "window", SHMLIMIT_WINDOW },
+		{ "warmup", SHMLIMIT_WARMUP },
 	};
 
 	l = unit_create("fast", &options);
@@ -97,7 +132,9 @@ int main(void)
 			is(slowly, 1, "a new key is not decided at the first try, and this test counts that");
 		is(slow_calls(rule, "user:42", T0), 0, "%s: a key that has a slot is decided at the first try",
 		   limits[i].name);
+		other_calls(rule, limits[i].name);
 	}
+	leased();
 	denied_too(shmlimit_rule_find(l, "funnel"));
 	on_its_own_clock(shmlimit_rule_find(l, "funnel"));
 	shmlimit_close(l);

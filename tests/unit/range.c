@@ -162,7 +162,7 @@ static void damaged_terms(struct dice *dice)
 			words[dice_below(dice, sizeof(terms) / sizeof(uint64_t))] = some_bits(dice);
 		if (algorithm < 4)
 			terms.shape = (terms.shape & ~((uint64_t)255 << 16)) | (uint64_t)algorithm << 16;
-		algorithm_range(&terms, &range);
+		algorithm_of(&terms)->range(&terms, &range);
 		algorithm_rule(&terms, &rule);
 		answered++;
 	}

@@ -184,7 +184,7 @@ static void round_trips(int exact)
 
 		/* The new clock may be hardly wound up, or far on. */
 		now_ns = exact ? then_ns + elapsed_ns + dice_below(&dice, 3) * WHOLE : some_time(2 * T0);
-		if (save(l, fd, &then_ns) != 0 || load_copy(fd, elapsed_ns, now_ns) != 0)
+		if (save(l, fd, when_given(then_ns)) != 0 || load_copy(fd, elapsed_ns, now_ns) != 0)
 			bail("save or load");
 		if (shmlimit_verify(copy_name, NULL, 0) != 0)
 			bail("not sound");
@@ -213,7 +213,7 @@ static void debts_of_years(void)
 	int id = shmlimit_rule_set_at(l, "years", &rule, T0);
 
 	shmlimit_charge_at(l, id, "k", 1, 30000, T0, NULL);
-	is(save(l, (int)fd, &then_ns), 0, "a debt of decades is saved");
+	is(save(l, (int)fd, when_given(then_ns)), 0, "a debt of decades is saved");
 	is(load_copy((int)fd, SECOND, now_ns), 0, "a debt of decades is loaded when the clock has hardly begun");
 	shmlimit_peek_at(l, id, "k", 1, 1, then_ns + SECOND, &a);
 	shmlimit_peek_at(copy, id, "k", 1, 1, now_ns, &b);
@@ -299,7 +299,7 @@ static void no_room(void)
 	make_rules();
 	for (int i = 0; i < STEPS; i++)
 		ask(&laws[i % LAWS], (uint64_t)i % KEYS, T0);
-	if (save(l, fd, &then_ns) != 0 || fstat(fd, &whole) != 0)
+	if (save(l, fd, when_given(then_ns)) != 0 || fstat(fd, &whole) != 0)
 		bail("save");
 	close(fd);
 	for (off_t room = 0; room < whole.st_size; room += 512) {
@@ -307,11 +307,11 @@ static void no_room(void)
 
 		if (small < 0 || ftruncate(small, room) != 0 || fcntl(small, F_ADD_SEALS, F_SEAL_GROW) != 0)
 			bail("seal: %s", strerror(errno));
-		silent += save(l, small, &then_ns) != -EPERM;
+		silent += save(l, small, when_given(then_ns)) != -EPERM;
 		close(small);
 	}
 	is(silent, 0, "a file without room for all of it is an error");
-	is(save(l, -1, &then_ns), -EBADF, "saving to no file is an error");
+	is(save(l, -1, when_given(then_ns)), -EBADF, "saving to no file is an error");
 }
 
 static struct layout_slot *free_slot(void)
@@ -358,13 +358,13 @@ static void leftovers(void)
 	nobodys = free_slot();
 	nobodys->word = slot->word;
 	nobodys->tag = slot->tag & ~TAG_USED;
-	is(save(l, fd, &then_ns), 0, "a segment with calls left half done is saved");
+	is(save(l, fd, when_given(then_ns)), 0, "a segment with calls left half done is saved");
 	is(load_copy(fd, 0, T0), 0, "a segment with calls left half done is loaded");
 	is(shmlimit_verify(copy_name, NULL, 0), 0, "nothing that was half done is loaded");
 	is((int)unit_slots(copy, SHMLIMIT_SLOT_LIVE, T0), 2, "two keys in force are loaded, and no lease");
 
 	store_relaxed(&l->header->state, state_pack(GENERATIONS_MAX + 1, 0));
-	is(save(l, fd, &then_ns), -EUCLEAN, "a segment whose tables are not known cannot be saved");
+	is(save(l, fd, when_given(then_ns)), -EUCLEAN, "a segment whose tables are not known cannot be saved");
 	close(fd);
 }
 
@@ -392,7 +392,7 @@ static void grown(void)
 		for (int rule = 0; rule < 2; rule++)
 			moved += shmlimit_take_at(l, rule == 0 ? id : sliding, &key, sizeof(key), 1, T0 + SECOND, NULL) == 0;
 	is(moved, 54, "some keys move to the new table");
-	is(save(l, fd, &then_ns), 0, "a segment is saved while its keys are in two tables");
+	is(save(l, fd, when_given(then_ns)), 0, "a segment is saved while its keys are in two tables");
 	is(load_copy(fd, 0, T0 + SECOND), 0, "a segment whose keys are in two tables is loaded");
 	for (uint64_t key = 0; key < 80; key++)
 		for (int rule = 0; rule < 2; rule++) {
@@ -416,7 +416,7 @@ static void grown(void)
 	copy_gone();
 	fd = new_file();
 	is(shmlimit_grow_at(l, 0, in_old), 0, "when all keys have moved");
-	is(save(l, fd, &in_old), 0, "one table is saved");
+	is(save(l, fd, when_given(in_old)), 0, "one table is saved");
 	is(load_copy(fd, 0, in_old), 0, "one table is loaded");
 	info.slots_before = 1;
 	shmlimit_info(copy, &info);
@@ -488,7 +488,7 @@ static int small_file(unsigned char bytes[4 * STATE_PAGE], size_t *len)
 	id = shmlimit_rule_set_at(l, "window", &window, T0);
 	for (uint64_t key = 0; key < 9; key++)
 		shmlimit_take_at(l, id, &key, sizeof(key), 100, T0 + key, NULL);
-	if (save(l, fd, &then_ns) != 0)
+	if (save(l, fd, when_given(then_ns)) != 0)
 		bail("save");
 	*len = (size_t)lseek(fd, 0, SEEK_END);
 	if (*len > 4 * STATE_PAGE || pread(fd, bytes, *len, 0) != (ssize_t)*len)
@@ -618,7 +618,7 @@ static void twins(void)
 	id = unit_rule(l, "funnel", 10, 1, 3600 * SECOND);
 	for (uint64_t key = 0; key < 3; key++)
 		shmlimit_take_at(l, id, &key, sizeof(key), key + 1, T0, NULL);
-	if (save(l, file.fd, &then_ns) != 0 || pread(file.fd, content, sizeof(content), 0) != (ssize_t)sizeof(content))
+	if (save(l, file.fd, when_given(then_ns)) != 0 || pread(file.fd, content, sizeof(content), 0) != (ssize_t)sizeof(content))
 		bail("save");
 	memcpy(s, content + at, sizeof(s));
 	s[1].tag = s[0].tag;
@@ -652,7 +652,7 @@ static void many_pages(void)
 	}
 	for (uint64_t key = 0; key < 1500; key++)
 		shmlimit_take_at(l, (int)(key % 40), &key, sizeof(key), 1 + key % 9, T0, NULL);
-	is(save(l, fd, &then_ns), 0, "1,500 keys are saved");
+	is(save(l, fd, when_given(then_ns)), 0, "1,500 keys are saved");
 	is(load_copy(fd, 0, T0), 0, "1,500 keys are loaded");
 	for (uint64_t key = 0; key < 1500; key++) {
 		struct shmlimit_result r = { 0 };
@@ -751,7 +751,7 @@ static void spoil_each(void)
 		bail("no lease");
 	for (uint64_t key = 0; key < 2; key++)
 		shmlimit_take_at(l, 0, &key, sizeof(key), 3, T0, NULL);
-	if (save(l, file.fd, &then_ns) != 0 || pread(file.fd, &good, sizeof(good), 0) != (ssize_t)sizeof(good))
+	if (save(l, file.fd, when_given(then_ns)) != 0 || pread(file.fd, &good, sizeof(good), 0) != (ssize_t)sizeof(good))
 		bail("save");
 	for (size_t i = 0; i < sizeof(spoilt) / sizeof(spoilt[0]); i++) {
 		struct state_file again = { .fd = file.fd };
@@ -783,7 +783,7 @@ static void through_an_impatient_pipe(void)
 		_exit(load(copy_name, ends[0], 0, &given, NULL) != 0);
 	}
 	close(ends[0]);
-	is(save(l, ends[1], &then_ns), 0, "saving to a pipe that does not block waits for the pipe");
+	is(save(l, ends[1], when_given(then_ns)), 0, "saving to a pipe that does not block waits for the pipe");
 	close(ends[1]);
 	waitpid(pid, &status, 0);
 	is(status, 0, "loading from a pipe that does not block waits for the pipe");

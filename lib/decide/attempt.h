@@ -1,11 +1,11 @@
 /*
- * decision: one that is under way, after it did not go through at the first try;
- * and what it is made on: what the key is now, wherever that stands.
+ * attempt: to decide what did not go through at the first try; and what it is made
+ * on: what the key has now, wherever that is.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef SHMLIMIT_LIB_DECISION_H
-#define SHMLIMIT_LIB_DECISION_H
+#ifndef SHMLIMIT_LIB_ATTEMPT_H
+#define SHMLIMIT_LIB_ATTEMPT_H
 
 /* Five microseconds at the most: waiting longer than the others need helps nobody. */
 #define CK_BACKOFF_CEILING ((1 << 14) - 1)
@@ -13,23 +13,18 @@
 
 #include "decide.h"
 
-struct decision {
+struct attempt {
 	const struct request *request;
 	struct shmlimit_result *r;        /* or NULL */
 	struct rule_view view;
+	const struct algorithm *a;        /* of view.terms */
 	struct generation tables;
 	const struct table *in;           /* where the key's slot is: in this table, ... */
 	struct layout_slot *slot;         /* ... here; NULL: nowhere, it is full */
 	struct slot_seen seen;
 	int homeless;                     /* it says something, in the table before, and finds no place in the present one */
 	struct funnel_time at;
-	struct funnel funnel;             /* leaked up to `at`, then changed as decided */
-	struct ring ring;                 /* WINDOW: as it stands, ... */
-	struct window after;              /* ... and as decided */
-	struct lease lease;               /* LEASE: as it stands, then as decided */
-	struct lease_tally tally;
-	int stepped;                      /* the word's time was impossible */
-	int doubtful;                     /* what it says depends on a clock that was read after it */
+	struct balance b;                 /* what the key has at that time, then as decided */
 	uint64_t room_ns;                 /* denied for want of a slot: until there may be one; else 0 */
 	int nowhere;                      /* what was decided stands in no slot */
 	uint32_t failed;                  /* compare-and-swaps lost */
@@ -40,41 +35,52 @@ struct decision {
 enum progress { FINAL, AGAIN };
 
 /* A compare-and-swap was lost: wait, then start over. */
-static inline enum progress decision_lost(struct decision *d)
+static inline enum progress attempt_lost(struct attempt *d)
 {
 	d->failed++;
 	ck_backoff_eb(&d->backoff);
 	return AGAIN;
 }
 
-static inline void decision_count(const struct shmlimit *l, const struct decision *d, enum counter which)
+static inline void attempt_count(const struct shmlimit *l, const struct attempt *d, enum counter which)
 {
-	counter_add(l, d->request->rule, which, d->request->now_ns);
+	counter_add(l, d->request->rule, which, d->request->when.ns);
 }
 
 /* Where a place was taken from another key. Counted when it is done, whatever becomes of the claim. */
-static inline void decision_count_taken(const struct shmlimit *l, const struct decision *d,
+static inline void attempt_count_taken(const struct shmlimit *l, const struct attempt *d,
                                         const struct table_place *place)
 {
 	if (place->from == FROM_REFILLED)
-		decision_count(l, d, COUNT_RECLAIMS);
+		attempt_count(l, d, COUNT_RECLAIMS);
 	else if (place->from == FROM_LIVE)
-		decision_count(l, d, COUNT_EVICTIONS);
+		attempt_count(l, d, COUNT_EVICTIONS);
+}
+
+/* The time of the call, as far as it has come. */
+static inline struct when attempt_when(const struct attempt *d)
+{
+	return (struct when){ d->at.now_ns, d->request->when.given };
+}
+
+static inline struct look attempt_where(const struct shmlimit *l, const struct attempt *d)
+{
+	return (struct look){ l, d->in, d->slot, &d->view.terms, d->at, d->request->when.given };
 }
 
 /* A key that has no slot: its funnel is full, its window empty, its lease none. */
-void decision_stand_full(struct decision *d);
+void attempt_has_none(const struct shmlimit *l, struct attempt *d);
 
 /*
- * What the key is at d->at: finds d->in, d->slot and d->seen, and fills d->funnel,
- * d->ring or d->lease. AGAIN: something changed meanwhile, or had to be changed first.
+ * What the key has at d->at: finds d->in, d->slot and d->seen, and fills d->b.
+ * AGAIN: something changed meanwhile, or had to be changed first.
  */
-enum progress decision_look(const struct shmlimit *l, struct decision *d, const struct table_key *wanted);
+enum progress attempt_look(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted);
 
 /*
  * Is a key that was found in neither table in none? It may have been carried over after we looked at the present one,
  * before we looked at the other. Who claims looks again anyway.
  */
-int decision_is_nowhere(const struct shmlimit *l, const struct decision *d, const struct table_key *wanted);
+int attempt_is_nowhere(const struct shmlimit *l, const struct attempt *d, const struct table_key *wanted);
 
 #endif

@@ -1,0 +1,98 @@
+/*
+ * request: what is asked of a key, and what became of it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_REQUEST_H
+#define SHMLIMIT_LIB_REQUEST_H
+
+#include <stddef.h>
+
+#include "atomic.h"
+#include "when.h"
+
+enum operation {
+	OP_TAKE,
+	OP_PEEK,
+	OP_REFUND,
+	OP_RESERVE,
+	OP_CHARGE,
+	OP_LEASE,
+	OP_DEPOSIT,
+	OP_DENY,
+	OP_ABANDON,
+	OPERATIONS,
+};
+
+/* What an algorithm that counts tokens of its own has; the others are for leases. */
+#define OPERATIONS_COMMON (1u << OP_TAKE | 1u << OP_PEEK | 1u << OP_REFUND | 1u << OP_RESERVE | 1u << OP_CHARGE)
+#define OPERATIONS_LEASE (1u << OP_LEASE | 1u << OP_DEPOSIT | 1u << OP_DENY | 1u << OP_ABANDON)
+
+/* Only looks: a handle that is read-only may do it. */
+static inline int operation_only_looks(enum operation op)
+{
+	return op == OP_PEEK;
+}
+
+/* Its answer is counted, and shown to tracers. */
+static inline int operation_is_counted(enum operation op)
+{
+	return (1u << op & (1u << OP_TAKE | 1u << OP_RESERVE | 1u << OP_LEASE | 1u << OP_DEPOSIT | 1u << OP_DENY)) != 0;
+}
+
+/* It says what has happened already: a full table does not deny it. */
+static inline int operation_has_happened(enum operation op)
+{
+	return (1u << op & (1u << OP_CHARGE | 1u << OP_DEPOSIT | 1u << OP_DENY | 1u << OP_ABANDON)) != 0;
+}
+
+/* 1 to SHMLIMIT_KEY_MAX bytes. */
+struct request_key {
+	const void *bytes;
+	size_t len;
+};
+
+/* What only the operations of leases have. */
+struct lease_request {
+	uint64_t tokens;                  /* DEPOSIT */
+	uint64_t lease_ns;                /* how long the lease lasts; DENY: the denial */
+	uint64_t claim_ns;                /* LEASE */
+	struct shmlimit_lease *out;       /* LEASE */
+};
+
+/*
+ * The swap that took tokens, for a caller that may want to take it back: while the
+ * slot stands as `after`, swapping `before` in undoes it. That leaves no trace in any
+ * algorithm, whereas a refund is a decision of its own at a later time: it cannot tell
+ * how cold a warm-up was. slot NULL: nothing was written.
+ *
+ * The word comes back, and a swap that another process prepared before the take may
+ * go through after it. It is right: it follows from the word that is there again.
+ */
+struct undo {
+	struct layout_slot *slot;
+	struct slot_seen before, after;
+};
+
+struct request {
+	enum operation op;
+	uint32_t rule;
+	uint64_t hash;                    /* of the key, under the rule */
+	struct request_key key;           /* to be stored with a slot that is claimed */
+	uint64_t amount;                  /* tokens asked for, or given back */
+	struct when when;
+	uint64_t max_wait_ns;             /* RESERVE only */
+	int late;                         /* REFUND only: of what was taken at when.ns, some time ago */
+	const struct lease_request *lease;
+	struct undo *undo;                /* TAKE only: to be filled in, or NULL */
+};
+
+struct verdict {
+	int answer;
+	int changed;                      /* what the key has did */
+	uint64_t word;                    /* what says it as decided */
+	uint64_t wait_ns;                 /* RESERVE, allowed */
+	uint64_t retry_after_ns;          /* denied; CHARGE: FUNNEL_NEVER if not all was charged */
+};
+
+#endif

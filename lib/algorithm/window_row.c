@@ -1,0 +1,286 @@
+/*
+ * window_row: WINDOW's row. What operations do with a key's window, its word and
+ * its log; the arithmetic is window.h's, the log's protocol ring.h's.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "algorithm.h"
+#include "window.h"
+
+/* When an admission counts from that is granted now for `wait_ns` from now. What stands in the ring stays in order. */
+static uint64_t latest_ns(const struct look *k, const struct ring *ring, uint64_t wait_ns)
+{
+	uint64_t ns = window_end_of_tick(k->terms, k->at.now_ns + wait_ns);
+
+	return ring->valid != 0 && (int64_t)(ring->w.last_ns - ns) > 0 ? ring->w.last_ns : ns;
+}
+
+/*
+ * Nanoseconds until `tokens`, 1 to the capacity, fit after `more` others were
+ * admitted now: when the token that has capacity - tokens newer ones has left.
+ */
+static uint64_t wait_for(const struct look *k, const struct ring *ring, uint64_t tokens, uint64_t more)
+{
+	uint64_t newer = k->terms->capacity - tokens;
+
+	if (newer < more)
+		return window_wait(k->terms, latest_ns(k, ring, 0), k->at.now_ns);
+	newer -= more;
+	if (newer >= ring->valid)
+		return 0;
+	return window_wait(k->terms, ring_time(k->l, k->t, k->slot, k->terms, ring, newer), k->at.now_ns);
+}
+
+/* Admit so many tokens, `wait_ns` from now. */
+static void record(const struct look *k, const struct ring *ring, uint64_t tokens, uint64_t wait_ns,
+                   struct window *after)
+{
+	after->last_ns = latest_ns(k, ring, wait_ns);
+	after->k = tokens;
+	after->n = ring->valid == 0 ? tokens : window_advance(ring->w.n, tokens, k->l->window_max);
+}
+
+/*
+ * Take the newest tokens back; ring_level() makes it right that it is they, where
+ * what is given back was taken since the call's time, as take_all does.
+ */
+static void take_back(const struct look *k, const struct ring *ring, uint64_t tokens, uint64_t since_ns,
+                      struct window *after)
+{
+	uint64_t ns;
+
+	*after = ring_empty(k->at.now_ns).w;
+	if (ring_used(k->l, k->t, k->slot, k->terms, ring, tokens, k->at.now_ns) == 0)
+		return;
+	ns = ring_time(k->l, k->t, k->slot, k->terms, ring, tokens);
+	after->n = window_withdraw(ring->w.n, tokens, k->l->window_max);
+	after->last_ns = (int64_t)(ns - since_ns) >= 0 ? ring->w.last_ns : ns;
+}
+
+/* Take, peek, reserve. Returns how many tokens are to be recorded. */
+static uint64_t ask(const struct look *k, const struct ring *ring, const struct request *q, struct verdict *v)
+{
+	const struct layout_terms *terms = k->terms;
+	int count_refused = (terms_flags(terms) & SHMLIMIT_COUNT_REFUSED) != 0 && q->op != OP_PEEK;
+	uint64_t limit_ns = 0, wait_ns;
+
+	if (q->amount == 0)
+		return 0;
+	if (q->op == OP_RESERVE)
+		limit_ns = q->max_wait_ns < terms->max_wait_ns ? q->max_wait_ns : terms->max_wait_ns;
+	if (q->amount > terms->capacity) {
+		v->answer = SHMLIMIT_DENIED;
+		v->retry_after_ns = FUNNEL_NEVER;
+		return count_refused ? terms->capacity : 0;
+	}
+	wait_ns = wait_for(k, ring, q->amount, 0);
+	if (wait_ns <= limit_ns) {
+		v->wait_ns = wait_ns;
+		return q->op == OP_PEEK ? 0 : q->amount;
+	}
+	v->answer = SHMLIMIT_DENIED;
+	v->retry_after_ns = wait_ns - limit_ns;
+	if (!count_refused)
+		return 0;
+	v->retry_after_ns = wait_for(k, ring, q->amount, q->amount);
+	return q->amount;
+}
+
+static void report(const struct look *k, const struct ring *ring, const struct request *q, struct verdict *v,
+                   const struct window *after, uint64_t recorded, struct shmlimit_result *r)
+{
+	uint64_t capacity = k->terms->capacity;
+	uint64_t used = ring_used(k->l, k->t, k->slot, k->terms, ring,
+	                          q->op == OP_REFUND ? q->amount : 0, k->at.now_ns);
+
+	if (q->op == OP_CHARGE && q->amount > (used < capacity ? capacity - used : 0))
+		v->retry_after_ns = FUNNEL_NEVER;
+	used = used + recorded < capacity ? used + recorded : capacity;
+	*r = (struct shmlimit_result){
+		.limit = capacity,
+		.remaining = capacity - used,
+		.wait_ns = v->wait_ns,
+		.retry_after_ns = v->retry_after_ns,
+		.reset_after_ns = used == 0 ? 0 : window_wait(k->terms, after->last_ns, k->at.now_ns),
+	};
+}
+
+static void none(const struct look *k, struct balance *b)
+{
+	b->window.ring = ring_empty(k->at.now_ns);
+	b->stepped = b->doubtful = 0;
+	b->anew = 1;
+}
+
+static void read_word(const struct look *k, uint64_t word, struct balance *b)
+{
+	struct ring *ring = &b->window.ring;
+
+	*ring = ring_read(k->l, k->t, k->slot, k->terms, word, k->at.now_ns);
+	b->stepped = ring->stepped;
+	b->doubtful = ring->stepped || !ring->complete;
+	b->anew = ring->valid == 0;
+}
+
+__attribute__((flatten)) static void apply(const struct look *k, const struct request *q, struct balance *b,
+                                           struct verdict *v, struct shmlimit_result *r)
+{
+	const struct layout_terms *terms = k->terms;
+	const struct ring *before = &b->window.ring;
+	struct window *after = &b->window.after;
+	uint64_t tokens = 0;
+
+	*v = (struct verdict){ .answer = SHMLIMIT_ALLOWED };
+	switch (q->op) {
+	case OP_TAKE:
+	case OP_PEEK:
+	case OP_RESERVE:
+		tokens = ask(k, before, q, v);
+		break;
+	case OP_CHARGE:
+		tokens = q->amount < terms->capacity ? q->amount : terms->capacity;
+		break;
+	case OP_REFUND:
+		/* What was taken a period ago or earlier has left the window: none of what is there is the caller's. */
+		v->changed = q->amount != 0 && before->valid != 0 &&
+		             window_wait(terms, before->w.last_ns, k->at.now_ns) != 0 &&
+		             window_wait(terms, q->when.ns, k->at.now_ns) != 0;
+		if (v->changed)
+			take_back(k, before, q->amount, q->when.ns, after);
+		break;
+	default:
+		break; /* it has no others */
+	}
+	/* A record that was scribbled over may have a capacity beyond all rings. */
+	if (tokens > k->l->window_max)
+		tokens = k->l->window_max;
+	if (tokens != 0) {
+		record(k, before, tokens, v->wait_ns, after);
+		v->changed = 1;
+	} else if (!v->changed) {
+		*after = before->w;
+	}
+	v->word = window_pack(terms, *after);
+	if (r != NULL)
+		report(k, before, q, v, after, tokens, r);
+}
+
+static uint64_t wait(const struct look *k, const struct balance *b)
+{
+	return b->window.ring.valid == 0 ? 0 : window_wait(k->terms, b->window.ring.w.last_ns, k->at.now_ns);
+}
+
+static uint64_t idle_ns(const struct look *k, uint64_t word)
+{
+	uint64_t most = k->l->window_max;
+	uint64_t age = most == 0 ? 0 : k->at.now_ns - window_unpack(k->terms, word, most, k->at.now_ns).last_ns;
+
+	return (int64_t)age < 0 ? 0 : age;
+}
+
+static uint64_t convert(const struct look *k, uint64_t word, const struct layout_terms *to)
+{
+	/* The cells stay as they are. */
+	struct ring ring = ring_read(k->l, k->t, k->slot, k->terms, word, k->at.now_ns);
+
+	/* An admission that left the window long ago has no time that the word could tell. */
+	if (window_wait(to, ring.w.last_ns, k->at.now_ns) == 0)
+		ring = ring_empty(k->at.now_ns);
+	return window_pack(to, ring.w);
+}
+
+static const char *fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max)
+{
+	uint64_t low = word & (((uint64_t)1 << terms_quota_bits(terms)) - 1);
+	uint64_t n = low & (((uint64_t)1 << terms_cell_bits(terms)) - 1);
+
+	if (n >= 2 * layout_cells(window_max))
+		return "a place beyond its ring";
+	if (low >> terms_cell_bits(terms) >= window_max ||
+	    (n < layout_cells(window_max) && low >> terms_cell_bits(terms) >= n && n != 0))
+		return "more tokens taken last than its ring holds";
+	return NULL;
+}
+
+static const char *mend(const struct layout_terms *terms, uint64_t word, uint32_t window_max, uint64_t *mended)
+{
+	uint64_t mask = ((uint64_t)1 << terms_quota_bits(terms)) - 1;
+	struct window w;
+
+	*mended = 0;
+	if (window_max == 0)
+		return NULL;
+	/* The time is kept as it is, and so is where the ring ends, if it does. */
+	w = window_unpack(terms, word, window_max, 0);
+	if (w.n != 0 && w.n < layout_cells(window_max) && w.k > w.n)
+		w.k = w.n;
+	*mended = (word & ~mask) | (w.k - 1) << terms_cell_bits(terms) | w.n;
+	return "set to what its ring holds, as it counted";
+}
+
+static void show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
+{
+	const struct ring *ring = &b->window.ring;
+
+	out->remaining = k->terms->capacity - ring_used(k->l, k->t, k->slot, k->terms, ring, 0, k->at.now_ns);
+	if (ring->valid == 0)
+		return;
+	out->reset_after_ns = window_wait(k->terms, ring->w.last_ns, k->at.now_ns);
+	if ((int64_t)(ring->w.last_ns - k->at.now_ns) > 0)
+		out->debt_ns = ring->w.last_ns - k->at.now_ns;
+}
+
+static void before_swap(const struct look *k, const struct request *q, struct slot_seen seen, const struct balance *b)
+{
+	const struct ring *ring = &b->window.ring;
+
+	/* A complete one of one token has nothing missing. */
+	if (ring->valid != 0 && (!ring->complete || ring->w.k > 1))
+		ring_complete(k->l, k->t, k->slot, k->terms, seen, &ring->w, 0);
+	if (q->op == OP_REFUND)
+		ring_level(k->l, k->t, k->slot, seen, ring, q->when.ns);
+}
+
+static void after_swap(const struct look *k, struct slot_seen mine, const struct balance *b)
+{
+	ring_complete(k->l, k->t, k->slot, k->terms, mine, &b->window.after, 1);
+}
+
+static void converted(const struct look *k, struct slot_seen mine)
+{
+	/* The word tells a time of the last four periods only, so an admission of long ago would seem to be of now. */
+	if (k->l->window_max != 0)
+		ring_complete_word(k->l, k->t, k->slot, k->terms, mine, k->at.now_ns);
+}
+
+static int carry(const struct look *k, uint64_t word, const struct table *t, const struct layout_slot *to,
+                 struct slot_seen seen)
+{
+	return ring_carry(k->l, k->t, k->slot, k->terms, word, k->at.now_ns, t, to, seen);
+}
+
+static int compile_rule(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
+{
+	return window_compile(rule, window_max, terms);
+}
+
+const struct algorithm algorithm_window = {
+	.operations = OPERATIONS_COMMON,
+	.counts_capacity = 1,
+	.has_log = 1,
+	.compile = compile_rule,
+	.range = window_range,
+	.none = none,
+	.read = read_word,
+	.apply = apply,
+	.wait = wait,
+	.idle_ns = idle_ns,
+	.convert = convert,
+	.fault = fault,
+	.mend = mend,
+	.show = show,
+	.before_swap = before_swap,
+	.after_swap = after_swap,
+	.converted = converted,
+	.carry = carry,
+};

@@ -1,0 +1,161 @@
+/*
+ * attempt: what a key has now. See attempt.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "attempt.h"
+
+#include "carry.h"
+#include "stored_key.h"
+
+void attempt_has_none(const struct shmlimit *l, struct attempt *d)
+{
+	struct look k;
+
+	d->slot = NULL;
+	k = attempt_where(l, d);
+	d->a->none(&k, &d->b);
+}
+
+/* What a word of the key's slot says at d->at. */
+static void read_word(const struct shmlimit *l, struct attempt *d, uint64_t word)
+{
+	struct look k = attempt_where(l, d);
+
+	d->a->read(&k, word, &d->b);
+}
+
+/*
+ * What a word says now. Before its time is called impossible, or is rebuilt from a
+ * few bits: is it only that ours is old? The clock is asked again for this very word,
+ * after it was seen: another one may have been written meanwhile. So it is for a late
+ * refund: what it gives back may have left the window since.
+ */
+static void read_now(const struct shmlimit *l, struct attempt *d, uint64_t word)
+{
+	const struct request *q = d->request;
+
+	read_word(l, d, word);
+	if (!(d->b.doubtful || q->late) || q->when.given)
+		return;
+	d->at = funnel_time(&d->view.terms, when_again(l, q->when).ns);
+	read_word(l, d, word);
+}
+
+/*
+ * A slot from before the rule was changed: to be converted, by a peek only in
+ * passing.
+ */
+static enum progress look_at_old(const struct shmlimit *l, struct attempt *d)
+{
+	const struct request *q = d->request;
+	struct rule_view old;
+
+	if (q->op != OP_PEEK) {
+		(void)table_convert_slot(l, d->in, d->slot, d->seen, q->when);
+		return AGAIN;
+	}
+	if (rule_load_tag(l, d->seen.tag & ~TAG_FROZEN, &old) != 0 || old.published != d->view.published)
+		return AGAIN;
+	read_now(l, d, algorithm_convert(l, d->in, d->slot, &old.terms, d->seen.word, &d->view.terms,
+	                                 d->at.now_ns));
+	return FINAL;
+}
+
+/* A lease stays, since a word may be carried twice, and its tokens be spent twice: it expires. */
+static int is_left_behind(const struct attempt *d)
+{
+	return d->in == &d->tables.old && d->a->stays;
+}
+
+/* What was found in the key's slot, or that there is none. */
+static enum progress look_at(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted)
+{
+	if (d->slot == NULL || is_left_behind(d))
+		attempt_has_none(l, d);
+	else if ((d->seen.tag & ~TAG_FROZEN) != wanted->tag)
+		return look_at_old(l, d);
+	else
+		read_now(l, d, d->seen.word);
+	return FINAL;
+}
+
+/* The key's slot in the table before says something: carry it over. */
+static enum progress carry(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted)
+{
+	struct table_place from = { d->slot, d->seen, FROM_FREE, 0 }, to;
+	enum claim ended = carry_over(l, &d->tables, wanted, attempt_when(d), &d->view, &from, &to);
+
+	attempt_count_taken(l, d, &to);
+	if (ended == CLAIM_LOST)
+		return attempt_lost(d);
+	if (ended == CLAIM_DONE && l->names_max != 0)
+		stored_key_write(l, &d->tables.now, to.slot, wanted->plain, d->request->key.bytes, d->request->key.len);
+	if (ended != CLAIM_NO_ROOM)
+		return AGAIN;
+	d->homeless = 1;
+	d->room_ns = l->on_full == SHMLIMIT_FULL_DENY ? to.room_ns : 0;
+	return FINAL;
+}
+
+/* The same of a key that has no slot in the present table, while there are keys in the one before: see carry.h. */
+static enum progress look_before(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted)
+{
+	const struct request *q = d->request;
+	struct table_place from;
+	struct look k;
+
+	d->in = &d->tables.old;
+	if (q->op == OP_PEEK) {
+		d->slot = table_find_any(l, d->in, wanted, TAG_FROZEN, &d->seen);
+		return look_at(l, d, wanted);
+	}
+	if (!carry_freeze(l, d->in, wanted, &from))
+		return attempt_lost(d);
+	d->slot = from.slot;
+	d->seen = from.seen;
+	if (look_at(l, d, wanted) == AGAIN)
+		return AGAIN;
+	if (d->slot == NULL)
+		return FINAL;
+	k = attempt_where(l, d);
+	if (algorithm_wait(&k, d->seen.word) != 0)
+		return carry(l, d, wanted);
+	attempt_has_none(l, d);
+	return FINAL;
+}
+
+enum progress attempt_look(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted)
+{
+	enum progress progress;
+
+	d->homeless = 0;
+	d->in = &d->tables.now;
+	d->slot = table_find(d->in, table_window(d->in, wanted->hash), wanted->tag);
+	if (d->slot != NULL) {
+		d->seen = slot_read(d->slot);
+		/* Since it was found it was frozen, or became another key's: not to be decided on. */
+		if (d->seen.tag != wanted->tag)
+			return AGAIN;
+	} else {
+		d->slot = table_find_any(l, d->in, wanted, 0, &d->seen);
+	}
+	if (d->slot == NULL && d->tables.old.slots != NULL)
+		progress = look_before(l, d, wanted);
+	else
+		progress = look_at(l, d, wanted);
+	/* Not in the present table: then it must be that still. */
+	if ((d->slot == NULL || d->in != &d->tables.now) && !generation_holds(l, &d->tables))
+		return AGAIN;
+	/* What was seen, or not seen, means what we think only if the rule is what we think. */
+	return rule_holds(l, d->request->rule, &d->view) ? progress : AGAIN;
+}
+
+int attempt_is_nowhere(const struct shmlimit *l, const struct attempt *d, const struct table_key *wanted)
+{
+	struct slot_seen seen;
+
+	if (d->tables.old.slots == NULL)
+		return 1;
+	return table_find_any(l, &d->tables.now, wanted, 0, &seen) == NULL && generation_holds(l, &d->tables);
+}

@@ -1,0 +1,189 @@
+/*
+ * slowly: decisions that did not go through at the first try: the key has no slot
+ * yet, another process was quicker, the clock is in doubt, the rule is off or was
+ * changed, the table grows. See decide.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "attempt.h"
+
+#include "carry.h"
+#include "stored_key.h"
+
+/*
+ * BOUND: a round fails only when another process changed something in between,
+ * so somebody gets on. With back-off this many in a row mean that somebody
+ * scribbles over the table; the decision is then made without a slot.
+ */
+#define ROUNDS 4096
+
+/* The operation itself, on what the key has. */
+static void apply(const struct shmlimit *l, struct attempt *d)
+{
+	struct look k = attempt_where(l, d);
+
+	d->a->apply(&k, d->request, &d->b, &d->v, d->r);
+}
+
+/*
+ * No slot for a key that has none, or none to be had in peace: the key counts as
+ * full, or as what it is in the table before, and the answer is on_full's.
+ */
+static enum progress without_slot(const struct shmlimit *l, struct attempt *d)
+{
+	attempt_count(l, d, COUNT_NO_SLOT);
+	PROBE(full, d->request->rule, d->request->hash, d->request->amount);
+	if (!d->homeless)
+		attempt_has_none(l, d);
+	apply(l, d);
+	d->nowhere = 1;
+	if (l->on_full != SHMLIMIT_FULL_DENY || operation_has_happened(d->request->op))
+		return FINAL;
+	d->v.answer = SHMLIMIT_DENIED;
+	if (d->room_ns == 0)
+		d->room_ns = 1;
+	return FINAL;
+}
+
+/* Commit the decision, made on a full funnel, to a new slot. */
+static enum progress claim(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted)
+{
+	const struct request *q = d->request;
+	struct table_place place;
+	struct slot_seen mine;
+	struct look k;
+	enum claim ended = table_place(l, &d->tables, wanted, attempt_when(d), &d->view, &place);
+
+	attempt_count_taken(l, d, &place);
+	switch (ended) {
+	case CLAIM_DONE:
+		break;
+	case CLAIM_FOUND:
+		return AGAIN;
+	case CLAIM_LOST:
+		return attempt_lost(d);
+	case CLAIM_NO_ROOM:
+		d->room_ns = place.room_ns;
+		return without_slot(l, d);
+	}
+	if (!q->when.given) {
+		d->at = funnel_time(&d->view.terms, when_again(l, q->when).ns);
+		attempt_has_none(l, d);
+		apply(l, d);
+	}
+	mine = (struct slot_seen){ wanted->tag, d->v.word };
+	if (!table_commit(&place, mine.tag, mine.word))
+		return attempt_lost(d);
+	if (l->names_max != 0)
+		stored_key_write(l, &d->tables.now, place.slot, wanted->plain, q->key.bytes, q->key.len);
+	attempt_count(l, d, COUNT_CLAIMS);
+	decide_note(q->undo, &d->v, place.slot, place.seen, 1, mine);
+	k = look_make(l, &d->tables.now, place.slot, &d->view.terms, attempt_when(d));
+	if (d->a->after_swap != NULL)
+		d->a->after_swap(&k, mine, &d->b);
+	return FINAL;
+}
+
+/* Commit a decision to the slot that the key has. */
+static enum progress move(const struct shmlimit *l, struct attempt *d)
+{
+	const struct request *q = d->request;
+	struct slot_seen mine = { d->seen.tag, d->v.word };
+	struct look k = attempt_where(l, d);
+
+	if (d->a->before_swap != NULL)
+		d->a->before_swap(&k, q, d->seen, &d->b);
+	if (!slot_cas(d->slot, d->seen, mine.tag, mine.word))
+		return attempt_lost(d);
+	if (d->a->after_swap != NULL && q->op != OP_REFUND && d->v.changed)
+		d->a->after_swap(&k, mine, &d->b);
+	decide_note(q->undo, &d->v, d->slot, d->seen, d->b.anew, mine);
+	return FINAL;
+}
+
+/* One round: d->view, d->tables and d->at are set. */
+static enum progress try_once(const struct shmlimit *l, struct attempt *d)
+{
+	const struct request *q = d->request;
+	struct table_key wanted = table_key(q->hash, q->rule, rule_version(&d->view));
+
+	if (attempt_look(l, d, &wanted) == AGAIN)
+		return AGAIN;
+	if (d->homeless)
+		return without_slot(l, d);
+	apply(l, d);
+
+	/* A denial that found the clock stepped back writes after all: else the key is locked until time catches up. */
+	if (!d->v.changed && (!d->b.stepped || q->op == OP_PEEK)) {
+		int stands = d->slot == NULL ? attempt_is_nowhere(l, d, &wanted) : slot_unchanged(d->slot, d->seen);
+
+		return stands ? FINAL : AGAIN;
+	}
+	if (d->slot == NULL)
+		return claim(l, d, &wanted);
+	/* What the key was in the table before, if that was not buried, must not come back after a refund. */
+	if (q->op == OP_REFUND && d->tables.old.slots != NULL)
+		carry_bury(l, &d->tables.old, &wanted);
+	return move(l, d);
+}
+
+/* The rule or the segment is switched off: allowed, no funnel being touched. */
+static int bypass(const struct shmlimit *l, const struct attempt *d, struct shmlimit_result *r)
+{
+	struct shmlimit_rule rule = { 0 };
+
+	if (operation_is_counted(d->request->op))
+		attempt_count(l, d, COUNT_ALLOWED);
+	decide_show(d->request->rule, d->request->op, d->request->hash, d->request->amount, SHMLIMIT_ALLOWED);
+	algorithm_rule(&d->view.terms, &rule);
+	if (r != NULL)
+		*r = (struct shmlimit_result){ .limit = rule.capacity, .remaining = rule.capacity };
+	return SHMLIMIT_ALLOWED;
+}
+
+static int finish(const struct shmlimit *l, const struct attempt *d)
+{
+	const struct request *q = d->request;
+	struct look k = attempt_where(l, d);
+
+	for (uint32_t i = 0; i < d->failed; i++)
+		attempt_count(l, d, COUNT_FAILED_CAS);
+	decide_show(q->rule, q->op, q->hash, q->amount, d->v.answer);
+	if (d->a->count != NULL)
+		d->a->count(&k, &d->b);
+	if (d->r != NULL && d->room_ns != 0 && d->v.answer == SHMLIMIT_DENIED)
+		d->r->retry_after_ns = d->room_ns;
+	if (d->r != NULL && d->nowhere && q->op == OP_CHARGE && q->amount != 0)
+		d->r->retry_after_ns = FUNNEL_NEVER;
+	if (d->v.answer > SHMLIMIT_DENIED)
+		return d->v.answer;
+	return decide_count(l, q->rule, rule_mode(&d->view), q->op, d->v.answer, d->at.ticks);
+}
+
+__attribute__((cold, noinline)) int decide_slowly(const struct shmlimit *l, const struct request *request,
+                                                  uint32_t failed, struct shmlimit_result *r)
+{
+	struct attempt d = { .request = request, .r = r, .failed = failed, .backoff = CK_BACKOFF_INITIALIZER };
+
+	if (failed != 0)
+		ck_backoff_eb(&d.backoff);
+	for (int round = 0; round < ROUNDS; round++) {
+		int error = rule_load(l, request->rule, &d.view);
+
+		if (error != 0)
+			return error;
+		d.a = algorithm_of(&d.view.terms);
+		if ((d.a->operations & 1u << request->op) == 0)
+			return -EOPNOTSUPP;
+		generation_read(l, &d.tables);
+		if (!rule_is_on(l, &d.view))
+			return bypass(l, &d, r);
+		d.at = funnel_time(&d.view.terms, request->when.ns);
+		if (try_once(l, &d) == FINAL)
+			return finish(l, &d);
+	}
+	d.nowhere = 1;
+	if (operation_is_counted(request->op))
+		without_slot(l, &d);
+	return finish(l, &d);
+}
