@@ -36,19 +36,19 @@ refused "max-wait: a lease has none of its own: must be left out" \
 run shmlimit rule set "$segment" g --algorithm funnel
 is $rc 2 "a lease does not become a funnel"
 run shmlimit rule set "$segment" g --capacity 50
-is "$rc $out$err" "0 " "it can be changed"
+is "$rc $out$err" "0 " "a lease's capacity can be changed"
 run shmlimit rule export "$segment"
-like "$out" 'algorithm = lease' "and exported"
+like "$out" 'algorithm = lease' "a lease is exported"
 printf '%s\n' "$out" >rules
 shmlimit rule remove "$segment" g
 run shmlimit apply "$segment" rules
-is "$rc $out$err" "0 + rule g algorithm lease capacity 50 rate 10/s" "and made anew from a file"
+is "$rc $out$err" "0 + rule g algorithm lease capacity 50 rate 10/s" "a lease is made again from a file"
 
 # ---- what is here ----
 run shmlimit take "$segment" g key
 is $rc 1 "nobody leased anything: nothing is here"
 run shmlimit inspect "$segment"
-is "$(printf '%s\n' "$out" | grep -c '^leases:')" 0 "and inspect says nothing of leases"
+is "$(printf '%s\n' "$out" | grep -c '^leases:')" 0 "inspect says nothing of leases where there were none"
 
 # A library that was built with a sanitizer is for programs that were, too.
 if ! python3 -c 'import ctypes, sys; ctypes.CDLL(sys.argv[1])' "$BUILD/libshmlimit.so" 2>/dev/null; then
@@ -78,25 +78,25 @@ lease() {
 run lease 'print(take(1), take(1))'
 is "$rc $out" "0 2 3" "one asks for more, and others wait"
 run shmlimit inspect "$segment"
-like "$out" '^g  *[0-9a-f]{12}  *0  *- .* asked$' "as inspect shows"
+like "$out" '^g  *[0-9a-f]{12}  *0  *- .* asked$' "inspect shows that a caller asks for more"
 run lease 'print(deposit(11, 1))'
-is "$rc $out" "0 0" "he deposits it"
+is "$rc $out" "0 0" "the caller that asked deposits"
 run shmlimit take "$segment" g key --cost 4
-is "$rc" 0 "and it can be spent from anywhere"
+is "$rc" 0 "what was deposited can be spent by another process"
 run shmlimit inspect "$segment"
-like "$out" '^g  *[0-9a-f]{12}  *6  *- .* tokens$' "what is left is shown"
-like "$out" '^leases: 1: tokens 11, spent 5, lapsed 0$' "and what became of the rest"
+like "$out" '^g  *[0-9a-f]{12}  *6  *- .* tokens$' "inspect shows what is left of a lease"
+like "$out" '^leases: 1: tokens 11, spent 5, lapsed 0$' "inspect shows what became of leased tokens"
 is "$(shmlimit inspect "$segment" --json | jq -c '[.leases.leases, .leases.leased, .leases.spent, .occupancy.shown[0].lease]')" \
 	'[1,11,5,"tokens"]' "in JSON, too"
 shmlimit reset "$segment" --rule g --key key >/dev/null
 run lease 'print(deny(1), take(1))'
 is "$rc $out" "0 1 1" "a denial is remembered"
 run shmlimit inspect "$segment"
-like "$out" '^g  *[0-9a-f]{12}  *0  *- .* denied$' "and shown"
-like "$out" '^known denials: 1$' "and counted"
+like "$out" '^g  *[0-9a-f]{12}  *0  *- .* denied$' "inspect shows a denial"
+like "$out" '^known denials: 1$' "inspect counts known denials"
 run shmlimit metrics "$segment"
 like "$out" "^shmlimit_segment_lease_tokens_total\{segment=\"$segment\",state=\"spent\"\} 5\$" "metrics have what was spent"
-like "$out" "^shmlimit_segment_lease_known_denials_total\{segment=\"$segment\"\} 1\$" "and denied"
+like "$out" "^shmlimit_segment_lease_known_denials_total\{segment=\"$segment\"\} 1\$" "metrics have the known denials"
 run shmlimit verify "$segment"
 is $rc 0 "the segment is sound"
 done_testing

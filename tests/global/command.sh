@@ -26,14 +26,14 @@ shmlimit create "$segment" --slots 64
 printf '[login]\nalgorithm = lease\ncapacity = 15\nrate = 1/d\n\n[plain]\ncapacity = 2\nrate = 1/d\n' >"$TMP/rules"
 run shmlimit apply "$segment" "$TMP/rules"
 is "$rc" 0 "a file of rules can have leases"
-like "$(shmlimit rule show "$segment" login)" '^algorithm: lease$' "and they are"
+like "$(shmlimit rule show "$segment" login)" '^algorithm: lease$' "a rule of a file is a lease"
 
 run shmlimit global ping "$segment" "$url" $patient
 is "$rc $(printf '%s\n' "$out" | sed 's/: .*//' | tr '\n' ',')" "0 version,mode,role,round trip,eviction,clients," "ping says what it found"
 like "$(printf '%s\n' "$out" | sed -n '1,3p' | tr '\n' ';')" '^version: [6-9][0-9.]*;mode: standalone;role: master;$' "namely this"
 run shmlimit global ping "$segment" "$url" $patient --json
 is "$(printf '%s\n' "$out" | jq -c 'keys')" \
-	'["clients","clients_max","eviction","memory_max","mode","role","round_trip_ns","version"]' "as JSON, too"
+	'["clients","clients_max","eviction","memory_max","mode","role","round_trip_ns","version"]' "ping has the same as JSON"
 there config set maxmemory-policy allkeys-lru >/dev/null
 run shmlimit global ping "$segment" "$url" $patient
 is "$rc $err" "0 " "an eviction policy does no harm without a memory limit"
@@ -60,8 +60,8 @@ is "$rc $(printf '%s\n' "$out" | sed -n 1,3p | tr '\n' ';')" "0 decision: allowe
 take login key --cost 14 --json
 is "$rc $(printf '%s\n' "$out" | jq -c '[.allowed, .remaining]')" "0 [true,0]" "--cost takes the others"
 take login key
-is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "1 decision: denied" "then it denies"
-like "$out" '^retry after: 1d[0-9]\.' "and says until when: leases last 5 s, and then a token takes a day"
+is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "1 decision: denied" "a take from an empty funnel is denied"
+like "$out" '^retry after: 1d[0-9]\.' "a denied take says until when: leases last 5 s, and then a token takes a day"
 is "$err" "" "a denial is no error"
 take login key --quiet
 is "$rc $out" "1 " "--quiet prints nothing"
@@ -74,11 +74,11 @@ run shmlimit global inspect "$segment" "$url" login key $patient
 is "$rc $(printf '%s\n' "$out" | sed -n '1,2p;4,5p' | tr '\n' ';')" "0 limit: 15;remaining: 0;lease: 5s;held here: 0;" \
 	"inspect shows the funnel there, and what is held here"
 run shmlimit global inspect "$segment" "$url" login never $patient --json
-is "$(printf '%s\n' "$out" | jq -c '[.limit, .remaining, .reset_after_ns, .held]')" '[15,15,0,0]' "as JSON, too"
-is "$(there exists 'shmlimit:{login/never}')" 0 "and leaves nothing behind"
+is "$(printf '%s\n' "$out" | jq -c '[.limit, .remaining, .reset_after_ns, .held]')" '[15,15,0,0]' "inspect of a key that was never asked for has a full funnel as JSON"
+is "$(there exists 'shmlimit:{login/never}')" 0 "inspect of a key that was never asked for leaves nothing behind"
 is "$(there hmget 'shmlimit:{login/key}' capacity rate quota | tr '\n' ' ')" "15 1/86400000000000 0 " \
 	"the engine has the article's four fields"
-like "$(there pttl 'shmlimit:{login/key}')" '^12[0-9]{8}$' "and forgets the key once it is full"
+like "$(there pttl 'shmlimit:{login/key}')" '^12[0-9]{8}$' "the engine forgets the key once it is full"
 
 # Other hosts.
 shmlimit create "$segment.2" --slots 64
@@ -92,14 +92,14 @@ is "$rc $err" "0 " "a rule that is changed is in force at once"
 is "$(there hget 'shmlimit:{login/other}' capacity)" 16 "in the engine too"
 take login other
 is "$rc" 0 "a host with the older rule is served by it"
-like "$err" "^shmlimit: engine $socket\?db=0: rule login: another host has a newer rule, which is in force" "and says so"
+like "$err" "^shmlimit: engine $socket\?db=0: rule login: another host has a newer rule, which is in force" "a host with the older rule is told so"
 for i in 1 2 3 4 5; do run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login shared $patient --on-failure local --share 250 --quiet; done
 is $rc 1 "without an engine a host has its share"
-is "$(shmlimit rule show "$segment.2" '~local:login' | sed -n 's/^capacity: //p')" 4 "which is a rule of its own"
+is "$(shmlimit rule show "$segment.2" '~local:login' | sed -n 's/^capacity: //p')" 4 "a host's share is a rule of its own"
 run shmlimit global reset "$segment.2" "$url" login $patient
 is "$rc $(there exists 'shmlimit:{login/other}')" "0 0" "reset deletes the funnels of a rule"
 run shmlimit global take "$segment.2" "$url" login other $patient
-is "$rc $(printf '%s\n' "$out" | sed -n 3p)" "0 remaining: 15" "and a funnel that was reset is full"
+is "$rc $(printf '%s\n' "$out" | sed -n 3p)" "0 remaining: 15" "a funnel that was reset is full"
 run shmlimit global reset "$segment.2" "$url" login other $patient
 is "$rc $(there exists 'shmlimit:{login/other}')" "0 0" "a single key can be reset, too"
 
@@ -135,7 +135,7 @@ is "$printed" "$(documented "global ping")" "global ping prints all that the man
 SHMLIMIT_ENGINE=$url run shmlimit global ping "$segment" - $patient
 is $rc 0 "the URL can come from the environment"
 run shmlimit global ping "$segment" -
-is "$rc $err" "2 shmlimit: \$SHMLIMIT_ENGINE: is not set: must be the backend's URL" "or fail to"
+is "$rc $err" "2 shmlimit: \$SHMLIMIT_ENGINE: is not set: must be the backend's URL" "a URL that is to come from the environment must be there"
 run shmlimit global ping "$segment" redis://me:secret@host:99999
 is "$rc $err" "2 shmlimit: engine's URL: port: must be a number from 1 to 65535" "a bad URL is said to be one"
 run shmlimit global ping "$segment" rediss://host
@@ -144,7 +144,7 @@ run shmlimit global ping "$segment" unix:///nowhere/redis.sock
 is "$rc $err" "2 shmlimit: engine /nowhere/redis.sock?db=0: no connection (No such file or directory): must be running \
 and reachable from here" "an engine that is not there is said not to be"
 run shmlimit global take "$segment" unix:///nowhere/redis.sock login another
-is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "1 decision: denied" "and denies"
+is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "1 decision: denied" "a take without an engine is denied"
 like "$err" 'no connection' "by saying so"
 # The breaker is open now, for a time that a busy machine may let pass: then the take before opens it again.
 for i in 1 2 3 4 5 6 7 8 9 10; do

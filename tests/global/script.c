@@ -68,7 +68,7 @@ static void exact(void)
 	command("FLUSHALL");
 	r = lease(&t, 1, 1, now_us);
 	is(r.leased, 1, "a funnel that is not there is full");
-	is(r.left, 14, "it has one less then");
+	is(r.left, 14, "a funnel that leased one of 15 has 14 left");
 	ok(r.full_us > 2100000 && r.full_us <= 2133336, "and is full after its lease and the time of a token: %d",
 	   (int)r.full_us);
 	r = lease(&t, 14, 14, now_us);
@@ -80,7 +80,7 @@ static void exact(void)
 	is(lease(&t, 1, 1, now_us - 1).leased, 0, "not a microsecond before");
 	is(lease(&t, 1, 1, now_us).leased, 1, "a token has leaked, exactly then");
 	is(lease(&t, 1, 1, now_us + 1999999).leased, 0, "being asked often does not make it leak faster");
-	is(lease(&t, 1, 1, now_us + 2000000).leased, 1, "nor slower");
+	is(lease(&t, 1, 1, now_us + 2000000).leased, 1, "being asked often does not make a token come back later");
 	r = lease(&t, 16, 16, now_us);
 	is(r.retry_us, -1, "more than the capacity never fits");
 	r = lease(&t, 0, 0, now_us + 1000000000);
@@ -97,7 +97,7 @@ static void exact(void)
 	now_us += 1000000000;
 	is(lease(&t, 15, 15, now_us).leased, 15, "full again, it can be had whole");
 	is(lease(&t, 1, 1, now_us - 500000000).leased, 0, "a clock that steps back gives nothing");
-	is(lease(&t, 1, 1, now_us - 500000000 + 2200000).leased, 1, "and nothing waits for it to come back");
+	is(lease(&t, 1, 1, now_us - 500000000 + 2200000).leased, 1, "nothing waits for a clock to come back");
 }
 
 /* What was lent is not filled again before it is over. */
@@ -108,7 +108,7 @@ static void lent(void)
 
 	command("FLUSHALL");
 	is(lease(&t, 1, 1000, DAY_US).leased, 750, "of what is left three quarters are leased to one host");
-	is(lease(&t, 250, 250, DAY_US).leased, 250, "or all, if they are needed");
+	is(lease(&t, 250, 250, DAY_US).leased, 250, "all that is left is leased to one host, if it is needed");
 	r = lease(&t, 1, 1, DAY_US + 99999);
 	is(r.leased + r.left, 0, "while leases may be spent their room is not filled");
 	r = lease(&t, 1, 1, DAY_US + 150000);
@@ -186,14 +186,15 @@ static void newest(void)
 	command("FLUSHALL");
 	r = lease(&old, 2, 2, now_us);
 	is(r.left, 13, "a host has a rule");
-	is(r.older, 0, "which is in force");
+	is(r.older, 0, "a host's newest rule is in force");
 	r = lease(&new, 1, 1, now_us);
 	is(r.left, 3, "a newer rule is in force at once: its capacity less what is lent");
 	r = lease(&old, 1, 1, now_us);
 	is(r.left, 2, "a host with the older one is served by it");
-	is(r.older, 1, "and told");
+	is(r.older, 1, "a host with an older rule is told so");
 	r = lease(&old, 7, 7, now_us);
-	ok(r.leased == 0 && r.retry_us > 0, "more than the newer capacity is denied to it, but not for ever: %d", (int)r.retry_us);
+	ok(r.leased == 0 && r.retry_us > 0,
+	   "more than the newer capacity is denied to it, but not for ever: %d", (int)r.retry_us);
 	is(lease(&new, 7, 7, now_us).retry_us, -1, "to a host with the newer rule it is denied for ever");
 	r = lease(&old, 2, 2, now_us);
 	is(r.left, 0, "all that is left can be leased");
@@ -203,7 +204,7 @@ static void newest(void)
 	is(r.leased, 1, "the rate was the newer rule's: a token a second");
 	is(r.older, 0, "a rule that is newer still is in force");
 	r = lease(&larger, 0, 0, now_us + 3600000000);
-	is(r.left, 20, "and fills to its capacity");
+	is(r.left, 20, "a newer rule's funnel fills to its capacity");
 	is(lease(&new, 0, 0, now_us + 3600000000).left, 20, "for all hosts");
 	command("FLUSHALL");
 	lease(&ahead, 1, 1, DAY_US);
@@ -245,7 +246,8 @@ static void refusals(void)
 	command("FLUSHALL");
 	command("HSET key name value");
 	raw = ask(&t, 1, 1, DAY_US);
-	ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, SCRIPT_FOREIGN) != NULL, "somebody else's hash is refused");
+	ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, SCRIPT_FOREIGN) != NULL,
+	   "somebody else's hash is refused");
 	freeReplyObject(raw);
 	for (const char **part = (const char *[]){ "quota", "time", "part", "lent", "parts", "set", NULL }; *part != NULL; part++) {
 		command("DEL key");
@@ -258,7 +260,7 @@ static void refusals(void)
 		freeReplyObject(redisCommand(engine, "HDEL key %s", *part));
 		raw = ask(&t, 1, 1, DAY_US);
 		ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, SCRIPT_FOREIGN) != NULL,
-		   "nor is one with a part missing: %s", *part);
+		   "a funnel with a part missing is refused: %s", *part);
 		freeReplyObject(raw);
 	}
 	command("SET key value");
@@ -272,12 +274,12 @@ static void limits(void)
 	struct script_terms t;
 
 	is(script_terms(&t, 1, 1, 1000, 1), 0, "a token a microsecond can be counted");
-	is(t.num, 1, "as one");
+	is(t.num, 1, "a token a microsecond is counted as one");
 	is(t.den, 1, "of one part");
 	is(script_terms(&t, 1000000, 7, UINT64_C(86400000000000), 1), -ERANGE, "too many parts of a token cannot");
 	is(script_terms(&t, 100000, 7, UINT64_C(86400000000000), 1), 0, "fewer can");
 	is(script_terms(&t, UINT64_MAX, 1, 1, 1), -ERANGE, "a capacity beyond 2^53 cannot");
-	is(script_terms(&t, 1, UINT64_MAX, 1, 1), -ERANGE, "nor such a rate");
+	is(script_terms(&t, 1, UINT64_MAX, 1, 1), -ERANGE, "a rate beyond 2^53 cannot be counted");
 }
 
 int main(void)

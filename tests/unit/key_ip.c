@@ -29,22 +29,24 @@ static int same(struct key a, struct key b)
 static void nets(void)
 {
 	ok(same(of("10.1.2.3", 24, 64), of("10.1.2.200", 24, 64)), "addresses of one net have one key");
-	ok(!same(of("10.1.2.3", 24, 64), of("10.1.3.3", 24, 64)), "those of two nets have two");
-	ok(!same(of("10.1.2.0", 24, 64), of("10.1.2.0", 25, 64)), "as nets of two sizes do that begin alike");
+	ok(!same(of("10.1.2.3", 24, 64), of("10.1.3.3", 24, 64)), "addresses of two nets have two keys");
+	ok(!same(of("10.1.2.0", 24, 64), of("10.1.2.0", 25, 64)), "nets of two sizes that begin alike have two keys");
 	ok(same(of("2001:db8::1", 32, 64), of("2001:db8::ffff:ffff:ffff:ffff", 32, 64)), "a /64 is one client");
-	ok(!same(of("2001:db8:0:1::1", 32, 64), of("2001:db8::1", 32, 64)), "and the next /64 is another");
-	ok(same(of("2001:db8:0:1::1", 32, 63), of("2001:db8::1", 32, 63)), "unless both are in a /63");
+	ok(!same(of("2001:db8:0:1::1", 32, 64), of("2001:db8::1", 32, 64)), "the next /64 is another client");
+	ok(same(of("2001:db8:0:1::1", 32, 63), of("2001:db8::1", 32, 63)), "two /64 are one client in a /63");
 	ok(same(of("1.2.3.4", 0, 0), of("200.2.3.4", 0, 0)), "the net /0 has everybody of a family");
-	ok(!same(of("0.0.0.0", 0, 0), of("::", 0, 0)), "but not of the other");
+	ok(!same(of("0.0.0.0", 0, 0), of("::", 0, 0)), "the net /0 of one family has nobody of the other");
 }
 
 static void mapped(void)
 {
 	ok(same(of("::ffff:10.0.0.7", 32, 64), of("10.0.0.7", 32, 64)), "an IPv4-mapped address is the IPv4 address");
-	ok(!same(of("::ffff:10.0.0.7", 32, 64), of("::ffff:10.0.0.8", 32, 64)), "so that a /64 does not merge them");
-	ok(same(of("::ffff:10.0.0.7", 24, 64), of("10.0.0.9", 24, 64)), "under its own prefix length");
-	is(of("::10.0.0.7", 32, 128).length, 18, "one that is not mapped stays IPv6");
-	is(of("::fffe:10.0.0.7", 32, 128).length, 18, "also where a bit is missing");
+	ok(!same(of("::ffff:10.0.0.7", 32, 64), of("::ffff:10.0.0.8", 32, 64)),
+	   "IPv4-mapped addresses are not merged by a /64");
+	ok(same(of("::ffff:10.0.0.7", 24, 64), of("10.0.0.9", 24, 64)),
+	   "an IPv4-mapped address has the prefix length of IPv4");
+	is(of("::10.0.0.7", 32, 128).length, 18, "an IPv6 address that is not IPv4-mapped stays IPv6");
+	is(of("::fffe:10.0.0.7", 32, 128).length, 18, "an IPv6 address that lacks a bit of the mapping stays IPv6");
 }
 
 static void bytes(void)
@@ -55,7 +57,7 @@ static void bytes(void)
 
 	ok(key.length == 6 && memcmp(key.bytes, v4, 6) == 0, "a key is family, prefix length and net, of IPv4");
 	key = of("2001:db8:102:304:506:708:90a:b0c", 20, 64);
-	ok(key.length == 18 && memcmp(key.bytes, v6, 18) == 0, "and of IPv6");
+	ok(key.length == 18 && memcmp(key.bytes, v6, 18) == 0, "a key is family, prefix length and net, of IPv6");
 }
 
 static struct key of_bytes(const unsigned char *address, size_t len, unsigned prefix)
@@ -112,7 +114,7 @@ static void text(void)
 		is(of(bad[i], 32, 64).length, -EINVAL, "\"%s\" is not an address", bad[i]);
 	memset(longest, '1', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
-	is(of(longest, 32, 64).length, -EINVAL, "nor are 4095 digits");
+	is(of(longest, 32, 64).length, -EINVAL, "4095 digits are no address");
 	ok(same(of("fe80::1%eth0", 32, 128), of("fe80::1", 32, 128)), "a zone is left out");
 	ok(same(of("0000:0000:0000:0000:0000:ffff:255.255.255.255", 32, 64), of("255.255.255.255", 32, 64)),
 	   "the longest spelling is an address");
@@ -137,11 +139,11 @@ static void errors(void)
 	is(shmlimit_key_ip(v6, 4, UINT32_MAX, 64, key, sizeof(key)), -EINVAL, "a prefix of all ones");
 	is(shmlimit_key_ip(v6, 16, 32, 64, key, 17), -ENOBUFS, "17 bytes are too few for a key of IPv6");
 	is(shmlimit_key_ip(v6, 4, 32, 64, key, 5), -ENOBUFS, "5 are too few for one of IPv4");
-	ok(key[0] == 0x77 && key[5] == 0x77 && key[17] == 0x77, "and none of these wrote a byte");
+	ok(key[0] == 0x77 && key[5] == 0x77 && key[17] == 0x77, "a call that was refused wrote no byte");
 	is(shmlimit_key_ip(v6, 4, 32, 64, key, 6), 6, "6 suffice for IPv4");
-	is(key[6], 0x77, "and no more are written");
+	is(key[6], 0x77, "no more than 6 bytes are written for IPv4");
 	is(shmlimit_key_ip(v6, 16, 32, 128, key, 18), SHMLIMIT_KEY_IP_MAX, "18 suffice for IPv6");
-	is(key[18], 0x77, "and no more are written");
+	is(key[18], 0x77, "no more than 18 bytes are written for IPv6");
 }
 
 int main(void)

@@ -243,7 +243,8 @@ static void each_kind(const struct damage *d)
 	if (n > 0)
 		ok(strstr(done[0].text, d->found) != NULL && strstr(done[0].text, d->done) != NULL &&
 		   done[0].offset == found[0].offset, "%s: and told where and how", d->name);
-	is(shmlimit_verify(unit_name, found, 4), d->done != NULL ? 0 : d->problems, "%s: verify says what is left", d->name);
+	is(shmlimit_verify(unit_name, found, 4), d->done != NULL ? 0 : d->problems,
+	   "%s: verify says what is left", d->name);
 	is(shmlimit_repair(unit_name, NULL, 0), 0, "%s: there is nothing to repair again", d->name);
 	funnel_left = left(funnel);
 	if (d->make == slot_twin || d->make == slot_twin_behind || d->make == slot_triplet)
@@ -260,8 +261,8 @@ static void half_told(void)
 	fresh();
 	l->header->tables[1].offset = l->tables_offset;
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "a table that is half told is no damage");
-	is(shmlimit_repair(unit_name, NULL, 0), 0, "nor repaired");
-	is(shmlimit_grow(l, 32), 0, "and is told anew when the table grows");
+	is(shmlimit_repair(unit_name, NULL, 0), 0, "a table that is half described is not repaired");
+	is(shmlimit_grow(l, 32), 0, "a table that is half described is described again when the table grows");
 }
 
 /* The state says that a table is in use which is not told right. */
@@ -276,8 +277,8 @@ static void ill_told(void)
 	grow(64);
 	l->header->tables[1].lines = 1;
 	is(shmlimit_verify(unit_name, &found, 1), 1, "a table in use that cannot be is found");
-	ok(strstr(found.text, "do not agree") != NULL, "and named");
-	is(shmlimit_repair(unit_name, &found, 1), -EUCLEAN, "but not repaired");
+	ok(strstr(found.text, "do not agree") != NULL, "a table that cannot be is named");
+	is(shmlimit_repair(unit_name, &found, 1), -EUCLEAN, "a table that cannot be is not repaired");
 }
 
 /* A rule's terms are of another algorithm, which needs rings that there are none of. */
@@ -319,9 +320,9 @@ static void many(void)
 	if (twin->tag == slot_of(funnel)->tag)
 		bail("the first and the last are one");
 	*twin = *slot_of(funnel);
-	is(shmlimit_verify(unit_name, NULL, 0), 1, "but for one that is in the first slot and in the last");
-	is(shmlimit_repair(unit_name, NULL, 0), 1, "which is repaired");
-	is(shmlimit_verify(unit_name, NULL, 0), 0, "and then they are");
+	is(shmlimit_verify(unit_name, NULL, 0), 1, "a key in the first slot and in the last is found");
+	is(shmlimit_repair(unit_name, NULL, 0), 1, "a key in the first slot and in the last is repaired");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound after a key in two slots was repaired");
 }
 
 /* ---- Beside decisions ---- */
@@ -358,9 +359,9 @@ static void beside(void)
 		if (pthread_join(worker[i], NULL) != 0)
 			bail("a worker is gone");
 	is(allowed[0] + allowed[1], KEYS * 100, "beside repairs every key gets what its funnel held, and no more");
-	ok(repaired > 30, "and there were repairs");
-	is(shmlimit_verify(unit_name, NULL, 0), 0, "after which the segment is sound");
-	is(left(funnel), 60, "and a key that nobody asked for has what it had");
+	ok(repaired > 30, "repairs were made while keys were asked for");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound after repairs beside requests");
+	is(left(funnel), 60, "a key that nobody asked for has what it had before the repairs");
 }
 
 int main(void)
@@ -375,7 +376,7 @@ int main(void)
 	many();
 	beside();
 	is(shmlimit_repair("test.repair.none", NULL, 0), -ENOENT, "what is not there is not repaired");
-	is(shmlimit_repair("a/b", &problem, 1), -EILSEQ, "nor what cannot be");
+	is(shmlimit_repair("a/b", &problem, 1), -EILSEQ, "a segment of a bad name is not repaired");
 	((unsigned char *)l->header)[40] ^= 1;
 	is(shmlimit_repair(unit_name, &problem, 1), -EUCLEAN, "a damaged header is not repaired");
 	shmlimit_close(l);
