@@ -84,6 +84,29 @@ all verify
 members problem '.repairs[]' "$repaired"
 all problem
 
+printf '[r]\ncapacity = 6\n[new]\ncapacity = 1\nrate = 1/s\n[*]\nenabled = no\n' >rules.ini
+plan=$(shmlimit apply "$segment" rules.ini --prune --dry-run --json)
+members apply . "$plan"
+all apply
+members change '.rules[]' "$plan"
+all change
+is "$(printf '%s' "$plan" | jq -c '[.created, .enabled, [.rules[] | [.rule, .change, .fields.capacity]]]')" \
+	'[false,false,[["gone","remove",null],["r","change",{"from":"5","to":"6"}],["new","add",{"from":null,"to":"1"}]]]' \
+	"a plan has the changes of each rule"
+is "$(shmlimit apply "$segment" rules.ini --prune --json)" "$plan" "what apply does is what its dry run said"
+is "$(shmlimit apply "$segment" rules.ini --prune --json | jq -c '[.rules, .enabled]')" '[[],null]' "without changes it is empty"
+mkdir folder && cp rules.ini "folder/$segment.conf" && cp rules.ini "folder/$SEGMENT.fresh.conf"
+sed -i '/^\[r\]/,/^capacity/d' "folder/$SEGMENT.fresh.conf"
+is "$(shmlimit apply --all folder --json | jq -c '[.segment, .created, .rules[].rule]')" '["'"$SEGMENT"'.fresh",true,"new"]' \
+	"apply --all has an object for each segment that changes"
+shmlimit enable "$segment"
+members reset . "$(shmlimit reset "$segment" --rule r --key a --json)"
+all reset
+run shmlimit reset "$segment" --rule r --key nobody --json
+is "$rc $(printf '%s' "$out" | jq -c .)" '1 {"keys_reset":0}' "a key that is not found is none that was reset"
+members grow . "$(shmlimit grow "$segment" --slots 128 --json)"
+all grow
+
 # A number that a double cannot have exactly is a string.
 shmlimit rule set "$segment" slow --capacity 3 --rate 1/52w
 shmlimit take "$segment" slow a --cost 2 --quiet

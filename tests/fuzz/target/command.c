@@ -94,14 +94,14 @@ static void type(char *line)
 	long before;
 
 	for (; argc <= WORDS_MAX && (argv[argc] = strsep(&next, " ")) != NULL; argc++) {
+		if (strcmp(argv[argc], "stat") == 0 || strcmp(argv[argc], "exec") == 0)
+			return;
 		for (char *tab = argv[argc]; (tab = strchr(tab, '\t')) != NULL;)
 			*tab = ' ';
 		if (!stays_here(argv[argc]))
 			return;
 	}
 	argv[argc] = NULL;
-	if (argc > 1 && (strcmp(argv[1], "stat") == 0 || strcmp(argv[1], "exec") == 0))
-		return;
 	rewind(said);
 	before = ftell(said);
 	optind = 0;

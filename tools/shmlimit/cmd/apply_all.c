@@ -14,12 +14,13 @@
 #define FOLDER "/etc/shmlimit.d"
 #define ENDING ".conf"
 
-enum { DRY_RUN, EXIT_CODE, PRUNE };
+enum { DRY_RUN, EXIT_CODE, PRUNE, JSON };
 
 static const struct command_option options[] = {
 	[DRY_RUN] = { "dry-run", NULL, "show what would change, and change nothing" },
 	[EXIT_CODE] = { "exit-code", NULL, "with --dry-run: exit with 1 if something would change" },
 	[PRUNE] = { "prune", NULL, "remove the rules that are not in the files" },
+	[JSON] = { "json", NULL, "print what changes as JSON, an object a line for each segment" },
 	{ 0 },
 };
 
@@ -35,11 +36,12 @@ static int is_meant(const struct dirent *entry)
 static int apply_file(const struct call *call, const char *segment, const char *path)
 {
 	struct plan plan;
-	unsigned flags = PLAN_CREATE | PLAN_TRUSTED | (call->option[PRUNE] != NULL ? PLAN_PRUNE : 0);
+	unsigned flags = PLAN_CREATE | PLAN_TRUSTED | (call->option[PRUNE] != NULL ? PLAN_PRUNE : 0) |
+	                 (call->option[JSON] != NULL ? PLAN_JSON : 0);
 	int status = plan_make(&plan, segment, path, flags);
 
 	if (status == STATUS_OK && !plan_is_empty(&plan)) {
-		if (!plan.missing) {
+		if (!plan.missing && call->option[JSON] == NULL) {
 			printf("~ segment ");
 			print_clean(stdout, segment);
 			putchar('\n');
@@ -47,8 +49,8 @@ static int apply_file(const struct call *call, const char *segment, const char *
 		if (call->option[DRY_RUN] == NULL)
 			status = plan_carry_out(&plan);
 		else
-			plan_show(&plan);
-		if (call->option[EXIT_CODE] != NULL)
+			status = plan_show(&plan);
+		if (status == STATUS_OK && call->option[EXIT_CODE] != NULL)
 			status = STATUS_NO;
 	}
 	plan_free(&plan);

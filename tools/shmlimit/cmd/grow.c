@@ -11,11 +11,12 @@
 
 #define SECOND_NS ((uint64_t)1000000000)
 
-enum { SLOTS, WAIT };
+enum { SLOTS, WAIT, JSON };
 
 static const struct command_option options[] = {
 	[SLOTS] = { "slots", "N", "new number of slots, at least twice the present one" },
 	[WAIT] = { "wait", NULL, "wait until no key is left in the old table" },
+	[JSON] = { "json", NULL, "print JSON" },
 	{ 0 },
 };
 
@@ -95,6 +96,16 @@ static int finish(struct shmlimit *limiter, int wait)
 	return error;
 }
 
+static int print_rest_json(struct shmlimit *limiter)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct rest rest = rest_of(limiter);
+
+	shmlimit_info(limiter, &info);
+	return print_json(json_pack("{s:o, s:o, s:o}", "slots", json_number(info.slots), "keys_left", json_number(rest.keys),
+	                            "until_ns", json_number(rest.keys > 0 ? rest.until_ns : 0)));
+}
+
 static void print_rest(struct shmlimit *limiter)
 {
 	struct rest rest = rest_of(limiter);
@@ -132,7 +143,9 @@ static int run(const struct call *call)
 	if (status != STATUS_OK)
 		return status;
 	error = carry_out(limiter, slots, call->option[WAIT] != NULL);
-	if (error == 0)
+	if (error == 0 && call->option[JSON] != NULL)
+		status = print_rest_json(limiter);
+	else if (error == 0)
 		print_rest(limiter);
 	else
 		status = fail_growth(name, limiter, asked, error);

@@ -7,12 +7,13 @@
 
 #include "command.h"
 
-enum { ALL, RULE, KEY };
+enum { ALL, RULE, KEY, JSON };
 
 static const struct command_option options[] = {
 	[ALL] = { "all", NULL, "every key of every rule" },
 	[RULE] = { "rule", "RULE", "every key of this rule" },
 	[KEY] = { "key", "KEY", "with --rule: this key only" },
+	[JSON] = { "json", NULL, "print JSON" },
 	KEY_OPTION_ROWS,
 	KEY_PREFIX_ROW,
 	KEY_FINGERPRINT_ROW,
@@ -66,6 +67,10 @@ static int reset(const struct call *call, struct shmlimit *limiter, const struct
 		found = shmlimit_reset_fingerprint(limiter, id, key->fingerprint);
 	else
 		found = shmlimit_reset(limiter, id, key != NULL ? key->bytes : NULL, key != NULL ? key->len : 0);
+	if (found >= 0 && call->option[JSON] != NULL) {
+		status = print_json(json_pack("{s:o}", "keys_reset", json_number((uint64_t)found)));
+		return status == STATUS_OK && found == 0 && key != NULL ? STATUS_NO : status;
+	}
 	if (found >= 0)
 		return reset_report(found, key, rule);
 	return rule != NULL ? fail_rule(segment, rule, found) : fail_segment(segment, found);

@@ -203,8 +203,53 @@ static void print_creation(const struct plan *plan)
 	putchar('\n');
 }
 
-void plan_show(const struct plan *plan)
+/* Values are as a file has them. */
+static json_t *fields_json(const struct wish *wish)
 {
+	char old[TEXT_LEN], new[TEXT_LEN];
+	json_t *fields = json_object();
+
+	for (int field = 0; field < FIELDS; field++)
+		if (differs(wish, field))
+			json_object_set_new(fields, field_names[field],
+			                    json_pack("{s:s?, s:s}", "from",
+			                              wish->exists ? field_text(old, field, &wish->old) : NULL, "to",
+			                              field_text(new, field, &wish->rule)));
+	return fields;
+}
+
+static json_t *plan_json(const struct plan *plan)
+{
+	json_t *rules = json_array();
+
+	for (size_t i = 0; i < plan->gone_count; i++)
+		json_append(&rules, json_pack("{s:o, s:s, s:{}}", "rule", json_text(plan->gone[i]), "change", "remove", "fields"));
+	for (size_t i = 0; i < plan->file.count; i++)
+		if (is_change(&plan->file.wish[i]))
+			json_append(&rules, json_pack("{s:o, s:s, s:o}", "rule", json_text(plan->file.wish[i].name), "change",
+			                              plan->file.wish[i].exists ? "change" : "add", "fields",
+			                              fields_json(&plan->file.wish[i])));
+	return json_pack("{s:o, s:b, s:o, s:o}", "segment", json_text(plan->segment), "created", plan->missing, "rules", rules,
+	                 "enabled", is_switched(plan) ? json_boolean(plan->file.enabled) : json_null());
+}
+
+static int show_json(const struct plan *plan)
+{
+	json_t *root = plan_json(plan);
+	char *text = json_write_line(root);
+
+	json_decref(root);
+	if (text == NULL)
+		return fail_memory();
+	puts(text);
+	free(text);
+	return STATUS_OK;
+}
+
+int plan_show(const struct plan *plan)
+{
+	if (plan->flags & PLAN_JSON)
+		return show_json(plan);
 	if (plan->missing)
 		print_creation(plan);
 	for (size_t i = 0; i < plan->gone_count; i++) {
@@ -217,6 +262,7 @@ void plan_show(const struct plan *plan)
 			print_change(&plan->file.wish[i]);
 	if (is_switched(plan))
 		puts(plan->file.enabled ? "~ enabled no -> yes" : "~ enabled yes -> no");
+	return STATUS_OK;
 }
 
 /* What has to go goes first, so that there is room. */
@@ -249,8 +295,9 @@ int plan_carry_out(const struct plan *plan)
 		status = segment_open(plan->segment, trust_of(plan->flags), &limiter);
 	if (status != STATUS_OK)
 		return status;
-	plan_show(plan);
-	status = change(plan, limiter);
+	status = plan_show(plan);
+	if (status == STATUS_OK)
+		status = change(plan, limiter);
 	shmlimit_close(limiter);
 	return status;
 }

@@ -52,6 +52,7 @@ int rules_file_read(const char *path, struct rules_file *file);
 enum {
 	PLAN_PRUNE = 1,        /* rules that are not in the file have to go */
 	PLAN_CREATE = 2,       /* a segment that is missing is to be made */
+	PLAN_JSON = 8,         /* it is shown as JSON, an object on a line */
 	PLAN_TRUSTED = 4,      /* nobody has named the segment: its owner must be trusted */
 };
 
@@ -74,7 +75,7 @@ struct plan {
  */
 int plan_make(struct plan *plan, const char *segment, const char *path, unsigned flags);      /* a status */
 int plan_is_empty(const struct plan *plan);            /* nothing to do? */
-void plan_show(const struct plan *plan);
+int plan_show(const struct plan *plan);                /* a status */
 int plan_carry_out(const struct plan *plan);           /* shows it, and does what was shown; a status */
 void plan_free(struct plan *plan);
 
