@@ -33,20 +33,20 @@ like "$(cat "$TMP/example.c")" 'int main\(' "shmlimit.3 has a whole program as i
 flags=$(pkg-config --cflags --libs shmlimit)
 # shellcheck disable=SC2086
 gcc -std=c11 -Wall -Wextra -Werror -pedantic "$TMP/example.c" $flags -o "$TMP/example"
-ok $? "it compiles as C against what was installed"
+ok $? "the manual's example compiles as C against what was installed"
 run env LD_LIBRARY_PATH="$root/usr/lib" "$TMP/example"
-is "$rc" 0 "and runs with the shared library"
+is "$rc" 0 "the manual's example runs with the shared library"
 # shellcheck disable=SC2046
 gcc -std=c11 "$TMP/example.c" -static $(pkg-config --static --cflags --libs shmlimit) -o "$TMP/example.static"
 run "$TMP/example.static"
-is "$rc" 0 "and linked statically"
+is "$rc" 0 "the manual's example runs linked statically"
 printf '#include <shmlimit.h>\nint main() { shmlimit *l = nullptr; shmlimit_close(l); return shmlimit_take(l, 0, "k", 1, 1, nullptr) == -EINVAL_; }\n' |
 	sed 's/-EINVAL_/-1000/' >"$TMP/plus.cc"
 # shellcheck disable=SC2086
 g++ -Wall -Wextra -Werror -pedantic "$TMP/plus.cc" $flags -o "$TMP/plus"
 ok $? "the header compiles as C++"
 run env LD_LIBRARY_PATH="$root/usr/lib" "$TMP/plus"
-is "$rc" 0 "and links"
+is "$rc" 0 "a C++ program links with the library"
 
 # The other library, which links this one.
 printf '#include <shmlimit_global.h>\nint main(void) { shmlimit_global_close(0); return 0; }\n' >"$TMP/global.c"
@@ -55,12 +55,12 @@ gcc -std=c11 -Wall -Wextra -Werror -pedantic "$TMP/global.c" $(pkg-config --cfla
 	g++ -x c++ -Wall -Wextra -Werror -pedantic "$TMP/global.c" $(pkg-config --cflags --libs shmlimit-global) -o "$TMP/global"
 ok $? "the library for many hosts can be built against in C and C++"
 run env LD_LIBRARY_PATH="$root/usr/lib" "$TMP/global"
-is "$rc" 0 "and runs"
+is "$rc" 0 "a program of the library for many hosts runs"
 # shellcheck disable=SC2046
 gcc -std=c11 "$TMP/global.c" -Wl,-Bstatic -lshmlimit-global -lshmlimit -Wl,-Bdynamic \
 	$(pkg-config --static --cflags --libs shmlimit-global) -o "$TMP/global.static"
 run "$TMP/global.static"
-is "$rc" 0 "and from the archives"
+is "$rc" 0 "a program of the library for many hosts runs from the archives"
 
 # The gate, by its page's example.
 sed -n '/^\.Sh EXAMPLES/,/^\.Ed/p' "$SOURCE/lib/gate/shmlimit_gate.3" | sed '/^\./d; s/\\&//g; s/\\e/\\/g' |

@@ -44,15 +44,15 @@ plan="+ rule login capacity 15 rate 30/m
 ~ enabled yes -> no"
 run shmlimit apply "$segment" rules.ini --dry-run
 is "$rc $out$err" "0 $plan" "--dry-run shows what would change"
-is "$(rules) $(enabled)" " true" "and changes nothing"
+is "$(rules) $(enabled)" " true" "--dry-run changes nothing"
 run shmlimit apply "$segment" rules.ini
 is "$rc $out$err" "0 $plan" "apply shows the same"
 is "$(rules) $(enabled)" "login 15 30/m 0 false enforce
-mail 20 10/s 60000000000 true dry-run false" "and does it"
+mail 20 10/s 60000000000 true dry-run false" "apply does what --dry-run showed"
 run shmlimit apply "$segment" rules.ini
 is "$rc $out$err" "0 " "what is so already is not shown"
 run shmlimit apply "$segment" rules.ini --prune
-is "$rc $out$err" "0 " "nor is there anything to prune"
+is "$rc $out$err" "0 " "a file of all rules leaves nothing to prune"
 
 # Changes.
 shmlimit enable "$segment"
@@ -63,7 +63,7 @@ capacity = 20
 END
 is "$rc $out$err" "0 ~ rule login capacity 15 -> 20" "a rule that exists needs no key but what changes"
 is "$(shmlimit peek "$segment" login key --json | jq '.remaining >= 10 and .remaining < 20')" true \
-	"its keys keep their tokens"
+	"keys of a rule that changed keep their tokens"
 apply <<END
 [mail]
 rate = 1/s
@@ -83,7 +83,7 @@ apply --dry-run <<END
 [*]
 [login]
 END
-is "$rc $out$err" "0 " "nor do empty sections"
+is "$rc $out$err" "0 " "empty sections change nothing"
 
 # Pruning.
 shmlimit throttle "$segment" key 15 30 60 >/dev/null
@@ -152,7 +152,7 @@ is "$rc $out$err" "0 ~ rule login capacity 1 -> 20 rate 1/w -> 30/m max-wait 0s 
 mode enforce -> off
 + rule new capacity 1 rate 1/s
 ~ enabled no -> yes" "later it brings all of them back"
-is "$(rules | sort) $(enabled)" "$(printf '%s\n' "$before" | sort) true" "as they were"
+is "$(rules | sort) $(enabled)" "$(printf '%s\n' "$before" | sort) true" "rules that were brought back are as they were"
 
 # How a file may be written.
 name=$(printf '%059d.:@+' 0)
@@ -177,7 +177,7 @@ wrong() {
 		run shmlimit apply "$segment" wrong.ini $options
 		is "$rc $out$err" "2 shmlimit: wrong.ini:$1: $2" "a file is refused: $(printf %.60s "$2") $options"
 	done
-	is "$(rules)" "$before" "and nothing of it was applied"
+	is "$(rules)" "$before" "nothing of a file that is refused was applied"
 }
 
 good='[new]
@@ -334,7 +334,7 @@ done
 shmlimit apply "$segment" - --prune <&- >"$TMP/.out" 2>"$TMP/.err"
 is "$? $(cat "$TMP/.out" "$TMP/.err")" "2 shmlimit: standard input: Bad file descriptor: must be a file that can be \
 read, or - for standard input" "standard input that is closed is not an empty file"
-is "$(rules)" "$before" "and prunes nothing"
+is "$(rules)" "$before" "standard input that is closed prunes nothing"
 
 # Input without a rule, such as that of a pipe whose first command failed.
 for content in '' '# no rule' '[*]'; do
@@ -393,7 +393,7 @@ is "$(printf '%s\n' "$err" | sed 's/^shmlimit: wrong.ini:\([0-9]*\): \(rule [a-z
 6 rule log
 8 rule login
 11 rule fresh" "every error is printed: those of the text, then those of the rules"
-is "$(rules)" "$before" "and nothing is applied"
+is "$(rules)" "$before" "nothing is applied of a file with several errors"
 i=0
 while [ $i -lt 100 ]; do
 	echo nonsense

@@ -47,10 +47,10 @@ plan="+ segment $a slots 1Ki mode 0640 group $(id -gn) on-full deny rules 2 wind
 + rule page capacity 5 rate 1/s"
 run shmlimit apply --all d --dry-run
 is "$rc $out$err" "0 $plan" "--dry-run shows what would be made"
-is "$(segments)" "" "and makes nothing"
+is "$(segments)" "" "--dry-run makes no segment"
 run shmlimit apply --all d
 is "$rc $out$err" "0 $plan" "segments that are missing are made"
-is "$(segments)" "$a $b " "those of the files that end in .conf, and no others"
+is "$(segments)" "$a $b " "segments are made of the files that end in .conf, and of no others"
 is "$(for f in slots mode gid on_full rules_max window_max names clock enabled; do fact "$a" $f; done | tr '\n' ' ')" \
 	"1024 0640 $(id -g) deny 2 100 46 coarse false " "each as its file has it"
 is "$(for f in slots mode gid on_full rules_max window_max names clock enabled; do fact "$b" $f; done | tr '\n' ' ')" \
@@ -74,9 +74,9 @@ shmlimit rule export "$a" >"same/$c.conf"
 shmlimit apply --all same >/dev/null
 is "$(shmlimit rule export "$c" | tail -n +2)" "$(tail -n +2 "same/$c.conf")" "of what is exported the like is made"
 run shmlimit apply "$a" "same/$c.conf" --prune
-is "$rc $out$err" "0 " "and applied to the one or the other it changes nothing, and warns of nothing"
+is "$rc $out$err" "0 " "an exported file applied to either segment changes nothing, and warns of nothing"
 run shmlimit apply "$c" "same/$c.conf" --prune
-is "$rc $out$err" "0 " "so it says of the like, too"
+is "$rc $out$err" "0 " "a segment made of an exported file is left as it is, in silence"
 shmlimit destroy "$c"
 shmlimit enable "$a"
 sed -i 's/^slots.*/slots = 2000/; s/^mode.*/mode = 0600/; s/^on-full.*/on-full = evict/; s/^rules.*/rules = 3/
@@ -93,11 +93,11 @@ shmlimit: d/$a.conf:7: warning: window-max 0: segment $a has 100, $keeps
 shmlimit: d/$a.conf:8: warning: names 22: segment $a has 46, $keeps
 shmlimit: d/$a.conf:9: warning: clock precise: segment $a has coarse, $keeps" \
 	"what a segment was made with stays, and a warning names file and line"
-is "$(fact "$a" slots) $(fact "$a" created_unix_ns)" "1024 $made" "it is not made anew"
+is "$(fact "$a" slots) $(fact "$a" created_unix_ns)" "1024 $made" "a segment that differs from its file is not made again"
 run shmlimit apply "$a" "d/$a.conf" --dry-run
 is "$rc $(printf '%s\n' "$err" | grep -c warning)" "0 7" "apply of the one file says the same"
 run shmlimit apply "$SEGMENT.none" "d/$a.conf"
-is "$rc $(segments)" "3 $a $b " "but makes no segment"
+is "$rc $(segments)" "3 $a $b " "apply of one file makes no segment"
 shmlimit rule set "$b" old --capacity 1 --rate 1/s
 run shmlimit apply --all d --prune
 is "$rc $out" "0 ~ segment $b
@@ -210,7 +210,7 @@ echo other >/dev/shm/"$b"
 run shmlimit apply --all d
 is "$rc $out$err" "2 shmlimit: segment $b: not a shmlimit segment: /dev/shm/$b is somebody else's: must be another name" \
 	"what is somebody else's is left alone"
-is "$(cat /dev/shm/"$b")" other "and as it was"
+is "$(cat /dev/shm/"$b")" other "what is somebody else's is as it was"
 rm /dev/shm/"$b"
 cp "d/$b.conf" "d/$(printf '%0249d' 0).conf"
 run shmlimit apply --all d --dry-run
@@ -227,7 +227,7 @@ is "$rc $out$err" "2 shmlimit: $TMP/none: No such file or directory: must be a f
 	"a folder that is not there is an error"
 run shmlimit apply --all d/README
 is "$rc $out$err" "2 shmlimit: d/README: Not a directory: must be a folder that can be read" \
-	"so is what is none"
+	"what is no folder is refused"
 
 # What rules are tried on has its process's id in its name, and lives for a moment.
 mkdir one

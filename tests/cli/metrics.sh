@@ -41,7 +41,7 @@ before=$(cksum </dev/shm/"$segment")
 
 run shmlimit metrics "$segment"
 is "$rc $err" "0 " "metrics of a segment are printed"
-is "$(cksum </dev/shm/"$segment")" "$before" "and nothing in it is changed"
+is "$(cksum </dev/shm/"$segment")" "$before" "metrics change nothing in the segment"
 is "$(printf '%s\n' "$out" | tail -n 1)" "# EOF" "the last line is that of OpenMetrics"
 samples=$(parse "$TMP/.out")
 is $? 0 "both of Prometheus' formats read them, and alike"
@@ -54,9 +54,9 @@ has segment_info "clock=precise layout_version=$(shmlimit inspect "$segment" --j
 on_full=evict window_max=5 1" "is of a kind"
 has segment_size_bytes "$(shmlimit inspect "$segment" --json | jq .segment.size)" "has a size"
 has segment_rules 3 "has rules"
-has segment_rules_max 4 "and room for some"
+has segment_rules_max 4 "a segment has room for some rules"
 has segment_start_time_seconds "$(shmlimit inspect "$segment" --json | jq '(.segment.created_unix_ns | tonumber) / 1e9 | floor')" \
-	"and was made at a time"
+	"a segment was made at a time"
 has segment_slots "state=free 1021
 state=live 3
 state=refilled 0
@@ -109,7 +109,7 @@ is "$(awk -F '[ ;]' '{ n = 0; for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+$/) { i
 	END { print NR, n, back + 0 }' "$TMP/readings")" "6 17 0" "no counter of a segment goes back while others decide"
 shmlimit metrics "$segment" >"$TMP/now"
 samples=$(parse "$TMP/now")
-like "$(printf '%s\n' "$samples" | grep '^shmlimit_segment_decisions_total answer=allowed ')" ' 77$' "and each decision is there"
+like "$(printf '%s\n' "$samples" | grep '^shmlimit_segment_decisions_total answer=allowed ')" ' 77$' "metrics have each decision that was made meanwhile"
 shmlimit rule remove "$segment" r
 shmlimit metrics "$segment" >"$TMP/later"
 later=$(parse "$TMP/later")
@@ -131,7 +131,7 @@ printf 'not ours\n' >"/dev/shm/$SEGMENT.other"
 run shmlimit metrics --all
 is "$rc $err" "0 " "--all prints all segments"
 samples=$(parse "$TMP/.out")
-is $? 0 "also with names that have to be escaped"
+is $? 0 "--all prints names that have to be escaped"
 mine=$(printf '%s\n' "$samples" | grep "^shmlimit_segment_up segment=$SEGMENT\.")
 is "$(printf '%s\n' "$mine" | sed "s/.*segment=$SEGMENT\.//" | sort)" "$(cat <<-END | sort
 	a b 1
@@ -146,9 +146,9 @@ is "$(printf '%s\n' "$mine" | sed "s/.*segment=$SEGMENT\.//" | sort)" "$(cat <<-
 	s 1
 	END
 )" "no two become one, one that is damaged is down, and what is not ours is left out"
-is "$(printf '%s\n' "$samples" | grep -c "^shmlimit_rule_info .*rule=@:+ segment=$SEGMENT")" 8 "each has its rules"
+is "$(printf '%s\n' "$samples" | grep -c "^shmlimit_rule_info .*rule=@:+ segment=$SEGMENT")" 8 "--all prints each segment's rules"
 is "$(printf '%s\n' "$samples" | grep -c "^shmlimit_rule_info .*rule=~15:30:60 segment=$SEGMENT.a b")" 1 \
-	"also those without a name"
+	"--all prints rules without a name"
 run shmlimit metrics "$SEGMENT.a b"
 is "$(parse "$TMP/.out" | grep -c 'segment=' | awk '{ print ($1 > 20) }') $(grep -c 'segment="[^"]*a b"' "$TMP/.out")" \
 	"1 $(grep -vc '^#' "$TMP/.out")" "metrics of one segment are of that one alone"
@@ -160,8 +160,8 @@ ln "$file" "$TMP/witness"
 (umask 027 && shmlimit metrics --all --output "$file")
 is "$? $(cat "$TMP/witness")" "0 old" "--output makes a new file and does not write into the old one"
 parse "$file" >/dev/null
-is "$? $(tail -n 1 "$file")" "0 # EOF" "it is complete"
-is "$(stat -c %a "$file")" 640 "and has the permissions of any new file"
+is "$? $(tail -n 1 "$file")" "0 # EOF" "the file of --output is complete"
+is "$(stat -c %a "$file")" 640 "the file of --output has the permissions of any new file"
 before=$(cksum <"$file")
 run shmlimit metrics "$SEGMENT.none" --output "$file"
 is "$rc $(cksum <"$file")" "3 $before" "where nothing can be said the file stays"
@@ -171,7 +171,7 @@ is "$rc $err" "2 shmlimit: $TMP/no/such: No such file or directory: must be a fi
 mkdir "$TMP/folder"
 run shmlimit metrics --all --output "$TMP/folder"
 is "$rc $err" "2 shmlimit: $TMP/folder: a folder, link, device or pipe: must be a file, or a name that nothing has yet" \
-	"so is a folder in its place"
+	"a folder in the file's place is refused"
 err=$( (ulimit -f 0 && trap '' XFSZ && shmlimit metrics --all --output "$file") 2>&1)
 is "$? $err $(cksum <"$file")" \
 	"2 shmlimit: $file: File too large: must be a file in a folder that can be written to $before" \

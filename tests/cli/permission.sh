@@ -41,15 +41,15 @@ IFS=:
 for words in $looks; do
 	unset IFS
 	run $as shmlimit $words
-	is "$rc $err" "0 " "who may read may $words"
+	is "$rc $err" "0 " "a user who may read may $words"
 done
 IFS=:
 for words in $changes; do
 	unset IFS
 	run $as shmlimit $words
-	is "$rc $out$err" "2 $denied" "who may only read may not $words"
+	is "$rc $out$err" "2 $denied" "a user who may only read may not $words"
 done
-is "$(cksum </dev/shm/"$segment")" "$before" "and has changed nothing"
+is "$(cksum </dev/shm/"$segment")" "$before" "a user who may only read has changed nothing"
 
 make 0000
 all=$looks:$changes
@@ -58,13 +58,13 @@ for words in $all; do
 	unset IFS
 	[ "$words" = list ] && continue
 	run $as shmlimit $words
-	is "$rc $out$err" "2 $denied" "who may not even read may not $words"
+	is "$rc $out$err" "2 $denied" "a user who may not even read may not $words"
 done
 
 make 0666
 for words in "take $segment r key" "rule set $segment r --mode dry-run" "disable $segment"; do
 	run $as shmlimit $words
-	is $rc 0 "who may read and write may $words"
+	is $rc 0 "a user who may read and write may $words"
 done
 
 make 0600
@@ -73,7 +73,7 @@ if [ -n "$as" ] && $as unshare --user --map-root-user true 2>/dev/null; then
 	is "$rc $out$err" "2 $denied" "root of a user namespace may no more than who made it"
 	run $as unshare --user --map-root-user shmlimit destroy "$segment"
 	is "$rc $out$err" "2 shmlimit: segment $segment: no permission: must be destroyed by its owner or by root" \
-		"nor may he destroy"
+		"root of a user namespace of its own may not destroy"
 fi
 
 if [ -n "$as" ]; then
@@ -84,11 +84,11 @@ if [ -n "$as" ]; then
 	is "$rc $out$err" "2 shmlimit: segment $SEGMENT.group: group root: cannot be set: must be a group that you \
 belong to" "a group that one is not in cannot be given"
 	[ ! -e /dev/shm/"$SEGMENT.group" ]
-	ok $? "and nothing was made"
+	ok $? "a group that cannot be given makes no segment"
 	run shmlimit create "$SEGMENT.group" --slots 16 --group 65534 --mode 0660
 	is $rc 0 "root can give any group"
 	run $as shmlimit inspect "$SEGMENT.group" --json
-	is "$rc $(printf '%s' "$out" | jq .segment.gid)" "0 65534" "whose members have what the mode gives them"
+	is "$rc $(printf '%s' "$out" | jq .segment.gid)" "0 65534" "a group's members have what the mode gives them"
 fi
 
 done_testing

@@ -104,13 +104,13 @@ like "$out" '^[0-9]+ more keys left out \(--top\)$' "--top shows so many, and sa
 run shmlimit replay --rule '1/h burst 1' --top 0 random
 is "$(printf '%s\n' "$out" | grep -c KEY\ )" 0 "--top 0 shows none"
 run shmlimit replay --rule '1/d burst 5' --slots 16 random
-like "$out" '^rule 1/d burst 5: [0-9]+ times a key found no room: must have more --slots$' "that keys find no room is said"
+like "$out" '^rule 1/d burst 5: [0-9]+ times a key found no room: must have more --slots$' "keys that find no room are counted"
 
 # ---- where it comes from ----
 want=$(shmlimit replay --rule '3/70s burst 7' random)
 gzip -k random
 is "$(shmlimit replay --rule '3/70s burst 7' random.gz)" "$want" "a compressed log is the same"
-is "$(shmlimit replay --rule '3/70s burst 7' <random)" "$want" "so is standard input"
+is "$(shmlimit replay --rule '3/70s burst 7' <random)" "$want" "a log on standard input is the same"
 is "$(shmlimit replay --rule '3/70s burst 7' - <random.gz)" "$want" "by its name, and compressed"
 head -n 7000 random >access.log.2
 gzip access.log.2
@@ -217,12 +217,12 @@ keys() {
 		sort | tr '\n' ';'
 }
 is "$(keys addr)" "10.0.0.1;10.0.0.200;2001:db8:1:2::/64;host.example;" "by default a key is an address, or an IPv6 net"
-is "$(keys addr/24)" "10.0.0.0/24;2001:db8:1:2::/64;host.example;" "or one of so many bits"
-is "$(keys addr/0,48)" "0.0.0.0/0;2001:db8:1::/48;host.example;" "of both kinds"
-is "$(keys addr/32,128)" "10.0.0.1;10.0.0.200;2001:db8:1:2:3::1;2001:db8:1:2::9;host.example;" "or an address in full"
-is "$(keys user)" "bob;lao qian;" "or a user, where there is one"
-is "$(keys path)" '/;/a;\x16\x03;' "or a path, without its query"
-is "$(keys user+addr/8+path)" "bob host.example \\x16\\x03;lao qian 10.0.0.0/8 /a;" "or several of these"
+is "$(keys addr/24)" "10.0.0.0/24;2001:db8:1:2::/64;host.example;" "a key can be a net of so many bits"
+is "$(keys addr/0,48)" "0.0.0.0/0;2001:db8:1::/48;host.example;" "a key can be a net of so many bits, of both kinds"
+is "$(keys addr/32,128)" "10.0.0.1;10.0.0.200;2001:db8:1:2:3::1;2001:db8:1:2::9;host.example;" "a key can be an address in full"
+is "$(keys user)" "bob;lao qian;" "a key can be a user, where there is one"
+is "$(keys path)" '/;/a;\x16\x03;' "a key can be a path, without its query"
+is "$(keys user+addr/8+path)" "bob host.example \\x16\\x03;lao qian 10.0.0.0/8 /a;" "a key can be several of these"
 is "$(field .without_key --rule '1/s burst 1' --key user lines)" 6 "who has none is counted, and not limited"
 { at 0 10.0.0.1 - "GET /$(printf '\033[31m') HTTP/1.1" && at 0 10.0.0.1 - "GET /$(printf '\033[31m') HTTP/1.1"; } >escape
 is "$(shmlimit replay --rule '1/d burst 1' --key path escape | tail -n 1 | cut -c 14-23)" "/\x1b[31m " "a terminal gets no control characters"
@@ -238,7 +238,7 @@ if command -v gnuplot >/dev/null; then
 	run shmlimit replay --rule '1/s burst 1' /dev/null --plot picture.svg
 	is "$rc $err $(cksum <picture.svg)" "2 shmlimit: --plot: nothing to draw: must be a log with requests $before" \
 		"where there is nothing to draw the old one stays"
-	is "$(ls picture*)" picture.svg "and nothing is left"
+	is "$(ls picture*)" picture.svg "a plot that is not drawn leaves no file"
 	shmlimit replay --rule '1/s burst 1' small --plot - >streamed.svg
 	is "$? $(head -c 5 streamed.svg) $(grep -c "</svg>\|^RULE" streamed.svg) $(ls -- - 2>/dev/null)" "0 <?xml 1 " \
 		"--plot - writes the picture, and nothing else, to standard output"
@@ -253,7 +253,7 @@ is "$(shmlimit replay --rule '1/s burst 1' long 2>&1 >out)" "" "no bar is drawn 
 if command -v script >/dev/null; then
 	script -qec "shmlimit replay --rule '1/s burst 1' long 2>&1 >/dev/null" typescript </dev/null | tr '\r' '\n' >seen
 	like "$(cat seen)" '^\[#+ *\] +[0-9]+ %  [0-9]+ lines' "on a terminal there is a bar"
-	is "$(tail -n 1 seen | od -An -c | tr -d ' \n')" '033[K' "which is wiped away"
+	is "$(tail -n 1 seen | od -An -c | tr -d ' \n')" '033[K' "the bar on a terminal is wiped away"
 fi
 
 # ---- nothing is left ----
@@ -264,7 +264,7 @@ exec 9>pipe
 is "$(ls /dev/shm | grep -c "\.$pid\.")" 0 "while a log is read its segments have no names"
 kill -TERM $pid
 wait $pid 2>/dev/null
-is "$?" 143 "and when it is killed there"
+is "$?" 143 "replay ends with the signal's status when it is killed there"
 exec 9>&-
 is "$(ls /dev/shm | grep -c "\.$pid\.")" 0 "nothing is left"
 

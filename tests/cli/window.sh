@@ -30,7 +30,7 @@ for cost in 1 1 2 1 1; do
 	shmlimit take "$segment" w key --cost $cost --quiet
 	answers="$answers $?"
 done
-is "$answers" " 0 0 1 0 1" "so many are admitted, and no more"
+is "$answers" " 0 0 1 0 1" "a window admits its capacity, and no more"
 run shmlimit peek "$segment" w key --json
 is "$(printf '%s' "$out" | jq -c '[.limit, .remaining, (.retry_after_ns / 86400e9 | ceil)]')" '[3,0,1]' \
 	"until the first has left"
@@ -39,17 +39,17 @@ run shmlimit take "$segment" w key --quiet
 is $rc 0 "what is given back can be taken again"
 run shmlimit inspect "$segment"
 like "$out" '^window max: 5$' "inspect shows the largest window"
-like "$out" '^w +window +3 +3/d +enforce +4 +2 ' "its rules"
-like "$out" '^w +[0-9a-f]{12} +0 +- +23h59m' "and windows that are not empty"
+like "$out" '^w +window +3 +3/d +enforce +4 +2 ' "inspect shows windows among the rules"
+like "$out" '^w +[0-9a-f]{12} +0 +- +23h59m' "inspect shows windows that are not empty"
 run shmlimit rule set "$segment" w --rate 5/d
 is $rc 0 "a window can be made larger"
-is "$(shmlimit peek "$segment" w key --json | jq .remaining)" 2 "and remembers"
+is "$(shmlimit peek "$segment" w key --json | jq .remaining)" 2 "a window that was made larger remembers what it admitted"
 run shmlimit rule set "$segment" w --count-refused yes --rate 3/d
 shmlimit take "$segment" w late --cost 2 --quiet
 shmlimit take "$segment" w late --cost 2 --quiet
 is "$(shmlimit peek "$segment" w late --json | jq .remaining)" 0 "a refusal can be made to count"
 run shmlimit reset "$segment" --rule w --key late
-is "$(shmlimit peek "$segment" w late --json | jq .remaining)" 3 "and be forgotten"
+is "$(shmlimit peek "$segment" w late --json | jq .remaining)" 3 "a refusal that counts can be forgotten"
 
 # ---- warmup ----
 run shmlimit rule set "$segment" u --algorithm warmup --rate 2/d --warmup 4d --max-wait 52w
@@ -57,7 +57,7 @@ is "$rc $out$err" "0 " "a warm-up needs rate and warm-up"
 run shmlimit rule show "$segment" u
 is "$(printf '%s\n' "$out" | sed -n '3,9p' | tr '\n' ';')" \
 	"algorithm: warmup;capacity: 8;rate: 2/d;warmup: 4d;cold-factor: 3;max-wait: 52w;mode: enforce;" \
-	"its capacity follows"
+	"a warm-up's capacity follows from the rest"
 waits=
 for i in 1 2 3 4 5 6 7 8; do
 	waits="$waits $(shmlimit reserve "$segment" u key --json | jq '.wait_ns / 86400e9 * 1000 | round / 1000')"
@@ -81,7 +81,7 @@ is "$rc $out" "2 " "a file with too large a window is refused"
 like "$err" "^shmlimit: large\.ini:1: rule w: a window larger than segment .* was created for: must be smaller, or" "by name"
 printf '[n]\nalgorithm = warmup\nrate = 6/d\n' >warm.ini
 run shmlimit apply "$segment" warm.ini
-is "$err" "shmlimit: warm.ini:1: rule n: new, its warmup is missing: must have rate and warmup" "or with half a warm-up"
+is "$err" "shmlimit: warm.ini:1: rule n: new, its warmup is missing: must have rate and warmup" "a rule with half a warm-up is refused"
 
 # ---- what is wrong ----
 refused "a window larger than segment $segment was created for: must be smaller, or the segment be created with a larger \
