@@ -130,7 +130,7 @@ man3    := lib/shmlimit.3 lib/global/shmlimit_global.3 lib/gate/shmlimit_gate.3
 man7    := lib/shmlimit.7 lib/shmlimit-security.7
 units   := $(wildcard tools/systemd/*.service)
 
-.PHONY: all lib nginx apache php bench bench-quick demo lacking t test check check-installed check-full coverage memcheck torture schedules fuzz \
+.PHONY: all lib servers nginx apache php bench bench-quick demo lacking t test check check-installed check-full coverage memcheck torture schedules fuzz \
 	fuzz-afl mutants tests list install uninstall deb clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -275,6 +275,7 @@ $(O)/tools/nginx/ngx_http_shmlimit_module.o: $(O)/nginx/objs/ngx_auto_config.h
 # What there is something installed to build with.
 servers := $(if $(wildcard $(nginx_src)/configure),$(nginx_module)) $(if $(wildcard /usr/bin/apxs),$(apache_module))
 
+servers: $(servers)
 nginx: $(nginx_module)
 apache: $(apache_module)
 
@@ -397,7 +398,7 @@ demo:
 bench bench-quick:
 	@tools/need.sh $(for_bench)
 	@tools/foreign.sh $$(dpkg --print-architecture) $(O)/peers nginx libapache2-mod-qos libapache2-mod-evasive
-	@$(MAKE) --no-print-directory -s all $(O)/bin/shmlimit-demo $(benches) $(servers)
+	@$(MAKE) --no-print-directory -s all $(O)/bin/shmlimit-demo $(benches) servers
 	@CC=$(CC) bench/report.sh $(O) $(if $(filter bench,$@),bench/results,$(O)/bench/results --quick)
 
 # name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there: those which take long
