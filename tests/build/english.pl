@@ -51,7 +51,7 @@ for my $document (sort @documents) {
 
 	while (my $line = <$in>) {
 		$code = !$code if $document =~ /\.md$/ && $line =~ /^```/;
-		next if $line =~ /^\.(?:\\"|It Vt )/ || $code;    # a comment, a member's name, a program
+		next if $line =~ /^\.(?:\\"|It (?:Vt|Li) )/ || $code;    # a comment, a member's name, a program
 		(my $prose = $line) =~ s/^[ \t]*\*? *//;
 		for (@struck) {
 			my ($phrase, $instead) = @$_;

@@ -49,7 +49,7 @@ is "$(printf '%s\n' "$out" | sed -n 1,8p | tr '\n' ';')" \
 	"rule: login;id: 0;algorithm: funnel;capacity: 15;rate: 30/m;max-wait: 0s;next-pays: no;mode: enforce;" \
 	"a rule is shown as it was set, enforced, without debt"
 like "$out" '^resolution: [0-9.]+[nu]s$' "a rule's resolution is shown in nanoseconds"
-like "$out" '^time to fill: 30s$' "15 tokens at 30 a minute take 30 seconds"
+like "$out" '^time to full: 30s$' "15 tokens at 30 a minute take 30 seconds"
 like "$out" '^range back: [0-9]{3,}d[0-9hms.]*$' "a rule's range back is over a year"
 like "$out" '^range ahead: [0-9]+d[0-9hms.]*$' "a rule's range ahead is over days"
 

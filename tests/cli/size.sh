@@ -39,17 +39,17 @@ size 76 --keys 3600/h --rate 5/m --window-max 20
 
 run shmlimit size --keys 200000/h --capacity 15 --rate 30/60s
 is "$rc $(printf '%s\n' "$out" | sed 's/^size: .*/size: SIZE/' | tr '\n' ';')" \
-	"0 keys live at once: 1667 at most;time to fill: 30s;slots: 2084;size: SIZE;shmlimit create NAME --slots 2084;" \
+	"0 keys live at once: 1667 at most;time to full: 30s;slots: 2084;size: SIZE;shmlimit create NAME --slots 2084;" \
 	"it says what it counted with, and what to type"
 run shmlimit size --keys 60/m --rate 2/m
 is "$(printf '%s\n' "$out" | sed -n '1,2p;$p' | tr '\n' ';')" \
-	"keys live at once: 60 at most;time to fill: 1m;shmlimit create NAME --slots 76 --window-max 2;" \
-	"a window's time to fill is its period"
+	"keys live at once: 60 at most;time to full: 1m;shmlimit create NAME --slots 76 --window-max 2;" \
+	"a window's time to full is its period"
 run shmlimit size --keys 100 --names 40
 is "$(printf '%s\n' "$out" | tail -n 1)" "shmlimit create NAME --slots 128 --names 46" "names are rounded up as they will be"
 run shmlimit size --keys 100
 is "$rc $(printf '%s\n' "$out" | sed 's/^size: .*/size: SIZE/' | tr '\n' ';')" \
-	"0 keys live at once: 100;slots: 128;size: SIZE;shmlimit create NAME --slots 128;" "without a rule there is no time to fill"
+	"0 keys live at once: 100;slots: 128;size: SIZE;shmlimit create NAME --slots 128;" "without a rule there is no time to full"
 is "$(shmlimit size --keys 100 --json | jq -c 'keys_unsorted, .fill_ns' | tr '\n' ' ')" \
 	'["keys_live","fill_ns","slots","window_max","names","size"] null ' "in JSON likewise"
 

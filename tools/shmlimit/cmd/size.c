@@ -139,7 +139,7 @@ static void print_text(const struct demand *d)
 
 	print_line("keys live at once", "%" PRIu64 "%s", d->live, d->period_ns != 0 ? " at most" : "");
 	if (d->has_rule)
-		print_line("time to fill", "%s", duration_text(text, d->fill_ns));
+		print_line("time to full", "%s", duration_text(text, d->fill_ns));
 	print_line("slots", "%" PRIu64, d->slots);
 	print_line("size", "%" PRIu64 " (%s)", d->size, size_text(text, d->size));
 	printf("shmlimit create NAME --slots %" PRIu64, d->slots);
