@@ -174,6 +174,18 @@ static struct shmlimit *set_losing(void)
 	return l;
 }
 
+/* The same of a window, whose first try is another. */
+static struct shmlimit *set_losing_window(void)
+{
+	struct shmlimit *l = stage_set(SHMLIMIT_FULL_ALLOW, SLOTS - 1, (struct shmlimit_rule){
+		.algorithm = SHMLIMIT_WINDOW, .capacity = 10, .period_ns = SECOND });
+	uint32_t key = 1;
+
+	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), 1, NULL);
+	stage.peaceful = 1;
+	return l;
+}
+
 static void act_losing(unsigned who)
 {
 	uint32_t key = 1;
@@ -205,6 +217,14 @@ static const struct scene losing = {
 	.judge = judge_losing,
 };
 
+static const struct scene losing_window = {
+	.title = "no key with a window is denied by what another key left in its slot",
+	.actors = 2,
+	.set = set_losing_window,
+	.act = act_losing,
+	.judge = judge_losing,
+};
+
 int main(void)
 {
 	play(&one_key);
@@ -214,5 +234,6 @@ int main(void)
 	play(&evicting);
 	play(&allowing);
 	play(&losing);
+	play(&losing_window);
 	return tap_done();
 }
