@@ -68,15 +68,16 @@ static uint64_t now_ns(void)
 static int wait_ns(uint64_t ns, const sigset_t *ending)
 {
 	uint64_t began = now_ns(), passed = 0;
+	int number;
 
-	for (; passed < ns; passed = now_ns() - began) {
-		struct timespec left = { (time_t)((ns - passed) / 1000000000), (long)((ns - passed) % 1000000000) };
-		int number = sigtimedwait(ending, NULL, &left);
+	do {
+		uint64_t rest = ns > passed ? ns - passed : 0;
+		struct timespec left = { (time_t)(rest / 1000000000), (long)(rest % 1000000000) };
 
-		if (number > 0)
-			return number;
-	}
-	return 0;
+		number = sigtimedwait(ending, NULL, &left);
+		passed = now_ns() - began;
+	} while (number <= 0 && passed < ns);
+	return number > 0 ? number : 0;
 }
 
 /* It starts with what this one was started with: main() ignores two signals. */
@@ -89,26 +90,25 @@ static int become(char **command)
 	return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
 }
 
+/* Signals that were held, and what they are to be set back to. */
+struct held {
+	sigset_t ending, before;
+};
+
 /* Tokens that were taken for nothing go back: of a signal, or a command that cannot be run. */
 static int wait_and_run(struct shmlimit *limiter, int rule, const struct request *q, const struct shmlimit_result *r,
-                        char **command)
+                        const struct held *held, char **command)
 {
-	int number, status = STATUS_ERROR, is_taken = r->retry_after_ns == 0;
-	sigset_t ending, before;
+	int number = wait_ns(r->wait_ns, &held->ending), status = STATUS_ERROR, is_taken = r->retry_after_ns == 0;
 
-	ending_signals(&ending);
-	sigprocmask(SIG_BLOCK, &ending, &before);
-	number = wait_ns(r->wait_ns, &ending);
 	if (number == 0) {
-		sigprocmask(SIG_SETMASK, &before, NULL);
+		sigprocmask(SIG_SETMASK, &held->before, NULL);
 		status = become(command);
 	}
 	if (is_taken)
 		shmlimit_refund(limiter, rule, q->key.bytes, q->key.len, q->cost, NULL);
-	if (number != 0) {
-		raise(number);
-		sigprocmask(SIG_SETMASK, &before, NULL);
-	}
+	if (number != 0)
+		raise(number);         /* held: the caller lets it through */
 	return status;
 }
 
@@ -120,28 +120,40 @@ static int deny(const char *rule, const struct request *q, const struct shmlimit
 	return (int)q->denied_status;
 }
 
+/* No signal comes between taking the tokens and waiting for them. */
+static int ask(const struct call *call, struct shmlimit *limiter, int rule, const struct request *q)
+{
+	struct shmlimit_result r;
+	struct held held;
+	int answer, status;
+
+	ending_signals(&held.ending);
+	sigprocmask(SIG_BLOCK, &held.ending, &held.before);
+	answer = shmlimit_reserve(limiter, rule, q->key.bytes, q->key.len, q->cost, q->max_wait_ns, &r);
+	if (answer < 0)
+		status = fail_rule(call->operand[0], call->operand[1], answer);
+	else if (answer == SHMLIMIT_DENIED)
+		status = deny(call->operand[1], q, &r);
+	else
+		status = wait_and_run(limiter, rule, q, &r, &held, call->operand + 3);
+	sigprocmask(SIG_SETMASK, &held.before, NULL);
+	return status;
+}
+
 static int run(const struct call *call)
 {
 	struct request q = { .cost = 1, .max_wait_ns = UINT64_MAX, .denied_status = STATUS_NO };
 	const char *segment = call->operand[0], *rule = call->operand[1];
 	struct shmlimit *limiter;
-	struct shmlimit_result r;
-	int id, answer, status = parse(call, &q);
+	int id, status = parse(call, &q);
 
 	if (status == STATUS_OK)
 		status = segment_open(segment, 0, &limiter);
 	if (status != STATUS_OK)
 		return status;
 	status = rule_find(limiter, segment, rule, &id);
-	if (status == STATUS_OK) {
-		answer = shmlimit_reserve(limiter, id, q.key.bytes, q.key.len, q.cost, q.max_wait_ns, &r);
-		if (answer < 0)
-			status = fail_rule(segment, rule, answer);
-		else if (answer == SHMLIMIT_DENIED)
-			status = deny(rule, &q, &r);
-		else
-			status = wait_and_run(limiter, id, &q, &r, call->operand + 3);
-	}
+	if (status == STATUS_OK)
+		status = ask(call, limiter, id, &q);
 	shmlimit_close(limiter);
 	return status;
 }
