@@ -112,7 +112,7 @@ struct shmlimit_options {
 	uint32_t on_full;          /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */
 	uint32_t clock;            /* SHMLIMIT_CLOCK_PRECISE (default), _COARSE */
 	uint64_t group;            /* 1 + the group id of the segment; 0 = the creator's group */
-	uint32_t names;            /* bytes of each key stored for display by `inspect` and `top`; 0 = none */
+	uint32_t store_keys;       /* bytes of each key stored for display by `inspect` and `top`; 0 = none */
 	uint32_t reserved32;       /* must be zero */
 	uint64_t slots_max;        /* the segment can grow to this many slots, `slots` or more; default 16 * slots */
 	uint64_t reserved[1];      /* must be zero */
@@ -210,7 +210,7 @@ struct shmlimit_info {
 	uint32_t uid, gid;         /* owner */
 	uint64_t created_unix_ns;  /* nanoseconds of the real-time clock since 1970 */
 	uint32_t window_max;       /* largest capacity of WINDOW rules */
-	uint32_t names;            /* bytes of each key stored for display, rounded up to whole words; 0 = none */
+	uint32_t store_keys;       /* bytes of each key stored for display, rounded up to whole words; 0 = none */
 	uint64_t slots_before;     /* slots of the old table while keys may be left in it; else 0 */
 	uint64_t slots_max;        /* the segment can grow to this many slots */
 	uint64_t undecided_passed; /* requests that servers let pass because the limiter could not decide */
@@ -852,7 +852,7 @@ int shmlimit_slot(struct shmlimit *limiter, uint64_t index, uint64_t now_ns, str
 
 /*
  * Copy the key of slot `index`, which shmlimit_slot() reported as *slot, if the segment stores
- * keys (options.names). `size` is the room in `key`; SHMLIMIT_KEY_MAX suffices. *key_len
+ * keys (options.store_keys). `size` is the room in `key`; SHMLIMIT_KEY_MAX suffices. *key_len
  * (unless NULL) becomes the key's whole length. It is more than the number of bytes copied if
  * the key is longer than the segment stores; the copy is then the key's beginning.
  *

@@ -34,7 +34,7 @@ static int check(struct shmlimit_options *o)
 	if (o->slots < SHMLIMIT_SLOTS_MIN || o->slots > o->slots_max || o->slots_max > SHMLIMIT_SLOTS_MAX ||
 	    o->rules > SHMLIMIT_RULES_MAX || (o->mode & ~0777u) != 0 ||
 	    o->window_max > SHMLIMIT_WINDOW_MAX || o->on_full > SHMLIMIT_FULL_DENY || o->clock > SHMLIMIT_CLOCK_COARSE ||
-	    o->names > SHMLIMIT_KEY_MAX || o->group > UINT32_MAX)
+	    o->store_keys > SHMLIMIT_KEY_MAX || o->group > UINT32_MAX)
 		return -EINVAL;
 	if (o->reserved32 != 0)
 		return -E2BIG;
@@ -68,7 +68,7 @@ static int make_header(const struct shmlimit_options *o, const uint64_t secret[2
 	h->cpus = clamp(cpus, 1, CPUS_MAX);
 	h->stripes = clamp(cpus, STRIPES_MIN, STRIPES_MAX);
 	h->window_max = o->window_max;
-	h->names = layout_names(o->names);
+	h->names = layout_names(o->store_keys);
 	if (!layout_offsets(h->lines, h->lines_max, h->window_max, h->names, h->rules, h->cpus, h->stripes, &offsets))
 		return -EINVAL;
 	h->rules_offset = offsets.rules;
@@ -120,7 +120,7 @@ int attach_new_private(const struct shmlimit_options *options, const uint64_t se
 	if (error == 0)
 		error = make_header(&o, secret, header, &end);
 	o.slots = o.slots_max = SHMLIMIT_SLOTS_MIN;
-	o.names = 0;
+	o.store_keys = 0;
 	if (error == 0)
 		error = make_header(&o, secret, header, &end);
 	return error != 0 ? error : segment_make_private(header, sizeof(*header), end, segment, fd);

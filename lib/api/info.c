@@ -30,7 +30,7 @@ EXPORT int shmlimit_info(struct shmlimit *l, struct shmlimit_info *out)
 	for (uint32_t i = 0; i < l->rule_count; i++)
 		info.rules_used += (uint32_t)published_in_use(load_acquire(&l->rules[i].published));
 	info.window_max = l->window_max;
-	info.names = l->names_max;
+	info.store_keys = l->names_max;
 	info.on_full = l->on_full;
 	info.clock = l->clock_id == CLOCK_MONOTONIC ? SHMLIMIT_CLOCK_PRECISE : SHMLIMIT_CLOCK_COARSE;
 	info.enabled = (load_relaxed(&l->header->state) & STATE_OFF) == 0;

@@ -67,7 +67,7 @@ static int make(struct loading *f, const char *name, int *fd)
 	o.mode = h->mode;
 	o.slots = h->slots_before != 0 ? h->slots_before : h->slots;
 	o.slots_max = h->slots_max;
-	o.names = h->names;
+	o.store_keys = h->names;
 	o.rules = h->rules_max;
 	o.window_max = h->window_max;
 	o.on_full = h->on_full;

@@ -166,7 +166,7 @@ if [ $rc -eq 99 ] || grep -q '^unshare: ' "$TMP/err" || [ -n "$(lacks nginx curl
 else
 	there "$TMP/first_steps"
 	is "$rc $(grep '^+' "$TMP/story" | tr '\n' ' ')" \
-		"0 + segment site mode 0660 group www-data names 46 + rule page capacity 5 rate 5/m " "they can be taken"
+		"0 + segment site mode 0660 group www-data store-keys 46 + rule page capacity 5 rate 5/m " "they can be taken"
 	like "$(grep -E '^[2-5][0-9][0-9]$' "$TMP/story" | tr '\n' ' ')" '^(200 ){5,7}(429 ){1,3}$' "requests are limited"
 	like "$(cat "$TMP/story")" '^page +[01] .* "(127\.0\.0\.1|::1)"$' "and it shows whom"
 	[ ! -s "$TMP/err" ] || diag "$(cat "$TMP/err")"

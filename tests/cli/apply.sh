@@ -120,7 +120,7 @@ group = $(id -gn)
 on-full = evict
 rules = 5
 window-max = 0
-names = 0
+store-keys = 0
 clock = precise
 enabled = yes
 
@@ -235,7 +235,7 @@ enabled = no
 [login]
 [*]
 END
-wrong 4 "section [*]: rate: no such key: must be enabled, slots, slots-max, mode, group, on-full, rules, window-max, names or clock" <<END
+wrong 4 "section [*]: rate: no such key: must be enabled, slots, slots-max, mode, group, on-full, rules, window-max, store-keys or clock" <<END
 $good
 [*]
 rate = 1/s

@@ -22,7 +22,7 @@ group = $(id -gn)
 on-full = deny
 rules = 2
 window-max = 100
-names = 40
+store-keys = 40
 clock = coarse
 enabled = no
 
@@ -39,7 +39,7 @@ printf 'not ours' >"d/README"
 printf 'not ours' >"d/.hidden.conf"
 printf 'not ours' >"d/.conf"
 
-plan="+ segment $a slots 1Ki mode 0640 group $(id -gn) on-full deny rules 2 window-max 100 names 46 clock coarse
+plan="+ segment $a slots 1Ki mode 0640 group $(id -gn) on-full deny rules 2 window-max 100 store-keys 46 clock coarse
 + rule login capacity 15 rate 30/m
 + rule calls algorithm window rate 100/m
 ~ enabled yes -> no
@@ -51,9 +51,9 @@ is "$(segments)" "" "--dry-run makes no segment"
 run shmlimit apply --all d
 is "$rc $out$err" "0 $plan" "segments that are missing are made"
 is "$(segments)" "$a $b " "segments are made of the files that end in .conf, and of no others"
-is "$(for f in slots mode gid on_full rules_max window_max names clock enabled; do fact "$a" $f; done | tr '\n' ' ')" \
+is "$(for f in slots mode gid on_full rules_max window_max store_keys clock enabled; do fact "$a" $f; done | tr '\n' ' ')" \
 	"1024 0640 $(id -g) deny 2 100 46 coarse false " "each as its file has it"
-is "$(for f in slots mode gid on_full rules_max window_max names clock enabled; do fact "$b" $f; done | tr '\n' ' ')" \
+is "$(for f in slots mode gid on_full rules_max window_max store_keys clock enabled; do fact "$b" $f; done | tr '\n' ' ')" \
 	"65536 0600 $(id -g) evict 64 0 0 precise true " "or as create makes it"
 is "$(rules "$a"), $(rules "$b")" "login funnel 15 30/m
 calls window 100 100/m, page funnel 5 1/s" "with their rules"
@@ -80,7 +80,7 @@ is "$rc $out$err" "0 " "a segment made of an exported file is left as it is, in 
 shmlimit destroy "$c"
 shmlimit enable "$a"
 sed -i 's/^slots.*/slots = 2000/; s/^mode.*/mode = 0600/; s/^on-full.*/on-full = evict/; s/^rules.*/rules = 3/
-	s/^window-max.*/window-max = 0/; s/^names.*/names = 16/; s/^clock.*/clock = precise/; s/^capacity.*/capacity = 20/' "d/$a.conf"
+	s/^window-max.*/window-max = 0/; s/^store-keys.*/store-keys = 16/; s/^clock.*/clock = precise/; s/^capacity.*/capacity = 20/' "d/$a.conf"
 keeps="and keeps it: must be created again to have another (shmlimit destroy $a)"
 run shmlimit apply --all d
 is "$rc $out" "0 ~ segment $a
@@ -90,7 +90,7 @@ shmlimit: d/$a.conf:3: warning: mode 0600: segment $a has 0640, $keeps
 shmlimit: d/$a.conf:5: warning: on-full evict: segment $a has deny, $keeps
 shmlimit: d/$a.conf:6: warning: rules 3: segment $a has 2, $keeps
 shmlimit: d/$a.conf:7: warning: window-max 0: segment $a has 100, $keeps
-shmlimit: d/$a.conf:8: warning: names 22: segment $a has 46, $keeps
+shmlimit: d/$a.conf:8: warning: store-keys 22: segment $a has 46, $keeps
 shmlimit: d/$a.conf:9: warning: clock precise: segment $a has coarse, $keeps" \
 	"what a segment was made with stays, and a warning names file and line"
 is "$(fact "$a" slots) $(fact "$a" created_unix_ns)" "1024 $made" "a segment that differs from its file is not made again"
@@ -169,7 +169,7 @@ wrong 3 "section [*]: slots: appears more than once" <<END
 slots = 1Ki
 slots = 1Ki
 END
-wrong 2 "section [*]: size: no such key: must be enabled, slots, slots-max, mode, group, on-full, rules, window-max, names or clock" <<END
+wrong 2 "section [*]: size: no such key: must be enabled, slots, slots-max, mode, group, on-full, rules, window-max, store-keys or clock" <<END
 [*]
 size = 1Ki
 END

@@ -74,12 +74,12 @@ good --on-full allow on_full allow
 good --on-full deny on_full deny
 good --rules 1 rules_max 1
 good --rules 4096 rules_max 4096
-good --names 0 names 0
-good --names 1 names 14
-good --names 62 names 62
-good --names 63 names 70
-good --names 1K names 1006
-good --names 1Ki names 1024
+good --store-keys 0 store_keys 0
+good --store-keys 1 store_keys 14
+good --store-keys 62 store_keys 62
+good --store-keys 63 store_keys 70
+good --store-keys 1K store_keys 1006
+good --store-keys 1Ki store_keys 1024
 good --clock precise clock precise
 good --clock coarse clock coarse
 
@@ -142,7 +142,7 @@ bad "--on-full EVICT: must be evict, allow or deny" --on-full EVICT
 bad "--rules 0: must be 1 to 4096" --rules 0
 bad "--rules 4097: must be 1 to 4096" --rules 4097
 bad "--rules 64K: must be 1 to 4096" --rules 64K
-bad "--names 1025: must be 0 to 1024" --names 1025
+bad "--store-keys 1025: must be 0 to 1024" --store-keys 1025
 bad "--clock sundial: must be precise or coarse" --clock sundial
 
 # Where segments stand, in a mount namespace of the test's own.
@@ -167,7 +167,7 @@ window-max or names, or a higher limit (ulimit -f)" "a limit of files is an erro
 
 # Only where a table of that size is sure not to fit.
 if [ "$(df -Pk /dev/shm | awk 'END { print $2 }')" -lt 1000000000 ]; then
-	bad "segment $SEGMENT.bad: no room in /dev/shm: must be fewer slots, a smaller window-max or names, or other segments must go \
+	bad "segment $SEGMENT.bad: no room in /dev/shm: must be fewer slots, a smaller window-max or store-keys, or other segments must go \
 (shmlimit list)" --slots 64Gi
 fi
 

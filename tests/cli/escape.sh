@@ -30,7 +30,7 @@ harmless() {
 	done
 }
 
-shmlimit create "$segment" --slots 16 --names 64
+shmlimit create "$segment" --slots 16 --store-keys 64
 shmlimit rule set "$segment" r --capacity 2 --rate 1/day
 shmlimit take "$segment" r "$evil" --quiet
 

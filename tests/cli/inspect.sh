@@ -136,7 +136,7 @@ is "$(printf '%s' "$out" | jq -c '.occupancy | [.live, .free + .stale + .refille
 
 # Keys.
 named=$SEGMENT.n
-shmlimit create "$named" --slots 64 --names 22
+shmlimit create "$named" --slots 64 --store-keys 22
 shmlimit rule set "$named" r --capacity 4 --rate 1/d
 # keys: as inspect shows them, of one token taken each, by text and by JSON.
 keys() {
@@ -156,7 +156,7 @@ shown() {
 	hex=$(printf %s "$2" | od -An -v -tx1 | tr -d ' \n')
 	is "${by_json:-none}" "${hex%"${hex#"$by_json"}"}" "JSON has the bytes of $3, as far as they are kept"
 }
-like "$(shmlimit inspect "$named")" '^names: 22$' "a segment that keeps names says so"
+like "$(shmlimit inspect "$named")" '^store keys: 22$' "inspect shows how many bytes of each key a segment stores"
 shown C alice alice
 shown C 'a key of 22 bytes, all' 'a key of 22 bytes, all'
 shown C 'a key of 23 bytes, more' 'a key of 23 by\...[23]'

@@ -9,7 +9,7 @@ need jq
 cd "$TMP" || exit
 
 segment=$SEGMENT.s
-shmlimit create "$segment" --slots 64 --names 14 --window-max 3
+shmlimit create "$segment" --slots 64 --store-keys 14 --window-max 3
 shmlimit rule set "$segment" r --capacity 5 --rate 1/d --max-wait 1h
 shmlimit rule set "$segment" gone --capacity 5 --rate 1/d
 for key in a b c; do shmlimit take "$segment" r "$key" --quiet; done

@@ -6,7 +6,7 @@
 need jq
 
 segment=$SEGMENT.s
-shmlimit create "$segment" --slots 64 --names 62
+shmlimit create "$segment" --slots 64 --store-keys 62
 shmlimit rule set "$segment" r --capacity 10 --rate 1/d --max-wait 10d
 
 # left ARGUMENT...: what remains to a key.

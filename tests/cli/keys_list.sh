@@ -8,7 +8,7 @@ need jq
 
 segment=$SEGMENT.s
 tab=$(printf '\t')
-shmlimit create "$segment" --slots 64 --names 30
+shmlimit create "$segment" --slots 64 --store-keys 30
 shmlimit rule set "$segment" login --capacity 4 --rate 1/d --max-wait 30d --next-pays yes
 shmlimit rule set "$segment" page --capacity 100 --rate 100/w
 shmlimit rule set "$segment" dry --capacity 1 --rate 1/w --mode dry-run
@@ -100,7 +100,7 @@ shmlimit take "$plain" r user:1 --quiet
 run shmlimit keys "$plain"
 like "$out" "^#([0-9a-f]{12})${tab}r${tab}\\1${tab}3${tab}0s${tab}" "a key that is not kept is its fingerprint"
 run shmlimit keys "$plain" --match 'user:*'
-is "$rc $err" "2 shmlimit: --match user:*: segment $plain stores no keys (create it with: shmlimit create $plain --names \
+is "$rc $err" "2 shmlimit: --match user:*: segment $plain stores no keys (create it with: shmlimit create $plain --store-keys \
 BYTES)" "--match needs keys that are kept"
 run shmlimit keys "$segment" --sort size
 is "$rc $err" "2 shmlimit: --sort size: must be denied, debt, remaining or reset" "an unknown order is refused"

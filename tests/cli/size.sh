@@ -14,7 +14,7 @@ size() {
 	run shmlimit size "$@" --json
 	is "$rc $(printf '%s' "$out" | jq .slots)" "0 $slots" "size $*: $slots slots"
 	shmlimit create "$SEGMENT.$n" --slots "$slots" --slots-max "$slots" \
-		--window-max "$(printf '%s' "$out" | jq .window_max)" --names "$(printf '%s' "$out" | jq .names)"
+		--window-max "$(printf '%s' "$out" | jq .window_max)" --store-keys "$(printf '%s' "$out" | jq .store_keys)"
 	is "$(printf '%s' "$out" | jq .size)" "$(stat -c %s /dev/shm/"$SEGMENT.$n")" "size $*: so many bytes"
 }
 
@@ -29,9 +29,9 @@ size 20000 --keys 16000 --rate 1/s --capacity 10
 size 16 --keys 1 --window-max 7
 size 128 --keys 100 --window-max 1Ki
 size 76 --keys 60/m --rate 2/m
-size 128 --keys 100 --names 1
-size 128 --keys 100 --names 62 --window-max 3
-size 128 --keys 100 --names 1Ki
+size 128 --keys 100 --store-keys 1
+size 128 --keys 100 --store-keys 62 --window-max 3
+size 128 --keys 100 --store-keys 1Ki
 # 10 tokens at 2 a second are back after 5 s.
 size 6252 --keys 1000/s --rate 2/s --capacity 10
 size 6256 --keys 60036/m --rate 2/s --capacity 10
@@ -45,13 +45,13 @@ run shmlimit size --keys 60/m --rate 2/m
 is "$(printf '%s\n' "$out" | sed -n '1,2p;$p' | tr '\n' ';')" \
 	"keys live at once: 60 at most;time to full: 1m;shmlimit create NAME --slots 76 --window-max 2;" \
 	"a window's time to full is its period"
-run shmlimit size --keys 100 --names 40
-is "$(printf '%s\n' "$out" | tail -n 1)" "shmlimit create NAME --slots 128 --names 46" "names are rounded up as they will be"
+run shmlimit size --keys 100 --store-keys 40
+is "$(printf '%s\n' "$out" | tail -n 1)" "shmlimit create NAME --slots 128 --store-keys 46" "names are rounded up as they will be"
 run shmlimit size --keys 100
 is "$rc $(printf '%s\n' "$out" | sed 's/^size: .*/size: SIZE/' | tr '\n' ';')" \
 	"0 keys live at once: 100;slots: 128;size: SIZE;shmlimit create NAME --slots 128;" "without a rule there is no time to full"
 is "$(shmlimit size --keys 100 --json | jq -c 'keys_unsorted, .fill_ns' | tr '\n' ' ')" \
-	'["keys_live","fill_ns","slots","window_max","names","size"] null ' "in JSON likewise"
+	'["keys_live","fill_ns","slots","window_max","store_keys","size"] null ' "in JSON likewise"
 
 # As many keys as were said find a slot each.
 shmlimit create "$SEGMENT.fill" --slots "$(shmlimit size --keys 200 --json | jq .slots)"
@@ -76,7 +76,7 @@ wrong "--keys 5/h: the time that each key is live is missing: must be with --rat
 	--keys 5/h
 wrong "--capacity: its rate is missing: must be --rate COUNT/PERIOD --capacity N" --keys 5 --capacity 5
 wrong "--window-max 4: must be 5 to 65536" --keys 5 --rate 5/s --window-max 4
-wrong "--names 1025: must be 0 to 1024" --keys 5 --names 1025
+wrong "--store-keys 1025: must be 0 to 1024" --keys 5 --store-keys 1025
 wrong "--rate 65537/s: too large a window: must be 65536 or less, or have a --capacity" --keys 5 --rate 65537/s
 wrong "--keys 54975581389/s: too many live at once: must be 54975581388 or less" --keys 54975581389/s --rate 1/s --capacity 1
 wrong "rule 1/30500w: rate 1/30500w is out of range (one token in 146 years to 10^11 a second, in numbers that are round \

@@ -7,7 +7,7 @@
 . "${0%/*}/../tap.sh"
 
 segment=$SEGMENT.s
-shmlimit create "$segment" --slots 64 --names 22
+shmlimit create "$segment" --slots 64 --store-keys 22
 shmlimit rule set "$segment" login --capacity 3 --rate 1/d
 shmlimit rule set "$segment" page --capacity 100 --rate 100/d --max-wait 1d
 shmlimit rule set "$segment" dry --capacity 1 --rate 1/w --mode dry-run

@@ -401,7 +401,7 @@ static void give_up(int number)
 
 static void set_up(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .names = 22 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .store_keys = 22 };
 
 	l = unit_create("top_screen", &options);
 	login = unit_rule(l, "login", 3, 1, 86400 * SECOND);

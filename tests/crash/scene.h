@@ -93,7 +93,7 @@ static inline void scene_set_secret(struct dice *dice)
 static inline struct shmlimit *scene_create(uint32_t on_full)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS, .slots_max = GROWN,
-		.rules = RULES, .on_full = on_full, .window_max = WINDOW_MAX, .names = 14 };
+		.rules = RULES, .on_full = on_full, .window_max = WINDOW_MAX, .store_keys = 14 };
 	struct shmlimit *l;
 	int error = shmlimit_create(stage_name, &options, &l);
 

@@ -363,7 +363,7 @@ static inline struct shmlimit *stage_create(uint64_t slots, uint32_t rules, uint
 		.slots = slots,
 		.rules = rules,
 		.on_full = on_full,
-		.names = 14,
+		.store_keys = 14,
 	};
 	struct shmlimit *l;
 	int error = shmlimit_create(stage_name, &options, &l);

@@ -20,7 +20,7 @@ SLOW = Rule(capacity=5, count=1, period_ns=DAY_NS, max_wait_ns=9 * DAY_NS)
 
 class LimiterLaws(unittest.TestCase):
     def setUp(self):
-        self.limiter = Limiter.create(SEGMENT, slots=64, window_max=8, names=22)
+        self.limiter = Limiter.create(SEGMENT, slots=64, window_max=8, store_keys=22)
         self.rule = self.limiter.rule_set("r", SLOW)
 
     def tearDown(self):
@@ -181,7 +181,7 @@ class LimiterLaws(unittest.TestCase):
         """a segment says how large it is, and whose"""
         info = self.limiter.info()
         self.assertEqual((info.slots, info.rules_used, info.enabled, info.mode), (64, 1, 1, 0o600))
-        self.assertEqual((info.window_max, info.names), (8, 22))
+        self.assertEqual((info.window_max, info.store_keys), (8, 22))
         self.assertEqual((info.uid, info.gid), (os.geteuid(), os.getegid()))
 
     def test_read_only(self):

@@ -298,7 +298,7 @@ static void listen(struct crew *crew, time_t seconds)
 static void perform(const char *title, enum scope scope, time_t seconds)
 {
 	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 64, .rules = RULES, .window_max = RING, .names = 14
+		.struct_size = sizeof(options), .slots = 64, .rules = RULES, .window_max = RING, .store_keys = 14
 	};
 	uint64_t calls = 0, now_ns;
 	struct crew crew;

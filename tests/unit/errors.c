@@ -77,7 +77,7 @@ static void options(void)
 	   "a reserved option that is not zero is refused");
 	is(create((struct shmlimit_options){ .reserved32 = 1 }), -E2BIG,
 	   "the other reserved option is refused when it is not zero");
-	is(create((struct shmlimit_options){ .names = SHMLIMIT_KEY_MAX + 1 }), -EINVAL,
+	is(create((struct shmlimit_options){ .store_keys = SHMLIMIT_KEY_MAX + 1 }), -EINVAL,
 	   "more than 1024 stored bytes of a key are refused");
 	is(create((struct shmlimit_options){ .struct_size = 3 }), -EINVAL, "a structure of 3 bytes is refused");
 	is(create((struct shmlimit_options){ .struct_size = 1 << 20 }), -EINVAL,

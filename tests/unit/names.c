@@ -61,7 +61,7 @@ static uint64_t *entry(void)
 
 static struct shmlimit *create(uint32_t names)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .names = names, .window_max = 4 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .store_keys = names, .window_max = 4 };
 
 	return unit_create("names", &options);
 }
@@ -76,7 +76,7 @@ static void sizes(void)
 	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
 		l = create(asked[i]);
 		shmlimit_info(l, &info);
-		is(info.names, kept[i], "who asks for %u bytes of a key gets %u", asked[i], kept[i]);
+		is(info.store_keys, kept[i], "who asks for %u bytes of a key gets %u", asked[i], kept[i]);
 		none = i == 0 ? info.size : none;
 		is(info.size - none, 64 * (kept[i] == 0 ? 0 : (kept[i] + 9) / 8 * 8), "and pays for no more");
 		is(shmlimit_verify(unit_name, NULL, 0), 0, "such a segment is sound");

@@ -71,7 +71,7 @@ json_t *segment_json(const char *name, const struct shmlimit_info *info)
 	                 "rules_used", json_number(info->rules_used),
 	                 "rules_max", json_number(info->rules),
 	                 "window_max", json_number(info->window_max),
-	                 "names", json_number(info->names),
+	                 "store_keys", json_number(info->store_keys),
 	                 "on_full", choice_word(choices_on_full, info->on_full),
 	                 "clock", choice_word(choices_clock, info->clock),
 	                 "mode", mode,

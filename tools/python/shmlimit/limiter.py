@@ -172,7 +172,7 @@ class Info(NamedTuple):
     gid: int
     created_unix_ns: int
     window_max: int
-    names: int
+    store_keys: int
 
 
 class Counters(NamedTuple):
@@ -254,7 +254,7 @@ class Limiter:
         slots: int = 0,
         rules: int = 0,
         window_max: int = 0,
-        names: int = 0,
+        store_keys: int = 0,
         mode: int = 0,
         group: int | None = None,
         on_full: OnFull = OnFull.EVICT,
@@ -266,7 +266,7 @@ class Limiter:
             slots=_unsigned(slots),
             rules=_unsigned(rules, 32),
             window_max=_unsigned(window_max, 32),
-            names=_unsigned(names, 32),
+            store_keys=_unsigned(store_keys, 32),
             mode=_unsigned(mode, 32),
             group=0 if group is None else _unsigned(group) + 1,
             on_full=on_full,

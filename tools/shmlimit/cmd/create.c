@@ -17,7 +17,7 @@ static const struct command_option options[] = {
 	[CREATION_ON_FULL] = { "on-full", "WHAT", "for a key that finds no free slot: evict (default), allow or deny" },
 	[CREATION_RULES] = { "rules", "N", "rules that it can hold, 1 to 4096 (default 64)" },
 	[CREATION_WINDOW_MAX] = { "window-max", "N", "largest window, up to 65536; 16 bytes a slot per token (default 0: none)" },
-	[CREATION_NAMES] = { "names", "BYTES", "store this much of each key, for display; up to 1024 (default 0: none)" },
+	[CREATION_NAMES] = { "store-keys", "BYTES", "store this much of each key, for display; up to 1024 (default 0: none)" },
 	[CREATION_CLOCK] = { "clock", "WHICH", "precise or coarse (default precise)" },
 	[IF_MISSING] = { "if-missing", NULL, "succeed if the segment exists, and leave it as it is" },
 	{ 0 },

@@ -119,9 +119,9 @@ static int check_match(struct shmlimit *limiter, const char *name, const char *m
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 
 	shmlimit_info(limiter, &info);
-	if (match == NULL || info.names != 0)
+	if (match == NULL || info.store_keys != 0)
 		return STATUS_OK;
-	return fail("--match %s: segment %s stores no keys (create it with: shmlimit create %s --names BYTES)", match, name,
+	return fail("--match %s: segment %s stores no keys (create it with: shmlimit create %s --store-keys BYTES)", match, name,
 	            name);
 }
 

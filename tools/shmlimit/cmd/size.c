@@ -9,14 +9,14 @@
 
 #include "scratch.h"
 
-enum { KEYS, RATE, CAPACITY, WINDOW_MAX, NAMES, JSON };
+enum { KEYS, RATE, CAPACITY, WINDOW_MAX, STORE_KEYS, JSON };
 
 static const struct command_option options[] = {
 	[KEYS] = { "keys", "N[/PERIOD]", "keys that are live at once, or that ask within a period: 10k, 5000/h" },
 	[RATE] = { "rate", "COUNT/PERIOD", "the rule's rate, as for rule set" },
 	[CAPACITY] = { "capacity", "N", "the rule's capacity; without it the rule is a window" },
 	[WINDOW_MAX] = { "window-max", "N", "the largest window of the segment (default 0, or that of --rate)" },
-	[NAMES] = { "names", "BYTES", "bytes stored of each key, as for create (default 0)" },
+	[STORE_KEYS] = { "store-keys", "BYTES", "bytes stored of each key, as for create (default 0)" },
 	[JSON] = { "json", NULL, "print JSON" },
 	{ 0 },
 };
@@ -34,7 +34,7 @@ struct demand {
 	uint64_t keys, period_ns;              /* so many in that time; 0: at once */
 	struct shmlimit_rule rule;
 	int has_rule;
-	uint64_t window_max, names;
+	uint64_t window_max, store_keys;
 	/* What follows. */
 	uint64_t fill_ns;
 	uint64_t live, slots, size;
@@ -82,8 +82,8 @@ static int parse(const struct call *call, struct demand *d)
 		d->window_max = d->rule.capacity;
 	if (window_max != NULL)
 		status = number_parse("--window-max", window_max, d->window_max, SHMLIMIT_WINDOW_MAX, &d->window_max);
-	if (status == STATUS_OK && call->option[NAMES] != NULL)
-		status = number_parse("--names", call->option[NAMES], 0, SHMLIMIT_KEY_MAX, &d->names);
+	if (status == STATUS_OK && call->option[STORE_KEYS] != NULL)
+		status = number_parse("--store-keys", call->option[STORE_KEYS], 0, SHMLIMIT_KEY_MAX, &d->store_keys);
 	if (status == STATUS_OK && d->window_max > SHMLIMIT_WINDOW_MAX)
 		return fail("--rate %s: too large a window: must be %d or less, or have a --capacity", call->option[RATE],
 		            SHMLIMIT_WINDOW_MAX);
@@ -97,7 +97,7 @@ static int ask_library(const char *called, struct demand *d, struct shmlimit_inf
 		.struct_size = sizeof(o),
 		.slots = SHMLIMIT_SLOTS_MIN,
 		.window_max = (uint32_t)d->window_max,
-		.names = (uint32_t)d->names,
+		.store_keys = (uint32_t)d->store_keys,
 	};
 	struct shmlimit_range range = { .struct_size = sizeof(range) };
 	struct shmlimit *limiter;
@@ -107,7 +107,7 @@ static int ask_library(const char *called, struct demand *d, struct shmlimit_inf
 		return status;
 	info->struct_size = sizeof(*info);
 	shmlimit_info(limiter, info);
-	d->names = info->names;
+	d->store_keys = info->store_keys;
 	if (d->has_rule && shmlimit_rule_range(limiter, 0, &range) == 0)
 		d->fill_ns = range.fill_ns;
 	shmlimit_close(limiter);
@@ -118,7 +118,7 @@ static int ask_library(const char *called, struct demand *d, struct shmlimit_inf
 static int add_up(const struct call *call, const struct shmlimit_info *small, struct demand *d)
 {
 	unsigned __int128 live = d->keys;
-	uint64_t slot_bytes = 16 + 16 * d->window_max + (d->names == 0 ? 0 : (d->names + 2 + 7) / 8 * 8);
+	uint64_t slot_bytes = 16 + 16 * d->window_max + (d->store_keys == 0 ? 0 : (d->store_keys + 2 + 7) / 8 * 8);
 
 	if (d->period_ns != 0)
 		live = (live * d->fill_ns + d->period_ns - 1) / d->period_ns;
@@ -145,8 +145,8 @@ static void print_text(const struct demand *d)
 	printf("shmlimit create NAME --slots %" PRIu64, d->slots);
 	if (d->window_max != 0)
 		printf(" --window-max %" PRIu64, d->window_max);
-	if (d->names != 0)
-		printf(" --names %" PRIu64, d->names);
+	if (d->store_keys != 0)
+		printf(" --store-keys %" PRIu64, d->store_keys);
 	putchar('\n');
 }
 
@@ -157,7 +157,7 @@ static json_t *demand_json(const struct demand *d)
 	                 "fill_ns", d->has_rule ? json_number(d->fill_ns) : json_null(),
 	                 "slots", json_number(d->slots),
 	                 "window_max", json_number(d->window_max),
-	                 "names", json_number(d->names),
+	                 "store_keys", json_number(d->store_keys),
 	                 "size", json_number(d->size));
 }
 

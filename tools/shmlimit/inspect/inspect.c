@@ -98,7 +98,7 @@ const struct command command_inspect = {
 	.name = "inspect",
 	.operands = "NAME",
 	.purpose = "show a segment: geometry, rules, counters, live slots",
-	.details = "Keys are shown if the segment stores them (create --names). Changes nothing.\n",
+	.details = "Keys are shown if the segment stores them (create --store-keys). Changes nothing.\n",
 	.options = options,
 	.run = run,
 };

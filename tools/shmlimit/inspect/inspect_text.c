@@ -24,8 +24,8 @@ static void print_segment(const struct view *view)
 	print_line("rules", "%" PRIu32 "/%" PRIu32, info->rules_used, info->rules);
 	if (info->window_max != 0)
 		print_line("window max", "%" PRIu32, info->window_max);
-	if (info->names != 0)
-		print_line("names", "%" PRIu32, info->names);
+	if (info->store_keys != 0)
+		print_line("store keys", "%" PRIu32, info->store_keys);
 	print_line("on full", "%s", choice_word(choices_on_full, info->on_full));
 	print_line("clock", "%s", choice_word(choices_clock, info->clock));
 	segment_owner(info, text);

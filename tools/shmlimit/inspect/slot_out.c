@@ -16,7 +16,7 @@ struct slot_out *slot_out_new(struct shmlimit *limiter)
 	shmlimit_info(limiter, &info);
 	if (out != NULL) {
 		out->limiter = limiter;
-		out->keeps_keys = info.names != 0;
+		out->keeps_keys = info.store_keys != 0;
 		out->name = calloc(info.rules, sizeof(*out->name));
 		out->known = calloc(info.rules, 1);
 	}

@@ -19,7 +19,7 @@ const char *const creation_names[CREATION_FIELDS] = {
 	[CREATION_ON_FULL] = "on-full",
 	[CREATION_RULES] = "rules",
 	[CREATION_WINDOW_MAX] = "window-max",
-	[CREATION_NAMES] = "names",
+	[CREATION_NAMES] = "store-keys",
 	[CREATION_CLOCK] = "clock",
 };
 
@@ -92,7 +92,7 @@ int creation_parse(const char *what, int field, const char *text, struct shmlimi
 		return status;
 	case CREATION_NAMES:
 		status = number_parse(what, text, 0, SHMLIMIT_KEY_MAX, &number);
-		o->names = (uint32_t)names_kept(number);
+		o->store_keys = (uint32_t)names_kept(number);
 		return status;
 	default:
 		return choice_parse(what, text, choices_clock, &o->clock);
@@ -130,7 +130,7 @@ const char *creation_text(char text[TEXT_LEN], int field, const struct shmlimit_
 	case CREATION_WINDOW_MAX:
 		return number_text(text, o->window_max);
 	case CREATION_NAMES:
-		snprintf(text, TEXT_LEN, "%" PRIu32, o->names);
+		snprintf(text, TEXT_LEN, "%" PRIu32, o->store_keys);
 		return text;
 	default:
 		return choice_word(choices_clock, o->clock);
@@ -148,7 +148,7 @@ void creation_of(const struct shmlimit_info *info, struct shmlimit_options *o)
 		.on_full = info->on_full,
 		.rules = info->rules,
 		.window_max = info->window_max,
-		.names = info->names,
+		.store_keys = info->store_keys,
 		.clock = info->clock,
 	};
 }
@@ -187,7 +187,7 @@ int creation_fail(const char *name, int error)
 		            "(shmlimit destroy %s)", name, name);
 	case ENOSPC:
 	case ENOMEM:
-		return fail("segment %s: no room in /dev/shm: must be fewer slots, a smaller window-max or names, or other segments "
+		return fail("segment %s: no room in /dev/shm: must be fewer slots, a smaller window-max or store-keys, or other segments "
 		            "must go (shmlimit list)", name);
 	case EFBIG:
 		return fail("segment %s: larger than a file may be here: must be fewer slots, a smaller slots-max, window-max "

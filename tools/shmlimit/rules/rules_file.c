@@ -157,7 +157,7 @@ static int segment_key(struct reader *reader, const char *key, const char *value
 		field++;
 	if (field == CREATION_FIELDS && strcmp(key, "enabled") != 0)
 		return fail("section [" SEGMENT "]: %s: no such key: must be enabled, slots, slots-max, mode, group, on-full, "
-		            "rules, window-max, names or clock", key);
+		            "rules, window-max, store-keys or clock", key);
 	if (field == CREATION_FIELDS ? file->enabled >= 0 : file->creation_line[field] != 0)
 		return fail("section [" SEGMENT "]: %s: appears more than once", key);
 	snprintf(what, sizeof(what), "section [" SEGMENT "]: %s", key);

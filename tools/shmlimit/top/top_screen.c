@@ -340,7 +340,7 @@ static void apply_filter(struct screen *s)
 	const char *around = s->typed[0] != '\0' && strpbrk(s->typed, "*?[") == NULL ? "*" : "";
 
 	snprintf(top->match, sizeof(top->match), "%s%s%s", around, s->typed, around);
-	if (top->limiter != NULL && top->info.names == 0 && top->match[0] != '\0')
+	if (top->limiter != NULL && top->info.store_keys == 0 && top->match[0] != '\0')
 		strcpy(top->news, "the segment keeps no keys: none can match");
 }
 
