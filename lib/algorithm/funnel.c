@@ -251,7 +251,7 @@ void funnel_range(const struct layout_terms *terms, struct shmlimit_range *out)
 
 /* ---- The row ---- */
 
-static int compile_rule(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
+static int funnel_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
 {
 	(void)window_max;
 	return (rule->flags & ~SHMLIMIT_NEXT_PAYS) != 0 ? -EINVAL : funnel_compile(rule, terms);
@@ -263,15 +263,15 @@ void funnel_none(const struct look *k, struct balance *b)
 	b->stepped = b->doubtful = b->anew = 0;
 }
 
-static void read_word(const struct look *k, uint64_t word, struct balance *b)
+static void funnel_row_read(const struct look *k, uint64_t word, struct balance *b)
 {
 	b->funnel = funnel_leak(k->terms, word, k->at);
 	b->stepped = b->doubtful = b->funnel.stepped;
 	b->anew = 0;
 }
 
-static void apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
-                  struct shmlimit_result *r)
+static void funnel_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
+                             struct shmlimit_result *r)
 {
 	funnel_apply(k->terms, q->op, q->amount, q->max_wait_ns, k->at, &b->funnel, v);
 	v->word = funnel_pack(k->terms, b->funnel);
@@ -279,7 +279,7 @@ static void apply(const struct look *k, const struct request *q, struct balance 
 		funnel_report(k->terms, q->op, q->amount, k->at, b->funnel, v, r);
 }
 
-static uint64_t wait(const struct look *k, const struct balance *b)
+static uint64_t funnel_row_wait(const struct look *k, const struct balance *b)
 {
 	return funnel_ns_until(k->terms, b->funnel, k->terms->capacity, k->at);
 }
@@ -291,7 +291,7 @@ uint64_t funnel_idle_ns(const struct look *k, uint64_t word)
 	return age > k->terms->back ? 0 : funnel_stamp_to_ns(k->terms, k->at, age);
 }
 
-static uint64_t convert(const struct look *k, uint64_t word, const struct layout_terms *to)
+static uint64_t funnel_row_convert(const struct look *k, uint64_t word, const struct layout_terms *to)
 {
 	return funnel_convert(k->terms, word, to, k->at.now_ns);
 }
@@ -310,7 +310,7 @@ const char *funnel_mend(const struct layout_terms *terms, uint64_t word, uint32_
 	return "set to the capacity, as it counted";
 }
 
-static void show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
+static void funnel_row_show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
 {
 	out->remaining = b->funnel.quota;
 	out->debt_ns = funnel_stamp_to_ns(k->terms, k->at, funnel_debt(k->terms, b->funnel, k->at));
@@ -319,15 +319,15 @@ static void show(const struct look *k, const struct balance *b, struct shmlimit_
 
 const struct algorithm algorithm_funnel = {
 	.operations = OPERATIONS_COMMON,
-	.compile = compile_rule,
+	.compile = funnel_row_compile,
 	.range = funnel_range,
 	.none = funnel_none,
-	.read = read_word,
-	.apply = apply,
-	.wait = wait,
+	.read = funnel_row_read,
+	.apply = funnel_row_apply,
+	.wait = funnel_row_wait,
 	.idle_ns = funnel_idle_ns,
-	.convert = convert,
+	.convert = funnel_row_convert,
 	.fault = funnel_fault,
 	.mend = funnel_mend,
-	.show = show,
+	.show = funnel_row_show,
 };

@@ -193,8 +193,8 @@ static void let_lapse(struct lease *lease, uint64_t tokens, struct lease_tally *
 }
 
 /* Become the one who asks. */
-static void claim(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
-                  struct verdict *v, struct lease_tally *tally)
+static void lease_claim(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
+                        struct verdict *v, struct lease_tally *tally)
 {
 	const struct lease_request *asked = q->lease;
 	uint64_t lease_ns = asked->lease_ns < LEASE_AHEAD_NS ? asked->lease_ns : LEASE_AHEAD_NS;
@@ -222,8 +222,8 @@ static void claim(const struct layout_terms *terms, const struct request *q, uin
 }
 
 /* Take, peek, and whether to ask. */
-static void ask(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
-                struct verdict *v, struct lease_tally *tally)
+static void lease_ask(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
+                      struct verdict *v, struct lease_tally *tally)
 {
 	uint64_t held = lease_held(lease);
 
@@ -250,7 +250,7 @@ static void ask(const struct layout_terms *terms, const struct request *q, uint6
 		v->answer = SHMLIMIT_LEASE_ASK;
 		q->lease->out->want = q->lease->out->need = q->amount - held;
 	} else {
-		claim(terms, q, now_ns, lease, v, tally);
+		lease_claim(terms, q, now_ns, lease, v, tally);
 	}
 	if (v->answer > SHMLIMIT_DENIED) {
 		q->lease->out->held = lease_held(lease);
@@ -264,7 +264,7 @@ static void ask(const struct layout_terms *terms, const struct request *q, uint6
  * until_ns or earlier, so that they may be counted with the new ones.
  */
 static int merge(const struct layout_terms *terms, struct lease *lease, uint64_t tokens, uint64_t until_ns,
-                  uint64_t now_ns, struct lease_tally *tally)
+                 uint64_t now_ns, struct lease_tally *tally)
 {
 	uint64_t left_ns = lease_left_ns(until_ns, now_ns), room;
 	int kept = tokens != 0 || lease->quota == 0;
@@ -346,27 +346,27 @@ static void end_claim(const struct layout_terms *terms, const struct request *q,
 
 /* ---- The row ---- */
 
-static int compile_rule(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
+static int lease_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
 {
 	(void)window_max;
 	return lease_compile(rule, terms);
 }
 
-static void none(const struct look *k, struct balance *b)
+static void lease_row_none(const struct look *k, struct balance *b)
 {
 	(void)k;
 	b->lease = lease_none();
 	b->stepped = b->doubtful = b->anew = 0;
 }
 
-static void read_word(const struct look *k, uint64_t word, struct balance *b)
+static void lease_row_read(const struct look *k, uint64_t word, struct balance *b)
 {
 	b->lease = lease_read(k->terms, word, k->at.now_ns);
 	b->stepped = b->doubtful = b->anew = 0;
 }
 
-static void apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
-                  struct shmlimit_result *r)
+static void lease_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
+                            struct shmlimit_result *r)
 {
 	const struct layout_terms *terms = k->terms;
 	struct lease_tally *tally = &b->tally;
@@ -380,7 +380,7 @@ static void apply(const struct look *k, const struct request *q, struct balance 
 	case OP_PEEK:
 	case OP_RESERVE:
 	case OP_LEASE:
-		ask(terms, q, k->at.now_ns, lease, v, tally);
+		lease_ask(terms, q, k->at.now_ns, lease, v, tally);
 		break;
 	case OP_REFUND:
 		/* While somebody asks, the size is what is asked for: what is given back then is lost. */
@@ -418,49 +418,50 @@ static void apply(const struct look *k, const struct request *q, struct balance 
 	r->reset_after_ns = lease_wait(lease);
 }
 
-static void add(const struct look *k, enum lease_counter which, uint64_t n)
+static void lease_add(const struct look *k, enum lease_counter which, uint64_t n)
 {
 	if (n != 0)
 		counter_add_lease(k->l, which, n, k->at.ticks);
 }
 
-static void count(const struct look *k, const struct balance *b)
+static void lease_row_count(const struct look *k, const struct balance *b)
 {
 	const struct lease_tally *tally = &b->tally;
 
-	add(k, LEASE_SPENT, tally->spent);
+	lease_add(k, LEASE_SPENT, tally->spent);
 	if (__builtin_expect((tally->leases | tally->leased | tally->lapsed | tally->denied) == 0, 1))
 		return;
-	add(k, LEASE_LEASES, tally->leases);
-	add(k, LEASE_LEASED, tally->leased);
-	add(k, LEASE_LAPSED, tally->lapsed);
-	add(k, LEASE_KNOWN_DENIALS, tally->denied);
+	lease_add(k, LEASE_LEASES, tally->leases);
+	lease_add(k, LEASE_LEASED, tally->leased);
+	lease_add(k, LEASE_LAPSED, tally->lapsed);
+	lease_add(k, LEASE_KNOWN_DENIALS, tally->denied);
 }
 
-static uint64_t wait(const struct look *k, const struct balance *b)
+static uint64_t lease_row_wait(const struct look *k, const struct balance *b)
 {
 	(void)k;
 	return lease_wait(&b->lease);
 }
 
-static uint64_t idle_ns(const struct look *k, uint64_t word)
+static uint64_t lease_row_idle_ns(const struct look *k, uint64_t word)
 {
 	return (k->at.now_ns - lease_read(k->terms, word, k->at.now_ns).until_ns) & UINT64_MAX >> LEASE_TIME_SHIFT;
 }
 
-static uint64_t convert(const struct look *k, uint64_t word, const struct layout_terms *to)
+static uint64_t lease_row_convert(const struct look *k, uint64_t word, const struct layout_terms *to)
 {
 	return lease_convert(k->terms, word, to);
 }
 
-static const char *fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max)
+static const char *lease_row_fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max)
 {
 	if ((word >> terms_quota_bits(terms) & 3) > LEASE_ASKED)
 		return "a state that no lease has";
 	return funnel_fault(terms, word, window_max);
 }
 
-static const char *mend(const struct layout_terms *terms, uint64_t word, uint32_t window_max, uint64_t *mended)
+static const char *lease_row_mend(const struct layout_terms *terms, uint64_t word, uint32_t window_max,
+                                  uint64_t *mended)
 {
 	(void)terms;
 	(void)word;
@@ -469,7 +470,7 @@ static const char *mend(const struct layout_terms *terms, uint64_t word, uint32_
 	return NULL;
 }
 
-static void show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
+static void lease_row_show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
 {
 	static const uint32_t states[] = { SHMLIMIT_SLOT_TOKENS, SHMLIMIT_SLOT_DENIED, SHMLIMIT_SLOT_ASKED };
 
@@ -483,16 +484,16 @@ static void show(const struct look *k, const struct balance *b, struct shmlimit_
 const struct algorithm algorithm_lease = {
 	.operations = OPERATIONS_COMMON | OPERATIONS_LEASE,
 	.stays = 1,
-	.compile = compile_rule,
+	.compile = lease_row_compile,
 	.range = lease_range,
-	.none = none,
-	.read = read_word,
-	.apply = apply,
-	.count = count,
-	.wait = wait,
-	.idle_ns = idle_ns,
-	.convert = convert,
-	.fault = fault,
-	.mend = mend,
-	.show = show,
+	.none = lease_row_none,
+	.read = lease_row_read,
+	.apply = lease_row_apply,
+	.count = lease_row_count,
+	.wait = lease_row_wait,
+	.idle_ns = lease_row_idle_ns,
+	.convert = lease_row_convert,
+	.fault = lease_row_fault,
+	.mend = lease_row_mend,
+	.show = lease_row_show,
 };

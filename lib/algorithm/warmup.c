@@ -202,20 +202,20 @@ uint64_t warmup_convert(const struct layout_terms *from, uint64_t word, const st
 
 /* ---- The row ---- */
 
-static int compile_rule(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
+static int warmup_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
 {
 	(void)window_max;
 	return warmup_compile(rule, terms);
 }
 
-static void as_set(const struct layout_terms *terms, struct shmlimit_rule *out)
+static void warmup_row_rule(const struct layout_terms *terms, struct shmlimit_rule *out)
 {
 	out->capacity = warmup_tokens(terms, terms->capacity);
 	out->warmup_ns = terms->warmup_ns;
 	out->cold_factor_milli = terms_cold_factor_milli(terms);
 }
 
-static void read_word(const struct look *k, uint64_t word, struct balance *b)
+static void warmup_row_read(const struct look *k, uint64_t word, struct balance *b)
 {
 	b->funnel = warmup_leak(k->terms, word, k->at);
 	b->stepped = b->doubtful = b->funnel.stepped;
@@ -223,8 +223,8 @@ static void read_word(const struct look *k, uint64_t word, struct balance *b)
 }
 
 /* Take, peek, reserve: a request waits for what is owed before it, and leaves what it costs to the next. */
-static void ask(const struct layout_terms *terms, const struct request *q, struct funnel_time at,
-                struct funnel *funnel, struct verdict *v)
+static void warmup_ask(const struct layout_terms *terms, const struct request *q, struct funnel_time at,
+                       struct funnel *funnel, struct verdict *v)
 {
 	uint64_t wait_ns = funnel_stamp_to_ns(terms, at, warmup_debt(terms, *funnel, at)), limit_ns = 0;
 
@@ -245,8 +245,8 @@ static void ask(const struct layout_terms *terms, const struct request *q, struc
 	}
 }
 
-static void apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
-                  struct shmlimit_result *r)
+static void warmup_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
+                             struct shmlimit_result *r)
 {
 	const struct layout_terms *terms = k->terms;
 	struct funnel *funnel = &b->funnel;
@@ -256,7 +256,7 @@ static void apply(const struct look *k, const struct request *q, struct balance 
 	case OP_TAKE:
 	case OP_PEEK:
 	case OP_RESERVE:
-		ask(terms, q, k->at, funnel, v);
+		warmup_ask(terms, q, k->at, funnel, v);
 		break;
 	case OP_REFUND:
 		v->changed = q->amount != 0 && !funnel_is_full(terms, *funnel);
@@ -281,17 +281,17 @@ static void apply(const struct look *k, const struct request *q, struct balance 
 	r->reset_after_ns = warmup_ns_until_full(terms, *funnel, k->at);
 }
 
-static uint64_t wait(const struct look *k, const struct balance *b)
+static uint64_t warmup_row_wait(const struct look *k, const struct balance *b)
 {
 	return warmup_ns_until_full(k->terms, b->funnel, k->at);
 }
 
-static uint64_t convert(const struct look *k, uint64_t word, const struct layout_terms *to)
+static uint64_t warmup_row_convert(const struct look *k, uint64_t word, const struct layout_terms *to)
 {
 	return warmup_convert(k->terms, word, to, k->at.now_ns);
 }
 
-static void show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
+static void warmup_row_show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
 {
 	out->remaining = warmup_tokens(k->terms, b->funnel.quota);
 	out->debt_ns = funnel_stamp_to_ns(k->terms, k->at, warmup_debt(k->terms, b->funnel, k->at));
@@ -301,16 +301,16 @@ static void show(const struct look *k, const struct balance *b, struct shmlimit_
 const struct algorithm algorithm_warmup = {
 	.operations = OPERATIONS_COMMON,
 	.warms_up = 1,
-	.compile = compile_rule,
+	.compile = warmup_row_compile,
 	.range = funnel_range,
-	.rule = as_set,
+	.rule = warmup_row_rule,
 	.none = funnel_none,
-	.read = read_word,
-	.apply = apply,
-	.wait = wait,
+	.read = warmup_row_read,
+	.apply = warmup_row_apply,
+	.wait = warmup_row_wait,
 	.idle_ns = funnel_idle_ns,
-	.convert = convert,
+	.convert = warmup_row_convert,
 	.fault = funnel_fault,
 	.mend = funnel_mend,
-	.show = show,
+	.show = warmup_row_show,
 };

@@ -58,7 +58,7 @@ static void take_back(const struct look *k, const struct ring *ring, uint64_t to
 }
 
 /* Take, peek, reserve. Returns how many tokens are to be recorded. */
-static uint64_t ask(const struct look *k, const struct ring *ring, const struct request *q, struct verdict *v)
+static uint64_t window_ask(const struct look *k, const struct ring *ring, const struct request *q, struct verdict *v)
 {
 	const struct layout_terms *terms = k->terms;
 	int count_refused = (terms_flags(terms) & SHMLIMIT_COUNT_REFUSED) != 0 && q->op != OP_PEEK;
@@ -86,8 +86,8 @@ static uint64_t ask(const struct look *k, const struct ring *ring, const struct 
 	return q->amount;
 }
 
-static void report(const struct look *k, const struct ring *ring, const struct request *q, struct verdict *v,
-                   const struct window *after, uint64_t recorded, struct shmlimit_result *r)
+static void window_report(const struct look *k, const struct ring *ring, const struct request *q, struct verdict *v,
+                          const struct window *after, uint64_t recorded, struct shmlimit_result *r)
 {
 	uint64_t capacity = k->terms->capacity;
 	uint64_t used = ring_used(k->l, k->t, k->slot, k->terms, ring,
@@ -105,14 +105,14 @@ static void report(const struct look *k, const struct ring *ring, const struct r
 	};
 }
 
-static void none(const struct look *k, struct balance *b)
+static void window_row_none(const struct look *k, struct balance *b)
 {
 	b->window.ring = ring_empty(k->at.now_ns);
 	b->stepped = b->doubtful = 0;
 	b->anew = 1;
 }
 
-static void read_word(const struct look *k, uint64_t word, struct balance *b)
+static void window_row_read(const struct look *k, uint64_t word, struct balance *b)
 {
 	struct ring *ring = &b->window.ring;
 
@@ -122,8 +122,8 @@ static void read_word(const struct look *k, uint64_t word, struct balance *b)
 	b->anew = ring->valid == 0;
 }
 
-__attribute__((flatten)) static void apply(const struct look *k, const struct request *q, struct balance *b,
-                                           struct verdict *v, struct shmlimit_result *r)
+__attribute__((flatten)) static void window_row_apply(const struct look *k, const struct request *q, struct balance *b,
+                                                      struct verdict *v, struct shmlimit_result *r)
 {
 	const struct layout_terms *terms = k->terms;
 	const struct ring *before = &b->window.ring;
@@ -135,7 +135,7 @@ __attribute__((flatten)) static void apply(const struct look *k, const struct re
 	case OP_TAKE:
 	case OP_PEEK:
 	case OP_RESERVE:
-		tokens = ask(k, before, q, v);
+		tokens = window_ask(k, before, q, v);
 		break;
 	case OP_CHARGE:
 		tokens = q->amount < terms->capacity ? q->amount : terms->capacity;
@@ -162,15 +162,15 @@ __attribute__((flatten)) static void apply(const struct look *k, const struct re
 	}
 	v->word = window_pack(terms, *after);
 	if (r != NULL)
-		report(k, before, q, v, after, tokens, r);
+		window_report(k, before, q, v, after, tokens, r);
 }
 
-static uint64_t wait(const struct look *k, const struct balance *b)
+static uint64_t window_row_wait(const struct look *k, const struct balance *b)
 {
 	return b->window.ring.valid == 0 ? 0 : window_wait(k->terms, b->window.ring.w.last_ns, k->at.now_ns);
 }
 
-static uint64_t idle_ns(const struct look *k, uint64_t word)
+static uint64_t window_row_idle_ns(const struct look *k, uint64_t word)
 {
 	uint64_t most = k->l->window_max;
 	uint64_t age = most == 0 ? 0 : k->at.now_ns - window_unpack(k->terms, word, most, k->at.now_ns).last_ns;
@@ -178,7 +178,7 @@ static uint64_t idle_ns(const struct look *k, uint64_t word)
 	return (int64_t)age < 0 ? 0 : age;
 }
 
-static uint64_t convert(const struct look *k, uint64_t word, const struct layout_terms *to)
+static uint64_t window_row_convert(const struct look *k, uint64_t word, const struct layout_terms *to)
 {
 	/* The cells stay as they are. */
 	struct ring ring = ring_read(k->l, k->t, k->slot, k->terms, word, k->at.now_ns);
@@ -189,7 +189,7 @@ static uint64_t convert(const struct look *k, uint64_t word, const struct layout
 	return window_pack(to, ring.w);
 }
 
-static const char *fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max)
+static const char *window_row_fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max)
 {
 	uint64_t low = word & (((uint64_t)1 << terms_quota_bits(terms)) - 1);
 	uint64_t n = low & (((uint64_t)1 << terms_cell_bits(terms)) - 1);
@@ -202,7 +202,8 @@ static const char *fault(const struct layout_terms *terms, uint64_t word, uint32
 	return NULL;
 }
 
-static const char *mend(const struct layout_terms *terms, uint64_t word, uint32_t window_max, uint64_t *mended)
+static const char *window_row_mend(const struct layout_terms *terms, uint64_t word, uint32_t window_max,
+                                   uint64_t *mended)
 {
 	uint64_t mask = ((uint64_t)1 << terms_quota_bits(terms)) - 1;
 	struct window w;
@@ -218,7 +219,7 @@ static const char *mend(const struct layout_terms *terms, uint64_t word, uint32_
 	return "set to what its ring holds, as it counted";
 }
 
-static void show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
+static void window_row_show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
 {
 	const struct ring *ring = &b->window.ring;
 
@@ -230,7 +231,8 @@ static void show(const struct look *k, const struct balance *b, struct shmlimit_
 		out->debt_ns = ring->w.last_ns - k->at.now_ns;
 }
 
-static void before_swap(const struct look *k, const struct request *q, struct slot_seen seen, const struct balance *b)
+static void window_row_before_swap(const struct look *k, const struct request *q, struct slot_seen seen,
+                                   const struct balance *b)
 {
 	const struct ring *ring = &b->window.ring;
 
@@ -241,25 +243,25 @@ static void before_swap(const struct look *k, const struct request *q, struct sl
 		ring_level(k->l, k->t, k->slot, seen, ring, q->when.ns);
 }
 
-static void after_swap(const struct look *k, struct slot_seen mine, const struct balance *b)
+static void window_row_after_swap(const struct look *k, struct slot_seen mine, const struct balance *b)
 {
 	ring_complete(k->l, k->t, k->slot, k->terms, mine, &b->window.after, 1);
 }
 
-static void converted(const struct look *k, struct slot_seen mine)
+static void window_row_converted(const struct look *k, struct slot_seen mine)
 {
 	/* The word tells a time of the last four periods only, so an admission of long ago would seem to be of now. */
 	if (k->l->window_max != 0)
 		ring_complete_word(k->l, k->t, k->slot, k->terms, mine, k->at.now_ns);
 }
 
-static int carry(const struct look *k, uint64_t word, const struct table *t, const struct layout_slot *to,
-                 struct slot_seen seen)
+static int window_row_carry(const struct look *k, uint64_t word, const struct table *t, const struct layout_slot *to,
+                            struct slot_seen seen)
 {
 	return ring_carry(k->l, k->t, k->slot, k->terms, word, k->at.now_ns, t, to, seen);
 }
 
-static int compile_rule(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
+static int window_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
 {
 	return window_compile(rule, window_max, terms);
 }
@@ -268,19 +270,19 @@ const struct algorithm algorithm_window = {
 	.operations = OPERATIONS_COMMON,
 	.counts_capacity = 1,
 	.has_log = 1,
-	.compile = compile_rule,
+	.compile = window_row_compile,
 	.range = window_range,
-	.none = none,
-	.read = read_word,
-	.apply = apply,
-	.wait = wait,
-	.idle_ns = idle_ns,
-	.convert = convert,
-	.fault = fault,
-	.mend = mend,
-	.show = show,
-	.before_swap = before_swap,
-	.after_swap = after_swap,
-	.converted = converted,
-	.carry = carry,
+	.none = window_row_none,
+	.read = window_row_read,
+	.apply = window_row_apply,
+	.wait = window_row_wait,
+	.idle_ns = window_row_idle_ns,
+	.convert = window_row_convert,
+	.fault = window_row_fault,
+	.mend = window_row_mend,
+	.show = window_row_show,
+	.before_swap = window_row_before_swap,
+	.after_swap = window_row_after_swap,
+	.converted = window_row_converted,
+	.carry = window_row_carry,
 };
