@@ -30,7 +30,7 @@ my @struck = (
 	[qr/\btime to fill\b/i, 'time to full'],
 	[qr/\blapse[sd]?\b(?!;)/i, 'expire'],
 	[qr/\btwins?\b/i, 'variant, duplicate'],
-	[qr/\bfleets?\b/i, 'cluster'],
+	[qr/(?<!\*)\bfleets?\b/i, 'cluster'],
 	[qr/\bthose who write rules\b/i, 'the writers of rules'],
 );
 
