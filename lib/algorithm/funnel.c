@@ -213,16 +213,18 @@ uint64_t funnel_convert(const struct layout_terms *from, uint64_t word, const st
 	 * What is ahead beyond a debt is another's clock read, later than ours. Its time is kept, as time: to
 	 * take the word back to ours would let it leak twice.
 	 */
-	at = funnel_time(to, now_ns + funnel_stamp_to_ns(from, then, ahead - debt));
+	at = funnel_time(to, now_ns);
+	if (ahead != debt)
+		at.stamp = funnel_stamp_at(to, now_ns + funnel_stamp_to_ns(from, then, ahead - debt));
 	if (funnel.quota >= to->capacity) {
 		funnel = funnel_full(to, at);
 	} else if (debt != 0) {
-		debt = rescale(from, debt, to, 0);
+		debt = rescale(from, debt, to, 1);
 		funnel.stamp = at.stamp + (debt < to->debt ? debt : to->debt);
 	} else if (ahead != 0) {
 		funnel.stamp = at.stamp;
 	} else {
-		funnel.stamp = at.stamp - rescale(from, then.stamp - funnel.stamp, to, 1);
+		funnel.stamp = at.stamp - rescale(from, then.stamp - funnel.stamp, to, 0);
 	}
 	return funnel_pack(to, funnel);
 }

@@ -80,7 +80,7 @@ int funnel_compile_quota(const struct shmlimit_rule *rule, struct layout_terms *
 /*
  * The word that says under `to` what `word` says under `from`, leaked up to
  * now: as many tokens, clamped to the new capacity, the same fraction of a
- * token (rounded up to a tick), the same debt in tokens (rounded down, clamped
+ * token (rounded down to a tick), the same debt in tokens (rounded up, clamped
  * to the new longest). WHY NOT full for what was full: lowering a capacity and
  * raising it again would give tokens away.
  */
@@ -264,6 +264,12 @@ static inline uint64_t funnel_stamps_to_ns(const struct layout_terms *terms, str
 	uint64_t ticks = (first >> terms_quota_bits(terms)) + (second >> terms_quota_bits(terms));
 
 	return ticks == 0 ? 0 : funnel_ticks_to_ns(terms, at, ticks);
+}
+
+/* The time of a funnel that is ns, which is not 0, rounded up to a tick: it refills no earlier. */
+static inline uint64_t funnel_stamp_at(const struct layout_terms *terms, uint64_t ns)
+{
+	return funnel_time(terms, ns - 1).stamp + ((uint64_t)1 << terms_quota_bits(terms));
 }
 
 static inline uint64_t funnel_stamp_to_ns(const struct layout_terms *terms, struct funnel_time at, uint64_t stamp)

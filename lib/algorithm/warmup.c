@@ -194,9 +194,11 @@ uint64_t warmup_convert(const struct layout_terms *from, uint64_t word, const st
 		units = to->capacity;
 	else
 		units = funnel.quota << (unit_to - unit_from);
-	at = funnel_time(to, now_ns + (ahead_ns < longest_ns ? ahead_ns : longest_ns));
+	at = funnel_time(to, now_ns);
+	if (ahead_ns > longest_ns)
+		ahead_ns = longest_ns;
 	funnel.quota = units < to->capacity ? units : to->capacity;
-	funnel.stamp = at.stamp;
+	funnel.stamp = ahead_ns == 0 ? at.stamp : funnel_stamp_at(to, now_ns + ahead_ns);
 	return funnel_pack(to, funnel);
 }
 

@@ -841,18 +841,18 @@ static void owing(void)
 
 /* ---- Changing ---- */
 
-/* The tokens of `net` ticks in the other rule's ticks: rounded up, or debt towards none; a word of either form. */
+/* The tokens of `net` ticks in the other rule's ticks, rounded towards what gives less; a word of either form. */
 static i128 carried(const struct rule *from, i128 net, const struct rule *to)
 {
 	i128 full = (i128)to->terms.capacity << to->f, longest = to->terms.debt >> to->quota_bits, whole, rest;
 
 	if (net < 0) {
-		whole = (i128)((u128)-net << to->f >> from->f);
+		whole = (i128)((((u128)-net << to->f) + ((u128)1 << from->f) - 1) >> from->f);
 		return whole < longest ? -whole : -longest;
 	}
 	whole = net >> from->f;
 	rest = net - (whole << from->f);
-	rest = (i128)((((u128)rest << to->f) + ((u128)1 << from->f) - 1) >> from->f);
+	rest = (i128)((u128)rest << to->f >> from->f);
 	return whole >= to->terms.capacity ? full : (whole << to->f) + rest;
 }
 
