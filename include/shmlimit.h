@@ -58,6 +58,7 @@ extern "C" {
 #define SHMLIMIT_WARMUP 1          /* a rate that rises from cold to warm: Guava's SmoothWarmingUp */
 #define SHMLIMIT_WINDOW 2          /* a sliding window: at most `capacity` tokens in any stretch of one period, exactly */
 #define SHMLIMIT_LEASE 3           /* tokens leased from a funnel on a backend (such as Redis), spent here */
+#define SHMLIMIT_COUNTER 4         /* a count that expires, as Redis's INCREX; to shmlimit_take() a fixed window */
 
 /* shmlimit_rule.mode */
 #define SHMLIMIT_ENFORCE 0
@@ -91,6 +92,10 @@ extern "C" {
 #define SHMLIMIT_LEASE_ENGINE_ERRORS 0u
 #define SHMLIMIT_LEASE_BREAKER_OPENINGS 1u
 
+/* shmlimit_count() flags */
+#define SHMLIMIT_COUNT_SATURATE 1u /* beyond the bound, or below 0: add what fits, instead of nothing */
+#define SHMLIMIT_COUNT_RESTART 2u  /* the time to live begins again with this call */
+
 /* shmlimit_open() flags */
 #define SHMLIMIT_READ_ONLY 1u
 #define SHMLIMIT_TRUSTED_OWNER 2u  /* refuse a segment whose owner is neither root nor this user */
@@ -121,7 +126,7 @@ struct shmlimit_options {
 /* A rule. Zero everything, set struct_size, then at least capacity, count and period_ns. */
 struct shmlimit_rule {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_rule) */
-	uint32_t algorithm;        /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE */
+	uint32_t algorithm;        /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE, _COUNTER */
 	uint32_t mode;             /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF */
 	uint32_t flags;            /* SHMLIMIT_NEXT_PAYS, SHMLIMIT_COUNT_REFUSED, SHMLIMIT_NO_WAIT or none */
 	uint64_t capacity;         /* largest burst, 1 to SHMLIMIT_CAPACITY_MAX; WARMUP: 0, or what follows from the rest */
@@ -180,6 +185,15 @@ struct shmlimit_lease {
 	uint64_t need;             /* ASK: fewest tokens that the request needs: the cost minus `held` */
 	uint64_t held;             /* tokens that can be spent here now; less than the cost */
 	uint64_t wait_ns;          /* time until the current claim ends; 0 if there is none */
+};
+
+/* What shmlimit_count() found and did. */
+struct shmlimit_count {
+	uint32_t struct_size;      /* sizeof(struct shmlimit_count) */
+	uint32_t reserved32;
+	int64_t count;             /* the count now, after this call */
+	int64_t applied;           /* what this call added; below 0: took away */
+	uint64_t ttl_ns;           /* how long the count lives from now; 0 = there is none */
 };
 
 /* Totals of all LEASE rules since the segment was created. They never decrease. */
@@ -663,6 +677,29 @@ int shmlimit_charge(struct shmlimit *limiter, int rule, const void *key, size_t 
                     struct shmlimit_result *r);
 int shmlimit_charge_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
                        uint64_t now_ns, struct shmlimit_result *r);
+
+/*
+ * Add `n` to the key's count under a COUNTER rule, or take away what is below 0, as INCREX with ENX does in
+ * Redis 8.8 and Valkey 9.2. A key without a count counts 0; the first addition starts its
+ * time to live, `ttl_ns` nanoseconds (0: the rule's period; at most what the rule can
+ * tell), and later ones leave that alone. When it is over the count is 0 again, and the slot free. `n`
+ * of 0 reads, and then works on a read-only handle.
+ *
+ * Where the sum would be above `bound` (0 or more; at most the rule's capacity counts) or
+ * below 0: SHMLIMIT_DENIED, nothing is written, and the answer's `applied` is 0; with
+ * SHMLIMIT_COUNT_SATURATE the count becomes the bound, or 0, and `applied` is what that
+ * made of `n`. With SHMLIMIT_COUNT_RESTART the time to live begins again, unless the call was denied.
+ *
+ * Returns SHMLIMIT_ALLOWED or SHMLIMIT_DENIED, and fills *out unless it is NULL; or -EINVAL: the bound
+ * is below 0, a flag is unknown or `out` says no size; -ERANGE: ttl_ns is longer than the
+ * rule can tell; -EOPNOTSUPP: it is no COUNTER rule; or as shmlimit_take(). On any error nothing
+ * was changed. Additions are counted as takes are. Without room for a new key the answer is on_full's. A
+ * rule that is off answers allowed, with a count of 0. Cost, threads, processes, signals, fork: as shmlimit_take().
+ */
+int shmlimit_count(struct shmlimit *limiter, int rule, const void *key, size_t key_len, int64_t n, uint64_t ttl_ns,
+                   int64_t bound, uint32_t flags, struct shmlimit_count *out);
+int shmlimit_count_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, int64_t n, uint64_t ttl_ns,
+                      int64_t bound, uint32_t flags, uint64_t now_ns, struct shmlimit_count *out);
 
 /*
  * Returns what a take would answer, without taking. Writes nothing, counts nothing, and works

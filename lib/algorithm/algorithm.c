@@ -14,6 +14,7 @@ const struct algorithm *const algorithms[ALGORITHMS] = {
 	[SHMLIMIT_WARMUP] = &algorithm_warmup,
 	[SHMLIMIT_WINDOW] = &algorithm_window,
 	[SHMLIMIT_LEASE] = &algorithm_lease,
+	[SHMLIMIT_COUNTER] = &algorithm_counter,
 };
 
 int algorithm_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)

@@ -1,5 +1,5 @@
 /*
- * algorithm: FUNNEL, WARMUP, WINDOW, LEASE, each as one row of functions. All that
+ * algorithm: FUNNEL, WARMUP, WINDOW, LEASE, COUNTER, each as one row of functions. All that
  * differs between them stands in their own files; everything else asks the row.
  *
  * A row's functions are total: whatever the bits of terms and word, they return
@@ -11,8 +11,10 @@
 #ifndef SHMLIMIT_LIB_ALGORITHM_H
 #define SHMLIMIT_LIB_ALGORITHM_H
 
+#include "count.h"
 #include "funnel.h"
 #include "lease.h"
+#include "rebase.h"
 #include "request.h"
 #include "ring.h"
 
@@ -44,6 +46,7 @@ struct balance {
 			struct lease lease;
 			struct lease_tally tally;
 		};
+		struct count count;
 	};
 	int stepped;                      /* the word's time was impossible */
 	int doubtful;                     /* it depends on a clock that must have been read after the word */
@@ -86,6 +89,9 @@ struct algorithm {
 	 * words, or NULL where no word says it: such a slot holds nothing.
 	 */
 	const char *(*mend)(const struct layout_terms *terms, uint64_t word, uint32_t window_max, uint64_t *mended);
+	/* Saved state, if there is no log: two numbers, told from the moment then_ns, and the word that says it elsewhere. */
+	void (*save)(const struct look *k, const struct balance *b, uint64_t then_ns, uint64_t *quota, int64_t *ticks);
+	uint64_t (*load)(const struct layout_terms *terms, uint64_t quota, int64_t ticks, const struct rebase *rebase);
 	/* For shmlimit_slot(). */
 	void (*show)(const struct look *k, const struct balance *b, struct shmlimit_slot *out);
 
@@ -102,13 +108,14 @@ struct algorithm {
 /* Of FUNNEL's row, for rows whose word is a funnel too. */
 void funnel_none(const struct look *k, struct balance *b);
 uint64_t funnel_idle_ns(const struct look *k, uint64_t word);
+void funnel_save(const struct look *k, const struct balance *b, uint64_t then_ns, uint64_t *quota, int64_t *ticks);
 const char *funnel_fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max);
 const char *funnel_mend(const struct layout_terms *terms, uint64_t word, uint32_t window_max, uint64_t *mended);
 
-extern const struct algorithm algorithm_funnel, algorithm_warmup, algorithm_window, algorithm_lease;
+extern const struct algorithm algorithm_funnel, algorithm_warmup, algorithm_window, algorithm_lease, algorithm_counter;
 
 /* By the numbers in shmlimit.h. */
-#define ALGORITHMS 4u
+#define ALGORITHMS 5u
 extern const struct algorithm *const algorithms[ALGORITHMS];
 
 /* The row of a rule's terms. Damaged terms of no algorithm are taken for a FUNNEL's. */

@@ -305,6 +305,12 @@ const char *funnel_fault(const struct layout_terms *terms, uint64_t word, uint32
 	               ? "more tokens than its rule's capacity" : NULL;
 }
 
+void funnel_save(const struct look *k, const struct balance *b, uint64_t then_ns, uint64_t *quota, int64_t *ticks)
+{
+	*quota = b->funnel.quota;
+	*ticks = rebase_ticks(k->terms, b->funnel, k->at, then_ns);
+}
+
 const char *funnel_mend(const struct layout_terms *terms, uint64_t word, uint32_t window_max, uint64_t *mended)
 {
 	(void)window_max;
@@ -331,5 +337,7 @@ const struct algorithm algorithm_funnel = {
 	.convert = funnel_row_convert,
 	.fault = funnel_fault,
 	.mend = funnel_mend,
+	.save = funnel_save,
+	.load = rebase_word,
 	.show = funnel_row_show,
 };

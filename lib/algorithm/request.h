@@ -21,23 +21,28 @@ enum operation {
 	OP_DEPOSIT,
 	OP_DENY,
 	OP_ABANDON,
+	OP_COUNT,
+	OP_COUNT_DOWN,                    /* by less than 1, or the time to live alone */
+	OP_COUNT_LOOK,
 	OPERATIONS,
 };
 
-/* What an algorithm that counts tokens of its own has; the others are for leases. */
+/* What every algorithm has; the others are for leases and counts. */
 #define OPERATIONS_COMMON (1u << OP_TAKE | 1u << OP_PEEK | 1u << OP_REFUND | 1u << OP_RESERVE | 1u << OP_CHARGE)
 #define OPERATIONS_LEASE (1u << OP_LEASE | 1u << OP_DEPOSIT | 1u << OP_DENY | 1u << OP_ABANDON)
+#define OPERATIONS_COUNT (1u << OP_COUNT | 1u << OP_COUNT_DOWN | 1u << OP_COUNT_LOOK)
 
 /* Only looks: a handle that is read-only may do it. */
 static inline int operation_only_looks(enum operation op)
 {
-	return op == OP_PEEK;
+	return op == OP_PEEK || op == OP_COUNT_LOOK;
 }
 
 /* Its answer is counted, and shown to tracers. */
 static inline int operation_is_counted(enum operation op)
 {
-	return (1u << op & (1u << OP_TAKE | 1u << OP_RESERVE | 1u << OP_LEASE | 1u << OP_DEPOSIT | 1u << OP_DENY)) != 0;
+	return (1u << op & (1u << OP_TAKE | 1u << OP_RESERVE | 1u << OP_LEASE | 1u << OP_DEPOSIT | 1u << OP_DENY |
+	                   1u << OP_COUNT)) != 0;
 }
 
 /* It says what has happened already: a full table does not deny it. */
@@ -58,6 +63,14 @@ struct lease_request {
 	uint64_t lease_ns;                /* how long the lease lasts; DENY: the denial */
 	uint64_t claim_ns;                /* LEASE */
 	struct shmlimit_lease *out;       /* LEASE */
+};
+
+/* What only the operations of counts have. */
+struct count_request {
+	int64_t n, bound;
+	uint64_t ttl_ns;                  /* 0: the rule's period */
+	uint32_t flags;
+	struct shmlimit_count *out;
 };
 
 /*
@@ -83,7 +96,10 @@ struct request {
 	struct when when;
 	uint64_t max_wait_ns;             /* RESERVE only */
 	int late;                         /* REFUND only: of what was taken at when.ns, some time ago */
-	const struct lease_request *lease;
+	union {
+		const struct lease_request *lease;
+		const struct count_request *count;
+	};
 	struct undo *undo;                /* TAKE only: to be filled in, or NULL */
 };
 

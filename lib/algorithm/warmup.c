@@ -314,5 +314,7 @@ const struct algorithm algorithm_warmup = {
 	.convert = warmup_row_convert,
 	.fault = funnel_fault,
 	.mend = funnel_mend,
+	.save = funnel_save,
+	.load = rebase_word,
 	.show = warmup_row_show,
 };

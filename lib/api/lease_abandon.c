@@ -11,7 +11,7 @@ EXPORT int shmlimit_lease_abandon(struct shmlimit *l, int rule, const void *key,
 	static const struct lease_request leased = { 0 };
 	struct request q = { .op = OP_ABANDON, .lease = &leased };
 
-	return decide_lease(l, rule, key, key_len, &q, NULL);
+	return decide_call(l, rule, key, key_len, &q, NULL);
 }
 
 EXPORT int shmlimit_lease_abandon_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t now_ns)
@@ -19,5 +19,5 @@ EXPORT int shmlimit_lease_abandon_at(struct shmlimit *l, int rule, const void *k
 	static const struct lease_request leased = { 0 };
 	struct request q = { .op = OP_ABANDON, .when = when_given(now_ns), .lease = &leased };
 
-	return decide_lease(l, rule, key, key_len, &q, NULL);
+	return decide_call(l, rule, key, key_len, &q, NULL);
 }

@@ -12,7 +12,7 @@ EXPORT int shmlimit_lease_deny(struct shmlimit *l, int rule, const void *key, si
 	struct lease_request leased = { .lease_ns = for_ns };
 	struct request q = { .op = OP_DENY, .amount = cost, .lease = &leased };
 
-	return decide_lease(l, rule, key, key_len, &q, r);
+	return decide_call(l, rule, key, key_len, &q, r);
 }
 
 EXPORT int shmlimit_lease_deny_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
@@ -21,5 +21,5 @@ EXPORT int shmlimit_lease_deny_at(struct shmlimit *l, int rule, const void *key,
 	struct lease_request leased = { .lease_ns = for_ns };
 	struct request q = { .op = OP_DENY, .amount = cost, .when = when_given(now_ns), .lease = &leased };
 
-	return decide_lease(l, rule, key, key_len, &q, r);
+	return decide_call(l, rule, key, key_len, &q, r);
 }

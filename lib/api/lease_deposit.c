@@ -12,7 +12,7 @@ EXPORT int shmlimit_lease_deposit(struct shmlimit *l, int rule, const void *key,
 	struct lease_request leased = { .tokens = tokens, .lease_ns = lasts_ns };
 	struct request q = { .op = OP_DEPOSIT, .amount = cost, .lease = &leased };
 
-	return decide_lease(l, rule, key, key_len, &q, r);
+	return decide_call(l, rule, key, key_len, &q, r);
 }
 
 EXPORT int shmlimit_lease_deposit_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
@@ -21,5 +21,5 @@ EXPORT int shmlimit_lease_deposit_at(struct shmlimit *l, int rule, const void *k
 	struct lease_request leased = { .tokens = tokens, .lease_ns = lasts_ns };
 	struct request q = { .op = OP_DEPOSIT, .amount = cost, .when = when_given(now_ns), .lease = &leased };
 
-	return decide_lease(l, rule, key, key_len, &q, r);
+	return decide_call(l, rule, key, key_len, &q, r);
 }

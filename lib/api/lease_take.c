@@ -18,7 +18,7 @@ static int take(const struct shmlimit *l, int rule, const void *key, size_t key_
 
 	if (out == NULL || out->struct_size < 2 * sizeof(out->struct_size))
 		return -EINVAL;
-	answer = decide_lease(l, rule, key, key_len, &q, r);
+	answer = decide_call(l, rule, key, key_len, &q, r);
 	if (answer > SHMLIMIT_DENIED && sized_out(out, &found, sizeof(found)) != 0)
 		return -EINVAL;
 	return answer;

@@ -68,7 +68,7 @@ int decide(const struct shmlimit *l, const struct table *t, const struct request
 	return answer == AGAIN ? decide_slowly(l, q, failed, r) : answer;
 }
 
-int decide_lease(const struct shmlimit *l, int rule, const void *key, size_t key_len, struct request *q,
+int decide_call(const struct shmlimit *l, int rule, const void *key, size_t key_len, struct request *q,
                  struct shmlimit_result *r)
 {
 	int error = decide_check(l, key, key_len, q->op);

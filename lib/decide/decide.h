@@ -28,11 +28,11 @@ static inline int decide_check(const struct shmlimit *l, const void *key, size_t
 int decide(const struct shmlimit *l, const struct table *t, const struct request *q, struct shmlimit_result *r);
 
 /*
- * An operation that only leases have, from the arguments of the public function on.
+ * An operation that only leases or counts have, from the arguments of the public function on.
  * *q has the operation and what is asked; rule, key and hash are filled in, and the
  * time, unless it is the caller's.
  */
-int decide_lease(const struct shmlimit *l, int rule, const void *key, size_t key_len, struct request *q,
+int decide_call(const struct shmlimit *l, int rule, const void *key, size_t key_len, struct request *q,
                  struct shmlimit_result *r);
 
 /* Decide from the start, as often as it takes. `failed` compare-and-swaps were lost before. */

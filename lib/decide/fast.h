@@ -39,7 +39,9 @@ FAST int fast_hashed(const struct shmlimit *l, enum operation op, uint32_t rule,
 	                     rule_mode(&view) == SHMLIMIT_OFF, 0))
 		goto slowly;
 	if (__builtin_expect(terms_algorithm(&view.terms) != SHMLIMIT_FUNNEL, 0))
-		return decide(l, t, &(struct request){ op, rule, hash, *key, amount, when, max_wait_ns, 0, NULL, undo },
+		return decide(l, t,
+		              &(struct request){ .op = op, .rule = rule, .hash = hash, .key = *key, .amount = amount,
+		                                 .when = when, .max_wait_ns = max_wait_ns, .undo = undo },
 		              r);
 	tag = tag_pack(hash, rule, rule_version(&view));
 	slot = table_find(t, table_window(t, hash), tag);
@@ -68,7 +70,10 @@ FAST int fast_hashed(const struct shmlimit *l, enum operation op, uint32_t rule,
 
 slowly:
 	return decide_slowly(
-		l, &(struct request){ op, rule, hash, *key, amount, when, max_wait_ns, 0, NULL, undo }, failed, r);
+		l,
+		&(struct request){ .op = op, .rule = rule, .hash = hash, .key = *key, .amount = amount, .when = when,
+		                   .max_wait_ns = max_wait_ns, .undo = undo },
+		failed, r);
 }
 
 /* A take or a peek by the limiter's clock. */

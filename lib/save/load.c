@@ -220,7 +220,7 @@ static int get_slot(struct loading *f, uint64_t index)
 	} else {
 		if (s.quota > view.terms.capacity)
 			return -EUCLEAN;
-		word = rebase_word(&view.terms, s.quota, s.ticks, &f->rebase);
+		word = algorithm_of(&view.terms)->load(&view.terms, s.quota, s.ticks, &f->rebase);
 	}
 	if (error != 0)
 		return error;

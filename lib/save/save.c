@@ -184,8 +184,7 @@ static int describe(struct saving *s, const struct table *t, const struct layout
 		return out->quota != 0;
 	}
 	a->read(&k, seen.word, &b);
-	out->quota = b.funnel.quota;
-	out->ticks = rebase_ticks(&in_force->terms, b.funnel, k.at, s->then_ns);
+	a->save(&k, &b, s->then_ns, &out->quota, &out->ticks);
 	return 1;
 }
 

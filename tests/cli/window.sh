@@ -86,7 +86,7 @@ is "$err" "shmlimit: warm.ini:1: rule n: new, its warmup is missing: must have r
 # ---- what is wrong ----
 refused "a window larger than segment $segment was created for: must be smaller, or the segment be created with a larger \
 --window-max (shmlimit inspect $segment shows it)" big --algorithm window --rate 6/d
-refused "algorithm bucket: must be funnel, warmup, window or lease" x --algorithm bucket
+refused "algorithm bucket: must be funnel, warmup, window, lease or counter" x --algorithm bucket
 refused "capacity: a window has none of its own: must be left out" x --algorithm window --rate 1/d --capacity 1
 refused "capacity: a warmup has none of its own: must be left out" x --algorithm warmup --rate 1/d --warmup 2d --capacity 1
 refused "next-pays: a window has none of its own: must be left out" w --next-pays yes

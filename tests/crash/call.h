@@ -26,6 +26,9 @@ enum act {
 	DEPOSIT,                          /* so many tokens, of which one is spent */
 	DENY,
 	GIVE_UP,
+	COUNT,                            /* so many more, for a day, 5 at most */
+	COUNT_DOWN,
+	COUNT_RESTART,                    /* ... but the day begins again, and what fits is added */
 	RESET_KEY,
 	RESET_RULE,
 	RESET_ALL,
@@ -274,6 +277,13 @@ static int call_make(const void *arg)
 	case DENY:
 	case GIVE_UP:
 		return call_lease(c);
+	case COUNT:
+		return shmlimit_count_at(l, c->rule, c->key, len, (int64_t)c->amount, DAY_NS, 5, 0, call_ns(c), NULL);
+	case COUNT_DOWN:
+		return shmlimit_count_at(l, c->rule, c->key, len, -(int64_t)c->amount, DAY_NS, 5, 0, call_ns(c), NULL);
+	case COUNT_RESTART:
+		return shmlimit_count_at(l, c->rule, c->key, len, (int64_t)c->amount, DAY_NS, 5,
+		                         SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_RESTART, call_ns(c), NULL);
 	case RESET_KEY:
 		return error_of(shmlimit_reset(l, c->rule, c->key, len));
 	case RESET_RULE:

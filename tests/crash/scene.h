@@ -54,6 +54,11 @@ static inline struct shmlimit_rule scene_subject(void)
 		rule.period_ns = HOUR_NS;
 		rule.warmup_ns = CAPACITY * HOUR_NS;
 		break;
+	case SHMLIMIT_COUNTER:
+		rule.capacity = CAPACITY;
+		rule.period_ns = CAPACITY * HOUR_NS;
+		rule.max_wait_ns = 0;
+		break;
 	case SHMLIMIT_LEASE:
 		rule.max_wait_ns = 0;
 		/* fall through */

@@ -37,7 +37,7 @@ static const struct scenario {
 	unsigned left[2];                 /* how often "k" is admitted before and after */
 	uint32_t on_full;
 	enum { READS_ONLY = 1, GIVES_BACK = 2, OWN_CLOCK = 4, WINDOW = 8, WARMUP = 16, LEASED = 32,
-	       LEFT_BEHIND = 64 } is;
+	       LEFT_BEHIND = 64, COUNTED = 128 } is;
 } scenarios[] = {
 	/* Taking, where there is room. */
 	{ "take: a new key", { { 0 } }, { TAKE, "k", 1 }, 0, { 5, 4 } },
@@ -245,6 +245,34 @@ static const struct scenario {
 	  SUBJECT, { 4, 3 }, 0, LEASED },
 	{ "lease: reset", { { DEPOSIT, "k", 5 } }, { RESET_KEY, "k" }, 0, { 4, 0 }, 0, LEASED },
 
+	/* Counts that expire: whether one is above 0 shows in what a take is still allowed. */
+	{ "count: a new key", { { 0 } }, { COUNT, "k", 2 }, 0, { 5, 3 }, 0, COUNTED },
+	{ "count: a known key", { { COUNT, "k", 2 } }, { COUNT, "k", 3 }, 0, { 3, 0 }, 0, COUNTED },
+	{ "count: beyond the bound", { { COUNT, "k", 2 } }, { COUNT, "k", 4 }, 1, { 3, 3 }, 0, COUNTED },
+	{ "count: a key whose time is over", { { COUNT, "k", 4, -2 * (int64_t)DAY_NS } }, { COUNT, "k", 1 }, 0, { 5, 4 },
+	  0, COUNTED },
+	{ "count: less", { { COUNT, "k", 4 } }, { COUNT_DOWN, "k", 3 }, 0, { 1, 4 }, 0, COUNTED },
+	{ "count: less than none", { { COUNT, "k", 4 } }, { COUNT_DOWN, "k", 5 }, 1, { 1, 1 }, 0,
+	  COUNTED | READS_ONLY },
+	{ "count: reading", { { COUNT, "k", 4 } }, { COUNT, "k", 0 }, 0, { 1, 1 }, 0, COUNTED | READS_ONLY },
+	{ "count: what fits, and the time begins again", { { COUNT, "k", 4, -(int64_t)HOUR_NS } },
+	  { COUNT_RESTART, "k", 4 }, 0, { 1, 0 }, 0, COUNTED },
+	{ "count: evicting", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { COUNT, "k", 1 }, 0, { 5, 4 }, 0, COUNTED },
+	{ "count: no room, denied", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { COUNT, "k", 1 }, 1, { 0, 0 },
+	  SHMLIMIT_FULL_DENY, COUNTED },
+	{ "count: take", { { COUNT, "k", 1 } }, { TAKE, "k", 2 }, 0, { 4, 2 }, 0, COUNTED },
+	{ "count: refund", { { COUNT, "k", 4 } }, { REFUND, "k", 2 }, 0, { 1, 3 }, 0, COUNTED },
+	{ "count: charge", { { COUNT, "k", 1 } }, { CHARGE, "k", 9 }, 0, { 4, 0 }, 0, COUNTED },
+	{ "count: take_all, the second denied", { { COUNT, "k", 1 }, { TAKE, "k", 5, .rule = OTHER } },
+	  { TAKE_ALL, "k", 2 }, 1, { 4, 4 }, 0, COUNTED | GIVES_BACK },
+	{ "count: converting, the capacity being lower",
+	  { { COUNT, "k", 1 }, { SET_KILLED, .terms = { .capacity = 3 } } }, { COUNT, "k", 1 }, 0, { 2, 1 }, 0, COUNTED },
+	{ "count: rule_set", { { COUNT, "k", 1 }, { COUNT, "l", 5 } }, { RULE_SET, .terms = { .capacity = 3 } },
+	  SUBJECT, { 4, 2 }, 0, COUNTED },
+	{ "count: reset", { { COUNT, "k", 5 } }, { RESET_KEY, "k" }, 0, { 0, 5 }, 0, COUNTED },
+	{ "count: moving to a larger table", { { COUNT, "k", 2 }, { GROW, NULL, GROWN } }, { COUNT, "k", 1 }, 0, { 3, 2 },
+	  0, COUNTED },
+
 	/* Resets, switches, rules. */
 	{ "reset: a key", { { TAKE, "k", 3 }, { TAKE, "l", 1 } }, { RESET_KEY, "k" }, 0, { 2, 5 } },
 	{ "reset: a key without a slot", { { TAKE, "l", 1 } }, { RESET_KEY, "k" }, 0, { 5, 5 }, 0, READS_ONLY },
@@ -366,6 +394,7 @@ static void perform(const struct scenario *s, struct dice *dice)
 	scene.algorithm = s->is & WINDOW   ? SHMLIMIT_WINDOW
 	                  : s->is & WARMUP ? SHMLIMIT_WARMUP
 	                  : s->is & LEASED ? SHMLIMIT_LEASE
+	                  : s->is & COUNTED ? SHMLIMIT_COUNTER
 	                                   : SHMLIMIT_FUNNEL;
 	scene_open(dice, s->on_full, s->is & OWN_CLOCK);
 	for (int i = 0; i < PREPARED; i++)

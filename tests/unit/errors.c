@@ -116,7 +116,7 @@ static void rules(void)
 	good.mode = 3;
 	is(set(good), -EINVAL, "a rule with an unknown mode is refused");
 	good.mode = 0;
-	good.algorithm = 4;
+	good.algorithm = SHMLIMIT_COUNTER + 1;
 	is(set(good), -EINVAL, "a rule with an unknown algorithm is refused");
 	good.algorithm = 0;
 	good.flags = 4;

@@ -64,7 +64,7 @@ extern const struct command command_create, command_destroy, command_grow, comma
 extern const struct command command_rule_set, command_rule_show, command_rule_list, command_rule_remove;
 extern const struct command command_rule_export, command_apply, command_apply_all;
 extern const struct command command_take, command_peek, command_reserve, command_acquire, command_exec, command_charge;
-extern const struct command command_refund, command_throttle, command_reset;
+extern const struct command command_refund, command_count, command_throttle, command_reset;
 extern const struct command command_inspect, command_keys, command_metrics, command_check, command_verify;
 extern const struct command command_size, command_replay, command_top, command_stat, command_save, command_load;
 extern const struct command command_global_take, command_global_inspect, command_global_ping, command_global_reset;
@@ -219,6 +219,7 @@ enum {
 	FIELD_ALGORITHM,
 	FIELD_CAPACITY,
 	FIELD_RATE,
+	FIELD_PERIOD,
 	FIELD_WARMUP,
 	FIELD_COLD_FACTOR,
 	FIELD_COUNT_REFUSED,

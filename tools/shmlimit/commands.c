@@ -31,6 +31,7 @@ static const struct command *const commands[] = {
 	&command_exec,
 	&command_charge,
 	&command_refund,
+	&command_count,
 	&command_throttle,
 	&command_reset,
 	&command_global_take,

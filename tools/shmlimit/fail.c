@@ -218,6 +218,9 @@ int fail_exact(const char *rule_name, const struct shmlimit_rule *rule)
 
 	if (rule->algorithm == SHMLIMIT_FUNNEL || rule->algorithm == SHMLIMIT_LEASE)
 		return fail_capacity(rule_name, *rule);
+	if (rule->algorithm == SHMLIMIT_COUNTER)
+		return fail("rule %s: capacity %" PRIu64 " with period %s: out of range: must be 2^48 and 36 years at most",
+		            rule_name, rule->capacity, duration_text(other, rule->period_ns));
 	return fail("rule %s: rate %s with %s %s%s%s: cannot be represented: must be %s", rule_name,
 	            rate_text(rate, rule->count, rule->period_ns),
 	            rule->algorithm == SHMLIMIT_WARMUP ? "warmup" : "period",

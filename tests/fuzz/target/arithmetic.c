@@ -116,10 +116,31 @@ static void check_window(const struct layout_terms *terms, uint64_t word, uint64
 	law(window_wait(terms, now_ns, now_ns) == terms->back, "what is admitted now leaves after a period");
 }
 
+static void check_count(const struct layout_terms *terms, const struct layout_terms *other, uint64_t word,
+			uint64_t now_ns, uint64_t ttl_ns)
+{
+	struct count c = count_read(terms, word, now_ns), again = count_read(terms, count_pack(terms, c), now_ns);
+
+	law(c.n <= terms->capacity, "%" PRIu64 " counted of %" PRIu64, c.n, terms->capacity);
+	law(c.left_ns != 0 || c.n == 0, "a count without time");
+	law(again.n == c.n && again.left_ns == c.left_ns, "another count at the same time");
+	law(count_read(terms, word, now_ns + c.left_ns).left_ns == 0, "not over after %" PRIu64 " ns", c.left_ns);
+	again = count_read(other, count_convert(terms, word, other, now_ns), now_ns);
+	law(again.n == (c.n < other->capacity ? c.n : other->capacity), "a change of the rule makes %" PRIu64 " of it", again.n);
+	law(again.left_ns >= (c.left_ns < other->debt ? c.left_ns : other->debt), "a change of the rule ends it earlier");
+	if (ttl_ns == 0 || ttl_ns > terms->debt)
+		return;
+	c = (struct count){ .n = terms->capacity };
+	count_begin(terms, &c, ttl_ns, now_ns);
+	again = count_read(terms, count_pack(terms, c), now_ns);
+	law(again.n == terms->capacity && again.left_ns >= ttl_ns && again.left_ns < ttl_ns + count_tick_ns(terms),
+	    "lives %" PRIu64 " ns, not %" PRIu64, again.left_ns, ttl_ns);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
-	uint32_t algorithm = (uint32_t)input_number(&in, 1) % 4;
+	uint32_t algorithm = (uint32_t)input_number(&in, 1) % 5;
 	struct layout_terms terms, other;
 	uint64_t word, now_ns, tokens;
 
@@ -137,6 +158,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case SHMLIMIT_WINDOW:
 		check_window(&terms, word, now_ns);
+		break;
+	case SHMLIMIT_COUNTER:
+		check_count(&terms, &other, word, now_ns, tokens);
 		break;
 	}
 	return 0;

@@ -19,7 +19,8 @@ static void add_row(struct table *table, const struct rule_facts *facts)
 	table_cell(table, "%s", facts->name);
 	table_cell(table, "%d", facts->id);
 	for (int field = 0; field < FIELDS; field++)
-		table_cell(table, "%s", field_cell(text, field, &facts->rule));
+		if (field != FIELD_PERIOD) /* the rate tells it */
+			table_cell(table, "%s", field_cell(text, field, &facts->rule));
 }
 
 static int print_table(struct shmlimit *limiter, uint32_t rules)

@@ -6,9 +6,10 @@
 #include "rules.h"
 
 static const struct command_option options[] = {
-	[FIELD_ALGORITHM] = { "algorithm", "WHICH", "funnel, warmup, window or lease (a new rule: funnel)" },
-	[FIELD_CAPACITY] = { "capacity", "N", "funnel: tokens that it can hold, the largest burst; 1 or more" },
+	[FIELD_ALGORITHM] = { "algorithm", "WHICH", "funnel, warmup, window, lease or counter (a new rule: funnel)" },
+	[FIELD_CAPACITY] = { "capacity", "N", "funnel: tokens that it can hold, the largest burst; counter: the largest count" },
 	[FIELD_RATE] = { "rate", "COUNT/PERIOD", "tokens that come back a period: 30/60s, 5/m, 100/day, 1/500ms" },
+	[FIELD_PERIOD] = { "period", "DURATION", "counter: how long a count lives (a new rule: as long as it can)" },
 	[FIELD_WARMUP] = { "warmup", "DURATION", "warmup: time from cold to warm" },
 	[FIELD_COLD_FACTOR] = { "cold-factor", "X", "warmup: cold tokens take X times as long (a new rule: 3)" },
 	[FIELD_COUNT_REFUSED] = { "count-refused", "YES|NO", "window: refused tokens count too (a new rule: no)" },
@@ -53,8 +54,8 @@ const struct command command_rule_set = {
 	.operands = "NAME RULE",
 	.purpose = "define a rule, or change one",
 	.details = "A new rule needs --capacity and --rate; with --algorithm window, --rate (at most COUNT in any stretch\n"
-	           "of PERIOD); with --algorithm warmup, --rate and --warmup. An existing rule keeps what is not given,\n"
-	           "and its keys keep their tokens.\n",
+	           "of PERIOD); with --algorithm warmup, --rate and --warmup; with --algorithm counter, nothing. An existing\n"
+	           "rule keeps what is not given, and its keys keep their tokens.\n",
 	.options = options,
 	.run = run,
 };

@@ -14,6 +14,7 @@ const char *const field_names[FIELDS] = {
 	[FIELD_ALGORITHM] = "algorithm",
 	[FIELD_CAPACITY] = "capacity",
 	[FIELD_RATE] = "rate",
+	[FIELD_PERIOD] = "period",
 	[FIELD_WARMUP] = "warmup",
 	[FIELD_COLD_FACTOR] = "cold-factor",
 	[FIELD_COUNT_REFUSED] = "count-refused",
@@ -26,11 +27,15 @@ int field_applies(int field, uint32_t algorithm)
 {
 	switch (field) {
 	case FIELD_CAPACITY: /* the others' follows from what else is given */
-		return algorithm == SHMLIMIT_FUNNEL || algorithm == SHMLIMIT_LEASE;
+		return algorithm == SHMLIMIT_FUNNEL || algorithm == SHMLIMIT_LEASE || algorithm == SHMLIMIT_COUNTER;
+	case FIELD_RATE:
+		return algorithm != SHMLIMIT_COUNTER;
+	case FIELD_PERIOD: /* the others' is a part of the rate */
+		return algorithm == SHMLIMIT_COUNTER;
 	case FIELD_NEXT_PAYS:
 		return algorithm == SHMLIMIT_FUNNEL;
 	case FIELD_MAX_WAIT:
-		return algorithm != SHMLIMIT_LEASE;
+		return algorithm != SHMLIMIT_LEASE && algorithm != SHMLIMIT_COUNTER;
 	case FIELD_WARMUP:
 	case FIELD_COLD_FACTOR:
 		return algorithm == SHMLIMIT_WARMUP;
@@ -84,6 +89,8 @@ int field_parse(const char *rule_name, int field, const char *text, struct shmli
 		return number_parse(what, text, 1, UINT64_MAX, &rule->capacity);
 	case FIELD_RATE:
 		return rate_parse(what, text, &rule->count, &rule->period_ns);
+	case FIELD_PERIOD:
+		return duration_parse(what, text, &rule->period_ns);
 	case FIELD_WARMUP:
 		return duration_parse(what, text, &rule->warmup_ns);
 	case FIELD_COLD_FACTOR:
@@ -119,6 +126,8 @@ const char *field_text(char text[TEXT_LEN], int field, const struct shmlimit_rul
 		return text;
 	case FIELD_RATE:
 		return rate_text(text, rule->count, rule->period_ns);
+	case FIELD_PERIOD:
+		return duration_text(text, rule->period_ns);
 	case FIELD_WARMUP:
 		return duration_text(text, rule->warmup_ns);
 	case FIELD_COLD_FACTOR:
@@ -136,7 +145,7 @@ const char *field_text(char text[TEXT_LEN], int field, const struct shmlimit_rul
 
 const char *field_cell(char text[TEXT_LEN], int field, const struct shmlimit_rule *rule)
 {
-	if (field != FIELD_CAPACITY && !field_applies(field, rule->algorithm))
+	if (field != FIELD_CAPACITY && field != FIELD_RATE && !field_applies(field, rule->algorithm))
 		return "-";
 	return field_text(text, field, rule);
 }
@@ -157,6 +166,9 @@ void field_copy(int field, const struct shmlimit_rule *from, struct shmlimit_rul
 		break;
 	case FIELD_RATE:
 		to->count = from->count;
+		to->period_ns = from->period_ns;
+		break;
+	case FIELD_PERIOD:
 		to->period_ns = from->period_ns;
 		break;
 	case FIELD_WARMUP:

@@ -29,6 +29,9 @@ const char *wish_lacks(const struct wish *wish)
 {
 	static const int needed[] = { FIELD_CAPACITY, FIELD_RATE, FIELD_WARMUP };
 
+	/* How long a count lives, and how far it goes, can be told with each call. */
+	if (wish->rule.algorithm == SHMLIMIT_COUNTER)
+		return NULL;
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		if (field_applies(needed[i], wish->rule.algorithm) && !(wish->given & 1u << needed[i]))
 			return field_names[needed[i]];
@@ -48,6 +51,8 @@ static int fit(struct wish *wish)
 		rule->capacity = 0;
 	if (rule->algorithm == SHMLIMIT_WINDOW)
 		rule->capacity = rule->count;
+	if (rule->algorithm == SHMLIMIT_COUNTER)
+		rule->count = 0;
 	return STATUS_OK;
 }
 
@@ -75,7 +80,7 @@ int wish_complete(struct wish *wish, struct shmlimit *limiter, const char *segme
 		            "remove %s %s)", wish->name, choice_word(choices_algorithm, old.algorithm), segment,
 		            wish->name);
 	for (int field = 0; field < FIELDS; field++)
-		if (!(wish->given & 1u << field))
+		if (!(wish->given & 1u << field) && field_applies(field, old.algorithm))
 			field_copy(field, &old, &wish->rule);
 	return fit(wish);
 }

@@ -25,6 +25,7 @@ const struct choice choices_algorithm[] = {
 	{ "warmup", SHMLIMIT_WARMUP },
 	{ "window", SHMLIMIT_WINDOW },
 	{ "lease", SHMLIMIT_LEASE },
+	{ "counter", SHMLIMIT_COUNTER },
 	{ 0 },
 };
 

@@ -1,0 +1,117 @@
+/*
+ * count: the rare half of the arithmetic, see count.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+
+#include "count.h"
+
+#define SECOND ((uint64_t)1000000000)
+#define YEAR_NS (366 * 86400 * SECOND)
+#define DEFAULT_CAPACITY 2147483647u
+/* A reading of the clock that is older than another process's, by so much at the most, sees that one's count. */
+#define SLACK_NS SECOND
+/* 36 years: the longest period, and time to live. */
+#define PERIOD_MAX_NS ((uint64_t)1 << 60)
+/* The longest time to live and the slack are a quarter of the word's range. */
+#define RANGE_SHIFT 2
+
+static unsigned bit_length(uint64_t x)
+{
+	return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
+}
+
+/* Bits of the finest tick with which so long a time fits beside a count of so many bits. */
+static unsigned tick_bits_for(uint64_t longest_ns, unsigned quota_bits)
+{
+	unsigned bits = bit_length(longest_ns + SLACK_NS) + RANGE_SHIFT + quota_bits;
+
+	return bits > 64 ? bits - 64 : 0;
+}
+
+/* The longest time with such ticks. */
+static uint64_t longest_for(unsigned tick_bits, unsigned quota_bits)
+{
+	unsigned range_bits = 64 - quota_bits + tick_bits;
+
+	uint64_t ns = ((uint64_t)1 << (range_bits - RANGE_SHIFT)) - 1 - SLACK_NS;
+
+	return ns < PERIOD_MAX_NS ? ns : PERIOD_MAX_NS;
+}
+
+int count_compile(const struct shmlimit_rule *rule, struct layout_terms *terms)
+{
+	uint64_t capacity = rule->capacity != 0 ? rule->capacity : DEFAULT_CAPACITY;
+	unsigned quota_bits = bit_length(capacity), tick_bits;
+
+	if (rule->flags != 0 || rule->max_wait_ns != 0 || (rule->count != 0 && rule->count != capacity))
+		return -EINVAL;
+	if (capacity > SHMLIMIT_CAPACITY_MAX || rule->period_ns > PERIOD_MAX_NS)
+		return -ERANGE;
+	tick_bits = tick_bits_for(YEAR_NS, quota_bits);
+	if (tick_bits > COUNT_TICK_BITS) {
+		tick_bits = tick_bits_for(rule->period_ns, quota_bits);
+		if (tick_bits < COUNT_TICK_BITS)
+			tick_bits = COUNT_TICK_BITS;
+	} else if (tick_bits < tick_bits_for(rule->period_ns, quota_bits)) {
+		tick_bits = tick_bits_for(rule->period_ns, quota_bits);
+	}
+	terms->debt = longest_for(tick_bits, quota_bits);
+	terms->capacity = terms->count = capacity;
+	terms->period_ns = terms->back = rule->period_ns != 0 ? rule->period_ns : terms->debt;
+	terms->ahead = terms->debt + SLACK_NS + ((uint64_t)1 << tick_bits);
+	terms->scale[1] = (uint64_t)1 << 54; /* a tick of funnel_time() is a nanosecond: 2^118 */
+	terms->num = terms->den = 1;
+	terms->shape = terms_shape(quota_bits, tick_bits, SHMLIMIT_COUNTER, 0);
+	return 0;
+}
+
+void count_range(const struct layout_terms *terms, struct shmlimit_range *out)
+{
+	out->resolution_ps = 1000 * count_tick_ns(terms);
+	out->fill_ns = terms->back;
+	out->ahead_ns = terms->debt;
+	out->back_ns = 3 * (terms->debt + 1 + SLACK_NS) - SLACK_NS - count_tick_ns(terms);
+}
+
+struct count count_read(const struct layout_terms *terms, uint64_t word, uint64_t now_ns)
+{
+	unsigned quota_bits = terms_quota_bits(terms);
+	struct count count = { .until_ns = word >> quota_bits << terms_token_bits(terms) };
+
+	count.left_ns = (count.until_ns - now_ns) & count_range_ns(terms);
+	if (count.left_ns > terms->ahead)
+		count.left_ns = 0;
+	if (count.left_ns == 0)
+		return count;
+	count.n = word & (((uint64_t)1 << quota_bits) - 1);
+	if (count.n > terms->capacity)
+		count.n = terms->capacity;
+	return count;
+}
+
+uint64_t count_pack(const struct layout_terms *terms, struct count count)
+{
+	return count.until_ns >> terms_token_bits(terms) << terms_quota_bits(terms) | count.n;
+}
+
+void count_begin(const struct layout_terms *terms, struct count *count, uint64_t ttl_ns, uint64_t now_ns)
+{
+	uint64_t tick = count_tick_ns(terms);
+
+	if (ttl_ns > terms->debt)
+		ttl_ns = terms->debt;
+	count->until_ns = (now_ns + ttl_ns + tick - 1) & ~(tick - 1);
+	count->left_ns = count->until_ns - now_ns;
+}
+
+uint64_t count_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to, uint64_t now_ns)
+{
+	struct count count = count_read(from, word, now_ns);
+
+	if (count.n > to->capacity)
+		count.n = to->capacity;
+	count_begin(to, &count, count.left_ns, now_ns);
+	return count_pack(to, count);
+}

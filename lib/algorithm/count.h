@@ -1,0 +1,72 @@
+/*
+ * count: the arithmetic of a count that expires (COUNTER). Numbers in, numbers out:
+ * no shared memory, no clock, no errors. Every function is total.
+ *
+ *	[ until : 64 - Q           ] [ count : Q ]
+ *
+ *	until  when the count ends, in ticks of 2^S nanoseconds, rounded up
+ *	count  what was added since it began, 0 to capacity; Q bits hold the capacity
+ *
+ * The word tells the time modulo 2^(64 - Q + S) nanoseconds. A quarter of that is
+ * the longest time to live: a count that has ended is known to have ended for
+ * three quarters. A count that has ended and no slot are the same thing.
+ *
+ * The meaning is that of INCREX with ENX in Redis 8.8 and Valkey 9.2: the first addition
+ * starts the time, later ones leave it alone.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_COUNT_H
+#define SHMLIMIT_LIB_COUNT_H
+
+#include "layout.h"
+
+#define COUNT_TICK_BITS 19u               /* half a millisecond: ticks are no finer unless a year still fits */
+
+struct count {
+	uint64_t n;                       /* 0 to capacity; 0 once the time is over */
+	uint64_t left_ns;                 /* of its time; 0 if it is over */
+	uint64_t until_ns;                /* a whole number of ticks; modulo the word's range */
+};
+
+/*
+ * Fill *terms from a COUNTER rule: a capacity of 0 is 2^31 - 1, a period of 0 the
+ * longest. Returns 0, or -EINVAL a flag, max_wait_ns or a count other than the
+ * capacity is set; -ERANGE the capacity is above 2^48 or the period above 36 years. On error
+ * *terms is undefined.
+ */
+int count_compile(const struct shmlimit_rule *rule, struct layout_terms *terms);
+
+/* What compiled terms can tell: for shmlimit_rule_range(). struct_size is left alone. */
+void count_range(const struct layout_terms *terms, struct shmlimit_range *out);
+
+/* The longest time to live. */
+static inline uint64_t count_longest_ns(const struct layout_terms *terms)
+{
+	return terms->debt;
+}
+
+static inline uint64_t count_tick_ns(const struct layout_terms *terms)
+{
+	return (uint64_t)1 << terms_token_bits(terms);
+}
+
+/* Nanoseconds that a word can tell apart, less one. */
+static inline uint64_t count_range_ns(const struct layout_terms *terms)
+{
+	return UINT64_MAX >> ((terms_quota_bits(terms) - terms_token_bits(terms)) & 63);
+}
+
+/* What a word says at now_ns. */
+struct count count_read(const struct layout_terms *terms, uint64_t word, uint64_t now_ns);
+
+uint64_t count_pack(const struct layout_terms *terms, struct count count);
+
+/* Begin the time that the count has left: ttl_ns, at most the longest. */
+void count_begin(const struct layout_terms *terms, struct count *count, uint64_t ttl_ns, uint64_t now_ns);
+
+/* The word that says under `to` what `word` says under `from`: the count, clamped, until the same time. */
+uint64_t count_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
+                       uint64_t now_ns);
+
+#endif
