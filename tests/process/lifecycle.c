@@ -89,8 +89,8 @@ static void use(struct shmlimit *l, struct dice *dice, int writable)
 	    info.mode != 0600 || info.enabled != 1 || info.layout_version != 2 || info.uid != geteuid())
 		atomic_fetch_add(&play->wrong_info, 1);
 	id = writable ? shmlimit_rule_set(l, "r", &rule) : shmlimit_rule_find(l, "r");
-	if (id == -ENOENT && writable)
-		return; /* destroyed meanwhile: as documented */
+	if ((id == -ENOENT || id == -EAGAIN) && writable)
+		return; /* destroyed by another, or others held the lock all the time: as documented */
 	if (id == -ESRCH && !writable)
 		return;
 	if (id < 0) {
