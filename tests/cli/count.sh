@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
 need jq
+cd "$TMP" || exit 1
 
 segment=$SEGMENT.s
 shmlimit create "$segment" --slots 64 --rules 4 --store-keys 64

@@ -30,7 +30,7 @@ CONSTANTS = {
 }
 STRUCTURES = {**_c.STRUCTURES, **_c_global.STRUCTURES}
 PROTOTYPES = {**_c.PROTOTYPES, **_c_global.PROTOTYPES}
-KINDS = {"int": "i4", "unsigned": "u4", "uint32_t": "u4", "uint64_t": "u8", "size_t": "u8", "void": "none"}
+KINDS = {"int": "i4", "unsigned": "u4", "uint32_t": "u4", "uint64_t": "u8", "int64_t": "i8", "size_t": "u8", "void": "none"}
 CODES = {"i": "i4", "I": "u4", "L": "u8"}
 
 

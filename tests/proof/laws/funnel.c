@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "../../../lib/algorithm/funnel.c"
+#include "../../../lib/save/rebase.c"
 #include "law.h"
 
 /* What every rule's terms are. The sums are what keeps past and future apart. */
