@@ -374,7 +374,7 @@ static void recovery(void)
 /* The address of a primary leads to another server after a failover, and the old one becomes a replica. */
 static void failover(void)
 {
-	struct server other;
+	static struct server other; /* ended when the program is */
 	struct shmlimit_global *g;
 	char path[108], url[128];
 
