@@ -257,7 +257,7 @@ struct shmlimit_request {
 struct shmlimit_slot {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_slot) */
 	uint32_t state;            /* SHMLIMIT_SLOT_... */
-	uint64_t fingerprint;      /* 48 bits of the key's hash */
+	uint64_t fingerprint;      /* low 48 bits of the key's hash, the lowest set */
 	int32_t rule;              /* LIVE, REFILLED: id of the rule; else -1 */
 	uint32_t lease;            /* LIVE and a LEASE rule: SHMLIMIT_SLOT_TOKENS, _DENIED, _ASKED; else 0 */
 	uint64_t remaining;        /* LIVE, REFILLED: whole tokens left; WARMUP: tokens stored; LEASE: tokens here */

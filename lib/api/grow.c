@@ -5,7 +5,7 @@
  * table is reserved, described beside the present one, and published by one swap
  * of the header's state; killed before it he leaves what the next one uses again.
  * Keys then move as they are asked for: see carry.h. WHY NOT move them all here:
- * the homes of a key come from its whole hash, of which a slot has 48 bits.
+ * the homes of a key come from its whole hash, of which a slot has 47 bits.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

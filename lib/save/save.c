@@ -13,7 +13,7 @@
  * makes both. ORDER: the old table is read first, so a key that moves meanwhile is
  * met in one of them at least. If it is met in both, the one in the present table
  * counts, as it does for decisions (carry.h). WHY NOT put all keys into one table:
- * their places come from their whole hashes, of which slots have 48 bits.
+ * their places come from their whole hashes, of which slots have 47 bits.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -39,7 +39,7 @@ struct table_window {
 };
 
 /*
- * The fingerprint is the low 48 bits; the homes depend on all 64, each in
+ * The fingerprint is the low 48 bits, the lowest set; the homes depend on all 64, each in
  * another way: the first through the high bits of the hash, the second through
  * the high bits of a product that the top 16 bits of the hash reach last. Two
  * keys with one fingerprint are taken for one only where their windows meet.
