@@ -50,7 +50,7 @@ struct balance {
 	};
 	int stepped;                      /* the word's time was impossible */
 	int doubtful;                     /* it depends on a clock that must have been read after the word */
-	int anew;                         /* WINDOW: nothing is left of what was admitted, and the log begins anew */
+	int was_empty;                    /* WINDOW: nothing that was admitted counts any more */
 };
 
 struct algorithm {

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "count.h"
+#include "whole.h"
 
 #define SECOND ((uint64_t)1000000000)
 #define YEAR_NS (366 * 86400 * SECOND)
@@ -16,11 +17,6 @@
 #define PERIOD_MAX_NS ((uint64_t)1 << 60)
 /* The longest time to live and the slack are a quarter of the word's range. */
 #define RANGE_SHIFT 2
-
-static unsigned bit_length(uint64_t x)
-{
-	return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
-}
 
 /* Bits of the finest tick with which so long a time fits beside a count of so many bits. */
 static unsigned tick_bits_for(uint64_t longest_ns, unsigned quota_bits)
@@ -34,7 +30,6 @@ static unsigned tick_bits_for(uint64_t longest_ns, unsigned quota_bits)
 static uint64_t longest_for(unsigned tick_bits, unsigned quota_bits)
 {
 	unsigned range_bits = 64 - quota_bits + tick_bits;
-
 	uint64_t ns = ((uint64_t)1 << (range_bits - RANGE_SHIFT)) - 1 - SLACK_NS;
 
 	return ns < PERIOD_MAX_NS ? ns : PERIOD_MAX_NS;

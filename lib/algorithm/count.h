@@ -30,7 +30,7 @@ struct count {
 };
 
 /*
- * Fill *terms from a COUNTER rule: a capacity of 0 is 2^31 - 1, a period of 0 the
+ * Fill *terms from a COUNTER rule, `debt` with the longest time to live: a capacity of 0 is 2^31 - 1, a period of 0 the
  * longest. Returns 0, or -EINVAL a flag, max_wait_ns or a count other than the
  * capacity is set; -ERANGE the capacity is above 2^48 or the period above 36 years. On error
  * *terms is undefined.
@@ -39,12 +39,6 @@ int count_compile(const struct shmlimit_rule *rule, struct layout_terms *terms);
 
 /* What compiled terms can tell: for shmlimit_rule_range(). struct_size is left alone. */
 void count_range(const struct layout_terms *terms, struct shmlimit_range *out);
-
-/* The longest time to live. */
-static inline uint64_t count_longest_ns(const struct layout_terms *terms)
-{
-	return terms->debt;
-}
 
 static inline uint64_t count_tick_ns(const struct layout_terms *terms)
 {

@@ -113,13 +113,13 @@ static void count_row_none(const struct look *k, struct balance *b)
 {
 	(void)k;
 	b->count = (struct count){ 0 };
-	b->stepped = b->doubtful = b->anew = 0;
+	b->stepped = b->doubtful = b->was_empty = 0;
 }
 
 static void count_row_read(const struct look *k, uint64_t word, struct balance *b)
 {
 	b->count = count_read(k->terms, word, k->at.now_ns);
-	b->stepped = b->doubtful = b->anew = 0;
+	b->stepped = b->doubtful = b->was_empty = 0;
 }
 
 static uint64_t count_row_wait(const struct look *k, const struct balance *b)

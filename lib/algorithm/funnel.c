@@ -8,6 +8,7 @@
 
 #include "algorithm.h"
 #include "funnel_row.h"
+#include "whole.h"
 
 typedef unsigned __int128 u128;
 
@@ -23,22 +24,6 @@ typedef unsigned __int128 u128;
 /* A time to fill of 146 years. */
 #define FILL_MAX_NS ((uint64_t)1 << 62)
 #define QUOTA_BITS_MAX 48
-
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-	while (b != 0) {
-		uint64_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
-static unsigned bit_length(uint64_t x)
-{
-	return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
-}
 
 /* Does a timestamp of `bits` bits, 2^shift ticks a token, reach over `range_ns`? */
 static int reaches(unsigned bits, unsigned shift, uint64_t count, uint64_t period_ns, uint64_t range_ns)
@@ -124,7 +109,7 @@ static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsign
 		return -EDOM;
 	if (capacity > SHMLIMIT_CAPACITY_MAX || quota_bits > QUOTA_BITS_MAX)
 		return -ERANGE;
-	common = gcd(count, period_ns);
+	common = common_divisor(count, period_ns);
 	count /= common;
 	period_ns /= common;
 
@@ -262,14 +247,14 @@ static int funnel_row_compile(const struct shmlimit_rule *rule, uint32_t window_
 void funnel_none(const struct look *k, struct balance *b)
 {
 	b->funnel = funnel_full(k->terms, k->at);
-	b->stepped = b->doubtful = b->anew = 0;
+	b->stepped = b->doubtful = b->was_empty = 0;
 }
 
 static void funnel_row_read(const struct look *k, uint64_t word, struct balance *b)
 {
 	b->funnel = funnel_leak(k->terms, word, k->at);
 	b->stepped = b->doubtful = b->funnel.stepped;
-	b->anew = 0;
+	b->was_empty = 0;
 }
 
 static void funnel_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,

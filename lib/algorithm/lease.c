@@ -8,6 +8,7 @@
 #include "algorithm.h"
 #include "counter.h"
 #include "lease.h"
+#include "whole.h"
 
 typedef unsigned __int128 u128;
 
@@ -19,27 +20,11 @@ typedef unsigned __int128 u128;
 #define SIZE_STEPS 4u
 #define SIZE_REACH_BITS 17u
 
-static unsigned bit_length(uint64_t x)
-{
-	return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
-}
-
 /*
  * The engine's script counts in doubles, which are whole numbers below 2^53: parts of a token, of which count * 1000 /
  * common come back in a microsecond and period_ns / common make a token. The same check is in global/script.c.
  */
 #define ENGINE_EXACT ((uint64_t)1 << 53)
-
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-	while (b != 0) {
-		uint64_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
 
 static int engine_can_count(const struct shmlimit_rule *rule)
 {
@@ -356,13 +341,13 @@ static void lease_row_none(const struct look *k, struct balance *b)
 {
 	(void)k;
 	b->lease = lease_none();
-	b->stepped = b->doubtful = b->anew = 0;
+	b->stepped = b->doubtful = b->was_empty = 0;
 }
 
 static void lease_row_read(const struct look *k, uint64_t word, struct balance *b)
 {
 	b->lease = lease_read(k->terms, word, k->at.now_ns);
-	b->stepped = b->doubtful = b->anew = 0;
+	b->stepped = b->doubtful = b->was_empty = 0;
 }
 
 static void lease_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,

@@ -221,7 +221,7 @@ static void warmup_row_read(const struct look *k, uint64_t word, struct balance 
 {
 	b->funnel = warmup_leak(k->terms, word, k->at);
 	b->stepped = b->doubtful = b->funnel.stepped;
-	b->anew = 0;
+	b->was_empty = 0;
 }
 
 /* Take, peek, reserve: a request waits for what is owed before it, and leaves what it costs to the next. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "window.h"
+#include "whole.h"
 
 #define SECOND ((uint64_t)1000000000)
 /* Nobody's clock read is older than this when his decision is made (and he reads it again before he doubts). */
@@ -17,11 +18,6 @@
  * that was left alone is seen to be free three times out of four.
  */
 #define SPANS_SHIFT 2
-
-static unsigned bit_length(uint64_t x)
-{
-	return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
-}
 
 int window_compile(const struct shmlimit_rule *rule, uint64_t most, struct layout_terms *terms)
 {

@@ -109,7 +109,7 @@ static void window_row_none(const struct look *k, struct balance *b)
 {
 	b->window.ring = ring_empty(k->at.now_ns);
 	b->stepped = b->doubtful = 0;
-	b->anew = 1;
+	b->was_empty = 1;
 }
 
 static void window_row_read(const struct look *k, uint64_t word, struct balance *b)
@@ -119,7 +119,7 @@ static void window_row_read(const struct look *k, uint64_t word, struct balance 
 	*ring = ring_read(k->l, k->t, k->slot, k->terms, word, k->at.now_ns);
 	b->stepped = ring->stepped;
 	b->doubtful = ring->stepped || !ring->complete;
-	b->anew = ring->valid == 0;
+	b->was_empty = ring->valid == 0;
 }
 
 __attribute__((flatten)) static void window_row_apply(const struct look *k, const struct request *q, struct balance *b,

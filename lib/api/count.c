@@ -11,13 +11,10 @@
 /* A time to live that the word cannot tell. Whether the rule is a COUNTER's is looked at again when it is decided. */
 static int is_too_long(const struct shmlimit *l, int rule, uint64_t ttl_ns)
 {
-	const struct layout_rule *record = &l->rules[rule];
-	const struct layout_terms *terms;
+	struct rule_view view;
 
-	if ((uint32_t)rule >= l->rule_count)
-		return 0;
-	terms = rule_terms(record, published_version(load_acquire(&record->published)));
-	return (load_word(&terms->shape) >> 16 & 255) == SHMLIMIT_COUNTER && ttl_ns > load_word(&terms->debt);
+	return ttl_ns != 0 && rule_load(l, (uint32_t)rule, &view) == 0 &&
+	       terms_algorithm(&view.terms) == SHMLIMIT_COUNTER && ttl_ns > view.terms.debt;
 }
 
 static enum operation operation_of(const struct count_request *asked)

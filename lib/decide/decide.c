@@ -48,7 +48,7 @@ __attribute__((always_inline)) static inline int first_try(const struct shmlimit
 			return AGAIN;
 		if (a->after_swap != NULL && q->op != OP_REFUND)
 			a->after_swap(&k, mine, &b);
-		decide_note(q->undo, &v, slot, seen, b.anew, mine);
+		decide_note(q->undo, &v, slot, seen, b.was_empty, mine);
 	} else if (__builtin_expect(!slot_unchanged(slot, seen), 0)) {
 		return AGAIN;
 	}

@@ -39,14 +39,14 @@ int decide_call(const struct shmlimit *l, int rule, const void *key, size_t key_
 int decide_slowly(const struct shmlimit *l, const struct request *q, uint32_t failed, struct shmlimit_result *r);
 
 /*
- * What was swapped, where the caller wants to know and tokens were taken. `anew`:
+ * What was swapped, where the caller wants to know and tokens were taken. `was_empty`:
  * before, the slot said no more than none, and is to be freed.
  */
 static inline void decide_note(struct undo *undo, const struct verdict *v, struct layout_slot *slot,
-                               struct slot_seen before, int anew, struct slot_seen after)
+                               struct slot_seen before, int was_empty, struct slot_seen after)
 {
 	if (undo != NULL && v->changed && v->answer == SHMLIMIT_ALLOWED)
-		*undo = (struct undo){ slot, anew ? (struct slot_seen){ 0, 0 } : before, after };
+		*undo = (struct undo){ slot, was_empty ? (struct slot_seen){ 0, 0 } : before, after };
 }
 
 /* Let a tracer see a decision. To be called while what it takes is in registers still: before it is reported. */

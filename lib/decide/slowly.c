@@ -97,7 +97,7 @@ static enum progress move(const struct shmlimit *l, struct attempt *d)
 		return attempt_lost(d);
 	if (d->a->after_swap != NULL && q->op != OP_REFUND && d->v.changed)
 		d->a->after_swap(&k, mine, &d->b);
-	decide_note(q->undo, &d->v, d->slot, d->seen, d->b.anew, mine);
+	decide_note(q->undo, &d->v, d->slot, d->seen, d->b.was_empty, mine);
 	return FINAL;
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "script.h"
+#include "whole.h"
 
 /*
  * BOUND: the loops over the thirds of a lease run four times, for then nothing is
@@ -109,17 +110,6 @@ const char script_text[] =
 
 /* Up to here doubles are whole numbers. */
 #define EXACT ((uint64_t)1 << 53)
-
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-	while (b != 0) {
-		uint64_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
 
 int script_terms(struct script_terms *terms, uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t lease_us)
 {
