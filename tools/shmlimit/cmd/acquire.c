@@ -14,7 +14,7 @@ const struct command command_acquire = {
 	.name = "acquire",
 	.operands = "NAME RULE KEY",
 	.purpose = "wait for tokens and take them: shmlimit acquire ... && send",
-	.details = "Exit 0 when they are there, 1 at once if the wait would be too long.\n",
+	.details = "Exit 0 once tokens are taken, 1 at once if the wait is too long.\n",
 	.options = reservation_options,
 	.run = run,
 };

@@ -126,7 +126,7 @@ static int sample_take(struct shmlimit *limiter, const char *rule, struct sample
 	return 0;
 }
 
-/* What was counted between the two. A segment, or a rule, that was made anew began with nothing. */
+/* What was counted between the two. The counters of a new segment or rule begin at 0. */
 static void subtract(const struct sample *before, struct sample *now)
 {
 	for (int i = 0; i < FACTS; i++)

@@ -162,7 +162,7 @@ const struct command command_exec = {
 	.name = "exec",
 	.operands = "NAME RULE KEY COMMAND...",
 	.purpose = "wait for tokens, take them, and run a command",
-	.details = "Write -- before COMMAND, whose options are its own. Its exit status is that of exec; 1 if the wait\n"
+	.details = "Write -- before COMMAND, whose options are its own. exec exits with its status, 1 if the wait\n"
 	           "would be too long, 126 or 127 if COMMAND cannot be run. Tokens go back if a signal ends the wait, or\n"
 	           "if COMMAND cannot be run.\n",
 	.options = options,

@@ -58,7 +58,7 @@ const struct command command_load = {
 	.name = "load",
 	.operands = "NAME FILE",
 	.purpose = "create a segment from a saved file",
-	.details = "Also after a reboot: keys have what they had, plus what has come back since, by the real-time\n"
+	.details = "Keys have the tokens saved, plus those refilled since, even over a reboot, by the real-time\n"
 	           "clock. The segment must not exist. It appears in one step, complete, or not at all if anything is\n"
 	           "wrong with FILE; - is standard input. Counters start at 0.\n",
 	.options = options,

@@ -96,7 +96,7 @@ const struct command command_reset = {
 	.name = "reset",
 	.operands = "NAME",
 	.purpose = "restore all tokens of one key, one rule, or the whole segment",
-	.details = "Prints how many keys had taken tokens. Exit 1 if the one key to reset had all its tokens.\n",
+	.details = "Prints how many keys had taken tokens. Exit 1 if a given key already had all its tokens.\n",
 	.options = options,
 	.run = run,
 };

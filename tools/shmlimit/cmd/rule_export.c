@@ -64,7 +64,7 @@ const struct command command_rule_export = {
 	.name = "rule export",
 	.operands = "NAME",
 	.purpose = "print segment and rules as a file for apply",
-	.details = "Rules that throttle and the library for many hosts made, whose names begin with '~', are left out,\n"
-	           "with a comment.\n",
+	.details = "Leaves out, with a comment, rules made by throttle or the library for many hosts: their names\n"
+	           "begin with '~'.\n",
 	.run = run,
 };

@@ -60,7 +60,7 @@ static int count(const struct top *top, uint64_t counted[COLUMNS])
 		if (is == NULL)
 			return 0;
 		now = &is->counters;
-		/* Set anew it began with nothing. */
+		/* A rule that was removed and set again begins at 0. */
 		before = was != NULL && was->id == is->id ? &was->counters : &none.counters;
 	}
 	for (size_t i = 0; i < COLUMNS; i++) {

@@ -30,7 +30,7 @@ void out_text(struct slot_out *out, const char *text);
 void out_spaces(struct slot_out *out, size_t n);
 void out_number(struct slot_out *out, uint64_t number);
 void out_fingerprint(struct slot_out *out, uint64_t fingerprint);
-/* Print the buffer if it holds more than so many bytes: at the end of each line, and with 0 at the end of all. */
+/* Print the buffer if it holds more bytes than that: called after each line, and with 0 after the last one. */
 void out_flush(struct slot_out *out, size_t above);
 
 const char *out_rule_name(struct slot_out *out, int rule);     /* "": the rule was removed meanwhile */

@@ -31,8 +31,8 @@ static const struct command_option options[] = {
 	[PLOT] = { "plot", "FILE.svg", "draw requests and denials over time, by gnuplot; -: to standard output, alone" },
 	[SUGGEST] = { "suggest", "SHARE", "find the smallest ? of each LIMIT that denies at most this share: 0.1% (default '?/m burst ?')" },
 	[MAX_DENIED] = { "max-denied", "SHARE", "exit with 1 if a limit denies more: 1%" },
-	[SINCE] = { "since", "TIME", "only requests from then on: 2026-11-21T09:00Z, or 2h: before now" },
-	[UNTIL] = { "until", "TIME", "only requests before then" },
+	[SINCE] = { "since", "TIME", "only requests since TIME: 2026-11-21T09:00Z, or 2h (2h ago)" },
+	[UNTIL] = { "until", "TIME", "only requests before TIME" },
 	{ 0 },
 };
 

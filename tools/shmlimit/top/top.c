@@ -20,7 +20,7 @@ enum { INTERVAL, COUNT, SORT, ORDER, RULE, KEYS };
 
 static const struct command_option options[] = {
 	[INTERVAL] = { "interval", "DURATION", "time between updates (default 1s)" },
-	[COUNT] = { "count", "N", "end after N updates (default: on a terminal at q, else 1)" },
+	[COUNT] = { "count", "N", "end after N updates (default: 1; on a terminal, until q)" },
 	[SORT] = { "sort", "WHICH", "rules by denied (default), allowed or name" },
 	[ORDER] = { "order", "WHICH", "keys by denial (default), near or reset" },
 	[RULE] = { "rule", "RULE", "keys of this rule only, and in tables no other" },
