@@ -29,21 +29,29 @@ headers_bench   := sqlite3.h:libsqlite3-dev lua5.1/lua.h:liblua5.1-0-dev
 package = $(lastword $(subst :, ,$(1)))
 packages = $(foreach h,$(headers_$(1)),$(call package,$(h)))
 
+# Where Node's headers are: beside the node that is found, or where Debian has them.
+node_inc := $(patsubst %/node_api.h,%,$(firstword $(wildcard $(addsuffix /node_api.h,\
+	$(shell readlink -f "$$(command -v node)" 2>/dev/null | sed 's|/bin/node$$|/include/node|') /usr/include/node \
+	/usr/include/nodejs/src))))
+
 need_lib   := gcc make pkg-config $(call packages,lib) systemtap-sdt-dev
 need_build := $(need_lib) $(foreach w,global gate command,$(call packages,$(w)))
 need_demo  := $(call packages,demo) wrk curl
 need_cli   := jq gnuplot-nox python3-prometheus-client bsdutils util-linux zsh fish
 need_server := redis-tools nginx nginx-dev apache2-bin apache2-dev libssl-dev procps mypy python3-dev python3-pip python3-setuptools \
-	python3-wheel python3-tap iproute2 gunicorn python3-uvicorn php-cli php-fpm php-apcu libfcgi-bin
+	python3-wheel python3-tap iproute2 gunicorn python3-uvicorn php-cli php-fpm php-apcu php-dev libfcgi-bin nodejs $(if $(node_inc),,libnode-dev) \
+	python3-flask-limiter python3-djangorestframework python3-django-axes python3-fastapi \
+	ruby ruby-dev ruby-rack ruby-rack-attack ruby-activesupport puma unicorn \
+	php-symfony-rate-limiter php-symfony-http-foundation php-illuminate-cache php-illuminate-routing php-nyholm-psr7 php-psr-log
 # For benches nginx is unpacked into O= and not installed, for that would start it; these are what it needs.
-need_bench := $(call packages,bench) gnuplot-nox redis-tools libpcre2-8-0 libssl3 apache2-bin apache2-dev libssl-dev \
-	libpcre3 libpng16-16 util-linux
+need_bench := $(call packages,bench) valgrind gnuplot-nox redis-tools libpcre2-8-0 libssl3 apache2-bin apache2-dev libssl-dev \
+	libpcre3 libpng16-16 util-linux python3-dev
 need_clang := clang libclang-rt-14-dev
 need_arm64 := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 need_proof := spin z3 python3-z3
-need_deb   := perl dpkg-dev debhelper nginx-dev apache2-dev libssl-dev dh-python python3-all python3-setuptools \
-	pybuild-plugin-pyproject
-need_lint  := g++ mandoc binutils lintian abigail-tools
+need_deb   := perl dpkg-dev debhelper nginx-dev apache2-dev libssl-dev dh-python python3-all-dev python3-setuptools \
+	pybuild-plugin-pyproject dh-php php-dev
+need_lint  := g++ mandoc lowdown binutils lintian abigail-tools
 for_build := 'library and command:' $(need_build)
 for_demo  := $(for_build) 'make demo:' $(need_demo)
 for_bench := $(for_demo) 'make bench, tests/build:' $(need_bench)
@@ -128,10 +136,13 @@ benches := $(patsubst %.c,$(O)/%,$(wildcard bench/*.c))
 man1    := tools/shmlimit/shmlimit.1
 man3    := lib/shmlimit.3 lib/global/shmlimit_global.3 lib/gate/shmlimit_gate.3
 man7    := lib/shmlimit.7 lib/shmlimit-security.7
+# A page of section 3 is about the header of its name, and gets a link from each function that the header declares.
+headers   = $(basename $(notdir $(man3)))
+functions = ${shell sed -nE 's/^[a-z].*[ *](shmlimit_[a-z_]+)\(.*/\1/p' include/$(1).h}
 units   := $(wildcard tools/systemd/*.service)
 
-.PHONY: all lib servers nginx apache php bench bench-quick demo lacking t test check check-installed check-full coverage memcheck torture schedules fuzz \
-	fuzz-afl mutants tests list install uninstall deb clean help
+.PHONY: all lib servers nginx apache php bench bench-quick bench-check bench-record demo lacking t test check check-installed check-full coverage memcheck torture schedules fuzz \
+	fuzz-afl mutants tests list html install uninstall deb clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -158,11 +169,15 @@ help:
 	@echo 'make fuzz         tests/fuzz, each target for SECONDS=20 (TARGETS= some); fuzz-afl: by AFL++'
 	@echo 'make mutants      which test kills which mutant of the core'
 	@echo 'make bench        every benchmark, beside the peers: bench/results (10 minutes); bench-quick: a moment each'
+	@echo 'make bench-check  instructions of a decision beside those on record; bench-record: puts them on record'
 	@echo 'make nginx        the module for nginx; needs nginx-dev'
 	@echo 'make apache       the module for Apache httpd; needs apache2-dev'
-	@echo 'make php          the classes for PHP, in $(O)/php'
+	@echo 'make php          the extension for PHP (needs php-dev), and its classes in PHP, in $(O)/php'
+	@echo 'make node         the package for Node, in $(O)/node; needs the headers of Node'
+	@echo 'make ruby         the library for Ruby, in $(O)/ruby; needs ruby-dev'
 	@echo 'make install      to prefix=$(prefix), below DESTDIR; also uninstall'
 	@echo 'make deb          Debian packages of all of it, in $(O)/deb (installs what it misses); DEBFULLNAME= DEBEMAIL='
+	@echo 'make html         the documentation, in $(O)/html; needs mandoc and lowdown'
 	@echo 'make clean        remove O=$(O)'
 	@echo 'Variables: O= CC= CFLAGS= SAN=address|thread WERROR=1 prefix= DESTDIR='
 
@@ -188,14 +203,14 @@ $(lib_so): $(lib_obj) lib/shmlimit.map
 comma := ,
 space := $() $()
 
-# It copies structures in and out as the other does, by a copy of the same file.
-$(O)/libshmlimit-global.a: $(global_obj) $(O)/lib/base/sized.o
+# It copies structures in and out and hashes as the other does, by copies of the same files.
+$(O)/libshmlimit-global.a: $(global_obj) $(O)/lib/base/sized.o $(O)/lib/base/hash.o
 	@rm -f $@
 	$(CC) -r -nostdlib -o $(O)/shmlimit_global.o $^
 	$(OBJCOPY) --localize-hidden $(O)/shmlimit_global.o
 	$(AR) rcs $@ $(O)/shmlimit_global.o
 
-$(global_so): $(global_obj) $(O)/lib/base/sized.o $(lib_so) lib/global/shmlimit_global.map
+$(global_so): $(global_obj) $(O)/lib/base/sized.o $(O)/lib/base/hash.o $(lib_so) lib/global/shmlimit_global.map
 	$(CC) -shared -Wl,-soname,libshmlimit-global.so.$(SOVERSION) -Wl,--version-script=lib/global/shmlimit_global.map \
 		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(filter %.o,$^) $(lib_so) -lhiredis
 	ln -sf libshmlimit-global.so.$(VERSION) $(O)/libshmlimit-global.so.$(SOVERSION)
@@ -224,21 +239,24 @@ $(O)/bin/shmlimit: $(tool_obj) $(global_used) $(lib_used)
 	$(CC) $(harden_pie) $(all_ldflags) -o $@ $^ $(deps_libs) $(tool_libs)
 
 # The folder to be copied to where PHP finds it. Its FFI reads C, but neither what is included nor what is defined.
-php := $(patsubst tools/php/src/%,$(O)/php/Shmlimit/%,$(wildcard tools/php/src/*.php)) \
+php := $(patsubst tools/php/src/%,$(O)/php/Shmlimit/%,$(wildcard $(addprefix tools/php/src/,*.php */*.php */*/*.php))) \
 	$(O)/php/Shmlimit/shmlimit.h $(O)/php/Shmlimit/shmlimit_global.h
+php_extension := $(if $(shell command -v php-config),$(O)/php/shmlimit.so)
 
-php: $(php)
+php: $(php) $(php_extension)
 
 $(O)/php/Shmlimit/%.php: tools/php/src/%.php
 	@mkdir -p $(@D)
 	install -m 644 $< $@
 
-$(O)/php/Shmlimit/shmlimit.h: include/shmlimit.h Makefile
+$(O)/php/Shmlimit/shmlimit.h: include/shmlimit.h include/shmlimit_gate.h Makefile
+$(O)/php/Shmlimit/shmlimit.h: php_lib := gate
 $(O)/php/Shmlimit/shmlimit_global.h: include/shmlimit.h include/shmlimit_global.h Makefile
+$(O)/php/Shmlimit/shmlimit_global.h: php_lib := global
 $(O)/php/Shmlimit/%.h:
 	@mkdir -p $(@D)
-	printf '#define FFI_SCOPE "%s"\n#define FFI_LIB "lib%s.so.$(SOVERSION)"\n' \
-		"$$(echo $* | tr a-z A-Z)" "$$(echo $* | tr _ -)" >$@
+	printf '#define FFI_SCOPE "%s"\n#define FFI_LIB "libshmlimit-$(php_lib).so.$(SOVERSION)"\n' \
+		"$$(echo $* | tr a-z A-Z)" >$@
 	sed -E '/^#include/d; s/^#define (SHMLIMIT_[A-Z0-9_]+) +([0-9]+)u?( .*)?$$/enum { \1 = \2 }; \3/' $(filter %.h,$^) | \
 		$(CC) -E -P - >>$@
 
@@ -272,10 +290,45 @@ $(O)/nginx/objs/ngx_auto_config.h: tools/nginx/config
 
 $(O)/tools/nginx/ngx_http_shmlimit_module.o: $(O)/nginx/objs/ngx_auto_config.h
 
+# A package for Node, whose addon holds the library: to be copied, or installed by npm without a compiler.
+node_addon := $(O)/node/build/Release/shmlimit.node
+node := $(node_addon) $(patsubst tools/node/%,$(O)/node/%,$(wildcard $(addprefix tools/node/,package.json README.md *.js *.d.ts \
+	stores/*.js stores/*.d.ts)))
+$(O)/tools/node/%.o: server_cflags = -isystem $(node_inc)
+# It stays loaded when a worker thread that loaded it ends: the library has handlers that are called at a fork.
+$(node_addon): $(call obj,tools/node/src) $(gate_used)
+	@mkdir -p $(@D)
+	$(link_module) -Wl,-z,nodelete
+
+$(O)/node/%: tools/node/%
+	@mkdir -p $(@D)
+	install -m 644 $< $@
+
+# The folder to be named to Ruby by -I; the extension holds the library. Gem users build it by extconf.rb instead. What
+# Ruby's headers do is not ours to warn of.
+ruby_header := $(lastword $(wildcard /usr/include/ruby-*/ruby.h))
+ruby_native := $(O)/ruby/shmlimit/native.so
+ruby := $(patsubst tools/ruby/lib/%,$(O)/ruby/%,$(wildcard tools/ruby/lib/*.rb tools/ruby/lib/shmlimit/*.rb)) $(ruby_native)
+ruby_inc = $(addprefix -isystem ,$(shell /usr/bin/ruby -rrbconfig -e 'puts RbConfig::CONFIG.values_at("rubyhdrdir", "rubyarchhdrdir")'))
+$(O)/tools/ruby/%.o: warn += -Wno-unused-parameter -Wno-cast-qual
+$(O)/tools/ruby/%.o: server_cflags = -std=gnu11 -DHAVE_RB_EXT_RACTOR_SAFE $(ruby_inc)
+
+$(O)/ruby/%.rb: tools/ruby/lib/%.rb
+	@mkdir -p $(@D)
+	install -m 644 $< $@
+
+$(ruby_native): $(call obj,tools/ruby/ext/shmlimit) $(gate_used)
+	@mkdir -p $(@D)
+	$(link_module)
+
 # What there is something installed to build with.
-servers := $(if $(wildcard $(nginx_src)/configure),$(nginx_module)) $(if $(wildcard /usr/bin/apxs),$(apache_module))
+servers := $(if $(wildcard $(nginx_src)/configure),$(nginx_module)) $(if $(wildcard /usr/bin/apxs),$(apache_module)) \
+	$(if $(node_inc),$(node)) $(if $(ruby_header),$(ruby))
 
 servers: $(servers)
+.PHONY: node ruby
+node: $(node)
+ruby: $(ruby)
 nginx: $(nginx_module)
 apache: $(apache_module)
 
@@ -288,6 +341,15 @@ $(nginx_module): $(O)/tools/nginx/ngx_http_shmlimit_module.o $(O)/tools/nginx/mo
 	$(link_module)
 
 $(apache_module): $(O)/tools/apache/mod_shmlimit.o $(server_obj) $(gate_used)
+	@mkdir -p $(@D)
+	$(link_module)
+
+# The extension, for the PHP of this host, with the library in it, so that it is one file to install. tools/php/ext has
+# what phpize needs to build it for another one.
+$(O)/tools/php/ext/%.o: warn += -Wno-unused-parameter -Wno-cast-qual -Wno-undef -Wno-shadow
+$(O)/tools/php/ext/%.o: server_cflags = -std=gnu11 $(patsubst -I%,-isystem %,$(shell php-config --includes)) \
+	-DCOMPILE_DL_SHMLIMIT -DZEND_ENABLE_STATIC_TSRMLS_CACHE=1
+$(O)/php/shmlimit.so: $(call obj,tools/php/ext) $(gate_used)
 	@mkdir -p $(@D)
 	$(link_module)
 
@@ -372,7 +434,7 @@ tests: $(foreach g,$(filter-out $(left_out),$(GROUPS)),$(call t,$(g)) $(call wit
 	$(if $(filter $(left_out),$(GROUPS)),@echo 'left out: tests of $(filter $(left_out),$(GROUPS)); they need \
 		$(call lacking,$(for_command) gate)')
 
-# As many at a time as there are processors, unless make was told.
+# As many at a time as there are processors, unless make was given -j.
 jobs = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # Those that take long first. A third of the rounds of what is random: make check has all.
@@ -400,6 +462,11 @@ bench bench-quick:
 	@tools/foreign.sh $$(dpkg --print-architecture) $(O)/peers nginx libapache2-mod-qos libapache2-mod-evasive
 	@$(MAKE) --no-print-directory -s all $(O)/bin/shmlimit-demo $(benches) servers
 	@CC=$(CC) bench/report.sh $(O) $(if $(filter bench,$@),bench/results,$(O)/bench/results --quick)
+
+bench-check bench-record:
+	@tools/need.sh $(for_bench)
+	@$(MAKE) --no-print-directory -s $(O)/bench/decide
+	@CC=$(CC) bench/instructions.sh $(O) $(if $(filter bench-record,$@),--record)
 
 # name: the compiler, the sanitizer, the groups of tests (folders below tests/) that run there: those which take long
 # first, for in this order they are started, and what is left to the end had better be short.
@@ -433,7 +500,7 @@ check-installed:
 	@$(foreach b,$(filter-out $(builds_here),$(builds)),echo '== left out: $(b): no compiler, or no sanitizers' &&) true
 	@$(foreach b,$(builds_here),echo '== building $(b)' && \
 		$(MAKE) --no-print-directory $(jobs) -s O=$(O)/$(b) WERROR=1 $(with_$(b)) tests && ) true
-	prove -j$$(nproc) --exec '' $(foreach b,$(builds_here),$$($(lister) O=$(O)/$(b) $(with_$(b)) list))
+	@tests/prove.sh $(foreach b,$(builds_here),$$($(lister) O=$(O)/$(b) $(with_$(b)) list))
 
 # How long is in the environment.
 SECONDS := 20
@@ -526,6 +593,7 @@ install: all
 		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lshmlimit-gate' >$(DESTDIR)$(libdir)/pkgconfig/shmlimit-gate.pc)
 	install -m 644 $(man1) $(DESTDIR)$(mandir)/man1/
 	install -m 644 $(man3) $(DESTDIR)$(mandir)/man3/
+	$(foreach h,$(headers),for f in $(call functions,$(h)); do echo '.so man3/$(h).3' >$(DESTDIR)$(mandir)/man3/$$f.3 || exit 1; done &&) true
 	install -m 644 $(man7) $(DESTDIR)$(mandir)/man7/
 	install -m 644 tools/shmlimit/completion.bash $(DESTDIR)$(completionsdir)/shmlimit
 	sed 's|/usr/share/bash-completion/completions|$(completionsdir)|' tools/shmlimit/completion.zsh >$(DESTDIR)$(zshdir)/_shmlimit
@@ -537,10 +605,16 @@ uninstall:
 	rm -f $(addprefix $(DESTDIR),$(bindir)/shmlimit $(includedir)/shmlimit.h $(includedir)/shmlimit_global.h \
 		$(includedir)/shmlimit_gate.h $(foreach l,libshmlimit libshmlimit-global libshmlimit-gate,$(addprefix $(libdir)/$(l),.a .so .so.$(SOVERSION) .so.$(VERSION))) \
 		$(libdir)/pkgconfig/shmlimit.pc $(libdir)/pkgconfig/shmlimit-global.pc $(libdir)/pkgconfig/shmlimit-gate.pc \
-		$(mandir)/man1/shmlimit.1 $(mandir)/man3/shmlimit.3 $(mandir)/man3/shmlimit_global.3 $(mandir)/man3/shmlimit_gate.3 \
+		$(mandir)/man1/shmlimit.1 $(patsubst %,$(mandir)/man3/%.3,$(headers) $(foreach h,$(headers),$(call functions,$(h)))) \
 		$(mandir)/man7/shmlimit.7 \
 		$(mandir)/man7/shmlimit-security.7 \
 		$(completionsdir)/shmlimit $(zshdir)/_shmlimit $(fishdir)/shmlimit.fish $(addprefix $(unitdir)/,$(notdir $(units))))
+
+# What is rendered: the manual pages and every Markdown file that a reader is led to.
+pages := $(man1) $(man3) $(man7) $(wildcard *.md lib/README.md lib/doc/*.md tools/*/README.md tools/*/*.md tests/*.md \
+	tests/mutant/README.md bench/README.md bench/results/*/report.md)
+html:
+	@tools/html.sh $(O)/html $(sort $(pages))
 
 # The packages' own build is out of O, in a copy of the sources that has debian/ at its top. Their maintainer is who
 # builds them: DEBFULLNAME and DEBEMAIL, as Debian's tools have it; else nobody who could be written to.

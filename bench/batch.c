@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "kit/bench.h"
-#include "kit/dice.h"
+#include "kit/rng.h"
 #include "kit/rounds.h"
 
 #define BATCH_MAX 128
@@ -37,11 +37,11 @@ static void fill(struct table *t)
 
 static double time_single(const struct table *t, uint64_t n, uint64_t seed)
 {
-	struct dice dice = { seed };
+	struct rng rng = { seed };
 	uint64_t start = bench_ns();
 
 	for (uint64_t i = 0; i < n; i++) {
-		uint64_t key = dice_below(&dice, t->keys);
+		uint64_t key = rng_below(&rng, t->keys);
 
 		bench_expect(shmlimit_take(t->l, t->rule, &key, sizeof(key), 1, NULL), SHMLIMIT_ALLOWED);
 	}
@@ -53,7 +53,7 @@ static double time_many(const struct table *t, unsigned size, uint64_t n, uint64
 	struct shmlimit_request requests[BATCH_MAX];
 	uint64_t keys[BATCH_MAX], start;
 	int answers[BATCH_MAX];
-	struct dice dice = { seed };
+	struct rng rng = { seed };
 
 	for (unsigned i = 0; i < size; i++)
 		requests[i] = (struct shmlimit_request){ .rule = t->rule, .key = &keys[i], .key_len = sizeof(keys[i]),
@@ -61,7 +61,7 @@ static double time_many(const struct table *t, unsigned size, uint64_t n, uint64
 	start = bench_ns();
 	for (uint64_t done = 0; done < n; done += size) {
 		for (unsigned i = 0; i < size; i++)
-			keys[i] = dice_below(&dice, t->keys);
+			keys[i] = rng_below(&rng, t->keys);
 		bench_expect(shmlimit_take_many(t->l, requests, size, answers, NULL), 0);
 		for (unsigned i = 0; i < size; i++)
 			bench_expect(answers[i], SHMLIMIT_ALLOWED);

@@ -13,7 +13,7 @@
 
 #include "kit/bench.h"
 #include "kit/crew.h"
-#include "kit/dice.h"
+#include "kit/rng.h"
 #include "kit/rounds.h"
 #include "peers/peer.h"
 
@@ -37,12 +37,12 @@ static struct contender {
 
 /* What a process does. */
 static const struct peer *current;
-static struct dice dice;
+static struct rng rng;
 
 static void *open_session(const void *what, int seat)
 {
 	current = what;
-	dice.state = (uint64_t)seat << 32;
+	rng.state = (uint64_t)seat << 32;
 	return current->open();
 }
 
@@ -52,7 +52,7 @@ static uint64_t decide_some(void *session)
 	int answers[PEER_MANY_MAX], n = 0;
 
 	do {
-		keys[n] = (struct peer_key){ key_bytes[dice_below(&dice, PEER_KEYS)], KEY_LEN };
+		keys[n] = (struct peer_key){ key_bytes[rng_below(&rng, PEER_KEYS)], KEY_LEN };
 	} while (++n < current->many);
 	current->decide(session, PEER_OPEN, keys, n, answers);
 	for (int i = 0; i < n; i++)

@@ -18,10 +18,11 @@ static const char key[] = "client:192.168.100.1";
 #define KEY_LEN (sizeof(key) - 1)
 #define SECOND ((uint64_t)1000000000)
 #define DAY (86400 * SECOND)
+#define PLACES 64
 
-static struct shmlimit *precise, *coarse, *windows;
+static struct shmlimit *precise, *coarse, *windows, *places;
 static int open_rule, shut_rule, dry_rule, coarse_rule, window_rule, full_rule, warmup_rule, all_rule[4];
-static int taken_rule, leased_rule, refused_rule;
+static int taken_rule, leased_rule, refused_rule, counted_rule, empty_rule, half_rule;
 static uint64_t now_ns;
 static struct layout_slot cell;
 static uint64_t secret[2] = { 1, 2 };
@@ -172,6 +173,48 @@ static void run_warmup(uint64_t n)
 	sink = r.wait_ns;
 }
 
+static void run_charge(uint64_t n)
+{
+	while (n--)
+		bench_expect(shmlimit_charge(precise, open_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
+}
+
+static void run_refund(uint64_t n)
+{
+	while (n--)
+		bench_expect(shmlimit_refund(precise, open_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
+}
+
+static void run_count(uint64_t n)
+{
+	struct shmlimit_count count = { .struct_size = sizeof(count) };
+
+	while (n--)
+		bench_expect(shmlimit_count(precise, counted_rule, key, KEY_LEN, 1, 0, INT64_MAX, 0, &count), SHMLIMIT_ALLOWED);
+	sink = (uint64_t)count.count;
+}
+
+static void hold(uint64_t n, int rule)
+{
+	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
+
+	while (n--) {
+		bench_expect(shmlimit_enter(places, rule, key, KEY_LEN, 1, &hold, NULL), SHMLIMIT_ALLOWED);
+		bench_expect(shmlimit_leave(places, rule, key, KEY_LEN, &hold), 0);
+	}
+}
+
+/* One of 64 places is entered and left: nobody else holds one; or 32 others do, all of which are looked at. */
+static void run_hold(uint64_t n)
+{
+	hold(n, empty_rule);
+}
+
+static void run_hold_of_many(uint64_t n)
+{
+	hold(n, half_rule);
+}
+
 static void run_throttle(uint64_t n)
 {
 	int64_t reply[5];
@@ -238,6 +281,11 @@ static struct contender {
 	{ .name = "lease, allowed, a take", .run = run_lease_taken },
 	{ .name = "lease, denied (cached)", .run = run_lease_denied },
 	{ .name = "warm-up, reserve", .run = run_warmup },
+	{ .name = "charge", .run = run_charge },
+	{ .name = "refund", .run = run_refund },
+	{ .name = "count", .run = run_count },
+	{ .name = "enter + leave", .run = run_hold },
+	{ .name = "enter + leave, 32 held", .run = run_hold_of_many },
 	{ .name = "throttle", .run = run_throttle },
 	{ .name = "throttle, two triples", .run = run_throttle_two },
 	{ .name = "take_all, one limit", .run = run_all_of_one },
@@ -270,6 +318,10 @@ static void prepare(void)
 		.period_ns = SECOND, .warmup_ns = SECOND, .max_wait_ns = 100 * SECOND };
 	struct shmlimit_rule lease = { .struct_size = sizeof(lease), .algorithm = SHMLIMIT_LEASE,
 		.capacity = SHMLIMIT_LEASE_CAPACITY_MAX, .count = 1, .period_ns = SECOND };
+	struct shmlimit_rule counted = { .struct_size = sizeof(counted), .algorithm = SHMLIMIT_COUNTER,
+		.capacity = 1000000000, .period_ns = DAY };
+	struct shmlimit_rule held = { .struct_size = sizeof(held), .algorithm = SHMLIMIT_HOLD, .capacity = PLACES,
+		.period_ns = DAY };
 
 	precise = bench_create(NULL);
 	open_rule = bench_rule(precise, "open", 1000000000, 1000, SECOND);
@@ -279,6 +331,7 @@ static void prepare(void)
 	leased_rule = set(precise, "leased", &lease);
 	taken_rule = set(precise, "taken", &lease);
 	refused_rule = set(precise, "refused", &lease);
+	counted_rule = set(precise, "counted", &counted);
 	for (int i = 0; i < 4; i++)
 		all_rule[i] = bench_rule(precise, (char[]){ 'a', (char)('0' + i), 0 }, 1000000000, 1000, SECOND);
 	coarse = bench_create(&options);
@@ -287,6 +340,10 @@ static void prepare(void)
 	windows = bench_create(&options);
 	window_rule = set(windows, "window", &window);
 	full_rule = set(windows, "full", &full);
+	options.window_max = PLACES;
+	places = bench_create(&options);
+	empty_rule = set(places, "empty", &held);
+	half_rule = set(places, "half", &held);
 }
 
 static void deposit(int rule)
@@ -301,9 +358,12 @@ static void refill(void)
 	shmlimit_reset(precise, -1, NULL, 0);
 	shmlimit_reset(coarse, -1, NULL, 0);
 	shmlimit_reset(windows, -1, NULL, 0);
+	shmlimit_reset(places, -1, NULL, 0);
 	bench_expect(shmlimit_take(precise, shut_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
 	bench_expect(shmlimit_take(precise, dry_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
 	bench_expect(shmlimit_take(windows, full_rule, key, KEY_LEN, 100, NULL), SHMLIMIT_ALLOWED);
+	for (int i = 0; i < PLACES / 2; i++)
+		bench_expect(shmlimit_take(places, half_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
 	deposit(leased_rule);
 	deposit(taken_rule);
 	bench_expect(shmlimit_lease_deny(precise, refused_rule, key, KEY_LEN, 1, DAY, NULL), SHMLIMIT_DENIED);
@@ -340,5 +400,6 @@ int main(int argc, char **argv)
 	shmlimit_close(precise);
 	shmlimit_close(coarse);
 	shmlimit_close(windows);
+	shmlimit_close(places);
 	return bench_end();
 }

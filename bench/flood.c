@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "kit/bench.h"
-#include "kit/dice.h"
+#include "kit/rng.h"
 #include "peers/sketch.h"
 #include "peers/zone.h"
 
@@ -74,7 +74,7 @@ static void clear(void)
 /* Keys: offenders from 1, innocents from 1,000,000, visitors from 10^9. */
 static void play(double speed, uint64_t flood, uint64_t seconds)
 {
-	struct dice dice = { (uint64_t)speed };
+	struct rng rng = { (uint64_t)speed };
 	double offence = OFFENDERS * speed / (double)flood;
 	uint64_t innocent_every = (uint64_t)((double)flood / (INNOCENTS * INNOCENT_RATE));
 	int answers[KINDS];
@@ -90,8 +90,8 @@ static void play(double speed, uint64_t flood, uint64_t seconds)
 				scores[kind].innocent_denied += answers[kind] != 0;
 			}
 		}
-		if (dice_unit(&dice) < offence) {
-			uint64_t who = dice_below(&dice, OFFENDERS);
+		if (rng_unit(&rng) < offence) {
+			uint64_t who = rng_below(&rng, OFFENDERS);
 
 			ask(1 + who, now_ns, answers);
 			for (int kind = 0; kind < KINDS; kind++) {

@@ -20,7 +20,7 @@
 
 #include "global/handle.h"
 #include "kit/bench.h"
-#include "kit/dice.h"
+#include "kit/rng.h"
 #include "kit/lua.h"
 #include "kit/virtual.h"
 
@@ -64,7 +64,7 @@ static struct times {
 
 static const struct scene *scene;
 static struct shmlimit *limiter;
-static struct dice dice;
+static struct rng rng;
 static int rule;
 static uint64_t rate;                     /* of a key */
 static uint64_t begin_ns, out_from_ns, later_ns, end_ns;
@@ -101,13 +101,13 @@ ssize_t __wrap_getrandom(void *bytes, size_t n, unsigned flags)
 {
 	(void)flags;
 	for (size_t i = 0; i < n; i++)
-		((unsigned char *)bytes)[i] = (unsigned char)dice_next(&dice);
+		((unsigned char *)bytes)[i] = (unsigned char)rng_next(&rng);
 	return (ssize_t)n;
 }
 
 static double draw_exponential(double mean)
 {
-	return -mean * log(1 - dice_unit(&dice));
+	return -mean * log(1 - rng_unit(&rng));
 }
 
 static uint64_t travel_ns(void)
@@ -124,7 +124,7 @@ static int engine_hears(uint64_t at_ns)
 static void carry_out(struct engine_question *q)
 {
 	const char *key = (const char *)memrchr(q->key, '/', q->key_len) + 1;
-	const struct script_terms *t = q->terms;
+	const struct script_params *t = q->params;
 	char text[8][48], *args[8];
 	int64_t reply[5];
 
@@ -147,7 +147,7 @@ static void carry_out(struct engine_question *q)
 /* A question that arrives when nobody waits for the answer any more. */
 struct late {
 	struct engine_question question;
-	struct script_terms terms;
+	struct script_params params;
 	char key[64];
 };
 
@@ -166,8 +166,8 @@ static void post_late(const struct engine_question *q, uint64_t at_ns)
 	if (late == NULL)
 		bench_fail("a question", "no memory");
 	late->question = *q;
-	late->terms = *q->terms;
-	late->question.terms = &late->terms;
+	late->params = *q->params;
+	late->question.params = &late->params;
 	late->question.key = memcpy(late->key, q->key, q->key_len);
 	virtual_call(at_ns, carry_out_late, late);
 }
@@ -225,7 +225,7 @@ static void keep(struct times *times, uint64_t ns)
 static void decide(struct worker *worker)
 {
 	struct host *host = worker->host;
-	unsigned key = (unsigned)dice_below(&dice, scene->keys);
+	unsigned key = (unsigned)rng_below(&rng, scene->keys);
 	char text[32];
 	int len = snprintf(text, sizeof(text), "%u/%u", (unsigned)(host - hosts), key), answer;
 
@@ -433,8 +433,8 @@ static void check_slots(void)
 
 static void set_rule(void)
 {
-	struct shmlimit_rule terms = {
-		.struct_size = sizeof(terms),
+	struct shmlimit_rule params = {
+		.struct_size = sizeof(params),
 		.algorithm = SHMLIMIT_LEASE,
 		.capacity = rate,
 		.count = rate,
@@ -442,7 +442,7 @@ static void set_rule(void)
 	};
 
 	shmlimit_reset(limiter, -1, NULL, 0);
-	rule = shmlimit_rule_set(limiter, "shared", &terms);
+	rule = shmlimit_rule_set(limiter, "shared", &params);
 	if (rule < 0)
 		bench_fail("rule_set", shmlimit_strerror(rule));
 }
@@ -456,7 +456,7 @@ static void play(const struct scene *s)
 
 	scene = s;
 	rate = RATE / s->keys;
-	dice.state = 1;
+	rng.state = 1;
 	whole = later = (struct count){ 0, 0, 0 };
 	deaf = 0;
 	begin_ns = virtual_now_ns += 3600 * SECOND_NS; /* nothing is left of the last one */

@@ -16,7 +16,7 @@
 #include "clock.h"
 #include "hash.h"
 #include "kit/bench.h"
-#include "kit/dice.h"
+#include "kit/rng.h"
 #include "kit/rounds.h"
 #include "peers/zone.h"
 
@@ -51,7 +51,7 @@ static int take_zone(struct zone *zone, uint64_t key)
 static void fill(struct table *t)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = t->keys * 5 / 4 };
-	struct dice dice = { 3 };
+	struct rng rng = { 3 };
 
 	t->l = bench_create(&options);
 	t->rule = bench_rule(t->l, "open", CAPACITY, 1, 60 * (uint64_t)1000000000);
@@ -62,18 +62,18 @@ static void fill(struct table *t)
 	if (t->memory == MAP_FAILED || t->zipf == NULL)
 		bench_fail("keys", "no memory");
 	for (uint64_t line = 0; line < t->lines; line++)
-		t->memory[line * 8] = dice_next(&dice);
-	dice_zipf(&dice, t->keys, ZIPF_S, t->zipf, ZIPF_DRAWS);
+		t->memory[line * 8] = rng_next(&rng);
+	rng_zipf(&rng, t->keys, ZIPF_S, t->zipf, ZIPF_DRAWS);
 	for (uint64_t key = 0; key < t->keys; key++) {
 		bench_expect(shmlimit_take(t->l, t->rule, &key, sizeof(key), 1, NULL), SHMLIMIT_ALLOWED);
 		bench_expect(take_zone(t->zone, key), 0);
 	}
 }
 
-static void run_floor(const struct table *t, struct dice *dice, uint64_t n)
+static void run_floor(const struct table *t, struct rng *rng, uint64_t n)
 {
 	while (n--) {
-		uint64_t key = dice_below(dice, t->keys);
+		uint64_t key = rng_below(rng, t->keys);
 		uint64_t hash = hash_bytes(secret, 0, &key, sizeof(key));
 		uint64_t now = clock_read(CLOCK_MONOTONIC);
 
@@ -82,30 +82,30 @@ static void run_floor(const struct table *t, struct dice *dice, uint64_t n)
 }
 
 /* Each line says where the next one is: an access begins when the last one has ended, as decisions' do. */
-static void run_access(const struct table *t, struct dice *dice, uint64_t n)
+static void run_access(const struct table *t, struct rng *rng, uint64_t n)
 {
-	uint64_t found = dice_next(dice);
+	uint64_t found = rng_next(rng);
 
 	while (n--) {
-		struct dice next = { found ^ n };
+		struct rng next = { found ^ n };
 
-		found = t->memory[dice_below(&next, t->lines) * 8];
+		found = t->memory[rng_below(&next, t->lines) * 8];
 	}
 	sink = found;
 }
 
-static void run_uniform(const struct table *t, struct dice *dice, uint64_t n)
+static void run_uniform(const struct table *t, struct rng *rng, uint64_t n)
 {
 	while (n--) {
-		uint64_t key = dice_below(dice, t->keys);
+		uint64_t key = rng_below(rng, t->keys);
 
 		bench_expect(shmlimit_take(t->l, t->rule, &key, sizeof(key), 1, NULL), SHMLIMIT_ALLOWED);
 	}
 }
 
-static void run_skewed(const struct table *t, struct dice *dice, uint64_t n)
+static void run_skewed(const struct table *t, struct rng *rng, uint64_t n)
 {
-	uint64_t from = dice_below(dice, ZIPF_DRAWS);
+	uint64_t from = rng_below(rng, ZIPF_DRAWS);
 
 	while (n--) {
 		uint64_t key = t->zipf[(from + n) % ZIPF_DRAWS];
@@ -114,19 +114,19 @@ static void run_skewed(const struct table *t, struct dice *dice, uint64_t n)
 	}
 }
 
-static void run_zone(const struct table *t, struct dice *dice, uint64_t n)
+static void run_zone(const struct table *t, struct rng *rng, uint64_t n)
 {
 	while (n--)
-		bench_expect(take_zone(t->zone, dice_below(dice, t->keys)), 0);
+		bench_expect(take_zone(t->zone, rng_below(rng, t->keys)), 0);
 }
 
-static double timed(void (*run)(const struct table *, struct dice *, uint64_t), const struct table *t, int round,
+static double timed(void (*run)(const struct table *, struct rng *, uint64_t), const struct table *t, int round,
                     uint64_t n)
 {
-	struct dice dice = { (uint64_t)(round + 2) << 32 };
+	struct rng rng = { (uint64_t)(round + 2) << 32 };
 	uint64_t start = bench_ns();
 
-	run(t, &dice, n);
+	run(t, &rng, n);
 	return (double)(bench_ns() - start) / (double)n;
 }
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "kit/bench.h"
-#include "kit/dice.h"
+#include "kit/rng.h"
 #include "kit/rounds.h"
 #include "limiter.h"
 #include "table.h"
@@ -70,11 +70,11 @@ static void fill(struct load *load, uint64_t slots)
 /* Nanoseconds a peek takes: what finding a key costs, nothing being changed. */
 static double time_peeks(const struct load *load, uint64_t n)
 {
-	struct dice dice = { 7 };
+	struct rng rng = { 7 };
 	uint64_t start = bench_ns();
 
 	for (uint64_t i = 0; i < n; i++) {
-		uint64_t key = dice_below(&dice, load->keys);
+		uint64_t key = rng_below(&rng, load->keys);
 
 		shmlimit_peek_at(load->l, load->rule, &key, sizeof(key), 1, 0, NULL);
 	}

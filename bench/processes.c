@@ -14,7 +14,7 @@
 #include "clock.h"
 #include "kit/bench.h"
 #include "kit/crew.h"
-#include "kit/dice.h"
+#include "kit/rng.h"
 #include "kit/rounds.h"
 #include "peers/zone.h"
 
@@ -29,18 +29,18 @@ static struct shmlimit *limiter;
 static int open_rule, shut_rule;
 static struct zone *zone, *shut_zone;
 static struct layout_slot *cell;
-static struct dice dice;
+static struct rng rng;
 
 static void *seat_at(const void *what, int seat)
 {
 	(void)what;
-	dice.state = (uint64_t)seat << 32;
+	rng.state = (uint64_t)seat << 32;
 	return NULL;
 }
 
 static const char *spread_key(char key[KEY_LEN])
 {
-	uint64_t n = dice_below(&dice, KEYS);
+	uint64_t n = rng_below(&rng, KEYS);
 
 	__builtin_memcpy(key, &n, sizeof(n));
 	return key;

@@ -1,10 +1,10 @@
 #!/bin/sh
-# report: run every benchmark, and make one table and four plots of what they say.
+# report: run every benchmark, and make one table and one plot of what they say.
 #
 #	bench/report.sh BUILD FOLDER [--quick]
 #
-# FOLDER gets report.md, compare.svg, keys.svg, processes.svg, global.svg; BUILD/bench/rows.tsv
-# has every value.
+# A folder of FOLDER, named after the processor (amd-25-17: vendor, family, model), gets report.md and compare.svg;
+# BUILD/bench/rows.tsv has every value.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -eu
@@ -13,7 +13,11 @@ LC_ALL=C
 export LC_ALL
 
 build=$1
-out=$2
+processor=$(awk -F '[ \t]*: ' '
+	$1 == "vendor_id" { vendor = $2 == "AuthenticAMD" ? "amd" : $2 == "GenuineIntel" ? "intel" : tolower($2) }
+	$1 == "cpu family" { family = $2 }
+	$1 == "model" { print vendor "-" family "-" $2; exit }' /proc/cpuinfo)
+out=$2/${processor:-$(uname -m)}
 quick=${3:-}
 here=${0%/*}
 rows=$build/bench/rows.tsv
@@ -40,6 +44,7 @@ for source in "$here"/*.c; do
 	ask "$build/bench/$(basename "$source" .c)"
 done
 ask "$build/bench/decide"
+ask "$here/bindings.sh" "$build"
 ask "$here/web.sh" "$build"
 
 {
@@ -48,7 +53,7 @@ ask "$here/web.sh" "$build"
 	echo "$machine, Linux $(uname -r), $(${CC:-gcc} --version | head -n 1)."
 	echo "Commit $(git -C "$here" describe --always --dirty 2>/dev/null || echo unknown), $(date -u +%Y-%m-%d)." \
 		"Load before: $load, after the last bench: $(cut -d ' ' -f 1 /proc/loadavg).${quick:+ A quick run: the figures mean nothing.}"
-	echo 'Made by `make bench`; ../README.md defines each figure.'
+	echo 'Made by `make bench`; ../../README.md defines each figure.'
 	echo
 	awk -f "$here/targets.awk" "$rows"
 	echo
@@ -56,5 +61,6 @@ ask "$here/web.sh" "$build"
 	cat "$text"
 	echo '```'
 } >"$out/report.md"
-"$here/plots.sh" "$rows" "$out" "$machine"
+"$here/plot.sh" "$rows" "$out" "$machine"
 sed -n '/^| figure/,/^$/p' "$out/report.md"
+echo "report: $out/report.md"

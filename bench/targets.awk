@@ -52,6 +52,9 @@ END {
 	line("allowed, hot key, 2 processes / mutex zone", \
 		over(one, v["processes", "zone: allowed, one key", "2", "decisions/s"]), 2, 1)
 	line("gate, one limit with fields, ns", v["gate", "gate, fields", "one client", "ns"], 300, -1)
+	line("Python, a take, ns", v["bindings", "Python: take", "one client", "ns"], 350, -1)
+	line("Python, WSGI, one limit with fields, ns", v["bindings", "Python: WSGI, added by the middleware", "one client", "ns"], 2000, -1)
+	line("Python, ASGI, one limit with fields, ns", v["bindings", "Python: ASGI, added by the middleware", "one client", "ns"], 3000, -1)
 	line("10^6 uniform keys / (floor + random line)", \
 		v["keys", "uniform", "1000000", "/ (floor + line)"], 1.3, -1)
 	line("10^7 uniform keys / (floor + random line)", \
@@ -70,6 +73,8 @@ END {
 	line("bytes a live key: Redis / shmlimit at load 0.8", \
 		over(v["compare", "Redis, a script", "live key", "bytes"], slot), 6, 1)
 	line("window of 100, allowed / funnel, allowed", v["decide", "window, allowed", "hot key", "/ allowed"], 1.5, -1)
+	line("count / take", v["decide", "count", "hot key", "/ allowed"], 1.2, -1)
+	line("enter and leave, 1 of 64 places / take", v["decide", "enter + leave", "hot key", "/ allowed"], 2.5, -1)
 	line("a decision from a lease / a take", v["global", "leased", "hot key", "/ take"], 1.2, -1)
 	for (i = split("80 110 200", demands, " "); i > 0; i--)
 		line("4 hosts, demand " demands[i] " %: commands to the engine in 1,000 decisions", \

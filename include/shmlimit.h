@@ -42,7 +42,7 @@ extern "C" {
 #define SHMLIMIT_SLOTS_MIN 16      /* fewest slots of a segment, 16 bytes each */
 #define SHMLIMIT_SLOTS_MAX ((uint64_t)1 << 36)
 #define SHMLIMIT_CAPACITY_MAX ((uint64_t)1 << 48) /* largest capacity of a FUNNEL rule */
-#define SHMLIMIT_WINDOW_MAX 65536  /* largest capacity of a WINDOW rule */
+#define SHMLIMIT_WINDOW_MAX 65536  /* largest capacity of a WINDOW or HOLD rule */
 
 /* shmlimit_options.on_full: what happens to a new key whose probe window has no free slot. */
 #define SHMLIMIT_FULL_EVICT 0      /* it replaces the funnel that would be full again soonest */
@@ -59,6 +59,7 @@ extern "C" {
 #define SHMLIMIT_WINDOW 2          /* a sliding window: at most `capacity` tokens in any stretch of one period, exactly */
 #define SHMLIMIT_LEASE 3           /* tokens leased from a funnel on a backend (such as Redis), spent here */
 #define SHMLIMIT_COUNTER 4         /* a count that expires, as Redis's INCREX; to shmlimit_take() a fixed window */
+#define SHMLIMIT_HOLD 5            /* places that are held: at most `capacity` at once; one that is not left ends by itself */
 
 /* shmlimit_rule.mode */
 #define SHMLIMIT_ENFORCE 0
@@ -113,7 +114,7 @@ struct shmlimit_options {
 	uint32_t mode;             /* permission bits of the segment, default 0600; the umask is not applied */
 	uint64_t slots;            /* keys that can be live at once, SHMLIMIT_SLOTS_MIN to _MAX, default 65536 */
 	uint32_t rules;            /* room for this many rules, 1 to SHMLIMIT_RULES_MAX, default 64 */
-	uint32_t window_max;       /* largest capacity of WINDOW rules, 16 bytes of each slot per token; 0 = none */
+	uint32_t window_max;       /* largest capacity of WINDOW and HOLD rules, 16 bytes of each slot per token; 0 = none */
 	uint32_t on_full;          /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */
 	uint32_t clock;            /* SHMLIMIT_CLOCK_PRECISE (default), _COARSE */
 	uint64_t group;            /* 1 + the group id of the segment; 0 = the creator's group */
@@ -126,12 +127,12 @@ struct shmlimit_options {
 /* A rule. Zero everything, set struct_size, then at least capacity, count and period_ns. */
 struct shmlimit_rule {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_rule) */
-	uint32_t algorithm;        /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE, _COUNTER */
+	uint32_t algorithm;        /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE, _COUNTER, _HOLD */
 	uint32_t mode;             /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF */
 	uint32_t flags;            /* SHMLIMIT_NEXT_PAYS, SHMLIMIT_COUNT_REFUSED, SHMLIMIT_NO_WAIT or none */
 	uint64_t capacity;         /* largest burst, 1 to SHMLIMIT_CAPACITY_MAX; WARMUP: 0, or what follows from the rest */
-	uint64_t count;            /* `count` tokens come back, 1 or more; WINDOW: 0, or the capacity ... */
-	uint64_t period_ns;        /* ... every `period_ns` nanoseconds, 1 or more; WINDOW: length of the window */
+	uint64_t count;            /* `count` tokens come back, 1 or more; WINDOW, HOLD: 0, or the capacity ... */
+	uint64_t period_ns;        /* ... every `period_ns` nanoseconds, 1 or more; WINDOW: length of the window; HOLD: of a place */
 	uint64_t max_wait_ns;      /* longest wait that a reservation may cause; 0 = no reservations, no debt */
 	uint64_t warmup_ns;        /* WARMUP only: time from cold to warm, and from warm to cold */
 	uint32_t cold_factor_milli; /* WARMUP only: time of a cold token, in thousandths of a warm token's time:
@@ -196,6 +197,13 @@ struct shmlimit_count {
 	uint64_t ttl_ns;           /* how long the count lives from now; 0 = there is none */
 };
 
+/* A place that shmlimit_enter() took, for shmlimit_renew() and shmlimit_leave(). Any thread or process may have a copy. */
+struct shmlimit_hold {
+	uint32_t struct_size;      /* sizeof(struct shmlimit_hold) */
+	uint32_t cell;             /* which of the key's places */
+	uint64_t value;            /* what was written there; 0 = no place is held */
+};
+
 /* Totals of all LEASE rules since the segment was created. They never decrease. */
 struct shmlimit_lease_counters {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_lease_counters) */
@@ -223,7 +231,7 @@ struct shmlimit_info {
 	uint32_t mode;             /* permission bits */
 	uint32_t uid, gid;         /* owner */
 	uint64_t created_unix_ns;  /* nanoseconds of the real-time clock since 1970 */
-	uint32_t window_max;       /* largest capacity of WINDOW rules */
+	uint32_t window_max;       /* largest capacity of WINDOW and HOLD rules */
 	uint32_t store_keys;       /* bytes of each key stored for display, rounded up to whole words; 0 = none */
 	uint64_t slots_before;     /* slots of the old table while keys may be left in it; else 0 */
 	uint64_t slots_max;        /* the segment can grow to this many slots */
@@ -511,11 +519,13 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * permits, and follows from the rest.
  * LEASE: capacity, count and period of a funnel that many hosts share. A key without a slot has
  * no tokens: see shmlimit_lease_take().
+ * HOLD: at most `capacity` places at once; one that is not left ends after `period_ns`, at most 2^54
+ * (208 days): see shmlimit_enter(). `count` is 0.
  *
  * Returns the id (0 or more), or: -EDOM capacity, count, period_ns or warmup_ns is 0; -ERANGE
  * the rule cannot be represented exactly (see shmlimit_rule_range()), a WARMUP rule stores no
  * whole token, or a LEASE rule's capacity is above SHMLIMIT_LEASE_CAPACITY_MAX or, times the
- * period over its common factor with 1000 * count, is 2^53 or more; -EFBIG a WINDOW rule's
+ * period over its common factor with 1000 * count, is 2^53 or more; -EFBIG a WINDOW or HOLD rule's
  * capacity is above the segment's window_max; -EBUSY the rule exists and has another algorithm;
  * -EINVAL a mode, algorithm or flag is unknown or does not go with the others, or a WARMUP
  * rule's capacity or cold factor is out of range; -E2BIG a field is set that this library does
@@ -702,6 +712,50 @@ int shmlimit_count_at(struct shmlimit *limiter, int rule, const void *key, size_
                       int64_t bound, uint32_t flags, uint64_t now_ns, struct shmlimit_count *out);
 
 /*
+ * Enter one of the key's places under a HOLD rule, if fewer than `capacity` are held; `cost` must be
+ * 1. The place is held until shmlimit_leave(), or for the rule's period, whichever comes first: a
+ * holder that was killed blocks its place no longer than that. A holder that needs more time calls
+ * shmlimit_renew() before the period is over; once it is, another may have the place.
+ *
+ * Returns SHMLIMIT_ALLOWED and fills *hold (set its struct_size first); or SHMLIMIT_DENIED, and
+ * hold->value is 0; or -EINVAL: `cost` is not 1, or `hold` is NULL or says a smaller size;
+ * -EOPNOTSUPP: it is no HOLD rule; or as shmlimit_take(). *r, unless NULL: `remaining` counts
+ * free places, `retry_after_ns` is the time until the first place ends if none is left. On an error nothing was changed.
+ *
+ * The place is one of the key, whichever thread or process calls. With no slot for a new key
+ * (on_full evict or allow), under a rule in DRY_RUN that would have denied, or one that is OFF, it is
+ * allowed, and hold->value is 0: nothing is held, and there is nothing to leave. An evicted key's
+ * places are forgotten: with on_full deny they never are. Places are not saved. A place that is held longer than its
+ * rule's period was shortened to keeps its end. If killed inside: nothing was entered, or a place that ends by itself.
+ *
+ * shmlimit_take() on a HOLD rule with a cost of 1 is an enter that is never left; a larger cost returns
+ * -EOPNOTSUPP, as shmlimit_refund() and shmlimit_charge() do. Threads, processes, signals, fork: as
+ * shmlimit_take(). Cost: a take's, one compare-and-swap more, and a look at each place that is held.
+ */
+int shmlimit_enter(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
+                   struct shmlimit_hold *hold, struct shmlimit_result *r);
+int shmlimit_enter_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
+                      uint64_t now_ns, struct shmlimit_hold *hold, struct shmlimit_result *r);
+
+/*
+ * Renew a place: its period begins again now, and *hold is changed. Returns 0, also where hold->value
+ * is 0; -ETIME: it is not held any more: it ended, was left, reset or evicted; nothing was changed; or -EINVAL,
+ * -EMSGSIZE, -EROFS, -ESRCH, -EOPNOTSUPP as shmlimit_enter(). Not counted. Cost: as shmlimit_enter().
+ */
+int shmlimit_renew(struct shmlimit *limiter, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold);
+int shmlimit_renew_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t now_ns,
+                      struct shmlimit_hold *hold);
+
+/*
+ * Leave a place, from any process. Returns as shmlimit_renew(); *hold is not changed. A place is left
+ * once: a second leave returns -ETIME and changes nothing, also if another holder has the place by then. Works
+ * while the rule is OFF. Not counted. Cost: less than a take.
+ */
+int shmlimit_leave(struct shmlimit *limiter, int rule, const void *key, size_t key_len, const struct shmlimit_hold *hold);
+int shmlimit_leave_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t now_ns,
+                      const struct shmlimit_hold *hold);
+
+/*
  * Returns what a take would answer, without taking. Writes nothing, counts nothing, and works
  * on a read-only handle.
  */
@@ -865,6 +919,14 @@ int shmlimit_lease_count(struct shmlimit *limiter, uint32_t which, uint64_t n);
 
 /* Fill *out (set its struct_size first). Returns 0, -EINVAL. */
 int shmlimit_lease_counters(struct shmlimit *limiter, struct shmlimit_lease_counters *out);
+
+/*
+ * The part of the segment in which libshmlimit-global passes requests from processes to the
+ * host's agent. It is 76 KiB, zero in a new segment, not saved, and nothing else uses it.
+ * Programs need not call this. Returns its address, aligned to a page, and its bytes in *size
+ * (unless NULL); or NULL if the handle is NULL or read-only.
+ */
+void *shmlimit_area(struct shmlimit *limiter, size_t *size);
 
 /* The limiter's clock: nanoseconds since an arbitrary point before the first decision of this boot. */
 uint64_t shmlimit_now(struct shmlimit *limiter);

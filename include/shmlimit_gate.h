@@ -50,7 +50,7 @@ struct shmlimit_gate_key {
 	uint32_t limit;            /* the limit's place in the spec, from 0 */
 	uint32_t length;           /* bytes of the key, any number; 0: the limit does not apply to this request */
 	const void *bytes;
-	uint64_t cost;             /* tokens that the request takes; 0: what the spec says */
+	uint64_t cost;             /* tokens that the request takes; 0: the cost in the spec */
 };
 
 /* A header field of the response; both strings are NUL-terminated. */
@@ -60,7 +60,7 @@ struct shmlimit_gate_field {
 	uint32_t name_length, value_length;
 };
 
-/* What becomes of a request. Set the first three members before the call. */
+/* The answer to a request. Set the first three members before the call. */
 struct shmlimit_gate_answer {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_gate_answer) */
 	uint32_t buffer_size;      /* bytes of `buffer` */
@@ -84,7 +84,7 @@ struct shmlimit_gate_answer {
  *	rule=login rate="5/minute" prefix=32,64
  *	rule=site cost=10 fields=denied
  *
- * A value with white space stands in double quotes; a backslash takes the next
+ * A value with white space is put in double quotes; a backslash takes the next
  * character literally; # begins a comment, which ends with the line. Each rule=
  * begins a limit, to which the words after it belong. The same words before the
  * first rule= are the default of all limits.
@@ -105,6 +105,7 @@ struct shmlimit_gate_answer {
  *	status=N              of a refusal, 400 to 599; default 429
  *	fields=always|denied  denied: write fields to refused requests only
  *	dry_run               ask, take and count, but refuse nothing
+ *	peek                  refuse what a take would refuse, but take and count nothing: for bans, see shmlimit(1)
  *	rate=RATE             with create=yes: "5/minute", "100 per hour", "10/s burst 20"
  *	algorithm=funnel|window    with rate=; default funnel
  *
@@ -116,11 +117,11 @@ struct shmlimit_gate_answer {
  */
 int shmlimit_gate_open(const char *spec, struct shmlimit_gate **out);
 
-/* Give the gate back. No thread may be inside a call on it. NULL is allowed. */
+/* Release the gate. No thread may be inside a call on it. NULL is allowed. */
 void shmlimit_gate_close(struct shmlimit_gate *gate);
 
 /*
- * Is a spec right? Returns 0, or -EINVAL after filling *wrong (unless NULL; set its struct_size first), or -ENOMEM.
+ * Check a spec. Returns 0, or -EINVAL after filling *wrong (unless NULL; set its struct_size first), or -ENOMEM.
  * Opens nothing. `spec` may lack rules, and may have only words of a limit after rule=.
  */
 int shmlimit_gate_check(const char *spec, struct shmlimit_gate_wrong *wrong);
@@ -136,16 +137,18 @@ size_t shmlimit_gate_limits(const struct shmlimit_gate *gate);
 void shmlimit_gate_report(struct shmlimit_gate *gate, void (*report)(void *arg, int bad, const char *text), void *arg);
 
 /*
- * Open the segment in this process now, and not with the first request, so that what is wrong is reported at
+ * Open the segment in this process now, and not with the first request, so that problems are reported at
  * start-up. Creates what create=yes allows; a rule that exists with another rate gets that of the spec. Returns 0, or what
  * shmlimit_open() or shmlimit_create() returned: the gate is usable all the same, and tries again each second.
  */
 int shmlimit_gate_attach(struct shmlimit_gate *gate);
 
 /*
- * Ask the limits of a request, 0 to SHMLIMIT_REQUESTS_MAX, all or none. Those in a dry run are asked when the
- * others allow, each by itself. A key longer than SHMLIMIT_KEY_MAX is replaced by its SHA-512. With prefix=, an
- * address as text (see shmlimit_key_ip_text()) is replaced by its net, and what is not an address is a key as it is.
+ * Ask the limits of a request, 0 to SHMLIMIT_REQUESTS_MAX, all or none. Those with `peek` are asked first, so that one
+ * that refuses costs no tokens; they have fields only when they refuse, `remaining` leaves them out, and a rule
+ * that is missing refuses nothing. A LEASE rule cannot be peeked at: that is a failure. Those in a dry run are asked when
+ * the others allow, each by itself. A key longer than SHMLIMIT_KEY_MAX is replaced by its SHA-512. With prefix=, an
+ * address as text (see shmlimit_key_ip_text()) is replaced by its net, and any other text is used as it is.
  *
  * Returns SHMLIMIT_ALLOWED: the request goes on; SHMLIMIT_DENIED: answer it with out->status. In both cases add out->fields to
  * the response. A missing segment or rule is no error here: the failure policy gives the answer. Or, nothing being
@@ -153,8 +156,8 @@ int shmlimit_gate_attach(struct shmlimit_gate *gate);
  * SHMLIMIT_GATE_BUFFER_EACH for each key.
  *
  * Threads: safe. Fork: a child may go on with the gate. Signals: not to be called from handlers. No memory is
- * allocated. Cost: the decisions, and once a second a few system calls, to see whether the segment is still that of its
- * name. A LEASE rule may ask its Redis server, and then waits up to the deadline.
+ * allocated. Cost: the decisions, and once a second a few system calls, to check whether the segment was replaced under
+ * its name. A LEASE rule may ask its Redis server, and then waits up to the deadline.
  */
 int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                       struct shmlimit_gate_answer *out);

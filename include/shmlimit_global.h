@@ -86,6 +86,24 @@ struct shmlimit_global_funnel {
 	uint64_t lease_ns;         /* duration of this rule's leases */
 };
 
+/* What the agent of a host reports about itself. */
+struct shmlimit_global_status {
+	uint32_t struct_size;      /* sizeof(struct shmlimit_global_status) */
+	uint32_t serving;          /* 1: there is an agent; 0: processes ask the backend themselves */
+	uint64_t pid;              /* the agent's process id, in its own namespace; of the last agent if there is none */
+	uint64_t running_ns;       /* time since it became the agent */
+	uint64_t connections;      /* its connections to backend servers */
+	uint64_t round_trip_ns;    /* time that its last answer from the backend took; 0: none yet */
+	uint64_t breaker_ns;       /* while the URL's server fails: time until it connects again, or open_ns while it does; else 0 */
+	uint64_t waiting;          /* requests that wait for it now */
+	/* Counts since the segment was created. */
+	uint64_t answered;         /* requests that the agents answered from the backend's reply */
+	uint64_t failed;           /* ... and those that on_failure decided */
+	uint64_t late;             /* answers for which the process no longer waited; their tokens serve the next requests */
+	uint64_t spoiled;          /* requests that another process overwrote: they are made again */
+	uint64_t full;             /* times that a request found no room, and was made again later */
+};
+
 /*
  * Make a handle for the backend at `url`:
  *
@@ -128,9 +146,13 @@ void shmlimit_global_close(struct shmlimit_global *global);
  * the circuit breaker is open, and after a reported error of the backend, such as a key of
  * another type. Errors are only those of a take: a bad key, rule or handle.
  *
+ * If the host has an agent for this backend and prefix (see shmlimit_global_serve()), the agent
+ * asks, and this call waits for it until the deadline; it makes no connection. on_failure then
+ * decides at once while the agent has no connection to the backend.
+ *
  * If killed inside: tokens that were leased and not deposited are lost, as if they were spent.
- * Cost: a take; or a round trip, at most the deadline. The first call of a process also
- * connects and resolves the host name, for as long as that takes.
+ * Cost: a take; or a round trip, at most the deadline. Without an agent, the first call of a
+ * process also connects and resolves the host name, for as long as that takes.
  */
 int shmlimit_global_take(struct shmlimit_global *global, int rule, const void *key, size_t key_len, uint64_t cost,
                          struct shmlimit_result *r);
@@ -154,7 +176,8 @@ int shmlimit_global_ping(struct shmlimit_global *global, struct shmlimit_global_
 
 /*
  * Returns the time that this host's circuit breaker stays open; 0 while it is closed. While it
- * is open the backend is not asked, and on_failure decides. Cost: a peek.
+ * is open the backend is not asked, and on_failure decides. If the host has an agent, this is the
+ * agent's. Cost: a peek.
  */
 uint64_t shmlimit_global_breaker_ns(struct shmlimit_global *global);
 
@@ -174,6 +197,34 @@ int shmlimit_global_peek(struct shmlimit_global *global, int rule, const void *k
  * deadline for each step; in a cluster, over those of the URL's node.
  */
 int shmlimit_global_reset(struct shmlimit_global *global, int rule, const void *key, size_t key_len);
+
+/*
+ * Be the agent of this host: ask the backend for all processes that use the same segment,
+ * backend and prefix, over one connection per server, until proceed(arg, serving) returns 0.
+ * proceed() is called several times a second, and after a signal; `serving` is 1 while this
+ * process is the agent, and 0 while another one is. A segment has one agent at a time; another
+ * process takes its place within a second if it is killed or stopped. Of the handle's options
+ * lease_ns, prefix and report are in force for all processes that use this agent. The backend
+ * has failed if it sends nothing for 100 ms, or for deadline_ns if that is longer; then on_failure
+ * of each process decides its requests, and the backend is tried again after open_ns.
+ *
+ * The agent keeps answers that come after the process's deadline: their tokens serve the next
+ * request. When it ends, by itself or killed, processes ask the backend themselves.
+ *
+ * Returns 0, or: -EINVAL an argument is NULL; -EROFS the segment is read-only; -ENOMEM; or an
+ * error of getrandom(2).
+ *
+ * Threads: blocks the calling thread; the handle is for this thread alone. A host name that is
+ * not an address is looked up in a thread that the C library makes. Signals: not to be called
+ * from handlers; a handler may set a flag that proceed() reads.
+ */
+int shmlimit_global_serve(struct shmlimit_global *global, int (*proceed)(void *arg, int serving), void *arg);
+
+/*
+ * Fill *out (set its struct_size first). Returns 0, -EINVAL, or -EROFS: the limiter is read-only. Cost: no system
+ * call except the clock's.
+ */
+int shmlimit_global_status(struct shmlimit *limiter, struct shmlimit_global_status *out);
 
 #ifdef __cplusplus
 }

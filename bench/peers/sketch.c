@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "../kit/bench.h"
-#include "../kit/dice.h"
+#include "../kit/rng.h"
 #include "sketch.h"
 
 #define ROWS 4
@@ -43,12 +43,12 @@ void sketch_destroy(struct sketch *sketch)
 
 int sketch_take(struct sketch *sketch, uint64_t key, double capacity, double rate, double now_s)
 {
-	struct dice dice = { key };
+	struct rng rng = { key };
 	struct counter *counters[ROWS];
 	double missing[ROWS], least = capacity;
 
 	for (int i = 0; i < ROWS; i++) {
-		counters[i] = &sketch->counters[(uint64_t)i * sketch->width + dice_below(&dice, sketch->width)];
+		counters[i] = &sketch->counters[(uint64_t)i * sketch->width + rng_below(&rng, sketch->width)];
 		missing[i] = counters[i]->missing - (now_s - counters[i]->time_s) * rate;
 		if (missing[i] < 0)
 			missing[i] = 0;

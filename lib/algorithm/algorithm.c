@@ -15,22 +15,23 @@ const struct algorithm *const algorithms[ALGORITHMS] = {
 	[SHMLIMIT_WINDOW] = &algorithm_window,
 	[SHMLIMIT_LEASE] = &algorithm_lease,
 	[SHMLIMIT_COUNTER] = &algorithm_counter,
+	[SHMLIMIT_HOLD] = &algorithm_hold,
 };
 
-int algorithm_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
+int algorithm_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params)
 {
-	memset(terms, 0, sizeof(*terms));
+	memset(params, 0, sizeof(*params));
 	if (rule->algorithm >= ALGORITHMS)
 		return -EINVAL;
 	if (!algorithms[rule->algorithm]->warms_up && (rule->warmup_ns != 0 || rule->cold_factor_milli != 0))
 		return -EINVAL;
-	return algorithms[rule->algorithm]->compile(rule, window_max, terms);
+	return algorithms[rule->algorithm]->compile(rule, window_max, params);
 }
 
 int algorithm_capacity_max(const struct shmlimit_rule *rule, uint64_t *capacity)
 {
 	struct shmlimit_rule spec = *rule;
-	struct layout_terms terms;
+	struct layout_params params;
 	uint64_t refused = SHMLIMIT_CAPACITY_MAX + 1;
 	int error;
 
@@ -39,13 +40,13 @@ int algorithm_capacity_max(const struct shmlimit_rule *rule, uint64_t *capacity)
 	if (algorithms[rule->algorithm]->counts_capacity)
 		spec.count = 0; /* or it must be the capacity */
 	*capacity = spec.capacity = 1;
-	error = algorithm_compile(&spec, SHMLIMIT_WINDOW_MAX, &terms);
+	error = algorithm_compile(&spec, SHMLIMIT_WINDOW_MAX, &params);
 	if (error != 0)
 		return error;
 	/* BOUND: it is halved 48 times. What a larger capacity needs is more of the same. */
 	while (refused - *capacity > 1) {
 		spec.capacity = *capacity + (refused - *capacity) / 2;
-		if (algorithm_compile(&spec, SHMLIMIT_WINDOW_MAX, &terms) == 0)
+		if (algorithm_compile(&spec, SHMLIMIT_WINDOW_MAX, &params) == 0)
 			*capacity = spec.capacity;
 		else
 			refused = spec.capacity;
@@ -53,30 +54,30 @@ int algorithm_capacity_max(const struct shmlimit_rule *rule, uint64_t *capacity)
 	return 0;
 }
 
-void algorithm_rule(const struct layout_terms *terms, struct shmlimit_rule *out)
+void algorithm_rule(const struct layout_params *params, struct shmlimit_rule *out)
 {
-	const struct algorithm *a = algorithm_of(terms);
+	const struct algorithm *a = algorithm_of(params);
 
-	out->algorithm = terms_algorithm(terms);
-	out->flags = terms_flags(terms);
-	out->capacity = terms->capacity;
-	out->count = terms->count;
-	out->period_ns = terms->period_ns;
-	out->max_wait_ns = terms->max_wait_ns;
+	out->algorithm = params_algorithm(params);
+	out->flags = params_flags(params);
+	out->capacity = params->capacity;
+	out->count = params->count;
+	out->period_ns = params->period_ns;
+	out->max_wait_ns = params->max_wait_ns;
 	if (a->rule != NULL)
-		a->rule(terms, out);
+		a->rule(params, out);
 }
 
 uint64_t algorithm_wait(const struct look *k, uint64_t word)
 {
-	const struct algorithm *a = algorithm_of(k->terms);
+	const struct algorithm *a = algorithm_of(k->params);
 	struct balance b;
 
 	a->read(k, word, &b);
 	if (b.doubtful && !k->given) {
 		struct look again = *k;
 
-		again.at = funnel_time(k->terms, when_read(k->l).ns);
+		again.at = funnel_time(k->params, when_read(k->l).ns);
 		a->read(&again, word, &b);
 		return a->wait(&again, &b);
 	}
@@ -84,7 +85,7 @@ uint64_t algorithm_wait(const struct look *k, uint64_t word)
 }
 
 uint64_t algorithm_convert(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                           const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
+                           const struct layout_params *from, uint64_t word, const struct layout_params *to,
                            uint64_t now_ns)
 {
 	struct look k = look_make(l, t, slot, from, when_given(now_ns));

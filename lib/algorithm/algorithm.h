@@ -1,9 +1,9 @@
 /*
- * algorithm: FUNNEL, WARMUP, WINDOW, LEASE, COUNTER, each as one row of functions. All that
+ * algorithm: FUNNEL, WARMUP, WINDOW, LEASE, COUNTER, HOLD, each as one row of functions. All that
  * differs between them stands in their own files; everything else asks the row.
  *
- * A row's functions are total: whatever the bits of terms and word, they return
- * something. Those of WINDOW read its log too, in shared memory; the others get
+ * A row's functions are total: whatever the bits of parameters and word, they return
+ * something. Those of WINDOW and HOLD read cells too, in shared memory; the others get
  * numbers and return numbers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -18,20 +18,20 @@
 #include "request.h"
 #include "ring.h"
 
-/* What a word is read by: where it is (slot NULL: nowhere), under which terms, and when. */
+/* What a word is read by: where it is (slot NULL: nowhere), by which parameters, and when. */
 struct look {
 	const struct shmlimit *l;
 	const struct table *t;
 	const struct layout_slot *slot;
-	const struct layout_terms *terms;
+	const struct layout_params *params;
 	struct funnel_time at;
 	int given;                        /* that time is the caller's: there is no clock to read */
 };
 
 static inline struct look look_make(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                                    const struct layout_terms *terms, struct when when)
+                                    const struct layout_params *params, struct when when)
 {
-	return (struct look){ l, t, slot, terms, funnel_time(terms, when.ns), when.given };
+	return (struct look){ l, t, slot, params, funnel_time(params, when.ns), when.given };
 }
 
 /* What a key has at some time; once decided on, what it has then. */
@@ -47,6 +47,11 @@ struct balance {
 			struct lease_tally tally;
 		};
 		struct count count;
+		struct hold_balance {
+			uint64_t word;            /* as it was read */
+			uint64_t before;          /* what the cell holds that is to be swapped ... */
+			struct hold_place place;  /* ... and where it is, and what for */
+		} hold;
 	};
 	int stepped;                      /* the word's time was impossible */
 	int doubtful;                     /* it depends on a clock that must have been read after the word */
@@ -58,12 +63,13 @@ struct algorithm {
 	int warms_up;                     /* rules have warmup_ns and cold_factor_milli; the capacity follows */
 	int counts_capacity;              /* a rule's count is the capacity, or left out */
 	int has_log;                      /* its slots have cells: a saved slot is a list of times */
-	int stays;                        /* what a key has expires where it is: it is neither saved nor moved */
+	int stays;                        /* what a key has expires where it is: it is not moved */
+	int one_at_a_time;                /* no more than one token can be taken at once */
 
 	/* Rules. */
-	int (*compile)(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms);
-	void (*range)(const struct layout_terms *terms, struct shmlimit_range *out);
-	void (*rule)(const struct layout_terms *terms, struct shmlimit_rule *out); /* what is not terms' own; or NULL */
+	int (*compile)(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params);
+	void (*range)(const struct layout_params *params, struct shmlimit_range *out);
+	void (*rule)(const struct layout_params *params, struct shmlimit_rule *out); /* what is not parameters' own; or NULL */
 
 	/* Decisions. */
 	void (*none)(const struct look *k, struct balance *b);
@@ -80,25 +86,31 @@ struct algorithm {
 	 * ago, about, its key was last granted something; 0 where that is in the future.
 	 */
 	uint64_t (*idle_ns)(const struct look *k, uint64_t word);
-	/* See algorithm_convert(). The look's terms are the old ones. */
-	uint64_t (*convert)(const struct look *k, uint64_t word, const struct layout_terms *to);
+	/* See algorithm_convert(). The look's parameters are the old ones. */
+	uint64_t (*convert)(const struct look *k, uint64_t word, const struct layout_params *to);
 	/* What is wrong with a word, in a few words, or NULL. */
-	const char *(*fault)(const struct layout_terms *terms, uint64_t word, uint32_t window_max);
+	const char *(*fault)(const struct layout_params *params, uint64_t word, uint32_t window_max);
 	/*
 	 * What decisions make of a word that has a fault, as a word without: *mended. Returns what that is, in a few
 	 * words, or NULL where no word says it: such a slot holds nothing.
 	 */
-	const char *(*mend)(const struct layout_terms *terms, uint64_t word, uint32_t window_max, uint64_t *mended);
-	/* Saved state, if there is no log: two numbers, told from the moment then_ns, and the word that says it elsewhere. */
+	const char *(*mend)(const struct layout_params *params, uint64_t word, uint32_t window_max, uint64_t *mended);
+	/* Saved state, if there is no log, or NULL, it is not saved: two numbers, told from the moment then_ns, and the word that says it elsewhere. */
 	void (*save)(const struct look *k, const struct balance *b, uint64_t then_ns, uint64_t *quota, int64_t *ticks);
-	uint64_t (*load)(const struct layout_terms *terms, uint64_t quota, int64_t ticks, const struct rebase *rebase);
+	uint64_t (*load)(const struct layout_params *params, uint64_t quota, int64_t ticks, const struct rebase *rebase);
 	/* For shmlimit_slot(). */
 	void (*show)(const struct look *k, const struct balance *b, struct shmlimit_slot *out);
 
-	/* What to do to the log: before a word is swapped, after it was swapped, converted, carried. NULL: no log. */
-	void (*before_swap)(const struct look *k, const struct request *q, struct slot_seen seen,
+	/* The word with which a claimed slot begins, if the claim itself grants nothing; or NULL. The nonce is the claim's. */
+	uint64_t (*begin)(const struct look *k, uint64_t nonce);
+	/*
+	 * What to do to the cells: before a word is swapped (0: the cells are not as they were seen), after it was swapped,
+	 * where the swap was lost, converted, carried. NULL: nothing.
+	 */
+	int (*before_swap)(const struct look *k, const struct request *q, struct slot_seen seen,
 	                    const struct balance *b);
 	void (*after_swap)(const struct look *k, struct slot_seen mine, const struct balance *b);
+	void (*lost)(const struct look *k, const struct request *q, const struct balance *b);
 	void (*converted)(const struct look *k, struct slot_seen mine);
 	/* As ring_carry(): what `word` says to `k` into the log of `to`, whose slot was seen. */
 	int (*carry)(const struct look *k, uint64_t word, const struct table *t, const struct layout_slot *to,
@@ -109,35 +121,48 @@ struct algorithm {
 void funnel_none(const struct look *k, struct balance *b);
 uint64_t funnel_idle_ns(const struct look *k, uint64_t word);
 void funnel_save(const struct look *k, const struct balance *b, uint64_t then_ns, uint64_t *quota, int64_t *ticks);
-const char *funnel_fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max);
-const char *funnel_mend(const struct layout_terms *terms, uint64_t word, uint32_t window_max, uint64_t *mended);
+const char *funnel_fault(const struct layout_params *params, uint64_t word, uint32_t window_max);
+const char *funnel_mend(const struct layout_params *params, uint64_t word, uint32_t window_max, uint64_t *mended);
 
-extern const struct algorithm algorithm_funnel, algorithm_warmup, algorithm_window, algorithm_lease, algorithm_counter;
+extern const struct algorithm algorithm_funnel, algorithm_warmup, algorithm_window, algorithm_lease, algorithm_counter,
+	algorithm_hold;
 
 /* By the numbers in shmlimit.h. */
-#define ALGORITHMS 5u
+#define ALGORITHMS 6u
 extern const struct algorithm *const algorithms[ALGORITHMS];
 
-/* The row of a rule's terms. Damaged terms of no algorithm are taken for a FUNNEL's. */
-static inline const struct algorithm *algorithm_of(const struct layout_terms *terms)
+/* The row of a rule's params. Damaged parameters of no algorithm are taken for a FUNNEL's. */
+static inline const struct algorithm *algorithm_of(const struct layout_params *params)
 {
-	unsigned number = terms_algorithm(terms);
+	unsigned number = params_algorithm(params);
 
 	return algorithms[number < ALGORITHMS ? number : SHMLIMIT_FUNNEL];
 }
 
+/* Has it this operation, with this amount? */
+static inline int algorithm_has(const struct algorithm *a, const struct request *q)
+{
+	return (a->operations & 1u << q->op) != 0 && !(a->one_at_a_time && q->amount > 1 && q->op != OP_PEEK);
+}
+
+/* Is what its keys have written to a file? */
+static inline int algorithm_is_saved(const struct algorithm *a)
+{
+	return a->has_log || a->save != NULL;
+}
+
 /*
- * Fill *terms from a rule, for a segment whose windows admit up to `window_max`.
+ * Fill *params from a rule, for a segment whose windows admit up to `window_max`.
  * Returns 0, or -EINVAL the algorithm is unknown or a field is set that it has
  * not, or what the algorithm's own compile says.
  */
-int algorithm_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms);
+int algorithm_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params);
 
 /* The largest capacity with which algorithm_compile() accepts the rest of *rule, or its error with a capacity of 1. */
 int algorithm_capacity_max(const struct shmlimit_rule *rule, uint64_t *capacity);
 
 /* The rule as it was set, mode and struct_size apart. */
-void algorithm_rule(const struct layout_terms *terms, struct shmlimit_rule *out);
+void algorithm_rule(const struct layout_params *params, struct shmlimit_rule *out);
 
 /*
  * Nanoseconds until what was seen in a slot says the same as none: 0 if it does.
@@ -150,7 +175,7 @@ uint64_t algorithm_wait(const struct look *k, uint64_t word);
  * slot under `from`; both of one algorithm.
  */
 uint64_t algorithm_convert(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                           const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
+                           const struct layout_params *from, uint64_t word, const struct layout_params *to,
                            uint64_t now_ns);
 
 #endif

@@ -18,7 +18,7 @@
 /* The longest time to live and the slack are a quarter of the word's range. */
 #define RANGE_SHIFT 2
 
-/* Bits of the finest tick with which so long a time fits beside a count of so many bits. */
+/* Bits of the finest tick with which a time of `longest_ns` fits beside a count of `quota_bits` bits. */
 static unsigned tick_bits_for(uint64_t longest_ns, unsigned quota_bits)
 {
 	unsigned bits = bit_length(longest_ns + SLACK_NS) + RANGE_SHIFT + quota_bits;
@@ -35,7 +35,7 @@ static uint64_t longest_for(unsigned tick_bits, unsigned quota_bits)
 	return ns < PERIOD_MAX_NS ? ns : PERIOD_MAX_NS;
 }
 
-int count_compile(const struct shmlimit_rule *rule, struct layout_terms *terms)
+int count_compile(const struct shmlimit_rule *rule, struct layout_params *params)
 {
 	uint64_t capacity = rule->capacity != 0 ? rule->capacity : DEFAULT_CAPACITY;
 	unsigned quota_bits = bit_length(capacity), tick_bits;
@@ -52,56 +52,56 @@ int count_compile(const struct shmlimit_rule *rule, struct layout_terms *terms)
 	} else if (tick_bits < tick_bits_for(rule->period_ns, quota_bits)) {
 		tick_bits = tick_bits_for(rule->period_ns, quota_bits);
 	}
-	terms->debt = longest_for(tick_bits, quota_bits);
-	terms->capacity = terms->count = capacity;
-	terms->period_ns = terms->back = rule->period_ns != 0 ? rule->period_ns : terms->debt;
-	terms->ahead = terms->debt + SLACK_NS + ((uint64_t)1 << tick_bits);
-	terms->scale[1] = (uint64_t)1 << 54; /* a tick of funnel_time() is a nanosecond: 2^118 */
-	terms->num = terms->den = 1;
-	terms->shape = terms_shape(quota_bits, tick_bits, SHMLIMIT_COUNTER, 0);
+	params->debt = longest_for(tick_bits, quota_bits);
+	params->capacity = params->count = capacity;
+	params->period_ns = params->back = rule->period_ns != 0 ? rule->period_ns : params->debt;
+	params->ahead = params->debt + SLACK_NS + ((uint64_t)1 << tick_bits);
+	params->scale[1] = (uint64_t)1 << 54; /* a tick of funnel_time() is a nanosecond: 2^118 */
+	params->num = params->den = 1;
+	params->shape = params_shape(quota_bits, tick_bits, SHMLIMIT_COUNTER, 0);
 	return 0;
 }
 
-void count_range(const struct layout_terms *terms, struct shmlimit_range *out)
+void count_range(const struct layout_params *params, struct shmlimit_range *out)
 {
-	out->resolution_ps = 1000 * count_tick_ns(terms);
-	out->fill_ns = terms->back;
-	out->ahead_ns = terms->debt;
-	out->back_ns = 3 * (terms->debt + 1 + SLACK_NS) - SLACK_NS - count_tick_ns(terms);
+	out->resolution_ps = 1000 * count_tick_ns(params);
+	out->fill_ns = params->back;
+	out->ahead_ns = params->debt;
+	out->back_ns = 3 * (params->debt + 1 + SLACK_NS) - SLACK_NS - count_tick_ns(params);
 }
 
-struct count count_read(const struct layout_terms *terms, uint64_t word, uint64_t now_ns)
+struct count count_read(const struct layout_params *params, uint64_t word, uint64_t now_ns)
 {
-	unsigned quota_bits = terms_quota_bits(terms);
-	struct count count = { .until_ns = word >> quota_bits << terms_token_bits(terms) };
+	unsigned quota_bits = params_quota_bits(params);
+	struct count count = { .until_ns = word >> quota_bits << params_token_bits(params) };
 
-	count.left_ns = (count.until_ns - now_ns) & count_range_ns(terms);
-	if (count.left_ns > terms->ahead)
+	count.left_ns = (count.until_ns - now_ns) & count_range_ns(params);
+	if (count.left_ns > params->ahead)
 		count.left_ns = 0;
 	if (count.left_ns == 0)
 		return count;
 	count.n = word & (((uint64_t)1 << quota_bits) - 1);
-	if (count.n > terms->capacity)
-		count.n = terms->capacity;
+	if (count.n > params->capacity)
+		count.n = params->capacity;
 	return count;
 }
 
-uint64_t count_pack(const struct layout_terms *terms, struct count count)
+uint64_t count_pack(const struct layout_params *params, struct count count)
 {
-	return count.until_ns >> terms_token_bits(terms) << terms_quota_bits(terms) | count.n;
+	return count.until_ns >> params_token_bits(params) << params_quota_bits(params) | count.n;
 }
 
-void count_begin(const struct layout_terms *terms, struct count *count, uint64_t ttl_ns, uint64_t now_ns)
+void count_begin(const struct layout_params *params, struct count *count, uint64_t ttl_ns, uint64_t now_ns)
 {
-	uint64_t tick = count_tick_ns(terms);
+	uint64_t tick = count_tick_ns(params);
 
-	if (ttl_ns > terms->debt)
-		ttl_ns = terms->debt;
+	if (ttl_ns > params->debt)
+		ttl_ns = params->debt;
 	count->until_ns = (now_ns + ttl_ns + tick - 1) & ~(tick - 1);
 	count->left_ns = count->until_ns - now_ns;
 }
 
-uint64_t count_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to, uint64_t now_ns)
+uint64_t count_convert(const struct layout_params *from, uint64_t word, const struct layout_params *to, uint64_t now_ns)
 {
 	struct count count = count_read(from, word, now_ns);
 

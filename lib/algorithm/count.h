@@ -30,37 +30,37 @@ struct count {
 };
 
 /*
- * Fill *terms from a COUNTER rule, `debt` with the longest time to live: a capacity of 0 is 2^31 - 1, a period of 0 the
+ * Fill *params from a COUNTER rule, `debt` with the longest time to live: a capacity of 0 is 2^31 - 1, a period of 0 the
  * longest. Returns 0, or -EINVAL a flag, max_wait_ns or a count other than the
  * capacity is set; -ERANGE the capacity is above 2^48 or the period above 36 years. On error
- * *terms is undefined.
+ * *params is undefined.
  */
-int count_compile(const struct shmlimit_rule *rule, struct layout_terms *terms);
+int count_compile(const struct shmlimit_rule *rule, struct layout_params *params);
 
-/* What compiled terms can tell: for shmlimit_rule_range(). struct_size is left alone. */
-void count_range(const struct layout_terms *terms, struct shmlimit_range *out);
+/* Resolution and range of compiled parameters: for shmlimit_rule_range(). struct_size is left alone. */
+void count_range(const struct layout_params *params, struct shmlimit_range *out);
 
-static inline uint64_t count_tick_ns(const struct layout_terms *terms)
+static inline uint64_t count_tick_ns(const struct layout_params *params)
 {
-	return (uint64_t)1 << terms_token_bits(terms);
+	return (uint64_t)1 << params_token_bits(params);
 }
 
 /* Nanoseconds that a word can tell apart, less one. */
-static inline uint64_t count_range_ns(const struct layout_terms *terms)
+static inline uint64_t count_range_ns(const struct layout_params *params)
 {
-	return UINT64_MAX >> ((terms_quota_bits(terms) - terms_token_bits(terms)) & 63);
+	return UINT64_MAX >> ((params_quota_bits(params) - params_token_bits(params)) & 63);
 }
 
 /* What a word says at now_ns. */
-struct count count_read(const struct layout_terms *terms, uint64_t word, uint64_t now_ns);
+struct count count_read(const struct layout_params *params, uint64_t word, uint64_t now_ns);
 
-uint64_t count_pack(const struct layout_terms *terms, struct count count);
+uint64_t count_pack(const struct layout_params *params, struct count count);
 
 /* Begin the time that the count has left: ttl_ns, at most the longest. */
-void count_begin(const struct layout_terms *terms, struct count *count, uint64_t ttl_ns, uint64_t now_ns);
+void count_begin(const struct layout_params *params, struct count *count, uint64_t ttl_ns, uint64_t now_ns);
 
 /* The word that says under `to` what `word` says under `from`: the count, clamped, until the same time. */
-uint64_t count_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
+uint64_t count_convert(const struct layout_params *from, uint64_t word, const struct layout_params *to,
                        uint64_t now_ns);
 
 #endif

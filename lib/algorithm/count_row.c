@@ -8,10 +8,10 @@
 /* ---- Operations ---- */
 
 /* As INCREX: what would be over the bound, or below 0, is refused, or as much of it is added as fits. */
-static void count_row_add(const struct layout_terms *terms, const struct count_request *asked, uint64_t now_ns,
+static void count_row_add(const struct layout_params *params, const struct count_request *asked, uint64_t now_ns,
                 struct count *count, struct verdict *v)
 {
-	int64_t most = asked->bound < (int64_t)terms->capacity ? asked->bound : (int64_t)terms->capacity;
+	int64_t most = asked->bound < (int64_t)params->capacity ? asked->bound : (int64_t)params->capacity;
 	int64_t before = (int64_t)count->n, after;
 
 	if (__builtin_add_overflow(before, asked->n, &after))
@@ -25,7 +25,7 @@ static void count_row_add(const struct layout_terms *terms, const struct count_r
 		}
 	}
 	if (v->answer == SHMLIMIT_ALLOWED && (count->left_ns == 0 ? after != 0 : asked->flags & SHMLIMIT_COUNT_RESTART)) {
-		count_begin(terms, count, asked->ttl_ns != 0 ? asked->ttl_ns : terms->back, now_ns);
+		count_begin(params, count, asked->ttl_ns != 0 ? asked->ttl_ns : params->back, now_ns);
 		v->changed = 1;
 	}
 	v->changed |= after != before;
@@ -36,18 +36,18 @@ static void count_row_add(const struct layout_terms *terms, const struct count_r
 }
 
 /* A window that begins with a key's first request, and is as long as the period. */
-static void count_row_take(const struct layout_terms *terms, uint64_t amount, uint64_t now_ns, struct count *count,
+static void count_row_take(const struct layout_params *params, uint64_t amount, uint64_t now_ns, struct count *count,
                  struct verdict *v)
 {
-	if (amount > terms->capacity - count->n) {
+	if (amount > params->capacity - count->n) {
 		v->answer = SHMLIMIT_DENIED;
-		v->retry_after_ns = amount > terms->capacity ? FUNNEL_NEVER : count->left_ns;
+		v->retry_after_ns = amount > params->capacity ? FUNNEL_NEVER : count->left_ns;
 		return;
 	}
 	if (amount == 0)
 		return;
 	if (count->left_ns == 0)
-		count_begin(terms, count, terms->back, now_ns);
+		count_begin(params, count, params->back, now_ns);
 	count->n += amount;
 	v->changed = 1;
 }
@@ -55,18 +55,18 @@ static void count_row_take(const struct layout_terms *terms, uint64_t amount, ui
 static void count_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
                   struct shmlimit_result *r)
 {
-	const struct layout_terms *terms = k->terms;
+	const struct layout_params *params = k->params;
 	struct count *count = &b->count, looked = *count;
-	uint64_t room = terms->capacity - count->n, now_ns = k->at.now_ns;
+	uint64_t room = params->capacity - count->n, now_ns = k->at.now_ns;
 
 	*v = (struct verdict){ .answer = SHMLIMIT_ALLOWED };
 	switch (q->op) {
 	case OP_TAKE:
 	case OP_RESERVE: /* nothing is owed, so nothing is waited for */
-		count_row_take(terms, q->amount, now_ns, count, v);
+		count_row_take(params, q->amount, now_ns, count, v);
 		break;
 	case OP_PEEK:
-		count_row_take(terms, q->amount, now_ns, &looked, v);
+		count_row_take(params, q->amount, now_ns, &looked, v);
 		v->changed = 0;
 		break;
 	case OP_REFUND:
@@ -79,23 +79,23 @@ static void count_row_apply(const struct look *k, const struct request *q, struc
 		if (q->amount != 0 && room != 0) {
 			struct verdict ignored = { 0 };
 
-			count_row_take(terms, q->amount < room ? q->amount : room, now_ns, count, &ignored);
+			count_row_take(params, q->amount < room ? q->amount : room, now_ns, count, &ignored);
 			v->changed = 1;
 		}
 		break;
 	case OP_COUNT:
 	case OP_COUNT_DOWN:
 	case OP_COUNT_LOOK:
-		count_row_add(terms, q->count, now_ns, count, v);
+		count_row_add(params, q->count, now_ns, count, v);
 		break;
 	default:
 		break; /* there are no others */
 	}
-	v->word = count_pack(terms, *count);
+	v->word = count_pack(params, *count);
 	if (r == NULL)
 		return;
-	r->limit = terms->capacity;
-	r->remaining = terms->capacity - count->n;
+	r->limit = params->capacity;
+	r->remaining = params->capacity - count->n;
 	r->wait_ns = 0;
 	r->retry_after_ns = v->retry_after_ns;
 	r->reset_after_ns = count->left_ns;
@@ -103,10 +103,10 @@ static void count_row_apply(const struct look *k, const struct request *q, struc
 
 /* ---- The row ---- */
 
-static int count_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
+static int count_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params)
 {
 	(void)window_max;
-	return count_compile(rule, terms);
+	return count_compile(rule, params);
 }
 
 static void count_row_none(const struct look *k, struct balance *b)
@@ -118,7 +118,7 @@ static void count_row_none(const struct look *k, struct balance *b)
 
 static void count_row_read(const struct look *k, uint64_t word, struct balance *b)
 {
-	b->count = count_read(k->terms, word, k->at.now_ns);
+	b->count = count_read(k->params, word, k->at.now_ns);
 	b->stepped = b->doubtful = b->was_empty = 0;
 }
 
@@ -130,14 +130,14 @@ static uint64_t count_row_wait(const struct look *k, const struct balance *b)
 
 static uint64_t count_row_idle_ns(const struct look *k, uint64_t word)
 {
-	uint64_t until_ns = word >> terms_quota_bits(k->terms) << terms_token_bits(k->terms);
+	uint64_t until_ns = word >> params_quota_bits(k->params) << params_token_bits(k->params);
 
-	return (k->at.now_ns - until_ns) & count_range_ns(k->terms);
+	return (k->at.now_ns - until_ns) & count_range_ns(k->params);
 }
 
-static uint64_t count_row_convert(const struct look *k, uint64_t word, const struct layout_terms *to)
+static uint64_t count_row_convert(const struct look *k, uint64_t word, const struct layout_params *to)
 {
-	return count_convert(k->terms, word, to, k->at.now_ns);
+	return count_convert(k->params, word, to, k->at.now_ns);
 }
 
 /* As a number of nanoseconds from the moment to the count's end. */
@@ -147,18 +147,18 @@ static void count_row_save(const struct look *k, const struct balance *b, uint64
 	*ticks = (int64_t)(k->at.now_ns + b->count.left_ns - then_ns);
 }
 
-static uint64_t count_row_load(const struct layout_terms *terms, uint64_t quota, int64_t ticks, const struct rebase *rebase)
+static uint64_t count_row_load(const struct layout_params *params, uint64_t quota, int64_t ticks, const struct rebase *rebase)
 {
 	int64_t left_ns = (int64_t)(rebase_ns(rebase, ticks) - rebase->now_ns);
-	struct count count = { .n = quota < terms->capacity ? quota : terms->capacity };
+	struct count count = { .n = quota < params->capacity ? quota : params->capacity };
 
-	count_begin(terms, &count, left_ns > 0 ? (uint64_t)left_ns : 0, rebase->now_ns);
-	return count_pack(terms, count);
+	count_begin(params, &count, left_ns > 0 ? (uint64_t)left_ns : 0, rebase->now_ns);
+	return count_pack(params, count);
 }
 
 static void count_row_show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
 {
-	out->remaining = k->terms->capacity - b->count.n;
+	out->remaining = k->params->capacity - b->count.n;
 	out->reset_after_ns = b->count.left_ns;
 }
 

@@ -19,9 +19,9 @@ typedef unsigned __int128 u128;
 #define BACK_NS (366 * DAY)
 /* What is left for the future after that: recognises a clock that steps back by a fortnight. */
 #define AHEAD_NS (16 * DAY)
-/* Nobody's clock read is older than this when his decision is made (and he reads it again before he doubts). */
+/* A clock read is at most this old when its decision is made; a decision in doubt reads the clock again. */
 #define SLACK_NS SECOND
-/* A time to fill of 146 years. */
+/* A time to full of 146 years. */
 #define FILL_MAX_NS ((uint64_t)1 << 62)
 #define QUOTA_BITS_MAX 48
 
@@ -36,11 +36,11 @@ static int reaches(unsigned bits, unsigned shift, uint64_t count, uint64_t perio
 }
 
 /*
- * floor(ticks of `ns`), saturating; for bounds only, decisions use terms.scale.
+ * floor(ticks of `ns`), saturating; for bounds only, decisions use params.scale.
  */
-static uint64_t ns_to_ticks(const struct layout_terms *terms, uint64_t ns)
+static uint64_t ns_to_ticks(const struct layout_params *params, uint64_t ns)
 {
-	u128 ticks = (u128)ns * terms->num / terms->den;
+	u128 ticks = (u128)ns * params->num / params->den;
 
 	return ticks > UINT64_MAX ? UINT64_MAX : (uint64_t)ticks;
 }
@@ -56,9 +56,9 @@ static uint64_t ns_to_ticks(const struct layout_terms *terms, uint64_t ns)
  * Montgomery, "Division by invariant integers using multiplication", 1994.)
  * num / den <= 2^9 makes scale less than 2^128.
  */
-static void set_scale(struct layout_terms *terms)
+static void set_scale(struct layout_params *params)
 {
-	uint64_t num = terms->num, den = terms->den;
+	uint64_t num = params->num, den = params->den;
 	uint64_t whole = num / den, rest = num % den;
 	u128 step = (u128)rest << 59;
 	uint64_t high = (uint64_t)(step / den);
@@ -68,37 +68,37 @@ static void set_scale(struct layout_terms *terms)
 	step = step % den << 59;
 	low = (uint64_t)(step / den);
 	scale = ((u128)whole << FUNNEL_SCALE_BITS) + ((u128)high << 59) + low + (step % den != 0);
-	terms->scale[0] = (uint64_t)scale;
-	terms->scale[1] = (uint64_t)(scale >> 64);
+	params->scale[0] = (uint64_t)scale;
+	params->scale[1] = (uint64_t)(scale >> 64);
 }
 
 /* inverse = floor(2^shift * den / num), 64 bits long, so that it is right to one part in 2^63. Returns the shift. */
-static unsigned set_inverse(struct layout_terms *terms)
+static unsigned set_inverse(struct layout_params *params)
 {
-	unsigned shift = 64 + bit_length(terms->num) - bit_length(terms->den);
-	uint64_t whole, rest = terms->den;
+	unsigned shift = 64 + bit_length(params->num) - bit_length(params->den);
+	uint64_t whole, rest = params->den;
 	u128 inverse = 0;
 
 	/* Long division, a bit at a time: `shift` of them after the whole part. */
-	whole = rest / terms->num;
-	rest %= terms->num;
+	whole = rest / params->num;
+	rest %= params->num;
 	inverse = whole;
 	for (unsigned i = 0; i < shift; i++) {
 		rest <<= 1;
-		inverse = inverse << 1 | (rest >= terms->num);
-		if (rest >= terms->num)
-			rest -= terms->num;
+		inverse = inverse << 1 | (rest >= params->num);
+		if (rest >= params->num)
+			rest -= params->num;
 	}
 	if (inverse >> 64 != 0) {
 		inverse >>= 1;
 		shift--;
 	}
-	terms->inverse = (uint64_t)inverse;
+	params->inverse = (uint64_t)inverse;
 	return shift;
 }
 
 /* Compile for words with `quota_bits` of quota, 0 for none, and a range of 2^bits ticks. */
-static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsigned bits, struct layout_terms *terms)
+static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsigned bits, struct layout_params *params)
 {
 	uint64_t capacity = rule->capacity, count = rule->count, period_ns = rule->period_ns;
 	uint64_t common, back_ns = BACK_NS, ahead_ns, fill_ns, slack_ns, debt_ns;
@@ -120,11 +120,11 @@ static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsign
 	/* A funnel that is full must be known to be so for a while, and not for an instant. */
 	back_ns += fill_ns;
 	/*
-	 * Half the time to fill: a key whose clock stepped back by that much gets its next token within the time
+	 * Half the time to full: a key whose clock stepped back by that much gets its next token within the time
 	 * to fill (where the capacity is 1, within one and a half times that).
 	 */
 	slack_ns = fill_ns / 2 < SLACK_NS ? fill_ns / 2 : SLACK_NS;
-	/* Where the next one pays, the last one may leave a debt of his own cost beyond what he waited for. */
+	/* With NEXT_PAYS a caller may leave a debt of its own cost on top of the debt that it waited for. */
 	debt_ns = rule->max_wait_ns;
 	if (debt_ns != 0 && (rule->flags & SHMLIMIT_NEXT_PAYS))
 		debt_ns += fill_ns;
@@ -140,44 +140,44 @@ static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsign
 	spare = (unsigned)__builtin_ctzll(period_ns);
 	if (spare > shift)
 		spare = shift;
-	terms->den = period_ns >> spare;
-	if (bit_length(terms->den) > 54 || bit_length(count) + shift - spare > 61)
+	params->den = period_ns >> spare;
+	if (bit_length(params->den) > 54 || bit_length(count) + shift - spare > 61)
 		return -ERANGE;
-	terms->num = count << (shift - spare); /* less than 512 den: a range of 2^63 ticks is 382 days or more */
-	set_scale(terms);
+	params->num = count << (shift - spare); /* less than 512 den: a range of 2^63 ticks is 382 days or more */
+	set_scale(params);
 
-	terms->capacity = capacity;
-	terms->shape = terms_shape(quota_bits, quota_bits + shift, SHMLIMIT_FUNNEL, set_inverse(terms));
-	terms->back = (ns_to_ticks(terms, back_ns - 1) + 1) << quota_bits;
-	terms->debt = ns_to_ticks(terms, debt_ns) << quota_bits;
-	terms->ahead = terms->debt + (ns_to_ticks(terms, slack_ns) << quota_bits);
-	terms->max_wait_ns = rule->max_wait_ns;
-	terms->flags = rule->flags;
-	terms->count = rule->count;
-	terms->period_ns = rule->period_ns;
+	params->capacity = capacity;
+	params->shape = params_shape(quota_bits, quota_bits + shift, SHMLIMIT_FUNNEL, set_inverse(params));
+	params->back = (ns_to_ticks(params, back_ns - 1) + 1) << quota_bits;
+	params->debt = ns_to_ticks(params, debt_ns) << quota_bits;
+	params->ahead = params->debt + (ns_to_ticks(params, slack_ns) << quota_bits);
+	params->max_wait_ns = rule->max_wait_ns;
+	params->flags = rule->flags;
+	params->count = rule->count;
+	params->period_ns = rule->period_ns;
 	return 0;
 }
 
-int funnel_compile_quota(const struct shmlimit_rule *rule, struct layout_terms *terms)
+int funnel_compile_quota(const struct shmlimit_rule *rule, struct layout_params *params)
 {
 	unsigned quota_bits = bit_length(rule->capacity);
 
-	return compile(rule, quota_bits, 64 - quota_bits, terms);
+	return compile(rule, quota_bits, 64 - quota_bits, params);
 }
 
-int funnel_compile(const struct shmlimit_rule *rule, struct layout_terms *terms)
+int funnel_compile(const struct shmlimit_rule *rule, struct layout_params *params)
 {
-	int error = funnel_compile_quota(rule, terms);
+	int error = funnel_compile_quota(rule, params);
 
 	/* Without a quota, of 64 bits half of the range is used: lengths of time then fit a signed number. */
-	return error == -ERANGE ? compile(rule, 0, 63, terms) : error;
+	return error == -ERANGE ? compile(rule, 0, 63, params) : error;
 }
 
 /* A length of time, less than a few tokens or at most a debt, from one rule's stamps to another's: as many tokens. */
-static uint64_t rescale(const struct layout_terms *from, uint64_t stamp, const struct layout_terms *to, int up)
+static uint64_t rescale(const struct layout_params *from, uint64_t stamp, const struct layout_params *to, int up)
 {
-	unsigned tokens_from = terms_token_bits(from), tokens_to = terms_token_bits(to);
-	uint64_t grain = (uint64_t)1 << terms_quota_bits(to);
+	unsigned tokens_from = params_token_bits(from), tokens_to = params_token_bits(to);
+	uint64_t grain = (uint64_t)1 << params_quota_bits(to);
 	u128 scaled = ((u128)stamp << tokens_to) + (up ? ((u128)1 << tokens_from) - 1 : 0);
 
 	scaled >>= tokens_from;
@@ -186,7 +186,7 @@ static uint64_t rescale(const struct layout_terms *from, uint64_t stamp, const s
 	return scaled > UINT64_MAX ? UINT64_MAX & ~(grain - 1) : (uint64_t)scaled & ~(grain - 1);
 }
 
-uint64_t funnel_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
+uint64_t funnel_convert(const struct layout_params *from, uint64_t word, const struct layout_params *to,
                         uint64_t now_ns)
 {
 	struct funnel_time then = funnel_time(from, now_ns), at;
@@ -196,7 +196,7 @@ uint64_t funnel_convert(const struct layout_terms *from, uint64_t word, const st
 
 	/*
 	 * What is ahead beyond a debt is another's clock read, later than ours. Its time is kept, as time: to
-	 * take the word back to ours would let it leak twice.
+	 * take the word back to ours would refill it twice.
 	 */
 	at = funnel_time(to, now_ns);
 	if (ahead != debt)
@@ -215,44 +215,44 @@ uint64_t funnel_convert(const struct layout_terms *from, uint64_t word, const st
 }
 
 /* Rounded down: what is promised for so long holds for so long. Saturating. */
-static uint64_t stamp_to_whole_ns(const struct layout_terms *terms, uint64_t stamp)
+static uint64_t stamp_to_whole_ns(const struct layout_params *params, uint64_t stamp)
 {
-	u128 ns = (u128)(stamp >> terms_quota_bits(terms)) * terms->den / (terms->num | (terms->num == 0));
+	u128 ns = (u128)(stamp >> params_quota_bits(params)) * params->den / (params->num | (params->num == 0));
 
 	return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
 }
 
-void funnel_range(const struct layout_terms *terms, struct shmlimit_range *out)
+void funnel_range(const struct layout_params *params, struct shmlimit_range *out)
 {
-	uint64_t num = terms->num | (terms->num == 0);
-	u128 resolution = ((u128)terms->den * 1000 + num - 1) / num;
+	uint64_t num = params->num | (params->num == 0);
+	u128 resolution = ((u128)params->den * 1000 + num - 1) / num;
 	struct funnel_time zero = { 0, 0, 0 };
-	unsigned quota_bits = terms_quota_bits(terms);
+	unsigned quota_bits = params_quota_bits(params);
 
 	out->reserved32 = 0;
 	out->resolution_ps = resolution > UINT64_MAX ? UINT64_MAX : (uint64_t)resolution;
-	out->fill_ns = funnel_ticks_to_ns(terms, zero, terms->capacity << terms_token_bits(terms) >> quota_bits);
-	out->back_ns = stamp_to_whole_ns(terms, terms->back);
-	out->ahead_ns = stamp_to_whole_ns(terms, UINT64_MAX - terms->back);
+	out->fill_ns = funnel_ticks_to_ns(params, zero, params->capacity << params_token_bits(params) >> quota_bits);
+	out->back_ns = stamp_to_whole_ns(params, params->back);
+	out->ahead_ns = stamp_to_whole_ns(params, UINT64_MAX - params->back);
 }
 
 /* ---- The row ---- */
 
-static int funnel_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
+static int funnel_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params)
 {
 	(void)window_max;
-	return (rule->flags & ~SHMLIMIT_NEXT_PAYS) != 0 ? -EINVAL : funnel_compile(rule, terms);
+	return (rule->flags & ~SHMLIMIT_NEXT_PAYS) != 0 ? -EINVAL : funnel_compile(rule, params);
 }
 
 void funnel_none(const struct look *k, struct balance *b)
 {
-	b->funnel = funnel_full(k->terms, k->at);
+	b->funnel = funnel_full(k->params, k->at);
 	b->stepped = b->doubtful = b->was_empty = 0;
 }
 
 static void funnel_row_read(const struct look *k, uint64_t word, struct balance *b)
 {
-	b->funnel = funnel_leak(k->terms, word, k->at);
+	b->funnel = funnel_leak(k->params, word, k->at);
 	b->stepped = b->doubtful = b->funnel.stepped;
 	b->was_empty = 0;
 }
@@ -260,54 +260,54 @@ static void funnel_row_read(const struct look *k, uint64_t word, struct balance 
 static void funnel_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
                              struct shmlimit_result *r)
 {
-	funnel_apply(k->terms, q->op, q->amount, q->max_wait_ns, k->at, &b->funnel, v);
-	v->word = funnel_pack(k->terms, b->funnel);
+	funnel_apply(k->params, q->op, q->amount, q->max_wait_ns, k->at, &b->funnel, v);
+	v->word = funnel_pack(k->params, b->funnel);
 	if (r != NULL)
-		funnel_report(k->terms, q->op, q->amount, k->at, b->funnel, v, r);
+		funnel_report(k->params, q->op, q->amount, k->at, b->funnel, v, r);
 }
 
 static uint64_t funnel_row_wait(const struct look *k, const struct balance *b)
 {
-	return funnel_ns_until(k->terms, b->funnel, k->terms->capacity, k->at);
+	return funnel_ns_until(k->params, b->funnel, k->params->capacity, k->at);
 }
 
 uint64_t funnel_idle_ns(const struct look *k, uint64_t word)
 {
-	uint64_t age = k->at.stamp - (word & ~(((uint64_t)1 << terms_quota_bits(k->terms)) - 1));
+	uint64_t age = k->at.stamp - (word & ~(((uint64_t)1 << params_quota_bits(k->params)) - 1));
 
-	return age > k->terms->back ? 0 : funnel_stamp_to_ns(k->terms, k->at, age);
+	return age > k->params->back ? 0 : funnel_stamp_to_ns(k->params, k->at, age);
 }
 
-static uint64_t funnel_row_convert(const struct look *k, uint64_t word, const struct layout_terms *to)
+static uint64_t funnel_row_convert(const struct look *k, uint64_t word, const struct layout_params *to)
 {
-	return funnel_convert(k->terms, word, to, k->at.now_ns);
+	return funnel_convert(k->params, word, to, k->at.now_ns);
 }
 
-const char *funnel_fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max)
+const char *funnel_fault(const struct layout_params *params, uint64_t word, uint32_t window_max)
 {
 	(void)window_max;
-	return (word & (((uint64_t)1 << terms_quota_bits(terms)) - 1)) > terms->capacity
+	return (word & (((uint64_t)1 << params_quota_bits(params)) - 1)) > params->capacity
 	               ? "more tokens than its rule's capacity" : NULL;
 }
 
 void funnel_save(const struct look *k, const struct balance *b, uint64_t then_ns, uint64_t *quota, int64_t *ticks)
 {
 	*quota = b->funnel.quota;
-	*ticks = rebase_ticks(k->terms, b->funnel, k->at, then_ns);
+	*ticks = rebase_ticks(k->params, b->funnel, k->at, then_ns);
 }
 
-const char *funnel_mend(const struct layout_terms *terms, uint64_t word, uint32_t window_max, uint64_t *mended)
+const char *funnel_mend(const struct layout_params *params, uint64_t word, uint32_t window_max, uint64_t *mended)
 {
 	(void)window_max;
-	*mended = (word & ~(((uint64_t)1 << terms_quota_bits(terms)) - 1)) | terms->capacity;
+	*mended = (word & ~(((uint64_t)1 << params_quota_bits(params)) - 1)) | params->capacity;
 	return "set to the capacity, as it counted";
 }
 
 static void funnel_row_show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
 {
 	out->remaining = b->funnel.quota;
-	out->debt_ns = funnel_stamp_to_ns(k->terms, k->at, funnel_debt(k->terms, b->funnel, k->at));
-	out->reset_after_ns = funnel_ns_until(k->terms, b->funnel, k->terms->capacity, k->at);
+	out->debt_ns = funnel_stamp_to_ns(k->params, k->at, funnel_debt(k->params, b->funnel, k->at));
+	out->reset_after_ns = funnel_ns_until(k->params, b->funnel, k->params->capacity, k->at);
 }
 
 const struct algorithm algorithm_funnel = {

@@ -13,39 +13,39 @@
  * Would even a full funnel owe more than the rule's longest debt, or than limit_ns? Compared in ticks, which are exact:
  * the nanoseconds of a debt depend on where in a tick the caller asks.
  */
-static inline int funnel_never_fits(const struct layout_terms *terms, uint64_t amount, uint64_t limit_ns,
+static inline int funnel_never_fits(const struct layout_params *params, uint64_t amount, uint64_t limit_ns,
                                     struct funnel_time at)
 {
-	struct funnel full = funnel_full(terms, at);
+	struct funnel full = funnel_full(params, at);
 	uint64_t debt;
 
-	return !funnel_borrow(terms, &full, amount, at, &debt) ||
-	       (!(terms->flags & SHMLIMIT_NEXT_PAYS) && debt > funnel_time(terms, limit_ns).stamp);
+	return !funnel_borrow(params, &full, amount, at, &debt) ||
+	       (!(params->flags & SHMLIMIT_NEXT_PAYS) && debt > funnel_time(params, limit_ns).stamp);
 }
 
-static inline void funnel_reserve(const struct layout_terms *terms, uint64_t amount, uint64_t max_wait_ns,
+static inline void funnel_reserve(const struct layout_params *params, uint64_t amount, uint64_t max_wait_ns,
                                   struct funnel_time at, struct funnel *funnel, struct verdict *v)
 {
-	uint64_t limit_ns = max_wait_ns < terms->max_wait_ns ? max_wait_ns : terms->max_wait_ns;
-	uint64_t before = funnel_debt(terms, *funnel, at), debt, over = 0, over_ns, wait_ns;
+	uint64_t limit_ns = max_wait_ns < params->max_wait_ns ? max_wait_ns : params->max_wait_ns;
+	uint64_t before = funnel_debt(params, *funnel, at), debt, over = 0, over_ns, wait_ns;
 	struct funnel borrowed = *funnel;
 
 	if (amount == 0)
 		return;
-	if (amount > terms->capacity && funnel_never_fits(terms, amount, limit_ns, at)) {
+	if (amount > params->capacity && funnel_never_fits(params, amount, limit_ns, at)) {
 		v->answer = SHMLIMIT_DENIED;
 		v->retry_after_ns = FUNNEL_NEVER;
 		return;
 	}
-	if (!funnel_borrow(terms, &borrowed, amount, at, &debt)) {
+	if (!funnel_borrow(params, &borrowed, amount, at, &debt)) {
 		over = debt; /* and beyond that it is the longest */
-		debt = terms->debt;
+		debt = params->debt;
 	}
-	over_ns = funnel_stamp_to_ns(terms, at, over);
-	if (terms->flags & SHMLIMIT_NEXT_PAYS)
-		wait_ns = funnel_stamp_to_ns(terms, at, before);
+	over_ns = funnel_stamp_to_ns(params, at, over);
+	if (params->flags & SHMLIMIT_NEXT_PAYS)
+		wait_ns = funnel_stamp_to_ns(params, at, before);
 	else
-		wait_ns = funnel_stamps_to_ns(terms, at, debt, over);
+		wait_ns = funnel_stamps_to_ns(params, at, debt, over);
 	if (over == 0 && wait_ns <= limit_ns) {
 		*funnel = borrowed;
 		v->wait_ns = wait_ns;
@@ -60,7 +60,7 @@ static inline void funnel_reserve(const struct layout_terms *terms, uint64_t amo
 }
 
 /* The operation itself, on a funnel that has refilled up to `at`. */
-static inline void funnel_apply(const struct layout_terms *terms, enum operation op, uint64_t amount,
+static inline void funnel_apply(const struct layout_params *params, enum operation op, uint64_t amount,
                                 uint64_t max_wait_ns, struct funnel_time at, struct funnel *funnel,
                                 struct verdict *v)
 {
@@ -79,18 +79,18 @@ static inline void funnel_apply(const struct layout_terms *terms, enum operation
 		}
 		break;
 	case OP_REFUND:
-		if (amount == 0 || funnel_is_full(terms, *funnel))
+		if (amount == 0 || funnel_is_full(params, *funnel))
 			break;
-		funnel_refund(terms, funnel, amount, at);
+		funnel_refund(params, funnel, amount, at);
 		v->changed = 1;
 		break;
 	case OP_RESERVE:
-		funnel_reserve(terms, amount, max_wait_ns, at, funnel, v);
+		funnel_reserve(params, amount, max_wait_ns, at, funnel, v);
 		break;
 	case OP_CHARGE:
 		if (amount == 0)
 			break;
-		if (!funnel_charge(terms, funnel, amount, at))
+		if (!funnel_charge(params, funnel, amount, at))
 			v->retry_after_ns = FUNNEL_NEVER;
 		v->changed = 1;
 		break;
@@ -100,18 +100,18 @@ static inline void funnel_apply(const struct layout_terms *terms, enum operation
 }
 
 /* What the funnel says after that. */
-__attribute__((always_inline)) static inline void funnel_report(const struct layout_terms *terms, enum operation op,
+__attribute__((always_inline)) static inline void funnel_report(const struct layout_params *params, enum operation op,
                                                                 uint64_t amount, struct funnel_time at,
                                                                 struct funnel funnel, const struct verdict *v,
                                                                 struct shmlimit_result *r)
 {
-	r->limit = terms->capacity;
+	r->limit = params->capacity;
 	r->remaining = funnel.quota;
 	r->wait_ns = v->wait_ns;
 	r->retry_after_ns = v->retry_after_ns;
 	if (v->answer == SHMLIMIT_DENIED && op != OP_RESERVE)
-		r->retry_after_ns = funnel_ns_until(terms, funnel, amount, at);
-	r->reset_after_ns = funnel_ns_until(terms, funnel, terms->capacity, at);
+		r->retry_after_ns = funnel_ns_until(params, funnel, amount, at);
+	r->reset_after_ns = funnel_ns_until(params, funnel, params->capacity, at);
 }
 
 #endif

@@ -36,7 +36,7 @@ static int engine_can_count(const struct shmlimit_rule *rule)
 	return (u128)rule->capacity * (rule->period_ns / common) + rule->count * 1000 / common < ENGINE_EXACT;
 }
 
-int lease_compile(const struct shmlimit_rule *rule, struct layout_terms *terms)
+int lease_compile(const struct shmlimit_rule *rule, struct layout_params *params)
 {
 	unsigned bits = bit_length(rule->capacity);
 
@@ -46,44 +46,44 @@ int lease_compile(const struct shmlimit_rule *rule, struct layout_terms *terms)
 		return -ERANGE;
 	if (rule->flags != 0 || rule->max_wait_ns != 0)
 		return -EINVAL;
-	terms->capacity = rule->capacity;
-	terms->scale[1] = (uint64_t)1 << 54; /* a tick of funnel_time() is a nanosecond: 2^118 */
-	terms->num = rule->count;
-	terms->den = rule->period_ns;
-	terms->back = ((uint64_t)1 << LEASE_TIME_BITS) - LEASE_AHEAD_NS;
-	terms->ahead = LEASE_AHEAD_NS;
-	terms->shape = terms_shape(bits, 0, SHMLIMIT_LEASE, 0);
-	terms->count = rule->count;
-	terms->period_ns = rule->period_ns;
+	params->capacity = rule->capacity;
+	params->scale[1] = (uint64_t)1 << 54; /* a tick of funnel_time() is a nanosecond: 2^118 */
+	params->num = rule->count;
+	params->den = rule->period_ns;
+	params->back = ((uint64_t)1 << LEASE_TIME_BITS) - LEASE_AHEAD_NS;
+	params->ahead = LEASE_AHEAD_NS;
+	params->shape = params_shape(bits, 0, SHMLIMIT_LEASE, 0);
+	params->count = rule->count;
+	params->period_ns = rule->period_ns;
 	return 0;
 }
 
-void lease_range(const struct layout_terms *terms, struct shmlimit_range *out)
+void lease_range(const struct layout_params *params, struct shmlimit_range *out)
 {
-	uint64_t count = terms->num | (terms->num == 0);
-	u128 fill_ns = ((u128)terms->capacity * terms->den + count - 1) / count;
+	uint64_t count = params->num | (params->num == 0);
+	u128 fill_ns = ((u128)params->capacity * params->den + count - 1) / count;
 
-	out->resolution_ps = 1000 * lease_tick_ns(terms);
+	out->resolution_ps = 1000 * lease_tick_ns(params);
 	out->fill_ns = fill_ns > UINT64_MAX ? UINT64_MAX : (uint64_t)fill_ns;
-	out->back_ns = terms->back;
-	out->ahead_ns = terms->ahead;
+	out->back_ns = params->back;
+	out->ahead_ns = params->ahead;
 }
 
-/* Bits that sizes of these terms leave out. */
-static unsigned size_shift(const struct layout_terms *terms)
+/* Bits that sizes of these parameters leave out. */
+static unsigned size_shift(const struct layout_params *params)
 {
-	unsigned bits = terms_quota_bits(terms);
+	unsigned bits = params_quota_bits(params);
 
 	return bits > SIZE_REACH_BITS ? bits - SIZE_REACH_BITS : 0;
 }
 
-unsigned lease_size(const struct layout_terms *terms, uint64_t tokens)
+unsigned lease_size(const struct layout_params *params, uint64_t tokens)
 {
-	unsigned shift = size_shift(terms), exponent, size;
+	unsigned shift = size_shift(params), exponent, size;
 	uint64_t units;
 
-	if (tokens > terms->capacity)
-		tokens = terms->capacity;
+	if (tokens > params->capacity)
+		tokens = params->capacity;
 	units = tokens >> shift;
 	if (units == 0)
 		return tokens != 0;
@@ -95,27 +95,27 @@ unsigned lease_size(const struct layout_terms *terms, uint64_t tokens)
 	return size < (1u << LEASE_SIZE_BITS) ? size : (1u << LEASE_SIZE_BITS) - 1;
 }
 
-uint64_t lease_size_tokens(const struct layout_terms *terms, unsigned size)
+uint64_t lease_size_tokens(const struct layout_params *params, unsigned size)
 {
 	uint64_t units = size < SIZE_STEPS ? size : (SIZE_STEPS + size % SIZE_STEPS) << (size / SIZE_STEPS - 1);
 
-	return units << size_shift(terms);
+	return units << size_shift(params);
 }
 
 /* lease_size() rounds to the nearest: below the first size of an octave steps are half as wide. */
-uint64_t lease_size_least(const struct layout_terms *terms, unsigned size)
+uint64_t lease_size_least(const struct layout_params *params, unsigned size)
 {
-	unsigned octave = size / SIZE_STEPS, shift = size_shift(terms);
+	unsigned octave = size / SIZE_STEPS, shift = size_shift(params);
 	uint64_t half = octave < 2 ? 0 : ((uint64_t)1 << (octave - 1)) / (size % SIZE_STEPS == 0 ? 4 : 2);
 
 	if (size <= 1)
 		return size;
-	return ((lease_size_tokens(terms, size) >> shift) - half) << shift;
+	return ((lease_size_tokens(params, size) >> shift) - half) << shift;
 }
 
-uint64_t lease_next(const struct layout_terms *terms, const struct lease *lease, uint64_t now_ns, uint64_t lease_ns)
+uint64_t lease_next(const struct layout_params *params, const struct lease *lease, uint64_t now_ns, uint64_t lease_ns)
 {
-	uint64_t size = lease_size_tokens(terms, lease->size), used = size, wanted_ns = lease_ns, since_ns, next;
+	uint64_t size = lease_size_tokens(params, lease->size), used = size, wanted_ns = lease_ns, since_ns, next;
 	u128 scaled;
 
 	/* How long ago the lease began, if it was to last as long as the next one will. */
@@ -135,20 +135,20 @@ uint64_t lease_next(const struct layout_terms *terms, const struct lease *lease,
 	/* To the nearest: else a lease of one token, which took long to come, would be followed by one of one for ever. */
 	scaled = ((u128)used * wanted_ns + since_ns / 2) / since_ns;
 	next = scaled < 2 * size ? (uint64_t)scaled : 2 * size;
-	return next < terms->capacity ? next : terms->capacity;
+	return next < params->capacity ? next : params->capacity;
 }
 
-uint64_t lease_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to)
+uint64_t lease_convert(const struct layout_params *from, uint64_t word, const struct layout_params *to)
 {
-	unsigned bits = terms_quota_bits(from);
+	unsigned bits = params_quota_bits(from);
 	struct lease lease = {
 		.until_ns = ((word & ~lease_low(from)) >> LEASE_TIME_SHIFT),
-		.quota = word & (((uint64_t)1 << bits) - 1),
+		.quota = lease_quota(from, word),
 		.state = word >> bits & 3,
 	};
 	unsigned size = word >> ((bits + LEASE_STATE_BITS) & 63) & ((1u << LEASE_SIZE_BITS) - 1);
 
-	/* A denial was of the old rule: somebody asks anew. */
+	/* The denial was of the old rule: ask again. */
 	if (lease.state == LEASE_DENIED) {
 		lease.state = LEASE_TOKENS;
 		lease.quota = 0;
@@ -160,11 +160,11 @@ uint64_t lease_convert(const struct layout_terms *from, uint64_t word, const str
 	return lease_pack(to, lease);
 }
 
-uint64_t lease_token_ns(const struct layout_terms *terms)
+uint64_t lease_token_ns(const struct layout_params *params)
 {
-	uint64_t count = terms->num | (terms->num == 0);
+	uint64_t count = params->num | (params->num == 0);
 
-	return terms->den / count + (terms->den % count != 0);
+	return params->den / count + (params->den % count != 0);
 }
 
 /* ---- Operations ---- */
@@ -178,18 +178,18 @@ static void let_lapse(struct lease *lease, uint64_t tokens, struct lease_tally *
 }
 
 /* Become the one who asks. */
-static void lease_claim(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
+static void lease_claim(const struct layout_params *params, const struct request *q, uint64_t now_ns, struct lease *lease,
                         struct verdict *v, struct lease_tally *tally)
 {
 	const struct lease_request *asked = q->lease;
 	uint64_t lease_ns = asked->lease_ns < LEASE_AHEAD_NS ? asked->lease_ns : LEASE_AHEAD_NS;
 	uint64_t claim_ns = asked->claim_ns < LEASE_AHEAD_NS / 2 ? asked->claim_ns : LEASE_AHEAD_NS / 2;
-	uint64_t next = lease_next(terms, lease, now_ns, lease_ns);
+	uint64_t next = lease_next(params, lease, now_ns, lease_ns);
 	uint64_t until_ns;
 
 	/* Rounded up, so that there is a claim however short. */
-	until_ns = lease_until(terms, now_ns, claim_ns + lease_tick_ns(terms) - 1);
-	/* What is left goes on being spent while he asks, unless its time is over before his is. */
+	until_ns = lease_until(params, now_ns, claim_ns + lease_tick_ns(params) - 1);
+	/* What is left can be spent while the caller asks, unless its time is over before the claim's. */
 	if (lease->state == LEASE_DENIED)
 		lease->quota = 0;
 	else
@@ -201,13 +201,13 @@ static void lease_claim(const struct layout_terms *terms, const struct request *
 	lease->state = LEASE_ASKED;
 	lease->until_ns = until_ns;
 	lease->left_ns = lease_left_ns(until_ns, now_ns);
-	lease->size = lease_size(terms, next);
+	lease->size = lease_size(params, next);
 	v->answer = SHMLIMIT_LEASE_ASK;
 	v->changed = 1;
 }
 
 /* Take, peek, and whether to ask. */
-static void lease_ask(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
+static void lease_ask(const struct layout_params *params, const struct request *q, uint64_t now_ns, struct lease *lease,
                       struct verdict *v, struct lease_tally *tally)
 {
 	uint64_t held = lease_held(lease);
@@ -221,21 +221,21 @@ static void lease_ask(const struct layout_terms *terms, const struct request *q,
 		return;
 	}
 	v->answer = SHMLIMIT_DENIED;
-	if (q->amount > terms->capacity) {
+	if (q->amount > params->capacity) {
 		v->retry_after_ns = FUNNEL_NEVER;
 	} else if (lease->state == LEASE_DENIED && lease->left_ns != 0 && q->amount >= lease->quota) {
 		v->retry_after_ns = lease->left_ns;
 		tally->denied = q->op != OP_PEEK;
 	} else if (q->op != OP_LEASE) {
 		v->retry_after_ns = lease->state == LEASE_ASKED && lease->left_ns != 0 ? lease->left_ns
-		                                                                      : lease_token_ns(terms);
+		                                                                      : lease_token_ns(params);
 	} else if (lease->state == LEASE_ASKED && lease->left_ns != 0) {
 		v->answer = SHMLIMIT_LEASE_WAIT;
 	} else if (q->lease->claim_ns == 0) {
 		v->answer = SHMLIMIT_LEASE_ASK;
 		q->lease->out->want = q->lease->out->need = q->amount - held;
 	} else {
-		lease_claim(terms, q, now_ns, lease, v, tally);
+		lease_claim(params, q, now_ns, lease, v, tally);
 	}
 	if (v->answer > SHMLIMIT_DENIED) {
 		q->lease->out->held = lease_held(lease);
@@ -245,10 +245,10 @@ static void lease_ask(const struct layout_terms *terms, const struct request *q,
 
 /*
  * Put tokens that end at until_ns beside those that are there: all end with the
- * first, or what ends first lapses, whichever is less. Returns whether all end at
+ * first, or what ends first expires at once, whichever loses less. Returns whether all end at
  * until_ns or earlier, so that they may be counted with the new ones.
  */
-static int merge(const struct layout_terms *terms, struct lease *lease, uint64_t tokens, uint64_t until_ns,
+static int merge(const struct layout_params *params, struct lease *lease, uint64_t tokens, uint64_t until_ns,
                  uint64_t now_ns, struct lease_tally *tally)
 {
 	uint64_t left_ns = lease_left_ns(until_ns, now_ns), room;
@@ -264,7 +264,7 @@ static int merge(const struct layout_terms *terms, struct lease *lease, uint64_t
 	} else if (left_ns < lease->left_ns) {
 		lease->until_ns = until_ns;
 	}
-	room = terms->capacity - lease->quota;
+	room = params->capacity - lease->quota;
 	if (tokens > room) {
 		tally->lapsed += tokens - room;
 		tokens = room;
@@ -277,7 +277,7 @@ static int merge(const struct layout_terms *terms, struct lease *lease, uint64_t
 }
 
 /* What the engine gave. Tokens that were here are spent first, so that old ones rarely meet new ones. */
-static void deposit(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
+static void deposit(const struct layout_params *params, const struct request *q, uint64_t now_ns, struct lease *lease,
                     struct verdict *v, struct lease_tally *tally)
 {
 	uint64_t tokens = q->lease->tokens, held = lease_held(lease);
@@ -293,25 +293,25 @@ static void deposit(const struct layout_terms *terms, const struct request *q, u
 	lease->state = LEASE_TOKENS;
 	lease->quota = held - (spend < held ? spend : held);
 	tokens -= spend < held ? 0 : spend - held;
-	kept = merge(terms, lease, tokens, lease_until(terms, now_ns, q->lease->lease_ns), now_ns, tally);
+	kept = merge(params, lease, tokens, lease_until(params, now_ns, q->lease->lease_ns), now_ns, tally);
 	/* What was spent at once is lent too, as long as the rest is. */
 	if (kept && q->lease->tokens > lease->quota)
-		lease->size = lease_size(terms, q->lease->tokens);
+		lease->size = lease_size(params, q->lease->tokens);
 	else
-		lease->size = lease_size(terms, lease->quota);
+		lease->size = lease_size(params, lease->quota);
 }
 
 /* The engine said no, or nothing: the claim ends. What it left stays what it was; if that is none, a denial may. */
-static void end_claim(const struct layout_terms *terms, const struct request *q, uint64_t now_ns, struct lease *lease,
+static void end_claim(const struct layout_params *params, const struct request *q, uint64_t now_ns, struct lease *lease,
                       struct verdict *v, struct lease_tally *tally)
 {
 	if (lease->state == LEASE_ASKED && lease->left_ns != 0) {
 		lease->state = LEASE_TOKENS;
 		/* What was asked for was not lent. Without tokens its time is over, and the size is still known. */
 		if (lease->quota != 0)
-			lease->size = lease_size(terms, lease->quota);
+			lease->size = lease_size(params, lease->quota);
 		else
-			lease->until_ns = lease_until(terms, now_ns, 0);
+			lease->until_ns = lease_until(params, now_ns, 0);
 		lease->left_ns = lease_left_ns(lease->until_ns, now_ns);
 		v->changed = 1;
 	}
@@ -323,18 +323,18 @@ static void end_claim(const struct layout_terms *terms, const struct request *q,
 		return;
 	let_lapse(lease, 0, tally);
 	lease->state = LEASE_DENIED;
-	lease->quota = q->amount < terms->capacity ? q->amount | (q->amount == 0) : terms->capacity;
-	lease->until_ns = lease_until(terms, now_ns, q->lease->lease_ns);
+	lease->quota = q->amount < params->capacity ? q->amount | (q->amount == 0) : params->capacity;
+	lease->until_ns = lease_until(params, now_ns, q->lease->lease_ns);
 	lease->left_ns = lease_left_ns(lease->until_ns, now_ns);
 	v->changed = 1;
 }
 
 /* ---- The row ---- */
 
-static int lease_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
+static int lease_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params)
 {
 	(void)window_max;
-	return lease_compile(rule, terms);
+	return lease_compile(rule, params);
 }
 
 static void lease_row_none(const struct look *k, struct balance *b)
@@ -346,14 +346,14 @@ static void lease_row_none(const struct look *k, struct balance *b)
 
 static void lease_row_read(const struct look *k, uint64_t word, struct balance *b)
 {
-	b->lease = lease_read(k->terms, word, k->at.now_ns);
+	b->lease = lease_read(k->params, word, k->at.now_ns);
 	b->stepped = b->doubtful = b->was_empty = 0;
 }
 
 static void lease_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
                             struct shmlimit_result *r)
 {
-	const struct layout_terms *terms = k->terms;
+	const struct layout_params *params = k->params;
 	struct lease_tally *tally = &b->tally;
 	struct lease *lease = &b->lease;
 	uint64_t room;
@@ -365,11 +365,11 @@ static void lease_row_apply(const struct look *k, const struct request *q, struc
 	case OP_PEEK:
 	case OP_RESERVE:
 	case OP_LEASE:
-		lease_ask(terms, q, k->at.now_ns, lease, v, tally);
+		lease_ask(params, q, k->at.now_ns, lease, v, tally);
 		break;
 	case OP_REFUND:
 		/* While somebody asks, the size is what is asked for: what is given back then is lost. */
-		room = lease->state == LEASE_TOKENS && lease->left_ns != 0 ? lease_size_least(terms, lease->size) : 0;
+		room = lease->state == LEASE_TOKENS && lease->left_ns != 0 ? lease_size_least(params, lease->size) : 0;
 		room = room > lease->quota ? room - lease->quota : 0;
 		v->changed = q->amount != 0 && room != 0;
 		if (v->changed)
@@ -384,19 +384,19 @@ static void lease_row_apply(const struct look *k, const struct request *q, struc
 			v->retry_after_ns = FUNNEL_NEVER;
 		break;
 	case OP_DEPOSIT:
-		deposit(terms, q, k->at.now_ns, lease, v, tally);
+		deposit(params, q, k->at.now_ns, lease, v, tally);
 		break;
 	case OP_DENY:
 	case OP_ABANDON:
-		end_claim(terms, q, k->at.now_ns, lease, v, tally);
+		end_claim(params, q, k->at.now_ns, lease, v, tally);
 		break;
 	default:
 		break; /* there are no others */
 	}
-	v->word = lease_pack(terms, *lease);
+	v->word = lease_pack(params, *lease);
 	if (r == NULL)
 		return;
-	r->limit = terms->capacity;
+	r->limit = params->capacity;
 	r->remaining = lease_held(lease);
 	r->wait_ns = 0;
 	r->retry_after_ns = v->retry_after_ns;
@@ -430,25 +430,25 @@ static uint64_t lease_row_wait(const struct look *k, const struct balance *b)
 
 static uint64_t lease_row_idle_ns(const struct look *k, uint64_t word)
 {
-	return (k->at.now_ns - lease_read(k->terms, word, k->at.now_ns).until_ns) & UINT64_MAX >> LEASE_TIME_SHIFT;
+	return (k->at.now_ns - lease_read(k->params, word, k->at.now_ns).until_ns) & UINT64_MAX >> LEASE_TIME_SHIFT;
 }
 
-static uint64_t lease_row_convert(const struct look *k, uint64_t word, const struct layout_terms *to)
+static uint64_t lease_row_convert(const struct look *k, uint64_t word, const struct layout_params *to)
 {
-	return lease_convert(k->terms, word, to);
+	return lease_convert(k->params, word, to);
 }
 
-static const char *lease_row_fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max)
+static const char *lease_row_fault(const struct layout_params *params, uint64_t word, uint32_t window_max)
 {
-	if ((word >> terms_quota_bits(terms) & 3) > LEASE_ASKED)
+	if ((word >> params_quota_bits(params) & 3) > LEASE_ASKED)
 		return "a state that no lease has";
-	return funnel_fault(terms, word, window_max);
+	return funnel_fault(params, word, window_max);
 }
 
-static const char *lease_row_mend(const struct layout_terms *terms, uint64_t word, uint32_t window_max,
+static const char *lease_row_mend(const struct layout_params *params, uint64_t word, uint32_t window_max,
                                   uint64_t *mended)
 {
-	(void)terms;
+	(void)params;
 	(void)word;
 	(void)window_max;
 	*mended = 0;

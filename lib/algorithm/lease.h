@@ -21,9 +21,9 @@
  * be alive again some day, and its tokens would be given twice.
  *
  * No token outlives the time that it was given: where tokens of two leases meet in
- * one word, all end with the first, or those that end first lapse.
+ * one word, all end with the first, or those that end first expire at once.
  *
- * INVARIANT In state TOKENS, whoever leased them counts at least lease_size_least()
+ * INVARIANT In state TOKENS, the backend counts at least lease_size_least()
  * tokens as lent until then, and quota is never more than what it counts. A refund
  * restores no more than that. WHY NOT up to the capacity: a token that was spent from
  * an earlier lease has been filled again elsewhere, and would be there twice.
@@ -54,52 +54,58 @@ struct lease {
 };
 
 /*
- * Fill *terms from a LEASE rule. Returns 0, or -EDOM capacity, count or period is 0;
+ * Fill *params from a LEASE rule. Returns 0, or -EDOM capacity, count or period is 0;
  * -ERANGE the capacity is above SHMLIMIT_LEASE_CAPACITY_MAX, or an engine could
  * not count the rule exactly; -EINVAL a flag or
- * max_wait_ns is set. On error *terms is undefined.
+ * max_wait_ns is set. On error *params is undefined.
  */
-int lease_compile(const struct shmlimit_rule *rule, struct layout_terms *terms);
+int lease_compile(const struct shmlimit_rule *rule, struct layout_params *params);
 
-/* What compiled terms can tell: for shmlimit_rule_range(). */
-void lease_range(const struct layout_terms *terms, struct shmlimit_range *out);
+/* Resolution and range of compiled parameters: for shmlimit_rule_range(). */
+void lease_range(const struct layout_params *params, struct shmlimit_range *out);
 
-/* So many tokens, as a size: 0 for none, else within an eighth or, where that is more, 1 / 65536 of the capacity. */
-unsigned lease_size(const struct layout_terms *terms, uint64_t tokens);
-uint64_t lease_size_tokens(const struct layout_terms *terms, unsigned size);
+/* The size of `tokens` tokens: 0 for none, else within an eighth or, where that is more, 1 / 65536 of the capacity. */
+unsigned lease_size(const struct layout_params *params, uint64_t tokens);
+uint64_t lease_size_tokens(const struct layout_params *params, unsigned size);
 
 /* The fewest tokens that have this size. */
-uint64_t lease_size_least(const struct layout_terms *terms, unsigned size);
+uint64_t lease_size_least(const struct layout_params *params, unsigned size);
 
 /*
  * How many tokens to lease next, so that they are spent in three quarters of
  * `lease_ns` if the key goes on as it did: 0 if nothing is known, at most twice as
  * many as last.
  */
-uint64_t lease_next(const struct layout_terms *terms, const struct lease *lease, uint64_t now_ns, uint64_t lease_ns);
+uint64_t lease_next(const struct layout_params *params, const struct lease *lease, uint64_t now_ns, uint64_t lease_ns);
 
 /* The word that says under `to` what `word` says under `from`. */
-uint64_t lease_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to);
+uint64_t lease_convert(const struct layout_params *from, uint64_t word, const struct layout_params *to);
 
-/* Nanoseconds that one token takes to leak into the funnel elsewhere, 1 or more. */
-uint64_t lease_token_ns(const struct layout_terms *terms);
+/* Nanoseconds in which one token comes back to the funnel on the backend, 1 or more. */
+uint64_t lease_token_ns(const struct layout_params *params);
 
-static inline uint64_t lease_tick_ns(const struct layout_terms *terms)
+static inline uint64_t lease_tick_ns(const struct layout_params *params)
 {
-	return (uint64_t)1 << ((terms_quota_bits(terms) - 1) & 63);
+	return (uint64_t)1 << ((params_quota_bits(params) - 1) & 63);
 }
 
 /* What stands in the low bits of a word, below its time. */
-static inline uint64_t lease_low(const struct layout_terms *terms)
+static inline uint64_t lease_low(const struct layout_params *params)
 {
-	return ((uint64_t)1 << ((terms_quota_bits(terms) + LEASE_STATE_BITS + LEASE_SIZE_BITS) & 63)) - 1;
+	return ((uint64_t)1 << ((params_quota_bits(params) + LEASE_STATE_BITS + LEASE_SIZE_BITS) & 63)) - 1;
 }
 
-static inline uint64_t lease_pack(const struct layout_terms *terms, struct lease lease)
+/* The tokens in a word, whatever its state and time. */
+static inline uint64_t lease_quota(const struct layout_params *params, uint64_t word)
 {
-	unsigned bits = terms_quota_bits(terms);
+	return word & (((uint64_t)1 << params_quota_bits(params)) - 1);
+}
 
-	return (lease.until_ns << LEASE_TIME_SHIFT & ~lease_low(terms)) |
+static inline uint64_t lease_pack(const struct layout_params *params, struct lease lease)
+{
+	unsigned bits = params_quota_bits(params);
+
+	return (lease.until_ns << LEASE_TIME_SHIFT & ~lease_low(params)) |
 	       (uint64_t)lease.size << ((bits + LEASE_STATE_BITS) & 63) | (uint64_t)lease.state << bits | lease.quota;
 }
 
@@ -112,10 +118,10 @@ static inline uint64_t lease_left_ns(uint64_t until_ns, uint64_t now_ns)
 }
 
 /* A time from now, rounded down to a tick, as far as a word reaches. */
-static inline uint64_t lease_until(const struct layout_terms *terms, uint64_t now_ns, uint64_t ns)
+static inline uint64_t lease_until(const struct layout_params *params, uint64_t now_ns, uint64_t ns)
 {
 	ns = ns < LEASE_AHEAD_NS ? ns : LEASE_AHEAD_NS;
-	return (now_ns + ns) & (UINT64_MAX >> LEASE_TIME_SHIFT) & ~(lease_tick_ns(terms) - 1);
+	return (now_ns + ns) & (UINT64_MAX >> LEASE_TIME_SHIFT) & ~(lease_tick_ns(params) - 1);
 }
 
 static inline struct lease lease_none(void)
@@ -126,15 +132,15 @@ static inline struct lease lease_none(void)
 }
 
 /* A word as it stands at some time. */
-static inline struct lease lease_read(const struct layout_terms *terms, uint64_t word, uint64_t now_ns)
+static inline struct lease lease_read(const struct layout_params *params, uint64_t word, uint64_t now_ns)
 {
-	unsigned bits = terms_quota_bits(terms);
+	unsigned bits = params_quota_bits(params);
 	struct lease lease = lease_none();
 
-	lease.until_ns = (word & ~lease_low(terms)) >> LEASE_TIME_SHIFT;
+	lease.until_ns = (word & ~lease_low(params)) >> LEASE_TIME_SHIFT;
 	lease.size = word >> ((bits + LEASE_STATE_BITS) & 63) & ((1u << LEASE_SIZE_BITS) - 1);
 	lease.left_ns = lease_left_ns(lease.until_ns, now_ns);
-	lease.quota = word & (((uint64_t)1 << bits) - 1);
+	lease.quota = lease_quota(params, word);
 	switch (word >> bits & 3) {
 	case LEASE_TOKENS:
 		break;
@@ -147,8 +153,8 @@ static inline struct lease lease_read(const struct layout_terms *terms, uint64_t
 	default:
 		return lease_none(); /* damage */
 	}
-	if (__builtin_expect(lease.quota > terms->capacity, 0))
-		lease.quota = terms->capacity; /* damage */
+	if (__builtin_expect(lease.quota > params->capacity, 0))
+		lease.quota = params->capacity; /* damage */
 	if (__builtin_expect(lease.left_ns == 0, 0)) {
 		lease.lapsed = lease.state == LEASE_DENIED ? 0 : lease.quota;
 		lease.quota = 0;

@@ -24,13 +24,18 @@ enum operation {
 	OP_COUNT,
 	OP_COUNT_DOWN,                    /* by less than 1, or the time to live alone */
 	OP_COUNT_LOOK,
+	OP_ENTER,
+	OP_RENEW,
+	OP_LEAVE,
 	OPERATIONS,
 };
 
-/* What every algorithm has; the others are for leases and counts. */
+/* What every algorithm but HOLD has; the others are for leases, counts and places. */
 #define OPERATIONS_COMMON (1u << OP_TAKE | 1u << OP_PEEK | 1u << OP_REFUND | 1u << OP_RESERVE | 1u << OP_CHARGE)
 #define OPERATIONS_LEASE (1u << OP_LEASE | 1u << OP_DEPOSIT | 1u << OP_DENY | 1u << OP_ABANDON)
 #define OPERATIONS_COUNT (1u << OP_COUNT | 1u << OP_COUNT_DOWN | 1u << OP_COUNT_LOOK)
+#define OPERATIONS_HOLD \
+	(1u << OP_TAKE | 1u << OP_PEEK | 1u << OP_RESERVE | 1u << OP_ENTER | 1u << OP_RENEW | 1u << OP_LEAVE)
 
 /* Only looks: a handle that is read-only may do it. */
 static inline int operation_only_looks(enum operation op)
@@ -42,13 +47,20 @@ static inline int operation_only_looks(enum operation op)
 static inline int operation_is_counted(enum operation op)
 {
 	return (1u << op & (1u << OP_TAKE | 1u << OP_RESERVE | 1u << OP_LEASE | 1u << OP_DEPOSIT | 1u << OP_DENY |
-	                   1u << OP_COUNT)) != 0;
+	                   1u << OP_COUNT | 1u << OP_ENTER)) != 0;
+}
+
+/* A holder's, of a place that it has already: done under a rule that is off too. */
+static inline int operation_is_holders(enum operation op)
+{
+	return op == OP_RENEW || op == OP_LEAVE;
 }
 
 /* It says what has happened already: a full table does not deny it. */
 static inline int operation_has_happened(enum operation op)
 {
-	return (1u << op & (1u << OP_CHARGE | 1u << OP_DEPOSIT | 1u << OP_DENY | 1u << OP_ABANDON)) != 0;
+	return (1u << op & (1u << OP_CHARGE | 1u << OP_DEPOSIT | 1u << OP_DENY | 1u << OP_ABANDON |
+	                   1u << OP_RENEW | 1u << OP_LEAVE)) != 0;
 }
 
 /* 1 to SHMLIMIT_KEY_MAX bytes. */
@@ -73,11 +85,24 @@ struct count_request {
 	struct shmlimit_count *out;
 };
 
+/* A place that is held: a cell of the key's slot, and what was entered there; value 0: none. */
+struct hold_place {
+	uint32_t cell;
+	uint64_t value;
+};
+
+/* What only the operations of places have. */
+struct hold_request {
+	struct hold_place place;          /* ENTER: to be filled in; the others: which it is */
+	struct hold_place tried;          /* ENTER, RENEW: what was swapped in before the slot's swap was lost */
+	int done;                         /* RENEW, LEAVE: it was in force */
+};
+
 /*
  * The swap that took tokens, for a caller that may want to take it back: while the
  * slot stands as `after`, swapping `before` in undoes it. That leaves no trace in any
  * algorithm, whereas a refund is a decision of its own at a later time: it cannot tell
- * how cold a warm-up was. slot NULL: nothing was written.
+ * how cold a warm-up was. slot NULL: nothing was written. A place that was entered is left.
  *
  * The word comes back, and a swap that another process prepared before the take may
  * go through after it. It is right: it follows from the word that is there again.
@@ -85,6 +110,7 @@ struct count_request {
 struct undo {
 	struct layout_slot *slot;
 	struct slot_seen before, after;
+	struct hold_place place;          /* value 0: none was entered */
 };
 
 struct request {
@@ -99,6 +125,7 @@ struct request {
 	union {
 		const struct lease_request *lease;
 		const struct count_request *count;
+		struct hold_request *hold;
 	};
 	struct undo *undo;                /* TAKE only: to be filled in, or NULL */
 };

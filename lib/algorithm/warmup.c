@@ -4,7 +4,7 @@
  * With c the cold factor and rho = capacity * stable / warm-up, which is
  * 1/2 + 2 / (1 + c), everything follows from the capacity M, in units, and c:
  * the threshold is M / (2 rho), and the stable interval of a unit is rho times
- * the time in which one leaks in, warm-up / M. Taking `a` units, the first of
+ * the time in which one is stored, warm-up / M. Taking `a` units, the first of
  * them `above` units over the threshold, costs as much as
  *
  *	a + a (2 above - a) (c - 1) / (2 (M - threshold))
@@ -59,7 +59,7 @@ static uint64_t capacity_units(const struct shmlimit_rule *rule, uint64_t cold_m
 	return units >> unit_bits == 0 || units >> 48 != 0 ? 0 : (uint64_t)units;
 }
 
-int warmup_compile(const struct shmlimit_rule *rule, struct layout_terms *terms)
+int warmup_compile(const struct shmlimit_rule *rule, struct layout_params *params)
 {
 	uint32_t cold_milli = rule->cold_factor_milli != 0 ? rule->cold_factor_milli : WARMUP_COLD_DEFAULT_MILLI;
 	int error = -ERANGE;
@@ -85,58 +85,58 @@ int warmup_compile(const struct shmlimit_rule *rule, struct layout_terms *terms)
 			continue;
 		if (rule->capacity != 0 && rule->capacity != units >> unit_bits)
 			return -EINVAL;
-		error = funnel_compile_quota(&funnel, terms);
-		terms_set_extra(terms, (unsigned)unit_bits);
+		error = funnel_compile_quota(&funnel, params);
+		params_set_extra(params, (unsigned)unit_bits);
 	}
 	if (error != 0)
 		return error;
-	terms->shape |= (uint64_t)SHMLIMIT_WARMUP << 16; /* FUNNEL's number is 0 */
-	terms->max_wait_ns = rule->max_wait_ns;
-	terms->flags = (uint64_t)cold_milli << 32 | rule->flags;
-	terms->count = rule->count;
-	terms->period_ns = rule->period_ns;
-	terms->warmup_ns = rule->warmup_ns;
+	params->shape |= (uint64_t)SHMLIMIT_WARMUP << 16; /* FUNNEL's number is 0 */
+	params->max_wait_ns = rule->max_wait_ns;
+	params->flags = (uint64_t)cold_milli << 32 | rule->flags;
+	params->count = rule->count;
+	params->period_ns = rule->period_ns;
+	params->warmup_ns = rule->warmup_ns;
 	return 0;
 }
 
-/* So many units' stable intervals, as a stamp, rounded up; saturating. */
-static uint64_t stable_stamp(const struct layout_terms *terms, u128 units)
+/* The stable intervals of `units` units, as a stamp, rounded up; saturating. */
+static uint64_t stable_stamp(const struct layout_params *params, u128 units)
 {
-	uint64_t grain = ((uint64_t)1 << terms_quota_bits(terms)) - 1;
+	uint64_t grain = ((uint64_t)1 << params_quota_bits(params)) - 1;
 	u128 stamp;
 
-	if (units >> (64 - terms_token_bits(terms)) != 0)
+	if (units >> (64 - params_token_bits(params)) != 0)
 		return UINT64_MAX & ~grain;
-	stamp = times_rho(units << terms_token_bits(terms), terms_cold_factor_milli(terms));
+	stamp = times_rho(units << params_token_bits(params), params_cold_factor_milli(params));
 	return stamp > UINT64_MAX - grain - 1 ? UINT64_MAX & ~grain : ((uint64_t)stamp + 1 + grain) & ~grain;
 }
 
-struct funnel warmup_leak(const struct layout_terms *terms, uint64_t word, struct funnel_time at)
+struct funnel warmup_leak(const struct layout_params *params, uint64_t word, struct funnel_time at)
 {
-	struct funnel funnel = funnel_leak(terms, word, at);
+	struct funnel funnel = funnel_leak(params, word, at);
 
 	if (funnel.stepped)
-		funnel.stamp = at.stamp + terms->debt;
+		funnel.stamp = at.stamp + params->debt;
 	return funnel;
 }
 
-uint64_t warmup_debt(const struct layout_terms *terms, struct funnel funnel, struct funnel_time at)
+uint64_t warmup_debt(const struct layout_params *params, struct funnel funnel, struct funnel_time at)
 {
-	return at.stamp - funnel.stamp > terms->back ? funnel.stamp - at.stamp : 0;
+	return at.stamp - funnel.stamp > params->back ? funnel.stamp - at.stamp : 0;
 }
 
-uint64_t warmup_ns_until_full(const struct layout_terms *terms, struct funnel funnel, struct funnel_time at)
+uint64_t warmup_ns_until_full(const struct layout_params *params, struct funnel funnel, struct funnel_time at)
 {
-	if (funnel_is_full(terms, funnel))
-		return funnel_stamp_to_ns(terms, at, warmup_debt(terms, funnel, at));
-	return funnel_ns_until(terms, funnel, terms->capacity, at);
+	if (funnel_is_full(params, funnel))
+		return funnel_stamp_to_ns(params, at, warmup_debt(params, funnel, at));
+	return funnel_ns_until(params, funnel, params->capacity, at);
 }
 
-int warmup_take(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens, struct funnel_time at)
+int warmup_take(const struct layout_params *params, struct funnel *funnel, uint64_t tokens, struct funnel_time at)
 {
-	uint64_t cold_milli = terms_cold_factor_milli(terms), limit = threshold(terms->capacity, cold_milli);
-	uint64_t debt = warmup_debt(terms, *funnel, at), span = terms->capacity - limit, cost;
-	u128 asked = (u128)tokens << terms_unit_bits(terms), slope = 0;
+	uint64_t cold_milli = params_cold_factor_milli(params), limit = threshold(params->capacity, cold_milli);
+	uint64_t debt = warmup_debt(params, *funnel, at), span = params->capacity - limit, cost;
+	u128 asked = (u128)tokens << params_unit_bits(params), slope = 0;
 	uint64_t stored = asked < funnel->quota ? (uint64_t)asked : funnel->quota;
 	int all;
 
@@ -147,24 +147,24 @@ int warmup_take(const struct layout_terms *terms, struct funnel *funnel, uint64_
 		slope = (u128)taken * (2 * above - taken);
 		slope = (slope / span * (cold_milli - 1000) + slope % span * (cold_milli - 1000) / span) / 2000 + 1;
 	}
-	cost = stable_stamp(terms, asked + slope);
-	all = cost <= terms->debt && debt <= terms->debt - cost;
+	cost = stable_stamp(params, asked + slope);
+	all = cost <= params->debt && debt <= params->debt - cost;
 	if (!all)
-		cost = debt < terms->debt ? terms->debt - debt : 0;
+		cost = debt < params->debt ? params->debt - debt : 0;
 	funnel->quota -= stored;
 	funnel->stamp = at.stamp + debt + cost;
 	return all;
 }
 
-void warmup_refund(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens, struct funnel_time at)
+void warmup_refund(const struct layout_params *params, struct funnel *funnel, uint64_t tokens, struct funnel_time at)
 {
-	uint64_t cold_milli = terms_cold_factor_milli(terms), debt = warmup_debt(terms, *funnel, at);
-	u128 units = (u128)tokens << terms_unit_bits(terms), owed;
+	uint64_t cold_milli = params_cold_factor_milli(params), debt = warmup_debt(params, *funnel, at);
+	u128 units = (u128)tokens << params_unit_bits(params), owed;
 
 	/* What the debt is, in units at the stable interval. */
-	owed = (u128)debt * rho_den(cold_milli) / rho_num(cold_milli) >> terms_token_bits(terms);
+	owed = (u128)debt * rho_den(cold_milli) / rho_num(cold_milli) >> params_token_bits(params);
 	if (units <= owed) {
-		uint64_t back = stable_stamp(terms, units);
+		uint64_t back = stable_stamp(params, units);
 
 		funnel->stamp -= back < debt ? back : debt;
 		return;
@@ -172,19 +172,19 @@ void warmup_refund(const struct layout_terms *terms, struct funnel *funnel, uint
 	units -= owed;
 	if (debt != 0)
 		funnel->stamp = at.stamp;
-	if (units >= terms->capacity - funnel->quota)
-		*funnel = funnel_full(terms, at);
+	if (units >= params->capacity - funnel->quota)
+		*funnel = funnel_full(params, at);
 	else
 		funnel->quota += (uint64_t)units;
 }
 
-uint64_t warmup_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
+uint64_t warmup_convert(const struct layout_params *from, uint64_t word, const struct layout_params *to,
                         uint64_t now_ns)
 {
 	struct funnel_time then = funnel_time(from, now_ns), at;
 	struct funnel funnel = warmup_leak(from, word, then);
 	uint64_t ahead_ns = funnel_stamp_to_ns(from, then, warmup_debt(from, funnel, then));
-	unsigned unit_from = terms_unit_bits(from), unit_to = terms_unit_bits(to);
+	unsigned unit_from = params_unit_bits(from), unit_to = params_unit_bits(to);
 	uint64_t units;
 	uint64_t longest_ns = funnel_stamp_to_ns(to, funnel_time(to, now_ns), to->debt);
 
@@ -204,44 +204,44 @@ uint64_t warmup_convert(const struct layout_terms *from, uint64_t word, const st
 
 /* ---- The row ---- */
 
-static int warmup_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
+static int warmup_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params)
 {
 	(void)window_max;
-	return warmup_compile(rule, terms);
+	return warmup_compile(rule, params);
 }
 
-static void warmup_row_rule(const struct layout_terms *terms, struct shmlimit_rule *out)
+static void warmup_row_rule(const struct layout_params *params, struct shmlimit_rule *out)
 {
-	out->capacity = warmup_tokens(terms, terms->capacity);
-	out->warmup_ns = terms->warmup_ns;
-	out->cold_factor_milli = terms_cold_factor_milli(terms);
+	out->capacity = warmup_tokens(params, params->capacity);
+	out->warmup_ns = params->warmup_ns;
+	out->cold_factor_milli = params_cold_factor_milli(params);
 }
 
 static void warmup_row_read(const struct look *k, uint64_t word, struct balance *b)
 {
-	b->funnel = warmup_leak(k->terms, word, k->at);
+	b->funnel = warmup_leak(k->params, word, k->at);
 	b->stepped = b->doubtful = b->funnel.stepped;
 	b->was_empty = 0;
 }
 
 /* Take, peek, reserve: a request waits for what is owed before it, and leaves what it costs to the next. */
-static void warmup_ask(const struct layout_terms *terms, const struct request *q, struct funnel_time at,
+static void warmup_ask(const struct layout_params *params, const struct request *q, struct funnel_time at,
                        struct funnel *funnel, struct verdict *v)
 {
-	uint64_t wait_ns = funnel_stamp_to_ns(terms, at, warmup_debt(terms, *funnel, at)), limit_ns = 0;
+	uint64_t wait_ns = funnel_stamp_to_ns(params, at, warmup_debt(params, *funnel, at)), limit_ns = 0;
 
 	if (q->amount == 0)
 		return;
 	if (q->op == OP_RESERVE)
-		limit_ns = q->max_wait_ns < terms->max_wait_ns ? q->max_wait_ns : terms->max_wait_ns;
-	if (q->amount > warmup_tokens(terms, terms->capacity)) {
+		limit_ns = q->max_wait_ns < params->max_wait_ns ? q->max_wait_ns : params->max_wait_ns;
+	if (q->amount > warmup_tokens(params, params->capacity)) {
 		v->answer = SHMLIMIT_DENIED;
 		v->retry_after_ns = FUNNEL_NEVER;
 	} else if (wait_ns > limit_ns) {
 		v->answer = SHMLIMIT_DENIED;
 		v->retry_after_ns = wait_ns - limit_ns;
 	} else if (q->op != OP_PEEK) {
-		warmup_take(terms, funnel, q->amount, at);
+		warmup_take(params, funnel, q->amount, at);
 		v->wait_ns = wait_ns;
 		v->changed = 1;
 	}
@@ -250,7 +250,7 @@ static void warmup_ask(const struct layout_terms *terms, const struct request *q
 static void warmup_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
                              struct shmlimit_result *r)
 {
-	const struct layout_terms *terms = k->terms;
+	const struct layout_params *params = k->params;
 	struct funnel *funnel = &b->funnel;
 
 	*v = (struct verdict){ .answer = SHMLIMIT_ALLOWED };
@@ -258,46 +258,46 @@ static void warmup_row_apply(const struct look *k, const struct request *q, stru
 	case OP_TAKE:
 	case OP_PEEK:
 	case OP_RESERVE:
-		warmup_ask(terms, q, k->at, funnel, v);
+		warmup_ask(params, q, k->at, funnel, v);
 		break;
 	case OP_REFUND:
-		v->changed = q->amount != 0 && !funnel_is_full(terms, *funnel);
+		v->changed = q->amount != 0 && !funnel_is_full(params, *funnel);
 		if (v->changed)
-			warmup_refund(terms, funnel, q->amount, k->at);
+			warmup_refund(params, funnel, q->amount, k->at);
 		break;
 	case OP_CHARGE:
 		v->changed = q->amount != 0;
-		if (v->changed && !warmup_take(terms, funnel, q->amount, k->at))
+		if (v->changed && !warmup_take(params, funnel, q->amount, k->at))
 			v->retry_after_ns = FUNNEL_NEVER;
 		break;
 	default:
 		break; /* it has no others */
 	}
-	v->word = funnel_pack(terms, *funnel);
+	v->word = funnel_pack(params, *funnel);
 	if (r == NULL)
 		return;
-	r->limit = warmup_tokens(terms, terms->capacity);
-	r->remaining = warmup_tokens(terms, funnel->quota);
+	r->limit = warmup_tokens(params, params->capacity);
+	r->remaining = warmup_tokens(params, funnel->quota);
 	r->wait_ns = v->wait_ns;
 	r->retry_after_ns = v->retry_after_ns;
-	r->reset_after_ns = warmup_ns_until_full(terms, *funnel, k->at);
+	r->reset_after_ns = warmup_ns_until_full(params, *funnel, k->at);
 }
 
 static uint64_t warmup_row_wait(const struct look *k, const struct balance *b)
 {
-	return warmup_ns_until_full(k->terms, b->funnel, k->at);
+	return warmup_ns_until_full(k->params, b->funnel, k->at);
 }
 
-static uint64_t warmup_row_convert(const struct look *k, uint64_t word, const struct layout_terms *to)
+static uint64_t warmup_row_convert(const struct look *k, uint64_t word, const struct layout_params *to)
 {
-	return warmup_convert(k->terms, word, to, k->at.now_ns);
+	return warmup_convert(k->params, word, to, k->at.now_ns);
 }
 
 static void warmup_row_show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
 {
-	out->remaining = warmup_tokens(k->terms, b->funnel.quota);
-	out->debt_ns = funnel_stamp_to_ns(k->terms, k->at, warmup_debt(k->terms, b->funnel, k->at));
-	out->reset_after_ns = warmup_ns_until_full(k->terms, b->funnel, k->at);
+	out->remaining = warmup_tokens(k->params, b->funnel.quota);
+	out->debt_ns = funnel_stamp_to_ns(k->params, k->at, warmup_debt(k->params, b->funnel, k->at));
+	out->reset_after_ns = warmup_ns_until_full(k->params, b->funnel, k->at);
 }
 
 const struct algorithm algorithm_warmup = {

@@ -17,11 +17,11 @@
  *	        0      threshold   capacity   stored tokens
  *
  * Taking k stored tokens costs the area over them, and those that are not
- * stored cost the stable interval each. As in Guava, who asks pays for the one
- * before him: he goes on at the next free time and moves it on by his own cost.
+ * stored cost the stable interval each. As in Guava, a caller pays for the one
+ * before it: it goes on at the next free time and moves that on by its own cost.
  *
  * The word is the funnel's, and the timestamp is the next free time. It must
- * say so exactly, so the fraction of a stored token cannot stand there too: the
+ * say so exactly, so the fraction of a stored token cannot be in it too: the
  * quota counts *units*, 2^-g tokens, as small as the ticks allow; a unit is the
  * funnel's "token". The funnel refills within the warm-up period.
  *
@@ -37,46 +37,46 @@
 #define WARMUP_COLD_MAX_MILLI 1000000u    /* a thousand times slower when cold */
 
 /*
- * Fill *terms from a WARMUP rule. Returns 0, or -EDOM count, period or warm-up
+ * Fill *params from a WARMUP rule. Returns 0, or -EDOM count, period or warm-up
  * is 0; -EINVAL the cold factor is out of range, a flag is unknown, or the
  * capacity is neither 0 nor what follows from the rest; -ERANGE no token is
  * stored within the warm-up period, or the times cannot be represented. On error
- * *terms is undefined.
+ * *params is undefined.
  */
-int warmup_compile(const struct shmlimit_rule *rule, struct layout_terms *terms);
+int warmup_compile(const struct shmlimit_rule *rule, struct layout_params *params);
 
 /* The same as funnel_leak(), but that a debt may stand beside a quota. */
-struct funnel warmup_leak(const struct layout_terms *terms, uint64_t word, struct funnel_time at);
+struct funnel warmup_leak(const struct layout_params *params, uint64_t word, struct funnel_time at);
 
 /* How far in the future the next free time is, as a stamp. */
-uint64_t warmup_debt(const struct layout_terms *terms, struct funnel funnel, struct funnel_time at);
+uint64_t warmup_debt(const struct layout_params *params, struct funnel funnel, struct funnel_time at);
 
 /*
  * Nanoseconds until it says no more than none does: full, and nothing owed. A
  * store that shrank below what was in it is full and may be in debt.
  */
-uint64_t warmup_ns_until_full(const struct layout_terms *terms, struct funnel funnel, struct funnel_time at);
+uint64_t warmup_ns_until_full(const struct layout_params *params, struct funnel funnel, struct funnel_time at);
 
 /*
  * Take `tokens`, whatever is owed; the debt grows by what they cost, down to
  * the longest and no further. Returns 1 if it grew by all of it.
  */
-int warmup_take(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens, struct funnel_time at);
+int warmup_take(const struct layout_params *params, struct funnel *funnel, uint64_t tokens, struct funnel_time at);
 
 /* Give `tokens` back: the stable interval for each, first off the debt; the rest is stored. */
-void warmup_refund(const struct layout_terms *terms, struct funnel *funnel, uint64_t tokens, struct funnel_time at);
+void warmup_refund(const struct layout_params *params, struct funnel *funnel, uint64_t tokens, struct funnel_time at);
 
 /*
  * What `word` says under `from` as a word under `to`: as many tokens, clamped,
  * and the same next free time.
  */
-uint64_t warmup_convert(const struct layout_terms *from, uint64_t word, const struct layout_terms *to,
+uint64_t warmup_convert(const struct layout_params *from, uint64_t word, const struct layout_params *to,
                         uint64_t now_ns);
 
 /* Whole tokens. */
-static inline uint64_t warmup_tokens(const struct layout_terms *terms, uint64_t units)
+static inline uint64_t warmup_tokens(const struct layout_params *params, uint64_t units)
 {
-	return units >> terms_unit_bits(terms);
+	return units >> params_unit_bits(params);
 }
 
 #endif

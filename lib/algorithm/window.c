@@ -9,17 +9,17 @@
 #include "whole.h"
 
 #define SECOND ((uint64_t)1000000000)
-/* Nobody's clock read is older than this when his decision is made (and he reads it again before he doubts). */
+/* A clock read is at most this old when its decision is made; a decision in doubt reads the clock again. */
 #define SLACK_NS SECOND
 /* Nine years: times are compared as signed numbers of nanoseconds, and word ticks must reach over four periods. */
 #define SPAN_MAX_NS ((uint64_t)1 << 58)
 /*
- * The word's timestamp reaches over so many spans of period and wait: a slot
+ * The word's timestamp reaches over this number of spans of period and wait: a slot
  * that was left alone is seen to be free three times out of four.
  */
 #define SPANS_SHIFT 2
 
-int window_compile(const struct shmlimit_rule *rule, uint64_t most, struct layout_terms *terms)
+int window_compile(const struct shmlimit_rule *rule, uint64_t most, struct layout_params *params)
 {
 	unsigned cell_bits = bit_length(2 * layout_cells(most) - 1), low = cell_bits + bit_length(most - 1);
 	unsigned span_bits, tick_bits = 0;
@@ -40,27 +40,27 @@ int window_compile(const struct shmlimit_rule *rule, uint64_t most, struct layou
 	span_bits = bit_length(rule->period_ns + rule->max_wait_ns + slack_ns) + SPANS_SHIFT;
 	if (span_bits > 64 - low)
 		tick_bits = span_bits - (64 - low);
-	terms->capacity = rule->capacity;
-	terms->scale[1] = (uint64_t)1 << 54; /* a tick of funnel_time() is a nanosecond: 2^118 */
-	terms->num = terms->den = 1;
-	terms->back = rule->period_ns;
-	terms->ahead = rule->max_wait_ns + slack_ns;
-	terms->shape = terms_shape(low, tick_bits, SHMLIMIT_WINDOW, 0);
-	terms_set_extra(terms, cell_bits);
-	terms->debt = rule->max_wait_ns;
-	terms->max_wait_ns = rule->max_wait_ns;
-	terms->flags = rule->flags;
-	terms->count = rule->capacity;
-	terms->period_ns = rule->period_ns;
+	params->capacity = rule->capacity;
+	params->scale[1] = (uint64_t)1 << 54; /* a tick of funnel_time() is a nanosecond: 2^118 */
+	params->num = params->den = 1;
+	params->back = rule->period_ns;
+	params->ahead = rule->max_wait_ns + slack_ns;
+	params->shape = params_shape(low, tick_bits, SHMLIMIT_WINDOW, 0);
+	params_set_extra(params, cell_bits);
+	params->debt = rule->max_wait_ns;
+	params->max_wait_ns = rule->max_wait_ns;
+	params->flags = rule->flags;
+	params->count = rule->capacity;
+	params->period_ns = rule->period_ns;
 	return 0;
 }
 
-void window_range(const struct layout_terms *terms, struct shmlimit_range *out)
+void window_range(const struct layout_params *params, struct shmlimit_range *out)
 {
-	unsigned bits = 64 - terms_quota_bits(terms) + terms_token_bits(terms);
+	unsigned bits = 64 - params_quota_bits(params) + params_token_bits(params);
 
-	out->resolution_ps = (uint64_t)1000 << terms_token_bits(terms);
-	out->fill_ns = terms->back;
-	out->back_ns = (bits >= 64 ? UINT64_MAX : (uint64_t)1 << bits) - 2 * terms->ahead - terms->back;
+	out->resolution_ps = (uint64_t)1000 << params_token_bits(params);
+	out->fill_ns = params->back;
+	out->back_ns = (bits >= 64 ? UINT64_MAX : (uint64_t)1 << bits) - 2 * params->ahead - params->back;
 	out->ahead_ns = INT64_MAX;
 }

@@ -17,7 +17,7 @@
  *	timestamp  of the latest admission, in ticks of 2^s nanoseconds, modulo 2^T
  *
  * A ring that has not been asked for a whole period says the same as none: then
- * n begins anew, but not before the tick has ended in which the period did. Else a
+ * n begins at 0 again, but not before the tick has ended in which the period did. Else a
  * word could come again in its tick, after tokens were given back, and say so of a
  * ring that holds other times (tests/model/ring, LAP_IN_TICK).
  *
@@ -53,45 +53,45 @@ struct window {
 };
 
 /*
- * Fill *terms from a WINDOW rule, for a segment whose windows admit up to `most`.
+ * Fill *params from a WINDOW rule, for a segment whose windows admit up to `most`.
  * Returns 0, or -EDOM capacity or period is 0; -EFBIG the capacity is above `most`;
  * -EINVAL count is neither 0 nor the capacity, or flags exclude one another; -ERANGE
- * the period and the longest wait are too long. On error *terms is undefined.
+ * the period and the longest wait are too long. On error *params is undefined.
  */
-int window_compile(const struct shmlimit_rule *rule, uint64_t most, struct layout_terms *terms);
+int window_compile(const struct shmlimit_rule *rule, uint64_t most, struct layout_params *params);
 
-/* What compiled terms can tell: for shmlimit_rule_range(). */
-void window_range(const struct layout_terms *terms, struct shmlimit_range *out);
+/* Resolution and range of compiled parameters: for shmlimit_rule_range(). */
+void window_range(const struct layout_params *params, struct shmlimit_range *out);
 
-static inline uint64_t window_tick(const struct layout_terms *terms, uint64_t ns)
+static inline uint64_t window_tick(const struct layout_params *params, uint64_t ns)
 {
-	return (ns >> terms_token_bits(terms)) & (UINT64_MAX >> terms_quota_bits(terms));
+	return (ns >> params_token_bits(params)) & (UINT64_MAX >> params_quota_bits(params));
 }
 
 /* What a time counts as: never earlier than it was. */
-static inline uint64_t window_end_of_tick(const struct layout_terms *terms, uint64_t ns)
+static inline uint64_t window_end_of_tick(const struct layout_params *params, uint64_t ns)
 {
-	return ns | (((uint64_t)1 << terms_token_bits(terms)) - 1);
+	return ns | (((uint64_t)1 << params_token_bits(params)) - 1);
 }
 
 /* Does a cell hold what the word says of the latest admission? */
-static inline int window_agrees(const struct layout_terms *terms, uint64_t word, uint64_t cell_ns)
+static inline int window_agrees(const struct layout_params *params, uint64_t word, uint64_t cell_ns)
 {
-	return window_tick(terms, cell_ns) == word >> terms_quota_bits(terms);
+	return window_tick(params, cell_ns) == word >> params_quota_bits(params);
 }
 
 /* `n`, `k` and `last_ns` in one word. */
-static inline uint64_t window_pack(const struct layout_terms *terms, struct window w)
+static inline uint64_t window_pack(const struct layout_params *params, struct window w)
 {
-	return window_tick(terms, w.last_ns) << terms_quota_bits(terms) | (w.k - 1) << terms_cell_bits(terms) | w.n;
+	return window_tick(params, w.last_ns) << params_quota_bits(params) | (w.k - 1) << params_cell_bits(params) | w.n;
 }
 
 /* Total: any word of any bits gives numbers in their ranges; most is 1 or more. */
-static inline struct window window_unpack(const struct layout_terms *terms, uint64_t word, uint64_t most,
+static inline struct window window_unpack(const struct layout_params *params, uint64_t word, uint64_t most,
                                           uint64_t now_ns)
 {
-	unsigned tick_bits = terms_token_bits(terms), low = terms_quota_bits(terms), n_bits = terms_cell_bits(terms);
-	uint64_t ticks = UINT64_MAX >> low, ahead = (terms->ahead >> tick_bits) + 1;
+	unsigned tick_bits = params_token_bits(params), low = params_quota_bits(params), n_bits = params_cell_bits(params);
+	uint64_t ticks = UINT64_MAX >> low, ahead = (params->ahead >> tick_bits) + 1;
 	uint64_t later = ((word >> low) - (now_ns >> tick_bits)) & ticks, tick;
 	struct window w;
 
@@ -103,28 +103,28 @@ static inline struct window window_unpack(const struct layout_terms *terms, uint
 		w.k = most;
 	/* The tick that is nearest to now: at most `ahead` later, else earlier. */
 	tick = (now_ns >> tick_bits) + later - (later > ahead ? ticks + 1 : 0);
-	w.last_ns = window_end_of_tick(terms, tick << tick_bits);
+	w.last_ns = window_end_of_tick(params, tick << tick_bits);
 	return w;
 }
 
 /* Nanoseconds from now until what happened at `then_ns` is a whole period ago; 0 if it is. Later times add. */
-static inline uint64_t window_wait(const struct layout_terms *terms, uint64_t then_ns, uint64_t now_ns)
+static inline uint64_t window_wait(const struct layout_params *params, uint64_t then_ns, uint64_t now_ns)
 {
 	int64_t age = (int64_t)(now_ns - then_ns);
 
-	return age >= (int64_t)terms->back ? 0 : terms->back - (uint64_t)age;
+	return age >= (int64_t)params->back ? 0 : params->back - (uint64_t)age;
 }
 
 /* Had it been a period ago when this tick began? */
-static inline int window_was_over(const struct layout_terms *terms, uint64_t then_ns, uint64_t now_ns)
+static inline int window_was_over(const struct layout_params *params, uint64_t then_ns, uint64_t now_ns)
 {
-	return window_wait(terms, then_ns, now_ns >> terms_token_bits(terms) << terms_token_bits(terms)) == 0;
+	return window_wait(params, then_ns, now_ns >> params_token_bits(params) << params_token_bits(params)) == 0;
 }
 
 /* A time further ahead than another process's clock or a reservation can be: the clock stepped, or damage. */
-static inline int window_is_impossible(const struct layout_terms *terms, uint64_t then_ns, uint64_t now_ns)
+static inline int window_is_impossible(const struct layout_params *params, uint64_t then_ns, uint64_t now_ns)
 {
-	return (int64_t)(then_ns - now_ns) > (int64_t)terms->ahead;
+	return (int64_t)(then_ns - now_ns) > (int64_t)params->ahead;
 }
 
 /* How many cells hold something. */

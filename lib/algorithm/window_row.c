@@ -10,7 +10,7 @@
 /* When an admission counts from that is granted now for `wait_ns` from now. What stands in the ring stays in order. */
 static uint64_t latest_ns(const struct look *k, const struct ring *ring, uint64_t wait_ns)
 {
-	uint64_t ns = window_end_of_tick(k->terms, k->at.now_ns + wait_ns);
+	uint64_t ns = window_end_of_tick(k->params, k->at.now_ns + wait_ns);
 
 	return ring->valid != 0 && (int64_t)(ring->w.last_ns - ns) > 0 ? ring->w.last_ns : ns;
 }
@@ -21,17 +21,17 @@ static uint64_t latest_ns(const struct look *k, const struct ring *ring, uint64_
  */
 static uint64_t wait_for(const struct look *k, const struct ring *ring, uint64_t tokens, uint64_t more)
 {
-	uint64_t newer = k->terms->capacity - tokens;
+	uint64_t newer = k->params->capacity - tokens;
 
 	if (newer < more)
-		return window_wait(k->terms, latest_ns(k, ring, 0), k->at.now_ns);
+		return window_wait(k->params, latest_ns(k, ring, 0), k->at.now_ns);
 	newer -= more;
 	if (newer >= ring->valid)
 		return 0;
-	return window_wait(k->terms, ring_time(k->l, k->t, k->slot, k->terms, ring, newer), k->at.now_ns);
+	return window_wait(k->params, ring_time(k->l, k->t, k->slot, k->params, ring, newer), k->at.now_ns);
 }
 
-/* Admit so many tokens, `wait_ns` from now. */
+/* Admit tokens, `wait_ns` from now. */
 static void record(const struct look *k, const struct ring *ring, uint64_t tokens, uint64_t wait_ns,
                    struct window *after)
 {
@@ -50,9 +50,9 @@ static void take_back(const struct look *k, const struct ring *ring, uint64_t to
 	uint64_t ns;
 
 	*after = ring_empty(k->at.now_ns).w;
-	if (ring_used(k->l, k->t, k->slot, k->terms, ring, tokens, k->at.now_ns) == 0)
+	if (ring_used(k->l, k->t, k->slot, k->params, ring, tokens, k->at.now_ns) == 0)
 		return;
-	ns = ring_time(k->l, k->t, k->slot, k->terms, ring, tokens);
+	ns = ring_time(k->l, k->t, k->slot, k->params, ring, tokens);
 	after->n = window_withdraw(ring->w.n, tokens, k->l->window_max);
 	after->last_ns = (int64_t)(ns - since_ns) >= 0 ? ring->w.last_ns : ns;
 }
@@ -60,18 +60,18 @@ static void take_back(const struct look *k, const struct ring *ring, uint64_t to
 /* Take, peek, reserve. Returns how many tokens are to be recorded. */
 static uint64_t window_ask(const struct look *k, const struct ring *ring, const struct request *q, struct verdict *v)
 {
-	const struct layout_terms *terms = k->terms;
-	int count_refused = (terms_flags(terms) & SHMLIMIT_COUNT_REFUSED) != 0 && q->op != OP_PEEK;
+	const struct layout_params *params = k->params;
+	int count_refused = (params_flags(params) & SHMLIMIT_COUNT_REFUSED) != 0 && q->op != OP_PEEK;
 	uint64_t limit_ns = 0, wait_ns;
 
 	if (q->amount == 0)
 		return 0;
 	if (q->op == OP_RESERVE)
-		limit_ns = q->max_wait_ns < terms->max_wait_ns ? q->max_wait_ns : terms->max_wait_ns;
-	if (q->amount > terms->capacity) {
+		limit_ns = q->max_wait_ns < params->max_wait_ns ? q->max_wait_ns : params->max_wait_ns;
+	if (q->amount > params->capacity) {
 		v->answer = SHMLIMIT_DENIED;
 		v->retry_after_ns = FUNNEL_NEVER;
-		return count_refused ? terms->capacity : 0;
+		return count_refused ? params->capacity : 0;
 	}
 	wait_ns = wait_for(k, ring, q->amount, 0);
 	if (wait_ns <= limit_ns) {
@@ -89,8 +89,8 @@ static uint64_t window_ask(const struct look *k, const struct ring *ring, const 
 static void window_report(const struct look *k, const struct ring *ring, const struct request *q, struct verdict *v,
                           const struct window *after, uint64_t recorded, struct shmlimit_result *r)
 {
-	uint64_t capacity = k->terms->capacity;
-	uint64_t used = ring_used(k->l, k->t, k->slot, k->terms, ring,
+	uint64_t capacity = k->params->capacity;
+	uint64_t used = ring_used(k->l, k->t, k->slot, k->params, ring,
 	                          q->op == OP_REFUND ? q->amount : 0, k->at.now_ns);
 
 	if (q->op == OP_CHARGE && q->amount > (used < capacity ? capacity - used : 0))
@@ -101,7 +101,7 @@ static void window_report(const struct look *k, const struct ring *ring, const s
 		.remaining = capacity - used,
 		.wait_ns = v->wait_ns,
 		.retry_after_ns = v->retry_after_ns,
-		.reset_after_ns = used == 0 ? 0 : window_wait(k->terms, after->last_ns, k->at.now_ns),
+		.reset_after_ns = used == 0 ? 0 : window_wait(k->params, after->last_ns, k->at.now_ns),
 	};
 }
 
@@ -116,7 +116,7 @@ static void window_row_read(const struct look *k, uint64_t word, struct balance 
 {
 	struct ring *ring = &b->window.ring;
 
-	*ring = ring_read(k->l, k->t, k->slot, k->terms, word, k->at.now_ns);
+	*ring = ring_read(k->l, k->t, k->slot, k->params, word, k->at.now_ns);
 	b->stepped = ring->stepped;
 	b->doubtful = ring->stepped || !ring->complete;
 	b->was_empty = ring->valid == 0;
@@ -125,7 +125,7 @@ static void window_row_read(const struct look *k, uint64_t word, struct balance 
 __attribute__((flatten)) static void window_row_apply(const struct look *k, const struct request *q, struct balance *b,
                                                       struct verdict *v, struct shmlimit_result *r)
 {
-	const struct layout_terms *terms = k->terms;
+	const struct layout_params *params = k->params;
 	const struct ring *before = &b->window.ring;
 	struct window *after = &b->window.after;
 	uint64_t tokens = 0;
@@ -138,13 +138,13 @@ __attribute__((flatten)) static void window_row_apply(const struct look *k, cons
 		tokens = window_ask(k, before, q, v);
 		break;
 	case OP_CHARGE:
-		tokens = q->amount < terms->capacity ? q->amount : terms->capacity;
+		tokens = q->amount < params->capacity ? q->amount : params->capacity;
 		break;
 	case OP_REFUND:
 		/* What was taken a period ago or earlier has left the window: none of what is there is the caller's. */
 		v->changed = q->amount != 0 && before->valid != 0 &&
-		             window_wait(terms, before->w.last_ns, k->at.now_ns) != 0 &&
-		             window_wait(terms, q->when.ns, k->at.now_ns) != 0;
+		             window_wait(params, before->w.last_ns, k->at.now_ns) != 0 &&
+		             window_wait(params, q->when.ns, k->at.now_ns) != 0;
 		if (v->changed)
 			take_back(k, before, q->amount, q->when.ns, after);
 		break;
@@ -160,28 +160,28 @@ __attribute__((flatten)) static void window_row_apply(const struct look *k, cons
 	} else if (!v->changed) {
 		*after = before->w;
 	}
-	v->word = window_pack(terms, *after);
+	v->word = window_pack(params, *after);
 	if (r != NULL)
 		window_report(k, before, q, v, after, tokens, r);
 }
 
 static uint64_t window_row_wait(const struct look *k, const struct balance *b)
 {
-	return b->window.ring.valid == 0 ? 0 : window_wait(k->terms, b->window.ring.w.last_ns, k->at.now_ns);
+	return b->window.ring.valid == 0 ? 0 : window_wait(k->params, b->window.ring.w.last_ns, k->at.now_ns);
 }
 
 static uint64_t window_row_idle_ns(const struct look *k, uint64_t word)
 {
 	uint64_t most = k->l->window_max;
-	uint64_t age = most == 0 ? 0 : k->at.now_ns - window_unpack(k->terms, word, most, k->at.now_ns).last_ns;
+	uint64_t age = most == 0 ? 0 : k->at.now_ns - window_unpack(k->params, word, most, k->at.now_ns).last_ns;
 
 	return (int64_t)age < 0 ? 0 : age;
 }
 
-static uint64_t window_row_convert(const struct look *k, uint64_t word, const struct layout_terms *to)
+static uint64_t window_row_convert(const struct look *k, uint64_t word, const struct layout_params *to)
 {
 	/* The cells stay as they are. */
-	struct ring ring = ring_read(k->l, k->t, k->slot, k->terms, word, k->at.now_ns);
+	struct ring ring = ring_read(k->l, k->t, k->slot, k->params, word, k->at.now_ns);
 
 	/* An admission that left the window long ago has no time that the word could tell. */
 	if (window_wait(to, ring.w.last_ns, k->at.now_ns) == 0)
@@ -189,33 +189,33 @@ static uint64_t window_row_convert(const struct look *k, uint64_t word, const st
 	return window_pack(to, ring.w);
 }
 
-static const char *window_row_fault(const struct layout_terms *terms, uint64_t word, uint32_t window_max)
+static const char *window_row_fault(const struct layout_params *params, uint64_t word, uint32_t window_max)
 {
-	uint64_t low = word & (((uint64_t)1 << terms_quota_bits(terms)) - 1);
-	uint64_t n = low & (((uint64_t)1 << terms_cell_bits(terms)) - 1);
+	uint64_t low = word & (((uint64_t)1 << params_quota_bits(params)) - 1);
+	uint64_t n = low & (((uint64_t)1 << params_cell_bits(params)) - 1);
 
 	if (n >= 2 * layout_cells(window_max))
 		return "a place beyond its ring";
-	if (low >> terms_cell_bits(terms) >= window_max ||
-	    (n < layout_cells(window_max) && low >> terms_cell_bits(terms) >= n && n != 0))
+	if (low >> params_cell_bits(params) >= window_max ||
+	    (n < layout_cells(window_max) && low >> params_cell_bits(params) >= n && n != 0))
 		return "more tokens taken last than its ring holds";
 	return NULL;
 }
 
-static const char *window_row_mend(const struct layout_terms *terms, uint64_t word, uint32_t window_max,
+static const char *window_row_mend(const struct layout_params *params, uint64_t word, uint32_t window_max,
                                    uint64_t *mended)
 {
-	uint64_t mask = ((uint64_t)1 << terms_quota_bits(terms)) - 1;
+	uint64_t mask = ((uint64_t)1 << params_quota_bits(params)) - 1;
 	struct window w;
 
 	*mended = 0;
 	if (window_max == 0)
 		return NULL;
 	/* The time is kept as it is, and so is where the ring ends, if it does. */
-	w = window_unpack(terms, word, window_max, 0);
+	w = window_unpack(params, word, window_max, 0);
 	if (w.n != 0 && w.n < layout_cells(window_max) && w.k > w.n)
 		w.k = w.n;
-	*mended = (word & ~mask) | (w.k - 1) << terms_cell_bits(terms) | w.n;
+	*mended = (word & ~mask) | (w.k - 1) << params_cell_bits(params) | w.n;
 	return "set to what its ring holds, as it counted";
 }
 
@@ -223,47 +223,48 @@ static void window_row_show(const struct look *k, const struct balance *b, struc
 {
 	const struct ring *ring = &b->window.ring;
 
-	out->remaining = k->terms->capacity - ring_used(k->l, k->t, k->slot, k->terms, ring, 0, k->at.now_ns);
+	out->remaining = k->params->capacity - ring_used(k->l, k->t, k->slot, k->params, ring, 0, k->at.now_ns);
 	if (ring->valid == 0)
 		return;
-	out->reset_after_ns = window_wait(k->terms, ring->w.last_ns, k->at.now_ns);
+	out->reset_after_ns = window_wait(k->params, ring->w.last_ns, k->at.now_ns);
 	if ((int64_t)(ring->w.last_ns - k->at.now_ns) > 0)
 		out->debt_ns = ring->w.last_ns - k->at.now_ns;
 }
 
-static void window_row_before_swap(const struct look *k, const struct request *q, struct slot_seen seen,
-                                   const struct balance *b)
+static int window_row_before_swap(const struct look *k, const struct request *q, struct slot_seen seen,
+                                  const struct balance *b)
 {
 	const struct ring *ring = &b->window.ring;
 
 	/* A complete one of one token has nothing missing. */
 	if (ring->valid != 0 && (!ring->complete || ring->w.k > 1))
-		ring_complete(k->l, k->t, k->slot, k->terms, seen, &ring->w, 0);
+		ring_complete(k->l, k->t, k->slot, k->params, seen, &ring->w, 0);
 	if (q->op == OP_REFUND)
 		ring_level(k->l, k->t, k->slot, seen, ring, q->when.ns);
+	return 1;
 }
 
 static void window_row_after_swap(const struct look *k, struct slot_seen mine, const struct balance *b)
 {
-	ring_complete(k->l, k->t, k->slot, k->terms, mine, &b->window.after, 1);
+	ring_complete(k->l, k->t, k->slot, k->params, mine, &b->window.after, 1);
 }
 
 static void window_row_converted(const struct look *k, struct slot_seen mine)
 {
 	/* The word tells a time of the last four periods only, so an admission of long ago would seem to be of now. */
 	if (k->l->window_max != 0)
-		ring_complete_word(k->l, k->t, k->slot, k->terms, mine, k->at.now_ns);
+		ring_complete_word(k->l, k->t, k->slot, k->params, mine, k->at.now_ns);
 }
 
 static int window_row_carry(const struct look *k, uint64_t word, const struct table *t, const struct layout_slot *to,
                             struct slot_seen seen)
 {
-	return ring_carry(k->l, k->t, k->slot, k->terms, word, k->at.now_ns, t, to, seen);
+	return ring_carry(k->l, k->t, k->slot, k->params, word, k->at.now_ns, t, to, seen);
 }
 
-static int window_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_terms *terms)
+static int window_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params)
 {
-	return window_compile(rule, window_max, terms);
+	return window_compile(rule, window_max, params);
 }
 
 const struct algorithm algorithm_window = {

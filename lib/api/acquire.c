@@ -17,8 +17,8 @@ EXPORT int shmlimit_acquire(struct shmlimit *l, int rule, const void *key, size_
 	if (answer < 0)
 		return answer;
 	/*
-	 * WHY NOT one clock read for both, by shmlimit_reserve_at(): who decides by a time that he was given doubts a
-	 * word that is later, and not the time: stopped before, he would let leak again what had leaked.
+	 * WHY NOT one clock read for both, by shmlimit_reserve_at(): a decision by a given time doubts a
+	 * word that is later, and not the time. If it was stopped before, it would refill what had refilled already.
 	 */
 	/* INVARIANT I7: no bytes in the segment make the wait longer than the caller allows. */
 	if (result.wait_ns > max_wait_ns)

@@ -14,7 +14,7 @@ static int is_too_long(const struct shmlimit *l, int rule, uint64_t ttl_ns)
 	struct rule_view view;
 
 	return ttl_ns != 0 && rule_load(l, (uint32_t)rule, &view) == 0 &&
-	       terms_algorithm(&view.terms) == SHMLIMIT_COUNTER && ttl_ns > view.terms.debt;
+	       params_algorithm(&view.params) == SHMLIMIT_COUNTER && ttl_ns > view.params.debt;
 }
 
 static enum operation operation_of(const struct count_request *asked)

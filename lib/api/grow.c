@@ -1,9 +1,9 @@
 /*
- * grow: append a larger table, and leave the one before when nothing is in it.
+ * grow: append a larger table, and leave the old one when nothing is in it.
  *
- * Who grows is alone by the segment's lock, as writers of rules are. The new
+ * A process that grows the table is alone by the segment's lock, as writers of rules are. The new
  * table is reserved, described beside the present one, and published by one swap
- * of the header's state; killed before it he leaves what the next one uses again.
+ * of the header's state; killed before it, the process leaves what the next one uses again.
  * Keys then move as they are asked for: see carry.h. WHY NOT move them all here:
  * the homes of a key come from its whole hash, of which a slot has 47 bits.
  *
@@ -25,9 +25,9 @@ static int says_something(const struct shmlimit *l, const struct table *t, const
 	struct rule_view view;
 	struct look k;
 
-	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0 || algorithm_of(&view.terms)->stays)
+	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0 || algorithm_of(&view.params)->stays)
 		return 0;
-	k = look_make(l, t, slot, &view.terms, when_again(l, when));
+	k = look_make(l, t, slot, &view.params, when_again(l, when));
 	return algorithm_wait(&k, seen.word) != 0;
 }
 
@@ -54,17 +54,18 @@ static int put_state(const struct shmlimit *l, uint64_t state)
 {
 	uint64_t *p = &l->header->state;
 
-	/* BOUND: each round but the last means that somebody switched; so many are damage. */
+	/* BOUND: each round but the last means that the segment was switched meanwhile; GENERATION_RETRIES of them are damage. */
 	for (int round = 0; round < GENERATION_RETRIES; round++) {
 		uint64_t before = load_acquire(p);
 
+		/* I4. ORDER the table was described before; pairs with load_acquire() in generation_read(). */
 		if (word_cas(p, before, state | (before & STATE_OFF)))
 			return 0;
 	}
 	return -EUCLEAN;
 }
 
-/* Leave the table before, if there is one, when it holds no key. */
+/* Leave the old table, if there is one, when it holds no key. */
 static int finish(const struct shmlimit *l, struct generation *tables, struct when when)
 {
 	if (tables->old.slots == NULL)

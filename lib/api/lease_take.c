@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "decide.h"
 #include "export.h"
+#include "fast_lease.h"
 #include "sized.h"
 
 /* *out is the caller's, perhaps of another release, and is written only when there is something to say. */
@@ -13,12 +13,23 @@ static int take(const struct shmlimit *l, int rule, const void *key, size_t key_
 {
 	struct shmlimit_lease found;
 	struct lease_request leased = { 0, lease_ns, claim_ns, &found };
-	struct request q = { .op = OP_LEASE, .amount = cost, .when = when, .lease = &leased };
-	int answer;
+	int answer = decide_check(l, key, key_len, OP_LEASE);
+	uint64_t hash;
 
 	if (out == NULL || out->struct_size < 2 * sizeof(out->struct_size))
 		return -EINVAL;
-	answer = decide_call(l, rule, key, key_len, &q, r);
+	if (answer != 0)
+		return answer;
+	hash = hash_bytes(l->secret, (uint32_t)rule, key, key_len);
+	if (!when.given)
+		when = when_read(l);
+	answer = fast_lease(l, (uint32_t)rule, hash, cost, when, r);
+	if (answer == FAST_LEASE_NOT)
+		answer = decide(l, generation_glance(l, 1),
+		                &(struct request){ .op = OP_LEASE, .rule = (uint32_t)rule, .hash = hash,
+		                                   .key = { key, key_len }, .amount = cost, .when = when,
+		                                   .lease = &leased },
+		                r);
 	if (answer > SHMLIMIT_DENIED && sized_out(out, &found, sizeof(found)) != 0)
 		return -EINVAL;
 	return answer;

@@ -1,5 +1,5 @@
 /*
- * reset: fill funnels up again, by freeing their slots.
+ * reset: restore all tokens, by freeing slots.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

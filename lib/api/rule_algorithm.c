@@ -12,5 +12,5 @@ EXPORT int shmlimit_rule_algorithm(struct shmlimit *l, int rule)
 
 	if (l == NULL)
 		return -EINVAL;
-	return rule_load(l, (uint32_t)rule, &view) != 0 ? -ESRCH : (int)terms_algorithm(&view.terms);
+	return rule_load(l, (uint32_t)rule, &view) != 0 ? -ESRCH : (int)params_algorithm(&view.params);
 }

@@ -25,7 +25,7 @@ EXPORT int shmlimit_rule_get(struct shmlimit *l, int rule, struct shmlimit_rule 
 	error = rule_read(l, (uint32_t)rule, &view, NULL);
 	if (error != 0)
 		return error;
-	algorithm_rule(&view.terms, &found);
+	algorithm_rule(&view.params, &found);
 	if (is_damaged(&found))
 		return -EUCLEAN;
 	found.mode = rule_mode(&view);

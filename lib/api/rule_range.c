@@ -19,6 +19,6 @@ EXPORT int shmlimit_rule_range(struct shmlimit *l, int rule, struct shmlimit_ran
 	error = rule_load(l, (uint32_t)rule, &view);
 	if (error != 0)
 		return error;
-	algorithm_of(&view.terms)->range(&view.terms, &range);
+	algorithm_of(&view.params)->range(&view.params, &range);
 	return sized_out(out, &range, sizeof(range));
 }

@@ -26,6 +26,7 @@ EXPORT int shmlimit_rule_remove(struct shmlimit *l, const char *rule_name)
 	if (id >= 0) {
 		uint64_t *published = &l->rules[id].published;
 
+		/* ORDER before the slots are freed: a claim that ends after that asks rule_holds(). */
 		publish(published, load_acquire(published) & ~(uint64_t)1);
 		table_clear(l, id);
 	}

@@ -43,7 +43,7 @@ static void store_words(void *to, const void *from, size_t len)
 }
 
 void rule_define(const struct shmlimit *l, uint32_t id, const char *rule_name, uint32_t mode,
-                 const struct layout_terms *terms, uint64_t set_unix_ns)
+                 const struct layout_params *params, uint64_t set_unix_ns)
 {
 	struct layout_rule *record = &l->rules[id];
 	uint64_t version = published_version(load_acquire(&record->published)) + 1;
@@ -52,80 +52,82 @@ void rule_define(const struct shmlimit *l, uint32_t id, const char *rule_name, u
 
 	strcpy(name, rule_name);
 	counter_sum(l, id, counted);
-	/* A remover may have been killed before he was done with the table. */
+	/* A remover may have been killed before it was done with the table. */
 	if (version > 1)
 		table_clear(l, id);
 	store_words(record->name, name, sizeof(name));
 	store_words(record->counted_before, counted, sizeof(counted));
-	store_words(&record->terms[version % RULE_VERSIONS], terms, sizeof(*terms));
+	store_words(&record->params[version % RULE_VERSIONS], params, sizeof(*params));
 	store_relaxed(&record->set_unix_ns[version % RULE_VERSIONS], set_unix_ns);
 	store_relaxed(&record->born, version);
+	/* I4. ORDER what a reader copies was stored before; pairs with load_acquire() in rule_glance(). */
 	publish(&record->published, published_pack(version, mode, 1));
 }
 
-/* Other terms, or only another mode, for a rule in use. */
+/* Other parameters, or only another mode, for a rule in use. */
 static void change(const struct shmlimit *l, uint32_t id, const struct rule_view *old, uint32_t mode,
-                   const struct layout_terms *terms, struct when when)
+                   const struct layout_params *params, struct when when)
 {
 	struct layout_rule *record = &l->rules[id];
 	uint64_t version = rule_version(old);
 
-	if (memcmp(&old->terms, terms, sizeof(*terms)) == 0) {
+	if (memcmp(&old->params, params, sizeof(*params)) == 0) {
 		publish(&record->published, published_pack(version, mode, 1));
 		return;
 	}
-	/* The last writer may have been killed before he was done with the table. */
+	/* The last writer may have been killed before it was done with the table. */
 	table_convert(l, id, when);
 	version++;
-	store_words(&record->terms[version % RULE_VERSIONS], terms, sizeof(*terms));
+	store_words(&record->params[version % RULE_VERSIONS], params, sizeof(*params));
 	store_relaxed(&record->set_unix_ns[version % RULE_VERSIONS], segment_unix_ns());
+	/* I4. ORDER as in rule_define(); and before the walk: a claim that ends after it asks rule_holds() (I3). */
 	publish(&record->published, published_pack(version, mode, 1));
 	table_convert(l, id, when);
 }
 
-static int check(const struct shmlimit *l, const struct shmlimit_rule *rule, struct layout_terms *terms)
+static int check(const struct shmlimit *l, const struct shmlimit_rule *rule, struct layout_params *params)
 {
 	if (rule->mode > SHMLIMIT_OFF || rule->reserved32 != 0)
 		return -EINVAL;
 	for (size_t i = 0; i < sizeof(rule->reserved) / sizeof(rule->reserved[0]); i++)
 		if (rule->reserved[i] != 0)
 			return -E2BIG;
-	return algorithm_compile(rule, l->window_max, terms);
+	return algorithm_compile(rule, l->window_max, params);
 }
 
 /* The lock is held. */
-static int set_locked(struct shmlimit *l, const char *rule_name, uint32_t mode, const struct layout_terms *terms,
+static int set_locked(struct shmlimit *l, const char *rule_name, uint32_t mode, const struct layout_params *params,
                       struct when when)
 {
 	struct rule_view old;
 	int id = rule_find(l, rule_name);
 
 	if (id >= 0 && rule_read(l, (uint32_t)id, &old, NULL) == 0) {
-		if (terms_algorithm(&old.terms) != terms_algorithm(terms))
+		if (params_algorithm(&old.params) != params_algorithm(params))
 			return -EBUSY;
-		change(l, (uint32_t)id, &old, mode, terms, when);
+		change(l, (uint32_t)id, &old, mode, params, when);
 		return id;
 	}
 	id = find_unused(l);
 	if (id >= 0)
-		rule_define(l, (uint32_t)id, rule_name, mode, terms, segment_unix_ns());
+		rule_define(l, (uint32_t)id, rule_name, mode, params, segment_unix_ns());
 	return id;
 }
 
 int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns,
              struct when when)
 {
-	struct layout_terms terms;
+	struct layout_params params;
 	int error, lock, id;
 
-	error = check(l, rule, &terms);
+	error = check(l, rule, &params);
 	if (error == 0 && l->read_only)
 		error = -EROFS;
 	if (error == 0)
 		error = segment_lock(l->name, l->device, l->inode, wait_ns, &lock);
 	if (error != 0)
 		return error;
-	id = set_locked(l, name, rule->mode, &terms, when);
+	id = set_locked(l, name, rule->mode, &params, when);
 	segment_unlock(lock);
 	return id;
 }

@@ -35,8 +35,8 @@ static void describe(const struct shmlimit *l, const struct table *t, const stru
 		return;
 	}
 	out->rule = (int32_t)tag_rule(seen.tag);
-	a = algorithm_of(&view.terms);
-	k = look_make(l, t, slot, &view.terms, when_given(now_ns));
+	a = algorithm_of(&view.params);
+	k = look_make(l, t, slot, &view.params, when_given(now_ns));
 	a->read(&k, seen.word, &b);
 	/* What stays in the old table has expired there. */
 	if (!old || !a->stays)

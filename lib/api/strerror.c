@@ -33,9 +33,11 @@ EXPORT const char *shmlimit_strerror(int error)
 	case EBUSY:
 		return "a rule's algorithm cannot be changed: remove the rule first";
 	case EOPNOTSUPP:
-		return "the rule's algorithm is not lease";
+		return "the rule's algorithm does not have this operation";
 	case EALREADY:
 		return "the table grew, and keys are left in the old one";
+	case ETIME:
+		return "the place is not held: it ended, was left, or lost its slot";
 	case ESRCH:
 		return "no such rule";
 	case EXFULL:

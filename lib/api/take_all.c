@@ -15,6 +15,7 @@ static int take(const struct shmlimit *l, const struct shmlimit_request *asked, 
 	uint64_t hash;
 
 	undo->slot = NULL;
+	undo->place.value = 0;
 	if (error != 0)
 		return error;
 	hash = hash_bytes(l->secret, (uint32_t)asked->rule, asked->key, asked->key_len);
@@ -30,10 +31,20 @@ static void give_back(const struct shmlimit *l, const struct shmlimit_request *a
 	uint32_t rule = (uint32_t)asked->rule;
 	struct request q = { .op = OP_REFUND, .rule = rule, .key = { asked->key, asked->key_len },
 		.amount = asked->cost, .when = when, .late = 1 };
+	struct hold_request hold = { .place = undo->place };
 
-	if (undo->slot == NULL || slot_cas(undo->slot, undo->after, undo->before.tag, undo->before.word))
+	if (undo->slot == NULL)
 		return;
-	/* Another process changed the slot, or the rule, or the table grew. */
+	/*
+	 * A place is left. Else the swap is undone. ORDER pairs with slot_cas() of the other processes: it fails if one of
+	 * them changed the slot since.
+	 */
+	if (undo->place.value != 0) {
+		q.op = OP_LEAVE;
+		q.hold = &hold;
+	} else if (slot_cas(undo->slot, undo->after, undo->before.tag, undo->before.word)) {
+		return;
+	}
 	q.hash = hash_bytes(l->secret, rule, asked->key, asked->key_len);
 	(void)decide_slowly(l, &q, 0, NULL);
 }

@@ -7,7 +7,7 @@
 #include "fast.h"
 #include "unnamed.h"
 
-/* Whole seconds, rounded up: who waits so long has waited long enough. */
+/* Whole seconds, rounded up: a client that waits as long as this has waited long enough. */
 static int64_t seconds(uint64_t ns)
 {
 	return (int64_t)(ns / 1000000000u + (ns % 1000000000u != 0));

@@ -5,7 +5,7 @@
  * A repair makes of a damaged word what decisions make of it already, or frees a
  * slot that they take for free. Where two slots are one key's, which of them they
  * find depends on bits that no slot has: the one that is full later stays, so that
- * nobody gets more than before. Who decides beside it sees a slot that changed.
+ * no key gets more than before. A decision beside it sees a slot that changed.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -88,7 +88,7 @@ static int is_told(const struct shmlimit *l, const struct layout_table *told, ui
 		return 1;
 	if (generation % 2 == i)
 		return 0;
-	/* Killed between the two stores he leaves a length of before. */
+	/* A process killed between the two stores leaves the old length. */
 	if (generation >= 2)
 		return offset % 4096 == 0 && offset >= l->tables_offset && offset < l->size && lines <= l->lines_max;
 	return offset == layout_next_page(generation_end(l, &tables.now)) &&
@@ -135,7 +135,7 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 	uint64_t offset = offset_of(l, record);
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	struct shmlimit_rule rule = { 0 };
-	struct layout_terms terms;
+	struct layout_params params;
 	struct rule_view view;
 
 	for (size_t i = 0; i < sizeof(record->reserved) / sizeof(record->reserved[0]); i++)
@@ -156,13 +156,13 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 	}
 	if (rule_mode(&view) > SHMLIMIT_OFF)
 		report(f, offset, mend_mode(f, record, &view), "rule %u: mode %u is unknown", id, rule_mode(&view));
-	algorithm_rule(&view.terms, &rule);
-	if (algorithm_compile(&rule, l->window_max, &terms) != 0 || memcmp(&terms, &view.terms, sizeof(terms)) != 0)
-		report(f, offset_of(l, rule_terms(record, rule_version(&view))), NULL,
-		       "rule %u: its terms do not follow from its capacity and rate", id);
+	algorithm_rule(&view.params, &rule);
+	if (algorithm_compile(&rule, l->window_max, &params) != 0 || memcmp(&params, &view.params, sizeof(params)) != 0)
+		report(f, offset_of(l, rule_params(record, rule_version(&view))), NULL,
+		       "rule %u: its parameters do not follow from its capacity and rate", id);
 }
 
-/* A committed slot, for the search for twins. */
+/* A committed slot, for the search for duplicates. */
 struct owner {
 	uint64_t key;                     /* plain tag; that of a frozen slot is another: its key may have moved already */
 	uint64_t tag;
@@ -216,9 +216,9 @@ static int check_slot(const struct shmlimit *l, const struct generation *tables,
 		       "slot %llu: of rule %u, but there are only %u", i, tag_rule(seen.tag), l->rule_count);
 	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0)
 		return 0;
-	fault = algorithm_of(&view.terms)->fault(&view.terms, seen.word, l->window_max);
+	fault = algorithm_of(&view.params)->fault(&view.params, seen.word, l->window_max);
 	if (fault != NULL) {
-		done = algorithm_of(&view.terms)->mend(&view.terms, seen.word, l->window_max, &mended);
+		done = algorithm_of(&view.params)->mend(&view.params, seen.word, l->window_max, &mended);
 		report(f, offset_of(l, slot),
 		       done != NULL ? mend_slot(f, slot, seen, seen.tag, mended, done)
 		                    : mend_slot(f, slot, seen, seen.tag & TAG_FROZEN, 0, "freed"),
@@ -245,7 +245,7 @@ static uint64_t wait_ns(const struct shmlimit *l, const struct generation *table
 	(void)generation_slot(tables, index_of(tables, slot), &t);
 	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0)
 		return 0;
-	k = look_make(l, t, slot, &view.terms, when_read(l));
+	k = look_make(l, t, slot, &view.params, when_read(l));
 	return algorithm_wait(&k, seen.word);
 }
 
@@ -315,7 +315,7 @@ static int check_table(const struct shmlimit *l, const struct generation *tables
 	return 0;
 }
 
-/* The table before first: a key that moves meanwhile is then met twice, and not missed. */
+/* The old table first: a key that migrates meanwhile is then met twice, and not missed. */
 static int check_tables(const struct shmlimit *l, struct findings *f)
 {
 	KEEP_ERRNO;

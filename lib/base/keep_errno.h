@@ -1,6 +1,6 @@
 /*
- * keep_errno: the contract is that the library leaves it as it was. Who calls the C
- * library, which sets it when it fails, begins with KEEP_ERRNO.
+ * keep_errno: the contract is that the library leaves errno as it was. A function that calls
+ * the C library, which sets errno when it fails, begins with KEEP_ERRNO.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -4,7 +4,7 @@
  * <sys/sdt.h>, or with NO_PROBES, there are none.
  *
  * Their arguments are what is at hand there. WHY NOT more of them, the key or the
- * tokens left: every decision would have to keep these, for who hardly ever comes.
+ * tokens left: every decision would have to keep these, for tracers that are hardly ever there.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -38,12 +38,12 @@ static void read_now(const struct shmlimit *l, struct attempt *d, uint64_t word)
 	read_word(l, d, word);
 	if (!(d->b.doubtful || q->late) || q->when.given)
 		return;
-	d->at = funnel_time(&d->view.terms, when_again(l, q->when).ns);
+	d->at = funnel_time(&d->view.params, when_again(l, q->when).ns);
 	read_word(l, d, word);
 }
 
 /*
- * A slot from before the rule was changed: to be converted, by a peek only in
+ * A slot from before the rule was changed: to be converted, by what only looks in
  * passing.
  */
 static enum progress look_at_old(const struct shmlimit *l, struct attempt *d)
@@ -51,13 +51,13 @@ static enum progress look_at_old(const struct shmlimit *l, struct attempt *d)
 	const struct request *q = d->request;
 	struct rule_view old;
 
-	if (q->op != OP_PEEK) {
+	if (!operation_only_looks(q->op)) {
 		(void)table_convert_slot(l, d->in, d->slot, d->seen, q->when);
 		return AGAIN;
 	}
 	if (rule_load_tag(l, d->seen.tag & ~TAG_FROZEN, &old) != 0 || old.published != d->view.published)
 		return AGAIN;
-	read_now(l, d, algorithm_convert(l, d->in, d->slot, &old.terms, d->seen.word, &d->view.terms,
+	read_now(l, d, algorithm_convert(l, d->in, d->slot, &old.params, d->seen.word, &d->view.params,
 	                                 d->at.now_ns));
 	return FINAL;
 }
@@ -80,7 +80,7 @@ static enum progress look_at(const struct shmlimit *l, struct attempt *d, const 
 	return FINAL;
 }
 
-/* The key's slot in the table before says something: carry it over. */
+/* The key's slot in the old table says something: carry it over. */
 static enum progress carry(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted)
 {
 	struct table_place from = { d->slot, d->seen, FROM_FREE, 0 }, to;
@@ -98,7 +98,7 @@ static enum progress carry(const struct shmlimit *l, struct attempt *d, const st
 	return FINAL;
 }
 
-/* The same of a key that has no slot in the present table, while there are keys in the one before: see carry.h. */
+/* The same for a key that has no slot in the new table, while there are keys in the old one: see carry.h. */
 static enum progress look_before(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted)
 {
 	const struct request *q = d->request;
@@ -106,7 +106,7 @@ static enum progress look_before(const struct shmlimit *l, struct attempt *d, co
 	struct look k;
 
 	d->in = &d->tables.old;
-	if (q->op == OP_PEEK) {
+	if (operation_only_looks(q->op)) {
 		d->slot = table_find_any(l, d->in, wanted, TAG_FROZEN, &d->seen);
 		return look_at(l, d, wanted);
 	}
@@ -144,9 +144,11 @@ enum progress attempt_look(const struct shmlimit *l, struct attempt *d, const st
 		progress = look_before(l, d, wanted);
 	else
 		progress = look_at(l, d, wanted);
+	/* ORDER generation_holds() after the look, as put_state() before keys move: see carry.h. */
 	/* Not in the present table: then it must be that still. */
 	if ((d->slot == NULL || d->in != &d->tables.now) && !generation_holds(l, &d->tables))
 		return AGAIN;
+	/* ORDER rule_holds() after the look, as publish() of the rule's writer before its walk over the table. */
 	/* What was seen, or not seen, means what we think only if the rule is what we think. */
 	return rule_holds(l, d->request->rule, &d->view) ? progress : AGAIN;
 }

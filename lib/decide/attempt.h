@@ -17,12 +17,12 @@ struct attempt {
 	const struct request *request;
 	struct shmlimit_result *r;        /* or NULL */
 	struct rule_view view;
-	const struct algorithm *a;        /* of view.terms */
+	const struct algorithm *a;        /* of view.params */
 	struct generation tables;
 	const struct table *in;           /* where the key's slot is: in this table, ... */
 	struct layout_slot *slot;         /* ... here; NULL: nowhere, it is full */
 	struct slot_seen seen;
-	int homeless;                     /* it says something, in the table before, and finds no place in the present one */
+	int homeless;                     /* it says something, in the old table, and finds no place in the new one */
 	struct funnel_time at;
 	struct balance b;                 /* what the key has at that time, then as decided */
 	uint64_t room_ns;                 /* denied for want of a slot: until there may be one; else 0 */
@@ -65,7 +65,7 @@ static inline struct when attempt_when(const struct attempt *d)
 
 static inline struct look attempt_where(const struct shmlimit *l, const struct attempt *d)
 {
-	return (struct look){ l, d->in, d->slot, &d->view.terms, d->at, d->request->when.given };
+	return (struct look){ l, d->in, d->slot, &d->view.params, d->at, d->request->when.given };
 }
 
 /* A key that has no slot: its funnel is full, its window empty, its lease none. */
@@ -78,8 +78,8 @@ void attempt_has_none(const struct shmlimit *l, struct attempt *d);
 enum progress attempt_look(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted);
 
 /*
- * Is a key that was found in neither table in none? It may have been carried over after we looked at the present one,
- * before we looked at the other. Who claims looks again anyway.
+ * Is a key that was found in neither table in none? It may have been carried over after we looked at the new one,
+ * before we looked at the other. A claim looks again anyway.
  */
 int attempt_is_nowhere(const struct shmlimit *l, const struct attempt *d, const struct table_key *wanted);
 

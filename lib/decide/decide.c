@@ -26,26 +26,31 @@ __attribute__((always_inline)) static inline int first_try(const struct shmlimit
 	if (__builtin_expect(t == NULL || rule_glance(l, q->rule, &view, 1) != 0 ||
 	                     rule_mode(&view) == SHMLIMIT_OFF, 0))
 		return AGAIN;
-	a = algorithm_of(&view.terms);
+	a = algorithm_of(&view.params);
 	mine.tag = tag_pack(q->hash, q->rule, rule_version(&view));
 	slot = table_find(t, table_window(t, q->hash), mine.tag);
-	if (__builtin_expect(slot == NULL || (a->operations & 1u << q->op) == 0, 0))
+	if (__builtin_expect(slot == NULL || !algorithm_has(a, q), 0))
 		return AGAIN;
 	seen = slot_read(slot);
+	/* ORDER rule_holds() after slot_read(), as publish() of the rule's writer before its walk over the table. */
 	if (__builtin_expect(seen.tag != mine.tag || !rule_holds(l, q->rule, &view), 0))
 		return AGAIN;
-	k = look_make(l, t, slot, &view.terms, q->when);
+	k = look_make(l, t, slot, &view.params, q->when);
 	a->read(&k, seen.word, &b);
 	if (__builtin_expect(b.doubtful || q->late, 0))
 		return AGAIN;
 	a->apply(&k, q, &b, &v, r);
 	if (v.changed) {
 		mine.word = v.word;
-		if (a->before_swap != NULL)
-			a->before_swap(&k, q, seen, &b);
-		*failed = !slot_cas(slot, seen, mine.tag, mine.word);
-		if (__builtin_expect(*failed, 0))
+		if (a->before_swap != NULL && !a->before_swap(&k, q, seen, &b))
 			return AGAIN;
+		/* The linearization point (I1, I4). ORDER pairs with slot_cas() of the other processes. */
+		*failed = !slot_cas(slot, seen, mine.tag, mine.word);
+		if (__builtin_expect(*failed, 0)) {
+			if (a->lost != NULL)
+				a->lost(&k, q, &b);
+			return AGAIN;
+		}
 		if (a->after_swap != NULL && q->op != OP_REFUND)
 			a->after_swap(&k, mine, &b);
 		decide_note(q->undo, &v, slot, seen, b.was_empty, mine);

@@ -28,7 +28,7 @@ static inline int decide_check(const struct shmlimit *l, const void *key, size_t
 int decide(const struct shmlimit *l, const struct table *t, const struct request *q, struct shmlimit_result *r);
 
 /*
- * An operation that only leases or counts have, from the arguments of the public function on.
+ * An operation that only leases, counts or places have, from the arguments of the public function on.
  * *q has the operation and what is asked; rule, key and hash are filled in, and the
  * time, unless it is the caller's.
  */
@@ -46,7 +46,7 @@ static inline void decide_note(struct undo *undo, const struct verdict *v, struc
                                struct slot_seen before, int was_empty, struct slot_seen after)
 {
 	if (undo != NULL && v->changed && v->answer == SHMLIMIT_ALLOWED)
-		*undo = (struct undo){ slot, was_empty ? (struct slot_seen){ 0, 0 } : before, after };
+		*undo = (struct undo){ slot, was_empty ? (struct slot_seen){ 0, 0 } : before, after, undo->place };
 }
 
 /* Let a tracer see a decision. To be called while what it takes is in registers still: before it is reported. */

@@ -13,7 +13,7 @@
 /*
  * BOUND: a round fails only when another process changed something in between,
  * so somebody gets on. With back-off this many in a row mean that somebody
- * scribbles over the table; the decision is then made without a slot.
+ * scribbles over the table; the decision is then made without a slot (I6).
  */
 #define ROUNDS 4096
 
@@ -27,7 +27,7 @@ static void apply(const struct shmlimit *l, struct attempt *d)
 
 /*
  * No slot for a key that has none, or none to be had in peace: the key counts as
- * full, or as what it is in the table before, and the answer is on_full's.
+ * full, or as what it is in the old table, and the answer is on_full's (I9).
  */
 static enum progress without_slot(const struct shmlimit *l, struct attempt *d)
 {
@@ -66,19 +66,22 @@ static enum progress claim(const struct shmlimit *l, struct attempt *d, const st
 		d->room_ns = place.room_ns;
 		return without_slot(l, d);
 	}
+	/* I1. ORDER the clock is read after table_place() looked at the probe window: see table.c. */
 	if (!q->when.given) {
-		d->at = funnel_time(&d->view.terms, when_again(l, q->when).ns);
+		d->at = funnel_time(&d->view.params, when_again(l, q->when).ns);
 		attempt_has_none(l, d);
 		apply(l, d);
 	}
-	mine = (struct slot_seen){ wanted->tag, d->v.word };
+	k = look_make(l, &d->tables.now, place.slot, &d->view.params, attempt_when(d));
+	mine = (struct slot_seen){ wanted->tag, d->a->begin != NULL ? d->a->begin(&k, place.seen.word) : d->v.word };
 	if (!table_commit(&place, mine.tag, mine.word))
 		return attempt_lost(d);
 	if (l->names_max != 0)
 		stored_key_write(l, &d->tables.now, place.slot, wanted->plain, q->key.bytes, q->key.len);
 	attempt_count(l, d, COUNT_CLAIMS);
+	if (d->a->begin != NULL)
+		return AGAIN; /* the key has a slot, in which nothing is held: decide on that */
 	decide_note(q->undo, &d->v, place.slot, place.seen, 1, mine);
-	k = look_make(l, &d->tables.now, place.slot, &d->view.terms, attempt_when(d));
 	if (d->a->after_swap != NULL)
 		d->a->after_swap(&k, mine, &d->b);
 	return FINAL;
@@ -91,10 +94,14 @@ static enum progress move(const struct shmlimit *l, struct attempt *d)
 	struct slot_seen mine = { d->seen.tag, d->v.word };
 	struct look k = attempt_where(l, d);
 
-	if (d->a->before_swap != NULL)
-		d->a->before_swap(&k, q, d->seen, &d->b);
-	if (!slot_cas(d->slot, d->seen, mine.tag, mine.word))
+	if (d->a->before_swap != NULL && !d->a->before_swap(&k, q, d->seen, &d->b))
 		return attempt_lost(d);
+	/* The linearization point (I1, I4). ORDER pairs with slot_cas() of the other processes. */
+	if (!slot_cas(d->slot, d->seen, mine.tag, mine.word)) {
+		if (d->a->lost != NULL)
+			d->a->lost(&k, q, &d->b);
+		return attempt_lost(d);
+	}
 	if (d->a->after_swap != NULL && q->op != OP_REFUND && d->v.changed)
 		d->a->after_swap(&k, mine, &d->b);
 	decide_note(q->undo, &d->v, d->slot, d->seen, d->b.was_empty, mine);
@@ -114,14 +121,15 @@ static enum progress try_once(const struct shmlimit *l, struct attempt *d)
 	apply(l, d);
 
 	/* A denial that found the clock stepped back writes after all: else the key is locked until time catches up. */
-	if (!d->v.changed && (!d->b.stepped || q->op == OP_PEEK)) {
+	if (!d->v.changed && (!d->b.stepped || operation_only_looks(q->op))) {
+		/* I5. ORDER slot_unchanged() pairs with slot_cas() of the other processes. */
 		int stands = d->slot == NULL ? attempt_is_nowhere(l, d, &wanted) : slot_unchanged(d->slot, d->seen);
 
 		return stands ? FINAL : AGAIN;
 	}
 	if (d->slot == NULL)
 		return claim(l, d, &wanted);
-	/* What the key was in the table before, if that was not buried, must not come back after a refund. */
+	/* What the key was in the old table, if that was not buried, must not come back after a refund. */
 	if (q->op == OP_REFUND && d->tables.old.slots != NULL)
 		carry_bury(l, &d->tables.old, &wanted);
 	return move(l, d);
@@ -135,7 +143,7 @@ static int bypass(const struct shmlimit *l, const struct attempt *d, struct shml
 	if (operation_is_counted(d->request->op))
 		attempt_count(l, d, COUNT_ALLOWED);
 	decide_show(d->request->rule, d->request->op, d->request->hash, d->request->amount, SHMLIMIT_ALLOWED);
-	algorithm_rule(&d->view.terms, &rule);
+	algorithm_rule(&d->view.params, &rule);
 	if (r != NULL)
 		*r = (struct shmlimit_result){ .limit = rule.capacity, .remaining = rule.capacity };
 	return SHMLIMIT_ALLOWED;
@@ -172,13 +180,13 @@ __attribute__((cold, noinline)) int decide_slowly(const struct shmlimit *l, cons
 
 		if (error != 0)
 			return error;
-		d.a = algorithm_of(&d.view.terms);
-		if ((d.a->operations & 1u << request->op) == 0)
+		d.a = algorithm_of(&d.view.params);
+		if (!algorithm_has(d.a, request))
 			return -EOPNOTSUPP;
 		generation_read(l, &d.tables);
-		if (!rule_is_on(l, &d.view))
+		if (!rule_is_on(l, &d.view) && !operation_is_holders(request->op))
 			return bypass(l, &d, r);
-		d.at = funnel_time(&d.view.terms, request->when.ns);
+		d.at = funnel_time(&d.view.params, request->when.ns);
 		if (try_once(l, &d) == FINAL)
 			return finish(l, &d);
 	}

@@ -1,14 +1,14 @@
 /*
  * attachment: see attachment.h.
  *
- * A thread may be inside a decision while another finds that the segment was replaced. So threads reach the view through
- * one pointer, under liburcu's read lock, which never waits. The thread that replaces the view waits until
- * all threads that may have seen the old one have left it, and closes it then. A decision on a LEASE rule may keep that
- * one thread waiting for a deadline; no other thread waits for it.
+ * A thread may be inside a decision while another one finds that the segment was replaced. So threads reach the view
+ * through one pointer, under liburcu's read lock, which never waits. The thread that replaces the view waits until all
+ * threads that may have seen the old one have left it, and then closes it. A decision on a LEASE rule may delay that
+ * one thread by a deadline; it delays no other.
  *
- * A forked child has one thread, and may inherit anything that another thread was doing. So processes are
- * numbered by their depth of forks: a lock that is held by another number is free, and a child looks at the
- * segment for itself before its first decision. liburcu has functions for its own locks and readers.
+ * A forked child has one thread, and may inherit a lock from any other thread. So each process has a number, its depth
+ * of forks. A lock with the number of another process is free, and a child looks at the segment before its first
+ * decision. liburcu has functions that repair its own locks and readers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,11 +25,14 @@
 
 #define LOOK_EVERY_MS 1000u
 
-/* A writer of rules holds the lock for microseconds. One that was stopped may keep requests waiting this long, and no longer. */
+/*
+ * A writer of rules holds the lock for microseconds. A stopped one delays requests by at most this many tries of this
+ * length.
+ */
 #define LOCK_TRIES 20
 #define LOCK_WAIT_NS 1000000
 
-static unsigned long process = 1;      /* 1 + how many forks lie between this process and the one that loaded the library */
+static unsigned long process = 1;      /* 1 + the number of forks between this process and the one that loaded the library */
 static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
 
 static void after_fork_child(void)
@@ -64,6 +67,8 @@ static const char *words(const struct attachment *a, int error)
 		                         "it belongs to neither root nor this user, or has another hard link";
 	case -EDESTADDRREQ:
 		return "it is a lease, and there is no engine= to lease from";
+	case -EOPNOTSUPP:
+		return "it is a lease, which cannot be peeked at";
 	case -EINVAL:
 		return "it is a lease, and the engine's URL is wrong";
 	case -ELIBACC:
@@ -73,7 +78,7 @@ static const char *words(const struct attachment *a, int error)
 	}
 }
 
-/* Returns whether the text was passed on: the same text is, at most once a minute. */
+/* Returns whether the text was passed on. The same text is passed on at most once a minute. */
 static int report(struct attachment *a, int bad, const char *text)
 {
 	if (a->report == NULL || (bad && repeats_has(&a->repeats, text, now_ms())))
@@ -82,7 +87,7 @@ static int report(struct attachment *a, int bad, const char *text)
 	return 1;
 }
 
-/* Report what is wrong with the segment, or with a rule of it, if that is news; or that it is over. */
+/* Report a new problem with the segment or one of its rules, or the end of one. */
 static void report_state(struct attachment *a, const char *rule, int error, int *reported)
 {
 	const char *what = a->spec->fail_open ? "pass without a limit" : "are refused";
@@ -121,7 +126,7 @@ static int is_same_rate(const struct shmlimit_rule *a, const struct shmlimit_rul
 	       a->period_ns == b->period_ns;
 }
 
-/* Set a rule that is missing or, where `change` says so, has another rate. What else an operator has set stays. */
+/* Set a rule that is missing or, if `change` is set, that has another rate. Its other settings are kept. */
 static int set_rule(struct shmlimit *limiter, const struct spec_rule *wanted, int change)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
@@ -140,7 +145,7 @@ static int set_rule(struct shmlimit *limiter, const struct spec_rule *wanted, in
 	return shmlimit_rule_set(limiter, wanted->name, &rule);
 }
 
-/* Several processes may do this at once: each finds what another has set. */
+/* Several processes may do this at once: each finds the rules that another one has set. */
 static void create_rules(struct attachment *a, struct view *view, int change)
 {
 	for (size_t i = 0; i < a->spec->rule_count; i++) {
@@ -164,7 +169,7 @@ static void prepare_rules(struct attachment *a, struct view *view, int change)
 		create_rules(a, view, change);
 }
 
-/* That LEASE rules cannot be asked matters only where one is needed. */
+/* A failure here matters only when a LEASE rule is needed, so it is kept in view->no_handles. */
 static void open_handles(struct attachment *a, struct view *view)
 {
 	const struct spec *s = a->spec;
@@ -184,7 +189,10 @@ static void open_handles(struct attachment *a, struct view *view)
 		view->no_handles = handles_new(view->limiter, s->engine, &options, &view->handles);
 }
 
-/* The segment appears under its name complete, so of several processes that create it one succeeds and the others open that. */
+/*
+ * A segment appears under its name when it is complete. If several processes create it, one succeeds and the others
+ * open its segment.
+ */
 static int open_segment(const struct spec *s, struct shmlimit **out)
 {
 	int error = shmlimit_open_owned(s->segment, 0, s->owner, out);
@@ -222,7 +230,7 @@ static void close_view(struct view *view)
 	free(view);
 }
 
-/* Add what could not be decided to the segment's counters. */
+/* Add the requests that could not be decided to the segment's counters. */
 static void count_failed(struct attachment *a, struct view *view)
 {
 	for (uint32_t which = 0; view != NULL && which < 2; which++)
@@ -231,7 +239,20 @@ static void count_failed(struct attachment *a, struct view *view)
 			                               __atomic_exchange_n(&a->uncounted[which], 0, __ATOMIC_RELAXED));
 }
 
-/* Open the segment where needed, and find the rules again, which may have been removed and set again. */
+/*
+ * Returns the error of a rule of the spec, or 0. A rule that is only peeked at may be missing: then it denies
+ * nothing.
+ */
+static int find_fault(struct view *view, const struct spec_rule *rule, int id)
+{
+	if (id < 0)
+		return id == -ESRCH && !rule->taken ? 0 : id;
+	if (!bundle_is_global(view->limiter, id))
+		return 0;
+	return rule->peeked ? -EOPNOTSUPP : view->no_handles;
+}
+
+/* Open the segment if needed, and find the rules again: they may have been removed and set again. */
 static int look(struct attachment *a, int change)
 {
 	struct view *old = a->view, *fresh = NULL;
@@ -254,14 +275,16 @@ static int look(struct attachment *a, int change)
 	report_state(a, NULL, error, &a->reported);
 	for (size_t i = 0; fresh != NULL && i < a->spec->rule_count; i++) {
 		int id = __atomic_load_n(&fresh->ids[i], __ATOMIC_RELAXED);
-		int wrong = bundle_is_global(fresh->limiter, id) ? fresh->no_handles : 0;
 
-		report_state(a, a->spec->rules[i].name, id < 0 ? id : wrong, &a->rules_reported[i]);
+		report_state(a, a->spec->rules[i].name, find_fault(fresh, &a->spec->rules[i], id), &a->rules_reported[i]);
 	}
 	return error;
 }
 
-/* ORDER acquires what unlock() released. A lock that a process before a fork held is held by nobody here. */
+/*
+ * ORDER acquires what unlock() released. A lock with another process's number was inherited by a fork: it is free
+ * here.
+ */
 static int try_lock(struct attachment *a)
 {
 	unsigned long holder = __atomic_load_n(&a->looking, __ATOMIC_RELAXED);
@@ -275,7 +298,7 @@ static void unlock(struct attachment *a)
 	__atomic_store_n(&a->looking, 0, __ATOMIC_RELEASE);
 }
 
-/* Look, as the one thread that does. */
+/* Look at the segment. The caller has the lock, which is released. */
 static int look_locked(struct attachment *a)
 {
 	int error;
@@ -290,7 +313,7 @@ static int look_locked(struct attachment *a)
 
 int attachment_look(struct attachment *a)
 {
-	/* BOUND: the thread that looks waits for the lock of writers of rules at most. */
+	/* BOUND: the thread that looks waits at most for the lock of writers of rules. */
 	while (!try_lock(a))
 		wait_a_little();
 	return look_locked(a);
@@ -300,7 +323,7 @@ struct view *attachment_enter(struct attachment *a, int *error)
 {
 	struct view *view;
 
-	/* Before the first decision of a process all its threads wait until one of them has looked. */
+	/* Before the first decision in a process, all its threads wait until one of them has looked. */
 	while (__atomic_load_n(&a->attached_in, __ATOMIC_ACQUIRE) != process) {
 		if (try_lock(a))
 			(void)look_locked(a);

@@ -1,7 +1,7 @@
 /*
- * attachment: a process's hold on a segment that may come and go while the process runs. It opens the segment when there
- * is one, closes it when it was destroyed, opens its successor, and reports once, not once per request, what is wrong
- * and when that is over.
+ * attachment: connects a process to a segment that may be created, destroyed or replaced while the process runs. It
+ * opens the segment, closes a destroyed one, and opens its successor. It reports a problem, and the end of a problem,
+ * once and not once per request.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,10 +12,10 @@
 #include "repeats.h"
 #include "spec.h"
 
-/* A handle on the segment, and the id that each rule of the spec has there; -errno for a rule that is missing. */
+/* A handle on the segment, and the id of each rule of the spec there; -errno for a missing rule. */
 struct view {
 	struct shmlimit *limiter;
-	struct handles *handles;       /* NULL: LEASE rules cannot be asked, for this reason: */
+	struct handles *handles;       /* NULL: LEASE rules cannot be asked, because of this error: */
 	int no_handles;
 	int ids[];
 };
@@ -23,12 +23,12 @@ struct view {
 struct attachment {
 	const struct spec *spec;
 	struct view *view;             /* NULL: not attached */
-	int error;                     /* why not: negative at any time */
+	int error;                     /* why not: always negative */
 	unsigned long looked_ms;       /* when a thread last looked at the segment's name */
-	unsigned long attached_in;     /* the process that did: see attachment.c */
-	unsigned long looking;         /* the process of which a thread does; 0: none */
-	unsigned long failed;          /* requests that could not be decided since the last report about that */
-	unsigned long uncounted[2];    /* those that the segment's counters lack: let pass, refused */
+	unsigned long attached_in;     /* the number of the process that did: see attachment.c */
+	unsigned long looking;         /* the number of the process that looks now; 0: none */
+	unsigned long failed;          /* requests that could not be decided since that was last reported */
+	unsigned long uncounted[2];    /* those not yet in the segment's counters: passed, refused */
 	struct repeats repeats;
 	void (*report)(void *arg, int bad, const char *text);
 	void *arg;
@@ -42,18 +42,18 @@ int attachment_begin(struct attachment *a, const struct spec *spec);
 /* No thread may be inside another call. */
 void attachment_end(struct attachment *a);
 
-/* Look at the segment's name now, whatever was seen before. Returns 0, or why there is no view. Threads: safe. */
+/* Look at the segment's name now, even if that was done recently. Returns 0, or the error. Threads: safe. */
 int attachment_look(struct attachment *a);
 
 /*
- * The view, or NULL, and *error says why; attachment_leave() must follow, and the view stays valid until then. At most once a
- * second a call looks at the segment's name first, which takes a few system calls. Threads: safe. Fork: a child may go
- * on with it.
+ * Returns the view, or NULL with *error set. attachment_leave() must follow in both cases; the view is valid until
+ * then. At most once a second a call looks at the segment's name first, which takes a few system calls. Threads:
+ * safe. Fork: a child may go on with it.
  */
 struct view *attachment_enter(struct attachment *a, int *error);
 void attachment_leave(void);
 
-/* Find the rules again: one may have been removed, and set again under another id. */
+/* Find the rules again: a rule may have been removed and set again under another id. */
 void attachment_find_rules(struct attachment *a, struct view *view);
 
 /* Count a request that could not be decided. */

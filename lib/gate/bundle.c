@@ -7,22 +7,25 @@
 
 #include "bundle.h"
 
-/* A rule may be removed, and set again with another algorithm, at any time: so the segment is asked each time. */
+/* WHY ask the segment each time: a rule may be removed, and set again with another algorithm, at any time. */
 int bundle_is_global(struct shmlimit *limiter, int id)
 {
 	return shmlimit_rule_algorithm(limiter, id) == SHMLIMIT_LEASE;
 }
 
-/* Did a request that was allowed take tokens? A rule in a dry run that would have denied it, or that is off, took none. */
+/*
+ * Did an allowed request take tokens? A rule that is off took none, nor did a rule in a dry run that would have
+ * denied it.
+ */
 static int was_taken(const struct shmlimit_result *r)
 {
 	return r->retry_after_ns == 0 && r->remaining < r->limit;
 }
 
 /*
- * An answer that was made without the Redis server took no tokens either, and giving back what was not leased would
- * make tokens. An answer of ALLOW looks like one that spent the last token of a lease; one of LOCAL looks like any
- * other. What is not certain is not given back.
+ * An answer that was made without the Redis server took no leased tokens, and refunding them would create tokens. An
+ * answer of ALLOW looks like one that spent the last token of a lease; one of LOCAL looks like any other. If it is
+ * not certain that tokens were leased, none are given back.
  */
 static int was_leased(struct handles *handles, const struct shmlimit_result *r)
 {

@@ -1,5 +1,5 @@
 /*
- * bundle: the limits of one request, all or none, of which some are this host's and some are leased from a Redis
+ * bundle: the limits of one request, all or none. Some are limits of this host, and some are leased from a Redis
  * server.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -10,17 +10,17 @@
 #include "handles.h"
 
 /*
- * Like shmlimit_take_all(): the limits of this host first, all at once, then those of LEASE rules one after the
- * other, in their order, each up to a deadline. Where one denies, what was taken before is given back: others may be
- * denied for it in the meantime, but nobody gets more than the limit. Leased tokens go back to this host's lease, or
- * expire with it.
+ * Like shmlimit_take_all(). The limits of this host are asked first, all at once. Then those of LEASE rules are asked
+ * one after the other, in their order, each up to a deadline. If one denies, the tokens taken so far are given back.
+ * Other requests may be denied in the meantime, but the limit is never exceeded. Leased tokens go back to this host's
+ * lease, or expire with it.
  *
- * More errors: -EDESTADDRREQ a LEASE rule where `handles` is NULL; what handles_borrow() returns.
+ * More errors: -EDESTADDRREQ a LEASE rule while `handles` is NULL; and those of handles_borrow().
  */
 int bundle_take(struct shmlimit *limiter, struct handles *handles, const struct shmlimit_request *requests, size_t n,
                 size_t *failed, struct shmlimit_result *results);
 
-/* Is it a LEASE rule? 0 also for an id that no rule has. */
+/* Is it a LEASE rule? Returns 0 also for an id without a rule. */
 int bundle_is_global(struct shmlimit *limiter, int rule);
 
 #endif

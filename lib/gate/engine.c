@@ -24,7 +24,7 @@ static void load(void)
 		library = dlopen("libshmlimit-global.so.0", RTLD_NOW | RTLD_LOCAL);
 		if (library == NULL)
 			return;
-		/* A pointer to data is none to a function in ISO C; POSIX has the union. */
+		/* ISO C does not convert a data pointer to a function pointer; POSIX allows this assignment. */
 		*(void **)&found.open = dlsym(library, "shmlimit_global_open");
 		*(void **)&found.take = dlsym(library, "shmlimit_global_take");
 		*(void **)&found.close = dlsym(library, "shmlimit_global_close");

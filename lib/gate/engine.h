@@ -1,6 +1,7 @@
 /*
- * engine: the functions of libshmlimit-global that a gate calls. They are those that the program is linked with; otherwise the
- * library is loaded, once, when a gate with engine= needs it. So a gate without one needs neither it nor hiredis.
+ * engine: the functions of libshmlimit-global that a gate calls. If the program is linked with the library, these are
+ * used. Otherwise it is loaded, once, when a gate with engine= needs it. So a gate without engine= needs neither the
+ * library nor hiredis.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +16,7 @@ struct engine {
 	__typeof__(&shmlimit_global_close) close;
 };
 
-/* NULL: the library is not installed. Threads: safe. */
+/* Returns NULL if the library is not installed. Threads: safe. */
 const struct engine *engine_load(void);
 
 #endif

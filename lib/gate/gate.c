@@ -1,6 +1,6 @@
 /*
- * gate: the functions of the contract. What a request needs from configuration to response is here in its order: keys,
- * decisions, failure policy, fields.
+ * gate: the public functions. The steps of a request are here in their order: keys, decisions, failure policy,
+ * fields.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,7 +24,7 @@ _Static_assert(SHMLIMIT_GATE_BUFFER >= SHMLIMIT_REQUESTS_MAX * SHMLIMIT_GATE_BUF
 _Static_assert(BUFFER_REST >= 3 * NUMBER_MAX + _Alignof(struct shmlimit_fields), "the numbers fit");
 _Static_assert(SHMLIMIT_GATE_FIELDS_MAX == 2 * SHMLIMIT_REQUESTS_MAX + 4, "Retry-After, and three of X-RateLimit");
 
-/* The first release's part of the structure: what a caller must know. */
+/* The structure's size in the first release: a caller's must be at least this large. */
 #define ANSWER_MIN sizeof(struct shmlimit_gate_answer)
 
 struct shmlimit_gate {
@@ -32,7 +32,7 @@ struct shmlimit_gate {
 	struct attachment attachment;
 };
 
-/* One request on its way through. */
+/* One request that is being decided. */
 struct asked {
 	size_t n;
 	const struct spec_limit *limits[SHMLIMIT_REQUESTS_MAX];
@@ -111,14 +111,14 @@ EXPORT int shmlimit_gate_attach(struct shmlimit_gate *gate)
 
 /* ---- decisions ---- */
 
-/* Take from the limits of the list, all or none. */
+/* Take from all limits of the list, or from none. */
 static int take(struct attachment *a, struct view *view, const struct asked *q, const size_t *list, size_t n, size_t *failed,
                 struct shmlimit_result *results)
 {
 	struct shmlimit_request requests[SHMLIMIT_REQUESTS_MAX];
 	int answer = -ESRCH;
 
-	/* BOUND: a rule that is missing may have been set again under another id: look once. */
+	/* BOUND: a missing rule may have been set again under another id: search once. */
 	for (int again = 0; answer == -ESRCH && again < 2; again++) {
 		if (again)
 			attachment_find_rules(a, view);
@@ -132,6 +132,26 @@ static int take(struct attachment *a, struct view *view, const struct asked *q, 
 		answer = bundle_take(view->limiter, view->handles, requests, n, failed, results);
 	}
 	return answer;
+}
+
+/* Like take() of one limit, but takes nothing. A missing rule allows: the first ban creates it. */
+static int peek(struct attachment *a, struct view *view, const struct asked *q, size_t which, struct shmlimit_result *r)
+{
+	size_t rule = q->limits[which]->rule;
+	int id, answer = -ESRCH;
+
+	*r = (struct shmlimit_result){ .remaining = UINT64_MAX };
+	/* BOUND: as in take(). Only this rule is searched for, since each request may get here. */
+	for (int again = 0; answer == -ESRCH && again < 2; again++) {
+		if (again)
+			__atomic_store_n(&view->ids[rule], shmlimit_rule_find(view->limiter, a->spec->rules[rule].name),
+			                 __ATOMIC_RELAXED);
+		id = __atomic_load_n(&view->ids[rule], __ATOMIC_RELAXED);
+		if (bundle_is_global(view->limiter, id))
+			return -EOPNOTSUPP;
+		answer = shmlimit_peek(view->limiter, id, q->keys[which].bytes, q->keys[which].length, q->costs[which], r);
+	}
+	return answer == -ESRCH ? SHMLIMIT_ALLOWED : answer;
 }
 
 /* ---- fields ---- */
@@ -156,7 +176,7 @@ static void add_number(struct shmlimit_gate_answer *out, struct asked *q, const 
 	add_field(out, name, name_length, at);
 }
 
-/* Add the fields of one limit's answer. They are written where they stay: nothing is copied. */
+/* Add the fields of one limit's answer. They are written in place in the caller's buffer, without a copy. */
 static void add_fields(const struct spec *spec, struct view *view, struct asked *q, size_t i, int answer,
                        const struct shmlimit_result *r, struct shmlimit_gate_answer *out)
 {
@@ -164,7 +184,7 @@ static void add_fields(const struct spec *spec, struct view *view, struct asked 
 	struct shmlimit_fields *fields = (void *)q->to;
 	struct shmlimit_rule rule;
 
-	/* A rule in a dry run that denies has a limit that is reached; clients are not told of dry runs. */
+	/* A rule in a dry run that denies has reached its limit. Clients get no fields of a dry run. */
 	if (answer == SHMLIMIT_ALLOWED && r->retry_after_ns > 0)
 		q->dry_denied = 1;
 	if (out->buffer == NULL || (answer == SHMLIMIT_ALLOWED && limit->denied_only))
@@ -188,7 +208,10 @@ static void add_fields(const struct spec *spec, struct view *view, struct asked 
 	}
 }
 
-/* The older fields, which have no policy: of the limit that denies, or has the fewest tokens left. */
+/*
+ * Add the older X-RateLimit fields, which have no policy: those of the limit that denies, or that has the fewest
+ * tokens left.
+ */
 static void add_x_fields(struct asked *q, struct shmlimit_gate_answer *out)
 {
 	struct timespec now;
@@ -213,6 +236,30 @@ static void note_remaining(struct shmlimit_gate_answer *out, const struct shmlim
 		out->remaining = r->remaining;
 }
 
+static void refuse(struct shmlimit_gate *gate, struct view *view, struct asked *q, size_t which,
+                   const struct shmlimit_result *r, struct shmlimit_gate_answer *out)
+{
+	out->denied_by = (uint32_t)q->places[which];
+	out->status = q->limits[which]->status;
+	out->retry_after_ns = r->retry_after_ns;
+	note_remaining(out, r);
+	add_fields(&gate->spec, view, q, which, SHMLIMIT_DENIED, r, out);
+}
+
+/* Peek at one limit before anything is taken. A limit that allows adds no fields. */
+static int glance(struct shmlimit_gate *gate, struct view *view, struct asked *q, size_t which,
+                  struct shmlimit_gate_answer *out)
+{
+	struct shmlimit_result r;
+	int answer = peek(&gate->attachment, view, q, which, &r);
+
+	if (answer == SHMLIMIT_DENIED)
+		refuse(gate, view, q, which, &r, out);
+	else if (answer == SHMLIMIT_ALLOWED && r.retry_after_ns > 0)
+		q->dry_denied = 1;
+	return answer;
+}
+
 static int enforce(struct shmlimit_gate *gate, struct view *view, struct asked *q, const size_t *list, size_t n,
                    struct shmlimit_gate_answer *out)
 {
@@ -220,14 +267,9 @@ static int enforce(struct shmlimit_gate *gate, struct view *view, struct asked *
 	size_t failed = 0;
 	int answer = take(&gate->attachment, view, q, list, n, &failed, results);
 
-	if (answer == SHMLIMIT_DENIED) {
-		/* What the limits before it took was given back, so there is nothing to tell about them. */
-		out->denied_by = (uint32_t)q->places[list[failed]];
-		out->status = q->limits[list[failed]]->status;
-		out->retry_after_ns = results[failed].retry_after_ns;
-		note_remaining(out, &results[failed]);
-		add_fields(&gate->spec, view, q, list[failed], answer, &results[failed], out);
-	}
+	/* If one denies, the tokens that the other limits took were given back, so those limits add no fields. */
+	if (answer == SHMLIMIT_DENIED)
+		refuse(gate, view, q, list[failed], &results[failed], out);
 	for (size_t i = 0; answer == SHMLIMIT_ALLOWED && i < n; i++) {
 		note_remaining(out, &results[i]);
 		add_fields(&gate->spec, view, q, list[i], answer, &results[i], out);
@@ -240,11 +282,13 @@ static void rehearse(struct shmlimit_gate *gate, struct view *view, struct asked
 {
 	struct shmlimit_result r;
 	size_t failed;
-	int answer = take(&gate->attachment, view, q, &which, 1, &failed, &r);
+	int peeks = q->limits[which]->peek;
+	int answer = peeks ? peek(&gate->attachment, view, q, which, &r) :
+	                     take(&gate->attachment, view, q, &which, 1, &failed, &r);
 
 	if (answer < 0)
 		q->dry_error = answer;
-	else
+	else if (!peeks)
 		note_remaining(out, &r);
 	if (answer == SHMLIMIT_DENIED || (answer == SHMLIMIT_ALLOWED && r.retry_after_ns > 0))
 		q->dry_denied = 1;
@@ -253,22 +297,27 @@ static void rehearse(struct shmlimit_gate *gate, struct view *view, struct asked
 /* Returns the answer, or an error of the limits that are enforced; q->dry_error is one of the others. */
 static int decide_asked(struct shmlimit_gate *gate, struct asked *q, struct shmlimit_gate_answer *out)
 {
-	size_t enforced[SHMLIMIT_REQUESTS_MAX], count = 0;
+	size_t enforced[SHMLIMIT_REQUESTS_MAX], count = 0, dry = 0;
 	int error, answer = SHMLIMIT_ALLOWED;
 	struct view *view;
 
 	for (size_t i = 0; i < q->n; i++)
-		if (!q->limits[i]->dry_run)
+		if (q->limits[i]->dry_run)
+			dry++;
+		else if (!q->limits[i]->peek)
 			enforced[count++] = i;
 	view = attachment_enter(&gate->attachment, &error);
-	if (view == NULL && count > 0) {
+	if (view == NULL && dry < q->n) {
 		answer = error;
 	} else if (view == NULL) {
 		q->dry_error = error;
 	} else {
-		if (count > 0)
+		for (size_t i = 0; answer == SHMLIMIT_ALLOWED && count + dry < q->n && i < q->n; i++)
+			if (q->limits[i]->peek && !q->limits[i]->dry_run)
+				answer = glance(gate, view, q, i, out);
+		if (answer == SHMLIMIT_ALLOWED && count > 0)
 			answer = enforce(gate, view, q, enforced, count, out);
-		for (size_t i = 0; answer == SHMLIMIT_ALLOWED && count < q->n && i < q->n; i++)
+		for (size_t i = 0; answer == SHMLIMIT_ALLOWED && dry > 0 && i < q->n; i++)
 			if (q->limits[i]->dry_run)
 				rehearse(gate, view, q, i, out);
 	}
@@ -276,7 +325,7 @@ static int decide_asked(struct shmlimit_gate *gate, struct asked *q, struct shml
 	return answer;
 }
 
-/* Returns 0, or what is wrong with the caller's arguments. */
+/* Read the caller's keys. Returns 0, or the error in the arguments. */
 static int read_keys(const struct spec *spec, const struct shmlimit_gate_key *keys, size_t n, struct asked *q)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -295,7 +344,7 @@ static int read_keys(const struct spec *spec, const struct shmlimit_gate_key *ke
 	return 0;
 }
 
-/* The failure policy; a dry run refuses nothing. */
+/* Apply the failure policy. A dry run refuses nothing. */
 static int fail(struct shmlimit_gate *gate, int error, int refuse, struct shmlimit_gate_answer *out)
 {
 	attachment_count_failed(&gate->attachment, !refuse);

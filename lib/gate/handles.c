@@ -1,9 +1,9 @@
 /*
  * handles: see handles.h.
  *
- * Each idle handle has a place of its own. A thread that borrows it exchanges it for NULL: no thread waits, and no
- * two get the same. WHY NOT a list: it would need a lock, or an answer to ABA. WHY NOT one handle per thread:
- * threads and segments end independently of each other.
+ * Each idle handle has a place of its own. A thread borrows a handle by exchanging it for NULL. So no thread waits,
+ * and no two threads get the same handle. WHY NOT a list: it needs a lock, or a solution to the ABA problem. WHY NOT
+ * one handle per thread: threads and segments end independently of each other.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,7 +12,7 @@
 
 #include "handles.h"
 
-/* Apache's default ThreadLimit. When more are lent at once, the others are closed after one decision. */
+/* Apache's default ThreadLimit. If more are lent at once, the others are closed after one decision. */
 #define HANDLES_KEPT 64
 
 struct handles {
@@ -71,7 +71,7 @@ struct shmlimit_global *handles_borrow(struct handles *handles, int *error)
 	return global;
 }
 
-/* To the first free place, so that few threads use few handles and connections. */
+/* Return it to the first free place, so that few threads use few handles and connections. */
 void handles_return(struct handles *handles, struct shmlimit_global *global)
 {
 	for (size_t i = 0; i < HANDLES_KEPT; i++) {

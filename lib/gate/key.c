@@ -11,10 +11,10 @@
 
 _Static_assert(SHMLIMIT_KEY_IP_MAX <= KEY_DIGEST_BYTES && KEY_DIGEST_BYTES == SHA512_DIGEST_LENGTH, "either fits a key");
 
-/* The length of the key of the net that an address lies in; 0 or less if it is none. */
+/* Make the key of an address's net. Returns its length; 0 or less if the text is not an address. */
 static int make_net(const struct spec_limit *limit, const void *text, size_t length, struct key *key)
 {
-	char address[INET6_ADDRSTRLEN + 16]; /* and a zone */
+	char address[INET6_ADDRSTRLEN + 16]; /* with room for a zone */
 
 	if (length >= sizeof(address))
 		return 0;

@@ -9,12 +9,12 @@
 #include <stdint.h>
 
 /*
- * Read a decimal number from `min` to `max` that `end` follows. Returns what follows `end`, or where that is a NUL, the NUL
- * itself; NULL if there is no such number.
+ * Read a decimal number from `min` to `max` that is followed by `end`. Returns a pointer behind `end`, or to the NUL
+ * if `end` is the NUL. Returns NULL if there is no such number.
  */
 const char *number(const char *at, uint64_t min, uint64_t max, char end, uint64_t *value);
 
-/* What follows `name` if the text begins with it, else NULL. */
+/* Returns the part of the text after `name` if the text begins with it, else NULL. */
 const char *number_after(const char *text, const char *name);
 
 #endif

@@ -31,7 +31,7 @@ static const char *skip_spaces(const char *at)
 	return at + strspn(at, " \t");
 }
 
-/* A number of 1 or more, with its suffix. Returns what follows it, or NULL. */
+/* Read a number of 1 or more, with its suffix. Returns what follows it, or NULL. */
 static const char *read_count(const char *at, uint64_t *count)
 {
 	uint64_t factor = 1;
@@ -81,7 +81,7 @@ static const char *read_unit(const char *at, uint64_t *ns)
 	return NULL;
 }
 
-/* "/" or "per", with or without spaces around it; "10r/s" is what nginx's limit_req has. */
+/* Skip "/" or "per", with or without spaces around it. "10r/s" is the form of nginx's limit_req. */
 static const char *read_separator(const char *at)
 {
 	if (at[0] == 'r' && at[1] == '/')

@@ -1,9 +1,9 @@
 /*
  * repeats: see repeats.h.
  *
- * An entry is one word, so that one compare-and-swap replaces the oldest: 24 bits of the text's hash, of which the highest
- * is 1, above 40 bits of milliseconds. Two texts with the same hash would hide one another for a minute; that is 1
- * in 8 million.
+ * An entry is one 64-bit word, so that one compare-and-swap replaces the oldest. It has 24 bits of the text's hash,
+ * of which the highest is 1, above 40 bits of milliseconds. Two texts with the same hash would hide each other for a
+ * minute; the probability is 1 in 8 million.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -33,7 +33,7 @@ int repeats_has(struct repeats *repeats, const char *text, uint64_t now_ms)
 	uint64_t h = hash(text) & ~TIME_MASK, entry, oldest;
 	unsigned which;
 
-	/* BOUND: a swap fails only where another thread has reported something meanwhile. */
+	/* BOUND: the swap fails only if another thread has reported a text in the meantime. */
 	do {
 		oldest = __atomic_load_n(&repeats->reported[0], __ATOMIC_RELAXED);
 		which = 0;

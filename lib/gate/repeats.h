@@ -1,6 +1,6 @@
 /*
- * repeats: which texts were reported lately. Each handle on a Redis server reports what is wrong with it, so a process with
- * many threads would report the same text as many times.
+ * repeats: suppresses texts that were reported recently. Each handle on a Redis server reports its problems, so a
+ * process with many threads would report the same text once per thread.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,12 +11,12 @@
 
 #define REPEATS_KEPT 16
 
-/* Zeros: nothing was reported. A process that forks goes on with it: there is no lock to inherit. */
+/* All zero: nothing was reported. A forked process may continue to use it: there is no lock to inherit. */
 struct repeats {
-	uint64_t reported[REPEATS_KEPT]; /* a text's hash and when, see repeats.c */
+	uint64_t reported[REPEATS_KEPT]; /* a text's hash and its time, see repeats.c */
 };
 
-/* Was this text reported within the last minute? If not, it is now. Threads: safe. */
+/* Was this text reported within the last minute? If not, it is recorded now. Threads: safe. */
 int repeats_has(struct repeats *repeats, const char *text, uint64_t now_ms);
 
 #endif

@@ -14,7 +14,7 @@
 #include "rate.h"
 #include "spec.h"
 
-/* A word that may be in a spec. Its value is read into *spec or *limit. Returns NULL, or what would be right. */
+/* A word of a spec. read() stores its value in *spec or *limit. It returns NULL, or how to correct the word. */
 struct option {
 	const char *name;              /* what the word begins with; without a '=' it is the whole word */
 	const char *(*read)(struct spec *spec, struct spec_limit *limit, const char *value);
@@ -172,6 +172,14 @@ static const char *read_dry_run(struct spec *spec, struct spec_limit *limit, con
 	return NULL;
 }
 
+static const char *read_peek(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)spec;
+	(void)value;
+	limit->peek = 1;
+	return NULL;
+}
+
 static const char *read_algorithm(struct spec *spec, struct spec_limit *limit, const char *value)
 {
 	(void)spec;
@@ -190,7 +198,7 @@ static const char *read_rate(struct spec *spec, struct spec_limit *limit, const 
 	       "must be rate=RATE, such as rate=5/minute, rate=\"100 per hour\" or rate=\"10/s burst 20\"";
 }
 
-/* The place of the rule `name`, which is added if it is new. */
+/* Returns the place of the rule `name`, which is added if it is new. */
 static size_t find_rule(struct spec *spec, const char *name)
 {
 	size_t i = 0;
@@ -221,6 +229,7 @@ static const struct option of_limits[] = {
 	{ "status=", read_status },
 	{ "fields=", read_fields },
 	{ "dry_run", read_dry_run },
+	{ "peek", read_peek },
 	{ "rate=", read_rate },
 	{ "algorithm=", read_algorithm },
 	{ NULL, NULL },
@@ -241,7 +250,7 @@ static const struct option of_gates[] = {
 	{ NULL, NULL },
 };
 
-/* The option that a word is, and its value; or NULL. */
+/* Returns the option that matches the word, and its value; or NULL. */
 static const struct option *find_option(const struct option *options, const char *word, const char **value)
 {
 	for (; options->name != NULL; options++) {
@@ -263,14 +272,14 @@ static const char *read_word(struct spec *spec, const char *word)
 	if (option != NULL)
 		return option->read(spec, limit, value);
 	return spec->limit_count > 0 ?
-	       "must be cost=N, prefix=V4,V6, status=N, fields=... or dry_run; or, with create=yes, rate=... or algorithm=..." :
+	       "must be cost=N, prefix=V4,V6, status=N, fields=..., dry_run or peek; or, with create=yes, rate=... or algorithm=..." :
 	       "must be fail=open or fail=closed, owner=USER, engine=URL, deadline=Nms, share=N, x_fields or create=yes, "
 	       "with mode=, group=, slots=";
 }
 
 /*
- * Copy the word at *from to *to, without its quotes and backslashes, and NUL-terminate it; both are moved behind it. Returns
- * NULL, or what would be right.
+ * Copy the word at *from to *to, without its quotes and backslashes, and NUL-terminate it. Both pointers are moved
+ * behind it. Returns NULL, or how to correct the word.
  */
 static const char *copy_word(const char **from, char **to)
 {
@@ -322,7 +331,7 @@ static int read_words(struct spec *spec, const char *text, struct shmlimit_gate_
 	return 0;
 }
 
-/* What a limit's rate says of its rule. Returns NULL, or what would be right. */
+/* Apply a limit's rate to its rule. Returns NULL, or how to correct it. */
 static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 {
 	struct spec_rule *rule = &spec->rules[limit->rule];
@@ -350,7 +359,7 @@ static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 	return NULL;
 }
 
-/* What no word says by itself. */
+/* Check what depends on more than one word. */
 static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
 {
 	char text[sizeof(wrong->text)];
@@ -359,11 +368,14 @@ static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
 		return say_wrong(wrong, 0, 0, "needs segment=NAME before the first rule=");
 	for (size_t i = 0; i < spec->limit_count; i++) {
 		const char *right = set_rate(spec, &spec->limits[i]);
+		struct spec_rule *rule = &spec->rules[spec->limits[i].rule];
 
+		rule->taken |= !spec->limits[i].peek;
+		rule->peeked |= spec->limits[i].peek;
 		if (right == NULL)
 			continue;
-		snprintf(text, sizeof(text), "rule=%s: rate=\"%.30s\" %s", spec->rules[spec->limits[i].rule].name,
-		         spec->limits[i].rate, right);
+		snprintf(text, sizeof(text), "rule=%s: rate=\"%.30s\" %s", rule->name, spec->limits[i].rate,
+		         right);
 		return say_wrong(wrong, 0, 0, text);
 	}
 	return 0;

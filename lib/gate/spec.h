@@ -1,5 +1,5 @@
 /*
- * spec: the text that describes a gate, read.
+ * spec: parses the text that describes a gate.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,23 +8,25 @@
 
 #include "shmlimit_gate.h"
 
-/* A rule that limits name; several limits may share it. */
+/* A rule that one or more limits name. */
 struct spec_rule {
 	const char *name;
-	int has_rate;                  /* create=yes sets the rule to this: */
+	int has_rate;                  /* create=yes sets the rule to this rate: */
 	struct shmlimit_rule rate;
+	int taken, peeked;             /* a limit takes from it; a limit peeks at it */
 };
 
 struct spec_limit {
 	size_t rule;                   /* its place among the rules */
 	uint64_t cost;
-	int by_net;                    /* keys are addresses: their net counts */
+	int by_net;                    /* keys are addresses, and are reduced to their net */
 	unsigned prefix_v4, prefix_v6;
 	int dry_run;
+	int peek;                      /* deny as a take would, and take nothing */
 	int denied_only;               /* fields go to refused requests only */
 	uint32_t status;
 	uint32_t algorithm;            /* of a rule that is created */
-	const char *rate;              /* the text, or NULL */
+	const char *rate;              /* the text of rate=, or NULL */
 };
 
 struct spec {
@@ -37,15 +39,15 @@ struct spec {
 	struct shmlimit_options options; /* of a segment that is created */
 	const char *engine;            /* the URL, or NULL */
 	unsigned deadline_ms;          /* 0: the default */
-	unsigned share_milli;          /* 0: as fail_open says */
+	unsigned share_milli;          /* 0: no share; fail_open decides */
 	struct spec_limit defaults, *limits;
 	struct spec_rule *rules;
 	size_t limit_count, rule_count;
 };
 
 /*
- * Read a spec. *wrong is filled on -EINVAL, up to what its struct_size says. Returns 0, -EINVAL or -ENOMEM; on an error nothing
- * has to be freed.
+ * Read a spec. On -EINVAL *wrong is filled, up to its struct_size. Returns 0, -EINVAL or -ENOMEM. After an error
+ * nothing has to be freed.
  */
 int spec_read(const char *text, struct spec *spec, struct shmlimit_gate_wrong *wrong);
 

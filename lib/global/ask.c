@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "ask.h"
+#include "ask_agent.h"
 #include "fallback.h"
 #include "policy.h"
 
@@ -24,22 +25,22 @@ int ask_slot(struct shmlimit_global *g, int rule, const void *key, size_t key_le
 	return answer;
 }
 
-/* The engine said nothing: no later claim of this key shall wait for it. */
-static void give_up(struct shmlimit_global *g, struct ask *a)
+/* The backend gave no answer. The claim ends, so that no later request of this key waits for it. */
+void ask_give_up(struct shmlimit_global *g, struct ask *a)
 {
 	if (a->answer == SHMLIMIT_LEASE_ASK)
 		shmlimit_lease_abandon(g->limiter, a->rule, a->key, a->key_len);
 	a->answer = fallback(g, a->rule, a->key, a->key_len, a->cost, a->r);
 }
 
-static void give_up_all(struct shmlimit_global *g, struct ask *asks, size_t n)
+void ask_give_up_all(struct shmlimit_global *g, struct ask *asks, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (asks[i].answer > SHMLIMIT_DENIED)
-			give_up(g, &asks[i]);
+			ask_give_up(g, &asks[i]);
 }
 
-static void fail(struct shmlimit_global *g, struct ask *a, const struct trouble *trouble)
+static void report(struct shmlimit_global *g, struct ask *a, const struct trouble *trouble)
 {
 	handle_say(g, trouble, &a->of);
 	if (trouble_is_of_key(trouble)) {
@@ -47,35 +48,39 @@ static void fail(struct shmlimit_global *g, struct ask *a, const struct trouble 
 		sore_add(&g->sore, a->text, handle_key(g, a->of.name, a->key, a->key_len, a->text),
 		         wire_now_ns() + g->options.open_ns);
 	}
-	give_up(g, a);
 }
 
-/* What may be asked: else it is decided here. */
-static int prepare(struct shmlimit_global *g, struct ask *a, struct engine_question *q)
+int ask_rule(struct shmlimit_global *g, struct ask *a)
+{
+	int error = handle_rule(g, a->rule, &a->of);
+
+	if ((error == 0 || error == -ERANGE) && (uint32_t)a->rule < g->rules)
+		g->lease_ns[a->rule] = a->of.lease_ns;
+	return error;
+}
+
+enum ask_state ask_prepare(struct shmlimit_global *g, struct ask *a, struct engine_question *q)
 {
 	struct trouble trouble = { .kind = TROUBLE_EXACT };
-	int error = handle_rule(g, a->rule, &a->of);
+	int error = ask_rule(g, a);
 
 	if (error != 0 && error != -ERANGE) {
 		a->answer = error;
-		return 0;
+		return ASK_DECIDED;
 	}
-	if ((uint32_t)a->rule < g->rules)
-		g->lease_ns[a->rule] = a->of.lease_ns;
 	*q = (struct engine_question){
-		.terms = &a->of.terms,
+		.params = &a->of.params,
 		.key = a->text,
 		.key_len = handle_key(g, a->of.name, a->key, a->key_len, a->text),
 		.need = a->lease.need,
 		.want = a->lease.want,
 	};
 	if (sore_has(&g->sore, q->key, q->key_len, wire_now_ns()))
-		give_up(g, a);
-	else if (error != 0)
-		fail(g, a, &trouble);
-	else
-		return 1;
-	return 0;
+		return ASK_FAILED;
+	if (error == 0)
+		return ASK_READY;
+	report(g, a, &trouble);
+	return ASK_FAILED;
 }
 
 static uint64_t ns_of(uint64_t us)
@@ -84,46 +89,49 @@ static uint64_t ns_of(uint64_t us)
 }
 
 /*
- * Tokens count from when they were asked for, since they may have been debited
- * then; and end sooner where the clock may lag when they are spent. Who was stopped
- * for so long that they are over has spent them in vain.
+ * A lease begins when the question is sent, since the backend may debit the tokens then. It ends earlier by the
+ * amount that the limiter's clock may lag. A process that was stopped for longer than the lease has lost the tokens.
  */
-static void deposit(struct shmlimit_global *g, struct ask *a, const struct engine_question *q, uint64_t sent_ns,
-                    uint64_t asked_ns)
+static enum ask_state deposit(struct shmlimit_global *g, struct ask *a, const struct engine_question *q,
+                              uint64_t sent_ns, uint64_t asked_ns)
 {
 	uint64_t lasts_ns = a->of.lease_ns > g->clock_ns ? a->of.lease_ns - g->clock_ns : 0;
 	struct trouble late = { .kind = TROUBLE_LATE };
 
 	a->answer = shmlimit_lease_deposit_at(g->limiter, a->rule, a->key, a->key_len, q->leased, a->cost,
 	                                      lasts_ns, sent_ns, a->r);
-	if (a->answer == SHMLIMIT_ALLOWED && wire_now_ns() - asked_ns >= a->of.lease_ns)
-		fail(g, a, &late);
-	else if (a->answer == SHMLIMIT_ALLOWED && a->r != NULL)
+	if (a->answer == SHMLIMIT_ALLOWED && wire_now_ns() - asked_ns >= a->of.lease_ns) {
+		report(g, a, &late);
+		return ASK_FAILED;
+	}
+	if (a->answer == SHMLIMIT_ALLOWED && a->r != NULL)
 		a->r->remaining += q->left;
+	return ASK_DECIDED;
 }
 
-static void settle(struct shmlimit_global *g, struct ask *a, const struct engine_question *q, uint64_t sent_ns,
-                   uint64_t asked_ns)
+enum ask_state ask_settle(struct shmlimit_global *g, struct ask *a, const struct engine_question *q, uint64_t sent_ns,
+                          uint64_t asked_ns)
 {
 	if (q->trouble.kind != TROUBLE_NONE) {
-		fail(g, a, &q->trouble);
-		return;
+		report(g, a, &q->trouble);
+		return ASK_FAILED;
 	}
 	if (q->older)
 		handle_say(g, &(struct trouble){ .kind = TROUBLE_MIXED }, &a->of);
-	if (q->leased != 0)
-		deposit(g, a, q, sent_ns, asked_ns);
-	else
+	if (q->leased != 0 && deposit(g, a, q, sent_ns, asked_ns) == ASK_FAILED)
+		return ASK_FAILED;
+	if (q->leased == 0)
 		a->answer = shmlimit_lease_deny(g->limiter, a->rule, a->key, a->key_len, a->cost,
-		                                policy_denied_ns(q->terms, q->need, q->want, q->retry_us,
-		                                                 handle_dice(g)), a->r);
+		                                policy_denied_ns(q->params, q->need, q->want, q->retry_us,
+		                                                 handle_rng(g)), a->r);
 	if ((a->answer == SHMLIMIT_ALLOWED || a->answer == SHMLIMIT_DENIED) && a->r != NULL)
 		a->r->reset_after_ns = ns_of(q->full_us);
+	return ASK_DECIDED;
 }
 
 /*
- * The engine's own trouble comes to all questions that it left open, and counts once. A call that was late is not the
- * engine's fault where waiting for others had used up a part of the deadline, or where connecting had.
+ * A backend error that is not about one key is set in all questions that have no answer, and counts once. A late call
+ * does not count as a failure if waiting for other processes, or connecting, used up part of the deadline.
  */
 static void judge(struct shmlimit_global *g, const struct engine_question *questions, size_t n, int waited)
 {
@@ -136,24 +144,31 @@ static void judge(struct shmlimit_global *g, const struct engine_question *quest
 			return;
 		}
 		shmlimit_lease_count(g->limiter, SHMLIMIT_LEASE_ENGINE_ERRORS, 1);
-		breaker_bad(&g->breaker, handle_dice(g));
+		breaker_bad(&g->breaker, handle_rng(g));
 		return;
 	}
 	handle_well(g);
 	breaker_good(&g->breaker);
 }
 
-/* The breaker has let one call through: of who waited for another's before, or has not. */
+/* Make the call that the breaker allows. `waited`: this process has first waited for another process's answer. */
 static void call(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns, int waited)
 {
 	struct engine_question questions[ASKS_MAX];
 	struct ask *of[ASKS_MAX];
 	size_t m = 0;
-	uint64_t sent_ns, asked_ns;   /* by the limiter's clock, and by one that never lags */
+	uint64_t sent_ns, asked_ns;   /* by the limiter's clock, and by wire_now_ns(), which never lags */
 
-	for (size_t i = 0; i < n; i++)
-		if (asks[i].answer == SHMLIMIT_LEASE_ASK && prepare(g, &asks[i], &questions[m]))
+	for (size_t i = 0; i < n; i++) {
+		enum ask_state state = ASK_DECIDED;
+
+		if (asks[i].answer == SHMLIMIT_LEASE_ASK)
+			state = ask_prepare(g, &asks[i], &questions[m]);
+		if (state == ASK_READY)
 			of[m++] = &asks[i];
+		else if (state == ASK_FAILED)
+			ask_give_up(g, &asks[i]);
+	}
 	if (m == 0) {
 		breaker_unused(&g->breaker);
 		return;
@@ -163,7 +178,8 @@ static void call(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t
 	fleet_lease(&g->fleet, questions, m, until_ns);
 	judge(g, questions, m, waited);
 	for (size_t i = 0; i < m; i++)
-		settle(g, of[i], &questions[i], sent_ns, asked_ns);
+		if (ask_settle(g, of[i], &questions[i], sent_ns, asked_ns) == ASK_FAILED)
+			ask_give_up(g, of[i]);
 }
 
 static size_t count(const struct ask *asks, size_t n, int answer)
@@ -182,23 +198,33 @@ static void nap(unsigned n, uint64_t now_ns, uint64_t until_ns)
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
 }
 
-/* BOUND: the deadline. Those that others ask for are looked at again after each nap. */
+/* Ask the backend from this process, if the breaker lets it. Returns 0 if it does not. */
+static int ask_directly(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns, int waited)
+{
+	int state = BREAKER_WAIT;
+
+	if (count(asks, n, SHMLIMIT_LEASE_ASK) != 0)
+		state = breaker_ask(&g->breaker);
+	if (state < 0 || state == BREAKER_OPEN)
+		return 0;
+	if (state != BREAKER_WAIT)
+		call(g, asks, n, until_ns, waited);
+	return 1;
+}
+
+/* BOUND: the deadline. Keys that other processes ask for are checked again after each nap. */
 void ask_there(struct shmlimit_global *g, struct ask *asks, size_t n)
 {
 	uint64_t now_ns = wire_now_ns(), until_ns = now_ns + g->options.deadline_ns;
 	struct trouble waited = { .kind = TROUBLE_WAITED };
 
 	for (unsigned naps = 0;; naps++) {
-		int state = BREAKER_WAIT;
-
-		if (count(asks, n, SHMLIMIT_LEASE_ASK) != 0)
-			state = breaker_ask(&g->breaker);
-		if (state < 0 || state == BREAKER_OPEN) {
-			give_up_all(g, asks, n);
+		if (ask_agent_lives(g)) {
+			ask_agent(g, asks, n, until_ns);
+		} else if (!ask_directly(g, asks, n, until_ns, naps > 0)) {
+			ask_give_up_all(g, asks, n);
 			return;
 		}
-		if (state != BREAKER_WAIT)
-			call(g, asks, n, until_ns, naps > 0);
 		if (count(asks, n, SHMLIMIT_LEASE_ASK) + count(asks, n, SHMLIMIT_LEASE_WAIT) == 0)
 			return;
 		now_ns = wire_now_ns();
@@ -211,5 +237,5 @@ void ask_there(struct shmlimit_global *g, struct ask *asks, size_t n)
 				                          &asks[i].lease, asks[i].r);
 	}
 	handle_say(g, &waited, NULL);
-	give_up_all(g, asks, n);
+	ask_give_up_all(g, asks, n);
 }

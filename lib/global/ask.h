@@ -1,5 +1,5 @@
 /*
- * ask: requests that this host's leases did not suffice for, up to an answer.
+ * ask: decides requests for which this host has not leased enough tokens.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,9 +15,9 @@ struct ask {
 	const void *key;
 	size_t key_len;
 	uint64_t cost;
-	struct shmlimit_result *r;     /* NULL: nobody wants it */
+	struct shmlimit_result *r;     /* NULL: the result is not wanted */
 	int answer;                    /* LEASE_ASK, LEASE_WAIT: not decided yet */
-	struct shmlimit_lease lease;   /* what the slot said */
+	struct shmlimit_lease lease;   /* what shmlimit_lease_take() returned about the slot */
 	struct handle_rule of;
 	char text[KEY_TEXT_MAX];
 };
@@ -31,11 +31,35 @@ static inline void ask_begin(struct ask *ask, const struct shmlimit_request *q, 
 	ask->r = r;
 }
 
-/* Ask the slot, as shmlimit_lease_take() does, or, of another rule, shmlimit_take(). */
+/* Like shmlimit_lease_take() for a LEASE rule, and like shmlimit_take() for any other. */
 int ask_slot(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost,
              struct shmlimit_lease *lease, struct shmlimit_result *r);
 
-/* Decide those of n asks, 1 to ASKS_MAX, that ask_slot() did not, by the deadline. */
+/* What becomes of an ask on its way to the backend and back. */
+enum ask_state {
+	ASK_READY,             /* the question may be sent */
+	ASK_DECIDED,           /* the ask has its answer */
+	ASK_FAILED,            /* the backend is not asked, or gave none: reported; on_failure decides */
+};
+
+/* Read the rule. Returns 0 or as handle_rule(). */
+int ask_rule(struct shmlimit_global *g, struct ask *ask);
+
+/* Make the question for the backend. */
+enum ask_state ask_prepare(struct shmlimit_global *g, struct ask *ask, struct engine_question *question);
+
+/*
+ * Apply the backend's answer to the slot. The question was sent at `sent_ns` by the limiter's clock, which is
+ * `asked_ns` by wire_now_ns().
+ */
+enum ask_state ask_settle(struct shmlimit_global *g, struct ask *ask, const struct engine_question *question,
+                          uint64_t sent_ns, uint64_t asked_ns);
+
+/* Answer as on_failure says, and end this ask's claim, if it has one. */
+void ask_give_up(struct shmlimit_global *g, struct ask *ask);
+void ask_give_up_all(struct shmlimit_global *g, struct ask *asks, size_t n);
+
+/* Decide, by the deadline, those of n asks (1 to ASKS_MAX) that ask_slot() did not decide. */
 void ask_there(struct shmlimit_global *g, struct ask *asks, size_t n);
 
 #endif

@@ -9,7 +9,7 @@
 #include "breaker.h"
 #include "policy.h"
 
-/* After this time a closed one is tried again by a single call: while it runs, others wait for it. */
+/* A closed breaker is tested again by a single call after this time. Other processes wait for that call. */
 #define CLOSED_NS UINT64_C(60000000000)
 
 int breaker_begin(struct breaker *b, struct shmlimit *limiter, const struct url *url)
@@ -45,7 +45,7 @@ int breaker_ask(struct breaker *b)
 	answer = shmlimit_lease_take(b->limiter, b->rule, b->key, len, 1, CLOSED_NS, b->claim_ns, &lease, NULL);
 	switch (answer) {
 	case SHMLIMIT_LEASE_ASK:
-	case SHMLIMIT_ALLOWED: /* closed a moment ago: the token is taken, and so he may as well be the probe */
+	case SHMLIMIT_ALLOWED: /* it closed a moment ago: the token is taken, so this call is the probe */
 		b->probing = 1;
 		return BREAKER_PROBE;
 	case SHMLIMIT_LEASE_WAIT:
@@ -62,7 +62,7 @@ uint64_t breaker_open_for_ns(const struct breaker *b)
 	struct shmlimit_result r = { 0 };
 	int answer = shmlimit_peek(b->limiter, b->rule, b->key, strlen(b->key), 1, &r);
 
-	/* One that was never used has no slot, and so nothing that ends. */
+	/* A breaker that was never used has no slot, so reset_after_ns has no meaning. */
 	return answer == SHMLIMIT_DENIED ? r.reset_after_ns : 0;
 }
 
@@ -74,19 +74,19 @@ void breaker_good(struct breaker *b)
 	b->probing = 0;
 }
 
-void breaker_bad(struct breaker *b, uint64_t dice)
+void breaker_bad(struct breaker *b, uint64_t rng)
 {
 	size_t len = strlen(b->key);
 
 	if (++b->failures < b->open_after && !b->probing)
 		return;
 	b->failures = 0;
-	/* Others may have met the same: one opens it. */
+	/* Several processes may meet the same failure: the one that takes the token opens the breaker. */
 	if (!b->probing && shmlimit_take(b->limiter, b->rule, b->key, len, 1, NULL) != SHMLIMIT_ALLOWED)
 		return;
 	b->probing = 0;
 	shmlimit_lease_count(b->limiter, SHMLIMIT_LEASE_BREAKER_OPENINGS, 1);
-	shmlimit_lease_deny(b->limiter, b->rule, b->key, len, 1, policy_open_ns(b->open_ns, dice), NULL);
+	shmlimit_lease_deny(b->limiter, b->rule, b->key, len, 1, policy_open_ns(b->open_ns, rng), NULL);
 }
 
 void breaker_unused(struct breaker *b)

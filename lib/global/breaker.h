@@ -1,14 +1,12 @@
 /*
- * breaker: one for all processes of a host, so that an engine that is gone costs
- * one of them a deadline now and then, and not each of them one a request. It is a
- * key of a LEASE rule of its own:
+ * breaker: the circuit breaker that all processes of a host share. While the backend is gone, one process waits for a
+ * deadline now and then, instead of every process for every request. The breaker is a key of an internal LEASE rule:
  *
- *	a token   closed: call; who takes the token opens it
- *	nothing   one asks: he is the probe, and his call closes it or opens it
+ *	a token   closed: call; the process that takes the token opens it
+ *	nothing   one process claims the key and is the probe: its call closes the breaker or opens it
  *	denied    open
  *
- * So it needs no repair when a process is killed, the probe included: his claim
- * ends by itself.
+ * So nothing needs repair when a process is killed, not even when it is the probe: its claim ends by itself.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,12 +16,12 @@
 #include "shmlimit.h"
 #include "url.h"
 
-#define BREAKER_RULE "~engine"          /* '~': a rule that is not the user's */
+#define BREAKER_RULE "~engine"          /* '~': an internal rule */
 
 enum breaker_state {
 	BREAKER_CLOSED,
-	BREAKER_PROBE,         /* the caller is the one; one of the calls below must follow */
-	BREAKER_WAIT,          /* somebody else is: he needs no longer than a call */
+	BREAKER_PROBE,         /* the caller is the probe; it must then call breaker_good(), _bad() or _unused() */
+	BREAKER_WAIT,          /* another process is the probe: it needs no longer than a call */
 	BREAKER_OPEN,
 };
 
@@ -36,20 +34,23 @@ struct breaker {
 	int probing;
 };
 
-/* Makes the rule if there is none. Returns 0 or what shmlimit_rule_set() says: -EBUSY it is there, and no lease. */
+/*
+ * Create the rule if there is none. Returns 0 or what shmlimit_rule_set() returns: -EBUSY another algorithm's rule
+ * has the name.
+ */
 int breaker_begin(struct breaker *breaker, struct shmlimit *limiter, const struct url *url);
 
-/* May the engine be called? Or -errno: the rule was removed, or is another's. */
+/* May the backend be called? Returns a breaker_state, or -errno: the rule was removed or replaced. */
 int breaker_ask(struct breaker *breaker);
 
-/* How long it stays open, or at most until the process that probes has an answer; 0: it is closed. */
+/* Returns the time that it stays open, which is at most the time until the probe has an answer; 0: it is closed. */
 uint64_t breaker_open_for_ns(const struct breaker *breaker);
 
-/* How the call went. */
+/* Record a call that succeeded, or that failed. */
 void breaker_good(struct breaker *breaker);
-void breaker_bad(struct breaker *breaker, uint64_t dice);
+void breaker_bad(struct breaker *breaker, uint64_t rng);
 
-/* There was no call. */
+/* Give the probe back: no call was made. */
 void breaker_unused(struct breaker *breaker);
 
 #endif

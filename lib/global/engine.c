@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 
 #define MAJOR_MIN 6
 
-/* What is sent when the connection stands, in one go, and answered in this order. */
+/* The commands that are sent at once on a new connection. The answers arrive in this order. */
 enum greeting {
 	GREETING_UNSENT,
 	GREETING_AUTH,         /* left out without a password */
@@ -22,13 +23,6 @@ enum greeting {
 	GREETING_SELECT,
 	GREETING_SCRIPT,
 	GREETING_DONE,
-};
-
-/* Commands, one behind the other, until they are sent. */
-struct outbox {
-	char *bytes;
-	size_t len;
-	int failed;
 };
 
 /* hiredis 0.14 has its own version of every string, and nothing to join two. */
@@ -57,14 +51,14 @@ static int outbox_send(struct outbox *out, struct wire *wire, uint64_t until_ns)
 	return error;
 }
 
-static void shut(struct engine *e)
+void engine_shut(struct engine *e)
 {
 	wire_shut(&e->wire);
 	e->ready = e->used = 0;
 	e->greeting = GREETING_UNSENT;
 }
 
-static struct trouble trouble_of_error(int error)
+struct trouble engine_trouble(int error)
 {
 	return (struct trouble){ .kind = error == -ETIMEDOUT ? TROUBLE_LATE
 	                                 : error == -EBADMSG ? TROUBLE_REPLY
@@ -79,7 +73,9 @@ void engine_begin(struct engine *e, const struct url *url)
 
 void engine_end(struct engine *e)
 {
-	shut(e);
+	engine_shut(e);
+	if (e->found != NULL)
+		freeaddrinfo(e->found);
 	explicit_bzero(&e->url, sizeof(e->url));
 }
 
@@ -151,20 +147,22 @@ static int read_greeting(struct engine *e, const redisReply *reply, struct troub
 	return 0;
 }
 
-/* From wherever it is to the end of the greeting. Returns 0, -errno, or 1 with *trouble filled. */
+/* Continue the greeting to its end. Returns 0, -errno, or 1 with *trouble filled. */
 static int introduce(struct engine *e, uint64_t until_ns, struct trouble *trouble)
 {
 	int error = 0;
 
-	if (e->wire.fd < 0)
-		error = wire_connect(&e->wire, &e->url);
+	if (e->wire.fd < 0) {
+		error = wire_connect(&e->wire, &e->url, e->found);
+		e->found = NULL;
+	}
 	if (error == 0)
 		error = wire_connected(&e->wire, until_ns);
 	if (error == 0 && e->greeting == GREETING_UNSENT) {
 		e->greeted_ns = wire_now_ns();
 		error = send_greeting(e, until_ns);
 		if (error != 0)
-			shut(e);       /* half a command may be sent */
+			engine_shut(e);       /* half a command may be sent */
 	}
 	for (; error == 0 && e->greeting < GREETING_DONE; e->greeting++) {
 		redisReply *reply;
@@ -180,35 +178,38 @@ static int introduce(struct engine *e, uint64_t until_ns, struct trouble *troubl
 	return error;
 }
 
-/* WHY NOT begin anew after each deadline: a server that is further away than that would never be reached. */
+/*
+ * WHY NOT start over after each deadline: a server that takes longer than a deadline to connect to would never be
+ * reached.
+ */
 int engine_ready(struct engine *e, uint64_t until_ns, struct trouble *trouble)
 {
 	int error;
 
 	if (e->pid != getpid()) {
-		shut(e);
+		engine_shut(e);
 		e->pid = getpid();
 	}
 	if (e->ready)
 		return 0;
-	/* Where there is another address it is tried first. */
+	/* Another address, if there is one, is tried first. */
 	if (e->wire.fd >= 0 && e->wire.next == NULL && wire_now_ns() - e->wire.since_ns >= WIRE_PATIENCE_NS)
-		shut(e);
+		engine_shut(e);
 	error = introduce(e, until_ns, trouble);
 	if (error == 0) {
 		e->ready = 1;
 		return 0;
 	}
 	if (error < 0)
-		*trouble = trouble_of_error(error);
+		*trouble = engine_trouble(error);
 	if (error != -ETIMEDOUT)
-		shut(e);
+		engine_shut(e);
 	return 1;
 }
 
-static void ask(const struct engine *e, struct outbox *out, const struct engine_question *q, int with_text)
+void engine_put(const struct engine *e, struct outbox *out, const struct engine_question *q, int with_text)
 {
-	const struct script_terms *t = q->terms;
+	const struct script_params *t = q->params;
 	char number[8][48];
 	const char *asking[] = { "ASKING" };
 	const char *words[12] = { with_text ? "EVAL" : "EVALSHA", with_text ? script_text : e->sha, "1", q->key };
@@ -231,7 +232,7 @@ static void ask(const struct engine *e, struct outbox *out, const struct engine_
 	outbox_add(out, 12, words, lens);
 }
 
-static void answer(const redisReply *reply, struct engine_question *q)
+void engine_answer(const redisReply *reply, struct engine_question *q)
 {
 	q->trouble = (struct trouble){ .kind = TROUBLE_NONE };
 	if (reply->type == REDIS_REPLY_ERROR) {
@@ -253,7 +254,10 @@ static void answer(const redisReply *reply, struct engine_question *q)
 		q->trouble.kind = TROUBLE_REPLY;
 }
 
-/* Send those whose trouble is `which`, and read the answers. Returns 0 or -errno; how many were answered is in *done. */
+/*
+ * Send the questions whose trouble is `which`, and read the answers. Returns 0 or -errno. *done is the number of
+ * answers.
+ */
 static int exchange(struct engine *e, struct engine_question *questions, size_t n, enum trouble_kind which,
                     uint64_t until_ns, size_t *done)
 {
@@ -262,7 +266,7 @@ static int exchange(struct engine *e, struct engine_question *questions, size_t 
 
 	for (size_t i = 0; i < n; i++)
 		if (questions[i].trouble.kind == which)
-			ask(e, &out, &questions[i], which == TROUBLE_SCRIPT);
+			engine_put(e, &out, &questions[i], which == TROUBLE_SCRIPT);
 	if (out.bytes == NULL && !out.failed)
 		return 0;
 	error = outbox_send(&out, &e->wire, until_ns);
@@ -280,7 +284,7 @@ static int exchange(struct engine *e, struct engine_question *questions, size_t 
 		error = wire_receive(&e->wire, &reply, until_ns);
 		if (error != 0)
 			break;
-		answer(reply, &questions[i]);
+		engine_answer(reply, &questions[i]);
 		freeReplyObject(reply);
 		e->used = 1;
 		e->commands++;
@@ -290,9 +294,9 @@ static int exchange(struct engine *e, struct engine_question *questions, size_t 
 }
 
 /*
- * A new connection may have taken so much of the deadline that an answer, which takes as long as the greeting did,
- * would be late. WHY NOT ask all the same: a late answer shuts the connection, and the next call, which connects again,
- * would be late again.
+ * Connecting may have used so much of the deadline that the answer would be late, if it takes as long as the greeting
+ * did. WHY NOT ask all the same: a late answer shuts the connection, so the next call connects again and is late
+ * again.
  */
 static int is_too_late(const struct engine *e, uint64_t until_ns)
 {
@@ -301,7 +305,7 @@ static int is_too_late(const struct engine *e, uint64_t until_ns)
 	return now_ns >= until_ns || now_ns - e->greeted_ns > until_ns - now_ns;
 }
 
-/* A connection that a command can be sent over. */
+/* Make sure that the connection can carry a command. */
 static int reach(struct engine *e, uint64_t until_ns, struct trouble *trouble)
 {
 	int is_new = !e->ready || e->pid != getpid();
@@ -315,13 +319,13 @@ static int reach(struct engine *e, uint64_t until_ns, struct trouble *trouble)
 }
 
 /*
- * After a failover the address may lead to another server, so a replica is not asked again over the same connection.
- * Its socket would stay open for as long as the replica runs.
+ * After a failover the address may lead to another server, so the connection to a replica is shut. Otherwise its
+ * socket would stay open for as long as the replica runs.
  */
 static void leave_replica(struct engine *e, const struct trouble *trouble)
 {
 	if (trouble->kind == TROUBLE_REPLICA)
-		shut(e);
+		engine_shut(e);
 }
 
 static int attempt(struct engine *e, struct engine_question *questions, size_t n, uint64_t until_ns, size_t *done,
@@ -338,15 +342,14 @@ static int attempt(struct engine *e, struct engine_question *questions, size_t n
 		leave_replica(e, &questions[i].trouble);
 	if (error == 0)
 		return 0;
-	*trouble = trouble_of_error(error);
-	shut(e);
+	*trouble = engine_trouble(error);
+	engine_shut(e);
 	return 1;
 }
 
 /*
- * A server that was restarted meanwhile has shut connections that were used
- * before: it is worth a second try. What it may have carried out is lost, not
- * given twice.
+ * A server that was restarted has shut its connections, so a connection that was used before is worth a second try.
+ * Tokens that the first try may have debited are lost, not leased twice.
  */
 void engine_lease(struct engine *e, struct engine_question *questions, size_t n, uint64_t until_ns)
 {
@@ -377,8 +380,8 @@ int engine_command(struct engine *e, int n, const char **words, const size_t *le
 	if (error == 0)
 		error = wire_receive(&e->wire, reply, until_ns);
 	if (error != 0) {
-		*trouble = trouble_of_error(error);
-		shut(e);
+		*trouble = engine_trouble(error);
+		engine_shut(e);
 		return 1;
 	}
 	e->used = 1;

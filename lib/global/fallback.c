@@ -38,13 +38,13 @@ static void local_name(char name[SHMLIMIT_RULE_NAME_MAX + 1], const char *of)
 		snprintf(name, SHMLIMIT_RULE_NAME_MAX + 1, FALLBACK_PREFIX "%.*s", room, of);
 		return;
 	}
-	/* Fowler, Noll, Vo: FNV-1a. */
+	/* FNV-1a, of Fowler, Noll and Vo. */
 	for (const char *c = of; *c != '\0'; c++)
 		hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
 	snprintf(name, SHMLIMIT_RULE_NAME_MAX + 1, FALLBACK_PREFIX "%.*s:%016" PRIx64, room - hash_digits - 1, of, hash);
 }
 
-/* The id of the rule's local twin, made or changed where it is not as the rule is now. */
+/* Returns the id of the rule's local share, which is created, or changed if the rule has changed. */
 static int local_rule(struct shmlimit_global *g, int rule)
 {
 	char of[SHMLIMIT_RULE_NAME_MAX + 1], name[SHMLIMIT_RULE_NAME_MAX + 1];
@@ -55,7 +55,7 @@ static int local_rule(struct shmlimit_global *g, int rule)
 		error = share(g, rule, &want);
 	if (error != 0)
 		return error;
-	/* This is a request: another writer is not waited for. */
+	/* WHY NO_WAIT: this runs inside a request, which must not wait for another writer of rules. */
 	want.flags |= SHMLIMIT_NO_WAIT;
 	local_name(name, of);
 	id = shmlimit_rule_find(g->limiter, name);
@@ -66,15 +66,15 @@ static int local_rule(struct shmlimit_global *g, int rule)
 
 static int allow(struct shmlimit_global *g, int rule, struct shmlimit_result *r)
 {
-	struct shmlimit_rule terms = { .struct_size = sizeof(terms) };
-	int error = shmlimit_rule_get(g->limiter, rule, &terms);
+	struct shmlimit_rule params = { .struct_size = sizeof(params) };
+	int error = shmlimit_rule_get(g->limiter, rule, &params);
 
 	if (error == 0 && r != NULL)
-		*r = (struct shmlimit_result){ .limit = terms.capacity };
+		*r = (struct shmlimit_result){ .limit = params.capacity };
 	return error;
 }
 
-/* A take denies what is not here, and takes what somebody else has got meanwhile. */
+/* DENY is a take from the slot alone, also used if LOCAL has no rule. It denies, unless another process has deposited tokens. */
 int fallback(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost,
              struct shmlimit_result *r)
 {

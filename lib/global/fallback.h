@@ -8,10 +8,10 @@
 
 #include "handle.h"
 
-/* A host's share of a rule is a rule of this name and the other's; of a long name its beginning and a hash. */
+/* A rule's local share is a rule named with this prefix and the rule's name. A long name is cut and gets a hash. */
 #define FALLBACK_PREFIX "~local:"
 
-/* An answer as of shmlimit_take(). */
+/* Answers as on_failure says; returns what shmlimit_take() returns. */
 int fallback(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost,
              struct shmlimit_result *r);
 

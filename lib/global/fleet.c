@@ -9,7 +9,10 @@
 
 #include "fleet.h"
 
-/* To a node, from there to where the key is being moved, and once more if that has changed meanwhile. */
+/*
+ * Most nodes that one question is sent to: a node, the node that the key is being moved to, and one more if that
+ * changes.
+ */
 #define HOPS 4
 
 void fleet_begin(struct fleet *f, const struct url *url)
@@ -36,7 +39,7 @@ void fleet_end(struct fleet *f)
 	engine_end(&f->home);
 }
 
-/* CRC-16 of XMODEM, which the cluster's specification names. */
+/* CRC-16/XMODEM, as the cluster's specification demands. */
 static unsigned crc16(const unsigned char *bytes, size_t len)
 {
 	unsigned crc = 0;
@@ -60,8 +63,8 @@ unsigned fleet_slot(const void *key, size_t key_len)
 	return crc16(bytes, key_len) % FLEET_SLOTS;
 }
 
-/* "MOVED 3999 10.0.0.1:6381", "ASK ...". No host means the one that said so. */
-static int parse_move(const char *said, const struct url *from, struct url *to, unsigned *slot)
+/* Parses "MOVED 3999 10.0.0.1:6381" and "ASK ...". An empty host means the node that answered. */
+int fleet_move(const char *said, const struct url *from, struct url *to, unsigned *slot)
 {
 	char where[sizeof(to->host)];
 	char *colon;
@@ -102,7 +105,9 @@ static int node_at(struct fleet *f, const struct url *url)
 	return (int)f->count++;
 }
 
-/* Where an engine's answer says that a key is: its place, or -1. *asking: only this once. */
+/*
+ * Returns the place of the node that an answer names, or -1. *asking: the key is there for this question only (ASK).
+ */
 static int moved_to(struct fleet *f, const struct trouble *trouble, const struct engine *at, int *asking)
 {
 	struct url url;
@@ -110,7 +115,7 @@ static int moved_to(struct fleet *f, const struct trouble *trouble, const struct
 	int place = -1;
 
 	*asking = 0;
-	if (trouble->kind == TROUBLE_MOVED && parse_move(trouble->said, &at->url, &url, &slot) == 0)
+	if (trouble->kind == TROUBLE_MOVED && fleet_move(trouble->said, &at->url, &url, &slot) == 0)
 		place = node_at(f, &url);
 	if (place < 0)
 		return -1;
@@ -127,7 +132,10 @@ static struct engine *engine_of(struct fleet *f, const void *key, size_t key_len
 	return place == 0 ? &f->home : f->node[place - 1];
 }
 
-/* A node that fails may have handed its slots on: home knows. */
+/*
+ * A node that fails may have lost its slots to another one. Forget that it has the key: the home node says which one
+ * does.
+ */
 static void doubt(struct fleet *f, const struct trouble *trouble, const void *key, size_t key_len)
 {
 	if (f->of_slot != NULL && trouble->kind != TROUBLE_NONE && trouble->kind != TROUBLE_CONNECTED &&
@@ -135,7 +143,10 @@ static void doubt(struct fleet *f, const struct trouble *trouble, const void *ke
 		f->of_slot[fleet_slot(key, key_len)] = 0;
 }
 
-/* Ask one question, which was asked at home or not, of whoever has the key. BOUND: HOPS, and the deadline. */
+/*
+ * Ask one question of the node that has the key. `asked`: home has answered it already. BOUND: HOPS, and the
+ * deadline.
+ */
 static void follow(struct fleet *f, struct engine_question *q, int asked, uint64_t until_ns)
 {
 	struct engine *at = asked ? &f->home : engine_of(f, q->key, q->key_len);

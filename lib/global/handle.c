@@ -12,24 +12,24 @@
 
 int handle_rule(struct shmlimit_global *g, int rule, struct handle_rule *out)
 {
-	struct shmlimit_rule terms = { .struct_size = sizeof(terms) };
-	int error = shmlimit_rule_get(g->limiter, rule, &terms);
+	struct shmlimit_rule params = { .struct_size = sizeof(params) };
+	int error = shmlimit_rule_get(g->limiter, rule, &params);
 
 	out->id = rule;
 	if (error == 0)
 		error = shmlimit_rule_name(g->limiter, rule, out->name);
-	if (error == 0 && terms.algorithm != SHMLIMIT_LEASE)
+	if (error == 0 && params.algorithm != SHMLIMIT_LEASE)
 		error = -EOPNOTSUPP;
 	if (error != 0)
 		return error;
-	out->lease_ns = policy_lease_ns(terms.capacity, terms.count, terms.period_ns, g->options.lease_ns,
+	out->lease_ns = policy_lease_ns(params.capacity, params.count, params.period_ns, g->options.lease_ns,
 	                                g->options.deadline_ns);
-	error = script_terms(&out->terms, terms.capacity, terms.count, terms.period_ns, (out->lease_ns + 999) / 1000);
-	out->terms.set_us = terms.set_unix_ns / 1000;
+	error = script_params(&out->params, params.capacity, params.count, params.period_ns, (out->lease_ns + 999) / 1000);
+	out->set_us = out->params.set_us = params.set_unix_ns / 1000;
 	return error;
 }
 
-/* No rule has a '/' in its name, so no two (rule, key) are called the same. */
+/* A rule's name has no '/', so two different pairs of rule and key never get the same name. */
 size_t handle_key(const struct shmlimit_global *g, const char *rule, const void *key, size_t key_len,
                   char text[KEY_TEXT_MAX])
 {
@@ -41,9 +41,9 @@ size_t handle_key(const struct shmlimit_global *g, const char *rule, const void 
 }
 
 /* Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014. */
-uint64_t handle_dice(struct shmlimit_global *g)
+uint64_t handle_rng(struct shmlimit_global *g)
 {
-	uint64_t z = g->dice += UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t z = g->rng += UINT64_C(0x9e3779b97f4a7c15);
 
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
@@ -71,7 +71,7 @@ void handle_say(struct shmlimit_global *g, const struct trouble *trouble, const 
 		g->said_of[trouble->kind] |= bit;
 		return;
 	}
-	/* Who waited for another's answer learned nothing new. */
+	/* A timeout while another process asked is not reported again while a backend error is known. */
 	if (trouble->kind == TROUBLE_WAITED && g->said.kind != TROUBLE_NONE)
 		return;
 	if (trouble->kind != g->said.kind || trouble->error != g->said.error)

@@ -1,5 +1,5 @@
 /*
- * handle: what a struct shmlimit_global is, and what its verbs share.
+ * handle: struct shmlimit_global, and what its operations share.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,6 +8,7 @@
 
 #include "breaker.h"
 #include "fleet.h"
+#include "requests.h"
 #include "shmlimit_global.h"
 #include "sore.h"
 
@@ -15,41 +16,50 @@
 
 struct shmlimit_global {
 	struct shmlimit *limiter;
-	struct shmlimit_global_options options;        /* complete; `prefix` points to the next */
+	struct shmlimit_global_options options;        /* with the defaults filled in; `prefix` points to the next member */
 	char prefix[SHMLIMIT_GLOBAL_PREFIX_MAX + 1];
 	struct fleet fleet;
-	uint64_t clock_ns;                             /* what the limiter's clock may lag behind */
+	uint64_t clock_ns;                             /* the most that the limiter's clock may lag */
 	struct breaker breaker;
+	struct requests *requests;                     /* requests to the agent of this host */
+	uint64_t backend;                              /* the agent's number for this backend */
 	struct sore sore;
-	uint64_t dice;
-	struct trouble said;                           /* of the engine, since it last was well */
-	uint64_t said_of[TROUBLE_KINDS];               /* of keys: a bit a rule, modulo 64 */
+	uint64_t rng;
+	struct trouble said;                           /* the last backend error that was reported; NONE: it works */
+	uint64_t said_of[TROUBLE_KINDS];               /* the same for keys: one bit for each rule, modulo 64 */
 	uint32_t rules;
-	uint64_t lease_ns[];                           /* how long each rule's leases last; 0: nobody asked yet */
+	uint64_t lease_ns[];                           /* duration of each rule's leases; 0: not known yet */
 };
 
-/* A rule, as the engine is asked about it. */
+/* A rule as the backend needs it. */
 struct handle_rule {
 	int id;
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
-	struct script_terms terms;
+	struct script_params params;
+	uint64_t set_us;                               /* that of `params`, valid even if those are not exact */
 	uint64_t lease_ns;
 };
 
-/* Returns 0 or -errno: no such rule, no LEASE rule; -ERANGE the engine could not count it, `name` being filled. */
+/*
+ * Returns 0, or -errno: there is no such rule, or it is not a LEASE rule. -ERANGE: the backend cannot count it
+ * exactly; `name` is filled.
+ */
 int handle_rule(struct shmlimit_global *g, int rule, struct handle_rule *out);
 
-/* What the key is called in the engine: prefix{rule/key}. Returns its length. */
+/* Fill `text` with the key's name on the backend, prefix{rule/key}. Returns its length. */
 size_t handle_key(const struct shmlimit_global *g, const char *rule, const void *key, size_t key_len,
                   char text[KEY_TEXT_MAX]);
 
-uint64_t handle_dice(struct shmlimit_global *g);
+uint64_t handle_rng(struct shmlimit_global *g);
 
-/* Report an engine's trouble, or a key's, if it is news; and that the engine is well, so that trouble is news again. */
+/*
+ * Report a backend error, or one of a key, unless it was reported before. handle_well() notes that the backend works,
+ * so that the next error is reported.
+ */
 void handle_say(struct shmlimit_global *g, const struct trouble *trouble, const struct handle_rule *rule);
 void handle_well(struct shmlimit_global *g);
 
-/* Say it, and return it as -errno. */
+/* Report it, and return it as -errno. */
 int handle_fail(struct shmlimit_global *g, const struct trouble *trouble, const struct handle_rule *rule);
 
 #endif

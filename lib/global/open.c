@@ -16,14 +16,14 @@
 
 #define PREFIX_DEFAULT "shmlimit:"
 
-/* The longest tick of a kernel's, CONFIG_HZ=100. */
+/* The longest tick of a kernel (CONFIG_HZ=100), in ns. */
 #define COARSE_NS UINT64_C(10000000)
 
 #define US UINT64_C(1000)
 #define MS (1000 * US)
 #define S (1000 * MS)
 
-/* A time that is 0 is the default. Returns whether it is in its range. */
+/* Replace a time of 0 with its default, `value`. Returns whether the time is in its range. */
 static int complete(uint64_t *ns, uint64_t value, uint64_t min, uint64_t max)
 {
 	if (*ns == 0)
@@ -69,12 +69,13 @@ static int begin(struct shmlimit_global *g, const struct url *url)
 
 	if (error != 0)
 		return error;
+	g->backend = requests_backend(g->breaker.key, g->prefix);
 	g->breaker.claim_ns = policy_claim_ns(g->options.deadline_ns);
 	g->breaker.open_ns = g->options.open_ns;
 	g->breaker.open_after = g->options.open_after;
-	if (getrandom(&g->dice, sizeof(g->dice), GRND_NONBLOCK) != (ssize_t)sizeof(g->dice))
-		g->dice = shmlimit_now(g->limiter);
-	g->sore.secret = handle_dice(g);
+	if (getrandom(&g->rng, sizeof(g->rng), GRND_NONBLOCK) != (ssize_t)sizeof(g->rng))
+		g->rng = shmlimit_now(g->limiter);
+	g->sore.secret = handle_rng(g);
 	fleet_begin(&g->fleet, url);
 	return 0;
 }
@@ -86,6 +87,8 @@ EXPORT int shmlimit_global_open(struct shmlimit *limiter, const char *text,
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit_global *g;
 	struct url url;
+	size_t area = 0;
+	void *requests;
 	int error = 0;
 
 	if (limiter == NULL || text == NULL || out == NULL)
@@ -106,6 +109,8 @@ EXPORT int shmlimit_global_open(struct shmlimit *limiter, const char *text,
 	g->rules = info.rules;
 	g->clock_ns = info.clock == SHMLIMIT_CLOCK_COARSE ? COARSE_NS : 0;
 	g->options = o;
+	requests = shmlimit_area(limiter, &area);
+	g->requests = requests_in(requests, area);
 	strcpy(g->prefix, o.prefix);
 	g->options.prefix = g->prefix;
 	error = begin(g, &url);

@@ -25,7 +25,7 @@ EXPORT int shmlimit_global_peek(struct shmlimit_global *g, int rule, const void 
 	error = handle_rule(g, rule, &of);
 	if (error != 0)
 		return error;
-	q.terms = &of.terms;
+	q.params = &of.params;
 	q.key = text;
 	q.key_len = handle_key(g, of.name, key, key_len, text);
 	fleet_lease(&g->fleet, &q, 1, wire_now_ns() + g->options.deadline_ns);

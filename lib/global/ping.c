@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask_agent.h"
 #include "export.h"
 #include "sized.h"
 #include "handle.h"
 
-/* What INFO has under a name; NULL without. Lines are NAME:VALUE. */
+/* Find a value in the text of INFO, whose lines are NAME:VALUE. Returns NULL if it is not there. */
 static const char *value_of(const char *text, const char *name)
 {
 	size_t len = strlen(name);
@@ -31,7 +32,7 @@ static uint64_t number_of(const char *text, const char *name)
 	return value != NULL ? strtoull(value, NULL, 10) : 0;
 }
 
-/* A user that may not ask for INFO is well all the same. */
+/* A user without permission for INFO is no error. */
 static int ask_info(struct shmlimit_global *g, const char *section, char **text, struct trouble *trouble)
 {
 	const char *words[] = { "INFO", section };
@@ -97,5 +98,11 @@ EXPORT int shmlimit_global_ping(struct shmlimit_global *g, struct shmlimit_globa
 
 EXPORT uint64_t shmlimit_global_breaker_ns(struct shmlimit_global *g)
 {
-	return g != NULL ? breaker_open_for_ns(&g->breaker) : 0;
+	struct shmlimit_global_status status = { .struct_size = sizeof(status) };
+
+	if (g == NULL)
+		return 0;
+	if (ask_agent_lives(g) && shmlimit_global_status(g->limiter, &status) == 0)
+		return status.breaker_ns;
+	return breaker_open_for_ns(&g->breaker);
 }

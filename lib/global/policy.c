@@ -7,7 +7,10 @@
 
 typedef unsigned __int128 u128;
 
-/* Parts of the time to fill that a lease may last. Four thirds of it are lent at most: a sixth, and Q has the rest. */
+/*
+ * A lease lasts at most this part of the time to full. So at most the tokens of four thirds of a lease are lent, a
+ * sixth of the capacity; the quota has the rest.
+ */
 #define FILL_PARTS 8u
 
 #define NAP_MIN_NS 20000u
@@ -18,10 +21,10 @@ static uint64_t clamp(u128 x)
 	return x > UINT64_MAX ? UINT64_MAX : (uint64_t)x;
 }
 
-/* low to low + width - 1 */
-static uint64_t between(uint64_t low, uint64_t width, uint64_t dice)
+/* Returns a number from low to low + width - 1. */
+static uint64_t between(uint64_t low, uint64_t width, uint64_t random)
 {
-	return clamp((u128)low + (uint64_t)((u128)dice * width >> 64));
+	return clamp((u128)low + (uint64_t)((u128)random * width >> 64));
 }
 
 uint64_t policy_lease_ns(uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t wished_ns,
@@ -33,26 +36,26 @@ uint64_t policy_lease_ns(uint64_t capacity, uint64_t count, uint64_t period_ns, 
 	return lease_ns > deadline_ns ? lease_ns : deadline_ns;
 }
 
-/* A quarter for what comes before and after the call. */
+/* The extra quarter covers the work before and after the call. */
 uint64_t policy_claim_ns(uint64_t deadline_ns)
 {
 	return deadline_ns + deadline_ns / 4;
 }
 
-uint64_t policy_denied_ns(const struct script_terms *terms, uint64_t need, uint64_t want, uint64_t retry_us,
-                          uint64_t dice)
+uint64_t policy_denied_ns(const struct script_params *params, uint64_t need, uint64_t want, uint64_t retry_us,
+                          uint64_t random)
 {
-	uint64_t retry_ns = clamp((u128)retry_us * 1000), lease_ns = terms->lease_us * 1000, pause_ns;
+	uint64_t retry_ns = clamp((u128)retry_us * 1000), lease_ns = params->lease_us * 1000, pause_ns;
 
 	if (retry_us == UINT64_MAX || want <= need)
 		return retry_us == UINT64_MAX ? UINT64_MAX : retry_ns;
-	pause_ns = between(lease_ns / 2, lease_ns, dice);
+	pause_ns = between(lease_ns / 2, lease_ns, random);
 	return retry_ns > pause_ns ? retry_ns : pause_ns;
 }
 
-uint64_t policy_open_ns(uint64_t open_ns, uint64_t dice)
+uint64_t policy_open_ns(uint64_t open_ns, uint64_t random)
 {
-	return between(open_ns / 4 * 3, open_ns / 2 + 1, dice);
+	return between(open_ns / 4 * 3, open_ns / 2 + 1, random);
 }
 
 uint64_t policy_nap_ns(unsigned n, uint64_t left_ns)
@@ -69,7 +72,7 @@ void policy_share(uint64_t milli, uint64_t *capacity, uint64_t *count, uint64_t 
 	*capacity = share | (share == 0);
 	if (milli == 1000)
 		return;
-	/* Numbers so large that they cannot be multiplied need no such precision. */
+	/* Numbers too large to be multiplied need no such precision. */
 	if (*count <= UINT64_MAX / 1000 && *period_ns <= UINT64_MAX / 1000) {
 		*count *= milli;
 		*period_ns *= 1000;

@@ -1,8 +1,8 @@
 /*
- * policy: how long things last, and what an answer is taken for. Pure: no clock,
- * no socket, no memory; so that the same decisions run on a clock that is made up.
+ * policy: the durations of leases, claims, denials and naps. Pure: no clock, no socket, no memory. So tests can run
+ * the same decisions on a simulated clock.
  *
- * `dice` is a random number, all 64 bits of it.
+ * `random` is a random number that uses all 64 bits.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,31 +14,30 @@
 #include "script.h"
 
 /*
- * How long leases of a rule last: as wished, but no longer than an eighth of the
- * time to fill, since the room of what is leased is not filled again meanwhile; and
- * not shorter than a call may take, or nothing would arrive in time.
+ * Returns the duration of a rule's leases: `wished_ns`, but at most an eighth of the time to full, since leased
+ * tokens do not come back meanwhile; and at least `deadline_ns`, or leases could expire before the call ends.
  */
 uint64_t policy_lease_ns(uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t wished_ns,
                          uint64_t deadline_ns);
 
-/* How long who asks has for it, before the next one may. */
+/* Returns the duration of a claim: after it another process may ask for the key. */
 uint64_t policy_claim_ns(uint64_t deadline_ns);
 
 /*
- * How long a denial holds on this host. Who wanted no more than he needed comes
- * back when that is there; a busy key, after about a lease: half of one to one
- * and a half, so that hosts take turns at coming first.
+ * Returns how long a denial holds on this host. A request that wanted no more than it needed is retried when that is
+ * available. A busy key waits at least about one lease: half of one to one and a half, at random, so that hosts take
+ * turns.
  */
-uint64_t policy_denied_ns(const struct script_terms *terms, uint64_t need, uint64_t want, uint64_t retry_us,
-                          uint64_t dice);
+uint64_t policy_denied_ns(const struct script_params *params, uint64_t need, uint64_t want, uint64_t retry_us,
+                          uint64_t random);
 
-/* How long the breaker stays open: three quarters to five quarters of what was wished. */
-uint64_t policy_open_ns(uint64_t open_ns, uint64_t dice);
+/* Returns how long the breaker stays open: 3/4 to 5/4 of `open_ns`. */
+uint64_t policy_open_ns(uint64_t open_ns, uint64_t random);
 
-/* The n-th nap, from 0, of who waits for another's answer. */
+/* Returns the duration of the n-th nap, from 0, of a process that waits for another one's answer. */
 uint64_t policy_nap_ns(unsigned n, uint64_t left_ns);
 
-/* What a host's share of a limit is, as a funnel of its own: 1 or more of each. */
+/* Scale a limit to a host's share of it, as a funnel of its own. Each number stays 1 or more. */
 void policy_share(uint64_t milli, uint64_t *capacity, uint64_t *count, uint64_t *period_ns);
 
 #endif

@@ -11,10 +11,10 @@
 #include "export.h"
 #include "handle.h"
 
-/* Keys that one step of a walk looks at. */
+/* Number of keys that one step of SCAN examines. */
 #define STEP "512"
 
-/* Returns how many there were, 0 or 1, or -errno. */
+/* Returns the number of funnels deleted, 0 or 1, or -errno. */
 static int forget(struct shmlimit_global *g, const char *text, size_t len)
 {
 	const char *words[] = { "UNLINK", text };
@@ -31,7 +31,7 @@ static int forget(struct shmlimit_global *g, const char *text, size_t len)
 	return found;
 }
 
-/* A pattern that matches what a rule's keys begin with, and no more: the prefix may have characters of patterns. */
+/* Make the pattern that matches the keys of the rule and no others. Special characters of the prefix are escaped. */
 static void pattern(const struct shmlimit_global *g, const char *rule, char text[2 * KEY_TEXT_MAX])
 {
 	char start[KEY_TEXT_MAX];
@@ -46,7 +46,7 @@ static void pattern(const struct shmlimit_global *g, const char *rule, char text
 	strcpy(text + n, "*");
 }
 
-/* Is it what SCAN answers: a cursor for which there is room, and keys? */
+/* Is it a valid reply of SCAN: a cursor that fits, and a list of keys? */
 static int is_step(const redisReply *reply, size_t room)
 {
 	const redisReply *keys;
@@ -62,8 +62,8 @@ static int is_step(const redisReply *reply, size_t room)
 }
 
 /*
- * In a cluster, what the node of the URL has. BOUND: the engine's own: a walk ends when it says so, having met each key
- * that was there all the time.
+ * In a cluster this covers the node of the URL. BOUND: the server's: SCAN ends after it has returned each key that
+ * existed all the time.
  */
 static int forget_all(struct shmlimit_global *g, const char *rule)
 {

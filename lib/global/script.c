@@ -9,13 +9,13 @@
 #include "whole.h"
 
 /*
- * BOUND: the loops over the thirds of a lease run four times, for then nothing is
- * lent. us() says when so many tokens are there if nobody leases. Numbers are written by '%.0f': Lua's own way has 14 digits.
+ * BOUND: the loops over the thirds of a lease run at most four times, for after that nothing is lent. us() returns
+ * the time until that number of tokens is there if no host leases. leak() refills the funnel. Numbers are written
+ * with '%.0f', since Lua's default has 14 digits.
  *
- * When little is left, three quarters of it are leased; and nothing to a host that
- * wants more than a few tokens and would be back at once, until there is a batch
- * of what leaks in an eighth of a lease. WHY NOT lease whatever is there: hosts that
- * got next to nothing would then ask for next to nothing, and often.
+ * At most three quarters of what is left are leased, or `need` if that is more. A host that wants more than a few
+ * tokens, and would be back at once, gets none until a batch is there: what refills in an eighth of a lease. WHY NOT
+ * lease whatever is there: hosts that got next to nothing would ask for next to nothing, and often.
  */
 const char script_text[] =
 	"local capacity, num, den = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4])\n"
@@ -108,10 +108,10 @@ const char script_text[] =
 	"end\n"
 	"return { leased, retry, quota, full, older }\n";
 
-/* Up to here doubles are whole numbers. */
+/* Doubles represent all whole numbers up to this one. */
 #define EXACT ((uint64_t)1 << 53)
 
-int script_terms(struct script_terms *terms, uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t lease_us)
+int script_params(struct script_params *params, uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t lease_us)
 {
 	unsigned __int128 num = (unsigned __int128)count * 1000;
 	uint64_t divisor;
@@ -119,7 +119,7 @@ int script_terms(struct script_terms *terms, uint64_t capacity, uint64_t count, 
 	if (capacity >= EXACT || num >= EXACT || lease_us >= EXACT / 1024)
 		return -ERANGE;
 	divisor = common_divisor((uint64_t)num, period_ns);
-	*terms = (struct script_terms){
+	*params = (struct script_params){
 		.capacity = capacity,
 		.count = count,
 		.period_ns = period_ns,
@@ -127,6 +127,6 @@ int script_terms(struct script_terms *terms, uint64_t capacity, uint64_t count, 
 		.den = period_ns / divisor,
 		.lease_us = lease_us,
 	};
-	/* The most parts that are ever counted: a full funnel's, and those of a microsecond. */
-	return (unsigned __int128)capacity * terms->den + terms->num < EXACT ? 0 : -ERANGE;
+	/* The largest count of parts: a full funnel plus one microsecond. */
+	return (unsigned __int128)capacity * params->den + params->num < EXACT ? 0 : -ERANGE;
 }

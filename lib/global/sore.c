@@ -5,7 +5,7 @@
  */
 #include "sore.h"
 
-/* Fowler, Noll, Vo: FNV-1a, from a secret on. */
+/* FNV-1a, of Fowler, Noll and Vo, with a secret start value. */
 static uint64_t hash_of(const struct sore *sore, const void *key, size_t key_len)
 {
 	const unsigned char *bytes = key;

@@ -1,7 +1,6 @@
 /*
- * sore: keys of which the engine said that something is wrong with them. They are
- * let alone for a while: by this process, for as many as have room. What is
- * forgotten too early is asked once more.
+ * sore: the failed keys: those for which the backend returned an error. This process does not ask for them again for
+ * a while. There is room for SORE_MAX keys; one that is dropped early is asked for once more.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,7 +13,7 @@
 #define SORE_MAX 64
 
 struct sore {
-	uint64_t secret;       /* so that nobody can choose a key that passes for another */
+	uint64_t secret;       /* so that a client cannot choose a key that collides with another */
 	uint64_t hash[SORE_MAX], until_ns[SORE_MAX];
 };
 

@@ -8,7 +8,7 @@
 #include "export.h"
 #include "ask.h"
 
-/* Of the same key one asks, and the others find that somebody does: they take when he has got his. */
+/* Several requests may have the same key: one of them asks, and the others wait and then take from its lease. */
 static void take_some(struct shmlimit_global *g, const struct shmlimit_request *requests, size_t n, int *answers,
                       struct shmlimit_result *results)
 {

@@ -10,7 +10,7 @@
 #include "script.h"
 #include "trouble.h"
 
-/* How error replies begin; those of scripts have the same further on, on Redis 6. */
+/* Prefixes of error replies. On Redis 6 an error of a script has the same prefix further on. */
 static const struct {
 	const char *words;
 	enum trouble_kind kind;
@@ -97,7 +97,7 @@ int trouble_errno(const struct trouble *trouble)
 	return trouble->kind == TROUBLE_LOST ? trouble->error : -words[trouble->kind].error;
 }
 
-/* WHY NOT strerror(): another thread may be in it. */
+/* WHY NOT strerror(): it is not thread-safe. */
 static const char *error_words(int error)
 {
 	const char *said = strerrordesc_np(error);

@@ -1,6 +1,5 @@
 /*
- * trouble: what can be wrong with an engine or a key there, and how it is said.
- * Pure.
+ * trouble: errors of a backend, or of a key there, and their texts. Pure.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,35 +18,35 @@ enum trouble_kind {
 	TROUBLE_DATABASE,      /* SELECT */
 	TROUBLE_BUSY,          /* there, but it does not write now: loading, no memory, no disk */
 	TROUBLE_REPLICA,       /* a replica, perhaps since a failover: the connection is shut */
-	TROUBLE_REPLY,         /* says what nobody expects */
-	TROUBLE_KEY,           /* the key is something else there */
-	TROUBLE_MIXED,         /* the key's funnel has a newer rule's terms; it was asked all the same */
-	TROUBLE_EXACT,         /* the rule's numbers are too large for the engine: never sent */
-	TROUBLE_MOVED,         /* the key is on another node of the cluster: `said` has which */
-	TROUBLE_SCRIPT,        /* the script is not there */
-	TROUBLE_WAITED,        /* another process was asking, and has no answer yet */
+	TROUBLE_REPLY,         /* an invalid answer */
+	TROUBLE_KEY,           /* the key has another type there */
+	TROUBLE_MIXED,         /* the key's funnel has a newer rule's parameters; the question was served all the same */
+	TROUBLE_EXACT,         /* the rule's numbers are too large for the backend: the question is not sent */
+	TROUBLE_MOVED,         /* the key is on another node of the cluster: `said` names it */
+	TROUBLE_SCRIPT,        /* the server does not have the script */
+	TROUBLE_WAITED,        /* another process asked, and had no answer by the deadline */
 	TROUBLE_KINDS,
 };
 
 struct trouble {
 	enum trouble_kind kind;
 	int error;             /* LOST: a negative errno value */
-	char said[160];        /* the engine's words, printable, or "" */
+	char said[160];        /* the backend's text, printable, or "" */
 };
 
-/* Is it about one key, the engine being well? */
+/* Is it an error of one key, while the backend works? */
 int trouble_is_of_key(const struct trouble *trouble);
 
-/* Copy what an engine says, as far as there is room: on a terminal it only prints. */
+/* Copy a backend's text, as far as it fits, with unprintable characters replaced. */
 void trouble_copy(char *to, size_t size, const char *from, size_t len);
 
-/* From an error reply of the engine. */
+/* The trouble that an error reply of the backend means. */
 struct trouble trouble_of_reply(const char *text, size_t len);
 
-/* As -errno: what shmlimit_global_ping() returns. */
+/* Returns the -errno that shmlimit_global_ping() returns for it. */
 int trouble_errno(const struct trouble *trouble);
 
-/* One line: what is wrong, and what would be right. Returns `text`. */
+/* Write one line: what is wrong, and how to correct it. Returns `text`. */
 #define TROUBLE_TEXT_MAX 512
 const char *trouble_text(const struct trouble *trouble, char text[TROUBLE_TEXT_MAX]);
 

@@ -11,7 +11,7 @@
 #include "url.h"
 
 #define PORT_DEFAULT "6379"
-#define DB_MAX 65535   /* Redis takes more, and nobody has as many */
+#define DB_MAX 65535   /* Redis allows more */
 
 struct scheme {
 	const char *name;
@@ -43,7 +43,7 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Copy text[0...len - 1], %41 being A. `secret`: what it says must not be shown. */
+/* Copy text[0...len - 1] and decode %41 to A. `secret`: error messages must not show the text. */
 static int part(const char *what, const char *text, size_t len, int secret, char *to, size_t size, char *why)
 {
 	size_t n = 0;
@@ -72,7 +72,10 @@ static int part(const char *what, const char *text, size_t len, int secret, char
 	return 0;
 }
 
-/* Whole, without a sign or zeros before it. WHY NOT show what stands there: it may be a password, misplaced. */
+/*
+ * Read a whole number without a sign or leading zeros. WHY NOT show it in the message: it may be a misplaced
+ * password.
+ */
 static int number(const char *what, const char *text, size_t len, unsigned min, unsigned max, unsigned *value,
                   char *why)
 {
@@ -114,7 +117,7 @@ static int parse_user(const char **text, struct url *url, char *why)
 	return error;
 }
 
-/* host[:port][/db]; a host with colons stands in brackets. */
+/* host[:port][/db]; a host that contains colons is in brackets. */
 static int parse_host(const char *text, struct url *url, char *why)
 {
 	size_t len = strcspn(text, "/?#");

@@ -1,5 +1,5 @@
 /*
- * url: where an engine is and who asks it, as text has it. Pure.
+ * url: parses a backend's address and login. Pure.
  *
  *	redis://[[user]:password@]host[:port][/db]
  *	unix://[[user]:password@]/path[?db=N]          also redis+unix:
@@ -13,7 +13,7 @@
 
 #define URL_WHY_MAX 256
 
-/* What is not given is "". A path is that of a Unix socket; there is either a path or a host. */
+/* A part that the URL lacks is "". A path is that of a Unix socket; there is either a path or a host. */
 struct url {
 	char user[128], password[512];
 	char host[256], port[6];
@@ -22,13 +22,12 @@ struct url {
 };
 
 /*
- * Returns 0, or -EINVAL, or -EPROTONOSUPPORT for rediss:, and says in `why`
- * which part is wrong and what would be right. It never shows who asks: a
- * password may stand where it should not.
+ * Returns 0, -EINVAL, or -EPROTONOSUPPORT for rediss:, with the wrong part and the correction in `why`. It never
+ * shows the user and password part, since a password may be in the wrong place.
  */
 int url_parse(const char *text, struct url *url, char why[URL_WHY_MAX]);
 
-/* "host:port/db" or "/path?db=N": what may be shown. Returns `text`. */
+/* Write the part that may be shown: "host:port/db" or "/path?db=N". Returns `text`. */
 #define URL_TEXT_MAX 384
 const char *url_text(const struct url *url, char text[URL_TEXT_MAX]);
 

@@ -25,7 +25,7 @@ uint64_t wire_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Until the socket is ready for `events`, or has failed: who uses it next will see. */
+/* Wait until the socket is ready for `events` or has failed. The next call on the socket returns the failure. */
 static int await(const struct wire *wire, short events, uint64_t until_ns)
 {
 	for (;;) {
@@ -53,7 +53,7 @@ static int start(struct wire *wire, int family, const struct sockaddr *address, 
 		return -errno;
 	if (family != AF_UNIX)
 		setsockopt(wire->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	/* A Unix socket says EAGAIN when as many as it holds are waiting to be accepted. */
+	/* A Unix socket returns EAGAIN while its queue of connections is full. */
 	if (connect(wire->fd, address, len) == 0)
 		wire->connected = 1;
 	else if (errno != EINPROGRESS)
@@ -70,14 +70,14 @@ static int start_unix(struct wire *wire, const char *path)
 	return start(wire, AF_UNIX, (const struct sockaddr *)&address, sizeof(address));
 }
 
-static int lookup_error(int error)
+int wire_lookup_error(int error)
 {
 	if (error == EAI_SYSTEM)
 		return -errno;
 	return error == EAI_AGAIN ? -EAGAIN : error == EAI_MEMORY ? -ENOMEM : -EADDRNOTAVAIL;
 }
 
-/* The first of the addresses left that does not fail at once. */
+/* Start with the first remaining address that does not fail at once. */
 static int start_next(struct wire *wire)
 {
 	int error = -EADDRNOTAVAIL;
@@ -95,26 +95,32 @@ static int start_next(struct wire *wire)
 	return error;
 }
 
-static int start_host(struct wire *wire, const struct url *url)
+static int start_host(struct wire *wire, const struct url *url, struct addrinfo *found)
 {
 	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
-	int error = getaddrinfo(url->host, url->port, &hints, &wire->found);
+	int error = 0;
 
+	wire->found = found;
+	if (found == NULL)
+		error = getaddrinfo(url->host, url->port, &hints, &wire->found);
 	if (error != 0)
-		return lookup_error(error);
+		return wire_lookup_error(error);
 	wire->next = wire->found;
 	return start_next(wire);
 }
 
-int wire_connect(struct wire *wire, const struct url *url)
+int wire_connect(struct wire *wire, const struct url *url, struct addrinfo *found)
 {
 	int error;
 
 	wire_shut(wire);
 	wire->reader = redisReaderCreate();
-	if (wire->reader == NULL)
+	if (wire->reader == NULL) {
+		if (found != NULL)
+			freeaddrinfo(found);
 		return -ENOMEM;
-	error = url->path[0] != '\0' ? start_unix(wire, url->path) : start_host(wire, url);
+	}
+	error = url->path[0] != '\0' ? start_unix(wire, url->path) : start_host(wire, url, found);
 	if (error != 0)
 		wire_shut(wire);
 	return error;
@@ -145,22 +151,29 @@ int wire_connected(struct wire *wire, uint64_t until_ns)
 	return 0;
 }
 
+ssize_t wire_write(struct wire *wire, const char *bytes, size_t len)
+{
+	ssize_t n;
+
+	do {
+		n = send(wire->fd, bytes, len, MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
+	if (n >= 0)
+		return n;
+	return errno == EAGAIN ? 0 : errno == ECONNRESET ? -EPIPE : -errno;
+}
+
 int wire_send(struct wire *wire, const char *bytes, size_t len, uint64_t until_ns)
 {
 	while (len > 0) {
-		ssize_t n = send(wire->fd, bytes, len, MSG_NOSIGNAL);
+		ssize_t n = wire_write(wire, bytes, len);
 
-		if (n >= 0) {
-			bytes += n;
-			len -= (size_t)n;
+		if (n < 0)
+			return (int)n;
+		bytes += n;
+		len -= (size_t)n;
+		if (n > 0)
 			continue;
-		}
-		if (errno == EINTR)
-			continue;
-		if (errno == ECONNRESET)
-			return -EPIPE;
-		if (errno != EAGAIN)
-			return -errno;
 		n = await(wire, POLLOUT, until_ns);
 		if (n != 0)
 			return (int)n;
@@ -175,7 +188,7 @@ static void begin_line(struct wire_check *c, char type)
 	c->number = c->line = 0;
 }
 
-/* The line is complete. -1 announces nothing, and comes without a text or list behind it. */
+/* A line is complete. A length of -1 (nil) has no text or list after it. */
 static void end_line(struct wire_check *c)
 {
 	if (c->type == '$' && !c->is_negative)
@@ -184,8 +197,8 @@ static void end_line(struct wire_check *c)
 }
 
 /*
- * WHY NOT leave this to hiredis: it takes a text as long as memory lasts, allocates a list when its length is announced,
- * and so waits for both until the deadline.
+ * WHY NOT leave this to hiredis: it stores a text of any length until memory is exhausted, allocates a list when its
+ * length is announced, and waits for the rest of both until the deadline.
  */
 int wire_check(struct wire_check *c, const char *bytes, size_t len)
 {
@@ -214,7 +227,7 @@ int wire_check(struct wire_check *c, const char *bytes, size_t len)
 	return c->reply > WIRE_REPLY_MAX ? -EBADMSG : 0;
 }
 
-/* What has arrived, into the reader. */
+/* Feed the bytes that have arrived to the reader. */
 static int feed(struct wire *wire)
 {
 	char buffer[4096];

@@ -1,13 +1,11 @@
 /*
- * wire: bytes to an engine and replies from it, each by a deadline. hiredis has
- * the protocol; the socket is ours. WHY NOT hiredis's own: its calls know
- * time-outs of single reads and no deadline, and a peer that is gone is SIGPIPE
- * to the program.
+ * wire: sends bytes to a backend server and receives replies, each by a deadline. hiredis parses the protocol; the
+ * socket is opened here. WHY NOT hiredis's own: it has a timeout per read but no deadline, and writing to a closed
+ * connection raises SIGPIPE in the program.
  *
- * A deadline, until_ns, is a time of CLOCK_MONOTONIC. Functions return 0 or a
- * negative errno value: -ETIMEDOUT at the deadline, -EPIPE when the engine has
- * shut the connection, -EBADMSG when it does not speak the protocol, or announces
- * or sends more than any real reply has.
+ * A deadline, until_ns, is a time of CLOCK_MONOTONIC. Functions return 0 or a negative errno value: -ETIMEDOUT at the
+ * deadline, -EPIPE if the server has shut the connection, -EBADMSG if it does not speak the protocol, or announces or
+ * sends more than any real reply has.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,12 +15,13 @@
 #include <hiredis/hiredis.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "url.h"
 
 struct addrinfo;
 
-/* Who does not get through to an address in this time tries another: two round trips around the world. */
+/* If an address does not answer within this time the next one is tried. It is two round trips around the world. */
 #define WIRE_PATIENCE_NS UINT64_C(500000000)
 
 /* The largest real reply lists the keys of one step of SCAN, some 512 of up to 1,200 bytes. */
@@ -31,18 +30,18 @@ struct addrinfo;
 
 /* How far the bytes received have been checked. */
 struct wire_check {
-	char type;             /* of the line that is being received: '+', '-', ':', '$', '*'; 0: none has begun */
+	char type;             /* type of the line being received: '+', '-', ':', '$', '*'; 0: no line has begun */
 	int is_negative;
-	uint64_t number;       /* what it announces so far */
-	uint64_t line;         /* its bytes so far */
-	uint64_t skip;         /* bytes of a text still to come, with its end of line */
+	uint64_t number;       /* the number it announces, as far as received */
+	uint64_t line;         /* bytes of the line so far */
+	uint64_t skip;         /* bytes of a text that are still to come, including its end of line */
 	uint64_t reply;        /* bytes since a complete reply */
 };
 
 struct wire {
 	int fd;                /* -1: shut */
 	int connected;
-	uint64_t since_ns;     /* when the address was first tried that it is now */
+	uint64_t since_ns;     /* when the present address was first tried */
 	redisReader *reader;
 	struct wire_check check;
 	struct addrinfo *found, *next; /* while it connects: a host's addresses, and those not tried yet */
@@ -53,23 +52,28 @@ struct wire {
 uint64_t wire_now_ns(void);
 
 /*
- * Begin to connect; wire_connected() waits for it, and may be called again after
- * -ETIMEDOUT. A host's name is looked up here, for as long as the system's
- * resolver takes; its addresses are tried in their order, the next when one refuses
- * or says nothing.
+ * Begin to connect. wire_connected() waits for it, and may be called again after -ETIMEDOUT. A host name is looked up
+ * here, for as long as the system's resolver takes. Its addresses are tried in order: the next one if one refuses or
+ * does not answer. If `found` is not NULL, those addresses are used instead, and freed.
  */
-int wire_connect(struct wire *wire, const struct url *url);
+int wire_connect(struct wire *wire, const struct url *url, struct addrinfo *found);
 int wire_connected(struct wire *wire, uint64_t until_ns);
+
+/* Returns an error of getaddrinfo() as -errno. */
+int wire_lookup_error(int error);
+
+/* Send as much as the socket takes now. Returns the bytes sent, 0 if it takes none, or -errno. */
+ssize_t wire_write(struct wire *wire, const char *bytes, size_t len);
 
 int wire_send(struct wire *wire, const char *bytes, size_t len, uint64_t until_ns);
 
 /* Check the next bytes received. Returns 0 or -EBADMSG. */
 int wire_check(struct wire_check *check, const char *bytes, size_t len);
 
-/* After -ETIMEDOUT it may be called again. *reply is the caller's to free. */
+/* Receive a reply, which the caller frees. May be called again after -ETIMEDOUT. */
 int wire_receive(struct wire *wire, redisReply **reply, uint64_t until_ns);
 
-/* Shut it, if it isn't. A child that was forked may: its parent's connection stays. */
+/* Shut the connection, if it is open. In a forked child the parent's connection stays open. */
 void wire_shut(struct wire *wire);
 
 #endif

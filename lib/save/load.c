@@ -113,7 +113,7 @@ static void find_moment(struct loading *f, uint32_t flags, const struct rebase *
 		f->rebase.elapsed_ns = 0;
 }
 
-static int compile(const struct state_rule *r, uint32_t window_max, struct layout_terms *terms)
+static int compile(const struct state_rule *r, uint32_t window_max, struct layout_params *params)
 {
 	const struct shmlimit_rule rule = {
 		.algorithm = r->algorithm,
@@ -126,13 +126,13 @@ static int compile(const struct state_rule *r, uint32_t window_max, struct layou
 		.cold_factor_milli = r->cold_factor_milli,
 	};
 
-	return algorithm_compile(&rule, window_max, terms);
+	return algorithm_compile(&rule, window_max, params);
 }
 
-/* Ids ascend: *last is the one before. */
+/* Ids ascend: *last is the previous one. */
 static int get_rule(struct loading *f, int64_t *last)
 {
-	struct layout_terms terms;
+	struct layout_params params;
 	struct state_rule r;
 	int error = state_get(&f->file, &r, sizeof(r));
 
@@ -140,21 +140,21 @@ static int get_rule(struct loading *f, int64_t *last)
 		return error;
 	if ((int64_t)r.id <= *last || r.id >= f->header.rules_max || r.mode > SHMLIMIT_OFF || r.reserved32 != 0 ||
 	    memchr(r.name, '\0', sizeof(r.name)) == NULL || name_check_any_rule(r.name) != 0 ||
-	    rule_find(f->l, r.name) >= 0 || compile(&r, f->header.window_max, &terms) != 0)
+	    rule_find(f->l, r.name) >= 0 || compile(&r, f->header.window_max, &params) != 0)
 		return -EUCLEAN;
 	/* A library that counts a rule's time otherwise would take its funnels for others. */
-	if (terms.num != r.num || terms.den != r.den || terms.shape != r.shape)
+	if (params.num != r.num || params.den != r.den || params.shape != r.shape)
 		return -EPROTO;
-	rule_define(f->l, r.id, r.name, r.mode, &terms, r.set_unix_ns);
+	rule_define(f->l, r.id, r.name, r.mode, &params, r.set_unix_ns);
 	*last = r.id;
 	return 0;
 }
 
 /* Read a window's times; the cells of those that count still are filled. *word is what the slot shall say. */
 static int get_times(struct loading *f, const struct table *t, const struct layout_slot *slot,
-                     const struct layout_terms *terms, uint64_t n, uint64_t *word)
+                     const struct layout_params *params, uint64_t n, uint64_t *word)
 {
-	uint64_t now_ns = f->rebase.now_ns, kept = 0, latest_ns = now_ns + terms->ahead;
+	uint64_t now_ns = f->rebase.now_ns, kept = 0, latest_ns = now_ns + params->ahead;
 	int64_t before = INT64_MAX;
 
 	if (n == 0 || n > f->l->window_max)
@@ -171,12 +171,12 @@ static int get_times(struct loading *f, const struct table *t, const struct layo
 		f->times[kept] = rebase_ns(&f->rebase, told);
 		if ((int64_t)(f->times[kept] - latest_ns) > 0)
 			f->times[kept] = latest_ns;
-		kept += window_wait(terms, f->times[kept], now_ns) != 0;
+		kept += window_wait(params, f->times[kept], now_ns) != 0;
 	}
 	*word = 0;
 	if (kept == 0)
 		return 0;
-	*word = window_pack(terms, (struct window){ kept, 1, f->times[0] });
+	*word = window_pack(params, (struct window){ kept, 1, f->times[0] });
 	for (uint64_t i = 0; i < kept; i++)
 		store_relaxed(&ring_cells(f->l, t, slot)[i], f->times[kept - 1 - i]);
 	return 0;
@@ -213,18 +213,18 @@ static int get_slot(struct loading *f, uint64_t index)
 	if (error != 0)
 		return error;
 	if ((s.tag & TAG_FLAGS) != 0 || (s.tag & TAG_USED) == 0 || rule_load(f->l, tag_rule(s.tag), &view) != 0 ||
-	    algorithm_of(&view.terms)->stays)
+	    !algorithm_is_saved(algorithm_of(&view.params)))
 		return -EUCLEAN;
-	if (algorithm_of(&view.terms)->has_log) {
-		error = get_times(f, t, slot, &view.terms, s.quota, &word);
+	if (algorithm_of(&view.params)->has_log) {
+		error = get_times(f, t, slot, &view.params, s.quota, &word);
 	} else {
-		if (s.quota > view.terms.capacity)
+		if (s.quota > view.params.capacity)
 			return -EUCLEAN;
-		word = algorithm_of(&view.terms)->load(&view.terms, s.quota, s.ticks, &f->rebase);
+		word = algorithm_of(&view.params)->load(&view.params, s.quota, s.ticks, &f->rebase);
 	}
 	if (error != 0)
 		return error;
-	k = look_make(f->l, t, slot, &view.terms, when_given(f->rebase.now_ns));
+	k = look_make(f->l, t, slot, &view.params, when_given(f->rebase.now_ns));
 	if (algorithm_wait(&k, word) == 0)
 		return 0;
 	store_relaxed(&slot->word, word);

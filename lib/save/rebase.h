@@ -20,15 +20,15 @@ struct rebase {
 	uint64_t then_ns, now_ns, elapsed_ns;
 };
 
-/* Ticks from the moment `then_ns` to a funnel's time, the funnel having leaked up to `at`. */
-int64_t rebase_ticks(const struct layout_terms *terms, struct funnel funnel, struct funnel_time at, uint64_t then_ns);
+/* Ticks from the moment `then_ns` to a funnel's time, the funnel being refilled up to `at`. */
+int64_t rebase_ticks(const struct layout_params *params, struct funnel funnel, struct funnel_time at, uint64_t then_ns);
 
 /*
- * The word that says at now_ns what `quota` and `ticks` said then, leaked since.
+ * The word that says at now_ns what `quota` and `ticks` said then, refilled since.
  * Total: whatever the numbers, it is a word that could have been written then,
  * with no more than the capacity, no further ahead than the rule allows.
  */
-uint64_t rebase_word(const struct layout_terms *terms, uint64_t quota, int64_t ticks, const struct rebase *rebase);
+uint64_t rebase_word(const struct layout_params *params, uint64_t quota, int64_t ticks, const struct rebase *rebase);
 
 /* Where a time of the old clock, told in nanoseconds from the moment, is on the new one. */
 static inline uint64_t rebase_ns(const struct rebase *rebase, int64_t ns)

@@ -33,7 +33,7 @@
 #include "segment.h"
 #include "state.h"
 
-/* After so many looks it will do that a busy slot is still the same key's: a window may then seem a bit fuller. */
+/* After this number of looks it suffices that a busy slot is still the same key's: a window may then seem a bit fuller. */
 #define CALM_TRIES 16
 
 struct saving {
@@ -85,7 +85,7 @@ static int put_header(struct saving *s)
 static int look_at_rules(struct saving *s)
 {
 	struct shmlimit_rule rule;
-	struct layout_terms terms;
+	struct layout_params params;
 
 	for (uint32_t id = 0; id < s->l->rule_count; id++) {
 		struct rule_view *view = &s->view[id];
@@ -95,9 +95,9 @@ static int look_at_rules(struct saving *s)
 			continue;
 		}
 		rule = (struct shmlimit_rule){ 0 };
-		algorithm_rule(&view->terms, &rule);
-		if (rule_mode(view) > SHMLIMIT_OFF || algorithm_compile(&rule, s->l->window_max, &terms) != 0 ||
-		    memcmp(&terms, &view->terms, sizeof(terms)) != 0)
+		algorithm_rule(&view->params, &rule);
+		if (rule_mode(view) > SHMLIMIT_OFF || algorithm_compile(&rule, s->l->window_max, &params) != 0 ||
+		    memcmp(&params, &view->params, sizeof(params)) != 0)
 			return -EUCLEAN;
 	}
 	return 0;
@@ -105,15 +105,15 @@ static int look_at_rules(struct saving *s)
 
 static int put_rule(struct saving *s, uint32_t id)
 {
-	const struct layout_terms *terms = &s->view[id].terms;
+	const struct layout_params *params = &s->view[id].params;
 	struct shmlimit_rule rule = { 0 };
-	struct state_rule r = { .id = id, .mode = rule_mode(&s->view[id]), .num = terms->num, .den = terms->den,
-		.shape = terms->shape };
+	struct state_rule r = { .id = id, .mode = rule_mode(&s->view[id]), .num = params->num, .den = params->den,
+		.shape = params->shape };
 	struct rule_view ignored;
 
 	if (rule_read(s->l, id, &ignored, r.name) != 0 || name_check_any_rule(r.name) != 0)
 		return -EUCLEAN;
-	algorithm_rule(terms, &rule);
+	algorithm_rule(params, &rule);
 	r.set_unix_ns = rule_set_unix_ns(s->l, id, &s->view[id]);
 	r.algorithm = rule.algorithm;
 	r.flags = rule.flags;
@@ -128,18 +128,18 @@ static int put_rule(struct saving *s, uint32_t id)
 
 /* The times of what was admitted and counts still, latest first. Returns how many. */
 static uint64_t list_times(struct saving *s, const struct table *t, const struct layout_slot *slot,
-                           const struct layout_terms *terms, uint64_t word, uint64_t now_ns)
+                           const struct layout_params *params, uint64_t word, uint64_t now_ns)
 {
-	struct ring ring = ring_read(s->l, t, slot, terms, word, now_ns);
+	struct ring ring = ring_read(s->l, t, slot, params, word, now_ns);
 	uint64_t n = 0, last_ns = ring.w.last_ns;
 
 	/* Not only those that the capacity has room for: it may be raised again. */
 	for (; n < ring.valid && n < s->l->window_max; n++) {
-		uint64_t ns = ring_time(s->l, t, slot, terms, &ring, n);
+		uint64_t ns = ring_time(s->l, t, slot, params, &ring, n);
 
 		if ((int64_t)(last_ns - ns) < 0)
 			ns = last_ns;
-		if (window_wait(terms, ns, now_ns) == 0)
+		if (window_wait(params, ns, now_ns) == 0)
 			break;
 		s->times[n] = (int64_t)(ns - s->then_ns);
 		last_ns = ns;
@@ -164,22 +164,22 @@ static int describe(struct saving *s, const struct table *t, const struct layout
 	if ((seen.tag & TAG_USED) == 0 || rule_load_tag(s->l, seen.tag, &view) != 0)
 		return 0;
 	in_force = &s->view[tag_rule(seen.tag)];
-	/* A lease is what others gave for a while: they take it back if it is not spent. */
 	if (in_force->published == 0)
 		return 0;
-	a = algorithm_of(&in_force->terms);
-	if (a->stays)
+	a = algorithm_of(&in_force->params);
+	/* A lease is what others gave for a while: they take it back if it is not spent. A place is a process's. */
+	if (!algorithm_is_saved(a))
 		return 0;
-	/* From before the rule was changed, by a writer who was killed before he was done. */
+	/* From before the rule was changed, by a writer that was killed before it was done. */
 	if ((seen.tag & TAG_VERSION) != (rule_version(in_force) & TAG_VERSION))
-		seen.word = algorithm_convert(s->l, t, slot, &view.terms, seen.word, &in_force->terms,
+		seen.word = algorithm_convert(s->l, t, slot, &view.params, seen.word, &in_force->params,
 		                              now_ns);
 	out->tag = tag_plain(seen.tag, rule_version(&view)) & ~TAG_FLAGS;
-	k = look_make(s->l, t, slot, &in_force->terms, when_given(now_ns));
+	k = look_make(s->l, t, slot, &in_force->params, when_given(now_ns));
 	if (algorithm_wait(&k, seen.word) == 0)
 		return 0;
 	if (a->has_log) {
-		out->quota = list_times(s, t, slot, &in_force->terms, seen.word, now_ns);
+		out->quota = list_times(s, t, slot, &in_force->params, seen.word, now_ns);
 		out->ticks = 0;
 		return out->quota != 0;
 	}
@@ -203,10 +203,11 @@ static int put_slot(struct saving *s, const struct table *t, uint64_t place, uin
 				return 0;
 			continue;
 		}
+		/* ORDER pairs with slot_cas() of the other processes. */
 		if (!slot_unchanged(slot, seen) && (i < CALM_TRIES || load_again(&slot->tag) != seen.tag))
 			continue;
 		error = state_put(&s->file, &out, sizeof(out));
-		if (error == 0 && algorithm_of(&s->view[tag_rule(out.tag)].terms)->has_log)
+		if (error == 0 && algorithm_of(&s->view[tag_rule(out.tag)].params)->has_log)
 			error = state_put(&s->file, s->times, out.quota * sizeof(*s->times));
 		return error;
 	}

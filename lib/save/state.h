@@ -8,7 +8,7 @@
  *	            one; a WINDOW's is followed by its times
  *	end         STATE_END where the next index would be
  *
- * All that stands in pages of 4096 bytes, the last one filled up with zeros. The
+ * All of this is in pages of 4096 bytes, the last one padded with zeros. The
  * last 8 bytes of a page are a check of the page and of those before it, so what
  * is handed to the reader is what was written. That is against accidents: who may
  * write to the file may make one that is right.
@@ -55,7 +55,7 @@ struct state_rule {
 	uint32_t cold_factor_milli;
 	uint32_t reserved32;              /* zero */
 	uint64_t set_unix_ns;             /* when its numbers were set */
-	uint64_t num, den, shape;         /* what its slots' ticks and quotas are: see struct layout_terms */
+	uint64_t num, den, shape;         /* what its slots' ticks and quotas are: see struct layout_params */
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 };
 

@@ -38,6 +38,7 @@ static void fill(struct shmlimit *l, const struct layout_header *header, const s
 	l->rules = (struct layout_rule *)(void *)(base + header->rules_offset);
 	l->rule_count = header->rules;
 	l->counters = base + header->counters_offset;
+	l->area = base + header->slots_offset - LAYOUT_AREA;
 	l->cpus = header->cpus;
 	l->stripes = header->stripes;
 	l->on_full = header->on_full;

@@ -1,6 +1,6 @@
 /*
  * counter: counting without contending. A block of counters for each CPU,
- * added to by whoever runs there, and a few stripes that anybody may add to
+ * which processes on that CPU add to, and a few stripes that any process may add to
  * atomically; a total is the sum over all.
  *
  * On x86-64 a thread adds to its CPU's block with one plain instruction inside
@@ -8,7 +8,7 @@
  * and later): if the kernel moves, preempts or signals the thread before that
  * instruction it goes to the abort label instead and adds to a stripe. Nobody
  * owns a block, so there is nothing to claim, nothing to hand on when a
- * process is killed, and fork, threads and pid namespaces change nothing.
+ * process is killed, and fork, threads and pid namespaces change nothing (I10).
  * Where there is no rseq (other machines, older libraries, emulators,
  * ThreadSanitizer) every count goes to a stripe.
  *

@@ -24,6 +24,7 @@ int header_check(const struct layout_header *header, uint64_t size, const struct
 		return verdict(-EMEDIUMTYPE, why, "the first 8 bytes are not \"shmlimit\"");
 	if (size < sizeof(*header))
 		return verdict(-EUCLEAN, why, "the file is shorter than its header");
+	/* I11 */
 	if (header->version != LAYOUT_VERSION || header->byte_order != LAYOUT_BYTE_ORDER)
 		return verdict(-EPROTO, why, "the layout version or byte order is another");
 	if (header->fingerprint != layout_fingerprint())

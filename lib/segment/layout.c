@@ -41,13 +41,13 @@ int layout_offsets(uint64_t lines, uint64_t lines_max, uint32_t window_max, uint
 		return 0;
 	out->rules = 4096;
 	out->counters = out->rules + (uint64_t)rules * sizeof(struct layout_rule);
-	out->slots = out->counters + (uint64_t)(cpus + stripes) * (rules + 1u) * LINE;
-	out->slots = layout_next_page(out->slots);
+	out->area = layout_next_page(out->counters + (uint64_t)(cpus + stripes) * (rules + 1u) * LINE);
+	out->slots = out->area + LAYOUT_AREA;
 	parts = layout_parts(lines, window_max, names);
 	out->rings = out->slots + parts.rings;
 	out->names = out->slots + parts.names;
 	out->end = out->size = out->slots + parts.size;
-	/* Each is at least twice the one before: all but the largest together are smaller than it, their last pages apart. */
+	/* Each is at least twice the previous one: all but the largest together are smaller than it, their last pages apart. */
 	if (lines_max > lines)
 		out->size = layout_next_page(out->end) + 2 * layout_parts(lines_max, window_max, names).size +
 		            GENERATIONS_MAX * 4096u;
@@ -65,12 +65,12 @@ uint64_t layout_fingerprint(void)
 		offsetof(struct layout_header, lines_max), offsetof(struct layout_header, tables),
 		sizeof(struct layout_rule),
 		offsetof(struct layout_rule, name),
-		offsetof(struct layout_rule, counted_before), offsetof(struct layout_rule, terms),
-		sizeof(struct layout_terms), offsetof(struct layout_terms, num),
-		offsetof(struct layout_terms, back), offsetof(struct layout_terms, shape),
-		offsetof(struct layout_terms, count), offsetof(struct layout_terms, warmup_ns), COUNTERS,
+		offsetof(struct layout_rule, counted_before), offsetof(struct layout_rule, params),
+		sizeof(struct layout_params), offsetof(struct layout_params, num),
+		offsetof(struct layout_params, back), offsetof(struct layout_params, shape),
+		offsetof(struct layout_params, count), offsetof(struct layout_params, warmup_ns), COUNTERS,
 		sizeof(struct layout_block),
-		sizeof(struct layout_slot), RULE_VERSIONS, TAG_RULE_SHIFT, TAG_FINGERPRINT_SHIFT,
+		sizeof(struct layout_slot), LAYOUT_AREA, RULE_VERSIONS, TAG_RULE_SHIFT, TAG_FINGERPRINT_SHIFT,
 	};
 	uint64_t hash = 0xcbf29ce484222325u;
 

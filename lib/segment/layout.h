@@ -5,6 +5,7 @@
  *	0        header        identity and geometry, then one line that changes
  *	4096     rules         rules * 704 bytes
  *	...      counters      (cpus + stripes) blocks of (1 + rules) lines
+ *	...      area          LAYOUT_AREA bytes at a page, which are libshmlimit-global's: see shmlimit_area()
  *	...      table         slots: lines of 4, 64-byte aligned
  *	                       rings: 2 * window_max cells of 8 bytes for each slot
  *	                       names: an entry for each slot: its key, see stored_key.h
@@ -37,11 +38,12 @@
 #include "shmlimit.h"
 
 #define LAYOUT_MAGIC "shmlimit"           /* the first 8 bytes, without a NUL */
-#define LAYOUT_VERSION 2u
+#define LAYOUT_VERSION 3u
 #define LAYOUT_BYTE_ORDER 0x01020304u
 
 #define LINE 64u                          /* bytes that two cores pass to and fro as one */
 #define SLOTS_PER_LINE 4u
+#define LAYOUT_AREA 77824u                /* 64 requests of libshmlimit-global, and a page for all of them */
 #define RULE_VERSIONS 4u                  /* a reader of version n is safe until n + 4 is being written */
 
 struct layout_header {
@@ -84,8 +86,8 @@ struct layout_header {
 
 /*
  * One word says which tables there are, so that one swap changes it: bit 0
- * the segment is switched off, 1 the table before may still hold keys, 2.. how
- * often the table has grown: the generation of the present one.
+ * the segment is switched off, 1 the old table may still hold keys, 2.. how
+ * often the table has grown: the generation of the new one.
  */
 #define STATE_OFF ((uint64_t)1)
 #define STATE_MOVING ((uint64_t)2)
@@ -101,25 +103,25 @@ static inline uint64_t state_generation(uint64_t state)
 	return state >> STATE_SHIFT;
 }
 
-/* Each table is at least twice as large as the one before: from SLOTS_MIN to SLOTS_MAX that is so often at most. */
+/* Each table is at least twice as large as the previous one: from SLOTS_MIN to SLOTS_MAX these are at most 32. */
 #define GENERATIONS_MAX 32u
 
 /*
  * One version of a rule. A FUNNEL's decision reads no more than `inverse`.
  * "Stamps" are ticks where the word has them, shifted left by Q. A WARMUP's
- * funnel holds units, 2^terms_unit_bits() a token. A WINDOW counts in
+ * funnel holds units, 2^params_unit_bits() a token. A WINDOW counts in
  * nanoseconds: `back` is its period, `ahead` and `debt` are what they say. A LEASE
  * too; its num / den are tokens a nanosecond.
  */
-struct layout_terms {
+struct layout_params {
 	uint64_t capacity;                /* tokens; WARMUP: units */
 	uint64_t scale[2];                /* ticks a nanosecond, times 2^118: low half, high half */
 	uint64_t num, den;                /* ticks a nanosecond, as an exact fraction */
 	uint64_t back;                    /* stamp: elapsed time above this is a timestamp in the future */
 	uint64_t ahead;                   /* stamp: that much may a timestamp honestly be in the future: debt + slack */
-	uint64_t shape;                   /* see terms_shape() */
+	uint64_t shape;                   /* see params_shape() */
 
-	uint64_t inverse;                 /* nanoseconds a tick, times 2^terms_inverse_shift(), rounded down */
+	uint64_t inverse;                 /* nanoseconds a tick, times 2^params_inverse_shift(), rounded down */
 	uint64_t debt;                    /* stamp: the longest debt */
 	uint64_t max_wait_ns;             /* the longest wait that a reservation may buy */
 	uint64_t flags;                   /* low half: SHMLIMIT_NEXT_PAYS ...; high half: WARMUP's cold factor, 1/1000 */
@@ -136,66 +138,66 @@ struct layout_terms {
  * A WINDOW's "token bits" are those of a nanosecond's number that its words
  * leave out. The rest is zero.
  */
-static inline uint64_t terms_shape(unsigned quota_bits, unsigned token_bits, unsigned algorithm,
+static inline uint64_t params_shape(unsigned quota_bits, unsigned token_bits, unsigned algorithm,
                                    unsigned inverse_shift)
 {
 	return (uint64_t)quota_bits | (uint64_t)token_bits << 8 | (uint64_t)algorithm << 16 |
 	       (uint64_t)inverse_shift << 24;
 }
 
-static inline unsigned terms_inverse_shift(const struct layout_terms *terms)
+static inline unsigned params_inverse_shift(const struct layout_params *params)
 {
-	return terms->shape >> 24 & 127;
+	return params->shape >> 24 & 127;
 }
 
-static inline unsigned terms_quota_bits(const struct layout_terms *terms)
+static inline unsigned params_quota_bits(const struct layout_params *params)
 {
-	return terms->shape & 63;
+	return params->shape & 63;
 }
 
-static inline unsigned terms_token_bits(const struct layout_terms *terms)
+static inline unsigned params_token_bits(const struct layout_params *params)
 {
-	return terms->shape >> 8 & 63;
+	return params->shape >> 8 & 63;
 }
 
-static inline unsigned terms_algorithm(const struct layout_terms *terms)
+static inline unsigned params_algorithm(const struct layout_params *params)
 {
-	return terms->shape >> 16 & 255;
+	return params->shape >> 16 & 255;
 }
 
-static inline void terms_set_extra(struct layout_terms *terms, unsigned extra)
+static inline void params_set_extra(struct layout_params *params, unsigned extra)
 {
-	terms->shape |= (uint64_t)extra << 32;
+	params->shape |= (uint64_t)extra << 32;
 }
 
-static inline unsigned terms_unit_bits(const struct layout_terms *terms)
+static inline unsigned params_unit_bits(const struct layout_params *params)
 {
-	return terms->shape >> 32 & 63;
+	return params->shape >> 32 & 63;
 }
 
-static inline unsigned terms_cell_bits(const struct layout_terms *terms)
+static inline unsigned params_cell_bits(const struct layout_params *params)
 {
-	return terms->shape >> 32 & 63;
+	return params->shape >> 32 & 63;
 }
 
-static inline uint32_t terms_flags(const struct layout_terms *terms)
+static inline uint32_t params_flags(const struct layout_params *params)
 {
-	return (uint32_t)terms->flags;
+	return (uint32_t)params->flags;
 }
 
-static inline uint32_t terms_cold_factor_milli(const struct layout_terms *terms)
+static inline uint32_t params_cold_factor_milli(const struct layout_params *params)
 {
-	return (uint32_t)(terms->flags >> 32);
+	return (uint32_t)(params->flags >> 32);
 }
 
 struct layout_rule {
 	uint64_t published;               /* version, mode, in use: see published_pack() */
 	uint64_t born;                    /* the version that the rule began with: what is older was another rule's */
-	uint64_t set_unix_ns[RULE_VERSIONS]; /* when a version's terms were set, by the real-time clock; as terms[] */
+	uint64_t set_unix_ns[RULE_VERSIONS]; /* when a version's parameters were set, by the real-time clock; as params[] */
 	uint64_t reserved[2];             /* zero */
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	uint64_t counted_before[8];       /* what the id's counters were when this rule got it */
-	struct layout_terms terms[RULE_VERSIONS]; /* version n stands in terms[n % RULE_VERSIONS] */
+	struct layout_params params[RULE_VERSIONS]; /* version n is in params[n % RULE_VERSIONS] */
 };
 
 /* One word says all that is in force, so that one store changes it: bit 0 in use, 1..2 the mode, 3.. the version. */
@@ -259,8 +261,8 @@ _Static_assert(sizeof(struct layout_header) == 5 * LINE, "the header is five lin
 _Static_assert(offsetof(struct layout_header, checksum) == 4 * LINE - 8, "no byte of a header is unchecked");
 _Static_assert(offsetof(struct layout_header, state) == 4 * LINE, "what changes has its own line");
 _Static_assert((SHMLIMIT_SLOTS_MAX >> GENERATIONS_MAX) == SHMLIMIT_SLOTS_MIN, "no segment grows more often");
-_Static_assert(offsetof(struct layout_terms, inverse) == LINE, "what every decision reads is one line");
-_Static_assert(sizeof(struct layout_terms) == 2 * LINE, "terms are two lines");
+_Static_assert(offsetof(struct layout_params, inverse) == LINE, "what every decision reads is one line");
+_Static_assert(sizeof(struct layout_params) == 2 * LINE, "params are two lines");
 _Static_assert(sizeof(struct layout_rule) == 11 * LINE, "a rule is eleven lines");
 _Static_assert(COUNTERS * sizeof(uint64_t) == LINE, "a rule's counters are a line");
 _Static_assert(sizeof(((struct layout_rule *)0)->counted_before) == COUNTERS * sizeof(uint64_t),
@@ -327,7 +329,7 @@ static inline int tag_same_key(uint64_t a, uint64_t b)
 	return ((a ^ b) & ~TAG_FLAGS) == 0;
 }
 
-/* Bytes of a key that an entry of names has room for, when so many (1 to SHMLIMIT_KEY_MAX; 0 = none) were asked for. */
+/* Bytes of a key that an entry of names has room for, when `asked` (1 to SHMLIMIT_KEY_MAX; 0 = none) were asked for. */
 uint64_t layout_names(uint64_t asked);
 
 /* 8-byte words of an entry: the key and two bytes of its length. */
@@ -351,7 +353,7 @@ struct layout_parts layout_parts(uint64_t lines, uint32_t window_max, uint64_t n
 
 /* Where things begin, in bytes, given the header's counts. Returns 0 when these are out of range. */
 struct layout_offsets {
-	uint64_t rules, counters, slots, rings, names;
+	uint64_t rules, counters, area, slots, rings, names;
 	uint64_t end;                     /* of the first table: so much is reserved at once */
 	uint64_t size;                    /* room for all the others too */
 };

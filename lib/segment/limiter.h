@@ -26,6 +26,7 @@ struct shmlimit {
 	uint64_t secret[2];
 	struct layout_rule *rules;
 	unsigned char *counters;
+	void *area;                       /* before the slots; see shmlimit_area() */
 	uint32_t rule_count;
 	uint32_t cpus, stripes;
 	uint32_t window_max;

@@ -3,15 +3,15 @@
  *
  * A decision swaps the slot's word first: that alone admits. Then it writes its
  * time into the cells that the word now covers. If it is killed in between, or
- * slow, the next one who wants to move the word on writes them before he does:
+ * slow, the next process that wants to move the word on writes them first:
  * so at any time only the latest admission's cells can be missing, and what
- * belongs into them stands in the word.
+ * belongs into them is in the word.
  *
  * A cell is written by a compare-and-swap from what was seen in it, the slot
  * having been looked at again after that. WHY NOT a plain store: a process that
  * was stopped just before it could wake up when the slot is another key's, and
- * write its old time over theirs. From what it saw to what it writes a cell
- * only ever went to later times, so a swap of his fails once anybody else wrote.
+ * write its old time over that key's. From what it saw to what it writes a cell
+ * only ever went to later times, so its swap fails once another process wrote.
  *
  * All tokens of the latest admission have its time, which the word tells: their
  * cells are not read, and before the word is moved on each of them is looked at.
@@ -27,8 +27,8 @@
  * word stands, the cells that it covers do not change, but for missing ones.
  *
  * A missing cell's time is rebuilt from the word, which has but its low bits. That
- * is right against a clock that was read after the word, and only then: to one
- * who was stopped in between, the time of a minute ago is that of next minute or,
+ * is right against a clock that was read after the word, and only then: to a
+ * process that was stopped in between, the time of a minute ago is that of next minute or,
  * if the bits do not reach so far, of last year.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -40,7 +40,7 @@
 #include "limiter.h"
 #include "window.h"
 
-/* A window as it stands at some time. */
+/* A window at some time. */
 struct ring {
 	struct window w;
 	uint64_t valid;                   /* cells that hold something; 0: nothing was admitted for a period and a tick */
@@ -68,39 +68,39 @@ static inline struct ring ring_empty(uint64_t now_ns)
  * now_ns must have been read after the word.
  */
 static inline struct ring ring_read(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                                    const struct layout_terms *terms, uint64_t word, uint64_t now_ns)
+                                    const struct layout_params *params, uint64_t word, uint64_t now_ns)
 {
 	struct ring ring = ring_empty(now_ns);
 	uint64_t newest_ns;
 
 	if (l->window_max == 0)
 		return ring;
-	ring.w = window_unpack(terms, word, l->window_max, now_ns);
+	ring.w = window_unpack(params, word, l->window_max, now_ns);
 	if (ring.w.n == 0)
 		return ring_empty(now_ns);
 	newest_ns = load_acquire(ring_cells(l, t, slot) + window_cell(ring.w.n, 0, l->window_max));
-	ring.complete = window_agrees(terms, word, newest_ns);
+	ring.complete = window_agrees(params, word, newest_ns);
 	if (ring.complete)
-		ring.w.last_ns = window_end_of_tick(terms, newest_ns);
-	if (window_is_impossible(terms, ring.w.last_ns, now_ns)) {
+		ring.w.last_ns = window_end_of_tick(params, newest_ns);
+	if (window_is_impossible(params, ring.w.last_ns, now_ns)) {
 		ring.w.last_ns = now_ns;
 		ring.stepped = 1;
 	}
-	if (!window_was_over(terms, ring.w.last_ns, now_ns))
+	if (!window_was_over(params, ring.w.last_ns, now_ns))
 		ring.valid = window_valid(ring.w.n, l->window_max);
 	return ring;
 }
 
 /* The time of the admitted token that has `newer` newer ones; newer < ring->valid. */
 static inline uint64_t ring_time(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                                 const struct layout_terms *terms, const struct ring *ring, uint64_t newer)
+                                 const struct layout_params *params, const struct ring *ring, uint64_t newer)
 {
 	uint64_t ns;
 
 	if (newer < ring->w.k)
 		return ring->w.last_ns;
 	ns = load_acquire(ring_cells(l, t, slot) + window_cell(ring->w.n, newer, l->window_max));
-	ns = window_end_of_tick(terms, ns);
+	ns = window_end_of_tick(params, ns);
 	/* Later than the latest: from before the clock stepped back, or damage. */
 	return (int64_t)(ring->w.last_ns - ns) < 0 ? ring->w.last_ns : ns;
 }
@@ -110,23 +110,23 @@ static inline uint64_t ring_time(const struct shmlimit *l, const struct table *t
  * capacity. Cost: a look for each bit of the capacity.
  */
 uint64_t ring_used(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                   const struct layout_terms *terms, const struct ring *ring, uint64_t but, uint64_t now_ns);
+                   const struct layout_params *params, const struct ring *ring, uint64_t but, uint64_t now_ns);
 
 /*
  * Write the cells of the latest admission, which is *w, while the slot stands as
  * `seen`. Where `exact` is false, a cell that agrees with the word is left as it is.
  */
 void ring_complete(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                   const struct layout_terms *terms, struct slot_seen seen, const struct window *w, int exact);
+                   const struct layout_params *params, struct slot_seen seen, const struct window *w, int exact);
 
 /* The same of what a word says that was swapped in just now, whose time may be further ahead than an honest one. */
 static inline void ring_complete_word(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                                      const struct layout_terms *terms, struct slot_seen mine, uint64_t now_ns)
+                                      const struct layout_params *params, struct slot_seen mine, uint64_t now_ns)
 {
-	uint64_t half_ns = UINT64_MAX >> terms_quota_bits(terms) >> 1 << terms_token_bits(terms);
-	struct window w = window_unpack(terms, mine.word, l->window_max, now_ns + half_ns);
+	uint64_t half_ns = UINT64_MAX >> params_quota_bits(params) >> 1 << params_token_bits(params);
+	struct window w = window_unpack(params, mine.word, l->window_max, now_ns + half_ns);
 
-	ring_complete(l, t, slot, terms, mine, &w, 1);
+	ring_complete(l, t, slot, params, mine, &w, 1);
 }
 
 /*
@@ -134,12 +134,12 @@ static inline void ring_complete_word(const struct shmlimit *l, const struct tab
  * that stands as it was seen: tentative, its word a nonce. Returns false if it does
  * not. A cell that holds a later time, of a key that was evicted there or was not
  * carried to its end, goes through a mark: a number of this claim alone. So a swap
- * of whoever was stopped before it still fails, or makes the time later. WHY NOT at
+ * of a process that was stopped before it still fails, or makes the time later. WHY NOT at
  * once to the earlier time: two carriers of two keys, of which one was stopped just
  * before its swap, could make an entry older than it is, where both left one time.
  */
 int ring_carry(const struct shmlimit *l, const struct table *old, const struct layout_slot *from,
-               const struct layout_terms *terms, uint64_t word, uint64_t now_ns, const struct table *t,
+               const struct layout_params *params, uint64_t word, uint64_t now_ns, const struct table *t,
                const struct layout_slot *to, struct slot_seen seen);
 
 /*

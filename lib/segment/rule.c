@@ -29,9 +29,10 @@ int rule_read(const struct shmlimit *l, uint32_t id, struct rule_view *view, cha
 		view->published = load_acquire(&record->published);
 		if (!published_in_use(view->published))
 			return -ESRCH;
-		copy_words((uint64_t *)(void *)&view->terms, rule_terms(record, rule_version(view)),
-		           sizeof(view->terms) / sizeof(uint64_t));
+		copy_words((uint64_t *)(void *)&view->params, rule_params(record, rule_version(view)),
+		           sizeof(view->params) / sizeof(uint64_t));
 		copy_words(text, record->name, NAME_WORDS);
+		/* ORDER pairs with publish(): unchanged, so all that was copied is of one version. */
 		if (load_again(&record->published) != view->published)
 			continue;
 		if (name != NULL) {
@@ -66,8 +67,9 @@ int rule_load_tag(const struct shmlimit *l, uint64_t tag, struct rule_view *view
 		if (!published_in_use(published) || (tag & (TAG_TENTATIVE | TAG_FROZEN)) != 0 || age == 3 ||
 		    version - age < load_word(&record->born) || age > version)
 			return -ESRCH;
-		rule_copy(rule_terms(record, version - age), &view->terms, 1);
+		rule_copy(rule_params(record, version - age), &view->params, 1);
 		view->published = published;
+		/* ORDER as in rule_read(). */
 		if (load_again(&record->published) == published)
 			return 0;
 	}

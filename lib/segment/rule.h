@@ -6,7 +6,7 @@
  * swapping one word; a reader copies an entry and looks at the word again. So
  * a writer that is killed leaves the old rule in force or the new one.
  *
- * Two bits of the version stand in each slot's tag: they say under which terms
+ * Two bits of the version are in each slot's tag: they say under which parameters
  * its word was written. After publishing, the writer walks over the table and
  * converts the slots of older versions; a decision that meets one first converts
  * it itself. The next writer walks first, in case this one was killed. So slots
@@ -33,7 +33,7 @@
 
 struct rule_view {
 	uint64_t published;
-	struct layout_terms terms;        /* of which rule_load() fills all up to `flags` */
+	struct layout_params params;        /* of which rule_load() fills all up to `flags` */
 };
 
 static inline uint64_t rule_version(const struct rule_view *view)
@@ -56,7 +56,7 @@ static inline int rule_is_on(const struct shmlimit *l, const struct rule_view *v
  * Copy what a decision needs: all up to `flags` or, where no times will be
  * asked for, without what only these need.
  */
-static inline void rule_copy(const struct layout_terms *from, struct layout_terms *to, int with_times)
+static inline void rule_copy(const struct layout_params *from, struct layout_params *to, int with_times)
 {
 	/* WHY NOT a loop over words: the members would have to live in memory. */
 	to->capacity = load_word(&from->capacity);
@@ -73,14 +73,14 @@ static inline void rule_copy(const struct layout_terms *from, struct layout_term
 	to->flags = with_times ? load_word(&from->flags) : 0;
 }
 
-static inline const struct layout_terms *rule_terms(const struct layout_rule *record, uint64_t version)
+static inline const struct layout_params *rule_params(const struct layout_rule *record, uint64_t version)
 {
-	return &record->terms[version % RULE_VERSIONS];
+	return &record->params[version % RULE_VERSIONS];
 }
 
 /*
  * The version in force, perhaps mixed with a later one: the caller asks
- * rule_holds() before he believes it. Returns 0 or -ESRCH.
+ * rule_holds() before it believes it. Returns 0 or -ESRCH.
  */
 static inline int rule_glance(const struct shmlimit *l, uint32_t id, struct rule_view *view, int with_times)
 {
@@ -92,14 +92,15 @@ static inline int rule_glance(const struct shmlimit *l, uint32_t id, struct rule
 	view->published = load_acquire(&record->published);
 	if (__builtin_expect(!published_in_use(view->published), 0))
 		return -ESRCH;
-	rule_copy(rule_terms(record, published_version(view->published)), &view->terms, with_times);
+	rule_copy(rule_params(record, published_version(view->published)), &view->params, with_times);
 	return 0;
 }
 
 /*
- * Is it in force still? To be asked after the terms were copied, and after a
+ * Is it in force still? To be asked after the parameters were copied, and after a
  * slot was read whose word shall be taken for one of this version: its tag has
  * two bits of it, and may be of four later.
+ * ORDER pairs with publish() in rule_set.c.
  */
 static inline int rule_holds(const struct shmlimit *l, uint32_t id, const struct rule_view *view)
 {
@@ -119,7 +120,7 @@ static inline int rule_load(const struct shmlimit *l, uint32_t id, struct rule_v
 }
 
 /*
- * The same for a committed slot's tag: the terms under which its word was
+ * The same for a committed slot's tag: the parameters under which its word was
  * written, which may be those of an earlier version. -ESRCH too for a tag that
  * no version of the rule in force can have written.
  */
@@ -136,11 +137,11 @@ int rule_find(const struct shmlimit *l, const char *name);
 int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns,
              struct when when);
 
-/* Define a rule under an id that is not in use, by whoever keeps other writers out. */
+/* Define a rule under an id that is not in use, by a caller that keeps other writers out. */
 void rule_define(const struct shmlimit *l, uint32_t id, const char *name, uint32_t mode,
-                 const struct layout_terms *terms, uint64_t set_unix_ns);
+                 const struct layout_params *params, uint64_t set_unix_ns);
 
-/* When the terms of a version in force were set. */
+/* When the parameters of a version in force were set. */
 uint64_t rule_set_unix_ns(const struct shmlimit *l, uint32_t id, const struct rule_view *view);
 
 /* Copy both lines of the version in force and, where wanted, the name. Returns 0 or -ESRCH. */

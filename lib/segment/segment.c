@@ -363,7 +363,7 @@ int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const char magic[SEGMENT_MAGI
 	return best[0] != '\0';
 }
 
-/* Open the file anew, if it has its name still. */
+/* Open the file again, if it still has its name. */
 static int reopen(const char *name, uint64_t device, uint64_t inode, int how, int *fd_out)
 {
 	struct path path = path_of(name);
@@ -421,7 +421,7 @@ int segment_lock(const char *name, uint64_t device, uint64_t inode, uint64_t wai
 	/*
 	 * WHY NOT a descriptor kept in the handle: flock() belongs to the open
 	 * file, which forked children and threads share: they would not exclude
-	 * one another. So each writer opens the file anew.
+	 * one another. So each writer opens the file again.
 	 */
 	error = reopen(name, device, inode, O_RDONLY, &fd);
 	if (error != 0)

@@ -1,21 +1,21 @@
 /*
- * stored_key: the keys themselves, kept beside their slots for those who look in. No
+ * stored_key: the keys themselves, stored beside their slots for display. No
  * decision reads them.
  *
  *	byte   0         2 ...
  *	     [ length ][ the key, zero up to a whole word                  ]
  *	     [ length ][ as much of a longer key as fits ... ][ seal : 8   ]
  *
- * Who claims a slot writes its entry after his commit: once, word by word. If he
- * is killed before, the slot has no name until it is claimed again.
+ * A process that claims a slot writes its entry after the commit: once, word by word.
+ * If it is killed before, the slot has no stored key until it is claimed again.
  *
  * ORDER: none. The words that a reader finds may be of several claimers, of a key
- * that had the slot before, or anybody's: no order would say which. So he believes
- * what proves itself: a key that has the fingerprint which he saw in the slot. What
- * is kept of a longer key has no such hash; it has a seal, a hash of itself, of the
+ * that had the slot before, or of any other: no order would say which. So it believes
+ * what proves itself: a key that has the fingerprint which it saw in the slot. What
+ * is stored of a longer key has no such hash; it has a seal, a hash of itself, of the
  * length and of the slot's tag.
  *
- * WHY NOT a sequence number around the entry: a writer who is killed leaves it odd.
+ * WHY NOT a sequence number around the entry: a writer that is killed leaves it odd.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -65,7 +65,7 @@ static int match(struct cds_lfht_node *node, const void *wanted)
 	return a->capacity == b->capacity && a->count == b->count && a->period_s == b->period_s;
 }
 
-/* The table, made by whoever comes first: of fixed size, since the segment bounds what it can hold. */
+/* The table, made by the first caller: of fixed size, since the segment bounds what it can hold. */
 static struct cds_lfht *table(struct shmlimit *l)
 {
 	struct cds_lfht *mine, *there = rcu_dereference(l->unnamed);
@@ -87,7 +87,7 @@ static struct cds_lfht *table(struct shmlimit *l)
 
 /*
  * The rule's id in the segment, where another process may define it at this moment.
- * This is a request, so it does not wait for a writer. BOUND: after so many tries
+ * This is a request, so it does not wait for a writer. BOUND: after this number of tries
  * the lock is not one of a process that is just adding a rule.
  */
 static int find_or_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule)

@@ -14,6 +14,7 @@ int carry_freeze_slot(struct layout_slot *slot, struct slot_seen *seen)
 		*seen = slot_read(slot);
 		if ((seen->tag & TAG_FROZEN) != 0)
 			return 1;
+		/* I3. ORDER pairs with slot_cas() of a decision or claim in the old table, which fails from now on. */
 		if (slot_cas(slot, *seen, seen->tag | TAG_FROZEN, seen->word)) {
 			seen->tag |= TAG_FROZEN;
 			return 1;
@@ -55,14 +56,14 @@ enum claim carry_over(const struct shmlimit *l, const struct generation *tables,
                       struct when when, const struct rule_view *view,
                       const struct table_place *from, struct table_place *to)
 {
-	const struct algorithm *a = algorithm_of(&view->terms);
+	const struct algorithm *a = algorithm_of(&view->params);
 	uint64_t word = from->seen.word;
 	enum claim ended = table_place(l, tables, key, when, view, to);
 	struct look k;
 
 	if (ended != CLAIM_DONE)
 		return ended;
-	k = look_make(l, &tables->old, from->slot, &view->terms, when_again(l, when));
+	k = look_make(l, &tables->old, from->slot, &view->params, when_again(l, when));
 	if (algorithm_wait(&k, word) == 0) {
 		bury(from);
 		(void)slot_cas(to->slot, to->seen, 0, 0);
@@ -71,10 +72,12 @@ enum claim carry_over(const struct shmlimit *l, const struct generation *tables,
 	if (a->carry != NULL && !a->carry(&k, word, &tables->now, to->slot, to->seen))
 		return CLAIM_LOST;
 	/* After placing, after reading cells: a reset, a writer or another carrier may have been here. */
+	/* ORDER pairs with slot_cas() of a walk over the old table. */
 	if (!slot_unchanged(from->slot, from->seen)) {
 		(void)slot_cas(to->slot, to->seen, 0, 0);
 		return CLAIM_FOUND;
 	}
+	/* I1, I3. If this process is killed before bury(), the word may be carried twice, which gives nothing away. */
 	if (!table_commit(to, key->tag, word))
 		return CLAIM_LOST;
 	bury(from);

@@ -45,6 +45,7 @@ static int learn(const struct shmlimit *l, uint64_t generation, uint64_t state, 
 	if (!segment_has(slots + layout_parts(lines, l->window_max, l->names_max).size - sizeof(uint64_t)))
 		return 0;
 	found[0] = (uint64_t)(uintptr_t)slots;
+	/* ORDER pairs with load_acquire() in known(): slots and lines appear together. */
 	(void)pair_cas(&l->self->tables[generation], none, found);
 	return known(l, generation, out);
 }

@@ -1,8 +1,8 @@
 /*
- * generation: which tables of slots a segment has. It begins with one; whoever grows
- * it appends a larger one and publishes that by swapping one word of the header,
- * `state`. Until each key of the table before has moved or refilled, that one is
- * looked at too: see carry.h. Nobody looks at those from before it.
+ * generation: which tables of slots a segment has. It begins with one; growing
+ * appends a larger one and publishes that by swapping one word of the header,
+ * `state`. Until each key of the old table has migrated or refilled, the old table is
+ * looked at too: see carry.h. No process looks at those before it.
  *
  * Every handle maps the file as far as it can ever grow, so the larger table is
  * there, at its place of the same mapping, as soon as it is published: to find it
@@ -41,7 +41,7 @@ struct generation {
  */
 int generation_read(const struct shmlimit *l, struct generation *out);
 
-/* Are they those that there are still? To be asked after a slot was read, or placed. */
+/* Are they those that there are still? To be asked after a slot was read, or placed. ORDER pairs with put_state(). */
 static inline int generation_holds(const struct shmlimit *l, const struct generation *tables)
 {
 	return (load_again(&l->header->state) & ~STATE_OFF) == tables->state;

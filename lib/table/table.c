@@ -6,7 +6,7 @@
  * processes would give one key two slots:
  *
  *  1. Look at the whole window. The key committed: decide there. The key
- *     tentative: the lowest such slot is the candidate, whoever placed it, for
+ *     tentative: the lowest such slot is the candidate, whichever process placed it, for
  *     it carries nothing. Neither: take a slot and make it tentative, with a
  *     nonce for a word that no other claim ever used. That is the candidate.
  *  2. Look at the whole window again. The key committed, or tentative at a
@@ -15,7 +15,7 @@
  *  3. Read the clock. Swap the candidate, as it was seen before step 2, for the
  *     committed slot with the first charge in it.
  *
- * Why there is never a twin. Let P commit slot p of key K and Q commit slot q,
+ * Why a key never has two slots. Let P commit slot p of key K and Q commit slot q,
  * p < q, both being committed at once. Each was tentative, with one nonce,
  * from before its committer's second look until its commit. Were q tentative
  * when P's second look passed it, P would have freed it or started over, and a
@@ -27,11 +27,11 @@
  *
  * Why the clock is read after step 2. Until then the key may have been in
  * another slot, have refilled and been reclaimed. A word with a time from before
- * that would leak once more what had leaked already. After step 2 no other slot
+ * that would refill once more what had refilled already. After step 2 no other slot
  * can become the key's unless the commit fails.
  *
- * Why a dead claimer costs nothing. What he leaves is a tentative slot; step 1
- * lets the next claimer of the key finish it and everybody else take it.
+ * Why a dead claimer costs nothing. What it leaves is a tentative slot; step 1
+ * lets the next claimer of the key finish it and every other claimer take it.
  *
  * Why reclaiming is exact. A full funnel says the same as none. It is taken by
  * swapping exactly the word that was seen full, and a funnel that was full
@@ -86,7 +86,7 @@ struct survey {
 	uint64_t victim_ns;               /* ... which is then */
 };
 
-/* The terms of the slot last looked at: neighbours are often of one rule. */
+/* The parameters of the slot last looked at: neighbours are often of one rule. */
 struct survey_rule {
 	uint64_t tag;                     /* rule and flags; UINT64_MAX: none */
 	int error;
@@ -102,26 +102,26 @@ struct survey_rule {
 static uint64_t survey_wait(const struct shmlimit *l, const struct table *t, const struct table_place *here,
                             struct when when, struct survey_rule *rule, uint64_t *idle_ns)
 {
-	uint64_t terms = here->seen.tag & (((uint64_t)1 << TAG_FINGERPRINT_SHIFT) - 1), wait_ns;
+	uint64_t params = here->seen.tag & (((uint64_t)1 << TAG_FINGERPRINT_SHIFT) - 1), wait_ns;
 	struct look k;
 
 	/*
 	 * They must be in force when, or after, the slot was seen: the two bits of a version mean another one four
 	 * changes later, and a claimer that was stopped in between would take a live funnel for a full one.
 	 */
-	if (rule->tag != terms || rule->error != 0 || !rule_holds(l, tag_rule(terms), &rule->view)) {
-		rule->tag = terms;
-		rule->error = rule_load_tag(l, terms, &rule->view);
+	if (rule->tag != params || rule->error != 0 || !rule_holds(l, tag_rule(params), &rule->view)) {
+		rule->tag = params;
+		rule->error = rule_load_tag(l, params, &rule->view);
 		if (rule->error == 0)
-			rule->at = funnel_time(&rule->view.terms, when.ns);
+			rule->at = funnel_time(&rule->view.params, when.ns);
 	}
 	*idle_ns = UINT64_MAX;
 	if (rule->error != 0)
 		return 0;
-	k = (struct look){ l, t, here->slot, &rule->view.terms, rule->at, when.given };
+	k = (struct look){ l, t, here->slot, &rule->view.params, rule->at, when.given };
 	wait_ns = algorithm_wait(&k, here->seen.word);
 	if (wait_ns == 0)
-		*idle_ns = algorithm_of(k.terms)->idle_ns(&k, here->seen.word);
+		*idle_ns = algorithm_of(k.params)->idle_ns(&k, here->seen.word);
 	return wait_ns;
 }
 
@@ -221,6 +221,7 @@ static int uncontested(const struct shmlimit *l, const struct table *t, const st
 				return 0;
 			}
 			/* At a higher place, or of a version that is not in force any more or was not when we began. */
+			/* I3. ORDER this look is after the swap that placed the candidate: Dekker's pattern, see atomic.h. */
 			if ((here.seen.tag & TAG_TENTATIVE) && !slot_cas(here.slot, here.seen, 0, 0))
 				return 0;
 		}
@@ -244,6 +245,7 @@ static enum claim place_candidate(const struct shmlimit *l, const struct table_k
 	if (place->slot == NULL)
 		return CLAIM_NO_ROOM;
 	mine.word = counter_nonce(l, now_ns);
+	/* I3. ORDER a full fence: the second look of this process comes after it, and sees what others placed before. */
 	if (!slot_cas(place->slot, place->seen, mine.tag, mine.word))
 		return CLAIM_LOST;
 	if (place->from == FROM_LIVE)
@@ -278,6 +280,7 @@ enum claim table_place(const struct shmlimit *l, const struct generation *tables
 	 * A rule that was changed meanwhile gets no slot of the old version: the writer's walk may have passed here.
 	 * Nor does a key get one in a table that a larger one follows by now.
 	 */
+	/* I3. ORDER after the swap that placed the candidate, as the writer's walk after its publish(). */
 	if (!rule_holds(l, tag_rule(wanted->tag), view) || !generation_holds(l, tables)) {
 		give_up(place);
 		return CLAIM_FOUND;
@@ -287,6 +290,7 @@ enum claim table_place(const struct shmlimit *l, const struct generation *tables
 
 int table_commit(const struct table_place *place, uint64_t tag, uint64_t word)
 {
+	/* The linearization point of a claim (I1, I3, I4). ORDER pairs with slot_cas() of the other processes. */
 	return slot_cas(place->slot, place->seen, tag, word);
 }
 
@@ -308,11 +312,12 @@ int table_convert_slot(const struct shmlimit *l, const struct table *t, struct l
 	if (then.published != now.published)
 		return 0;
 	mine.tag = tag_plain(seen.tag, rule_version(&now)) ^ tag_of_version(rule_version(&now));
-	mine.word = algorithm_convert(l, t, slot, &then.terms, seen.word, &now.terms, at.ns);
+	mine.word = algorithm_convert(l, t, slot, &then.params, seen.word, &now.params, at.ns);
+	/* I1. ORDER pairs with slot_cas() of a decision, which fails where the word was converted before it. */
 	if (!slot_cas(slot, seen, mine.tag, mine.word))
 		return 0;
-	a = algorithm_of(&now.terms);
-	k = look_make(l, t, slot, &now.terms, at);
+	a = algorithm_of(&now.params);
+	k = look_make(l, t, slot, &now.params, at);
 	if (a->converted != NULL)
 		a->converted(&k, mine);
 	return 1;
@@ -393,7 +398,7 @@ static uint64_t clear(const struct shmlimit *l, int64_t rule, uint64_t fingerpri
 	struct generation tables;
 	uint64_t keys = 0;
 
-	/* BOUND: a second round means that the table grew meanwhile, or was left: who resets may do so without the lock. */
+	/* BOUND: a second round means that the table grew meanwhile, or was left: a reset may do so without the lock. */
 	for (int round = 0; round < RULE_RETRIES; round++) {
 		generation_read(l, &tables);
 		keys += clear_all(l, &tables.old, rule, fingerprint);

@@ -128,9 +128,9 @@ int table_convert_slot(const struct shmlimit *l, const struct table *t, struct l
                        struct slot_seen seen, struct when when);
 
 /*
- * Walks are over the table before too, and over that first: what moves meanwhile
- * is met once at least. A carrier who read a slot there before the walk came by has
- * placed his tentative slot in the present table before the walk gets there, or
+ * Walks are over the old table too, and over that first: what migrates meanwhile
+ * is met once at least. A carrier that read a slot there before the walk came by has
+ * placed its tentative slot in the new table before the walk gets there, or
  * sees, having placed it, that the rule or the frozen slot was changed.
  *
  * Convert every slot of one rule that is from before it was changed; free what is

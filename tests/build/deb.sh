@@ -32,7 +32,7 @@ is "$(grep 'warning: ' "$debs/build.log" | grep -v 'byte-compiling is disabled')
 
 is "$(lintian --allow-root -EI --pedantic --tag-display-limit 0 "$debs"/*.changes 2>/dev/null)" "" \
 	"lintian has nothing to say"
-is "$(dpkg-deb -f "$debs"/shmlimit_*.deb Maintainer)" "A. Packager <packager@example.org>" "who builds them is their maintainer"
+is "$(dpkg-deb -f "$debs"/shmlimit_*.deb Maintainer)" "A. Packager <packager@example.org>" "the builder of the packages is their maintainer"
 
 # What is in them.
 root=$TMP/root
@@ -44,12 +44,13 @@ is "$(files libshmlimit0)" "$lib/libshmlimit.so.0 $lib/libshmlimit.so.$version "
 is "$(files libshmlimit-global0)" "$lib/libshmlimit-global.so.0 $lib/libshmlimit-global.so.$version " \
 	"libshmlimit-global0 is the one for many hosts"
 is "$(files libshmlimit-gate0)" "$lib/libshmlimit-gate.so.0 $lib/libshmlimit-gate.so.$version " "libshmlimit-gate0 is the gate"
-is "$(files libshmlimit-dev)" "./usr/include/shmlimit.h ./usr/include/shmlimit_gate.h ./usr/include/shmlimit_global.h \
+is "$(files libshmlimit-dev | sed 's|./usr/share/man/man3/shmlimit_[a-z_]*.3.gz ||g')" "./usr/include/shmlimit.h ./usr/include/shmlimit_gate.h ./usr/include/shmlimit_global.h \
 $lib/libshmlimit-gate.a $lib/libshmlimit-gate.so $lib/libshmlimit-global.a \
 $lib/libshmlimit-global.so $lib/libshmlimit.a $lib/libshmlimit.so $lib/pkgconfig/shmlimit-gate.pc $lib/pkgconfig/shmlimit-global.pc \
-$lib/pkgconfig/shmlimit.pc ./usr/share/man/man3/shmlimit.3.gz ./usr/share/man/man3/shmlimit_gate.3.gz ./usr/share/man/man3/shmlimit_global.3.gz " \
+$lib/pkgconfig/shmlimit.pc ./usr/share/man/man3/shmlimit.3.gz " \
 	"libshmlimit-dev is what programs are built with"
-is "$(files shmlimit)" "./lib/systemd/system/shmlimit-state@.service ./lib/systemd/system/shmlimit.service ./usr/bin/shmlimit \
+like "$(files libshmlimit-dev)" ' ./usr/share/man/man3/shmlimit_take_all.3.gz ' "libshmlimit-dev has a manual page for shmlimit_take_all"
+is "$(files shmlimit)" "./lib/systemd/system/shmlimit-agent@.service ./lib/systemd/system/shmlimit-state@.service ./lib/systemd/system/shmlimit.service ./usr/bin/shmlimit \
 ./usr/share/bash-completion/completions/shmlimit ./usr/share/fish/vendor_completions.d/shmlimit.fish ./usr/share/lintian/overrides/shmlimit \
 ./usr/share/man/man1/shmlimit.1.gz ./usr/share/man/man7/shmlimit-security.7.gz ./usr/share/man/man7/shmlimit.7.gz \
 ./usr/share/zsh/vendor-completions/_shmlimit " "shmlimit is the command"
@@ -57,15 +58,17 @@ is "$(files libapache2-mod-shmlimit)" "./etc/apache2/mods-available/shmlimit.loa
 ./usr/lib/apache2/modules/mod_shmlimit.so " "libapache2-mod-shmlimit is the module"
 is "$(files libnginx-mod-http-shmlimit)" "./usr/lib/nginx/modules/ngx_http_shmlimit_module.so \
 ./usr/share/nginx/modules-available/mod-http-shmlimit.conf " "libnginx-mod-http-shmlimit is the other one"
+like "$(files python3-shmlimit)" ' ./usr/lib/python3/dist-packages/shmlimit/_native.abi3.so ' "python3-shmlimit has the extension"
 for package in shmlimit libapache2-mod-shmlimit libnginx-mod-http-shmlimit php-shmlimit python3-shmlimit; do
 	like "$(needs $package)" '(^| )libshmlimit0 ' "$package has no library of its own"
 done
-for package in libapache2-mod-shmlimit libnginx-mod-http-shmlimit; do
+for package in libapache2-mod-shmlimit libnginx-mod-http-shmlimit php-shmlimit python3-shmlimit; do
 	like "$(needs $package)" '(^| )libshmlimit-gate0 ' "$package has no gate of its own"
 	[ "$(needs $package | grep -c 'global0\|hiredis')" = 0 ]
 	ok $? "$package needs the library for many hosts only where it is used"
 done
 like "$(needs libnginx-mod-http-shmlimit)" 'nginx-abi-' "the module for nginx asks for the nginx that it was built for"
+like "$(needs php-shmlimit)" '(^| )phpapi-' "php-shmlimit asks for the interface of the PHP that it was built for"
 like "$(needs libapache2-mod-shmlimit)" 'apache2-api-' "that for Apache for its interface"
 
 # Built against.
@@ -106,8 +109,7 @@ readlink /etc/nginx/modules-enabled/50-mod-http-shmlimit.conf
 printf '[login]\ncapacity = 15\nrate = 30/m\n' >/etc/shmlimit.d/web.conf
 sh -c "$(sed -n 's/^ExecStart=//p' /lib/systemd/system/shmlimit.service)"
 python3 -c 'import shmlimit; print(shmlimit.Limiter("web").take("login", "key").remaining)'
-php -d ffi.enable=1 -r 'require "/usr/share/php/Shmlimit/preload.php";
-	echo (new Shmlimit\Limiter("web"))->take("login", "key")->remaining, "\n";'
+php -r 'echo (new Shmlimit\Limiter("web"))->take("login", "key")->remaining, "\n";'
 shmlimit peek web login key | sed -n 's/^remaining: //p'
 rm /etc/shmlimit.d/web.conf
 # shellcheck disable=SC2046
@@ -122,7 +124,8 @@ shift
 cp "$@" root/debs
 chroot root sh /debs/inside
 sed -n '/rror/p' root/debs/log | sed 's/^/# /' >&2
-find upper \( -type f -o -type l \) -name '*shmlimit*' ! -path 'upper/debs/*'
+# PHP remembers each extension that a package disabled.
+find upper \( -type f -o -type l \) -name '*shmlimit*' ! -path 'upper/debs/*' ! -path '*/disabled_by_maint/*'
 find upper -type d -name '*shmlimit*'
 END
 echo "$packages" >"$TMP/packages"

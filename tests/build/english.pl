@@ -81,6 +81,7 @@ print "$_: is in tests/build/english.todo, but there is no such document\n" for 
 
 sub headings {
 	my ($file) = @_;
+	local $.;    # the caller reports its own line
 	open my $text, '<', $file or die "$file: $!\n";
 	return map { s/^#+ *//r =~ s/\n//r =~ tr/A-Z /a-z-/r =~ s/[^a-z0-9_-]//gr } grep { /^#/ } <$text>;
 }

@@ -21,8 +21,16 @@ sandbox() { sed -n '/^CapabilityBoundingSet=/,/^$/p' "$1" | grep =; }
 # shellcheck disable=SC2086,SC2046
 is "$(sandbox $(set -- $units; echo $1))" "$(sandbox $(set -- $units; echo $2))" "both have the same sandbox"
 
+agent=$SOURCE/tools/systemd/shmlimit-agent@.service
+is "$(setting "$agent" ReadWritePaths) $(setting "$agent" ProtectSystem) $(setting "$agent" CapabilityBoundingSet)" \
+	"/dev/shm strict CAP_DAC_OVERRIDE" "shmlimit-agent@.service: it writes to segments only, and opens those of other users"
+is "$(setting "$agent" ProcSubset)$(setting "$agent" InaccessiblePaths)$(setting "$agent" TemporaryFileSystem)" "" \
+	"shmlimit-agent@.service: nothing hides /proc/sys or covers /dev/shm"
+is "$(setting "$agent" SystemCallFilter)" "$(setting "${units%% *}" SystemCallFilter)" \
+	"shmlimit-agent@.service: it has the system calls of the others"
+
 if command -v systemd-analyze >/dev/null && systemd-analyze --help | grep -q -- --offline; then
-	for unit in $units; do
+	for unit in $units "$agent"; do
 		run systemd-analyze security --offline=yes --no-pager --threshold=29 "$unit"
 		is "$rc" 0 "${unit##*/}: its exposure, as systemd-analyze counts it, is below 3"
 		[ "$rc" -eq 0 ] || diag "$out$err"

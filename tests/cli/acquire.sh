@@ -41,7 +41,7 @@ done
 wait
 [ ! -e "$TMP/failed" ]
 ok $? "processes that acquire at once all get their tokens"
-takes_at_least 50 "$start" "12 of capacity 2 at 20 a second take 500 ms, whoever asks"
+takes_at_least 50 "$start" "12 tokens of capacity 2 at 20 a second take 500 ms, whichever processes ask"
 
 start=$(now)
 run shmlimit acquire "$segment" r big --cost 8 --json

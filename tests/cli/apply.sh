@@ -92,8 +92,7 @@ shmlimit rule set "$segment" older --capacity 1 --rate 1/s
 printf '[login]\n[new]\ncapacity = 1\nrate = 1/s\n' >prune.ini
 before=$(rules)
 run shmlimit apply "$segment" prune.ini
-is "$rc $out$err" "2 shmlimit: prune.ini:2: rule new: no room for another rule in segment $segment: one must go first \
-(shmlimit rule remove), or the segment be created with more --rules" "a rule for which there is no room is refused"
+is "$rc $out$err" "2 shmlimit: prune.ini:2: rule new: no room for another rule in segment $segment: remove one first (shmlimit rule remove), or create the segment with more --rules" "a rule for which there is no room is refused"
 is "$(rules)" "$before" "before anything is changed"
 run shmlimit apply "$segment" prune.ini --prune --dry-run
 is "$rc $out$err" "0 - rule mail
@@ -195,7 +194,7 @@ capacity = 15
 ; seven
 max-wait = 2
 END
-wrong 4 "rule login: rate fast: not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example" <<END
+wrong 4 "rule login: rate fast: not a rate COUNT/PERIOD (for example 30/60s or 5/m)" <<END
 $good
 [login]
 rate = fast
@@ -210,7 +209,7 @@ $good
 [login]
 mode =
 END
-wrong 4 "rule login: burst: no such key: must be algorithm, capacity, rate, warmup, cold-factor, count-refused, max-wait, \
+wrong 4 "rule login: burst: no such key: use algorithm, capacity, rate, warmup, cold-factor, count-refused, max-wait, \
 next-pays or mode" <<END
 $good
 [login]
@@ -235,7 +234,7 @@ enabled = no
 [login]
 [*]
 END
-wrong 4 "section [*]: rate: no such key: must be enabled, slots, slots-max, mode, group, on-full, rules, window-max, store-keys or clock" <<END
+wrong 4 "section [*]: rate: no such key: use enabled, slots, slots-max, mode, group, on-full, rules, window-max, store-keys or clock" <<END
 $good
 [*]
 rate = 1/s
@@ -287,24 +286,24 @@ $good
 capacity = 281474976710656
 rate = 1/s
 END
-wrong 3 "section [login: must be [RULE] or [*] and nothing behind it" <<END
+wrong 3 "section [login: must be [RULE] or [*] and nothing after it" <<END
 $good
 [login
 mode = off
 END
-wrong 3 "section [login] mode = off: must be [RULE] or [*] and nothing behind it" <<END
+wrong 3 "section [login] mode = off: must be [RULE] or [*] and nothing after it" <<END
 $good
 [login] mode = off
 END
-wrong 1 "mode: not in a section: must be behind [RULE] or [*]" <<END
+wrong 1 "mode: not in a section: put it after [RULE] or [*]" <<END
 mode = off
 $good
 END
-wrong 3 "not understood: must be [RULE], KEY = VALUE, or a comment behind ; or #" <<END
+wrong 3 "not understood (a line is [RULE], KEY = VALUE, or a comment after ; or #)" <<END
 $good
 mode
 END
-wrong 4 "not understood: must be [RULE], KEY = VALUE, or a comment behind ; or #" <<END
+wrong 4 "not understood (a line is [RULE], KEY = VALUE, or a comment after ; or #)" <<END
 $good
 
 capacity 15
@@ -312,9 +311,9 @@ END
 printf '%s\n#%0198d\n' "$good" 0 >odd.ini
 wrong 3 "a line of 200 bytes: must be less than 200" <odd.ini
 printf '%s\n#\0\n' "$good" >odd.ini
-wrong 3 "a NUL byte: must be text" <odd.ini
+wrong 3 "contains a NUL byte" <odd.ini
 printf '%s\n[\033[2J]x\n' "$good" >odd.ini
-wrong 3 "section [\x1b[2J]x: must be [RULE] or [*] and nothing behind it" <odd.ini
+wrong 3 "section [\x1b[2J]x: must be [RULE] or [*] and nothing after it" <odd.ini
 is "$(cksum </dev/shm/"$segment")" "$was" "not a byte of the segment was changed"
 
 apply <<END
@@ -328,12 +327,11 @@ is "$rc $out$err" "2 shmlimit: standard input:2: rule login: capacity 0: must be
 for file in /no/such.ini "$TMP"; do
 	reason=$(LC_ALL=C cat "$file" 2>&1 >/dev/null | sed 's/.*: //')
 	run shmlimit apply "$segment" "$file" --prune
-	is "$rc $out$err" "2 shmlimit: $file: $reason: must be a file that can be read, or - for standard input" \
+	is "$rc $out$err" "2 shmlimit: $file: $reason" \
 		"a file that can't be read is refused: $reason"
 done
 shmlimit apply "$segment" - --prune <&- >"$TMP/.out" 2>"$TMP/.err"
-is "$? $(cat "$TMP/.out" "$TMP/.err")" "2 shmlimit: standard input: Bad file descriptor: must be a file that can be \
-read, or - for standard input" "standard input that is closed is not an empty file"
+is "$? $(cat "$TMP/.out" "$TMP/.err")" "2 shmlimit: standard input: Bad file descriptor" "standard input that is closed is not an empty file"
 is "$(rules)" "$before" "standard input that is closed prunes nothing"
 
 # Input without a rule, such as that of a pipe whose first command failed.
@@ -359,7 +357,7 @@ is "$(shmlimit rule show "$segment" new --json | jq .capacity)" 3 "--exit-code c
 run shmlimit apply "$segment" /no/such.ini --dry-run --exit-code
 is "$rc" 2 "--exit-code exits 2 on trouble"
 run shmlimit apply "$segment" export.ini --exit-code
-is "$rc $err" "2 shmlimit: --exit-code: must be --dry-run --exit-code" "--exit-code needs --dry-run"
+is "$rc $err" "2 shmlimit: --exit-code needs --dry-run" "--exit-code needs --dry-run"
 
 # Every error of a file is said, in one go.
 before=$(rules)
@@ -415,7 +413,7 @@ run shmlimit apply "$SEGMENT.fresh" export.ini --create
 is "$rc $out$err" "0 " "--create leaves a segment that is there as it is"
 printf '[*]\nslots = few\n[a]\nrate = 1/s\n' >wrong.ini
 run shmlimit apply "$SEGMENT.none" wrong.ini --create
-is "$rc $err" "2 shmlimit: wrong.ini:2: section [*]: slots few: not a whole number: must be 1500, 1.5k, 2M or 64Ki for example" \
+is "$rc $err" "2 shmlimit: wrong.ini:2: section [*]: slots few: not a whole number (for example 1500, 1.5k, 2M or 64Ki)" \
 	"--create makes nothing of a file with an error"
 
 for words in "apply $SEGMENT.none export.ini" "apply $SEGMENT.none export.ini --dry-run" "rule export $SEGMENT.none"; do

@@ -81,7 +81,7 @@ shmlimit destroy "$c"
 shmlimit enable "$a"
 sed -i 's/^slots.*/slots = 2000/; s/^mode.*/mode = 0600/; s/^on-full.*/on-full = evict/; s/^rules.*/rules = 3/
 	s/^window-max.*/window-max = 0/; s/^store-keys.*/store-keys = 16/; s/^clock.*/clock = precise/; s/^capacity.*/capacity = 20/' "d/$a.conf"
-keeps="and keeps it: must be created again to have another (shmlimit destroy $a)"
+keeps="and keeps it; create the segment again to change it (shmlimit destroy $a)"
 run shmlimit apply --all d
 is "$rc $out" "0 ~ segment $a
 ~ rule login capacity 15 -> 20" "rules follow their files"
@@ -114,7 +114,7 @@ run shmlimit apply --all d --prune --dry-run --exit-code
 is "$rc" 2 "--exit-code exits 2 if a file is wrong"
 rm "d/$SEGMENT.z.conf"
 run shmlimit apply --all d --exit-code
-is "$rc $err" "2 shmlimit: --exit-code: must be --dry-run --exit-code" "--exit-code needs --dry-run"
+is "$rc $err" "2 shmlimit: --exit-code needs --dry-run" "--exit-code needs --dry-run"
 shmlimit rule remove "$b" old
 
 # wrong LINE MESSAGE: of $a.conf at standard input; $b.conf is right.
@@ -131,15 +131,15 @@ wrong 2 "section [*]: slots 15: must be 16 to 68719476736" <<END
 [*]
 slots = 15
 END
-wrong 2 "section [*]: slots many: not a whole number: must be 1500, 1.5k, 2M or 64Ki for example" <<END
+wrong 2 "section [*]: slots many: not a whole number (for example 1500, 1.5k, 2M or 64Ki)" <<END
 [*]
 slots = many
 END
-wrong 2 "section [*]: mode 0888: not permissions: must be octal, 0600 or 0660" <<END
+wrong 2 "section [*]: mode 0888: not permissions (in octal, for example 0600 or 0660)" <<END
 [*]
 mode = 0888
 END
-wrong 2 "section [*]: group no-such: no such group: must be a name (getent group lists them) or a number" <<END
+wrong 2 "section [*]: group no-such: no such group (a name, which getent group lists, or a number)" <<END
 [*]
 group = no-such
 END
@@ -169,7 +169,7 @@ wrong 3 "section [*]: slots: appears more than once" <<END
 slots = 1Ki
 slots = 1Ki
 END
-wrong 2 "section [*]: size: no such key: must be enabled, slots, slots-max, mode, group, on-full, rules, window-max, store-keys or clock" <<END
+wrong 2 "section [*]: size: no such key: use enabled, slots, slots-max, mode, group, on-full, rules, window-max, store-keys or clock" <<END
 [*]
 size = 1Ki
 END
@@ -181,8 +181,7 @@ rate = 1/s
 [login]
 capacity = 5
 END
-wrong 5 "rule two: no room for another rule in segment $a: one must go first (shmlimit rule remove), or the segment be \
-created with more --rules" <<END
+wrong 5 "rule two: no room for another rule in segment $a: remove one first (shmlimit rule remove), or create the segment with more --rules" <<END
 [one]
 capacity = 5
 rate = 1/s
@@ -194,7 +193,7 @@ rate = 1/s
 [*]
 rules = 1
 END
-wrong 3 "rule calls: a window larger than segment $a was created for: must be smaller, or the segment be created with a larger \
+wrong 3 "rule calls: a window larger than segment $a was created for: use a smaller one, or create the segment with a larger \
 --window-max (shmlimit inspect $a shows it)" <<END
 [*]
 window-max = 99
@@ -208,7 +207,7 @@ rm "d/$a.conf"
 rm -f /dev/shm/"$SEGMENT"*
 echo other >/dev/shm/"$b"
 run shmlimit apply --all d
-is "$rc $out$err" "2 shmlimit: segment $b: not a shmlimit segment: /dev/shm/$b is somebody else's: must be another name" \
+is "$rc $out$err" "2 shmlimit: segment $b: not a shmlimit segment: another program created /dev/shm/$b; use another name" \
 	"what is somebody else's is left alone"
 is "$(cat /dev/shm/"$b")" other "what is somebody else's is as it was"
 rm /dev/shm/"$b"
@@ -223,10 +222,10 @@ mkdir empty
 run shmlimit apply --all empty
 is "$rc $out$err" "0 " "an empty folder asks for nothing"
 run shmlimit apply --all "$TMP/none"
-is "$rc $out$err" "2 shmlimit: $TMP/none: No such file or directory: must be a folder that can be read" \
+is "$rc $out$err" "2 shmlimit: $TMP/none: No such file or directory" \
 	"a folder that is not there is an error"
 run shmlimit apply --all d/README
-is "$rc $out$err" "2 shmlimit: d/README: Not a directory: must be a folder that can be read" \
+is "$rc $out$err" "2 shmlimit: d/README: Not a directory" \
 	"what is no folder is refused"
 
 # What rules are tried on has its process's id in its name, and lives for a moment.

@@ -72,7 +72,7 @@ shmlimit create "$segment" --slots 16
 shmlimit rule set "$segment" r --capacity 2 --rate 1/d
 shmlimit take "$segment" r a --quiet
 run shmlimit check "$segment" --state again
-like "$rc $(line)" "^0 .*: well, 1 decisions in T .* allowed=1;;;0\$" "of a segment that was made anew all is counted"
+like "$rc $(line)" "^0 .*: well, 1 decisions in T .* allowed=1;;;0\$" "check counts everything in a segment that was created again"
 
 shmlimit disable "$segment"
 run shmlimit check "$segment" --interval 1ms
@@ -100,10 +100,10 @@ wrong() {
 	run shmlimit check "$segment" "$@"
 	is "$rc $out$err" "2 shmlimit: $message" "check $* is refused"
 }
-wrong "--max-denied few: not a whole number: must be 1500, 1.5k, 2M or 64Ki for example" --max-denied few
-wrong "--max-denied : not a whole number: must be 1500, 1.5k, 2M or 64Ki for example" --max-denied 1,
+wrong "--max-denied few: not a whole number (for example 1500, 1.5k, 2M or 64Ki)" --max-denied few
+wrong "--max-denied : not a whole number (for example 1500, 1.5k, 2M or 64Ki)" --max-denied 1,
 wrong "--interval 0: must be more than 0, and 1d or less" --interval 0
-wrong "--interval and --state: must be one of the two" --interval 1s --state again
+wrong "--interval and --state cannot be combined" --interval 1s --state again
 
 # Alerts for Prometheus.
 rules=$SOURCE/tools/prometheus/shmlimit.yml

@@ -83,15 +83,15 @@ refused() {
 }
 
 shmlimit rule set "$segment" funnel --capacity 5 --rate 1/s
-refused "rule funnel: not a counter: must be set with --algorithm counter" count "$segment" funnel alice
+refused "rule funnel: not a counter (set one with --algorithm counter)" count "$segment" funnel alice
 refused "--ttl 365d: rule app can count for 13d44m58.906842623s at most: a smaller capacity or a longer period makes that longer" \
 	count "$segment" app alice --ttl 365d
 refused "--ttl 0: must be more than 0" count "$segment" app alice --ttl 0
-refused "rule x: period: a funnel has none of its own: must be left out" \
+refused "rule x: period: a funnel has none of its own: leave it out" \
 	rule set "$segment" x --capacity 1 --rate 1/s --period 1h
-refused "rule x: rate: a counter has none of its own: must be left out" \
+refused "rule x: rate: a counter has none of its own: leave it out" \
 	rule set "$segment" x --algorithm counter --rate 1/s
-refused "rule x: capacity 5 with period 13515d: out of range: must be 2^48 and 36 years at most" \
+refused "rule x: capacity 5 with period 13515d: out of range (at most 2^48 and 36 years)" \
 	rule set "$segment" x --algorithm counter --capacity 5 --period 13515d
 shmlimit destroy "$segment"
 done_testing

@@ -21,18 +21,15 @@ is "$(fact "$SEGMENT.default" gid)" "$(id -g)" "without --group it is of its mak
 is "$(fact "$SEGMENT.default" name)" "$SEGMENT.default" "its name is as given"
 
 run shmlimit create "$SEGMENT.default" --slots 16
-is "$rc $err" "2 shmlimit: segment $SEGMENT.default: exists already: must be another name, or be removed first \
-(shmlimit destroy $SEGMENT.default)" "a name that is taken is refused"
+is "$rc $err" "2 shmlimit: segment $SEGMENT.default: exists already (remove it with: shmlimit destroy $SEGMENT.default)" "a name that is taken is refused"
 is "$(fact "$SEGMENT.default" slots)" 65536 "and the segment stays as it was"
 
 made=$(fact "$SEGMENT.default" created_unix_ns)
 run shmlimit create "$SEGMENT.default" --if-missing
 is "$rc $out$err $(fact "$SEGMENT.default" created_unix_ns)" "0  $made" "--if-missing leaves a segment that is there as it is"
 run shmlimit create "$SEGMENT.default" --if-missing --slots 16 --rules 64 --clock coarse
-is "$rc $out$err" "0 shmlimit: warning: slots 16: segment $SEGMENT.default has 64Ki, and keeps it: must be created again to have \
-another (shmlimit destroy $SEGMENT.default)
-shmlimit: warning: clock coarse: segment $SEGMENT.default has precise, and keeps it: must be created again to have \
-another (shmlimit destroy $SEGMENT.default)" "--if-missing warns of what it was made with otherwise"
+is "$rc $out$err" "0 shmlimit: warning: slots 16: segment $SEGMENT.default has 64Ki, and keeps it; create the segment again to change it (shmlimit destroy $SEGMENT.default)
+shmlimit: warning: clock coarse: segment $SEGMENT.default has precise, and keeps it; create the segment again to change it (shmlimit destroy $SEGMENT.default)" "--if-missing warns of what it was made with otherwise"
 run shmlimit create "$SEGMENT.missing" --if-missing --slots 16
 is "$rc $err $(fact "$SEGMENT.missing" slots)" "0  16" "--if-missing makes a segment that is missing"
 run shmlimit destroy "$SEGMENT.missing" --if-exists
@@ -103,7 +100,7 @@ bad() {
 }
 
 range='must be 16 to 68719476736'
-syntax='not a whole number: must be 1500, 1.5k, 2M or 64Ki for example'
+syntax='not a whole number (for example 1500, 1.5k, 2M or 64Ki)'
 bad "--slots 15: $range" --slots 15
 bad "--slots 0: $range" --slots 0
 bad "--slots 65Gi: $range" --slots 65Gi
@@ -125,13 +122,13 @@ bad "--slots 1.K: $syntax" --slots 1.K
 bad "--slots K: $syntax" --slots K
 bad "--slots .5K: $syntax" --slots .5K
 bad "--slots 0x100: $syntax" --slots 0x100
-bad "--mode 888: not permissions: must be octal, 0600 or 0660" --mode 888
-bad "--mode rw: not permissions: must be octal, 0600 or 0660" --mode rw
-bad "--mode 00660: not permissions: must be octal, 0600 or 0660" --mode 00660
+bad "--mode 888: not permissions (in octal, for example 0600 or 0660)" --mode 888
+bad "--mode rw: not permissions (in octal, for example 0600 or 0660)" --mode rw
+bad "--mode 00660: not permissions (in octal, for example 0600 or 0660)" --mode 00660
 bad "--mode 0: must be 0001 to 0777" --mode 0
 bad "--mode : must be 0001 to 0777" --mode ''
 bad "--mode 4755: must be 0001 to 0777" --mode 4755
-group='no such group: must be a name (getent group lists them) or a number'
+group='no such group (a name, which getent group lists, or a number)'
 bad "--group no-such-group: $group" --group no-such-group
 bad "--group : $group" --group ''
 bad "--group 4294967295: $group" --group 4294967295
@@ -153,22 +150,20 @@ if unshare --mount true 2>/dev/null; then
 		is "$rc $out$err" "2 shmlimit: segment $SEGMENT.bad: $2" "no segment is made where that cannot be: $1"
 	}
 	elsewhere 'mount -t tmpfs -o ro tmpfs /dev/shm' \
-		"/dev/shm is read-only: must be mounted to be written to (mount -o remount,rw /dev/shm)"
+		"/dev/shm is read-only: remount it (mount -o remount,rw /dev/shm)"
 	elsewhere 'mount -t tmpfs tmpfs /dev' \
-		"no /dev/shm or no /proc: must be mounted, both (mount -t tmpfs -o mode=1777 tmpfs /dev/shm)"
+		"no /dev/shm or no /proc: mount both (mount -t tmpfs -o mode=1777 tmpfs /dev/shm)"
 	elsewhere 'mount --bind /proc /dev/shm' \
-		"no files without a name (O_TMPFILE) in /dev/shm: must be a tmpfs (mount -t tmpfs -o mode=1777 tmpfs /dev/shm)"
+		"no unnamed files (O_TMPFILE) in /dev/shm: mount a tmpfs there (mount -t tmpfs -o mode=1777 tmpfs /dev/shm)"
 	run unshare --mount sh -c 'mount -t tmpfs tmpfs /dev && shmlimit list'
-	is "$rc $err" "2 shmlimit: /dev/shm: No such file or directory: must be a folder that you may read" "nor listed"
+	is "$rc $err" "2 shmlimit: /dev/shm: No such file or directory" "nor listed"
 fi
 run sh -c "ulimit -f 1; shmlimit create '$SEGMENT.bad' --slots 16"
-is "$rc $err" "2 shmlimit: segment $SEGMENT.bad: larger than a file may be here: must be fewer slots, a smaller slots-max, \
-window-max or names, or a higher limit (ulimit -f)" "a limit of files is an error, and not the end"
+is "$rc $err" "2 shmlimit: segment $SEGMENT.bad: larger than a file may be here: use fewer slots, a smaller slots-max, window-max or store-keys, or a higher limit (ulimit -f)" "a limit of files is an error, and not the end"
 
 # Only where a table of that size is sure not to fit.
 if [ "$(df -Pk /dev/shm | awk 'END { print $2 }')" -lt 1000000000 ]; then
-	bad "segment $SEGMENT.bad: no room in /dev/shm: must be fewer slots, a smaller window-max or store-keys, or other segments must go \
-(shmlimit list)" --slots 64Gi
+	bad "segment $SEGMENT.bad: no room in /dev/shm: use fewer slots, a smaller window-max or store-keys, or destroy other segments (shmlimit list)" --slots 64Gi
 fi
 
 # badly named: NAME MESSAGE

@@ -65,7 +65,7 @@ is "$(cksum <"$file")" "$before" "verify changes nothing"
 # Not ours.
 fresh
 poke 0 S
-foreign="not a shmlimit segment: $file is somebody else's: must be another name"
+foreign="not a shmlimit segment: another program created $file; use another name"
 refused "$foreign"
 for verb in verify destroy create; do
 	run shmlimit $verb "$segment"
@@ -97,7 +97,7 @@ is "$rc $err" "2 shmlimit: segment $segment: $foreign" "a link is not followed"
 # Another version.
 fresh
 poke 8 '\377'
-refused "another layout version: must be used with the shmlimit that made it, or created again (shmlimit destroy $segment)"
+refused "another layout version: use the shmlimit that made it, or create it again (shmlimit destroy $segment)"
 run shmlimit verify "$segment"
 is "$rc" 1 "to verify, another version is a problem"
 like "$out" "^$segment: byte [0-9]+: .*version" "verify names another version"
@@ -105,7 +105,7 @@ run shmlimit destroy "$segment"
 is "$rc $out$err" "0 " "another version can be destroyed"
 
 # Damaged.
-damaged="damaged: must be created again (shmlimit verify $segment says what is wrong; shmlimit destroy $segment removes it)"
+damaged="damaged: create it again (shmlimit verify $segment says what is wrong; shmlimit destroy $segment removes it)"
 fresh
 flip 32
 refused "$damaged"
@@ -238,7 +238,7 @@ is $rc 2 "verify needs a segment's name"
 # Made where clocks differ: in another time namespace than who uses it.
 if unshare --time --fork true 2>/dev/null; then
 	unshare --time --fork shmlimit create "$SEGMENT.elsewhere" --slots 16
-	elsewhere="created in another time namespace, where clocks differ: must be used from there, or created again"
+	elsewhere="created in another time namespace, where clocks differ: use it there, or create it again"
 	run shmlimit take "$SEGMENT.elsewhere" r key
 	is "$rc $err" "2 shmlimit: segment $SEGMENT.elsewhere: $elsewhere (shmlimit destroy $SEGMENT.elsewhere)" \
 		"a segment of other clocks is refused"
@@ -264,8 +264,7 @@ fresh
 poke $((4096 + 192 + 128 + 96)) '\0\0\0\0\0\0\0\0'
 for words in "rule show $segment r" "rule set $segment r --mode off"; do
 	run shmlimit $words
-	is "$rc $out$err" "2 shmlimit: rule r: damaged: must be set again with its rate (shmlimit rule set $segment r), or \
-removed (shmlimit rule remove $segment r)" "$words says that the rule is damaged"
+	is "$rc $out$err" "2 shmlimit: rule r: damaged: set it again with its rate (shmlimit rule set $segment r), or remove it (shmlimit rule remove $segment r)" "$words says that the rule is damaged"
 done
 run shmlimit verify "$segment"
 is $rc 1 "verify finds a rule whose count is 0"

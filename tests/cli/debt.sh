@@ -58,7 +58,7 @@ is "$rc $out$err" "1 " "--quiet prints nothing when denied"
 # Who pays.
 is "$(facts guava key --cost 5)" "true 0 0 0" "where the next one pays, a debt is not waited for by its maker"
 is "$(facts guava key)" "true 0 2 0" "but by the next one"
-is "$(facts guava key)" "true 0 3 0" "whose own is waited for by the one behind him"
+is "$(facts guava key)" "true 0 3 0" "with next-pays, the next caller waits for the debt of the one before it"
 
 # Modes.
 shmlimit take "$segment" seen key --quiet
@@ -97,7 +97,7 @@ is "$(counts)" "$before" "a charge is counted nowhere"
 # Errors.
 for verb in reserve acquire; do
 	run shmlimit $verb "$segment" r key --max-wait soon
-	is "$rc $out$err" "2 shmlimit: --max-wait soon: not a duration: must be 2s, 500ms or 1m for example, or 0" \
+	is "$rc $out$err" "2 shmlimit: --max-wait soon: not a duration (for example 2s, 500ms or 1m; or 0)" \
 		"$verb needs a duration"
 	run shmlimit $verb "$segment" r key --max-wait 1
 	is "$rc $out$err" "2 shmlimit: --max-wait 1: unit missing: must be ns, us, ms, s, m, h, d or w" "$verb needs its unit"

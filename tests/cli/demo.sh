@@ -59,7 +59,7 @@ answer=$(fields "$url/?client=alice")
 like "$answer" '^HTTP/1.1 200 ' "a client within the limit gets 200"
 is "$(field RateLimit-Policy)" '"demo";q=15;w=3600' "the policy is the capacity, and the seconds that fill it"
 is "$(field RateLimit)" '"demo";r=14;t=240' "the state is what remains, and the seconds until it is all back"
-is "$(field Retry-After)" "" "who is served is not told to retry"
+is "$(field Retry-After)" "" "an allowed request gets no Retry-After"
 
 codes "$url/?client=alice&n=[1-29]" >"$TMP/codes"
 is "$(count 200) $(count 429)" "14 15" "the capacity is served, then nothing"
@@ -70,10 +70,10 @@ like "$(field Retry-After)" '^2(40|[0-3][0-9])$' "Retry-After is the time that a
 is "$(field RateLimit)" "\"demo\";r=0;t=$(field Retry-After)" "RateLimit points to the same moment"
 is "$(field RateLimit-Policy)" '"demo";q=15;w=3600' "the policy stands on denials too"
 
-is "$(codes "$url/?client=bob")" 200 "each client has a limit of his own"
+is "$(codes "$url/?client=bob")" 200 "each client has a limit of its own"
 is "$(codes "$url/")" 200 "a client without a name is served"
 run shmlimit peek "$SEGMENT" demo 127.0.0.1
-like "$out" '^remaining: 14$' "and limited by his address"
+like "$out" '^remaining: 14$' "a client without a name is limited by its address"
 is "$(codes -I "$url/?client=bob")" 200 "HEAD is served"
 is "$(codes -d x "$url/?client=bob")" 405 "POST is refused"
 is "$(codes "$url/?client=$(printf '%01025d' 0)")" 400 "a name longer than a key is refused"

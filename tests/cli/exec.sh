@@ -60,6 +60,16 @@ for signal in INT TERM HUP QUIT; do
 	is "$(kill -l $?) $(debt r) $(ls | grep ran)" "$signal 0 " "SIG$signal while it waits ends it, and its token goes back"
 done
 
+# The last moment: a signal after the wait, as the command is about to run.
+if strace -o trace true 2>/dev/null; then
+	shmlimit take "$segment" r late --quiet
+	env --default-signal strace -o trace -e trace=execve -e inject=execve:error=EACCES:signal=TERM \
+		"$(command -v shmlimit)" exec "$segment" r late -- /bin/true 2>err
+	is "$(kill -l $?) $(remaining r late)" "TERM 1" "a signal as the command is about to run ends it, and its token goes back"
+else
+	ok 0 "a signal as the command is about to run ends it, and its token goes back # SKIP that takes strace, and that it may trace"
+fi
+
 wrong() {
 	message=$1
 	shift

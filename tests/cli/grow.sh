@@ -25,7 +25,7 @@ is "$(field slots) $(field slots_before)" "256 128" "the table before is looked 
 is "$(shmlimit inspect "$segment" --json | jq -c '.occupancy.live')" 2 "inspect shows what has not moved"
 run shmlimit grow "$segment" --slots 512
 is $rc 2 "it cannot grow again before they have moved"
-like "$err" '2 keys are left in the old table, the last for [0-9]*[hms].*must be tried again then, or with --wait' \
+like "$err" '2 keys are left in the old table, the last for [0-9]*[hms].*try again then, or use --wait' \
 	"... and it says so"
 is "$(remaining alice) $(remaining bob)" "4 4" "nobody has lost a token, nor got one"
 shmlimit take "$segment" r alice --quiet
@@ -53,7 +53,7 @@ shmlimit create "$segment.2" --slots 64
 run shmlimit grow "$segment.2" --slots 100
 like "$rc $err" '^2 .*has 64: must be 128 or more' "it grows to twice as many at least"
 run shmlimit create "$segment.3" --slots 64 --slots-max 32
-like "$rc $err" '^2 .*slots-max 32: must be as many as slots or more' "nobody is made for less than he has"
+like "$rc $err" '^2 .*slots-max 32: must be as many as slots or more' "slots-max cannot be smaller than slots"
 run shmlimit grow "$SEGMENT.none" --slots 128
 is $rc 3 "grow needs a segment"
 

@@ -203,11 +203,11 @@ wrong() {
 	is "$rc $out$err" "$message" "inspect $* is refused"
 }
 
-wrong "2 shmlimit: --key: its rule is missing: must be --rule RULE --key KEY" "$segment" --key a
+wrong "2 shmlimit: --key needs --rule RULE" "$segment" --key a
 wrong "2 shmlimit: key of 0 bytes: must be 1 to 1024" "$segment" --rule watch --key ''
 wrong "2 shmlimit: --limit and --top: cannot be combined" "$segment" --limit 1 --top 1
-wrong "2 shmlimit: --top few: not a whole number: must be 1500, 1.5k, 2M or 64Ki for example" "$segment" --top few
-wrong "2 shmlimit: --limit few: not a whole number: must be 1500, 1.5k, 2M or 64Ki for example" "$segment" --limit few
+wrong "2 shmlimit: --top few: not a whole number (for example 1500, 1.5k, 2M or 64Ki)" "$segment" --top few
+wrong "2 shmlimit: --limit few: not a whole number (for example 1500, 1.5k, 2M or 64Ki)" "$segment" --limit few
 wrong "2 shmlimit: --limit 18446744073709551616: must be 0 to 18446744073709551615" "$segment" \
 	--limit 18446744073709551616
 wrong "3 shmlimit: rule none: no such rule in segment $segment (shmlimit rule set $segment none --capacity N \

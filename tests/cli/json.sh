@@ -57,8 +57,27 @@ members slot . "$(shmlimit keys "$segment" --limit 1 --json)"
 all slot
 members stat . "$(shmlimit stat "$segment" --interval 10ms --count 1 --json)"
 all stat
+looked=$(shmlimit top "$segment" --interval 10ms --json)
+members top . "$looked"
+all top
+members row .all "$looked"
+all row
+members row '.rules[]' "$looked"
+members slot '.keys[]' "$looked"
+all slot
+shmlimit rule set "$segment" app --algorithm counter
+members count . "$(shmlimit count "$segment" app d --ttl 1h --json)"
+all count
+shmlimit rule remove "$segment" app
+members throttle . "$(shmlimit throttle "$segment" key 3 1 100 --json)"
+all throttle
 members key '.key | del(.allowed, .shadow_denied, .limit, .remaining, .retry_after_ns, .reset_after_ns)' "$one"
 all key
+members ban . "$(shmlimit ban "$segment" d --for 1h --json)"
+all ban
+members slot . "$(shmlimit bans "$segment" --json)"
+members reset . "$(shmlimit unban "$segment" d --json)"
+shmlimit rule remove "$segment" ban
 members size . "$(shmlimit size --keys 10 --json)"
 all size
 replayed=$(shmlimit replay --rule '1/d burst 1' log --json)
@@ -106,6 +125,22 @@ run shmlimit reset "$segment" --rule r --key nobody --json
 is "$rc $(printf '%s' "$out" | jq -c .)" '1 {"keys_reset":0}' "a key that is not found is none that was reset"
 members grow . "$(shmlimit grow "$segment" --slots 128 --json)"
 all grow
+
+# Each object of the manual is held to it by this test or by that of the commands that ask an engine.
+sed -n '/^\.Sh JSON/,/^\.Sh EXIT/s/^\.It Em //p' "$SOURCE/tools/shmlimit/shmlimit.1" | sed 's/ \(Pq\|No\) .*//' >objects
+while read -r object; do
+	grep -q "^members \"*$object\"* " "$SOURCE/tests/cli/json.sh" "$SOURCE/tests/global/command.sh" || echo "$object"
+done <objects >untested
+is "$(cat untested)" "" "every object of the manual is tested"
+
+# What prints facts prints them as JSON, too. The others print nothing, what their command prints, or text of a fixed form:
+# help, a file for apply, OpenMetrics, a line for Nagios.
+for command in $(shmlimit --help | sed -n 's/^  \([a-z ]*\( --\)\{0,1\}[a-z]*[a-z]\) *[A-Z]*.*/\1/p' | sed 's/   *.*//; s/ /_/g'); do
+	# shellcheck disable=SC2046 # two words
+	shmlimit $(echo "$command" | tr _ ' ') --help | grep -q -e '--json' || printf '%s ' "$command"
+done >without
+is "$(cat without)" "help create destroy rule_set rule_remove rule_export exec hold agent enable disable metrics check save load " \
+	"every command that prints facts has --json"
 
 # A number that a double cannot have exactly is a string.
 shmlimit rule set "$segment" slow --capacity 3 --rate 1/52w

@@ -40,8 +40,7 @@ for command in take peek reserve acquire charge refund; do
 	run shmlimit $command --key-hex 0420CB007109 "$segment" r
 	is "$rc $err" "0 " "$command takes --key-hex"
 	run shmlimit $command "$segment" r --fingerprint 0123456789ab
-	is "$rc $err" "2 shmlimit: $command: --fingerprint: a key's bytes are needed here: must be KEY, --key-ip or --key-hex \
-(reset and inspect take fingerprints)" "$command takes no fingerprint, and says where one is taken"
+	is "$rc $err" "2 shmlimit: $command: --fingerprint: the key's bytes are needed: give KEY, --key-ip or --key-hex (reset and inspect take fingerprints)" "$command takes no fingerprint, and says where one is taken"
 	run shmlimit $command "$segment" r key --key-ip 203.0.113.9
 	like "$rc $err" "^2 shmlimit: $command: key: one operand too many; usage: shmlimit $command NAME RULE" \
 		"$command takes one key"
@@ -144,7 +143,7 @@ wrong() {
 	run shmlimit reset "$segment" --rule r "$@"
 	is "$rc $out$err" "2 shmlimit: $message" "reset $(printf %.60s "$*") is refused"
 }
-address="not an address: must be 203.0.113.9 or 2001:db8::1 for example"
+address="not an address (for example 203.0.113.9 or 2001:db8::1)"
 wrong "--key-ip localhost: $address" --key-ip localhost
 wrong "--key-ip : $address" --key-ip ''
 wrong "--key-ip 203.0.113: $address" --key-ip 203.0.113
@@ -157,8 +156,8 @@ prefix="must be N or N,M: 0 to 32 bits of IPv4, 0 to 128 of IPv6"
 wrong "--prefix 33: $prefix" --key-ip 203.0.113.9 --prefix 33
 wrong "--prefix 24,129: $prefix" --key-ip 203.0.113.9 --prefix 24,129
 wrong "--prefix ,64: $prefix" --key-ip 203.0.113.9 --prefix ,64
-wrong "--key-ip 203.0.113.9/24 --prefix 24: two prefixes: must be one of them" --key-ip 203.0.113.9/24 --prefix 24
-wrong "--prefix 24: its address is missing: must be --key-ip ADDR --prefix N,M" --key key --prefix 24
+wrong "--key-ip 203.0.113.9/24 --prefix 24: two prefixes: give only one" --key-ip 203.0.113.9/24 --prefix 24
+wrong "--prefix 24: missing address (usage: --key-ip ADDR --prefix N,M)" --key key --prefix 24
 wrong "--key-hex 0: key of 0 bytes: must be 1 to 1024" --key-hex 0
 wrong "--key-hex 012: must be two hexadecimal digits for each byte" --key-hex 012
 wrong "--key-hex 0g: must be two hexadecimal digits for each byte" --key-hex 0g
@@ -167,9 +166,9 @@ finger="must be the 12 hexadecimal digits that inspect shows"
 wrong "--fingerprint 12: $finger" --fingerprint 12
 wrong "--fingerprint 0123456789ag: $finger" --fingerprint 0123456789ag
 wrong "--fingerprint 000000000000: $finger" --fingerprint 000000000000
-wrong "--key, --key-ip, --key-hex and --fingerprint: more than one key: must be one of them" --key a --key-hex 61
-wrong "--key, --key-ip, --key-hex and --fingerprint: more than one key: must be one of them" --key-ip 10.0.0.1 --key-hex 61
+wrong "--key, --key-ip, --key-hex and --fingerprint: give only one" --key a --key-hex 61
+wrong "--key, --key-ip, --key-hex and --fingerprint: give only one" --key-ip 10.0.0.1 --key-hex 61
 run shmlimit inspect "$segment" --key-ip 10.0.0.1
-is "$rc $err" "2 shmlimit: --key: its rule is missing: must be --rule RULE --key KEY" "inspect --key-ip needs a rule"
+is "$rc $err" "2 shmlimit: --key needs --rule RULE" "inspect --key-ip needs a rule"
 
 done_testing

@@ -31,7 +31,7 @@ printf '[new]\nalgorithm = lease\ncapacity = 2000000\nrate = 7/d\n' >"$TMP/inexa
 run shmlimit apply "$segment" "$TMP/inexact.ini" --dry-run
 like "$rc $out$err" "^2 .*inexact.ini:1: rule new: capacity 2000000 is out of range .1 to 104249 at this rate for a lease.$" \
 	"apply refuses a lease that cannot be counted exactly, in a dry run too"
-refused "max-wait: a lease has none of its own: must be left out" \
+refused "max-wait: a lease has none of its own: leave it out" \
 	new --algorithm lease --capacity 1 --rate 1/s --max-wait 1s
 run shmlimit rule set "$segment" g --algorithm funnel
 is $rc 2 "a lease does not become a funnel"
@@ -85,7 +85,7 @@ run shmlimit take "$segment" g key --cost 4
 is "$rc" 0 "what was deposited can be spent by another process"
 run shmlimit inspect "$segment"
 like "$out" '^g  *[0-9a-f]{12}  *6  *- .* tokens$' "inspect shows what is left of a lease"
-like "$out" '^leases: 1: tokens 11, spent 5, lapsed 0$' "inspect shows what became of leased tokens"
+like "$out" '^leases: 1: tokens 11, spent 5, expired 0$' "inspect shows what became of leased tokens"
 is "$(shmlimit inspect "$segment" --json | jq -c '[.leases.leases, .leases.leased, .leases.spent, .occupancy.shown[0].lease]')" \
 	'[1,11,5,"tokens"]' "in JSON, too"
 shmlimit reset "$segment" --rule g --key key >/dev/null

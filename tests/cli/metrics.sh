@@ -68,6 +68,13 @@ answer=shadow_denied 1" "the segment's decisions are counted"
 has segment_claims_total 3 "and its claims"
 has segment_undecided_requests_total "outcome=passed 0
 outcome=refused 0" "no request was left undecided"
+has agent_serving 0 "a segment without an agent says so"
+has agent_waiting_requests 0 "no request waits for an agent"
+has agent_connections 0 "no agent has connections"
+has agent_breaker_open 0 "no agent's breaker is open"
+for counter in answered failed late spoiled full; do
+	has agent_${counter}_total 0 "no agent counted requests that were $counter"
+done
 has rule_decisions_total "answer=allowed rule=r 4
 answer=allowed rule=watch 1
 answer=allowed rule=w 0
@@ -166,15 +173,15 @@ before=$(cksum <"$file")
 run shmlimit metrics "$SEGMENT.none" --output "$file"
 is "$rc $(cksum <"$file")" "3 $before" "where nothing can be said the file stays"
 run shmlimit metrics --all --output "$TMP/no/such"
-is "$rc $err" "2 shmlimit: $TMP/no/such: No such file or directory: must be a file in a folder that can be written to" \
+is "$rc $err" "2 shmlimit: $TMP/no/such: No such file or directory" \
 	"a file that cannot be made is named"
 mkdir "$TMP/folder"
 run shmlimit metrics --all --output "$TMP/folder"
-is "$rc $err" "2 shmlimit: $TMP/folder: a folder, link, device or pipe: must be a file, or a name that nothing has yet" \
+is "$rc $err" "2 shmlimit: $TMP/folder: not a regular file" \
 	"a folder in the file's place is refused"
 err=$( (ulimit -f 0 && trap '' XFSZ && shmlimit metrics --all --output "$file") 2>&1)
 is "$? $err $(cksum <"$file")" \
-	"2 shmlimit: $file: File too large: must be a file in a folder that can be written to $before" \
+	"2 shmlimit: $file: File too large $before" \
 	"a file that cannot be written whole replaces nothing"
 is "$(find "$TMP" -name '*.prom.*' -o -name 'folder.*')" "" "nothing is left of those"
 

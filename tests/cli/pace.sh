@@ -61,7 +61,7 @@ ok $? "25 of capacity 20 at 10 a second take 500 ms, over both scripts"
 rm sent
 shmlimit charge "$SEGMENT.jobs" mail relay --tokens 1000 --quiet
 run send-mails customers
-is "$rc $out$err" "1 " "who would have to wait for over a minute gives up"
+is "$rc $out$err" "1 " "a command that would have to wait for over a minute gives up"
 [ ! -e sent ]
 ok $? "having sent nothing"
 

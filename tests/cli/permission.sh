@@ -7,7 +7,7 @@
 need jq
 
 segment=$SEGMENT.s
-denied="shmlimit: segment $segment: no permission: must be granted by its owner (chmod and chgrp of \
+denied="shmlimit: segment $segment: no permission (its owner can grant it: chmod and chgrp of \
 /dev/shm/$segment, or shmlimit create --mode 0660 --group G)"
 
 # As root, permissions are tried by nobody, with a copy that he can reach.
@@ -72,17 +72,16 @@ if [ -n "$as" ] && $as unshare --user --map-root-user true 2>/dev/null; then
 	run $as unshare --user --map-root-user shmlimit take "$segment" r key
 	is "$rc $out$err" "2 $denied" "root of a user namespace may no more than who made it"
 	run $as unshare --user --map-root-user shmlimit destroy "$segment"
-	is "$rc $out$err" "2 shmlimit: segment $segment: no permission: must be destroyed by its owner or by root" \
+	is "$rc $out$err" "2 shmlimit: segment $segment: no permission (only its owner and root can destroy it)" \
 		"root of a user namespace of its own may not destroy"
 fi
 
 if [ -n "$as" ]; then
 	run $as shmlimit destroy "$segment"
-	is "$rc $out$err" "2 shmlimit: segment $segment: no permission: must be destroyed by its owner or by root" \
+	is "$rc $out$err" "2 shmlimit: segment $segment: no permission (only its owner and root can destroy it)" \
 		"what is another's cannot be destroyed"
 	run $as shmlimit create "$SEGMENT.group" --slots 16 --group 0
-	is "$rc $out$err" "2 shmlimit: segment $SEGMENT.group: group root: cannot be set: must be a group that you \
-belong to" "a group that one is not in cannot be given"
+	is "$rc $out$err" "2 shmlimit: segment $SEGMENT.group: group root: cannot be set (you do not belong to it)" "a group that one is not in cannot be given"
 	[ ! -e /dev/shm/"$SEGMENT.group" ]
 	ok $? "a group that cannot be given makes no segment"
 	run shmlimit create "$SEGMENT.group" --slots 16 --group 65534 --mode 0660

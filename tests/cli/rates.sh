@@ -71,15 +71,15 @@ while IFS='|' read -r text message; do
 	run shmlimit rule list "$segment" --json
 	is "$out" "[]" "and sets nothing"
 done <<END
-|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
-fast|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
-30|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
-/s|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
--5/s|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
-+5/s|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
-0.5/s|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
-5 /s|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
-5per s|not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example
+|not a rate COUNT/PERIOD (for example 30/60s or 5/m)
+fast|not a rate COUNT/PERIOD (for example 30/60s or 5/m)
+30|not a rate COUNT/PERIOD (for example 30/60s or 5/m)
+/s|not a rate COUNT/PERIOD (for example 30/60s or 5/m)
+-5/s|not a rate COUNT/PERIOD (for example 30/60s or 5/m)
++5/s|not a rate COUNT/PERIOD (for example 30/60s or 5/m)
+0.5/s|not a rate COUNT/PERIOD (for example 30/60s or 5/m)
+5 /s|not a rate COUNT/PERIOD (for example 30/60s or 5/m)
+5per s|not a rate COUNT/PERIOD (for example 30/60s or 5/m)
 0/s|count 0: must be 1 or more
 18446744073709552k/s|count too large: must be 18446744073709551615 or less
 18446744073709551616/s|count too large: must be 18446744073709551615 or less

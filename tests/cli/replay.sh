@@ -100,7 +100,7 @@ is "$(field '[.keys, .rules[0].denied]' --rule '3/70s burst 7' random)" \
 is "$(field '[(.requests_by_step | add), (.rules[0] | (.denied_by_step | add) == .denied), .step_ns > 1e9, (.requests_by_step | length) <= 512]' \
 	--rule '3/70s burst 7' random)" '[20000,true,true,true]' "no step loses a request"
 run shmlimit replay --rule '1/h burst 1' --top 3 random
-like "$out" '^[0-9]+ more keys left out \(--top\)$' "--top shows so many, and says that there are more"
+like "$out" '^[0-9]+ more keys left out \(--top\)$' "--top shows this number of keys, and says that there are more"
 run shmlimit replay --rule '1/h burst 1' --top 0 random
 is "$(printf '%s\n' "$out" | grep -c KEY\ )" 0 "--top 0 shows none"
 run shmlimit replay --rule '1/d burst 5' --slots 16 random
@@ -122,7 +122,7 @@ is "$(shmlimit replay --rule '3/70s burst 7' access.log*)" "$want" "several are 
 is "$(field '[.lines, .not_understood]' --rule '1/s burst 1' torn)" '[20001,1]' "a last line that is torn is not understood"
 head -c 3000 random.gz >torn.gz
 run shmlimit replay --rule '1/s burst 1' torn.gz
-is "$rc $out$err" "2 shmlimit: torn.gz: cut short: must be a log that can be read, compressed by gzip or not" \
+is "$rc $out$err" "2 shmlimit: torn.gz: cut short" \
 	"a compressed file that is torn is refused"
 
 # ---- order ----
@@ -173,7 +173,7 @@ is "$(field '[.not_understood, .keys, .rules[0].worst[0].key, .rules[0].denied]'
 for n in 1 2 3; do echo "$n: [error] no log $(printf '\033')"; done >none-is
 { echo && cat none-is && head -c 300 /dev/zero | tr '\0' x; } >error.log
 run shmlimit replay --rule '1/s burst 1' error.log
-is "$rc $out$err" "2 shmlimit: error.log: none of 5 lines is in the common, combined or vhost_combined format; line 2: \
+is "$rc $out$err" "2 shmlimit: error.log: none of 5 lines is in the common, combined or vhost_combined format, or JSON; line 2: \
 1: [error] no log \x1b" "a file in which no line is understood is an error that shows the first"
 run shmlimit replay --rule '1/s burst 1' small error.log
 is "$rc $out" "2 " "a file in which no line is understood is an error among others, too"
@@ -183,7 +183,7 @@ run shmlimit replay --rule '1/s burst 1' access.log.empty small
 is "$rc $err" "0 " "an empty file among logs is no error"
 tail -n 1 error.log >x.log
 run shmlimit replay --rule '1/s burst 1' x.log
-is "$err" "shmlimit: x.log: none of 1 lines is in the common, combined or vhost_combined format; line 1: \
+is "$err" "shmlimit: x.log: none of 1 lines is in the common, combined or vhost_combined format, or JSON; line 1: \
 $(head -c 160 x.log)" "160 bytes of a long line that is not understood are shown"
 
 # ---- lines ----
@@ -217,13 +217,13 @@ keys() {
 		sort | tr '\n' ';'
 }
 is "$(keys addr)" "10.0.0.1;10.0.0.200;2001:db8:1:2::/64;host.example;" "by default a key is an address, or an IPv6 net"
-is "$(keys addr/24)" "10.0.0.0/24;2001:db8:1:2::/64;host.example;" "a key can be a net of so many bits"
-is "$(keys addr/0,48)" "0.0.0.0/0;2001:db8:1::/48;host.example;" "a key can be a net of so many bits, of both kinds"
+is "$(keys addr/24)" "10.0.0.0/24;2001:db8:1:2::/64;host.example;" "a key can be a network of this number of bits"
+is "$(keys addr/0,48)" "0.0.0.0/0;2001:db8:1::/48;host.example;" "a key can be a network of a number of bits for each kind"
 is "$(keys addr/32,128)" "10.0.0.1;10.0.0.200;2001:db8:1:2:3::1;2001:db8:1:2::9;host.example;" "a key can be an address in full"
 is "$(keys user)" "bob;lao qian;" "a key can be a user, where there is one"
 is "$(keys path)" '/;/a;\x16\x03;' "a key can be a path, without its query"
 is "$(keys user+addr/8+path)" "bob host.example \\x16\\x03;lao qian 10.0.0.0/8 /a;" "a key can be several of these"
-is "$(field .without_key --rule '1/s burst 1' --key user lines)" 6 "who has none is counted, and not limited"
+is "$(field .without_key --rule '1/s burst 1' --key user lines)" 6 "a request without a key is counted, and not limited"
 { at 0 10.0.0.1 - "GET /$(printf '\033[31m') HTTP/1.1" && at 0 10.0.0.1 - "GET /$(printf '\033[31m') HTTP/1.1"; } >escape
 is "$(shmlimit replay --rule '1/d burst 1' --key path escape | tail -n 1 | cut -c 14-23)" "/\x1b[31m " "a terminal gets no control characters"
 
@@ -236,7 +236,7 @@ if command -v gnuplot >/dev/null; then
 	is "$(grep -c 'denied by 3/70s burst 7\|denied by 5/m window\|>requests<' picture.svg)" 3 "of requests and of each limit's denials"
 	before=$(cksum <picture.svg)
 	run shmlimit replay --rule '1/s burst 1' /dev/null --plot picture.svg
-	is "$rc $err $(cksum <picture.svg)" "2 shmlimit: --plot: nothing to draw: must be a log with requests $before" \
+	is "$rc $err $(cksum <picture.svg)" "2 shmlimit: --plot: nothing to draw: no requests in the log $before" \
 		"where there is nothing to draw the old one stays"
 	is "$(ls picture*)" picture.svg "a plot that is not drawn leaves no file"
 	shmlimit replay --rule '1/s burst 1' small --plot - >streamed.svg
@@ -276,28 +276,28 @@ wrong() {
 	is "$rc $out$err" "2 shmlimit: $message" "replay $* is refused"
 }
 
-wrong "replay: --rule is missing: must be --rule 'COUNT/PERIOD burst N' or 'COUNT/PERIOD window'" small
+wrong "replay: missing --rule 'COUNT/PERIOD burst N' or 'COUNT/PERIOD window'" small
 for limit in 10/s '10/s burst' '10/s bursts 3' '10/s  burst 3' '10/s window 3' ''; do
-	wrong "--rule $limit: not a limit: must be 'COUNT/PERIOD burst N' or 'COUNT/PERIOD window'" --rule "$limit" small
+	wrong "--rule $limit: not a limit: use 'COUNT/PERIOD burst N' or 'COUNT/PERIOD window'" --rule "$limit" small
 done
-wrong "--rule ten: not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example" --rule 'ten burst 3' small
+wrong "--rule ten: not a rate COUNT/PERIOD (for example 30/60s or 5/m)" --rule 'ten burst 3' small
 wrong "--rule: burst 0: must be 1 or more" --rule '1/s burst 0' small
-wrong "--rule 65537/s window: too large a window: must be 65536 or less" --rule '65537/s window' small
+wrong "--rule 65537/s window: window too large: must be 65536 or less" --rule '65537/s window' small
 wrong "rule 1/600w window: rate 1/600w with period 600w: cannot be represented: must be times of less than nine years \
 together" --rule '1/600w window' small
 for key in '' addr/33 addr/24,129 addr/ addr/24, user/8 host addr+ +user addr+user+path+path+path addr24; do
 	wrong "--key $key: must be addr, addr/24 or addr/24,64, user, path, or several of them joined by +" \
 		--rule '1/s burst 1' --key "$key" small
 done
-wrong "none: No such file or directory: must be a log that can be read, compressed by gzip or not" \
+wrong "none: No such file or directory" \
 	--rule '1/s burst 1' small none
-wrong ".: Is a directory: must be a log that can be read, compressed by gzip or not" --rule '1/s burst 1' .
-wrong "pipe: not a file, among several: must be a log that can be read, compressed by gzip or not" \
+wrong ".: Is a directory" --rule '1/s burst 1' .
+wrong "pipe: not a file, among several" \
 	--rule '1/s burst 1' small pipe
-wrong "-: standard input has no place among files: must be alone" --rule '1/s burst 1' small -
+wrong "-: standard input cannot be read beside files" --rule '1/s burst 1' small -
 set --
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do set -- "$@" --rule "$i/d burst 1"; done
 is "$(field '[.rules[].denied] | unique' "$@" small)" '[8]' "sixteen limits are tried side by side"
-wrong "replay: --rule 17/d burst 1: comes too often: must be 16 times or less" "$@" --rule '17/d burst 1' small
+wrong "replay: --rule 17/d burst 1: given too often (at most 16 times)" "$@" --rule '17/d burst 1' small
 
 done_testing

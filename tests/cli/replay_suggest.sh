@@ -91,13 +91,13 @@ wrong() {
 	run shmlimit replay "$@" five
 	is "$rc $out$err" "2 shmlimit: $message" "replay $* is refused"
 }
-wrong "--suggest 1: not a share: must be 1% or 0.1% for example, to 100%" --suggest 1
-wrong "--suggest 101%: not a share: must be 1% or 0.1% for example, to 100%" --suggest 101%
-wrong "--max-denied lots: not a share: must be 1% or 0.1% for example, to 100%" --rule '1/s burst 1' --max-denied lots
-wrong "--rule '?/s burst 1': ? is a number that is to be found: must be with --suggest SHARE" --rule '?/s burst 1'
-wrong "--suggest: what is to be found: must be with a --rule that has a ?: '?/m burst 20', '10/s burst ?'" --suggest 1% \
+wrong "--suggest 1: not a share (for example 1% or 0.1%, up to 100%)" --suggest 1
+wrong "--suggest 101%: not a share (for example 1% or 0.1%, up to 100%)" --suggest 101%
+wrong "--max-denied lots: not a share (for example 1% or 0.1%, up to 100%)" --rule '1/s burst 1' --max-denied lots
+wrong "--rule '?/s burst 1': ? stands for a number to find, which needs --suggest SHARE" --rule '?/s burst 1'
+wrong "--suggest: nothing to find: give a --rule with a ?, as in '?/m burst 20', '10/s burst ?'" --suggest 1% \
 	--rule '1/s burst 1'
-wrong "--since 2026-13-01: not a time: must be 2026-11-21T09:00Z for example, or 2h" --rule '1/s burst 1' --since 2026-13-01
-wrong "--since soon: not a duration: must be 2s, 500ms or 1m for example, or 0" --rule '1/s burst 1' --since soon
+wrong "--since 2026-13-01: not a time (for example 2026-11-21T09:00Z, or 2h before now)" --rule '1/s burst 1' --since 2026-13-01
+wrong "--since soon: not a duration (for example 2s, 500ms or 1m; or 0)" --rule '1/s burst 1' --since soon
 
 done_testing

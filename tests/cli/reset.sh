@@ -51,7 +51,7 @@ wrong() {
 	is "$rc $out$err" "2 shmlimit: $message" "reset $* is refused"
 }
 
-which='reset: what to reset: must be exactly one of --all, --rule RULE, or --rule RULE --key KEY'
+which='reset: give exactly one of --all, --rule RULE, or --rule RULE --key KEY'
 wrong "$which"
 wrong "$which" --key one
 wrong "$which" --all --rule r

@@ -90,7 +90,7 @@ is "$rc $(facts watch) $(left)" "0 5 2/d 0 false enforce 5" "a key keeps as many
 run shmlimit rule set "$segment" watch --max-wait 36h
 is "$rc $out$err $(facts watch)" "0  5 2/d 129600000000000 false enforce" "the longest wait alone can be set"
 run shmlimit rule set "$segment" watch --next-pays yes
-is "$rc $out$err $(facts watch)" "0  5 2/d 129600000000000 true enforce" "who pays alone can be set"
+is "$rc $out$err $(facts watch)" "0  5 2/d 129600000000000 true enforce" "next-pays can be changed alone"
 run shmlimit rule show "$segment" watch
 like "$(printf '%s' "$out" | tr '\n' ';')" ';max-wait: 1d12h;next-pays: yes;mode: enforce;' "the longest wait and who pays are shown"
 run shmlimit rule set "$segment" watch --max-wait 0 --next-pays no --capacity 1 --rate 1/h --mode dry-run
@@ -128,12 +128,12 @@ refused() {
 	unchanged
 }
 
-refused "nothing to set: must be --capacity and --rate, --mode, or another option"
+refused "nothing to set: give --capacity and --rate, --mode, or another option"
 refused "capacity 0: must be 1 or more" --capacity 0
 refused "capacity 0: must be 1 or more" --capacity 0 --rate 30/60s --mode off
-refused "capacity -1: not a whole number: must be 1500, 1.5k, 2M or 64Ki for example" --capacity -1
-refused "capacity 15KB: not a whole number: must be 1500, 1.5k, 2M or 64Ki for example" --capacity 15KB
-refused "capacity : not a whole number: must be 1500, 1.5k, 2M or 64Ki for example" --capacity ''
+refused "capacity -1: not a whole number (for example 1500, 1.5k, 2M or 64Ki)" --capacity -1
+refused "capacity 15KB: not a whole number (for example 1500, 1.5k, 2M or 64Ki)" --capacity 15KB
+refused "capacity : not a whole number (for example 1500, 1.5k, 2M or 64Ki)" --capacity ''
 refused "capacity 18446744073709551616: must be 1 to 18446744073709551615" --capacity 18446744073709551616
 refused "rate 0/s: count 0: must be 1 or more" --rate 0/s --mode off
 refused "mode on: must be enforce, dry-run or off" --mode on
@@ -141,7 +141,7 @@ refused "mode : must be enforce, dry-run or off" --mode ''
 refused "mode enforc: must be enforce, dry-run or off" --mode enforc
 refused "next-pays maybe: must be yes or no" --next-pays maybe
 refused "next-pays : must be yes or no" --next-pays '' --capacity 16
-soon="not a duration: must be 2s, 500ms or 1m for example, or 0"
+soon="not a duration (for example 2s, 500ms or 1m; or 0)"
 refused "max-wait soon: $soon" --max-wait soon
 refused "max-wait s: $soon" --max-wait s
 refused "max-wait : $soon" --max-wait ''
@@ -179,8 +179,7 @@ edge=$(printf '%059d.:@+' 0)
 run shmlimit rule set "$segment" "$edge" --capacity 1 --rate 1/s
 is "$rc" 0 "a name of 63 legal characters is fine"
 run shmlimit rule set "$segment" fourth --capacity 1 --rate 1/s
-is "$rc $err" "2 shmlimit: rule fourth: no room for another rule in segment $segment: one must go first (shmlimit \
-rule remove), or the segment be created with more --rules" "a segment that is full of rules takes no more"
+is "$rc $err" "2 shmlimit: rule fourth: no room for another rule in segment $segment: remove one first (shmlimit rule remove), or create the segment with more --rules" "a segment that is full of rules takes no more"
 
 # Listing.
 run shmlimit rule list "$segment"

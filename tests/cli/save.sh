@@ -31,7 +31,7 @@ is "$(shmlimit throttle "$c" key 5 1 86400 0 | cut -d' ' -f3)" 3 "a loaded segme
 run shmlimit verify "$c"
 is "$rc $out" "0 $c: sound" "a loaded segment is sound"
 run shmlimit load "$c" file
-is "$rc $err" "2 shmlimit: segment $c: exists already: must be another name, or be removed first (shmlimit destroy $c)" \
+is "$rc $err" "2 shmlimit: segment $c: exists already (remove it with: shmlimit destroy $c)" \
 	"a segment that is there is left alone"
 is "$(left "$c" login key)" 11 "with what is in it"
 
@@ -99,29 +99,29 @@ is "$rc" 3 "a segment that is not there cannot be saved"
 cmp -s file old
 ok $? "a save that fails leaves the file"
 run shmlimit save "$s" none/file
-is "$rc $err" "2 shmlimit: none/file: No such file or directory: must be a file in a folder that can be written to" \
+is "$rc $err" "2 shmlimit: none/file: No such file or directory" \
 	"a segment cannot be saved where there is no folder"
 mkfifo pipe
 ln -s file link
 for place in pipe link "$TMP"; do
 	run shmlimit save "$s" "$place"
-	is "$rc $out$err" "2 shmlimit: $place: a folder, link, device or pipe: must be a file, or a name that nothing has yet" \
+	is "$rc $out$err" "2 shmlimit: $place: not a regular file" \
 		"what is no file is not replaced: $place"
 done
 [ -p pipe ] && [ -L link ] && cmp -s file old
 ok $? "what is no file is left as it was"
 rm pipe link
 (ulimit -f 1 && trap '' XFSZ && exec shmlimit save "$s" file) 2>err
-is "$? $(cat err)" "2 shmlimit: file: File too large: must be a file that can be written to" "what does not fit is said"
+is "$? $(cat err)" "2 shmlimit: file: File too large" "what does not fit is said"
 cmp -s file old
 is "$? $(ls)" "0 err
 file
 old" "and the old file stays, alone"
 run shmlimit save "$s" /dev/full/x
-is "$rc $err" "2 shmlimit: /dev/full/x: Not a directory: must be a file in a folder that can be written to" \
+is "$rc $err" "2 shmlimit: /dev/full/x: Not a directory" \
 	"a path through what is no folder is refused"
 shmlimit save "$s" - >/dev/full 2>err
-is "$? $(cat err)" "2 shmlimit: standard output: No space left on device: must be a file that can be written to" \
+is "$? $(cat err)" "2 shmlimit: standard output: No space left on device" \
 	"standard output that is full is an error"
 
 # A segment that somebody with write access damaged: what could not be loaded does not replace what could be.
@@ -151,8 +151,8 @@ refused() {
 	run shmlimit load "$c" bad
 	is "$rc $out$err $([ -e /dev/shm/"$c" ] || echo none)" "2 shmlimit: bad: $1 none" "$2 is refused, and nothing made"
 }
-damaged="damaged, or not all of it: must be saved again"
-other="not a saved segment: must be what shmlimit save wrote"
+damaged="damaged or incomplete: save the segment again"
+other="not a saved segment (shmlimit save writes one)"
 : >bad
 refused "$other" "an empty file"
 echo '[login]' >bad
@@ -166,14 +166,14 @@ refused "$damaged" "one with something behind it"
 { head -c 100 file; printf '\377\376'; tail -c +103 file; } >bad
 refused "$damaged" "one with two bytes changed"
 { head -c 8 file; printf '\7'; tail -c +10 file; } >bad
-refused "saved by another version: must be loaded by the shmlimit that saved it" "another version's"
+refused "saved by another version: load it with the shmlimit that saved it" "another version's"
 rm bad
 run shmlimit load "$c" bad
-is "$rc $err" "2 shmlimit: bad: No such file or directory: must be a file that can be read, or - for standard input" \
+is "$rc $err" "2 shmlimit: bad: No such file or directory" \
 	"a file that is not there is said to be"
 mkdir bad
 run shmlimit load "$c" bad
-is "$rc $err" "2 shmlimit: bad: Is a directory: must be a file that can be read, or - for standard input" "a folder is none"
+is "$rc $err" "2 shmlimit: bad: Is a directory" "a folder is none"
 run shmlimit load "a/b" file
 is "$rc" 2 "a bad name is refused"
 
@@ -191,7 +191,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	shmlimit save "$s" file
 	chmod 644 file
 	run setpriv --reuid 65534 --regid 65534 --clear-groups shmlimit load "$c" file
-	is "$rc $err" "2 shmlimit: segment $c: its group cannot be set: must be a group that you belong to" \
+	is "$rc $err" "2 shmlimit: segment $c: its group cannot be set (you do not belong to it)" \
 		"a group that cannot be given is an error"
 fi
 cd /

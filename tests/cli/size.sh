@@ -60,7 +60,7 @@ for key in $(seq 200); do
 	shmlimit take "$SEGMENT.fill" r "$key" --quiet
 done
 is "$(shmlimit inspect "$SEGMENT.fill" --json | jq -c '[.occupancy.live, .counters.evictions, .counters.no_slot]')" \
-	"[200,0,0]" "so many keys find room in what it says"
+	"[200,0,0]" "the keys find room in the segment that size computes"
 
 wrong() {
 	message=$1
@@ -69,15 +69,15 @@ wrong() {
 	is "$rc $out$err" "2 shmlimit: $message" "size $* is refused"
 }
 
-wrong "size: --keys is missing: must be --keys N or --keys N/PERIOD"
+wrong "size: missing --keys N or --keys N/PERIOD"
 wrong "--keys 0: must be 1 to 54975581388" --keys 0
-wrong "--keys many: not a whole number: must be 1500, 1.5k, 2M or 64Ki for example" --keys many
-wrong "--keys 5/h: the time that each key is live is missing: must be with --rate, and --capacity unless it is a window's" \
+wrong "--keys many: not a whole number (for example 1500, 1.5k, 2M or 64Ki)" --keys many
+wrong "--keys 5/h: a period needs --rate, and --capacity unless it is a window's" \
 	--keys 5/h
-wrong "--capacity: its rate is missing: must be --rate COUNT/PERIOD --capacity N" --keys 5 --capacity 5
+wrong "--capacity needs --rate COUNT/PERIOD" --keys 5 --capacity 5
 wrong "--window-max 4: must be 5 to 65536" --keys 5 --rate 5/s --window-max 4
 wrong "--store-keys 1025: must be 0 to 1024" --keys 5 --store-keys 1025
-wrong "--rate 65537/s: too large a window: must be 65536 or less, or have a --capacity" --keys 5 --rate 65537/s
+wrong "--rate 65537/s: window too large: must be 65536 or less, or have a --capacity" --keys 5 --rate 65537/s
 wrong "--keys 54975581389/s: too many live at once: must be 54975581388 or less" --keys 54975581389/s --rate 1/s --capacity 1
 wrong "rule 1/30500w: rate 1/30500w is out of range (one token in 146 years to 10^11 a second, in numbers that are round \
 enough to be counted exactly)" --keys 5 --rate 1/30500w --capacity 18446744073709551615

@@ -79,9 +79,9 @@ wrong() {
 }
 wrong "2 shmlimit: --interval 0: must be 10ms to 1w" -i 0
 wrong "2 shmlimit: --interval 604801: must be 10ms to 1w" --interval 604801
-wrong "2 shmlimit: --interval often: not a duration: must be 2s, 500ms or 1m for example, or 0" -i often
+wrong "2 shmlimit: --interval often: not a duration (for example 2s, 500ms or 1m; or 0)" -i often
 wrong "2 shmlimit: --count 0: must be 1 or more" -c 0
-wrong "2 shmlimit: stat: --interval: its value is missing: must be --interval DURATION" -i
+wrong "2 shmlimit: stat: --interval: missing value (usage: --interval DURATION)" -i
 run shmlimit stat "$segment" --rule none
 is $rc 3 "a rule that is missing exits 3"
 

@@ -113,10 +113,10 @@ characters, the first not '.'" "$verb needs a segment's name"
 	run shmlimit $verb "$segment" r "$(printf '%01025d' 0)"
 	is "$rc $out$err" "2 shmlimit: key of 1025 bytes: must be 1 to 1024" "$verb needs a shorter key"
 	run shmlimit $verb "$segment" r wrong --$tokens 1KB
-	is "$rc $out$err" "2 shmlimit: --$tokens 1KB: not a whole number: must be 1500, 1.5k, 2M or 64Ki for example" \
+	is "$rc $out$err" "2 shmlimit: --$tokens 1KB: not a whole number (for example 1500, 1.5k, 2M or 64Ki)" \
 		"$verb needs a number"
 	run shmlimit $verb "$segment" r wrong --$tokens -1
-	is "$rc $out$err" "2 shmlimit: --$tokens -1: not a whole number: must be 1500, 1.5k, 2M or 64Ki for example" \
+	is "$rc $out$err" "2 shmlimit: --$tokens -1: not a whole number (for example 1500, 1.5k, 2M or 64Ki)" \
 		"$verb needs a number that is not negative"
 	run shmlimit $verb "$segment" r wrong --$tokens 18446744073709551616
 	is "$rc $out$err" "2 shmlimit: --$tokens 18446744073709551616: must be 0 to 18446744073709551615" \
@@ -145,7 +145,7 @@ is "$? $(jq -c '[.key, .allowed, .remaining, .limit]' "$TMP/.out" | tr '\n' ' ')
 run shmlimit take "$segment" lines --keys-from "$TMP/keys" --quiet --cost 0
 is "$rc $out" "0 " "--quiet prints nothing, --cost counts for each"
 run shmlimit take "$segment" lines --keys-from /no/such
-is "$rc $err" "2 shmlimit: /no/such: No such file or directory: must be a file that can be read, or - for standard input" \
+is "$rc $err" "2 shmlimit: /no/such: No such file or directory" \
 	"a file that is missing is an error"
 run shmlimit take "$segment" lines key --keys-from "$TMP/keys"
 is "$rc $err" "2 shmlimit: take: key: one operand too many; usage: shmlimit take NAME RULE KEY, or NAME RULE KEY RULE KEY ... --all" \
@@ -174,8 +174,8 @@ wrong_all() {
 	run shmlimit take "$segment" "$@" --all
 	is "$rc $out$err" "$message" "take $* --all is refused"
 }
-wrong_all "2 shmlimit: take: few: its key is missing: must be NAME RULE KEY RULE KEY ..." many k1 few
-wrong_all "2 shmlimit: take --all: each limit has its key as an operand: must be NAME RULE KEY RULE KEY ..." \
+wrong_all "2 shmlimit: take: few: missing key (usage: NAME RULE KEY RULE KEY ...)" many k1 few
+wrong_all "2 shmlimit: take --all: each limit has its key as an operand (usage: NAME RULE KEY RULE KEY ...)" \
 	many --key-ip 203.0.113.9
 wrong_all "2 shmlimit: key of 0 bytes: must be 1 to 1024" many k1 few ''
 wrong_all "2 shmlimit: take --all: 17 limits: must be 16 or less" $(yes 'many k' | head -n 17)

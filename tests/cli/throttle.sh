@@ -47,7 +47,7 @@ refused() {
 	is "$rc $out$err" "2 shmlimit: $message" "throttle $(printf %.40s "$*") is refused"
 }
 
-digits="not a whole number: must be 1500, 1.5k, 2M or 64Ki for example"
+digits="not a whole number (for example 1500, 1.5k, 2M or 64Ki)"
 refused "key of 0 bytes: must be 1 to 1024" '' 15 30 60
 refused "key of 1025 bytes: must be 1 to 1024" "$(printf '%01025d' 0)" 15 30 60
 refused "capacity 0: must be 1 or more" key 0 30 60
@@ -55,7 +55,7 @@ refused "capacity few: $digits" key few 30 60
 refused "count 0: must be 1 or more" key 15 0 60
 refused "count 30/m: $digits" key 15 30/m 60
 refused "period 0: must be 1 to 18446744073" key 15 30 0
-refused "period 60s: not a whole number: must be decimal digits" key 15 30 60s
+refused "period 60s: not a whole number of seconds" key 15 30 60s
 refused "period 18446744074: must be 1 to 18446744073" key 15 30 18446744074
 refused "quantity some: $digits" key 15 30 60 some
 refused "quantity : $digits" key 15 30 60 ''
@@ -65,8 +65,7 @@ is "$(shmlimit rule list "$segment" --json | jq length)" 2 "what was refused mad
 
 shmlimit throttle "$segment" key 1 1 1 >/dev/null
 shmlimit throttle "$segment" key 2 1 1 >/dev/null
-refused "rule ~4:1:1: no room for another rule in segment $segment: one must go first (shmlimit rule remove), or the \
-segment be created with more --rules" key 4 1 1
+refused "rule ~4:1:1: no room for another rule in segment $segment: remove one first (shmlimit rule remove), or create the segment with more --rules" key 4 1 1
 run shmlimit throttle "$segment" third 3 1 $day
 is "$rc $out" "0 0 3 2 -1 $day" "limits that are there go on"
 run shmlimit throttle "$SEGMENT.none" key 15 30 60

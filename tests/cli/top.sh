@@ -55,7 +55,7 @@ is "$(cksum </dev/shm/"$segment")" "$before" "looking changed nothing"
 
 run timeout 60 sh -c 'shmlimit top "$1" --interval 10ms --count 1000000 2>"$2" | sed 1q' sh "$segment" "$TMP/err"
 is "$rc $out" "0 ${head%%
-*}" "who reads no further ends it"
+*}" "a reader that closes the pipe ends top"
 is "$(cat "$TMP/err")" "" "without a word"
 
 # column WORD ARGUMENT...: what stands in the first (RULE) or last (KEY) column of that table.
@@ -72,7 +72,7 @@ is "$(column RULE --sort name)" "dry login page " "--sort name"
 is "$(column KEY --order denial)" 'carol dora bob alice evil\x1b]0;key\x07 ' "--order denial: the deepest first"
 is "$(column KEY --order near)" 'alice evil\x1b]0;key\x07 carol dora bob ' "--order near: those first that are not denied yet"
 is "$(column KEY --order reset)" 'dora bob carol alice evil\x1b]0;key\x07 ' "--order reset: the longest time to full first"
-is "$(column KEY --keys 2)" "carol dora " "--keys shows so many"
+is "$(column KEY --keys 2)" "carol dora " "--keys shows this number of keys"
 is "$(column KEY --keys 0)" "" "or none"
 is "$(column KEY --rule page), $(column RULE --rule page)" 'carol alice evil\x1b]0;key\x07 , page ' "--rule shows one rule"
 
@@ -96,7 +96,7 @@ shmlimit top "$SEGMENT.bare" --interval 10ms --count 3000 --sort name 2>"$TMP/er
 } >"$TMP/seen"
 is "$(sed 1d "$TMP/seen")" "segment: $SEGMENT.bare, enabled, 16 slots: live 0.0 %, refilled 0.0 %
 per second: allowed -, denied -, shadow -, evictions -, no slot -
-new           -         -         -            -        0       0" "with a segment that was created anew it goes on"
+new           -         -         -            -        0       0" "top goes on with a segment that was created again"
 like "$(cat "$TMP/err")" "^shmlimit: segment $SEGMENT.bare: no such segment" "and ends when there is none"
 
 wrong() {
@@ -107,7 +107,7 @@ wrong() {
 }
 wrong "2 shmlimit: --interval 0: must be 10ms to 1w" "$segment" --interval 0
 wrong "2 shmlimit: --interval 8d: must be 10ms to 1w" "$segment" --interval 8d
-wrong "2 shmlimit: --interval often: not a duration: must be 2s, 500ms or 1m for example, or 0" "$segment" --interval often
+wrong "2 shmlimit: --interval often: not a duration (for example 2s, 500ms or 1m; or 0)" "$segment" --interval often
 wrong "2 shmlimit: --count 0: must be 1 or more" "$segment" --count 0
 wrong "2 shmlimit: --keys 1000001: must be 0 to 1000000" "$segment" --keys 1000001
 wrong "2 shmlimit: --sort size: must be denied, allowed or name" "$segment" --sort size

@@ -32,7 +32,7 @@ static void rates(void)
 	ok(row[0].allowed_s == 25 && row[0].denied_s == 0.5, "a rate is what was counted since, over the time since");
 	ok(row[0].allowed == 150 && row[0].denied == 11, "totals are as they are");
 	ok(row[1].allowed_s == 3.5, "a rule that was not there began with nothing");
-	ok(row[2].allowed_s == 2 && row[2].denied_s == 1, "and one whose counters went back began anew");
+	ok(row[2].allowed_s == 2 && row[2].denied_s == 1, "a rule whose counters went back began again");
 	ok(row[3].allowed_s == 0, "a rule that does nothing has a rate of 0");
 	ok(all.allowed_s == 30.5 && all.evictions_s == 0.5, "all together have theirs");
 	strcpy(then[0].name, "A");

@@ -379,7 +379,7 @@ static int is_gone(void)
 
 static int is_anew(void)
 {
-	return has(2, "created anew") && line_of(" other") >= 0 && line_of(" page") < 0;
+	return has(2, "created again") && line_of(" other") >= 0 && line_of(" page") < 0;
 }
 
 /* ---- */
@@ -535,6 +535,15 @@ static void changes_are_asked_for(void)
 	type("n");
 	await(help_is_last);
 	is(tokens_of_bob(), 0, "a key that is not affirmed is not reset");
+	type("b");
+	await_in(last_has, "of rule login for 1h? (y: yes)");
+	type("n");
+	await(help_is_last);
+	is(shmlimit_rule_find(l, "ban"), -ESRCH, "a key that is not affirmed is not banned");
+	type("by");
+	await_in(news_has, "bob: banned for 1h by rule ban");
+	is(shmlimit_peek(l, shmlimit_rule_find(l, "ban"), "bob", 3, 1, NULL), SHMLIMIT_DENIED, "b bans a key");
+	shmlimit_rule_remove(l, "ban");
 	type("ry");
 	await_in(news_has, "reset, all its tokens are there");
 	is(tokens_of_bob(), 3, "r resets a key");

@@ -45,10 +45,10 @@ run shmlimit --owner 65533 inspect "$theirs"
 is "$rc $err" "2 $refused" "root does not open it when it names another user"
 for user in '' no-such-user -1 4294967295 1K; do
 	run shmlimit --owner "$user" list
-	is "$rc $err" "2 shmlimit: --owner $user: no such user: must be the name or number of one" "--owner '$user' is refused"
+	is "$rc $err" "2 shmlimit: --owner $user: no such user (a name or a number)" "--owner '$user' is refused"
 done
 run shmlimit --owner
-is "$rc $err" "2 shmlimit: --owner: a user is missing: must be --owner USER" "--owner needs a user"
+is "$rc $err" "2 shmlimit: --owner: missing value (usage: --owner USER)" "--owner needs a user"
 run $stranger shmlimit take "$theirs" r key
 is $rc 0 "its owner decides in it"
 run $stranger shmlimit take "$ours" r key

@@ -13,7 +13,7 @@ is $rc 0 "shmlimit --help exits 0"
 is "$err" "" "shmlimit --help writes to standard output only"
 commands=$(printf '%s\n' "$out" | sed -n 's/^  \([a-z ]*\( --\)\{0,1\}[a-z]*[a-z]\) *[A-Z]*.*/\1/p' | sed 's/   *.*//; s/ /_/g')
 is "$(echo $commands)" "help size replay create destroy grow list rule_set rule_show rule_list rule_remove rule_export apply_--all apply take peek \
-reserve acquire exec charge refund count throttle reset global_take global_inspect global_ping global_reset enable disable inspect keys top stat metrics check verify \
+reserve acquire exec hold charge refund count throttle reset ban unban bans global_take global_inspect global_ping global_reset global_status agent enable disable inspect keys top stat metrics check verify \
 save load" "shmlimit --help lists every command"
 run shmlimit -h
 like "$out" '^usage: shmlimit COMMAND' "-h is --help"
@@ -48,9 +48,9 @@ run shmlimit create "$segment" --slosts=16
 is "$rc $err" "2 shmlimit: create: --slosts=16: no such option (did you mean --slots? shmlimit create --help lists them)" \
 	"an option that was probably meant is named, whatever its value"
 run shmlimit create "$segment" --sl 16
-is "$rc $err" "2 shmlimit: create: --sl: ambiguous: must be --slots or --slots-max" "an ambiguous abbreviation is named"
+is "$rc $err" "2 shmlimit: create: --sl: ambiguous: could be --slots or --slots-max" "an ambiguous abbreviation is named"
 run shmlimit rule set "$segment" r --c 16
-is "$rc $err" "2 shmlimit: rule set: --c: ambiguous: must be --capacity, --cold-factor or --count-refused" \
+is "$rc $err" "2 shmlimit: rule set: --c: ambiguous: could be --capacity, --cold-factor or --count-refused" \
 	"all that it could be are named"
 run shmlimit create "$segment" --on deny --slots 16
 is "$rc $err" "0 " "an abbreviation of one option is that option"
@@ -66,7 +66,7 @@ is "$rc $out" "0 $(shmlimit rule set --help)" "help of a command of two words is
 run shmlimit help ls
 is "$rc $out" "0 $(shmlimit list --help)" "help knows aliases"
 run shmlimit help rule sett
-is "$rc $err" "2 shmlimit: rule sett: no such command: must be rule set, show, list, remove or export" \
+is "$rc $err" "2 shmlimit: rule sett: no such command: use rule set, show, list, remove or export" \
 	"help names an unknown rule command"
 run shmlimit help lsit
 is "$rc $err" "2 shmlimit: lsit: no such command (did you mean list? shmlimit --help lists them)" "help names an unknown command"
@@ -82,19 +82,19 @@ is "$rc $(shmlimit rule list "$segment" --json)" "0 []" "rule rm is rule remove"
 run shmlimit rm "$segment"
 is "$rc $(shmlimit ls | grep -c "^$segment ")" "0 0" "rm is destroy"
 run shmlimit --frob
-is "$rc $err" "2 shmlimit: --frob: no such option: must be --help, --version, --owner USER or a command" \
+is "$rc $err" "2 shmlimit: --frob: no such option (shmlimit --help lists commands and options)" \
 	"an unknown option before the command is named"
 run shmlimit -x create "$segment"
-is "$rc $err" "2 shmlimit: -x: no such option: must be --help, --version, --owner USER or a command" \
+is "$rc $err" "2 shmlimit: -x: no such option (shmlimit --help lists commands and options)" \
 	"so is an unknown letter"
 run shmlimit rule
-is "$rc $err" "2 shmlimit: rule: what to do is missing: must be rule set, show, list, remove or export" \
+is "$rc $err" "2 shmlimit: rule: missing command: use rule set, show, list, remove or export" \
 	"rule alone says what it lacks"
 run shmlimit rule sett
-is "$rc $err" "2 shmlimit: rule sett: no such command: must be rule set, show, list, remove or export" \
+is "$rc $err" "2 shmlimit: rule sett: no such command: use rule set, show, list, remove or export" \
 	"an unknown rule command is named"
 run shmlimit global
-is "$rc $err" "2 shmlimit: global: what to do is missing: must be global take, inspect, ping or reset" \
+is "$rc $err" "2 shmlimit: global: missing command: use global take, inspect, ping or reset" \
 	"so does global"
 
 # Each command, called with no operand but those that it does not want.
@@ -108,14 +108,14 @@ for c in $commands; do
 	is "$out" "$usage" "$words -h is --help"
 	run shmlimit $words one two three four five six seven --help
 	is "$rc $out" "0 $usage" "$words --help wins over what else is wrong"
-	run shmlimit $words --frob
-	is "$rc $err" "2 shmlimit: $words: --frob: no such option (shmlimit $words --help lists them)" \
+	run shmlimit $words --frobnicate
+	is "$rc $err" "2 shmlimit: $words: --frobnicate: no such option (shmlimit $words --help lists them)" \
 		"$words names an unknown option"
 	run shmlimit $words -x
 	is "$rc $err" "2 shmlimit: $words: -x: no such option (shmlimit $words --help lists them)" \
 		"$words names an unknown letter"
 	run shmlimit $words --help=me
-	is "$rc $err" "2 shmlimit: $words: --help=me: takes no value: must be --help" "$words --help takes no value"
+	is "$rc $err" "2 shmlimit: $words: --help=me: takes no value (usage: --help)" "$words --help takes no value"
 	operands=$(printf '%s\n' "$usage" | sed -n "1s/^usage: shmlimit $words *\(.*\) *\[options\]$/\1/p")
 	if [ "${operands%...*}" = "$operands" ]; then
 		run shmlimit $words one two three four five six seven
@@ -132,12 +132,12 @@ for c in $commands; do
 	for option in $(printf '%s\n' "$usage" | sed -n 's/^  \(-., \)\{0,1\}--\([a-z-]*\) [A-Z].*/\2/p'); do
 		run shmlimit $words "--$option"
 		is $rc 2 "$words --$option without its value exits 2"
-		like "$err" "^shmlimit: $words: --$option: its value is missing: must be --$option [A-Z]" \
+		like "$err" "^shmlimit: $words: --$option: missing value .usage: --$option [A-Z]" \
 			"$words --$option without its value says so"
 	done
 	for option in $(printf '%s\n' "$usage" | sed -n 's/^  --\([a-z-]*\)   .*/\1/p'); do
 		run shmlimit $words "--$option=yes"
-		is "$rc $err" "2 shmlimit: $words: --$option=yes: takes no value: must be --$option" \
+		is "$rc $err" "2 shmlimit: $words: --$option=yes: takes no value (usage: --$option)" \
 			"$words --$option takes no value"
 	done
 done

@@ -74,28 +74,28 @@ shmlimit rule remove "$segment" u
 shmlimit rule remove "$segment" w
 run shmlimit apply "$segment" export.ini
 is "$rc $out$err" "0 + rule w algorithm window rate 3/d count-refused yes
-+ rule u algorithm warmup rate 2/d warmup 4d cold-factor 2.125 max-wait 52w" "and makes the rules anew"
++ rule u algorithm warmup rate 2/d warmup 4d cold-factor 2.125 max-wait 52w" "apply makes rules of windows again"
 printf '[w]\nrate = 6/d\n' >large.ini
 run shmlimit apply "$segment" large.ini
 is "$rc $out" "2 " "a file with too large a window is refused"
-like "$err" "^shmlimit: large\.ini:1: rule w: a window larger than segment .* was created for: must be smaller, or" "by name"
+like "$err" "^shmlimit: large\.ini:1: rule w: a window larger than segment .* was created for: use a smaller one, or" "rule set refuses a window that is larger than the segment allows, with file and line"
 printf '[n]\nalgorithm = warmup\nrate = 6/d\n' >warm.ini
 run shmlimit apply "$segment" warm.ini
 is "$err" "shmlimit: warm.ini:1: rule n: new, its warmup is missing: must have rate and warmup" "a rule with half a warm-up is refused"
 
 # ---- what is wrong ----
-refused "a window larger than segment $segment was created for: must be smaller, or the segment be created with a larger \
+refused "a window larger than segment $segment was created for: use a smaller one, or create the segment with a larger \
 --window-max (shmlimit inspect $segment shows it)" big --algorithm window --rate 6/d
-refused "algorithm bucket: must be funnel, warmup, window, lease or counter" x --algorithm bucket
-refused "capacity: a window has none of its own: must be left out" x --algorithm window --rate 1/d --capacity 1
-refused "capacity: a warmup has none of its own: must be left out" x --algorithm warmup --rate 1/d --warmup 2d --capacity 1
-refused "next-pays: a window has none of its own: must be left out" w --next-pays yes
-refused "warmup: a window has none of its own: must be left out" w --warmup 1d
-refused "is a window: an algorithm cannot be changed: must be removed first (shmlimit rule remove $segment w)" \
+refused "algorithm bucket: must be funnel, warmup, window, lease, counter or hold" x --algorithm bucket
+refused "capacity: a window has none of its own: leave it out" x --algorithm window --rate 1/d --capacity 1
+refused "capacity: a warmup has none of its own: leave it out" x --algorithm warmup --rate 1/d --warmup 2d --capacity 1
+refused "next-pays: a window has none of its own: leave it out" w --next-pays yes
+refused "warmup: a window has none of its own: leave it out" w --warmup 1d
+refused "is a window: an algorithm cannot be changed: remove the rule first (shmlimit rule remove $segment w)" \
 	w --algorithm funnel
 refused "new, its warmup is missing: must have rate and warmup" x --algorithm warmup --rate 1/d
 refused "cold-factor 0.5: must be 1 to 1000" u --cold-factor 0.5
-refused "cold-factor 1.: not a factor: must be 3 or 2.5 for example, with three decimals at most" u --cold-factor 1.
+refused "cold-factor 1.: not a factor (for example 3 or 2.5, with at most three decimals)" u --cold-factor 1.
 refused "rate 1/d with warmup 1h: cannot be represented: must be a warmup of a token or more, and times of less than \
 decades" x --algorithm warmup --rate 1/d --warmup 1h
 refused "rate 1/600w with period 600w: cannot be represented: must be times of less than nine years together" \

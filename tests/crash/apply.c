@@ -193,7 +193,7 @@ int main(int argc, char **argv)
 {
 	const struct call charge = { CHARGE, "k", 4 }, old = { RULE_SET, "old" };
 	const char *impossible = tracee_impossible();
-	struct dice dice;
+	struct rng rng;
 
 	(void)argc;
 	if (impossible != NULL)
@@ -203,9 +203,9 @@ int main(int argc, char **argv)
 	if (private_shm("size=16m") != 0)
 		return tap_skip_all("no /dev/shm of our own: mounting is not permitted");
 	scene_begin("crash.apply");
-	dice.state = dice_seed();
+	rng.state = rng_seed();
 	write_file();
-	scene_open(&dice, SHMLIMIT_FULL_EVICT, 1);
+	scene_open(&rng, SHMLIMIT_FULL_EVICT, 1);
 	tracee_share_cpu();
 	audit_calibrate();
 	if (call_make(&charge) != 0 || call_make(&old) != OLD)

@@ -29,6 +29,9 @@ enum act {
 	COUNT,                            /* so many more, for a day, 5 at most */
 	COUNT_DOWN,
 	COUNT_RESTART,                    /* ... but the day begins again, and what fits is added */
+	ENTER,                            /* so many places, of which the last can be renewed and left */
+	RENEW,
+	LEAVE,
 	RESET_KEY,
 	RESET_RULE,
 	RESET_ALL,
@@ -62,7 +65,7 @@ struct call {
 	uint64_t amount;                  /* tokens; FILL, HOLD: keys; SWITCH: on; THROTTLE: capacity; GROW: slots */
 	int64_t shift_ns;                 /* the time given is so much later than the scene's */
 	int rule;
-	struct shmlimit_rule terms;       /* RULE_SET: what differs from the rule "subject" */
+	struct shmlimit_rule params;       /* RULE_SET: what differs from the rule "subject" */
 };
 
 static int call_make(const void *arg);
@@ -75,14 +78,14 @@ static inline uint64_t call_ns(const struct call *c)
 /* Rules are set as "subject" but for what the call says. */
 static inline int call_rule_set(const struct call *c)
 {
-	struct shmlimit_rule terms = scene_subject();
+	struct shmlimit_rule params = scene_subject();
 
-	if (c->terms.capacity != 0)
-		terms.capacity = c->terms.capacity;
-	if (c->terms.count != 0)
-		terms.count = c->terms.count;
-	terms.mode = c->terms.mode;
-	return shmlimit_rule_set_at(scene.l, c->key == NULL ? "subject" : c->key, &terms, call_ns(c));
+	if (c->params.capacity != 0)
+		params.capacity = c->params.capacity;
+	if (c->params.count != 0)
+		params.count = c->params.count;
+	params.mode = c->params.mode;
+	return shmlimit_rule_set_at(scene.l, c->key == NULL ? "subject" : c->key, &params, call_ns(c));
 }
 
 /* Both of "subject" and of "other", all or none. */
@@ -231,6 +234,25 @@ static inline int call_look(const struct call *c)
 	}
 }
 
+/* The verbs of places. */
+static inline int call_hold(const struct call *c)
+{
+	static struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
+	size_t len = strlen(c->key);
+	int answer = 0;
+
+	switch (c->act) {
+	case ENTER:
+		for (uint64_t i = 0; i < c->amount && answer == 0; i++)
+			answer = shmlimit_enter_at(scene.l, c->rule, c->key, len, 1, call_ns(c), &hold, NULL);
+		return answer;
+	case RENEW:
+		return shmlimit_renew_at(scene.l, c->rule, c->key, len, call_ns(c), &hold);
+	default:
+		return shmlimit_leave_at(scene.l, c->rule, c->key, len, call_ns(c), &hold);
+	}
+}
+
 /* How many keys a reset counts depends on where it was killed: only errors are compared. */
 static inline int error_of(int answer)
 {
@@ -284,6 +306,10 @@ static int call_make(const void *arg)
 	case COUNT_RESTART:
 		return shmlimit_count_at(l, c->rule, c->key, len, (int64_t)c->amount, DAY_NS, 5,
 		                         SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_RESTART, call_ns(c), NULL);
+	case ENTER:
+	case RENEW:
+	case LEAVE:
+		return call_hold(c);
 	case RESET_KEY:
 		return error_of(shmlimit_reset(l, c->rule, c->key, len));
 	case RESET_RULE:

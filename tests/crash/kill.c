@@ -45,13 +45,13 @@ static const struct scenario {
 	{ "destroy", { { TAKE, "k", 1 } }, { DESTROY }, 0, -ENOENT },
 	{ "rule_set: a new rule", { { TAKE, "k", 1 } }, { RULE_SET, "new" }, 3, 3 },
 	{ "rule_set: a lower capacity", { { TAKE, "k", 1 }, { TAKE, "l", 4 } },
-	  { RULE_SET, .terms = { .capacity = 2 } }, SUBJECT, SUBJECT },
-	{ "rule_set: another rate", { { TAKE, "k", 1 }, { CHARGE, "l", 7 } }, { RULE_SET, .terms = { .count = 3 } },
+	  { RULE_SET, .params = { .capacity = 2 } }, SUBJECT, SUBJECT },
+	{ "rule_set: another rate", { { TAKE, "k", 1 }, { CHARGE, "l", 7 } }, { RULE_SET, .params = { .count = 3 } },
 	  SUBJECT, SUBJECT },
-	{ "rule_set: another mode", { { TAKE, "k", 1 } }, { RULE_SET, .terms = { .mode = SHMLIMIT_OFF } }, SUBJECT,
+	{ "rule_set: another mode", { { TAKE, "k", 1 } }, { RULE_SET, .params = { .mode = SHMLIMIT_OFF } }, SUBJECT,
 	  SUBJECT },
-	{ "rule_set: after a writer who was killed", { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 4 } } },
-	  { RULE_SET, .terms = { .capacity = 3 } }, SUBJECT, SUBJECT },
+	{ "rule_set: after a writer who was killed", { { TAKE, "k", 1 }, { SET_KILLED, .params = { .capacity = 4 } } },
+	  { RULE_SET, .params = { .capacity = 3 } }, SUBJECT, SUBJECT },
 	{ "rule_remove", { { TAKE, "k", 1 }, { TAKE, "l", 1 } }, { RULE_REMOVE }, 0, -ESRCH },
 	{ "reset: a rule", { { TAKE, "k", 3 }, { ABANDON, "l" }, { FILL, NULL, 5 } }, { RESET_RULE }, 0, 0 },
 	{ "throttle: a new triple", { { TAKE, "k", 1 } }, { THROTTLE, "m", 7 }, 0, 0 },
@@ -62,7 +62,7 @@ static const struct scenario {
 /* One scenario. */
 static struct {
 	const struct scenario *is;
-	struct dice dice;
+	struct rng rng;
 	unsigned char *kept;              /* the segment before the call */
 	struct audit audit;
 	struct rules before, after;
@@ -92,7 +92,7 @@ static int is_about_name(void)
 /* As it is before the call. */
 static void set_scene(void)
 {
-	struct dice dice = now.dice;
+	struct rng rng = now.rng;
 
 	if (scene.l != NULL && !is_about_name()) {
 		scene_restore(now.kept);
@@ -100,7 +100,7 @@ static void set_scene(void)
 	}
 	if (scene.l != NULL)
 		scene_close();
-	scene_open(&dice, SHMLIMIT_FULL_EVICT, now.is->call.act == THROTTLE);
+	scene_open(&rng, SHMLIMIT_FULL_EVICT, now.is->call.act == THROTTLE);
 	for (int i = 0; i < PREPARED; i++)
 		if (call_make(&now.is->before[i]) < 0)
 			bail("%s: not prepared: call %d", now.is->title, i);
@@ -214,8 +214,8 @@ int main(int argc, char **argv)
 	if (private_shm("size=16m") != 0)
 		return tap_skip_all("no /dev/shm of our own: mounting is not permitted");
 	scene_begin("crash.kill");
-	now.dice.state = dice_seed();
-	scene_open(&(struct dice){ now.dice.state }, SHMLIMIT_FULL_EVICT, 0);
+	now.rng.state = rng_seed();
+	scene_open(&(struct rng){ now.rng.state }, SHMLIMIT_FULL_EVICT, 0);
 	audit_calibrate();
 	scene_close();
 	for (size_t i = 0; i < SCENARIOS; i++)

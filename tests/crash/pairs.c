@@ -71,11 +71,11 @@ static const struct pair {
 	{ "two takes of the last token", { { TAKE, "k", 4 } }, { { TAKE, "k", 1 }, { TAKE, "k", 1 } } },
 	{ "two charges", { { TAKE, "k", 1 } }, { { CHARGE, "k", 2 }, { CHARGE, "k", 3 } } },
 	{ "a charge and a refund", { { TAKE, "k", 3 } }, { { CHARGE, "k", 4 }, { REFUND, "k", 3 } } },
-	{ "two conversions", { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 3 } } },
+	{ "two conversions", { { TAKE, "k", 1 }, { SET_KILLED, .params = { .capacity = 3 } } },
 	  { { TAKE, "k", 2 }, { TAKE, "k", 2 } } },
 	{ "a take and a new capacity", { { TAKE, "k", 1 } },
-	  { { TAKE, "k", 1 }, { RULE_SET, .terms = { .capacity = 3 } } } },
-	{ "a claim and a new capacity", { { 0 } }, { { TAKE, "k", 1 }, { RULE_SET, .terms = { .capacity = 9 } } } },
+	  { { TAKE, "k", 1 }, { RULE_SET, .params = { .capacity = 3 } } } },
+	{ "a claim and a new capacity", { { 0 } }, { { TAKE, "k", 1 }, { RULE_SET, .params = { .capacity = 9 } } } },
 	{ "a take and a reset", { { TAKE, "k", 2 } }, { { TAKE, "k", 1 }, { RESET_KEY, "k" } } },
 	{ "a claim and a reset of all", { { TAKE, "l", 2 } }, { { TAKE, "k", 1 }, { RESET_ALL } } },
 	{ "two evictions", { { HOLD, NULL, 6 }, { FILL, NULL, 10 } }, { { TAKE, "k", 3 }, { TAKE, "l", 3 } } },
@@ -92,7 +92,7 @@ static const struct pair {
 	{ "window: a take and a refund", { { TAKE, "k", 4 } }, { { TAKE, "k", 1 }, { REFUND, "k", 2 } },
 	  .algorithm = SHMLIMIT_WINDOW },
 	{ "window: a take and a new capacity", { { TAKE, "k", 1 } },
-	  { { TAKE, "k", 1 }, { RULE_SET, .terms = { .capacity = 3 } } }, .algorithm = SHMLIMIT_WINDOW },
+	  { { TAKE, "k", 1 }, { RULE_SET, .params = { .capacity = 3 } } }, .algorithm = SHMLIMIT_WINDOW },
 	{ "window: a take and a reset", { { TAKE, "k", 2 } }, { { TAKE, "k", 1 }, { RESET_KEY, "k" } },
 	  .algorithm = SHMLIMIT_WINDOW },
 	{ "lease: two who ask, of a new key", { { 0 } }, { { LEASE, "k", 1 }, { LEASE, "k", 2 } },
@@ -129,8 +129,8 @@ static const struct pair {
 	  { { HOLD, NULL, 15 }, { DEPOSIT, "m", 3, -(int64_t)DAY_NS } }, { { LEASE, "k", 1 }, { DEPOSIT, "l", 4 } },
 	  SHMLIMIT_FULL_DENY, .algorithm = SHMLIMIT_LEASE },
 	{ "lease: a deposit and a new capacity", { { LEASE, "k", 1 } },
-	  { { DEPOSIT, "k", 5 }, { RULE_SET, .terms = { .capacity = 3 } } }, .algorithm = SHMLIMIT_LEASE },
-	{ "lease: two conversions", { { DEPOSIT, "k", 5 }, { SET_KILLED, .terms = { .capacity = 3 } } },
+	  { { DEPOSIT, "k", 5 }, { RULE_SET, .params = { .capacity = 3 } } }, .algorithm = SHMLIMIT_LEASE },
+	{ "lease: two conversions", { { DEPOSIT, "k", 5 }, { SET_KILLED, .params = { .capacity = 3 } } },
 	  { { LEASE, "k", 2 }, { LEASE, "k", 2 } }, .algorithm = SHMLIMIT_LEASE },
 	{ "lease: a deposit and a reset", { { DEPOSIT, "k", 3 } }, { { DEPOSIT, "k", 2 }, { RESET_KEY, "k" } },
 	  .algorithm = SHMLIMIT_LEASE },
@@ -405,7 +405,7 @@ static int is_change(const struct trace *trace, size_t k)
 }
 
 /* All in which one of both stands after a change, in random order. */
-static struct schedule *list_schedules(struct dice *dice, size_t *n)
+static struct schedule *list_schedules(struct rng *rng, size_t *n)
 {
 	struct schedule *list = NULL;
 	size_t room = 0;
@@ -425,7 +425,7 @@ static struct schedule *list_schedules(struct dice *dice, size_t *n)
 			list[(*n)++] = (struct schedule){ i, j };
 		}
 	for (size_t i = *n; i > 1; i--) {
-		size_t other = (size_t)dice_below(dice, i);
+		size_t other = (size_t)rng_below(rng, i);
 		struct schedule last = list[i - 1];
 
 		list[i - 1] = list[other];
@@ -440,30 +440,30 @@ static int they_met(void)
 	return now.lost > 0 || (now.ended[0] > 0 && now.ended[1] > 0);
 }
 
-static void play_all(struct dice *dice)
+static void play_all(struct rng *rng)
 {
 	size_t n, some;
-	struct schedule *list = list_schedules(dice, &n);
+	struct schedule *list = list_schedules(rng, &n);
 
 	some = scene_is_full() ? n : (size_t)scaled(SCHEDULES) * 3 / 4;
 	now.possible = n;
 	for (size_t i = 0; i < n && i < some; i++)
-		play_schedule(list[i].i, list[i].j, dice_throw(dice));
+		play_schedule(list[i].i, list[i].j, rng_draw(rng));
 	for (size_t i = 0; i < some / 3; i++) {
-		size_t first = (size_t)dice_below(dice, now.points);
+		size_t first = (size_t)rng_below(rng, now.points);
 
-		play_schedule(first, (size_t)dice_below(dice, now.of_point[first]->points), dice_throw(dice));
+		play_schedule(first, (size_t)rng_below(rng, now.of_point[first]->points), rng_draw(rng));
 	}
 	free(list);
 }
 
 /* The scene, under a new secret. Returns true if it is what the pair is about. */
-static int prepare(struct dice *dice)
+static int prepare(struct rng *rng)
 {
 	if (scene.l != NULL)
 		scene_close();
 	scene.algorithm = now.is->algorithm;
-	scene_open(dice, now.is->on_full, 0);
+	scene_open(rng, now.is->on_full, 0);
 	for (int i = 0; i < PREPARED; i++)
 		if (call_make(&now.is->before[i]) < 0)
 			bail("%s: not prepared: call %d", now.is->title, i);
@@ -473,20 +473,20 @@ static int prepare(struct dice *dice)
 	return !now.is->apart || now.serial[FIRST].place != now.serial[SECOND].place;
 }
 
-static void perform(const struct pair *pair, struct dice *dice)
+static void perform(const struct pair *pair, struct rng *rng)
 {
 	const char *title = pair->title;
 
 	now.is = pair;
 	tracee_share_cpu();
-	for (int i = 0; !prepare(dice); i++)
+	for (int i = 0; !prepare(rng); i++)
 		if (i == SECRETS_MAX)
 			bail("%s: not prepared", title);
 	survey();
-	play_all(dice);
+	play_all(rng);
 	/* Few schedules of some pairs make a swap fail: of those that were played, perhaps none. */
 	for (int i = 0; i < PLAYS_MAX && !they_met(); i++)
-		play_all(dice);
+		play_all(rng);
 	ok(now.kills > 0, "%s: processes were killed inside the call", title);
 	ok(they_met(), "%s: they got into each other's way", title);
 	is(now.unsound, 0, "%s: the segment is sound", title);
@@ -507,16 +507,16 @@ static void perform(const struct pair *pair, struct dice *dice)
 int main(int argc, char **argv)
 {
 	const char *impossible = tracee_impossible();
-	struct dice dice;
+	struct rng rng;
 
 	(void)argc;
 	if (impossible != NULL)
 		return tap_skip_all(impossible);
 	tracee_begin(argv, 1);
 	scene_begin("crash.pairs");
-	dice.state = dice_seed();
+	rng.state = rng_seed();
 	for (size_t i = 0; i < PAIRS; i++)
-		perform(&pairs[i], &dice);
+		perform(&pairs[i], &rng);
 	ok(trace_astray * 100 < sum.schedules, "processes came where they were wanted");
 	diag("%zu pairs of calls, %" PRIu64 " schedules, %" PRIu64 " kills, %" PRIu64 " failed compare-and-swaps, "
 	     "%" PRIu64 " astray, %.0f s",

@@ -55,6 +55,7 @@ static inline struct shmlimit_rule scene_subject(void)
 		rule.warmup_ns = CAPACITY * HOUR_NS;
 		break;
 	case SHMLIMIT_COUNTER:
+	case SHMLIMIT_HOLD:
 		rule.capacity = CAPACITY;
 		rule.period_ns = CAPACITY * HOUR_NS;
 		rule.max_wait_ns = 0;
@@ -85,12 +86,12 @@ static inline void scene_begin(const char *program)
 }
 
 /* Another secret, so that the keys' windows are those of the seed. */
-static inline void scene_set_secret(struct dice *dice)
+static inline void scene_set_secret(struct rng *rng)
 {
 	struct layout_header *header = scene.l->header;
 
 	for (int i = 0; i < 2; i++)
-		scene.l->secret[i] = header->secret[i] = dice_throw(dice);
+		scene.l->secret[i] = header->secret[i] = rng_draw(rng);
 	header->checksum = layout_checksum(header);
 }
 
@@ -108,7 +109,7 @@ static inline struct shmlimit *scene_create(uint32_t on_full)
 }
 
 /* `own_clock`: calls are made that take no time from the caller. */
-static inline void scene_open(struct dice *dice, uint32_t on_full, int own_clock)
+static inline void scene_open(struct rng *rng, uint32_t on_full, int own_clock)
 {
 	struct shmlimit_rule rule = scene_subject();
 	uint32_t algorithm = scene.algorithm;
@@ -120,7 +121,7 @@ static inline void scene_open(struct dice *dice, uint32_t on_full, int own_clock
 	scene.size = scene.l->tables_offset + layout_parts(GROWN / SLOTS_PER_LINE, WINDOW_MAX, scene.l->names_max).size;
 	scene.now_ns = own_clock ? shmlimit_now(scene.l) : START_NS;
 	scene.look_ns = scene.now_ns + (own_clock ? HOUR_NS / 6 : 0);
-	scene_set_secret(dice);
+	scene_set_secret(rng);
 	if (shmlimit_rule_set_at(scene.l, "subject", &rule, scene.now_ns) != SUBJECT)
 		bail("no rule");
 	scene.algorithm = SHMLIMIT_FUNNEL;

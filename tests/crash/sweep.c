@@ -37,7 +37,7 @@ static const struct scenario {
 	unsigned left[2];                 /* how often "k" is admitted before and after */
 	uint32_t on_full;
 	enum { READS_ONLY = 1, GIVES_BACK = 2, OWN_CLOCK = 4, WINDOW = 8, WARMUP = 16, LEASED = 32,
-	       LEFT_BEHIND = 64, COUNTED = 128 } is;
+	       LEFT_BEHIND = 64, COUNTED = 128, PLACES = 256 } is;
 } scenarios[] = {
 	/* Taking, where there is room. */
 	{ "take: a new key", { { 0 } }, { TAKE, "k", 1 }, 0, { 5, 4 } },
@@ -56,7 +56,7 @@ static const struct scenario {
 	{ "take: over another key's tentative slot", { { HOLD, NULL, 15 }, { ABANDON, "l" } }, { TAKE, "k", 1 }, 0,
 	  { 5, 4 }, SHMLIMIT_FULL_DENY },
 	{ "take: freeing a tentative slot of an older version",
-	  { { ABANDON, "k" }, { SET_KILLED, .terms = { .capacity = 4 } } }, { TAKE, "k", 1 }, 0, { 4, 3 } },
+	  { { ABANDON, "k" }, { SET_KILLED, .params = { .capacity = 4 } } }, { TAKE, "k", 1 }, 0, { 4, 3 } },
 
 	/* A full table. */
 	{ "take: reclaiming", { { FILL, NULL, 14, -(int64_t)DAY_NS }, { HOLD, NULL, 2 } }, { TAKE, "k", 1 }, 0,
@@ -73,33 +73,33 @@ static const struct scenario {
 
 	/* Rules that were changed. */
 	{ "take: converting, the capacity being lower",
-	  { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 3 } } }, { TAKE, "k", 1 }, 0, { 3, 2 } },
+	  { { TAKE, "k", 1 }, { SET_KILLED, .params = { .capacity = 3 } } }, { TAKE, "k", 1 }, 0, { 3, 2 } },
 	{ "take: converting, the capacity being higher",
-	  { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 9 } } }, { TAKE, "k", 1 }, 0, { 4, 3 } },
-	{ "take: converting a debt", { { CHARGE, "k", 7 }, { SET_KILLED, .terms = { .count = 2 } } },
+	  { { TAKE, "k", 1 }, { SET_KILLED, .params = { .capacity = 9 } } }, { TAKE, "k", 1 }, 0, { 4, 3 } },
+	{ "take: converting a debt", { { CHARGE, "k", 7 }, { SET_KILLED, .params = { .count = 2 } } },
 	  { TAKE, "k", 1 }, 1, { 0, 0 } },
 	{ "take: converting, after three writers who were killed",
-	  { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 9 } }, { SET_KILLED, .terms = { .capacity = 8 } },
-	    { SET_KILLED, .terms = { .capacity = 7 } } }, { TAKE, "k", 1 }, 0, { 4, 3 } },
+	  { { TAKE, "k", 1 }, { SET_KILLED, .params = { .capacity = 9 } }, { SET_KILLED, .params = { .capacity = 8 } },
+	    { SET_KILLED, .params = { .capacity = 7 } } }, { TAKE, "k", 1 }, 0, { 4, 3 } },
 	/* Of a rule whose words have no quota. */
-	{ "take: of many tokens", { { RULE_SET, .terms = { MANY } }, { TAKE, "k", 999999995 } }, { TAKE, "k", 1 }, 0,
+	{ "take: of many tokens", { { RULE_SET, .params = { MANY } }, { TAKE, "k", 999999995 } }, { TAKE, "k", 1 }, 0,
 	  { 5, 4 } },
-	{ "take: converting to a word without a quota", { { TAKE, "k", 1 }, { SET_KILLED, .terms = { MANY } } },
+	{ "take: converting to a word without a quota", { { TAKE, "k", 1 }, { SET_KILLED, .params = { MANY } } },
 	  { TAKE, "k", 1 }, 0, { 4, 3 } },
 	{ "take: converting to a word with a quota",
-	  { { RULE_SET, .terms = { MANY } }, { TAKE, "k", 999999995 }, { SET_KILLED, .terms = { .capacity = 5 } } },
+	  { { RULE_SET, .params = { MANY } }, { TAKE, "k", 999999995 }, { SET_KILLED, .params = { .capacity = 5 } } },
 	  { TAKE, "k", 1 }, 0, { 5, 4 } },
-	{ "charge: of many tokens", { { RULE_SET, .terms = { MANY } }, { TAKE, "k", 999999995 } }, { CHARGE, "k", 7 },
+	{ "charge: of many tokens", { { RULE_SET, .params = { MANY } }, { TAKE, "k", 999999995 } }, { CHARGE, "k", 7 },
 	  0, { 5, 0 } },
 	{ "rule_set: to words without a quota", { { TAKE, "k", 1 }, { CHARGE, "l", 7 } },
-	  { RULE_SET, .terms = { MANY } }, SUBJECT, { 4, 4 } },
-	{ "peek: of an older version", { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 3 } } },
+	  { RULE_SET, .params = { MANY } }, SUBJECT, { 4, 4 } },
+	{ "peek: of an older version", { { TAKE, "k", 1 }, { SET_KILLED, .params = { .capacity = 3 } } },
 	  { PEEK, "k", 1 }, 0, { 3, 3 }, 0, READS_ONLY },
-	{ "take: a dry run, allowed", { { RULE_SET, .terms = { .mode = SHMLIMIT_DRY_RUN } } }, { TAKE, "k", 1 }, 0,
+	{ "take: a dry run, allowed", { { RULE_SET, .params = { .mode = SHMLIMIT_DRY_RUN } } }, { TAKE, "k", 1 }, 0,
 	  { 5, 4 } },
-	{ "take: a dry run, denied", { { RULE_SET, .terms = { .mode = SHMLIMIT_DRY_RUN } }, { TAKE, "k", 5 } },
+	{ "take: a dry run, denied", { { RULE_SET, .params = { .mode = SHMLIMIT_DRY_RUN } }, { TAKE, "k", 5 } },
 	  { TAKE, "k", 1 }, 0, { 0, 0 } },
-	{ "take: a rule that is off", { { RULE_SET, .terms = { .mode = SHMLIMIT_OFF } } }, { TAKE, "k", 1 }, 0,
+	{ "take: a rule that is off", { { RULE_SET, .params = { .mode = SHMLIMIT_OFF } } }, { TAKE, "k", 1 }, 0,
 	  { DRAIN_MAX, DRAIN_MAX } },
 
 	/* The clock. */
@@ -153,9 +153,9 @@ static const struct scenario {
 	{ "window: denied four hours back", { { TAKE, "k", 5, 4 * HOUR_NS } }, { TAKE, "k", 1 }, 1, { 0, 0 }, 0,
 	  WINDOW },
 	{ "window: converting, the capacity being lower",
-	  { { TAKE, "k", 2 }, { SET_KILLED, .terms = { .capacity = 4 } } }, { TAKE, "k", 1 }, 0, { 2, 1 }, 0, WINDOW },
+	  { { TAKE, "k", 2 }, { SET_KILLED, .params = { .capacity = 4 } } }, { TAKE, "k", 1 }, 0, { 2, 1 }, 0, WINDOW },
 	{ "window: converting, the capacity being higher, cells missing",
-	  { { TAKE, "k", 1 }, { TAKE_KILLED, "k", 2 }, { SET_KILLED, .terms = { .capacity = 8 } } },
+	  { { TAKE, "k", 1 }, { TAKE_KILLED, "k", 2 }, { SET_KILLED, .params = { .capacity = 8 } } },
 	  { TAKE, "k", 1 }, 0, { 5, 4 }, 0, WINDOW },
 	{ "window: refund", { { TAKE, "k", 4 } }, { REFUND, "k", 2 }, 0, { 1, 3 }, 0, WINDOW },
 	{ "window: refund, cells missing", { { TAKE, "k", 1 }, { TAKE_KILLED, "k", 3 } }, { REFUND, "k", 1 }, 0,
@@ -165,7 +165,7 @@ static const struct scenario {
 	{ "window: reserve", { { TAKE, "k", 5, -4 * (int64_t)HOUR_NS } }, { RESERVE, "k", 2 }, 0, { 0, 0 }, 0,
 	  WINDOW },
 	{ "window: reset", { { TAKE, "k", 4 } }, { RESET_KEY, "k" }, 0, { 1, 5 }, 0, WINDOW },
-	{ "window: rule_set", { { TAKE, "k", 2 }, { TAKE, "l", 5 } }, { RULE_SET, .terms = { .capacity = 3 } },
+	{ "window: rule_set", { { TAKE, "k", 2 }, { TAKE, "l", 5 } }, { RULE_SET, .params = { .capacity = 3 } },
 	  SUBJECT, { 3, 1 }, 0, WINDOW },
 	{ "window: take_all, the second denied", { { TAKE, "k", 5, .rule = OTHER } }, { TAKE_ALL, "k", 2 }, 1,
 	  { 5, 5 }, 0, WINDOW | GIVES_BACK },
@@ -178,7 +178,7 @@ static const struct scenario {
 	{ "warmup: reserve", { { TAKE, "k", 1 } }, { RESERVE, "k", 2 }, 0, { 0, 0 }, 0, WARMUP },
 	{ "warmup: refund", { { TAKE, "k", 1 } }, { REFUND, "k", 5 }, 0, { 0, 1 }, 0, WARMUP },
 	{ "warmup: charge", { { 0 } }, { CHARGE, "k", 3 }, 0, { 1, 0 }, 0, WARMUP },
-	{ "warmup: converting", { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .count = 2 } } }, { RESERVE, "k", 1 }, 0,
+	{ "warmup: converting", { { TAKE, "k", 1 }, { SET_KILLED, .params = { .count = 2 } } }, { RESERVE, "k", 1 }, 0,
 	  { 0, 0 }, 0, WARMUP },
 
 	/* Leases: what is here, whatever becomes of who asks for more. */
@@ -233,15 +233,15 @@ static const struct scenario {
 	{ "lease: refund", { { DEPOSIT, "k", 3 } }, { REFUND, "k", 1 }, 0, { 2, 3 }, 0, LEASED },
 	{ "lease: charge", { { DEPOSIT, "k", 5 } }, { CHARGE, "k", 3 }, 0, { 4, 1 }, 0, LEASED },
 	{ "lease: converting, the capacity being lower",
-	  { { DEPOSIT, "k", 5 }, { SET_KILLED, .terms = { .capacity = 3 } } }, { TAKE, "k", 1 }, 0, { 3, 2 }, 0,
+	  { { DEPOSIT, "k", 5 }, { SET_KILLED, .params = { .capacity = 3 } } }, { TAKE, "k", 1 }, 0, { 3, 2 }, 0,
 	  LEASED },
-	{ "lease: converting a claim", { { LEASE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 3 } } },
+	{ "lease: converting a claim", { { LEASE, "k", 1 }, { SET_KILLED, .params = { .capacity = 3 } } },
 	  { LEASE, "k", 1 }, SHMLIMIT_LEASE_WAIT, { 0, 0 }, 0, LEASED },
-	{ "lease: converting a denial", { { DENY, "k", 1 }, { SET_KILLED, .terms = { .capacity = 9 } } },
+	{ "lease: converting a denial", { { DENY, "k", 1 }, { SET_KILLED, .params = { .capacity = 9 } } },
 	  { LEASE, "k", 1 }, SHMLIMIT_LEASE_ASK, { 0, 0 }, 0, LEASED },
-	{ "lease: peek of an older version", { { DEPOSIT, "k", 5 }, { SET_KILLED, .terms = { .capacity = 3 } } },
+	{ "lease: peek of an older version", { { DEPOSIT, "k", 5 }, { SET_KILLED, .params = { .capacity = 3 } } },
 	  { PEEK, "k", 1 }, 0, { 3, 3 }, 0, LEASED | READS_ONLY },
-	{ "lease: rule_set", { { DEPOSIT, "k", 5 }, { LEASE, "l", 1 } }, { RULE_SET, .terms = { .capacity = 3 } },
+	{ "lease: rule_set", { { DEPOSIT, "k", 5 }, { LEASE, "l", 1 } }, { RULE_SET, .params = { .capacity = 3 } },
 	  SUBJECT, { 4, 3 }, 0, LEASED },
 	{ "lease: reset", { { DEPOSIT, "k", 5 } }, { RESET_KEY, "k" }, 0, { 4, 0 }, 0, LEASED },
 
@@ -266,12 +266,38 @@ static const struct scenario {
 	{ "count: take_all, the second denied", { { COUNT, "k", 1 }, { TAKE, "k", 5, .rule = OTHER } },
 	  { TAKE_ALL, "k", 2 }, 1, { 4, 4 }, 0, COUNTED | GIVES_BACK },
 	{ "count: converting, the capacity being lower",
-	  { { COUNT, "k", 1 }, { SET_KILLED, .terms = { .capacity = 3 } } }, { COUNT, "k", 1 }, 0, { 2, 1 }, 0, COUNTED },
-	{ "count: rule_set", { { COUNT, "k", 1 }, { COUNT, "l", 5 } }, { RULE_SET, .terms = { .capacity = 3 } },
+	  { { COUNT, "k", 1 }, { SET_KILLED, .params = { .capacity = 3 } } }, { COUNT, "k", 1 }, 0, { 2, 1 }, 0, COUNTED },
+	{ "count: rule_set", { { COUNT, "k", 1 }, { COUNT, "l", 5 } }, { RULE_SET, .params = { .capacity = 3 } },
 	  SUBJECT, { 4, 2 }, 0, COUNTED },
 	{ "count: reset", { { COUNT, "k", 5 } }, { RESET_KEY, "k" }, 0, { 0, 5 }, 0, COUNTED },
 	{ "count: moving to a larger table", { { COUNT, "k", 2 }, { GROW, NULL, GROWN } }, { COUNT, "k", 1 }, 0, { 3, 2 },
 	  0, COUNTED },
+
+	/* Places, 5 of them, each for 5 hours. */
+	{ "enter: a new key", { { 0 } }, { ENTER, "k", 1 }, 0, { 5, 4 }, 0, PLACES },
+	{ "enter: a known key", { { ENTER, "k", 2 } }, { ENTER, "k", 1 }, 0, { 3, 2 }, 0, PLACES },
+	{ "enter: the place of one that was killed", { { ENTER, "k", 5, -6 * (int64_t)HOUR_NS } }, { ENTER, "k", 1 }, 0,
+	  { 5, 4 }, 0, PLACES },
+	{ "enter: denied", { { ENTER, "k", 5 } }, { ENTER, "k", 1 }, 1, { 0, 0 }, 0, PLACES },
+	{ "enter: evicting", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { ENTER, "k", 1 }, 0, { 5, 4 }, 0, PLACES },
+	{ "enter: no room, denied", { { FILL, NULL, 10 }, { HOLD, NULL, 6 } }, { ENTER, "k", 1 }, 1, { 0, 0 },
+	  SHMLIMIT_FULL_DENY, PLACES },
+	{ "enter: converting, the capacity being lower",
+	  { { ENTER, "k", 1 }, { SET_KILLED, .params = { .capacity = 3 } } }, { ENTER, "k", 1 }, 0, { 2, 1 }, 0, PLACES },
+	{ "enter: moving to a larger table", { { ENTER, "k", 2 }, { GROW, NULL, GROWN } }, { ENTER, "k", 1 }, 0, { 3, 2 },
+	  0, PLACES },
+	{ "renew", { { ENTER, "k", 2, -(int64_t)HOUR_NS } }, { RENEW, "k" }, 0, { 3, 3 }, 0, PLACES },
+	{ "renew: too late", { { ENTER, "k", 2, -6 * (int64_t)HOUR_NS } }, { RENEW, "k" }, -ETIME, { 5, 5 }, 0,
+	  PLACES | READS_ONLY },
+	{ "leave", { { ENTER, "k", 2 } }, { LEAVE, "k" }, 0, { 3, 4 }, 0, PLACES },
+	{ "leave: too late", { { ENTER, "k", 2, -6 * (int64_t)HOUR_NS } }, { LEAVE, "k" }, -ETIME, { 5, 5 }, 0,
+	  PLACES | READS_ONLY },
+	{ "leave: twice", { { ENTER, "k", 2 }, { LEAVE, "k" } }, { LEAVE, "k" }, -ETIME, { 4, 4 }, 0, PLACES | READS_ONLY },
+	{ "leave: moving to a larger table", { { ENTER, "k", 2 }, { GROW, NULL, GROWN } }, { LEAVE, "k" }, 0, { 3, 4 }, 0,
+	  PLACES },
+	{ "hold: take_all, the second denied", { { TAKE, "k", 5, .rule = OTHER } }, { TAKE_ALL, "k", 1 }, 1, { 5, 5 }, 0,
+	  PLACES | GIVES_BACK },
+	{ "hold: reset", { { ENTER, "k", 3 } }, { RESET_KEY, "k" }, 0, { 2, 5 }, 0, PLACES },
 
 	/* Resets, switches, rules. */
 	{ "reset: a key", { { TAKE, "k", 3 }, { TAKE, "l", 1 } }, { RESET_KEY, "k" }, 0, { 2, 5 } },
@@ -285,15 +311,15 @@ static const struct scenario {
 	{ "switch: on", { { TAKE, "k", 5 }, { SWITCH, NULL, 0 } }, { SWITCH, NULL, 1 }, 0, { DRAIN_MAX, 0 } },
 	{ "rule_set: a new rule", { { TAKE, "k", 1 } }, { RULE_SET, "new" }, 3, { 4, 4 } },
 	{ "rule_set: a lower capacity", { { TAKE, "k", 1 }, { TAKE, "l", 4 } },
-	  { RULE_SET, .terms = { .capacity = 2 } }, SUBJECT, { 4, 2 } },
+	  { RULE_SET, .params = { .capacity = 2 } }, SUBJECT, { 4, 2 } },
 	{ "rule_set: a higher capacity", { { TAKE, "k", 1 }, { CHARGE, "l", 7 } },
-	  { RULE_SET, .terms = { .capacity = 9 } }, SUBJECT, { 4, 4 } },
-	{ "rule_set: another rate", { { TAKE, "k", 1 }, { CHARGE, "l", 7 } }, { RULE_SET, .terms = { .count = 3 } },
+	  { RULE_SET, .params = { .capacity = 9 } }, SUBJECT, { 4, 4 } },
+	{ "rule_set: another rate", { { TAKE, "k", 1 }, { CHARGE, "l", 7 } }, { RULE_SET, .params = { .count = 3 } },
 	  SUBJECT, { 4, 4 } },
-	{ "rule_set: another mode", { { TAKE, "k", 1 } }, { RULE_SET, .terms = { .mode = SHMLIMIT_OFF } }, SUBJECT,
+	{ "rule_set: another mode", { { TAKE, "k", 1 } }, { RULE_SET, .params = { .mode = SHMLIMIT_OFF } }, SUBJECT,
 	  { 4, DRAIN_MAX } },
-	{ "rule_set: after a writer who was killed", { { TAKE, "k", 1 }, { SET_KILLED, .terms = { .capacity = 4 } } },
-	  { RULE_SET, .terms = { .capacity = 3 } }, SUBJECT, { 4, 3 } },
+	{ "rule_set: after a writer who was killed", { { TAKE, "k", 1 }, { SET_KILLED, .params = { .capacity = 4 } } },
+	  { RULE_SET, .params = { .capacity = 3 } }, SUBJECT, { 4, 3 } },
 	{ "rule_remove", { { TAKE, "k", 1 }, { TAKE, "l", 1 } }, { RULE_REMOVE }, 0, { 4, 0 } },
 	{ "rule_set: the id of a rule that was removed", { { TAKE, "k", 1 }, { RULE_REMOVE } }, { RULE_SET }, 3,
 	  { 0, 0 } },
@@ -314,7 +340,7 @@ static const struct scenario {
 	{ "grown: refund", { { TAKE, "k", 3 }, { GROW, NULL, GROWN } }, { REFUND, "k", 2 }, 0, { 2, 4 } },
 	{ "grown: peek", { { TAKE, "k", 3 }, { GROW, NULL, GROWN } }, { PEEK, "k", 1 }, 0, { 2, 2 }, 0, READS_ONLY },
 	{ "grown: reset", { { TAKE, "k", 3 }, { GROW, NULL, GROWN } }, { RESET_KEY, "k" }, 0, { 2, 5 } },
-	{ "grown: rule_set", { { TAKE, "k", 1 }, { GROW, NULL, GROWN } }, { RULE_SET, .terms = { .capacity = 2 } },
+	{ "grown: rule_set", { { TAKE, "k", 1 }, { GROW, NULL, GROWN } }, { RULE_SET, .params = { .capacity = 2 } },
 	  SUBJECT, { 4, 2 } },
 	{ "grown: a full table", { { TAKE, "k", 1 }, { GROW, NULL, GROWN }, { HOLD, NULL, 40 } }, { TAKE, "k", 1 }, 0,
 	  { 4, 3 } },
@@ -383,7 +409,7 @@ static int kill_changed(const struct call *call, const unsigned char *kept)
 	return states_have(&seen);
 }
 
-static void perform(const struct scenario *s, struct dice *dice)
+static void perform(const struct scenario *s, struct rng *rng)
 {
 	struct audit audit = { .gives_back = s->is & GIVES_BACK ? s->call.amount : 0,
 		.left_behind = (s->is & LEFT_BEHIND) != 0 };
@@ -395,8 +421,9 @@ static void perform(const struct scenario *s, struct dice *dice)
 	                  : s->is & WARMUP ? SHMLIMIT_WARMUP
 	                  : s->is & LEASED ? SHMLIMIT_LEASE
 	                  : s->is & COUNTED ? SHMLIMIT_COUNTER
+	                  : s->is & PLACES ? SHMLIMIT_HOLD
 	                                   : SHMLIMIT_FUNNEL;
-	scene_open(dice, s->on_full, s->is & OWN_CLOCK);
+	scene_open(rng, s->on_full, s->is & OWN_CLOCK);
 	for (int i = 0; i < PREPARED; i++)
 		if (call_make(&s->before[i]) < 0)
 			bail("%s: not prepared: call %d", s->title, i);
@@ -433,19 +460,19 @@ static void perform(const struct scenario *s, struct dice *dice)
 int main(int argc, char **argv)
 {
 	const char *impossible = tracee_impossible();
-	struct dice dice;
+	struct rng rng;
 
 	(void)argc;
 	if (impossible != NULL)
 		return tap_skip_all(impossible);
 	tracee_begin(argv, 0);
 	scene_begin("crash.sweep");
-	dice.state = dice_seed();
-	scene_open(&dice, SHMLIMIT_FULL_EVICT, 0);
+	rng.state = rng_seed();
+	scene_open(&rng, SHMLIMIT_FULL_EVICT, 0);
 	audit_calibrate();
 	scene_close();
 	for (size_t i = 0; i < SCENARIOS; i++)
-		perform(&scenarios[i], &dice);
+		perform(&scenarios[i], &rng);
 	ok(sum.kills > 0, "processes were killed inside calls");
 	diag("%zu calls, %" PRIu64 " steps, %" PRIu64 " changes, %" PRIu64 " states, %" PRIu64 " kills, %.0f s",
 	     SCENARIOS, sum.steps, sum.changes, sum.states, sum.kills, tracee_seconds());

@@ -184,7 +184,7 @@ static void without(struct server *s)
 	is(take(local, first, -1, "e"), -EDESTADDRREQ, "where there is no engine, a global rule is an error");
 	is(failed, 1, "of its own");
 	is(here(local, "e"), 3, "and nothing was taken");
-	is(take(local, -1, -1, "e"), SHMLIMIT_ALLOWED, "who has none is decided");
+	is(take(local, -1, -1, "e"), SHMLIMIT_ALLOWED, "a request without a key is decided");
 	handles = of;
 
 	server_kill(s);

@@ -53,6 +53,57 @@ static void outcomes(struct shmlimit *l, int small, int large)
 	shmlimit_gate_close(NULL);
 }
 
+/* A ban: a count at its bound, at which requests only look. */
+static void bans(struct shmlimit *l, int large)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_COUNTER, .capacity = 1 };
+	struct shmlimit_gate *g = gate_new("x_fields rule=large rule=ban peek status=403 rule=ban peek dry_run rule=large peek cost=90");
+	struct shmlimit_counters counters = { .struct_size = sizeof(counters) };
+	uint64_t before = left(l, large);
+	int ban;
+
+	is(gate_said, 0, "a rule that is only peeked at may be missing: nothing is reported");
+	is(ASK(g, "k", 0, 1), SHMLIMIT_ALLOWED, "a missing rule that is peeked at denies nothing");
+	ok(answer.outcome == SHMLIMIT_GATE_PASSED && answer.error == 0 && answer.remaining == before - 1,
+	   "such a request passed its other limits");
+	ban = shmlimit_rule_set(l, "ban", &rule);
+	is(shmlimit_count(l, ban, "k", 1, 1, 3600 * SECOND, INT64_MAX, SHMLIMIT_COUNT_RESTART, NULL), SHMLIMIT_ALLOWED, "a key is banned");
+	is(ASK(g, "k", 0, 1), SHMLIMIT_DENIED, "a rule that is created later is in force from the next request");
+	ok(answer.outcome == SHMLIMIT_GATE_REJECTED && answer.denied_by == 1 && answer.status == 403 && answer.remaining == 0 &&
+	   answer.retry_after_ns > 3590 * SECOND && answer.field_count == 6, "the answer is that of a limit that denies");
+	is_str(gate_field("X-RateLimit-Remaining"), "0", "X-RateLimit-Remaining of a ban is 0");
+	is(left(l, large), before - 1, "a limit before it has taken nothing: peeks are first");
+	shmlimit_counters(l, ban, &counters);
+	ok(counters.allowed == 1 && counters.denied == 0, "a peek counts nothing");
+	is(ASK(g, "k", 0, 2), SHMLIMIT_ALLOWED, "a peek in a dry run denies nothing");
+	ok(answer.outcome == SHMLIMIT_GATE_REJECTED_DRY_RUN && answer.remaining == before - 2, "its outcome says that it would have");
+	is(ASK(g, "other", 0, 1), SHMLIMIT_ALLOWED, "a key that is not banned passes");
+	ok(answer.outcome == SHMLIMIT_GATE_PASSED && answer.remaining == 99 && answer.field_count == 5,
+	   "a peek that allows has no fields, and its remaining is not told");
+	is(ASK(g, "other", 1), SHMLIMIT_ALLOWED, "a peek alone may allow");
+	ok(answer.outcome == SHMLIMIT_GATE_PASSED && answer.remaining == UINT64_MAX && answer.field_count == 0,
+	   "then nothing is known to be left");
+	is(ASK(g, "other", 3), SHMLIMIT_ALLOWED, "any limit can be peeked at");
+	is(shmlimit_take(l, large, "other", 5, 10, NULL), SHMLIMIT_ALLOWED, "when a take of the peek's cost would be denied");
+	is(ASK(g, "other", 3), SHMLIMIT_DENIED, "the peek denies");
+	rule.mode = SHMLIMIT_DRY_RUN;
+	shmlimit_rule_set(l, "ban", &rule);
+	is(ASK(g, "k", 1), SHMLIMIT_ALLOWED, "a rule in a dry run denies nothing");
+	is(answer.outcome, SHMLIMIT_GATE_REJECTED_DRY_RUN, "its outcome says that it would have");
+	shmlimit_rule_remove(l, "ban");
+	is(ASK(g, "k", 1), SHMLIMIT_ALLOWED, "a rule that is removed bans nobody");
+	is(gate_said, 0, "that is not reported");
+	rule = (struct shmlimit_rule){ .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = 2, .count = 1,
+		                       .period_ns = 3600 * SECOND };
+	shmlimit_rule_set(l, "ban", &rule);
+	is(ASK(g, "k", 1), SHMLIMIT_DENIED, "a LEASE rule cannot be peeked at: the failure policy answers");
+	ok(answer.outcome == SHMLIMIT_GATE_FAILED && answer.error == -EOPNOTSUPP && answer.status == 503, "the error says why");
+	shmlimit_gate_attach(g);
+	ok(gate_said == 1 && strstr(gate_lines[0], ": rule ban: it is a lease, which cannot be peeked at: ") != NULL, "and is reported");
+	shmlimit_gate_close(g);
+	shmlimit_rule_remove(l, "ban");
+}
+
 static void arguments(void)
 {
 	struct shmlimit_gate *g, *none;
@@ -164,6 +215,7 @@ static struct shmlimit_info info_of(struct shmlimit *l)
 static void failures(struct shmlimit *l)
 {
 	struct shmlimit_gate *g = gate_new(LIMITS);
+	uint64_t refused = info_of(l).undecided_refused;
 	char path[96];
 
 	is(gate_said, 1, "a rule that is missing is reported once");
@@ -176,7 +228,7 @@ static void failures(struct shmlimit *l)
 	ok(answer.outcome == SHMLIMIT_GATE_FAILED && answer.error == -ESRCH && answer.status == 0 && answer.field_count == 2,
 	   "its outcome says what failed");
 	shmlimit_gate_attach(g);
-	ok(info_of(l).undecided_refused == 1 && info_of(l).undecided_passed == 1,
+	ok(info_of(l).undecided_refused == refused + 1 && info_of(l).undecided_passed == 1,
 	   "the segment counts what was refused and what passed");
 	is(gate_said, 1, "the missing rule is not reported again");
 	unit_rule(l, "absent", 1, 1, 3600 * SECOND);
@@ -206,19 +258,21 @@ static void failures(struct shmlimit *l)
 		tap_skip("a segment of another user is not opened", "needs root");
 	}
 	shmlimit_destroy(unit_name);
-	g = gate_new("fail=open rule=small rule=small dry_run");
+	g = gate_new("fail=open rule=small rule=small dry_run rule=small peek");
 	is(ASK(g, "k", 0), SHMLIMIT_ALLOWED, "without a segment requests pass, failing open");
 	ok(answer.outcome == SHMLIMIT_GATE_FAILED && answer.error == -ENOENT && answer.status == 0, "and the outcome says so");
 	is(ASK(g, "k", 1), SHMLIMIT_ALLOWED, "in a dry run too");
 	is(answer.error, -ENOENT, "with the error");
+	is(ASK(g, "k", 2), SHMLIMIT_ALLOWED, "a peek passes too, failing open");
+	is(answer.error, -ENOENT, "with the error of the segment that is missing");
 	is(gate_said, 1, "that the segment is missing is reported once");
 	is(gate_bad, 1, "as something bad");
 	l = unit_create("gate", NULL);
 	unit_rule(l, "small", 2, 1, 3600 * SECOND);
 	is(shmlimit_gate_attach(g), 0, "a segment that is created later is opened");
-	ok(gate_said == 2 && strstr(gate_lines[1], "in order again; requests that passed without a limit: 2") != NULL,
+	ok(gate_said == 2 && strstr(gate_lines[1], "in order again; requests that passed without a limit: 3") != NULL,
 	   "which is reported, with the requests that passed");
-	ok(info_of(l).undecided_passed == 2 && info_of(l).undecided_refused == 0, "and the new segment counts them");
+	ok(info_of(l).undecided_passed == 3 && info_of(l).undecided_refused == 0, "and the new segment counts them");
 	is(ASK(g, "k", 0), SHMLIMIT_ALLOWED, "its limit is asked");
 	is(answer.outcome, SHMLIMIT_GATE_PASSED, "and decides");
 	shmlimit_gate_close(g);
@@ -231,6 +285,7 @@ int main(void)
 	int small = unit_rule(l, "small", 2, 1, 3600 * SECOND), large = unit_rule(l, "large", 100, 1, 3600 * SECOND);
 
 	outcomes(l, small, large);
+	bans(l, large);
 	shmlimit_reset(l, large, NULL, 0);
 	arguments();
 	longest(l);

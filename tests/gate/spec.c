@@ -37,7 +37,7 @@ static void words(void)
 	static const char *const of_limits[] = { "cost", "cost=", "cost=0", "cost=-1", "cost=1x", "cost=0x10",
 		"cost=18446744073709551616", "cost=99999999999999999999999", "prefix=", "prefix=32", "prefix=32,",
 		"prefix=,64", "prefix=33,64", "prefix=32,129", "prefix=32,64,", "status=399", "status=600",
-		"status=", "dry_run=1", "Dry_run", "burst=5", "fields=", "fields=never", "rate=", "rate=5", "rate=0/s",
+		"status=", "dry_run=1", "Dry_run", "peek=1", "burst=5", "fields=", "fields=never", "rate=", "rate=5", "rate=0/s",
 		"algorithm=", "algorithm=log", "segment=web", "fail=open", "rule=", "rule=si*te" };
 	char text[128];
 
@@ -78,7 +78,7 @@ static void meanings(void)
 	              &s, &none) == 0)
 		bail("a backslash in a name");
 	if (spec_read(" # a comment\n segment=\"my \\\"web\\\"\"\tfail=open cost=3\n# another\nrule=a \"rule=b\" cost=5 status=503 "
-	              "dry_run fields=denied prefix=0,128 rule=a",
+	              "dry_run fields=denied prefix=0,128 peek rule=a",
 	              &s, &none) != 0)
 		bail("spec_read");
 	is_str(s.segment, "my \"web\"", "a value may have spaces and quotation marks");
@@ -90,6 +90,8 @@ static void meanings(void)
 	   s.limits[1].by_net && s.limits[1].prefix_v4 == 0 && s.limits[1].prefix_v6 == 128, "words after it for the one");
 	ok(s.limits[2].status == 429 && !s.limits[2].dry_run && !s.limits[2].denied_only && !s.limits[2].by_net,
 	   "and for no other");
+	ok(s.limits[1].peek && !s.limits[2].peek && s.rules[1].peeked && !s.rules[1].taken && s.rules[0].taken && !s.rules[0].peeked,
+	   "a rule that is only peeked at is known as such");
 	spec_free(&s);
 
 	setenv("SHMLIMIT_ENGINE", "unix:///run/redis.sock", 1);

@@ -9,11 +9,10 @@
 #include <sys/socket.h>
 
 #include "global/fleet.h"
-#include "server.h"
+#include "agent.h"
 
 #define NODES 3
 #define KEYS 300
-#define PATIENT_NS UINT64_C(5000000000)
 
 static struct server node[NODES];
 static int port[NODES];
@@ -21,10 +20,10 @@ static struct shmlimit *l;
 static struct reports reports;
 
 /* A port of loopback that nobody has, nor the one of the cluster's bus, 10,000 above. */
-static int free_port(struct dice *dice)
+static int free_port(struct rng *rng)
 {
 	for (int i = 0; i < 1000; i++) {
-		int at = 20000 + (int)dice_below(dice, 10000), good = 1;
+		int at = 20000 + (int)rng_below(rng, 10000), good = 1;
 
 		for (int bus = 0; bus <= 10000; bus += 10000) {
 			struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)(at + bus)) };
@@ -49,7 +48,7 @@ static int well(const struct server *s)
 	return ok;
 }
 
-static void raise_cluster(struct dice *dice)
+static void raise_cluster(struct rng *rng)
 {
 	time_t end;
 
@@ -58,7 +57,7 @@ static void raise_cluster(struct dice *dice)
 		const char *words[] = { "--port", text, "--bind", "127.0.0.1", "--cluster-enabled", "yes",
 			                "--cluster-node-timeout", "2000", NULL };
 
-		port[i] = free_port(dice);
+		port[i] = free_port(rng);
 		snprintf(text, sizeof(text), "%d", port[i]);
 		server_begin(&node[i], words);
 	}
@@ -174,28 +173,29 @@ static void first_many(int rule)
 }
 
 /* Move a slot to another node, and look in the middle of it. */
-static void moving(struct shmlimit_global *g, int rule)
+static void moving(struct shmlimit_global *g, int rule, const char *key)
 {
-	static const char text[] = "shmlimit:{cluster/key 7}";
-	unsigned slot = fleet_slot(text, strlen(text));
+	char text[64];
+	int len = snprintf(text, sizeof(text), "shmlimit:{cluster/%s}", key);
+	unsigned slot = fleet_slot(text, (size_t)len);
 	int from = (int)(slot * NODES / FLEET_SLOTS), to = (from + 1) % NODES;
 	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
 	struct shmlimit_result here = { 0 };
 	redisReply *from_id = server_ask(&node[from], "CLUSTER MYID"), *to_id = server_ask(&node[to], "CLUSTER MYID");
 
-	shmlimit_reset(l, rule, "key 7", 5);
-	shmlimit_global_reset(g, rule, "key 7", 5);
-	is(shmlimit_global_take(g, rule, "key 7", 5, 1, NULL), SHMLIMIT_ALLOWED, "a single key can be reset, wherever it is");
+	shmlimit_reset(l, rule, key, 5);
+	shmlimit_global_reset(g, rule, key, 5);
+	is(shmlimit_global_take(g, rule, key, 5, 1, NULL), SHMLIMIT_ALLOWED, "a single key can be reset, wherever it is");
 	freeReplyObject(server_ask(&node[to], "CLUSTER SETSLOT %u IMPORTING %s", slot, from_id->str));
 	freeReplyObject(server_ask(&node[from], "CLUSTER SETSLOT %u MIGRATING %s", slot, to_id->str));
 	freeReplyObject(server_ask(&node[from], "MIGRATE 127.0.0.1 %d %s 0 5000", port[to], text));
-	is(shmlimit_global_peek(g, rule, "key 7", 5, &funnel), 0, "a key that is being moved is found");
+	is(shmlimit_global_peek(g, rule, key, 5, &funnel), 0, "a key that is being moved is found");
 	is(funnel.remaining, 2, "with what it had");
-	is(shmlimit_global_take(g, rule, "key 7", 5, 1, NULL), SHMLIMIT_ALLOWED, "and taken from");
+	is(shmlimit_global_take(g, rule, key, 5, 1, NULL), SHMLIMIT_ALLOWED, "and taken from");
 	for (int i = 0; i < NODES; i++)
 		freeReplyObject(server_ask(&node[i], "CLUSTER SETSLOT %u NODE %s", slot, to_id->str));
-	is(shmlimit_global_peek(g, rule, "key 7", 5, &funnel), 0, "so is one that was moved");
-	shmlimit_peek(l, rule, "key 7", 5, 1, &here);
+	is(shmlimit_global_peek(g, rule, key, 5, &funnel), 0, "so is one that was moved");
+	shmlimit_peek(l, rule, key, 5, 1, &here);
 	is(funnel.remaining + here.remaining, 1, "with what it has, but for what is leased");
 	freeReplyObject(from_id);
 	freeReplyObject(to_id);
@@ -203,8 +203,9 @@ static void moving(struct shmlimit_global *g, int rule)
 
 int main(void)
 {
-	struct dice dice;
+	struct rng rng;
 	struct shmlimit_global_info info = { .struct_size = sizeof(info) };
+	struct agent_process agent;
 	struct shmlimit_global *g;
 	char url[64];
 	int rule;
@@ -212,8 +213,8 @@ int main(void)
 	if (server_missing())
 		return tap_skip_all("no redis-server");
 	stage_begin("global.cluster");
-	dice.state = dice_seed();
-	raise_cluster(&dice);
+	rng.state = rng_seed();
+	raise_cluster(&rng);
 	slots();
 	l = stage_create(4096, 0, 0);
 	rule = lease_rule(l, "cluster", 3, 1, 86400000000000);
@@ -223,8 +224,19 @@ int main(void)
 	is_str(info.mode, "cluster", "and says that it is one");
 	spread(g, rule);
 	first_many(rule);
-	moving(g, rule);
+	moving(g, rule, "key 7");
 	is(reports.n, 0, "nothing was wrong %s", reports.last);
+	for (int i = 0; i < NODES; i++)
+		server_tell(&node[i], "FLUSHALL");
+	shmlimit_reset(l, rule, NULL, 0);
+	agent = agent_start(l, url, PATIENT_NS);
+	agent_await(l);
+	spread(g, rule);
+	is(agent_status(l).connections, NODES, "an agent has one connection to each node");
+	moving(g, rule, "key 8");
+	is(reports.n, 0, "nothing was wrong with an agent %s", reports.last);
+	is(agent_status(l).failed, 0, "the agent asked for all");
+	ok(agent_stop(&agent), "it ended well");
 	shmlimit_global_close(g);
 	return tap_done();
 }

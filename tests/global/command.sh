@@ -100,8 +100,9 @@ run shmlimit global reset "$segment.2" "$url" login $patient
 is "$rc $(there exists 'shmlimit:{login/other}')" "0 0" "reset deletes the funnels of a rule"
 run shmlimit global take "$segment.2" "$url" login other $patient
 is "$rc $(printf '%s\n' "$out" | sed -n 3p)" "0 remaining: 15" "a funnel that was reset is full"
-run shmlimit global reset "$segment.2" "$url" login other $patient
+run shmlimit global reset "$segment.2" "$url" login other $patient --json
 is "$rc $(there exists 'shmlimit:{login/other}')" "0 0" "a single key can be reset, too"
+members reset . "$out"
 
 like "$(shmlimit inspect "$segment")" 'lease' "inspect shows what was leased"
 
@@ -131,11 +132,74 @@ is "$printed" "$(documented "global inspect")" "global inspect prints all that t
 members "global ping" . "$(shmlimit global ping "$segment" "$url" $patient --json)"
 is "$printed" "$(documented "global ping")" "global ping prints all that the manual has"
 
+# The agent. A service manager is a socket that prints what it gets.
+run shmlimit global status "$segment"
+is "$rc $(printf '%s\n' "$out" | head -n 1)" "1 agent: none" "a segment without an agent has none"
+agents=
+end_agents() {
+	for pid in $agents; do kill "$pid"; done 2>/dev/null
+	for pid in $agents; do wait "$pid"; done 2>/dev/null
+}
+trap 'end_agents; kill -9 $server 2>/dev/null; wait $server 2>/dev/null; tap_clean' EXIT
+serves() { [ "$(shmlimit global status "$segment" --json | jq -c '[.serving, .connections]')" = '[true,1]' ]; }
+shmlimit agent "$segment" "$url" --deadline 5s --lease 10s 2>"$TMP/agent.err" &
+agents=$!
+i=0
+until serves || [ $i = 600 ]; do i=$((i + 1)); sleep 0.1; done
+serves
+ok $? "an agent serves"
+run shmlimit global status "$segment"
+is "$rc $(printf '%s\n' "$out" | sed 's/: .*//' | tr '\n' ',')" \
+	"0 agent,pid,running,connections,round trip,breaker,waiting,answered,failed,late,spoiled,full," "the status has these lines"
+like "$out" "^pid: $agents\$" "the status has the agent's process id"
+members "global status" . "$(shmlimit global status "$segment" --json)"
+is "$printed" "$(documented "global status")" "global status prints all that the manual has"
+answered=$(shmlimit global status "$segment" --json | jq .answered)
+take login agent-key
+is "$rc $(printf '%s\n' "$out" | sed -n 1,3p | tr '\n' ';')" "0 decision: allowed;limit: 15;remaining: 14;" \
+	"a take that the agent answers says the same"
+is "$(shmlimit global status "$segment" --json | jq .answered)" $((answered + 1)) "the agent counts it"
+is "$(shmlimit metrics "$segment" | sed -n 's/^shmlimit_agent_\([a-z_]*\){.*} /\1 /p' | tr '\n' ';')" "$(shmlimit global status "$segment" --json |
+	jq -r '"serving 1;waiting_requests \(.waiting);connections \(.connections);breaker_open 0;answered_total \(.answered);" +
+		"failed_total \(.failed);late_total \(.late);spoiled_total \(.spoiled);full_total \(.full);"')" "metrics have what the status shows"
+kill "$agents"
+wait "$agents"
+is "$? $(cat "$TMP/agent.err")" "0 " "SIGTERM ends an agent"
+agents=
+run shmlimit global status "$segment"
+is "$rc" 1 "an agent that ended is none"
+run shmlimit agent none "$url"
+is $rc 3 "an agent needs a segment"
+run shmlimit agent "$segment" "$url" --open 1us
+is $rc 2 "an agent's time to leave a backend alone has a range"
+if command -v python3 >/dev/null; then
+	shmlimit create "$segment.3" --slots 64
+	python3 - "$TMP/notify" "$segment.3" "$url" >"$TMP/notified" <<-'END'
+		import os, socket, subprocess, sys
+		s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+		s.bind(sys.argv[1])
+		s.settimeout(60)
+		agent = subprocess.Popen(["shmlimit", "agent", sys.argv[2], sys.argv[3]], stderr=subprocess.PIPE,
+		                         env=dict(os.environ, NOTIFY_SOCKET=sys.argv[1]))
+		seen = set()
+		while not {"READY=1", "WATCHDOG=1", "STATUS=Asks the backend for this host"} <= seen:
+		    seen |= set(s.recv(4096).decode().split("\n"))
+		print("ready")
+		subprocess.run(["shmlimit", "destroy", sys.argv[2]])
+		while "STOPPING=1" not in seen:
+		    seen |= set(s.recv(4096).decode().split("\n"))
+		print("stopping", agent.wait(), agent.stderr.read().decode())
+	END
+	is "$(cat "$TMP/notified")" "ready
+stopping 2 shmlimit: segment $segment.3: was destroyed or replaced: start the agent again" \
+		"an agent tells its service manager how it is, and ends when its segment is gone"
+fi
+
 # What is wrong.
 SHMLIMIT_ENGINE=$url run shmlimit global ping "$segment" - $patient
 is $rc 0 "the URL can come from the environment"
 run shmlimit global ping "$segment" -
-is "$rc $err" "2 shmlimit: \$SHMLIMIT_ENGINE: is not set: must be the backend's URL" "a URL that is to come from the environment must be there"
+is "$rc $err" "2 shmlimit: \$SHMLIMIT_ENGINE is not set (it holds the backend's URL)" "a URL that is to come from the environment must be there"
 run shmlimit global ping "$segment" redis://me:secret@host:99999
 is "$rc $err" "2 shmlimit: engine's URL: port: must be a number from 1 to 65535" "a bad URL is said to be one"
 run shmlimit global ping "$segment" rediss://host
@@ -157,14 +221,14 @@ is "$rc $(printf '%s' "$out" | jq -c '[.allowed, .breaker_ns > 0]')" "1 [false,t
 run shmlimit global take "$segment" "$url" login fine $patient --json
 is "$rc $err $(printf '%s' "$out" | jq .breaker_ns)" "0  0" "another engine's breaker is closed"
 run shmlimit global inspect "$segment" "$url" plain key
-is "$rc $err" "2 shmlimit: rule plain: not a lease: must be one that was set with --algorithm lease" \
+is "$rc $err" "2 shmlimit: rule plain: not a lease (set one with --algorithm lease)" \
 	"a rule of this host only is not there"
 run shmlimit global take "$segment" "$url" none key
 is $rc 3 "no such rule"
 run shmlimit global take none "$url" login key
 is $rc 3 "no such segment"
 run shmlimit global take "$segment" "$url" login key --deadline 1us
-like "$rc $err" '^2 shmlimit: backend options: out of range: must be --deadline 100us to 10s' "a deadline too short"
+like "$rc $err" '^2 shmlimit: backend options out of range: use --deadline 100us to 10s' "a deadline too short"
 run shmlimit global take "$segment" "$url" login key --on-failure cry
 is "$rc $err" "2 shmlimit: --on-failure cry: must be deny, allow or local" "no such way to fail"
 done_testing

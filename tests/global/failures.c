@@ -157,7 +157,7 @@ static void late(const char *url)
 	shmlimit_reset(l, shmlimit_rule_find(l, "~engine"), NULL, 0);
 	is(shmlimit_lease_take(l, rule, "late", 4, 1, LATE_NS, LATE_NS / 2, &lease, NULL), SHMLIMIT_LEASE_ASK,
 	   "somebody asks");
-	is(shmlimit_global_take(g, rule, "late", 4, 1, NULL), SHMLIMIT_DENIED, "who waited for him asks then, in vain");
+	is(shmlimit_global_take(g, rule, "late", 4, 1, NULL), SHMLIMIT_DENIED, "a caller that waited for another asks next, in vain");
 	is(counted().breaker_openings, before.breaker_openings, "a call with less than the whole deadline opens no breaker");
 	is(shmlimit_global_take(g, rule, "late", 4, 1, NULL), SHMLIMIT_DENIED, "the next one has all of it");
 	is(counted().breaker_openings, before.breaker_openings + 1, "and opens it");
@@ -318,7 +318,7 @@ static void inexact(void)
 {
 	static const struct {
 		uint64_t capacity, count, period_ns;
-	} terms[] = {
+	} params[] = {
 		{ 2000000, 7, 86400000000000 },
 		{ 104250, 7, 86400000000000 },
 		{ 1, UINT64_MAX, 1 },
@@ -331,10 +331,10 @@ static void inexact(void)
 
 	is(shmlimit_global_take(g, shmlimit_rule_set(l, "fine", &fine), "key", 3, 1, NULL), SHMLIMIT_ALLOWED,
 	   "the largest capacity that the engine can count at a rate is decided by it: %s", reports.last);
-	for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
-		fine.capacity = terms[i].capacity;
-		fine.count = terms[i].count;
-		fine.period_ns = terms[i].period_ns;
+	for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
+		fine.capacity = params[i].capacity;
+		fine.count = params[i].count;
+		fine.period_ns = params[i].period_ns;
 		is(shmlimit_rule_set(l, "fine", &fine), -ERANGE, "a rule that the engine cannot count is refused when it is set, %zu",
 		   i);
 	}

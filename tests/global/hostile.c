@@ -445,23 +445,23 @@ static void ask_damaged(struct shmlimit_global *const g[3])
 static void damage_and_ask(struct shmlimit_global *const g[3])
 {
 	static const uint64_t values[] = { 0, 1, 2, UINT32_MAX, (uint64_t)1 << 63, UINT64_MAX };
-	struct dice dice = { 1 };
+	struct rng rng = { 1 };
 	struct layout_rule *record = &l->rules[rule], sound = *record;
-	uint64_t *terms = (uint64_t *)(void *)&record->terms[published_version(record->published) % RULE_VERSIONS];
-	size_t words = sizeof(struct layout_terms) / sizeof(uint64_t);
+	uint64_t *params = (uint64_t *)(void *)&record->params[published_version(record->published) % RULE_VERSIONS];
+	size_t words = sizeof(struct layout_params) / sizeof(uint64_t);
 
 	for (size_t word = 0; word < words; word++)
 		for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
-			terms[word] = values[i];
+			params[word] = values[i];
 			ask_damaged(g);
-			memcpy(record->terms, sound.terms, sizeof(sound.terms));
+			memcpy(record->params, sound.params, sizeof(sound.params));
 		}
 	for (int round = 0; round < 500; round++) {
 		for (int n = 0; n < 3; n++)
-			terms[dice_below(&dice, words)] = dice_throw(&dice) >> dice_below(&dice, 64);
-		record->name[dice_below(&dice, sizeof(record->name))] ^= (char)dice_throw(&dice);
+			params[rng_below(&rng, words)] = rng_draw(&rng) >> rng_below(&rng, 64);
+		record->name[rng_below(&rng, sizeof(record->name))] ^= (char)rng_draw(&rng);
 		ask_damaged(g);
-		memcpy(record->terms, sound.terms, sizeof(sound.terms));
+		memcpy(record->params, sound.params, sizeof(sound.params));
 		memcpy(record->name, sound.name, sizeof(sound.name));
 	}
 }

@@ -71,12 +71,12 @@ static void rest(uint64_t ns)
 }
 
 /* Give back what was taken, at once or after leases have come and gone. */
-static void give_back(struct shmlimit *l, int rule, struct dice *dice, uint32_t tokens)
+static void give_back(struct shmlimit *l, int rule, struct rng *rng, uint32_t tokens)
 {
 	uint64_t at;
 
-	if (dice_below(dice, 2))
-		rest(dice_below(dice, 50 * PATIENCE_NS));
+	if (rng_below(rng, 2))
+		rest(rng_below(rng, 50 * PATIENCE_NS));
 	at = books_refund(&play->books, tokens, shmlimit_now(l));
 	worker_check(shmlimit_refund(l, rule, "hot", 3, tokens, NULL) == 0, "refund");
 	books_refunded(&play->books, at, shmlimit_now(l));
@@ -84,7 +84,7 @@ static void give_back(struct shmlimit *l, int rule, struct dice *dice, uint32_t 
 
 static void work(struct crew *crew, int index)
 {
-	struct dice dice = { play->seed ^ (uint64_t)getpid() << 20 };
+	struct rng rng = { play->seed ^ (uint64_t)getpid() << 20 };
 	struct shmlimit *l = host[index % HOSTS];
 	struct shmlimit_global *g = open_global(l);
 	int rule = play->rule[index % HOSTS];
@@ -92,7 +92,7 @@ static void work(struct crew *crew, int index)
 	(void)crew;
 	for (;;) {
 		uint64_t began_ns = shmlimit_now(l), ended_ns;
-		uint32_t cost = 1 + (uint32_t)dice_below(&dice, play->scene->cost_max);
+		uint32_t cost = 1 + (uint32_t)rng_below(&rng, play->scene->cost_max);
 		struct shmlimit_result r;
 		int answer = shmlimit_global_take(g, rule, "hot", 3, cost, &r);
 
@@ -101,12 +101,12 @@ static void work(struct crew *crew, int index)
 		atomic_fetch_add(&play->calls, 1);
 		if (answer == SHMLIMIT_ALLOWED)
 			books_write(&play->books, cost, began_ns, ended_ns);
-		if (answer == SHMLIMIT_ALLOWED && dice_below(&dice, 100) < play->scene->refunds)
-			give_back(l, rule, &dice, cost);
+		if (answer == SHMLIMIT_ALLOWED && rng_below(&rng, 100) < play->scene->refunds)
+			give_back(l, rule, &rng, cost);
 		if (answer == SHMLIMIT_DENIED)
 			rest(r.retry_after_ns < PATIENCE_NS ? r.retry_after_ns : PATIENCE_NS);
 		else if (atomic_load(&play->lull))
-			rest(dice_below(&dice, 5 * PATIENCE_NS));
+			rest(rng_below(&rng, 5 * PATIENCE_NS));
 	}
 }
 
@@ -127,23 +127,23 @@ static void await_ns(uint64_t ns)
 		crew_await_long();
 }
 
-static enum event choose(struct dice *dice, const unsigned weight[EVENTS])
+static enum event choose(struct rng *rng, const unsigned weight[EVENTS])
 {
 	unsigned sum = 0, event = 0;
 	uint64_t thrown;
 
 	for (int i = 0; i < EVENTS; i++)
 		sum += weight[i];
-	thrown = dice_below(dice, sum);
+	thrown = rng_below(rng, sum);
 	for (; thrown >= weight[event]; event++)
 		thrown -= weight[event];
 	return (enum event)event;
 }
 
 /* crew_await() takes any child that ended for a worker: nobody may wait while the engine is down. */
-static void happen(struct crew *crew, struct dice *dice, enum event event)
+static void happen(struct crew *crew, struct rng *rng, enum event event)
 {
-	int victim = (int)dice_below(dice, WORKERS);
+	int victim = (int)rng_below(rng, WORKERS);
 
 	switch (event) {
 	case KILL_WORKER:
@@ -161,7 +161,7 @@ static void happen(struct crew *crew, struct dice *dice, enum event event)
 		break;
 	case KILL_ENGINE:
 		server_kill(&server);
-		await_ns(dice_below(dice, STOP_NS));
+		await_ns(rng_below(rng, STOP_NS));
 		server_start(&server);
 		break;
 	default:
@@ -232,7 +232,7 @@ static void perform(const struct scene *scene, uint64_t seed, uint64_t least_ns)
 {
 	unsigned happened[EVENTS] = { 0 }, losses;
 	const char *title = scene->title;
-	struct dice dice = { seed };
+	struct rng rng = { seed };
 	struct shmlimit_lease_counters c;
 	struct crew crew;
 	uint64_t began_ns;
@@ -247,10 +247,10 @@ static void perform(const struct scene *scene, uint64_t seed, uint64_t least_ns)
 	began_ns = shmlimit_now(host[0]);
 	for (uint64_t i = 0; i < scaled(scene->events) || shmlimit_now(host[0]) - began_ns < least_ns; i++) {
 		/* Each of them once, at least. */
-		enum event event = i < EVENTS && scene->weight[i] != 0 ? (enum event)i : choose(&dice, scene->weight);
+		enum event event = i < EVENTS && scene->weight[i] != 0 ? (enum event)i : choose(&rng, scene->weight);
 
-		await_admissions(dice_below(&dice, CAPACITY / 4));
-		happen(&crew, &dice, event);
+		await_admissions(rng_below(&rng, CAPACITY / 4));
+		happen(&crew, &rng, event);
 		happened[event]++;
 	}
 	/* Whatever came last, all hosts go on after it. */
@@ -305,7 +305,7 @@ int main(void)
 		return tap_skip_all("ThreadSanitizer does not swap atomically between processes");
 	stage_begin("global.hosts");
 	alarm((unsigned)(given_ns() / 1000000000u) + WATCHDOG_SECONDS);
-	seed = dice_seed();
+	seed = rng_seed();
 	play = shared_memory(sizeof(*play));
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
 		perform(&scenes[i], seed + i * 1000003, given_ns() / (sizeof(scenes) / sizeof(scenes[0])));

@@ -176,7 +176,7 @@ static void raze_hosts(struct crew *crew)
 /* Cut off, a host is denied what it has not leased. */
 static void denied(uint64_t seed)
 {
-	struct dice dice = { seed };
+	struct rng rng = { seed };
 	unsigned spent = 0, joined = 0;
 	struct crew crew;
 	double most;
@@ -187,7 +187,7 @@ static void denied(uint64_t seed)
 	for (int i = 0; i < HOSTS; i++)
 		await_admitted(i, CAPACITY / 4);
 	for (int cut = 0; cut < CUTS; cut++) {
-		int i = (int)dice_below(&dice, HOSTS), other = (i + 1) % HOSTS;
+		int i = (int)rng_below(&rng, HOSTS), other = (i + 1) % HOSTS;
 		uint64_t before;
 
 		run("ip link set e%d down", i);
@@ -262,7 +262,7 @@ int main(void)
 	stage_begin("global.partition");
 	if (lay_wires() != 0)
 		return tap_skip_all("network namespaces and wires between them are not permitted here");
-	seed = dice_seed();
+	seed = rng_seed();
 	server_begin(&server, words);
 	play = shared_memory(sizeof(*play));
 	denied(seed);

@@ -7,12 +7,12 @@
 
 #include "global/policy.h"
 #include "global/sore.h"
-#include "../dice.h"
+#include "../rng.h"
 
 #define MS UINT64_C(1000000)
 #define S (1000 * MS)
 
-static void leases(struct dice *dice)
+static void leases(struct rng *rng)
 {
 	int short_of = 0, long_of = 0;
 
@@ -21,8 +21,8 @@ static void leases(struct dice *dice)
 	is(policy_lease_ns(1, 1000000, S, 100 * MS, 5 * MS), 5 * MS, "no shorter than a call may take");
 	is(policy_lease_ns(UINT64_MAX, 1, UINT64_MAX, 100 * MS, 5 * MS), 100 * MS, "whatever the numbers");
 	for (int i = 0; i < 100000; i++) {
-		uint64_t count = dice_throw(dice) >> dice_below(dice, 64) | 1, period_ns = dice_throw(dice) | 1;
-		uint64_t capacity = dice_throw(dice) >> dice_below(dice, 64) | 1;
+		uint64_t count = rng_draw(rng) >> rng_below(rng, 64) | 1, period_ns = rng_draw(rng) | 1;
+		uint64_t capacity = rng_draw(rng) >> rng_below(rng, 64) | 1;
 		uint64_t ns = policy_lease_ns(capacity, count, period_ns, 100 * MS, 5 * MS);
 
 		short_of += ns < 5 * MS;
@@ -31,17 +31,17 @@ static void leases(struct dice *dice)
 	is(short_of + long_of, 0, "a lease is never out of these");
 }
 
-static void denials(struct dice *dice)
+static void denials(struct rng *rng)
 {
-	struct script_terms terms = { .lease_us = 100000 };
+	struct script_params params = { .lease_us = 100000 };
 	uint64_t least = UINT64_MAX, most = 0;
 
-	is(policy_denied_ns(&terms, 1, 1, 7, dice_throw(dice)), 7000, "who needs what he wants comes back when it is there");
-	is(policy_denied_ns(&terms, 1, 1, UINT64_MAX, 0), UINT64_MAX, "or never");
-	is(policy_denied_ns(&terms, 1, 9, UINT64_MAX - 1, 0), UINT64_MAX, "a time too long to tell is never, too");
-	is(policy_denied_ns(&terms, 1, 100, 5000000, 0), 5 * S, "who wants more waits as long, where that is long");
+	is(policy_denied_ns(&params, 1, 1, 7, rng_draw(rng)), 7000, "a host that needs what it wants comes back when it is there");
+	is(policy_denied_ns(&params, 1, 1, UINT64_MAX, 0), UINT64_MAX, "or never");
+	is(policy_denied_ns(&params, 1, 9, UINT64_MAX - 1, 0), UINT64_MAX, "a time too long to tell is never, too");
+	is(policy_denied_ns(&params, 1, 100, 5000000, 0), 5 * S, "a host that wants more waits as long, if that is long");
 	for (int i = 0; i < 100000; i++) {
-		uint64_t ns = policy_denied_ns(&terms, 1, 100, 7, dice_throw(dice));
+		uint64_t ns = policy_denied_ns(&params, 1, 100, 7, rng_draw(rng));
 
 		least = ns < least ? ns : least;
 		most = ns > most ? ns : most;
@@ -80,9 +80,9 @@ static void naps(void)
 	   "a breaker is open for three to five quarters of what was wished");
 }
 
-static void sores(struct dice *dice)
+static void sores(struct rng *rng)
 {
-	struct sore sore = { .secret = dice_throw(dice) };
+	struct sore sore = { .secret = rng_draw(rng) };
 
 	ok(!sore_has(&sore, "a", 1, 0), "no key is sore at first");
 	sore_add(&sore, "a", 1, 100);
@@ -96,12 +96,12 @@ static void sores(struct dice *dice)
 
 int main(void)
 {
-	struct dice dice = { dice_seed() };
+	struct rng rng = { rng_seed() };
 
-	leases(&dice);
-	denials(&dice);
+	leases(&rng);
+	denials(&rng);
 	shares();
 	naps();
-	sores(&dice);
+	sores(&rng);
 	return tap_done();
 }

@@ -7,7 +7,6 @@
 #include "server.h"
 
 #include "global/policy.h"
-#include "global/script.h"
 
 #define HOSTS 3
 #define STEPS 4000
@@ -42,8 +41,8 @@ static void net_add(struct net *net, int64_t tokens, uint64_t at_ns)
 struct play {
 	int rule;
 	uint64_t lease_ns;
-	struct script_terms terms;
-	struct dice dice;
+	struct script_params params;
+	struct rng rng;
 	struct net net;
 	unsigned allowed, restored;
 };
@@ -51,8 +50,9 @@ struct play {
 /* What a host does that asks the engine. */
 static int lease(struct play *p, const char *key, uint64_t cost, const struct shmlimit_lease *asked, uint64_t now_us)
 {
-	const struct script_terms *t = &p->terms;
-	redisReply *reply = redisCommand(engine, "EVAL %s 1 key %llu %llu/%llu %llu %llu %llu %llu %llu %llu %llu", script_text,
+	const struct script_params *t = &p->params;
+	redisReply *reply = redisCommand(engine, "EVAL %s 1 key %llu %llu/%llu %llu %llu %llu %llu %llu %llu %llu",
+	                                 lasting_script(),
 	                                 (unsigned long long)t->capacity, (unsigned long long)t->count,
 	                                 (unsigned long long)t->period_ns, (unsigned long long)t->num,
 	                                 (unsigned long long)t->den, (unsigned long long)t->lease_us,
@@ -65,11 +65,9 @@ static int lease(struct play *p, const char *key, uint64_t cost, const struct sh
 	leased = (uint64_t)reply->element[0]->integer;
 	retry_us = (uint64_t)reply->element[1]->integer;
 	freeReplyObject(reply);
-	/* It would expire by the server's clock. */
-	freeReplyObject(redisCommand(engine, "PERSIST key"));
 	if (leased == 0)
 		return shmlimit_lease_deny_at(l, p->rule, key, 1, cost,
-		                              policy_denied_ns(t, asked->need, asked->want, retry_us, dice_throw(&p->dice)),
+		                              policy_denied_ns(t, asked->need, asked->want, retry_us, rng_draw(&p->rng)),
 		                              now_us * 1000, NULL);
 	return shmlimit_lease_deposit_at(l, p->rule, key, 1, leased, cost, p->lease_ns, now_us * 1000, NULL);
 }
@@ -103,27 +101,27 @@ static unsigned history(struct play *p, uint64_t capacity, uint64_t count, uint6
 	uint64_t now_us = DAY_US, mean_us;
 	char name[32];
 
-	snprintf(name, sizeof(name), "refund%d", (int)dice_below(&p->dice, 1000000));
+	snprintf(name, sizeof(name), "refund%d", (int)rng_below(&p->rng, 1000000));
 	p->rule = lease_rule(l, name, capacity, count, period_ns);
 	p->lease_ns = policy_lease_ns(capacity, count, period_ns, 100 * MS, 5 * MS) / 1000 * 1000;
 	p->net = (struct net){ .count = count, .period_ns = period_ns };
-	if (script_terms(&p->terms, capacity, count, period_ns, p->lease_ns / 1000) != 0)
-		bail("no such terms");
+	if (script_params(&p->params, capacity, count, period_ns, p->lease_ns / 1000) != 0)
+		bail("no such params");
 	mean_us = period_ns / 1000 / count + 1;
 	freeReplyObject(redisCommand(engine, "FLUSHALL"));
 	for (int i = 0; i < STEPS; i++) {
-		const char *key = host[dice_below(&p->dice, HOSTS)];
-		uint64_t cost = 1 + dice_below(&p->dice, dice_below(&p->dice, 4) ? 2 : capacity);
+		const char *key = host[rng_below(&p->rng, HOSTS)];
+		uint64_t cost = 1 + rng_below(&p->rng, rng_below(&p->rng, 4) ? 2 : capacity);
 
-		if (dice_below(&p->dice, 3) == 0)
+		if (rng_below(&p->rng, 3) == 0)
 			refund(p, key, cost, now_us);
 		else
 			take(p, key, cost, now_us);
 		/* Whatever can be had is taken at once. */
 		for (uint64_t j = 0; i % 20 == 0 && j < 40; j++)
-			take(p, host[dice_below(&p->dice, HOSTS)], 1 + dice_below(&p->dice, capacity / 8 + 1), now_us);
-		if (dice_below(&p->dice, 4) == 0)
-			now_us += dice_below(&p->dice, dice_below(&p->dice, 20) ? 4 * mean_us : 4 * capacity * mean_us);
+			take(p, host[rng_below(&p->rng, HOSTS)], 1 + rng_below(&p->rng, capacity / 8 + 1), now_us);
+		if (rng_below(&p->rng, 4) == 0)
+			now_us += rng_below(&p->rng, rng_below(&p->rng, 20) ? 4 * mean_us : 4 * capacity * mean_us);
 	}
 	shmlimit_rule_remove(l, name);
 	return p->net.most > (__int128)capacity * period_ns;
@@ -140,11 +138,11 @@ int main(void)
 	server_begin(&server, NULL);
 	engine = redisConnectUnix(server.socket);
 	l = stage_create(64, 0, 0);
-	p.dice.state = dice_seed();
+	p.rng.state = rng_seed();
 	for (uint64_t i = 0; i < scaled(10); i++)
-		over += history(&p, 1 + dice_below(&p.dice, i % 2 ? 10 : 2000), 1 + dice_below(&p.dice, 100),
-		                10 * MS + dice_below(&p.dice, 10000 * MS));
-	is(over, 0, "no stretch of time sees more than the capacity, what leaks in it, and what was given back in it");
+		over += history(&p, 1 + rng_below(&p.rng, i % 2 ? 10 : 2000), 1 + rng_below(&p.rng, 100),
+		                10 * MS + rng_below(&p.rng, 10000 * MS));
+	is(over, 0, "no stretch of time sees more than the capacity, what refills in it, and what was given back in it");
 	ok(p.allowed > 1000 && p.restored > 1000, "requests are admitted and given back: %u, %u", p.allowed, p.restored);
 	shmlimit_close(l);
 	return tap_done();

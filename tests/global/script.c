@@ -8,7 +8,6 @@
  */
 #include "server.h"
 
-#include "global/script.h"
 
 static struct server server;
 static redisContext *engine;
@@ -17,22 +16,19 @@ struct reply {
 	int64_t leased, retry_us, left, full_us, older;
 };
 
-static redisReply *ask(const struct script_terms *t, uint64_t need, uint64_t want, uint64_t now_us)
+static redisReply *ask(const struct script_params *t, uint64_t need, uint64_t want, uint64_t now_us)
 {
-	return redisCommand(engine, "EVAL %s 1 key %llu %llu/%llu %llu %llu %llu %llu %llu %llu %llu", script_text,
+	return redisCommand(engine, "EVAL %s 1 key %llu %llu/%llu %llu %llu %llu %llu %llu %llu %llu", lasting_script(),
 	                    (unsigned long long)t->capacity, (unsigned long long)t->count,
 	                    (unsigned long long)t->period_ns, (unsigned long long)t->num, (unsigned long long)t->den,
 	                    (unsigned long long)t->lease_us, (unsigned long long)need, (unsigned long long)want,
 	                    (unsigned long long)t->set_us, (unsigned long long)now_us);
 }
 
-static struct reply lease(const struct script_terms *t, uint64_t need, uint64_t want, uint64_t now_us)
+static struct reply lease(const struct script_params *t, uint64_t need, uint64_t want, uint64_t now_us)
 {
 	redisReply *raw = ask(t, need, want, now_us);
 	struct reply reply;
-
-	/* It would expire by the server's clock. */
-	freeReplyObject(redisCommand(engine, "PERSIST key"));
 
 	if (raw == NULL || raw->type != REDIS_REPLY_ARRAY || raw->elements != 5)
 		bail("the script says: %s", raw == NULL ? engine->errstr : raw->str != NULL ? raw->str : "?");
@@ -47,13 +43,13 @@ static void command(const char *text)
 	freeReplyObject(redisCommand(engine, text));
 }
 
-static struct script_terms terms_of(uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t lease_us)
+static struct script_params params_of(uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t lease_us)
 {
-	struct script_terms terms;
+	struct script_params params;
 
-	if (script_terms(&terms, capacity, count, period_ns, lease_us) != 0)
-		bail("no such terms");
-	return terms;
+	if (script_params(&params, capacity, count, period_ns, lease_us) != 0)
+		bail("no such params");
+	return params;
 }
 
 /* Some day of 2026, as TIME has it. */
@@ -61,7 +57,7 @@ static struct script_terms terms_of(uint64_t capacity, uint64_t count, uint64_t 
 
 static void exact(void)
 {
-	struct script_terms t = terms_of(15, 30, 60000000000, 100000);
+	struct script_params t = params_of(15, 30, 60000000000, 100000);
 	uint64_t now_us = DAY_US;
 	struct reply r;
 
@@ -103,7 +99,7 @@ static void exact(void)
 /* What was lent is not filled again before it is over. */
 static void lent(void)
 {
-	struct script_terms t = terms_of(1000, 1000, 1000000000, 100000);
+	struct script_params t = params_of(1000, 1000, 1000000000, 100000);
 	struct reply r;
 
 	command("FLUSHALL");
@@ -117,20 +113,20 @@ static void lent(void)
 
 #define GRANTS 400
 
-static void conserve(struct dice *dice)
+static void conserve(struct rng *rng)
 {
-	uint64_t capacity = 1 + dice_below(dice, dice_below(dice, 2) ? 20 : 5000), at[GRANTS], tokens[GRANTS];
-	uint64_t period_ns = 1 + dice_below(dice, 1000000000), count = 1 + dice_below(dice, 1000);
-	uint64_t lease_us = 1 + dice_below(dice, 200000), now_us = DAY_US, sum = 0, mean_us;
-	struct script_terms t = terms_of(capacity, count, period_ns, lease_us);
+	uint64_t capacity = 1 + rng_below(rng, rng_below(rng, 2) ? 20 : 5000), at[GRANTS], tokens[GRANTS];
+	uint64_t period_ns = 1 + rng_below(rng, 1000000000), count = 1 + rng_below(rng, 1000);
+	uint64_t lease_us = 1 + rng_below(rng, 200000), now_us = DAY_US, sum = 0, mean_us;
+	struct script_params t = params_of(capacity, count, period_ns, lease_us);
 	int over = 0, early = 0, wanting = 0, granted = 0;
 	uint64_t retried = 0;
 
 	command("FLUSHALL");
-	mean_us = period_ns / 1000 * (1 + dice_below(dice, 5)) / count + 1;
+	mean_us = period_ns / 1000 * (1 + rng_below(rng, 5)) / count + 1;
 	for (int i = 0; i < GRANTS; i++) {
-		uint64_t need = 1 + dice_below(dice, dice_below(dice, 3) ? 2 : capacity);
-		uint64_t want = need + dice_below(dice, dice_below(dice, 2) ? 1 : capacity);
+		uint64_t need = 1 + rng_below(rng, rng_below(rng, 3) ? 2 : capacity);
+		uint64_t want = need + rng_below(rng, rng_below(rng, 2) ? 1 : capacity);
 		struct reply r;
 
 		need = need <= capacity ? need : capacity;
@@ -144,12 +140,12 @@ static void conserve(struct dice *dice)
 		wanting += r.leased > 0 && ((uint64_t)r.leased < need || (uint64_t)r.leased > want);
 		early += r.leased == 0 && r.retry_us <= 0;
 		/* In which nothing else is leased. */
-		if (r.leased == 0 && want == need && dice_below(dice, 4) == 0) {
+		if (r.leased == 0 && want == need && rng_below(rng, 4) == 0) {
 			now_us += (uint64_t)r.retry_us;
 			early += lease(&t, need, 0, now_us).left < (int64_t)need;
 			retried++;
 		}
-		now_us += dice_below(dice, 2 * mean_us);
+		now_us += rng_below(rng, 2 * mean_us);
 	}
 	/* From just before lease i until lease j: what was leased up to a lease earlier can be spent in it, if need be again. */
 	for (int i = 0; i < GRANTS; i++) {
@@ -174,8 +170,8 @@ static void conserve(struct dice *dice)
 /* Hosts change a rule one after the other. */
 static void newest(void)
 {
-	struct script_terms old = terms_of(15, 30, 60000000000, 100000), new = terms_of(6, 60, 60000000000, 200000);
-	struct script_terms larger = terms_of(20, 30, 60000000000, 50000), ahead = terms_of(30, 30, 60000000000, 100000);
+	struct script_params old = params_of(15, 30, 60000000000, 100000), new = params_of(6, 60, 60000000000, 200000);
+	struct script_params larger = params_of(20, 30, 60000000000, 50000), ahead = params_of(30, 30, 60000000000, 100000);
 	uint64_t now_us = DAY_US;
 	struct reply r;
 
@@ -214,33 +210,33 @@ static void newest(void)
 }
 
 /* Whatever the order of hosts and rules, no more is leased than the most generous of the rules allows. */
-static void changes(struct dice *dice)
+static void changes(struct rng *rng)
 {
-	struct script_terms t[3];
+	struct script_params t[3];
 	uint64_t capacity = 0, now_us = DAY_US;
 	int over = 0, leased = 0;
 
 	command("FLUSHALL");
 	for (int i = 0; i < 3; i++) {
-		uint64_t of = 1 + dice_below(dice, 100);
+		uint64_t of = 1 + rng_below(rng, 100);
 
-		t[i] = terms_of(of, 1, UINT64_C(86400000000000), 1 + dice_below(dice, 200000));
-		t[i].set_us = DAY_US - dice_below(dice, 1000);
+		t[i] = params_of(of, 1, UINT64_C(86400000000000), 1 + rng_below(rng, 200000));
+		t[i].set_us = DAY_US - rng_below(rng, 1000);
 		capacity = of > capacity ? of : capacity;
 	}
 	for (int i = 0; i < 100; i++) {
-		struct reply r = lease(&t[dice_below(dice, 3)], 1, 1 + dice_below(dice, 5), now_us);
+		struct reply r = lease(&t[rng_below(rng, 3)], 1, 1 + rng_below(rng, 5), now_us);
 
 		leased += (int)r.leased;
 		over += leased > (int)capacity + 1 || r.left < 0 || (uint64_t)(r.left + leased) > capacity + 1;
-		now_us += dice_below(dice, 100000);
+		now_us += rng_below(rng, 100000);
 	}
 	is(over, 0, "hosts with three rules lease %d of %d in ten seconds", leased, (int)capacity);
 }
 
 static void refusals(void)
 {
-	struct script_terms t = terms_of(15, 30, 60000000000, 100000);
+	struct script_params t = params_of(15, 30, 60000000000, 100000);
 	redisReply *raw;
 
 	command("FLUSHALL");
@@ -271,34 +267,34 @@ static void refusals(void)
 
 static void limits(void)
 {
-	struct script_terms t;
+	struct script_params t;
 
-	is(script_terms(&t, 1, 1, 1000, 1), 0, "a token a microsecond can be counted");
+	is(script_params(&t, 1, 1, 1000, 1), 0, "a token a microsecond can be counted");
 	is(t.num, 1, "a token a microsecond is counted as one");
 	is(t.den, 1, "of one part");
-	is(script_terms(&t, 1000000, 7, UINT64_C(86400000000000), 1), -ERANGE, "too many parts of a token cannot");
-	is(script_terms(&t, 100000, 7, UINT64_C(86400000000000), 1), 0, "fewer can");
-	is(script_terms(&t, UINT64_MAX, 1, 1, 1), -ERANGE, "a capacity beyond 2^53 cannot");
-	is(script_terms(&t, 1, UINT64_MAX, 1, 1), -ERANGE, "a rate beyond 2^53 cannot be counted");
+	is(script_params(&t, 1000000, 7, UINT64_C(86400000000000), 1), -ERANGE, "too many parts of a token cannot");
+	is(script_params(&t, 100000, 7, UINT64_C(86400000000000), 1), 0, "fewer can");
+	is(script_params(&t, UINT64_MAX, 1, 1, 1), -ERANGE, "a capacity beyond 2^53 cannot");
+	is(script_params(&t, 1, UINT64_MAX, 1, 1), -ERANGE, "a rate beyond 2^53 cannot be counted");
 }
 
 int main(void)
 {
-	struct dice dice;
+	struct rng rng;
 
 	if (server_missing())
 		return tap_skip_all("no redis-server");
 	stage_begin("global.script");
 	server_begin(&server, NULL);
 	engine = redisConnectUnix(server.socket);
-	dice.state = dice_seed();
+	rng.state = rng_seed();
 	exact();
 	lent();
 	for (uint64_t i = 0; i < scaled(20); i++)
-		conserve(&dice);
+		conserve(&rng);
 	newest();
 	for (int i = 0; i < 10; i++)
-		changes(&dice);
+		changes(&rng);
 	refusals();
 	limits();
 	return tap_done();

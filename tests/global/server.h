@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "../process/process.h"
+#include "global/script.h"
 #include "shmlimit_global.h"
 
 /* The server's binary: in the package redis-tools it goes by the name of its checker, and is told by argv[0]. */
@@ -30,6 +31,21 @@ struct server {
 
 static struct server *server_last[8];
 static int server_count;
+
+/*
+ * The library's script, for tests with a clock of their own: the key stays after the call, where it would expire by the
+ * server's clock. The time stands still while a script runs, so the key is there when PERSIST looks for it.
+ */
+static inline const char *lasting_script(void)
+{
+	static char text[8192];
+
+	if (text[0] == '\0')
+		snprintf(text, sizeof(text),
+		         "local function lease()\n%s\nend local reply = lease() redis.call('PERSIST', KEYS[1]) return reply",
+		         script_text);
+	return text;
+}
 
 static inline int server_missing(void)
 {

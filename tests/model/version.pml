@@ -2,11 +2,11 @@
  * version.pml: rules that change while others decide (lib/segment/rule.c, and what lib/table/table.c and lib/decide/decide.c do about
  * it), searched over all interleavings. `make check` runs it (version.sh).
  *
- * Modelled: N processes that call take for ever, for one key, and a writer that changes the rule's terms, or removes
+ * Modelled: N processes that call take for ever, for one key, and a writer that changes the rule's parameters, or removes
  * and redefines it (-DREMOVES), until version CHANGES is out: versions pass the four entries of the ring, and the
- * two bits of a tag, more than once. A step is one shared access: copying terms is two, changing a slot is one CAS.
+ * two bits of a tag, more than once. A step is one shared access: copying parameters is two, changing a slot is one CAS.
  * Decide, convert on meeting, claim in two phases, walk, clear, reclaim of what is full. Which of the places that are
- * free a claim takes is left open. -DTERMS: terms are copied and filled in two steps; without it, at once with the
+ * free a claim takes is left open. -DTERMS: parameters are copied and filled in two steps; without it, at once with the
  * version (law 1 is what permits that). -DLOOKS: a look that found no slot is checked, as that of a peek or refund is.
  * Killed: a decider that never moves again, which the search contains for each at each step. The writer forgets
  * everything at any step and as often as it likes: the next writer has the lock.
@@ -16,24 +16,24 @@
  * nonce is a number that nobody remembers. A tag tells its version in two bits, and differs from that of every other:
  * see TWO_BITS. Other keys, evict and modes are left out, and weak ordering. claim.pml has the rest.
  *
- * Laws (-DONLY=n asserts only one): 1 terms that passed the check are of one version, the one asked for. 2 The key
+ * Laws (-DONLY=n asserts only one): 1 parameters that passed the check are of one version, the one asked for. 2 The key
  * never has two committed slots that count (I3). 3 Tokens neither appear nor vanish (I1): each admission finds a token
  * in the key's account, which a change clamps to the new capacity and only a tick, reset or reclaim fills; each denial
- * finds none; an older version admits nothing after a newer one has. 4 No word is read under other terms than it was
+ * finds none; an older version admits nothing after a newer one has. 4 No word is read under other parameters than it was
  * written under; none that counts is more than a version behind. 5 Nothing of a rule that was removed counts for its
  * successor. 6 Alone, a call ends (I4, I6). 7 A look that found no slot met a moment at which the key had none.
  * Deadlock is looked for, too.
  *
  * Variants that must fail, each with the law that it breaks:
  *  IN_PLACE 1              there is one entry and no ring: the writer fills what others read.
- *  NO_CHECK 1              terms are copied while four changes are made, and `published` is not looked at again.
- *  PUBLISH_EARLY 1         the version is published before its terms are there.
+ *  NO_CHECK 1              parameters are copied while four changes are made, and `published` is not looked at again.
+ *  PUBLISH_EARLY 1         the version is published before its parameters are there.
  *  IGNORE_OLD 2, 3         a lookup blind to slots of older versions: a twin, or a debt forgotten.
  *  NO_WALK_FIRST 4         the writer doesn't finish what his killed predecessor left: slots fall behind.
  *  NO_CHECK_COMMIT 4       a claim begun before the change commits after the walk has passed its slot.
  *  LEAVE_TENTATIVE 4       the walk leaves an older tentative slot alone, whose claimer was past that check.
  *  CHECK_BEFORE_SCAN 4     the claim looks at `published` before its slot is placed: the walk may pass in between.
- *  CONVERT_TWO_CAS 4       tag and word change one after the other: the word meets the next terms unconverted.
+ *  CONVERT_TWO_CAS 4       tag and word change one after the other: the word meets the next parameters unconverted.
  *  TWO_BITS 4              a slot with no more than these of its version looks unchanged after four changes.
  *  LATE_CONVERT 3          a converter with a late clock puts its own time in the word, which then leaks once more
  *                          what had leaked already.
@@ -43,7 +43,7 @@
  *  NO_CHECK_NONE 7         tags are judged by versions published later than they were read: too old, so it seems.
  *  BLIND_TO_CONVERTED 7    the look for older versions passes over the slot that was converted since the first look.
  * And two that must not, each a second belt: NO_BORN doesn't ask whether a slot is older than the rule; TRUST_VIEW
- * doesn't look at `published` again after the slot was read, the terms having been looked at before.
+ * doesn't look at `published` again after the slot was read, the parameters having been looked at before.
  *
  *	spin -a -DCHANGES=4 version.pml && gcc -O2 -DSAFETY -DNOREDUCE -DVECTORSZ=2048 -o pan pan.c && ./pan -m1000000
  *	spin -a -DTWO_BITS -DN=1 version.pml && gcc -O2 -DSAFETY -DBFS -o pan pan.c && ./pan; ./pan -r     (shortest)
@@ -131,7 +131,7 @@ byte stumbled;			/* times it has started over since */
 /* What each process remembers: global, so that a nonce can be new to all. */
 typedef process_t {
 	byte version;		/* the view */
-	byte first, second;	/* the terms copied */
+	byte first, second;	/* the parameters copied */
 	bit clock;
 	byte at, tag, word;	/* the candidate: place and exact pair */
 	byte seen_tag, seen;	/* the pair read last */
@@ -140,7 +140,7 @@ typedef process_t {
 process_t proc[N + 1];
 
 #define FULL	7
-byte tokens = FULL;		/* ghost: the key's true tokens, FULL under whatever terms, */
+byte tokens = FULL;		/* ghost: the key's true tokens, FULL under whatever parameters, */
 byte account_version;		/* ... of this version */
 bit account_tick;		/* ... and tick */
 
@@ -271,9 +271,9 @@ inline new_nonce() {
 #define PUBLISHED_STILL		(in_use && version == my.version)
 #define see()			my.seen_tag = slot[i].tag; my.seen = slot[i].word
 #define forget_seen()		my.seen_tag = 0; my.seen = 0
-#define forget_terms()		my.first = 0; my.second = 0
+#define forget_params()		my.first = 0; my.second = 0
 #define forget_candidate()	my.at = 0; my.tag = 0; my.word = 0
-#define forget()		forget_candidate(); forget_terms(); forget_seen(); my.version = 0; i = 0; best = 0
+#define forget()		forget_candidate(); forget_params(); forget_seen(); my.version = 0; i = 0; best = 0
 #define free(where)		if \
 				:: is_committed(slot[where].tag) -> key_lacks_slot() \
 				:: else \
@@ -309,11 +309,11 @@ inline new_nonce() {
 #define slot_found()	next = CHECK_FOUND
 #endif
 #ifdef NO_CHECK
-#define terms_copied()	terms_checked()
+#define params_copied()	params_checked()
 #else
-#define terms_copied()	next = CHECK
+#define params_copied()	next = CHECK
 #endif
-#define terms_checked()	law(1, my.first == my.version && my.second == my.version); forget_terms(); i = 0; next = FIND
+#define params_checked()	law(1, my.first == my.version && my.second == my.version); forget_params(); i = 0; next = FIND
 
 #if TICKS > 0
 #define COMMIT_BEGIN	CLOCK
@@ -344,12 +344,12 @@ inline new_nonce() {
 			:: _pid != WRITER -> start_over() \
 			:: else -> walk_on() \
 			fi
-#define not_converted()	forget_terms(); forget_seen(); my.version = 0; \
+#define not_converted()	forget_params(); forget_seen(); my.version = 0; \
 			if \
 			:: _pid != WRITER -> start_over() \
 			:: else -> next = WALK; stumble() \
 			fi
-#define walk_on()	forget_terms(); forget_seen(); my.version = 0; i++; \
+#define walk_on()	forget_params(); forget_seen(); my.version = 0; i++; \
 			if \
 			:: i < SLOTS -> next = WALK \
 			:: else -> i = 0; next = after \
@@ -419,11 +419,11 @@ active [N + 1] proctype process()
 		fi
 	}
 	:: STEP(COPY_1) my.first = ring[my.version % RING].first; next = COPY_2 }
-	:: STEP(COPY_2) my.second = ring[my.version % RING].second; terms_copied() }
+	:: STEP(COPY_2) my.second = ring[my.version % RING].second; params_copied() }
 	:: STEP(CHECK)
 		if
-		:: PUBLISHED_STILL -> terms_checked()
-		:: else -> EVENT(0, "terms change while they are read"); start_over()
+		:: PUBLISHED_STILL -> params_checked()
+		:: else -> EVENT(0, "params change while they are read"); start_over()
 		fi
 	}
 
@@ -436,7 +436,7 @@ active [N + 1] proctype process()
 		fi
 	}
 	/*
-	 * Here the one look serves for terms and slot: in the code, what was copied may be a mix until it is taken. See
+	 * Here the one look serves for parameters and slot: in the code, what was copied may be a mix until it is taken. See
 	 * NO_CHECK, and TRUST_VIEW.
 	 */
 	:: STEP(CHECK_FOUND)
@@ -667,7 +667,7 @@ active [N + 1] proctype process()
 		if
 		:: PUBLISHED_STILL ->
 			law(1, my.first == OLD && my.second == OLD);
-			forget_terms();
+			forget_params();
 			next = CONVERT_CAS
 		:: else -> EVENT(22, "the rule changes during a conversion"); not_converted()
 		fi

@@ -1,5 +1,5 @@
 #!/bin/sh
-# mutant.sh BUILD [NAME...]: breaks a copy of the core in one place, as the table
+# mutant.sh BUILD [NAME...]: breaks a copy of the libraries in one place, as the table
 # `mutants` says, and runs tests until one fails; then the next. Prints, for each
 # mutant, the test that killed it and the law that it broke. Fails if one survives
 # or if the core fails as it is.
@@ -17,7 +17,7 @@ then_all="unit/take unit/boundary unit/clock unit/full unit/funnel unit/names un
 unit/warmup unit/window unit/lease process/claim process/denial process/conserve process/live process/sliding
 process/interval process/debt process/kill process/lease
 schedule/take schedule/claim schedule/change schedule/window schedule/verbs schedule/lease schedule/grow schedule/grow_crowded
-schedule/grow_change schedule/grow_window torture/torture"
+schedule/grow_change schedule/grow_window unit/hold schedule/hold process/hold torture/torture"
 
 # attempt TEST: builds and runs it in the copy; its output is in $folder/out. Fails as it does.
 attempt() {
@@ -36,7 +36,7 @@ rm -rf "$folder/source"
 mkdir -p "$folder/source/tests"
 cp -R "$source/Makefile" "$source/include" "$source/lib" "$folder/source/" || exit
 cp -R "$source/tests/"*.h "$source/tests/unit" "$source/tests/process" "$source/tests/torture" \
-	"$source/tests/schedule" "$folder/source/tests/" || exit
+	"$source/tests/schedule" "$source/tests/global" "$folder/source/tests/" || exit
 
 survivors=0
 perl "$here/mutate.pl" "$table" >"$folder/list" || exit

@@ -22,7 +22,7 @@ $(perl "$mutants/mutate.pl" "$mutants/mutants")
 END
 
 like "$("$mutants/mutant.sh" "$TMP" one_token_too_many)" '^\| one_token_too_many \| unit/take \| .* \|$' \
-	"a mutant is killed by the test that the table has, and the law is told"
+	"a mutant is killed by the test that the table names, and the law is printed"
 "$mutants/mutant.sh" "$TMP" nobody 2>/dev/null
 [ $? -ne 0 ]
 ok $? "there is no mutant that is not in the table"

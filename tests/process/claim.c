@@ -66,16 +66,16 @@ static int has_twin(const struct shmlimit *l, uint64_t *tentative)
 
 static void race(struct crew *crew, int index)
 {
-	struct dice dice = { play->seed + (uint64_t)index };
+	struct rng rng = { play->seed + (uint64_t)index };
 	uint64_t allowed = 0, denied = 0, errors = 0;
 	const struct scene *scene = play->scene;
 
 	for (uint64_t i = 0; i < play->rounds; i++) {
 		uint64_t round = play->first_round + i, now_ns = START_NS + round * scene->round_ns;
-		unsigned first = (unsigned)dice_below(&dice, scene->keys);
-		uint64_t delay = dice_below(&dice, 8);
+		unsigned first = (unsigned)rng_below(&rng, scene->keys);
+		uint64_t delay = rng_below(&rng, 8);
 
-		now_ns += dice_below(&dice, SKEW_NS);
+		now_ns += rng_below(&rng, SKEW_NS);
 		gate_pass(crew->gate);
 		while (delay-- > 0)
 			relax();
@@ -171,7 +171,7 @@ int main(void)
 	if (SWAPS_ARE_PRIVATE)
 		return tap_skip_all("ThreadSanitizer does not swap atomically between processes");
 	stage_begin("claim");
-	seed = dice_seed();
+	seed = rng_seed();
 	play = shared_memory(sizeof(*play));
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
 		perform(&scenes[i], seed + i * 1000003);

@@ -98,10 +98,10 @@ static struct shmlimit *own_handle(int index)
 /* While time stands: every key, until it is denied a single token. */
 static void drain_frozen(struct crew *crew, int index)
 {
-	struct dice dice = { play->seed + (uint64_t)index };
+	struct rng rng = { play->seed + (uint64_t)index };
 	struct shmlimit *l = own_handle(index);
 	uint64_t now_ns = atomic_load(&play->now_ns);
-	unsigned keys = play->scene->keys, first = index % 4 == 3 ? (unsigned)dice_below(&dice, keys) : 0;
+	unsigned keys = play->scene->keys, first = index % 4 == 3 ? (unsigned)rng_below(&rng, keys) : 0;
 
 	gate_pass(crew->gate);
 	for (unsigned i = 0; i < keys; i++) {
@@ -109,7 +109,7 @@ static void drain_frozen(struct crew *crew, int index)
 		uint64_t cost;
 
 		do {
-			cost = 1 + dice_below(&dice, play->scene->max_cost);
+			cost = 1 + rng_below(&rng, play->scene->max_cost);
 		} while (take(l, &play->tally[index], key, cost, now_ns) == SHMLIMIT_ALLOWED || cost > 1);
 	}
 }
@@ -117,7 +117,7 @@ static void drain_frozen(struct crew *crew, int index)
 /* While time moves: random keys, random costs, some given back in part, some decided with an old clock. */
 static void take_moving(struct crew *crew, int index)
 {
-	struct dice dice = { play->seed ^ (play->round << 32) ^ (uint64_t)index };
+	struct rng rng = { play->seed ^ (play->round << 32) ^ (uint64_t)index };
 	struct tally *tally = &play->tally[index];
 	struct shmlimit *l = own_handle(index);
 	unsigned n = play->scene->decisions / (unsigned)crew->n + 1;
@@ -125,17 +125,17 @@ static void take_moving(struct crew *crew, int index)
 
 	gate_pass(crew->gate);
 	for (unsigned i = 0; i < n; i++) {
-		uint64_t step_ns = dice_below(&dice, 2 * play->step_ns);
-		unsigned key = (unsigned)dice_below(&dice, play->scene->keys);
-		uint64_t cost = 1 + dice_below(&dice, play->scene->max_cost);
+		uint64_t step_ns = rng_below(&rng, 2 * play->step_ns);
+		unsigned key = (unsigned)rng_below(&rng, play->scene->keys);
+		uint64_t cost = 1 + rng_below(&rng, play->scene->max_cost);
 
-		if (dice_below(&dice, 4) != 0) {
+		if (rng_below(&rng, 4) != 0) {
 			if (atomic_load(&play->now_ns) + step_ns * (unsigned)crew->n > play->round_end_ns)
 				break;
 			now_ns = atomic_fetch_add(&play->now_ns, step_ns) + step_ns;
 		}
-		if (take(l, tally, key, cost, now_ns) == SHMLIMIT_ALLOWED && dice_below(&dice, 8) == 0)
-			refund(l, tally, key, dice_below(&dice, cost + 1), now_ns);
+		if (take(l, tally, key, cost, now_ns) == SHMLIMIT_ALLOWED && rng_below(&rng, 8) == 0)
+			refund(l, tally, key, rng_below(&rng, cost + 1), now_ns);
 	}
 }
 
@@ -260,7 +260,7 @@ static void perform(const struct scene *scene, uint64_t seed)
 			break;
 	}
 	is(bad, 0, "%s: workers end well in each round", title);
-	is(off, 0, "%s: while time moves a key is admitted its capacity and what leaked, to the token", title);
+	is(off, 0, "%s: while time moves a key is admitted its capacity and what refilled, to the token", title);
 	ok(atomic_load(&play->now_ns) > first_ns, "%s: time did move", title);
 	is(live_slots(), scene->keys, "%s: each key has one slot", title);
 	is(shmlimit_verify(stage_name, NULL, 0), 0, "%s: the segment is sound", title);
@@ -294,7 +294,7 @@ int main(void)
 	if (SWAPS_ARE_PRIVATE)
 		return tap_skip_all("ThreadSanitizer does not swap atomically between processes");
 	stage_begin("conserve");
-	seed = dice_seed();
+	seed = rng_seed();
 	play = shared_memory(sizeof(*play));
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
 		perform(&scenes[i], seed + i * 1000003);

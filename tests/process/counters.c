@@ -132,14 +132,14 @@ static int seen_enough(void)
 /* Returns how many workers ended badly. */
 static int drive_about(uint64_t seed)
 {
-	struct dice dice = { seed };
+	struct rng rng = { seed };
 	int cpus[CPU_SETSIZE];
 	int n = allowed_cpus(cpus);
 	struct crew crew;
 
 	crew_start(&crew, WORKERS, count_on, NULL);
 	for (uint64_t i = 0; i < scaled(MOVES) || !seen_enough(); i++) {
-		move(crew.pid[i % WORKERS], cpus[dice_below(&dice, (uint64_t)n)]);
+		move(crew.pid[i % WORKERS], cpus[rng_below(&rng, (uint64_t)n)]);
 		if (i >= scaled(MOVES))
 			crew_await();
 	}
@@ -235,7 +235,7 @@ int main(int argc, char **argv)
 	uint64_t seed;
 
 	stage_begin("counters");
-	seed = dice_seed();
+	seed = rng_seed();
 	play = shared_memory(sizeof(*play));
 	if (argc > 1 && strcmp(argv[1], WITHOUT) == 0)
 		return without_sequences(seed);
@@ -246,7 +246,7 @@ int main(int argc, char **argv)
 	want = answers();
 	is(want.errors, 0, "every call is answered as expected");
 	ok(want.denied >= WORKERS, "workers did count");
-	is(c.allowed, want.allowed, "whoever is moved between CPUs loses no count of allowed");
+	is(c.allowed, want.allowed, "a process that moves between CPUs loses no count of allowed");
 	is(c.denied, want.denied, "nor of denied");
 	is(c.shadow_denied, want.shadow, "nor of what would have been denied");
 #ifdef COUNTER_RSEQ

@@ -30,7 +30,7 @@ static struct play {
 
 static void reserver(struct crew *crew, int index)
 {
-	struct dice dice = { play->seed + (uint64_t)index };
+	struct rng rng = { play->seed + (uint64_t)index };
 	int dry = 0;
 
 	(void)crew;
@@ -47,7 +47,7 @@ static void reserver(struct crew *crew, int index)
 			atomic_fetch_add(&play->errors, 1);
 		} else {
 			atomic_fetch_add(&play->told[r.wait_ns / TOKEN_NS], 1);
-			if (dice_below(&dice, 64) == 0)
+			if (rng_below(&rng, 64) == 0)
 				sched_yield();
 		}
 	}
@@ -63,7 +63,7 @@ static int reserve_all(int kills, int *bad)
 		.period_ns = SECOND,
 		.max_wait_ns = (uint64_t)DEBT * TOKEN_NS,
 	};
-	struct dice dice = { play->seed };
+	struct rng rng = { play->seed };
 	struct crew crew;
 	int killed = 0;
 
@@ -75,7 +75,7 @@ static int reserve_all(int kills, int *bad)
 	crew_start(&crew, WORKERS, reserver, NULL);
 	while (killed < kills && atomic_load(&play->denied) == 0) {
 		uint64_t seen = atomic_load(&play->calls);
-		int victim = (int)dice_below(&dice, WORKERS);
+		int victim = (int)rng_below(&rng, WORKERS);
 
 		while (atomic_load(&play->calls) < seen + 50 && atomic_load(&play->denied) == 0)
 			sched_yield();
@@ -108,7 +108,7 @@ static void round_of(int kills)
 		twice += n > 1;
 		missing += n == 0;
 	}
-	is(twice, 0, "no two are told the same time");
+	is(twice, 0, "no two reservations report the same time");
 	ok(missing <= (uint64_t)killed, "each time is told, but for those of the killed (%" PRIu64 " of %d)", missing,
 	   killed);
 	ok(atomic_load(&play->told[0]) <= CAPACITY &&
@@ -128,7 +128,7 @@ int main(void)
 {
 	stage_begin("debt");
 	play = shared_memory(sizeof(*play));
-	play->seed = dice_seed();
+	play->seed = rng_seed();
 	round_of(0);
 	round_of((int)scaled(100));
 	is(atomic_load(&play->errors), 0, "no call failed, no wait was anything but whole tokens");

@@ -28,6 +28,8 @@ static struct seen {
 	int steps_made, steps_refused, steps_other, steps_left, steps_unusable;
 } *seen;
 
+static uint64_t least;                    /* bytes of the smallest segment */
+
 static uint64_t blocks_free(void)
 {
 	struct statvfs status;
@@ -126,7 +128,7 @@ static void step_up(uint64_t bytes)
 
 	uint64_t most = bytes / sizeof(uint64_t[2]);
 
-	for (uint64_t slots = most / 8 * 7; slots < most + 4 * SLOTS_A_PAGE; slots += most / 128 + SLOTS_A_PAGE - 16) {
+	for (uint64_t slots = 16 + (bytes - least) / sizeof(uint64_t[2]) / 8 * 7; slots < most + 4 * SLOTS_A_PAGE; slots += most / 128 + SLOTS_A_PAGE - 16) {
 		int error = create("step", slots, 1, &l);
 
 		if (error == 0) {
@@ -250,6 +252,7 @@ static uint64_t smallest(void)
 	destroy("measure");
 	shmlimit_info(l, &info);
 	shmlimit_close(l);
+	least = info.size;
 	return (info.size + 0xffff) & ~(uint64_t)0xffff;
 }
 

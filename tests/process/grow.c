@@ -56,7 +56,7 @@ static void refund(struct shmlimit *l, uint64_t key, uint64_t tokens, uint64_t n
 
 static void decide_for_ever(struct crew *crew, int index)
 {
-	struct dice dice = { play->seed ^ (uint64_t)index ^ atomic_load(&play->end_ns) };
+	struct rng rng = { play->seed ^ (uint64_t)index ^ atomic_load(&play->end_ns) };
 	uint64_t now_ns = atomic_load(&play->now_ns);
 	struct shmlimit *l = play->l;
 	struct shmlimit_result r;
@@ -67,16 +67,16 @@ static void decide_for_ever(struct crew *crew, int index)
 	preempt_often();
 	gate_pass(crew->gate);
 	while (!atomic_load(&play->stop)) {
-		uint64_t step_ns = dice_below(&dice, 2 * STEP_NS), key = dice_below(&dice, KEYS);
-		uint64_t cost = 1 + dice_below(&dice, 9);
+		uint64_t step_ns = rng_below(&rng, 2 * STEP_NS), key = rng_below(&rng, KEYS);
+		uint64_t cost = 1 + rng_below(&rng, 9);
 
-		if (dice_below(&dice, 4) != 0 &&
+		if (rng_below(&rng, 4) != 0 &&
 		    atomic_load(&play->now_ns) + 2 * STEP_NS * WORKERS < atomic_load(&play->end_ns))
 			now_ns = atomic_fetch_add(&play->now_ns, step_ns) + step_ns;
-		if (take(l, FUNNEL, key, cost, now_ns) == SHMLIMIT_ALLOWED && dice_below(&dice, 4) == 0)
-			refund(l, key, dice_below(&dice, cost + 1), now_ns);
-		if (dice_below(&dice, 8) == 0)
-			take(l, WINDOWED, key, 1 + dice_below(&dice, 2), now_ns);
+		if (take(l, FUNNEL, key, cost, now_ns) == SHMLIMIT_ALLOWED && rng_below(&rng, 4) == 0)
+			refund(l, key, rng_below(&rng, cost + 1), now_ns);
+		if (rng_below(&rng, 8) == 0)
+			take(l, WINDOWED, key, 1 + rng_below(&rng, 2), now_ns);
 		if (shmlimit_peek_at(l, play->rule[FUNNEL], &key, sizeof(key), 0, now_ns, &r) != 0)
 			atomic_fetch_add(&play->errors, 1);
 		atomic_fetch_add(&play->decisions, 1);
@@ -160,7 +160,7 @@ int main(void)
 		return tap_skip_all("ThreadSanitizer does not swap atomically between processes");
 	stage_begin("grow");
 	play = shared_memory(sizeof(*play));
-	play->seed = dice_seed();
+	play->seed = rng_seed();
 	if (shmlimit_create(stage_name, &options, &play->l) != 0 || shmlimit_open(stage_name, 0, &sleeper) != 0)
 		bail("create");
 	atomic_store(&play->now_ns, FIRST_NS);
@@ -181,12 +181,12 @@ int main(void)
 	}
 	is(bad, 0, "workers end well while the table grows");
 	is(atomic_load(&play->errors), 0, "no call fails");
-	is(off, 0, "a key is admitted its capacity and what leaked, to the token, through %u growths", rounds);
+	is(off, 0, "a key is admitted its capacity and what refilled, to the token, through %u growths", rounds);
 	shmlimit_info(play->l, &info);
 	is(info.slots, SLOTS_LAST, "the table has 2^20 slots");
 	ok(asked > rounds, "keys were moving while others were asked for");
 	take_rest(sleeper);
-	is(keys_off(WINDOWED, WINDOW), 0, "who slept through all of it decides on what there is now");
+	is(keys_off(WINDOWED, WINDOW), 0, "a process that was stopped while the table grew decides on the new table");
 	is(keys_off(FUNNEL, (int64_t)(CAPACITY + (atomic_load(&play->now_ns) - FIRST_NS) / PERIOD_NS)), 0,
 	   "... whatever the rule");
 	c = counters_of(play->l, -1);

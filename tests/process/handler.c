@@ -57,7 +57,7 @@ static struct play {
 } * play;
 
 static volatile sig_atomic_t calling = VERBS;
-static struct dice handlers_dice;
+static struct rng handlers_rng;
 
 static void note(int answer)
 {
@@ -107,7 +107,7 @@ static void decide_one(enum verb verb, unsigned rule, uint32_t key, uint64_t tok
 		book(rule, key, (int64_t)tokens);
 }
 
-static void decide_several(enum verb verb, struct dice *dice)
+static void decide_several(enum verb verb, struct rng *rng)
 {
 	struct shmlimit_request requests[3] = { 0 };
 	uint32_t keys[3];
@@ -115,8 +115,8 @@ static void decide_several(enum verb verb, struct dice *dice)
 	int answers[3], answer;
 
 	for (unsigned i = 0; i < 3; i++) {
-		keys[i] = (uint32_t)dice_below(dice, KEYS);
-		rule[i] = (unsigned)dice_below(dice, RULES);
+		keys[i] = (uint32_t)rng_below(rng, KEYS);
+		rule[i] = (unsigned)rng_below(rng, RULES);
 		requests[i] = (struct shmlimit_request){
 			.rule = play->id[rule[i]], .key = &keys[i], .key_len = sizeof(keys[i]), .cost = 1
 		};
@@ -135,17 +135,17 @@ static void decide_several(enum verb verb, struct dice *dice)
 	}
 }
 
-static enum verb decide(struct dice *dice)
+static enum verb decide(struct rng *rng)
 {
-	enum verb verb = (enum verb)dice_below(dice, VERBS);
+	enum verb verb = (enum verb)rng_below(rng, VERBS);
 
 	if (calling == VERBS + 1)
 		calling = (sig_atomic_t)verb;
 	if (verb >= TAKE_ALL)
-		decide_several(verb, dice);
+		decide_several(verb, rng);
 	else
-		decide_one(verb, (unsigned)dice_below(dice, RULES), (uint32_t)dice_below(dice, KEYS),
-			   1 + dice_below(dice, 3));
+		decide_one(verb, (unsigned)rng_below(rng, RULES), (uint32_t)rng_below(rng, KEYS),
+			   1 + rng_below(rng, 3));
 	return verb;
 }
 
@@ -155,7 +155,7 @@ static void tick(int number)
 	enum verb verb;
 
 	(void)number;
-	verb = decide(&handlers_dice);
+	verb = decide(&handlers_rng);
 	if (interrupted >= VERBS)
 		return;
 	atomic_fetch_add(&play->inside[interrupted], 1);
@@ -172,12 +172,12 @@ static int seen_enough(void)
 }
 
 /* Now and then all is given back, so that there is something to take. */
-static void refill(struct dice *dice)
+static void refill(struct rng *rng)
 {
-	uint32_t key = (uint32_t)dice_below(dice, KEYS);
+	uint32_t key = (uint32_t)rng_below(rng, KEYS);
 
 	for (unsigned rule = 0; rule < RULES; rule++) {
-		uint64_t tokens = rule < ACCOUNTED ? 1 + dice_below(dice, 3) : 0;
+		uint64_t tokens = rule < ACCOUNTED ? 1 + rng_below(rng, 3) : 0;
 		int64_t out = rule < ACCOUNTED ? atomic_load(&play->out[rule][key]) : 0;
 
 		/* Booked as given back before it is: nobody else gives the same back. */
@@ -197,20 +197,20 @@ static void work(struct crew *crew, int index)
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
 	struct itimerspec every = { { 0, TICK_NS }, { 0, TICK_NS } };
 	struct sigaction action = { .sa_handler = tick, .sa_flags = SA_RESTART };
-	struct dice dice = { play->seed + (uint64_t)index };
+	struct rng rng = { play->seed + (uint64_t)index };
 	sigset_t ticks;
 	timer_t timer;
 
 	(void)crew;
-	handlers_dice.state = ~dice.state;
+	handlers_rng.state = ~rng.state;
 	worker_check(sigaction(SIGUSR1, &action, NULL) == 0 && timer_create(CLOCK_MONOTONIC, &event, &timer) == 0,
 		     "no timer: %s", strerror(errno));
 	timer_settime(timer, 0, &every, NULL);
 	while (!seen_enough() && atomic_fetch_add(&play->calls, 1) < CALLS_MAX) {
 		calling = VERBS + 1;
-		decide(&dice);
+		decide(&rng);
 		calling = VERBS;
-		refill(&dice);
+		refill(&rng);
 	}
 	sigemptyset(&ticks);
 	sigaddset(&ticks, SIGUSR1);
@@ -228,7 +228,7 @@ int main(void)
 		return tap_skip_all("ThreadSanitizer does not swap atomically between processes");
 	stage_begin("handler");
 	play = shared_memory(sizeof(*play));
-	play->seed = dice_seed();
+	play->seed = rng_seed();
 	if (shmlimit_create(stage_name, &options, &play->l) != 0)
 		bail("create");
 	for (unsigned i = 0; i < RULES; i++) {

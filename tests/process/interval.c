@@ -35,7 +35,7 @@
 #define CALLS 100000                      /* a round, over all workers */
 #define ROUNDS_MIN 1
 #define ROUNDS_MAX 1000                   /* for contention to be seen */
-#define TICK_NS 100000
+#define TICK_NS 20000                      /* from one interruption to the next */
 #define STRANGER_NS 1000000               /* so long he stays: where all is slow, too, some fill a line */
 #define TICKS_INSIDE 500                  /* in which the slot was taken, inside a call */
 
@@ -102,18 +102,18 @@ static void ask(uint32_t key)
 
 static void hammer(struct crew *crew, int index)
 {
-	struct dice dice = { play->seed + (uint64_t)index };
+	struct rng rng = { play->seed + (uint64_t)index };
 	uint64_t n = scaled(CALLS) / (uint64_t)crew->n;
 
 	/* Where others take the place of the killed there are more calls than planned. */
 	for (uint64_t i = 0; i < n && atomic_load(&play->logged) < LOG_MAX - WORKERS; i++)
-		ask((uint32_t)dice_below(&dice, play->scene->keys));
+		ask((uint32_t)rng_below(&rng, play->scene->keys));
 }
 
 /* ---- The interrupted ---- */
 
 static volatile sig_atomic_t asking = -1; /* the key that is being decided on */
-static struct dice strangers;
+static struct rng strangers;
 
 static uint64_t hash_of(int rule, const void *key, size_t key_len)
 {
@@ -144,18 +144,17 @@ static void let_in(const struct layout_slot *slot)
 	uint64_t line = (uint64_t)(slot - play->l->tables[0].slots) / SLOTS_PER_LINE, stranger;
 
 	do {
-		stranger = dice_throw(&strangers);
+		stranger = rng_draw(&strangers);
 	} while (table_window(play->l->tables, hash_of(play->strangers, &stranger, sizeof(stranger))).home[0] != line);
 	worker_check(shmlimit_take(play->l, play->strangers, &stranger, sizeof(stranger), 1, NULL) >= 0,
 	             "a stranger is not answered");
 }
 
-static void interrupt(int number)
+static void come_in(void)
 {
 	uint64_t fill_ns = play->scene->capacity * play->scene->period_ns / play->scene->count, full_ns, tag;
 	const struct layout_slot *slot;
 
-	(void)number;
 	if (asking < 0)
 		return;
 	ask((uint32_t)asking);
@@ -171,28 +170,42 @@ static void interrupt(int number)
 	atomic_fetch_add(&play->inside, load_relaxed(&slot->tag) != tag);
 }
 
+static timer_t timer;
+
+static void arm_timer(long after_ns)
+{
+	timer_settime(timer, 0, &(struct itimerspec){ { 0, 0 }, { 0, after_ns } }, NULL);
+}
+
+/* WHY NOT a timer that repeats: where a tick is shorter than this, the call would be interrupted again before it goes on. */
+static void interrupt(int number)
+{
+	(void)number;
+	come_in();
+	arm_timer(TICK_NS);
+}
+
 static void be_interrupted(struct crew *crew, int index)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
-	struct itimerspec every = { { 0, TICK_NS }, { 0, TICK_NS } }, never = { { 0, 0 }, { 0, 0 } };
 	struct sigaction action = { .sa_handler = interrupt, .sa_flags = SA_RESTART };
-	struct dice dice = { play->seed };
-	timer_t timer;
+	struct rng rng = { play->seed };
 
 	(void)crew;
 	(void)index;
 	strangers.state = play->seed + 1;
 	sigaction(SIGUSR1, &action, NULL);
 	worker_check(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0, "timer_create: %s", strerror(errno));
-	timer_settime(timer, 0, &every, NULL);
+	arm_timer(TICK_NS);
 	/* Twice: a funnel that had leaked before its time would show at once. */
 	while (atomic_load(&play->inside) < scaled(TICKS_INSIDE) && atomic_load(&play->logged) < LOG_MAX / 2) {
-		asking = (sig_atomic_t)dice_below(&dice, play->scene->keys);
+		asking = (sig_atomic_t)rng_below(&rng, play->scene->keys);
 		ask((uint32_t)asking);
 		ask((uint32_t)asking);
 		asking = -1;
 	}
-	timer_settime(timer, 0, &never, NULL);
+	signal(SIGUSR1, SIG_IGN);
+	timer_delete(timer);
 }
 
 /* ---- Judging ---- */
@@ -283,15 +296,15 @@ static int seen_enough(void)
 /* Eight at work, some of whom are killed wherever they are, and others take their place. */
 static int hammer_and_kill(uint64_t seed)
 {
-	struct dice dice = { seed };
+	struct rng rng = { seed };
 	struct crew crew;
 	int badly = 0;
 
 	crew_start(&crew, WORKERS, hammer, NULL);
 	for (uint64_t i = 0; i < scaled(50); i++) {
-		int victim = (int)dice_below(&dice, WORKERS);
+		int victim = (int)rng_below(&rng, WORKERS);
 
-		for (uint64_t turns = dice_below(&dice, 20); turns > 0; turns--)
+		for (uint64_t turns = rng_below(&rng, 20); turns > 0; turns--)
 			sched_yield();
 		badly += crew_kill(&crew, victim) != 1;
 		crew_spawn(&crew, victim, 0);
@@ -346,7 +359,7 @@ static void perform(const struct scene *scene, uint64_t seed)
 	}
 	is(bad, 0, "%s: workers end well", title);
 	ok(complete, "%s: the log is complete", title);
-	is(worst, 0, "%s: no interval has more than the capacity and what leaked", title);
+	is(worst, 0, "%s: no interval has more than the capacity and what refilled", title);
 	if (worst != 0)
 		diag("%" PRIu64 " thousandths of a token too many, %" PRIu64 " admitted", worst,
 		     atomic_load(&play->logged));
@@ -387,7 +400,7 @@ int main(void)
 	if (SWAPS_ARE_PRIVATE)
 		return tap_skip_all("ThreadSanitizer does not swap atomically between processes");
 	stage_begin("interval");
-	seed = dice_seed();
+	seed = rng_seed();
 	play = shared_memory(sizeof(*play));
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
 		perform(&scenes[i], seed + i * 1000003);

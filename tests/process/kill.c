@@ -79,12 +79,12 @@ static void wait_for_end(struct crew *crew, int index)
  * that can be seen. (It is seen only of one who runs on another core. BOUND:
  * who does not run is not waited for.)
  */
-static void kill_one(struct crew *crew, struct dice *dice, uint64_t calls)
+static void kill_one(struct crew *crew, struct rng *rng, uint64_t calls)
 {
-	int victim = (int)dice_below(dice, WORKERS);
+	int victim = (int)rng_below(rng, WORKERS);
 	uint64_t before[WORKERS];
 
-	calls = dice_below(dice, calls);
+	calls = rng_below(rng, calls);
 	for (int i = 0; i < WORKERS; i++)
 		before[i] = atomic_load(&play->worker[i].done);
 	for (unsigned i = 1; atomic_load(&play->worker[victim].done) - before[victim] <= calls; i++) {
@@ -246,17 +246,17 @@ static void sum_up(uint64_t turn, uint64_t spared)
 	}
 }
 
-static void finish_turn(struct crew *crew, uint64_t turn, struct dice *dice)
+static void finish_turn(struct crew *crew, uint64_t turn, struct rng *rng)
 {
 	/* Three in four turns somebody dies, mostly at their beginning. */
-	if (dice_below(dice, 4) != 0)
-		kill_one(crew, dice, dice_below(dice, 4) == 0 ? 400 : 20);
+	if (rng_below(rng, 4) != 0)
+		kill_one(crew, rng, rng_below(rng, 4) == 0 ? 400 : 20);
 	while (!all_finished(turn))
 		crew_await();
 }
 
 /* From a turn on, until so many have been killed, and then all. Returns the first turn after. */
-static uint64_t turns_between_audits(uint64_t turn, struct dice *dice)
+static uint64_t turns_between_audits(uint64_t turn, struct rng *rng)
 {
 	uint64_t until = sum.kills + KILLS_AN_AUDIT - WORKERS, spared_before = 0, kills_before = sum.kills;
 	struct crew crew;
@@ -266,7 +266,7 @@ static uint64_t turns_between_audits(uint64_t turn, struct dice *dice)
 	for (uint64_t first = turn;; turn++) {
 		uint64_t spared;
 
-		finish_turn(&crew, turn, dice);
+		finish_turn(&crew, turn, rng);
 		spared = sum.kills - kills_before;
 		kills_before = sum.kills;
 		if (turn > first)
@@ -277,7 +277,7 @@ static uint64_t turns_between_audits(uint64_t turn, struct dice *dice)
 			break;
 	}
 	/* Turn + 1 has begun. A moment later all are dead, and what they left of it is taken here. */
-	kill_one(&crew, dice, 8);
+	kill_one(&crew, rng, 8);
 	end_all(&crew);
 	spared_before += sum.kills - kills_before;
 	sum_up(turn, spared_before);
@@ -306,7 +306,7 @@ static void report(const char *title, uint64_t kills)
 
 static void turns(uint64_t seed)
 {
-	struct dice dice = { seed };
+	struct rng rng = { seed };
 	struct shmlimit_counters c;
 	uint64_t turn = 1, expected;
 
@@ -316,7 +316,7 @@ static void turns(uint64_t seed)
 	play->rule = stage_rule(play->l, "turns", TURN_CAPACITY, TURN_CAPACITY, TURN_FILL_NS);
 	while (goes_on(TURN_KILLS, sum.inside > 0 && counters_of(play->l, play->rule).failed_cas > 0) &&
 	       sum.unexplained + sum.over == 0) {
-		turn = turns_between_audits(turn, &dice) + 10;
+		turn = turns_between_audits(turn, &rng) + 10;
 		audit(turn_ns(turn));
 		turn += 10;
 	}
@@ -347,14 +347,14 @@ static void expect(int right)
 }
 
 /* The rare calls. The rule that comes and goes is nobody's to rely on. */
-static void do_rare(struct dice *dice, const void *key, size_t key_len, uint64_t now_ns)
+static void do_rare(struct rng *rng, const void *key, size_t key_len, uint64_t now_ns)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 7, .count = 1, .period_ns = 1000 };
 	int id;
 
-	switch (dice_below(dice, 4)) {
+	switch (rng_below(rng, 4)) {
 	case 0:
-		rule.mode = (uint32_t)dice_below(dice, 3);
+		rule.mode = (uint32_t)rng_below(rng, 3);
 		id = shmlimit_rule_set(play->l, "guest", &rule);
 		expect(id >= 0);
 		id = shmlimit_take_at(play->l, id, key, key_len, 1, now_ns, NULL);
@@ -375,20 +375,20 @@ static void do_rare(struct dice *dice, const void *key, size_t key_len, uint64_t
 
 static void churn_on(struct crew *crew, int index)
 {
-	struct dice dice = { play->seed ^ (uint64_t)getpid() << 16 };
+	struct rng rng = { play->seed ^ (uint64_t)getpid() << 16 };
 
 	(void)crew;
 	for (;;) {
-		uint64_t key = dice_below(&dice, dice_below(&dice, 2) == 0 ? CHURN_KEYS : 8);
-		uint64_t now_ns = atomic_fetch_add(&play->now_ns, dice_below(&dice, 100));
+		uint64_t key = rng_below(&rng, rng_below(&rng, 2) == 0 ? CHURN_KEYS : 8);
+		uint64_t now_ns = atomic_fetch_add(&play->now_ns, rng_below(&rng, 100));
 
 		atomic_store(&play->worker[index].inside, 1);
-		if (dice_below(&dice, 512) == 0)
-			do_rare(&dice, &key, sizeof(key), now_ns);
-		else if (dice_below(&dice, 8) == 0)
+		if (rng_below(&rng, 512) == 0)
+			do_rare(&rng, &key, sizeof(key), now_ns);
+		else if (rng_below(&rng, 8) == 0)
 			expect(shmlimit_refund_at(play->l, play->rule, &key, sizeof(key), 1, now_ns, NULL) == 0);
 		else
-			expect(shmlimit_take_at(play->l, play->rule, &key, sizeof(key), 1 + dice_below(&dice, 2), now_ns,
+			expect(shmlimit_take_at(play->l, play->rule, &key, sizeof(key), 1 + rng_below(&rng, 2), now_ns,
 			                        NULL) >= 0);
 		atomic_store(&play->worker[index].inside, 0);
 		atomic_fetch_add(&play->worker[index].done, 1);
@@ -397,7 +397,7 @@ static void churn_on(struct crew *crew, int index)
 
 static void churn(uint64_t seed)
 {
-	struct dice dice = { seed };
+	struct rng rng = { seed };
 	struct shmlimit_counters c;
 
 	memset(play, 0, sizeof(*play));
@@ -412,7 +412,7 @@ static void churn(uint64_t seed)
 
 		crew_start(&crew, WORKERS, churn_on, NULL);
 		while (sum.kills < until)
-			kill_one(&crew, &dice, 400);
+			kill_one(&crew, &rng, 400);
 		end_all(&crew);
 		munmap(crew.gate, sizeof(*crew.gate));
 		audit(atomic_load(&play->now_ns) + 2 * CHURN_FILL_NS);
@@ -438,7 +438,7 @@ int main(void)
 	if (SWAPS_ARE_PRIVATE)
 		return tap_skip_all("ThreadSanitizer does not swap atomically between processes");
 	stage_begin("kill");
-	seed = dice_seed();
+	seed = rng_seed();
 	play = shared_memory(sizeof(*play));
 	turns(seed);
 	churn(seed + 1);

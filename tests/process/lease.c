@@ -51,12 +51,12 @@ static struct {
 } sum;
 
 /* He asks the engine: it gives, refuses, or does not answer. */
-static void answer(uint64_t key, uint64_t cost, const struct shmlimit_lease *lease, struct dice *dice,
+static void answer(uint64_t key, uint64_t cost, const struct shmlimit_lease *lease, struct rng *rng,
                    uint64_t now_ns)
 {
 	int error = 0;
 
-	switch (dice_below(dice, 8)) {
+	switch (rng_below(rng, 8)) {
 	case 0:
 		atomic_fetch_sub(&play->key[key].asking, 1);
 		error = shmlimit_lease_abandon_at(play->l, play->rule, &key, sizeof(key), now_ns);
@@ -80,10 +80,10 @@ static void answer(uint64_t key, uint64_t cost, const struct shmlimit_lease *lea
 		atomic_fetch_add(&play->errors, 1);
 }
 
-static void call(int index, uint64_t key, struct dice *dice)
+static void call(int index, uint64_t key, struct rng *rng)
 {
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
-	uint64_t cost = 1 + dice_below(dice, COST_MAX), now_ns = atomic_load(&play->now_ns);
+	uint64_t cost = 1 + rng_below(rng, COST_MAX), now_ns = atomic_load(&play->now_ns);
 
 	switch (shmlimit_lease_take_at(play->l, play->rule, &key, sizeof(key), cost, LEASE_NS, CLAIM_NS, &lease, now_ns,
 	                               NULL)) {
@@ -101,11 +101,11 @@ static void call(int index, uint64_t key, struct dice *dice)
 		/* Said after he got it and taken back before he gives it up: two at once are two too many. */
 		if (atomic_fetch_add(&play->key[key].asking, 1) != 0)
 			atomic_fetch_add(&play->crowds, 1);
-		if (dice_below(dice, 200) == 0)
+		if (rng_below(rng, 200) == 0)
 			atomic_store(&play->worker[index].hangs, 1);
 		while (atomic_load(&play->worker[index].hangs))
 			sched_yield();
-		answer(key, cost, &lease, dice, now_ns);
+		answer(key, cost, &lease, rng, now_ns);
 		break;
 	default:
 		atomic_fetch_add(&play->errors, 1);
@@ -114,7 +114,7 @@ static void call(int index, uint64_t key, struct dice *dice)
 
 static void spend(struct crew *crew, int index)
 {
-	struct dice dice = { (uint64_t)getpid() << 16 };
+	struct rng rng = { (uint64_t)getpid() << 16 };
 
 	(void)crew;
 	for (;;) {
@@ -122,7 +122,7 @@ static void spend(struct crew *crew, int index)
 
 		for (unsigned i = 0; i < CALLS * KEYS; i++) {
 			atomic_store(&play->worker[index].inside, 1);
-			call(index, dice_below(&dice, KEYS), &dice);
+			call(index, rng_below(&rng, KEYS), &rng);
 			atomic_store(&play->worker[index].inside, 0);
 			atomic_fetch_add(&play->worker[index].calls, 1);
 		}
@@ -161,10 +161,10 @@ static void end_those_who_hang(struct crew *crew)
 }
 
 /* Inside a call if he is seen to be. BOUND: who does not run is not waited for. */
-static void kill_one(struct crew *crew, struct dice *dice)
+static void kill_one(struct crew *crew, struct rng *rng)
 {
-	int victim = (int)dice_below(dice, WORKERS);
-	uint64_t calls = atomic_load(&play->worker[victim].calls), some = dice_below(dice, CALLS * KEYS);
+	int victim = (int)rng_below(rng, WORKERS);
+	uint64_t calls = atomic_load(&play->worker[victim].calls), some = rng_below(rng, CALLS * KEYS);
 
 	for (int i = 0; i < 2000 && atomic_load(&play->worker[victim].calls) - calls <= some; i++)
 		if (i % 100 == 0)
@@ -201,13 +201,13 @@ int main(void)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = CAPACITY,
 		.count = 1000, .period_ns = 1000000000 };
-	struct dice dice;
+	struct rng rng;
 	struct crew crew;
 
 	if (SWAPS_ARE_PRIVATE)
 		return tap_skip_all("ThreadSanitizer does not swap atomically between processes");
 	stage_begin("lease");
-	dice.state = dice_seed();
+	rng.state = rng_seed();
 	play = shared_memory(sizeof(*play));
 	play->l = stage_create(64, 2, SHMLIMIT_FULL_EVICT);
 	atomic_store(&play->now_ns, START_NS);
@@ -220,8 +220,8 @@ int main(void)
 		uint64_t round = atomic_load(&play->round);
 
 		/* Not in the first round: who is killed on this side of the gate is waited for by all others. */
-		if (round != 0 && dice_below(&dice, 4) != 0)
-			kill_one(&crew, &dice);
+		if (round != 0 && rng_below(&rng, 4) != 0)
+			kill_one(&crew, &rng);
 		while (!all_finished(round)) {
 			end_those_who_hang(&crew);
 			crew_await();
@@ -235,10 +235,10 @@ int main(void)
 	is(sum.ended_badly, 0, "workers die by the killer alone");
 	is(play->errors, 0, "no call fails");
 	is(play->crowds, 0, "one worker a key asks at a time");
-	is(sum.over, 0, "no key spends more than it was given, and what has lapsed is not spent");
+	is(sum.over, 0, "no key spends more than it was given, and what has expired is not spent");
 	ok(sum.inside > 0 && sum.asking > 0, "there were kills inside a call, and of one who asked");
 	ok(play->asked > sum.rounds / 2, "the claims of the killed end: others ask");
-	ok(play->denied > 0 && play->waited > 0 && sum.lapses > 0, "there were denials, waits, and lapses");
+	ok(play->denied > 0 && play->waited > 0 && sum.lapses > 0, "there were denials, waits, and expired leases");
 	ok(counters_of(play->l, play->rule).failed_cas > 0, "workers did contend");
 	is(shmlimit_verify(stage_name, NULL, 0), 0, "and the segment is sound");
 	diag("%" PRIu64 " rounds, %" PRIu64 " kills, %" PRIu64 " inside a call, %" PRIu64 " of askers; %" PRIu64

@@ -77,16 +77,16 @@ static void unusable(int error)
 }
 
 /* Whatever was opened works, and goes on working when its name is gone. */
-static void use(struct shmlimit *l, struct dice *dice, int writable)
+static void use(struct shmlimit *l, struct rng *rng, int writable)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 5, .count = 1, .period_ns = 1000000 };
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
-	uint64_t key = dice_throw(dice);
+	uint64_t key = rng_draw(rng);
 	struct shmlimit_result r;
 	int id, answer;
 
 	if (shmlimit_info(l, &info) != 0 || info.slots < 16 || info.slots % 4 != 0 || info.rules < 1 ||
-	    info.mode != 0600 || info.enabled != 1 || info.layout_version != 2 || info.uid != geteuid())
+	    info.mode != 0600 || info.enabled != 1 || info.layout_version != 3 || info.uid != geteuid())
 		atomic_fetch_add(&play->wrong_info, 1);
 	id = writable ? shmlimit_rule_set(l, "r", &rule) : shmlimit_rule_find(l, "r");
 	if ((id == -ENOENT || id == -EAGAIN) && writable)
@@ -104,7 +104,7 @@ static void use(struct shmlimit *l, struct dice *dice, int writable)
 }
 
 /* Two numbers that make a geometry: of the first 200,000 each is another, and none is large. */
-static void create(const char *name, struct dice *dice, enum operation operation)
+static void create(const char *name, struct rng *rng, enum operation operation)
 {
 	uint64_t n = atomic_fetch_add(&play->geometry, 1);
 	struct shmlimit_options options = {
@@ -121,11 +121,11 @@ static void create(const char *name, struct dice *dice, enum operation operation
 		return;
 	if (shmlimit_info(l, &info) != 0 || info.slots != options.slots || info.rules != options.rules)
 		atomic_fetch_add(&play->wrong_geometry, 1);
-	use(l, dice, 1);
+	use(l, rng, 1);
 	shmlimit_close(l);
 }
 
-static void open_and_use(const char *name, struct dice *dice, enum operation operation)
+static void open_and_use(const char *name, struct rng *rng, enum operation operation)
 {
 	struct shmlimit *l;
 	int error = shmlimit_open(name, operation == OPEN ? 0 : SHMLIMIT_READ_ONLY, &l);
@@ -133,28 +133,28 @@ static void open_and_use(const char *name, struct dice *dice, enum operation ope
 	answered(operation, error);
 	if (error != 0)
 		return;
-	use(l, dice, operation == OPEN);
+	use(l, rng, operation == OPEN);
 	shmlimit_close(l);
 }
 
 static void live(struct crew *crew, int index)
 {
-	struct dice dice = { play->seed ^ ((uint64_t)getpid() << 20) ^ (uint64_t)index };
+	struct rng rng = { play->seed ^ ((uint64_t)getpid() << 20) ^ (uint64_t)index };
 
 	(void)crew;
 	while (!atomic_load(&play->over)) {
-		enum operation operation = (enum operation)dice_below(&dice, IDLE);
-		const char *name = play->name[dice_below(&dice, NAMES)];
+		enum operation operation = (enum operation)rng_below(&rng, IDLE);
+		const char *name = play->name[rng_below(&rng, NAMES)];
 
 		atomic_store(&play->worker[index].doing, (int)operation);
 		switch (operation) {
 		case CREATE:
 		case CREATE_ONLY:
-			create(name, &dice, operation);
+			create(name, &rng, operation);
 			break;
 		case OPEN:
 		case OPEN_READ_ONLY:
-			open_and_use(name, &dice, operation);
+			open_and_use(name, &rng, operation);
 			break;
 		case DESTROY:
 			answered(DESTROY, shmlimit_destroy(name));
@@ -180,13 +180,13 @@ static int killed_everywhere(const uint64_t kills[IDLE + 1])
 /* Kill workers, one after the other, each when it has done a few more things. Returns how many ended otherwise. */
 static int kill_some(struct crew *crew, uint64_t kills[IDLE + 1])
 {
-	struct dice dice = { play->seed + 1 };
+	struct rng rng = { play->seed + 1 };
 	uint64_t each = OPERATIONS / KILLS, done = 0;
 	int bad = 0;
 
 	while (bad == 0 && (done < scaled(OPERATIONS) || (!killed_everywhere(kills) && done < OPERATIONS_MAX))) {
-		int victim = (int)dice_below(&dice, WORKERS);
-		uint64_t until = atomic_load(&play->worker[victim].done) + dice_below(&dice, 10), next = done + each;
+		int victim = (int)rng_below(&rng, WORKERS);
+		uint64_t until = atomic_load(&play->worker[victim].done) + rng_below(&rng, 10), next = done + each;
 
 		while (atomic_load(&play->done) < next || atomic_load(&play->worker[victim].done) < until)
 			crew_await();
@@ -224,8 +224,8 @@ static void perform(int is_private)
 			diag("%" PRIu64 " others, the last %d (%s)", play->undocumented[i], play->error[i],
 			     shmlimit_strerror(play->error[i]));
 	}
-	is(play->wrong_geometry, 0, "a creator gets a handle on the segment that he made");
-	is(play->wrong_info, 0, "whoever opens a segment finds it complete");
+	is(play->wrong_geometry, 0, "a creator gets a handle on the segment that it created");
+	is(play->wrong_info, 0, "a process that opens a segment finds it complete");
 	if (!ok(play->unusable == 0, "a rule can be set in it, and tokens taken"))
 		diag("%" PRIu64 " times not, the last %d (%s)", play->unusable, play->unusable_error,
 		     shmlimit_strerror(play->unusable_error));
@@ -247,7 +247,7 @@ int main(void)
 
 	stage_begin("lifecycle");
 	play = shared_memory(sizeof(*play));
-	play->seed = dice_seed();
+	play->seed = rng_seed();
 	for (int i = 0; i < NAMES; i++)
 		snprintf(play->name[i], sizeof(play->name[i]), "%s.%d", stage_name, i);
 	for (int i = 0; i < WORKERS; i++)

@@ -4,7 +4,7 @@
  *
  * The clock stands still and the two versions of the rule take turns, so that a
  * key may be admitted the larger capacity and no more: converting a funnel to
- * other terms, or forgetting to, gives nothing away. No decision fails. Then
+ * other parameters, or forgetting to, gives nothing away. No decision fails. Then
  * the clock goes on, and what leaks is bounded by the faster rate.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -30,11 +30,11 @@ static struct play {
 
 static void decider(struct crew *crew, int index)
 {
-	struct dice dice = { play->seed + (uint64_t)index };
+	struct rng rng = { play->seed + (uint64_t)index };
 
 	(void)crew;
 	while (!atomic_load(&play->stop)) {
-		uint64_t key = dice_below(&dice, KEYS), cost = 1 + dice_below(&dice, 3);
+		uint64_t key = rng_below(&rng, KEYS), cost = 1 + rng_below(&rng, 3);
 		int answer = shmlimit_take_at(play->l, play->rule, &key, sizeof(key), cost,
 		                              atomic_load(&play->now_ns), NULL);
 
@@ -97,7 +97,7 @@ int main(void)
 
 	stage_begin("live");
 	play = shared_memory(sizeof(*play));
-	play->seed = dice_seed();
+	play->seed = rng_seed();
 	play->l = stage_create(1024, 4, SHMLIMIT_FULL_EVICT);
 	atomic_store(&play->now_ns, T0);
 	play->rule = shmlimit_rule_set_at(play->l, "live", &rule, T0);

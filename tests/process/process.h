@@ -1,6 +1,6 @@
 /*
  * process: what the tests of several processes share: memory, a crew of forked
- * workers and a gate that they pass together, dice, and a segment that is gone
+ * workers and a gate that they pass together, rng, and a segment that is gone
  * when the test is, however it ends.
  *
  * Workers never report: they write what they saw into shared memory, leave
@@ -36,7 +36,7 @@
 #include <unistd.h>
 
 #include "shmlimit.h"
-#include "../dice.h"
+#include "../rng.h"
 #include "../tap.h"
 
 /*
@@ -50,7 +50,7 @@
 #endif
 
 /* A program that takes longer hangs: it is ended, and fails for want of a plan. */
-#define WATCHDOG_SECONDS 300
+#define WATCHDOG_SECONDS 900
 
 /* ---- Shared memory ---- */
 
@@ -227,6 +227,9 @@ static inline int crew_kill(struct crew *crew, int index)
 {
 	int status;
 
+	/* All come to the gate first: if one were killed on its way there, the others would wait for ever. */
+	while (crew->gate != NULL && atomic_load(&crew->gate->opened) == 0)
+		syscall(SYS_futex, &crew->gate->opened, FUTEX_WAIT, 0, NULL, NULL, 0);
 	kill(crew->pid[index], SIGKILL);
 	while (waitpid(crew->pid[index], &status, 0) < 0)
 		if (errno != EINTR)

@@ -25,11 +25,11 @@ static char copy_name[96];
 
 static void work(struct crew *crew, int index)
 {
-	struct dice dice = { *(uint64_t *)crew->arg + (uint64_t)index };
+	struct rng rng = { *(uint64_t *)crew->arg + (uint64_t)index };
 
 	while (!atomic_load(&shared->stop)) {
-		uint64_t key = dice_below(&dice, KEYS), one = dice_below(&dice, 4 * KEYS);
-		int id = dice_below(&dice, 2) ? slow : window;
+		uint64_t key = rng_below(&rng, KEYS), one = rng_below(&rng, 4 * KEYS);
+		int id = rng_below(&rng, 2) ? slow : window;
 
 		/* Keys of the fast rule are soon full again: their slots pass from hand to hand. */
 		(void)shmlimit_take(l, fast, &one, sizeof(one), 1, NULL);
@@ -91,7 +91,7 @@ int main(void)
 	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 1024, .window_max = 64 };
 	struct shmlimit_rule ring = { .struct_size = sizeof(ring), .algorithm = SHMLIMIT_WINDOW, .capacity = 64,
 		.period_ns = 1000000 };
-	uint64_t seed = dice_seed(), before = 0, after;
+	uint64_t seed = rng_seed(), before = 0, after;
 	int fd = memfd_create("state", MFD_CLOEXEC);
 	struct crew crew;
 

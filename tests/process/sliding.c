@@ -75,7 +75,7 @@ static void end(void)
 /* Every key, until one token is denied; now and then one is given back at once. */
 static void drain(struct crew *crew, int index)
 {
-	struct dice dice = { play->seed ^ (uint64_t)index << 32 ^ atomic_load(&play->now_ns) };
+	struct rng rng = { play->seed ^ (uint64_t)index << 32 ^ atomic_load(&play->now_ns) };
 	uint64_t now_ns = atomic_load(&play->now_ns);
 
 	(void)crew;
@@ -85,14 +85,14 @@ static void drain(struct crew *crew, int index)
 		int answer;
 
 		do {
-			cost = 1 + dice_below(&dice, play->max_cost);
+			cost = 1 + rng_below(&rng, play->max_cost);
 			atomic_store(&play->begun[index], 1);
 			answer = shmlimit_take_at(play->l, play->rule, &key, sizeof(key), cost, now_ns, NULL);
 			if (answer == SHMLIMIT_ALLOWED)
 				atomic_fetch_add(&play->admitted[key], (int64_t)cost);
 			else if (answer != SHMLIMIT_DENIED)
 				atomic_fetch_add(&play->errors, 1);
-			if (answer == SHMLIMIT_ALLOWED && dice_below(&dice, 8) == 0) {
+			if (answer == SHMLIMIT_ALLOWED && rng_below(&rng, 8) == 0) {
 				atomic_fetch_sub(&play->admitted[key], (int64_t)cost);
 				shmlimit_refund_at(play->l, play->rule, &key, sizeof(key), cost, now_ns, NULL);
 			}
@@ -143,13 +143,13 @@ static void in_step(uint64_t capacity, uint64_t max_cost)
 
 static void hammer(struct crew *crew, int index)
 {
-	struct dice dice = { play->seed + (uint64_t)index };
+	struct rng rng = { play->seed + (uint64_t)index };
 	uint64_t n = scaled(LOG_MAX) / (uint64_t)crew->n;
 
 	if (n > LOG_MAX / WORKERS)
 		n = LOG_MAX / WORKERS;
 	for (uint64_t i = 0; i < n; i++) {
-		uint32_t key = (uint32_t)dice_below(&dice, KEYS);
+		uint32_t key = (uint32_t)rng_below(&rng, KEYS);
 		uint64_t began_ns = shmlimit_now(play->l), ended_ns;
 		int answer = shmlimit_take(play->l, play->rule, &key, sizeof(key), 1, NULL);
 
@@ -226,7 +226,7 @@ static struct layout_slot *look(uint32_t key, struct rule_view *view, struct slo
 	wanted = table_key(hash, (uint32_t)play->rule, rule_version(view));
 	slot = table_find_any(play->l, play->l->tables, &wanted, 0, seen);
 	if (slot != NULL)
-		*ring = ring_read(play->l, play->l->tables, slot, &view->terms, seen->word, atomic_load(&play->now_ns));
+		*ring = ring_read(play->l, play->l->tables, slot, &view->params, seen->word, atomic_load(&play->now_ns));
 	return slot;
 }
 
@@ -257,13 +257,13 @@ static uint64_t leave_open(uint32_t key)
 	struct ring ring;
 	struct layout_slot *slot = look(key, &view, &seen, &ring);
 
-	return slot != NULL && ring.valid == 0 && slot_cas(slot, seen, seen.tag, window_pack(&view.terms, w));
+	return slot != NULL && ring.valid == 0 && slot_cas(slot, seen, seen.tag, window_pack(&view.params, w));
 }
 
 static void killed(uint64_t capacity, uint64_t max_cost)
 {
 	uint64_t rounds = scaled(200), inside = 0, left_open = 0, met_open = 0, over = 0, lost = 0, in_hand = 0;
-	struct dice dice = { play->seed };
+	struct rng rng = { play->seed };
 	int unsound = 0, badly = 0;
 
 	begin(capacity, SECOND, max_cost);
@@ -274,7 +274,7 @@ static void killed(uint64_t capacity, uint64_t max_cost)
 		for (uint32_t key = 0; key < KEYS; key++)
 			left_open += open[key] = leave_open(key);
 		crew_start(&crew, WORKERS, drain, NULL);
-		for (uint64_t wait = dice_below(&dice, 200); wait > 0; wait--)
+		for (uint64_t wait = rng_below(&rng, 200); wait > 0; wait--)
 			relax();
 		for (int w = 0; w < WORKERS; w++)
 			badly += crew_kill(&crew, w) != 1;
@@ -311,7 +311,7 @@ int main(void)
 		return tap_skip_all("ThreadSanitizer does not swap atomically between processes");
 	stage_begin("sliding");
 	play = shared_memory(sizeof(*play));
-	play->seed = dice_seed();
+	play->seed = rng_seed();
 	in_step(1, 1);
 	in_step(5, 3);
 	in_step(RING, 8);

@@ -155,11 +155,11 @@ static void algorithms(void)
 
 	fresh();
 	for (uint64_t algorithm = 0; algorithm < 256; algorithm++) {
-		struct layout_terms *terms = &l->rules[rule].terms[1];
+		struct layout_params *params = &l->rules[rule].params[1];
 		struct shmlimit_result r;
 		int answer;
 
-		terms->shape = (terms->shape & ~(UINT64_C(255) << 16)) | algorithm << 16;
+		params->shape = (params->shape & ~(UINT64_C(255) << 16)) | algorithm << 16;
 		memset(&r, 0xa5, sizeof(r));
 		answer = shmlimit_reserve_at(l, rule, "key", 3, 1, WAIT_NS, NOW_NS, &r);
 		answers += answer >= 0 && answer <= SHMLIMIT_LEASE_WAIT;

@@ -212,23 +212,23 @@ class Law:
         """Arguments for which it is so, or None where there are none. Those named each_... are tried, 0 to 63."""
         return self.try_each([*self.assumed, what], [a for a in self.arguments if str(a).startswith('each_')])
 
-    def try_each(self, terms, each):
-        if any(z3.is_false(term) for term in terms):
+    def try_each(self, params, each):
+        if any(z3.is_false(term) for term in params):
             return None
         if not each:
-            return self.solve(terms)
+            return self.solve(params)
         for number in range(64):
             fixed = (each[0], z3.BitVecVal(number, each[0].size()))
-            found = self.try_each([z3.simplify(z3.substitute(term, fixed)) for term in terms], each[1:])
+            found = self.try_each([z3.simplify(z3.substitute(term, fixed)) for term in params], each[1:])
             if found is not None:
                 found[self.arguments.index(each[0])] = number
                 return found
         return None
 
-    def solve(self, terms):
+    def solve(self, params):
         solver = z3.Then('simplify', 'propagate-values', 'solve-eqs', 'max-bv-sharing', 'bit-blast', 'sat').solver()
         solver.set('timeout', TIMEOUT_MS)
-        solver.add(*terms)
+        solver.add(*params)
         answer = solver.check()
         if answer == z3.unsat:
             return None

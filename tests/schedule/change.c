@@ -120,7 +120,7 @@ static void judge_exhausted(void)
 }
 
 static const struct scene exhausted = {
-	.title = "no slot is taken for a full one by the terms of another version",
+	.title = "no slot is taken for a full one by the parameters of another version",
 	.actors = 2,
 	.mortals = 1,
 	.set = set_exhausted,

@@ -210,7 +210,7 @@ static void judge_losing(void)
 }
 
 static const struct scene losing = {
-	.title = "nobody is denied by what another key left in the slot that he looked at",
+	.title = "no caller is denied by what another key left in the slot that it looked at",
 	.actors = 2,
 	.set = set_losing,
 	.act = act_losing,

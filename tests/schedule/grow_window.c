@@ -94,7 +94,7 @@ static const struct scene killed = {
 	.judge = judge_standing,
 };
 
-/* The rule is changed, too: to a longer period and less, and back. The looser terms are those of the beginning. */
+/* The rule is changed, too: to a longer period and less, and back. The looser parameters are those of the beginning. */
 static void act_changing(unsigned who)
 {
 	struct shmlimit_rule changed = window;

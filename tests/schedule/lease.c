@@ -117,7 +117,7 @@ static void judge_standing(void)
 }
 
 static const struct scene standing = {
-	.title = "what is leased is spent once, by whoever comes, and one at a time asks for more",
+	.title = "what is leased is spent once, by any caller, and one at a time asks for more",
 	.actors = 3,
 	.mortals = 2,
 	.set = set_lease,

@@ -33,7 +33,7 @@
 #include <stdint.h>
 #include <ucontext.h>
 
-#include "../dice.h"
+#include "../rng.h"
 #include "../unit/unit.h"
 #include "atomic.h"
 #include "limiter.h"
@@ -93,7 +93,7 @@ static struct {
 	uint64_t seed, now_ns;
 	struct actor actor[ACTORS_MAX], *acting, *last;
 	jmp_buf home;
-	struct dice dice;
+	struct rng rng;
 	int anywhere, learning, telling;
 	uint64_t odds;                    /* one in so many places is left; 0: by rank */
 	unsigned stops, stop[STOPS_MAX];  /* ranks: where */
@@ -288,7 +288,7 @@ static int leaves(struct actor *a, enum point what, const void *where)
 			return 1;
 		}
 	}
-	return schedule.odds != 0 && dice_below(&schedule.dice, schedule.odds) == 0;
+	return schedule.odds != 0 && rng_below(&schedule.rng, schedule.odds) == 0;
 }
 
 void point_reached(enum point what, const void *where)
@@ -363,7 +363,7 @@ static struct actor *next(void)
 		if (best == NULL || a->rank > best->rank)
 			best = a;
 	}
-	return n != 0 && schedule.odds != 0 ? ready[dice_below(&schedule.dice, n)] : best;
+	return n != 0 && schedule.odds != 0 ? ready[rng_below(&schedule.rng, n)] : best;
 }
 
 /* Time passes, now and then. */
@@ -374,9 +374,9 @@ static void be_away(void)
 
 	while (n < AWAY_MAX && away_ns[n] != 0)
 		n++;
-	if (n == 0 || dice_below(&schedule.dice, 2) == 0)
+	if (n == 0 || rng_below(&schedule.rng, 2) == 0)
 		return;
-	schedule.now_ns += away_ns[dice_below(&schedule.dice, n)];
+	schedule.now_ns += away_ns[rng_below(&schedule.rng, n)];
 	if (schedule.telling)
 		diag("  it is %" PRIu64 " ns later", schedule.now_ns - START_NS);
 }
@@ -408,24 +408,24 @@ static uint64_t in_turns(void)
 
 static void plan(uint64_t seed)
 {
-	struct dice *dice = &schedule.dice;
+	struct rng *rng = &schedule.rng;
 
-	*dice = (struct dice){ seed };
+	*rng = (struct rng){ seed };
 	for (unsigned i = schedule.scene->actors, j; i-- > 0;) {
 		/* Ranks 0 to n - 1, in some order. */
 		schedule.actor[i].rank = (int)i;
-		j = i + (unsigned)dice_below(dice, schedule.scene->actors - i);
+		j = i + (unsigned)rng_below(rng, schedule.scene->actors - i);
 		schedule.actor[i].rank = schedule.actor[j].rank;
 		schedule.actor[j].rank = (int)i;
 	}
-	schedule.anywhere = schedule.learning || dice_below(dice, 4) == 0;
-	schedule.stops = dice_below(dice, 3) == 0 ? 0 : 1 + (unsigned)dice_below(dice, STOPS_MAX);
-	schedule.odds = schedule.stops == 0 ? (uint64_t)1 << dice_below(dice, 6) : 0;
+	schedule.anywhere = schedule.learning || rng_below(rng, 4) == 0;
+	schedule.stops = rng_below(rng, 3) == 0 ? 0 : 1 + (unsigned)rng_below(rng, STOPS_MAX);
+	schedule.odds = schedule.stops == 0 ? (uint64_t)1 << rng_below(rng, 6) : 0;
 	for (unsigned i = 0; i < schedule.stops; i++)
-		schedule.stop[i] = (unsigned)dice_below(dice, schedule.places_likely + 1);
+		schedule.stop[i] = (unsigned)rng_below(rng, schedule.places_likely + 1);
 	for (unsigned i = 0; i < schedule.scene->mortals; i++)
-		if (dice_below(dice, 3) == 0)
-			schedule.actor[i].dies = (unsigned)dice_below(dice, schedule.places_likely / schedule.scene->actors + 1);
+		if (rng_below(rng, 3) == 0)
+			schedule.actor[i].dies = (unsigned)rng_below(rng, schedule.places_likely / schedule.scene->actors + 1);
 	if (seed & IN_TURN)
 		in_turn(seed & ~IN_TURN);
 }

@@ -78,8 +78,9 @@ static inline int set_rule(const char *name, struct shmlimit_rule rule)
 /* The rule "scene", and a table in which `held` slots are taken for days. */
 static inline struct shmlimit *stage_set(uint32_t on_full, unsigned held, struct shmlimit_rule rule)
 {
+	int has_cells = rule.algorithm == SHMLIMIT_WINDOW || rule.algorithm == SHMLIMIT_HOLD;
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS, .rules = 2,
-		.on_full = on_full, .window_max = rule.algorithm == SHMLIMIT_WINDOW ? (uint32_t)rule.capacity + 1 : 0 };
+		.on_full = on_full, .window_max = has_cells ? (uint32_t)rule.capacity + 1 : 0 };
 
 	stage.l = unit_create("schedule", &options);
 	/* Places in the table are the same each time. */
@@ -327,14 +328,16 @@ static inline void law_no_twin(void)
 /* I4: when all have refilled, each slot can be had. */
 static inline void law_room(void)
 {
+	int holds = shmlimit_rule_algorithm(stage.l, stage.rule) == SHMLIMIT_HOLD;
 	struct shmlimit_counters before, after;
 	uint64_t now_ns = schedule.now_ns;
 
 	schedule.now_ns += 100 * DAY_NS;
 	before = unit_counters(stage.l, stage.rule);
 	for (uint32_t key = 1000; key < 1000 + SLOTS; key++)
-		if (shmlimit_charge(stage.l, stage.rule, &key, sizeof(key), 1, NULL) != SHMLIMIT_ALLOWED)
-			blame("a key cannot be charged");
+		if ((holds ? shmlimit_take : shmlimit_charge)(stage.l, stage.rule, &key, sizeof(key), 1, NULL) !=
+		    SHMLIMIT_ALLOWED)
+			blame("a key has no room");
 	after = unit_counters(stage.l, stage.rule);
 	if (after.no_slot != before.no_slot || after.evictions != before.evictions)
 		blame("a slot is lost");

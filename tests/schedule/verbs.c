@@ -152,7 +152,7 @@ static void judge_fast(void)
 }
 
 static const struct scene fast = {
-	.title = "several limits at once are no way to get more of one than leaked",
+	.title = "several limits at once are no way to get more of one than refilled",
 	.actors = 3,
 	.mortals = 2,
 	.away_ns = { TOKEN_NS, FAST * TOKEN_NS, 20 * TOKEN_NS },

@@ -27,11 +27,12 @@ behind_proxy() {
 for mpm in prefork event; do
 	what=$mpm
 	make_segment
-	start apache $mpm
+	start apache $mpm -e 's|^    ShmlimitRule page.*|    ShmlimitRule ban "%{REMOTE_ADDR}" prefix=32,64 peek status=403\n&|'
 	answers
 	addresses
 	dry_runs
 	requests
+	bans
 	is "$(behind_proxy)" "999 999 998" "$what: behind a trusted proxy, the last address that it passes on is the client"
 	exactly
 	under_load

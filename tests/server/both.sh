@@ -21,10 +21,10 @@ apache_url=$url
 
 is "$(tally "$nginx_url/login?[1-3]")" "3 times 200" "three requests to nginx"
 is "$(tally "$apache_url/login?[1-3]")" "2 times 200, 1 times 429" "and three to Apache are six of one client"
-is "$(tally "$nginx_url/login")" "1 times 429" "who is then denied by nginx too"
+is "$(tally "$nginx_url/login")" "1 times 429" "a client that Apache denies is denied by nginx too"
 is "$(tally "$apache_url/login" -H "$(from 2001:db8::1)")" "1 times 200" "another client is served"
 is "$(tally "$nginx_url/login?[1-5]" -H "$(from 2001:db8::2)")" "4 times 200, 1 times 429" \
-	"and is the same to both by his /64"
+	"a client is the same to both servers by its /64"
 
 # A key that is too long is one key in all of them: five requests are served.
 long=$(printf '%01100d' 7)

@@ -85,7 +85,7 @@ like "$(field RateLimit)" '^"page";r=999;' "and hears what is left, as of any ot
 like "$logged" ' 200 PASSED 999$' "as does the log"
 use apache
 ask "$url/index.html" -H "$client"
-like "$logged" ' 200 PASSED 998$' "another host has what he left"
+like "$logged" ' 200 PASSED 998$' "another host has what the first one left"
 
 client=$(from 10.0.0.1)
 forget
@@ -163,7 +163,7 @@ for host in nginx apache; do
 	ok $? "$host says that it is gone"
 	is "$(lines | sort | uniq -d)" "" "and no process of it says so twice"
 done
-is "$(tally "$apache_url/login?[1-2]" -H "$(from 10.0.2.1)")" "2 times 429" "who is denied for want of it"
+is "$(tally "$apache_url/login?[1-2]" -H "$(from 10.0.2.1)")" "2 times 429" "a request is denied for want of a lease"
 is "$(codes "$apache_url/trial" -H "$(from 10.0.2.1)")" 200 "is not where only this host's limits count"
 
 start_engine

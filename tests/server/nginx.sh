@@ -46,11 +46,12 @@ ok $? "the README's command installs the module"
 
 what=nginx
 make_segment
-start nginx
+start nginx -e 's|^    shmlimit $remote_addr rule=page.*|    shmlimit $remote_addr rule=ban prefix=32,64 peek status=403;\n&|'
 answers
 addresses
 dry_runs
 requests
+bans
 behind_proxies
 exactly
 under_load
@@ -79,7 +80,7 @@ wrong 's/cost=10/cost=18446744073709551616/' 'must be cost=N'
 wrong 's/prefix=32,64/prefix=33,64/' 'must be prefix=V4,V6, at most prefix=32,128'
 wrong 's/prefix=32,64/prefix=32/' 'must be prefix=V4,V6'
 wrong 's/dry_run/status=200/' 'must be status=N, 400 to 599'
-wrong 's/dry_run/dry/' '"dry" must be cost=N, prefix=V4,V6, status=N, fields=... or dry_run'
+wrong 's/dry_run/dry/' '"dry" must be cost=N, prefix=V4,V6, status=N, fields=..., dry_run or peek'
 wrong 's/rule=site/cost=1/' 'needs one rule=NAME'
 wrong 's/fail=open/fail=shut/' '"fail=shut" must be fail=open or fail=closed'
 wrong 's/rule=site/rule=si*te/' '"rule=si.te" must be a rule.s name: 1 to 63 letters'

@@ -50,7 +50,7 @@ function logged(): array
 /** Until the gate looks again: nothing but its own clock can say so. */
 function until(callable $true): bool
 {
-    for ($tries = 0; $tries < 500; $tries++) {
+    for ($tries = 0; $tries < 6000; $tries++) {
         if ($true()) {
             return true;
         }
@@ -100,7 +100,12 @@ is(asked($gate, 3, new Limit('t', 'k')), 'failed failed failed', 'a rule that is
 is(logged(), ["segment $segment: rule t: no such rule: requests that need it are refused"], 'which is told once');
 run('shmlimit', 'rule', 'set', $segment, 't', '--capacity', '1', '--rate', '1/h');
 is(asked($gate, 2, new Limit('t', 'k')), 'passed rejected', 'until it is there');
-is(logged(), ["segment $segment: rule t: in order again; requests that were refused: 3"], 'which is told, too');
+$over = [];
+until(function () use ($gate, $limit, &$over) {
+    $gate->ask($limit);
+    return [] !== $over = [...$over, ...logged()];
+});
+is($over, ["segment $segment: rule t: in order again; requests that were refused: 3"], 'the end of that is told, too');
 
 /** Is it refused? */
 function refused(callable $call): bool
@@ -122,25 +127,61 @@ is($differ, [], 'a gate refuses the names that no segment can have, and a limit 
 ok(refused(fn () => new Gate("a\0b")) && refused(fn () => new Limit("a\0b", 'k')), 'among them those with a NUL');
 
 run('shmlimit', 'destroy', $segment);
-is(asked(new Gate($segment), 1, new Limit('s', 'k')), 'failed', 'a segment that is missing fails');
-is((new Gate($segment))->ask(new Limit('s', 'k'))->refusal, 503, 'which refuses all');
-is((new Gate($segment, failOpen: true))->ask(new Limit('s', 'k'))->refusal, 0, 'or lets all pass');
-is((new Gate($segment, dryRun: true))->ask(new Limit('s', 'k'))->refusal, 0, 'as a dry run always does');
-ok(until(fn () => asked($gate, 1, new Limit('s', 'k')) === 'failed'), 'a gate that had it open sees it');
+$fails = new Limit('s', 'k');
+ok(until(fn () => asked($gate, 1, $fails) === 'failed'), 'a gate sees within a second or two that its segment is gone');
+is($gate->ask($fails)->refusal, 503, 'a gate refuses all requests while its segment is missing');
+is((new Gate($segment, failOpen: true))->ask($fails)->refusal, 0, 'a gate that fails open lets all pass');
+ok(until(fn () => (new Gate($segment, dryRun: true))->ask($fails)->status === 'failed'), 'a dry run sees it, too');
+is((new Gate($segment, dryRun: true))->ask($fails)->refusal, 0, 'a dry run refuses nothing while its segment is missing');
 logged();
 create();
-ok(until(fn () => asked($gate, 1, new Limit('s', 'anew')) === 'passed'), 'and opens one that is made anew');
-is(asked($gate, 1, new Limit('s', 'anew')), 'rejected', 'with its limits');
-is(count(preg_grep('/in order again; requests that were refused: \d+$/', logged())), 1, 'and tells so');
+ok(until(fn () => asked($gate, 1, new Limit('s', 'again')) === 'passed'), 'a gate opens a segment that is created again');
+is(asked($gate, 1, new Limit('s', 'again')), 'rejected', 'the limits of a segment that is created again hold');
+is(count(preg_grep('/in order again; requests that were refused: \d+$/', logged())), 1, 'the end of a problem is reported once');
 
+$segment .= '.later';
+create();
 file_put_contents("/dev/shm/$segment", substr_replace(file_get_contents("/dev/shm/$segment"), "\xff", 8, 1));
-is(asked(new Gate($segment), 1, new Limit('s', 'k')), 'failed', 'a segment of another version fails');
-ok((bool) preg_grep('/version/', logged()), 'for that reason');
+is(asked(new Gate($segment), 1, $fails), 'failed', 'a gate fails on a segment of another version');
+ok((bool) preg_grep('/version/', logged()), 'that is what it reports');
 if (posix_geteuid() === 0) {
-    run('shmlimit', 'destroy', $segment);
+    $segment .= '.theirs';
     create();
-    chown("/dev/shm/$segment", 12345);
-    is(asked(new Gate($segment), 1, new Limit('s', 'k')), 'failed', 'a segment that a stranger made is not obeyed');
-    is(asked(new Gate($segment, owner: 12345), 1, new Limit('s', 'k')), 'passed', 'unless the gate names that owner');
+    chown("/dev/shm/$segment", 'nobody');
+    is(asked(new Gate($segment), 1, $fails), 'failed', 'a gate does not trust a segment of another user');
+    is(asked(new Gate($segment, spec: 'owner=nobody'), 1, $fails), 'passed', 'a gate trusts the owner that its spec names');
 }
+
+logged();
+$segment .= '.made';
+$lines = [];
+$made = new Gate($segment, spec: 'create=yes x_fields', report: function (string $line) use (&$lines) {
+    $lines[] = $line;
+});
+$answer = $made->ask(new Limit('login', '203.0.113.9', rate: '5/hour'));
+is([$answer->status, $answer->remaining], ['passed', 4], 'with create=yes a gate creates the segment and the rule');
+is($answer->fields['X-RateLimit-Limit'], '5', 'the spec of a gate chooses its header fields');
+$answer = $made->ask(new Limit('login', '203.0.113.9', 5));
+is([$answer->status, $answer->remaining], ['rejected', 4], 'a rule keeps the rate that was given once');
+ok($answer->retryAfterNs > 0, 'a rejected request is told how long to wait');
+$made->ask(new Limit('login', '203.0.113.9', rate: '7/hour'));
+is($made->ask(new Limit('login', 'user:42'))->remaining, 6, 'another rate changes the rule');
+is($lines, [], 'creating is nothing to report');
+is($made->ask(new Limit('absent', 'k'))->status, 'failed', 'a rule without a rate is not created');
+is(count(preg_grep('/rule absent: no such rule/', $lines)), 1, 'a gate reports a problem to the function that it was given');
+is(logged(), [], 'and then not to the log');
+
+foreach (['five a day', "1/s\" rule=x", "5/hour\0"] as $rate) {
+    ok(refused(fn () => $made->ask(new Limit('wrong', 'k', rate: $rate))), "the rate " . json_encode($rate) . ' is refused');
+}
+ok(refused(fn () => new Gate($segment, spec: 'create=maybe')), 'a word of a spec that is wrong is refused');
+ok(refused(fn () => new Gate($segment, status: 42)), 'a status that is none of a refusal is refused');
+ok(refused(fn () => $made->ask(new Limit('login', 'k', 0))), 'a request takes 1 token or more');
+ok(refused(fn () => $made->ask(...array_fill(0, 17, new Limit('login', 'k')))), 'a request has up to 16 limits');
+is($made->ask(new Limit('login', 'user:42'))->remaining, 5, 'a gate goes on after an error');
+for ($i = 0; $i < 70; $i++) {
+    $made->ask(new Limit("r$i", 'k', rate: '1/hour'));
+}
+is($made->ask(new Limit('r1', 'k'))->status, 'rejected', 'a gate learns one limit after the other');
+ok((bool) preg_grep('/rule r69: .*no room/', $lines), 'when the segment has no room for more rules, that is reported');
 done_testing();

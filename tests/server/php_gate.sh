@@ -5,4 +5,13 @@
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/server/php.inc"
 
+# The README's script needs no command before the first request.
+readme php "Gate('web'" | sed 's,30/minute,30/day,' >"$TMP/limit.php"
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+	echo "$(REMOTE_ADDR=203.0.113.9 php "$TMP/limit.php" 2>&1)"
+done | uniq -c | tr -s ' ' >"$TMP/out"
+[ "$(cat "$TMP/out")" = ' 15 
+ 1 too many requests' ] || { diag "README.md's script does not do what it says:" "$(cat "$TMP/out")"; exit 1; }
+shmlimit destroy "$SEGMENT"
+
 TMP=$TMP php "$SOURCE/tests/server/php_gate.php"

@@ -97,45 +97,6 @@ foreach ([[OnFailure::Deny, 0], [OnFailure::Allow, 10], [OnFailure::Local, 2]] a
     is($passed, $count, "without an engine $onFailure->name is obeyed");
 }
 
-// All or none. A lease grows while it is used up early. One that is spent to the last token may make place for another
-// key's.
-$left = fn () => $global->peek('wide', 'all')['remaining'] + $limiter->peek('wide', 'all')->remaining;
-for ($i = 0; $i < 50 && $limiter->peek('wide', 'all')->remaining < 4; $i++) {
-    $global->take('wide', 'all');
-}
-$before = $left();
-$mixed = limits('all', 'wide', 'local', 'second');
-$answers = array_map(fn () => $global->takeAll($mixed), range(1, 3));
-is(array_map(fn (Result $r) => $r->limit, $answers[0]), [50, 3, 2], 'limits of both kinds are taken');
-is(array_map(fn (Result $r) => [$r->limit, $r->allowed], $answers[2]), [2 => [2, false]], 'up to the one that denies');
-is($limiter->peek('local', 'all')->remaining, 1, 'which gives back what is this host\'s');
-is($left(), $before - 2, 'and what was leased');
-$limiter->take('local', 'all');
-$told = [];
-is(array_keys($gone->takeAll(limits('all', 'first', 'local'))), [1], 'where one of this host denies');
-is($told, [], 'no engine is asked');
-is($gone->takeAll(limits('gone', 'local', 'first'))[1]->allowed, false, 'where an engine is gone');
-$wrong = [...limits('gone', 'local'), new Limit('first', '')];
-is(thrown(fn () => $global->takeAll($wrong))[0], 90, 'or a request wrong');
-is(thrown(fn () => $global->takeAll(array_fill(0, 17, new Limit('first', 'gone'))))[0], 22, 'or too many');
-is($limiter->peek('local', 'gone')->remaining, 3, 'what was taken is given back');
-$answers = array_map(fn () => $global->takeAll(limits('dry', 'dry', 'second')), range(1, 3));
-is(array_map(fn (Result $r) => $r->allowed, $answers[1]), [true, true], 'a lease in a dry run denies nobody');
-is([array_keys($answers[2]), $global->peek('dry', 'dry')['remaining']], [[1], 0], 'and gives nothing back');
-
-$kept = [];
-foreach (OnFailure::cases() as $onFailure) {
-    // A lease that was used up early is followed by one of twice as much.
-    $key = "kept $onFailure->name";
-    $global->take('first', $key);
-    $global->take('first', $key);
-    $held = $limiter->peek('first', $key)->remaining;
-    $without = new GlobalLimiter($limiter, patient($nobody, onFailure: $onFailure));
-    $answer = $without->takeAll([new Limit('first', $key, $held), new Limit('none', $key, 2)]);
-    $kept[] = $held > 0 && array_keys($answer) === [1] ? $limiter->peek('first', $key)->remaining : -1;
-}
-is($kept, [$held, 0, 0], 'only what was certainly leased is given back');
-
 // Children.
 $children = [];
 for ($i = 0; $i < 4; $i++) {
@@ -154,27 +115,24 @@ is($taken, 5, 'children of one that has asked go on: together they get the capac
 is($global->ping()['role'], 'master', 'and so does he');
 
 // Gates.
-$gate = new Gate($segment, engine: patient($url));
+$gate = new Gate($segment, engine: $url, spec: 'deadline=5000ms');
 $answer = $gate->ask(...limits('gate', 'local', 'second'));
-is($answer->status, 'passed', 'a gate has limits of both kinds');
-is($answer->fields['RateLimit-Policy'], '"local";q=3;w=259200, "second";q=2;w=172800', 'with their fields');
+is($answer->status, 'passed', 'a gate has limits of this host and of many');
+is($answer->fields['RateLimit-Policy'], '"local";q=3;w=259200, "second";q=2;w=172800', 'both have their fields');
 $gate->ask(...limits('gate', 'local', 'second'));
 $answer = $gate->ask(...limits('gate', 'local', 'second'));
-is([$answer->status, $answer->refusal], ['rejected', 429], 'until one of them denies');
-is(array_keys($answer->fields), ['RateLimit-Policy', 'RateLimit', 'Retry-After'], 'whose fields are told');
-is($answer->fields['RateLimit-Policy'], '"second";q=2;w=172800', 'alone');
+is([$answer->status, $answer->refusal], ['rejected', 429], 'the request after the smaller limit is rejected');
+is($limiter->peek('local', 'gate')->remaining, 1, 'which takes nothing of the other limit');
 
 $ask = fn (mixed ...$options) => (new Gate($segment, ...$options))->ask(new Limit('second', 'asked'))->status;
 file_put_contents($log, '');
-is($ask(), 'failed', 'a lease without an engine fails');
-$words = 'rule second: it is a lease, and there is no engine to lease from: requests that need it';
-ok(str_contains(file_get_contents($log), $words), 'which is told');
-is($ask(engine: 'http://host'), 'failed', 'so does one whose engine has a wrong URL');
-ok(str_contains(file_get_contents($log), "segment $segment: engine's URL: scheme: must be"), 'which is told, too');
-is($ask(engine: "$nobody.gate"), 'rejected', 'an engine that is gone denies');
-ok(str_contains(file_get_contents($log), "segment $segment: engine " . substr($nobody, 7)), 'which is told, too');
-is($ask(engine: $nobody, failOpen: true), 'passed', 'or lets pass, where the gate fails open');
-is($ask(engine: $nobody, dryRun: true), 'passed', 'as a dry run does');
-$denies = patient($nobody, onFailure: OnFailure::Deny);
-is($ask(engine: $denies, failOpen: true), 'rejected', 'or answers as it is told to');
+is($ask(), 'failed', 'a lease in a gate without an engine fails');
+ok(str_contains(file_get_contents($log), 'there is no engine= to lease from: requests that need it'), 'which is logged');
+is(thrown(fn () => $ask(engine: 'http://host'))[0], 22, 'an engine of another scheme is refused');
+is($ask(engine: "$nobody.gate"), 'rejected', 'a gate rejects requests while its engine is gone');
+ok(str_contains(file_get_contents($log), "engine " . substr($nobody, 7)), 'which is logged, too');
+is($ask(engine: $nobody, failOpen: true), 'passed', 'a gate that fails open lets them pass');
+is($ask(engine: $nobody, dryRun: true), 'passed', 'so does a dry run');
+is($ask(engine: $nobody, spec: 'share=500'), 'passed', 'a gate with a share decides by itself');
+ok(!str_contains(print_r(new Gate($segment, engine: 'redis://:secret@host'), true), 'secret'), 'no dump of a gate has the password');
 done_testing();

@@ -38,8 +38,8 @@ ready() { grep -q 'ready to handle connections' "$TMP/log"; }
 # answers FPM-OPTION...: what a server with this php.ini and these options answers, failing open, then closed.
 answers() {
 	for fails in open closed; do
-		readme php "Gate('web'))" >"$TMP/limit.php"
-		[ $fails = closed ] || sed -i "s/Gate('$SEGMENT')/Gate('$SEGMENT', failOpen: true)/" "$TMP/limit.php"
+		readme php "Gate('web'" | sed "s/, rate: '[^']*'//" >"$TMP/limit.php"
+		[ $fails = closed ] || sed -i "s/Gate('$SEGMENT'/Gate('$SEGMENT', failOpen: true/" "$TMP/limit.php"
 		: >"$TMP/log"
 		: >"$TMP/errors"
 		timeout 120 "$fpm" -F -R "$@" -y "$TMP/fpm.conf" 2>"$TMP/err" &
@@ -66,22 +66,22 @@ is "$(answers -c "$TMP/php.ini")" "$limits" "with everything in place FPM serves
 is "$(cat "$TMP/errors.open")" "" "with everything in place nothing is logged"
 
 is "$(answers -n)" "$fails_as_told" "without the extension FFI a gate fails as it was told to"
-like "$(reason)" 'libshmlimit: cannot be loaded \(Class "FFI" not found\)' "without the extension FFI the log says so"
+like "$(reason)" 'libshmlimit-gate: cannot be loaded \(Class "FFI" not found\)' "without the extension FFI the log says so"
 
 sed 's/^ffi.enable.*/ffi.enable = false/; /^ffi.preload/d' "$TMP/php.ini" >"$TMP/disabled.ini"
 is "$(answers -c "$TMP/disabled.ini")" "$fails_as_told" "where FFI is disabled a gate fails as it was told to"
-like "$(reason)" 'libshmlimit: cannot be loaded \(FFI API is restricted' "where FFI is disabled the log says so"
+like "$(reason)" 'libshmlimit-gate: cannot be loaded \(FFI API is restricted' "where FFI is disabled the log says so"
 
 sed 's/^ffi.enable.*/ffi.enable = true/; /^ffi.preload/d' "$TMP/php.ini" >"$TMP/late.ini"
 is "$(answers -c "$TMP/late.ini")" "$limits" "FFI that is not preloaded is loaded by each request"
 is "$(LD_LIBRARY_PATH='' answers -c "$TMP/late.ini")" "$fails_as_told" \
 	"where the library is missing a gate fails as it was told to"
-like "$(reason)" "libshmlimit: cannot be loaded \(Failed loading 'libshmlimit.so.0'\)" \
+like "$(reason)" "libshmlimit-gate: cannot be loaded \(Failed loading 'libshmlimit-gate.so.0'\)" \
 	"where the library is missing the log says so"
 
 sed 's/^opcache.enable.*/opcache.enable = 0/' "$TMP/php.ini" >"$TMP/slow.ini"
 is "$(answers -c "$TMP/slow.ini")" "$fails_as_told" "where opcache is off, so that nothing is preloaded, a gate fails as it was told to"
-like "$(reason)" 'libshmlimit: cannot be loaded \(FFI API is restricted' "where opcache is off the log says so"
+like "$(reason)" 'libshmlimit-gate: cannot be loaded \(FFI API is restricted' "where opcache is off the log says so"
 
 {
 	cat "$TMP/php.ini"

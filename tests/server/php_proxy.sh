@@ -11,7 +11,7 @@ fpm=$(command -v php-fpm || command -v php-fpm8.2) || skip_all "no php-fpm"
 need nginx curl setpriv
 
 readme ini opcache.preload >"$TMP/php.ini"
-readme php "Gate('web'))" >"$TMP/limit.php"
+readme php "Gate('web'" | sed "s/, spec: 'create=yes'//; s/, rate: '[^']*'//" >"$TMP/limit.php"
 mkdir "$TMP/html"
 echo '<?php echo "hello";' >"$TMP/html/index.php"
 cat >"$TMP/fpm.conf" <<EOF

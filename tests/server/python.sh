@@ -36,19 +36,59 @@ shmlimit rule set "$SEGMENT" client --capacity 1 --rate 1/d
 is "$(python3 "$TMP/readme.py" && python3 "$TMP/readme.py" | tr '\n' ' ')" "welcome
 later " "README.md's program does what it says"
 
+if python3 -c 'import flask_limiter' 2>/dev/null; then
+	readme flask_limiter >"$TMP/flask_app.py"
+	is "$(PYTHONPATH=$PYTHONPATH:$TMP python3 -c 'import flask_app; print(flask_app.limiter.storage.check())')" True \
+		"README.md's Flask application has its storage"
+fi
+
 is "$(python3 -c "
 import shmlimit
-shmlimit.Gate('$SEGMENT', [shmlimit.Limit('client', lambda request: 'k')]).ask({})
+gate = shmlimit.Gate('$SEGMENT', [shmlimit.Limit('client', lambda request: 'k')])
 loaded = lambda: 'libshmlimit-global' in open('/proc/self/maps').read()
-before = loaded()
-shmlimit.Gate('$SEGMENT', [shmlimit.Limit('client', lambda request: 'k')], engine='unix:///nobody')
-print(before, loaded())
-")" "False True" "the library for many hosts is loaded by who has an engine"
+before = gate.ask({}).status, loaded()
+print(*before, loaded())
+limiter = shmlimit.GlobalLimiter(shmlimit.Limiter('$SEGMENT'), 'unix:///nobody')
+print(loaded())
+" | tr '\n' ' ')" "passed False False True " "the library for many hosts is loaded only where it is used"
+
+# Without the library, as on a system that is not Linux.
+cat >"$TMP/alone.py" <<'END'
+import asyncio, warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import shmlimit
+    import shmlimit.wsgi
+gate = shmlimit.Gate("web", [shmlimit.Limit("login", lambda request: request, rate="2 per hour")])
+print([gate.ask(user).status for user in ("a", "a", "a", "b")])
+answer = gate.ask("a")
+print(answer.refusal, 0 < answer.retry_after_ns <= 1800 * 10**9)
+print(shmlimit.Gate("web", [shmlimit.Limit("login", lambda request: request)]).ask("a").status)
+@shmlimit.limit("1/h")
+def once(): return "done"
+for _ in range(2):
+    try:
+        print(once())
+    except shmlimit.RateLimited as error:
+        print(error)
+try:
+    shmlimit.Limiter("web")
+except shmlimit.Error as error:
+    print(error)
+print([str(one.category.__name__) for one in caught])
+END
+is "$(LD_LIBRARY_PATH='' python3 "$TMP/alone.py" 2>&1 | sed 's/ 3[56][0-9][0-9]\.[0-9]* s/ N s/')" "['passed', 'passed', 'rejected', 'passed']
+429 True
+unlimited
+done
+limit __main__.once: retry after N s
+[Errno 38] Function not implemented: 'web'
+['RuntimeWarning']" "without the library the package warns once, and its limits are kept in the process"
 
 header() { python3 "$SOURCE/tests/server/python_header.py" "$1"; }
 {
 	header program >"$TMP/program.c" && cc -I"$SOURCE/include" -o "$TMP/program" "$TMP/program.c" && "$TMP/program"
-	cat "$SOURCE/include/shmlimit.h" "$SOURCE/include/shmlimit_global.h" | grep -v '^#include' | cc -E -P - | header prototypes
+	cat "$SOURCE/include/shmlimit.h" "$SOURCE/include/shmlimit_gate.h" "$SOURCE/include/shmlimit_global.h" | grep -v '^#include' | cc -E -P - | header prototypes
 } >"$TMP/so"
 header believed >"$TMP/believed"
 [ "$(wc -l <"$TMP/so")" -gt 60 ]

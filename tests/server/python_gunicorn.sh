@@ -103,28 +103,27 @@ laws() {
 	shmlimit create "$SEGMENT" --slots 1024
 	rule 1000000
 	within answers 200
-	ok $? "$kind: one that is made anew is opened again"
+	ok $? "$kind: a segment that is created again is opened again"
 
 	kill -TERM "$server"
 	wait "$server"
 	is $? 0 "$kind: the server ends"
 }
 
-# README.md's segment, and workers of another user, each of which opens it for itself.
+# Workers of another user, who create segment and rule with the first request.
 others() {
-	readme 'shmlimit create' sh | grep '^shmlimit' >"$TMP/segment.sh"
-	sh "$TMP/segment.sh"
+	sed 's/wsgi.client)/wsgi.client, rate="15 per hour")/' "$TMP/wsgi.py" >"$TMP/creates.py"
 	mkdir "$TMP/lib"
-	cp -rL "$BUILD/libshmlimit.so.0" "$SOURCE/tools/python/shmlimit" "$TMP/lib"
+	cp -rL "$BUILD/libshmlimit.so.0" "$BUILD/libshmlimit-gate.so.0" "$SOURCE/tools/python/shmlimit" "$TMP/lib"
 	: >"$TMP/log"
 	LD_LIBRARY_PATH=$TMP/lib PYTHONPATH=$TMP/lib timeout 120 gunicorn --chdir "$TMP" --bind 127.0.0.1:0 --workers 4 \
-		--user www-data --group www-data wsgi:app 2>"$TMP/log" &
+		--preload --user www-data --group www-data creates:app 2>"$TMP/log" &
 	server=$!
 	servers="$servers $server"
 	within listening || { diag "$(cat "$TMP/log")"; exit 1; }
 	url=$(sed -n 's/.*Listening at: \(http:[^ ]*\).*/\1/p' "$TMP/log")
-	codes "$url/?[1-20]" >"$TMP/codes"
-	is "$(count 200) $(count 429)" "15 5" "workers of another user decide by the segment that README.md creates"
+	crowd "$url/?[1-40]" >"$TMP/codes"
+	is "$(count 200) $(count 429)" "15 25" "workers of another user create the segment with the first request, and share it"
 	kill -TERM "$server"
 	wait "$server"
 	shmlimit destroy "$SEGMENT"

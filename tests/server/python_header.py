@@ -1,4 +1,4 @@
-"""What the Python package believes of shmlimit.h and shmlimit_global.h, as lines, for python.sh to compare.
+"""What the Python package believes of shmlimit.h, shmlimit_gate.h and shmlimit_global.h, as lines, for python.sh to compare.
 
     python_header.py program       a C program that prints what is so
     python_header.py prototypes    reads the preprocessed headers, prints what is so
@@ -11,7 +11,7 @@ import ctypes
 import re
 import sys
 
-from shmlimit import Algorithm, Clock, Mode, OnFailure, OnFull, _c, _c_global
+from shmlimit import Algorithm, Clock, Mode, OnFailure, OnFull, _c, _c_gate, _c_global
 
 CONSTANTS = {
     "KEY_MAX": _c.KEY_MAX,
@@ -19,7 +19,12 @@ CONSTANTS = {
     "FIELD_MAX": _c.FIELD_MAX,
     "REQUESTS_MAX": _c.REQUESTS_MAX,
     "READ_ONLY": _c.READ_ONLY,
-    "LEASE_ASK": _c.LEASE_ASK,
+    "RULE_NAME_MAX": _c.RULE_NAME_MAX,
+    "COUNT_SATURATE": _c.COUNT_SATURATE,
+    "COUNT_RESTART": _c.COUNT_RESTART,
+    "GATE_FIELDS_MAX": _c_gate.FIELDS_MAX,
+    "GATE_BUFFER": _c_gate.BUFFER,
+    **{"GATE_" + outcome.upper().replace("-", "_"): i for i, outcome in enumerate(_c_gate.OUTCOMES)},
     "NEXT_PAYS": _c.NEXT_PAYS,
     "COUNT_REFUSED": _c.COUNT_REFUSED,
     **{algorithm.name: int(algorithm) for algorithm in Algorithm},
@@ -28,10 +33,10 @@ CONSTANTS = {
     **{"CLOCK_" + clock.name: int(clock) for clock in Clock},
     **{"GLOBAL_" + on_failure.name: int(on_failure) for on_failure in OnFailure},
 }
-STRUCTURES = {**_c.STRUCTURES, **_c_global.STRUCTURES}
-PROTOTYPES = {**_c.PROTOTYPES, **_c_global.PROTOTYPES}
+STRUCTURES = {**_c.STRUCTURES, **_c_gate.STRUCTURES, **_c_global.STRUCTURES}
+PROTOTYPES = {**_c.PROTOTYPES, **_c_gate.PROTOTYPES, **_c_global.PROTOTYPES}
 KINDS = {"int": "i4", "unsigned": "u4", "uint32_t": "u4", "uint64_t": "u8", "int64_t": "i8", "size_t": "u8", "void": "none"}
-CODES = {"i": "i4", "I": "u4", "L": "u8"}
+CODES = {"i": "i4", "I": "u4", "L": "u8", "l": "i8"}
 
 
 def fields(structure):
@@ -40,7 +45,7 @@ def fields(structure):
 
 
 def program():
-    print("#include <stdio.h>\n#include <shmlimit_global.h>\nint main(void)\n{")
+    print("#include <stdio.h>\n#include <shmlimit_gate.h>\n#include <shmlimit_global.h>\nint main(void)\n{")
     print("#define FIELD(s, f) (int)offsetof(struct shmlimit_##s, f), (int)sizeof(((struct shmlimit_##s *)0)->f)")
     for name in CONSTANTS:
         print(f'printf("{name} %d\\n", (int)SHMLIMIT_{name});')
@@ -59,6 +64,7 @@ def kind(declared):
 def prototypes():
     declared = {}
     for result, name, parameters in re.findall(r"([\w\s*]+?)\bshmlimit_(\w+)\(([^;]*)\);", sys.stdin.read()):
+        parameters = re.sub(r"\(\*\w+\)\([^)]*\)", "*", parameters)
         declared[name] = " ".join([kind(result.strip()), *map(kind, parameters.split(","))])
     for name in PROTOTYPES:
         print(name, declared.get(name))

@@ -238,6 +238,37 @@ class LimiterLaws(unittest.TestCase):
             thread.join()
         self.assertEqual(sum(taken), 1000)
 
+    def test_count(self):
+        """a count goes up to its bound and down to 0, and begins again when its time is over"""
+        self.limiter.rule_set("c", Rule(10, 0, DAY_NS, algorithm=Algorithm.COUNTER))
+        self.assertEqual(self.limiter.count("c", "k")[:3], (True, 1, 1))
+        denied = self.limiter.count("c", "k", 5, bound=5)
+        self.assertEqual((bool(denied), denied.value, denied.applied), (False, 1, 0))
+        self.assertEqual(self.limiter.count("c", "k", 99, saturate=True)[:3], (True, 10, 9))
+        self.assertEqual(self.limiter.count("c", "k", -4)[:3], (True, 6, -4))
+        self.assertTrue(0 < self.limiter.count("c", "k", 0).ttl_ns <= DAY_NS)
+        self.assertTrue(self.limiter.count("c", "k", 0, restart=True))
+        self.assertEqual(self.limiter.count("c", "soon", ttl_ns=1).value, 1)
+        while self.limiter.count("c", "soon", 0).value:
+            pass
+        self.assertEqual(self.limiter.rules(), ["r", "c"])
+        self.raises(errno.EOPNOTSUPP, self.limiter.count, "r", "k")
+        self.raises(errno.ESRCH, self.limiter.count, "none", "k")
+
+    def test_enter(self):
+        """as many places as there are can be held at once, and one that is left can be entered again, also after an exception"""
+        self.limiter.rule_set("h", Rule(2, 0, DAY_NS, algorithm=Algorithm.HOLD))
+        first = self.limiter.enter("h", "k")
+        with self.assertRaises(KeyError), self.limiter.enter("h", "k") as second:
+            self.assertEqual((bool(second), second.result.remaining, bool(self.limiter.enter("h", "k"))), (True, 0, False))
+            self.assertTrue(second.renew())
+            raise KeyError
+        self.assertEqual([second.leave(), second.renew(), first.leave()], [False, False, True])
+        self.assertEqual(self.limiter.peek("h", "k").remaining, 2)
+        self.raises(errno.EOPNOTSUPP, self.limiter.enter, "r", "k")
+        with self.limiter.enter("h", "full"), self.limiter.enter("h", "full"), self.limiter.enter("h", "full") as third:
+            self.assertFalse(third)
+
     def test_key_ip(self):
         """the addresses of one net are one key, also IPv4 in IPv6's clothes"""
         self.assertEqual(shmlimit.key_ip("::ffff:10.0.0.7"), shmlimit.key_ip("10.0.0.7"))

@@ -20,9 +20,9 @@ install() {
 }
 PYTHONPATH=
 
-install "$TMP/native" CFLAGS=-Werror
+install "$TMP/native" "CFLAGS=-Werror -I$SOURCE/include -include stddef.h -include shmlimit_gate.h"
 rc=$?
-ok $rc "pip builds the extension, without a warning"
+ok $rc "pip builds the extension, without a warning, and its structures are those of the headers"
 [ $rc -eq 0 ] || diag "$(cat "$TMP/log")"
 is "$(cd "$TMP/native/shmlimit" && ls _native*)" "_native.abi3.so
 _native.pyi" "it is one file for all versions of Python, and its types are with it"
@@ -52,6 +52,25 @@ for call in calls:
         print(type(result).__name__, result[:4], result.reset_after_ns // 10**13)
     except Exception as error:
         print(type(error).__name__, error)
+for call in calls + [("r", "\u00fc"), ("shut", "new")]:
+    try:
+        result = limiter.peek(*call)
+        print(type(result).__name__, result[:4])
+    except Exception as error:
+        print(type(error).__name__, error)
+limiter.rule_set("count", shmlimit.Rule(100, 0, 10**15, algorithm=shmlimit.Algorithm.COUNTER))
+counts = [(1,), (100,), (100, "saturate"), (-3,), (0,), (-500,), (2**63,), (-(2**63) - 1,), ("1",)]
+for n, *flags in counts:
+    try:
+        print(limiter.count("count", "k", n, ttl_ns=10**14, **dict.fromkeys(flags, True))[:3])
+    except Exception as error:
+        print(type(error).__name__, error)
+print(limiter.count("count", "k", 1, bound=97)[:3], limiter.count("count", "k", 1, bound=98)[:3])
+for wrong in {"ttl_ns": -1}, {"ttl_ns": 2**70}, {"bound": -1}, {"bound": 2**63}:
+    try:
+        limiter.count("count", "k", 1, **wrong)
+    except shmlimit.Error as error:
+        print(error)
 limiter.close()
 try:
     limiter.take("r", "k")
@@ -61,23 +80,37 @@ END
 PYTHONPATH=$TMP/native python3 "$TMP/ask.py" "$SEGMENT" >"$TMP/native.out" 2>&1
 rc=$?
 PYTHONPATH=$TMP/pure python3 "$TMP/ask.py" "$SEGMENT" >"$TMP/pure.out" 2>&1
-is "$rc $(wc -l <"$TMP/native.out")" "0 24" "results and errors of every kind of call were asked for"
+is "$rc $(wc -l <"$TMP/native.out")" "0 63" "results and errors of every kind of call were asked for"
 is "$(cat "$TMP/native.out")" "$(cat "$TMP/pure.out")" "with and without the extension they are the same"
 like "$(sed -n 1p "$TMP/native.out")" '^Result \(True, 1000, 999, 0\)' "a decision is a Result"
 
-run env SEGMENT="$SEGMENT.laws" PYTHONPATH="$TMP/native:$SOURCE/tests/server" python3 -m unittest -q python_limiter python_gate
-is "$rc" 0 "all laws of limiter and gate hold with the extension"
+laws="python_limiter python_gate python_limit"
+python3 -c 'import limits, django' 2>/dev/null && laws="$laws python_adapters"
+# shellcheck disable=SC2086 # several
+run env SEGMENT="$SEGMENT.laws" PYTHONPATH="$TMP/native:$SOURCE/tests/server" python3 -m unittest -q $laws
+is "$rc" 0 "all laws of limiter, gate, limit and the adapters hold with the extension"
 [ "$rc" -eq 0 ] || diag "$err"
 is "$(PYTHONPATH=$TMP/native python3 -c '
 import gc, sys, shmlimit
 l = shmlimit.Limiter(sys.argv[1])
+l.rule_set("count", shmlimit.Rule(1, 0, 10**15, algorithm=shmlimit.Algorithm.COUNTER))
+def key(request):
+    return request
+gate = shmlimit.Gate(sys.argv[1], [shmlimit.Limit("r", key, lambda request: 1)], x_fields=True)
+def use():
+    l.take("r", "k"), l.peek("r", "k"), l.count("count", "k"), gate.ask("k"), gate.ask("\udcff"), gate.ask_fast(b"k", True)
+    for wrong in 1, None:
+        try:
+            gate.ask(wrong)
+        except TypeError:
+            pass
 def used():
     gc.collect()
     return sys.getallocatedblocks()
 for _ in range(3):
     before = used()
-    for i in range(10000):
-        l.take("r", "k")
+    for i in range(3000):
+        use()
     grown = used() - before
-print(grown < 100)' "$SEGMENT")" True "it leaves no memory behind"
+print(shmlimit.limiter.native is not None, grown < 100)' "$SEGMENT")" "True True" "the extension leaves no memory behind"
 done_testing

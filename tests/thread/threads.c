@@ -297,17 +297,17 @@ static void *turn_over(void *arg)
 static void *take_and_claim(void *arg)
 {
 	uint64_t number = (uint64_t)*(int *)arg;
-	struct dice dice = { play.seed + number };
+	struct rng rng = { play.seed + number };
 
 	while (!atomic_load(&play.stop)) {
 		uint64_t now_ns = atomic_load(&play.now_ns), key = now_ns / FILL_NS;
 
 		if (take(hot, "key", 3, START_NS) == SHMLIMIT_ALLOWED)
 			atomic_fetch_add(&play.won, 1);
-		if (take(raced, &key, sizeof(key), now_ns) == SHMLIMIT_ALLOWED && dice_below(&dice, 4) == 0 &&
+		if (take(raced, &key, sizeof(key), now_ns) == SHMLIMIT_ALLOWED && rng_below(&rng, 4) == 0 &&
 		    shmlimit_refund_at(l, raced, &key, sizeof(key), 1, now_ns, NULL) != 0)
 			atomic_fetch_add(&play.errors, 1);
-		if (dice_below(&dice, 20) == 0)
+		if (rng_below(&rng, 20) == 0)
 			atomic_fetch_add(&play.now_ns, FILL_NS / 6);
 		atomic_fetch_add(&play.done, 1);
 	}
@@ -411,7 +411,7 @@ int main(int argc, char **argv)
 	stage_begin("threads");
 	if (argc > 1 && strcmp(argv[1], "race") == 0)
 		return plant_race();
-	seed = dice_seed();
+	seed = rng_seed();
 	planted_race_is_reported();
 	hot_key(seed);
 	new_keys(seed);

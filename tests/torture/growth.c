@@ -54,10 +54,10 @@ static struct {
 	int ended_badly;
 } sum;
 
-static void watched_take(struct dice *dice)
+static void watched_take(struct rng *rng)
 {
-	uint32_t i = (uint32_t)dice_below(dice, WATCHED), key = (uint32_t)dice_below(dice, KEYS);
-	uint64_t tokens = 1 + dice_below(dice, 3), began_ns = shmlimit_now(play->l);
+	uint32_t i = (uint32_t)rng_below(rng, WATCHED), key = (uint32_t)rng_below(rng, KEYS);
+	uint64_t tokens = 1 + rng_below(rng, 3), began_ns = shmlimit_now(play->l);
 	int answer = shmlimit_take(play->l, play->id[i], &key, sizeof(key), tokens, NULL);
 
 	worker_check(answer >= 0, "%s: %s", watched[i].name, shmlimit_strerror(answer));
@@ -65,12 +65,12 @@ static void watched_take(struct dice *dice)
 		history_add(&play->history, i, key, tokens, began_ns, shmlimit_now(play->l));
 }
 
-static void wild_call(struct dice *dice)
+static void wild_call(struct rng *rng)
 {
-	uint64_t key = dice_below(dice, WILD_KEYS), n = 1 + dice_below(dice, 3);
+	uint64_t key = rng_below(rng, WILD_KEYS), n = 1 + rng_below(rng, 3);
 	int answer;
 
-	switch (dice_below(dice, 5)) {
+	switch (rng_below(rng, 5)) {
 	case 0:
 		answer = shmlimit_refund(play->l, play->wild, &key, sizeof(key), n, NULL);
 		break;
@@ -99,20 +99,20 @@ static int set_rule(const char *name, struct shmlimit_rule rule)
 	return id;
 }
 
-static void grow(struct dice *dice)
+static void grow(struct rng *rng)
 {
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
-	uint32_t i = (uint32_t)dice_below(dice, WATCHED);
+	uint32_t i = (uint32_t)rng_below(rng, WATCHED);
 	struct shmlimit_problem problem;
 	int error;
 
-	switch (dice_below(dice, 4)) {
+	switch (rng_below(rng, 4)) {
 	case 0:
-		set_rule(watched[i].name, watched[i].version[dice_below(dice, 2)]);
+		set_rule(watched[i].name, watched[i].version[rng_below(rng, 2)]);
 		atomic_fetch_add(&play->changes, 1);
 		break;
 	case 1:
-		if (dice_below(dice, 8) == 0 && shmlimit_verify(stage_name, &problem, 1) != 0 &&
+		if (rng_below(rng, 8) == 0 && shmlimit_verify(stage_name, &problem, 1) != 0 &&
 		    atomic_fetch_add(&play->unsound, 1) == 0)
 			diag("verify: %s", problem.text);
 		break;
@@ -127,16 +127,16 @@ static void grow(struct dice *dice)
 
 static void work(struct crew *crew, int index)
 {
-	struct dice dice = { play->seed ^ (uint64_t)getpid() << 16 };
+	struct rng rng = { play->seed ^ (uint64_t)getpid() << 16 };
 
 	(void)crew;
 	for (;;) {
 		if (index == GROWER)
-			grow(&dice);
-		else if (dice_below(&dice, 3) == 0)
-			wild_call(&dice);
+			grow(&rng);
+		else if (rng_below(&rng, 3) == 0)
+			wild_call(&rng);
 		else
-			watched_take(&dice);
+			watched_take(&rng);
 		atomic_fetch_add(&play->calls, index != GROWER);
 	}
 }
@@ -188,18 +188,18 @@ static void begin(void)
 		.max_wait_ns = MILLISECOND });
 }
 
-static void round_of(struct dice *dice)
+static void round_of(struct rng *rng)
 {
 	struct crew crew;
 
 	begin();
-	play->seed = dice_throw(dice);
+	play->seed = rng_draw(rng);
 	history_clear(&play->history);
 	crew_start(&crew, WORKERS + 1, work, NULL);
 	for (int i = 0; i < KILLS_A_ROUND; i++) {
-		uint64_t until = atomic_load(&play->calls) + dice_below(dice, CALLS_A_KILL);
+		uint64_t until = atomic_load(&play->calls) + rng_below(rng, CALLS_A_KILL);
 		/* Every third time the one who grows. */
-		int victim = dice_below(dice, 3) == 0 ? GROWER : (int)dice_below(dice, WORKERS);
+		int victim = rng_below(rng, 3) == 0 ? GROWER : (int)rng_below(rng, WORKERS);
 
 		while (atomic_load(&play->calls) < until)
 			crew_await();
@@ -222,7 +222,7 @@ int main(void)
 {
 	const char *given = getenv("SECONDS");
 	uint64_t seconds = given != NULL ? strtoull(given, NULL, 10) : scaled(5), passed = 0;
-	struct dice dice;
+	struct rng rng;
 	time_t began = time(NULL);
 
 	if (SWAPS_ARE_PRIVATE)
@@ -230,10 +230,10 @@ int main(void)
 	stage_begin("growth");
 	alarm((unsigned)seconds + SECONDS_MORE + WATCHDOG_SECONDS);
 	play = shared_memory(sizeof(*play));
-	dice.state = dice_seed();
+	rng.state = rng_seed();
 	while (sum.excesses == 0 && sum.ended_badly == 0 &&
 	       (passed < seconds || (passed < seconds + SECONDS_MORE && sum.whole == 0))) {
-		round_of(&dice);
+		round_of(&rng);
 		passed = (uint64_t)(time(NULL) - began);
 	}
 	diag("%" PRIu64 " rounds, %" PRIu64 " to the last size, %" PRIu64 " kills, %" PRIu64 " calls, %" PRIu64

@@ -63,32 +63,32 @@ static struct play {
 
 /* ---- The ninth ---- */
 
-static uint64_t nearly_right(struct dice *dice, const uint64_t *words, uint64_t n, uint64_t at)
+static uint64_t nearly_right(struct rng *rng, const uint64_t *words, uint64_t n, uint64_t at)
 {
-	switch (dice_below(dice, 4)) {
+	switch (rng_below(rng, 4)) {
 	case 0:
-		return load_relaxed(&words[at]) ^ (uint64_t)1 << dice_below(dice, 64);
+		return load_relaxed(&words[at]) ^ (uint64_t)1 << rng_below(rng, 64);
 	case 1:
-		return load_relaxed(&words[dice_below(dice, n)]);
+		return load_relaxed(&words[rng_below(rng, n)]);
 	case 2:
-		return tag_pack(dice_throw(dice), (uint32_t)dice_below(dice, NAMED), dice_throw(dice)) |
-		       (dice_below(dice, 2) == 0 ? TAG_TENTATIVE : 0);
+		return tag_pack(rng_draw(rng), (uint32_t)rng_below(rng, NAMED), rng_draw(rng)) |
+		       (rng_below(rng, 2) == 0 ? TAG_TENTATIVE : 0);
 	default:
-		return dice_throw(dice) >> dice_below(dice, 64);
+		return rng_draw(rng) >> rng_below(rng, 64);
 	}
 }
 
 /* A table that the segment could grow to, but did not: there is nothing where it is said to be. */
-static void invent_table(struct dice *dice)
+static void invent_table(struct rng *rng)
 {
 	struct layout_header *header = play->l->header;
 
 	store_relaxed(&header->tables[1].offset, play->l->tables_offset);
 	store_relaxed(&header->tables[1].lines, play->l->lines_max);
-	store_relaxed(&header->state, state_pack(1, (int)dice_below(dice, 2)));
+	store_relaxed(&header->state, state_pack(1, (int)rng_below(rng, 2)));
 }
 
-static void make_noise(struct dice *dice)
+static void make_noise(struct rng *rng)
 {
 	uint64_t *words = (uint64_t *)(void *)play->l->header;
 	uint64_t records = (uint64_t)((uint64_t *)(void *)play->l->rules - words),
@@ -98,36 +98,36 @@ static void make_noise(struct dice *dice)
 		 n = generation_end(play->l, &play->l->tables[0]) / sizeof(*words);
 
 	while (!atomic_load(&play->stop)) {
-		uint64_t at = first + dice_below(dice, n - first);
+		uint64_t at = first + rng_below(rng, n - first);
 
 		/* Every other time the word of a slot. */
-		if (dice_below(dice, 2) == 0)
-			at = slots + 2 * dice_below(dice, play->l->tables[0].lines * SLOTS_PER_LINE) + 1;
-		else if (play->scope == HEADER && dice_below(dice, 8) == 0)
-			at = dice_below(dice, sizeof(struct layout_header) / sizeof(*words));
-		if (play->scope == HEADER && dice_below(dice, 256) == 0)
-			invent_table(dice);
+		if (rng_below(rng, 2) == 0)
+			at = slots + 2 * rng_below(rng, play->l->tables[0].lines * SLOTS_PER_LINE) + 1;
+		else if (play->scope == HEADER && rng_below(rng, 8) == 0)
+			at = rng_below(rng, sizeof(struct layout_header) / sizeof(*words));
+		if (play->scope == HEADER && rng_below(rng, 256) == 0)
+			invent_table(rng);
 		else
-			store_relaxed(&words[at], nearly_right(dice, words, n, at));
+			store_relaxed(&words[at], nearly_right(rng, words, n, at));
 		atomic_fetch_add(&play->calls[NOISE], 1);
-		if (dice_below(dice, 64) == 0)
+		if (rng_below(rng, 64) == 0)
 			sched_yield();
 	}
 }
 
 /* ---- The eight ---- */
 
-static void look_in(struct dice *dice)
+static void look_in(struct rng *rng)
 {
 	struct shmlimit_problem problem;
 	struct shmlimit_counters counters = { .struct_size = sizeof(counters) };
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
-	struct shmlimit_rule rule = rules[dice_below(dice, NAMED)];
-	int rule_id = (int)dice_below(dice, RULES), error;
+	struct shmlimit_rule rule = rules[rng_below(rng, NAMED)];
+	int rule_id = (int)rng_below(rng, RULES), error;
 	struct shmlimit *other;
 
 	rule.struct_size = sizeof(rule);
-	switch (dice_below(dice, 7)) {
+	switch (rng_below(rng, 7)) {
 	case 0:
 		error = shmlimit_verify(stage_name, &problem, 1);
 		worker_check(error >= 0 || play->scope == HEADER, "verify fails: %d", error);
@@ -154,7 +154,7 @@ static void look_in(struct dice *dice)
 		             error);
 		break;
 	case 4:
-		rule.count += rule.algorithm == SHMLIMIT_FUNNEL ? dice_below(dice, 2) : 0;
+		rule.count += rule.algorithm == SHMLIMIT_FUNNEL ? rng_below(rng, 2) : 0;
 		error = shmlimit_rule_set(play->l, names[rule.algorithm], &rule);
 		if (error == -EAGAIN)
 			break; /* the others had the lock for five seconds */
@@ -163,7 +163,7 @@ static void look_in(struct dice *dice)
 			     "rule_set: %d", error);
 		break;
 	case 5:
-		error = shmlimit_reset(play->l, play->id[dice_below(dice, NAMED)], NULL, 0);
+		error = shmlimit_reset(play->l, play->id[rng_below(rng, NAMED)], NULL, 0);
 		worker_check(error >= 0 || (play->scope != TABLE && error == -ESRCH), "reset: %d", error);
 		break;
 	case 6:
@@ -177,12 +177,12 @@ static void look_in(struct dice *dice)
 	}
 }
 
-static int ask(struct dice *dice, int rule, uint32_t key, struct shmlimit_result *r)
+static int ask(struct rng *rng, int rule, uint32_t key, struct shmlimit_result *r)
 {
-	uint64_t tokens = dice_below(dice, 16) == 0 ? dice_throw(dice) >> dice_below(dice, 64)
-						    : 1 + dice_below(dice, CAPACITY + 1);
+	uint64_t tokens = rng_below(rng, 16) == 0 ? rng_draw(rng) >> rng_below(rng, 64)
+						    : 1 + rng_below(rng, CAPACITY + 1);
 
-	switch (dice_below(dice, 6)) {
+	switch (rng_below(rng, 6)) {
 	case 0:
 		return shmlimit_peek(play->l, rule, &key, sizeof(key), tokens, r);
 	case 1:
@@ -198,22 +198,22 @@ static int ask(struct dice *dice, int rule, uint32_t key, struct shmlimit_result
 
 static void work(struct crew *crew, int index)
 {
-	struct dice dice = { play->seed + (uint64_t)index };
+	struct rng rng = { play->seed + (uint64_t)index };
 
 	(void)crew;
 	if (index == NOISE) {
-		make_noise(&dice);
+		make_noise(&rng);
 		return;
 	}
 	while (!atomic_load(&play->stop)) {
 		struct shmlimit_result r = { 0 };
 		int answer;
 
-		if (dice_below(&dice, 256) == 0)
-			look_in(&dice);
-		answer = ask(&dice, play->id[dice_below(&dice, NAMED)], (uint32_t)dice_below(&dice, KEYS), &r);
-		worker_check(answer >= 0 || (play->scope != TABLE && answer == -ESRCH), "a call failed: %s",
-			     shmlimit_strerror(answer));
+		if (rng_below(&rng, 256) == 0)
+			look_in(&rng);
+		answer = ask(&rng, play->id[rng_below(&rng, NAMED)], (uint32_t)rng_below(&rng, KEYS), &r);
+		worker_check(answer >= 0 || (play->scope != TABLE && (answer == -ESRCH || answer == -EOPNOTSUPP)),
+			     "a call failed: %s", shmlimit_strerror(answer));
 		worker_check(play->scope != TABLE || r.remaining <= CAPACITY, "%" PRIu64 " are left of %d", r.remaining,
 			     CAPACITY);
 		atomic_fetch_add(&play->calls[index], 1);
@@ -349,7 +349,7 @@ int main(void)
 	stage_begin("hostile");
 	alarm((unsigned)seconds + WATCHDOG_SECONDS);
 	play = shared_memory(sizeof(*play));
-	play->seed = dice_seed();
+	play->seed = rng_seed();
 	perform("noise in slots, rings, names and counters", TABLE, seconds / 3);
 	perform("noise in rules too", RECORDS, seconds / 3);
 	perform("noise in all", HEADER, seconds - 2 * (seconds / 3));

@@ -45,7 +45,7 @@ static inline int leases_refuse(struct shmlimit *l, int rule, struct books *book
 
 /* A call, and what follows from its answer. Returns the last answer. */
 static inline int leases_spend(struct shmlimit *l, int rule, struct books *books, uint32_t key, uint64_t cost,
-			       struct dice *dice)
+			       struct rng *rng)
 {
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	uint64_t began_ns = shmlimit_now(l);
@@ -56,7 +56,7 @@ static inline int leases_spend(struct shmlimit *l, int rule, struct books *books
 	if (answer != SHMLIMIT_LEASE_ASK)
 		return answer;
 	books_add(books, ASKED, key, 0, began_ns, shmlimit_now(l));
-	switch (dice_below(dice, 8)) {
+	switch (rng_below(rng, 8)) {
 	case 0: /* as if he were killed now */
 		return answer;
 	case 1:
@@ -64,7 +64,7 @@ static inline int leases_spend(struct shmlimit *l, int rule, struct books *books
 	case 2:
 		return leases_refuse(l, rule, books, key, cost, 1);
 	default:
-		return leases_deposit(l, rule, books, key, lease.want + dice_below(dice, 3), cost);
+		return leases_deposit(l, rule, books, key, lease.want + rng_below(rng, 3), cost);
 	}
 }
 

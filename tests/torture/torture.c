@@ -116,10 +116,10 @@ static void admitted(uint32_t i, uint32_t key, uint64_t tokens, uint64_t began_n
 		history_add(&play->history, i, key, tokens, began_ns, shmlimit_now(play->l));
 }
 
-static void watched_take(struct dice *dice)
+static void watched_take(struct rng *rng)
 {
-	uint32_t i = (uint32_t)dice_below(dice, WATCHED), key = (uint32_t)dice_below(dice, KEYS);
-	uint64_t tokens = 1 + dice_below(dice, watched[i].tokens), began_ns = shmlimit_now(play->l);
+	uint32_t i = (uint32_t)rng_below(rng, WATCHED), key = (uint32_t)rng_below(rng, KEYS);
+	uint64_t tokens = 1 + rng_below(rng, watched[i].tokens), began_ns = shmlimit_now(play->l);
 	int64_t reply[5];
 	int answer;
 
@@ -133,42 +133,42 @@ static void watched_take(struct dice *dice)
 }
 
 /* What only leases have, beside the takes that they have too: now and then an answer that comes too late. */
-static void leased_call(struct dice *dice)
+static void leased_call(struct rng *rng)
 {
-	uint32_t key = (uint32_t)dice_below(dice, KEYS);
-	uint64_t tokens = 1 + dice_below(dice, 3);
+	uint32_t key = (uint32_t)rng_below(rng, KEYS);
+	uint64_t tokens = 1 + rng_below(rng, 3);
 	int answer;
 
-	if (dice_below(dice, 30) == 0)
+	if (rng_below(rng, 30) == 0)
 		answer = leases_deposit(play->l, play->id[LEASED], &play->books, key, 8 * tokens, tokens);
 	else
-		answer = leases_spend(play->l, play->id[LEASED], &play->books, key, tokens, dice);
+		answer = leases_spend(play->l, play->id[LEASED], &play->books, key, tokens, rng);
 
 	worker_check(answer >= 0, "lease: %s", shmlimit_strerror(answer));
 }
 
-static void watched_peek(struct dice *dice)
+static void watched_peek(struct rng *rng)
 {
-	uint32_t i = (uint32_t)dice_below(dice, WATCHED), key = (uint32_t)dice_below(dice, KEYS);
+	uint32_t i = (uint32_t)rng_below(rng, WATCHED), key = (uint32_t)rng_below(rng, KEYS);
 	struct shmlimit_result r = { 0 };
-	int answer = shmlimit_peek(play->l, play->id[i], &key, sizeof(key), dice_below(dice, 8), &r);
+	int answer = shmlimit_peek(play->l, play->id[i], &key, sizeof(key), rng_below(rng, 8), &r);
 
 	worker_check(answer >= 0 && r.remaining <= r.limit, "peek: %d, %" PRIu64 " of %" PRIu64, answer, r.remaining,
 		     r.limit);
 }
 
-static int wild_rule(struct dice *dice)
+static int wild_rule(struct rng *rng)
 {
-	return atomic_load(&play->wild[dice_below(dice, WILD)]);
+	return atomic_load(&play->wild[rng_below(rng, WILD)]);
 }
 
 /* A watched key is the last: what was taken of it is not given back, and perhaps too late. */
-static void take_all(struct dice *dice)
+static void take_all(struct rng *rng)
 {
-	uint32_t i = (uint32_t)dice_below(dice, WATCHED), key = (uint32_t)dice_below(dice, KEYS);
-	uint32_t stranger = (uint32_t)dice_below(dice, WILD_KEYS);
+	uint32_t i = (uint32_t)rng_below(rng, WATCHED), key = (uint32_t)rng_below(rng, KEYS);
+	uint32_t stranger = (uint32_t)rng_below(rng, WILD_KEYS);
 	struct shmlimit_request requests[2] = {
-		{ .rule = wild_rule(dice), .key = &stranger, .key_len = sizeof(stranger), .cost = 1 },
+		{ .rule = wild_rule(rng), .key = &stranger, .key_len = sizeof(stranger), .cost = 1 },
 		{ .rule = play->id[i], .key = &key, .key_len = sizeof(key), .cost = 1 },
 	};
 	uint64_t began_ns = shmlimit_now(play->l);
@@ -179,14 +179,14 @@ static void take_all(struct dice *dice)
 		admitted(i, key, 1, began_ns);
 }
 
-static void wild_call(struct dice *dice)
+static void wild_call(struct rng *rng)
 {
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
-	uint32_t key = (uint32_t)dice_below(dice, WILD_KEYS);
-	uint64_t tokens = dice_below(dice, 9);
-	int rule = wild_rule(dice), answer = 0;
+	uint32_t key = (uint32_t)rng_below(rng, WILD_KEYS);
+	uint64_t tokens = rng_below(rng, 9);
+	int rule = wild_rule(rng), answer = 0;
 
-	switch (dice_below(dice, 11)) {
+	switch (rng_below(rng, 11)) {
 	case 0:
 		answer = shmlimit_take(play->l, rule, &key, sizeof(key), tokens, NULL);
 		break;
@@ -194,7 +194,7 @@ static void wild_call(struct dice *dice)
 		answer = shmlimit_peek(play->l, rule, &key, sizeof(key), tokens, NULL);
 		break;
 	case 2:
-		answer = shmlimit_reserve(play->l, rule, &key, sizeof(key), tokens, dice_below(dice, MILLISECOND),
+		answer = shmlimit_reserve(play->l, rule, &key, sizeof(key), tokens, rng_below(rng, MILLISECOND),
 					  NULL);
 		break;
 	case 3:
@@ -207,7 +207,7 @@ static void wild_call(struct dice *dice)
 		answer = shmlimit_reset(play->l, rule, &key, sizeof(key));
 		break;
 	case 6:
-		answer = shmlimit_throttle(play->l, &key, sizeof(key), 5, 100000, 1 + dice_below(dice, 2), tokens,
+		answer = shmlimit_throttle(play->l, &key, sizeof(key), 5, 100000, 1 + rng_below(rng, 2), tokens,
 					   NULL);
 		break;
 	case 7:
@@ -229,21 +229,21 @@ static void wild_call(struct dice *dice)
 		     shmlimit_strerror(answer));
 }
 
-static void use(struct dice *dice)
+static void use(struct rng *rng)
 {
 	for (;;) {
-		uint64_t which = dice_below(dice, 100);
+		uint64_t which = rng_below(rng, 100);
 
 		if (which < 50)
-			watched_take(dice);
+			watched_take(rng);
 		else if (which < 60)
-			leased_call(dice);
+			leased_call(rng);
 		else if (which < 65)
-			watched_peek(dice);
+			watched_peek(rng);
 		else if (which < 75)
-			take_all(dice);
+			take_all(rng);
 		else
-			wild_call(dice);
+			wild_call(rng);
 		atomic_fetch_add(&play->calls, 1);
 	}
 }
@@ -262,44 +262,44 @@ static int set_rule(const char *name, struct shmlimit_rule rule)
 	return id;
 }
 
-static void set_wild(struct dice *dice, uint32_t algorithm)
+static void set_wild(struct rng *rng, uint32_t algorithm)
 {
 	static const char *const names[WILD] = { "wild.funnel", "wild.warmup", "wild.window",
 						  "wild.lease" };
 	struct shmlimit_rule rule = {
 		.algorithm = algorithm,
-		.mode = dice_below(dice, 4) == 0 ? (uint32_t)dice_below(dice, 3) : SHMLIMIT_ENFORCE,
-		.capacity = algorithm == SHMLIMIT_WARMUP ? 0 : 1 + dice_below(dice, 8),
-		.count = algorithm == SHMLIMIT_WINDOW ? 0 : 1 + dice_below(dice, 3),
-		.period_ns = (1 + dice_below(dice, 50)) * MICROSECOND,
-		.max_wait_ns = algorithm == SHMLIMIT_LEASE ? 0 : dice_below(dice, 3) * 100 * MICROSECOND,
+		.mode = rng_below(rng, 4) == 0 ? (uint32_t)rng_below(rng, 3) : SHMLIMIT_ENFORCE,
+		.capacity = algorithm == SHMLIMIT_WARMUP ? 0 : 1 + rng_below(rng, 8),
+		.count = algorithm == SHMLIMIT_WINDOW ? 0 : 1 + rng_below(rng, 3),
+		.period_ns = (1 + rng_below(rng, 50)) * MICROSECOND,
+		.max_wait_ns = algorithm == SHMLIMIT_LEASE ? 0 : rng_below(rng, 3) * 100 * MICROSECOND,
 		.warmup_ns = algorithm == SHMLIMIT_WARMUP ? MILLISECOND : 0,
 	};
 	int error = 0;
 
-	if (dice_below(dice, 4) == 0)
+	if (rng_below(rng, 4) == 0)
 		error = shmlimit_rule_remove(play->l, names[algorithm]);
 	worker_check(error == 0 || error == -ESRCH, "rule_remove: %s", shmlimit_strerror(error));
 	atomic_store(&play->wild[algorithm], set_rule(names[algorithm], rule));
 }
 
-static void govern(struct dice *dice)
+static void govern(struct rng *rng)
 {
 	struct shmlimit_problem problem;
 	int problems, error;
 
 	for (;;) {
-		uint32_t i = (uint32_t)dice_below(dice, THROTTLE);
+		uint32_t i = (uint32_t)rng_below(rng, THROTTLE);
 
-		switch (dice_below(dice, 4)) {
+		switch (rng_below(rng, 4)) {
 		case 0:
-			worker_check(set_rule(watched[i].name, watched[i].version[dice_below(dice, 2)]) ==
+			worker_check(set_rule(watched[i].name, watched[i].version[rng_below(rng, 2)]) ==
 					     play->id[i],
 				     "rule %s has another id", watched[i].name);
 			atomic_fetch_add(&play->changes, 1);
 			break;
 		case 1:
-			set_wild(dice, i % WILD);
+			set_wild(rng, i % WILD);
 			atomic_fetch_add(&play->changes, 1);
 			break;
 		case 2:
@@ -321,13 +321,13 @@ static void govern(struct dice *dice)
 
 static void work(struct crew *crew, int index)
 {
-	struct dice dice = { play->seed ^ (uint64_t)getpid() << 16 };
+	struct rng rng = { play->seed ^ (uint64_t)getpid() << 16 };
 
 	(void)crew;
 	if (index == GOVERNOR)
-		govern(&dice);
+		govern(&rng);
 	else
-		use(&dice);
+		use(&rng);
 }
 
 /* ---- What the killed left ---- */
@@ -359,7 +359,7 @@ static struct trace trace_of(const struct rule_view *view, uint32_t rule, uint32
 }
 
 /* What a process leaves that admits a token and is killed before it writes the cell: few of the killed hit that moment. */
-static int leave_open(const struct layout_terms *terms, struct layout_slot *slot, struct slot_seen *seen,
+static int leave_open(const struct layout_params *params, struct layout_slot *slot, struct slot_seen *seen,
                       const struct ring *ring, uint64_t now_ns)
 {
 	struct window w = { window_advance(ring->w.n, 1, RING), 1, ring->w.last_ns };
@@ -367,31 +367,31 @@ static int leave_open(const struct layout_terms *terms, struct layout_slot *slot
 
 	if ((int64_t)(now_ns - w.last_ns) > 0)
 		w.last_ns = now_ns;
-	seen->word = window_pack(terms, w);
+	seen->word = window_pack(params, w);
 	return slot_cas(slot, before, seen->tag, seen->word);
 }
 
 /* A ring whose cells lag behind the word: are they written when the word is moved on? */
 static void help(const struct rule_view *view, uint32_t rule, uint32_t key, const struct trace *before)
 {
-	const struct layout_terms *terms = &view->terms;
+	const struct layout_params *params = &view->params;
 	uint64_t now_ns = shmlimit_now(play->l), cell_ns;
-	struct ring ring = ring_read(play->l, play->l->tables, before->committed, terms, before->seen.word, now_ns), after;
+	struct ring ring = ring_read(play->l, play->l->tables, before->committed, params, before->seen.word, now_ns), after;
 	struct slot_seen open = before->seen, seen;
 
 	if (ring.valid == 0)
 		return;
-	if (ring.complete && !leave_open(terms, before->committed, &open, &ring, now_ns))
+	if (ring.complete && !leave_open(params, before->committed, &open, &ring, now_ns))
 		return;
-	ring = ring_read(play->l, play->l->tables, before->committed, terms, open.word, now_ns);
+	ring = ring_read(play->l, play->l->tables, before->committed, params, open.word, now_ns);
 	sum.left_open++;
 	if (shmlimit_charge(play->l, (int)rule, &key, sizeof(key), 1, NULL) != 0)
 		bail("charge");
 	seen = slot_read(before->committed);
-	after = ring_read(play->l, play->l->tables, before->committed, terms, seen.word, now_ns);
+	after = ring_read(play->l, play->l->tables, before->committed, params, seen.word, now_ns);
 	cell_ns = ring_cells(play->l, play->l->tables, before->committed)[window_cell(after.w.n, 1, RING)];
 	sum.helped += seen.tag == before->seen.tag && after.w.n == window_advance(ring.w.n, 1, RING) &&
-		      window_agrees(terms, open.word, cell_ns);
+		      window_agrees(params, open.word, cell_ns);
 }
 
 static int is_current(const struct rule_view *view, const struct trace *trace)
@@ -438,7 +438,7 @@ static void finish_what_they_left(void)
 static void outlast(const struct rule_view *view, uint32_t key, const struct trace *trace, uint64_t died_ns)
 {
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
-	struct lease left = lease_read(&view->terms, trace->seen.word, died_ns);
+	struct lease left = lease_read(&view->params, trace->seen.word, died_ns);
 	uint64_t then_ns = died_ns + CLAIM_NS + play->grace_ns[LEASED];
 
 	if (left.state != LEASE_ASKED || left.left_ns == 0)
@@ -526,18 +526,18 @@ static void judge(void)
 
 /* ---- Rounds ---- */
 
-static void round_of(struct dice *dice)
+static void round_of(struct rng *rng)
 {
 	struct shmlimit_counters before = counters_of(play->l, -1), after;
 	struct crew crew;
 	uint64_t died_ns;
 
-	play->seed = dice_throw(dice);
+	play->seed = rng_draw(rng);
 	history_clear(&play->history);
 	crew_start(&crew, WORKERS + 1, work, NULL);
 	for (int i = 0; i < KILLS_A_ROUND; i++) {
-		uint64_t until = atomic_load(&play->calls) + dice_below(dice, CALLS_A_KILL);
-		int victim = (int)dice_below(dice, WORKERS + 1);
+		uint64_t until = atomic_load(&play->calls) + rng_below(rng, CALLS_A_KILL);
+		int victim = (int)rng_below(rng, WORKERS + 1);
 
 		while (atomic_load(&play->calls) < until)
 			crew_await();
@@ -600,7 +600,7 @@ static void begin(void)
 					    .rules = 16,
 					    .window_max = RING,
 					    .on_full = SHMLIMIT_FULL_DENY };
-	struct dice dice = { play->seed };
+	struct rng rng = { play->seed };
 	uint32_t key = 0;
 	int error = shmlimit_create(stage_name, &options, &play->l);
 
@@ -611,7 +611,7 @@ static void begin(void)
 		measure(i / 2);
 	}
 	for (uint32_t i = 0; i < WILD; i++)
-		set_wild(&dice, i);
+		set_wild(&rng, i);
 	/* Nobody but the governor makes rules: not those without a name either. */
 	for (uint64_t period_s = 1; period_s <= 2; period_s++)
 		shmlimit_throttle(play->l, &key, sizeof(key), 5, 100000, period_s, 1, NULL);
@@ -628,7 +628,7 @@ int main(void)
 {
 	const char *given = getenv("SECONDS");
 	uint64_t seconds = given != NULL ? strtoull(given, NULL, 10) : scaled(8), reported = 0, passed = 0;
-	struct dice dice;
+	struct rng rng;
 	time_t began = time(NULL);
 
 	if (SWAPS_ARE_PRIVATE)
@@ -636,12 +636,12 @@ int main(void)
 	stage_begin("torture");
 	alarm((unsigned)seconds + SECONDS_MORE + WATCHDOG_SECONDS);
 	play = shared_memory(sizeof(*play));
-	play->seed = dice_seed();
-	dice.state = play->seed + 1;
+	play->seed = rng_seed();
+	rng.state = play->seed + 1;
 	begin();
 	while (sum.excesses + sum.unbacked + sum.crowds == 0 && sum.ended_badly == 0 &&
 	       (passed < seconds || (passed < seconds + SECONDS_MORE && !seen_enough()))) {
-		round_of(&dice);
+		round_of(&rng);
 		passed = (uint64_t)(time(NULL) - began);
 		if (passed >= reported + 60) {
 			progress(passed);

@@ -15,7 +15,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../dice.h"
+#include "../rng.h"
 #include "unit.h"
 
 #define DAY (86400 * SECOND)
@@ -188,7 +188,7 @@ static void as_told(uint64_t start)
 	reset = r.reset_after_ns;
 	expect(r.remaining >= leaked(limit, at - start) &&
 		       r.remaining <= leaked(limit, at - start + limit->early_ns) && r.limit == limit->capacity,
-	       "what has leaked remains", start, at);
+	       "what has refilled remains", start, at);
 	if (retry != 0) {
 		expect(agrees(retry, due(limit, cost) - (at - start)), "a wait is what is missing", start, at);
 		expect(take(cost, at) == SHMLIMIT_DENIED, "what does not fit is denied", start, at);
@@ -198,7 +198,7 @@ static void as_told(uint64_t start)
 		       at + retry);
 	}
 	if (reset != 0) {
-		expect(agrees(reset, due(limit, limit->capacity) - (at - start)), "full when all has leaked", start,
+		expect(agrees(reset, due(limit, limit->capacity) - (at - start)), "full when all has refilled", start,
 		       at);
 		peek(0, at + reset - 1);
 		expect(r.remaining == limit->capacity - 1, "not full a nanosecond before it is said to be", start,
@@ -430,7 +430,7 @@ int main(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64 };
 
-	seed = dice_seed();
+	seed = rng_seed();
 	l = unit_create("boundary", &options);
 	exact();
 	to_a_tick();

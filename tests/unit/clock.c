@@ -28,7 +28,7 @@
  */
 #include <time.h>
 
-#include "../dice.h"
+#include "../rng.h"
 #include "unit.h"
 
 #include "atomic.h"
@@ -85,7 +85,7 @@ struct limit {
 	uint64_t capacity, count, period_ns;
 	int id;
 	uint64_t fill_ns, slack_ns, tick_ns, back_ns;
-	struct layout_terms terms;
+	struct layout_params params;
 };
 
 static struct limit limits[] = {
@@ -128,7 +128,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 /* Words without a quota: see lib/algorithm/funnel.h. */
 static int has_quota(const struct limit *limit)
 {
-	return terms_quota_bits(&limit->terms) != 0;
+	return params_quota_bits(&limit->params) != 0;
 }
 
 static void define(void)
@@ -148,7 +148,7 @@ static void define(void)
 		limit->back_ns = range.back_ns;
 		rule = (struct shmlimit_rule){ .capacity = limit->capacity, .count = limit->count,
 			.period_ns = limit->period_ns };
-		funnel_compile(&rule, &limit->terms);
+		funnel_compile(&rule, &limit->params);
 	}
 }
 
@@ -221,7 +221,7 @@ static void idle(void)
 				take(limit->capacity - old, start);
 				want = least(limit->capacity, old + leaked(limit, idle_ns[j]));
 				if (idle_ns[j] <= limit->back_ns)
-					expect(left(now) == want, "what had leaked is there", start, now);
+					expect(left(now) == want, "what had refilled is there", start, now);
 				else
 					expect(left(now) >= old || !has_quota(limit), "no less than before is there",
 					       start, now);
@@ -330,7 +330,7 @@ static void step_back(uint64_t then, uint64_t old, uint64_t content_ns, uint64_t
 		uint64_t less = content_ns > step ? content_ns - step : 0;
 
 		expect(left(now) <= leaked(limit, less) && left(now) >= leaked(limit, less - (less != 0)),
-		       "what was left is left, but for what leaked in the time that is to come again", then, now);
+		       "what was left is left, except what refilled in the time that is to come again", then, now);
 		old = r.remaining;
 	}
 	expect(drain(now) == old, "and can be taken", then, now);
@@ -350,7 +350,7 @@ static void step_back(uint64_t then, uint64_t old, uint64_t content_ns, uint64_t
 		now += up_to(due(limit, 2));
 		admitted += drain(now);
 		expect(admitted <= leaked(limit, content_ns + now - (then - step) + limit->tick_ns),
-		       "no more is admitted after the step than was left and leaked", then, now);
+		       "no more is admitted after the step than was left and refilled", then, now);
 	}
 	expect(left(now + limit->fill_ns) == limit->capacity, "and it fills in the time to fill", then, now);
 }
@@ -423,13 +423,13 @@ static void timestamp_wraps(void)
 	uint64_t wraps = 0;
 
 	for (size_t i = 0; i < LIMITS; i++) {
-		const struct layout_terms *terms = &limits[i].terms;
-		u128 ticks = (u128)1 << (64 - terms_quota_bits(terms));
+		const struct layout_params *params = &limits[i].params;
+		u128 ticks = (u128)1 << (64 - params_quota_bits(params));
 
 		wrong = 0;
 		for (u128 n = 1; n <= scaled(40); n++) {
 			/* The first nanosecond at which the timestamp has wrapped n times. */
-			u128 wrap = (n * ticks * terms->den + terms->num - 1) / terms->num;
+			u128 wrap = (n * ticks * params->den + params->num - 1) / params->num;
 			uint64_t start;
 
 			if (wrap > UINT64_MAX - 2 * limits[i].fill_ns || wrap < limits[i].fill_ns)
@@ -487,8 +487,8 @@ static struct layout_slot *only_slot(void)
 
 static uint64_t some_word(uint64_t now)
 {
-	uint64_t quota_mask = ((uint64_t)1 << terms_quota_bits(&limit->terms)) - 1, word = draw();
-	uint64_t stamp = funnel_time(&limit->terms, now).stamp;
+	uint64_t quota_mask = ((uint64_t)1 << params_quota_bits(&limit->params)) - 1, word = draw();
+	uint64_t stamp = funnel_time(&limit->params, now).stamp;
 
 	switch (up_to(5)) {
 	case 0:
@@ -666,10 +666,10 @@ static void stopped_before_waiting(void)
 	shmlimit_take(l, slow.id, &key, sizeof(key), 1, NULL);
 	stops = 1;
 	is(shmlimit_acquire(l, slow.id, &key, sizeof(key), 1, 10 * SECOND, &r), SHMLIMIT_ALLOWED,
-	   "who was stopped before he acquired has a place behind the others");
+	   "a caller that was stopped before it acquired has a place behind the others");
 	stops = 0;
 	is(r.wait_ns, 5 * SECOND, "as far behind as they owe");
-	ok(slept_until_ns >= clock_ns + r.wait_ns, "and does not go on before his token is there");
+	ok(slept_until_ns >= clock_ns + r.wait_ns, "a caller does not go on before its token is there");
 }
 
 /* At the second look at the clock: a rule that was off is on again. */
@@ -768,8 +768,8 @@ static void stepped(const struct kind *kind, int given, uint64_t step)
 		;
 	if (kind->rule.max_wait_ns != 0 && up_to(1))
 		shmlimit_reserve_at(l, kind->id, &key, sizeof(key), 1 + up_to(9), UINT64_MAX, then, &r);
-	holds(kind, given, step, !allows(kind, given, 1, now), "who has nothing gets nothing by a step back");
-	holds(kind, given, step, r.retry_after_ns <= kind->longest_ns, "it is told to wait no longer than the longest");
+	holds(kind, given, step, !allows(kind, given, 1, now), "a key without tokens gets none by a step back");
+	holds(kind, given, step, r.retry_after_ns <= kind->longest_ns, "a denial reports no wait longer than the longest");
 	holds(kind, given, step, !allows(kind, given, 1, now), "and nothing by asking again");
 	holds(kind, given, step, allows(kind, given, 1, now + kind->longest_ns), "it is locked out no longer than that");
 }
@@ -837,7 +837,7 @@ static void leases_and_steps(void)
 		key = draw();
 		if (shmlimit_lease_take_at(l, id, &key, sizeof(key), 1, SECOND, SECOND, &lease, base, NULL) !=
 		    SHMLIMIT_LEASE_ASK)
-			bail("nobody is told to ask");
+			bail("no caller is told to ask");
 		shmlimit_lease_deposit_at(l, id, &key, sizeof(key), 50, 0, SECOND, base, NULL);
 		for (int i = 0; i < 100; i++)
 			spent += shmlimit_take_at(l, id, &key, sizeof(key), 1, base + up_to(4 * SECOND) - 2 * SECOND -
@@ -847,14 +847,14 @@ static void leases_and_steps(void)
 		                                    base + SECOND + HOUR, NULL) != SHMLIMIT_LEASE_ASK;
 	}
 	is(too_many, 0, "what is leased is spent once, however the clock steps");
-	is(not_asked, 0, "and when its time is over a caller is told to ask");
+	is(not_asked, 0, "when a lease is over a caller is told to ask");
 }
 
 int main(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = 16 };
 
-	seed = dice_seed();
+	seed = rng_seed();
 	l = unit_create("clock", &options);
 	define();
 	idle();

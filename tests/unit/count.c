@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../dice.h"
+#include "../rng.h"
 #include "unit.h"
 
 #include "count.h"
@@ -68,44 +68,66 @@ static void counting(void)
 	int id = rule("count", 0, 0);
 
 	is(count(id, 0, 0, INT64_MAX, 0, T0), SHMLIMIT_ALLOWED, "a key that was never counted can be read");
-	ok(c.count == 0 && c.applied == 0 && c.ttl_ns == 0, "and counts 0, for no time");
+	ok(c.count == 0 && c.applied == 0 && c.ttl_ns == 0, "a key that was never counted reads as 0, for no time");
 	is((int)unit_slots(l, SHMLIMIT_SLOT_LIVE, T0), 0, "it takes no slot");
 	is(count(id, 3, SECOND, 10, 0, T0), SHMLIMIT_ALLOWED, "the first addition");
 	ok(c.count == 3 && c.applied == 3 && ms(c.ttl_ns) == 1000, "starts the time to live");
-	is(count(id, 7, 5 * SECOND, 10, 0, T0 + 400 * MS), SHMLIMIT_ALLOWED, "up to the bound is allowed");
-	ok(c.count == 10 && c.applied == 7 && ms(c.ttl_ns) == 600, "and does not move the end");
-	is(count(id, 1, SECOND, 10, 0, T0 + 500 * MS), SHMLIMIT_DENIED, "beyond the bound is denied");
-	ok(c.count == 10 && c.applied == 0 && ms(c.ttl_ns) == 500, "and changes neither count nor time");
+	is(count(id, 7, 5 * SECOND, 10, 0, T0 + 400 * MS), SHMLIMIT_ALLOWED, "an addition up to the bound is allowed");
+	ok(c.count == 10 && c.applied == 7 && ms(c.ttl_ns) == 600, "an addition does not move the end of the count");
+	is(count(id, 1, SECOND, 10, 0, T0 + 500 * MS), SHMLIMIT_DENIED, "an addition beyond the bound is denied");
+	ok(c.count == 10 && c.applied == 0 && ms(c.ttl_ns) == 500, "a denied addition changes neither count nor time");
 	is(count(id, 1, SECOND, 11, 0, T0 + 500 * MS), SHMLIMIT_ALLOWED, "the bound is the caller's, call by call");
 	is(count(id, -4, SECOND, INT64_MAX, 0, T0 + 500 * MS), SHMLIMIT_ALLOWED, "a negative number takes away");
-	ok(c.count == 7 && c.applied == -4 && ms(c.ttl_ns) == 500, "and leaves the time as it is");
-	is(count(id, -8, SECOND, INT64_MAX, 0, T0 + 500 * MS), SHMLIMIT_DENIED, "but never below 0");
-	ok(c.count == 7 && c.applied == 0, "then nothing is taken away");
+	ok(c.count == 7 && c.applied == -4 && ms(c.ttl_ns) == 500, "taking away leaves the time as it is");
+	is(count(id, -8, SECOND, INT64_MAX, 0, T0 + 500 * MS), SHMLIMIT_DENIED, "taking away below 0 is denied");
+	ok(c.count == 7 && c.applied == 0, "a denied call takes nothing away");
 	is(count(id, -8, SECOND, INT64_MAX, SHMLIMIT_COUNT_SATURATE, T0 + 500 * MS), SHMLIMIT_ALLOWED,
-	   "or what is there, where the caller says so");
+	   "with SATURATE a call takes away what is there");
 	ok(c.count == 0 && c.applied == -7 && ms(c.ttl_ns) == 500, "a count of 0 has its time still");
 	is(count(id, 4, SECOND, 3, SHMLIMIT_COUNT_SATURATE, T0 + 500 * MS), SHMLIMIT_ALLOWED, "saturating adds what fits");
-	ok(c.count == 3 && c.applied == 3, "up to the bound");
-	is(count(id, 4, SECOND, 3, SHMLIMIT_COUNT_SATURATE, T0 + 500 * MS), SHMLIMIT_ALLOWED, "and if nothing fits");
-	ok(c.count == 3 && c.applied == 0 && ms(c.ttl_ns) == 500, "nothing");
-	is(count(id, 1, SECOND, 2, SHMLIMIT_COUNT_SATURATE, T0 + 500 * MS), SHMLIMIT_ALLOWED, "a count above the bound");
-	ok(c.count == 2 && c.applied == -1, "is lowered to it, as by INCREX");
-	is(count(id, 1, 2 * SECOND, 9, SHMLIMIT_COUNT_RESTART, T0 + 900 * MS), SHMLIMIT_ALLOWED, "restarting");
-	ok(c.count == 3 && ms(c.ttl_ns) == 2000, "begins the time again");
-	is(count(id, 0, 3 * SECOND, 9, SHMLIMIT_COUNT_RESTART, T0 + 900 * MS), SHMLIMIT_ALLOWED, "also where nothing is added");
-	ok(c.count == 3 && ms(c.ttl_ns) == 3000, "to a count that there is");
+	ok(c.count == 3 && c.applied == 3, "saturating adds up to the bound");
+	is(count(id, 4, SECOND, 3, SHMLIMIT_COUNT_SATURATE, T0 + 500 * MS), SHMLIMIT_ALLOWED, "with SATURATE a call is allowed even if nothing fits");
+	ok(c.count == 3 && c.applied == 0 && ms(c.ttl_ns) == 500, "saturating a full count adds nothing");
+	is(count(id, 1, SECOND, 2, SHMLIMIT_COUNT_SATURATE, T0 + 500 * MS), SHMLIMIT_ALLOWED, "a count above the bound is allowed to saturate");
+	ok(c.count == 2 && c.applied == -1, "saturating lowers a count to the bound, as INCREX does");
+	is(count(id, 1, 2 * SECOND, 9, SHMLIMIT_COUNT_RESTART, T0 + 900 * MS), SHMLIMIT_ALLOWED, "RESTART with an addition is allowed");
+	ok(c.count == 3 && ms(c.ttl_ns) == 2000, "RESTART begins the time again");
+	is(count(id, 0, 3 * SECOND, 9, SHMLIMIT_COUNT_RESTART, T0 + 900 * MS), SHMLIMIT_ALLOWED, "RESTART is allowed if nothing is added");
+	ok(c.count == 3 && ms(c.ttl_ns) == 3000, "RESTART begins the time of an existing count again");
 	is(count(id, 9, 9 * SECOND, 9, SHMLIMIT_COUNT_RESTART, T0 + 900 * MS), SHMLIMIT_DENIED, "what is denied");
 	ok(c.count == 3 && ms(c.ttl_ns) == 3000, "does not");
 	is(count(id, 0, 0, 9, 0, T0 + 3901 * MS), SHMLIMIT_ALLOWED, "when its time is over");
 	ok(c.count == 0 && c.ttl_ns == 0, "a count is 0");
-	is((int)unit_slots(l, SHMLIMIT_SLOT_LIVE, T0 + 3901 * MS), 0, "and its slot is free for others");
-	is(count(id, 2, SECOND, 9, 0, T0 + 3901 * MS), SHMLIMIT_ALLOWED, "and the next addition");
+	is((int)unit_slots(l, SHMLIMIT_SLOT_LIVE, T0 + 3901 * MS), 0, "an expired count leaves its slot to other keys");
+	is(count(id, 2, SECOND, 9, 0, T0 + 3901 * MS), SHMLIMIT_ALLOWED, "an addition to an expired count is allowed");
 	ok(c.count == 2 && ms(c.ttl_ns) == 1000, "is the first of another");
 	is(count(id, INT64_MAX, SECOND, INT64_MAX, 0, T0 + 3901 * MS), SHMLIMIT_DENIED, "no sum overflows");
-	is(count(id, INT64_MIN, SECOND, INT64_MAX, 0, T0 + 3901 * MS), SHMLIMIT_DENIED, "nor does a difference");
+	is(count(id, INT64_MIN, SECOND, INT64_MAX, 0, T0 + 3901 * MS), SHMLIMIT_DENIED, "no difference overflows");
 	is(count(id, 2147483645, SECOND, INT64_MAX, 0, T0 + 3901 * MS), SHMLIMIT_ALLOWED, "2^31 - 1 can be counted");
-	is(count(id, 1, SECOND, INT64_MAX, 0, T0 + 3901 * MS), SHMLIMIT_DENIED, "and no more by default");
+	is(count(id, 1, SECOND, INT64_MAX, 0, T0 + 3901 * MS), SHMLIMIT_DENIED, "a count above 2^31 - 1 is denied by default");
 	is(shmlimit_count_at(l, id, "k", 1, 0, 0, 0, 0, T0 + 3901 * MS, NULL), SHMLIMIT_ALLOWED, "no answer need be wanted");
+}
+
+/* A read-only handle looks at a key that is left in the old table: it carries nothing, and writes nothing. */
+static void looks(void)
+{
+	struct shmlimit *old = unit_create("count", NULL), *reader;
+	struct shmlimit_rule counter = { .struct_size = sizeof(counter), .algorithm = SHMLIMIT_COUNTER };
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	int id = shmlimit_rule_set(old, "r", &counter);
+
+	if (id < 0 || shmlimit_count(old, id, "k", 1, 3, 3600 * SECOND, 9, 0, NULL) != SHMLIMIT_ALLOWED)
+		bail("count");
+	shmlimit_info(old, &info);
+	is(shmlimit_grow(old, 4 * info.slots), 0, "a segment with a count grows");
+	if (shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &reader) != 0)
+		bail("open");
+	c = (struct shmlimit_count){ .struct_size = sizeof(c) };
+	is(shmlimit_count(reader, id, "k", 1, 0, 0, 9, 0, &c), SHMLIMIT_ALLOWED, "a read-only handle reads a count that is left in the old table");
+	is(c.count, 3, "the count is the same after growing");
+	is(shmlimit_count(reader, id, "k", 1, 1, 0, 9, 0, NULL), -EROFS, "a read-only handle adds nothing");
+	shmlimit_close(reader);
+	shmlimit_close(old);
 }
 
 static void errors(void)
@@ -116,32 +138,32 @@ static void errors(void)
 
 	is(count(id, 1, longest_ns, 1, 0, T0), SHMLIMIT_ALLOWED, "the longest time to live, a period's by default, is accepted");
 	is(count(id, 1, longest_ns + 1, 1, 0, T0), -ERANGE, "a longer one is not");
-	is(count(id, 1, SECOND, -1, 0, T0), -EINVAL, "nor is a bound below 0");
-	is(count(id, 1, SECOND, 1, 4, T0), -EINVAL, "nor an unknown flag");
+	is(count(id, 1, SECOND, -1, 0, T0), -EINVAL, "a bound below 0 is refused");
+	is(count(id, 1, SECOND, 1, 4, T0), -EINVAL, "an unknown flag is refused");
 	is(count(funnel, 1, SECOND, 1, 0, T0), -EOPNOTSUPP, "a funnel does not count");
-	is(count(9, 1, SECOND, 1, 0, T0), -ESRCH, "nor does what is no rule");
+	is(count(9, 1, SECOND, 1, 0, T0), -ESRCH, "an id of no rule is refused");
 	is(count(-1, 1, SECOND, 1, 0, T0), -ESRCH, "whatever its number");
 	is(shmlimit_count(NULL, id, "k", 1, 1, SECOND, 1, 0, NULL), -EINVAL, "a limiter is needed");
-	is(shmlimit_count(l, id, NULL, 1, 1, SECOND, 1, 0, NULL), -EINVAL, "and a key");
+	is(shmlimit_count(l, id, NULL, 1, 1, SECOND, 1, 0, NULL), -EINVAL, "a key is needed");
 	is(shmlimit_count(l, id, "k", 0, 1, SECOND, 1, 0, NULL), -EMSGSIZE, "with a length");
 	c.struct_size = 4;
 	is(shmlimit_count_at(l, id, "new", 3, 1, SECOND, 1, 0, T0, &c), -EINVAL, "an answer says how large it is");
-	is(shmlimit_peek_at(l, id, "new", 3, 0, T0, &r), SHMLIMIT_ALLOWED, "or nothing is done:");
-	is(r.remaining, r.limit, "nothing was counted");
+	is(shmlimit_peek_at(l, id, "new", 3, 0, T0, &r), SHMLIMIT_ALLOWED, "a peek finds that a refused call did nothing");
+	is(r.remaining, r.limit, "a call with a bad structure counts nothing");
 	bad.max_wait_ns = 1;
 	is(shmlimit_rule_set(l, "bad", &bad), -EINVAL, "a counter owes nothing");
 	bad.max_wait_ns = 0;
 	bad.count = 3;
-	is(shmlimit_rule_set(l, "bad", &bad), -EINVAL, "nor does it refill");
+	is(shmlimit_rule_set(l, "bad", &bad), -EINVAL, "a counter that refills is refused");
 	bad.count = 0;
 	bad.capacity = SHMLIMIT_CAPACITY_MAX + 1;
-	is(shmlimit_rule_set(l, "bad", &bad), -ERANGE, "it counts to 2^48");
+	is(shmlimit_rule_set(l, "bad", &bad), -ERANGE, "a capacity above 2^48 is refused");
 	bad.capacity = SHMLIMIT_CAPACITY_MAX - 1;
 	bad.period_ns = 366 * DAY;
-	ok(shmlimit_rule_set(l, "bad", &bad) >= 0, "for a year too");
+	ok(shmlimit_rule_set(l, "bad", &bad) >= 0, "a counter to 2^48 can have a period of a year");
 	ok(set("year", 67108863, 366 * DAY) >= 0 && range_of(shmlimit_rule_find(l, "year")).resolution_ps <= 1000 * MS,
-	   "to 2^26 for a year it tells half milliseconds");
-	ok(range_of(id).resolution_ps <= 1000 * MS, "as by default");
+	   "a counter to 2^26 for a year tells half milliseconds");
+	ok(range_of(id).resolution_ps <= 1000 * MS, "a counter by default tells half milliseconds");
 }
 
 static void window(void)
@@ -152,9 +174,9 @@ static void window(void)
 	size_t failed = 9;
 
 	is(take(id, 3, T0), SHMLIMIT_ALLOWED, "a take opens a window of the rule's period");
-	ok(r.limit == 5 && r.remaining == 2 && ms(r.reset_after_ns) == 1000, "and says what is left of it");
+	ok(r.limit == 5 && r.remaining == 2 && ms(r.reset_after_ns) == 1000, "a take reports what is left of the window");
 	is(take(id, 3, T0 + 400 * MS), SHMLIMIT_DENIED, "more than the capacity is denied");
-	ok(r.remaining == 2 && ms(r.retry_after_ns) == 600, "until the window ends");
+	ok(r.remaining == 2 && ms(r.retry_after_ns) == 600, "a denial reports when the window ends");
 	is(take(id, 6, T0 + 400 * MS), SHMLIMIT_DENIED, "what never fits");
 	is(r.retry_after_ns, UINT64_MAX, "is said never to");
 	is(shmlimit_peek_at(l, id, "k", 1, 2, T0 + 400 * MS, &r), SHMLIMIT_ALLOWED, "a peek takes nothing");
@@ -162,12 +184,12 @@ static void window(void)
 	is(shmlimit_refund_at(l, id, "k", 1, 1, T0 + 400 * MS, &r), SHMLIMIT_ALLOWED, "a refund gives back");
 	is(r.remaining, 3, "what it says");
 	is(shmlimit_charge_at(l, id, "k", 1, 9, T0 + 400 * MS, &r), SHMLIMIT_ALLOWED, "a charge takes what there is");
-	ok(r.remaining == 0 && r.retry_after_ns == UINT64_MAX, "and says that it was not all");
+	ok(r.remaining == 0 && r.retry_after_ns == UINT64_MAX, "a charge reports that not all was charged");
 	is(shmlimit_reserve_at(l, id, "k", 1, 1, SECOND, T0 + 400 * MS, &r), SHMLIMIT_DENIED, "nothing can be reserved in the next window");
-	is(take(id, 5, T0 + 1001 * MS), SHMLIMIT_ALLOWED, "which begins with the first request after this one");
+	is(take(id, 5, T0 + 1001 * MS), SHMLIMIT_ALLOWED, "the next window begins with the first request after this one");
 	is(shmlimit_take_all(l, both, 2, &failed, NULL), SHMLIMIT_DENIED, "of several limits, one denies");
-	is((long long)failed, 1, "the one that has not enough");
-	is(shmlimit_peek(l, id, "a", 1, 5, NULL), SHMLIMIT_ALLOWED, "and the other is as before");
+	is((long long)failed, 1, "take_all names the limit that has not enough");
+	is(shmlimit_peek(l, id, "a", 1, 5, NULL), SHMLIMIT_ALLOWED, "take_all leaves the other limit as it was");
 }
 
 /* A number, until a time. */
@@ -182,11 +204,11 @@ static int64_t smaller(int64_t a, int64_t b)
 }
 
 /* What shmlimit_count() has to do. Returns the answer. */
-static int plainly(struct plain *p, const struct layout_terms *terms, int64_t n, uint64_t ttl_ns, int64_t bound,
+static int plainly(struct plain *p, const struct layout_params *params, int64_t n, uint64_t ttl_ns, int64_t bound,
                    uint32_t flags, uint64_t now_ns, struct shmlimit_count *want)
 {
-	uint64_t tick = count_tick_ns(terms);
-	int64_t most = smaller(bound, (int64_t)terms->capacity), sum = p->n + n;
+	uint64_t tick = count_tick_ns(params);
+	int64_t most = smaller(bound, (int64_t)params->capacity), sum = p->n + n;
 	int lives = p->until_ns > now_ns;
 
 	if (!lives)
@@ -201,36 +223,36 @@ static int plainly(struct plain *p, const struct layout_terms *terms, int64_t n,
 	want->applied = sum - p->n;
 	want->count = p->n = sum;
 	if (lives ? flags & SHMLIMIT_COUNT_RESTART : sum != 0)
-		p->until_ns = (now_ns + (ttl_ns != 0 ? ttl_ns : terms->back) + tick - 1) / tick * tick;
+		p->until_ns = (now_ns + (ttl_ns != 0 ? ttl_ns : params->back) + tick - 1) / tick * tick;
 	want->ttl_ns = p->until_ns > now_ns ? p->until_ns - now_ns : 0;
 	return SHMLIMIT_ALLOWED;
 }
 
-static unsigned history(struct dice *dice, int id, const struct layout_terms *terms, uint64_t key, uint64_t did[4])
+static unsigned history(struct rng *rng, int id, const struct layout_params *params, uint64_t key, uint64_t did[4])
 {
-	uint64_t now_ns = T0 + dice_below(dice, 1000 * SECOND), most_ns = 3 * MS;
+	uint64_t now_ns = T0 + rng_below(rng, 1000 * SECOND), most_ns = 3 * MS;
 	struct plain p = { 0, 0 };
 	unsigned wrong = 0;
 
 	for (int i = 0; i < ASKS; i++) {
 		struct shmlimit_count want, got = { .struct_size = sizeof(got) };
-		int64_t n = (int64_t)dice_below(dice, 9) - 3, bound = (int64_t)dice_below(dice, 12);
-		uint64_t ttl_ns = dice_below(dice, 4) == 0 ? 0 : 1 + dice_below(dice, most_ns);
-		uint32_t flags = (uint32_t)dice_below(dice, 4);
+		int64_t n = (int64_t)rng_below(rng, 9) - 3, bound = (int64_t)rng_below(rng, 12);
+		uint64_t ttl_ns = rng_below(rng, 4) == 0 ? 0 : 1 + rng_below(rng, most_ns);
+		uint32_t flags = (uint32_t)rng_below(rng, 4);
 		int answer, expected;
 
-		now_ns += dice_below(dice, 2) * dice_below(dice, most_ns);
-		if (dice_below(dice, 4) == 0) {
-			n = (int64_t)dice_below(dice, 6);
-			bound = (int64_t)terms->capacity;
+		now_ns += rng_below(rng, 2) * rng_below(rng, most_ns);
+		if (rng_below(rng, 4) == 0) {
+			n = (int64_t)rng_below(rng, 6);
+			bound = (int64_t)params->capacity;
 			flags = 0;
 			ttl_ns = 0;
-			expected = plainly(&p, terms, n, ttl_ns, bound, flags, now_ns, &want);
+			expected = plainly(&p, params, n, ttl_ns, bound, flags, now_ns, &want);
 			answer = shmlimit_take_at(l, id, &key, sizeof(key), (uint64_t)n, now_ns, &r);
-			wrong += answer != expected || r.remaining != terms->capacity - (uint64_t)want.count ||
+			wrong += answer != expected || r.remaining != params->capacity - (uint64_t)want.count ||
 				 r.reset_after_ns != want.ttl_ns;
 		} else {
-			expected = plainly(&p, terms, n, ttl_ns, bound, flags, now_ns, &want);
+			expected = plainly(&p, params, n, ttl_ns, bound, flags, now_ns, &want);
 			answer = shmlimit_count_at(l, id, &key, sizeof(key), n, ttl_ns, bound, flags, now_ns, &got);
 			wrong += answer != expected || got.count != want.count || got.applied != want.applied ||
 				 got.ttl_ns != want.ttl_ns;
@@ -243,7 +265,7 @@ static unsigned history(struct dice *dice, int id, const struct layout_terms *te
 
 static void histories(void)
 {
-	struct dice dice = { dice_seed() };
+	struct rng rng = { rng_seed() };
 	uint64_t did[4] = { 0 };
 	unsigned wrong = 0;
 
@@ -253,12 +275,12 @@ static void histories(void)
 
 		if (i % 5000 == 0) {
 			/* Half of them with ticks of half a millisecond. */
-			id = rule("history", dice_below(&dice, 2) ? 1 + dice_below(&dice, 10) : 0, (1 + dice_below(&dice, 4)) * MS);
+			id = rule("history", rng_below(&rng, 2) ? 1 + rng_below(&rng, 10) : 0, (1 + rng_below(&rng, 4)) * MS);
 			shmlimit_reset(l, id, NULL, 0);
 			if (rule_load(l, (uint32_t)id, &view) != 0)
 				bail("rule_load");
 		}
-		wrong += history(&dice, id, &view.terms, i, did);
+		wrong += history(&rng, id, &view.params, i, did);
 	}
 	is(wrong, 0, "a million random histories are those of a number that expires");
 	ok(did[0] > scaled(HISTORIES) && did[1] > scaled(HISTORIES) && did[2] > scaled(HISTORIES) / 10,
@@ -269,6 +291,7 @@ int main(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16384, .on_full = SHMLIMIT_FULL_DENY };
 
+	looks();
 	l = unit_create("count", &options);
 	counting();
 	errors();

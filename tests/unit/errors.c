@@ -116,7 +116,7 @@ static void rules(void)
 	good.mode = 3;
 	is(set(good), -EINVAL, "a rule with an unknown mode is refused");
 	good.mode = 0;
-	good.algorithm = SHMLIMIT_COUNTER + 1;
+	good.algorithm = SHMLIMIT_HOLD + 1;
 	is(set(good), -EINVAL, "a rule with an unknown algorithm is refused");
 	good.algorithm = 0;
 	good.flags = 4;
@@ -174,6 +174,7 @@ static void read_only(void)
 	is(shmlimit_refund(ro, id, "k", 1, 1, NULL), -EROFS, "a read-only handle does not refund");
 	is(shmlimit_reset(ro, -1, NULL, 0), -EROFS, "a read-only handle does not reset");
 	is(shmlimit_switch(ro, 0), -EROFS, "a read-only handle does not switch a segment off");
+	ok(shmlimit_area(ro, NULL) == NULL, "a read-only handle has no area for the requests to an agent");
 	is(shmlimit_count_undecided(ro, 0, 1), -EROFS, "a read-only handle does not count undecided requests");
 	is(shmlimit_rule_set(ro, "d", &rule), -EROFS, "a read-only handle sets no rules");
 	is(shmlimit_rule_remove(ro, "d"), -EROFS, "a read-only handle removes no rules");
@@ -197,6 +198,7 @@ static void no_limiter(void)
 
 	is(shmlimit_info(NULL, &info), -EINVAL, "info refuses to have no limiter");
 	is(shmlimit_switch(NULL, 1), -EINVAL, "switch refuses to have no limiter");
+	ok(shmlimit_area(NULL, NULL) == NULL, "no handle has no area for the requests to an agent");
 	is(shmlimit_count_undecided(NULL, 0, 1), -EINVAL, "undecided requests are not counted without a segment");
 	is(shmlimit_counters(NULL, -1, &counters), -EINVAL, "counters refuses to have no limiter");
 	is(shmlimit_lease_counters(NULL, &leases), -EINVAL, "lease_counters refuses to have no limiter");
@@ -348,7 +350,7 @@ static void texts(void)
 {
 	static const int known[] = { EINVAL, E2BIG, EILSEQ, ENAMETOOLONG, EMSGSIZE, EDOM, ERANGE, ESRCH, EXFULL,
 		EROFS, ENOENT, EEXIST, EMEDIUMTYPE, EPROTO, EUCLEAN, ESTALE, EXDEV, EACCES, EPERM, ENOSPC, ENOBUFS,
-		EFBIG, EBUSY, EOPNOTSUPP, EALREADY, EAGAIN, ENOMEM, EMFILE, ENFILE, 0 };
+		EFBIG, EBUSY, EOPNOTSUPP, ETIME, EALREADY, EAGAIN, ENOMEM, EMFILE, ENFILE, 0 };
 	size_t n = sizeof(known) / sizeof(known[0]), same = 0;
 
 	for (size_t i = 0; i < n; i++)

@@ -80,17 +80,17 @@ static void words(void)
 	is(write_fields("login", rule, SHMLIMIT_ALLOWED, (struct shmlimit_result){ 15, 14, 0, 0, 2 * SECOND }), 0,
 	   "an answer has fields");
 	is_str(f.policy, "\"login\";q=15;w=30", "the policy is the capacity, and how long it takes to give that out");
-	is_str(f.limit, "\"login\";r=14;t=2", "who is allowed hears what is left, and when it is full");
-	is_str(f.retry_after, "", "and not to retry");
+	is_str(f.limit, "\"login\";r=14;t=2", "an allowed request is told what is left, and when the funnel is full");
+	is_str(f.retry_after, "", "an allowed request gets no Retry-After");
 	write_fields("login", rule, SHMLIMIT_DENIED, (struct shmlimit_result){ 15, 0, 0, 1700000000, 30 * SECOND });
-	is_str(f.limit, "\"login\";r=0;t=2", "who is denied hears when a retry fits");
-	is_str(f.retry_after, "2", "which Retry-After says too");
+	is_str(f.limit, "\"login\";r=0;t=2", "a denied request is told when a retry fits");
+	is_str(f.retry_after, "2", "Retry-After says when a retry fits");
 	write_fields("login", rule, SHMLIMIT_DENIED, (struct shmlimit_result){ 15, 3, 0, UINT64_MAX, 24 * SECOND });
 	is_str(f.limit, "\"login\";r=3;t=24", "where a retry never fits, it is when the funnel is full");
-	is_str(f.retry_after, "", "and nobody is told to retry");
+	is_str(f.retry_after, "", "a request that never fits gets no Retry-After");
 	write_fields("login", rule, SHMLIMIT_ALLOWED, (struct shmlimit_result){ 15, 0, 0, SECOND, 30 * SECOND });
-	is_str(f.retry_after, "", "nor is he whom a dry run allowed");
-	is_str(f.limit, "\"login\";r=0;t=30", "who hears what anybody hears who is allowed");
+	is_str(f.retry_after, "", "a request that a dry run allowed gets no Retry-After");
+	is_str(f.limit, "\"login\";r=0;t=30", "a request that a dry run allowed is told what any allowed request is told");
 	is(f.reserved32, 0, "what is reserved is zero");
 }
 
@@ -128,8 +128,8 @@ static void names(void)
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		is(write_fields(good[i], rule, SHMLIMIT_ALLOWED, r), 0, "a policy may be called <%s>", good[i]);
-		ok(parses(f.policy, 'q', 'w', &item) && strcmp(item.name, good[i]) == 0, "and parses as that");
-		ok(parses(f.limit, 'r', 't', &item) && strcmp(item.name, good[i]) == 0, "and so does its state");
+		ok(parses(f.policy, 'q', 'w', &item) && strcmp(item.name, good[i]) == 0, "the policy field parses with this name");
+		ok(parses(f.limit, 'r', 't', &item) && strcmp(item.name, good[i]) == 0, "the limit field parses with this name");
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		is(write_fields(bad[i], rule, SHMLIMIT_ALLOWED, r), -EILSEQ, "bad name %zu is no String", i);
@@ -139,7 +139,7 @@ static void names(void)
 	longest[sizeof(longest) - 2] = '\0';
 	is(write_fields(longest, rule, SHMLIMIT_DENIED, r), 0, "63 are not");
 	ok(parses(f.policy, 'q', 'w', &item) && strcmp(item.name, longest) == 0,
-	   "and parse with every byte escaped and every number as long as it gets");
+	   "fields parse with every byte escaped and every number as long as it gets");
 }
 
 /* A number that is often at an edge. */

@@ -17,7 +17,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../dice.h"
+#include "../rng.h"
 #include "unit.h"
 
 #include "funnel.h"
@@ -69,7 +69,7 @@ static unsigned length_of(u128 x)
 /* A rule in lowest terms, and what it was compiled to. */
 struct rule {
 	uint64_t capacity, count, period_ns;
-	struct layout_terms terms;
+	struct layout_params params;
 	unsigned quota_bits, f;           /* of the word; 2^f ticks are a token */
 	u128 fill_ns;                     /* rounded up */
 };
@@ -82,9 +82,9 @@ static uint64_t common(uint64_t a, uint64_t b)
 /* What tests/proof/laws/funnel.c takes for given of every rule: see good() there. */
 static uint64_t compiled, unlike_proved;
 
-static int as_proved(const struct layout_terms *t)
+static int as_proved(const struct layout_params *t)
 {
-	unsigned q = terms_quota_bits(t), token = terms_token_bits(t);
+	unsigned q = params_quota_bits(t), token = params_token_bits(t);
 	uint64_t grain = ((uint64_t)1 << q) - 1;
 
 	if (q == 0 ? t->back > INT64_MAX || t->ahead > INT64_MAX - t->back
@@ -99,19 +99,19 @@ static int compile_with(struct rule *rule, struct shmlimit_rule given)
 {
 	uint64_t capacity = given.capacity, count = given.count, period_ns = given.period_ns;
 	uint64_t g = common(count, period_ns);
-	int error = funnel_compile(&given, &rule->terms);
+	int error = funnel_compile(&given, &rule->params);
 
 	if (error == 0) {
 		compiled++;
-		unlike_proved += !as_proved(&rule->terms);
+		unlike_proved += !as_proved(&rule->params);
 	}
 	if (g == 0)
 		g = 1;
 	rule->capacity = capacity;
 	rule->count = count / g;
 	rule->period_ns = period_ns / g;
-	rule->quota_bits = error == 0 ? terms_quota_bits(&rule->terms) : 0;
-	rule->f = error == 0 ? terms_token_bits(&rule->terms) - terms_quota_bits(&rule->terms) : 0;
+	rule->quota_bits = error == 0 ? params_quota_bits(&rule->params) : 0;
+	rule->f = error == 0 ? params_token_bits(&rule->params) - params_quota_bits(&rule->params) : 0;
 	if (count != 0)
 		rule->fill_ns = ((u128)capacity * rule->period_ns + rule->count - 1) / rule->count;
 	return error;
@@ -157,7 +157,7 @@ static void some_rule(struct rule *rule)
 
 static u128 ticks_of(const struct rule *rule, uint64_t ns)
 {
-	return (u128)ns * rule->terms.num / rule->terms.den;
+	return (u128)ns * rule->params.num / rule->params.den;
 }
 
 /* Is the range of so many bits, 2^f ticks a token, at least so long? */
@@ -205,7 +205,7 @@ enum law { SHAPE = 1, RATE = 2, PAST = 4, FINEST = 8, SLACK = 16, REPORT = 32 };
 
 static unsigned broken(const struct rule *rule)
 {
-	const struct layout_terms *t = &rule->terms;
+	const struct layout_params *t = &rule->params;
 	unsigned bits = time_bits(rule->quota_bits);
 	u128 ticks = (u128)1 << (64 - rule->quota_bits), back = t->back >> rule->quota_bits;
 	u128 slack = t->ahead >> rule->quota_bits, full = (u128)rule->capacity << rule->f;
@@ -215,7 +215,7 @@ static unsigned broken(const struct rule *rule)
 
 	funnel_range(t, &range);
 	if (t->capacity != rule->capacity || (int)rule->quota_bits != best_form(rule) ||
-	    terms_algorithm(t) != SHMLIMIT_FUNNEL || rule->quota_bits + rule->f > 63 ||
+	    params_algorithm(t) != SHMLIMIT_FUNNEL || rule->quota_bits + rule->f > 63 ||
 	    back << rule->quota_bits != t->back || slack << rule->quota_bits != t->ahead)
 		wrong |= SHAPE;
 
@@ -298,9 +298,9 @@ static void compiling(void)
 static int refusal(uint64_t capacity, uint64_t count, uint64_t period_ns)
 {
 	struct shmlimit_rule rule = { .capacity = capacity, .count = count, .period_ns = period_ns };
-	struct layout_terms terms;
+	struct layout_params params;
 
-	return funnel_compile(&rule, &terms);
+	return funnel_compile(&rule, &params);
 }
 
 static void refusals(void)
@@ -353,7 +353,7 @@ static void large(void)
 		if ((u128)capacity * SECOND / rate > (u128)1 << 61)
 			continue;
 		refused += compile(&rule, capacity, rate, SECOND) != 0;
-		funnel_range(&rule.terms, &range);
+		funnel_range(&rule.params, &range);
 		short_of += range.back_ns < 366 * DAY;
 	}
 	is(refused, 0, "a capacity of up to 2^48 is a rule at each rate of up to 10^11 a second");
@@ -364,7 +364,7 @@ static void large(void)
 
 static int converts(const struct rule *rule, uint64_t now_ns)
 {
-	struct funnel_time at = funnel_time(&rule->terms, now_ns);
+	struct funnel_time at = funnel_time(&rule->params, now_ns);
 
 	return at.now_ns == now_ns && at.ticks == (uint64_t)ticks_of(rule, now_ns) &&
 	       at.stamp == at.ticks << rule->quota_bits;
@@ -382,7 +382,7 @@ static uint64_t some_time(const struct rule *rule, unsigned j)
 	tick = ticks_of(rule, j % 8 == 7 ? UINT64_MAX - up_to(3) : draw() >> up_to(63));
 	if (j % 4 == 2)                   /* where a token would begin from 0 on */
 		tick = tick >> rule->f << rule->f;
-	return (uint64_t)((tick * rule->terms.den + rule->terms.num - 1) / rule->terms.num);
+	return (uint64_t)((tick * rule->params.den + rule->params.num - 1) / rule->params.num);
 }
 
 static void conversion(void)
@@ -440,15 +440,15 @@ static void hardest_times(void)
 			if (i % 2)
 				some_rule(&rule);
 		} while (i % 2 == 0 && compile(&rule, 1 + extreme(10), 1 + extreme(10), extreme(64) | 1) != 0);
-		inverse = inverse_modulo(rule.terms.num, rule.terms.den);
-		long_ones += rule.terms.den >> 50 != 0;
+		inverse = inverse_modulo(rule.params.num, rule.params.den);
+		long_ones += rule.params.den >> 50 != 0;
 		for (uint64_t lacking = 0; lacking < 3; lacking++) {
-			uint64_t residue = (uint64_t)((u128)inverse * (rule.terms.den - lacking % rule.terms.den) %
-				rule.terms.den);
-			uint64_t now_ns = UINT64_MAX - (UINT64_MAX - residue) % rule.terms.den;
+			uint64_t residue = (uint64_t)((u128)inverse * (rule.params.den - lacking % rule.params.den) %
+				rule.params.den);
+			uint64_t now_ns = UINT64_MAX - (UINT64_MAX - residue) % rule.params.den;
 
-			if ((u128)now_ns * rule.terms.num % rule.terms.den !=
-			    (rule.terms.den - lacking % rule.terms.den) % rule.terms.den)
+			if ((u128)now_ns * rule.params.num % rule.params.den !=
+			    (rule.params.den - lacking % rule.params.den) % rule.params.den)
 				bail("that is not how to find the hardest times");
 			if (!converts(&rule, now_ns) && ++wrong <= 3) {
 				describe("wrong", &rule);
@@ -473,8 +473,8 @@ static void whole_tokens(void)
 			some_rule(&rule);
 		n = up_to(UINT64_MAX / rule.period_ns >> up_to(63));
 		start = up_to(UINT64_MAX - n * rule.period_ns);
-		wrong += funnel_time(&rule.terms, start + n * rule.period_ns).stamp -
-				 funnel_time(&rule.terms, start).stamp !=
+		wrong += funnel_time(&rule.params, start + n * rule.period_ns).stamp -
+				 funnel_time(&rule.params, start).stamp !=
 			 n * rule.count << (rule.quota_bits + rule.f);
 	}
 	is(wrong, 0, "an interval of whole tokens is never a tick short, nor one long");
@@ -489,9 +489,9 @@ struct content {
 	int stepped;
 };
 
-static struct content content_of(const struct layout_terms *t, uint64_t word, uint64_t now_ticks)
+static struct content content_of(const struct layout_params *t, uint64_t word, uint64_t now_ticks)
 {
-	unsigned quota_bits = terms_quota_bits(t), f = terms_token_bits(t) - quota_bits;
+	unsigned quota_bits = params_quota_bits(t), f = params_token_bits(t) - quota_bits;
 	u128 modulus = (u128)1 << (64 - quota_bits), full = (u128)t->capacity << f;
 	u128 quota = word % ((u128)1 << quota_bits), then = word / ((u128)1 << quota_bits);
 	u128 elapsed = ((u128)now_ticks % modulus + modulus - then) % modulus;
@@ -507,9 +507,9 @@ static struct content content_of(const struct layout_terms *t, uint64_t word, ui
 }
 
 /* The content of a funnel that was leaked up to `at`. */
-static struct content content_after(const struct layout_terms *t, struct funnel funnel, struct funnel_time at)
+static struct content content_after(const struct layout_params *t, struct funnel funnel, struct funnel_time at)
 {
-	unsigned quota_bits = terms_quota_bits(t), f = terms_token_bits(t) - quota_bits;
+	unsigned quota_bits = params_quota_bits(t), f = params_token_bits(t) - quota_bits;
 	uint64_t fraction = at.stamp - funnel.stamp;
 	struct content c = { (u128)funnel.quota << f, 0, funnel.stepped };
 
@@ -520,7 +520,7 @@ static struct content content_after(const struct layout_terms *t, struct funnel 
 	return c;
 }
 
-static int leaks_right(const struct layout_terms *t, uint64_t word, struct funnel_time at)
+static int leaks_right(const struct layout_params *t, uint64_t word, struct funnel_time at)
 {
 	struct content want = content_of(t, word, at.ticks), got;
 	struct funnel funnel = funnel_leak(t, word, at);
@@ -535,9 +535,9 @@ static int leaks_right(const struct layout_terms *t, uint64_t word, struct funne
  * Funnels of so few tokens a range that all of them can be tried: words and
  * times at each quarter of a token and a tick to both sides, all quotas.
  */
-static uint64_t leak_all(const struct layout_terms *t)
+static uint64_t leak_all(const struct layout_params *t)
 {
-	unsigned quota_bits = terms_quota_bits(t), quarter = terms_token_bits(t) - 2;
+	unsigned quota_bits = params_quota_bits(t), quarter = params_token_bits(t) - 2;
 	uint64_t tick = (uint64_t)1 << quota_bits, quarters = (uint64_t)1 << (64 - quarter), wrong = 0;
 
 	for (uint64_t w = 0; w < 3 * quarters; w++)
@@ -564,8 +564,8 @@ static void leaking_small(void)
 			for (uint64_t capacity = quota_bits == 0 ? 1 : (uint64_t)1 << (quota_bits - 1);
 			     capacity < (uint64_t)1 << (quota_bits == 0 ? 63 - token_bits : quota_bits); capacity++) {
 				uint64_t token = (uint64_t)1 << token_bits, tick = (uint64_t)1 << quota_bits;
-				struct layout_terms t = { .capacity = capacity,
-					.shape = terms_shape(quota_bits, token_bits, SHMLIMIT_FUNNEL, 0) };
+				struct layout_params t = { .capacity = capacity,
+					.shape = params_shape(quota_bits, token_bits, SHMLIMIT_FUNNEL, 0) };
 
 				t.back = -token - tick;  /* the future: one token */
 				t.ahead = token / 2;
@@ -574,7 +574,7 @@ static void leaking_small(void)
 				t.ahead = tick;
 				wrong += leak_all(&t);
 			}
-	is(wrong, 0, "small funnels leak by the book, from any word to any time");
+	is(wrong, 0, "small funnels refill as the oracle says, from any word to any time");
 }
 
 /* Any word, any time, any rule. */
@@ -589,18 +589,18 @@ static void leaking_any(void)
 
 		if (i % 50 == 0)
 			some_rule(&rule);
-		at = funnel_time(&rule.terms, extreme(64));
+		at = funnel_time(&rule.params, extreme(64));
 		word = draw();
 		if (i % 2)                /* within two tokens, either way */
 			word = at.stamp + (up_to((uint64_t)4 << (rule.quota_bits + rule.f) >> 1) -
 			                   ((uint64_t)1 << (rule.quota_bits + rule.f)));
-		stepped += (unsigned)content_of(&rule.terms, word, at.ticks).stepped;
-		if (!leaks_right(&rule.terms, word, at) && ++wrong <= 3) {
+		stepped += (unsigned)content_of(&rule.params, word, at.ticks).stepped;
+		if (!leaks_right(&rule.params, word, at) && ++wrong <= 3) {
 			describe("wrong", &rule);
 			diag("word %" PRIx64 " at %" PRIu64, word, at.now_ns);
 		}
 	}
-	is(wrong, 0, "all funnels leak by the book");
+	is(wrong, 0, "all funnels refill as the oracle says");
 	ok(stepped != 0, "some of these words are of an impossible time");
 }
 
@@ -619,7 +619,7 @@ struct life {
 /* A tick is `den` parts, a nanosecond `num`. */
 static void live_on(struct life *life)
 {
-	const struct layout_terms *t = &life->rule->terms;
+	const struct layout_params *t = &life->rule->params;
 	u128 full = (u128)t->capacity << life->rule->f;
 	uint64_t ticks = (uint64_t)ticks_of(life->rule, life->now_ns);
 
@@ -655,7 +655,7 @@ static uint64_t some_step(const struct rule *rule)
 /* True if the funnel goes the oracles' way for `steps` steps. */
 static int live(const struct rule *rule, uint64_t steps)
 {
-	const struct layout_terms *t = &rule->terms;
+	const struct layout_params *t = &rule->params;
 	struct life life = { .rule = rule, .now_ns = extreme(63) };
 	struct funnel_time at = funnel_time(t, life.now_ns);
 
@@ -744,7 +744,7 @@ static void some_rule_with_debt(struct rule *rule)
 }
 
 /* The content less what is owed, in ticks. */
-static i128 net_of(const struct layout_terms *t, uint64_t word, struct funnel_time at)
+static i128 net_of(const struct layout_params *t, uint64_t word, struct funnel_time at)
 {
 	struct content c = content_of(t, word, at.ticks);
 
@@ -752,7 +752,7 @@ static i128 net_of(const struct layout_terms *t, uint64_t word, struct funnel_ti
 }
 
 /* What one operation makes of `net`. Returns 0 if it does what it should. */
-static int operate(const struct layout_terms *t, const struct rule *rule, struct funnel *funnel, struct funnel_time at,
+static int operate(const struct layout_params *t, const struct rule *rule, struct funnel *funnel, struct funnel_time at,
                    i128 *net)
 {
 	i128 longest = t->debt >> rule->quota_bits, full = (i128)t->capacity << rule->f, after;
@@ -789,7 +789,7 @@ static int operate(const struct layout_terms *t, const struct rule *rule, struct
 /* True if whatever is taken, borrowed, charged and given back is, to the tick. */
 static int owe(const struct rule *rule, uint64_t steps)
 {
-	const struct layout_terms *t = &rule->terms;
+	const struct layout_params *t = &rule->params;
 	u128 full = (u128)t->capacity << rule->f;
 	uint64_t now_ns = extreme(63), word;
 	struct funnel_time at = funnel_time(t, now_ns);
@@ -829,8 +829,8 @@ static void owing(void)
 
 		some_rule_with_debt(&rule);
 		without += rule.quota_bits == 0;
-		funnel_range(&rule.terms, &range);
-		short_of += range.ahead_ns < rule.terms.max_wait_ns;
+		funnel_range(&rule.params, &range);
+		short_of += range.ahead_ns < rule.params.max_wait_ns;
 		wrong += !owe(&rule, 300) && wrong < 3;
 	}
 	is(wrong, 0,
@@ -844,7 +844,7 @@ static void owing(void)
 /* The tokens of `net` ticks in the other rule's ticks, rounded towards what gives less; a word of either form. */
 static i128 carried(const struct rule *from, i128 net, const struct rule *to)
 {
-	i128 full = (i128)to->terms.capacity << to->f, longest = to->terms.debt >> to->quota_bits, whole, rest;
+	i128 full = (i128)to->params.capacity << to->f, longest = to->params.debt >> to->quota_bits, whole, rest;
 
 	if (net < 0) {
 		whole = (i128)((((u128)-net << to->f) + ((u128)1 << from->f) - 1) >> from->f);
@@ -853,7 +853,7 @@ static i128 carried(const struct rule *from, i128 net, const struct rule *to)
 	whole = net >> from->f;
 	rest = net - (whole << from->f);
 	rest = (i128)((u128)rest << to->f >> from->f);
-	return whole >= to->terms.capacity ? full : (whole << to->f) + rest;
+	return whole >= to->params.capacity ? full : (whole << to->f) + rest;
 }
 
 static void changing(void)
@@ -871,25 +871,25 @@ static void changing(void)
 			some_rule_with_debt(&from);
 			some_rule_with_debt(&to);
 		}
-		then = funnel_time(&from.terms, now_ns);
-		at = funnel_time(&to.terms, now_ns);
+		then = funnel_time(&from.params, now_ns);
+		at = funnel_time(&to.params, now_ns);
 		/* A whole funnel, a part of one, or a debt. */
 		funnel.stamp = then.stamp;
-		funnel.quota = up_to(3) ? up_to(from.terms.capacity) : 0;
+		funnel.quota = up_to(3) ? up_to(from.params.capacity) : 0;
 		if (funnel.quota == 0 && up_to(1))
-			funnel.stamp += up_to(from.terms.debt >> from.quota_bits) << from.quota_bits;
-		else if (funnel.quota != from.terms.capacity)
+			funnel.stamp += up_to(from.params.debt >> from.quota_bits) << from.quota_bits;
+		else if (funnel.quota != from.params.capacity)
 			funnel.stamp -= up_to(((uint64_t)1 << from.f) - 1) << from.quota_bits;
-		word = funnel_pack(&from.terms, funnel);
-		net = net_of(&from.terms, word, then);
+		word = funnel_pack(&from.params, funnel);
+		net = net_of(&from.params, word, then);
 		want = carried(&from, net, &to);
-		word = funnel_convert(&from.terms, word, &to.terms, now_ns);
+		word = funnel_convert(&from.params, word, &to.params, now_ns);
 		kinds[from.quota_bits == 0][to.quota_bits == 0]++;
-		if (net_of(&to.terms, word, at) != want && ++wrong <= 3) {
+		if (net_of(&to.params, word, at) != want && ++wrong <= 3) {
 			describe("from", &from);
 			describe("to", &to);
 			diag("net %" PRId64 ": got %" PRId64 ", want %" PRId64, (int64_t)net,
-			     (int64_t)net_of(&to.terms, word, at), (int64_t)want);
+			     (int64_t)net_of(&to.params, word, at), (int64_t)want);
 		}
 	}
 	is(wrong, 0, "a rule that is changed leaves each key its tokens and its debt");
@@ -902,7 +902,7 @@ static void changing(void)
 /* Processes whose readings are up to `apart` nanoseconds old take, charge and give back. */
 static int disagree(const struct rule *rule, uint64_t apart, uint64_t steps)
 {
-	const struct layout_terms *t = &rule->terms;
+	const struct layout_params *t = &rule->params;
 	uint64_t latest_ns = ((uint64_t)1 << 62) + up_to(DAY), word;
 	struct funnel_time first = funnel_time(t, latest_ns), at = first;
 	u128 taken = 0, most = (u128)t->capacity << rule->f;
@@ -939,20 +939,20 @@ static void disagreeing(void)
 		if (!disagree(&rule, extreme(34), 300) && ++wrong <= 3)
 			describe("wrong", &rule);
 	}
-	is(wrong, 0, "clocks that disagree never give more than the capacity and what leaked");
+	is(wrong, 0, "clocks that disagree never give more than the capacity and what refilled");
 }
 
 /* ---- Waiting ---- */
 
 static int fits(const struct rule *rule, uint64_t word, uint64_t cost, uint64_t now_ns)
 {
-	return funnel_leak(&rule->terms, word, funnel_time(&rule->terms, now_ns)).quota >= cost;
+	return funnel_leak(&rule->params, word, funnel_time(&rule->params, now_ns)).quota >= cost;
 }
 
 /* True if the wait for `cost` tokens is exact, from some word at about that time. */
 static int waits_right(const struct rule *rule, uint64_t now_ns)
 {
-	const struct layout_terms *t = &rule->terms;
+	const struct layout_params *t = &rule->params;
 	struct funnel_time at = funnel_time(t, now_ns);
 	struct funnel funnel = { up_to(1) ? 0 : up_to(t->capacity - 1), at.stamp, 0 };
 	uint64_t fraction = (uint64_t)1 << rule->f, wait, cost;
@@ -1005,42 +1005,42 @@ static void waiting(void)
 
 static void garbage(void)
 {
-	struct layout_terms before = { 0 };
+	struct layout_params before = { 0 };
 	struct shmlimit_range range;
 	uint64_t wrong = 0;
 
 	for (uint64_t i = 0; i < scaled(200000); i++) {
 		union {
-			struct layout_terms terms;
-			uint64_t words[sizeof(struct layout_terms) / 8];
+			struct layout_params params;
+			uint64_t words[sizeof(struct layout_params) / 8];
 		} any;
 		struct funnel_time at;
 		struct funnel funnel;
 
 		for (size_t j = 0; j < sizeof(any.words) / 8; j++)
 			any.words[j] = up_to(7) ? extreme(64) : -up_to(1);
-		at = funnel_time(&any.terms, extreme(64));
-		funnel = funnel_leak(&any.terms, draw(), at);
-		wrong += funnel.quota > any.terms.capacity;
-		funnel_ns_until(&any.terms, funnel, extreme(64), at);
-		funnel_ns_until(&any.terms, funnel, any.terms.capacity, at);
-		funnel_ticks_to_ns(&any.terms, at, extreme(64));
-		funnel_range(&any.terms, &range);
-		funnel_convert(&before, draw(), &any.terms, extreme(64));
-		before = any.terms;
-		if (funnel_is_full(&any.terms, funnel) != (funnel.quota == any.terms.capacity))
+		at = funnel_time(&any.params, extreme(64));
+		funnel = funnel_leak(&any.params, draw(), at);
+		wrong += funnel.quota > any.params.capacity;
+		funnel_ns_until(&any.params, funnel, extreme(64), at);
+		funnel_ns_until(&any.params, funnel, any.params.capacity, at);
+		funnel_ticks_to_ns(&any.params, at, extreme(64));
+		funnel_range(&any.params, &range);
+		funnel_convert(&before, draw(), &any.params, extreme(64));
+		before = any.params;
+		if (funnel_is_full(&any.params, funnel) != (funnel.quota == any.params.capacity))
 			wrong++;
-		funnel_pack(&any.terms, funnel);
-		funnel_charge(&any.terms, &funnel, extreme(64), at);
-		funnel_refund(&any.terms, &funnel, extreme(64), at);
-		wrong += funnel.quota > any.terms.capacity;
+		funnel_pack(&any.params, funnel);
+		funnel_charge(&any.params, &funnel, extreme(64), at);
+		funnel_refund(&any.params, &funnel, extreme(64), at);
+		wrong += funnel.quota > any.params.capacity;
 	}
 	is(wrong, 0, "garbage has an answer, and never more than the capacity");
 }
 
 int main(void)
 {
-	seed = dice_seed();
+	seed = rng_seed();
 	refusals();
 	large();
 	compiling();

@@ -35,7 +35,7 @@ int main(void)
 	is(shmlimit_gone(first), 1, "it is gone");
 	is(shmlimit_gone(reader), 1, "for every handle");
 	second = unit_create("gone", NULL);
-	is(shmlimit_gone(first), 1, "one that is created anew is another");
+	is(shmlimit_gone(first), 1, "a segment that is created again is another");
 	is(shmlimit_gone(second), 0, "to all but those who open it");
 	if (rename(path, aside) != 0)
 		bail("rename");

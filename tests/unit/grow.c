@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "../dice.h"
+#include "../rng.h"
 #include "atomic.h"
 #include "generation.h"
 #include "limiter.h"
@@ -118,7 +118,7 @@ static void sizes(void)
 	if (error == 0)
 		shmlimit_destroy(unit_name);
 	is(shmlimit_create(unit_name, &(struct shmlimit_options){ .struct_size = sizeof(struct shmlimit_options),
-	                   .slots = 64, .slots_max = 63 }, NULL), -EINVAL, "nobody grows to less than he has");
+	                   .slots = 64, .slots_max = 63 }, NULL), -EINVAL, "a table cannot grow to fewer slots than it has");
 	is(shmlimit_create(unit_name, &(struct shmlimit_options){ .struct_size = sizeof(struct shmlimit_options),
 	                   .slots_max = SHMLIMIT_SLOTS_MAX + 1 }, NULL), -EINVAL, "or to more than there can be");
 }
@@ -281,7 +281,7 @@ static int ask(struct shmlimit *l, int verb, int rule, const uint64_t *key, uint
 	}
 }
 
-static void twin(struct dice *dice)
+static void twin(struct rng *rng)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 1 << 14, .slots_max = 1 << 14,
 		.window_max = WINDOW_MAX };
@@ -291,7 +291,7 @@ static void twin(struct dice *dice)
 
 	snprintf(name, sizeof(name), "%s.twin", unit_name);
 	if (shmlimit_create(name, &options, &large) != 0 || shmlimit_destroy(name) != 0)
-		bail("create the twin");
+		bail("create the second segment");
 	for (uint32_t kind = 0; kind < KINDS; kind++) {
 		struct shmlimit_rule rule = some_rule(kind);
 		char rule_name[2] = { (char)('a' + kind), '\0' };
@@ -302,13 +302,13 @@ static void twin(struct dice *dice)
 		memcpy(&large->rules[kind], &l->rules[kind], sizeof(large->rules[kind]));
 	}
 	for (int i = 0; i < 60000; i++) {
-		uint64_t key = dice_below(dice, KEYS / KINDS), n = dice_below(dice, 9);
-		int verb = (int)dice_below(dice, 10), rule = (int)dice_below(dice, KINDS);
+		uint64_t key = rng_below(rng, KEYS / KINDS), n = rng_below(rng, 9);
+		int verb = (int)rng_below(rng, 10), rule = (int)rng_below(rng, KINDS);
 		struct shmlimit_result mine = { 0 }, its = { 0 };
 
-		if (verb == 1 && terms_algorithm(&l->rules[rule].terms[1]) == SHMLIMIT_WINDOW && n > 1)
+		if (verb == 1 && params_algorithm(&l->rules[rule].params[1]) == SHMLIMIT_WINDOW && n > 1)
 			n = 1;
-		now_ns += dice_below(dice, SECOND / 50);
+		now_ns += rng_below(rng, SECOND / 50);
 		if (ask(l, verb, rule, &key, n, now_ns, &mine) != ask(large, verb, rule, &key, n, now_ns, &its) ||
 		    memcmp(&mine, &its, sizeof(mine)) != 0) {
 			if (differ++ == 0)
@@ -571,13 +571,13 @@ static void off(void)
 
 int main(void)
 {
-	struct dice dice = { dice_seed() };
+	struct rng rng = { rng_seed() };
 
 	sizes();
 	keys_move();
 	verbs();
 	carried_twice();
-	twin(&dice);
+	twin(&rng);
 	crowd(SHMLIMIT_FULL_EVICT);
 	crowd(SHMLIMIT_FULL_DENY);
 	homeless(SHMLIMIT_FULL_ALLOW, SHMLIMIT_ALLOWED);

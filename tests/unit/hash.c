@@ -67,10 +67,10 @@ static void published(void)
 	ok(hash_rounds(paper_secret, 0, message, 15, 2, 4) == 0xa129ca6149be45e5,
 	   "SipHash-2-4 of the paper's 15 bytes is the paper's");
 	ok(hash_rounds(paper_secret, 0, message, 0, 2, 4) == 0x726fdb47dd0e0e31,
-	   "that of no bytes is the reference implementation's");
-	ok(hash_rounds(paper_secret, 0, message, 1, 2, 4) == 0x74f839c593dc67fd, "that of one byte too");
+	   "SipHash-2-4 of no bytes is the reference implementation's");
+	ok(hash_rounds(paper_secret, 0, message, 1, 2, 4) == 0x74f839c593dc67fd, "SipHash-2-4 of one byte is the reference implementation's");
 	ok(hash_bytes(paper_secret, 0, message, 0) == 0xabac0158050fc4dc,
-	   "and SipHash-1-3 of no bytes is what Rust's library has");
+	   "SipHash-1-3 of no bytes is what Rust's library has");
 	ok(plain(paper_secret, 0, message, 15, 2, 4) == 0xa129ca6149be45e5,
 	   "the implementation to compare with passes the same test");
 }
@@ -108,7 +108,7 @@ static void everywhere(void)
 	for (size_t offset = 0; offset < 16; offset++)
 		for (size_t len = SHMLIMIT_KEY_MAX - 9; len <= SHMLIMIT_KEY_MAX; len++)
 			wrong += differs(len, offset, UINT64_MAX);
-	is(wrong, 0, "and so is that of the longest keys");
+	is(wrong, 0, "the hash of the longest keys is SipHash, wherever they stand");
 }
 
 static int compare(const void *a, const void *b)
@@ -178,7 +178,7 @@ static void tags(void)
 {
 	ok(tag_pack(0, 0, 0) != 0, "no key's tag is that of a free slot");
 	is(tag_fingerprint(tag_pack((uint64_t)7 << 48, 3, 0)), 1, "the lowest bit of a fingerprint is set");
-	is(tag_rule(tag_pack((uint64_t)7 << 48, 3, 1)), 3, "and rules are told apart");
+	is(tag_rule(tag_pack((uint64_t)7 << 48, 3, 1)), 3, "a tag keeps its rule");
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 
 #include "layout.h"
 
-#define FILE_MAX 65536
+#define FILE_MAX 262144
 
 static char path[128];
 static unsigned char sound[FILE_MAX] __attribute__((aligned(64))); /* the file as it was made */

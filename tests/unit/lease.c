@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../dice.h"
+#include "../rng.h"
 #include "unit.h"
 
 #include "lease.h"
@@ -107,8 +107,8 @@ static void by_hand(void)
 	is(left(id, at + 2 * MS + LEASE_NS - tick_ns), 4,
 	   "what was deposited can be spent until a tick before its end");
 	is(left(id, at + 2 * MS + LEASE_NS), 0, "what was deposited cannot be spent at its end");
-	is(take(id, 1, at + 2 * MS + LEASE_NS), SHMLIMIT_DENIED, "what has lapsed is not spent");
-	is(left(id, at + 366 * 86400 * SECOND), 0, "what has lapsed has not come back a year later");
+	is(take(id, 1, at + 2 * MS + LEASE_NS), SHMLIMIT_DENIED, "what has expired is not spent");
+	is(left(id, at + 366 * 86400 * SECOND), 0, "what has expired has not come back a year later");
 }
 
 static int look(int id, uint64_t cost, uint64_t at)
@@ -185,9 +185,9 @@ static void claims(void)
 
 	deposit(id, 10, 4, T0);
 	is(ask(id, 8, T0 + LEASE_NS - MS), SHMLIMIT_LEASE_ASK,
-	   "a caller that wants more than what is about to lapse is to ask");
-	is(lease.need, 8, "tokens that would lapse under the claim are not counted on");
-	is(left(id, T0 + LEASE_NS - MS), 0, "tokens that would lapse under the claim are not spent any more");
+	   "a caller that wants more than what is about to expire is to ask");
+	is(lease.need, 8, "tokens that would expire during the claim are not counted on");
+	is(left(id, T0 + LEASE_NS - MS), 0, "tokens that would expire during the claim are not spent any more");
 }
 
 static void denials(void)
@@ -345,14 +345,14 @@ static void meetings(void)
 	deposit(id, 11, 1, T0);
 	is(shmlimit_lease_deposit_at(l, id, "k", 1, 50, 0, 10 * LEASE_NS, T0, &r), SHMLIMIT_ALLOWED,
 	   "a long deposit is added to a few tokens that end sooner");
-	is(r.remaining, 50, "beside many tokens that end later, a few that end sooner lapse");
+	is(r.remaining, 50, "beside many tokens that end later, a few that end sooner expire");
 	is(shmlimit_lease_deposit_at(l, id, "k", 1, 5, 0, 20 * LEASE_NS, T0, &r), SHMLIMIT_ALLOWED,
 	   "a few tokens that end later are deposited beside many");
 	is(r.remaining, 55, "a few tokens that end later are added to many");
 	ok(r.reset_after_ns <= 10 * LEASE_NS, "a few tokens that end later end with the many that they were added to");
 	is(shmlimit_lease_deposit_at(l, id, "k", 1, 5, 0, LEASE_NS, T0, &r), SHMLIMIT_ALLOWED,
 	   "a few tokens that end sooner are deposited beside many");
-	is(r.remaining, 55, "a few tokens that end sooner lapse beside many");
+	is(r.remaining, 55, "a few tokens that end sooner expire beside many");
 	is(shmlimit_lease_deposit_at(l, id, "k", 1, 70, 10, LEASE_NS, T0, &r), SHMLIMIT_ALLOWED,
 	   "many tokens that end sooner are deposited beside many");
 	is(r.remaining, CAPACITY, "many tokens that end sooner are added, up to the capacity");
@@ -491,7 +491,7 @@ static void batches(void)
 	   "of leased tokens one in fifty lapses, at most");
 	is(after.spent - before.spent, 205010, "all tokens that were spent are counted");
 	is(after.leased - before.leased - (after.spent - before.spent) - (after.lapsed - before.lapsed), left(id, at),
-	   "what was leased is spent, lapsed, or still here");
+	   "what was leased is spent, expired, or still here");
 	at += 3600 * SECOND;
 	is(ask(id, 1, at), SHMLIMIT_LEASE_ASK, "a key asks again an hour later");
 	is(lease.want, 1, "a key that nobody asked for an hour is cold again");
@@ -505,21 +505,21 @@ static void sizes(void)
 	for (unsigned i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
 		struct shmlimit_rule rule = { .algorithm = SHMLIMIT_LEASE, .capacity = capacities[i], .count = 1,
 			.period_ns = 1 };
-		struct layout_terms terms = { 0 };
+		struct layout_params params = { 0 };
 		unsigned last = 0;
 
-		if (lease_compile(&rule, &terms) != 0)
+		if (lease_compile(&rule, &params) != 0)
 			bail("compile");
 		for (uint64_t tokens = 1; tokens <= capacities[i]; tokens += 1 + tokens / 1000) {
-			unsigned size = lease_size(&terms, tokens);
-			uint64_t back = lease_size_tokens(&terms, size);
+			unsigned size = lease_size(&params, tokens);
+			uint64_t back = lease_size_tokens(&params, size);
 			uint64_t off = back > tokens ? back - tokens : tokens - back;
 
 			far += off * 8 > tokens && off * 65536 > capacities[i];
 			unordered += size < last || size == 0 || size > 63;
-			unstable += lease_size(&terms, back < capacities[i] ? back : capacities[i]) != size && back <= capacities[i];
-			above += lease_size_least(&terms, size) > tokens;
-			loose += lease_size(&terms, lease_size_least(&terms, size)) != size;
+			unstable += lease_size(&params, back < capacities[i] ? back : capacities[i]) != size && back <= capacities[i];
+			above += lease_size_least(&params, size) > tokens;
+			loose += lease_size(&params, lease_size_least(&params, size)) != size;
 			last = size;
 		}
 	}
@@ -532,26 +532,26 @@ static void sizes(void)
 
 static void any_bits(void)
 {
-	struct dice dice = { dice_seed() };
+	struct rng rng = { rng_seed() };
 	unsigned wrong = 0;
 
 	for (uint64_t i = 0; i < scaled(1000000); i++) {
 		struct shmlimit_rule rule = { .algorithm = SHMLIMIT_LEASE, .count = 1, .period_ns = 1,
-			.capacity = 1 + dice_below(&dice, 1 + (dice_throw(&dice) & SHMLIMIT_LEASE_CAPACITY_MAX >> dice_below(&dice, 21))) };
-		struct layout_terms terms = { 0 };
-		uint64_t word = dice_throw(&dice), now_ns = dice_throw(&dice);
+			.capacity = 1 + rng_below(&rng, 1 + (rng_draw(&rng) & SHMLIMIT_LEASE_CAPACITY_MAX >> rng_below(&rng, 21))) };
+		struct layout_params params = { 0 };
+		uint64_t word = rng_draw(&rng), now_ns = rng_draw(&rng);
 		struct lease seen;
 
 		if (rule.capacity > SHMLIMIT_LEASE_CAPACITY_MAX)
 			rule.capacity = SHMLIMIT_LEASE_CAPACITY_MAX;
-		if (lease_compile(&rule, &terms) != 0)
+		if (lease_compile(&rule, &params) != 0)
 			bail("compile");
-		seen = lease_read(&terms, word, now_ns);
+		seen = lease_read(&params, word, now_ns);
 		wrong += seen.quota > rule.capacity || seen.left_ns > LEASE_AHEAD_NS || lease_wait(&seen) > LEASE_AHEAD_NS ||
 		         (lease_held(&seen) != 0 && seen.left_ns == 0);
 		if (seen.left_ns != 0)
-			wrong += lease_read(&terms, lease_pack(&terms, seen), now_ns).quota != seen.quota;
-		wrong += lease_next(&terms, &seen, now_ns, dice_throw(&dice) & (LEASE_AHEAD_NS - 1)) > rule.capacity;
+			wrong += lease_read(&params, lease_pack(&params, seen), now_ns).quota != seen.quota;
+		wrong += lease_next(&params, &seen, now_ns, rng_draw(&rng) & (LEASE_AHEAD_NS - 1)) > rule.capacity;
 	}
 	is(wrong, 0, "any bits say something in its range");
 }
@@ -627,25 +627,25 @@ static uint64_t lent_until(uint64_t ends)
 
 static void any_history(void)
 {
-	struct dice dice = { dice_seed() };
+	struct rng rng = { rng_seed() };
 	int id = rule("history", CAPACITY);
 	uint64_t at = T0, claimed_until = 0, denied_until = 0, denied_cost = 0;
 	unsigned unpaid = 0, twice = 0, forgotten = 0, asked = 0, spent = 0, denials = 0, above = 0, unlent = 0, restored = 0;
 
 	for (uint64_t i = 0; i < scaled(STEPS); i++) {
-		uint64_t cost = 1 + dice_below(&dice, dice_below(&dice, 8) ? 10 : CAPACITY + 5);
-		uint64_t time = dice_below(&dice, dice_below(&dice, 4) ? 20 * MS : 300 * MS), n;
+		uint64_t cost = 1 + rng_below(&rng, rng_below(&rng, 8) ? 10 : CAPACITY + 5);
+		uint64_t time = rng_below(&rng, rng_below(&rng, 4) ? 20 * MS : 300 * MS), n;
 		int answer, looked;
 
-		at += dice_below(&dice, 3) ? dice_below(&dice, MS) : dice_below(&dice, 10) ? 0 : dice_below(&dice, 200 * MS);
-		if (dice_below(&dice, 20000) == 0)
-			at += dice_below(&dice, 40) * 86400 * SECOND;
-		switch (dice_below(&dice, 12)) {
+		at += rng_below(&rng, 3) ? rng_below(&rng, MS) : rng_below(&rng, 10) ? 0 : rng_below(&rng, 200 * MS);
+		if (rng_below(&rng, 20000) == 0)
+			at += rng_below(&rng, 40) * 86400 * SECOND;
+		switch (rng_below(&rng, 12)) {
 		case 0:
 		case 1:
 		case 2:
 		case 3:
-			looked = dice_below(&dice, 4) == 0;
+			looked = rng_below(&rng, 4) == 0;
 			lease = (struct shmlimit_lease){ .struct_size = sizeof(lease) };
 			answer = shmlimit_lease_take_at(l, id, "k", 1, cost, LEASE_NS, looked ? 0 : time | 1, &lease, at, &r);
 			if (answer == SHMLIMIT_ALLOWED)
@@ -669,7 +669,7 @@ static void any_history(void)
 		case 4:
 		case 5:
 		case 6:
-			answer = dice_below(&dice, 2) ? shmlimit_take_at(l, id, "k", 1, cost, at, &r)
+			answer = rng_below(&rng, 2) ? shmlimit_take_at(l, id, "k", 1, cost, at, &r)
 			                              : shmlimit_reserve_at(l, id, "k", 1, cost, 0, at, &r);
 			if (answer == SHMLIMIT_ALLOWED)
 				unpaid += !bag_take(cost, at);
@@ -677,7 +677,7 @@ static void any_history(void)
 			break;
 		case 7:
 		case 8:
-			n = dice_below(&dice, 2 * cost);
+			n = rng_below(&rng, 2 * cost);
 			bag_put(n, at + time);
 			lent_put(n, at + time);
 			if (shmlimit_lease_deposit_at(l, id, "k", 1, n, cost, time, at, &r) == SHMLIMIT_ALLOWED)
@@ -698,7 +698,7 @@ static void any_history(void)
 			n = left(id, at);
 			shmlimit_charge_at(l, id, "k", 1, cost, at, &r);
 			unpaid += !bag_take(n - r.remaining, at);
-			if (dice_below(&dice, 2)) {
+			if (rng_below(&rng, 2)) {
 				uint64_t before = left(id, at);
 
 				shmlimit_refund_at(l, id, "k", 1, cost, at, &r);
@@ -708,10 +708,10 @@ static void any_history(void)
 			}
 			break;
 		case 11:
-			if (dice_below(&dice, 2)) {
+			if (rng_below(&rng, 2)) {
 				shmlimit_lease_abandon_at(l, id, "k", 1, at);
 				claimed_until = 0;
-			} else if (dice_below(&dice, 10) == 0) {
+			} else if (rng_below(&rng, 10) == 0) {
 				shmlimit_reset(l, id, "k", 1);
 				claimed_until = denied_until = 0;
 			}
@@ -724,7 +724,7 @@ static void any_history(void)
 	is(unlent, 0, "no refund makes a key hold more than deposits that live as long had");
 	is(twice, 0, "nobody asks while another does");
 	is(forgotten, 0, "no denial is forgotten before its time");
-	is(above, 0, "no lease is above the capacity, and nobody asks for more, or for less than he needs");
+	is(above, 0, "no lease is above the capacity, and no caller asks for more, or for less than it needs");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound after all random calls");
 }
 
@@ -752,7 +752,7 @@ static void full(void)
 			}
 		}
 		if (on_full == SHMLIMIT_FULL_DENY) {
-			ok(asked <= 16 && asked + denied == 100, "a table that is full denies, if it is told to");
+			ok(asked <= 16 && asked + denied == 100, "a full table denies if on_full is DENY");
 			is(allowed, asked,
 			   "on a full table that denies, each caller that asked gets what it deposited");
 			is(shmlimit_lease_deposit_at(l, id, "k", 1, 5, 1, LEASE_NS, T0, &r), SHMLIMIT_ALLOWED,
@@ -820,7 +820,7 @@ static void left_behind(void)
 	is(take(id, 1, at + MS), SHMLIMIT_ALLOWED, "what was leased is spent");
 	is(shmlimit_grow_at(l, 64, at + MS), 0, "a table with leases can grow");
 	is(shmlimit_peek_at(l, id, "k", 1, 9, at + MS, NULL), SHMLIMIT_DENIED, "what is left is not counted twice");
-	is(ask(id, 1, at + MS), SHMLIMIT_LEASE_ASK, "a lease lapses when the table grows");
+	is(ask(id, 1, at + MS), SHMLIMIT_LEASE_ASK, "a lease ends when the table grows");
 	is(deposit(id, 6, 1, at + MS), SHMLIMIT_ALLOWED, "another lease is deposited after the table grew");
 	is(take(id, 6, at + MS), SHMLIMIT_DENIED, "after the table grew a key has the new lease only");
 	given_back(id, at + MS);

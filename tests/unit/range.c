@@ -1,13 +1,13 @@
 /*
  * range: what shmlimit_rule_range() says of a rule is what the rule does, for each algorithm: how long it takes to
- * fill, how fine its clock is, for how long an idle key is known to be full. And any bits in a rule's terms have an
+ * fill, how fine its clock is, for how long an idle key is known to be full. And any bits in a rule's parameters have an
  * answer (I7).
  *
  * SEED=n repeats a run; TEST_SCALE=n makes it n times as long.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../dice.h"
+#include "../rng.h"
 #include "unit.h"
 
 #include "algorithm.h"
@@ -68,7 +68,7 @@ static int is_full(int id, uint64_t key, uint64_t at)
 	return r.reset_after_ns == 0;
 }
 
-static void described(const struct shmlimit_rule *rule, struct dice *dice)
+static void described(const struct shmlimit_rule *rule, struct rng *rng)
 {
 	static const char *const algorithm[] = { "FUNNEL", "WARMUP", "WINDOW" };
 	int id = set(rule);
@@ -87,7 +87,7 @@ static void described(const struct shmlimit_rule *rule, struct dice *dice)
 	for (uint64_t i = 0; i < 2 + scaled(200); i++) {
 		uint64_t from = range.fill_ns > fill_ns ? range.fill_ns : fill_ns, span = range.back_ns - from;
 		/* The end, the beginning, anywhere. Time itself ends after T0 * 4. */
-		uint64_t idle_ns = i == 0 ? range.back_ns : i == 1 ? from : from + dice_below(dice, span + (span == 0));
+		uint64_t idle_ns = i == 0 ? range.back_ns : i == 1 ? from : from + rng_below(rng, span + (span == 0));
 
 		if (idle_ns > UINT64_MAX - T0)
 			idle_ns = UINT64_MAX - T0;
@@ -134,52 +134,52 @@ static void leases(void)
 	shmlimit_rule_remove(l, "rule");
 }
 
-static uint64_t some_bits(struct dice *dice)
+static uint64_t some_bits(struct rng *rng)
 {
 	static const uint64_t likely[] = { 0, 1, 2, UINT64_MAX, UINT64_MAX - 1, UINT64_MAX / 2, (uint64_t)1 << 63 };
-	uint64_t pick = dice_below(dice, 12);
+	uint64_t pick = rng_below(rng, 12);
 
 	if (pick < sizeof(likely) / sizeof(likely[0]))
 		return likely[pick];
-	return dice_throw(dice) >> dice_below(dice, 64);
+	return rng_draw(rng) >> rng_below(rng, 64);
 }
 
-/* Any terms: there is an answer to each question, and nobody dies (the sanitizers look on). */
-static void damaged_terms(struct dice *dice)
+/* Any parameters: there is an answer to each question, and nobody dies (the sanitizers look on). */
+static void damaged_params(struct rng *rng)
 {
 	uint64_t answered = 0, n = scaled(20000);
 
 	for (uint64_t round = 0; round < n; round++) {
-		struct shmlimit_rule rule = rules[dice_below(dice, RULES)];
-		struct layout_terms terms;
-		uint64_t *words = (uint64_t *)&terms;
-		uint32_t algorithm = (uint32_t)dice_below(dice, 5);
+		struct shmlimit_rule rule = rules[rng_below(rng, RULES)];
+		struct layout_params params;
+		uint64_t *words = (uint64_t *)&params;
+		uint32_t algorithm = (uint32_t)rng_below(rng, 5);
 
 		rule.struct_size = sizeof(rule);
-		algorithm_compile(&rule, 16, &terms);
-		/* One word of a rule's terms, or some, or all. */
-		for (uint64_t left = 1 + dice_below(dice, dice_below(dice, 2) ? 3 : 64); left > 0; left--)
-			words[dice_below(dice, sizeof(terms) / sizeof(uint64_t))] = some_bits(dice);
+		algorithm_compile(&rule, 16, &params);
+		/* One word of a rule's parameters, or some, or all. */
+		for (uint64_t left = 1 + rng_below(rng, rng_below(rng, 2) ? 3 : 64); left > 0; left--)
+			words[rng_below(rng, sizeof(params) / sizeof(uint64_t))] = some_bits(rng);
 		if (algorithm < 4)
-			terms.shape = (terms.shape & ~((uint64_t)255 << 16)) | (uint64_t)algorithm << 16;
-		algorithm_of(&terms)->range(&terms, &range);
-		algorithm_rule(&terms, &rule);
+			params.shape = (params.shape & ~((uint64_t)255 << 16)) | (uint64_t)algorithm << 16;
+		algorithm_of(&params)->range(&params, &range);
+		algorithm_rule(&params, &rule);
 		answered++;
 	}
-	is(answered, n, "damaged terms have some range, and are some rule");
+	is(answered, n, "damaged parameters have some range, and are some rule");
 }
 
 int main(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = 16 };
-	struct dice dice = { dice_seed() };
+	struct rng rng = { rng_seed() };
 
 	l = unit_create("range", &options);
 	for (size_t i = 0; i < RULES; i++)
-		described(&rules[i], &dice);
+		described(&rules[i], &rng);
 	windows();
 	leases();
-	damaged_terms(&dice);
+	damaged_params(&rng);
 	shmlimit_close(l);
 	return tap_done();
 }

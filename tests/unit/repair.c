@@ -114,8 +114,8 @@ static void rule_unused_reserved(void) { l->rules[3].reserved[0] = 1; }
 static void rule_name(void) { l->rules[0].name[0] = '\n'; }
 static void rule_twin(void) { memcpy(l->rules[1].name, l->rules[0].name, sizeof(l->rules[0].name)); }
 static void rule_mode_three(void) { l->rules[0].published |= 6; }
-static void terms_of_funnel(void) { l->rules[0].terms[1].back ^= 64; }
-static void terms_of_none(void) { l->rules[0].terms[1].count = 0; }
+static void params_of_funnel(void) { l->rules[0].params[1].back ^= 64; }
+static void params_of_none(void) { l->rules[0].params[1].count = 0; }
 static void slot_free_word(void) { free_slot()->word = 7; }
 static void slot_rule(void) { free_slot()->tag = tag_pack(1, 4000, 0); }
 
@@ -131,7 +131,7 @@ static void slot_quota(void) { slot_of(funnel)->word |= 127; }
 
 static unsigned cell_bits(void)
 {
-	return terms_cell_bits(&l->rules[window].terms[1]);
+	return params_cell_bits(&l->rules[window].params[1]);
 }
 
 static void window_place(void)
@@ -162,7 +162,7 @@ static void window_tokens_round(void)
 
 static void lease_state(void)
 {
-	slot_of(lease)->word |= (uint64_t)3 << terms_quota_bits(&l->rules[lease].terms[1]);
+	slot_of(lease)->word |= (uint64_t)3 << params_quota_bits(&l->rules[lease].params[1]);
 }
 
 /* Two slots of one key, of which the one at the lower or the higher address has taken all: it is the one that stays. */
@@ -206,8 +206,8 @@ static const struct damage {
 	{ "a rule's name", rule_name, "its name is not a rule's name", NULL, 1, NULL },
 	{ "two rules of one name", rule_twin, "rule 1: has the name of rule 0", NULL, 1, NULL },
 	{ "a rule's mode", rule_mode_three, "rule 0: mode 3 is unknown", "enforced, as it was", 1, NULL },
-	{ "a rule's terms", terms_of_funnel, "rule 0: its terms do not follow", NULL, 1, NULL },
-	{ "terms that no rule has", terms_of_none, "rule 0: its terms do not follow", NULL, 1, NULL },
+	{ "a rule's params", params_of_funnel, "rule 0: its parameters do not follow", NULL, 1, NULL },
+	{ "params that no rule has", params_of_none, "rule 0: its parameters do not follow", NULL, 1, NULL },
 	{ "a word in a free slot", slot_free_word, "free, but its word is not zero", "set to zero", 1, NULL },
 	{ "a slot of a rule that cannot be", slot_rule, "of rule 4000, but there are only 4", "freed", 1, NULL },
 	{ "a frozen slot", slot_frozen, "frozen", "freed", 1, NULL },
@@ -281,7 +281,7 @@ static void ill_told(void)
 	is(shmlimit_repair(unit_name, &found, 1), -EUCLEAN, "a table that cannot be is not repaired");
 }
 
-/* A rule's terms are of another algorithm, which needs rings that there are none of. */
+/* A rule's parameters are of another algorithm, which needs rings that there are none of. */
 static void no_rings(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .rules = 4 };
@@ -294,12 +294,12 @@ static void no_rings(void)
 	funnel = unit_rule(l, "funnel", 100, 1, DAY);
 	if (shmlimit_take(l, funnel, "0", 1, 40, NULL) != 0)
 		bail("a fresh key is denied");
-	l->rules[0].terms[1].shape = terms_shape(7, 8, SHMLIMIT_WINDOW, 0);
-	is(terms_algorithm(&l->rules[0].terms[1]), SHMLIMIT_WINDOW, "a window without a ring");
+	l->rules[0].params[1].shape = params_shape(7, 8, SHMLIMIT_WINDOW, 0);
+	is(params_algorithm(&l->rules[0].params[1]), SHMLIMIT_WINDOW, "a window without a ring");
 	is(shmlimit_verify(unit_name, found, 4), 2, "is found, and its slot");
 	ok(strstr(found[1].text, "a place beyond its ring") != NULL, "which has no place");
 	ok(shmlimit_peek(l, funnel, "0", 1, 1, &r) >= 0, "it is asked all the same");
-	is(shmlimit_repair(unit_name, found, 4), 1, "the slot is freed, the terms are left as they are");
+	is(shmlimit_repair(unit_name, found, 4), 1, "the slot is freed, the parameters are left as they are");
 }
 
 /* Twins are found among many keys. */

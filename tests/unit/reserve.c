@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../dice.h"
+#include "../rng.h"
 #include "unit.h"
 
 #define T0 (1000 * SECOND)
@@ -194,7 +194,7 @@ static void when(void)
 {
 	uint64_t early = 0, late = 0, never = 0, wrong_never = 0, too_long = 0, denied = 0;
 
-	state = dice_seed();
+	state = rng_seed();
 	for (uint64_t i = 0; i < scaled(400); i++) {
 		struct shmlimit_rule spec = { .struct_size = sizeof(spec), .capacity = 1 + up_to(i % 4 ? 9 : 99999),
 			.count = 1 + up_to(i % 3 ? 12 : 99999), .period_ns = 1 + up_to(SECOND), .flags = i % 5 == 0 };
@@ -260,7 +260,7 @@ static void together(void)
 	shmlimit_take_all_at(l, all, 2, NULL, T0, NULL);
 	is(shmlimit_take_all_at(l, all, 2, &failed, T0, results), SHMLIMIT_DENIED,
 	   "two limits are denied where the second one denies");
-	is(failed, 1, "the limit that denied is told");
+	is(failed, 1, "the limit that denied is reported");
 	is(results[1].retry_after_ns, SECOND, "the limit that denied says when to ask again");
 	shmlimit_peek_at(l, site, "all", 3, 1, T0, &r);
 	is(r.remaining, 98, "where the second limit denied, the first one has its token back");
@@ -269,7 +269,7 @@ static void together(void)
 	three[1] = all[0];
 	three[2] = all[1];
 	is(shmlimit_take_all_at(l, three, 3, &failed, T0, results), SHMLIMIT_DENIED, "a dry run denies nothing");
-	is(failed, 2, "the limit that denied after a dry run is told");
+	is(failed, 2, "the limit that denied after a dry run is reported");
 	shmlimit_peek_at(l, dry, "eve", 3, 0, T0, &r);
 	is(r.remaining, 1, "a dry run that took nothing gets nothing back");
 	all[1].rule = 63;

@@ -35,10 +35,10 @@ static void define(void)
 	is(shmlimit_rule_find(l, "logi"), -ESRCH, "a rule is not found by a part of its name");
 	is(shmlimit_rule_get(l, id, &got), 0, "a rule can be read by its id");
 	ok(got.capacity == 15 && got.count == 30 && got.period_ns == 60 * SECOND && got.mode == SHMLIMIT_ENFORCE &&
-	   got.algorithm == SHMLIMIT_FUNNEL, "as it was set");
+	   got.algorithm == SHMLIMIT_FUNNEL, "a rule is reported as it was set");
 	is(shmlimit_rule_algorithm(l, id), SHMLIMIT_FUNNEL, "what kind of limit it is can be asked alone");
 	is(shmlimit_rule_name(l, id, name), 0, "a rule's name can be asked by its id");
-	is_str(name, "login", "as it was given");
+	is_str(name, "login", "a rule's name is reported as it was given");
 	shmlimit_info(l, &info);
 	is(info.rules_used, 1, "one rule is in use");
 
@@ -46,24 +46,24 @@ static void define(void)
 	longest[SHMLIMIT_RULE_NAME_MAX] = '\0';
 	ok(set(longest) >= 0, "a name may have 63 bytes");
 	is(shmlimit_rule_remove(l, "login"), 0, "a rule can be removed");
-	is(shmlimit_rule_find(l, "login"), -ESRCH, "then it is not found");
+	is(shmlimit_rule_find(l, "login"), -ESRCH, "a removed rule is not found");
 	is(shmlimit_take_at(l, id, "k", 1, 1, T0, NULL), -ESRCH, "its id decides nothing");
 	is(shmlimit_rule_remove(l, "login"), -ESRCH, "a rule cannot be removed twice");
 	is(shmlimit_rule_get(l, id, &got), -ESRCH, "a rule that was removed cannot be read");
 	got = (struct shmlimit_rule){ .struct_size = sizeof(got), .algorithm = SHMLIMIT_LEASE, .capacity = 1, .count = 1,
 		.period_ns = SECOND };
 	id = shmlimit_rule_set(l, "login", &got);
-	is(shmlimit_rule_algorithm(l, id), SHMLIMIT_LEASE, "one set anew may be of another kind");
-	is(shmlimit_rule_remove(l, "login"), 0, "and be removed too");
+	is(shmlimit_rule_algorithm(l, id), SHMLIMIT_LEASE, "a rule that was removed can be set with another algorithm");
+	is(shmlimit_rule_remove(l, "login"), 0, "a lease rule can be removed");
 	/* Who was compiled against an earlier release knows less of the structure; what stands behind it is not his. */
 	got = (struct shmlimit_rule){ .struct_size = offsetof(struct shmlimit_rule, max_wait_ns), .capacity = 3, .count = 1,
 		.period_ns = SECOND, .max_wait_ns = SECOND, .reserved32 = 7 };
 	id = shmlimit_rule_set(l, "login", &got);
-	ok(id >= 0, "a rule may be told in a shorter structure");
+	ok(id >= 0, "a rule can be set in a shorter structure");
 	got.struct_size = sizeof(got);
 	is(shmlimit_rule_get(l, id, &got), 0, "a rule of a shorter structure can be read");
-	ok(got.capacity == 3 && got.max_wait_ns == 0 && got.reserved32 == 0, "with zeros where nothing was told");
-	is(shmlimit_rule_remove(l, "login"), 0, "and is removed like any other");
+	ok(got.capacity == 3 && got.max_wait_ns == 0 && got.reserved32 == 0, "rule_get reports zeros for what was not given");
+	is(shmlimit_rule_remove(l, "login"), 0, "a rule that was set in short form is removed like any other");
 }
 
 /* What a key of the rule has left at T0 + s seconds. */
@@ -87,7 +87,7 @@ static void change(void)
 	rule.count = 1;
 	rule.period_ns = 2 * SECOND;
 	is(shmlimit_rule_set_at(l, "change", &rule, T0), id, "30 a minute is 1 in 2 s: nothing changes");
-	is(left(id, "half", 0), 7, "as a key shows");
+	is(left(id, "half", 0), 7, "a change to the same rate in other numbers leaves a key as it is");
 
 	rule.capacity = 100;
 	is(shmlimit_rule_set_at(l, "change", &rule, T0 + SECOND), id, "a capacity can be raised, the id stays");
@@ -95,18 +95,18 @@ static void change(void)
 	is(left(id, "new", 1), 100, "a new key has the new capacity");
 	is(left(id, "empty", 1), 0, "an empty key stays empty");
 	is(shmlimit_take_at(l, id, "empty", 5, 1, T0 + 2 * SECOND - 2, NULL), SHMLIMIT_DENIED,
-	   "and the fraction that it had is kept");
+	   "a change keeps the fraction of a token");
 	shmlimit_rule_range(l, id, &range);
 	is(shmlimit_take_at(l, id, "empty", 5, 1, T0 + 2 * SECOND + 32 * (range.resolution_ps / 1000 + 1), NULL),
-	   SHMLIMIT_ALLOWED, "but for a few ticks a change");
+	   SHMLIMIT_ALLOWED, "a change costs a key at most a few ticks");
 
 	rule.capacity = 3;
 	rule.count = 10;
 	rule.period_ns = SECOND;
-	is(shmlimit_rule_set_at(l, "change", &rule, T0 + 2 * SECOND), id, "it can be lowered, with another rate");
-	is(left(id, "half", 2), 3, "then tokens are clamped to it");
-	is(left(id, "new", 2), 3, "also of those who never came");
-	is(left(id, "empty", 2), 0, "and who has none has none");
+	is(shmlimit_rule_set_at(l, "change", &rule, T0 + 2 * SECOND), id, "a capacity can be lowered, with another rate");
+	is(left(id, "half", 2), 3, "tokens are clamped to a lower capacity");
+	is(left(id, "new", 2), 3, "a lower capacity holds for keys that never came");
+	is(left(id, "empty", 2), 0, "a key without tokens has none after a change");
 	is(shmlimit_peek_at(l, id, "empty", 5, 3, T0 + 2 * SECOND, &r), SHMLIMIT_DENIED, "the new rate is in force");
 	ok(r.retry_after_ns <= 300000100 && r.retry_after_ns >= 290000000, "the time to wait follows the new rate");
 
@@ -145,9 +145,9 @@ static void change_form(void)
 	ok(r.retry_after_ns >= 5100 && r.retry_after_ns < 5110, "a debt of 50 tokens is 50 bytes and the next one's");
 	shmlimit_take_at(l, id, "new", 3, 10000000 - 30, T0, NULL);
 	shmlimit_charge_at(l, id, "debt", 4, 10, T0, NULL);
-	is(shmlimit_rule_set_at(l, "form", &few, T0), id, "it becomes one of a few tokens again");
+	is(shmlimit_rule_set_at(l, "form", &few, T0), id, "a rule of bytes can become a rule of a few tokens again");
 	ok(left(id, "half", 0) <= 50 && left(id, "half", 0) >= 48, "a key keeps its tokens");
-	ok(left(id, "new", 0) <= 30 && left(id, "new", 0) >= 29, "also those that it got as bytes");
+	ok(left(id, "new", 0) <= 30 && left(id, "new", 0) >= 29, "a key keeps tokens that it got as bytes");
 	is(left(id, "empty", 0), 0, "an empty key stays empty");
 	is(left(id, "never", 0), 100, "a new key has the new capacity");
 	shmlimit_peek_at(l, id, "debt", 4, 1, T0, &r);
@@ -184,7 +184,7 @@ static void largest(void)
 	spec.period_ns = UINT64_MAX;
 	is(shmlimit_rule_capacity_max(&spec, &capacity), -ERANGE, "no capacity goes with one token in 584 years");
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-		struct layout_terms terms;
+		struct layout_params params;
 
 		spec = rules[i];
 		spec.struct_size = sizeof(spec);
@@ -192,9 +192,9 @@ static void largest(void)
 		is(shmlimit_rule_capacity_max(&spec, &capacity), 0, "rule %zu has a largest capacity", i);
 		spec.count = spec.algorithm == SHMLIMIT_WINDOW ? 0 : spec.count;
 		spec.capacity = capacity;
-		is(algorithm_compile(&spec, SHMLIMIT_WINDOW_MAX, &terms), 0, "%" PRIu64 " is accepted", capacity);
+		is(algorithm_compile(&spec, SHMLIMIT_WINDOW_MAX, &params), 0, "%" PRIu64 " is accepted", capacity);
 		spec.capacity++;
-		ok(algorithm_compile(&spec, SHMLIMIT_WINDOW_MAX, &terms) < 0, "one more is not");
+		ok(algorithm_compile(&spec, SHMLIMIT_WINDOW_MAX, &params) < 0, "one more is not");
 	}
 	is(capacity, SHMLIMIT_WINDOW_MAX, "a window's is that of the largest segment");
 }

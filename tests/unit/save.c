@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "../dice.h"
+#include "../rng.h"
 #include "unit.h"
 
 #include "ring.h"
@@ -31,7 +31,7 @@
 
 static struct shmlimit *l, *copy;
 static char copy_name[80];
-static struct dice dice;
+static struct rng rng;
 
 static struct law {
 	const char *name;
@@ -121,15 +121,15 @@ static void make_rules(void)
 /* Short and long ones. */
 static uint64_t some_time(uint64_t most_ns)
 {
-	return dice_below(&dice, 1 + (most_ns >> dice_below(&dice, 24)));
+	return rng_below(&rng, 1 + (most_ns >> rng_below(&rng, 24)));
 }
 
 static void ask(const struct law *law, uint64_t key, uint64_t now_ns)
 {
-	uint64_t cost = law->unit * (1 + dice_below(&dice, 1 + dice_below(&dice, 4)));
+	uint64_t cost = law->unit * (1 + rng_below(&rng, 1 + rng_below(&rng, 4)));
 	int id = law->id;
 
-	switch (dice_below(&dice, 8)) {
+	switch (rng_below(&rng, 8)) {
 	case 0:
 		(void)shmlimit_reserve_at(l, id, &key, sizeof(key), cost, UINT64_MAX, now_ns, NULL);
 		break;
@@ -149,7 +149,7 @@ static uint64_t history(uint64_t now_ns)
 {
 	shmlimit_reset(l, -1, NULL, 0);
 	for (int i = 0; i < STEPS; i++) {
-		ask(&laws[dice_below(&dice, LAWS)], dice_below(&dice, KEYS), now_ns);
+		ask(&laws[rng_below(&rng, LAWS)], rng_below(&rng, KEYS), now_ns);
 		now_ns += some_time(4 * SECOND);
 	}
 	return now_ns;
@@ -164,7 +164,7 @@ static struct {
 static void compare(const struct law *law, uint64_t key, uint64_t old_ns, uint64_t new_ns, int exact)
 {
 	struct shmlimit_result a, b;
-	uint64_t cost = law->unit * (1 + dice_below(&dice, 3)), slack = 2 * law->tick_ns;
+	uint64_t cost = law->unit * (1 + rng_below(&rng, 3)), slack = 2 * law->tick_ns;
 	int was = shmlimit_peek_at(l, law->id, &key, sizeof(key), cost, old_ns, &a);
 	int now = shmlimit_peek_at(copy, law->id, &key, sizeof(key), cost, new_ns, &b);
 
@@ -183,7 +183,7 @@ static void round_trips(int exact)
 		int fd = new_file();
 
 		/* The new clock may be hardly wound up, or far on. */
-		now_ns = exact ? then_ns + elapsed_ns + dice_below(&dice, 3) * WHOLE : some_time(2 * T0);
+		now_ns = exact ? then_ns + elapsed_ns + rng_below(&rng, 3) * WHOLE : some_time(2 * T0);
 		if (save(l, fd, when_given(then_ns)) != 0 || load_copy(fd, elapsed_ns, now_ns) != 0)
 			bail("save or load");
 		if (shmlimit_verify(copy_name, NULL, 0) != 0)
@@ -257,7 +257,7 @@ static void what_it_is(void)
 	shmlimit_rule_get(l, id, &was);
 	is(shmlimit_rule_get(copy, shmlimit_rule_find(copy, "cold"), &is_now), 0, "a rule is loaded");
 	is(shmlimit_rule_find(copy, "cold"), id, "a rule that is loaded has its id");
-	is(memcmp(&was, &is_now, sizeof(was)), 0, "a rule that is loaded has its terms and its mode");
+	is(memcmp(&was, &is_now, sizeof(was)), 0, "a rule that is loaded has its parameters and its mode");
 	is(shmlimit_rule_find(copy, "gone"), -ESRCH, "a rule that was removed is not loaded");
 	shmlimit_switch(copy, 1);
 	is(shmlimit_throttle(copy, "k", 1, 15, 30, 60, 15, (int64_t[5]){ 0 }), SHMLIMIT_DENIED,
@@ -281,7 +281,7 @@ static void what_it_is(void)
 	is(shmlimit_save(copy, fd), -ENOENT, "a segment that was destroyed cannot be saved");
 	if (rule_load(l, (uint32_t)id, &view) != 0)
 		bail("no rule");
-	l->rules[id].terms[rule_version(&view) % RULE_VERSIONS].capacity++;
+	l->rules[id].params[rule_version(&view) % RULE_VERSIONS].capacity++;
 	is(shmlimit_save(l, fd), -EUCLEAN, "a segment with a damaged rule cannot be saved");
 	close(fd);
 }
@@ -445,7 +445,7 @@ static void clocks(void)
 			uint32_t flags;
 			uint64_t remaining;
 		} cases[] = {
-			{ "no time has passed: nothing has leaked", 0, 0, 0 },
+			{ "no time has passed: nothing has refilled", 0, 0, 0 },
 			{ "half an hour has: half of it", -1810 * (int64_t)SECOND, 0, 50 },
 			{ "but none of it where no time shall count", -1810 * (int64_t)SECOND, SHMLIMIT_NO_ELAPSED, 0 },
 			{ "nor where the clock was set back", 1810 * (int64_t)SECOND, 0, 0 },
@@ -512,7 +512,7 @@ static void damage(void)
 	is(len, 3 * STATE_PAGE, "a file of three pages");
 	is(load_copy(fd, 0, T0), 0, "a file of three pages is loaded");
 	for (size_t i = 0; i < len; i++) {
-		unsigned char bit = (unsigned char)(1u << dice_below(&dice, 8));
+		unsigned char bit = (unsigned char)(1u << rng_below(&rng, 8));
 
 		bytes[i] ^= bit;
 		if (pwrite(fd, &bytes[i], 1, (off_t)i) != 1)
@@ -558,14 +558,14 @@ static void hostile(void)
 		memcpy(content + n, bytes + at, STATE_PAGE_ROOM);
 	for (uint64_t i = 0; i < scaled(RESEALED); i++) {
 		struct state_file file = { .fd = fd };
-		size_t at = dice_below(&dice, dice_below(&dice, 2) ? 900 : n - 8);
-		uint64_t kept, word = dice_throw(&dice) >> dice_below(&dice, 64);
+		size_t at = rng_below(&rng, rng_below(&rng, 2) ? 900 : n - 8);
+		uint64_t kept, word = rng_draw(&rng) >> rng_below(&rng, 64);
 		int error;
 
 		/* A word, a bit of one, or a number near to it. */
 		memcpy(&kept, content + at, 8);
-		if (dice_below(&dice, 3) != 0)
-			word = dice_below(&dice, 2) ? kept ^ (uint64_t)1 << dice_below(&dice, 64) : kept + dice_below(&dice, 5) - 2;
+		if (rng_below(&rng, 3) != 0)
+			word = rng_below(&rng, 2) ? kept ^ (uint64_t)1 << rng_below(&rng, 64) : kept + rng_below(&rng, 5) - 2;
 		memcpy(content + at, &word, 8);
 		if (ftruncate(fd, 0) != 0 || lseek(fd, 0, SEEK_SET) != 0 || state_put(&file, content, n) != 0 ||
 		    state_end(&file) != 0)
@@ -802,7 +802,7 @@ int main(void)
 {
 	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 1024, .rules = 16, .window_max = RING };
 
-	dice.state = dice_seed();
+	rng.state = rng_seed();
 	l = unit_create("save", &o);
 	snprintf(copy_name, sizeof(copy_name), "%s.copy", unit_name);
 	atexit(copy_gone);

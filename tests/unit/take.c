@@ -32,15 +32,15 @@ static void article(void)
 	int rule = unit_rule(l, "reply", 15, 30, 60 * SECOND);
 
 	is(take(rule, "laoqian", 1, T0), SHMLIMIT_ALLOWED, "the article's first request is allowed");
-	facts(15, 14, 0, 2 * SECOND, "and reports 15, 14, none, 2 s");
+	facts(15, 14, 0, 2 * SECOND, "the first request reports limit 15, remaining 14, no retry, and full in 2 s");
 	for (int i = 0; i < 14; i++)
 		take(rule, "laoqian", 1, T0);
 	facts(15, 0, 0, 30 * SECOND, "fifteen empty the funnel");
 	is(take(rule, "laoqian", 1, T0), SHMLIMIT_DENIED, "the sixteenth is denied");
-	facts(15, 0, 2 * SECOND, 30 * SECOND, "and told to come back in 2 s");
+	facts(15, 0, 2 * SECOND, 30 * SECOND, "a denied request reports a retry after 2 s");
 	is(take(rule, "laoqian", 4, T0 + SECOND), SHMLIMIT_DENIED, "four do not fit after a second");
-	facts(15, 0, 7 * SECOND, 29 * SECOND, "but will in seven");
-	is(take(rule, "laoqian", 4, T0 + 8 * SECOND), SHMLIMIT_ALLOWED, "and they do");
+	facts(15, 0, 7 * SECOND, 29 * SECOND, "four tokens are reported to fit after seven more seconds");
+	is(take(rule, "laoqian", 4, T0 + 8 * SECOND), SHMLIMIT_ALLOWED, "four tokens fit when it was reported");
 	is(take(rule, "other", 15, T0), SHMLIMIT_ALLOWED, "another key has a funnel of its own");
 }
 
@@ -50,7 +50,7 @@ static void costs(void)
 	struct shmlimit_counters before = unit_counters(l, rule), after;
 
 	is(take(rule, "k", 0, T0), SHMLIMIT_ALLOWED, "a cost of 0 is allowed");
-	facts(10, 10, 0, 0, "and is a peek at a full funnel");
+	facts(10, 10, 0, 0, "a cost of 0 reports a full funnel");
 	after = unit_counters(l, rule);
 	is(after.allowed + after.claims, before.allowed + before.claims,
 	   "a cost of 0 counts nothing and claims nothing");
@@ -59,7 +59,7 @@ static void costs(void)
 	is(take(rule, "k", UINT64_MAX, T0), SHMLIMIT_DENIED, "the largest cost is denied");
 	is(unit_counters(l, rule).claims, 0, "a denied newcomer claims no slot");
 	is(take(rule, "k", 10, T0), SHMLIMIT_ALLOWED, "the whole capacity may be taken at once");
-	facts(10, 0, 0, 10 * SECOND, "and leaves nothing");
+	facts(10, 0, 0, 10 * SECOND, "a take of the whole capacity leaves nothing");
 	is(shmlimit_take_at(l, rule, "k", 1, 1, T0, NULL), SHMLIMIT_DENIED, "nobody needs the result");
 }
 
@@ -93,14 +93,14 @@ static void reset(void)
 	take(two, "a", 1, T0);
 	is(shmlimit_reset(l, one, "never seen", 10), 0, "a key that has no slot is not found by a reset");
 	is(shmlimit_reset(l, one, "a", 1), 1, "one key of one rule is reset");
-	is(take(one, "a", 1, T0), SHMLIMIT_ALLOWED, "and is full again");
-	is(take(one, "b", 1, T0), SHMLIMIT_DENIED, "other keys of the rule are not");
-	is(take(two, "a", 1, T0), SHMLIMIT_DENIED, "nor is the key under another rule");
+	is(take(one, "a", 1, T0), SHMLIMIT_ALLOWED, "a key that was reset is full again");
+	is(take(one, "b", 1, T0), SHMLIMIT_DENIED, "other keys of the rule are not reset");
+	is(take(two, "a", 1, T0), SHMLIMIT_DENIED, "the key under another rule is not reset");
 	is(shmlimit_reset(l, one, NULL, 0), 2, "all keys of a rule are reset");
-	is(take(one, "b", 1, T0), SHMLIMIT_ALLOWED, "and are full again");
+	is(take(one, "b", 1, T0), SHMLIMIT_ALLOWED, "keys that were reset are full again");
 	is(take(two, "a", 1, T0), SHMLIMIT_DENIED, "those of other rules are not");
 	ok(shmlimit_reset(l, -1, NULL, 0) >= 2, "all keys of all rules are reset");
-	is(take(two, "a", 1, T0), SHMLIMIT_ALLOWED, "and are full again");
+	is(take(two, "a", 1, T0), SHMLIMIT_ALLOWED, "keys that were reset are full again");
 }
 
 /* The fingerprint of the one live slot of a rule. */
@@ -144,8 +144,8 @@ static void keys(void)
 	static unsigned char longest[SHMLIMIT_KEY_MAX];
 
 	is(shmlimit_take_at(l, rule, "a\0b", 3, 1, T0, NULL), SHMLIMIT_ALLOWED, "a key may hold a NUL");
-	is(shmlimit_take_at(l, rule, "a\0c", 3, 1, T0, NULL), SHMLIMIT_ALLOWED, "and what follows it counts");
-	is(shmlimit_take_at(l, rule, "a", 1, 1, T0, NULL), SHMLIMIT_ALLOWED, "and so does the length");
+	is(shmlimit_take_at(l, rule, "a\0c", 3, 1, T0, NULL), SHMLIMIT_ALLOWED, "bytes after a NUL count");
+	is(shmlimit_take_at(l, rule, "a", 1, 1, T0, NULL), SHMLIMIT_ALLOWED, "the length of a key counts");
 	is(shmlimit_take_at(l, rule, "a\0b", 3, 1, T0, NULL), SHMLIMIT_DENIED, "the same bytes are the same key");
 	is(shmlimit_take_at(l, rule, longest, sizeof(longest), 1, T0, NULL), SHMLIMIT_ALLOWED,
 	   "1024 bytes are a key");
@@ -164,7 +164,7 @@ static void modes(void)
 	rule.mode = SHMLIMIT_DRY_RUN;
 	is(shmlimit_rule_set(l, "modes", &rule), id, "the mode of a rule can be changed");
 	is(take(id, "k", 1, T0), SHMLIMIT_ALLOWED, "a dry run allows what it would deny");
-	facts(2, 0, SECOND, 2 * SECOND, "and tells it by the time to retry after");
+	facts(2, 0, SECOND, 2 * SECOND, "a dry run reports a denial by the time to retry after");
 	c = unit_counters(l, id);
 	is(c.shadow_denied, 1, "a dry run counts apart what it would deny");
 	is(c.allowed, 1, "a dry run does not count as allowed what it would deny");
@@ -175,13 +175,13 @@ static void modes(void)
 	rule.mode = SHMLIMIT_OFF;
 	shmlimit_rule_set(l, "modes", &rule);
 	is(take(id, "k", 2, T0 + SECOND), SHMLIMIT_ALLOWED, "a rule that is off allows everything");
-	facts(2, 2, 0, 0, "and shows a full funnel");
+	facts(2, 2, 0, 0, "a rule that is off reports a full funnel");
 	rule.mode = SHMLIMIT_ENFORCE;
 	shmlimit_rule_set(l, "modes", &rule);
 	is(take(id, "k", 1, T0 + SECOND), SHMLIMIT_DENIED, "switched on again it finds its funnels as they were");
 
 	is(shmlimit_switch(l, 0), 0, "the whole segment can be switched off");
-	is(take(id, "k", 2, T0 + SECOND), SHMLIMIT_ALLOWED, "then everything is allowed");
+	is(take(id, "k", 2, T0 + SECOND), SHMLIMIT_ALLOWED, "a segment that is off allows everything");
 	is(take(id, "k", 3, T0 + SECOND), SHMLIMIT_ALLOWED, "at any cost");
 	is(shmlimit_take_at(l, 63, "k", 1, 1, T0, NULL), -ESRCH,
 	   "in a segment that is off, an unknown rule is an error");
@@ -200,10 +200,10 @@ static void own_clock(void)
 	ok(after >= before, "the limiter's clock does not go back");
 	ok(r.retry_after_ns <= 86400 * SECOND && r.retry_after_ns >= 86400 * SECOND - (after - before),
 	   "a retry time is measured from the limiter's clock");
-	is(shmlimit_refund(l, rule, "k", 1, 1, NULL), SHMLIMIT_ALLOWED, "refund reads it too");
-	is(shmlimit_peek(l, rule, "k", 1, 1, NULL), SHMLIMIT_ALLOWED, "and so does peek");
-	is(shmlimit_reserve(l, rule, "k", 1, 1, 0, NULL), SHMLIMIT_ALLOWED, "and reserve");
-	is(shmlimit_reserve(l, rule, "k", 1, 1, 0, NULL), SHMLIMIT_DENIED, "which takes");
+	is(shmlimit_refund(l, rule, "k", 1, 1, NULL), SHMLIMIT_ALLOWED, "a refund reads the limiter's clock");
+	is(shmlimit_peek(l, rule, "k", 1, 1, NULL), SHMLIMIT_ALLOWED, "a peek reads the limiter's clock");
+	is(shmlimit_reserve(l, rule, "k", 1, 1, 0, NULL), SHMLIMIT_ALLOWED, "a reservation reads the limiter's clock");
+	is(shmlimit_reserve(l, rule, "k", 1, 1, 0, NULL), SHMLIMIT_DENIED, "a reservation on the limiter's clock takes");
 }
 
 /* Others make and destroy segments meanwhile: only ours is certain to be met, once, in order. */
@@ -220,7 +220,7 @@ static void walk(void)
 	is(more, 0, "the walk over all segments ends");
 	is(met, 1, "the walk over all segments meets ours once");
 	ok(ordered, "the walk over all segments is in the order of the names");
-	is_str(name, "", "and the last name is none");
+	is_str(name, "", "the walk over all segments ends with no name");
 	is(shmlimit_next(NULL), -EINVAL, "the walk over all segments needs a place for the name");
 }
 

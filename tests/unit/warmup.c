@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "../dice.h"
+#include "../rng.h"
 #include "unit.h"
 
 #include "limiter.h"
@@ -88,22 +88,22 @@ static void by_hand(void)
 	uint64_t wait_ns;
 
 	is(shmlimit_rule_get(l, id, &got), 0, "the rule is read back");
-	ok(got.capacity == 10 && got.warmup_ns == SECOND && got.cold_factor_milli == 3000, "with what follows from it");
-	is(shmlimit_rule_set_at(l, "hand", &got, T0), id, "and can be set so again");
+	ok(got.capacity == 10 && got.warmup_ns == SECOND && got.cold_factor_milli == 3000, "rule_get reports the capacity that follows from a warm-up");
+	is(shmlimit_rule_set_at(l, "hand", &got, T0), id, "a warm-up can be set again as rule_get reported it");
 	is(shmlimit_take_at(l, id, "k", 1, 10, T0, &r), SHMLIMIT_ALLOWED, "from cold all that is stored is had at once");
-	is(r.remaining, 0, "then nothing is stored");
+	is(r.remaining, 0, "after a take of everything, nothing is stored");
 	is(shmlimit_take_at(l, id, "k", 1, 1, T0, &r), SHMLIMIT_DENIED, "the next one pays");
 	ok(near_ms(r.retry_after_ns, 1500), "the area: the warm-up for what was above the threshold, half of it for the rest");
 	wait_ns = r.retry_after_ns;
 	is(shmlimit_take_at(l, id, "k", 1, 1, T0 + wait_ns - 1, &r), SHMLIMIT_DENIED, "a nanosecond too early is too early");
-	is(shmlimit_take_at(l, id, "k", 1, 1, T0 + wait_ns, &r), SHMLIMIT_ALLOWED, "then he is admitted");
-	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + wait_ns, &r), SHMLIMIT_DENIED, "and what he asked is owed");
+	is(shmlimit_take_at(l, id, "k", 1, 1, T0 + wait_ns, &r), SHMLIMIT_ALLOWED, "a request is admitted when the debt is paid");
+	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + wait_ns, &r), SHMLIMIT_DENIED, "an admitted request leaves its own cost as debt");
 	ok(near_ms(r.retry_after_ns, 100), "the stable interval: it is warm");
 	is(shmlimit_take_at(l, id, "k", 1, 11, T0 + 10 * SECOND, &r), SHMLIMIT_DENIED, "more than the capacity is refused");
 	ok(r.retry_after_ns == UINT64_MAX, "for ever");
 	is(shmlimit_reserve_at(l, id, "j", 1, 1, 0, T0, &r), SHMLIMIT_ALLOWED, "another key is cold");
-	is(shmlimit_reserve_at(l, id, "j", 1, 1, 100 * MS, T0, &r), SHMLIMIT_DENIED, "who won't wait so long is refused");
-	ok(near_ms(r.retry_after_ns, 180), "and told when he would not have to: 280 ms for a cold one");
+	is(shmlimit_reserve_at(l, id, "j", 1, 1, 100 * MS, T0, &r), SHMLIMIT_DENIED, "a reservation that would wait longer than its caller allows is denied");
+	ok(near_ms(r.retry_after_ns, 180), "a denied reservation reports when it would not have to wait: 280 ms for a cold token");
 	shmlimit_charge_at(l, id, "j", 1, 1, T0, &r);
 	is(r.retry_after_ns, 0, "a charge to a warm-up takes all of it");
 	shmlimit_charge_at(l, id, "greedy", 6, UINT64_MAX, T0, &r);
@@ -115,7 +115,7 @@ static void by_hand(void)
 	ok(near_ms(r.retry_after_ns, 320), "a refund gives back the stable interval of each");
 	shmlimit_refund_at(l, id, "j", 1, UINT64_MAX, T0, &r);
 	is(r.remaining, 10, "a refund of everything makes it cold and free");
-	is(r.reset_after_ns, 0, "as if it had never been asked");
+	is(r.reset_after_ns, 0, "a key that was refunded everything is as if it had never been asked for");
 }
 
 /* ---- Against floating point ---- */
@@ -168,9 +168,9 @@ static double oracle_acquire(struct oracle *o, double now, double permits)
 #define LOST 3                            /* BOUND: roundings a request: what is stored, the wait, what was idle */
 
 /* What stands in the slot of the rule's only key, permits and seconds. */
-static struct oracle stands(int id, const struct layout_terms *terms, uint64_t now_ns)
+static struct oracle stands(int id, const struct layout_params *params, uint64_t now_ns)
 {
-	struct funnel_time at = funnel_time(terms, now_ns);
+	struct funnel_time at = funnel_time(params, now_ns);
 
 	for (uint64_t i = 0; i < l->tables->lines * SLOTS_PER_LINE; i++) {
 		const struct layout_slot *slot = &l->tables->slots[i];
@@ -178,11 +178,11 @@ static struct oracle stands(int id, const struct layout_terms *terms, uint64_t n
 
 		if (slot->tag == 0 || tag_rule(slot->tag) != (uint32_t)id)
 			continue;
-		funnel = warmup_leak(terms, slot->word, at);
+		funnel = warmup_leak(params, slot->word, at);
 		return (struct oracle){
-			.stored = ldexp((double)funnel.quota, -(int)terms_unit_bits(terms)),
+			.stored = ldexp((double)funnel.quota, -(int)params_unit_bits(params)),
 			.next_free = (double)(now_ns - T0 +
-			                      funnel_stamp_to_ns(terms, at, warmup_debt(terms, funnel, at))) / 1e9,
+			                      funnel_stamp_to_ns(params, at, warmup_debt(params, funnel, at))) / 1e9,
 		};
 	}
 	bail("no slot");
@@ -195,18 +195,18 @@ static struct oracle stands(int id, const struct layout_terms *terms, uint64_t n
  */
 static void against_oracle(uint64_t seed)
 {
-	struct dice dice = { seed };
+	struct rng rng = { seed };
 	uint64_t off = 0, refused = 0, n = 20 + scaled(180), warm_ups = 0;
 	double worst = 0;
 
 	for (uint64_t round = 0; round < n; round++) {
-		struct shmlimit_rule rule = warm(1 + dice_below(&dice, (uint64_t)1 << dice_below(&dice, 17)),
-		                                 dice_below(&dice, 2) == 0 ? SECOND : 60 * SECOND,
-		                                 MS * (1 + dice_below(&dice, (uint64_t)1 << (4 + dice_below(&dice, 14)))),
-		                                 (uint32_t)(1000 + dice_below(&dice, 9000)));
+		struct shmlimit_rule rule = warm(1 + rng_below(&rng, (uint64_t)1 << rng_below(&rng, 17)),
+		                                 rng_below(&rng, 2) == 0 ? SECOND : 60 * SECOND,
+		                                 MS * (1 + rng_below(&rng, (uint64_t)1 << (4 + rng_below(&rng, 14)))),
+		                                 (uint32_t)(1000 + rng_below(&rng, 9000)));
 		int id = shmlimit_rule_set_at(l, "random", &rule, T0);
 		struct shmlimit_rule got = { .struct_size = sizeof(got) };
-		struct layout_terms terms;
+		struct layout_params params;
 		uint64_t now_ns = T0;
 		struct shmlimit_range range = { .struct_size = sizeof(range) };
 		struct oracle o, ours;
@@ -218,21 +218,21 @@ static void against_oracle(uint64_t seed)
 			continue;
 		}
 		shmlimit_rule_get(l, id, &got);
-		if (warmup_compile(&rule, &terms) != 0)
+		if (warmup_compile(&rule, &params) != 0)
 			bail("a rule that is set does not compile");
 		o = oracle_of(&got);
 		o.next_free = (double)(now_ns - T0) / 1e9;
 		shmlimit_rule_range(l, id, &range);
 		tick = (double)range.resolution_ps / 1e12;
 		for (int i = 0; i < 100; i++) {
-			uint64_t cost = 1 + dice_below(&dice, 1 + dice_below(&dice, got.capacity));
+			uint64_t cost = 1 + rng_below(&rng, 1 + rng_below(&rng, got.capacity));
 			double now = (double)(now_ns - T0) / 1e9, want = oracle_acquire(&o, now, (double)cost), error;
 			/* A unit of a cold token, and a tick of the rule's clock, each rounded up to LOST times. */
-			double allowed = LOST * (ldexp(o.cold, -(int)terms_unit_bits(&terms)) + tick + 1e-9);
+			double allowed = LOST * (ldexp(o.cold, -(int)params_unit_bits(&params)) + tick + 1e-9);
 
 			off += shmlimit_reserve_at(l, id, &round, sizeof(round), cost, UINT64_MAX, now_ns, &r) !=
 			       SHMLIMIT_ALLOWED;
-			ours = stands(id, &terms, now_ns);
+			ours = stands(id, &params, now_ns);
 			error = fmax(fabs((double)r.wait_ns / 1e9 - want), fabs(ours.next_free - o.next_free));
 			error = fmax(error, fabs(ours.stored - o.stored) * o.cold);
 			o.stored = ours.stored;
@@ -242,15 +242,15 @@ static void against_oracle(uint64_t seed)
 			warm_ups += want > 0;
 			/* Now and then idle: for less than a token, or for long. */
 			now_ns += r.wait_ns;
-			if (dice_below(&dice, 3) == 0)
-				now_ns += dice_below(&dice, (uint64_t)(o.stable * 1e9 * 2) + 1);
-			if (dice_below(&dice, 10) == 0)
-				now_ns += dice_below(&dice, got.warmup_ns * 2);
+			if (rng_below(&rng, 3) == 0)
+				now_ns += rng_below(&rng, (uint64_t)(o.stable * 1e9 * 2) + 1);
+			if (rng_below(&rng, 10) == 0)
+				now_ns += rng_below(&rng, got.warmup_ns * 2);
 		}
 		shmlimit_rule_remove(l, "random");
 	}
 	is(off, 0, "random rules do as Guava's description says, to three roundings a request");
-	ok(warm_ups > n && refused < n, "and some did wait");
+	ok(warm_ups > n && refused < n, "some of the random requests waited");
 	diag("%" PRIu64 " of %" PRIu64 " rules refused, worst error %.3f of what is allowed", refused, n, worst);
 }
 
@@ -266,7 +266,7 @@ static void live(void)
 	shmlimit_peek_at(l, id, "k", 1, 1, T0, &r);
 	is(r.limit, 20, "twice as much can be stored");
 	is(r.remaining, 5, "what is stored stays");
-	ok(near_ms(r.retry_after_ns, 1000), "and so does what is owed, in time");
+	ok(near_ms(r.retry_after_ns, 1000), "a changed rule keeps a debt, as time");
 	rule = warm(2, SECOND, SECOND, 0);
 	set("live", &rule);
 	shmlimit_peek_at(l, id, "k", 1, 1, T0, &r);
@@ -285,10 +285,10 @@ static void in_debt_when_the_store_shrinks(void)
 	set("shrinks", &rule);
 	shmlimit_peek_at(l, id, "k", 1, 1, T0, &r);
 	ok(r.retry_after_ns > 0 && r.reset_after_ns >= r.retry_after_ns,
-	   "who is in debt when the store shrinks below what is in it is not full before the debt is paid");
+	   "a key in debt is not full before the debt is paid, even if the store shrinks");
 	for (uint64_t i = 0; shmlimit_slot(l, i, T0, &slot) == 0; i++)
 		refilled += slot.rule == id && slot.state == SHMLIMIT_SLOT_REFILLED;
-	is(refilled, 0, "nor is his slot free for the taking");
+	is(refilled, 0, "the slot of a key with a debt is not free");
 }
 
 static void wrong_rules(void)
@@ -300,27 +300,27 @@ static void wrong_rules(void)
 	rule = warm(0, SECOND, SECOND, 0);
 	is(shmlimit_rule_set(l, "bad", &rule), -EDOM, "no tokens are");
 	rule = warm(10, SECOND, 0, 0);
-	is(shmlimit_rule_set(l, "bad", &rule), -EDOM, "and no warm-up");
+	is(shmlimit_rule_set(l, "bad", &rule), -EDOM, "a warm-up of 0 is refused");
 	rule = warm(10, SECOND, SECOND, 999);
-	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "and what is slower when it is warm");
+	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "a cold factor below 1 is refused");
 	rule = warm(1, 60 * SECOND, SECOND, 0);
-	is(shmlimit_rule_set(l, "bad", &rule), -ERANGE, "and a warm-up that is shorter than a token");
+	is(shmlimit_rule_set(l, "bad", &rule), -ERANGE, "a warm-up that is shorter than a token is refused");
 	rule = warm(10, SECOND, (uint64_t)1 << 61, 0);
-	is(shmlimit_rule_set(l, "bad", &rule), -ERANGE, "or lasts a lifetime");
+	is(shmlimit_rule_set(l, "bad", &rule), -ERANGE, "a warm-up of decades is refused");
 	rule = warm(10, (uint64_t)1 << 60, SECOND, 0);
-	is(shmlimit_rule_set(l, "bad", &rule), -ERANGE, "or whose period does");
+	is(shmlimit_rule_set(l, "bad", &rule), -ERANGE, "a period of decades is refused");
 	rule = warm(10, SECOND, SECOND, 0);
 	rule.max_wait_ns = (uint64_t)1 << 60;
-	is(shmlimit_rule_set(l, "bad", &rule), -ERANGE, "or whose longest wait does");
+	is(shmlimit_rule_set(l, "bad", &rule), -ERANGE, "a longest wait of decades is refused");
 	rule = warm((uint64_t)1 << 60, 1, SECOND, 0);
-	is(shmlimit_rule_set(l, "bad", &rule), -ERANGE, "and more tokens than can be counted");
+	is(shmlimit_rule_set(l, "bad", &rule), -ERANGE, "more tokens than can be counted are refused");
 	rule = warm(10, 0, SECOND, 0);
-	is(shmlimit_rule_set(l, "bad", &rule), -EDOM, "and no period");
+	is(shmlimit_rule_set(l, "bad", &rule), -EDOM, "a period of 0 is refused");
 	rule = warm(10, SECOND, SECOND, UINT32_MAX);
-	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "and what never gets warm");
+	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "a cold factor above 1000 is refused");
 	rule = warm(10, SECOND, SECOND, 0);
 	rule.flags = SHMLIMIT_COUNT_REFUSED;
-	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "and a window's flag");
+	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "a flag of windows is refused");
 	rule = warm(10, SECOND, SECOND, 0);
 	rule.algorithm = SHMLIMIT_FUNNEL;
 	rule.capacity = 10;
@@ -331,35 +331,35 @@ static void wrong_rules(void)
 	is(shmlimit_rule_find(l, "bad"), -ESRCH, "nothing came of all that");
 }
 
-/* Any terms and word: something comes out, and no more is stored than the capacity. */
+/* Any parameters and word: something comes out, and no more is stored than the capacity. */
 static void wild(uint64_t seed)
 {
-	struct layout_terms before = { 0 };
-	struct dice dice = { seed };
+	struct layout_params before = { 0 };
+	struct rng rng = { seed };
 	uint64_t wrong = 0;
 
 	for (uint64_t i = 0; i < scaled(200000); i++) {
-		struct layout_terms terms;
+		struct layout_params params;
 		struct funnel_time at;
 		struct funnel funnel;
 
-		for (size_t j = 0; j < sizeof(terms) / sizeof(uint64_t); j++)
-			((uint64_t *)(void *)&terms)[j] = dice_throw(&dice) >> dice_below(&dice, 64);
-		at = funnel_time(&terms, dice_throw(&dice));
-		funnel = warmup_leak(&terms, dice_throw(&dice), at);
-		warmup_take(&terms, &funnel, dice_throw(&dice) >> dice_below(&dice, 64), at);
-		wrong += funnel.quota > terms.capacity;
-		warmup_refund(&terms, &funnel, dice_throw(&dice) >> dice_below(&dice, 64), at);
-		wrong += funnel.quota > terms.capacity;
-		warmup_convert(&before, dice_throw(&dice), &terms, dice_throw(&dice));
-		before = terms;
+		for (size_t j = 0; j < sizeof(params) / sizeof(uint64_t); j++)
+			((uint64_t *)(void *)&params)[j] = rng_draw(&rng) >> rng_below(&rng, 64);
+		at = funnel_time(&params, rng_draw(&rng));
+		funnel = warmup_leak(&params, rng_draw(&rng), at);
+		warmup_take(&params, &funnel, rng_draw(&rng) >> rng_below(&rng, 64), at);
+		wrong += funnel.quota > params.capacity;
+		warmup_refund(&params, &funnel, rng_draw(&rng) >> rng_below(&rng, 64), at);
+		wrong += funnel.quota > params.capacity;
+		warmup_convert(&before, rng_draw(&rng), &params, rng_draw(&rng));
+		before = params;
 	}
-	is(wrong, 0, "no bits of terms and word store more than the capacity");
+	is(wrong, 0, "no bits of parameters and word store more than the capacity");
 }
 
 int main(void)
 {
-	uint64_t seed = dice_seed();
+	uint64_t seed = rng_seed();
 
 	l = unit_create("warmup", NULL);
 	as_guava_tests();

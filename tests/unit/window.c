@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../dice.h"
+#include "../rng.h"
 #include "unit.h"
 
 #include "hash.h"
@@ -59,7 +59,7 @@ static void by_hand(void)
 	is(take(id, 4, T0 + 9 * SECOND), SHMLIMIT_DENIED, "more than the capacity is refused");
 	ok(r.retry_after_ns == UINT64_MAX, "more than the capacity never fits");
 	is(take(id, 1, T0 + 10 * SECOND - 1), SHMLIMIT_DENIED, "a nanosecond too early is too early");
-	is(r.retry_after_ns, 1, "a request that is a nanosecond too early is told so");
+	is(r.retry_after_ns, 1, "a request that is a nanosecond too early is denied with a wait of a nanosecond");
 	is(take(id, 1, T0 + 10 * SECOND), SHMLIMIT_ALLOWED, "there is room when a token has left the window");
 	is(r.remaining, 0, "when one token has left the window there is room for one");
 	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + 14 * SECOND, &r), SHMLIMIT_ALLOWED, "a peek sees room");
@@ -388,28 +388,28 @@ static void reset_in_the_tick(void)
 
 static void words(uint64_t seed)
 {
-	struct dice dice = { seed };
+	struct rng rng = { seed };
 	uint64_t wrong = 0, wild = 0;
 
 	for (uint64_t i = 0; i < scaled(1000000); i++) {
-		uint64_t most = 1 + dice_below(&dice, (uint64_t)1 << dice_below(&dice, 17));
-		struct shmlimit_rule rule = { .capacity = 1 + dice_below(&dice, most),
-			.period_ns = 1 + dice_below(&dice, (uint64_t)1 << (1 + dice_below(&dice, 56))),
-			.max_wait_ns = dice_below(&dice, (uint64_t)1 << dice_below(&dice, 57)) };
-		struct layout_terms terms = { 0 };
-		uint64_t now_ns = ((uint64_t)1 << 60) + dice_below(&dice, (uint64_t)1 << 60);
-		struct window w = { .n = dice_below(&dice, 2 * layout_cells(most)), .k = 1 + dice_below(&dice, most) }, back;
+		uint64_t most = 1 + rng_below(&rng, (uint64_t)1 << rng_below(&rng, 17));
+		struct shmlimit_rule rule = { .capacity = 1 + rng_below(&rng, most),
+			.period_ns = 1 + rng_below(&rng, (uint64_t)1 << (1 + rng_below(&rng, 56))),
+			.max_wait_ns = rng_below(&rng, (uint64_t)1 << rng_below(&rng, 57)) };
+		struct layout_params params = { 0 };
+		uint64_t now_ns = ((uint64_t)1 << 60) + rng_below(&rng, (uint64_t)1 << 60);
+		struct window w = { .n = rng_below(&rng, 2 * layout_cells(most)), .k = 1 + rng_below(&rng, most) }, back;
 
-		if (window_compile(&rule, most, &terms) != 0) {
+		if (window_compile(&rule, most, &params) != 0) {
 			wrong++;
 			continue;
 		}
-		w.last_ns = now_ns - dice_below(&dice, rule.period_ns) + dice_below(&dice, terms.ahead + 1);
-		back = window_unpack(&terms, window_pack(&terms, w), most, now_ns);
+		w.last_ns = now_ns - rng_below(&rng, rule.period_ns) + rng_below(&rng, params.ahead + 1);
+		back = window_unpack(&params, window_pack(&params, w), most, now_ns);
 		wrong += back.n != w.n || back.k != w.k || back.last_ns < w.last_ns ||
-		         back.last_ns - w.last_ns >= (uint64_t)1 << terms_token_bits(&terms) ||
-		         !window_agrees(&terms, window_pack(&terms, w), w.last_ns);
-		back = window_unpack(&terms, dice_throw(&dice), most, now_ns);
+		         back.last_ns - w.last_ns >= (uint64_t)1 << params_token_bits(&params) ||
+		         !window_agrees(&params, window_pack(&params, w), w.last_ns);
+		back = window_unpack(&params, rng_draw(&rng), most, now_ns);
 		wild += back.n >= 2 * layout_cells(most) || back.k < 1 || back.k > most;
 	}
 	is(wrong, 0, "a word gives back what was packed, its time never too early and late by less than a tick");
@@ -433,7 +433,7 @@ static void seen_from_before(void)
 int main(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 1024, .window_max = RING };
-	uint64_t seed = dice_seed();
+	uint64_t seed = rng_seed();
 
 	l = unit_create("window", &options);
 	by_hand();

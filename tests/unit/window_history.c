@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../dice.h"
+#include "../rng.h"
 #include "unit.h"
 
 #include "limiter.h"
@@ -34,7 +34,7 @@ struct queue {
 struct window_rule {
 	int id;
 	struct shmlimit_rule rule;
-	struct layout_terms terms;
+	struct layout_params params;
 };
 
 struct expected {
@@ -44,7 +44,7 @@ struct expected {
 
 static uint64_t wait_of(const struct window_rule *w, uint64_t then_ns, uint64_t now_ns)
 {
-	return window_wait(&w->terms, window_end_of_tick(&w->terms, then_ns), now_ns);
+	return window_wait(&w->params, window_end_of_tick(&w->params, then_ns), now_ns);
 }
 
 static uint64_t newest(const struct queue *q)
@@ -70,17 +70,17 @@ static uint64_t wait_for_room(const struct queue *q, const struct window_rule *w
 /* A window that was empty when the tick began may be forgotten, and is by the next admission. */
 static void forget_empty(struct queue *q, const struct window_rule *w, uint64_t now_ns)
 {
-	if (q->n != 0 && window_was_over(&w->terms, window_end_of_tick(&w->terms, newest(q)), now_ns))
+	if (q->n != 0 && window_was_over(&w->params, window_end_of_tick(&w->params, newest(q)), now_ns))
 		q->n = q->highest = 0;
 }
 
 static void push(struct queue *q, const struct window_rule *w, uint64_t tokens, uint64_t now_ns, uint64_t wait_ns)
 {
-	uint64_t at_ns = window_end_of_tick(&w->terms, now_ns + wait_ns);
+	uint64_t at_ns = window_end_of_tick(&w->params, now_ns + wait_ns);
 
 	forget_empty(q, w, now_ns);
-	if (q->n != 0 && window_end_of_tick(&w->terms, newest(q)) > at_ns)
-		at_ns = window_end_of_tick(&w->terms, newest(q));
+	if (q->n != 0 && window_end_of_tick(&w->params, newest(q)) > at_ns)
+		at_ns = window_end_of_tick(&w->params, newest(q));
 	q->latest = tokens;
 	while (tokens-- > 0)
 		q->time_ns[q->n++] = at_ns;
@@ -174,48 +174,48 @@ static void set(struct window_rule *w, const char *name, uint64_t now_ns)
 		bail("rule_set: %s", shmlimit_strerror(w->id));
 	if (rule_load(l, (uint32_t)w->id, &view) != 0)
 		bail("rule_load");
-	w->terms = view.terms;
+	w->params = view.params;
 }
 
 /* The rule gets another capacity and period. What the latest admission counted as, it counts as still, or as later. */
-static void change(struct window_rule *w, struct queue *q, uint64_t now_ns, struct dice *dice)
+static void change(struct window_rule *w, struct queue *q, uint64_t now_ns, struct rng *rng)
 {
-	struct layout_terms before = w->terms;
+	struct layout_params before = w->params;
 	uint64_t last_ns;
 
-	w->rule.capacity = 1 + dice_below(dice, MOST);
-	if (w->rule.period_ns < SHORTEST_NS || dice_below(dice, 2) == 0)
-		w->rule.period_ns = SHORTEST_NS + dice_below(dice, (uint64_t)1 << (4 + dice_below(dice, 20)));
+	w->rule.capacity = 1 + rng_below(rng, MOST);
+	if (w->rule.period_ns < SHORTEST_NS || rng_below(rng, 2) == 0)
+		w->rule.period_ns = SHORTEST_NS + rng_below(rng, (uint64_t)1 << (4 + rng_below(rng, 20)));
 	set(w, "history", now_ns);
-	if (q->n == 0 || memcmp(&before, &w->terms, sizeof(before)) == 0)
+	if (q->n == 0 || memcmp(&before, &w->params, sizeof(before)) == 0)
 		return;
 	last_ns = window_end_of_tick(&before, newest(q));
-	if (window_wait(&w->terms, last_ns, now_ns) == 0) {
+	if (window_wait(&w->params, last_ns, now_ns) == 0) {
 		q->n = q->highest = 0;
 		return;
 	}
-	if (window_end_of_tick(&w->terms, newest(q)) == window_end_of_tick(&w->terms, last_ns))
+	if (window_end_of_tick(&w->params, newest(q)) == window_end_of_tick(&w->params, last_ns))
 		return;
 	for (uint64_t i = 0; i < q->latest; i++)
-		q->time_ns[q->n - 1 - i] = window_end_of_tick(&w->terms, last_ns);
+		q->time_ns[q->n - 1 - i] = window_end_of_tick(&w->params, last_ns);
 }
 
 /* One history of a new key. Returns how many answers were wrong. */
-static unsigned history(struct dice *dice, struct window_rule *w, int empty, uint64_t key, uint64_t happened[])
+static unsigned history(struct rng *rng, struct window_rule *w, int empty, uint64_t key, uint64_t happened[])
 {
-	uint64_t now_ns = T0 + dice_below(dice, 1000000);
+	uint64_t now_ns = T0 + rng_below(rng, 1000000);
 	struct queue q = { .n = 0 };
 	unsigned wrong = 0;
-	int changes = dice_below(dice, 8) == 0;
+	int changes = rng_below(rng, 8) == 0;
 
 	for (int i = 0; i < ASKS && wrong == 0; i++) {
-		uint64_t cost = dice_below(dice, 4) != 0 ? 1 : 1 + dice_below(dice, w->rule.capacity + 1);
-		unsigned what = (unsigned)dice_below(dice, 10);
+		uint64_t cost = rng_below(rng, 4) != 0 ? 1 : 1 + rng_below(rng, w->rule.capacity + 1);
+		unsigned what = (unsigned)rng_below(rng, 10);
 		struct expected e = { .answer = SHMLIMIT_ALLOWED };
 		struct shmlimit_result r;
 		int answer = SHMLIMIT_ALLOWED;
 
-		now_ns += dice_below(dice, 3) == 0 ? 0 : dice_below(dice, 1 + w->rule.period_ns * 2 / w->rule.capacity);
+		now_ns += rng_below(rng, 3) == 0 ? 0 : rng_below(rng, 1 + w->rule.period_ns * 2 / w->rule.capacity);
 		if (what < 5) {
 			answer = shmlimit_take_at(l, w->id, &key, sizeof(key), cost, now_ns, &r);
 			e = ask(&q, w, cost, now_ns, 0, 0);
@@ -232,7 +232,7 @@ static unsigned history(struct dice *dice, struct window_rule *w, int empty, uin
 				e.retry_after_ns = UINT64_MAX;
 			push(&q, w, cost, now_ns, 0);
 		} else if (what == 7 && refundable(&q) != 0) {
-			cost = 1 + dice_below(dice, refundable(&q));
+			cost = 1 + rng_below(rng, refundable(&q));
 			happened[3] += q.n > MOST;
 			answer = shmlimit_refund_at(l, w->id, &key, sizeof(key), cost, now_ns, &r);
 			pop(&q, w, cost, now_ns);
@@ -251,19 +251,19 @@ static unsigned history(struct dice *dice, struct window_rule *w, int empty, uin
 			else
 				take_and_give_back(&q, w, cost, now_ns);
 			happened[4] += q.n > MOST;
-			wrong += peek_differs(&q, w, key, 1 + dice_below(dice, w->rule.capacity), now_ns) != 0;
+			wrong += peek_differs(&q, w, key, 1 + rng_below(rng, w->rule.capacity), now_ns) != 0;
 			continue;
 		} else if (changes) {
-			change(w, &q, now_ns, dice);
+			change(w, &q, now_ns, rng);
 			happened[5]++;
-			wrong += peek_differs(&q, w, key, 1 + dice_below(dice, w->rule.capacity), now_ns) != 0;
+			wrong += peek_differs(&q, w, key, 1 + rng_below(rng, w->rule.capacity), now_ns) != 0;
 			continue;
 		} else {
 			continue;
 		}
 		look(&e, &q, w, now_ns);
 		wrong += differs(&e, answer, &r) != 0;
-		wrong += peek_differs(&q, w, key, 1 + dice_below(dice, w->rule.capacity), now_ns) != 0;
+		wrong += peek_differs(&q, w, key, 1 + rng_below(rng, w->rule.capacity), now_ns) != 0;
 	}
 	return wrong;
 }
@@ -284,7 +284,7 @@ int main(void)
 	static const struct shmlimit_rule lease = { .struct_size = sizeof(lease), .algorithm = SHMLIMIT_LEASE, .capacity = 1,
 		.count = 1, .period_ns = SECOND };
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = MOST };
-	struct dice dice = { dice_seed() };
+	struct rng rng = { rng_seed() };
 	uint64_t n = scaled(HISTORIES), wrong = 0, happened[6] = { 0 };
 	int empty;
 
@@ -292,13 +292,13 @@ int main(void)
 	/* A lease of nothing denies at any time. */
 	empty = shmlimit_rule_set(l, "empty", &lease);
 	for (uint64_t i = 0; i < n && wrong == 0; i++) {
-		struct window_rule w = { .rule = rules[dice_below(&dice, sizeof(rules) / sizeof(rules[0]))] };
+		struct window_rule w = { .rule = rules[rng_below(&rng, sizeof(rules) / sizeof(rules[0]))] };
 
 		/* Slots for the next ones; their cells keep what stands in them. */
 		if (i % KEYS_AT_ONCE == 0)
 			shmlimit_reset(l, -1, NULL, 0);
 		set(&w, "history", T0);
-		wrong += history(&dice, &w, empty, i, happened);
+		wrong += history(&rng, &w, empty, i, happened);
 		if (wrong != 0)
 			diag("history %" PRIu64, i);
 	}

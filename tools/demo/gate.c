@@ -17,10 +17,10 @@ int gate_open(struct gate *gate, const char *segment, const char *rule_name)
 	}
 	gate->segment = segment;
 	gate->rule_name = rule_name;
-	gate->terms.struct_size = sizeof(gate->terms);
+	gate->params.struct_size = sizeof(gate->params);
 	gate->rule = error = shmlimit_rule_find(gate->limiter, rule_name);
 	if (error >= 0)
-		error = shmlimit_rule_get(gate->limiter, gate->rule, &gate->terms);
+		error = shmlimit_rule_get(gate->limiter, gate->rule, &gate->params);
 	if (error < 0) {
 		warnx("segment %s: rule %s: %s", segment, rule_name, shmlimit_strerror(error));
 		shmlimit_close(gate->limiter);
@@ -39,7 +39,7 @@ enum gate_answer gate_ask(struct gate *gate, const void *key, size_t key_len, st
 	answer = shmlimit_take(gate->limiter, gate->rule, key, key_len, 1, r);
 	if (answer >= 0)
 		return answer == SHMLIMIT_ALLOWED ? GATE_ALLOWED : GATE_DENIED;
-	/* Once, and not once a request: who breaks the limiter must not fill the disk too. */
+	/* Once, and not once a request: a broken limiter must not fill the disk too. */
 	if (answer != gate->reported)
 		warnx("segment %s: rule %s: %s: %s from now on", gate->segment, gate->rule_name,
 		      shmlimit_strerror(answer), gate->fail_open ? "unlimited" : "503");
@@ -52,6 +52,6 @@ void gate_fields(const struct gate *gate, enum gate_answer answer, const struct 
 {
 	out->struct_size = sizeof(*out);
 	/* The name is one that a rule has, so there is nothing to go wrong. */
-	(void)shmlimit_fields(gate->rule_name, &gate->terms,
+	(void)shmlimit_fields(gate->rule_name, &gate->params,
 			      answer == GATE_DENIED ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED, r, out);
 }

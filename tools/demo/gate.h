@@ -20,7 +20,7 @@ struct gate {
 	int rule;
 	bool fail_open;            /* what an error of the limiter means: pass, or out of order */
 	int reported;              /* the error that was logged last */
-	struct shmlimit_rule terms;
+	struct shmlimit_rule params;
 };
 
 enum gate_answer {
@@ -40,7 +40,7 @@ int gate_open(struct gate *gate, const char *segment, const char *rule_name);
 /* Ask for one token of the client's. *r is filled when the answer is GATE_ALLOWED or GATE_DENIED. */
 enum gate_answer gate_ask(struct gate *gate, const void *key, size_t key_len, struct shmlimit_result *r);
 
-/* What the client is told of an answer that is GATE_ALLOWED or GATE_DENIED. */
+/* What the response says of an answer that is GATE_ALLOWED or GATE_DENIED. */
 void gate_fields(const struct gate *gate, enum gate_answer answer, const struct shmlimit_result *r,
 		 struct shmlimit_fields *out);
 

@@ -84,7 +84,7 @@ struct master *master_start(unsigned workers, int listener, struct gate *gate)
 	master->workers = workers;
 	master->listener = listener;
 	master->gate = gate;
-	/* Whoever started us may have ignored SIGCHLD: then children would vanish unseen. */
+	/* The process that started this one may have ignored SIGCHLD: then children would vanish unseen. */
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&master->watched);
 	sigaddset(&master->watched, SIGCHLD);

@@ -100,7 +100,7 @@ static pid_t start_worker(struct shmlimit *limiter, int rule, int listener)
 
 int main(int argc, char *argv[])
 {
-	struct shmlimit_rule terms = { .struct_size = sizeof(terms), .capacity = 15, .count = 30,
+	struct shmlimit_rule params = { .struct_size = sizeof(params), .capacity = 15, .count = 30,
 		.period_ns = UINT64_C(60000000000) };
 	struct shmlimit *limiter;
 	int rule, listener;
@@ -108,7 +108,7 @@ int main(int argc, char *argv[])
 	if (argc != 3)
 		errx(2, "usage: prefork SEGMENT PORT");
 	limiter = open_or_create(argv[1]);
-	rule = shmlimit_rule_set(limiter, "client", &terms);
+	rule = shmlimit_rule_set(limiter, "client", &params);
 	if (rule < 0)
 		errx(1, "rule client: %s", shmlimit_strerror(rule));
 	listener = listen_on(argv[2]);

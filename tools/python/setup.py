@@ -5,21 +5,26 @@ SPDX-License-Identifier: BSD-2-Clause
 
 import os
 import sys
+import sysconfig
 
 from setuptools import Extension, setup
 
 LIMITED_API = "0x030A0000"
 
+# METH_FASTCALL is in the limited API since 3.10; 3.9 gets an extension of its own. Without the interpreter's lock the
+# extension has not been tested, so such a Python uses ctypes.
+free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+native = not free_threaded and not os.environ.get("SHMLIMIT_PURE")
+limited = sys.version_info >= (3, 10)
 extension = Extension(
     "shmlimit._native",
     ["shmlimit/_native.c"],
-    define_macros=[("Py_LIMITED_API", LIMITED_API)],
+    define_macros=[("Py_LIMITED_API", LIMITED_API)] if limited else [],
     extra_compile_args=["-std=c11", "-Wall", "-Wextra"],
-    py_limited_api=True,
+    py_limited_api=limited,
     optional=True,
 )
-native = sys.version_info >= (3, 10) and not os.environ.get("SHMLIMIT_PURE")
 setup(
     ext_modules=[extension] if native else [],
-    options={"bdist_wheel": {"py_limited_api": "cp310"}} if native else {},
+    options={"bdist_wheel": {"py_limited_api": "cp310"}} if native and limited else {},
 )

@@ -102,7 +102,7 @@ static int fail_name(const struct command *command, const char *typed)
 			join(all, sizeof(all), &last, names[i]);
 	}
 	if (all[0] != '\0')
-		return fail("%s: --%s: ambiguous: must be %s or --%s", command->name, name, all, last);
+		return fail("%s: --%s: ambiguous: could be %s or --%s", command->name, name, all, last);
 	return fail("%s: %s: no such option (%sshmlimit %s --help lists them)", command->name, typed,
 	            nearest_text(&nearest, "--"), command->name);
 }
@@ -112,18 +112,18 @@ static int fail_option(const struct command *command, int found, const char *typ
 	int place = place_of(command, optopt);
 
 	if (found == ':')
-		return fail("%s: --%s: its value is missing: must be --%s %s", command->name,
+		return fail("%s: --%s: missing value (usage: --%s %s)", command->name,
 		            command->options[place].name, command->options[place].name,
 		            command->options[place].value);
 	if (place >= 0)
-		return fail("%s: %s: takes no value: must be --%s", command->name, typed,
+		return fail("%s: %s: takes no value (usage: --%s)", command->name, typed,
 		            command->options[place].name);
 	if (optopt == FOUND_HELP)
-		return fail("%s: %s: takes no value: must be --help", command->name, typed);
+		return fail("%s: %s: takes no value (usage: --help)", command->name, typed);
 	/* What a listing shows of a key is tried wherever a key is taken. */
 	if (strncmp(typed, "--fingerprint", strlen("--fingerprint")) == 0 && key_place(command) >= 0)
-		return fail("%s: --fingerprint: a key's bytes are needed here: must be KEY, --key-ip or --key-hex (reset and "
-		            "inspect take fingerprints)", command->name);
+		return fail("%s: --fingerprint: the key's bytes are needed: give KEY, --key-ip or --key-hex (reset "
+		            "and inspect take fingerprints)", command->name);
 	if (optopt != 0)
 		return fail("%s: -%c: no such option (shmlimit %s --help lists them)", command->name, optopt,
 		            command->name);
@@ -177,7 +177,7 @@ static int take_option(const struct command *command, int place, struct call *ca
 	if (value == NULL || !may_repeat(value, strlen(value)))
 		return STATUS_OK;
 	if (call->repeated_count == REPEATED_MAX)
-		return fail("%s: --%s %s: comes too often: must be %d times or less", command->name,
+		return fail("%s: --%s %s: given too often (at most %d times)", command->name,
 		            command->options[place].name, optarg, REPEATED_MAX);
 	call->repeated[call->repeated_count++] = optarg;
 	return STATUS_OK;

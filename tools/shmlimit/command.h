@@ -64,10 +64,13 @@ extern const struct command command_create, command_destroy, command_grow, comma
 extern const struct command command_rule_set, command_rule_show, command_rule_list, command_rule_remove;
 extern const struct command command_rule_export, command_apply, command_apply_all;
 extern const struct command command_take, command_peek, command_reserve, command_acquire, command_exec, command_charge;
+extern const struct command command_hold;
 extern const struct command command_refund, command_count, command_throttle, command_reset;
+extern const struct command command_ban, command_unban, command_bans;
 extern const struct command command_inspect, command_keys, command_metrics, command_check, command_verify;
 extern const struct command command_size, command_replay, command_top, command_stat, command_save, command_load;
 extern const struct command command_global_take, command_global_inspect, command_global_ping, command_global_reset;
+extern const struct command command_global_status, command_agent;
 
 /* command.c: read argv[1...] as the command's options and operands, then run it. Returns a status. */
 int command_run(const struct command *command, int argc, char **argv);
@@ -101,7 +104,7 @@ int duration_parse(const char *what, const char *text, uint64_t *ns);  /* 1.5s, 
 int period_parse(const char *what, const char *whole, const char *text, uint64_t *ns); /* or a unit alone: m */
 int rate_parse(const char *what, const char *text, uint64_t *count, uint64_t *period_ns);
 
-/* A decimal number is whole + fraction / scale; so many of a unit are *value: 0, -ERANGE, or -EDOM: not a whole number. */
+/* A decimal number is whole + fraction / scale; *value is that number of units: 0, -ERANGE, or -EDOM: not a whole number. */
 int decimal_scan(const char **text, uint64_t *whole, uint64_t *fraction, uint64_t *scale);
 int decimal_times(uint64_t whole, uint64_t fraction, uint64_t scale, uint64_t unit, uint64_t *value);
 
@@ -288,8 +291,17 @@ struct key {
 	uint64_t fingerprint;
 };
 
+/*
+ * ban.c: ban a key, of which all bytes are known, under a rule that is made if it is missing. Returns 0 or -errno: then
+ * ban_error() has the words for it, or NULL: those of fail_rule() do.
+ */
+#define BAN_RULE "ban"
+int ban_begin(struct shmlimit *limiter, const char *rule, const struct key *key, uint64_t for_ns);
+const char *ban_error(int error);
+
 /* reset.c: say how many keys were reset: `key` is the one that should be, or NULL. A status. */
 int reset_report(int found, const struct key *key, const char *rule);
+int reset_print_json(int found, int one_key);
 
 int key_is_option(const struct call *call);
 int key_parse(const struct call *call, const char *text, struct key *key);     /* a status; text: KEY, or NULL */

@@ -29,15 +29,21 @@ static const struct command *const commands[] = {
 	&command_reserve,
 	&command_acquire,
 	&command_exec,
+	&command_hold,
 	&command_charge,
 	&command_refund,
 	&command_count,
 	&command_throttle,
 	&command_reset,
+	&command_ban,
+	&command_unban,
+	&command_bans,
 	&command_global_take,
 	&command_global_inspect,
 	&command_global_ping,
 	&command_global_reset,
+	&command_global_status,
+	&command_agent,
 	&command_enable,
 	&command_disable,
 	&command_inspect,
@@ -115,14 +121,14 @@ static void group_help(const struct group *group)
 	commands_help(prefix);
 }
 
-/* A word that none of the names begins with; or, with a group, a verb that is none of its. */
+/* A word that none of the names begins with; or, with a group, a word that is no command of the group. */
 static int fail_unknown(const char *word, const struct group *group)
 {
 	struct nearest nearest = { .word = word };
 	char first[32];
 
 	if (group != NULL)
-		return fail("%s %s: no such command: must be %s", group->word, word, group->verbs);
+		return fail("%s %s: no such command: use %s", group->word, word, group->verbs);
 	for (const struct command *const *c = commands; *c != NULL; c++) {
 		snprintf(first, sizeof(first), "%.*s", (int)strcspn((*c)->name, " "), (*c)->name);
 		nearest_try(&nearest, first);
@@ -134,7 +140,7 @@ static int fail_unknown(const char *word, const struct group *group)
 static int group_run(const struct group *group, const char *verb)
 {
 	if (verb == NULL)
-		return fail("%s: what to do is missing: must be %s", group->word, group->verbs);
+		return fail("%s: missing command: use %s", group->word, group->verbs);
 	if (strcmp(verb, "--help") != 0 && strcmp(verb, "-h") != 0)
 		return fail_unknown(verb, group);
 	group_help(group);

@@ -88,7 +88,7 @@ json_t *decision_json(int answer, const struct shmlimit_result *r)
 	                 "reset_after_ns", json_duration(r->reset_after_ns));
 }
 
-/* What was asked for: one of the two verbs is NULL. */
+/* What was asked for: one of the two functions is NULL. */
 struct question {
 	decision_verb *verb;
 	reservation_verb *reserve;

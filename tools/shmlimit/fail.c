@@ -67,8 +67,8 @@ static int fail_owner(const char *segment)
 
 	free(path);
 	if (found && status.st_nlink > 1)
-		return fail("segment %s: not trusted: its file has %ju hard links (find /dev/shm -inum %ju shows those "
-		            "there; must be removed all but one)", segment, (uintmax_t)status.st_nlink,
+		return fail("segment %s: not trusted: its file has %ju hard links (find /dev/shm -inum %ju lists "
+		            "them; remove all but one)", segment, (uintmax_t)status.st_nlink,
 		            (uintmax_t)status.st_ino);
 	user = getpwuid(status.st_uid);
 	if (user != NULL)
@@ -130,29 +130,29 @@ int fail_segment(const char *segment, int error)
 	case ENAMETOOLONG:
 		return fail("segment %s: name too long: must be 1 to %d bytes", segment, SHMLIMIT_NAME_MAX);
 	case EMEDIUMTYPE:
-		return fail("segment %s: not a shmlimit segment: /dev/shm/%s is somebody else's: must be "
-		            "another name", segment, segment);
+		return fail("segment %s: not a shmlimit segment: another program created /dev/shm/%s; use another "
+		            "name", segment, segment);
 	case EPROTO:
-		return fail("segment %s: another layout version: must be used with the shmlimit that made "
-		            "it, or created again (shmlimit destroy %s)", segment, segment);
+		return fail("segment %s: another layout version: use the shmlimit that made it, or create it again "
+		            "(shmlimit destroy %s)", segment, segment);
 	case EUCLEAN:
-		return fail("segment %s: damaged: must be created again (shmlimit verify %s says what is wrong; "
+		return fail("segment %s: damaged: create it again (shmlimit verify %s says what is wrong; "
 		            "shmlimit destroy %s removes it)", segment, segment, segment);
 	case ESTALE:
-		return fail("segment %s: created before the last boot: must be created again (shmlimit destroy %s)",
+		return fail("segment %s: created before the last boot: create it again (shmlimit destroy %s)",
 		            segment, segment);
 	case EXDEV:
-		return fail("segment %s: created in another time namespace, where clocks differ: must be used "
-		            "from there, or created again (shmlimit destroy %s)", segment, segment);
+		return fail("segment %s: created in another time namespace, where clocks differ: use it there, or "
+		            "create it again (shmlimit destroy %s)", segment, segment);
 	case EPERM:
 		return fail_owner(segment);
 	case EAGAIN:
 		return fail_locked(segment);
 	case EACCES:
-		return fail("segment %s: no permission: must be granted by its owner (chmod and chgrp of "
+		return fail("segment %s: no permission (its owner can grant it: chmod and chgrp of "
 		            "/dev/shm/%s, or shmlimit create --mode 0660 --group G)", segment, segment);
 	case EROFS:
-		return fail("segment %s: /dev/shm is read-only: must be mounted to be written to (mount -o remount,rw "
+		return fail("segment %s: /dev/shm is read-only: remount it (mount -o remount,rw "
 		            "/dev/shm)", segment);
 	default:
 		return fail("segment %s: %s (%s); fix this on the host first", segment,
@@ -176,13 +176,13 @@ int fail_rule(const char *segment, const char *rule, int error)
 		return fail("rule %s: name too long: must be 1 to %d characters", rule,
 		            SHMLIMIT_RULE_NAME_MAX);
 	case EFBIG:
-		return fail("rule %s: a window larger than segment %s was created for: must be smaller, or the segment be "
-		            "created with a larger --window-max (shmlimit inspect %s shows it)", rule, segment, segment);
+		return fail("rule %s: a window larger than segment %s was created for: use a smaller one, or create "
+		            "the segment with a larger --window-max (shmlimit inspect %s shows it)", rule, segment, segment);
 	case EXFULL:
-		return fail("rule %s: no room for another rule in segment %s: one must go first (shmlimit "
-		            "rule remove), or the segment be created with more --rules", rule, segment);
+		return fail("rule %s: no room for another rule in segment %s: remove one first (shmlimit rule "
+		            "remove), or create the segment with more --rules", rule, segment);
 	case EUCLEAN:
-		return fail("rule %s: damaged: must be set again with its rate (shmlimit rule set %s %s), or removed "
+		return fail("rule %s: damaged: set it again with its rate (shmlimit rule set %s %s), or remove it "
 		            "(shmlimit rule remove %s %s)", rule, segment, rule, segment, rule);
 	case EAGAIN:
 	case ENOENT:
@@ -219,8 +219,10 @@ int fail_exact(const char *rule_name, const struct shmlimit_rule *rule)
 	if (rule->algorithm == SHMLIMIT_FUNNEL || rule->algorithm == SHMLIMIT_LEASE)
 		return fail_capacity(rule_name, *rule);
 	if (rule->algorithm == SHMLIMIT_COUNTER)
-		return fail("rule %s: capacity %" PRIu64 " with period %s: out of range: must be 2^48 and 36 years at most",
+		return fail("rule %s: capacity %" PRIu64 " with period %s: out of range (at most 2^48 and 36 years)",
 		            rule_name, rule->capacity, duration_text(other, rule->period_ns));
+	if (rule->algorithm == SHMLIMIT_HOLD)
+		return fail("rule %s: period %s is out of range (1ns to 208d)", rule_name, duration_text(other, rule->period_ns));
 	return fail("rule %s: rate %s with %s %s%s%s: cannot be represented: must be %s", rule_name,
 	            rate_text(rate, rule->count, rule->period_ns),
 	            rule->algorithm == SHMLIMIT_WARMUP ? "warmup" : "period",

@@ -85,7 +85,7 @@ static int ip_parse(const char *text, const char *prefix, struct key *key)
 	int len = -1, status = STATUS_OK;
 
 	if (prefix != NULL && slash != NULL)
-		return fail("--key-ip %s --prefix %s: two prefixes: must be one of them", text, prefix);
+		return fail("--key-ip %s --prefix %s: two prefixes: give only one", text, prefix);
 	if (prefix != NULL && !prefixes_parse(prefix, prefix + strlen(prefix), &v4, &v6))
 		return fail("--prefix %s: must be N or N,M: 0 to 32 bits of IPv4, 0 to 128 of IPv6", prefix);
 	if (address_len < sizeof(address)) {
@@ -98,7 +98,7 @@ static int ip_parse(const char *text, const char *prefix, struct key *key)
 		len = shmlimit_key_ip_text(address, v4, v6, key->bytes, sizeof(key->bytes));
 	}
 	if (len < 0)
-		return fail("--key-ip %s: not an address: must be 203.0.113.9 or 2001:db8::1 for example", text);
+		return fail("--key-ip %s: not an address (for example 203.0.113.9 or 2001:db8::1)", text);
 	key->len = (size_t)len;
 	return STATUS_OK;
 }
@@ -130,12 +130,12 @@ int key_parse(const struct call *call, const char *text, struct key *key)
 
 	*key = (struct key){ .text = text };
 	if ((text != NULL) + (ip != NULL) + (hex != NULL) + (fingerprint != NULL) > 1)
-		return fail("--key, --key-ip, --key-hex and --fingerprint: more than one key: must be one of them");
+		return fail("--key, --key-ip, --key-hex and --fingerprint: give only one");
 	/* Where many hosts share a limit --prefix is another option. */
 	if (strncmp(call->command->name, "global ", strlen("global ")) == 0)
 		prefix = NULL;
 	if (prefix != NULL && ip == NULL)
-		return fail("--prefix %s: its address is missing: must be --key-ip ADDR --prefix N,M", prefix);
+		return fail("--prefix %s: missing address (usage: --key-ip ADDR --prefix N,M)", prefix);
 	if (ip != NULL)
 		return ip_parse(ip, prefix, key);
 	if (hex != NULL)

@@ -41,9 +41,9 @@ static int run(int argc, char **argv)
 	case -1:
 		break;
 	case ':':
-		return fail("--owner: a user is missing: must be --owner USER");
+		return fail("--owner: missing value (usage: --owner USER)");
 	default:
-		return fail("%s: no such option: must be --help, --version, --owner USER or a command", argv[optind - 1]);
+		return fail("%s: no such option (shmlimit --help lists commands and options)", argv[optind - 1]);
 	}
 	if (optind == argc)
 		return fail("a command is missing (shmlimit --help lists them)");
@@ -80,7 +80,7 @@ static int check_output(int status)
 		signal(SIGPIPE, SIG_DFL);
 		raise(SIGPIPE);
 	}
-	return fail("standard output: not all could be written%s%s: must be open, and on a disk with room",
+	return fail("standard output: not all could be written%s%s",
 	            errno ? ": " : "", errno ? strerror(errno) : "");
 }
 

@@ -1,6 +1,6 @@
 /*
  * replacement.c: a file that takes another's place in one step, complete:
- * whoever reads by the name sees the old one or the new one.
+ * a process that opens the name sees the old file or the new one.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,7 +24,7 @@ static mode_t usual_mode(void)
 
 static int fail_replacement(struct replacement *r, int error)
 {
-	int status = fail("%s: %s: must be a file in a folder that can be written to", r->path, strerror(error));
+	int status = fail("%s: %s", r->path, strerror(error));
 
 	replacement_drop(r);
 	return status;
@@ -48,7 +48,7 @@ static int begin(struct replacement *r, const char *path, int is_private)
 		return STATUS_OK;
 	}
 	if (!is_file_or_none(path))
-		return fail("%s: a folder, link, device or pipe: must be a file, or a name that nothing has yet", path);
+		return fail("%s: not a regular file", path);
 	if (asprintf(&r->temporary, "%s.XXXXXX", path) < 0) {
 		r->temporary = NULL;
 		return fail_memory();
@@ -116,7 +116,7 @@ int replacement_commit(struct replacement *r)
 	free(r->temporary);
 	r->temporary = NULL;
 	error = r->is_private ? sync_folder(r->path) : 0;
-	return error == 0 ? STATUS_OK : fail("%s: %s: must be in a folder that can be synced", r->path, strerror(error));
+	return error == 0 ? STATUS_OK : fail("%s: %s", r->path, strerror(error));
 }
 
 void replacement_drop(struct replacement *r)

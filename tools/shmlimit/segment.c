@@ -19,7 +19,7 @@ int segment_trust(const char *user)
 	uint64_t number;
 
 	if (named == NULL && (digits_scan(&rest, &number) != 0 || *rest != '\0' || number >= UINT32_MAX))
-		return fail("--owner %s: no such user: must be the name or number of one", user);
+		return fail("--owner %s: no such user (a name or a number)", user);
 	trusted = named != NULL ? named->pw_uid : (uint32_t)number;
 	return STATUS_OK;
 }

@@ -13,7 +13,7 @@
 #include "header.h"
 
 #define SECOND ((uint64_t)1000000000)
-#define LONGEST (1 << 16)
+#define LONGEST (1 << 18)
 #define LENGTH_AS_IT_IS 1 /* how */
 #define CHECKSUM_RIGHT 2
 

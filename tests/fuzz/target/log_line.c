@@ -55,10 +55,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (log_line_parse(line, len, &parsed)) {
 		law(parsed.unix_s >= 0 && parsed.unix_s < INT64_C(16800000000), "the time is %" PRId64,
 		    parsed.unix_s);
-		check_span(parsed.addr, line, len);
-		check_span(parsed.user, line, len);
-		check_span(parsed.path, line, len);
+		law(parsed.bytes >= -1 && parsed.bytes < LOG_BYTES_MAX, "the response has %" PRId64 " bytes", parsed.bytes);
+		if (parsed.json == NULL) {
+			check_span(parsed.addr, line, len);
+			check_span(parsed.user, line, len);
+			check_span(parsed.path, line, len);
+		}
 		check_key(&spec, &parsed);
+		log_line_free(&parsed);
 	}
 	free(line);
 	free(words);

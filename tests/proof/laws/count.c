@@ -12,21 +12,21 @@
 #define QUOTA_BITS 31u
 #define TICK_BITS 19u
 
-static struct layout_terms good(uint64_t capacity)
+static struct layout_params good(uint64_t capacity)
 {
-	struct layout_terms t = { .capacity = capacity };
+	struct layout_params t = { .capacity = capacity };
 
 	assume(capacity >= 1 && capacity < (uint64_t)1 << QUOTA_BITS);
 	t.debt = longest_for(TICK_BITS, QUOTA_BITS);
 	t.ahead = t.debt + SLACK_NS + ((uint64_t)1 << TICK_BITS);
-	t.shape = terms_shape(QUOTA_BITS, TICK_BITS, SHMLIMIT_COUNTER, 0);
+	t.shape = params_shape(QUOTA_BITS, TICK_BITS, SHMLIMIT_COUNTER, 0);
 	return t;
 }
 
 /* no word counts more than the capacity, or anything once its time is over, whatever its bits */
 int law_read_total(uint64_t capacity, uint64_t word, uint64_t now)
 {
-	struct layout_terms t = good(capacity);
+	struct layout_params t = good(capacity);
 	struct count c = count_read(&t, word, now);
 
 	return c.n <= capacity && (c.left_ns != 0 || c.n == 0) && c.left_ns <= t.ahead;
@@ -35,7 +35,7 @@ int law_read_total(uint64_t capacity, uint64_t word, uint64_t now)
 /* ... and none counts 0 */
 int false_read_total(uint64_t capacity, uint64_t word, uint64_t now)
 {
-	struct layout_terms t = good(capacity);
+	struct layout_params t = good(capacity);
 
 	return count_read(&t, word, now).n != 0;
 }
@@ -44,7 +44,7 @@ int false_read_total(uint64_t capacity, uint64_t word, uint64_t now)
 int law_lives(uint64_t capacity, uint64_t n, uint64_t ttl, uint64_t now,
               uint64_t later)
 {
-	struct layout_terms t = good(capacity);
+	struct layout_params t = good(capacity);
 	struct count c = { .n = n };
 
 	assume(n <= capacity && ttl >= 1 && ttl <= t.debt && now < (uint64_t)1 << 62 && later < ttl);
@@ -56,7 +56,7 @@ int law_lives(uint64_t capacity, uint64_t n, uint64_t ttl, uint64_t now,
 /* ... and to the nanosecond */
 int false_lives(uint64_t capacity, uint64_t ttl, uint64_t now)
 {
-	struct layout_terms t = good(capacity);
+	struct layout_params t = good(capacity);
 	struct count c = { .n = 1 };
 
 	assume(ttl >= 1 && ttl <= t.debt && now < (uint64_t)1 << 62);
@@ -68,7 +68,7 @@ int false_lives(uint64_t capacity, uint64_t ttl, uint64_t now)
 int law_ends(uint64_t capacity, uint64_t n, uint64_t ttl, uint64_t now,
              uint64_t later)
 {
-	struct layout_terms t = good(capacity);
+	struct layout_params t = good(capacity);
 	struct count c = { .n = n };
 
 	assume(n <= capacity && ttl >= 1 && ttl <= t.debt && now < (uint64_t)1 << 62);
@@ -82,7 +82,7 @@ int law_ends(uint64_t capacity, uint64_t n, uint64_t ttl, uint64_t now,
 int false_ends(uint64_t capacity, uint64_t n, uint64_t ttl, uint64_t now,
                uint64_t later)
 {
-	struct layout_terms t = good(capacity);
+	struct layout_params t = good(capacity);
 	struct count c = { .n = n };
 
 	assume(n >= 1 && n <= capacity && ttl >= 1 && ttl <= t.debt && now < (uint64_t)1 << 62);

@@ -5,7 +5,7 @@
  * it compiles.
  *
  * `credit` is what a funnel is worth: its tokens, and what has leaked of the
- * next one, less what is owed; in stamps, 2^terms_token_bits() a token.
+ * next one, less what is owed; in stamps, 2^params_token_bits() a token.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,10 +13,10 @@
 #include "../../../lib/save/rebase.c"
 #include "law.h"
 
-/* What every rule's terms are. The sums are what keeps past and future apart. */
-static int good(const struct layout_terms *t)
+/* What every rule's parameters are. The sums are what keeps past and future apart. */
+static int good(const struct layout_params *t)
 {
-	unsigned q = terms_quota_bits(t), token = terms_token_bits(t);
+	unsigned q = params_quota_bits(t), token = params_token_bits(t);
 	uint64_t grain = ((uint64_t)1 << q) - 1;
 
 	/* Without a quota, half of the range is unused. */
@@ -29,34 +29,34 @@ static int good(const struct layout_terms *t)
 	       (u128)t->capacity << token <= t->back && t->ahead - t->debt <= (u128)t->capacity << token;
 }
 
-static struct layout_terms terms_of(unsigned q, unsigned token, uint64_t capacity, uint64_t back, uint64_t ahead,
+static struct layout_params params_of(unsigned q, unsigned token, uint64_t capacity, uint64_t back, uint64_t ahead,
                                     uint64_t debt)
 {
-	struct layout_terms t = { .capacity = capacity, .back = back, .ahead = ahead, .debt = debt };
+	struct layout_params t = { .capacity = capacity, .back = back, .ahead = ahead, .debt = debt };
 
 	assume(q <= 48 && token <= 63);
-	t.shape = terms_shape(q & 63, token & 63, SHMLIMIT_FUNNEL, 0);
+	t.shape = params_shape(q & 63, token & 63, SHMLIMIT_FUNNEL, 0);
 	return t;
 }
 
 /* A time whose tick is `stamp`, as funnel_time() gives it. */
-static struct funnel_time time_at(const struct layout_terms *t, uint64_t stamp)
+static struct funnel_time time_at(const struct layout_params *t, uint64_t stamp)
 {
-	struct funnel_time at = { 0, stamp >> terms_quota_bits(t), stamp & ~(((uint64_t)1 << terms_quota_bits(t)) - 1) };
+	struct funnel_time at = { 0, stamp >> params_quota_bits(t), stamp & ~(((uint64_t)1 << params_quota_bits(t)) - 1) };
 
 	return at;
 }
 
 /* Of a narrow() funnel: there it has no more than 63 bits. */
-static int64_t credit(const struct layout_terms *t, struct funnel f, struct funnel_time at)
+static int64_t credit(const struct layout_params *t, struct funnel f, struct funnel_time at)
 {
-	return (int64_t)((f.quota << terms_token_bits(t)) + at.stamp - f.stamp);
+	return (int64_t)((f.quota << params_token_bits(t)) + at.stamp - f.stamp);
 }
 
 /* What a word says before it leaks. */
-static struct funnel unpacked(const struct layout_terms *t, uint64_t word)
+static struct funnel unpacked(const struct layout_params *t, uint64_t word)
 {
-	uint64_t mask = ((uint64_t)1 << terms_quota_bits(t)) - 1;
+	uint64_t mask = ((uint64_t)1 << params_quota_bits(t)) - 1;
 	struct funnel f = { word & mask, word & ~mask, 0 };
 
 	return f;
@@ -69,39 +69,39 @@ static struct funnel unpacked(const struct layout_terms *t, uint64_t word)
  * without this bound; it knows nothing of stamps but their differences.
  */
 #define NOW ((uint64_t)1 << 20)
-#define NARROW terms_of(each_q, each_token, capacity & 7, back & 511, ahead & 511, debt & 511)
+#define NARROW params_of(each_q, each_token, capacity & 7, back & 511, ahead & 511, debt & 511)
 
 static uint64_t near_now(uint64_t stamp)
 {
 	return NOW - 512 + (stamp & 1023);
 }
 
-static int narrow(const struct layout_terms *t)
+static int narrow(const struct layout_params *t)
 {
-	return terms_quota_bits(t) <= 3 && terms_token_bits(t) <= 5 && good(t);
+	return params_quota_bits(t) <= 3 && params_token_bits(t) <= 5 && good(t);
 }
 
 /* What a leak leaves: see law_leaked. What is ahead is a debt, or another's clock read. */
-static int leaked(const struct layout_terms *t, struct funnel f, struct funnel_time at)
+static int leaked(const struct layout_params *t, struct funnel f, struct funnel_time at)
 {
-	if (f.quota > t->capacity || (f.stamp & (((uint64_t)1 << terms_quota_bits(t)) - 1)) != 0)
+	if (f.quota > t->capacity || (f.stamp & (((uint64_t)1 << params_quota_bits(t)) - 1)) != 0)
 		return 0;
-	if (terms_quota_bits(t) == 0 && f.quota != 0 && at.stamp - f.stamp > t->back)
+	if (params_quota_bits(t) == 0 && f.quota != 0 && at.stamp - f.stamp > t->back)
 		return 0;
 	return at.stamp - f.stamp <= t->back
-	               ? at.stamp - f.stamp < (funnel_is_full(t, f) ? 1 : (uint64_t)1 << terms_token_bits(t))
+	               ? at.stamp - f.stamp < (funnel_is_full(t, f) ? 1 : (uint64_t)1 << params_token_bits(t))
 	               : f.stamp - at.stamp <= t->ahead;
 }
 
 #define TERMS unsigned q, unsigned token, uint64_t capacity, uint64_t back, uint64_t ahead, uint64_t debt
 #define EACH unsigned each_q, unsigned each_token, uint64_t capacity, uint64_t back, uint64_t ahead, uint64_t debt
-#define GIVEN terms_of(q, token, capacity, back, ahead, debt)
+#define GIVEN params_of(q, token, capacity, back, ahead, debt)
 
-/* whatever the bits of terms, word and time, a funnel holds no more than its capacity */
+/* whatever the bits of parameters, word and time, a funnel holds no more than its capacity */
 int law_leak_total(uint64_t shape, uint64_t capacity, uint64_t back, uint64_t ahead, uint64_t debt, uint64_t word,
                    uint64_t stamp)
 {
-	struct layout_terms t = { .shape = shape, .capacity = capacity, .back = back, .ahead = ahead, .debt = debt };
+	struct layout_params t = { .shape = shape, .capacity = capacity, .back = back, .ahead = ahead, .debt = debt };
 	struct funnel_time at = { 0, 0, stamp };
 
 	return funnel_leak(&t, word, at).quota <= capacity;
@@ -110,7 +110,7 @@ int law_leak_total(uint64_t shape, uint64_t capacity, uint64_t back, uint64_t ah
 /* ... and so it does without the look at damaged words */
 int false_leak_total(uint64_t shape, uint64_t capacity, uint64_t word)
 {
-	struct layout_terms t = { .shape = shape };
+	struct layout_params t = { .shape = shape };
 
 	assume(capacity > 0);
 	return unpacked(&t, word).quota <= capacity;
@@ -119,7 +119,7 @@ int false_leak_total(uint64_t shape, uint64_t capacity, uint64_t word)
 /* packing and unpacking give back what was packed */
 int law_round_trip(TERMS, uint64_t quota, uint64_t stamp)
 {
-	struct layout_terms t = GIVEN;
+	struct layout_params t = GIVEN;
 	struct funnel f = { quota, time_at(&t, stamp).stamp, 0 }, g;
 
 	assume(good(&t) && q != 0 && quota <= capacity);
@@ -130,7 +130,7 @@ int law_round_trip(TERMS, uint64_t quota, uint64_t stamp)
 /* ... of a quota above the capacity */
 int false_round_trip(TERMS, uint64_t quota, uint64_t stamp)
 {
-	struct layout_terms t = GIVEN;
+	struct layout_params t = GIVEN;
 	struct funnel f = { quota, time_at(&t, stamp).stamp, 0 };
 
 	assume(good(&t) && q != 0);
@@ -140,7 +140,7 @@ int false_round_trip(TERMS, uint64_t quota, uint64_t stamp)
 /* what has leaked up to now and is packed is the same funnel now, with a quota in the word or without */
 int law_same_moment(EACH, uint64_t quota, uint64_t stamp)
 {
-	struct layout_terms t = NARROW;
+	struct layout_params t = NARROW;
 	struct funnel_time at = time_at(&t, NOW);
 	struct funnel f = { quota & 7, near_now(stamp), 0 }, g;
 
@@ -152,7 +152,7 @@ int law_same_moment(EACH, uint64_t quota, uint64_t stamp)
 /* ... of one that is ahead with tokens left, as a word without a quota cannot be */
 int false_same_moment(EACH, uint64_t quota, uint64_t stamp)
 {
-	struct layout_terms t = NARROW;
+	struct layout_params t = NARROW;
 	struct funnel_time at = time_at(&t, NOW);
 	struct funnel f = { quota & 7, near_now(stamp), 0 };
 
@@ -163,7 +163,7 @@ int false_same_moment(EACH, uint64_t quota, uint64_t stamp)
 /* without a quota, taking moves the word on by as many tokens' time: from where it is, or where a full funnel's is */
 int law_take_moves(EACH, uint64_t word, uint64_t tokens)
 {
-	struct layout_terms t = NARROW;
+	struct layout_params t = NARROW;
 	struct funnel_time at = time_at(&t, NOW);
 	struct funnel f;
 
@@ -179,7 +179,7 @@ int law_take_moves(EACH, uint64_t word, uint64_t tokens)
 /* ... also of one that has been full for a while */
 int false_take_moves(EACH, uint64_t word, uint64_t tokens)
 {
-	struct layout_terms t = NARROW;
+	struct layout_params t = NARROW;
 	struct funnel_time at = time_at(&t, NOW);
 	struct funnel f;
 
@@ -193,7 +193,7 @@ int false_take_moves(EACH, uint64_t word, uint64_t tokens)
 /* a stamp up to `back` ago is past, and one up to 2^64 - back - 1 ahead is not, modulo 2^64 */
 int law_past(TERMS, uint64_t word, uint64_t distance, unsigned is_ahead)
 {
-	struct layout_terms t = GIVEN;
+	struct layout_params t = GIVEN;
 	struct funnel_time at;
 
 	assume(good(&t) && (is_ahead ? distance >= 1 && distance <= UINT64_MAX - back : distance <= back));
@@ -204,7 +204,7 @@ int law_past(TERMS, uint64_t word, uint64_t distance, unsigned is_ahead)
 /* ... one further ahead is not either */
 int false_past(TERMS, uint64_t word, uint64_t distance)
 {
-	struct layout_terms t = GIVEN;
+	struct layout_params t = GIVEN;
 	struct funnel_time at = { .stamp = unpacked(&t, word).stamp - distance };
 
 	assume(good(&t) && distance >= 1);
@@ -214,7 +214,7 @@ int false_past(TERMS, uint64_t word, uint64_t distance)
 /* a leak gives what time gave: whole tokens, and the rest stays in the stamp; or the funnel is full, with no more */
 int law_leak_conserves(TERMS, uint64_t word, uint64_t stamp)
 {
-	struct layout_terms t = GIVEN;
+	struct layout_params t = GIVEN;
 	struct funnel_time at = time_at(&t, stamp);
 	struct funnel before = unpacked(&t, word), after;
 	uint64_t elapsed = at.stamp - before.stamp, tokens;
@@ -234,7 +234,7 @@ int law_leak_conserves(TERMS, uint64_t word, uint64_t stamp)
 /* ... where a leak set the time to now, as if there were no fractions */
 int false_leak_conserves(TERMS, uint64_t word, uint64_t stamp)
 {
-	struct layout_terms t = GIVEN;
+	struct layout_params t = GIVEN;
 	struct funnel_time at = time_at(&t, stamp);
 	struct funnel before = unpacked(&t, word), after;
 
@@ -247,7 +247,7 @@ int false_leak_conserves(TERMS, uint64_t word, uint64_t stamp)
 /* what has leaked up to now is less than a token behind, or ahead no further than is honest, whatever the word */
 int law_leaked(EACH, uint64_t word)
 {
-	struct layout_terms t = NARROW;
+	struct layout_params t = NARROW;
 	struct funnel_time at = time_at(&t, NOW);
 
 	assume(narrow(&t));
@@ -257,7 +257,7 @@ int law_leaked(EACH, uint64_t word)
 /* ... ahead no further than the longest debt */
 int false_leaked(TERMS, uint64_t word, uint64_t stamp)
 {
-	struct layout_terms t = GIVEN;
+	struct layout_params t = GIVEN;
 	struct funnel_time at = time_at(&t, stamp);
 	struct funnel f;
 
@@ -269,7 +269,7 @@ int false_leaked(TERMS, uint64_t word, uint64_t stamp)
 /* a funnel that is looked at in between is what it would have been: no rounding adds up, and time takes nothing */
 int law_leak_in_two_steps(EACH, uint64_t word, uint64_t stamp, uint64_t later)
 {
-	struct layout_terms t = NARROW;
+	struct layout_params t = NARROW;
 	struct funnel_time at = time_at(&t, near_now(stamp)), then = { 0, 0, at.stamp + time_at(&t, later & 511).stamp };
 	struct funnel before = unpacked(&t, near_now(word)), once, half, twice;
 
@@ -288,7 +288,7 @@ int law_leak_in_two_steps(EACH, uint64_t word, uint64_t stamp, uint64_t later)
 /* ... with a whole token rounded up at the first look */
 int false_leak_in_two_steps(TERMS, uint64_t word, uint64_t stamp, uint64_t later)
 {
-	struct layout_terms t = GIVEN;
+	struct layout_params t = GIVEN;
 	struct funnel_time at = time_at(&t, stamp), then = time_at(&t, stamp + later);
 	struct funnel once, half;
 
@@ -303,7 +303,7 @@ int false_leak_in_two_steps(TERMS, uint64_t word, uint64_t stamp, uint64_t later
 /* a time further ahead than is honest is set to the longest debt, or to now; the quota stays what it was */
 int law_impossible(TERMS, uint64_t word, uint64_t stamp)
 {
-	struct layout_terms t = GIVEN;
+	struct layout_params t = GIVEN;
 	struct funnel_time at = time_at(&t, stamp);
 	struct funnel before = unpacked(&t, word), after;
 
@@ -316,7 +316,7 @@ int law_impossible(TERMS, uint64_t word, uint64_t stamp)
 /* ... forgiving the debt */
 int false_impossible(TERMS, uint64_t word, uint64_t stamp)
 {
-	struct layout_terms t = GIVEN;
+	struct layout_params t = GIVEN;
 	struct funnel_time at = time_at(&t, stamp);
 
 	assume(good(&t) && !funnel_is_past(&t, word, at));
@@ -326,7 +326,7 @@ int false_impossible(TERMS, uint64_t word, uint64_t stamp)
 /* what is taken or borrowed is taken exactly, and the debt is no longer than the longest; else nothing changes */
 int law_borrow(EACH, uint64_t quota, uint64_t stamp, uint64_t tokens)
 {
-	struct layout_terms t = NARROW;
+	struct layout_params t = NARROW;
 	struct funnel_time at = time_at(&t, NOW);
 	struct funnel before = { quota & 7, near_now(stamp), 0 }, after = before;
 	uint64_t owed, borrowed;
@@ -345,7 +345,7 @@ int law_borrow(EACH, uint64_t quota, uint64_t stamp, uint64_t tokens)
 /* ... whatever the bits and the number of tokens: the debt is no longer than the longest, or more than none too long */
 int law_borrow_total(TERMS, uint64_t quota, uint64_t stamp, uint64_t now, uint64_t tokens)
 {
-	struct layout_terms t = GIVEN;
+	struct layout_params t = GIVEN;
 	struct funnel_time at = time_at(&t, now);
 	struct funnel before = { quota, stamp, 0 }, after = before;
 	uint64_t owed;
@@ -359,21 +359,21 @@ int law_borrow_total(TERMS, uint64_t quota, uint64_t stamp, uint64_t now, uint64
 int false_borrow(TERMS, uint64_t quota, uint64_t stamp, uint64_t now,
                  uint64_t tokens)
 {
-	struct layout_terms t = GIVEN;
+	struct layout_params t = GIVEN;
 	struct funnel_time at = time_at(&t, now);
 	struct funnel f = { quota, stamp, 0 };
 	uint64_t length;
 
 	assume(good(&t) && leaked(&t, f, at));
 	assume(tokens > f.quota);
-	length = (tokens - f.quota) << terms_token_bits(&t);
-	return length >> terms_token_bits(&t) == tokens - f.quota || length - (at.stamp - f.stamp) > debt;
+	length = (tokens - f.quota) << params_token_bits(&t);
+	return length >> params_token_bits(&t) == tokens - f.quota || length - (at.stamp - f.stamp) > debt;
 }
 
 /* a charge takes all of it, or goes to the longest debt: it never leaves more than was there, also by a late clock */
 int law_charge(EACH, uint64_t quota, uint64_t stamp, uint64_t tokens)
 {
-	struct layout_terms t = NARROW;
+	struct layout_params t = NARROW;
 	struct funnel_time at = time_at(&t, NOW);
 	struct funnel before = { quota & 7, near_now(stamp), 0 }, after = before;
 
@@ -381,27 +381,27 @@ int law_charge(EACH, uint64_t quota, uint64_t stamp, uint64_t tokens)
 	tokens &= 63;
 	funnel_charge(&t, &after, tokens, at);
 	return credit(&t, after, at) <= credit(&t, before, at) &&
-	       (credit(&t, before, at) - credit(&t, after, at) == (int64_t)tokens << terms_token_bits(&t) ||
+	       (credit(&t, before, at) - credit(&t, after, at) == (int64_t)tokens << params_token_bits(&t) ||
 	        (after.quota == 0 && after.stamp - at.stamp >= t.debt && after.stamp - at.stamp <= t.ahead));
 }
 
 /* ... always all of it */
 int false_charge(EACH, uint64_t quota, uint64_t stamp, uint64_t tokens)
 {
-	struct layout_terms t = NARROW;
+	struct layout_params t = NARROW;
 	struct funnel_time at = time_at(&t, NOW);
 	struct funnel before = { quota & 7, near_now(stamp), 0 }, after = before;
 
 	assume(narrow(&t) && leaked(&t, before, at));
 	tokens &= 63;
 	funnel_charge(&t, &after, tokens, at);
-	return credit(&t, before, at) - credit(&t, after, at) == (int64_t)tokens << terms_token_bits(&t);
+	return credit(&t, before, at) - credit(&t, after, at) == (int64_t)tokens << params_token_bits(&t);
 }
 
 /* a refund gives back as many tokens, or the funnel is full; it never gives more than those */
 int law_refund(EACH, uint64_t quota, uint64_t stamp, uint64_t tokens)
 {
-	struct layout_terms t = NARROW;
+	struct layout_params t = NARROW;
 	struct funnel_time at = time_at(&t, NOW);
 	struct funnel before = { quota & 7, near_now(stamp), 0 }, after = before;
 	int64_t given;
@@ -413,27 +413,27 @@ int law_refund(EACH, uint64_t quota, uint64_t stamp, uint64_t tokens)
 		at.stamp = before.stamp;
 	funnel_refund(&t, &after, tokens, at);
 	given = credit(&t, after, at) - credit(&t, before, at);
-	return after.quota <= t.capacity && given <= (int64_t)tokens << terms_token_bits(&t) &&
-	       (given == (int64_t)tokens << terms_token_bits(&t) || funnel_is_full(&t, after));
+	return after.quota <= t.capacity && given <= (int64_t)tokens << params_token_bits(&t) &&
+	       (given == (int64_t)tokens << params_token_bits(&t) || funnel_is_full(&t, after));
 }
 
 /* ... also where it fills */
 int false_refund(EACH, uint64_t quota, uint64_t stamp, uint64_t tokens)
 {
-	struct layout_terms t = NARROW;
+	struct layout_params t = NARROW;
 	struct funnel_time at = time_at(&t, NOW);
 	struct funnel before = { quota & 7, near_now(stamp), 0 }, after = before;
 
 	assume(narrow(&t) && leaked(&t, before, at));
 	tokens &= 63;
 	funnel_refund(&t, &after, tokens, at);
-	return credit(&t, after, at) - credit(&t, before, at) == (int64_t)tokens << terms_token_bits(&t);
+	return credit(&t, after, at) - credit(&t, before, at) == (int64_t)tokens << params_token_bits(&t);
 }
 
 /* what is borrowed and given back at once leaves the funnel as it was */
 int law_repay(EACH, uint64_t quota, uint64_t stamp, uint64_t tokens)
 {
-	struct layout_terms t = NARROW;
+	struct layout_params t = NARROW;
 	struct funnel_time at = time_at(&t, NOW);
 	struct funnel before = { quota & 7, near_now(stamp), 0 }, after = before;
 	uint64_t owed;
@@ -449,7 +449,7 @@ int law_repay(EACH, uint64_t quota, uint64_t stamp, uint64_t tokens)
 /* a length in other ticks is as many tokens, less than a grain off: never more rounding down, never less rounding up */
 int law_rescale(unsigned from_q, unsigned from_token, unsigned to_q, unsigned to_token, uint64_t stamp, unsigned up)
 {
-	struct layout_terms from = terms_of(from_q, from_token, 0, 0, 0, 0), to = terms_of(to_q, to_token, 0, 0, 0, 0);
+	struct layout_params from = params_of(from_q, from_token, 0, 0, 0, 0), to = params_of(to_q, to_token, 0, 0, 0, 0);
 	uint64_t scaled = rescale(&from, stamp, &to, up != 0);
 	unsigned __int128 exact = (unsigned __int128)stamp << to_token, got = (unsigned __int128)scaled << from_token;
 
@@ -464,7 +464,7 @@ int law_rescale(unsigned from_q, unsigned from_token, unsigned to_q, unsigned to
 /* ... rounding to the nearest */
 int false_rescale(unsigned to_q, unsigned from_token, unsigned to_token, uint64_t stamp)
 {
-	struct layout_terms from = terms_of(1, from_token, 0, 0, 0, 0), to = terms_of(to_q, to_token, 0, 0, 0, 0);
+	struct layout_params from = params_of(1, from_token, 0, 0, 0, 0), to = params_of(to_q, to_token, 0, 0, 0, 0);
 
 	assume(from_token >= 1 && to_token >= to_q && stamp < (uint64_t)1 << 40);
 	return rescale(&from, stamp, &to, 0) == rescale(&from, stamp, &to, 1);

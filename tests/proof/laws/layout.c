@@ -74,21 +74,21 @@ int false_published(uint64_t version, unsigned mode)
 /* a rule's shape gives back its numbers */
 int law_shape(unsigned quota_bits, unsigned token_bits, unsigned algorithm, unsigned shift, unsigned extra)
 {
-	struct layout_terms t = { 0 };
+	struct layout_params t = { 0 };
 
 	assume(quota_bits < 64 && token_bits < 64 && algorithm < 256 && shift < 128 && extra < 64);
-	t.shape = terms_shape(quota_bits, token_bits, algorithm, shift);
-	terms_set_extra(&t, extra);
-	return terms_quota_bits(&t) == quota_bits && terms_token_bits(&t) == token_bits &&
-	       terms_algorithm(&t) == algorithm && terms_inverse_shift(&t) == shift && terms_unit_bits(&t) == extra;
+	t.shape = params_shape(quota_bits, token_bits, algorithm, shift);
+	params_set_extra(&t, extra);
+	return params_quota_bits(&t) == quota_bits && params_token_bits(&t) == token_bits &&
+	       params_algorithm(&t) == algorithm && params_inverse_shift(&t) == shift && params_unit_bits(&t) == extra;
 }
 
 /* ... with 7 bits of a token */
 int false_shape(unsigned token_bits)
 {
-	struct layout_terms t = { .shape = terms_shape(1, token_bits & 127, 0, 0) };
+	struct layout_params t = { .shape = params_shape(1, token_bits & 127, 0, 0) };
 
-	return terms_token_bits(&t) == (token_bits & 127);
+	return params_token_bits(&t) == (token_bits & 127);
 }
 
 /* whatever counts are not refused: parts follow one another, on their lines, and the sum is far from 2^64 */
@@ -99,8 +99,8 @@ int law_offsets(uint64_t lines, uint64_t lines_max, unsigned window_max, uint64_
 
 	if (!layout_offsets(lines, lines_max, window_max, names, rules, cpus, stripes, &o))
 		return 1;
-	return o.rules < o.counters && o.counters < o.slots && o.slots < o.rings && o.rings <= o.names &&
-	       o.names <= o.end && o.end <= o.size && o.size < (uint64_t)1 << 58 && o.counters % LINE == 0 && o.slots % 4096 == 0 &&
+	return o.rules < o.counters && o.counters < o.area && o.area + LAYOUT_AREA == o.slots && o.slots < o.rings && o.rings <= o.names &&
+	       o.names <= o.end && o.end <= o.size && o.size < (uint64_t)1 << 58 && o.counters % LINE == 0 && o.area % 4096 == 0 && o.slots % 4096 == 0 &&
 	       o.rings % LINE == 0 && o.names % 8 == 0;
 }
 
@@ -113,7 +113,7 @@ int false_offsets(uint64_t lines, uint64_t lines_max, unsigned window_max, uint6
 	return !layout_offsets(lines, lines_max, window_max, names, rules, cpus, stripes, &o) || o.size < (uint64_t)1 << 55;
 }
 
-/* the counters of every rule in every block lie before the slots, of 32 rules and 32 blocks at the most */
+/* the counters of every rule in every block lie before the area, of 32 rules and 32 blocks at the most */
 int law_counters(uint64_t lines, unsigned rules, unsigned cpus, unsigned stripes, unsigned block, unsigned rule)
 {
 	struct layout_offsets o = { 0 };
@@ -125,7 +125,7 @@ int law_counters(uint64_t lines, unsigned rules, unsigned cpus, unsigned stripes
 	rule &= 31;
 	assume(layout_offsets(lines, lines, 0, 0, rules, cpus, stripes, &o) != 0);
 	assume(block < cpus + stripes && rule < rules);
-	return layout_counter_offset(o.counters, rules, block, rule) + LINE <= o.slots &&
+	return layout_counter_offset(o.counters, rules, block, rule) + LINE <= o.area &&
 	       layout_counter_offset(o.counters, rules, block, -1) >= o.counters;
 }
 
@@ -136,5 +136,5 @@ int false_counters(uint64_t lines, unsigned rules, unsigned cpus, unsigned strip
 
 	assume(layout_offsets(lines, lines, 0, 0, rules, cpus, stripes, &o) != 0);
 	assume(block <= cpus + stripes && rule < rules);
-	return layout_counter_offset(o.counters, rules, block, rule) + LINE <= o.slots;
+	return layout_counter_offset(o.counters, rules, block, rule) + LINE <= o.area;
 }

@@ -11,25 +11,25 @@
 #define TERMS unsigned low, unsigned cell_bits, unsigned tick_bits, uint64_t most, uint64_t back, uint64_t ahead
 
 /* Bits for twice a ring's cells, and for 0 to most - 1; a timestamp that reaches over four times `back` and `ahead`. */
-static struct layout_terms good(TERMS)
+static struct layout_params good(TERMS)
 {
-	struct layout_terms t = { .back = back, .ahead = ahead };
+	struct layout_params t = { .back = back, .ahead = ahead };
 
 	assume(most >= 1 && most <= SHMLIMIT_WINDOW_MAX && cell_bits >= 1 && low >= cell_bits && low <= 51 && tick_bits <= 58);
 	assume(2 * layout_cells(most) - 1 < (uint64_t)1 << (cell_bits & 63));
 	assume(most - 1 < (uint64_t)1 << ((low - cell_bits) & 63));
 	assume(back >= 1 && back <= SPAN_MAX_NS && ahead <= SPAN_MAX_NS && back + ahead <= SPAN_MAX_NS);
 	assume(64 - low + tick_bits >= 64 || 4 * (back + ahead) <= (uint64_t)1 << ((64 - low + tick_bits) & 63));
-	t.shape = terms_shape(low & 63, tick_bits & 63, SHMLIMIT_WINDOW, 0) | (uint64_t)(cell_bits & 63) << 32;
+	t.shape = params_shape(low & 63, tick_bits & 63, SHMLIMIT_WINDOW, 0) | (uint64_t)(cell_bits & 63) << 32;
 	return t;
 }
 
 #define GIVEN good(low, cell_bits, tick_bits, most, back, ahead)
 
-/* a word says no more tokens than a window admits, and no place beyond its ring, whatever its bits and the terms' */
+/* a word says no more tokens than a window admits, and no place beyond its ring, whatever its bits and the parameters' */
 int law_unpack_total(uint64_t shape, uint64_t ahead, uint64_t word, uint64_t most, uint64_t now)
 {
-	struct layout_terms t = { .shape = shape, .ahead = ahead };
+	struct layout_params t = { .shape = shape, .ahead = ahead };
 	struct window w;
 
 	assume(most >= 1 && most <= SHMLIMIT_WINDOW_MAX);
@@ -40,7 +40,7 @@ int law_unpack_total(uint64_t shape, uint64_t ahead, uint64_t word, uint64_t mos
 /* ... and none of its numbers is 0 */
 int false_unpack_total(uint64_t shape, uint64_t ahead, uint64_t word, uint64_t most, uint64_t now)
 {
-	struct layout_terms t = { .shape = shape, .ahead = ahead };
+	struct layout_params t = { .shape = shape, .ahead = ahead };
 
 	assume(most >= 1 && most <= SHMLIMIT_WINDOW_MAX);
 	return window_unpack(&t, word, most, now).n != 0;
@@ -53,7 +53,7 @@ int false_unpack_total(uint64_t shape, uint64_t ahead, uint64_t word, uint64_t m
 int law_round_trip(unsigned each_tick, uint64_t back, uint64_t ahead, uint64_t n, uint64_t k, uint64_t now,
                    uint64_t distance, unsigned is_ahead)
 {
-	struct layout_terms t = good(8, 5, each_tick, 5, back, ahead);
+	struct layout_params t = good(8, 5, each_tick, 5, back, ahead);
 	struct window w = { n, k, is_ahead ? now + distance : now - distance }, got;
 
 	assume(n < 20 && k >= 1 && k <= 5 && (is_ahead ? distance <= ahead : distance <= 2 * (back + ahead)));
@@ -65,7 +65,7 @@ int law_round_trip(unsigned each_tick, uint64_t back, uint64_t ahead, uint64_t n
 /* ... of a time further ahead than a reservation and the slack */
 int false_round_trip(TERMS, uint64_t n, uint64_t k, uint64_t now, uint64_t distance)
 {
-	struct layout_terms t = GIVEN;
+	struct layout_params t = GIVEN;
 	struct window w = { n, k, now + distance };
 
 	assume(n < 2 * layout_cells(most) && k >= 1 && k <= most && distance <= 8 * (back + ahead));
@@ -75,7 +75,7 @@ int false_round_trip(TERMS, uint64_t n, uint64_t k, uint64_t now, uint64_t dista
 /* what happened is waited for until it is a whole period ago, to the nanosecond, and not longer */
 int law_wait(uint64_t back, uint64_t then, uint64_t age)
 {
-	struct layout_terms t = { .back = back };
+	struct layout_params t = { .back = back };
 
 	assume(back >= 1 && back <= SPAN_MAX_NS && age <= (uint64_t)1 << 62);
 	return window_wait(&t, then, then + age) == (age >= back ? 0 : back - age) &&
@@ -85,7 +85,7 @@ int law_wait(uint64_t back, uint64_t then, uint64_t age)
 /* ... a nanosecond less */
 int false_wait(uint64_t back, uint64_t then, uint64_t age)
 {
-	struct layout_terms t = { .back = back };
+	struct layout_params t = { .back = back };
 
 	assume(back >= 1 && back <= SPAN_MAX_NS && age <= (uint64_t)1 << 62);
 	return window_wait(&t, then, then + age) == (age + 1 >= back ? 0 : back - age);

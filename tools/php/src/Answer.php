@@ -15,6 +15,10 @@ final class Answer
         public readonly int $refusal = 0,
         /** @var array<string, string> header fields to be added to the response's */
         public readonly array $fields = [],
+        /** Tokens left in the limit that has the fewest, or in the one that denies; PHP_INT_MAX: not known. */
+        public readonly int $remaining = PHP_INT_MAX,
+        /** Rejected: the same request fits then; PHP_INT_MAX if it never will. */
+        public readonly int $retryAfterNs = 0,
     ) {
     }
 }

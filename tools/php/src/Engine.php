@@ -5,13 +5,13 @@ declare(strict_types=1);
 
 namespace Shmlimit;
 
-/** A Redis or Valkey server, which limits of many hosts are leased from. 0 is the default. */
+/** A Redis or Valkey server, which a GlobalLimiter leases tokens from. 0 is the default. */
 final class Engine
 {
     public function __construct(
         /** redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path[?db=N], %-encoded */
         #[\SensitiveParameter] public readonly string $url,
-        /** null: Deny; in a gate that fails open Allow. */
+        /** null: Deny. */
         public readonly ?OnFailure $onFailure = null,
         /** The longest that a call waits: 100 us to 10 s, default 5 ms. The same on all hosts. */
         public readonly int $deadlineNs = 0,
@@ -26,12 +26,6 @@ final class Engine
         /** Of the keys there, without '{'; up to 64 bytes. */
         public readonly string $prefix = 'shmlimit:',
     ) {
-    }
-
-    /** The same, where it says nothing of it, with this answer when the engine says nothing. */
-    public function orElse(OnFailure $onFailure): self
-    {
-        return $this->onFailure !== null ? $this : new self(...[...get_object_vars($this), 'onFailure' => $onFailure]);
     }
 
     /** The URL may have a password in it, which no dump is to show. */

@@ -6,40 +6,61 @@ declare(strict_types=1);
 namespace Shmlimit;
 
 /**
- * Limits in front of a script.
+ * Limits in front of a script, by libshmlimit-gate, which has their logic.
  *
- * PHP forgets everything between two requests, so under FPM each opens the segment, which takes some 35 us and finds
- * one that was made anew by itself. Where a gate outlives a request, it looks once a second whether that happened.
+ * PHP names the limits of a request with the request: a limit that the gate does not know yet makes it anew. PHP's FFI
+ * keeps nothing from request to request, so each request opens the segment; the extension keeps it open.
  */
 final class Gate
 {
-    private const LOOK_EVERY_NS = 1_000_000_000;
+    private const EINVAL = 22;
 
-    private Limiter|Error|null $limiter = null;
-    private int $lookAtNs = 0;
-    private readonly bool $failOpen;
-    private readonly ?Engine $engine;
-    private GlobalLimiter|Error|null $source = null;
-    private readonly Failures $failures;
+    private readonly string $base;
+    private readonly bool $refusesNothing;
+    private readonly ?\Closure $report;
+    private readonly \ArrayObject $lines;
+    private ?\FFI\CData $gate = null;
+    private ?\FFI\CData $answer = null;
+    private ?\FFI\CData $buffer = null;
+    /** @var array<string, array{int, ?string}> by the rule's name: its place in the spec, its rate */
+    private array $known = [];
 
     public function __construct(
         private readonly string $segment,
         /** Decide and count, but refuse nothing and tell clients nothing. */
-        private readonly bool $dryRun = false,
-        /** Of the response to who is refused. */
-        private readonly int $status = 429,
-        /** What to do when the limiter is out of order: let everything pass, or answer 503. */
+        bool $dryRun = false,
+        /** Of the response to a refused request. */
+        int $status = 429,
+        /** When the segment or a rule is missing: let everything pass, instead of answering 503. */
         bool $failOpen = false,
-        /** Where leases come from, with options or its URL alone. */
-        #[\SensitiveParameter] Engine|string|null $engine = null,
-        /** A user id whose segment is trusted besides root's and this process's user's. */
-        private readonly int $owner = 0,
+        /** The Redis server of LEASE rules; "-": that of the environment's SHMLIMIT_ENGINE. */
+        #[\SensitiveParameter] ?string $engine = null,
+        /** More words of the gate's spec, see shmlimit_gate(3): "create=yes mode=0660 x_fields". */
+        #[\SensitiveParameter] string $spec = '',
+        /** Gets a line of text when a problem begins or ends; default: PHP's error log. */
+        ?callable $report = null,
     ) {
         Library::checkNames($segment);
-        $this->failOpen = $failOpen || $dryRun;
-        $engine = is_string($engine) ? new Engine($engine) : $engine;
-        $this->engine = $engine?->orElse($this->failOpen ? OnFailure::Allow : OnFailure::Deny);
-        $this->failures = new Failures($this->failOpen);
+        $this->refusesNothing = $failOpen || $dryRun;
+        $this->report = $report === null ? null : $report(...);
+        $this->lines = new \ArrayObject();
+        $this->base = self::word('segment', $segment) . ($this->refusesNothing ? 'fail=open' : 'fail=closed')
+            . " status=$status " . ($dryRun ? 'dry_run ' : '') . self::word('engine', $engine) . $spec . "\n";
+        try {
+            $ffi = Library::ffi();
+        } catch (Error) {
+            return;
+        }
+        if (str_contains($this->base, "\0") || $ffi->shmlimit_gate_check($this->base, null) !== 0) {
+            throw self::wrong($this->base, -self::EINVAL);
+        }
+    }
+
+    public function __destruct()
+    {
+        if ($this->gate !== null) {
+            Library::ffi()->shmlimit_gate_close($this->gate);
+        }
     }
 
     /** The net of the client's address as a key. What is not an address, as on a Unix socket, is one client. */
@@ -68,6 +89,7 @@ final class Gate
         exit($answer->status === 'failed' ? "the limiter is out of order\n" : "too many requests\n");
     }
 
+    /** Ask up to 16 limits, all or none. Throws Error if a limit or its rate is wrong. */
     public function ask(Limit ...$limits): Answer
     {
         $wanted = array_values(array_filter($limits, fn (Limit $limit) => $limit->key !== null));
@@ -75,91 +97,132 @@ final class Gate
             return new Answer('unlimited');
         }
         try {
-            $answer = $this->decide($this->attached(), array_map(self::fit(...), $wanted));
-        } catch (\Throwable $thrown) {
-            // Of whatever class: a function that this PHP lacks must not end a request that may pass.
-            $this->failures->add($this->about($thrown));
-            return new Answer('failed', $this->failOpen ? 0 : 503);
+            $ffi = Library::ffi();
+        } catch (Error $error) {
+            $what = $this->refusesNothing ? 'pass without a limit' : 'are refused';
+            $this->pass(["segment $this->segment: {$error->getMessage()}: requests that need it $what"]);
+            return new Answer('failed', $this->refusesNothing ? 0 : 503);
         }
-        $subjects = array_map(fn (Limit $limit) => "$this->segment: rule $limit->rule", $wanted);
-        $this->failures->over($this->segment, ...$subjects);
-        return $answer;
+        $keys = $ffi->new('struct shmlimit_gate_key[' . count($wanted) . ']');
+        $held = [];
+        foreach ($wanted as $i => $limit) {
+            if ($limit->cost < 1 || $i === $ffi->SHMLIMIT_REQUESTS_MAX) {
+                throw Library::error(-self::EINVAL, $limit->rule);
+            }
+            // No client escapes its limit by an empty key.
+            $bytes = $limit->key === '' ? "\0" : $limit->key;
+            $held[] = $c = Library::bytes($bytes);
+            $keys[$i]->limit = $this->place($ffi, $limit);
+            $keys[$i]->length = strlen($bytes);
+            $keys[$i]->bytes = \FFI::addr($c);
+            $keys[$i]->cost = $limit->cost;
+        }
+        $error = $ffi->shmlimit_gate_ask($this->gate, $keys, count($wanted), \FFI::addr($this->prepared($ffi)));
+        $this->pass($this->lines->exchangeArray([]));
+        return $error < 0 ? throw Library::error($error, $this->segment) : $this->read();
     }
 
-    /** @param list<Limit> $wanted */
-    private function decide(Limiter $limiter, array $wanted): Answer
+    private function prepared(\FFI $ffi): \FFI\CData
     {
-        $results = Bundle::takeAll($limiter, $this->source, $wanted);
-        $last = array_key_last($results);
-        $denied = !$results[$last]->allowed;
-        if ($denied && $this->dryRun) {
-            return new Answer('rejected-dry-run');
+        if ($this->answer === null) {
+            $this->buffer = $ffi->new("char[$ffi->SHMLIMIT_GATE_BUFFER]");
+            $this->answer = $ffi->new('struct shmlimit_gate_answer');
+            $this->answer->struct_size = \FFI::sizeof($this->answer);
+            $this->answer->buffer_size = \FFI::sizeof($this->buffer);
+            $this->answer->buffer = $ffi->cast('char *', \FFI::addr($this->buffer));
         }
-        // What was taken before the one that denied was given back: nobody needs to hear of that.
+        return $this->answer;
+    }
+
+    private function read(): Answer
+    {
+        $statuses = ['unlimited', 'passed', 'rejected', 'rejected-dry-run', 'failed'];
         $fields = [];
-        for ($i = $denied ? $last : 0; $i <= $last && !$this->dryRun; $i++) {
-            foreach ($limiter->fields($wanted[$i]->rule, $results[$i]) as $name => $value) {
-                $fields[$name] = isset($fields[$name]) ? "$fields[$name], $value" : $value;
+        for ($i = 0; $i < $this->answer->field_count; $i++) {
+            $field = $this->answer->fields[$i];
+            $name = is_string($field->name) ? $field->name : \FFI::string($field->name, $field->name_length);
+            $value = is_string($field->value) ? $field->value : \FFI::string($field->value, $field->value_length);
+            $fields[$name] = isset($fields[$name]) ? "$fields[$name], $value" : $value;
+        }
+        return new Answer(
+            $statuses[$this->answer->outcome],
+            $this->answer->status,
+            $fields,
+            Library::int($this->answer->remaining),
+            Library::int($this->answer->retry_after_ns),
+        );
+    }
+
+    /** The place of a limit's rule in the spec. */
+    private function place(\FFI $ffi, Limit $limit): int
+    {
+        [$place, $rate] = $this->known[$limit->rule] ?? [null, null];
+        if ($place === null || ($limit->rate !== null && $limit->rate !== $rate)) {
+            $place ??= count($this->known);
+            $this->renew($ffi, [$limit->rule => [$place, $limit->rate]] + $this->known);
+        }
+        return $place;
+    }
+
+    /** @param array<string, array{int, ?string}> $known */
+    private function renew(\FFI $ffi, array $known): void
+    {
+        uasort($known, fn (array $a, array $b) => $a[0] <=> $b[0]);
+        $spec = $this->base;
+        foreach ($known as $rule => [, $rate]) {
+            $spec .= self::word('rule', (string) $rule) . self::word('rate', $rate);
+        }
+        $gate = $ffi->new('struct shmlimit_gate *');
+        $error = str_contains($spec, "\0") ? -self::EINVAL : $ffi->shmlimit_gate_open($spec, \FFI::addr($gate));
+        if ($error < 0) {
+            throw self::wrong($spec, $error);
+        }
+        // PHP keeps the function until the request ends, so it must not hold this object.
+        $lines = $this->lines;
+        $note = static function (?\FFI\CData $arg, int $bad, string $text) use ($lines): void {
+            $lines->append($text);
+        };
+        $ffi->shmlimit_gate_report($gate, $note, null);
+        $ffi->shmlimit_gate_attach($gate);
+        if ($this->gate !== null) {
+            $ffi->shmlimit_gate_report($this->gate, null, null);
+            $ffi->shmlimit_gate_close($this->gate);
+        }
+        [$this->gate, $this->known] = [$gate, $known];
+    }
+
+    /** Each request has a gate of its own here, so what is to be logged once a minute needs a memory: APCu, if there is. */
+    private function pass(array $lines): void
+    {
+        foreach ($lines as $line) {
+            if ($this->report !== null) {
+                ($this->report)($line);
+            } elseif (!function_exists('apcu_add') || !apcu_enabled() || apcu_add("shmlimit-said:$line", true, 60)) {
+                function_exists('error_log') && error_log($line);
             }
         }
-        if ($denied) {
-            return new Answer('rejected', $this->status, $fields);
-        }
-        $rehearsed = array_filter($results, fn (Result $result) => $result->retryAfterNs > 0) !== [];
-        return new Answer($rehearsed ? 'rejected-dry-run' : 'passed', 0, $fields);
     }
 
-    private function attached(): Limiter
+    private static function word(string $name, ?string $value): string
     {
-        $now = hrtime(true);
-        if ($now >= $this->lookAtNs) {
-            $this->lookAtNs = $now + self::LOOK_EVERY_NS;
-            if (!$this->limiter instanceof Limiter || $this->limiter->gone()) {
-                $this->limiter = $this->open();
-                $this->source = $this->limiter instanceof Limiter ? $this->openEngine($this->limiter) : null;
-            }
-        }
-        return $this->limiter instanceof Limiter ? $this->limiter : throw $this->limiter;
+        return $value === null ? '' : $name . '="' . strtr($value, ['"' => '\\"', '\\' => '\\\\']) . '" ';
     }
 
-    private function open(): Limiter|Error
+    private static function wrong(string $spec, int $error): Error
     {
-        try {
-            return new Limiter($this->segment, false, $this->owner);
-        } catch (Error $error) {
-            return $error;
+        $ffi = Library::ffi();
+        $wrong = $ffi->new('struct shmlimit_gate_wrong');
+        $wrong->struct_size = \FFI::sizeof($wrong);
+        if (str_contains($spec, "\0") || $ffi->shmlimit_gate_check($spec, \FFI::addr($wrong)) === 0) {
+            return Library::error($error, 'gate');
         }
+        $word = substr($spec, $wrong->offset, $wrong->length);
+        return new Error("gate: $word", \FFI::string($wrong->text), -$error);
     }
 
-    /** As an error of the segment, or of a rule in it. */
-    private function about(\Throwable $thrown): Error
+    /** The spec may have the engine's password in it, which no dump is to show. */
+    public function __debugInfo(): array
     {
-        $known = $thrown instanceof Error && str_starts_with($thrown->subject, $this->segment);
-        return $known ? $thrown : new Error($this->segment, $thrown->getMessage(), $thrown->getCode());
-    }
-
-    /** That there is none is a matter of those rules that need it. */
-    private function openEngine(Limiter $limiter): GlobalLimiter|Error|null
-    {
-        if ($this->engine === null) {
-            return null;
-        }
-        try {
-            [$failures, $segment] = [$this->failures, $this->segment];
-            $say = static fn (string $line) => $failures->say("segment $segment: $line");
-            return new GlobalLimiter($limiter, $this->engine, $say);
-        } catch (Error $error) {
-            return $error;
-        }
-    }
-
-    /** A key that is empty or too long is replaced by its digest: nobody escapes by sending one. */
-    private static function fit(Limit $limit): Limit
-    {
-        $length = strlen($limit->key ?? '');
-        if ($length >= 1 && $length <= Library::ffi()->SHMLIMIT_KEY_MAX) {
-            return $limit;
-        }
-        return new Limit($limit->rule, hash('sha512', $limit->key ?? '', true), $limit->cost);
+        return ['segment' => $this->segment];
     }
 }

@@ -32,6 +32,8 @@ final class GlobalLimiter
 
     public readonly OnFailure $onFailure;
     private \FFI $ffi;
+    /** A handle of its own on the Limiter's segment, which may be the extension's. */
+    private \FFI\CData $here;
     private \FFI\CData $handle;
 
     /** @param ?callable(string): void $report is told what is wrong, in one line, when it begins to be so */
@@ -66,9 +68,12 @@ final class GlobalLimiter
         $options->prefix = $this->ffi->cast('char *', \FFI::addr($prefix));
         $options->report = $told;
         $handle = $this->ffi->new('struct shmlimit_global *');
-        $limiterHandle = $this->ffi->cast('struct shmlimit *', $limiter->handle());
+        $here = $this->ffi->new('struct shmlimit *');
+        $answer = $this->ffi->shmlimit_open_owned($limiter->segment, 0, $limiter->owner(), \FFI::addr($here));
+        Library::check($answer, $limiter->segment);
+        $this->here = $here;
         $answer = $this->ffi->shmlimit_global_open(
-            $limiterHandle,
+            $here,
             Library::name($engine->url),
             \FFI::addr($options),
             \FFI::addr($handle),
@@ -85,6 +90,9 @@ final class GlobalLimiter
         if (isset($this->handle)) {
             $this->ffi->shmlimit_global_close($this->handle);
         }
+        if (isset($this->here)) {
+            $this->ffi->shmlimit_close($this->here);
+        }
     }
 
     /**
@@ -94,11 +102,11 @@ final class GlobalLimiter
     public function take(string $rule, string $key, int $cost = 1): Result
     {
         $r = $this->ffi->new('struct shmlimit_result');
-        $id = $this->limiter->find($rule);
+        $id = $this->find($rule);
         $cost = Library::unsigned($cost);
         $answer = $this->ffi->shmlimit_global_take($this->handle, $id, $key, strlen($key), $cost, \FFI::addr($r));
-        Library::check($answer, $this->limiter->about($rule));
-        return Result::of($answer === 0, $r);
+        Library::check($answer, $this->about($rule));
+        return Library::result($answer === 0, $r);
     }
 
     /**
@@ -116,7 +124,7 @@ final class GlobalLimiter
         $keys = [];
         foreach ($limits as $i => $limit) {
             $key = $keys[] = Library::bytes($limit->key ?? '');
-            $requests[$i]->rule = $this->limiter->findOrNone($limit->rule);
+            $requests[$i]->rule = $this->ffi->shmlimit_rule_find($this->here, Library::name($limit->rule));
             $requests[$i]->key = \FFI::addr($key);
             $requests[$i]->key_len = strlen($limit->key ?? '');
             $requests[$i]->cost = Library::unsigned($limit->cost);
@@ -126,23 +134,10 @@ final class GlobalLimiter
         $decided = [];
         foreach ($limits as $i => $limit) {
             $decided[] = $answers[$i] >= 0
-                ? Result::of($answers[$i] === 0, $results[$i])
-                : Library::error($answers[$i], $this->limiter->about($limit->rule));
+                ? Library::result($answers[$i] === 0, $results[$i])
+                : Library::error($answers[$i], $this->about($limit->rule));
         }
         return $decided;
-    }
-
-    /**
-     * Take from up to 16 limits, of this host and of many, all or none. Those of this host are asked first, at once,
-     * then those of the engine in their order. What was taken is given back where a later one denies: meanwhile others
-     * may be denied for it, nobody gets more.
-     *
-     * @param list<Limit> $limits each with a key
-     * @return array<int, Result> one for each; of a denial that of the one that denies alone, under its index
-     */
-    public function takeAll(array $limits): array
-    {
-        return Bundle::takeAll($this->limiter, $this, $limits);
     }
 
     /**
@@ -171,9 +166,9 @@ final class GlobalLimiter
     public function peek(string $rule, string $key): array
     {
         $funnel = $this->sized('struct shmlimit_global_funnel');
-        $id = $this->limiter->find($rule);
+        $id = $this->find($rule);
         $answer = $this->ffi->shmlimit_global_peek($this->handle, $id, $key, strlen($key), \FFI::addr($funnel));
-        $this->check($answer, $this->limiter->about($rule));
+        $this->check($answer, $this->about($rule));
         return [
             'remaining' => Library::int($funnel->remaining),
             'resetAfterNs' => Library::int($funnel->reset_after_ns),
@@ -184,9 +179,20 @@ final class GlobalLimiter
     /** Fill up what the engine has of one key, or of every key of the rule, and forget this host's lease of it. */
     public function reset(string $rule, ?string $key = null): void
     {
-        $id = $this->limiter->find($rule);
+        $id = $this->find($rule);
         $answer = $this->ffi->shmlimit_global_reset($this->handle, $id, $key, strlen($key ?? ''));
-        $this->check($answer, $this->limiter->about($rule));
+        $this->check($answer, $this->about($rule));
+    }
+
+    private function find(string $rule): int
+    {
+        $id = $this->ffi->shmlimit_rule_find($this->here, Library::name($rule));
+        return Library::check($id, $this->about($rule));
+    }
+
+    private function about(string $rule): string
+    {
+        return "{$this->limiter->segment}: rule $rule";
     }
 
     private function check(int $answer, string $subject): void

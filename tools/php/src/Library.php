@@ -6,8 +6,9 @@ declare(strict_types=1);
 namespace Shmlimit;
 
 /**
- * The C library, and the one for many hosts, which is loaded when the first engine is configured. What they declare is
- * in the files shmlimit.h and shmlimit_global.h beside this one, made from the libraries' own headers.
+ * The C libraries: the one for servers and applications, which brings the basic one, and the one for many hosts, which
+ * is loaded by the first GlobalLimiter. What they declare is in the files shmlimit.h and shmlimit_global.h beside this
+ * one, made from the libraries' own headers.
  *
  * @internal
  */
@@ -22,13 +23,13 @@ final class Library
 
     public static function ffi(): \FFI
     {
-        return self::$ffi ??= self::load('SHMLIMIT', 'shmlimit.h');
+        return self::$ffi ??= self::load('SHMLIMIT', 'shmlimit.h', 'libshmlimit-gate');
     }
 
     /** Its types are none of ffi()'s: what is handed over is to be cast. */
     public static function globalFfi(): \FFI
     {
-        return self::$globalFfi ??= self::load('SHMLIMIT_GLOBAL', 'shmlimit_global.h');
+        return self::$globalFfi ??= self::load('SHMLIMIT_GLOBAL', 'shmlimit_global.h', 'libshmlimit-global');
     }
 
     /** Throws if the answer is an error. */
@@ -69,6 +70,13 @@ final class Library
         return $number >= 0 ? $number : self::check(-self::EINVAL, (string) $number);
     }
 
+    /** C's result of a decision. */
+    public static function result(bool $allowed, \FFI\CData $r): Result
+    {
+        $numbers = [$r->limit, $r->remaining, $r->wait_ns, $r->retry_after_ns, $r->reset_after_ns];
+        return new Result($allowed, ...array_map(self::int(...), $numbers));
+    }
+
     /** What C counts in 64 bits, of which an int has 63. */
     public static function int(int $u64): int
     {
@@ -84,7 +92,7 @@ final class Library
     }
 
     /** Throws Error, for whatever reason the library cannot be used: no FFI extension, FFI disabled, no such file. */
-    private static function load(string $scope, string $file): \FFI
+    private static function load(string $scope, string $file, string $library): \FFI
     {
         try {
             try {
@@ -93,7 +101,6 @@ final class Library
                 return \FFI::load(__DIR__ . "/$file");
             }
         } catch (\Throwable $thrown) {
-            $library = 'lib' . strtolower(strtr($scope, '_', '-'));
             throw new Error($library, 'cannot be loaded (' . $thrown->getMessage() . ')', self::ELIBACC);
         }
     }

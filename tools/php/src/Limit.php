@@ -5,13 +5,17 @@ declare(strict_types=1);
 
 namespace Shmlimit;
 
-/** One limit on a request: whose funnel of which rule, and what it costs. A key of null: it is none on this request. */
+/** One limit of a request. */
 final class Limit
 {
     public function __construct(
         public readonly string $rule,
+        /** Whose tokens the request takes; null: the limit does not apply to this request. An empty key is a key. */
         public readonly ?string $key,
+        /** Tokens that the request takes, 1 or more in a Gate. */
         public readonly int $cost = 1,
+        /** In a Gate with create=yes: the rate of the rule, "5/minute" or "10/s burst 20". */
+        public readonly ?string $rate = null,
     ) {
         Library::checkNames(null, $rule);
     }

@@ -14,6 +14,17 @@ final class Limiter
     /** retryAfterNs of what will never fit; as the longest wait: as long as the rule allows. */
     public const NEVER = PHP_INT_MAX;
 
+    /** Algorithms of setRule(). */
+    public const FUNNEL = 0;
+    public const WINDOW = 2;
+    public const COUNTER = 4;
+
+    /** Flags of count(): add what fits, instead of nothing; the time to live begins again. */
+    public const SATURATE = 1;
+    public const RESTART = 2;
+
+    private const EEXIST = 17;
+
     private \FFI $ffi;
     private \FFI\CData $handle;
 
@@ -36,6 +47,62 @@ final class Limiter
         if (isset($this->handle)) {
             $this->ffi->shmlimit_close($this->handle);
         }
+    }
+
+    /**
+     * Create the segment unless there is one of that name. 0, and a $group of -1, is the default of shmlimit_create(3).
+     * Returns whether it was created.
+     */
+    public static function create(
+        string $segment,
+        int $slots = 0,
+        int $mode = 0,
+        int $group = -1,
+        int $windowMax = 0,
+    ): bool {
+        $ffi = Library::ffi();
+        $options = $ffi->new('struct shmlimit_options');
+        $options->struct_size = \FFI::sizeof($options);
+        $options->slots = Library::unsigned($slots);
+        $options->mode = Library::unsigned($mode);
+        $options->window_max = Library::unsigned($windowMax);
+        $options->group = max(-1, $group) + 1;
+        $answer = $ffi->shmlimit_create(Library::name($segment), \FFI::addr($options), null);
+        return $answer === -self::EEXIST ? false : Library::check($answer, $segment) === 0;
+    }
+
+    /**
+     * Define or change a rule: $count tokens come back every $periodNs, of WINDOW and COUNTER 0. Keeps what else an
+     * operator has set, as a dry run. Returns false, having looked only, where the rule is as that.
+     */
+    public function setRule(
+        string $rule,
+        int $capacity,
+        int $count,
+        int $periodNs,
+        int $algorithm = self::FUNNEL,
+        int $maxWaitNs = 0,
+    ): bool {
+        $terms = $this->sized('struct shmlimit_rule');
+        $wanted = [
+            'capacity' => $capacity,
+            'count' => $count,
+            'period_ns' => $periodNs,
+            'algorithm' => $algorithm,
+            'max_wait_ns' => $maxWaitNs,
+        ];
+        $id = $this->findOrNone($rule);
+        $same = $id >= 0 && $this->ffi->shmlimit_rule_get($this->handle, $id, \FFI::addr($terms)) === 0;
+        foreach ($wanted as $member => $number) {
+            $same = $same && $terms->$member === $number;
+            $terms->$member = Library::unsigned($number);
+        }
+        if (!$same) {
+            $terms->set_unix_ns = 0;
+            $answer = $this->ffi->shmlimit_rule_set($this->handle, Library::name($rule), \FFI::addr($terms));
+            Library::check($answer, $this->about($rule));
+        }
+        return !$same;
     }
 
     /** Take $cost tokens if the key's funnel has them. */
@@ -75,6 +142,25 @@ final class Limiter
     }
 
     /**
+     * Add $n to the key's count under a COUNTER rule, unless the sum were above $bound or below 0: Redis's INCREX.
+     * The first addition starts the count's time to live, 0: the rule's period. 0 only reads.
+     */
+    public function count(
+        string $rule,
+        string $key,
+        int $n = 1,
+        int $ttlNs = 0,
+        int $bound = PHP_INT_MAX,
+        int $flags = 0,
+    ): Count {
+        $out = $this->sized('struct shmlimit_count');
+        $more = [$n, Library::unsigned($ttlNs), $bound, Library::unsigned($flags), \FFI::addr($out)];
+        $answer = $this->ffi->shmlimit_count($this->handle, $this->find($rule), $key, strlen($key), ...$more);
+        Library::check($answer, $this->about($rule));
+        return new Count($answer === 0, $out->count, $out->applied, Library::int($out->ttl_ns));
+    }
+
+    /**
      * Take from up to 16 limits, all or none. The results are up to the first that denies, which is then the last.
      *
      * @param list<Limit> $limits each with a key
@@ -99,7 +185,7 @@ final class Limiter
         $filled = $answer === 0 ? $n : $failed->cdata + 1;
         $decided = [];
         for ($i = 0; $i < $filled; $i++) {
-            $decided[] = Result::of($answer === 0 || $i + 1 < $filled, $results[$i]);
+            $decided[] = Library::result($answer === 0 || $i + 1 < $filled, $results[$i]);
         }
         return $decided;
     }
@@ -184,32 +270,20 @@ final class Limiter
         return \FFI::string($key, Library::check($length, $address));
     }
 
-    /** @internal for GlobalLimiter, which must not outlive this */
-    public function handle(): \FFI\CData
-    {
-        return $this->handle;
-    }
-
-    /** @internal a rule's id, looked up each time: a rule that was removed and set again has another */
-    public function find(string $rule): int
+    /** A rule's id, looked up each time: a rule that was removed and set again has another. */
+    private function find(string $rule): int
     {
         return Library::check($this->findOrNone($rule), $this->about($rule));
     }
 
-    /** @internal the same, and less than 0 if there is none */
-    public function findOrNone(string $rule): int
+    /** The same, and less than 0 if there is none. */
+    private function findOrNone(string $rule): int
     {
         return $this->ffi->shmlimit_rule_find($this->handle, Library::name($rule));
     }
 
-    /** @internal is a rule decided by an engine? */
-    public function isLease(string $rule): bool
-    {
-        return $this->ffi->shmlimit_rule_algorithm($this->handle, $this->find($rule)) === $this->ffi->SHMLIMIT_LEASE;
-    }
-
-    /** @internal what an error is about */
-    public function about(?string $rule): string
+    /** What an error is about. */
+    private function about(?string $rule): string
     {
         return $rule === null ? $this->segment : "$this->segment: rule $rule";
     }
@@ -220,7 +294,7 @@ final class Limiter
         $arguments = [$this->handle, $this->find($rule), $key, strlen($key), Library::unsigned($tokens), ...$more];
         $answer = $this->ffi->{"shmlimit_$verb"}(...[...$arguments, \FFI::addr($r)]);
         Library::check($answer, $this->about($rule));
-        return Result::of($answer === 0, $r);
+        return Library::result($answer === 0, $r);
     }
 
     private function sized(string $type): \FFI\CData

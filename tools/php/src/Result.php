@@ -22,11 +22,4 @@ final class Result
         public readonly int $resetAfterNs,
     ) {
     }
-
-    /** @internal from C's */
-    public static function of(bool $allowed, \FFI\CData $r): self
-    {
-        $numbers = [$r->limit, $r->remaining, $r->wait_ns, $r->retry_after_ns, $r->reset_after_ns];
-        return new self($allowed, ...array_map(Library::int(...), $numbers));
-    }
 }

@@ -1,12 +1,13 @@
 <?php
-// For opcache.preload, and to be required by programs that are not preloaded. Requiring it again does nothing.
+// For opcache.preload, and to be required by programs that are not preloaded. Classes that are there already are left
+// alone: those of the extension, and all when it is required again.
 //
 // SPDX-License-Identifier: BSD-2-Clause
 
 declare(strict_types=1);
 
-$classes = ['Error', 'Result', 'Limit', 'Answer', 'Library', 'Limiter', 'OnFailure', 'Engine', 'GlobalLimiter',
-    'Bundle', 'Failures', 'Gate'];
+$classes = ['Error', 'Result', 'Count', 'Limit', 'Answer', 'Library', 'Limiter', 'OnFailure', 'Engine', 'GlobalLimiter',
+    'Gate'];
 foreach ($classes as $class) {
     if (!class_exists("Shmlimit\\$class", false)) {
         require __DIR__ . "/$class.php";

@@ -3,14 +3,15 @@
 SPDX-License-Identifier: BSD-2-Clause
 """
 
-from .engine import Engine, OnFailure
-from .gate import Gate, Limit
-from .global_limiter import EngineInfo, Funnel, GlobalLimiter
+from .decorator import RateLimited, limit
+from .gate import Answer, Gate, Limit
+from .global_limiter import Engine, EngineInfo, Funnel, GlobalLimiter, OnFailure
 from .limiter import (
     NEVER,
     Algorithm,
     All,
     Clock,
+    Count,
     Counters,
     Error,
     Fields,
@@ -18,6 +19,7 @@ from .limiter import (
     Limiter,
     Mode,
     OnFull,
+    Place,
     Request,
     Result,
     Rule,
@@ -30,7 +32,9 @@ __all__ = [
     "NEVER",
     "Algorithm",
     "All",
+    "Answer",
     "Clock",
+    "Count",
     "Counters",
     "Engine",
     "EngineInfo",
@@ -45,10 +49,13 @@ __all__ = [
     "Mode",
     "OnFailure",
     "OnFull",
+    "Place",
+    "RateLimited",
     "Request",
     "Result",
     "Rule",
     "Throttled",
     "destroy",
     "key_ip",
+    "limit",
 ]

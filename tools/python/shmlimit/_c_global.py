@@ -1,6 +1,6 @@
 """The C library for many hosts as ctypes sees it: the structures and prototypes of shmlimit_global.h.
 
-It is loaded when the first engine is configured: who has none has no network code in his process.
+It is loaded when the first GlobalLimiter is made: a process without one has no network code.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -84,10 +84,4 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
 @functools.lru_cache(maxsize=None)
 def load() -> SimpleNamespace:
     """The library, loaded once. Any of its functions may wait for the engine, so other Python threads run meanwhile."""
-    library = ctypes.CDLL(SONAME)
-    functions = SimpleNamespace()
-    for name, (result, arguments) in PROTOTYPES.items():
-        function = getattr(library, "shmlimit_" + name)
-        function.restype, function.argtypes = result, arguments
-        setattr(functions, name, function)
-    return functions
+    return _c.load(SONAME, PROTOTYPES, set(PROTOTYPES))

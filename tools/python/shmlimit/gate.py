@@ -1,76 +1,89 @@
-"""What the two middlewares share: the segment is kept open, a request is asked about, a failure is told once.
+"""The limits in front of an application, for the two middlewares: shmlimit_gate(3) for Python.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import ctypes
+import errno
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
-from . import _c_global
-from ._c import KEY_MAX, REQUESTS_MAX
-from .bundle import Bundle
-from .engine import Engine, OnFailure, log
-from .global_limiter import GlobalLimiter
-from .limiter import All, Error, Fields, Limiter, Request, check_names, key_ip
+from . import _c, _c_gate
+from ._c_gate import Raw
+from .limiter import Error, _error, _log_line, native
+from .rate import Memory
 
-LOOK_EVERY_S = 1.0
-"""How often the segment's name is looked at, to find that it was destroyed and made anew: a system call or two."""
+
+def is_address(key: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a function of keys: it returns an address as text, of which Limit.prefix is what counts."""
+    key.__dict__["shmlimit_is_address"] = True
+    return key
 
 
 @dataclass(frozen=True)
 class Limit:
-    """One limit on a request, which is a WSGI environ or an ASGI scope.
+    """One limit on a request, which is a WSGI environ, an ASGI scope, or whatever Gate.ask() is given.
 
-    `key` says whose funnel it is; a request for which it returns None is not limited by this one. A key that is
-    empty or longer than 1024 bytes is replaced by its SHA-512: nobody escapes by sending one.
+    `key` says whose tokens the request takes; a request for which it returns None is not limited by this one. A key longer
+    than 1024 bytes is replaced by its SHA-512. `cost` is a number or a function of the request; one that costs 0 is not
+    limited.
     """
 
     rule: str
-    key: Callable[[Mapping[str, Any]], str | bytes | None]
-    cost: int | Callable[[Mapping[str, Any]], int] = 1
+    key: Callable[[Any], str | bytes | None]
+    cost: int | Callable[[Any], int] = 1
+    rate: str | None = None
+    """ "5/minute", "100 per hour", "10/s burst 20": the segment and the rule are created if they are missing."""
+    algorithm: str = "funnel"
+    """Of a rule that is created: "funnel" or "window"."""
+    prefix: tuple[int, int] | None = None
+    """Keys are addresses, of which so many bits count, of IPv4 and IPv6. The default is (32, 64) for the functions of this
+    package that return addresses."""
+    peek: bool = False
+    """Refuse what a take would refuse, but take and count nothing: for bans, see shmlimit(1)."""
 
-    def request(self, request: Mapping[str, Any]) -> Request | None:
-        key = self.key(request)
-        if key is None:
-            return None
-        cost = self.cost if isinstance(self.cost, int) else self.cost(request)
-        return Request(self.rule, _fit(key), cost)
+    def _spec(self) -> str:
+        prefix = self.prefix or ((32, 64) if hasattr(self.key, "shmlimit_is_address") else None)
+        words = [_word("rule", self.rule)]
+        words += [f"prefix={prefix[0]},{prefix[1]}"] if prefix else []
+        words += [_word("rate", self.rate), _word("algorithm", self.algorithm)] if self.rate else []
+        return " ".join(words + ["peek"] * self.peek)
 
 
 class Answer(NamedTuple):
-    """What becomes of a request."""
+    """What becomes of a request. True if it goes on."""
 
     status: str
     """For the access log: passed, rejected, rejected-dry-run, unlimited (no limit had a key), failed."""
-    refusal: HTTPStatus | None
-    """None: the request goes on."""
+    refusal: int
+    """The HTTP status of the refusal; 0: the request goes on."""
     fields: list[tuple[str, str]]
     """To be added to the response's."""
+    retry_after_ns: int
+    """Rejected: the same request fits after this long; 2**64 - 1: never."""
+    remaining: int
+    """Tokens left in the limit that has the fewest; 2**64 - 1: not known."""
 
-    @property
-    def body(self) -> bytes:
-        return f"{self.refusal.value} {self.refusal.phrase}\n".encode() if self.refusal else b""
-
-
-def _fit(key: str | bytes) -> bytes:
-    encoded = key if isinstance(key, bytes) else key.encode("utf-8", "surrogateescape")
-    return encoded if 1 <= len(encoded) <= KEY_MAX else hashlib.sha512(encoded).digest()
+    def __bool__(self) -> bool:
+        return self.refusal == 0
 
 
-def address_key(address: str) -> str | bytes:
-    """The net of an address as a key. What is not an address, as on a Unix socket, is one client."""
+def status_line(status: int) -> str:
+    """As "429 Too Many Requests"."""
     try:
-        return key_ip(address)
-    except Error:
-        return address
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"{status} Refused"
+
+
+def _word(name: str, value: object) -> str:
+    """A word of a spec."""
+    text = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'{name}="{text}"'
 
 
 class Gate:
@@ -84,136 +97,83 @@ class Gate:
         dry_run: bool = False,
         status: int = HTTPStatus.TOO_MANY_REQUESTS,
         fail_open: bool = False,
-        engine: Engine | str | None = None,
-        owner: int | None = None,
+        x_fields: bool = False,
+        owner: str | None = None,
+        mode: int | None = None,
+        group: str | None = None,
+        slots: int | None = None,
+        engine: str | None = None,
+        deadline_ms: int | None = None,
+        share: int | None = None,
     ) -> None:
-        if not 1 <= len(limits) <= REQUESTS_MAX:
-            raise ValueError(f"{len(limits)} limits: must be 1 to {REQUESTS_MAX}")
-        for limit in limits:
-            check_names(segment, limit.rule)
-        self.failures = 0
-        """Requests of this process that the limiter could not decide."""
-        self._segment = segment
-        self._owner = owner
-        self._limits = tuple(limits)
-        self._dry_run = dry_run
-        self._refusal = HTTPStatus(status)
-        self._fail_open = fail_open or dry_run
-        self._engine = self._of_engine(engine)
-        self._lock = threading.Lock()
-        self._failing: dict[str, tuple[int | None, int]] = {}
-        """Of the segment and of its rules: what is wrong with them, and how many requests failed since."""
-        self._view: tuple[Limiter, GlobalLimiter | Error | None] | Error
-        self._open()
-        self._look_at = time.monotonic() + LOOK_EVERY_S
+        self._handle = 0
+        if not 1 <= len(limits) <= _c.REQUESTS_MAX:
+            raise ValueError(f"{len(limits)} limits: must be 1 to {_c.REQUESTS_MAX}")
+        creates = any(limit.rate for limit in limits)
+        given = {
+            "segment": segment,
+            "fail": "open" if fail_open else "closed",
+            "owner": owner,
+            "create": "yes" if creates else None,
+            "mode": None if mode is None else f"{mode:o}",
+            "group": group,
+            "slots": slots,
+            "engine": engine,
+            "deadline": None if deadline_ms is None else f"{deadline_ms}ms",
+            "share": share,
+            "status": int(status),
+        }
+        words = [_word(name, value) for name, value in given.items() if value is not None]
+        words += ["x_fields"] * x_fields + ["dry_run"] * dry_run
+        self._limits = tuple((limit.key, limit.cost) for limit in limits)
+        self.waits = engine is not None
+        """A request may wait for the engine, so asyncio asks in a thread."""
+        self._ask: Callable[[int, tuple[tuple[Any, Any], ...], Any, bool, bool], Raw]
+        if not _c.available:
+            self._ask = Memory([limit.rate for limit in limits], [0 if dry_run else int(status)] * len(limits)).ask
+            return
+        self._library = _c_gate.load()
+        self._ask = native.ask if native else _c_gate.ask
+        self._open("\n".join([" ".join(words), *(limit._spec() for limit in limits)]))
+        # A gate that creates does so with the first request: a server that forks may change its user before that.
+        if not creates:
+            self.attach()
 
-    def ask(self, request: Mapping[str, Any]) -> Answer:
-        answer = self.begin(request)
-        return answer if isinstance(answer, Answer) else answer()
+    def _open(self, spec: str) -> None:
+        handle, encoded = ctypes.c_void_p(), spec.encode("utf-8", "surrogateescape")
+        if b"\0" in encoded:
+            raise Error(errno.EINVAL, "there is a NUL in it", spec)
+        error = self._library.gate_open(encoded, ctypes.byref(handle))
+        if error == -errno.EINVAL:
+            wrong = _c_gate.Wrong(ctypes.sizeof(_c_gate.Wrong))
+            self._library.gate_check(encoded, ctypes.byref(wrong))
+            word = encoded[wrong.offset : wrong.offset + wrong.length].decode("utf-8", "replace")
+            raise Error(errno.EINVAL, wrong.text.decode("utf-8", "replace"), word or "gate")
+        if error < 0:
+            raise _error(-error, "gate")
+        self._handle = handle.value or 0
+        if native:
+            native.watch(self._handle)
+        else:
+            self._report = _c_gate.Report(lambda _arg, bad, line: _log_line(bool(bad), line.decode("utf-8", "replace")))
+            self._library.gate_report(self._handle, self._report, None)
 
-    def begin(self, request: Mapping[str, Any]) -> Answer | Callable[[], Answer]:
-        """Decide without waiting for anybody, if that can be done; else return what decides by asking the engine. It
-        must be called once, in any thread, and waits for the engine's deadline at the most."""
-        wanted = [one for limit in self._limits if (one := limit.request(request)) is not None]
-        if not wanted:
-            return Answer("unlimited", None, [])
-        try:
-            view = self._attached()
-            if isinstance(view, Error):
-                return self._failed(view)
-            limiter, source = view
-            bundle = Bundle(limiter, source, wanted)
-            answer = bundle.take_here()
-            if answer is None:
-                return functools.partial(self._finish, limiter, wanted, bundle)
-            return self._answer(limiter, wanted, answer)
-        except Error as error:
-            return self._failed(error)
+    def __del__(self) -> None:
+        if self._handle:
+            self._library.gate_close(self._handle)
 
-    def _finish(self, limiter: Limiter, wanted: Sequence[Request], bundle: Bundle) -> Answer:
-        try:
-            return self._answer(limiter, wanted, bundle.take_there())
-        except Error as error:
-            return self._failed(error)
+    def attach(self) -> bool:
+        """Open the segment in this process now, and not with the first request. False: it cannot be opened, which is logged,
+        and tried again each second."""
+        if not self._handle:
+            return False
+        error: int = native.attach(self._handle, self.waits) if native else self._library.gate_attach(self._handle)
+        return error == 0
 
-    def _answer(self, limiter: Limiter, wanted: Sequence[Request], answer: All) -> Answer:
-        if self._failing:
-            self._over(wanted)
-        if not answer and self._dry_run:
-            return Answer("rejected-dry-run", None, [])
-        # What was taken before the one that denied was given back: clients need not be told of that.
-        told = [*zip(wanted, answer.results)] if answer else [(wanted[answer.failed], answer.results[-1])]
-        fields = _fields([limiter.fields(str(one.rule), result) for one, result in told])
-        if not answer:
-            return Answer("rejected", self._refusal, fields)
-        rehearsed = any(result.retry_after_ns > 0 for result in answer.results)
-        return Answer("rejected-dry-run" if rehearsed else "passed", None, [] if self._dry_run else fields)
+    def ask(self, request: Any) -> Answer:
+        """Decide about a request."""
+        return Answer(*self._ask(self._handle, self._limits, request, False, self.waits))
 
-    def _of_engine(self, engine: Engine | str | None) -> Engine | None:
-        if engine is None:
-            return None
-        _c_global.load()
-        engine = Engine(engine) if isinstance(engine, str) else engine
-        if engine.on_failure is not None:
-            return engine
-        return replace(engine, on_failure=OnFailure.ALLOW if self._fail_open else OnFailure.DENY)
-
-    def _attached(self) -> tuple[Limiter, GlobalLimiter | Error | None] | Error:
-        now = time.monotonic()
-        if now >= self._look_at:
-            self._look_at = now + LOOK_EVERY_S
-            if isinstance(self._view, Error) or self._view[0].gone():
-                self._open()
-        return self._view
-
-    def _open(self) -> None:
-        # A thread may still be deciding on the old handle. It is closed when the last one forgets it.
-        try:
-            limiter = Limiter(self._segment, owner=self._owner)
-            self._view = limiter, self._open_engine(limiter)
-        except Error as error:
-            self._view = error.with_traceback(None)
-
-    def _open_engine(self, limiter: Limiter) -> GlobalLimiter | Error | None:
-        """That there is none is a matter of those rules that need it."""
-        try:
-            return GlobalLimiter(limiter, self._engine) if self._engine is not None else None
-        except Error as error:
-            return error.with_traceback(None)
-
-    def _failed(self, error: Error) -> Answer:
-        """Logged once, and not once a request: a client that makes the limiter fail must not fill the disk too."""
-        subject, words = str(error.filename), error.strerror
-        if not subject.startswith(self._segment):
-            subject, words = self._segment, f"{subject}: {words}"
-        with self._lock:
-            self.failures += 1
-            before, count = self._failing.get(subject, (None, 0))
-            self._failing[subject] = error.errno, count + 1
-        if before != error.errno:
-            what = "pass without a limit" if self._fail_open else "are refused"
-            log.error("segment %s: %s: requests that need it %s", subject, words, what)
-        return Answer("failed", None if self._fail_open else HTTPStatus.SERVICE_UNAVAILABLE, [])
-
-    def _over(self, decided: Sequence[Request]) -> None:
-        """What these requests need is in order."""
-        subjects = [self._segment, *(f"{self._segment}: rule {one.rule}" for one in decided)]
-        with self._lock:
-            over = [(one, self._failing.pop(one)[1]) for one in subjects if one in self._failing]
-        what = "passed without a limit" if self._fail_open else "were refused"
-        for subject, count in over:
-            log.warning("segment %s: in order again; requests that %s: %d", subject, what, count)
-
-
-def _fields(parts: list[Fields | None]) -> list[tuple[str, str]]:
-    """A member for each limit of which there is something to tell."""
-    told = [part for part in parts if part is not None]
-    if not told:
-        return []
-    joined = [
-        ("RateLimit-Policy", ", ".join(part.policy for part in told)),
-        ("RateLimit", ", ".join(part.limit for part in told)),
-    ]
-    if told[-1].retry_after:
-        joined.append(("Retry-After", told[-1].retry_after))
-    return joined
+    def ask_fast(self, request: Any, as_bytes: bool = False) -> Raw:
+        """What ask() answers as a plain tuple; as_bytes: with fields as ASGI has them."""
+        return self._ask(self._handle, self._limits, request, as_bytes, self.waits)

@@ -7,14 +7,93 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import os
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from . import _c, _c_global
-from .bundle import take_all
-from .engine import Engine, OnFailure, Said, log, words
-from .limiter import All, Error, Limiter, Request, Result, _check, _error, _key, _result, _unsigned
+from .limiter import Error, Limiter, Request, Result, _check, _error, _key, _result, _unsigned, log
+
+SAY_EVERY_S = 60.0
+"""How long the same line about an engine is not reported again."""
+SAID_MAX = 64
+"""Lines that are remembered for that; there are a few, except for those that engines write themselves."""
+
+_WORDS = {
+    errno.EACCES: "user or password refused",
+    errno.EBADMSG: "an answer that makes no sense",
+    errno.EBUSY: "does not write now",
+    errno.EDOM: "no such database",
+    errno.EMEDIUMTYPE: "the key is something else there",
+    errno.ENOEXEC: "the script is not kept",
+    errno.EPROTO: "too old",
+    errno.ERANGE: "the rule cannot be counted exactly there",
+    errno.ETIMEDOUT: "no answer by the deadline",
+    errno.EXDEV: "the key is on another node of the cluster",
+}
+
+
+def words(number: int) -> str:
+    """What an error means that an engine's call returns; the rest is what the system says of connections."""
+    return "engine: " + (_WORDS.get(number) or f"no connection ({os.strerror(number)})")
+
+
+class OnFailure(IntEnum):
+    """What is answered when the engine says nothing."""
+
+    DENY = 0
+    ALLOW = 1
+    LOCAL = 2
+    """What a funnel of this host says: a share of the limit."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A Redis or Valkey server. 0 is the default."""
+
+    url: str = field(repr=False)  # it may have a password in it
+    """redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path[?db=N], %-encoded"""
+    on_failure: OnFailure | None = None
+    """None: DENY."""
+    deadline_ns: int = 0
+    """The longest that a call waits: 100 us to 10 s, default 5 ms. The same on all hosts."""
+    lease_ns: int = 0
+    """How long a lease lasts, and how much is leased: 1 ms to 10 s, default 100 ms. The same on all hosts."""
+    open_ns: int = 0
+    """How long nobody asks an engine that failed: 1 ms to 1 h, default 200 ms."""
+    open_after: int = 0
+    """... so many times running, in one process: default 1."""
+    local_milli: int = 0
+    """LOCAL: this host's share, thousandths of the limit: 1 to 1000, default 1000."""
+    prefix: str = "shmlimit:"
+    """Of the keys there, without '{'; up to 64 bytes."""
+
+
+class Said:
+    """What was said of an engine lately. Each handle says for itself what is wrong, in the same words as the others.
+
+    WHY NOT a lock: a child that is forked while another thread has it would wait for ever.
+    """
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._at: dict[str, float] = {}
+        self.last = ""
+
+    def __call__(self, _arg: int | None, text: bytes) -> None:
+        """As C calls it."""
+        line, now = text.decode("utf-8", "replace"), time.monotonic()
+        self.last = line
+        if now - self._at.get(line, now) >= SAY_EVERY_S:
+            self._at.pop(line, None)
+        if len(self._at) >= SAID_MAX:
+            self._at.clear()
+        if self._at.setdefault(line, now) is now:
+            self._say(line)
 
 _OF_THE_LIBRARY = {errno.EINVAL, errno.EMSGSIZE, errno.EOPNOTSUPP, errno.EROFS, errno.ESRCH}
 """Errors of engine calls that are about their arguments."""
@@ -73,13 +152,12 @@ class GlobalLimiter:
         self._closed = False
         self.limiter = limiter
         self.engine = Engine(engine) if isinstance(engine, str) else engine
-        self.on_failure = OnFailure.DENY if self.engine.on_failure is None else OnFailure(self.engine.on_failure)
         self._library = _c_global.load()
         self._said = Said(report or (lambda line: log.error("segment %s: %s", limiter.name, line)))
         self._url = _text(self.engine.url)
         self._options = _c_global.Options(
             struct_size=ctypes.sizeof(_c_global.Options),
-            on_failure=self.on_failure,
+            on_failure=self.engine.on_failure or OnFailure.DENY,
             deadline_ns=_unsigned(self.engine.deadline_ns),
             lease_ns=_unsigned(self.engine.lease_ns),
             open_ns=_unsigned(self.engine.open_ns),
@@ -167,12 +245,6 @@ class GlobalLimiter:
             return self.limiter._id(rule)
         except Error:
             return -1
-
-    def take_all(self, requests: Sequence[Request]) -> All:
-        """Take from up to 16 limits, of this host and of many, all or none. Those of this host are asked first, at
-        once, then those of the engine in their order. What was taken is given back where a later one denies: meanwhile
-        others may be denied for it, nobody gets more. Of a denial, the only result is that of the one that denies."""
-        return take_all(self.limiter, self, requests)
 
     def ping(self) -> EngineInfo:
         """Ask the engine what it is, whatever the breaker says. Error: it says nothing, or refuses."""

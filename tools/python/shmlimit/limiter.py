@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import NamedTuple
 
-from . import _c
+from . import _c, _c_gate
 from ._c import library
+
+log = logging.getLogger("shmlimit")
 
 NEVER = _c.UINT64_MAX
 """retry_after_ns of what will never fit; as max_wait_ns: as long as the rule allows."""
@@ -48,6 +51,11 @@ class Algorithm(IntEnum):
     """At most capacity tokens in any stretch of a period; the count is 0 or the capacity."""
     LEASE = 3
     """Tokens that are leased from a funnel elsewhere, whose capacity, count and period these are."""
+    COUNTER = 4
+    """A count that expires: the largest is the capacity; to take() at most capacity tokens in a period, which begins with the
+    first. The count is 0 or the capacity."""
+    HOLD = 5
+    """Places that are held, at most capacity at once, each for at most a period. The count is 0 or the capacity."""
 
 
 class Mode(IntEnum):
@@ -96,22 +104,49 @@ class Result(NamedTuple):
         return self.allowed
 
 
-def _by_ctypes(handle: int | None, rule: str | int, key: str | bytes, cost: int, /) -> Result | None:
+class Count(NamedTuple):
+    """What count() found and did. True unless it would have gone beyond the bound."""
+
+    allowed: bool
+    value: int
+    """The count now, after the call."""
+    applied: int
+    """What the call added."""
+    ttl_ns: int
+    """How long the count lives from now; 0: there is none."""
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+
+def _log_line(bad: bool, line: str) -> None:
+    """What gates report."""
+    (log.error if bad else log.warning)("%s", line)
+
+
+def _bind() -> ModuleType | None:
+    """The extension, if pip could build it, with the functions that it calls."""
+    try:
+        from . import _native
+
+        libraries = [library] * 4 + [_c_gate.load()] * 3
+    except (ImportError, OSError):
+        return None
+    names = ("rule_find", "take", "peek", "count", "gate_ask", "gate_attach", "gate_report")
+    functions = [getattr(one, name) for one, name in zip(libraries, names)]
+    addresses = tuple(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions)
+    _native.bind(addresses, Result, Count, _c_gate.OUTCOMES, _log_line)
+    return _native
+
+
+def _by_ctypes(*_arguments: object) -> None:
     """Stands for the extension where pip could not build it."""
-    return None
 
 
-try:
-    from . import _native
-except ImportError:
-    _native_take = _by_ctypes
-else:
-    _native.bind(
-        ctypes.cast(library.rule_find, ctypes.c_void_p).value or 0,
-        ctypes.cast(library.take, ctypes.c_void_p).value or 0,
-        Result,
-    )
-    _native_take = _native.take
+native = _bind() if _c.available else None
+_native_take: Callable[..., Result | None] = native.take if native else _by_ctypes
+_native_peek: Callable[..., Result | None] = native.peek if native else _by_ctypes
+_native_count: Callable[..., Count | None] = native.count if native else _by_ctypes
 
 
 class Request(NamedTuple):
@@ -206,13 +241,6 @@ def _name(name: str) -> bytes:
     return encoded
 
 
-def check_names(segment: str, rule: str | None = None) -> None:
-    """Raise Error if no segment can have this name, or no rule the other."""
-    _check(library.check_names(_name(segment), None), segment)
-    if rule is not None:
-        _check(library.check_names(None, _name(rule)), rule)
-
-
 def _key(key: str | bytes) -> bytes:
     return key if isinstance(key, bytes) else key.encode("utf-8", "surrogateescape")
 
@@ -224,8 +252,53 @@ def _unsigned(number: int, bits: int = 64) -> int:
     return number
 
 
+def _signed(number: int) -> int:
+    if not -(1 << 63) <= number < 1 << 63:
+        raise _error(errno.EINVAL, str(number))
+    return number
+
+
 def _result(allowed: bool, r: _c.Result) -> Result:
     return Result(allowed, r.limit, r.remaining, r.wait_ns, r.retry_after_ns, r.reset_after_ns)
+
+
+class Place:
+    """A place under a HOLD rule, from Limiter.enter(): true if it was free. A with statement leaves it."""
+
+    def __init__(self, limiter: Limiter, rule: str | int, key: bytes, result: Result, hold: _c.Hold) -> None:
+        self.result = result
+        """`remaining` counts free places; denied: the first place ends after `retry_after_ns`."""
+        self._limiter = limiter
+        self._rule = rule
+        self._key = key
+        self._hold = hold
+
+    def __bool__(self) -> bool:
+        return self.result.allowed
+
+    def renew(self) -> bool:
+        """Hold it for another period from now. False: it had ended."""
+        return self._call(library.renew)
+
+    def leave(self) -> bool:
+        """False: it had ended, or was left before."""
+        return self._call(library.leave)
+
+    def _call(self, function: Callable[..., int]) -> bool:
+        limiter = self._limiter
+        answer = function(limiter._handle, limiter._id(self._rule), self._key, len(self._key), ctypes.byref(self._hold))
+        if answer == -errno.ETIME:
+            return False
+        _check(answer, f"{limiter.name}: rule {self._rule}")
+        return True
+
+    def __enter__(self) -> Place:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.leave()
 
 
 class Limiter:
@@ -307,36 +380,23 @@ class Limiter:
     def _id(self, rule: str | int) -> int:
         return self.rule_find(rule) if isinstance(rule, str) else _unsigned(rule, 31)
 
-    def _is_lease(self, rule: str | int) -> bool:
-        return bool(library.rule_algorithm(self._handle, self._id(rule)) == Algorithm.LEASE)
-
-    def _take_leased(self, rule: str | int, key: str | bytes, cost: int) -> Result | None:
-        """Take tokens that this host has leased. None: the engine must be asked."""
-        r, lease = _c.Result(), _c.Lease(struct_size=ctypes.sizeof(_c.Lease))
-        key = _key(key)
-        answer = library.lease_take(
-            self._handle, self._id(rule), key, len(key), _unsigned(cost), 0, 0, ctypes.byref(lease), ctypes.byref(r)
-        )
-        _check(answer, f"{self.name}: rule {rule}")
-        return _result(answer == 0, r) if answer < _c.LEASE_ASK else None
-
     def rule_find(self, rule: str) -> int:
         """The id of a rule, which it keeps while it exists."""
         return _check(library.rule_find(self._handle, _name(rule)), f"{self.name}: rule {rule}")
 
-    def rule_set(self, rule: str, terms: Rule) -> int:
+    def rule_set(self, rule: str, params: Rule) -> int:
         """Define a rule or change one, for all processes, with their next decision. Keys keep their tokens."""
         c = _c.Rule(
             struct_size=ctypes.sizeof(_c.Rule),
-            algorithm=terms.algorithm,
-            mode=terms.mode,
-            flags=_c.NEXT_PAYS * terms.next_pays | _c.COUNT_REFUSED * terms.count_refused,
-            capacity=_unsigned(terms.capacity),
-            count=_unsigned(terms.count),
-            period_ns=_unsigned(terms.period_ns),
-            max_wait_ns=_unsigned(terms.max_wait_ns),
-            warmup_ns=_unsigned(terms.warmup_ns),
-            cold_factor_milli=_unsigned(terms.cold_factor_milli, 32),
+            algorithm=params.algorithm,
+            mode=params.mode,
+            flags=_c.NEXT_PAYS * params.next_pays | _c.COUNT_REFUSED * params.count_refused,
+            capacity=_unsigned(params.capacity),
+            count=_unsigned(params.count),
+            period_ns=_unsigned(params.period_ns),
+            max_wait_ns=_unsigned(params.max_wait_ns),
+            warmup_ns=_unsigned(params.warmup_ns),
+            cold_factor_milli=_unsigned(params.cold_factor_milli, 32),
         )
         return _check(library.rule_set(self._handle, _name(rule), ctypes.byref(c)), f"{self.name}: rule {rule}")
 
@@ -368,6 +428,12 @@ class Limiter:
         _check(library.fields(_name(rule), ctypes.byref(c), answer, ctypes.byref(r), ctypes.byref(out)), subject)
         return Fields(out.policy.decode(), out.limit.decode(), out.retry_after.decode())
 
+    def rules(self) -> list[str]:
+        """The names of all rules."""
+        name = ctypes.create_string_buffer(_c.RULE_NAME_MAX + 1)
+        ids = range(self.info().rules)
+        return [name.value.decode() for i in ids if library.rule_name(self._handle, i, name) == 0]
+
     def rule_remove(self, rule: str) -> None:
         """Forget a rule and all its funnels."""
         _check(library.rule_remove(self._handle, _name(rule)), f"{self.name}: rule {rule}")
@@ -388,7 +454,43 @@ class Limiter:
 
     def peek(self, rule: str | int, key: str | bytes, cost: int = 1) -> Result:
         """What a take would answer, without taking."""
-        return self._decide("peek", rule, key, cost)
+        r = _native_peek(self._handle, rule, key, cost)
+        return self._decide("peek", rule, key, cost) if r is None else r
+
+    def count(
+        self,
+        rule: str | int,
+        key: str | bytes,
+        n: int = 1,
+        *,
+        ttl_ns: int = 0,
+        bound: int = _c.INT64_MAX,
+        saturate: bool = False,
+        restart: bool = False,
+    ) -> Count:
+        """Add `n`, which may be negative, to a count that expires `ttl_ns` after its first addition (0: the rule's period).
+        Beyond `bound` or below 0: nothing is added, or, with `saturate`, what fits. With `restart` the time begins again."""
+        flags = _c.COUNT_SATURATE * saturate + _c.COUNT_RESTART * restart
+        counted = _native_count(self._handle, rule, key, n, ttl_ns, bound, flags)
+        if counted is not None:
+            return counted
+        c, encoded = _c.Count(struct_size=ctypes.sizeof(_c.Count)), _key(key)
+        answer = library.count(
+            self._handle, self._id(rule), encoded, len(encoded), _signed(n), _unsigned(ttl_ns), _signed(bound), flags,
+            ctypes.byref(c),
+        )
+        _check(answer, f"{self.name}: rule {rule}")
+        return Count(answer == 0, c.count, c.applied, c.ttl_ns)
+
+    def enter(self, rule: str | int, key: str | bytes) -> Place:
+        """Enter one of the key's places, if one is free: ``with limiter.enter("jobs", user) as place: if place: ...``. A place
+        that is not left, because its process was killed, ends after the rule's period."""
+        r, hold, encoded = _c.Result(), _c.Hold(struct_size=ctypes.sizeof(_c.Hold)), _key(key)
+        answer = library.enter(
+            self._handle, self._id(rule), encoded, len(encoded), 1, ctypes.byref(hold), ctypes.byref(r)
+        )
+        _check(answer, f"{self.name}: rule {rule}")
+        return Place(self, rule, encoded, _result(answer == 0, r), hold)
 
     def reserve(self, rule: str | int, key: str | bytes, cost: int = 1, max_wait_ns: int = NEVER) -> Result:
         """Take tokens now or in advance: the caller waits for `wait_ns` before he goes on, as in
@@ -436,8 +538,8 @@ class Limiter:
         """redis-cell's CL.THROTTLE, for code that carries its limits along."""
         reply = (ctypes.c_int64 * 5)()
         key = _key(key)
-        terms = map(_unsigned, (capacity, count, period_s, quantity))
-        answer = library.throttle(self._handle, key, len(key), *terms, reply)
+        params = map(_unsigned, (capacity, count, period_s, quantity))
+        answer = library.throttle(self._handle, key, len(key), *params, reply)
         _check(answer, self.name)
         return Throttled(*reply)
 

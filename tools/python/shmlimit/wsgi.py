@@ -9,26 +9,28 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .forwarded import UNIX, Proxies
-from .gate import Gate, address_key
+from .gate import Gate, is_address, status_line
 
 if TYPE_CHECKING:
     from _typeshed import OptExcInfo
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 
-def client(environ: Mapping[str, Any]) -> str | bytes:
-    """The net of the address that the server heard from: of IPv6 the /64."""
-    return address_key(environ.get("REMOTE_ADDR", ""))
+@is_address
+def client(environ: Mapping[str, Any]) -> str:
+    """The address that the server heard from. What has none, as on a Unix socket, is one client."""
+    return environ.get("REMOTE_ADDR") or UNIX
 
 
-def client_behind(*proxies: str) -> Callable[[Mapping[str, Any]], str | bytes]:
-    """Like client(), but where the server heard from one of these proxies, the net of the address that X-Forwarded-For
-    names. A proxy is an address, a net, or "unix:" for those that connect through a Unix socket."""
+def client_behind(*proxies: str) -> Callable[[Mapping[str, Any]], str]:
+    """Like client(), but where the server heard from one of these proxies, the address that X-Forwarded-For names. A
+    proxy is an address, a net, or "unix:" for those that connect through a Unix socket."""
     known = Proxies(proxies)
 
-    def client_of(environ: Mapping[str, Any]) -> str | bytes:
+    @is_address
+    def client_of(environ: Mapping[str, Any]) -> str:
         forwarded = environ.get("HTTP_X_FORWARDED_FOR")
-        return address_key(known.client(environ.get("REMOTE_ADDR") or UNIX, [forwarded] if forwarded else []))
+        return known.client(environ.get("REMOTE_ADDR") or UNIX, [forwarded] if forwarded else [])
 
     return client_of
 
@@ -40,20 +42,24 @@ class Middleware:
     def __init__(self, app: WSGIApplication, gate: Gate) -> None:
         self.app = app
         self.gate = gate
+        self._ask = gate.ask_fast
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        answer = self.gate.ask(environ)
-        environ["shmlimit.status"] = answer.status
-        if answer.refusal is not None:
-            content = [("Content-Type", "text/plain"), ("Content-Length", str(len(answer.body)))]
-            start_response(f"{answer.refusal.value} {answer.refusal.phrase}", content + answer.fields)
-            return [] if environ["REQUEST_METHOD"] == "HEAD" else [answer.body]
-        if not answer.fields:
+        outcome, refusal, fields, _, _ = self._ask(environ)
+        environ["shmlimit.status"] = outcome
+        if refusal:
+            line = status_line(refusal)
+            body = line.encode() + b"\n"
+            start_response(line, [("Content-Type", "text/plain"), ("Content-Length", str(len(body))), *fields])
+            return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
+        if not fields:
             return self.app(environ, start_response)
 
         def start(
             status: str, headers: list[tuple[str, str]], exc_info: OptExcInfo | None = None, /
         ) -> Callable[[bytes], object]:
-            return start_response(status, headers + answer.fields, exc_info)
+            if exc_info is None:
+                return start_response(status, headers + fields)
+            return start_response(status, headers + fields, exc_info)
 
         return self.app(environ, start)

@@ -24,7 +24,7 @@ static int run(const struct call *call)
 	int status;
 
 	if (call->option[EXIT_CODE] != NULL && call->option[DRY_RUN] == NULL)
-		return fail("--exit-code: must be --dry-run --exit-code");
+		return fail("--exit-code needs --dry-run");
 	status = plan_make(&plan, call->operand[0], call->operand[1], flags);
 	if (status == STATUS_OK && call->option[DRY_RUN] != NULL) {
 		status = plan_show(&plan);

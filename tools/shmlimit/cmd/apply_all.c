@@ -80,10 +80,10 @@ static int run(const struct call *call)
 	int status = STATUS_OK, count;
 
 	if (call->option[EXIT_CODE] != NULL && call->option[DRY_RUN] == NULL)
-		return fail("--exit-code: must be --dry-run --exit-code");
+		return fail("--exit-code needs --dry-run");
 	count = scandir(folder, &entry, is_meant, alphasort);
 	if (count < 0)
-		return fail("%s: %s: must be a folder that can be read", folder, strerror(errno));
+		return fail("%s: %s", folder, strerror(errno));
 	for (int i = 0; i < count; i++) {
 		int of_one = apply_entry(call, folder, entry[i]->d_name);
 

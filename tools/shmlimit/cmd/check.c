@@ -83,7 +83,7 @@ static int parse(const struct call *call, struct check *check)
 			status = limit_parse(what, call->option[i], &check->limit[i]);
 	}
 	if (status == STATUS_OK && call->option[INTERVAL] != NULL && call->option[STATE] != NULL)
-		return fail("--interval and --state: must be one of the two");
+		return fail("--interval and --state cannot be combined");
 	if (status == STATUS_OK && call->option[INTERVAL] != NULL)
 		status = duration_parse("--interval", call->option[INTERVAL], &check->interval_ns);
 	if (status == STATUS_OK && (check->interval_ns == 0 || check->interval_ns > INTERVAL_MAX))

@@ -20,7 +20,7 @@ static const struct command_option options[] = {
 	[SATURATE] = { "saturate", NULL, "beyond the bound, or below 0: add what fits, instead of nothing" },
 	[RESTART] = { "restart", NULL, "the time to live begins again" },
 	[JSON] = { "json", NULL, "print the facts as JSON" },
-	[QUIET] = { "quiet", NULL, "print nothing: the exit status tells" },
+	[QUIET] = { "quiet", NULL, "print nothing; the exit status is the answer" },
 	KEY_OPTION_ROWS,
 	KEY_PREFIX_ROW,
 	{ 0 },
@@ -49,7 +49,7 @@ static int options_parse(const struct call *call, struct question *q)
 	int status;
 
 	if (call->option[JSON] != NULL && call->option[QUIET] != NULL)
-		return fail("--json and --quiet: contradict each other: must be one of them");
+		return fail("--json and --quiet cannot be combined");
 	status = key_parse(call, call->operand[KEY], &q->key);
 	if (status == STATUS_OK && call->option[BY] != NULL)
 		status = by_parse(call->option[BY], &q->n);
@@ -82,9 +82,10 @@ static int fail_count(struct shmlimit *limiter, const struct call *call, int id,
 	char asked[TEXT_LEN], longest[TEXT_LEN];
 
 	if (error == -EOPNOTSUPP)
-		return fail("rule %s: not a counter: must be set with --algorithm counter", call->operand[RULE]);
+		return fail("rule %s: not a counter (set one with --algorithm counter)", call->operand[RULE]);
 	if (error == -ERANGE && shmlimit_rule_range(limiter, id, &range) == 0)
-		return fail("--ttl %s: rule %s can count for %s at most: a smaller capacity or a longer period makes that longer",
+		return fail("--ttl %s: rule %s can count for %s at most: a smaller capacity or a longer period "
+		            "makes that longer",
 		            duration_text(asked, q->ttl_ns), call->operand[RULE], duration_text(longest, range.ahead_ns));
 	return fail_rule(call->operand[NAME], call->operand[RULE], error);
 }
@@ -128,8 +129,8 @@ const struct command command_count = {
 	.name = "count",
 	.operands = "NAME RULE KEY",
 	.purpose = "add to a count that expires, as Redis's INCREX",
-	.details = "Prints, as one line: the count; what was added; seconds that the count lives. Exit 0 if it was\n"
-	           "added, or 1 if the count would be above the bound or below 0: then nothing was changed.\n",
+	.details = "Prints one line: the count; what was added; seconds until the count ends. Exit 0 if it was added,\n"
+	           "or 1 if the count would be above the bound or below 0: then nothing was changed.\n",
 	.options = options,
 	.run = run,
 };

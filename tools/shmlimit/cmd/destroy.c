@@ -22,7 +22,7 @@ static int run(const struct call *call)
 	if (error == -ENOENT && call->option[IF_EXISTS] != NULL)
 		return STATUS_OK;
 	if (error == -EACCES || error == -EPERM)
-		return fail("segment %s: no permission: must be destroyed by its owner or by root", name);
+		return fail("segment %s: no permission (only its owner and root can destroy it)", name);
 	return error < 0 ? fail_segment(name, error) : STATUS_OK;
 }
 

@@ -44,7 +44,7 @@ static int parse(const struct call *call, struct request *q)
 	return status;
 }
 
-/* Signals that would end the process: not those that it was told to ignore, as nohup does. */
+/* Signals that would end the process: not those that its parent made it ignore, as nohup does. */
 static void ending_signals(sigset_t *set)
 {
 	static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
@@ -90,6 +90,29 @@ static int become(char **command)
 	return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
 }
 
+/* What goes back if a signal comes after the wait and before the command runs, which has no handler of this. */
+static struct {
+	struct shmlimit *limiter;
+	const struct request *q;
+	int rule;
+} taken;
+
+/* shmlimit_refund() may be called from handlers. This one is gone by now, so the signal ends the process. */
+static void give_back(int number)
+{
+	shmlimit_refund(taken.limiter, taken.rule, taken.q->key.bytes, taken.q->key.len, taken.q->cost, NULL);
+	raise(number);
+}
+
+static void handle(const sigset_t *ending, void (*handler)(int))
+{
+	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESETHAND | SA_NODEFER };
+
+	for (int number = 1; number < NSIG; number++)
+		if (sigismember(ending, number) == 1)
+			sigaction(number, &action, NULL);
+}
+
 /* Signals that were held, and what they are to be set back to. */
 struct held {
 	sigset_t ending, before;
@@ -101,9 +124,16 @@ static int wait_and_run(struct shmlimit *limiter, int rule, const struct request
 {
 	int number = wait_ns(r->wait_ns, &held->ending), status = STATUS_ERROR, is_taken = r->retry_after_ns == 0;
 
+	taken.limiter = limiter;
+	taken.q = q;
+	taken.rule = rule;
 	if (number == 0) {
+		if (is_taken)
+			handle(&held->ending, give_back);
 		sigprocmask(SIG_SETMASK, &held->before, NULL);
 		status = become(command);
+		sigprocmask(SIG_BLOCK, &held->ending, NULL);
+		handle(&held->ending, SIG_DFL);
 	}
 	if (is_taken)
 		shmlimit_refund(limiter, rule, q->key.bytes, q->key.len, q->cost, NULL);

@@ -38,7 +38,7 @@ static int fail_open(const struct global_call *g, int error)
 	if (g->told)
 		return STATUS_ERROR;
 	if (error == -EINVAL)
-		return fail("backend options: out of range: must be --deadline 100us to 10s, --lease 1ms to "
+		return fail("backend options out of range: use --deadline 100us to 10s, --lease 1ms to "
 		            "10s, --prefix %d bytes without '{'", SHMLIMIT_GLOBAL_PREFIX_MAX);
 	return error == -ENOMEM ? fail_memory() : fail_segment(segment, error);
 }
@@ -51,7 +51,7 @@ static int open_engine(struct global_call *g, struct shmlimit_global_options *o)
 	if (strcmp(url, "-") == 0)
 		url = getenv(URL_VARIABLE);
 	if (url == NULL)
-		return fail("$" URL_VARIABLE ": is not set: must be the backend's URL");
+		return fail("$" URL_VARIABLE " is not set (it holds the backend's URL)");
 	o->struct_size = sizeof(*o);
 	o->report = report;
 	o->arg = g;
@@ -94,6 +94,6 @@ int global_status(const struct global_call *g, int error)
 	if (rule == NULL)
 		return fail_segment(g->call->operand[GLOBAL_NAME], error);
 	if (error == -EOPNOTSUPP)
-		return fail("rule %s: not a lease: must be one that was set with --algorithm lease", rule);
+		return fail("rule %s: not a lease (set one with --algorithm lease)", rule);
 	return fail_rule(g->call->operand[GLOBAL_NAME], rule, error);
 }

@@ -21,7 +21,7 @@ enum { GLOBAL_DEADLINE, GLOBAL_LEASE, GLOBAL_PREFIX, GLOBAL_OPTIONS };
 	[GLOBAL_PREFIX] = { "prefix", "TEXT", "prefix of the backend's keys (default shmlimit:)" }
 
 #define GLOBAL_DETAILS                                                                                         \
-	"URL is redis://[user:password@]host[:port][/db] or unix:///path[?db=N]; '-' is\n"                     \
+	"URL is redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path[?db=N]; '-' is\n"                     \
 	"the value of $SHMLIMIT_ENGINE, which hides a password from other users.\n"
 
 struct global_call {

@@ -5,8 +5,11 @@
  */
 #include "global.h"
 
+enum { JSON = GLOBAL_OPTIONS };
+
 static const struct command_option options[] = {
 	GLOBAL_OPTION_ROWS,
+	[JSON] = { "json", NULL, "print JSON" },
 	KEY_OPTION_ROWS,
 	{ 0 },
 };
@@ -26,6 +29,8 @@ static int run(const struct call *call)
 	found = shmlimit_global_reset(g.global, g.rule, one ? key.bytes : NULL, one ? key.len : 0);
 	status = global_status(&g, found);
 	global_close(&g);
+	if (status == STATUS_OK && call->option[JSON] != NULL)
+		return reset_print_json(found, one);
 	return status == STATUS_OK ? reset_report(found, one ? &key : NULL, call->operand[GLOBAL_RULE]) : status;
 }
 

@@ -14,7 +14,7 @@
 enum { SLOTS, WAIT, JSON };
 
 static const struct command_option options[] = {
-	[SLOTS] = { "slots", "N", "new number of slots, at least twice the present one" },
+	[SLOTS] = { "slots", "N", "new number of slots, at least twice the current number" },
 	[WAIT] = { "wait", NULL, "wait until no key is left in the old table" },
 	[JSON] = { "json", NULL, "print JSON" },
 	{ 0 },
@@ -57,17 +57,17 @@ static int fail_growth(const char *name, struct shmlimit *limiter, const char *s
 	switch (-error) {
 	case EALREADY:
 		return fail("segment %s: has grown before, and %" PRIu64 " keys are left in the old table, the last for %s: "
-		            "must be tried again then, or with --wait", name, rest.keys,
+		            "try again then, or use --wait", name, rest.keys,
 		            duration_text(until, rest.until_ns));
 	case EINVAL:
 		return fail("--slots %s: segment %s has %s: must be %" PRIu64 " or more", slots, name,
 		            number_text(text, info.slots), 2 * info.slots);
 	case EFBIG:
-		return fail("--slots %s: segment %s was created for %" PRIu64 " at the most (create --slots-max): must be fewer",
+		return fail("--slots %s: segment %s was created for %" PRIu64 " at the most (create --slots-max): use fewer",
 		            slots, name, info.slots_max);
 	case ENOSPC:
-		return fail("segment %s: no room in /dev/shm: must be fewer slots, or other segments must go "
-		            "(shmlimit list)", name);
+		return fail("segment %s: no room in /dev/shm: use fewer slots, or destroy other segments (shmlimit "
+		            "list)", name);
 	default:
 		return fail_segment(name, error);
 	}
@@ -81,7 +81,7 @@ static void sleep_ns(uint64_t ns)
 		;
 }
 
-/* Leave the table before, now or when its last key has refilled. */
+/* Leave the old table, now or when its last key has refilled. */
 static int finish(struct shmlimit *limiter, int wait)
 {
 	int error = shmlimit_grow(limiter, 0);
@@ -116,7 +116,7 @@ static void print_rest(struct shmlimit *limiter)
 		       duration_text(until, rest.until_ns));
 }
 
-/* What `slots` says, if anything; then what is left of the table before. */
+/* What `slots` says, if anything; then what is left of the old table. */
 static int carry_out(struct shmlimit *limiter, uint64_t slots, int wait)
 {
 	int error = slots != 0 && wait ? finish(limiter, 1) : 0;

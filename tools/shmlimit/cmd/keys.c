@@ -30,18 +30,12 @@ struct list {
 	int json;
 };
 
-/* A key that is not known is a '#' and its fingerprint, as top has it. */
 static void put_line(struct slot_out *out, const struct live_slot *slot)
 {
 	const char *rule = out_rule_name(out, slot->rule);
-	char text[KEY_TEXT_LEN];
+	char text[TEXT_LEN];
 
-	if (live_key(text, out->limiter, slot) != NULL) {
-		out_text(out, text);
-	} else {
-		out_text(out, "#");
-		out_fingerprint(out, slot->fingerprint);
-	}
+	out_key(out, slot);
 	out_text(out, "\t");
 	out_text(out, *rule != '\0' ? rule : "-");
 	out_text(out, "\t");

@@ -89,7 +89,7 @@ static int run(const struct call *call)
 	if (error < 0) {
 		json_decref(json);
 		table_free(&table);
-		return fail("/dev/shm: %s: must be a folder that you may read", strerror(-error));
+		return fail("/dev/shm: %s", strerror(-error));
 	}
 	return to.json != NULL ? print_json(json) : table_print(&table);
 }

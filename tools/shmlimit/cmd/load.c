@@ -21,13 +21,13 @@ static int fail_load(const char *segment, const char *path, int error)
 {
 	switch (-error) {
 	case EMEDIUMTYPE:
-		return fail("%s: not a saved segment: must be what shmlimit save wrote", path);
+		return fail("%s: not a saved segment (shmlimit save writes one)", path);
 	case EPROTO:
-		return fail("%s: saved by another version: must be loaded by the shmlimit that saved it", path);
+		return fail("%s: saved by another version: load it with the shmlimit that saved it", path);
 	case EUCLEAN:
-		return fail("%s: damaged, or not all of it: must be saved again", path);
+		return fail("%s: damaged or incomplete: save the segment again", path);
 	case EISDIR:
-		return fail("%s: %s: must be a file that can be read, or - for standard input", path, strerror(-error));
+		return fail("%s: %s", path, strerror(-error));
 	default:
 		return creation_fail(segment, error);
 	}
@@ -40,7 +40,7 @@ static int load(const char *segment, const char *path, uint32_t flags)
 	if (strcmp(path, "-") != 0) {
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		if (fd < 0)
-			return fail("%s: %s: must be a file that can be read, or - for standard input", path,
+			return fail("%s: %s", path,
 			            strerror(errno));
 	}
 	error = shmlimit_load(segment, fd, flags, NULL);

@@ -23,7 +23,7 @@ static const struct command_option options[] = {
 static int check_call(const struct call *call, int one, struct key *key)
 {
 	if ((call->option[ALL] != NULL) == (call->option[RULE] != NULL) || (call->option[ALL] != NULL && one))
-		return fail("reset: what to reset: must be exactly one of --all, --rule RULE, or --rule RULE "
+		return fail("reset: give exactly one of --all, --rule RULE, or --rule RULE "
 		            "--key KEY");
 	return one ? key_parse(call, call->option[KEY], key) : STATUS_OK;
 }
@@ -54,6 +54,13 @@ int reset_report(int found, const struct key *key, const char *rule)
 	return STATUS_NO;
 }
 
+int reset_print_json(int found, int one_key)
+{
+	int status = print_json(json_pack("{s:o}", "keys_reset", json_number((uint64_t)found)));
+
+	return status == STATUS_OK && found == 0 && one_key ? STATUS_NO : status;
+}
+
 static int reset(const struct call *call, struct shmlimit *limiter, const struct key *key)
 {
 	const char *segment = call->operand[0], *rule = call->option[RULE];
@@ -67,10 +74,8 @@ static int reset(const struct call *call, struct shmlimit *limiter, const struct
 		found = shmlimit_reset_fingerprint(limiter, id, key->fingerprint);
 	else
 		found = shmlimit_reset(limiter, id, key != NULL ? key->bytes : NULL, key != NULL ? key->len : 0);
-	if (found >= 0 && call->option[JSON] != NULL) {
-		status = print_json(json_pack("{s:o}", "keys_reset", json_number((uint64_t)found)));
-		return status == STATUS_OK && found == 0 && key != NULL ? STATUS_NO : status;
-	}
+	if (found >= 0 && call->option[JSON] != NULL)
+		return reset_print_json(found, key != NULL);
 	if (found >= 0)
 		return reset_report(found, key, rule);
 	return rule != NULL ? fail_rule(segment, rule, found) : fail_segment(segment, found);

@@ -6,10 +6,10 @@
 #include "rules.h"
 
 static const struct command_option options[] = {
-	[FIELD_ALGORITHM] = { "algorithm", "WHICH", "funnel, warmup, window, lease or counter (a new rule: funnel)" },
-	[FIELD_CAPACITY] = { "capacity", "N", "funnel: tokens that it can hold, the largest burst; counter: the largest count" },
+	[FIELD_ALGORITHM] = { "algorithm", "WHICH", "funnel, warmup, window, lease, counter or hold (a new rule: funnel)" },
+	[FIELD_CAPACITY] = { "capacity", "N", "funnel: the largest burst; counter: the largest count; hold: places" },
 	[FIELD_RATE] = { "rate", "COUNT/PERIOD", "tokens that come back a period: 30/60s, 5/m, 100/day, 1/500ms" },
-	[FIELD_PERIOD] = { "period", "DURATION", "counter: how long a count lives (a new rule: as long as it can)" },
+	[FIELD_PERIOD] = { "period", "DURATION", "counter: how long a count lives; hold: how long a place is held at most" },
 	[FIELD_WARMUP] = { "warmup", "DURATION", "warmup: time from cold to warm" },
 	[FIELD_COLD_FACTOR] = { "cold-factor", "X", "warmup: cold tokens take X times as long (a new rule: 3)" },
 	[FIELD_COUNT_REFUSED] = { "count-refused", "YES|NO", "window: refused tokens count too (a new rule: no)" },
@@ -27,7 +27,7 @@ static int options_parse(const struct call *call, struct wish *wish)
 		if (call->option[field] != NULL)
 			status = wish_parse(wish, field, call->option[field]);
 	if (status == STATUS_OK && wish->given == 0)
-		return fail("rule %s: nothing to set: must be --capacity and --rate, --mode, or another option", wish->name);
+		return fail("rule %s: nothing to set: give --capacity and --rate, --mode, or another option", wish->name);
 	return status;
 }
 
@@ -54,8 +54,9 @@ const struct command command_rule_set = {
 	.operands = "NAME RULE",
 	.purpose = "define a rule, or change one",
 	.details = "A new rule needs --capacity and --rate; with --algorithm window, --rate (at most COUNT in any stretch\n"
-	           "of PERIOD); with --algorithm warmup, --rate and --warmup; with --algorithm counter, nothing. An existing\n"
-	           "rule keeps what is not given, and its keys keep their tokens.\n",
+	           "of PERIOD); with --algorithm warmup, --rate and --warmup; with --algorithm counter, nothing; with\n"
+	           "--algorithm hold, --capacity and --period. An existing rule keeps what is not given, and its keys keep\n"
+	           "their tokens.\n",
 	.options = options,
 	.run = run,
 };

@@ -17,7 +17,7 @@ static int save_to(struct shmlimit *limiter, const char *segment, const char *pa
 		return STATUS_OK;
 	if (error == -ENOENT || error == -EUCLEAN || error == -EAGAIN)
 		return fail_segment(segment, error);
-	return fail("%s: %s: must be a file that can be written to", path, strerror(-error));
+	return fail("%s: %s", path, strerror(-error));
 }
 
 /* What load would refuse must not take the place of what it would not: the segment may be damaged while it is read. */

@@ -31,7 +31,7 @@ static const struct command_option options[] = {
 #define KEYS_MAX (SHMLIMIT_SLOTS_MAX / LOAD_SLOTS * LOAD_KEYS)
 
 struct demand {
-	uint64_t keys, period_ns;              /* so many in that time; 0: at once */
+	uint64_t keys, period_ns;              /* `keys` in this time; 0: at once */
 	struct shmlimit_rule rule;
 	int has_rule;
 	uint64_t window_max, store_keys;
@@ -48,10 +48,10 @@ static int parse_rule(const struct call *call, struct demand *d)
 	rule->struct_size = sizeof(*rule);
 	if (call->option[RATE] == NULL) {
 		if (call->option[CAPACITY] != NULL)
-			return fail("--capacity: its rate is missing: must be --rate COUNT/PERIOD --capacity N");
+			return fail("--capacity needs --rate COUNT/PERIOD");
 		if (d->period_ns != 0)
-			return fail("--keys %s: the time that each key is live is missing: must be with --rate, and --capacity "
-			            "unless it is a window's", call->option[KEYS]);
+			return fail("--keys %s: a period needs --rate, and --capacity unless it is a window's",
+			            call->option[KEYS]);
 		return STATUS_OK;
 	}
 	d->has_rule = 1;
@@ -69,7 +69,7 @@ static int parse(const struct call *call, struct demand *d)
 	int status;
 
 	if (keys == NULL)
-		return fail("size: --keys is missing: must be --keys N or --keys N/PERIOD");
+		return fail("size: missing --keys N or --keys N/PERIOD");
 	if (strchr(keys, '/') != NULL)
 		status = rate_parse("--keys", keys, &d->keys, &d->period_ns);
 	else
@@ -85,7 +85,7 @@ static int parse(const struct call *call, struct demand *d)
 	if (status == STATUS_OK && call->option[STORE_KEYS] != NULL)
 		status = number_parse("--store-keys", call->option[STORE_KEYS], 0, SHMLIMIT_KEY_MAX, &d->store_keys);
 	if (status == STATUS_OK && d->window_max > SHMLIMIT_WINDOW_MAX)
-		return fail("--rate %s: too large a window: must be %d or less, or have a --capacity", call->option[RATE],
+		return fail("--rate %s: window too large: must be %d or less, or have a --capacity", call->option[RATE],
 		            SHMLIMIT_WINDOW_MAX);
 	return status;
 }

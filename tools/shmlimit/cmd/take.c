@@ -115,7 +115,7 @@ static int take_keys(const struct call *call, const char *path)
 		from = is_stdin ? stdin : fopen(path, "re");
 		status = from != NULL ? take_lines(&lines, from, is_stdin ? "standard input" : path) : STATUS_ERROR;
 		if (from == NULL || ferror(from))
-			status = fail("%s: %s: must be a file that can be read, or - for standard input", path, strerror(errno));
+			status = fail("%s: %s", path, strerror(errno));
 		if (from != NULL && !is_stdin)
 			fclose(from);
 	}
@@ -140,7 +140,7 @@ static int limits_parse(const struct call *call, struct limits *limits)
 	while (limits->words[words] != NULL)
 		words++;
 	if (words % 2 != 0)
-		return fail("take: %s: its key is missing: must be NAME RULE KEY RULE KEY ...", limits->words[words - 1]);
+		return fail("take: %s: missing key (usage: NAME RULE KEY RULE KEY ...)", limits->words[words - 1]);
 	if (words > 2 * SHMLIMIT_REQUESTS_MAX)
 		return fail("take --all: %zu limits: must be %d or less", words / 2, SHMLIMIT_REQUESTS_MAX);
 	limits->count = words / 2;
@@ -232,7 +232,7 @@ static int take_all(const struct call *call)
 	int status = options_parse(call, &cost);
 
 	if (status == STATUS_OK && key_is_option(call))
-		return fail("take --all: each limit has its key as an operand: must be NAME RULE KEY RULE KEY ...");
+		return fail("take --all: each limit has its key as an operand (usage: NAME RULE KEY RULE KEY ...)");
 	if (status == STATUS_OK)
 		status = limits_parse(call, &limits);
 	if (status == STATUS_OK)
@@ -253,7 +253,8 @@ static int run(const struct call *call)
 	if (call_option(call, "all") != NULL)
 		return take_all(call);
 	if (call->operand[3] != NULL)
-		return fail("take: %s: one operand too many; usage: shmlimit take NAME RULE KEY, or NAME RULE KEY RULE KEY ... --all",
+		return fail("take: %s: one operand too many; usage: shmlimit take NAME RULE KEY, or NAME RULE KEY "
+		            "RULE KEY ... --all",
 		            call->operand[3]);
 	return path != NULL ? take_keys(call, path) : decision_run(call, 0, shmlimit_take);
 }

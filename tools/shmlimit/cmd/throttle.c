@@ -9,8 +9,10 @@
 #include "command.h"
 
 enum { NAME, KEY, CAPACITY, COUNT, PERIOD, QUANTITY };
+enum { JSON };
 
 static const struct command_option options[] = {
+	[JSON] = { "json", NULL, "print JSON" },
 	KEY_OPTION_ROWS,
 	KEY_PREFIX_ROW,
 	{ 0 },
@@ -30,7 +32,7 @@ static int seconds_parse(const char *text, uint64_t *seconds)
 	int error = digits_scan(&t, &s);
 
 	if (error == -EINVAL || (error == 0 && *t != '\0'))
-		return fail("period %s: not a whole number: must be decimal digits", text);
+		return fail("period %s: not a whole number of seconds", text);
 	if (error != 0 || s < 1 || s > UINT64_MAX / SECOND)
 		return fail("period %s: must be 1 to %" PRIu64, text, UINT64_MAX / SECOND);
 	*seconds = s;
@@ -65,6 +67,16 @@ static int fail_throttle(const char *segment, const struct limit *limit, int err
 	return error == -ERANGE ? fail_exact(name, &rule) : fail_rule(segment, name, error);
 }
 
+static json_t *reply_json(const int64_t reply[5])
+{
+	return json_pack("{s:b, s:I, s:I, s:o, s:I}",
+	                 "allowed", reply[0] == 0,
+	                 "limit", (json_int_t)reply[1],
+	                 "remaining", (json_int_t)reply[2],
+	                 "retry_after_s", reply[3] < 0 ? json_null() : json_integer(reply[3]),
+	                 "reset_after_s", (json_int_t)reply[4]);
+}
+
 static int run(const struct call *call)
 {
 	struct limit limit = { .quantity = 1 };
@@ -82,7 +94,9 @@ static int run(const struct call *call)
 	shmlimit_close(limiter);
 	if (answer < 0)
 		return fail_throttle(call->operand[NAME], &limit, answer);
-	for (int i = 0; i < 5; i++)
+	if (call->option[JSON] != NULL && (status = print_json(reply_json(reply))) != STATUS_OK)
+		return status;
+	for (int i = 0; i < 5 && call->option[JSON] == NULL; i++)
 		printf("%" PRId64 "%c", reply[i], i < 4 ? ' ' : '\n');
 	return answer == SHMLIMIT_ALLOWED ? STATUS_OK : STATUS_NO;
 }

@@ -48,7 +48,7 @@ static int check_key(const struct call *call, struct view *view, struct key *key
 	if (call->option[KEY] == NULL && !key_is_option(call))
 		return STATUS_OK;
 	if (call->option[RULE] == NULL)
-		return fail("--key: its rule is missing: must be --rule RULE --key KEY");
+		return fail("--key needs --rule RULE");
 	status = key_parse(call, call->option[KEY], key);
 	if (key->len > 0)
 		view->key = key;

@@ -88,7 +88,7 @@ static void print_leases(const struct view *view)
 	if (c.leases + c.denied + c.engine_errors == 0)
 		return;
 	putchar('\n');
-	print_line("leases", "%" PRIu64 ": tokens %" PRIu64 ", spent %" PRIu64 ", lapsed %" PRIu64, c.leases, c.leased,
+	print_line("leases", "%" PRIu64 ": tokens %" PRIu64 ", spent %" PRIu64 ", expired %" PRIu64, c.leases, c.leased,
 	           c.spent, c.lapsed);
 	print_line("known denials", "%" PRIu64, c.denied);
 	print_line("engine errors", "%" PRIu64 ", breaker openings %" PRIu64, c.engine_errors, c.breaker_openings);

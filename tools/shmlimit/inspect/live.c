@@ -21,56 +21,86 @@ static int larger(uint64_t a, uint64_t b)
 	return (a < b) - (a > b);
 }
 
-/* Who is denied stands together, before the others or behind them; the largest debt first. */
-static int by_denial(const struct live_slot *a, const struct live_slot *b, int denied_first)
-{
-	int a_denied = a->share == 0, b_denied = b->share == 0;
+/* What decides first and second, the smaller the earlier; and the slot's place. */
+struct rank {
+	uint64_t first, second;
+	size_t at;
+};
 
-	if (a_denied != b_denied)
-		return a_denied == denied_first ? -1 : 1;
-	return a_denied ? larger(a->debt_ns, b->debt_ns) : -larger(a->share, b->share);
+#define BEHIND ((uint64_t)1 << 63)
+
+/* Those that are denied stand together, before the others or behind them; the largest debt first. Debts are below 2^63. */
+static uint64_t rank_of_denial(const struct live_slot *slot, int denied_first)
+{
+	int denied = slot->share == 0;
+	uint64_t debt_ns = slot->debt_ns < BEHIND ? slot->debt_ns : BEHIND - 1;
+
+	return (denied == denied_first ? 0 : BEHIND) | (denied ? BEHIND - 1 - debt_ns : slot->share);
 }
 
-static int by_order(enum live_order order, const struct live_slot *a, const struct live_slot *b)
+static struct rank rank_of(enum live_order order, const struct live_slot *slot, size_t at)
 {
-	switch (order) {
-	case LIVE_RESET:
-		return 0;
-	case LIVE_DEBT:
-		return larger(a->debt_ns, b->debt_ns);
-	case LIVE_REMAINING:
-		return -larger(a->remaining, b->remaining);
-	default:
-		return by_denial(a, b, order == LIVE_DENIAL);
-	}
+	struct rank rank = { 0, ~slot->reset_after_ns, at };
+
+	if (order == LIVE_DEBT)
+		rank.first = ~slot->debt_ns;
+	else if (order == LIVE_REMAINING)
+		rank.first = slot->remaining;
+	else if (order != LIVE_RESET)
+		rank.first = rank_of_denial(slot, order == LIVE_DENIAL);
+	return rank;
+}
+
+/* Ties in an order that is the same each time. */
+static int compare_ranks(const struct rank *a, const struct rank *b, const struct live_slot *slots)
+{
+	int first = -larger(a->first, b->first);
+
+	if (first == 0)
+		first = -larger(a->second, b->second);
+	if (first == 0)
+		first = -larger((uint64_t)slots[a->at].rule, (uint64_t)slots[b->at].rule);
+	return first != 0 ? first : -larger(slots[a->at].fingerprint, slots[b->at].fingerprint);
 }
 
 int live_compare(enum live_order order, const struct live_slot *a, const struct live_slot *b)
 {
-	int first = by_order(order, a, b);
+	const struct live_slot both[] = { *a, *b };
+	struct rank of_a = rank_of(order, a, 0), of_b = rank_of(order, b, 1);
 
-	if (first == 0)
-		first = larger(a->reset_after_ns, b->reset_after_ns);
-	/* Ties in an order that is the same each time. */
-	if (first == 0)
-		first = -larger((uint64_t)a->rule, (uint64_t)b->rule);
-	if (first == 0)
-		first = -larger(a->fingerprint, b->fingerprint);
-	return first;
+	return compare_ranks(&of_a, &of_b, both);
 }
 
-static int compare(const void *a, const void *b, void *order)
+static int compare(const void *a, const void *b, void *slots)
 {
-	return live_compare(*(const enum live_order *)order, a, b);
+	return compare_ranks(a, b, slots);
 }
 
-/* Sort what there is, and forget what is beyond the limit. */
-static void settle(struct live *live)
+/*
+ * Sort what there is, and forget what is beyond the limit. WHY ranks: a million slots of 56 bytes are sorted in half the
+ * time if what is compared and moved is 24 bytes that stand side by side. A status.
+ */
+static int settle(struct live *live)
 {
-	if (live->count > 1)
-		qsort_r(live->slot, live->count, sizeof(*live->slot), compare, &live->order);
+	struct rank *rank = calloc(live->count, sizeof(*rank));
+	struct live_slot *sorted = reallocarray(NULL, live->room, sizeof(*sorted));
+
+	if (rank == NULL || sorted == NULL) {
+		free(rank);
+		free(sorted);
+		return fail_memory();
+	}
+	for (size_t i = 0; i < live->count; i++)
+		rank[i] = rank_of(live->order, &live->slot[i], i);
+	qsort_r(rank, live->count, sizeof(*rank), compare, live->slot);
 	if (live->count > live->limit)
 		live->count = (size_t)live->limit;
+	for (size_t i = 0; i < live->count; i++)
+		sorted[i] = live->slot[rank[i].at];
+	free(rank);
+	free(live->slot);
+	live->slot = sorted;
+	return STATUS_OK;
 }
 
 /*
@@ -85,8 +115,8 @@ static int keep(struct live *live, const struct live_slot *slot)
 
 	if (live->limit == 0)
 		return STATUS_OK;
-	if (live->count / 2 >= live->limit)
-		settle(live);
+	if (live->count / 2 >= live->limit && settle(live) != STATUS_OK)
+		return STATUS_ERROR;
 	if (live->count == live->room) {
 		room = live->room > 0 ? 2 * live->room : 64;
 		bigger = reallocarray(live->slot, room, sizeof(*bigger));
@@ -162,8 +192,7 @@ int live_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct live 
 		status = live->visit != NULL ? live->visit(live->context, &seen) : keep(live, &seen);
 	}
 	free(known);
-	settle(live);
-	return status;
+	return status == STATUS_OK && live->count > 1 ? settle(live) : status;
 }
 
 size_t live_key_bytes(unsigned char key[SHMLIMIT_KEY_MAX], struct shmlimit *limiter, const struct live_slot *seen,

@@ -90,6 +90,18 @@ void out_fingerprint(struct slot_out *out, uint64_t fingerprint)
 	out_hex(out, fingerprint, 12);
 }
 
+void out_key(struct slot_out *out, const struct live_slot *slot)
+{
+	char text[KEY_TEXT_LEN];
+
+	if (out->keeps_keys && live_key(text, out->limiter, slot) != NULL) {
+		out_text(out, text);
+		return;
+	}
+	out_text(out, "#");
+	out_fingerprint(out, slot->fingerprint);
+}
+
 const char *out_rule_name(struct slot_out *out, int rule)
 {
 	char *name = out->name[rule];

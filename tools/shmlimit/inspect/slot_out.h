@@ -30,6 +30,7 @@ void out_text(struct slot_out *out, const char *text);
 void out_spaces(struct slot_out *out, size_t n);
 void out_number(struct slot_out *out, uint64_t number);
 void out_fingerprint(struct slot_out *out, uint64_t fingerprint);
+void out_key(struct slot_out *out, const struct live_slot *slot);      /* "#" and its fingerprint if it is not known, as top */
 /* Print the buffer if it holds more bytes than that: called after each line, and with 0 after the last one. */
 void out_flush(struct slot_out *out, size_t above);
 

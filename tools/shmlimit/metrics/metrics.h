@@ -7,6 +7,7 @@
 #define METRICS_H
 
 #include "command.h"
+#include "shmlimit_global.h"
 
 struct metrics_rule {
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
@@ -21,6 +22,8 @@ struct metrics_segment {
 	struct shmlimit_counters counters;     /* of all rules, those that are gone too */
 	struct shmlimit_lease_counters leases;
 	uint64_t states[SHMLIMIT_SLOT_STALE + 1];
+	int agent_known;               /* `agent` is filled */
+	struct shmlimit_global_status agent;
 	struct metrics_rule *rule;
 	size_t rules;
 };

@@ -85,10 +85,10 @@ static uint64_t value_start(const struct metrics_segment *s)
 
 static const struct segment_gauge segment_gauges[] = {
 	{ "shmlimit_segment_enabled", "0: switched off, every decision answers allowed.", value_enabled },
-	{ "shmlimit_segment_size_bytes", "Shared memory of the segment.", value_size },
-	{ "shmlimit_segment_rules", "Rules that the segment has.", value_rules },
-	{ "shmlimit_segment_rules_max", "Rules that it can hold.", value_rules_max },
-	{ "shmlimit_segment_start_time_seconds", "When the segment was made, since 1970.", value_start },
+	{ "shmlimit_segment_size_bytes", "Bytes of shared memory that the segment takes.", value_size },
+	{ "shmlimit_segment_rules", "Rules that are defined in the segment.", value_rules },
+	{ "shmlimit_segment_rules_max", "Rules that the segment has room for.", value_rules_max },
+	{ "shmlimit_segment_start_time_seconds", "When the segment was created, in seconds since 1970.", value_start },
 };
 
 static void print_up(FILE *to, const struct metrics *m)
@@ -106,7 +106,7 @@ static void print_segment_info(FILE *to, const struct metrics *m)
 {
 	static const char metric[] = "shmlimit_segment_info";
 
-	print_head(to, metric, "gauge", "How the segment was made.");
+	print_head(to, metric, "gauge", "Options that the segment was created with, as labels; the value is always 1.");
 	for (size_t i = 0; i < m->segments; i++) {
 		const struct metrics_segment *s = &m->segment[i];
 
@@ -144,7 +144,7 @@ static void print_slots(FILE *to, const struct metrics *m)
 		[SHMLIMIT_SLOT_STALE] = "stale",
 	};
 
-	print_head(to, metric, "gauge", "Slots by state; free, refilled and stale ones hold nothing.");
+	print_head(to, metric, "gauge", "Slots by state. Free, refilled and stale slots can be taken by new keys.");
 	for (size_t i = 0; i < m->segments; i++)
 		for (size_t state = 0; m->segment[i].up && state < sizeof(states) / sizeof(*states); state++) {
 			print_series(to, metric, &m->segment[i], NULL, "state", states[state]);
@@ -182,9 +182,9 @@ static const struct {
 	const char *metric, *help;
 	void (*print)(FILE *to, const struct metrics_segment *segment, const struct metrics_rule *rule);
 } rule_gauges[] = {
-	{ "shmlimit_rule_info", "What the rule is.", print_rule_info },
-	{ "shmlimit_rule_capacity_tokens", "The largest burst.", print_capacity },
-	{ "shmlimit_rule_rate_tokens_per_second", "Tokens that come back.", print_rate },
+	{ "shmlimit_rule_info", "Algorithm and mode of the rule, as labels; the value is always 1.", print_rule_info },
+	{ "shmlimit_rule_capacity_tokens", "Capacity of the rule: its largest burst, in tokens.", print_capacity },
+	{ "shmlimit_rule_rate_tokens_per_second", "Tokens that come back in a second.", print_rate },
 };
 
 static void print_rule_gauges(FILE *to, const struct metrics *m, size_t gauge)
@@ -202,17 +202,17 @@ static const struct counter {
 	const char *metric, *answer, *help;
 	size_t offset;
 } counters[] = {
-	{ "decisions", "allowed", "Answers; shadow_denied is an allowed that an enforced rule would have denied.",
+	{ "decisions", "allowed", "Decisions by answer; shadow_denied counts those that a dry run allowed and enforcement would have denied.",
 	  offsetof(struct shmlimit_counters, allowed) },
 	{ "decisions", "denied", NULL, offsetof(struct shmlimit_counters, denied) },
 	{ "decisions", "shadow_denied", NULL, offsetof(struct shmlimit_counters, shadow_denied) },
-	{ "claims", NULL, "Slots taken for a key that had none.", offsetof(struct shmlimit_counters, claims) },
+	{ "claims", NULL, "Slots taken for a key that had no slot.", offsetof(struct shmlimit_counters, claims) },
 	{ "reclaims", NULL, "Slots taken from a key whose funnel had refilled.",
 	  offsetof(struct shmlimit_counters, reclaims) },
-	{ "evictions", NULL, "Slots taken from a key whose funnel had not refilled.",
+	{ "evictions", NULL, "Slots taken from a key whose funnel had not refilled: that key gets more than its limit.",
 	  offsetof(struct shmlimit_counters, evictions) },
 	{ "no_slot", NULL, "Decisions made without a slot.", offsetof(struct shmlimit_counters, no_slot) },
-	{ "failed_cas", NULL, "Updates tried again since another process came first.",
+	{ "failed_cas", NULL, "Updates that were tried again because another process updated the slot first.",
 	  offsetof(struct shmlimit_counters, failed_cas) },
 };
 
@@ -256,17 +256,17 @@ static const struct lease_counter {
 	const char *metric, *state, *help;
 	size_t offset;
 } lease_counters[] = {
-	{ "leases", NULL, "Deposits of tokens that were leased from elsewhere.",
+	{ "leases", NULL, "Leases of tokens from the backend that were deposited.",
 	  offsetof(struct shmlimit_lease_counters, leases) },
-	{ "lease_tokens", "leased", "Tokens that were deposited, spent, and not spent in time.",
+	{ "lease_tokens", "leased", "Leased tokens by what became of them: leased, spent, or expired unspent (lapsed).",
 	  offsetof(struct shmlimit_lease_counters, leased) },
 	{ "lease_tokens", "spent", NULL, offsetof(struct shmlimit_lease_counters, spent) },
 	{ "lease_tokens", "lapsed", NULL, offsetof(struct shmlimit_lease_counters, lapsed) },
-	{ "lease_known_denials", NULL, "Denials that were known, and nobody was asked.",
+	{ "lease_known_denials", NULL, "Denials that were answered on this host without a call to the backend.",
 	  offsetof(struct shmlimit_lease_counters, denied) },
-	{ "lease_engine_errors", NULL, "Calls to the engine that failed.",
+	{ "lease_engine_errors", NULL, "Calls to the backend that failed.",
 	  offsetof(struct shmlimit_lease_counters, engine_errors) },
-	{ "lease_breaker_openings", NULL, "Times that the engine was left alone for a while.",
+	{ "lease_breaker_openings", NULL, "Times that the circuit breaker opened: the backend was not called for a while.",
 	  offsetof(struct shmlimit_lease_counters, breaker_openings) },
 };
 
@@ -290,6 +290,84 @@ static void print_lease_counters(FILE *to, const struct metrics *m)
 			             counter->state);
 			fprintf(to, "%" PRIu64 "\n", *(const uint64_t *)(const void *)at);
 		}
+	}
+}
+
+/* ---- of agents ---- */
+
+static uint64_t value_serving(const struct shmlimit_global_status *s)
+{
+	return s->serving;
+}
+
+static uint64_t value_waiting(const struct shmlimit_global_status *s)
+{
+	return s->waiting;
+}
+
+/* What the last agent said of its connections is over when there is none. */
+static uint64_t value_connections(const struct shmlimit_global_status *s)
+{
+	return s->serving ? s->connections : 0;
+}
+
+static uint64_t value_breaker(const struct shmlimit_global_status *s)
+{
+	return s->serving && s->breaker_ns != 0;
+}
+
+static uint64_t value_answered(const struct shmlimit_global_status *s)
+{
+	return s->answered;
+}
+
+static uint64_t value_failed(const struct shmlimit_global_status *s)
+{
+	return s->failed;
+}
+
+static uint64_t value_late(const struct shmlimit_global_status *s)
+{
+	return s->late;
+}
+
+static uint64_t value_spoiled(const struct shmlimit_global_status *s)
+{
+	return s->spoiled;
+}
+
+static uint64_t value_full(const struct shmlimit_global_status *s)
+{
+	return s->full;
+}
+
+static const struct agent_metric {
+	const char *family, *suffix, *help;
+	uint64_t (*value)(const struct shmlimit_global_status *agent);
+} agent_metrics[] = {
+	{ "serving", "", "1: an agent asks the backend for all processes; 0: each process asks by itself.", value_serving },
+	{ "waiting_requests", "", "Requests that wait for the agent now.", value_waiting },
+	{ "connections", "", "Connections of the agent to backend servers.", value_connections },
+	{ "breaker_open", "", "1: the server of the agent's URL fails, and is not asked.", value_breaker },
+	{ "answered", "_total", "Requests that agents answered from the backend's reply.", value_answered },
+	{ "failed", "_total", "Requests that agents could not ask the backend for: on_failure decided.", value_failed },
+	{ "late", "_total", "Answers for which the process no longer waited.", value_late },
+	{ "spoiled", "_total", "Requests that were made again because another process overwrote them.", value_spoiled },
+	{ "full", "_total", "Times that a request found no room, and was made again later.", value_full },
+};
+
+static void print_agents(FILE *to, const struct metrics *m, const struct agent_metric *metric)
+{
+	char name[TEXT_LEN];
+
+	snprintf(name, sizeof(name), "shmlimit_agent_%s", metric->family);
+	print_head(to, name, *metric->suffix != '\0' ? "counter" : "gauge", metric->help);
+	strcat(name, metric->suffix);
+	for (size_t i = 0; i < m->segments; i++) {
+		if (!m->segment[i].agent_known)
+			continue;
+		print_series(to, name, &m->segment[i], NULL, NULL, NULL);
+		fprintf(to, "%" PRIu64 "\n", metric->value(&m->segment[i].agent));
 	}
 }
 
@@ -322,6 +400,8 @@ void metrics_text(FILE *to, const struct metrics *m)
 	print_slots(to, m);
 	print_counters(to, m, 0);
 	print_lease_counters(to, m);
+	for (size_t i = 0; i < sizeof(agent_metrics) / sizeof(*agent_metrics); i++)
+		print_agents(to, m, &agent_metrics[i]);
 	print_undecided(to, m);
 	for (size_t i = 0; i < sizeof(rule_gauges) / sizeof(*rule_gauges); i++)
 		print_rule_gauges(to, m, i);

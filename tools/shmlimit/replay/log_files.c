@@ -18,7 +18,7 @@
 
 #define BUFFER_SIZE (1u << 18)         /* the longest line that is seen whole */
 #define BAD_TEXT 160                   /* so much of a line is shown */
-#define PEEK_LINES 1000                /* so many may precede the first that is one */
+#define PEEK_LINES 1000                /* this number of lines may precede the first that is one */
 
 struct log_file {
 	const char *path;              /* NULL: standard input */
@@ -36,7 +36,7 @@ static const char *shown(const struct log_file *file)
 
 static int fail_log(const struct log_file *file, const char *why)
 {
-	return fail("%s: %s: must be a log that can be read, compressed by gzip or not", shown(file), why);
+	return fail("%s: %s", shown(file), why);
 }
 
 static int open_at(struct log_files *files)
@@ -136,8 +136,10 @@ static int peek(struct log_files *files)
 		status = line_at(files, &line, &found);
 		if (status != STATUS_OK || !found)
 			break;
-		if (log_line_parse(line.at, line.len, &parsed))
-			file->first_s = parsed.unix_s;
+		if (!log_line_parse(line.at, line.len, &parsed))
+			continue;
+		file->first_s = parsed.unix_s;
+		log_line_free(&parsed);
 	}
 	close_at(files);
 	if (stat(file->path, &stat_of) == 0)
@@ -191,7 +193,7 @@ int log_files_open(struct log_files *files, char **paths)
 		int is_stdin = strcmp(paths[i], "-") == 0;
 
 		if (is_stdin && count > 1)
-			return fail("-: standard input has no place among files: must be alone");
+			return fail("-: standard input cannot be read beside files");
 		files->file[i] = (struct log_file){ .path = is_stdin ? NULL : paths[i], .place = i };
 	}
 	status = put_in_order(files);
@@ -215,7 +217,7 @@ static int check_understood(const struct log_file *file)
 {
 	if (file->understood > 0 || file->bad == 0)
 		return STATUS_OK;
-	return fail("%s: none of %" PRIu64 " lines is in the common, combined or vhost_combined format; line %" PRIu64 ": %s",
+	return fail("%s: none of %" PRIu64 " lines is in the common, combined or vhost_combined format, or JSON; line %" PRIu64 ": %s",
 	            shown(file), file->lines, file->bad, file->bad_text);
 }
 

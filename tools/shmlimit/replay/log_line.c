@@ -3,6 +3,7 @@
  *
  *	10.0.0.7 - laoqian [21/Nov/2026:09:22:45 +0100] "GET /login?next=/ HTTP/1.1" 200 512 ...
  *	www.example.org:443 10.0.0.7 - ...
+ *	{"time": "2026-11-21T09:22:45+01:00", "remote_addr": "10.0.0.7", ...}
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +12,6 @@
 
 #include "log_line.h"
 
-#define TIME_LEN (sizeof("21/Nov/2026:09:22:45 +0100") - 1)
 #define YEAR_MIN 1970
 #define YEAR_MAX 2500          /* its nanoseconds still fit into 64 bits */
 
@@ -59,7 +59,7 @@ static int64_t days_of(int year, int month, int day)
 	return 365 * (int64_t)y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
 }
 
-static int time_parse(const char *t, int64_t *unix_s)
+int log_time_parse(const char *t, int64_t *unix_s)
 {
 	int day = digits(t, 2), month = month_number(t + 3), year = digits(t + 7, 4);
 	int hour = digits(t + 12, 2), minute = digits(t + 15, 2), second = digits(t + 18, 2);
@@ -76,20 +76,25 @@ static int time_parse(const char *t, int64_t *unix_s)
 	return *unix_s >= 0;
 }
 
+struct span log_path_cut(struct span path)
+{
+	const char *query = memchr(path.at, '?', path.len);
+
+	if (query != NULL)
+		path.len = (size_t)(query - path.at);
+	return path;
+}
+
 /* "GET /path?query HTTP/1.1"; what is none, as a scanner's bytes, is taken for a path as a whole. */
-static struct span path_of(struct span request)
+struct span log_path_of(struct span request)
 {
 	struct span method, path, rest = request;
-	const char *query;
 
 	if (!cut(&rest, ' ', &method))
 		return request;
 	path = rest;
 	cut(&rest, ' ', &path);
-	query = memchr(path.at, '?', path.len);
-	if (query != NULL)
-		path.len = (size_t)(query - path.at);
-	return path;
+	return log_path_cut(path);
 }
 
 /* Is it SERVER:PORT, which vhost_combined puts before all else? An IPv6 address may end in a colon and digits, too. */
@@ -111,27 +116,56 @@ static int is_vhost(struct span word)
 	return inet_pton(AF_INET6, address, &ignored) != 1;
 }
 
+/* Behind the request, of which a quotation mark may be escaped: " 200 512"; "-" is none. */
+static int64_t bytes_of(struct span rest)
+{
+	struct span word;
+	int64_t sum = 0;
+
+	if (!cut(&rest, ' ', &word) || word.len != 0 || !cut(&rest, ' ', &word) || word.len != 3)
+		return -1;
+	if (!cut(&rest, ' ', &word))
+		word = rest;
+	if (word.len > 0 && word.at[word.len - 1] == '\r')
+		word.len--;
+	if (word.len == 1 && *word.at == '-')
+		return 0;
+	for (size_t i = 0; i < word.len && sum < LOG_BYTES_MAX; i++) {
+		if (word.at[i] < '0' || word.at[i] > '9')
+			return -1;
+		sum = 10 * sum + (word.at[i] - '0');
+	}
+	return word.len > 0 && sum < LOG_BYTES_MAX ? sum : -1;
+}
+
 /* A user's name may have blanks in it; what stands behind it is the time. */
 int log_line_parse(const char *text, size_t len, struct log_line *out)
 {
 	struct span rest = { text, len }, server = rest, ident, request;
 	const char *time;
 
+	out->bytes = -1;
+	if (len > 0 && *text == '{')
+		return json_line_parse(text, len, out);
+	out->json = NULL;
 	if (cut(&server, ' ', &ident) && is_vhost(ident))
 		rest = server;
 	if (!cut(&rest, ' ', &out->addr) || !cut(&rest, ' ', &ident) || out->addr.len == 0)
 		return 0;
 	time = memmem(rest.at, rest.len, " [", 2);
-	if (time == NULL || (size_t)(rest.at + rest.len - time) < TIME_LEN + sizeof(" [] \"") - 1)
+	if (time == NULL || (size_t)(rest.at + rest.len - time) < LOG_TIME_LEN + sizeof(" [] \"") - 1)
 		return 0;
 	out->user = (struct span){ rest.at, (size_t)(time - rest.at) };
 	time += 2;
-	if (memcmp(time + TIME_LEN, "] \"", 3) != 0 || !time_parse(time, &out->unix_s))
+	if (memcmp(time + LOG_TIME_LEN, "] \"", 3) != 0 || !log_time_parse(time, &out->unix_s))
 		return 0;
-	rest.len -= (size_t)(time + TIME_LEN + 3 - rest.at);
-	rest.at = time + TIME_LEN + 3;
+	rest.len -= (size_t)(time + LOG_TIME_LEN + 3 - rest.at);
+	rest.at = time + LOG_TIME_LEN + 3;
 	if (!cut(&rest, '"', &request))
 		return 0;
-	out->path = path_of(request);
+	out->path = log_path_of(request);
+	while (request.len > 0 && request.at[request.len - 1] == '\\' && cut(&rest, '"', &request))
+		;
+	out->bytes = bytes_of(rest);
 	return 1;
 }

@@ -20,7 +20,7 @@
 #define WINDOWS_SIZE (UINT64_C(1) << 28)       /* bytes that windows may take unless --slots says more */
 #define PROGRESS_LINES (1u << 15)              /* often enough for the eye */
 
-enum { RULE, KEY, TOP, SLOTS, JSON, PLOT, SUGGEST, MAX_DENIED, SINCE, UNTIL };
+enum { RULE, KEY, TOP, SLOTS, JSON, PLOT, SUGGEST, MAX_DENIED, SINCE, UNTIL, COST };
 
 static const struct command_option options[] = {
 	[RULE] = { "rule", "LIMIT...", "'10/s burst 20', or '100/m window'; up to 16 times, each by itself" },
@@ -33,12 +33,13 @@ static const struct command_option options[] = {
 	[MAX_DENIED] = { "max-denied", "SHARE", "exit with 1 if a limit denies more: 1%" },
 	[SINCE] = { "since", "TIME", "only requests since TIME: 2026-11-21T09:00Z, or 2h (2h ago)" },
 	[UNTIL] = { "until", "TIME", "only requests before TIME" },
+	[COST] = { "cost", "requests|bytes", "a request costs 1 (default), or the bytes of its response: '10M/s burst 50M'" },
 	{ 0 },
 };
 
 static int fail_limit(const char *text)
 {
-	return fail("--rule %s: not a limit: must be 'COUNT/PERIOD burst N' or 'COUNT/PERIOD window'", text);
+	return fail("--rule %s: not a limit: use 'COUNT/PERIOD burst N' or 'COUNT/PERIOD window'", text);
 }
 
 int replay_rule_parse(const char *text, struct shmlimit_rule *rule)
@@ -71,7 +72,7 @@ static int open_rule(struct replay_rule *rule, uint64_t slots)
 		uint64_t most = WINDOWS_SIZE / (16 + 16 * rule->rule.capacity);
 
 		if (rule->rule.capacity > SHMLIMIT_WINDOW_MAX)
-			return fail("--rule %s: too large a window: must be %d or less", rule->text,
+			return fail("--rule %s: window too large: must be %d or less", rule->text,
 			            SHMLIMIT_WINDOW_MAX);
 		o.window_max = (uint32_t)rule->rule.capacity;
 		if (slots == 0)
@@ -99,7 +100,7 @@ static int moment_parse(const char *what, const char *text, int64_t *unix_s)
 		}
 	}
 	if (strchr(text, '-') != NULL)
-		return fail("%s %s: not a time: must be 2026-11-21T09:00Z for example, or 2h", what, text);
+		return fail("%s %s: not a time (for example 2026-11-21T09:00Z, or 2h before now)", what, text);
 	status = duration_parse(what, text, &ago_ns);
 	*unix_s = time(NULL) - (int64_t)(ago_ns / 1000000000);
 	return status;
@@ -112,7 +113,7 @@ static int rule_of(struct replay_rule *rule, const char *text, int suggests)
 	if (!suggest_is_open(text))
 		return replay_rule_parse(text, &rule->rule);
 	if (!suggests)
-		return fail("--rule '%s': ? is a number that is to be found: must be with --suggest SHARE", text);
+		return fail("--rule '%s': ? stands for a number to find, which needs --suggest SHARE", text);
 	rule->pattern = text;
 	return suggest_parse(text, 1, &rule->rule);
 }
@@ -128,15 +129,31 @@ static int rules_parse(const struct call *call, struct replay *r)
 		return rule_of(&r->rule[0], "?/m burst ?", 1);
 	}
 	if (status == STATUS_OK && call->repeated_count == 0)
-		return fail("replay: --rule is missing: must be --rule 'COUNT/PERIOD burst N' or 'COUNT/PERIOD window'");
+		return fail("replay: missing --rule 'COUNT/PERIOD burst N' or 'COUNT/PERIOD window'");
 	for (size_t i = 0; i < call->repeated_count && status == STATUS_OK; i++) {
 		status = rule_of(&r->rule[i], call->repeated[i], suggests);
 		open |= r->rule[i].pattern != NULL;
 	}
 	r->rules = call->repeated_count;
 	if (status == STATUS_OK && suggests && !open)
-		return fail("--suggest: what is to be found: must be with a --rule that has a ?: '?/m burst 20', '10/s burst ?'");
+		return fail("--suggest: nothing to find: give a --rule with a ?, as in '?/m burst 20', '10/s burst ?'");
 	return status;
+}
+
+static const struct choice choices_cost[] = { { "requests", 0 }, { "bytes", 1 }, { 0 } };
+
+/* WHY NOT --suggest of bytes: with costs that differ a larger limit may deny more requests. */
+static int cost_parse(const struct call *call, struct replay *r)
+{
+	uint32_t cost;
+	int status = choice_parse("--cost", call->option[COST], choices_cost, &cost);
+
+	if (status != STATUS_OK)
+		return status;
+	r->cost_bytes = cost != 0;
+	if (r->cost_bytes && call->option[SUGGEST] != NULL)
+		return fail("--cost bytes: no number can be found for it: must be without --suggest");
+	return STATUS_OK;
 }
 
 static int parse(const struct call *call, struct replay *r)
@@ -156,6 +173,8 @@ static int parse(const struct call *call, struct replay *r)
 		status = number_parse("--top", call->option[TOP], 0, UINT64_MAX, &r->top);
 	if (status == STATUS_OK && call->option[SLOTS] != NULL)
 		status = number_parse("--slots", call->option[SLOTS], SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &r->slots);
+	if (status == STATUS_OK && call->option[COST] != NULL)
+		status = cost_parse(call, r);
 	if (status == STATUS_OK && call->option[PLOT] != NULL)
 		status = plot_check();
 	return status;
@@ -236,8 +255,9 @@ const struct command command_replay = {
 	.name = "replay",
 	.operands = "[FILE...]",
 	.purpose = "show from a web server's logs what limits would have denied",
-	.details = "Each FILE is a log in the common, combined or vhost_combined format, compressed by gzip or not;\n"
-	           "they are read from the oldest on. None, or -, is standard input. No segment is needed, and none is touched.\n",
+	.details = "Each FILE is a log in the common, combined or vhost_combined format, or of JSON objects (nginx,\n"
+	           "Caddy, Traefik, journalctl -o json), compressed by gzip or not. The oldest is read first.\n"
+	           "Without FILE, or for -, reads standard input. No segment is needed, and none is changed.\n",
 	.options = options,
 	.run = run,
 };

@@ -69,7 +69,7 @@ size_t step_worst(const struct replay_steps *steps, size_t rule);
 
 /* replay_order.c: requests of the last hour wait until no earlier one can come. */
 #define ORDER_S 3600
-#define ORDER_MAX (UINT64_C(4) << 20)          /* those that wait, 16 bytes each */
+#define ORDER_MAX (UINT64_C(4) << 20)          /* those that wait, 24 bytes each */
 
 struct replay_second {
 	uint32_t first, last;          /* places of entries; 0: none */
@@ -86,9 +86,9 @@ struct replay_order {
 
 /* A request of that time has come up. Returns 0 if it is too late; else, when order_take() is done, it can be added. */
 int order_expect(struct replay_order *order, int64_t unix_s);
-int order_add(struct replay_order *order, int64_t unix_s, struct replay_key *key);     /* 0 or -ENOMEM */
-/* The next one that has waited long enough, or any at the end, and its time; or NULL. */
-struct replay_key *order_take(struct replay_order *order, int at_end, int64_t *unix_s);
+int order_add(struct replay_order *order, int64_t unix_s, struct replay_key *key, uint64_t cost); /* 0 or -ENOMEM */
+/* The next one that has waited long enough, or any at the end, with its time and cost; or NULL. */
+struct replay_key *order_take(struct replay_order *order, int at_end, int64_t *unix_s, uint64_t *cost);
 void order_free(struct replay_order *order);
 
 /* A share of all requests, exactly as it was typed: per cent. */
@@ -102,6 +102,7 @@ struct replay {
 	size_t rules;
 	uint64_t slots;
 	uint64_t top;
+	int cost_bytes;                /* a request costs the bytes of its response, and not 1 */
 	struct share suggest, max_denied;
 	int64_t since_s, until_s;      /* requests before and from then on are left out; until_s 0: none */
 	uint64_t lines, not_understood, without_key, too_late, outside;
@@ -121,7 +122,7 @@ void replay_free(struct replay *r);
 int replay_worst(struct replay *r, size_t rule, struct replay_key ***list, size_t *count);
 
 /* One request, by one rule, and what it is counted in. A status. */
-int replay_decide(struct replay *r, size_t rule, struct replay_key *k, int64_t now_s, size_t step);
+int replay_decide(struct replay *r, size_t rule, struct replay_key *k, uint64_t cost, int64_t now_s, size_t step);
 
 /* replay.c: "10/s burst 20". A status. */
 int replay_rule_parse(const char *text, struct shmlimit_rule *rule);

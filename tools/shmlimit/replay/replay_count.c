@@ -68,13 +68,13 @@ static void count_denial(struct replay *r, size_t i, struct replay_key *k, int64
 	r->steps.denied[i][step]++;
 }
 
-int replay_decide(struct replay *r, size_t i, struct replay_key *k, int64_t now_s, size_t step)
+int replay_decide(struct replay *r, size_t i, struct replay_key *k, uint64_t cost, int64_t now_s, size_t step)
 {
 	struct replay_rule *rule = &r->rule[i];
-	int answer = shmlimit_take_at(rule->limiter, 0, k->key, k->len, 1, (uint64_t)now_s * SECOND, NULL);
+	int answer = shmlimit_take_at(rule->limiter, 0, k->key, k->len, cost, (uint64_t)now_s * SECOND, NULL);
 
 	if (answer < 0)
-		return fail("rule %s: %s: must be decided", rule->text, shmlimit_strerror(answer));
+		return fail("rule %s: %s", rule->text, shmlimit_strerror(answer));
 	if (answer == SHMLIMIT_ALLOWED)
 		rule->allowed++;
 	else
@@ -82,7 +82,7 @@ int replay_decide(struct replay *r, size_t i, struct replay_key *k, int64_t now_
 	return STATUS_OK;
 }
 
-static int decide(struct replay *r, struct replay_key *k, int64_t now_s)
+static int decide(struct replay *r, struct replay_key *k, uint64_t cost, int64_t now_s)
 {
 	size_t step = step_at(&r->steps, now_s);
 	int status = r->suggest.scale != 0 ? suggest_note(k, now_s) : STATUS_OK;
@@ -91,7 +91,7 @@ static int decide(struct replay *r, struct replay_key *k, int64_t now_s)
 	r->steps.requests[step]++;
 	for (size_t i = 0; i < r->rules && status == STATUS_OK; i++)
 		if (r->rule[i].limiter != NULL)
-			status = replay_decide(r, i, k, now_s, step);
+			status = replay_decide(r, i, k, cost, now_s, step);
 	return status;
 }
 
@@ -101,48 +101,59 @@ static int decide_waiting(struct replay *r, int at_end)
 	struct replay_key *k;
 	int status = STATUS_OK;
 	int64_t unix_s;
+	uint64_t cost;
 
-	while (status == STATUS_OK && (k = order_take(&r->order, at_end, &unix_s)) != NULL)
-		status = decide(r, k, unix_s);
+	while (status == STATUS_OK && (k = order_take(&r->order, at_end, &unix_s, &cost)) != NULL)
+		status = decide(r, k, cost, unix_s);
 	return status;
 }
 
-int replay_line(struct replay *r, const struct span *text, int *understood)
+static int count_line(struct replay *r, const struct log_line *line)
 {
 	unsigned char key[SHMLIMIT_KEY_MAX];
-	struct log_line line;
 	struct replay_key *k;
+	uint64_t cost = r->cost_bytes ? (uint64_t)line->bytes : 1;
 	size_t len;
 	int status;
 
-	r->lines++;
-	*understood = log_line_parse(text->at, text->len, &line);
-	if (!*understood) {
-		r->not_understood++;
-		return STATUS_OK;
-	}
-	if (line.unix_s < r->since_s || (r->until_s != 0 && line.unix_s >= r->until_s)) {
+	if (line->unix_s < r->since_s || (r->until_s != 0 && line->unix_s >= r->until_s)) {
 		r->outside++;
 		return STATUS_OK;
 	}
-	if (!order_expect(&r->order, line.unix_s)) {
+	if (!order_expect(&r->order, line->unix_s)) {
 		r->too_late++;
 		return STATUS_OK;
 	}
 	status = decide_waiting(r, 0);
 	if (r->first_s < 0)
-		r->first_s = r->last_s = line.unix_s;
-	if (line.unix_s < r->first_s)
-		r->first_s = line.unix_s;
-	if (line.unix_s > r->last_s)
-		r->last_s = line.unix_s;
-	len = key_make(&r->spec, &line, key);
+		r->first_s = r->last_s = line->unix_s;
+	if (line->unix_s < r->first_s)
+		r->first_s = line->unix_s;
+	if (line->unix_s > r->last_s)
+		r->last_s = line->unix_s;
+	len = key_make(&r->spec, line, key);
 	if (len == 0)
 		r->without_key++;
 	if (status != STATUS_OK || len == 0)
 		return status;
 	k = key_find(r, key, len);
-	return k != NULL && order_add(&r->order, line.unix_s, k) == 0 ? STATUS_OK : fail_memory();
+	return k != NULL && order_add(&r->order, line->unix_s, k, cost) == 0 ? STATUS_OK : fail_memory();
+}
+
+int replay_line(struct replay *r, const struct span *text, int *understood)
+{
+	struct log_line line;
+	int status = STATUS_OK, parsed = log_line_parse(text->at, text->len, &line);
+
+	r->lines++;
+	*understood = parsed && (!r->cost_bytes || line.bytes >= 0);
+	if (*understood)
+		status = count_line(r, &line);
+	else
+		r->not_understood++;
+	if (parsed)
+		log_line_free(&line);
+	return status;
 }
 
 int replay_finish(struct replay *r)

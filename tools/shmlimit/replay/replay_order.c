@@ -15,6 +15,7 @@
 /* 0 ends a list. */
 struct replay_entry {
 	struct replay_key *key;
+	uint64_t cost;
 	uint32_t next;
 };
 
@@ -48,7 +49,7 @@ int order_expect(struct replay_order *order, int64_t unix_s)
 	return unix_s >= order->from_s;
 }
 
-int order_add(struct replay_order *order, int64_t unix_s, struct replay_key *key)
+int order_add(struct replay_order *order, int64_t unix_s, struct replay_key *key, uint64_t cost)
 {
 	struct replay_second *second = second_of(order, unix_s);
 	uint32_t place = order->free;
@@ -59,7 +60,7 @@ int order_add(struct replay_order *order, int64_t unix_s, struct replay_key *key
 		return -ENOMEM;
 	else
 		place = ++order->used;
-	order->entry[place] = (struct replay_entry){ key, 0 };
+	order->entry[place] = (struct replay_entry){ key, cost, 0 };
 	if (second->last != 0)
 		order->entry[second->last].next = place;
 	else
@@ -69,7 +70,7 @@ int order_add(struct replay_order *order, int64_t unix_s, struct replay_key *key
 	return 0;
 }
 
-struct replay_key *order_take(struct replay_order *order, int at_end, int64_t *unix_s)
+struct replay_key *order_take(struct replay_order *order, int at_end, int64_t *unix_s, uint64_t *cost)
 {
 	/* BOUND: all that waits is of the ORDER_S seconds from the first on. */
 	while (order->count > 0 && (at_end || order->newest_s >= order->from_s + ORDER_S || order->count >= ORDER_MAX)) {
@@ -81,6 +82,7 @@ struct replay_key *order_take(struct replay_order *order, int at_end, int64_t *u
 			continue;
 		}
 		*unix_s = order->from_s;
+		*cost = order->entry[place].cost;
 		second->first = order->entry[place].next;
 		if (second->first == 0)
 			second->last = 0;

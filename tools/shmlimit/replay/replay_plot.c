@@ -66,7 +66,7 @@ static int fail_plot(int error)
 {
 	if (error == ENOENT)
 		return fail("--plot: gnuplot is not installed (on Debian: apt install gnuplot-nox)");
-	return fail("--plot: gnuplot: %s: must be one that draws SVG", error > 0 ? strerror(error) : "failed");
+	return fail("--plot: gnuplot: %s (it must be able to draw SVG)", error > 0 ? strerror(error) : "failed");
 }
 
 int plot_check(void)
@@ -88,10 +88,10 @@ int replay_plot(const struct replay *r, const char *path)
 	if (r->steps.count == 0) {
 		if (script != NULL)
 			fclose(script);
-		return fail("--plot: nothing to draw: must be a log with requests");
+		return fail("--plot: nothing to draw: no requests in the log");
 	}
 	if (script == NULL)
-		return fail("--plot: a temporary file: %s: must be possible", strerror(errno));
+		return fail("--plot: cannot create a temporary file: %s", strerror(errno));
 	status = replacement_open(&picture, path);
 	if (status == STATUS_OK) {
 		fflush(picture.to);

@@ -98,7 +98,7 @@ static int count_denied(struct replay *r, size_t i, uint64_t number, uint64_t mo
 		for (uint64_t n = 0; n < k->requests && *denied <= most; n++) {
 			answer = shmlimit_take_at(rule->limiter, 0, k->key, k->len, 1, (uint64_t)k->at_s[n] * SECOND, NULL);
 			if (answer < 0)
-				status = fail("rule %s: %s: must be decided", rule->pattern, shmlimit_strerror(answer));
+				status = fail("rule %s: %s", rule->pattern, shmlimit_strerror(answer));
 			*denied += answer == SHMLIMIT_DENIED;
 		}
 		if (status != STATUS_OK || *denied > most)
@@ -131,7 +131,8 @@ static int find(struct replay *r, size_t i, uint64_t most, uint64_t *number)
 	int status = count_denied(r, i, high, most, &denied);
 
 	if (status == STATUS_OK && denied > most)
-		return fail("--rule '%s': no number denies so little (%" PRIu64 " denies more than %" PRIu64 " requests; try a "
+		return fail("--rule '%s': no number denies so little (%" PRIu64 " denies more than %" PRIu64 " "
+		            "requests; try a "
 		            "larger burst, or --suggest with a larger share)", rule->pattern, high, most);
 	/* BOUND: denied(low) > most, as of 0, and denied(high) <= most; each round halves what is between. */
 	while (status == STATUS_OK && high - low > 1) {
@@ -158,7 +159,7 @@ static int replay_number(struct replay *r, size_t i)
 		return status;
 	HASH_ITER(hh, r->keys, k, next)
 		for (uint64_t n = 0; n < k->requests && status == STATUS_OK; n++)
-			status = replay_decide(r, i, k, k->at_s[n], step_at(&r->steps, k->at_s[n]));
+			status = replay_decide(r, i, k, 1, k->at_s[n], step_at(&r->steps, k->at_s[n]));
 	close_number(rule);
 	return status;
 }
@@ -194,7 +195,7 @@ int share_parse(const char *what, const char *text, struct share *share)
 	int error = decimal_scan(&t, &share->whole, &share->fraction, &share->scale);
 
 	if (error != 0 || strcmp(t, "%") != 0 || share->whole > 100 || (share->whole == 100 && share->fraction != 0))
-		return fail("%s %s: not a share: must be 1%% or 0.1%% for example, to 100%%", what, text);
+		return fail("%s %s: not a share (for example 1%% or 0.1%%, up to 100%%)", what, text);
 	return STATUS_OK;
 }
 

@@ -30,7 +30,7 @@ static int mode_parse(const char *what, const char *text, uint32_t *mode)
 
 	for (const char *t = text; *t != '\0'; t++) {
 		if (*t < '0' || *t > '7' || t - text >= 4)
-			return fail("%s %s: not permissions: must be octal, 0600 or 0660", what, text);
+			return fail("%s %s: not permissions (in octal, for example 0600 or 0660)", what, text);
 		bits = bits * 8 + (uint32_t)(*t - '0');
 	}
 	if (bits == 0 || bits > 0777)
@@ -51,7 +51,7 @@ static int group_parse(const char *what, const char *text, uint64_t *group)
 		return STATUS_OK;
 	}
 	if (digits_scan(&t, &id) != 0 || *t != '\0' || id >= UINT32_MAX)
-		return fail("%s %s: no such group: must be a name (getent group lists them) or a number", what, text);
+		return fail("%s %s: no such group (a name, which getent group lists, or a number)", what, text);
 	*group = 1 + id;
 	return STATUS_OK;
 }
@@ -161,7 +161,8 @@ void creation_warn(const char *name, const struct shmlimit_info *info, int field
 
 	creation_of(info, &made);
 	if (strcmp(creation_text(old, field, &made), creation_text(new, field, wanted)) != 0)
-		(void)fail("warning: %s %s: segment %s has %s, and keeps it: must be created again to have another (shmlimit "
+		(void)fail("warning: %s %s: segment %s has %s, and keeps it; create the segment again to change it "
+		           "(shmlimit "
 		           "destroy %s)", creation_names[field], creation_text(new, field, wanted), name,
 		           creation_text(old, field, &made), name);
 }
@@ -183,27 +184,26 @@ int creation_fail(const char *name, int error)
 	case EEXIST:
 		if (is_foreign(name))
 			return fail_segment(name, -EMEDIUMTYPE);
-		return fail("segment %s: exists already: must be another name, or be removed first "
-		            "(shmlimit destroy %s)", name, name);
+		return fail("segment %s: exists already (remove it with: shmlimit destroy %s)", name, name);
 	case ENOSPC:
 	case ENOMEM:
-		return fail("segment %s: no room in /dev/shm: must be fewer slots, a smaller window-max or store-keys, or other segments "
-		            "must go (shmlimit list)", name);
+		return fail("segment %s: no room in /dev/shm: use fewer slots, a smaller window-max or store-keys, "
+		            "or destroy other segments (shmlimit list)", name);
 	case EFBIG:
-		return fail("segment %s: larger than a file may be here: must be fewer slots, a smaller slots-max, window-max "
-		            "or names, or a higher limit (ulimit -f)", name);
+		return fail("segment %s: larger than a file may be here: use fewer slots, a smaller slots-max, "
+		            "window-max or store-keys, or a higher limit (ulimit -f)", name);
 	case ENOENT:
-		return fail("segment %s: no /dev/shm or no /proc: must be mounted, both (mount -t tmpfs -o mode=1777 tmpfs "
+		return fail("segment %s: no /dev/shm or no /proc: mount both (mount -t tmpfs -o mode=1777 tmpfs "
 		            "/dev/shm)", name);
 	case EOPNOTSUPP:
 	case EISDIR:
-		return fail("segment %s: no files without a name (O_TMPFILE) in /dev/shm: must be a tmpfs (mount -t tmpfs "
+		return fail("segment %s: no unnamed files (O_TMPFILE) in /dev/shm: mount a tmpfs there (mount -t tmpfs "
 		            "-o mode=1777 tmpfs /dev/shm)", name);
 	case EACCES:
-		return fail("segment %s: no permission to make files in /dev/shm: must be granted by root "
-		            "(chmod 1777 /dev/shm)", name);
+		return fail("segment %s: no permission to create files in /dev/shm (root can grant it: chmod 1777 "
+		            "/dev/shm)", name);
 	case EPERM:
-		return fail("segment %s: its group cannot be set: must be a group that you belong to", name);
+		return fail("segment %s: its group cannot be set (you do not belong to it)", name);
 	default:
 		return fail_segment(name, error);
 	}
@@ -214,7 +214,7 @@ int creation_fail_as(const char *name, const struct shmlimit_options *o, int err
 	char group[TEXT_LEN];
 
 	if (error == -EPERM && o->group != 0)
-		return fail("segment %s: group %s: cannot be set: must be a group that you belong to", name,
+		return fail("segment %s: group %s: cannot be set (you do not belong to it)", name,
 		            group_text(group, o->group - 1));
 	if (error == -EINVAL && o->slots_max != 0 && o->slots > o->slots_max)
 		return fail("segment %s: slots-max %" PRIu64 ": must be as many as slots or more", name, o->slots_max);

@@ -23,19 +23,25 @@ const char *const field_names[FIELDS] = {
 	[FIELD_MODE] = "mode",
 };
 
+/* Nothing comes back at a rate, so nothing is owed: what there is ends after a period. */
+static int expires(uint32_t algorithm)
+{
+	return algorithm == SHMLIMIT_COUNTER || algorithm == SHMLIMIT_HOLD;
+}
+
 int field_applies(int field, uint32_t algorithm)
 {
 	switch (field) {
 	case FIELD_CAPACITY: /* the others' follows from what else is given */
-		return algorithm == SHMLIMIT_FUNNEL || algorithm == SHMLIMIT_LEASE || algorithm == SHMLIMIT_COUNTER;
+		return algorithm == SHMLIMIT_FUNNEL || algorithm == SHMLIMIT_LEASE || expires(algorithm);
 	case FIELD_RATE:
-		return algorithm != SHMLIMIT_COUNTER;
+		return !expires(algorithm);
 	case FIELD_PERIOD: /* the others' is a part of the rate */
-		return algorithm == SHMLIMIT_COUNTER;
+		return expires(algorithm);
 	case FIELD_NEXT_PAYS:
 		return algorithm == SHMLIMIT_FUNNEL;
 	case FIELD_MAX_WAIT:
-		return algorithm != SHMLIMIT_LEASE && algorithm != SHMLIMIT_COUNTER;
+		return algorithm != SHMLIMIT_LEASE && !expires(algorithm);
 	case FIELD_WARMUP:
 	case FIELD_COLD_FACTOR:
 		return algorithm == SHMLIMIT_WARMUP;
@@ -60,7 +66,7 @@ static int factor_parse(const char *what, const char *text, uint32_t *milli)
 			rest += unit * (uint32_t)(*t++ - '0');
 	}
 	if (error == -EINVAL || (error == 0 && (*t != '\0' || t[-1] == '.')))
-		return fail("%s %s: not a factor: must be 3 or 2.5 for example, with three decimals at most", what, text);
+		return fail("%s %s: not a factor (for example 3 or 2.5, with at most three decimals)", what, text);
 	if (error != 0 || whole < 1 || whole > 1000 || (whole == 1000 && rest != 0))
 		return fail("%s %s: must be 1 to 1000", what, text);
 	*milli = (uint32_t)whole * 1000 + rest;

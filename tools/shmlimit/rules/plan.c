@@ -272,7 +272,7 @@ static int change(const struct plan *plan, struct shmlimit *limiter)
 
 	for (size_t i = 0; i < plan->gone_count; i++) {
 		error = shmlimit_rule_remove(limiter, plan->gone[i]);
-		if (error < 0 && error != -ESRCH)      /* gone is gone, whoever did it */
+		if (error < 0 && error != -ESRCH)      /* it is gone, whichever process removed it */
 			return fail_rule(plan->segment, plan->gone[i], error);
 	}
 	for (size_t i = 0; i < plan->file.count && status == STATUS_OK; i++)

@@ -48,13 +48,13 @@ static int note(struct reader *reader, int status)
 static void note_pending(struct reader *reader)
 {
 	if (reader->pending)
-		note(reader, fail("not understood: must be [RULE], KEY = VALUE, or a comment behind ; or #"));
+		note(reader, fail("not understood (a line is [RULE], KEY = VALUE, or a comment after ; or #)"));
 	reader->pending = 0;
 }
 
 static int fail_file(const char *path)
 {
-	return fail("%s: %s: must be a file that can be read, or - for standard input", path, strerror(errno));
+	return fail("%s: %s", path, strerror(errno));
 }
 
 static int again(const char *name, int line)
@@ -98,7 +98,7 @@ static int begin_section(struct reader *reader, const char *text)
 	reader->section = SECTION_WRONG;
 	rest += strspn(rest, BLANKS);
 	if (text[len] == '\0' || (*rest != '\0' && strchr(";#", *rest) == NULL))
-		return fail("section %.*s: must be [RULE] or [" SEGMENT "] and nothing behind it",
+		return fail("section %.*s: must be [RULE] or [" SEGMENT "] and nothing after it",
 		            (int)strcspn(text, "\r\n"), text);
 	snprintf(name, sizeof(name), "%.*s", (int)len - 1, text + 1);
 	if (strcmp(name, SEGMENT) != 0)
@@ -131,7 +131,7 @@ static char *next_line(char *line, int room, void *stream)
 	fail_where(reader->file->path, ++reader->line);
 	text = reader->text;
 	if (strlen(text) != (size_t)len)
-		note(reader, fail("a NUL byte: must be text"));
+		note(reader, fail("contains a NUL byte"));
 	else if (len >= room)
 		note(reader, fail("a line of %zd bytes: must be less than %d", len, room));
 	if (strlen(text) != (size_t)len || len >= room)
@@ -156,7 +156,7 @@ static int segment_key(struct reader *reader, const char *key, const char *value
 	while (field < CREATION_FIELDS && strcmp(creation_names[field], key) != 0)
 		field++;
 	if (field == CREATION_FIELDS && strcmp(key, "enabled") != 0)
-		return fail("section [" SEGMENT "]: %s: no such key: must be enabled, slots, slots-max, mode, group, on-full, "
+		return fail("section [" SEGMENT "]: %s: no such key: use enabled, slots, slots-max, mode, group, on-full, "
 		            "rules, window-max, store-keys or clock", key);
 	if (field == CREATION_FIELDS ? file->enabled >= 0 : file->creation_line[field] != 0)
 		return fail("section [" SEGMENT "]: %s: appears more than once", key);
@@ -178,7 +178,7 @@ static int rule_key(struct wish *wish, const char *key, const char *value)
 	while (field < FIELDS && strcmp(field_names[field], key) != 0)
 		field++;
 	if (field == FIELDS)
-		return fail("rule %s: %s: no such key: must be algorithm, capacity, rate, warmup, cold-factor, "
+		return fail("rule %s: %s: no such key: use algorithm, capacity, rate, warmup, cold-factor, "
 		            "count-refused, max-wait, next-pays or mode", wish->name, key);
 	if (wish->given & 1u << field)
 		return fail("rule %s: %s: appears more than once", wish->name, key);
@@ -195,7 +195,7 @@ static int take_key(void *user, const char *section, const char *key, const char
 	reader->pending = 0;
 	switch (reader->section) {
 	case SECTION_NONE:
-		note(reader, fail("%s: not in a section: must be behind [RULE] or [" SEGMENT "]", key));
+		note(reader, fail("%s: not in a section: put it after [RULE] or [" SEGMENT "]", key));
 		break;
 	case SECTION_SEGMENT:
 		note(reader, segment_key(reader, key, value));

@@ -18,8 +18,8 @@ static int fail_scratch(const char *called, const struct shmlimit_rule *rule, in
 	if (error == -ERANGE)
 		return fail_exact(called, rule);
 	if (error == -EFBIG)
-		return fail("rule %s: too large a window: must be %d or less", called, SHMLIMIT_WINDOW_MAX);
-	return fail("rule %s: %s: must be one that a segment can have", called, shmlimit_strerror(error));
+		return fail("rule %s: window too large: must be %d or less", called, SHMLIMIT_WINDOW_MAX);
+	return fail("rule %s: %s", called, shmlimit_strerror(error));
 }
 
 static int set_rules(struct shmlimit *limiter, const struct shmlimit_rule *rule, const char *const *called,

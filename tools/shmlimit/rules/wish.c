@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "rules.h"
@@ -27,9 +28,9 @@ int wish_parse(struct wish *wish, int field, const char *text)
 
 const char *wish_lacks(const struct wish *wish)
 {
-	static const int needed[] = { FIELD_CAPACITY, FIELD_RATE, FIELD_WARMUP };
+	static const int needed[] = { FIELD_CAPACITY, FIELD_RATE, FIELD_PERIOD, FIELD_WARMUP };
 
-	/* How long a count lives, and how far it goes, can be told with each call. */
+	/* Each call can say how long a count lives and how far it goes. */
 	if (wish->rule.algorithm == SHMLIMIT_COUNTER)
 		return NULL;
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
@@ -45,13 +46,13 @@ static int fit(struct wish *wish)
 
 	for (int field = 0; field < FIELDS; field++)
 		if ((wish->given & 1u << field) && !field_applies(field, rule->algorithm))
-			return fail("rule %s: %s: a %s has none of its own: must be left out", wish->name, field_names[field],
+			return fail("rule %s: %s: a %s has none of its own: leave it out", wish->name, field_names[field],
 			            choice_word(choices_algorithm, rule->algorithm));
 	if (rule->algorithm == SHMLIMIT_WARMUP)
 		rule->capacity = 0;
 	if (rule->algorithm == SHMLIMIT_WINDOW)
 		rule->capacity = rule->count;
-	if (rule->algorithm == SHMLIMIT_COUNTER)
+	if (rule->algorithm == SHMLIMIT_COUNTER || rule->algorithm == SHMLIMIT_HOLD)
 		rule->count = 0;
 	return STATUS_OK;
 }
@@ -70,13 +71,14 @@ int wish_complete(struct wish *wish, struct shmlimit *limiter, const char *segme
 		return fail("rule %s: new, its %s is missing: must have %s", wish->name, wish_lacks(wish),
 		            wish->rule.algorithm == SHMLIMIT_WARMUP   ? "rate and warmup"
 		            : wish->rule.algorithm == SHMLIMIT_WINDOW ? "rate"
+		            : wish->rule.algorithm == SHMLIMIT_HOLD   ? "capacity and period"
 		                                                      : "capacity and rate");
 	if (error < 0)
 		return fail_rule(segment, wish->name, error);
 	wish->exists = 1;
 	wish->old = old;
 	if ((wish->given & 1u << FIELD_ALGORITHM) && wish->rule.algorithm != old.algorithm)
-		return fail("rule %s: is a %s: an algorithm cannot be changed: must be removed first (shmlimit rule "
+		return fail("rule %s: is a %s: an algorithm cannot be changed: remove the rule first (shmlimit rule "
 		            "remove %s %s)", wish->name, choice_word(choices_algorithm, old.algorithm), segment,
 		            wish->name);
 	for (int field = 0; field < FIELDS; field++)
@@ -87,6 +89,10 @@ int wish_complete(struct wish *wish, struct shmlimit *limiter, const char *segme
 
 static int fail_wish(const struct wish *wish, const char *segment, int error)
 {
+	if (error == -EFBIG && wish->rule.algorithm == SHMLIMIT_HOLD)
+		return fail("rule %s: %" PRIu64 " places are more than segment %s was created for: use fewer, or create the "
+		            "segment with a larger --window-max (shmlimit inspect %s shows it)", wish->name,
+		            wish->rule.capacity, segment, segment);
 	return error == -ERANGE ? fail_exact(wish->name, &wish->rule) : fail_rule(segment, wish->name, error);
 }
 

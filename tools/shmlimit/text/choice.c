@@ -26,6 +26,7 @@ const struct choice choices_algorithm[] = {
 	{ "window", SHMLIMIT_WINDOW },
 	{ "lease", SHMLIMIT_LEASE },
 	{ "counter", SHMLIMIT_COUNTER },
+	{ "hold", SHMLIMIT_HOLD },
 	{ 0 },
 };
 

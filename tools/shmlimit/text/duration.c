@@ -115,7 +115,7 @@ int period_parse(const char *what, const char *whole, const char *text, uint64_t
 int duration_parse(const char *what, const char *text, uint64_t *ns)
 {
 	if (!isdigit((unsigned char)*text))
-		return fail("%s %s: not a duration: must be 2s, 500ms or 1m for example, or 0", what, text);
+		return fail("%s %s: not a duration (for example 2s, 500ms or 1m; or 0)", what, text);
 	if (strcmp(text, "0") != 0)
 		return parts_parse(what, text, "duration", text, ns);
 	*ns = 0;

@@ -1,5 +1,5 @@
 /*
- * key.c: keys as people can read them. A key is any bytes, chosen by whoever
+ * key.c: keys as people can read them. A key is any bytes, chosen by any client that
  * asks: a terminal gets none of them that it would act on.
  *
  * SPDX-License-Identifier: BSD-2-Clause

@@ -105,7 +105,7 @@ int number_parse(const char *what, const char *text, uint64_t min, uint64_t max,
 	int error = number_scan(&t, &v);
 
 	if (error == -EINVAL || error == -EDOM || (error == 0 && *t != '\0'))
-		return fail("%s %s: not a whole number: must be 1500, 1.5k, 2M or 64Ki for example", what, text);
+		return fail("%s %s: not a whole number (for example 1500, 1.5k, 2M or 64Ki)", what, text);
 	if (error == 0 && v < min && max == UINT64_MAX)
 		return fail("%s %s: must be %" PRIu64 " or more", what, text, min);
 	if (error != 0 || v < min || v > max)

@@ -18,7 +18,7 @@ int rate_parse(const char *what, const char *text, uint64_t *count, uint64_t *pe
 	if (error == -ERANGE)
 		return fail("%s %s: count too large: must be %" PRIu64 " or less", what, text, UINT64_MAX);
 	if (error != 0 || *t != '/')
-		return fail("%s %s: not a rate: must be COUNT/PERIOD, 30/60s or 5/m for example", what, text);
+		return fail("%s %s: not a rate COUNT/PERIOD (for example 30/60s or 5/m)", what, text);
 	if (n == 0)
 		return fail("%s %s: count 0: must be 1 or more", what, text);
 	status = period_parse(what, text, t + 1, &ns);

@@ -16,7 +16,7 @@
 #define KEYS_MAX 1000000
 #define SLOTS_AT_ONCE (UINT64_C(4) << 20)      /* a tenth of a second's work, if all are live */
 
-enum { INTERVAL, COUNT, SORT, ORDER, RULE, KEYS };
+enum { INTERVAL, COUNT, SORT, ORDER, RULE, KEYS, JSON };
 
 static const struct command_option options[] = {
 	[INTERVAL] = { "interval", "DURATION", "time between updates (default 1s)" },
@@ -25,6 +25,7 @@ static const struct command_option options[] = {
 	[ORDER] = { "order", "WHICH", "keys by denial (default), near or reset" },
 	[RULE] = { "rule", "RULE", "keys of this rule only, and in tables no other" },
 	[KEYS] = { "keys", "N", "show at most N keys (default: as many as fit, else 10)" },
+	[JSON] = { "json", NULL, "print JSON, an object a line, also on a terminal" },
 	{ 0 },
 };
 
@@ -105,9 +106,16 @@ static int snapshot(struct top *top, uint64_t i)
 	return top_text(top);
 }
 
+static int object(struct top *top, uint64_t i)
+{
+	(void)i;
+	top_rows_sort(top->row, top->rows, top->sort);
+	return top_json(top);
+}
+
 static int run(const struct call *call)
 {
-	int terminal = top_terminal_paints(), ignored;
+	int json = call->option[JSON] != NULL, terminal = !json && top_terminal_paints(), ignored;
 	struct top top = {
 		.name = call->operand[0],
 		.interval_ns = TOP_INTERVAL_DEFAULT,
@@ -125,7 +133,7 @@ static int run(const struct call *call)
 	if (status == STATUS_OK && call->option[RULE] != NULL)
 		strcpy(top.rule, call->option[RULE]);
 	if (status == STATUS_OK)
-		status = terminal ? top_screen(&top, count) : top_each(&top, count, snapshot);
+		status = terminal ? top_screen(&top, count) : top_each(&top, count, json ? object : snapshot);
 	top_close(&top);
 	return status;
 }
@@ -136,7 +144,7 @@ const struct command command_top = {
 	.purpose = "watch a segment: rules by denials, keys by how far they are over the limit",
 	.details = "On a terminal: q quit, ? help, s sort rules, k order keys, tab, up and down choose a rule or a key,\n"
 	           "f shows the rule's keys only, / those that match, p pause, + and - change the interval; r resets\n"
-	           "the key, d tries the rule in a dry run, both after a question. Else tables are printed.\n",
+	           "the key, b bans it for an hour, d tries the rule in a dry run, each after a question. Else tables are printed.\n",
 	.options = options,
 	.run = run,
 	.letters = "ic",

@@ -85,12 +85,12 @@ void top_close(struct top *top);
 #define TOP_INTERVAL_DEFAULT UINT64_C(1000000000)
 
 int top_interval_parse(const char *text, uint64_t *ns);        /* a duration, or a number of seconds; a status */
-/* A look, and then so many (0: any number), each an interval later and shown: so all have rates. A status. */
+/* A look, and then `count` more (0: any number), each an interval later and shown: so all have rates. Returns a status. */
 int top_each(struct top *top, uint64_t count, int (*show)(struct top *top, uint64_t i));
 
 /* In words, for both ways of showing: the segment, and what happens in it. */
 #define TOP_LINE_LEN (SHMLIMIT_NAME_MAX + 4 * TEXT_LEN)
-/* The segment's name is cut, which a tilde shows, so that the line fits into so many columns. */
+/* The segment's name is cut, which a tilde shows, so that the line fits into that number of columns. */
 void top_segment_text(char text[TOP_LINE_LEN], const struct top *top, size_t columns);
 void top_all_text(char text[TOP_LINE_LEN], const struct top *top);
 const char *top_key_text(char text[KEY_TEXT_LEN], const struct top *top, const struct live_slot *slot);
@@ -98,14 +98,17 @@ const char *top_key_text(char text[KEY_TEXT_LEN], const struct top *top, const s
 /* ---- top_act.c: changes; top->news has what came of them ---- */
 
 void top_reset_key(struct top *top, const char *rule, uint64_t fingerprint);
+#define TOP_BAN_NS (UINT64_C(3600) * 1000000000)
+void top_ban_key(struct top *top, const struct live_slot *slot);
 int top_rule_mode(const struct top *top, const char *rule);    /* SHMLIMIT_ENFORCE, ..., or -1: not known */
 void top_rule_switch(struct top *top, const char *rule, uint32_t mode);
 
-/* ---- top_text.c, top_screen.c ---- */
+/* ---- top_text.c, top_json.c, top_screen.c ---- */
 
 int top_text(const struct top *top);           /* a snapshot; a status */
+int top_json(const struct top *top);           /* the same; the rows as they are sorted */
 int top_terminal_paints(void);                 /* top_terminal.c: are input and output one that can be painted on? */
-int top_screen(struct top *top, uint64_t count);       /* until q, or so many looks (0: any); a status */
+int top_screen(struct top *top, uint64_t count);       /* until q, or `count` looks (0: any); a status */
 
 extern const struct choice choices_top_sort[], choices_top_order[];
 

@@ -1,6 +1,6 @@
 /*
- * top_act.c: what top changes, when it is told to. It looks through a handle that cannot write; here the segment is
- * opened once more. What came of it is told by top->news.
+ * top_act.c: what top changes, when the user asks for it. It looks through a handle that cannot write; here the segment is
+ * opened once more. The result is in top->news.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -53,6 +53,31 @@ void top_reset_key(struct top *top, const char *rule, uint64_t fingerprint)
 	else
 		tell(top, "#%012" PRIx64 " of rule %.40s: reset, all its tokens are there", fingerprint, rule);
 	shmlimit_close(limiter);
+}
+
+/* WHY NOT by the fingerprint: under another rule the same key has another one. */
+void top_ban_key(struct top *top, const struct live_slot *slot)
+{
+	struct key key = { .text = NULL };
+	struct shmlimit *limiter;
+	char text[KEY_TEXT_LEN];
+	size_t whole = 0;
+	int error;
+
+	key.len = live_key_bytes(key.bytes, top->limiter, slot, &whole);
+	if (key.len == 0 || key.len != whole) {
+		tell(top, "not banned: the segment keeps not all of this key (create --store-keys)");
+		return;
+	}
+	error = segment_try(top->name, 0, &limiter);
+	if (error == 0) {
+		error = ban_begin(limiter, BAN_RULE, &key, TOP_BAN_NS);
+		shmlimit_close(limiter);
+	}
+	if (error < 0)
+		tell(top, "not banned: %s", ban_error(error) != NULL ? ban_error(error) : shmlimit_strerror(error));
+	else
+		tell(top, "%.60s: banned for 1h by rule " BAN_RULE, key_show(text, key.bytes, key.len, key.len));
 }
 
 int top_rule_mode(const struct top *top, const char *rule)

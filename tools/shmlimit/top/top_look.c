@@ -85,7 +85,7 @@ static void renew(struct top *top)
 	else if (error < 0)
 		snprintf(top->news, sizeof(top->news), "the segment: %.40s", shmlimit_strerror(error));
 	else
-		snprintf(top->news, sizeof(top->news), "the segment was created anew");
+		snprintf(top->news, sizeof(top->news), "the segment was created again");
 }
 
 int top_look(struct top *top)

@@ -11,7 +11,7 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* A counter that went back began anew. */
+/* A counter that went back began at 0 again. */
 static double rate(uint64_t before, uint64_t now, double seconds)
 {
 	if (!(seconds > 0))

@@ -32,7 +32,7 @@ struct screen {
 	int in_keys;                           /* up and down choose a key, not a rule */
 	uint64_t fingerprint;                  /* the key that r means; 0: none */
 	char key_rule[SHMLIMIT_RULE_NAME_MAX + 1];
-	enum { ASK_NOTHING, ASK_FILTER, ASK_RESET, ASK_SWITCH, ASK_HELP } asked;
+	enum { ASK_NOTHING, ASK_FILTER, ASK_RESET, ASK_BAN, ASK_SWITCH, ASK_HELP } asked;
 	char typed[TEXT_LEN - 2];              /* at ASK_FILTER */
 };
 
@@ -75,7 +75,7 @@ static void release_signals(const struct sigaction old[ENDING], const sigset_t *
 
 /* ---- drawing ---- */
 
-/* Bytes of the text, which is escaped, that fit into so many columns. */
+/* Bytes of the text, which is escaped, that fit into a number of columns. */
 static int fitting(const char *text, int columns)
 {
 	mbstate_t state = { 0 };
@@ -218,6 +218,7 @@ static void draw_help(void)
 		"f          keys of the chosen rule only, or of all again",
 		"/          keys only that match: 203.0.113.* or a part of the key; nothing: all",
 		"r          reset the chosen key: all its tokens are there again",
+		"b          ban the chosen key for an hour",
 		"d          the chosen rule: from enforce to dry-run, or back",
 		"p          pause, or go on",
 		"+ -        double the interval, or halve it",
@@ -243,6 +244,9 @@ static void draw_last(const struct screen *s)
 		break;
 	case ASK_RESET:
 		snprintf(line, sizeof(line), "reset #%012" PRIx64 " of rule %.30s? (y: yes)", s->fingerprint, s->key_rule);
+		break;
+	case ASK_BAN:
+		snprintf(line, sizeof(line), "ban #%012" PRIx64 " of rule %.30s for 1h? (y: yes)", s->fingerprint, s->key_rule);
 		break;
 	case ASK_SWITCH:
 		snprintf(line, sizeof(line), "rule %.30s: %s? (y: yes)", s->selected,
@@ -362,6 +366,19 @@ static void type_filter(struct screen *s, int key, int *again)
 	}
 }
 
+/* Its bytes are kept beside its slot, which is known as long as it is shown. */
+static void ban_selected(struct screen *s)
+{
+	const struct live *live = &s->top->live;
+
+	for (size_t i = 0; s->top->limiter != NULL && i < live->count; i++)
+		if (is_selected(s, &live->slot[i])) {
+			top_ban_key(s->top, &live->slot[i]);
+			return;
+		}
+	strcpy(s->top->news, "not banned: the key is not shown any more");
+}
+
 /* What is asked is answered by this key. */
 static void answer(struct screen *s, int key, int *again)
 {
@@ -377,6 +394,8 @@ static void answer(struct screen *s, int key, int *again)
 	s->asked = ASK_NOTHING;
 	if (asked == ASK_RESET && key == 'y')
 		top_reset_key(top, s->key_rule, s->fingerprint);
+	if (asked == ASK_BAN && key == 'y')
+		ban_selected(s);
 	if (asked == ASK_SWITCH && key == 'y')
 		top_rule_switch(top, s->selected, dry ? SHMLIMIT_ENFORCE : SHMLIMIT_DRY_RUN);
 	*again = 1;
@@ -387,14 +406,14 @@ static void ask_to_change(struct screen *s, int key)
 {
 	struct top *top = s->top;
 
-	if (key == 'r' && s->fingerprint == 0)
+	if (key != 'd' && s->fingerprint == 0)
 		strcpy(top->news, "choose a key first: tab, then up or down");
 	else if (key == 'd' && s->selected[0] == '\0')
 		strcpy(top->news, "choose a rule first: up or down");
 	else if (key == 'd' && top_rule_mode(top, s->selected) == SHMLIMIT_OFF)
 		snprintf(top->news, sizeof(top->news), "rule %.40s is off: it decides nothing", s->selected);
 	else
-		s->asked = key == 'r' ? ASK_RESET : ASK_SWITCH;
+		s->asked = key == 'r' ? ASK_RESET : key == 'b' ? ASK_BAN : ASK_SWITCH;
 }
 
 /* Returns 0 at q; *again: keys are to be looked at. */
@@ -451,6 +470,7 @@ static int act(struct screen *s, int key, int *again)
 		s->asked = ASK_HELP;
 		break;
 	case 'r':
+	case 'b':
 	case 'd':
 		ask_to_change(s, key);
 		break;
@@ -531,7 +551,7 @@ int top_screen(struct top *top, uint64_t count)
 	terminal = newterm(NULL, stdout, stdin);
 	if (terminal == NULL) {
 		release_signals(old, &before);
-		return fail("terminal %s: not known here: must be one that is (TERM), or the output no terminal",
+		return fail("terminal %s: not known here (set TERM to one that is, or send the output to a file)",
 		            getenv("TERM") != NULL ? getenv("TERM") : "\"\"");
 	}
 	cbreak();

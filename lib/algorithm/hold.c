@@ -1,0 +1,354 @@
+/*
+ * hold: HOLD's row: places that are held. See hold.h for the protocol.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+
+#include "algorithm.h"
+#include "hold.h"
+
+/* ---- Arithmetic ---- */
+
+#define STAMP_BITS 35
+/* A stamp is a time in ticks of 256 ns, or one more than the last, where that is as late: five minutes ahead at most. */
+#define STAMP_TICK_BITS 8
+#define STAMP_AHEAD ((uint64_t)1 << 30)
+/* Six tables are apart by this. */
+#define CARRIED_NONCES 341
+
+int hold_compile(const struct shmlimit_rule *rule, uint32_t most, struct layout_params *params)
+{
+	if (rule->capacity == 0 || rule->period_ns == 0)
+		return -EDOM;
+	if (rule->capacity > most)
+		return -EFBIG;
+	if (rule->flags != 0 || rule->max_wait_ns != 0 || (rule->count != 0 && rule->count != rule->capacity))
+		return -EINVAL;
+	if (rule->period_ns > HOLD_PERIOD_MAX_NS)
+		return -ERANGE;
+	params->capacity = params->count = rule->capacity;
+	params->period_ns = params->back = rule->period_ns;
+	params->ahead = HOLD_PERIOD_MAX_NS;
+	params->scale[1] = (uint64_t)1 << 54; /* a tick of funnel_time() is a nanosecond: 2^118 */
+	params->num = params->den = 1;
+	params->shape = params_shape(HOLD_STAMP_SHIFT, HOLD_TICK_BITS, SHMLIMIT_HOLD, 0);
+	return 0;
+}
+
+static uint64_t stamp_of(uint64_t ns)
+{
+	return ns >> STAMP_TICK_BITS & (((uint64_t)1 << STAMP_BITS) - 1);
+}
+
+uint64_t hold_word_next(uint64_t word, uint64_t reach, uint64_t now_ns)
+{
+	uint64_t last = word >> HOLD_STAMP_SHIFT, stamp = stamp_of(now_ns);
+
+	if (stamp_of((last - stamp) << STAMP_TICK_BITS) < STAMP_AHEAD)
+		stamp = last + 1;
+	return stamp << HOLD_STAMP_SHIFT | reach << HOLD_REACH_SHIFT | (word & HOLD_CLAIM);
+}
+
+/* ---- Reading cells ---- */
+
+/* What the cells of a slot say. */
+struct places {
+	uint64_t held;                    /* in force */
+	uint64_t top;                     /* the first `top` cells contain all of them */
+	uint64_t free, before;            /* a cell that may be entered, and what it holds; NONE: there is none */
+	uint64_t soonest_ns, longest_ns;  /* until the first, the last of them ends */
+};
+
+#define NONE UINT64_MAX
+
+/* A record that was scribbled over may have a capacity beyond all cells. */
+static uint64_t cells_of(const struct look *k)
+{
+	return k->params->capacity < k->l->window_max ? k->params->capacity : k->l->window_max;
+}
+
+/* BOUND: once over the cells: those within reach, and beyond them until one is free. */
+static struct places places_read(const struct look *k, uint64_t word)
+{
+	struct places p = { 0, 0, NONE, 0, UINT64_MAX, 0 };
+	uint64_t most = cells_of(k), reach = hold_reach(word, k->l->window_max);
+	const uint64_t *cells;
+
+	if (k->slot == NULL)
+		return p;
+	cells = ring_cells(k->l, k->t, k->slot);
+	for (uint64_t i = 0; i < reach || (p.free == NONE && i < most); i++) {
+		uint64_t cell = load_acquire(&cells[i]), left_ns = hold_left_ns(cell, word, k->at.now_ns);
+
+		if (left_ns == 0) {
+			if (p.free == NONE && i < most) {
+				p.free = i;
+				p.before = cell;
+			}
+			continue;
+		}
+		p.held++;
+		p.top = i + 1;
+		p.soonest_ns = left_ns < p.soonest_ns ? left_ns : p.soonest_ns;
+		p.longest_ns = left_ns > p.longest_ns ? left_ns : p.longest_ns;
+	}
+	return p;
+}
+
+/* Is the place that a caller names in force? */
+static int is_held(const struct look *k, const struct hold_place *place, uint64_t word)
+{
+	return k->slot != NULL && place->cell < k->l->window_max &&
+	       load_acquire(&ring_cells(k->l, k->t, k->slot)[place->cell]) == place->value &&
+	       hold_left_ns(place->value, word, k->at.now_ns) != 0;
+}
+
+/* ---- Operations ---- */
+
+/* One place, or none where a peek asks. Returns whether it is to be entered. */
+static int hold_ask(const struct look *k, const struct request *q, struct places *p, struct verdict *v)
+{
+	uint64_t most = cells_of(k);
+
+	/* Fewer than `most` in force: then one of as many cells is not, and was found. */
+	if (q->amount <= most && p->held <= most - q->amount)
+		return q->amount != 0 && q->op != OP_PEEK;
+	v->answer = SHMLIMIT_DENIED;
+	if (q->amount == 0)
+		v->answer = SHMLIMIT_ALLOWED;
+	else if (q->amount > most)
+		v->retry_after_ns = FUNNEL_NEVER;
+	else
+		v->retry_after_ns = q->amount == 1 && p->held <= most ? p->soonest_ns : p->longest_ns;
+	return 0;
+}
+
+static void hold_enter(const struct look *k, const struct places *p, struct hold_balance *b, struct verdict *v)
+{
+	uint64_t reach = p->free != NONE && p->free >= p->top ? p->free + 1 : p->top;
+
+	b->place = (struct hold_place){ (uint32_t)p->free, hold_cell(k->params, p->before, b->word, k->at.now_ns) };
+	b->before = p->before;
+	v->word = hold_word_next(b->word, reach, k->at.now_ns);
+	v->changed = 1;
+}
+
+/*
+ * A place that is held begins again, at its old value or at what this call tried before. For a key that moves to a
+ * larger table takes with it what was tried, before the call takes that back.
+ */
+static int hold_renew(const struct look *k, struct hold_request *asked, struct hold_balance *b, struct verdict *v)
+{
+	uint64_t reach = hold_reach(b->word, k->l->window_max);
+
+	if (asked->tried.value != 0 && is_held(k, &asked->tried, b->word))
+		asked->place = asked->tried;
+	asked->done = is_held(k, &asked->place, b->word);
+	if (!asked->done)
+		return 0;
+	b->before = asked->place.value;
+	b->place = (struct hold_place){ asked->place.cell, hold_cell(k->params, b->before, b->word, k->at.now_ns) };
+	v->word = hold_word_next(b->word, reach > b->place.cell ? reach : b->place.cell + 1, k->at.now_ns);
+	v->changed = 1;
+	return 1;
+}
+
+/*
+ * The cell is swapped here, for nothing else changes: the slot is looked at again after it.
+ * Done and then decided again, since another process changed the slot, it is done still; but
+ * if the key moved to a larger table meanwhile, the place may be there too.
+ */
+static void hold_leave(const struct look *k, struct hold_request *asked, const struct hold_balance *b)
+{
+	if (is_held(k, &asked->place, b->word) &&
+	    cell_cas(&ring_cells(k->l, k->t, k->slot)[asked->place.cell], asked->place.value,
+	             hold_without(asked->place.value)))
+		asked->done = 1;
+}
+
+static void hold_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
+                           struct shmlimit_result *r)
+{
+	struct places p;
+	int enters;
+
+	*v = (struct verdict){ .answer = SHMLIMIT_ALLOWED, .word = b->hold.word };
+	if (q->op == OP_RENEW)
+		(void)hold_renew(k, q->hold, &b->hold, v);
+	else if (q->op == OP_LEAVE)
+		hold_leave(k, q->hold, &b->hold);
+	if (q->op == OP_RENEW || q->op == OP_LEAVE)
+		return;
+	p = places_read(k, b->hold.word);
+	if (q->op == OP_ENTER && q->hold->tried.value != 0 && p.held <= cells_of(k) &&
+	    hold_renew(k, q->hold, &b->hold, v)) {
+		enters = 0; /* it is counted */
+	} else {
+		enters = hold_ask(k, q, &p, v);
+		if (enters)
+			hold_enter(k, &p, &b->hold, v);
+	}
+	if (r == NULL)
+		return;
+	p.held += enters != 0;
+	*r = (struct shmlimit_result){
+		.limit = k->params->capacity,
+		.remaining = p.held < k->params->capacity ? k->params->capacity - p.held : 0,
+		.retry_after_ns = v->retry_after_ns,
+		.reset_after_ns = enters && p.longest_ns < k->params->back ? k->params->back : p.longest_ns,
+	};
+}
+
+/* The cell's swap, before the word's. Returns 0 where another process was quicker. */
+static int hold_row_before_swap(const struct look *k, const struct request *q, struct slot_seen seen, const struct balance *b)
+{
+	const struct hold_balance *h = &b->hold;
+
+	/* INVARIANT I3: what was read in the cell was read while the slot was the key's: it is no window's. */
+	if (!slot_unchanged(k->slot, seen) ||
+	    !cell_cas(&ring_cells(k->l, k->t, k->slot)[h->place.cell], h->before, h->place.value))
+		return 0;
+	/* ORDER: full; before the slot's swap. Pairs with places_read() of a reclaimer, between its reading of the slot and its swap. */
+	if (q->op == OP_ENTER || q->op == OP_RENEW)
+		q->hold->place = q->hold->tried = h->place;
+	else if (q->undo != NULL)
+		q->undo->place = h->place;
+	return 1;
+}
+
+/* The word's swap failed: the cell is what it was. */
+static void hold_row_lost(const struct look *k, const struct request *q, const struct balance *b)
+{
+	const struct hold_balance *h = &b->hold;
+	uint64_t was = q->op == OP_RENEW ? h->before : hold_without(h->place.value);
+
+	(void)cell_cas(&ring_cells(k->l, k->t, k->slot)[h->place.cell], h->place.value, was);
+	if (q->op == OP_RENEW)
+		q->hold->place.value = h->before;
+	else if (q->op == OP_ENTER)
+		q->hold->place.value = 0;
+	else if (q->undo != NULL)
+		q->undo->place.value = 0;
+}
+
+/* ---- The row ---- */
+
+static int hold_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params)
+{
+	return hold_compile(rule, window_max, params);
+}
+
+static void hold_row_range(const struct layout_params *params, struct shmlimit_range *out)
+{
+	out->resolution_ps = 1000 * HOLD_TICK_NS;
+	out->fill_ns = params->back;
+	out->ahead_ns = HOLD_PERIOD_MAX_NS - params->back;
+	out->back_ns = HOLD_RANGE_NS - HOLD_PERIOD_MAX_NS - HOLD_TICK_NS;
+}
+
+static void hold_row_read(const struct look *k, uint64_t word, struct balance *b)
+{
+	(void)k;
+	b->hold = (struct hold_balance){ .word = word };
+	b->stepped = b->doubtful = b->was_empty = 0;
+}
+
+static void hold_row_none(const struct look *k, struct balance *b)
+{
+	hold_row_read(k, 0, b);
+}
+
+static uint64_t hold_row_wait(const struct look *k, const struct balance *b)
+{
+	return places_read(k, b->hold.word).longest_ns;
+}
+
+static uint64_t hold_row_idle_ns(const struct look *k, uint64_t word)
+{
+	uint64_t ticks = stamp_of(k->at.now_ns - (word >> HOLD_STAMP_SHIFT << STAMP_TICK_BITS));
+
+	return ticks > ((uint64_t)1 << STAMP_BITS) - STAMP_AHEAD ? 0 : ticks << STAMP_TICK_BITS;
+}
+
+/* Places end when they were to: they are as they were. */
+static uint64_t hold_row_convert(const struct look *k, uint64_t word, const struct layout_params *to)
+{
+	(void)k;
+	(void)to;
+	return word;
+}
+
+static const char *hold_row_fault(const struct layout_params *params, uint64_t word, uint32_t window_max)
+{
+	(void)params;
+	return hold_reach(word, UINT64_MAX) > window_max ? "more places than there are cells" : NULL;
+}
+
+static const char *hold_row_mend(const struct layout_params *params, uint64_t word, uint32_t window_max, uint64_t *mended)
+{
+	(void)params;
+	*mended = word - ((hold_reach(word, UINT64_MAX) - hold_reach(word, window_max)) << HOLD_REACH_SHIFT);
+	return "set to what there are";
+}
+
+static void hold_row_show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
+{
+	struct places p = places_read(k, b->hold.word);
+
+	out->remaining = p.held < k->params->capacity ? k->params->capacity - p.held : 0;
+	out->reset_after_ns = p.longest_ns;
+}
+
+static uint64_t hold_row_begin(const struct look *k, uint64_t nonce)
+{
+	return hold_word_next((nonce * 0x9e3779b97f4a7c15u) >> 52, 0, k->at.now_ns);
+}
+
+/*
+ * What a cell is in a larger table. One that may be entered is as if entered often before: what a late entry into the old
+ * cell tried is then no value of the new one.
+ */
+static uint64_t carried(uint64_t cell, uint64_t word, uint64_t now_ns)
+{
+	if (hold_left_ns(cell, word, now_ns) != 0)
+		return cell;
+	return ((cell + CARRIED_NONCES * HOLD_NONCE) & HOLD_NONCES) | (word & HOLD_CLAIM);
+}
+
+static int hold_row_carry(const struct look *k, uint64_t word, const struct table *t, const struct layout_slot *to,
+                          struct slot_seen seen)
+{
+	uint64_t reach = hold_reach(word, k->l->window_max), most = cells_of(k);
+
+	for (uint64_t i = 0; i < reach || i < most; i++) {
+		uint64_t cell = carried(load_acquire(&ring_cells(k->l, k->t, k->slot)[i]), word, k->at.now_ns);
+		uint64_t *there = &ring_cells(k->l, t, to)[i], before = load_acquire(there);
+
+		/* INVARIANT I13: a carrier that is late finds the slot committed, or the cell written. */
+		if (!slot_unchanged(to, seen) || (before != cell && !cell_cas(there, before, cell)))
+			return 0;
+	}
+	return 1;
+}
+
+const struct algorithm algorithm_hold = {
+	.operations = OPERATIONS_HOLD,
+	.counts_capacity = 1,
+	.one_at_a_time = 1,
+	.compile = hold_row_compile,
+	.range = hold_row_range,
+	.none = hold_row_none,
+	.read = hold_row_read,
+	.apply = hold_row_apply,
+	.wait = hold_row_wait,
+	.idle_ns = hold_row_idle_ns,
+	.convert = hold_row_convert,
+	.fault = hold_row_fault,
+	.mend = hold_row_mend,
+	.show = hold_row_show,
+	.begin = hold_row_begin,
+	.before_swap = hold_row_before_swap,
+	.lost = hold_row_lost,
+	.carry = hold_row_carry,
+};

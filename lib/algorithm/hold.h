@@ -1,0 +1,112 @@
+/*
+ * hold: places that are held (HOLD): how many at once. Here is the arithmetic of a
+ * place, and the protocol; hold.c has the row.
+ *
+ * A slot's cells (the storage of windows) are its places, one each:
+ *
+ *	cell: [ end : 40 ][ held : 1 ][ nonce : 11 ][ claim : 12 ]
+ *	word: [ stamp : 35 ]          [ reach : 17 ][ claim : 12 ]
+ *
+ *	end    when the place ends by itself, in ticks of 2^16 ns, rounded up
+ *	held   it was not left
+ *	nonce  how often the cell was entered, so that no value of it comes again
+ *	claim  a number of the key's claim of the slot. A cell of another claim holds nothing
+ *	stamp  grows with each entry, so that no word comes again
+ *	reach  so many cells, from the first on, may be in force
+ *
+ * A place is in force if its cell is held, is of the word's claim and has not ended.
+ *
+ *  1. Enter: read the word, then the cells. Fewer than `capacity` in force: look at the
+ *     slot again and swap a cell that is not in force for a new value. Then swap the
+ *     word for a later stamp, whose reach covers the cell. That admits. If it fails,
+ *     swap the cell back and start over.
+ *  2. Renew: the same, from exactly the value that was entered.
+ *  3. Leave: swap exactly the value that was entered for one that is not held.
+ *  4. Reclaim (table.c): read the word, then the cells; none is in force: swap exactly that word.
+ *
+ * INVARIANT I13. Never more than `capacity` places of a key are in force. All entries are in
+ * cells below the capacity, and a cell has one value. Where the capacity was lowered, places
+ * beyond it are counted too, and the count is that of the word which the entry swaps.
+ *
+ * Why a slot with a place in force is not reclaimed. An entry swaps its cell before
+ * the word. A reclaimer that read the word after that swap sees the cell; one that read
+ * it before loses its own swap, for words do not come again.
+ *
+ * Why nothing is left in a slot of another key. An entry that is late finds another tag, or
+ * another claim, and takes its cell back; killed before it does, it leaves a
+ * value of another claim, which holds nothing. Of 4096 claims two are alike: then one place
+ * is missing until it ends. A late entry does not write to a window's log: it looks
+ * at the slot after it read the cell, and a log's times do not come again.
+ *
+ * A key that moves to a larger table takes its cells with it, also what an entry is trying just then, which
+ * cannot become valid in the old one. The entry finds it in the new one, and goes on with it there.
+ *
+ * Killed between the two swaps, an entry leaves a place that ends by itself.
+ *
+ * WHY NOT a count in the word: a killed holder's share of it would be lost. WHY NOT the
+ * swap of the cell alone: a reclaimer that had looked at the cells before it would free
+ * the slot, and the key would get a second set of places (tests/model/hold, NO_STAMP).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_HOLD_H
+#define SHMLIMIT_LIB_HOLD_H
+
+#include "layout.h"
+
+#define HOLD_TICK_BITS 16u
+#define HOLD_TICK_NS ((uint64_t)1 << HOLD_TICK_BITS)
+#define HOLD_END_SHIFT 24
+#define HOLD_HELD ((uint64_t)1 << 23)
+#define HOLD_NONCE ((uint64_t)1 << 12)
+#define HOLD_NONCES (HOLD_HELD - HOLD_NONCE)
+#define HOLD_CLAIM (HOLD_NONCE - 1)
+#define HOLD_REACH_SHIFT 12
+#define HOLD_STAMP_SHIFT 29
+/* Cells tell times modulo 2^56 ns: two years. A quarter of that is the longest period. */
+#define HOLD_RANGE_NS (((uint64_t)1 << 56) - 1)
+#define HOLD_PERIOD_MAX_NS ((uint64_t)1 << 54)
+
+/*
+ * Fill *params from a HOLD rule, for a segment whose windows admit up to `most`.
+ * Returns 0, or -EDOM capacity or period is 0; -EFBIG the capacity is above `most`;
+ * -EINVAL a flag, max_wait_ns or a count other than the capacity is set; -ERANGE the
+ * period is above 2^54 ns. On error *params is undefined.
+ */
+int hold_compile(const struct shmlimit_rule *rule, uint32_t most, struct layout_params *params);
+
+/* How long a cell is in force from now; 0: it is not. */
+static inline uint64_t hold_left_ns(uint64_t cell, uint64_t word, uint64_t now_ns)
+{
+	uint64_t left_ns = ((cell >> HOLD_END_SHIFT << HOLD_TICK_BITS) - now_ns) & HOLD_RANGE_NS;
+
+	if (((cell ^ word) & HOLD_CLAIM) != 0 || (cell & HOLD_HELD) == 0)
+		return 0;
+	return left_ns <= HOLD_PERIOD_MAX_NS + HOLD_TICK_NS ? left_ns : 0;
+}
+
+/* The value of a place that begins now in a cell that held `before`. */
+static inline uint64_t hold_cell(const struct layout_params *params, uint64_t before, uint64_t word, uint64_t now_ns)
+{
+	uint64_t end = (now_ns + params->back + HOLD_TICK_NS - 1) >> HOLD_TICK_BITS;
+
+	return end << HOLD_END_SHIFT | HOLD_HELD | ((before + HOLD_NONCE) & HOLD_NONCES) | (word & HOLD_CLAIM);
+}
+
+/* The same place, left. */
+static inline uint64_t hold_without(uint64_t cell)
+{
+	return cell & ~HOLD_HELD;
+}
+
+static inline uint64_t hold_reach(uint64_t word, uint64_t most)
+{
+	uint64_t reach = word >> HOLD_REACH_SHIFT & 131071u;
+
+	return reach < most ? reach : most;
+}
+
+/* A word that never was before, of the same claim. */
+uint64_t hold_word_next(uint64_t word, uint64_t reach, uint64_t now_ns);
+
+#endif

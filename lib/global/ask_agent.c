@@ -1,0 +1,91 @@
+/*
+ * ask_agent: see ask_agent.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "ask_agent.h"
+
+int ask_agent_lives(const struct shmlimit_global *g)
+{
+	return g->requests != NULL && requests_have_agent(g->requests, g->backend, wire_now_ns());
+}
+
+/* End the claim, so that this process or another one asks again. */
+static void ask_later(struct shmlimit_global *g, struct ask *a)
+{
+	shmlimit_lease_abandon(g->limiter, a->rule, a->key, a->key_len);
+	a->answer = SHMLIMIT_LEASE_WAIT;
+}
+
+/* Returns whether it was posted. */
+static int post(struct shmlimit_global *g, struct ask *a, struct ticket *ticket)
+{
+	struct request_text text;
+	int error = ask_rule(g, a);
+
+	/*
+	 * -ERANGE is not an error here: the agent refuses and reports a rule that the backend cannot count exactly.
+	 */
+	if (error != 0 && error != -ERANGE) {
+		a->answer = error;
+		return 0;
+	}
+	text.backend = g->backend;
+	text.rule = (uint32_t)a->rule;
+	text.key_len = (uint32_t)a->key_len;
+	text.set_us = a->of.set_us;
+	text.cost = a->cost;
+	text.need = a->lease.need;
+	text.want = a->lease.want;
+	memcpy(text.key, a->key, a->key_len);
+	memset(text.key + a->key_len, 0, (8 - a->key_len % 8) % 8);
+	if (requests_post(g->requests, &text, ticket) == 0)
+		return 1;
+	ask_later(g, a);
+	return 0;
+}
+
+static void fetch(struct shmlimit_global *g, struct ask *a, const struct ticket *ticket, uint64_t until_ns)
+{
+	struct request_answer answer;
+	enum request_state state = requests_wait(g->requests, ticket, until_ns, &answer);
+
+	switch (state) {
+	case REQUEST_ALLOWED:
+	case REQUEST_DENIED:
+		a->answer = state == REQUEST_ALLOWED ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
+		if (a->r != NULL)
+			*a->r = (struct shmlimit_result){
+				.limit = answer.limit,
+				.remaining = answer.remaining,
+				.retry_after_ns = answer.retry_after_ns,
+				.reset_after_ns = answer.reset_after_ns,
+			};
+		break;
+	case REQUEST_FAILED:
+		ask_give_up(g, a);
+		break;
+	case REQUEST_AGAIN:
+		ask_later(g, a);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ORDER posting is a full barrier; the partner is in requests_resign(). An agent that ended before answers nothing. */
+void ask_agent(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns)
+{
+	struct ticket tickets[ASKS_MAX];
+	unsigned posted = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (asks[i].answer == SHMLIMIT_LEASE_ASK && post(g, &asks[i], &tickets[i]))
+			posted |= 1u << i;
+	for (size_t i = 0; i < n; i++)
+		if (posted >> i & 1)
+			fetch(g, &asks[i], &tickets[i], ask_agent_lives(g) ? until_ns : 0);
+}

@@ -1,0 +1,20 @@
+/*
+ * ask_agent: asks that go to the agent of this host instead of the backend.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef GLOBAL_ASK_AGENT_H
+#define GLOBAL_ASK_AGENT_H
+
+#include "ask.h"
+
+/* Is there an agent for this handle's backend? */
+int ask_agent_lives(const struct shmlimit_global *g);
+
+/*
+ * Post those asks that this process has to make (LEASE_ASK), and wait for the answers. An ask that could not be
+ * posted becomes one that waits (LEASE_WAIT); one without an answer stays what it was.
+ */
+void ask_agent(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns);
+
+#endif

@@ -1,0 +1,313 @@
+/*
+ * node: see node.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "node.h"
+#include "policy.h"
+
+/* A time in the past: functions with a deadline do not wait. */
+#define NOW 0
+
+/* Time between two checks of a running lookup, which does not signal its end. */
+#define LOOK_AGAIN_NS UINT64_C(10000000)
+
+/* A server may shut a connection for being idle once it is at least this old. */
+#define SETTLED_NS UINT64_C(1000000000)
+
+/* ---- Lists ---- */
+
+static void append(struct node_list *list, struct node_ask *ask)
+{
+	ask->next = NULL;
+	if (list->first == NULL)
+		list->first = ask;
+	else
+		list->last->next = ask;
+	list->last = ask;
+}
+
+static struct node_ask *remove_first(struct node_list *list)
+{
+	struct node_ask *ask = list->first;
+
+	if (ask != NULL)
+		list->first = ask->next;
+	return ask;
+}
+
+static void finish(struct node *n, struct node_list *list, const struct trouble *trouble)
+{
+	struct node_ask *ask;
+
+	while ((ask = remove_first(list)) != NULL) {
+		ask->question.trouble = *trouble;
+		append(&n->done, ask);
+	}
+}
+
+/* ---- The connection ---- */
+
+static void shut(struct node *n)
+{
+	engine_shut(&n->engine);
+	free(n->out.bytes);
+	n->out = (struct outbox){ 0 };
+	n->out_sent = 0;
+	n->asking_answered = n->answered = 0;
+	n->attempt_ns = 0;
+}
+
+static void fail(struct node *n, const struct trouble *trouble, uint64_t now_ns)
+{
+	shut(n);
+	finish(n, &n->sent, trouble);
+	finish(n, &n->queued, trouble);
+	n->failing = 1;
+	n->trouble = *trouble;
+	n->openings++;
+	n->open_until_ns = now_ns + policy_open_ns(n->open_ns, n->rng += UINT64_C(0x9e3779b97f4a7c15));
+}
+
+/*
+ * Queue the unanswered questions again, before those that were not sent yet. No question is sent three times. WHY NOT
+ * always reconnect at once: a server that answers the greeting and then hangs up would cause an endless loop.
+ */
+static void lost(struct node *n, const struct trouble *trouble, uint64_t now_ns)
+{
+	struct node_list queued = n->queued, sent = n->sent;
+	struct node_ask *ask;
+
+	if (!n->answered && (sent.first != NULL || now_ns - n->since_ns < SETTLED_NS)) {
+		fail(n, trouble, now_ns);
+		return;
+	}
+	shut(n);
+	n->queued = n->sent = (struct node_list){ 0 };
+	while ((ask = remove_first(&sent)) != NULL) {
+		ask->question.trouble = *trouble;
+		append(ask->again ? &n->done : &n->queued, ask);
+		ask->again = 1;
+	}
+	while ((ask = remove_first(&queued)) != NULL)
+		append(&n->queued, ask);
+}
+
+/* Find the addresses. Returns whether it can connect now. */
+static int find(struct node *n, uint64_t now_ns)
+{
+	struct engine *e = &n->engine;
+	struct trouble trouble;
+	int error;
+
+	/* WHY here: engine_ready() does the same, but would look the name up, which may block. */
+	if (e->wire.fd >= 0 && e->wire.next == NULL && now_ns - e->wire.since_ns >= WIRE_PATIENCE_NS)
+		engine_shut(e);
+	if (e->wire.fd >= 0 || e->found != NULL || !lookup_is_needed(&e->url))
+		return 1;
+	error = lookup_poll(&n->lookup, &e->url, &e->found);
+	if (error == 0)
+		return 1;
+	trouble = engine_trouble(error);
+	if (error != -EINPROGRESS)
+		fail(n, &trouble, now_ns);
+	return 0;
+}
+
+static void connect_on(struct node *n, uint64_t now_ns)
+{
+	struct trouble trouble = { .kind = TROUBLE_LATE };
+
+	if (now_ns < n->open_until_ns)
+		return;
+	if (n->attempt_ns == 0)
+		n->attempt_ns = now_ns;
+	if (find(n, now_ns)) {
+		if (engine_ready(&n->engine, NOW, &trouble) == 0) {
+			n->failing = 0;
+			n->attempt_ns = 0;
+			n->since_ns = now_ns;
+			return;
+		}
+		if (trouble.kind != TROUBLE_LATE)
+			fail(n, &trouble, now_ns);
+	}
+	/* The attempt goes on, but questions no longer wait for it. */
+	if (n->attempt_ns != 0 && now_ns - n->attempt_ns >= n->silence_ns && !n->failing) {
+		n->failing = 1;
+		n->trouble = trouble;
+		n->openings++;
+		finish(n, &n->queued, &trouble);
+	}
+}
+
+/* ---- Questions ---- */
+
+static void write_queued(struct node *n, uint64_t now_ns)
+{
+	struct node_ask *ask;
+
+	while ((ask = remove_first(&n->queued)) != NULL) {
+		if (n->sent.first == NULL)
+			n->since_ns = now_ns;
+		ask->asked_ns = now_ns;
+		engine_put(&n->engine, &n->out, &ask->question, ask->with_text);
+		append(&n->sent, ask);
+	}
+}
+
+static int flush(struct node *n)
+{
+	ssize_t sent;
+
+	if (n->out.failed)
+		return -ENOMEM;
+	if (n->out.bytes == NULL)
+		return 0;
+	sent = wire_write(&n->engine.wire, n->out.bytes + n->out_sent, n->out.len - n->out_sent);
+	if (sent < 0)
+		return (int)sent;
+	n->out_sent += (size_t)sent;
+	if (n->out_sent < n->out.len)
+		return 0;
+	free(n->out.bytes);
+	n->out = (struct outbox){ 0 };
+	n->out_sent = 0;
+	return 0;
+}
+
+/* Read the answer of the first question. Returns 0, or 1 if the connection was shut. */
+static int read_answer(struct node *n, const redisReply *reply, uint64_t now_ns)
+{
+	struct node_ask *ask = n->sent.first;
+	const struct trouble *trouble;
+
+	n->since_ns = now_ns;
+	if (ask == NULL) {
+		struct trouble unasked = { .kind = TROUBLE_REPLY };
+
+		fail(n, &unasked, now_ns);
+		return 1;
+	}
+	if (ask->question.ask_first && !n->asking_answered) {
+		n->asking_answered = 1;
+		return 0;
+	}
+	n->asking_answered = 0;
+	engine_answer(reply, &ask->question);
+	trouble = &ask->question.trouble;
+	if (trouble->kind == TROUBLE_REPLICA) {
+		struct trouble replica = *trouble;
+
+		lost(n, &replica, now_ns);
+		return 1;
+	}
+	n->answered = n->engine.used = 1;
+	n->round_trip_ns = now_ns - ask->asked_ns;
+	remove_first(&n->sent);
+	if (trouble->kind == TROUBLE_SCRIPT && !ask->with_text) {
+		ask->with_text = 1;
+		append(&n->queued, ask);
+		return 0;
+	}
+	append(&n->done, ask);
+	if (trouble->kind == TROUBLE_NONE || trouble->kind == TROUBLE_MOVED || trouble_is_of_key(trouble))
+		return 0;
+	fail(n, trouble, now_ns);
+	return 1;
+}
+
+/* BOUND: what the server has sent. It sends only what it was asked for; otherwise the connection is shut. */
+static int read_answers(struct node *n, uint64_t now_ns)
+{
+	redisReply *reply;
+	int error, is_shut = 0;
+
+	while (!is_shut && (error = wire_receive(&n->engine.wire, &reply, NOW)) == 0) {
+		is_shut = read_answer(n, reply, now_ns);
+		freeReplyObject(reply);
+	}
+	return is_shut ? 0 : error == -ETIMEDOUT ? 0 : error;
+}
+
+static void exchange(struct node *n, uint64_t now_ns)
+{
+	struct trouble late = { .kind = TROUBLE_LATE }, trouble;
+	int error;
+
+	write_queued(n, now_ns);
+	error = flush(n);
+	if (error == 0)
+		error = read_answers(n, now_ns);
+	if (error != 0) {
+		trouble = engine_trouble(error);
+		lost(n, &trouble, now_ns);
+	} else if (n->sent.first != NULL && now_ns - n->since_ns >= n->silence_ns) {
+		fail(n, &late, now_ns);
+	}
+}
+
+/* ---- What the agent calls ---- */
+
+void node_begin(struct node *n, const struct url *url, uint64_t silence_ns, uint64_t open_ns, uint64_t rng)
+{
+	*n = (struct node){ .silence_ns = silence_ns, .open_ns = open_ns, .rng = rng };
+	engine_begin(&n->engine, url);
+}
+
+void node_end(struct node *n)
+{
+	shut(n);
+	lookup_end(&n->lookup);
+	engine_end(&n->engine);
+}
+
+void node_add(struct node *n, struct node_ask *ask)
+{
+	ask->with_text = ask->again = 0;
+	ask->question.trouble = n->trouble;
+	append(n->failing ? &n->done : &n->queued, ask);
+}
+
+void node_step(struct node *n, uint64_t now_ns)
+{
+	if (n->queued.first != NULL)
+		n->used_ns = now_ns;
+	if (!n->engine.ready)
+		connect_on(n, now_ns);
+	if (n->engine.ready)
+		exchange(n, now_ns);
+}
+
+struct node_ask *node_done(struct node *n)
+{
+	return remove_first(&n->done);
+}
+
+void node_drop(struct node *n)
+{
+	struct trouble dropped = { .kind = TROUBLE_WAITED };
+
+	shut(n);
+	finish(n, &n->sent, &dropped);
+	finish(n, &n->queued, &dropped);
+}
+
+uint64_t node_idle_ns(const struct node *n, uint64_t now_ns, struct pollfd *pollfd)
+{
+	int wants = n->out.bytes != NULL || !n->engine.wire.connected;
+
+	*pollfd = (struct pollfd){ .fd = n->engine.wire.fd, .events = (short)(POLLIN | (wants ? POLLOUT : 0)) };
+	if (n->done.first != NULL || (n->engine.ready && n->queued.first != NULL))
+		return 0;
+	if (n->sent.first != NULL)
+		return n->since_ns + n->silence_ns > now_ns ? n->since_ns + n->silence_ns - now_ns : 0;
+	if (n->attempt_ns != 0)
+		return LOOK_AGAIN_NS;
+	if (!n->engine.ready)
+		return n->open_until_ns > now_ns ? n->open_until_ns - now_ns : 0;
+	return UINT64_MAX;
+}

@@ -1,0 +1,151 @@
+/*
+ * requests: the processes of a host ask its agent through shared memory: 64 cells. The owner of a cell is determined
+ * by one word, and changes only by a compare-and-swap of it:
+ *
+ *	word : [ generation : 56 ] [ state : 8 ]
+ *
+ *	FREE -> WRITING -> POSTED -> TAKEN -> ALLOWED, DENIED, FAILED, AGAIN -> FREE
+ *	        process    process   agent    agent                             process
+ *
+ * From FREE to WRITING the generation grows by one. A process that stops waiting frees its cell, from POSTED or
+ * TAKEN. The agent frees cells whose word has not changed for a while: their process was killed, or is stopped.
+ *
+ * INVARIANT A process accepts only an answer of its own generation, since the answer is in the word. So no answer is
+ * taken for that of another request, whatever the two ask for.
+ *
+ * INVARIANT The agent asks only for what one process wrote as a whole. The text has a seal: a keyed hash of the text
+ * and the generation. A process that was stopped while it wrote, and continues in a cell that has a new owner, spoils
+ * a text, and the seal shows it. WHY a key: without one a client could choose keys that make a mixture of two texts
+ * look whole. The numbers of an answer have a seal too.
+ *
+ * Nothing waits for a process or an agent that was killed: a process waits until its deadline, and the agent does not
+ * wait for processes. After posting, a process must check that there is an agent, or not wait: an agent that ended
+ * before did not see the request.
+ *
+ * Threads: all functions may run in any number of threads and processes, except those of the agent. Signals: not to
+ * be called from handlers. Times are of CLOCK_MONOTONIC.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef GLOBAL_REQUESTS_H
+#define GLOBAL_REQUESTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shmlimit.h"
+
+#define REQUESTS 64u
+
+/* An agent that does not renew its claim for this long is replaced. */
+#define REQUESTS_CLAIM_NS UINT64_C(800000000)
+
+enum request_state {
+	REQUEST_FREE,
+	REQUEST_WRITING,
+	REQUEST_POSTED,
+	REQUEST_TAKEN,
+	REQUEST_ALLOWED,
+	REQUEST_DENIED,
+	REQUEST_FAILED,        /* the backend gave no answer: on_failure decides */
+	REQUEST_AGAIN,         /* not asked, since the rule has changed or the agent ends: make the request again */
+};
+
+/* What a process asks for. A multiple of 8 bytes, without padding. */
+struct request_text {
+	uint64_t backend;      /* the number of the backend and prefix: see requests_backend() */
+	uint32_t rule, key_len;
+	uint64_t set_us;       /* when the rule was set: an answer is of one version of it */
+	uint64_t cost;         /* 0: no process waits for the answer */
+	uint64_t need, want;
+	unsigned char key[SHMLIMIT_KEY_MAX];
+};
+
+/* The numbers of an answer. */
+struct request_answer {
+	uint64_t limit, remaining, retry_after_ns, reset_after_ns;
+};
+
+/* One request: its cell, and the word of the cell while it has this request. */
+struct ticket {
+	unsigned cell;
+	uint64_t word;
+};
+
+/* What the agent reports about itself, and how often requests found no free cell. */
+struct request_board {
+	uint64_t pid, started_ns;
+	uint64_t served, failed, late, spoiled;
+	uint64_t round_trip_ns, open_until_ns, connections;
+	uint64_t full;         /* counted by the processes */
+};
+
+struct requests;               /* the area of a segment */
+
+/* Returns the requests in a segment's area; NULL if there is none, or it is too small. */
+struct requests *requests_in(void *area, size_t size);
+
+/* Returns the number of a backend and prefix. */
+uint64_t requests_backend(const char *url, const char *prefix);
+
+/* ---- Processes ---- */
+
+/* Is there an agent; and is it for this backend? */
+int requests_are_claimed(const struct requests *q, uint64_t now_ns);
+int requests_have_agent(const struct requests *q, uint64_t backend, uint64_t now_ns);
+
+/* Post a request and wake the agent. Returns 0, or -EAGAIN: no cell is free. */
+int requests_post(struct requests *q, const struct request_text *text, struct ticket *ticket);
+
+/*
+ * Wait for the answer. Returns REQUEST_ALLOWED ... _AGAIN, with *answer filled, or zeroed if its seal is wrong; or 0
+ * if the time is over or the agent gave the request up. The cell is then no longer the caller's.
+ */
+enum request_state requests_wait(struct requests *q, const struct ticket *ticket, uint64_t until_ns,
+                                 struct request_answer *answer);
+
+/* ---- The agent ---- */
+
+/* A process calls this once before it claims. Returns 0, or -errno without random numbers. */
+int requests_prepare(struct requests *q);
+
+/*
+ * Become the agent, or stay it. *mine is 0 at first, and the caller keeps it. Returns 1 if the caller is the agent; 0
+ * if another process is, or has been in between.
+ */
+int requests_claim(struct requests *q, uint64_t *mine, uint64_t backend, uint64_t now_ns);
+/* Stop being the agent. Requests that were not taken yet are made again. */
+void requests_resign(struct requests *q, uint64_t *mine);
+
+/* Fail the requests that an earlier agent had taken. */
+void requests_inherit(struct requests *q);
+
+/* Take the next request from cell *at on, and move *at behind it. Returns 0 if there is none. */
+int requests_next(struct requests *q, unsigned *at, struct request_text *text, struct ticket *ticket);
+
+/* Does the process of this request still wait? */
+int requests_waits(const struct requests *q, const struct ticket *ticket);
+
+/*
+ * Answer the request. Returns 1, or 0 if the process no longer waits. FREE: for a request that no process waited for.
+ */
+int requests_answer(struct requests *q, const struct ticket *ticket, enum request_state state,
+                    const struct request_answer *answer);
+
+/* For freeing the cells of killed processes: those whose words have equalled `seen` since `since_ns`. */
+struct requests_watch {
+	uint64_t seen[REQUESTS], since_ns[REQUESTS];
+};
+void requests_sweep(struct requests *q, struct requests_watch *watch, uint64_t now_ns);
+
+/* Sleep until a request is posted, a signal comes, or the time is over. */
+void requests_sleep(struct requests *q, uint64_t ns);
+
+/* The agent's figures. requests_read_board() reads them without order. */
+struct request_board *requests_board(struct requests *q);
+void requests_read_board(const struct requests *q, struct request_board *out);
+void requests_set(uint64_t *word, uint64_t value);
+uint64_t requests_claimed_until_ns(const struct requests *q);
+unsigned requests_waiting(const struct requests *q);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * serve: be the agent of a host, until told to stop.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+
+#include "agent.h"
+#include "export.h"
+
+EXPORT int shmlimit_global_serve(struct shmlimit_global *g, int (*proceed)(void *arg, int serving), void *arg)
+{
+	struct agent *agent;
+	int error, serving = 0;
+
+	if (g == NULL || proceed == NULL)
+		return -EINVAL;
+	if (g->requests == NULL)
+		return -EROFS;
+	error = requests_prepare(g->requests);
+	if (error != 0)
+		return error;
+	agent = agent_new(g);
+	if (agent == NULL)
+		return -ENOMEM;
+	while (proceed(arg, serving))
+		serving = agent_turn(agent);
+	agent_free(agent);
+	return 0;
+}

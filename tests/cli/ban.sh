@@ -1,0 +1,107 @@
+#!/bin/sh
+# ban: a ban is in force until it ends, through save, load and grow. Bans are hours, so that no title depends on how
+# long a command takes, but for one, whose end is waited for.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+need jq
+cd "$TMP" || exit 1
+
+segment=$SEGMENT.s
+tab=$(printf '\t')
+shmlimit create "$segment" --slots 64 --store-keys 30
+# is_banned KEY...: denied by a limit that peeks?
+is_banned() { shmlimit peek "$segment" ban "$@" --quiet; [ $? -eq 1 ]; }
+
+run shmlimit bans "$segment"
+is "$rc $out$err" "0 " "while there is no rule, nobody is banned"
+run shmlimit unban "$segment" alice
+is $rc 3 "while there is no rule, unban exits 3"
+run shmlimit ban "$segment" alice --for 2h
+is "$rc $(printf '%s' "$out" | tr '\n' ,)$err" "0 key: alice,rule: ban,ends in: 2h" "a ban prints the key, the rule and the time"
+is "$(shmlimit rule show "$segment" ban --json | jq -c '[.algorithm, .capacity]')" '["counter",1]' "the first ban makes the rule"
+is_banned alice
+ok $? "a banned key is denied"
+is_banned bob
+is $? 1 "another key is allowed"
+shmlimit ban "$segment" --key-ip 203.0.113.9 --for 1h >out
+is_banned --key-ip 203.0.113.9
+ok $? "an address is banned as servers make a key of it"
+shmlimit ban "$segment" --key-ip 2001:db8::1 --prefix 32,48 --for 3h >out
+is_banned --key-ip 2001:db8:0:9::2 --prefix 32,48
+ok $? "--prefix bans a net"
+
+run shmlimit bans "$segment"
+like "$rc $(printf '%s' "$out" | sed "s/${tab}[0-9a-f]\{12\}${tab}/ /; s/\([0-9]h\).*/\1/" | tr '\n' ,)" \
+	'^0 2001:db8::/48 2h,alice 1h,203.0.113.9 [0-9]+m' "bans prints a line for each, the longest first"
+run shmlimit bans "$segment" --json
+is "$rc $(printf '%s\n' "$out" | jq -c '[.key, .key_ip, .remaining, .reset_after_ns > 3000000000000]' | tr '\n' ' ')" \
+	'0 [null,"2001:db8::/48",0,true] ["alice",null,0,true] [null,"203.0.113.9",0,true] ' "--json prints an object a line"
+like "$(shmlimit bans "$segment" | sed -n "s/^alice.*${tab}//p")" '^1h[0-9]+m' "the time is that of --for"
+shmlimit ban "$segment" alice --for 30m >out
+like "$(shmlimit bans "$segment" | sed -n "s/^alice.*${tab}//p")" '^[12][0-9]m' "a second ban of a key replaces the time"
+fingerprint=$(shmlimit bans "$segment" --json | jq -r 'select(.key_ip == "2001:db8::/48").fingerprint')
+run shmlimit unban "$segment" --fingerprint "$fingerprint"
+is "$rc $(shmlimit bans "$segment" | grep -c /48)" "0 0" "unban takes the fingerprint that bans prints"
+
+shmlimit grow "$segment" --slots 256 >out
+is_banned alice && is_banned --key-ip 203.0.113.9
+ok $? "bans survive grow"
+shmlimit save "$segment" state
+shmlimit destroy "$segment"
+shmlimit load "$segment" state >out
+is_banned alice && is_banned --key-ip 203.0.113.9
+ok $? "bans survive save and load"
+like "$(shmlimit count "$segment" ban alice --by 0)" '^1 0 1[0-9]{3}\.' "bans keep their time through save and load"
+
+run shmlimit unban "$segment" alice
+is "$rc $out$err" "0 " "unban ends a ban"
+is_banned alice
+is $? 1 "after unban the key is allowed"
+run shmlimit unban "$segment" alice
+is "$rc $err" "1 shmlimit: key alice: not banned by rule ban" "unban exits 1 if the key is not banned"
+run shmlimit unban "$segment" alice --json
+is "$rc $(printf '%s' "$out" | jq .keys_reset)" "1 0" "unban --json prints how many bans ended"
+shmlimit ban "$segment" short --for 10ms >out
+for i in $(seq 1000); do
+	is_banned short || break
+	sleep 0.03
+done
+is_banned short
+is $? 1 "a ban ends by itself"
+is "$(shmlimit bans "$segment" | grep -c short)" 0 "bans does not list a ban that has ended"
+
+shmlimit rule set "$segment" abuse --algorithm counter --capacity 20
+shmlimit count "$segment" abuse eve --by 7 --ttl 1h --quiet
+shmlimit ban "$segment" eve --for 2h --rule abuse >out
+is "$(shmlimit count "$segment" abuse eve --by 0 | cut -d ' ' -f 1)" 20 "a ban by another counter brings the count to its bound"
+is "$(shmlimit bans "$segment" --rule abuse | cut -f 1)" eve "bans --rule lists the bans of that rule"
+
+run shmlimit ban "$segment" alice
+is "$rc $err" "2 shmlimit: ban: missing --for DURATION, such as --for 1h" "a ban needs a time"
+run shmlimit ban "$segment" alice --for 0
+is "$rc $err" "2 shmlimit: --for 0: must be more than 0" "a ban of no time is refused"
+run shmlimit ban "$segment" alice --for 20000d
+is "$rc $err" "2 shmlimit: rule ban: this is longer than the rule can count for" "a ban that is too long is refused"
+shmlimit rule set "$segment" page --capacity 1 --rate 1/h
+for command in "ban --for 1h" bans; do
+	# shellcheck disable=SC2086 # words
+	run shmlimit $command --rule page "$segment" $([ "$command" = bans ] || echo alice)
+	is "$rc $err" "2 shmlimit: rule page: not a counter (use another rule, or set one with --algorithm counter)" \
+		"${command%% *} refuses a rule that is no counter"
+done
+run shmlimit bans "$segment" --rule none
+is $rc 3 "bans of a rule that is missing exits 3"
+shmlimit disable "$segment"
+run shmlimit ban "$segment" alice --for 1h
+is "$rc $err" "2 shmlimit: rule ban: the rule or the segment is off: nobody is banned" "a ban that is not in force is an error"
+
+for full in allow deny; do
+	shmlimit create "$SEGMENT.$full" --slots 16 --on-full $full
+	shmlimit rule set "$SEGMENT.$full" page --capacity 1 --rate 1/d
+	for i in $(seq 64); do shmlimit take "$SEGMENT.$full" page "$i" --quiet; done
+	run shmlimit ban "$SEGMENT.$full" alice --for 1h
+	is "$rc $err" "2 shmlimit: rule ban: the segment is full: the key is not banned (see shmlimit grow)" \
+		"a key without a slot is not banned, with --on-full $full"
+done
+done_testing

@@ -1,0 +1,135 @@
+#!/bin/sh
+# hold: a command runs while it holds a place; the place is free again when it has ended, however it ended.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+need jq
+cd "$TMP" || exit
+
+segment=$SEGMENT.s
+shmlimit create "$segment" --slots 64 --window-max 8
+run shmlimit rule set "$segment" r --algorithm hold --capacity 2 --period 1h
+is "$rc $out$err" "0 " "a rule of places is set"
+run shmlimit rule show "$segment" r
+is "$(printf '%s\n' "$out" | sed -n 's/^ *\(algorithm\|capacity\|period\): */\1: /p' | tr '\n' ';')" \
+	"algorithm: hold;capacity: 2;period: 1h;" "and is shown as it was set"
+shmlimit rule set "$segment" short --algorithm hold --capacity 1 --period 300ms
+shmlimit rule set "$segment" funnel --capacity 1 --rate 1/d
+free() { shmlimit peek "$segment" "$1" "$2" --json | jq .remaining; }
+# until_free RULE KEY N: wait until so many places are free.
+until_free() { until [ "$(free "$1" "$2")" = "$3" ]; do sleep 0.01; done; }
+
+run shmlimit hold "$segment" r key -- sh -c 'shmlimit peek "$0" r key --json | jq .remaining; echo "$@"' "$segment" one --json
+is "$rc $out$err" "0 1
+one --json" "a command runs while it holds a place, with its own options"
+is "$(free r key)" 2 "when it has ended its place is free"
+run shmlimit hold "$segment" r key -- sh -c 'exit 7'
+is "$rc $(free r key)" "7 2" "the exit status is the command's"
+shmlimit hold "$segment" r key -- sh -c 'kill -KILL $$'
+is "$? $(free r key)" "137 2" "a command that is killed leaves its place, and the status says so"
+shmlimit hold "$segment" r key -- ./no-such-command 2>err
+is "$? $(cat err) $(free r key)" "127 shmlimit: ./no-such-command: No such file or directory 2" "a command that is missing exits 127"
+: >plain
+shmlimit hold "$segment" r key -- ./plain 2>err
+is "$? $(free r key)" "126 2" "a command that cannot be run exits 126"
+run shmlimit hold "$segment" r --key-ip 203.0.113.9 -- echo two words
+is "$rc $out" "0 two words" "the key may be given by an option"
+shmlimit hold "$segment" r key -- sh -c 'kill -PIPE $$; echo survived' >out
+is "$? $(cat out)" "141 " "the command has the default for SIGPIPE"
+
+# All places held.
+shmlimit hold "$segment" r key -- sh -c 'until [ -e go ]; do sleep 0.01; done' &
+first=$!
+shmlimit hold "$segment" r key -- sh -c 'until [ -e go ]; do sleep 0.01; done' &
+second=$!
+until_free r key 0
+run shmlimit hold "$segment" r key -- touch ran
+is "$rc $err" "1 shmlimit: rule r: denied, and not run: all 2 places are held" "where all places are held, it says so"
+is "$(ls | grep ran)" "" "and runs nothing"
+run shmlimit hold "$segment" r key --denied-status 75 --wait 50ms -- touch ran
+is "$rc $(ls | grep ran)" "75 " "--wait is the longest wait, and --denied-status the exit status after it"
+run shmlimit take "$segment" r key --quiet
+is "$rc" 1 "take is denied too"
+run shmlimit hold "$segment" r other -- echo other
+is "$rc $out" "0 other" "another key has places of its own"
+shmlimit hold "$segment" r key --wait 1h -- touch later &
+third=$!
+touch go
+wait $first $second
+wait $third
+is "$? $(ls | grep later)" "0 later" "a command that waits runs when a place is left"
+is "$(free r key)" 2 "then all places are free"
+
+# Signals.
+for signal in INT TERM HUP QUIT; do
+	env --default-signal shmlimit hold "$segment" r key -- sleep 1000 &
+	pid=$!
+	until_free r key 1
+	kill -$signal $pid
+	wait $pid
+	is "$(kill -l $(($? - 128))) $(free r key)" "$signal 2" "SIG$signal is handed on to the command, and the place is left"
+done
+shmlimit take "$segment" r waiting --quiet
+shmlimit take "$segment" r waiting --quiet
+env --default-signal shmlimit hold "$segment" r waiting --wait 1h -- touch never &
+pid=$!
+# It waits once it was denied.
+until [ "$(shmlimit inspect "$segment" --json | jq '.rules[] | select(.name == "r") | .counters.denied')" -gt 5 ]; do sleep 0.01; done
+kill -TERM $pid
+wait $pid
+is "$(kill -l $?) $(ls | grep never)" "TERM " "a signal ends the wait, and nothing runs"
+
+# The time that its place has left grows when it is renewed.
+left() { shmlimit peek "$segment" "$1" "$2" --json | jq .reset_after_ns; }
+shmlimit rule set "$segment" renewed --algorithm hold --capacity 1 --period 2s
+shmlimit hold "$segment" renewed key -- sh -c 'until [ -e stop ]; do sleep 0.01; done' &
+pid=$!
+until_free renewed key 0
+before=$(left renewed key)
+until now=$(left renewed key); [ "$now" -gt "$before" ]; do
+	before=$now
+	sleep 0.01
+done
+touch stop
+wait $pid
+is "$?" 0 "a place is renewed while its command runs"
+shmlimit hold "$segment" short key -- sh -c 'echo $$ >pid; exec sleep 1000' &
+pid=$!
+until [ -s pid ]; do sleep 0.01; done
+kill -KILL $pid
+wait $pid 2>/dev/null
+run shmlimit hold "$segment" short key --wait 1h -- echo freed
+is "$rc $out" "0 freed" "the place of a process that was killed ends after the period"
+kill "$(cat pid)"
+
+shmlimit rule set "$segment" one --algorithm hold --capacity 1 --period 1h
+run shmlimit hold "$segment" one key -- shmlimit hold "$segment" one key -- true
+is "$rc $err" "1 shmlimit: rule one: denied, and not run: its only place is held" "a rule of one place says that it is held"
+shmlimit rule set "$segment" seen --algorithm hold --capacity 1 --period 1h --mode dry-run
+run shmlimit hold "$segment" seen key -- shmlimit hold "$segment" seen key -- echo both
+is "$rc $out" "0 both" "a dry run runs the command"
+
+wrong() {
+	message=$1
+	shift
+	run shmlimit "$@"
+	is "$rc $out$err" "2 shmlimit: $message" "$* is refused"
+}
+wrong "rule funnel: has no places: must be set with --algorithm hold" hold "$segment" funnel key -- true
+wrong "--denied-status 256: must be 0 to 255" hold "$segment" r key --denied-status 256 -- true
+wrong "hold: COMMAND... is missing; usage: shmlimit hold NAME RULE KEY COMMAND..." hold "$segment" r key
+wrong "rule new: new, its period is missing: must have capacity and period" rule set "$segment" new --algorithm hold --capacity 1
+wrong "rule r: rate: a hold has none of its own: leave it out" rule set "$segment" r --rate 1/s
+wrong "rule r: period 300d is out of range (1ns to 208d)" rule set "$segment" r --period 300d
+wrong "rule r: 9 places are more than segment $segment was created for: use fewer, or create the segment with a larger \
+--window-max (shmlimit inspect $segment shows it)" rule set "$segment" r --capacity 9
+run shmlimit hold "$SEGMENT.none" r key -- true
+is $rc 3 "a segment that is missing exits 3"
+
+shmlimit rule export "$segment" >rules.ini
+run shmlimit apply "$segment" rules.ini
+is "$rc $out$err" "0 " "exported rules of places are the same when they are applied"
+run shmlimit verify "$segment"
+is $rc 0 "the segment is sound"
+
+done_testing

@@ -1,0 +1,341 @@
+/*
+ * agent: one process of a host asks the server for all. Limits are as exact as without it, whatever is killed.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "agent.h"
+#include "global/handle.h"
+
+#define DAY UINT64_C(86400000000000)
+#define WORKERS 8
+#define KEYS 5
+#define CAPACITY 400u
+
+static struct server server;
+static struct shmlimit *l;
+static struct reports reports;
+
+static struct shmlimit_global *open_global(const char *url, uint64_t deadline_ns, uint32_t on_failure)
+{
+	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = deadline_ns,
+		                                   .lease_ns = PATIENT_NS, .on_failure = on_failure,
+		                                   .open_ns = 1000000, .report = reports_take, .arg = &reports };
+	struct shmlimit_global *g;
+	int error = shmlimit_global_open(l, url, &options, &g);
+
+	if (error != 0)
+		bail("open: %s", shmlimit_strerror(error));
+	reports = (struct reports){ 0 };
+	return g;
+}
+
+/* The server's connections, but for the one that asks. */
+static int connections(void)
+{
+	redisReply *reply = server_ask(&server, "INFO clients");
+	const char *at = strstr(reply->str, "connected_clients:");
+	int n = at != NULL ? atoi(at + 18) : 0;
+
+	freeReplyObject(reply);
+	return n - 1;
+}
+
+static uint64_t commands(void)
+{
+	redisReply *reply = server_ask(&server, "INFO commandstats");
+	const char *at = strstr(reply->str, "cmdstat_evalsha:calls=");
+	uint64_t n = at != NULL ? strtoull(at + 22, NULL, 10) : 0;
+
+	freeReplyObject(reply);
+	return n;
+}
+
+static void answers(void)
+{
+	struct agent_process agent = agent_start(l, server.url, PATIENT_NS);
+	struct shmlimit_global *g = open_global(server.url, PATIENT_NS, SHMLIMIT_GLOBAL_DENY);
+	struct shmlimit_global *other;
+	int rule = lease_rule(l, "login", 15, 1, DAY), allowed = 0, answered;
+	struct shmlimit_request many[20];
+	int decided[20];
+	struct shmlimit_result r;
+
+	agent_await(l);
+	is(shmlimit_global_take(g, rule, "key", 3, 1, &r), SHMLIMIT_ALLOWED, "a key never seen is allowed");
+	is(r.limit, 15, "the limit is the rule's");
+	is(r.remaining, 14, "what the server has left is in the first answer");
+	for (int i = 0; i < 30; i++)
+		allowed += shmlimit_global_take(g, rule, "key", 3, 1, &r) == SHMLIMIT_ALLOWED;
+	is(allowed, 14, "a funnel is given out to the token");
+	ok(r.retry_after_ns > DAY - 600000000000 && r.retry_after_ns <= DAY + 15000000000, "a denial says when a token is there");
+	is(shmlimit_global_take(g, rule, "key", 3, 16, &r), SHMLIMIT_DENIED, "more than the capacity is denied");
+	is(shmlimit_global_take(g, rule, "other", 5, 15, &r), SHMLIMIT_ALLOWED, "a cost of the whole capacity is allowed");
+	is(r.remaining, 0, "nothing is left then");
+	for (int i = 0; i < 20; i++)
+		many[i] = (struct shmlimit_request){ .rule = rule, .key = &"abcdefghijklmnopqrst"[i], .key_len = 1, .cost = 1 };
+	is(shmlimit_global_take_many(g, many, 20, decided, NULL), 0, "many requests are decided at once");
+	allowed = 0;
+	for (int i = 0; i < 20; i++)
+		allowed += decided[i] == SHMLIMIT_ALLOWED;
+	is(allowed, 20, "each new key is allowed");
+	is(connections(), 1, "the agent has one connection, and the process that asks has none");
+	is(agent_status(l).pid, (uint64_t)agent.pid, "the status has the agent's process");
+	is(shmlimit_global_breaker_ns(g), 0, "the breaker is closed");
+	answered = (int)agent_status(l).answered;
+	other = open_global(server.url, PATIENT_NS, SHMLIMIT_GLOBAL_DENY);
+	shmlimit_global_close(other);
+	server_tell(&server, "SCRIPT FLUSH");
+	is(shmlimit_global_take(g, rule, "flushed", 7, 1, NULL), SHMLIMIT_ALLOWED, "a server that forgot the script is told it again");
+	is((int)agent_status(l).answered, answered + 1, "the agent counts what it answered");
+	is(reports.n, 0, "nothing is reported: %s", reports.last);
+	ok(agent_stop(&agent), "the agent ends when it is told to");
+	is(agent_status(l).serving, 0, "and there is none then");
+	is(shmlimit_global_take(g, rule, "direct", 6, 1, &r), SHMLIMIT_ALLOWED, "without an agent a process asks by itself");
+	is(r.remaining, 14, "and has the same answer");
+	shmlimit_global_close(g);
+}
+
+/* A rule of another prefix or backend is not the agent's. */
+static void others(void)
+{
+	struct agent_process agent = agent_start(l, server.url, PATIENT_NS);
+	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = PATIENT_NS,
+		                                   .prefix = "other:" };
+	struct shmlimit_global *g;
+	int rule = lease_rule(l, "others", 2, 1, DAY);
+	uint64_t answered;
+	redisReply *reply;
+
+	agent_await(l);
+	answered = agent_status(l).answered;
+	shmlimit_global_open(l, server.url, &options, &g);
+	is(shmlimit_global_take(g, rule, "key", 3, 1, NULL), SHMLIMIT_ALLOWED, "a process with another prefix is answered");
+	reply = server_ask(&server, "EXISTS other:{others/key}");
+	is(reply->integer, 1, "from the funnel of its own prefix");
+	freeReplyObject(reply);
+	is(agent_status(l).answered, answered, "and not by the agent");
+	shmlimit_global_close(g);
+	agent_stop(&agent);
+}
+
+/* ---- Workers, and an agent that is killed ---- */
+
+static struct play {
+	int rule;
+	_Atomic uint64_t admitted[KEYS], taken;
+	_Atomic int ended;
+} *play;
+
+static void work(struct crew *crew, int index)
+{
+	struct shmlimit_global *g = open_global(server.url, PATIENT_NS, SHMLIMIT_GLOBAL_DENY);
+	struct rng rng = { .state = (uint64_t)index + 1 };
+
+	(void)crew;
+	while (!atomic_load(&play->ended)) {
+		char key = (char)('a' + rng_below(&rng, KEYS));
+		int answer = shmlimit_global_take(g, play->rule, &key, 1, 1, NULL);
+
+		worker_check(answer >= 0, "take: %s", shmlimit_strerror(answer));
+		if (answer == SHMLIMIT_ALLOWED)
+			atomic_fetch_add(&play->admitted[key - 'a'], 1);
+		else
+			sched_yield();
+		atomic_fetch_add(&play->taken, 1);
+	}
+	shmlimit_global_close(g);
+}
+
+static uint64_t lapsed(void)
+{
+	struct shmlimit_lease_counters c = { .struct_size = sizeof(c) };
+
+	shmlimit_lease_counters(l, &c);
+	return c.lapsed;
+}
+
+static uint64_t admitted(void)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < KEYS; i++)
+		sum += atomic_load(&play->admitted[i]);
+	return sum;
+}
+
+static void crowd(const char *name, int kills)
+{
+	struct agent_process agent = agent_start(l, server.url, PATIENT_NS), standby = agent;
+	struct crew crew;
+	uint64_t over = 0, before = lapsed();
+
+	play = shared_memory(sizeof(*play));
+	play->rule = lease_rule(l, name, CAPACITY, 1, DAY);
+	agent_await(l);
+	crew_start(&crew, WORKERS, work, NULL);
+	for (int i = 0; i < kills; i++) {
+		uint64_t pid = (uint64_t)agent.pid, taken = atomic_load(&play->taken);
+
+		standby = agent_start(l, server.url, PATIENT_NS);
+		await(atomic_load(&play->taken) > taken + 5);
+		agent_kill(&agent);
+		await(agent_status(l).serving && agent_status(l).pid != pid);
+		agent = standby;
+	}
+	/* On a machine that stands still for long, leases expire. */
+	if (kills == 0)
+		await(admitted() + lapsed() - before >= KEYS * CAPACITY);
+	atomic_store(&play->ended, 1);
+	is(crew_wait(&crew), 0, "%s: nobody waits for ever", name);
+	for (int i = 0; i < KEYS; i++)
+		over += atomic_load(&play->admitted[i]) > CAPACITY;
+	is(over, 0, "%s: no key is admitted more than its capacity", name);
+	if (kills == 0)
+		is(admitted() + lapsed() - before, KEYS * CAPACITY, "%s: every token is given out", name);
+	ok(agent_stop(&agent), "%s: the last agent ends well", name);
+}
+
+/* ---- Servers that fail ---- */
+
+static void silent(void)
+{
+	struct proxy proxy;
+	struct agent_process agent;
+	struct shmlimit_global *g, *hasty;
+	int rule = lease_rule(l, "silent", 1000, 1, DAY), made;
+	uint64_t asked, late, began_ns = monotonic_ns();
+	struct shmlimit_result r;
+
+	proxy_begin(&proxy, &server);
+	agent = agent_start(l, proxy.url, PATIENT_NS);
+	g = open_global(proxy.url, PATIENT_NS, SHMLIMIT_GLOBAL_DENY);
+	hasty = open_global(proxy.url, 1000000, SHMLIMIT_GLOBAL_ALLOW);
+	agent_await(l);
+	is(shmlimit_global_take(g, rule, "key", 3, 1, NULL), SHMLIMIT_ALLOWED, "an answer comes through a proxy");
+	made = atomic_load(&proxy.at->connections);
+	/* A process that does not wait for long, while the reply is held back. */
+	atomic_store(&proxy.at->hold, 1);
+	late = agent_status(l).late;
+	is(shmlimit_global_take(hasty, rule, "late", 4, 10, &r), SHMLIMIT_ALLOWED, "on_failure answers at the deadline");
+	await(atomic_load(&proxy.at->held));
+	atomic_store(&proxy.at->hold, 0);
+	await(agent_status(l).late > late);
+	asked = commands();
+	is(shmlimit_global_take(g, rule, "late", 4, 10, NULL), SHMLIMIT_ALLOWED, "the tokens of a late reply serve the next request");
+	/* They last for ten seconds. */
+	ok(commands() == asked || monotonic_ns() - began_ns > PATIENT_NS / 2, "it takes no other question");
+	is(atomic_load(&proxy.at->connections), made, "the connection was kept");
+	/* Connections that break are made again, and questions asked again. */
+	for (int i = 0; i < 3; i++) {
+		char key = (char)('a' + i);
+
+		atomic_store(&proxy.at->cut, 1);
+		await(!atomic_load(&proxy.at->cut));
+		is(shmlimit_global_take(g, rule, &key, 1, 1, NULL), SHMLIMIT_ALLOWED, "a request after a connection broke is answered");
+	}
+	agent_stop(&agent);
+	proxy_end(&proxy);
+	shmlimit_global_close(g);
+	shmlimit_global_close(hasty);
+}
+
+/* on_failure decides while the server is gone, long before the deadline; when it is back it decides again. */
+static void gone(void)
+{
+	struct agent_process agent = agent_start(l, server.url, PATIENT_NS);
+	struct shmlimit_global *g = open_global(server.url, PATIENT_NS, SHMLIMIT_GLOBAL_ALLOW);
+	int rule = lease_rule(l, "gone", 5, 1, DAY), denied = 0, allowed = 0;
+	uint64_t failed;
+
+	agent_await(l);
+	server_kill(&server);
+	await(shmlimit_global_breaker_ns(g) != 0);
+	failed = agent_status(l).failed;
+	for (int i = 0; i < 50; i++)
+		allowed += shmlimit_global_take(g, rule, "key", 3, 1, NULL) == SHMLIMIT_ALLOWED;
+	is(allowed, 50, "without a server on_failure answers");
+	ok(agent_status(l).failed > failed, "the agent counts what it could not ask");
+	server_start(&server);
+	await(agent_status(l).connections == 1 && shmlimit_global_breaker_ns(g) == 0);
+	for (int i = 0; i < 20; i++)
+		denied += shmlimit_global_take(g, rule, "new", 3, 1, NULL) == SHMLIMIT_DENIED;
+	is(denied, 15, "when the server is back, the limit holds again");
+	agent_stop(&agent);
+	shmlimit_global_close(g);
+}
+
+/* An agent that is stopped is no agent after a while, and is one again if no other is. */
+static void stopped(void)
+{
+	struct agent_process agent = agent_start(l, server.url, PATIENT_NS);
+	struct shmlimit_global *g = open_global(server.url, PATIENT_NS, SHMLIMIT_GLOBAL_DENY);
+	int rule = lease_rule(l, "stopped", 5, 1, DAY);
+
+	agent_await(l);
+	kill(agent.pid, SIGSTOP);
+	await(!agent_status(l).serving);
+	is(shmlimit_global_take(g, rule, "key", 3, 1, NULL), SHMLIMIT_ALLOWED, "beside a stopped agent a process asks by itself");
+	kill(agent.pid, SIGCONT);
+	await(agent_status(l).serving);
+	is(shmlimit_global_take(g, rule, "new", 3, 1, NULL), SHMLIMIT_ALLOWED, "an agent that goes on answers again");
+	ok(agent_stop(&agent), "it ends well");
+	shmlimit_global_close(g);
+}
+
+/* Whatever a process posts, the agent goes on, and gives away nothing. */
+static void nonsense(void)
+{
+	struct agent_process agent = agent_start(l, server.url, PATIENT_NS);
+	struct shmlimit_global *g = open_global(server.url, PATIENT_NS, SHMLIMIT_GLOBAL_DENY);
+	int rule = lease_rule(l, "nonsense", 5, 1, DAY), answered = 0, allowed = 0;
+	struct shmlimit_rule params = { .struct_size = sizeof(params) };
+	struct rng rng = { .state = rng_seed() };
+	size_t size = 0;
+	void *area = shmlimit_area(l, &size);
+
+	agent_await(l);
+	shmlimit_rule_get(l, rule, &params);
+	for (int i = 0; i < 300; i++) {
+		static const uint64_t numbers[] = { 0, 1, 2, 5, 6, UINT32_MAX, UINT64_C(1) << 53, INT64_MAX, UINT64_MAX };
+		struct request_text text = { .backend = i % 7 ? g->backend : 1, .key_len = 1 };
+		struct request_answer answer;
+		struct ticket ticket;
+
+		text.rule = i % 3 ? (uint32_t)rule : (uint32_t)numbers[rng_below(&rng, 9)];
+		text.set_us = i % 5 ? params.set_unix_ns / 1000 : numbers[rng_below(&rng, 9)];
+		text.cost = numbers[rng_below(&rng, 9)];
+		text.need = numbers[rng_below(&rng, 9)];
+		text.want = numbers[rng_below(&rng, 9)];
+		text.key[0] = 'n';
+		await(requests_post(requests_in(area, size), &text, &ticket) == 0);
+		if (text.cost == 0) {
+			answered++;
+			continue;
+		}
+		answered += requests_wait(requests_in(area, size), &ticket, monotonic_ns() + 60000000000, &answer) != REQUEST_FREE;
+	}
+	is(answered, 300, "requests that make no sense are answered, too");
+	for (int i = 0; i < 20; i++)
+		allowed += shmlimit_global_take(g, rule, "fresh", 5, 1, NULL) == SHMLIMIT_ALLOWED;
+	is(allowed, 5, "and the limit holds");
+	ok(agent_stop(&agent), "the agent ends well");
+	shmlimit_global_close(g);
+}
+
+int main(void)
+{
+	if (server_missing())
+		return tap_skip_all("no redis-server");
+	stage_begin("global.agent");
+	server_begin(&server, NULL);
+	l = stage_create(1024, 0, 0);
+	answers();
+	others();
+	crowd("crowd", 0);
+	crowd("kills", 3);
+	silent();
+	gone();
+	stopped();
+	nonsense();
+	return tap_done();
+}

@@ -1,0 +1,198 @@
+/*
+ * requests.pml: a cell through which processes ask an agent (lib/global/requests.h), searched over all interleavings.
+ * `make check` runs it (requests.sh).
+ *
+ * Modelled: one cell; N processes that make REQUESTS each, stop waiting at any moment, are killed between any two steps,
+ * or are stopped for any time; two agents, of which one may have been stopped and replaced while it was serving. Each
+ * step is one access to shared memory. The text has two parts, written and read one after the other. Each generation and
+ * each request has its own number, so the seal is (request, generation), as if no hash collided.
+ * Abstracted: the other cells, times (what takes long may happen at any moment), and what the backend says.
+ *
+ * Laws (-DONLY=n asserts only one): 1 a process believes the answer to its own request only. 2 An agent asks only for
+ * what one process wrote as a whole, and for the process that has the cell. 3 When all processes are gone, the agent
+ * frees the cell. 4 An agent does not sleep while a process waits for it.
+ *
+ * Variants that must fail, each with the law that it breaks:
+ *  NO_GENERATION 1   words of two requests may be equal.
+ *  STORE_ANSWER 1    an answer is stored, whatever is in the cell by then.
+ *  NO_SEAL 2         a text is believed as it stands.
+ *  PLAIN_SEAL 2      the seal is of the text alone.
+ *  NO_SWEEP 3        cells of killed processes are left alone.
+ *  SLEEP_BLIND 4     the agent does not look once more before it sleeps.
+ *  LOOK_FIRST 4      a process looks whether the agent sleeps before it posts.
+ */
+#ifndef N
+#define N 2			/* processes */
+#endif
+#ifndef REQUESTS
+#define REQUESTS 2		/* of each */
+#endif
+
+#define FREE 0
+#define WRITING 1
+#define POSTED 2
+#define TAKEN 3
+#define ANSWERED 4
+#define AGAIN 5
+
+/* The word: both change in one step. */
+byte state, gen;
+byte text[2], seal_of, seal_gen;
+byte answer_of;			/* ghost: the request that was asked, with the answer */
+byte owner[N * REQUESTS + 1];	/* ghost: whose generation it is */
+byte ended;
+bit asleep, blocked;
+
+c_decl { static long event_count[32]; };
+#define EVENT(n, name)	c_code { if (event_count[n]++ == 0) printf("event: " name "\n"); }
+
+#ifdef ONLY
+#define law(n, expression)	assert(ONLY != n || (expression))
+#else
+#define law(n, expression)	assert(expression)
+#endif
+
+#define DIES	:: goto dead
+
+proctype poster(byte first) {
+	byte id = first, mine;
+	bit sleeps;
+
+	do
+	:: id < first + REQUESTS ->
+		if
+		:: d_step { state == FREE ->
+#ifndef NO_GENERATION
+			gen = gen + 1;
+#endif
+			state = WRITING; mine = gen; owner[gen] = id }
+		:: d_step { state != FREE -> EVENT(0, "a cell is taken") }
+			goto next
+		fi;
+		if
+		:: text[0] = id
+		DIES
+		fi;
+		if
+		:: text[1] = id
+		DIES
+		fi;
+		if
+		:: d_step { seal_of = id; seal_gen = mine }
+		DIES
+		fi;
+#ifdef LOOK_FIRST
+		sleeps = asleep;
+#endif
+		if
+		:: d_step { state == WRITING && gen == mine -> state = POSTED }
+		:: d_step { state != WRITING || gen != mine -> EVENT(1, "a cell was taken away from a stopped process") }
+			goto next
+		DIES
+		fi;
+#ifndef LOOK_FIRST
+		sleeps = asleep;
+#endif
+		if
+		:: sleeps -> d_step { asleep = 0; sleeps = 0; EVENT(2, "a process wakes the agent") }
+		:: !sleeps
+		DIES
+		fi;
+		if
+		:: d_step { gen != mine || state == FREE -> EVENT(3, "a request was given up for its process") }
+		:: d_step { gen == mine && state == ANSWERED -> law(1, answer_of == id); state = FREE; EVENT(4, "an answer is fetched") }
+		:: d_step { gen == mine && state == AGAIN -> state = FREE; EVENT(5, "a request is to be made again") }
+		/* Its time is over. */
+		:: d_step { gen == mine && (state == POSTED || state == TAKEN) ->
+			law(4, !(blocked && asleep && state == POSTED));
+			state = FREE; EVENT(6, "a process stops waiting") }
+		DIES
+		fi;
+next:		id++
+	:: else -> break
+	od;
+	goto out;
+dead:	EVENT(7, "a process is killed");
+out:	ended++
+}
+
+proctype agent(bit sleeper) {
+	byte mine, id[2], sealed, sealed_gen;
+
+	do
+	:: d_step { state == POSTED -> state = TAKEN; mine = gen };
+		d_step { sealed = seal_of; sealed_gen = seal_gen };
+		id[0] = text[0];
+		id[1] = text[1];
+		if
+#ifdef NO_SEAL
+		:: true ->
+#else
+#ifdef PLAIN_SEAL
+		:: id[0] == sealed && id[1] == sealed ->
+#else
+		:: id[0] == sealed && id[1] == sealed && sealed_gen == mine ->
+#endif
+#endif
+			law(2, id[0] == id[1] && id[0] == owner[mine]);
+			d_step {
+				if
+#ifdef STORE_ANSWER
+				:: true -> state = ANSWERED; answer_of = id[0]
+#else
+				:: state == TAKEN && gen == mine -> state = ANSWERED; answer_of = id[0]
+				:: else -> EVENT(8, "an answer comes too late")
+#endif
+				fi
+			}
+#ifndef NO_SEAL
+		:: else -> d_step {
+				EVENT(9, "a text was spoiled");
+				if
+				:: state == TAKEN && gen == mine -> state = AGAIN
+				:: else
+				fi
+			}
+#endif
+		fi;
+		d_step { mine = 0; id[0] = 0; id[1] = 0; sealed = 0; sealed_gen = 0 }
+	:: d_step { state == TAKEN -> state = AGAIN; EVENT(10, "an agent inherits a request") }
+#ifndef NO_SWEEP
+	:: d_step { state == WRITING || state == ANSWERED || state == AGAIN -> state = FREE }
+#endif
+	:: sleeper && ended < N ->
+		asleep = 1;
+#ifndef SLEEP_BLIND
+		if
+		:: state == POSTED -> asleep = 0
+		:: state != POSTED ->
+#endif
+			blocked = 1;
+			(!asleep || ended == N);
+			d_step { blocked = 0; asleep = 0 }
+#ifndef SLEEP_BLIND
+		fi
+#endif
+	/* All processes are gone, and each state but FREE has a step above. */
+	:: d_step { ended == N && (state == FREE
+#ifdef NO_SWEEP
+			|| state == WRITING || state == ANSWERED || state == AGAIN
+#endif
+			) -> law(3, state == FREE) } -> break
+	od
+}
+
+init {
+	atomic {
+		byte i = 0;
+
+		do
+		:: i < N -> run poster(1 + i * REQUESTS); i++
+		:: else -> break
+		od;
+#ifndef ONE_AGENT
+		run agent(0);
+#endif
+		run agent(1)
+	}
+}

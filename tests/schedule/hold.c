@@ -1,0 +1,342 @@
+/*
+ * hold: several actors enter, renew and leave places, also while their slot goes from
+ * key to key and the table grows (I3, I4, I13).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "growing.h"
+#include "hold.h"
+
+#define PLACES 2
+#define PERIOD_NS (10 * HOLD_TICK_NS)
+#define ENTRIES_MAX 64
+
+static const struct shmlimit_rule rule = { .algorithm = SHMLIMIT_HOLD, .capacity = PLACES, .period_ns = PERIOD_NS };
+
+/* Each entry that was begun in this schedule, in the order of beginnings. */
+static struct entry {
+	uint32_t key;
+	struct shmlimit_hold hold;
+	unsigned began, left;             /* moments: when the entry began, when its leave ended */
+	int is_in;                        /* entered, and no leave of it has begun */
+	int in_call;                      /* a call with it began and has not ended */
+} entries[ENTRIES_MAX];
+static unsigned entered;
+
+static void begin(void)
+{
+	entered = 0;
+}
+
+/* By the holder's own clock. */
+static uint64_t end_ns(const struct entry *e)
+{
+	return e->hold.value >> HOLD_END_SHIFT << HOLD_TICK_BITS;
+}
+
+/* Places that are surely held. */
+static unsigned held(uint32_t key)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < entered; i++)
+		n += entries[i].key == key && entries[i].is_in && end_ns(&entries[i]) > schedule.now_ns;
+	return n;
+}
+
+/* Entries that are held, or may have been since `began`. */
+static unsigned perhaps_held(uint32_t key, unsigned began)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < entered; i++) {
+		const struct entry *e = &entries[i];
+
+		n += e->key == key && (e->in_call || e->is_in || e->left > began);
+	}
+	return n;
+}
+
+static struct entry *enter(uint32_t key)
+{
+	struct call *c = call_begin(key, 1);
+	struct entry *e = &entries[entered++];
+
+	if (entered == ENTRIES_MAX)
+		bail("too many entries");
+	*e = (struct entry){ .key = key, .hold.struct_size = sizeof(e->hold), .began = c->began, .in_call = 1 };
+	actor_calls();
+	call_end(c, shmlimit_enter(handle(), stage.rule, &key, sizeof(key), 1, &e->hold, NULL));
+	e->in_call = 0;
+	e->left = c->ended;
+	e->is_in = c->answer == SHMLIMIT_ALLOWED;
+	if (e->is_in && held(key) > PLACES)
+		blame("key %u: %u places are held", key, held(key));
+	if (c->answer == SHMLIMIT_DENIED && stage.peaceful && perhaps_held(key, c->began) <= PLACES)
+		blame("key %u: denied while %u could be in", key, perhaps_held(key, c->began) - 1);
+	return e;
+}
+
+/* A place that has not ended is left, or renewed; one that was left is not. */
+static void leave(struct entry *e)
+{
+	int was_in = e->is_in, error;
+
+	e->is_in = 0;
+	e->in_call = was_in;
+	actor_calls();
+	error = shmlimit_leave(handle(), stage.rule, &e->key, sizeof(e->key), &e->hold);
+	if (error != 0 && error != -ETIME)
+		blame("leave: %s", shmlimit_strerror(error));
+	if (e->hold.value != 0 && !was_in && error == 0)
+		blame("a place was left twice");
+	if (was_in && error != 0 && end_ns(e) > schedule.now_ns)
+		blame("a place was lost");
+	e->in_call = 0;
+	e->left = ++stage.moments;
+}
+
+static void renew(struct entry *e)
+{
+	struct shmlimit_hold hold = e->hold;
+	int was_in = e->is_in, error;
+
+	actor_calls();
+	error = shmlimit_renew(handle(), stage.rule, &e->key, sizeof(e->key), &hold);
+	if (error != 0 && error != -ETIME)
+		blame("renew: %s", shmlimit_strerror(error));
+	if (hold.value != 0 && !was_in && error == 0)
+		blame("a place that was left was renewed");
+	if (was_in && error != 0 && end_ns(e) > schedule.now_ns)
+		blame("a place was lost");
+	e->hold = hold;
+	e->is_in = was_in && error == 0;
+	if (held(e->key) > PLACES)
+		blame("key %u: %u places are held", e->key, held(e->key));
+}
+
+/* What is free, and what is held or may be, make the capacity. */
+static void law_places(uint32_t key)
+{
+	uint64_t rest = left(key);
+	unsigned killed = 0;
+
+	for (unsigned i = 0; i < entered; i++)
+		killed += entries[i].key == key && entries[i].in_call;
+	if (rest + held(key) > PLACES)
+		blame("key %u: %" PRIu64 " places are free and %u held", key, rest, held(key));
+	/* Of a table that grew, a place may be missing that nobody holds: see shmlimit.7. */
+	if (!stage.growing && rest + held(key) + killed < PLACES)
+		blame("key %u: %" PRIu64 " places are free and %u held: one is lost", key, rest, held(key));
+}
+
+static struct shmlimit *set_empty(void)
+{
+	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 2, rule);
+
+	stage.peaceful = 1;
+	return l;
+}
+
+static void act(unsigned who)
+{
+	struct entry *first = enter(KEY), *second = enter(KEY);
+
+	leave(first);
+	leave(first);
+	if (who == 1)
+		renew(second);
+	first = enter(KEY);
+	leave(second);
+	renew(second);
+	(void)first;
+}
+
+static void judge(void)
+{
+	law_places(KEY);
+	law_sound();
+}
+
+static const struct scene standing = {
+	.title = "while time stands no more places are held than there are, each is left once, and none is lost",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_empty,
+	.begin = begin,
+	.act = act,
+	.judge = judge,
+};
+
+/* A take has no holder that would remember what it tried: it has to take that back. */
+static void act_taking(unsigned who)
+{
+	(void)who;
+	take(KEY, 1);
+	take(KEY, 1);
+}
+
+static void judge_taking(void)
+{
+	law_total(KEY, PLACES);
+	law_sound();
+}
+
+static const struct scene taking = {
+	.title = "takes enter as many places as there are, and lose none to each other",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_empty,
+	.begin = begin,
+	.act = act_taking,
+	.judge = judge_taking,
+};
+
+static void judge_ending(void)
+{
+	if (left(KEY) + held(KEY) > PLACES)
+		blame("%" PRIu64 " places are free and %u held", left(KEY), held(KEY));
+	schedule.now_ns += PERIOD_NS + HOLD_TICK_NS + SECOND;
+	if (left(KEY) != PLACES)
+		blame("after a period %" PRIu64 " places are free", left(KEY));
+	law_sound();
+}
+
+static const struct scene ending = {
+	.title = "nor as places end by themselves; after a period all are free",
+	.actors = 3,
+	.mortals = 2,
+	.away_ns = { PERIOD_NS / 3, PERIOD_NS - HOLD_TICK_NS, 3 * PERIOD_NS },
+	.set = set_empty,
+	.begin = begin,
+	.act = act,
+	.judge = judge_ending,
+};
+
+/* Two keys, and one slot for them. */
+static struct shmlimit *set_one_place(void)
+{
+	return stage_set(SHMLIMIT_FULL_DENY, SLOTS - 1, rule);
+}
+
+static void act_in_turns(unsigned who)
+{
+	uint32_t key = who == 1 ? OTHER : KEY;
+	struct entry *first = enter(key), *second = enter(key);
+
+	leave(first);
+	leave(second);
+	leave(second);
+	first = enter(who == 2 ? OTHER : KEY);
+	renew(first);
+}
+
+static void judge_in_turns(void)
+{
+	if (left(KEY) + held(KEY) > PLACES || left(OTHER) + held(OTHER) > PLACES)
+		blame("%u and %u are held, %" PRIu64 " and %" PRIu64 " are free", held(KEY), held(OTHER), left(KEY),
+		      left(OTHER));
+	law_sound();
+}
+
+static const struct scene two_keys = {
+	.title = "nor when a slot goes from key to key: it does not while a place in it is held",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_one_place,
+	.begin = begin,
+	.act = act_in_turns,
+	.judge = judge_in_turns,
+};
+
+static const struct scene two_keys_ending = {
+	.title = "nor when that happens as places end",
+	.actors = 3,
+	.mortals = 2,
+	.away_ns = { PERIOD_NS / 3, PERIOD_NS, 3 * PERIOD_NS },
+	.set = set_one_place,
+	.begin = begin,
+	.act = act_in_turns,
+	.judge = judge_in_turns,
+};
+
+/* The capacity goes down and up, and the period with it. */
+static void act_changing(unsigned who)
+{
+	struct shmlimit_rule changed = rule;
+
+	if (who != 0) {
+		act(who);
+		return;
+	}
+	stage.changing = 1;
+	for (unsigned n = 1; n <= 5; n++) {
+		changed.capacity = n % 2 != 0 ? PLACES - 1 : PLACES;
+		changed.period_ns = n % 2 != 0 ? 3 * PERIOD_NS : PERIOD_NS;
+		change(changed);
+	}
+}
+
+static void judge_changing(void)
+{
+	if (held(KEY) > PLACES)
+		blame("%u places are held", held(KEY));
+	law_sound();
+}
+
+static struct shmlimit *set_changing(void)
+{
+	return stage_set(SHMLIMIT_FULL_DENY, 2, rule);
+}
+
+static const struct scene changing = {
+	.title = "nor while the rule is changed, five times; no place is lost by that",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_changing,
+	.begin = begin,
+	.act = act_changing,
+	.judge = judge_changing,
+};
+
+/* The table grows, twice. */
+static struct shmlimit *set_larger(void)
+{
+	return set_growing(rule);
+}
+
+static void act_growing(unsigned who)
+{
+	if (who == 0)
+		grow_twice();
+	else
+		act(who);
+}
+
+static void judge_growing(void)
+{
+	law_places(KEY);
+	law_left();
+}
+
+static const struct scene growing = {
+	.title = "nor while the table grows; no place is lost by that",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_larger,
+	.begin = begin,
+	.act = act_growing,
+	.judge = judge_growing,
+};
+
+int main(void)
+{
+	play(&standing);
+	play(&ending);
+	play(&two_keys);
+	play(&two_keys_ending);
+	play(&changing);
+	play(&growing);
+	play(&taking);
+	return tap_done();
+}

@@ -1,0 +1,233 @@
+// node_addon: the laws of Limiter and Gate.
+//
+// SPDX-License-Identifier: BSD-2-Clause
+'use strict'
+
+const fs = require('node:fs')
+const { execFileSync } = require('node:child_process')
+const { Worker, isMainThread, workerData, parentPort } = require('node:worker_threads')
+const { Limiter, Gate, ShmlimitError, SATURATE, RESTART } = require(process.env.SHMLIMIT)
+
+const segment = process.env.SEGMENT
+const HOUR = 3600e3
+
+// In a worker thread: take until it is denied.
+if (!isMainThread) {
+  const limiter = new Limiter(segment)
+  let taken = 0
+  while (limiter.take('threads', 'k')) taken++
+  const gate = new Gate(`segment=${segment} rule=threads`)
+  parentPort.postMessage([taken, gate.ask('another'), gate.answer.outcome, workerData])
+  return
+}
+
+const { ok, is, thrown, until, done } = require('./node_tap.cjs')
+
+function limiters () {
+  const limiter = Limiter.create(segment, { slots: 64, windowMax: 8, mode: 0o640 })
+  is(fs.statSync(`/dev/shm/${segment}`).mode & 0o777, 0o640, 'a segment is created with its options')
+  is(thrown(() => Limiter.create(segment)), `ShmlimitError EEXIST: EEXIST: a segment or file of this name exists, create '${segment}'`,
+    'a segment that exists is not created again')
+  const id = limiter.ruleSet('login', { capacity: 3, count: 1, periodMs: HOUR, maxWaitMs: 10 * HOUR })
+  is([id, limiter.ruleFind('login')], [0, 0], 'a rule is set, and found by its name')
+
+  is([1, 2, 3, 4].map(() => limiter.take('login', 'user:42')), [true, true, true, false], 'take() allows the capacity and no more')
+  const { limit, remaining, waitMs, retryAfterMs, resetAfterMs } = limiter.result
+  is([limit, remaining, waitMs], [3, 0, 0], 'the result has what is left')
+  ok(retryAfterMs > HOUR / 2 && retryAfterMs <= HOUR && resetAfterMs > 2.5 * HOUR && resetAfterMs <= 3 * HOUR,
+    'the result has the times in milliseconds')
+  is([limiter.take(id, 'user:43', 4), limiter.result.retryAfterMs], [false, Infinity], 'what never fits is to be retried after Infinity')
+  is([limiter.peek(id, 'user:43'), limiter.result.remaining], [true, 3], 'peek() takes nothing')
+  is([limiter.reserve(id, 'user:42'), limiter.result.waitMs > HOUR / 2], [true, true], 'reserve() says how long to wait')
+  is(limiter.reserve(id, 'user:42', 1, 1), false, 'reserve() denies a wait that is longer than the caller would wait')
+  limiter.refund(id, 'user:42', 2)
+  is([limiter.peek(id, 'user:42'), limiter.result.remaining], [true, 1], 'refund() gives tokens back, first to the debt')
+  limiter.charge(id, 'user:42')
+  is(limiter.peek(id, 'user:42'), false, 'charge() takes what is there')
+  is([limiter.reset('login', 'user:42'), limiter.reset('login', 'user:42')], [1, 0], 'reset() says how many keys there were')
+  is(limiter.take(id, 'user:42', 3), true, 'a key that was reset has all its tokens')
+
+  is([limiter.take(id, Buffer.from('b\xfc', 'utf8'), 3), limiter.take(id, 'b\xfc')], [true, false], 'a string is a key in UTF-8')
+  is([limiter.take(id, '\0'), limiter.take(id, 'k'.repeat(1024))], [true, true], 'a key may have NULs, and 1024 bytes')
+  is(limiter.throttle('t', 2, 1, 3600) && limiter.throttle('t', 2, 1, 3600), true, 'throttle() has its limits with it')
+  is([limiter.throttle('t', 2, 1, 3600), limiter.result.limit, limiter.result.remaining], [false, 2, 0], 'throttle() denies')
+  ok(limiter.result.retryAfterMs > HOUR / 2 && limiter.result.retryAfterMs <= HOUR, 'throttle() says when to retry')
+  const window = limiter.ruleSet('window', { algorithm: 'window', capacity: 2, periodMs: HOUR })
+  is([limiter.take(window, 'w', 2), limiter.take('window', 'w')], [true, false], 'a rule may have another algorithm')
+  limiter.ruleRemove('window')
+  is(thrown(() => limiter.take('window', 'w')), "ShmlimitError ESRCH: ESRCH: no such rule, take 'window'", 'a rule that was removed is missing')
+  return limiter
+}
+
+function counts (limiter) {
+  const counter = limiter.ruleSet('count', { algorithm: 'counter', capacity: 2 ** 26 - 1 })
+  const counted = () => [limiter.counted.count, limiter.counted.applied]
+  is([limiter.count(counter, 'c', 5, HOUR), ...counted()], [true, 5, 5], 'count() adds')
+  ok(limiter.counted.ttlMs >= HOUR && limiter.counted.ttlMs < HOUR + 2, 'the first addition begins the time to live')
+  is([limiter.count(counter, 'c', 6, HOUR, 10), ...counted()], [false, 5, 0], 'count() denies what is above the bound')
+  is([limiter.count(counter, 'c', 6, HOUR, 10, SATURATE), ...counted()], [true, 10, 5], 'SATURATE adds what fits')
+  is([limiter.count(counter, 'c', -4), ...counted()], [true, 6, -4], 'count() takes away')
+  is([limiter.count(counter, 'c', 0, 2 * HOUR, Infinity, RESTART), limiter.counted.ttlMs > HOUR + 2], [true, true],
+    'RESTART begins the time to live again')
+  is([limiter.count('count', 'none', 0), ...counted(), limiter.counted.ttlMs], [true, 0, 0, 0], 'a key without a count counts 0')
+  is(thrown(() => limiter.count('login', 'c')).slice(0, 24), 'ShmlimitError EOPNOTSUPP', 'a rule of another algorithm counts nothing')
+}
+
+function holds (limiter) {
+  limiter.ruleSet('hold', { algorithm: 'hold', capacity: 2, periodMs: HOUR })
+  const [first, second, third] = [1, 2, 3].map(() => limiter.enter('hold', 'h'))
+  is([first !== null, second !== null, third, limiter.result.retryAfterMs > HOUR / 2], [true, true, null, true], 'enter() gives as many places as there are')
+  is([first.renew(), first.leave(), first.leave(), first.renew()], [true, true, false, false], 'a place is renewed, and left once')
+  is([limiter.enter('hold', 'h') !== null, limiter.enter('hold', 'h')], [true, null], 'another may enter then')
+  limiter.reset('hold', 'h')
+  is(second.leave(), false, 'a place that was reset is not held any more')
+  is([thrown(() => limiter.enter('login', 'h')), thrown(() => limiter.enter('hold', 3))].map((text) => text.slice(0, 24)),
+    ['ShmlimitError EOPNOTSUPP', 'TypeError -: enter: the '], 'enter() throws for a rule of another algorithm, and for a key that is none')
+}
+
+function errors (limiter) {
+  const error = (() => { try { return new Limiter(`${segment}.none`) } catch (e) { return e } })()
+  is([error instanceof ShmlimitError, error.code, error.errno, error.syscall], [true, 'ENOENT', -2, 'open'],
+    'an error has the members that those of Node have')
+  for (const [run, want, title] of [
+    [() => new Limiter('a/b'), 'ShmlimitError EILSEQ', 'a name that no segment can have'],
+    [() => new Limiter('a\0b'), 'ShmlimitError EILSEQ', 'a name with a NUL'],
+    [() => new Limiter(7), 'ShmlimitError EINVAL', 'a name that is no string'],
+    [() => limiter.take('r'.repeat(64), 'k'), 'ShmlimitError ENAMETOOLONG', 'a name that is too long'],
+    [() => limiter.take('login', ''), 'ShmlimitError EMSGSIZE', 'an empty key'],
+    [() => limiter.take('login', 'k'.repeat(1025)), 'ShmlimitError EMSGSIZE', 'a key that is too long'],
+    [() => limiter.take('login', '\u20ac'.repeat(1000)), 'ShmlimitError EMSGSIZE', 'a key that is too long in UTF-8'],
+    [() => limiter.take('login', new Uint8Array(0)), 'ShmlimitError EMSGSIZE', 'a key of no bytes'],
+    [() => limiter.take('login'), 'TypeError -', 'a key that is missing'],
+    [() => limiter.take('login', 42), 'TypeError -', 'a key that is a number'],
+    [() => limiter.take(1.5, 'k'), 'TypeError -', 'a rule that is no name and no id'],
+    [() => limiter.take(63, 'k'), 'ShmlimitError ESRCH', 'an id that no rule has'],
+    [() => limiter.take('login', 'k', -1), 'RangeError -', 'a cost below 0'],
+    [() => limiter.take('login', 'k', NaN), 'RangeError -', 'a cost that is no number'],
+    [() => limiter.take('login', 'k', 2 ** 60), 'RangeError -', 'a cost that a number cannot hold exactly'],
+    [() => limiter.count('count', 'k', 0.5), 'ShmlimitError EINVAL', 'half a count'],
+    [() => limiter.count('count', 'k', 1, 1e15), 'ShmlimitError ERANGE', 'a time to live of 30,000 years'],
+    [() => limiter.ruleSet('x', { capacity: 0, count: 1, periodMs: 1 }), 'ShmlimitError EDOM', 'a rule without a capacity'],
+    [() => limiter.ruleSet('x', { capacity: 1, count: 1, period: 1 }), 'TypeError -', 'an option that there is not'],
+    [() => limiter.ruleSet('x', { algorithm: 'leaky' }), 'RangeError -', 'an algorithm that there is not'],
+    [() => new Limiter(segment, { readOnly: true }).take('login', 'k'), 'ShmlimitError EROFS', 'a take through a handle that only reads'],
+    [() => new Gate('segment=x'), '', 'a gate without limits is no error'],
+    [() => new Gate('segment=x rule=r cots=2'), 'Error EINVAL', 'a spec with a wrong word'],
+    [() => new Gate(), 'TypeError EINVAL', 'a spec that is missing'],
+    [() => new Gate('segment=x rule=r', { report: 1 }), 'Error EINVAL', 'a report that is no function'],
+    [() => new Gate(`segment=${segment} rule=login`).ask(['a', 'b']), 'RangeError -', 'more keys than limits'],
+    [() => new Gate(`segment=${segment} rule=login`).ask(1), 'TypeError -', 'a gate\'s key that is a number'],
+    [() => new Gate(`segment=${segment} rule=login`).ask('a', -1), 'RangeError -', 'a gate\'s cost below 0'],
+    [() => new Gate(`segment=${segment} rule=login`).ask({ length: 2 ** 31 }), 'TypeError -', 'a gate\'s key that is an object']
+  ]) {
+    is(thrown(run).replace(/:.*/s, ''), want, `${want === '' ? 'nothing' : want.replace(' -', '')} is thrown for this: ${title}`)
+  }
+  const again = new Limiter(segment)
+  again.close()
+  again.close()
+  is(thrown(() => again.take('login', 'k')), `ShmlimitError EBADF: EBADF: it is closed, take '${segment}'`, 'a limiter that is closed answers nothing')
+}
+
+async function gates (limiter) {
+  limiter.ruleSet('page', { capacity: 2, count: 1, periodMs: HOUR })
+  limiter.ruleSet('site', { capacity: 5, count: 1, periodMs: HOUR })
+  const gate = new Gate(`segment=${segment} rule=page prefix=32,64 rule=site`)
+  const { answer } = gate
+  is([gate.limits, gate.mayWait], [2, false], 'a gate knows its limits')
+  is([gate.ask(['192.0.2.1', 'all']), answer.outcome, answer.status, answer.remaining, answer.deniedBy], [true, 'passed', 0, 1, -1], 'a request passes')
+  is(answer.fields.map(([name, value]) => `${name}: ${value}`), ['RateLimit-Policy: "page";q=2;w=7200', 'RateLimit: "page";r=1;t=3600',
+    'RateLimit-Policy: "site";q=5;w=18000', 'RateLimit: "site";r=4;t=3600'], 'the answer has the header fields')
+  is([gate.ask(['::ffff:192.0.2.1', 'all']), gate.ask(['192.0.2.1', 'all'])], [true, false], 'a key is the net of an address')
+  is([answer.outcome, answer.status, answer.deniedBy, answer.error], ['rejected', 429, 0, null], 'a request is rejected')
+  ok(answer.retryAfterMs > HOUR / 2 && answer.retryAfterMs <= HOUR, 'the answer says when to retry')
+  is([answer.fields.at(-1)[0], Math.ceil(answer.retryAfterMs / 1000)], ['Retry-After', Number(answer.fields.at(-1)[1])], 'and so does a header field')
+  is([limiter.peek('site', 'all'), limiter.result.remaining], [true, 3], 'what the other limit would have taken is not taken')
+  is([gate.ask([null, 'all']), gate.ask([undefined, 'all'], [7, 2])], [true, true], 'a limit without a key is not asked')
+  is([gate.ask([null, 'all']), answer.deniedBy], [false, 1], 'a cost may come with the request')
+  is([gate.ask([null, null]), answer.outcome, answer.remaining], [true, 'unlimited', Infinity], 'a request without keys is not limited')
+
+  const long = 'k'.repeat(5000)
+  is([gate.ask([long, long]), gate.ask([`${long}1`, null]), gate.ask([long, Buffer.from(long)]), gate.ask(long)],
+    [true, true, true, false], 'a key may have any number of bytes')
+  const many = new Gate(`segment=${segment} ${'rule=site '.repeat(17)}`)
+  is([many.ask(new Array(16).fill('m'), 1), thrown(() => many.ask(new Array(17).fill('m'))).slice(0, 19)], [false, 'ShmlimitError E2BIG'],
+    'a request asks 16 limits at most')
+
+  const first = await gate.askAsync(['203.0.113.9', 'another'])
+  is([first.allowed, first.outcome, first.status, first.remaining, first.fields.length], [true, 'passed', 0, 1, 4], 'askAsync() answers as ask() does')
+  const waiting = [1, 2, 3].map(() => gate.askAsync(Buffer.from('203.0.113.9')))
+  gate.close()
+  is((await Promise.all(waiting)).filter((a) => a.allowed).length, 1, 'a gate that is closed finishes what it was asked')
+  is(thrown(() => gate.ask('k')), "ShmlimitError EBADF: EBADF: it is closed, ask", 'and answers nothing more')
+  is(await gate.askAsync('k').catch((error) => error.code), 'EBADF', 'and nothing in another thread')
+}
+
+async function outages () {
+  const reports = []
+  const report = (bad, text) => reports.push([bad, text])
+  const gate = new Gate(`segment=${segment}.late fail=open rule=r`, { report })
+  is([gate.ask('k'), gate.answer.outcome, gate.answer.error.code], [true, 'failed', 'ENOENT'], 'fail=open lets a request pass where the segment is missing')
+  is(thrown(() => gate.attach()).slice(0, 20), 'ShmlimitError ENOENT', 'attach() throws what is wrong')
+  await until(() => reports.length > 0)
+  is([reports[0][0], reports[0][1].includes(`${segment}.late`)], [true, true], 'a problem is reported')
+  const maker = new Gate(`segment=${segment}.late create=yes rule=r rate="1/hour"`)
+  maker.attach()
+  await until(() => { gate.ask('k'); return gate.answer.outcome !== 'failed' })
+  await until(() => reports.length > 1)
+  is(reports.at(-1)[0], false, 'and its end is reported')
+  is([maker.ask('k'), gate.ask('another')], [false, true], 'a gate finds the segment that another has created')
+}
+
+async function threads () {
+  new Limiter(segment).ruleSet('threads', { capacity: 5000, count: 1, periodMs: HOUR })
+  const answers = await Promise.all([1, 2, 3].map((n) => new Promise((resolve, reject) => {
+    new Worker(__filename, { workerData: n }).on('message', resolve).on('error', reject)
+  })))
+  is(answers.reduce((sum, [taken]) => sum + taken, 0), 5000, 'worker threads share the limit')
+  is(answers.map((answer) => answer.slice(1)), [[true, 'passed', 1], [true, 'passed', 2], [true, 'passed', 3]], 'each has gates of its own')
+}
+
+function package_ () {
+  const library = process.env.SHMLIMIT
+  const script = `import { Limiter, Gate, SATURATE } from '${library}/index.js'; console.log(typeof Limiter, typeof Gate, SATURATE)`
+  is(execFileSync(process.execPath, ['--input-type=module', '-e', script]).toString(), 'function function 1\n', 'a module imports the names')
+  const types = fs.readFileSync(`${library}/index.d.ts`, 'utf8')
+  const missing = []
+  for (const kind of [Limiter, Gate]) {
+    for (const name of [...Object.getOwnPropertyNames(kind), ...Object.getOwnPropertyNames(kind.prototype)]) {
+      if (!['length', 'name', 'prototype'].includes(name) && !new RegExp(`\\b${name}\\b`).test(types)) missing.push(`${kind.name}.${name}`)
+    }
+  }
+  is(missing, [], 'the types have each method of the classes')
+}
+
+// What README.md tells to write.
+function readme () {
+  const text = fs.readFileSync(`${process.env.SHMLIMIT}/README.md`, 'utf8')
+  const [, program] = /```js\n([^`]*new Limiter\('web'\)[^`]*)```/.exec(text)
+  const script = program.replace("'shmlimit'", JSON.stringify(process.env.SHMLIMIT)).replace("'web'", JSON.stringify(segment))
+  new Limiter(segment).reset('login')
+  is([1, 2, 3, 4].map(() => execFileSync(process.execPath, ['-e', script]).toString().replace(/later 3[0-9.]*/, 'later')),
+    ['welcome 2\n', 'welcome 1\n', 'welcome 0\n', 'later\n'], 'README: its program limits')
+  const [, spec] = /limit\('(segment=web [^']*)'/.exec(text)
+  const gate = new Gate(spec.replace('segment=web', `segment=${segment}.readme`))
+  is([gate.ask('::1'), gate.answer.fields[0]], [true, ['RateLimit-Policy', '"client";q=15;w=30']], 'README: its spec is the limit that it says')
+}
+
+async function main () {
+  const limiter = limiters()
+  counts(limiter)
+  holds(limiter)
+  errors(limiter)
+  await gates(limiter)
+  await outages()
+  await threads()
+  package_()
+  readme()
+  is(limiter.gone(), false, 'a segment that is there is not gone')
+  Limiter.destroy(segment)
+  is(limiter.gone(), true, 'a segment that was destroyed is gone')
+  done()
+}
+
+main()

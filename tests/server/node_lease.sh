@@ -1,0 +1,16 @@
+#!/bin/sh
+# node_lease: two segments, as two hosts have them, share a limit through a Redis server; the event loop never waits for it.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+. "$SOURCE/tests/server/node.inc"
+. "$SOURCE/tests/server/server.inc"
+. "$SOURCE/tests/server/engine.inc"
+need setpriv
+need_engine
+start_engine
+for host in one two; do
+	shmlimit create "$SEGMENT.$host" --slots 64
+	shmlimit rule set "$SEGMENT.$host" page --algorithm lease --capacity 300 --rate 1/h
+done
+ENGINE=$engine_url ENGINE_PID=$engine laws node_lease.cjs

@@ -1,0 +1,89 @@
+<?php
+// The laws of the PSR-15 middleware. Debian has no package of PSR-15's two interfaces, so they are declared here.
+//
+// SPDX-License-Identifier: BSD-2-Clause
+
+declare(strict_types=1);
+
+namespace Psr\Http\Server {
+    use Psr\Http\Message\{ResponseInterface, ServerRequestInterface};
+
+    interface RequestHandlerInterface
+    {
+        public function handle(ServerRequestInterface $request): ResponseInterface;
+    }
+
+    interface MiddlewareInterface
+    {
+        public function process(ServerRequestInterface $request, RequestHandlerInterface $handler): ResponseInterface;
+    }
+}
+
+namespace {
+    require __DIR__ . '/tap.php';
+    require __DIR__ . '/php_crowd.php';
+    require getenv('BUILD') . '/php/Shmlimit/autoload.php';
+    require 'Nyholm/Psr7/autoload.php';
+    require 'Psr/Log/autoload.php';
+
+    use Nyholm\Psr7\Factory\Psr17Factory;
+    use Nyholm\Psr7\ServerRequest;
+    use Psr\Http\Message\{ResponseInterface, ServerRequestInterface};
+    use Psr\Http\Server\RequestHandlerInterface;
+    use Shmlimit\Adapter\Middleware;
+    use Shmlimit\{Gate, Limit};
+
+    final class Page implements RequestHandlerInterface
+    {
+        public function handle(ServerRequestInterface $request): ResponseInterface
+        {
+            return (new Psr17Factory())->createResponse(200);
+        }
+    }
+
+    final class Lines extends Psr\Log\AbstractLogger
+    {
+        public array $lines = [];
+
+        public function log($level, $message, array $context = []): void
+        {
+            $this->lines[] = "$level " . preg_replace_callback('/\{(\w+)\}/', fn (array $m) => (string) $context[$m[1]], (string) $message);
+        }
+    }
+
+    $segment = getenv('SEGMENT') . '.psr15';
+    $log = new Lines();
+    $make = fn () => new Middleware(
+        new Gate($segment, spec: 'create=yes prefix=32,64', report: $log->warning(...)),
+        new Psr17Factory(),
+        fn (ServerRequestInterface $request) => [
+            new Limit('client', $request->getServerParams()['REMOTE_ADDR'] ?? '', rate: '30/day'),
+        ],
+        $log,
+    );
+    $ask = fn (Middleware $middleware, string $address) => $middleware->process(
+        new ServerRequest('GET', 'http://example.org/login', [], null, '1.1', ['REMOTE_ADDR' => $address]),
+        new Page(),
+    );
+
+    is(crowd(function () use ($make, $ask) {
+        $middleware = $make();
+        return fn () => $ask($middleware, '203.0.113.9')->getStatusCode() === 200;
+    }), 30, 'five processes, one of them killed, admit exactly the limit');
+
+    $middleware = $make();
+    $response = $ask($middleware, '2001:db8::1');
+    is($response->getHeaderLine('RateLimit-Policy'), '"client";q=30;w=86400', 'a response has the fields of its limit');
+    is($ask($middleware, '2001:db8::2')->getHeaderLine('RateLimit'), '"client";r=28;t=5760', 'a net of IPv6 is one client');
+    is($log->lines, [], 'what is admitted is not logged');
+    $response = $ask($middleware, '203.0.113.9');
+    is($response->getStatusCode(), 429, 'a request above the limit is refused');
+    ok((int) $response->getHeaderLine('Retry-After') > 0, 'a refused request is told when to come again');
+    is((string) $response->getBody(), "too many requests\n", 'a refused request has a body');
+    is($log->lines, ['info GET /login: refused with 429: rejected'], 'a refused request is logged');
+    $response = (new Middleware(new Gate("$segment.absent", report: $log->warning(...)), new Psr17Factory(),
+        fn () => [new Limit('r', 'k')], $log))->process(new ServerRequest('GET', '/'), new Page());
+    is($response->getStatusCode(), 503, 'without a segment a request is refused with 503');
+    is(count(preg_grep('/^warning segment .*absent: no such segment/', $log->lines)), 1, 'a problem goes to the logger');
+    done_testing();
+}

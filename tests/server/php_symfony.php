@@ -1,0 +1,103 @@
+<?php
+// The laws of the adapter for Symfony.
+//
+// SPDX-License-Identifier: BSD-2-Clause
+
+declare(strict_types=1);
+
+require __DIR__ . '/tap.php';
+require __DIR__ . '/php_crowd.php';
+require getenv('BUILD') . '/php/Shmlimit/autoload.php';
+require 'Symfony/Component/RateLimiter/autoload.php';
+require 'Symfony/Component/HttpFoundation/autoload.php';
+
+use Shmlimit\Adapter\Segment;
+use Shmlimit\Adapter\Symfony\{Factory, LoginRateLimiter};
+use Symfony\Component\HttpFoundation\Request;
+use Symfony\Component\RateLimiter\Exception\{MaxWaitDurationExceededException, ReserveNotSupportedException};
+use Symfony\Component\RateLimiter\RateLimiterFactory;
+use Symfony\Component\RateLimiter\Storage\InMemoryStorage;
+
+const POLICIES = [
+    'token_bucket' => ['limit' => 30, 'rate' => ['interval' => '30 hours', 'amount' => 30]],
+    'fixed_window' => ['limit' => 30, 'interval' => '1 day'],
+    'sliding_window' => ['limit' => 30, 'interval' => '1 day'],
+];
+
+$name = getenv('SEGMENT') . '.symfony';
+$segment = new Segment($name, 64, windowMax: 30);
+$factory = fn (string $policy, array $more = []) =>
+    new Factory([...POLICIES[$policy] ?? [], ...$more, 'id' => $policy, 'policy' => $policy], $segment);
+
+/** The class of what is thrown. */
+function thrown(callable $call): string
+{
+    try {
+        $call();
+        return 'nothing';
+    } catch (Throwable $thrown) {
+        return $thrown::class;
+    }
+}
+
+foreach (POLICIES as $policy => $config) {
+    is(crowd(function () use ($factory, $policy) {
+        $limiter = $factory($policy)->create('crowd');
+        return fn () => $limiter->consume()->isAccepted();
+    }), 30, "five processes, one of them killed, admit exactly the limit of a $policy");
+
+    // Beside Symfony's own, in one process.
+    $theirs = new RateLimiterFactory([...$config, 'id' => $policy, 'policy' => $policy], new InMemoryStorage());
+    $tell = function (object $limiter) {
+        $told = [];
+        foreach ([1, 10, 20, 19, 1] as $tokens) {
+            $limit = $limiter->consume($tokens);
+            $told[] = [$limit->isAccepted(), $limit->getRemainingTokens(), $limit->getLimit()];
+        }
+        $wait = $limit->getRetryAfter()->getTimestamp() - time();
+        $limiter->reset();
+        return [$told, $wait > 0, $limiter->consume(30)->isAccepted()];
+    };
+    is($tell($factory($policy)->create('user:42')), $tell($theirs->create('user:42')), "a $policy answers as Symfony's does");
+    is(thrown(fn () => $factory($policy)->create('k')->consume(31)), InvalidArgumentException::class,
+        "a $policy refuses to take more tokens than its limit");
+}
+
+$bucket = $factory('token_bucket')->create('reserve');
+is($bucket->reserve(30)->getRateLimit()->isAccepted(), true, 'a reservation of tokens that are there is accepted');
+$reservation = $bucket->reserve(2, 7300);
+ok($reservation->getWaitDuration() > 7000 && $reservation->getWaitDuration() <= 7200, 'a reservation waits for its tokens');
+is($reservation->getRateLimit()->isAccepted(), false, 'a reservation that waits is not accepted yet');
+is(thrown(fn () => $bucket->reserve(1, 1000)), MaxWaitDurationExceededException::class, 'a longer wait than allowed is refused');
+is(thrown(fn () => $bucket->reserve(23)), MaxWaitDurationExceededException::class, 'so is a wait of more than a day');
+is($bucket->consume(0)->getRemainingTokens(), 0, 'no token can be consumed, to look');
+is(thrown(fn () => $factory('fixed_window')->create('k')->reserve()), ReserveNotSupportedException::class,
+    'a window has no reservations');
+
+is($factory('no_limit')->create('k')->consume(1000)->isAccepted(), true, 'a policy of no limit admits everything');
+is(thrown(fn () => $factory('leaky')), LogicException::class, 'an unknown policy is refused');
+is(thrown(fn () => $factory('fixed_window', ['interval' => 'a fortnite'])), LogicException::class, 'so is a wrong interval');
+is($factory('fixed_window')->create()->consume()->isAccepted(), true, 'a limiter needs no key');
+is($factory('fixed_window', ['limit' => 40])->create('more')->consume()->getLimit(), 40, 'a changed configuration is obeyed');
+
+$login = new LoginRateLimiter($factory('token_bucket', ['limit' => 4]), $factory('fixed_window', ['limit' => 2]));
+$request = function (string $user, string $address) {
+    $request = new Request([], [], [], [], [], ['REMOTE_ADDR' => $address]);
+    $request->attributes->set('_security.last_username', $user);
+    return $request;
+};
+$tries = fn (string $user, string $address, int $n) =>
+    array_sum(array_map(fn () => (int) $login->consume($request($user, $address))->isAccepted(), range(1, $n)));
+is($tries('laoqian', '203.0.113.9', 3), 2, 'log-ins of one user from one address are limited');
+is($tries('Laoqian', '203.0.113.9', 1), 0, 'capitals make no other user');
+is($tries('other', '203.0.113.9', 2), 0, 'log-ins from one address are limited');
+is($tries('laoqian', '203.0.113.10', 1), 1, 'another address has its own limit');
+$login->reset($request('laoqian', '203.0.113.9'));
+is($tries('laoqian', '203.0.113.9', 1), 1, 'a successful log-in resets both limits');
+
+unlink("/dev/shm/$name");
+for ($i = 0; $i < 6000 && $factory('token_bucket')->create('crowd')->consume()->getRemainingTokens() !== 29; $i++) {
+    usleep(10000);
+}
+ok($i < 6000, 'a segment that is removed is created again');
+done_testing();

@@ -1,0 +1,188 @@
+"""The laws of the adapters for limits and Django, in one process. python_frameworks.sh has their servers.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+
+import asyncio
+import os
+import time
+import unittest
+
+import shmlimit
+from shmlimit import Limiter
+
+SEGMENT = os.environ["SEGMENT"]
+
+
+class Laws(unittest.TestCase):
+    def setUp(self):
+        for name in SEGMENT, SEGMENT + ".window":
+            self.addCleanup(self.destroy, name)
+
+    def destroy(self, name):
+        try:
+            shmlimit.destroy(name)
+        except shmlimit.Error:
+            pass
+
+
+class LimitsLaws(Laws):
+    def setUp(self):
+        super().setUp()
+        import limits
+        import limits.aio.strategies
+        import limits.strategies
+
+        import shmlimit.limits
+
+        self.limits = limits
+        self.item = limits.parse("5/hour")
+
+    def storage(self, **options):
+        return self.limits.storage.storage_from_string(f"shmlimit://{SEGMENT}", **options)
+
+    def hits(self, strategy, storage):
+        limiter = self.limits.strategies.STRATEGIES[strategy](storage)
+        hits = [limiter.hit(self.item, "user") for _ in range(6)]
+        self.other = self.storage()
+        again = self.limits.strategies.STRATEGIES[strategy](self.other)
+        reset, remaining = again.get_window_stats(self.item, "user")
+        return limiter, hits, [again.hit(self.item, "user"), again.hit(self.item, "other"), remaining], reset - time.time()
+
+    def strategy(self, name, least_s):
+        storage = self.storage()
+        limiter, hits, others, reset_s = self.hits(name, storage)
+        self.assertEqual((hits, others), ([True] * 5 + [False], [False, True, 0]))
+        self.assertTrue(least_s <= reset_s <= 3601, reset_s)
+        self.assertEqual([limiter.test(self.item, "user"), limiter.test(self.item, "new")], [False, True])
+        limiter.clear(self.item, "user")
+        self.assertTrue(limiter.hit(self.item, "user", cost=5))
+        self.assertFalse(limiter.hit(self.item, "big", cost=6))
+        storage.reset()
+        self.assertTrue(limiter.hit(self.item, "user", cost=5))
+
+    def test_fixed(self):
+        """limits: a fixed window is shared, expires as a whole, and is cleared by key and altogether"""
+        self.strategy("fixed-window", 3000)
+        with Limiter(SEGMENT) as limiter:
+            self.assertEqual(limiter.rules(), ["limits"])
+
+    def test_moving(self):
+        """limits: a moving window is shared, and a place is free when the oldest request leaves it"""
+        self.strategy("moving-window", 3000)
+
+    def test_funnel(self):
+        """limits: the strategy funnel gives requests back one by one"""
+        self.strategy("funnel", 600)
+
+    def test_async(self):
+        """limits: the asynchronous storage shares the limits of the other"""
+        storage = self.limits.storage.storage_from_string(f"async+shmlimit://{SEGMENT}")
+
+        async def hits(strategy):
+            limiter = self.limits.aio.strategies.STRATEGIES[strategy](storage)
+            hits = [await limiter.hit(self.item, "user") for _ in range(6)]
+            reset, remaining = await limiter.get_window_stats(self.item, "user")
+            stats = (remaining, reset > time.time(), await limiter.test(self.item, "user"), await storage.check())
+            await limiter.clear(self.item, "user")
+            return hits, stats, await limiter.test(self.item, "user")
+
+        for strategy in "fixed-window", "moving-window", "funnel":
+            self.assertEqual(asyncio.run(hits(strategy)), ([True] * 5 + [False], (0, True, False, True), True))
+        asyncio.run(storage.reset())
+
+    def test_large(self):
+        """limits: a count beyond what a counter holds is over every limit, and a window that is too large says so"""
+        storage = self.storage()
+        self.assertEqual(storage.incr("k", 3600, amount=2**26 - 1), 2**26 - 1)
+        self.assertGreater(storage.incr("k", 3600), 2**60)
+        self.assertEqual(storage.get("k"), 2**26 - 1)
+        with self.assertRaisesRegex(self.limits.errors.ConfigurationError, "window_max"):
+            storage.acquire_entry("k", 129, 3600)
+        self.destroy(SEGMENT + ".window")
+        self.assertTrue(self.storage(window_max=1000).acquire_entry("k", 1000, 3600))
+
+    def test_options(self):
+        """limits: the segment has the mode and the slots that the options say; one without a name is refused"""
+        self.assertTrue(self.storage(mode="0640", slots=64).check())
+        with Limiter(SEGMENT) as limiter:
+            self.assertEqual((limiter.info().mode, limiter.info().slots), (0o640, 64))
+        with self.assertRaises(self.limits.errors.ConfigurationError):
+            self.limits.storage.storage_from_string("shmlimit://")
+
+    def test_check(self):
+        """limits: a segment that cannot be opened is not healthy, and its errors are the library's"""
+        storage = self.storage()
+        with open("/dev/shm/" + SEGMENT, "w") as file:
+            file.write("no segment")
+        self.addCleanup(os.unlink, "/dev/shm/" + SEGMENT)
+        self.assertFalse(storage.check())
+        self.assertRaises(shmlimit.Error, storage.incr, "k", 1)
+
+
+class DjangoLaws(Laws):
+    def cache(self, **params):
+        from django.conf import settings
+
+        if not settings.configured:
+            settings.configure()
+        from shmlimit.django_cache import CounterCache
+
+        return CounterCache(SEGMENT, params)
+
+    def test_cache(self):
+        """Django: a cache has integers, which all processes see"""
+        cache, other = self.cache(), self.cache()
+        cache.set("k", 5)
+        self.assertEqual([other.get("k"), other.incr("k"), cache.decr("k", 3), other.get("k")], [5, 6, 3, 3])
+        self.assertEqual([cache.get("none"), cache.get("none", 7), "k" in cache, "none" in cache], [None, 7, True, False])
+        self.assertEqual(cache.get_many(["k", "none"]), {"k": 3})
+        cache.set_many({"a": 0, "b": 2})
+        self.assertEqual([cache.get("a"), cache.get("b"), cache.get_or_set("b", 9), cache.get_or_set("c", 9)], [0, 2, 2, 9])
+        self.assertEqual([cache.delete("k"), cache.delete("k"), cache.get("k")], [True, False, None])
+        cache.clear()
+        self.assertIsNone(cache.get("b"))
+
+    def test_add(self):
+        """Django: add stores only what is not there, also if it is 0"""
+        cache = self.cache()
+        self.assertEqual([cache.add("k", 0), cache.add("k", 9), cache.get("k")], [True, False, 0])
+        self.assertEqual([cache.add("l", 3), cache.add("l", 3), cache.get("l")], [True, False, 3])
+
+    def test_timeouts(self):
+        """Django: a value lives as long as its timeout says, which touch begins again, and set replaces"""
+        cache = self.cache(TIMEOUT=3600)
+
+        def ttl_s():
+            return cache._count("k", None).ttl_ns / 1e9
+
+        cache.set("k", 1)
+        self.assertTrue(3500 < ttl_s() <= 3600.001)
+        cache.set("k", 1, 7200)
+        self.assertTrue(7000 < ttl_s() <= 7200.001)
+        self.assertEqual([cache.touch("k", None), cache.touch("none")], [True, False])
+        self.assertTrue(ttl_s() > 365 * 86400)
+        cache.set("k", 4, 60)
+        self.assertEqual((cache.get("k"), ttl_s() <= 60.001, cache.incr("k")), (4, True, 5))
+        cache.set("k", 1, 0)
+        self.assertIsNone(cache.get("k"))
+        self.assertEqual([cache.add("k", 1, 0), cache.get("k")], [True, None])
+        cache.set("k", 1, 0.001)
+        while cache.get("k") is not None:
+            pass
+
+    def test_refused(self):
+        """Django: what is no count is refused, and changes nothing"""
+        cache = self.cache()
+        cache.set("k", 5)
+        for value in "5", 5.0, None, [5], True, b"5":
+            self.assertRaises(TypeError, cache.set, "k", value)
+            self.assertRaises(TypeError, cache.add, "new", value)
+        for value in -1, 2**26 - 2, 2**64:
+            self.assertRaises(ValueError, cache.set, "k", value)
+        self.assertRaises(ValueError, cache.incr, "none")
+        self.assertRaises(ValueError, cache.decr, "k", 6)
+        self.assertRaises(ValueError, cache.incr, "k", 2**26)
+        self.assertEqual([cache.get("k"), cache.get("none"), cache.get("new")], [5, None, None])
+        cache.set("k", 2**26 - 3)
+        self.assertEqual(cache.get("k"), 2**26 - 3)

@@ -1,0 +1,166 @@
+"""The laws of shmlimit.limit, and of the segment that it shares with the adapters.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+
+import asyncio
+import os
+import threading
+import unittest
+
+import shmlimit
+from shmlimit import Gate, Limit, Limiter, RateLimited, Rule, limit, rate
+from shmlimit.shared import Shared, rule_name
+
+SEGMENT = os.environ["SEGMENT"]
+HOUR_NS = 3600 * 10**9
+
+
+class LimitLaws(unittest.TestCase):
+    def setUp(self):
+        self.addCleanup(self.destroy)
+        self.shared = Shared(SEGMENT, slots=64)
+
+    def destroy(self):
+        try:
+            shmlimit.destroy(SEGMENT)
+        except shmlimit.Error:
+            pass
+
+    def limit(self, text, **options):
+        return limit(text, segment=self.shared, **options)
+
+    def refused(self, call, *arguments):
+        with self.assertRaises(RateLimited) as caught:
+            call(*arguments)
+        return caught.exception
+
+    def test_function(self):
+        """a limit on a function lets the capacity pass, for each key, and then says when the next call fits"""
+
+        @self.limit("2/hour", key=lambda user, **_: user)
+        def hello(user, *, loud=False):
+            """Says hello."""
+            return user.upper() if loud else user
+
+        self.assertEqual([hello("a"), hello("a", loud=True), hello("b"), hello.__doc__], ["a", "A", "b", "Says hello."])
+        self.assertTrue(1700 < self.refused(hello, "a").retry_after_s <= 1800)
+        with Limiter(SEGMENT) as limiter:
+            self.assertEqual(limiter.rules(), ["python_limit.LimitLaws.test_function._locals_.hello"])
+
+    def test_coroutine(self):
+        """a limit on a coroutine function does the same"""
+
+        @self.limit("1/hour")
+        async def hello():
+            return "hello"
+
+        self.assertEqual(asyncio.run(hello()), "hello")
+        self.refused(lambda: asyncio.run(hello()))
+
+    def test_never(self):
+        """what costs more than the capacity never fits"""
+        self.assertIsNone(self.refused(self.limit("1/hour", rule="r").take, "k", 2).retry_after_s)
+
+    def test_waits(self):
+        """with wait a call waits until it fits, and is refused where that takes longer than it may"""
+        calls = []
+        quick = self.limit("20/s burst 1", wait=True, rule="quick")(lambda: calls.append(1))
+        for _ in range(3):
+            quick()
+
+        async def pace():
+            for _ in range(3):
+                await quick.limit.acquire_async()
+
+        asyncio.run(pace())
+        self.assertEqual(len(calls), 3)
+        slow = self.limit("1/hour", rule="slow", max_wait_s=60)
+        slow.acquire("k")
+        self.refused(slow.acquire, "k")
+        self.assertEqual(self.shared.limiter().peek("slow", "k").remaining, 0)
+
+    def test_cancelled(self):
+        """a task that is cancelled while it waits gives its tokens back"""
+        slow = self.limit("1/hour", rule="slow", max_wait_s=86400)
+
+        async def cancel():
+            await slow.acquire_async("k")
+            task = asyncio.ensure_future(slow.acquire_async("k"))
+            while not self.shared.limiter().peek("slow", "k").reset_after_ns > HOUR_NS:
+                await asyncio.sleep(0)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(cancel())
+        self.assertLessEqual(self.shared.limiter().peek("slow", "k").reset_after_ns, HOUR_NS)
+
+    def test_again(self):
+        """a segment that is destroyed is created again, and a rule that is removed is set again"""
+        once = self.limit("1/hour", rule="r")
+        once.take()
+        with Limiter(SEGMENT) as limiter:
+            limiter.rule_remove("r")
+        once.take()
+        self.refused(once.take)
+        self.destroy()
+        self.shared._look_at = 0
+        once.take()
+
+    def test_race(self):
+        """processes and threads that create the segment at once share it"""
+        reads, writes = os.pipe()
+        once = limit("30/hour", rule="r", segment=SEGMENT)
+        children = []
+
+        def take():
+            for _ in range(10):
+                try:
+                    once.take()
+                except RateLimited:
+                    continue
+                os.write(writes, b"x")
+
+        for _ in range(4):
+            pid = os.fork()
+            if pid == 0:
+                threads = [threading.Thread(target=take) for _ in range(2)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                os._exit(0)
+            children.append(pid)
+        os.close(writes)
+        for pid in children:
+            self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        with os.fdopen(reads) as pipe:
+            self.assertEqual(pipe.read(), "x" * 30)
+
+    def test_keys(self):
+        """a key of any length and of any characters is one"""
+        once = self.limit("1/hour", rule="r")
+        for key in "", "x" * 2000, "x" * 2001, b"\0\0", "\udcff":
+            once.take(key)
+            self.refused(once.take, key)
+
+    def test_names(self):
+        """any text makes a rule's name"""
+        for text in "", "a b/c", "x" * 100, "\u00e9", "10/s burst 20":
+            self.shared.take(rule_name(text), Rule(1, 1, HOUR_NS), "k")
+
+    def test_rates(self):
+        """a rate means to Python what it means to a gate, and what is none is none to both"""
+        for i, text in enumerate(
+            "5/minute|100 per hour|10/s burst 20|10r/s|1 / 3 days|2K/h|1M per 2weeks burst=3M| 7/month |1/Y|3 PER min BURST 9|"
+            "0/s|5|5/|/s|5/fortnight|5 a day|-1/s|1/0s|1/s burst 0|1/s burst|1/sburst 3|1.5/s|5/s 3|x|5m/s|1/s burst 3 4".split("|")
+        ):
+            try:
+                wanted = rate.parse(text)
+            except ValueError:
+                self.assertRaises(shmlimit.Error, Gate, SEGMENT, [Limit("r", str, rate=text)])
+                continue
+            Gate(SEGMENT, [Limit(f"r{i}", str, rate=text)]).ask("k")
+            with Limiter(SEGMENT) as limiter:
+                self.assertEqual(limiter.rule_get(f"r{i}"), wanted, text)

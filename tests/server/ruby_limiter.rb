@@ -1,0 +1,176 @@
+# frozen_string_literal: true
+
+# The laws of Shmlimit::Limiter and Shmlimit::Gate. The C libraries' own are tested in C: here is what lies between.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+require "shmlimit"
+require "tap"
+require "timeout"
+
+DAY = 86_400
+SEGMENT = ENV.fetch("SEGMENT")
+ERROR = Shmlimit::Error
+
+# A logger that keeps what it gets.
+class Notes
+  attr_reader :lines
+
+  def initialize = @lines = []
+  def warn(text) = @lines << [:warn, text]
+  def info(text) = @lines << [:info, text]
+end
+notes = Shmlimit.logger = Notes.new
+
+# ---- Limiter ----
+
+limiter = Shmlimit::Limiter.new(SEGMENT)
+id = limiter.rule_set("r", capacity: 5, count: 1, period: DAY, max_wait: 9 * DAY)
+limiter.rule_set(:s, capacity: 1, count: 1, period: DAY)
+limiter.rule_set(:counter, algorithm: :counter, capacity: 100, period: DAY)
+
+results = Array.new(6) { limiter.take("r", "k") }
+is(results.map(&:allowed?), [true] * 5 + [false], "a funnel gives its capacity, then nothing")
+is(results.map(&:remaining), [4, 3, 2, 1, 0, 0], "a result says how many tokens are left")
+ok(results[5].denied? && results[5].retry_after.between?(DAY / 2, DAY), "a denial says after how many seconds a retry fits")
+is(limiter.take("r", "k", 6).retry_after, Float::INFINITY, "a cost above the capacity never fits")
+is(results[0].to_h.values_at(:limit, :wait, :retry_after), [5, 0.0, 0.0], "a result is a Struct")
+is([limiter.allow?(:s, "k"), limiter.allow?("s", "k")], [true, false], "allow? is take without details")
+is([limiter.take(id, :k2).remaining, limiter.take(:r, "k2").remaining, limiter.peek("r", "k2").remaining], [4, 3, 3],
+   "a rule is its id, a Symbol or a String, and a Symbol is a key too")
+is([limiter.take("r", "\u00fc\0").remaining, limiter.take("r", "\xC3\xBC\0".b).remaining], [4, 3], "a key is its bytes, whatever its encoding")
+is(limiter.refund("r", "k2", 2).remaining, 5, "a refund gives tokens back")
+is(limiter.charge("r", "k2", 4).remaining, 1, "a charge takes them")
+ok(limiter.reserve("r", "k2", 2).wait.between?(DAY / 2, DAY), "a reservation says how long to wait")
+is(limiter.reserve("r", "k2", 2, max_wait: 10).allowed, false, "a reservation that takes longer than max_wait is denied")
+is(limiter.take_all(["s", "all"], ["r", "all", 5]).map(&:allowed), [true, true], "take_all takes from several limits")
+is(limiter.take_all([:r, "x"], ["s", "all"], ["r", "y"]).map(&:allowed), [true, false], "take_all ends at the limit that denies")
+is(limiter.peek("r", "x").remaining, 5, "take_all gives back what it took when a limit denies")
+is(limiter.throttle("u", 15, 30, 60), [0, 15, 14, -1, 2], "throttle answers as CL.THROTTLE does")
+is([limiter.reset("r", "k"), limiter.peek("r", "k").remaining], [1, 5], "a key is reset")
+ok(limiter.reset(:r) >= 1 && limiter.reset.positive?, "a rule is reset, and so is the segment")
+
+counts = [limiter.count(:counter, "k", 5, ttl: 3600), limiter.count(:counter, "k", -7), limiter.count(:counter, "k", 5, bound: 7),
+          limiter.count(:counter, "k", 5, bound: 7, saturate: true), limiter.count(:counter, "k", 0)]
+is(counts.map { |c| [c.allowed, c.count, c.applied] },
+   [[true, 5, 5], [false, 5, 0], [false, 5, 0], [true, 7, 2], [true, 7, 0]], "a count is kept within 0 and its bound")
+ok(counts.all? { |c| c.ttl.between?(0.1, 3601) }, "later additions leave a count's time alone")
+ok(limiter.count(:counter, "k", 1, ttl: 7200, restart: true).ttl > 3601, "restart begins its time again")
+
+is(raised { limiter.take("none", "k") }, [ERROR, "rule none: #{Shmlimit.strerror(Errno::ESRCH::Errno)}"], "an error says which rule is missing")
+is(raised { limiter.take(:none, "k") }, raised { limiter.take("none", "k") }, "it says so of a Symbol too")
+is((begin; limiter.take(63, "k"); rescue ERROR => e; e.errno; end), Errno::ESRCH::Errno, "an error has its errno")
+is([["r", ""], ["r", "k" * 1025], ["r", "k", -1], ["r", "k", 2**64], ["r", nil], ["r", "k", nil], [nil, "k"], [1.5, "k"], ["r\0", "k"], ["r"]]
+     .map { |arguments| raised { limiter.take(*arguments) }&.first },
+   [ERROR, ERROR, RangeError, RangeError, TypeError, TypeError, TypeError, TypeError, ArgumentError, ArgumentError],
+   "what is no rule, no key or no cost raises the exception that fits")
+is(raised { limiter.take_all(["r"]) }&.first, ArgumentError, "a request of take_all must have a key")
+is(raised { limiter.rule_set("bad", capacity: 0, count: 1, period: 1) }&.first, ERROR, "a rule that is wrong is refused")
+is(raised { limiter.reserve("r", "k", max_wait: -1) }&.first, RangeError, "a time must not be negative")
+is(raised { Shmlimit::Limiter.new("#{SEGMENT}.none") }&.first, ERROR, "a segment that is missing raises an error")
+is([limiter.rule_find("none"), limiter.rule_find(:r)], [nil, id], "rule_find is nil when there is none")
+
+limiter.take(:s, "turn")
+limiter.rule_remove(:s)
+is(raised { limiter.take(:s, "turn") }&.first, ERROR, "a rule that was removed is missing at once, by its Symbol too")
+limiter.rule_set(:s, capacity: 1, count: 1, period: DAY)
+is(limiter.take(:s, "turn").allowed, true, "a rule that is set again is found at once")
+
+limiter.rule_set("slow", capacity: 1, count: 1, period: 0.01, max_wait: DAY)
+limiter.take("slow", "k")
+is(limiter.acquire("slow", "k", 10).allowed, true, "acquire waits for its tokens")
+limiter.rule_set("slow", capacity: 5, count: 1, period: DAY, max_wait: 9 * DAY)
+limiter.take("slow", "t", 5)
+is(raised { Timeout.timeout(0.01) { limiter.acquire("slow", "t", 1) } }&.first, Timeout::Error, "other threads run while one waits in acquire, and can interrupt it")
+is(limiter.refund("slow", "t", 1).remaining, 1, "an interrupted acquire gives its tokens back")
+
+threads = Array.new(8) { Thread.new { Array.new(200) { limiter.count(:counter, "threads", 1, bound: 100).allowed }.count(true) } }
+is(threads.sum(&:value), 100, "threads together are admitted the limit")
+limiter.rule_set("fork", capacity: 100, count: 1, period: DAY)
+reader, writer = IO.pipe
+4.times { fork { writer.write("#{Array.new(100) { limiter.allow?(:fork, 'k') }.count(true)}\n"); exit!(0) } }
+Process.waitall
+writer.close
+is(reader.read.split.sum(&:to_i), 100, "forked processes together are admitted the limit, with the handle that they inherit")
+
+segment = "#{SEGMENT}.made"
+made = Shmlimit::Limiter.create(segment, slots: 64, window_max: 10)
+is([made.name, made.gone?, raised { Shmlimit::Limiter.create(segment) }&.first], [segment, false, ERROR], "a segment is created once")
+made.rule_set("w", algorithm: :window, capacity: 2, period: DAY)
+is(Array.new(3) { made.allow?("w", "k") }, [true, true, false], "a created segment has room for windows")
+made.rule_set(:places, algorithm: :hold, capacity: 2, period: DAY)
+places = Array.new(3) { made.enter(:places, "k") }
+is(places.map(&:nil?), [false, false, true], "no more places are entered than there are")
+is([places[0].renew, places[0].leave, places[0].leave, places[0].renew], [true, true, false, false], "a place is renewed, and left once")
+is([made.hold(:places, "k") { made.hold(:places, "k") { :never } }, made.hold(:places, "k") { :block }], [nil, :block],
+   "hold calls its block with a place, and leaves it afterwards")
+is([raised { made.hold(:places, "k") { raise "why" } }, made.enter(:places, "k").nil?], [[RuntimeError, "why"], false], "it leaves it after an error, too")
+reader, writer = IO.pipe
+made.reset(:places)
+pid = fork { writer.write(made.enter(:places, "fork").nil?); sleep }
+reader.readpartial(9)
+Process.kill(:KILL, pid)
+Process.wait(pid)
+is([made.enter(:places, "fork").nil?, made.enter(:places, "fork").nil?], [false, true], "a killed process keeps its place until the period is over")
+is(raised { made.enter("w", "k") }&.first, ERROR, "only a rule of holds has places")
+Shmlimit.destroy(segment)
+is(made.gone?, true, "a segment that was destroyed is gone")
+made.close
+is([made.closed?, raised { made.take("w", "k") }&.first, made.close], [true, ERROR, nil], "a closed limiter raises an error, and may be closed again")
+is(Shmlimit::Limiter.open(SEGMENT) { |l| l.peek("r", "k").allowed }, true, "open with a block closes the limiter afterwards")
+is(raised { Shmlimit::Limiter.allocate.take("r", "k") }&.first, ERROR, "a limiter that was never opened raises an error")
+is(Shmlimit.key_ip("2001:db8::1"), Shmlimit.key_ip("2001:db8::2"), "addresses of one network have one key")
+
+shared = Shmlimit::Limiter.new(SEGMENT).freeze
+is(Array.new(2) { Ractor.new(shared) { |l| Array.new(60) { l.allow?(:fork, "ractors") }.count(true) } }.sum(&:take), 100,
+   "Ractors share a frozen limiter")
+is(raised { shared.close }&.first, FrozenError, "a frozen limiter cannot be closed")
+
+# ---- Gate ----
+
+gate = Shmlimit::Gate.new("segment=#{SEGMENT} create=yes x_fields\nrule=client rate=2/d prefix=32,64\nrule=user rate=1/d cost=1")
+is(gate.limits, 2, "a gate has the limits of its text")
+answer = gate.ask("192.0.2.1")
+is(answer.to_h.values_at(:outcome, :status, :denied_by, :remaining, :error), [:passed, nil, nil, 1, nil], "a request within its limits passes")
+is(answer.fields.keys, %w[ratelimit-policy ratelimit x-ratelimit-limit x-ratelimit-remaining x-ratelimit-reset],
+   "an answer has the header fields, in small letters")
+is(answer.fields["ratelimit-policy"], '"client";q=2;w=86400', "a field has its value")
+answer = gate.ask("192.0.2.1", "user:42")
+is(answer.fields["ratelimit-policy"], '"client";q=2;w=86400, "user";q=1;w=86400', "fields of several limits are lists")
+answer = gate.ask("192.0.2.2", "user:42")
+is([answer.allowed?, answer.outcome, answer.status, answer.denied_by], [false, :rejected, 429, 1], "an answer says which limit denies")
+ok(answer.retry_after.between?(DAY / 2, DAY) && answer.fields["retry-after"].to_i.between?(DAY / 2, DAY), "it says when a retry fits")
+is(gate.ask("192.0.2.2", ["user:43", 1]).remaining, 0, "a key can come with its cost")
+is([gate.allow?(nil, ["user:44", 2]), gate.allow?("192.0.2.2"), gate.allow?("192.0.2.2")], [false, true, false],
+   "a limit whose key is nil does not apply")
+is(gate.ask.outcome, :unlimited, "a request without keys is not limited")
+is([gate.allow?(nil, ""), gate.allow?(nil, "")], [true, false], "requests with an empty key share it")
+is([gate.allow?(nil, "k" * 5000), gate.allow?(nil, "k" * 5000)], [true, false], "a key may have any length")
+is([raised { gate.ask("a", "b", "c") }&.first, raised { gate.ask(1) }&.first, raised { gate.ask(["a"]) }&.first],
+   [ArgumentError, TypeError, ArgumentError], "what is no key raises the exception that fits")
+wrong = raised { Shmlimit::Gate.new("segment=web rule=r cost=x") }
+is([wrong[0], wrong[1].start_with?("cost=x: must be cost=")], [ArgumentError, true],
+   "a text that is wrong raises what would be right")
+reader, writer = IO.pipe
+3.times { fork { writer.write("#{Array.new(5) { gate.allow?('192.0.2.9') }.count(true)}\n"); exit!(0) } }
+Process.waitall
+writer.close
+is(reader.read.split.sum(&:to_i), 2, "forked processes go on with a gate, and share its limits")
+is(Ractor.new(gate.freeze) { |g| g.allow?("192.0.2.9") }.take, false, "Ractors share a frozen gate")
+
+segment = "#{SEGMENT}.late"
+late = Shmlimit::Gate.new("segment=#{segment} rule=r")
+is([late.ask("k").to_h.values_at(:outcome, :status, :error), late.allow?("k")], [[:failed, 503, Errno::ENOENT::Errno], false],
+   "without a segment a request is refused")
+is(notes.lines.map { |kind, text| [kind, text.start_with?("shmlimit: segment #{segment}: ")] }, [[:warn, true]],
+   "a problem is reported once, to Shmlimit.logger")
+is(raised { late.attach }&.first, ERROR, "attach raises what is wrong")
+is(Shmlimit::Gate.new("segment=#{segment} fail=open rule=r").ask("k").status, nil, "with fail=open the request goes on")
+Shmlimit::Limiter.create(segment, slots: 64).rule_set("r", capacity: 1000, count: 1, period: DAY)
+ok(within { late.allow?("k") }, "a segment that was created later is found")
+is(notes.lines.last.first, :info, "the end of a problem is reported too")
+late.close
+is(raised { late.ask("k") }&.first, ERROR, "a closed gate raises an error")
+
+engine = Shmlimit::Gate.new("segment=#{SEGMENT} create=yes engine=unix:///nonexistent/redis rule=engine rate=1/d rule=other rate=1/d")
+is([engine.ask("k" * 20, "l").outcome, engine.ask("k" * 20).outcome], %i[passed rejected], "a gate with an engine decides the same, without the interpreter's lock")
+done_testing

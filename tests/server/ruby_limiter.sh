@@ -1,0 +1,15 @@
+#!/bin/sh
+# ruby_limiter: the laws of Shmlimit::Limiter and Shmlimit::Gate.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+. "$SOURCE/tests/server/ruby.inc"
+
+shmlimit create "$SEGMENT" --slots 64
+shmlimit rule set "$SEGMENT" login --capacity 3 --rate 3/d
+readme laoqian >"$TMP/readme.rb"
+[ "$(for _ in 1 2 3 4; do ruby -w "$TMP/readme.rb"; done)" = "welcome
+welcome
+welcome
+later" ] || { diag "README.md's program does not do what it says"; exit 1; }
+ruby -w -W:no-experimental "$SOURCE/tests/server/ruby_limiter.rb"

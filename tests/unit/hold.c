@@ -1,0 +1,455 @@
+/*
+ * hold: HOLD rules: places that are held, by hand, and random histories against
+ * a plain set of intervals (I13).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "../rng.h"
+#include "unit.h"
+
+#include "generation.h"
+#include "hold.h"
+#include "limiter.h"
+#include "ring.h"
+
+#define T0 (1000 * SECOND)
+#define PERIOD (10 * SECOND)
+#define WINDOW_MAX 8
+#define HISTORIES 100000
+#define ASKS 16
+#define HOLDERS 12
+
+static struct shmlimit *l;
+static struct shmlimit_result r;
+
+static int set(const char *name, uint64_t capacity, uint64_t period_ns, uint32_t mode)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_HOLD, .capacity = capacity,
+		.period_ns = period_ns, .mode = mode };
+
+	return shmlimit_rule_set_at(l, name, &rule, T0);
+}
+
+static int rule(const char *name, uint64_t capacity, uint64_t period_ns)
+{
+	int id = set(name, capacity, period_ns, SHMLIMIT_ENFORCE);
+
+	if (id < 0)
+		bail("rule_set: %s", shmlimit_strerror(id));
+	return id;
+}
+
+static struct shmlimit_hold none(void)
+{
+	return (struct shmlimit_hold){ .struct_size = sizeof(struct shmlimit_hold) };
+}
+
+static int enter(int id, struct shmlimit_hold *hold, uint64_t at)
+{
+	*hold = none();
+	return shmlimit_enter_at(l, id, "k", 1, 1, at, hold, &r);
+}
+
+static int leave(int id, const struct shmlimit_hold *hold, uint64_t at)
+{
+	return shmlimit_leave_at(l, id, "k", 1, at, hold);
+}
+
+static uint64_t left(int id, uint64_t at)
+{
+	if (shmlimit_peek_at(l, id, "k", 1, 0, at, &r) != SHMLIMIT_ALLOWED)
+		bail("peek");
+	return r.remaining;
+}
+
+static void holding(void)
+{
+	int id = rule("holding", 2, PERIOD);
+	struct shmlimit_hold a, b, c, before;
+
+	is(enter(id, &a, T0), SHMLIMIT_ALLOWED, "the first holder enters");
+	ok(r.limit == 2 && r.remaining == 1 && r.reset_after_ns == PERIOD, "the answer says how many places are free, and until when one is held");
+	is(enter(id, &b, T0 + SECOND), SHMLIMIT_ALLOWED, "a second holder enters");
+	is(enter(id, &c, T0 + 2 * SECOND), SHMLIMIT_DENIED, "a holder above the capacity is denied");
+	ok(c.value == 0 && r.remaining == 0, "it holds nothing");
+	ok(r.retry_after_ns >= 8 * SECOND && r.retry_after_ns < 8 * SECOND + HOLD_TICK_NS, "a denied request is told when the first place ends");
+	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + 2 * SECOND, NULL), SHMLIMIT_DENIED, "a peek is denied too");
+	is(leave(id, &c, T0 + 2 * SECOND), 0, "a denied holder may leave, which does nothing");
+	is(left(id, T0 + 2 * SECOND), 0, "two places are held still");
+	is(leave(id, &a, T0 + 2 * SECOND), 0, "the first holder leaves");
+	is(left(id, T0 + 2 * SECOND), 1, "its place is free at once");
+	is(leave(id, &a, T0 + 2 * SECOND), -ETIME, "a place is left once");
+	is(enter(id, &c, T0), SHMLIMIT_ALLOWED, "another holder enters the same place, at the very time of the first");
+	is(c.cell, a.cell, "it is the same cell");
+	is(leave(id, &a, T0 + 2 * SECOND), -ETIME, "a leave that is late does not end the place of the next holder");
+	is(shmlimit_renew_at(l, id, "k", 1, T0 + 2 * SECOND, &a), -ETIME, "nor does a renewal take it");
+	is(left(id, T0 + 2 * SECOND), 0, "the next holder is in");
+	before = b;
+	is(shmlimit_renew_at(l, id, "k", 1, T0 + 9 * SECOND, &b), 0, "a holder renews its place");
+	is(leave(id, &before, T0 + 9 * SECOND), -ETIME, "what it was before is left no more");
+	is(left(id, T0 + 10 * SECOND + HOLD_TICK_NS), 1, "a place that was not left ends after the period");
+	is(leave(id, &c, T0 + 11 * SECOND), -ETIME, "a leave after that is an error");
+	is(shmlimit_renew_at(l, id, "k", 1, T0 + 11 * SECOND, &c), -ETIME, "so is a renewal");
+	is(left(id, T0 + 18 * SECOND), 1, "the renewed place is held for a period from its renewal");
+	is(left(id, T0 + 19 * SECOND + HOLD_TICK_NS), 2, "then it ends");
+	is((int)unit_slots(l, SHMLIMIT_SLOT_LIVE, T0 + 19 * SECOND + HOLD_TICK_NS), 0, "a key without holders needs no slot");
+}
+
+static void taking(void)
+{
+	int id = rule("taking", 2, PERIOD), funnel = unit_rule(l, "funnel", 1, 1, 3600 * SECOND);
+	struct shmlimit_request both[2] = { { .rule = id, .key = "k", .key_len = 1, .cost = 1 },
+					    { .rule = funnel, .key = "k", .key_len = 1, .cost = 2 } };
+	int answers[2];
+
+	is(shmlimit_take_all_at(l, both, 2, NULL, T0, NULL), SHMLIMIT_DENIED, "of two limits the second denies");
+	is(left(id, T0), 2, "the place that was entered for the first is left");
+	is(shmlimit_take_at(l, id, "k", 1, 1, T0, &r), SHMLIMIT_ALLOWED, "a take enters");
+	is(r.remaining, 1, "it leaves one place");
+	is(shmlimit_reserve_at(l, id, "k", 1, 1, SECOND, T0, &r), SHMLIMIT_ALLOWED, "so does a reservation");
+	ok(r.wait_ns == 0 && r.remaining == 0, "which waits for nothing");
+	is(shmlimit_reserve_at(l, id, "k", 1, 1, 2 * PERIOD, T0, &r), SHMLIMIT_DENIED, "nothing can be reserved later");
+	is(shmlimit_take_at(l, id, "k", 1, 2, T0, &r), -EOPNOTSUPP, "two places are not taken at once");
+	is(shmlimit_peek_at(l, id, "k", 1, 3, T0, &r), SHMLIMIT_DENIED, "a peek may ask for any number");
+	is(r.retry_after_ns, UINT64_MAX, "more than the capacity is never there");
+	is(shmlimit_charge_at(l, id, "k", 1, 1, T0, &r), -EOPNOTSUPP, "there is nothing to charge");
+	is(shmlimit_refund_at(l, id, "k", 1, 1, T0, &r), -EOPNOTSUPP, "there is nothing to refund");
+	both[1] = both[0];
+	is(shmlimit_take_many_at(l, both, 2, answers, T0 + 2 * PERIOD, NULL), 0, "a batch is decided");
+	ok(answers[0] == SHMLIMIT_ALLOWED && answers[1] == SHMLIMIT_ALLOWED, "each request enters a place");
+	is(left(id, T0 + 2 * PERIOD), 0, "both places are held");
+	is(shmlimit_reset(l, id, "k", 1), 1, "a reset forgets them");
+	is(left(id, T0 + 2 * PERIOD), 2, "all places are free");
+}
+
+static void errors(void)
+{
+	int id = rule("errors", 1, PERIOD), funnel = unit_rule(l, "funnel", 1, 1, SECOND);
+	struct shmlimit_hold hold = none(), small = { .struct_size = 8 };
+	struct shmlimit_rule bad = { .struct_size = sizeof(bad), .algorithm = SHMLIMIT_HOLD, .period_ns = 1 };
+	struct shmlimit_range range = { .struct_size = sizeof(range) };
+	struct shmlimit *reader;
+
+	is(shmlimit_enter(l, id, "k", 1, 2, &hold, NULL), -EINVAL, "a cost of 2 is refused");
+	is(shmlimit_enter(l, id, "k", 1, 0, &hold, NULL), -EINVAL, "a cost of 0 is refused");
+	is(shmlimit_enter(l, id, "k", 1, 1, NULL, NULL), -EINVAL, "a holder needs somewhere to keep its place");
+	is(shmlimit_enter(l, id, "k", 1, 1, &small, NULL), -EINVAL, "a structure that is too small is refused");
+	is(shmlimit_renew(l, id, "k", 1, &small), -EINVAL, "to renew too");
+	is(shmlimit_leave(l, id, "k", 1, &small), -EINVAL, "to leave too");
+	is(shmlimit_enter(NULL, id, "k", 1, 1, &hold, NULL), -EINVAL, "a limiter is needed to enter");
+	is(shmlimit_renew(NULL, id, "k", 1, &hold), -EINVAL, "a limiter is needed to renew");
+	is(shmlimit_leave(NULL, id, "k", 1, &hold), -EINVAL, "a limiter is needed to leave");
+	is(shmlimit_enter(l, id, "k", 0, 1, &hold, NULL), -EMSGSIZE, "a key has a length");
+	is(shmlimit_enter(l, 63, "k", 1, 1, &hold, NULL), -ESRCH, "a rule must be there");
+	is(shmlimit_enter(l, funnel, "k", 1, 1, &hold, NULL), -EOPNOTSUPP, "a funnel has no places");
+	is(shmlimit_leave(l, funnel, "k", 1, &hold), -EOPNOTSUPP, "nor can one be left");
+	is(shmlimit_leave(l, id, "k", 1, &hold), 0, "to leave no place is no error");
+	is(shmlimit_renew(l, id, "k", 1, &hold), 0, "nor to renew none");
+	if (shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &reader) != 0)
+		bail("open");
+	is(shmlimit_enter(reader, id, "k", 1, 1, &hold, NULL), -EROFS, "a reader does not enter");
+	shmlimit_close(reader);
+	is(shmlimit_rule_set(l, "bad", &bad), -EDOM, "a rule has a capacity");
+	bad.capacity = WINDOW_MAX + 1;
+	is(shmlimit_rule_set(l, "bad", &bad), -EFBIG, "that the segment has room for");
+	bad.capacity = WINDOW_MAX;
+	bad.period_ns = 0;
+	is(shmlimit_rule_set(l, "bad", &bad), -EDOM, "a rule has a period");
+	bad.period_ns = HOLD_PERIOD_MAX_NS + 1;
+	is(shmlimit_rule_set(l, "bad", &bad), -ERANGE, "of 208 days at most");
+	bad.period_ns = HOLD_PERIOD_MAX_NS;
+	bad.max_wait_ns = 1;
+	is(shmlimit_rule_set(l, "bad", &bad), -EINVAL, "nothing is owed");
+	bad.max_wait_ns = 0;
+	bad.count = 3;
+	is(shmlimit_rule_set(l, "bad", &bad), -EINVAL, "nothing refills");
+	bad.count = 0;
+	ok(shmlimit_rule_set(l, "bad", &bad) >= 0, "the longest period is accepted");
+	is(shmlimit_rule_range(l, shmlimit_rule_find(l, "bad"), &range), 0, "it has a range");
+	ok(range.fill_ns == HOLD_PERIOD_MAX_NS && range.resolution_ps == 1000 * HOLD_TICK_NS, "of its period, in ticks of 66 us");
+	bad.algorithm = SHMLIMIT_WINDOW;
+	is(shmlimit_rule_set(l, "bad", &bad), -EBUSY, "its algorithm is not changed");
+}
+
+static void changes(void)
+{
+	int id = rule("changes", 4, PERIOD);
+	struct shmlimit_hold h[4], more;
+
+	for (int i = 0; i < 4; i++)
+		enter(id, &h[i], T0);
+	rule("changes", 2, PERIOD);
+	is(left(id, T0), 0, "a smaller capacity takes no place away");
+	leave(id, &h[0], T0);
+	leave(id, &h[1], T0);
+	is(enter(id, &more, T0), SHMLIMIT_DENIED, "two of four have left, and two places are held: no other enters");
+	is(leave(id, &h[3], T0), 0, "a place beyond the capacity is left as any other");
+	is(enter(id, &more, T0), SHMLIMIT_ALLOWED, "then another enters");
+	is(enter(id, &h[0], T0), SHMLIMIT_DENIED, "and no more");
+	rule("changes", 3, PERIOD / 10);
+	is(left(id, T0), 1, "a larger capacity counts at once");
+	is(left(id, T0 + 2 * SECOND), 1, "a shorter period does not end places that are held");
+	is(enter(id, &h[0], T0), SHMLIMIT_ALLOWED, "a new one");
+	is(left(id, T0 + 2 * SECOND), 1, "ends sooner");
+	is(shmlimit_renew_at(l, id, "k", 1, T0, &more), 0, "a renewed one");
+	is(left(id, T0 + 2 * SECOND), 2, "does too");
+	set("changes", 3, PERIOD, SHMLIMIT_OFF);
+	is(enter(id, &h[0], T0), SHMLIMIT_ALLOWED, "under a rule that is off anybody enters");
+	is((long long)h[0].value, 0, "and holds nothing");
+	is(leave(id, &h[2], T0), 0, "a place that was held before can be left");
+	set("changes", 1, PERIOD, SHMLIMIT_DRY_RUN);
+	shmlimit_reset(l, id, NULL, 0);
+	is(enter(id, &h[0], T0), SHMLIMIT_ALLOWED, "in a dry run the first holder enters");
+	is(enter(id, &h[1], T0), SHMLIMIT_ALLOWED, "so does a second one");
+	ok(h[0].value != 0 && h[1].value == 0, "which holds nothing");
+	is(leave(id, &h[0], T0 + 2 * PERIOD), -ETIME, "a late leave is reported");
+}
+
+static void moves(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = WINDOW_MAX };
+	struct shmlimit_hold a, b, c;
+	int id;
+
+	shmlimit_close(l);
+	l = unit_create("hold", &options);
+	id = rule("moves", 3, PERIOD);
+	enter(id, &a, T0);
+	enter(id, &b, T0);
+	enter(id, &c, T0);
+	is(shmlimit_grow_at(l, 128, T0), 0, "the table grows");
+	is(left(id, T0), 0, "places are held in the old table");
+	is(leave(id, &a, T0), 0, "one is left: the key moves");
+	is(shmlimit_renew_at(l, id, "k", 1, T0 + SECOND, &b), 0, "one is renewed in the new table");
+	is(leave(id, &a, T0), -ETIME, "what was left is left");
+	is(left(id, T0 + SECOND), 1, "two places are held");
+	is(shmlimit_grow_at(l, 0, T0 + SECOND), 0, "the old table is empty");
+	is(leave(id, &c, T0 + SECOND), 0, "a place that moved is left in the new table");
+	is(enter(id, &a, T0), SHMLIMIT_ALLOWED, "it is entered again");
+	is(leave(id, &c, T0), -ETIME, "and is not its old holder's");
+	is(left(id, T0), 1, "two places are held still");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
+}
+
+/* A slot that goes to another key while places are held in it: on_full evict. */
+static void evictions(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .window_max = WINDOW_MAX };
+	struct shmlimit_hold first, hold;
+	uint64_t refused = 0, stale = 0;
+	int id, window;
+
+	shmlimit_close(l);
+	l = unit_create("hold", &options);
+	id = rule("evictions", 1, PERIOD);
+	enter(id, &first, T0);
+	for (uint64_t i = 0; i < 200; i++) {
+		hold = none();
+		refused += shmlimit_enter_at(l, id, &i, sizeof(i), 1, T0 + i, &hold, NULL) != SHMLIMIT_ALLOWED;
+		refused += shmlimit_enter_at(l, id, &i, sizeof(i), 1, T0 + i, &first, NULL) != SHMLIMIT_DENIED;
+		if (i % 2 == 0)
+			stale += shmlimit_leave_at(l, id, &i, sizeof(i), T0 + i, &hold) != 0;
+	}
+	is(refused, 0, "a key that takes another's slot has all of its places, and no more");
+	is(stale, 0, "each can be left");
+	ok(unit_counters(l, id).evictions > 0, "places were forgotten");
+	window = shmlimit_rule_set_at(l, "window", &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
+		.algorithm = SHMLIMIT_WINDOW, .capacity = WINDOW_MAX, .period_ns = PERIOD }, T0);
+	refused = 0;
+	for (uint64_t i = 0; i < 200; i++) {
+		uint64_t key = 1000 + i / 2;
+		int *which = i % 2 == 0 ? &window : &id;
+
+		hold = none();
+		if (which == &window) {
+			refused += shmlimit_take_at(l, window, &key, sizeof(key), WINDOW_MAX, T0 + i, NULL) != SHMLIMIT_ALLOWED;
+			refused += shmlimit_take_at(l, window, &key, sizeof(key), 1, T0 + i, NULL) != SHMLIMIT_DENIED;
+		} else {
+			refused += shmlimit_enter_at(l, id, &key, sizeof(key), 1, T0 + i, &hold, NULL) != SHMLIMIT_ALLOWED;
+		}
+		if (i % 2 == 1 && shmlimit_enter_at(l, id, &key, sizeof(key), 1, T0 + i, &first, NULL) == SHMLIMIT_ALLOWED)
+			refused++;
+	}
+	is(refused, 0, "windows and places use each other's slots, and are whole each time");
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
+}
+
+/* Any word and any cells: no answer but the two, no more than the capacity, and it goes on. */
+static void damage(struct rng *rng)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .window_max = WINDOW_MAX };
+	struct shmlimit_problem problem;
+	unsigned wrong = 0, found = 0;
+	int id;
+
+	shmlimit_close(l);
+	l = unit_create("hold", &options);
+	id = rule("damage", 3, PERIOD);
+	for (int i = 0; i < 2000; i++) {
+		struct shmlimit_hold hold;
+		struct generation tables;
+
+		shmlimit_reset(l, id, NULL, 0);
+		enter(id, &hold, T0);
+		generation_read(l, &tables);
+		for (uint64_t slot = 0; slot < tables.now.lines * SLOTS_PER_LINE; slot++) {
+			if (tables.now.slots[slot].tag == 0)
+				continue;
+			tables.now.slots[slot].word = rng_draw(rng);
+			for (int cell = 0; cell < 2 * WINDOW_MAX; cell++)
+				ring_cells(l, &tables.now, &tables.now.slots[slot])[cell] = rng_draw(rng);
+		}
+		if (shmlimit_verify(unit_name, &problem, 1) == 1)
+			found += strstr(problem.text, "more places than there are cells") != NULL;
+		if (shmlimit_repair(unit_name, NULL, 0) < 0)
+			bail("repair");
+		wrong += shmlimit_verify(unit_name, NULL, 0) != 0;
+		hold.cell = (uint32_t)rng_draw(rng);
+		(void)leave(id, &hold, T0);
+		(void)shmlimit_renew_at(l, id, "k", 1, T0, &hold);
+		for (int n = 0; n < 5; n++) {
+			int answer = enter(id, &hold, T0);
+
+			wrong += answer != SHMLIMIT_ALLOWED && answer != SHMLIMIT_DENIED;
+			wrong += n > 2 && answer != SHMLIMIT_DENIED;
+		}
+	}
+	is(wrong, 0, "whatever bits a slot has, no more than the capacity enter");
+	ok(found > 0, "a word that reaches beyond its cells is found and repaired");
+}
+
+/* ---- A set of intervals ---- */
+
+struct interval {
+	uint64_t end_ns;                  /* of its tick */
+	struct shmlimit_hold hold;        /* value 0: of a take */
+	int in;
+};
+
+struct plain {
+	struct interval list[HOLDERS];
+	int n;
+	uint64_t capacity, period_ns;
+};
+
+static uint64_t held(const struct plain *p, uint64_t now_ns, uint64_t *longest_ns)
+{
+	uint64_t n = 0;
+
+	*longest_ns = 0;
+	for (int i = 0; i < p->n; i++) {
+		const struct interval *x = &p->list[i];
+
+		if (!x->in || x->end_ns <= now_ns)
+			continue;
+		n++;
+		if (x->end_ns - now_ns > *longest_ns)
+			*longest_ns = x->end_ns - now_ns;
+	}
+	return n;
+}
+
+static uint64_t end_of(const struct plain *p, uint64_t now_ns)
+{
+	return (now_ns + p->period_ns + HOLD_TICK_NS - 1) / HOLD_TICK_NS * HOLD_TICK_NS;
+}
+
+static int expected(const struct plain *p, const struct interval *x, uint64_t now_ns)
+{
+	(void)p;
+	return x->hold.value == 0 || (x->in && x->end_ns > now_ns) ? 0 : -ETIME;
+}
+
+static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uint64_t now_ns, uint64_t did[4])
+{
+	struct interval *x = p->n == 0 ? NULL : &p->list[rng_below(rng, (uint64_t)p->n)];
+	uint64_t longest_ns, n = held(p, now_ns, &longest_ns), what = rng_below(rng, 8);
+	int answer, want;
+
+	if (what < 4 && p->n < HOLDERS) {
+		struct interval new = { .hold = none() };
+
+		want = n < p->capacity ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
+		answer = what == 0 ? shmlimit_take_at(l, id, &key, sizeof(key), 1, now_ns, &r)
+		                   : shmlimit_enter_at(l, id, &key, sizeof(key), 1, now_ns, &new.hold, &r);
+		did[answer == SHMLIMIT_DENIED]++;
+		if (want == SHMLIMIT_ALLOWED) {
+			new.end_ns = end_of(p, now_ns);
+			new.in = 1;
+			p->list[p->n++] = new;
+		}
+		n += want == SHMLIMIT_ALLOWED;
+		return answer != want || r.remaining != (n < p->capacity ? p->capacity - n : 0);
+	}
+	if (x != NULL && what == 4) {
+		struct shmlimit_hold before = x->hold;
+
+		want = expected(p, x, now_ns);
+		answer = shmlimit_renew_at(l, id, &key, sizeof(key), now_ns, &x->hold);
+		did[2 + (answer != 0)]++;
+		if (answer == 0 && before.value != 0)
+			x->end_ns = end_of(p, now_ns);
+		return answer != want || (x->hold.value != before.value) != (answer == 0 && before.value != 0);
+	}
+	if (x != NULL && what < 7) {
+		want = expected(p, x, now_ns);
+		answer = shmlimit_leave_at(l, id, &key, sizeof(key), now_ns, &x->hold);
+		did[2 + (answer != 0)]++;
+		if (x->hold.value != 0 && answer == 0)
+			x->in = 0;
+		return answer != want;
+	}
+	answer = shmlimit_peek_at(l, id, &key, sizeof(key), 1, now_ns, &r);
+	return answer != (n < p->capacity ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED) ||
+	       r.remaining != (n < p->capacity ? p->capacity - n : 0) || r.reset_after_ns != longest_ns;
+}
+
+static void histories(struct rng *rng)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 4096, .window_max = WINDOW_MAX,
+		.on_full = SHMLIMIT_FULL_DENY };
+	static struct plain p;
+	uint64_t did[4] = { 0 }, now_ns = T0;
+	unsigned wrong = 0;
+	int id = -1;
+
+	shmlimit_close(l);
+	l = unit_create("hold", &options);
+	for (uint64_t i = 0; i < scaled(HISTORIES) && wrong == 0; i++) {
+		/* Time does not go back: of 4096 claims of a slot two are alike, and what was held in one would be held again. */
+		now_ns += 2 * SECOND + rng_below(rng, SECOND);
+		if (i % 1000 == 0) {
+			p.capacity = 1 + rng_below(rng, 5);
+			p.period_ns = 1 + rng_below(rng, SECOND);
+			id = rule("history", p.capacity, p.period_ns);
+			shmlimit_reset(l, id, NULL, 0);
+		}
+		p.n = 0;
+		for (int ask = 0; ask < ASKS; ask++) {
+			now_ns += rng_below(rng, 2) * rng_below(rng, p.period_ns / 2 + 2);
+			wrong += step(rng, id, &p, i, now_ns, did);
+		}
+	}
+	is(wrong, 0, "random histories are those of a set of intervals");
+	for (int i = 0; i < 4; i++)
+		ok(did[i] > scaled(HISTORIES) / 10, "in which much is allowed, denied, left in time and late (%d)", i);
+}
+
+int main(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 1024, .window_max = WINDOW_MAX };
+	struct rng rng = { rng_seed() };
+
+	l = unit_create("hold", &options);
+	holding();
+	taking();
+	errors();
+	changes();
+	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
+	moves();
+	evictions();
+	damage(&rng);
+	histories(&rng);
+	shmlimit_close(l);
+	return tap_done();
+}

@@ -1,0 +1,2 @@
+mod build/php/shmlimit.so
+mod debian/shmlimit.ini

@@ -1,0 +1,13 @@
+# Built by npm where it finds this file: the addon, against the installed library.
+{
+  "targets": [
+    {
+      "target_name": "shmlimit",
+      "sources": ["src/addon.c", "src/limiter.c", "src/gate.c"],
+      "defines": ["_GNU_SOURCE"],
+      "cflags_c": ["-std=c11", "-Wall", "-Wextra", "-fvisibility=hidden", "<!@(pkg-config --cflags shmlimit-gate)"],
+      "libraries": ["<!@(pkg-config --libs shmlimit-gate)"],
+      "ldflags": ["-Wl,-z,nodelete"]
+    }
+  ]
+}

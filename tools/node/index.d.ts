@@ -1,0 +1,143 @@
+/**
+ * shmlimit: one rate limit for all processes of a host. Times are in milliseconds. What each call means is in
+ * shmlimit(3) and shmlimit_gate(3), under the same name.
+ */
+
+/** Of Linux: `code` is 'ESRCH' for a rule that is missing, 'ENOENT' for a segment. Nothing was changed. */
+export class ShmlimitError extends Error {
+  errno: number
+  code: string
+  syscall: string
+}
+
+/** A string counts as UTF-8. 1 to 1024 bytes for a Limiter, any number for a Gate. */
+export type Key = string | Uint8Array
+
+export interface SegmentOptions {
+  /** Keys that can be live at once; default 65536. */
+  slots?: number
+  slotsMax?: number
+  /** Permission bits; default 0o600. */
+  mode?: number
+  /** Group id; default the process's. */
+  group?: number
+  rules?: number
+  windowMax?: number
+  storeKeys?: number
+  onFull?: 'evict' | 'allow' | 'deny'
+  clock?: 'precise' | 'coarse'
+}
+
+export interface Rule {
+  algorithm?: 'funnel' | 'warmup' | 'window' | 'lease' | 'counter' | 'hold'
+  mode?: 'enforce' | 'dry_run' | 'off'
+  /** Largest burst. */
+  capacity?: number
+  /** `count` tokens come back every `periodMs`. */
+  count?: number
+  periodMs?: number
+  /** Longest wait that a reservation may cause; default 0: no reservations. */
+  maxWaitMs?: number
+  warmupMs?: number
+  coldFactorMilli?: number
+  nextPays?: boolean
+  countRefused?: boolean
+}
+
+/** The figures of the latest answer in this thread. The next call overwrites them, so an answer makes no garbage. */
+export interface Result {
+  readonly limit: number
+  readonly remaining: number
+  /** A reservation: go on after this long. */
+  readonly waitMs: number
+  /** Denied: the same request fits after this long; Infinity: never. */
+  readonly retryAfterMs: number
+  readonly resetAfterMs: number
+}
+
+/** The same of count(). */
+export interface Counted {
+  readonly count: number
+  readonly applied: number
+  readonly ttlMs: number
+}
+
+/** A place that is held, until it is left or the rule's period is over. */
+export interface Hold {
+  /** The period begins again. False: the place is not held any more. */
+  renew(): boolean
+  /** False: it was not held any more. */
+  leave(): boolean
+}
+
+/** Flags of count(). */
+export const SATURATE: number
+export const RESTART: number
+
+/** A handle on a segment. Rules are given by name, or by their id, which is faster. Calls take effect at once: none waits. */
+export class Limiter {
+  constructor(name: string, options?: { readOnly?: boolean, owner?: number })
+  static create(name: string, options?: SegmentOptions): Limiter
+  static destroy(name: string): void
+  readonly name: string
+  readonly result: Result
+  readonly counted: Counted
+  close(): void
+  /** Was the segment destroyed, or replaced under its name? */
+  gone(): boolean
+  ruleSet(name: string, rule: Rule): number
+  ruleFind(name: string): number
+  ruleRemove(name: string): void
+  /** True: allowed. `result` has the figures. */
+  take(rule: string | number, key: Key, cost?: number): boolean
+  peek(rule: string | number, key: Key, cost?: number): boolean
+  reserve(rule: string | number, key: Key, cost?: number, maxWaitMs?: number): boolean
+  refund(rule: string | number, key: Key, tokens?: number): void
+  charge(rule: string | number, key: Key, tokens?: number): void
+  /** Add to a count that expires. `counted` has the figures. */
+  count(rule: string | number, key: Key, n?: number, ttlMs?: number, bound?: number, flags?: number): boolean
+  /** Enter one of the places of a HOLD rule; null: none is free. `result.remaining` is how many are left. */
+  enter(rule: string | number, key: Key): Hold | null
+  /** redis-cell's CL.THROTTLE; `result` has the figures. */
+  throttle(key: Key, capacity: number, count: number, periodS: number, quantity?: number): boolean
+  /** One key, all keys of a rule, or all keys. Returns how many there were. */
+  reset(rule?: string | number, key?: Key): number
+}
+
+export interface Answer {
+  readonly outcome: 'unlimited' | 'passed' | 'rejected' | 'rejected-dry-run' | 'failed'
+  /** HTTP status of a refusal; 0: the request goes on. */
+  readonly status: number
+  /** Failed: why. */
+  readonly error: ShmlimitError | null
+  /** Rejected: which limit of the spec; else -1. */
+  readonly deniedBy: number
+  /** Tokens left in the limit that has the fewest; Infinity: not known. */
+  readonly remaining: number
+  readonly retryAfterMs: number
+  /** Header fields of the response: name and value. */
+  readonly fields: [string, string][]
+}
+
+/** A key for each limit of the spec, in its order; null where one does not apply. One key alone is the first limit's. */
+export type Keys = Key | null | undefined | (Key | null | undefined)[]
+export type Costs = number | (number | undefined)[]
+
+/** The limits in front of an application, described by the text that shmlimit_gate(3) explains. */
+export class Gate {
+  /** `report` gets what goes wrong, and when that is over; by default process.emitWarning() gets the former. */
+  constructor(spec: string, options?: { report?: (bad: boolean, text: string) => void })
+  /** Number of limits in the spec. */
+  readonly limits: number
+  /** The spec has an engine=: use askAsync(), as ask() may wait for it. */
+  readonly mayWait: boolean
+  /** The latest answer of ask(); the next one in this thread overwrites it. */
+  readonly answer: Answer
+  /** Open the segment now, and throw if that fails. */
+  attach(): void
+  /** True: the request goes on. */
+  ask(keys: Keys, costs?: Costs): boolean
+  /** In another thread, so that the event loop goes on while a Redis server is asked. */
+  askAsync(keys: Keys, costs?: Costs): Promise<Answer & { readonly allowed: boolean }>
+  close(): void
+}

@@ -1,0 +1,310 @@
+// shmlimit: one rate limit for all processes of a host. What is exported is described in index.d.ts.
+//
+// SPDX-License-Identifier: BSD-2-Clause
+'use strict'
+
+const os = require('node:os')
+const native = require('./build/Release/shmlimit.node')
+
+const { numbers } = native
+// Where the addon puts the figures of an answer: enum number in src/addon.h.
+const LIMIT = 0, REMAINING = 1, WAIT_MS = 2, RETRY_AFTER_MS = 3, RESET_AFTER_MS = 4, COUNT = 5, APPLIED = 6, TTL_MS = 7
+const OUTCOME = 8, STATUS = 9, FAILURE = 10, DENIED_BY = 11, GATE_REMAINING = 12, GATE_RETRY_AFTER_MS = 13
+
+const SATURATE = 1
+const RESTART = 2
+const READ_ONLY = 1
+const HOLD_SIZE = 16 // of struct shmlimit_hold
+const ALGORITHMS = ['funnel', 'warmup', 'window', 'lease', 'counter', 'hold']
+const MODES = ['enforce', 'dry_run', 'off']
+const ON_FULL = ['evict', 'allow', 'deny']
+const CLOCKS = ['precise', 'coarse']
+const OUTCOMES = ['unlimited', 'passed', 'rejected', 'rejected-dry-run', 'failed']
+
+// Errors of Linux that Node has no name for.
+const CODES = { 54: 'EXFULL', 117: 'EUCLEAN', 124: 'EMEDIUMTYPE' }
+for (const [code, errno] of Object.entries(os.constants.errno)) CODES[errno] = code
+CODES[os.constants.errno.EAGAIN] = 'EAGAIN'
+CODES[os.constants.errno.EOPNOTSUPP] = 'EOPNOTSUPP'
+
+class ShmlimitError extends Error {
+  constructor (errno, syscall, subject) {
+    const code = CODES[-errno] ?? `E${-errno}`
+    const text = errno === -os.constants.errno.EBADF ? 'it is closed' : native.strerror(errno)
+    super(`${code}: ${text}, ${syscall}${subject === undefined ? '' : ` '${subject}'`}`)
+    this.errno = errno
+    this.code = code
+    this.syscall = syscall
+  }
+}
+Object.defineProperty(ShmlimitError.prototype, 'name', { value: 'ShmlimitError' })
+
+function check (answer, syscall, subject) {
+  if (answer < 0) throw new ShmlimitError(answer, syscall, subject)
+  return answer
+}
+
+const isName = (value) => typeof value === 'string'
+const isWhole = (value) => Number.isInteger(value) && value >= 0 && value <= 2 ** 53
+
+// Arguments are looked at once more when a call has failed: the fast path does not check twice.
+function failed (limiter, answer, call, rule, key, ...whole) {
+  if (answer !== -os.constants.errno.EBADF) {
+    if (rule !== undefined && !isName(rule) && !isWhole(rule)) throw new TypeError(`${call}: the rule must be a name or an id`)
+    if (!isName(key) && !(key instanceof Uint8Array)) throw new TypeError(`${call}: the key must be a string or a Uint8Array`)
+    if (!whole.every(isWhole)) throw new RangeError(`${call}: ${whole.find((n) => !isWhole(n))} must be a whole number from 0 to 2^53`)
+  }
+  throw new ShmlimitError(answer, call, answer === -os.constants.errno.ESRCH ? rule : limiter.name)
+}
+
+// The options that are named, as numbers. A word is its place in a list.
+function figures (options, names) {
+  const out = new Float64Array(Object.keys(names).length)
+  for (const name of Object.keys(options)) {
+    if (!(name in names)) throw new TypeError(`${name} is not an option; there are ${Object.keys(names).join(', ')}`)
+  }
+  Object.entries(names).forEach(([name, words], i) => {
+    let value = options[name]
+    if (value === undefined) return
+    if (Array.isArray(words)) {
+      if (!words.includes(value)) throw new RangeError(`${name}: '${value}' must be one of ${words.join(', ')}`)
+      value = words.indexOf(value)
+    } else if (words === 'ms') {
+      if (typeof value !== 'number' || !(value >= 0)) throw new RangeError(`${name}: ${value} must be milliseconds, 0 or more`)
+      value = Math.min(Math.round(value * 1e6), 1.8e19)
+    } else if (!isWhole(value)) {
+      throw new RangeError(`${name}: ${value} must be a whole number from 0 to 2^53`)
+    } else if (words === 'group') {
+      value++
+    }
+    out[i] = value
+  })
+  return out
+}
+
+const SEGMENT = { mode: 0, slots: 0, rules: 0, windowMax: 0, onFull: ON_FULL, clock: CLOCKS, group: 'group', storeKeys: 0, slotsMax: 0 }
+const RULE = { algorithm: ALGORITHMS, mode: MODES, flags: 0, capacity: 0, count: 0, periodMs: 'ms', maxWaitMs: 'ms', warmupMs: 'ms', coldFactorMilli: 0 }
+
+// The figures of the latest answer in this thread: read them before the next call.
+const result = Object.freeze({
+  get limit () { return numbers[LIMIT] },
+  get remaining () { return numbers[REMAINING] },
+  get waitMs () { return numbers[WAIT_MS] },
+  get retryAfterMs () { return numbers[RETRY_AFTER_MS] },
+  get resetAfterMs () { return numbers[RESET_AFTER_MS] }
+})
+const counted = Object.freeze({
+  get count () { return numbers[COUNT] },
+  get applied () { return numbers[APPLIED] },
+  get ttlMs () { return numbers[TTL_MS] }
+})
+
+class Hold {
+  #call
+
+  constructor (call) {
+    this.#call = call
+  }
+
+  renew () {
+    return this.#call('renew')
+  }
+
+  leave () {
+    return this.#call('leave')
+  }
+}
+
+const forgotten = new FinalizationRegistry((close) => close())
+
+class Limiter {
+  #handle
+
+  constructor (name, { readOnly = false, owner = 0 } = {}) {
+    this.name = String(name)
+    this.result = result
+    this.counted = counted
+    this.#open(check(native.open(name, readOnly ? READ_ONLY : 0, owner), 'open', name))
+  }
+
+  #open (handle) {
+    this.#handle = handle
+    forgotten.register(this, () => native.close(handle), this)
+  }
+
+  static create (name, options = {}) {
+    native.close(check(native.create(name, figures(options, SEGMENT)), 'create', name))
+    return new Limiter(name)
+  }
+
+  static destroy (name) {
+    check(native.destroy(name), 'destroy', name)
+  }
+
+  close () {
+    forgotten.unregister(this)
+    native.close(this.#handle)
+    this.#handle = -1
+  }
+
+  gone () {
+    return check(native.gone(this.#handle), 'gone', this.name) === 1
+  }
+
+  ruleFind (name) {
+    return check(native.ruleFind(this.#handle, name), 'ruleFind', name)
+  }
+
+  ruleSet (name, { nextPays = false, countRefused = false, ...rule }) {
+    const flags = (nextPays ? 1 : 0) | (countRefused ? 2 : 0)
+    return check(native.ruleSet(this.#handle, name, figures({ ...rule, flags }, RULE)), 'ruleSet', name)
+  }
+
+  ruleRemove (name) {
+    check(native.ruleRemove(this.#handle, name), 'ruleRemove', name)
+  }
+
+  take (rule, key, cost = 1) {
+    const answer = native.take(this.#handle, rule, key, cost)
+    if (answer < 0) failed(this, answer, 'take', rule, key, cost)
+    return answer === 0
+  }
+
+  peek (rule, key, cost = 1) {
+    const answer = native.peek(this.#handle, rule, key, cost)
+    if (answer < 0) failed(this, answer, 'peek', rule, key, cost)
+    return answer === 0
+  }
+
+  refund (rule, key, tokens = 1) {
+    const answer = native.refund(this.#handle, rule, key, tokens)
+    if (answer < 0) failed(this, answer, 'refund', rule, key, tokens)
+  }
+
+  charge (rule, key, tokens = 1) {
+    const answer = native.charge(this.#handle, rule, key, tokens)
+    if (answer < 0) failed(this, answer, 'charge', rule, key, tokens)
+  }
+
+  reserve (rule, key, cost = 1, maxWaitMs = Infinity) {
+    const answer = native.reserve(this.#handle, rule, key, cost, maxWaitMs)
+    if (answer < 0) failed(this, answer, 'reserve', rule, key, cost)
+    return answer === 0
+  }
+
+  count (rule, key, n = 1, ttlMs = 0, bound = Infinity, flags = 0) {
+    const answer = native.count(this.#handle, rule, key, n, ttlMs, bound, flags)
+    if (answer < 0) failed(this, answer, 'count', rule, key)
+    return answer === 0
+  }
+
+  enter (rule, key) {
+    const bytes = new Uint8Array(HOLD_SIZE)
+    const answer = native.enter(this.#handle, rule, key, bytes)
+    if (answer < 0) failed(this, answer, 'enter', rule, key)
+    return answer === 0 ? new Hold((call) => this.#held(call, rule, key, bytes)) : null
+  }
+
+  #held (call, rule, key, bytes) {
+    const answer = native[call](this.#handle, rule, key, bytes)
+    if (answer < 0 && answer !== -os.constants.errno.ETIME) failed(this, answer, call, rule, key)
+    return answer === 0
+  }
+
+  throttle (key, capacity, count, periodS, quantity = 1) {
+    const answer = native.throttle(this.#handle, key, capacity, count, periodS, quantity)
+    if (answer < 0) failed(this, answer, 'throttle', undefined, key, capacity, count, periodS, quantity)
+    return answer === 0
+  }
+
+  reset (rule, key) {
+    const answer = native.reset(this.#handle, rule, key)
+    if (answer < 0) failed(this, answer, 'reset', rule, key ?? '')
+    return answer
+  }
+}
+
+function toFields (lines) {
+  const fields = []
+  if (lines === '') return fields
+  const list = lines.split('\n')
+  for (let i = 0; i < list.length; i += 2) fields.push([list[i], list[i + 1]])
+  return fields
+}
+
+function failure (errno) {
+  return errno === 0 ? null : new ShmlimitError(errno, 'ask')
+}
+
+// A problem begins or ends. The gate repeats none more than once a minute.
+function warn (bad, text) {
+  if (bad) process.emitWarning(text, 'ShmlimitWarning')
+}
+
+class Gate {
+  #handle
+  #answer
+
+  constructor (spec, { report = warn } = {}) {
+    const handle = native.gateOpen(spec, report)
+    check(handle, 'gate')
+    this.#handle = handle
+    forgotten.register(this, () => native.gateClose(handle), this)
+    this.limits = native.gateLimits(handle)
+    this.mayWait = /(^|\s)engine=/.test(spec)
+    this.#answer = Object.freeze({
+      get outcome () { return OUTCOMES[numbers[OUTCOME]] },
+      get status () { return numbers[STATUS] },
+      get error () { return failure(numbers[FAILURE]) },
+      get deniedBy () { return numbers[DENIED_BY] },
+      get remaining () { return numbers[GATE_REMAINING] },
+      get retryAfterMs () { return numbers[GATE_RETRY_AFTER_MS] },
+      get fields () { return toFields(native.gateFields(handle)) }
+    })
+  }
+
+  get answer () {
+    return this.#answer
+  }
+
+  close () {
+    forgotten.unregister(this)
+    native.gateClose(this.#handle)
+    this.#handle = -1
+  }
+
+  attach () {
+    check(native.gateAttach(this.#handle), 'attach')
+  }
+
+  ask (keys, costs) {
+    const answer = native.gateAsk(this.#handle, keys, costs)
+    if (answer < 0) this.#failed(answer, keys, costs)
+    return answer === 0
+  }
+
+  async askAsync (keys, costs) {
+    const promise = native.gateAskAsync(this.#handle, keys, costs)
+    if (typeof promise === 'number') this.#failed(promise, keys, costs)
+    const [answer, outcome, status, errno, deniedBy, remaining, retryAfterMs, fields] = await promise
+    if (answer < 0) this.#failed(answer, keys, costs)
+    const error = failure(errno)
+    return { allowed: answer === 0, outcome: OUTCOMES[outcome], status, error, deniedBy, remaining, retryAfterMs, fields: toFields(fields) }
+  }
+
+  #failed (answer, keys, costs) {
+    if (answer === -os.constants.errno.EINVAL) {
+      const all = Array.isArray(keys) ? keys : [keys]
+      if (all.length > this.limits) throw new RangeError(`ask: ${all.length} keys, but the spec has ${this.limits} limits`)
+      if (!all.every((key) => key == null || isName(key) || key instanceof Uint8Array)) throw new TypeError('ask: a key must be a string, a Uint8Array or null')
+      if (![costs].flat().every((cost) => cost === undefined || isWhole(cost))) throw new RangeError('ask: a cost must be a whole number from 0 to 2^53')
+    }
+    throw new ShmlimitError(answer, 'ask')
+  }
+}
+
+exports.Limiter = Limiter
+exports.Gate = Gate
+exports.ShmlimitError = ShmlimitError
+exports.SATURATE = SATURATE
+exports.RESTART = RESTART

@@ -1,0 +1,44 @@
+// A middleware for Express, Connect, Polka, and servers of node:http: the limits of a gate in front of what follows.
+//
+// SPDX-License-Identifier: BSD-2-Clause
+'use strict'
+
+const { STATUS_CODES } = require('node:http')
+const { Gate } = require('./index.js')
+
+function address (req) {
+  return req.ip ?? req.socket.remoteAddress
+}
+
+// A field that several limits have is sent once for each.
+function send (res, fields) {
+  const values = new Map()
+  for (const [name, value] of fields) values.set(name, values.has(name) ? [values.get(name), value].flat() : value)
+  for (const [name, value] of values) res.setHeader(name, value)
+}
+
+function refuse (res, status) {
+  res.statusCode = status
+  res.setHeader('Content-Type', 'text/plain')
+  res.end(`${STATUS_CODES[status] ?? 'Refused'}\n`)
+}
+
+function limit (spec, { keys, costs, report } = {}) {
+  const gate = typeof spec === 'string' ? new Gate(spec, { report }) : spec
+  const keysOf = keys ?? ((req) => new Array(gate.limits).fill(address(req)))
+
+  function finish (res, next, allowed, { fields, status }) {
+    send(res, fields)
+    if (allowed) next()
+    else refuse(res, status)
+  }
+
+  if (gate.mayWait) {
+    return (req, res, next) => {
+      gate.askAsync(keysOf(req), costs?.(req)).then((answer) => finish(res, next, answer.allowed, answer)).catch(next)
+    }
+  }
+  return (req, res, next) => finish(res, next, gate.ask(keysOf(req), costs?.(req)), gate.answer)
+}
+
+exports.limit = limit

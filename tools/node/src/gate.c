@@ -1,0 +1,460 @@
+/*
+ * gate: the calls on a gate, for class Gate in index.js, which says what they mean.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "addon.h"
+
+#define FIELD_NAME 64                  /* bytes for a field's name, and what separates it */
+#define ARENA 2048                     /* bytes for the keys of one request; longer ones are allocated */
+
+struct gate {
+	struct shmlimit_gate *gate;
+	napi_threadsafe_function report;
+	unsigned pending;              /* requests that other threads ask */
+	int closed;                    /* free it when there are none */
+	struct shmlimit_gate_answer answer;
+	char buffer[SHMLIMIT_GATE_BUFFER];
+};
+
+/* The keys of one request. */
+struct keys {
+	struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
+	size_t n, allocated_count, used;
+	void *allocated[SHMLIMIT_REQUESTS_MAX];
+	char arena[ARENA];
+};
+
+/* A request that a thread of libuv's asks, because it may wait for a Redis server. */
+struct work {
+	struct gate *gate;
+	napi_async_work work;
+	napi_deferred deferred;
+	int answer;
+	struct keys keys;
+	struct shmlimit_gate_answer out;
+	char buffer[SHMLIMIT_GATE_BUFFER];
+};
+
+/* ---- reports ---- */
+
+/* Any thread. What it reports goes to JavaScript when its event loop comes to that. */
+static void report(void *arg, int bad, const char *text)
+{
+	struct gate *gate = arg;
+	size_t length = strlen(text) + 1;
+	char *line = malloc(1 + length);
+
+	if (line == NULL)
+		return;
+	line[0] = (char)bad;
+	memcpy(line + 1, text, length);
+	if (napi_call_threadsafe_function(gate->report, line, napi_tsfn_nonblocking) != napi_ok)
+		free(line);
+}
+
+static void report_in_js(napi_env env, napi_value function, void *context, void *line)
+{
+	napi_value argv[2], receiver;
+
+	(void)context;
+	if (env != NULL && function != NULL && napi_get_undefined(env, &receiver) == napi_ok &&
+	    napi_get_boolean(env, *(char *)line != 0, &argv[0]) == napi_ok &&
+	    napi_create_string_utf8(env, (char *)line + 1, NAPI_AUTO_LENGTH, &argv[1]) == napi_ok)
+		(void)napi_call_function(env, receiver, function, 2, argv, NULL);
+	free(line);
+}
+
+/* ---- its life ---- */
+
+/* Also when the environment ends: then Node has released the report itself. */
+void gate_free(void *arg)
+{
+	struct gate *gate = arg;
+
+	if (gate == NULL)
+		return;
+	shmlimit_gate_close(gate->gate);
+	free(gate);
+}
+
+static void release(struct gate *gate)
+{
+	napi_threadsafe_function function = gate->report;
+
+	gate_free(gate);
+	(void)napi_release_threadsafe_function(function, napi_tsfn_abort);
+}
+
+/* The spec is wrong: say where and why. */
+static void throw_wrong(napi_env env, const char *spec, int error)
+{
+	struct shmlimit_gate_wrong wrong = { .struct_size = sizeof(wrong) };
+	char text[512];
+
+	if (error == -EINVAL && shmlimit_gate_check(spec, &wrong) == -EINVAL && wrong.length > 0)
+		(void)snprintf(text, sizeof(text), "spec: %.*s: %s", (int)(wrong.length < 200 ? wrong.length : 200),
+		               spec + wrong.offset, wrong.text);
+	else
+		(void)snprintf(text, sizeof(text), "spec: %s", wrong.text[0] != '\0' ? wrong.text : shmlimit_strerror(error));
+	napi_throw_error(env, error == -EINVAL ? "EINVAL" : "ENOMEM", text);
+}
+
+/* The whole string, to be freed; NULL: it is none, or has a NUL, or there is no memory. */
+static char *read_text(napi_env env, napi_value value)
+{
+	size_t length;
+	char *text;
+
+	if (napi_get_value_string_utf8(env, value, NULL, 0, &length) != napi_ok)
+		return NULL;
+	text = malloc(length + 1);
+	if (text != NULL && (napi_get_value_string_utf8(env, value, text, length + 1, &length) != napi_ok ||
+	                     strlen(text) != length)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static struct gate *make(napi_env env, const char *spec, napi_value function)
+{
+	struct gate *gate = calloc(1, sizeof(*gate));
+	napi_value name;
+	int error = gate == NULL ? -ENOMEM : shmlimit_gate_open(spec, &gate->gate);
+
+	if (error != 0) {
+		throw_wrong(env, spec, error);
+		free(gate);
+		return NULL;
+	}
+	gate->answer.struct_size = sizeof(gate->answer);
+	gate->answer.buffer_size = sizeof(gate->buffer);
+	gate->answer.buffer = gate->buffer;
+	if (napi_create_string_utf8(env, "shmlimit.Gate", NAPI_AUTO_LENGTH, &name) != napi_ok ||
+	    napi_create_threadsafe_function(env, function, NULL, name, 0, 1, NULL, NULL, NULL, report_in_js,
+	                                    &gate->report) != napi_ok) {
+		gate_free(gate);
+		napi_throw_error(env, "EINVAL", "report: must be a function");
+		return NULL;
+	}
+	(void)napi_unref_threadsafe_function(env, gate->report);
+	shmlimit_gate_report(gate->gate, report, gate);
+	return gate;
+}
+
+/* gateOpen(spec, report) */
+static napi_value gate_open(napi_env env, napi_callback_info info)
+{
+	napi_value argv[2];
+	struct addon *addon = arguments(env, info, argv, 2);
+	char *spec = read_text(env, argv[0]);
+	struct gate *gate;
+	int at;
+
+	if (spec == NULL) {
+		napi_throw_type_error(env, "EINVAL", "spec: must be a string without NUL");
+		return NULL;
+	}
+	gate = make(env, spec, argv[1]);
+	free(spec);
+	if (gate == NULL)
+		return NULL;
+	at = table_add(&addon->gates, gate);
+	if (at < 0)
+		release(gate);
+	return integer(env, at);
+}
+
+/* gateClose(gate) */
+static napi_value gate_close(napi_env env, napi_callback_info info)
+{
+	napi_value argv[1];
+	struct addon *addon = arguments(env, info, argv, 1);
+	struct gate *gate = table_get(env, &addon->gates, argv[0]);
+	uint32_t at;
+
+	if (gate == NULL)
+		return integer(env, -EBADF);
+	napi_get_value_uint32(env, argv[0], &at);
+	addon->gates.items[at] = NULL;
+	gate->closed = 1;
+	if (gate->pending == 0)
+		release(gate);
+	return integer(env, 0);
+}
+
+/* gateAttach(gate) */
+static napi_value gate_attach(napi_env env, napi_callback_info info)
+{
+	napi_value argv[1];
+	struct addon *addon = arguments(env, info, argv, 1);
+	struct gate *gate = table_get(env, &addon->gates, argv[0]);
+
+	return integer(env, gate == NULL ? -EBADF : shmlimit_gate_attach(gate->gate));
+}
+
+/* gateLimits(gate) */
+static napi_value gate_limits(napi_env env, napi_callback_info info)
+{
+	napi_value argv[1];
+	struct addon *addon = arguments(env, info, argv, 1);
+	struct gate *gate = table_get(env, &addon->gates, argv[0]);
+
+	return integer(env, gate == NULL ? -EBADF : (int64_t)shmlimit_gate_limits(gate->gate));
+}
+
+/* ---- keys ---- */
+
+static void free_keys(struct keys *keys)
+{
+	for (size_t i = 0; i < keys->allocated_count; i++)
+		free(keys->allocated[i]);
+}
+
+static void *allocate(struct keys *keys, size_t size)
+{
+	void *memory = malloc(size);
+
+	if (memory != NULL)
+		keys->allocated[keys->allocated_count++] = memory;
+	return memory;
+}
+
+/* One key; `stays` is 0 where its bytes must be copied. Returns 0, -EINVAL or -ENOMEM. */
+static int read_key(napi_env env, napi_value value, int stays, struct keys *keys, struct shmlimit_gate_key *key)
+{
+	size_t length, room = ARENA - keys->used;
+	char *at = keys->arena + keys->used;
+	const void *bytes = read_bytes(env, value, at, room, &length);
+
+	if (bytes == NULL)
+		return -EINVAL;
+	if (bytes != at && !stays) {
+		at = allocate(keys, length + 1);
+		if (at == NULL)
+			return -ENOMEM;
+		bytes = memcpy(at, bytes, length);
+	} else if (bytes == at && length + 4 >= room) {
+		/* It may have been longer than the room. */
+		(void)napi_get_value_string_utf8(env, value, NULL, 0, &length);
+		at = allocate(keys, length + 1);
+		if (at == NULL)
+			return -ENOMEM;
+		(void)napi_get_value_string_utf8(env, value, at, length + 1, &length);
+		bytes = at;
+	} else if (bytes == at) {
+		keys->used += length;
+	}
+	if (length > UINT32_MAX)
+		return -EINVAL;
+	key->bytes = bytes;
+	key->length = (uint32_t)length;
+	return 0;
+}
+
+/* The key of limit i, where it has one, and its cost. */
+static int add_key(napi_env env, napi_value value, napi_value costs, uint32_t i, int stays, struct keys *keys)
+{
+	struct shmlimit_gate_key *key = &keys->keys[keys->n];
+	napi_valuetype type = napi_undefined;
+	napi_value cost = costs;
+	bool several = false;
+	int error;
+
+	napi_typeof(env, value, &type);
+	if (type == napi_undefined || type == napi_null)
+		return 0;
+	if (keys->n == SHMLIMIT_REQUESTS_MAX)
+		return -E2BIG;
+	*key = (struct shmlimit_gate_key){ .limit = i };
+	error = read_key(env, value, stays, keys, key);
+	if (error != 0)
+		return error;
+	if (costs != NULL && napi_is_array(env, costs, &several) == napi_ok && several &&
+	    napi_get_element(env, costs, i, &cost) != napi_ok)
+		return -EINVAL;
+	napi_typeof(env, cost, &type);
+	if (cost != NULL && type != napi_undefined && read_whole(env, cost, &key->cost) != 0)
+		return -EINVAL;
+	keys->n++;
+	return 0;
+}
+
+/*
+ * Keys from a string or Uint8Array, which is that of the first limit, or an array of them, one for each limit; costs from a
+ * number, an array of them, or nothing. Returns 0, -EINVAL, -E2BIG or -ENOMEM; free_keys() must follow.
+ */
+static int read_keys(napi_env env, napi_value value, napi_value costs, int stays, struct keys *keys)
+{
+	napi_valuetype type = napi_undefined;
+	bool several = false;
+	uint32_t length = 0;
+	int error = 0;
+
+	keys->n = keys->allocated_count = keys->used = 0;
+	napi_typeof(env, costs, &type);
+	if (type == napi_undefined)
+		costs = NULL;
+	if (napi_is_array(env, value, &several) != napi_ok || !several)
+		return add_key(env, value, costs, 0, stays, keys);
+	napi_get_array_length(env, value, &length);
+	if (length > SHMLIMIT_GATE_LIMITS_MAX)
+		return -EINVAL;
+	for (uint32_t i = 0; error == 0 && i < length; i++) {
+		napi_value one;
+
+		error = napi_get_element(env, value, i, &one) != napi_ok ? -EINVAL : add_key(env, one, costs, i, stays, keys);
+	}
+	return error;
+}
+
+/* ---- asking ---- */
+
+static void note(double *numbers, const struct shmlimit_gate_answer *out, const struct keys *keys)
+{
+	int rejected = out->outcome == SHMLIMIT_GATE_REJECTED;
+
+	numbers[OUTCOME] = out->outcome;
+	numbers[STATUS] = out->status;
+	numbers[FAILURE] = out->error;
+	numbers[DENIED_BY] = rejected ? keys->keys[out->denied_by].limit : -1.0;
+	numbers[GATE_REMAINING] = out->remaining == UINT64_MAX ? to_ms(UINT64_MAX) : (double)out->remaining;
+	numbers[GATE_RETRY_AFTER_MS] = to_ms(out->retry_after_ns);
+}
+
+/* gateAsk(gate, keys, costs) */
+static napi_value gate_ask(napi_env env, napi_callback_info info)
+{
+	napi_value argv[3];
+	struct addon *addon = arguments(env, info, argv, 3);
+	struct gate *gate = table_get(env, &addon->gates, argv[0]);
+	struct keys keys;
+	int answer;
+
+	if (gate == NULL)
+		return integer(env, -EBADF);
+	answer = read_keys(env, argv[1], argv[2], 1, &keys);
+	if (answer == 0)
+		answer = shmlimit_gate_ask(gate->gate, keys.keys, keys.n, &gate->answer);
+	if (answer >= 0)
+		note(addon->numbers, &gate->answer, &keys);
+	free_keys(&keys);
+	return integer(env, answer);
+}
+
+/*
+ * Names and values in turn, a line each: no field has a line's end in it. WHY NOT an array: one string is made three times as
+ * fast as an array of six.
+ */
+static napi_value make_fields(napi_env env, const struct shmlimit_gate_answer *answer)
+{
+	char lines[SHMLIMIT_GATE_BUFFER + SHMLIMIT_GATE_FIELDS_MAX * FIELD_NAME], *at = lines;
+	napi_value text = NULL;
+
+	for (uint32_t i = 0; i < answer->field_count; i++) {
+		const struct shmlimit_gate_field *field = &answer->fields[i];
+
+		if (field->name_length + 2 > FIELD_NAME)
+			continue;
+		at = mempcpy(at, field->name, field->name_length);
+		*at++ = '\n';
+		at = mempcpy(at, field->value, field->value_length);
+		*at++ = '\n';
+	}
+	napi_create_string_latin1(env, lines, at == lines ? 0 : (size_t)(at - lines) - 1, &text);
+	return text;
+}
+
+/* gateFields(gate): those of the latest answer. */
+static napi_value gate_fields(napi_env env, napi_callback_info info)
+{
+	napi_value argv[1];
+	struct addon *addon = arguments(env, info, argv, 1);
+	struct gate *gate = table_get(env, &addon->gates, argv[0]);
+
+	return gate == NULL ? integer(env, -EBADF) : make_fields(env, &gate->answer);
+}
+
+/* ---- asking in another thread ---- */
+
+static void work_ask(napi_env env, void *arg)
+{
+	struct work *work = arg;
+
+	(void)env;
+	work->answer = shmlimit_gate_ask(work->gate->gate, work->keys.keys, work->keys.n, &work->out);
+}
+
+/* The promise becomes the answer, the figures, and the fields, in one array. */
+static void work_done(napi_env env, napi_status status, void *arg)
+{
+	struct work *work = arg;
+	struct gate *gate = work->gate;
+	double numbers[NUMBERS];
+	napi_value array, value;
+
+	if (status == napi_ok && napi_create_array_with_length(env, 8, &array) == napi_ok) {
+		napi_set_element(env, array, 0, integer(env, work->answer));
+		if (work->answer >= 0) {
+			note(numbers, &work->out, &work->keys);
+			for (uint32_t i = OUTCOME; i < NUMBERS; i++) {
+				napi_create_double(env, numbers[i], &value);
+				napi_set_element(env, array, i - OUTCOME + 1, value);
+			}
+			napi_set_element(env, array, NUMBERS - OUTCOME + 1, make_fields(env, &work->out));
+		}
+		(void)napi_resolve_deferred(env, work->deferred, array);
+	}
+	free_keys(&work->keys);
+	(void)napi_delete_async_work(env, work->work);
+	free(work);
+	if (--gate->pending == 0 && gate->closed)
+		release(gate);
+}
+
+/* gateAskAsync(gate, keys, costs): a promise, or an error. */
+static napi_value gate_ask_async(napi_env env, napi_callback_info info)
+{
+	napi_value argv[3], promise, name;
+	struct addon *addon = arguments(env, info, argv, 3);
+	struct gate *gate = table_get(env, &addon->gates, argv[0]);
+	struct work *work = gate == NULL ? NULL : calloc(1, sizeof(*work));
+	int error;
+
+	if (work == NULL)
+		return integer(env, gate == NULL ? -EBADF : -ENOMEM);
+	work->gate = gate;
+	work->out.struct_size = sizeof(work->out);
+	work->out.buffer_size = sizeof(work->buffer);
+	work->out.buffer = work->buffer;
+	error = read_keys(env, argv[1], argv[2], 0, &work->keys);
+	if (error == 0 && (napi_create_string_utf8(env, "shmlimit.ask", NAPI_AUTO_LENGTH, &name) != napi_ok ||
+	                   napi_create_async_work(env, NULL, name, work_ask, work_done, work, &work->work) != napi_ok ||
+	                   napi_create_promise(env, &work->deferred, &promise) != napi_ok ||
+	                   napi_queue_async_work(env, work->work) != napi_ok))
+		error = -ENOMEM;
+	if (error != 0) {
+		free_keys(&work->keys);
+		free(work);
+		return integer(env, error);
+	}
+	gate->pending++;
+	return promise;
+}
+
+const struct method gate_methods[] = {
+	{ "gateOpen", gate_open },
+	{ "gateClose", gate_close },
+	{ "gateAttach", gate_attach },
+	{ "gateLimits", gate_limits },
+	{ "gateAsk", gate_ask },
+	{ "gateFields", gate_fields },
+	{ "gateAskAsync", gate_ask_async },
+	{ NULL, NULL },
+};

@@ -1,0 +1,59 @@
+// A store for @fastify/rate-limit 9 and later. The plugin makes the store itself, from the class that it is given.
+//
+// SPDX-License-Identifier: BSD-2-Clause
+'use strict'
+
+const { Counters } = require('./counters.js')
+
+function shmlimitStore ({ rule = 'fastify-rate-limit', ...where } = {}) {
+  const counters = new Counters({ rule, ...where })
+
+  return class ShmlimitStore {
+    #options
+    #prefix
+
+    constructor (options, prefix = '') {
+      this.#options = options
+      this.#prefix = prefix
+    }
+
+    incr (key, callback, timeWindow, max) {
+      const { continueExceeding, exponentialBackoff } = this.#options
+      let current, ttl
+      try {
+        const counted = counters.add(this.#prefix + key, 1, timeWindow)
+        current = counted.count
+        ttl = Math.floor(counted.ttlMs)
+        if (current > max && (continueExceeding || exponentialBackoff)) {
+          ttl = continueExceeding ? timeWindow : Math.min(timeWindow * 2 ** (current - max - 1), Number.MAX_SAFE_INTEGER)
+          counters.restart(this.#prefix + key, ttl)
+        }
+      } catch (error) {
+        callback(error, null)
+        return
+      }
+      callback(null, { current, ttl })
+    }
+
+    read (key, callback) {
+      let current, ttl
+      try {
+        const counted = counters.read(this.#prefix + key)
+        current = counted.count
+        ttl = Math.floor(counted.ttlMs)
+      } catch (error) {
+        callback(error, null)
+        return
+      }
+      callback(null, { current, ttl })
+    }
+
+    // A route with limits of its own has counts of its own.
+    child (options) {
+      const { method = '', url = '' } = options.routeInfo ?? {}
+      return new ShmlimitStore(options, `${this.#prefix}${method}${url}-`)
+    }
+  }
+}
+
+exports.shmlimitStore = shmlimitStore

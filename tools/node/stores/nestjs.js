@@ -1,0 +1,38 @@
+// A storage for @nestjs/throttler 6.
+//
+// One count says all. A client is blocked while its count is above the limit; the request that makes it so lets the count
+// live for blockDuration from then on, and the requests after it add nothing.
+//
+// SPDX-License-Identifier: BSD-2-Clause
+'use strict'
+
+const { Counters } = require('./counters.js')
+
+class ShmlimitThrottlerStorage {
+  #counters
+
+  constructor ({ rule = 'nestjs-throttler', ...where } = {}) {
+    this.#counters = new Counters({ rule, ...where })
+  }
+
+  async increment (key, ttl, limit, blockDuration, throttlerName) {
+    const name = `${key}:${throttlerName}`
+    const counted = this.#counters.add(name, 1, ttl, limit + 1)
+    const totalHits = counted.count
+    const isBlocked = totalHits > limit
+    let leftMs = Math.floor(counted.ttlMs)
+
+    if (isBlocked && counted.applied > 0 && blockDuration > 0) {
+      this.#counters.restart(name, blockDuration)
+      leftMs = blockDuration
+    }
+    const seconds = Math.ceil(leftMs / 1000)
+    return { totalHits, timeToExpire: seconds, isBlocked, timeToBlockExpire: isBlocked ? seconds : 0 }
+  }
+
+  onApplicationShutdown () {
+    this.#counters.close()
+  }
+}
+
+exports.ShmlimitThrottlerStorage = ShmlimitThrottlerStorage

@@ -1,0 +1,60 @@
+// A limiter of rate-limiter-flexible 5 and later, with all that its stores have: blocks, penalties, insurance.
+//
+// SPDX-License-Identifier: BSD-2-Clause
+'use strict'
+
+const { RateLimiterRedis, RateLimiterRes } = require('rate-limiter-flexible')
+const { Counters, LONGEST_MS } = require('./counters.js')
+
+// What all its stores extend, which it does not export by name.
+const RateLimiterStoreAbstract = Object.getPrototypeOf(RateLimiterRedis)
+const FOREVER_MS = LONGEST_MS - 30 * 86400e3 // longer than this is meant to last for ever
+
+function whole (points) {
+  const n = Number(points)
+  if (!Number.isInteger(n)) throw new Error('Consuming decimal number of points is not supported by this package')
+  return n
+}
+
+class RateLimiterShmlimit extends RateLimiterStoreAbstract {
+  #counters
+
+  constructor ({ segment, rule = 'rate-limiter-flexible', slots, mode, group, owner, ...options }) {
+    super(options)
+    this.#counters = new Counters({ segment, rule, slots, mode, group, owner })
+  }
+
+  close () {
+    this.#counters.close()
+  }
+
+  _getRateLimiterRes (rlKey, changedPoints, { count, ms }) {
+    return new RateLimiterRes(Math.max(this.points - count, 0), ms, count, count === changedPoints)
+  }
+
+  async _upsert (rlKey, points, msDuration, forceExpire = false) {
+    const n = whole(points)
+    const ttlMs = msDuration > 0 ? msDuration : LONGEST_MS
+
+    if (forceExpire) {
+      this.#counters.set(rlKey, n, ttlMs)
+      return { count: n, ms: msDuration > 0 ? msDuration : -1 }
+    }
+    return this.#read(this.#counters.add(rlKey, n, ttlMs))
+  }
+
+  async _get (rlKey) {
+    const counted = this.#counters.read(rlKey)
+    return counted.ttlMs === 0 ? null : this.#read(counted)
+  }
+
+  async _delete (rlKey) {
+    return this.#counters.reset(rlKey) > 0
+  }
+
+  #read ({ count, ttlMs }) {
+    return { count, ms: ttlMs > FOREVER_MS ? -1 : Math.floor(ttlMs) }
+  }
+}
+
+exports.RateLimiterShmlimit = RateLimiterShmlimit

@@ -1,0 +1,411 @@
+/*
+ * limiter: the class Limiter. The segments stay open from request to request, and a segment that was replaced under its
+ * name is opened again by the next object that names it, within a second.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include <errno.h>
+#include <time.h>
+
+#include "php_shmlimit.h"
+#include "zend_exceptions.h"
+
+#define HINTS 64
+
+struct handle {
+	struct shared shared;
+	struct shmlimit *limiter;
+	time_t looked_s;           /* when it was last seen whether the segment is still that of its name */
+	int ids[HINTS];            /* where a rule's name was found last, by the name's hash */
+};
+
+struct limiter {
+	struct handle *handle;     /* NULL before the constructor */
+	zend_object std;
+};
+
+static zend_object_handlers handlers;
+
+static zend_always_inline struct limiter *limiter_of(zend_object *object)
+{
+	return (struct limiter *)((char *)object - XtOffsetOf(struct limiter, std));
+}
+
+/* ---- handles ---- */
+
+static void handle_destroy(struct shared *shared)
+{
+	struct handle *handle = (struct handle *)shared;
+
+	shmlimit_close(handle->limiter);
+	pefree(handle, 1);
+}
+
+static time_t now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec;
+}
+
+/* The one that is kept, unless its segment was replaced; with a reference, or NULL. */
+static struct handle *handle_kept(const zend_string *name)
+{
+	struct handle *handle = (struct handle *)shared_find(&SHMLIMIT_G(handles), name);
+	time_t now = now_s();
+
+	if (handle == NULL || handle->looked_s == now)
+		return handle;
+	handle->looked_s = now;
+	if (shmlimit_gone(handle->limiter) == 0)
+		return handle;
+	shared_forget(&SHMLIMIT_G(handles), name);
+	shared_release(&handle->shared);
+	return NULL;
+}
+
+/* Returns NULL after throwing. */
+static struct handle *handle_open(const zend_string *segment, uint32_t flags, uint32_t owner)
+{
+	zend_string *name = strpprintf(0, "%u %u %s", flags, owner, shmlimit_name(segment));
+	struct handle *handle = handle_kept(name);
+	struct shmlimit *limiter;
+	int error = 0;
+
+	if (handle == NULL) {
+		error = shmlimit_open_owned(shmlimit_name(segment), flags, owner, &limiter);
+		if (error == 0) {
+			handle = pemalloc(sizeof(*handle), 1);
+			handle->shared.destroy = handle_destroy;
+			handle->limiter = limiter;
+			memset(handle->ids, 0, sizeof(handle->ids));
+			handle->looked_s = now_s();
+			shared_add(&SHMLIMIT_G(handles), name, &handle->shared);
+		}
+	}
+	zend_string_release(name);
+	if (error != 0)
+		shmlimit_throw(error, segment, NULL);
+	return handle;
+}
+
+/* ---- objects ---- */
+
+static zend_object *limiter_new(zend_class_entry *ce)
+{
+	struct limiter *l = zend_object_alloc(sizeof(struct limiter), ce);
+
+	l->handle = NULL;
+	zend_object_std_init(&l->std, ce);
+	object_properties_init(&l->std, ce);
+	l->std.handlers = &handlers;
+	return &l->std;
+}
+
+static void limiter_free(zend_object *object)
+{
+	struct limiter *l = limiter_of(object);
+
+	if (l->handle != NULL)
+		shared_release(&l->handle->shared);
+	zend_object_std_dtor(object);
+}
+
+void shmlimit_limiter_begin(zend_class_entry *ce)
+{
+	ce->create_object = limiter_new;
+	memcpy(&handlers, &std_object_handlers, sizeof(handlers));
+	handlers.offset = XtOffsetOf(struct limiter, std);
+	handlers.free_obj = limiter_free;
+	handlers.clone_obj = NULL;
+}
+
+PHP_METHOD(Shmlimit_Limiter, __construct)
+{
+	struct limiter *l = limiter_of(Z_OBJ_P(ZEND_THIS));
+	bool read_only = false;
+	zend_string *segment;
+	zend_long owner = 0;
+
+	ZEND_PARSE_PARAMETERS_START(1, 3)
+		Z_PARAM_STR(segment)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_BOOL(read_only)
+		Z_PARAM_LONG(owner)
+	ZEND_PARSE_PARAMETERS_END();
+	if (l->handle != NULL) {
+		zend_throw_error(NULL, "Cannot construct a Limiter twice");
+		RETURN_THROWS();
+	}
+	l->handle = handle_open(segment, read_only ? SHMLIMIT_READ_ONLY : 0, (uint32_t)owner);
+	if (l->handle != NULL)
+		ZVAL_STR_COPY(shmlimit_member(&l->std, 0), segment);
+}
+
+/* The segment's name, for errors. */
+static const zend_string *segment_of(zend_object *object)
+{
+	return Z_STR_P(OBJ_PROP_NUM(object, 0));
+}
+
+/* NULL after throwing: without a constructor there is nothing to ask. */
+static zend_always_inline struct shmlimit *opened(zend_object *object)
+{
+	struct limiter *l = limiter_of(object);
+
+	if (EXPECTED(l->handle != NULL))
+		return l->handle->limiter;
+	zend_throw_error(NULL, "The Limiter was not constructed");
+	return NULL;
+}
+
+/*
+ * The id of a rule, or an error. A rule that was removed and set again has another one, so what was found last is compared.
+ * WHY NOT look it up each time: that is 45 ns more for each rule before it.
+ */
+static zend_always_inline int rule_id(zend_object *object, zend_string *rule)
+{
+	struct handle *handle = limiter_of(object)->handle;
+	int *hint = &handle->ids[ZSTR_HASH(rule) % HINTS], id;
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+
+	if (EXPECTED(shmlimit_rule_name(handle->limiter, *hint, name) == 0 && strcmp(name, ZSTR_VAL(rule)) == 0 &&
+	             strlen(name) == ZSTR_LEN(rule)))
+		return *hint;
+	id = shmlimit_rule_find(handle->limiter, shmlimit_name(rule));
+	if (id >= 0)
+		*hint = id;
+	return id;
+}
+
+/* Throws if `answer` is an error. */
+static zend_always_inline bool is_answer(zend_object *object, const zend_string *rule, int answer)
+{
+	if (EXPECTED(answer >= 0))
+		return true;
+	shmlimit_throw(answer, segment_of(object), rule);
+	return false;
+}
+
+void shmlimit_limiter_look(zend_object *object)
+{
+	limiter_of(object)->handle->looked_s = 0;
+}
+
+struct shmlimit *shmlimit_limiter_opened(zend_object *object)
+{
+	return opened(object);
+}
+
+bool shmlimit_limiter_is_answer(zend_object *object, const zend_string *rule, int answer)
+{
+	return is_answer(object, rule, answer);
+}
+
+/* ---- decisions ---- */
+
+typedef int (*take_fn)(struct shmlimit *, int, const void *, size_t, uint64_t, struct shmlimit_result *);
+typedef int (*wait_fn)(struct shmlimit *, int, const void *, size_t, uint64_t, uint64_t, struct shmlimit_result *);
+
+/* The rule is looked up each time: one that was removed and set again has another id. */
+static zend_always_inline void decide(INTERNAL_FUNCTION_PARAMETERS, take_fn take, wait_fn wait)
+{
+	struct shmlimit *limiter = opened(Z_OBJ_P(ZEND_THIS));
+	zend_long cost = 1, max_wait_ns = ZEND_LONG_MAX;
+	struct shmlimit_result r;
+	zend_string *rule, *key;
+	int answer;
+
+	if (wait == NULL) {
+		ZEND_PARSE_PARAMETERS_START(2, 3)
+			Z_PARAM_STR(rule)
+			Z_PARAM_STR(key)
+			Z_PARAM_OPTIONAL
+			Z_PARAM_LONG(cost)
+		ZEND_PARSE_PARAMETERS_END();
+	} else {
+		ZEND_PARSE_PARAMETERS_START(2, 4)
+			Z_PARAM_STR(rule)
+			Z_PARAM_STR(key)
+			Z_PARAM_OPTIONAL
+			Z_PARAM_LONG(cost)
+			Z_PARAM_LONG(max_wait_ns)
+		ZEND_PARSE_PARAMETERS_END();
+	}
+	if (limiter == NULL)
+		RETURN_THROWS();
+	answer = cost < 0 || max_wait_ns < 0 ? -EINVAL : rule_id(Z_OBJ_P(ZEND_THIS), rule);
+	if (answer >= 0 && wait == NULL)
+		answer = take(limiter, answer, ZSTR_VAL(key), ZSTR_LEN(key), (uint64_t)cost, &r);
+	else if (answer >= 0)
+		answer = wait(limiter, answer, ZSTR_VAL(key), ZSTR_LEN(key), (uint64_t)cost, (uint64_t)max_wait_ns, &r);
+	if (is_answer(Z_OBJ_P(ZEND_THIS), rule, answer))
+		shmlimit_return_result(return_value, answer, &r);
+}
+
+PHP_METHOD(Shmlimit_Limiter, take)
+{
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, shmlimit_take, NULL);
+}
+
+PHP_METHOD(Shmlimit_Limiter, peek)
+{
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, shmlimit_peek, NULL);
+}
+
+PHP_METHOD(Shmlimit_Limiter, refund)
+{
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, shmlimit_refund, NULL);
+}
+
+PHP_METHOD(Shmlimit_Limiter, charge)
+{
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, shmlimit_charge, NULL);
+}
+
+PHP_METHOD(Shmlimit_Limiter, reserve)
+{
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, NULL, shmlimit_reserve);
+}
+
+PHP_METHOD(Shmlimit_Limiter, acquire)
+{
+	decide(INTERNAL_FUNCTION_PARAM_PASSTHRU, NULL, shmlimit_acquire);
+}
+
+PHP_METHOD(Shmlimit_Limiter, count)
+{
+	struct shmlimit *limiter = opened(Z_OBJ_P(ZEND_THIS));
+	struct shmlimit_count count = { .struct_size = sizeof(count) };
+	zend_long n = 1, ttl_ns = 0, bound = ZEND_LONG_MAX, flags = 0;
+	zend_string *rule, *key;
+	int answer;
+
+	ZEND_PARSE_PARAMETERS_START(2, 6)
+		Z_PARAM_STR(rule)
+		Z_PARAM_STR(key)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_LONG(n)
+		Z_PARAM_LONG(ttl_ns)
+		Z_PARAM_LONG(bound)
+		Z_PARAM_LONG(flags)
+	ZEND_PARSE_PARAMETERS_END();
+	if (limiter == NULL)
+		RETURN_THROWS();
+	answer = ttl_ns < 0 || flags != (uint32_t)flags ? -EINVAL : rule_id(Z_OBJ_P(ZEND_THIS), rule);
+	if (answer >= 0)
+		answer = shmlimit_count(limiter, answer, ZSTR_VAL(key), ZSTR_LEN(key), n, (uint64_t)ttl_ns, bound,
+		                        (uint32_t)flags, &count);
+	if (is_answer(Z_OBJ_P(ZEND_THIS), rule, answer))
+		shmlimit_return_count(return_value, answer, &count);
+}
+
+/* Returns 0, or an error, of `*rule`. */
+static int request_of(struct shmlimit *limiter, zval *value, struct shmlimit_request *request, const zend_string **rule)
+{
+	zend_object *limit = Z_OBJ_P(value);
+	zval *key;
+
+	if (Z_TYPE_P(LIMIT_RULE(limit)) != IS_STRING)
+		return -EINVAL;
+	*rule = Z_STR_P(LIMIT_RULE(limit));
+	key = LIMIT_KEY(limit);
+	request->rule = shmlimit_rule_find(limiter, shmlimit_name(*rule));
+	request->reserved32 = 0;
+	request->key = Z_TYPE_P(key) == IS_STRING ? Z_STRVAL_P(key) : "";
+	request->key_len = Z_TYPE_P(key) == IS_STRING ? Z_STRLEN_P(key) : 0;
+	request->cost = (uint64_t)Z_LVAL_P(LIMIT_COST(limit));
+	return Z_LVAL_P(LIMIT_COST(limit)) < 0 ? -EINVAL : request->rule < 0 ? request->rule : 0;
+}
+
+PHP_METHOD(Shmlimit_Limiter, takeAll)
+{
+	struct shmlimit *limiter = opened(Z_OBJ_P(ZEND_THIS));
+	struct shmlimit_request requests[SHMLIMIT_REQUESTS_MAX];
+	struct shmlimit_result results[SHMLIMIT_REQUESTS_MAX];
+	const zend_string *rule = NULL;
+	size_t n = 0, failed = 0;
+	HashTable *limits;
+	int answer = 0;
+	zval *value;
+
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_ARRAY_HT(limits)
+	ZEND_PARSE_PARAMETERS_END();
+	if (limiter == NULL)
+		RETURN_THROWS();
+	ZEND_HASH_FOREACH_VAL(limits, value) {
+		ZVAL_DEREF(value);
+		if (Z_TYPE_P(value) != IS_OBJECT || Z_OBJCE_P(value) != shmlimit_limit_ce) {
+			zend_argument_type_error(1, "must be an array of Shmlimit\\Limit");
+			RETURN_THROWS();
+		}
+		answer = n == SHMLIMIT_REQUESTS_MAX ? -EINVAL : request_of(limiter, value, &requests[n++], &rule);
+		if (!is_answer(Z_OBJ_P(ZEND_THIS), rule, answer))
+			RETURN_THROWS();
+	} ZEND_HASH_FOREACH_END();
+	answer = shmlimit_take_all(limiter, requests, n, &failed, results);
+	if (!is_answer(Z_OBJ_P(ZEND_THIS), NULL, answer))
+		RETURN_THROWS();
+	n = answer == SHMLIMIT_ALLOWED ? n : failed + 1;
+	array_init_size(return_value, n);
+	for (size_t i = 0; i < n; i++) {
+		zval result;
+
+		shmlimit_return_result(&result, answer == SHMLIMIT_DENIED && i == failed, &results[i]);
+		add_next_index_zval(return_value, &result);
+	}
+}
+
+PHP_METHOD(Shmlimit_Limiter, throttle)
+{
+	struct shmlimit *limiter = opened(Z_OBJ_P(ZEND_THIS));
+	zend_long capacity, count, period_s, quantity = 1;
+	zend_string *key;
+	int64_t reply[5];
+	int answer = -EINVAL;
+
+	ZEND_PARSE_PARAMETERS_START(4, 5)
+		Z_PARAM_STR(key)
+		Z_PARAM_LONG(capacity)
+		Z_PARAM_LONG(count)
+		Z_PARAM_LONG(period_s)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_LONG(quantity)
+	ZEND_PARSE_PARAMETERS_END();
+	if (limiter == NULL)
+		RETURN_THROWS();
+	if (capacity >= 0 && count >= 0 && period_s >= 0 && quantity >= 0)
+		answer = shmlimit_throttle(limiter, ZSTR_VAL(key), ZSTR_LEN(key), (uint64_t)capacity, (uint64_t)count,
+		                           (uint64_t)period_s, (uint64_t)quantity, reply);
+	if (!is_answer(Z_OBJ_P(ZEND_THIS), NULL, answer))
+		RETURN_THROWS();
+	array_init_size(return_value, 5);
+	for (int i = 0; i < 5; i++)
+		add_next_index_long(return_value, (zend_long)reply[i]);
+}
+
+PHP_METHOD(Shmlimit_Limiter, reset)
+{
+	struct shmlimit *limiter = opened(Z_OBJ_P(ZEND_THIS));
+	zend_string *rule = NULL, *key = NULL;
+	int answer;
+
+	ZEND_PARSE_PARAMETERS_START(0, 2)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_STR_OR_NULL(rule)
+		Z_PARAM_STR_OR_NULL(key)
+	ZEND_PARSE_PARAMETERS_END();
+	if (limiter == NULL)
+		RETURN_THROWS();
+	answer = rule == NULL ? 0 : shmlimit_rule_find(limiter, shmlimit_name(rule));
+	if (answer >= 0)
+		answer = shmlimit_reset(limiter, rule == NULL ? -1 : answer, key == NULL ? NULL : ZSTR_VAL(key),
+		                        key == NULL ? 0 : ZSTR_LEN(key));
+	is_answer(Z_OBJ_P(ZEND_THIS), rule, answer);
+}

@@ -1,0 +1,186 @@
+/*
+ * segment: the methods of Limiter that decide nothing: segments, rules, keys, header fields.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include <errno.h>
+
+#include "php_shmlimit.h"
+
+PHP_METHOD(Shmlimit_Limiter, create)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options) };
+	zend_long slots = 0, mode = 0, group = -1, window_max = 0;
+	zend_string *segment;
+	int error = -EINVAL;
+
+	ZEND_PARSE_PARAMETERS_START(1, 5)
+		Z_PARAM_STR(segment)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_LONG(slots)
+		Z_PARAM_LONG(mode)
+		Z_PARAM_LONG(group)
+		Z_PARAM_LONG(window_max)
+	ZEND_PARSE_PARAMETERS_END();
+	options.slots = (uint64_t)slots;
+	options.mode = (uint32_t)mode;
+	options.group = group < 0 ? 0 : 1 + (uint64_t)group;
+	options.window_max = (uint32_t)window_max;
+	if (slots >= 0 && mode == (uint32_t)mode && window_max == (uint32_t)window_max)
+		error = shmlimit_create(shmlimit_name(segment), &options, NULL);
+	if (error != 0 && error != -EEXIST) {
+		shmlimit_throw(error, segment, NULL);
+		RETURN_THROWS();
+	}
+	RETURN_BOOL(error == 0);
+}
+
+static bool is_same(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
+{
+	return a->algorithm == b->algorithm && a->capacity == b->capacity && a->count == b->count &&
+	       a->period_ns == b->period_ns && a->max_wait_ns == b->max_wait_ns;
+}
+
+/* What else an operator has set, as a dry run, stays. */
+PHP_METHOD(Shmlimit_Limiter, setRule)
+{
+	struct shmlimit *limiter = shmlimit_limiter_opened(Z_OBJ_P(ZEND_THIS));
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) }, wanted;
+	zend_long capacity, count, period_ns, algorithm = SHMLIMIT_FUNNEL, max_wait_ns = 0;
+	zend_string *name;
+	int id;
+
+	ZEND_PARSE_PARAMETERS_START(4, 6)
+		Z_PARAM_STR(name)
+		Z_PARAM_LONG(capacity)
+		Z_PARAM_LONG(count)
+		Z_PARAM_LONG(period_ns)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_LONG(algorithm)
+		Z_PARAM_LONG(max_wait_ns)
+	ZEND_PARSE_PARAMETERS_END();
+	if (limiter == NULL)
+		RETURN_THROWS();
+	if (capacity < 0 || count < 0 || period_ns < 0 || algorithm != (uint32_t)algorithm || max_wait_ns < 0) {
+		shmlimit_limiter_is_answer(Z_OBJ_P(ZEND_THIS), name, -EINVAL);
+		RETURN_THROWS();
+	}
+	id = shmlimit_rule_find(limiter, shmlimit_name(name));
+	if (id >= 0 && shmlimit_rule_get(limiter, id, &rule) != 0)
+		rule = (struct shmlimit_rule){ .struct_size = sizeof(rule) };
+	wanted = rule;
+	wanted.algorithm = (uint32_t)algorithm;
+	wanted.capacity = (uint64_t)capacity;
+	wanted.count = (uint64_t)count;
+	wanted.period_ns = (uint64_t)period_ns;
+	wanted.max_wait_ns = (uint64_t)max_wait_ns;
+	wanted.set_unix_ns = 0;
+	if (id >= 0 && is_same(&rule, &wanted))
+		RETURN_FALSE;
+	id = shmlimit_rule_set(limiter, shmlimit_name(name), &wanted);
+	if (shmlimit_limiter_is_answer(Z_OBJ_P(ZEND_THIS), name, id))
+		RETURN_TRUE;
+}
+
+PHP_METHOD(Shmlimit_Limiter, keyIp)
+{
+	zend_long prefix_v4 = 32, prefix_v6 = 64;
+	char key[SHMLIMIT_KEY_IP_MAX];
+	zend_string *address;
+	int length = -EINVAL;
+
+	ZEND_PARSE_PARAMETERS_START(1, 3)
+		Z_PARAM_STR(address)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_LONG(prefix_v4)
+		Z_PARAM_LONG(prefix_v6)
+	ZEND_PARSE_PARAMETERS_END();
+	if (prefix_v4 == (unsigned)prefix_v4 && prefix_v6 == (unsigned)prefix_v6)
+		length = shmlimit_key_ip_text(shmlimit_name(address), (unsigned)prefix_v4, (unsigned)prefix_v6, key, sizeof(key));
+	if (length < 0) {
+		shmlimit_throw(length, address, NULL);
+		RETURN_THROWS();
+	}
+	RETURN_STRINGL(key, (size_t)length);
+}
+
+static uint64_t number(zend_object *result, uint32_t i)
+{
+	return (uint64_t)Z_LVAL_P(OBJ_PROP_NUM(result, i));
+}
+
+PHP_METHOD(Shmlimit_Limiter, fields)
+{
+	static const char *const names[] = { "RateLimit-Policy", "RateLimit", "Retry-After" };
+	struct shmlimit *limiter = shmlimit_limiter_opened(Z_OBJ_P(ZEND_THIS));
+	struct shmlimit_rule params = { .struct_size = sizeof(params) };
+	struct shmlimit_fields out = { .struct_size = sizeof(out) };
+	struct shmlimit_gate_field fields[3];
+	struct shmlimit_result r = { .limit = 0 };
+	zend_object *result;
+	zend_string *rule;
+	zval *object;
+	uint32_t n = 0;
+	int id, answer;
+
+	ZEND_PARSE_PARAMETERS_START(2, 2)
+		Z_PARAM_STR(rule)
+		Z_PARAM_OBJECT_OF_CLASS(object, shmlimit_result_ce)
+	ZEND_PARSE_PARAMETERS_END();
+	if (limiter == NULL)
+		RETURN_THROWS();
+	result = Z_OBJ_P(object);
+	id = shmlimit_rule_find(limiter, shmlimit_name(rule));
+	answer = id < 0 ? id : shmlimit_rule_get(limiter, id, &params);
+	if (answer == 0 && Z_TYPE_P(OBJ_PROP_NUM(result, 0)) == IS_UNDEF)
+		answer = -EINVAL;
+	if (answer == 0 && params.mode != SHMLIMIT_ENFORCE) {
+		RETURN_EMPTY_ARRAY();
+	} else if (answer == 0) {
+		r.limit = number(result, 1);
+		r.remaining = number(result, 2);
+		r.retry_after_ns = number(result, 4) == ZEND_LONG_MAX ? UINT64_MAX : number(result, 4);
+		r.reset_after_ns = number(result, 5);
+		answer = shmlimit_fields(shmlimit_name(rule), &params, Z_TYPE_P(OBJ_PROP_NUM(result, 0)) == IS_FALSE, &r, &out);
+	}
+	if (!shmlimit_limiter_is_answer(Z_OBJ_P(ZEND_THIS), rule, answer))
+		RETURN_THROWS();
+	for (uint32_t i = 0; i < 3; i++) {
+		const char *value = i == 0 ? out.policy : i == 1 ? out.limit : out.retry_after;
+
+		if (value[0] != '\0')
+			fields[n++] = (struct shmlimit_gate_field){ names[i], value, (uint32_t)strlen(names[i]), (uint32_t)strlen(value) };
+	}
+	shmlimit_fields_array(return_value, fields, n);
+}
+
+PHP_METHOD(Shmlimit_Limiter, gone)
+{
+	struct shmlimit *limiter = shmlimit_limiter_opened(Z_OBJ_P(ZEND_THIS));
+	int answer;
+
+	ZEND_PARSE_PARAMETERS_NONE();
+	if (limiter == NULL)
+		RETURN_THROWS();
+	answer = shmlimit_gone(limiter);
+	if (answer == 1)
+		shmlimit_limiter_look(Z_OBJ_P(ZEND_THIS));
+	if (shmlimit_limiter_is_answer(Z_OBJ_P(ZEND_THIS), NULL, answer))
+		RETURN_BOOL(answer == 1);
+}
+
+PHP_METHOD(Shmlimit_Limiter, owner)
+{
+	struct shmlimit *limiter = shmlimit_limiter_opened(Z_OBJ_P(ZEND_THIS));
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+
+	ZEND_PARSE_PARAMETERS_NONE();
+	if (limiter == NULL)
+		RETURN_THROWS();
+	if (shmlimit_limiter_is_answer(Z_OBJ_P(ZEND_THIS), NULL, shmlimit_info(limiter, &info)))
+		RETURN_LONG(info.uid);
+}

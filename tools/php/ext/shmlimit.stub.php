@@ -1,0 +1,164 @@
+<?php
+
+/**
+ * What the extension declares, as ../src declares it for PHP's FFI; tests/server/php_ext.sh compares the two.
+ * After a change: gen_stub.php (of php-dev) makes shmlimit_arginfo.h from this file.
+ *
+ * @generate-class-entries
+ */
+
+namespace Shmlimit;
+
+final class Error extends \RuntimeException
+{
+    public readonly string $subject;
+    public readonly string $words;
+
+    public function __construct(string $subject, string $words, int $errno) {}
+}
+
+final class Result
+{
+    public readonly bool $allowed;
+    public readonly int $limit;
+    public readonly int $remaining;
+    public readonly int $waitNs;
+    public readonly int $retryAfterNs;
+    public readonly int $resetAfterNs;
+
+    public function __construct(
+        bool $allowed,
+        int $limit,
+        int $remaining,
+        int $waitNs,
+        int $retryAfterNs,
+        int $resetAfterNs,
+    ) {}
+}
+
+final class Count
+{
+    public readonly bool $allowed;
+    public readonly int $count;
+    public readonly int $applied;
+    public readonly int $ttlNs;
+
+    public function __construct(bool $allowed, int $count, int $applied, int $ttlNs) {}
+}
+
+final class Limit
+{
+    public readonly string $rule;
+    public readonly ?string $key;
+    public readonly int $cost;
+    public readonly ?string $rate;
+
+    public function __construct(string $rule, ?string $key, int $cost = 1, ?string $rate = null) {}
+}
+
+final class Answer
+{
+    public readonly string $status;
+    public readonly int $refusal;
+    public readonly array $fields;
+    public readonly int $remaining;
+    public readonly int $retryAfterNs;
+
+    public function __construct(
+        string $status,
+        int $refusal = 0,
+        array $fields = [],
+        int $remaining = PHP_INT_MAX,
+        int $retryAfterNs = 0,
+    ) {}
+}
+
+/** @not-serializable */
+final class Limiter
+{
+    /**
+     * @var int
+     * @cvalue ZEND_LONG_MAX
+     */
+    public const NEVER = UNKNOWN;
+    /** @var int */
+    public const FUNNEL = 0;
+    /** @var int */
+    public const WINDOW = 2;
+    /** @var int */
+    public const COUNTER = 4;
+    /** @var int */
+    public const SATURATE = 1;
+    /** @var int */
+    public const RESTART = 2;
+
+    public readonly string $segment;
+
+    public function __construct(string $segment, bool $readOnly = false, int $owner = 0) {}
+
+    public static function create(string $segment, int $slots = 0, int $mode = 0, int $group = -1, int $windowMax = 0): bool {}
+
+    public static function keyIp(string $address, int $prefixV4 = 32, int $prefixV6 = 64): string {}
+
+    public function setRule(
+        string $rule,
+        int $capacity,
+        int $count,
+        int $periodNs,
+        int $algorithm = 0,
+        int $maxWaitNs = 0,
+    ): bool {}
+
+    public function take(string $rule, string $key, int $cost = 1): Result {}
+
+    public function peek(string $rule, string $key, int $cost = 1): Result {}
+
+    public function reserve(string $rule, string $key, int $cost = 1, int $maxWaitNs = PHP_INT_MAX): Result {}
+
+    public function acquire(string $rule, string $key, int $cost = 1, int $maxWaitNs = PHP_INT_MAX): Result {}
+
+    public function refund(string $rule, string $key, int $tokens = 1): Result {}
+
+    public function charge(string $rule, string $key, int $tokens = 1): Result {}
+
+    public function count(
+        string $rule,
+        string $key,
+        int $n = 1,
+        int $ttlNs = 0,
+        int $bound = PHP_INT_MAX,
+        int $flags = 0,
+    ): Count {}
+
+    public function takeAll(array $limits): array {}
+
+    public function throttle(string $key, int $capacity, int $count, int $periodS, int $quantity = 1): array {}
+
+    public function reset(?string $rule = null, ?string $key = null): void {}
+
+    public function fields(string $rule, Result $result): array {}
+
+    public function gone(): bool {}
+
+    public function owner(): int {}
+}
+
+/** @not-serializable */
+final class Gate
+{
+    public function __construct(
+        string $segment,
+        bool $dryRun = false,
+        int $status = 429,
+        bool $failOpen = false,
+        ?string $engine = null,
+        string $spec = '',
+        ?callable $report = null,
+    ) {}
+
+    public static function client(): string {}
+
+    public function enforce(Limit ...$limits): string {}
+
+    public function ask(Limit ...$limits): Answer {}
+}

@@ -1,0 +1,33 @@
+<?php
+// SPDX-License-Identifier: BSD-2-Clause
+
+declare(strict_types=1);
+
+namespace Shmlimit\Adapter\Laravel;
+
+use Illuminate\Cache\RateLimiter as CacheRateLimiter;
+use Illuminate\Routing\Middleware\ThrottleRequests;
+use Illuminate\Support\ServiceProvider;
+use Shmlimit\Adapter\Segment;
+
+/**
+ * Has Laravel's rate limiter count in shared memory, and the middleware `throttle:` decide in one step. The configuration
+ * `shmlimit.segment` is the segment's name (laravel), `shmlimit.slots`, `.mode` (0660), `.group` and `.owner` as Segment has
+ * them.
+ */
+final class Provider extends ServiceProvider
+{
+    public function register(): void
+    {
+        $this->app->singleton(Segment::class, function ($app) {
+            $of = fn (string $name, mixed $default) => $app->make('config')->get("shmlimit.$name", $default);
+            $segment = $of('segment', 'laravel');
+            return new Segment($segment, $of('slots', 0), $of('mode', 0), $of('group', null), 0, $of('owner', 0));
+        });
+        $this->app->extend(
+            CacheRateLimiter::class,
+            fn (CacheRateLimiter $limiter, $app) => RateLimiter::of($limiter, $app->make(Segment::class)),
+        );
+        $this->app->bind(ThrottleRequests::class, Throttle::class);
+    }
+}

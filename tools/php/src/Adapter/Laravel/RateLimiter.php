@@ -1,0 +1,114 @@
+<?php
+// SPDX-License-Identifier: BSD-2-Clause
+
+declare(strict_types=1);
+
+namespace Shmlimit\Adapter\Laravel;
+
+use Closure;
+use Illuminate\Cache\RateLimiter as CacheRateLimiter;
+use Shmlimit\Adapter\Segment;
+use Shmlimit\{Count, Limiter};
+
+/**
+ * Laravel's rate limiter with counts in shared memory, all under one rule. A count and its time to live are one thing: no
+ * count is left behind without a timer.
+ */
+class RateLimiter extends CacheRateLimiter
+{
+    private const RULE = 'laravel';
+    private const COUNT_MAX = (1 << 26) - 1;
+    private const TTL_MAX_NS = 366 * 86_400 * 1_000_000_000;
+
+    private Segment $segment;
+
+    /** The same limiter, with the limits that it was given by name, on this segment. */
+    public static function of(CacheRateLimiter $limiter, Segment $segment): self
+    {
+        $own = new self($limiter->cache);
+        $own->limiters = $limiter->limiters;
+        $own->segment = $segment;
+        return $own;
+    }
+
+    /** Count this attempt, unless the limit is reached already, in one atomic step. */
+    public function admit($key, $maxAttempts, $decaySeconds = 60): bool
+    {
+        $bound = min(max((int) $maxAttempts, 0), self::COUNT_MAX);
+        return $this->count($key, 1, $decaySeconds, $bound)->allowed;
+    }
+
+    /** As before, but the attempt is counted before the callback, and uncounted if that throws. */
+    public function attempt($key, $maxAttempts, Closure $callback, $decaySeconds = 60)
+    {
+        if (!$this->admit($key, $maxAttempts, $decaySeconds)) {
+            return false;
+        }
+        try {
+            return $callback() ?? true;
+        } catch (\Throwable $thrown) {
+            $this->decrement($key, $decaySeconds);
+            throw $thrown;
+        }
+    }
+
+    public function tooManyAttempts($key, $maxAttempts)
+    {
+        $count = $this->count($key, 0)->count;
+        return $count > 0 && $count >= $maxAttempts;
+    }
+
+    public function hit($key, $decaySeconds = 60)
+    {
+        return $this->increment($key, $decaySeconds);
+    }
+
+    public function increment($key, $decaySeconds = 60, $amount = 1)
+    {
+        return $this->count($key, (int) $amount, $decaySeconds)->count;
+    }
+
+    public function decrement($key, $decaySeconds = 60, $amount = 1)
+    {
+        return $this->increment($key, $decaySeconds, -$amount);
+    }
+
+    public function attempts($key)
+    {
+        return $this->count($key, 0)->count;
+    }
+
+    public function resetAttempts($key)
+    {
+        $this->shared()->reset(self::RULE, $this->counter($key));
+        return true;
+    }
+
+    public function clear($key): void
+    {
+        $this->resetAttempts($key);
+    }
+
+    public function availableIn($key)
+    {
+        return (int) ceil($this->count($key, 0)->ttlNs / 1e9);
+    }
+
+    private function count($key, int $n, $decaySeconds = 60, int $bound = self::COUNT_MAX): Count
+    {
+        $seconds = is_numeric($decaySeconds) ? $decaySeconds : $this->availableAt($decaySeconds) - $this->currentTime();
+        $ttlNs = min((int) (max($seconds, 1) * 1e9), self::TTL_MAX_NS);
+        $flags = $bound === self::COUNT_MAX ? Limiter::SATURATE : 0;
+        return $this->shared()->count(self::RULE, $this->counter($key), $n, $ttlNs, $bound, $flags);
+    }
+
+    private function shared(): Limiter
+    {
+        return $this->segment->limiter(self::RULE, self::COUNT_MAX, 0, self::TTL_MAX_NS, Limiter::COUNTER);
+    }
+
+    private function counter($key): string
+    {
+        return Segment::key((string) $this->cleanRateLimiterKey($key));
+    }
+}

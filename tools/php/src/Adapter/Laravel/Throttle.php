@@ -1,0 +1,52 @@
+<?php
+// SPDX-License-Identifier: BSD-2-Clause
+
+declare(strict_types=1);
+
+namespace Shmlimit\Adapter\Laravel;
+
+use Closure;
+use Illuminate\Routing\Middleware\ThrottleRequests;
+
+/** The middleware `throttle:`, which counts and checks in one step, and uncounts what a later limit refuses. */
+class Throttle extends ThrottleRequests
+{
+    protected function handleRequest($request, Closure $next, array $limits)
+    {
+        if (!$this->limiter instanceof RateLimiter) {
+            return parent::handleRequest($request, $next, $limits);
+        }
+        $admitted = [];
+        foreach ($limits as $limit) {
+            $later = ($limit->afterCallback ?? null) !== null;
+            $refused = $later
+                ? $this->limiter->tooManyAttempts($limit->key, $limit->maxAttempts)
+                : !$this->limiter->admit($limit->key, $limit->maxAttempts, self::seconds($limit));
+            if ($refused) {
+                foreach ($admitted as $before) {
+                    $this->limiter->decrement($before->key, self::seconds($before));
+                }
+                throw $this->buildException($request, $limit->key, $limit->maxAttempts, $limit->responseCallback);
+            }
+            if (!$later) {
+                $admitted[] = $limit;
+            }
+        }
+        $response = $next($request);
+        foreach ($limits as $limit) {
+            // Since Laravel 12 a limit may count by the response.
+            if (($limit->afterCallback ?? null) !== null && ($limit->afterCallback)($response)) {
+                $this->limiter->hit($limit->key, self::seconds($limit));
+            }
+            $left = $this->calculateRemainingAttempts($limit->key, $limit->maxAttempts);
+            $response = $this->addHeaders($response, $limit->maxAttempts, $left);
+        }
+        return $response;
+    }
+
+    /** Laravel counted minutes before version 11. */
+    private static function seconds(object $limit): int|float
+    {
+        return $limit->decaySeconds ?? $limit->decayMinutes * 60;
+    }
+}

@@ -1,0 +1,110 @@
+"""The gate as ctypes sees it: the structures and prototypes of shmlimit_gate.h; and what _native.c has for gates, by ctypes.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_size_t
+from ctypes import c_uint32, c_uint64, c_void_p
+from types import SimpleNamespace
+from typing import Any
+
+from . import _c
+
+SONAME = "libshmlimit-gate.so.0"
+FIELDS_MAX = 36
+BUFFER = 6784
+OUTCOMES = ("unlimited", "passed", "rejected", "rejected-dry-run", "failed")
+"""In the order of SHMLIMIT_GATE_UNLIMITED and so on."""
+
+Raw = tuple[str, int, list[tuple[Any, Any]], int, int]
+"""The outcome, the status of a refusal or 0, the fields, retry_after_ns, remaining."""
+
+Report = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
+
+
+class Wrong(Structure):
+    _fields_ = [("struct_size", c_uint32), ("offset", c_uint32), ("length", c_uint32), ("text", c_char * 180)]
+
+
+class Key(Structure):
+    _fields_ = [("limit", c_uint32), ("length", c_uint32), ("bytes", c_char_p), ("cost", c_uint64)]
+
+
+class Field(Structure):
+    _fields_ = [("name", c_char_p), ("value", c_char_p), ("name_length", c_uint32), ("value_length", c_uint32)]
+
+
+class Answer(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("buffer_size", c_uint32),
+        ("buffer", c_char_p),
+        ("outcome", c_uint32),
+        ("status", c_uint32),
+        ("error", c_int32),
+        ("denied_by", c_uint32),
+        ("remaining", c_uint64),
+        ("retry_after_ns", c_uint64),
+        ("field_count", c_uint32),
+        ("reserved32", c_uint32),
+        ("fields", Field * FIELDS_MAX),
+    ]
+
+
+STRUCTURES = {"gate_wrong": Wrong, "gate_key": Key, "gate_field": Field, "gate_answer": Answer}
+
+PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
+    "gate_open": (c_int, [c_char_p, POINTER(c_void_p)]),
+    "gate_close": (None, [c_void_p]),
+    "gate_check": (c_int, [c_char_p, POINTER(Wrong)]),
+    "gate_report": (None, [c_void_p, Report, c_void_p]),
+    "gate_attach": (c_int, [c_void_p]),
+    "gate_ask": (c_int, [c_void_p, POINTER(Key), c_size_t, POINTER(Answer)]),
+}
+
+_loaded: SimpleNamespace | None = None
+
+
+def load() -> SimpleNamespace:
+    """The library, loaded by the first gate. Its functions release the interpreter's lock: one may call report(), which takes
+    it, while other threads wait for that one."""
+    global _loaded
+    if _loaded is None:
+        _loaded = _c.load(SONAME, PROTOTYPES, set(PROTOTYPES))
+    return _loaded
+
+
+def _key(key: str | bytes) -> bytes:
+    """As the extension takes keys: an empty key is one NUL byte."""
+    return (key if isinstance(key, bytes) else key.encode("utf-8", "surrogateescape")) or b"\0"
+
+
+def _cost(cost: int | Callable[[Any], int], request: Any) -> int:
+    tokens = cost if isinstance(cost, int) else cost(request)
+    if tokens < 0:
+        raise ValueError("a cost must not be negative")
+    return min(tokens, _c.UINT64_MAX)
+
+
+def ask(handle: int, limits: tuple[tuple[Any, Any], ...], request: Any, as_bytes: bool, waits: bool, /) -> Raw:
+    """Ask the gate, as _native.ask() does."""
+    keys, n = (Key * len(limits))(), 0
+    for i, (key_of, cost) in enumerate(limits):
+        key = key_of(request)
+        tokens = 0 if key is None else _cost(cost, request)
+        if tokens > 0:
+            encoded = _key(key)
+            keys[n].limit, keys[n].length, keys[n].bytes, keys[n].cost = i, len(encoded), encoded, tokens
+            n += 1
+    buffer = ctypes.create_string_buffer(BUFFER)
+    answer = Answer(ctypes.sizeof(Answer), BUFFER, ctypes.cast(buffer, c_char_p))
+    error = load().gate_ask(handle, keys, n, ctypes.byref(answer))
+    if error < 0:
+        raise OSError(-error, "shmlimit_gate_ask()")
+    told: list[tuple[Any, Any]] = [(field.name, field.value) for field in answer.fields[: answer.field_count]]
+    fields = [(name.lower(), value) if as_bytes else (name.decode(), value.decode()) for name, value in told]
+    return OUTCOMES[answer.outcome], answer.status, fields, answer.retry_after_ns, answer.remaining

@@ -1,0 +1,140 @@
+"""A limit on any function, and on what a program asks of others.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from . import _c, rate
+from .limiter import NEVER, Result
+from .shared import Shared, rule_name
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+MAX_WAIT_S = 3600.0
+
+
+class RateLimited(Exception):
+    """The limit denies the call. `retry_after_s`: it fits after so long; None: never."""
+
+    def __init__(self, rule: str, retry_after_s: float | None) -> None:
+        super().__init__(rule, retry_after_s)
+        self.retry_after_s = retry_after_s
+
+    def __str__(self) -> str:
+        return f"limit {self.args[0]}: " + (
+            "never fits" if self.retry_after_s is None else f"retry after {self.retry_after_s:.3f} s"
+        )
+
+
+class limit:  # noqa: N801 # a decorator
+    """A limit for all processes of the host, as text: "10/s burst 20".
+
+    As a decorator it raises RateLimited, or, with `wait`, waits until the call fits, up to max_wait_s. `key` is a str or a
+    function of the call's arguments; calls with the same key share the tokens. The rule has the function's name, unless `rule`
+    says another. `segment` is a name or a Shared; default python-UID. Thread-safe; works on in forked children.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        key: str | Callable[..., str | bytes] = "",
+        rule: str | None = None,
+        cost: int = 1,
+        wait: bool = False,
+        max_wait_s: float = MAX_WAIT_S,
+        segment: str | Shared | None = None,
+    ) -> None:
+        self._key = key
+        self._rule_name = None if rule is None else rule_name(rule)
+        self._cost = cost
+        self._wait = wait
+        self._rule = replace(rate.parse(text), max_wait_ns=int(max_wait_s * 1e9))
+        self._shared = segment if isinstance(segment, Shared) else Shared(segment)
+        self._text = text
+        self._memory = None if _c.available else rate.Memory([text], [429])
+
+    def __call__(self, function: Function) -> Function:
+        if self._rule_name is None:
+            self._rule_name = rule_name(f"{function.__module__}.{function.__qualname__}")
+
+        @functools.wraps(function)
+        def limited(*args: Any, **kwargs: Any) -> Any:
+            (self.acquire if self._wait else self.take)(self._key_of(args, kwargs), self._cost)
+            return function(*args, **kwargs)
+
+        @functools.wraps(function)
+        async def limited_async(*args: Any, **kwargs: Any) -> Any:
+            key = self._key_of(args, kwargs)
+            if self._wait:
+                await self.acquire_async(key, self._cost)
+            else:
+                self.take(key, self._cost)
+            return await function(*args, **kwargs)
+
+        wrapper: Any = limited_async if inspect.iscoroutinefunction(function) else limited
+        wrapper.limit = self
+        return wrapper  # type: ignore[no-any-return]
+
+    def _key_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | bytes:
+        return self._key if isinstance(self._key, str) else self._key(*args, **kwargs)
+
+    def _use(self, operation: str, key: str | bytes, *arguments: int) -> Result:
+        name = self._rule_name or rule_name(self._text)
+        if self._memory is not None:
+            outcome, _, _, retry_after_ns, _ = self._memory.ask(0, ((lambda _: key, arguments[0]),), None, False, False)
+            result = Result(outcome == "passed", self._rule.capacity, 0, 0, retry_after_ns, 0)
+        else:
+            result = self._shared.use(operation, name, self._rule, key, *arguments)
+        if not result:
+            raise RateLimited(name, None if result.retry_after_ns == NEVER else result.retry_after_ns / 1e9)
+        return result
+
+    def take(self, key: str | bytes = "", cost: int = 1) -> Result:
+        """Take tokens now, or raise RateLimited."""
+        return self._use("take", key, cost)
+
+    def _reserve(self, key: str | bytes, cost: int) -> float:
+        """Take tokens that are there now or later. Returns the seconds until they are there."""
+        if self._memory is None:
+            return self._use("reserve", key, cost, self._rule.max_wait_ns).wait_ns / 1e9
+        try:
+            self._use("take", key, cost)
+        except RateLimited as denied:
+            if denied.retry_after_s is None or denied.retry_after_s * 1e9 > self._rule.max_wait_ns:
+                raise
+            return denied.retry_after_s
+        return 0.0
+
+    def _give_back(self, key: str | bytes, cost: int) -> None:
+        if self._memory is None:
+            self._use("refund", key, cost)
+
+    def acquire(self, key: str | bytes = "", cost: int = 1) -> None:
+        """Wait until the tokens are there, first come, first served, or raise RateLimited if that takes longer than
+        max_wait_s. An exception, such as Ctrl-C, gives them back."""
+        wait_s = self._reserve(key, cost)
+        try:
+            if wait_s > 0:
+                time.sleep(wait_s)
+        except BaseException:
+            self._give_back(key, cost)
+            raise
+
+    async def acquire_async(self, key: str | bytes = "", cost: int = 1) -> None:
+        """As acquire(), in asyncio: a task that is cancelled while it waits gives the tokens back."""
+        wait_s = self._reserve(key, cost)
+        try:
+            if wait_s > 0:
+                await asyncio.sleep(wait_s)
+        except BaseException:
+            self._give_back(key, cost)
+            raise

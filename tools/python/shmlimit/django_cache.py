@@ -1,0 +1,109 @@
+"""A cache of Django for counters, such as those of django-ratelimit and django-axes:
+
+    CACHES = {"limits": {"BACKEND": "shmlimit.django_cache.CounterCache", "LOCATION": "web"}}
+
+LOCATION is the segment, which is created if it is missing; OPTIONS may have the other arguments of shmlimit.shared.Shared.
+A value is an integer, 0 to 67,108,861; TypeError or ValueError for all else. add(), incr() and decr() are atomic over all
+processes. A timeout is at most 366 days, which None is, too. set() of several processes at once: one of their values
+stays. In the segment a value is 1 more than it is here, since a count of 0 is none.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
+from django.core.cache.backends.locmem import LocMemCache
+
+from . import _c
+from .limiter import Algorithm, Count, Error, Rule
+from .shared import Shared, shared_key
+
+S = 10**9
+TTL_MAX = 366 * 86400 * S
+CAPACITY = 2**26 - 1
+RULE = Rule(CAPACITY, 0, TTL_MAX, algorithm=Algorithm.COUNTER)
+TRIES = 100
+
+
+class Counters(BaseCache):
+    """See above."""
+
+    def __init__(self, location: str, params: dict[str, Any]) -> None:
+        super().__init__(params)
+        self._shared = Shared(location or None, **params.get("OPTIONS", {}))
+
+    def _count(self, key: str, version: Any, n: int = 0, **named: Any) -> Count:
+        key = self.make_key(key, version=version)
+        self.validate_key(key)
+        count: Count = self._shared.use("count", "django", RULE, key, n, **named)
+        return count
+
+    def _ttl_ns(self, timeout: Any) -> int:
+        """0: the value is gone at once."""
+        seconds = self.default_timeout if timeout is DEFAULT_TIMEOUT else timeout
+        return TTL_MAX if seconds is None else min(max(int(seconds * S), 0), TTL_MAX)
+
+    @staticmethod
+    def _stored(value: Any) -> int:
+        if type(value) is not int:
+            raise TypeError(f"a cache of counters holds integers, and not {type(value).__name__}")
+        if not 0 <= value < CAPACITY - 1:
+            raise ValueError(f"a cache of counters holds 0 to {CAPACITY - 2}, and not {value}")
+        return value + 1
+
+    def add(self, key: str, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: Any = None) -> bool:
+        stored, ttl_ns = self._stored(value), self._ttl_ns(timeout)
+        if ttl_ns == 0:
+            return self._count(key, version).value == 0
+        return self._count(key, version, stored, ttl_ns=ttl_ns, bound=stored).allowed
+
+    def get(self, key: str, default: Any = None, version: Any = None) -> Any:
+        count = self._count(key, version).value
+        return count - 1 if count else default
+
+    def set(self, key: str, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: Any = None) -> None:
+        stored, ttl_ns = self._stored(value), self._ttl_ns(timeout)
+        if ttl_ns == 0:
+            self.delete(key, version=version)
+            return
+        # What other processes add meanwhile is seen in the answer, and taken away again. BOUND: they may go on for ever.
+        count = self._count(key, version).value
+        for _ in range(TRIES):
+            count = self._count(key, version, stored - count, ttl_ns=ttl_ns, saturate=True, restart=True).value
+            if count == stored:
+                return
+
+    def touch(self, key: str, timeout: Any = DEFAULT_TIMEOUT, version: Any = None) -> bool:
+        value = self.get(key, version=version)
+        if value is not None:
+            self.set(key, value, timeout, version)
+        return value is not None
+
+    def delete(self, key: str, version: Any = None) -> bool:
+        had = self._count(key, version).value > 0
+        self._shared.limiter().reset("django", shared_key(self.make_key(key, version=version)))
+        return had
+
+    def incr(self, key: str, delta: int = 1, version: Any = None) -> int:
+        if self._count(key, version).value + delta < 1:
+            raise ValueError(f"Key '{key}' not found, or below 0")
+        count = self._count(key, version, delta)
+        if not count:
+            raise ValueError(f"Key '{key}' out of range: 0 to {CAPACITY - 2}")
+        if count.value == delta:
+            # It expired, or another process deleted it, since it was looked at: what was added is alone.
+            self._count(key, version, -delta, saturate=True)
+            raise ValueError(f"Key '{key}' not found")
+        return count.value - 1
+
+    def clear(self) -> None:
+        try:
+            self._shared.limiter().reset("django")
+        except Error:
+            return
+
+
+CounterCache = Counters if _c.available else LocMemCache

@@ -1,0 +1,57 @@
+"""Throttles for Django REST framework: in the setting DEFAULT_THROTTLE_CLASSES, in place of those of rest_framework.throttling.
+
+Rates are those of DEFAULT_THROTTLE_RATES: "5/min" allows 5 requests at once, and gives one back every 12 seconds. The
+setting SHMLIMIT, if there is one, has the arguments of shmlimit.shared.Shared: {"name": "web", "mode": 0o660, "group": "www-data"}.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from django.conf import settings
+from rest_framework import throttling
+
+from . import _c
+from .limiter import NEVER, Result, Rule
+from .shared import Shared, rule_name
+
+
+@functools.lru_cache(maxsize=None)
+def _shared() -> Shared:
+    return Shared(**getattr(settings, "SHMLIMIT", {}))
+
+
+class RateThrottle(throttling.SimpleRateThrottle):
+    """The base of the others, and of throttles of your own: define get_cache_key(), and `rate` or `scope`."""
+
+    def allow_request(self, request: Any, view: Any) -> bool:
+        if not _c.available:
+            return bool(super().allow_request(request, view))
+        key = None if self.rate is None else self.get_cache_key(request, view)
+        if key is None:
+            return True
+        rule = Rule(self.num_requests, self.num_requests, self.duration * 10**9)
+        name = rule_name(f"drf.{self.scope}.{self.num_requests}.{self.duration}")
+        self.result: Result = _shared().take(name, rule, key)
+        return self.result.allowed
+
+    def wait(self) -> float | None:
+        if not _c.available:
+            waits: float | None = super().wait()
+            return waits
+        return None if self.result.retry_after_ns == NEVER else self.result.retry_after_ns / 1e9
+
+
+class AnonRateThrottle(throttling.AnonRateThrottle, RateThrottle):
+    """Clients that are not logged in, by address; scope "anon"."""
+
+
+class UserRateThrottle(throttling.UserRateThrottle, RateThrottle):
+    """Users, or addresses of clients that are not logged in; scope "user"."""
+
+
+class ScopedRateThrottle(throttling.ScopedRateThrottle, RateThrottle):
+    """Views that have a throttle_scope."""

@@ -1,0 +1,53 @@
+"""A dependency for FastAPI: a limit on a route, a router or an application.
+
+    from fastapi import Depends, FastAPI
+    from shmlimit.fastapi import RateLimit
+
+    app = FastAPI(dependencies=[Depends(RateLimit("10/s burst 20"))])
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Any, Optional, Union
+
+from fastapi import HTTPException, Request, Response
+
+from .gate import Gate, Limit, is_address, status_line
+from .shared import rule_name
+
+
+@is_address
+def client(request: Request) -> str:
+    """The address of the client, as the server says."""
+    return request.client.host if request.client else "unix:"
+
+
+class RateLimit:
+    """Refuses with status 429, and adds the RateLimit fields to the answer. `key` is a function of the request; None: it is
+    not limited. Limits with the same rule and key share tokens; the rule's name is by default made of the rate. `segment`
+    is by default python-UID; options are those of Gate."""
+
+    def __init__(
+        self,
+        rate: str,
+        *,
+        key: Callable[[Request], Union[str, bytes, None]] = client,
+        cost: Union[int, Callable[[Request], int]] = 1,
+        rule: Optional[str] = None,
+        segment: Optional[str] = None,
+        **options: Any,
+    ) -> None:
+        limit = Limit(rule_name(rate if rule is None else rule), key, cost, rate=rate)
+        self.gate = Gate(segment or f"python-{os.geteuid()}", [limit], **options)
+
+    # WHY NOT annotations as text: FastAPI cannot resolve those of an object's method.
+    async def __call__(self, request: Request, response: Response) -> None:
+        ask = self.gate.ask
+        answer = await asyncio.to_thread(ask, request) if self.gate.waits else ask(request)
+        if answer.refusal:
+            raise HTTPException(answer.refusal, status_line(answer.refusal)[4:], headers=dict(answer.fields))
+        for name, value in answer.fields:
+            response.headers.append(name, value)

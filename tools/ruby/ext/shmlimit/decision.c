@@ -1,0 +1,305 @@
+/*
+ * decision: the methods of Shmlimit::Limiter that decide. Arguments are converted before the limiter is looked at: a
+ * conversion may run Ruby code, which may close it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+
+#include "limiter.h"
+
+/* A new triple of throttle() waits this long for a writer of rules, in steps of 1 ms. */
+#define LOCK_TRIES 5000
+
+typedef int (*decision)(struct shmlimit *, int, const void *, size_t, uint64_t, struct shmlimit_result *);
+
+static VALUE result_class, count_class;
+
+static VALUE result_of(int answer, const struct shmlimit_result *r)
+{
+	return rb_struct_new(result_class, answer == SHMLIMIT_ALLOWED ? Qtrue : Qfalse, ULL2NUM(r->limit),
+	                     ULL2NUM(r->remaining), native_seconds(r->retry_after_ns),
+	                     native_seconds(r->reset_after_ns), native_seconds(r->wait_ns));
+}
+
+/* (rule, key, cost = 1) */
+static int decide(int argc, VALUE *argv, VALUE self, decision function, struct shmlimit_result *r)
+{
+	struct limiter *l;
+	struct key key;
+	uint64_t cost;
+	int answer;
+
+	rb_check_arity(argc, 2, 3);
+	cost = argc > 2 ? native_u64(argv[2], "cost") : 1;
+	key = native_key(argv[1]);
+	l = limiter_of(self);
+	answer = function(l->handle, limiter_rule(self, l, argv[0]), key.bytes, key.length, cost, r);
+	RB_GC_GUARD(key.owner);
+	return native_check(answer, argv[0]);
+}
+
+static VALUE decide_result(int argc, VALUE *argv, VALUE self, decision function)
+{
+	struct shmlimit_result r;
+	int answer = decide(argc, argv, self, function, &r);
+
+	return result_of(answer, &r);
+}
+
+static VALUE limiter_take(int argc, VALUE *argv, VALUE self)
+{
+	return decide_result(argc, argv, self, shmlimit_take);
+}
+
+static VALUE limiter_allow(int argc, VALUE *argv, VALUE self)
+{
+	return decide(argc, argv, self, shmlimit_take, NULL) == SHMLIMIT_ALLOWED ? Qtrue : Qfalse;
+}
+
+static VALUE limiter_peek(int argc, VALUE *argv, VALUE self)
+{
+	return decide_result(argc, argv, self, shmlimit_peek);
+}
+
+static VALUE limiter_refund(int argc, VALUE *argv, VALUE self)
+{
+	return decide_result(argc, argv, self, shmlimit_refund);
+}
+
+static VALUE limiter_charge(int argc, VALUE *argv, VALUE self)
+{
+	return decide_result(argc, argv, self, shmlimit_charge);
+}
+
+/* _reserve(rule, key, cost, max_wait) */
+static VALUE limiter_reserve(VALUE self, VALUE rule, VALUE key_value, VALUE cost, VALUE max_wait)
+{
+	uint64_t tokens = native_u64(cost, "cost");
+	uint64_t wait_ns = NIL_P(max_wait) ? UINT64_MAX : native_ns(max_wait, "max_wait");
+	struct shmlimit_result r;
+	struct key key = native_key(key_value);
+	struct limiter *l = limiter_of(self);
+	int answer = shmlimit_reserve(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, tokens, wait_ns, &r);
+
+	RB_GC_GUARD(key.owner);
+	return result_of(native_check(answer, rule), &r);
+}
+
+/* _count(rule, key, by, ttl, bound, flags) */
+static VALUE limiter_count(VALUE self, VALUE rule, VALUE key_value, VALUE by, VALUE ttl, VALUE bound, VALUE flags)
+{
+	int64_t n = NUM2LL(by), most = NIL_P(bound) ? INT64_MAX : NUM2LL(bound);
+	uint64_t ttl_ns = native_ns(ttl, "ttl");
+	uint32_t how = NUM2UINT(flags);
+	struct shmlimit_count out = { .struct_size = sizeof(out) };
+	struct key key = native_key(key_value);
+	struct limiter *l = limiter_of(self);
+	int answer = shmlimit_count(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, n, ttl_ns, most, how, &out);
+
+	RB_GC_GUARD(key.owner);
+	answer = native_check(answer, rule);
+	return rb_struct_new(count_class, answer == SHMLIMIT_ALLOWED ? Qtrue : Qfalse, LL2NUM(out.count),
+	                     LL2NUM(out.applied), native_seconds(out.ttl_ns));
+}
+
+/*
+ * _add(id, key, by, ttl, look): the count after it, as an Integer, for stores. With `look`, once a second: nil, and
+ * nothing is done, since it is time to look whether the segment is still that of its name. A ttl that is too long is
+ * the rule's longest.
+ */
+static VALUE limiter_add(VALUE self, VALUE rule, VALUE key_value, VALUE by, VALUE ttl, VALUE look)
+{
+	struct shmlimit_count out = { .struct_size = sizeof(out) };
+	uint64_t ttl_ns = native_ns(ttl, "expires_in");
+	int64_t n = NUM2LL(by);
+	struct key key = native_key(key_value);
+	struct limiter *l = limiter_of(self);
+	struct timespec now;
+	int answer;
+
+	if (RTEST(look)) {
+		clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+		if (now.tv_sec - l->checked_s >= LIMITER_LOOK_EVERY_S) {
+			l->checked_s = now.tv_sec;
+			return Qnil;
+		}
+	}
+	if (ttl_ns == 0 && !NIL_P(ttl))
+		ttl_ns = 1;
+	/* BOUND: a ttl of 0 is not too long. */
+	for (;; ttl_ns = 0) {
+		answer = shmlimit_count(l->handle, NUM2INT(rule), key.bytes, key.length, n, ttl_ns, INT64_MAX,
+		                        SHMLIMIT_COUNT_SATURATE, &out);
+		if (answer != -ERANGE || ttl_ns == 0)
+			break;
+	}
+	RB_GC_GUARD(key.owner);
+	native_check(answer, rule);
+	return LL2NUM(out.count);
+}
+
+/* take_all([rule, key, cost = 1], ...) */
+static VALUE limiter_take_all(int argc, VALUE *argv, VALUE self)
+{
+	struct shmlimit_request requests[SHMLIMIT_REQUESTS_MAX];
+	struct shmlimit_result results[SHMLIMIT_REQUESTS_MAX];
+	VALUE owners[SHMLIMIT_REQUESTS_MAX], list;
+	struct limiter *l;
+	size_t n = (size_t)argc, failed = n;
+	int answer;
+
+	rb_check_arity(argc, 1, SHMLIMIT_REQUESTS_MAX);
+	for (int i = 0; i < argc; i++) {
+		VALUE request = argv[i];
+		struct key key;
+		long length;
+
+		Check_Type(request, T_ARRAY);
+		length = RARRAY_LEN(request);
+		if (length < 2 || length > 3)
+			rb_raise(rb_eArgError, "a request must be [rule, key] or [rule, key, cost]");
+		requests[i] = (struct shmlimit_request){ .cost = 1 };
+		if (length > 2)
+			requests[i].cost = native_u64(rb_ary_entry(request, 2), "cost");
+		/* Converting a later request may run Ruby code, which must not change this key. */
+		key = native_key(rb_ary_entry(request, 1));
+		key.owner = owners[i] = rb_str_new_frozen(key.owner);
+		requests[i].key = RSTRING_PTR(key.owner);
+		requests[i].key_len = key.length;
+	}
+	l = limiter_of(self);
+	for (int i = 0; i < argc; i++)
+		requests[i].rule = limiter_rule(self, l, rb_ary_entry(argv[i], 0));
+	answer = shmlimit_take_all(l->handle, requests, n, &failed, results);
+	for (int i = 0; i < argc; i++)
+		RB_GC_GUARD(owners[i]);
+	native_check(answer, failed < n ? rb_ary_entry(argv[failed], 0) : Qnil);
+	list = rb_ary_new_capa(argc);
+	for (size_t i = 0; i < n && i <= failed; i++)
+		rb_ary_push(list, result_of(i == failed ? answer : SHMLIMIT_ALLOWED, &results[i]));
+	return list;
+}
+
+/* throttle(key, capacity, count, period, quantity = 1) */
+static VALUE limiter_throttle(int argc, VALUE *argv, VALUE self)
+{
+	uint64_t number[4] = { 0, 0, 0, 1 };
+	int64_t reply[5];
+	VALUE key, list;
+	int answer;
+
+	rb_check_arity(argc, 4, 5);
+	for (int i = 1; i < argc; i++)
+		number[i - 1] = native_u64(argv[i], "a number of throttle");
+	key = rb_str_new_frozen(native_key(argv[0]).owner);
+	/* BOUND: LOCK_TRIES. */
+	for (int tries = 0;; tries++) {
+		answer = shmlimit_throttle(limiter_of(self)->handle, RSTRING_PTR(key), (size_t)RSTRING_LEN(key), number[0], number[1],
+		                           number[2], number[3], reply);
+		if (answer != -EAGAIN || tries >= LOCK_TRIES)
+			break;
+		rb_thread_wait_for((struct timeval){ .tv_usec = 1000 });
+	}
+	if (answer < 0)
+		native_raise(answer, "throttle");
+	list = rb_ary_new_capa(5);
+	for (int i = 0; i < 5; i++)
+		rb_ary_push(list, LL2NUM(reply[i]));
+	RB_GC_GUARD(key);
+	return list;
+}
+
+/* reset(rule = nil, key = nil) */
+static VALUE limiter_reset(int argc, VALUE *argv, VALUE self)
+{
+	struct key key = { 0 };
+	struct limiter *l;
+	int rule = -1, answer;
+
+	rb_check_arity(argc, 0, 2);
+	if (argc > 1 && !NIL_P(argv[1]) && NIL_P(argv[0]))
+		rb_raise(rb_eArgError, "a key is reset under a rule");
+	if (argc > 1 && !NIL_P(argv[1]))
+		key = native_key(argv[1]);
+	l = limiter_of(self);
+	if (argc > 0 && !NIL_P(argv[0])) {
+		rule = limiter_rule(self, l, argv[0]);
+		if (rule < 0)
+			native_check(-ESRCH, argv[0]);
+	}
+	answer = shmlimit_reset(l->handle, rule, key.bytes, key.length);
+	RB_GC_GUARD(key.owner);
+	return INT2NUM(native_check(answer, argc > 0 ? argv[0] : Qnil));
+}
+
+/* _enter(rule, key): [cell, value] of the place, or nil. A value of 0 is a place that need not be left. */
+static VALUE limiter_enter(VALUE self, VALUE rule, VALUE key_value)
+{
+	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
+	struct key key = native_key(key_value);
+	struct limiter *l = limiter_of(self);
+	int answer = shmlimit_enter(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, 1, &hold, NULL);
+
+	RB_GC_GUARD(key.owner);
+	if (native_check(answer, rule) != SHMLIMIT_ALLOWED)
+		return Qnil;
+	return rb_assoc_new(UINT2NUM(hold.cell), ULL2NUM(hold.value));
+}
+
+/* A place that ended meanwhile is false; else what it is now. */
+static VALUE place_of(int error, const struct shmlimit_hold *hold, VALUE rule)
+{
+	if (error == -ETIME)
+		return Qfalse;
+	native_check(error, rule);
+	return ULL2NUM(hold->value);
+}
+
+/* _renew(rule, key, cell, value) */
+static VALUE limiter_renew(VALUE self, VALUE rule, VALUE key_value, VALUE cell, VALUE value)
+{
+	struct shmlimit_hold hold = { sizeof(hold), NUM2UINT(cell), NUM2ULL(value) };
+	struct key key = native_key(key_value);
+	struct limiter *l = limiter_of(self);
+	int error = shmlimit_renew(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, &hold);
+
+	RB_GC_GUARD(key.owner);
+	return place_of(error, &hold, rule);
+}
+
+/* _leave(rule, key, cell, value) */
+static VALUE limiter_leave(VALUE self, VALUE rule, VALUE key_value, VALUE cell, VALUE value)
+{
+	struct shmlimit_hold hold = { sizeof(hold), NUM2UINT(cell), NUM2ULL(value) };
+	struct key key = native_key(key_value);
+	struct limiter *l = limiter_of(self);
+	int error = shmlimit_leave(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, &hold);
+
+	RB_GC_GUARD(key.owner);
+	return place_of(error, &hold, rule);
+}
+
+void decision_init(VALUE shmlimit, VALUE limiter)
+{
+	result_class = rb_struct_define_under(shmlimit, "Result", "allowed", "limit", "remaining", "retry_after",
+	                                      "reset_after", "wait", NULL);
+	count_class = rb_struct_define_under(shmlimit, "Count", "allowed", "count", "applied", "ttl", NULL);
+	rb_gc_register_mark_object(result_class);
+	rb_gc_register_mark_object(count_class);
+
+	rb_define_private_method(limiter, "_reserve", limiter_reserve, 4);
+	rb_define_private_method(limiter, "_count", limiter_count, 6);
+	rb_define_method(limiter, "_add", limiter_add, 5);
+	rb_define_method(limiter, "take", limiter_take, -1);
+	rb_define_method(limiter, "allow?", limiter_allow, -1);
+	rb_define_method(limiter, "peek", limiter_peek, -1);
+	rb_define_method(limiter, "refund", limiter_refund, -1);
+	rb_define_method(limiter, "charge", limiter_charge, -1);
+	rb_define_method(limiter, "take_all", limiter_take_all, -1);
+	rb_define_method(limiter, "throttle", limiter_throttle, -1);
+	rb_define_method(limiter, "reset", limiter_reset, -1);
+	rb_define_private_method(limiter, "_enter", limiter_enter, 2);
+	rb_define_method(limiter, "_renew", limiter_renew, 4);
+	rb_define_method(limiter, "_leave", limiter_leave, 4);
+}

@@ -1,0 +1,16 @@
+# frozen_string_literal: true
+
+# SPDX-License-Identifier: BSD-2-Clause
+require "mkmf"
+
+dir_config("shmlimit")
+pkg_config("shmlimit-gate")
+found = have_header("shmlimit_gate.h") && have_library("shmlimit", "shmlimit_take") &&
+        have_library("shmlimit-gate", "shmlimit_gate_open")
+unless found
+  abort "libshmlimit-gate is not installed: run `make && sudo make install` in shmlimit's sources, or name its folders: " \
+        "--with-shmlimit-include=DIR --with-shmlimit-lib=DIR"
+end
+have_func("rb_ext_ractor_safe", "ruby/ruby.h")
+append_cflags(["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-fvisibility=hidden"])
+create_makefile("shmlimit/native")

@@ -1,0 +1,379 @@
+/*
+ * gate: Shmlimit::Gate, the limits of a request in one call (shmlimit_gate.h).
+ *
+ * The GVL is released for the first call of a process, which may wait to create what is missing, and, where the spec
+ * has an engine, for each call. A report can come while the library holds its lock, and Ruby code may give the GVL to
+ * a thread that waits for that lock. So reports are queued, and passed on when the call has returned.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "native.h"
+
+struct report {
+	struct report *next;               /* the one before it */
+	int bad;
+	char text[];
+};
+
+struct gate {
+	struct shmlimit_gate *handle;
+	struct use use;
+	struct report *reports;            /* any thread adds one, the thread that passes them on takes all */
+	size_t limits;
+	unsigned long attached_in;         /* the process that has looked at the segment; 0: none */
+	int may_wait;                      /* the spec has an engine */
+};
+
+struct asking {
+	struct gate *gate;
+	struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
+	VALUE owners[SHMLIMIT_REQUESTS_MAX];
+	int places[SHMLIMIT_REQUESTS_MAX]; /* in the list of arguments */
+	size_t n;
+	struct shmlimit_gate_answer answer;
+};
+
+/* What an answer says, by SHMLIMIT_GATE_UNLIMITED ... */
+static const char *const outcome_names[] = { "unlimited", "passed", "rejected", "rejected_dry_run", "failed" };
+#define OUTCOMES (sizeof(outcome_names) / sizeof(outcome_names[0]))
+
+/* In small letters, as Rack 3 wants them, and HTTP/2 has them. */
+static const char *const field_names[] = { "ratelimit-policy", "ratelimit", "retry-after", "x-ratelimit-limit",
+	                                   "x-ratelimit-remaining", "x-ratelimit-reset" };
+#define FIELD_NAMES (sizeof(field_names) / sizeof(field_names[0]))
+
+static VALUE module, answer_class, outcomes[OUTCOMES], names[FIELD_NAMES];
+static ID id_report;
+static unsigned long process = 1;          /* 1 + how many forks lie between this process and the one that loaded this */
+
+static void after_fork_child(void)
+{
+	process++;
+}
+
+static void gate_free(void *arg)
+{
+	struct gate *g = arg;
+
+	shmlimit_gate_close(g->handle);
+	while (g->reports != NULL) {
+		struct report *r = g->reports;
+
+		g->reports = r->next;
+		free(r);
+	}
+	xfree(g);
+}
+
+static size_t gate_size(const void *arg)
+{
+	(void)arg;
+	return sizeof(struct gate);
+}
+
+static const rb_data_type_t gate_type = {
+	.wrap_struct_name = "Shmlimit::Gate",
+	.function = { NULL, gate_free, gate_size },
+	.flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_FROZEN_SHAREABLE,
+};
+
+static VALUE gate_allocate(VALUE class)
+{
+	struct gate *g;
+
+	return TypedData_Make_Struct(class, struct gate, &gate_type, g);
+}
+
+static struct gate *gate_of(VALUE self)
+{
+	struct gate *g;
+
+	TypedData_Get_Struct(self, struct gate, &gate_type, g);
+	if (g->handle == NULL)
+		native_raise(-EINVAL, "the gate is closed");
+	return g;
+}
+
+/* ORDER releases the report to pass_reports(). Without memory there is no report. */
+static void queue_report(void *arg, int bad, const char *text)
+{
+	struct gate *g = arg;
+	size_t size = strlen(text) + 1;
+	struct report *r = malloc(sizeof(*r) + size);
+
+	if (r == NULL)
+		return;
+	r->bad = bad;
+	memcpy(r->text, text, size);
+	r->next = __atomic_load_n(&g->reports, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&g->reports, &r->next, r, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+static VALUE pass_report(VALUE arg)
+{
+	const struct report *r = (const struct report *)arg;
+
+	return rb_funcall(module, id_report, 2, r->bad ? Qtrue : Qfalse, rb_utf8_str_new_cstr(r->text));
+}
+
+/* In their order. An error in a logger is no reason to fail a request. */
+static void pass_reports(struct gate *g)
+{
+	struct report *newest, *oldest = NULL;
+
+	if (__atomic_load_n(&g->reports, __ATOMIC_RELAXED) == NULL)
+		return;
+	/* ORDER acquires the reports from queue_report(). */
+	newest = __atomic_exchange_n(&g->reports, NULL, __ATOMIC_ACQUIRE);
+	while (newest != NULL) {
+		struct report *next = newest->next;
+
+		newest->next = oldest;
+		oldest = newest;
+		newest = next;
+	}
+	while (oldest != NULL) {
+		struct report *r = oldest;
+		int state;
+
+		oldest = r->next;
+		rb_protect(pass_report, (VALUE)r, &state);
+		if (state != 0)
+			rb_set_errinfo(Qnil);
+		free(r);
+	}
+}
+
+/* An engine= that stands outside of a comment; one in a quoted value costs a little time, and nothing else. */
+static int has_engine(const char *spec)
+{
+	return strstr(spec, "engine=") != NULL;
+}
+
+static VALUE gate_initialize(VALUE self, VALUE spec)
+{
+	struct shmlimit_gate_wrong wrong = { .struct_size = sizeof(wrong) };
+	const char *text = StringValueCStr(spec);
+	struct gate *g;
+	int error;
+
+	TypedData_Get_Struct(self, struct gate, &gate_type, g);
+	rb_check_frozen(self);
+	if (g->handle != NULL)
+		native_raise(-EBUSY, "the gate is open");
+	if (shmlimit_gate_check(text, &wrong) == -EINVAL) {
+		if (wrong.length == 0)
+			rb_raise(rb_eArgError, "%s", wrong.text);
+		rb_raise(rb_eArgError, "%.*s: %s", (int)wrong.length, text + wrong.offset, wrong.text);
+	}
+	error = shmlimit_gate_open(text, &g->handle);
+	if (error != 0)
+		native_raise(error, "gate");
+	shmlimit_gate_report(g->handle, queue_report, g);
+	g->limits = shmlimit_gate_limits(g->handle);
+	g->may_wait = has_engine(text);
+	return self;
+}
+
+static VALUE gate_close(VALUE self)
+{
+	struct gate *g;
+
+	TypedData_Get_Struct(self, struct gate, &gate_type, g);
+	rb_check_frozen(self);
+	native_check_unused(&g->use);
+	shmlimit_gate_close(g->handle);
+	g->handle = NULL;
+	return Qnil;
+}
+
+static VALUE gate_limits(VALUE self)
+{
+	return SIZET2NUM(gate_of(self)->limits);
+}
+
+static int attach(void *arg)
+{
+	return shmlimit_gate_attach(((struct gate *)arg)->handle);
+}
+
+static int attach_waiting(struct gate *g)
+{
+	int error = native_wait(&g->use, attach, g);
+
+	__atomic_store_n(&g->attached_in, process, __ATOMIC_RELAXED);
+	pass_reports(g);
+	return error;
+}
+
+static VALUE gate_attach(VALUE self)
+{
+	int error = attach_waiting(gate_of(self));
+
+	if (error != 0)
+		native_raise(error, "gate");
+	return self;
+}
+
+/* A key, [key, cost], or nil for a limit that the request does not have. */
+static void add_key(struct asking *a, int place, VALUE value)
+{
+	struct key key;
+	uint64_t cost = 0;
+
+	if (NIL_P(value))
+		return;
+	if (a->n == SHMLIMIT_REQUESTS_MAX)
+		rb_raise(rb_eArgError, "a request has %d limits at most", SHMLIMIT_REQUESTS_MAX);
+	if (RB_TYPE_P(value, T_ARRAY)) {
+		if (RARRAY_LEN(value) != 2)
+			rb_raise(rb_eArgError, "a key with its cost must be [key, cost]");
+		cost = NIL_P(rb_ary_entry(value, 1)) ? 0 : native_u64(rb_ary_entry(value, 1), "cost");
+		value = rb_ary_entry(value, 0);
+		if (NIL_P(value))
+			return;
+	}
+	key = native_key(value);
+	a->owners[a->n] = key.owner;
+	a->places[a->n] = place;
+	a->keys[a->n].limit = (uint32_t)place;
+	a->keys[a->n].cost = cost;
+	a->n++;
+}
+
+/*
+ * The keys' bytes, when no Ruby code runs any more until the answer is there; or, where other threads run meanwhile,
+ * those of frozen copies. An empty key counts: all requests that have one share it.
+ */
+static void set_bytes(struct asking *a, int copy)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		VALUE *owner = &a->owners[i];
+
+		if (copy)
+			*owner = rb_str_new_frozen(*owner);
+		if (RSTRING_LEN(*owner) > UINT32_MAX)
+			native_raise(-EMSGSIZE, "key");
+		a->keys[i].bytes = RSTRING_LEN(*owner) > 0 ? RSTRING_PTR(*owner) : "\0";
+		a->keys[i].length = RSTRING_LEN(*owner) > 0 ? (uint32_t)RSTRING_LEN(*owner) : 1;
+	}
+}
+
+static int ask(void *arg)
+{
+	struct asking *a = arg;
+
+	return shmlimit_gate_ask(a->gate->handle, a->keys, a->n, &a->answer);
+}
+
+static void ask_gate(struct asking *a, int argc, VALUE *argv, VALUE self)
+{
+	struct gate *g = gate_of(self);
+	int answer;
+
+	if ((size_t)argc > g->limits)
+		rb_raise(rb_eArgError, "%d keys, but the gate has %d limits", argc, (int)g->limits);
+	if (__atomic_load_n(&g->attached_in, __ATOMIC_RELAXED) != process)
+		(void)attach_waiting(g);
+	a->n = 0;
+	for (int i = 0; i < argc; i++)
+		add_key(a, i, argv[i]);
+	a->gate = g = gate_of(self);
+	set_bytes(a, g->may_wait);
+	answer = g->may_wait ? native_wait(&g->use, ask, a) : ask(a);
+	for (size_t i = 0; i < a->n; i++)
+		RB_GC_GUARD(a->owners[i]);
+	if (answer < 0)
+		native_raise(answer, "gate");
+	pass_reports(g);
+}
+
+/* Returns the name as a frozen String, or nil. */
+static VALUE field_name(const struct shmlimit_gate_field *field)
+{
+	for (size_t i = 0; i < FIELD_NAMES; i++)
+		if (RSTRING_LEN(names[i]) == (long)field->name_length && strcasecmp(field_names[i], field->name) == 0)
+			return names[i];
+	return Qnil;
+}
+
+/* A name comes once for each limit: that is one field, and its value is the list of theirs. */
+static VALUE fields_of(const struct shmlimit_gate_answer *out)
+{
+	VALUE fields = rb_hash_new();
+
+	for (uint32_t i = 0; i < out->field_count; i++) {
+		const struct shmlimit_gate_field *field = &out->fields[i];
+		VALUE name = field_name(field), before = i < 2 ? Qnil : rb_hash_lookup(fields, name);
+
+		if (NIL_P(before)) {
+			rb_hash_aset(fields, name, rb_str_new(field->value, field->value_length));
+		} else {
+			rb_str_cat(before, ", ", 2);
+			rb_str_cat(before, field->value, field->value_length);
+		}
+	}
+	return fields;
+}
+
+/* ask(key, ...) */
+static VALUE gate_ask(int argc, VALUE *argv, VALUE self)
+{
+	char buffer[SHMLIMIT_GATE_BUFFER];
+	struct asking a;
+	const struct shmlimit_gate_answer *out = &a.answer;
+
+	a.answer.struct_size = sizeof(a.answer);
+	a.answer.buffer_size = sizeof(buffer);
+	a.answer.buffer = buffer;
+	ask_gate(&a, argc, argv, self);
+	return rb_struct_new(answer_class, out->outcome < OUTCOMES ? outcomes[out->outcome] : Qnil,
+	                     out->status == 0 ? Qnil : UINT2NUM(out->status),
+	                     out->outcome == SHMLIMIT_GATE_REJECTED ? INT2NUM(a.places[out->denied_by]) : Qnil,
+	                     out->remaining == UINT64_MAX ? Qnil : ULL2NUM(out->remaining),
+	                     out->outcome == SHMLIMIT_GATE_REJECTED ? native_seconds(out->retry_after_ns) : Qnil,
+	                     out->error == 0 ? Qnil : INT2NUM(out->error < 0 ? -out->error : out->error), fields_of(out));
+}
+
+/* allow?(key, ...) */
+static VALUE gate_allow(int argc, VALUE *argv, VALUE self)
+{
+	struct asking a;
+
+	a.answer.struct_size = sizeof(a.answer);
+	a.answer.buffer_size = 0;
+	a.answer.buffer = NULL;
+	ask_gate(&a, argc, argv, self);
+	return a.answer.status == 0 ? Qtrue : Qfalse;
+}
+
+void gate_init(VALUE shmlimit)
+{
+	VALUE gate = rb_define_class_under(shmlimit, "Gate", rb_cObject);
+
+	module = shmlimit;
+	id_report = rb_intern("report");
+	for (size_t i = 0; i < OUTCOMES; i++)
+		outcomes[i] = ID2SYM(rb_intern(outcome_names[i]));
+	for (size_t i = 0; i < FIELD_NAMES; i++)
+		rb_gc_register_mark_object(names[i] = rb_interned_str_cstr(field_names[i]));
+	answer_class = rb_struct_define_under(shmlimit, "Answer", "outcome", "status", "denied_by", "remaining",
+	                                      "retry_after", "error", "fields", NULL);
+	rb_gc_register_mark_object(answer_class);
+	pthread_atfork(NULL, NULL, after_fork_child);
+
+	rb_define_alloc_func(gate, gate_allocate);
+	rb_define_method(gate, "initialize", gate_initialize, 1);
+	rb_define_method(gate, "attach", gate_attach, 0);
+	rb_define_method(gate, "close", gate_close, 0);
+	rb_define_method(gate, "limits", gate_limits, 0);
+	rb_define_method(gate, "ask", gate_ask, -1);
+	rb_define_method(gate, "allow?", gate_allow, -1);
+}

@@ -1,0 +1,275 @@
+/*
+ * limiter: Shmlimit::Limiter, a handle on a segment. The methods with keyword arguments are in lib/shmlimit/limiter.rb;
+ * they call the private ones here, whose names begin with an underscore.
+ *
+ * A forked child goes on with the handle. It is shareable between Ractors when frozen: then nothing closes it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "limiter.h"
+
+static void limiter_free(void *arg)
+{
+	struct limiter *l = arg;
+
+	shmlimit_close(l->handle);
+	xfree(l);
+}
+
+static size_t limiter_size(const void *arg)
+{
+	(void)arg;
+	return sizeof(struct limiter);
+}
+
+static const rb_data_type_t limiter_type = {
+	.wrap_struct_name = "Shmlimit::Limiter",
+	.function = { NULL, limiter_free, limiter_size },
+	.flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_FROZEN_SHAREABLE,
+};
+
+static VALUE limiter_allocate(VALUE class)
+{
+	struct limiter *l;
+
+	return TypedData_Make_Struct(class, struct limiter, &limiter_type, l);
+}
+
+struct limiter *limiter_of(VALUE self)
+{
+	struct limiter *l;
+
+	TypedData_Get_Struct(self, struct limiter, &limiter_type, l);
+	if (l->handle == NULL)
+		native_raise(-EINVAL, "the limiter is closed");
+	return l;
+}
+
+static int find_rule(const struct limiter *l, VALUE name)
+{
+	Check_Type(name, T_STRING);
+	return native_check(shmlimit_rule_find(l->handle, StringValueCStr(name)), name);
+}
+
+static void forget_rules(struct limiter *l)
+{
+	memset(l->ids, 0, sizeof(l->ids));
+}
+
+/* The id of a Symbol, which is looked up once a second. The GVL keeps others out, except from a shared, frozen limiter. */
+static int find_symbol(VALUE self, struct limiter *l, VALUE symbol)
+{
+	size_t at = (symbol >> RUBY_SPECIAL_SHIFT) % LIMITER_SYMBOLS;
+	struct timespec now;
+
+	if (!RB_STATIC_SYM_P(symbol) || RB_OBJ_FROZEN(self))
+		return find_rule(l, rb_sym2str(symbol));
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	if (now.tv_sec - l->looked_s >= LIMITER_LOOK_EVERY_S) {
+		l->looked_s = now.tv_sec;
+		forget_rules(l);
+	}
+	if (l->ids[at].symbol != symbol) {
+		l->ids[at].id = find_rule(l, rb_sym2str(symbol));
+		l->ids[at].symbol = symbol;
+	}
+	return l->ids[at].id;
+}
+
+int limiter_rule(VALUE self, struct limiter *l, VALUE rule)
+{
+	if (RB_FIXNUM_P(rule))
+		return NUM2INT(rule);
+	return RB_SYMBOL_P(rule) ? find_symbol(self, l, rule) : find_rule(l, rule);
+}
+
+/* _open(name, read_only, owner) */
+static VALUE limiter_open(VALUE self, VALUE name, VALUE read_only, VALUE owner)
+{
+	uint32_t flags = RTEST(read_only) ? SHMLIMIT_READ_ONLY : 0;
+	struct limiter *l;
+	int error;
+
+	TypedData_Get_Struct(self, struct limiter, &limiter_type, l);
+	rb_check_frozen(self);
+	if (l->handle != NULL)
+		native_raise(-EBUSY, "the limiter is open");
+	if (NIL_P(owner))
+		error = shmlimit_open(StringValueCStr(name), flags | SHMLIMIT_TRUSTED_OWNER, &l->handle);
+	else
+		error = shmlimit_open_owned(StringValueCStr(name), flags, NUM2UINT(owner), &l->handle);
+	if (error != 0)
+		native_raise(error, StringValueCStr(name));
+	memcpy(l->name, RSTRING_PTR(name), (size_t)RSTRING_LEN(name) + 1);
+	return self;
+}
+
+struct creation {
+	const char *name;
+	struct shmlimit_options options;
+};
+
+static int create(void *arg)
+{
+	struct creation *c = arg;
+
+	return shmlimit_create(c->name, &c->options, NULL);
+}
+
+/* _create(name, mode, slots, rules, window_max, on_full, coarse, gid, store_keys, slots_max) */
+static VALUE limiter_create(int argc, VALUE *argv, VALUE class)
+{
+	struct creation c = { .options = { .struct_size = sizeof(c.options) } };
+	struct use use = { 0 };
+	VALUE name;
+	int error;
+
+	(void)class;
+	rb_check_arity(argc, 10, 10);
+	name = rb_str_new_frozen(rb_str_to_str(argv[0]));
+	c.name = StringValueCStr(name);
+	c.options.mode = NUM2UINT(argv[1]);
+	c.options.slots = native_u64(argv[2], "slots");
+	c.options.rules = NUM2UINT(argv[3]);
+	c.options.window_max = NUM2UINT(argv[4]);
+	c.options.on_full = NUM2UINT(argv[5]);
+	c.options.clock = RTEST(argv[6]) ? SHMLIMIT_CLOCK_COARSE : SHMLIMIT_CLOCK_PRECISE;
+	c.options.group = NIL_P(argv[7]) ? 0 : native_u64(argv[7], "group") + 1;
+	c.options.store_keys = NUM2UINT(argv[8]);
+	c.options.slots_max = native_u64(argv[9], "slots_max");
+	error = native_wait(&use, create, &c);
+	if (error != 0)
+		native_raise(error, c.name);
+	RB_GC_GUARD(name);
+	return Qnil;
+}
+
+static VALUE limiter_close(VALUE self)
+{
+	struct limiter *l;
+
+	TypedData_Get_Struct(self, struct limiter, &limiter_type, l);
+	rb_check_frozen(self);
+	native_check_unused(&l->use);
+	shmlimit_close(l->handle);
+	l->handle = NULL;
+	forget_rules(l);
+	return Qnil;
+}
+
+static VALUE limiter_is_closed(VALUE self)
+{
+	struct limiter *l;
+
+	TypedData_Get_Struct(self, struct limiter, &limiter_type, l);
+	return l->handle == NULL ? Qtrue : Qfalse;
+}
+
+static VALUE limiter_is_gone(VALUE self)
+{
+	struct limiter *l = limiter_of(self);
+	int gone = shmlimit_gone(l->handle);
+
+	if (gone < 0)
+		native_raise(gone, l->name);
+	return gone ? Qtrue : Qfalse;
+}
+
+static VALUE limiter_name(VALUE self)
+{
+	struct limiter *l;
+
+	TypedData_Get_Struct(self, struct limiter, &limiter_type, l);
+	return rb_utf8_str_new_cstr(l->name);
+}
+
+struct rule_call {
+	struct shmlimit *handle;
+	const char *name;
+	struct shmlimit_rule rule;
+};
+
+static int rule_set(void *arg)
+{
+	struct rule_call *c = arg;
+
+	return shmlimit_rule_set(c->handle, c->name, &c->rule);
+}
+
+static int rule_remove(void *arg)
+{
+	struct rule_call *c = arg;
+
+	return shmlimit_rule_remove(c->handle, c->name);
+}
+
+/* The name's bytes must stay where they are while other threads run: it is a frozen copy, on the stack. */
+static int call_on_rule(VALUE self, VALUE name, int (*function)(void *), struct rule_call *c)
+{
+	struct limiter *l = limiter_of(self);
+	VALUE kept = rb_str_new_frozen(RB_SYMBOL_P(name) ? rb_sym2str(name) : rb_str_to_str(name));
+	int answer;
+
+	c->handle = l->handle;
+	c->name = StringValueCStr(kept);
+	answer = native_wait(&l->use, function, c);
+	RB_GC_GUARD(kept);
+	if (!RB_OBJ_FROZEN(self))
+		forget_rules(l);
+	return native_check(answer, kept);
+}
+
+/* _rule_set(name, algorithm, mode, flags, capacity, count, period, max_wait, warmup, cold_factor) */
+static VALUE limiter_rule_set(int argc, VALUE *argv, VALUE self)
+{
+	struct rule_call c = { .rule = { .struct_size = sizeof(c.rule) } };
+
+	rb_check_arity(argc, 10, 10);
+	c.rule.algorithm = NUM2UINT(argv[1]);
+	c.rule.mode = NUM2UINT(argv[2]);
+	c.rule.flags = NUM2UINT(argv[3]);
+	c.rule.capacity = native_u64(argv[4], "capacity");
+	c.rule.count = native_u64(argv[5], "count");
+	c.rule.period_ns = native_ns(argv[6], "period");
+	c.rule.max_wait_ns = native_ns(argv[7], "max_wait");
+	c.rule.warmup_ns = native_ns(argv[8], "warmup");
+	c.rule.cold_factor_milli = NIL_P(argv[9]) ? 0 : (uint32_t)(NUM2DBL(argv[9]) * 1000 + 0.5);
+	return INT2NUM(call_on_rule(self, argv[0], rule_set, &c));
+}
+
+static VALUE limiter_rule_remove(VALUE self, VALUE name)
+{
+	struct rule_call c = { 0 };
+
+	call_on_rule(self, name, rule_remove, &c);
+	return Qnil;
+}
+
+static VALUE limiter_rule_find(VALUE self, VALUE name)
+{
+	VALUE text = RB_SYMBOL_P(name) ? rb_sym2str(name) : name;
+	int id = shmlimit_rule_find(limiter_of(self)->handle, StringValueCStr(text));
+
+	return id == -ESRCH ? Qnil : INT2NUM(native_check(id, text));
+}
+
+void limiter_init(VALUE shmlimit)
+{
+	VALUE limiter = rb_define_class_under(shmlimit, "Limiter", rb_cObject);
+
+	rb_define_alloc_func(limiter, limiter_allocate);
+	rb_define_private_method(rb_singleton_class(limiter), "_create", limiter_create, -1);
+	rb_define_private_method(limiter, "_open", limiter_open, 3);
+	rb_define_private_method(limiter, "_rule_set", limiter_rule_set, -1);
+	rb_define_method(limiter, "close", limiter_close, 0);
+	rb_define_method(limiter, "closed?", limiter_is_closed, 0);
+	rb_define_method(limiter, "gone?", limiter_is_gone, 0);
+	rb_define_method(limiter, "name", limiter_name, 0);
+	rb_define_method(limiter, "rule_find", limiter_rule_find, 1);
+	rb_define_method(limiter, "rule_remove", limiter_rule_remove, 1);
+	decision_init(shmlimit, limiter);
+}

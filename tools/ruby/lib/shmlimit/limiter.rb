@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+# SPDX-License-Identifier: BSD-2-Clause
+module Shmlimit
+  class Result
+    alias allowed? allowed
+
+    def denied? = !allowed
+  end
+
+  class Count
+    alias allowed? allowed
+  end
+
+  class Answer
+    # The request goes on.
+    def allowed? = status.nil?
+  end
+
+  # A place that is held until leave, or for its rule's period, whichever comes first.
+  class Place
+    def initialize(limiter, rule, key, cell, value) # :nodoc:
+      @limiter = limiter
+      @rule = rule
+      @key = key
+      @cell = cell
+      @value = value
+    end
+
+    # The period begins again. False: it was over already, and another may have the place.
+    def renew
+      value = @limiter._renew(@rule, @key, @cell, @value)
+      @value = value if value
+      value ? true : false
+    end
+
+    # False: it ended before.
+    def leave = @limiter._leave(@rule, @key, @cell, @value) ? true : false
+  end
+
+  # A handle on a segment. Times are seconds. A rule is its name or its id, a key any bytes, 1 to 1024 of them.
+  #
+  # Threads share a handle; so do forked processes, each of which goes on with what it inherited. A frozen one is
+  # shareable between Ractors.
+  class Limiter
+    ALGORITHMS = { funnel: 0, warmup: 1, window: 2, lease: 3, counter: 4, hold: 5 }.freeze
+    MODES = { enforce: 0, dry_run: 1, off: 2 }.freeze
+    ON_FULL = { evict: 0, allow: 1, deny: 2 }.freeze
+    private_constant :ALGORITHMS, :MODES, :ON_FULL
+
+    class << self
+      # Open a segment; with a block, pass it there and close it afterwards.
+      def open(name, **options)
+        limiter = new(name, **options)
+        return limiter unless block_given?
+
+        begin
+          yield limiter
+        ensure
+          limiter.close
+        end
+      end
+
+      # Create a segment, and open it. group is a name or a number.
+      def create(name, slots: 0, mode: 0, group: nil, rules: 0, window_max: 0, on_full: :evict, coarse_clock: false,
+                 store_keys: 0, slots_max: 0)
+        if group.is_a?(String)
+          require "etc"
+          group = Etc.getgrnam(group).gid
+        end
+        _create(name, mode, slots, rules, window_max, ON_FULL.fetch(on_full), coarse_clock, group, store_keys, slots_max)
+        new(name)
+      end
+    end
+
+    # owner: a user id that is trusted with the segment besides root and this process's user.
+    def initialize(name, read_only: false, owner: nil)
+      _open(name, read_only, owner)
+    end
+
+    # Define a rule or change it. Returns its id.
+    def rule_set(name, capacity: 0, count: 0, period: 0, algorithm: :funnel, mode: :enforce, max_wait: 0, warmup: 0,
+                 cold_factor: nil, next_pays: false, count_refused: false)
+      flags = (next_pays ? 1 : 0) | (count_refused ? 2 : 0)
+      _rule_set(name, ALGORITHMS.fetch(algorithm), MODES.fetch(mode), flags, capacity, count, period, max_wait, warmup,
+                cold_factor)
+    end
+
+    # Take now or in advance, for a wait of max_wait at most (nil: the rule's). The result's wait says how long.
+    def reserve(rule, key, cost = 1, max_wait: nil)
+      _reserve(rule, key, cost, max_wait)
+    end
+
+    # Reserve, and sleep until the tokens are there. Other threads and fibers go on running. If the sleep is
+    # interrupted, as Timeout does, the tokens are given back.
+    def acquire(rule, key, cost = 1, max_wait: nil)
+      taken = false
+      begin
+        result = _reserve(rule, key, cost, max_wait)
+        taken = result.allowed && result.wait.positive?
+        sleep_for(result.wait) if taken
+        taken = false
+      ensure
+        refund(rule, key, cost) if taken && !closed?
+      end
+      result
+    end
+
+    # Add to a count that expires after ttl (nil: the rule's period). Above the bound, or below 0: denied, unless
+    # saturate is set. by: 0 reads.
+    def count(rule, key, by = 1, ttl: nil, bound: nil, saturate: false, restart: false)
+      _count(rule, key, by, ttl, bound, (saturate ? 1 : 0) | (restart ? 2 : 0))
+    end
+
+    # Enter one of the key's places under a rule of the algorithm :hold. Returns a Place, or nil if all are held.
+    def enter(rule, key)
+      cell, value = _enter(rule, key)
+      Place.new(self, rule, key.dup.freeze, cell, value) if cell
+    end
+
+    # Hold a place while the block runs, and return what the block returns. Without a free place: nil, and no call.
+    def hold(rule, key)
+      place = enter(rule, key) or return
+      begin
+        yield place
+      ensure
+        place.leave
+      end
+    end
+
+    def inspect = "#<#{self.class} #{closed? ? 'closed' : name}>"
+
+    private
+
+    # Kernel#sleep may return early, when another thread wakes this one.
+    def sleep_for(seconds)
+      until_s = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+      while (left = until_s - Process.clock_gettime(Process::CLOCK_MONOTONIC)).positive?
+        sleep(left)
+      end
+    end
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+# SPDX-License-Identifier: BSD-2-Clause
+require_relative "../shmlimit"
+
+module Shmlimit
+  # The limits in front of a Rack application.
+  #
+  #   use Shmlimit::Middleware, 'segment=web create=yes rule=client rate="5/minute" prefix=32,64'
+  #
+  # The text is that of shmlimit_gate_open(3). The block, if there is one, gets the environment of a request and returns
+  # its key; or, for several limits, an Array of their keys in the text's order. A key is a String; nil, if the limit does not
+  # apply; or [key, cost]. Without a block the key of each limit is the address that the server names, REMOTE_ADDR.
+  #
+  # The outcome is in env["shmlimit.outcome"], the Answer in env["shmlimit.answer"].
+  class Middleware
+    TEXTS = { 429 => "Too Many Requests\n", 503 => "Service Unavailable\n" }.freeze
+    private_constant :TEXTS
+
+    # refused: an application that answers requests that a limit refused; its response gets the header fields too.
+    def initialize(app, spec, refused: nil, &keys)
+      @app = app
+      @gate = Gate.new(spec)
+      @refused = refused
+      @limits = @gate.limits
+      @keys = keys
+    end
+
+    def call(env)
+      answer = ask(env)
+      env["shmlimit.answer"] = answer
+      env["shmlimit.outcome"] = answer.outcome
+      status, headers, body = answer.allowed? ? @app.call(env) : refuse(env, answer)
+      headers = headers.dup if headers.frozen?
+      answer.fields.each { |name, value| headers[name] = value }
+      [status, headers, body]
+    end
+
+    private
+
+    def ask(env)
+      if @keys.nil?
+        address = env["REMOTE_ADDR"].to_s
+        return @limits == 1 ? @gate.ask(address) : @gate.ask(*([address] * @limits))
+      end
+      keys = @keys.call(env)
+      keys.is_a?(Array) && @limits > 1 ? @gate.ask(*keys) : @gate.ask(keys)
+    end
+
+    def refuse(env, answer)
+      return @refused.call(env) if @refused
+
+      [answer.status, { "content-type" => "text/plain" }, [TEXTS.fetch(answer.status, "Refused\n")]]
+    end
+  end
+end

@@ -1,0 +1,6 @@
+# frozen_string_literal: true
+
+# SPDX-License-Identifier: BSD-2-Clause
+module Shmlimit
+  VERSION = "0.1.0"
+end

@@ -1,0 +1,239 @@
+/*
+ * hold.c: shmlimit hold: run a command while it holds a place, as flock(1) does with a lock.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+
+/* As a shell has them. */
+#define STATUS_CANNOT_RUN 126
+#define STATUS_NOT_FOUND 127
+#define STATUS_SIGNAL 128
+
+#define MS UINT64_C(1000000)
+/* A place that is left wakes nobody: while one is waited for, it is asked for this often. */
+#define ASK_AGAIN_NS (20 * MS)
+/* A place is renewed when a third of its period is over, so that two renewals may be late. */
+#define RENEWALS 3
+
+enum { SEGMENT, RULE, KEY, COMMAND };
+enum { WAIT, DENIED_STATUS };
+
+static const struct command_option options[] = {
+	[WAIT] = { "wait", "DURATION", "longest wait for a place: 2s, 500ms (default 0)" },
+	[DENIED_STATUS] = { "denied-status", "N", "exit with N if there was no place, 0 to 255 (default 1)" },
+	KEY_OPTION_ROWS,
+	KEY_PREFIX_ROW,
+	{ 0 },
+};
+
+struct holder {
+	const struct call *call;
+	struct shmlimit *limiter;
+	int rule;
+	struct key key;
+	uint64_t wait_ns, denied_status;
+	struct shmlimit_hold hold;
+	struct shmlimit_result result;
+	sigset_t awaited, before;         /* signals that this process waits for; its mask when it began */
+	int is_lost;                      /* and it was said */
+};
+
+static int enter(struct holder *h)
+{
+	h->hold = (struct shmlimit_hold){ .struct_size = sizeof(h->hold) };
+	return shmlimit_enter(h->limiter, h->rule, h->key.bytes, h->key.len, 1, &h->hold, &h->result);
+}
+
+static void leave(const struct holder *h)
+{
+	(void)shmlimit_leave(h->limiter, h->rule, h->key.bytes, h->key.len, &h->hold);
+}
+
+/* ---- Signals ---- */
+
+/* Those that would end the process, but for those that its parent made it ignore, as nohup does; and of its child. */
+static void block_signals(struct holder *h)
+{
+	static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+	struct sigaction old;
+
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&h->awaited);
+	sigaddset(&h->awaited, SIGCHLD);
+	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
+		if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaddset(&h->awaited, ending[i]);
+	sigprocmask(SIG_BLOCK, &h->awaited, &h->before);
+}
+
+/* Returns the signal that came, or 0 when the time is over. */
+static int await(const struct holder *h, uint64_t ns, siginfo_t *info)
+{
+	struct timespec left = { (time_t)(ns / (1000 * MS)), (long)(ns % (1000 * MS)) };
+	int number = sigtimedwait(&h->awaited, info, &left);
+
+	return number > 0 ? number : 0;
+}
+
+/* ---- The command ---- */
+
+static void become(const struct holder *h)
+{
+	char **command = h->call->operand + COMMAND;
+
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &h->before, NULL);
+	execvp(command[0], command);
+	fail("%s: %s", command[0], strerror(errno));
+	_exit(errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
+}
+
+static void renew(struct holder *h)
+{
+	int error = shmlimit_renew(h->limiter, h->rule, h->key.bytes, h->key.len, &h->hold);
+
+	/* It was reset or evicted, or this process did not run for a period: another place will do. */
+	if (error != -ETIME || enter(h) == SHMLIMIT_ALLOWED || h->is_lost)
+		return;
+	h->is_lost = 1;
+	fail("rule %s: the place was lost, and all are held: the command goes on without one", h->call->operand[RULE]);
+}
+
+static uint64_t renewal_ns(const struct holder *h)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+
+	if (shmlimit_rule_get(h->limiter, h->rule, &rule) != 0)
+		return 1000 * MS;
+	return rule.period_ns / RENEWALS + 1;
+}
+
+/* Renews until the child has ended; hands on what somebody sent to this process alone. Returns the exit status. */
+static int watch(struct holder *h, pid_t child)
+{
+	siginfo_t info;
+	int status;
+
+	for (;;) {
+		int number = await(h, renewal_ns(h), &info);
+
+		if (number == 0)
+			renew(h);
+		else if (number != SIGCHLD && info.si_code == SI_USER)
+			kill(child, number); /* a terminal's go to the child too */
+		if (waitpid(child, &status, WNOHANG) == child)
+			return WIFSIGNALED(status) ? STATUS_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+	}
+}
+
+static int run_held(struct holder *h)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		become(h);
+	status = child < 0 ? fail("%s: %s", h->call->operand[COMMAND], strerror(errno)) : watch(h, child);
+	leave(h);
+	return status;
+}
+
+/* ---- The place ---- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* As shmlimit_enter(), after a wait; *number is the signal that ended it, or 0. */
+static int enter_in_time(struct holder *h, int *number)
+{
+	uint64_t began_ns = now_ns(), passed_ns = 0;
+	int answer = enter(h);
+
+	*number = 0;
+	while (answer == SHMLIMIT_DENIED && passed_ns < h->wait_ns && *number == 0) {
+		uint64_t rest_ns = h->wait_ns - passed_ns;
+		siginfo_t ignored;
+
+		*number = await(h, rest_ns < ASK_AGAIN_NS ? rest_ns : ASK_AGAIN_NS, &ignored);
+		if (*number == SIGCHLD)
+			*number = 0; /* of a child that this process was started with */
+		answer = *number != 0 ? answer : enter(h);
+		passed_ns = now_ns() - began_ns;
+	}
+	return answer;
+}
+
+static int deny(const struct holder *h)
+{
+	if (h->result.limit == 1)
+		fail("rule %s: denied, and not run: its only place is held", h->call->operand[RULE]);
+	else
+		fail("rule %s: denied, and not run: all %" PRIu64 " places are held", h->call->operand[RULE], h->result.limit);
+	return (int)h->denied_status;
+}
+
+static int hold(struct holder *h)
+{
+	int number, answer, status;
+
+	block_signals(h);
+	answer = enter_in_time(h, &number);
+	if (answer == -EOPNOTSUPP)
+		status = fail("rule %s: has no places: must be set with --algorithm hold", h->call->operand[RULE]);
+	else if (answer < 0)
+		status = fail_rule(h->call->operand[SEGMENT], h->call->operand[RULE], answer);
+	else if (answer == SHMLIMIT_DENIED)
+		status = number == 0 ? deny(h) : STATUS_ERROR;
+	else
+		status = run_held(h);
+	if (answer == SHMLIMIT_DENIED && number != 0)
+		raise(number);         /* blocked: it is let through here */
+	sigprocmask(SIG_SETMASK, &h->before, NULL);
+	return status;
+}
+
+static int run(const struct call *call)
+{
+	struct holder h = { .call = call, .denied_status = STATUS_NO };
+	int status = key_parse(call, call->operand[KEY], &h.key);
+
+	if (status == STATUS_OK && call->option[WAIT] != NULL)
+		status = duration_parse("--wait", call->option[WAIT], &h.wait_ns);
+	if (status == STATUS_OK && call->option[DENIED_STATUS] != NULL)
+		status = number_parse("--denied-status", call->option[DENIED_STATUS], 0, 255, &h.denied_status);
+	if (status == STATUS_OK)
+		status = segment_open(call->operand[SEGMENT], 0, &h.limiter);
+	if (status != STATUS_OK)
+		return status;
+	status = rule_find(h.limiter, call->operand[SEGMENT], call->operand[RULE], &h.rule);
+	if (status == STATUS_OK)
+		status = hold(&h);
+	shmlimit_close(h.limiter);
+	return status;
+}
+
+const struct command command_hold = {
+	.name = "hold",
+	.operands = "NAME RULE KEY COMMAND...",
+	.purpose = "run a command while it holds a place",
+	.details = "Write -- before COMMAND, whose options are its own. The place is renewed while COMMAND runs, and left when\n"
+	           "it ends. hold exits with its status (128 + N if signal N ended it), 1 if no place was free, 126 or 127\n"
+	           "if COMMAND cannot be run. If hold itself is killed the place ends after the rule's period.\n",
+	.options = options,
+	.run = run,
+};
