@@ -158,17 +158,23 @@ static int exceeds(uint32_t i, uint32_t key)
 	return got > rule->capacity;
 }
 
-static void judge(void)
+/* Does the table have its last size? */
+static int is_whole(void)
 {
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 
+	shmlimit_info(play->l, &info);
+	return info.slots == SLOTS_LAST;
+}
+
+static void judge(void)
+{
 	for (uint32_t i = 0; i < WATCHED; i++)
 		for (uint32_t key = 0; key < KEYS; key++)
 			sum.excesses += (uint64_t)exceeds(i, key);
 	sum.admitted += history_length(&play->history);
 	sum.truncated += history_length(&play->history) != atomic_load(&play->history.n);
-	shmlimit_info(play->l, &info);
-	sum.whole += info.slots == SLOTS_LAST;
+	sum.whole += (uint64_t)is_whole();
 	/* An hour on, nobody lacks anything. */
 	sum.left += shmlimit_grow_at(play->l, 0, shmlimit_now(play->l) + 3600000 * MILLISECOND) == 0;
 	play->unsound += shmlimit_verify(stage_name, NULL, 0) != 0;
@@ -188,15 +194,27 @@ static void begin(void)
 		.max_wait_ns = MILLISECOND });
 }
 
+/*
+ * A table can grow again when its keys have moved or refilled, which takes time,
+ * however fast calls are: so a round goes on until one has come to the last size,
+ * as long as there is room for its history.
+ */
+static int goes_on(int kills)
+{
+	return kills < KILLS_A_ROUND ||
+	       (sum.whole == 0 && !is_whole() && history_length(&play->history) < HISTORY_MAX / 2);
+}
+
 static void round_of(struct rng *rng)
 {
 	struct crew crew;
+	int kills;
 
 	begin();
 	play->seed = rng_draw(rng);
 	history_clear(&play->history);
 	crew_start(&crew, WORKERS + 1, work, NULL);
-	for (int i = 0; i < KILLS_A_ROUND; i++) {
+	for (kills = 0; goes_on(kills); kills++) {
 		uint64_t until = atomic_load(&play->calls) + rng_below(rng, CALLS_A_KILL);
 		/* Every third time the one who grows. */
 		int victim = rng_below(rng, 3) == 0 ? GROWER : (int)rng_below(rng, WORKERS);
@@ -211,7 +229,7 @@ static void round_of(struct rng *rng)
 	for (int i = 0; i <= WORKERS; i++)
 		sum.ended_badly += !crew_kill(&crew, i);
 	munmap(crew.gate, sizeof(*crew.gate));
-	sum.kills += KILLS_A_ROUND + WORKERS + 1;
+	sum.kills += (uint64_t)kills + WORKERS + 1;
 	sum.rounds++;
 	judge();
 	stage_hide();
