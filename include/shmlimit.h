@@ -1004,6 +1004,9 @@ int shmlimit_key_ip_text(const char *text, unsigned prefix_v4, unsigned prefix_v
  *	r   tokens left
  *	t   seconds: if denied, until a retry fits; else until the funnel is full
  *
+ * For a HOLD rule there is no w, t or Retry-After, since nobody knows when a place is left; qu="concurrent-requests" says that
+ * q and r are places.
+ *
  * A client that spreads r requests over t is never denied. Retry-After is the t of a denial, at
  * least 1; it is missing if no retry would ever fit. Seconds are rounded up. No number has more
  * than 15 digits, the limit for an Integer of a structured field. A request with several limits

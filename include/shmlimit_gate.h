@@ -77,6 +77,21 @@ struct shmlimit_gate_answer {
 	struct shmlimit_gate_field fields[SHMLIMIT_GATE_FIELDS_MAX];
 };
 
+/* A place that a request holds in a limit of a HOLD rule. */
+struct shmlimit_gate_place {
+	uint32_t key;              /* index in `keys` */
+	int32_t rule;              /* the rule's id */
+	struct shmlimit_hold hold;
+};
+
+/* All places that a request holds. Set struct_size before the call. */
+struct shmlimit_gate_held {
+	uint32_t struct_size;      /* sizeof(struct shmlimit_gate_held) */
+	uint32_t count;            /* 0: there is nothing to leave */
+	uint64_t segment;          /* which of the segments that the process had open has the places */
+	struct shmlimit_gate_place places[SHMLIMIT_REQUESTS_MAX];
+};
+
 /*
  * Make a gate from its spec: words separated by white space.
  *
@@ -106,7 +121,8 @@ struct shmlimit_gate_answer {
  *	fields=always|denied  denied: write fields to refused requests only
  *	dry_run               ask, take and count, but refuse nothing
  *	peek                  refuse what a take would refuse, but take and count nothing: for bans, see shmlimit(1)
- *	rate=RATE             with create=yes: "5/minute", "100 per hour", "10/s burst 20"
+ *	rate=RATE             with create=yes: "5/minute", "100 per hour", "10/s burst 20"; or places: "20 at once",
+ *	                      "20 at once for 10 minutes": a place that is not left ends then, by default after a minute
  *	algorithm=funnel|window    with rate=; default funnel
  *
  * engine=-, owner= and group= are looked up now. Nothing is opened before the first
@@ -161,6 +177,28 @@ int shmlimit_gate_attach(struct shmlimit_gate *gate);
  */
 int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                       struct shmlimit_gate_answer *out);
+
+/*
+ * Like shmlimit_gate_ask(), for requests that also have limits of HOLD rules: how many at once. A request that goes on
+ * holds a place in each, until shmlimit_gate_leave(), or until the rule's period is over. Places come first: a
+ * request that one of them denies takes no tokens, and one that another limit denies leaves its places. The cost of
+ * such a limit must be 1. Its field RateLimit says how many places are free; it has no Retry-After, as nobody knows when a
+ * place is left.
+ *
+ * Set the struct_size of *held first; held->count is 0 when nothing is held, also after an error. By shmlimit_gate_ask()
+ * a request takes a place, too, which ends only with the period. More errors: -EINVAL `held` is NULL or says a smaller size.
+ */
+int shmlimit_gate_enter(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+                        struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held);
+
+/*
+ * Leave all places of a request, and set held->count to 0. `keys` are those of shmlimit_gate_enter(), with the same
+ * bytes; `n` is their number. Call it in the same process, or in one that was forked since. A place that has ended, or whose
+ * segment was replaced, is passed over. Returns 0, or -EINVAL: an argument is NULL, or `keys` are others. Threads, fork, signals: as
+ * shmlimit_gate_ask(). Cost: less than a take for each place.
+ */
+int shmlimit_gate_leave(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+                        struct shmlimit_gate_held *held);
 
 #ifdef __cplusplus
 }

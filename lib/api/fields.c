@@ -19,8 +19,11 @@
 #define INTEGER_DIGITS 15
 #define INTEGER_MAX UINT64_C(999999999999999)
 
-/* Of SHMLIMIT_FIELD_MAX: quotes, a name with every byte escaped, two parameters like ";q=1", and the NUL. */
-#define LONGEST (2 + 2 * SHMLIMIT_RULE_NAME_MAX + 2 * (3 + INTEGER_DIGITS) + 1)
+/* The draft's unit of a quota that says how many at once. */
+#define AT_ONCE ";qu=\"concurrent-requests\""
+
+/* Of SHMLIMIT_FIELD_MAX: quotes, a name with every byte escaped, a parameter like ";q=1", the unit, and the NUL. */
+#define LONGEST (2 + 2 * SHMLIMIT_RULE_NAME_MAX + 3 + INTEGER_DIGITS + sizeof(AT_ONCE))
 _Static_assert(LONGEST <= SHMLIMIT_FIELD_MAX, "every field has room");
 
 /* Where the part ends that the first release had: what a caller must know of the structure. */
@@ -128,6 +131,12 @@ EXPORT int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, i
 		return error;
 	out->reserved32 = 0;
 	out->retry_after[0] = '\0';
+	/* WHY no time: a place is free when its holder leaves, which nobody knows; its period is only the longest wait. */
+	if (known.algorithm == SHMLIMIT_HOLD) {
+		memcpy(put_parameter(put_string(out->policy, name), 'q', r->limit), AT_ONCE, sizeof(AT_ONCE));
+		put_parameter(put_string(out->limit, name), 'r', r->remaining);
+		return 0;
+	}
 	t_s = seconds(r->reset_after_ns);
 	if (answer == SHMLIMIT_DENIED && r->retry_after_ns != UINT64_MAX) {
 		t_s = seconds(r->retry_after_ns);

@@ -215,6 +215,7 @@ static int open_view(struct attachment *a, int change, struct view **out)
 		free(view);
 		return error;
 	}
+	view->number = ++a->views;
 	prepare_rules(a, view, change);
 	open_handles(a, view);
 	*out = view;

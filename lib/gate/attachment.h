@@ -17,6 +17,7 @@ struct view {
 	struct shmlimit *limiter;
 	struct handles *handles;       /* NULL: LEASE rules cannot be asked, because of this error: */
 	int no_handles;
+	uint64_t number;               /* differs from those of earlier views */
 	int ids[];
 };
 
@@ -24,6 +25,7 @@ struct attachment {
 	const struct spec *spec;
 	struct view *view;             /* NULL: not attached */
 	int error;                     /* why not: always negative */
+	uint64_t views;                /* how many there were, also in the processes before a fork */
 	unsigned long looked_ms;       /* when a thread last looked at the segment's name */
 	unsigned long attached_in;     /* the number of the process that did: see attachment.c */
 	unsigned long looking;         /* the number of the process that looks now; 0: none */

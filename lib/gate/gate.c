@@ -13,6 +13,7 @@
 #include "bundle.h"
 #include "export.h"
 #include "key.h"
+#include "places.h"
 #include "sized.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -39,6 +40,7 @@ struct asked {
 	uint64_t costs[SHMLIMIT_REQUESTS_MAX];
 	size_t places[SHMLIMIT_REQUESTS_MAX]; /* in the caller's keys */
 	struct key keys[SHMLIMIT_REQUESTS_MAX];
+	struct shmlimit_gate_held *held;      /* NULL: no places are held */
 	int dry_denied, dry_error;
 	char *to;                             /* the rest of the caller's buffer */
 	uint64_t limit, remaining, reset_ns;  /* of the limit that X-RateLimit describes */
@@ -116,20 +118,25 @@ static int take(struct attachment *a, struct view *view, const struct asked *q, 
                 struct shmlimit_result *results)
 {
 	struct shmlimit_request requests[SHMLIMIT_REQUESTS_MAX];
+	size_t keys[SHMLIMIT_REQUESTS_MAX];
 	int answer = -ESRCH;
 
 	/* BOUND: a missing rule may have been set again under another id: search once. */
 	for (int again = 0; answer == -ESRCH && again < 2; again++) {
 		if (again)
 			attachment_find_rules(a, view);
-		for (size_t i = 0; i < n; i++)
+		for (size_t i = 0; i < n; i++) {
+			keys[i] = q->places[list[i]];
 			requests[i] = (struct shmlimit_request){
 				.rule = __atomic_load_n(&view->ids[q->limits[list[i]]->rule], __ATOMIC_RELAXED),
 				.key = q->keys[list[i]].bytes,
 				.key_len = q->keys[list[i]].length,
 				.cost = q->costs[list[i]],
 			};
-		answer = bundle_take(view->limiter, view->handles, requests, n, failed, results);
+		}
+		answer = q->held == NULL ?
+		         bundle_take(view->limiter, view->handles, requests, n, failed, results) :
+		         places_take(view->limiter, view->handles, requests, keys, n, q->held, failed, results);
 	}
 	return answer;
 }
@@ -312,6 +319,8 @@ static int decide_asked(struct shmlimit_gate *gate, struct asked *q, struct shml
 	} else if (view == NULL) {
 		q->dry_error = error;
 	} else {
+		if (q->held != NULL)
+			q->held->segment = view->number;
 		for (size_t i = 0; answer == SHMLIMIT_ALLOWED && count + dry < q->n && i < q->n; i++)
 			if (q->limits[i]->peek && !q->limits[i]->dry_run)
 				answer = glance(gate, view, q, i, out);
@@ -354,8 +363,8 @@ static int fail(struct shmlimit_gate *gate, int error, int refuse, struct shmlim
 	return refuse ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED;
 }
 
-EXPORT int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
-                             struct shmlimit_gate_answer *out)
+static int ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+               struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held)
 {
 	struct asked q;
 	int answer;
@@ -366,6 +375,7 @@ EXPORT int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_g
 	if (out->buffer != NULL && out->buffer_size < n * SHMLIMIT_GATE_BUFFER_EACH + BUFFER_REST)
 		return -ENOBUFS;
 	q.n = 0;
+	q.held = held;
 	q.dry_denied = q.dry_error = 0;
 	q.to = out->buffer + -(uintptr_t)out->buffer % _Alignof(struct shmlimit_fields);
 	q.remaining = UINT64_MAX;
@@ -391,4 +401,52 @@ EXPORT int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_g
 	else
 		out->outcome = q.dry_denied ? SHMLIMIT_GATE_REJECTED_DRY_RUN : SHMLIMIT_GATE_PASSED;
 	return answer;
+}
+
+EXPORT int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+                             struct shmlimit_gate_answer *out)
+{
+	return ask(gate, keys, n, out, NULL);
+}
+
+EXPORT int shmlimit_gate_enter(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+                               struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held)
+{
+	if (held == NULL || held->struct_size < sizeof(*held))
+		return -EINVAL;
+	held->count = 0;
+	return ask(gate, keys, n, out, held);
+}
+
+static void leave(const struct spec *spec, const struct view *view, const struct shmlimit_gate_key *keys,
+                  const struct shmlimit_gate_place *place)
+{
+	const struct shmlimit_gate_key *from = &keys[place->key];
+	struct key key;
+
+	key_make(&spec->limits[from->limit], from->bytes, from->length, &key);
+	(void)shmlimit_leave(view->limiter, place->rule, key.bytes, key.length, &place->hold);
+}
+
+EXPORT int shmlimit_gate_leave(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+                               struct shmlimit_gate_held *held)
+{
+	const struct view *view;
+	int error;
+
+	if (gate == NULL || (keys == NULL && n > 0) || held == NULL || held->struct_size < sizeof(*held) ||
+	    held->count > SHMLIMIT_REQUESTS_MAX)
+		return -EINVAL;
+	for (uint32_t i = 0; i < held->count; i++)
+		if (held->places[i].key >= n || keys[held->places[i].key].limit >= gate->spec.limit_count ||
+		    keys[held->places[i].key].length == 0 || keys[held->places[i].key].bytes == NULL)
+			return -EINVAL;
+	if (held->count == 0)
+		return 0;
+	view = attachment_enter(&gate->attachment, &error);
+	for (uint32_t i = 0; view != NULL && view->number == held->segment && i < held->count; i++)
+		leave(&gate->spec, view, keys, &held->places[i]);
+	attachment_leave();
+	held->count = 0;
+	return 0;
 }

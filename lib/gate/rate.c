@@ -11,6 +11,7 @@
 
 #define SECOND UINT64_C(1000000000)
 #define DAY (86400 * SECOND)
+#define PLACE_NS (60 * SECOND)         /* when a place ends that is not left; Laravel's funnel has the same default */
 
 /* The words of a unit are separated by spaces. */
 static const struct unit {
@@ -103,11 +104,31 @@ static const char *read_period(const char *at, uint64_t *ns)
 	return at == NULL || __builtin_mul_overflow(n, unit, ns) ? NULL : skip_spaces(at);
 }
 
+/* Read "at once [for N UNIT]" behind a number of places. Returns whether that is what `at` says. */
+static int read_places(const char *at, uint64_t *period_ns)
+{
+	static const char words[] = "at once";
+
+	at = skip_spaces(at);
+	if (strncasecmp(at, words, sizeof(words) - 1) != 0)
+		return 0;
+	at = skip_spaces(at + sizeof(words) - 1);
+	*period_ns = PLACE_NS;
+	if (strncasecmp(at, "for", 3) == 0 && (at[3] == ' ' || at[3] == '\t'))
+		at = read_period(skip_spaces(at + 3), period_ns);
+	return at != NULL && *at == '\0';
+}
+
 int rate_read(const char *text, struct shmlimit_rule *rule)
 {
 	uint64_t count, period_ns, burst;
 	const char *at = read_count(skip_spaces(text), &count);
 
+	if (at != NULL && read_places(at, &period_ns)) {
+		*rule = (struct shmlimit_rule){ .struct_size = rule->struct_size, .algorithm = SHMLIMIT_HOLD,
+			                        .capacity = count, .period_ns = period_ns };
+		return 0;
+	}
 	if (at != NULL)
 		at = read_separator(at);
 	if (at != NULL)

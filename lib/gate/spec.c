@@ -195,7 +195,8 @@ static const char *read_rate(struct spec *spec, struct spec_limit *limit, const 
 	(void)spec;
 	limit->rate = value;
 	return rate_read(value, &rule) == 0 ? NULL :
-	       "must be rate=RATE, such as rate=5/minute, rate=\"100 per hour\" or rate=\"10/s burst 20\"";
+	       "must be rate=RATE, such as rate=5/minute, rate=\"100 per hour\", rate=\"10/s burst 20\" or "
+	       "rate=\"20 at once\"";
 }
 
 /* Returns the place of the rule `name`, which is added if it is new. */
@@ -343,6 +344,10 @@ static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 	if (!spec->create)
 		return "needs create=yes";
 	(void)rate_read(limit->rate, &rate);
+	if (rate.algorithm == SHMLIMIT_HOLD && limit->cost != 1)
+		return "needs cost=1";
+	if (rate.algorithm == SHMLIMIT_HOLD && limit->algorithm == SHMLIMIT_WINDOW)
+		return "is no rate of a window";
 	if (rate.algorithm == SHMLIMIT_WINDOW) {
 		if (rate.capacity != rate.count)
 			return "has a burst, which a window does not have";
@@ -352,7 +357,8 @@ static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 		return "is out of range";
 	if (rule->has_rate && memcmp(&rule->rate, &rate, sizeof(rate)) != 0)
 		return "is not the rate that another limit gives the same rule";
-	if (rate.algorithm == SHMLIMIT_WINDOW && rate.capacity > spec->options.window_max)
+	if ((rate.algorithm == SHMLIMIT_WINDOW || rate.algorithm == SHMLIMIT_HOLD) &&
+	    rate.capacity > spec->options.window_max)
 		spec->options.window_max = (uint32_t)rate.capacity;
 	rule->rate = rate;
 	rule->has_rate = 1;

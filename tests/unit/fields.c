@@ -94,6 +94,18 @@ static void words(void)
 	is(f.reserved32, 0, "what is reserved is zero");
 }
 
+static void places(void)
+{
+	struct shmlimit_rule rule = rule_of(2, 0, 60 * SECOND);
+
+	rule.algorithm = SHMLIMIT_HOLD;
+	is(write_fields("reports", rule, SHMLIMIT_DENIED, (struct shmlimit_result){ 2, 0, 0, 60 * SECOND, 60 * SECOND }), 0,
+	   "an answer about places has fields");
+	is_str(f.policy, "\"reports\";q=2;qu=\"concurrent-requests\"", "the policy of places has a unit and no time");
+	is_str(f.limit, "\"reports\";r=0", "the limit of places is those that are free, without a time");
+	is_str(f.retry_after, "", "a denied place gets no Retry-After");
+}
+
 static uint64_t retry(uint64_t ns)
 {
 	write_fields("r", rule_of(1, 1, SECOND), SHMLIMIT_DENIED, (struct shmlimit_result){ .retry_after_ns = ns });
@@ -240,6 +252,7 @@ static void errors(void)
 int main(void)
 {
 	words();
+	places();
 	seconds();
 	names();
 	extremes();

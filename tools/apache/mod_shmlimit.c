@@ -3,7 +3,8 @@
  *
  * It decides when the configuration of a request is known and before anybody
  * is asked to authenticate, once for each request of a client: not again after
- * internal redirects, and not for subrequests.
+ * internal redirects, and not for subrequests. A place in a limit of a HOLD rule is
+ * left when the request ends.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -125,10 +126,38 @@ static int find_keys(request_rec *r, const shmlimit_dir_conf *conf, struct shmli
     return n;
 }
 
+/* The places that a request holds. */
+struct places {
+    struct shmlimit_gate_held held;
+    int n;
+    struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
+};
+
+/* The request has ended, in whatever way. */
+static apr_status_t leave_places(void *data)
+{
+    struct places *places = data;
+
+    (void)shmlimit_gate_leave(gate, places->keys, (size_t)places->n, &places->held);
+    return APR_SUCCESS;
+}
+
+/* The bytes of the keys are in the request's pool. */
+static void keep_places(request_rec *r, const struct shmlimit_gate_key *keys, int n, const struct shmlimit_gate_held *held)
+{
+    struct places *places = apr_palloc(r->pool, sizeof(*places));
+
+    places->held = *held;
+    places->n = n;
+    memcpy(places->keys, keys, (size_t)n * sizeof(keys[0]));
+    apr_pool_cleanup_register(r->pool, places, leave_places, apr_pool_cleanup_null);
+}
+
 static int shmlimit_header_parser(request_rec *r)
 {
     const shmlimit_dir_conf *conf = ap_get_module_config(r->per_dir_config, &shmlimit_module);
     struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
+    struct shmlimit_gate_held held;
     struct shmlimit_gate_answer answer;
     char buffer[SHMLIMIT_GATE_BUFFER];
     int n, answered;
@@ -141,9 +170,12 @@ static int shmlimit_header_parser(request_rec *r)
     answer.struct_size = sizeof(answer);
     answer.buffer = buffer;
     answer.buffer_size = sizeof(buffer);
-    answered = shmlimit_gate_ask(gate, keys, (size_t)n, &answer);
+    held.struct_size = sizeof(held);
+    answered = shmlimit_gate_enter(gate, keys, (size_t)n, &answer, &held);
     if (answered < 0)
         return HTTP_INTERNAL_SERVER_ERROR;
+    if (held.count > 0)
+        keep_places(r, keys, n, &held);
     note(r, &answer);
     keep_fields(r, &answer);
     return answered == SHMLIMIT_DENIED ? (int)answer.status : DECLINED;

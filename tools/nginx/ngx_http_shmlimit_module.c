@@ -2,7 +2,8 @@
  * ngx_http_shmlimit_module: limits requests by a segment of shmlimit.
  *
  * As limit_req does, it decides in the preaccess phase, once for each request
- * of a client: not again after internal redirects, and not for subrequests.
+ * of a client: not again after internal redirects, and not for subrequests. As
+ * with limit_conn, a place in a limit of a HOLD rule is left when the request ends.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -34,13 +35,27 @@ typedef struct {
 } ngx_http_shmlimit_conf_t;
 
 
+/* The places that a request holds. */
+typedef struct {
+    struct shmlimit_gate        *gate;
+    struct shmlimit_gate_held    held;
+    ngx_uint_t                   n;
+    struct shmlimit_gate_key     keys[1];     /* n of them */
+} ngx_http_shmlimit_places_t;
+
+
 typedef struct {
     const char                  *status;
     uint64_t                     remaining;
+    ngx_http_shmlimit_places_t  *places;      /* NULL if it holds none */
 } ngx_http_shmlimit_ctx_t;
 
 
 static ngx_int_t ngx_http_shmlimit_handler(ngx_http_request_t *r);
+static ngx_int_t ngx_http_shmlimit_keep_places(ngx_http_request_t *r,
+    ngx_http_shmlimit_ctx_t *ctx, struct shmlimit_gate *gate,
+    struct shmlimit_gate_key *keys, ngx_uint_t n,
+    struct shmlimit_gate_held *held);
 static ngx_int_t ngx_http_shmlimit_add_headers(ngx_http_request_t *r,
     struct shmlimit_gate_answer *answer);
 static ngx_int_t ngx_http_shmlimit_status_variable(ngx_http_request_t *r,
@@ -124,10 +139,17 @@ static ngx_http_variable_t  ngx_http_shmlimit_vars[] = {
 };
 
 
-/* Marks the context in the request's pool: it does nothing. */
+/* The request has ended, in whatever way. This also marks the context in the request's pool. */
 static void
 ngx_http_shmlimit_cleanup(void *data)
 {
+    ngx_http_shmlimit_ctx_t     *ctx = data;
+    ngx_http_shmlimit_places_t  *places = ctx->places;
+
+    if (places != NULL) {
+        (void) shmlimit_gate_leave(places->gate, places->keys, places->n,
+                                   &places->held);
+    }
 }
 
 
@@ -164,6 +186,7 @@ ngx_http_shmlimit_add_ctx(ngx_http_request_t *r)
         return NULL;
     }
 
+    ngx_memzero(cln->data, sizeof(ngx_http_shmlimit_ctx_t));
     cln->handler = ngx_http_shmlimit_cleanup;
     ngx_http_set_ctx(r, cln->data, ngx_http_shmlimit_module);
 
@@ -182,6 +205,7 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
     ngx_http_shmlimit_conf_t       *conf;
     ngx_http_shmlimit_limit_t      *limits;
     struct shmlimit_gate_key        keys[SHMLIMIT_REQUESTS_MAX];
+    struct shmlimit_gate_held       held;
     struct shmlimit_gate_answer     answer;
     ngx_http_shmlimit_main_conf_t  *main_conf;
 
@@ -226,9 +250,19 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
     answer.buffer = buffer;
     answer.buffer_size = sizeof(buffer);
 
-    answered = shmlimit_gate_ask(main_conf->gate, keys, n, &answer);
+    held.struct_size = sizeof(struct shmlimit_gate_held);
+
+    answered = shmlimit_gate_enter(main_conf->gate, keys, n, &answer, &held);
 
     if (answered < 0) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (held.count > 0
+        && ngx_http_shmlimit_keep_places(r, ctx, main_conf->gate, keys, n,
+                                         &held)
+           != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -241,6 +275,47 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
 
     return answered == SHMLIMIT_DENIED ? (ngx_int_t) answer.status
                                        : NGX_DECLINED;
+}
+
+
+/* The keys are copied, since a variable's value may be in a buffer of the connection. */
+static ngx_int_t
+ngx_http_shmlimit_keep_places(ngx_http_request_t *r,
+    ngx_http_shmlimit_ctx_t *ctx, struct shmlimit_gate *gate,
+    struct shmlimit_gate_key *keys, ngx_uint_t n,
+    struct shmlimit_gate_held *held)
+{
+    size_t                       len;
+    u_char                      *p;
+    ngx_uint_t                   i;
+    ngx_http_shmlimit_places_t  *places;
+
+    len = sizeof(ngx_http_shmlimit_places_t)
+          + n * sizeof(struct shmlimit_gate_key);
+    for (i = 0; i < n; i++) {
+        len += keys[i].length;
+    }
+
+    places = ngx_palloc(r->pool, len);
+    if (places == NULL) {
+        (void) shmlimit_gate_leave(gate, keys, n, held);
+        return NGX_ERROR;
+    }
+
+    places->gate = gate;
+    places->held = *held;
+    places->n = n;
+    p = (u_char *) &places->keys[n];
+
+    for (i = 0; i < n; i++) {
+        places->keys[i] = keys[i];
+        places->keys[i].bytes = p;
+        p = ngx_cpymem(p, keys[i].bytes, keys[i].length);
+    }
+
+    ctx->places = places;
+
+    return NGX_OK;
 }
 
 

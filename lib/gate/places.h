@@ -1,0 +1,20 @@
+/*
+ * places: the places that a request holds in limits of HOLD rules, until it ends.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_GATE_PLACES_H
+#define SHMLIMIT_GATE_PLACES_H
+
+#include "handles.h"
+#include "shmlimit_gate.h"
+
+/*
+ * Like bundle_take(), but of each HOLD rule a place is entered, and added to *held, with keys[i] for requests[i]. The
+ * places come first, since leaving one undoes it exactly. If a limit denies, the places entered here are left again.
+ */
+int places_take(struct shmlimit *limiter, struct handles *handles, const struct shmlimit_request *requests,
+                const size_t *keys, size_t n, struct shmlimit_gate_held *held, size_t *failed,
+                struct shmlimit_result *results);
+
+#endif

@@ -1,0 +1,192 @@
+/*
+ * places: requests that hold places while they last, beside limits of other kinds.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <sys/wait.h>
+
+#include "gate.h"
+
+static struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
+static size_t n;
+
+/* Enter with one key the limits that are listed, up to -1. */
+static int gate_enter(struct shmlimit_gate *gate, struct shmlimit_gate_held *held, const char *key, const int *limits)
+{
+	for (n = 0; limits[n] >= 0; n++)
+		keys[n] = (struct shmlimit_gate_key){ .limit = (uint32_t)limits[n], .bytes = key,
+			                              .length = (uint32_t)strlen(key) };
+	memset(&answer, 0x77, sizeof(answer));
+	answer.struct_size = sizeof(answer);
+	answer.buffer = gate_buffer;
+	answer.buffer_size = sizeof(gate_buffer);
+	memset(held, 0x77, sizeof(*held));
+	held->struct_size = sizeof(*held);
+	return shmlimit_gate_enter(gate, keys, n, &answer, held);
+}
+
+#define ENTER(gate, held, key, ...) gate_enter(gate, held, key, (const int[]){ __VA_ARGS__, -1 })
+
+static uint64_t left(const char *rule, const char *key)
+{
+	struct shmlimit_result r = { 0 };
+	struct shmlimit *l;
+
+	if (shmlimit_open(unit_name, 0, &l) != 0)
+		bail("shmlimit_open");
+	shmlimit_peek(l, shmlimit_rule_find(l, rule), key, strlen(key), 1, &r);
+	shmlimit_close(l);
+	return r.remaining;
+}
+
+static void enters(void)
+{
+	struct shmlimit_gate *g = gate_new("create=yes slots=64 rule=r rate=\"2 at once for 2 days\" rule=day rate=5/day");
+	struct shmlimit_gate_held a, b, c;
+
+	is(ENTER(g, &a, "k", 0, 1), SHMLIMIT_ALLOWED, "the first of two places is given");
+	is(a.count, 1, "one place is held: the other limit has none");
+	is_str(gate_field("RateLimit-Policy"), "\"r\";q=2;qu=\"concurrent-requests\"", "the policy says how many at once");
+	is(ENTER(g, &b, "k", 1, 0), SHMLIMIT_ALLOWED, "the second place is given");
+	is(ENTER(g, &c, "k", 0, 1), SHMLIMIT_DENIED, "a third request is denied");
+	ok(c.count == 0 && answer.denied_by == 0 && answer.status == 429, "the answer names the limit of places");
+	is_str(gate_field("Retry-After"), "", "nobody knows when a place is left: no Retry-After");
+	is(left("day", "k"), 3, "a denied place costs no token of the other limit");
+	is(ENTER(g, &c, "other", 0), SHMLIMIT_ALLOWED, "another key has its own places");
+	is(shmlimit_gate_leave(g, keys, n, &c), 0, "a place can be left");
+	is(c.count, 0, "nothing is held after leaving");
+	is(left("r", "other"), 2, "all places are free when the last was left");
+	is(shmlimit_gate_leave(g, keys, n, &c), 0, "leaving again is no error");
+	keys[0] = (struct shmlimit_gate_key){ .limit = 1, .bytes = "k", .length = 1 };
+	keys[1] = (struct shmlimit_gate_key){ .limit = 0, .bytes = "k", .length = 1 };
+	shmlimit_gate_leave(g, keys, 2, &b);
+	is(left("r", "k"), 1, "a place whose key is the second of two is left");
+	keys[0].limit = 0;
+	shmlimit_gate_leave(g, keys, 2, &a);
+	is(left("r", "k"), 2, "a place whose key is the first of two is left");
+	shmlimit_gate_close(g);
+}
+
+static void all_or_none(void)
+{
+	struct shmlimit_gate *g = gate_new("create=yes rule=r rate=\"2 at once for 2 days\" rule=one rate=1/day rule=s "
+	                                   "rate=\"1 at once for 2 days\"");
+	struct shmlimit_gate_held a, b;
+
+	is(ENTER(g, &a, "all", 0, 1, 2), SHMLIMIT_ALLOWED, "places of two limits and a token are given together");
+	is(a.count, 2, "two places are held");
+	is(ENTER(g, &b, "all", 1, 0), SHMLIMIT_DENIED, "without a token the request is denied");
+	ok(b.count == 0 && answer.denied_by == 0, "the answer names the limit of tokens");
+	is(left("r", "all"), 1, "a request without a token leaves its place again");
+	is(ENTER(g, &b, "all", 0, 2), SHMLIMIT_DENIED, "a request without a place of the second limit is denied");
+	is(left("r", "all"), 1, "it leaves its place of the first limit again");
+	keys[0] = (struct shmlimit_gate_key){ .limit = 0, .bytes = "all", .length = 3 };
+	keys[1] = (struct shmlimit_gate_key){ .limit = 1, .bytes = "all", .length = 3 };
+	keys[2] = (struct shmlimit_gate_key){ .limit = 2, .bytes = "all", .length = 3 };
+	shmlimit_gate_leave(g, keys, 3, &a);
+	ok(left("r", "all") == 2 && left("s", "all") == 1, "both places are left at once");
+	shmlimit_gate_close(g);
+}
+
+static void dry_runs(void)
+{
+	struct shmlimit_gate *g = gate_new("create=yes rule=s rate=\"1 at once for 2 days\" dry_run");
+	struct shmlimit_gate_held a, b;
+
+	is(ENTER(g, &a, "dry", 0), SHMLIMIT_ALLOWED, "a dry run of places lets a request go on");
+	is(a.count, 1, "a dry run of places holds one, so that it shows what the limit would do");
+	is(ENTER(g, &b, "dry", 0), SHMLIMIT_ALLOWED, "a dry run without a free place lets the request go on");
+	ok(b.count == 0 && answer.outcome == SHMLIMIT_GATE_REJECTED_DRY_RUN, "a dry run says that it would have denied");
+	ENTER(g, &b, "dry", 0);
+	shmlimit_gate_leave(g, keys, n, &a);
+	is(left("s", "dry"), 1, "a place of a dry run is left");
+	shmlimit_gate_close(g);
+}
+
+/* A place that was taken by shmlimit_gate_ask() cannot be left. */
+static void asks(void)
+{
+	struct shmlimit_gate *g = gate_new("rule=r");
+
+	is(ASK(g, "asked", 0), SHMLIMIT_ALLOWED, "a request that only asks gets a place");
+	is(left("r", "asked"), 1, "a request that only asks keeps its place until the period is over");
+	shmlimit_gate_close(g);
+}
+
+static void replaced(void)
+{
+	struct shmlimit_gate *g = gate_new("create=yes slots=64 rule=r rate=\"2 at once for 2 days\"");
+	struct shmlimit_gate_held a, b;
+
+	ENTER(g, &a, "k", 0);
+	shmlimit_destroy(unit_name);
+	(void)shmlimit_gate_attach(g);
+	is(ENTER(g, &b, "k", 0), SHMLIMIT_ALLOWED, "a new segment gives its own places");
+	is(shmlimit_gate_leave(g, keys, n, &a), 0, "a place of a segment that is gone can be left");
+	is(left("r", "k"), 1, "leaving a place of a segment that is gone frees none of the new one");
+	shmlimit_destroy(unit_name);
+	is(shmlimit_gate_leave(g, keys, n, &b), 0, "a place of a segment that was destroyed just now can be left");
+	(void)shmlimit_gate_attach(g);
+	shmlimit_gate_close(g);
+}
+
+static void forked(void)
+{
+	struct shmlimit_gate *g = gate_new("rule=r");
+	struct shmlimit_gate_held a;
+	int status;
+	pid_t pid;
+
+	ENTER(g, &a, "forked", 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(shmlimit_gate_leave(g, keys, n, &a) != 0);
+	waitpid(pid, &status, 0);
+	ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child leaves the place of its parent");
+	is(left("r", "forked"), 2, "the place that a child left is free");
+	shmlimit_gate_close(g);
+}
+
+static void wrong(void)
+{
+	struct shmlimit_gate *g = gate_new("rule=r rule=day cost=2");
+	struct shmlimit_gate_held held;
+	char longest[3000];
+
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	is(ENTER(g, &held, longest, 0), SHMLIMIT_ALLOWED, "a key of 2,999 bytes gets a place");
+	is(shmlimit_gate_leave(g, keys, 0, &held), -EINVAL, "leaving needs the keys of entering");
+	keys[0].limit = 7;
+	is(shmlimit_gate_leave(g, keys, n, &held), -EINVAL, "leaving needs a limit of the gate");
+	keys[0].limit = 0;
+	is(held.count, 1, "a place is still held when leaving it failed");
+	is(shmlimit_gate_leave(g, keys, n, &held), 0, "a place of a key of 2,999 bytes is left");
+	is(ENTER(g, &held, longest, 0, 0), SHMLIMIT_ALLOWED, "one request may hold two places of a key");
+	is(held.count, 2, "two places of a key are held");
+	shmlimit_gate_leave(g, keys, n, &held);
+	is(ENTER(g, &held, longest, 0, 0), SHMLIMIT_ALLOWED, "two places of a key are both left");
+	shmlimit_gate_leave(g, keys, n, &held);
+	held.struct_size = 8;
+	is(shmlimit_gate_enter(g, keys, n, &answer, &held), -EINVAL, "entering needs the whole structure");
+	is(shmlimit_gate_enter(g, keys, n, &answer, NULL), -EINVAL, "entering needs somewhere to put the places");
+	is(shmlimit_gate_leave(NULL, keys, n, &held), -EINVAL, "leaving needs a gate");
+	held.struct_size = sizeof(held);
+	is(shmlimit_gate_enter(g, keys, SHMLIMIT_REQUESTS_MAX + 1, &answer, &held), -EINVAL, "a request has at most 16 limits");
+	is(held.count, 0, "nothing is held after an error");
+	shmlimit_gate_close(g);
+}
+
+int main(void)
+{
+	shmlimit_close(unit_create("gate.places", NULL));
+	shmlimit_destroy(unit_name);
+	enters();
+	all_or_none();
+	dry_runs();
+	asks();
+	wrong();
+	forked();
+	replaced();
+	return tap_done();
+}
