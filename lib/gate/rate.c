@@ -112,8 +112,11 @@ static int read_places(const char *at, uint64_t *period_ns)
 	at = skip_spaces(at);
 	if (strncasecmp(at, words, sizeof(words) - 1) != 0)
 		return 0;
-	at = skip_spaces(at + sizeof(words) - 1);
+	at += sizeof(words) - 1;
 	*period_ns = PLACE_NS;
+	if (strcspn(at, " \t") > 0)
+		return 0;
+	at = skip_spaces(at);
 	if (strncasecmp(at, "for", 3) == 0 && (at[3] == ' ' || at[3] == '\t'))
 		at = read_period(skip_spaces(at + 3), period_ns);
 	return at != NULL && *at == '\0';
@@ -126,7 +129,7 @@ int rate_read(const char *text, struct shmlimit_rule *rule)
 
 	if (at != NULL && read_places(at, &period_ns)) {
 		*rule = (struct shmlimit_rule){ .struct_size = rule->struct_size, .algorithm = SHMLIMIT_HOLD,
-			                        .capacity = count, .period_ns = period_ns };
+			                        .capacity = count, .count = count, .period_ns = period_ns };
 		return 0;
 	}
 	if (at != NULL)

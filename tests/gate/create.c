@@ -109,6 +109,26 @@ static void changed(void)
 	shmlimit_gate_close(fresh);
 }
 
+/* A rule that is set again is a new version, whose keys are converted: a gate that agrees with a rule leaves it alone. */
+static void alike(void)
+{
+	static const char *const rates[] = { "rate=5/day", "rate=\"5/day burst 9\"", "rate=5/day algorithm=window",
+		"rate=\"5 at once\"" };
+
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		struct shmlimit_rule before, after;
+		char spec[200];
+
+		shmlimit_destroy(unit_name);
+		snprintf(spec, sizeof(spec), "create=yes slots=64 rule=r %s", rates[i]);
+		shmlimit_gate_close(gate_new(spec));
+		shmlimit_close(look(&before, "r"));
+		shmlimit_gate_close(gate_new(spec));
+		shmlimit_close(look(&after, "r"));
+		is(after.set_unix_ns, before.set_unix_ns, "a second gate with %s leaves the rule alone", rates[i]);
+	}
+}
+
 /* What cannot be created is reported, and the failure policy decides. */
 static void cannot(void)
 {
@@ -143,6 +163,7 @@ int main(void)
 	races();
 	created();
 	changed();
+	alike();
 	cannot();
 	return tap_done();
 }

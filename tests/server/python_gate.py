@@ -57,7 +57,7 @@ class GateLaws(unittest.TestCase):
         first, second = gate.ask({"user": "u"}), gate.ask({"user": "u"})
         told = [("RateLimit-Policy", '"r";q=2;w=7200'), ("RateLimit", '"r";r=1;t=3600')]
         told += [("RateLimit-Policy", '"s";q=1;w=3600'), ("RateLimit", '"s";r=0;t=3600')]
-        self.assertEqual(first, ("passed", 0, told, 0, 0))
+        self.assertEqual(first, ("passed", 0, told, 0, 0, None))
         self.assertEqual((bool(first), bool(second), second.status, second.refusal), (True, False, "rejected", 429))
         self.assertEqual([name for name, _ in second.fields], ["RateLimit-Policy", "RateLimit", "Retry-After"])
         self.assertTrue(0 < second.retry_after_ns <= HOUR_NS)
@@ -177,6 +177,102 @@ class GateLaws(unittest.TestCase):
         self.assertRaises(shmlimit.Error, Gate, SEGMENT + "\0", [Limit("r", user)])
         self.assertRaises(shmlimit.Error, Gate, SEGMENT, [Limit("r", user, rate="5 a minute")])
         self.assertRaises(shmlimit.Error, Gate, SEGMENT, [Limit("r", user)], status=200)
+
+    def free(self):
+        with Limiter(SEGMENT) as limiter:
+            return limiter.peek("p", "u").remaining
+
+    def places(self):
+        self.destroy()
+        return Gate(SEGMENT, [Limit("p", user, rate="1 at once for 2 days"), Limit("s", user, rate="9/day")])
+
+    def test_places(self):
+        """a request holds a place until it leaves, and one that only asks keeps it"""
+        gate = self.places()
+        first, second = gate.enter({"user": "u"}), gate.enter({"user": "u"})
+        self.assertEqual((first.status, first.refusal, second.status, second.places), ("passed", 0, "rejected", None))
+        self.assertIn(("RateLimit", '"p";r=0'), second.fields)
+        gate.leave(second.places)
+        self.assertEqual(self.free(), 0)
+        gate.leave(first.places)
+        self.assertEqual(self.free(), 1)
+        gate.leave(first.places)
+        self.assertEqual(self.free(), 1)
+        with Limiter(SEGMENT) as limiter:
+            self.assertEqual(limiter.peek("s", "u").remaining, 8, "a request without a place takes nothing")
+        self.assertIsNone(gate.ask({"user": "u"}).places)
+        self.assertEqual(self.free(), 0)
+
+    def test_wsgi_places(self):
+        """WSGI: a request holds its place until the server closes the response, or the application fails"""
+
+        def app(environ, start_response):
+            if environ.get("fails"):
+                raise KeyError("app")
+            start_response("200 OK", [("Content-Type", "text/plain")])
+            return environ.get("body", [b"here\n"])
+
+        class Body:
+            closed = 0
+
+            def __iter__(self):
+                return iter([b"a", b"b"])
+
+            def close(self):
+                self.closed += 1
+                raise OSError("close")
+
+        def get(**more):
+            environ = {"QUERY_STRING": "", "user": "u", **more}
+            setup_testing_defaults(environ)
+            return middleware(environ, lambda status, headers, exc_info=None: None)
+
+        middleware = wsgi.Middleware(app, self.places())
+        body = get()
+        self.assertEqual((b"".join(body), self.free()), (b"here\n", 0))
+        self.assertEqual(list(get()), [b"429 Too Many Requests\n"])
+        body.close()
+        self.assertEqual(self.free(), 1)
+        self.assertRaises(KeyError, get, fails=True)
+        self.assertEqual(self.free(), 1)
+        given = Body()
+        body = get(body=given)
+        self.assertEqual((list(body), self.free()), ([b"a", b"b"], 0))
+        self.assertRaises(OSError, body.close)
+        self.assertEqual((given.closed, self.free()), (1, 1))
+
+    def test_asgi_places(self):
+        """ASGI: a request holds its place until the application has ended, also by an exception or a cancellation"""
+        seen = []
+
+        async def app(scope, receive, send):
+            seen.append(self.free())
+            if scope["path"] == "/fails":
+                raise KeyError("app")
+            if scope["path"] == "/waits":
+                await asyncio.Event().wait()
+
+        async def send(message):
+            seen.append(message["type"])
+
+        middleware = asgi.Middleware(app, self.places())
+
+        async def get(path):
+            await middleware({"type": "http", "method": "GET", "path": path, "user": "u"}, None, send)
+
+        async def main():
+            await get("/")
+            with self.assertRaises(KeyError):
+                await get("/fails")
+            task = asyncio.create_task(get("/waits"))
+            await asyncio.sleep(0)
+            await get("/")
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+        asyncio.run(main())
+        self.assertEqual(seen, [0, 0, 0, "http.response.start", "http.response.body"])
+        self.assertEqual(self.free(), 1)
 
     def test_threads(self):
         """threads on one gate get the capacity together"""

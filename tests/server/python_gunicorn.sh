@@ -8,7 +8,7 @@
 . "$SOURCE/tests/server/python.inc"
 . "$SOURCE/tests/server/server.inc"
 
-for command in curl jq; do
+for command in curl jq perl; do
 	command -v $command >/dev/null || skip_all "no $command"
 done
 command -v gunicorn >/dev/null || skip_all "no gunicorn"
@@ -129,6 +129,61 @@ others() {
 	shmlimit destroy "$SEGMENT"
 }
 [ "$(id -u)" -ne 0 ] || others
+
+# Two at once, over four workers; /held/large is more than sockets can take.
+wsgi_held='
+from shmlimit import Gate, Limit, wsgi
+def hello(environ, start_response):
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    return (b"x" * 2**20 for _ in range(64)) if environ["PATH_INFO"] == "/held/large" else [b"hello"]
+app = wsgi.Middleware(hello, Gate("%s", [Limit("p", lambda environ: "all", rate="2 at once for 1h")]))
+'
+asgi_held='
+from shmlimit import Gate, Limit, asgi
+async def hello(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    for _ in range(64 if scope["path"] == "/held/large" else 0):
+        await send({"type": "http.response.body", "body": b"x" * 2**20, "more_body": True})
+    await send({"type": "http.response.body"})
+app = asgi.Middleware(hello, Gate("%s", [Limit("p", lambda scope: "all", rate="2 at once for 1h")]))
+'
+hold() {
+	rm -f "$TMP/held.$1"
+	perl "$SOURCE/tests/server/hold.pl" "${url##*:}" /held/large "$TMP/held.$1" &
+	held=$!
+	servers="$servers $held"
+	within test -s "$TMP/held.$1"
+}
+free() { [ "$(shmlimit peek "$SEGMENT.held" p all | sed -n 's/^remaining: //p')" = "$1" ]; }
+# places APP CLASS
+places() {
+	kind="$1, ${2##*.}"
+	start "$1" "$2"
+	hold 1
+	first=$held
+	hold 2
+	is "$(cat "$TMP/held.1" "$TMP/held.2" | tr '\n' ' ')" "200 200 " "$kind: as many requests are served at once as there are places"
+	answers 429
+	ok $? "$kind: one more is denied while they last"
+	kill -USR1 "$first"
+	wait "$first"
+	within free 1
+	ok $? "$kind: a place is free after its response was sent"
+	kill -KILL "$held"
+	wait "$held" 2>/dev/null
+	within free 2
+	ok $? "$kind: a place is free after its client went away"
+	kill -TERM "$server"
+	wait "$server"
+	shmlimit destroy "$SEGMENT.held"
+}
+# shellcheck disable=SC2059 # the segment is the format's argument
+{
+	printf "$wsgi_held" "$SEGMENT.held" >"$TMP/wsgi_held.py"
+	printf "$asgi_held" "$SEGMENT.held" >"$TMP/asgi_held.py"
+}
+places wsgi_held gthread
+places asgi_held uvicorn.workers.UvicornWorker
 
 shmlimit create "$SEGMENT" --slots 1024
 laws wsgi sync

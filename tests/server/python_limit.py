@@ -48,6 +48,42 @@ class LimitLaws(unittest.TestCase):
         with Limiter(SEGMENT) as limiter:
             self.assertEqual(limiter.rules(), ["python_limit.LimitLaws.test_function._locals_.hello"])
 
+    def test_held(self):
+        """a limit of how many at once counts a call until it ends, however it ends"""
+
+        self.shared = Shared(SEGMENT, slots=64, window_max=2)
+
+        @self.limit("2 at once for 2 days", key=lambda depth: "k")
+        def nested(depth):
+            return nested(depth - 1) if depth else "end"
+
+        self.assertEqual(nested(1), "end")
+        self.assertTrue(0 < self.refused(nested, 2).retry_after_s <= 2 * 86400 + 1)
+        self.assertEqual(nested(1), "end", "a denied call left the places of those that it was called from")
+        self.assertRaises(ValueError, nested.limit.take)
+        self.assertRaises(ValueError, self.limit, "2 at once", wait=True)
+
+    def test_held_async(self):
+        """a limit of how many at once counts a coroutine until it ends"""
+        self.shared = Shared(SEGMENT, slots=64, window_max=1)
+
+        @self.limit("1 at once for 2 days")
+        async def wait(event):
+            await event.wait()
+
+        async def main():
+            event = asyncio.Event()
+            task = asyncio.create_task(wait(event))
+            await asyncio.sleep(0)
+            with self.assertRaises(RateLimited):
+                await wait(event)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            event.set()
+            await wait(event)
+
+        asyncio.run(main())
+
     def test_coroutine(self):
         """a limit on a coroutine function does the same"""
 
@@ -152,8 +188,10 @@ class LimitLaws(unittest.TestCase):
 
     def test_rates(self):
         """a rate means to Python what it means to a gate, and what is none is none to both"""
+        Limiter.create(SEGMENT, slots=64, window_max=1000).close()
         for i, text in enumerate(
             "5/minute|100 per hour|10/s burst 20|10r/s|1 / 3 days|2K/h|1M per 2weeks burst=3M| 7/month |1/Y|3 PER min BURST 9|"
+            "20 at once| 3  AT ONCE FOR 2days |1K at once for minute|2 at once for 5|2 at once for|0 at once|2 at onces|2 at oncefor 5m|3at once|1/s at once|"
             "0/s|5|5/|/s|5/fortnight|5 a day|-1/s|1/0s|1/s burst 0|1/s burst|1/sburst 3|1.5/s|5/s 3|x|5m/s|1/s burst 3 4".split("|")
         ):
             try:

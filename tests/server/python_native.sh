@@ -97,8 +97,10 @@ l.rule_set("count", shmlimit.Rule(1, 0, 10**15, algorithm=shmlimit.Algorithm.COU
 def key(request):
     return request
 gate = shmlimit.Gate(sys.argv[1], [shmlimit.Limit("r", key, lambda request: 1)], x_fields=True)
+held = shmlimit.Gate(sys.argv[1] + ".held", [shmlimit.Limit("p", key, rate="1 at once")])
 def use():
-    l.take("r", "k"), l.peek("r", "k"), l.count("count", "k"), gate.ask("k"), gate.ask("\udcff"), gate.ask_fast(b"k", True)
+    l.take("r", "k"), l.peek("r", "k"), l.count("count", "k"), gate.ask("k"), gate.ask("\udcff"), gate.enter_fast(b"k", True)
+    gate.leave(held.enter("k").places)
     for wrong in 1, None:
         try:
             gate.ask(wrong)

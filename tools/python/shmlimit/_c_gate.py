@@ -6,6 +6,7 @@ SPDX-License-Identifier: BSD-2-Clause
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_size_t
 from ctypes import c_uint32, c_uint64, c_void_p
@@ -20,8 +21,8 @@ BUFFER = 6784
 OUTCOMES = ("unlimited", "passed", "rejected", "rejected-dry-run", "failed")
 """In the order of SHMLIMIT_GATE_UNLIMITED and so on."""
 
-Raw = tuple[str, int, list[tuple[Any, Any]], int, int]
-"""The outcome, the status of a refusal or 0, the fields, retry_after_ns, remaining."""
+Raw = tuple[str, int, list[tuple[Any, Any]], int, int, Any]
+"""The outcome, the status of a refusal or 0, the fields, retry_after_ns, remaining, and what leave() needs or None."""
 
 Report = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 
@@ -55,7 +56,33 @@ class Answer(Structure):
     ]
 
 
-STRUCTURES = {"gate_wrong": Wrong, "gate_key": Key, "gate_field": Field, "gate_answer": Answer}
+class Place(Structure):
+    _fields_ = [
+        ("key", c_uint32),
+        ("rule", c_int32),
+        ("struct_size", c_uint32),
+        ("cell", c_uint32),
+        ("value", c_uint64),
+    ]
+
+
+class Held(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("count", c_uint32),
+        ("segment", c_uint64),
+        ("places", Place * _c.REQUESTS_MAX),
+    ]
+
+
+STRUCTURES = {
+    "gate_wrong": Wrong,
+    "gate_key": Key,
+    "gate_field": Field,
+    "gate_answer": Answer,
+    "gate_place": Place,
+    "gate_held": Held,
+}
 
 PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "gate_open": (c_int, [c_char_p, POINTER(c_void_p)]),
@@ -64,6 +91,8 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "gate_report": (None, [c_void_p, Report, c_void_p]),
     "gate_attach": (c_int, [c_void_p]),
     "gate_ask": (c_int, [c_void_p, POINTER(Key), c_size_t, POINTER(Answer)]),
+    "gate_enter": (c_int, [c_void_p, POINTER(Key), c_size_t, POINTER(Answer), POINTER(Held)]),
+    "gate_leave": (c_int, [c_void_p, POINTER(Key), c_size_t, POINTER(Held)]),
 }
 
 _loaded: SimpleNamespace | None = None
@@ -90,7 +119,9 @@ def _cost(cost: int | Callable[[Any], int], request: Any) -> int:
     return min(tokens, _c.UINT64_MAX)
 
 
-def ask(handle: int, limits: tuple[tuple[Any, Any], ...], request: Any, as_bytes: bool, waits: bool, /) -> Raw:
+def ask(
+    handle: int, limits: tuple[tuple[Any, Any], ...], request: Any, as_bytes: bool, waits: bool, enters: bool, /
+) -> Raw:
     """Ask the gate, as _native.ask() does."""
     keys, n = (Key * len(limits))(), 0
     for i, (key_of, cost) in enumerate(limits):
@@ -102,9 +133,22 @@ def ask(handle: int, limits: tuple[tuple[Any, Any], ...], request: Any, as_bytes
             n += 1
     buffer = ctypes.create_string_buffer(BUFFER)
     answer = Answer(ctypes.sizeof(Answer), BUFFER, ctypes.cast(buffer, c_char_p))
-    error = load().gate_ask(handle, keys, n, ctypes.byref(answer))
+    held = Held(ctypes.sizeof(Held))
+    if enters:
+        error = load().gate_enter(handle, keys, n, ctypes.byref(answer), ctypes.byref(held))
+    else:
+        error = load().gate_ask(handle, keys, n, ctypes.byref(answer))
     if error < 0:
-        raise OSError(-error, "shmlimit_gate_ask()")
+        raise OSError(-error, os.strerror(-error))
     told: list[tuple[Any, Any]] = [(field.name, field.value) for field in answer.fields[: answer.field_count]]
     fields = [(name.lower(), value) if as_bytes else (name.decode(), value.decode()) for name, value in told]
-    return OUTCOMES[answer.outcome], answer.status, fields, answer.retry_after_ns, answer.remaining
+    places = (keys, n, held) if held.count else None
+    return OUTCOMES[answer.outcome], answer.status, fields, answer.retry_after_ns, answer.remaining, places
+
+
+def leave(handle: int, places: Any, /) -> None:
+    """Leave the places that ask() returned, as _native.leave() does."""
+    keys, n, held = places
+    error = load().gate_leave(handle, keys, n, ctypes.byref(held))
+    if error < 0:
+        raise OSError(-error, os.strerror(-error))

@@ -59,6 +59,17 @@ struct gate_answer {
 	struct gate_field fields[FIELDS_MAX];
 };
 
+struct gate_held {
+	uint32_t struct_size, count;
+	uint64_t segment;
+	struct {
+		uint32_t key;
+		int32_t rule;
+		uint32_t struct_size, cell;
+		uint64_t value;
+	} places[REQUESTS_MAX];
+};
+
 #ifdef SHMLIMIT_GATE_H /* tests/server/python_native.sh includes it */
 #define SAME(s, m) _Static_assert(sizeof(struct s) == sizeof(struct shmlimit_##s) && \
 	                          offsetof(struct s, m) == offsetof(struct shmlimit_##s, m), #s)
@@ -67,6 +78,7 @@ SAME(count, ttl_ns);
 SAME(gate_key, cost);
 SAME(gate_field, value_length);
 SAME(gate_answer, fields);
+SAME(gate_held, places);
 _Static_assert(BUFFER_EACH == SHMLIMIT_GATE_BUFFER_EACH && REQUESTS_MAX == SHMLIMIT_REQUESTS_MAX, "constants");
 #endif
 
@@ -78,6 +90,8 @@ struct functions {
 	int (*count)(void *limiter, int rule, const void *key, size_t key_len, int64_t n, uint64_t ttl_ns, int64_t bound,
 	             uint32_t flags, struct count *out);
 	int (*gate_ask)(void *gate, const struct gate_key *keys, size_t n, struct gate_answer *out);
+	int (*gate_enter)(void *gate, const struct gate_key *keys, size_t n, struct gate_answer *out, struct gate_held *held);
+	int (*gate_leave)(void *gate, const struct gate_key *keys, size_t n, struct gate_held *held);
 	int (*gate_attach)(void *gate);
 	void (*gate_report)(void *gate, void (*report)(void *arg, int bad, const char *text), void *arg);
 };
@@ -458,14 +472,36 @@ static PyObject *make_fields(const struct state *s, const struct gate_answer *an
 	return fields;
 }
 
-static PyObject *make_gate_answer(const struct state *s, const struct gate_answer *answer, int as_bytes)
+/* What leave() needs: the bytes of `held`, and each limit with its key. None if there are no places. */
+static PyObject *make_places(const struct gate_held *held, const struct gate_key *keys, Py_ssize_t n)
 {
-	PyObject *made = PyTuple_New(5), *fields = make_fields(s, answer, as_bytes);
+	PyObject *made;
+
+	if (held->count == 0)
+		return shared(Py_None);
+	made = PyTuple_New(1 + 2 * n);
+	for (Py_ssize_t i = 0; made != NULL && i < 1 + 2 * n; i++) {
+		const struct gate_key *key = &keys[(i - 1) / 2];
+		PyObject *part = i == 0     ? PyBytes_FromStringAndSize((const char *)held, sizeof(*held)) :
+		                 i % 2 == 1 ? PyLong_FromUnsignedLong(key->limit) :
+		                              PyBytes_FromStringAndSize(key->bytes, key->length);
+
+		if (part == NULL || PyTuple_SetItem(made, i, part) != 0)
+			Py_CLEAR(made);
+	}
+	return made;
+}
+
+/* Takes the reference to `places`. */
+static PyObject *make_gate_answer(const struct state *s, const struct gate_answer *answer, int as_bytes, PyObject *places)
+{
+	PyObject *made = PyTuple_New(6), *fields = make_fields(s, answer, as_bytes);
 	PyObject *status = PyLong_FromUnsignedLong(answer->status);
 	PyObject *retry_after_ns = PyLong_FromUnsignedLongLong(answer->retry_after_ns);
 	PyObject *remaining = PyLong_FromUnsignedLongLong(answer->remaining);
 
-	if (made == NULL || fields == NULL || status == NULL || retry_after_ns == NULL || remaining == NULL) {
+	if (made == NULL || fields == NULL || status == NULL || retry_after_ns == NULL || remaining == NULL || places == NULL) {
+		Py_XDECREF(places);
 		Py_XDECREF(made);
 		Py_XDECREF(fields);
 		Py_XDECREF(status);
@@ -478,48 +514,97 @@ static PyObject *make_gate_answer(const struct state *s, const struct gate_answe
 	PyTuple_SetItem(made, 2, fields);
 	PyTuple_SetItem(made, 3, retry_after_ns);
 	PyTuple_SetItem(made, 4, remaining);
+	PyTuple_SetItem(made, 5, places);
 	return made;
 }
 
-/* ask(gate, limits, request, as_bytes, waits): (outcome, status, fields, retry_after_ns, remaining) */
+static PyObject *raise(int error)
+{
+	errno = -error;
+	return PyErr_SetFromErrno(PyExc_OSError);
+}
+
+/* ask(gate, limits, request, as_bytes, waits, enters): (outcome, status, fields, retry_after_ns, remaining, places) */
 static PyObject *ask(PyObject *module, PyObject *const *args, Py_ssize_t n)
 {
 	const struct state *s = PyModule_GetState(module);
 	_Alignas(8) char buffer[REQUESTS_MAX * BUFFER_EACH + BUFFER_REST];
+	struct gate_held held = { .struct_size = sizeof(held) };
 	struct gate_key keys[REQUESTS_MAX];
 	struct gate_answer answer;
-	PyObject *held[REQUESTS_MAX], *made;
+	PyObject *objects[REQUESTS_MAX], *made, *places;
 	int count, error;
 	void *gate;
 
-	if (n != 5 || s->f.gate_ask == NULL || !PyLong_Check(args[0]) || !PyTuple_Check(args[1])) {
-		PyErr_SetString(PyExc_TypeError, "ask(gate, limits, request, as_bytes, waits)");
+	if (n != 6 || s->f.gate_ask == NULL || !PyLong_Check(args[0]) || !PyTuple_Check(args[1])) {
+		PyErr_SetString(PyExc_TypeError, "ask(gate, limits, request, as_bytes, waits, enters)");
 		return NULL;
 	}
 	gate = PyLong_AsVoidPtr(args[0]);
-	count = read_keys(args[1], args[2], keys, held);
+	count = read_keys(args[1], args[2], keys, objects);
 	if (count < 0)
 		return NULL;
 	answer.struct_size = sizeof(answer);
 	answer.buffer = buffer;
 	answer.buffer_size = sizeof(buffer);
+#define ASK (args[5] == Py_True ? s->f.gate_enter(gate, keys, (size_t)count, &answer, &held) : \
+	                          s->f.gate_ask(gate, keys, (size_t)count, &answer))
 	if (args[4] == Py_True) {
 		Py_BEGIN_ALLOW_THREADS
-		error = s->f.gate_ask(gate, keys, (size_t)count, &answer);
+		error = ASK;
 		Py_END_ALLOW_THREADS
 	} else {
-		error = s->f.gate_ask(gate, keys, (size_t)count, &answer);
+		error = ASK;
 	}
+#undef ASK
 	if (__atomic_load_n(&lines, __ATOMIC_RELAXED) != NULL)
 		log_lines(s);
-	made = error >= 0 ? make_gate_answer(s, &answer, args[3] == Py_True) : NULL;
 	if (error < 0) {
-		errno = -error;
-		PyErr_SetFromErrno(PyExc_OSError);
+		made = raise(error);
+	} else {
+		places = make_places(&held, keys, count);
+		made = make_gate_answer(s, &answer, args[3] == Py_True, places);
+		if (made == NULL)
+			(void)s->f.gate_leave(gate, keys, (size_t)count, &held);
 	}
 	while (count > 0)
-		Py_DECREF(held[--count]);
+		Py_DECREF(objects[--count]);
 	return made;
+}
+
+/* leave(gate, places): the places that ask() returned. */
+static PyObject *leave(PyObject *module, PyObject *const *args, Py_ssize_t n)
+{
+	const struct state *s = PyModule_GetState(module);
+	struct gate_key keys[REQUESTS_MAX];
+	struct gate_held held;
+	Py_ssize_t parts, length;
+	char *bytes;
+	int error;
+
+	if (n != 2 || s->f.gate_leave == NULL || !PyLong_Check(args[0]) || !PyTuple_Check(args[1]) ||
+	    (parts = PyTuple_Size(args[1])) % 2 != 1 || parts > 1 + 2 * REQUESTS_MAX) {
+		PyErr_SetString(PyExc_TypeError, "leave(gate, places)");
+		return NULL;
+	}
+	if (PyBytes_AsStringAndSize(PyTuple_GetItem(args[1], 0), &bytes, &length) != 0)
+		return NULL;
+	if (length != sizeof(held))
+		return raise(-EINVAL);
+	memcpy(&held, bytes, sizeof(held));
+	for (Py_ssize_t i = 0; i < parts / 2; i++) {
+		keys[i].limit = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GetItem(args[1], 1 + 2 * i));
+		if (PyErr_Occurred() || PyBytes_AsStringAndSize(PyTuple_GetItem(args[1], 2 + 2 * i), &bytes, &length) != 0)
+			return NULL;
+		keys[i].bytes = bytes;
+		keys[i].length = (uint32_t)length;
+	}
+	error = s->f.gate_leave(PyLong_AsVoidPtr(args[0]), keys, (size_t)parts / 2, &held);
+	if (error < 0)
+		return raise(error);
+	if (__atomic_load_n(&lines, __ATOMIC_RELAXED) != NULL)
+		log_lines(s);
+	Py_RETURN_NONE;
 }
 
 /* attach(gate, waits): the error, negative, or 0 */
@@ -600,6 +685,7 @@ static PyMethodDef methods[] = {
 	{ "peek", FAST(peek), METH_FASTCALL, NULL },
 	{ "count", FAST(count), METH_FASTCALL, NULL },
 	{ "ask", FAST(ask), METH_FASTCALL, NULL },
+	{ "leave", FAST(leave), METH_FASTCALL, NULL },
 	{ "attach", attach, METH_VARARGS, NULL },
 	{ "watch", watch, METH_O, NULL },
 	{ NULL, NULL, 0, NULL },

@@ -62,22 +62,31 @@ def client_behind(*proxies: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 class Middleware:
-    """Refuses what the gate refuses, and tells clients where they stand. A WebSocket that is refused is closed before
+    """Refuses what the gate refuses, and tells clients where they stand. A limit of how many at once counts a request, or a
+    WebSocket, until the application is done with it. A WebSocket that is refused is closed before
     it was accepted, which clients see as 403. What became of a request is in scope["shmlimit.status"]."""
 
     def __init__(self, app: App, gate: Gate) -> None:
         self.app = app
         self.gate = gate
-        self._ask = gate.ask_fast
+        self._enter = gate.enter_fast
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return await self.app(scope, receive, send)
-        answer = await asyncio.to_thread(self._ask, scope, True) if self.gate.waits else self._ask(scope, True)
-        outcome, refusal, fields, _, _ = answer
+        answer = await asyncio.to_thread(self._enter, scope, True) if self.gate.waits else self._enter(scope, True)
+        outcome, refusal, fields, _, _, places = answer
         scope["shmlimit.status"] = outcome
         if refusal:
             return await _refuse(scope, send, refusal, fields)
+        if places is None:
+            return await self._serve(scope, receive, send, fields)
+        try:
+            await self._serve(scope, receive, send, fields)
+        finally:
+            self.gate.leave(places)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, fields: list[tuple[bytes, bytes]]) -> None:
         if not fields:
             return await self.app(scope, receive, send)
 

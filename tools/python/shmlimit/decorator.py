@@ -6,15 +6,16 @@ SPDX-License-Identifier: BSD-2-Clause
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from . import _c, rate
-from .limiter import NEVER, Result
+from .limiter import NEVER, Algorithm, Result
 from .shared import Shared, rule_name
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -40,6 +41,9 @@ class limit:  # noqa: N801 # a decorator
     As a decorator it raises RateLimited, or, with `wait`, waits until the call fits, up to max_wait_s. `key` is a str or a
     function of the call's arguments; calls with the same key share the tokens. The rule has the function's name, unless `rule`
     says another. `segment` is a name or a Shared; default python-UID. Thread-safe; works on in forked children.
+
+    "2 at once" limits how many calls run at the same time: a call that is denied raises RateLimited, and there is no `wait`.
+    A segment that exists needs room for places, as create's window_max gives it.
     """
 
     def __init__(
@@ -57,14 +61,30 @@ class limit:  # noqa: N801 # a decorator
         self._rule_name = None if rule is None else rule_name(rule)
         self._cost = cost
         self._wait = wait
-        self._rule = replace(rate.parse(text), max_wait_ns=int(max_wait_s * 1e9))
-        self._shared = segment if isinstance(segment, Shared) else Shared(segment)
+        self._rule = rate.parse(text)
+        self._holds = self._rule.algorithm == Algorithm.HOLD
+        if self._holds and (wait or cost != 1):
+            raise ValueError(f'"{text}": limits of how many at once have no wait and no cost')
+        if not self._holds:
+            self._rule = replace(self._rule, max_wait_ns=int(max_wait_s * 1e9))
+        window_max = self._rule.capacity if self._holds else 0
+        self._shared = segment if isinstance(segment, Shared) else Shared(segment, window_max=window_max)
         self._text = text
         self._memory = None if _c.available else rate.Memory([text], [429])
 
     def __call__(self, function: Function) -> Function:
         if self._rule_name is None:
             self._rule_name = rule_name(f"{function.__module__}.{function.__qualname__}")
+
+        @functools.wraps(function)
+        def held(*args: Any, **kwargs: Any) -> Any:
+            with self.held(self._key_of(args, kwargs)):
+                return function(*args, **kwargs)
+
+        @functools.wraps(function)
+        async def held_async(*args: Any, **kwargs: Any) -> Any:
+            with self.held(self._key_of(args, kwargs)):
+                return await function(*args, **kwargs)
 
         @functools.wraps(function)
         def limited(*args: Any, **kwargs: Any) -> Any:
@@ -80,17 +100,38 @@ class limit:  # noqa: N801 # a decorator
                 self.take(key, self._cost)
             return await function(*args, **kwargs)
 
-        wrapper: Any = limited_async if inspect.iscoroutinefunction(function) else limited
+        wrappers: tuple[Any, Any] = (held, held_async) if self._holds else (limited, limited_async)
+        wrapper = wrappers[inspect.iscoroutinefunction(function)]
         wrapper.limit = self
         return wrapper  # type: ignore[no-any-return]
+
+    @contextlib.contextmanager
+    def held(self, key: str | bytes = "") -> Iterator[None]:
+        """Hold a place while a with statement runs, or raise RateLimited."""
+        name = self._rule_name or rule_name(self._text)
+        if self._memory is None:
+            with self._shared.use("enter", name, self._rule, key) as place:
+                if not place:
+                    raise RateLimited(name, place.result.retry_after_ns / 1e9)
+                yield
+            return
+        outcome, _, _, retry_after_ns, _, places = self._memory.ask(0, ((lambda _: key, 1),), None, False, False, True)
+        if outcome != "passed":
+            raise RateLimited(name, retry_after_ns / 1e9)
+        try:
+            yield
+        finally:
+            self._memory.leave(0, places)
 
     def _key_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | bytes:
         return self._key if isinstance(self._key, str) else self._key(*args, **kwargs)
 
     def _use(self, operation: str, key: str | bytes, *arguments: int) -> Result:
         name = self._rule_name or rule_name(self._text)
+        if self._holds:
+            raise ValueError(f"limit {name}: says how many at once: use held()")
         if self._memory is not None:
-            outcome, _, _, retry_after_ns, _ = self._memory.ask(0, ((lambda _: key, arguments[0]),), None, False, False)
+            outcome, _, _, retry_after_ns, _, _ = self._memory.ask(0, ((lambda _: key, arguments[0]),), None, False, False, False)
             result = Result(outcome == "passed", self._rule.capacity, 0, 0, retry_after_ns, 0)
         else:
             result = self._shared.use(operation, name, self._rule, key, *arguments)

@@ -16,6 +16,8 @@ from typing import Any, Optional, Union
 from fastapi import HTTPException, Request, Response
 
 from .gate import Gate, Limit, is_address, status_line
+from .limiter import Algorithm
+from .rate import parse
 from .shared import rule_name
 
 
@@ -28,7 +30,8 @@ def client(request: Request) -> str:
 class RateLimit:
     """Refuses with status 429, and adds the RateLimit fields to the answer. `key` is a function of the request; None: it is
     not limited. Limits with the same rule and key share tokens; the rule's name is by default made of the rate. `segment`
-    is by default python-UID; options are those of Gate."""
+    is by default python-UID; options are those of Gate. How many at once ("20 at once") is a matter of asgi.Middleware, which
+    knows when a response has ended."""
 
     def __init__(
         self,
@@ -40,6 +43,8 @@ class RateLimit:
         segment: Optional[str] = None,
         **options: Any,
     ) -> None:
+        if parse(rate).algorithm == Algorithm.HOLD:
+            raise ValueError(f'rate "{rate}": limits how many at once: use shmlimit.asgi.Middleware')
         limit = Limit(rule_name(rate if rule is None else rule), key, cost, rate=rate)
         self.gate = Gate(segment or f"python-{os.geteuid()}", [limit], **options)
 

@@ -37,7 +37,8 @@ class Limit:
     key: Callable[[Any], str | bytes | None]
     cost: int | Callable[[Any], int] = 1
     rate: str | None = None
-    """ "5/minute", "100 per hour", "10/s burst 20": the segment and the rule are created if they are missing."""
+    """ "5/minute", "100 per hour", "10/s burst 20", or "20 at once": the segment and the rule are created if they are
+    missing."""
     algorithm: str = "funnel"
     """Of a rule that is created: "funnel" or "window"."""
     prefix: tuple[int, int] | None = None
@@ -67,6 +68,8 @@ class Answer(NamedTuple):
     """Rejected: the same request fits after this long; 2**64 - 1: never."""
     remaining: int
     """Tokens left in the limit that has the fewest; 2**64 - 1: not known."""
+    places: Any = None
+    """What Gate.leave() needs, or None if the request holds no places."""
 
     def __bool__(self) -> bool:
         return self.refusal == 0
@@ -128,12 +131,15 @@ class Gate:
         self._limits = tuple((limit.key, limit.cost) for limit in limits)
         self.waits = engine is not None
         """A request may wait for the engine, so asyncio asks in a thread."""
-        self._ask: Callable[[int, tuple[tuple[Any, Any], ...], Any, bool, bool], Raw]
+        self._ask: Callable[[int, tuple[tuple[Any, Any], ...], Any, bool, bool, bool], Raw]
+        self._leave: Callable[[int, Any], None]
         if not _c.available:
-            self._ask = Memory([limit.rate for limit in limits], [0 if dry_run else int(status)] * len(limits)).ask
+            memory = Memory([limit.rate for limit in limits], [0 if dry_run else int(status)] * len(limits))
+            self._ask, self._leave = memory.ask, memory.leave
             return
         self._library = _c_gate.load()
         self._ask = native.ask if native else _c_gate.ask
+        self._leave = native.leave if native else _c_gate.leave
         self._open("\n".join([" ".join(words), *(limit._spec() for limit in limits)]))
         # A gate that creates does so with the first request: a server that forks may change its user before that.
         if not creates:
@@ -171,9 +177,18 @@ class Gate:
         return error == 0
 
     def ask(self, request: Any) -> Answer:
-        """Decide about a request."""
-        return Answer(*self._ask(self._handle, self._limits, request, False, self.waits))
+        """Decide about a request. It keeps a place of a rule that says how many at once until the rule's period is over."""
+        return Answer(*self._ask(self._handle, self._limits, request, False, self.waits, False))
 
-    def ask_fast(self, request: Any, as_bytes: bool = False) -> Raw:
-        """What ask() answers as a plain tuple; as_bytes: with fields as ASGI has them."""
-        return self._ask(self._handle, self._limits, request, as_bytes, self.waits)
+    def enter(self, request: Any) -> Answer:
+        """As ask(), for a request that holds its places only until leave()."""
+        return Answer(*self._ask(self._handle, self._limits, request, False, self.waits, True))
+
+    def enter_fast(self, request: Any, as_bytes: bool = False) -> Raw:
+        """What enter() answers as a plain tuple; as_bytes: with fields as ASGI has them."""
+        return self._ask(self._handle, self._limits, request, as_bytes, self.waits, True)
+
+    def leave(self, places: Any) -> None:
+        """Leave the places of an answer, when its request has ended. None is allowed."""
+        if places is not None:
+            self._leave(self._handle, places)

@@ -5,7 +5,7 @@ SPDX-License-Identifier: BSD-2-Clause
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .forwarded import UNIX, Proxies
@@ -35,23 +35,60 @@ def client_behind(*proxies: str) -> Callable[[Mapping[str, Any]], str]:
     return client_of
 
 
+class _Held:
+    """The body of a response whose request holds places until the server closes it."""
+
+    def __init__(self, body: Iterable[bytes], leave: Callable[[], None]) -> None:
+        self._body = body
+        self._leave = leave
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._body)
+
+    def close(self) -> None:
+        try:
+            close = getattr(self._body, "close", None)
+            if close is not None:
+                close()
+        finally:
+            self._leave()
+
+
 class Middleware:
-    """Refuses what the gate refuses, and tells clients where they stand. The access log can have what became of
+    """Refuses what the gate refuses, and tells clients where they stand. A limit of how many at once counts a request until its
+    response was sent or the client is gone, which is when the server closes the response. The access log can have what became of
     each request from environ["shmlimit.status"]."""
 
     def __init__(self, app: WSGIApplication, gate: Gate) -> None:
         self.app = app
         self.gate = gate
-        self._ask = gate.ask_fast
+        self._enter = gate.enter_fast
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        outcome, refusal, fields, _, _ = self._ask(environ)
+        outcome, refusal, fields, _, _, places = self._enter(environ)
         environ["shmlimit.status"] = outcome
         if refusal:
             line = status_line(refusal)
             body = line.encode() + b"\n"
             start_response(line, [("Content-Type", "text/plain"), ("Content-Length", str(len(body))), *fields])
             return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
+        if places is not None:
+            return self._hold(environ, start_response, fields, places)
+        return self._serve(environ, start_response, fields)
+
+    def _hold(
+        self, environ: WSGIEnvironment, start_response: StartResponse, fields: list[tuple[str, str]], places: Any
+    ) -> Iterable[bytes]:
+        try:
+            body = self._serve(environ, start_response, fields)
+        except BaseException:
+            self.gate.leave(places)
+            raise
+        return _Held(body, lambda: self.gate.leave(places))
+
+    def _serve(
+        self, environ: WSGIEnvironment, start_response: StartResponse, fields: list[tuple[str, str]]
+    ) -> Iterable[bytes]:
         if not fields:
             return self.app(environ, start_response)
 
