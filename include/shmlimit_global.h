@@ -63,6 +63,21 @@ struct shmlimit_global_options {
 	uint64_t reserved[4];      /* must be zero */
 };
 
+/* An answer of shmlimit_global_begin() and shmlimit_global_poll(): not decided yet. */
+#define SHMLIMIT_GLOBAL_PENDING 2
+
+/* shmlimit_global_ticket.flags: without an agent on_failure decides at once, instead of waiting for the backend. */
+#define SHMLIMIT_GLOBAL_NO_WAIT 1u
+
+/* A request that waits for the backend while its caller does other work. */
+struct shmlimit_global_ticket {
+	uint32_t struct_size;      /* sizeof(struct shmlimit_global_ticket) */
+	uint32_t flags;            /* 0 or SHMLIMIT_GLOBAL_NO_WAIT */
+	uint64_t poll_ns;          /* PENDING: poll again after this long, and at the deadline at the latest */
+	struct shmlimit_request request; /* what was asked; the key's bytes must stay until the request is decided */
+	uint64_t opaque[7];        /* of the library */
+};
+
 /* What a backend reports about itself. */
 struct shmlimit_global_info {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_global_info) */
@@ -164,6 +179,34 @@ int shmlimit_global_take(struct shmlimit_global *global, int rule, const void *k
  */
 int shmlimit_global_take_many(struct shmlimit_global *global, const struct shmlimit_request *requests, size_t n,
                               int *answers, struct shmlimit_result *results);
+
+/*
+ * For event loops: shmlimit_global_take() in steps, none of which waits for the agent. Set the ticket's struct_size and
+ * flags. Returns what shmlimit_global_take() returns, or SHMLIMIT_GLOBAL_PENDING: the agent is asked, or another caller
+ * that asks for this key is waited for. Then call shmlimit_global_poll() until it decides, each time after
+ * ticket->poll_ns: at first 100 us, later half of the time since the begin, at most 16 ms. At the deadline, on_failure
+ * decides. *r is filled by the call that decides.
+ *
+ * Without an agent for this backend and prefix, shmlimit_global_begin() waits for the backend as shmlimit_global_take() does,
+ * and so does shmlimit_global_poll() if the agent has ended meanwhile. With SHMLIMIT_GLOBAL_NO_WAIT, on_failure decides at
+ * once instead, and neither ever waits.
+ *
+ * A ticket belongs to the process that began it. Any of its handles for the same limiter, URL and options may poll it,
+ * one thread at a time. Several tickets may have the same key. A ticket that is neither polled nor cancelled is like that
+ * of a killed process: its tokens are lost, as if they were spent, and its place is free again after at most a minute.
+ * Errors besides those of shmlimit_global_take(): -EINVAL the ticket has a wrong struct_size or flag, or is not pending.
+ * Cost: a take, without a system call except the clock's, and one to wake the agent.
+ */
+int shmlimit_global_begin(struct shmlimit_global *global, const struct shmlimit_request *request,
+                          struct shmlimit_global_ticket *ticket, struct shmlimit_result *r);
+int shmlimit_global_poll(struct shmlimit_global *global, struct shmlimit_global_ticket *ticket,
+                         struct shmlimit_result *r);
+
+/*
+ * The request is no longer wanted, such as that of a client that has gone. Tokens that were taken for it meanwhile are
+ * given back to this host's lease. Does nothing if the ticket is not pending.
+ */
+void shmlimit_global_cancel(struct shmlimit_global *global, struct shmlimit_global_ticket *ticket);
 
 /*
  * Ask the backend what it is. *out may be NULL. The circuit breaker is ignored. Returns 0, or,

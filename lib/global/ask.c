@@ -212,10 +212,10 @@ static int ask_directly(struct shmlimit_global *g, struct ask *asks, size_t n, u
 	return 1;
 }
 
-/* BOUND: the deadline. Keys that other processes ask for are checked again after each nap. */
-void ask_there(struct shmlimit_global *g, struct ask *asks, size_t n)
+/* BOUND: until_ns. Keys that other processes ask for are checked again after each nap. */
+void ask_until(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns)
 {
-	uint64_t now_ns = wire_now_ns(), until_ns = now_ns + g->options.deadline_ns;
+	uint64_t now_ns;
 	struct trouble waited = { .kind = TROUBLE_WAITED };
 
 	for (unsigned naps = 0;; naps++) {
@@ -238,4 +238,9 @@ void ask_there(struct shmlimit_global *g, struct ask *asks, size_t n)
 	}
 	handle_say(g, &waited, NULL);
 	ask_give_up_all(g, asks, n);
+}
+
+void ask_there(struct shmlimit_global *g, struct ask *asks, size_t n)
+{
+	ask_until(g, asks, n, wire_now_ns() + g->options.deadline_ns);
 }

@@ -59,7 +59,8 @@ enum ask_state ask_settle(struct shmlimit_global *g, struct ask *ask, const stru
 void ask_give_up(struct shmlimit_global *g, struct ask *ask);
 void ask_give_up_all(struct shmlimit_global *g, struct ask *asks, size_t n);
 
-/* Decide, by the deadline, those of n asks (1 to ASKS_MAX) that ask_slot() did not decide. */
+/* Decide those of n asks (1 to ASKS_MAX) that ask_slot() did not decide: by the deadline, or until_ns. */
 void ask_there(struct shmlimit_global *g, struct ask *asks, size_t n);
+void ask_until(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns);
 
 #endif

@@ -20,8 +20,7 @@ static void ask_later(struct shmlimit_global *g, struct ask *a)
 	a->answer = SHMLIMIT_LEASE_WAIT;
 }
 
-/* Returns whether it was posted. */
-static int post(struct shmlimit_global *g, struct ask *a, struct ticket *ticket)
+int ask_agent_post(struct shmlimit_global *g, struct ask *a, struct ticket *ticket)
 {
 	struct request_text text;
 	int error = ask_rule(g, a);
@@ -48,21 +47,19 @@ static int post(struct shmlimit_global *g, struct ask *a, struct ticket *ticket)
 	return 0;
 }
 
-static void fetch(struct shmlimit_global *g, struct ask *a, const struct ticket *ticket, uint64_t until_ns)
+void ask_agent_settle(struct shmlimit_global *g, struct ask *a, enum request_state state,
+                      const struct request_answer *answer)
 {
-	struct request_answer answer;
-	enum request_state state = requests_wait(g->requests, ticket, until_ns, &answer);
-
 	switch (state) {
 	case REQUEST_ALLOWED:
 	case REQUEST_DENIED:
 		a->answer = state == REQUEST_ALLOWED ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
 		if (a->r != NULL)
 			*a->r = (struct shmlimit_result){
-				.limit = answer.limit,
-				.remaining = answer.remaining,
-				.retry_after_ns = answer.retry_after_ns,
-				.reset_after_ns = answer.reset_after_ns,
+				.limit = answer->limit,
+				.remaining = answer->remaining,
+				.retry_after_ns = answer->retry_after_ns,
+				.reset_after_ns = answer->reset_after_ns,
 			};
 		break;
 	case REQUEST_FAILED:
@@ -80,12 +77,15 @@ static void fetch(struct shmlimit_global *g, struct ask *a, const struct ticket 
 void ask_agent(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns)
 {
 	struct ticket tickets[ASKS_MAX];
+	struct request_answer answer;
 	unsigned posted = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (asks[i].answer == SHMLIMIT_LEASE_ASK && post(g, &asks[i], &tickets[i]))
+		if (asks[i].answer == SHMLIMIT_LEASE_ASK && ask_agent_post(g, &asks[i], &tickets[i]))
 			posted |= 1u << i;
 	for (size_t i = 0; i < n; i++)
 		if (posted >> i & 1)
-			fetch(g, &asks[i], &tickets[i], ask_agent_lives(g) ? until_ns : 0);
+			ask_agent_settle(g, &asks[i], requests_wait(g->requests, &tickets[i],
+			                                            ask_agent_lives(g) ? until_ns : 0, &answer),
+			                 &answer);
 }

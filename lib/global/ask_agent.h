@@ -12,6 +12,16 @@
 int ask_agent_lives(const struct shmlimit_global *g);
 
 /*
+ * Post an ask that this process has to make (LEASE_ASK). Returns whether it was posted; if not, it has an error, or
+ * became one that waits (LEASE_WAIT).
+ */
+int ask_agent_post(struct shmlimit_global *g, struct ask *ask, struct ticket *ticket);
+
+/* Apply what requests_wait() returned for it. Without an answer the ask stays what it was. */
+void ask_agent_settle(struct shmlimit_global *g, struct ask *ask, enum request_state state,
+                      const struct request_answer *answer);
+
+/*
  * Post those asks that this process has to make (LEASE_ASK), and wait for the answers. An ask that could not be
  * posted becomes one that waits (LEASE_WAIT); one without an answer stays what it was.
  */

@@ -15,6 +15,8 @@ typedef unsigned __int128 u128;
 
 #define NAP_MIN_NS 20000u
 #define NAP_MAX_NS 500000u
+#define LOOK_MIN_NS UINT64_C(100000)
+#define LOOK_MAX_NS UINT64_C(16000000)
 
 static uint64_t clamp(u128 x)
 {
@@ -63,6 +65,15 @@ uint64_t policy_nap_ns(unsigned n, uint64_t left_ns)
 	uint64_t nap_ns = n < 5 ? (uint64_t)NAP_MIN_NS << n : NAP_MAX_NS;
 
 	return nap_ns < left_ns ? nap_ns : left_ns;
+}
+
+/* Half of the time so far: an answer is found at most half as late again as it came, with few looks. */
+uint64_t policy_look_ns(uint64_t waited_ns, uint64_t left_ns)
+{
+	uint64_t look_ns = waited_ns / 2;
+
+	look_ns = look_ns < LOOK_MIN_NS ? LOOK_MIN_NS : look_ns > LOOK_MAX_NS ? LOOK_MAX_NS : look_ns;
+	return look_ns < left_ns ? look_ns : left_ns;
 }
 
 void policy_share(uint64_t milli, uint64_t *capacity, uint64_t *count, uint64_t *period_ns)

@@ -37,6 +37,9 @@ uint64_t policy_open_ns(uint64_t open_ns, uint64_t random);
 /* Returns the duration of the n-th nap, from 0, of a process that waits for another one's answer. */
 uint64_t policy_nap_ns(unsigned n, uint64_t left_ns);
 
+/* Returns the time to the next look for an answer that a caller has waited for since `waited_ns`, and awaits for left_ns. */
+uint64_t policy_look_ns(uint64_t waited_ns, uint64_t left_ns);
+
 /* Scale a limit to a host's share of it, as a funnel of its own. Each number stays 1 or more. */
 void policy_share(uint64_t milli, uint64_t *capacity, uint64_t *count, uint64_t *period_ns);
 

@@ -201,28 +201,35 @@ static int is_answer(enum request_state state)
 	return state >= REQUEST_ALLOWED && state <= REQUEST_AGAIN;
 }
 
+enum request_state requests_poll(struct requests *q, const struct ticket *ticket, struct request_answer *answer)
+{
+	const struct cell *cell = &q->cells[ticket->cell];
+	uint64_t word = load_acquire(&q->words[ticket->cell]), found;
+
+	if (with_state(word, 0) != ticket->word)
+		return REQUEST_FREE;
+	if (is_answer(state_of(word))) {
+		copy_out(answer, cell->answer, WORDS_OF(*answer));
+		found = load_relaxed(&cell->answer_seal);
+		if (found != seal(q, word, answer, sizeof(*answer)))
+			memset(answer, 0, sizeof(*answer));
+		word_cas(&q->words[ticket->cell], word, with_state(word, REQUEST_FREE));
+	}
+	return state_of(word);
+}
+
 /* BOUND: until_ns; each round but the last is a wake-up, a signal, or a change of the cell. */
 enum request_state requests_wait(struct requests *q, const struct ticket *ticket, uint64_t until_ns,
                                  struct request_answer *answer)
 {
 	uint64_t *at = &q->words[ticket->cell];
-	const struct cell *cell = &q->cells[ticket->cell];
 
 	for (;;) {
-		uint64_t word = load_acquire(at), now_ns = now();
+		enum request_state state = requests_poll(q, ticket, answer);
+		uint64_t word = with_state(ticket->word, state), now_ns = now();
 
-		if (with_state(word, 0) != ticket->word || state_of(word) == REQUEST_FREE)
-			return REQUEST_FREE;
-		if (is_answer(state_of(word))) {
-			uint64_t found;
-
-			copy_out(answer, cell->answer, WORDS_OF(*answer));
-			found = load_relaxed(&cell->answer_seal);
-			if (found != seal(q, word, answer, sizeof(*answer)))
-				memset(answer, 0, sizeof(*answer));
-			word_cas(at, word, with_state(word, REQUEST_FREE));
-			return state_of(word);
-		}
+		if (state == REQUEST_FREE || is_answer(state))
+			return state;
 		if (now_ns < until_ns)
 			futex_wait(at, word, until_ns - now_ns);
 		else if (word_cas(at, word, with_state(word, REQUEST_FREE)))

@@ -98,8 +98,15 @@ int requests_have_agent(const struct requests *q, uint64_t backend, uint64_t now
 int requests_post(struct requests *q, const struct request_text *text, struct ticket *ticket);
 
 /*
- * Wait for the answer. Returns REQUEST_ALLOWED ... _AGAIN, with *answer filled, or zeroed if its seal is wrong; or 0
- * if the time is over or the agent gave the request up. The cell is then no longer the caller's.
+ * Look for the answer. Returns REQUEST_POSTED or REQUEST_TAKEN while there is none. Otherwise the cell is no longer the
+ * caller's: REQUEST_ALLOWED ... _AGAIN, with *answer filled, or zeroed if its seal is wrong; or REQUEST_FREE: the agent
+ * gave the request up.
+ */
+enum request_state requests_poll(struct requests *q, const struct ticket *ticket, struct request_answer *answer);
+
+/*
+ * Wait for the answer. Returns as requests_poll(); REQUEST_FREE also when the time is over. The cell is then no longer
+ * the caller's.
  */
 enum request_state requests_wait(struct requests *q, const struct ticket *ticket, uint64_t until_ns,
                                  struct request_answer *answer);

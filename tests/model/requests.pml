@@ -2,7 +2,7 @@
  * requests.pml: a cell through which processes ask an agent (lib/global/requests.h), searched over all interleavings.
  * `make check` runs it (requests.sh).
  *
- * Modelled: one cell; N processes that make REQUESTS each, stop waiting at any moment, are killed between any two steps,
+ * Modelled: one cell; N processes that make REQUESTS each, wait or poll, stop or cancel at any moment, are killed between any two steps,
  * or are stopped for any time; two agents, of which one may have been stopped and replaced while it was serving. Each
  * step is one access to shared memory. The text has two parts, written and read one after the other. Each generation and
  * each request has its own number, so the seal is (request, generation), as if no hash collided.
@@ -10,7 +10,8 @@
  *
  * Laws (-DONLY=n asserts only one): 1 a process believes the answer to its own request only. 2 An agent asks only for
  * what one process wrote as a whole, and for the process that has the cell. 3 When all processes are gone, the agent
- * frees the cell. 4 An agent does not sleep while a process waits for it.
+ * frees the cell. 4 An agent does not sleep while a process waits for it. 5 The tokens of each answer are spent, given back
+ * by a process that cancels, or given back by the agent if the answer is late; only the sweep loses them.
  *
  * Variants that must fail, each with the law that it breaks:
  *  NO_GENERATION 1   words of two requests may be equal.
@@ -20,6 +21,7 @@
  *  NO_SWEEP 3        cells of killed processes are left alone.
  *  SLEEP_BLIND 4     the agent does not look once more before it sleeps.
  *  LOOK_FIRST 4      a process looks whether the agent sleeps before it posts.
+ *  CANCEL_BLIND 5    a process that cancels frees the cell with a store, after it saw that there was no answer.
  */
 #ifndef N
 #define N 2			/* processes */
@@ -41,6 +43,7 @@ byte text[2], seal_of, seal_gen;
 byte answer_of;			/* ghost: the request that was asked, with the answer */
 byte owner[N * REQUESTS + 1];	/* ghost: whose generation it is */
 byte ended;
+byte held;			/* ghost: answers whose tokens nobody has spent or given back */
 bit asleep, blocked;
 
 c_decl { static long event_count[32]; };
@@ -100,9 +103,12 @@ proctype poster(byte first) {
 		fi;
 		if
 		:: d_step { gen != mine || state == FREE -> EVENT(3, "a request was given up for its process") }
-		:: d_step { gen == mine && state == ANSWERED -> law(1, answer_of == id); state = FREE; EVENT(4, "an answer is fetched") }
+		:: d_step { gen == mine && state == ANSWERED -> law(1, answer_of == id); state = FREE; held--; EVENT(4, "an answer is fetched") }
 		:: d_step { gen == mine && state == AGAIN -> state = FREE; EVENT(5, "a request is to be made again") }
-		/* Its time is over. */
+		/* Its time is over, or it cancels. */
+#ifdef CANCEL_BLIND
+		:: gen == mine && (state == POSTED || state == TAKEN) -> state = FREE
+#endif
 		:: d_step { gen == mine && (state == POSTED || state == TAKEN) ->
 			law(4, !(blocked && asleep && state == POSTED));
 			state = FREE; EVENT(6, "a process stops waiting") }
@@ -138,9 +144,9 @@ proctype agent(bit sleeper) {
 			d_step {
 				if
 #ifdef STORE_ANSWER
-				:: true -> state = ANSWERED; answer_of = id[0]
+				:: true -> state = ANSWERED; answer_of = id[0]; held++
 #else
-				:: state == TAKEN && gen == mine -> state = ANSWERED; answer_of = id[0]
+				:: state == TAKEN && gen == mine -> state = ANSWERED; answer_of = id[0]; held++
 				:: else -> EVENT(8, "an answer comes too late")
 #endif
 				fi
@@ -158,7 +164,12 @@ proctype agent(bit sleeper) {
 		d_step { mine = 0; id[0] = 0; id[1] = 0; sealed = 0; sealed_gen = 0 }
 	:: d_step { state == TAKEN -> state = AGAIN; EVENT(10, "an agent inherits a request") }
 #ifndef NO_SWEEP
-	:: d_step { state == WRITING || state == ANSWERED || state == AGAIN -> state = FREE }
+	:: d_step { state == WRITING || state == ANSWERED || state == AGAIN ->
+			if
+			:: state == ANSWERED -> held--
+			:: else
+			fi;
+			state = FREE }
 #endif
 	:: sleeper && ended < N ->
 		asleep = 1;
@@ -178,7 +189,7 @@ proctype agent(bit sleeper) {
 #ifdef NO_SWEEP
 			|| state == WRITING || state == ANSWERED || state == AGAIN
 #endif
-			) -> law(3, state == FREE) } -> break
+			) -> law(3, state == FREE); law(5, held == 0) } -> break
 	od
 }
 
