@@ -60,9 +60,7 @@ class Place(Structure):
     _fields_ = [
         ("key", c_uint32),
         ("rule", c_int32),
-        ("struct_size", c_uint32),
-        ("cell", c_uint32),
-        ("value", c_uint64),
+        ("hold", _c.Hold),
     ]
 
 
