@@ -52,12 +52,37 @@ static inline uint64_t count_range_ns(const struct layout_params *params)
 }
 
 /* What a word says at now_ns. */
-struct count count_read(const struct layout_params *params, uint64_t word, uint64_t now_ns);
+static inline struct count count_read(const struct layout_params *params, uint64_t word, uint64_t now_ns)
+{
+	unsigned quota_bits = params_quota_bits(params);
+	struct count count = { .until_ns = word >> quota_bits << params_token_bits(params) };
 
-uint64_t count_pack(const struct layout_params *params, struct count count);
+	count.left_ns = (count.until_ns - now_ns) & count_range_ns(params);
+	if (count.left_ns > params->ahead)
+		count.left_ns = 0;
+	if (count.left_ns == 0)
+		return count;
+	count.n = word & (((uint64_t)1 << quota_bits) - 1);
+	if (count.n > params->capacity)
+		count.n = params->capacity;
+	return count;
+}
+
+static inline uint64_t count_pack(const struct layout_params *params, struct count count)
+{
+	return count.until_ns >> params_token_bits(params) << params_quota_bits(params) | count.n;
+}
 
 /* Begin the time that the count has left: ttl_ns, at most the longest. */
-void count_begin(const struct layout_params *params, struct count *count, uint64_t ttl_ns, uint64_t now_ns);
+static inline void count_begin(const struct layout_params *params, struct count *count, uint64_t ttl_ns, uint64_t now_ns)
+{
+	uint64_t tick = count_tick_ns(params);
+
+	if (ttl_ns > params->debt)
+		ttl_ns = params->debt;
+	count->until_ns = (now_ns + ttl_ns + tick - 1) & ~(tick - 1);
+	count->left_ns = count->until_ns - now_ns;
+}
 
 /* The word that says under `to` what `word` says under `from`: the count, clamped, until the same time. */
 uint64_t count_convert(const struct layout_params *from, uint64_t word, const struct layout_params *to,
