@@ -35,6 +35,12 @@ extern "C" {
 #define SHMLIMIT_GATE_REJECTED_DRY_RUN 3   /* the request goes on; a limit in a dry run would have denied it */
 #define SHMLIMIT_GATE_FAILED 4             /* the segment or a rule is missing: the failure policy decided */
 
+/* An answer of shmlimit_gate_begin() and shmlimit_gate_poll(): not decided yet. */
+#define SHMLIMIT_GATE_PENDING 2
+
+/* A request that waits for the agent while its caller does other work. */
+struct shmlimit_gate_pending;
+
 /* The limits of a server or an application, in one process or in several that fork from one. */
 struct shmlimit_gate;
 
@@ -199,6 +205,34 @@ int shmlimit_gate_enter(struct shmlimit_gate *gate, const struct shmlimit_gate_k
  */
 int shmlimit_gate_leave(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                         struct shmlimit_gate_held *held);
+
+/*
+ * For event loops: shmlimit_gate_ask() or, unless `held` is NULL, shmlimit_gate_enter() in steps, none of which waits for the
+ * host's agent (see shmlimit_global_serve()). Returns what they return; or SHMLIMIT_GATE_PENDING: a LEASE rule is asked for,
+ * and *pending is set. Then only out->retry_after_ns is meant: poll again after this long. Other requests, and those whose
+ * tokens are in the host's lease, are decided at once. Without an agent for the engine, a LEASE rule is waited for as by
+ * shmlimit_gate_ask().
+ *
+ * While a request is pending, the tokens and places of its other limits stay taken. `held` must stay where it is until the
+ * request is decided or cancelled; keys, `out` and its buffer need not. More errors: -ENOMEM.
+ */
+int shmlimit_gate_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+                        struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held,
+                        struct shmlimit_gate_pending **pending);
+
+/*
+ * Ask whether a pending request has been decided. Set out->struct_size, buffer and buffer_size as for the first call. Any other
+ * answer than SHMLIMIT_GATE_PENDING, -EINVAL and -ENOBUFS releases `pending`. Call it in the process that began the request, one thread
+ * at a time. If the segment was replaced meanwhile, the request begins again in the new one.
+ */
+int shmlimit_gate_poll(struct shmlimit_gate *gate, struct shmlimit_gate_pending *pending,
+                       struct shmlimit_gate_answer *out);
+
+/*
+ * The request is no longer wanted, such as that of a client that has gone. Gives back what it has taken, and releases
+ * `pending`. If held->count is still above 0, call shmlimit_gate_leave() as for any request that ends. Either argument may be NULL.
+ */
+void shmlimit_gate_cancel(struct shmlimit_gate *gate, struct shmlimit_gate_pending *pending);
 
 #ifdef __cplusplus
 }

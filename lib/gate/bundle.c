@@ -66,53 +66,95 @@ static int take_here(struct shmlimit *limiter, const struct shmlimit_request *re
 	return answer;
 }
 
-static int take_there(struct shmlimit *limiter, struct handles *handles, const struct shmlimit_request *requests,
-                      const size_t *list, size_t n, size_t *failed, struct shmlimit_result *results)
+/* Ask one LEASE rule, or go on asking it. */
+static int ask_there(struct bundle *b, struct handles *handles, struct shmlimit_global *global,
+                     const struct shmlimit_request *q, int resumed, struct shmlimit_result *r)
+{
+	if (!b->steps)
+		return handles_take(handles, global, q, r);
+	if (!resumed)
+		return handles_begin(handles, global, q, &b->ticket, r);
+	b->ticket.request.key = q->key;
+	if (!b->cancelled)
+		return handles_poll(handles, global, &b->ticket, r);
+	handles_cancel(handles, global, &b->ticket);
+	return -ECANCELED;
+}
+
+static int take_there(struct bundle *b, struct shmlimit *limiter, struct handles *handles,
+                      const struct shmlimit_request *requests, int resumed, size_t *failed,
+                      struct shmlimit_result *results)
 {
 	int answer = -EDESTADDRREQ;
 	struct shmlimit_global *global = handles == NULL ? NULL : handles_borrow(handles, &answer);
-	size_t i;
+	const size_t *list = b->there;
 
-	*failed = list[0];
-	if (global == NULL)
+	*failed = list[b->at];
+	if (global != NULL)
+		for (answer = SHMLIMIT_ALLOWED; b->at < b->k; b->at++) {
+			*failed = list[b->at];
+			answer = ask_there(b, handles, global, &requests[list[b->at]], resumed, &results[list[b->at]]);
+			resumed = 0;
+			if (answer != SHMLIMIT_ALLOWED)
+				break;
+		}
+	if (global != NULL)
+		handles_return(handles, global);
+	if (answer == SHMLIMIT_ALLOWED || answer == BUNDLE_PENDING)
 		return answer;
-	answer = SHMLIMIT_ALLOWED;
-	for (i = 0; i < n && answer == SHMLIMIT_ALLOWED; i++) {
-		const struct shmlimit_request *q = &requests[list[i]];
-
-		*failed = list[i];
-		answer = handles_take(handles, global, q, &results[list[i]]);
-	}
-	handles_return(handles, global);
-	for (i--; answer != SHMLIMIT_ALLOWED && i-- > 0;)
-		if (was_leased(handles, &results[list[i]]))
-			give_back(limiter, &requests[list[i]]);
+	while (b->at-- > 0)
+		if (was_leased(handles, &results[list[b->at]]))
+			give_back(limiter, &requests[list[b->at]]);
 	return answer;
+}
+
+static int finish(struct bundle *b, struct shmlimit *limiter, struct handles *handles,
+                  const struct shmlimit_request *requests, int resumed, size_t *failed, struct shmlimit_result *results)
+{
+	int answer = take_there(b, limiter, handles, requests, resumed, failed, results);
+
+	while (answer != SHMLIMIT_ALLOWED && answer != BUNDLE_PENDING && b->m-- > 0)
+		if (was_taken(&results[b->here[b->m]]))
+			give_back(limiter, &requests[b->here[b->m]]);
+	return answer;
+}
+
+int bundle_begin(struct bundle *b, struct shmlimit *limiter, struct handles *handles,
+                 const struct shmlimit_request *requests, size_t n, uint32_t skip, size_t *failed,
+                 struct shmlimit_result *results)
+{
+	int answer;
+
+	b->m = b->k = b->at = 0;
+	for (size_t i = 0; i < n; i++) {
+		int algorithm = shmlimit_rule_algorithm(limiter, requests[i].rule);
+
+		if (algorithm == SHMLIMIT_LEASE)
+			b->there[b->k++] = i;
+		else if (skip == 0 || algorithm != (int)skip)
+			b->here[b->m++] = i;
+	}
+	if (n == 1 && b->m == 1) {
+		*failed = 0;
+		return shmlimit_take(limiter, requests->rule, requests->key, requests->key_len, requests->cost, results);
+	}
+	if (b->m == n)
+		return shmlimit_take_all(limiter, requests, n, failed, results);
+	answer = take_here(limiter, requests, b->here, b->m, failed, results);
+	return answer == SHMLIMIT_ALLOWED && b->k > 0 ? finish(b, limiter, handles, requests, 0, failed, results) : answer;
+}
+
+int bundle_go_on(struct bundle *b, struct shmlimit *limiter, struct handles *handles,
+                 const struct shmlimit_request *requests, size_t *failed, struct shmlimit_result *results)
+{
+	return finish(b, limiter, handles, requests, 1, failed, results);
 }
 
 int bundle_take(struct shmlimit *limiter, struct handles *handles, const struct shmlimit_request *requests, size_t n,
                 size_t *failed, struct shmlimit_result *results)
 {
-	size_t here[SHMLIMIT_REQUESTS_MAX], there[SHMLIMIT_REQUESTS_MAX], m = 0, k = 0;
-	int answer;
+	struct bundle b;
 
-	for (size_t i = 0; i < n; i++)
-		if (bundle_is_global(limiter, requests[i].rule))
-			there[k++] = i;
-		else
-			here[m++] = i;
-	if (n == 1 && k == 0) {
-		*failed = 0;
-		return shmlimit_take(limiter, requests->rule, requests->key, requests->key_len, requests->cost, results);
-	}
-	if (k == 0)
-		return shmlimit_take_all(limiter, requests, n, failed, results);
-	answer = take_here(limiter, requests, here, m, failed, results);
-	if (answer != SHMLIMIT_ALLOWED)
-		return answer;
-	answer = take_there(limiter, handles, requests, there, k, failed, results);
-	while (answer != SHMLIMIT_ALLOWED && m-- > 0)
-		if (was_taken(&results[here[m]]))
-			give_back(limiter, &requests[here[m]]);
-	return answer;
+	b.steps = b.cancelled = 0;
+	return bundle_begin(&b, limiter, handles, requests, n, 0, failed, results);
 }

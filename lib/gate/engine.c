@@ -10,6 +10,9 @@
 
 #pragma weak shmlimit_global_open
 #pragma weak shmlimit_global_take
+#pragma weak shmlimit_global_begin
+#pragma weak shmlimit_global_poll
+#pragma weak shmlimit_global_cancel
 #pragma weak shmlimit_global_close
 
 static struct engine loaded;
@@ -17,7 +20,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void)
 {
-	struct engine found = { shmlimit_global_open, shmlimit_global_take, shmlimit_global_close };
+	struct engine found = { shmlimit_global_open, shmlimit_global_take, shmlimit_global_begin, shmlimit_global_poll,
+		                shmlimit_global_cancel, shmlimit_global_close };
 	void *library;
 
 	if (found.open == NULL) {
@@ -27,6 +31,9 @@ static void load(void)
 		/* ISO C does not convert a data pointer to a function pointer; POSIX allows this assignment. */
 		*(void **)&found.open = dlsym(library, "shmlimit_global_open");
 		*(void **)&found.take = dlsym(library, "shmlimit_global_take");
+		*(void **)&found.begin = dlsym(library, "shmlimit_global_begin");
+		*(void **)&found.poll = dlsym(library, "shmlimit_global_poll");
+		*(void **)&found.cancel = dlsym(library, "shmlimit_global_cancel");
 		*(void **)&found.close = dlsym(library, "shmlimit_global_close");
 	}
 	loaded = found;
@@ -35,5 +42,8 @@ static void load(void)
 const struct engine *engine_load(void)
 {
 	pthread_once(&once, load);
-	return loaded.open != NULL && loaded.take != NULL && loaded.close != NULL ? &loaded : NULL;
+	return loaded.open != NULL && loaded.take != NULL && loaded.begin != NULL && loaded.poll != NULL &&
+	                       loaded.cancel != NULL && loaded.close != NULL ?
+	               &loaded :
+	               NULL;
 }

@@ -13,6 +13,9 @@
 struct engine {
 	__typeof__(&shmlimit_global_open) open;
 	__typeof__(&shmlimit_global_take) take;
+	__typeof__(&shmlimit_global_begin) begin;
+	__typeof__(&shmlimit_global_poll) poll;
+	__typeof__(&shmlimit_global_cancel) cancel;
 	__typeof__(&shmlimit_global_close) close;
 };
 

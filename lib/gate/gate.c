@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "attachment.h"
-#include "bundle.h"
 #include "export.h"
 #include "key.h"
 #include "places.h"
@@ -33,17 +32,34 @@ struct shmlimit_gate {
 	struct attachment attachment;
 };
 
+/* The steps of a decision, in their order. */
+enum step { STEP_PEEK, STEP_ENFORCE, STEP_REHEARSE };
+
 /* One request that is being decided. */
 struct asked {
-	size_t n;
+	size_t n, asked;                      /* keys, and those of the caller, which include empty ones */
 	const struct spec_limit *limits[SHMLIMIT_REQUESTS_MAX];
 	uint64_t costs[SHMLIMIT_REQUESTS_MAX];
 	size_t places[SHMLIMIT_REQUESTS_MAX]; /* in the caller's keys */
 	struct key keys[SHMLIMIT_REQUESTS_MAX];
 	struct shmlimit_gate_held *held;      /* NULL: no places are held */
 	int dry_denied, dry_error;
+	enum step step;
+	size_t at;                            /* in STEP_REHEARSE: the limit that is next */
+	int pending;                          /* the step waits for an agent */
+	uint64_t segment;                     /* the number of the view in which it does */
+	struct bundle bundle;
+	size_t enforced[SHMLIMIT_REQUESTS_MAX], enforced_count, dry_count;
+	struct shmlimit_result results[SHMLIMIT_REQUESTS_MAX]; /* of those that are enforced */
+	uint64_t least;                       /* tokens left in the limit that has the fewest */
 	char *to;                             /* the rest of the caller's buffer */
 	uint64_t limit, remaining, reset_ns;  /* of the limit that X-RateLimit describes */
+};
+
+/* A request that waits for an agent, with a copy of its keys' bytes. */
+struct shmlimit_gate_pending {
+	struct asked q;
+	char bytes[];
 };
 
 EXPORT int shmlimit_gate_check(const char *text, struct shmlimit_gate_wrong *out)
@@ -113,8 +129,8 @@ EXPORT int shmlimit_gate_attach(struct shmlimit_gate *gate)
 
 /* ---- decisions ---- */
 
-/* Take from all limits of the list, or from none. */
-static int take(struct attachment *a, struct view *view, const struct asked *q, const size_t *list, size_t n, size_t *failed,
+/* Take from all limits of the list, or from none; or go on with that. */
+static int take(struct attachment *a, struct view *view, struct asked *q, const size_t *list, size_t n, size_t *failed,
                 struct shmlimit_result *results)
 {
 	struct shmlimit_request requests[SHMLIMIT_REQUESTS_MAX];
@@ -134,9 +150,14 @@ static int take(struct attachment *a, struct view *view, const struct asked *q, 
 				.cost = q->costs[list[i]],
 			};
 		}
-		answer = q->held == NULL ?
-		         bundle_take(view->limiter, view->handles, requests, n, failed, results) :
-		         places_take(view->limiter, view->handles, requests, keys, n, q->held, failed, results);
+		if (q->held != NULL)
+			answer = places_take(&q->bundle, q->pending, view->limiter, view->handles, requests, keys, n, q->held,
+			                     failed, results);
+		else if (q->pending)
+			answer = bundle_go_on(&q->bundle, view->limiter, view->handles, requests, failed, results);
+		else
+			answer = bundle_begin(&q->bundle, view->limiter, view->handles, requests, n, 0, failed, results);
+		q->pending = answer == BUNDLE_PENDING;
 	}
 	return answer;
 }
@@ -237,10 +258,10 @@ static void add_x_fields(struct asked *q, struct shmlimit_gate_answer *out)
 
 /* ---- a request ---- */
 
-static void note_remaining(struct shmlimit_gate_answer *out, const struct shmlimit_result *r)
+static void note_remaining(struct asked *q, const struct shmlimit_result *r)
 {
-	if (r->remaining < out->remaining)
-		out->remaining = r->remaining;
+	if (r->remaining < q->least)
+		q->least = r->remaining;
 }
 
 static void refuse(struct shmlimit_gate *gate, struct view *view, struct asked *q, size_t which,
@@ -249,7 +270,7 @@ static void refuse(struct shmlimit_gate *gate, struct view *view, struct asked *
 	out->denied_by = (uint32_t)q->places[which];
 	out->status = q->limits[which]->status;
 	out->retry_after_ns = r->retry_after_ns;
-	note_remaining(out, r);
+	note_remaining(q, r);
 	add_fields(&gate->spec, view, q, which, SHMLIMIT_DENIED, r, out);
 }
 
@@ -267,25 +288,18 @@ static int glance(struct shmlimit_gate *gate, struct view *view, struct asked *q
 	return answer;
 }
 
-static int enforce(struct shmlimit_gate *gate, struct view *view, struct asked *q, const size_t *list, size_t n,
-                   struct shmlimit_gate_answer *out)
+/* If one denies, the tokens that the other limits took were given back, so those limits add no fields. */
+static int enforce(struct shmlimit_gate *gate, struct view *view, struct asked *q, struct shmlimit_gate_answer *out)
 {
-	struct shmlimit_result results[SHMLIMIT_REQUESTS_MAX];
 	size_t failed = 0;
-	int answer = take(&gate->attachment, view, q, list, n, &failed, results);
+	int answer = take(&gate->attachment, view, q, q->enforced, q->enforced_count, &failed, q->results);
 
-	/* If one denies, the tokens that the other limits took were given back, so those limits add no fields. */
 	if (answer == SHMLIMIT_DENIED)
-		refuse(gate, view, q, list[failed], &results[failed], out);
-	for (size_t i = 0; answer == SHMLIMIT_ALLOWED && i < n; i++) {
-		note_remaining(out, &results[i]);
-		add_fields(&gate->spec, view, q, list[i], answer, &results[i], out);
-	}
+		refuse(gate, view, q, q->enforced[failed], &q->results[failed], out);
 	return answer;
 }
 
-static void rehearse(struct shmlimit_gate *gate, struct view *view, struct asked *q, size_t which,
-                     struct shmlimit_gate_answer *out)
+static void rehearse(struct shmlimit_gate *gate, struct view *view, struct asked *q, size_t which)
 {
 	struct shmlimit_result r;
 	size_t failed;
@@ -295,40 +309,72 @@ static void rehearse(struct shmlimit_gate *gate, struct view *view, struct asked
 
 	if (answer < 0)
 		q->dry_error = answer;
-	else if (!peeks)
-		note_remaining(out, &r);
+	else if (!peeks && answer != BUNDLE_PENDING)
+		note_remaining(q, &r);
 	if (answer == SHMLIMIT_DENIED || (answer == SHMLIMIT_ALLOWED && r.retry_after_ns > 0))
 		q->dry_denied = 1;
+}
+
+/* Go on where the last call stopped. */
+static int go_on(struct shmlimit_gate *gate, struct view *view, struct asked *q, struct shmlimit_gate_answer *out)
+{
+	int answer = SHMLIMIT_ALLOWED;
+
+	if (q->step == STEP_PEEK) {
+		for (size_t i = 0; answer == SHMLIMIT_ALLOWED && q->enforced_count + q->dry_count < q->n && i < q->n; i++)
+			if (q->limits[i]->peek && !q->limits[i]->dry_run)
+				answer = glance(gate, view, q, i, out);
+		q->step = STEP_ENFORCE;
+	}
+	if (q->step == STEP_ENFORCE) {
+		if (answer == SHMLIMIT_ALLOWED && q->enforced_count > 0)
+			answer = enforce(gate, view, q, out);
+		if (answer != SHMLIMIT_ALLOWED)
+			return answer;
+		q->step = STEP_REHEARSE;
+	}
+	for (; q->dry_count > 0 && q->at < q->n; q->at++) {
+		if (q->limits[q->at]->dry_run)
+			rehearse(gate, view, q, q->at);
+		if (q->pending || q->bundle.cancelled)
+			return q->pending ? BUNDLE_PENDING : -ECANCELED;
+	}
+	for (size_t i = 0; i < q->enforced_count; i++) {
+		note_remaining(q, &q->results[i]);
+		add_fields(&gate->spec, view, q, q->enforced[i], answer, &q->results[i], out);
+	}
+	return answer;
+}
+
+/* What was taken or is pending in another segment is lost with that segment. */
+static void begin_in(struct asked *q, const struct view *view)
+{
+	q->segment = view->number;
+	q->step = STEP_PEEK;
+	q->at = 0;
+	q->pending = 0;
+	q->dry_denied = q->dry_error = 0;
+	q->least = UINT64_MAX;
+	if (q->held != NULL) {
+		q->held->segment = view->number;
+		q->held->count = 0;
+	}
 }
 
 /* Returns the answer, or an error of the limits that are enforced; q->dry_error is one of the others. */
 static int decide_asked(struct shmlimit_gate *gate, struct asked *q, struct shmlimit_gate_answer *out)
 {
-	size_t enforced[SHMLIMIT_REQUESTS_MAX], count = 0, dry = 0;
 	int error, answer = SHMLIMIT_ALLOWED;
-	struct view *view;
+	struct view *view = attachment_enter(&gate->attachment, &error);
 
-	for (size_t i = 0; i < q->n; i++)
-		if (q->limits[i]->dry_run)
-			dry++;
-		else if (!q->limits[i]->peek)
-			enforced[count++] = i;
-	view = attachment_enter(&gate->attachment, &error);
-	if (view == NULL && dry < q->n) {
+	if (view == NULL && q->dry_count < q->n) {
 		answer = error;
 	} else if (view == NULL) {
 		q->dry_error = error;
 	} else {
-		if (q->held != NULL)
-			q->held->segment = view->number;
-		for (size_t i = 0; answer == SHMLIMIT_ALLOWED && count + dry < q->n && i < q->n; i++)
-			if (q->limits[i]->peek && !q->limits[i]->dry_run)
-				answer = glance(gate, view, q, i, out);
-		if (answer == SHMLIMIT_ALLOWED && count > 0)
-			answer = enforce(gate, view, q, enforced, count, out);
-		for (size_t i = 0; answer == SHMLIMIT_ALLOWED && dry > 0 && i < q->n; i++)
-			if (q->limits[i]->dry_run)
-				rehearse(gate, view, q, i, out);
+		if (view->number != q->segment)
+			begin_in(q, view);
+		answer = go_on(gate, view, q, out);
 	}
 	attachment_leave();
 	return answer;
@@ -345,6 +391,10 @@ static int read_keys(const struct spec *spec, const struct shmlimit_gate_key *ke
 		if (key->length == 0)
 			continue;
 		q->limits[q->n] = &spec->limits[key->limit];
+		if (q->limits[q->n]->dry_run)
+			q->dry_count++;
+		else if (!q->limits[q->n]->peek)
+			q->enforced[q->enforced_count++] = q->n;
 		q->costs[q->n] = key->cost != 0 ? key->cost : q->limits[q->n]->cost;
 		q->places[q->n] = i;
 		key_make(q->limits[q->n], key->bytes, key->length, &q->keys[q->n]);
@@ -363,59 +413,171 @@ static int fail(struct shmlimit_gate *gate, int error, int refuse, struct shmlim
 	return refuse ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED;
 }
 
-static int ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
-               struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held)
+static int has_room(const struct shmlimit_gate_answer *out, size_t n)
 {
-	struct asked q;
+	return out->buffer == NULL || out->buffer_size >= n * SHMLIMIT_GATE_BUFFER_EACH + BUFFER_REST;
+}
+
+/* Decide, or go on with it, and write the answer. */
+static int answer_asked(struct shmlimit_gate *gate, struct asked *q, struct shmlimit_gate_answer *out)
+{
 	int answer;
 
-	if (gate == NULL || (keys == NULL && n > 0) || n > SHMLIMIT_REQUESTS_MAX || out == NULL ||
-	    out->struct_size < ANSWER_MIN)
-		return -EINVAL;
-	if (out->buffer != NULL && out->buffer_size < n * SHMLIMIT_GATE_BUFFER_EACH + BUFFER_REST)
-		return -ENOBUFS;
-	q.n = 0;
-	q.held = held;
-	q.dry_denied = q.dry_error = 0;
-	q.to = out->buffer + -(uintptr_t)out->buffer % _Alignof(struct shmlimit_fields);
-	q.remaining = UINT64_MAX;
-	answer = read_keys(&gate->spec, keys, n, &q);
-	if (answer != 0)
-		return answer;
 	out->outcome = SHMLIMIT_GATE_UNLIMITED;
 	out->status = out->denied_by = out->field_count = out->reserved32 = 0;
 	out->error = 0;
 	out->remaining = UINT64_MAX;
 	out->retry_after_ns = 0;
-	if (q.n == 0)
+	if (q->n == 0)
 		return SHMLIMIT_ALLOWED;
-	answer = decide_asked(gate, &q, out);
+	q->to = out->buffer + -(uintptr_t)out->buffer % _Alignof(struct shmlimit_fields);
+	q->remaining = UINT64_MAX;
+	answer = decide_asked(gate, q, out);
+	if (answer == BUNDLE_PENDING) {
+		out->retry_after_ns = q->bundle.ticket.poll_ns;
+		return SHMLIMIT_GATE_PENDING;
+	}
 	if (answer < 0)
 		return fail(gate, answer, !gate->spec.fail_open, out);
+	out->remaining = q->least;
 	if (gate->spec.x_fields)
-		add_x_fields(&q, out);
+		add_x_fields(q, out);
 	if (answer == SHMLIMIT_DENIED)
 		out->outcome = SHMLIMIT_GATE_REJECTED;
-	else if (q.dry_error != 0)
-		return fail(gate, q.dry_error, 0, out);
+	else if (q->dry_error != 0)
+		return fail(gate, q->dry_error, 0, out);
 	else
-		out->outcome = q.dry_denied ? SHMLIMIT_GATE_REJECTED_DRY_RUN : SHMLIMIT_GATE_PASSED;
+		out->outcome = q->dry_denied ? SHMLIMIT_GATE_REJECTED_DRY_RUN : SHMLIMIT_GATE_PASSED;
 	return answer;
+}
+
+static int ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+               struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held, int steps, struct asked *q)
+{
+	int error;
+
+	if (gate == NULL || (keys == NULL && n > 0) || n > SHMLIMIT_REQUESTS_MAX || out == NULL ||
+	    out->struct_size < ANSWER_MIN)
+		return -EINVAL;
+	if (!has_room(out, n))
+		return -ENOBUFS;
+	q->n = q->enforced_count = q->dry_count = 0;
+	q->asked = n;
+	q->held = held;
+	q->bundle.steps = steps;
+	q->bundle.cancelled = 0;
+	q->segment = 0;
+	q->least = UINT64_MAX;
+	q->dry_denied = q->dry_error = 0;
+	error = read_keys(&gate->spec, keys, n, q);
+	return error != 0 ? error : answer_asked(gate, q, out);
 }
 
 EXPORT int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                              struct shmlimit_gate_answer *out)
 {
-	return ask(gate, keys, n, out, NULL);
+	struct asked q;
+
+	return ask(gate, keys, n, out, NULL, 0, &q);
 }
 
 EXPORT int shmlimit_gate_enter(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                                struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held)
 {
+	struct asked q;
+
 	if (held == NULL || held->struct_size < sizeof(*held))
 		return -EINVAL;
 	held->count = 0;
-	return ask(gate, keys, n, out, held);
+	return ask(gate, keys, n, out, held, 0, &q);
+}
+
+static int is_made(const struct key *key)
+{
+	return key->bytes == (const void *)key->made;
+}
+
+/* Copy what is being decided, with the bytes of its keys. */
+static struct shmlimit_gate_pending *keep(const struct asked *q)
+{
+	struct shmlimit_gate_pending *p;
+	size_t size = 0;
+
+	for (size_t i = 0; i < q->n; i++)
+		size += is_made(&q->keys[i]) ? 0 : q->keys[i].length;
+	p = malloc(sizeof(*p) + size);
+	if (p == NULL)
+		return NULL;
+	p->q = *q;
+	size = 0;
+	for (size_t i = 0; i < q->n; i++) {
+		struct key *key = &p->q.keys[i];
+
+		if (is_made(&q->keys[i])) {
+			key->bytes = key->made;
+		} else {
+			key->bytes = memcpy(p->bytes + size, q->keys[i].bytes, key->length);
+			size += key->length;
+		}
+	}
+	return p;
+}
+
+/* Give back what was taken in the step that is pending. */
+static void cancel(struct shmlimit_gate *gate, struct asked *q)
+{
+	struct shmlimit_gate_answer none = { .struct_size = sizeof(none) };
+	int error;
+	struct view *view = attachment_enter(&gate->attachment, &error);
+
+	q->bundle.cancelled = 1;
+	if (view != NULL && view->number == q->segment)
+		(void)go_on(gate, view, q, &none);
+	attachment_leave();
+}
+
+EXPORT int shmlimit_gate_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+                               struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held,
+                               struct shmlimit_gate_pending **pending)
+{
+	struct asked q;
+	int answer;
+
+	if (pending == NULL || (held != NULL && held->struct_size < sizeof(*held)))
+		return -EINVAL;
+	if (held != NULL)
+		held->count = 0;
+	answer = ask(gate, keys, n, out, held, 1, &q);
+	if (answer != SHMLIMIT_GATE_PENDING)
+		return answer;
+	*pending = keep(&q);
+	if (*pending != NULL)
+		return answer;
+	cancel(gate, &q);
+	return -ENOMEM;
+}
+
+EXPORT int shmlimit_gate_poll(struct shmlimit_gate *gate, struct shmlimit_gate_pending *pending,
+                              struct shmlimit_gate_answer *out)
+{
+	int answer;
+
+	if (gate == NULL || pending == NULL || out == NULL || out->struct_size < ANSWER_MIN)
+		return -EINVAL;
+	if (!has_room(out, pending->q.asked))
+		return -ENOBUFS;
+	answer = answer_asked(gate, &pending->q, out);
+	if (answer != SHMLIMIT_GATE_PENDING)
+		free(pending);
+	return answer;
+}
+
+EXPORT void shmlimit_gate_cancel(struct shmlimit_gate *gate, struct shmlimit_gate_pending *pending)
+{
+	if (gate == NULL || pending == NULL)
+		return;
+	cancel(gate, &pending->q);
+	free(pending);
 }
 
 static void leave(const struct spec *spec, const struct view *view, const struct shmlimit_gate_key *keys,

@@ -90,6 +90,24 @@ int handles_take(struct handles *handles, struct shmlimit_global *global, const 
 	return handles->engine->take(global, q->rule, q->key, q->key_len, q->cost, r);
 }
 
+int handles_begin(struct handles *handles, struct shmlimit_global *global, const struct shmlimit_request *q,
+                  struct shmlimit_global_ticket *ticket, struct shmlimit_result *r)
+{
+	*ticket = (struct shmlimit_global_ticket){ .struct_size = sizeof(*ticket) };
+	return handles->engine->begin(global, q, ticket, r);
+}
+
+int handles_poll(struct handles *handles, struct shmlimit_global *global, struct shmlimit_global_ticket *ticket,
+                 struct shmlimit_result *r)
+{
+	return handles->engine->poll(global, ticket, r);
+}
+
+void handles_cancel(struct handles *handles, struct shmlimit_global *global, struct shmlimit_global_ticket *ticket)
+{
+	handles->engine->cancel(global, ticket);
+}
+
 const struct shmlimit_global_options *handles_options(const struct handles *handles)
 {
 	return &handles->options;

@@ -31,6 +31,13 @@ void handles_return(struct handles *handles, struct shmlimit_global *global);
 int handles_take(struct handles *handles, struct shmlimit_global *global, const struct shmlimit_request *q,
                  struct shmlimit_result *r);
 
+/* shmlimit_global_begin(), _poll() and _cancel(). Any handle may poll and cancel. */
+int handles_begin(struct handles *handles, struct shmlimit_global *global, const struct shmlimit_request *q,
+                  struct shmlimit_global_ticket *ticket, struct shmlimit_result *r);
+int handles_poll(struct handles *handles, struct shmlimit_global *global, struct shmlimit_global_ticket *ticket,
+                 struct shmlimit_result *r);
+void handles_cancel(struct handles *handles, struct shmlimit_global *global, struct shmlimit_global_ticket *ticket);
+
 /* Returns the options that were passed to handles_new(). */
 const struct shmlimit_global_options *handles_options(const struct handles *handles);
 

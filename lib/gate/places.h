@@ -6,15 +6,16 @@
 #ifndef SHMLIMIT_GATE_PLACES_H
 #define SHMLIMIT_GATE_PLACES_H
 
-#include "handles.h"
+#include "bundle.h"
 #include "shmlimit_gate.h"
 
 /*
- * Like bundle_take(), but of each HOLD rule a place is entered, and added to *held, with keys[i] for requests[i]. The
- * places come first, since leaving one undoes it exactly. If a limit denies, the places entered here are left again.
+ * Like bundle_begin() and, if resumed, bundle_go_on(), but of each HOLD rule a place is entered, and added to *held, with
+ * keys[i] for requests[i]. The places come first, since leaving one undoes it exactly. If a limit denies, the places
+ * entered here are left again.
  */
-int places_take(struct shmlimit *limiter, struct handles *handles, const struct shmlimit_request *requests,
-                const size_t *keys, size_t n, struct shmlimit_gate_held *held, size_t *failed,
-                struct shmlimit_result *results);
+int places_take(struct bundle *bundle, int resumed, struct shmlimit *limiter, struct handles *handles,
+                const struct shmlimit_request *requests, const size_t *keys, size_t n, struct shmlimit_gate_held *held,
+                size_t *failed, struct shmlimit_result *results);
 
 #endif

@@ -170,7 +170,7 @@ static void without_agent(struct shmlimit_global *g, struct agent_process *agent
 
 	atomic_store(&proxy.at->hold, 1);
 	is(begin(open, rule, "one", 1, &never), PENDING, "a request that never waits is pending");
-	is(begin(g, rule, "two", 1, &waits), PENDING, "so is one that may wait");
+	is(begin(g, rule, "two", 1, &waits), PENDING, "a request that may wait is pending");
 	await(atomic_load(&proxy.at->held));
 	ok(agent_stop(agent), "the agent ends while they are");
 	made = atomic_load(&proxy.at->connections);

@@ -257,7 +257,7 @@ static HashTable *gate_get_gc(zend_object *object, zval **values, int *n)
 	return zend_std_get_properties(object);
 }
 
-void shmlimit_gate_begin(zend_class_entry *ce)
+void shmlimit_gate_class(zend_class_entry *ce)
 {
 	ce->create_object = gate_new;
 	memcpy(&handlers, &std_object_handlers, sizeof(handlers));

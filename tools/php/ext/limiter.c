@@ -116,7 +116,7 @@ static void limiter_free(zend_object *object)
 	zend_object_std_dtor(object);
 }
 
-void shmlimit_limiter_begin(zend_class_entry *ce)
+void shmlimit_limiter_class(zend_class_entry *ce)
 {
 	ce->create_object = limiter_new;
 	memcpy(&handlers, &std_object_handlers, sizeof(handlers));

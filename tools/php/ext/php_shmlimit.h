@@ -103,7 +103,7 @@ void shmlimit_limiter_look(zend_object *object);
 /* Throws, about the segment or a rule of it, if `answer` is an error. */
 bool shmlimit_limiter_is_answer(zend_object *object, const zend_string *rule, int answer);
 
-void shmlimit_limiter_begin(zend_class_entry *ce);
-void shmlimit_gate_begin(zend_class_entry *ce);
+void shmlimit_limiter_class(zend_class_entry *ce);
+void shmlimit_gate_class(zend_class_entry *ce);
 
 #endif

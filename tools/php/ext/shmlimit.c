@@ -277,8 +277,8 @@ static PHP_MINIT_FUNCTION(shmlimit)
 	count_ce = register_class_Shmlimit_Count();
 	shmlimit_limit_ce = register_class_Shmlimit_Limit();
 	answer_ce = register_class_Shmlimit_Answer();
-	shmlimit_limiter_begin(register_class_Shmlimit_Limiter());
-	shmlimit_gate_begin(register_class_Shmlimit_Gate());
+	shmlimit_limiter_class(register_class_Shmlimit_Limiter());
+	shmlimit_gate_class(register_class_Shmlimit_Gate());
 	intern(status_strings, statuses, sizeof(statuses) / sizeof(statuses[0]));
 	intern(name_strings, names, sizeof(names) / sizeof(names[0]));
 	return SUCCESS;
