@@ -38,6 +38,6 @@ for change in 's/shmlimit_take_all_at/shmlimit_take_all_of/g' "/function-decl na
 	is $? 1 "there is something to change: $change"
 	abidiff --no-show-locs "$TMP/other.abi" "$TMP/now.abi" >"$TMP/out" 2>&1
 	[ $? -ne 0 ]
-	ok $? "and it is seen"
+	ok $? "a change of the ABI is seen"
 done
 done_testing

@@ -15,7 +15,7 @@ left() {
 left >"$TMP/before"
 run "$SOURCE/bench/report.sh" "$BUILD" "$TMP/results" --quick
 is "$rc" 0 "the report can be made of them"
-like "$out" 'allowed, hot key, one process / floor' "and says what was to be reached"
+like "$out" 'allowed, hot key, one process / floor' "the report says which figures were to be reached"
 like "$(cat "$TMP"/results/*/compare.svg)" '</svg>' "compare.svg is a picture"
 is "$(left | grep -vxFf "$TMP/before")" "" "no benchmark leaves a segment in /dev/shm"
 done_testing

@@ -26,8 +26,8 @@ ok $rc "make deb works"
 [ $rc -eq 0 ] || { diag "$(tail -n 20 "$TMP/log")"; done_testing; }
 packages="libapache2-mod-shmlimit libnginx-mod-http-shmlimit libshmlimit-dev libshmlimit-gate0 libshmlimit-global0 libshmlimit0 php-shmlimit python3-shmlimit \
 shmlimit"
-is "$(cd "$debs" && ls ./*.deb | sed 's|^./||; s/_.*//' | tr '\n' ' ')" "$packages " "and makes these packages"
-is "$(ls -d "$debs"/*/ 2>/dev/null)" "" "and leaves none of what it was made in"
+is "$(cd "$debs" && ls ./*.deb | sed 's|^./||; s/_.*//' | tr '\n' ' ')" "$packages " "the build makes these packages"
+is "$(ls -d "$debs"/*/ 2>/dev/null)" "" "the build leaves no folder behind"
 is "$(grep 'warning: ' "$debs/build.log" | grep -v 'byte-compiling is disabled')" "" "no tool warns"
 
 is "$(lintian --allow-root -EI --pedantic --tag-display-limit 0 "$debs"/*.changes 2>/dev/null)" "" \
@@ -88,7 +88,7 @@ for example in manual readme; do
 		$compiler -Wall -Wextra -Werror "$TMP/$example.c" $flags -o "$TMP/$example"
 		ok $? "the example of the $example compiles against the packages: $compiler"
 		run env LD_LIBRARY_PATH="$root/usr/lib/$multiarch" "$TMP/$example"
-		is "$rc" 0 "and runs"
+		is "$rc" 0 "the example runs"
 	done
 done
 run env LD_LIBRARY_PATH="$root/usr/lib/$multiarch" "$root/usr/bin/shmlimit" --version
@@ -171,7 +171,7 @@ else
 	is "$rc $(grep '^+' "$TMP/story" | tr '\n' ' ')" \
 		"0 + segment site mode 0660 group www-data store-keys 46 + rule page capacity 5 rate 5/m " "they can be taken"
 	like "$(grep -E '^[2-5][0-9][0-9]$' "$TMP/story" | tr '\n' ' ')" '^(200 ){5,7}(429 ){1,3}$' "requests are limited"
-	like "$(cat "$TMP/story")" '^page +[01] .* "(127\.0\.0\.1|::1)"$' "and it shows whom"
+	like "$(cat "$TMP/story")" '^page +[01] .* "(127\.0\.0\.1|::1)"$' "the log shows which client was denied"
 	[ ! -s "$TMP/err" ] || diag "$(cat "$TMP/err")"
 fi
 done_testing

@@ -1,6 +1,7 @@
 # english.pl SOURCE: which documents use a phrase that has been struck out, and which have a link that leads nowhere.
 # Documents are Markdown files, manual pages and public headers. Those that nobody has rewritten yet are listed in
 # tests/build/english.todo; one that is listed and has no finding must leave the list. Prints a line for each finding.
+# Besides: which titles of tests begin as a part of the sentence before, since one that fails is read alone.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 use strict;
@@ -78,6 +79,17 @@ for my $document (sort @documents) {
 	delete $todo{$document};
 }
 print "$_: is in tests/build/english.todo, but there is no such document\n" for sort keys %todo;
+
+my @tests;
+find({ no_chdir => 1, wanted => sub { push @tests, $_ if m{/\w+\.(?:c|h|sh|inc)$} } }, 'tests') if -d 'tests';
+for my $test (sort @tests) {
+	open my $in, '<', $test or die "$test: $!\n";
+	while (my $line = <$in>) {
+		next if $line =~ /\bprintf |\bis_wrong\(|^\s*\{|^\w+=/;    # what a program says, and not what is expected
+		print "$test:$.: title begins with \"$1\": write a whole sentence\n"
+			if $line =~ /"(?:\$\w+: |%s: )?(and|so|which|nor|then|but|or|neither|until|also) [^"]*"/;
+	}
+}
 
 sub headings {
 	my ($file) = @_;

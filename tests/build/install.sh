@@ -18,7 +18,7 @@ is "$(cd "$root" && find . ! -type d ! -path './usr/share/man/man3/shmlimit*_*' 
 ./usr/lib/pkgconfig/shmlimit.pc ./usr/lib/systemd/system/shmlimit-agent@.service ./usr/lib/systemd/system/shmlimit-state@.service ./usr/lib/systemd/system/shmlimit.service \
 ./usr/share/bash-completion/completions/shmlimit ./usr/share/fish/vendor_completions.d/shmlimit.fish ./usr/share/man/man1/shmlimit.1 ./usr/share/man/man3/shmlimit.3 \
 ./usr/share/man/man7/shmlimit-security.7 ./usr/share/man/man7/shmlimit.7 \
-./usr/share/zsh/site-functions/_shmlimit " "and installs these files"
+./usr/share/zsh/site-functions/_shmlimit " "make install installs these files"
 # The headers are read by the compiler here, and by sed in the Makefile.
 for page in shmlimit shmlimit_gate shmlimit_global; do
 	(cd "$root/usr/share/man/man3" && grep -lx "\.so man3/$page.3" -- *) | sed 's/\.3$//' >"$TMP/links"
@@ -80,12 +80,12 @@ ok $? "the example of shmlimit_gate.3 compiles against what was installed"
 run env LD_LIBRARY_PATH="$root/usr/lib" "$TMP/gate"
 like "$rc $out" '^0 welcome
 RateLimit-Policy: "login";q=5;w=60
-RateLimit: "login";r=4;t=' "and runs, with no command before it"
+RateLimit: "login";r=4;t=' "the example of shmlimit_gate.3 runs with no command before it"
 # shellcheck disable=SC2046
 gcc -std=c11 "$TMP/gate.c" -Wl,-Bstatic -lshmlimit-gate -lshmlimit -Wl,-Bdynamic \
 	$(pkg-config --static --cflags --libs shmlimit-gate) -o "$TMP/gate.static"
 run "$TMP/gate.static"
-like "$rc $out" '^0 welcome' "and from the archives"
+like "$rc $out" '^0 welcome' "the example of shmlimit_gate.3 runs linked to the archives"
 printf '#include <shmlimit_gate.h>\nint main() { shmlimit_gate_close(nullptr); }\n' >"$TMP/gate.cc"
 # shellcheck disable=SC2046
 g++ -Wall -Wextra -Werror -pedantic "$TMP/gate.cc" $(pkg-config --cflags --libs shmlimit-gate) -o "$TMP/gate"

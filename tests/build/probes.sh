@@ -15,14 +15,14 @@ notes "$BUILD/libshmlimit.so" >"$TMP/notes"
 is "$(cut -d' ' -f1,2 "$TMP/notes" | sort -u | tr '\n' ';')" \
 	"shmlimit allow;shmlimit deny;shmlimit evict;shmlimit full;" "the shared library has four probes"
 is "$(awk '$5 != 3' "$TMP/notes")" "" "each with three arguments"
-is "$(awk '$4 !~ /^0x0*$/' "$TMP/notes")" "" "and no semaphore to be asked"
+is "$(awk '$4 !~ /^0x0*$/' "$TMP/notes")" "" "no probe has a semaphore to ask"
 missing=
 for name in $(cut -d' ' -f2 "$TMP/notes" | sort -u); do
 	sed -n '/^\.Ss Probes/,/^\.Ss Rules/p' "$SOURCE/lib/shmlimit.7" | grep -Eq "^\.It Li (.* )?$name( |\$)" || missing="$missing $name"
 done
 is "$missing" "" "shmlimit.7 describes them"
 notes "$BUILD/bin/shmlimit" | cut -d' ' -f2 | sort -u >"$TMP/command"
-is "$(tr '\n' ' ' <"$TMP/command")" "allow deny evict full " "so has the command, that has the library in it"
+is "$(tr '\n' ' ' <"$TMP/command")" "allow deny evict full " "the command, which contains the library, has the probes"
 
 not=
 while read -r provider name at rest; do

@@ -109,8 +109,8 @@ exec setpriv --bounding-set=-all,$capabilities --inh-caps=-all --no-new-privs sh
 END
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && unshare -m true 2>/dev/null; then
 	run unshare -m sh "$TMP/own" sh "$TMP/box"
-	is "$rc $(printf '%s\n' "$out" | grep -v '^+') $err" "0  " "so they are with the capabilities and mounts that the units leave"
+	is "$rc $(printf '%s\n' "$out" | grep -v '^+') $err" "0  " "the commands work with the capabilities and mounts that the units leave"
 else
-	ok 0 "so they are in the sandbox # SKIP that takes root, setpriv and a mount namespace"
+	ok 0 "the commands work in the sandbox # SKIP that takes root, setpriv and a mount namespace"
 fi
 done_testing

@@ -62,8 +62,8 @@ run shmlimit acquire "$segment" slow key --max-wait 1s
 is "$rc $(printf '%s\n' "$out" | sed -n '1p;6p' | tr '\n' ';')" "1 decision: denied;wait: 0s;" \
 	"what would take too long is denied at once"
 run shmlimit acquire "$segment" slow key --cost 9 --quiet
-is "$rc $out$err" "1 " "so is what the rule does not allow"
-is "$(shmlimit reserve "$segment" slow key --json | jq -r '.wait_ns / 86400e9 | ceil')" 1 "and nothing was taken"
+is "$rc $out$err" "1 " "a wait that the rule does not allow is denied at once"
+is "$(shmlimit reserve "$segment" slow key --json | jq -r '.wait_ns / 86400e9 | ceil')" 1 "a wait that was denied takes nothing"
 shmlimit rule set "$segment" patient --capacity 1 --rate 1/d
 shmlimit take "$segment" patient key --quiet
 hint="shmlimit: rule patient: its max-wait is 0, so no wait is allowed (shmlimit rule set $segment patient --max-wait 10s)"

@@ -54,7 +54,7 @@ is "$(segments)" "$a $b " "segments are made of the files that end in .conf, and
 is "$(for f in slots mode gid on_full rules_max window_max store_keys clock enabled; do fact "$a" $f; done | tr '\n' ' ')" \
 	"1024 0640 $(id -g) deny 2 100 46 coarse false " "each as its file has it"
 is "$(for f in slots mode gid on_full rules_max window_max store_keys clock enabled; do fact "$b" $f; done | tr '\n' ' ')" \
-	"65536 0600 $(id -g) evict 64 0 0 precise true " "or as create makes it"
+	"65536 0600 $(id -g) evict 64 0 0 precise true " "a segment made without options is as create makes it"
 is "$(rules "$a"), $(rules "$b")" "login funnel 15 30/m
 calls window 100 100/m, page funnel 5 1/s" "with their rules"
 

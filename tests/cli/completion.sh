@@ -28,7 +28,7 @@ is "$(offered shmlimit '')" "$( (printf '%s\n' $commands | sed 's/_.*//'; printf
 	"each command is offered"
 is "$(offered shmlimit re)" "$(printf '%s\n' $commands | grep '^re' | sort | tr '\n' ' ')" "of those that begin so"
 is "$(offered shmlimit help rep)" "replay " "help completes commands"
-is "$(offered shmlimit rule '')" "export list remove set show " "and each of rule's"
+is "$(offered shmlimit rule '')" "export list remove set show " "help completes the subcommands of rule"
 for c in $commands; do
 	words=$(echo "$c" | tr _ ' ')
 	is "$(offered shmlimit $words --)" \
@@ -38,24 +38,24 @@ for c in $commands; do
 done
 
 is "$(offered shmlimit take "$SEGMENT")" "$segment " "a segment is offered where one is wanted"
-is "$(offered shmlimit take "$segment" lo)" "login logout " "then its rules"
+is "$(offered shmlimit take "$segment" lo)" "login logout " "rules are offered after the segment"
 is "$(offered shmlimit take --cost 2 --json "$segment" m)" "mail " "behind options and their values, too"
 shmlimit create "$SEGMENT.a b" --slots 16
 shmlimit rule set "$SEGMENT.a b" page --capacity 1 --rate 1/s
 is "$(offered shmlimit take "$SEGMENT.a\\ b" '')" "page " "of a segment whose name has to be quoted, too"
 is "$(offered shmlimit rule show "$segment" '')" "login logout mail " "as for commands of two words"
-is "$(offered shmlimit inspect "$segment" --rule lo)" "login logout " "and as the value of an option"
+is "$(offered shmlimit inspect "$segment" --rule lo)" "login logout " "rules are offered as the value of an option"
 is "$(offered shmlimit inspect "$segment" --rule = lo)" "login logout " "however it is given"
 is "$(offered shmlimit stat -i 2 "$segment" --rule lo)" "login logout " "the value of a letter is no operand"
 is "$(offered shmlimit take "$segment" login '')" " " "a key is nobody's to guess"
 is "$(offered shmlimit take "$segment" login key lo)" "login logout " "behind a key of take, a rule of another limit is offered"
 is "$(offered shmlimit peek "$segment" login key '')" " " "behind the last operand nothing is offered"
-is "$(offered shmlimit none --)" " " "nor for a command that there is not"
+is "$(offered shmlimit none --)" " " "nothing is offered for a command that does not exist"
 : >access.log
 : >access.log.1
 is "$(offered shmlimit replay acc)" "access.log access.log.1 " "files are offered where they are wanted"
 is "$(offered shmlimit replay access.log acc)" "access.log access.log.1 " "any number of them"
-is "$(offered shmlimit metrics --all --output acc)" "access.log access.log.1 " "and as the value of an option"
+is "$(offered shmlimit metrics --all --output acc)" "access.log access.log.1 " "files are offered as the value of an option"
 like " $(offered shmlimit create x --group ro)" " root " "groups are offered"
 like " $(offered shmlimit --owner ro)" " root " "users are offered"
 like " $(offered shmlimit --owner = ro)" " root " "users are offered behind an equals sign"
@@ -122,6 +122,6 @@ fi
 shmlimit create "$SEGMENT.\$(touch ran)" --slots 16
 is "$(offered shmlimit take "$SEGMENT.\$")" "$SEGMENT.\\\$\\(touch\\ ran\\) " "a segment's name is offered quoted"
 offered shmlimit take "$SEGMENT.\$(touch ran)" '' >/dev/null
-is "$(ls ran 2>&1)" "$(ls none 2>&1 | sed s/none/ran/)" "and never run"
+is "$(ls ran 2>&1)" "$(ls none 2>&1 | sed s/none/ran/)" "a segment's name is not run by the shell"
 
 done_testing

@@ -19,7 +19,7 @@ like "$rc $out" '^0 10 9 3(600|59.)' "a bound may be reached, and the time to li
 run shmlimit count "$segment" app alice --bound 10
 like "$rc $out" '^1 10 0 3(600|59.)' "beyond it the exit status is 1, and nothing is changed"
 run shmlimit count "$segment" app alice --by 5 --bound 12 --saturate
-like "$rc $out" '^0 12 2 ' "or what fits is added"
+like "$rc $out" '^0 12 2 ' "with --saturate what fits is added"
 run shmlimit count "$segment" app alice --by=-20
 like "$rc $out" '^1 12 0 ' "no count is below 0"
 run shmlimit count "$segment" app alice --by=-2 --restart --ttl 2h
@@ -59,7 +59,7 @@ is "$(sed -n '/^\[login\]/,$p' rules | tr '\n' ,)" "[login],algorithm = counter,
 shmlimit rule remove "$segment" login
 run shmlimit apply "$segment" rules
 is "$rc $(shmlimit rule show "$segment" login --json | jq -c '[.algorithm, .capacity, .period_ns]')" \
-	'0 ["counter",5,3600000000000]' "and applied again"
+	'0 ["counter",5,3600000000000]' "an exported counter can be applied again"
 is "$(shmlimit inspect "$segment" --key alice --rule app --json | jq -c '.key | [.limit, .remaining] | .[0] - .[1]')" 10 \
 	"inspect shows what is left to the capacity"
 

@@ -22,7 +22,7 @@ is "$(fact "$SEGMENT.default" name)" "$SEGMENT.default" "its name is as given"
 
 run shmlimit create "$SEGMENT.default" --slots 16
 is "$rc $err" "2 shmlimit: segment $SEGMENT.default: exists already (remove it with: shmlimit destroy $SEGMENT.default)" "a name that is taken is refused"
-is "$(fact "$SEGMENT.default" slots)" 65536 "and the segment stays as it was"
+is "$(fact "$SEGMENT.default" slots)" 65536 "a segment whose name was taken stays as it was"
 
 made=$(fact "$SEGMENT.default" created_unix_ns)
 run shmlimit create "$SEGMENT.default" --if-missing
@@ -156,7 +156,7 @@ if unshare --mount true 2>/dev/null; then
 	elsewhere 'mount --bind /proc /dev/shm' \
 		"no unnamed files (O_TMPFILE) in /dev/shm: mount a tmpfs there (mount -t tmpfs -o mode=1777 tmpfs /dev/shm)"
 	run unshare --mount sh -c 'mount -t tmpfs tmpfs /dev && shmlimit list'
-	is "$rc $err" "2 shmlimit: /dev/shm: No such file or directory" "nor listed"
+	is "$rc $err" "2 shmlimit: /dev/shm: No such file or directory" "list names a missing /dev/shm"
 fi
 run sh -c "ulimit -f 1; shmlimit create '$SEGMENT.bad' --slots 16"
 is "$rc $err" "2 shmlimit: segment $SEGMENT.bad: larger than a file may be here: use fewer slots, a smaller slots-max, window-max or store-keys, or a higher limit (ulimit -f)" "a limit of files is an error, and not the end"
@@ -188,7 +188,7 @@ edge=$(printf '%s.%0255d' "$SEGMENT" 0 | cut -c1-255)
 run shmlimit create "$edge" --slots 16
 is "$rc" 0 "a name of 255 bytes is fine"
 run shmlimit create "$SEGMENT.with blank" --slots 16
-is "$rc" 0 "so is one with a blank"
+is "$rc" 0 "a name with a blank is fine"
 
 run shmlimit destroy "$SEGMENT.default"
 is "$rc $out$err" "0 " "destroy prints nothing"

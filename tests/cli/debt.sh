@@ -32,20 +32,20 @@ is $rc 0 "what it lacks can be reserved"
 like "$out" '^wait: 1d23h59m[0-9.]+s$' "to be waited for: two days"
 is "$(facts r key)" "true 0 3 0" "the next one waits behind those before"
 is "$(facts r key --cost 3)" "false 0 0 1" "a wait that the rule does not allow is denied, until it would be"
-is "$(facts r key --cost 2)" "true 0 5 0" "and takes nothing"
+is "$(facts r key --cost 2)" "true 0 5 0" "a wait that was denied takes nothing"
 is "$(facts r key --cost 9)" "false 0 0 null" "what no wait would bring is never"
 run shmlimit reserve "$segment" r key
 is $rc 1 "a denial exits 1"
 is "$(printf '%s\n' "$out" | sed -n '1p;6p' | tr '\n' ';')" "decision: denied;wait: 0s;" \
-	"and is not waited for"
+	"acquire does not wait for what is denied"
 is "$(shmlimit peek "$segment" r key --json | jq -c '[.allowed, .remaining, (.retry_after_ns / 86400e9 | ceil)]')" \
 	"[false,0,6]" "a take is denied until the debt is back, and its own token"
 is "$(shmlimit refund "$segment" r key --tokens 4 --json | jq -c '[.remaining, (.reset_after_ns / 86400e9 | ceil)]')" \
 	"[0,4]" "a refund goes to the debt first"
-is "$(facts r key)" "true 0 2 0" "which shortens the wait"
+is "$(facts r key)" "true 0 2 0" "a refund shortens the wait"
 
 is "$(facts r short --cost 5 --max-wait 1d)" "false 3 0 null" "--max-wait allows less than the rule"
-is "$(facts r short --cost 5 --max-wait 2d)" "true 0 2 0" "or as much as is asked for"
+is "$(facts r short --cost 5 --max-wait 2d)" "true 0 2 0" "--max-wait allows a wait of its own length"
 is "$(facts r short --max-wait 0)" "false 0 0 3" "--max-wait 0 is for what is there"
 is "$(facts r long --cost 9 --max-wait 52w)" "false 3 0 null" "--max-wait allows no more than the rule"
 is "$(facts none key --cost 3) $(facts none key)" "true 0 0 0 false 0 0 1" "a rule without waits gives what it has"
@@ -57,7 +57,7 @@ is "$rc $out$err" "1 " "--quiet prints nothing when denied"
 
 # Who pays.
 is "$(facts guava key --cost 5)" "true 0 0 0" "where the next one pays, a debt is not waited for by its maker"
-is "$(facts guava key)" "true 0 2 0" "but by the next one"
+is "$(facts guava key)" "true 0 2 0" "where the next one pays, the next one waits for the debt"
 is "$(facts guava key)" "true 0 3 0" "with next-pays, the next caller waits for the debt of the one before it"
 
 # Modes.
@@ -74,7 +74,7 @@ debt() { shmlimit inspect "$segment" --rule "$1" --json | jq -r '[.occupancy.sho
 is "$(facts r used)" "true 0 3 0" "into debt"
 shmlimit reset "$segment" --rule r >/dev/null
 shmlimit charge "$segment" r used --tokens 5 --quiet
-is "$(debt r)" 2 "which inspect shows"
+is "$(debt r)" 2 "inspect shows the debt"
 run shmlimit charge "$segment" r used --tokens 18446744073709551615 --quiet
 is "$rc $out$err" "1 " "a charge that cannot take all of it exits 1, quietly"
 run shmlimit charge "$segment" r used --tokens 1
@@ -86,7 +86,7 @@ is "$rc $(printf '%s' "$out" | jq -c '[.allowed, .shadow_denied, .charged_all, .
 is "$(shmlimit charge "$segment" r fresh --json | jq .charged_all)" true "a charge that takes all of it says so in JSON"
 is "$(debt r)" 5 "into no more debt than the rule's longest wait"
 shmlimit charge "$segment" none key --tokens 9 --quiet
-is "$(debt none)" 0 "and into none where there are no waits"
+is "$(debt none)" 0 "a charge makes no debt under a rule without waits"
 is "$(shmlimit charge "$segment" r one --json | jq -c '[.allowed, .remaining, has("wait_ns")]')" "[true,2,false]" \
 	"without --tokens it is one"
 counts() { shmlimit inspect "$segment" --json | jq -c '.counters | [.allowed, .denied]'; }

@@ -107,7 +107,7 @@ wait $load
 [ "$(count 200)" -le 15 ] && [ "$(count 429)" -gt 0 ]
 ok $? "no client is served more than the limit meanwhile"
 run shmlimit peek "$SEGMENT" demo dave
-like "$out" '^remaining: 0$' "nor is any of it left over"
+like "$out" '^remaining: 0$' "no token of the limit is left over"
 
 shmlimit rule remove "$SEGMENT" demo
 is "$(codes "$url/?n=[1-3]" | sort -u)" 503 "when the limiter fails, nobody is served"
@@ -143,6 +143,6 @@ like "$rc $err" "^1 shmlimit-demo: segment $SEGMENT: rule demo: no such rule" "a
 run shmlimit-demo --no-limit --workers 0
 like "$rc $err" "^2 shmlimit-demo: --workers 0: must be" "zero workers are refused"
 run shmlimit-demo
-is $rc 2 "neither a segment nor --no-limit is wrong usage"
+is $rc 2 "a segment or --no-limit is required"
 
 done_testing

@@ -26,7 +26,7 @@ harmless() {
 			is "$(control $stream) $(broken $stream)$(c1 $stream)" "0 0" "$what: text only, std$stream in $locale"
 		done
 		grep -q '2J' out err
-		ok $? "$what: and what was escaped is there, in $locale"
+		ok $? "$what: what was escaped is in the output, in $locale"
 	done
 }
 
@@ -79,5 +79,5 @@ harmless "rule list of a name that was written over" shmlimit rule list "$SEGMEN
 harmless "rule list --json of it" shmlimit rule list "$SEGMENT.w" --json
 harmless "rule export of it" shmlimit rule export "$SEGMENT.w"
 harmless "metrics of it" shmlimit metrics "$SEGMENT.w"
-is "$(shmlimit rule export "$SEGMENT.w" | grep -c '^\[v')" 1 "nor does such a name become a line of a file"
+is "$(shmlimit rule export "$SEGMENT.w" | grep -c '^\[v')" 1 "a rule's name with a line feed does not become a line of an exported file"
 done_testing

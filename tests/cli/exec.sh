@@ -33,7 +33,7 @@ is "$(kill -l $?) $(cat out)" "PIPE " "the command has the default for SIGPIPE"
 shmlimit take "$segment" none key --quiet
 run shmlimit exec "$segment" none key -- touch ran
 like "$rc $err" '^1 shmlimit: rule none: denied, and not run: it would fit after 23h59m[0-9.]+s$' "denied, it says so"
-is "$(ls)" "$(ls | grep -v ran)" "and runs nothing"
+is "$(ls)" "$(ls | grep -v ran)" "a command that is denied is not run"
 run shmlimit exec "$segment" none key --denied-status 75 -- touch ran
 is $rc 75 "--denied-status is the exit status then"
 run shmlimit exec "$segment" r key --max-wait 1s -- touch ran

@@ -12,7 +12,7 @@ run shmlimit rule set "$segment" r --algorithm hold --capacity 2 --period 1h
 is "$rc $out$err" "0 " "a rule of places is set"
 run shmlimit rule show "$segment" r
 is "$(printf '%s\n' "$out" | sed -n 's/^ *\(algorithm\|capacity\|period\): */\1: /p' | tr '\n' ';')" \
-	"algorithm: hold;capacity: 2;period: 1h;" "and is shown as it was set"
+	"algorithm: hold;capacity: 2;period: 1h;" "a hold rule is shown as it was set"
 shmlimit rule set "$segment" short --algorithm hold --capacity 1 --period 300ms
 shmlimit rule set "$segment" funnel --capacity 1 --rate 1/d
 free() { shmlimit peek "$segment" "$1" "$2" --json | jq .remaining; }
@@ -45,7 +45,7 @@ second=$!
 until_free r key 0
 run shmlimit hold "$segment" r key -- touch ran
 is "$rc $err" "1 shmlimit: rule r: denied, and not run: all 2 places are held" "where all places are held, it says so"
-is "$(ls | grep ran)" "" "and runs nothing"
+is "$(ls | grep ran)" "" "a command without a place is not run"
 run shmlimit hold "$segment" r key --denied-status 75 --wait 50ms -- touch ran
 is "$rc $(ls | grep ran)" "75 " "--wait is the longest wait, and --denied-status the exit status after it"
 run shmlimit take "$segment" r key --quiet
@@ -58,7 +58,7 @@ touch go
 wait $first $second
 wait $third
 is "$? $(ls | grep later)" "0 later" "a command that waits runs when a place is left"
-is "$(free r key)" 2 "then all places are free"
+is "$(free r key)" 2 "all places are free when the commands have ended"
 
 # Signals.
 for signal in INT TERM HUP QUIT; do

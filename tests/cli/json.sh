@@ -148,8 +148,8 @@ shmlimit take "$segment" slow a --cost 2 --quiet
 is "$(shmlimit rule show "$segment" slow --json | jq -c '[.capacity, .period_ns]')" '[3,"31449600000000000"]' \
 	"a number above 2^53 is a string of its digits"
 is "$(shmlimit keys "$segment" --rule slow --json | jq -c '[.remaining, (.reset_after_ns | type, (tonumber / 1e12 | ceil))]')" \
-	'[1,"string",62900]' "so is that of a slot, and jq reads it as a number"
+	'[1,"string",62900]' "a slot's time is a string that jq reads as a number"
 is "$(shmlimit list --json | jq -c --arg name "$segment" '.[] | select(.name == $name) | [.created_unix_ns | type, length]')" \
-	'["string",19]' "so is a time"
+	'["string",19]' "the time of creation is a string"
 
 done_testing

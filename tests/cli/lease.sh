@@ -22,7 +22,7 @@ run shmlimit rule set "$segment" g --algorithm lease --capacity 100 --rate 10/s
 is "$rc $out$err" "0 " "a lease needs a capacity and a rate"
 run shmlimit rule show "$segment" g
 is "$(printf '%s\n' "$out" | sed -n '3,6p' | tr '\n' ';')" \
-	"algorithm: lease;capacity: 100;rate: 10/s;mode: enforce;" "and is shown as it was set"
+	"algorithm: lease;capacity: 100;rate: 10/s;mode: enforce;" "a lease rule is shown as it was set"
 refused "new, its capacity is missing: must have capacity and rate" new --algorithm lease --rate 1/s
 refused "capacity 2097152 is out of range (1 to 2097151 at this rate for a lease)" \
 	new --algorithm lease --capacity 2097152 --rate 1/s

@@ -59,5 +59,5 @@ wait $holder
 run shmlimit rule set "$segment" r --mode off
 is "$rc $err" "0 " "a rule is set when the lock is free again"
 run shmlimit throttle "$segment" key 15 30 60
-is "$rc $out" "0 0 15 14 -1 2" "and throttle makes its rule"
+is "$rc $out" "0 0 15 14 -1 2" "throttle makes its rule when the lock is free again"
 done_testing

@@ -65,7 +65,7 @@ state=stale 0" "each slot is in a state"
 has segment_decisions_total "answer=allowed 5
 answer=denied 1
 answer=shadow_denied 1" "the segment's decisions are counted"
-has segment_claims_total 3 "and its claims"
+has segment_claims_total 3 "a segment's claims are counted"
 has segment_undecided_requests_total "outcome=passed 0
 outcome=refused 0" "no request was left undecided"
 has agent_serving 0 "a segment without an agent says so"
@@ -91,7 +91,7 @@ has rule_capacity_tokens "rule=r 3
 rule=watch 1
 rule=w 5" "has a capacity"
 is "$(printf '%s\n' "$samples" | sed -n 's/^shmlimit_rule_rate_tokens_per_second rule=\([a-z]*\) .* /\1 /p' |
-	awk '{ printf "%s %.6f;", $1, $2 * 3600 }')" "r 0.041667;watch 2.000000;w 18000.000000;" "and a rate"
+	awk '{ printf "%s %.6f;", $1, $2 * 3600 }')" "r 0.041667;watch 2.000000;w 18000.000000;" "each rule has a rate"
 for counter in claims reclaims evictions no_slot failed_cas; do
 	is "$(printf '%s\n' "$samples" | awk -v name=shmlimit_rule_${counter}_total '$1 == name { sum += $NF } END { print sum }') \
 $(printf '%s\n' "$samples" | sed -n "s/^shmlimit_segment_${counter}_total .* //p")" \

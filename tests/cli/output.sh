@@ -70,7 +70,7 @@ is "$(ls -- - 2>/dev/null)" "" "metrics --output - makes no file of that name"
 shmlimit take "$segment" r key --quiet >/dev/full
 is $? 0 "what prints nothing needs no room"
 shmlimit take "$segment" r key --quiet <&- >&- 2>&-
-is $? 0 "nor any descriptor"
+is $? 0 "what prints nothing needs no descriptor"
 shmlimit take "$segment" r key <&- >&- 2>&-
 is $? 2 "a decision whose answer is lost exits 2"
 shmlimit rule set "$segment" r --mode dry-run <&- >&- 2>&-

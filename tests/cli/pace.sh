@@ -80,7 +80,7 @@ reserved
 ok $? "one waits for a token of tomorrow"
 kill -KILL $victim
 wait $victim 2>"$TMP/.err"
-is $? 137 "and is killed"
+is $? 137 "a process that waits can be killed"
 run shmlimit refund "$SEGMENT.jobs" daily relay --tokens 20
 like "$out" '^remaining: 19$' "it has cost that token, and holds up nobody"
 

@@ -20,7 +20,7 @@ while read -r text count period_ns shown; do
 	run shmlimit rule set "$segment" r --capacity 15 --rate "$shown"
 	is $rc 0 "what is shown, $shown, is a rate"
 	run shmlimit rule show "$segment" r --json
-	is "$(printf '%s' "$out" | jq -r '"\(.count) \(.period_ns)"')" "$count $period_ns" "and it is the same one"
+	is "$(printf '%s' "$out" | jq -r '"\(.count) \(.period_ns)"')" "$count $period_ns" "the rate that is read is the one that was shown"
 	shmlimit rule remove "$segment" r
 done <<END
 30/60s 30 60000000000 30/m
@@ -69,7 +69,7 @@ while IFS='|' read -r text message; do
 	run shmlimit rule set "$segment" r --capacity 15 --rate "$text"
 	is "$rc $out$err" "2 shmlimit: rule r: rate $text: $message" "'$text' is no rate"
 	run shmlimit rule list "$segment" --json
-	is "$out" "[]" "and sets nothing"
+	is "$out" "[]" "'$text' sets no rule"
 done <<END
 |not a rate COUNT/PERIOD (for example 30/60s or 5/m)
 fast|not a rate COUNT/PERIOD (for example 30/60s or 5/m)

@@ -96,7 +96,7 @@ cmp -s wanted got && [ "$(wc -w <got)" -gt 20 ]
 ok $? "thousands of requests are decided to the one as by fractions and lists of times"
 is "$(field '[.keys, .rules[0].denied]' --rule '3/70s burst 7' random)" \
 	"$(awk 'NR == 1 { n = 0; for (i = 1; i <= NF; i++) { sub(/.*=/, "", $i); n += $i } print n }' wanted |
-	sed "s/.*/[$(cut -d ' ' -f 1 random | sort -u | wc -l),&]/")" "and summed up"
+	sed "s/.*/[$(cut -d ' ' -f 1 random | sort -u | wc -l),&]/")" "random logs are summed up as they were written"
 is "$(field '[(.requests_by_step | add), (.rules[0] | (.denied_by_step | add) == .denied), .step_ns > 1e9, (.requests_by_step | length) <= 512]' \
 	--rule '3/70s burst 7' random)" '[20000,true,true,true]' "no step loses a request"
 run shmlimit replay --rule '1/h burst 1' --top 3 random

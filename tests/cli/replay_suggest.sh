@@ -69,12 +69,12 @@ is "$(printf '%s' "$out" | jq -c '[.rules[1] | .rule, .suggested, .denied]')" \
 	"a limit that is whole is replayed beside it"
 run shmlimit replay --suggest 0% --rule '?/s burst 1' --json --top 0 log
 is "$rc $(printf '%s' "$out" | jq -r '.rules[0].denied // "none"')" "2 " "there may be no such number: requests of one second come at once"
-like "$err" "^shmlimit: --rule '\\?/s burst 1': no number denies so little" "which is said"
+like "$err" "^shmlimit: --rule '\\?/s burst 1': no number denies so little" "a rate for which no number exists is reported"
 
 # --max-denied, --since, --until.
 run shmlimit replay --rule '1/d burst 1' --max-denied 1% --top 0 log
 is "$rc $err" "1 " "--max-denied exits 1 if a limit denies more"
-like "$out" '^1/d burst 1 ' "and prints what it denies all the same"
+like "$out" '^1/d burst 1 ' "--max-denied prints what a limit denies also when it exits 1"
 run shmlimit replay --rule '1/d burst 1' --max-denied 100% --top 0 log
 is $rc 0 "no limit denies more than 100 %"
 at() { printf '10.0.0.1 - - [21/Nov/2026:09:00:%02d +0000] "GET / HTTP/1.1" 200 1\n' "$1"; }

@@ -118,7 +118,7 @@ done <<END
 END
 
 # Refusing.
-unchanged() { is "$(mode login)" "15 30/m enforce" "and nothing was changed"; }
+unchanged() { is "$(mode login)" "15 30/m enforce" "an error leaves the rule unchanged"; }
 
 refused() {
 	message=$1

@@ -116,7 +116,7 @@ is "$? $(cat err)" "2 shmlimit: file: File too large" "what does not fit is said
 cmp -s file old
 is "$? $(ls)" "0 err
 file
-old" "and the old file stays, alone"
+old" "after a failed save the old file is there alone"
 run shmlimit save "$s" /dev/full/x
 is "$rc $err" "2 shmlimit: /dev/full/x: Not a directory" \
 	"a path through what is no folder is refused"
@@ -142,7 +142,7 @@ run shmlimit save "$SEGMENT.bad" file
 cmp -s file old
 is "$rc $? $(ls)" "2 0 err
 file
-old" "nor is one of which load would refuse what was written"
+old" "a segment that load would refuse is not saved"
 rm -f /dev/shm/"$SEGMENT.bad"
 
 # Files that are none.

@@ -41,7 +41,7 @@ is "$(counted) $(cat "$TMP/err")" "[4,2,2,2] " "the lines of all rules have each
 shmlimit reset "$segment" --all >/dev/null
 want=3
 is "$(counted --rule dry)" "[1,0,2,1]" "with --rule they have that rule's"
-is "$(jq -sc 'map(.rule) | unique' "$TMP/all")" '["dry"]' "and its name"
+is "$(jq -sc 'map(.rule) | unique' "$TMP/all")" '["dry"]' "with --rule the lines have the rule's name"
 like "$(jq -s 'map(.interval_ns) | min' "$TMP/all")" '^[0-9]{8,}$' "an interval is as long as it was, and no shorter than asked for"
 
 # Destroyed, and created again, while it is watched.
@@ -54,7 +54,7 @@ timeout 120 shmlimit stat "$segment" -i 10ms --json --rule dry >"$TMP/lines" 2>"
 	like "$line" '"denied": null' "while there is no such rule, its counts are not known"
 	shmlimit rule set "$segment" dry --capacity 1 --rate 1/w
 	while read -r line && [ "$(printf '%s' "$line" | jq .allowed)" = null ]; do :; done
-	like "$line" '"denied": 0' "and are known again when it was set again"
+	like "$line" '"denied": 0' "the figures of a rule are known again when it was set again"
 	shmlimit destroy "$segment"
 	while read -r line; do :; done
 } <"$TMP/lines"
@@ -68,7 +68,7 @@ if command -v script >/dev/null; then
 	is "$(sed 's/[ :].*//; s/^2.*T.*/line/' "$TMP/typescript" | tr '\n' ' ')" "TIME line line TIME line " \
 		"a terminal gets headings each screenful"
 	is "$(sed -n 1p "$TMP/typescript" | sed 's/  */ /g')" \
-		"TIME ALLOWED/S DENIED/S SHADOW/S CLAIMS/S RECLAIMS/S EVICTIONS/S NO-SLOT/S FAILED-CAS/S" "which say what is what"
+		"TIME ALLOWED/S DENIED/S SHADOW/S CLAIMS/S RECLAIMS/S EVICTIONS/S NO-SLOT/S FAILED-CAS/S" "the columns have titles"
 fi
 
 wrong() {

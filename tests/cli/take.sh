@@ -25,9 +25,9 @@ run shmlimit take "$segment" r key --cost 2
 is "$rc $(printf '%s\n' "$out" | sed -n 3p)" "0 remaining: 0" "--cost takes more than one"
 run shmlimit take "$segment" r key
 is $rc 1 "an empty funnel denies"
-is "$(printf '%s\n' "$out" | sed -n 1,3p | tr '\n' ';')" "decision: denied;limit: 3;remaining: 0;" "and says so"
+is "$(printf '%s\n' "$out" | sed -n 1,3p | tr '\n' ';')" "decision: denied;limit: 3;remaining: 0;" "a denial says what the limit is and what remains"
 like "$out" '^retry after: 23h59m[0-9.]+s$' "it says when it is worth another try"
-like "$out" '^reset after: 2d23h59m[0-9.]+s$' "and when the funnel is full"
+like "$out" '^reset after: 2d23h59m[0-9.]+s$' "a denial says when the funnel is full"
 is "$err" "" "a denial is no error"
 run shmlimit peek "$segment" r key
 is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "1 decision: denied" "peek answers what take would"
@@ -37,7 +37,7 @@ run shmlimit take "$segment" r key --cost 4
 is "$rc" 1 "more than the capacity is denied"
 like "$out" '^retry after: never$' "for ever"
 run shmlimit take "$segment" r other --cost 18446744073709551615
-is "$rc" 1 "so is the largest number there is"
+is "$rc" 1 "the largest cost there is is denied"
 run shmlimit take "$segment" r other
 is "$rc" 0 "keys have each their own funnel"
 
@@ -84,7 +84,7 @@ is $rc 0 "a key may begin with a dash behind --"
 run shmlimit take "$segment" r "$(printf 'a\nb\377 ')" --cost 3
 is $rc 0 "a key may have any bytes"
 run shmlimit peek "$segment" r "$(printf 'a\nb\377 ')" --json
-is "$(printf '%s' "$out" | jq -c .remaining)" 0 "and is found by them"
+is "$(printf '%s' "$out" | jq -c .remaining)" 0 "a key of any bytes is found by them"
 run shmlimit peek "$segment" r "$(printf 'a\nb\377')" --json
 is "$(printf '%s' "$out" | jq -c .remaining)" 3 "a key with a byte less is another one"
 run shmlimit take "$segment" r "$(printf '%01024d' 0)"

@@ -73,7 +73,7 @@ is "$(column KEY --order denial)" 'carol dora bob alice evil\x1b]0;key\x07 ' "--
 is "$(column KEY --order near)" 'alice evil\x1b]0;key\x07 carol dora bob ' "--order near: those first that are not denied yet"
 is "$(column KEY --order reset)" 'dora bob carol alice evil\x1b]0;key\x07 ' "--order reset: the longest time to full first"
 is "$(column KEY --keys 2)" "carol dora " "--keys shows this number of keys"
-is "$(column KEY --keys 0)" "" "or none"
+is "$(column KEY --keys 0)" "" "--keys 0 shows no keys"
 is "$(column KEY --rule page), $(column RULE --rule page)" 'carol alice evil\x1b]0;key\x07 , page ' "--rule shows one rule"
 
 shmlimit create "$SEGMENT.bare" --slots 64
@@ -97,7 +97,7 @@ shmlimit top "$SEGMENT.bare" --interval 10ms --count 3000 --sort name 2>"$TMP/er
 is "$(sed 1d "$TMP/seen")" "segment: $SEGMENT.bare, enabled, 16 slots: live 0.0 %, refilled 0.0 %
 per second: allowed -, denied -, shadow -, evictions -, no slot -
 new           -         -         -            -        0       0" "top goes on with a segment that was created again"
-like "$(cat "$TMP/err")" "^shmlimit: segment $SEGMENT.bare: no such segment" "and ends when there is none"
+like "$(cat "$TMP/err")" "^shmlimit: segment $SEGMENT.bare: no such segment" "top ends when the segment does not exist"
 
 wrong() {
 	message=$1

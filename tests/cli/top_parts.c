@@ -43,7 +43,7 @@ static void rates(void)
 	ok(row[0].allowed_s < 0 && all.allowed_s < 0, "without an earlier sample no rate is known");
 	before.at_ns = after.at_ns;
 	top_rows(&before, &after, row, &all);
-	ok(row[0].allowed_s < 0, "nor over no time at all");
+	ok(row[0].allowed_s < 0, "samples of the same time give no rate");
 }
 
 /* The names of rows in their order. */

@@ -523,7 +523,7 @@ static void changes_are_asked_for(void)
 	await_in(last_has, "rule login: enforce it again?");
 	type("y");
 	await_in(news_has, "rule login: enforce from now on");
-	is(mode_of_login(), SHMLIMIT_ENFORCE, "and back");
+	is(mode_of_login(), SHMLIMIT_ENFORCE, "d sets a rule in a dry run back to enforce");
 
 	type("r");
 	await_in(news_has, "choose a key first");
@@ -580,7 +580,7 @@ static void signals_end_it(void)
 	start("--interval", "1h");
 	await(help_is_last);
 	type("\003");
-	is(ended(), 128 + SIGINT, "so does control-C");
+	is(ended(), 128 + SIGINT, "control-C ends it");
 }
 
 static void another_segment(void)
@@ -597,9 +597,9 @@ static void another_segment(void)
 		bail("create");
 	unit_rule(other, "other", 1, 1, SECOND);
 	await(is_anew);
-	ok(has(0, "16 slots"), "and gone on with when it is there again");
+	ok(has(0, "16 slots"), "a segment that is created again is shown");
 	type("q");
-	is(ended(), 0, "until q");
+	is(ended(), 0, "q ends it");
 	shmlimit_close(other);
 }
 

@@ -86,7 +86,7 @@ is "$rc $err" "2 shmlimit: --frob: no such option (shmlimit --help lists command
 	"an unknown option before the command is named"
 run shmlimit -x create "$segment"
 is "$rc $err" "2 shmlimit: -x: no such option (shmlimit --help lists commands and options)" \
-	"so is an unknown letter"
+	"an unknown letter is named"
 run shmlimit rule
 is "$rc $err" "2 shmlimit: rule: missing command: use rule set, show, list, remove or export" \
 	"rule alone says what it lacks"
@@ -95,7 +95,7 @@ is "$rc $err" "2 shmlimit: rule sett: no such command: use rule set, show, list,
 	"an unknown rule command is named"
 run shmlimit global
 is "$rc $err" "2 shmlimit: global: missing command: use global take, inspect, ping or reset" \
-	"so does global"
+	"global without a command names its commands"
 
 # Each command, called with no operand but those that it does not want.
 for c in $commands; do
@@ -147,7 +147,7 @@ is "$rc $err" "2 shmlimit: take: KEY is missing; usage: shmlimit take NAME RULE 
 	"the first operand that is missing is the one that is named"
 run shmlimit throttle "$segment" key 15 30
 is "$rc $err" "2 shmlimit: throttle: PERIOD is missing; usage: shmlimit throttle NAME KEY CAPACITY COUNT PERIOD \
-[QUANTITY]" "also before one that may be left out"
+[QUANTITY]" "a missing operand is named before one that may be left out"
 
 manual=$SOURCE/tools/shmlimit/shmlimit.1
 for c in $commands; do

@@ -22,7 +22,7 @@ run shmlimit rule set "$segment" w --algorithm window --rate 3/d
 is "$rc $out$err" "0 " "a window needs its rate only"
 run shmlimit rule show "$segment" w
 is "$(printf '%s\n' "$out" | sed -n '3,8p' | tr '\n' ';')" \
-	"algorithm: window;capacity: 3;rate: 3/d;count-refused: no;max-wait: 0s;mode: enforce;" "and is shown as it was set"
+	"algorithm: window;capacity: 3;rate: 3/d;count-refused: no;max-wait: 0s;mode: enforce;" "a window is shown as it was set"
 is "$(shmlimit rule show "$segment" w --json | jq -c '[.algorithm, .capacity, .count, .period_ns, .count_refused]')" \
 	'["window",3,3,86400000000000,false]' "in JSON, too"
 answers=
@@ -33,7 +33,7 @@ done
 is "$answers" " 0 0 1 0 1" "a window admits its capacity, and no more"
 run shmlimit peek "$segment" w key --json
 is "$(printf '%s' "$out" | jq -c '[.limit, .remaining, (.retry_after_ns / 86400e9 | ceil)]')" '[3,0,1]' \
-	"until the first has left"
+	"a full window says when its first request leaves it"
 shmlimit refund "$segment" w key --quiet
 run shmlimit take "$segment" w key --quiet
 is $rc 0 "what is given back can be taken again"

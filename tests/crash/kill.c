@@ -194,7 +194,7 @@ static void perform(const struct scenario *s)
 	is(now.undone, 0, "%s: made again by another process, it succeeds", s->title);
 	scene_close();
 	is(now.files, 0, "%s: there is no file but the segment", s->title);
-	is(memory_left(), memory, "%s: and no memory that nobody has", s->title);
+	is(memory_left(), memory, "%s: no memory is left that nobody has", s->title);
 	diag("%s: %zu instructions, %" PRIu64 " kills, %u states", s->title, trace.n, now.kills, seen.n);
 	sum.steps += trace.n;
 	sum.states += seen.n;

@@ -136,9 +136,9 @@ static void kill_savers(void)
 	ok(n > 50, "save was killed at system calls");
 	is(torn, 0, "the file is the old one or the new one");
 	is(lost, 0, "the segment is as it was");
-	is(unsound, 0, "and sound");
+	is(unsound, 0, "the segment is sound");
 	is(undone, 0, "given again, save does it");
-	is(files, 0, "and leaves the segment and the file, no more than one beside it if killed");
+	is(files, 0, "a save leaves the segment and the file, and no more than one beside it if killed");
 }
 
 static void kill_loaders(void)
@@ -167,7 +167,7 @@ static void kill_loaders(void)
 	is(torn, 0, "the segment has all, or is not there");
 	is(unsound, 0, "where it is there it is sound");
 	is(files, 0, "there is no other file");
-	is(memory, 0, "and no memory that nobody has");
+	is(memory, 0, "no memory is left that nobody has");
 	shmlimit_destroy(copy_name);
 }
 

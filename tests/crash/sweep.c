@@ -433,7 +433,7 @@ static void perform(const struct scenario *s, struct rng *rng)
 	is(audit.before.key[0].drained, s->left[0], "%s: of the key there is %u before", s->title, s->left[0]);
 	tracee_run(call_make, &s->call);
 	audit_see(&audit.after);
-	is(audit.after.key[0].drained, s->left[1], "%s: and %u after", s->title, s->left[1]);
+	is(audit.after.key[0].drained, s->left[1], "%s: of the key there is %u afterwards", s->title, s->left[1]);
 	scene_restore(kept);
 
 	states_forget(&seen);

@@ -78,10 +78,10 @@ static void all_or_none(void)
 {
 	is(take(first, local, second, "k"), SHMLIMIT_ALLOWED, "limits of both kinds allow");
 	ok(results[0].limit == 5 && results[1].limit == 3 && results[2].limit == 2, "each result is its own");
-	ok(here(local, "k") == 2 && there(first, "k") == 4 && there(second, "k") == 1, "and each has taken one");
+	ok(here(local, "k") == 2 && there(first, "k") == 4 && there(second, "k") == 1, "each of the three limits has taken one token");
 	take(first, local, second, "k");
-	is(take(first, local, second, "k"), SHMLIMIT_DENIED, "until the last denies");
-	is(failed, 2, "which is named by its place in the request");
+	is(take(first, local, second, "k"), SHMLIMIT_DENIED, "a request is denied when the last of its limits denies");
+	is(failed, 2, "the limit that denies is named by its place in the request");
 	ok(results[2].limit == 2 && results[2].remaining == 0 && results[2].retry_after_ns > 0, "with its result");
 	is(here(local, "k"), 1, "what was taken of this host's limit before is given back");
 	is(there(first, "k") + here(first, "k"), 3, "as is what was leased, to the lease");
@@ -91,7 +91,7 @@ static void all_or_none(void)
 	take(local, -1, -1, "k");
 	is(take(first, second, local, "k"), SHMLIMIT_DENIED, "where a limit of this host denies");
 	is(failed, 2, "it is named, wherever it stands");
-	is(there(first, "k") + here(first, "k"), 2, "and no engine was asked");
+	is(there(first, "k") + here(first, "k"), 2, "the engine was not asked for a limit behind the one that denies");
 }
 
 static void dry_runs(void)
@@ -99,7 +99,7 @@ static void dry_runs(void)
 	int dry = set("dry", SHMLIMIT_LEASE, 1, SHMLIMIT_DRY_RUN);
 
 	is(take(dry, -1, -1, "d"), SHMLIMIT_ALLOWED, "a global rule in a dry run takes");
-	is(take(dry, -1, -1, "d"), SHMLIMIT_ALLOWED, "and allows when there is nothing");
+	is(take(dry, -1, -1, "d"), SHMLIMIT_ALLOWED, "a global rule in a dry run allows when there is nothing");
 	ok(results[0].retry_after_ns > 0, "saying so");
 	take(second, -1, -1, "d");
 	take(second, -1, -1, "d");
@@ -183,22 +183,22 @@ static void without(struct server *s)
 	handles = NULL;
 	is(take(local, first, -1, "e"), -EDESTADDRREQ, "where there is no engine, a global rule is an error");
 	is(failed, 1, "of its own");
-	is(here(local, "e"), 3, "and nothing was taken");
+	is(here(local, "e"), 3, "a request whose limit fails takes nothing");
 	is(take(local, -1, -1, "e"), SHMLIMIT_ALLOWED, "a request without a key is decided");
 	handles = of;
 
 	server_kill(s);
 	is(take(local, first, -1, "e"), SHMLIMIT_DENIED, "where the engine is gone, it denies if so configured");
-	is(here(local, "e"), 2, "and the other limit has given back");
+	is(here(local, "e"), 2, "a limit of this host gives back what a gone engine denies");
 	handles_free(handles);
 	options(&handles, s->url, SHMLIMIT_GLOBAL_ALLOW);
-	is(take(local, first, -1, "e"), SHMLIMIT_ALLOWED, "or allows");
-	is(here(local, "e"), 1, "and the other limit counts");
+	is(take(local, first, -1, "e"), SHMLIMIT_ALLOWED, "where the engine is gone, a gate allows if so configured");
+	is(here(local, "e"), 1, "where a gone engine allows, the limit of this host counts");
 	handles_free(handles);
 	options(&handles, s->url, SHMLIMIT_GLOBAL_LOCAL);
 	for (int i = 0; i < 5; i++)
 		take(first, -1, -1, "e");
-	is(take(first, -1, -1, "e"), SHMLIMIT_DENIED, "or is this host's own");
+	is(take(first, -1, -1, "e"), SHMLIMIT_DENIED, "where the engine is gone, this host enforces its share if so configured");
 }
 
 /* What an answer without the engine has not leased is not given back: that would make tokens. */
@@ -211,13 +211,13 @@ static void nothing_made(struct server *s)
 	is(here(first, "m"), 2, "while a host holds two tokens of one rule");
 	shmlimit_lease_deny(l, second, "m", 1, 1, 3600 * SECOND, NULL);
 	for (int i = 0; i < 3; i++)
-		is(take(first, second, -1, "m"), SHMLIMIT_DENIED, "a request that another denies, the engine being gone,");
-	is(here(first, "m"), 2, "neither costs nor makes tokens");
+		is(take(first, second, -1, "m"), SHMLIMIT_DENIED, "a request is denied by its second lease while the engine is gone");
+	is(here(first, "m"), 2, "a request that its second lease denies takes none of the first, and makes none");
 	take(first, -1, -1, "m");
 	take(first, -1, -1, "m");
 	is(here(first, "m"), 0, "spent, they are gone");
-	is(take(first, second, -1, "m"), SHMLIMIT_DENIED, "and who is allowed without them, and denied by another,");
-	is(here(first, "m"), 0, "gives none back");
+	is(take(first, second, -1, "m"), SHMLIMIT_DENIED, "a request that its first lease let pass is denied by the second");
+	is(here(first, "m"), 0, "a denied request gives nothing back that it did not take");
 }
 
 static void repeated(void)
@@ -226,16 +226,16 @@ static void repeated(void)
 	char text[8];
 
 	ok(!repeats_has(&repeats, "gone", 1000), "what is said the first time is new");
-	ok(repeats_has(&repeats, "gone", 60999), "and is not for a minute");
+	ok(repeats_has(&repeats, "gone", 60999), "a text is not new again within a minute");
 	ok(!repeats_has(&repeats, "back", 1000), "other words are");
-	ok(!repeats_has(&repeats, "gone", 61000), "and these are again after it");
+	ok(!repeats_has(&repeats, "gone", 61000), "a text is new again after a minute");
 	ok(repeats_has(&repeats, "back", 60000), "a text that was reported in between is not forgotten");
 	for (int i = 0; i < REPEATS_KEPT; i++) {
 		snprintf(text, sizeof(text), "%d", i);
 		repeats_has(&repeats, text, 62000 + (unsigned)i);
 	}
 	ok(!repeats_has(&repeats, "gone", 62500), "as many texts as are kept push the oldest out");
-	ok(repeats_has(&repeats, "9", 62500), "but not the newest");
+	ok(repeats_has(&repeats, "9", 62500), "the newest text is kept");
 }
 
 int main(void)

@@ -90,7 +90,7 @@ static void changed(void)
 	fresh = gate_new("create=yes rule=day rate=\"200/day burst 300\"");
 	l = look(&rule, "day");
 	ok(rule.capacity == 300 && rule.count == 200, "a gate that begins gives the rule the rate of its spec");
-	is(rule.mode, SHMLIMIT_DRY_RUN, "and leaves the mode alone");
+	is(rule.mode, SHMLIMIT_DRY_RUN, "a gate that begins leaves a rule's mode alone");
 	shmlimit_gate_attach(old);
 	shmlimit_close(l);
 	l = look(&rule, "day");
@@ -102,7 +102,7 @@ static void changed(void)
 	is(rule.capacity, 100, "a rule that is missing is created again");
 	shmlimit_close(l);
 	shmlimit_destroy(unit_name);
-	is(shmlimit_gate_attach(fresh), 0, "and so is a segment");
+	is(shmlimit_gate_attach(fresh), 0, "a segment that is missing is created again");
 	is(ASK(fresh, "k", 0), SHMLIMIT_ALLOWED, "in which requests are decided");
 	is(answer.outcome, SHMLIMIT_GATE_PASSED, "as ever");
 	shmlimit_gate_close(old);
@@ -139,7 +139,7 @@ static void cannot(void)
 	l = unit_create("create", NULL);
 	g = gate_new("create=yes rule=w algorithm=window rate=5/s");
 	ok(gate_said == 1 && strstr(gate_lines[0], "rule w: ") != NULL, "a window that the segment has no room for is reported");
-	is(ASK(g, "k", 0), SHMLIMIT_DENIED, "and requests that need it are refused");
+	is(ASK(g, "k", 0), SHMLIMIT_DENIED, "requests that need a window without room are refused");
 	is(answer.outcome, SHMLIMIT_GATE_FAILED, "as with any rule that is missing");
 	shmlimit_gate_close(g);
 	unit_rule(l, "f", 1, 1, SECOND);

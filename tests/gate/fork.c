@@ -108,7 +108,7 @@ static void first(void)
 		shmlimit_gate_close(gate);
 	}
 	is(gate_said, 0, "threads that are first at once wait until one of them has opened the segment");
-	is(wrong, 0, "and all are decided");
+	is(wrong, 0, "all requests of the first threads are decided");
 }
 
 int main(void)

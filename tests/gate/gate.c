@@ -31,13 +31,13 @@ static void outcomes(struct shmlimit *l, int small, int large)
 	   answer.retry_after_ns == 0, "it passed, and the fewest tokens that are left are known");
 	is(answer.field_count, 4, "both limits have fields");
 	is_str(answer.fields[2].value, "\"small\";q=2;w=7200", "a policy is written as shmlimit_fields() does");
-	is_str(answer.fields[3].value, "\"small\";r=1;t=3600", "and so is what is left");
+	is_str(answer.fields[3].value, "\"small\";r=1;t=3600", "what is left is written as shmlimit_fields() does");
 	ok(answer.fields[3].name_length == 9 && answer.fields[3].value_length == 18, "lengths are known");
 	ASK(g, "k", LARGE, SMALL);
 	is(ASK(g, "k", LARGE, SMALL), SHMLIMIT_DENIED, "the second limit denies when it is empty");
 	ok(answer.outcome == SHMLIMIT_GATE_REJECTED && answer.status == 429 && answer.denied_by == 1 && answer.remaining == 0 &&
 	   answer.retry_after_ns > 3590 * SECOND, "the answer says which limit denied, and when to retry");
-	ok(answer.field_count == 3 && strcmp(answer.fields[2].name, "Retry-After") == 0, "and has the fields of that limit only");
+	ok(answer.field_count == 3 && strcmp(answer.fields[2].name, "Retry-After") == 0, "a denial has the fields of the limit that denies only");
 	is(left(l, large), 98, "the first limit has given back what it took");
 	is(ASK(g, "k", DRY_SMALL, LARGE), SHMLIMIT_ALLOWED, "in a dry run the empty limit denies nobody");
 	ok(answer.outcome == SHMLIMIT_GATE_REJECTED_DRY_RUN && answer.field_count == 2 && answer.remaining == 0,
@@ -46,7 +46,7 @@ static void outcomes(struct shmlimit *l, int small, int large)
 	is(ASK(g, "k", SMALL, DRY_LARGE), SHMLIMIT_DENIED, "where an enforced limit denies");
 	is(left(l, large), 97, "limits in a dry run are not asked");
 	is(ASK(g, "k", DRY_LARGE), SHMLIMIT_ALLOWED, "a limit in a dry run alone allows");
-	ok(answer.outcome == SHMLIMIT_GATE_PASSED && answer.field_count == 0 && answer.remaining == 96, "and takes, and tells nobody");
+	ok(answer.outcome == SHMLIMIT_GATE_PASSED && answer.field_count == 0 && answer.remaining == 96, "a limit in a dry run takes tokens and adds no fields");
 	shmlimit_reset(l, small, NULL, 0);
 	is(gate_said, 0, "of all this nothing is reported");
 	shmlimit_gate_close(g);
@@ -82,7 +82,7 @@ static void bans(struct shmlimit *l, int large)
 	   "a peek that allows has no fields, and its remaining is not told");
 	is(ASK(g, "other", 1), SHMLIMIT_ALLOWED, "a peek alone may allow");
 	ok(answer.outcome == SHMLIMIT_GATE_PASSED && answer.remaining == UINT64_MAX && answer.field_count == 0,
-	   "then nothing is known to be left");
+	   "after a peek nothing is known to be left");
 	is(ASK(g, "other", 3), SHMLIMIT_ALLOWED, "any limit can be peeked at");
 	is(shmlimit_take(l, large, "other", 5, 10, NULL), SHMLIMIT_ALLOWED, "when a take of the peek's cost would be denied");
 	is(ASK(g, "other", 3), SHMLIMIT_DENIED, "the peek denies");
@@ -99,7 +99,7 @@ static void bans(struct shmlimit *l, int large)
 	is(ASK(g, "k", 1), SHMLIMIT_DENIED, "a LEASE rule cannot be peeked at: the failure policy answers");
 	ok(answer.outcome == SHMLIMIT_GATE_FAILED && answer.error == -EOPNOTSUPP && answer.status == 503, "the error says why");
 	shmlimit_gate_attach(g);
-	ok(gate_said == 1 && strstr(gate_lines[0], ": rule ban: it is a lease, which cannot be peeked at: ") != NULL, "and is reported");
+	ok(gate_said == 1 && strstr(gate_lines[0], ": rule ban: it is a lease, which cannot be peeked at: ") != NULL, "a lease that is peeked at is reported");
 	shmlimit_gate_close(g);
 	shmlimit_rule_remove(l, "ban");
 }
@@ -135,7 +135,7 @@ static void arguments(void)
 	answer.buffer_size = SHMLIMIT_GATE_BUFFER_EACH + 128;
 	gate_buffer[answer.buffer_size + 1] = 'x';
 	is(shmlimit_gate_ask(g, keys, 1, &answer), SHMLIMIT_DENIED, "a buffer may begin at any address");
-	ok(answer.field_count == 6 && gate_buffer[answer.buffer_size + 1] == 'x', "and all fields fit into what is documented");
+	ok(answer.field_count == 6 && gate_buffer[answer.buffer_size + 1] == 'x', "all fields fit into the documented size");
 	answer.buffer = gate_buffer;
 	answer.buffer_size = sizeof(gate_buffer);
 	is(shmlimit_gate_ask(g, keys, 2, &answer), SHMLIMIT_DENIED, "a key of no bytes is no limit, the other denies");
@@ -145,11 +145,11 @@ static void arguments(void)
 	ok(strtoul(gate_field("X-RateLimit-Reset"), NULL, 10) > 1700000000, "X-RateLimit-Reset is a Unix time");
 	is(shmlimit_gate_ask(g, &keys[1], 1, &answer), SHMLIMIT_ALLOWED, "a request without keys is not limited");
 	is(answer.outcome, SHMLIMIT_GATE_UNLIMITED, "its outcome says so");
-	is(shmlimit_gate_ask(g, NULL, 0, &answer), SHMLIMIT_ALLOWED, "nor is one without limits");
+	is(shmlimit_gate_ask(g, NULL, 0, &answer), SHMLIMIT_ALLOWED, "a request without limits is unlimited");
 	keys[0].limit = 2;
 	is(shmlimit_gate_ask(g, keys, 1, &answer), -EINVAL, "a limit that the spec lacks is an error of the caller");
 	keys[0] = (struct shmlimit_gate_key){ .limit = 0, .length = 1 };
-	is(shmlimit_gate_ask(g, keys, 1, &answer), -EINVAL, "and so is a key without bytes");
+	is(shmlimit_gate_ask(g, keys, 1, &answer), -EINVAL, "a key without bytes is an error of the caller");
 	shmlimit_gate_close(g);
 }
 
@@ -199,7 +199,7 @@ static void leases(struct shmlimit *l)
 	g = gate_new("engine=-" LIMITS);
 	ok(strcmp(gate_lines[0], "engine's URL: port: must be a number from 1 to 65535") == 0, "a wrong URL is reported");
 	ok(gate_said == 2 && strstr(gate_lines[1], ": rule absent: it is a lease, and the engine's URL is wrong: requests ") != NULL,
-	   "and which rule needs it");
+	   "the report names the rule that needs the engine");
 	is(ASK(g, "k", LARGE, ABSENT), SHMLIMIT_DENIED, "a request that needs it is refused");
 	shmlimit_gate_close(g);
 }
@@ -235,7 +235,7 @@ static void failures(struct shmlimit *l)
 	is(ASK(g, "k", ABSENT), SHMLIMIT_ALLOWED, "a rule that is set again is found at once");
 	shmlimit_gate_attach(g);
 	ok(gate_said == 2 && gate_bad == 1 && strstr(gate_lines[1], "rule absent: in order again; requests that were refused: 2") !=
-	   NULL, "and that is reported, with the requests that it cost");
+	   NULL, "the end of an outage is reported, with the requests that it cost");
 	shmlimit_rule_remove(l, "absent");
 	shmlimit_gate_attach(g);
 	is(gate_said, 2, "the same text is not reported twice in a minute");
@@ -248,7 +248,7 @@ static void failures(struct shmlimit *l)
 		is(ASK(g, "k", 0), SHMLIMIT_ALLOWED, "a segment of another user is not opened");
 		is(answer.error, -EPERM, "since that user is not trusted");
 		ok(gate_said == 1 && strstr(gate_lines[0], ": it belongs to neither root nor this user, or has another hard link: requests "
-		                            "that need it pass") != NULL, "which is reported");
+		                            "that need it pass") != NULL, "a segment of another user is reported");
 		shmlimit_gate_close(g);
 		g = gate_new("owner=nobody rule=small");
 		ASK(g, "k", 0);
@@ -260,7 +260,7 @@ static void failures(struct shmlimit *l)
 	shmlimit_destroy(unit_name);
 	g = gate_new("fail=open rule=small rule=small dry_run rule=small peek");
 	is(ASK(g, "k", 0), SHMLIMIT_ALLOWED, "without a segment requests pass, failing open");
-	ok(answer.outcome == SHMLIMIT_GATE_FAILED && answer.error == -ENOENT && answer.status == 0, "and the outcome says so");
+	ok(answer.outcome == SHMLIMIT_GATE_FAILED && answer.error == -ENOENT && answer.status == 0, "a request that passes without a segment has the outcome failed");
 	is(ASK(g, "k", 1), SHMLIMIT_ALLOWED, "in a dry run too");
 	is(answer.error, -ENOENT, "with the error");
 	is(ASK(g, "k", 2), SHMLIMIT_ALLOWED, "a peek passes too, failing open");
@@ -271,10 +271,10 @@ static void failures(struct shmlimit *l)
 	unit_rule(l, "small", 2, 1, 3600 * SECOND);
 	is(shmlimit_gate_attach(g), 0, "a segment that is created later is opened");
 	ok(gate_said == 2 && strstr(gate_lines[1], "in order again; requests that passed without a limit: 3") != NULL,
-	   "which is reported, with the requests that passed");
-	ok(info_of(l).undecided_passed == 3 && info_of(l).undecided_refused == 0, "and the new segment counts them");
+	   "the end of an outage is reported, with the requests that passed");
+	ok(info_of(l).undecided_passed == 3 && info_of(l).undecided_refused == 0, "the new segment counts the requests that passed");
 	is(ASK(g, "k", 0), SHMLIMIT_ALLOWED, "its limit is asked");
-	is(answer.outcome, SHMLIMIT_GATE_PASSED, "and decides");
+	is(answer.outcome, SHMLIMIT_GATE_PASSED, "the limit of a new segment decides");
 	shmlimit_gate_close(g);
 	shmlimit_close(l);
 }

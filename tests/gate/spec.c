@@ -87,9 +87,9 @@ static void meanings(void)
 	ok(s.limits[0].rule == 0 && s.limits[1].rule == 1 && s.limits[2].rule == 0, "in the order of the text");
 	ok(s.limits[0].cost == 3 && s.limits[2].cost == 3, "words before the first rule= hold for all limits");
 	ok(s.limits[1].cost == 5 && s.limits[1].status == 503 && s.limits[1].dry_run && s.limits[1].denied_only &&
-	   s.limits[1].by_net && s.limits[1].prefix_v4 == 0 && s.limits[1].prefix_v6 == 128, "words after it for the one");
+	   s.limits[1].by_net && s.limits[1].prefix_v4 == 0 && s.limits[1].prefix_v6 == 128, "the words after rule= apply to its limit");
 	ok(s.limits[2].status == 429 && !s.limits[2].dry_run && !s.limits[2].denied_only && !s.limits[2].by_net,
-	   "and for no other");
+	   "the words of one limit apply to no other");
 	ok(s.limits[1].peek && !s.limits[2].peek && s.rules[1].peeked && !s.rules[1].taken && s.rules[0].taken && !s.rules[0].peeked,
 	   "a rule that is only peeked at is known as such");
 	spec_free(&s);
@@ -102,7 +102,7 @@ static void meanings(void)
 	ok(s.create && s.x_fields && s.options.mode == 0660 && s.options.group == 1 && s.options.slots == 128,
 	   "a segment that is created has mode, group and slots");
 	ok(s.options.window_max == 7 && s.rules[0].has_rate && s.rules[0].rate.algorithm == SHMLIMIT_WINDOW &&
-	   s.rules[0].rate.capacity == 7 && s.rules[0].rate.count == 0, "and room for its windows");
+	   s.rules[0].rate.capacity == 7 && s.rules[0].rate.count == 0, "a segment that is created has room for its windows");
 	ok(s.deadline_ms == 20 && s.share_milli == 250 && strcmp(s.engine, "unix:///run/redis.sock") == 0,
 	   "the engine may come from the environment");
 	ok(s.limits[0].cost == UINT64_MAX, "a cost has 64 bits");

@@ -89,9 +89,9 @@ static void answers(void)
 	is((int)agent_status(l).answered, answered + 1, "the agent counts what it answered");
 	is(reports.n, 0, "nothing is reported: %s", reports.last);
 	ok(agent_stop(&agent), "the agent ends when it is told to");
-	is(agent_status(l).serving, 0, "and there is none then");
+	is(agent_status(l).serving, 0, "no agent serves after it ended");
 	is(shmlimit_global_take(g, rule, "direct", 6, 1, &r), SHMLIMIT_ALLOWED, "without an agent a process asks by itself");
-	is(r.remaining, 14, "and has the same answer");
+	is(r.remaining, 14, "without an agent the answer is the same");
 	shmlimit_global_close(g);
 }
 
@@ -113,7 +113,7 @@ static void others(void)
 	reply = server_ask(&server, "EXISTS other:{others/key}");
 	is(reply->integer, 1, "from the funnel of its own prefix");
 	freeReplyObject(reply);
-	is(agent_status(l).answered, answered, "and not by the agent");
+	is(agent_status(l).answered, answered, "the agent did not answer a request of another prefix");
 	shmlimit_global_close(g);
 	agent_stop(&agent);
 }
@@ -317,7 +317,7 @@ static void nonsense(void)
 	is(answered, 300, "requests that make no sense are answered, too");
 	for (int i = 0; i < 20; i++)
 		allowed += shmlimit_global_take(g, rule, "fresh", 5, 1, NULL) == SHMLIMIT_ALLOWED;
-	is(allowed, 5, "and the limit holds");
+	is(allowed, 5, "requests that make no sense do not exceed the limit");
 	ok(agent_stop(&agent), "the agent ends well");
 	shmlimit_global_close(g);
 }

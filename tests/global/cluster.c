@@ -127,7 +127,7 @@ static void spread(struct shmlimit_global *g, int rule)
 			allowed += shmlimit_global_take(g, rule, key[0], (size_t)len, 1, NULL) == SHMLIMIT_ALLOWED;
 	}
 	is(allowed, 3 * KEYS, "each key has its capacity, wherever it is %s", reports.last);
-	is(sized(0) + sized(1) + sized(2), KEYS, "and one funnel");
+	is(sized(0) + sized(1) + sized(2), KEYS, "each key has one funnel");
 	ok(sized(0) > 0 && sized(1) > 0 && sized(2) > 0, "on all nodes");
 	for (int i = 0; i < 32; i++) {
 		int len = snprintf(key[i], sizeof(key[i]), "many %d", i);
@@ -168,7 +168,7 @@ static void first_many(int rule)
 		shmlimit_global_peek(g, rule, key[i], q[i].key_len, &funnel);
 		wrong += funnel.remaining != 2;
 	}
-	is(wrong, 0, "also those that a new handle asks first");
+	is(wrong, 0, "requests of a new handle are each taken once");
 	shmlimit_global_close(g);
 }
 
@@ -191,10 +191,10 @@ static void moving(struct shmlimit_global *g, int rule, const char *key)
 	freeReplyObject(server_ask(&node[from], "MIGRATE 127.0.0.1 %d %s 0 5000", port[to], text));
 	is(shmlimit_global_peek(g, rule, key, 5, &funnel), 0, "a key that is being moved is found");
 	is(funnel.remaining, 2, "with what it had");
-	is(shmlimit_global_take(g, rule, key, 5, 1, NULL), SHMLIMIT_ALLOWED, "and taken from");
+	is(shmlimit_global_take(g, rule, key, 5, 1, NULL), SHMLIMIT_ALLOWED, "a key that was moved can be taken from");
 	for (int i = 0; i < NODES; i++)
 		freeReplyObject(server_ask(&node[i], "CLUSTER SETSLOT %u NODE %s", slot, to_id->str));
-	is(shmlimit_global_peek(g, rule, key, 5, &funnel), 0, "so is one that was moved");
+	is(shmlimit_global_peek(g, rule, key, 5, &funnel), 0, "a key whose slot was given to another node is found");
 	shmlimit_peek(l, rule, key, 5, 1, &here);
 	is(funnel.remaining + here.remaining, 1, "with what it has, but for what is leased");
 	freeReplyObject(from_id);
@@ -221,7 +221,7 @@ int main(void)
 	snprintf(url, sizeof(url), "redis://localhost:%d", port[0]);
 	g = handle(url);
 	is(shmlimit_global_ping(g, &info), 0, "a node answers %s", reports.last);
-	is_str(info.mode, "cluster", "and says that it is one");
+	is_str(info.mode, "cluster", "a node says that it is one of a cluster");
 	spread(g, rule);
 	first_many(rule);
 	moving(g, rule, "key 7");

@@ -98,7 +98,7 @@ static void failing(const char *what, const char *url, uint64_t deadline_ns, int
 	shmlimit_global_close(g);
 
 	g = handle(url, SHMLIMIT_GLOBAL_ALLOW, deadline_ns);
-	is(shmlimit_global_take(g, rule, "key", 3, 1, &r), SHMLIMIT_ALLOWED, "%s: or all is allowed, as configured", what);
+	is(shmlimit_global_take(g, rule, "key", 3, 1, &r), SHMLIMIT_ALLOWED, "%s: all is allowed if so configured", what);
 	is(shmlimit_global_take(g, rule, "key", 3, 1, &r), SHMLIMIT_ALLOWED, "%s: while the breaker is open too", what);
 	shmlimit_global_close(g);
 
@@ -107,7 +107,7 @@ static void failing(const char *what, const char *url, uint64_t deadline_ns, int
 	denied = 0;
 	for (int i = 0; i < 20; i++)
 		denied += shmlimit_global_take(g, rule, "key", 3, 1, &r) == SHMLIMIT_DENIED;
-	is(20 - denied, CAPACITY / 2, "%s: or this host has its share, as configured", what);
+	is(20 - denied, CAPACITY / 2, "%s: this host has its share if so configured", what);
 	shmlimit_global_close(g);
 }
 
@@ -160,7 +160,7 @@ static void late(const char *url)
 	is(shmlimit_global_take(g, rule, "late", 4, 1, NULL), SHMLIMIT_DENIED, "a caller that waited for another asks next, in vain");
 	is(counted().breaker_openings, before.breaker_openings, "a call with less than the whole deadline opens no breaker");
 	is(shmlimit_global_take(g, rule, "late", 4, 1, NULL), SHMLIMIT_DENIED, "the next one has all of it");
-	is(counted().breaker_openings, before.breaker_openings + 1, "and opens it");
+	is(counted().breaker_openings, before.breaker_openings + 1, "the failed call opens the breaker");
 	shmlimit_global_close(g);
 }
 
@@ -293,7 +293,7 @@ static void mixed(void)
 	is(shmlimit_global_take(here, rule, "mixed", 5, 1, NULL), SHMLIMIT_ALLOWED, "a key has a funnel");
 	is(shmlimit_global_take(there, other_rule, "mixed", 5, 1, NULL), SHMLIMIT_ALLOWED,
 	   "another host with a newer rule is served");
-	is(take_all_of(here, rule, "mixed"), CAPACITY - 2, "so is one with the older rule: the key keeps its tokens");
+	is(take_all_of(here, rule, "mixed"), CAPACITY - 2, "a host with the older rule is served: the key keeps its tokens");
 	is(take_all_of(there, other_rule, "fresh"), CAPACITY + 1, "a key that is new has the newer rule's capacity");
 	is(reports.n, 1, "a host with the older rule says so once");
 	ok(strstr(reports.last, "rule " RULE ": another host has a newer rule, which is in force") != NULL, "clearly: %s",
@@ -359,7 +359,7 @@ static void recovery(void)
 	is(reports.n, 0, "of which nothing is said %s", reports.last);
 	server_kill(&server);
 	is(shmlimit_global_take(g, rule, "a fourth", 8, 1, NULL), SHMLIMIT_DENIED, "while there is none, all is denied");
-	is(reports.n, 1, "which is said: %s", reports.last);
+	is(reports.n, 1, "a missing server is reported: %s", reports.last);
 	server_start(&server);
 	/* What is leased still would be spent without asking. */
 	shmlimit_reset(l, rule, NULL, 0);

@@ -271,8 +271,8 @@ static void boast(void)
 
 	is(shmlimit_global_ping(g, &info), 0, "one that answers as it should is pinged");
 	ok(is_printable(info.version) && is_printable(info.mode) && is_printable(info.role),
-	   "and what it says of itself is printable");
-	is(info.version[0], '7', "and else as it said");
+	   "what a server says of itself is printable");
+	is(info.version[0], '7', "a server's version is reported as it said");
 	shmlimit_global_close(g);
 	engine_end(&engine);
 }

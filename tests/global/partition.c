@@ -201,7 +201,7 @@ static void denied(uint64_t seed)
 		joined += atomic_load(&play->admitted[i]) > before;
 	}
 	is(spent, 0, "a host that is cut off admits nothing any more, and the others go on");
-	is(joined, CUTS, "and once it is joined again it goes on by itself");
+	is(joined, CUTS, "a host that is joined again continues by itself");
 	for (int i = 0; i < HOSTS; i++)
 		run("ip link set e%d down", i);
 	for (int i = 0; i < HOSTS; i++)
@@ -240,7 +240,7 @@ static void shared(void)
 		await_admitted(i, CAPACITY);
 	most = books_most(&play->books, COUNT, PERIOD_NS);
 	ok(most <= CAPACITY, "while all are cut off, hosts with a quarter of the limit each keep to it: %.1f", most);
-	is(funnels(), 0, "and the engine knows of none of it");
+	is(funnels(), 0, "the engine knows of nothing that was admitted while all were cut off");
 	for (int i = 0; i < HOSTS; i++)
 		run("ip link set e%d up", i);
 	while (funnels() == 0)

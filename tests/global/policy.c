@@ -37,7 +37,7 @@ static void denials(struct rng *rng)
 	uint64_t least = UINT64_MAX, most = 0;
 
 	is(policy_denied_ns(&params, 1, 1, 7, rng_draw(rng)), 7000, "a host that needs what it wants comes back when it is there");
-	is(policy_denied_ns(&params, 1, 1, UINT64_MAX, 0), UINT64_MAX, "or never");
+	is(policy_denied_ns(&params, 1, 1, UINT64_MAX, 0), UINT64_MAX, "a host that can never have what it needs never comes back");
 	is(policy_denied_ns(&params, 1, 9, UINT64_MAX - 1, 0), UINT64_MAX, "a time too long to tell is never, too");
 	is(policy_denied_ns(&params, 1, 100, 5000000, 0), 5 * S, "a host that wants more waits as long, if that is long");
 	for (int i = 0; i < 100000; i++) {
@@ -64,7 +64,7 @@ static void shares(void)
 	count = UINT64_MAX;
 	period_ns = 1;
 	policy_share(500, &capacity, &count, &period_ns);
-	ok(count == UINT64_MAX / 2 && period_ns == 1, "and never wraps");
+	ok(count == UINT64_MAX / 2 && period_ns == 1, "a share never wraps");
 }
 
 static void naps(void)
@@ -75,7 +75,7 @@ static void naps(void)
 	while (sum < 5 * MS)
 		sum += policy_nap_ns(n++, 5 * MS - sum);
 	is(sum, 5 * MS, "naps end with the deadline");
-	ok(n >= 10 && n <= 100, "and are few: %u", n);
+	ok(n >= 10 && n <= 100, "naps are few: %u", n);
 	ok(policy_open_ns(200 * MS, 0) == 150 * MS && policy_open_ns(200 * MS, UINT64_MAX) == 250 * MS,
 	   "a breaker is open for three to five quarters of what was wished");
 }
@@ -87,7 +87,7 @@ static void sores(struct rng *rng)
 	ok(!sore_has(&sore, "a", 1, 0), "no key is sore at first");
 	sore_add(&sore, "a", 1, 100);
 	ok(sore_has(&sore, "a", 1, 99), "one is until its time");
-	ok(!sore_has(&sore, "a", 1, 100), "and then no more");
+	ok(!sore_has(&sore, "a", 1, 100), "a key is let alone no longer than its time");
 	ok(!sore_has(&sore, "b", 1, 99), "others are not");
 	for (int i = 0; i < 1000; i++)
 		sore_add(&sore, &i, sizeof(i), 100);

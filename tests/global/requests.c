@@ -111,7 +111,7 @@ static void killed(void)
 		again += requests_post(q, &text, &ticket) == 0;
 	is(again, REQUESTS, "the cells of processes that were killed are free again");
 	is(requests_wait(q, &old, 0, &answer), REQUEST_FREE, "a process that was only stopped finds that its cell was taken away");
-	is(requests_waiting(q), REQUESTS, "and leaves the request that is there alone");
+	is(requests_waiting(q), REQUESTS, "a process whose cell was taken away leaves the request that is there alone");
 	requests_sweep(q, &watch, now_ns += 1);
 	requests_sweep(q, &watch, now_ns += 3000000000u);
 	is(requests_waiting(q), REQUESTS, "a request that waits is never swept away");

@@ -65,13 +65,13 @@ static void exact(void)
 	r = lease(&t, 1, 1, now_us);
 	is(r.leased, 1, "a funnel that is not there is full");
 	is(r.left, 14, "a funnel that leased one of 15 has 14 left");
-	ok(r.full_us > 2100000 && r.full_us <= 2133336, "and is full after its lease and the time of a token: %d",
+	ok(r.full_us > 2100000 && r.full_us <= 2133336, "a funnel that leased one is full after its lease and the time of a token: %d",
 	   (int)r.full_us);
 	r = lease(&t, 14, 14, now_us);
 	is(r.leased, 14, "all that is left can be needed");
 	r = lease(&t, 1, 1, now_us);
 	is(r.leased, 0, "an empty funnel leases nothing");
-	ok(r.retry_us > 2100000 && r.retry_us <= 2133336, "and says when it will: %d", (int)r.retry_us);
+	ok(r.retry_us > 2100000 && r.retry_us <= 2133336, "an empty funnel says when it will lease: %d", (int)r.retry_us);
 	now_us += (uint64_t)r.retry_us;
 	is(lease(&t, 1, 1, now_us - 1).leased, 0, "not a microsecond before");
 	is(lease(&t, 1, 1, now_us).leased, 1, "a token has leaked, exactly then");
@@ -108,7 +108,7 @@ static void lent(void)
 	r = lease(&t, 1, 1, DAY_US + 99999);
 	is(r.leased + r.left, 0, "while leases may be spent their room is not filled");
 	r = lease(&t, 1, 1, DAY_US + 150000);
-	ok(r.leased == 1 && r.left < 50, "then it is, from then on: %d left", (int)r.left);
+	ok(r.leased == 1 && r.left < 50, "once leases are over their room is filled from then on: %d left", (int)r.left);
 }
 
 #define GRANTS 400
@@ -261,7 +261,7 @@ static void refusals(void)
 	}
 	command("SET key value");
 	raw = ask(&t, 1, 1, DAY_US);
-	ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, "WRONGTYPE") != NULL, "so is a string");
+	ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, "WRONGTYPE") != NULL, "a key that is a string is refused with WRONGTYPE");
 	freeReplyObject(raw);
 }
 

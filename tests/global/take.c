@@ -98,7 +98,7 @@ static void many(void)
 	is(shmlimit_global_take_many(g, NULL, 0, NULL, NULL), 0, "none is well, too");
 	is(shmlimit_global_take_many(g, q, SHMLIMIT_GLOBAL_REQUESTS_MAX + 1, answers, r), -EINVAL, "too many are refused");
 	q[0].reserved32 = 1;
-	is(shmlimit_global_take_many(g, q, 1, answers, r), -EINVAL, "so is what is not known");
+	is(shmlimit_global_take_many(g, q, 1, answers, r), -EINVAL, "a flag that is not known is refused");
 	shmlimit_global_close(g);
 }
 
@@ -112,8 +112,8 @@ static void modes(void)
 	struct shmlimit_result r;
 
 	is(shmlimit_global_take(g, id, "key", 3, 1, &r), SHMLIMIT_ALLOWED, "a dry run allows what fits");
-	is(shmlimit_global_take(g, id, "key", 3, 1, &r), SHMLIMIT_ALLOWED, "and what does not");
-	ok(r.retry_after_ns > 0, "and says so");
+	is(shmlimit_global_take(g, id, "key", 3, 1, &r), SHMLIMIT_ALLOWED, "a dry run allows what does not fit");
+	ok(r.retry_after_ns > 0, "a dry run says when what does not fit would fit");
 	rule.mode = SHMLIMIT_OFF;
 	shmlimit_rule_set(l, "seen", &rule);
 	for (int i = 0; i < 10; i++)

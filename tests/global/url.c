@@ -28,7 +28,7 @@ static void bad(const char *text, int error, const char *start)
 	ok(strncmp(why, start, strlen(start)) == 0, "%s: %s", start, why);
 	ok(strstr(why, "must be") != NULL || strstr(why, "must begin") != NULL || strstr(why, "must have") != NULL,
 	   "what would be right is said");
-	ok(strstr(why, "secret") == NULL && strstr(why, "cret") == NULL, "and no password shown");
+	ok(strstr(why, "secret") == NULL && strstr(why, "cret") == NULL, "no error about a URL shows its password");
 }
 
 static void long_parts(void)

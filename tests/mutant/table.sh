@@ -15,7 +15,7 @@ while read -r name file tests; do
 	ok $? "$name changes $file"
 	for test in $tests; do
 		[ -f "$SOURCE/tests/$test.c" ]
-		ok $? "and has the test $test"
+		ok $? "$name has the test $test"
 	done
 done <<END
 $(perl "$mutants/mutate.pl" "$mutants/mutants")

@@ -247,8 +247,8 @@ int main(int argc, char **argv)
 	is(want.errors, 0, "every call is answered as expected");
 	ok(want.denied >= WORKERS, "workers did count");
 	is(c.allowed, want.allowed, "a process that moves between CPUs loses no count of allowed");
-	is(c.denied, want.denied, "nor of denied");
-	is(c.shadow_denied, want.shadow, "nor of what would have been denied");
+	is(c.denied, want.denied, "a process that moves between CPUs loses no count of denied");
+	is(c.shadow_denied, want.shadow, "a process that moves between CPUs loses no count of what would have been denied");
 #ifdef COUNTER_RSEQ
 	if (__rseq_size != 0) {
 		ok(counted_in(0, play->l->cpus) > want.denied / 2, "most counts are made on the CPUs' blocks");

@@ -116,7 +116,7 @@ static void round_of(int kills)
 	shmlimit_peek_at(play->l, play->rule, "k", 1, 1, T0, &r);
 	is(r.retry_after_ns, (DEBT + 1) * (uint64_t)TOKEN_NS, "the debt is as long as the rule allows");
 	shmlimit_peek_at(play->l, play->rule, "k", 1, 1, T0 + (DEBT + CAPACITY) * (uint64_t)TOKEN_NS, &r);
-	is(r.remaining, CAPACITY, "and is paid, and the funnel full, just when it should be");
+	is(r.remaining, CAPACITY, "the debt is paid, and the funnel full, just when it should be");
 	is(shmlimit_verify(stage_name, NULL, 0), 0, "the segment is sound");
 	ok(counters_of(play->l, play->rule).failed_cas > 0, "they did contend");
 	ok(kills == 0 || killed > 0, "processes were killed (%d)", killed);

@@ -124,7 +124,7 @@ static void full_table(void)
 	for (uint32_t key = 0; key < 1000; key++)
 		denied += shmlimit_take_at(full, id, &key, sizeof(key), 1, NOW_NS, NULL) == SHMLIMIT_DENIED;
 	is(denied, 1000, "in a full table everybody is denied");
-	ok(is_unchanged(full, before), "which leaves it as it was");
+	ok(is_unchanged(full, before), "denials leave a full table as it was");
 	is(counters_of(full, id).no_slot, 2 * (1000 - 16), "strangers for want of a slot");
 	shmlimit_close(full);
 }

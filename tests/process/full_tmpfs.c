@@ -193,20 +193,20 @@ static void report(uint64_t bytes, const char *title)
 		return;
 	}
 	is(seen->big, -ENOSPC, "%s: a segment larger than the room is not made", title);
-	is(seen->files_after_big, 0, "%s: and leaves no file", title);
-	is(seen->used_after_big, 0, "%s: and takes no room", title);
-	is(seen->huge, -ENOSPC, "%s: nor is one of a tebibyte", title);
-	is(seen->files_after_huge, 0, "%s: which leaves no file", title);
-	is(seen->used_after_huge, 0, "%s: and takes no room", title);
+	is(seen->files_after_big, 0, "%s: a segment larger than the room leaves no file", title);
+	is(seen->used_after_big, 0, "%s: a segment larger than the room takes no room", title);
+	is(seen->huge, -ENOSPC, "%s: a segment of a tebibyte is not made", title);
+	is(seen->files_after_huge, 0, "%s: a segment of a tebibyte leaves no file", title);
+	is(seen->used_after_huge, 0, "%s: a segment of a tebibyte takes no room", title);
 	is(seen->small, 0, "%s: one that fits is made", title);
 	ok(seen->made >= 1, "%s: as many as fit are made", title);
 	is(seen->last, -ENOSPC, "%s: one more is not", title);
-	is(seen->files_full, seen->made, "%s: and leaves no file", title);
+	is(seen->files_full, seen->made, "%s: a segment for which there is no room leaves no file", title);
 	is(seen->used, 0, "%s: every page of those that are made can be used", title);
 	is(seen->made_again, seen->made, "%s: after destroying them as many fit again", title);
-	is(seen->last_again, -ENOSPC, "%s: and no more", title);
+	is(seen->last_again, -ENOSPC, "%s: no more fit than before", title);
 	is(seen->files_end, 0, "%s: destroying them leaves no file", title);
-	is(seen->used_end, 0, "%s: and gives all memory back", title);
+	is(seen->used_end, 0, "%s: destroying them frees all memory", title);
 	ok(seen->steps_made > 0 && seen->steps_refused > 0 && seen->steps_other == 0,
 	   "%s: of sizes in small steps each is made or answered with ENOSPC", title);
 	is(seen->steps_unusable, 0, "%s: every page of those that are made can be used", title);

@@ -259,7 +259,7 @@ int main(void)
 		}
 	}
 	is(off, 0, "of funnels and windows what was taken and what is left is the capacity, to the token");
-	ok(counters_of(play->l, -1).failed_cas > 0, "and compare-and-swaps did fail");
+	ok(counters_of(play->l, -1).failed_cas > 0, "compare-and-swaps did fail");
 	is(shmlimit_verify(stage_name, NULL, 0), 0, "the segment is sound");
 	stage_hide();
 	shmlimit_close(play->l);

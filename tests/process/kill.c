@@ -300,7 +300,7 @@ static void report(const char *title, uint64_t kills)
 	ok(sum.kills >= scaled(kills) && sum.audits > 0, "%s: there were kills", title);
 	ok(sum.inside > 0, "%s: there were kills inside a call", title);
 	is(sum.unsound, 0, "%s: the segment is sound after each %d kills", title, KILLS_AN_AUDIT);
-	is(sum.slots_lost, 0, "%s: and no slot is lost once funnels have refilled", title);
+	is(sum.slots_lost, 0, "%s: no slot is lost once funnels have refilled", title);
 	is(play->errors, 0, "%s: no call fails", title);
 }
 

@@ -240,7 +240,7 @@ int main(void)
 	ok(play->asked > sum.rounds / 2, "the claims of the killed end: others ask");
 	ok(play->denied > 0 && play->waited > 0 && sum.lapses > 0, "there were denials, waits, and expired leases");
 	ok(counters_of(play->l, play->rule).failed_cas > 0, "workers did contend");
-	is(shmlimit_verify(stage_name, NULL, 0), 0, "and the segment is sound");
+	is(shmlimit_verify(stage_name, NULL, 0), 0, "the segment is sound");
 	diag("%" PRIu64 " rounds, %" PRIu64 " kills, %" PRIu64 " inside a call, %" PRIu64 " of askers; %" PRIu64
 	     " asked, %" PRIu64 " waited, %" PRIu64 " denied", sum.rounds, sum.kills, sum.inside, sum.asking,
 	     play->asked, play->waited, play->denied);

@@ -238,7 +238,7 @@ static void perform(int is_private)
 	is(left, 0, "killed creators leave no files behind");
 	statvfs("/dev/shm", &after);
 	if (is_private)
-		is(after.f_bfree, before.f_bfree, "and no memory");
+		is(after.f_bfree, before.f_bfree, "killed creators leave no memory behind");
 }
 
 int main(void)

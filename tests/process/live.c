@@ -127,13 +127,13 @@ int main(void)
 	}
 	atomic_store(&play->stop, 1);
 	ok(wait_for(writers.pid[0]), "the last writer ends as it should");
-	is(crew_wait(&deciders), 0, "and so do those who decide");
+	is(crew_wait(&deciders), 0, "the processes that decide end as they should");
 	is(killed, (long long)rounds, "writers are killed");
-	ok(finished, "and the segment is sound after each");
+	ok(finished, "the segment is sound after each kill");
 	most = most_admitted();
-	ok(most <= LARGE + 35 + 1, "nor is more admitted as time goes on than the faster rate gives");
+	ok(most <= LARGE + 35 + 1, "no more is admitted as time goes on than the faster rate gives");
 	ok(atomic_load(&play->calls) > changes, "decisions were made all the while");
-	is(atomic_load(&play->errors), 0, "and none of them failed");
+	is(atomic_load(&play->errors), 0, "no decision failed");
 	is(counters_of(play->l, play->rule).evictions + counters_of(play->l, play->rule).no_slot, 0,
 	   "for want of a slot neither");
 	shmlimit_close(play->l);

@@ -116,12 +116,12 @@ int main(void)
 	atomic_store(&shared->stop, 1);
 	is(crew_wait(&crew), 0, "all workers end well");
 	ok(after - before >= DECISIONS, "they decided meanwhile");
-	ok(counters_of(l, fast).reclaims > 1000, "and slots passed from hand to hand");
+	ok(counters_of(l, fast).reclaims > 1000, "slots went from key to key while it was saved");
 	ok(seen.partly > 100, "keys were saved that had something left");
 	is(seen.failed, 0, "it is saved and loaded");
 	is(seen.unsound, 0, "what is loaded is sound, with no key in two slots");
 	is(seen.more, 0, "no key has more than it had when saving began");
-	is(seen.less, 0, "nor less than when it was done");
+	is(seen.less, 0, "no key has less than when saving was done");
 	shmlimit_close(l);
 	shmlimit_destroy(stage_name);
 	return tap_done();

@@ -201,14 +201,14 @@ int main(void)
 	     inside, c.failed_cas);
 	is(play->off, 0, "a key that is decided on in handlers too is admitted exactly its capacity");
 	shmlimit_peek_at(play->l, play->hot_rule, "hot", 3, 1, START_NS, &r);
-	is(play->hot + r.remaining, HOT_CAPACITY, "and one that all rounds share has what is left");
+	is(play->hot + r.remaining, HOT_CAPACITY, "a key that all rounds share has what is left");
 	ok(play->hot >= scaled(TICKS_INSIDE), "of which much was taken");
 	is(play->errors, 0, "no call fails, and none touches errno");
 	is(c.allowed, play->allowed, "the counter of allowed is the sum of the answers");
 	is(c.denied, play->denied, "the counter of denied is the sum of the answers");
 	ok(c.reclaims > 0, "slots were claimed from keys that had refilled");
 	ok(inside >= scaled(TICKS_INSIDE), "ticks did come inside calls");
-	ok(c.failed_cas > 0, "and did make compare-and-swaps fail");
+	ok(c.failed_cas > 0, "handlers did make compare-and-swaps fail");
 
 	is(crew_run(WORKERS, look_under_signals, NULL), 0, "handlers decide also while rules are set, and all is looked at");
 	is(play->errors, 0, "no decision fails");

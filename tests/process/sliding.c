@@ -299,7 +299,7 @@ static void killed(uint64_t capacity, uint64_t max_cost)
 	ok(left_open > 0, "rings are left open between the word and its cells (%" PRIu64 "; still so after the kills %" PRIu64
 	   ")", left_open, met_open);
 	is(over, 0, "no key is admitted more than the capacity");
-	is(lost, 0, "nor less, but for what the killed had in hand (%" PRIu64 " in all)", in_hand);
+	is(lost, 0, "no key is admitted less, but for what the killed had in hand (%" PRIu64 " in all)", in_hand);
 	is(unsound, 0, "the segment is sound after each");
 	is(play->errors, 0, "no call fails");
 	end();

@@ -285,7 +285,7 @@ int main(void)
 	ok(c.claims > 0 && c.reclaims > 0 && c.evictions > 0 && c.allowed > 0 && c.denied > 0 && c.shadow_denied > 0,
 	   "there were claims, reclaims, evictions, admissions and denials");
 	ok(counters_of(stage.full_allow, -1).no_slot > 0 && counters_of(stage.full_deny, -1).no_slot > 0,
-	   "and decisions without a slot");
+	   "there were decisions without a slot");
 	shmlimit_close(stage.grown);
 	shmlimit_close(stage.coarse);
 	shmlimit_close(stage.full_deny);

@@ -26,6 +26,6 @@ for file in tests/proof/laws/*.c; do
 		esac
 	done <"$TMP/out"
 	grep -q '^ok - refuted' "$TMP/out"
-	ok $? "and something there was refuted"
+	ok $? "a law that is wrong was refuted"
 done
 done_testing

@@ -328,7 +328,7 @@ static void end_though_beset(void)
 		others.come = NULL;
 		is(answer, besieged[i].answer, "%s", besieged[i].title);
 		diag("%" PRIu64 " steps, between which others came %" PRIu64 " times", others.steps, others.came);
-		ok(others.came > 60, "and was beset");
+		ok(others.came > 60, "others came between the steps of a call");
 	}
 }
 

@@ -84,7 +84,7 @@ static void act_to_and_fro(unsigned who)
 }
 
 static const struct scene to_and_fro = {
-	.title = "nor when two versions take turns",
+	.title = "a new key is admitted exactly its capacity while two versions take turns",
 	.actors = 2,
 	.mortals = 1,
 	.set = set_key,

@@ -60,7 +60,7 @@ static void judge_two_keys(void)
 }
 
 static const struct scene two_keys = {
-	.title = "so are two that race for the last three slots",
+	.title = "two new keys that race for the last three slots are admitted exactly their capacity",
 	.actors = 3,
 	.mortals = 2,
 	.set = set_crowded,
@@ -96,7 +96,7 @@ static const struct scene one_place = {
 };
 
 static const struct scene two_places = {
-	.title = "and so do two slots, between two keys and three actors",
+	.title = "two slots go between two keys and three actors, and give none more than its due",
 	.actors = 3,
 	.mortals = 2,
 	.away_ns = { TOKEN_NS, CAPACITY * TOKEN_NS, 10 * TOKEN_NS },

@@ -75,7 +75,7 @@ static void judge_rest(void)
 }
 
 static const struct scene to_and_fro = {
-	.title = "nor while its capacity goes up and down, and there is always room for what it has",
+	.title = "a key gains and loses nothing while the table grows and its capacity changes with room for what it has",
 	.actors = 4,
 	.mortals = 2,
 	.set = set_rest,
@@ -142,7 +142,7 @@ static void judge_unseen(void)
 }
 
 static const struct scene unseen = {
-	.title = "and a new key the capacity of one version or another, whichever table it is claimed in",
+	.title = "a new key has the capacity of one version or another, whichever table it is claimed in",
 	.actors = 4,
 	.mortals = 2,
 	.set = set_unseen,

@@ -102,7 +102,7 @@ static const struct scene one_place = {
 };
 
 static const struct scene two_places = {
-	.title = "and so do two slots, while it grows once more",
+	.title = "two slots go from key to key while the table grows once more, and give none more than its due",
 	.actors = 4,
 	.mortals = 2,
 	.away_ns = { TOKEN_NS, FEW * TOKEN_NS, 10 * TOKEN_NS },

@@ -51,7 +51,7 @@ static void judge_sliding(void)
 }
 
 static const struct scene sliding = {
-	.title = "and in each period no more than that",
+	.title = "in each period a window admits no more than its capacity, whichever table it is in",
 	.actors = 4,
 	.mortals = 2,
 	.away_ns = { PERIOD_NS / 3, PERIOD_NS - 1, 3 * PERIOD_NS },
@@ -119,7 +119,7 @@ static struct shmlimit *set_changing(void)
 }
 
 static const struct scene changing = {
-	.title = "nor while its rule is changed five times, too",
+	.title = "nobody decides on what is frozen while the rule is changed five times",
 	.actors = 4,
 	.mortals = 2,
 	.away_ns = { PERIOD_NS / 3, PERIOD_NS - 1, 3 * PERIOD_NS },

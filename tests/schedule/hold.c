@@ -203,7 +203,7 @@ static void judge_ending(void)
 }
 
 static const struct scene ending = {
-	.title = "nor as places end by themselves; after a period all are free",
+	.title = "no more than the capacity hold places as places end by themselves; after a period all are free",
 	.actors = 3,
 	.mortals = 2,
 	.away_ns = { PERIOD_NS / 3, PERIOD_NS - HOLD_TICK_NS, 3 * PERIOD_NS },
@@ -240,7 +240,7 @@ static void judge_in_turns(void)
 }
 
 static const struct scene two_keys = {
-	.title = "nor when a slot goes from key to key: it does not while a place in it is held",
+	.title = "a slot does not go to another key while a place in it is held",
 	.actors = 3,
 	.mortals = 2,
 	.set = set_one_place,
@@ -250,7 +250,7 @@ static const struct scene two_keys = {
 };
 
 static const struct scene two_keys_ending = {
-	.title = "nor when that happens as places end",
+	.title = "no more than the capacity hold places when a slot goes from key to key as places end",
 	.actors = 3,
 	.mortals = 2,
 	.away_ns = { PERIOD_NS / 3, PERIOD_NS, 3 * PERIOD_NS },
@@ -290,7 +290,7 @@ static struct shmlimit *set_changing(void)
 }
 
 static const struct scene changing = {
-	.title = "nor while the rule is changed, five times; no place is lost by that",
+	.title = "no more than the capacity hold places while the rule is changed five times; no place is lost",
 	.actors = 3,
 	.mortals = 2,
 	.set = set_changing,
@@ -320,7 +320,7 @@ static void judge_growing(void)
 }
 
 static const struct scene growing = {
-	.title = "nor while the table grows; no place is lost by that",
+	.title = "no more than the capacity hold places while the table grows; no place is lost",
 	.actors = 3,
 	.mortals = 2,
 	.set = set_larger,

@@ -133,7 +133,7 @@ static void judge_moving(void)
 }
 
 static const struct scene moving = {
-	.title = "and nothing is spent once its lease is over",
+	.title = "nothing is spent once its lease is over",
 	.actors = 3,
 	.mortals = 2,
 	.away_ns = { CLAIM_NS / 2, CLAIM_NS + 100, LEASE_NS },

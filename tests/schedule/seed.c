@@ -107,7 +107,7 @@ static void find(const struct scene *scene, const char *law)
 	(void)run_one(seed + 1);
 	(void)run_one(seed);
 	ok(strcmp(blamed, schedule.blamed) == 0 && memcmp(after, stage.l->header, stage.l->size) == 0,
-	   "and its seed shows it again, to the byte");
+	   "a schedule's seed shows it again, to the byte");
 	free(after);
 	stage_close();
 }
@@ -115,8 +115,8 @@ static void find(const struct scene *scene, const char *law)
 int main(void)
 {
 	find(&lost_update, "an update that is lost is found");
-	find(&three_stops, "and what needs three stops at the right places");
-	find(&killed, "and what a process leaves that is killed between two stores");
-	find(&waiting, "and a process that waits for another");
+	find(&three_stops, "what needs three stops at the right places is found");
+	find(&killed, "what a process leaves that is killed between two stores is found");
+	find(&waiting, "a process that waits for another is found");
 	return tap_done();
 }

@@ -87,7 +87,7 @@ static struct shmlimit *set_large(void)
 }
 
 static const struct scene used = {
-	.title = "and all that leaked can be had, to the token",
+	.title = "all that leaked can be had, to the token",
 	.actors = 3,
 	.away_ns = { TOKEN_NS, TOKEN_NS / 3 },
 	.set = set_large,

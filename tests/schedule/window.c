@@ -79,7 +79,7 @@ static void judge_in_turns(void)
 }
 
 static const struct scene in_turns_at_it = {
-	.title = "nor when its slot and ring were another key's",
+	.title = "a window admits no more than its capacity in a slot and ring that were another key's",
 	.actors = 3,
 	.mortals = 2,
 	.away_ns = { PERIOD_NS / 3, PERIOD_NS, 3 * PERIOD_NS },
@@ -121,7 +121,7 @@ static void act_giving_back(unsigned who)
 }
 
 static const struct scene giving_back = {
-	.title = "nor when some of it is given back",
+	.title = "a window admits no more than its capacity when some of it is given back",
 	.actors = 3,
 	.mortals = 2,
 	.away_ns = { PERIOD_NS / 3, PERIOD_NS - 1, 3 * PERIOD_NS },
@@ -147,7 +147,7 @@ static void act_changing(unsigned who)
 }
 
 static const struct scene changing = {
-	.title = "nor while its rule is changed, five times",
+	.title = "a window admits no more than its capacity while its rule is changed five times",
 	.actors = 3,
 	.mortals = 2,
 	.away_ns = { PERIOD_NS / 3, PERIOD_NS - 1, 3 * PERIOD_NS },

@@ -58,7 +58,7 @@ more_apache=
 codes "$url/login?[1-5]" >"$TMP/codes"
 ask "$url/login"
 like "$answer" '^HTTP/1.1 429 ' "$what: a denial may have a document of its own"
-like "$(field RateLimit | tr '\n' ' ')" '^"login";r=0;t=[0-9]* $' "$what: which has the fields of the denial"
+like "$(field RateLimit | tr '\n' ' ')" '^"login";r=0;t=[0-9]* $' "$what: a document for denials has the fields of the denial"
 is "$(behind_proxy)" "999 998 997" "$what: a peer that is no trusted proxy is the client, whatever it sends"
 ends
 proxy=127.0.0.1
@@ -82,7 +82,7 @@ like "$(field RateLimit-Policy) $(field RateLimit | tr '\n' ' ')" '^"page";q=100
 	"$what: it has the fields of its own request"
 ask "$url/index.html" -H "$(from 10.0.5.2)"
 like "$answer" '^Age: ' "$what: another client has its response from the cache, too"
-like "$(field RateLimit | tr '\n' ' ')" '^"page";r=999;t=3[0-9]* $' "$what: and not the fields of the one that it was stored for"
+like "$(field RateLimit | tr '\n' ' ')" '^"page";r=999;t=3[0-9]* $' "$what: a cached response has the fields of the client that asks"
 grep -rqi ratelimit "$TMP/cache"
 is $? 1 "$what: no fields are in the cache"
 ends

@@ -20,7 +20,7 @@ start apache prefork -e 's|^    <Location "/trial|    <Location "/keyed">\n Shml
 apache_url=$url
 
 is "$(tally "$nginx_url/login?[1-3]")" "3 times 200" "three requests to nginx"
-is "$(tally "$apache_url/login?[1-3]")" "2 times 200, 1 times 429" "and three to Apache are six of one client"
+is "$(tally "$apache_url/login?[1-3]")" "2 times 200, 1 times 429" "six requests, three to each server, are those of one client"
 is "$(tally "$nginx_url/login")" "1 times 429" "a client that Apache denies is denied by nginx too"
 is "$(tally "$apache_url/login" -H "$(from 2001:db8::1)")" "1 times 200" "another client is served"
 is "$(tally "$nginx_url/login?[1-5]" -H "$(from 2001:db8::2)")" "4 times 200, 1 times 429" \
@@ -46,10 +46,10 @@ if command -v php >/dev/null && php -m | grep -qx FFI; then
 else
 	is "$(python) $(python)" "passed passed" "in Python too"
 fi
-is "$(keyed "$nginx_url") $(keyed "$apache_url") $(python)" "429 429 rejected" "and such a key is one key in all of them"
+is "$(keyed "$nginx_url") $(keyed "$apache_url") $(python)" "429 429 rejected" "a long key is one key in all of them"
 digest=$(printf %s "$long" | sha512sum | cut -d ' ' -f 1)
 is "$(shmlimit peek "$SEGMENT" login --key-hex "$digest" | sed -n 's/^remaining: //p')" 0 "the command knows it by its SHA-512"
-is "$(keyed "$nginx_url" 1) $(keyed "$apache_url" 2)" "200 200" "but not one with others that begin alike"
+is "$(keyed "$nginx_url" 1) $(keyed "$apache_url" 2)" "200 200" "long keys that begin alike are different keys"
 
 client=$(from 10.0.0.1)
 crowd "$nginx_url/?[1-800]" -H "$client" >"$TMP/nginx.codes" &
@@ -59,5 +59,5 @@ wait $load
 cat "$TMP/nginx.codes" "$TMP/apache.codes" >"$TMP/codes"
 is "$(count 200) $(count 429)" "1000 600" "both at once serve the capacity, exactly"
 grep -q 200 "$TMP/nginx.codes" && grep -q 200 "$TMP/apache.codes"
-ok $? "and each a part of it"
+ok $? "each server serves a part of the capacity"
 done_testing

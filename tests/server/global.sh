@@ -81,7 +81,7 @@ client=$(from 10.0.0.9)
 use nginx
 ask "$url/index.html" -H "$client"
 like "$answer" '^HTTP/1.1 200 ' "a client within a limit of many hosts gets 200"
-like "$(field RateLimit)" '^"page";r=999;' "and hears what is left, as of any other limit"
+like "$(field RateLimit)" '^"page";r=999;' "a client within a limit of many hosts gets what is left"
 like "$logged" ' 200 PASSED 999$' "as does the log"
 use apache
 ask "$url/index.html" -H "$client"
@@ -101,7 +101,7 @@ cat "$TMP/nginx.codes" "$TMP/apache.codes" >>"$TMP/codes"
 [ "$(count 200)" -le 1000 ] && [ "$(count 200)" -gt 0 ]
 ok $? "both at once serve no more than the capacity"
 within spent -H "$client"
-ok $? "and what they do not serve has lapsed: together that is the capacity, exactly"
+ok $? "what both served and what has lapsed is the capacity, exactly"
 is "$(grep -v '^200$\|^429$' "$TMP/codes")" "" "the others get 429"
 
 # A worker is killed.
@@ -120,15 +120,15 @@ ok $? "the limit goes on where it was, exactly"
 
 # All or none, of both kinds; site is what is left to all, of which a request takes ten.
 is "$(tally "$apache_url/login?[1-3]" -H "$(from 10.0.1.1)")" "3 times 200" "requests with a limit of each kind pass"
-is "$(tally "$url/login?[1-3]" -H "$(from 10.0.1.2)")" "2 times 200, 1 times 429" "until that of many hosts is spent"
+is "$(tally "$url/login?[1-3]" -H "$(from 10.0.1.2)")" "2 times 200, 1 times 429" "requests with a limit of each kind pass until that of many hosts is spent"
 ask "$url/login" -H "$(from 10.0.1.2)"
-like "$(field RateLimit)" '^"site";r=0;' "which is named"
+like "$(field RateLimit)" '^"site";r=0;' "a denial names the limit of many hosts"
 like "$(field Retry-After)" '^[1-9][0-9]*$' "with the time to retry after"
 shmlimit rule remove "$SEGMENT" site
 shmlimit rule set "$SEGMENT" site --capacity 1000 --rate 1/h
 within found
 ok $? "a rule may become this host's own"
-is "$(tally "$url/login?[1-3]" -H "$(from 10.0.1.2)")" "3 times 200" "and who was denied has been given back the rest"
+is "$(tally "$url/login?[1-3]" -H "$(from 10.0.1.2)")" "3 times 200" "a client that was denied has its tokens of the other limit back"
 
 # Who decides goes on with a handle that is still there; who opens the segment anew connects anew.
 use apache
@@ -144,12 +144,12 @@ within created_anew
 ok $? "while segments come and go under load the engine is connected to again"
 : >"$TMP/enough"
 wait $load
-is "$(sort -u "$TMP/churned" | grep -cv '^200$\|^429$\|^503$')" 0 "and everybody is answered"
+is "$(sort -u "$TMP/churned" | grep -cv '^200$\|^429$\|^503$')" 0 "every request is answered while segments come and go"
 [ "$(grep -c '^200$' "$TMP/churned")" -le 1000 ]
-ok $? "and nobody gets more than the limit"
-is "$(workers)" "$before" "and no worker dies of it"
+ok $? "no client gets more than the limit while segments come and go"
+is "$(workers)" "$before" "no worker dies while segments come and go"
 within settled
-ok $? "and all find what was made last"
+ok $? "all workers find the segment that was made last"
 use nginx
 
 # The engine is gone.
@@ -157,11 +157,11 @@ is "$(lines)$(use apache && lines)" "" "as long as the engine is there nobody sp
 kill_engine
 is "$(tally "$nginx_url/index.html?[1-40]" -H "$(from 10.0.2.1)")" "40 times 200" \
 	"without the engine, fail=open lets pass"
-is "$(tally "$apache_url/index.html?[1-40]" -H "$(from 10.0.2.1)")" "40 times 429" "and fail=closed denies"
+is "$(tally "$apache_url/index.html?[1-40]" -H "$(from 10.0.2.1)")" "40 times 429" "without the engine, fail=closed denies"
 for host in nginx apache; do
 	lines | grep -q 'no connection .*: must be running and reachable from here'
 	ok $? "$host says that it is gone"
-	is "$(lines | sort | uniq -d)" "" "and no process of it says so twice"
+	is "$(lines | sort | uniq -d)" "" "no process of $host reports twice that the engine is gone"
 done
 is "$(tally "$apache_url/login?[1-2]" -H "$(from 10.0.2.1)")" "2 times 429" "a request is denied for want of a lease"
 is "$(codes "$apache_url/trial" -H "$(from 10.0.2.1)")" 200 "is not where only this host's limits count"
@@ -170,10 +170,10 @@ start_engine
 within decides nginx
 ok $? "when the engine is back one host decides again"
 within decides apache
-ok $? "and so does the other"
+ok $? "when the engine is back the other host decides again"
 use nginx
 codes "$url/index.html" -H "$(from 10.0.0.1)" >"$TMP/codes"
-is "$(cat "$TMP/codes")" 429 "and who was denied before still is"
+is "$(cat "$TMP/codes")" 429 "a client that was denied before the outage still is"
 
 for host in nginx apache; do
 	use $host

@@ -17,7 +17,7 @@ reloads() {
 	within reloaded
 	ok $? "$what: a reload brings new workers"
 	ask "$url/login"
-	like "$logged" ' 200 PASSED 3$' "$what: and keeps what was taken"
+	like "$logged" ' 200 PASSED 3$' "$what: a reload keeps what was taken"
 }
 reloaded() {
 	for pid in $before; do

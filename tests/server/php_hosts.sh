@@ -110,7 +110,7 @@ begin two ''
 answer=$(ask one 10.0.0.2)
 is "$(field RateLimit-Policy) $(printf '%s\n' "$answer" | tail -n 1)" '"client";q=100;w=360000 hello' \
 	"a client within a limit of many hosts is served, with the header fields of any limit"
-like "$(field RateLimit)" '^"client";r=99;' "and what is left"
+like "$(field RateLimit)" '^"client";r=99;' "a client within a limit of many hosts gets what is left"
 answer=$(ask two 10.0.0.2)
 like "$(field RateLimit)" '^"client";r=98;' "another host has what the first one left"
 
@@ -118,9 +118,9 @@ forget
 crowds 40 10.0.0.3
 [ "$(count 200)" -le 100 ] && [ "$(count 200)" -gt 0 ]
 ok $? "both at once serve no more than the capacity"
-is "$(grep -v '^200$\|^429$' "$TMP/codes" | sort | uniq -c)" "" "and refuse the others"
+is "$(grep -v '^200$\|^429$' "$TMP/codes" | sort | uniq -c)" "" "both at once refuse what is beyond the capacity"
 within spent 10.0.0.3
-ok $? "and what they do not serve has lapsed: together that is the capacity, exactly"
+ok $? "what both served and what has lapsed is the capacity, exactly"
 
 # A rate that is felt.
 for host in one two; do
@@ -157,20 +157,20 @@ kill -0 $load
 ok $? "the load goes on when a child is killed"
 wait $load
 [ "$(count 200)" -le 100 ] && [ "$(count 200)" -gt 0 ]
-ok $? "and no more than the capacity is served"
+ok $? "no more than the capacity is served while a child is killed"
 lost=$(count 000)
 [ "$(grep -c '^200$\|^429$' "$TMP/codes")" -eq $((240 - lost)) ] && [ "$lost" -le 1 ]
-ok $? "and only he notices whom the killed one had in hand"
+ok $? "only the request of the killed child fails"
 
 # The engine is gone.
 kill_engine
 is "$(tally 20 one 10.0.0.7)" "20 times 200" "without the engine who fails open lets pass"
-is "$(tally 20 two 10.0.0.7)" "20 times 429" "and who does not denies"
+is "$(tally 20 two 10.0.0.7)" "20 times 429" "without the engine a gate that fails closed denies"
 for host in one two; do
 	use $host
 	lines | grep -q 'no connection .*: must be running and reachable from here'
 	ok $? "$host says that it is gone"
-	is "$(lines | sort | uniq -d)" "" "and its children do not say so twice"
+	is "$(lines | sort | uniq -d)" "" "no child of $host reports twice that the engine is gone"
 done
 
 start_engine
@@ -179,7 +179,7 @@ for host in one two; do
 	within decides 10.0.0.8
 	ok $? "when the engine is back $host decides again"
 done
-is "$(asks 1 two 10.0.0.3)" 429 "and who was denied before still is"
+is "$(asks 1 two 10.0.0.3)" 429 "a client that was denied before the outage still is"
 
 # shellcheck disable=SC2154 # as begin sets them
 kill -TERM "$one_master" "$two_master"

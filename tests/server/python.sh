@@ -16,7 +16,7 @@ ok $rc "pip installs it, asking no network"
 [ $rc -eq 0 ] || diag "$(cat "$TMP/log")"
 PYTHONPATH=$TMP/site
 is "$(cd / && python3 -c 'import shmlimit; print(shmlimit.__file__)')" "$TMP/site/shmlimit/__init__.py" \
-	"and it is imported from there"
+	"the package is imported from where pip installed it"
 is "$(sed -n 's/^version = "\(.*\)"/\1/p' "$SOURCE/tools/python/pyproject.toml")" \
 	"$(sed -n 's/^.define SHMLIMIT_VERSION "\(.*\)"/\1/p' "$SOURCE/include/shmlimit.h")" "it has the library's version"
 [ -f "$TMP/site/shmlimit/py.typed" ]
@@ -26,7 +26,7 @@ PYTHONPATH=$SOURCE/tools/python
 if command -v mypy >/dev/null; then
 	run mypy --cache-dir "$TMP/mypy" --config-file "$SOURCE/tools/python/pyproject.toml" \
 		"$SOURCE/tools/python/shmlimit"
-	is "$rc" 0 "which mypy finds sound, strictly"
+	is "$rc" 0 "mypy finds the types sound, strictly"
 	[ "$rc" -eq 0 ] || diag "$out" "$err"
 fi
 

@@ -47,7 +47,7 @@ exactly() {
 	ok $? "$what: while a worker is killed they admit the limit, less what that one had in hand ($(count 200))"
 	within booted 5
 	crowd "$url/?[1-20]" >"$TMP/codes"
-	is "$(count 429)" 20 "$what: and nothing after it, also from the worker that replaces it"
+	is "$(count 429)" 20 "$what: the worker that replaces the killed one admits nothing beyond the limit"
 	ends
 }
 

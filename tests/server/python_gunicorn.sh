@@ -52,8 +52,8 @@ laws() {
 	answer=$(answer_of "$url/")
 	like "$answer" '^HTTP/1.1 200 ' "$kind: who is within the limit gets the application's answer"
 	is "$(cat "$TMP/body")" hello "$kind: with its body"
-	is "$(field RateLimit-Policy)" '"client";q=15;w=54000' "$kind: and the policy"
-	is "$(field RateLimit)" '"client";r=14;t=3600' "$kind: and what is left of it"
+	is "$(field RateLimit-Policy)" '"client";q=15;w=54000' "$kind: a response has the policy"
+	is "$(field RateLimit)" '"client";r=14;t=3600' "$kind: a response has what is left of the limit"
 	codes "$url/?[1-19]" >"$TMP/codes"
 	is "$(count 200) $(count 429)" "14 5" "$kind: the capacity is served, then nothing"
 	answer=$(answer_of "$url/")
@@ -86,7 +86,7 @@ laws() {
 	[ "$(count 200)" -le 2000 ] && [ "$(count 200)" -ge 1992 ]
 	ok $? "$kind: the capacity is served, but for what the killed one had in hand"
 	[ $(($(count 200) + $(count 429) + lost)) -eq 4000 ] && [ "$lost" -le 8 ]
-	ok $? "$kind: and nobody else noticed"
+	ok $? "$kind: only requests of the killed worker fail"
 	if [ "$1" = wsgi ]; then
 		[ "$(cut -d ' ' -f 1 "$TMP/access" | sort -u | wc -l)" -gt 1 ]
 		ok $? "$kind: more than one worker served it"
@@ -99,7 +99,7 @@ laws() {
 	codes "$url/?[1-40]" >"$TMP/codes"
 	told=$(grep -c "segment $SEGMENT: no such segment: requests that need it are refused" "$TMP/log")
 	[ "$told" -ge 1 ] && [ "$told" -le 4 ]
-	ok $? "$kind: which each worker tells once"
+	ok $? "$kind: each worker reports a missing segment once"
 	shmlimit create "$SEGMENT" --slots 1024
 	rule 1000000
 	within answers 200

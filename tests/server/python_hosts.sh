@@ -83,7 +83,7 @@ use wsgi
 answer=$(get -o "$TMP/body" -D - $(from 2) "$url/")
 is "$(field RateLimit-Policy) $(cat "$TMP/body")" '"client";q=300;w=1080000 hello' \
 	"a client within a limit of many hosts is served, with the header fields of any limit"
-like "$(field RateLimit)" '^"client";r=299;' "and what is left"
+like "$(field RateLimit)" '^"client";r=299;' "a client within a limit of many hosts gets what is left"
 use asgi
 answer=$(get -o "$TMP/body" -D - $(from 2) "$url/")
 like "$(field RateLimit)" '^"client";r=298;' "another host has what the first one left"
@@ -92,9 +92,9 @@ forget
 crowds 200 $(from 3)
 [ "$(count 200)" -le 300 ] && [ "$(count 200)" -gt 0 ]
 ok $? "both at once serve no more than the capacity"
-is "$(grep -v '^200$\|^429$' "$TMP/codes" | sort | uniq -c)" "" "and refuse the others"
+is "$(grep -v '^200$\|^429$' "$TMP/codes" | sort | uniq -c)" "" "both at once refuse what is beyond the capacity"
 within spent $(from 3)
-ok $? "and what they do not serve has lapsed: together that is the capacity, exactly"
+ok $? "what both served and what has lapsed is the capacity, exactly"
 
 # A rate that is felt.
 for host in wsgi asgi; do
@@ -130,20 +130,20 @@ kill -0 $load
 ok $? "the load goes on when a worker is killed"
 wait $load
 [ "$(count 200)" -le 300 ] && [ "$(count 200)" -gt 0 ]
-ok $? "and no more than the capacity is served"
+ok $? "no more than the capacity is served while a worker is killed"
 lost=$(count 000)
 [ "$(grep -c '^200$\|^429$' "$TMP/codes")" -eq $((2000 - lost)) ] && [ "$lost" -le $connections ]
-ok $? "and only those notice whom the killed one had in hand"
+ok $? "only requests of the killed worker fail"
 
 # The engine is gone.
 kill_engine
 is "$(tally "$wsgi_url/?[1-40]" $(from 7))" "40 times 200" "without the engine who fails open lets pass"
-is "$(tally "$asgi_url/?[1-40]" $(from 7))" "40 times 429" "and who does not denies"
+is "$(tally "$asgi_url/?[1-40]" $(from 7))" "40 times 429" "without the engine a gate that fails closed denies"
 for host in wsgi asgi; do
 	use $host
 	lines | grep -q 'no connection .*: must be running and reachable from here'
 	ok $? "$host says that it is gone"
-	is "$(lines | sort | uniq -c | awk '$1 > 4')" "" "and no worker says so twice"
+	is "$(lines | sort | uniq -c | awk '$1 > 4')" "" "no worker of $host reports twice that the engine is gone"
 done
 
 start_engine
@@ -152,7 +152,7 @@ for host in wsgi asgi; do
 	within decides $(from 8)
 	ok $? "when the engine is back $host decides again"
 done
-is "$(codes "$asgi_url/" $(from 3))" 429 "and who was denied before still is"
+is "$(codes "$asgi_url/" $(from 3))" 429 "a client that was denied before the outage still is"
 
 kill -TERM "$wsgi_server" "$asgi_server"
 for host in wsgi asgi; do

@@ -166,7 +166,7 @@ static void new_keys(uint64_t seed)
 		c = counters_of(l, raced);
 	}
 	is(play.off, 0, "a key that is raced for is admitted exactly its capacity");
-	is(play.twins, 0, "and has one slot");
+	is(play.twins, 0, "a key that is raced for has one slot");
 	is(c.claims, scaled(CLAIMS), "each key is given a slot once");
 	ok(c.reclaims > 0, "slots were reclaimed");
 	ok(c.evictions == 0 && c.no_slot == 0 && play.errors == 0, "there is room for all");

@@ -325,13 +325,13 @@ static void perform(const char *title, enum scope scope, time_t seconds)
 	if (scope == TABLE) {
 		ok(denied(now_ns) > 0, "%s: when it stops some keys are locked out", title);
 		now_ns += LOCKED_NS;
-		is(denied(now_ns), 0, "%s: and none for longer than its time to fill and its longest debt", title);
+		is(denied(now_ns), 0, "%s: no key is locked out for longer than its time to fill and its longest debt", title);
 	} else {
 		remove_rules();
 	}
 	is(shmlimit_switch(play->l, 1), 0, "%s: the switch can be thrown", title);
 	is(set_rules(), 0, "%s: rules can be set anew", title);
-	ok(shmlimit_reset(play->l, -1, NULL, 0) >= 0, "%s: and all reset", title);
+	ok(shmlimit_reset(play->l, -1, NULL, 0) >= 0, "%s: all keys can be reset", title);
 	is(not_as_new(now_ns), 0, "%s: each key is then as if new", title);
 	found = shmlimit_verify(stage_name, NULL, 0);
 	ok(found >= 0 || (scope == HEADER && found == -EMEDIUMTYPE), "%s: verify has its say", title);

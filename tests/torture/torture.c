@@ -659,8 +659,8 @@ int main(void)
 	ok(sum.admitted > 0, "calls were admitted (%" PRIu64 ")", sum.admitted);
 	ok(atomic_load(&play->changes) > 0, "rules were changed meanwhile (%" PRIu64 ")",
 	   atomic_load(&play->changes));
-	ok(atomic_load(&play->resets) > 0, "and reset");
-	ok(atomic_load(&play->verifies) > 0, "and all was verified");
+	ok(atomic_load(&play->resets) > 0, "rules were reset");
+	ok(atomic_load(&play->verifies) > 0, "the segment was verified while calls were made");
 	ok(counters_of(play->l, -1).failed_cas > 0, "compare-and-swaps were lost to others");
 	ok(sum.reclaimed > 0, "slots were reclaimed while others contended");
 	ok(sum.met > 0, "tentative slots that the killed left were met (%" PRIu64 ")", sum.met);

@@ -157,9 +157,9 @@ static void token_by_token(uint64_t start)
 	uint64_t last = limit->capacity < 8 ? limit->capacity + 3 : 8;
 
 	expect(take(limit->capacity, start) == SHMLIMIT_ALLOWED, "a new key has the whole capacity", start, start);
-	expect(r.remaining == 0 && agrees(r.reset_after_ns, due(limit, limit->capacity)), "and then nothing", start,
+	expect(r.remaining == 0 && agrees(r.reset_after_ns, due(limit, limit->capacity)), "a new key has nothing left when its capacity was taken", start,
 	       start);
-	expect(take(1, start) == SHMLIMIT_DENIED && agrees(r.retry_after_ns, due(limit, 1)), "so the next is denied",
+	expect(take(1, start) == SHMLIMIT_DENIED && agrees(r.retry_after_ns, due(limit, 1)), "a key without tokens is denied",
 	       start, start);
 	for (uint64_t k = 1; k <= last; k++) {
 		uint64_t at = start + due(limit, k);
@@ -168,7 +168,7 @@ static void token_by_token(uint64_t start)
 		       "a token is not there a nanosecond early", start, at - 1 - limit->early_ns);
 		expect(agrees(r.retry_after_ns, 1 + limit->early_ns), "it is said to come in one", start, at - 1);
 		expect(take(1, at) == SHMLIMIT_ALLOWED, "it is there on its boundary", start, at);
-		expect(r.remaining == 0, "and alone", start, at);
+		expect(r.remaining == 0, "no other token is there on a token's boundary", start, at);
 		expect(agrees(r.reset_after_ns, due(limit, limit->capacity + k) - due(limit, k)), "full as foreseen",
 		       start, at);
 	}
@@ -419,8 +419,8 @@ static void costs(void)
 		       "a cost of the capacity fits when the funnel is full", start, start);
 		start += r.retry_after_ns;
 		expect(take(limit->capacity, start - 1) == SHMLIMIT_DENIED && r.retry_after_ns == 1,
-		       "and not a nanosecond earlier", start, start - 1);
-		expect(take(limit->capacity, start) == SHMLIMIT_ALLOWED, "but then", start, start);
+		       "a cost of the capacity does not fit a nanosecond before the funnel is full", start, start - 1);
+		expect(take(limit->capacity, start) == SHMLIMIT_ALLOWED, "the capacity can be taken when the funnel is full", start, start);
 		undefine();
 	}
 	is(wrong, 0, "a cost of 0, of the capacity, and above it do what they should");

@@ -246,7 +246,7 @@ static void idle_for_ages(void)
 			expect(left(now) >= old || !has_quota(limit), "at worst it has what it had", start, now);
 			full = now + limit->fill_ns + limit->slack_ns;
 			drain(now);
-			expect(left(full) == limit->capacity, "and is full in the time to fill from then on", start,
+			expect(left(full) == limit->capacity, "after a step the funnel is full in the time to fill", start,
 			       full);
 		}
 	is(wrong, 0, "after 10 years and more a funnel has at worst what it had, and fills from then on");
@@ -333,15 +333,15 @@ static void step_back(uint64_t then, uint64_t old, uint64_t content_ns, uint64_t
 		       "what was left is left, except what refilled in the time that is to come again", then, now);
 		old = r.remaining;
 	}
-	expect(drain(now) == old, "and can be taken", then, now);
-	expect(take(1, now) == SHMLIMIT_DENIED, "and no more", then, now);
+	expect(drain(now) == old, "what is left after a step can be taken", then, now);
+	expect(take(1, now) == SHMLIMIT_DENIED, "no more than what is left after a step can be taken", then, now);
 	retry = r.retry_after_ns;
 	expect(retry <= due(limit, 1) + waited, "the next token takes its time, and a step within the slack", then,
 	       now);
 	expect(retry <= limit->fill_ns + (limit->capacity == 1 ? waited : 0),
 	       "that is no longer than the time to fill", then, now);
 	expect(take(1, now + retry - 1) == SHMLIMIT_DENIED, "a nanosecond before it is not there", then, now);
-	expect(take(1, now + retry) == SHMLIMIT_ALLOWED, "then it is", then, now);
+	expect(take(1, now + retry) == SHMLIMIT_ALLOWED, "a token is there when the denial said", then, now);
 
 	/* From here on it is an ordinary funnel. */
 	admitted = old + 1;
@@ -352,7 +352,7 @@ static void step_back(uint64_t then, uint64_t old, uint64_t content_ns, uint64_t
 		expect(admitted <= leaked(limit, content_ns + now - (then - step) + limit->tick_ns),
 		       "no more is admitted after the step than was left and refilled", then, now);
 	}
-	expect(left(now + limit->fill_ns) == limit->capacity, "and it fills in the time to fill", then, now);
+	expect(left(now + limit->fill_ns) == limit->capacity, "the funnel fills in the time to fill after a step", then, now);
 }
 
 static void stepping_back(void)
@@ -397,7 +397,7 @@ static void stepping_forth(void)
 				drain(now);
 			}
 			sooner = limit->fill_ns + limit->slack_ns;
-			expect(left(now + sooner) == limit->capacity, "and it fills from then on", now, now + sooner);
+			expect(left(now + sooner) == limit->capacity, "the funnel fills from its step on", now, now + sooner);
 		}
 		is(wrong, 0, "%s: a clock that leaps by years never gives more than the capacity at once",
 		   limits[i].name);
@@ -413,7 +413,7 @@ static void on_the_boundary(uint64_t start)
 		uint64_t at = start + due(limit, k);
 
 		expect(left(at) == k, "a token is there on its boundary", start, at);
-		expect(left(at - limit->tick_ns) == k - 1, "and not a tick before", start, at);
+		expect(left(at - limit->tick_ns) == k - 1, "a token is not there a tick before its boundary", start, at);
 	}
 	expect(left(start + limit->fill_ns) == limit->capacity, "full in time", start, start + limit->fill_ns);
 }
@@ -442,7 +442,7 @@ static void timestamp_wraps(void)
 		}
 		is(wrong, 0, "%s: the wrap of the timestamp is a moment like others", limits[i].name);
 	}
-	ok(wraps >= scaled(101), "which is so for %" PRIu64 " wraps", wraps);
+	ok(wraps >= scaled(101), "the timestamp did wrap: %" PRIu64 " times", wraps);
 }
 
 static void now_wraps(void)
@@ -520,7 +520,7 @@ static int damaged(uint64_t now)
 	}
 	retry = r.retry_after_ns;
 	expect(retry <= longest, "the wait is no longer than filling and slack", now, now);
-	expect(take(cost, now + retry) == SHMLIMIT_ALLOWED, "and then it is over", now, now + retry);
+	expect(take(cost, now + retry) == SHMLIMIT_ALLOWED, "the wait is over when the denial said", now, now + retry);
 	return 1;
 }
 
@@ -555,7 +555,7 @@ static void damage(void)
 		}
 		is(wrong, 0, "%s: a slot of any bits gives no more than the capacity, and locks nobody out",
 		   limits[i].name);
-		ok(denied > 10 && denied_on_own_clock > 10, "%s: and some of them do deny at first", limits[i].name);
+		ok(denied > 10 && denied_on_own_clock > 10, "%s: some slots of any bits deny at first", limits[i].name);
 	}
 }
 
@@ -633,7 +633,7 @@ static void stopped_before_charging(void)
 		expect(left(clock_ns) <= 1, "no more than was there", clock_ns, clock_ns);
 		is(wrong, 0, "%s: who was stopped before he charged leaves no more than was there", limit->name);
 	}
-	ok(hurt > 3, "and others had more than that");
+	ok(hurt > 3, "others were admitted while a charge was stopped");
 }
 
 static uint64_t slept_until_ns;
@@ -770,7 +770,7 @@ static void stepped(const struct kind *kind, int given, uint64_t step)
 		shmlimit_reserve_at(l, kind->id, &key, sizeof(key), 1 + up_to(9), UINT64_MAX, then, &r);
 	holds(kind, given, step, !allows(kind, given, 1, now), "a key without tokens gets none by a step back");
 	holds(kind, given, step, r.retry_after_ns <= kind->longest_ns, "a denial reports no wait longer than the longest");
-	holds(kind, given, step, !allows(kind, given, 1, now), "and nothing by asking again");
+	holds(kind, given, step, !allows(kind, given, 1, now), "asking again does not make a denial longer");
 	holds(kind, given, step, allows(kind, given, 1, now + kind->longest_ns), "it is locked out no longer than that");
 }
 

@@ -358,7 +358,7 @@ static void texts(void)
 			same += strcmp(shmlimit_strerror(known[i]), shmlimit_strerror(-known[j])) == 0;
 	is(same, 0, "each error has words of its own");
 	is_str(shmlimit_strerror(-ESRCH), shmlimit_strerror(ESRCH), "whichever sign it is given with");
-	is_str(shmlimit_strerror(INT32_MIN), shmlimit_strerror(9999), "and what is not ours has some too");
+	is_str(shmlimit_strerror(INT32_MIN), shmlimit_strerror(9999), "a value that is not ours has a text");
 }
 
 int main(void)

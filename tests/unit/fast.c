@@ -107,7 +107,7 @@ static void on_its_own_clock(int rule)
 	slowly = 0;
 	shmlimit_take(l, rule, "user:42", 7, 1, NULL);
 	shmlimit_take(l, rule, "user:42", 7, 1, &r);
-	is(slowly, 0, "so it is on the limiter's own clock");
+	is(slowly, 0, "lease: a take by the limiter's own clock is decided at the first try");
 }
 
 int main(void)

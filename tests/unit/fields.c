@@ -216,7 +216,7 @@ static void extremes(void)
 		wrong += f.retry_after[0] != '\0' && strtoull(f.retry_after, NULL, 10) != limit.value[1];
 	}
 	is(bad, 0, "whatever the numbers are, the fields parse (seed %llu)", (unsigned long long)seed);
-	is(wrong, 0, "and say them, up to 15 digits, in %u cases", cases);
+	is(wrong, 0, "the fields have the numbers, up to 15 digits, in %u cases", cases);
 }
 
 static void errors(void)

@@ -894,7 +894,7 @@ static void changing(void)
 	}
 	is(wrong, 0, "a rule that is changed leaves each key its tokens and its debt");
 	ok(kinds[0][0] > scaled(1000) && kinds[0][1] > scaled(1000) && kinds[1][0] > scaled(1000) &&
-	   kinds[1][1] > scaled(1000), "also where its word gets a quota, or loses it");
+	   kinds[1][1] > scaled(1000), "a rule that is changed leaves each key its tokens where its word gets a quota, or loses it");
 }
 
 /* ---- Clocks that disagree ---- */

@@ -28,7 +28,7 @@ int main(void)
 	snprintf(aside, sizeof(aside), "/dev/shm/%s.aside", unit_name);
 	is(shmlimit_gone(NULL), -EINVAL, "no limiter");
 	is(shmlimit_gone(first), 0, "a segment is that of its name");
-	is(shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &reader), 0, "and opened again, read-only");
+	is(shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &reader), 0, "a segment of that name can be opened again, read-only");
 	is(shmlimit_gone(reader), 0, "it is the same");
 	undecided(first);
 	is(shmlimit_destroy(unit_name), 0, "destroyed");
@@ -45,7 +45,7 @@ int main(void)
 	is(shmlimit_gone(second), 1, "a link to it is not followed");
 	if (rename(aside, path) != 0)
 		bail("rename");
-	is(shmlimit_gone(second), 0, "until it is back");
+	is(shmlimit_gone(second), 0, "a segment whose name is back is not gone");
 	errno = 77;
 	shmlimit_gone(first);
 	shmlimit_destroy(unit_name);

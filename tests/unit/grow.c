@@ -120,7 +120,7 @@ static void sizes(void)
 	is(shmlimit_create(unit_name, &(struct shmlimit_options){ .struct_size = sizeof(struct shmlimit_options),
 	                   .slots = 64, .slots_max = 63 }, NULL), -EINVAL, "a table cannot grow to fewer slots than it has");
 	is(shmlimit_create(unit_name, &(struct shmlimit_options){ .struct_size = sizeof(struct shmlimit_options),
-	                   .slots_max = SHMLIMIT_SLOTS_MAX + 1 }, NULL), -EINVAL, "or to more than there can be");
+	                   .slots_max = SHMLIMIT_SLOTS_MAX + 1 }, NULL), -EINVAL, "a table cannot grow to more slots than there can be");
 }
 
 /* ---- What stays ---- */

@@ -84,9 +84,9 @@ static void report(const char *title, unsigned cases)
 {
 	is(tally.cases, cases, "%s: %u cases", title, cases);
 	is(tally.opened, 0, "%s: opening says what is wrong", title);
-	is(tally.verified, 0, "%s: so does verify", title);
+	is(tally.verified, 0, "%s: verify says what is wrong", title);
 	is(tally.destroyed, 0, "%s: destroyed is what is ours", title);
-	is(tally.written, 0, "%s: and nothing is written", title);
+	is(tally.written, 0, "%s: nothing is written", title);
 	tally = (struct tally){ 0 };
 }
 

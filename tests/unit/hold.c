@@ -82,16 +82,16 @@ static void holding(void)
 	is(enter(id, &c, T0), SHMLIMIT_ALLOWED, "another holder enters the same place, at the very time of the first");
 	is(c.cell, a.cell, "it is the same cell");
 	is(leave(id, &a, T0 + 2 * SECOND), -ETIME, "a leave that is late does not end the place of the next holder");
-	is(shmlimit_renew_at(l, id, "k", 1, T0 + 2 * SECOND, &a), -ETIME, "nor does a renewal take it");
+	is(shmlimit_renew_at(l, id, "k", 1, T0 + 2 * SECOND, &a), -ETIME, "a renewal that is late does not take the place of the next holder");
 	is(left(id, T0 + 2 * SECOND), 0, "the next holder is in");
 	before = b;
 	is(shmlimit_renew_at(l, id, "k", 1, T0 + 9 * SECOND, &b), 0, "a holder renews its place");
 	is(leave(id, &before, T0 + 9 * SECOND), -ETIME, "what it was before is left no more");
 	is(left(id, T0 + 10 * SECOND + HOLD_TICK_NS), 1, "a place that was not left ends after the period");
 	is(leave(id, &c, T0 + 11 * SECOND), -ETIME, "a leave after that is an error");
-	is(shmlimit_renew_at(l, id, "k", 1, T0 + 11 * SECOND, &c), -ETIME, "so is a renewal");
+	is(shmlimit_renew_at(l, id, "k", 1, T0 + 11 * SECOND, &c), -ETIME, "a renewal after the end of a place is an error");
 	is(left(id, T0 + 18 * SECOND), 1, "the renewed place is held for a period from its renewal");
-	is(left(id, T0 + 19 * SECOND + HOLD_TICK_NS), 2, "then it ends");
+	is(left(id, T0 + 19 * SECOND + HOLD_TICK_NS), 2, "a renewed place ends a period after its renewal");
 	is((int)unit_slots(l, SHMLIMIT_SLOT_LIVE, T0 + 19 * SECOND + HOLD_TICK_NS), 0, "a key without holders needs no slot");
 }
 
@@ -106,8 +106,8 @@ static void taking(void)
 	is(left(id, T0), 2, "the place that was entered for the first is left");
 	is(shmlimit_take_at(l, id, "k", 1, 1, T0, &r), SHMLIMIT_ALLOWED, "a take enters");
 	is(r.remaining, 1, "it leaves one place");
-	is(shmlimit_reserve_at(l, id, "k", 1, 1, SECOND, T0, &r), SHMLIMIT_ALLOWED, "so does a reservation");
-	ok(r.wait_ns == 0 && r.remaining == 0, "which waits for nothing");
+	is(shmlimit_reserve_at(l, id, "k", 1, 1, SECOND, T0, &r), SHMLIMIT_ALLOWED, "a reservation enters a place");
+	ok(r.wait_ns == 0 && r.remaining == 0, "a reservation of a place waits for nothing");
 	is(shmlimit_reserve_at(l, id, "k", 1, 1, 2 * PERIOD, T0, &r), SHMLIMIT_DENIED, "nothing can be reserved later");
 	is(shmlimit_take_at(l, id, "k", 1, 2, T0, &r), -EOPNOTSUPP, "two places are not taken at once");
 	is(shmlimit_peek_at(l, id, "k", 1, 3, T0, &r), SHMLIMIT_DENIED, "a peek may ask for any number");
@@ -142,9 +142,9 @@ static void errors(void)
 	is(shmlimit_enter(l, id, "k", 0, 1, &hold, NULL), -EMSGSIZE, "a key has a length");
 	is(shmlimit_enter(l, 63, "k", 1, 1, &hold, NULL), -ESRCH, "a rule must be there");
 	is(shmlimit_enter(l, funnel, "k", 1, 1, &hold, NULL), -EOPNOTSUPP, "a funnel has no places");
-	is(shmlimit_leave(l, funnel, "k", 1, &hold), -EOPNOTSUPP, "nor can one be left");
+	is(shmlimit_leave(l, funnel, "k", 1, &hold), -EOPNOTSUPP, "a funnel has no place to leave");
 	is(shmlimit_leave(l, id, "k", 1, &hold), 0, "to leave no place is no error");
-	is(shmlimit_renew(l, id, "k", 1, &hold), 0, "nor to renew none");
+	is(shmlimit_renew(l, id, "k", 1, &hold), 0, "renewing no place is no error");
 	if (shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &reader) != 0)
 		bail("open");
 	is(shmlimit_enter(reader, id, "k", 1, 1, &hold, NULL), -EROFS, "a reader does not enter");
@@ -184,8 +184,8 @@ static void changes(void)
 	leave(id, &h[1], T0);
 	is(enter(id, &more, T0), SHMLIMIT_DENIED, "two of four have left, and two places are held: no other enters");
 	is(leave(id, &h[3], T0), 0, "a place beyond the capacity is left as any other");
-	is(enter(id, &more, T0), SHMLIMIT_ALLOWED, "then another enters");
-	is(enter(id, &h[0], T0), SHMLIMIT_DENIED, "and no more");
+	is(enter(id, &more, T0), SHMLIMIT_ALLOWED, "another holder enters when fewer places than the lowered capacity are held");
+	is(enter(id, &h[0], T0), SHMLIMIT_DENIED, "no more than the lowered capacity enter");
 	rule("changes", 3, PERIOD / 10);
 	is(left(id, T0), 1, "a larger capacity counts at once");
 	is(left(id, T0 + 2 * SECOND), 1, "a shorter period does not end places that are held");
@@ -195,13 +195,13 @@ static void changes(void)
 	is(left(id, T0 + 2 * SECOND), 2, "does too");
 	set("changes", 3, PERIOD, SHMLIMIT_OFF);
 	is(enter(id, &h[0], T0), SHMLIMIT_ALLOWED, "under a rule that is off anybody enters");
-	is((long long)h[0].value, 0, "and holds nothing");
+	is((long long)h[0].value, 0, "a holder under a rule that is off holds nothing");
 	is(leave(id, &h[2], T0), 0, "a place that was held before can be left");
 	set("changes", 1, PERIOD, SHMLIMIT_DRY_RUN);
 	shmlimit_reset(l, id, NULL, 0);
 	is(enter(id, &h[0], T0), SHMLIMIT_ALLOWED, "in a dry run the first holder enters");
-	is(enter(id, &h[1], T0), SHMLIMIT_ALLOWED, "so does a second one");
-	ok(h[0].value != 0 && h[1].value == 0, "which holds nothing");
+	is(enter(id, &h[1], T0), SHMLIMIT_ALLOWED, "in a dry run a second holder enters");
+	ok(h[0].value != 0 && h[1].value == 0, "in a dry run a second holder holds nothing");
 	is(leave(id, &h[0], T0 + 2 * PERIOD), -ETIME, "a late leave is reported");
 }
 
@@ -226,7 +226,7 @@ static void moves(void)
 	is(shmlimit_grow_at(l, 0, T0 + SECOND), 0, "the old table is empty");
 	is(leave(id, &c, T0 + SECOND), 0, "a place that moved is left in the new table");
 	is(enter(id, &a, T0), SHMLIMIT_ALLOWED, "it is entered again");
-	is(leave(id, &c, T0), -ETIME, "and is not its old holder's");
+	is(leave(id, &c, T0), -ETIME, "a place that was entered again is not its old holder's");
 	is(left(id, T0), 1, "two places are held still");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
 }

@@ -78,7 +78,7 @@ static void sizes(void)
 		shmlimit_info(l, &info);
 		is(info.store_keys, kept[i], "who asks for %u bytes of a key gets %u", asked[i], kept[i]);
 		none = i == 0 ? info.size : none;
-		is(info.size - none, 64 * (kept[i] == 0 ? 0 : (kept[i] + 9) / 8 * 8), "and pays for no more");
+		is(info.size - none, 64 * (kept[i] == 0 ? 0 : (kept[i] + 9) / 8 * 8), "a segment has no more room for keys than was asked for");
 		is(shmlimit_verify(unit_name, NULL, 0), 0, "such a segment is sound");
 		shmlimit_close(l);
 	}
@@ -163,11 +163,11 @@ static void lies(void)
 
 	live(&slot);
 	stored_key_write(l, l->tables, &l->tables->slots[live(&slot)], 0, "mallory", 7);
-	is_str(shown(NULL), "?", "nor another key");
+	is_str(shown(NULL), "?", "a stored name of another key is not shown");
 	memset(words, 0xff, sizeof(kept));
-	is_str(shown(NULL), "?", "nor what is longer than a key can be");
+	is_str(shown(NULL), "?", "a stored length beyond the longest key shows nothing");
 	memset(words, 0, sizeof(kept));
-	is_str(shown(NULL), "?", "and nothing is nothing");
+	is_str(shown(NULL), "?", "a stored length of 0 shows nothing");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "none of which is damage");
 
 	memset(longer, 'x', sizeof(longer));
@@ -179,7 +179,7 @@ static void lies(void)
 		shown_wrong += strcmp(shown(NULL), "?") != 0;
 		words[bit / 64] ^= (uint64_t)1 << bit % 64;
 	}
-	is(shown_wrong, 0, "nor the beginning of a longer key, one bit of which, of its length or of its seal is wrong");
+	is(shown_wrong, 0, "the beginning of a longer key, with one bit of it, its length or its seal wrong, is not shown");
 	is(strlen(shown(NULL)), NAMES - 8, "the right one is");
 	take("bob", 3);
 	memcpy(entry(), kept, sizeof(kept));
@@ -206,9 +206,9 @@ static void arguments(void)
 	is(shmlimit_slot_key(l, index, &slot, key, sizeof(key), NULL), 0, "what was another key's is not known any more");
 	slot.fingerprint ^= 2;
 	slot.rule++;
-	is(shmlimit_slot_key(l, index, &slot, key, sizeof(key), NULL), 0, "nor of another rule");
+	is(shmlimit_slot_key(l, index, &slot, key, sizeof(key), NULL), 0, "a name stored under another rule is not shown");
 	slot.rule = INT32_MAX;
-	is(shmlimit_slot_key(l, index, &slot, key, sizeof(key), NULL), -EINVAL, "which must be one");
+	is(shmlimit_slot_key(l, index, &slot, key, sizeof(key), NULL), -EINVAL, "shmlimit_slot_key() needs a rule that exists");
 	shmlimit_close(l);
 	l = unnamed = create(0);
 	rule = unit_rule(l, "r", 5, 1, 1000000 * SECOND);
@@ -236,7 +236,7 @@ static void grows(void)
 	if (shmlimit_take_at(l, rule, beginning, strlen(beginning), 1, T0, NULL) != SHMLIMIT_ALLOWED)
 		bail("denied");
 	ok(strncmp(shown(&key_len), beginning, strlen(shown(NULL))) == 0 && key_len == strlen(beginning),
-	   "or the beginning of it");
+	   "a key's beginning moves with it when the table grows again");
 	shmlimit_close(l);
 }
 

@@ -117,7 +117,7 @@ static void windows(void)
 		is(range.fill_ns, rules[i].period_ns, "a window of %" PRIu64 " ns is full after its period",
 		   rules[i].period_ns);
 		ok(range.back_ns >= rules[i].period_ns + rules[i].max_wait_ns,
-		   "and known to be for longer than that, and the longest wait");
+		   "a window's word is known for its period and the longest wait");
 		shmlimit_rule_remove(l, "rule");
 	}
 }
@@ -130,7 +130,7 @@ static void leases(void)
 	set(&rule);
 	is(range.fill_ns, (100 * SECOND + 6) / 7, "a lease's rule fills as the funnel elsewhere does");
 	ok(range.back_ns > 365 * DAY, "its keys may be idle for a year");
-	ok(range.ahead_ns > 26 * DAY && range.ahead_ns < 27 * DAY, "and a lease may last 26 days");
+	ok(range.ahead_ns > 26 * DAY && range.ahead_ns < 27 * DAY, "a lease may last 26 days");
 	shmlimit_rule_remove(l, "rule");
 }
 

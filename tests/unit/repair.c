@@ -242,7 +242,7 @@ static void each_kind(const struct damage *d)
 	is(n, d->done != NULL ? d->problems : 0, "%s: repaired, or left alone", d->name);
 	if (n > 0)
 		ok(strstr(done[0].text, d->found) != NULL && strstr(done[0].text, d->done) != NULL &&
-		   done[0].offset == found[0].offset, "%s: and told where and how", d->name);
+		   done[0].offset == found[0].offset, "%s: a repair says where and how", d->name);
 	is(shmlimit_verify(unit_name, found, 4), d->done != NULL ? 0 : d->problems,
 	   "%s: verify says what is left", d->name);
 	is(shmlimit_repair(unit_name, NULL, 0), 0, "%s: there is nothing to repair again", d->name);
@@ -297,7 +297,7 @@ static void no_rings(void)
 	l->rules[0].params[1].shape = params_shape(7, 8, SHMLIMIT_WINDOW, 0);
 	is(params_algorithm(&l->rules[0].params[1]), SHMLIMIT_WINDOW, "a window without a ring");
 	is(shmlimit_verify(unit_name, found, 4), 2, "is found, and its slot");
-	ok(strstr(found[1].text, "a place beyond its ring") != NULL, "which has no place");
+	ok(strstr(found[1].text, "a place beyond its ring") != NULL, "verify says that the slot's word names a place beyond its ring");
 	ok(shmlimit_peek(l, funnel, "0", 1, 1, &r) >= 0, "it is asked all the same");
 	is(shmlimit_repair(unit_name, found, 4), 1, "the slot is freed, the parameters are left as they are");
 }

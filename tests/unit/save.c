@@ -447,8 +447,8 @@ static void clocks(void)
 		} cases[] = {
 			{ "no time has passed: nothing has refilled", 0, 0, 0 },
 			{ "half an hour has: half of it", -1810 * (int64_t)SECOND, 0, 50 },
-			{ "but none of it where no time shall count", -1810 * (int64_t)SECOND, SHMLIMIT_NO_ELAPSED, 0 },
-			{ "nor where the clock was set back", 1810 * (int64_t)SECOND, 0, 0 },
+			{ "a funnel loaded with no time elapsed has nothing more", -1810 * (int64_t)SECOND, SHMLIMIT_NO_ELAPSED, 0 },
+			{ "a funnel loaded where the clock was set back has nothing more", 1810 * (int64_t)SECOND, 0, 0 },
 		};
 		struct state_file file = { .fd = new_file() };
 		unsigned char page[STATE_PAGE_ROOM];

@@ -81,11 +81,11 @@ static void batches(int own_results)
 		differ += own_results && memcmp(many, one, n * sizeof(*one)) != 0;
 	}
 	is(differ, 0, "random batches answer what takes one after the other do%s", own_results ? ", results too" : "");
-	ok(allowed > ROUNDS && denied > ROUNDS && errors > ROUNDS, "and some allow, some deny, some are errors");
+	ok(allowed > ROUNDS && denied > ROUNDS && errors > ROUNDS, "random batches have allowed, denied and wrong requests");
 	for (int rule = 0; rule < 3; rule++) {
 		struct shmlimit_counters a = unit_counters(l, ours[rule]), b = unit_counters(l, theirs[rule]);
 
-		ok(a.allowed == b.allowed && a.denied == b.denied, "and count the same");
+		ok(a.allowed == b.allowed && a.denied == b.denied, "random batches count what takes one after the other do");
 	}
 }
 
@@ -103,7 +103,7 @@ static void arguments(void)
 	two[1].reserved32 = 1;
 	is(shmlimit_take_many(l, two, 2, answers, NULL), -EINVAL, "what is not known is refused");
 	shmlimit_peek(l, rule, "k", 1, 1, one);
-	is(one[0].remaining, 10, "and nothing was taken");
+	is(one[0].remaining, 10, "a call that is refused takes nothing");
 	two[1].reserved32 = 0;
 	is(shmlimit_take_many(l, two, 2, answers, many), 0, "it has a clock of its own");
 	is(many[0].remaining, 7, "the first takes");

@@ -103,11 +103,11 @@ static void at_once(int where, struct triple mine, struct triple other, int want
 	fresh();
 	comes = where;
 	others = other;
-	is(throttle(mine), SHMLIMIT_ALLOWED, "and so is the one that it came in between of");
-	is(comes, NOWHERE, "which it did");
+	is(throttle(mine), SHMLIMIT_ALLOWED, "the thread that was interrupted is admitted");
+	is(comes, NOWHERE, "another thread did come in between");
 	is(rules(), want, "there %s", want == 1 ? "is one rule for both" : "are two rules");
 	is(throttle(mine), want == 1 ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED, "with what they left");
-	is(rules(), want, "and no more of them for being asked again");
+	is(rules(), want, "a triple that is asked again makes no more rules");
 }
 
 /* The least period in seconds whose nanoseconds do not fit 64 bits, and others. */
@@ -120,7 +120,7 @@ static void too_long(void)
 	for (size_t i = 0; i < sizeof(period_s) / sizeof(period_s[0]); i++)
 		is(throttle((struct triple){ 1, 1, period_s[i] }), -ERANGE, "a period of %" PRIu64
 		   " s, which is too long in nanoseconds, is refused", period_s[i]);
-	is(rules(), 0, "and leaves no rule behind");
+	is(rules(), 0, "a triple that is refused leaves no rule behind");
 }
 
 int main(void)

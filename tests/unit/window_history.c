@@ -306,7 +306,7 @@ int main(void)
 	ok(happened[0] > n / 8 && happened[1] > n / 8, "takes are admitted and refused");
 	ok(happened[2] > n / 64, "reservations wait");
 	ok(happened[3] > n / 64, "tokens are given back after the ring has wrapped");
-	ok(happened[4] > n / 64, "and in calls that took from several limits");
+	ok(happened[4] > n / 64, "tokens are given back in calls that took from several limits");
 	ok(happened[5] > n / 64, "rules are changed");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
 	return tap_done();
