@@ -213,26 +213,29 @@ int shmlimit_gate_leave(struct shmlimit_gate *gate, const struct shmlimit_gate_k
  * tokens are in the host's lease, are decided at once. Without an agent for the engine, a LEASE rule is waited for as by
  * shmlimit_gate_ask().
  *
- * While a request is pending, the tokens and places of its other limits stay taken. `held` must stay where it is until the
- * request is decided or cancelled; keys, `out` and its buffer need not. More errors: -ENOMEM.
+ * While a request is pending, the tokens and places of its other limits stay taken. The caller keeps `held`; keys,
+ * `out` and its buffer are needed no longer. More errors: -ENOMEM.
  */
 int shmlimit_gate_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                         struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held,
                         struct shmlimit_gate_pending **pending);
 
 /*
- * Ask whether a pending request has been decided. Set out->struct_size, buffer and buffer_size as for the first call. Any other
+ * Ask whether a pending request has been decided. Set out->struct_size, buffer and buffer_size as for the first call.
+ * `held` is what the first call had, or a copy of it. Any other
  * answer than SHMLIMIT_GATE_PENDING, -EINVAL and -ENOBUFS releases `pending`. Call it in the process that began the request, one thread
  * at a time. If the segment was replaced meanwhile, the request begins again in the new one.
  */
 int shmlimit_gate_poll(struct shmlimit_gate *gate, struct shmlimit_gate_pending *pending,
-                       struct shmlimit_gate_answer *out);
+                       struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held);
 
 /*
  * The request is no longer wanted, such as that of a client that has gone. Gives back what it has taken, and releases
- * `pending`. If held->count is still above 0, call shmlimit_gate_leave() as for any request that ends. Either argument may be NULL.
+ * `pending`. If held->count is still above 0, call shmlimit_gate_leave() as for any request that ends. `pending` NULL is
+ * allowed.
  */
-void shmlimit_gate_cancel(struct shmlimit_gate *gate, struct shmlimit_gate_pending *pending);
+void shmlimit_gate_cancel(struct shmlimit_gate *gate, struct shmlimit_gate_pending *pending,
+                          struct shmlimit_gate_held *held);
 
 #ifdef __cplusplus
 }

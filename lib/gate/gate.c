@@ -558,12 +558,14 @@ EXPORT int shmlimit_gate_begin(struct shmlimit_gate *gate, const struct shmlimit
 }
 
 EXPORT int shmlimit_gate_poll(struct shmlimit_gate *gate, struct shmlimit_gate_pending *pending,
-                              struct shmlimit_gate_answer *out)
+                              struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held)
 {
 	int answer;
 
-	if (gate == NULL || pending == NULL || out == NULL || out->struct_size < ANSWER_MIN)
+	if (gate == NULL || pending == NULL || out == NULL || out->struct_size < ANSWER_MIN ||
+	    (held == NULL) != (pending->q.held == NULL))
 		return -EINVAL;
+	pending->q.held = held;
 	if (!has_room(out, pending->q.asked))
 		return -ENOBUFS;
 	answer = answer_asked(gate, &pending->q, out);
@@ -572,10 +574,12 @@ EXPORT int shmlimit_gate_poll(struct shmlimit_gate *gate, struct shmlimit_gate_p
 	return answer;
 }
 
-EXPORT void shmlimit_gate_cancel(struct shmlimit_gate *gate, struct shmlimit_gate_pending *pending)
+EXPORT void shmlimit_gate_cancel(struct shmlimit_gate *gate, struct shmlimit_gate_pending *pending,
+                                 struct shmlimit_gate_held *held)
 {
 	if (gate == NULL || pending == NULL)
 		return;
+	pending->q.held = held;
 	cancel(gate, &pending->q);
 	free(pending);
 }

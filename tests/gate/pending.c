@@ -72,7 +72,7 @@ static int finish(int answered)
 	while (answered == PENDING) {
 		nanosleep(&(struct timespec){ .tv_nsec = (long)answer.retry_after_ns }, NULL);
 		new_out();
-		answered = shmlimit_gate_poll(gate, pending, &answer);
+		answered = shmlimit_gate_poll(gate, pending, &answer, &held);
 	}
 	return answered;
 }
@@ -96,7 +96,7 @@ static void decided(void)
 	is(begin("user:42", "012"), PENDING, "a request that needs the agent is pending");
 	is(left("site", "user:42") * 10 + left("places", "user:42"), 94, "its other limits have taken a token and a place");
 	new_out();
-	is(shmlimit_gate_poll(gate, pending, &answer), PENDING, "it stays pending while the server does not answer");
+	is(shmlimit_gate_poll(gate, pending, &answer, &held), PENDING, "it stays pending while the server does not answer");
 	is(ASK(gate, "user:43", SITE), SHMLIMIT_ALLOWED, "another request is decided meanwhile");
 	hold_replies(0);
 	is(finish(PENDING), SHMLIMIT_ALLOWED, "the agent's answer decides it");
@@ -132,18 +132,18 @@ static void cancelled(void)
 {
 	hold_replies(1);
 	is(begin("user:45", "012"), PENDING, "a request is pending");
-	shmlimit_gate_cancel(gate, pending);
+	shmlimit_gate_cancel(gate, pending, &held);
 	is(left("site", "user:45"), 10, "a cancelled request has given back the token of the other limit");
 	is(held.count + 5 - left("places", "user:45"), 0, "a cancelled request has left its place");
 	is(begin("user:46", "32"), PENDING, "a request is pending of which all but a dry run is decided");
-	shmlimit_gate_cancel(gate, pending);
+	shmlimit_gate_cancel(gate, pending, &held);
 	is(held.count, 1, "a request that is cancelled during its dry run still holds its place");
 	is(shmlimit_gate_leave(gate, keys, 2, &held), 0, "the place of such a request is left as usual");
 	hold_replies(0);
 	is(finish(begin("user:45", "0")) + finish(begin("user:45", "0")), SHMLIMIT_ALLOWED, "a cancelled request lost no tokens of the lease");
 	is(finish(begin("user:45", "0")), SHMLIMIT_DENIED, "a cancelled request made no tokens");
-	shmlimit_gate_cancel(NULL, NULL);
-	shmlimit_gate_cancel(gate, NULL);
+	shmlimit_gate_cancel(NULL, NULL, NULL);
+	shmlimit_gate_cancel(gate, NULL, NULL);
 }
 
 static void arguments(void)
@@ -151,13 +151,14 @@ static void arguments(void)
 	is(shmlimit_gate_begin(gate, keys, 1, &answer, NULL, NULL), -EINVAL, "a request needs a place for what is pending");
 	held.struct_size = 4;
 	is(shmlimit_gate_begin(gate, keys, 1, &answer, &held, &pending), -EINVAL, "the size of `held` is checked");
-	is(shmlimit_gate_poll(gate, NULL, &answer), -EINVAL, "what is not pending cannot be polled");
+	is(shmlimit_gate_poll(gate, NULL, &answer, &held), -EINVAL, "what is not pending cannot be polled");
 	hold_replies(1);
 	is(begin("user:47", "0"), PENDING, "a request is pending without places");
+	is(shmlimit_gate_poll(gate, pending, &answer, NULL), -EINVAL, "the places must be passed again");
 	new_out();
 	answer.buffer_size = 100;
-	is(shmlimit_gate_poll(gate, pending, &answer), -ENOBUFS, "a small buffer is refused");
-	shmlimit_gate_cancel(gate, pending);
+	is(shmlimit_gate_poll(gate, pending, &answer, &held), -ENOBUFS, "a small buffer is refused");
+	shmlimit_gate_cancel(gate, pending, &held);
 	hold_replies(0);
 }
 

@@ -4,6 +4,7 @@
  * As limit_req does, it decides in the preaccess phase, once for each request
  * of a client: not again after internal redirects, and not for subrequests. As
  * with limit_conn, a place in a limit of a HOLD rule is left when the request ends.
+ * A request that needs the host's agent is suspended, as limit_req delays one.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -45,13 +46,22 @@ typedef struct {
 
 
 typedef struct {
-    const char                  *status;
-    uint64_t                     remaining;
-    ngx_http_shmlimit_places_t  *places;      /* NULL if it holds none */
+    const char                    *status;
+    uint64_t                       remaining;
+    ngx_http_shmlimit_places_t    *places;    /* NULL if it holds none */
+    struct shmlimit_gate_pending  *pending;   /* NULL if it is decided */
 } ngx_http_shmlimit_ctx_t;
 
 
 static ngx_int_t ngx_http_shmlimit_handler(ngx_http_request_t *r);
+static ngx_int_t ngx_http_shmlimit_poll(ngx_http_request_t *r,
+    ngx_http_shmlimit_ctx_t *ctx);
+static ngx_int_t ngx_http_shmlimit_answer(ngx_http_request_t *r,
+    ngx_http_shmlimit_ctx_t *ctx, ngx_int_t answered,
+    struct shmlimit_gate_answer *answer);
+static ngx_int_t ngx_http_shmlimit_suspend(ngx_http_request_t *r,
+    uint64_t poll_ns);
+static void ngx_http_shmlimit_resume(ngx_http_request_t *r);
 static ngx_int_t ngx_http_shmlimit_keep_places(ngx_http_request_t *r,
     ngx_http_shmlimit_ctx_t *ctx, struct shmlimit_gate *gate,
     struct shmlimit_gate_key *keys, ngx_uint_t n,
@@ -146,6 +156,10 @@ ngx_http_shmlimit_cleanup(void *data)
     ngx_http_shmlimit_ctx_t     *ctx = data;
     ngx_http_shmlimit_places_t  *places = ctx->places;
 
+    if (ctx->pending != NULL) {
+        shmlimit_gate_cancel(places->gate, ctx->pending, &places->held);
+    }
+
     if (places != NULL) {
         (void) shmlimit_gate_leave(places->gate, places->keys, places->n,
                                    &places->held);
@@ -207,15 +221,20 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
     struct shmlimit_gate_key        keys[SHMLIMIT_REQUESTS_MAX];
     struct shmlimit_gate_held       held;
     struct shmlimit_gate_answer     answer;
+    struct shmlimit_gate_pending   *pending;
     ngx_http_shmlimit_main_conf_t  *main_conf;
 
     conf = ngx_http_get_module_loc_conf(r, ngx_http_shmlimit_module);
     main_conf = ngx_http_get_module_main_conf(r, ngx_http_shmlimit_module);
 
-    if (conf->limits == NULL || main_conf->gate == NULL
-        || r != r->main || ngx_http_shmlimit_get_ctx(r) != NULL)
-    {
+    if (conf->limits == NULL || main_conf->gate == NULL || r != r->main) {
         return NGX_DECLINED;
+    }
+
+    ctx = ngx_http_shmlimit_get_ctx(r);
+    if (ctx != NULL) {
+        return ctx->pending != NULL ? ngx_http_shmlimit_poll(r, ctx)
+                                    : NGX_DECLINED;
     }
 
     limits = conf->limits->elts;
@@ -252,29 +271,121 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
 
     held.struct_size = sizeof(struct shmlimit_gate_held);
 
-    answered = shmlimit_gate_enter(main_conf->gate, keys, n, &answer, &held);
+    answered = shmlimit_gate_begin(main_conf->gate, keys, n, &answer, &held,
+                                   &pending);
 
     if (answered < 0) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (held.count > 0
+    if ((held.count > 0 || answered == SHMLIMIT_GATE_PENDING)
         && ngx_http_shmlimit_keep_places(r, ctx, main_conf->gate, keys, n,
                                          &held)
            != NGX_OK)
     {
+        if (answered == SHMLIMIT_GATE_PENDING) {
+            shmlimit_gate_cancel(main_conf->gate, pending, &held);
+        }
+
+        (void) shmlimit_gate_leave(main_conf->gate, keys, n, &held);
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ctx->status = words_outcome(&answer);
-    ctx->remaining = answer.remaining;
+    if (answered == SHMLIMIT_GATE_PENDING) {
+        ctx->pending = pending;
+        return ngx_http_shmlimit_suspend(r, answer.retry_after_ns);
+    }
 
-    if (ngx_http_shmlimit_add_headers(r, &answer) != NGX_OK) {
+    return ngx_http_shmlimit_answer(r, ctx, answered, &answer);
+}
+
+
+static ngx_int_t
+ngx_http_shmlimit_poll(ngx_http_request_t *r, ngx_http_shmlimit_ctx_t *ctx)
+{
+    int                          answered;
+    char                         buffer[SHMLIMIT_GATE_BUFFER];
+    struct shmlimit_gate_answer  answer;
+
+    answer.struct_size = sizeof(struct shmlimit_gate_answer);
+    answer.buffer = buffer;
+    answer.buffer_size = sizeof(buffer);
+
+    answered = shmlimit_gate_poll(ctx->places->gate, ctx->pending, &answer,
+                                  &ctx->places->held);
+
+    if (answered == SHMLIMIT_GATE_PENDING) {
+        return ngx_http_shmlimit_suspend(r, answer.retry_after_ns);
+    }
+
+    ctx->pending = NULL;
+
+    if (answered < 0) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return answered == SHMLIMIT_DENIED ? (ngx_int_t) answer.status
+    return ngx_http_shmlimit_answer(r, ctx, answered, &answer);
+}
+
+
+static ngx_int_t
+ngx_http_shmlimit_answer(ngx_http_request_t *r, ngx_http_shmlimit_ctx_t *ctx,
+    ngx_int_t answered, struct shmlimit_gate_answer *answer)
+{
+    ctx->status = words_outcome(answer);
+    ctx->remaining = answer->remaining;
+
+    if (ngx_http_shmlimit_add_headers(r, answer) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return answered == SHMLIMIT_DENIED ? (ngx_int_t) answer->status
                                        : NGX_DECLINED;
+}
+
+
+/* The worker goes on with other requests; a client that closes its connection ends this one. */
+static ngx_int_t
+ngx_http_shmlimit_suspend(ngx_http_request_t *r, uint64_t poll_ns)
+{
+    if (ngx_handle_read_event(r->connection->read, 0) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    r->read_event_handler = ngx_http_test_reading;
+    r->write_event_handler = ngx_http_shmlimit_resume;
+
+    r->connection->write->delayed = 1;
+    ngx_add_timer(r->connection->write,
+                  (ngx_msec_t) (poll_ns / 1000000 + 1));
+
+    return NGX_AGAIN;
+}
+
+
+static void
+ngx_http_shmlimit_resume(ngx_http_request_t *r)
+{
+    ngx_event_t  *wev = r->connection->write;
+
+    if (wev->delayed) {
+
+        if (ngx_handle_write_event(wev, 0) != NGX_OK) {
+            ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        }
+
+        return;
+    }
+
+    if (ngx_handle_read_event(r->connection->read, 0) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
+
+    r->read_event_handler = ngx_http_block_reading;
+    r->write_event_handler = ngx_http_core_run_phases;
+
+    ngx_http_core_run_phases(r);
 }
 
 
@@ -298,7 +409,6 @@ ngx_http_shmlimit_keep_places(ngx_http_request_t *r,
 
     places = ngx_palloc(r->pool, len);
     if (places == NULL) {
-        (void) shmlimit_gate_leave(gate, keys, n, held);
         return NGX_ERROR;
     }
 

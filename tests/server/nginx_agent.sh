@@ -1,0 +1,141 @@
+#!/bin/sh
+# nginx_agent: requests of nginx that need the host's agent are suspended. While the Redis server does not answer, the
+# one worker goes on with all others.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+. "$SOURCE/tests/server/server.inc"
+. "$SOURCE/tests/server/engine.inc"
+. "$SOURCE/tests/server/nginx.inc"
+
+need nginx curl jq perl pgrep setsid setpriv
+need_module "$nginx_module" nginx-dev
+need_engine
+
+# A token an hour: none comes back within the test. No test depends on speed: the deadline is far.
+make_rules() {
+	shmlimit rule set "$SEGMENT" shared --algorithm lease --capacity 5 --rate 1/h
+	shmlimit rule set "$SEGMENT" dry --algorithm lease --capacity 1 --rate 1/h
+	shmlimit rule set "$SEGMENT" here --capacity 100 --rate 1/h
+	shmlimit rule set "$SEGMENT" places --algorithm hold --capacity 3 --period 1h
+}
+
+configure_nginx() {
+	cat >"$TMP/nginx.conf" <<-END
+		$([ "$(id -u)" -ne 0 ] || echo 'user www-data;')
+		load_module $nginx_module;
+		worker_processes 1;
+		daemon off;
+		pid $TMP/nginx.pid;
+		error_log $TMP/nginx.err warn;
+		events { worker_connections 512; }
+		http {
+		    client_body_temp_path $TMP/nginx.body;
+		    proxy_temp_path $TMP/nginx.proxy;
+		    fastcgi_temp_path $TMP/nginx.fastcgi;
+		    uwsgi_temp_path $TMP/nginx.uwsgi;
+		    scgi_temp_path $TMP/nginx.scgi;
+		    log_format limited '\$pid \$http_user_agent \$status \$shmlimit_status \$shmlimit_remaining';
+		    shmlimit_segment $SEGMENT fail=open engine=$engine_url deadline=10000ms;
+		    server {
+		        listen 127.0.0.1:$port;
+		        access_log $TMP/nginx.log limited;
+		        root $TMP/html;
+		        location /shared/ {
+		            alias $TMP/html/;
+		            shmlimit \$arg_key rule=shared;
+		            shmlimit all rule=here;
+		            shmlimit all rule=places;
+		        }
+		        location /dry/ {
+		            alias $TMP/html/;
+		            shmlimit \$arg_key rule=dry dry_run;
+		        }
+		        location /here/ {
+		            alias $TMP/html/;
+		            shmlimit all rule=here;
+		        }
+		    }
+		}
+	END
+}
+
+waiting() { [ "$(shmlimit global status "$SEGMENT" --json | jq .waiting)" = "$1" ]; }
+serving() { [ "$(shmlimit global status "$SEGMENT" --json | jq '.serving and .connections == 1')" = true ]; }
+# later FILE URL: a request in the background. Sets $client.
+later() {
+	rm -f "$TMP/$1"
+	curl -s -o "$TMP/body.$1" -w '%{http_code}' --max-time 60 "$2" >"$TMP/$1" &
+	client=$!
+}
+pause_engine() { kill -STOP "$engine"; }
+resume_engine() { kill -CONT "$engine"; }
+free() { [ "$(remaining places all)" = "$1" ]; }
+
+start_engine
+if [ "$(id -u)" -eq 0 ]; then
+	shmlimit create "$SEGMENT" --slots 1024 --window-max 3 --mode 660 --group www-data
+else
+	shmlimit create "$SEGMENT" --slots 1024 --window-max 3
+fi
+make_rules
+setpriv --pdeathsig TERM "$(command -v shmlimit)" agent "$SEGMENT" "$engine_url" --deadline 10s --lease 10s 2>"$TMP/agent.err" &
+agent=$!
+servers="$servers $agent"
+within serving
+ok $? "there is an agent"
+start nginx
+
+ask "$url/shared/index.html?key=user:42"
+like "$answer" '^HTTP/1.1 200 ' "a request that needs the agent is served"
+like "$(field RateLimit)" '^"shared";r=4' "its response has the limit's fields"
+like "$logged" ' 200 PASSED 2$' "its variables are set"
+is "$(codes "$url/shared/index.html?key=user:42&[1-5]" | tr '\n' ' ')" "200 200 200 200 429 " "the limit is exact"
+within free 3
+ok $? "requests that were suspended leave their places"
+
+pause_engine
+later first "$url/shared/index.html?key=user:43"
+within waiting 1
+ok $? "while the server stands still, a request for a new key waits"
+is "$(codes "$url/index.html?[1-20]" | sort | uniq -c | tr -s ' ')" " 20 200" "a location without a limit is served meanwhile"
+is "$(codes "$url/here/index.html")" 200 "a limit of this host decides meanwhile"
+is "$(codes "$url/shared/index.html?key=user:42")" 429 "a denial that is known decides meanwhile"
+is "$(remaining places all) $(cat "$TMP/first")" "2 " "the request still waits, and holds its place"
+later second "$url/shared/index.html?key=user:44"
+second=$client
+within waiting 2
+kill "$second"
+wait "$second" 2>/dev/null
+within waiting 1
+ok $? "a client that goes away ends its request"
+within free 2
+ok $? "the place of a client that went away is free"
+here=$(remaining here all)
+resume_engine
+within test -s "$TMP/first"
+is "$(cat "$TMP/first")" 200 "when the server goes on, the request that waited is served"
+is "$(remaining here all)" "$here" "each request took one token of the other limit"
+is "$(codes "$url/shared/index.html?key=user:44&[1-6]" | tr '\n' ' ')" "200 200 200 200 200 429 " \
+	"a client that went away took no tokens"
+
+pause_engine
+later first "$url/dry/index.html?key=user:45"
+within waiting 1
+is "$(codes "$url/index.html")" 200 "a limit in a dry run does not stop the worker"
+resume_engine
+within test -s "$TMP/first"
+is "$(cat "$TMP/first")" 200 "a request that waited for a dry run is served"
+
+# As with a worker that is killed, the agent's answer comes for nobody.
+pause_engine
+later first "$url/shared/index.html?key=user:46"
+within waiting 1
+stop
+is "$rc$left" 0 "a worker with a suspended request ends when it is told to"
+resume_engine
+within waiting 0
+ok $? "nothing waits for a worker that has ended"
+wait "$client" 2>/dev/null
+is "$(grep shmlimit "$TMP/nginx.err" "$TMP/agent.err")" "" "nothing is logged as an error"
+done_testing
