@@ -70,7 +70,9 @@ ok($reservation->getWaitDuration() > 7000 && $reservation->getWaitDuration() <= 
 is($reservation->getRateLimit()->isAccepted(), false, 'a reservation that waits is not accepted yet');
 is(thrown(fn () => $bucket->reserve(1, 1000)), MaxWaitDurationExceededException::class, 'a longer wait than allowed is refused');
 is(thrown(fn () => $bucket->reserve(23)), MaxWaitDurationExceededException::class, 'so is a wait of more than a day');
-is($bucket->consume(0)->getRemainingTokens(), 0, 'no token can be consumed, to look');
+$look = $bucket->consume(0);
+is([$look->isAccepted(), $look->getRemainingTokens()], [true, 0], 'no token can be consumed, to look');
+ok($look->getRetryAfter()->getTimestamp() > time() + 3600, 'a look at an empty bucket tells when there is a token');
 is(thrown(fn () => $factory('fixed_window')->create('k')->reserve()), ReserveNotSupportedException::class,
     'a window has no reservations');
 

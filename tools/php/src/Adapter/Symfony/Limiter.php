@@ -67,15 +67,16 @@ final class Limiter implements LimiterInterface
     private function check(int $tokens): void
     {
         if ($tokens < 0 || $tokens > $this->terms[0]) {
+            $size = $this->terms[3] === Native::FUNNEL ? 'burst size' : 'size';
             throw new \InvalidArgumentException(
-                "Cannot reserve $tokens tokens: the size of the rate limiter is {$this->terms[0]}.",
+                "Cannot reserve more tokens ($tokens) than the $size of the rate limiter ({$this->terms[0]}).",
             );
         }
     }
 
     private static function rateLimit(Result $result, bool $accepted): RateLimit
     {
-        $waitNs = $accepted ? 0 : max($result->retryAfterNs, $result->waitNs);
+        $waitNs = max($result->retryAfterNs, $result->waitNs);
         $at = \DateTimeImmutable::createFromFormat('U.u', sprintf('%.6F', microtime(true) + $waitNs / 1e9));
         return new RateLimit($result->remaining, $at, $accepted, $result->limit);
     }
