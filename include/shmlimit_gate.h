@@ -210,8 +210,11 @@ int shmlimit_gate_leave(struct shmlimit_gate *gate, const struct shmlimit_gate_k
  * For event loops: shmlimit_gate_ask() or, unless `held` is NULL, shmlimit_gate_enter() in steps, none of which waits for the
  * host's agent (see shmlimit_global_serve()). Returns what they return; or SHMLIMIT_GATE_PENDING: a LEASE rule is asked for,
  * and *pending is set. Then only out->retry_after_ns is meant: poll again after this long. Other requests, and those whose
- * tokens are in the host's lease, are decided at once. Without an agent for the engine, a LEASE rule is waited for as by
- * shmlimit_gate_ask().
+ * tokens are in the host's lease, are decided at once.
+ *
+ * -EAGAIN: the engine must be asked for a LEASE rule, and there is no agent for it. Nothing is taken. Call
+ * shmlimit_gate_ask() or shmlimit_gate_enter() instead, perhaps in another thread. shmlimit_gate_poll() returns it if the agent
+ * has ended. Only a LEASE rule in a dry run is waited for then, as by shmlimit_gate_ask().
  *
  * While a request is pending, the tokens and places of its other limits stay taken. The caller keeps `held`; keys,
  * `out` and its buffer are needed no longer. More errors: -ENOMEM.

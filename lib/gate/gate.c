@@ -307,6 +307,12 @@ static void rehearse(struct shmlimit_gate *gate, struct view *view, struct asked
 	int answer = peeks ? peek(&gate->attachment, view, q, which, &r) :
 	                     take(&gate->attachment, view, q, &which, 1, &failed, &r);
 
+	/* A dry run comes when all else is decided. So it waits rather than have the caller begin again. */
+	if (answer == -EAGAIN && q->bundle.steps && !peeks) {
+		q->bundle.steps = 0;
+		answer = take(&gate->attachment, view, q, &which, 1, &failed, &r);
+		q->bundle.steps = 1;
+	}
 	if (answer < 0)
 		q->dry_error = answer;
 	else if (!peeks && answer != BUNDLE_PENDING)
@@ -437,6 +443,8 @@ static int answer_asked(struct shmlimit_gate *gate, struct asked *q, struct shml
 		out->retry_after_ns = q->bundle.ticket.poll_ns;
 		return SHMLIMIT_GATE_PENDING;
 	}
+	if (answer == -EAGAIN && q->bundle.steps)
+		return answer;
 	if (answer < 0)
 		return fail(gate, answer, !gate->spec.fail_open, out);
 	out->remaining = q->least;

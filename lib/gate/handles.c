@@ -93,7 +93,8 @@ int handles_take(struct handles *handles, struct shmlimit_global *global, const 
 int handles_begin(struct handles *handles, struct shmlimit_global *global, const struct shmlimit_request *q,
                   struct shmlimit_global_ticket *ticket, struct shmlimit_result *r)
 {
-	*ticket = (struct shmlimit_global_ticket){ .struct_size = sizeof(*ticket) };
+	*ticket = (struct shmlimit_global_ticket){ .struct_size = sizeof(*ticket),
+		                                          .flags = SHMLIMIT_GLOBAL_AGENT_ONLY };
 	return handles->engine->begin(global, q, ticket, r);
 }
 

@@ -31,7 +31,7 @@ void handles_return(struct handles *handles, struct shmlimit_global *global);
 int handles_take(struct handles *handles, struct shmlimit_global *global, const struct shmlimit_request *q,
                  struct shmlimit_result *r);
 
-/* shmlimit_global_begin(), _poll() and _cancel(). Any handle may poll and cancel. */
+/* shmlimit_global_begin() for the agent only, _poll() and _cancel(). Any handle may poll and cancel. */
 int handles_begin(struct handles *handles, struct shmlimit_global *global, const struct shmlimit_request *q,
                   struct shmlimit_global_ticket *ticket, struct shmlimit_result *r);
 int handles_poll(struct handles *handles, struct shmlimit_global *global, struct shmlimit_global_ticket *ticket,

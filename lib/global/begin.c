@@ -16,8 +16,7 @@ EXPORT int shmlimit_global_begin(struct shmlimit_global *g, const struct shmlimi
 	struct pending_state p = { .began_ns = 0 };
 	struct shmlimit_lease lease;
 
-	if (g == NULL || request == NULL || request->reserved32 != 0 || ticket == NULL ||
-	    ticket->struct_size < sizeof(*ticket) || (ticket->flags & ~SHMLIMIT_GLOBAL_NO_WAIT) != 0)
+	if (g == NULL || request == NULL || request->reserved32 != 0 || !pending_is_valid(ticket))
 		return -EINVAL;
 	p.answer = ask_slot(g, request->rule, request->key, request->key_len, request->cost, &lease, r);
 	if (p.answer > SHMLIMIT_DENIED) {

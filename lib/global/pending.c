@@ -10,17 +10,23 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <errno.h>
 #include <string.h>
 
 #include "ask_agent.h"
 #include "pending.h"
 #include "policy.h"
 
+int pending_is_valid(const struct shmlimit_global_ticket *ticket)
+{
+	return ticket != NULL && ticket->struct_size >= sizeof(*ticket) && ticket->flags <= SHMLIMIT_GLOBAL_AGENT_ONLY;
+}
+
 int pending_is(const struct shmlimit_global_ticket *ticket)
 {
 	struct pending_state p;
 
-	if (ticket == NULL || ticket->struct_size < sizeof(*ticket) || (ticket->flags & ~SHMLIMIT_GLOBAL_NO_WAIT) != 0)
+	if (!pending_is_valid(ticket))
 		return 0;
 	memcpy(&p, ticket->opaque, sizeof(p));
 	return p.answer > SHMLIMIT_DENIED;
@@ -54,7 +60,7 @@ static void post(struct shmlimit_global *g, struct ask *a, struct pending_state 
  * ORDER the agent is looked for after the ask was posted, in this step or in the next one; the partner is in
  * requests_resign().
  */
-static void step(struct shmlimit_global *g, struct ask *a, struct pending_state *p, int may_wait)
+static void step(struct shmlimit_global *g, struct ask *a, struct pending_state *p, uint32_t flags)
 {
 	struct trouble waited = { .kind = TROUBLE_WAITED };
 	int lives = ask_agent_lives(g), over = wire_now_ns() >= p->until_ns;
@@ -70,8 +76,14 @@ static void step(struct shmlimit_global *g, struct ask *a, struct pending_state 
 			post(g, a, p);
 		return;
 	}
-	if (!lives && !over && may_wait) {
+	if (!lives && !over && flags == 0) {
 		ask_until(g, a, 1, p->until_ns);
+		return;
+	}
+	if (!lives && !over && flags == SHMLIMIT_GLOBAL_AGENT_ONLY) {
+		if (a->answer == SHMLIMIT_LEASE_ASK)
+			shmlimit_lease_abandon(g->limiter, a->rule, a->key, a->key_len);
+		a->answer = -EAGAIN;
 		return;
 	}
 	if (lives)
@@ -89,7 +101,7 @@ int pending_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ticke
 	ask_begin(&a, &ticket->request, r);
 	a.answer = p.answer;
 	a.lease = (struct shmlimit_lease){ .struct_size = sizeof(a.lease), .need = p.need, .want = p.want };
-	step(g, &a, &p, !(ticket->flags & SHMLIMIT_GLOBAL_NO_WAIT));
+	step(g, &a, &p, ticket->flags);
 	p.answer = a.answer;
 	p.need = a.lease.need;
 	p.want = a.lease.want;

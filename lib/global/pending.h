@@ -24,7 +24,8 @@ _Static_assert(sizeof(struct pending_state) == sizeof(((struct shmlimit_global_t
 /* Go on with a ticket. Returns the decision, or SHMLIMIT_GLOBAL_PENDING with ticket->poll_ns set. */
 int pending_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket, struct shmlimit_result *r);
 
-/* Is the ticket valid, and pending? */
+/* Has the ticket the right size and flags? And is it pending? */
+int pending_is_valid(const struct shmlimit_global_ticket *ticket);
 int pending_is(const struct shmlimit_global_ticket *ticket);
 
 #endif

@@ -162,6 +162,26 @@ static void arguments(void)
 	hold_replies(0);
 }
 
+static void without_agent(struct agent_process *agent)
+{
+	hold_replies(1);
+	is(begin("user:50", "012"), PENDING, "a request is pending when the agent ends");
+	agent_stop(agent);
+	new_out();
+	is(shmlimit_gate_poll(gate, pending, &answer, &held), -EAGAIN, "a pending request says that there is no agent");
+	is(begin("user:50", "012"), -EAGAIN, "a new request says so at once");
+	is(left("site", "user:50") * 10 + left("places", "user:50"), 105, "both have taken nothing");
+	hold_replies(0);
+	is(begin("user:50", "12"), SHMLIMIT_ALLOWED, "a request that needs no agent is decided");
+	is(shmlimit_gate_leave(gate, keys, 2, &held), 0, "it leaves its place");
+	new_out();
+	is(shmlimit_gate_ask(gate, keys, 2, &answer), SHMLIMIT_ALLOWED, "a request that waits is decided without an agent");
+	is(begin("user:51", "3"), SHMLIMIT_ALLOWED, "a limit in a dry run is waited for");
+	is(answer.outcome, SHMLIMIT_GATE_PASSED, "it passed");
+	*agent = agent_start(l, proxy.url, PATIENT_NS);
+	agent_await(l);
+}
+
 /* The segment is replaced, or gone, while a request is pending. */
 static void replaced(struct agent_process *agent)
 {
@@ -176,12 +196,12 @@ static void replaced(struct agent_process *agent)
 	prepare();
 	shmlimit_gate_attach(gate);
 	hold_replies(0);
+	*agent = agent_start(l, proxy.url, PATIENT_NS);
+	agent_await(l);
 	is(finish(PENDING), SHMLIMIT_ALLOWED, "a request whose segment was replaced is decided in the new one");
 	is(left("site", "user:48") * 10 + left("places", "user:48"), 94, "a request takes its token and its place in the new segment");
 	is(shmlimit_gate_leave(gate, keys, 3, &held), 0, "the place in the new segment can be left");
 	is(left("places", "user:48"), 5, "the place in the new segment is free again");
-	*agent = agent_start(l, proxy.url, PATIENT_NS);
-	agent_await(l);
 	hold_replies(1);
 	is(begin("user:49", "012"), PENDING, "a request is pending in a segment that will be gone");
 	shmlimit_destroy(name);
@@ -210,6 +230,7 @@ int main(void)
 	dry_run();
 	cancelled();
 	arguments();
+	without_agent(&agent);
 	replaced(&agent);
 	agent_stop(&agent);
 	shmlimit_gate_close(gate);

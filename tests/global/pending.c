@@ -77,7 +77,7 @@ static void answers(struct shmlimit_global *g)
 	is(begin(g, rule, "user:42", 1, &t), SHMLIMIT_DENIED, "a denial that is known here is answered at once");
 	is(begin(g, rule, "user:42", 16, &t), SHMLIMIT_DENIED, "a cost above the capacity is denied at once");
 	is(begin(g, 4000, "user:42", 1, &t), -ESRCH, "a rule that does not exist is an error at once");
-	t = ticket_of(2);
+	t = ticket_of(3);
 	is(begin(g, rule, "user:42", 1, &t), -EINVAL, "an unknown flag is refused");
 	is(shmlimit_global_poll(g, &t, NULL), -EINVAL, "a ticket that was never begun cannot be polled");
 	t = (struct shmlimit_global_ticket){ .struct_size = 8 };
@@ -166,20 +166,25 @@ static void without_agent(struct shmlimit_global *g, struct agent_process *agent
 {
 	struct shmlimit_global *open = open_global(PATIENT_NS, SHMLIMIT_GLOBAL_ALLOW);
 	struct shmlimit_global_ticket waits = ticket_of(0), never = ticket_of(SHMLIMIT_GLOBAL_NO_WAIT);
+	struct shmlimit_global_ticket only = ticket_of(SHMLIMIT_GLOBAL_AGENT_ONLY);
 	int rule = lease_rule(l, "alone", 5, 1, DAY), made;
 
 	atomic_store(&proxy.at->hold, 1);
 	is(begin(open, rule, "one", 1, &never), PENDING, "a request that never waits is pending");
 	is(begin(g, rule, "two", 1, &waits), PENDING, "a request that may wait is pending");
+	is(begin(g, rule, "five", 1, &only), PENDING, "a request for the agent only is pending");
 	await(atomic_load(&proxy.at->held));
 	ok(agent_stop(agent), "the agent ends while they are");
 	made = atomic_load(&proxy.at->connections);
 	is(shmlimit_global_poll(open, &never, NULL), SHMLIMIT_ALLOWED, "on_failure decides the one that never waits");
 	is(begin(open, rule, "three", 1, &never), SHMLIMIT_ALLOWED, "on_failure decides at once without an agent");
 	is(begin(g, rule, "three", 1, &never), SHMLIMIT_DENIED, "on_failure is that of the handle");
+	is(shmlimit_global_poll(g, &only, NULL), -EAGAIN, "a request for the agent only says that there is none");
+	is(begin(g, rule, "five", 1, &only), -EAGAIN, "a new one says so at once");
 	is(atomic_load(&proxy.at->connections), made, "no connection is made for them");
 	atomic_store(&proxy.at->hold, 0);
 	is(shmlimit_global_poll(g, &waits, NULL), SHMLIMIT_ALLOWED, "the one that may wait asks the server by itself");
+	is(shmlimit_global_take(g, rule, "five", 5, 1, NULL), SHMLIMIT_ALLOWED, "another request may ask for its key");
 	is(begin(g, rule, "four", 1, &waits), SHMLIMIT_ALLOWED, "a new one that may wait is decided at once");
 	shmlimit_global_close(open);
 }

@@ -274,6 +274,11 @@ ngx_http_shmlimit_handler(ngx_http_request_t *r)
     answered = shmlimit_gate_begin(main_conf->gate, keys, n, &answer, &held,
                                    &pending);
 
+    if (answered == -EAGAIN) {
+        answered = shmlimit_gate_enter(main_conf->gate, keys, n, &answer,
+                                       &held);
+    }
+
     if (answered < 0) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -319,6 +324,12 @@ ngx_http_shmlimit_poll(ngx_http_request_t *r, ngx_http_shmlimit_ctx_t *ctx)
     }
 
     ctx->pending = NULL;
+
+    if (answered == -EAGAIN) {
+        answered = shmlimit_gate_enter(ctx->places->gate, ctx->places->keys,
+                                       ctx->places->n, &answer,
+                                       &ctx->places->held);
+    }
 
     if (answered < 0) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
