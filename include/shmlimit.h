@@ -365,7 +365,7 @@ int shmlimit_gone(struct shmlimit *limiter);
  * with an empty string in `name`; each call replaces it by the next name.
  *
  * Returns 1, or 0 after the last one (`name` is then ""), or -errno. Names that appear or
- * vanish meanwhile may or may not be returned.
+ * vanish during the call may or may not be returned.
  */
 int shmlimit_next(char name[SHMLIMIT_NAME_MAX + 1]);
 
@@ -421,12 +421,12 @@ int shmlimit_count_undecided(struct shmlimit *limiter, uint32_t refused, uint64_
  * can choose colliding keys. Counters, stored keys and leases are not saved; the tokens of a
  * lease that is not saved stay unspent.
  *
- * Decisions go on meanwhile. Each key is saved as of some moment of the call. Writers of rules
+ * Decisions go on during the call. Each key is saved as of some moment of it. Writers of rules
  * wait for it. A read-only handle suffices. Writing starts at the file's current position; a
  * pipe is possible, and the call waits for its reader. Syncing the file is the caller's task.
  * If the segment has just grown, both tables are saved, and loaded.
  *
- * Returns 0, or: -ENOENT the segment was destroyed meanwhile; -EUCLEAN a rule or the header is
+ * Returns 0, or: -ENOENT the segment was destroyed; -EUCLEAN a rule or the header is
  * damaged; -EAGAIN another process holds the lock; -EINVAL limiter is NULL; -ENOMEM; errors of
  * write(2). After any error the file is useless. Cost: one pass over the table, and 32 bytes a
  * live key; under a WINDOW rule also 8 bytes for each token that counts.
@@ -578,7 +578,7 @@ int shmlimit_rule_range(struct shmlimit *limiter, int rule, struct shmlimit_rang
 
 /*
  * Remove the rule and all its funnels. Decisions with its id then return -ESRCH, until another
- * rule gets the id. Returns 0, -ESRCH, -EROFS, -ENOENT the segment was destroyed meanwhile.
+ * rule gets the id. Returns 0, -ESRCH, -EROFS, -ENOENT the segment was destroyed.
  */
 int shmlimit_rule_remove(struct shmlimit *limiter, const char *rule_name);
 
@@ -624,7 +624,7 @@ int shmlimit_take_at(struct shmlimit *limiter, int rule, const void *key, size_t
  * `requests`. `results` has room for as many, or is NULL. The answer is allowed if all of them
  * are. At the first denial or error, the tokens taken so far are given back, and *failed
  * (unless NULL) is the index of that request. Results are filled up to that one. Each key is
- * then as it was before, unless another process changed it meanwhile: then its tokens are
+ * then as it was before, unless another process changed it since: then its tokens are
  * refunded.
  *
  * The requests are decided one after the other, in their order and as of one time; put the one
@@ -860,7 +860,7 @@ int shmlimit_reset_fingerprint(struct shmlimit *limiter, int rule, uint64_t fing
  * Take `cost` tokens of a lease. If there are too few: DENIED if the backend's denial is known
  * or the cost is above the capacity. Otherwise one caller per key gets SHMLIMIT_LEASE_ASK, and
  * with it a claim for `claim_ns` in which no other caller gets it; the others get
- * SHMLIMIT_LEASE_WAIT. Meanwhile any request that fits can spend the tokens that are left. They
+ * SHMLIMIT_LEASE_WAIT. Until then any request that fits can spend the tokens that are left. They
  * expire with the claim, or at once if they would expire before it.
  *
  * lease->want is what this key spends here in about three quarters of `lease_ns`, judged by its
@@ -1032,8 +1032,9 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	ERANGE        a rule cannot be represented exactly
  *	EFBIG         a window or a table is larger than the segment was created for
  *	EBUSY         a rule's algorithm cannot be changed: remove the rule first
- *	EOPNOTSUPP    the rule is not a LEASE rule
- *	EALREADY      the table grew, and keys are left in the old one
+  *	EOPNOTSUPP    the rule's algorithm does not have this operation
+  *	EALREADY      the table grew, and keys are left in the old one
+ *	ETIME         the place is not held: it ended, was left, or lost its slot
  *	ESRCH         no such rule
  *	EXFULL        the segment has no room for another rule
  *	EROFS         the handle is read-only, or /dev/shm is

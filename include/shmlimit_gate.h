@@ -117,7 +117,7 @@ struct shmlimit_gate_held {
  *	create=no|yes         yes: create the segment, and the rules that have a rate=, where they are missing
  *	mode=MODE group=GROUP slots=N    of a segment that is created; default 0600, the process's group, 65536
  *	x_fields              write X-RateLimit-Limit, -Remaining and -Reset (Unix time) too
- *	engine=URL deadline=Nms share=N  for LEASE rules: the Redis server (- = $SHMLIMIT_ENGINE), the longest wait for it, and
+ *	engine=URL deadline=Nms share=N  for LEASE rules: the backend, a Redis server (- = $SHMLIMIT_ENGINE), the longest wait for it, and
  *	                      this host's share of the limits without it, in thousandths
  *
  *	rule=NAME             begins a limit
@@ -188,11 +188,12 @@ int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key
  * Like shmlimit_gate_ask(), for requests that also have limits of HOLD rules: how many at once. A request that goes on
  * holds a place in each, until shmlimit_gate_leave(), or until the rule's period is over. Places come first: a
  * request that one of them denies takes no tokens, and one that another limit denies leaves its places. The cost of
- * such a limit must be 1. Its field RateLimit says how many places are free; it has no Retry-After, as nobody knows when a
+ * such a limit must be 1. Its field RateLimit says how many places are free; it has no Retry-After, since it is not known when a
  * place is left.
  *
- * Set the struct_size of *held first; held->count is 0 when nothing is held, also after an error. By shmlimit_gate_ask()
- * a request takes a place, too, which ends only with the period. More errors: -EINVAL `held` is NULL or says a smaller size.
+ * Set the struct_size of *held first; held->count is 0 when nothing is held, also after an error. With shmlimit_gate_ask()
+ * a request takes a place, too, which ends only with the period. More errors: -EINVAL `held` is NULL or its struct_size is
+ * too small.
  */
 int shmlimit_gate_enter(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                         struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held);
@@ -200,7 +201,7 @@ int shmlimit_gate_enter(struct shmlimit_gate *gate, const struct shmlimit_gate_k
 /*
  * Leave all places of a request, and set held->count to 0. `keys` are those of shmlimit_gate_enter(), with the same
  * bytes; `n` is their number. Call it in the same process, or in one that was forked since. A place that has ended, or whose
- * segment was replaced, is passed over. Returns 0, or -EINVAL: an argument is NULL, or `keys` are others. Threads, fork, signals: as
+ * segment was replaced, is skipped. Returns 0, or -EINVAL: an argument is NULL, or `keys` are others. Threads, fork, signals: as
  * shmlimit_gate_ask(). Cost: less than a take for each place.
  */
 int shmlimit_gate_leave(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,

@@ -190,7 +190,7 @@ int shmlimit_global_take_many(struct shmlimit_global *global, const struct shmli
  * decides. *r is filled by the call that decides.
  *
  * Without an agent for this backend and prefix, shmlimit_global_begin() waits for the backend as shmlimit_global_take() does,
- * and so does shmlimit_global_poll() if the agent has ended meanwhile. With SHMLIMIT_GLOBAL_NO_WAIT, on_failure decides at
+ * and so does shmlimit_global_poll() if the agent has ended since. With SHMLIMIT_GLOBAL_NO_WAIT, on_failure decides at
  * once instead; with SHMLIMIT_GLOBAL_AGENT_ONLY they return -EAGAIN. Then neither ever waits.
  *
  * A ticket belongs to the process that began it. Any of its handles for the same limiter, URL and options may poll it,
@@ -205,7 +205,7 @@ int shmlimit_global_poll(struct shmlimit_global *global, struct shmlimit_global_
                          struct shmlimit_result *r);
 
 /*
- * The request is no longer wanted, such as that of a client that has gone. Tokens that were taken for it meanwhile are
+ * End a request that is no longer wanted, such as that of a client that has gone. Tokens that were already taken for it are
  * given back to this host's lease. Does nothing if the ticket is not pending.
  */
 void shmlimit_global_cancel(struct shmlimit_global *global, struct shmlimit_global_ticket *ticket);

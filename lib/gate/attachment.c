@@ -63,14 +63,14 @@ static const char *words(const struct attachment *a, int error)
 {
 	switch (error) {
 	case -EPERM:
-		return a->spec->create ? "it belongs to neither root nor this user, or its group cannot be given" :
+		return a->spec->create ? "it belongs to neither root nor this user, or its group cannot be set" :
 		                         "it belongs to neither root nor this user, or has another hard link";
 	case -EDESTADDRREQ:
-		return "it is a lease, and there is no engine= to lease from";
+		return "it is a lease, and needs the backend's URL (engine=)";
 	case -EOPNOTSUPP:
 		return "it is a lease, which cannot be peeked at";
 	case -EINVAL:
-		return "it is a lease, and the engine's URL is wrong";
+		return "it is a lease, and the backend's URL is wrong";
 	case -ELIBACC:
 		return "it is a lease, and libshmlimit-global.so.0 is not installed";
 	default:

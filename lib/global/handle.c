@@ -56,7 +56,7 @@ static void report(struct shmlimit_global *g, const struct trouble *trouble, con
 
 	if (g->options.report == NULL)
 		return;
-	snprintf(text, sizeof(text), "engine %s: %s%s%s%s", g->breaker.key, rule != NULL ? "rule " : "",
+	snprintf(text, sizeof(text), "backend %s: %s%s%s%s", g->breaker.key, rule != NULL ? "rule " : "",
 	         rule != NULL ? rule->name : "", rule != NULL ? ": " : "", trouble_text(trouble, why));
 	g->options.report(g->options.arg, text);
 }

@@ -58,7 +58,7 @@ static int read_url(const struct shmlimit_global_options *o, const char *text, s
 
 	if (error == 0 || o->report == NULL)
 		return error;
-	snprintf(line, sizeof(line), "engine's URL: %s", why);
+	snprintf(line, sizeof(line), "backend's URL: %s", why);
 	o->report(o->arg, line);
 	return error;
 }

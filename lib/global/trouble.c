@@ -45,24 +45,24 @@ static const struct {
 } words[] = {
 	[TROUBLE_NONE] = { 0, "nothing is wrong", "" },
 	[TROUBLE_LOST] = { ECONNREFUSED, "no connection", "must be running and reachable from here" },
-	[TROUBLE_LATE] = { ETIMEDOUT, "no answer by the deadline", "must answer sooner, or the deadline be later" },
+	[TROUBLE_LATE] = { ETIMEDOUT, "no answer by the deadline", "must answer sooner, or the deadline be longer" },
 	[TROUBLE_CONNECTED] = { ETIMEDOUT, "connected, with too little of the deadline left to ask", "the next request uses "
 	                        "the connection; to avoid this, set a longer deadline" },
-	[TROUBLE_REFUSED] = { EACCES, "user or password refused", "must be a user with that password who may use the "
-	                      "connection and scripting commands and write the limiter's keys" },
+	[TROUBLE_REFUSED] = { EACCES, "user or password refused", "must be a user with that password and permission for the "
+	                      "connection and scripting commands and the limiter's keys" },
 	[TROUBLE_OLD] = { EPROTO, "too old", "must be Redis 6 or later, or Valkey" },
-	[TROUBLE_DATABASE] = { EDOM, "no such database", "must be one that the engine is configured for; 0 in a cluster" },
-	[TROUBLE_BUSY] = { EBUSY, "does not write now", "must have loaded its data, and have memory and disk to write to" },
+	[TROUBLE_DATABASE] = { EDOM, "no such database", "must be one that the backend has; 0 in a cluster" },
+	[TROUBLE_BUSY] = { EBUSY, "refuses writes", "must have loaded its data, and have memory and disk to write to" },
 	[TROUBLE_REPLICA] = { EBUSY, "is a replica", "must be the primary; the next request connects again" },
-	[TROUBLE_REPLY] = { EBADMSG, "an answer that makes no sense", "must be Redis 6 or later, or Valkey" },
-	[TROUBLE_KEY] = { EMEDIUMTYPE, "the key is something else there", "must be deleted there, or another prefix used" },
+	[TROUBLE_REPLY] = { EBADMSG, "an invalid answer", "must be Redis 6 or later, or Valkey" },
+	[TROUBLE_KEY] = { EMEDIUMTYPE, "the key has another type there", "must be deleted there, or another prefix used" },
 	[TROUBLE_MIXED] = { 0, "another host has a newer rule, which is in force", "set the same rule on all hosts" },
 	[TROUBLE_EXACT] = { ERANGE, "the rule cannot be counted exactly there", "must be a smaller capacity, or a rate of "
 	                    "smaller or rounder numbers" },
 	[TROUBLE_MOVED] = { EXDEV, "the key is on another node of the cluster", "must be reachable there, too" },
-	[TROUBLE_SCRIPT] = { ENOEXEC, "the script is not kept", "must keep scripts" },
+	[TROUBLE_SCRIPT] = { ENOEXEC, "it does not keep scripts", "must keep scripts" },
 	[TROUBLE_WAITED] = { ETIMEDOUT, "no answer to another process by the deadline", "must answer sooner, or the "
-	                     "deadline be later" },
+	                     "deadline be longer" },
 };
 
 int trouble_is_of_key(const struct trouble *trouble)

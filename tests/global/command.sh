@@ -39,14 +39,14 @@ run shmlimit global ping "$segment" "$url" $patient
 is "$rc $err" "0 " "an eviction policy does no harm without a memory limit"
 there config set maxmemory 100mb >/dev/null
 run shmlimit global ping "$segment" "$url" $patient
-like "$rc $err" '^1 shmlimit: engine: maxmemory-policy is allkeys-lru: limits in use may be evicted' "ping refuses a server that evicts"
+like "$rc $err" '^1 shmlimit: backend: maxmemory-policy is allkeys-lru: limits in use may be evicted' "ping refuses a server that evicts"
 there config set maxmemory 0 maxmemory-policy noeviction maxclients 1 >/dev/null
 run shmlimit global ping "$segment" "$url" $patient
-like "$rc $err" '^1 shmlimit: engine: 1 of 1 connections are in use' "ping refuses a server without connections to spare"
+like "$rc $err" '^1 shmlimit: backend: 1 of 1 connections are in use' "ping refuses a server without connections to spare"
 there config set maxclients 10000 >/dev/null
 there replicaof 127.0.0.1 1 >/dev/null
 run shmlimit global ping "$segment" "$url" $patient
-like "$rc $err" '^1 shmlimit: engine: is a replica: limits need the primary' "ping refuses a replica"
+like "$rc $err" '^1 shmlimit: backend: is a replica: limits need the primary' "ping refuses a replica"
 there replicaof no one >/dev/null
 there acl setuser poor on '>pass' '~*' -@all +@connection +@scripting >/dev/null
 run shmlimit global ping "$segment" "unix://poor:pass@$socket" $patient
@@ -92,7 +92,7 @@ is "$rc $err" "0 " "a rule that is changed is in force at once"
 is "$(there hget 'shmlimit:{login/other}' capacity)" 16 "in the engine too"
 take login other
 is "$rc" 0 "a host with the older rule is served by it"
-like "$err" "^shmlimit: engine $socket\?db=0: rule login: another host has a newer rule, which is in force" "a host with the older rule is told so"
+like "$err" "^shmlimit: backend $socket\?db=0: rule login: another host has a newer rule, which is in force" "a host with the older rule is told so"
 for i in 1 2 3 4 5; do run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login shared $patient --on-failure local --share 250 --quiet; done
 is $rc 1 "without an engine a host has its share"
 is "$(shmlimit rule show "$segment.2" '~local:login' | sed -n 's/^capacity: //p')" 4 "a host's share is a rule of its own"
@@ -201,11 +201,11 @@ is $rc 0 "the URL can come from the environment"
 run shmlimit global ping "$segment" -
 is "$rc $err" "2 shmlimit: \$SHMLIMIT_ENGINE is not set (it holds the backend's URL)" "a URL that is to come from the environment must be there"
 run shmlimit global ping "$segment" redis://me:secret@host:99999
-is "$rc $err" "2 shmlimit: engine's URL: port: must be a number from 1 to 65535" "a bad URL is said to be one"
+is "$rc $err" "2 shmlimit: backend's URL: port: must be a number from 1 to 65535" "a bad URL is said to be one"
 run shmlimit global ping "$segment" rediss://host
 like "$err" 'rediss:// is not spoken here: must be redis:// to a tunnel' "TLS needs a tunnel"
 run shmlimit global ping "$segment" unix:///nowhere/redis.sock
-is "$rc $err" "2 shmlimit: engine /nowhere/redis.sock?db=0: no connection (No such file or directory): must be running \
+is "$rc $err" "2 shmlimit: backend /nowhere/redis.sock?db=0: no connection (No such file or directory): must be running \
 and reachable from here" "an engine that is not there is said not to be"
 run shmlimit global take "$segment" unix:///nowhere/redis.sock login another
 is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "1 decision: denied" "a take without an engine is denied"
@@ -215,7 +215,7 @@ for i in 1 2 3 4 5 6 7 8 9 10; do
 	run shmlimit global take "$segment" unix:///nowhere/redis.sock login another --json
 	case $err in *breaker*) break ;; esac
 done
-like "$err" "^shmlimit: engine: not asked for [0-9.hms]+: this host's circuit breaker is open after a failure \(shmlimit global ping \
+like "$err" "^shmlimit: backend: not asked for [0-9.hms]+: this host's circuit breaker is open after a failure \(shmlimit global ping \
 says what is wrong\)$" "while the breaker is open the engine is not asked, which is said"
 is "$rc $(printf '%s' "$out" | jq -c '[.allowed, .breaker_ns > 0]')" "1 [false,true]" "JSON has how long the breaker is open"
 run shmlimit global take "$segment" "$url" login fine $patient --json

@@ -176,7 +176,7 @@ static void impostors(void)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	pid = impostor(path, NOISE);
-	failing("no Redis at all", url, PATIENT_NS, -EBADMSG, "an answer that makes no sense: must be Redis 6");
+	failing("no Redis at all", url, PATIENT_NS, -EBADMSG, "an invalid answer: must be Redis 6");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	pid = impostor(path, SILENT);
@@ -254,11 +254,11 @@ static void keys(void)
 
 	is(take_until(g, SHMLIMIT_ALLOWED), SHMLIMIT_ALLOWED, "the engine is well again");
 	server_tell(&server, "SET shmlimit:{" RULE "/sore} text");
-	sore("another type", "the key is something else there (WRONGTYPE");
+	sore("another type", "the key has another type there (WRONGTYPE");
 	is(shmlimit_global_peek(g, rule, "sore", 4, &funnel), -EMEDIUMTYPE, "peek says so, too");
 	server_tell(&server, "DEL shmlimit:{" RULE "/sore}");
 	server_tell(&server, "HSET shmlimit:{" RULE "/sore} field value");
-	sore("another hash", "the key is something else there (SHMLIMIT not a funnel");
+	sore("another hash", "the key has another type there (SHMLIMIT not a funnel");
 	server_tell(&server, "DEL shmlimit:{" RULE "/sore}");
 	shmlimit_global_close(g);
 }
@@ -443,7 +443,7 @@ static void arguments(void)
 	is(shmlimit_global_open(l, server.url, NULL, NULL), -EINVAL, "no place for the handle");
 	reports = (struct reports){ 0 };
 	is(shmlimit_global_open(l, "redis://me:secret@host:99999", &o, &g), -EINVAL, "a bad URL");
-	is_str(reports.last, "engine's URL: port: must be a number from 1 to 65535", "is said to be one");
+	is_str(reports.last, "backend's URL: port: must be a number from 1 to 65535", "is said to be one");
 	is(shmlimit_global_open(l, "rediss://:secret@host", &o, &g), -EPROTONOSUPPORT, "TLS needs a tunnel");
 	o.deadline_ns = 1;
 	is(shmlimit_global_open(l, server.url, &o, &g), -EINVAL, "a deadline too short");

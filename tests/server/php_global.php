@@ -73,7 +73,7 @@ $global->reset('first');
 is($global->take('first', 'reset', 5)->allowed, true, 'and so are all of a rule');
 
 $error = thrown(fn () => new GlobalLimiter($limiter, 'http://host'));
-ok($error[0] === 22 && str_contains($error[1], "engine's URL: scheme: must be redis://"), 'what is wrong is said');
+ok($error[0] === 22 && str_contains($error[1], "backend's URL: scheme: must be redis://"), 'what is wrong is said');
 is(thrown(fn () => new GlobalLimiter($limiter, patient($url, deadlineNs: 1)))[0], 22, 'an option has its range');
 is(thrown(fn () => new GlobalLimiter($limiter, patient($url, deadlineNs: -1)))[0], 22, 'and is never wrapped');
 is(thrown(fn () => $global->take('absent', 'k'))[0], 3, 'a rule must be there');
@@ -87,7 +87,7 @@ $gone = new GlobalLimiter($limiter, patient($nobody), function (string $line) us
     $told[] = $line;
 });
 $error = thrown(fn () => $gone->ping());
-ok($error[0] === 2 && str_contains($error[1], 'engine: no connection (No such file'), 'an engine that is gone is one');
+ok($error[0] === 2 && str_contains($error[1], 'backend: no connection (No such file'), 'an engine that is gone is one');
 is(count(preg_grep('/^engine .*: no connection \(No such file or directory\): must be /', $told)), 1, 'and told');
 $throws = new GlobalLimiter($limiter, patient("$nobody.else"), fn (string $line) => throw new LogicException($line));
 is($throws->take('first', 'thrown')->allowed, false, 'who throws when he is told ends nothing');
@@ -127,10 +127,10 @@ is($limiter->peek('local', 'gate')->remaining, 1, 'which takes nothing of the ot
 $ask = fn (mixed ...$options) => (new Gate($segment, ...$options))->ask(new Limit('second', 'asked'))->status;
 file_put_contents($log, '');
 is($ask(), 'failed', 'a lease in a gate without an engine fails');
-ok(str_contains(file_get_contents($log), 'there is no engine= to lease from: requests that need it'), 'which is logged');
+ok(str_contains(file_get_contents($log), "needs the backend's URL (engine=): requests that need it"), 'which is logged');
 is(thrown(fn () => $ask(engine: 'http://host'))[0], 22, 'an engine of another scheme is refused');
 is($ask(engine: "$nobody.gate"), 'rejected', 'a gate rejects requests while its engine is gone');
-ok(str_contains(file_get_contents($log), "engine " . substr($nobody, 7)), 'which is logged, too');
+ok(str_contains(file_get_contents($log), "backend " . substr($nobody, 7)), 'which is logged, too');
 is($ask(engine: $nobody, failOpen: true), 'passed', 'a gate that fails open lets them pass');
 is($ask(engine: $nobody, dryRun: true), 'passed', 'so does a dry run');
 is($ask(engine: $nobody, spec: 'share=500'), 'passed', 'a gate with a share decides by itself');

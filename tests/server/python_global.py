@@ -106,7 +106,7 @@ class GlobalLaws(unittest.TestCase):
         self.raises(errno.EINVAL, lambda: self.open(deadline_ns=-1))
         self.raises(errno.EINVAL, lambda: self.open(url="redis://host\0"))
         limits = self.open(url=NOBODY)
-        self.assertIn("engine: no connection (No such file", self.raises(errno.ENOENT, limits.ping))
+        self.assertIn("backend: no connection (No such file", self.raises(errno.ENOENT, limits.ping))
         self.raises(errno.EOPNOTSUPP, limits.peek, "local", "k")
         self.raises(errno.ESRCH, limits.take, "none", "k")
         self.raises(errno.EMSGSIZE, limits.take, "first", "")

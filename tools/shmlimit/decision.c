@@ -12,7 +12,7 @@
 enum { TOKENS, JSON, QUIET };
 
 const struct command_option decision_options[] = {
-	[TOKENS] = { "cost", "N", "tokens to ask for (default 1; 0 only looks)" },
+	[TOKENS] = { "cost", "N", "tokens to ask for (default 1; 0 takes nothing)" },
 	[JSON] = { "json", NULL, "print the answer as JSON" },
 	[QUIET] = { "quiet", NULL, "print nothing; the exit status is the answer" },
 	KEY_OPTION_ROWS,
@@ -21,7 +21,7 @@ const struct command_option decision_options[] = {
 };
 
 const struct command_option take_options[] = {
-	[TOKENS] = { "cost", "N", "tokens to ask for, of each limit (default 1; 0 only looks)" },
+	[TOKENS] = { "cost", "N", "tokens to ask for, of each limit (default 1; 0 takes nothing)" },
 	[JSON] = { "json", NULL, "print the answer as JSON" },
 	[QUIET] = { "quiet", NULL, "print nothing; the exit status is the answer" },
 	{ "all", NULL, "take from all limits RULE KEY, or from none" },
@@ -32,7 +32,7 @@ const struct command_option take_options[] = {
 };
 
 const struct command_option reservation_options[] = {
-	[TOKENS] = { "cost", "N", "tokens to ask for (default 1; 0 only looks)" },
+	[TOKENS] = { "cost", "N", "tokens to ask for (default 1; 0 takes nothing)" },
 	[JSON] = { "json", NULL, "print the answer as JSON" },
 	[QUIET] = { "quiet", NULL, "print nothing; the exit status is the answer" },
 	{ "max-wait", "DURATION", "the longest wait: 2s, 500ms, 0 (default: what the rule allows)" },

@@ -1,6 +1,6 @@
 /*
  * gate: the class Gate, over libshmlimit-gate. Gates of one configuration share one C gate, which stays open from request
- * to request. PHP names the limits of a request with the request: a limit that the gate does not know yet makes it anew.
+ * to request. PHP passes the limits of a request with the request: a limit that the gate does not know yet makes a new gate.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -165,7 +165,7 @@ static zend_string *full_spec(struct gate *gate)
 	return spec.s;
 }
 
-/* Make the gate anew with this limit. Returns NULL after throwing, and then nothing was changed. */
+/* Make a new gate that also has this limit. Returns NULL after throwing, and then nothing was changed. */
 static struct known *gate_learn(struct gate *gate, zend_string *rule, zend_string *rate)
 {
 	struct known *known = zend_hash_find_ptr(&gate->known, rule);

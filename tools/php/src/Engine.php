@@ -5,7 +5,7 @@ declare(strict_types=1);
 
 namespace Shmlimit;
 
-/** A Redis or Valkey server, which a GlobalLimiter leases tokens from. 0 is the default. */
+/** The backend, a Redis or Valkey server, from which a GlobalLimiter leases tokens. 0 is the default. */
 final class Engine
 {
     public function __construct(
@@ -13,22 +13,22 @@ final class Engine
         #[\SensitiveParameter] public readonly string $url,
         /** null: Deny. */
         public readonly ?OnFailure $onFailure = null,
-        /** The longest that a call waits: 100 us to 10 s, default 5 ms. The same on all hosts. */
+        /** The longest time that a call waits: 100 us to 10 s, default 5 ms. It must be the same on all hosts. */
         public readonly int $deadlineNs = 0,
-        /** How long a lease lasts, and how much is leased: 1 ms to 10 s, default 100 ms. The same on all hosts. */
+        /** The duration of a lease, which also sets its size: 1 ms to 10 s, default 100 ms. It must be the same on all hosts. */
         public readonly int $leaseNs = 0,
-        /** How long nobody asks an engine that failed: 1 ms to 1 h, default 200 ms. */
+        /** A failing backend is left alone for this long: 1 ms to 1 h, default 200 ms. */
         public readonly int $openNs = 0,
-        /** ... so many times running, in one process: default 1. */
+        /** ... after this number of failures in a row in one process: default 1. */
         public readonly int $openAfter = 0,
-        /** Local: this host's share, thousandths of the limit: 1 to 1000, default 1000. */
+        /** Local: this host's share in thousandths of the limit: 1 to 1000, default 1000. */
         public readonly int $localMilli = 0,
-        /** Of the keys there, without '{'; up to 64 bytes. */
+        /** The prefix of the backend's keys, without '{'; up to 64 bytes. */
         public readonly string $prefix = 'shmlimit:',
     ) {
     }
 
-    /** The URL may have a password in it, which no dump is to show. */
+    /** The URL may contain a password, which no dump may show. */
     public function __debugInfo(): array
     {
         return ['url' => '...'] + get_object_vars($this);

@@ -8,8 +8,8 @@ namespace Shmlimit;
 /**
  * Limits in front of a script, by libshmlimit-gate, which has their logic.
  *
- * PHP names the limits of a request with the request: a limit that the gate does not know yet makes it anew. PHP's FFI
- * keeps nothing from request to request, so each request opens the segment; the extension keeps it open.
+ * PHP passes the limits of a request with the request: a limit that the gate does not know yet makes a new gate. FFI
+ * keeps nothing from one request to the next, so each request opens the segment; the extension keeps it open.
  */
 final class Gate
 {
@@ -63,7 +63,7 @@ final class Gate
         }
     }
 
-    /** The net of the client's address as a key. What is not an address, as on a Unix socket, is one client. */
+    /** The network of the client's address, as a key. Clients without an address, as on a Unix socket, count as one. */
     public static function client(): string
     {
         $address = $_SERVER['REMOTE_ADDR'] ?? '';
@@ -74,7 +74,7 @@ final class Gate
         }
     }
 
-    /** Ask the limits, all or none; send the fields; end a request that is refused. Returns the answer's status. */
+    /** Ask the limits, all or none; send the header fields; end a refused request. Returns the answer's status. */
     public function enforce(Limit ...$limits): string
     {
         $answer = $this->ask(...$limits);
@@ -191,7 +191,7 @@ final class Gate
         [$this->gate, $this->known] = [$gate, $known];
     }
 
-    /** Each request has a gate of its own here, so what is to be logged once a minute needs a memory: APCu, if there is. */
+    /** Each request has its own gate here, so APCu, if it is loaded, remembers what was logged in the last minute. */
     private function pass(array $lines): void
     {
         foreach ($lines as $line) {
@@ -220,7 +220,7 @@ final class Gate
         return new Error("gate: $word", \FFI::string($wrong->text), -$error);
     }
 
-    /** The spec may have the engine's password in it, which no dump is to show. */
+    /** The spec may contain the backend's password, which no dump may show. */
     public function __debugInfo(): array
     {
         return ['segment' => $this->segment];

@@ -6,24 +6,24 @@ declare(strict_types=1);
 namespace Shmlimit;
 
 /**
- * The limits of a segment whose rules are leases, over all hosts that use the same engine: shmlimit_global(3).
+ * Limits that all hosts with the same backend share: the LEASE rules of a segment, see shmlimit_global(3).
  *
- * A token is debited in the engine before it is spent here. Works on in processes that are forked later, which connect
- * anew. Nobody is connected to before the first call that asks. A call takes the engine's deadline at the most.
+ * A token is debited on the backend before it is spent here. Processes that are forked later can go on using the object,
+ * and open connections of their own. The first call that needs the backend connects to it. A call takes the deadline at most.
  */
 final class GlobalLimiter
 {
-    /** Errors of engine calls that are about their arguments: EINVAL, EMSGSIZE, EOPNOTSUPP, EROFS, ESRCH. */
+    /** Errors of calls to the backend that are about their arguments: EINVAL, EMSGSIZE, EOPNOTSUPP, EROFS, ESRCH. */
     private const OF_THE_LIBRARY = [22, 90, 95, 30, 3];
 
-    /** What errors mean that an engine's calls return; the rest is what the system says of connections. */
+    /** The texts of errors of calls to the backend; other errors are the system's, of connections. */
     private const WORDS = [
         13 => 'user or password refused',
-        74 => 'an answer that makes no sense',
-        16 => 'does not write now',
+        74 => 'an invalid answer',
+        16 => 'refuses writes',
         33 => 'no such database',
-        8 => 'the script is not kept',
-        124 => 'the key is something else there',
+        8 => 'it does not keep scripts',
+        124 => 'the key has another type there',
         71 => 'too old',
         34 => 'the rule cannot be counted exactly there',
         110 => 'no answer by the deadline',
@@ -36,7 +36,7 @@ final class GlobalLimiter
     private \FFI\CData $here;
     private \FFI\CData $handle;
 
-    /** @param ?callable(string): void $report is told what is wrong, in one line, when it begins to be so */
+    /** @param ?callable(string): void $report is called with one line of text when a problem begins */
     public function __construct(
         public readonly Limiter $limiter,
         #[\SensitiveParameter] Engine|string $engine,
@@ -110,7 +110,7 @@ final class GlobalLimiter
     }
 
     /**
-     * Take for up to 64 requests, each by itself; those that need the engine ask it together.
+     * Decide up to 64 independent requests; those that need the backend ask it together.
      *
      * @param list<Limit> $limits each with a key
      * @return list<Result|Error> an Error where one's rule or key is wrong
@@ -141,7 +141,7 @@ final class GlobalLimiter
     }
 
     /**
-     * Ask the engine what it is, whatever the breaker says. Throws if it says nothing, or refuses.
+     * Ask the backend what it is, even while the circuit breaker is open. Throws if it does not answer or refuses.
      *
      * @return array{roundTripNs: int, version: string, mode: string, role: string}
      */
@@ -159,7 +159,7 @@ final class GlobalLimiter
     }
 
     /**
-     * What the engine has of one key. Takes nothing.
+     * Read the funnel of one key on the backend. Takes nothing.
      *
      * @return array{remaining: int, resetAfterNs: int, leaseNs: int}
      */
@@ -176,7 +176,7 @@ final class GlobalLimiter
         ];
     }
 
-    /** Fill up what the engine has of one key, or of every key of the rule, and forget this host's lease of it. */
+    /** Restore all tokens of one key on the backend, or of every key of the rule, and end this host's leases of them. */
     public function reset(string $rule, ?string $key = null): void
     {
         $id = $this->find($rule);
@@ -200,7 +200,7 @@ final class GlobalLimiter
         if ($answer < 0 && !in_array(-$answer, self::OF_THE_LIBRARY, true)) {
             $reason = function_exists('posix_strerror') ? posix_strerror(-$answer) : 'errno ' . -$answer;
             $words = self::WORDS[-$answer] ?? "no connection ($reason)";
-            throw new Error($subject, "engine: $words", -$answer);
+            throw new Error($subject, "backend: $words", -$answer);
         }
         Library::check($answer, $subject);
     }

@@ -6,12 +6,12 @@ declare(strict_types=1);
 namespace Shmlimit;
 
 /**
- * A handle on the segment of that name, which an operator has made. Works on in processes that are forked later.
- * Rules are given by name, keys are 1 to 1024 bytes. Every method throws Error, having changed nothing.
+ * A handle on an existing segment. Processes that are forked later can go on using it. Rules are given by name, and
+ * keys are 1 to 1024 bytes. Every method can throw Error, and has then changed nothing.
  */
 final class Limiter
 {
-    /** retryAfterNs of what will never fit; as the longest wait: as long as the rule allows. */
+    /** As retryAfterNs: the request will never fit. As the longest wait: as long as the rule allows. */
     public const NEVER = PHP_INT_MAX;
 
     /** Algorithms of setRule(). */
@@ -72,8 +72,8 @@ final class Limiter
     }
 
     /**
-     * Define or change a rule: $count tokens come back every $periodNs, of WINDOW and COUNTER 0. Keeps what else an
-     * operator has set, as a dry run. Returns false, having looked only, where the rule is as that.
+     * Define or change a rule: $count tokens come back every $periodNs; 0 for WINDOW and COUNTER. Other parameters of an
+     * existing rule, such as its mode, stay. Returns false, and changes nothing, if the rule is already like this.
      */
     public function setRule(
         string $rule,
@@ -117,7 +117,7 @@ final class Limiter
         return $this->decide('peek', $rule, $key, $cost);
     }
 
-    /** Take tokens now or in advance: wait for waitNs before going on. Denied if that were longer than $maxWaitNs. */
+    /** Take tokens now or in advance: wait for waitNs before going on. Denied if waitNs would be longer than $maxWaitNs. */
     public function reserve(string $rule, string $key, int $cost = 1, int $maxWaitNs = self::NEVER): Result
     {
         return $this->decide('reserve', $rule, $key, $cost, Library::unsigned($maxWaitNs));
@@ -135,15 +135,15 @@ final class Limiter
         return $this->decide('refund', $rule, $key, $tokens);
     }
 
-    /** Take tokens for what has happened already, into debt as far as the rule allows. */
+    /** Take tokens for something that has already happened, into debt as far as the rule allows. */
     public function charge(string $rule, string $key, int $tokens = 1): Result
     {
         return $this->decide('charge', $rule, $key, $tokens);
     }
 
     /**
-     * Add $n to the key's count under a COUNTER rule, unless the sum were above $bound or below 0: Redis's INCREX.
-     * The first addition starts the count's time to live, 0: the rule's period. 0 only reads.
+     * Add $n to the key's count under a COUNTER rule, unless the sum would be above $bound or below 0, as Redis's INCREX.
+     * The first addition starts the count's time to live (0: the rule's period). An $n of 0 only reads.
      */
     public function count(
         string $rule,
@@ -161,7 +161,7 @@ final class Limiter
     }
 
     /**
-     * Take from up to 16 limits, all or none. The results are up to the first that denies, which is then the last.
+     * Take from up to 16 limits, all or none. If a limit denies, its result is the last in the list.
      *
      * @param list<Limit> $limits each with a key
      * @return list<Result>
@@ -204,7 +204,7 @@ final class Limiter
         return [$reply[0], $reply[1], $reply[2], $reply[3], $reply[4]];
     }
 
-    /** Fill funnels up: of one key, of every key of a rule, or of all. */
+    /** Restore all tokens of one key, of every key of a rule, or of all. */
     public function reset(?string $rule = null, ?string $key = null): void
     {
         $id = $rule === null ? -1 : $this->find($rule);
@@ -213,8 +213,8 @@ final class Limiter
     }
 
     /**
-     * What to tell an HTTP client of a rule's decision, with the rule's name as the policy's. None of a rule that is
-     * in a dry run or off.
+     * The HTTP header fields of a decision, with the rule's name as the policy. Empty if the rule is in a dry run or
+     * off.
      *
      * @return array<string, string> RateLimit-Policy, RateLimit and, denied, Retry-After
      */
@@ -246,7 +246,7 @@ final class Limiter
         ], strlen(...));
     }
 
-    /** Is the segment no longer the one of its name: destroyed, and perhaps made anew? */
+    /** Was the segment destroyed or replaced under its name? */
     public function gone(): bool
     {
         return Library::check($this->ffi->shmlimit_gone($this->handle), $this->segment) === 1;
@@ -260,7 +260,7 @@ final class Limiter
         return $info->uid;
     }
 
-    /** The net that an address lies in, as a key: who has a /64 is one client; IPv4-mapped addresses are IPv4. */
+    /** The network of an address, as a key: a customer's IPv6 /64 counts as one client. IPv4-mapped addresses are IPv4. */
     public static function keyIp(string $address, int $prefixV4 = 32, int $prefixV6 = 64): string
     {
         $ffi = Library::ffi();
@@ -282,7 +282,7 @@ final class Limiter
         return $this->ffi->shmlimit_rule_find($this->handle, Library::name($rule));
     }
 
-    /** What an error is about. */
+    /** The subject of an error message. */
     private function about(?string $rule): string
     {
         return $rule === null ? $this->segment : "$this->segment: rule $rule";

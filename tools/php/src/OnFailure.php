@@ -5,7 +5,7 @@ declare(strict_types=1);
 
 namespace Shmlimit;
 
-/** What is answered when the engine says nothing. */
+/** The answer while the backend does not respond. */
 enum OnFailure: int
 {
     case Deny = 0;

@@ -83,5 +83,5 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
 
 @functools.lru_cache(maxsize=None)
 def load() -> SimpleNamespace:
-    """The library, loaded once. Any of its functions may wait for the engine, so other Python threads run meanwhile."""
+    """The library, loaded once. Any of its functions may wait for the backend, so other Python threads run in that time."""
     return _c.load(SONAME, PROTOTYPES, set(PROTOTYPES))

@@ -42,7 +42,7 @@ class Limit:
     algorithm: str = "funnel"
     """Of a rule that is created: "funnel" or "window"."""
     prefix: tuple[int, int] | None = None
-    """Keys are addresses, of which so many bits count, of IPv4 and IPv6. The default is (32, 64) for the functions of this
+    """Keys are addresses, of which this number of bits count, of IPv4 and IPv6. The default is (32, 64) for the functions of this
     package that return addresses."""
     peek: bool = False
     """Refuse what a take would refuse, but take and count nothing: for bans, see shmlimit(1)."""
@@ -130,7 +130,7 @@ class Gate:
         words += ["x_fields"] * x_fields + ["dry_run"] * dry_run
         self._limits = tuple((limit.key, limit.cost) for limit in limits)
         self.waits = engine is not None
-        """A request may wait for the engine, so asyncio asks in a thread."""
+        """A request may wait for the backend, so asyncio asks in a thread."""
         self._ask: Callable[[int, tuple[tuple[Any, Any], ...], Any, bool, bool, bool], Raw]
         self._leave: Callable[[int, Any], None]
         if not _c.available:

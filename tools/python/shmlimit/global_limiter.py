@@ -19,17 +19,17 @@ from . import _c, _c_global
 from .limiter import Error, Limiter, Request, Result, _check, _error, _key, _result, _unsigned, log
 
 SAY_EVERY_S = 60.0
-"""How long the same line about an engine is not reported again."""
+"""The same line about a backend is not reported again for this long."""
 SAID_MAX = 64
-"""Lines that are remembered for that; there are a few, except for those that engines write themselves."""
+"""Lines that are remembered for that. There are a few, besides those that backends write themselves."""
 
 _WORDS = {
     errno.EACCES: "user or password refused",
-    errno.EBADMSG: "an answer that makes no sense",
-    errno.EBUSY: "does not write now",
+    errno.EBADMSG: "an invalid answer",
+    errno.EBUSY: "refuses writes",
     errno.EDOM: "no such database",
-    errno.EMEDIUMTYPE: "the key is something else there",
-    errno.ENOEXEC: "the script is not kept",
+    errno.EMEDIUMTYPE: "the key has another type there",
+    errno.ENOEXEC: "it does not keep scripts",
     errno.EPROTO: "too old",
     errno.ERANGE: "the rule cannot be counted exactly there",
     errno.ETIMEDOUT: "no answer by the deadline",
@@ -38,17 +38,17 @@ _WORDS = {
 
 
 def words(number: int) -> str:
-    """What an error means that an engine's call returns; the rest is what the system says of connections."""
-    return "engine: " + (_WORDS.get(number) or f"no connection ({os.strerror(number)})")
+    """The text of an error of a call to the backend; other errors are the system's, of connections."""
+    return "backend: " + (_WORDS.get(number) or f"no connection ({os.strerror(number)})")
 
 
 class OnFailure(IntEnum):
-    """What is answered when the engine says nothing."""
+    """The answer while the backend does not respond."""
 
     DENY = 0
     ALLOW = 1
     LOCAL = 2
-    """What a funnel of this host says: a share of the limit."""
+    """The answer of a funnel of this host, with a share of the limit."""
 
 
 @dataclass(frozen=True)
@@ -60,21 +60,21 @@ class Engine:
     on_failure: OnFailure | None = None
     """None: DENY."""
     deadline_ns: int = 0
-    """The longest that a call waits: 100 us to 10 s, default 5 ms. The same on all hosts."""
+    """The longest time that a call waits: 100 us to 10 s, default 5 ms. It must be the same on all hosts."""
     lease_ns: int = 0
-    """How long a lease lasts, and how much is leased: 1 ms to 10 s, default 100 ms. The same on all hosts."""
+    """The duration of a lease, which also sets its size: 1 ms to 10 s, default 100 ms. It must be the same on all hosts."""
     open_ns: int = 0
-    """How long nobody asks an engine that failed: 1 ms to 1 h, default 200 ms."""
+    """A failing backend is left alone for this long: 1 ms to 1 h, default 200 ms."""
     open_after: int = 0
-    """... so many times running, in one process: default 1."""
+    """... after this number of failures in a row in one process: default 1."""
     local_milli: int = 0
-    """LOCAL: this host's share, thousandths of the limit: 1 to 1000, default 1000."""
+    """LOCAL: this host's share in thousandths of the limit: 1 to 1000, default 1000."""
     prefix: str = "shmlimit:"
-    """Of the keys there, without '{'; up to 64 bytes."""
+    """The prefix of the backend's keys, without '{'; up to 64 bytes."""
 
 
 class Said:
-    """What was said of an engine lately. Each handle says for itself what is wrong, in the same words as the others.
+    """What was reported about a backend lately. Each handle reports its own problems, in the same words as the others.
 
     WHY NOT a lock: a child that is forked while another thread has it would wait for ever.
     """
@@ -96,11 +96,11 @@ class Said:
             self._say(line)
 
 _OF_THE_LIBRARY = {errno.EINVAL, errno.EMSGSIZE, errno.EOPNOTSUPP, errno.EROFS, errno.ESRCH}
-"""Errors of engine calls that are about their arguments."""
+"""Errors of calls to the backend that are about their arguments."""
 
 
 class EngineInfo(NamedTuple):
-    """What an engine says of itself."""
+    """What a backend reports about itself."""
 
     round_trip_ns: int
     version: str
@@ -111,21 +111,21 @@ class EngineInfo(NamedTuple):
 
 
 class Funnel(NamedTuple):
-    """A funnel as the engine has it."""
+    """The state of a funnel on the backend."""
 
     remaining: int
-    """Whole tokens that may still be leased."""
+    """Whole tokens that can still be leased."""
     reset_after_ns: int
-    """Until it is full, if nobody leases."""
+    """The time until it is full, if no host leases."""
     lease_ns: int
-    """How long leases of this rule last."""
+    """The duration of this rule's leases."""
 
 
 def _text(text: str) -> bytes:
     """A text for C, which would end it at a NUL."""
     encoded = text.encode("utf-8", "surrogateescape")
     if b"\0" in encoded:
-        raise Error(errno.EINVAL, "there is a NUL in it", "engine")
+        raise Error(errno.EINVAL, "there is a NUL in it", "backend")
     return encoded
 
 
@@ -136,15 +136,15 @@ def _check_engine(answer: int, subject: str) -> None:
 
 
 class GlobalLimiter:
-    """The limits of a segment whose rules are leases, over all hosts that use the same engine.
+    """Limits that all hosts with the same backend share: the LEASE rules of a segment.
 
-    A token is debited in the engine before it is spent here. Works on in children that are forked later, which connect
-    anew. Thread-safe, but for close(), as a Limiter is, which must stay open meanwhile: each thread that is in a call
-    has a connection of its own. Nobody is connected to before the first call that asks. A call takes the engine's
-    deadline at the most, while other Python threads run.
+    A token is debited on the backend before it is spent here. Children that are forked later can go on using the object,
+    and open connections of their own. All methods except close() are thread-safe: each thread that is in a call has its own
+    connection. The Limiter must stay open. The first call that needs the backend connects to it. A call takes the
+    deadline at most, and other Python threads run in that time.
 
-    `report` is told what is wrong, in one line, when it begins to be so, and at most once a minute; by default the
-    logger `shmlimit` is.
+    `report` is called with one line of text when a problem begins, at most once a minute for the same text; the default
+    is the logger `shmlimit`.
     """
 
     def __init__(self, limiter: Limiter, engine: Engine | str, report: Callable[[str], None] | None = None) -> None:
@@ -184,7 +184,7 @@ class GlobalLimiter:
             raise _error(errno.EINVAL, self.limiter.name)
 
     def _call(self, verb: str, *arguments: Any) -> int:
-        """Call with a handle that nobody else has meanwhile. A list's pop and append are one step each."""
+        """Call with a handle that no other thread uses. A list's pop and append are one step each."""
         self._check_open()
         try:
             handle = self._idle.pop()
@@ -197,7 +197,7 @@ class GlobalLimiter:
         return answer
 
     def close(self) -> None:
-        """Give the handles back. Leases stay with the host until they end."""
+        """Release the handles. The host keeps its leases until they expire."""
         self._closed = True
         while self._idle:
             self._library.global_close(self._idle.pop())
@@ -217,9 +217,9 @@ class GlobalLimiter:
         return f"{self.limiter.name}: rule {rule}"
 
     def take(self, rule: str | int, key: str | bytes, cost: int = 1) -> Result:
-        """Take `cost` tokens of the funnel that all hosts share; of a rule that is none of those, of this host's.
+        """Take `cost` tokens of the funnel that all hosts share; under a rule of another algorithm, of this host's.
 
-        An engine that says nothing is no error: the answer is then on_failure's.
+        A backend that does not answer is no error: on_failure then decides.
         """
         r = _c.Result()
         key, rule_id = _key(key), self.limiter._id(rule)
@@ -227,8 +227,8 @@ class GlobalLimiter:
         return _result(_check(answer, self._about(rule)) == 0, r)
 
     def take_many(self, requests: Sequence[Request]) -> list[Result | Error]:
-        """Take for up to 64 requests, each by itself; those that need the engine ask it together. Where one's rule or
-        key is wrong, there stands the error."""
+        """Decide up to 64 independent requests; those that need the backend ask it together. A request whose rule or key
+        is wrong gets an Error in the list."""
         n = len(requests)
         c, results, answers = (_c.Request * n)(), (_c.Result * n)(), (ctypes.c_int * n)()
         for i, (rule, key, cost) in enumerate(requests):
@@ -247,19 +247,19 @@ class GlobalLimiter:
             return -1
 
     def ping(self) -> EngineInfo:
-        """Ask the engine what it is, whatever the breaker says. Error: it says nothing, or refuses."""
+        """Ask the backend what it is, even while the circuit breaker is open. Raises Error if it does not answer or refuses."""
         c = _c_global.Info(struct_size=ctypes.sizeof(_c_global.Info))
         _check_engine(self._call("global_ping", ctypes.byref(c)), self.limiter.name)
         return EngineInfo(c.round_trip_ns, c.version.decode(), c.mode.decode(), c.role.decode())
 
     def peek(self, rule: str | int, key: str | bytes) -> Funnel:
-        """What the engine has of one key. Takes nothing."""
+        """Read the funnel of one key on the backend. Takes nothing."""
         c = _c_global.Funnel(struct_size=ctypes.sizeof(_c_global.Funnel))
         key, rule_id = _key(key), self.limiter._id(rule)
         _check_engine(self._call("global_peek", rule_id, key, len(key), ctypes.byref(c)), self._about(rule))
         return Funnel(c.remaining, c.reset_after_ns, c.lease_ns)
 
     def reset(self, rule: str | int, key: str | bytes | None = None) -> None:
-        """Fill up what the engine has of one key, or of every key of the rule, and forget this host's lease of it."""
+        """Restore all tokens of one key on the backend, or of every key of the rule, and end this host's leases of them."""
         c_key, rule_id = None if key is None else _key(key), self.limiter._id(rule)
         _check_engine(self._call("global_reset", rule_id, c_key, len(c_key or b"")), self._about(rule))

@@ -22,7 +22,7 @@ from ._c import library
 log = logging.getLogger("shmlimit")
 
 NEVER = _c.UINT64_MAX
-"""retry_after_ns of what will never fit; as max_wait_ns: as long as the rule allows."""
+"""As retry_after_ns: the request will never fit. As max_wait_ns: as long as the rule allows."""
 
 
 class Error(OSError):
@@ -30,7 +30,7 @@ class Error(OSError):
 
 
 class OnFull(IntEnum):
-    """What a new key gets when its window has no room."""
+    """The answer to a new key whose probe window has no free slot."""
 
     EVICT = 0
     ALLOW = 1
@@ -46,11 +46,11 @@ class Algorithm(IntEnum):
     FUNNEL = 0
     """A burst of capacity, then count tokens a period."""
     WARMUP = 1
-    """count tokens a period once it is warm; the capacity is 0, for it follows from the rest."""
+    """count tokens a period once it is warm. The capacity is 0, since it follows from the other parameters."""
     WINDOW = 2
     """At most capacity tokens in any stretch of a period; the count is 0 or the capacity."""
     LEASE = 3
-    """Tokens that are leased from a funnel elsewhere, whose capacity, count and period these are."""
+    """Tokens that are leased from a funnel on a backend, which has this capacity, count and period."""
     COUNTER = 4
     """A count that expires: the largest is the capacity; to take() at most capacity tokens in a period, which begins with the
     first. The count is 0 or the capacity."""
@@ -66,27 +66,27 @@ class Mode(IntEnum):
 
 @dataclass(frozen=True)
 class Rule:
-    """A limit: `count` tokens leak back every `period_ns`, and `capacity` of them are the largest burst."""
+    """A limit: `count` tokens come back every `period_ns`, and `capacity` is the largest burst."""
 
     capacity: int
     count: int
     period_ns: int
     max_wait_ns: int = 0
-    """The longest wait that a reservation may buy; 0 = no reservations."""
+    """The longest wait that a reservation may cause; 0 = no reservations."""
     mode: Mode = Mode.ENFORCE
     next_pays: bool = False
-    """Who waits for the debt of a reservation: the next one, and not the one who makes it."""
+    """The next caller waits for a reservation's debt, and not the caller that makes it."""
     algorithm: Algorithm = Algorithm.FUNNEL
     warmup_ns: int = 0
-    """WARMUP: from cold to warm, or back, takes so long."""
+    """WARMUP: the time from cold to warm, and from warm to cold."""
     cold_factor_milli: int = 0
-    """WARMUP: a cold token takes so many thousandths of a warm one's time; 0 = 3000."""
+    """WARMUP: the time of a cold token, in thousandths of a warm token's time; 0 = 3000."""
     count_refused: bool = False
-    """WINDOW: what is refused counts, too."""
+    """WINDOW: refused tokens count, too."""
 
 
 class Result(NamedTuple):
-    """What a decision found. True if allowed."""
+    """The details of a decision. True if allowed."""
 
     allowed: bool
     limit: int
@@ -96,7 +96,7 @@ class Result(NamedTuple):
     wait_ns: int
     """Allowed: wait this long before going on; 0 except for reservations."""
     retry_after_ns: int
-    """Denied: the same request fits then, if nobody else takes; or NEVER."""
+    """Denied: the same request fits after this time, if no other caller takes; or NEVER."""
     reset_after_ns: int
     """Until the funnel is full again."""
 
@@ -105,7 +105,7 @@ class Result(NamedTuple):
 
 
 class Count(NamedTuple):
-    """What count() found and did. True unless it would have gone beyond the bound."""
+    """The answer of count(). True unless the count would have gone beyond the bound."""
 
     allowed: bool
     value: int
@@ -120,7 +120,7 @@ class Count(NamedTuple):
 
 
 def _log_line(bad: bool, line: str) -> None:
-    """What gates report."""
+    """The logger of gates."""
     (log.error if bad else log.warning)("%s", line)
 
 
@@ -304,9 +304,9 @@ class Place:
 class Limiter:
     """A handle on the segment `name`.
 
-    Works on in children that are forked later. Thread-safe, but for close(), which no other thread's call may
-    run beside. Rules are given by name, which is looked up at each call, or by the id that rule_find()
-    and rule_set() return. Keys are 1 to 1024 bytes; a str is taken as UTF-8. Every method raises Error, having
+    Children that are forked later can go on using it. All methods except close() are thread-safe; no call may run
+    beside close(). Rules are given by name, which is looked up at each call, or by the id that rule_find() and
+    rule_set() return. Keys are 1 to 1024 bytes; a str is encoded as UTF-8. Every method can raise Error, and has then
     changed nothing.
     """
 
@@ -352,7 +352,7 @@ class Limiter:
         return limiter
 
     def close(self) -> None:
-        """Give the handle back. The segment and its funnels stay."""
+        """Release the handle. The segment and its funnels stay."""
         handle, self._handle = self._handle, None
         library.close(handle)
 
@@ -363,7 +363,7 @@ class Limiter:
         return Info(*(getattr(c, field) for field in Info._fields))
 
     def gone(self) -> bool:
-        """Is the segment no longer the one of its name: destroyed, and perhaps made anew?"""
+        """Was the segment destroyed or replaced under its name?"""
         return _check(library.gone(self._handle), self.name) == 1
 
     def __enter__(self) -> Limiter:
@@ -417,8 +417,8 @@ class Limiter:
         )
 
     def fields(self, rule: str, result: Result) -> Fields | None:
-        """What to tell an HTTP client of a rule's decision, with the rule's name as the policy's.
-        None: nothing, for the rule is in a dry run or off."""
+        """The HTTP header fields of a decision, with the rule's name as the policy.
+        None if the rule is in a dry run or off."""
         rule_id, subject = self.rule_find(rule), f"{self.name}: rule {rule}"
         c, out = _c.Rule(struct_size=ctypes.sizeof(_c.Rule)), _c.Fields(struct_size=ctypes.sizeof(_c.Fields))
         _check(library.rule_get(self._handle, rule_id, ctypes.byref(c)), subject)
@@ -493,8 +493,8 @@ class Limiter:
         return Place(self, rule, encoded, _result(answer == 0, r), hold)
 
     def reserve(self, rule: str | int, key: str | bytes, cost: int = 1, max_wait_ns: int = NEVER) -> Result:
-        """Take tokens now or in advance: the caller waits for `wait_ns` before he goes on, as in
-        ``await asyncio.sleep(r.wait_ns / 1e9)``. Denied if that were longer than max_wait_ns or the rule's."""
+        """Take tokens now or in advance: the caller waits for `wait_ns` before it goes on, as in
+        ``await asyncio.sleep(r.wait_ns / 1e9)``. Denied if that would be longer than max_wait_ns or the rule's."""
         return self._decide("reserve", rule, key, cost, _unsigned(max_wait_ns))
 
     def acquire(self, rule: str | int, key: str | bytes, cost: int = 1, max_wait_ns: int = NEVER) -> Result:
@@ -517,7 +517,7 @@ class Limiter:
         return self._decide("refund", rule, key, tokens)
 
     def charge(self, rule: str | int, key: str | bytes, tokens: int = 1) -> Result:
-        """Take tokens for what has happened already, into debt as far as the rule allows."""
+        """Take tokens for something that has already happened, into debt as far as the rule allows."""
         return self._decide("charge", rule, key, tokens)
 
     def take_all(self, requests: Sequence[Request]) -> All:
@@ -535,7 +535,7 @@ class Limiter:
         return All(answer == 0, -1 if answer == 0 else failed.value, decided)
 
     def throttle(self, key: str | bytes, capacity: int, count: int, period_s: int, quantity: int = 1) -> Throttled:
-        """redis-cell's CL.THROTTLE, for code that carries its limits along."""
+        """redis-cell's CL.THROTTLE, for code that passes the limit with each call."""
         reply = (ctypes.c_int64 * 5)()
         key = _key(key)
         params = map(_unsigned, (capacity, count, period_s, quantity))
@@ -544,14 +544,14 @@ class Limiter:
         return Throttled(*reply)
 
     def reset(self, rule: str | int | None = None, key: str | bytes | None = None) -> None:
-        """Fill funnels up: of one key, of every key of a rule, or of all."""
+        """Restore all tokens of one key, of every key of a rule, or of all."""
         rule_id = -1 if rule is None else self._id(rule)
         c_key = None if key is None else _key(key)
         answer = library.reset(self._handle, rule_id, c_key, len(c_key or b""))
         _check(answer, self.name if rule is None else f"{self.name}: rule {rule}")
 
     def counters(self, rule: str | int | None = None) -> Counters:
-        """Of one rule, or summed over all."""
+        """The counters of one rule, or of all rules together."""
         c = _c.Counters(struct_size=ctypes.sizeof(_c.Counters))
         rule_id = -1 if rule is None else self._id(rule)
         _check(library.counters(self._handle, rule_id, ctypes.byref(c)), self.name)
@@ -559,12 +559,12 @@ class Limiter:
 
 
 def destroy(name: str) -> None:
-    """Remove a segment's name. Processes that have it open go on with it."""
+    """Remove a segment's name. Processes that have it open can go on using it."""
     _check(library.destroy(_name(name)), name)
 
 
 def key_ip(address: str, prefix_v4: int = 32, prefix_v6: int = 64) -> bytes:
-    """The net that an address lies in, as a key: who has a /64 is one client; IPv4-mapped addresses are IPv4."""
+    """The network of an address, as a key: a customer's IPv6 /64 counts as one client. IPv4-mapped addresses are IPv4."""
     key = ctypes.create_string_buffer(_c.KEY_IP_MAX)
     answer = library.key_ip_text(_name(address), _unsigned(prefix_v4, 32), _unsigned(prefix_v6, 32), key, len(key))
     return key.raw[: _check(answer, address)]

@@ -25,22 +25,22 @@ static int check(const struct shmlimit_global_info *info, uint64_t deadline_ns)
 	int status = STATUS_OK;
 
 	if (info->role[0] != '\0' && strcmp(info->role, "master") != 0) {
-		(void)fail("engine: is a %s: limits need the primary", info->role);
+		(void)fail("backend: is a %s: limits need the primary", info->role);
 		status = STATUS_NO;
 	}
 	/* Without a limit of memory nothing is evicted. */
 	if (info->memory_max != 0 && info->eviction[0] != '\0' && strcmp(info->eviction, "noeviction") != 0) {
-		(void)fail("engine: maxmemory-policy is %s: limits in use may be evicted, and are full then (CONFIG SET "
+		(void)fail("backend: maxmemory-policy is %s: limits in use may be evicted, and are full then (CONFIG SET "
 		           "maxmemory-policy noeviction)", info->eviction);
 		status = STATUS_NO;
 	}
 	if (info->clients_max != 0 && info->clients >= info->clients_max - info->clients_max / 10) {
-		(void)fail("engine: %" PRIu64 " of %" PRIu64 " connections are in use, and each process and thread needs one "
+		(void)fail("backend: %" PRIu64 " of %" PRIu64 " connections are in use, and each process and thread needs one "
 		           "(CONFIG SET maxclients N)", info->clients, info->clients_max);
 		status = STATUS_NO;
 	}
 	if (info->round_trip_ns > deadline_ns / 2) {
-		(void)fail("engine: a round trip of %s is more than half of the deadline of %s: requests may be answered "
+		(void)fail("backend: a round trip of %s is more than half of the deadline of %s: requests may be answered "
 		           "without it (--deadline DURATION)", duration_text(round_trip, info->round_trip_ns),
 		           duration_text(deadline, deadline_ns));
 		status = STATUS_NO;

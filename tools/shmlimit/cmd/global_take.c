@@ -10,7 +10,7 @@ enum { COST = GLOBAL_OPTIONS, ON_FAILURE, SHARE, JSON, QUIET };
 
 static const struct command_option options[] = {
 	GLOBAL_OPTION_ROWS,
-	[COST] = { "cost", "N", "tokens to ask for (default 1; 0 only looks at what this host has)" },
+	[COST] = { "cost", "N", "tokens to ask for (default 1; 0 takes nothing, and shows what this host has)" },
 	[ON_FAILURE] = { "on-failure", "WHAT", "answer while the backend fails: deny (default), allow or local" },
 	[SHARE] = { "share", "N", "local: this host's share in thousandths of the limit (default 1000)" },
 	[JSON] = { "json", NULL, "print the answer as JSON" },
@@ -81,7 +81,7 @@ static int run(const struct call *call)
 	answer = shmlimit_global_take(g.global, g.rule, key.bytes, key.len, cost, &r);
 	/* Why it failed was said to the process that opened the breaker. */
 	if (answer >= 0 && breaker_ns > 0 && !g.told)
-		fail("engine: not asked for %s: this host's circuit breaker is open after a failure (shmlimit global ping says "
+		fail("backend: not asked for %s: this host's circuit breaker is open after a failure (shmlimit global ping says "
 		     "what is wrong)", duration_text(text, breaker_ns));
 	if (answer >= 0)
 		status = answer_print(call, answer, &r, breaker_ns);

@@ -91,7 +91,7 @@ static void print_leases(const struct view *view)
 	print_line("leases", "%" PRIu64 ": tokens %" PRIu64 ", spent %" PRIu64 ", expired %" PRIu64, c.leases, c.leased,
 	           c.spent, c.lapsed);
 	print_line("known denials", "%" PRIu64, c.denied);
-	print_line("engine errors", "%" PRIu64 ", breaker openings %" PRIu64, c.engine_errors, c.breaker_openings);
+	print_line("backend errors", "%" PRIu64 ", breaker openings %" PRIu64, c.engine_errors, c.breaker_openings);
 }
 
 static int print_live(const struct view *view)

@@ -27,7 +27,7 @@ struct gate {
 	struct report *reports;            /* any thread adds one, the thread that passes them on takes all */
 	size_t limits;
 	unsigned long attached_in;         /* the process that has looked at the segment; 0: none */
-	int may_wait;                      /* the spec has an engine */
+	int may_wait;                      /* the spec names a backend */
 };
 
 struct asking {
