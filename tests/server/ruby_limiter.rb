@@ -171,6 +171,65 @@ is(notes.lines.last.first, :info, "the end of a problem is reported too")
 late.close
 is(raised { late.ask("k") }&.first, ERROR, "a closed gate raises an error")
 
+# ---- places ----
+
+segment = "#{SEGMENT}.places"
+gate = Shmlimit::Gate.new("segment=#{segment} create=yes rule=hold rate=\"2 at once for 1h\" rule=user rate=5/d")
+answers = Array.new(3) { |i| gate.enter("all", "user:#{i}") }
+is(answers.map { |a| [a.outcome, a.places.nil?] }, [[:passed, false], [:passed, false], [:rejected, true]], "enter gives as many places as there are")
+is([answers[2].denied_by, answers[2].fields], [0, { "ratelimit-policy" => '"hold";q=2;qu="concurrent-requests"', "ratelimit" => '"hold";r=0' }],
+   "a request without a place is told how many at once")
+limiter = Shmlimit::Limiter.new(segment)
+is(limiter.peek("user", "user:2").remaining, 5, "a request without a place takes nothing of another limit")
+is(gate.enter(nil, "user:2").places, nil, "a request without a limit on how many at once holds no place")
+2.times { gate.leave(answers[0].places) }
+is(Array.new(2) { |i| gate.enter("all", "user:#{i}").allowed? }, [true, false], "a place is left once")
+gate.leave(nil)
+is([raised { gate.leave(1) }&.first, raised { Shmlimit::Places.allocate }&.first], [TypeError, TypeError], "only enter makes places")
+limiter.reset("hold")
+free = -> { limiter.peek("hold", "all").remaining }
+key = +"all"
+places = gate.enter(key, nil).places
+key.replace("another")
+gate.leave(places)
+is(free.call, 2, "a place is left although its key was changed meanwhile")
+5.times { limiter.take("user", "user:4") }
+is([gate.enter("all", "user:4").denied_by, free.call], [1, 2], "a request that another limit denies leaves its places")
+places = gate.enter("all", "user:5").places
+Process.wait(fork { gate.leave(places); exit!(0) })
+is(free.call, 2, "a forked process leaves a place that it inherited")
+Shmlimit.destroy(segment)
+ok(within { gate.enter("all", "user:6").outcome == :passed && File.exist?("/dev/shm/#{segment}") }, "a gate creates its segment again")
+gate.leave(answers[1].places)
+is(Shmlimit::Limiter.open(segment) { |l| l.peek("hold", "all").remaining }, 1, "a place of a segment that was replaced is passed over")
+
+begin
+  require "rack"
+
+  Shmlimit::Limiter.open(segment) { |l| l.reset("hold") }
+  body = Struct.new(:closed) do
+    def each = yield("hello")
+    def close = self.closed = true
+  end.new(false)
+  app = ->(env) { env["raise"] ? raise(IOError) : [200, {}, body] }
+  middleware = Shmlimit::Middleware.new(app, "segment=#{segment} rule=hold") { "all" }
+  ask = ->(env = {}) { middleware.call(Rack::MockRequest.env_for("/", env)) }
+  held = [ask[], ask[]]
+  is([held[0][1], ask[][0]], [{ "ratelimit-policy" => '"hold";q=2;qu="concurrent-requests"', "ratelimit" => '"hold";r=1' }, 429],
+     "Rack: requests hold places while their bodies are open")
+  is(held[0][2].enum_for(:each).to_a, ["hello"], "Rack: the body is the application's")
+  held.each { |_, _, open| open.close }
+  is([body.closed, ask[][0]], [true, 200], "Rack: a body that is closed closes the application's, and leaves its place")
+  is([raised { ask["raise" => true] }&.first, ask[][0], ask[][0]], [IOError, 200, 429], "Rack: an exception of the application leaves the place")
+rescue LoadError
+  nil
+end
+
 engine = Shmlimit::Gate.new("segment=#{SEGMENT} create=yes engine=unix:///nonexistent/redis rule=engine rate=1/d rule=other rate=1/d")
 is([engine.ask("k" * 20, "l").outcome, engine.ask("k" * 20).outcome], %i[passed rejected], "a gate with an engine decides the same, without the interpreter's lock")
+gate = Shmlimit::Gate.new("segment=#{segment} engine=unix:///nonexistent/redis rule=hold")
+answers = Array.new(3) { gate.enter("engine") }
+gate.leave(answers[0].places)
+is([*answers, gate.enter("engine")].map(&:outcome), %i[passed passed rejected passed],
+   "a gate with an engine holds places, and leaves them")
 done_testing

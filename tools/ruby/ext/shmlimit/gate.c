@@ -36,7 +36,17 @@ struct asking {
 	VALUE owners[SHMLIMIT_REQUESTS_MAX];
 	int places[SHMLIMIT_REQUESTS_MAX]; /* in the list of arguments */
 	size_t n;
+	int enters;                        /* hold places until they are left */
 	struct shmlimit_gate_answer answer;
+	struct shmlimit_gate_held held;
+};
+
+/* What leaving needs: the places that a request holds, and the bytes of their keys. */
+struct places {
+	struct shmlimit_gate_held held;
+	struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
+	size_t n;
+	char bytes[];
 };
 
 /* What an answer says, by SHMLIMIT_GATE_UNLIMITED ... */
@@ -48,7 +58,7 @@ static const char *const field_names[] = { "ratelimit-policy", "ratelimit", "ret
 	                                   "x-ratelimit-remaining", "x-ratelimit-reset" };
 #define FIELD_NAMES (sizeof(field_names) / sizeof(field_names[0]))
 
-static VALUE module, answer_class, outcomes[OUTCOMES], names[FIELD_NAMES];
+static VALUE module, answer_class, places_class, outcomes[OUTCOMES], names[FIELD_NAMES];
 static ID id_report;
 static unsigned long process = 1;          /* 1 + how many forks lie between this process and the one that loaded this */
 
@@ -266,16 +276,81 @@ static void set_bytes(struct asking *a, int copy)
 	}
 }
 
+/* ---- places ---- */
+
+static size_t places_size(const void *arg)
+{
+	const struct places *p = arg;
+	size_t size = sizeof(*p);
+
+	for (size_t i = 0; i < p->n; i++)
+		size += p->keys[i].length;
+	return size;
+}
+
+static const rb_data_type_t places_type = {
+	.wrap_struct_name = "Shmlimit::Places",
+	.function = { NULL, RUBY_DEFAULT_FREE, places_size },
+	.flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+/* The places that a request holds, or nil. */
+static VALUE places_of(const struct asking *a)
+{
+	struct places *p;
+	size_t size = 0;
+	char *at;
+
+	if (a->held.count == 0)
+		return Qnil;
+	for (size_t i = 0; i < a->n; i++)
+		size += a->keys[i].length;
+	p = xmalloc(sizeof(*p) + size);
+	p->held = a->held;
+	p->n = a->n;
+	at = p->bytes;
+	for (size_t i = 0; i < a->n; i++) {
+		p->keys[i] = a->keys[i];
+		p->keys[i].bytes = memcpy(at, a->keys[i].bytes, a->keys[i].length);
+		at += a->keys[i].length;
+	}
+	return TypedData_Wrap_Struct(places_class, &places_type, p);
+}
+
+/* ---- asking ---- */
+
 static int ask(void *arg)
 {
 	struct asking *a = arg;
 
-	return shmlimit_gate_ask(a->gate->handle, a->keys, a->n, &a->answer);
+	return a->enters ? shmlimit_gate_enter(a->gate->handle, a->keys, a->n, &a->answer, &a->held) :
+	                   shmlimit_gate_ask(a->gate->handle, a->keys, a->n, &a->answer);
 }
 
-static void ask_gate(struct asking *a, int argc, VALUE *argv, VALUE self)
+static VALUE wait_for_answer(VALUE arg)
+{
+	struct asking *a = (struct asking *)arg;
+
+	return INT2NUM(native_wait(&a->gate->use, ask, a));
+}
+
+/* What another thread sent to this one, such as a timeout, may be raised after the answer: nobody else would leave the places. */
+static int ask_waiting(struct asking *a)
+{
+	int state;
+	VALUE answer = rb_protect(wait_for_answer, (VALUE)a, &state);
+
+	if (state == 0)
+		return NUM2INT(answer);
+	(void)shmlimit_gate_leave(a->gate->handle, a->keys, a->n, &a->held);
+	rb_jump_tag(state);
+}
+
+/* Returns the places that the request holds. */
+static VALUE ask_gate(struct asking *a, int argc, VALUE *argv, VALUE self)
 {
 	struct gate *g = gate_of(self);
+	VALUE places;
 	int answer;
 
 	if ((size_t)argc > g->limits)
@@ -286,14 +361,37 @@ static void ask_gate(struct asking *a, int argc, VALUE *argv, VALUE self)
 	for (int i = 0; i < argc; i++)
 		add_key(a, i, argv[i]);
 	a->gate = g = gate_of(self);
+	a->held.struct_size = sizeof(a->held);
+	a->held.count = 0;
 	set_bytes(a, g->may_wait);
-	answer = g->may_wait ? native_wait(&g->use, ask, a) : ask(a);
+	answer = g->may_wait ? ask_waiting(a) : ask(a);
+	places = places_of(a);
 	for (size_t i = 0; i < a->n; i++)
 		RB_GC_GUARD(a->owners[i]);
 	if (answer < 0)
 		native_raise(answer, "gate");
 	pass_reports(g);
+	return places;
 }
+
+/* leave(places); nil is allowed. */
+static VALUE gate_leave(VALUE self, VALUE value)
+{
+	struct gate *g = gate_of(self);
+	struct places *p;
+	int error;
+
+	if (NIL_P(value))
+		return Qnil;
+	TypedData_Get_Struct(value, struct places, &places_type, p);
+	error = shmlimit_gate_leave(g->handle, p->keys, p->n, &p->held);
+	if (error != 0)
+		native_raise(error, "gate");
+	pass_reports(g);
+	return Qnil;
+}
+
+/* ---- answers ---- */
 
 /* Returns the name as a frozen String, or nil. */
 static VALUE field_name(const struct shmlimit_gate_field *field)
@@ -323,23 +421,37 @@ static VALUE fields_of(const struct shmlimit_gate_answer *out)
 	return fields;
 }
 
-/* ask(key, ...) */
-static VALUE gate_ask(int argc, VALUE *argv, VALUE self)
+static VALUE answer_of(int argc, VALUE *argv, VALUE self, int enters)
 {
 	char buffer[SHMLIMIT_GATE_BUFFER];
 	struct asking a;
 	const struct shmlimit_gate_answer *out = &a.answer;
+	VALUE places;
 
+	a.enters = enters;
 	a.answer.struct_size = sizeof(a.answer);
 	a.answer.buffer_size = sizeof(buffer);
 	a.answer.buffer = buffer;
-	ask_gate(&a, argc, argv, self);
+	places = ask_gate(&a, argc, argv, self);
 	return rb_struct_new(answer_class, out->outcome < OUTCOMES ? outcomes[out->outcome] : Qnil,
 	                     out->status == 0 ? Qnil : UINT2NUM(out->status),
 	                     out->outcome == SHMLIMIT_GATE_REJECTED ? INT2NUM(a.places[out->denied_by]) : Qnil,
 	                     out->remaining == UINT64_MAX ? Qnil : ULL2NUM(out->remaining),
 	                     out->outcome == SHMLIMIT_GATE_REJECTED ? native_seconds(out->retry_after_ns) : Qnil,
-	                     out->error == 0 ? Qnil : INT2NUM(out->error < 0 ? -out->error : out->error), fields_of(out));
+	                     out->error == 0 ? Qnil : INT2NUM(out->error < 0 ? -out->error : out->error), fields_of(out),
+	                     places);
+}
+
+/* ask(key, ...) */
+static VALUE gate_ask(int argc, VALUE *argv, VALUE self)
+{
+	return answer_of(argc, argv, self, 0);
+}
+
+/* enter(key, ...) */
+static VALUE gate_enter(int argc, VALUE *argv, VALUE self)
+{
+	return answer_of(argc, argv, self, 1);
 }
 
 /* allow?(key, ...) */
@@ -347,6 +459,7 @@ static VALUE gate_allow(int argc, VALUE *argv, VALUE self)
 {
 	struct asking a;
 
+	a.enters = 0;
 	a.answer.struct_size = sizeof(a.answer);
 	a.answer.buffer_size = 0;
 	a.answer.buffer = NULL;
@@ -365,8 +478,10 @@ void gate_init(VALUE shmlimit)
 	for (size_t i = 0; i < FIELD_NAMES; i++)
 		rb_gc_register_mark_object(names[i] = rb_interned_str_cstr(field_names[i]));
 	answer_class = rb_struct_define_under(shmlimit, "Answer", "outcome", "status", "denied_by", "remaining",
-	                                      "retry_after", "error", "fields", NULL);
+	                                      "retry_after", "error", "fields", "places", NULL);
 	rb_gc_register_mark_object(answer_class);
+	places_class = rb_define_class_under(shmlimit, "Places", rb_cObject);
+	rb_undef_alloc_func(places_class);
 	pthread_atfork(NULL, NULL, after_fork_child);
 
 	rb_define_alloc_func(gate, gate_allocate);
@@ -376,4 +491,6 @@ void gate_init(VALUE shmlimit)
 	rb_define_method(gate, "limits", gate_limits, 0);
 	rb_define_method(gate, "ask", gate_ask, -1);
 	rb_define_method(gate, "allow?", gate_allow, -1);
+	rb_define_method(gate, "enter", gate_enter, -1);
+	rb_define_method(gate, "leave", gate_leave, 1);
 }

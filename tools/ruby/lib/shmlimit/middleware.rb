@@ -3,6 +3,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 require_relative "../shmlimit"
 
+module Rack
+  autoload :BodyProxy, "rack/body_proxy"
+end
+
 module Shmlimit
   # The limits in front of a Rack application.
   #
@@ -11,6 +15,9 @@ module Shmlimit
   # The text is that of shmlimit_gate_open(3). The block, if there is one, gets the environment of a request and returns
   # its key; or, for several limits, an Array of their keys in the text's order. A key is a String; nil, if the limit does not
   # apply; or [key, cost]. Without a block the key of each limit is the address that the server names, REMOTE_ADDR.
+  #
+  # A limit of how many at once, rate="20 at once", counts a request until its response was sent or the client is gone, which
+  # is when the server closes the body.
   #
   # The outcome is in env["shmlimit.outcome"], the Answer in env["shmlimit.answer"].
   class Middleware
@@ -27,24 +34,36 @@ module Shmlimit
     end
 
     def call(env)
-      answer = ask(env)
+      answer = enter(env)
       env["shmlimit.answer"] = answer
       env["shmlimit.outcome"] = answer.outcome
+      answer.places ? hold(env, answer) : respond(env, answer)
+    end
+
+    private
+
+    def hold(env, answer)
+      status, headers, body = respond(env, answer)
+      held = Rack::BodyProxy.new(body) { @gate.leave(answer.places) }
+      [status, headers, held]
+    ensure
+      @gate.leave(answer.places) unless held
+    end
+
+    def respond(env, answer)
       status, headers, body = answer.allowed? ? @app.call(env) : refuse(env, answer)
       headers = headers.dup if headers.frozen?
       answer.fields.each { |name, value| headers[name] = value }
       [status, headers, body]
     end
 
-    private
-
-    def ask(env)
+    def enter(env)
       if @keys.nil?
         address = env["REMOTE_ADDR"].to_s
-        return @limits == 1 ? @gate.ask(address) : @gate.ask(*([address] * @limits))
+        return @limits == 1 ? @gate.enter(address) : @gate.enter(*([address] * @limits))
       end
       keys = @keys.call(env)
-      keys.is_a?(Array) && @limits > 1 ? @gate.ask(*keys) : @gate.ask(keys)
+      keys.is_a?(Array) && @limits > 1 ? @gate.enter(*keys) : @gate.enter(keys)
     end
 
     def refuse(env, answer)
