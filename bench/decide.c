@@ -204,7 +204,7 @@ static void hold(uint64_t n, int rule)
 	}
 }
 
-/* One of 64 places is entered and left: nobody else holds one; or 32 others do, all of which are looked at. */
+/* One of 64 places is entered and left: no other is held; or 32 others are, all of which are read. */
 static void run_hold(uint64_t n)
 {
 	hold(n, empty_rule);

@@ -1,5 +1,5 @@
 /*
- * flood: who is punished, and who forgiven, when many more keys come than a
+ * flood: which clients are denied, and which admitted, when many more keys come than a
  * table has room for?
  *
  * In simulated time: a second has FLOOD requests of visitors who come once,

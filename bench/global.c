@@ -2,7 +2,7 @@
  * global: what does a limit over many hosts cost, and how much of it is used?
  *
  * A local decision beside a plain take; then four hosts, a process each, that
- * share one hot key through one Redis: how many commands the engine is sent, and
+ * share one hot key through one Redis: how many commands the backend is sent, and
  * how much of the limit is admitted. Beside it the article's funnel, one script
  * a request. See README.md for the figures.
  *
@@ -158,7 +158,7 @@ static uint64_t spend(void *session)
 	return n;
 }
 
-/* What the engine was sent, by its own count. */
+/* What the backend was sent, by its own count. */
 static uint64_t commands(redisContext *c)
 {
 	redisReply *reply = redisCommand(c, "INFO commandstats");

@@ -38,7 +38,7 @@ struct scene {
 	double zipf;                      /* over hosts; 0: evenly */
 	unsigned keys;                    /* drawn evenly, of which each has its part of the limit */
 	uint64_t latency_ns;              /* one way: that, and a fourth of it more on average, at random */
-	uint64_t out_ns;                  /* how long the engine hears nothing */
+	uint64_t out_ns;                  /* how long the backend hears nothing */
 	uint64_t deadline_ns;             /* 0: five times the latency, 5 ms at least */
 };
 
@@ -46,7 +46,7 @@ struct scene {
 struct worker {
 	struct host *host;
 	struct shmlimit_global *global;
-	uint64_t debited_ns;              /* when the engine debited what this take asked for; 0: it didn't */
+	uint64_t debited_ns;              /* when the backend debited what this take asked for; 0: it did not */
 };
 
 static struct host {
@@ -71,7 +71,7 @@ static uint64_t begin_ns, out_from_ns, later_ns, end_ns;
 static struct count {
 	uint64_t asked, admitted, commands;
 } whole, later;                           /* from later_ns on: when the burst is spent, and the outage over */
-static uint64_t deaf;                     /* commands that nobody heard */
+static uint64_t deaf;                     /* commands that the backend did not get */
 
 /* ---- The world ---- */
 
@@ -144,7 +144,7 @@ static void carry_out(struct engine_question *q)
 	q->full_us = (uint64_t)reply[3];
 }
 
-/* A question that arrives when nobody waits for the answer any more. */
+/* A question that arrives when no worker waits for the answer any more. */
 struct late {
 	struct engine_question question;
 	struct script_params params;
@@ -179,7 +179,7 @@ static struct worker *worker_of(struct fleet *fleet)
 	return g->options.arg;
 }
 
-/* Connections are there. An engine takes no time itself, and is asked at whole microseconds, as its clock has them. */
+/* Connections are there. A backend takes no time itself, and is asked at whole microseconds, as its clock has them. */
 void __wrap_fleet_lease(struct fleet *fleet, struct engine_question *q, size_t n, uint64_t until_ns)
 {
 	struct worker *worker = worker_of(fleet);
@@ -261,7 +261,7 @@ static uint64_t next_request(struct host *host)
 	return at_ns;
 }
 
-/* Whoever is free takes it, or waits for it. */
+/* A worker that is free takes it, or waits for it. */
 static void work(void *of)
 {
 	struct worker *worker = of;
@@ -286,7 +286,7 @@ static void settle_in(struct host *host, unsigned workers, double share)
 	host->between_ns = 1e9 / (scene->demand * RATE * share);
 	host->next_ns = begin_ns + (uint64_t)draw_exponential(host->between_ns);
 	host->asked = host->admitted = host->back_ns = 0;
-	/* A breaker is the engine's, by its name: to each host its own. */
+	/* A breaker is the backend's, by its name: each host has its own. */
 	snprintf(url, sizeof(url), "redis://h%u", (unsigned)(host - hosts));
 	for (unsigned i = 0; i < workers; i++) {
 		struct worker *worker = &host->worker[i];
@@ -475,7 +475,7 @@ static void play(const struct scene *s)
 	virtual_run(end_ns);
 	for (unsigned i = 0; i < s->hosts; i++)
 		while (hosts[i].next_ns < end_ns)
-			next_request(&hosts[i]); /* nobody was free for it */
+			next_request(&hosts[i]); /* no worker was free for it */
 	tell();
 	check_slots();
 	for (unsigned i = 0; i < s->hosts; i++)

@@ -69,7 +69,7 @@ static void time_some(struct histogram *h, void (*once)(void), uint64_t n)
 	}
 }
 
-/* So many others do the same, the first on the other core. */
+/* This number of other processes do the same, the first on the other core. */
 static void beside(struct histogram *h, void (*once)(void), uint64_t (*batch)(void *), int others, uint64_t n)
 {
 	struct crew_job job = { NULL, batch, NULL };

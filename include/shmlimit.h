@@ -147,7 +147,7 @@ struct shmlimit_result {
 	uint64_t limit;            /* the rule's capacity in tokens */
 	uint64_t remaining;        /* whole tokens left now */
 	uint64_t wait_ns;          /* allowed: wait this long before going on; 0 except for reservations */
-	uint64_t retry_after_ns;   /* denied: the same request fits after this long, if nobody else takes; UINT64_MAX = never */
+	uint64_t retry_after_ns;   /* denied: the same request fits after this long, if no other caller takes; UINT64_MAX = never */
 	uint64_t reset_after_ns;   /* time until the funnel is full */
 };
 
@@ -530,7 +530,7 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * -EINVAL a mode, algorithm or flag is unknown or does not go with the others, or a WARMUP
  * rule's capacity or cold factor is out of range; -E2BIG a field is set that this library does
  * not know; -EXFULL the segment has no room for another rule; -EROFS; -ENOENT the segment was
- * destroyed meanwhile. After any error nothing was changed. The rule is checked first: on a
+ * destroyed. After any error nothing was changed. The rule is checked first: on a
  * read-only handle -EROFS means that the rule is valid.
  */
 int shmlimit_rule_set(struct shmlimit *limiter, const char *rule_name, const struct shmlimit_rule *rule);
@@ -1004,7 +1004,7 @@ int shmlimit_key_ip_text(const char *text, unsigned prefix_v4, unsigned prefix_v
  *	r   tokens left
  *	t   seconds: if denied, until a retry fits; else until the funnel is full
  *
- * For a HOLD rule there is no w, t or Retry-After, since nobody knows when a place is left; qu="concurrent-requests" says that
+ * For a HOLD rule there is no w, t or Retry-After, since it is not known when a place is left; qu="concurrent-requests" says that
  * q and r are places.
  *
  * A client that spreads r requests over t is never denied. Retry-After is the t of a denial, at

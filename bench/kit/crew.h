@@ -22,7 +22,7 @@ struct crew_job {
 };
 
 /*
- * Operations a second of so many processes, measured for `seconds` after a
+ * Operations a second of this number of processes, measured for `seconds` after a
  * tenth of that to warm up. With more processes than cores they share them.
  */
 double crew_rate(int processes, double seconds, const struct crew_job *job);

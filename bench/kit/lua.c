@@ -9,7 +9,7 @@
 #include "bench.h"
 #include "lua.h"
 
-/* Values are strings, and what is not there is false, as in an engine. */
+/* Values are strings, and what is missing is false, as in Redis. */
 static const char around[] =
 	"local hashes, ends, now, verbs = {}, {}, 0, {}\n"
 	"local function hash(key)\n"

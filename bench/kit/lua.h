@@ -1,5 +1,5 @@
 /*
- * lua: an engine's script, in the Lua that engines have, over hashes and a clock of
+ * lua: a backend's script, in the Lua that backends have, over hashes and a clock of
  * its own. What there is of redis.call is TIME, EXISTS, HMGET, HSET and PEXPIRE.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Begin anew, with this script and without keys. */
+/* Start again, with this script and without keys. */
 void lua_begin(const char *script);
 
-/* What the script says of one key, at that time, by the engine's clock: n numbers. */
+/* What the script returns for one key, at that time, by the backend's clock: n numbers. */
 void lua_ask(uint64_t now_us, const char *key, size_t key_len, char *const *args, int arg_count, int64_t *reply,
              int n);
 

@@ -16,7 +16,7 @@ struct task {
 	void *of;
 };
 
-/* Of those that are due at once, who said so first comes first. */
+/* Of those that are due at the same time, the one that said so first comes first. */
 struct event {
 	uint64_t at_ns, order;
 	struct task *task;     /* who goes on; or, NULL, what is called */
@@ -104,7 +104,7 @@ void virtual_task(void (*run)(void *), void *of)
 	push((struct event){ .at_ns = virtual_now_ns, .task = task });
 }
 
-/* Whoever is due next: from where `from` is kept, until that is due itself. */
+/* Switch to the coroutine that is due next, saving the caller in `from` until that is due itself. */
 static void give_way(ucontext_t *from)
 {
 	struct task *self = running;

@@ -1,6 +1,6 @@
 /*
  * virtual: tasks on a clock that is made up. A task runs in no time until it waits;
- * then whoever is due next does. So code that sleeps and asks for the time runs as
+ * then the one that is due next does. So code that sleeps and asks for the time runs as
  * it is, as fast as it can, and the same each time.
  *
  * SPDX-License-Identifier: BSD-2-Clause

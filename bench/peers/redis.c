@@ -24,7 +24,7 @@
 #include "../kit/folder.h"
 #include "peer.h"
 
-/* The server's binary: in the package redis-tools it goes by the name of its checker, and is told by argv[0]. */
+/* The server's binary: in the package redis-tools it is the checker's program, which acts by argv[0]. */
 #define SERVER "/usr/bin/redis-check-rdb"
 
 #define DAY_MS (PEER_DAY_S * 1000u)

@@ -160,7 +160,7 @@ static int charge(struct node *node, uint64_t capacity, uint64_t rate_per_day, u
 
 static void lock(struct zone *zone)
 {
-	/* Whoever held it may have left anything: going on is all that can be done. */
+	/* The process that held it may have left anything: the only choice is to go on. */
 	if (pthread_mutex_lock(&zone->mutex) == EOWNERDEAD)
 		pthread_mutex_consistent(&zone->mutex);
 }

@@ -13,7 +13,7 @@
 
 struct zone;
 
-/* Room for so many nodes; what finds none pushes out the key that was used longest ago. */
+/* Room for this number of nodes; a new key without room replaces the key that was used longest ago. */
 struct zone *zone_create(uint64_t nodes, uint64_t buckets);
 void zone_destroy(struct zone *zone);
 

@@ -214,7 +214,7 @@ uint64_t funnel_convert(const struct layout_params *from, uint64_t word, const s
 	return funnel_pack(to, funnel);
 }
 
-/* Rounded down: what is promised for so long holds for so long. Saturating. */
+/* Rounded down: what is promised for this time holds for at least this time. Saturating. */
 static uint64_t stamp_to_whole_ns(const struct layout_params *params, uint64_t stamp)
 {
 	u128 ns = (u128)(stamp >> params_quota_bits(params)) * params->den / (params->num | (params->num == 0));

@@ -157,7 +157,7 @@ static int hold_renew(const struct look *k, struct hold_request *asked, struct h
 /*
  * The cell is swapped here, for nothing else changes: the slot is looked at again after it.
  * Done and then decided again, since another process changed the slot, it is done still; but
- * if the key moved to a larger table meanwhile, the place may be there too.
+ * if the key has moved to a larger table since, the place may be there too.
  */
 static void hold_leave(const struct look *k, struct hold_request *asked, const struct hold_balance *b)
 {

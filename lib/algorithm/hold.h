@@ -12,7 +12,7 @@
  *	nonce  how often the cell was entered, so that no value of it comes again
  *	claim  a number of the key's claim of the slot. A cell of another claim holds nothing
  *	stamp  grows with each entry, so that no word comes again
- *	reach  so many cells, from the first on, may be in force
+ *	reach  the number of cells, from the first on, that may be in force
  *
  * A place is in force if its cell is held, is of the word's claim and has not ended.
  *

@@ -21,7 +21,7 @@ typedef unsigned __int128 u128;
 #define SIZE_REACH_BITS 17u
 
 /*
- * The engine's script counts in doubles, which are whole numbers below 2^53: parts of a token, of which count * 1000 /
+ * The backend's script counts in doubles, which are whole numbers below 2^53: parts of a token, of which count * 1000 /
  * common come back in a microsecond and period_ns / common make a token. The same check is in global/script.c.
  */
 #define ENGINE_EXACT ((uint64_t)1 << 53)
@@ -276,7 +276,7 @@ static int merge(const struct layout_params *params, struct lease *lease, uint64
 	return kept;
 }
 
-/* What the engine gave. Tokens that were here are spent first, so that old ones rarely meet new ones. */
+/* What the backend gave. Tokens that were here are spent first, so that old ones rarely meet new ones. */
 static void deposit(const struct layout_params *params, const struct request *q, uint64_t now_ns, struct lease *lease,
                     struct verdict *v, struct lease_tally *tally)
 {
@@ -301,7 +301,7 @@ static void deposit(const struct layout_params *params, const struct request *q,
 		lease->size = lease_size(params, lease->quota);
 }
 
-/* The engine said no, or nothing: the claim ends. What it left stays what it was; if that is none, a denial may. */
+/* The backend denied or did not answer: the claim ends. Tokens that are left stay; if there are none, a denial may. */
 static void end_claim(const struct layout_params *params, const struct request *q, uint64_t now_ns, struct lease *lease,
                       struct verdict *v, struct lease_tally *tally)
 {
@@ -368,7 +368,7 @@ static void lease_row_apply(const struct look *k, const struct request *q, struc
 		lease_ask(params, q, k->at.now_ns, lease, v, tally);
 		break;
 	case OP_REFUND:
-		/* While somebody asks, the size is what is asked for: what is given back then is lost. */
+		/* While a process asks, the size is what it asks for: tokens that are refunded in that time are lost. */
 		room = lease->state == LEASE_TOKENS && lease->left_ns != 0 ? lease_size_least(params, lease->size) : 0;
 		room = room > lease->quota ? room - lease->quota : 0;
 		v->changed = q->amount != 0 && room != 0;

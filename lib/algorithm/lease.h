@@ -6,12 +6,12 @@
  *	[ until : 56 - Q           ] [ size : 6 ] [ state : 2 ] [ quota : Q ]
  *
  *	until  in ticks of 2^(Q - 1) nanoseconds; so the word, shifted right by 9, is
- *	       a number of nanoseconds modulo 2^55, but for the low Q - 1 bits
+ *	       a number of nanoseconds modulo 2^55, except for the low Q - 1 bits
  *	size   how many tokens the claim asks for, or the lease began with, as a small
  *	       float: what the next one's size is found from, and what refunds may restore
  *	state  TOKENS   quota tokens may be spent until then
- *	       DENIED   the engine denies requests of quota or more until then
- *	       ASKED    one process asks the engine; it may until then, and so long may
+ *	       DENIED   the backend denies requests of quota or more until then
+ *	       ASKED    one process asks the backend; it may until then, and until then may
  *	                quota tokens be spent, that were left when it began
  *
  * After its time, and with no tokens in it, a word says the same as none. 2^55
@@ -55,7 +55,7 @@ struct lease {
 
 /*
  * Fill *params from a LEASE rule. Returns 0, or -EDOM capacity, count or period is 0;
- * -ERANGE the capacity is above SHMLIMIT_LEASE_CAPACITY_MAX, or an engine could
+ * -ERANGE the capacity is above SHMLIMIT_LEASE_CAPACITY_MAX, or a backend could
  * not count the rule exactly; -EINVAL a flag or
  * max_wait_ns is set. On error *params is undefined.
  */
@@ -174,7 +174,7 @@ static inline uint64_t lease_wait(const struct lease *lease)
 	return lease->state == LEASE_TOKENS && lease->quota == 0 ? 0 : lease->left_ns;
 }
 
-/* What is to be counted of a lease once it is done. */
+/* What is counted of a lease once it is done. */
 struct lease_tally {
 	uint64_t leases, leased, spent, lapsed, denied;
 };

@@ -20,7 +20,7 @@
 
 typedef unsigned __int128 u128;
 
-/* A unit of 1/65536 token: finer would help nobody, and the quota needs the bits. */
+/* A unit of 1/65536 token: a finer one would not help, and the quota needs the bits. */
 #define UNIT_BITS_MAX 16
 
 /* rho = rho_num / rho_den, in thousandths of the cold factor */

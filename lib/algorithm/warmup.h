@@ -2,7 +2,7 @@
  * warmup: the arithmetic of a funnel that warms up. Numbers in, numbers out.
  *
  * The algorithm is that of SmoothWarmingUp in Guava's RateLimiter (Dimitris
- * Andreou, 2012), in integers. Tokens are stored while nobody asks, up to the
+ * Andreou, 2012), in integers. Tokens are stored while there are no requests, up to the
  * capacity; the more are stored, the colder is what they protect, and the more
  * time each of them costs. Above a threshold the cost of a token rises on a
  * straight line, from the stable interval to `cold factor` times as much:

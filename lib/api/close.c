@@ -1,5 +1,5 @@
 /*
- * close: give a handle back.
+ * close: release a handle.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

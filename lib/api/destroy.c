@@ -22,7 +22,7 @@ EXPORT int shmlimit_destroy(const char *name)
 		error = segment_peek(name, 0, magic, sizeof(magic), &segment, NULL);
 	if (error != 0)
 		return error;
-	/* Whatever else is in /dev/shm belongs to somebody who does not know us. */
+	/* Other files in /dev/shm belong to other programs. */
 	if (memcmp(magic, LAYOUT_MAGIC, sizeof(magic)) != 0)
 		return -EMEDIUMTYPE;
 	return segment_unlink(name);

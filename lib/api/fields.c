@@ -131,7 +131,7 @@ EXPORT int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, i
 		return error;
 	out->reserved32 = 0;
 	out->retry_after[0] = '\0';
-	/* WHY no time: a place is free when its holder leaves, which nobody knows; its period is only the longest wait. */
+	/* WHY no time: a place is free when its holder leaves, and that time is not known; its period is only the longest wait. */
 	if (known.algorithm == SHMLIMIT_HOLD) {
 		memcpy(put_parameter(put_string(out->policy, name), 'q', r->limit), AT_ONCE, sizeof(AT_ONCE));
 		put_parameter(put_string(out->limit, name), 'r', r->remaining);

@@ -13,6 +13,6 @@ EXPORT int shmlimit_gone(struct shmlimit *l)
 {
 	if (l == NULL)
 		return -EINVAL;
-	/* Nobody else gets the inode's number while the handle maps the file. */
+	/* No other file gets the inode's number while the handle maps this one. */
 	return segment_moved(l->name, l->device, l->inode);
 }

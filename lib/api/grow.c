@@ -49,12 +49,12 @@ static int holds_keys(const struct shmlimit *l, const struct table *t, struct wh
 	return held;
 }
 
-/* The lock is held, so nobody else changes the state but to switch off and on. */
+/* The lock is held, so no other process changes the state except to switch it off and on. */
 static int put_state(const struct shmlimit *l, uint64_t state)
 {
 	uint64_t *p = &l->header->state;
 
-	/* BOUND: each round but the last means that the segment was switched meanwhile; GENERATION_RETRIES of them are damage. */
+	/* BOUND: each round but the last means that the segment was switched in between; GENERATION_RETRIES of them are damage. */
 	for (int round = 0; round < GENERATION_RETRIES; round++) {
 		uint64_t before = load_acquire(p);
 

@@ -1,5 +1,5 @@
 /*
- * lease_abandon: end a claim without an answer of the engine.
+ * lease_abandon: end a claim without an answer of the backend.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

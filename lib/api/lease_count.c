@@ -1,5 +1,5 @@
 /*
- * lease_count: count what happened between a host and its engine.
+ * lease_count: count what happened between a host and its backend.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

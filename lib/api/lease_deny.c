@@ -1,5 +1,5 @@
 /*
- * lease_deny: remember that the engine denied a key.
+ * lease_deny: remember that the backend denied a key.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * lease_deposit: put what the engine lent into a key.
+ * lease_deposit: put the tokens that the backend lent into a key's slot.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

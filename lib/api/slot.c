@@ -64,7 +64,7 @@ EXPORT int shmlimit_slot(struct shmlimit *l, uint64_t index, uint64_t now_ns, st
 		if (slot_unchanged(there, seen))
 			break;
 	}
-	/* In the old table it makes no difference that a slot is frozen, but for those that were being claimed. */
+	/* In the old table it makes no difference that a slot is frozen, except for those that were being claimed. */
 	if (t == &tables.old && (seen.tag & TAG_FROZEN) != 0)
 		seen.tag = (seen.tag & TAG_TENTATIVE) != 0 ? 0 : seen.tag & ~TAG_FROZEN;
 	describe(l, t, there, seen, now_ns, t == &tables.old, &slot);

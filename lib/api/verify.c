@@ -57,7 +57,7 @@ static uint64_t offset_of(const struct shmlimit *l, const void *p)
 	return (uint64_t)((const char *)p - (const char *)l->header);
 }
 
-/* What nobody reads is zero again. */
+/* Reserved fields become zero again. */
 static const char *mend_zero(const struct findings *f, uint64_t *word)
 {
 	if (!f->repairing)
@@ -66,7 +66,7 @@ static const char *mend_zero(const struct findings *f, uint64_t *word)
 	return "set to zero";
 }
 
-/* Swap a slot, unless somebody else did meanwhile: then there is nothing to tell. */
+/* Swap a slot, unless another process changed it first: then there is nothing to report. */
 static const char *mend_slot(const struct findings *f, struct layout_slot *slot, struct slot_seen seen, uint64_t tag,
                              uint64_t word, const char *done)
 {
@@ -95,7 +95,7 @@ static int is_told(const struct shmlimit *l, const struct layout_table *told, ui
 	       (lines == 0 || (lines >= 2 * tables.now.lines && lines <= l->lines_max));
 }
 
-/* Tables that are in use are all told: what is left is nobody's. */
+/* All tables in use are known here: the rest belongs to none of them. */
 static const char *mend_told(const struct findings *f, struct layout_table *told)
 {
 	if (!f->repairing)
@@ -315,7 +315,7 @@ static int check_table(const struct shmlimit *l, const struct generation *tables
 	return 0;
 }
 
-/* The old table first: a key that migrates meanwhile is then met twice, and not missed. */
+/* The old table first: a key that migrates during the walk is then met twice, and not missed. */
 static int check_tables(const struct shmlimit *l, struct findings *f)
 {
 	KEEP_ERRNO;

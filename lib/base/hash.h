@@ -3,7 +3,7 @@
  *
  * SipHash (Aumasson, Bernstein: "SipHash: a fast short-input PRF", 2012) with
  * 1 round a word and 3 at the end, as Rust and Python use it for tables that
- * strangers fill: without the secret nobody can aim at a slot or crowd a line.
+ * strangers fill: without the secret no one can aim at a slot or crowd a line.
  *
  * WHY NOT the processor's AES. Constructions with a published analysis are slower for
  * keys as short as these: AES-CBC-MAC takes 33 ns for 20 bytes, and the Pelican MAC

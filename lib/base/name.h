@@ -13,7 +13,7 @@ int name_check_rule(const char *name);
 /* Also the name of a rule that a library made for itself. */
 int name_check_any_rule(const char *name);
 
-/* The same, but for that of a rule that goes by its numbers: shmlimit_throttle() alone makes those. */
+/* The same, except for names that consist of a rule's numbers: only shmlimit_throttle() makes those. */
 int name_check_new_rule(const char *name);
 
 /* What those begin with. */

@@ -5,7 +5,7 @@
  * access to shared memory, and may let others run, or never come back; the other is
  * the clock: time passes when it says.
  *
- * WHY NOT at counters: they are added to atomically, and nobody decides by them.
+ * WHY NOT at counters: they are added to atomically, and no decision depends on them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

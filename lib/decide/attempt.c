@@ -28,7 +28,7 @@ static void read_word(const struct shmlimit *l, struct attempt *d, uint64_t word
 /*
  * What a word says now. Before its time is called impossible, or is rebuilt from a
  * few bits: is it only that ours is old? The clock is asked again for this very word,
- * after it was seen: another one may have been written meanwhile. So it is for a late
+ * after it was seen: another one may have been written since. So it is for a late
  * refund: what it gives back may have left the window since.
  */
 static void read_now(const struct shmlimit *l, struct attempt *d, uint64_t word)

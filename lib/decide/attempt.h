@@ -7,7 +7,7 @@
 #ifndef SHMLIMIT_LIB_ATTEMPT_H
 #define SHMLIMIT_LIB_ATTEMPT_H
 
-/* Five microseconds at the most: waiting longer than the others need helps nobody. */
+/* Five microseconds at the most: waiting longer than the others need does not help. */
 #define CK_BACKOFF_CEILING ((1 << 14) - 1)
 #include <ck_backoff.h>
 
@@ -73,7 +73,7 @@ void attempt_has_none(const struct shmlimit *l, struct attempt *d);
 
 /*
  * What the key has at d->at: finds d->in, d->slot and d->seen, and fills d->b.
- * AGAIN: something changed meanwhile, or had to be changed first.
+ * AGAIN: something changed during the attempt, or had to be changed first.
  */
 enum progress attempt_look(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted);
 

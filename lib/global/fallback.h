@@ -1,5 +1,5 @@
 /*
- * fallback: what is answered when the engine says nothing.
+ * fallback: the answer while the backend does not respond.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * peek: what the engine has of one key.
+ * peek: read the backend's funnel of one key.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * ping: what an engine is, and whether it is asked at all.
+ * ping: what a backend is, and whether it is asked at all.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

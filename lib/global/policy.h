@@ -15,7 +15,7 @@
 
 /*
  * Returns the duration of a rule's leases: `wished_ns`, but at most an eighth of the time to full, since leased
- * tokens do not come back meanwhile; and at least `deadline_ns`, or leases could expire before the call ends.
+ * tokens do not come back during a lease; and at least `deadline_ns`, or leases could expire before the call ends.
  */
 uint64_t policy_lease_ns(uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t wished_ns,
                          uint64_t deadline_ns);

@@ -186,7 +186,7 @@ int requests_post(struct requests *q, const struct request_text *text, struct ti
 	cell = &q->cells[ticket->cell];
 	copy_in(cell->text, text, words);
 	store_relaxed(&cell->text_seal, seal(q, ticket->word, text, 8 * words));
-	/* It fails if this process was stopped for so long that the cell was taken away. */
+	/* It fails if this process was stopped until the cell was taken away. */
 	if (!word_cas(&q->words[ticket->cell], with_state(ticket->word, REQUEST_WRITING),
 	              with_state(ticket->word, REQUEST_POSTED)))
 		return -EAGAIN;

@@ -1,5 +1,5 @@
 /*
- * reset: forget funnels of the engine's.
+ * reset: delete funnels on the backend.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

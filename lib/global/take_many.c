@@ -1,5 +1,5 @@
 /*
- * take_many: requests of which those that need the engine ask it together.
+ * take_many: a batch, of which the requests that need the backend ask it together.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

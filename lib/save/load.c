@@ -1,13 +1,13 @@
 /*
  * load: make a segment from what save wrote. See state.h for the bytes.
  *
- * It has no name until all of it is there, so that nobody sees a part, and who is
+ * It has no name until all of it is there, so that no process sees a part, and who is
  * killed leaves nothing. Slots go where they were, for keys can't be hashed again:
  * their hashes are not known, but secret and geometry are the old segment's.
  *
  * Pages are checked before anything in them is used; that their numbers make sense
  * is looked at all the same, for nothing here may hang or go astray, whatever
- * somebody wrote into a file that has the right checks.
+ * a process wrote into a file that has the right checks.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -81,7 +81,7 @@ uint64_t layout_fingerprint(void)
 
 uint64_t layout_checksum(const struct layout_header *header)
 {
-	/* A fixed key: against accidents, not against somebody who may write here. */
+	/* A fixed key: against accidents, not against a process with write access. */
 	static const uint64_t key[2] = { 0x73686d6c696d6974u, LAYOUT_VERSION };
 
 	return hash_bytes(key, offsetof(struct layout_header, checksum), header,

@@ -1,9 +1,9 @@
 /*
  * limiter: a process's handle on one segment. Private memory, written once by
- * shmlimit_open() and only read afterwards, but for two pointers of unnamed.c's
+ * shmlimit_open() and only read afterwards, except for two pointers of unnamed.c's
  * and what generation.c learns of larger tables: that is what makes it safe in threads,
- * signal handlers and forked children, and why a header that somebody overwrites
- * later misleads nobody who is in.
+ * signal handlers and forked children, and why a header that a process overwrites
+ * later misleads no process that has the segment open.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -24,7 +24,7 @@
  * admitted as were in it before: the word is the same, and the times are later.
  *
  * Readers look at the slot again after they have looked at cells; while the
- * word stands, the cells that it covers do not change, but for missing ones.
+ * word stands, the cells that it covers do not change, except for missing ones.
  *
  * A missing cell's time is rebuilt from the word, which has but its low bits. That
  * is right against a clock that was read after the word, and only then: to a

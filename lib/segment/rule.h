@@ -28,12 +28,12 @@
 #include "atomic.h"
 #include "when.h"
 
-/* BOUND: a reader starts over only when a writer published meanwhile; this many in one read is damage. */
+/* BOUND: a reader starts over only when a writer published during the read; this many in one read is damage. */
 #define RULE_RETRIES 1000
 
 struct rule_view {
 	uint64_t published;
-	struct layout_params params;        /* of which rule_load() fills all up to `flags` */
+	struct layout_params params;        /* rule_load() sets its members up to `flags` */
 };
 
 static inline uint64_t rule_version(const struct rule_view *view)

@@ -162,7 +162,7 @@ void segment_give(int fd, uint32_t uid, struct segment *segment)
 }
 
 /*
- * After a read or write that failed: is it to be tried again? A pipe that somebody
+ * After a read or write that failed: is it to be tried again? A pipe that another process
  * told not to wait is waited for here.
  */
 static int goes_on(int fd, short events)
@@ -303,7 +303,7 @@ int segment_unlink(const char *name)
 
 	if (unlink(path.text) == 0)
 		return 0;
-	return errno == EPERM ? -EACCES : -errno; /* how a sticky folder says that the file is somebody else's */
+	return errno == EPERM ? -EACCES : -errno; /* how a sticky folder says that the file belongs to another user */
 }
 
 int segment_moved(const char *name, uint64_t device, uint64_t inode)
@@ -442,7 +442,7 @@ void segment_yield(void)
 void segment_unlock(int lock)
 {
 	KEEP_ERRNO;
-	/* Not left to close(): a child that another thread forked meanwhile has the open file too. */
+	/* Not left to close(): a child that another thread forked since has the open file too. */
 	flock(lock, LOCK_UN);
 	close(lock);
 }

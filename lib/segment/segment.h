@@ -80,12 +80,12 @@ void segment_yield(void);
 void segment_unlock(int lock);
 
 /*
- * Reserve bytes of the file, all or none, and make it so long; those that were
+ * Reserve bytes of the file, all or none, and make it that long; those that were
  * reserved before stay as they are.
  */
 int segment_reserve_in(int fd, uint64_t offset, uint64_t size);
 int segment_reserve(const char *name, uint64_t device, uint64_t inode, uint64_t offset, uint64_t size);
-/* Make it somebody else's file, as far as we may: root may, others leave it as it is. */
+/* Give the file to another user, as far as this process may: root may, others leave it as it is. */
 void segment_give(int fd, uint32_t uid, struct segment *segment);
 
 /* All of `len` bytes, to or from where the file stands; *got is less than `len` only at its end. */

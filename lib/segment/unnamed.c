@@ -2,10 +2,10 @@
  * unnamed: see unnamed.h.
  *
  * Entries are never removed before the handle is closed, and the table is never
- * resized, so nobody ever waits for a grace period, and a forked child goes on with
+ * resized, so no process ever waits for a grace period, and a forked child goes on with
  * its copy. WHY NOT a read-side critical section around each look: there is nothing
  * that it would keep from being reclaimed; and a thread's first one registers it,
- * under a lock of liburcu's that a child may be born with, held by nobody.
+ * under a lock of liburcu's that a forked child may inherit locked, without a thread that releases it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -118,7 +118,7 @@ static int define(struct shmlimit *l, struct cds_lfht *known, struct unnamed_key
 		return -ERANGE;
 	snprintf(name, sizeof(name), "%c%" PRIu64 ":%" PRIu64 ":%" PRIu64, NAME_INTERNAL, key.capacity, key.count,
 	         key.period_s);
-	/* First: a rule that nobody can remember is not left behind. */
+	/* First: a rule that this process could not remember is not left behind. */
 	entry = malloc(sizeof(*entry));
 	if (entry == NULL)
 		return -ENOMEM;

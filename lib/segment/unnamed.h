@@ -4,7 +4,7 @@
  * other, under a name that no caller can give; here a process remembers which id
  * that was. The only file that knows liburcu: its hash table, of the flavour
  * that needs no registration of threads, is read without waiting while other
- * threads insert. Nothing of it can live in the segment, for it holds pointers.
+ * threads insert. It cannot be in the segment, since it holds pointers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,13 +14,13 @@
 #include "limiter.h"
 
 /*
- * The id of the rule, which is defined if nobody has yet, or -errno as
+ * The id of the rule, which is defined if it is new, or -errno as
  * shmlimit_rule_set() has it. Threads: safe. Cost, if known: a look-up in
  * process memory.
  */
 int unnamed_rule(struct shmlimit *l, uint64_t capacity, uint64_t count, uint64_t period_s);
 
-/* Give back what this process remembers. No thread may be in unnamed_rule(). */
+/* Free what this process remembers. No thread may be in unnamed_rule(). */
 void unnamed_forget(struct shmlimit *l);
 
 #endif

@@ -31,9 +31,9 @@
  * admitted in P. A lease is not carried, for what was spent of it would be back.
  *
  * Old views. A process that was stopped while the table grew works on O as if it
- * were the new table. It finds its key there, unfrozen: nobody has decided on
+ * were the new table. It finds its key there, unfrozen: no process has decided on
  * it in P yet, and its compare-and-swap comes before the freezing or fails. It
- * places a tentative slot: the freezer meets it, and nobody can commit it; or the
+ * places a tentative slot: the freezer meets it, and no process can commit it; or the
  * freezer was there before, and the look at the state before the commit shows that.
  * It meets what is frozen, or finds nothing: it looks at the state again.
  *

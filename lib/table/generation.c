@@ -41,7 +41,7 @@ static int learn(const struct shmlimit *l, uint64_t generation, uint64_t state, 
 	if ((load_again(&l->header->state) & ~STATE_OFF) != state || !is_good(l, offset, lines))
 		return 0;
 	slots = (unsigned char *)l->self->header + offset;
-	/* INVARIANT I7. ORDER: the file got so long before `state` was published; it never gets shorter. */
+	/* INVARIANT I7. ORDER: the file got this long before `state` was published; it never gets shorter. */
 	if (!segment_has(slots + layout_parts(lines, l->window_max, l->names_max).size - sizeof(uint64_t)))
 		return 0;
 	found[0] = (uint64_t)(uintptr_t)slots;

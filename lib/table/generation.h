@@ -13,7 +13,7 @@
  *
  * What a process learnt of a generation it keeps: offset and length were checked
  * against the mapping and the file, and stand in the handle, put there by one compare-and-swap
- * of both. So nobody waits for another thread that is about to learn the same,
+ * of both. So no thread waits for another one that is about to learn the same,
  * and no two readings of the header are ever mixed.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -26,7 +26,7 @@
 #include "atomic.h"
 #include "limiter.h"
 
-/* BOUND: a reader starts over only when the table grew meanwhile; this many in one read is damage. */
+/* BOUND: a reader starts over only when the table grew during the read; this many in one read is damage. */
 #define GENERATION_RETRIES 1000
 
 struct generation {

@@ -35,7 +35,7 @@
  *
  * Why reclaiming is exact. A full funnel says the same as none. It is taken by
  * swapping exactly the word that was seen full, and a funnel that was full
- * stays full until somebody takes from it, which changes the word.
+ * stays full until a caller takes from it, which changes the state word.
  *
  * What is not promised: two claims of different keys that find nothing but each
  * other's tentative slots may take them to and fro. Back-off ends it, and
@@ -195,11 +195,11 @@ static void survey(const struct shmlimit *l, const struct generation *tables, co
 
 static void give_up(const struct table_place *place)
 {
-	/* Ignoring failure: then somebody else freed or took it. */
+	/* Ignoring failure: then another process freed or took it. */
 	(void)slot_cas(place->slot, place->seen, 0, 0);
 }
 
-/* Step 2's look. True if the candidate may be committed; else it was freed, unless somebody else took it. */
+/* Step 2's look. True if the candidate may be committed; else it was freed, unless another process took it. */
 static int uncontested(const struct shmlimit *l, const struct table *t, const struct table_key *wanted,
                        const struct table_place *candidate)
 {
@@ -277,7 +277,7 @@ enum claim table_place(const struct shmlimit *l, const struct generation *tables
 	if (!uncontested(l, t, wanted, place))
 		return CLAIM_LOST;
 	/*
-	 * A rule that was changed meanwhile gets no slot of the old version: the writer's walk may have passed here.
+	 * A rule that was changed since gets no slot of the old version: the writer's walk may have passed here.
 	 * Nor does a key get one in a table that a larger one follows by now.
 	 */
 	/* I3. ORDER after the swap that placed the candidate, as the writer's walk after its publish(). */
@@ -398,7 +398,7 @@ static uint64_t clear(const struct shmlimit *l, int64_t rule, uint64_t fingerpri
 	struct generation tables;
 	uint64_t keys = 0;
 
-	/* BOUND: a second round means that the table grew meanwhile, or was left: a reset may do so without the lock. */
+	/* BOUND: a second round means that the table grew or was left in between: a reset may do so without the lock. */
 	for (int round = 0; round < RULE_RETRIES; round++) {
 		generation_read(l, &tables);
 		keys += clear_all(l, &tables.old, rule, fingerprint);
@@ -452,7 +452,7 @@ uint64_t table_forget(const struct shmlimit *l, const struct table_key *key)
 	struct generation tables;
 	uint64_t keys = 0;
 
-	/* BOUND: a second round means that the table grew meanwhile, or was left. */
+	/* BOUND: a second round means that the table grew or was left in between. */
 	for (int round = 0; round < RULE_RETRIES; round++) {
 		generation_read(l, &tables);
 		if (tables.old.slots != NULL)

@@ -80,7 +80,7 @@ static inline struct layout_slot *table_find(const struct table *t, struct table
 /* How an attempt to claim a slot ended. */
 enum claim {
 	CLAIM_DONE,                       /* the slot is the key's */
-	CLAIM_FOUND,                      /* somebody committed the key meanwhile, or changed the rule: look again */
+	CLAIM_FOUND,                      /* another process committed the key, or changed the rule: look again */
 	CLAIM_LOST,                       /* a compare-and-swap failed: wait a moment, look again */
 	CLAIM_NO_ROOM,                    /* no slot may be taken */
 };
@@ -128,7 +128,7 @@ int table_convert_slot(const struct shmlimit *l, const struct table *t, struct l
                        struct slot_seen seen, struct when when);
 
 /*
- * Walks are over the old table too, and over that first: what migrates meanwhile
+ * Walks are over the old table too, and over that first: what migrates during the walk
  * is met once at least. A carrier that read a slot there before the walk came by has
  * placed its tentative slot in the new table before the walk gets there, or
  * sees, having placed it, that the rule or the frozen slot was changed.

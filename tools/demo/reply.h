@@ -11,7 +11,7 @@
 
 /*
  * libmicrohttpd's access handler; `gate` is the struct gate to ask. The client
- * is who the query says (?client=alice), else the peer's address: a real
+ * is the one that the query names (?client=alice), else the peer's address: a real
  * service would take the name from what it has authenticated.
  */
 enum MHD_Result reply_to_request(void *gate, struct MHD_Connection *connection, const char *url,

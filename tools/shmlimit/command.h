@@ -251,13 +251,13 @@ struct rule_facts {
 
 int rule_find(struct shmlimit *limiter, const char *segment, const char *name, int *id);
 int rule_is_internal(const char *name);        /* made by a library: a throttle's, a host's share, the breaker */
-int rule_is_breaker(const char *name);         /* the circuit breaker of libshmlimit-global: nobody's decisions */
+int rule_is_breaker(const char *name);         /* the circuit breaker of libshmlimit-global: no decisions of users */
 int rule_breaker(struct shmlimit *limiter);    /* its id, or negative */
 void rule_counters_all(struct shmlimit *limiter, struct shmlimit_counters *out);      /* of all rules but that */
 int rule_read(struct shmlimit *limiter, int id, struct rule_facts *out);       /* 0 or -errno, silently */
 json_t *rule_json(const struct rule_facts *facts);
 
-/* decision.c: those that ask for a rule's tokens, or give them back, are the same but for one call. */
+/* decision.c: the commands that take or refund a rule's tokens differ in one call only. */
 typedef int decision_verb(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
                           uint64_t tokens, struct shmlimit_result *r);
 typedef int reservation_verb(struct shmlimit *limiter, int rule, const void *key, size_t key_len,

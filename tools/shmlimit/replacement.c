@@ -13,7 +13,7 @@
 
 #include "replacement.h"
 
-/* What a file is allowed that somebody makes by writing to it: mkstemp(3) gives its owner all there is. */
+/* The permissions of a file that a shell's redirection creates: mkstemp(3) grants them to the owner only. */
 static mode_t usual_mode(void)
 {
 	mode_t mask = umask(0);

@@ -96,7 +96,7 @@ final class GlobalLimiter
     }
 
     /**
-     * Take $cost tokens of the funnel that all hosts share; of a rule that is none of those, of this host's. An engine
+     * Take $cost tokens of the funnel that all hosts share; under a rule of another algorithm, of this host's. A backend
      * that says nothing is no error: the answer is then onFailure's.
      */
     public function take(string $rule, string $key, int $cost = 1): Result

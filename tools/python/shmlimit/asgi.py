@@ -1,7 +1,7 @@
 """The limits as ASGI middleware.
 
 A decision takes less than a microsecond and waits for nothing, so it is made where the event loop runs. Only a gate with an
-engine, which may wait for it, is asked in a thread.
+backend, which may wait for it, is asked in a thread.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

@@ -23,7 +23,7 @@ MAX_WAIT_S = 3600.0
 
 
 class RateLimited(Exception):
-    """The limit denies the call. `retry_after_s`: it fits after so long; None: never."""
+    """The limit denies the call. `retry_after_s`: the time after which it fits; None: never."""
 
     def __init__(self, rule: str, retry_after_s: float | None) -> None:
         super().__init__(rule, retry_after_s)

@@ -69,7 +69,7 @@ class Counters(BaseCache):
         if ttl_ns == 0:
             self.delete(key, version=version)
             return
-        # What other processes add meanwhile is seen in the answer, and taken away again. BOUND: they may go on for ever.
+        # What other processes add in between is seen in the answer, and taken away again. BOUND: they may go on for ever.
         count = self._count(key, version).value
         for _ in range(TRIES):
             count = self._count(key, version, stored - count, ttl_ns=ttl_ns, saturate=True, restart=True).value

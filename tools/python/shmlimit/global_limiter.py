@@ -1,4 +1,4 @@
-"""Limits that many hosts share, through an engine: shmlimit_global(3).
+"""Limits that many hosts share, through a Redis or Valkey server: shmlimit_global(3).
 
 SPDX-License-Identifier: BSD-2-Clause
 """

@@ -37,7 +37,7 @@ struct service {
 	int notify;            /* a socket to the service manager; -1: there is none */
 	struct sockaddr_un to;
 	socklen_t to_len;
-	int told;              /* the state that it was told: 0 nothing, 1 waits, 2 serves */
+	int told;              /* the state that was reported: 0 none, 1 waits, 2 serves */
 	time_t looked;
 	int status;
 };

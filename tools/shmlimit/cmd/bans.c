@@ -55,7 +55,7 @@ static int print_bans(struct shmlimit *limiter, int rule, int json)
 	return status;
 }
 
-/* While there is no rule nobody is banned. */
+/* While there is no rule no key is banned. */
 static int run(const struct call *call)
 {
 	const char *rule = call->option[RULE] != NULL ? call->option[RULE] : BAN_RULE;

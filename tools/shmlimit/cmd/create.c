@@ -55,7 +55,7 @@ static int run(const struct call *call)
 	}
 	if (status != STATUS_OK)
 		return status;
-	/* WHY NOT look first: another process may make it meanwhile. */
+	/* WHY NOT look first: another process may create it in between. */
 	error = shmlimit_create(call->operand[0], &o, NULL);
 	if (error == -EEXIST && call->option[IF_MISSING] != NULL)
 		return keep(call, &o);

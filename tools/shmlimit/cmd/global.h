@@ -1,5 +1,5 @@
 /*
- * global.h: what the commands share that ask an engine for a funnel of all hosts.
+ * global.h: what the commands share that ask a backend for a funnel of all hosts.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -33,14 +33,14 @@ struct global_call {
 };
 
 /*
- * Read the options of all, open segment and engine, find the rule. `o` has what
+ * Read the common options, open the segment and the backend, and find the rule. `o` has what
  * the command itself was told. Returns a status; *g is to be closed if that is
  * STATUS_OK.
  */
 int global_open(struct global_call *g, const struct call *call, struct shmlimit_global_options *o);
 void global_close(struct global_call *g);
 
-/* The status of what the library returned, said if nobody has yet. */
+/* The exit status for what the library returned; prints a message if there was none yet. */
 int global_status(const struct global_call *g, int error);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * global_inspect.c: shmlimit global inspect: what an engine has of one key, and
+ * global_inspect.c: shmlimit global inspect: what a backend has of one key, and
  * what this host has leased of it.
  *
  * SPDX-License-Identifier: BSD-2-Clause

@@ -1,5 +1,5 @@
 /*
- * global_ping.c: shmlimit global ping: is there an engine, and what is it?
+ * global_ping.c: shmlimit global ping: is there a backend, and what is it?
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

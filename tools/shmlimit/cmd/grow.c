@@ -23,7 +23,7 @@ static const struct command_option options[] = {
 /* What is left in the old table. */
 struct rest {
 	uint64_t keys;
-	uint64_t until_ns;                /* the last of them is full in so long */
+	uint64_t until_ns;                /* the last of them is full after this time */
 };
 
 static struct rest rest_of(struct shmlimit *limiter)
@@ -89,7 +89,7 @@ static int finish(struct shmlimit *limiter, int wait)
 	while (wait && error == -EALREADY) {
 		uint64_t until_ns = rest_of(limiter).until_ns;
 
-		/* It may be over earlier than that: somebody asks, gives back, resets. */
+		/* It may be over earlier than that: a process asks, refunds or resets. */
 		sleep_ns(until_ns < SECOND_NS ? until_ns + 1 : SECOND_NS);
 		error = shmlimit_grow(limiter, 0);
 	}

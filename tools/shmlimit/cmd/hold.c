@@ -19,7 +19,7 @@
 #define STATUS_SIGNAL 128
 
 #define MS UINT64_C(1000000)
-/* A place that is left wakes nobody: while one is waited for, it is asked for this often. */
+/* A place that is left wakes no process: while the command waits for a place, it asks this often. */
 #define ASK_AGAIN_NS (20 * MS)
 /* A place is renewed when a third of its period is over, so that two renewals may be late. */
 #define RENEWALS 3
@@ -60,7 +60,7 @@ static void leave(const struct holder *h)
 
 /* ---- Signals ---- */
 
-/* Those that would end the process, but for those that its parent made it ignore, as nohup does; and of its child. */
+/* Those that would end the process, except those that its parent made it ignore, as nohup does; and SIGCHLD. */
 static void block_signals(struct holder *h)
 {
 	static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
@@ -118,7 +118,7 @@ static uint64_t renewal_ns(const struct holder *h)
 	return rule.period_ns / RENEWALS + 1;
 }
 
-/* Renews until the child has ended; hands on what somebody sent to this process alone. Returns the exit status. */
+/* Renews until the child has ended; forwards signals that were sent to this process alone. Returns the exit status. */
 static int watch(struct holder *h, pid_t child)
 {
 	siginfo_t info;

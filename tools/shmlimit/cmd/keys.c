@@ -48,7 +48,7 @@ static void put_line(struct slot_out *out, const struct live_slot *slot)
 	out_text(out, duration_text(text, slot->reset_after_ns));
 }
 
-/* Ends when nobody reads any more, as a pipe to head(1) does; main() has the message. */
+/* Ends when the reader has closed the pipe, as head(1) does; main() has the message. */
 static int print_slot(void *context, const struct live_slot *slot)
 {
 	struct list *list = context;

@@ -59,7 +59,7 @@ static void add(struct output to, const char *name)
 	struct shmlimit *limiter;
 	int error = segment_try(name, SHMLIMIT_READ_ONLY | SHMLIMIT_TRUSTED_OWNER, &limiter);
 
-	if (error == -ENOENT || error == -EMEDIUMTYPE)         /* gone meanwhile, or never ours */
+	if (error == -ENOENT || error == -EMEDIUMTYPE)         /* it is gone by now, or was never a segment */
 		return;
 	if (error < 0) {
 		add_closed(to, name, error);

@@ -34,7 +34,7 @@ void out_key(struct slot_out *out, const struct live_slot *slot);      /* "#" an
 /* Print the buffer if it holds more bytes than that: called after each line, and with 0 after the last one. */
 void out_flush(struct slot_out *out, size_t above);
 
-const char *out_rule_name(struct slot_out *out, int rule);     /* "": the rule was removed meanwhile */
+const char *out_rule_name(struct slot_out *out, int rule);     /* "": the rule was removed since */
 void out_slot_json(struct slot_out *out, const struct live_slot *slot);        /* an object, on one line */
 
 unsigned digits_of(uint64_t number);

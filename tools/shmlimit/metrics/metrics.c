@@ -19,7 +19,7 @@ static const struct command_option options[] = {
 	{ 0 },
 };
 
-/* A rule whose name is another one behind its counters changed hands meanwhile: they may be anybody's. */
+/* If the name differs after the counters were read, the id went to another rule: they may be of either. */
 static int read_rule(struct shmlimit *limiter, int id, struct metrics_rule *out)
 {
 	char again[SHMLIMIT_RULE_NAME_MAX + 1];
@@ -109,7 +109,7 @@ static int collect_all(struct metrics *m, int *left_out)
 		struct shmlimit *limiter = NULL;
 
 		error = segment_try(name, SHMLIMIT_READ_ONLY | SHMLIMIT_TRUSTED_OWNER, &limiter);
-		if (error == -ENOENT || error == -EMEDIUMTYPE)         /* gone meanwhile, or never ours */
+		if (error == -ENOENT || error == -EMEDIUMTYPE)         /* it is gone by now, or was never a segment */
 			continue;
 		if (error == -EPERM) {
 			*left_out = fail_segment(name, error);

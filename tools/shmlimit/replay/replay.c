@@ -1,7 +1,7 @@
 /*
  * replay.c: shmlimit replay: what limits would have done to the requests of a
  * log. They are decided by the library itself, at the log's times, in segments
- * that nobody else sees.
+ * that no other process sees.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

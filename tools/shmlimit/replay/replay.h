@@ -53,7 +53,7 @@ struct replay_key {
 	} of_rule[];
 };
 
-/* replay_steps.c: how many when. A step is so long that all of the time fits. */
+/* replay_steps.c: how many when. Steps are as long as needed for all of the time to fit. */
 #define STEPS 512u
 
 struct replay_steps {

@@ -1,5 +1,5 @@
 /*
- * plan.c: what has to be done to a segment, for it to be as a file wants it.
+ * plan.c: the changes that make a segment what a file describes.
  * All of the file is checked before anything is changed; what is shown is the
  * plan, and what is done is what was shown.
  *

@@ -22,7 +22,7 @@ int rule_is_internal(const char *name)
 	return name[0] == '~';
 }
 
-/* libshmlimit-global's: its keys are engines, and its decisions are about calls to them. */
+/* libshmlimit-global's: its keys are backends, and its decisions are about calls to them. */
 #define BREAKER "~engine"
 
 int rule_is_breaker(const char *name)

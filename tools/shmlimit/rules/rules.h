@@ -1,5 +1,5 @@
 /*
- * rules.h: rules as somebody wants them, on the command line or in a file.
+ * rules.h: rules as a user gives them, on the command line or in a file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -48,12 +48,12 @@ struct rules_file {
  */
 int rules_file_read(const char *path, struct rules_file *file);
 
-/* plan.c: what has to be done to a segment, for it to be as a file wants it. */
+/* plan.c: the changes that make a segment what a file describes. */
 enum {
 	PLAN_PRUNE = 1,        /* rules that are not in the file have to go */
 	PLAN_CREATE = 2,       /* a segment that is missing is to be made */
 	PLAN_JSON = 8,         /* it is shown as JSON, an object on a line */
-	PLAN_TRUSTED = 4,      /* nobody has named the segment: its owner must be trusted */
+	PLAN_TRUSTED = 4,      /* the user has not named the segment: its owner must be trusted */
 };
 
 struct plan {

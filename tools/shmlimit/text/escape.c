@@ -1,6 +1,6 @@
 /*
  * escape.c: bytes of any origin as text. Names, keys, paths and what files hold
- * are somebody else's bytes. A terminal acts on control characters: those of
+ * are bytes of other users. A terminal acts on control characters: those of
  * ASCII, and U+0080 to U+009F, of which U+009B begins what ESC [ begins.
  *
  * SPDX-License-Identifier: BSD-2-Clause

@@ -247,7 +247,7 @@ static VALUE limiter_enter(VALUE self, VALUE rule, VALUE key_value)
 	return rb_assoc_new(UINT2NUM(hold.cell), ULL2NUM(hold.value));
 }
 
-/* A place that ended meanwhile is false; else what it is now. */
+/* False if the place has ended; else what it is now. */
 static VALUE place_of(int error, const struct shmlimit_hold *hold, VALUE rule)
 {
 	if (error == -ETIME)

@@ -2,7 +2,7 @@
  * gate: Shmlimit::Gate, the limits of a request in one call (shmlimit_gate.h).
  *
  * The GVL is released for the first call of a process, which may wait to create what is missing, and, where the spec
- * has an engine, for each call. A report can come while the library holds its lock, and Ruby code may give the GVL to
+ * names a backend, for each call. A report can come while the library holds its lock, and Ruby code may give the GVL to
  * a thread that waits for that lock. So reports are queued, and passed on when the call has returned.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -161,7 +161,7 @@ static void pass_reports(struct gate *g)
 	}
 }
 
-/* An engine= that stands outside of a comment; one in a quoted value costs a little time, and nothing else. */
+/* engine= outside of a comment; one in a quoted value costs a little time, and nothing else. */
 static int has_engine(const char *spec)
 {
 	return strstr(spec, "engine=") != NULL;
