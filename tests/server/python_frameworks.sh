@@ -62,10 +62,33 @@ flask() {
 	    return "hello"
 	END
 }
+# uWSGI loads the application in the master, and forks.
+uwsgi_listening() { grep -q 'spawned uWSGI worker 4' "$TMP/log" && [ "$(codes "$url/absent")" = 404 ]; }
+respawned() { grep -q 'Respawned uWSGI worker' "$TMP/log"; }
+uwsgi_exactly() {
+	what="Flask-Limiter under uWSGI"
+	command -v uwsgi >/dev/null || { ok 0 "$what # SKIP no uwsgi"; return; }
+	: >"$TMP/log"
+	timeout 300 uwsgi --plugin python3 --http-socket 127.0.0.1:0 --master --die-on-term --processes 4 --disable-logging \
+		--chdir "$TMP" --module fixed:app >"$TMP/log" 2>&1 &
+	server=$!
+	servers="$servers $server"
+	within grep -q 'port auto-assigned' "$TMP/log"
+	url=http://127.0.0.1:$(sed -n 's/.*TCP address 127.0.0.1:\([0-9]*\) (port auto-assigned).*/\1/p' "$TMP/log")
+	within uwsgi_listening || { diag "$(cat "$TMP/log")"; exit 1; }
+	crowd "$url/?[1-30]" >"$TMP/codes"
+	kill -KILL "$(sed -n 's/spawned uWSGI worker 1 (pid: \([0-9]*\).*/\1/p' "$TMP/log")"
+	within respawned
+	ok $? "$what: a worker that is killed is replaced"
+	crowd "$url/?[1-70]" >>"$TMP/codes"
+	is "$(count 200) $(count 429)" "60 40" "$what: four workers and the successor of one admit exactly the limit"
+	ends
+}
 what="Flask-Limiter, fixed window"
 if has flask_limiter; then
 	flask "shmlimit://$SEGMENT" fixed-window >"$TMP/fixed.py"
 	exactly fixed sync
+	uwsgi_exactly
 	what="Flask-Limiter, funnel"
 	flask "shmlimit://$SEGMENT" funnel >"$TMP/funnel.py"
 	start funnel sync

@@ -1,7 +1,7 @@
 /*
  * _native: the calls that are made for each request, without ctypes. It is built where pip finds a compiler and Python's
- * headers, over the limited API, so one file serves Python 3.10 and later; without it limiter.py and _c_gate.py do the
- * same by ctypes, some ten times slower.
+ * headers, over the limited API, so one file serves Python 3.10 and later (3.9 gets one of its own); without it limiter.py
+ * and _c_gate.py do the same by ctypes, some ten times slower.
  *
  * It needs neither the libraries nor their headers: bind() gets the addresses that ctypes has found. Decisions on a limiter
  * leave whatever is not plain, and every error, to limiter.py: they then return None, and have taken nothing.
