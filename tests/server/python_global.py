@@ -5,11 +5,15 @@ SPDX-License-Identifier: BSD-2-Clause
 
 import asyncio
 import errno
+import json
 import logging
 import os
+import signal
 import socket
+import subprocess
 import sys
 import threading
+import time
 import unittest
 
 import shmlimit
@@ -18,6 +22,7 @@ from shmlimit import Algorithm, Engine, Error, Gate, GlobalLimiter, Limit, Limit
 SEGMENT = os.environ["SEGMENT"]
 TMP = os.environ["TMP"]
 URL = os.environ["ENGINE"]
+ENGINE_PID = int(os.environ["ENGINE_PID"])
 NOBODY = f"unix://{TMP}/nobody"
 S = 10**9
 
@@ -287,3 +292,97 @@ class GateLaws(unittest.TestCase):
             server.setblocking(False)
             asyncio.run(requests(self.gate("there", engine=f"unix://{TMP}/hangs"), self.gate("here")))
         self.assertEqual(decided, ["passed", "rejected"])
+
+
+class AgentLaws(unittest.TestCase):
+    """A host with an agent. While the server stands still, requests that need it wait, and hold nothing up."""
+
+    def setUp(self):
+        self.addCleanup(shmlimit.destroy, SEGMENT)
+        self.limiter = Limiter.create(SEGMENT, slots=64, window_max=8)
+        self.addCleanup(self.limiter.close)
+        self.limiter.rule_set("there", lease(2))
+        self.limiter.rule_set("here", Rule(9, 1, 86400 * S))
+        self.limiter.rule_set("places", Rule(8, 0, 86400 * S, algorithm=Algorithm.HOLD))
+        options = ["--deadline", "10s", "--lease", "10s"]
+        self.agent = subprocess.Popen(["shmlimit", "agent", SEGMENT, URL, *options], stderr=subprocess.DEVNULL)
+        self.addCleanup(self.end)
+        while not self.status()["serving"] or self.status()["connections"] != 1:
+            time.sleep(0.01)
+        limits = [Limit(rule, user) for rule in ("here", "there", "places")]
+        self.gate = Gate(SEGMENT, limits, deadline_ms=10000, engine=URL)
+        self.local = Gate(SEGMENT, limits[:1])
+
+    def end(self):
+        self.agent.terminate()
+        self.agent.wait()
+
+    def status(self):
+        command = ["shmlimit", "global", "status", SEGMENT, "--json"]
+        return json.loads(subprocess.run(command, stdout=subprocess.PIPE).stdout)  # it fails where there is no agent
+
+    def left(self, name):
+        return [self.limiter.peek(rule, name).remaining for rule in ("here", "places")]
+
+    async def request(self, name):
+        async def app(*_):
+            pass
+
+        scope = {"type": "http", "method": "GET", "user": name}
+        await asgi.Middleware(app, self.gate)(scope, None, app)
+        return scope["shmlimit.status"]
+
+    async def waiting(self, n):
+        while self.status()["waiting"] != n:
+            await asyncio.sleep(0.001)
+
+    def still(self):
+        os.kill(ENGINE_PID, signal.SIGSTOP)
+        self.addCleanup(os.kill, ENGINE_PID, signal.SIGCONT)
+
+    def test_awaits(self):
+        """asyncio: requests await the agent without a thread, and others are decided meanwhile"""
+
+        async def main():
+            self.still()
+            tasks = [asyncio.create_task(self.request(name)) for name in ("a", "b", "b", "b")]
+            await self.waiting(2)
+            self.assertEqual(threading.active_count(), 1)
+            self.assertEqual(self.local.ask({"user": "a"}).status, "passed")
+            self.assertEqual([task.done() for task in tasks], [False] * 4)
+            os.kill(ENGINE_PID, signal.SIGCONT)
+            return await asyncio.gather(*tasks)
+
+        self.assertEqual(sorted(asyncio.run(main())), ["passed", "passed", "passed", "rejected"])
+        self.assertEqual(self.left("b"), [7, 8])
+
+    def test_cancelled(self):
+        """asyncio: a task that is cancelled while it awaits the agent takes nothing"""
+
+        async def main():
+            self.still()
+            task = asyncio.create_task(self.request("c"))
+            await self.waiting(1)
+            self.assertEqual(self.left("c"), [8, 7])
+            task.cancel()
+            await asyncio.wait([task])
+            self.assertTrue(task.cancelled())
+            self.assertEqual(self.left("c"), [9, 8])
+            os.kill(ENGINE_PID, signal.SIGCONT)
+            return [await self.request("c") for _ in range(3)]
+
+        self.assertEqual(asyncio.run(main()), ["passed", "passed", "rejected"])
+
+    def test_agent_ends(self):
+        """asyncio: a request whose agent ends is asked for by a thread"""
+
+        async def main():
+            self.still()
+            task = asyncio.create_task(self.request("d"))
+            await self.waiting(1)
+            self.end()
+            os.kill(ENGINE_PID, signal.SIGCONT)
+            return await task
+
+        self.assertEqual(asyncio.run(main()), "passed")
+        self.assertEqual(self.left("d"), [8, 8])

@@ -10,4 +10,4 @@
 need_engine
 start_engine
 export TMP
-ENGINE=$engine_url unittests python_global
+ENGINE=$engine_url ENGINE_PID=$engine unittests python_global

@@ -5,6 +5,7 @@ SPDX-License-Identifier: BSD-2-Clause
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from . import _c
 
 SONAME = "libshmlimit-gate.so.0"
 FIELDS_MAX = 36
+PENDING = 2
+"""SHMLIMIT_GATE_PENDING."""
 BUFFER = 6784
 OUTCOMES = ("unlimited", "passed", "rejected", "rejected-dry-run", "failed")
 """In the order of SHMLIMIT_GATE_UNLIMITED and so on."""
@@ -90,6 +93,9 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "gate_attach": (c_int, [c_void_p]),
     "gate_ask": (c_int, [c_void_p, POINTER(Key), c_size_t, POINTER(Answer)]),
     "gate_enter": (c_int, [c_void_p, POINTER(Key), c_size_t, POINTER(Answer), POINTER(Held)]),
+    "gate_begin": (c_int, [c_void_p, POINTER(Key), c_size_t, POINTER(Answer), POINTER(Held), POINTER(c_void_p)]),
+    "gate_poll": (c_int, [c_void_p, c_void_p, POINTER(Answer), POINTER(Held)]),
+    "gate_cancel": (None, [c_void_p, c_void_p, POINTER(Held)]),
     "gate_leave": (c_int, [c_void_p, POINTER(Key), c_size_t, POINTER(Held)]),
 }
 
@@ -118,8 +124,8 @@ def _cost(cost: int | Callable[[Any], int], request: Any) -> int:
 
 
 def ask(
-    handle: int, limits: tuple[tuple[Any, Any], ...], request: Any, as_bytes: bool, waits: bool, enters: bool, /
-) -> Raw:
+    handle: int, limits: tuple[tuple[Any, Any], ...], request: Any, as_bytes: bool, waits: bool, enters: bool | None, /
+) -> Any:
     """Ask the gate, as _native.ask() does."""
     keys, n = (Key * len(limits))(), 0
     for i, (key_of, cost) in enumerate(limits):
@@ -129,18 +135,29 @@ def ask(
             encoded = _key(key)
             keys[n].limit, keys[n].length, keys[n].bytes, keys[n].cost = i, len(encoded), encoded, tokens
             n += 1
-    buffer = ctypes.create_string_buffer(BUFFER)
-    answer = Answer(ctypes.sizeof(Answer), BUFFER, ctypes.cast(buffer, c_char_p))
-    held = Held(ctypes.sizeof(Held))
-    if enters:
+    (answer, _buffer), held, pending = _answer(), Held(ctypes.sizeof(Held)), c_void_p()
+    if enters is None:
+        error = load().gate_begin(handle, keys, n, ctypes.byref(answer), ctypes.byref(held), ctypes.byref(pending))
+    elif enters:
         error = load().gate_enter(handle, keys, n, ctypes.byref(answer), ctypes.byref(held))
     else:
         error = load().gate_ask(handle, keys, n, ctypes.byref(answer))
     if error < 0:
         raise OSError(-error, os.strerror(-error))
+    if pending:
+        return pending.value, answer.retry_after_ns, (keys, n, held)
+    return _raw(answer, as_bytes, (keys, n, held) if held.count else None)
+
+
+def _answer() -> tuple[Answer, Any]:
+    """One with its buffer, which must live as long."""
+    buffer = ctypes.create_string_buffer(BUFFER)
+    return Answer(ctypes.sizeof(Answer), BUFFER, ctypes.cast(buffer, c_char_p)), buffer
+
+
+def _raw(answer: Answer, as_bytes: bool, places: Any) -> Raw:
     told: list[tuple[Any, Any]] = [(field.name, field.value) for field in answer.fields[: answer.field_count]]
     fields = [(name.lower(), value) if as_bytes else (name.decode(), value.decode()) for name, value in told]
-    places = (keys, n, held) if held.count else None
     return OUTCOMES[answer.outcome], answer.status, fields, answer.retry_after_ns, answer.remaining, places
 
 
@@ -150,3 +167,57 @@ def leave(handle: int, places: Any, /) -> None:
     error = load().gate_leave(handle, keys, n, ctypes.byref(held))
     if error < 0:
         raise OSError(-error, os.strerror(-error))
+
+
+class Pending:
+    """A request that the host's agent is asked for: what ask() or _native.ask() returned when it had begun."""
+
+    def __init__(self, handle: int, begun: tuple[int, int, Any], as_bytes: bool) -> None:
+        self._handle, self._as_bytes = handle, as_bytes
+        self._pending: int | None
+        self._pending, self._poll_ns, self._places = begun
+        self._native = isinstance(self._places[0], bytes)
+        self._held = Held.from_buffer_copy(self._places[0]) if self._native else self._places[2]
+
+    def poll(self) -> Raw | None:
+        """The answer, or None while there is none. BlockingIOError: there is no agent any longer."""
+        answer, _buffer = _answer()
+        error = load().gate_poll(self._handle, self._pending, ctypes.byref(answer), ctypes.byref(self._held))
+        if error == PENDING:
+            self._poll_ns = answer.retry_after_ns
+            return None
+        self._pending = None
+        if error < 0:
+            raise OSError(-error, os.strerror(-error))
+        places = (bytes(self._held), *self._places[1:]) if self._native else self._places
+        return _raw(answer, self._as_bytes, places if self._held.count else None)
+
+    def cancel(self) -> None:
+        """Give back what was taken, and leave the places. Does nothing for a request that was decided."""
+        if self._pending is None:
+            return
+        load().gate_cancel(self._handle, self._pending, ctypes.byref(self._held))
+        self._pending = None
+        if self._held.count:
+            leave(self._handle, (*self._keys(), self._held))
+
+    def _keys(self) -> tuple[Any, int]:
+        if not self._native:
+            return self._places[0], self._places[1]
+        n = len(self._places) // 2
+        keys = (Key * n)()
+        for i in range(n):
+            limit, encoded = self._places[1 + 2 * i : 3 + 2 * i]
+            keys[i].limit, keys[i].length, keys[i].bytes = limit, len(encoded), encoded
+        return keys, n
+
+    async def wait(self) -> Raw:
+        """In asyncio. A task that is cancelled takes nothing."""
+        try:
+            while True:
+                await asyncio.sleep(self._poll_ns / 1e9)
+                answer = self.poll()
+                if answer is not None:
+                    return answer
+        finally:
+            self.cancel()

@@ -91,6 +91,8 @@ struct functions {
 	             uint32_t flags, struct count *out);
 	int (*gate_ask)(void *gate, const struct gate_key *keys, size_t n, struct gate_answer *out);
 	int (*gate_enter)(void *gate, const struct gate_key *keys, size_t n, struct gate_answer *out, struct gate_held *held);
+	int (*gate_begin)(void *gate, const struct gate_key *keys, size_t n, struct gate_answer *out, struct gate_held *held,
+	                  void **pending);
 	int (*gate_leave)(void *gate, const struct gate_key *keys, size_t n, struct gate_held *held);
 	int (*gate_attach)(void *gate);
 	void (*gate_report)(void *gate, void (*report)(void *arg, int bad, const char *text), void *arg);
@@ -472,14 +474,11 @@ static PyObject *make_fields(const struct state *s, const struct gate_answer *an
 	return fields;
 }
 
-/* What leave() needs: the bytes of `held`, and each limit with its key. None if there are no places. */
+/* What leave() needs: the bytes of `held`, and each limit with its key. */
 static PyObject *make_places(const struct gate_held *held, const struct gate_key *keys, Py_ssize_t n)
 {
-	PyObject *made;
+	PyObject *made = PyTuple_New(1 + 2 * n);
 
-	if (held->count == 0)
-		return shared(Py_None);
-	made = PyTuple_New(1 + 2 * n);
 	for (Py_ssize_t i = 0; made != NULL && i < 1 + 2 * n; i++) {
 		const struct gate_key *key = &keys[(i - 1) / 2];
 		PyObject *part = i == 0     ? PyBytes_FromStringAndSize((const char *)held, sizeof(*held)) :
@@ -524,7 +523,29 @@ static PyObject *raise(int error)
 	return PyErr_SetFromErrno(PyExc_OSError);
 }
 
-/* ask(gate, limits, request, as_bytes, waits, enters): (outcome, status, fields, retry_after_ns, remaining, places) */
+/* A request that the host's agent is asked for: (pending, poll_ns, places). */
+static PyObject *make_pending(void *pending, const struct gate_answer *answer, PyObject *places)
+{
+	PyObject *made = places == NULL ? NULL : PyTuple_New(3), *address = PyLong_FromVoidPtr(pending);
+	PyObject *poll_ns = PyLong_FromUnsignedLongLong(answer->retry_after_ns);
+
+	if (made == NULL || address == NULL || poll_ns == NULL) {
+		Py_XDECREF(places);
+		Py_XDECREF(made);
+		Py_XDECREF(address);
+		Py_XDECREF(poll_ns);
+		return NULL;
+	}
+	PyTuple_SetItem(made, 0, address);
+	PyTuple_SetItem(made, 1, poll_ns);
+	PyTuple_SetItem(made, 2, places);
+	return made;
+}
+
+/*
+ * ask(gate, limits, request, as_bytes, waits, enters): (outcome, status, fields, retry_after_ns, remaining, places).
+ * enters None: begin, which may return what make_pending() does.
+ */
 static PyObject *ask(PyObject *module, PyObject *const *args, Py_ssize_t n)
 {
 	const struct state *s = PyModule_GetState(module);
@@ -533,8 +554,8 @@ static PyObject *ask(PyObject *module, PyObject *const *args, Py_ssize_t n)
 	struct gate_key keys[REQUESTS_MAX];
 	struct gate_answer answer;
 	PyObject *objects[REQUESTS_MAX], *made, *places;
+	void *gate, *pending = NULL;
 	int count, error;
-	void *gate;
 
 	if (n != 6 || s->f.gate_ask == NULL || !PyLong_Check(args[0]) || !PyTuple_Check(args[1])) {
 		PyErr_SetString(PyExc_TypeError, "ask(gate, limits, request, as_bytes, waits, enters)");
@@ -547,7 +568,8 @@ static PyObject *ask(PyObject *module, PyObject *const *args, Py_ssize_t n)
 	answer.struct_size = sizeof(answer);
 	answer.buffer = buffer;
 	answer.buffer_size = sizeof(buffer);
-#define ASK (args[5] == Py_True ? s->f.gate_enter(gate, keys, (size_t)count, &answer, &held) : \
+#define ASK (args[5] == Py_None ? s->f.gate_begin(gate, keys, (size_t)count, &answer, &held, &pending) : \
+	     args[5] == Py_True ? s->f.gate_enter(gate, keys, (size_t)count, &answer, &held) : \
 	                          s->f.gate_ask(gate, keys, (size_t)count, &answer))
 	if (args[4] == Py_True) {
 		Py_BEGIN_ALLOW_THREADS
@@ -561,8 +583,11 @@ static PyObject *ask(PyObject *module, PyObject *const *args, Py_ssize_t n)
 		log_lines(s);
 	if (error < 0) {
 		made = raise(error);
+	} else if (pending != NULL) {
+		/* Without memory the request is forgotten, as that of a process that was killed. */
+		made = make_pending(pending, &answer, make_places(&held, keys, count));
 	} else {
-		places = make_places(&held, keys, count);
+		places = held.count == 0 ? shared(Py_None) : make_places(&held, keys, count);
 		made = make_gate_answer(s, &answer, args[3] == Py_True, places);
 		if (made == NULL)
 			(void)s->f.gate_leave(gate, keys, (size_t)count, &held);

@@ -1,14 +1,13 @@
 """The limits as ASGI middleware.
 
-A decision takes less than a microsecond and waits for nothing, so it is made where the event loop runs. Only a gate with an
-backend, which may wait for it, is asked in a thread.
+A decision takes less than a microsecond and waits for nothing, so it is made where the event loop runs. Of a gate with
+a backend, a request that needs the host's agent awaits its answer; without an agent, a thread waits for the backend.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
@@ -74,7 +73,7 @@ class Middleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return await self.app(scope, receive, send)
-        answer = await asyncio.to_thread(self._enter, scope, True) if self.gate.waits else self._enter(scope, True)
+        answer = await self.gate.enter_async(scope, True) if self.gate.waits else self._enter(scope, True)
         outcome, refusal, fields, _, _, places = answer
         scope["shmlimit.status"] = outcome
         if refusal:

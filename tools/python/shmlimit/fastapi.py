@@ -8,14 +8,13 @@
 SPDX-License-Identifier: BSD-2-Clause
 """
 
-import asyncio
 import os
 from collections.abc import Callable
 from typing import Any, Optional, Union
 
 from fastapi import HTTPException, Request, Response
 
-from .gate import Gate, Limit, is_address, status_line
+from .gate import Answer, Gate, Limit, is_address, status_line
 from .limiter import Algorithm
 from .rate import parse
 from .shared import rule_name
@@ -50,8 +49,7 @@ class RateLimit:
 
     # WHY NOT annotations as text: FastAPI cannot resolve those of an object's method.
     async def __call__(self, request: Request, response: Response) -> None:
-        ask = self.gate.ask
-        answer = await asyncio.to_thread(ask, request) if self.gate.waits else ask(request)
+        answer = Answer(*await self.gate.enter_async(request)) if self.gate.waits else self.gate.ask(request)
         if answer.refusal:
             raise HTTPException(answer.refusal, status_line(answer.refusal)[4:], headers=dict(answer.fields))
         for name, value in answer.fields:

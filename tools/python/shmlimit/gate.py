@@ -5,6 +5,7 @@ SPDX-License-Identifier: BSD-2-Clause
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import errno
 from collections.abc import Callable, Sequence
@@ -130,8 +131,8 @@ class Gate:
         words += ["x_fields"] * x_fields + ["dry_run"] * dry_run
         self._limits = tuple((limit.key, limit.cost) for limit in limits)
         self.waits = engine is not None
-        """A request may wait for the backend, so asyncio asks in a thread."""
-        self._ask: Callable[[int, tuple[tuple[Any, Any], ...], Any, bool, bool, bool], Raw]
+        """A request may wait for the backend, so asyncio uses enter_async()."""
+        self._ask: Callable[[int, tuple[tuple[Any, Any], ...], Any, bool, bool, bool | None], Any]
         self._leave: Callable[[int, Any], None]
         if not _c.available:
             memory = Memory([limit.rate for limit in limits], [0 if dry_run else int(status)] * len(limits))
@@ -186,7 +187,22 @@ class Gate:
 
     def enter_fast(self, request: Any, as_bytes: bool = False) -> Raw:
         """What enter() answers as a plain tuple; as_bytes: with fields as ASGI has them."""
-        return self._ask(self._handle, self._limits, request, as_bytes, self.waits, True)
+        answer: Raw = self._ask(self._handle, self._limits, request, as_bytes, self.waits, True)
+        return answer
+
+    async def enter_async(self, request: Any, as_bytes: bool = False) -> Raw:
+        """As enter_fast(), in asyncio: while the host's agent asks the backend, other tasks run. Without an agent a thread waits
+        for the backend. A task that is cancelled meanwhile takes nothing."""
+        if not self.waits:
+            return self.enter_fast(request, as_bytes)
+        try:
+            answer = self._ask(self._handle, self._limits, request, as_bytes, True, None)
+            if len(answer) == 3:
+                answer = await _c_gate.Pending(self._handle, answer, as_bytes).wait()
+        except BlockingIOError:
+            answer = await asyncio.to_thread(self.enter_fast, request, as_bytes)
+        raw: Raw = answer
+        return raw
 
     def leave(self, places: Any) -> None:
         """Leave the places of an answer, when its request has ended. None is allowed."""

@@ -129,11 +129,12 @@ def _bind() -> ModuleType | None:
     try:
         from . import _native
 
-        libraries = [library] * 4 + [_c_gate.load()] * 5
+        gate = _c_gate.load()
     except (ImportError, OSError):
         return None
-    names = ("rule_find", "take", "peek", "count", "gate_ask", "gate_enter", "gate_leave", "gate_attach", "gate_report")
-    functions = [getattr(one, name) for one, name in zip(libraries, names)]
+    functions = [getattr(library, name) for name in ("rule_find", "take", "peek", "count")]
+    names = ("ask", "enter", "begin", "leave", "attach", "report")
+    functions += [getattr(gate, f"gate_{name}") for name in names]
     addresses = tuple(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions)
     _native.bind(addresses, Result, Count, _c_gate.OUTCOMES, _log_line)
     return _native

@@ -68,7 +68,7 @@ class Memory:
         self._ends: dict[tuple[int, Any], list[int]] = {}
 
     def ask(
-        self, _handle: int, limits: tuple[tuple[Any, Any], ...], request: Any, _as_bytes: bool, _waits: bool, _enters: bool, /
+        self, _handle: int, limits: tuple[tuple[Any, Any], ...], request: Any, _as_bytes: bool, _waits: bool, _enters: bool | None, /
     ) -> Any:
         """As _c_gate.ask(), without fields."""
         wanted = []
