@@ -213,7 +213,7 @@ int shmlimit_gate_leave(struct shmlimit_gate *gate, const struct shmlimit_gate_k
  * and *pending is set. Then only out->retry_after_ns is meant: poll again after this long. Other requests, and those whose
  * tokens are in the host's lease, are decided at once.
  *
- * -EAGAIN: the engine must be asked for a LEASE rule, and there is no agent for it. Nothing is taken. Call
+ * -EAGAIN: the backend must be asked for a LEASE rule, and there is no agent for it. Nothing is taken. Call
  * shmlimit_gate_ask() or shmlimit_gate_enter() instead, perhaps in another thread. shmlimit_gate_poll() returns it if the agent
  * has ended. Only a LEASE rule in a dry run is waited for then, as by shmlimit_gate_ask().
  *

@@ -130,7 +130,7 @@ class GlobalLaws(unittest.TestCase):
         limits = self.open(url=NOBODY)
         self.together(lambda: self.raises(errno.ENOENT, limits.ping))
         self.assertEqual(len(self.told), 1)
-        self.assertRegex(self.told[0], r"^engine .*: no connection \(No such file or directory\): must be running")
+        self.assertRegex(self.told[0], r"^backend .*: no connection \(No such file or directory\): must be running")
 
     def together(self, call, n=8):
         barrier, failed = threading.Barrier(n), []
@@ -254,7 +254,7 @@ class GateLaws(unittest.TestCase):
         self.assertEqual(self.ask(self.gate("there", engine=NOBODY), 1), ["rejected"])
         self.assertEqual(self.ask(self.gate("there", engine=NOBODY, fail_open=True), 3), ["passed"] * 3)
         self.assertEqual(self.ask(self.gate("there", engine=NOBODY, share=500), 2), ["passed", "rejected"])
-        self.assertIn(f"ERROR:shmlimit:engine {TMP}/nobody", "\n".join(self.logged))
+        self.assertIn(f"ERROR:shmlimit:backend {TMP}/nobody", "\n".join(self.logged))
         self.assertEqual(self.ask(self.gate("there"), 1), ["failed"])
 
     def test_asgi(self):
