@@ -119,6 +119,14 @@ export interface Answer {
   readonly fields: [string, string][]
 }
 
+/** The places that a request holds in limits of how many at once. */
+export interface Places {
+  /** False: there is nothing to leave. */
+  readonly held: boolean
+  /** When the request has ended. A second call does nothing. */
+  leave(): void
+}
+
 /** A key for each limit of the spec, in its order; null where one does not apply. One key alone is the first limit's. */
 export type Keys = Key | null | undefined | (Key | null | undefined)[]
 export type Costs = number | (number | undefined)[]
@@ -139,5 +147,8 @@ export class Gate {
   ask(keys: Keys, costs?: Costs): boolean
   /** In another thread, so that the event loop goes on while a Redis server is asked. */
   askAsync(keys: Keys, costs?: Costs): Promise<Answer & { readonly allowed: boolean }>
+  /** As ask(), for a request that holds its places only until it leaves them. Null: the request is refused. */
+  enter(keys: Keys, costs?: Costs): Places | null
+  enterAsync(keys: Keys, costs?: Costs): Promise<Answer & { readonly allowed: boolean, readonly places: Places | null }>
   close(): void
 }

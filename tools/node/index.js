@@ -115,6 +115,25 @@ class Hold {
   }
 }
 
+class Places {
+  #leave
+
+  constructor (leave) {
+    this.#leave = leave
+  }
+
+  get held () {
+    return this.#leave !== null
+  }
+
+  leave () {
+    this.#leave?.()
+    this.#leave = null
+  }
+}
+
+const NO_PLACES = new Places(null)
+
 const forgotten = new FinalizationRegistry((close) => close())
 
 class Limiter {
@@ -283,13 +302,35 @@ class Gate {
     return answer === 0
   }
 
+  enter (keys, costs) {
+    const answer = native.gateEnter(this.#handle, keys, costs)
+    if (typeof answer !== 'number') return this.#held(answer)
+    if (answer < 0) this.#failed(answer, keys, costs)
+    return answer === 0 ? NO_PLACES : null
+  }
+
   async askAsync (keys, costs) {
-    const promise = native.gateAskAsync(this.#handle, keys, costs)
+    const { places, ...answer } = await this.#later(keys, costs, false)
+    return answer
+  }
+
+  enterAsync (keys, costs) {
+    return this.#later(keys, costs, true)
+  }
+
+  async #later (keys, costs, enters) {
+    const promise = native.gateAskAsync(this.#handle, keys, costs, enters)
     if (typeof promise === 'number') this.#failed(promise, keys, costs)
-    const [answer, outcome, status, errno, deniedBy, remaining, retryAfterMs, fields] = await promise
+    const [answer, outcome, status, errno, deniedBy, remaining, retryAfterMs, fields, held] = await promise
     if (answer < 0) this.#failed(answer, keys, costs)
     const error = failure(errno)
-    return { allowed: answer === 0, outcome: OUTCOMES[outcome], status, error, deniedBy, remaining, retryAfterMs, fields: toFields(fields) }
+    const places = answer !== 0 ? null : held === undefined ? NO_PLACES : this.#held(held)
+    return { allowed: answer === 0, outcome: OUTCOMES[outcome], status, error, deniedBy, remaining, retryAfterMs, fields: toFields(fields), places }
+  }
+
+  // A gate that was closed leaves its places to the rule's period.
+  #held (places) {
+    return new Places(() => native.gateLeave(this.#handle, places))
   }
 
   #failed (answer, keys, costs) {

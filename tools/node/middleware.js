@@ -23,22 +23,29 @@ function refuse (res, status) {
   res.end(`${STATUS_CODES[status] ?? 'Refused'}\n`)
 }
 
+// When the response was sent, or the client is gone.
+function leaveAtEnd (res, places) {
+  if (res.destroyed) places.leave()
+  else res.once('close', () => places.leave())
+}
+
 function limit (spec, { keys, costs, report } = {}) {
   const gate = typeof spec === 'string' ? new Gate(spec, { report }) : spec
   const keysOf = keys ?? ((req) => new Array(gate.limits).fill(address(req)))
 
-  function finish (res, next, allowed, { fields, status }) {
+  function finish (res, next, places, { fields, status }) {
+    if (places?.held) leaveAtEnd(res, places)
     send(res, fields)
-    if (allowed) next()
+    if (places) next()
     else refuse(res, status)
   }
 
   if (gate.mayWait) {
     return (req, res, next) => {
-      gate.askAsync(keysOf(req), costs?.(req)).then((answer) => finish(res, next, answer.allowed, answer)).catch(next)
+      gate.enterAsync(keysOf(req), costs?.(req)).then((answer) => finish(res, next, answer.places, answer)).catch(next)
     }
   }
-  return (req, res, next) => finish(res, next, gate.ask(keysOf(req), costs?.(req)), gate.answer)
+  return (req, res, next) => finish(res, next, gate.enter(keysOf(req), costs?.(req)), gate.answer)
 }
 
 exports.limit = limit

@@ -30,13 +30,23 @@ struct keys {
 	char arena[ARENA];
 };
 
+/* What leaving needs: the places that a request holds, and the bytes of their keys. */
+struct places {
+	struct shmlimit_gate_held held;
+	struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
+	size_t n;
+	char bytes[];
+};
+
 /* A request that a thread of libuv's asks, because it may wait for a Redis server. */
 struct work {
 	struct gate *gate;
 	napi_async_work work;
 	napi_deferred deferred;
 	int answer;
+	bool enters;
 	struct keys keys;
+	struct shmlimit_gate_held held;
 	struct shmlimit_gate_answer out;
 	char buffer[SHMLIMIT_GATE_BUFFER];
 };
@@ -328,6 +338,96 @@ static void note(double *numbers, const struct shmlimit_gate_answer *out, const 
 	numbers[GATE_RETRY_AFTER_MS] = to_ms(out->retry_after_ns);
 }
 
+/* Hold places until they are left, or take them for the rule's period. */
+static int ask(struct gate *gate, const struct keys *keys, bool enters, struct shmlimit_gate_answer *out,
+               struct shmlimit_gate_held *held)
+{
+	*held = (struct shmlimit_gate_held){ .struct_size = sizeof(*held) };
+	return enters ? shmlimit_gate_enter(gate->gate, keys->keys, keys->n, out, held) :
+	                shmlimit_gate_ask(gate->gate, keys->keys, keys->n, out);
+}
+
+static void places_free(napi_env env, void *places, void *hint)
+{
+	(void)env;
+	(void)hint;
+	free(places);
+}
+
+/*
+ * Make *out of the places, if there are any, as JavaScript keeps them for gateLeave(). Returns 0; or -ENOMEM, and then the
+ * places are left.
+ */
+static int keep_places(napi_env env, struct gate *gate, const struct keys *keys, struct shmlimit_gate_held *held,
+                       napi_value *out)
+{
+	struct places *places;
+	size_t size = 0;
+	char *at;
+
+	if (held->count == 0)
+		return 0;
+	for (size_t i = 0; i < keys->n; i++)
+		size += keys->keys[i].length;
+	places = malloc(sizeof(*places) + size);
+	if (places != NULL) {
+		places->held = *held;
+		places->n = keys->n;
+		at = places->bytes;
+		for (size_t i = 0; i < keys->n; i++) {
+			places->keys[i] = keys->keys[i];
+			places->keys[i].bytes = at;
+			at = mempcpy(at, keys->keys[i].bytes, keys->keys[i].length);
+		}
+		if (napi_create_external(env, places, places_free, NULL, out) == napi_ok)
+			return 0;
+		free(places);
+	}
+	(void)shmlimit_gate_leave(gate->gate, keys->keys, keys->n, held);
+	return -ENOMEM;
+}
+
+/* gateEnter(gate, keys, costs): the answer; or the places that the request holds, and then it goes on. */
+static napi_value gate_enter(napi_env env, napi_callback_info info)
+{
+	napi_value argv[3], places = NULL;
+	struct addon *addon = arguments(env, info, argv, 3);
+	struct gate *gate = table_get(env, &addon->gates, argv[0]);
+	struct shmlimit_gate_held held;
+	struct keys keys;
+	int answer;
+
+	if (gate == NULL)
+		return integer(env, -EBADF);
+	answer = read_keys(env, argv[1], argv[2], 1, &keys);
+	if (answer == 0) {
+		answer = ask(gate, &keys, 1, &gate->answer, &held);
+		if (answer >= 0)
+			note(addon->numbers, &gate->answer, &keys);
+		if (keep_places(env, gate, &keys, &held, &places) != 0)
+			answer = -ENOMEM;
+	}
+	free_keys(&keys);
+	return places != NULL ? places : integer(env, answer);
+}
+
+/* gateLeave(gate, places) */
+static napi_value gate_leave(napi_env env, napi_callback_info info)
+{
+	napi_value argv[2];
+	struct addon *addon = arguments(env, info, argv, 2);
+	struct gate *gate = table_get(env, &addon->gates, argv[0]);
+	void *value;
+	struct places *places;
+
+	if (gate == NULL)
+		return integer(env, -EBADF);
+	if (napi_get_value_external(env, argv[1], &value) != napi_ok)
+		return integer(env, -EINVAL);
+	places = value;
+	return integer(env, shmlimit_gate_leave(gate->gate, places->keys, places->n, &places->held));
+}
+
 /* gateAsk(gate, keys, costs) */
 static napi_value gate_ask(napi_env env, napi_callback_info info)
 {
@@ -388,18 +488,22 @@ static void work_ask(napi_env env, void *arg)
 	struct work *work = arg;
 
 	(void)env;
-	work->answer = shmlimit_gate_ask(work->gate->gate, work->keys.keys, work->keys.n, &work->out);
+	work->answer = ask(work->gate, &work->keys, work->enters, &work->out, &work->held);
 }
 
-/* The promise becomes the answer, the figures, and the fields, in one array. */
+/* The promise becomes the answer, the figures, the fields, and the places, in one array. */
 static void work_done(napi_env env, napi_status status, void *arg)
 {
 	struct work *work = arg;
 	struct gate *gate = work->gate;
 	double numbers[NUMBERS];
-	napi_value array, value;
+	napi_value array, value, places = NULL;
 
-	if (status == napi_ok && napi_create_array_with_length(env, 8, &array) == napi_ok) {
+	if (status == napi_ok && napi_create_array_with_length(env, NUMBERS - OUTCOME + 3, &array) == napi_ok) {
+		if (keep_places(env, gate, &work->keys, &work->held, &places) != 0)
+			work->answer = -ENOMEM;
+		if (places != NULL)
+			napi_set_element(env, array, NUMBERS - OUTCOME + 2, places);
 		napi_set_element(env, array, 0, integer(env, work->answer));
 		if (work->answer >= 0) {
 			note(numbers, &work->out, &work->keys);
@@ -418,11 +522,11 @@ static void work_done(napi_env env, napi_status status, void *arg)
 		release(gate);
 }
 
-/* gateAskAsync(gate, keys, costs): a promise, or an error. */
+/* gateAskAsync(gate, keys, costs, enters): a promise, or an error. */
 static napi_value gate_ask_async(napi_env env, napi_callback_info info)
 {
-	napi_value argv[3], promise, name;
-	struct addon *addon = arguments(env, info, argv, 3);
+	napi_value argv[4], promise, name;
+	struct addon *addon = arguments(env, info, argv, 4);
 	struct gate *gate = table_get(env, &addon->gates, argv[0]);
 	struct work *work = gate == NULL ? NULL : calloc(1, sizeof(*work));
 	int error;
@@ -430,6 +534,7 @@ static napi_value gate_ask_async(napi_env env, napi_callback_info info)
 	if (work == NULL)
 		return integer(env, gate == NULL ? -EBADF : -ENOMEM);
 	work->gate = gate;
+	(void)napi_get_value_bool(env, argv[3], &work->enters);
 	work->out.struct_size = sizeof(work->out);
 	work->out.buffer_size = sizeof(work->buffer);
 	work->out.buffer = work->buffer;
@@ -456,5 +561,7 @@ const struct method gate_methods[] = {
 	{ "gateAsk", gate_ask },
 	{ "gateFields", gate_fields },
 	{ "gateAskAsync", gate_ask_async },
+	{ "gateEnter", gate_enter },
+	{ "gateLeave", gate_leave },
 	{ NULL, NULL },
 };

@@ -1,0 +1,142 @@
+// node_places: the laws of places: of a gate, of the middleware, and of a server that is killed.
+//
+// SPDX-License-Identifier: BSD-2-Clause
+'use strict'
+
+const http = require('node:http')
+const { fork } = require('node:child_process')
+const { once } = require('node:events')
+const { Limiter, Gate } = require(process.env.SHMLIMIT)
+const { limit } = require(`${process.env.SHMLIMIT}/middleware.js`)
+
+const segment = process.env.SEGMENT
+const engine = 'engine=unix:///nonexistent/redis'
+const spec = `segment=${segment} create=yes rule=hold rate="2 at once for 1h" rule=few rate="5/day"`
+
+// A server whose responses are begun, and ended when `responses` are.
+function serve (socketPath, text, responses, arrived) {
+  const limited = limit(text, { keys: (req) => [req.url, req.headers['x-user']] })
+  const server = http.createServer((req, res) => limited(req, res, () => {
+    res.write('begun')
+    responses.push(res)
+    arrived?.()
+  }))
+  return new Promise((resolve) => server.listen(socketPath, () => resolve(server)))
+}
+
+if (process.send) {
+  serve(process.argv[2], spec.replace('for 1h', 'for 2s'), [], () => process.send('arrived')).then(() => process.send('ready'))
+  return
+}
+
+const { ok, is, thrown, until, done } = require('./node_tap.cjs')
+
+function free (key) {
+  const limiter = new Limiter(segment)
+  limiter.peek('hold', key)
+  return limiter.result.remaining
+}
+
+function gates () {
+  const gate = new Gate(spec)
+  const { answer } = gate
+  const [first, second, third] = [1, 2, 3].map((n) => gate.enter(['k', `user:${n}`]))
+  is([first.held, second.held, third, answer.deniedBy, answer.remaining], [true, true, null, 0, 0], 'enter() gives as many places as there are')
+  is(answer.fields, [['RateLimit-Policy', '"hold";q=2;qu="concurrent-requests"'], ['RateLimit', '"hold";r=0']],
+    'a request without a place is told how many at once')
+  is([gate.enter([null, 'user:4']).held, gate.enter([null, null]).held], [false, false], 'a request without such a limit has nothing to leave')
+  first.leave()
+  first.leave()
+  is([first.held, free('k'), gate.ask(['k', null]), free('k')], [false, 1, true, 0], 'a place is left once; ask() takes one for the period')
+  is([gate.enter(['other', 'user:5']) !== null, gate.enter(['other', 'user:5'], [1, 5]), answer.deniedBy, free('other')], [true, null, 1, 1],
+    'a request that another limit denies leaves its places')
+  is([thrown(() => gate.enter(['a', 'b', 'c'])), thrown(() => gate.enter(1))].map((text) => text.slice(0, 10)), ['RangeError', 'TypeError '],
+    'enter() throws for keys that are none')
+  const key = Buffer.from('changed')
+  const places = gate.enter([key])
+  key.fill(0)
+  places.leave()
+  is(free('changed'), 2, 'a place is left although its key was changed meanwhile')
+  const late = gate.enter(['late'])
+  gate.close()
+  late.leave()
+  is([late.held, free('late')], [false, 1], 'a gate that was closed leaves its places to the period')
+}
+
+async function waits () {
+  const gate = new Gate(`${engine} ${spec}`)
+  const answers = await Promise.all([1, 2, 3].map(() => gate.enterAsync(Buffer.from('async'))))
+  const held = answers.filter(({ allowed }) => allowed)
+  is([held.length, held.map(({ places }) => places.held), answers.find(({ allowed }) => !allowed).places], [2, [true, true], null],
+    'enterAsync() gives as many places as there are')
+  for (const { places } of held) places.leave()
+  is([free('async'), 'places' in await gate.askAsync('async'), free('async')], [2, false, 1], 'places of enterAsync() are left, and askAsync() has none')
+}
+
+// A request; the promise has its response when that has begun.
+function get (socketPath, path, headers) {
+  const request = http.get({ socketPath, path, headers, agent: false })
+  return new Promise((resolve, reject) => request.on('error', reject).on('response', (res) => resolve({ request, res: res.on('error', () => {}).resume() })))
+}
+const status = async (...call) => (await get(...call)).res.statusCode
+
+async function requests (name, text) {
+  const path = `/${name}`
+  const socketPath = `${process.env.TMP}/${name}.sock`
+  const responses = []
+  const server = await serve(socketPath, text, responses)
+  const first = await get(socketPath, path)
+  const second = await get(socketPath, path)
+  is([first.res.statusCode, second.res.statusCode, await status(socketPath, path), await status(socketPath, '/another')], [200, 200, 429, 200],
+    `${name}: as many requests are in progress as a key has places`)
+  responses[0].end()
+  await until(() => free(path) === 1)
+  ok(true, `${name}: a place is free when the response was sent`)
+  second.request.destroy()
+  await until(() => free(path) === 2)
+  ok(true, `${name}: a place is free when the client is gone`)
+  is([await status(socketPath, path, { 'X-User': 'one' }), free(path)], [200, 1], `${name}: a place can be entered again`)
+  for (const res of responses) res.end()
+  await until(() => free(path) === 2)
+  server.close()
+}
+
+// The client is gone before the limits are asked.
+async function late () {
+  const limited = limit(spec, { keys: () => 'gone' })
+  const socketPath = `${process.env.TMP}/late.sock`
+  const server = http.createServer((req, res) => res.once('close', () => limited(req, res, () => server.emit('asked', free('gone')))))
+  await new Promise((resolve) => server.listen(socketPath, resolve))
+  const asked = once(server, 'asked')
+  const request = http.get({ socketPath, agent: false }).on('error', () => {})
+  server.once('request', () => request.destroy())
+  is(await asked, [2], 'a request whose client is gone already holds no place')
+  server.close()
+}
+
+async function kill () {
+  const socketPath = `${process.env.TMP}/killed.sock`
+  const child = fork(__filename, [socketPath])
+  await once(child, 'message')
+  const arrived = once(child, 'message')
+  const request = http.get({ socketPath, path: '/killed', agent: false }).on('error', () => {})
+  request.on('response', (res) => res.on('error', () => {}).resume())
+  await arrived
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  await until(() => free('/killed') === 2)
+  ok(true, 'a place of a killed server is free after the period')
+}
+
+async function main () {
+  gates()
+  await waits()
+  await requests('sync', spec)
+  await requests('async', `${engine} ${spec}`)
+  await late()
+  await kill()
+  Limiter.destroy(segment)
+  done()
+}
+
+main()
