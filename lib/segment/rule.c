@@ -84,13 +84,37 @@ uint64_t rule_plain(const struct shmlimit *l, uint64_t tag)
 	return tag_plain(tag, version);
 }
 
+static int has_name(const struct layout_rule *record, const char *name, size_t size)
+{
+	uint64_t text[NAME_WORDS];
+
+	for (int i = 0; i < RULE_RETRIES; i++) {
+		uint64_t published = load_acquire(&record->published);
+
+		if (!published_in_use(published))
+			return 0;
+		copy_words(text, record->name, NAME_WORDS);
+		/* ORDER as in rule_read(). */
+		if (load_again(&record->published) == published)
+			return memcmp(text, name, size) == 0;
+	}
+	return 0;
+}
+
+/* Most names differ in their first word, which is all that is read of them. */
 int rule_find(const struct shmlimit *l, const char *rule_name)
 {
-	char name[SHMLIMIT_RULE_NAME_MAX + 1];
-	struct rule_view view;
+	size_t size = strnlen(rule_name, SHMLIMIT_RULE_NAME_MAX) + 1;
+	uint64_t first = 0, mask = 0;
 
-	for (uint32_t id = 0; id < l->rule_count; id++)
-		if (rule_read(l, id, &view, name) == 0 && strcmp(name, rule_name) == 0)
+	memcpy(&first, rule_name, size < sizeof(first) ? size : sizeof(first));
+	memset(&mask, 0xff, size < sizeof(mask) ? size : sizeof(mask));
+	for (uint32_t id = 0; id < l->rule_count; id++) {
+		const struct layout_rule *record = &l->rules[id];
+		uint64_t word = load_word((const uint64_t *)(const void *)record->name);
+
+		if (((word ^ first) & mask) == 0 && has_name(record, rule_name, size))
 			return (int)id;
+	}
 	return -ESRCH;
 }
