@@ -199,6 +199,13 @@ function package_ () {
     }
   }
   is(missing, [], 'the types have each method of the classes')
+
+  // As `npm run prebuild` lays it.
+  const prebuilt = `${process.env.TMP}/prebuilt`
+  fs.cpSync(library, prebuilt, { recursive: true })
+  fs.mkdirSync(`${prebuilt}/prebuilds`)
+  fs.renameSync(`${prebuilt}/build/Release`, `${prebuilt}/prebuilds/linux-${process.arch}`)
+  is(execFileSync(process.execPath, ['-p', `typeof require('${prebuilt}').Limiter`]).toString(), 'function\n', 'a prebuilt addon is found')
 }
 
 // What README.md tells to write.

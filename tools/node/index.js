@@ -3,8 +3,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 'use strict'
 
+const fs = require('node:fs')
 const os = require('node:os')
-const native = require('./build/Release/shmlimit.node')
+// Built here, or built before for this kind of machine.
+const built = `${__dirname}/build/Release/shmlimit.node`
+const native = require(fs.existsSync(built) ? built : `${__dirname}/prebuilds/linux-${process.arch}/shmlimit.node`)
 
 const { numbers } = native
 // Where the addon puts the figures of an answer: enum number in src/addon.h.
