@@ -24,8 +24,8 @@ env -u MAKEFLAGS DEB_BUILD_OPTIONS='nocheck noautodbgsym parallel=2' DEBFULLNAME
 rc=$?
 ok $rc "make deb works"
 [ $rc -eq 0 ] || { diag "$(tail -n 20 "$TMP/log")"; done_testing; }
-packages="libapache2-mod-shmlimit libnginx-mod-http-shmlimit libshmlimit-dev libshmlimit-gate0 libshmlimit-global0 libshmlimit0 php-shmlimit python3-shmlimit \
-shmlimit"
+packages="libapache2-mod-shmlimit libnginx-mod-http-shmlimit libshmlimit-dev libshmlimit-gate0 libshmlimit-global0 libshmlimit0 node-shmlimit php-shmlimit \
+python3-shmlimit ruby-shmlimit shmlimit"
 is "$(cd "$debs" && ls ./*.deb | sed 's|^./||; s/_.*//' | tr '\n' ' ')" "$packages " "the build makes these packages"
 is "$(ls -d "$debs"/*/ 2>/dev/null)" "" "the build leaves no folder behind"
 is "$(grep 'warning: ' "$debs/build.log" | grep -v 'byte-compiling is disabled')" "" "no tool warns"
@@ -59,16 +59,22 @@ is "$(files libapache2-mod-shmlimit)" "./etc/apache2/mods-available/shmlimit.loa
 is "$(files libnginx-mod-http-shmlimit)" "./usr/lib/nginx/modules/ngx_http_shmlimit_module.so \
 ./usr/share/nginx/modules-available/mod-http-shmlimit.conf " "libnginx-mod-http-shmlimit is the other one"
 like "$(files python3-shmlimit)" ' ./usr/lib/python3/dist-packages/shmlimit/_native.abi3.so ' "python3-shmlimit has the extension"
-for package in shmlimit libapache2-mod-shmlimit libnginx-mod-http-shmlimit php-shmlimit python3-shmlimit; do
+is "$(files node-shmlimit | tr ' ' '\n' | sed -n '/shmlimit.node$/p; /nestjs.js$/p')" "$lib/nodejs/shmlimit/build/Release/shmlimit.node
+$lib/nodejs/shmlimit/stores/nestjs.js" "node-shmlimit has the addon and the stores"
+like "$(files ruby-shmlimit)" " ./usr/lib/ruby/vendor_ruby/shmlimit/store.rb .* $lib/ruby/vendor_ruby/[0-9.]*/shmlimit/native.so " \
+	"ruby-shmlimit has the extension and the store"
+for package in shmlimit libapache2-mod-shmlimit libnginx-mod-http-shmlimit node-shmlimit php-shmlimit python3-shmlimit ruby-shmlimit; do
 	like "$(needs $package)" '(^| )libshmlimit0 ' "$package has no library of its own"
 done
-for package in libapache2-mod-shmlimit libnginx-mod-http-shmlimit php-shmlimit python3-shmlimit; do
+for package in libapache2-mod-shmlimit libnginx-mod-http-shmlimit node-shmlimit php-shmlimit python3-shmlimit ruby-shmlimit; do
 	like "$(needs $package)" '(^| )libshmlimit-gate0 ' "$package has no gate of its own"
 	[ "$(needs $package | grep -c 'global0\|hiredis')" = 0 ]
 	ok $? "$package needs the library for many hosts only where it is used"
 done
 like "$(needs libnginx-mod-http-shmlimit)" 'nginx-abi-' "the module for nginx asks for the nginx that it was built for"
 like "$(needs php-shmlimit)" '(^| )phpapi-' "php-shmlimit asks for the interface of the PHP that it was built for"
+like "$(dpkg-deb -f "$debs"/ruby-shmlimit_*.deb Depends)" 'ruby [(]>= 1:[0-9.]+~[)], ruby [(]<< ' \
+	"ruby-shmlimit asks for the Ruby that it was built for"
 like "$(needs libapache2-mod-shmlimit)" 'apache2-api-' "that for Apache for its interface"
 
 # Built against.
@@ -110,6 +116,10 @@ printf '[login]\ncapacity = 15\nrate = 30/m\n' >/etc/shmlimit.d/web.conf
 sh -c "$(sed -n 's/^ExecStart=//p' /lib/systemd/system/shmlimit.service)"
 python3 -c 'import shmlimit; print(shmlimit.Limiter("web").take("login", "key").remaining)'
 php -r 'echo (new Shmlimit\Limiter("web"))->take("login", "key")->remaining, "\n";'
+/usr/bin/ruby -e 'gem "shmlimit"; require "shmlimit"; puts Shmlimit::Limiter.new("web").take("login", "key").remaining'
+# Debian's Node looks there without being told.
+NODE_PATH=$(dirname /usr/lib/*/nodejs/shmlimit) node -e '
+	const l = new (require("shmlimit").Limiter)("web"); l.take("login", "key"); console.log(l.result.remaining)'
 shmlimit peek web login key | sed -n 's/^remaining: //p'
 rm /etc/shmlimit.d/web.conf
 # shellcheck disable=SC2046
@@ -140,8 +150,8 @@ there() {
 }
 sed -n '/^### From packages/,/^## /{/^```sh$/,/^```$/p}' "$SOURCE/README.md" | sed '/^```/d' >"$TMP/readme"
 there "$TMP/come_and_go"
-if [ -n "$(lacks nginx apache2 php python3)" ]; then
-	ok 0 "the packages come and go # SKIP they are for what is not here:$(lacks nginx apache2 php python3)"
+if [ -n "$(lacks nginx apache2 php python3 ruby node)" ]; then
+	ok 0 "the packages come and go # SKIP they are for what is not here:$(lacks nginx apache2 php python3 ruby node)"
 elif [ $rc -eq 99 ] || grep -q '^unshare: ' "$TMP/err"; then
 	ok 0 "the packages come and go # SKIP no root to throw away here"
 else
@@ -154,7 +164,9 @@ shmlimit $version
 + rule login capacity 15 rate 30/m
 14
 13
-13
+12
+11
+11
 == purged 0" "the packages are installed, do what they are for, and leave nothing when they are purged"
 	[ ! -s "$TMP/err" ] || diag "$(cat "$TMP/err")"
 fi
