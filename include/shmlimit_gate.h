@@ -228,7 +228,7 @@ int shmlimit_gate_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_k
  * Ask whether a pending request has been decided. Set out->struct_size, buffer and buffer_size as for the first call.
  * `held` is what the first call had, or a copy of it. Any other
  * answer than SHMLIMIT_GATE_PENDING, -EINVAL and -ENOBUFS releases `pending`. Call it in the process that began the request, one thread
- * at a time. If the segment was replaced meanwhile, the request begins again in the new one.
+ * at a time. If the segment was replaced since, the request begins again in the new one.
  */
 int shmlimit_gate_poll(struct shmlimit_gate *gate, struct shmlimit_gate_pending *pending,
                        struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held);

@@ -3,7 +3,7 @@
  * hiredis. Three ways that are in use:
  *
  *	funnel         one Lua script, by its hash
- *	three scripts  look up or make, leak, take: three round trips
+ *	three scripts  look up or make, refill, take: three round trips
  *	sorted set     the sliding window of the members' times, in MULTI
  *
  * each one request at a time or 32 of them in a pipeline.

@@ -22,6 +22,6 @@ EXPORT int shmlimit_next(char name[SHMLIMIT_NAME_MAX + 1])
 		return -ENAMETOOLONG;
 	do {
 		found = segment_next(name, LAYOUT_MAGIC);
-	} while (found == 1 && name_check_segment(name) != 0); /* somebody else's idea of a name */
+	} while (found == 1 && name_check_segment(name) != 0); /* a name that another program chose */
 	return found;
 }

@@ -12,8 +12,8 @@
 
 /*
  * BOUND: a round fails only when another process changed something in between,
- * so somebody gets on. With back-off this many in a row mean that somebody
- * scribbles over the table; the decision is then made without a slot (I6).
+ * so some process makes progress. With back-off this many in a row mean that a process
+ * overwrites the table at random; the decision is then made without a slot (I6).
  */
 #define ROUNDS 4096
 

@@ -35,7 +35,7 @@ int bundle_take(struct shmlimit *limiter, struct handles *handles, const struct 
 /*
  * The same in steps. `skip` is an algorithm whose rules are left out; 0: none. BUNDLE_PENDING: an agent is asked. Then
  * call bundle_go_on() after bundle->ticket.poll_ns, with equal requests and the same results; the keys may have
- * moved. The tokens that other limits took stay taken meanwhile. If cancelled, it returns -ECANCELED. -EAGAIN: a LEASE
+ * moved. The tokens that other limits took stay taken until then. If cancelled, it returns -ECANCELED. -EAGAIN: a LEASE
  * rule is needed and there is no agent; nothing is taken.
  */
 int bundle_begin(struct bundle *bundle, struct shmlimit *limiter, struct handles *handles,

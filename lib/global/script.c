@@ -10,7 +10,7 @@
 
 /*
  * BOUND: the loops over the thirds of a lease run at most four times, for after that nothing is lent. us() returns
- * the time until that number of tokens is there if no host leases. leak() refills the funnel. Numbers are written
+ * the time until that number of tokens is there if no host leases. One local function refills the funnel. Numbers are written
  * with '%.0f', since Lua's default has 14 digits.
  *
  * At most three quarters of what is left are leased, or `need` if that is more. A host that wants more than a few

@@ -11,7 +11,7 @@
  *	set       when this rule was set on its host, us: the newest rule is in force
  *	lent      "a b c d": tokens leased in this third of a lease and in the three before
  *
- * The first four are from the original article: capacity, leaking rate, left quota and time of the last leak.
+ * The first four are from the original article: capacity, refill rate, quota left and time of the last refill.
  *
  * num/den tokens are refilled per microsecond. All numbers are whole and below 2^53, where Lua counts exactly.
  *

@@ -10,8 +10,8 @@
  *
  * All of this is in pages of 4096 bytes, the last one padded with zeros. The
  * last 8 bytes of a page are a check of the page and of those before it, so what
- * is handed to the reader is what was written. That is against accidents: who may
- * write to the file may make one that is right.
+ * is handed to the reader is what was written. That detects accidents, not attacks:
+ * a process that may write to the file can compute a check that is right.
  *
  * Numbers are in the machine's byte order; the header tells which.
  *

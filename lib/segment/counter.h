@@ -6,13 +6,13 @@
  * On x86-64 a thread adds to its CPU's block with one plain instruction inside
  * a restartable sequence (rseq(2), registered for every thread by glibc 2.35
  * and later): if the kernel moves, preempts or signals the thread before that
- * instruction it goes to the abort label instead and adds to a stripe. Nobody
+ * instruction it goes to the abort label instead and adds to a stripe. No thread
  * owns a block, so there is nothing to claim, nothing to hand on when a
  * process is killed, and fork, threads and pid namespaces change nothing (I10).
  * Where there is no rseq (other machines, older libraries, emulators,
  * ThreadSanitizer) every count goes to a stripe.
  *
- * WHY NOT a block for each thread: somebody has to find out that its owner is
+ * WHY NOT a block for each thread: a process has to find out that its owner is
  * dead, which takes system calls, and goes wrong across pid namespaces. WHY
  * NOT an atomic add to the CPU's block: it costs as much as the compare-and-swap
  * itself, and may not be mixed with plain adds: hence the stripes.
@@ -109,7 +109,7 @@ static inline void counter_add_n(const struct shmlimit *l, int64_t rule, unsigne
 		: stripe);
 	return;
 stripe:
-	/* Aborted, the kernel has done so; no such CPU, nobody has. */
+	/* The kernel cleared this if it aborted the sequence, but not if there is no such CPU. */
 	__asm__ volatile("movq $0, %%fs:8(%[area])" : : [area] "r"(__rseq_offset) : "memory");
 #endif
 	add_relaxed(counter_line(l, l->cpus + counter_stripe(l, entropy), rule) + which, n);

@@ -7,7 +7,7 @@
 
 /*
  * BOUND: a swap of a cell fails only when another process wrote this very cell:
- * somebody completes the same admission, or is late with one of before, once.
+ * it completes the same admission, or is late with an earlier one, once.
  */
 #define CELL_TRIES 64
 

@@ -127,7 +127,7 @@ static inline int rule_load(const struct shmlimit *l, uint32_t id, struct rule_v
 int rule_load_tag(const struct shmlimit *l, uint64_t tag, struct rule_view *view);
 
 /*
- * The plain tag of a slot's, told by its rule's version: two of one key are then the same but for flags. Of a rule
+ * The plain tag of a slot's, told by its rule's version: two of one key are then the same except for flags. Of a rule
  * that is gone it has no meaning.
  */
 uint64_t rule_plain(const struct shmlimit *l, uint64_t tag);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # abi: what programs were built against stays. libshmlimit.abi is the library as abidw saw it; where it was changed on
-# purpose, make it anew:
+# purpose, make it again:
 #
 #	make O=build/gcc && tests/build/abi.sh --renew build/gcc >tests/build/libshmlimit.abi
 #

@@ -1,6 +1,7 @@
-# english.pl SOURCE: which documents use a phrase that has been struck out, and which have a link that leads nowhere.
-# Documents are Markdown files, manual pages and public headers. Those that nobody has rewritten yet are listed in
-# tests/build/english.todo; one that is listed and has no finding must leave the list. Prints a line for each finding.
+# english.pl SOURCE: which texts use a phrase that has been struck out, and which documents have a link that leads nowhere.
+# Texts are Markdown files, manual pages, public headers, and the comments of all source files. Files that are not
+# rewritten yet are listed in tests/build/english.todo; a file that is listed and has no finding must leave the list.
+# Prints a line for each finding.
 # Besides: which titles of tests begin as a part of the sentence before, since one that fails is read alone.
 #
 # SPDX-License-Identifier: BSD-2-Clause
@@ -31,15 +32,27 @@ my @struck = (
 	[qr/\btime to fill\b/i, 'time to full'],
 	[qr/\blapse[sd]?\b(?!;)/i, 'expire'],
 	[qr/\btwins?\b/i, 'variant, duplicate'],
-	[qr/(?<!\*)\bfleets?\b/i, 'cluster'],
+	[qr/(?<![*])\bfleets\b/i, 'cluster'],
 	[qr/\bthose who write rules\b/i, 'the writers of rules'],
+	[qr/\bmeanwhile\b/i, 'during what, or since when'],
 );
 
-my @documents;
+# Besides, in the comments of the library and the tools:
+my @named = (
+	[qr/\b(?:some|no)body\b/i, 'another process, no process, no caller'],
+	[qr/\bbut for\b/i, 'except'],
+);
+
+my (@documents, @sources);
 find({ no_chdir => 1, wanted => sub {
-	$File::Find::prune = 1 if $File::Find::name =~ m{^\./(?:build\w*|\.\w.*|bench/results)$};
-	push @documents, $File::Find::name =~ s{^\./}{}r
-		if -f $_ && (/\.(?:md|[1-8])$/ || m{^\./include/.*\.h$}) && !m{/corpus/};
+	$File::Find::prune = 1 if $File::Find::name =~ m{^\./(?:build\w*|\.\w.*|bench/results)$|/(?:corpus|node_modules|__pycache__)$};
+	my $name = $File::Find::name =~ s{^\./}{}r;
+	return if !-f $_;
+	if ($name =~ /\.(?:md|[1-8])$/ || $name =~ m{^include/.*\.h$}) {
+		push @documents, $name;
+	} elsif ($name =~ /\.(?:c|h|sh|inc|pml|py|php|rb|rbs|js|ts)$/ && $name !~ /_arginfo\.h$/) {
+		push @sources, $name;
+	}
 } }, '.');
 
 my %todo;
@@ -71,24 +84,50 @@ for my $document (sort @documents) {
 			}
 		}
 	}
-	if (!$todo{$document}) {
-		print @found;
-	} elsif (!@found) {
-		print "$document: has nothing to correct: remove it from tests/build/english.todo\n";
+	report($document, @found);
+}
+
+for my $source (sort @sources) {
+	open my $in, '<', $source or die "$source: $!\n";
+	my ($hash, $strings, @found, $docstring) = ($source =~ /\.(?:sh|inc|py|rb|rbs)$/, $source =~ /\.py$/);
+	my @phrases = $source =~ m{^(?:tests|\w+\.md)/} ? @struck : (@struck, @named);
+
+	while (my $line = <$in>) {
+		my $quotes = $strings ? () = $line =~ /"""/g : 0;
+		my $prose = $docstring || $quotes ? $line : $hash ? ($line =~ /(?:^|\s)#(.*)/)[0] :
+			($line =~ m{^\s*/?\*+(.*)})[0] // ($line =~ m{(?:/\*|//)(.*)})[0];
+		$docstring = !$docstring if $quotes % 2;
+		for (@phrases) {
+			my ($phrase, $instead) = @$_;
+			push @found, sprintf("%s:%d: \"%s\": write: %s\n", $source, $., $& =~ s/^[^\w]+//r, $instead)
+				if defined $prose && $prose =~ $phrase;
+		}
 	}
-	delete $todo{$document};
+	report($source, @found);
 }
 print "$_: is in tests/build/english.todo, but there is no such document\n" for sort keys %todo;
 
+my $begins = qr/(and|so|which|nor|then|but|or|neither|until|also)/;
 my @tests;
-find({ no_chdir => 1, wanted => sub { push @tests, $_ if m{/\w+\.(?:c|h|sh|inc)$} } }, 'tests') if -d 'tests';
+find({ no_chdir => 1, wanted => sub { push @tests, $_ if m{/\w+\.(?:c|h|sh|inc|php|py)$} } }, 'tests') if -d 'tests';
 for my $test (sort @tests) {
 	open my $in, '<', $test or die "$test: $!\n";
 	while (my $line = <$in>) {
 		next if $line =~ /\bprintf |\bis_wrong\(|^\s*\{|^\w+=/;    # what a program says, and not what is expected
 		print "$test:$.: title begins with \"$1\": write a whole sentence\n"
-			if $line =~ /"(?:\$\w+: |%s: )?(and|so|which|nor|then|but|or|neither|until|also) [^"]*"/;
+			if $test !~ /\.py$/ && $line =~ /"(?:\$\w+: |%s: )?$begins [^"]*"/ ||
+			$test =~ /\.php$/ && $line =~ /'$begins [^']*'\)?[;,]/ || $test =~ /\.py$/ && $line =~ /"""$begins /;
 	}
+}
+
+sub report {
+	my ($file, @found) = @_;
+	if (!$todo{$file}) {
+		print @found;
+	} elsif (!@found) {
+		print "$file: has nothing to correct: remove it from tests/build/english.todo\n";
+	}
+	delete $todo{$file};
 }
 
 sub headings {

@@ -65,7 +65,7 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do shmlimit take "$
 run shmlimit check "$evicting" --state evictions --max-evictions 0,1000
 like "$rc $out" "^1 SHMLIMIT WARNING - segment $evicting: evictions [1-9][0-9]*, 20 decisions in " "an eviction is a warning, if so asked"
 
-# Made anew: what was counted before is not taken off.
+# Made again: what was counted before is not taken off.
 cp state again
 shmlimit destroy "$segment"
 shmlimit create "$segment" --slots 16

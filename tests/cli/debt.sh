@@ -1,6 +1,6 @@
 #!/bin/sh
 # reserve, charge: tokens in advance, and after the fact; who waits how long for
-# them. The rules leak a token a day: the time a test takes shows in no token,
+# them. The rules refill a token a day: the time a test takes shows in no token,
 # and waits are compared in whole days.
 #
 # SPDX-License-Identifier: BSD-2-Clause

@@ -50,7 +50,7 @@ replaced() { [ "$(grep -c 'killed by signal 9 .* replaced by' "$TMP/log")" -eq "
 silent() { ! get -o "$TMP/body" "$url/"; }
 allowed() { shmlimit inspect "$SEGMENT" --json | jq .counters.allowed; }
 
-# Slow enough that no token leaks back within a test.
+# Slow enough that no token comes back within a test.
 shmlimit create "$SEGMENT" --slots 1024
 shmlimit rule set "$SEGMENT" demo --capacity 15 --rate 15/h
 start

@@ -16,7 +16,7 @@ is "$(printf '%s\n' "$out" | sed -n 's/^ *\(algorithm\|capacity\|period\): */\1:
 shmlimit rule set "$segment" short --algorithm hold --capacity 1 --period 300ms
 shmlimit rule set "$segment" funnel --capacity 1 --rate 1/d
 free() { shmlimit peek "$segment" "$1" "$2" --json | jq .remaining; }
-# until_free RULE KEY N: wait until so many places are free.
+# until_free RULE KEY N: wait until this many places are free.
 until_free() { until [ "$(free "$1" "$2")" = "$3" ]; do sleep 0.01; done; }
 
 run shmlimit hold "$segment" r key -- sh -c 'shmlimit peek "$0" r key --json | jq .remaining; echo "$@"' "$segment" one --json

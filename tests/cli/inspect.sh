@@ -1,6 +1,6 @@
 #!/bin/sh
 # inspect: what is shown is what happened, and looking changes nothing. The
-# rules leak so slowly that the time a test takes shows in no token.
+# rules refill so slowly that the time a test takes shows in no token.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# keys_list: what shmlimit keys prints, one key a line. The rules leak so slowly that the time a test takes shows in no
+# keys_list: what shmlimit keys prints, one key a line. The rules refill so slowly that the time a test takes shows in no
 # token.
 #
 # SPDX-License-Identifier: BSD-2-Clause

@@ -10,7 +10,7 @@ segment=$SEGMENT.s
 denied="shmlimit: segment $segment: no permission (its owner can grant it: chmod and chgrp of \
 /dev/shm/$segment, or shmlimit create --mode 0660 --group G)"
 
-# As root, permissions are tried by nobody, with a copy that he can reach.
+# As root, permissions are tried by the user nobody, with a copy that it can reach.
 as=
 if [ "$(id -u)" -eq 0 ]; then
 	command -v setpriv >/dev/null || skip_all "needs setpriv, or to be run by a user other than root"

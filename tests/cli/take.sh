@@ -1,6 +1,6 @@
 #!/bin/sh
 # take, peek, refund: the exit status is the answer, the five lines are why.
-# The rules here leak so slowly that the time a test takes shows in no token.
+# The rules here refill so slowly that the time a test takes shows in no token.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # top, where its output is no terminal: rules by what they do in a second, keys
-# by how deep they are in denial. The rules leak so slowly that the time a test
+# by how far they are over the limit. The rules refill so slowly that the time a test
 # takes shows in nothing that is printed.
 #
 # SPDX-License-Identifier: BSD-2-Clause

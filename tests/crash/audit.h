@@ -18,7 +18,7 @@
 #include "states.h"
 
 #define AUDIT_TIMES 4
-/* Freezing a window of the table before, slot by slot, and judging one of the present table, which no calm segment has: 64 slots. */
+/* Freezing a window of the old table, slot by slot, and judging one of the present table, which no calm segment has: 64 slots. */
 #define AUDIT_STEPS 14000
 #define LATER_NS (2 * DAY_NS)             /* all but what is held has refilled */
 #define DRAIN_MAX 64                      /* asked so often in vain, a key is denied by nobody */

@@ -23,13 +23,13 @@ enum act {
 	THROTTLE,
 	TAKE_ALL,
 	LEASE,                            /* for 5 hours, the claim being one of an hour */
-	DEPOSIT,                          /* so many tokens, of which one is spent */
+	DEPOSIT,                          /* this many tokens, of which one is spent */
 	DENY,
 	GIVE_UP,
-	COUNT,                            /* so many more, for a day, 5 at most */
+	COUNT,                            /* this many more, for a day, 5 at most */
 	COUNT_DOWN,
 	COUNT_RESTART,                    /* ... but the day begins again, and what fits is added */
-	ENTER,                            /* so many places, of which the last can be renewed and left */
+	ENTER,                            /* this many places, of which the last can be renewed and left */
 	RENEW,
 	LEAVE,
 	RESET_KEY,
@@ -52,7 +52,7 @@ enum act {
 	COUNTERS_OF,
 	VERIFY,
 	/* Only to prepare. */
-	FILL,                             /* so many new keys of "other", which take one token each */
+	FILL,                             /* this many new keys of "other", which take one token each */
 	HOLD,                             /* the same, for a year */
 	ABANDON,                          /* a claim, killed while its slot is tentative */
 	SET_KILLED,                       /* rule_set, killed when the table is still of the old version */
@@ -75,7 +75,7 @@ static inline uint64_t call_ns(const struct call *c)
 	return scene.now_ns + (uint64_t)c->shift_ns;
 }
 
-/* Rules are set as "subject" but for what the call says. */
+/* Rules are set as "subject" except for what the call says. */
 static inline int call_rule_set(const struct call *c)
 {
 	struct shmlimit_rule params = scene_subject();
@@ -116,7 +116,7 @@ static inline int call_fill(const struct call *c)
 	return 0;
 }
 
-/* What a claimer leaves who is killed before he commits. */
+/* What a claimer leaves that is killed before it commits. */
 static inline int call_abandon(const struct call *c)
 {
 	struct table_place place;

@@ -1,6 +1,6 @@
 /*
  * scene: the segment under test: 16 slots, so that every key's window is the
- * whole table; three rules of which no token leaks back while a test looks; a
+ * whole table; three rules of which no token comes back while a test looks; a
  * secret that a seed repeats. Its bytes can be kept and put back.
  *
  * SPDX-License-Identifier: BSD-2-Clause

@@ -19,7 +19,7 @@
 
 #include "../process/process.h"
 
-/* BOUND: no call that is traced has so many instructions. */
+/* BOUND: no call that is traced has this many instructions. */
 #define STEPS_MAX 1000000
 
 /* What a tracee says, in shared memory. */

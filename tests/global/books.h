@@ -76,7 +76,7 @@ static inline int books_order(const void *a, const void *b)
 	return x->ns < y->ns ? -1 : x->ns > y->ns;
 }
 
-/* The most tokens that any stretch of time had above what leaked in it. */
+/* The most tokens that any stretch of time had above what came back in it. */
 static inline double books_most(const struct books *books, uint64_t count, uint64_t period_ns)
 {
 	uint64_t n = atomic_load(&books->entries), m = 0, since;

@@ -19,7 +19,7 @@
 #include "server.h"
 
 #define OPEN_NS 1000000                   /* the least that there is */
-#define PATIENT_NS UINT64_C(5000000000)   /* who answers has all the time that he needs */
+#define PATIENT_NS UINT64_C(5000000000)   /* who answers has all the time that it needs */
 #define SHORT_NS UINT64_C(20000000)       /* who doesn't has a little */
 
 static struct shmlimit *l;
@@ -387,7 +387,7 @@ static int connect_to(const struct sockaddr_in *address, int flags)
 	return fd;
 }
 
-/* Nobody accepts, and there is room for one who waits for it: whoever comes next hears nothing. */
+/* Nobody accepts, and there is room for one who waits for it: any process that comes next hears nothing. */
 static int is_silent(const struct sockaddr_in *address)
 {
 	struct pollfd next;
@@ -494,7 +494,7 @@ static void damaged_rules(void)
 
 static unsigned naps;
 
-/* Whoever waits for the lock naps between its tries. */
+/* A process that waits for the lock naps between its tries. */
 int clock_nanosleep(clockid_t clock, int flags, const struct timespec *request, struct timespec *left)
 {
 	naps++;

@@ -6,7 +6,7 @@
  * Where the engine loses its data (killed, and nothing was on disk), each time
  * gives a capacity more at the most, and no more than that.
  *
- * A worker that was denied waits as he was told, for he would be in the way of
+ * A worker that was denied waits as it was told, for it would be in the way of
  * those who were not. Runs for a number of events, and longer by SECONDS.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -34,7 +34,7 @@ struct scene {
 	unsigned weight[EVENTS];
 	int loses;                        /* an engine that is killed forgets */
 	unsigned cost_max;
-	unsigned refunds;                 /* so many of a hundred requests give back what they took, sooner or later */
+	unsigned refunds;                 /* this many of a hundred requests give back what they took, sooner or later */
 };
 
 static struct play {
@@ -42,7 +42,7 @@ static struct play {
 	uint64_t seed;
 	int rule[HOSTS];
 	_Atomic uint64_t calls;
-	_Atomic int lull;                 /* they ask for less than leaks: the funnel fills up, and leases are held */
+	_Atomic int lull;                 /* they ask for less than comes back: the funnel fills up, and leases are held */
 	struct books books;
 } *play;
 

@@ -1,8 +1,8 @@
 /*
  * partition: hosts in network namespaces of their own, wires of theirs to the
- * engine's that are cut and joined again. Who is cut off admits what he has leased
- * and then nothing, or his share, as configured; the others go on; he comes back
- * by himself; and over all of them no stretch of time sees more than its due.
+ * engine's that are cut and joined again. Who is cut off admits what it has leased
+ * and then nothing, or its share, as configured; the others go on; it comes back
+ * by itself; and over all of them no stretch of time sees more than its due.
  *
  * All of it is in namespaces of the test's own, and gone with it.
  *
@@ -191,7 +191,7 @@ static void denied(uint64_t seed)
 		uint64_t before;
 
 		run("ip link set e%d down", i);
-		/* A lease is over long before so many calls have failed, each with its deadline and the breaker's time. */
+		/* A lease is over long before this many calls have failed, each with its deadline and the breaker's time. */
 		await_errors(i, 12);
 		before = atomic_load(&play->admitted[i]);
 		await_admitted(other, CAPACITY / 4);

@@ -15,7 +15,7 @@
  *
  * Laws (-DONLY=n asserts only one): 1 no charge lands in another key's slot (I3). 2 One key never has two committed
  * slots, not even full ones (I3). 3 By the clock readings of the calls, no more than CAPACITY is admitted between two
- * refills; reset and evict begin anew (I1). 4 Each denial meets, during its call, a funnel that lacked tokens.
+ * refills; reset and evict begin again (I1). 4 Each denial meets, during its call, a funnel that lacked tokens.
  * 5 Alone, a call ends (I4, I6). Deadlock is looked for, too.
  *
  * Variants that must fail, each with the law that it breaks:
@@ -25,7 +25,7 @@
  *  IGNORE_TENTATIVE 2   two claims pass each other in the second scan: neither is committed yet.
  *  LEAVE_HIGHER 2       a higher claim that scanned before mine was placed commits after I passed it.
  *  LEAVE_LOWER 2        the same, seen from the higher claim.
- *  COMMIT_EARLY 2       the twin is in the slot not yet read.
+ *  COMMIT_EARLY 2       the duplicate is in the slot not yet read.
  *  HELP_WITHOUT_SCAN 2  a helper's first scan began before the slot was placed: it proves nothing (3 slots).
  *  STALE_CLOCK 3        the commit stamps the time at which the call began. Meanwhile the key's slot refilled and was
  *                       reclaimed: one refill is admitted twice, and the new slot is full again too soon.
@@ -145,7 +145,7 @@ inline charged(where) {
 		:: else
 		fi
 	}
-	law(2, r == 1);						/* I3: no twin */
+	law(2, r == 1);						/* I3: no duplicate */
 	r = STAMP(slot[where].word);
 	SPENT(my.key, r)++;
 	law(3, SPENT(my.key, r) <= CAPACITY);			/* I1 */

@@ -12,7 +12,7 @@
  *
  * Laws (-DONLY=n asserts only one): 1 There are never two committed slots of the key that are not frozen, and never
  * two that are (I3). 2 By the clock readings of the calls no more than the capacity is admitted between two refills;
- * reset and evict begin anew (I1). 3 No decision changes what is frozen. 4 What was taken before a reset is nowhere
+ * reset and evict begin again (I1). 3 No decision changes what is frozen. 4 What was taken before a reset is nowhere
  * when the reset has ended. 5 Alone, a call ends (I4, I6). Deadlock is looked for, too.
  *
  * Variants that must fail, each with the law that it breaks:
@@ -20,14 +20,14 @@
  *  FREEZE_FOUND 1       only the key's own slot is frozen: an old view claims another one.
  *  LEAVE_TENTATIVE 1    what is tentative is not frozen: an old view commits it.
  *  THAW 3               an old view takes frozen slots for free ones.
- *  NO_CARRY 2           the key begins anew in the next table.
+ *  NO_CARRY 2           the key begins again in the next table.
  *  CHARGE_FROZEN 2      a decision is made on a frozen slot, while another carries what it was.
  *  BURY_FIRST 2         buried before it is committed, the key is nowhere in between.
  *  NO_RECHECK 4         a word is committed that a reset has passed.
  *  RESET_NEW_FIRST 4    a reset clears the present table before the old one.
  *  LEAVE_LIVE 2         the first table is left while the key is in it.
  *  LEAVE_UNFROZEN 1     the first table is left without being frozen: an old view decides on in it.
- *  CARRY_REFILLED 2     what refilled on the way is carried: to who has an older clock it leaks once more.
+ *  CARRY_REFILLED 2     what refilled on the way is carried: to a process with an older clock it refills once more.
  *  NO_STATE 2           an old view's second look passed slots that were frozen behind it.
  */
 #ifndef N

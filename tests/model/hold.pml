@@ -31,7 +31,7 @@
 #define N 2			/* processes */
 #endif
 #ifndef OTHERS
-#define OTHERS 1		/* the last so many want the second key */
+#define OTHERS 1		/* the last this many want the second key */
 #endif
 #ifndef CAPACITY
 #define CAPACITY 1
@@ -288,7 +288,7 @@ active [N] proctype process()
 		:: else -> EVENT(9, "a leave is too late")
 		fi;
 		next = AGAIN }
-	/* Whoever enters the cell after that is not left. */
+	/* A process that enters the cell after that is not left. */
 	:: STEP(AGAIN)
 		j = 0;
 		do

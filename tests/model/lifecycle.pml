@@ -6,13 +6,13 @@
  * A file is an inode number with what creating gives it (memory, header, permissions) and a name or none; it is there
  * while it has a name, or somebody has it open or mapped, and then its number is free for another. All files share
  * ROOM for memory. Locks are flock's: a property of the open file, so gone with it. Killed: any process between any
- * two steps, as often as it likes; the kernel closes what it had open, and it begins anew.
+ * two steps, as often as it likes; the kernel closes what it had open, and it begins again.
  * Abstracted: what stands in a segment (claim.pml, version.pml); permissions; that header and status are read in two
  * calls, since nothing changes them; foreign files; and the lock that a forked child keeps (lib/README.md).
  *
- * Laws (-DONLY=n asserts only one): 1 whoever opens a segment finds it complete (I4). 2 No two write rules of one
+ * Laws (-DONLY=n asserts only one): 1 any process that opens a segment finds it complete (I4). 2 No two write rules of one
  * segment at once. 3 No lock outlives its holder. 4 A killed creator leaves no file: each has the name, or somebody
- * has it open. 5 A creator's handle is on what he made. 6 A name stays what it is until it is destroyed. 7 gone() says
+ * has it open. 5 A creator's handle is on what it made. 6 A name stays what it is until it is destroyed. 7 gone() says
  * yes if, and only if, the name is not the handle's any more. 8 No use of memory meets a full file system (SIGBUS).
  *
  * Variants that must fail, each with the law that it breaks:
@@ -21,9 +21,9 @@
  *  LINK_EARLY 1      it is given its name before its permissions.
  *  NO_INODE_CHECK 2  a writer locks whatever has the name now: another one holds the lock of what had it before.
  *  CHECK_BY_PATH 2   a writer asks whose the name is, then opens it: it may be another's by then.
- *  HANDLE_LOCK 2     a writer locks the file that came with his handle: one open file for a parent and its children.
+ *  HANDLE_LOCK 2     a writer locks the file that came with its handle: one open file for a parent and its children.
  *  LOCK_WORD 3       the lock is a word in the segment that its holder has to clear.
- *  OPEN_AGAIN 5      a creator opens by name what he has made.
+ *  OPEN_AGAIN 5      a creator opens by name what it has made.
  *  RENAME 6          a creator who finds the name taken takes it away.
  *  UNLINK_LINK 6     the same in two steps.
  *  NO_MAPPING 7      a handle remembers the inode's number, and does not keep the file: the number is given again.

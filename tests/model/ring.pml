@@ -5,7 +5,7 @@
  * Modelled: N processes that call take for ever, in one slot with its ring of CELLS times; each step is one shared
  * access (-DSPLIT: tag and word are read in two steps). One CAS of tag and word admits: the word tells how many cells
  * are valid, and of the latest admission its tokens and its time in ticks of 2^S nanoseconds. Its cells are written
- * after that, by whoever comes first: the one who was admitted, or the next to be. Expiry, denial, new lap, claim in
+ * after that, by the first process that comes: the one that was admitted, or the next to be. Expiry, denial, new lap, claim in
  * two phases, reset; and a clock that steps back (-DSTEPS=1). A process reads the clock when its call begins, so it may
  * be late by any time. A second key (-DOTHERS=n: of the last n processes) has a longer period.
  * Killed: a process that never moves again, which the search contains for each process at each step.
@@ -16,9 +16,9 @@
  * A step of the clock: what was admitted at times that are now to come counts as admitted now, and what had left the
  * window has left it. A call that decided by the clock from before admits nothing. No nanosecond after the step is one
  * that was read before it: see SAME_NANOSECOND.
- * -DUNDOS=n: so many admissions are undone, as take_all does: the word of before is swapped back in, while the slot stands
+ * -DUNDOS=n: this many admissions are undone, as take_all does: the earlier word is swapped back in, while the slot stands
  * as the admission left it. The ring has twice as many cells as the window has tokens then, and the newest KEPT are laid to
- * the laws. After a reset a word may come again in its tick; then the tokens of whoever wrote it are taken back.
+ * the laws. After a reset a word may come again in its tick; then the tokens of the process that wrote it are taken back.
  * Abstracted: a claim has no second scan, and a nonce is a number that nobody remembers (claim.pml has both); a word's
  * time does not wrap; weak ordering, rules and versions are left out.
  *
@@ -32,7 +32,7 @@
  *  WAIT 4, PROGRESS   who finds a cell unwritten starts over, and waits for one who was killed.
  *  PLAIN_STORE 3      the one who was admitted comes late and stores over a cell that is valid again.
  *  NO_CHECK 3         a completer who doesn't look at the slot takes a valid cell for one to be written.
- *  CHECK_FIRST 3      the same, if he looks at the slot before he reads the cell, and not in between.
+ *  CHECK_FIRST 3      the same, if it looks at the slot before it reads the cell, and not in between.
  *  TRUST_LAST 1       of two cells the last one tells that both are written. After a reset it is so by chance, by what
  *                     was admitted before in the same tick. So each cell has to be looked at; then order is free.
  *  DESCENDING 1       the same without a reset, if the last cell is written first (with TRUST_LAST).
@@ -51,8 +51,8 @@
  *  UNSIGNED 1         a cell later than now, since the clock stepped back, is taken for one very old.
  *  STEP_ONE 3         the step back forgets that of several cells of the latest admission none may be written.
  *  NO_DOUBT 1         a late reading is taken for a clock that stepped back.
- *  SAME_NANOSECOND 1  a completer is stopped while the clock steps back and until it shows, to the nanosecond, what he
- *                     found in the cell: that is valid now, and he overwrites it. Not cured.
+ *  SAME_NANOSECOND 1  a completer is stopped while the clock steps back and until it shows, to the nanosecond, what it
+ *                     found in the cell: that is valid now, and it overwrites it. Not cured.
  *
  *	spin -a -DCOST=2 ring.pml && gcc -O1 -DSAFETY -DNOREDUCE -DVECTORSZ=2048 -o pan pan.c && ./pan -m100000
  *	spin -a -DNO_HELP ring.pml && gcc -O1 -DSAFETY -DBFS -o pan pan.c && ./pan; ./pan -r     (shortest)
@@ -61,7 +61,7 @@
 #define N 2			/* processes that call take for ever */
 #endif
 #ifndef OTHERS
-#define OTHERS 0		/* the last so many want the second key */
+#define OTHERS 0		/* the last this many want the second key */
 #endif
 #ifndef CAPACITY
 #define CAPACITY 2		/* tokens in a window, CELLS at most */
@@ -77,7 +77,7 @@
 #endif
 #endif
 #ifndef KEPT
-#define KEPT (UNDOS > 0 -> CAPACITY : CELLS)	/* so many of the newest are looked at */
+#define KEPT (UNDOS > 0 -> CAPACITY : CELLS)	/* this many of the newest are looked at */
 #endif
 #ifndef COST
 #define COST 1			/* a call takes 1 .. COST tokens, 2 at most */
@@ -428,7 +428,7 @@ active [N] proctype process()
 	mtype next = CALL;
 	byte i;			/* the cell to complete */
 	bit helping;		/* it is another's */
-	bit lap;		/* the ring begins anew */
+	bit lap;		/* the ring begins again */
 
 	do
 #ifdef PROGRESS

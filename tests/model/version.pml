@@ -28,16 +28,16 @@
  *  IN_PLACE 1              there is one entry and no ring: the writer fills what others read.
  *  NO_CHECK 1              parameters are copied while four changes are made, and `published` is not looked at again.
  *  PUBLISH_EARLY 1         the version is published before its parameters are there.
- *  IGNORE_OLD 2, 3         a lookup blind to slots of older versions: a twin, or a debt forgotten.
- *  NO_WALK_FIRST 4         the writer doesn't finish what his killed predecessor left: slots fall behind.
+ *  IGNORE_OLD 2, 3         a lookup blind to slots of older versions: a duplicate, or a debt forgotten.
+ *  NO_WALK_FIRST 4         the writer doesn't finish what its killed predecessor left: slots fall behind.
  *  NO_CHECK_COMMIT 4       a claim begun before the change commits after the walk has passed its slot.
  *  LEAVE_TENTATIVE 4       the walk leaves an older tentative slot alone, whose claimer was past that check.
  *  CHECK_BEFORE_SCAN 4     the claim looks at `published` before its slot is placed: the walk may pass in between.
  *  CONVERT_TWO_CAS 4       tag and word change one after the other: the word meets the next parameters unconverted.
  *  TWO_BITS 4              a slot with no more than these of its version looks unchanged after four changes.
- *  LATE_CONVERT 3          a converter with a late clock puts its own time in the word, which then leaks once more
- *                          what had leaked already.
- *  NO_CLEAR 5              a remover was killed and his successor doesn't clear the table: who still has the old
+ *  LATE_CONVERT 3          a converter with a late clock puts its own time in the word, which then refills once more
+ *                          what had refilled already.
+ *  NO_CLEAR 5              a remover was killed and its successor doesn't clear the table: who still has the old
  *                          rule in view charges its slots.
  *  NO_OLD_TENTATIVE 6      a claim starts over when it meets a tentative slot of another version, for ever.
  *  NO_CHECK_NONE 7         tags are judged by versions published later than they were read: too old, so it seems.
@@ -194,7 +194,7 @@ inline count_slots() {
 /* After each change of what is committed or published. */
 inline look_over() {
 	count_slots();
-	law(2, r <= 1);						/* I3: no twin */
+	law(2, r <= 1);						/* I3: no duplicate */
 	r = 0;
 	for (j : 0 .. SLOTS - 1) {
 		if
@@ -727,7 +727,7 @@ active [N + 1] proctype process()
 	}
 #endif
 
-	/* The writer, who holds the lock, if he is not killed. */
+	/* The writer, which holds the lock, if it is not killed. */
 	:: atomic { next == LOCK && version < CHANGES && RUNS ->
 		my.clock = now;
 		if

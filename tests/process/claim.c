@@ -4,12 +4,12 @@
  *
  * Each round has new keys, and a time at which those of earlier rounds are full
  * again, so that slots are reclaimed all the time. The workers' clocks differ by
- * less than a token takes to leak. Where rounds follow closely, the keys of the
+ * less than a token takes to come back. Where rounds follow closely, the keys of the
  * last round are full by one clock and not by another: so two claimers see
  * other slots free, and choose other ones. In the crowded table most of the 16
  * slots are held by keys that don't refill, and two new keys race for the three
  * that are left. Between rounds, while nobody decides, the whole table is
- * searched for twins.
+ * searched for duplicates.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,13 +1,13 @@
 /*
  * conserve: over all processes a key is admitted its capacity and what has
- * leaked, to the token: I1 (conservation) and I2 (utilisation).
+ * came back, to the token: I1 (conservation) and I2 (utilisation).
  *
  * Workers hammer one key, 8 keys that share one window, or 10,000 keys, on an
  * injected clock: a shared number. In the first round it stands still, so that
  * exactly the capacity is admitted, and nothing after the first denial. In
  * later rounds workers advance it by random steps and decide with what they
  * read, or with an older reading; a round ends with taking what is left. Its
- * steps stay below the slack of the rule (half its time to fill, a second at
+ * steps stay below the slack of the rule (half its time to full, a second at
  * the most), so that an older reading is an honest one. Admitted in total is then
  *
  *	capacity + floor((last time - first time) * count / period)

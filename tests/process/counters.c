@@ -1,13 +1,13 @@
 /*
  * counters: no count is lost, whoever is moved, preempted or interrupted while
- * he counts (I10, and what counter.h says). What the counters hold is exactly
+ * it counts (I10, and what counter.h says). What the counters hold is exactly
  * what the workers were answered.
  *
  * Threads count on their CPU's block by a restartable sequence. So workers do
  * little else than count, on one line, while they are driven from CPU to CPU,
  * and interrupted by a timer whose handler counts as well. Sequences must be
  * seen to be broken off by that: such a count goes to a stripe. Then the same where there are no such sequences (glibc is told not to
- * register them, in a process started anew): all count on the stripes.
+ * register them, in a process started again): all count on the stripes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

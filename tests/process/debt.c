@@ -5,7 +5,7 @@
  * A funnel of CAPACITY tokens that may go into debt for DEBT tokens' time admits
  * CAPACITY + DEBT reservations of one token. The first wait for nothing; each
  * of the others is told a time of its own, one token after the one before: so
- * nobody waits longer than he was told, and nobody goes on before his token is
+ * no process waits longer than it was told, and none goes on before its token is
  * there. What a killed process had reserved and not yet noted is missing once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -25,7 +25,7 @@ static struct play {
 	int rule;
 	uint64_t seed;
 	_Atomic uint64_t errors, calls, denied;
-	_Atomic uint32_t told[DEBT + 1];  /* how many were told to wait for so many tokens */
+	_Atomic uint32_t told[DEBT + 1];  /* how many were told to wait for this many tokens */
 } *play;
 
 static void reserver(struct crew *crew, int index)

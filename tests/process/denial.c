@@ -84,7 +84,7 @@ static void be_denied(uint32_t key)
 	expect(shmlimit_take_at(l, dry, &key, sizeof(key), 1, NOW_NS, &r), SHMLIMIT_ALLOWED);
 	atomic_fetch_add(&play->shadow, r.retry_after_ns > 0);
 	expect(shmlimit_refund_at(l, rule, &stranger, sizeof(stranger), 1, NOW_NS, NULL), SHMLIMIT_ALLOWED);
-	/* Half an hour on, half a token has leaked: still none to take. */
+	/* Half an hour on, half a token has come back: still none to take. */
 	expect(shmlimit_take_at(l, rule, &key, sizeof(key), 1, NOW_NS + HOUR_NS / 2, &r), SHMLIMIT_DENIED);
 }
 

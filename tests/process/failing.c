@@ -184,7 +184,7 @@ struct dirent *readdir(DIR *folder)
 	return fails(READDIR) ? NULL : NEXT(readdir)(folder);
 }
 
-/* A thousand bytes at a time: who reads or writes must be content with less than he wants. */
+/* A thousand bytes at a time: who reads or writes must be content with less than it wants. */
 ssize_t read(int fd, void *to, size_t len)
 {
 	if (fd != state_fd)
@@ -398,7 +398,7 @@ static int next(void)
 	return next_after("");
 }
 
-/* A file that may not be read is none for who walks them; where nothing could be read he is told. */
+/* A file that may not be read is none for who walks them; where nothing could be read it is told. */
 static int is_passed_over(int (*operation)(void), enum call which, int error)
 {
 	return operation == next && (which == OPEN_NAME || which == FSTAT || which == PREAD) && error != EMFILE &&

@@ -61,7 +61,7 @@ static void destroy(const char *suffix)
 
 #define SLOTS_A_PAGE 256
 
-/* Set every rule, take for so many keys that every page of the table has some, and close. Returns 0. */
+/* Set every rule, take for so large a number of keys that every page of the table has some, and close. Returns 0. */
 static int use_up(struct shmlimit *l)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 2, .count = 1, .period_ns = 1000000000 };

@@ -19,7 +19,7 @@
 #define PERIOD_NS 1000000u
 #define WINDOW 4
 #define FIRST_NS ((uint64_t)1000000000 * PERIOD_NS)
-#define ROUND_NS 400000000u               /* below half the time to fill, and a second: an older reading is honest */
+#define ROUND_NS 400000000u               /* below half the time to full, and a second: an older reading is honest */
 #define STEP_NS 2000u
 #define SLOTS_FIRST (1 << 10)
 #define SLOTS_LAST (1 << 20)
@@ -61,7 +61,7 @@ static void decide_for_ever(struct crew *crew, int index)
 	struct shmlimit *l = play->l;
 	struct shmlimit_result r;
 
-	/* Half of them have a mapping of their own, the others learn of each table anew. */
+	/* Half of them have a mapping of their own, the others learn of each table by themselves. */
 	if (index % 2 == 1)
 		worker_check(shmlimit_open(stage_name, 0, &l) == 0, "worker %d cannot open the segment", index);
 	preempt_often();
@@ -109,7 +109,7 @@ static unsigned keys_off(int which, int64_t want)
 	return off;
 }
 
-/* So many more decisions. */
+/* This many more decisions. */
 static void let_decide(uint64_t n)
 {
 	uint64_t before = atomic_load(&play->decisions);
@@ -168,7 +168,7 @@ int main(void)
 	play->rule[WINDOWED] = shmlimit_rule_set(play->l, "window", &window);
 	if (play->rule[WINDOWED] < 0)
 		bail("rule window: %s", shmlimit_strerror(play->rule[WINDOWED]));
-	/* From here on no funnel is ever full: nothing that leaks is lost. */
+	/* From here on no funnel is ever full: nothing that comes back is lost. */
 	take_rest(play->l);
 	for (uint64_t slots = SLOTS_FIRST * 4; slots <= SLOTS_LAST && off == 0 && bad == 0; slots *= 4) {
 		uint64_t leaked;

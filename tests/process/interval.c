@@ -1,6 +1,6 @@
 /*
  * interval: on the limiter's own clock, from outside: over every interval a key
- * is admitted no more than its capacity and what leaks in that time (I1).
+ * is admitted no more than its capacity and what comes back in that time (I1).
  *
  * Each worker reads the clock before and after each call and keeps both where
  * the call was admitted. Of all calls that began at a or later and ended at b
@@ -9,13 +9,13 @@
  *	capacity + count * (b - a) / period
  *
  * for every a < b. (As many ended by b, less as many began before a, is what
- * is compared: one pass over the sorted times, exact but for the few calls
+ * is compared: one pass over the sorted times, exact except for the few calls
  * that began before a and ended after it.) The rules are fast, some so fast
  * that a call takes longer than a funnel takes to fill: then the clock that a
  * call read is old when it decides, now and then by a whole time slice.
  *
  * With more keys than slots, funnels refill and are reclaimed all the time. Who
- * has a reservation goes on when he has waited: that moment counts. A worker that
+ * has a reservation goes on when it has waited: that moment counts. A worker that
  * is killed inside a call may have taken what nobody logged, which is no excess.
  *
  * The last scene is one process that a timer interrupts: the handler takes from
@@ -36,7 +36,7 @@
 #define ROUNDS_MIN 1
 #define ROUNDS_MAX 1000                   /* for contention to be seen */
 #define TICK_NS 20000                      /* from one interruption to the next */
-#define STRANGER_NS 1000000               /* so long he stays: where all is slow, too, some fill a line */
+#define STRANGER_NS 1000000               /* how long it stays: where all is slow, too, some fill a line */
 #define TICKS_INSIDE 500                  /* in which the slot was taken, inside a call */
 
 struct scene {
@@ -84,7 +84,7 @@ static void ask(uint32_t key)
 	ended_ns = shmlimit_now(play->l);
 	worker_check(answer >= 0, "take: %s", shmlimit_strerror(answer));
 	worker_check(r.wait_ns <= play->scene->max_wait_ns, "a wait of %" PRIu64 " ns", r.wait_ns);
-	/* Who waits goes on when he has. */
+	/* Who waits goes on when it has. */
 	began_ns += r.wait_ns;
 	ended_ns += r.wait_ns;
 	atomic_fetch_add(&play->calls, 1);
@@ -197,7 +197,7 @@ static void be_interrupted(struct crew *crew, int index)
 	sigaction(SIGUSR1, &action, NULL);
 	worker_check(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0, "timer_create: %s", strerror(errno));
 	arm_timer(TICK_NS);
-	/* Twice: a funnel that had leaked before its time would show at once. */
+	/* Twice: a funnel that had come back before its time would show at once. */
 	while (atomic_load(&play->inside) < scaled(TICKS_INSIDE) && atomic_load(&play->logged) < LOG_MAX / 2) {
 		asking = (sig_atomic_t)rng_below(&rng, play->scene->keys);
 		ask((uint32_t)asking);
@@ -224,7 +224,7 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The most that any interval has above the capacity and what leaked in it: thousandths of a token, 0 or more. */
+/* The most that any interval has above the capacity and what came back in it: thousandths of a token, 0 or more. */
 static uint64_t excess(const uint64_t *began, const uint64_t *ended, size_t n, uint64_t resolution_ps)
 {
 	const struct scene *scene = play->scene;

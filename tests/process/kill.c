@@ -1,11 +1,11 @@
 /*
  * kill: 8 workers decide at full speed while a killer ends them by SIGKILL at
  * random moments and starts others. Whatever they were in the middle of, the
- * segment stays sound, nobody is admitted more than his due, no more is lost
+ * segment stays sound, nobody is admitted more than its due, no more is lost
  * than the killed had in hand, and no slot is lost: I4, with I1 and I2.
  *
  * Turns. A turn has its own keys and its own time. Each worker takes from each
- * of them until he is denied, and says so; when all have, the next turn
+ * of them until it is denied, and says so; when all have, the next turn
  * begins, and what was admitted of the last but one is summed up: the capacity
  * of each key, less one token for each worker who was killed between taking it
  * and writing that down. Keys are full again three turns later, so that slots
@@ -49,7 +49,7 @@ static struct play {
 	_Atomic uint64_t turn, now_ns, errors, late;
 	struct {
 		_Atomic uint64_t done;    /* calls */
-		_Atomic uint64_t finished; /* turns: 1 + the last one of which he was denied every key */
+		_Atomic uint64_t finished; /* turns: 1 + the last one of which it was denied every key */
 		_Atomic int inside;
 		_Atomic uint64_t logged[TURNS_KEPT][TURN_KEYS];
 	} __attribute__((aligned(64))) worker[WORKERS];
@@ -75,7 +75,7 @@ static void wait_for_end(struct crew *crew, int index)
 }
 
 /*
- * Kill the first to have made so many more calls, inside the next of them if
+ * Kill the first to have made this many more calls, inside the next of them if
  * that can be seen. (It is seen only of one who runs on another core. BOUND:
  * who does not run is not waited for.)
  */
@@ -255,7 +255,7 @@ static void finish_turn(struct crew *crew, uint64_t turn, struct rng *rng)
 		crew_await();
 }
 
-/* From a turn on, until so many have been killed, and then all. Returns the first turn after. */
+/* From a turn on, until this many have been killed, and then all. Returns the first turn after. */
 static uint64_t turns_between_audits(uint64_t turn, struct rng *rng)
 {
 	uint64_t until = sum.kills + KILLS_AN_AUDIT - WORKERS, spared_before = 0, kills_before = sum.kills;

@@ -1,18 +1,18 @@
 /*
  * lease: 8 workers spend leases while a killer ends them by SIGKILL at random
  * moments and starts others: nothing is spent that was not deposited, or twice,
- * or after its time; and one worker a key asks at a time, or none where he who did
- * was killed, until his claim has ended by itself: I1 and I4 for leases.
+ * or after its time; and one worker a key asks at a time, or none where the one that did
+ * was killed, until its claim has ended by itself: I1 and I4 for leases.
  *
  * The engine is a few numbers in shared memory: what it gave is booked before it is
  * deposited, what is spent when it is. So a worker who is killed in between
  * makes less of what was spent, never more. Now and then it does not answer: then
- * he who asks waits to be killed.
+ * the one that asks waits to be killed.
  *
  * Rounds. In a round time stands: a claim ends only by its answer. Each worker
- * makes so many calls on each key; when all have, and nobody is in a call, the
+ * makes this many calls on each key; when all have, and nobody is in a call, the
  * books are looked at, and time goes on: by a claim's length, so that those of
- * the killed are over, or by a lease's, so that all is, and the books begin anew.
+ * the killed are over, or by a lease's, so that all is, and the books begin again.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -40,7 +40,7 @@ static struct play {
 	} __attribute__((aligned(64))) key[KEYS];
 	struct {
 		_Atomic uint64_t calls;
-		_Atomic uint64_t finished; /* rounds: 1 + the last one of which he made all calls */
+		_Atomic uint64_t finished; /* rounds: 1 + the last one of which it made all calls */
 		_Atomic int inside, hangs;
 	} __attribute__((aligned(64))) worker[WORKERS];
 } *play;
@@ -50,7 +50,7 @@ static struct {
 	int ended_badly;
 } sum;
 
-/* He asks the engine: it gives, refuses, or does not answer. */
+/* It asks the engine: it gives, refuses, or does not answer. */
 static void answer(uint64_t key, uint64_t cost, const struct shmlimit_lease *lease, struct rng *rng,
                    uint64_t now_ns)
 {
@@ -98,7 +98,7 @@ static void call(int index, uint64_t key, struct rng *rng)
 		break;
 	case SHMLIMIT_LEASE_ASK:
 		atomic_fetch_add(&play->asked, 1);
-		/* Said after he got it and taken back before he gives it up: two at once are two too many. */
+		/* Set after it got the claim and cleared before it gives it up: two at once are two too many. */
 		if (atomic_fetch_add(&play->key[key].asking, 1) != 0)
 			atomic_fetch_add(&play->crowds, 1);
 		if (rng_below(rng, 200) == 0)
@@ -160,7 +160,7 @@ static void end_those_who_hang(struct crew *crew)
 			end(crew, i);
 }
 
-/* Inside a call if he is seen to be. BOUND: who does not run is not waited for. */
+/* Inside a call if it is seen to be. BOUND: who does not run is not waited for. */
 static void kill_one(struct crew *crew, struct rng *rng)
 {
 	int victim = (int)rng_below(rng, WORKERS);

@@ -5,7 +5,7 @@
  * The clock stands still and the two versions of the rule take turns, so that a
  * key may be admitted the larger capacity and no more: converting a funnel to
  * other parameters, or forgetting to, gives nothing away. No decision fails. Then
- * the clock goes on, and what leaks is bounded by the faster rate.
+ * the clock goes on, and what comes back is bounded by the faster rate.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

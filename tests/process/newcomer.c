@@ -1,7 +1,7 @@
 /*
  * newcomer: keys get their slots while their rule is changed as fast as it goes
- * (I1, I3). Who claims a slot may have read the rule several versions ago, for he
- * was stopped meanwhile: what he writes would be taken for a word of another
+ * (I1, I3). Who claims a slot may have read the rule several versions ago, for it
+ * was stopped meanwhile: what it writes would be taken for a word of another
  * version, or for that of a rule that is gone, and the key be given a second slot.
  *
  * The clock stands still, the versions differ in their rates and in what the bits
@@ -63,7 +63,7 @@ static void change(struct crew *crew, int index)
 {
 	(void)crew;
 	(void)index;
-	/* He makes no room: several changes happen while another waits for his turn. */
+	/* It makes no room: several changes happen while another waits for its turn. */
 	signal(SIGRTMIN, SIG_IGN);
 	for (;;) {
 		if (set_version(atomic_load(&play->changes)) != play->rule)

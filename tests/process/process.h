@@ -190,7 +190,7 @@ static inline void crew_spawn(struct crew *crew, int index, int at_gate)
 	_exit(0);
 }
 
-/* Start n workers, who begin together. `crew` may be private memory: each worker has his copy. */
+/* Start n workers, who begin together. `crew` may be private memory: each worker has its copy. */
 static inline void crew_start(struct crew *crew, int n, void (*work)(struct crew *, int), void *arg)
 {
 	*crew = (struct crew){ .n = n, .gate = shared_memory(sizeof(*crew->gate)), .arg = arg, .work = work };
@@ -406,7 +406,7 @@ static inline void stage_extend(uint64_t size)
 	close(fd);
 }
 
-/* Take the segment's name away. Whoever has it open goes on with it; rules can't be set any more. */
+/* Take the segment's name away. A process that has it open goes on with it; rules can't be set any more. */
 static inline void stage_hide(void)
 {
 	int error = shmlimit_destroy(stage_name);

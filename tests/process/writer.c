@@ -22,7 +22,7 @@
 #define SLACK_NS (FILL_NS / 2)
 #define GONE 2 /* status of who got as far as the end */
 
-static struct shmlimit *l; /* the victim's handle, and, but for the segment itself, nobody's */
+static struct shmlimit *l; /* the victim's handle, and, except for the segment itself, nobody's */
 static char path[96];
 static int rule;
 

@@ -118,7 +118,7 @@ static void grow(void)
 		bail("grow");
 }
 
-/* Growing, and both keys are in the table before still. */
+/* Growing, and both keys are in the old table still. */
 static void fresh_growing(void)
 {
 	fresh_evict();
@@ -169,7 +169,7 @@ static void scribble_tag(enum point what, const void *where)
 	target->tag = (target->tag << 16 >> 16) | (1 + ++others.came % 61) << 48;
 }
 
-/* The rule is published anew, dry and enforced in turn. */
+/* The rule is published again, dry and enforced in turn. */
 static void scribble_published(enum point what, const void *where)
 {
 	uint64_t *published = &l->rules[funnel].published;
@@ -282,7 +282,7 @@ static int save(void)
 	return (int)n;
 }
 
-/* ---- Whoever is beset ends ---- */
+/* ---- A process that is beset ends ---- */
 
 static const struct {
 	const char *title;
@@ -380,7 +380,7 @@ static void twin(uint64_t quota)
 static void fresh_twin_less(void) { twin(10); }
 static void fresh_twin_more(void) { twin(90); }
 
-/* A key that another process is about to claim, in a slot of a table that is full but for it. */
+/* A key that another process is about to claim, in a slot of a table that is full except for it. */
 static void fresh_claimed(void)
 {
 	uint64_t hash;

@@ -1,5 +1,5 @@
 /*
- * change: a rule is changed, removed and defined anew while others decide under it
+ * change: a rule is changed, removed and defined again while others decide under it
  * (I1, I2, I3). Four changes on, the two bits of a version are what they were.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -128,7 +128,7 @@ static const struct scene exhausted = {
 	.judge = judge_exhausted,
 };
 
-/* The rule is removed, and defined anew: its id is the same, its funnels are other ones. */
+/* The rule is removed, and defined again: its id is the same, its funnels are other ones. */
 static struct call born;
 
 static void act_removed(unsigned who)

@@ -110,7 +110,7 @@ static struct shmlimit *set_evicting(void)
 	return stage_set(SHMLIMIT_FULL_EVICT, SLOTS - 1, rule);
 }
 
-/* Whoever is pushed out has its capacity once more; those who hold their slots for days are left alone. */
+/* A process that is pushed out has its capacity once more; those who hold their slots for days are left alone. */
 static void judge_evicting(void)
 {
 	struct shmlimit_counters c = unit_counters(stage.l, stage.rule);

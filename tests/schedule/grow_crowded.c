@@ -117,7 +117,7 @@ static struct shmlimit *set_evicting(void)
 	return set_crowded(SHMLIMIT_FULL_EVICT, 1, SECOND, SHMLIMIT_FUNNEL);
 }
 
-/* Whoever is pushed out has its capacity once more; those who hold their slots for days are left alone. */
+/* A process that is pushed out has its capacity once more; those who hold their slots for days are left alone. */
 static void judge_evicting(void)
 {
 	uint64_t taken = 0, held = 0;

@@ -62,7 +62,7 @@ static const struct scene sliding = {
 };
 
 /*
- * Who took last was killed before he wrote his cell, so each decision takes the longer way. That was long ago: the
+ * Who took last was killed before it wrote its cell, so each decision takes the longer way. That was long ago: the
  * slot is frozen and says nothing, so nobody buries it.
  */
 static struct shmlimit *set_killed(void)

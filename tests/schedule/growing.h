@@ -29,7 +29,7 @@ static inline void take_before(struct shmlimit *l, uint32_t key, uint64_t cost)
 		bail("key %u cannot take", key);
 }
 
-/* A lease of so many, of which none is spent. */
+/* A lease of this many, of which none is spent. */
 static inline void deposit_before(struct shmlimit *l, uint32_t key, uint64_t tokens)
 {
 	if (shmlimit_lease_deposit(l, stage.rule, &key, sizeof(key), tokens, 0, SECOND, NULL) != SHMLIMIT_ALLOWED)
@@ -44,7 +44,7 @@ static inline void taken_before(uint32_t key, int64_t tokens)
 	stage.moments += 2;
 }
 
-/* To so many slots, 0: to leave the table before. There may be keys on the way yet. */
+/* To this many slots, 0: to leave the old table. There may be keys on the way yet. */
 static inline void grow(uint64_t slots)
 {
 	int error;
@@ -63,7 +63,7 @@ static inline void grow_twice(void)
 	grow(0);
 }
 
-/* When all have refilled there is nothing to carry, and the table before is left. */
+/* When all have refilled there is nothing to carry, and the old table is left. */
 static inline void law_left(void)
 {
 	uint64_t now_ns = schedule.now_ns;

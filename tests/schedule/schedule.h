@@ -1,7 +1,7 @@
 /*
  * schedule: which of several actors goes on, decided before each access to shared
  * memory. An actor is what a process would do, the library's own code, on a stack
- * of his own in this one process; exactly one runs at a time. So a seed is a
+ * of its own in this one process; exactly one runs at a time. So a seed is a
  * schedule, and shows the same again. Who is killed is never resumed; time passes
  * when the scheduler says, while somebody is stopped.
  *
@@ -17,7 +17,7 @@
  *              scheduler with probabilistic guarantees of finding bugs", 2010)
  *
  * Then all schedules are gone through in which one actor is stopped once, and
- * another once while he is (Musuvathi, Qadeer: "Iterative context bounding for
+ * another once while it is (Musuvathi, Qadeer: "Iterative context bounding for
  * systematic testing of multithreaded programs", 2007).
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -60,7 +60,7 @@
 struct scene {
 	const char *title;
 	unsigned actors;
-	unsigned mortals;                 /* the first so many may be killed */
+	unsigned mortals;                 /* the first this many may be killed */
 	uint64_t away_ns[AWAY_MAX];       /* what may pass while somebody is stopped; 0: time stands */
 	struct shmlimit *(*set)(void);    /* the stage, once */
 	void (*begin)(void);              /* before each schedule, or NULL */
@@ -77,10 +77,10 @@ struct actor {
 	char *stack;
 	enum { NOT_BEGUN, STOPPED, ENDED, KILLED } state;
 	int rank;
-	unsigned places;                  /* where he could have been stopped */
+	unsigned places;                  /* where it could have been stopped */
 	unsigned dies;                    /* at which of them; NEVER */
-	unsigned alone;                   /* points since somebody else ran, or his call began */
-	uint64_t behind_ns;               /* his clock is */
+	unsigned alone;                   /* points since another actor ran, or its call began */
+	uint64_t behind_ns;               /* its clock is */
 };
 
 static struct {
@@ -95,7 +95,7 @@ static struct {
 	jmp_buf home;
 	struct rng rng;
 	int anywhere, learning, telling;
-	uint64_t odds;                    /* one in so many places is left; 0: by rank */
+	uint64_t odds;                    /* one in this many places is left; 0: by rank */
 	unsigned stops, stop[STOPS_MAX];  /* ranks: where */
 	int lowest;
 	unsigned places, points, turns;
@@ -210,7 +210,7 @@ static void begin_actor(struct actor *a)
 	setcontext(&context);
 }
 
-/* Let somebody go on until he is stopped or has ended. */
+/* Let one actor go on until it is stopped or has ended. */
 static void resume(struct actor *a)
 {
 	if (schedule.last != a) {
@@ -268,7 +268,7 @@ static int matters(enum point what, const void *where)
 	return *written_at(where);
 }
 
-/* Is he stopped here? */
+/* Is it stopped here? */
 static int leaves(struct actor *a, enum point what, const void *where)
 {
 	unsigned place;

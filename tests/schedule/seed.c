@@ -56,7 +56,7 @@ static void judge_leapfrog(void)
 static const struct scene three_stops = { .title = "four steps", .actors = 2, .set = set, .act = leapfrog,
 	.judge = judge_leapfrog };
 
-/* A swap that is the last thing he did; nobody learns of it. */
+/* A swap that is the last thing it did; no other process learns of it. */
 static void swap_and_tell(unsigned who)
 {
 	if (who == 0) {

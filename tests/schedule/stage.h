@@ -1,8 +1,8 @@
 /*
  * stage: what the scenes share: a segment of 16 slots, so that every key's window
  * is the whole table; calls that are written down; and the laws that judge them.
- * Each actor has a handle of his own, a copy as that of a forked child: what he
- * learns of larger tables is his, and may be old.
+ * Each actor has a handle of its own, a copy as that of a forked child: what it
+ * learns of larger tables is its, and may be old.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -248,7 +248,7 @@ static inline void law_since(uint32_t key, const struct call *born, uint64_t cap
 		blame("took %" PRIu64 ", perhaps %" PRIu64 " more, has %" PRIu64 ": of what was before", since, perhaps, rest);
 }
 
-/* I2: while time stands, who is denied was too late: others had begun to take what he lacked. */
+/* I2: while time stands, who is denied was too late: others had begun to take what it lacked. */
 static inline void law_denials(uint64_t capacity)
 {
 	for (unsigned i = 0; i < stage.n; i++) {
@@ -285,7 +285,7 @@ static inline const struct story *story_of(uint32_t key)
 	return &stage.story;
 }
 
-/* I1: in no stretch of time more than the capacity and what leaked, and what differing clocks make of that. */
+/* I1: in no stretch of time more than the capacity and what came back, and what differing clocks make of that. */
 static inline void law_burst(uint32_t key, uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t grace_ns)
 {
 	uint64_t burst = story_burst(story_of(key), count, period_ns, grace_ns);
@@ -303,7 +303,7 @@ static inline void law_period(uint32_t key, uint64_t capacity, uint64_t period_n
 		blame("key %u: %" PRIu64 " within a period, whose capacity is %" PRIu64, key, most, capacity);
 }
 
-/* I3: no key has two slots in a table. What was carried over may stand in the table before still, but frozen. */
+/* I3: no key has two slots in a table. What was carried over may stand in the old table still, but frozen. */
 static inline void law_no_twin(void)
 {
 	uint64_t found[TABLES_SLOTS], n = 0;

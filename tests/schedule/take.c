@@ -58,7 +58,7 @@ static const struct scene leaking = {
 	.judge = judge_leaking,
 };
 
-/* As long as it is never full, nothing that leaks is lost; nobody is away for so long. */
+/* As long as it is never full, nothing that comes back is lost; nobody is away for so long. */
 static void judge_used(void)
 {
 	uint64_t leaked = (schedule.now_ns - START_NS) / TOKEN_NS;
@@ -115,7 +115,7 @@ static const struct scene used_of_many = {
 	.judge = judge_used,
 };
 
-/* One clock is read late: by less than half of the time to fill, which is the slack. */
+/* One clock is read late: by less than half of the time to full, which is the slack. */
 #define BEHIND_NS (2 * TOKEN_NS)
 
 static void act_behind(unsigned who)

@@ -89,7 +89,7 @@ static const struct scene in_turns_at_it = {
 };
 
 /*
- * Who does not get the other gives back what he took; what is given back does not count. Where waits of several
+ * Who does not get the other gives back what it took; what is given back does not count. Where waits of several
  * periods can be had, no time that is ahead makes a call doubt its own.
  */
 static struct shmlimit *set_patient(void)

@@ -14,7 +14,7 @@ need_module "$nginx_module" nginx-dev
 need_module "$apache_module" apache2-dev
 need_engine
 
-# A token an hour: none leaks back within the test. The rule login stays this host's.
+# A token an hour: none comes back within the test. The rule login stays this host's.
 make_rules() {
 	shmlimit rule set "$SEGMENT" page --algorithm lease --capacity 1000 --rate 1/h
 	shmlimit rule set "$SEGMENT" login --capacity 5 --rate 5/h
@@ -45,8 +45,8 @@ forget() { lapsed_before=$(($(lapsed nginx) + $(lapsed apache))); }
 
 # The lines of processes about the engine.
 lines() {
-	sed -n -e 's/.*\] \([0-9]*\)#.*: \(engine .*\)/\1 \2/p' \
-		-e 's/.*\[pid \([0-9]*\).*\] \(engine .*\)/\1 \2/p' "$TMP/$host.err"
+	sed -n -e 's/.*\] \([0-9]*\)#.*: \(backend .*\)/\1 \2/p' \
+		-e 's/.*\[pid \([0-9]*\).*\] \(backend .*\)/\1 \2/p' "$TMP/$host.err"
 }
 
 found() { [ "$(codes "$url/login" -H "$(from 10.0.1.3)")" = 200 ]; }
@@ -130,7 +130,7 @@ within found
 ok $? "a rule may become this host's own"
 is "$(tally "$url/login?[1-3]" -H "$(from 10.0.1.2)")" "3 times 200" "a client that was denied has its tokens of the other limit back"
 
-# Who decides goes on with a handle that is still there; who opens the segment anew connects anew.
+# Who decides goes on with a handle that is still there; who opens the segment again connects again.
 use apache
 before=$(workers)
 connected_before=$(connected)
@@ -141,7 +141,7 @@ until [ -e "$TMP/enough" ] || [ $batches -eq 1000 ]; do
 done >"$TMP/churned" &
 load=$!
 within created_anew
-ok $? "while segments come and go under load the engine is connected to again"
+ok $? "while segments come and go under load processes connect to the backend again"
 : >"$TMP/enough"
 wait $load
 is "$(sort -u "$TMP/churned" | grep -cv '^200$\|^429$\|^503$')" 0 "every request is answered while segments come and go"
@@ -153,7 +153,7 @@ ok $? "all workers find the segment that was made last"
 use nginx
 
 # The engine is gone.
-is "$(lines)$(use apache && lines)" "" "as long as the engine is there nobody speaks of it"
+is "$(lines)$(use apache && lines)" "" "while the backend answers nothing is reported about it"
 kill_engine
 is "$(tally "$nginx_url/index.html?[1-40]" -H "$(from 10.0.2.1)")" "40 times 200" \
 	"without the engine, fail=open lets pass"
@@ -161,16 +161,16 @@ is "$(tally "$apache_url/index.html?[1-40]" -H "$(from 10.0.2.1)")" "40 times 42
 for host in nginx apache; do
 	lines | grep -q 'no connection .*: must be running and reachable from here'
 	ok $? "$host says that it is gone"
-	is "$(lines | sort | uniq -d)" "" "no process of $host reports twice that the engine is gone"
+	is "$(lines | sort | uniq -d)" "" "no process of $host reports twice that the backend is gone"
 done
 is "$(tally "$apache_url/login?[1-2]" -H "$(from 10.0.2.1)")" "2 times 429" "a request is denied for want of a lease"
 is "$(codes "$apache_url/trial" -H "$(from 10.0.2.1)")" 200 "is not where only this host's limits count"
 
 start_engine
 within decides nginx
-ok $? "when the engine is back one host decides again"
+ok $? "when the backend is back one host decides again"
 within decides apache
-ok $? "when the engine is back the other host decides again"
+ok $? "when the backend is back the other host decides again"
 use nginx
 codes "$url/index.html" -H "$(from 10.0.0.1)" >"$TMP/codes"
 is "$(cat "$TMP/codes")" 429 "a client that was denied before the outage still is"

@@ -71,10 +71,10 @@ $two = [new Limit('r', 'f'), new Limit('s', 'f')];
 is($gate->ask(...$two)->fields, [
     'RateLimit-Policy' => '"r";q=2;w=7200, "s";q=1;w=3600',
     'RateLimit' => '"r";r=1;t=3600, "s";r=0;t=3600',
-], 'its fields are those of each limit');
+], 'an answer has the header fields of each limit');
 $answer = $gate->ask(...$two);
-is($answer->refusal . ' ' . $answer->fields['RateLimit-Policy'], '429 "s";q=1;w=3600', 'or of the one that refused');
-ok((bool) preg_match('/^3[56]\d\d$/', $answer->fields['Retry-After']), 'which says when to come again');
+is($answer->refusal . ' ' . $answer->fields['RateLimit-Policy'], '429 "s";q=1;w=3600', 'a refusal has the header fields of the limit that refused');
+ok((bool) preg_match('/^3[56]\d\d$/', $answer->fields['Retry-After']), 'a refusal says when to come again');
 is((new Gate($segment, status: 503))->ask(...$two)->refusal, 503, 'the status of a refusal can be chosen');
 
 foreach (['', str_repeat('x', 1025)] as $key) {
@@ -83,23 +83,23 @@ foreach (['', str_repeat('x', 1025)] as $key) {
 $_SERVER['REMOTE_ADDR'] = '2001:db8::1';
 $net = Gate::client();
 $_SERVER['REMOTE_ADDR'] = '2001:db8::2';
-is(Gate::client(), $net, 'a client is his net');
+is(Gate::client(), $net, 'a client is its network');
 $_SERVER['REMOTE_ADDR'] = 'unix:';
-is(Gate::client(), 'unix:', 'who has no address is one client');
+is(Gate::client(), 'unix:', 'clients without an address count as one');
 
 $dry = new Gate($segment, dryRun: true);
 is(asked($dry, 2, new Limit('s', 'dry')), 'passed rejected-dry-run', 'a dry run decides');
 $answer = $dry->ask(new Limit('s', 'dry'));
-is([$answer->refusal, $answer->fields], [0, []], 'and refuses nobody');
+is([$answer->refusal, $answer->fields], [0, []], 'a dry run refuses nothing and sends no fields');
 run('shmlimit', 'rule', 'set', $segment, 's', '--mode', 'dry-run');
-is(asked($gate, 2, new Limit('s', 'drier')), 'passed rejected-dry-run', 'so does a rule in a dry run');
-is($gate->ask(new Limit('s', 'drier'))->fields, [], 'of which nothing is told');
+is(asked($gate, 2, new Limit('s', 'drier')), 'passed rejected-dry-run', 'a rule in a dry run decides');
+is($gate->ask(new Limit('s', 'drier'))->fields, [], 'a rule in a dry run has no header fields');
 
 is(logged(), [], 'nothing was logged');
 is(asked($gate, 3, new Limit('t', 'k')), 'failed failed failed', 'a rule that is missing fails');
-is(logged(), ["segment $segment: rule t: no such rule: requests that need it are refused"], 'which is told once');
+is(logged(), ["segment $segment: rule t: no such rule: requests that need it are refused"], 'a missing rule is reported once');
 run('shmlimit', 'rule', 'set', $segment, 't', '--capacity', '1', '--rate', '1/h');
-is(asked($gate, 2, new Limit('t', 'k')), 'passed rejected', 'until it is there');
+is(asked($gate, 2, new Limit('t', 'k')), 'passed rejected', 'a rule that was missing decides once it exists');
 $over = [];
 until(function () use ($gate, $limit, &$over) {
     $gate->ask($limit);
@@ -169,7 +169,7 @@ is($made->ask(new Limit('login', 'user:42'))->remaining, 6, 'another rate change
 is($lines, [], 'creating is nothing to report');
 is($made->ask(new Limit('absent', 'k'))->status, 'failed', 'a rule without a rate is not created');
 is(count(preg_grep('/rule absent: no such rule/', $lines)), 1, 'a gate reports a problem to the function that it was given');
-is(logged(), [], 'and then not to the log');
+is(logged(), [], 'a problem that went to the function is not in the log');
 
 foreach (['five a day', "1/s\" rule=x", "5/hour\0"] as $rate) {
     ok(refused(fn () => $made->ask(new Limit('wrong', 'k', rate: $rate))), "the rate " . json_encode($rate) . ' is refused');

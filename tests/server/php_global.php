@@ -57,40 +57,40 @@ for ($i = 0; $i < 20; $i++) {
 }
 is($both, 5, 'hosts with one engine have one limit');
 is($global->take('local', 'own')->remaining, 2, 'a rule that is no lease is this host\'s');
-is($limiter->peek('local', 'own')->remaining, 2, 'and its funnel the same');
+is($limiter->peek('local', 'own')->remaining, 2, 'a rule that is no lease uses the funnel of this host');
 
 $answers = $global->takeMany([...limits('many', 'second', 'second', 'second', 'absent'), new Limit('first', '')]);
-is(array_map(fn (Result $r) => $r->allowed, array_slice($answers, 0, 3)), [true, true, false], 'many are decided');
-is([$answers[3]->getCode(), $answers[4]->getCode()], [3, 90], 'each by itself, and an error is its own');
-is(thrown(fn () => $global->takeMany(limits('many', ...array_fill(0, 65, 'first'))))[0], 22, 'there may be 64');
+is(array_map(fn (Result $r) => $r->allowed, array_slice($answers, 0, 3)), [true, true, false], 'takeMany decides each request');
+is([$answers[3]->getCode(), $answers[4]->getCode()], [3, 90], 'an error of takeMany is that of its request');
+is(thrown(fn () => $global->takeMany(limits('many', ...array_fill(0, 65, 'first'))))[0], 22, 'takeMany accepts at most 64 requests');
 
-is([$global->ping()['mode'], $global->ping()['role']], ['standalone', 'master'], 'an engine says what it is');
+is([$global->ping()['mode'], $global->ping()['role']], ['standalone', 'master'], 'a backend says what it is');
 $global->take('first', 'reset', 5);
-is($global->peek('first', 'reset')['remaining'], 0, 'and what it has');
+is($global->peek('first', 'reset')['remaining'], 0, 'a peek shows what the backend has of a key');
 $global->reset('first', 'reset');
-is($global->take('first', 'reset', 5)->allowed, true, 'it is filled up again');
+is($global->take('first', 'reset', 5)->allowed, true, 'a reset restores all tokens of a key on the backend');
 $global->reset('first');
-is($global->take('first', 'reset', 5)->allowed, true, 'and so are all of a rule');
+is($global->take('first', 'reset', 5)->allowed, true, 'a reset of a rule restores all tokens of its keys');
 
 $error = thrown(fn () => new GlobalLimiter($limiter, 'http://host'));
-ok($error[0] === 22 && str_contains($error[1], "backend's URL: scheme: must be redis://"), 'what is wrong is said');
-is(thrown(fn () => new GlobalLimiter($limiter, patient($url, deadlineNs: 1)))[0], 22, 'an option has its range');
-is(thrown(fn () => new GlobalLimiter($limiter, patient($url, deadlineNs: -1)))[0], 22, 'and is never wrapped');
-is(thrown(fn () => $global->take('absent', 'k'))[0], 3, 'a rule must be there');
+ok($error[0] === 22 && str_contains($error[1], "backend's URL: scheme: must be redis://"), 'an error names what is wrong with a URL');
+is(thrown(fn () => new GlobalLimiter($limiter, patient($url, deadlineNs: 1)))[0], 22, 'an option out of range is refused');
+is(thrown(fn () => new GlobalLimiter($limiter, patient($url, deadlineNs: -1)))[0], 22, 'an option below 0 is refused, and not wrapped');
+is(thrown(fn () => $global->take('absent', 'k'))[0], 3, 'a missing rule is an error');
 is(thrown(fn () => $global->take('first', ''))[0], 90, 'a key must have a byte');
-is(thrown(fn () => $global->take('first', 'k', -1))[0], 22, 'there are no fewer tokens than none');
-is(thrown(fn () => $global->peek('local', 'k'))[0], 95, 'an engine has nothing of a rule that is no lease');
-is(str_contains(print_r(new Engine('redis://:secret@host'), true), 'secret'), false, 'no dump has the password');
+is(thrown(fn () => $global->take('first', 'k', -1))[0], 22, 'a cost below 0 is refused');
+is(thrown(fn () => $global->peek('local', 'k'))[0], 95, 'a peek on the backend at a rule that is no lease is refused');
+is(str_contains(print_r(new Engine('redis://:secret@host'), true), 'secret'), false, 'no dump of an Engine has the password');
 
 $told = [];
 $gone = new GlobalLimiter($limiter, patient($nobody), function (string $line) use (&$told) {
     $told[] = $line;
 });
 $error = thrown(fn () => $gone->ping());
-ok($error[0] === 2 && str_contains($error[1], 'backend: no connection (No such file'), 'an engine that is gone is one');
-is(count(preg_grep('/^engine .*: no connection \(No such file or directory\): must be /', $told)), 1, 'and told');
+ok($error[0] === 2 && str_contains($error[1], 'backend: no connection (No such file'), 'a backend that is gone is an error');
+is(count(preg_grep('/^backend .*: no connection \(No such file or directory\): must be /', $told)), 1, 'a backend that is gone is reported');
 $throws = new GlobalLimiter($limiter, patient("$nobody.else"), fn (string $line) => throw new LogicException($line));
-is($throws->take('first', 'thrown')->allowed, false, 'who throws when he is told ends nothing');
+is($throws->take('first', 'thrown')->allowed, false, 'an exception in the report function does not end the process');
 foreach ([[OnFailure::Deny, 0], [OnFailure::Allow, 10], [OnFailure::Local, 2]] as [$onFailure, $count]) {
     $without = new GlobalLimiter($limiter, patient($nobody, onFailure: $onFailure, localMilli: 400));
     $passed = allowed(fn () => $without->take('first', 'without'), 10);
@@ -112,27 +112,27 @@ foreach ($children as $pid) {
     $taken += pcntl_wifexited($status) ? pcntl_wexitstatus($status) : 1000;
 }
 is($taken, 5, 'children of one that has asked go on: together they get the capacity');
-is($global->ping()['role'], 'master', 'and so does he');
+is($global->ping()['role'], 'master', 'a parent of children that asked can go on asking');
 
 // Gates.
 $gate = new Gate($segment, engine: $url, spec: 'deadline=5000ms');
 $answer = $gate->ask(...limits('gate', 'local', 'second'));
 is($answer->status, 'passed', 'a gate has limits of this host and of many');
-is($answer->fields['RateLimit-Policy'], '"local";q=3;w=259200, "second";q=2;w=172800', 'both have their fields');
+is($answer->fields['RateLimit-Policy'], '"local";q=3;w=259200, "second";q=2;w=172800', 'a limit of this host and one of many both have header fields');
 $gate->ask(...limits('gate', 'local', 'second'));
 $answer = $gate->ask(...limits('gate', 'local', 'second'));
 is([$answer->status, $answer->refusal], ['rejected', 429], 'the request after the smaller limit is rejected');
-is($limiter->peek('local', 'gate')->remaining, 1, 'which takes nothing of the other limit');
+is($limiter->peek('local', 'gate')->remaining, 1, 'a rejected request takes nothing from the other limit');
 
 $ask = fn (mixed ...$options) => (new Gate($segment, ...$options))->ask(new Limit('second', 'asked'))->status;
 file_put_contents($log, '');
-is($ask(), 'failed', 'a lease in a gate without an engine fails');
-ok(str_contains(file_get_contents($log), "needs the backend's URL (engine=): requests that need it"), 'which is logged');
+is($ask(), 'failed', 'a lease in a gate without a backend fails');
+ok(str_contains(file_get_contents($log), "needs the backend's URL (engine=): requests that need it"), 'a lease without a backend is logged');
 is(thrown(fn () => $ask(engine: 'http://host'))[0], 22, 'an engine of another scheme is refused');
-is($ask(engine: "$nobody.gate"), 'rejected', 'a gate rejects requests while its engine is gone');
-ok(str_contains(file_get_contents($log), "backend " . substr($nobody, 7)), 'which is logged, too');
-is($ask(engine: $nobody, failOpen: true), 'passed', 'a gate that fails open lets them pass');
-is($ask(engine: $nobody, dryRun: true), 'passed', 'so does a dry run');
+is($ask(engine: "$nobody.gate"), 'rejected', 'a gate rejects requests while its backend is gone');
+ok(str_contains(file_get_contents($log), "backend " . substr($nobody, 7)), 'a backend that is gone is logged');
+is($ask(engine: $nobody, failOpen: true), 'passed', 'a gate that fails open lets requests pass while its backend is gone');
+is($ask(engine: $nobody, dryRun: true), 'passed', 'a dry run lets requests pass while its backend is gone');
 is($ask(engine: $nobody, spec: 'share=500'), 'passed', 'a gate with a share decides by itself');
 ok(!str_contains(print_r(new Gate($segment, engine: 'redis://:secret@host'), true), 'secret'), 'no dump of a gate has the password');
 done_testing();

@@ -22,7 +22,7 @@ cat >"$TMP/hello.php" <<'END'
 <?php
 echo "hello\n";
 END
-# begin HOST OPTION: of its gate. Of its rule no token leaks back within the test.
+# begin HOST OPTION: of its gate. Of its rule no token comes back within the test.
 begin() {
 	host=$1
 	SEGMENT=$prefix.$1
@@ -92,7 +92,7 @@ spent() {
 	asks 1 two "$1" >>"$TMP/codes"
 	[ $(($(count 200) + $(lapsed one) + $(lapsed two) - lapsed_before)) -eq 100 ]
 }
-lines() { sed -n "s/.*\] \(engine .*\)/\1/p" "$TMP/$host.err"; }
+lines() { sed -n "s/.*\] \(backend .*\)/\1/p" "$TMP/$host.err"; }
 begun() { [ "$(allowed)" -gt $((before + 5)) ]; }
 decides() {
 	answer=$(ask "$host" "$1")
@@ -145,7 +145,7 @@ ok $? "a child that is killed is replaced"
 crowds 30 10.0.0.5
 within spent 10.0.0.5
 ok $? "the limit goes on where it was, exactly"
-is "$(lines)$(use one && lines)" "" "as long as the engine is there nobody speaks of it"
+is "$(lines)$(use one && lines)" "" "while the backend answers nothing is reported about it"
 
 forget
 before=$(allowed)
@@ -164,20 +164,20 @@ ok $? "only the request of the killed child fails"
 
 # The engine is gone.
 kill_engine
-is "$(tally 20 one 10.0.0.7)" "20 times 200" "without the engine who fails open lets pass"
-is "$(tally 20 two 10.0.0.7)" "20 times 429" "without the engine a gate that fails closed denies"
+is "$(tally 20 one 10.0.0.7)" "20 times 200" "without the backend a gate that fails open lets requests pass"
+is "$(tally 20 two 10.0.0.7)" "20 times 429" "without the backend a gate that fails closed denies"
 for host in one two; do
 	use $host
 	lines | grep -q 'no connection .*: must be running and reachable from here'
 	ok $? "$host says that it is gone"
-	is "$(lines | sort | uniq -d)" "" "no child of $host reports twice that the engine is gone"
+	is "$(lines | sort | uniq -d)" "" "no child of $host reports twice that the backend is gone"
 done
 
 start_engine
 for host in one two; do
 	use $host
 	within decides 10.0.0.8
-	ok $? "when the engine is back $host decides again"
+	ok $? "when the backend is back $host decides again"
 done
 is "$(asks 1 two 10.0.0.3)" 429 "a client that was denied before the outage still is"
 

@@ -35,52 +35,52 @@ $limiter = new Limiter($segment);
 
 $results = array_map(fn () => $limiter->take('r', 'k'), range(1, 6));
 is(each('allowed', ...$results), [true, true, true, true, true, false], 'a funnel gives its capacity, then nothing');
-is(each('remaining', ...$results), [4, 3, 2, 1, 0, 0], 'and says what is left');
-ok($results[5]->retryAfterNs > 0 && $results[5]->retryAfterNs <= DAY_NS, 'and when there will be more');
+is(each('remaining', ...$results), [4, 3, 2, 1, 0, 0], 'an answer says how many tokens are left');
+ok($results[5]->retryAfterNs > 0 && $results[5]->retryAfterNs <= DAY_NS, 'a denial says when there is a token again');
 is($limiter->take('r', 'k', 6)->retryAfterNs, Limiter::NEVER, 'more than the capacity will never fit');
 
 $limiter->take('r', "a\0b");
 is($limiter->peek('r', 'a')->remaining, 5, 'a key is bytes');
-is($limiter->peek('r', "a\0b")->remaining, 4, 'with NUL and all');
+is($limiter->peek('r', "a\0b")->remaining, 4, 'a key may contain a NUL');
 
 $limiter->reset('r', 'k');
-is($limiter->take('r', 'k', 5)->remaining, 0, 'a reset fills a key up');
-ok($limiter->reserve('r', 'k')->waitNs > 0, 'what is not there can be reserved');
-ok($limiter->charge('r', 'k')->resetAfterNs > 6 * DAY_NS, 'or charged');
-is($limiter->reserve('r', 'k', 1, DAY_NS)->allowed, false, 'but not if the wait would be too long');
-is($limiter->refund('r', 'k', 3)->remaining, 1, 'and be given back');
-is($limiter->acquire('r', 'k')->waitNs, 0, 'who acquires what is there does not wait');
+is($limiter->take('r', 'k', 5)->remaining, 0, 'a reset restores all tokens of a key');
+ok($limiter->reserve('r', 'k')->waitNs > 0, 'tokens that are not there can be reserved');
+ok($limiter->charge('r', 'k')->resetAfterNs > 6 * DAY_NS, 'tokens that are not there can be charged');
+is($limiter->reserve('r', 'k', 1, DAY_NS)->allowed, false, 'a reservation whose wait would be too long is denied');
+is($limiter->refund('r', 'k', 3)->remaining, 1, 'reserved tokens can be refunded');
+is($limiter->acquire('r', 'k')->waitNs, 0, 'an acquire of tokens that are there does not wait');
 
 $limiter->reset('r');
 $both = [new Limit('r', 'both', 2), new Limit('s', 'both')];
 is(each('allowed', ...$limiter->takeAll($both)), [true, true], 'several limits are taken');
-is(each('allowed', ...$limiter->takeAll($both)), [true, false], 'up to the one that denies');
-is($limiter->peek('r', 'both')->remaining, 3, 'all or none');
+is(each('allowed', ...$limiter->takeAll($both)), [true, false], 'the results of several limits end with the one that denies');
+is($limiter->peek('r', 'both')->remaining, 3, 'a limit before the one that denies keeps its tokens');
 
 is($limiter->throttle('k', 2, 1, 60), [0, 2, 1, -1, 60], 'throttle replies as redis-cell does');
 
 is(
     $limiter->fields('r', $limiter->peek('r', 'new')),
     ['RateLimit-Policy' => '"r";q=5;w=432000', 'RateLimit' => '"r";r=5;t=0'],
-    'an answer is told in header fields',
+    'an answer is written as header fields',
 );
 is(array_keys($limiter->fields('s', $limiter->take('s', 'both'))), ['RateLimit-Policy', 'RateLimit', 'Retry-After'],
-    'and a denial says when to come again');
-is(array_keys($limiter->fields('s', $limiter->take('s', 'both', 2))), ['RateLimit-Policy', 'RateLimit'], 'if ever');
+    'the header fields of a denial say when to come again');
+is(array_keys($limiter->fields('s', $limiter->take('s', 'both', 2))), ['RateLimit-Policy', 'RateLimit'], 'a denial for ever has no Retry-After');
 
 $error = thrown(fn () => $limiter->take('none', 'k'));
-is($error, [3, "$segment: rule none: no such rule"], 'an error says what of what');
-is(thrown(fn () => $limiter->take('r', ''))[0], 90, 'an empty key is one');
-is(thrown(fn () => $limiter->take('r', 'k', -1))[0], 22, 'so are fewer tokens than none, which C would take for many');
-is(thrown(fn () => $limiter->takeAll([new Limit('r', 'k', -1)]))[0], 22, 'among others, too');
-is(thrown(fn () => $limiter->takeAll([]))[0], 22, 'so is to ask for nothing');
+is($error, [3, "$segment: rule none: no such rule"], 'an error names its subject');
+is(thrown(fn () => $limiter->take('r', ''))[0], 90, 'an empty key is an error');
+is(thrown(fn () => $limiter->take('r', 'k', -1))[0], 22, 'a cost below 0 is an error, and not a large number as in C');
+is(thrown(fn () => $limiter->takeAll([new Limit('r', 'k', -1)]))[0], 22, 'a cost below 0 among several limits is an error');
+is(thrown(fn () => $limiter->takeAll([]))[0], 22, 'an empty list of limits is an error');
 is(thrown(fn () => $limiter->take("r\0x", 'k'))[0], 84, 'a name with NUL is refused, and not cut');
-is(thrown(fn () => new Limiter("$segment.none"))[0], 2, 'so is a segment that is not there');
+is(thrown(fn () => new Limiter("$segment.none"))[0], 2, 'a missing segment is an error');
 
 $reader = new Limiter($segment, readOnly: true);
-is($reader->peek('r', 'both')->remaining, 3, 'who may only read can peek');
-is(thrown(fn () => $reader->take('r', 'k'))[0], 30, 'and take nothing');
-is($reader->owner(), posix_geteuid(), 'a segment says whose it is');
+is($reader->peek('r', 'both')->remaining, 3, 'a read-only handle can peek');
+is(thrown(fn () => $reader->take('r', 'k'))[0], 30, 'a read-only handle cannot take');
+is($reader->owner(), posix_geteuid(), 'a segment reports its owner');
 
 is(Limiter::keyIp('::ffff:10.0.0.7'), Limiter::keyIp('10.0.0.7'), "IPv4 in IPv6's clothes is IPv4");
 is(Limiter::keyIp('2001:db8::1'), Limiter::keyIp('2001:db8::2'), 'the addresses of one net are one key');

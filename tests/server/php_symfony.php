@@ -69,7 +69,7 @@ $reservation = $bucket->reserve(2, 7300);
 ok($reservation->getWaitDuration() > 7000 && $reservation->getWaitDuration() <= 7200, 'a reservation waits for its tokens');
 is($reservation->getRateLimit()->isAccepted(), false, 'a reservation that waits is not accepted yet');
 is(thrown(fn () => $bucket->reserve(1, 1000)), MaxWaitDurationExceededException::class, 'a longer wait than allowed is refused');
-is(thrown(fn () => $bucket->reserve(23)), MaxWaitDurationExceededException::class, 'so is a wait of more than a day');
+is(thrown(fn () => $bucket->reserve(23)), MaxWaitDurationExceededException::class, 'a wait of more than a day is refused');
 $look = $bucket->consume(0);
 is([$look->isAccepted(), $look->getRemainingTokens()], [true, 0], 'no token can be consumed, to look');
 ok($look->getRetryAfter()->getTimestamp() > time() + 3600, 'a look at an empty bucket tells when there is a token');
@@ -78,7 +78,7 @@ is(thrown(fn () => $factory('fixed_window')->create('k')->reserve()), ReserveNot
 
 is($factory('no_limit')->create('k')->consume(1000)->isAccepted(), true, 'a policy of no limit admits everything');
 is(thrown(fn () => $factory('leaky')), LogicException::class, 'an unknown policy is refused');
-is(thrown(fn () => $factory('fixed_window', ['interval' => 'a fortnite'])), LogicException::class, 'so is a wrong interval');
+is(thrown(fn () => $factory('fixed_window', ['interval' => 'a fortnite'])), LogicException::class, 'a wrong interval is refused');
 is($factory('fixed_window')->create()->consume()->isAccepted(), true, 'a limiter needs no key');
 is($factory('fixed_window', ['limit' => 40])->create('more')->consume()->getLimit(), 40, 'a changed configuration is obeyed');
 

@@ -52,7 +52,7 @@ class GateLaws(unittest.TestCase):
         self.assertEqual(self.ask(gate, 1, user="other"), ["passed"])
 
     def test_answer(self):
-        """an answer says what is left, what the client is told, and when the request fits"""
+        """an answer says what is left, what to send to the client, and when the request fits"""
         gate = Gate(SEGMENT, [Limit("r", user), Limit("s", user)])
         first, second = gate.ask({"user": "u"}), gate.ask({"user": "u"})
         told = [("RateLimit-Policy", '"r";q=2;w=7200'), ("RateLimit", '"r";r=1;t=3600')]

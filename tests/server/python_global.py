@@ -28,7 +28,7 @@ S = 10**9
 
 
 def lease(capacity, mode=Mode.ENFORCE):
-    """So slow that no token leaks back within a test."""
+    """A rule so slow that no token comes back within a test."""
     return Rule(capacity, 1, 86400 * S, mode=mode, algorithm=Algorithm.LEASE)
 
 
@@ -126,7 +126,7 @@ class GlobalLaws(unittest.TestCase):
         self.assertEqual(answers, {OnFailure.DENY: 0, OnFailure.ALLOW: 10, OnFailure.LOCAL: 2})
 
     def test_told(self):
-        """what is wrong is told once, whichever thread meets it"""
+        """a problem is reported once, whichever thread meets it"""
         limits = self.open(url=NOBODY)
         self.together(lambda: self.raises(errno.ENOENT, limits.ping))
         self.assertEqual(len(self.told), 1)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # python_gunicorn: WSGI and ASGI under gunicorn, with four workers that inherit
-# the handle from a master who opened it before he forked. The applications are
+# the handle from a master that opened it before it forked. The applications are
 # those of README.md.
 #
 # SPDX-License-Identifier: BSD-2-Clause
@@ -37,7 +37,7 @@ start() {
 
 begun() { [ "$(allowed)" -gt $((before + 50)) ]; }
 answers() { [ "$(codes "$url/")" = "$1" ]; }
-# A rule so slow that no token leaks back within a test.
+# A rule so slow that no token comes back within a test.
 rule() {
 	shmlimit rule set "$SEGMENT" client --capacity "$1" --rate 1/h
 	shmlimit reset "$SEGMENT" --all >/dev/null

@@ -40,7 +40,7 @@ CODES = {"i": "i4", "I": "u4", "L": "u8", "l": "i8"}
 
 
 def fields(structure):
-    """But for what is reserved: a later header has a name for some of it."""
+    """Without reserved members: a later header has names for some of them."""
     return [name for name, *_ in structure._fields_ if not name.startswith("reserved")]
 
 

@@ -22,7 +22,7 @@ listening() { grep -q 'Listening at' "$TMP/$host.log" && booted 4; }
 app_of() { readme "import Gate, Limit, $1" | sed "s|client)\]|&, engine=\"$engine_url\", deadline_ms=5000$2|"; }
 wsgi_app() { app_of wsgi ', fail_open=True'; }
 asgi_app() { app_of asgi ''; }
-# begin HOST CLASS. Of its rule no token leaks back within the test.
+# begin HOST CLASS. Of its rule no token comes back within the test.
 begin() {
 	host=$1
 	SEGMENT=$prefix.$1
@@ -48,7 +48,7 @@ forget() {
 	: >"$TMP/codes"
 	lapsed_before=$(($(lapsed wsgi) + $(lapsed asgi)))
 }
-# crowds N CURL...: so many to each of both hosts at once; the codes of all are added to $TMP/codes.
+# crowds N CURL...: this many to each of both hosts at once; the codes of all are added to $TMP/codes.
 crowds() {
 	n=$1
 	shift
@@ -64,7 +64,7 @@ spent() {
 	codes "$asgi_url/" "$@" >>"$TMP/codes"
 	[ $(($(count 200) + $(lapsed wsgi) + $(lapsed asgi) - lapsed_before)) -eq 300 ]
 }
-lines() { grep "^engine " "$TMP/$host.log"; }
+lines() { grep "^backend " "$TMP/$host.log"; }
 begun() { [ "$(allowed)" -gt $((before + 50)) ]; }
 decides() {
 	answer=$(get -o "$TMP/body" -D - "$url/" "$@")
@@ -118,7 +118,7 @@ ok $? "a worker that is killed is replaced"
 crowds 200 $(from 5)
 within spent $(from 5)
 ok $? "the limit goes on where it was, exactly"
-is "$(lines)$(use wsgi && lines)" "" "as long as the engine is there nobody speaks of it"
+is "$(lines)$(use wsgi && lines)" "" "while the backend answers nothing is reported about it"
 
 forget
 before=$(allowed)
@@ -137,20 +137,20 @@ ok $? "only requests of the killed worker fail"
 
 # The engine is gone.
 kill_engine
-is "$(tally "$wsgi_url/?[1-40]" $(from 7))" "40 times 200" "without the engine who fails open lets pass"
-is "$(tally "$asgi_url/?[1-40]" $(from 7))" "40 times 429" "without the engine a gate that fails closed denies"
+is "$(tally "$wsgi_url/?[1-40]" $(from 7))" "40 times 200" "without the backend a gate that fails open lets requests pass"
+is "$(tally "$asgi_url/?[1-40]" $(from 7))" "40 times 429" "without the backend a gate that fails closed denies"
 for host in wsgi asgi; do
 	use $host
 	lines | grep -q 'no connection .*: must be running and reachable from here'
 	ok $? "$host says that it is gone"
-	is "$(lines | sort | uniq -c | awk '$1 > 4')" "" "no worker of $host reports twice that the engine is gone"
+	is "$(lines | sort | uniq -c | awk '$1 > 4')" "" "no worker of $host reports twice that the backend is gone"
 done
 
 start_engine
 for host in wsgi asgi; do
 	use $host
 	within decides $(from 8)
-	ok $? "when the engine is back $host decides again"
+	ok $? "when the backend is back $host decides again"
 done
 is "$(codes "$asgi_url/" $(from 3))" 429 "a client that was denied before the outage still is"
 

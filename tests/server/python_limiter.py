@@ -51,7 +51,7 @@ class LimiterLaws(unittest.TestCase):
         self.assertEqual(self.left(), 4)
 
     def test_renamed(self):
-        """a name is looked up at each call: a rule made anew is found"""
+        """a name is looked up at each call: a rule that was removed and set again is found"""
         self.limiter.rule_remove("r")
         self.raises(errno.ESRCH, self.limiter.take, "r", "k")
         self.limiter.rule_set("other", SLOW)

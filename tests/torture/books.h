@@ -23,7 +23,7 @@
 #define CLAIM_SURE_NS (CLAIM_NS / 2) /* each change of its rule takes up to 16 ticks off a claim */
 
 struct entry {
-	enum { ANSWERED, SPENT, ASKED } what; /* ANSWERED: with so many tokens, perhaps none */
+	enum { ANSWERED, SPENT, ASKED } what; /* ANSWERED: with this many tokens, perhaps none */
 	uint32_t key;
 	uint64_t tokens, began_ns;
 	_Atomic uint64_t ended_ns; /* UINT64_MAX: killed in it */
@@ -102,7 +102,7 @@ static inline void books_tell(struct books *b, uint32_t key, struct ledger *out)
  * Tokens that were spent and are no gift's, once the others were each given to one
  * that it can have come from. What ends first is served first, by the gift that
  * lapses first of those that had begun and not lapsed: any other choice serves
- * no more, since whoever ends later can have it from whatever had begun by then.
+ * no more, since any process that ends later can have it from whatever had begun by then.
  */
 static inline uint64_t ledger_unbacked(struct ledger *of)
 {
@@ -129,7 +129,7 @@ static inline uint64_t ledger_unbacked(struct ledger *of)
 	return unbacked;
 }
 
-/* How often somebody was told to ask while another certainly was: his claim had not ended, nobody had answered. */
+/* How often somebody was told to ask while another certainly was: its claim had not ended, nobody had answered. */
 static inline uint64_t ledger_crowds(const struct ledger *of)
 {
 	const struct line *claim = of->of[ASKED], *answer = of->of[ANSWERED];

@@ -1,12 +1,12 @@
 /*
  * hostile: eight processes decide while a ninth writes over what they share, as
- * whoever has write permission can (I7). First over slots, rings, names and counters,
+ * any process that has write permission can (I7). First over slots, rings, names and counters,
  * then over the records of rules too, then over all, header and switch included;
  * 6 seconds in all, or the environment's SECONDS.
  *
  * Nobody crashes and nobody hangs. When the noise stops, keys are locked out
- * for no longer than their rule's time to fill and its longest debt; after a
- * reset (and, where rules were hit, setting them anew) each key has just its
+ * for no longer than their rule's time to full and its longest debt; after a
+ * reset (and, where rules were hit, setting them again) each key has just its
  * capacity.
  *
  * Most of what is written is nearly right, so that it gets further than to the
@@ -281,7 +281,7 @@ static void remove_rules(void)
 			(void)shmlimit_rule_remove(play->l, name);
 }
 
-/* Until so many of them made calls while there was noise, and saw a key. */
+/* Until this many of them made calls while there was noise, and saw a key. */
 static void listen(struct crew *crew, time_t seconds)
 {
 	time_t until = time(NULL) + seconds;

@@ -14,7 +14,7 @@
 
 #define DENIAL_NS (CLAIM_NS / 4)
 
-/* The engine gave so many: spend `cost` of them, or of what is here. Returns as shmlimit_lease_deposit() does. */
+/* The engine gave this many: spend `cost` of them, or of what is here. Returns as shmlimit_lease_deposit() does. */
 static inline int leases_deposit(struct shmlimit *l, int rule, struct books *books, uint32_t key, uint64_t tokens,
 				 uint64_t cost)
 {
@@ -57,7 +57,7 @@ static inline int leases_spend(struct shmlimit *l, int rule, struct books *books
 		return answer;
 	books_add(books, ASKED, key, 0, began_ns, shmlimit_now(l));
 	switch (rng_below(rng, 8)) {
-	case 0: /* as if he were killed now */
+	case 0: /* as if it were killed now */
 		return answer;
 	case 1:
 		return leases_refuse(l, rule, books, key, cost, 0);

@@ -434,7 +434,7 @@ static void finish_what_they_left(void)
 	}
 }
 
-/* Whoever asked is dead, at the latest since then: is his claim over when it was to be, and another asks? */
+/* Whoever asked is dead, at the latest since then: is its claim over when it was to be, and another asks? */
 static void outlast(const struct rule_view *view, uint32_t key, const struct trace *trace, uint64_t died_ns)
 {
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };

@@ -5,7 +5,7 @@
  * I1: never early, to the rule's printed resolution; where that is below a
  *	nanosecond, to the nanosecond.
  * I2: never late: who always asks gets capacity + rate * time, however often
- *	he asks.
+ *	it asks.
  * What a decision reports (remaining, retry_after_ns, reset_after_ns) is exact: at
  * that time it is so, a nanosecond earlier it is not.
  *
@@ -77,13 +77,13 @@ static uint64_t up_to(uint64_t n)
 	return n == UINT64_MAX ? draw() : (uint64_t)((u128)draw() * (n + 1) >> 64);
 }
 
-/* Nanoseconds until n tokens have leaked. */
+/* Nanoseconds until n tokens have come back. */
 static uint64_t due(const struct limit *limit, uint64_t n)
 {
 	return (uint64_t)(((u128)n * limit->period_ns + limit->count - 1) / limit->count);
 }
 
-/* Tokens that leak in so many nanoseconds. */
+/* Tokens that come back in this many nanoseconds. */
 static uint64_t leaked(const struct limit *limit, uint64_t elapsed_ns)
 {
 	return (uint64_t)((u128)elapsed_ns * limit->count / limit->period_ns);
@@ -341,12 +341,12 @@ static void often(struct limit *limits_to_ask, size_t n)
 
 		limit = &limits_to_ask[i];
 		if (limit->capacity < 2)
-			continue; /* full when a token is there, what leaks meanwhile is lost: see one_at_a_time() */
+			continue; /* full when a token is there, what comes back meanwhile is lost: see one_at_a_time() */
 		define(&limits_to_ask[i]);
 		token = limit->period_ns / limit->count;
 		steps[0] = 1;
 		steps[1] = token / 20;
-		steps[2] = token - 1; /* asked less often than a token leaks the funnel would be full for moments */
+		steps[2] = token - 1; /* asked less often than a token comes back the funnel would be full for moments */
 		wrong = 0;
 		for (size_t j = 0; j < COUNT(steps); j++) {
 			uint64_t admitted;

@@ -7,20 +7,20 @@
  *	that was stopped between reading the clock and deciding.
  * I1: none of these is an extra admission.
  * I7: nor is a slot with any bits in it, and no key waits for longer than its
- *	rule's time to fill and what may be another's clock read (the slack).
+ *	rule's time to full and what may be another's clock read (the slack).
  *
  * What is promised of a clock that steps back: what was left in the funnel may
- * be taken, no more; the funnel goes on leaking from the time it is now at. Up to
- * the slack, min(1 s, half the time to fill), the step is taken for another
+ * be taken, no more; the funnel goes on refilling from the time it is now at. Up to
+ * the slack, min(1 s, half the time to full), the step is taken for another
  * process's reading and waited for first; with more than one token of
- * capacity that is still within the time to fill.
+ * capacity that is still within the time to full.
  *
- * Where the rule's words have no quota, what leaked in the time that is to come
+ * Where the rule's words have no quota, what came back the time that is to come
  * again is not there before: what is left is less by that, or nothing. And a key
  * idle for longer than the time reaches back may be found empty.
  *
  * Of the other algorithms, too: a clock that steps back gives nobody a token, and locks nobody out for longer than
- * the time to fill, the longest debt and the slack.
+ * the time to full, the longest debt and the slack.
  *
  * SEED=n repeats a run; TEST_SCALE=n makes it n times as long.
  *
@@ -108,13 +108,13 @@ static struct limit limits[] = {
 
 #define LIMITS (sizeof(limits) / sizeof(limits[0]))
 
-/* Nanoseconds until n tokens have leaked. */
+/* Nanoseconds until n tokens have come back. */
 static uint64_t due(const struct limit *limit, uint64_t n)
 {
 	return (uint64_t)(((u128)n * limit->period_ns + limit->count - 1) / limit->count);
 }
 
-/* Tokens that leak in so many nanoseconds. */
+/* Tokens that come back in this many nanoseconds. */
 static uint64_t leaked(const struct limit *limit, uint64_t elapsed_ns)
 {
 	return (uint64_t)((u128)elapsed_ns * limit->count / limit->period_ns);
@@ -317,7 +317,7 @@ static void together(void)
 /* ---- Steps ---- */
 
 /*
- * The funnel was changed at `then`, which left `old` tokens and a part of one, worth `content_ns` of leaking; now
+ * The funnel was changed at `then`, which left `old` tokens and a part of one, worth `content_ns` of refilling; now
  * the clock steps back by `step`.
  */
 static void step_back(uint64_t then, uint64_t old, uint64_t content_ns, uint64_t step)
@@ -563,7 +563,7 @@ static void damage(void)
 
 static uint64_t admitted_meanwhile;
 
-/* The time to fill goes by (three times are less than ahead_ns), and others take all there is. */
+/* The time to full goes by (three times are less than ahead_ns), and others take all there is. */
 static void others_go_on(void)
 {
 	clock_ns += limit->fill_ns;
@@ -604,7 +604,7 @@ static void stopped(const char *verb, int (*ask)(struct shmlimit_result *result)
 		}
 }
 
-/* The slack goes by, and others leave one token, which was there before or has leaked since. */
+/* The slack goes by, and others leave one token, which was there before or has come back since. */
 static void others_leave_one(void)
 {
 	clock_ns += limit->fill_ns / 2 < SECOND ? limit->fill_ns / 2 : SECOND;
@@ -614,7 +614,7 @@ static void others_leave_one(void)
 		shmlimit_take(l, limit->id, &key, sizeof(key), r.remaining - 1, &r);
 }
 
-/* Charging goes on by the old clock, within the slack: what leaked meanwhile must not leak again. */
+/* Charging goes on by the old clock, within the slack: what came back meanwhile must not come back again. */
 static void stopped_before_charging(void)
 {
 	uint64_t hurt = 0;

@@ -108,7 +108,7 @@ static void reclaim(void)
 
 	l = make(SHMLIMIT_FULL_DENY);
 	rule = unit_rule(l, "r", 1, 1, SECOND);
-	/* Sixteen keys at a time, each gone when its token has leaked back: a thousand keys in sixteen slots. */
+	/* Sixteen keys at a time, each gone when its token has come back: a thousand keys in sixteen slots. */
 	for (int i = 0; i < 1000; i++)
 		allowed += take(rule, i, 1, T0 + (uint64_t)(i / 16) * SECOND, NULL) == SHMLIMIT_ALLOWED;
 	is(allowed, 1000, "keys that are gone leave their slots to others, all of them");

@@ -3,7 +3,7 @@
  *
  * I12: a rule is refused or it is exact: its tick, its conversion of time for
  *	all 64 bits of it, its bounds.
- * I1, I2: leaking is exact and nothing adds up: after any number of steps, being
+ * I1, I2: refilling is exact and nothing adds up: after any number of steps, being
  *	looked at or not, a funnel holds what an oracle holds that keeps all
  *	fractions, and is less than one tick from the real number.
  * I7: garbage in, something defined out, and never more than the capacity.
@@ -160,13 +160,13 @@ static u128 ticks_of(const struct rule *rule, uint64_t ns)
 	return (u128)ns * rule->params.num / rule->params.den;
 }
 
-/* Is the range of so many bits, 2^f ticks a token, at least so long? */
+/* Is the range of this many bits, at 2^f ticks a token, at least this long? */
 static int reaches(const struct rule *rule, unsigned bits, unsigned f, u128 range_ns)
 {
 	return (u128)rule->period_ns << (bits - f) >= range_ns * rule->count;
 }
 
-/* Bits of time beside so many of quota. Where there are none, half of the range is left unused. */
+/* Bits of time beside this many of quota. Where there are none, half of the range is left unused. */
 static unsigned time_bits(unsigned quota_bits)
 {
 	return quota_bits == 0 ? 63 : 64 - quota_bits;
@@ -174,7 +174,7 @@ static unsigned time_bits(unsigned quota_bits)
 
 /* ---- Compiling ---- */
 
-/* Has a word with so many bits of quota a range so long, in ticks that are counted exactly? */
+/* Has a word with this many bits of quota a range so long, in ticks that are counted exactly? */
 static int has_room(const struct rule *rule, unsigned quota_bits, u128 range_ns)
 {
 	unsigned bits = time_bits(quota_bits), f = bits - 1, spare = 0;
@@ -482,7 +482,7 @@ static void whole_tokens(void)
 
 /* ---- Leaking ---- */
 
-/* What a word holds at a time, in ticks, by the book: quota and the part of a token that has leaked in since. */
+/* What a word holds at a time, in ticks, by the book: quota and the part of a token that has come back since. */
 struct content {
 	u128 ticks;                       /* less than zero (as a timestamp in the future says) is kept apart */
 	u128 ahead;
@@ -506,7 +506,7 @@ static struct content content_of(const struct layout_params *t, uint64_t word, u
 	return c;
 }
 
-/* The content of a funnel that was leaked up to `at`. */
+/* The content of a funnel that was refilled up to `at`. */
 static struct content content_after(const struct layout_params *t, struct funnel funnel, struct funnel_time at)
 {
 	unsigned quota_bits = params_quota_bits(t), f = params_token_bits(t) - quota_bits;
@@ -725,7 +725,7 @@ static void living(void)
 
 /* ---- Debt ---- */
 
-/* The same as some_rule(), with debt: up to a few times the time to fill, or years. */
+/* The same as some_rule(), with debt: up to a few times the time to full, or years. */
 static void some_rule_with_debt(struct rule *rule)
 {
 	int error;
@@ -958,7 +958,7 @@ static int waits_right(const struct rule *rule, uint64_t now_ns)
 	uint64_t fraction = (uint64_t)1 << rule->f, wait, cost;
 	i128 missing;
 
-	/* So much of a token has leaked in, or so much is the timestamp ahead. */
+	/* So much of a token has come back, or so much is the timestamp ahead. */
 	fraction = up_to(7) ? up_to(fraction - 1) : fraction - 1;
 	if (up_to(3))
 		funnel.stamp -= fraction << rule->quota_bits;

@@ -391,7 +391,7 @@ static void leftover(void)
 	int rule = unit_rule(l, "login", 10, 1, SECOND);
 
 	take(l, rule, "a", 4, T0);
-	/* A grower who was killed before he published: reserved and described. */
+	/* A grower that was killed before it published: reserved and described. */
 	store_relaxed(&l->header->tables[1].offset, l->tables_offset);
 	store_relaxed(&l->header->tables[1].lines, 128);
 	is(sound(), 0, "what a killed grower leaves is no damage");
@@ -460,7 +460,7 @@ static void damage(void)
 	shmlimit_close(l);
 }
 
-/* By the limiter's clock, and with everything in the table before that can be there. */
+/* By the limiter's clock, and with everything in the old table that can be there. */
 static void own_clock(void)
 {
 	struct shmlimit *l = create(64, 0, WINDOW_MAX);

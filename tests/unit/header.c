@@ -1,6 +1,6 @@
 /*
  * header: every bit of a header turned round, every value of a byte of its small
- * fields, every length of the file: whoever opens, verifies or destroys such a
+ * fields, every length of the file: any process that opens, verifies or destroys such a
  * segment gets the error that says what is wrong, and changes nothing (I7, I11).
  *
  * SPDX-License-Identifier: BSD-2-Clause

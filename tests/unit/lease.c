@@ -603,7 +603,7 @@ static int bag_take(uint64_t tokens, uint64_t at)
 	return 1;
 }
 
-/* What was deposited, whether spent or not: as much as whoever leased it counts as lent. */
+/* What was deposited, whether spent or not: what was leased counts as lent. */
 static struct {
 	uint64_t tokens, ends;
 } lent[BAG];
@@ -615,7 +615,7 @@ static void lent_put(uint64_t tokens, uint64_t ends)
 	lent[lents++ % BAG].ends = ends;
 }
 
-/* Of which so many live until then. */
+/* Of which this many live until then. */
 static uint64_t lent_until(uint64_t ends)
 {
 	uint64_t sum = 0;

@@ -100,7 +100,7 @@ static void described(const struct shmlimit_rule *rule, struct rng *rng)
 }
 
 /*
- * A word's timestamp has so many bits. Of what they reach, the period, the longest wait and the slack are needed to
+ * A word's timestamp has this many bits. Of what they reach, the period, the longest wait and the slack are needed to
  * tell the past from the future: see lib/algorithm/window.c.
  */
 static void windows(void)

@@ -255,7 +255,7 @@ static void each_kind(const struct damage *d)
 
 /* ---- What only looks like damage, and what is more ---- */
 
-/* A grower was killed between the two words that tell of his table. */
+/* A grower was killed between the two words that tell of its table. */
 static void half_told(void)
 {
 	fresh();

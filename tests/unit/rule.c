@@ -55,7 +55,7 @@ static void define(void)
 	id = shmlimit_rule_set(l, "login", &got);
 	is(shmlimit_rule_algorithm(l, id), SHMLIMIT_LEASE, "a rule that was removed can be set with another algorithm");
 	is(shmlimit_rule_remove(l, "login"), 0, "a lease rule can be removed");
-	/* Who was compiled against an earlier release knows less of the structure; what stands behind it is not his. */
+	/* Who was compiled against an earlier release knows less of the structure; later members are not its own. */
 	got = (struct shmlimit_rule){ .struct_size = offsetof(struct shmlimit_rule, max_wait_ns), .capacity = 3, .count = 1,
 		.period_ns = SECOND, .max_wait_ns = SECOND, .reserved32 = 7 };
 	id = shmlimit_rule_set(l, "login", &got);

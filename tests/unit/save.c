@@ -350,7 +350,7 @@ static void leftovers(void)
 	for (struct layout_slot *s = l->tables[0].slots; s < l->tables[0].slots + 64; s++)
 		if (s->tag != 0 && tag_rule(s->tag) == (uint32_t)sliding)
 			store_relaxed(&ring_cells(l, &l->tables[0], s)[0], T0 + SECOND);
-	/* A writer who was killed before he came to the slot; one whose rule is gone; one that is being claimed. */
+	/* A writer that was killed before it came to the slot; one whose rule is gone; one that is being claimed. */
 	slot->tag = (slot->tag & ~TAG_VERSION) | (1 & TAG_VERSION);
 	free_slot()->tag = tag_pack(1, 3, 1);
 	free_slot()->tag = slot->tag | TAG_TENTATIVE;
@@ -426,7 +426,7 @@ static void grown(void)
 	copy_gone();
 }
 
-/* By the host's clocks: an hour's funnel, emptied, of which a token leaks in 36 s. */
+/* By the host's clocks: an hour's funnel, emptied, of which a token comes back 36 s. */
 static void clocks(void)
 {
 	struct shmlimit_result r;

@@ -1,5 +1,5 @@
 /*
- * window: WINDOW rules: at most so many in any stretch of a period, exactly
+ * window: WINDOW rules: at most this many in any stretch of a period, exactly
  * (I1 for windows), against a plain queue of times.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -76,7 +76,7 @@ static void burst_at_the_edge(void)
 {
 	int id = rule("edge", 5, SECOND, 0, 0), admitted = 0;
 
-	/* What a counter that begins anew each second lets through: twice as many around its edge. */
+	/* What a counter that begins again each second lets through: twice as many around its edge. */
 	for (int i = 0; i < 10; i++)
 		admitted += take(id, 1, T0 + SECOND - 1) == SHMLIMIT_ALLOWED;
 	for (int i = 0; i < 10; i++)
@@ -160,7 +160,7 @@ static void refunds(void)
 	is(r.retry_after_ns, 3 * SECOND, "a charge without room counts for a period from when it was booked");
 }
 
-/* Who gives back what he took before others took may take back one of theirs: what stays counts as the latest. */
+/* Who gives back what it took before others took may take back one of theirs: what stays counts as the latest. */
 static void refund_of_an_earlier_one(void)
 {
 	int id = rule("earlier", 3, 10 * SECOND, 0, 0);

@@ -27,7 +27,7 @@ static struct shmlimit *l;
  */
 struct queue {
 	uint64_t time_ns[ASKS * MOST + 1];
-	uint64_t n, highest, latest;      /* so many of the newest are of one admission */
+	uint64_t n, highest, latest;      /* this many of the newest are of one admission */
 };
 
 /* A rule, and what a word makes of its times. */
@@ -102,7 +102,7 @@ static void pop(struct queue *q, const struct window_rule *w, uint64_t tokens, u
 		q->n = q->highest = 0;
 }
 
-/* All is as it was, but that so many were given back. */
+/* All is as it was, but that this many were given back. */
 static void take_and_give_back(struct queue *q, const struct window_rule *w, uint64_t tokens, uint64_t now_ns)
 {
 	forget_empty(q, w, now_ns);

@@ -6,7 +6,7 @@
  *
  * Each answer is one that there is. Where no record of a rule was written to, no
  * answer says more than a rule can; and when it is quiet again no key is locked
- * out by a slot for longer than its rule's time to fill, its longest debt and the
+ * out by a slot for longer than its rule's time to full, its longest debt and the
  * slack, is admitted more than its capacity at once, or denied without being told
  * the nanosecond at which it will not be; and every decision finds a slot.
  *

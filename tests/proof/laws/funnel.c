@@ -1,10 +1,10 @@
 /*
- * Laws of lib/algorithm/funnel.h, lib/algorithm/funnel.c: leaking, borrowing, charging, refunding,
+ * Laws of lib/algorithm/funnel.h, lib/algorithm/funnel.c: refilling, borrowing, charging, refunding,
  * rescaling. For all inputs but where a law assumes; what it assumes is what
  * funnel_compile() makes (good()), and that tests/unit/funnel asks of the rules
  * it compiles.
  *
- * `credit` is what a funnel is worth: its tokens, and what has leaked of the
+ * `credit` is what a funnel is worth: its tokens, and what has come back of the
  * next one, less what is owed; in stamps, 2^params_token_bits() a token.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -25,7 +25,7 @@ static int good(const struct layout_params *t)
 	                     t->ahead >= UINT64_MAX - t->back)
 		return 0;
 	return t->capacity >= 1 && ((t->back | t->ahead | t->debt) & grain) == 0 && t->debt <= t->ahead &&
-	       /* A time to fill is past, and the slack is no longer. */
+	       /* A time to full is past, and the slack is no longer. */
 	       (u128)t->capacity << token <= t->back && t->ahead - t->debt <= (u128)t->capacity << token;
 }
 
@@ -53,7 +53,7 @@ static int64_t credit(const struct layout_params *t, struct funnel f, struct fun
 	return (int64_t)((f.quota << params_token_bits(t)) + at.stamp - f.stamp);
 }
 
-/* What a word says before it leaks. */
+/* What a word says before it comes back. */
 static struct funnel unpacked(const struct layout_params *t, uint64_t word)
 {
 	uint64_t mask = ((uint64_t)1 << params_quota_bits(t)) - 1;
@@ -137,7 +137,7 @@ int false_round_trip(TERMS, uint64_t quota, uint64_t stamp)
 	return unpacked(&t, funnel_pack(&t, f)).quota == quota;
 }
 
-/* what has leaked up to now and is packed is the same funnel now, with a quota in the word or without */
+/* what has come back up to now and is packed is the same funnel now, with a quota in the word or without */
 int law_same_moment(EACH, uint64_t quota, uint64_t stamp)
 {
 	struct layout_params t = NARROW;
@@ -244,7 +244,7 @@ int false_leak_conserves(TERMS, uint64_t word, uint64_t stamp)
 	return funnel_is_full(&t, after) || after.stamp - before.stamp == (after.quota - before.quota) << token;
 }
 
-/* what has leaked up to now is less than a token behind, or ahead no further than is honest, whatever the word */
+/* what has come back up to now is less than a token behind, or ahead no further than is honest, whatever the word */
 int law_leaked(EACH, uint64_t word)
 {
 	struct layout_params t = NARROW;

@@ -34,7 +34,7 @@ struct global_call {
 
 /*
  * Read the common options, open the segment and the backend, and find the rule. `o` has what
- * the command itself was told. Returns a status; *g is to be closed if that is
+ * was given to the command itself. Returns a status; *g is to be closed if that is
  * STATUS_OK.
  */
 int global_open(struct global_call *g, const struct call *call, struct shmlimit_global_options *o);

@@ -13,7 +13,7 @@
 
 #include "command.h"
 
-static const char suffixes[] = "kMGTPE";       /* each is 1000 or 1024 times the one before */
+static const char suffixes[] = "kMGTPE";       /* each is 1000 or 1024 times its predecessor */
 
 int digits_scan(const char **text, uint64_t *value)
 {

@@ -16,7 +16,7 @@
 #include "native.h"
 
 struct report {
-	struct report *next;               /* the one before it */
+	struct report *next;               /* the report before this one */
 	int bad;
 	char text[];
 };
@@ -259,7 +259,7 @@ static void add_key(struct asking *a, int place, VALUE value)
 }
 
 /*
- * The keys' bytes, when no Ruby code runs any more until the answer is there; or, where other threads run meanwhile,
+ * The keys' bytes, if no Ruby code can run until the answer is there; or, if other threads can run in that time,
  * those of frozen copies. An empty key counts: all requests that have one share it.
  */
 static void set_bytes(struct asking *a, int copy)
@@ -334,7 +334,7 @@ static VALUE wait_for_answer(VALUE arg)
 	return INT2NUM(native_wait(&a->gate->use, ask, a));
 }
 
-/* What another thread sent to this one, such as a timeout, may be raised after the answer: nobody else would leave the places. */
+/* What another thread sent to this one, such as a timeout, may be raised after the answer: no other code would leave the places. */
 static int ask_waiting(struct asking *a)
 {
 	int state;
