@@ -31,7 +31,8 @@ static struct contender {
 } contenders[] = {
 	{ .peer = &peer_shmlimit }, { .peer = &peer_zone }, { .peer = &peer_redis }, { .peer = &peer_redis_three },
 	{ .peer = &peer_redis_zset }, { .peer = &peer_redis_many }, { .peer = &peer_redis_three_many },
-	{ .peer = &peer_redis_zset_many }, { .peer = &peer_sqlite }, { .peer = &peer_flock },
+	{ .peer = &peer_redis_zset_many }, { .peer = &peer_shmlimit_count }, { .peer = &peer_redis_incr },
+	{ .peer = &peer_redis_increx }, { .peer = &peer_redis_incr_many }, { .peer = &peer_sqlite }, { .peer = &peer_flock },
 };
 #define CONTENDERS (sizeof(contenders) / sizeof(contenders[0]))
 

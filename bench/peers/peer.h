@@ -42,7 +42,7 @@ struct peer {
 	void (*end)(void);
 };
 
-extern const struct peer peer_shmlimit, peer_zone, peer_redis, peer_redis_three,
+extern const struct peer peer_shmlimit, peer_shmlimit_count, peer_redis_incr, peer_redis_increx, peer_redis_incr_many, peer_zone, peer_redis, peer_redis_three,
 	peer_redis_zset, peer_redis_many, peer_redis_three_many, peer_redis_zset_many, peer_sqlite, peer_flock;
 
 #endif

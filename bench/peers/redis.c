@@ -1,10 +1,12 @@
 /*
  * redis: Debian's server on a private Unix socket, nothing being saved, and
- * hiredis. Three ways that are in use:
+ * hiredis. Five ways that are in use:
  *
  *	funnel         one Lua script, by its hash
  *	three scripts  look up or make, refill, take: three round trips
  *	sorted set     the sliding window of the members' times, in MULTI
+ *	INCR + EXPIRE  a count that expires: two commands at once
+ *	INCREX         the same as a script that adds nothing over the bound, as Redis 8.8 does by itself
  *
  * each one request at a time or 32 of them in a pipeline.
  *
@@ -59,9 +61,15 @@ static const char take_lua[] =
 	"if quota < 1 then return 1 end "
 	"redis.call('HSET', KEYS[1], 'quota', string.format('%.17g', quota - 1)) "
 	"return 0";
+/* KEYS[1] key; ARGV[1] bound, ARGV[2] seconds. Returns 0 allowed, 1 denied. */
+static const char increx_lua[] =
+	"local n = tonumber(redis.call('GET', KEYS[1]) or '0') "
+	"if n + 1 > tonumber(ARGV[1]) then return 1 end "
+	"if redis.call('INCR', KEYS[1]) == 1 then redis.call('EXPIRE', KEYS[1], ARGV[2]) end "
+	"return 0";
 
-enum script { FUNNEL, MAKE, LEAK, TAKE, SCRIPTS };
-static const char *const scripts[SCRIPTS] = { funnel_lua, make_lua, leak_lua, take_lua };
+enum script { FUNNEL, MAKE, LEAK, TAKE, INCREX, SCRIPTS };
+static const char *const scripts[SCRIPTS] = { funnel_lua, make_lua, leak_lua, take_lua, increx_lua };
 
 struct session {
 	redisContext *redis;
@@ -248,6 +256,34 @@ static void decide_zset(void *session, enum peer_limit limit, const struct peer_
 	}
 }
 
+/* The time to live begins with the first addition. */
+static void decide_incr(void *session, enum peer_limit limit, const struct peer_key *keys, int n, int *answers)
+{
+	struct session *s = session;
+	int64_t capacity = limit == PEER_OPEN ? PEER_OPEN_CAPACITY : PEER_DRAIN_CAPACITY;
+
+	for (int i = 0; i < n; i++) {
+		redisAppendCommand(s->redis, "INCR c%b", keys[i].bytes, keys[i].len);
+		redisAppendCommand(s->redis, "EXPIRE c%b %u NX", keys[i].bytes, keys[i].len, PEER_DAY_S);
+	}
+	for (int i = 0; i < n; i++) {
+		answers[i] = receive(s) > capacity;
+		receive(s);
+	}
+}
+
+static void decide_increx(void *session, enum peer_limit limit, const struct peer_key *keys, int n, int *answers)
+{
+	struct session *s = session;
+	unsigned capacity = limit == PEER_OPEN ? PEER_OPEN_CAPACITY : PEER_DRAIN_CAPACITY;
+
+	for (int i = 0; i < n; i++)
+		redisAppendCommand(s->redis, "EVALSHA %s 1 x%b %u %u", s->sha[INCREX], keys[i].bytes, keys[i].len, capacity,
+		                   PEER_DAY_S);
+	for (int i = 0; i < n; i++)
+		answers[i] = (int)receive(s);
+}
+
 #define REDIS(title, at_once, how, memory) { \
 	.name = title, .file = SERVER, .many = at_once, .start = start, .open = open_session, .decide = how, \
 	.close = close_session, .bytes = memory, .end = end }
@@ -258,3 +294,6 @@ const struct peer peer_redis_zset = REDIS("Redis, sorted set", 1, decide_zset, b
 const struct peer peer_redis_many = REDIS("Redis, a script, pipelined", PEER_MANY_MAX, decide_funnel, NULL);
 const struct peer peer_redis_three_many = REDIS("Redis, three scripts, pipelined", PEER_MANY_MAX, decide_three, NULL);
 const struct peer peer_redis_zset_many = REDIS("Redis, sorted set, pipelined", PEER_MANY_MAX, decide_zset, NULL);
+const struct peer peer_redis_incr = REDIS("Redis, INCR + EXPIRE", 1, decide_incr, bytes);
+const struct peer peer_redis_increx = REDIS("Redis, INCREX as a script", 1, decide_increx, NULL);
+const struct peer peer_redis_incr_many = REDIS("Redis, INCR + EXPIRE, pipelined", PEER_MANY_MAX, decide_incr, NULL);
