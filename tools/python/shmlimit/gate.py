@@ -192,7 +192,7 @@ class Gate:
 
     async def enter_async(self, request: Any, as_bytes: bool = False) -> Raw:
         """As enter_fast(), in asyncio: while the host's agent asks the backend, other tasks run. Without an agent a thread waits
-        for the backend. A task that is cancelled meanwhile takes nothing."""
+        for the backend. A task that is cancelled while it waits takes nothing."""
         if not self.waits:
             return self.enter_fast(request, as_bytes)
         try:
