@@ -55,7 +55,7 @@ static void raise_cluster(struct rng *rng)
 	for (int i = 0; i < NODES; i++) {
 		char text[16];
 		const char *words[] = { "--port", text, "--bind", "127.0.0.1", "--cluster-enabled", "yes",
-			                "--cluster-node-timeout", "2000", NULL };
+			                "--cluster-node-timeout", "60000", NULL };
 
 		port[i] = free_port(rng);
 		snprintf(text, sizeof(text), "%d", port[i]);
@@ -71,7 +71,7 @@ static void raise_cluster(struct rng *rng)
 		if (i > 0)
 			server_tell(&node[0], command);
 	}
-	end = time(NULL) + 60;
+	end = time(NULL) + WATCHDOG_SECONDS / 2;
 	for (int i = 0; i < NODES; i++)
 		while (!well(&node[i])) {
 			if (time(NULL) > end)

@@ -127,6 +127,32 @@ static void await_ns(uint64_t ns)
 		crew_await_long();
 }
 
+static struct shmlimit_lease_counters sum_counters(void)
+{
+	struct shmlimit_lease_counters sum = { .struct_size = sizeof(sum) };
+
+	for (int i = 0; i < HOSTS; i++) {
+		struct shmlimit_lease_counters c = { .struct_size = sizeof(c) };
+
+		shmlimit_lease_counters(host[i], &c);
+		sum.leases += c.leases;
+		sum.leased += c.leased;
+		sum.spent += c.spent;
+		sum.lapsed += c.lapsed;
+		sum.denied += c.denied;
+		sum.engine_errors += c.engine_errors;
+		sum.breaker_openings += c.breaker_openings;
+	}
+	return sum;
+}
+
+/* On a busy machine it may take longer than several deadlines until anybody has asked an engine that is gone. */
+static void await_opening(void)
+{
+	while (sum_counters().breaker_openings == 0)
+		crew_await_long();
+}
+
 static enum event choose(struct rng *rng, const unsigned weight[EVENTS])
 {
 	unsigned sum = 0, event = 0;
@@ -157,6 +183,7 @@ static void happen(struct crew *crew, struct rng *rng, enum event event)
 	case STOP_ENGINE:
 		kill(server.pid, SIGSTOP);
 		await_ns(STOP_NS);
+		await_opening();
 		kill(server.pid, SIGCONT);
 		break;
 	case KILL_ENGINE:
@@ -177,25 +204,6 @@ static uint64_t given_ns(void)
 	const char *given = getenv("SECONDS");
 
 	return given == NULL ? 0 : strtoull(given, NULL, 10) * 1000000000u;
-}
-
-static struct shmlimit_lease_counters sum_counters(void)
-{
-	struct shmlimit_lease_counters sum = { .struct_size = sizeof(sum) };
-
-	for (int i = 0; i < HOSTS; i++) {
-		struct shmlimit_lease_counters c = { .struct_size = sizeof(c) };
-
-		shmlimit_lease_counters(host[i], &c);
-		sum.leases += c.leases;
-		sum.leased += c.leased;
-		sum.spent += c.spent;
-		sum.lapsed += c.lapsed;
-		sum.denied += c.denied;
-		sum.engine_errors += c.engine_errors;
-		sum.breaker_openings += c.breaker_openings;
-	}
-	return sum;
 }
 
 static void raise_hosts(void)
@@ -253,8 +261,10 @@ static void perform(const struct scene *scene, uint64_t seed, uint64_t least_ns)
 		happen(&crew, &rng, event);
 		happened[event]++;
 	}
-	/* Whatever came last, all hosts go on after it. */
-	await_admissions(CAPACITY);
+	/* Whatever came last, all hosts go on after it; and ask for more than there is, until that is known. */
+	do
+		await_admissions(CAPACITY);
+	while (sum_counters().denied == 0);
 	for (int i = 0; i < WORKERS; i++)
 		if (!crew_kill(&crew, i))
 			bail("worker %d ended by itself", i);

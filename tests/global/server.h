@@ -107,7 +107,7 @@ static inline int server_answers(const struct server *s)
 /* Start it, or start it again, and wait until it answers. */
 static inline void server_start(struct server *s)
 {
-	time_t end = time(NULL) + 20;
+	time_t end = time(NULL) + WATCHDOG_SECONDS / 3;
 
 	s->pid = fork_bound();
 	if (s->pid == 0) {

@@ -273,7 +273,7 @@ static void forks_beside_rule_setters(void)
 	pid = fork_bound();
 	if (pid == 0) {
 		/* Not a limit on what takes long, but the end of waiting for what never comes. */
-		alarm(30);
+		alarm(WATCHDOG_SECONDS / 2);
 		set_rules_beside_lingerers();
 	}
 	ok(wait_for(pid), "%s: no child keeps the lock of a rule's writer", title);

@@ -149,6 +149,14 @@ static enum verb decide(struct rng *rng)
 	return verb;
 }
 
+static timer_t timer;
+
+/* WHY NOT a timer that repeats: where a tick is shorter than its handler takes, what it interrupts would never go on. */
+static void arm_timer(void)
+{
+	timer_settime(timer, 0, &(struct itimerspec){ { 0, 0 }, { 0, TICK_NS } }, NULL);
+}
+
 static void tick(int number)
 {
 	sig_atomic_t interrupted = calling;
@@ -156,10 +164,11 @@ static void tick(int number)
 
 	(void)number;
 	verb = decide(&handlers_rng);
-	if (interrupted >= VERBS)
-		return;
-	atomic_fetch_add(&play->inside[interrupted], 1);
-	atomic_fetch_add(&play->decided[verb], 1);
+	if (interrupted < VERBS) {
+		atomic_fetch_add(&play->inside[interrupted], 1);
+		atomic_fetch_add(&play->decided[verb], 1);
+	}
+	arm_timer();
 }
 
 static int seen_enough(void)
@@ -168,7 +177,7 @@ static int seen_enough(void)
 		if (atomic_load(&play->inside[verb]) < scaled(TICKS_INSIDE) ||
 		    atomic_load(&play->decided[verb]) < scaled(TICKS_INSIDE))
 			return 0;
-	return 1;
+	return counters_of(play->l, -1).failed_cas > 0;
 }
 
 /* Now and then all is given back, so that there is something to take. */
@@ -195,17 +204,15 @@ static void refill(struct rng *rng)
 static void work(struct crew *crew, int index)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
-	struct itimerspec every = { { 0, TICK_NS }, { 0, TICK_NS } };
 	struct sigaction action = { .sa_handler = tick, .sa_flags = SA_RESTART };
 	struct rng rng = { play->seed + (uint64_t)index };
 	sigset_t ticks;
-	timer_t timer;
 
 	(void)crew;
 	handlers_rng.state = ~rng.state;
 	worker_check(sigaction(SIGUSR1, &action, NULL) == 0 && timer_create(CLOCK_MONOTONIC, &event, &timer) == 0,
 		     "no timer: %s", strerror(errno));
-	timer_settime(timer, 0, &every, NULL);
+	arm_timer();
 	while (!seen_enough() && atomic_fetch_add(&play->calls, 1) < CALLS_MAX) {
 		calling = VERBS + 1;
 		decide(&rng);

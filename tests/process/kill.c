@@ -395,6 +395,13 @@ static void churn_on(struct crew *crew, int index)
 	}
 }
 
+static int churned(void)
+{
+	struct shmlimit_counters c = counters_of(play->l, play->rule);
+
+	return sum.inside > 0 && sum.tentative > 0 && c.evictions > 0 && c.reclaims > 0 && c.failed_cas > 0;
+}
+
 static void churn(uint64_t seed)
 {
 	struct rng rng = { seed };
@@ -406,7 +413,7 @@ static void churn(uint64_t seed)
 	play->l = stage_create(SLOTS, 2, SHMLIMIT_FULL_EVICT);
 	play->rule = stage_rule(play->l, "churn", CHURN_CAPACITY, CHURN_CAPACITY, CHURN_FILL_NS);
 	atomic_store(&play->now_ns, START_NS);
-	while (goes_on(CHURN_KILLS, sum.inside > 0 && sum.tentative > 0)) {
+	while (goes_on(CHURN_KILLS, churned())) {
 		uint64_t until = sum.kills + KILLS_AN_AUDIT - WORKERS;
 		struct crew crew;
 

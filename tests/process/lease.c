@@ -197,6 +197,12 @@ static void look_at_books(int lapse)
 	atomic_store(&play->now_ns, now_ns + (lapse ? 2 * LEASE_NS : 2 * CLAIM_NS));
 }
 
+static int seen_enough(void)
+{
+	return sum.inside > 0 && sum.asking > 0 && sum.lapses > 0 && play->denied > 0 && play->waited > 0 &&
+	       counters_of(play->l, play->rule).failed_cas > 0;
+}
+
 int main(void)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = CAPACITY,
@@ -215,8 +221,7 @@ int main(void)
 	if (play->rule < 0)
 		bail("rule_set: %s", shmlimit_strerror(play->rule));
 	crew_start(&crew, WORKERS, spend, NULL);
-	while (sum.kills < scaled(KILLS) || ((sum.inside == 0 || sum.asking == 0 || sum.lapses == 0 ||
-	       counters_of(play->l, play->rule).failed_cas == 0) && sum.kills < KILLS_MAX)) {
+	while (sum.kills < scaled(KILLS) || (!seen_enough() && sum.kills < KILLS_MAX)) {
 		uint64_t round = atomic_load(&play->round);
 
 		/* Not in the first round: who is killed on this side of the gate is waited for by all others. */

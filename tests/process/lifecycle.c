@@ -177,6 +177,14 @@ static int killed_everywhere(const uint64_t kills[IDLE + 1])
 	return kills[CREATE] + kills[CREATE_ONLY] > 0 && kills[OPEN] + kills[OPEN_READ_ONLY] > 0 && kills[DESTROY] > 0;
 }
 
+static int seen_enough(const uint64_t kills[IDLE + 1])
+{
+	for (int i = 0; i < IDLE; i++)
+		if (play->succeeded[i] == 0 || play->failed[i] == 0)
+			return 0;
+	return killed_everywhere(kills);
+}
+
 /* Kill workers, one after the other, each when it has done a few more things. Returns how many ended otherwise. */
 static int kill_some(struct crew *crew, uint64_t kills[IDLE + 1])
 {
@@ -184,7 +192,7 @@ static int kill_some(struct crew *crew, uint64_t kills[IDLE + 1])
 	uint64_t each = OPERATIONS / KILLS, done = 0;
 	int bad = 0;
 
-	while (bad == 0 && (done < scaled(OPERATIONS) || (!killed_everywhere(kills) && done < OPERATIONS_MAX))) {
+	while (bad == 0 && (done < scaled(OPERATIONS) || (!seen_enough(kills) && done < OPERATIONS_MAX))) {
 		int victim = (int)rng_below(&rng, WORKERS);
 		uint64_t until = atomic_load(&play->worker[victim].done) + rng_below(&rng, 10), next = done + each;
 

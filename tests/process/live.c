@@ -82,9 +82,9 @@ static uint64_t most_admitted(void)
 	return most;
 }
 
-static void until(uint64_t changes)
+static void until(uint64_t changes, uint64_t calls)
 {
-	while (atomic_load(&play->changes) < changes)
+	while (atomic_load(&play->changes) < changes || atomic_load(&play->calls) < calls)
 		sched_yield();
 }
 
@@ -105,7 +105,7 @@ int main(void)
 
 	crew_start(&deciders, DECIDERS, decider, NULL);
 	crew_start(&writers, 1, writer, NULL);
-	until(changes);
+	until(changes, changes + 1);
 	ok(atomic_load(&play->changes) >= changes, "a rule is changed %llu times while eight processes decide",
 	   (unsigned long long)changes);
 	most = most_admitted();
@@ -120,7 +120,7 @@ int main(void)
 		uint64_t seen = atomic_load(&play->changes);
 
 		atomic_store(&play->now_ns, T0 + i * (SECOND / 2) / rounds);
-		until(seen + 1 + i % 3);
+		until(seen + 1 + i % 3, 0);
 		killed += crew_kill(&writers, 0);
 		crew_spawn(&writers, 0, 0);
 		finished = finished && shmlimit_verify(stage_name, NULL, 0) == 0;

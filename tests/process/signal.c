@@ -67,6 +67,14 @@ static int take_both(uint64_t round)
 	return answer;
 }
 
+static timer_t timer;
+
+/* WHY NOT a timer that repeats: where a tick is shorter than its handler takes, what it interrupts would never go on. */
+static void arm_timer(void)
+{
+	timer_settime(timer, 0, &(struct itimerspec){ { 0, 0 }, { 0, TICK_NS } }, NULL);
+}
+
 static void tick(int number)
 {
 	uint64_t round = atomic_load(&play->round);
@@ -80,19 +88,18 @@ static void tick(int number)
 	shmlimit_peek_at(play->l, play->rule, &round, sizeof(round), 1, START_NS + 2 * round * FILL_NS, NULL);
 	if (errno != 12345)
 		atomic_fetch_add(&play->errors, 1);
+	arm_timer();
 	errno = before;
 }
 
 static void start_timer(void)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
-	struct itimerspec every = { { 0, TICK_NS }, { 0, TICK_NS } };
 	struct sigaction action = { .sa_handler = tick, .sa_flags = SA_RESTART };
-	timer_t timer;
 
 	sigaction(SIGUSR1, &action, NULL);
 	worker_check(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0, "timer_create: %s", strerror(errno));
-	timer_settime(timer, 0, &every, NULL);
+	arm_timer();
 }
 
 /* No tick from here to the gate: a handler must not decide in a round that is being summed up. */

@@ -24,7 +24,7 @@
 #define WILD_KEYS 500
 #define KILLS_A_ROUND 20
 #define CALLS_A_KILL 8000
-#define SECONDS_MORE 60                   /* until some round has come to the last size */
+#define SECONDS_MORE 600                  /* for a round to come to the last size */
 #define MILLISECOND ((uint64_t)1000000)
 
 static const struct watched {
@@ -236,6 +236,11 @@ static void round_of(struct rng *rng)
 	shmlimit_close(play->l);
 }
 
+static int seen_enough(void)
+{
+	return sum.whole > 0 && atomic_load(&play->put_off) > 0 && atomic_load(&play->changes) > 0;
+}
+
 int main(void)
 {
 	const char *given = getenv("SECONDS");
@@ -250,7 +255,7 @@ int main(void)
 	play = shared_memory(sizeof(*play));
 	rng.state = rng_seed();
 	while (sum.excesses == 0 && sum.ended_badly == 0 &&
-	       (passed < seconds || (passed < seconds + SECONDS_MORE && sum.whole == 0))) {
+	       (passed < seconds || (passed < seconds + SECONDS_MORE && !seen_enough()))) {
 		round_of(&rng);
 		passed = (uint64_t)(time(NULL) - began);
 	}

@@ -38,7 +38,7 @@
 #define WILD_KEYS 100
 #define KILLS_A_ROUND 8
 #define CALLS_A_KILL 4000
-#define SECONDS_MORE 120 /* for near misses to be seen */
+#define SECONDS_MORE 600 /* for near misses to be seen */
 #define SECOND ((uint64_t)1000000000)
 #define MILLISECOND ((uint64_t)1000000)
 #define MICROSECOND ((uint64_t)1000)
@@ -562,7 +562,7 @@ static void round_of(struct rng *rng)
 
 static int seen_enough(void)
 {
-	return counters_of(play->l, -1).failed_cas > 0 && sum.reclaimed > 0 && sum.met > 0 && sum.helped > 0 &&
+	return sum.admitted > 0 && counters_of(play->l, -1).failed_cas > 0 && sum.reclaimed > 0 && sum.met > 0 && sum.helped > 0 &&
 	       sum.claims_ended > 0 && atomic_load(&play->changes) > 0 && atomic_load(&play->resets) > 0 &&
 	       atomic_load(&play->verifies) > 0;
 }
