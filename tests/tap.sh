@@ -12,12 +12,19 @@
 # SIGINT, and a shell cannot undo that for its children, so env does), the umask is 022, the locale is C, and nothing
 # in the environment changes what the standard tools print. Where there is bash, it runs the test, since it knows which
 # line called a function: a test that fails says at which line.
+#
+# A test that looks at all segments sets OWN_SHM=yes first: where that is permitted (to root) it has a /dev/shm of its
+# own, in which no other test makes segments.
 
 set -u
 if [ "${TAP_STARTED:-}" != $$ ]; then
 	export TAP_STARTED=$$
 	# shellcheck disable=SC2046 # "bash --posix" is two words, and may be none
-	exec env --default-signal $(command -v bash >/dev/null && echo bash --posix) "$0" "$@"
+	set -- $(command -v bash >/dev/null && echo bash --posix) "$0" "$@"
+	if [ -n "${OWN_SHM:-}" ] && unshare --mount mount -t tmpfs shm /dev/shm 2>/dev/null; then
+		set -- unshare --mount sh -c 'mount -t tmpfs -o mode=1777 shm /dev/shm && exec "$@"' sh env --default-signal "$@"
+	fi
+	exec env --default-signal "$@"
 fi
 umask 022
 # Some tests have words of a command in one variable: a folder with spaces in its name would be several.

@@ -39,7 +39,7 @@ stop() {
 	server=
 }
 
-get() { curl -s --max-time 10 "$@"; }
+get() { curl -s --max-time 60 "$@"; }
 fields() { get -o "$TMP/body" -D - "$@" | tr -d '\r'; }
 field() { printf '%s\n' "$answer" | sed -n "s/^$1: //p"; }
 codes() { get -o "$TMP/body" -w '%{http_code}\n' "$@"; }

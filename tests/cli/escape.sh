@@ -3,6 +3,7 @@
 # JSON anything but text, in whichever way the command prints it.
 #
 # SPDX-License-Identifier: BSD-2-Clause
+OWN_SHM=yes
 . "${0%/*}/../tap.sh"
 need jq
 cd "$TMP" || exit

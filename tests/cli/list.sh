@@ -3,6 +3,7 @@
 # file. Other segments may come and go beside this test: it looks at its own.
 #
 # SPDX-License-Identifier: BSD-2-Clause
+OWN_SHM=yes
 . "${0%/*}/../tap.sh"
 need jq
 

@@ -3,6 +3,7 @@
 # a file is replaced whole or not at all.
 #
 # SPDX-License-Identifier: BSD-2-Clause
+OWN_SHM=yes
 . "${0%/*}/../tap.sh"
 need jq
 

@@ -21,7 +21,7 @@ is "$(cksum </dev/shm/"$segment")" "$before" "looking changed nothing"
 # counted OPTION...: what the lines sum up to, once they have as many decisions as are made here.
 counted() {
 	mkfifo "$TMP/lines"
-	timeout 120 shmlimit stat "$segment" -i 10ms --json "$@" >"$TMP/lines" 2>"$TMP/err" &
+	timeout 600 shmlimit stat "$segment" -i 10ms --json "$@" >"$TMP/lines" 2>"$TMP/err" &
 	{
 		# The first line is of the time before the decisions.
 		read -r line
@@ -46,7 +46,7 @@ like "$(jq -s 'map(.interval_ns) | min' "$TMP/all")" '^[0-9]{8,}$' "an interval 
 
 # Destroyed, and created again, while it is watched.
 mkfifo "$TMP/lines"
-timeout 120 shmlimit stat "$segment" -i 10ms --json --rule dry >"$TMP/lines" 2>"$TMP/err" &
+timeout 600 shmlimit stat "$segment" -i 10ms --json --rule dry >"$TMP/lines" 2>"$TMP/err" &
 {
 	read -r line
 	shmlimit rule remove "$segment" dry

@@ -4,6 +4,7 @@
 # takes shows in nothing that is printed.
 #
 # SPDX-License-Identifier: BSD-2-Clause
+OWN_SHM=yes
 . "${0%/*}/../tap.sh"
 
 segment=$SEGMENT.s
@@ -53,7 +54,7 @@ $rules
 $keys" "--count makes as many of them"
 is "$(cksum </dev/shm/"$segment")" "$before" "looking changed nothing"
 
-run timeout 60 sh -c 'shmlimit top "$1" --interval 10ms --count 1000000 2>"$2" | sed 1q' sh "$segment" "$TMP/err"
+run timeout 300 sh -c 'shmlimit top "$1" --interval 10ms --count 1000000 2>"$2" | sed 1q' sh "$segment" "$TMP/err"
 is "$rc $out" "0 ${head%%
 *}" "a reader that closes the pipe ends top"
 is "$(cat "$TMP/err")" "" "without a word"

@@ -3,6 +3,7 @@
 # leave out.
 #
 # SPDX-License-Identifier: BSD-2-Clause
+OWN_SHM=yes
 . "${0%/*}/../tap.sh"
 
 [ "$(id -u)" -eq 0 ] || skip_all "needs root, to make segments of another user"

@@ -48,7 +48,7 @@ begin() {
 	END
 	: >"$TMP/$host.log"
 	: >"$TMP/$host.err"
-	timeout 300 "$fpm" -F -R -c "$TMP/$host/php.ini" -y "$TMP/$host/fpm.conf" 2>"$TMP/$host/said" &
+	timeout 600 "$fpm" -F -R -c "$TMP/$host/php.ini" -y "$TMP/$host/fpm.conf" 2>"$TMP/$host/said" &
 	master=$!
 	servers="$servers $master"
 	eval "$1_master=$master"

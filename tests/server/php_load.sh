@@ -29,7 +29,7 @@ echo '<?php echo "hello";' >"$TMP/hello.php"
 
 ask() {
 	env -i SCRIPT_FILENAME="$TMP/hello.php" SCRIPT_NAME=/hello.php REQUEST_METHOD=GET REMOTE_ADDR=203.0.113.9 \
-		timeout 20 cgi-fcgi -bind -connect "$TMP/socket" </dev/null 2>&1 | tr -d '\r'
+		timeout 120 cgi-fcgi -bind -connect "$TMP/socket" </dev/null 2>&1 | tr -d '\r'
 }
 # code: the status of the answer on standard input, and the body where it is the script's.
 code() { awk '/^Status: / { s = $2 } /^Content-type: / { c = 200 } /^hello/ { b = " hello" } END { print (s ? s : c ? c : "000") b }'; }
@@ -42,7 +42,7 @@ answers() {
 		[ $fails = closed ] || sed -i "s/Gate('$SEGMENT'/Gate('$SEGMENT', failOpen: true/" "$TMP/limit.php"
 		: >"$TMP/log"
 		: >"$TMP/errors"
-		timeout 120 "$fpm" -F -R "$@" -y "$TMP/fpm.conf" 2>"$TMP/err" &
+		timeout 600 "$fpm" -F -R "$@" -y "$TMP/fpm.conf" 2>"$TMP/err" &
 		server=$!
 		servers="$servers $server"
 		within ready || { diag "$(cat "$TMP/err" "$TMP/log")"; exit 1; }

@@ -28,7 +28,7 @@ pm.max_children = 2
 $(readme ini auto_prepend_file)
 EOF
 : >"$TMP/log"
-timeout 120 "$fpm" -F -R -c "$TMP/php.ini" -y "$TMP/fpm.conf" 2>"$TMP/err" &
+timeout 600 "$fpm" -F -R -c "$TMP/php.ini" -y "$TMP/fpm.conf" 2>"$TMP/err" &
 servers="$servers $!"
 ready() { grep -q 'ready to handle connections' "$TMP/log"; }
 within ready || { diag "$(cat "$TMP/err" "$TMP/log")"; exit 1; }

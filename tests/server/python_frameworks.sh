@@ -15,7 +15,7 @@ listening() { grep -q 'Listening at' "$TMP/log" && booted 4; }
 # start APP CLASS: sets $server and $url.
 start() {
 	: >"$TMP/log"
-	timeout 300 gunicorn --chdir "$TMP" --bind 127.0.0.1:0 --workers 4 --timeout 120 --worker-class "$2" "$1:app" 2>"$TMP/log" &
+	timeout 600 gunicorn --chdir "$TMP" --bind 127.0.0.1:0 --workers 4 --timeout 120 --worker-class "$2" "$1:app" 2>"$TMP/log" &
 	server=$!
 	servers="$servers $server"
 	within listening || { diag "$(cat "$TMP/log")"; exit 1; }
@@ -69,7 +69,7 @@ uwsgi_exactly() {
 	what="Flask-Limiter under uWSGI"
 	command -v uwsgi >/dev/null || { ok 0 "$what # SKIP no uwsgi"; return; }
 	: >"$TMP/log"
-	timeout 300 uwsgi --plugin python3 --http-socket 127.0.0.1:0 --master --die-on-term --processes 4 --disable-logging \
+	timeout 600 uwsgi --plugin python3 --http-socket 127.0.0.1:0 --master --die-on-term --processes 4 --disable-logging \
 		--chdir "$TMP" --module fixed:app >"$TMP/log" 2>&1 &
 	server=$!
 	servers="$servers $server"

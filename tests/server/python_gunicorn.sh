@@ -27,7 +27,7 @@ listening() { grep -q 'Listening at' "$TMP/log" && booted 4; }
 start() {
 	rm -f "$TMP/access"
 	: >"$TMP/log"
-	timeout 120 gunicorn --chdir "$TMP" --bind 127.0.0.1:0 --workers 4 --threads 4 --preload --worker-class "$2" \
+	timeout 600 gunicorn --chdir "$TMP" --bind 127.0.0.1:0 --workers 4 --threads 4 --preload --worker-class "$2" \
 		--access-logfile "$TMP/access" --access-logformat '%(p)s %(s)s %({shmlimit.status}e)s' "$1:app" 2>"$TMP/log" &
 	server=$!
 	servers="$servers $server"
@@ -116,7 +116,7 @@ others() {
 	mkdir "$TMP/lib"
 	cp -rL "$BUILD/libshmlimit.so.0" "$BUILD/libshmlimit-gate.so.0" "$SOURCE/tools/python/shmlimit" "$TMP/lib"
 	: >"$TMP/log"
-	LD_LIBRARY_PATH=$TMP/lib PYTHONPATH=$TMP/lib timeout 120 gunicorn --chdir "$TMP" --bind 127.0.0.1:0 --workers 4 \
+	LD_LIBRARY_PATH=$TMP/lib PYTHONPATH=$TMP/lib timeout 600 gunicorn --chdir "$TMP" --bind 127.0.0.1:0 --workers 4 \
 		--preload --user www-data --group www-data creates:app 2>"$TMP/log" &
 	server=$!
 	servers="$servers $server"

@@ -30,7 +30,7 @@ begin() {
 	shmlimit rule set "$SEGMENT" client --algorithm lease --capacity 300 --rate 1/h
 	"$1_app" >"$TMP/$1.py"
 	: >"$TMP/$1.log"
-	timeout 300 gunicorn --chdir "$TMP" --bind 127.0.0.1:0 --workers 4 --threads 4 \
+	timeout 600 gunicorn --chdir "$TMP" --bind 127.0.0.1:0 --workers 4 --threads 4 \
 		--timeout 120 --preload --worker-class "$2" "$1:app" 2>"$TMP/$1.log" &
 	server=$!
 	servers="$servers $server"

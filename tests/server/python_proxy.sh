@@ -20,7 +20,7 @@ app() {
 # start COMMAND...: sets $server and $url.
 start() {
 	: >"$TMP/log"
-	PYTHONPATH=$PYTHONPATH:$TMP timeout 120 "$@" 2>"$TMP/log" &
+	PYTHONPATH=$PYTHONPATH:$TMP timeout 600 "$@" 2>"$TMP/log" &
 	server=$!
 	servers="$servers $server"
 	within listening || { diag "$(cat "$TMP/log")"; exit 1; }

@@ -33,7 +33,7 @@ readme 'require "shmlimit/middleware"' | sed 's,15/hour,15/day,' >"$TMP/gate.ru"
 cat >"$TMP/unicorn.rb" <<'END_OF_CONFIG'
 worker_processes 4
 preload_app true
-timeout 300
+timeout 600
 END_OF_CONFIG
 
 # Each request has a connection of its own: any worker may get it.
