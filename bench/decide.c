@@ -22,7 +22,7 @@ static const char key[] = "client:192.168.100.1";
 
 static struct shmlimit *precise, *coarse, *windows, *places;
 static int open_rule, shut_rule, dry_rule, coarse_rule, window_rule, full_rule, warmup_rule, all_rule[4];
-static int taken_rule, leased_rule, refused_rule, counted_rule, empty_rule, half_rule;
+static int taken_rule, leased_rule, refused_rule, counted_rule, empty_rule, half_rule, last_rule;
 static uint64_t now_ns;
 static struct layout_slot cell;
 static uint64_t secret[2] = { 1, 2 };
@@ -204,7 +204,7 @@ static void hold(uint64_t n, int rule)
 	}
 }
 
-/* One of 64 places is entered and left: no other is held; or 32 others are, all of which are read. */
+/* One of 64 places is entered and left: no other is held; or 32 others are, or all others. */
 static void run_hold(uint64_t n)
 {
 	hold(n, empty_rule);
@@ -213,6 +213,33 @@ static void run_hold(uint64_t n)
 static void run_hold_of_many(uint64_t n)
 {
 	hold(n, half_rule);
+}
+
+static void run_hold_of_all(uint64_t n)
+{
+	hold(n, last_rule);
+}
+
+/* With a result all places are looked at, to say how many are left. */
+static void run_hold_result(uint64_t n)
+{
+	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
+	struct shmlimit_result r;
+
+	while (n--) {
+		bench_expect(shmlimit_enter(places, half_rule, key, KEY_LEN, 1, &hold, &r), SHMLIMIT_ALLOWED);
+		bench_expect(shmlimit_leave(places, half_rule, key, KEY_LEN, &hold), 0);
+	}
+	sink = r.remaining;
+}
+
+static void run_count_denied(uint64_t n)
+{
+	struct shmlimit_count count = { .struct_size = sizeof(count) };
+
+	while (n--)
+		bench_expect(shmlimit_count(precise, counted_rule, key, KEY_LEN, 1, 0, 1, 0, &count), SHMLIMIT_DENIED);
+	sink = (uint64_t)count.count;
 }
 
 static void run_throttle(uint64_t n)
@@ -284,8 +311,11 @@ static struct contender {
 	{ .name = "charge", .run = run_charge },
 	{ .name = "refund", .run = run_refund },
 	{ .name = "count", .run = run_count },
+	{ .name = "count, denied", .run = run_count_denied },
 	{ .name = "enter + leave", .run = run_hold },
 	{ .name = "enter + leave, 32 held", .run = run_hold_of_many },
+	{ .name = "enter + leave, 63 held", .run = run_hold_of_all },
+	{ .name = "... 32 held, with result", .run = run_hold_result },
 	{ .name = "throttle", .run = run_throttle },
 	{ .name = "throttle, two triples", .run = run_throttle_two },
 	{ .name = "take_all, one limit", .run = run_all_of_one },
@@ -344,6 +374,7 @@ static void prepare(void)
 	places = bench_create(&options);
 	empty_rule = set(places, "empty", &held);
 	half_rule = set(places, "half", &held);
+	last_rule = set(places, "last", &held);
 }
 
 static void deposit(int rule)
@@ -364,6 +395,8 @@ static void refill(void)
 	bench_expect(shmlimit_take(windows, full_rule, key, KEY_LEN, 100, NULL), SHMLIMIT_ALLOWED);
 	for (int i = 0; i < PLACES / 2; i++)
 		bench_expect(shmlimit_take(places, half_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
+	for (int i = 0; i < PLACES - 1; i++)
+		bench_expect(shmlimit_take(places, last_rule, key, KEY_LEN, 1, NULL), SHMLIMIT_ALLOWED);
 	deposit(leased_rule);
 	deposit(taken_rule);
 	bench_expect(shmlimit_lease_deny(precise, refused_rule, key, KEY_LEN, 1, DAY, NULL), SHMLIMIT_DENIED);

@@ -75,6 +75,7 @@ END {
 	line("window of 100, allowed / funnel, allowed", v["decide", "window, allowed", "hot key", "/ allowed"], 1.5, -1)
 	line("count / take", v["decide", "count", "hot key", "/ allowed"], 1.2, -1)
 	line("enter and leave, 1 of 64 places / take", v["decide", "enter + leave", "hot key", "/ allowed"], 2.5, -1)
+	line("... while all others are held / take", v["decide", "enter + leave, 63 held", "hot key", "/ allowed"], 2.5, -1)
 	line("a decision from a lease / a take", v["global", "leased", "hot key", "/ take"], 1.2, -1)
 	for (i = split("80 110 200", demands, " "); i > 0; i--)
 		line("4 hosts, demand " demands[i] " %: commands to the engine in 1,000 decisions", \

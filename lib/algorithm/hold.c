@@ -10,10 +10,6 @@
 
 /* ---- Arithmetic ---- */
 
-#define STAMP_BITS 35
-/* A stamp is a time in ticks of 256 ns, or one more than the last, where that is as late: five minutes ahead at most. */
-#define STAMP_TICK_BITS 8
-#define STAMP_AHEAD ((uint64_t)1 << 30)
 /* Six tables are apart by this. */
 #define CARRIED_NONCES 341
 
@@ -34,20 +30,6 @@ int hold_compile(const struct shmlimit_rule *rule, uint32_t most, struct layout_
 	params->num = params->den = 1;
 	params->shape = params_shape(HOLD_STAMP_SHIFT, HOLD_TICK_BITS, SHMLIMIT_HOLD, 0);
 	return 0;
-}
-
-static uint64_t stamp_of(uint64_t ns)
-{
-	return ns >> STAMP_TICK_BITS & (((uint64_t)1 << STAMP_BITS) - 1);
-}
-
-uint64_t hold_word_next(uint64_t word, uint64_t reach, uint64_t now_ns)
-{
-	uint64_t last = word >> HOLD_STAMP_SHIFT, stamp = stamp_of(now_ns);
-
-	if (stamp_of((last - stamp) << STAMP_TICK_BITS) < STAMP_AHEAD)
-		stamp = last + 1;
-	return stamp << HOLD_STAMP_SHIFT | reach << HOLD_REACH_SHIFT | (word & HOLD_CLAIM);
 }
 
 /* ---- Reading cells ---- */
@@ -266,9 +248,9 @@ static uint64_t hold_row_wait(const struct look *k, const struct balance *b)
 
 static uint64_t hold_row_idle_ns(const struct look *k, uint64_t word)
 {
-	uint64_t ticks = stamp_of(k->at.now_ns - (word >> HOLD_STAMP_SHIFT << STAMP_TICK_BITS));
+	uint64_t ticks = hold_stamp(k->at.now_ns - (word >> HOLD_STAMP_SHIFT << HOLD_STAMP_TICK_BITS));
 
-	return ticks > ((uint64_t)1 << STAMP_BITS) - STAMP_AHEAD ? 0 : ticks << STAMP_TICK_BITS;
+	return ticks > ((uint64_t)1 << HOLD_STAMP_BITS) - HOLD_STAMP_AHEAD ? 0 : ticks << HOLD_STAMP_TICK_BITS;
 }
 
 /* Places end when they were to: they are as they were. */

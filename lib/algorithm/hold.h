@@ -63,6 +63,10 @@
 #define HOLD_CLAIM (HOLD_NONCE - 1)
 #define HOLD_REACH_SHIFT 12
 #define HOLD_STAMP_SHIFT 29
+#define HOLD_STAMP_BITS 35
+/* A stamp is a time in ticks of 256 ns, or one more than the last, where that is as late: five minutes ahead at most. */
+#define HOLD_STAMP_TICK_BITS 8
+#define HOLD_STAMP_AHEAD ((uint64_t)1 << 30)
 /* Cells tell times modulo 2^56 ns: two years. A quarter of that is the longest period. */
 #define HOLD_RANGE_NS (((uint64_t)1 << 56) - 1)
 #define HOLD_PERIOD_MAX_NS ((uint64_t)1 << 54)
@@ -106,7 +110,19 @@ static inline uint64_t hold_reach(uint64_t word, uint64_t most)
 	return reach < most ? reach : most;
 }
 
+static inline uint64_t hold_stamp(uint64_t ns)
+{
+	return ns >> HOLD_STAMP_TICK_BITS & (((uint64_t)1 << HOLD_STAMP_BITS) - 1);
+}
+
 /* A word that never was before, of the same claim. */
-uint64_t hold_word_next(uint64_t word, uint64_t reach, uint64_t now_ns);
+static inline uint64_t hold_word_next(uint64_t word, uint64_t reach, uint64_t now_ns)
+{
+	uint64_t last = word >> HOLD_STAMP_SHIFT, stamp = hold_stamp(now_ns);
+
+	if (hold_stamp((last - stamp) << HOLD_STAMP_TICK_BITS) < HOLD_STAMP_AHEAD)
+		stamp = last + 1;
+	return stamp << HOLD_STAMP_SHIFT | reach << HOLD_REACH_SHIFT | (word & HOLD_CLAIM);
+}
 
 #endif

@@ -27,17 +27,18 @@ static enum operation operation_of(const struct count_request *asked)
 /* What the first try leaves: also what is wrong with the time to live. */
 __attribute__((noinline)) static int count_slowly(const struct shmlimit *l, enum operation op, int rule, uint64_t hash,
                                                   const struct request_key *key, const struct count_request *asked,
-                                                  struct when when)
+                                                  struct when when, uint32_t failed)
 {
 	struct shmlimit_count *found = asked->out;
 	int answer;
 
 	if (is_too_long(l, rule, asked->ttl_ns))
 		return -ERANGE;
-	answer = decide(l, generation_glance(l, 1),
-	                &(struct request){ .op = op, .rule = (uint32_t)rule, .hash = hash, .key = *key,
-	                                   .amount = asked->n > 0 ? (uint64_t)asked->n : 0, .when = when, .count = asked },
-	                NULL);
+	answer = decide_rest(l,
+	                     &(struct request){ .op = op, .rule = (uint32_t)rule, .hash = hash, .key = *key,
+	                                        .amount = asked->n > 0 ? (uint64_t)asked->n : 0, .when = when,
+	                                        .count = asked },
+	                     failed, NULL);
 	/* Refused for want of a slot: then it was not added after all. */
 	if (answer == SHMLIMIT_DENIED) {
 		found->count -= found->applied;
@@ -54,6 +55,7 @@ __attribute__((always_inline)) static inline int count(const struct shmlimit *l,
 	struct shmlimit_count found = { 0 };
 	struct request_key whole = { key, key_len };
 	enum operation op = operation_of(asked);
+	uint32_t failed = 0;
 	uint64_t hash;
 	int answer;
 
@@ -67,9 +69,9 @@ __attribute__((always_inline)) static inline int count(const struct shmlimit *l,
 	hash = hash_bytes(l->secret, (uint32_t)rule, key, key_len);
 	if (!when.given)
 		when = when_read(l);
-	answer = fast_count(l, op, (uint32_t)rule, hash, asked, when);
-	if (__builtin_expect(answer == FAST_COUNT_NOT, 0))
-		answer = count_slowly(l, op, rule, hash, &whole, asked, when);
+	answer = fast_count(l, op, (uint32_t)rule, hash, asked, when, &failed);
+	if (__builtin_expect(answer == FIRST_NOT, 0))
+		answer = count_slowly(l, op, rule, hash, &whole, asked, when, failed);
 	if (answer < 0)
 		return answer;
 	if (out == NULL)

@@ -3,19 +3,34 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "decide.h"
 #include "export.h"
+#include "fast_hold.h"
 
-static int enter(const struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost, struct when when,
-                 struct shmlimit_hold *hold, struct shmlimit_result *r)
+__attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, const void *key, size_t key_len,
+                                           uint64_t cost, struct when when, struct shmlimit_hold *hold,
+                                           struct shmlimit_result *r)
 {
 	struct hold_request asked = { 0 };
-	struct request q = { .op = OP_ENTER, .amount = 1, .when = when, .hold = &asked };
+	uint32_t failed = 0;
 	int answer;
+	uint64_t hash;
 
 	if (l == NULL || cost != 1 || hold == NULL || hold->struct_size < sizeof(*hold))
 		return -EINVAL;
-	answer = decide_call(l, rule, key, key_len, &q, r);
+	answer = decide_check(l, key, key_len, OP_ENTER);
+	if (answer != 0)
+		return answer;
+	hash = hash_bytes(l->secret, (uint32_t)rule, key, key_len);
+	if (!when.given)
+		when = when_read(l);
+	/* Who wants a result wants all places counted. */
+	answer = r != NULL ? FIRST_NOT : fast_enter(l, (uint32_t)rule, hash, when, &asked, &failed);
+	if (answer == FIRST_NOT)
+		answer = decide_rest(l,
+		                     &(struct request){ .op = OP_ENTER, .rule = (uint32_t)rule, .hash = hash,
+		                                        .key = { key, key_len }, .amount = 1, .when = when,
+		                                        .hold = &asked },
+		                     failed, r);
 	if (answer < 0)
 		return answer;
 	hold->cell = asked.place.cell;

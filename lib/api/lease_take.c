@@ -14,6 +14,7 @@ static int take(const struct shmlimit *l, int rule, const void *key, size_t key_
 	struct shmlimit_lease found;
 	struct lease_request leased = { 0, lease_ns, claim_ns, &found };
 	int answer = decide_check(l, key, key_len, OP_LEASE);
+	uint32_t failed = 0;
 	uint64_t hash;
 
 	if (out == NULL || out->struct_size < 2 * sizeof(out->struct_size))
@@ -23,13 +24,13 @@ static int take(const struct shmlimit *l, int rule, const void *key, size_t key_
 	hash = hash_bytes(l->secret, (uint32_t)rule, key, key_len);
 	if (!when.given)
 		when = when_read(l);
-	answer = fast_lease(l, (uint32_t)rule, hash, cost, when, r);
-	if (answer == FAST_LEASE_NOT)
-		answer = decide(l, generation_glance(l, 1),
-		                &(struct request){ .op = OP_LEASE, .rule = (uint32_t)rule, .hash = hash,
-		                                   .key = { key, key_len }, .amount = cost, .when = when,
-		                                   .lease = &leased },
-		                r);
+	answer = fast_lease(l, (uint32_t)rule, hash, cost, when, &failed, r);
+	if (answer == FIRST_NOT)
+		answer = decide_rest(l,
+		                     &(struct request){ .op = OP_LEASE, .rule = (uint32_t)rule, .hash = hash,
+		                                        .key = { key, key_len }, .amount = cost, .when = when,
+		                                        .lease = &leased },
+		                     failed, r);
 	if (answer > SHMLIMIT_DENIED && sized_out(out, &found, sizeof(found)) != 0)
 		return -EINVAL;
 	return answer;

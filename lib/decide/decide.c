@@ -73,6 +73,11 @@ int decide(const struct shmlimit *l, const struct table *t, const struct request
 	return answer == AGAIN ? decide_slowly(l, q, failed, r) : answer;
 }
 
+int decide_rest(const struct shmlimit *l, const struct request *q, uint32_t failed, struct shmlimit_result *r)
+{
+	return failed != 0 ? decide_slowly(l, q, failed, r) : decide(l, generation_glance(l, 1), q, r);
+}
+
 int decide_call(const struct shmlimit *l, int rule, const void *key, size_t key_len, struct request *q,
                  struct shmlimit_result *r)
 {

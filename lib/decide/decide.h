@@ -38,6 +38,9 @@ int decide_call(const struct shmlimit *l, int rule, const void *key, size_t key_
 /* Decide from the start, as often as it takes. `failed` compare-and-swaps were lost before. */
 int decide_slowly(const struct shmlimit *l, const struct request *q, uint32_t failed, struct shmlimit_result *r);
 
+/* What a first try of its own (first.h) left: decide, slowly where it has lost `failed` compare-and-swaps. */
+int decide_rest(const struct shmlimit *l, const struct request *q, uint32_t failed, struct shmlimit_result *r);
+
 /*
  * What was swapped, where the caller wants to know and tokens were taken. `was_empty`:
  * before, the slot said no more than none, and is to be freed.

@@ -1,7 +1,7 @@
 /*
  * limiter: a process's handle on one segment. Private memory, written once by
- * shmlimit_open() and only read afterwards, except for two pointers of unnamed.c's
- * and what generation.c learns of larger tables: that is what makes it safe in threads,
+ * shmlimit_open() and only read afterwards, except for two pointers of unnamed.c's,
+ * what generation.c learns of larger tables, and the hints of fast_hold.h: that is what makes it safe in threads,
  * signal handlers and forked children, and why a header that a process overwrites
  * later misleads no process that has the segment open.
  *
@@ -20,6 +20,8 @@ struct table {
 	struct layout_slot *slots;
 	uint64_t lines;
 } __attribute__((aligned(16)));           /* both are learnt by one compare-and-swap */
+
+#define LIMITER_HINTS 16
 
 struct shmlimit {
 	uint64_t state;                   /* of the last generation met, neither off nor moving: what a decision expects */
@@ -42,8 +44,9 @@ struct shmlimit {
 	uint64_t size;                    /* of the mapping: as far as the file can grow */
 	uint64_t tables_offset;           /* where the first of the larger tables may begin */
 	uint64_t lines_max;               /* of the largest */
-	struct shmlimit *self;            /* for generation.c: deciding has the handle const, and may learn */
+	struct shmlimit *self;            /* for generation.c and fast_hold.h: deciding has the handle const, and may learn */
 	struct table tables[GENERATIONS_MAX + 1]; /* by generation; slots NULL: not met yet */
+	uint64_t left[LIMITER_HINTS];     /* cells of places that were left, see fast_hold.h */
 	uint64_t device, inode;           /* of the file, to know it again */
 	uint64_t created_unix_ns;
 	uint32_t mode, uid, gid;

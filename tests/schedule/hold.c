@@ -329,6 +329,23 @@ static const struct scene growing = {
 	.judge = judge_growing,
 };
 
+/* Who enters remembers what it tried: a place that moved with the key before it was taken back is not lost. */
+static void judge_moving(void)
+{
+	if (left(KEY) + held(KEY) != PLACES)
+		blame("%" PRIu64 " places are free and %u held", left(KEY), held(KEY));
+	law_left();
+}
+
+static const struct scene moving = {
+	.title = "no place is lost while the table grows if nobody is killed",
+	.actors = 3,
+	.set = set_larger,
+	.begin = begin,
+	.act = act_growing,
+	.judge = judge_moving,
+};
+
 int main(void)
 {
 	play(&standing);
@@ -337,6 +354,7 @@ int main(void)
 	play(&two_keys_ending);
 	play(&changing);
 	play(&growing);
+	play(&moving);
 	play(&taking);
 	return tap_done();
 }

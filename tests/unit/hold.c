@@ -183,6 +183,8 @@ static void changes(void)
 	leave(id, &h[0], T0);
 	leave(id, &h[1], T0);
 	is(enter(id, &more, T0), SHMLIMIT_DENIED, "two of four have left, and two places are held: no other enters");
+	is(shmlimit_enter_at(l, id, "k", 1, 1, T0, &more, NULL), SHMLIMIT_DENIED,
+	   "places beyond the capacity count where no result is asked for");
 	is(leave(id, &h[3], T0), 0, "a place beyond the capacity is left as any other");
 	is(enter(id, &more, T0), SHMLIMIT_ALLOWED, "another holder enters when fewer places than the lowered capacity are held");
 	is(enter(id, &h[0], T0), SHMLIMIT_DENIED, "no more than the lowered capacity enter");
@@ -368,10 +370,11 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 
 	if (what < 4 && p->n < HOLDERS) {
 		struct interval new = { .hold = none() };
+		int plain = rng_below(rng, 2) == 0; /* without a result, at the first try */
 
 		want = n < p->capacity ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
 		answer = what == 0 ? shmlimit_take_at(l, id, &key, sizeof(key), 1, now_ns, &r)
-		                   : shmlimit_enter_at(l, id, &key, sizeof(key), 1, now_ns, &new.hold, &r);
+		                   : shmlimit_enter_at(l, id, &key, sizeof(key), 1, now_ns, &new.hold, plain ? NULL : &r);
 		did[answer == SHMLIMIT_DENIED]++;
 		if (want == SHMLIMIT_ALLOWED) {
 			new.end_ns = end_of(p, now_ns);
@@ -379,7 +382,8 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 			p->list[p->n++] = new;
 		}
 		n += want == SHMLIMIT_ALLOWED;
-		return answer != want || r.remaining != (n < p->capacity ? p->capacity - n : 0);
+		return answer != want ||
+		       ((what == 0 || !plain) && r.remaining != (n < p->capacity ? p->capacity - n : 0));
 	}
 	if (x != NULL && what == 4) {
 		struct shmlimit_hold before = x->hold;

@@ -1,0 +1,98 @@
+/*
+ * fast_hold: to enter and to leave a place where that takes few looks at cells. The slot
+ * is the key's, and one of the cells is free: as hold.h says, that cell is swapped, then the
+ * word. In everything else the general path decides, and so it denies.
+ *
+ * An entry need not count the places that are held. Where none is beyond the capacity, a
+ * cell below it that is not in force is one too few. WHY NOT where there are more than 64 cells:
+ * the search could take that many looks, and the reach would not go down again, which the
+ * general path sees to.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_FAST_HOLD_H
+#define SHMLIMIT_LIB_FAST_HOLD_H
+
+#include "first.h"
+#include "hold.h"
+#include "ring.h"
+
+#define FAST_HOLD_CELLS 64u
+
+/* Where this process left a place of a key last: a cell that is likely to be free. It may be another key's. */
+static inline uint64_t *fast_hold_hint(const struct shmlimit *l, uint64_t hash)
+{
+	return &l->self->left[hash % LIMITER_HINTS];
+}
+
+/*
+ * The answer, as decide() gives it, or FIRST_NOT. *failed: an entry lost the swap of the word; what it tried stands in
+ * *asked, and its cell is taken back.
+ */
+static inline int fast_enter(const struct shmlimit *l, uint32_t rule, uint64_t hash, struct when when,
+                             struct hold_request *asked, uint32_t *failed)
+{
+	uint64_t i, n, most, reach, before, *cells;
+	struct hold_place place;
+	struct first f;
+
+	if (__builtin_expect(!first_find(l, rule, hash, SHMLIMIT_HOLD, 1, &f), 0))
+		return FIRST_NOT;
+	most = f.view.params.capacity < l->window_max ? f.view.params.capacity : l->window_max;
+	reach = hold_reach(f.seen.word, l->window_max);
+	n = reach < most ? reach + 1 : most;
+	if (__builtin_expect(reach > most || n > FAST_HOLD_CELLS, 0))
+		return FIRST_NOT;
+
+	cells = ring_cells(l, f.t, f.slot);
+	i = load_relaxed(fast_hold_hint(l, hash));
+	i = i < n ? i : 0;
+	/* BOUND: once over the cells. */
+	for (uint64_t looks = 1;; looks++) {
+		before = load_acquire(&cells[i]);
+		if (hold_left_ns(before, f.seen.word, when.ns) == 0)
+			break;
+		if (looks >= n)
+			return FIRST_NOT;
+		i = i + 1 < n ? i + 1 : 0;
+	}
+	place = (struct hold_place){ (uint32_t)i, hold_cell(&f.view.params, before, f.seen.word, when.ns) };
+	/* INVARIANT I3: what was read in the cell was read while the slot was the key's: it is no window's. */
+	if (__builtin_expect(!slot_unchanged(f.slot, f.seen) || !cell_cas(&cells[i], before, place.value), 0))
+		return FIRST_NOT;
+	/* ORDER: full; before the slot's swap. Pairs with places_read() of a reclaimer, between its reading of the slot and its swap. */
+	asked->tried = place;
+	/* The linearization point (I4, I13). ORDER pairs with slot_cas() of the other processes. */
+	if (__builtin_expect(!slot_cas(f.slot, f.seen, f.seen.tag,
+	                               hold_word_next(f.seen.word, reach > i ? reach : i + 1, when.ns)), 0)) {
+		(void)cell_cas(&cells[i], place.value, hold_without(place.value));
+		*failed = 1;
+		return FIRST_NOT;
+	}
+	asked->place = place;
+	decide_show(rule, OP_ENTER, hash, 1, SHMLIMIT_ALLOWED);
+	return decide_count(l, rule, rule_mode(&f.view), OP_ENTER, SHMLIMIT_ALLOWED, when.ns);
+}
+
+/* The same of a place that is left. asked->done: it was; the slot changed meanwhile, and is to be looked at again. */
+static inline int fast_leave(const struct shmlimit *l, uint32_t rule, uint64_t hash, struct when when,
+                             struct hold_request *asked)
+{
+	uint64_t *cell, *hint = fast_hold_hint(l, hash);
+	struct first f;
+
+	if (__builtin_expect(!first_find(l, rule, hash, SHMLIMIT_HOLD, 0, &f) || asked->place.cell >= l->window_max, 0))
+		return FIRST_NOT;
+	cell = &ring_cells(l, f.t, f.slot)[asked->place.cell];
+	if (__builtin_expect(load_acquire(cell) != asked->place.value ||
+	                     hold_left_ns(asked->place.value, f.seen.word, when.ns) == 0 ||
+	                     !cell_cas(cell, asked->place.value, hold_without(asked->place.value)), 0))
+		return FIRST_NOT;
+	asked->done = 1;
+	/* Threads share the hint: it is written where it differs. */
+	if (load_relaxed(hint) != asked->place.cell)
+		store_relaxed(hint, asked->place.cell);
+	return __builtin_expect(slot_unchanged(f.slot, f.seen), 1) ? SHMLIMIT_ALLOWED : FIRST_NOT;
+}
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * first: where a first try of its own begins: the slot of a key, under a rule of one
+ * algorithm. fast_lease.h, fast_count.h and fast_hold.h go on from there.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_FIRST_H
+#define SHMLIMIT_LIB_FIRST_H
+
+#include "decide.h"
+
+/* The general path is to decide. Nothing was changed, unless the function says so. */
+#define FIRST_NOT (-1)
+
+struct first {
+	const struct table *t;
+	struct rule_view view;            /* of whose parameters first_find() fills what it says */
+	struct layout_slot *slot;
+	struct slot_seen seen;
+};
+
+/*
+ * The committed slot of a key under a rule that is in force, not off, and of this algorithm. Fills capacity and shape of
+ * the parameters; with_times: back, ahead and debt too. Returns false for whatever else there is.
+ */
+__attribute__((always_inline)) static inline int first_find(const struct shmlimit *l, uint32_t rule, uint64_t hash,
+                                                            unsigned algorithm, int with_times, struct first *f)
+{
+	const struct layout_params *in_force;
+	uint64_t tag;
+
+	f->t = generation_glance(l, 1);
+	if (__builtin_expect(f->t == NULL || rule >= l->rule_count, 0))
+		return 0;
+	f->view.published = load_acquire(&l->rules[rule].published);
+	in_force = rule_params(&l->rules[rule], rule_version(&f->view));
+	f->view.params.capacity = load_word(&in_force->capacity);
+	f->view.params.shape = load_word(&in_force->shape);
+	if (with_times) {
+		f->view.params.back = load_word(&in_force->back);
+		f->view.params.ahead = load_word(&in_force->ahead);
+		f->view.params.debt = load_word(&in_force->debt);
+	}
+	if (__builtin_expect(!published_in_use(f->view.published) || rule_mode(&f->view) == SHMLIMIT_OFF ||
+	                     params_algorithm(&f->view.params) != algorithm, 0))
+		return 0;
+	tag = tag_pack(hash, rule, rule_version(&f->view));
+	f->slot = table_find(f->t, table_window(f->t, hash), tag);
+	if (__builtin_expect(f->slot == NULL, 0))
+		return 0;
+	f->seen = slot_read(f->slot);
+	/* ORDER rule_holds() after slot_read(), as publish() of the rule's writer before its walk over the table. */
+	return __builtin_expect(f->seen.tag == tag && rule_holds(l, rule, &f->view), 1);
+}
+
+#endif
