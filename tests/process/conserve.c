@@ -222,8 +222,8 @@ static void check_counters(const char *title)
 }
 
 /*
- * Where 64 share one processor, each may do his part of a round in one go: the longer they do not meet, the more
- * they decide.
+ * Where 64 share one processor, each may do all its decisions of a round in one go: the longer they do not meet, the
+ * more they decide.
  */
 static uint64_t decisions_of(const struct scene *scene, unsigned round)
 {
