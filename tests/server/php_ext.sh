@@ -59,7 +59,7 @@ is "$(diff "$TMP/ffi" "$TMP/extension")" "" "the extension declares what the cla
 
 # laws NAME: those of the classes over FFI, with the extension; each has a segment of its own.
 laws() {
-	run env SEGMENT="$SEGMENT.$1" TMP="$TMP" php -d extension="$TMP/ext/modules/shmlimit.so" "$SOURCE/tests/server/php_$1.php"
+	run env SEGMENT="$SEGMENT.$1" TMP="$TMP" EXTENSION="$TMP/ext/modules/shmlimit.so" php -d extension="$TMP/ext/modules/shmlimit.so" "$SOURCE/tests/server/php_$1.php"
 	is "$rc" 0 "all laws of php_$1 hold with the extension"
 	[ "$rc" -eq 0 ] || diag "$out" "$err"
 }
@@ -80,7 +80,9 @@ $call = function () use ($segment) {
     (new Limiter($segment))->take('r', 'k');
     (new Limiter($segment))->takeAll([new Limit('r', 'k')]);
     $report = fn () => null;
-    (new Gate($segment, spec: 'x_fields', report: $report))->ask(new Limit('r', 'k', 2), new Limit('r', 'l'));
+    $gate = new Gate($segment, spec: 'x_fields create=yes', report: $report);
+    $gate->ask(new Limit('r', 'k', 2), new Limit('r', 'l'));
+    $gate->leave($gate->enter(new Limit('hold', 'k', rate: '1 at once'))->places);
     try {
         (new Gate($segment))->ask(new Limit('absent', 'k', rate: 'no rate'));
     } catch (Shmlimit\Error) {

@@ -184,4 +184,45 @@ for ($i = 0; $i < 70; $i++) {
 }
 is($made->ask(new Limit('r1', 'k'))->status, 'rejected', 'a gate learns one limit after the other');
 ok((bool) preg_grep('/rule r69: .*no room/', $lines), 'when the segment has no room for more rules, that is reported');
+
+$segment .= '.places';
+$gate = new Gate($segment, spec: 'create=yes');
+$hold = fn (?string $key = 'all') => new Limit('hold', $key, rate: '2 at once for 1h');
+$user = fn (string $key) => new Limit('user', $key, rate: '5/day');
+$free = fn (string $key = 'all') => (new Shmlimit\Limiter($segment))->peek('hold', $key)->remaining;
+$answers = [$gate->enter($hold(), $user('a')), $gate->enter($hold(), $user('a')), $gate->enter($hold(), $user('b'))];
+is(array_map(fn ($answer) => [$answer->status, is_string($answer->places)], $answers),
+    [['passed', true], ['passed', true], ['rejected', false]], 'enter gives as many places as there are');
+is($answers[2]->fields, ['RateLimit-Policy' => '"hold";q=2;qu="concurrent-requests"', 'RateLimit' => '"hold";r=0'],
+    'a request without a place is told how many at once');
+is((new Shmlimit\Limiter($segment))->peek('user', 'b')->remaining, 5, 'a request without a place takes nothing of another limit');
+$gate->leave($answers[0]->places);
+$gate->leave($answers[0]->places);
+$gate->leave(null);
+is($free(), 1, 'a place is left once');
+is([$gate->ask($hold(), $user('c'))->places, $free()], [null, 0], 'by ask a request keeps its place for the period');
+$gate->leave($answers[1]->places);
+is([$gate->enter($hold(null), $user('c'))->places, $free()], [null, 1], 'a request without a limit on how many at once holds no place');
+is([$gate->enter($hold(), new Limit('user', 'a', 5))->status, $free()], ['rejected', 1], 'a request that another limit denies leaves its places');
+$wrong = ['', 'k', str_repeat("\0", 400), substr($answers[0]->places, 0, -1), "{$answers[0]->places}k", $answers[0]->places . str_repeat("\xff", 8)];
+foreach ($wrong as $i => $places) {
+    ok(refused(fn () => $gate->leave($places)), "leave refuses what enter did not give, case $i");
+}
+$key = str_repeat('k', 3000);
+for ($i = 0; $i < 3; $i++) {
+    $answer = $gate->enter($hold($key));
+    $gate->leave($answer->places);
+}
+is($answer->status, 'passed', 'a place of a long key is left');
+
+$script = getenv('TMP') . '/ends.php';
+file_put_contents($script, "<?php class_exists(Shmlimit\\Gate::class) || require getenv('BUILD') . '/php/Shmlimit/preload.php';
+    (fn () => (new Shmlimit\\Gate('$segment'))->enforce(new Shmlimit\\Limit('hold', 'script')))();
+    echo (new Shmlimit\\Limiter('$segment'))->peek('hold', 'script')->remaining;
+    \$argv[1] === 'exit' ? exit() : missing();");
+$with = getenv('EXTENSION') === false ? [] : ['-d', 'extension=' . getenv('EXTENSION')];
+foreach (['exit', 'error'] as $end) {
+    $command = implode(' ', array_map(escapeshellarg(...), [PHP_BINARY, ...$with, '-d', 'error_log=/dev/null', $script, $end]));
+    is(substr((string) shell_exec($command), 0, 1) . $free('script'), '12', "a script holds its place until it ends by an $end");
+}
 done_testing();

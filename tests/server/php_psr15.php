@@ -85,5 +85,32 @@ namespace {
         fn () => [new Limit('r', 'k')], $log))->process(new ServerRequest('GET', '/'), new Page());
     is($response->getStatusCode(), 503, 'without a segment a request is refused with 503');
     is(count(preg_grep('/^warning segment .*absent: no such segment/', $log->lines)), 1, 'a problem goes to the logger');
+
+    $waiting = new class implements RequestHandlerInterface {
+        public ?Closure $inside = null;
+
+        public function handle(ServerRequestInterface $request): ResponseInterface
+        {
+            return $this->inside === null ? throw new LogicException('on purpose') : ($this->inside)();
+        }
+    };
+    $middleware = new Middleware(new Gate("$segment.places", spec: 'create=yes'), new Psr17Factory(),
+        fn () => [new Limit('hold', 'all', rate: '1 at once for 1h')], $log);
+    $call = fn () => $middleware->process(new ServerRequest('GET', '/'), $waiting)->getStatusCode();
+    $inner = [];
+    $waiting->inside = function () use ($call, &$inner) {
+        $inner[] = $call();
+        return (new Psr17Factory())->createResponse(200);
+    };
+    is([$call(), $call(), $inner], [200, 200, [429, 429]], 'a request holds a place while the next handler handles it');
+    $waiting->inside = null;
+    foreach ([1, 2] as $ignored) {
+        try {
+            $call();
+            $thrown = null;
+        } catch (LogicException $thrown) {
+        }
+    }
+    is($thrown?->getMessage(), 'on purpose', 'a handler that throws leaves the place');
     done_testing();
 }

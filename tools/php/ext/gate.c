@@ -31,6 +31,13 @@ struct gate {
 	smart_str lines;               /* to be reported, each NUL-terminated */
 };
 
+/* Places to be left when the request ends. */
+struct kept {
+	struct kept *next;
+	struct gate *gate;
+	zend_string *places;
+};
+
 struct gate_object {
 	zend_string *spec;             /* NULL before the constructor */
 	struct gate *gate;             /* NULL before the first request */
@@ -341,11 +348,78 @@ PHP_METHOD(Shmlimit_Gate, client)
 	RETURN_STRINGL(key, (size_t)length);
 }
 
+/* ---- places ---- */
+
+/* What PHP keeps of them is a string: struct shmlimit_gate_held, and of each key its limit, its length, and its bytes. */
+static zend_string *places_pack(const struct shmlimit_gate_held *held, const struct shmlimit_gate_key *keys, uint32_t n)
+{
+	smart_str packed = { 0 };
+
+	if (held->count == 0)
+		return NULL;
+	smart_str_appendl(&packed, (const char *)held, sizeof(*held));
+	for (uint32_t i = 0; i < n; i++) {
+		smart_str_appendl(&packed, (const char *)&keys[i].limit, sizeof(keys[i].limit));
+		smart_str_appendl(&packed, (const char *)&keys[i].length, sizeof(keys[i].length));
+		smart_str_appendl(&packed, keys[i].bytes, keys[i].length);
+	}
+	smart_str_0(&packed);
+	return packed.s;
+}
+
+/* Returns 0, or -EINVAL: the string is none of places_pack(). */
+static int leave(struct gate *gate, const zend_string *packed)
+{
+	struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX] = { 0 };
+	struct shmlimit_gate_held held;
+	const char *at = ZSTR_VAL(packed), *end = at + ZSTR_LEN(packed);
+	size_t n = 0;
+
+	if (ZSTR_LEN(packed) < sizeof(held))
+		return -EINVAL;
+	memcpy(&held, at, sizeof(held));
+	for (at += sizeof(held); at < end; n++) {
+		if (n == SHMLIMIT_REQUESTS_MAX || (size_t)(end - at) < 2 * sizeof(uint32_t))
+			return -EINVAL;
+		memcpy(&keys[n].limit, at, sizeof(uint32_t));
+		memcpy(&keys[n].length, at + sizeof(uint32_t), sizeof(uint32_t));
+		keys[n].bytes = at += 2 * sizeof(uint32_t);
+		if ((size_t)(end - at) < keys[n].length)
+			return -EINVAL;
+		at += keys[n].length;
+	}
+	return gate->gate == NULL ? 0 : shmlimit_gate_leave(gate->gate, keys, n, &held);
+}
+
+/* Takes the reference. */
+static void keep(struct gate *gate, zend_string *places)
+{
+	struct kept *kept = emalloc(sizeof(*kept));
+
+	gate->shared.refs++;
+	*kept = (struct kept){ SHMLIMIT_G(kept), gate, places };
+	SHMLIMIT_G(kept) = kept;
+}
+
+void shmlimit_leave_kept(void)
+{
+	struct kept *kept;
+
+	while ((kept = SHMLIMIT_G(kept)) != NULL) {
+		SHMLIMIT_G(kept) = kept->next;
+		(void)leave(kept->gate, kept->places);
+		zend_string_release(kept->places);
+		shared_release(&kept->gate->shared);
+		efree(kept);
+	}
+}
+
 /* ---- requests ---- */
 
-/* Returns false after throwing. */
-static bool ask(struct gate_object *g, zval *limits, uint32_t n, struct shmlimit_gate_answer *answer)
+/* Unless `places` is NULL, it becomes the places that the request holds. Returns false after throwing. */
+static bool ask(struct gate_object *g, zval *limits, uint32_t n, struct shmlimit_gate_answer *answer, zend_string **places)
 {
+	struct shmlimit_gate_held held = { .struct_size = sizeof(held) };
 	struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
 	struct gate *gate = g->gate;
 	uint32_t count = 0;
@@ -383,14 +457,21 @@ static bool ask(struct gate_object *g, zval *limits, uint32_t n, struct shmlimit
 		*answer = (struct shmlimit_gate_answer){ .outcome = SHMLIMIT_GATE_UNLIMITED, .remaining = UINT64_MAX };
 		return true;
 	}
-	error = shmlimit_gate_ask(gate->gate, keys, count, answer);
+	error = places == NULL ? shmlimit_gate_ask(gate->gate, keys, count, answer) :
+	                         shmlimit_gate_enter(gate->gate, keys, count, answer, &held);
 	if (error < 0) {
 		shmlimit_throw_words(error, "gate", shmlimit_strerror(error));
 		return false;
 	}
 	if (UNEXPECTED(gate->lines.s != NULL))
 		report(gate, &g->report);
-	return !EG(exception);
+	if (EG(exception)) {
+		(void)shmlimit_gate_leave(gate->gate, keys, count, &held);
+		return false;
+	}
+	if (places != NULL)
+		*places = places_pack(&held, keys, count);
+	return true;
 }
 
 #define ANSWER(name) \
@@ -401,7 +482,7 @@ static bool ask(struct gate_object *g, zval *limits, uint32_t n, struct shmlimit
 	name.buffer = name##_buffer
 
 /* Returns whether there was an answer; else it has thrown. */
-static bool parse_and_ask(INTERNAL_FUNCTION_PARAMETERS, struct shmlimit_gate_answer *answer)
+static bool parse_and_ask(INTERNAL_FUNCTION_PARAMETERS, struct shmlimit_gate_answer *answer, zend_string **places)
 {
 	zval *limits = NULL;
 	uint32_t n = 0;
@@ -416,7 +497,7 @@ static bool parse_and_ask(INTERNAL_FUNCTION_PARAMETERS, struct shmlimit_gate_ans
 			zend_argument_type_error(i + 1, "must be of type Shmlimit\\Limit, %s given", zend_zval_type_name(&limits[i]));
 			return false;
 		}
-	return ask(gate_of(Z_OBJ_P(ZEND_THIS)), limits, n, answer);
+	return ask(gate_of(Z_OBJ_P(ZEND_THIS)), limits, n, answer, places);
 }
 
 PHP_METHOD(Shmlimit_Gate, ask)
@@ -424,10 +505,40 @@ PHP_METHOD(Shmlimit_Gate, ask)
 	zval fields;
 	ANSWER(answer);
 
-	if (!parse_and_ask(INTERNAL_FUNCTION_PARAM_PASSTHRU, &answer))
+	if (!parse_and_ask(INTERNAL_FUNCTION_PARAM_PASSTHRU, &answer, NULL))
 		RETURN_THROWS();
 	shmlimit_fields_array(&fields, answer.fields, answer.field_count);
-	shmlimit_return_answer(return_value, &answer, &fields);
+	shmlimit_return_answer(return_value, &answer, &fields, NULL);
+}
+
+PHP_METHOD(Shmlimit_Gate, enter)
+{
+	zend_string *places = NULL;
+	zval fields;
+	ANSWER(answer);
+
+	if (!parse_and_ask(INTERNAL_FUNCTION_PARAM_PASSTHRU, &answer, &places))
+		RETURN_THROWS();
+	shmlimit_fields_array(&fields, answer.fields, answer.field_count);
+	shmlimit_return_answer(return_value, &answer, &fields, places);
+}
+
+PHP_METHOD(Shmlimit_Gate, leave)
+{
+	struct gate_object *g = gate_of(Z_OBJ_P(ZEND_THIS));
+	zend_string *places;
+	int error;
+
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_STR_OR_NULL(places)
+	ZEND_PARSE_PARAMETERS_END();
+	if (places == NULL)
+		return;
+	error = g->gate == NULL ? -EINVAL : leave(g->gate, places);
+	if (error != 0) {
+		shmlimit_throw_words(error, "gate", shmlimit_strerror(error));
+		RETURN_THROWS();
+	}
 }
 
 static void add_header(const char *name, const char *value)
@@ -443,18 +554,20 @@ static void add_header(const char *name, const char *value)
 
 PHP_METHOD(Shmlimit_Gate, enforce)
 {
-	zend_string *name;
+	zend_string *name, *places = NULL;
 	zval fields, *value;
 	ANSWER(answer);
 
-	if (!parse_and_ask(INTERNAL_FUNCTION_PARAM_PASSTHRU, &answer))
+	if (!parse_and_ask(INTERNAL_FUNCTION_PARAM_PASSTHRU, &answer, &places))
 		RETURN_THROWS();
+	if (places != NULL)
+		keep(gate_of(Z_OBJ_P(ZEND_THIS))->gate, places);
 	shmlimit_fields_array(&fields, answer.fields, answer.field_count);
 	ZEND_HASH_FOREACH_STR_KEY_VAL(Z_ARRVAL(fields), name, value) {
 		add_header(ZSTR_VAL(name), Z_STRVAL_P(value));
 	} ZEND_HASH_FOREACH_END();
 	if (answer.status == 0) {
-		shmlimit_return_answer(return_value, &answer, &fields);
+		shmlimit_return_answer(return_value, &answer, &fields, NULL);
 		value = OBJ_PROP_NUM(Z_OBJ_P(return_value), 0);
 		name = zend_string_copy(Z_STR_P(value));
 		zval_ptr_dtor(return_value);

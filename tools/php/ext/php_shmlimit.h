@@ -18,6 +18,7 @@ extern zend_module_entry shmlimit_module_entry;
 ZEND_BEGIN_MODULE_GLOBALS(shmlimit)
 	HashTable handles;         /* struct handle: limiter.c */
 	HashTable gates;           /* struct gate: gate.c */
+	struct kept *kept;         /* the places that end with the request: gate.c */
 ZEND_END_MODULE_GLOBALS(shmlimit)
 
 ZEND_EXTERN_MODULE_GLOBALS(shmlimit)
@@ -76,8 +77,9 @@ static zend_always_inline zval *shmlimit_member(zend_object *object, uint32_t i)
 void shmlimit_return_result(zval *return_value, int answer, const struct shmlimit_result *r);
 void shmlimit_return_count(zval *return_value, int answer, const struct shmlimit_count *count);
 
-/* `fields` becomes the answer's. */
-void shmlimit_return_answer(zval *return_value, const struct shmlimit_gate_answer *answer, zval *fields);
+/* `fields` becomes the answer's, and so does the reference of `places`, which is NULL if there are none. */
+void shmlimit_return_answer(zval *return_value, const struct shmlimit_gate_answer *answer, zval *fields,
+                            zend_string *places);
 
 /* Throw Error: the segment, or a rule of it, and what the library says; or these words. */
 void shmlimit_throw(int error, const zend_string *segment, const zend_string *rule);
@@ -105,5 +107,8 @@ bool shmlimit_limiter_is_answer(zend_object *object, const zend_string *rule, in
 
 void shmlimit_limiter_class(zend_class_entry *ce);
 void shmlimit_gate_class(zend_class_entry *ce);
+
+/* The request ends: leave the places that enforce() has entered. */
+void shmlimit_leave_kept(void);
 
 #endif

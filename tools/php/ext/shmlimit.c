@@ -186,30 +186,35 @@ PHP_METHOD(Shmlimit_Limit, __construct)
 static const char *const statuses[] = { "unlimited", "passed", "rejected", "rejected-dry-run", "failed" };
 static zend_string *status_strings[sizeof(statuses) / sizeof(statuses[0])];
 
-/* Takes the references of status and fields. */
+/* Takes the references of status, fields and places. */
 static void fill_answer(zend_object *o, zend_string *status, zend_long refusal, zval *fields, zend_long remaining,
-                        zend_long retry_after_ns)
+                        zend_long retry_after_ns, zend_string *places)
 {
 	ZVAL_STR(shmlimit_member(o, 0), status);
 	ZVAL_LONG(shmlimit_member(o, 1), refusal);
 	ZVAL_COPY_VALUE(shmlimit_member(o, 2), fields);
 	ZVAL_LONG(shmlimit_member(o, 3), remaining);
 	ZVAL_LONG(shmlimit_member(o, 4), retry_after_ns);
+	if (places == NULL)
+		ZVAL_NULL(shmlimit_member(o, 5));
+	else
+		ZVAL_STR(shmlimit_member(o, 5), places);
 }
 
 PHP_METHOD(Shmlimit_Answer, __construct)
 {
 	zend_long refusal = 0, remaining = ZEND_LONG_MAX, retry_after_ns = 0;
 	zval *given = NULL, fields;
-	zend_string *status;
+	zend_string *status, *places = NULL;
 
-	ZEND_PARSE_PARAMETERS_START(1, 5)
+	ZEND_PARSE_PARAMETERS_START(1, 6)
 		Z_PARAM_STR(status)
 		Z_PARAM_OPTIONAL
 		Z_PARAM_LONG(refusal)
 		Z_PARAM_ARRAY(given)
 		Z_PARAM_LONG(remaining)
 		Z_PARAM_LONG(retry_after_ns)
+		Z_PARAM_STR_OR_NULL(places)
 	ZEND_PARSE_PARAMETERS_END();
 	if (!is_new(Z_OBJ_P(ZEND_THIS)))
 		RETURN_THROWS();
@@ -217,14 +222,16 @@ PHP_METHOD(Shmlimit_Answer, __construct)
 		ZVAL_EMPTY_ARRAY(&fields);
 	else
 		ZVAL_COPY(&fields, given);
-	fill_answer(Z_OBJ_P(ZEND_THIS), zend_string_copy(status), refusal, &fields, remaining, retry_after_ns);
+	fill_answer(Z_OBJ_P(ZEND_THIS), zend_string_copy(status), refusal, &fields, remaining, retry_after_ns,
+	            places == NULL ? NULL : zend_string_copy(places));
 }
 
-void shmlimit_return_answer(zval *return_value, const struct shmlimit_gate_answer *answer, zval *fields)
+void shmlimit_return_answer(zval *return_value, const struct shmlimit_gate_answer *answer, zval *fields,
+                            zend_string *places)
 {
 	object_init_ex(return_value, answer_ce);
 	fill_answer(Z_OBJ_P(return_value), status_strings[answer->outcome], answer->status, fields,
-	            shmlimit_long(answer->remaining), shmlimit_long(answer->retry_after_ns));
+	            shmlimit_long(answer->remaining), shmlimit_long(answer->retry_after_ns), places);
 }
 
 /* ---- header fields ---- */
@@ -291,6 +298,15 @@ static PHP_GINIT_FUNCTION(shmlimit)
 #endif
 	shared_table_begin(&shmlimit_globals->handles);
 	shared_table_begin(&shmlimit_globals->gates);
+	shmlimit_globals->kept = NULL;
+}
+
+static PHP_RSHUTDOWN_FUNCTION(shmlimit)
+{
+	(void)type;
+	(void)module_number;
+	shmlimit_leave_kept();
+	return SUCCESS;
 }
 
 static PHP_GSHUTDOWN_FUNCTION(shmlimit)
@@ -318,7 +334,7 @@ zend_module_entry shmlimit_module_entry = {
 	PHP_MINIT(shmlimit),
 	NULL,
 	NULL,
-	NULL,
+	PHP_RSHUTDOWN(shmlimit),
 	PHP_MINFO(shmlimit),
 	SHMLIMIT_VERSION,
 	PHP_MODULE_GLOBALS(shmlimit),

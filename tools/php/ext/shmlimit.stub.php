@@ -63,6 +63,7 @@ final class Answer
     public readonly array $fields;
     public readonly int $remaining;
     public readonly int $retryAfterNs;
+    public readonly ?string $places;
 
     public function __construct(
         string $status,
@@ -70,6 +71,7 @@ final class Answer
         array $fields = [],
         int $remaining = PHP_INT_MAX,
         int $retryAfterNs = 0,
+        ?string $places = null,
     ) {}
 }
 
@@ -161,4 +163,8 @@ final class Gate
     public function enforce(Limit ...$limits): string {}
 
     public function ask(Limit ...$limits): Answer {}
+
+    public function enter(Limit ...$limits): Answer {}
+
+    public function leave(?string $places): void {}
 }

@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: 177d0040c90580471b461deb089be200bdc65a5d */
+ * Stub hash: b7272765322c2be85615ac008cb3b0198ad6fac4 */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_Shmlimit_Error___construct, 0, 0, 3)
 	ZEND_ARG_TYPE_INFO(0, subject, IS_STRING, 0)
@@ -36,6 +36,7 @@ ZEND_BEGIN_ARG_INFO_EX(arginfo_class_Shmlimit_Answer___construct, 0, 0, 1)
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, fields, IS_ARRAY, 0, "[]")
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, remaining, IS_LONG, 0, "PHP_INT_MAX")
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, retryAfterNs, IS_LONG, 0, "0")
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, places, IS_STRING, 1, "null")
 ZEND_END_ARG_INFO()
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_Shmlimit_Limiter___construct, 0, 0, 1)
@@ -150,6 +151,12 @@ ZEND_BEGIN_ARG_WITH_RETURN_OBJ_INFO_EX(arginfo_class_Shmlimit_Gate_ask, 0, 0, Sh
 	ZEND_ARG_VARIADIC_OBJ_INFO(0, limits, Shmlimit\\Limit, 0)
 ZEND_END_ARG_INFO()
 
+#define arginfo_class_Shmlimit_Gate_enter arginfo_class_Shmlimit_Gate_ask
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_Shmlimit_Gate_leave, 0, 1, IS_VOID, 0)
+	ZEND_ARG_TYPE_INFO(0, places, IS_STRING, 1)
+ZEND_END_ARG_INFO()
+
 
 ZEND_METHOD(Shmlimit_Error, __construct);
 ZEND_METHOD(Shmlimit_Result, __construct);
@@ -177,6 +184,8 @@ ZEND_METHOD(Shmlimit_Gate, __construct);
 ZEND_METHOD(Shmlimit_Gate, client);
 ZEND_METHOD(Shmlimit_Gate, enforce);
 ZEND_METHOD(Shmlimit_Gate, ask);
+ZEND_METHOD(Shmlimit_Gate, enter);
+ZEND_METHOD(Shmlimit_Gate, leave);
 
 
 static const zend_function_entry class_Shmlimit_Error_methods[] = {
@@ -236,6 +245,8 @@ static const zend_function_entry class_Shmlimit_Gate_methods[] = {
 	ZEND_ME(Shmlimit_Gate, client, arginfo_class_Shmlimit_Gate_client, ZEND_ACC_PUBLIC|ZEND_ACC_STATIC)
 	ZEND_ME(Shmlimit_Gate, enforce, arginfo_class_Shmlimit_Gate_enforce, ZEND_ACC_PUBLIC)
 	ZEND_ME(Shmlimit_Gate, ask, arginfo_class_Shmlimit_Gate_ask, ZEND_ACC_PUBLIC)
+	ZEND_ME(Shmlimit_Gate, enter, arginfo_class_Shmlimit_Gate_enter, ZEND_ACC_PUBLIC)
+	ZEND_ME(Shmlimit_Gate, leave, arginfo_class_Shmlimit_Gate_leave, ZEND_ACC_PUBLIC)
 	ZEND_FE_END
 };
 
@@ -416,6 +427,12 @@ static zend_class_entry *register_class_Shmlimit_Answer(void)
 	zend_string *property_retryAfterNs_name = zend_string_init("retryAfterNs", sizeof("retryAfterNs") - 1, 1);
 	zend_declare_typed_property(class_entry, property_retryAfterNs_name, &property_retryAfterNs_default_value, ZEND_ACC_PUBLIC|ZEND_ACC_READONLY, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_LONG));
 	zend_string_release(property_retryAfterNs_name);
+
+	zval property_places_default_value;
+	ZVAL_UNDEF(&property_places_default_value);
+	zend_string *property_places_name = zend_string_init("places", sizeof("places") - 1, 1);
+	zend_declare_typed_property(class_entry, property_places_name, &property_places_default_value, ZEND_ACC_PUBLIC|ZEND_ACC_READONLY, NULL, (zend_type) ZEND_TYPE_INIT_MASK(MAY_BE_STRING|MAY_BE_NULL));
+	zend_string_release(property_places_name);
 
 	return class_entry;
 }

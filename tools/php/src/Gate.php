@@ -74,10 +74,16 @@ final class Gate
         }
     }
 
-    /** Ask the limits, all or none; send the header fields; end a refused request. Returns the answer's status. */
+    /**
+     * Ask the limits, all or none; send the header fields; end a refused request. Returns the answer's status. A limit on how
+     * many at once counts the request until its script has ended.
+     */
     public function enforce(Limit ...$limits): string
     {
-        $answer = $this->ask(...$limits);
+        $answer = $this->enter(...$limits);
+        if ($answer->places !== null) {
+            register_shutdown_function(fn () => $this->leave($answer->places));
+        }
         foreach ($answer->fields as $name => $value) {
             header("$name: $value");
         }
@@ -92,6 +98,42 @@ final class Gate
     /** Ask up to 16 limits, all or none. Throws Error if a limit or its rate is wrong. */
     public function ask(Limit ...$limits): Answer
     {
+        return $this->decide($limits, false);
+    }
+
+    /** Like ask(), for a request that holds its places only until leave(). */
+    public function enter(Limit ...$limits): Answer
+    {
+        return $this->decide($limits, true);
+    }
+
+    /** Leave the places of an Answer when its request has ended. Null is allowed. */
+    public function leave(?string $places): void
+    {
+        if ($places === null) {
+            return;
+        }
+        $ffi = Library::ffi();
+        $held = $ffi->new('struct shmlimit_gate_held');
+        $keys = $ffi->new("struct shmlimit_gate_key[$ffi->SHMLIMIT_REQUESTS_MAX]");
+        $bytes = [];
+        $at = \FFI::sizeof($held);
+        for ($n = 0; $at + 8 <= strlen($places) && $n < $ffi->SHMLIMIT_REQUESTS_MAX; $n++) {
+            [, $keys[$n]->limit, $keys[$n]->length] = unpack('L2', $places, $at);
+            $bytes[] = $c = Library::bytes(substr($places, $at + 8, $keys[$n]->length));
+            $keys[$n]->bytes = \FFI::addr($c);
+            $at += 8 + $keys[$n]->length;
+        }
+        if ($this->gate === null || $n === 0 || $at !== strlen($places)) {
+            throw Library::error(-self::EINVAL, 'gate');
+        }
+        \FFI::memcpy($held, $places, \FFI::sizeof($held));
+        Library::check($ffi->shmlimit_gate_leave($this->gate, $keys, $n, \FFI::addr($held)), 'gate');
+    }
+
+    /** @param array<Limit> $limits */
+    private function decide(array $limits, bool $enters): Answer
+    {
         $wanted = array_values(array_filter($limits, fn (Limit $limit) => $limit->key !== null));
         if ($wanted === []) {
             return new Answer('unlimited');
@@ -104,22 +146,38 @@ final class Gate
             return new Answer('failed', $this->refusesNothing ? 0 : 503);
         }
         $keys = $ffi->new('struct shmlimit_gate_key[' . count($wanted) . ']');
-        $held = [];
+        $bytesHeld = [];
+        $packed = '';
         foreach ($wanted as $i => $limit) {
             if ($limit->cost < 1 || $i === $ffi->SHMLIMIT_REQUESTS_MAX) {
                 throw Library::error(-self::EINVAL, $limit->rule);
             }
             // No client escapes its limit by an empty key.
             $bytes = $limit->key === '' ? "\0" : $limit->key;
-            $held[] = $c = Library::bytes($bytes);
+            $bytesHeld[] = $c = Library::bytes($bytes);
             $keys[$i]->limit = $this->place($ffi, $limit);
             $keys[$i]->length = strlen($bytes);
             $keys[$i]->bytes = \FFI::addr($c);
             $keys[$i]->cost = $limit->cost;
+            $packed .= pack('L2', $keys[$i]->limit, strlen($bytes)) . $bytes;
         }
-        $error = $ffi->shmlimit_gate_ask($this->gate, $keys, count($wanted), \FFI::addr($this->prepared($ffi)));
-        $this->pass($this->lines->exchangeArray([]));
-        return $error < 0 ? throw Library::error($error, $this->segment) : $this->read();
+        $answer = \FFI::addr($this->prepared($ffi));
+        $held = $ffi->new('struct shmlimit_gate_held');
+        $held->struct_size = \FFI::sizeof($held);
+        $error = $enters
+            ? $ffi->shmlimit_gate_enter($this->gate, $keys, count($wanted), $answer, \FFI::addr($held))
+            : $ffi->shmlimit_gate_ask($this->gate, $keys, count($wanted), $answer);
+        if ($error < 0) {
+            throw Library::error($error, $this->segment);
+        }
+        $places = $held->count > 0 ? \FFI::string($ffi->cast('char *', \FFI::addr($held)), \FFI::sizeof($held)) . $packed : null;
+        try {
+            $this->pass($this->lines->exchangeArray([]));
+        } catch (\Throwable $thrown) {
+            $this->leave($places);
+            throw $thrown;
+        }
+        return $this->read($places);
     }
 
     private function prepared(\FFI $ffi): \FFI\CData
@@ -134,7 +192,7 @@ final class Gate
         return $this->answer;
     }
 
-    private function read(): Answer
+    private function read(?string $places): Answer
     {
         $statuses = ['unlimited', 'passed', 'rejected', 'rejected-dry-run', 'failed'];
         $fields = [];
@@ -150,6 +208,7 @@ final class Gate
             $fields,
             Library::int($this->answer->remaining),
             Library::int($this->answer->retry_after_ns),
+            $places,
         );
     }
 

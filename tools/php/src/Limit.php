@@ -14,7 +14,7 @@ final class Limit
         public readonly ?string $key,
         /** Tokens that the request takes, 1 or more in a Gate. */
         public readonly int $cost = 1,
-        /** In a Gate with create=yes: the rate of the rule, "5/minute" or "10/s burst 20". */
+        /** In a Gate with create=yes: the rate of the rule, "5/minute", "10/s burst 20" or "20 at once". */
         public readonly ?string $rate = null,
     ) {
         Library::checkNames(null, $rule);

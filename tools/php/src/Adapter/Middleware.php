@@ -11,7 +11,8 @@ use Psr\Log\LoggerInterface;
 use Shmlimit\{Answer, Gate, Limit};
 
 /**
- * PSR-15: asks a gate before the next handler, and adds the header fields to its response. Give the gate
+ * PSR-15: asks a gate before the next handler, and adds the header fields to its response. A limit on how many at once counts a
+ * request until the handler has returned. Give the gate
  * `report: $logger->warning(...)` to have problems logged.
  */
 final class Middleware implements MiddlewareInterface
@@ -31,8 +32,12 @@ final class Middleware implements MiddlewareInterface
 
     public function process(ServerRequestInterface $request, RequestHandlerInterface $handler): ResponseInterface
     {
-        $answer = $this->gate->ask(...($this->limits)($request));
-        $response = $answer->refusal === 0 ? $handler->handle($request) : $this->refuse($request, $answer);
+        $answer = $this->gate->enter(...($this->limits)($request));
+        try {
+            $response = $answer->refusal === 0 ? $handler->handle($request) : $this->refuse($request, $answer);
+        } finally {
+            $this->gate->leave($answer->places);
+        }
         foreach ($answer->fields as $name => $value) {
             $response = $response->withHeader($name, $value);
         }
