@@ -74,7 +74,7 @@ static inline int fast_enter(const struct shmlimit *l, uint32_t rule, uint64_t h
 	return decide_count(l, rule, rule_mode(&f.view), OP_ENTER, SHMLIMIT_ALLOWED, when.ns);
 }
 
-/* The same of a place that is left. asked->done: it was; the slot changed meanwhile, and is to be looked at again. */
+/* The same of a place that is left. asked->done: it was, but the slot changed during the call, and is to be looked at again. */
 static inline int fast_leave(const struct shmlimit *l, uint32_t rule, uint64_t hash, struct when when,
                              struct hold_request *asked)
 {
