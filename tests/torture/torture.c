@@ -9,7 +9,7 @@
  * or changed meanwhile, no stretch of time has more than the larger capacity and
  * what the faster rate gives in it, no period of a window more than the larger
  * capacity, and what warms up gives no more than its stable rate after its
- * dearest request. Of leases nothing is spent that was not deposited, or twice, or
+ * dearest request. No period has more than twice a count's capacity, or more places entered than there are. Of leases nothing is spent that was not deposited, or twice, or
  * after its time, and one process a key asks at a time. The other rules are there to
  * take and give slots: their keys are charged, refunded, reserved and reset at will.
  *
@@ -73,6 +73,15 @@ static const struct watched {
 	  { { .capacity = 600000, .count = 100000, .period_ns = 100 * MICROSECOND },
 	    { .capacity = 600000, .count = 300000, .period_ns = 100 * MICROSECOND } },
 	  300000 },
+	{ "counter",
+	  { { .algorithm = SHMLIMIT_COUNTER, .capacity = 20, .period_ns = 5 * MILLISECOND },
+	    { .algorithm = SHMLIMIT_COUNTER, .capacity = 20, .period_ns = 2 * MILLISECOND } },
+	  4 },
+	/* Places that are entered and never left: as if each holder were killed. */
+	{ "hold",
+	  { { .algorithm = SHMLIMIT_HOLD, .capacity = 20, .period_ns = 5 * MILLISECOND },
+	    { .algorithm = SHMLIMIT_HOLD, .capacity = 40, .period_ns = 5 * MILLISECOND } },
+	  1 },
 	/* shmlimit_throttle()'s, which has no versions. */
 	{ "~3:10000:1",
 	  { { .capacity = 3, .count = 10000, .period_ns = SECOND },
@@ -83,6 +92,8 @@ static const struct watched {
 #define THROTTLE (WATCHED - 1)
 #define WINDOW 2
 #define LEASED 3
+#define COUNTED 5
+#define HELD 6
 #define WILD 4 /* rules, one of each algorithm */
 
 static struct play {
@@ -120,11 +131,16 @@ static void watched_take(struct rng *rng)
 {
 	uint32_t i = (uint32_t)rng_below(rng, WATCHED), key = (uint32_t)rng_below(rng, KEYS);
 	uint64_t tokens = 1 + rng_below(rng, watched[i].tokens), began_ns = shmlimit_now(play->l);
+	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
 	int64_t reply[5];
 	int answer;
 
 	if (i == THROTTLE)
 		answer = shmlimit_throttle(play->l, &key, sizeof(key), 3, 10000, 1, tokens, reply);
+	else if (i == COUNTED && began_ns % 2 == 0)
+		answer = shmlimit_count(play->l, play->id[i], &key, sizeof(key), (int64_t)tokens, 0, INT64_MAX, 0, NULL);
+	else if (i == HELD && began_ns % 2 == 0)
+		answer = shmlimit_enter(play->l, play->id[i], &key, sizeof(key), 1, &hold, NULL);
 	else
 		answer = shmlimit_take(play->l, play->id[i], &key, sizeof(key), tokens, NULL);
 	worker_check(answer >= 0, "%s: %s", watched[i].name, shmlimit_strerror(answer));
@@ -406,6 +422,8 @@ static void meet(uint32_t i, uint32_t key)
 
 	if (i == LEASED)
 		answer = leases_deposit(play->l, play->id[i], &play->books, key, 1, 0);
+	else if (i == HELD) /* when all places have ended */
+		answer = shmlimit_take_at(play->l, play->id[i], &key, sizeof(key), 1, shmlimit_now(play->l) + SECOND, NULL);
 	else
 		answer = shmlimit_charge(play->l, play->id[i], &key, sizeof(key), 1, NULL);
 	if (answer != 0)
@@ -478,8 +496,12 @@ static int exceeds(uint32_t i, uint32_t key)
 	uint64_t got, may = rule->capacity;
 
 	history_tell(&play->history, i, key, &play->story);
-	if (rule->algorithm == SHMLIMIT_WINDOW) {
+	if (i == WINDOW || i == HELD) {
 		got = story_most(&play->story, rule->period_ns);
+	} else if (i == COUNTED) {
+		/* A period has the end of one count and the beginning of the next. */
+		got = story_most(&play->story, rule->period_ns);
+		may = 2 * rule->capacity;
 	} else {
 		got = story_burst(&play->story, rule->count, rule->period_ns, play->grace_ns[i]);
 		if (rule->algorithm == SHMLIMIT_WARMUP)
