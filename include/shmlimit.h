@@ -178,7 +178,10 @@ struct shmlimit_counters {
 	uint64_t failed_cas;       /* compare-and-swaps that another process won, and that were tried again */
 };
 
-/* The details of SHMLIMIT_LEASE_ASK and SHMLIMIT_LEASE_WAIT. Filled when one of them is returned. */
+/*
+ * The details of SHMLIMIT_LEASE_ASK and SHMLIMIT_LEASE_WAIT. Filled when one of them is returned, and when the lease runs low:
+ * see shmlimit_lease_take().
+ */
 struct shmlimit_lease {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_lease) */
 	uint32_t reserved32;
@@ -871,6 +874,12 @@ int shmlimit_reset_fingerprint(struct shmlimit *limiter, int rule, uint64_t fing
  * With a `claim_ns` of 0 no caller gets a claim. SHMLIMIT_LEASE_ASK then says that the backend
  * must be asked, lease->want is lease->need, and nothing changes. A caller that must not wait
  * can so decide what is here and leave the rest to one that may wait.
+ *
+ * The lease runs low when a take leaves less than a quarter of what it began with. To that one take
+ * the answer is ALLOWED with lease->want filled: a caller can lease that number of tokens
+ * ahead and deposit them with a cost of 0, best when the key has next to nothing left. With any other
+ * ALLOWED *lease is left alone, so set `want` to 0 before the call. A lease of
+ * less than about 32 tokens does not run low (more where the capacity is above 131,071).
  *
  * Under an OFF rule the answer is ALLOWED. Only ALLOWED and DENIED are counted; a request that
  * gets ASK or WAIT is counted when it is decided. -EINVAL also: `lease` is NULL or its

@@ -20,6 +20,9 @@ typedef unsigned __int128 u128;
 #define SIZE_STEPS 4u
 #define SIZE_REACH_BITS 17u
 
+/* The smallest lease that is followed by one ahead: 32 units. */
+#define AHEAD_SIZE 16u
+
 /*
  * The backend's script counts in doubles, which are whole numbers below 2^53: parts of a token, of which count * 1000 /
  * common come back in a microsecond and period_ns / common make a token. The same check is in global/script.c.
@@ -138,6 +141,17 @@ uint64_t lease_next(const struct layout_params *params, const struct lease *leas
 	return next < params->capacity ? next : params->capacity;
 }
 
+uint64_t lease_ahead(const struct layout_params *params, const struct lease *lease, uint64_t spent, uint64_t now_ns,
+                     uint64_t lease_ns)
+{
+	uint64_t quarter = lease_size_tokens(params, lease->size) / 4;
+
+	if (lease->size < AHEAD_SIZE || lease->state != LEASE_TOKENS || lease->left_ns == 0 || lease->quota >= quarter ||
+	    lease->quota + spent < quarter)
+		return 0;
+	return lease_next(params, lease, now_ns, lease_ns);
+}
+
 uint64_t lease_convert(const struct layout_params *from, uint64_t word, const struct layout_params *to)
 {
 	unsigned bits = params_quota_bits(from);
@@ -218,6 +232,8 @@ static void lease_ask(const struct layout_params *params, const struct request *
 		lease->quota -= q->amount;
 		tally->spent = q->amount;
 		v->changed = 1;
+		if (q->op == OP_LEASE)
+			q->lease->out->want = lease_ahead(params, lease, q->amount, now_ns, q->lease->lease_ns);
 		return;
 	}
 	v->answer = SHMLIMIT_DENIED;

@@ -78,6 +78,23 @@ uint64_t lease_size_least(const struct layout_params *params, unsigned size);
  */
 uint64_t lease_next(const struct layout_params *params, const struct lease *lease, uint64_t now_ns, uint64_t lease_ns);
 
+/*
+ * How many tokens to lease ahead, after a take of `spent` tokens: 0, or as lease_next() if that take went below a quarter of
+ * what the lease began with. Between deposits and refunds only one take of a lease does. WHY NOT for leases of less than
+ * 32 units of a size: their keys are slow, and what is leased ahead would expire.
+ */
+uint64_t lease_ahead(const struct layout_params *params, const struct lease *lease, uint64_t spent, uint64_t now_ns,
+                     uint64_t lease_ns);
+
+/*
+ * May lease_ahead() be other than 0? A quarter of a size has only its upper three bits set, so it was not crossed if
+ * those are the same before and after.
+ */
+static inline int lease_may_run_low(uint64_t quota, uint64_t spent)
+{
+	return (quota ^ (quota + spent)) > (quota + spent) >> 3;
+}
+
 /* The word that says under `to` what `word` says under `from`. */
 uint64_t lease_convert(const struct layout_params *from, uint64_t word, const struct layout_params *to);
 

@@ -10,9 +10,22 @@
 
 #include "first.h"
 
-/* The answer, as decide() gives it, or FIRST_NOT. *failed: it lost its swap. */
+/* Kept off the fast path. WHY NOT pass the structures: they would have to be in memory. */
+__attribute__((noinline, cold)) static uint64_t fast_lease_ahead(uint64_t capacity, uint64_t shape, uint64_t word,
+                                                                 uint64_t cost, uint64_t now_ns, uint64_t lease_ns)
+{
+	struct layout_params params;
+	struct lease lease;
+
+	params.capacity = capacity;
+	params.shape = shape;
+	lease = lease_read(&params, word, now_ns);
+	return lease_ahead(&params, &lease, cost, now_ns, lease_ns);
+}
+
+/* The answer, as decide() gives it, or FIRST_NOT. *failed: it lost its swap. *want is set if the lease runs low. */
 static inline int fast_lease(const struct shmlimit *l, uint32_t rule, uint64_t hash, uint64_t cost, struct when when,
-                             uint32_t *failed, struct shmlimit_result *r)
+                             uint64_t lease_ns, uint64_t *want, uint32_t *failed, struct shmlimit_result *r)
 {
 	struct lease lease;
 	struct first f;
@@ -27,6 +40,9 @@ static inline int fast_lease(const struct shmlimit *l, uint32_t rule, uint64_t h
 	if (__builtin_expect(*failed, 0))
 		return FIRST_NOT;
 	lease.quota -= cost;
+	if (__builtin_expect(lease_may_run_low(lease.quota, cost), 0))
+		*want = fast_lease_ahead(f.view.params.capacity, f.view.params.shape, f.seen.word - cost, cost, when.ns,
+		                         lease_ns);
 
 	decide_show(rule, OP_LEASE, hash, cost, SHMLIMIT_ALLOWED);
 	if (r != NULL) {

@@ -26,6 +26,16 @@
 
 #define SWEEP_NS UINT64_C(500000000)
 
+/* Most leases ahead at a time: asked for, or kept. The others of ON_THE_WAY are for requests that processes wait for. */
+#define AHEAD 128u
+
+/* A lease ahead is deposited when the key has less than this part of it left: what is left expires. */
+#define AHEAD_PARTS 64u
+
+/* The shortest and the longest time between two looks at such a key. */
+#define AHEAD_MIN_NS LOOK_NS
+#define AHEAD_MAX_NS UINT64_C(10000000)
+
 /*
  * Most nodes that one question is sent to: a node, the node that the key is being moved to, and one more if that
  * changes.
@@ -41,6 +51,10 @@ struct pending {
 	struct shmlimit_result result;
 	uint64_t sent_ns;              /* by the limiter's clock */
 	unsigned hops;
+	/* A lease ahead, from cost 0 until it is deposited or a process's request becomes one with it: */
+	int kept;                      /* it has its answer, and is deposited later */
+	uint64_t look_ns, looked_ns;   /* by wire_now_ns(): the next look at the key, and the last one */
+	uint64_t held;                 /* that the key had then */
 };
 
 struct agent {
@@ -52,6 +66,8 @@ struct agent {
 	struct node *nodes[FLEET_NODES]; /* the first is that of the URL */
 	uint64_t openings[FLEET_NODES];  /* of each node's breaker, that were reported */
 	unsigned char of_slot[FLEET_SLOTS]; /* of a cluster: a node's place */
+	unsigned aheads;
+	struct pending *ahead;         /* the leases ahead, by `next` */
 	struct pending *free;
 	struct pending pool[ON_THE_WAY];
 };
@@ -123,7 +139,7 @@ static int node_at(struct agent *a, const struct url *url)
 
 /* ---- Questions ---- */
 
-static void answer(struct agent *a, struct pending *p, enum request_state state)
+static void tell(struct agent *a, struct pending *p, enum request_state state)
 {
 	struct request_board *board = requests_board(a->g->requests);
 	struct request_answer with = { p->result.limit, p->result.remaining, p->result.retry_after_ns,
@@ -139,8 +155,18 @@ static void answer(struct agent *a, struct pending *p, enum request_state state)
 		if (state == REQUEST_ALLOWED && p->ask.cost != 0)
 			shmlimit_refund(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len, p->ask.cost, NULL);
 	}
+}
+
+static void release(struct agent *a, struct pending *p)
+{
 	p->next = a->free;
 	a->free = p;
+}
+
+static void answer(struct agent *a, struct pending *p, enum request_state state)
+{
+	tell(a, p, state);
+	release(a, p);
 }
 
 static enum request_state state_of(const struct pending *p, enum ask_state state)
@@ -150,6 +176,149 @@ static enum request_state state_of(const struct pending *p, enum ask_state state
 	if (p->ask.answer == SHMLIMIT_ALLOWED || p->ask.answer == SHMLIMIT_DENIED)
 		return p->ask.answer == SHMLIMIT_ALLOWED ? REQUEST_ALLOWED : REQUEST_DENIED;
 	return REQUEST_AGAIN;
+}
+
+/* ---- Leases ahead ---- */
+
+/*
+ * A process whose lease falls below a quarter makes a request of cost 0. What the backend leases for it is kept here until
+ * the key has next to nothing left, since tokens of two leases in one slot end with the first. So no process has to wait
+ * at a lease's end. A request for the key that comes nevertheless is answered from what is kept, or becomes that of the
+ * question that is on its way. If the agent is killed, what it kept is lost, as any lease of a killed process.
+ */
+
+static struct pending **ahead_of(struct agent *a, const struct request_text *text)
+{
+	struct pending **at = &a->ahead;
+
+	while (*at != NULL && ((*at)->text.rule != text->rule || (*at)->text.key_len != text->key_len ||
+	                       (*at)->text.set_us != text->set_us || (*at)->text.backend != text->backend ||
+	                       memcmp((*at)->text.key, text->key, text->key_len) != 0))
+		at = &(*at)->next;
+	return at;
+}
+
+static void ahead_add(struct agent *a, struct pending *p)
+{
+	p->kept = 0;
+	p->next = a->ahead;
+	a->ahead = p;
+	a->aheads++;
+}
+
+static struct pending *ahead_remove(struct agent *a, struct pending **at)
+{
+	struct pending *p = *at;
+
+	*at = p->next;
+	a->aheads--;
+	return p;
+}
+
+static void ahead_forget(struct agent *a, struct pending *p)
+{
+	struct pending **at = &a->ahead;
+
+	while (*at != NULL && *at != p)
+		at = &(*at)->next;
+	if (*at == p)
+		ahead_remove(a, at);
+}
+
+static void ahead_keep(struct pending *p)
+{
+	p->kept = 1;
+	p->look_ns = p->looked_ns = wire_now_ns();
+	p->held = 0;
+}
+
+/* Deposit what is kept, unless its time is over, and spend `cost` of it. Returns as shmlimit_lease_deposit(); LEASE_WAIT: the rule has changed. */
+static int ahead_deposit(struct agent *a, struct pending *p, uint64_t cost, struct shmlimit_result *r)
+{
+	uint64_t lease_ns;
+	int answer = SHMLIMIT_LEASE_WAIT;
+
+	if (ask_rule(a->g, &p->ask) == 0 && p->ask.of.set_us == p->text.set_us) {
+		lease_ns = p->ask.of.lease_ns;
+		lease_ns = lease_ns > a->g->clock_ns ? lease_ns - a->g->clock_ns : 0;
+		if (wire_now_ns() - p->on_way.asked_ns < lease_ns)
+			answer = shmlimit_lease_deposit_at(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len,
+			                                   p->on_way.question.leased, cost, lease_ns, p->sent_ns, r);
+	}
+	release(a, p);
+	return answer;
+}
+
+/* When to look next: in three quarters of the time that the key needs to get there, if it goes on as it did. */
+static uint64_t ahead_look_ns(const struct pending *p, uint64_t held, uint64_t low, uint64_t now_ns)
+{
+	uint64_t since_ns = now_ns - p->looked_ns, spent = p->held > held ? p->held - held : 0, ns = AHEAD_MAX_NS;
+
+	if (p->held == 0)
+		ns = AHEAD_MIN_NS;
+	else if (spent != 0 && since_ns < UINT32_MAX && held - low < (uint64_t)1 << 30)
+		ns = (held - low) * since_ns / spent / 4 * 3;
+	return ns < AHEAD_MIN_NS ? AHEAD_MIN_NS : ns > AHEAD_MAX_NS ? AHEAD_MAX_NS : ns;
+}
+
+/* Deposit what keys are about to need. Returns the time until the next look. */
+static uint64_t ahead_step(struct agent *a)
+{
+	uint64_t now_ns = wire_now_ns(), idle_ns = AGENT_TURN_NS;
+	struct pending **at = &a->ahead;
+
+	while (*at != NULL) {
+		struct pending *p = *at;
+		uint64_t low = p->on_way.question.leased / AHEAD_PARTS;
+		struct shmlimit_result r = { 0 };
+
+		if (p->kept && now_ns >= p->look_ns) {
+			shmlimit_peek(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len, 0, &r);
+			if (r.remaining <= low || now_ns - p->on_way.asked_ns >= p->ask.of.lease_ns) {
+				ahead_deposit(a, ahead_remove(a, at), 0, NULL);
+				continue;
+			}
+			p->look_ns = now_ns + ahead_look_ns(p, r.remaining, low, now_ns);
+			p->looked_ns = now_ns;
+			p->held = r.remaining;
+		}
+		if (p->kept && p->look_ns - now_ns < idle_ns)
+			idle_ns = p->look_ns - now_ns;
+		at = &p->next;
+	}
+	return idle_ns;
+}
+
+/* Is this request decided, now or when an earlier question is answered, since its key has a lease ahead? */
+static int ahead_answers(struct agent *a, struct pending *p)
+{
+	struct pending **at = ahead_of(a, &p->text), *there = *at;
+
+	if (p->text.cost == 0) {
+		if (there == NULL && a->aheads < AHEAD) {
+			ahead_add(a, p);
+			return 0;
+		}
+		answer(a, p, REQUEST_FREE);
+		return 1;
+	}
+	if (there == NULL)
+		return 0;
+	ahead_remove(a, at);
+	if (there->kept) {
+		p->ask.answer = ahead_deposit(a, there, p->text.cost, &p->result);
+		if (p->ask.answer != SHMLIMIT_ALLOWED)
+			return 0;
+		p->result.remaining += there->on_way.question.left;
+		answer(a, p, REQUEST_ALLOWED);
+		return 1;
+	}
+	/* The cell of the question changes hands: the process that asked for more ahead does not wait. */
+	requests_answer(a->g->requests, &there->ticket, REQUEST_FREE, NULL);
+	there->ticket = p->ticket;
+	there->text.cost = there->ask.cost = p->text.cost;
+	release(a, p);
+	return 1;
 }
 
 static void begin(struct agent *a, struct pending *p)
@@ -162,6 +331,9 @@ static void begin(struct agent *a, struct pending *p)
 	p->hops = 0;
 	p->ask = (struct ask){ .rule = (int)text->rule, .key = text->key, .key_len = text->key_len, .cost = text->cost,
 		               .r = &p->result, .answer = SHMLIMIT_LEASE_ASK };
+	if (ahead_answers(a, p))
+		return;
+	p->ask.answer = SHMLIMIT_LEASE_ASK;
 	/*
 	 * Another process wrote the text. A `need` of 0 is raised to 1: such a question would look like a fault of
 	 * the backend.
@@ -177,6 +349,7 @@ static void begin(struct agent *a, struct pending *p)
 	if (state != ASK_DECIDED && p->ask.of.set_us != text->set_us)
 		state = ASK_DECIDED;
 	if (state != ASK_READY) {
+		ahead_forget(a, p);
 		answer(a, p, state_of(p, state));
 		return;
 	}
@@ -203,6 +376,20 @@ static int follow(struct agent *a, struct node *from, struct pending *p)
 	return 1;
 }
 
+/* The answer to a question that no process waits for. A denial is not stored: the next request asks, and learns it. */
+static void end_ahead(struct agent *a, struct pending *p)
+{
+	if (p->on_way.question.trouble.kind == TROUBLE_NONE && p->on_way.question.leased != 0) {
+		tell(a, p, REQUEST_FREE);
+		ahead_keep(p);
+		return;
+	}
+	ahead_forget(a, p);
+	if (p->on_way.question.trouble.kind != TROUBLE_NONE)
+		ask_settle(a->g, &p->ask, &p->on_way.question, p->sent_ns, p->on_way.asked_ns);
+	answer(a, p, p->on_way.question.trouble.kind == TROUBLE_NONE ? REQUEST_FREE : REQUEST_FAILED);
+}
+
 static void end(struct agent *a, struct node *node, struct pending *p)
 {
 	const struct engine_question *q = &p->on_way.question;
@@ -216,15 +403,14 @@ static void end(struct agent *a, struct node *node, struct pending *p)
 		a->of_slot[fleet_slot(q->key, q->key_len)] = 0;
 	if (given)
 		requests_set(&requests_board(a->g->requests)->round_trip_ns, node->round_trip_ns);
+	if (p->text.cost == 0) {
+		end_ahead(a, p);
+		return;
+	}
 	/* If the process no longer waits, none of the leased tokens is taken for it. */
 	if (given && q->leased != 0 && !requests_waits(a->g->requests, &p->ticket))
 		p->ask.cost = 0;
-	/*
-	 * A denial is stored only for a request of a process, not for one with cost 0. A lease is stored in both
-	 * cases.
-	 */
-	if (!given || q->leased != 0 || p->text.cost != 0)
-		state = ask_settle(a->g, &p->ask, q, p->sent_ns, p->on_way.asked_ns);
+	state = ask_settle(a->g, &p->ask, q, p->sent_ns, p->on_way.asked_ns);
 	answer(a, p, state_of(p, state));
 }
 
@@ -284,11 +470,11 @@ static void show(struct agent *a)
 	             !home->failing ? 0 : home->attempt_ns != 0 ? wire_now_ns() + a->g->options.open_ns : home->open_until_ns);
 }
 
-/* Wait until there is something to do. */
-static void rest(struct agent *a)
+/* Wait until there is something to do, for idle_ns at most. */
+static void rest(struct agent *a, uint64_t idle_ns)
 {
 	struct pollfd pollfds[FLEET_NODES];
-	uint64_t now_ns = wire_now_ns(), idle_ns = AGENT_TURN_NS;
+	uint64_t now_ns = wire_now_ns();
 	int due = 0;
 
 	for (unsigned i = 0; i < a->count; i++) {
@@ -311,6 +497,13 @@ static void drop(struct agent *a)
 {
 	struct node_ask *ask;
 
+	/* What is on its way has left the list before it is released. */
+	for (struct pending **at = &a->ahead; *at != NULL;) {
+		struct pending *p = ahead_remove(a, at);
+
+		if (p->kept)
+			ahead_deposit(a, p, 0, NULL);
+	}
 	for (unsigned i = 0; i < a->count; i++) {
 		node_drop(a->nodes[i]);
 		while ((ask = node_done(a->nodes[i])) != NULL) {
@@ -362,7 +555,7 @@ int agent_turn(struct agent *a)
 		a->swept_ns = now_ns;
 	}
 	show(a);
-	rest(a);
+	rest(a, ahead_step(a));
 	return 1;
 }
 

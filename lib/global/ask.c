@@ -18,8 +18,11 @@ int ask_slot(struct shmlimit_global *g, int rule, const void *key, size_t key_le
 	int answer;
 
 	lease->struct_size = sizeof(*lease);
+	lease->want = 0;
 	answer = shmlimit_lease_take(g->limiter, rule, key, key_len, cost,
 	                             lease_ns != 0 ? lease_ns : g->options.lease_ns, g->breaker.claim_ns, lease, r);
+	if (__builtin_expect(answer == SHMLIMIT_ALLOWED && lease->want != 0, 0))
+		ask_agent_ahead(g, rule, key, key_len, lease->want);
 	if (__builtin_expect(answer == -EOPNOTSUPP, 0))
 		answer = shmlimit_take(g->limiter, rule, key, key_len, cost, r);
 	return answer;

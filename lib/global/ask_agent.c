@@ -20,7 +20,8 @@ static void ask_later(struct shmlimit_global *g, struct ask *a)
 	a->answer = SHMLIMIT_LEASE_WAIT;
 }
 
-int ask_agent_post(struct shmlimit_global *g, struct ask *a, struct ticket *ticket)
+/* Returns 0, -EAGAIN: no cell is free, or an error of the ask. */
+static int post(struct shmlimit_global *g, struct ask *a, struct ticket *ticket)
 {
 	struct request_text text;
 	int error = ask_rule(g, a);
@@ -28,10 +29,8 @@ int ask_agent_post(struct shmlimit_global *g, struct ask *a, struct ticket *tick
 	/*
 	 * -ERANGE is not an error here: the agent refuses and reports a rule that the backend cannot count exactly.
 	 */
-	if (error != 0 && error != -ERANGE) {
-		a->answer = error;
-		return 0;
-	}
+	if (error != 0 && error != -ERANGE)
+		return error;
 	text.backend = g->backend;
 	text.rule = (uint32_t)a->rule;
 	text.key_len = (uint32_t)a->key_len;
@@ -41,10 +40,32 @@ int ask_agent_post(struct shmlimit_global *g, struct ask *a, struct ticket *tick
 	text.want = a->lease.want;
 	memcpy(text.key, a->key, a->key_len);
 	memset(text.key + a->key_len, 0, (8 - a->key_len % 8) % 8);
-	if (requests_post(g->requests, &text, ticket) == 0)
-		return 1;
-	ask_later(g, a);
-	return 0;
+	return requests_post(g->requests, &text, ticket);
+}
+
+int ask_agent_post(struct shmlimit_global *g, struct ask *a, struct ticket *ticket)
+{
+	int error = post(g, a, ticket);
+
+	if (error == -EAGAIN)
+		ask_later(g, a);
+	else if (error != 0)
+		a->answer = error;
+	return error == 0;
+}
+
+/* Kept off the fast path: an ask is more than a kilobyte. */
+__attribute__((noinline, cold)) void ask_agent_ahead(struct shmlimit_global *g, int rule, const void *key,
+                                                     size_t key_len, uint64_t want)
+{
+	struct ask a;
+	struct ticket ticket;
+
+	if (!ask_agent_lives(g))
+		return;
+	ask_begin(&a, &(struct shmlimit_request){ .rule = rule, .key = key, .key_len = key_len, .cost = 0 }, NULL);
+	a.lease = (struct shmlimit_lease){ .need = 1, .want = want };
+	post(g, &a, &ticket);
 }
 
 void ask_agent_settle(struct shmlimit_global *g, struct ask *a, enum request_state state,

@@ -17,6 +17,9 @@ int ask_agent_lives(const struct shmlimit_global *g);
  */
 int ask_agent_post(struct shmlimit_global *g, struct ask *ask, struct ticket *ticket);
 
+/* Have the agent lease `want` tokens ahead, if there is one. Nothing waits for it, and it may be lost. */
+void ask_agent_ahead(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t want);
+
 /* Apply what requests_wait() returned for it. Without an answer the ask stays what it was. */
 void ask_agent_settle(struct shmlimit_global *g, struct ask *ask, enum request_state state,
                       const struct request_answer *answer);

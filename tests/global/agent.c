@@ -95,6 +95,49 @@ static void answers(void)
 	shmlimit_global_close(g);
 }
 
+static uint64_t lapsed(void)
+{
+	struct shmlimit_lease_counters c = { .struct_size = sizeof(c) };
+
+	shmlimit_lease_counters(l, &c);
+	return c.lapsed;
+}
+
+/* What is leased ahead is there when the lease is spent: no request waits for the server, which answers nothing then. */
+static void ahead(void)
+{
+	struct proxy proxy;
+	struct agent_process agent;
+	struct shmlimit_global *g;
+	int rule = lease_rule(l, "ahead", 1000, 1, DAY), taken = 0, allowed = 0;
+	uint64_t began_ns = monotonic_ns(), answered, asked, before = lapsed();
+
+	proxy_begin(&proxy, &server);
+	agent = agent_start(l, proxy.url, PATIENT_NS);
+	g = open_global(proxy.url, PATIENT_NS, SHMLIMIT_GLOBAL_DENY);
+	agent_await(l);
+	is(shmlimit_global_take(g, rule, "key", 3, 64, NULL), SHMLIMIT_ALLOWED, "a first request is answered by the server");
+	answered = agent_status(l).answered;
+	for (taken = 0; taken < 105; taken++)
+		allowed += shmlimit_global_take(g, rule, "key", 3, 1, NULL) == SHMLIMIT_ALLOWED;
+	is(allowed, 105, "a lease of 128 is spent but for 23");
+	await(agent_status(l).answered >= answered + 2);
+	is(agent_status(l).answered, answered + 2, "a lease that runs low is followed by one request");
+	asked = commands();
+	atomic_store(&proxy.at->hold, 1);
+	for (allowed = 0; allowed < 200; allowed++)
+		if (shmlimit_global_take(g, rule, "key", 3, 1, NULL) != SHMLIMIT_ALLOWED)
+			break;
+	ok(lapsed() - before <= 20 || monotonic_ns() - began_ns > PATIENT_NS / 2, "what is left of a lease does not expire when more is leased ahead");
+	/* On a machine that stands still for long, leases expire. */
+	ok(allowed == 200 || lapsed() - before > 20, "200 more are allowed while the server is silent");
+	ok(commands() <= asked + 1, "those who took them asked for nothing but the next lease ahead");
+	atomic_store(&proxy.at->hold, 0);
+	ok(agent_stop(&agent), "an agent that has leased ahead ends well");
+	proxy_end(&proxy);
+	shmlimit_global_close(g);
+}
+
 /* A rule of another prefix or backend is not the agent's. */
 static void others(void)
 {
@@ -144,14 +187,6 @@ static void work(struct crew *crew, int index)
 		atomic_fetch_add(&play->taken, 1);
 	}
 	shmlimit_global_close(g);
-}
-
-static uint64_t lapsed(void)
-{
-	struct shmlimit_lease_counters c = { .struct_size = sizeof(c) };
-
-	shmlimit_lease_counters(l, &c);
-	return c.lapsed;
 }
 
 static uint64_t admitted(void)
@@ -330,6 +365,7 @@ int main(void)
 	server_begin(&server, NULL);
 	l = stage_create(1024, 0, 0);
 	answers();
+	ahead();
 	others();
 	crowd("crowd", 0);
 	crowd("kills", 3);

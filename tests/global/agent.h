@@ -181,6 +181,7 @@ static inline void proxy_begin(struct proxy *p, const struct server *s)
 
 static inline void proxy_end(struct proxy *p)
 {
+	unlink(p->path);
 	kill(p->pid, SIGKILL);
 	while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
 		;

@@ -497,6 +497,43 @@ static void batches(void)
 	is(lease.want, 1, "a key that nobody asked for an hour is cold again");
 }
 
+/* Take `cost` at a time until nothing is left. Returns how often the lease ran low; *held is what it had then. */
+static unsigned run_down(int id, uint64_t cost, uint64_t *held)
+{
+	unsigned low = 0;
+
+	while (ask(id, cost, T0) == SHMLIMIT_ALLOWED) {
+		if (lease.want == 0)
+			continue;
+		low++;
+		*held = r.remaining;
+		is(lease.need + lease.held + lease.wait_ns, 0, "of a lease that runs low only what to lease ahead is said");
+		ok(lease.want >= 64 && lease.want <= 256, "a lease that was spent at once is followed by a larger one: %" PRIu64, lease.want);
+	}
+	return low;
+}
+
+static void ahead(void)
+{
+	int id = rule("ahead", 1000);
+	uint64_t held = 0;
+
+	deposit(id, 128, 0, T0);
+	is(run_down(id, 1, &held), 1, "a lease runs low once");
+	is(held, 31, "a lease runs low at a quarter of what it began with");
+	deposit(id, 128, 0, T0);
+	is(run_down(id, 9, &held), 1, "a lease runs low once, whatever is taken at a time");
+	ok(held < 32 && held >= 32 - 9, "the take that goes below a quarter is the one: %" PRIu64, held);
+	deposit(id, 27, 0, T0);
+	is(run_down(id, 1, &held), 0, "a small lease does not run low");
+	ask(id, 100, T0);
+	deposit(id, 64, 1, T0 + LEASE_NS);
+	lease.want = 7;
+	is(shmlimit_lease_take_at(l, id, "k", 1, 1, LEASE_NS, CLAIM_NS, &lease, T0 + LEASE_NS, NULL), SHMLIMIT_ALLOWED,
+	   "a take of a lease that does not run low is allowed");
+	is(lease.want, 7, "a take of a lease that does not run low leaves the caller's structure alone");
+}
+
 static void sizes(void)
 {
 	static const uint64_t capacities[] = { 1, 2, 3, 100, 65536, 131071, 131072, 1000000, SHMLIMIT_LEASE_CAPACITY_MAX };
@@ -845,6 +882,7 @@ int main(void)
 	bounds();
 	changes();
 	batches();
+	ahead();
 	breaker();
 	sizes();
 	any_bits();
