@@ -7,6 +7,7 @@
 command -v mandoc >/dev/null || skip_all "no mandoc"
 for page in lib/shmlimit.3 lib/global/shmlimit_global.3 lib/gate/shmlimit_gate.3 lib/shmlimit.7 lib/shmlimit-security.7 tools/shmlimit/shmlimit.1; do
 	is "$(mandoc -T lint -W style "$SOURCE/$page" 2>&1)" "" "$page is clean mdoc"
+	is "$(mandoc -T ascii -O width=80 "$SOURCE/$page" | sed 's/.\x08//g' | expand | grep -nE '^.{101}')" "" "$page has no line of more than 100 columns"
 done
 missing=
 for words in 'Reporting a weakness' Rights 'Hosts with several users' RemoveIPC 'Filling /dev/shm' 'Saved segments' \
