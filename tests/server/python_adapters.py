@@ -58,7 +58,7 @@ class LimitsLaws(Laws):
         limiter.clear(self.item, "user")
         self.assertTrue(limiter.hit(self.item, "user", cost=5))
         self.assertFalse(limiter.hit(self.item, "big", cost=6))
-        storage.reset()
+        self.assertGreaterEqual(storage.reset(), 1, "the number of keys that were reset")
         self.assertTrue(limiter.hit(self.item, "user", cost=5))
 
     def test_fixed(self):

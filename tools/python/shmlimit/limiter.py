@@ -544,12 +544,12 @@ class Limiter:
         _check(answer, self.name)
         return Throttled(*reply)
 
-    def reset(self, rule: str | int | None = None, key: str | bytes | None = None) -> None:
-        """Restore all tokens of one key, of every key of a rule, or of all."""
+    def reset(self, rule: str | int | None = None, key: str | bytes | None = None) -> int:
+        """Restore all tokens of one key, of every key of a rule, or of all. Returns how many keys had a slot."""
         rule_id = -1 if rule is None else self._id(rule)
         c_key = None if key is None else _key(key)
         answer = library.reset(self._handle, rule_id, c_key, len(c_key or b""))
-        _check(answer, self.name if rule is None else f"{self.name}: rule {rule}")
+        return _check(answer, self.name if rule is None else f"{self.name}: rule {rule}")
 
     def counters(self, rule: str | int | None = None) -> Counters:
         """The counters of one rule, or of all rules together."""

@@ -76,17 +76,17 @@ class Store:
             return False
         return True
 
-    def _reset(self, key: bytes | None) -> None:
+    def _reset(self, key: bytes | None) -> int:
+        keys = 0
         for shared in (self.counters, self.windows):
             limiter = shared.limiter() if shared.exists() else None
             for name in limiter.rules() if limiter else []:
                 if limiter and name.split(".")[0] == "limits":
-                    limiter.reset(name, key)
+                    keys += limiter.reset(name, key)
+        return keys
 
     def reset(self) -> int | None:
-        """How many keys there were is not known."""
-        self._reset(None)
-        return None
+        return self._reset(None)
 
     def clear(self, key: str) -> None:
         self._reset(shared_key(key))
