@@ -387,8 +387,8 @@ $(O)/tests/gate/%.t: $(O)/tests/gate/%.o $(gate_obj) $(O)/libshmlimit-global.a $
 	$(CC) $(all_ldflags) -Wl,-u,shmlimit_global_open -o $@ $^ $(deps_libs) -lhiredis $(gate_libs)
 
 $(O)/bench/global $(O)/bench/global_sim: $(global_obj)
-# Its hosts are on a clock that is made up, and so is what is between them and their engine.
-$(O)/bench/global_sim: bench_wrap := -Wl,--wrap=clock_gettime,--wrap=clock_nanosleep,--wrap=getrandom,--wrap=fleet_lease
+# Its hosts are on a clock that is made up, and so is what is between them and their backend.
+$(O)/bench/global_sim: bench_wrap := -Wl,--wrap=clock_gettime,--wrap=clock_nanosleep,--wrap=getrandom,--wrap=cluster_lease
 $(O)/bench/gate: $(gate_obj)
 $(O)/bench/gate: bench_libs := $(gate_libs)
 $(O)/bench/%: $(O)/bench/%.o $(bench_obj) $(lib_obj)

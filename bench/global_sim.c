@@ -1,12 +1,12 @@
 /*
  * global_sim: one funnel, up to 10,000 hosts, latencies and outages, on a clock that
  * is made up: is too much ever admitted, how much of the limit is used, what is the
- * engine asked, and do all hosts get their part?
+ * backend asked, and do all hosts get their part?
  *
  * What decides is the library as it is: shmlimit_global_take() with all that is
  * below it, and the text of the script, in Lua. Of its world four functions are
  * others here (the linker's --wrap): the clock, the nap, chance, and the question to
- * the engine, which travels for some time each way. All hosts' slots are in one segment: a
+ * the backend, which travels for some time each way. All hosts' slots are in one segment: a
  * slot knows nothing of the others. See README.md for the figures.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -78,7 +78,7 @@ static uint64_t deaf;                     /* commands that the backend did not g
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *pause, struct timespec *rest);
 ssize_t __wrap_getrandom(void *bytes, size_t n, unsigned flags);
-void __wrap_fleet_lease(struct fleet *fleet, struct engine_question *questions, size_t n, uint64_t until_ns);
+void __wrap_cluster_lease(struct cluster *cluster, struct backend_question *questions, size_t n, uint64_t until_ns);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
@@ -115,13 +115,13 @@ static uint64_t travel_ns(void)
 	return scene->latency_ns + (uint64_t)draw_exponential((double)scene->latency_ns / 4);
 }
 
-static int engine_hears(uint64_t at_ns)
+static int backend_hears(uint64_t at_ns)
 {
 	return at_ns < out_from_ns || at_ns >= later_ns;
 }
 
 /* The key's last part is its own; what is before tells the hosts apart. */
-static void carry_out(struct engine_question *q)
+static void carry_out(struct backend_question *q)
 {
 	const char *key = (const char *)memrchr(q->key, '/', q->key_len) + 1;
 	const struct script_params *t = q->params;
@@ -146,7 +146,7 @@ static void carry_out(struct engine_question *q)
 
 /* A question that arrives when no worker waits for the answer any more. */
 struct late {
-	struct engine_question question;
+	struct backend_question question;
 	struct script_params params;
 	char key[64];
 };
@@ -159,7 +159,7 @@ static void carry_out_late(void *of)
 	free(late);
 }
 
-static void post_late(const struct engine_question *q, uint64_t at_ns)
+static void post_late(const struct backend_question *q, uint64_t at_ns)
 {
 	struct late *late = malloc(sizeof(*late));
 
@@ -172,17 +172,17 @@ static void post_late(const struct engine_question *q, uint64_t at_ns)
 	virtual_call(at_ns, carry_out_late, late);
 }
 
-static struct worker *worker_of(struct fleet *fleet)
+static struct worker *worker_of(struct cluster *cluster)
 {
-	struct shmlimit_global *g = (void *)((char *)fleet - offsetof(struct shmlimit_global, fleet));
+	struct shmlimit_global *g = (void *)((char *)cluster - offsetof(struct shmlimit_global, cluster));
 
 	return g->options.arg;
 }
 
 /* Connections are there. A backend takes no time itself, and is asked at whole microseconds, as its clock has them. */
-void __wrap_fleet_lease(struct fleet *fleet, struct engine_question *q, size_t n, uint64_t until_ns)
+void __wrap_cluster_lease(struct cluster *cluster, struct backend_question *q, size_t n, uint64_t until_ns)
 {
-	struct worker *worker = worker_of(fleet);
+	struct worker *worker = worker_of(cluster);
 	uint64_t there_ns = (virtual_now_ns + travel_ns() + 999) / 1000 * 1000, back_ns = there_ns + travel_ns();
 
 	if (n != 1)
@@ -190,7 +190,7 @@ void __wrap_fleet_lease(struct fleet *fleet, struct engine_question *q, size_t n
 	q->trouble = (struct trouble){ .kind = TROUBLE_LATE };
 	whole.commands++;
 	later.commands += virtual_now_ns >= later_ns;
-	if (!engine_hears(there_ns)) {
+	if (!backend_hears(there_ns)) {
 		deaf++;
 		virtual_wait(until_ns);
 		return;

@@ -78,7 +78,7 @@ END {
 	line("... while all others are held / take", v["decide", "enter + leave, 63 held", "hot key", "/ allowed"], 2.5, -1)
 	line("a decision from a lease / a take", v["global", "leased", "hot key", "/ take"], 1.2, -1)
 	for (i = split("80 110 200", demands, " "); i > 0; i--)
-		line("4 hosts, demand " demands[i] " %: commands to the engine in 1,000 decisions", \
+		line("4 hosts, demand " demands[i] " %: commands to the backend in 1,000 decisions", \
 			v["global", "demand " demands[i] " %", "4 hosts", "commands / 1000 decisions"], 1, -1)
 	line("4 hosts, demand 110 %: share of the limit that is used, from full", \
 		v["global", "demand 110 %", "4 hosts", "use from full"], 0.98, 1)
@@ -87,7 +87,7 @@ END {
 	line("simulated hosts, the worst scene: tokens admitted beyond capacity + rate * time", over_most, 0, -1)
 	line("4 simulated hosts, demand 2: share of the limit that is used", \
 		v["global_sim", "even, demand 2", "4", "use"], 0.98, 1)
-	line("4 simulated hosts, demand 2: commands to the engine / decision", \
+	line("4 simulated hosts, demand 2: commands to the backend / decision", \
 		v["global_sim", "even, demand 2", "4", "commands / decision"], 0.001, -1)
 	for (i = split("5 20 100", speeds, " "); i > 0; i--)
 		line("flood, offenders at " speeds[i] "/s: innocents denied", \

@@ -90,7 +90,7 @@ extern "C" {
 #define SHMLIMIT_LEASE_CAPACITY_MAX 2097151 /* largest capacity of a LEASE rule: 2^21 - 1 */
 
 /* shmlimit_lease_count(): events that only the caller of the lease functions can see. */
-#define SHMLIMIT_LEASE_ENGINE_ERRORS 0u
+#define SHMLIMIT_LEASE_BACKEND_ERRORS 0u
 #define SHMLIMIT_LEASE_BREAKER_OPENINGS 1u
 
 /* shmlimit_count() flags */
@@ -156,7 +156,7 @@ struct shmlimit_range {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_range) */
 	uint32_t reserved32;
 	uint64_t resolution_ps;    /* one tick of the rule's clock in picoseconds, rounded up; decisions are exact to one tick */
-	uint64_t fill_ns;          /* time in which an empty funnel becomes full */
+	uint64_t refill_ns;        /* time in which an empty funnel becomes full */
 	uint64_t back_ns;          /* a key that was idle for up to this long is known to be full */
 	uint64_t ahead_ns;         /* a step back of the clock of up to this length is recognised */
 };
@@ -214,9 +214,9 @@ struct shmlimit_lease_counters {
 	uint64_t leases;           /* deposits of one token or more */
 	uint64_t leased;           /* tokens deposited */
 	uint64_t spent;            /* tokens spent, including those refunded later */
-	uint64_t lapsed;           /* tokens that expired or had no room; not those of evicted keys */
+	uint64_t expired;          /* tokens that expired or had no room; not those of evicted keys */
 	uint64_t denied;           /* denials answered here, without asking the backend */
-	uint64_t engine_errors;    /* as counted by shmlimit_lease_count() */
+	uint64_t backend_errors;   /* as counted by shmlimit_lease_count() */
 	uint64_t breaker_openings;
 };
 
@@ -236,7 +236,7 @@ struct shmlimit_info {
 	uint64_t created_unix_ns;  /* nanoseconds of the real-time clock since 1970 */
 	uint32_t window_max;       /* largest capacity of WINDOW and HOLD rules */
 	uint32_t store_keys;       /* bytes of each key stored for display, rounded up to whole words; 0 = none */
-	uint64_t slots_before;     /* slots of the old table while keys may be left in it; else 0 */
+	uint64_t old_slots;        /* slots of the old table while keys may be left in it; else 0 */
 	uint64_t slots_max;        /* the segment can grow to this many slots */
 	uint64_t undecided_passed; /* requests that servers let pass because the limiter could not decide */
 	uint64_t undecided_refused; /* requests that servers refused for that reason */
@@ -923,7 +923,7 @@ int shmlimit_lease_abandon(struct shmlimit *limiter, int rule, const void *key, 
 int shmlimit_lease_abandon_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
                               uint64_t now_ns);
 
-/* Count `n` events that only the caller can see: SHMLIMIT_LEASE_ENGINE_ERRORS ... Returns 0, -EINVAL, -EROFS. */
+/* Count `n` events that only the caller can see: SHMLIMIT_LEASE_BACKEND_ERRORS ... Returns 0, -EINVAL, -EROFS. */
 int shmlimit_lease_count(struct shmlimit *limiter, uint32_t which, uint64_t n);
 
 /* Fill *out (set its struct_size first). Returns 0, -EINVAL. */
@@ -952,7 +952,7 @@ int shmlimit_counters(struct shmlimit *limiter, int rule, struct shmlimit_counte
 
 /*
  * Fill *out (set its struct_size first) with the contents of slot `index` as of now_ns. Indexes
- * run from 0 to info.slots + info.slots_before - 1: first the slots of the current table, then
+ * run from 0 to info.slots + info.old_slots - 1: first the slots of the current table, then
  * those of the old table while keys may be left there. Reads only, and never disturbs a
  * decision. Returns 0, -EINVAL.
  */

@@ -117,7 +117,7 @@ struct shmlimit_gate_held {
  *	create=no|yes         yes: create the segment, and the rules that have a rate=, where they are missing
  *	mode=MODE group=GROUP slots=N    of a segment that is created; default 0600, the process's group, 65536
  *	x_fields              write X-RateLimit-Limit, -Remaining and -Reset (Unix time) too
- *	engine=URL deadline=Nms share=N  for LEASE rules: the backend, a Redis server (- = $SHMLIMIT_ENGINE), the longest wait for it, and
+ *	backend=URL deadline=Nms share=N  for LEASE rules: the backend, a Redis server (- = $SHMLIMIT_BACKEND), the longest wait for it, and
  *	                      this host's share of the limits without it, in thousandths
  *
  *	rule=NAME             begins a limit
@@ -131,7 +131,7 @@ struct shmlimit_gate_held {
  *	                      "20 at once for 10 minutes": a place that is not left ends then, by default after a minute
  *	algorithm=funnel|window    with rate=; default funnel
  *
- * engine=-, owner= and group= are looked up now. Nothing is opened before the first
+ * backend=-, owner= and group= are looked up now. Nothing is opened before the first
  * shmlimit_gate_attach() or shmlimit_gate_ask() in the process.
  *
  * Returns 0, or: -EINVAL an argument is NULL or the spec is wrong, see

@@ -131,7 +131,7 @@ struct shmlimit_global_status {
  * `options` NULL means all defaults. The first call that needs the backend connects to it; this
  * one does not.
  *
- * Creates the rule "~engine" in the segment, if it does not exist: the circuit breaker that all
+ * Creates the rule "~backend" in the segment, if it does not exist: the circuit breaker that all
  * processes of the host share.
  *
  * Returns 0, or: -EINVAL an argument is NULL, the URL is wrong (options.report gets the

@@ -65,7 +65,7 @@ int count_compile(const struct shmlimit_rule *rule, struct layout_params *params
 void count_range(const struct layout_params *params, struct shmlimit_range *out)
 {
 	out->resolution_ps = 1000 * count_tick_ns(params);
-	out->fill_ns = params->back;
+	out->refill_ns = params->back;
 	out->ahead_ns = params->debt;
 	out->back_ns = 3 * (params->debt + 1 + SLACK_NS) - SLACK_NS - count_tick_ns(params);
 }

@@ -101,7 +101,7 @@ static unsigned set_inverse(struct layout_params *params)
 static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsigned bits, struct layout_params *params)
 {
 	uint64_t capacity = rule->capacity, count = rule->count, period_ns = rule->period_ns;
-	uint64_t common, back_ns = BACK_NS, ahead_ns, fill_ns, slack_ns, debt_ns;
+	uint64_t common, back_ns = BACK_NS, ahead_ns, refill_ns, slack_ns, debt_ns;
 	unsigned shift, spare;
 	u128 fill;
 
@@ -116,18 +116,18 @@ static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsign
 	fill = ((u128)capacity * period_ns + count - 1) / count;
 	if (fill > FILL_MAX_NS || rule->max_wait_ns > FILL_MAX_NS)
 		return -ERANGE;
-	fill_ns = (uint64_t)fill;
+	refill_ns = (uint64_t)fill;
 	/* A funnel that is full must be known to be so for a while, and not for an instant. */
-	back_ns += fill_ns;
+	back_ns += refill_ns;
 	/*
 	 * Half the time to full: a key whose clock stepped back by that much gets its next token within the time
 	 * to fill (where the capacity is 1, within one and a half times that).
 	 */
-	slack_ns = fill_ns / 2 < SLACK_NS ? fill_ns / 2 : SLACK_NS;
+	slack_ns = refill_ns / 2 < SLACK_NS ? refill_ns / 2 : SLACK_NS;
 	/* With NEXT_PAYS a caller may leave a debt of its own cost on top of the debt that it waited for. */
 	debt_ns = rule->max_wait_ns;
 	if (debt_ns != 0 && (rule->flags & SHMLIMIT_NEXT_PAYS))
-		debt_ns += fill_ns;
+		debt_ns += refill_ns;
 	ahead_ns = debt_ns + AHEAD_NS; /* which has room for the slack */
 
 	/* The finest tick whose range is long enough. */
@@ -231,7 +231,7 @@ void funnel_range(const struct layout_params *params, struct shmlimit_range *out
 
 	out->reserved32 = 0;
 	out->resolution_ps = resolution > UINT64_MAX ? UINT64_MAX : (uint64_t)resolution;
-	out->fill_ns = funnel_ticks_to_ns(params, zero, params->capacity << params_token_bits(params) >> quota_bits);
+	out->refill_ns = funnel_ticks_to_ns(params, zero, params->capacity << params_token_bits(params) >> quota_bits);
 	out->back_ns = stamp_to_whole_ns(params, params->back);
 	out->ahead_ns = stamp_to_whole_ns(params, UINT64_MAX - params->back);
 }

@@ -224,7 +224,7 @@ static int hold_row_compile(const struct shmlimit_rule *rule, uint32_t window_ma
 static void hold_row_range(const struct layout_params *params, struct shmlimit_range *out)
 {
 	out->resolution_ps = 1000 * HOLD_TICK_NS;
-	out->fill_ns = params->back;
+	out->refill_ns = params->back;
 	out->ahead_ns = HOLD_PERIOD_MAX_NS - params->back;
 	out->back_ns = HOLD_RANGE_NS - HOLD_PERIOD_MAX_NS - HOLD_TICK_NS;
 }

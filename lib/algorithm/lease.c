@@ -27,16 +27,16 @@ typedef unsigned __int128 u128;
  * The backend's script counts in doubles, which are whole numbers below 2^53: parts of a token, of which count * 1000 /
  * common come back in a microsecond and period_ns / common make a token. The same check is in global/script.c.
  */
-#define ENGINE_EXACT ((uint64_t)1 << 53)
+#define BACKEND_EXACT ((uint64_t)1 << 53)
 
-static int engine_can_count(const struct shmlimit_rule *rule)
+static int backend_can_count(const struct shmlimit_rule *rule)
 {
 	uint64_t common;
 
-	if (rule->count >= ENGINE_EXACT / 1000)
+	if (rule->count >= BACKEND_EXACT / 1000)
 		return 0;
 	common = common_divisor(rule->count * 1000, rule->period_ns);
-	return (u128)rule->capacity * (rule->period_ns / common) + rule->count * 1000 / common < ENGINE_EXACT;
+	return (u128)rule->capacity * (rule->period_ns / common) + rule->count * 1000 / common < BACKEND_EXACT;
 }
 
 int lease_compile(const struct shmlimit_rule *rule, struct layout_params *params)
@@ -45,7 +45,7 @@ int lease_compile(const struct shmlimit_rule *rule, struct layout_params *params
 
 	if (rule->capacity == 0 || rule->count == 0 || rule->period_ns == 0)
 		return -EDOM;
-	if (bits > LEASE_QUOTA_BITS_MAX || !engine_can_count(rule))
+	if (bits > LEASE_QUOTA_BITS_MAX || !backend_can_count(rule))
 		return -ERANGE;
 	if (rule->flags != 0 || rule->max_wait_ns != 0)
 		return -EINVAL;
@@ -64,10 +64,10 @@ int lease_compile(const struct shmlimit_rule *rule, struct layout_params *params
 void lease_range(const struct layout_params *params, struct shmlimit_range *out)
 {
 	uint64_t count = params->num | (params->num == 0);
-	u128 fill_ns = ((u128)params->capacity * params->den + count - 1) / count;
+	u128 refill_ns = ((u128)params->capacity * params->den + count - 1) / count;
 
 	out->resolution_ps = 1000 * lease_tick_ns(params);
-	out->fill_ns = fill_ns > UINT64_MAX ? UINT64_MAX : (uint64_t)fill_ns;
+	out->refill_ns = refill_ns > UINT64_MAX ? UINT64_MAX : (uint64_t)refill_ns;
 	out->back_ns = params->back;
 	out->ahead_ns = params->ahead;
 }
@@ -127,7 +127,7 @@ uint64_t lease_next(const struct layout_params *params, const struct lease *leas
 	else
 		since_ns = lease_ns + ((now_ns - lease->until_ns) & (UINT64_MAX >> LEASE_TIME_SHIFT));
 	if (lease->state == LEASE_TOKENS) {
-		uint64_t left = lease->quota + lease->lapsed;
+		uint64_t left = lease->quota + lease->expired;
 
 		used = left < size ? size - left : 0;
 		wanted_ns = lease_ns / 4 * 3;
@@ -187,8 +187,8 @@ uint64_t lease_token_ns(const struct layout_params *params)
 static void let_lapse(struct lease *lease, uint64_t tokens, struct lease_tally *tally)
 {
 	lease->quota -= tokens;
-	tally->lapsed += tokens + lease->lapsed;
-	lease->lapsed = 0;
+	tally->expired += tokens + lease->expired;
+	lease->expired = 0;
 }
 
 /* Become the one who asks. */
@@ -274,7 +274,7 @@ static int merge(const struct layout_params *params, struct lease *lease, uint64
 		let_lapse(lease, lease->quota, tally);
 		lease->until_ns = until_ns;
 	} else if (left_ns < lease->left_ns && tokens < lease->quota) {
-		tally->lapsed += tokens;
+		tally->expired += tokens;
 		tokens = 0;
 		kept = 0;
 	} else if (left_ns < lease->left_ns) {
@@ -282,7 +282,7 @@ static int merge(const struct layout_params *params, struct lease *lease, uint64
 	}
 	room = params->capacity - lease->quota;
 	if (tokens > room) {
-		tally->lapsed += tokens - room;
+		tally->expired += tokens - room;
 		tokens = room;
 	}
 	lease->quota += tokens;
@@ -430,11 +430,11 @@ static void lease_row_count(const struct look *k, const struct balance *b)
 	const struct lease_tally *tally = &b->tally;
 
 	lease_add(k, LEASE_SPENT, tally->spent);
-	if (__builtin_expect((tally->leases | tally->leased | tally->lapsed | tally->denied) == 0, 1))
+	if (__builtin_expect((tally->leases | tally->leased | tally->expired | tally->denied) == 0, 1))
 		return;
 	lease_add(k, LEASE_LEASES, tally->leases);
 	lease_add(k, LEASE_LEASED, tally->leased);
-	lease_add(k, LEASE_LAPSED, tally->lapsed);
+	lease_add(k, LEASE_EXPIRED, tally->expired);
 	lease_add(k, LEASE_KNOWN_DENIALS, tally->denied);
 }
 

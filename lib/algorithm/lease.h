@@ -48,7 +48,7 @@ struct lease {
 	uint64_t until_ns;                /* modulo 2^55 */
 	uint64_t quota;                   /* 0 to capacity; 0 once the time is over */
 	uint64_t left_ns;                 /* until then, 0 if it is over */
-	uint64_t lapsed;                  /* tokens that were in the word when its time was over */
+	uint64_t expired;                 /* tokens that were in the word when its time was over */
 	enum lease_state state;
 	unsigned size;
 };
@@ -173,7 +173,7 @@ static inline struct lease lease_read(const struct layout_params *params, uint64
 	if (__builtin_expect(lease.quota > params->capacity, 0))
 		lease.quota = params->capacity; /* damage */
 	if (__builtin_expect(lease.left_ns == 0, 0)) {
-		lease.lapsed = lease.state == LEASE_DENIED ? 0 : lease.quota;
+		lease.expired = lease.state == LEASE_DENIED ? 0 : lease.quota;
 		lease.quota = 0;
 	}
 	return lease;
@@ -193,7 +193,7 @@ static inline uint64_t lease_wait(const struct lease *lease)
 
 /* What is counted of a lease once it is done. */
 struct lease_tally {
-	uint64_t leases, leased, spent, lapsed, denied;
+	uint64_t leases, leased, spent, expired, denied;
 };
 
 #endif

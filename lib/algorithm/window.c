@@ -60,7 +60,7 @@ void window_range(const struct layout_params *params, struct shmlimit_range *out
 	unsigned bits = 64 - params_quota_bits(params) + params_token_bits(params);
 
 	out->resolution_ps = (uint64_t)1000 << params_token_bits(params);
-	out->fill_ns = params->back;
+	out->refill_ns = params->back;
 	out->back_ns = (bits >= 64 ? UINT64_MAX : (uint64_t)1 << bits) - 2 * params->ahead - params->back;
 	out->ahead_ns = INT64_MAX;
 }

@@ -24,7 +24,7 @@ EXPORT int shmlimit_info(struct shmlimit *l, struct shmlimit_info *out)
 	generation_read(l, &tables);
 	info.size = generation_end(l, &tables.now);
 	info.slots = tables.now.lines * SLOTS_PER_LINE;
-	info.slots_before = tables.old.lines * SLOTS_PER_LINE;
+	info.old_slots = tables.old.lines * SLOTS_PER_LINE;
 	info.slots_max = l->lines_max * SLOTS_PER_LINE;
 	info.rules = l->rule_count;
 	for (uint32_t i = 0; i < l->rule_count; i++)

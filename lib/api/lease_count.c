@@ -15,6 +15,6 @@ EXPORT int shmlimit_lease_count(struct shmlimit *l, uint32_t which, uint64_t n)
 		return -EINVAL;
 	if (l->read_only)
 		return -EROFS;
-	counter_add_lease(l, LEASE_ENGINE_ERRORS + which, n, clock_read(l->clock_id));
+	counter_add_lease(l, LEASE_BACKEND_ERRORS + which, n, clock_read(l->clock_id));
 	return 0;
 }

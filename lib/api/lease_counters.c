@@ -25,9 +25,9 @@ EXPORT int shmlimit_lease_counters(struct shmlimit *l, struct shmlimit_lease_cou
 	counters.leases = sums[LEASE_LEASES];
 	counters.leased = sums[LEASE_LEASED];
 	counters.spent = sums[LEASE_SPENT];
-	counters.lapsed = sums[LEASE_LAPSED];
+	counters.expired = sums[LEASE_EXPIRED];
 	counters.denied = sums[LEASE_KNOWN_DENIALS];
-	counters.engine_errors = sums[LEASE_ENGINE_ERRORS];
+	counters.backend_errors = sums[LEASE_BACKEND_ERRORS];
 	counters.breaker_openings = sums[LEASE_BREAKER_OPENINGS];
 	return sized_out(out, &counters, sizeof(counters));
 }

@@ -66,7 +66,7 @@ static const char *words(const struct attachment *a, int error)
 		return a->spec->create ? "it belongs to neither root nor this user, or its group cannot be set" :
 		                         "it belongs to neither root nor this user, or has another hard link";
 	case -EDESTADDRREQ:
-		return "it is a lease, and needs the backend's URL (engine=)";
+		return "it is a lease, and needs the backend's URL (backend=)";
 	case -EOPNOTSUPP:
 		return "it is a lease, which cannot be peeked at";
 	case -EINVAL:
@@ -109,7 +109,7 @@ static void report_state(struct attachment *a, const char *rule, int error, int 
 		*reported = error;
 }
 
-static void report_engine(void *attachment, const char *text)
+static void report_backend(void *attachment, const char *text)
 {
 	(void)report(attachment, 1, text);
 }
@@ -180,13 +180,13 @@ static void open_handles(struct attachment *a, struct view *view)
 		                                    SHMLIMIT_GLOBAL_DENY,
 		.deadline_ns = UINT64_C(1000000) * s->deadline_ms,
 		.local_milli = s->share_milli,
-		.report = report_engine,
+		.report = report_backend,
 		.arg = a,
 	};
 
 	view->no_handles = -EDESTADDRREQ;
-	if (s->engine != NULL)
-		view->no_handles = handles_new(view->limiter, s->engine, &options, &view->handles);
+	if (s->backend != NULL)
+		view->no_handles = handles_new(view->limiter, s->backend, &options, &view->handles);
 }
 
 /*

@@ -16,7 +16,7 @@
 #define HANDLES_KEPT 64
 
 struct handles {
-	const struct engine *engine;
+	const struct global_library *library;
 	struct shmlimit *limiter;
 	const char *url;
 	struct shmlimit_global_options options;
@@ -26,20 +26,20 @@ struct handles {
 int handles_new(struct shmlimit *limiter, const char *url, const struct shmlimit_global_options *options,
                 struct handles **out)
 {
-	const struct engine *engine = engine_load();
+	const struct global_library *library = global_library_load();
 	struct handles *handles;
 	int error;
 
-	if (engine == NULL)
+	if (library == NULL)
 		return -ELIBACC;
 	handles = calloc(1, sizeof(*handles));
 	if (handles == NULL)
 		return -ENOMEM;
-	handles->engine = engine;
+	handles->library = library;
 	handles->limiter = limiter;
 	handles->url = url;
 	handles->options = *options;
-	error = engine->open(limiter, url, options, &handles->idle[0]);
+	error = library->open(limiter, url, options, &handles->idle[0]);
 	if (error != 0)
 		free(handles);
 	else
@@ -52,7 +52,7 @@ void handles_free(struct handles *handles)
 	if (handles == NULL)
 		return;
 	for (size_t i = 0; i < HANDLES_KEPT; i++)
-		handles->engine->close(handles->idle[i]);
+		handles->library->close(handles->idle[i]);
 	free(handles);
 }
 
@@ -67,7 +67,7 @@ struct shmlimit_global *handles_borrow(struct handles *handles, int *error)
 		if (global != NULL)
 			return global;
 	}
-	*error = handles->engine->open(handles->limiter, handles->url, &handles->options, &global);
+	*error = handles->library->open(handles->limiter, handles->url, &handles->options, &global);
 	return global;
 }
 
@@ -81,13 +81,13 @@ void handles_return(struct handles *handles, struct shmlimit_global *global)
 		                                                __ATOMIC_RELAXED))
 			return;
 	}
-	handles->engine->close(global);
+	handles->library->close(global);
 }
 
 int handles_take(struct handles *handles, struct shmlimit_global *global, const struct shmlimit_request *q,
                  struct shmlimit_result *r)
 {
-	return handles->engine->take(global, q->rule, q->key, q->key_len, q->cost, r);
+	return handles->library->take(global, q->rule, q->key, q->key_len, q->cost, r);
 }
 
 int handles_begin(struct handles *handles, struct shmlimit_global *global, const struct shmlimit_request *q,
@@ -95,18 +95,18 @@ int handles_begin(struct handles *handles, struct shmlimit_global *global, const
 {
 	*ticket = (struct shmlimit_global_ticket){ .struct_size = sizeof(*ticket),
 		                                          .flags = SHMLIMIT_GLOBAL_AGENT_ONLY };
-	return handles->engine->begin(global, q, ticket, r);
+	return handles->library->begin(global, q, ticket, r);
 }
 
 int handles_poll(struct handles *handles, struct shmlimit_global *global, struct shmlimit_global_ticket *ticket,
                  struct shmlimit_result *r)
 {
-	return handles->engine->poll(global, ticket, r);
+	return handles->library->poll(global, ticket, r);
 }
 
 void handles_cancel(struct handles *handles, struct shmlimit_global *global, struct shmlimit_global_ticket *ticket)
 {
-	handles->engine->cancel(global, ticket);
+	handles->library->cancel(global, ticket);
 }
 
 const struct shmlimit_global_options *handles_options(const struct handles *handles)

@@ -8,7 +8,7 @@
 #ifndef SHMLIMIT_GATE_HANDLES_H
 #define SHMLIMIT_GATE_HANDLES_H
 
-#include "engine.h"
+#include "global_library.h"
 
 struct handles;
 

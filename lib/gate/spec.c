@@ -93,17 +93,17 @@ static const char *read_x_fields(struct spec *spec, struct spec_limit *limit, co
 	return NULL;
 }
 
-static const char *read_engine(struct spec *spec, struct spec_limit *limit, const char *value)
+static const char *read_backend(struct spec *spec, struct spec_limit *limit, const char *value)
 {
 	(void)limit;
 	if (strcmp(value, "-") == 0)
-		value = getenv("SHMLIMIT_ENGINE");
+		value = getenv("SHMLIMIT_BACKEND");
 	if (value == NULL)
-		return "needs SHMLIMIT_ENGINE in the environment";
+		return "needs SHMLIMIT_BACKEND in the environment";
 	if (number_after(value, "redis://") == NULL && number_after(value, "unix://") == NULL &&
 	    number_after(value, "redis+unix://") == NULL)
-		return "must be engine=redis://..., engine=unix://... or engine=-";
-	spec->engine = value;
+		return "must be backend=redis://..., backend=unix://... or backend=-";
+	spec->backend = value;
 	return NULL;
 }
 
@@ -245,7 +245,7 @@ static const struct option of_gates[] = {
 	{ "group=", read_group },
 	{ "slots=", read_slots },
 	{ "x_fields", read_x_fields },
-	{ "engine=", read_engine },
+	{ "backend=", read_backend },
 	{ "deadline=", read_deadline },
 	{ "share=", read_share },
 	{ NULL, NULL },
@@ -274,7 +274,7 @@ static const char *read_word(struct spec *spec, const char *word)
 		return option->read(spec, limit, value);
 	return spec->limit_count > 0 ?
 	       "must be cost=N, prefix=V4,V6, status=N, fields=..., dry_run or peek; or, with create=yes, rate=... or algorithm=..." :
-	       "must be fail=open or fail=closed, owner=USER, engine=URL, deadline=Nms, share=N, x_fields or create=yes, "
+	       "must be fail=open or fail=closed, owner=USER, backend=URL, deadline=Nms, share=N, x_fields or create=yes, "
 	       "with mode=, group=, slots=";
 }
 

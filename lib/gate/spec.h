@@ -37,7 +37,7 @@ struct spec {
 	int create;
 	int x_fields;
 	struct shmlimit_options options; /* of a segment that is created */
-	const char *engine;            /* the URL, or NULL */
+	const char *backend;           /* the URL, or NULL */
 	unsigned deadline_ms;          /* 0: the default */
 	unsigned share_milli;          /* 0: no share; fail_open decides */
 	struct spec_limit defaults, *limits;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "agent.h"
-#include "fleet.h"
+#include "cluster.h"
 
 /* Most questions in flight. More than there are cells, since some belong to processes that no longer wait. */
 #define ON_THE_WAY 256
@@ -53,7 +53,7 @@ struct pending {
 	unsigned hops;
 	/* A lease ahead, from cost 0 until it is deposited or a process's request becomes one with it: */
 	int kept;                      /* it has its answer, and is deposited later */
-	uint64_t look_ns, looked_ns;   /* by wire_now_ns(): the next look at the key, and the last one */
+	uint64_t look_ns, looked_ns;   /* by monotonic_now_ns(): the next look at the key, and the last one */
 	uint64_t held;                 /* that the key had then */
 };
 
@@ -63,16 +63,16 @@ struct agent {
 	uint64_t swept_ns;
 	struct requests_watch watch;
 	unsigned count;
-	struct node *nodes[FLEET_NODES]; /* the first is that of the URL */
-	uint64_t openings[FLEET_NODES];  /* of each node's breaker, that were reported */
-	unsigned char of_slot[FLEET_SLOTS]; /* of a cluster: a node's place */
+	struct node *nodes[CLUSTER_NODES]; /* the first is that of the URL */
+	uint64_t openings[CLUSTER_NODES]; /* of each node's breaker, that were reported */
+	unsigned char of_slot[CLUSTER_SLOTS]; /* of a cluster: a node's place */
 	unsigned aheads;
 	struct pending *ahead;         /* the leases ahead, by `next` */
 	struct pending *free;
 	struct pending pool[ON_THE_WAY];
 };
 
-_Static_assert(FLEET_NODES <= 256, "a place is a byte");
+_Static_assert(CLUSTER_NODES <= 256, "a place is a byte");
 
 /* ---- Nodes ---- */
 
@@ -92,7 +92,7 @@ static int free_place(struct agent *a)
 {
 	unsigned oldest = 0;
 
-	if (a->count < FLEET_NODES)
+	if (a->count < CLUSTER_NODES)
 		return (int)a->count;
 	for (unsigned i = 1; i < a->count; i++) {
 		const struct node *node = a->nodes[i];
@@ -106,7 +106,7 @@ static int free_place(struct agent *a)
 	node_end(a->nodes[oldest]);
 	free(a->nodes[oldest]);
 	a->nodes[oldest] = NULL;
-	for (unsigned slot = 0; slot < FLEET_SLOTS; slot++)
+	for (unsigned slot = 0; slot < CLUSTER_SLOTS; slot++)
 		if (a->of_slot[slot] == oldest)
 			a->of_slot[slot] = 0;
 	return (int)oldest;
@@ -119,8 +119,8 @@ static int node_at(struct agent *a, const struct url *url)
 	int place;
 
 	for (unsigned i = 0; i < a->count; i++)
-		if (strcmp(a->nodes[i]->engine.url.host, url->host) == 0 &&
-		    strcmp(a->nodes[i]->engine.url.port, url->port) == 0)
+		if (strcmp(a->nodes[i]->backend.url.host, url->host) == 0 &&
+		    strcmp(a->nodes[i]->backend.url.port, url->port) == 0)
 			return (int)i;
 	node = new_node(a, url);
 	if (node == NULL)
@@ -228,7 +228,7 @@ static void ahead_forget(struct agent *a, struct pending *p)
 static void ahead_keep(struct pending *p)
 {
 	p->kept = 1;
-	p->look_ns = p->looked_ns = wire_now_ns();
+	p->look_ns = p->looked_ns = monotonic_now_ns();
 	p->held = 0;
 }
 
@@ -241,7 +241,7 @@ static int ahead_deposit(struct agent *a, struct pending *p, uint64_t cost, stru
 	if (ask_rule(a->g, &p->ask) == 0 && p->ask.of.set_us == p->text.set_us) {
 		lease_ns = p->ask.of.lease_ns;
 		lease_ns = lease_ns > a->g->clock_ns ? lease_ns - a->g->clock_ns : 0;
-		if (wire_now_ns() - p->on_way.asked_ns < lease_ns)
+		if (monotonic_now_ns() - p->on_way.asked_ns < lease_ns)
 			answer = shmlimit_lease_deposit_at(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len,
 			                                   p->on_way.question.leased, cost, lease_ns, p->sent_ns, r);
 	}
@@ -264,7 +264,7 @@ static uint64_t ahead_look_ns(const struct pending *p, uint64_t held, uint64_t l
 /* Deposit what keys are about to need. Returns the time until the next look. */
 static uint64_t ahead_step(struct agent *a)
 {
-	uint64_t now_ns = wire_now_ns(), idle_ns = AGENT_TURN_NS;
+	uint64_t now_ns = monotonic_now_ns(), idle_ns = AGENT_TURN_NS;
 	struct pending **at = &a->ahead;
 
 	while (*at != NULL) {
@@ -324,7 +324,7 @@ static int ahead_answers(struct agent *a, struct pending *p)
 static void begin(struct agent *a, struct pending *p)
 {
 	const struct request_text *text = &p->text;
-	struct engine_question *q = &p->on_way.question;
+	struct backend_question *q = &p->on_way.question;
 	enum ask_state state = ASK_DECIDED;
 
 	p->result = (struct shmlimit_result){ 0 };
@@ -354,18 +354,18 @@ static void begin(struct agent *a, struct pending *p)
 		return;
 	}
 	p->sent_ns = shmlimit_now(a->g->limiter);
-	node_add(a->nodes[a->of_slot[fleet_slot(q->key, q->key_len)]], &p->on_way);
+	node_add(a->nodes[a->of_slot[cluster_slot(q->key, q->key_len)]], &p->on_way);
 }
 
 /* The key is on another node. Returns whether that node is asked. */
 static int follow(struct agent *a, struct node *from, struct pending *p)
 {
-	struct engine_question *q = &p->on_way.question;
+	struct backend_question *q = &p->on_way.question;
 	struct url url;
 	unsigned slot;
 	int place = -1;
 
-	if (p->hops++ < HOPS && fleet_move(q->trouble.said, &from->engine.url, &url, &slot) == 0)
+	if (p->hops++ < HOPS && cluster_move(q->trouble.said, &from->backend.url, &url, &slot) == 0)
 		place = node_at(a, &url);
 	if (place < 0)
 		return 0;
@@ -392,7 +392,7 @@ static void end_ahead(struct agent *a, struct pending *p)
 
 static void end(struct agent *a, struct node *node, struct pending *p)
 {
-	const struct engine_question *q = &p->on_way.question;
+	const struct backend_question *q = &p->on_way.question;
 	enum ask_state state = ASK_DECIDED;
 	int given = q->trouble.kind == TROUBLE_NONE;
 
@@ -400,7 +400,7 @@ static void end(struct agent *a, struct node *node, struct pending *p)
 		return;
 	/* A node that fails may have lost its slots to another one. The node of the URL knows which. */
 	if (!given && !trouble_is_of_key(&q->trouble))
-		a->of_slot[fleet_slot(q->key, q->key_len)] = 0;
+		a->of_slot[cluster_slot(q->key, q->key_len)] = 0;
 	if (given)
 		requests_set(&requests_board(a->g->requests)->round_trip_ns, node->round_trip_ns);
 	if (p->text.cost == 0) {
@@ -435,7 +435,7 @@ static void judge(struct agent *a, unsigned place)
 
 	if (node->openings != a->openings[place]) {
 		handle_say(a->g, &node->trouble, NULL);
-		shmlimit_lease_count(a->g->limiter, SHMLIMIT_LEASE_ENGINE_ERRORS, 1);
+		shmlimit_lease_count(a->g->limiter, SHMLIMIT_LEASE_BACKEND_ERRORS, 1);
 		shmlimit_lease_count(a->g->limiter, SHMLIMIT_LEASE_BREAKER_OPENINGS, 1);
 		a->openings[place] = node->openings;
 	} else if (!node->failing && node->answered && place == 0) {
@@ -448,7 +448,7 @@ static void step(struct agent *a)
 	for (unsigned i = 0; i < a->count; i++) {
 		struct node_ask *ask;
 
-		node_step(a->nodes[i], wire_now_ns());
+		node_step(a->nodes[i], monotonic_now_ns());
 		judge(a, i);
 		/* WHY read a->nodes[i] each time: end() may need its place for another node. */
 		while ((ask = node_done(a->nodes[i])) != NULL)
@@ -463,18 +463,18 @@ static void show(struct agent *a)
 	unsigned connections = 0;
 
 	for (unsigned i = 0; i < a->count; i++)
-		connections += (unsigned)a->nodes[i]->engine.ready;
+		connections += (unsigned)a->nodes[i]->backend.ready;
 	requests_set(&board->connections, connections);
 	/* While it connects the end is not known: show at least the time to the next turn. */
 	requests_set(&board->open_until_ns,
-	             !home->failing ? 0 : home->attempt_ns != 0 ? wire_now_ns() + a->g->options.open_ns : home->open_until_ns);
+	             !home->failing ? 0 : home->attempt_ns != 0 ? monotonic_now_ns() + a->g->options.open_ns : home->open_until_ns);
 }
 
 /* Wait until there is something to do, for idle_ns at most. */
 static void rest(struct agent *a, uint64_t idle_ns)
 {
-	struct pollfd pollfds[FLEET_NODES];
-	uint64_t now_ns = wire_now_ns();
+	struct pollfd pollfds[CLUSTER_NODES];
+	uint64_t now_ns = monotonic_now_ns();
 	int due = 0;
 
 	for (unsigned i = 0; i < a->count; i++) {
@@ -519,7 +519,7 @@ static void drop(struct agent *a)
 static int claim(struct agent *a)
 {
 	struct requests *requests = a->g->requests;
-	uint64_t now_ns = wire_now_ns(), was = a->mine;
+	uint64_t now_ns = monotonic_now_ns(), was = a->mine;
 	struct request_board *board = requests_board(requests);
 
 	/* A claim is renewed when less than half of its time is left. */
@@ -540,7 +540,7 @@ static int claim(struct agent *a)
 
 int agent_turn(struct agent *a)
 {
-	uint64_t now_ns = wire_now_ns();
+	uint64_t now_ns = monotonic_now_ns();
 
 	if (!claim(a)) {
 		struct timespec time = { 0, (long)AGENT_TURN_NS };
@@ -566,7 +566,7 @@ struct agent *agent_new(struct shmlimit_global *g)
 	if (a == NULL)
 		return NULL;
 	a->g = g;
-	a->nodes[0] = new_node(a, &g->fleet.home.url);
+	a->nodes[0] = new_node(a, &g->cluster.home.url);
 	if (a->nodes[0] == NULL) {
 		free(a);
 		return NULL;

@@ -47,9 +47,9 @@ static void report(struct shmlimit_global *g, struct ask *a, const struct troubl
 {
 	handle_say(g, trouble, &a->of);
 	if (trouble_is_of_key(trouble)) {
-		shmlimit_lease_count(g->limiter, SHMLIMIT_LEASE_ENGINE_ERRORS, 1);
+		shmlimit_lease_count(g->limiter, SHMLIMIT_LEASE_BACKEND_ERRORS, 1);
 		sore_add(&g->sore, a->text, handle_key(g, a->of.name, a->key, a->key_len, a->text),
-		         wire_now_ns() + g->options.open_ns);
+		         monotonic_now_ns() + g->options.open_ns);
 	}
 }
 
@@ -62,7 +62,7 @@ int ask_rule(struct shmlimit_global *g, struct ask *a)
 	return error;
 }
 
-enum ask_state ask_prepare(struct shmlimit_global *g, struct ask *a, struct engine_question *q)
+enum ask_state ask_prepare(struct shmlimit_global *g, struct ask *a, struct backend_question *q)
 {
 	struct trouble trouble = { .kind = TROUBLE_EXACT };
 	int error = ask_rule(g, a);
@@ -71,14 +71,14 @@ enum ask_state ask_prepare(struct shmlimit_global *g, struct ask *a, struct engi
 		a->answer = error;
 		return ASK_DECIDED;
 	}
-	*q = (struct engine_question){
+	*q = (struct backend_question){
 		.params = &a->of.params,
 		.key = a->text,
 		.key_len = handle_key(g, a->of.name, a->key, a->key_len, a->text),
 		.need = a->lease.need,
 		.want = a->lease.want,
 	};
-	if (sore_has(&g->sore, q->key, q->key_len, wire_now_ns()))
+	if (sore_has(&g->sore, q->key, q->key_len, monotonic_now_ns()))
 		return ASK_FAILED;
 	if (error == 0)
 		return ASK_READY;
@@ -95,7 +95,7 @@ static uint64_t ns_of(uint64_t us)
  * A lease begins when the question is sent, since the backend may debit the tokens then. It ends earlier by the
  * amount that the limiter's clock may lag. A process that was stopped for longer than the lease has lost the tokens.
  */
-static enum ask_state deposit(struct shmlimit_global *g, struct ask *a, const struct engine_question *q,
+static enum ask_state deposit(struct shmlimit_global *g, struct ask *a, const struct backend_question *q,
                               uint64_t sent_ns, uint64_t asked_ns)
 {
 	uint64_t lasts_ns = a->of.lease_ns > g->clock_ns ? a->of.lease_ns - g->clock_ns : 0;
@@ -103,7 +103,7 @@ static enum ask_state deposit(struct shmlimit_global *g, struct ask *a, const st
 
 	a->answer = shmlimit_lease_deposit_at(g->limiter, a->rule, a->key, a->key_len, q->leased, a->cost,
 	                                      lasts_ns, sent_ns, a->r);
-	if (a->answer == SHMLIMIT_ALLOWED && wire_now_ns() - asked_ns >= a->of.lease_ns) {
+	if (a->answer == SHMLIMIT_ALLOWED && monotonic_now_ns() - asked_ns >= a->of.lease_ns) {
 		report(g, a, &late);
 		return ASK_FAILED;
 	}
@@ -112,7 +112,7 @@ static enum ask_state deposit(struct shmlimit_global *g, struct ask *a, const st
 	return ASK_DECIDED;
 }
 
-enum ask_state ask_settle(struct shmlimit_global *g, struct ask *a, const struct engine_question *q, uint64_t sent_ns,
+enum ask_state ask_settle(struct shmlimit_global *g, struct ask *a, const struct backend_question *q, uint64_t sent_ns,
                           uint64_t asked_ns)
 {
 	if (q->trouble.kind != TROUBLE_NONE) {
@@ -136,7 +136,7 @@ enum ask_state ask_settle(struct shmlimit_global *g, struct ask *a, const struct
  * A backend error that is not about one key is set in all questions that have no answer, and counts once. A late call
  * does not count as a failure if waiting for other processes, or connecting, used up part of the deadline.
  */
-static void judge(struct shmlimit_global *g, const struct engine_question *questions, size_t n, int waited)
+static void judge(struct shmlimit_global *g, const struct backend_question *questions, size_t n, int waited)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (questions[i].trouble.kind == TROUBLE_NONE || trouble_is_of_key(&questions[i].trouble))
@@ -146,7 +146,7 @@ static void judge(struct shmlimit_global *g, const struct engine_question *quest
 			breaker_unused(&g->breaker);
 			return;
 		}
-		shmlimit_lease_count(g->limiter, SHMLIMIT_LEASE_ENGINE_ERRORS, 1);
+		shmlimit_lease_count(g->limiter, SHMLIMIT_LEASE_BACKEND_ERRORS, 1);
 		breaker_bad(&g->breaker, handle_rng(g));
 		return;
 	}
@@ -157,10 +157,10 @@ static void judge(struct shmlimit_global *g, const struct engine_question *quest
 /* Make the call that the breaker allows. `waited`: this process has first waited for another process's answer. */
 static void call(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns, int waited)
 {
-	struct engine_question questions[ASKS_MAX];
+	struct backend_question questions[ASKS_MAX];
 	struct ask *of[ASKS_MAX];
 	size_t m = 0;
-	uint64_t sent_ns, asked_ns;   /* by the limiter's clock, and by wire_now_ns(), which never lags */
+	uint64_t sent_ns, asked_ns;   /* by the limiter's clock, and by monotonic_now_ns(), which never lags */
 
 	for (size_t i = 0; i < n; i++) {
 		enum ask_state state = ASK_DECIDED;
@@ -177,8 +177,8 @@ static void call(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t
 		return;
 	}
 	sent_ns = shmlimit_now(g->limiter);
-	asked_ns = wire_now_ns();
-	fleet_lease(&g->fleet, questions, m, until_ns);
+	asked_ns = monotonic_now_ns();
+	cluster_lease(&g->cluster, questions, m, until_ns);
 	judge(g, questions, m, waited);
 	for (size_t i = 0; i < m; i++)
 		if (ask_settle(g, of[i], &questions[i], sent_ns, asked_ns) == ASK_FAILED)
@@ -230,7 +230,7 @@ void ask_until(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t u
 		}
 		if (count(asks, n, SHMLIMIT_LEASE_ASK) + count(asks, n, SHMLIMIT_LEASE_WAIT) == 0)
 			return;
-		now_ns = wire_now_ns();
+		now_ns = monotonic_now_ns();
 		if (now_ns >= until_ns)
 			break;
 		nap(naps, now_ns, until_ns);
@@ -245,5 +245,5 @@ void ask_until(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t u
 
 void ask_there(struct shmlimit_global *g, struct ask *asks, size_t n)
 {
-	ask_until(g, asks, n, wire_now_ns() + g->options.deadline_ns);
+	ask_until(g, asks, n, monotonic_now_ns() + g->options.deadline_ns);
 }

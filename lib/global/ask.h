@@ -46,13 +46,13 @@ enum ask_state {
 int ask_rule(struct shmlimit_global *g, struct ask *ask);
 
 /* Make the question for the backend. */
-enum ask_state ask_prepare(struct shmlimit_global *g, struct ask *ask, struct engine_question *question);
+enum ask_state ask_prepare(struct shmlimit_global *g, struct ask *ask, struct backend_question *question);
 
 /*
  * Apply the backend's answer to the slot. The question was sent at `sent_ns` by the limiter's clock, which is
- * `asked_ns` by wire_now_ns().
+ * `asked_ns` by monotonic_now_ns().
  */
-enum ask_state ask_settle(struct shmlimit_global *g, struct ask *ask, const struct engine_question *question,
+enum ask_state ask_settle(struct shmlimit_global *g, struct ask *ask, const struct backend_question *question,
                           uint64_t sent_ns, uint64_t asked_ns);
 
 /* Answer as on_failure says, and end this ask's claim, if it has one. */

@@ -10,7 +10,7 @@
 
 int ask_agent_lives(const struct shmlimit_global *g)
 {
-	return g->requests != NULL && requests_have_agent(g->requests, g->backend, wire_now_ns());
+	return g->requests != NULL && requests_have_agent(g->requests, g->backend, monotonic_now_ns());
 }
 
 /* End the claim, so that this process or another one asks again. */

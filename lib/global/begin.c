@@ -20,7 +20,7 @@ EXPORT int shmlimit_global_begin(struct shmlimit_global *g, const struct shmlimi
 		return -EINVAL;
 	p.answer = ask_slot(g, request->rule, request->key, request->key_len, request->cost, &lease, r);
 	if (p.answer > SHMLIMIT_DENIED) {
-		p.began_ns = wire_now_ns();
+		p.began_ns = monotonic_now_ns();
 		p.until_ns = p.began_ns + g->options.deadline_ns;
 		p.need = lease.need;
 		p.want = lease.want;

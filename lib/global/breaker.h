@@ -16,7 +16,7 @@
 #include "shmlimit.h"
 #include "url.h"
 
-#define BREAKER_RULE "~engine"          /* '~': an internal rule */
+#define BREAKER_RULE "~backend"         /* '~': an internal rule */
 
 enum breaker_state {
 	BREAKER_CLOSED,

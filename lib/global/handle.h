@@ -7,7 +7,7 @@
 #define GLOBAL_HANDLE_H
 
 #include "breaker.h"
-#include "fleet.h"
+#include "cluster.h"
 #include "requests.h"
 #include "shmlimit_global.h"
 #include "sore.h"
@@ -18,7 +18,7 @@ struct shmlimit_global {
 	struct shmlimit *limiter;
 	struct shmlimit_global_options options;        /* with the defaults filled in; `prefix` points to the next member */
 	char prefix[SHMLIMIT_GLOBAL_PREFIX_MAX + 1];
-	struct fleet fleet;
+	struct cluster cluster;
 	uint64_t clock_ns;                             /* the most that the limiter's clock may lag */
 	struct breaker breaker;
 	struct requests *requests;                     /* requests to the agent of this host */

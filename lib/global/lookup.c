@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lookup.h"
-#include "wire.h"
+#include "connection.h"
 
 struct lookup {
 	struct gaicb request;
@@ -60,7 +60,7 @@ int lookup_poll(struct lookup **lookup, const struct url *url, struct addrinfo *
 	*found = (*lookup)->request.ar_result;
 	free(*lookup);
 	*lookup = NULL;
-	return error == 0 ? 0 : wire_lookup_error(error);
+	return error == 0 ? 0 : connection_lookup_error(error);
 }
 
 /* A lookup that a thread is working on cannot be cancelled. Its memory is left to that thread. */

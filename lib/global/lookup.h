@@ -17,7 +17,7 @@ int lookup_is_needed(const struct url *url);
 
 /*
  * Begin a lookup (*lookup is NULL), or check on it. Returns 0 with *found, which the caller frees; -EINPROGRESS while
- * it runs; or the error that wire_connect() returns without an address. *lookup is NULL again when it has ended.
+ * it runs; or the error that connection_connect() returns without an address. *lookup is NULL again when it has ended.
  */
 int lookup_poll(struct lookup **lookup, const struct url *url, struct addrinfo **found);
 

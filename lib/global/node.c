@@ -53,7 +53,7 @@ static void finish(struct node *n, struct node_list *list, const struct trouble 
 
 static void shut(struct node *n)
 {
-	engine_shut(&n->engine);
+	backend_shut(&n->backend);
 	free(n->out.bytes);
 	n->out = (struct outbox){ 0 };
 	n->out_sent = 0;
@@ -99,19 +99,19 @@ static void lost(struct node *n, const struct trouble *trouble, uint64_t now_ns)
 /* Find the addresses. Returns whether it can connect now. */
 static int find(struct node *n, uint64_t now_ns)
 {
-	struct engine *e = &n->engine;
+	struct backend *e = &n->backend;
 	struct trouble trouble;
 	int error;
 
-	/* WHY here: engine_ready() does the same, but would look the name up, which may block. */
-	if (e->wire.fd >= 0 && e->wire.next == NULL && now_ns - e->wire.since_ns >= WIRE_PATIENCE_NS)
-		engine_shut(e);
-	if (e->wire.fd >= 0 || e->found != NULL || !lookup_is_needed(&e->url))
+	/* WHY here: backend_ready() does the same, but would look the name up, which may block. */
+	if (e->connection.fd >= 0 && e->connection.next == NULL && now_ns - e->connection.since_ns >= CONNECTION_PATIENCE_NS)
+		backend_shut(e);
+	if (e->connection.fd >= 0 || e->found != NULL || !lookup_is_needed(&e->url))
 		return 1;
 	error = lookup_poll(&n->lookup, &e->url, &e->found);
 	if (error == 0)
 		return 1;
-	trouble = engine_trouble(error);
+	trouble = backend_trouble(error);
 	if (error != -EINPROGRESS)
 		fail(n, &trouble, now_ns);
 	return 0;
@@ -126,7 +126,7 @@ static void connect_on(struct node *n, uint64_t now_ns)
 	if (n->attempt_ns == 0)
 		n->attempt_ns = now_ns;
 	if (find(n, now_ns)) {
-		if (engine_ready(&n->engine, NOW, &trouble) == 0) {
+		if (backend_ready(&n->backend, NOW, &trouble) == 0) {
 			n->failing = 0;
 			n->attempt_ns = 0;
 			n->since_ns = now_ns;
@@ -154,7 +154,7 @@ static void write_queued(struct node *n, uint64_t now_ns)
 		if (n->sent.first == NULL)
 			n->since_ns = now_ns;
 		ask->asked_ns = now_ns;
-		engine_put(&n->engine, &n->out, &ask->question, ask->with_text);
+		backend_put(&n->backend, &n->out, &ask->question, ask->with_text);
 		append(&n->sent, ask);
 	}
 }
@@ -167,7 +167,7 @@ static int flush(struct node *n)
 		return -ENOMEM;
 	if (n->out.bytes == NULL)
 		return 0;
-	sent = wire_write(&n->engine.wire, n->out.bytes + n->out_sent, n->out.len - n->out_sent);
+	sent = connection_write(&n->backend.connection, n->out.bytes + n->out_sent, n->out.len - n->out_sent);
 	if (sent < 0)
 		return (int)sent;
 	n->out_sent += (size_t)sent;
@@ -197,7 +197,7 @@ static int read_answer(struct node *n, const redisReply *reply, uint64_t now_ns)
 		return 0;
 	}
 	n->asking_answered = 0;
-	engine_answer(reply, &ask->question);
+	backend_answer(reply, &ask->question);
 	trouble = &ask->question.trouble;
 	if (trouble->kind == TROUBLE_REPLICA) {
 		struct trouble replica = *trouble;
@@ -205,7 +205,7 @@ static int read_answer(struct node *n, const redisReply *reply, uint64_t now_ns)
 		lost(n, &replica, now_ns);
 		return 1;
 	}
-	n->answered = n->engine.used = 1;
+	n->answered = n->backend.used = 1;
 	n->round_trip_ns = now_ns - ask->asked_ns;
 	remove_first(&n->sent);
 	if (trouble->kind == TROUBLE_SCRIPT && !ask->with_text) {
@@ -226,7 +226,7 @@ static int read_answers(struct node *n, uint64_t now_ns)
 	redisReply *reply;
 	int error, is_shut = 0;
 
-	while (!is_shut && (error = wire_receive(&n->engine.wire, &reply, NOW)) == 0) {
+	while (!is_shut && (error = connection_receive(&n->backend.connection, &reply, NOW)) == 0) {
 		is_shut = read_answer(n, reply, now_ns);
 		freeReplyObject(reply);
 	}
@@ -243,7 +243,7 @@ static void exchange(struct node *n, uint64_t now_ns)
 	if (error == 0)
 		error = read_answers(n, now_ns);
 	if (error != 0) {
-		trouble = engine_trouble(error);
+		trouble = backend_trouble(error);
 		lost(n, &trouble, now_ns);
 	} else if (n->sent.first != NULL && now_ns - n->since_ns >= n->silence_ns) {
 		fail(n, &late, now_ns);
@@ -255,14 +255,14 @@ static void exchange(struct node *n, uint64_t now_ns)
 void node_begin(struct node *n, const struct url *url, uint64_t silence_ns, uint64_t open_ns, uint64_t rng)
 {
 	*n = (struct node){ .silence_ns = silence_ns, .open_ns = open_ns, .rng = rng };
-	engine_begin(&n->engine, url);
+	backend_begin(&n->backend, url);
 }
 
 void node_end(struct node *n)
 {
 	shut(n);
 	lookup_end(&n->lookup);
-	engine_end(&n->engine);
+	backend_end(&n->backend);
 }
 
 void node_add(struct node *n, struct node_ask *ask)
@@ -276,9 +276,9 @@ void node_step(struct node *n, uint64_t now_ns)
 {
 	if (n->queued.first != NULL)
 		n->used_ns = now_ns;
-	if (!n->engine.ready)
+	if (!n->backend.ready)
 		connect_on(n, now_ns);
-	if (n->engine.ready)
+	if (n->backend.ready)
 		exchange(n, now_ns);
 }
 
@@ -298,16 +298,16 @@ void node_drop(struct node *n)
 
 uint64_t node_idle_ns(const struct node *n, uint64_t now_ns, struct pollfd *pollfd)
 {
-	int wants = n->out.bytes != NULL || !n->engine.wire.connected;
+	int wants = n->out.bytes != NULL || !n->backend.connection.connected;
 
-	*pollfd = (struct pollfd){ .fd = n->engine.wire.fd, .events = (short)(POLLIN | (wants ? POLLOUT : 0)) };
-	if (n->done.first != NULL || (n->engine.ready && n->queued.first != NULL))
+	*pollfd = (struct pollfd){ .fd = n->backend.connection.fd, .events = (short)(POLLIN | (wants ? POLLOUT : 0)) };
+	if (n->done.first != NULL || (n->backend.ready && n->queued.first != NULL))
 		return 0;
 	if (n->sent.first != NULL)
 		return n->since_ns + n->silence_ns > now_ns ? n->since_ns + n->silence_ns - now_ns : 0;
 	if (n->attempt_ns != 0)
 		return LOOK_AGAIN_NS;
-	if (!n->engine.ready)
+	if (!n->backend.ready)
 		return n->open_until_ns > now_ns ? n->open_until_ns - now_ns : 0;
 	return UINT64_MAX;
 }

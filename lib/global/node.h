@@ -17,12 +17,12 @@
 
 #include <poll.h>
 
-#include "engine.h"
+#include "backend.h"
 #include "lookup.h"
 
 struct node_ask {
 	struct node_ask *next;
-	struct engine_question question;
+	struct backend_question question;
 	uint64_t asked_ns;     /* when it was sent */
 	int with_text;         /* the server did not know the script */
 	int again;             /* an earlier connection broke after it was sent */
@@ -33,7 +33,7 @@ struct node_list {
 };
 
 struct node {
-	struct engine engine;
+	struct backend backend;
 	struct lookup *lookup;
 	struct outbox out;
 	size_t out_sent;

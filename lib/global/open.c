@@ -76,7 +76,7 @@ static int begin(struct shmlimit_global *g, const struct url *url)
 	if (getrandom(&g->rng, sizeof(g->rng), GRND_NONBLOCK) != (ssize_t)sizeof(g->rng))
 		g->rng = shmlimit_now(g->limiter);
 	g->sore.secret = handle_rng(g);
-	fleet_begin(&g->fleet, url);
+	cluster_begin(&g->cluster, url);
 	return 0;
 }
 
@@ -126,6 +126,6 @@ EXPORT void shmlimit_global_close(struct shmlimit_global *g)
 {
 	if (g == NULL)
 		return;
-	fleet_end(&g->fleet);
+	cluster_end(&g->cluster);
 	free(g);
 }

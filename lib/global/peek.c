@@ -13,7 +13,7 @@ EXPORT int shmlimit_global_peek(struct shmlimit_global *g, int rule, const void 
                                 struct shmlimit_global_funnel *out)
 {
 	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
-	struct engine_question q = { .need = 0 };
+	struct backend_question q = { .need = 0 };
 	char text[KEY_TEXT_MAX];
 	struct handle_rule of;
 	int error;
@@ -28,7 +28,7 @@ EXPORT int shmlimit_global_peek(struct shmlimit_global *g, int rule, const void 
 	q.params = &of.params;
 	q.key = text;
 	q.key_len = handle_key(g, of.name, key, key_len, text);
-	fleet_lease(&g->fleet, &q, 1, wire_now_ns() + g->options.deadline_ns);
+	cluster_lease(&g->cluster, &q, 1, monotonic_now_ns() + g->options.deadline_ns);
 	if (q.trouble.kind != TROUBLE_NONE)
 		return handle_fail(g, &q.trouble, &of);
 	handle_well(g);

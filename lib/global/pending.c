@@ -63,7 +63,7 @@ static void post(struct shmlimit_global *g, struct ask *a, struct pending_state 
 static void step(struct shmlimit_global *g, struct ask *a, struct pending_state *p, uint32_t flags)
 {
 	struct trouble waited = { .kind = TROUBLE_WAITED };
-	int lives = ask_agent_lives(g), over = wire_now_ns() >= p->until_ns;
+	int lives = ask_agent_lives(g), over = monotonic_now_ns() >= p->until_ns;
 
 	if (p->posted)
 		hear(g, a, p, over || !lives);
@@ -108,7 +108,7 @@ int pending_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ticke
 	memcpy(ticket->opaque, &p, sizeof(p));
 	if (a.answer <= SHMLIMIT_DENIED)
 		return a.answer;
-	now_ns = wire_now_ns();
+	now_ns = monotonic_now_ns();
 	ticket->poll_ns = policy_look_ns(now_ns - p.began_ns, now_ns < p.until_ns ? p.until_ns - now_ns : 0);
 	return SHMLIMIT_GLOBAL_PENDING;
 }

@@ -10,7 +10,7 @@
 
 /* The library's part of a ticket. */
 struct pending_state {
-	uint64_t began_ns, until_ns;   /* by wire_now_ns() */
+	uint64_t began_ns, until_ns;   /* by monotonic_now_ns() */
 	uint64_t need, want;           /* of shmlimit_lease */
 	uint64_t word;                 /* while it is posted: see struct ticket */
 	uint32_t cell;

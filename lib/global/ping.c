@@ -39,7 +39,7 @@ static int ask_info(struct shmlimit_global *g, const char *section, char **text,
 	redisReply *reply;
 
 	*text = NULL;
-	if (engine_command(&g->fleet.home, 2, words, NULL, wire_now_ns() + g->options.deadline_ns, &reply, trouble) != 0)
+	if (backend_command(&g->cluster.home, 2, words, NULL, monotonic_now_ns() + g->options.deadline_ns, &reply, trouble) != 0)
 		return trouble->kind == TROUBLE_REFUSED ? 0 : 1;
 	if (reply->type == REDIS_REPLY_STRING)
 		*text = strdup(reply->str);
@@ -80,19 +80,19 @@ EXPORT int shmlimit_global_ping(struct shmlimit_global *g, struct shmlimit_globa
 
 	if (g == NULL)
 		return -EINVAL;
-	if (engine_ready(&g->fleet.home, wire_now_ns() + g->options.deadline_ns, &trouble) != 0)
+	if (backend_ready(&g->cluster.home, monotonic_now_ns() + g->options.deadline_ns, &trouble) != 0)
 		return handle_fail(g, &trouble, NULL);
-	begin_ns = wire_now_ns();
-	if (engine_command(&g->fleet.home, 1, words, NULL, begin_ns + g->options.deadline_ns, &reply, &trouble) != 0)
+	begin_ns = monotonic_now_ns();
+	if (backend_command(&g->cluster.home, 1, words, NULL, begin_ns + g->options.deadline_ns, &reply, &trouble) != 0)
 		return handle_fail(g, &trouble, NULL);
 	freeReplyObject(reply);
-	info.round_trip_ns = wire_now_ns() - begin_ns;
+	info.round_trip_ns = monotonic_now_ns() - begin_ns;
 	if (ask_limits(g, &info, &trouble) != 0)
 		return handle_fail(g, &trouble, NULL);
 	handle_well(g);
-	strcpy(info.version, g->fleet.home.version);
-	strcpy(info.mode, g->fleet.home.mode);
-	strcpy(info.role, g->fleet.home.role);
+	strcpy(info.version, g->cluster.home.version);
+	strcpy(info.mode, g->cluster.home.mode);
+	strcpy(info.role, g->cluster.home.role);
 	return out != NULL ? sized_out(out, &info, sizeof(info)) : 0;
 }
 

@@ -23,7 +23,7 @@ static int forget(struct shmlimit_global *g, const char *text, size_t len)
 	redisReply *reply;
 	int found;
 
-	if (fleet_command(&g->fleet, text, len, 2, words, lens, wire_now_ns() + g->options.deadline_ns, &reply,
+	if (cluster_command(&g->cluster, text, len, 2, words, lens, monotonic_now_ns() + g->options.deadline_ns, &reply,
 	                  &trouble) != 0)
 		return handle_fail(g, &trouble, NULL);
 	found = reply->type == REDIS_REPLY_INTEGER && reply->integer > 0;
@@ -77,7 +77,7 @@ static int forget_all(struct shmlimit_global *g, const char *rule)
 		redisReply *reply;
 		const redisReply *keys;
 
-		if (engine_command(&g->fleet.home, 6, words, NULL, wire_now_ns() + g->options.deadline_ns, &reply,
+		if (backend_command(&g->cluster.home, 6, words, NULL, monotonic_now_ns() + g->options.deadline_ns, &reply,
 		                   &trouble) != 0)
 			return handle_fail(g, &trouble, NULL);
 		if (!is_step(reply, sizeof(cursor))) {

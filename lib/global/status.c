@@ -9,7 +9,7 @@
 #include "requests.h"
 #include "shmlimit_global.h"
 #include "sized.h"
-#include "wire.h"
+#include "connection.h"
 
 static uint64_t left_ns(uint64_t until_ns, uint64_t now_ns)
 {
@@ -19,7 +19,7 @@ static uint64_t left_ns(uint64_t until_ns, uint64_t now_ns)
 EXPORT int shmlimit_global_status(struct shmlimit *limiter, struct shmlimit_global_status *out)
 {
 	struct shmlimit_global_status status = { .struct_size = sizeof(status) };
-	uint64_t now_ns = wire_now_ns();
+	uint64_t now_ns = monotonic_now_ns();
 	struct request_board board;
 	const struct requests *q;
 	size_t size = 0;

@@ -65,7 +65,7 @@ static int make(struct loading *f, const char *name, int *fd)
 	if (error != 0)
 		return error;
 	o.mode = h->mode;
-	o.slots = h->slots_before != 0 ? h->slots_before : h->slots;
+	o.slots = h->old_slots != 0 ? h->old_slots : h->slots;
 	o.slots_max = h->slots_max;
 	o.store_keys = h->names;
 	o.rules = h->rules_max;
@@ -74,7 +74,7 @@ static int make(struct loading *f, const char *name, int *fd)
 	o.clock = h->clock;
 	o.group = 1 + (uint64_t)h->gid;
 	if (h->mode == 0 || h->slots == 0 || h->slots % SLOTS_PER_LINE != 0 || h->slots > h->slots_max ||
-	    h->slots_before % SLOTS_PER_LINE != 0 || h->slots / 2 < h->slots_before || h->slots_max == 0 ||
+	    h->old_slots % SLOTS_PER_LINE != 0 || h->slots / 2 < h->old_slots || h->slots_max == 0 ||
 	    h->rules_max == 0 || h->rules > h->rules_max || h->switched_off > 1 || h->gid == UINT32_MAX ||
 	    !is_zero(h->reserved, sizeof(h->reserved) / sizeof(h->reserved[0])))
 		return -EUCLEAN;
@@ -85,7 +85,7 @@ static int make(struct loading *f, const char *name, int *fd)
 	if (!f->only_checks)
 		segment_give(*fd, h->uid, &segment);
 	error = attach(name, &header, &segment, *fd, 1, &f->l);
-	if (error == 0 && h->slots_before != 0 && !f->only_checks)
+	if (error == 0 && h->old_slots != 0 && !f->only_checks)
 		error = grow_unlinked(f->l, *fd, h->slots / SLOTS_PER_LINE);
 	if (error == 0 && !generation_read(f->l, &f->tables))
 		error = -EUCLEAN;
@@ -200,9 +200,9 @@ static int remember(struct loading *f, uint64_t tag, uint64_t index, int in_old)
 /* What stands behind an index. */
 static int get_slot(struct loading *f, uint64_t index)
 {
-	int in_old = index < f->header.slots_before;
+	int in_old = index < f->header.old_slots;
 	const struct table *t = in_old && !f->only_checks ? &f->tables.old : &f->tables.now;
-	uint64_t place = in_old ? index : index - f->header.slots_before;
+	uint64_t place = in_old ? index : index - f->header.old_slots;
 	struct layout_slot *slot = &t->slots[f->only_checks ? 0 : place];
 	struct state_slot s;
 	struct rule_view view;
@@ -272,7 +272,7 @@ static int fill(struct loading *f)
 		error = state_get(&f->file, &index, sizeof(index));
 		if (error != 0 || index == STATE_END)
 			break;
-		if (index < next || index >= f->header.slots_before + f->header.slots)
+		if (index < next || index >= f->header.old_slots + f->header.slots)
 			return -EUCLEAN;
 		next = index + 1;
 		error = get_slot(f, index);

@@ -58,7 +58,7 @@ static int put_header(struct saving *s)
 		.version = STATE_VERSION,
 		.byte_order = LAYOUT_BYTE_ORDER,
 		.slots = s->tables.now.lines * SLOTS_PER_LINE,
-		.slots_before = s->tables.old.lines * SLOTS_PER_LINE,
+		.old_slots = s->tables.old.lines * SLOTS_PER_LINE,
 		.slots_max = l->lines_max * SLOTS_PER_LINE,
 		.names = l->names_max,
 		.rules_max = l->rule_count,

@@ -42,7 +42,7 @@ struct state_header {
 	uint64_t secret[2];
 	uint64_t then_ns;                 /* the moment, by the segment's clock ... */
 	uint64_t unix_ns;                 /* ... and by the real-time clock */
-	uint64_t slots_before;            /* of the old table, while keys are left in it; else 0 */
+	uint64_t old_slots;               /* of the old table, while keys are left in it; else 0 */
 	uint64_t reserved[18];            /* zero */
 };
 

@@ -92,7 +92,7 @@ g++ -Wall -Wextra -Werror -pedantic "$TMP/gate.cc" $(pkg-config --cflags --libs 
 ok $? "its header compiles as C++"
 
 # A gate that leases loads the library for many hosts, which it is not linked with.
-sed 's|create=yes|& engine=redis://127.0.0.1:1 fail=open|; s|error = shmlimit_gate_ask|shmlimit_gate_report(gate, hear, NULL); &|' \
+sed 's|create=yes|& backend=redis://127.0.0.1:1 fail=open|; s|error = shmlimit_gate_ask|shmlimit_gate_report(gate, hear, NULL); &|' \
 	"$TMP/gate.c" | sed 's|^int main|static void hear(void *arg, int bad, const char *text) { (void)arg; printf("%d %s\\n", bad, text); }\n&|' \
 	>"$TMP/leases.c"
 # shellcheck disable=SC2046
@@ -102,8 +102,8 @@ sed -i 's/rate=5\/minute //' "$TMP/leases.c"
 # shellcheck disable=SC2046
 gcc -std=c11 "$TMP/leases.c" $(pkg-config --cflags --libs shmlimit-gate) -o "$TMP/leases"
 run env LD_LIBRARY_PATH="$root/usr/lib" "$TMP/leases"
-like "$rc $out" '^0 1 engine.*
-welcome' "with engine= the other library is loaded, and its failure is answered"
+like "$rc $out" '^0 1 backend.*
+welcome' "with backend= the other library is loaded, and its failure is answered"
 mkdir "$TMP/some" && cp "$root"/usr/lib/libshmlimit.so.0* "$root"/usr/lib/libshmlimit-gate.so.0* "$TMP/some"
 run env LD_LIBRARY_PATH="$TMP/some" "$TMP/leases"
 like "$rc $out" '^0 1 .*rule login: it is a lease, and libshmlimit-global.so.0 is not installed: ' "where it is missing that is reported"

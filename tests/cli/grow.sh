@@ -11,17 +11,17 @@ remaining() { shmlimit peek "$segment" r "$1" --json | jq -c .remaining; }
 
 shmlimit create "$segment" --slots 64 --slots-max 512
 shmlimit rule set "$segment" r --capacity 5 --rate 5/d
-is "$(field slots) $(field slots_max) $(field slots_before)" "64 512 0" "inspect shows to how many it can grow"
+is "$(field slots) $(field slots_max) $(field old_slots)" "64 512 0" "inspect shows to how many it can grow"
 run shmlimit grow "$segment" --slots 128
 is "$rc $out$err" "0 " "an empty table grows and says nothing"
-is "$(field slots) $(field slots_before)" "128 0" "... and has left the one before"
+is "$(field slots) $(field old_slots)" "128 0" "... and has left the one before"
 
 shmlimit take "$segment" r alice --quiet
 shmlimit take "$segment" r bob --quiet
 run shmlimit grow "$segment" --slots 256
 is $rc 0 "a table with keys in it grows"
 like "$out" '^2 keys are left in the old table, the last for [0-9]*[hms]' "... and it says how many, and how long"
-is "$(field slots) $(field slots_before)" "256 128" "the table before is looked at too"
+is "$(field slots) $(field old_slots)" "256 128" "the table before is looked at too"
 is "$(shmlimit inspect "$segment" --json | jq -c '.occupancy.live')" 2 "inspect shows what has not moved"
 run shmlimit grow "$segment" --slots 512
 is $rc 2 "it cannot grow again before they have moved"
@@ -34,7 +34,7 @@ like "$rc $out" '^0 1 keys' "without --slots it says what is left"
 shmlimit take "$segment" r bob --quiet
 run shmlimit grow "$segment" --wait
 is "$rc $out$err" "0 " "when all have moved --wait returns at once"
-is "$(field slots_before)" 0 "... and the table before is left"
+is "$(field old_slots)" 0 "... and the table before is left"
 is "$(remaining alice) $(remaining bob)" "3 3" "what was taken meanwhile counts"
 
 shmlimit rule set "$segment" soon --capacity 1 --rate 20/s
@@ -42,7 +42,7 @@ shmlimit reset "$segment" --all >/dev/null
 shmlimit take "$segment" soon key --quiet
 run shmlimit grow "$segment" --slots 512 --wait
 is "$rc $out$err" "0 " "--wait waits until the last key has refilled"
-is "$(field slots) $(field slots_before)" "512 0" "... and it has grown"
+is "$(field slots) $(field old_slots)" "512 0" "... and it has grown"
 is "$(shmlimit verify "$segment" >/dev/null; echo $?)" 0 "the segment is sound"
 
 run shmlimit grow "$segment" --slots 1Ki

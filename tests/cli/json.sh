@@ -1,5 +1,5 @@
 #!/bin/sh
-# json: the manual has each member of each object that the command prints, and no other. What asks an engine is held to
+# json: the manual has each member of each object that the command prints, and no other. What asks a backend is held to
 # the manual by tests/global/command.sh.
 #
 # SPDX-License-Identifier: BSD-2-Clause
@@ -126,7 +126,7 @@ is "$rc $(printf '%s' "$out" | jq -c .)" '1 {"keys_reset":0}' "a key that is not
 members grow . "$(shmlimit grow "$segment" --slots 128 --json)"
 all grow
 
-# Each object of the manual is held to it by this test or by that of the commands that ask an engine.
+# Each object of the manual is held to it by this test or by that of the commands that ask a backend.
 sed -n '/^\.Sh JSON/,/^\.Sh EXIT/s/^\.It Em //p' "$SOURCE/tools/shmlimit/shmlimit.1" | sed 's/ \(Pq\|No\) .*//' >objects
 while read -r object; do
 	grep -q "^members \"*$object\"* " "$SOURCE/tests/cli/json.sh" "$SOURCE/tests/global/command.sh" || echo "$object"

@@ -50,8 +50,8 @@ is "$(printf '%s\n' "$out" | tail -n 1)" "shmlimit create NAME --slots 128 --sto
 run shmlimit size --keys 100
 is "$rc $(printf '%s\n' "$out" | sed 's/^size: .*/size: SIZE/' | tr '\n' ';')" \
 	"0 keys live at once: 100;slots: 128;size: SIZE;shmlimit create NAME --slots 128;" "without a rule there is no time to full"
-is "$(shmlimit size --keys 100 --json | jq -c 'keys_unsorted, .fill_ns' | tr '\n' ' ')" \
-	'["keys_live","fill_ns","slots","window_max","store_keys","size"] null ' "in JSON likewise"
+is "$(shmlimit size --keys 100 --json | jq -c 'keys_unsorted, .refill_ns' | tr '\n' ' ')" \
+	'["keys_live","refill_ns","slots","window_max","store_keys","size"] null ' "in JSON likewise"
 
 # As many keys as were said find a slot each.
 shmlimit create "$SEGMENT.fill" --slots "$(shmlimit size --keys 200 --json | jq .slots)"

@@ -91,7 +91,7 @@ static void all_or_none(void)
 	take(local, -1, -1, "k");
 	is(take(first, second, local, "k"), SHMLIMIT_DENIED, "where a limit of this host denies");
 	is(failed, 2, "it is named, wherever it stands");
-	is(there(first, "k") + here(first, "k"), 2, "the engine was not asked for a limit behind the one that denies");
+	is(there(first, "k") + here(first, "k"), 2, "the backend was not asked for a limit behind the one that denies");
 }
 
 static void dry_runs(void)
@@ -181,37 +181,37 @@ static void without(struct server *s)
 	struct handles *of = handles;
 
 	handles = NULL;
-	is(take(local, first, -1, "e"), -EDESTADDRREQ, "where there is no engine, a global rule is an error");
+	is(take(local, first, -1, "e"), -EDESTADDRREQ, "where there is no backend, a global rule is an error");
 	is(failed, 1, "of its own");
 	is(here(local, "e"), 3, "a request whose limit fails takes nothing");
 	is(take(local, -1, -1, "e"), SHMLIMIT_ALLOWED, "a request without a key is decided");
 	handles = of;
 
 	server_kill(s);
-	is(take(local, first, -1, "e"), SHMLIMIT_DENIED, "where the engine is gone, it denies if so configured");
-	is(here(local, "e"), 2, "a limit of this host gives back what a gone engine denies");
+	is(take(local, first, -1, "e"), SHMLIMIT_DENIED, "where the backend is gone, it denies if so configured");
+	is(here(local, "e"), 2, "a limit of this host gives back what a gone backend denies");
 	handles_free(handles);
 	options(&handles, s->url, SHMLIMIT_GLOBAL_ALLOW);
-	is(take(local, first, -1, "e"), SHMLIMIT_ALLOWED, "where the engine is gone, a gate allows if so configured");
-	is(here(local, "e"), 1, "where a gone engine allows, the limit of this host counts");
+	is(take(local, first, -1, "e"), SHMLIMIT_ALLOWED, "where the backend is gone, a gate allows if so configured");
+	is(here(local, "e"), 1, "where a gone backend allows, the limit of this host counts");
 	handles_free(handles);
 	options(&handles, s->url, SHMLIMIT_GLOBAL_LOCAL);
 	for (int i = 0; i < 5; i++)
 		take(first, -1, -1, "e");
-	is(take(first, -1, -1, "e"), SHMLIMIT_DENIED, "where the engine is gone, this host enforces its share if so configured");
+	is(take(first, -1, -1, "e"), SHMLIMIT_DENIED, "where the backend is gone, this host enforces its share if so configured");
 }
 
-/* What an answer without the engine has not leased is not given back: that would make tokens. */
+/* What an answer without the backend has not leased is not given back: that would make tokens. */
 static void nothing_made(struct server *s)
 {
 	handles_free(handles);
 	options(&handles, s->url, SHMLIMIT_GLOBAL_ALLOW);
-	/* A lease of two, a denial that is known, and no engine. */
+	/* A lease of two, a denial that is known, and no backend. */
 	shmlimit_lease_deposit(l, first, "m", 1, 2, 0, 3600 * SECOND, NULL);
 	is(here(first, "m"), 2, "while a host holds two tokens of one rule");
 	shmlimit_lease_deny(l, second, "m", 1, 1, 3600 * SECOND, NULL);
 	for (int i = 0; i < 3; i++)
-		is(take(first, second, -1, "m"), SHMLIMIT_DENIED, "a request is denied by its second lease while the engine is gone");
+		is(take(first, second, -1, "m"), SHMLIMIT_DENIED, "a request is denied by its second lease while the backend is gone");
 	is(here(first, "m"), 2, "a request that its second lease denies takes none of the first, and makes none");
 	take(first, -1, -1, "m");
 	take(first, -1, -1, "m");

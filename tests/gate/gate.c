@@ -187,16 +187,16 @@ static void leases(struct shmlimit *l)
 	if (shmlimit_rule_set(l, "absent", &rule) < 0)
 		bail("rule_set");
 	g = gate_new(LIMITS);
-	is(gate_said, 1, "a LEASE rule is reported where there is no engine= to lease from");
-	ok(strstr(gate_lines[0], ": rule absent: it is a lease, and needs the backend's URL (engine=): requests that need it are "
+	is(gate_said, 1, "a LEASE rule is reported where there is no backend= to lease from");
+	ok(strstr(gate_lines[0], ": rule absent: it is a lease, and needs the backend's URL (backend=): requests that need it are "
 	          "refused") != NULL, "with what is missing");
 	is(ASK(g, "k", LARGE, ABSENT), SHMLIMIT_DENIED, "a request that needs it is refused");
 	ok(answer.outcome == SHMLIMIT_GATE_FAILED && answer.error == -EDESTADDRREQ && answer.status == 503, "with status 503");
 	is(ASK(g, "k", LARGE, SMALL), SHMLIMIT_ALLOWED, "a request that does not need it is answered");
 	shmlimit_gate_close(g);
-	unsetenv("SHMLIMIT_ENGINE");
-	setenv("SHMLIMIT_ENGINE", "redis://host:port", 1);
-	g = gate_new("engine=-" LIMITS);
+	unsetenv("SHMLIMIT_BACKEND");
+	setenv("SHMLIMIT_BACKEND", "redis://host:port", 1);
+	g = gate_new("backend=-" LIMITS);
 	ok(strcmp(gate_lines[0], "backend's URL: port: must be a number from 1 to 65535") == 0, "a wrong URL is reported");
 	ok(gate_said == 2 && strstr(gate_lines[1], ": rule absent: it is a lease, and the backend's URL is wrong: requests ") != NULL,
 	   "the report names the rule that needs the backend");

@@ -29,8 +29,8 @@ static void is_wrong(const char *text, const char *word, const char *right)
 
 static void words(void)
 {
-	static const char *const of_gates[] = { "fail", "fail=", "fail=shut", "engine", "engine=", "engine=localhost",
-		"engine=http://host", "deadline=", "deadline=5", "deadline=5m", "deadline=5s", "deadline=0ms",
+	static const char *const of_gates[] = { "fail", "fail=", "fail=shut", "backend", "backend=", "backend=localhost",
+		"backend=http://host", "deadline=", "deadline=5", "deadline=5m", "deadline=5s", "deadline=0ms",
 		"deadline=10001ms", "owner=", "owner=65534", "owner=no-such-user", "share=0", "share=1001", "share=10%",
 		"create", "create=", "create=maybe", "mode=", "mode=0", "mode=1000", "mode=8", "mode=0660x", "group=",
 		"group=no-such-group", "slots=15", "slots=", "x_fields=1", "segment=", "segment=a/b" };
@@ -49,8 +49,8 @@ static void words(void)
 		snprintf(text, sizeof(text), "segment=web rule=r %s", of_limits[i]);
 		is_wrong(text, of_limits[i], "");
 	}
-	unsetenv("SHMLIMIT_ENGINE");
-	is_wrong("segment=web engine=-", "engine=-", "needs SHMLIMIT_ENGINE in the environment");
+	unsetenv("SHMLIMIT_BACKEND");
+	is_wrong("segment=web backend=-", "backend=-", "needs SHMLIMIT_BACKEND in the environment");
 	is_wrong("segment=web rule=r cost=0", "cost=0", "must be cost=N, 1 or more");
 	is_wrong("segment=web \"rule=a", "\"rule=a", "must end with a quotation mark");
 	is_wrong("", "", "needs segment=NAME");
@@ -82,7 +82,7 @@ static void meanings(void)
 	              &s, &none) != 0)
 		bail("spec_read");
 	is_str(s.segment, "my \"web\"", "a value may have spaces and quotation marks");
-	ok(s.fail_open && !s.create && !s.x_fields && s.engine == NULL, "what is not asked for is off");
+	ok(s.fail_open && !s.create && !s.x_fields && s.backend == NULL, "what is not asked for is off");
 	ok(s.limit_count == 3 && s.rule_count == 2, "each rule= begins a limit, and limits share rules by name");
 	ok(s.limits[0].rule == 0 && s.limits[1].rule == 1 && s.limits[2].rule == 0, "in the order of the text");
 	ok(s.limits[0].cost == 3 && s.limits[2].cost == 3, "words before the first rule= hold for all limits");
@@ -94,8 +94,8 @@ static void meanings(void)
 	   "a rule that is only peeked at is known as such");
 	spec_free(&s);
 
-	setenv("SHMLIMIT_ENGINE", "unix:///run/redis.sock", 1);
-	if (spec_read("segment=w create=yes mode=0660 group=root slots=128 x_fields owner=root engine=- deadline=20ms share=250 "
+	setenv("SHMLIMIT_BACKEND", "unix:///run/redis.sock", 1);
+	if (spec_read("segment=w create=yes mode=0660 group=root slots=128 x_fields owner=root backend=- deadline=20ms share=250 "
 	              "rule=r rate=\"7 per minute\" algorithm=window cost=18446744073709551615",
 	              &s, &none) != 0)
 		bail("spec_read");
@@ -103,8 +103,8 @@ static void meanings(void)
 	   "a segment that is created has mode, group and slots");
 	ok(s.options.window_max == 7 && s.rules[0].has_rate && s.rules[0].rate.algorithm == SHMLIMIT_WINDOW &&
 	   s.rules[0].rate.capacity == 7 && s.rules[0].rate.count == 0, "a segment that is created has room for its windows");
-	ok(s.deadline_ms == 20 && s.share_milli == 250 && strcmp(s.engine, "unix:///run/redis.sock") == 0,
-	   "the engine may come from the environment");
+	ok(s.deadline_ms == 20 && s.share_milli == 250 && strcmp(s.backend, "unix:///run/redis.sock") == 0,
+	   "the backend may come from the environment");
 	ok(s.limits[0].cost == UINT64_MAX, "a cost has 64 bits");
 	spec_free(&s);
 }

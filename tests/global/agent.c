@@ -95,12 +95,12 @@ static void answers(void)
 	shmlimit_global_close(g);
 }
 
-static uint64_t lapsed(void)
+static uint64_t expired(void)
 {
 	struct shmlimit_lease_counters c = { .struct_size = sizeof(c) };
 
 	shmlimit_lease_counters(l, &c);
-	return c.lapsed;
+	return c.expired;
 }
 
 /* What is leased ahead is there when the lease is spent: no request waits for the server, which answers nothing then. */
@@ -110,7 +110,7 @@ static void ahead(void)
 	struct agent_process agent;
 	struct shmlimit_global *g;
 	int rule = lease_rule(l, "ahead", 1000, 1, DAY), taken = 0, allowed = 0;
-	uint64_t began_ns = monotonic_ns(), answered, asked, before = lapsed();
+	uint64_t began_ns = monotonic_ns(), answered, asked, before = expired();
 
 	proxy_begin(&proxy, &server);
 	agent = agent_start(l, proxy.url, PATIENT_NS);
@@ -128,9 +128,9 @@ static void ahead(void)
 	for (allowed = 0; allowed < 200; allowed++)
 		if (shmlimit_global_take(g, rule, "key", 3, 1, NULL) != SHMLIMIT_ALLOWED)
 			break;
-	ok(lapsed() - before <= 20 || monotonic_ns() - began_ns > PATIENT_NS / 2, "what is left of a lease does not expire when more is leased ahead");
+	ok(expired() - before <= 20 || monotonic_ns() - began_ns > PATIENT_NS / 2, "what is left of a lease does not expire when more is leased ahead");
 	/* On a machine that stands still for long, leases expire. */
-	ok(allowed == 200 || lapsed() - before > 20, "200 more are allowed while the server is silent");
+	ok(allowed == 200 || expired() - before > 20, "200 more are allowed while the server is silent");
 	ok(commands() <= asked + 1, "those who took them asked for nothing but the next lease ahead");
 	atomic_store(&proxy.at->hold, 0);
 	ok(agent_stop(&agent), "an agent that has leased ahead ends well");
@@ -202,7 +202,7 @@ static void crowd(const char *name, int kills)
 {
 	struct agent_process agent = agent_start(l, server.url, PATIENT_NS), standby = agent;
 	struct crew crew;
-	uint64_t over = 0, before = lapsed();
+	uint64_t over = 0, before = expired();
 
 	play = shared_memory(sizeof(*play));
 	play->rule = lease_rule(l, name, CAPACITY, 1, DAY);
@@ -219,14 +219,14 @@ static void crowd(const char *name, int kills)
 	}
 	/* On a machine that stands still for long, leases expire. */
 	if (kills == 0)
-		await(admitted() + lapsed() - before >= KEYS * CAPACITY);
+		await(admitted() + expired() - before >= KEYS * CAPACITY);
 	atomic_store(&play->ended, 1);
 	is(crew_wait(&crew), 0, "%s: nobody waits for ever", name);
 	for (int i = 0; i < KEYS; i++)
 		over += atomic_load(&play->admitted[i]) > CAPACITY;
 	is(over, 0, "%s: no key is admitted more than its capacity", name);
 	if (kills == 0)
-		is(admitted() + lapsed() - before, KEYS * CAPACITY, "%s: every token is given out", name);
+		is(admitted() + expired() - before, KEYS * CAPACITY, "%s: every token is given out", name);
 	ok(agent_stop(&agent), "%s: the last agent ends well", name);
 }
 

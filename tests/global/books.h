@@ -8,7 +8,7 @@
  *
  * less what was refunded in it, where a refund counts that may have happened in it: its times are exchanged.
  *
- * and a capacity more for each time that the engine lost its data.
+ * and a capacity more for each time that the backend lost its data.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,7 +18,7 @@
 #include "../process/process.h"
 
 #define BOOKS_MAX 2000000
-/* The engine counts in microseconds of another clock, which is read in a system call. */
+/* The backend counts in microseconds of another clock, which is read in a system call. */
 #define BOOKS_SLACK_NS 10000
 
 struct entry {

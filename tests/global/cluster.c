@@ -1,5 +1,5 @@
 /*
- * cluster: an engine of three nodes. Keys are asked for where they are, learned from
+ * cluster: a backend of three nodes. Keys are asked for where they are, learned from
  * what nodes say, also while they are being moved.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -8,7 +8,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "global/fleet.h"
+#include "global/cluster.h"
 #include "agent.h"
 
 #define NODES 3
@@ -64,8 +64,8 @@ static void raise_cluster(struct rng *rng)
 	for (int i = 0; i < NODES; i++) {
 		char command[96];
 
-		snprintf(command, sizeof(command), "CLUSTER ADDSLOTSRANGE %d %d", i * FLEET_SLOTS / NODES,
-		         (i + 1) * FLEET_SLOTS / NODES - 1);
+		snprintf(command, sizeof(command), "CLUSTER ADDSLOTSRANGE %d %d", i * CLUSTER_SLOTS / NODES,
+		         (i + 1) * CLUSTER_SLOTS / NODES - 1);
 		server_tell(&node[i], command);
 		snprintf(command, sizeof(command), "CLUSTER MEET 127.0.0.1 %d", port[i]);
 		if (i > 0)
@@ -93,13 +93,13 @@ static struct shmlimit_global *handle(const char *url)
 
 static void slots(void)
 {
-	is(fleet_slot("123456789", 9), 12739, "a key's slot is the specification's");
-	is(fleet_slot("a{123456789}b", 13), 12739, "that of what stands in braces");
+	is(cluster_slot("123456789", 9), 12739, "a key's slot is the specification's");
+	is(cluster_slot("a{123456789}b", 13), 12739, "that of what stands in braces");
 	for (int i = 0; i < 5; i++) {
 		static const char *const keys[] = { "foo", "{user1000}.following", "foo{}{bar}", "foo{{bar}}zap", "x}y{z" };
 		redisReply *reply = server_ask(&node[0], "CLUSTER KEYSLOT %s", keys[i]);
 
-		is(fleet_slot(keys[i], strlen(keys[i])), reply->integer, "%s is in the slot where the server has it",
+		is(cluster_slot(keys[i], strlen(keys[i])), reply->integer, "%s is in the slot where the server has it",
 		   keys[i]);
 		freeReplyObject(reply);
 	}
@@ -177,8 +177,8 @@ static void moving(struct shmlimit_global *g, int rule, const char *key)
 {
 	char text[64];
 	int len = snprintf(text, sizeof(text), "shmlimit:{cluster/%s}", key);
-	unsigned slot = fleet_slot(text, (size_t)len);
-	int from = (int)(slot * NODES / FLEET_SLOTS), to = (from + 1) % NODES;
+	unsigned slot = cluster_slot(text, (size_t)len);
+	int from = (int)(slot * NODES / CLUSTER_SLOTS), to = (from + 1) % NODES;
 	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
 	struct shmlimit_result here = { 0 };
 	redisReply *from_id = server_ask(&node[from], "CLUSTER MYID"), *to_id = server_ask(&node[to], "CLUSTER MYID");

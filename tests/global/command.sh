@@ -77,8 +77,8 @@ run shmlimit global inspect "$segment" "$url" login never $patient --json
 is "$(printf '%s\n' "$out" | jq -c '[.limit, .remaining, .reset_after_ns, .held]')" '[15,15,0,0]' "inspect of a key that was never asked for has a full funnel as JSON"
 is "$(there exists 'shmlimit:{login/never}')" 0 "inspect of a key that was never asked for leaves nothing behind"
 is "$(there hmget 'shmlimit:{login/key}' capacity rate quota | tr '\n' ' ')" "15 1/86400000000000 0 " \
-	"the engine has the article's four fields"
-like "$(there pttl 'shmlimit:{login/key}')" '^12[0-9]{8}$' "the engine forgets the key once it is full"
+	"the backend has the article's four fields"
+like "$(there pttl 'shmlimit:{login/key}')" '^12[0-9]{8}$' "the backend forgets the key once it is full"
 
 # Other hosts.
 shmlimit create "$segment.2" --slots 64
@@ -89,12 +89,12 @@ take login other --quiet
 shmlimit rule set "$segment.2" login --capacity 16
 run shmlimit global take "$segment.2" "$url" login other $patient
 is "$rc $err" "0 " "a rule that is changed is in force at once"
-is "$(there hget 'shmlimit:{login/other}' capacity)" 16 "in the engine too"
+is "$(there hget 'shmlimit:{login/other}' capacity)" 16 "in the backend too"
 take login other
 is "$rc" 0 "a host with the older rule is served by it"
 like "$err" "^shmlimit: backend $socket\?db=0: rule login: another host has a newer rule, which is in force" "a host with the older rule is told so"
 for i in 1 2 3 4 5; do run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login shared $patient --on-failure local --share 250 --quiet; done
-is $rc 1 "without an engine a host has its share"
+is $rc 1 "without a backend a host has its share"
 is "$(shmlimit rule show "$segment.2" '~local:login' | sed -n 's/^capacity: //p')" 4 "a host's share is a rule of its own"
 run shmlimit global reset "$segment.2" "$url" login $patient
 is "$rc $(there exists 'shmlimit:{login/other}')" "0 0" "reset deletes the funnels of a rule"
@@ -109,17 +109,17 @@ like "$(shmlimit inspect "$segment")" 'lease' "inspect shows what was leased"
 # Internal rules: the breaker's and the hosts' shares are not the user's.
 run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login third $patient --on-failure local --quiet
 for i in 1 2 3; do run shmlimit global take "$segment.2" unix:///nowhere/redis.sock login third $patient --quiet; done
-like "$(shmlimit rule list "$segment.2" | awk '{ print $1 }' | tr '\n' ' ')" '~local:login .*~engine|~engine .*~local:login' \
+like "$(shmlimit rule list "$segment.2" | awk '{ print $1 }' | tr '\n' ' ')" '~local:login .*~backend|~backend .*~local:login' \
 	"internal rules are in the list of rules"
 is "$(shmlimit rule export "$segment.2" | grep '^\[')" "[*]
 [login]" "internal rules are not exported"
 printf '[login]\n' >"$TMP/prune"
 run shmlimit apply "$segment.2" "$TMP/prune" --prune
 is "$rc $out" "0 " "internal rules are not pruned"
-is "$(shmlimit metrics "$segment.2" | grep -c engine\")" 0 "metrics have no series of the breaker"
+is "$(shmlimit metrics "$segment.2" | grep -c backend\")" 0 "metrics have no series of the breaker"
 sum() { shmlimit metrics "$segment.2" | sed -n "s/^shmlimit_$1_decisions_total{.*} //p" | awk '{ n += $1 } END { print n }'; }
 is "$(sum segment)" "$(sum rule)" "decisions of the breaker are in no sum"
-is "$(shmlimit inspect "$segment.2" --json | jq '[.rules[].name, .occupancy.shown[].rule | select(. == "~engine")] | length')" 0 \
+is "$(shmlimit inspect "$segment.2" --json | jq '[.rules[].name, .occupancy.shown[].rule | select(. == "~backend")] | length')" 0 \
 	"inspect shows neither the breaker nor its keys"
 run shmlimit rule set "$segment.2" '~mine' --capacity 1 --rate 1/s
 like "$rc $err" '^2 shmlimit: rule ~mine: bad name' "a user cannot set an internal rule"
@@ -196,19 +196,19 @@ stopping 2 shmlimit: segment $segment.3: was destroyed or replaced: start the ag
 fi
 
 # What is wrong.
-SHMLIMIT_ENGINE=$url run shmlimit global ping "$segment" - $patient
+SHMLIMIT_BACKEND=$url run shmlimit global ping "$segment" - $patient
 is $rc 0 "the URL can come from the environment"
 run shmlimit global ping "$segment" -
-is "$rc $err" "2 shmlimit: \$SHMLIMIT_ENGINE is not set (it holds the backend's URL)" "a URL that is to come from the environment must be there"
+is "$rc $err" "2 shmlimit: \$SHMLIMIT_BACKEND is not set (it holds the backend's URL)" "a URL that is to come from the environment must be there"
 run shmlimit global ping "$segment" redis://me:secret@host:99999
 is "$rc $err" "2 shmlimit: backend's URL: port: must be a number from 1 to 65535" "a bad URL is said to be one"
 run shmlimit global ping "$segment" rediss://host
 like "$err" 'rediss:// is not spoken here: must be redis:// to a tunnel' "TLS needs a tunnel"
 run shmlimit global ping "$segment" unix:///nowhere/redis.sock
 is "$rc $err" "2 shmlimit: backend /nowhere/redis.sock?db=0: no connection (No such file or directory): must be running \
-and reachable from here" "an engine that is not there is said not to be"
+and reachable from here" "a backend that is not there is said not to be"
 run shmlimit global take "$segment" unix:///nowhere/redis.sock login another
-is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "1 decision: denied" "a take without an engine is denied"
+is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "1 decision: denied" "a take without a backend is denied"
 like "$err" 'no connection' "by saying so"
 # The breaker is open now, for a time that a busy machine may let pass: then the take before opens it again.
 for i in 1 2 3 4 5 6 7 8 9 10; do
@@ -216,10 +216,10 @@ for i in 1 2 3 4 5 6 7 8 9 10; do
 	case $err in *breaker*) break ;; esac
 done
 like "$err" "^shmlimit: backend: not asked for [0-9.hms]+: this host's circuit breaker is open after a failure \(shmlimit global ping \
-says what is wrong\)$" "while the breaker is open the engine is not asked, which is said"
+says what is wrong\)$" "while the breaker is open the backend is not asked, which is said"
 is "$rc $(printf '%s' "$out" | jq -c '[.allowed, .breaker_ns > 0]')" "1 [false,true]" "JSON has how long the breaker is open"
 run shmlimit global take "$segment" "$url" login fine $patient --json
-is "$rc $err $(printf '%s' "$out" | jq .breaker_ns)" "0  0" "another engine's breaker is closed"
+is "$rc $err $(printf '%s' "$out" | jq .breaker_ns)" "0  0" "another backend's breaker is closed"
 run shmlimit global inspect "$segment" "$url" plain key
 is "$rc $err" "2 shmlimit: rule plain: not a lease (set one with --algorithm lease)" \
 	"a rule of this host only is not there"

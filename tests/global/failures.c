@@ -1,5 +1,5 @@
 /*
- * failures: what is wrong with an engine, a key there or a rule is said once, is
+ * failures: what is wrong with a backend, a key there or a rule is said once, is
  * counted, and is decided as configured; and when it is well again, all is.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -21,7 +21,7 @@ static struct shmlimit *l;
 static struct reports reports;
 static int rule;
 
-/* A handle on the engine at `url`. No test depends on speed: only where none answers the deadline is a short one. */
+/* A handle on the backend at `url`. No test depends on speed: only where none answers the deadline is a short one. */
 static struct shmlimit_global *handle(const char *url, uint32_t on_failure, uint64_t deadline_ns)
 {
 	struct shmlimit_global_options options = {
@@ -89,11 +89,11 @@ static void failing(const char *what, const char *url, uint64_t deadline_ns, int
 	ok(strstr(reports.last, said) != NULL, "%s: clearly: %s", what, reports.last);
 	ok(strstr(reports.last, "secret") == NULL && strstr(reports.last, "wrong-word") == NULL,
 	   "%s: without the password", what);
-	ok(after.engine_errors > before.engine_errors, "%s: it is counted", what);
+	ok(after.backend_errors > before.backend_errors, "%s: it is counted", what);
 	ok(after.breaker_openings > before.breaker_openings, "%s: the breaker opened", what);
-	ok(after.engine_errors - before.engine_errors < (uint64_t)asked / 2,
-	   "%s: the engine was let alone: %d calls for %d requests", what,
-	   (int)(after.engine_errors - before.engine_errors), asked);
+	ok(after.backend_errors - before.backend_errors < (uint64_t)asked / 2,
+	   "%s: the backend was let alone: %d calls for %d requests", what,
+	   (int)(after.backend_errors - before.backend_errors), asked);
 	is(shmlimit_global_ping(g, NULL), ping, "%s: what ping says", what);
 	shmlimit_global_close(g);
 
@@ -111,7 +111,7 @@ static void failing(const char *what, const char *url, uint64_t deadline_ns, int
 	shmlimit_global_close(g);
 }
 
-/* ---- Engines that are not what they should be ---- */
+/* ---- Backends that are not what they should be ---- */
 
 /* Answers every command with an old server's error, or with nothing, or with noise. */
 enum mood { OLD, SILENT, NOISE };
@@ -147,14 +147,14 @@ static pid_t impostor(const char *path, enum mood mood)
 	}
 }
 
-/* The engine may be well, and what is left of the deadline too short for a call. */
+/* The backend may be well, and what is left of the deadline too short for a call. */
 static void late(const char *url)
 {
 	struct shmlimit_global *g = handle(url, SHMLIMIT_GLOBAL_DENY, LATE_NS);
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	struct shmlimit_lease_counters before = counted();
 
-	shmlimit_reset(l, shmlimit_rule_find(l, "~engine"), NULL, 0);
+	shmlimit_reset(l, shmlimit_rule_find(l, "~backend"), NULL, 0);
 	is(shmlimit_lease_take(l, rule, "late", 4, 1, LATE_NS, LATE_NS / 2, &lease, NULL), SHMLIMIT_LEASE_ASK,
 	   "somebody asks");
 	is(shmlimit_global_take(g, rule, "late", 4, 1, NULL), SHMLIMIT_DENIED, "a caller that waited for another asks next, in vain");
@@ -238,11 +238,11 @@ static void sore(const char *what, const char *said)
 		other += shmlimit_global_take(g, rule, what, strlen(what), 1, NULL) == SHMLIMIT_ALLOWED;
 	after = counted();
 	is(allowed, 100, "%s: the key is decided as configured", what);
-	is(other, CAPACITY, "%s: others are decided by the engine", what);
+	is(other, CAPACITY, "%s: others are decided by the backend", what);
 	is(reports.n, 1, "%s: it is said once", what);
 	ok(strstr(reports.last, said) != NULL && strstr(reports.last, "rule " RULE) != NULL, "%s: clearly: %s", what,
 	   reports.last);
-	ok(after.engine_errors > before.engine_errors, "%s: it is counted", what);
+	ok(after.backend_errors > before.backend_errors, "%s: it is counted", what);
 	is(after.breaker_openings, before.breaker_openings, "%s: the breaker stays closed", what);
 	shmlimit_global_close(g);
 }
@@ -252,7 +252,7 @@ static void keys(void)
 	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
 	struct shmlimit_global *g = handle(server.url, SHMLIMIT_GLOBAL_DENY, PATIENT_NS);
 
-	is(take_until(g, SHMLIMIT_ALLOWED), SHMLIMIT_ALLOWED, "the engine is well again");
+	is(take_until(g, SHMLIMIT_ALLOWED), SHMLIMIT_ALLOWED, "the backend is well again");
 	server_tell(&server, "SET shmlimit:{" RULE "/sore} text");
 	sore("another type", "the key has another type there (WRONGTYPE");
 	is(shmlimit_global_peek(g, rule, "sore", 4, &funnel), -EMEDIUMTYPE, "peek says so, too");
@@ -330,12 +330,12 @@ static void inexact(void)
 	struct shmlimit_global *g = handle(server.url, SHMLIMIT_GLOBAL_DENY, PATIENT_NS);
 
 	is(shmlimit_global_take(g, shmlimit_rule_set(l, "fine", &fine), "key", 3, 1, NULL), SHMLIMIT_ALLOWED,
-	   "the largest capacity that the engine can count at a rate is decided by it: %s", reports.last);
+	   "the largest capacity that the backend can count at a rate is decided by it: %s", reports.last);
 	for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
 		fine.capacity = params[i].capacity;
 		fine.count = params[i].count;
 		fine.period_ns = params[i].period_ns;
-		is(shmlimit_rule_set(l, "fine", &fine), -ERANGE, "a rule that the engine cannot count is refused when it is set, %zu",
+		is(shmlimit_rule_set(l, "fine", &fine), -ERANGE, "a rule that the backend cannot count is refused when it is set, %zu",
 		   i);
 	}
 	shmlimit_global_close(g);
@@ -456,10 +456,10 @@ static void arguments(void)
 	o.prefix = NULL;
 	o.reserved[2] = 1;
 	is(shmlimit_global_open(l, server.url, &o, &g), -E2BIG, "a field that is not known");
-	shmlimit_rule_remove(l, "~engine");
-	stage_rule(l, "~engine", 1, 1, 1);
+	shmlimit_rule_remove(l, "~backend");
+	stage_rule(l, "~backend", 1, 1, 1);
 	is(shmlimit_global_open(l, server.url, NULL, &g), -EBUSY, "somebody else's rule in the breaker's place");
-	shmlimit_rule_remove(l, "~engine");
+	shmlimit_rule_remove(l, "~backend");
 	ok(g == NULL, "none of them made a handle");
 	is(shmlimit_global_take(NULL, rule, "key", 3, 1, NULL), -EINVAL, "no handle");
 	shmlimit_global_close(NULL);

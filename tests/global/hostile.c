@@ -1,7 +1,7 @@
 /*
- * hostile: an engine that speaks the protocol and means no good. Whatever it answers, a call comes back with
+ * hostile: a backend that speaks the protocol and means no good. Whatever it answers, a call comes back with
  * one of its errors, decides as configured, and shows nothing that would act on a terminal. And an address that
- * answers nothing, before one that is the engine's. And a rule's record that somebody writes over.
+ * answers nothing, before one that is the backend's. And a rule's record that somebody writes over.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include "global/wire.h"
+#include "global/connection.h"
 #include "limiter.h"
 #include "server.h"
 
@@ -52,9 +52,9 @@ void freeaddrinfo(struct addrinfo *list)
 	(void)list;
 }
 
-/* ---- The engine: one answer to everything ---- */
+/* ---- The backend: one answer to everything ---- */
 
-struct engine {
+struct backend {
 	pid_t pid;
 	char url[64];
 };
@@ -92,15 +92,15 @@ static int listen_at(struct sockaddr_in *address, int backlog)
 	return listener;
 }
 
-static struct engine engine_of(const char *words)
+static struct backend backend_of(const char *words)
 {
 	struct sockaddr_in address;
 	int listener = listen_at(&address, 64);
-	struct engine engine;
+	struct backend backend;
 
-	snprintf(engine.url, sizeof(engine.url), "redis://127.0.0.1:%d", ntohs(address.sin_port));
-	engine.pid = fork_bound();
-	while (engine.pid == 0) {
+	snprintf(backend.url, sizeof(backend.url), "redis://127.0.0.1:%d", ntohs(address.sin_port));
+	backend.pid = fork_bound();
+	while (backend.pid == 0) {
 		int fd = accept(listener, NULL, NULL);
 
 		if (fd < 0)
@@ -109,16 +109,16 @@ static struct engine engine_of(const char *words)
 		close(fd);
 	}
 	close(listener);
-	return engine;
+	return backend;
 }
 
-static void engine_end(struct engine *engine)
+static void backend_end(struct backend *backend)
 {
-	kill(engine->pid, SIGKILL);
-	waitpid(engine->pid, NULL, 0);
+	kill(backend->pid, SIGKILL);
+	waitpid(backend->pid, NULL, 0);
 }
 
-static struct shmlimit_global *handle(const struct engine *engine, uint64_t deadline_ns)
+static struct shmlimit_global *handle(const struct backend *backend, uint64_t deadline_ns)
 {
 	struct shmlimit_global_options options = {
 		.struct_size = sizeof(options),
@@ -128,10 +128,10 @@ static struct shmlimit_global *handle(const struct engine *engine, uint64_t dead
 		.arg = &reports,
 	};
 	struct shmlimit_global *g;
-	int error = shmlimit_global_open(l, engine->url, &options, &g);
+	int error = shmlimit_global_open(l, backend->url, &options, &g);
 
 	if (error != 0)
-		bail("open %s: %s", engine->url, shmlimit_strerror(error));
+		bail("open %s: %s", backend->url, shmlimit_strerror(error));
 	reports = (struct reports){ 0 };
 	return g;
 }
@@ -183,14 +183,14 @@ static void greetings(void)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct engine engine = engine_of(cases[i].words);
-		struct shmlimit_global *g = handle(&engine, cases[i].deadline_ns);
+		struct backend backend = backend_of(cases[i].words);
+		struct shmlimit_global *g = handle(&backend, cases[i].deadline_ns);
 
 		is(shmlimit_global_ping(g, NULL), cases[i].ping, "%s: ping says so", cases[i].what);
 		is(shmlimit_global_take(g, rule, "key", 3, 1, NULL), SHMLIMIT_DENIED, "%s: all is denied", cases[i].what);
 		ok(reports.n >= 1 && is_printable(reports.last), "%s: it is said in printable words", cases[i].what);
 		shmlimit_global_close(g);
-		engine_end(&engine);
+		backend_end(&backend);
 	}
 }
 
@@ -219,18 +219,18 @@ static void leases(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char words[512];
 		struct shmlimit_result r;
-		struct engine engine;
+		struct backend backend;
 		struct shmlimit_global *g;
 
 		snprintf(words, sizeof(words), "%s%s", WELCOME, cases[i].words);
-		engine = engine_of(words);
-		g = handle(&engine, PATIENT_NS);
+		backend = backend_of(words);
+		g = handle(&backend, PATIENT_NS);
 		shmlimit_reset(l, -1, NULL, 0);
 		is(shmlimit_global_take(g, rule, "key", 3, 1, &r), SHMLIMIT_DENIED, "%s: denied", cases[i].what);
 		is(r.remaining, 0, "%s: nothing is here", cases[i].what);
 		ok(is_printable(reports.last), "%s: what is said is printable: %s", cases[i].what, reports.last);
 		shmlimit_global_close(g);
-		engine_end(&engine);
+		backend_end(&backend);
 	}
 }
 
@@ -249,15 +249,15 @@ static void walks(void)
 
 	for (size_t i = 0; i < sizeof(walks) / sizeof(walks[0]); i++) {
 		char words[512];
-		struct engine engine;
+		struct backend backend;
 		struct shmlimit_global *g;
 
 		snprintf(words, sizeof(words), "%s%s", WELCOME, walks[i]);
-		engine = engine_of(words);
-		g = handle(&engine, PATIENT_NS);
+		backend = backend_of(words);
+		g = handle(&backend, PATIENT_NS);
 		is(shmlimit_global_reset(g, rule, NULL, 0), -EBADMSG, "keys that are listed as nobody should, %zu", i);
 		shmlimit_global_close(g);
-		engine_end(&engine);
+		backend_end(&backend);
 	}
 }
 
@@ -265,40 +265,40 @@ static void walks(void)
 static void boast(void)
 {
 	struct shmlimit_global_info info = { .struct_size = sizeof(info) };
-	struct engine engine = engine_of("*6\r\n$7\r\nversion\r\n$50\r\n7\33[2J" TEN("\n\n\n\n") "aaaaa\r\n$4\r\nmode\r\n"
+	struct backend backend = backend_of("*6\r\n$7\r\nversion\r\n$50\r\n7\33[2J" TEN("\n\n\n\n") "aaaaa\r\n$4\r\nmode\r\n"
 	                                 "$3\r\n\1\2\3\r\n$4\r\nrole\r\n$4\r\n\377\376\33\b\r\n" OK SHA "+PONG\r\n" NO_INFO);
-	struct shmlimit_global *g = handle(&engine, PATIENT_NS);
+	struct shmlimit_global *g = handle(&backend, PATIENT_NS);
 
 	is(shmlimit_global_ping(g, &info), 0, "one that answers as it should is pinged");
 	ok(is_printable(info.version) && is_printable(info.mode) && is_printable(info.role),
 	   "what a server says of itself is printable");
 	is(info.version[0], '7', "a server's version is reported as it said");
 	shmlimit_global_close(g);
-	engine_end(&engine);
+	backend_end(&backend);
 }
 
 /* ---- Sizes ---- */
 
 /* Feed `text` to a check, `step` bytes at a time. */
-static int checked(struct wire_check *check, const char *text, size_t step)
+static int checked(struct connection_check *check, const char *text, size_t step)
 {
 	size_t len = strlen(text);
 	int error = 0;
 
 	for (size_t i = 0; i < len && error == 0; i += step)
-		error = wire_check(check, text + i, len - i < step ? len - i : step);
+		error = connection_check(check, text + i, len - i < step ? len - i : step);
 	return error;
 }
 
 static void sizes(void)
 {
 	static const char good[] = WELCOME "*4\r\n:1\r\n:-1\r\n$-1\r\n*-1\r\n-ERR *99999999\r\n$9\r\n$99999999\r\n+OK\r\n";
-	struct wire_check check = { 0 };
+	struct connection_check check = { 0 };
 	char line[1024];
 	int error = 0, refused = 0;
 
 	for (size_t step = 1; step < sizeof(good); step++) {
-		check = (struct wire_check){ 0 };
+		check = (struct connection_check){ 0 };
 		error |= checked(&check, good, step);
 		refused += checked(&check, "$70000\r\n", step) == -EBADMSG;
 	}
@@ -306,7 +306,7 @@ static void sizes(void)
 	is(refused, (int)sizeof(good) - 1, "a text that is too long is refused, wherever it is cut");
 	memset(line, 'x', sizeof(line) - 1);
 	line[sizeof(line) - 1] = '\0';
-	check = (struct wire_check){ 0 };
+	check = (struct connection_check){ 0 };
 	error = checked(&check, "+", 1);
 	for (int i = 0; i < 60 && error == 0; i++)
 		error = checked(&check, line, sizeof(line));
@@ -314,7 +314,7 @@ static void sizes(void)
 	for (int i = 0; i < 10 && error == 0; i++)
 		error = checked(&check, line, sizeof(line));
 	is(error, -EBADMSG, "a line without an end is refused");
-	check = (struct wire_check){ 0 };
+	check = (struct connection_check){ 0 };
 	error = checked(&check, "*65536\r\n", 99);
 	for (int i = 0; i < 65536 && error == 0; i++) {
 		error = checked(&check, "$1023\r\n", 99);
@@ -350,11 +350,11 @@ static void distance(void)
 	struct sockaddr_in address;
 	int listener = listen_at(&address, 64), answer = SHMLIMIT_DENIED;
 	struct shmlimit_global *g;
-	struct engine engine;
+	struct backend backend;
 
-	snprintf(engine.url, sizeof(engine.url), "redis://127.0.0.1:%d", ntohs(address.sin_port));
-	engine.pid = fork_bound();
-	while (engine.pid == 0) {
+	snprintf(backend.url, sizeof(backend.url), "redis://127.0.0.1:%d", ntohs(address.sin_port));
+	backend.pid = fork_bound();
+	while (backend.pid == 0) {
 		int fd = accept(listener, NULL, NULL);
 
 		if (fd >= 0 && fork_bound() == 0) {
@@ -364,16 +364,16 @@ static void distance(void)
 		close(fd);
 	}
 	close(listener);
-	g = handle(&engine, FAR_NS);
+	g = handle(&backend, FAR_NS);
 	shmlimit_reset(l, -1, NULL, 0);
 	for (int i = 0; answer != SHMLIMIT_ALLOWED && i < 50; i++) {
 		answer = shmlimit_global_take(g, rule, "far", 3, 1, NULL);
 		usleep(OPEN_NS / 1000);
 	}
-	is(answer, SHMLIMIT_ALLOWED, "an engine that is reached and asked in more than a deadline, but answers in less, "
+	is(answer, SHMLIMIT_ALLOWED, "a backend that is reached and asked in more than a deadline, but answers in less, "
 	   "is asked by a later call: %s", reports.last);
 	shmlimit_global_close(g);
-	engine_end(&engine);
+	backend_end(&backend);
 }
 
 /* ---- Addresses ---- */
@@ -399,12 +399,12 @@ static int is_silent(const struct sockaddr_in *address)
 
 static void addresses(void)
 {
-	struct engine engine = engine_of(WELCOME "+PONG\r\n" NO_INFO);
+	struct backend backend = backend_of(WELCOME "+PONG\r\n" NO_INFO);
 	int listener = listen_at(&first, 0), error = -1;
 	struct shmlimit_global *g;
-	struct engine twice = engine;
+	struct backend twice = backend;
 
-	snprintf(twice.url, sizeof(twice.url), "redis://" TWICE "%s", strrchr(engine.url, ':'));
+	snprintf(twice.url, sizeof(twice.url), "redis://" TWICE "%s", strrchr(backend.url, ':'));
 	if (is_silent(&first)) {
 		g = handle(&twice, SHORT_NS);
 		for (int i = 0; error != 0 && i < 1000; i++)
@@ -421,7 +421,7 @@ static void addresses(void)
 	g = handle(&twice, PATIENT_NS);
 	is(shmlimit_global_ping(g, NULL), 0, "where it refuses, too");
 	shmlimit_global_close(g);
-	engine_end(&engine);
+	backend_end(&backend);
 }
 
 /* ---- Rules that somebody writes over ---- */

@@ -3,7 +3,7 @@
  * redis-server, and over all of them no stretch of time sees more than capacity +
  * rate * time, whatever is killed, stopped or flushed meanwhile. A host is a segment.
  *
- * Where the engine loses its data (killed, and nothing was on disk), each time
+ * Where the backend loses its data (killed, and nothing was on disk), each time
  * gives a capacity more at the most, and no more than that.
  *
  * A worker that was denied waits as it was told, for it would be in the way of
@@ -23,16 +23,16 @@
 #define PERIOD_NS UINT64_C(1000000000)
 
 #define PATIENCE_NS UINT64_C(2000000)     /* who was denied waits no longer than that */
-#define STOP_NS UINT64_C(60000000)        /* the engine is stopped for so long: several deadlines */
+#define STOP_NS UINT64_C(60000000)        /* the backend is stopped for so long: several deadlines */
 
-enum event { KILL_WORKER, FLUSH_SCRIPTS, STOP_ENGINE, KILL_ENGINE, LULL, EVENTS };
+enum event { KILL_WORKER, FLUSH_SCRIPTS, STOP_BACKEND, KILL_BACKEND, LULL, EVENTS };
 
 struct scene {
 	const char *title;
-	const char *const *words;         /* the engine's */
+	const char *const *words;         /* the backend's */
 	uint64_t events;
 	unsigned weight[EVENTS];
-	int loses;                        /* an engine that is killed forgets */
+	int loses;                        /* a backend that is killed forgets */
 	unsigned cost_max;
 	unsigned refunds;                 /* this many of a hundred requests give back what they took, sooner or later */
 };
@@ -138,15 +138,15 @@ static struct shmlimit_lease_counters sum_counters(void)
 		sum.leases += c.leases;
 		sum.leased += c.leased;
 		sum.spent += c.spent;
-		sum.lapsed += c.lapsed;
+		sum.expired += c.expired;
 		sum.denied += c.denied;
-		sum.engine_errors += c.engine_errors;
+		sum.backend_errors += c.backend_errors;
 		sum.breaker_openings += c.breaker_openings;
 	}
 	return sum;
 }
 
-/* On a busy machine it may take longer than several deadlines until anybody has asked an engine that is gone. */
+/* On a busy machine it may take longer than several deadlines until anybody has asked a backend that is gone. */
 static void await_opening(void)
 {
 	while (sum_counters().breaker_openings == 0)
@@ -166,7 +166,7 @@ static enum event choose(struct rng *rng, const unsigned weight[EVENTS])
 	return (enum event)event;
 }
 
-/* crew_await() takes any child that ended for a worker: nobody may wait while the engine is down. */
+/* crew_await() takes any child that ended for a worker: nobody may wait while the backend is down. */
 static void happen(struct crew *crew, struct rng *rng, enum event event)
 {
 	int victim = (int)rng_below(rng, WORKERS);
@@ -180,13 +180,13 @@ static void happen(struct crew *crew, struct rng *rng, enum event event)
 	case FLUSH_SCRIPTS:
 		server_tell(&server, "SCRIPT FLUSH");
 		break;
-	case STOP_ENGINE:
+	case STOP_BACKEND:
 		kill(server.pid, SIGSTOP);
 		await_ns(STOP_NS);
 		await_opening();
 		kill(server.pid, SIGCONT);
 		break;
-	case KILL_ENGINE:
+	case KILL_BACKEND:
 		server_kill(&server);
 		await_ns(rng_below(rng, STOP_NS));
 		server_start(&server);
@@ -273,7 +273,7 @@ static void perform(const struct scene *scene, uint64_t seed, uint64_t least_ns)
 
 	c = sum_counters();
 	most = books_most(&play->books, COUNT, PERIOD_NS);
-	losses = scene->loses ? happened[KILL_ENGINE] : 0;
+	losses = scene->loses ? happened[KILL_BACKEND] : 0;
 	ok(most <= (double)CAPACITY * (1 + losses),
 	   "%s: no stretch of time sees more than the capacity and what leaks in it: %.1f", title, most);
 	if (losses != 0)
@@ -286,13 +286,13 @@ static void perform(const struct scene *scene, uint64_t seed, uint64_t least_ns)
 	for (int i = 0; i < EVENTS; i++)
 		if (scene->weight[i] != 0)
 			ok(happened[i] > 0, "%s: event %d did happen, %u times", title, i, happened[i]);
-	if (happened[STOP_ENGINE] != 0)
-		ok(c.engine_errors > 0 && c.breaker_openings > 0, "%s: an engine that was gone was noticed, and let alone",
+	if (happened[STOP_BACKEND] != 0)
+		ok(c.backend_errors > 0 && c.breaker_openings > 0, "%s: a backend that was gone was noticed, and let alone",
 		   title);
 	diag("%s: %.1f s, %" PRIu64 " calls, %" PRIu64 " tokens admitted, %" PRIu64 " leases of %" PRIu64 ", %" PRIu64
-	     " lapsed, %" PRIu64 " errors, %" PRIu64 " openings", title,
+	     " expired, %" PRIu64 " errors, %" PRIu64 " openings", title,
 	     (double)(shmlimit_now(host[0]) - began_ns) / 1e9, atomic_load(&play->calls),
-	     atomic_load(&play->books.admitted), c.leases, c.leased, c.lapsed, c.engine_errors, c.breaker_openings);
+	     atomic_load(&play->books.admitted), c.leases, c.leased, c.expired, c.backend_errors, c.breaker_openings);
 	raze_hosts(title);
 }
 
@@ -303,8 +303,8 @@ int main(void)
 	static const char *const disk[] = { "--appendonly", "yes", "--appendfsync", "no", NULL };
 	static const struct scene scenes[] = {
 		{ "workers are killed", memory, 30, { 8, 1, 0, 0, 1 }, 0, 3, 0 },
-		{ "the engine is stopped, killed and comes back with all", disk, 15, { 4, 1, 4, 4, 2 }, 0, 3, 0 },
-		{ "the engine is killed and forgets", memory, 10, { 2, 0, 2, 4, 1 }, 1, 1, 0 },
+		{ "the backend is stopped, killed and comes back with all", disk, 15, { 4, 1, 4, 4, 2 }, 0, 3, 0 },
+		{ "the backend is killed and forgets", memory, 10, { 2, 0, 2, 4, 1 }, 1, 1, 0 },
 		{ "tokens are given back", memory, 40, { 2, 0, 0, 0, 2 }, 0, 3, 30 },
 	};
 	uint64_t seed;

@@ -1,6 +1,6 @@
 /*
  * partition: hosts in network namespaces of their own, wires of theirs to the
- * engine's that are cut and joined again. Who is cut off admits what it has leased
+ * backend's that are cut and joined again. Who is cut off admits what it has leased
  * and then nothing, or its share, as configured; the others go on; it comes back
  * by itself; and over all of them no stretch of time sees more than its due.
  *
@@ -64,7 +64,7 @@ static int hold(int i)
 	return 0;
 }
 
-/* The engine's namespace is ours; a wire from it to each host's. */
+/* The backend's namespace is ours; a wire from it to each host's. */
 static int lay_wires(void)
 {
 	if (unshare(CLONE_NEWNET) != 0 || run("ip link set lo up 2>/dev/null") != 0)
@@ -129,7 +129,7 @@ static uint64_t errors_of(int i)
 	struct shmlimit_lease_counters c = { .struct_size = sizeof(c) };
 
 	shmlimit_lease_counters(host[i], &c);
-	return c.engine_errors;
+	return c.backend_errors;
 }
 
 static void await_errors(int i, uint64_t n)
@@ -215,7 +215,7 @@ static void denied(uint64_t seed)
 	raze_hosts(&crew);
 }
 
-/* How many funnels the engine has. */
+/* How many funnels the backend has. */
 static long long funnels(void)
 {
 	redisReply *reply = server_ask(&server, "EXISTS shmlimit:{cut/hot}");
@@ -240,12 +240,12 @@ static void shared(void)
 		await_admitted(i, CAPACITY);
 	most = books_most(&play->books, COUNT, PERIOD_NS);
 	ok(most <= CAPACITY, "while all are cut off, hosts with a quarter of the limit each keep to it: %.1f", most);
-	is(funnels(), 0, "the engine knows of nothing that was admitted while all were cut off");
+	is(funnels(), 0, "the backend knows of nothing that was admitted while all were cut off");
 	for (int i = 0; i < HOSTS; i++)
 		run("ip link set e%d up", i);
 	while (funnels() == 0)
 		crew_await_long();
-	is(funnels(), 1, "joined again, they ask the engine by themselves");
+	is(funnels(), 1, "joined again, they ask the backend by themselves");
 	raze_hosts(&crew);
 }
 

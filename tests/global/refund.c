@@ -1,5 +1,5 @@
 /*
- * refund: hosts that lease from one engine, spend and give back, on a clock of the test's own. Over all of them no
+ * refund: hosts that lease from one backend, spend and give back, on a clock of the test's own. Over all of them no
  * stretch of time sees more than capacity + rate * time admitted, less what refunds restored in it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -14,7 +14,7 @@
 #define MS UINT64_C(1000000)
 
 static struct server server;
-static redisContext *engine;
+static redisContext *backend;
 static struct shmlimit *l;
 
 /* A host is a key of its own here: its slot is all that a host has. */
@@ -47,11 +47,11 @@ struct play {
 	unsigned allowed, restored;
 };
 
-/* What a host does that asks the engine. */
+/* What a host does that asks the backend. */
 static int lease(struct play *p, const char *key, uint64_t cost, const struct shmlimit_lease *asked, uint64_t now_us)
 {
 	const struct script_params *t = &p->params;
-	redisReply *reply = redisCommand(engine, "EVAL %s 1 key %llu %llu/%llu %llu %llu %llu %llu %llu %llu %llu",
+	redisReply *reply = redisCommand(backend, "EVAL %s 1 key %llu %llu/%llu %llu %llu %llu %llu %llu %llu %llu",
 	                                 lasting_script(),
 	                                 (unsigned long long)t->capacity, (unsigned long long)t->count,
 	                                 (unsigned long long)t->period_ns, (unsigned long long)t->num,
@@ -61,7 +61,7 @@ static int lease(struct play *p, const char *key, uint64_t cost, const struct sh
 	uint64_t leased, retry_us;
 
 	if (reply == NULL || reply->type != REDIS_REPLY_ARRAY || reply->elements != 5)
-		bail("the script says: %s", reply == NULL ? engine->errstr : reply->str != NULL ? reply->str : "?");
+		bail("the script says: %s", reply == NULL ? backend->errstr : reply->str != NULL ? reply->str : "?");
 	leased = (uint64_t)reply->element[0]->integer;
 	retry_us = (uint64_t)reply->element[1]->integer;
 	freeReplyObject(reply);
@@ -108,7 +108,7 @@ static unsigned history(struct play *p, uint64_t capacity, uint64_t count, uint6
 	if (script_params(&p->params, capacity, count, period_ns, p->lease_ns / 1000) != 0)
 		bail("no such params");
 	mean_us = period_ns / 1000 / count + 1;
-	freeReplyObject(redisCommand(engine, "FLUSHALL"));
+	freeReplyObject(redisCommand(backend, "FLUSHALL"));
 	for (int i = 0; i < STEPS; i++) {
 		const char *key = host[rng_below(&p->rng, HOSTS)];
 		uint64_t cost = 1 + rng_below(&p->rng, rng_below(&p->rng, 4) ? 2 : capacity);
@@ -136,7 +136,7 @@ int main(void)
 		return tap_skip_all("no redis-server");
 	stage_begin("global.refund");
 	server_begin(&server, NULL);
-	engine = redisConnectUnix(server.socket);
+	backend = redisConnectUnix(server.socket);
 	l = stage_create(64, 0, 0);
 	p.rng.state = rng_seed();
 	for (uint64_t i = 0; i < scaled(10); i++)

@@ -1,5 +1,5 @@
 /*
- * script: the funnel in the engine, on a clock of the test's own.
+ * script: the funnel in the backend, on a clock of the test's own.
  *
  * I1 over all hosts: whatever was leased up to a lease before a stretch of time, or in
  * it, can be spent in it, and is not more than capacity + rate * time.
@@ -10,7 +10,7 @@
 
 
 static struct server server;
-static redisContext *engine;
+static redisContext *backend;
 
 struct reply {
 	int64_t leased, retry_us, left, full_us, older;
@@ -18,7 +18,7 @@ struct reply {
 
 static redisReply *ask(const struct script_params *t, uint64_t need, uint64_t want, uint64_t now_us)
 {
-	return redisCommand(engine, "EVAL %s 1 key %llu %llu/%llu %llu %llu %llu %llu %llu %llu %llu", lasting_script(),
+	return redisCommand(backend, "EVAL %s 1 key %llu %llu/%llu %llu %llu %llu %llu %llu %llu %llu", lasting_script(),
 	                    (unsigned long long)t->capacity, (unsigned long long)t->count,
 	                    (unsigned long long)t->period_ns, (unsigned long long)t->num, (unsigned long long)t->den,
 	                    (unsigned long long)t->lease_us, (unsigned long long)need, (unsigned long long)want,
@@ -31,7 +31,7 @@ static struct reply lease(const struct script_params *t, uint64_t need, uint64_t
 	struct reply reply;
 
 	if (raw == NULL || raw->type != REDIS_REPLY_ARRAY || raw->elements != 5)
-		bail("the script says: %s", raw == NULL ? engine->errstr : raw->str != NULL ? raw->str : "?");
+		bail("the script says: %s", raw == NULL ? backend->errstr : raw->str != NULL ? raw->str : "?");
 	reply = (struct reply){ raw->element[0]->integer, raw->element[1]->integer, raw->element[2]->integer,
 		                raw->element[3]->integer, raw->element[4]->integer };
 	freeReplyObject(raw);
@@ -40,7 +40,7 @@ static struct reply lease(const struct script_params *t, uint64_t need, uint64_t
 
 static void command(const char *text)
 {
-	freeReplyObject(redisCommand(engine, text));
+	freeReplyObject(redisCommand(backend, text));
 }
 
 static struct script_params params_of(uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t lease_us)
@@ -84,7 +84,7 @@ static void exact(void)
 	command("DEL key");
 	lease(&t, 0, 0, now_us);
 	{
-		redisReply *raw = redisCommand(engine, "EXISTS key");
+		redisReply *raw = redisCommand(backend, "EXISTS key");
 
 		is(raw->integer, 0, "a look leaves nothing behind");
 		freeReplyObject(raw);
@@ -248,12 +248,12 @@ static void refusals(void)
 	for (const char **part = (const char *[]){ "quota", "time", "part", "lent", "parts", "set", NULL }; *part != NULL; part++) {
 		command("DEL key");
 		lease(&t, 1, 1, DAY_US);
-		freeReplyObject(redisCommand(engine, "HSET key %s ?", *part));
+		freeReplyObject(redisCommand(backend, "HSET key %s ?", *part));
 		raw = ask(&t, 1, 1, DAY_US);
 		ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, SCRIPT_FOREIGN) != NULL,
 		   "a funnel that somebody wrote into is none: %s", *part);
 		freeReplyObject(raw);
-		freeReplyObject(redisCommand(engine, "HDEL key %s", *part));
+		freeReplyObject(redisCommand(backend, "HDEL key %s", *part));
 		raw = ask(&t, 1, 1, DAY_US);
 		ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, SCRIPT_FOREIGN) != NULL,
 		   "a funnel with a part missing is refused: %s", *part);
@@ -286,7 +286,7 @@ int main(void)
 		return tap_skip_all("no redis-server");
 	stage_begin("global.script");
 	server_begin(&server, NULL);
-	engine = redisConnectUnix(server.socket);
+	backend = redisConnectUnix(server.socket);
 	rng.state = rng_seed();
 	exact();
 	lent();

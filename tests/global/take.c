@@ -1,5 +1,5 @@
 /*
- * take: one host and one engine: what is answered.
+ * take: one host and one backend: what is answered.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -35,7 +35,7 @@ static void one_funnel(void)
 
 	is(shmlimit_global_take(g, rule, "key", 3, 1, &r), SHMLIMIT_ALLOWED, "a key never seen is allowed");
 	is(r.limit, 15, "the limit is the rule's");
-	is(r.remaining, 14, "what the engine has left is said");
+	is(r.remaining, 14, "what the backend has left is said");
 	for (int i = 0; i < 30; i++)
 		allowed += shmlimit_global_take(g, rule, "key", 3, 1, &r) == SHMLIMIT_ALLOWED;
 	is(allowed, 14, "a funnel is given out to the token");

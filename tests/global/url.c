@@ -1,5 +1,5 @@
 /*
- * url: what an engine's URL says, and what is said of one that is wrong.
+ * url: what a backend's URL says, and what is said of one that is wrong.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -47,43 +47,43 @@ static void long_parts(void)
 
 int main(void)
 {
-	good("redis://engine", "", "", "engine:6379/0");
-	good("redis://engine/", "", "", "engine:6379/0");
+	good("redis://backend", "", "", "backend:6379/0");
+	good("redis://backend/", "", "", "backend:6379/0");
 	good("redis://10.0.0.1:7000/3", "", "", "10.0.0.1:7000/3");
 	good("redis://[::1]:7000", "", "", "[::1]:7000/0");
-	good("redis://:secret@engine", "", "secret", "engine:6379/0");
-	good("redis://me:se%40cr%2Fet%3a@engine/15", "me", "se@cr/et:", "engine:6379/15");
-	good("redis://m%25e:se@cret@engine", "m%e", "se@cret", "engine:6379/0");
+	good("redis://:secret@backend", "", "secret", "backend:6379/0");
+	good("redis://me:se%40cr%2Fet%3a@backend/15", "me", "se@cr/et:", "backend:6379/15");
+	good("redis://m%25e:se@cret@backend", "m%e", "se@cret", "backend:6379/0");
 	good("unix:///run/redis.sock", "", "", "/run/redis.sock?db=0");
 	good("redis+unix:///run/a%3fb?db=7", "", "", "/run/a?b?db=7");
 	good("unix://me:secret@/run/redis.sock", "me", "secret", "/run/redis.sock?db=0");
 	good("unix:///run/at@redis", "", "", "/run/at@redis?db=0");
 
 	bad("", -EINVAL, "scheme:");
-	bad("engine:6379", -EINVAL, "scheme:");
-	bad("http://engine", -EINVAL, "scheme:");
-	bad("rediss://:secret@engine", -EPROTONOSUPPORT, "scheme:");
+	bad("backend:6379", -EINVAL, "scheme:");
+	bad("http://backend", -EINVAL, "scheme:");
+	bad("rediss://:secret@backend", -EPROTONOSUPPORT, "scheme:");
 	bad("redis://", -EINVAL, "host:");
 	bad("redis://:7000", -EINVAL, "host:");
 	bad("redis://[::1", -EINVAL, "host:");
 	bad("redis://[::1]x", -EINVAL, "host:");
-	bad("redis://engine:", -EINVAL, "port:");
-	bad("redis://engine:0", -EINVAL, "port:");
-	bad("redis://engine:65536", -EINVAL, "port:");
-	bad("redis://engine:07", -EINVAL, "port:");
+	bad("redis://backend:", -EINVAL, "port:");
+	bad("redis://backend:0", -EINVAL, "port:");
+	bad("redis://backend:65536", -EINVAL, "port:");
+	bad("redis://backend:07", -EINVAL, "port:");
 	bad("redis://me:secret", -EINVAL, "port:");
-	bad("redis://me:se/cret@engine", -EINVAL, "user:");
-	bad("redis://secret@engine", -EINVAL, "user:");
-	bad("redis://me:@engine", -EINVAL, "password:");
-	bad("redis://me:secret%4@engine", -EINVAL, "password:");
-	bad("redis://me:secret%@engine", -EINVAL, "password:");
-	bad("redis://me:secret%00@engine", -EINVAL, "password:");
+	bad("redis://me:se/cret@backend", -EINVAL, "user:");
+	bad("redis://secret@backend", -EINVAL, "user:");
+	bad("redis://me:@backend", -EINVAL, "password:");
+	bad("redis://me:secret%4@backend", -EINVAL, "password:");
+	bad("redis://me:secret%@backend", -EINVAL, "password:");
+	bad("redis://me:secret%00@backend", -EINVAL, "password:");
 	bad("redis://eng%0aine", -EINVAL, "host:");
-	bad("redis://engine/secret", -EINVAL, "database:");
-	bad("redis://engine/65536", -EINVAL, "database:");
-	bad("redis://engine/-1", -EINVAL, "database:");
-	bad("redis://engine?db=1", -EINVAL, "'?'");
-	bad("redis://engine#x", -EINVAL, "'#'");
+	bad("redis://backend/secret", -EINVAL, "database:");
+	bad("redis://backend/65536", -EINVAL, "database:");
+	bad("redis://backend/-1", -EINVAL, "database:");
+	bad("redis://backend?db=1", -EINVAL, "'?'");
+	bad("redis://backend#x", -EINVAL, "'#'");
 	bad("unix://", -EINVAL, "path:");
 	bad("unix://run/redis.sock", -EINVAL, "path:");
 	bad("unix:///run/redis.sock?db=", -EINVAL, "database:");

@@ -152,13 +152,13 @@ static void let_in(const struct layout_slot *slot)
 
 static void come_in(void)
 {
-	uint64_t fill_ns = play->scene->capacity * play->scene->period_ns / play->scene->count, full_ns, tag;
+	uint64_t refill_ns = play->scene->capacity * play->scene->period_ns / play->scene->count, full_ns, tag;
 	const struct layout_slot *slot;
 
 	if (asking < 0)
 		return;
 	ask((uint32_t)asking);
-	full_ns = shmlimit_now(play->l) + fill_ns;
+	full_ns = shmlimit_now(play->l) + refill_ns;
 	slot = slot_of((uint32_t)asking);
 	if (slot == NULL)
 		return;

@@ -4,7 +4,7 @@
  * or after its time; and one worker a key asks at a time, or none where the one that did
  * was killed, until its claim has ended by itself: I1 and I4 for leases.
  *
- * The engine is a few numbers in shared memory: what it gave is booked before it is
+ * The backend is a few numbers in shared memory: what it gave is booked before it is
  * deposited, what is spent when it is. So a worker who is killed in between
  * makes less of what was spent, never more. Now and then it does not answer: then
  * the one that asks waits to be killed.
@@ -50,7 +50,7 @@ static struct {
 	int ended_badly;
 } sum;
 
-/* It asks the engine: it gives, refuses, or does not answer. */
+/* It asks the backend: it gives, refuses, or does not answer. */
 static void answer(uint64_t key, uint64_t cost, const struct shmlimit_lease *lease, struct rng *rng,
                    uint64_t now_ns)
 {

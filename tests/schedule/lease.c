@@ -1,5 +1,5 @@
 /*
- * lease: several actors spend what an engine elsewhere gives, and ask it for more,
+ * lease: several actors spend what a backend elsewhere gives, and ask it for more,
  * one at a time (I1, I4).
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -12,7 +12,7 @@
 #define CLAIM_NS 1000
 #define GIFTS_MAX 16
 
-/* What the engine gave: as a call, of tokens that may be spent from its beginning until its end and LEASE_NS. */
+/* What the backend gave: as a call, of tokens that may be spent from its beginning until its end and LEASE_NS. */
 static struct gift {
 	uint64_t tokens, ended_ns;        /* ended_ns UINT64_MAX: killed in it */
 } gifts[GIFTS_MAX];
@@ -42,7 +42,7 @@ static int deposit(uint32_t key, uint64_t tokens, uint64_t cost)
 	return answer;
 }
 
-/* Spend; ask the engine if told so, which gives or says no. */
+/* Spend; ask the backend if told so, which gives or says no. */
 static void spend(uint32_t key, uint64_t cost, int yes)
 {
 	struct call *c = call_begin(key, (int64_t)cost);
@@ -111,7 +111,7 @@ static void judge_standing(void)
 	for (unsigned i = 0; i < stage.n; i++)
 		spent += was_taken(&stage.calls[i]) ? (uint64_t)stage.calls[i].tokens : 0;
 	if (killed == 0 && spent + left(KEY) != gave)
-		blame("spent %" PRIu64 ", have %" PRIu64 ", were given %" PRIu64 " that cannot have lapsed", spent,
+		blame("spent %" PRIu64 ", have %" PRIu64 ", were given %" PRIu64 " that cannot have expired", spent,
 		      left(KEY), gave);
 	law_sound();
 }

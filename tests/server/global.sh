@@ -1,18 +1,18 @@
 #!/bin/sh
 # global: nginx and Apache as two hosts, each with a segment of its own, that share
-# one limit through an engine; and what they answer while it is gone.
+# one limit through a backend; and what they answer while it is gone.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/server/server.inc"
-. "$SOURCE/tests/server/engine.inc"
+. "$SOURCE/tests/server/backend.inc"
 . "$SOURCE/tests/server/nginx.inc"
 . "$SOURCE/tests/server/apache.inc"
 
 need nginx apache2 curl jq perl pgrep setsid setpriv
 need_module "$nginx_module" nginx-dev
 need_module "$apache_module" apache2-dev
-need_engine
+need_backend
 
 # A token an hour: none comes back within the test. The rule login stays this host's.
 make_rules() {
@@ -24,26 +24,26 @@ make_rules() {
 # use nginx|apache: the one that the verbs of server.inc speak of.
 use() { eval "host=$1 url=\$$1_url master=\$$1_master SEGMENT=\$$1_segment"; }
 
-# begin nginx|apache SED...: start it with a segment of its own. No test depends on speed, so the engine has time.
+# begin nginx|apache SED...: start it with a segment of its own. No test depends on speed, so the backend has time.
 begin() {
 	SEGMENT=$prefix.$1
 	make_segment
 	start "$@"
 	eval "$1_url=$url $1_master=$master $1_segment=$SEGMENT"
 }
-with() { printf 's|fail=open|%s engine=%s deadline=5000ms|' "$1" "$engine_url"; }
+with() { printf 's|fail=open|%s backend=%s deadline=5000ms|' "$1" "$backend_url"; }
 
-lapsed() { shmlimit inspect "$prefix.$1" --json | jq .leases.lapsed; }
+expired() { shmlimit inspect "$prefix.$1" --json | jq .leases.expired; }
 
-# spent CURL...: what was served, to which more is added, and what lapsed, since it was forgotten last, is the capacity.
+# spent CURL...: what was served, to which more is added, and what expired, since it was forgotten last, is the capacity.
 spent() {
 	codes "$nginx_url/index.html" "$@" >>"$TMP/codes"
 	codes "$apache_url/index.html" "$@" >>"$TMP/codes"
-	[ $(($(count 200) + $(lapsed nginx) + $(lapsed apache) - lapsed_before)) -eq 1000 ]
+	[ $(($(count 200) + $(expired nginx) + $(expired apache) - expired_before)) -eq 1000 ]
 }
-forget() { lapsed_before=$(($(lapsed nginx) + $(lapsed apache))); }
+forget() { expired_before=$(($(expired nginx) + $(expired apache))); }
 
-# The lines of processes about the engine.
+# The lines of processes about the backend.
 lines() {
 	sed -n -e 's/.*\] \([0-9]*\)#.*: \(backend .*\)/\1 \2/p' \
 		-e 's/.*\[pid \([0-9]*\).*\] \(backend .*\)/\1 \2/p' "$TMP/$host.err"
@@ -72,7 +72,7 @@ settled() {
 prefix=$SEGMENT
 trap 'end_servers; SEGMENT=$prefix; tap_clean' EXIT
 connections=4
-start_engine
+start_backend
 begin nginx -e "$(with fail=open)"
 begin apache event -e "$(with fail=closed)"
 
@@ -101,7 +101,7 @@ cat "$TMP/nginx.codes" "$TMP/apache.codes" >>"$TMP/codes"
 [ "$(count 200)" -le 1000 ] && [ "$(count 200)" -gt 0 ]
 ok $? "both at once serve no more than the capacity"
 within spent -H "$client"
-ok $? "what both served and what has lapsed is the capacity, exactly"
+ok $? "what both served and what has expired is the capacity, exactly"
 is "$(grep -v '^200$\|^429$' "$TMP/codes")" "" "the others get 429"
 
 # A worker is killed.
@@ -152,12 +152,12 @@ within settled
 ok $? "all workers find the segment that was made last"
 use nginx
 
-# The engine is gone.
+# The backend is gone.
 is "$(lines)$(use apache && lines)" "" "while the backend answers nothing is reported about it"
-kill_engine
+kill_backend
 is "$(tally "$nginx_url/index.html?[1-40]" -H "$(from 10.0.2.1)")" "40 times 200" \
-	"without the engine, fail=open lets pass"
-is "$(tally "$apache_url/index.html?[1-40]" -H "$(from 10.0.2.1)")" "40 times 429" "without the engine, fail=closed denies"
+	"without the backend, fail=open lets pass"
+is "$(tally "$apache_url/index.html?[1-40]" -H "$(from 10.0.2.1)")" "40 times 429" "without the backend, fail=closed denies"
 for host in nginx apache; do
 	lines | grep -q 'no connection .*: must be running and reachable from here'
 	ok $? "$host says that it is gone"
@@ -166,7 +166,7 @@ done
 is "$(tally "$apache_url/login?[1-2]" -H "$(from 10.0.2.1)")" "2 times 429" "a request is denied for want of a lease"
 is "$(codes "$apache_url/trial" -H "$(from 10.0.2.1)")" 200 "is not where only this host's limits count"
 
-start_engine
+start_backend
 within decides nginx
 ok $? "when the backend is back one host decides again"
 within decides apache
@@ -183,7 +183,7 @@ done
 
 # A share.
 use nginx
-kill_engine
+kill_backend
 start nginx -e "$(with fail=closed) ; s|deadline=|share=20 deadline=|"
 client=$(from 10.0.3.1)
 crowd "$url/index.html?[1-100]" -H "$client" >"$TMP/codes"
@@ -195,11 +195,11 @@ wrong() {
 	run check_nginx
 	like "$rc $(printf '%s' "$err" | tr '\n' ' ')" "^1 .*$2" "$1 is refused"
 }
-wrong engine=http://host '"engine=http://host" must be engine=redis://..., engine=unix://... or engine=-'
-wrong engine=- '"engine=-" needs SHMLIMIT_ENGINE in the environment'
+wrong backend=http://host '"backend=http://host" must be backend=redis://..., backend=unix://... or backend=-'
+wrong backend=- '"backend=-" needs SHMLIMIT_BACKEND in the environment'
 wrong deadline=5 '"deadline=5" must be deadline=Nms, 1ms to 10000ms'
 wrong share=1001 '"share=1001" must be share=N, thousandths, 1 to 1000'
-configure_nginx -e "s|fail=open|engine=-|"
-SHMLIMIT_ENGINE=$engine_url run check_nginx
-is "$rc" 0 "engine=- is what the environment says"
+configure_nginx -e "s|fail=open|backend=-|"
+SHMLIMIT_BACKEND=$backend_url run check_nginx
+is "$rc" 0 "backend=- is what the environment says"
 done_testing

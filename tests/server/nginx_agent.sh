@@ -5,12 +5,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/server/server.inc"
-. "$SOURCE/tests/server/engine.inc"
+. "$SOURCE/tests/server/backend.inc"
 . "$SOURCE/tests/server/nginx.inc"
 
 need nginx curl jq perl pgrep setsid setpriv
 need_module "$nginx_module" nginx-dev
-need_engine
+need_backend
 
 # A token an hour: none comes back within the test. No test depends on speed: the deadline is far.
 make_rules() {
@@ -36,7 +36,7 @@ configure_nginx() {
 		    uwsgi_temp_path $TMP/nginx.uwsgi;
 		    scgi_temp_path $TMP/nginx.scgi;
 		    log_format limited '\$pid \$http_user_agent \$status \$shmlimit_status \$shmlimit_remaining';
-		    shmlimit_segment $SEGMENT fail=open engine=$engine_url deadline=10000ms;
+		    shmlimit_segment $SEGMENT fail=open backend=$backend_url deadline=10000ms;
 		    server {
 		        listen 127.0.0.1:$port;
 		        access_log $TMP/nginx.log limited;
@@ -68,18 +68,18 @@ later() {
 	curl -s -o "$TMP/body.$1" -w '%{http_code}' --max-time 60 "$2" >"$TMP/$1" &
 	client=$!
 }
-pause_engine() { kill -STOP "$engine"; }
-resume_engine() { kill -CONT "$engine"; }
+pause_backend() { kill -STOP "$backend"; }
+resume_backend() { kill -CONT "$backend"; }
 free() { [ "$(remaining places all)" = "$1" ]; }
 
-start_engine
+start_backend
 if [ "$(id -u)" -eq 0 ]; then
 	shmlimit create "$SEGMENT" --slots 1024 --window-max 3 --mode 660 --group www-data
 else
 	shmlimit create "$SEGMENT" --slots 1024 --window-max 3
 fi
 make_rules
-setpriv --pdeathsig TERM "$(command -v shmlimit)" agent "$SEGMENT" "$engine_url" --deadline 10s --lease 10s 2>"$TMP/agent.err" &
+setpriv --pdeathsig TERM "$(command -v shmlimit)" agent "$SEGMENT" "$backend_url" --deadline 10s --lease 10s 2>"$TMP/agent.err" &
 agent=$!
 servers="$servers $agent"
 within serving
@@ -94,7 +94,7 @@ is "$(codes "$url/shared/index.html?key=user:42&[1-5]" | tr '\n' ' ')" "200 200 
 within free 3
 ok $? "requests that were suspended leave their places"
 
-pause_engine
+pause_backend
 later first "$url/shared/index.html?key=user:43"
 within waiting 1
 ok $? "while the server stands still, a request for a new key waits"
@@ -112,28 +112,28 @@ ok $? "a client that goes away ends its request"
 within free 2
 ok $? "the place of a client that went away is free"
 here=$(remaining here all)
-resume_engine
+resume_backend
 within test -s "$TMP/first"
 is "$(cat "$TMP/first")" 200 "when the server goes on, the request that waited is served"
 is "$(remaining here all)" "$here" "each request took one token of the other limit"
 is "$(codes "$url/shared/index.html?key=user:44&[1-6]" | tr '\n' ' ')" "200 200 200 200 200 429 " \
 	"a client that went away took no tokens"
 
-pause_engine
+pause_backend
 later first "$url/dry/index.html?key=user:45"
 within waiting 1
 is "$(codes "$url/index.html")" 200 "a limit in a dry run does not stop the worker"
-resume_engine
+resume_backend
 within test -s "$TMP/first"
 is "$(cat "$TMP/first")" 200 "a request that waited for a dry run is served"
 
 # As with a worker that is killed, the agent's answer comes for nobody.
-pause_engine
+pause_backend
 later first "$url/shared/index.html?key=user:46"
 within waiting 1
 stop
 is "$rc$left" 0 "a worker with a suspended request ends when it is told to"
-resume_engine
+resume_backend
 within waiting 0
 ok $? "nothing waits for a worker that has ended"
 wait "$client" 2>/dev/null

@@ -9,9 +9,9 @@ const { Worker, isMainThread, parentPort } = require('node:worker_threads')
 const { Gate } = require(process.env.SHMLIMIT)
 const { limit } = require(`${process.env.SHMLIMIT}/middleware.js`)
 
-const { ENGINE, SEGMENT } = process.env
+const { BACKEND, SEGMENT } = process.env
 // No test depends on speed, so the server has time.
-const spec = (host, more = 'deadline=10000ms') => `segment=${SEGMENT}.${host} engine=${ENGINE} ${more} rule=page`
+const spec = (host, more = 'deadline=10000ms') => `segment=${SEGMENT}.${host} backend=${BACKEND} ${more} rule=page`
 
 // In a worker thread: ask while the server does not answer.
 if (!isMainThread) {
@@ -21,7 +21,7 @@ if (!isMainThread) {
 }
 
 const { ok, is, until, done } = require('./node_tap.cjs')
-const engine = (signal) => process.kill(Number(process.env.ENGINE_PID), signal)
+const backend = (signal) => process.kill(Number(process.env.BACKEND_PID), signal)
 
 async function share () {
   const gates = ['one', 'two'].map((host) => new Gate(spec(host)))
@@ -32,7 +32,7 @@ async function share () {
     while ((await gate.askAsync('k')).allowed) admitted++
     return admitted
   }))
-  const lost = ['one', 'two'].map((host) => JSON.parse(execFileSync('shmlimit', ['inspect', `${SEGMENT}.${host}`, '--json'])).leases.lapsed)
+  const lost = ['one', 'two'].map((host) => JSON.parse(execFileSync('shmlimit', ['inspect', `${SEGMENT}.${host}`, '--json'])).leases.expired)
   const [admitted, expired] = [counts, lost].map(([one, two]) => one + two)
   ok(admitted > 0 && admitted + expired <= 300, 'two hosts together admit no more than the limit')
   const answer = await gates[0].askAsync('k')
@@ -43,20 +43,20 @@ async function share () {
 async function goOn (gate) {
   let turns = 0
   let answered = false
-  engine('SIGSTOP')
+  backend('SIGSTOP')
   const answer = gate.askAsync('patient').finally(() => { answered = true })
   const tick = () => { turns++; if (!answered) setImmediate(tick) }
   tick()
   await until(() => turns > 10)
   is(answered, false, 'the event loop goes on while the server is asked')
-  engine('SIGCONT')
+  backend('SIGCONT')
   is(['passed', 'rejected'].includes((await answer).outcome), true, 'the answer comes when the server goes on')
 
-  engine('SIGSTOP')
+  backend('SIGSTOP')
   const worker = new Worker(__filename)
   await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject))
   const ended = worker.terminate()
-  engine('SIGCONT')
+  backend('SIGCONT')
   is(typeof await ended, 'number', 'a worker thread that is terminated while it asks ends')
 }
 
@@ -75,7 +75,7 @@ async function serve () {
 async function fail () {
   const reports = []
   const gate = new Gate(spec('one', 'fail=open deadline=100ms'), { report: (bad, text) => reports.push([bad, text]) })
-  engine('SIGKILL')
+  backend('SIGKILL')
   is((await gate.askAsync('later')).allowed, true, 'fail=open lets a request pass while the server is gone')
   await until(() => reports.length > 0)
   is(reports[0][0], true, 'a problem that another thread had is reported')

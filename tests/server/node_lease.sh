@@ -5,12 +5,12 @@
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/server/node.inc"
 . "$SOURCE/tests/server/server.inc"
-. "$SOURCE/tests/server/engine.inc"
+. "$SOURCE/tests/server/backend.inc"
 need setpriv
-need_engine
-start_engine
+need_backend
+start_backend
 for host in one two; do
 	shmlimit create "$SEGMENT.$host" --slots 64
 	shmlimit rule set "$SEGMENT.$host" page --algorithm lease --capacity 300 --rate 1/h
 done
-ENGINE=$engine_url ENGINE_PID=$engine laws node_lease.cjs
+BACKEND=$backend_url BACKEND_PID=$backend laws node_lease.cjs

@@ -10,7 +10,7 @@ const { Limiter, Gate } = require(process.env.SHMLIMIT)
 const { limit } = require(`${process.env.SHMLIMIT}/middleware.js`)
 
 const segment = process.env.SEGMENT
-const engine = 'engine=unix:///nonexistent/redis'
+const backend = 'backend=unix:///nonexistent/redis'
 const spec = `segment=${segment} create=yes rule=hold rate="2 at once for 1h" rule=few rate="5/day"`
 
 // A server whose responses are begun, and ended when `responses` are.
@@ -64,7 +64,7 @@ function gates () {
 }
 
 async function waits () {
-  const gate = new Gate(`${engine} ${spec}`)
+  const gate = new Gate(`${backend} ${spec}`)
   const answers = await Promise.all([1, 2, 3].map(() => gate.enterAsync(Buffer.from('async'))))
   const held = answers.filter(({ allowed }) => allowed)
   is([held.length, held.map(({ places }) => places.held), answers.find(({ allowed }) => !allowed).places], [2, [true, true], null],
@@ -132,7 +132,7 @@ async function main () {
   gates()
   await waits()
   await requests('sync', spec)
-  await requests('async', `${engine} ${spec}`)
+  await requests('async', `${backend} ${spec}`)
   await late()
   await kill()
   Limiter.destroy(segment)

@@ -1,5 +1,5 @@
 <?php
-// The laws of Shmlimit\GlobalLimiter, and of a Gate that has an engine.
+// The laws of Shmlimit\GlobalLimiter, and of a Gate that has a backend.
 //
 // SPDX-License-Identifier: BSD-2-Clause
 
@@ -8,19 +8,19 @@ declare(strict_types=1);
 require __DIR__ . '/tap.php';
 require getenv('BUILD') . '/php/Shmlimit/preload.php';
 
-use Shmlimit\{Engine, Error, Gate, GlobalLimiter, Limit, Limiter, OnFailure, Result};
+use Shmlimit\{Backend, Error, Gate, GlobalLimiter, Limit, Limiter, OnFailure, Result};
 
 $segment = getenv('SEGMENT') . '.here';
-$url = getenv('ENGINE');
+$url = getenv('BACKEND');
 $nobody = 'unix://' . getenv('TMP') . '/nobody';
 $log = getenv('TMP') . '/errors';
 ini_set('error_log', $log);
 
 /** No test depends on speed; leases last as long, so that what is given back is still there. */
-function patient(string $url, mixed ...$options): Engine
+function patient(string $url, mixed ...$options): Backend
 {
     $times = ['deadlineNs' => 5 * 10 ** 9, 'leaseNs' => 10 ** 10, 'openNs' => 3600 * 10 ** 9];
-    return new Engine($url, ...[...$times, ...$options]);
+    return new Backend($url, ...[...$times, ...$options]);
 }
 
 /** The errno of what is thrown, and what it says. */
@@ -46,7 +46,7 @@ function allowed(callable $take, int $times): int
 }
 
 $limiter = new Limiter($segment);
-is(str_contains(file_get_contents('/proc/self/maps'), 'libshmlimit-global'), false, 'who has no engine');
+is(str_contains(file_get_contents('/proc/self/maps'), 'libshmlimit-global'), false, 'who has no backend');
 $global = new GlobalLimiter($limiter, patient($url));
 is(str_contains(file_get_contents('/proc/self/maps'), 'libshmlimit-global'), true, 'does not load the library for it');
 
@@ -55,7 +55,7 @@ $both = 0;
 for ($i = 0; $i < 20; $i++) {
     $both += (int) $global->take('first', 'both')->allowed + (int) $other->take('first', 'both')->allowed;
 }
-is($both, 5, 'hosts with one engine have one limit');
+is($both, 5, 'hosts with one backend have one limit');
 is($global->take('local', 'own')->remaining, 2, 'a rule that is no lease is this host\'s');
 is($limiter->peek('local', 'own')->remaining, 2, 'a rule that is no lease uses the funnel of this host');
 
@@ -80,7 +80,7 @@ is(thrown(fn () => $global->take('absent', 'k'))[0], 3, 'a missing rule is an er
 is(thrown(fn () => $global->take('first', ''))[0], 90, 'a key must have a byte');
 is(thrown(fn () => $global->take('first', 'k', -1))[0], 22, 'a cost below 0 is refused');
 is(thrown(fn () => $global->peek('local', 'k'))[0], 95, 'a peek on the backend at a rule that is no lease is refused');
-is(str_contains(print_r(new Engine('redis://:secret@host'), true), 'secret'), false, 'no dump of an Engine has the password');
+is(str_contains(print_r(new Backend('redis://:secret@host'), true), 'secret'), false, 'no dump of a backend has the password');
 
 $told = [];
 $gone = new GlobalLimiter($limiter, patient($nobody), function (string $line) use (&$told) {
@@ -94,7 +94,7 @@ is($throws->take('first', 'thrown')->allowed, false, 'an exception in the report
 foreach ([[OnFailure::Deny, 0], [OnFailure::Allow, 10], [OnFailure::Local, 2]] as [$onFailure, $count]) {
     $without = new GlobalLimiter($limiter, patient($nobody, onFailure: $onFailure, localMilli: 400));
     $passed = allowed(fn () => $without->take('first', 'without'), 10);
-    is($passed, $count, "without an engine $onFailure->name is obeyed");
+    is($passed, $count, "without a backend $onFailure->name is obeyed");
 }
 
 // Children.
@@ -115,7 +115,7 @@ is($taken, 5, 'children of one that has asked go on: together they get the capac
 is($global->ping()['role'], 'master', 'a parent of children that asked can go on asking');
 
 // Gates.
-$gate = new Gate($segment, engine: $url, spec: 'deadline=5000ms');
+$gate = new Gate($segment, backend: $url, spec: 'deadline=5000ms');
 $answer = $gate->ask(...limits('gate', 'local', 'second'));
 is($answer->status, 'passed', 'a gate has limits of this host and of many');
 is($answer->fields['RateLimit-Policy'], '"local";q=3;w=259200, "second";q=2;w=172800', 'a limit of this host and one of many both have header fields');
@@ -127,12 +127,12 @@ is($limiter->peek('local', 'gate')->remaining, 1, 'a rejected request takes noth
 $ask = fn (mixed ...$options) => (new Gate($segment, ...$options))->ask(new Limit('second', 'asked'))->status;
 file_put_contents($log, '');
 is($ask(), 'failed', 'a lease in a gate without a backend fails');
-ok(str_contains(file_get_contents($log), "needs the backend's URL (engine=): requests that need it"), 'a lease without a backend is logged');
-is(thrown(fn () => $ask(engine: 'http://host'))[0], 22, 'an engine of another scheme is refused');
-is($ask(engine: "$nobody.gate"), 'rejected', 'a gate rejects requests while its backend is gone');
+ok(str_contains(file_get_contents($log), "needs the backend's URL (backend=): requests that need it"), 'a lease without a backend is logged');
+is(thrown(fn () => $ask(backend: 'http://host'))[0], 22, 'a backend of another scheme is refused');
+is($ask(backend: "$nobody.gate"), 'rejected', 'a gate rejects requests while its backend is gone');
 ok(str_contains(file_get_contents($log), "backend " . substr($nobody, 7)), 'a backend that is gone is logged');
-is($ask(engine: $nobody, failOpen: true), 'passed', 'a gate that fails open lets requests pass while its backend is gone');
-is($ask(engine: $nobody, dryRun: true), 'passed', 'a dry run lets requests pass while its backend is gone');
-is($ask(engine: $nobody, spec: 'share=500'), 'passed', 'a gate with a share decides by itself');
-ok(!str_contains(print_r(new Gate($segment, engine: 'redis://:secret@host'), true), 'secret'), 'no dump of a gate has the password');
+is($ask(backend: $nobody, failOpen: true), 'passed', 'a gate that fails open lets requests pass while its backend is gone');
+is($ask(backend: $nobody, dryRun: true), 'passed', 'a dry run lets requests pass while its backend is gone');
+is($ask(backend: $nobody, spec: 'share=500'), 'passed', 'a gate with a share decides by itself');
+ok(!str_contains(print_r(new Gate($segment, backend: 'redis://:secret@host'), true), 'secret'), 'no dump of a gate has the password');
 done_testing();

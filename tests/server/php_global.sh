@@ -1,14 +1,14 @@
 #!/bin/sh
-# php_global: the laws of the class GlobalLimiter, and of a gate that has an engine.
+# php_global: the laws of the class GlobalLimiter, and of a gate that has a backend.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/server/php.inc"
 . "$SOURCE/tests/server/server.inc"
-. "$SOURCE/tests/server/engine.inc"
+. "$SOURCE/tests/server/backend.inc"
 
-need_engine
-start_engine
+need_backend
+start_backend
 for host in here there; do
 	shmlimit create "$SEGMENT.$host" --slots 64
 	for terms in 'first --algorithm lease --capacity 5' 'second --algorithm lease --capacity 2' \
@@ -18,4 +18,4 @@ for host in here there; do
 		shmlimit rule set "$SEGMENT.$host" $terms --rate 1/d
 	done
 done
-TMP=$TMP ENGINE=$engine_url php "$SOURCE/tests/server/php_global.php"
+TMP=$TMP BACKEND=$backend_url php "$SOURCE/tests/server/php_global.php"

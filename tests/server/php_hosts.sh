@@ -1,17 +1,17 @@
 #!/bin/sh
 # php_hosts: PHP-FPM twice, as two hosts of four children, each with a segment of its own, that share one limit through
-# an engine; and what they answer while it is gone. Configuration and script are README.md's.
+# a backend; and what they answer while it is gone. Configuration and script are README.md's.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/server/php.inc"
 . "$SOURCE/tests/server/server.inc"
-. "$SOURCE/tests/server/engine.inc"
+. "$SOURCE/tests/server/backend.inc"
 
 fpm=$(command -v php-fpm || command -v php-fpm8.2) || skip_all "no php-fpm"
 need jq cgi-fcgi setpriv
 php -m | grep -qx apcu || skip_all "no php-apcu"
-need_engine
+need_backend
 
 use() { eval "host=$1 master=\$$1_master SEGMENT=$prefix.$1"; }
 pids() { sed -n 's/.*child \([0-9]*\) started.*/\1/p' "$TMP/$host.log"; }
@@ -30,7 +30,7 @@ begin() {
 	shmlimit rule set "$SEGMENT" client --algorithm lease --capacity 100 --rate 1/h
 	mkdir "$TMP/$host"
 	readme ini opcache.preload >"$TMP/$host/php.ini"
-	readme php "Gate('web'" | sed "s/, rate: '[^']*'//; s/create=yes'/deadline=5000ms', engine: '-'$2/" >"$TMP/$host/limit.php"
+	readme php "Gate('web'" | sed "s/, rate: '[^']*'//; s/create=yes'/deadline=5000ms', backend: '-'$2/" >"$TMP/$host/limit.php"
 	cat >"$TMP/$host/fpm.conf" <<-END
 		[global]
 		daemonize = no
@@ -44,7 +44,7 @@ begin() {
 		catch_workers_output = yes
 		php_admin_value[error_log] = $TMP/$host.err
 		$(readme ini auto_prepend_file | sed "s,$TMP,$TMP/$host,")
-		env[SHMLIMIT_ENGINE] = "$engine_url"
+		env[SHMLIMIT_BACKEND] = "$backend_url"
 	END
 	: >"$TMP/$host.log"
 	: >"$TMP/$host.err"
@@ -70,10 +70,10 @@ asks() {
 }
 tally() { asks "$@" | sort | uniq -c | awk '{ printf "%s%d times %s", (NR > 1 ? ", " : ""), $1, $2 }'; }
 
-lapsed() { shmlimit inspect "$prefix.$1" --json | jq .leases.lapsed; }
+expired() { shmlimit inspect "$prefix.$1" --json | jq .leases.expired; }
 forget() {
 	: >"$TMP/codes"
-	lapsed_before=$(($(lapsed one) + $(lapsed two)))
+	expired_before=$(($(expired one) + $(expired two)))
 }
 # crowds N ADDRESS: four that ask so often, two of each host; the codes of all are added to $TMP/codes.
 crowds() {
@@ -86,11 +86,11 @@ crowds() {
 	wait $loads
 	cat "$TMP"/codes.* >>"$TMP/codes"
 }
-# spent ADDRESS: what was served, to which more is added, and what lapsed, since it was forgotten last, is the capacity.
+# spent ADDRESS: what was served, to which more is added, and what expired, since it was forgotten last, is the capacity.
 spent() {
 	asks 1 one "$1" >>"$TMP/codes"
 	asks 1 two "$1" >>"$TMP/codes"
-	[ $(($(count 200) + $(lapsed one) + $(lapsed two) - lapsed_before)) -eq 100 ]
+	[ $(($(count 200) + $(expired one) + $(expired two) - expired_before)) -eq 100 ]
 }
 lines() { sed -n "s/.*\] \(backend .*\)/\1/p" "$TMP/$host.err"; }
 begun() { [ "$(allowed)" -gt $((before + 5)) ]; }
@@ -101,8 +101,8 @@ decides() {
 
 prefix=$SEGMENT
 trap 'end_servers; SEGMENT=$prefix; tap_clean' EXIT
-start_engine
-# No test depends on speed, so the engine has time.
+start_backend
+# No test depends on speed, so the backend has time.
 begin one ', failOpen: true'
 begin two ''
 
@@ -120,7 +120,7 @@ crowds 40 10.0.0.3
 ok $? "both at once serve no more than the capacity"
 is "$(grep -v '^200$\|^429$' "$TMP/codes" | sort | uniq -c)" "" "both at once refuse what is beyond the capacity"
 within spent 10.0.0.3
-ok $? "what both served and what has lapsed is the capacity, exactly"
+ok $? "what both served and what has expired is the capacity, exactly"
 
 # A rate that is felt.
 for host in one two; do
@@ -162,8 +162,8 @@ lost=$(count 000)
 [ "$(grep -c '^200$\|^429$' "$TMP/codes")" -eq $((240 - lost)) ] && [ "$lost" -le 1 ]
 ok $? "only the request of the killed child fails"
 
-# The engine is gone.
-kill_engine
+# The backend is gone.
+kill_backend
 is "$(tally 20 one 10.0.0.7)" "20 times 200" "without the backend a gate that fails open lets requests pass"
 is "$(tally 20 two 10.0.0.7)" "20 times 429" "without the backend a gate that fails closed denies"
 for host in one two; do
@@ -173,7 +173,7 @@ for host in one two; do
 	is "$(lines | sort | uniq -d)" "" "no child of $host reports twice that the backend is gone"
 done
 
-start_engine
+start_backend
 for host in one two; do
 	use $host
 	within decides 10.0.0.8

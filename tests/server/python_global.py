@@ -1,4 +1,4 @@
-"""The laws of shmlimit.GlobalLimiter, and of a Gate that has an engine.
+"""The laws of shmlimit.GlobalLimiter, and of a Gate that has a backend.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -17,12 +17,12 @@ import time
 import unittest
 
 import shmlimit
-from shmlimit import Algorithm, Engine, Error, Gate, GlobalLimiter, Limit, Limiter, Mode, OnFailure, Request, Rule, asgi
+from shmlimit import Algorithm, Backend, Error, Gate, GlobalLimiter, Limit, Limiter, Mode, OnFailure, Request, Rule, asgi
 
 SEGMENT = os.environ["SEGMENT"]
 TMP = os.environ["TMP"]
-URL = os.environ["ENGINE"]
-ENGINE_PID = int(os.environ["ENGINE_PID"])
+URL = os.environ["BACKEND"]
+BACKEND_PID = int(os.environ["BACKEND_PID"])
 NOBODY = f"unix://{TMP}/nobody"
 S = 10**9
 
@@ -34,7 +34,7 @@ def lease(capacity, mode=Mode.ENFORCE):
 
 def patient(url=URL, **options):
     """No test depends on speed; leases last as long, so that what is given back is still there."""
-    return Engine(url, **{"deadline_ns": 5 * S, "lease_ns": 10 * S, "open_ns": 3600 * S, **options})
+    return Backend(url, **{"deadline_ns": 5 * S, "lease_ns": 10 * S, "open_ns": 3600 * S, **options})
 
 
 def user(request):
@@ -76,7 +76,7 @@ class GlobalLaws(unittest.TestCase):
         return [Request(rule, self.key) for rule in rules]
 
     def test_hosts(self):
-        """hosts with one engine have one limit"""
+        """hosts with one backend have one limit"""
         hosts = [self.open(), self.open(self.host(".other"))]
         allowed = [bool(host.take("first", self.key)) for _ in range(20) for host in hosts]
         self.assertEqual(sum(allowed), 5)
@@ -93,8 +93,8 @@ class GlobalLaws(unittest.TestCase):
         self.assertEqual([answer.errno for answer in answers[3:]], [errno.ESRCH, errno.EMSGSIZE])
         self.raises(errno.EINVAL, self.open().take_many, self.requests(*["first"] * 65))
 
-    def test_engine(self):
-        """an engine says what it is, and what it has; it is filled up again"""
+    def test_backend(self):
+        """a backend says what it is, and what it has; it is filled up again"""
         limits = self.open()
         self.assertEqual((limits.ping().mode, limits.ping().role), ("standalone", "master"))
         limits.take("first", self.key, 5)
@@ -115,10 +115,10 @@ class GlobalLaws(unittest.TestCase):
         self.raises(errno.EOPNOTSUPP, limits.peek, "local", "k")
         self.raises(errno.ESRCH, limits.take, "none", "k")
         self.raises(errno.EMSGSIZE, limits.take, "first", "")
-        self.assertNotIn("secret", repr(Engine("redis://:secret@host")))
+        self.assertNotIn("secret", repr(Backend("redis://:secret@host")))
 
     def test_without(self):
-        """without its engine a limit denies, allows, or is this host's share"""
+        """without its backend a limit denies, allows, or is this host's share"""
         answers = {}
         for on_failure in OnFailure:
             limits = self.open(url=NOBODY, on_failure=on_failure, local_milli=400)
@@ -202,7 +202,7 @@ class GlobalLaws(unittest.TestCase):
         self.assertEqual(limits.ping().role, "master")
 
     def test_others_run(self):
-        """other Python threads run while one waits for an engine"""
+        """other Python threads run while one waits for a backend"""
         with socket.socket(socket.AF_UNIX) as server:
             server.bind(f"{TMP}/python")
             server.listen()
@@ -244,21 +244,21 @@ class GateLaws(unittest.TestCase):
 
     def test_gate(self):
         """a gate has limits of both kinds, with their fields"""
-        gate = self.gate("here", "there", engine=URL)
+        gate = self.gate("here", "there", backend=URL)
         self.assertEqual(self.ask(gate, 3), ["passed", "passed", "rejected"])
         self.assertEqual(gate.ask(self.request).fields[0], ("RateLimit-Policy", '"there";q=2;w=172800'))
         self.assertEqual(self.ask(self.gate("here"), 2), ["passed", "rejected"])
 
     def test_gone(self):
-        """without its engine a limit denies, or lets pass where the gate fails open, or has a share; and it is logged"""
-        self.assertEqual(self.ask(self.gate("there", engine=NOBODY), 1), ["rejected"])
-        self.assertEqual(self.ask(self.gate("there", engine=NOBODY, fail_open=True), 3), ["passed"] * 3)
-        self.assertEqual(self.ask(self.gate("there", engine=NOBODY, share=500), 2), ["passed", "rejected"])
+        """without its backend a limit denies, or lets pass where the gate fails open, or has a share; and it is logged"""
+        self.assertEqual(self.ask(self.gate("there", backend=NOBODY), 1), ["rejected"])
+        self.assertEqual(self.ask(self.gate("there", backend=NOBODY, fail_open=True), 3), ["passed"] * 3)
+        self.assertEqual(self.ask(self.gate("there", backend=NOBODY, share=500), 2), ["passed", "rejected"])
         self.assertIn(f"ERROR:shmlimit:backend {TMP}/nobody", "\n".join(self.logged))
         self.assertEqual(self.ask(self.gate("there"), 1), ["failed"])
 
     def test_asgi(self):
-        """ASGI: while a request waits for an engine that hangs, the event loop goes on"""
+        """ASGI: while a request waits for a backend that hangs, the event loop goes on"""
         decided = []
 
         async def request(gate):
@@ -290,7 +290,7 @@ class GateLaws(unittest.TestCase):
             server.bind(f"{TMP}/hangs")
             server.listen()
             server.setblocking(False)
-            asyncio.run(requests(self.gate("there", engine=f"unix://{TMP}/hangs"), self.gate("here")))
+            asyncio.run(requests(self.gate("there", backend=f"unix://{TMP}/hangs"), self.gate("here")))
         self.assertEqual(decided, ["passed", "rejected"])
 
 
@@ -310,7 +310,7 @@ class AgentLaws(unittest.TestCase):
         while not self.status()["serving"] or self.status()["connections"] != 1:
             time.sleep(0.01)
         limits = [Limit(rule, user) for rule in ("here", "there", "places")]
-        self.gate = Gate(SEGMENT, limits, deadline_ms=10000, engine=URL)
+        self.gate = Gate(SEGMENT, limits, deadline_ms=10000, backend=URL)
         self.local = Gate(SEGMENT, limits[:1])
 
     def end(self):
@@ -337,8 +337,8 @@ class AgentLaws(unittest.TestCase):
             await asyncio.sleep(0.001)
 
     def still(self):
-        os.kill(ENGINE_PID, signal.SIGSTOP)
-        self.addCleanup(os.kill, ENGINE_PID, signal.SIGCONT)
+        os.kill(BACKEND_PID, signal.SIGSTOP)
+        self.addCleanup(os.kill, BACKEND_PID, signal.SIGCONT)
 
     def test_awaits(self):
         """asyncio: requests await the agent without a thread, and others are decided meanwhile"""
@@ -350,7 +350,7 @@ class AgentLaws(unittest.TestCase):
             self.assertEqual(threading.active_count(), 1)
             self.assertEqual(self.local.ask({"user": "a"}).status, "passed")
             self.assertEqual([task.done() for task in tasks], [False] * 4)
-            os.kill(ENGINE_PID, signal.SIGCONT)
+            os.kill(BACKEND_PID, signal.SIGCONT)
             return await asyncio.gather(*tasks)
 
         self.assertEqual(sorted(asyncio.run(main())), ["passed", "passed", "passed", "rejected"])
@@ -368,7 +368,7 @@ class AgentLaws(unittest.TestCase):
             await asyncio.wait([task])
             self.assertTrue(task.cancelled())
             self.assertEqual(self.left("c"), [9, 8])
-            os.kill(ENGINE_PID, signal.SIGCONT)
+            os.kill(BACKEND_PID, signal.SIGCONT)
             return [await self.request("c") for _ in range(3)]
 
         self.assertEqual(asyncio.run(main()), ["passed", "passed", "rejected"])
@@ -381,7 +381,7 @@ class AgentLaws(unittest.TestCase):
             task = asyncio.create_task(self.request("d"))
             await self.waiting(1)
             self.end()
-            os.kill(ENGINE_PID, signal.SIGCONT)
+            os.kill(BACKEND_PID, signal.SIGCONT)
             return await task
 
         self.assertEqual(asyncio.run(main()), "passed")

@@ -1,13 +1,13 @@
 #!/bin/sh
-# python_global: the laws of the class GlobalLimiter, and of a gate that has an engine.
+# python_global: the laws of the class GlobalLimiter, and of a gate that has a backend.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/server/python.inc"
 . "$SOURCE/tests/server/server.inc"
-. "$SOURCE/tests/server/engine.inc"
+. "$SOURCE/tests/server/backend.inc"
 
-need_engine
-start_engine
+need_backend
+start_backend
 export TMP
-ENGINE=$engine_url ENGINE_PID=$engine unittests python_global
+BACKEND=$backend_url BACKEND_PID=$backend unittests python_global

@@ -1,25 +1,25 @@
 #!/bin/sh
 # python_hosts: gunicorn twice, with WSGI and with ASGI, as two hosts of four workers, each with a segment of its own,
-# that share one limit through an engine; and what they answer while it is gone. The applications are README.md's.
+# that share one limit through a backend; and what they answer while it is gone. The applications are README.md's.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck disable=SC2046 # an option and its value
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/server/python.inc"
 . "$SOURCE/tests/server/server.inc"
-. "$SOURCE/tests/server/engine.inc"
+. "$SOURCE/tests/server/backend.inc"
 
 need gunicorn curl jq setpriv
 python3 -c 'import uvicorn' 2>/dev/null || skip_all "no python3-uvicorn"
-need_engine
+need_backend
 
 # use HOST: the one that the verbs speak of.
 use() { eval "host=$1 url=\$$1_url server=\$$1_server SEGMENT=$prefix.$1"; }
 workers() { sed -n 's/.*Booting worker with pid: //p' "$TMP/$host.log"; }
 booted() { [ "$(workers | wc -l)" -ge "$1" ]; }
 listening() { grep -q 'Listening at' "$TMP/$host.log" && booted 4; }
-# No test depends on speed, so the engine has time.
-app_of() { readme "import Gate, Limit, $1" | sed "s|client)\]|&, engine=\"$engine_url\", deadline_ms=5000$2|"; }
+# No test depends on speed, so the backend has time.
+app_of() { readme "import Gate, Limit, $1" | sed "s|client)\]|&, backend=\"$backend_url\", deadline_ms=5000$2|"; }
 wsgi_app() { app_of wsgi ', fail_open=True'; }
 asgi_app() { app_of asgi ''; }
 # begin HOST CLASS. Of its rule no token comes back within the test.
@@ -43,10 +43,10 @@ from() { printf -- '--interface 127.0.0.%s' "$1"; }
 # uvicorn has the names of fields in small letters.
 field() { printf '%s\n' "$answer" | tr -d '\r' | sed -n "s/^$1: //Ip"; }
 
-lapsed() { shmlimit inspect "$prefix.$1" --json | jq .leases.lapsed; }
+expired() { shmlimit inspect "$prefix.$1" --json | jq .leases.expired; }
 forget() {
 	: >"$TMP/codes"
-	lapsed_before=$(($(lapsed wsgi) + $(lapsed asgi)))
+	expired_before=$(($(expired wsgi) + $(expired asgi)))
 }
 # crowds N CURL...: this many to each of both hosts at once; the codes of all are added to $TMP/codes.
 crowds() {
@@ -58,11 +58,11 @@ crowds() {
 	wait $load
 	cat "$TMP/codes.wsgi" "$TMP/codes.asgi" >>"$TMP/codes"
 }
-# spent CURL...: what was served, to which more is added, and what lapsed, since it was forgotten last, is the capacity.
+# spent CURL...: what was served, to which more is added, and what expired, since it was forgotten last, is the capacity.
 spent() {
 	codes "$wsgi_url/" "$@" >>"$TMP/codes"
 	codes "$asgi_url/" "$@" >>"$TMP/codes"
-	[ $(($(count 200) + $(lapsed wsgi) + $(lapsed asgi) - lapsed_before)) -eq 300 ]
+	[ $(($(count 200) + $(expired wsgi) + $(expired asgi) - expired_before)) -eq 300 ]
 }
 lines() { grep "^backend " "$TMP/$host.log"; }
 begun() { [ "$(allowed)" -gt $((before + 50)) ]; }
@@ -74,7 +74,7 @@ decides() {
 prefix=$SEGMENT
 trap 'end_servers; SEGMENT=$prefix; tap_clean' EXIT
 connections=4
-start_engine
+start_backend
 begin wsgi gthread
 begin asgi uvicorn.workers.UvicornWorker
 
@@ -94,7 +94,7 @@ crowds 200 $(from 3)
 ok $? "both at once serve no more than the capacity"
 is "$(grep -v '^200$\|^429$' "$TMP/codes" | sort | uniq -c)" "" "both at once refuse what is beyond the capacity"
 within spent $(from 3)
-ok $? "what both served and what has lapsed is the capacity, exactly"
+ok $? "what both served and what has expired is the capacity, exactly"
 
 # A rate that is felt.
 for host in wsgi asgi; do
@@ -135,8 +135,8 @@ lost=$(count 000)
 [ "$(grep -c '^200$\|^429$' "$TMP/codes")" -eq $((2000 - lost)) ] && [ "$lost" -le $connections ]
 ok $? "only requests of the killed worker fail"
 
-# The engine is gone.
-kill_engine
+# The backend is gone.
+kill_backend
 is "$(tally "$wsgi_url/?[1-40]" $(from 7))" "40 times 200" "without the backend a gate that fails open lets requests pass"
 is "$(tally "$asgi_url/?[1-40]" $(from 7))" "40 times 429" "without the backend a gate that fails closed denies"
 for host in wsgi asgi; do
@@ -146,7 +146,7 @@ for host in wsgi asgi; do
 	is "$(lines | sort | uniq -c | awk '$1 > 4')" "" "no worker of $host reports twice that the backend is gone"
 done
 
-start_engine
+start_backend
 for host in wsgi asgi; do
 	use $host
 	within decides $(from 8)

@@ -225,11 +225,11 @@ rescue LoadError
   nil
 end
 
-engine = Shmlimit::Gate.new("segment=#{SEGMENT} create=yes engine=unix:///nonexistent/redis rule=engine rate=1/d rule=other rate=1/d")
-is([engine.ask("k" * 20, "l").outcome, engine.ask("k" * 20).outcome], %i[passed rejected], "a gate with an engine decides the same, without the interpreter's lock")
-gate = Shmlimit::Gate.new("segment=#{segment} engine=unix:///nonexistent/redis rule=hold")
-answers = Array.new(3) { gate.enter("engine") }
+backend = Shmlimit::Gate.new("segment=#{SEGMENT} create=yes backend=unix:///nonexistent/redis rule=backend rate=1/d rule=other rate=1/d")
+is([backend.ask("k" * 20, "l").outcome, backend.ask("k" * 20).outcome], %i[passed rejected], "a gate with a backend decides the same, without the interpreter's lock")
+gate = Shmlimit::Gate.new("segment=#{segment} backend=unix:///nonexistent/redis rule=hold")
+answers = Array.new(3) { gate.enter("backend") }
 gate.leave(answers[0].places)
-is([*answers, gate.enter("engine")].map(&:outcome), %i[passed passed rejected passed],
-   "a gate with an engine holds places, and leaves them")
+is([*answers, gate.enter("backend")].map(&:outcome), %i[passed passed rejected passed],
+   "a gate with a backend holds places, and leaves them")
 done_testing

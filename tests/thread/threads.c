@@ -226,7 +226,7 @@ static void *read_rules(void *arg)
 			error = shmlimit_rule_get(l, id, &rule);
 			busy(error == -ESRCH || (error == 0 && rule.period_ns % 1000 == 0 && rule.count == 1));
 			error = shmlimit_rule_range(l, id, &range);
-			busy(error == -ESRCH || (error == 0 && range.fill_ns >= 1000));
+			busy(error == -ESRCH || (error == 0 && range.refill_ns >= 1000));
 		}
 		busy(shmlimit_rule_find(l, "hot") == hot);
 		busy(shmlimit_info(l, &info) == 0 && info.rules_used >= 2 && info.rules_used <= 7);

@@ -1,8 +1,8 @@
 /*
- * books: what the engine of leases gave to whom and when, what was spent of it,
+ * books: what the backend of leases gave to whom and when, what was spent of it,
  * and who was told to ask for more, by all processes.
  *
- * An answer of the engine is booked before it is carried to the segment, what is
+ * An answer of the backend is booked before it is carried to the segment, what is
  * spent and who asks once the call has said so. So of a process that was killed
  * there is too much given and too little spent, and nobody is accused falsely. A
  * gift can be spent from when its call began until it has lasted for LEASE_NS since
@@ -101,7 +101,7 @@ static inline void books_tell(struct books *b, uint32_t key, struct ledger *out)
 /*
  * Tokens that were spent and are no gift's, once the others were each given to one
  * that it can have come from. What ends first is served first, by the gift that
- * lapses first of those that had begun and not lapsed: any other choice serves
+ * lapses first of those that had begun and not expired: any other choice serves
  * no more, since any process that ends later can have it from whatever had begun by then.
  */
 static inline uint64_t ledger_unbacked(struct ledger *of)

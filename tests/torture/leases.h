@@ -1,6 +1,6 @@
 /*
  * leases: a key under a rule of leases, as libraries use one: spend what is here,
- * ask where told to, and carry the engine's answer back. The engine gives what is
+ * ask where told to, and carry the backend's answer back. The backend gives what is
  * wanted and some more, or says no, or nothing. All of it is booked.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -14,7 +14,7 @@
 
 #define DENIAL_NS (CLAIM_NS / 4)
 
-/* The engine gave this many: spend `cost` of them, or of what is here. Returns as shmlimit_lease_deposit() does. */
+/* The backend gave this many: spend `cost` of them, or of what is here. Returns as shmlimit_lease_deposit() does. */
 static inline int leases_deposit(struct shmlimit *l, int rule, struct books *books, uint32_t key, uint64_t tokens,
 				 uint64_t cost)
 {
@@ -28,7 +28,7 @@ static inline int leases_deposit(struct shmlimit *l, int rule, struct books *boo
 	return answer;
 }
 
-/* The engine said no, or nothing. */
+/* The backend said no, or nothing. */
 static inline int leases_refuse(struct shmlimit *l, int rule, struct books *books, uint32_t key, uint64_t cost,
 				int no)
 {

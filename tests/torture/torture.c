@@ -15,7 +15,7 @@
  *
  * There are about as many keys as slots, and claims by strangers. At the end of each
  * round all are killed, and what they left open is finished: tentative slots are
- * met, rings are completed, claims of who asked an engine end (I4). A run in which nothing was left open, nothing
+ * met, rings are completed, claims of who asked a backend end (I4). A run in which nothing was left open, nothing
  * reclaimed while others were at work, no compare-and-swap lost, has shown
  * nothing, and fails.
  *

@@ -89,7 +89,7 @@ static uint64_t leaked(const struct limit *limit, uint64_t elapsed_ns)
 	return (uint64_t)((u128)elapsed_ns * limit->count / limit->period_ns);
 }
 
-/* A time that leaves room for `fill_ns` a few times: any, on a whole period, or near the end of time. */
+/* A time that leaves room for `refill_ns` a few times: any, on a whole period, or near the end of time. */
 static uint64_t some_start(const struct limit *limit)
 {
 	uint64_t room = 4 * due(limit, limit->capacity) + 8 * due(limit, 8) + SECOND;

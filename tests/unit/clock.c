@@ -84,7 +84,7 @@ struct limit {
 	const char *name;
 	uint64_t capacity, count, period_ns;
 	int id;
-	uint64_t fill_ns, slack_ns, tick_ns, back_ns;
+	uint64_t refill_ns, slack_ns, tick_ns, back_ns;
 	struct layout_params params;
 };
 
@@ -142,8 +142,8 @@ static void define(void)
 		snprintf(name, sizeof(name), "r%zu", i);
 		limit->id = unit_rule(l, name, limit->capacity, limit->count, limit->period_ns);
 		shmlimit_rule_range(l, limit->id, &range);
-		limit->fill_ns = range.fill_ns;
-		limit->slack_ns = least(SECOND, range.fill_ns / 2);
+		limit->refill_ns = range.refill_ns;
+		limit->slack_ns = least(SECOND, range.refill_ns / 2);
 		limit->tick_ns = (range.resolution_ps + 999) / 1000;
 		limit->back_ns = range.back_ns;
 		rule = (struct shmlimit_rule){ .capacity = limit->capacity, .count = limit->count,
@@ -225,7 +225,7 @@ static void idle(void)
 				else
 					expect(left(now) >= old || !has_quota(limit), "no less than before is there",
 					       start, now);
-				expect(left(start + least(limit->back_ns, limit->fill_ns + DAY)) == limit->capacity,
+				expect(left(start + least(limit->back_ns, limit->refill_ns + DAY)) == limit->capacity,
 				       "it is full when it had the time to fill, and a day later", start, now);
 			}
 		is(wrong, 0, "%s: after a second, an hour, a day, a year it is as full as it should be",
@@ -244,7 +244,7 @@ static void idle_for_ages(void)
 			old = up_to(1) ? 0 : up_to(limit->capacity);
 			take(limit->capacity - old, start);
 			expect(left(now) >= old || !has_quota(limit), "at worst it has what it had", start, now);
-			full = now + limit->fill_ns + limit->slack_ns;
+			full = now + limit->refill_ns + limit->slack_ns;
 			drain(now);
 			expect(left(full) == limit->capacity, "after a step the funnel is full in the time to fill", start,
 			       full);
@@ -338,7 +338,7 @@ static void step_back(uint64_t then, uint64_t old, uint64_t content_ns, uint64_t
 	retry = r.retry_after_ns;
 	expect(retry <= due(limit, 1) + waited, "the next token takes its time, and a step within the slack", then,
 	       now);
-	expect(retry <= limit->fill_ns + (limit->capacity == 1 ? waited : 0),
+	expect(retry <= limit->refill_ns + (limit->capacity == 1 ? waited : 0),
 	       "that is no longer than the time to fill", then, now);
 	expect(take(1, now + retry - 1) == SHMLIMIT_DENIED, "a nanosecond before it is not there", then, now);
 	expect(take(1, now + retry) == SHMLIMIT_ALLOWED, "a token is there when the denial said", then, now);
@@ -352,7 +352,7 @@ static void step_back(uint64_t then, uint64_t old, uint64_t content_ns, uint64_t
 		expect(admitted <= leaked(limit, content_ns + now - (then - step) + limit->tick_ns),
 		       "no more is admitted after the step than was left and refilled", then, now);
 	}
-	expect(left(now + limit->fill_ns) == limit->capacity, "the funnel fills in the time to fill after a step", then, now);
+	expect(left(now + limit->refill_ns) == limit->capacity, "the funnel fills in the time to fill after a step", then, now);
 }
 
 static void stepping_back(void)
@@ -368,15 +368,15 @@ static void stepping_back(void)
 				fresh(&limits[i]);
 				/* A key never seen, one with a part of a token, one whose funnel has filled. */
 				if (round % 3 == 1)
-					take(limit->capacity, then - up_to(limit->fill_ns));
+					take(limit->capacity, then - up_to(limit->refill_ns));
 				if (round % 3 == 2)
-					take(limit->capacity, then - 20 * limit->fill_ns);
+					take(limit->capacity, then - 20 * limit->refill_ns);
 				old = left(then);
 				if (old == 0)
 					continue;
 				old = up_to(1) ? 0 : up_to(old - 1);
 				take(r.remaining - old, then);
-				step_back(then, old, limit->fill_ns - r.reset_after_ns, steps[j]);
+				step_back(then, old, limit->refill_ns - r.reset_after_ns, steps[j]);
 			}
 		is(wrong, 0, "%s: a clock that steps back takes nothing and gives nothing", limits[i].name);
 	}
@@ -396,7 +396,7 @@ static void stepping_forth(void)
 				drain(now + years * YEAR);
 				drain(now);
 			}
-			sooner = limit->fill_ns + limit->slack_ns;
+			sooner = limit->refill_ns + limit->slack_ns;
 			expect(left(now + sooner) == limit->capacity, "the funnel fills from its step on", now, now + sooner);
 		}
 		is(wrong, 0, "%s: a clock that leaps by years never gives more than the capacity at once",
@@ -415,7 +415,7 @@ static void on_the_boundary(uint64_t start)
 		expect(left(at) == k, "a token is there on its boundary", start, at);
 		expect(left(at - limit->tick_ns) == k - 1, "a token is not there a tick before its boundary", start, at);
 	}
-	expect(left(start + limit->fill_ns) == limit->capacity, "full in time", start, start + limit->fill_ns);
+	expect(left(start + limit->refill_ns) == limit->capacity, "full in time", start, start + limit->refill_ns);
 }
 
 static void timestamp_wraps(void)
@@ -432,10 +432,10 @@ static void timestamp_wraps(void)
 			u128 wrap = (n * ticks * params->den + params->num - 1) / params->num;
 			uint64_t start;
 
-			if (wrap > UINT64_MAX - 2 * limits[i].fill_ns || wrap < limits[i].fill_ns)
+			if (wrap > UINT64_MAX - 2 * limits[i].refill_ns || wrap < limits[i].refill_ns)
 				break;
 			fresh(&limits[i]);
-			start = (uint64_t)wrap - (n % 2 ? up_to(due(limit, 1)) : up_to(limit->fill_ns));
+			start = (uint64_t)wrap - (n % 2 ? up_to(due(limit, 1)) : up_to(limit->refill_ns));
 			take(limit->capacity, start);
 			on_the_boundary(start);
 			wraps++;
@@ -450,7 +450,7 @@ static void now_wraps(void)
 	wrong = 0;
 	for (size_t i = 0; i < LIMITS; i++)
 		for (uint64_t round = 0; round < scaled(100); round++) {
-			uint64_t before = UINT64_MAX - up_to(limits[i].fill_ns), after, full;
+			uint64_t before = UINT64_MAX - up_to(limits[i].refill_ns), after, full;
 
 			fresh(&limits[i]);
 			take(limit->capacity, before);
@@ -461,7 +461,7 @@ static void now_wraps(void)
 			drain(UINT64_MAX);
 			after = up_to(1) ? 0 : up_to(SECOND);
 			drain(after);
-			full = after + limit->fill_ns + limit->slack_ns;
+			full = after + limit->refill_ns + limit->slack_ns;
 			expect(left(full) == limit->capacity, "after it, full in the time to fill", after, full);
 		}
 	is(wrong, 0,
@@ -509,7 +509,7 @@ static uint64_t some_word(uint64_t now)
 /* What becomes of a damaged word when the caller brings the time. Returns 1 if it denies. */
 static int damaged(uint64_t now)
 {
-	uint64_t cost = up_to(1) ? 1 : limit->capacity, longest = limit->fill_ns + limit->slack_ns, retry;
+	uint64_t cost = up_to(1) ? 1 : limit->capacity, longest = limit->refill_ns + limit->slack_ns, retry;
 
 	store_relaxed(&only_slot()->word, some_word(now));
 	left(now);
@@ -531,7 +531,7 @@ static int damaged_on_own_clock(uint64_t now)
 	clock_ns = now;
 	if (answered(shmlimit_take(l, limit->id, &key, sizeof(key), 1, &r)) == SHMLIMIT_ALLOWED)
 		return 0;
-	expect(r.retry_after_ns <= limit->fill_ns + limit->slack_ns, "the same on the library's clock", now, now);
+	expect(r.retry_after_ns <= limit->refill_ns + limit->slack_ns, "the same on the library's clock", now, now);
 	clock_ns += r.retry_after_ns;
 	expect(shmlimit_take(l, limit->id, &key, sizeof(key), 1, &r) == SHMLIMIT_ALLOWED, "over there too", now,
 	       clock_ns);
@@ -566,7 +566,7 @@ static uint64_t admitted_meanwhile;
 /* The time to full goes by (three times are less than ahead_ns), and others take all there is. */
 static void others_go_on(void)
 {
-	clock_ns += limit->fill_ns;
+	clock_ns += limit->refill_ns;
 	admitted_meanwhile += drain(clock_ns);
 }
 
@@ -583,7 +583,7 @@ static int acquire_one(struct shmlimit_result *result)
 static void stopped(const char *verb, int (*ask)(struct shmlimit_result *result))
 {
 	meanwhile = others_go_on;
-	for (size_t i = 0; i < LIMITS && limits[i].fill_ns <= DAY; i++)
+	for (size_t i = 0; i < LIMITS && limits[i].refill_ns <= DAY; i++)
 		for (int times = 1; times <= 3; times++) {
 			int answer;
 
@@ -607,7 +607,7 @@ static void stopped(const char *verb, int (*ask)(struct shmlimit_result *result)
 /* The slack goes by, and others leave one token, which was there before or has come back since. */
 static void others_leave_one(void)
 {
-	clock_ns += limit->fill_ns / 2 < SECOND ? limit->fill_ns / 2 : SECOND;
+	clock_ns += limit->refill_ns / 2 < SECOND ? limit->refill_ns / 2 : SECOND;
 	shmlimit_peek(l, limit->id, &key, sizeof(key), 0, &r);
 	admitted_meanwhile = r.remaining;
 	if (r.remaining > 1)
@@ -620,7 +620,7 @@ static void stopped_before_charging(void)
 	uint64_t hurt = 0;
 
 	meanwhile = others_leave_one;
-	for (size_t i = 0; i < LIMITS && limits[i].fill_ns <= DAY; i++) {
+	for (size_t i = 0; i < LIMITS && limits[i].refill_ns <= DAY; i++) {
 		fresh(&limits[i]);
 		wrong = 0;
 		clock_ns = 1000 * DAY + up_to(DAY);

@@ -134,7 +134,7 @@ static void errors(void)
 {
 	int id = rule("errors", 0, 0), funnel = unit_rule(l, "funnel", 5, 5, SECOND);
 	struct shmlimit_rule bad = { .struct_size = sizeof(bad), .algorithm = SHMLIMIT_COUNTER };
-	uint64_t longest_ns = range_of(id).fill_ns;
+	uint64_t longest_ns = range_of(id).refill_ns;
 
 	is(count(id, 1, longest_ns, 1, 0, T0), SHMLIMIT_ALLOWED, "the longest time to live, a period's by default, is accepted");
 	is(count(id, 1, longest_ns + 1, 1, 0, T0), -ERANGE, "a longer one is not");

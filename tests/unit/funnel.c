@@ -71,7 +71,7 @@ struct rule {
 	uint64_t capacity, count, period_ns;
 	struct layout_params params;
 	unsigned quota_bits, f;           /* of the word; 2^f ticks are a token */
-	u128 fill_ns;                     /* rounded up */
+	u128 refill_ns;                   /* rounded up */
 };
 
 static uint64_t common(uint64_t a, uint64_t b)
@@ -113,7 +113,7 @@ static int compile_with(struct rule *rule, struct shmlimit_rule given)
 	rule->quota_bits = error == 0 ? params_quota_bits(&rule->params) : 0;
 	rule->f = error == 0 ? params_token_bits(&rule->params) - params_quota_bits(&rule->params) : 0;
 	if (count != 0)
-		rule->fill_ns = ((u128)capacity * rule->period_ns + rule->count - 1) / rule->count;
+		rule->refill_ns = ((u128)capacity * rule->period_ns + rule->count - 1) / rule->count;
 	return error;
 }
 
@@ -126,7 +126,7 @@ static void describe(const char *what, const struct rule *rule)
 {
 	diag("%s: capacity %" PRIu64 ", %" PRIu64 " / %" PRIu64 " ns, %u bits of quota, 2^%u ticks a token, fill %"
 	     PRIu64 " ns", what, rule->capacity, rule->count, rule->period_ns, rule->quota_bits, rule->f,
-	     (uint64_t)rule->fill_ns);
+	     (uint64_t)rule->refill_ns);
 }
 
 /* What people write, odd relatives of it, and what only a fuzzer would: one that is accepted. */
@@ -191,9 +191,9 @@ static int has_room(const struct rule *rule, unsigned quota_bits, u128 range_ns)
 /* How many bits of quota the word is to have; -1 if there is no such word. */
 static int best_form(const struct rule *rule)
 {
-	u128 range_ns = rule->fill_ns + 366 * DAY + 16 * DAY;
+	u128 range_ns = rule->refill_ns + 366 * DAY + 16 * DAY;
 
-	if (rule->capacity > (uint64_t)1 << 48 || rule->fill_ns > (u128)1 << 62)
+	if (rule->capacity > (uint64_t)1 << 48 || rule->refill_ns > (u128)1 << 62)
 		return -1;
 	if (rule->capacity >> 48 == 0 && has_room(rule, length_of(rule->capacity), range_ns))
 		return (int)length_of(rule->capacity);
@@ -209,7 +209,7 @@ static unsigned broken(const struct rule *rule)
 	unsigned bits = time_bits(rule->quota_bits);
 	u128 ticks = (u128)1 << (64 - rule->quota_bits), back = t->back >> rule->quota_bits;
 	u128 slack = t->ahead >> rule->quota_bits, full = (u128)rule->capacity << rule->f;
-	u128 most = rule->fill_ns / 2 < SECOND ? rule->fill_ns / 2 : SECOND, right;
+	u128 most = rule->refill_ns / 2 < SECOND ? rule->refill_ns / 2 : SECOND, right;
 	struct shmlimit_range range;
 	unsigned wrong = 0;
 
@@ -230,7 +230,7 @@ static unsigned broken(const struct rule *rule)
 		wrong |= PAST;
 
 	/* Half a tick would leave less than that. */
-	if (rule->f + 1 < bits && reaches(rule, bits, rule->f + 1, 366 * DAY + rule->fill_ns + 16 * DAY))
+	if (rule->f + 1 < bits && reaches(rule, bits, rule->f + 1, 366 * DAY + rule->refill_ns + 16 * DAY))
 		wrong |= FINEST;
 
 	if (slack > ticks_of(rule, (uint64_t)most) || slack + 1 < ticks_of(rule, (uint64_t)most) ||
@@ -238,7 +238,7 @@ static unsigned broken(const struct rule *rule)
 		wrong |= SLACK;
 
 	/* Rounded to the safe side, by less than a unit. */
-	if (range.fill_ns != rule->fill_ns || (u128)range.resolution_ps * t->num < (u128)t->den * 1000 ||
+	if (range.refill_ns != rule->refill_ns || (u128)range.resolution_ps * t->num < (u128)t->den * 1000 ||
 	    (u128)(range.resolution_ps - 1) * t->num >= (u128)t->den * 1000 ||
 	    (u128)range.back_ns * t->num > back * t->den || ((u128)range.back_ns + 1) * t->num <= back * t->den ||
 	    (u128)range.ahead_ns * t->num > (ticks - back - 1) * t->den ||
@@ -635,7 +635,7 @@ static void live_on(struct life *life)
 
 static uint64_t some_step(const struct rule *rule)
 {
-	uint64_t token = rule->period_ns / rule->count, fill = (uint64_t)rule->fill_ns;
+	uint64_t token = rule->period_ns / rule->count, fill = (uint64_t)rule->refill_ns;
 
 	switch (up_to(9)) {
 	case 0:
@@ -737,7 +737,7 @@ static void some_rule_with_debt(struct rule *rule)
 		given.capacity = rule->capacity;
 		given.count = rule->count;
 		given.period_ns = rule->period_ns;
-		given.max_wait_ns = up_to(3) ? up_to(rule->fill_ns < DAY ? 3 * (uint64_t)rule->fill_ns : 3 * DAY)
+		given.max_wait_ns = up_to(3) ? up_to(rule->refill_ns < DAY ? 3 * (uint64_t)rule->refill_ns : 3 * DAY)
 		                             : up_to(3) ? up_to(900 * DAY) : up_to((uint64_t)1 << 62);
 		error = compile_with(rule, given);
 	} while (error != 0);
@@ -992,7 +992,7 @@ static void waiting(void)
 
 		if (i % 100 == 0)
 			some_rule(&rule);
-		now_ns = up_to(15) ? extreme(64) : UINT64_MAX - up_to((uint64_t)rule.fill_ns);
+		now_ns = up_to(15) ? extreme(64) : UINT64_MAX - up_to((uint64_t)rule.refill_ns);
 		if (!waits_right(&rule, now_ns) && ++wrong <= 3) {
 			describe("wrong", &rule);
 			diag("at %" PRIu64, now_ns);

@@ -69,7 +69,7 @@ static void sizes(void)
 	int error;
 
 	is(info_of(l).slots_max, 1024, "a segment can grow to 16 times its slots");
-	is(info_of(l).slots_before, 0, "at first there is one table");
+	is(info_of(l).old_slots, 0, "at first there is one table");
 	is(shmlimit_grow(NULL, 128), -EINVAL, "growing no limiter is refused");
 	is(shmlimit_grow(l, 0), 0, "a segment that did not grow has nothing to finish");
 	is(shmlimit_grow(l, 64), -EINVAL, "a segment does not grow to the size that it has");
@@ -82,16 +82,16 @@ static void sizes(void)
 	is(shmlimit_grow(reader, 128), -EROFS, "a read-only handle does not grow a segment");
 	is(shmlimit_grow(l, 125), 0, "a segment grows to any number of slots from twice its size");
 	is(info_of(l).slots, 128, "a segment that grew has whole lines of slots");
-	is(info_of(l).slots_before, 64, "the old table is looked at until it is known to be empty");
+	is(info_of(l).old_slots, 64, "the old table is looked at until it is known to be empty");
 	is(info_of(reader).slots, 128, "a handle that was open before knows the new size");
 	ok(info_of(l).size > 5000 && info_of(l).size <= reader->size, "a segment's size is what is reserved");
 	snprintf(path, sizeof(path), "/dev/shm/%s", unit_name);
 	is(stat(path, &status), 0, "a segment that grew has its file");
 	is(status.st_size, info_of(l).size, "the file is as long as what is reserved, and has no hole to grow into");
 	is(shmlimit_grow(l, 1024), 0, "an empty table is left at once");
-	is(info_of(l).slots_before, 128, "only one old table is looked at besides the new one");
+	is(info_of(l).old_slots, 128, "only one old table is looked at besides the new one");
 	is(shmlimit_grow(l, 0), 0, "leaving the old table can be asked for");
-	is(info_of(l).slots_before, 0, "an old table that was left is not looked at");
+	is(info_of(l).old_slots, 0, "an old table that was left is not looked at");
 	is(sound(), 0, "the segment is sound");
 	shmlimit_close(reader);
 	shmlimit_close(l);

@@ -166,7 +166,7 @@ static void errors(void)
 	bad.count = 0;
 	ok(shmlimit_rule_set(l, "bad", &bad) >= 0, "the longest period is accepted");
 	is(shmlimit_rule_range(l, shmlimit_rule_find(l, "bad"), &range), 0, "it has a range");
-	ok(range.fill_ns == HOLD_PERIOD_MAX_NS && range.resolution_ps == 1000 * HOLD_TICK_NS, "of its period, in ticks of 66 us");
+	ok(range.refill_ns == HOLD_PERIOD_MAX_NS && range.resolution_ps == 1000 * HOLD_TICK_NS, "of its period, in ticks of 66 us");
 	bad.algorithm = SHMLIMIT_WINDOW;
 	is(shmlimit_rule_set(l, "bad", &bad), -EBUSY, "its algorithm is not changed");
 }

@@ -82,7 +82,7 @@ static void by_hand(void)
 	is(take(id, 1, at), SHMLIMIT_DENIED, "a key that leased nothing has nothing");
 	is(r.retry_after_ns, SECOND / 10,
 	   "a key without a lease is to be asked again when the funnel elsewhere has got a token");
-	is(ask(id, 2, at), SHMLIMIT_LEASE_ASK, "the first caller that misses is to ask the engine");
+	is(ask(id, 2, at), SHMLIMIT_LEASE_ASK, "the first caller that misses is to ask the backend");
 	is(lease.want, 2, "a cold key asks for what the caller needs");
 	is(lease.need, 2, "all that the first caller needs is missing");
 	ok(lease.wait_ns >= CLAIM_NS && lease.wait_ns < CLAIM_NS + tick_ns,
@@ -103,7 +103,7 @@ static void by_hand(void)
 	is(r.remaining, 4, "two calls for three tokens leave four of ten");
 	is(ask(id, 0, at + 3 * MS), SHMLIMIT_ALLOWED, "a cost of 0 is always allowed");
 	is(ask(id, CAPACITY + 1, at + 3 * MS), SHMLIMIT_DENIED, "a cost above the capacity is denied");
-	ok(r.retry_after_ns == UINT64_MAX, "a cost above the capacity is denied for ever, without asking the engine");
+	ok(r.retry_after_ns == UINT64_MAX, "a cost above the capacity is denied for ever, without asking the backend");
 	is(left(id, at + 2 * MS + LEASE_NS - tick_ns), 4,
 	   "what was deposited can be spent until a tick before its end");
 	is(left(id, at + 2 * MS + LEASE_NS), 0, "what was deposited cannot be spent at its end");
@@ -123,7 +123,7 @@ static void looks(void)
 	uint64_t at = T0 + SECOND;
 
 	is(look(id, 2, at), SHMLIMIT_LEASE_ASK,
-	   "without time for a claim, a caller learns that the engine must be asked");
+	   "without time for a claim, a caller learns that the backend must be asked");
 	ok(lease.want == 2 && lease.need == 2 && lease.held == 0 && lease.wait_ns == 0,
 	   "a caller without time for a claim learns how much is missing");
 	is(look(id, 2, at), SHMLIMIT_LEASE_ASK, "a caller without time for a claim gets none");
@@ -134,19 +134,19 @@ static void looks(void)
 	   "tokens can be deposited after a caller without time for a claim looked");
 	is(look(id, 3, at), SHMLIMIT_ALLOWED, "a caller without time for a claim spends them");
 	is(r.remaining, 1, "tokens that a caller without time for a claim spent are gone");
-	is(look(id, 3, at), SHMLIMIT_LEASE_ASK, "where some tokens are left, but not enough, the engine must be asked");
+	is(look(id, 3, at), SHMLIMIT_LEASE_ASK, "where some tokens are left, but not enough, the backend must be asked");
 	ok(lease.want == 2 && lease.need == 2 && lease.held == 1 && lease.wait_ns == 0,
-	   "where some tokens are left, the engine must be asked for those that are missing");
+	   "where some tokens are left, the backend must be asked for those that are missing");
 	is(left(id, at), 1, "looking for more than is left leaves what is left");
 	is(take(id, 1, at), SHMLIMIT_ALLOWED, "tokens that were left can be spent");
-	is(deny(id, 2, 10 * MS, at), SHMLIMIT_DENIED, "the engine can deny a caller two tokens");
+	is(deny(id, 2, 10 * MS, at), SHMLIMIT_DENIED, "the backend can deny a caller two tokens");
 	is(look(id, 2, at), SHMLIMIT_DENIED, "a caller without time for a claim is denied two");
-	is(look(id, 1, at), SHMLIMIT_LEASE_ASK, "after a denial of two tokens the engine must be asked for one");
+	is(look(id, 1, at), SHMLIMIT_LEASE_ASK, "after a denial of two tokens the backend must be asked for one");
 	ok(lease.need == 1 && lease.held == 0 && lease.wait_ns == 0,
 	   "after a denial of two tokens a request for one lacks one");
 	is(look(id, 2, at), SHMLIMIT_DENIED, "a request for fewer tokens leaves the denial in force");
 	is(look(id, CAPACITY + 1, at), SHMLIMIT_DENIED,
-	   "more than the capacity is denied, and no engine need be asked");
+	   "more than the capacity is denied, and no backend need be asked");
 }
 
 static void claims(void)
@@ -197,19 +197,19 @@ static void denials(void)
 	struct shmlimit_counters c = { .struct_size = sizeof(c) };
 
 	ask(id, 5, T0);
-	is(deny(id, 5, SECOND, T0 + MS), SHMLIMIT_DENIED, "a denial by the engine denies the request");
-	is(r.retry_after_ns, SECOND, "a denial by the engine says when to ask again");
-	is(ask(id, 5, T0 + 2 * MS), SHMLIMIT_DENIED, "a denial by the engine is remembered");
+	is(deny(id, 5, SECOND, T0 + MS), SHMLIMIT_DENIED, "a denial by the backend denies the request");
+	is(r.retry_after_ns, SECOND, "a denial by the backend says when to ask again");
+	is(ask(id, 5, T0 + 2 * MS), SHMLIMIT_DENIED, "a denial by the backend is remembered");
 	ok(r.retry_after_ns <= SECOND - MS && r.retry_after_ns > SECOND - MS - tick_ns,
 	   "a remembered denial says when to ask again");
 	is(take(id, 7, T0 + 2 * MS), SHMLIMIT_DENIED, "a take of more than was denied is denied");
 	ok(r.retry_after_ns <= SECOND - MS && r.retry_after_ns > SECOND - MS - tick_ns,
 	   "a take of more than was denied is to be made again at the same time");
-	is(counters().denied - before, 2, "two denials were counted that needed no engine");
-	is(ask(id, 4, T0 + 2 * MS), SHMLIMIT_LEASE_ASK, "the engine may be asked for less than it denied");
-	is(deny(id, 4, MS, T0 + 2 * MS), SHMLIMIT_DENIED, "the engine can deny less than it denied before");
-	is(ask(id, 4, T0 + 3 * MS), SHMLIMIT_LEASE_ASK, "the engine may be asked again when a denial's time is over");
-	is(deny(id, 4, UINT64_MAX, T0 + 3 * MS), SHMLIMIT_DENIED, "the engine can deny for ever");
+	is(counters().denied - before, 2, "two denials were counted that needed no backend");
+	is(ask(id, 4, T0 + 2 * MS), SHMLIMIT_LEASE_ASK, "the backend may be asked for less than it denied");
+	is(deny(id, 4, MS, T0 + 2 * MS), SHMLIMIT_DENIED, "the backend can deny less than it denied before");
+	is(ask(id, 4, T0 + 3 * MS), SHMLIMIT_LEASE_ASK, "the backend may be asked again when a denial's time is over");
+	is(deny(id, 4, UINT64_MAX, T0 + 3 * MS), SHMLIMIT_DENIED, "the backend can deny for ever");
 	is(ask(id, 4, T0 + 86400 * SECOND), SHMLIMIT_DENIED, "a denial for ever holds for a day");
 	is(ask(id, 4, T0 + 27 * 86400 * SECOND), SHMLIMIT_LEASE_ASK, "a denial for ever does not hold for four weeks");
 	shmlimit_reset(l, id, "k", 1);
@@ -228,7 +228,7 @@ static void denials(void)
 static void given_back(int id, uint64_t at)
 {
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
-	unsigned lapsed = 0;
+	unsigned expired = 0;
 
 	is(shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, at, &r), SHMLIMIT_ALLOWED, "a charge spends all of a lease");
 	is(shmlimit_charge_at(l, id, "k", 1, 1, at, &r), SHMLIMIT_ALLOWED,
@@ -258,12 +258,12 @@ static void given_back(int id, uint64_t at)
 	shmlimit_refund_at(l, id, "k", 1, 1, at + 2 * LEASE_NS, &r);
 	is(r.remaining, 0, "a refund restores nothing when the lease's time is over");
 	shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, at, &r);
-	is(deny(id, 1, SECOND, at), SHMLIMIT_DENIED, "the engine can deny after a lease was spent");
+	is(deny(id, 1, SECOND, at), SHMLIMIT_DENIED, "the backend can deny after a lease was spent");
 	shmlimit_refund_at(l, id, "k", 1, 1, at, &r);
 	is(r.remaining, 0, "a refund restores nothing to a denial");
 	for (uint64_t i = 0; shmlimit_slot(l, i, at + 2 * SECOND, &slot) == 0; i++)
-		lapsed += slot.rule == id && slot.state == SHMLIMIT_SLOT_REFILLED && slot.lease == 0;
-	is(lapsed, 1, "a denial whose time is over leaves an empty slot");
+		expired += slot.rule == id && slot.state == SHMLIMIT_SLOT_REFILLED && slot.lease == 0;
+	is(expired, 1, "a denial whose time is over leaves an empty slot");
 }
 
 static void other_verbs(void)
@@ -312,7 +312,7 @@ static void other_verbs(void)
 
 	id = shmlimit_rule_set_at(l, "dry", &dry, T0);
 	is(ask(id, 1, T0), SHMLIMIT_LEASE_ASK, "a dry run asks");
-	is(deny(id, 1, SECOND, T0), SHMLIMIT_ALLOWED, "a dry run answers a denial by the engine with allowed");
+	is(deny(id, 1, SECOND, T0), SHMLIMIT_ALLOWED, "a dry run answers a denial by the backend with allowed");
 	is(ask(id, 1, T0), SHMLIMIT_ALLOWED, "a dry run allows a request that is denied");
 	ok(r.retry_after_ns != 0, "a dry run tells of a denial by its time to wait");
 	dry.mode = SHMLIMIT_OFF;
@@ -487,10 +487,10 @@ static void batches(void)
 	asked = drive(id, 2500, 100000, &at);
 	ok(asked >= 250 && asked <= 660, "at a tenth of the rate a key asks for a tenth: %" PRIu64, asked);
 	after = counters();
-	ok((after.lapsed - before.lapsed) * 50 <= after.leased - before.leased,
+	ok((after.expired - before.expired) * 50 <= after.leased - before.leased,
 	   "of leased tokens one in fifty lapses, at most");
 	is(after.spent - before.spent, 205010, "all tokens that were spent are counted");
-	is(after.leased - before.leased - (after.spent - before.spent) - (after.lapsed - before.lapsed), left(id, at),
+	is(after.leased - before.leased - (after.spent - before.spent) - (after.expired - before.expired), left(id, at),
 	   "what was leased is spent, expired, or still here");
 	at += 3600 * SECOND;
 	is(ask(id, 1, at), SHMLIMIT_LEASE_ASK, "a key asks again an hour later");
@@ -803,13 +803,13 @@ static void full(void)
 	}
 }
 
-/* A key of its own stands for the engine: see shmlimit_lease_take(). */
+/* A key of its own stands for the backend: see shmlimit_lease_take(). */
 static void breaker(void)
 {
-	int id = rule("engine", CAPACITY);
+	int id = rule("backend", CAPACITY);
 
-	is(ask(id, 1, T0), SHMLIMIT_LEASE_ASK, "the first call to an engine is a probe");
-	is(ask(id, 1, T0), SHMLIMIT_LEASE_WAIT, "a second call to an engine waits for the probe");
+	is(ask(id, 1, T0), SHMLIMIT_LEASE_ASK, "the first call to a backend is a probe");
+	is(ask(id, 1, T0), SHMLIMIT_LEASE_WAIT, "a second call to a backend waits for the probe");
 	is(deposit(id, CAPACITY, 1, T0), SHMLIMIT_ALLOWED, "a probe that succeeds closes the breaker");
 	is(ask(id, 1, T0), SHMLIMIT_ALLOWED, "a closed breaker lets others call");
 	is(shmlimit_charge_at(l, id, "k", 1, CAPACITY, T0, NULL), SHMLIMIT_ALLOWED,
@@ -819,13 +819,13 @@ static void breaker(void)
 	is(ask(id, 1, T0 + SECOND), SHMLIMIT_LEASE_ASK, "an open breaker lets one caller probe when its time is over");
 	is(ask(id, 1, T0 + SECOND), SHMLIMIT_LEASE_WAIT, "an open breaker lets only one caller probe");
 	is(ask(id, 1, T0 + 2 * SECOND), SHMLIMIT_LEASE_ASK, "another caller probes where the first one was killed");
-	is(shmlimit_lease_count(l, SHMLIMIT_LEASE_ENGINE_ERRORS, 3), 0, "errors are counted");
+	is(shmlimit_lease_count(l, SHMLIMIT_LEASE_BACKEND_ERRORS, 3), 0, "errors are counted");
 	is(shmlimit_lease_count(l, SHMLIMIT_LEASE_BREAKER_OPENINGS, 2), 0, "openings of the breaker are counted");
 	is(shmlimit_lease_count(l, 2, 1), -EINVAL, "there is no third counter of leases");
-	ok(counters().engine_errors == 3 && counters().breaker_openings == 2, "each by itself");
+	ok(counters().backend_errors == 3 && counters().breaker_openings == 2, "each by itself");
 }
 
-/* Far from the engine, where the answer takes half of a lease. */
+/* Far from the backend, where the answer takes half of a lease. */
 static void far_away(void)
 {
 	int id = rule("far", CAPACITY);

@@ -21,7 +21,7 @@ static uint64_t live(struct shmlimit_slot *slot)
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 
 	shmlimit_info(l, &info);
-	for (uint64_t i = 0; i < info.slots + info.slots_before; i++) {
+	for (uint64_t i = 0; i < info.slots + info.old_slots; i++) {
 		*slot = (struct shmlimit_slot){ .struct_size = sizeof(*slot) };
 		if (shmlimit_slot(l, i, T0, slot) == 0 && slot->state == SHMLIMIT_SLOT_LIVE && slot->rule == rule)
 			return i;

@@ -72,20 +72,20 @@ static void described(const struct shmlimit_rule *rule, struct rng *rng)
 {
 	static const char *const algorithm[] = { "FUNNEL", "WARMUP", "WINDOW" };
 	int id = set(rule);
-	uint64_t fill_ns, not_full = 0, tick_ns = (range.resolution_ps + 999) / 1000;
+	uint64_t refill_ns, not_full = 0, tick_ns = (range.resolution_ps + 999) / 1000;
 	char title[128];
 
 	snprintf(title, sizeof(title), "%s of %" PRIu64 ", %" PRIu64 " in %" PRIu64 " ns, waits up to %" PRIu64 " ns",
 	         algorithm[rule->algorithm], rule->capacity, rule->count, rule->period_ns, rule->max_wait_ns);
-	fill_ns = time_to_fill(id, 0);
+	refill_ns = time_to_fill(id, 0);
 	if (rule->algorithm == SHMLIMIT_WARMUP)
-		ok(fill_ns >= tick_ns, "%s: a key that has spent has some time to fill", title);
+		ok(refill_ns >= tick_ns, "%s: a key that has spent has some time to fill", title);
 	else
-		ok(fill_ns <= range.fill_ns && fill_ns + 2 * tick_ns >= range.fill_ns, "%s: an empty key is full after fill_ns",
+		ok(refill_ns <= range.refill_ns && refill_ns + 2 * tick_ns >= range.refill_ns, "%s: an empty key is full after refill_ns",
 		   title);
-	ok(range.back_ns >= fill_ns, "%s: back_ns is no less", title);
+	ok(range.back_ns >= refill_ns, "%s: back_ns is no less", title);
 	for (uint64_t i = 0; i < 2 + scaled(200); i++) {
-		uint64_t from = range.fill_ns > fill_ns ? range.fill_ns : fill_ns, span = range.back_ns - from;
+		uint64_t from = range.refill_ns > refill_ns ? range.refill_ns : refill_ns, span = range.back_ns - from;
 		/* The end, the beginning, anywhere. Time itself ends after T0 * 4. */
 		uint64_t idle_ns = i == 0 ? range.back_ns : i == 1 ? from : from + rng_below(rng, span + (span == 0));
 
@@ -95,7 +95,7 @@ static void described(const struct shmlimit_rule *rule, struct rng *rng)
 		time_to_fill(id, i);
 		not_full += !is_full(id, i, T0 + idle_ns);
 	}
-	is(not_full, 0, "%s: a key that was idle for fill_ns or longer, up to back_ns, is full", title);
+	is(not_full, 0, "%s: a key that was idle for refill_ns or longer, up to back_ns, is full", title);
 	shmlimit_rule_remove(l, "rule");
 }
 
@@ -114,7 +114,7 @@ static void windows(void)
 		reach = range.back_ns + rules[i].period_ns + 2 * (rules[i].max_wait_ns + slack_ns);
 		ok((reach & (reach - 1)) == 0 || reach == UINT64_MAX,
 		   "a window of %" PRIu64 " ns: all that its timestamp reaches is used", rules[i].period_ns);
-		is(range.fill_ns, rules[i].period_ns, "a window of %" PRIu64 " ns is full after its period",
+		is(range.refill_ns, rules[i].period_ns, "a window of %" PRIu64 " ns is full after its period",
 		   rules[i].period_ns);
 		ok(range.back_ns >= rules[i].period_ns + rules[i].max_wait_ns,
 		   "a window's word is known for its period and the longest wait");
@@ -128,7 +128,7 @@ static void leases(void)
 	struct shmlimit_rule rule = { .algorithm = SHMLIMIT_LEASE, .capacity = 100, .count = 7, .period_ns = SECOND };
 
 	set(&rule);
-	is(range.fill_ns, (100 * SECOND + 6) / 7, "a lease's rule fills as the funnel elsewhere does");
+	is(range.refill_ns, (100 * SECOND + 6) / 7, "a lease's rule fills as the funnel elsewhere does");
 	ok(range.back_ns > 365 * DAY, "its keys may be idle for a year");
 	ok(range.ahead_ns > 26 * DAY && range.ahead_ns < 27 * DAY, "a lease may last 26 days");
 	shmlimit_rule_remove(l, "rule");

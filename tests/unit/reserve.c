@@ -181,11 +181,11 @@ static uint64_t up_to(uint64_t n)
 /* Is (cost - capacity) tokens' time longer than the longest debt? In real numbers, which know no ticks. */
 static int can_never(const struct shmlimit_rule *spec, uint64_t cost, uint64_t limit_ns)
 {
-	u128 fill_ns = ((u128)spec->capacity * spec->period_ns + spec->count - 1) / spec->count;
+	u128 refill_ns = ((u128)spec->capacity * spec->period_ns + spec->count - 1) / spec->count;
 	u128 longest_ns = limit_ns < spec->max_wait_ns ? limit_ns : spec->max_wait_ns;
 
 	if ((spec->flags & SHMLIMIT_NEXT_PAYS) && spec->max_wait_ns != 0)
-		longest_ns = spec->max_wait_ns + fill_ns;
+		longest_ns = spec->max_wait_ns + refill_ns;
 	return cost > spec->capacity && (u128)(cost - spec->capacity) * spec->period_ns > longest_ns * spec->count;
 }
 

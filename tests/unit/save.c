@@ -405,7 +405,7 @@ static void grown(void)
 	is(wrong, 0, "each key has what it had, in whichever table it was");
 	shmlimit_info(copy, &info);
 	is(info.slots, 1024, "the new table is loaded as large as it was");
-	is(info.slots_before, 256, "the old table is loaded as large as it was");
+	is(info.old_slots, 256, "the old table is loaded as large as it was");
 	is(info.slots_max, 4096, "the size of the largest table is loaded as it was");
 	is(shmlimit_verify(copy_name, NULL, 0), 0, "what was loaded is sound");
 	is(shmlimit_grow_at(copy, 0, T0 + SECOND), -EALREADY, "keys are left in its old table");
@@ -418,10 +418,10 @@ static void grown(void)
 	is(shmlimit_grow_at(l, 0, in_old), 0, "when all keys have moved");
 	is(save(l, fd, when_given(in_old)), 0, "one table is saved");
 	is(load_copy(fd, 0, in_old), 0, "one table is loaded");
-	info.slots_before = 1;
+	info.old_slots = 1;
 	shmlimit_info(copy, &info);
 	is(info.slots, 1024, "one table is loaded as large as it was");
-	is(info.slots_before, 0, "one table is loaded without an old one");
+	is(info.old_slots, 0, "one table is loaded without an old one");
 	close(fd);
 	copy_gone();
 }
@@ -590,7 +590,7 @@ static void hostile(void)
 					continue;
 				shmlimit_rule_range(copy, slot.rule, &range);
 				shmlimit_rule_get(copy, slot.rule, &rule);
-				locked += slot.reset_after_ns > range.fill_ns + rule.max_wait_ns + SECOND;
+				locked += slot.reset_after_ns > range.refill_ns + rule.max_wait_ns + SECOND;
 			}
 		}
 	}
@@ -696,8 +696,8 @@ static void page_no_rules(struct page *p) { p->header.rules_max = 0; }
 static void page_more_rules(struct page *p) { p->header.rules = p->header.rules_max + 1; }
 static void page_switch(struct page *p) { p->header.switched_off = 2; }
 static void page_group(struct page *p) { p->header.gid = UINT32_MAX; }
-static void page_old_slots(struct page *p) { p->header.slots_before = 32; p->header.slots = 63; }
-static void page_small_growth(struct page *p) { p->header.slots_before = 64; }
+static void page_old_slots(struct page *p) { p->header.old_slots = 32; p->header.slots = 63; }
+static void page_small_growth(struct page *p) { p->header.old_slots = 64; }
 static void page_reserved(struct page *p) { p->header.reserved[17] = 1; }
 static void page_id_twice(struct page *p) { p->rule[1].id = p->rule[0].id; }
 static void page_id_far(struct page *p) { p->rule[1].id = p->header.rules_max; }

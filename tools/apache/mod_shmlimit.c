@@ -344,7 +344,7 @@ static void register_hooks(apr_pool_t *pool)
 
 static const command_rec commands[] = {
     AP_INIT_TAKE_ARGV("ShmlimitSegment", set_segment, NULL, RSRC_CONF,
-                      "the segment's name, and options: fail=open, create=yes, owner=USER, engine=URL ..."),
+                      "the segment's name, and options: fail=open, create=yes, owner=USER, backend=URL ..."),
     AP_INIT_TAKE_ARGV("ShmlimitRule", add_rule, NULL, RSRC_CONF | ACCESS_CONF,
                       "a rule's name, a key, and options: cost=N, prefix=V4,V6, status=N, dry_run, rate=RATE ..."),
     { .name = NULL }

@@ -137,7 +137,7 @@ export class Gate {
   constructor(spec: string, options?: { report?: (bad: boolean, text: string) => void })
   /** Number of limits in the spec. */
   readonly limits: number
-  /** The spec names a backend (engine=): use askAsync(), since ask() may wait for it. */
+  /** The spec names a backend (backend=): use askAsync(), since ask() may wait for it. */
   readonly mayWait: boolean
   /** The latest answer of ask(); the next one in this thread overwrites it. */
   readonly answer: Answer

@@ -66,7 +66,7 @@ json_t *segment_json(const char *name, const struct shmlimit_info *info)
 	                 "enabled", info->enabled != 0,
 	                 "size", json_number(info->size),
 	                 "slots", json_number(info->slots),
-	                 "slots_before", json_number(info->slots_before),
+	                 "old_slots", json_number(info->old_slots),
 	                 "slots_max", json_number(info->slots_max),
 	                 "rules_used", json_number(info->rules_used),
 	                 "rules_max", json_number(info->rules),

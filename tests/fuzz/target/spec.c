@@ -13,7 +13,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc;
 	(void)argv;
-	setenv("SHMLIMIT_ENGINE", "redis://host", 1);
+	setenv("SHMLIMIT_BACKEND", "redis://host", 1);
 	return 0;
 }
 

@@ -106,9 +106,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 /* The longest that anybody has to wait for anything. A whole store borrowed cold costs half as much again. */
 static uint64_t longest_ns(unsigned i)
 {
-	uint64_t fill_ns = i == 3 ? play.capacity[i] * HOUR : 2 * SECOND;
+	uint64_t refill_ns = i == 3 ? play.capacity[i] * HOUR : 2 * SECOND;
 
-	return fill_ns + fill_ns / 2 + WAIT_NS + SECOND;
+	return refill_ns + refill_ns / 2 + WAIT_NS + SECOND;
 }
 
 /* ---- Noise ---- */

@@ -279,7 +279,7 @@ PHP_METHOD(Shmlimit_Gate, __construct)
 	struct gate_object *g = gate_of(Z_OBJ_P(ZEND_THIS));
 	zend_fcall_info fci = empty_fcall_info;
 	zend_fcall_info_cache fcc = empty_fcall_info_cache;
-	zend_string *segment, *engine = NULL, *more = NULL;
+	zend_string *segment, *backend = NULL, *more = NULL;
 	bool dry_run = false, fail_open = false;
 	smart_str spec = { 0 };
 	zend_long status = 429;
@@ -291,7 +291,7 @@ PHP_METHOD(Shmlimit_Gate, __construct)
 		Z_PARAM_BOOL(dry_run)
 		Z_PARAM_LONG(status)
 		Z_PARAM_BOOL(fail_open)
-		Z_PARAM_STR_OR_NULL(engine)
+		Z_PARAM_STR_OR_NULL(backend)
 		Z_PARAM_STR(more)
 		Z_PARAM_FUNC_OR_NULL(fci, fcc)
 	ZEND_PARSE_PARAMETERS_END();
@@ -308,8 +308,8 @@ PHP_METHOD(Shmlimit_Gate, __construct)
 	smart_str_appends(&spec, fail_open || dry_run ? "fail=open status=" : "fail=closed status=");
 	smart_str_append_long(&spec, status);
 	smart_str_appends(&spec, dry_run ? " dry_run " : " ");
-	if (engine != NULL)
-		append_word(&spec, "engine", engine);
+	if (backend != NULL)
+		append_word(&spec, "backend", backend);
 	if (more != NULL) {
 		smart_str_append(&spec, more);
 		smart_str_appendc(&spec, '\n');

@@ -153,7 +153,7 @@ final class Gate
         bool $dryRun = false,
         int $status = 429,
         bool $failOpen = false,
-        ?string $engine = null,
+        ?string $backend = null,
         string $spec = '',
         ?callable $report = null,
     ) {}

@@ -33,8 +33,8 @@ final class Gate
         int $status = 429,
         /** When the segment or a rule is missing: let everything pass, instead of answering 503. */
         bool $failOpen = false,
-        /** The Redis server of LEASE rules; "-": that of the environment's SHMLIMIT_ENGINE. */
-        #[\SensitiveParameter] ?string $engine = null,
+        /** The Redis server of LEASE rules; "-": that of the environment's SHMLIMIT_BACKEND. */
+        #[\SensitiveParameter] ?string $backend = null,
         /** More words of the gate's spec, see shmlimit_gate(3): "create=yes mode=0660 x_fields". */
         #[\SensitiveParameter] string $spec = '',
         /** Gets a line of text when a problem begins or ends; default: PHP's error log. */
@@ -45,7 +45,7 @@ final class Gate
         $this->report = $report === null ? null : $report(...);
         $this->lines = new \ArrayObject();
         $this->base = self::word('segment', $segment) . ($this->refusesNothing ? 'fail=open' : 'fail=closed')
-            . " status=$status " . ($dryRun ? 'dry_run ' : '') . self::word('engine', $engine) . $spec . "\n";
+            . " status=$status " . ($dryRun ? 'dry_run ' : '') . self::word('backend', $backend) . $spec . "\n";
         try {
             $ffi = Library::ffi();
         } catch (Error) {

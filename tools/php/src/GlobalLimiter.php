@@ -39,11 +39,11 @@ final class GlobalLimiter
     /** @param ?callable(string): void $report is called with one line of text when a problem begins */
     public function __construct(
         public readonly Limiter $limiter,
-        #[\SensitiveParameter] Engine|string $engine,
+        #[\SensitiveParameter] Backend|string $backend,
         ?callable $report = null,
     ) {
-        $engine = is_string($engine) ? new Engine($engine) : $engine;
-        $this->onFailure = $engine->onFailure ?? OnFailure::Deny;
+        $backend = is_string($backend) ? new Backend($backend) : $backend;
+        $this->onFailure = $backend->onFailure ?? OnFailure::Deny;
         $this->ffi = Library::globalFfi();
         $last = null;
         // An exception that left it would end the process, for C has none. PHP keeps it until the request ends: it must
@@ -56,15 +56,15 @@ final class GlobalLimiter
                 error_log("$thrown");
             }
         };
-        $prefix = Library::bytes(Library::name($engine->prefix) . "\0");
+        $prefix = Library::bytes(Library::name($backend->prefix) . "\0");
         $options = $this->ffi->new('struct shmlimit_global_options');
         $options->struct_size = \FFI::sizeof($options);
         $options->on_failure = $this->onFailure->value;
-        $options->deadline_ns = Library::unsigned($engine->deadlineNs);
-        $options->lease_ns = Library::unsigned($engine->leaseNs);
-        $options->open_ns = Library::unsigned($engine->openNs);
-        $options->open_after = Library::unsigned($engine->openAfter);
-        $options->local_milli = Library::unsigned($engine->localMilli);
+        $options->deadline_ns = Library::unsigned($backend->deadlineNs);
+        $options->lease_ns = Library::unsigned($backend->leaseNs);
+        $options->open_ns = Library::unsigned($backend->openNs);
+        $options->open_after = Library::unsigned($backend->openAfter);
+        $options->local_milli = Library::unsigned($backend->localMilli);
         $options->prefix = $this->ffi->cast('char *', \FFI::addr($prefix));
         $options->report = $told;
         $handle = $this->ffi->new('struct shmlimit_global *');
@@ -74,7 +74,7 @@ final class GlobalLimiter
         $this->here = $here;
         $answer = $this->ffi->shmlimit_global_open(
             $here,
-            Library::name($engine->url),
+            Library::name($backend->url),
             \FFI::addr($options),
             \FFI::addr($handle),
         );

@@ -6,7 +6,7 @@
 
 declare(strict_types=1);
 
-$classes = ['Error', 'Result', 'Count', 'Limit', 'Answer', 'Library', 'Limiter', 'OnFailure', 'Engine', 'GlobalLimiter',
+$classes = ['Error', 'Result', 'Count', 'Limit', 'Answer', 'Library', 'Limiter', 'OnFailure', 'Backend', 'GlobalLimiter',
     'Gate'];
 foreach ($classes as $class) {
     if (!class_exists("Shmlimit\\$class", false)) {

@@ -5,7 +5,7 @@ SPDX-License-Identifier: BSD-2-Clause
 
 from .decorator import RateLimited, limit
 from .gate import Answer, Gate, Limit
-from .global_limiter import Engine, EngineInfo, Funnel, GlobalLimiter, OnFailure
+from .global_limiter import Backend, BackendInfo, Funnel, GlobalLimiter, OnFailure
 from .limiter import (
     NEVER,
     Algorithm,
@@ -36,8 +36,8 @@ __all__ = [
     "Clock",
     "Count",
     "Counters",
-    "Engine",
-    "EngineInfo",
+    "Backend",
+    "BackendInfo",
     "Error",
     "Fields",
     "Funnel",

@@ -111,7 +111,7 @@ class Info(Structure):
         ("created_unix_ns", c_uint64),
         ("window_max", c_uint32),
         ("store_keys", c_uint32),
-        ("slots_before", c_uint64),
+        ("old_slots", c_uint64),
         ("slots_max", c_uint64),
         ("undecided_passed", c_uint64),
         ("undecided_refused", c_uint64),

@@ -106,7 +106,7 @@ class Gate:
         mode: int | None = None,
         group: str | None = None,
         slots: int | None = None,
-        engine: str | None = None,
+        backend: str | None = None,
         deadline_ms: int | None = None,
         share: int | None = None,
     ) -> None:
@@ -122,7 +122,7 @@ class Gate:
             "mode": None if mode is None else f"{mode:o}",
             "group": group,
             "slots": slots,
-            "engine": engine,
+            "backend": backend,
             "deadline": None if deadline_ms is None else f"{deadline_ms}ms",
             "share": share,
             "status": int(status),
@@ -130,7 +130,7 @@ class Gate:
         words = [_word(name, value) for name, value in given.items() if value is not None]
         words += ["x_fields"] * x_fields + ["dry_run"] * dry_run
         self._limits = tuple((limit.key, limit.cost) for limit in limits)
-        self.waits = engine is not None
+        self.waits = backend is not None
         """A request may wait for the backend, so asyncio uses enter_async()."""
         self._ask: Callable[[int, tuple[tuple[Any, Any], ...], Any, bool, bool, bool | None], Any]
         self._leave: Callable[[int, Any], None]

@@ -52,7 +52,7 @@ class OnFailure(IntEnum):
 
 
 @dataclass(frozen=True)
-class Engine:
+class Backend:
     """A Redis or Valkey server. 0 is the default."""
 
     url: str = field(repr=False)  # it may have a password in it
@@ -99,7 +99,7 @@ _OF_THE_LIBRARY = {errno.EINVAL, errno.EMSGSIZE, errno.EOPNOTSUPP, errno.EROFS, 
 """Errors of calls to the backend that are about their arguments."""
 
 
-class EngineInfo(NamedTuple):
+class BackendInfo(NamedTuple):
     """What a backend reports about itself."""
 
     round_trip_ns: int
@@ -129,7 +129,7 @@ def _text(text: str) -> bytes:
     return encoded
 
 
-def _check_engine(answer: int, subject: str) -> None:
+def _check_backend(answer: int, subject: str) -> None:
     if answer < 0 and -answer not in _OF_THE_LIBRARY:
         raise Error(-answer, words(-answer), subject)
     _check(answer, subject)
@@ -147,23 +147,23 @@ class GlobalLimiter:
     is the logger `shmlimit`.
     """
 
-    def __init__(self, limiter: Limiter, engine: Engine | str, report: Callable[[str], None] | None = None) -> None:
+    def __init__(self, limiter: Limiter, backend: Backend | str, report: Callable[[str], None] | None = None) -> None:
         self._idle: list[int] = []
         self._closed = False
         self.limiter = limiter
-        self.engine = Engine(engine) if isinstance(engine, str) else engine
+        self.backend = Backend(backend) if isinstance(backend, str) else backend
         self._library = _c_global.load()
         self._said = Said(report or (lambda line: log.error("segment %s: %s", limiter.name, line)))
-        self._url = _text(self.engine.url)
+        self._url = _text(self.backend.url)
         self._options = _c_global.Options(
             struct_size=ctypes.sizeof(_c_global.Options),
-            on_failure=self.engine.on_failure or OnFailure.DENY,
-            deadline_ns=_unsigned(self.engine.deadline_ns),
-            lease_ns=_unsigned(self.engine.lease_ns),
-            open_ns=_unsigned(self.engine.open_ns),
-            open_after=_unsigned(self.engine.open_after, 32),
-            local_milli=_unsigned(self.engine.local_milli, 32),
-            prefix=_text(self.engine.prefix),
+            on_failure=self.backend.on_failure or OnFailure.DENY,
+            deadline_ns=_unsigned(self.backend.deadline_ns),
+            lease_ns=_unsigned(self.backend.lease_ns),
+            open_ns=_unsigned(self.backend.open_ns),
+            open_after=_unsigned(self.backend.open_after, 32),
+            local_milli=_unsigned(self.backend.local_milli, 32),
+            prefix=_text(self.backend.prefix),
             report=_c_global.Report(self._said),
         )
         self._idle.append(self._open())
@@ -246,20 +246,20 @@ class GlobalLimiter:
         except Error:
             return -1
 
-    def ping(self) -> EngineInfo:
+    def ping(self) -> BackendInfo:
         """Ask the backend what it is, even while the circuit breaker is open. Raises Error if it does not answer or refuses."""
         c = _c_global.Info(struct_size=ctypes.sizeof(_c_global.Info))
-        _check_engine(self._call("global_ping", ctypes.byref(c)), self.limiter.name)
-        return EngineInfo(c.round_trip_ns, c.version.decode(), c.mode.decode(), c.role.decode())
+        _check_backend(self._call("global_ping", ctypes.byref(c)), self.limiter.name)
+        return BackendInfo(c.round_trip_ns, c.version.decode(), c.mode.decode(), c.role.decode())
 
     def peek(self, rule: str | int, key: str | bytes) -> Funnel:
         """Read the funnel of one key on the backend. Takes nothing."""
         c = _c_global.Funnel(struct_size=ctypes.sizeof(_c_global.Funnel))
         key, rule_id = _key(key), self.limiter._id(rule)
-        _check_engine(self._call("global_peek", rule_id, key, len(key), ctypes.byref(c)), self._about(rule))
+        _check_backend(self._call("global_peek", rule_id, key, len(key), ctypes.byref(c)), self._about(rule))
         return Funnel(c.remaining, c.reset_after_ns, c.lease_ns)
 
     def reset(self, rule: str | int, key: str | bytes | None = None) -> None:
         """Restore all tokens of one key on the backend, or of every key of the rule, and end this host's leases of them."""
         c_key, rule_id = None if key is None else _key(key), self.limiter._id(rule)
-        _check_engine(self._call("global_reset", rule_id, c_key, len(c_key or b"")), self._about(rule))
+        _check_backend(self._call("global_reset", rule_id, c_key, len(c_key or b"")), self._about(rule))

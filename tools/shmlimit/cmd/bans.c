@@ -37,7 +37,7 @@ static int print_bans(struct shmlimit *limiter, int rule, int json)
 
 	shmlimit_info(limiter, &info);
 	if (status == STATUS_OK)
-		status = live_scan(limiter, 0, info.slots + info.slots_before, &live);
+		status = live_scan(limiter, 0, info.slots + info.old_slots, &live);
 	if (status == STATUS_OK && !json && isatty(STDOUT_FILENO))
 		puts("KEY\tFINGERPRINT\tENDS-IN");
 	for (size_t i = 0; status == STATUS_OK && i < live.count; i++) {

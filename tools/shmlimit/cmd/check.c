@@ -21,14 +21,14 @@ enum { CHECK_OK, CHECK_WARNING, CHECK_CRITICAL, CHECK_UNKNOWN };
 static const char *const words[] = { "OK", "WARNING", "CRITICAL", "UNKNOWN" };
 
 /* What can have a limit, in the order of the options; then what is only told. */
-enum { DENIED, EVICTIONS, NO_SLOT, ENGINE_ERRORS, BREAKER_OPENINGS, LIMITS, ALLOWED = LIMITS, FACTS };
+enum { DENIED, EVICTIONS, NO_SLOT, BACKEND_ERRORS, BREAKER_OPENINGS, LIMITS, ALLOWED = LIMITS, FACTS };
 enum { RULE = LIMITS, INTERVAL, STATE };
 
 static const struct command_option options[] = {
 	[DENIED] = { "max-denied", "LIMIT", "decisions denied" },
 	[EVICTIONS] = { "max-evictions", "LIMIT", "keys that lost their slot before they were full again" },
 	[NO_SLOT] = { "max-no-slot", "LIMIT", "decisions made without a slot" },
-	[ENGINE_ERRORS] = { "max-engine-errors", "LIMIT", "calls to a Redis server that failed" },
+	[BACKEND_ERRORS] = { "max-backend-errors", "LIMIT", "calls to a Redis server that failed" },
 	[BREAKER_OPENINGS] = { "max-breaker-openings", "LIMIT", "times that the circuit breaker opened" },
 	[RULE] = { "rule", "RULE", "decisions, evictions and slots of this rule only" },
 	[INTERVAL] = { "interval", "DURATION", "count for this long (default 1s)" },
@@ -36,7 +36,7 @@ static const struct command_option options[] = {
 	{ 0 },
 };
 
-static const char *const labels[FACTS] = { "denied", "evictions", "no_slot", "engine_errors", "breaker_openings", "allowed" };
+static const char *const labels[FACTS] = { "denied", "evictions", "no_slot", "backend_errors", "breaker_openings", "allowed" };
 
 /* More than `warning` is a warning; UINT64_MAX: nothing is. */
 struct limit {
@@ -118,7 +118,7 @@ static int sample_take(struct shmlimit *limiter, const char *rule, struct sample
 			[DENIED] = c.denied,
 			[EVICTIONS] = c.evictions,
 			[NO_SLOT] = c.no_slot,
-			[ENGINE_ERRORS] = lease.engine_errors,
+			[BACKEND_ERRORS] = lease.backend_errors,
 			[BREAKER_OPENINGS] = lease.breaker_openings,
 			[ALLOWED] = c.allowed,
 		},

@@ -9,7 +9,7 @@
 
 #include "global.h"
 
-#define URL_VARIABLE "SHMLIMIT_ENGINE"
+#define URL_VARIABLE "SHMLIMIT_BACKEND"
 
 static void report(void *arg, const char *text)
 {
@@ -43,7 +43,7 @@ static int fail_open(const struct global_call *g, int error)
 	return error == -ENOMEM ? fail_memory() : fail_segment(segment, error);
 }
 
-static int open_engine(struct global_call *g, struct shmlimit_global_options *o)
+static int open_backend(struct global_call *g, struct shmlimit_global_options *o)
 {
 	const char *url = g->call->operand[GLOBAL_URL];
 	int error;
@@ -71,7 +71,7 @@ int global_open(struct global_call *g, const struct call *call, struct shmlimit_
 	if (strstr(call->command->operands, "RULE") != NULL)
 		status = rule_find(g->limiter, call->operand[GLOBAL_NAME], call->operand[GLOBAL_RULE], &g->rule);
 	if (status == STATUS_OK)
-		status = open_engine(g, o);
+		status = open_backend(g, o);
 	if (status != STATUS_OK)
 		shmlimit_close(g->limiter);
 	return status;

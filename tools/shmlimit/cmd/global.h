@@ -22,7 +22,7 @@ enum { GLOBAL_DEADLINE, GLOBAL_LEASE, GLOBAL_PREFIX, GLOBAL_OPTIONS };
 
 #define GLOBAL_DETAILS                                                                                         \
 	"URL is redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path[?db=N]; '-' is\n"                     \
-	"the value of $SHMLIMIT_ENGINE, which hides a password from other users.\n"
+	"the value of $SHMLIMIT_BACKEND, which hides a password from other users.\n"
 
 struct global_call {
 	const struct call *call;

@@ -34,7 +34,7 @@ static struct rest rest_of(struct shmlimit *limiter)
 	struct rest rest = { 0, 0 };
 
 	shmlimit_info(limiter, &info);
-	for (uint64_t i = 0; i < info.slots_before; i++) {
+	for (uint64_t i = 0; i < info.old_slots; i++) {
 		if (shmlimit_slot(limiter, info.slots + i, now_ns, &slot) < 0 || slot.state != SHMLIMIT_SLOT_LIVE)
 			continue;
 		rest.keys++;

@@ -100,7 +100,7 @@ static int print_keys(struct shmlimit *limiter, struct live *live, int json)
 	live->context = &list;
 	if (!json && isatty(STDOUT_FILENO))
 		puts("KEY\tRULE\tFINGERPRINT\tREMAINING\tDEBT\tTIME-TO-FULL");
-	status = live_scan(limiter, 0, info.slots + info.slots_before, live);
+	status = live_scan(limiter, 0, info.slots + info.old_slots, live);
 	if (status == STATUS_OK)
 		status = print_sorted(&list, live);
 	out_flush(list.out, 0);

@@ -22,7 +22,7 @@ static void print_facts(const struct rule_facts *facts)
 		if (field == FIELD_CAPACITY || field_applies(field, facts->rule.algorithm))
 			print_line(field_names[field], "%s", field_text(text, field, &facts->rule));
 	print_line("resolution", "%s", resolution_text(text, facts->range.resolution_ps));
-	print_line("time to full", "%s", duration_text(text, facts->range.fill_ns));
+	print_line("time to full", "%s", duration_text(text, facts->range.refill_ns));
 	print_line("range back", "%s", duration_text(text, facts->range.back_ns));
 	print_line("range ahead", "%s", duration_text(text, facts->range.ahead_ns));
 }

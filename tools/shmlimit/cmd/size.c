@@ -36,7 +36,7 @@ struct demand {
 	int has_rule;
 	uint64_t window_max, store_keys;
 	/* What follows. */
-	uint64_t fill_ns;
+	uint64_t refill_ns;
 	uint64_t live, slots, size;
 };
 
@@ -109,7 +109,7 @@ static int ask_library(const char *called, struct demand *d, struct shmlimit_inf
 	shmlimit_info(limiter, info);
 	d->store_keys = info->store_keys;
 	if (d->has_rule && shmlimit_rule_range(limiter, 0, &range) == 0)
-		d->fill_ns = range.fill_ns;
+		d->refill_ns = range.refill_ns;
 	shmlimit_close(limiter);
 	return STATUS_OK;
 }
@@ -121,7 +121,7 @@ static int add_up(const struct call *call, const struct shmlimit_info *small, st
 	uint64_t slot_bytes = 16 + 16 * d->window_max + (d->store_keys == 0 ? 0 : (d->store_keys + 2 + 7) / 8 * 8);
 
 	if (d->period_ns != 0)
-		live = (live * d->fill_ns + d->period_ns - 1) / d->period_ns;
+		live = (live * d->refill_ns + d->period_ns - 1) / d->period_ns;
 	if (live > KEYS_MAX)
 		return fail("--keys %s: too many live at once: must be %" PRIu64 " or less", call->option[KEYS], KEYS_MAX);
 	d->live = (uint64_t)live;
@@ -139,7 +139,7 @@ static void print_text(const struct demand *d)
 
 	print_line("keys live at once", "%" PRIu64 "%s", d->live, d->period_ns != 0 ? " at most" : "");
 	if (d->has_rule)
-		print_line("time to full", "%s", duration_text(text, d->fill_ns));
+		print_line("time to full", "%s", duration_text(text, d->refill_ns));
 	print_line("slots", "%" PRIu64, d->slots);
 	print_line("size", "%" PRIu64 " (%s)", d->size, size_text(text, d->size));
 	printf("shmlimit create NAME --slots %" PRIu64, d->slots);
@@ -154,7 +154,7 @@ static json_t *demand_json(const struct demand *d)
 {
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "keys_live", json_number(d->live),
-	                 "fill_ns", d->has_rule ? json_number(d->fill_ns) : json_null(),
+	                 "refill_ns", d->has_rule ? json_number(d->refill_ns) : json_null(),
 	                 "slots", json_number(d->slots),
 	                 "window_max", json_number(d->window_max),
 	                 "store_keys", json_number(d->store_keys),

@@ -34,7 +34,7 @@ static int look(struct view *view, const char *rule)
 		return status;
 	if (view->key == NULL) {
 		view->live.rule = view->rule;
-		return live_scan(view->limiter, 0, view->info.slots + view->info.slots_before, &view->live);
+		return live_scan(view->limiter, 0, view->info.slots + view->info.old_slots, &view->live);
 	}
 	view->answer = shmlimit_peek(view->limiter, view->rule, view->key->bytes, view->key->len, 1, &view->result);
 	return view->answer < 0 ? fail_rule(view->name, rule, view->answer) : STATUS_OK;

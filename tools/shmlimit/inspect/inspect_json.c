@@ -36,9 +36,9 @@ static json_t *leases_json(const struct view *view)
 	                 "leases", json_number(c.leases),
 	                 "leased", json_number(c.leased),
 	                 "spent", json_number(c.spent),
-	                 "lapsed", json_number(c.lapsed),
+	                 "expired", json_number(c.expired),
 	                 "denied", json_number(c.denied),
-	                 "engine_errors", json_number(c.engine_errors),
+	                 "backend_errors", json_number(c.backend_errors),
 	                 "breaker_openings", json_number(c.breaker_openings));
 }
 

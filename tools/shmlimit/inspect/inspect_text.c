@@ -19,8 +19,8 @@ static void print_segment(const struct view *view)
 	print_line("layout version", "%" PRIu32, info->layout_version);
 	print_line("size", "%" PRIu64 " (%s)", info->size, size_text(text, info->size));
 	print_line("slots", "%" PRIu64 " (at most %" PRIu64 ")", info->slots, info->slots_max);
-	if (info->slots_before != 0)
-		print_line("slots before", "%" PRIu64, info->slots_before);
+	if (info->old_slots != 0)
+		print_line("slots before", "%" PRIu64, info->old_slots);
 	print_line("rules", "%" PRIu32 "/%" PRIu32, info->rules_used, info->rules);
 	if (info->window_max != 0)
 		print_line("window max", "%" PRIu32, info->window_max);
@@ -85,13 +85,13 @@ static void print_leases(const struct view *view)
 	struct shmlimit_lease_counters c = { .struct_size = sizeof(c) };
 
 	shmlimit_lease_counters(view->limiter, &c);
-	if (c.leases + c.denied + c.engine_errors == 0)
+	if (c.leases + c.denied + c.backend_errors == 0)
 		return;
 	putchar('\n');
 	print_line("leases", "%" PRIu64 ": tokens %" PRIu64 ", spent %" PRIu64 ", expired %" PRIu64, c.leases, c.leased,
-	           c.spent, c.lapsed);
+	           c.spent, c.expired);
 	print_line("known denials", "%" PRIu64, c.denied);
-	print_line("backend errors", "%" PRIu64 ", breaker openings %" PRIu64, c.engine_errors, c.breaker_openings);
+	print_line("backend errors", "%" PRIu64 ", breaker openings %" PRIu64, c.backend_errors, c.breaker_openings);
 }
 
 static int print_live(const struct view *view)

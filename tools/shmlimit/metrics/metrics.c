@@ -68,7 +68,7 @@ static int read_segment(struct shmlimit *limiter, struct metrics_segment *out)
 		return fail_memory();
 	for (int id = 0; id < (int)out->info.rules; id++)
 		out->rules += (size_t)read_rule(limiter, id, &out->rule[out->rules]);
-	status = live_scan(limiter, 0, out->info.slots + out->info.slots_before, &live);
+	status = live_scan(limiter, 0, out->info.slots + out->info.old_slots, &live);
 	memcpy(out->states, live.states, sizeof(out->states));
 	free(live.slot);
 	return status;

@@ -258,14 +258,14 @@ static const struct lease_counter {
 } lease_counters[] = {
 	{ "leases", NULL, "Leases of tokens from the backend that were deposited.",
 	  offsetof(struct shmlimit_lease_counters, leases) },
-	{ "lease_tokens", "leased", "Leased tokens by what became of them: leased, spent, or expired unspent (lapsed).",
+	{ "lease_tokens", "leased", "Leased tokens by what became of them: leased, spent, or expired unspent (expired).",
 	  offsetof(struct shmlimit_lease_counters, leased) },
 	{ "lease_tokens", "spent", NULL, offsetof(struct shmlimit_lease_counters, spent) },
-	{ "lease_tokens", "lapsed", NULL, offsetof(struct shmlimit_lease_counters, lapsed) },
+	{ "lease_tokens", "expired", NULL, offsetof(struct shmlimit_lease_counters, expired) },
 	{ "lease_known_denials", NULL, "Denials that were answered on this host without a call to the backend.",
 	  offsetof(struct shmlimit_lease_counters, denied) },
-	{ "lease_engine_errors", NULL, "Calls to the backend that failed.",
-	  offsetof(struct shmlimit_lease_counters, engine_errors) },
+	{ "lease_backend_errors", NULL, "Calls to the backend that failed.",
+	  offsetof(struct shmlimit_lease_counters, backend_errors) },
 	{ "lease_breaker_openings", NULL, "Times that the circuit breaker opened: the backend was not called for a while.",
 	  offsetof(struct shmlimit_lease_counters, breaker_openings) },
 };

@@ -23,7 +23,7 @@ int rule_is_internal(const char *name)
 }
 
 /* libshmlimit-global's: its keys are backends, and its decisions are about calls to them. */
-#define BREAKER "~engine"
+#define BREAKER "~backend"
 
 int rule_is_breaker(const char *name)
 {
@@ -90,7 +90,7 @@ json_t *rule_json(const struct rule_facts *facts)
 	                 "count_refused", (facts->rule.flags & SHMLIMIT_COUNT_REFUSED) != 0,
 	                 "mode", choice_word(choices_mode, facts->rule.mode),
 	                 "resolution_ps", json_number(facts->range.resolution_ps),
-	                 "fill_ns", json_number(facts->range.fill_ns),
+	                 "refill_ns", json_number(facts->range.refill_ns),
 	                 "back_ns", json_number(facts->range.back_ns),
 	                 "ahead_ns", json_number(facts->range.ahead_ns));
 }

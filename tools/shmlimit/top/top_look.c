@@ -15,7 +15,7 @@
 /* Those of a table that was replaced by a larger one, too, while there may be keys in it. */
 static uint64_t slots_of(const struct top *top)
 {
-	return top->info.slots + top->info.slots_before;
+	return top->info.slots + top->info.old_slots;
 }
 
 /* What came first in the last look, without which a large table would show one part after the other. */

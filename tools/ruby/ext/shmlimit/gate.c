@@ -161,10 +161,10 @@ static void pass_reports(struct gate *g)
 	}
 }
 
-/* engine= outside of a comment; one in a quoted value costs a little time, and nothing else. */
-static int has_engine(const char *spec)
+/* backend= outside of a comment; one in a quoted value costs a little time, and nothing else. */
+static int has_backend(const char *spec)
 {
-	return strstr(spec, "engine=") != NULL;
+	return strstr(spec, "backend=") != NULL;
 }
 
 static VALUE gate_initialize(VALUE self, VALUE spec)
@@ -188,7 +188,7 @@ static VALUE gate_initialize(VALUE self, VALUE spec)
 		native_raise(error, "gate");
 	shmlimit_gate_report(g->handle, queue_report, g);
 	g->limits = shmlimit_gate_limits(g->handle);
-	g->may_wait = has_engine(text);
+	g->may_wait = has_backend(text);
 	return self;
 }
 

@@ -1,12 +1,12 @@
 /*
- * engine: see engine.h.
+ * global_library: see global_library.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include "engine.h"
+#include "global_library.h"
 
 #pragma weak shmlimit_global_open
 #pragma weak shmlimit_global_take
@@ -15,12 +15,12 @@
 #pragma weak shmlimit_global_cancel
 #pragma weak shmlimit_global_close
 
-static struct engine loaded;
+static struct global_library loaded;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void)
 {
-	struct engine found = { shmlimit_global_open, shmlimit_global_take, shmlimit_global_begin, shmlimit_global_poll,
+	struct global_library found = { shmlimit_global_open, shmlimit_global_take, shmlimit_global_begin, shmlimit_global_poll,
 		                shmlimit_global_cancel, shmlimit_global_close };
 	void *library;
 
@@ -39,7 +39,7 @@ static void load(void)
 	loaded = found;
 }
 
-const struct engine *engine_load(void)
+const struct global_library *global_library_load(void)
 {
 	pthread_once(&once, load);
 	return loaded.open != NULL && loaded.take != NULL && loaded.begin != NULL && loaded.poll != NULL &&

@@ -6,7 +6,7 @@ declare(strict_types=1);
 namespace Shmlimit;
 
 /** The backend, a Redis or Valkey server, from which a GlobalLimiter leases tokens. 0 is the default. */
-final class Engine
+final class Backend
 {
     public function __construct(
         /** redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path[?db=N], %-encoded */

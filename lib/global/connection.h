@@ -1,5 +1,5 @@
 /*
- * wire: sends bytes to a backend server and receives replies, each by a deadline. hiredis parses the protocol; the
+ * connection: sends bytes to a backend server and receives replies, each by a deadline. hiredis parses the protocol; the
  * socket is opened here. WHY NOT hiredis's own: it has a timeout per read but no deadline, and writing to a closed
  * connection raises SIGPIPE in the program.
  *
@@ -9,8 +9,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef GLOBAL_WIRE_H
-#define GLOBAL_WIRE_H
+#ifndef GLOBAL_CONNECTION_H
+#define GLOBAL_CONNECTION_H
 
 #include <hiredis/hiredis.h>
 #include <stddef.h>
@@ -22,14 +22,14 @@
 struct addrinfo;
 
 /* If an address does not answer within this time the next one is tried. It is two round trips around the world. */
-#define WIRE_PATIENCE_NS UINT64_C(500000000)
+#define CONNECTION_PATIENCE_NS UINT64_C(500000000)
 
 /* The largest real reply lists the keys of one step of SCAN, some 512 of up to 1,200 bytes. */
-#define WIRE_ITEM_MAX 65536u           /* bytes of one text or line, elements of one list */
-#define WIRE_REPLY_MAX (8u << 20)      /* bytes of one reply */
+#define CONNECTION_ITEM_MAX 65536u      /* bytes of one text or line, elements of one list */
+#define CONNECTION_REPLY_MAX (8u << 20) /* bytes of one reply */
 
 /* How far the bytes received have been checked. */
-struct wire_check {
+struct connection_check {
 	char type;             /* type of the line being received: '+', '-', ':', '$', '*'; 0: no line has begun */
 	int is_negative;
 	uint64_t number;       /* the number it announces, as far as received */
@@ -38,42 +38,42 @@ struct wire_check {
 	uint64_t reply;        /* bytes since a complete reply */
 };
 
-struct wire {
+struct connection {
 	int fd;                /* -1: shut */
 	int connected;
 	uint64_t since_ns;     /* when the present address was first tried */
 	redisReader *reader;
-	struct wire_check check;
+	struct connection_check check;
 	struct addrinfo *found, *next; /* while it connects: a host's addresses, and those not tried yet */
 };
 
-#define WIRE_SHUT { .fd = -1 }
+#define CONNECTION_SHUT { .fd = -1 }
 
-uint64_t wire_now_ns(void);
+uint64_t monotonic_now_ns(void);
 
 /*
- * Begin to connect. wire_connected() waits for it, and may be called again after -ETIMEDOUT. A host name is looked up
+ * Begin to connect. connection_connected() waits for it, and may be called again after -ETIMEDOUT. A host name is looked up
  * here, for as long as the system's resolver takes. Its addresses are tried in order: the next one if one refuses or
  * does not answer. If `found` is not NULL, those addresses are used instead, and freed.
  */
-int wire_connect(struct wire *wire, const struct url *url, struct addrinfo *found);
-int wire_connected(struct wire *wire, uint64_t until_ns);
+int connection_connect(struct connection *connection, const struct url *url, struct addrinfo *found);
+int connection_connected(struct connection *connection, uint64_t until_ns);
 
 /* Returns an error of getaddrinfo() as -errno. */
-int wire_lookup_error(int error);
+int connection_lookup_error(int error);
 
 /* Send as much as the socket takes now. Returns the bytes sent, 0 if it takes none, or -errno. */
-ssize_t wire_write(struct wire *wire, const char *bytes, size_t len);
+ssize_t connection_write(struct connection *connection, const char *bytes, size_t len);
 
-int wire_send(struct wire *wire, const char *bytes, size_t len, uint64_t until_ns);
+int connection_send(struct connection *connection, const char *bytes, size_t len, uint64_t until_ns);
 
 /* Check the next bytes received. Returns 0 or -EBADMSG. */
-int wire_check(struct wire_check *check, const char *bytes, size_t len);
+int connection_check(struct connection_check *check, const char *bytes, size_t len);
 
 /* Receive a reply, which the caller frees. May be called again after -ETIMEDOUT. */
-int wire_receive(struct wire *wire, redisReply **reply, uint64_t until_ns);
+int connection_receive(struct connection *connection, redisReply **reply, uint64_t until_ns);
 
 /* Shut the connection, if it is open. In a forked child the parent's connection stays open. */
-void wire_shut(struct wire *wire);
+void connection_shut(struct connection *connection);
 
 #endif

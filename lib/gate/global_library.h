@@ -1,16 +1,16 @@
 /*
- * engine: the functions of libshmlimit-global that a gate calls. If the program is linked with the library, these are
- * used. Otherwise it is loaded, once, when a gate with engine= needs it. So a gate without engine= needs neither the
+ * global_library: the functions of libshmlimit-global that a gate calls. If the program is linked with the library, these are
+ * used. Otherwise it is loaded, once, when a gate with backend= needs it. So a gate without backend= needs neither the
  * library nor hiredis.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef SHMLIMIT_GATE_ENGINE_H
-#define SHMLIMIT_GATE_ENGINE_H
+#ifndef SHMLIMIT_GATE_GLOBAL_LIBRARY_H
+#define SHMLIMIT_GATE_GLOBAL_LIBRARY_H
 
 #include "shmlimit_global.h"
 
-struct engine {
+struct global_library {
 	__typeof__(&shmlimit_global_open) open;
 	__typeof__(&shmlimit_global_take) take;
 	__typeof__(&shmlimit_global_begin) begin;
@@ -20,6 +20,6 @@ struct engine {
 };
 
 /* Returns NULL if the library is not installed. Threads: safe. */
-const struct engine *engine_load(void);
+const struct global_library *global_library_load(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * fleet: see fleet.h.
+ * cluster: see cluster.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet.h"
+#include "cluster.h"
 
 /*
  * Most nodes that one question is sent to: a node, the node that the key is being moved to, and one more if that
@@ -15,28 +15,28 @@
  */
 #define HOPS 4
 
-void fleet_begin(struct fleet *f, const struct url *url)
+void cluster_begin(struct cluster *f, const struct url *url)
 {
-	*f = (struct fleet){ .count = 0 };
-	engine_begin(&f->home, url);
+	*f = (struct cluster){ .count = 0 };
+	backend_begin(&f->home, url);
 }
 
-static void forget_nodes(struct fleet *f)
+static void forget_nodes(struct cluster *f)
 {
 	for (unsigned i = 0; i < f->count; i++) {
-		engine_end(f->node[i]);
+		backend_end(f->node[i]);
 		free(f->node[i]);
 	}
 	f->count = 0;
 	if (f->of_slot != NULL)
-		memset(f->of_slot, 0, FLEET_SLOTS);
+		memset(f->of_slot, 0, CLUSTER_SLOTS);
 }
 
-void fleet_end(struct fleet *f)
+void cluster_end(struct cluster *f)
 {
 	forget_nodes(f);
 	free(f->of_slot);
-	engine_end(&f->home);
+	backend_end(&f->home);
 }
 
 /* CRC-16/XMODEM, as the cluster's specification demands. */
@@ -52,26 +52,26 @@ static unsigned crc16(const unsigned char *bytes, size_t len)
 	return crc;
 }
 
-unsigned fleet_slot(const void *key, size_t key_len)
+unsigned cluster_slot(const void *key, size_t key_len)
 {
 	const unsigned char *bytes = key, *open = memchr(bytes, '{', key_len), *shut = NULL;
 
 	if (open != NULL)
 		shut = memchr(open + 1, '}', key_len - (size_t)(open + 1 - bytes));
 	if (shut != NULL && shut > open + 1)
-		return crc16(open + 1, (size_t)(shut - open - 1)) % FLEET_SLOTS;
-	return crc16(bytes, key_len) % FLEET_SLOTS;
+		return crc16(open + 1, (size_t)(shut - open - 1)) % CLUSTER_SLOTS;
+	return crc16(bytes, key_len) % CLUSTER_SLOTS;
 }
 
 /* Parses "MOVED 3999 10.0.0.1:6381" and "ASK ...". An empty host means the node that answered. */
-int fleet_move(const char *said, const struct url *from, struct url *to, unsigned *slot)
+int cluster_move(const char *said, const struct url *from, struct url *to, unsigned *slot)
 {
 	char where[sizeof(to->host)];
 	char *colon;
 	unsigned port;
 
 	*to = *from;
-	if (sscanf(said, "%*s %u %255s", slot, where) != 2 || *slot >= FLEET_SLOTS)
+	if (sscanf(said, "%*s %u %255s", slot, where) != 2 || *slot >= CLUSTER_SLOTS)
 		return -1;
 	colon = strrchr(where, ':');
 	if (colon == NULL || sscanf(colon + 1, "%u", &port) != 1 || port == 0 || port > 65535)
@@ -87,35 +87,35 @@ int fleet_move(const char *said, const struct url *from, struct url *to, unsigne
 }
 
 /* The place of a node, new or known; -1 without memory. */
-static int node_at(struct fleet *f, const struct url *url)
+static int node_at(struct cluster *f, const struct url *url)
 {
 	for (unsigned i = 0; i < f->count; i++)
 		if (strcmp(f->node[i]->url.host, url->host) == 0 && strcmp(f->node[i]->url.port, url->port) == 0)
 			return (int)i;
-	if (f->count == FLEET_NODES)
+	if (f->count == CLUSTER_NODES)
 		forget_nodes(f);
 	if (f->of_slot == NULL)
-		f->of_slot = calloc(FLEET_SLOTS, 1);
+		f->of_slot = calloc(CLUSTER_SLOTS, 1);
 	f->node[f->count] = malloc(sizeof(*f->node[0]));
 	if (f->of_slot == NULL || f->node[f->count] == NULL) {
 		free(f->node[f->count]);
 		return -1;
 	}
-	engine_begin(f->node[f->count], url);
+	backend_begin(f->node[f->count], url);
 	return (int)f->count++;
 }
 
 /*
  * Returns the place of the node that an answer names, or -1. *asking: the key is there for this question only (ASK).
  */
-static int moved_to(struct fleet *f, const struct trouble *trouble, const struct engine *at, int *asking)
+static int moved_to(struct cluster *f, const struct trouble *trouble, const struct backend *at, int *asking)
 {
 	struct url url;
 	unsigned slot;
 	int place = -1;
 
 	*asking = 0;
-	if (trouble->kind == TROUBLE_MOVED && fleet_move(trouble->said, &at->url, &url, &slot) == 0)
+	if (trouble->kind == TROUBLE_MOVED && cluster_move(trouble->said, &at->url, &url, &slot) == 0)
 		place = node_at(f, &url);
 	if (place < 0)
 		return -1;
@@ -125,9 +125,9 @@ static int moved_to(struct fleet *f, const struct trouble *trouble, const struct
 	return place;
 }
 
-static struct engine *engine_of(struct fleet *f, const void *key, size_t key_len)
+static struct backend *backend_of(struct cluster *f, const void *key, size_t key_len)
 {
-	unsigned place = f->of_slot == NULL ? 0 : f->of_slot[fleet_slot(key, key_len)];
+	unsigned place = f->of_slot == NULL ? 0 : f->of_slot[cluster_slot(key, key_len)];
 
 	return place == 0 ? &f->home : f->node[place - 1];
 }
@@ -136,26 +136,26 @@ static struct engine *engine_of(struct fleet *f, const void *key, size_t key_len
  * A node that fails may have lost its slots to another one. Forget that it has the key: the home node says which one
  * does.
  */
-static void doubt(struct fleet *f, const struct trouble *trouble, const void *key, size_t key_len)
+static void doubt(struct cluster *f, const struct trouble *trouble, const void *key, size_t key_len)
 {
 	if (f->of_slot != NULL && trouble->kind != TROUBLE_NONE && trouble->kind != TROUBLE_CONNECTED &&
 	    !trouble_is_of_key(trouble))
-		f->of_slot[fleet_slot(key, key_len)] = 0;
+		f->of_slot[cluster_slot(key, key_len)] = 0;
 }
 
 /*
  * Ask one question of the node that has the key. `asked`: home has answered it already. BOUND: HOPS, and the
  * deadline.
  */
-static void follow(struct fleet *f, struct engine_question *q, int asked, uint64_t until_ns)
+static void follow(struct cluster *f, struct backend_question *q, int asked, uint64_t until_ns)
 {
-	struct engine *at = asked ? &f->home : engine_of(f, q->key, q->key_len);
+	struct backend *at = asked ? &f->home : backend_of(f, q->key, q->key_len);
 
 	for (int hop = 0; hop < HOPS; hop++) {
 		int place;
 
 		if (!asked || hop > 0)
-			engine_lease(at, q, 1, until_ns);
+			backend_lease(at, q, 1, until_ns);
 		place = moved_to(f, &q->trouble, at, &q->ask_first);
 		if (place < 0)
 			break;
@@ -164,26 +164,26 @@ static void follow(struct fleet *f, struct engine_question *q, int asked, uint64
 	doubt(f, &q->trouble, q->key, q->key_len);
 }
 
-void fleet_lease(struct fleet *f, struct engine_question *questions, size_t n, uint64_t until_ns)
+void cluster_lease(struct cluster *f, struct backend_question *questions, size_t n, uint64_t until_ns)
 {
 	int asked = f->of_slot == NULL;
 
 	if (asked)
-		engine_lease(&f->home, questions, n, until_ns);
+		backend_lease(&f->home, questions, n, until_ns);
 	for (size_t i = 0; i < n; i++)
 		if (!asked || questions[i].trouble.kind == TROUBLE_MOVED)
 			follow(f, &questions[i], asked, until_ns);
 }
 
-int fleet_command(struct fleet *f, const void *key, size_t key_len, int n, const char **words, const size_t *lens,
+int cluster_command(struct cluster *f, const void *key, size_t key_len, int n, const char **words, const size_t *lens,
                   uint64_t until_ns, redisReply **reply, struct trouble *trouble)
 {
-	struct engine *at = engine_of(f, key, key_len);
+	struct backend *at = backend_of(f, key, key_len);
 
 	for (int hop = 0; hop < HOPS; hop++) {
 		int asking, place;
 
-		if (engine_command(at, n, words, lens, until_ns, reply, trouble) == 0)
+		if (backend_command(at, n, words, lens, until_ns, reply, trouble) == 0)
 			return 0;
 		place = moved_to(f, trouble, at, &asking);
 		if (place < 0 || asking)

@@ -1,5 +1,5 @@
 /*
- * engine: see engine.h.
+ * backend: see backend.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine.h"
+#include "backend.h"
 
 #define MAJOR_MIN 6
 
@@ -43,22 +43,22 @@ static void outbox_add(struct outbox *out, int n, const char **words, const size
 		redisFreeCommand(command);
 }
 
-static int outbox_send(struct outbox *out, struct wire *wire, uint64_t until_ns)
+static int outbox_send(struct outbox *out, struct connection *connection, uint64_t until_ns)
 {
-	int error = out->failed ? -ENOMEM : wire_send(wire, out->bytes, out->len, until_ns);
+	int error = out->failed ? -ENOMEM : connection_send(connection, out->bytes, out->len, until_ns);
 
 	free(out->bytes);
 	return error;
 }
 
-void engine_shut(struct engine *e)
+void backend_shut(struct backend *e)
 {
-	wire_shut(&e->wire);
+	connection_shut(&e->connection);
 	e->ready = e->used = 0;
 	e->greeting = GREETING_UNSENT;
 }
 
-struct trouble engine_trouble(int error)
+struct trouble backend_trouble(int error)
 {
 	return (struct trouble){ .kind = error == -ETIMEDOUT ? TROUBLE_LATE
 	                                 : error == -EBADMSG ? TROUBLE_REPLY
@@ -66,20 +66,20 @@ struct trouble engine_trouble(int error)
 		                 .error = error };
 }
 
-void engine_begin(struct engine *e, const struct url *url)
+void backend_begin(struct backend *e, const struct url *url)
 {
-	*e = (struct engine){ .url = *url, .wire = WIRE_SHUT, .pid = getpid() };
+	*e = (struct backend){ .url = *url, .connection = CONNECTION_SHUT, .pid = getpid() };
 }
 
-void engine_end(struct engine *e)
+void backend_end(struct backend *e)
 {
-	engine_shut(e);
+	backend_shut(e);
 	if (e->found != NULL)
 		freeaddrinfo(e->found);
 	explicit_bzero(&e->url, sizeof(e->url));
 }
 
-static int send_greeting(struct engine *e, uint64_t until_ns)
+static int send_greeting(struct backend *e, uint64_t until_ns)
 {
 	struct outbox out = { 0 };
 	char db[16];
@@ -98,7 +98,7 @@ static int send_greeting(struct engine *e, uint64_t until_ns)
 	outbox_add(&out, 2, hello, NULL);
 	outbox_add(&out, 2, select, NULL);
 	outbox_add(&out, 3, load, NULL);
-	return outbox_send(&out, &e->wire, until_ns);
+	return outbox_send(&out, &e->connection, until_ns);
 }
 
 static void copy_text(char *to, size_t size, const redisReply *from)
@@ -107,7 +107,7 @@ static void copy_text(char *to, size_t size, const redisReply *from)
 }
 
 /* Names and values in turn. */
-static int read_hello(struct engine *e, const redisReply *reply, struct trouble *trouble)
+static int read_hello(struct backend *e, const redisReply *reply, struct trouble *trouble)
 {
 	e->version[0] = e->mode[0] = e->role[0] = '\0';
 	for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i + 1 < reply->elements; i += 2) {
@@ -129,7 +129,7 @@ static int read_hello(struct engine *e, const redisReply *reply, struct trouble 
 	return 1;
 }
 
-static int read_greeting(struct engine *e, const redisReply *reply, struct trouble *trouble)
+static int read_greeting(struct backend *e, const redisReply *reply, struct trouble *trouble)
 {
 	if (reply->type == REDIS_REPLY_ERROR) {
 		*trouble = trouble_of_reply(reply->str, (size_t)reply->len);
@@ -138,7 +138,7 @@ static int read_greeting(struct engine *e, const redisReply *reply, struct troub
 	if (e->greeting == GREETING_HELLO)
 		return read_hello(e, reply, trouble);
 	if (e->greeting == GREETING_SCRIPT) {
-		if (reply->type != REDIS_REPLY_STRING || reply->len != ENGINE_SHA_MAX - 1) {
+		if (reply->type != REDIS_REPLY_STRING || reply->len != BACKEND_SHA_MAX - 1) {
 			*trouble = (struct trouble){ .kind = TROUBLE_REPLY };
 			return 1;
 		}
@@ -148,26 +148,26 @@ static int read_greeting(struct engine *e, const redisReply *reply, struct troub
 }
 
 /* Continue the greeting to its end. Returns 0, -errno, or 1 with *trouble filled. */
-static int introduce(struct engine *e, uint64_t until_ns, struct trouble *trouble)
+static int introduce(struct backend *e, uint64_t until_ns, struct trouble *trouble)
 {
 	int error = 0;
 
-	if (e->wire.fd < 0) {
-		error = wire_connect(&e->wire, &e->url, e->found);
+	if (e->connection.fd < 0) {
+		error = connection_connect(&e->connection, &e->url, e->found);
 		e->found = NULL;
 	}
 	if (error == 0)
-		error = wire_connected(&e->wire, until_ns);
+		error = connection_connected(&e->connection, until_ns);
 	if (error == 0 && e->greeting == GREETING_UNSENT) {
-		e->greeted_ns = wire_now_ns();
+		e->greeted_ns = monotonic_now_ns();
 		error = send_greeting(e, until_ns);
 		if (error != 0)
-			engine_shut(e);       /* half a command may be sent */
+			backend_shut(e);      /* half a command may be sent */
 	}
 	for (; error == 0 && e->greeting < GREETING_DONE; e->greeting++) {
 		redisReply *reply;
 
-		error = wire_receive(&e->wire, &reply, until_ns);
+		error = connection_receive(&e->connection, &reply, until_ns);
 		if (error != 0)
 			break;
 		error = read_greeting(e, reply, trouble);
@@ -182,32 +182,32 @@ static int introduce(struct engine *e, uint64_t until_ns, struct trouble *troubl
  * WHY NOT start over after each deadline: a server that takes longer than a deadline to connect to would never be
  * reached.
  */
-int engine_ready(struct engine *e, uint64_t until_ns, struct trouble *trouble)
+int backend_ready(struct backend *e, uint64_t until_ns, struct trouble *trouble)
 {
 	int error;
 
 	if (e->pid != getpid()) {
-		engine_shut(e);
+		backend_shut(e);
 		e->pid = getpid();
 	}
 	if (e->ready)
 		return 0;
 	/* Another address, if there is one, is tried first. */
-	if (e->wire.fd >= 0 && e->wire.next == NULL && wire_now_ns() - e->wire.since_ns >= WIRE_PATIENCE_NS)
-		engine_shut(e);
+	if (e->connection.fd >= 0 && e->connection.next == NULL && monotonic_now_ns() - e->connection.since_ns >= CONNECTION_PATIENCE_NS)
+		backend_shut(e);
 	error = introduce(e, until_ns, trouble);
 	if (error == 0) {
 		e->ready = 1;
 		return 0;
 	}
 	if (error < 0)
-		*trouble = engine_trouble(error);
+		*trouble = backend_trouble(error);
 	if (error != -ETIMEDOUT)
-		engine_shut(e);
+		backend_shut(e);
 	return 1;
 }
 
-void engine_put(const struct engine *e, struct outbox *out, const struct engine_question *q, int with_text)
+void backend_put(const struct backend *e, struct outbox *out, const struct backend_question *q, int with_text)
 {
 	const struct script_params *t = q->params;
 	char number[8][48];
@@ -232,7 +232,7 @@ void engine_put(const struct engine *e, struct outbox *out, const struct engine_
 	outbox_add(out, 12, words, lens);
 }
 
-void engine_answer(const redisReply *reply, struct engine_question *q)
+void backend_answer(const redisReply *reply, struct backend_question *q)
 {
 	q->trouble = (struct trouble){ .kind = TROUBLE_NONE };
 	if (reply->type == REDIS_REPLY_ERROR) {
@@ -258,7 +258,7 @@ void engine_answer(const redisReply *reply, struct engine_question *q)
  * Send the questions whose trouble is `which`, and read the answers. Returns 0 or -errno. *done is the number of
  * answers.
  */
-static int exchange(struct engine *e, struct engine_question *questions, size_t n, enum trouble_kind which,
+static int exchange(struct backend *e, struct backend_question *questions, size_t n, enum trouble_kind which,
                     uint64_t until_ns, size_t *done)
 {
 	struct outbox out = { 0 };
@@ -266,25 +266,25 @@ static int exchange(struct engine *e, struct engine_question *questions, size_t 
 
 	for (size_t i = 0; i < n; i++)
 		if (questions[i].trouble.kind == which)
-			engine_put(e, &out, &questions[i], which == TROUBLE_SCRIPT);
+			backend_put(e, &out, &questions[i], which == TROUBLE_SCRIPT);
 	if (out.bytes == NULL && !out.failed)
 		return 0;
-	error = outbox_send(&out, &e->wire, until_ns);
+	error = outbox_send(&out, &e->connection, until_ns);
 	for (size_t i = 0; i < n && error == 0; i++) {
 		redisReply *reply;
 
 		if (questions[i].trouble.kind != which)
 			continue;
 		if (questions[i].ask_first) {
-			error = wire_receive(&e->wire, &reply, until_ns);
+			error = connection_receive(&e->connection, &reply, until_ns);
 			if (error != 0)
 				break;
 			freeReplyObject(reply);
 		}
-		error = wire_receive(&e->wire, &reply, until_ns);
+		error = connection_receive(&e->connection, &reply, until_ns);
 		if (error != 0)
 			break;
-		engine_answer(reply, &questions[i]);
+		backend_answer(reply, &questions[i]);
 		freeReplyObject(reply);
 		e->used = 1;
 		e->commands++;
@@ -298,19 +298,19 @@ static int exchange(struct engine *e, struct engine_question *questions, size_t 
  * did. WHY NOT ask all the same: a late answer shuts the connection, so the next call connects again and is late
  * again.
  */
-static int is_too_late(const struct engine *e, uint64_t until_ns)
+static int is_too_late(const struct backend *e, uint64_t until_ns)
 {
-	uint64_t now_ns = wire_now_ns();
+	uint64_t now_ns = monotonic_now_ns();
 
 	return now_ns >= until_ns || now_ns - e->greeted_ns > until_ns - now_ns;
 }
 
 /* Make sure that the connection can carry a command. */
-static int reach(struct engine *e, uint64_t until_ns, struct trouble *trouble)
+static int reach(struct backend *e, uint64_t until_ns, struct trouble *trouble)
 {
 	int is_new = !e->ready || e->pid != getpid();
 
-	if (engine_ready(e, until_ns, trouble) != 0)
+	if (backend_ready(e, until_ns, trouble) != 0)
 		return 1;
 	if (!is_new || !is_too_late(e, until_ns))
 		return 0;
@@ -322,13 +322,13 @@ static int reach(struct engine *e, uint64_t until_ns, struct trouble *trouble)
  * After a failover the address may lead to another server, so the connection to a replica is shut. Otherwise its
  * socket would stay open for as long as the replica runs.
  */
-static void leave_replica(struct engine *e, const struct trouble *trouble)
+static void leave_replica(struct backend *e, const struct trouble *trouble)
 {
 	if (trouble->kind == TROUBLE_REPLICA)
-		engine_shut(e);
+		backend_shut(e);
 }
 
-static int attempt(struct engine *e, struct engine_question *questions, size_t n, uint64_t until_ns, size_t *done,
+static int attempt(struct backend *e, struct backend_question *questions, size_t n, uint64_t until_ns, size_t *done,
                    struct trouble *trouble)
 {
 	int error;
@@ -342,8 +342,8 @@ static int attempt(struct engine *e, struct engine_question *questions, size_t n
 		leave_replica(e, &questions[i].trouble);
 	if (error == 0)
 		return 0;
-	*trouble = engine_trouble(error);
-	engine_shut(e);
+	*trouble = backend_trouble(error);
+	backend_shut(e);
 	return 1;
 }
 
@@ -351,7 +351,7 @@ static int attempt(struct engine *e, struct engine_question *questions, size_t n
  * A server that was restarted has shut its connections, so a connection that was used before is worth a second try.
  * Tokens that the first try may have debited are lost, not leased twice.
  */
-void engine_lease(struct engine *e, struct engine_question *questions, size_t n, uint64_t until_ns)
+void backend_lease(struct backend *e, struct backend_question *questions, size_t n, uint64_t until_ns)
 {
 	struct trouble trouble = { .kind = TROUBLE_NONE };
 	size_t done = 0;
@@ -367,7 +367,7 @@ void engine_lease(struct engine *e, struct engine_question *questions, size_t n,
 			questions[i].trouble = trouble;
 }
 
-int engine_command(struct engine *e, int n, const char **words, const size_t *lens, uint64_t until_ns,
+int backend_command(struct backend *e, int n, const char **words, const size_t *lens, uint64_t until_ns,
                    redisReply **reply, struct trouble *trouble)
 {
 	struct outbox out = { 0 };
@@ -376,12 +376,12 @@ int engine_command(struct engine *e, int n, const char **words, const size_t *le
 	if (reach(e, until_ns, trouble) != 0)
 		return 1;
 	outbox_add(&out, n, words, lens);
-	error = outbox_send(&out, &e->wire, until_ns);
+	error = outbox_send(&out, &e->connection, until_ns);
 	if (error == 0)
-		error = wire_receive(&e->wire, reply, until_ns);
+		error = connection_receive(&e->connection, reply, until_ns);
 	if (error != 0) {
-		*trouble = engine_trouble(error);
-		engine_shut(e);
+		*trouble = backend_trouble(error);
+		backend_shut(e);
 		return 1;
 	}
 	e->used = 1;
