@@ -10,7 +10,8 @@
 need curl pgrep puma
 export TMP
 
-# A request to /wait or /stream goes on until there is a file.
+# A request to /wait, /stream or /short goes on until there is a file. A worker sets the rates of create=yes with its first
+# request, so the short time has a rule of its own.
 cat >"$TMP/places.ru" <<'END_OF_APP'
 require "shmlimit/middleware"
 
@@ -22,12 +23,17 @@ class Stream
   def close = File.write("#{ENV.fetch('TMP')}/closed", "yes")
 end
 
-use Shmlimit::Middleware, "segment=#{ENV.fetch('SEGMENT')} create=yes rule=reports rate=\"2 at once for 1h\"" do |env|
-  "all" if env["PATH_INFO"] != "/free"
+use Shmlimit::Middleware, "segment=#{ENV.fetch('SEGMENT')} create=yes rule=reports rate=\"2 at once for 1h\" " \
+                            "rule=short rate=\"2 at once for 2s\"" do |env|
+  case env["PATH_INFO"]
+  when "/free" then [nil, nil]
+  when "/short" then [nil, "all"]
+  else ["all", nil]
+  end
 end
 run(lambda do |env|
   File.write("#{ENV.fetch('TMP')}/arrived", "yes")
-  sleep 0.02 until OVER.call || env["PATH_INFO"] != "/wait"
+  sleep 0.02 until OVER.call || !%w[/wait /short].include?(env["PATH_INFO"])
   raise "on purpose" if env["PATH_INFO"] == "/raise"
 
   [200, { "Content-Type" => "text/plain" }, env["PATH_INFO"] == "/stream" ? Stream.new : ["hello\n"]]
@@ -37,7 +43,7 @@ END_OF_APP
 ask_for() { codes --unix-socket "$TMP/socket" "http://localhost/$1"; }
 answers() { [ "$(ask_for free)" = 200 ]; }
 up_or_gone() { gone $master || { four && answers; }; }
-free() { [ "$(remaining reports all)" = "$1" ]; }
+free() { [ "$(remaining "${2:-reports}" all)" = "$1" ]; }
 
 # hold PATH: a request in the background; sets $held.
 hold() {
@@ -77,15 +83,14 @@ is "$(cat "$TMP/codes.wait") $(ask_for raise)" "200 500" "an exception of the ap
 within free 2
 ok $? "a place is free after an exception of the application"
 
-shmlimit rule set "$SEGMENT" reports --period 2s
 rm -f "$TMP/arrived"
-hold wait
+hold short
 within test -s "$TMP/arrived"
 for victim in $(workers); do
 	kill -KILL "$victim"
 	within gone "$victim"
 done
-within free 2
+within free 2 short
 ok $? "places of killed workers are free after the rule's period"
 kill -TERM $master
 wait $master
