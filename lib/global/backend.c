@@ -14,12 +14,14 @@
 #include "backend.h"
 
 #define MAJOR_MIN 6
+#define BACKEND_NAME_MAX 96
 
 /* The commands that are sent at once on a new connection. The answers arrive in this order. */
 enum greeting {
 	GREETING_UNSENT,
 	GREETING_AUTH,         /* left out without a password */
 	GREETING_HELLO,
+	GREETING_NAME,         /* may be refused */
 	GREETING_SELECT,
 	GREETING_SCRIPT,
 	GREETING_DONE,
@@ -79,23 +81,39 @@ void backend_end(struct backend *e)
 	explicit_bzero(&e->url, sizeof(e->url));
 }
 
+/* The name that CLIENT LIST shows: shmlimit-HOST-PID. It must have printable characters, and no space. */
+static void client_name(char name[BACKEND_NAME_MAX])
+{
+	char host[65] = "";
+
+	if (gethostname(host, sizeof(host) - 1) != 0)
+		host[0] = '\0';
+	for (char *c = host; *c != '\0'; c++)
+		if (*c <= ' ' || *c > '~')
+			*c = '?';
+	snprintf(name, BACKEND_NAME_MAX, "shmlimit-%s-%ld", host, (long)getpid());
+}
+
 static int send_greeting(struct backend *e, uint64_t until_ns)
 {
 	struct outbox out = { 0 };
-	char db[16];
+	char db[16], name[BACKEND_NAME_MAX];
 	const char *auth[] = { "AUTH", e->url.user, e->url.password };
 	const char *auth_default[] = { "AUTH", e->url.password };
 	const char *hello[] = { "HELLO", "2" };
+	const char *setname[] = { "CLIENT", "SETNAME", name };
 	const char *select[] = { "SELECT", db };
 	const char *load[] = { "SCRIPT", "LOAD", script_text };
 
 	snprintf(db, sizeof(db), "%u", e->url.db);
+	client_name(name);
 	e->greeting = e->url.password[0] != '\0' ? GREETING_AUTH : GREETING_HELLO;
 	if (e->url.password[0] != '\0' && e->url.user[0] != '\0')
 		outbox_add(&out, 3, auth, NULL);
 	else if (e->url.password[0] != '\0')
 		outbox_add(&out, 2, auth_default, NULL);
 	outbox_add(&out, 2, hello, NULL);
+	outbox_add(&out, 3, setname, NULL);
 	outbox_add(&out, 2, select, NULL);
 	outbox_add(&out, 3, load, NULL);
 	return outbox_send(&out, &e->connection, until_ns);
@@ -131,7 +149,7 @@ static int read_hello(struct backend *e, const redisReply *reply, struct trouble
 
 static int read_greeting(struct backend *e, const redisReply *reply, struct trouble *trouble)
 {
-	if (reply->type == REDIS_REPLY_ERROR) {
+	if (reply->type == REDIS_REPLY_ERROR && e->greeting != GREETING_NAME) {
 		*trouble = trouble_of_reply(reply->str, (size_t)reply->len);
 		return 1;
 	}

@@ -43,6 +43,25 @@ static int await(const struct connection *connection, short events, uint64_t unt
 	}
 }
 
+/*
+ * An idle connection is tested after a minute, and is shut after another one without an answer. So a peer that is gone
+ * is noticed before a request needs it, and a firewall does not forget the connection.
+ */
+static void keep_alive(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, 60 },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, 15 },
+		{ IPPROTO_TCP, TCP_KEEPCNT, 4 },
+	};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int));
+}
+
 static int start(struct connection *connection, int family, const struct sockaddr *address, socklen_t len)
 {
 	int on = 1;
@@ -51,8 +70,10 @@ static int start(struct connection *connection, int family, const struct sockadd
 	connection->fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (connection->fd < 0)
 		return -errno;
-	if (family != AF_UNIX)
+	if (family != AF_UNIX) {
 		setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		keep_alive(connection->fd);
+	}
 	/* A Unix socket returns EAGAIN while its queue of connections is full. */
 	if (connect(connection->fd, address, len) == 0)
 		connection->connected = 1;

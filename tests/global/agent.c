@@ -40,6 +40,20 @@ static int connections(void)
 	return n - 1;
 }
 
+/* Does the server have a connection that is named shmlimit-HOST-PID? */
+static int is_named(pid_t pid)
+{
+	redisReply *reply = server_ask(&server, "CLIENT LIST");
+	char host[65] = "", name[128];
+	int found;
+
+	gethostname(host, sizeof(host) - 1);
+	snprintf(name, sizeof(name), " name=shmlimit-%s-%ld ", host, (long)pid);
+	found = strstr(reply->str, name) != NULL;
+	freeReplyObject(reply);
+	return found;
+}
+
 static uint64_t commands(void)
 {
 	redisReply *reply = server_ask(&server, "INFO commandstats");
@@ -80,6 +94,7 @@ static void answers(void)
 	is(allowed, 20, "each new key is allowed");
 	is(connections(), 1, "the agent has one connection, and the process that asks has none");
 	is(agent_status(l).pid, (uint64_t)agent.pid, "the status has the agent's process");
+	ok(is_named(agent.pid), "the server's list of clients has the agent's host and process id");
 	is(shmlimit_global_breaker_ns(g), 0, "the breaker is closed");
 	answered = (int)agent_status(l).answered;
 	other = open_global(server.url, PATIENT_NS, SHMLIMIT_GLOBAL_DENY);

@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -148,7 +149,8 @@ static int is_printable(const char *text)
 #define OK "+OK\r\n"
 #define VERSION(len, text) "*2\r\n$7\r\nversion\r\n$" #len "\r\n" text "\r\n"
 #define SHA "$40\r\n0123456789012345678901234567890123456789\r\n"
-#define WELCOME VERSION(1, "7") OK SHA
+#define WELCOME VERSION(1, "7") OK OK SHA
+#define UNNAMED VERSION(1, "7") "-ERR unknown subcommand\r\n" OK SHA
 
 #define NO_INFO "-NOPERM\r\n-NOPERM\r\n"
 
@@ -168,8 +170,8 @@ static void greetings(void)
 		{ "half of a pair", "*1\r\n$7\r\nversion\r\n", PATIENT_NS, -EPROTO },
 		{ "nothing at all", "*-1\r\n", PATIENT_NS, -EPROTO },
 		{ "a version that is a list", "*2\r\n$7\r\nversion\r\n*1\r\n:7\r\n", PATIENT_NS, -EPROTO },
-		{ "a script's name that is a number", VERSION(1, "7") OK ":40\r\n", PATIENT_NS, -EBADMSG },
-		{ "a script's name that is too short", VERSION(1, "7") OK "$2\r\nab\r\n", PATIENT_NS, -EBADMSG },
+		{ "a script's name that is a number", VERSION(1, "7") OK OK ":40\r\n", PATIENT_NS, -EBADMSG },
+		{ "a script's name that is too short", VERSION(1, "7") OK OK "$2\r\nab\r\n", PATIENT_NS, -EBADMSG },
 		{ "lists in lists", TEN(TEN("*1\r\n")), PATIENT_NS, -EBADMSG },
 		{ "a list of more than there can be", "*9223372036854775807\r\n", PATIENT_NS, -EBADMSG },
 		{ "a text of less than nothing", "$-9223372036854775808\r\n", PATIENT_NS, -EBADMSG },
@@ -179,7 +181,7 @@ static void greetings(void)
 		{ "a list longer than any", "*100000000\r\n", PATIENT_NS, -EBADMSG },
 		{ "a text that does not come", "$5000\r\n", SHORT_NS, -ETIMEDOUT },
 		{ "a line that does not end", TEN(TEN("+OK OK OK OK")), SHORT_NS, -ETIMEDOUT },
-		{ "half a greeting", VERSION(1, "7") OK, SHORT_NS, -ETIMEDOUT },
+		{ "half a greeting", VERSION(1, "7") OK OK, SHORT_NS, -ETIMEDOUT },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -266,7 +268,7 @@ static void boast(void)
 {
 	struct shmlimit_global_info info = { .struct_size = sizeof(info) };
 	struct backend backend = backend_of("*6\r\n$7\r\nversion\r\n$50\r\n7\33[2J" TEN("\n\n\n\n") "aaaaa\r\n$4\r\nmode\r\n"
-	                                 "$3\r\n\1\2\3\r\n$4\r\nrole\r\n$4\r\n\377\376\33\b\r\n" OK SHA "+PONG\r\n" NO_INFO);
+	                                 "$3\r\n\1\2\3\r\n$4\r\nrole\r\n$4\r\n\377\376\33\b\r\n" OK OK SHA "+PONG\r\n" NO_INFO);
 	struct shmlimit_global *g = handle(&backend, PATIENT_NS);
 
 	is(shmlimit_global_ping(g, &info), 0, "one that answers as it should is pinged");
@@ -275,6 +277,44 @@ static void boast(void)
 	is(info.version[0], '7', "a server's version is reported as it said");
 	shmlimit_global_close(g);
 	backend_end(&backend);
+}
+
+/* ---- Connections ---- */
+
+static void unnamed(void)
+{
+	struct backend backend = backend_of(UNNAMED "+PONG\r\n" NO_INFO);
+	struct shmlimit_global *g = handle(&backend, PATIENT_NS);
+
+	is(shmlimit_global_ping(g, NULL), 0, "a server that refuses a connection's name is used");
+	is(reports.n, 0, "a name that is refused is not reported");
+	shmlimit_global_close(g);
+	backend_end(&backend);
+}
+
+static int option(const struct connection *connection, int level, int name)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	return getsockopt(connection->fd, level, name, &value, &len) == 0 ? value : -1;
+}
+
+static void kept_alive(void)
+{
+	struct sockaddr_in address;
+	int listener = listen_at(&address, 1);
+	struct connection connection = CONNECTION_SHUT;
+	struct url url = { .host = "localhost" };
+
+	snprintf(url.port, sizeof(url.port), "%d", ntohs(address.sin_port));
+	is(connection_connect(&connection, &url, NULL), 0, "a server that listens is connected to");
+	is(option(&connection, SOL_SOCKET, SO_KEEPALIVE), 1, "an idle connection is kept alive");
+	is(option(&connection, IPPROTO_TCP, TCP_KEEPIDLE), 60, "an idle connection is tested after a minute");
+	is(option(&connection, IPPROTO_TCP, TCP_KEEPINTVL) * option(&connection, IPPROTO_TCP, TCP_KEEPCNT), 60,
+	   "a connection is shut after a minute of tests without an answer");
+	connection_shut(&connection);
+	close(listener);
 }
 
 /* ---- Sizes ---- */
@@ -538,6 +578,8 @@ int main(void)
 	leases();
 	walks();
 	boast();
+	unnamed();
+	kept_alive();
 	sizes();
 	distance();
 	addresses();
