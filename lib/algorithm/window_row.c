@@ -4,16 +4,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "window_row.h"
+
 #include "algorithm.h"
 #include "window.h"
-
-/* When an admission counts from that is granted now for `wait_ns` from now. What stands in the ring stays in order. */
-static uint64_t latest_ns(const struct look *k, const struct ring *ring, uint64_t wait_ns)
-{
-	uint64_t ns = window_end_of_tick(k->params, k->at.now_ns + wait_ns);
-
-	return ring->valid != 0 && (int64_t)(ring->w.last_ns - ns) > 0 ? ring->w.last_ns : ns;
-}
 
 /*
  * Nanoseconds until `tokens`, 1 to the capacity, fit after `more` others were
@@ -24,20 +18,11 @@ static uint64_t wait_for(const struct look *k, const struct ring *ring, uint64_t
 	uint64_t newer = k->params->capacity - tokens;
 
 	if (newer < more)
-		return window_wait(k->params, latest_ns(k, ring, 0), k->at.now_ns);
+		return window_wait(k->params, ring_latest_ns(k->params, ring, k->at.now_ns, 0), k->at.now_ns);
 	newer -= more;
 	if (newer >= ring->valid)
 		return 0;
 	return window_wait(k->params, ring_time(k->l, k->t, k->slot, k->params, ring, newer), k->at.now_ns);
-}
-
-/* Admit tokens, `wait_ns` from now. */
-static void record(const struct look *k, const struct ring *ring, uint64_t tokens, uint64_t wait_ns,
-                   struct window *after)
-{
-	after->last_ns = latest_ns(k, ring, wait_ns);
-	after->k = tokens;
-	after->n = ring->valid == 0 ? tokens : window_advance(ring->w.n, tokens, k->l->window_max);
 }
 
 /*
@@ -86,8 +71,8 @@ static uint64_t window_ask(const struct look *k, const struct ring *ring, const 
 	return q->amount;
 }
 
-static void window_report(const struct look *k, const struct ring *ring, const struct request *q, struct verdict *v,
-                          const struct window *after, uint64_t recorded, struct shmlimit_result *r)
+void window_report(const struct look *k, const struct ring *ring, const struct request *q, struct verdict *v,
+                   const struct window *after, uint64_t recorded, struct shmlimit_result *r)
 {
 	uint64_t capacity = k->params->capacity;
 	uint64_t used = ring_used(k->l, k->t, k->slot, k->params, ring,
@@ -155,7 +140,7 @@ __attribute__((flatten)) static void window_row_apply(const struct look *k, cons
 	if (tokens > k->l->window_max)
 		tokens = k->l->window_max;
 	if (tokens != 0) {
-		record(k, before, tokens, v->wait_ns, after);
+		*after = ring_admit(k->l, params, before, tokens, k->at.now_ns, v->wait_ns);
 		v->changed = 1;
 	} else if (!v->changed) {
 		*after = before->w;

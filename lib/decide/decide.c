@@ -4,12 +4,11 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "decide.h"
-
-#define AGAIN (-1)
+#include "fast_window.h"
 
 /*
  * A key that has its slot, of the version in force, and says what it has without
- * doubt. Returns the answer; AGAIN: not at the first try.
+ * doubt. Returns the answer; FIRST_NOT: not at the first try.
  */
 __attribute__((always_inline)) static inline int first_try(const struct shmlimit *l, const struct table *t,
                                                            const struct request *q, uint32_t *failed,
@@ -25,37 +24,37 @@ __attribute__((always_inline)) static inline int first_try(const struct shmlimit
 
 	if (__builtin_expect(t == NULL || rule_glance(l, q->rule, &view, 1) != 0 ||
 	                     rule_mode(&view) == SHMLIMIT_OFF, 0))
-		return AGAIN;
+		return FIRST_NOT;
 	a = algorithm_of(&view.params);
 	mine.tag = tag_pack(q->hash, q->rule, rule_version(&view));
 	slot = table_find(t, table_window(t, q->hash), mine.tag);
 	if (__builtin_expect(slot == NULL || !algorithm_has(a, q), 0))
-		return AGAIN;
+		return FIRST_NOT;
 	seen = slot_read(slot);
 	/* ORDER rule_holds() after slot_read(), as publish() of the rule's writer before its walk over the table. */
 	if (__builtin_expect(seen.tag != mine.tag || !rule_holds(l, q->rule, &view), 0))
-		return AGAIN;
+		return FIRST_NOT;
 	k = look_make(l, t, slot, &view.params, q->when);
 	a->read(&k, seen.word, &b);
 	if (__builtin_expect(b.doubtful || q->late, 0))
-		return AGAIN;
+		return FIRST_NOT;
 	a->apply(&k, q, &b, &v, r);
 	if (v.changed) {
 		mine.word = v.word;
 		if (a->before_swap != NULL && !a->before_swap(&k, q, seen, &b))
-			return AGAIN;
+			return FIRST_NOT;
 		/* The linearization point (I1, I4). ORDER pairs with slot_cas() of the other processes. */
 		*failed = !slot_cas(slot, seen, mine.tag, mine.word);
 		if (__builtin_expect(*failed, 0)) {
 			if (a->lost != NULL)
 				a->lost(&k, q, &b);
-			return AGAIN;
+			return FIRST_NOT;
 		}
 		if (a->after_swap != NULL && q->op != OP_REFUND)
 			a->after_swap(&k, mine, &b);
 		decide_note(q->undo, &v, slot, seen, b.was_empty, mine);
 	} else if (__builtin_expect(!slot_unchanged(slot, seen), 0)) {
-		return AGAIN;
+		return FIRST_NOT;
 	}
 	decide_show(q->rule, q->op, q->hash, q->amount, v.answer);
 	if (a->count != NULL)
@@ -68,9 +67,13 @@ __attribute__((always_inline)) static inline int first_try(const struct shmlimit
 int decide(const struct shmlimit *l, const struct table *t, const struct request *q, struct shmlimit_result *r)
 {
 	uint32_t failed = 0;
-	int answer = first_try(l, t, q, &failed, r);
+	int answer = FIRST_NOT;
 
-	return answer == AGAIN ? decide_slowly(l, q, failed, r) : answer;
+	if (q->op == OP_TAKE && fast_window_is(l, q->rule))
+		answer = fast_window(l, q, &failed, r);
+	if (answer == FIRST_NOT && failed == 0)
+		answer = first_try(l, t, q, &failed, r);
+	return answer == FIRST_NOT ? decide_slowly(l, q, failed, r) : answer;
 }
 
 int decide_rest(const struct shmlimit *l, const struct request *q, uint32_t failed, struct shmlimit_result *r)

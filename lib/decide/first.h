@@ -1,6 +1,6 @@
 /*
  * first: where a first try of its own begins: the slot of a key, under a rule of one
- * algorithm. fast_lease.h, fast_count.h and fast_hold.h go on from there.
+ * algorithm. fast_lease.h, fast_count.h, fast_hold.h and fast_window.h go on from there.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,7 +21,7 @@ struct first {
 
 /*
  * The committed slot of a key under a rule that is in force, not off, and of this algorithm. Fills capacity and shape of
- * the parameters; with_times: back, ahead and debt too. Returns false for whatever else there is.
+ * the parameters; with_times: back, ahead, debt and flags too. Returns false for whatever else there is.
  */
 __attribute__((always_inline)) static inline int first_find(const struct shmlimit *l, uint32_t rule, uint64_t hash,
                                                             unsigned algorithm, int with_times, struct first *f)
@@ -40,6 +40,7 @@ __attribute__((always_inline)) static inline int first_find(const struct shmlimi
 		f->view.params.back = load_word(&in_force->back);
 		f->view.params.ahead = load_word(&in_force->ahead);
 		f->view.params.debt = load_word(&in_force->debt);
+		f->view.params.flags = load_word(&in_force->flags);
 	}
 	if (__builtin_expect(!published_in_use(f->view.published) || rule_mode(&f->view) == SHMLIMIT_OFF ||
 	                     params_algorithm(&f->view.params) != algorithm, 0))

@@ -105,6 +105,26 @@ static inline uint64_t ring_time(const struct shmlimit *l, const struct table *t
 	return (int64_t)(ring->w.last_ns - ns) < 0 ? ring->w.last_ns : ns;
 }
 
+/* When an admission counts from that is granted now for `wait_ns` from now. What stands in the ring stays in order. */
+static inline uint64_t ring_latest_ns(const struct layout_params *params, const struct ring *ring, uint64_t now_ns,
+                                      uint64_t wait_ns)
+{
+	uint64_t ns = window_end_of_tick(params, now_ns + wait_ns);
+
+	return ring->valid != 0 && (int64_t)(ring->w.last_ns - ns) > 0 ? ring->w.last_ns : ns;
+}
+
+/* The window after tokens are admitted, `wait_ns` from now. */
+static inline struct window ring_admit(const struct shmlimit *l, const struct layout_params *params,
+                                       const struct ring *ring, uint64_t tokens, uint64_t now_ns, uint64_t wait_ns)
+{
+	return (struct window){
+		.n = ring->valid == 0 ? tokens : window_advance(ring->w.n, tokens, l->window_max),
+		.k = tokens,
+		.last_ns = ring_latest_ns(params, ring, now_ns, wait_ns),
+	};
+}
+
 /*
  * Tokens admitted less than a period ago, the newest `but` left out, up to the
  * capacity. Cost: a look for each bit of the capacity.

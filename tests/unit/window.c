@@ -358,10 +358,9 @@ static void coarse(void)
 	is(take(id, 2, T0 + 1 + r.retry_after_ns), SHMLIMIT_ALLOWED, "a retry exactly when it was told to is admitted");
 }
 
-/* A cell that agrees with the word by chance: from before a reset, in the same tick. */
-static void reset_in_the_tick(void)
+/* Take two, and be killed between the word and its cells; the second is right by chance. */
+static uint64_t *take_two_killed(int id)
 {
-	int id = rule("reset", 2, 10 * SECOND, 0, 0);
 	struct rule_view view;
 	struct layout_slot *slot = NULL;
 	struct slot_seen seen;
@@ -375,13 +374,26 @@ static void reset_in_the_tick(void)
 	slot = table_find_any(l, l->tables, &wanted, 0, &seen);
 	if (slot == NULL)
 		bail("no slot");
-	/* Killed between the word and its cells; the second is right by chance. */
 	cells = ring_cells(l, l->tables, slot);
 	cells[0] = T0;
+	return cells;
+}
+
+/* A cell that agrees with the word by chance: from before a reset, in the same tick. */
+static void reset_in_the_tick(void)
+{
+	int id = rule("reset", 2, 10 * SECOND, 0, 0);
+	uint64_t *cells = take_two_killed(id);
+
 	is(take(id, 1, T0 + 10 * SECOND), SHMLIMIT_DENIED, "of several tokens each counts from when they were taken");
 	is(r.retry_after_ns, 5, "each of several tokens counts from when it was taken, whatever is in its cell");
 	take(id, 1, T0 + 10 * SECOND + 5);
 	is(cells[1], T0 + 5, "a cell that is right stays");
+
+	cells = take_two_killed(rule("moved", 3, 10 * SECOND, 0, 0));
+	id = shmlimit_rule_find(l, "moved");
+	is(take(id, 1, T0 + 6), SHMLIMIT_ALLOWED, "a third token is admitted after two whose process was killed");
+	is(cells[0], T0 + 5, "a cell that is missing is written before the window moves on");
 }
 
 /* ---- Arithmetic ---- */

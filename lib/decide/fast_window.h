@@ -1,0 +1,79 @@
+/*
+ * fast_window: a take from a sliding window at the first try. The slot is the key's, and
+ * the newest cell agrees with the word, so that its time is known whatever the clock. In
+ * everything else the general path decides.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_FAST_WINDOW_H
+#define SHMLIMIT_LIB_FAST_WINDOW_H
+
+#include "first.h"
+#include "window_row.h"
+
+/* Is it for a take under this rule? Looked at again when it is decided. */
+static inline int fast_window_is(const struct shmlimit *l, uint32_t rule)
+{
+	const struct layout_rule *record = &l->rules[rule];
+	struct layout_params params;
+
+	if (__builtin_expect(rule >= l->rule_count, 0))
+		return 0;
+	params.shape = load_word(&rule_params(record, published_version(load_acquire(&record->published)))->shape);
+	return params_algorithm(&params) == SHMLIMIT_WINDOW;
+}
+
+/* The answer, as decide() gives it, or FIRST_NOT. *failed: it lost its swap. */
+static inline int fast_window(const struct shmlimit *l, const struct request *q, uint32_t *failed,
+                              struct shmlimit_result *r)
+{
+	struct verdict v = { .answer = SHMLIMIT_ALLOWED };
+	const struct layout_params *params;
+	uint64_t newer, cost = q->amount;
+	struct slot_seen mine;
+	struct window after;
+	struct ring ring;
+	struct first f;
+
+	if (__builtin_expect(!first_find(l, q->rule, q->hash, SHMLIMIT_WINDOW, 1, &f), 0))
+		return FIRST_NOT;
+	params = &f.view.params;
+	ring = ring_read(l, f.t, f.slot, params, f.seen.word, q->when.ns);
+	if (__builtin_expect(ring.stepped || !ring.complete || cost > params->capacity || cost > l->window_max, 0))
+		return FIRST_NOT;
+
+	/* It fits if the token that has capacity - cost newer ones has left. */
+	newer = params->capacity - cost;
+	if (newer < ring.valid)
+		v.retry_after_ns = window_wait(params, ring_time(l, f.t, f.slot, params, &ring, newer), q->when.ns);
+	if (v.retry_after_ns == 0) {
+		after = ring_admit(l, params, &ring, cost, q->when.ns, 0);
+		mine = (struct slot_seen){ f.seen.tag, window_pack(params, after) };
+		v.changed = 1;
+		/* Of one token nothing is missing where the newest cell agrees. */
+		if (ring.valid != 0 && ring.w.k > 1)
+			ring_complete(l, f.t, f.slot, params, f.seen, &ring.w, 0);
+		/* The linearization point (I1, I4). ORDER pairs with slot_cas() of the other processes. */
+		*failed = !slot_cas(f.slot, f.seen, mine.tag, mine.word);
+		if (__builtin_expect(*failed, 0))
+			return FIRST_NOT;
+		ring_complete(l, f.t, f.slot, params, mine, &after, 1);
+		decide_note(q->undo, &v, f.slot, f.seen, ring.valid == 0, mine);
+	} else {
+		/* What is refused is to be recorded; or the slot has changed since its cells were read. */
+		if (__builtin_expect((params_flags(params) & SHMLIMIT_COUNT_REFUSED) != 0 ||
+		                     !slot_unchanged(f.slot, f.seen), 0))
+			return FIRST_NOT;
+		v.answer = SHMLIMIT_DENIED;
+		after = ring.w;
+	}
+	decide_show(q->rule, OP_TAKE, q->hash, cost, v.answer);
+	if (r != NULL) {
+		struct look k = look_make(l, f.t, f.slot, params, q->when);
+
+		window_report(&k, &ring, q, &v, &after, v.changed ? cost : 0, r);
+	}
+	return decide_count(l, q->rule, rule_mode(&f.view), OP_TAKE, v.answer, q->when.ns);
+}
+
+#endif
