@@ -217,8 +217,8 @@ int shmlimit_gate_leave(struct shmlimit_gate *gate, const struct shmlimit_gate_k
  * shmlimit_gate_ask() or shmlimit_gate_enter() instead, perhaps in another thread. shmlimit_gate_poll() returns it if the agent
  * has ended. Only a LEASE rule in a dry run is waited for then, as by shmlimit_gate_ask().
  *
- * While a request is pending, the tokens and places of its other limits stay taken. The caller keeps `held`; keys,
- * `out` and its buffer are needed no longer. More errors: -ENOMEM.
+ * While a request is pending, its places and the tokens of LEASE rules stay taken; those of this host's limits are taken at
+ * the end. The caller keeps `held`; keys, `out` and its buffer are needed no longer. More errors: -ENOMEM.
  */
 int shmlimit_gate_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                         struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held,

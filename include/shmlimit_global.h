@@ -183,6 +183,25 @@ int shmlimit_global_take_many(struct shmlimit_global *global, const struct shmli
                               int *answers, struct shmlimit_result *results);
 
 /*
+ * Take from 1 to SHMLIMIT_REQUESTS_MAX limits, all or none: some of this host, and some that all hosts share. The answer is
+ * allowed if all of them are. `results` has room for as many, or is NULL; all are filled if the answer is allowed. At a
+ * denial or error *failed (unless NULL) is the index of that request, whose result is filled if it was denied.
+ *
+ * The limits of this host are looked at first. Then LEASE rules are taken from: what this host has leased, and all the
+ * rest is asked for in one round trip, with one deadline. The limits of this host are taken from at the end, as
+ * shmlimit_take_all() does; so none of their tokens is held while the backend is waited for, and they are as they were
+ * if another limit denies. Tokens of LEASE rules are then given back to this host's leases. A lease that has expired in the
+ * meantime takes none back, and they are lost as if they were spent. What on_failure gave is given back too: ALLOW gave
+ * nothing, and LOCAL tokens of the host's share. No limit is ever exceeded.
+ *
+ * Returns SHMLIMIT_ALLOWED, SHMLIMIT_DENIED, or with nothing taken: -EINVAL an argument is NULL, `n` is out of range or a
+ * reserved32 is not zero; or an error of shmlimit_global_take(). If killed inside: what was taken is lost, at most each
+ * request's cost. Cost: n takes, a peek for each limit of this host, and at most one deadline.
+ */
+int shmlimit_global_take_all(struct shmlimit_global *global, const struct shmlimit_request *requests, size_t n,
+                             size_t *failed, struct shmlimit_result *results);
+
+/*
  * For event loops: shmlimit_global_take() in steps, none of which waits for the agent. Set the ticket's struct_size and
  * flags. Returns what shmlimit_global_take() returns, or SHMLIMIT_GLOBAL_PENDING: the agent is asked, or another caller
  * that asks for this key is waited for. Then call shmlimit_global_poll() until it decides, each time after
@@ -209,6 +228,19 @@ int shmlimit_global_poll(struct shmlimit_global *global, struct shmlimit_global_
  * given back to this host's lease. Does nothing if the ticket is not pending.
  */
 void shmlimit_global_cancel(struct shmlimit_global *global, struct shmlimit_global_ticket *ticket);
+
+/*
+ * shmlimit_global_take_all() in steps, none of which waits for the agent. `tickets` has a ticket for each request, with its
+ * struct_size and flags set. While the answer is SHMLIMIT_GLOBAL_PENDING, poll after tickets[0].poll_ns, with the same `n`
+ * and `results`. If the bytes of a key move in the meantime, set its tickets[i].request.key. All else is as for
+ * shmlimit_global_begin(), shmlimit_global_poll() and shmlimit_global_cancel(). Until the answer, tokens of LEASE rules
+ * stay taken, and the limits of this host are untouched.
+ */
+int shmlimit_global_begin_all(struct shmlimit_global *global, const struct shmlimit_request *requests, size_t n,
+                              struct shmlimit_global_ticket *tickets, size_t *failed, struct shmlimit_result *results);
+int shmlimit_global_poll_all(struct shmlimit_global *global, struct shmlimit_global_ticket *tickets, size_t n,
+                             size_t *failed, struct shmlimit_result *results);
+void shmlimit_global_cancel_all(struct shmlimit_global *global, struct shmlimit_global_ticket *tickets, size_t n);
 
 /*
  * Ask the backend what it is. *out may be NULL. The circuit breaker is ignored. Returns 0, or,
@@ -242,6 +274,13 @@ int shmlimit_global_peek(struct shmlimit_global *global, int rule, const void *k
  * deadline for each step; in a cluster, over those of the URL's node.
  */
 int shmlimit_global_reset(struct shmlimit_global *global, int rule, const void *key, size_t key_len);
+
+/*
+ * Returns what an error of this library means, as a constant text. `error` is a value that was returned, or a positive
+ * errno value. An error that has its own meaning for backends is described as such; any other as shmlimit_strerror() does.
+ * Threads: safe. Signals: safe.
+ */
+const char *shmlimit_global_strerror(int error);
 
 /*
  * Be the agent of this host: ask the backend for all processes that use the same segment,

@@ -13,109 +13,60 @@ int bundle_is_global(struct shmlimit *limiter, int id)
 	return shmlimit_rule_algorithm(limiter, id) == SHMLIMIT_LEASE;
 }
 
-/*
- * Did an allowed request take tokens? A rule that is off took none, nor did a rule in a dry run that would have
- * denied it.
- */
-static int was_taken(const struct shmlimit_result *r)
+/* Ask this host alone. */
+static int take_here(struct shmlimit *limiter, const struct shmlimit_request *asked, size_t n, size_t *at,
+                     struct shmlimit_result *found)
 {
-	return r->retry_after_ns == 0 && r->remaining < r->limit;
+	*at = 0;
+	if (n == 1)
+		return shmlimit_take(limiter, asked->rule, asked->key, asked->key_len, asked->cost, found);
+	return shmlimit_take_all(limiter, asked, n, at, found);
 }
 
-/*
- * An answer that was made without the Redis server took no leased tokens, and refunding them would create tokens. An
- * answer of ALLOW looks like one that spent the last token of a lease; one of LOCAL looks like any other. If it is
- * not certain that tokens were leased, none are given back.
- */
-static int was_leased(struct handles *handles, const struct shmlimit_result *r)
+/* Does a limit of this host deny? Without the other library the LEASE rules cannot be asked, which is `error`. */
+static int look_here(struct bundle *b, struct shmlimit *limiter, const struct shmlimit_request *asked, int error,
+                     size_t *at)
 {
-	switch (handles_options(handles)->on_failure) {
-	case SHMLIMIT_GLOBAL_DENY:
-		return was_taken(r);
-	case SHMLIMIT_GLOBAL_ALLOW:
-		return was_taken(r) && (r->remaining != 0 || r->reset_after_ns != 0);
-	default:
-		return 0;
-	}
+	for (size_t i = 0; i < b->n; i++)
+		if (!bundle_is_global(limiter, asked[i].rule) &&
+		    shmlimit_peek(limiter, asked[i].rule, asked[i].key, asked[i].key_len, asked[i].cost, &b->found[i]) ==
+		            SHMLIMIT_DENIED) {
+			*at = i;
+			return SHMLIMIT_DENIED;
+		}
+	return error;
 }
 
-static void give_back(struct shmlimit *limiter, const struct shmlimit_request *q)
-{
-	(void)shmlimit_refund(limiter, q->rule, q->key, q->key_len, q->cost, NULL);
-}
-
-static int take_here(struct shmlimit *limiter, const struct shmlimit_request *requests, const size_t *list, size_t n,
-                     size_t *failed, struct shmlimit_result *results)
-{
-	struct shmlimit_request asked[SHMLIMIT_REQUESTS_MAX];
-	struct shmlimit_result found[SHMLIMIT_REQUESTS_MAX];
-	size_t which = 0;
-	int answer;
-
-	if (n == 0)
-		return SHMLIMIT_ALLOWED;
-	for (size_t i = 0; i < n; i++)
-		asked[i] = requests[list[i]];
-	answer = shmlimit_take_all(limiter, asked, n, &which, found);
-	if (answer != SHMLIMIT_ALLOWED)
-		*failed = list[which];
-	if (answer == SHMLIMIT_DENIED)
-		results[list[which]] = found[which];
-	for (size_t i = 0; answer == SHMLIMIT_ALLOWED && i < n; i++)
-		results[list[i]] = found[i];
-	return answer;
-}
-
-/* Ask one LEASE rule, or go on asking it. */
-static int ask_there(struct bundle *b, struct handles *handles, struct shmlimit_global *global,
-                     const struct shmlimit_request *q, int resumed, struct shmlimit_result *r)
-{
-	if (!b->steps)
-		return handles_take(handles, global, q, r);
-	if (!resumed)
-		return handles_begin(handles, global, q, &b->ticket, r);
-	b->ticket.request.key = q->key;
-	if (!b->cancelled)
-		return handles_poll(handles, global, &b->ticket, r);
-	handles_cancel(handles, global, &b->ticket);
-	return -ECANCELED;
-}
-
+/* Ask the Redis server too, or go on asking it (`asked` is NULL). */
 static int take_there(struct bundle *b, struct shmlimit *limiter, struct handles *handles,
-                      const struct shmlimit_request *requests, int resumed, size_t *failed,
-                      struct shmlimit_result *results)
+                      const struct shmlimit_request *asked, size_t *at)
 {
 	int answer = -EDESTADDRREQ;
 	struct shmlimit_global *global = handles == NULL ? NULL : handles_borrow(handles, &answer);
-	const size_t *list = b->there;
 
-	*failed = list[b->at];
-	if (global != NULL)
-		for (answer = SHMLIMIT_ALLOWED; b->at < b->k; b->at++) {
-			*failed = list[b->at];
-			answer = ask_there(b, handles, global, &requests[list[b->at]], resumed, &results[list[b->at]]);
-			resumed = 0;
-			if (answer != SHMLIMIT_ALLOWED)
-				break;
-		}
-	if (global != NULL)
-		handles_return(handles, global);
-	if (answer == SHMLIMIT_ALLOWED || answer == BUNDLE_PENDING)
-		return answer;
-	while (b->at-- > 0)
-		if (was_leased(handles, &results[list[b->at]]))
-			give_back(limiter, &requests[list[b->at]]);
-	return answer;
+	if (global == NULL)
+		return asked != NULL ? look_here(b, limiter, asked, answer, at) : answer;
+	if (!b->steps)
+		answer = handles_take(handles, global, asked, b->n, at, b->found);
+	else if (asked != NULL)
+		answer = handles_begin(handles, global, asked, b->n, b->tickets, at, b->found);
+	else if (!b->cancelled)
+		answer = handles_poll(handles, global, b->tickets, b->n, at, b->found);
+	else
+		handles_cancel(handles, global, b->tickets, b->n);
+	handles_return(handles, global);
+	b->poll_ns = b->tickets[0].poll_ns;
+	return b->cancelled ? -ECANCELED : answer;
 }
 
-static int finish(struct bundle *b, struct shmlimit *limiter, struct handles *handles,
-                  const struct shmlimit_request *requests, int resumed, size_t *failed, struct shmlimit_result *results)
+static int finish(const struct bundle *b, int answer, size_t at, size_t *failed, struct shmlimit_result *results)
 {
-	int answer = take_there(b, limiter, handles, requests, resumed, failed, results);
-
-	while (answer != SHMLIMIT_ALLOWED && answer != BUNDLE_PENDING && b->m-- > 0)
-		if (was_taken(&results[b->here[b->m]]))
-			give_back(limiter, &requests[b->here[b->m]]);
+	if (answer != SHMLIMIT_ALLOWED && answer != BUNDLE_PENDING)
+		*failed = b->list[at];
+	if (answer == SHMLIMIT_DENIED)
+		results[b->list[at]] = b->found[at];
+	for (size_t i = 0; answer == SHMLIMIT_ALLOWED && i < b->n; i++)
+		results[b->list[i]] = b->found[i];
 	return answer;
 }
 
@@ -123,31 +74,45 @@ int bundle_begin(struct bundle *b, struct shmlimit *limiter, struct handles *han
                  const struct shmlimit_request *requests, size_t n, uint32_t skip, size_t *failed,
                  struct shmlimit_result *results)
 {
+	struct shmlimit_request asked[SHMLIMIT_REQUESTS_MAX];
+	size_t first = SIZE_MAX, at = 0;
 	int answer;
 
-	b->m = b->k = b->at = 0;
+	b->n = 0;
 	for (size_t i = 0; i < n; i++) {
 		int algorithm = shmlimit_rule_algorithm(limiter, requests[i].rule);
 
-		if (algorithm == SHMLIMIT_LEASE)
-			b->there[b->k++] = i;
-		else if (skip == 0 || algorithm != (int)skip)
-			b->here[b->m++] = i;
+		if (skip != 0 && algorithm == (int)skip)
+			continue;
+		if (algorithm == SHMLIMIT_LEASE && first == SIZE_MAX)
+			first = b->n;
+		b->list[b->n++] = i;
 	}
-	if (n == 1 && b->m == 1) {
-		*failed = 0;
-		return shmlimit_take(limiter, requests->rule, requests->key, requests->key_len, requests->cost, results);
+	if (b->n == n && first == SIZE_MAX)
+		return take_here(limiter, requests, n, failed, results);
+	if (b->n == 0)
+		return SHMLIMIT_ALLOWED;
+	for (size_t i = 0; i < b->n; i++)
+		asked[i] = requests[b->list[i]];
+	if (first == SIZE_MAX) {
+		answer = take_here(limiter, asked, b->n, &at, b->found);
+	} else {
+		at = first;
+		answer = take_there(b, limiter, handles, asked, &at);
 	}
-	if (b->m == n)
-		return shmlimit_take_all(limiter, requests, n, failed, results);
-	answer = take_here(limiter, requests, b->here, b->m, failed, results);
-	return answer == SHMLIMIT_ALLOWED && b->k > 0 ? finish(b, limiter, handles, requests, 0, failed, results) : answer;
+	return finish(b, answer, at, failed, results);
 }
 
-int bundle_go_on(struct bundle *b, struct shmlimit *limiter, struct handles *handles,
-                 const struct shmlimit_request *requests, size_t *failed, struct shmlimit_result *results)
+int bundle_go_on(struct bundle *b, struct handles *handles, const struct shmlimit_request *requests, size_t *failed,
+                 struct shmlimit_result *results)
 {
-	return finish(b, limiter, handles, requests, 1, failed, results);
+	size_t at = 0;
+	int answer;
+
+	for (size_t i = 0; i < b->n; i++)
+		b->tickets[i].request.key = requests[b->list[i]].key;
+	answer = take_there(b, NULL, handles, NULL, &at);
+	return finish(b, answer, at, failed, results);
 }
 
 int bundle_take(struct shmlimit *limiter, struct handles *handles, const struct shmlimit_request *requests, size_t n,

@@ -154,7 +154,7 @@ static int take(struct attachment *a, struct view *view, struct asked *q, const 
 			answer = places_take(&q->bundle, q->pending, view->limiter, view->handles, requests, keys, n, q->held,
 			                     failed, results);
 		else if (q->pending)
-			answer = bundle_go_on(&q->bundle, view->limiter, view->handles, requests, failed, results);
+			answer = bundle_go_on(&q->bundle, view->handles, requests, failed, results);
 		else
 			answer = bundle_begin(&q->bundle, view->limiter, view->handles, requests, n, 0, failed, results);
 		q->pending = answer == BUNDLE_PENDING;
@@ -440,7 +440,7 @@ static int answer_asked(struct shmlimit_gate *gate, struct asked *q, struct shml
 	q->remaining = UINT64_MAX;
 	answer = decide_asked(gate, q, out);
 	if (answer == BUNDLE_PENDING) {
-		out->retry_after_ns = q->bundle.ticket.poll_ns;
+		out->retry_after_ns = q->bundle.poll_ns;
 		return SHMLIMIT_GATE_PENDING;
 	}
 	if (answer == -EAGAIN && q->bundle.steps)

@@ -9,10 +9,10 @@
 #include "global_library.h"
 
 #pragma weak shmlimit_global_open
-#pragma weak shmlimit_global_take
-#pragma weak shmlimit_global_begin
-#pragma weak shmlimit_global_poll
-#pragma weak shmlimit_global_cancel
+#pragma weak shmlimit_global_take_all
+#pragma weak shmlimit_global_begin_all
+#pragma weak shmlimit_global_poll_all
+#pragma weak shmlimit_global_cancel_all
 #pragma weak shmlimit_global_close
 
 static struct global_library loaded;
@@ -20,8 +20,9 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void)
 {
-	struct global_library found = { shmlimit_global_open, shmlimit_global_take, shmlimit_global_begin, shmlimit_global_poll,
-		                shmlimit_global_cancel, shmlimit_global_close };
+	struct global_library found = { shmlimit_global_open,       shmlimit_global_take_all,
+		                        shmlimit_global_begin_all,  shmlimit_global_poll_all,
+		                        shmlimit_global_cancel_all, shmlimit_global_close };
 	void *library;
 
 	if (found.open == NULL) {
@@ -30,10 +31,10 @@ static void load(void)
 			return;
 		/* ISO C does not convert a data pointer to a function pointer; POSIX allows this assignment. */
 		*(void **)&found.open = dlsym(library, "shmlimit_global_open");
-		*(void **)&found.take = dlsym(library, "shmlimit_global_take");
-		*(void **)&found.begin = dlsym(library, "shmlimit_global_begin");
-		*(void **)&found.poll = dlsym(library, "shmlimit_global_poll");
-		*(void **)&found.cancel = dlsym(library, "shmlimit_global_cancel");
+		*(void **)&found.take_all = dlsym(library, "shmlimit_global_take_all");
+		*(void **)&found.begin_all = dlsym(library, "shmlimit_global_begin_all");
+		*(void **)&found.poll_all = dlsym(library, "shmlimit_global_poll_all");
+		*(void **)&found.cancel_all = dlsym(library, "shmlimit_global_cancel_all");
 		*(void **)&found.close = dlsym(library, "shmlimit_global_close");
 	}
 	loaded = found;
@@ -42,8 +43,8 @@ static void load(void)
 const struct global_library *global_library_load(void)
 {
 	pthread_once(&once, load);
-	return loaded.open != NULL && loaded.take != NULL && loaded.begin != NULL && loaded.poll != NULL &&
-	                       loaded.cancel != NULL && loaded.close != NULL ?
+	return loaded.open != NULL && loaded.take_all != NULL && loaded.begin_all != NULL && loaded.poll_all != NULL &&
+	                       loaded.cancel_all != NULL && loaded.close != NULL ?
 	               &loaded :
 	               NULL;
 }

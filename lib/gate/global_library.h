@@ -12,10 +12,10 @@
 
 struct global_library {
 	__typeof__(&shmlimit_global_open) open;
-	__typeof__(&shmlimit_global_take) take;
-	__typeof__(&shmlimit_global_begin) begin;
-	__typeof__(&shmlimit_global_poll) poll;
-	__typeof__(&shmlimit_global_cancel) cancel;
+	__typeof__(&shmlimit_global_take_all) take_all;
+	__typeof__(&shmlimit_global_begin_all) begin_all;
+	__typeof__(&shmlimit_global_poll_all) poll_all;
+	__typeof__(&shmlimit_global_cancel_all) cancel_all;
 	__typeof__(&shmlimit_global_close) close;
 };
 

@@ -84,32 +84,29 @@ void handles_return(struct handles *handles, struct shmlimit_global *global)
 	handles->library->close(global);
 }
 
-int handles_take(struct handles *handles, struct shmlimit_global *global, const struct shmlimit_request *q,
-                 struct shmlimit_result *r)
+int handles_take(struct handles *handles, struct shmlimit_global *global, const struct shmlimit_request *requests,
+                 size_t n, size_t *failed, struct shmlimit_result *results)
 {
-	return handles->library->take(global, q->rule, q->key, q->key_len, q->cost, r);
+	return handles->library->take_all(global, requests, n, failed, results);
 }
 
-int handles_begin(struct handles *handles, struct shmlimit_global *global, const struct shmlimit_request *q,
-                  struct shmlimit_global_ticket *ticket, struct shmlimit_result *r)
+int handles_begin(struct handles *handles, struct shmlimit_global *global, const struct shmlimit_request *requests,
+                  size_t n, struct shmlimit_global_ticket *tickets, size_t *failed, struct shmlimit_result *results)
 {
-	*ticket = (struct shmlimit_global_ticket){ .struct_size = sizeof(*ticket),
-		                                          .flags = SHMLIMIT_GLOBAL_AGENT_ONLY };
-	return handles->library->begin(global, q, ticket, r);
+	for (size_t i = 0; i < n; i++)
+		tickets[i] = (struct shmlimit_global_ticket){ .struct_size = sizeof(tickets[i]),
+			                                      .flags = SHMLIMIT_GLOBAL_AGENT_ONLY };
+	return handles->library->begin_all(global, requests, n, tickets, failed, results);
 }
 
-int handles_poll(struct handles *handles, struct shmlimit_global *global, struct shmlimit_global_ticket *ticket,
-                 struct shmlimit_result *r)
+int handles_poll(struct handles *handles, struct shmlimit_global *global, struct shmlimit_global_ticket *tickets,
+                 size_t n, size_t *failed, struct shmlimit_result *results)
 {
-	return handles->library->poll(global, ticket, r);
+	return handles->library->poll_all(global, tickets, n, failed, results);
 }
 
-void handles_cancel(struct handles *handles, struct shmlimit_global *global, struct shmlimit_global_ticket *ticket)
+void handles_cancel(struct handles *handles, struct shmlimit_global *global, struct shmlimit_global_ticket *tickets,
+                    size_t n)
 {
-	handles->library->cancel(global, ticket);
-}
-
-const struct shmlimit_global_options *handles_options(const struct handles *handles)
-{
-	return &handles->options;
+	handles->library->cancel_all(global, tickets, n);
 }

@@ -27,18 +27,16 @@ void handles_free(struct handles *handles);
 struct shmlimit_global *handles_borrow(struct handles *handles, int *error);
 void handles_return(struct handles *handles, struct shmlimit_global *global);
 
-/* shmlimit_global_take(). */
-int handles_take(struct handles *handles, struct shmlimit_global *global, const struct shmlimit_request *q,
-                 struct shmlimit_result *r);
+/* shmlimit_global_take_all(). */
+int handles_take(struct handles *handles, struct shmlimit_global *global, const struct shmlimit_request *requests,
+                 size_t n, size_t *failed, struct shmlimit_result *results);
 
-/* shmlimit_global_begin() for the agent only, _poll() and _cancel(). Any handle may poll and cancel. */
-int handles_begin(struct handles *handles, struct shmlimit_global *global, const struct shmlimit_request *q,
-                  struct shmlimit_global_ticket *ticket, struct shmlimit_result *r);
-int handles_poll(struct handles *handles, struct shmlimit_global *global, struct shmlimit_global_ticket *ticket,
-                 struct shmlimit_result *r);
-void handles_cancel(struct handles *handles, struct shmlimit_global *global, struct shmlimit_global_ticket *ticket);
-
-/* Returns the options that were passed to handles_new(). */
-const struct shmlimit_global_options *handles_options(const struct handles *handles);
+/* shmlimit_global_begin_all() for the agent only, _poll_all() and _cancel_all(). Any handle may poll and cancel. */
+int handles_begin(struct handles *handles, struct shmlimit_global *global, const struct shmlimit_request *requests,
+                  size_t n, struct shmlimit_global_ticket *tickets, size_t *failed, struct shmlimit_result *results);
+int handles_poll(struct handles *handles, struct shmlimit_global *global, struct shmlimit_global_ticket *tickets,
+                 size_t n, size_t *failed, struct shmlimit_result *results);
+void handles_cancel(struct handles *handles, struct shmlimit_global *global, struct shmlimit_global_ticket *tickets,
+                    size_t n);
 
 #endif

@@ -46,7 +46,7 @@ int places_take(struct bundle *bundle, int resumed, struct shmlimit *limiter, st
 			answer = enter(limiter, &requests[i], keys[i], held, &results[i]);
 		}
 	if (resumed)
-		answer = bundle_go_on(bundle, limiter, handles, requests, failed, results);
+		answer = bundle_go_on(bundle, handles, requests, failed, results);
 	else if (answer == SHMLIMIT_ALLOWED)
 		answer = bundle_begin(bundle, limiter, handles, requests, n, SHMLIMIT_HOLD, failed, results);
 	if (answer != SHMLIMIT_ALLOWED && answer != BUNDLE_PENDING)

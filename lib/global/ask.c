@@ -33,7 +33,7 @@ void ask_give_up(struct shmlimit_global *g, struct ask *a)
 {
 	if (a->answer == SHMLIMIT_LEASE_ASK)
 		shmlimit_lease_abandon(g->limiter, a->rule, a->key, a->key_len);
-	a->answer = fallback(g, a->rule, a->key, a->key_len, a->cost, a->r);
+	a->answer = fallback(g, a->rule, a->key, a->key_len, a->cost, &a->taken_from, a->r);
 }
 
 void ask_give_up_all(struct shmlimit_global *g, struct ask *asks, size_t n)

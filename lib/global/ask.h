@@ -17,6 +17,7 @@ struct ask {
 	uint64_t cost;
 	struct shmlimit_result *r;     /* NULL: the result is not wanted */
 	int answer;                    /* LEASE_ASK, LEASE_WAIT: not decided yet */
+	int taken_from;                /* ALLOWED: the rule whose slot gave the tokens; -1: none */
 	struct shmlimit_lease lease;   /* what shmlimit_lease_take() returned about the slot */
 	struct handle_rule of;
 	char text[KEY_TEXT_MAX];
@@ -29,6 +30,7 @@ static inline void ask_begin(struct ask *ask, const struct shmlimit_request *q, 
 	ask->key_len = q->key_len;
 	ask->cost = q->cost;
 	ask->r = r;
+	ask->taken_from = q->rule;
 }
 
 /* Like shmlimit_lease_take() for a LEASE rule, and like shmlimit_take() for any other. */

@@ -13,9 +13,23 @@
 #include <errno.h>
 #include <string.h>
 
+#include "all.h"
 #include "ask_agent.h"
 #include "pending.h"
 #include "policy.h"
+
+static struct pending_state state_of(const struct shmlimit_global_ticket *ticket)
+{
+	struct pending_state p;
+
+	memcpy(&p, ticket->opaque, sizeof(p));
+	return p;
+}
+
+static void set_state(struct shmlimit_global_ticket *ticket, const struct pending_state *p)
+{
+	memcpy(ticket->opaque, p, sizeof(*p));
+}
 
 int pending_is_valid(const struct shmlimit_global_ticket *ticket)
 {
@@ -24,12 +38,7 @@ int pending_is_valid(const struct shmlimit_global_ticket *ticket)
 
 int pending_is(const struct shmlimit_global_ticket *ticket)
 {
-	struct pending_state p;
-
-	if (!pending_is_valid(ticket))
-		return 0;
-	memcpy(&p, ticket->opaque, sizeof(p));
-	return p.answer > SHMLIMIT_DENIED;
+	return pending_is_valid(ticket) && state_of(ticket).answer > SHMLIMIT_DENIED;
 }
 
 /* Fetch the agent's answer to a posted ask. `last`: the request ends now, answered or not. */
@@ -91,13 +100,15 @@ static void step(struct shmlimit_global *g, struct ask *a, struct pending_state 
 	ask_give_up(g, a);
 }
 
+/* Without a result it is not known whether an allowed request has taken tokens: get one. */
 int pending_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket, struct shmlimit_result *r)
 {
-	struct pending_state p;
+	struct shmlimit_result own;
+	struct pending_state p = state_of(ticket);
 	struct ask a;
 	uint64_t now_ns;
 
-	memcpy(&p, ticket->opaque, sizeof(p));
+	r = r != NULL ? r : &own;
 	ask_begin(&a, &ticket->request, r);
 	a.answer = p.answer;
 	a.lease = (struct shmlimit_lease){ .struct_size = sizeof(a.lease), .need = p.need, .want = p.want };
@@ -105,10 +116,84 @@ int pending_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ticke
 	p.answer = a.answer;
 	p.need = a.lease.need;
 	p.want = a.lease.want;
-	memcpy(ticket->opaque, &p, sizeof(p));
+	p.taken = a.answer == SHMLIMIT_ALLOWED && all_has_taken(r) ? (uint32_t)(a.taken_from + 1) : 0;
+	set_state(ticket, &p);
 	if (a.answer <= SHMLIMIT_DENIED)
 		return a.answer;
 	now_ns = monotonic_now_ns();
 	ticket->poll_ns = policy_look_ns(now_ns - p.began_ns, now_ns < p.until_ns ? p.until_ns - now_ns : 0);
 	return SHMLIMIT_GLOBAL_PENDING;
+}
+
+int pending_begin(struct shmlimit_global *g, const struct shmlimit_request *request,
+                  struct shmlimit_global_ticket *ticket, struct shmlimit_result *r)
+{
+	struct pending_state p = { .began_ns = 0 };
+	struct shmlimit_result own;
+	struct shmlimit_lease lease;
+
+	r = r != NULL ? r : &own;
+	p.answer = ask_slot(g, request->rule, request->key, request->key_len, request->cost, &lease, r);
+	if (p.answer > SHMLIMIT_DENIED) {
+		p.began_ns = monotonic_now_ns();
+		p.until_ns = p.began_ns + g->options.deadline_ns;
+		p.need = lease.need;
+		p.want = lease.want;
+	}
+	p.taken = p.answer == SHMLIMIT_ALLOWED && all_has_taken(r) ? (uint32_t)(request->rule + 1) : 0;
+	ticket->request = *request;
+	set_state(ticket, &p);
+	return p.answer <= SHMLIMIT_DENIED ? p.answer : SHMLIMIT_GLOBAL_PENDING;
+}
+
+/*
+ * Returns whether the claim ends without this process: by a decision, or by the agent, which has the request and
+ * will settle it.
+ */
+static int withdraw(struct shmlimit_global *g, const struct pending_state *p, const struct shmlimit_request *request)
+{
+	struct ticket ticket = { p->cell, p->word };
+	struct request_answer answer;
+	int taken = requests_waits(g->requests, &ticket);
+	enum request_state state = requests_wait(g->requests, &ticket, 0, &answer);
+
+	/* An answer of ALLOWED under a DRY_RUN rule that would have denied has a retry_after_ns, and took nothing. */
+	if (state == REQUEST_ALLOWED && answer.retry_after_ns == 0)
+		shmlimit_refund(g->limiter, request->rule, request->key, request->key_len, request->cost, NULL);
+	return state == REQUEST_ALLOWED || state == REQUEST_DENIED || (state == REQUEST_FREE && taken);
+}
+
+void pending_cancel(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket)
+{
+	const struct shmlimit_request *q = &ticket->request;
+	struct pending_state p = state_of(ticket);
+
+	if (p.answer <= SHMLIMIT_DENIED) {
+		if (p.taken != 0)
+			shmlimit_refund(g->limiter, (int)(p.taken - 1), q->key, q->key_len, q->cost, NULL);
+	} else if ((!p.posted || !withdraw(g, &p, q)) && p.answer == SHMLIMIT_LEASE_ASK) {
+		shmlimit_lease_abandon(g->limiter, q->rule, q->key, q->key_len);
+	}
+	pending_end(ticket);
+}
+
+void pending_end(struct shmlimit_global_ticket *ticket)
+{
+	memset(ticket->opaque, 0, sizeof(ticket->opaque));
+}
+
+void pending_decided(struct shmlimit_global_ticket *ticket, const struct shmlimit_request *request, int taken_from)
+{
+	ticket->request = *request;
+	set_state(ticket, &(struct pending_state){ .taken = (uint32_t)(taken_from + 1) });
+}
+
+void pending_later(struct shmlimit_global_ticket *ticket)
+{
+	set_state(ticket, &(struct pending_state){ .later = 1 });
+}
+
+int pending_is_later(const struct shmlimit_global_ticket *ticket)
+{
+	return state_of(ticket).later;
 }

@@ -105,6 +105,15 @@ static const char *error_words(int error)
 	return error == EADDRNOTAVAIL ? "the host's name has no address" : said != NULL ? said : "unknown error";
 }
 
+/* What the system calls "connection refused" is better said by it. */
+const char *trouble_strerror(int error)
+{
+	for (size_t i = TROUBLE_LATE; i < TROUBLE_KINDS; i++)
+		if (words[i].error == error)
+			return words[i].wrong;
+	return error_words(error);
+}
+
 const char *trouble_text(const struct trouble *trouble, char text[TROUBLE_TEXT_MAX])
 {
 	char why[sizeof(trouble->said) + 4] = "";

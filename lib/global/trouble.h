@@ -46,6 +46,9 @@ struct trouble trouble_of_reply(const char *text, size_t len);
 /* Returns the -errno that shmlimit_global_ping() returns for it. */
 int trouble_errno(const struct trouble *trouble);
 
+/* Returns the text of a positive errno value that trouble_errno() returns. */
+const char *trouble_strerror(int error);
+
 /* Write one line: what is wrong, and how to correct it. Returns `text`. */
 #define TROUBLE_TEXT_MAX 512
 const char *trouble_text(const struct trouble *trouble, char text[TROUBLE_TEXT_MAX]);

@@ -94,7 +94,8 @@ static void decided(void)
 {
 	hold_replies(1);
 	is(begin("user:42", "012"), PENDING, "a request that needs the agent is pending");
-	is(left("site", "user:42") * 10 + left("places", "user:42"), 94, "its other limits have taken a token and a place");
+	is(left("places", "user:42"), 4, "a pending request holds its place");
+	is(left("site", "user:42"), 10, "a pending request holds no token of this host's other limits");
 	new_out();
 	is(shmlimit_gate_poll(gate, pending, &answer, &held), PENDING, "it stays pending while the server does not answer");
 	is(ASK(gate, "user:43", SITE), SHMLIMIT_ALLOWED, "another request is decided meanwhile");
@@ -170,7 +171,7 @@ static void without_agent(struct agent_process *agent)
 	new_out();
 	is(shmlimit_gate_poll(gate, pending, &answer, &held), -EAGAIN, "a pending request says that there is no agent");
 	is(begin("user:50", "012"), -EAGAIN, "a new request says so at once");
-	is(left("site", "user:50") * 10 + left("places", "user:50"), 105, "both have taken nothing");
+	is(left("site", "user:50") * 10 + left("places", "user:50"), 105, "requests without an agent take nothing");
 	hold_replies(0);
 	is(begin("user:50", "12"), SHMLIMIT_ALLOWED, "a request that needs no agent is decided");
 	is(shmlimit_gate_leave(gate, keys, 2, &held), 0, "it leaves its place");

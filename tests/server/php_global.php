@@ -87,7 +87,7 @@ $gone = new GlobalLimiter($limiter, patient($nobody), function (string $line) us
     $told[] = $line;
 });
 $error = thrown(fn () => $gone->ping());
-ok($error[0] === 2 && str_contains($error[1], 'backend: no connection (No such file'), 'a backend that is gone is an error');
+ok($error[0] === 2 && str_contains($error[1], 'backend: No such file'), 'a backend that is gone is an error');
 is(count(preg_grep('/^backend .*: no connection \(No such file or directory\): must be /', $told)), 1, 'a backend that is gone is reported');
 $throws = new GlobalLimiter($limiter, patient("$nobody.else"), fn (string $line) => throw new LogicException($line));
 is($throws->take('first', 'thrown')->allowed, false, 'an exception in the report function does not end the process');

@@ -14,21 +14,7 @@ namespace Shmlimit;
 final class GlobalLimiter
 {
     /** Errors of calls to the backend that are about their arguments: EINVAL, EMSGSIZE, EOPNOTSUPP, EROFS, ESRCH. */
-    private const OF_THE_LIBRARY = [22, 90, 95, 30, 3];
-
-    /** The texts of errors of calls to the backend; other errors are the system's, of connections. */
-    private const WORDS = [
-        13 => 'user or password refused',
-        74 => 'an invalid answer',
-        16 => 'refuses writes',
-        33 => 'no such database',
-        8 => 'it does not keep scripts',
-        124 => 'the key has another type there',
-        71 => 'too old',
-        34 => 'the rule cannot be counted exactly there',
-        110 => 'no answer by the deadline',
-        18 => 'the key is on another node of the cluster',
-    ];
+    private const OF_ARGUMENTS = [22, 90, 95, 30, 3];
 
     public readonly OnFailure $onFailure;
     private \FFI $ffi;
@@ -197,10 +183,8 @@ final class GlobalLimiter
 
     private function check(int $answer, string $subject): void
     {
-        if ($answer < 0 && !in_array(-$answer, self::OF_THE_LIBRARY, true)) {
-            $reason = function_exists('posix_strerror') ? posix_strerror(-$answer) : 'errno ' . -$answer;
-            $words = self::WORDS[-$answer] ?? "no connection ($reason)";
-            throw new Error($subject, "backend: $words", -$answer);
+        if ($answer < 0 && !in_array(-$answer, self::OF_ARGUMENTS, true)) {
+            throw new Error($subject, 'backend: ' . $this->ffi->shmlimit_global_strerror($answer), -$answer);
         }
         Library::check($answer, $subject);
     }

@@ -78,6 +78,7 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "global_ping": (c_int, [c_void_p, POINTER(Info)]),
     "global_peek": (c_int, [*_key, POINTER(Funnel)]),
     "global_reset": (c_int, [*_key]),
+    "global_strerror": (c_char_p, [c_int]),
 }
 
 

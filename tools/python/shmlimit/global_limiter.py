@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,23 +22,10 @@ SAY_EVERY_S = 60.0
 SAID_MAX = 64
 """Lines that are remembered for that. There are a few, besides those that backends write themselves."""
 
-_WORDS = {
-    errno.EACCES: "user or password refused",
-    errno.EBADMSG: "an invalid answer",
-    errno.EBUSY: "refuses writes",
-    errno.EDOM: "no such database",
-    errno.EMEDIUMTYPE: "the key has another type there",
-    errno.ENOEXEC: "it does not keep scripts",
-    errno.EPROTO: "too old",
-    errno.ERANGE: "the rule cannot be counted exactly there",
-    errno.ETIMEDOUT: "no answer by the deadline",
-    errno.EXDEV: "the key is on another node of the cluster",
-}
-
 
 def words(number: int) -> str:
-    """The text of an error of a call to the backend; other errors are the system's, of connections."""
-    return "backend: " + (_WORDS.get(number) or f"no connection ({os.strerror(number)})")
+    """The text of an error of a call to the backend."""
+    return "backend: " + str(_c_global.load().global_strerror(number).decode())
 
 
 class OnFailure(IntEnum):
