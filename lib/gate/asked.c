@@ -1,0 +1,303 @@
+/*
+ * asked: see asked.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+
+#include "fields.h"
+
+_Static_assert(SHMLIMIT_GATE_BUFFER >= SHMLIMIT_REQUESTS_MAX * SHMLIMIT_GATE_BUFFER_EACH + FIELDS_REST, "all fields fit");
+
+/* Take from all limits of the list, or from none; or go on with that. */
+static int take(struct attachment *a, struct view *view, struct asked *q, const size_t *list, size_t n, size_t *failed,
+                struct shmlimit_result *results)
+{
+	struct shmlimit_request requests[SHMLIMIT_REQUESTS_MAX];
+	size_t keys[SHMLIMIT_REQUESTS_MAX];
+	int answer = -ESRCH;
+
+	/* BOUND: a missing rule may have been set again under another id: search once. */
+	for (int again = 0; answer == -ESRCH && again < 2; again++) {
+		if (again)
+			attachment_find_rules(a, view);
+		for (size_t i = 0; i < n; i++) {
+			keys[i] = q->places[list[i]];
+			requests[i] = (struct shmlimit_request){
+				.rule = __atomic_load_n(&view->ids[q->limits[list[i]]->rule], __ATOMIC_RELAXED),
+				.key = q->keys[list[i]].bytes,
+				.key_len = q->keys[list[i]].length,
+				.cost = q->costs[list[i]],
+			};
+		}
+		if (q->held != NULL)
+			answer = places_take(&q->bundle, q->pending, view->limiter, view->handles, requests, keys, n, q->held,
+			                     failed, results);
+		else if (q->pending)
+			answer = bundle_go_on(&q->bundle, view->handles, requests, failed, results);
+		else
+			answer = bundle_begin(&q->bundle, view->limiter, view->handles, requests, n, 0, failed, results);
+		q->pending = answer == BUNDLE_PENDING;
+	}
+	return answer;
+}
+
+/* Like take() of one limit, but takes nothing. A missing rule allows: the first ban creates it. */
+static int peek(struct attachment *a, struct view *view, const struct asked *q, size_t which, struct shmlimit_result *r)
+{
+	size_t rule = q->limits[which]->rule;
+	int id, answer = -ESRCH;
+
+	*r = (struct shmlimit_result){ .remaining = UINT64_MAX };
+	/* BOUND: as in take(). Only this rule is searched for, since each request may get here. */
+	for (int again = 0; answer == -ESRCH && again < 2; again++) {
+		if (again)
+			__atomic_store_n(&view->ids[rule], shmlimit_rule_find(view->limiter, a->spec->rules[rule].name),
+			                 __ATOMIC_RELAXED);
+		id = __atomic_load_n(&view->ids[rule], __ATOMIC_RELAXED);
+		if (bundle_is_global(view->limiter, id))
+			return -EOPNOTSUPP;
+		answer = shmlimit_peek(view->limiter, id, q->keys[which].bytes, q->keys[which].length, q->costs[which], r);
+	}
+	return answer == -ESRCH ? SHMLIMIT_ALLOWED : answer;
+}
+
+static void note_remaining(struct asked *q, const struct shmlimit_result *r)
+{
+	if (r->remaining < q->least)
+		q->least = r->remaining;
+}
+
+static void refuse(struct shmlimit_gate *gate, struct view *view, struct asked *q, size_t which,
+                   const struct shmlimit_result *r, struct shmlimit_gate_answer *out)
+{
+	out->denied_by = (uint32_t)q->places[which];
+	out->status = q->limits[which]->status;
+	out->retry_after_ns = r->retry_after_ns;
+	note_remaining(q, r);
+	fields_add(&gate->spec, view, q, which, SHMLIMIT_DENIED, r, out);
+}
+
+/* Peek at one limit before anything is taken. A limit that allows adds no fields. */
+static int glance(struct shmlimit_gate *gate, struct view *view, struct asked *q, size_t which,
+                  struct shmlimit_gate_answer *out)
+{
+	struct shmlimit_result r;
+	int answer = peek(&gate->attachment, view, q, which, &r);
+
+	if (answer == SHMLIMIT_DENIED)
+		refuse(gate, view, q, which, &r, out);
+	else if (answer == SHMLIMIT_ALLOWED && r.retry_after_ns > 0)
+		q->dry_denied = 1;
+	return answer;
+}
+
+/* If one denies, the tokens that the other limits took were given back, so those limits add no fields. */
+static int enforce(struct shmlimit_gate *gate, struct view *view, struct asked *q, struct shmlimit_gate_answer *out)
+{
+	size_t failed = 0;
+	int answer = take(&gate->attachment, view, q, q->enforced, q->enforced_count, &failed, q->results);
+
+	if (answer == SHMLIMIT_DENIED)
+		refuse(gate, view, q, q->enforced[failed], &q->results[failed], out);
+	return answer;
+}
+
+static void rehearse(struct shmlimit_gate *gate, struct view *view, struct asked *q, size_t which)
+{
+	struct shmlimit_result r;
+	size_t failed;
+	int peeks = q->limits[which]->peek;
+	int answer = peeks ? peek(&gate->attachment, view, q, which, &r) :
+	                     take(&gate->attachment, view, q, &which, 1, &failed, &r);
+
+	/* A dry run comes when all else is decided. So it waits rather than have the caller begin again. */
+	if (answer == -EAGAIN && q->bundle.steps && !peeks) {
+		q->bundle.steps = 0;
+		answer = take(&gate->attachment, view, q, &which, 1, &failed, &r);
+		q->bundle.steps = 1;
+	}
+	if (answer < 0)
+		q->dry_error = answer;
+	else if (!peeks && answer != BUNDLE_PENDING)
+		note_remaining(q, &r);
+	if (answer == SHMLIMIT_DENIED || (answer == SHMLIMIT_ALLOWED && r.retry_after_ns > 0))
+		q->dry_denied = 1;
+}
+
+/* Go on where the last call stopped. */
+static int go_on(struct shmlimit_gate *gate, struct view *view, struct asked *q, struct shmlimit_gate_answer *out)
+{
+	int answer = SHMLIMIT_ALLOWED;
+
+	if (q->step == STEP_PEEK) {
+		for (size_t i = 0; answer == SHMLIMIT_ALLOWED && q->enforced_count + q->dry_count < q->n && i < q->n; i++)
+			if (q->limits[i]->peek && !q->limits[i]->dry_run)
+				answer = glance(gate, view, q, i, out);
+		q->step = STEP_ENFORCE;
+	}
+	if (q->step == STEP_ENFORCE) {
+		if (answer == SHMLIMIT_ALLOWED && q->enforced_count > 0)
+			answer = enforce(gate, view, q, out);
+		if (answer != SHMLIMIT_ALLOWED)
+			return answer;
+		q->step = STEP_REHEARSE;
+	}
+	for (; q->dry_count > 0 && q->at < q->n; q->at++) {
+		if (q->limits[q->at]->dry_run)
+			rehearse(gate, view, q, q->at);
+		if (q->pending || q->bundle.cancelled)
+			return q->pending ? BUNDLE_PENDING : -ECANCELED;
+	}
+	for (size_t i = 0; i < q->enforced_count; i++) {
+		note_remaining(q, &q->results[i]);
+		fields_add(&gate->spec, view, q, q->enforced[i], answer, &q->results[i], out);
+	}
+	return answer;
+}
+
+/* What was taken or is pending in another segment is lost with that segment. */
+static void begin_in(struct asked *q, const struct view *view)
+{
+	q->segment = view->number;
+	q->step = STEP_PEEK;
+	q->at = 0;
+	q->pending = 0;
+	q->dry_denied = q->dry_error = 0;
+	q->least = UINT64_MAX;
+	if (q->held != NULL) {
+		q->held->segment = view->number;
+		q->held->count = 0;
+	}
+}
+
+/* Returns the answer, or an error of the limits that are enforced; q->dry_error is one of the others. */
+static int decide_asked(struct shmlimit_gate *gate, struct asked *q, struct shmlimit_gate_answer *out)
+{
+	int error, answer = SHMLIMIT_ALLOWED;
+	struct view *view = attachment_enter(&gate->attachment, &error);
+
+	if (view == NULL && q->dry_count < q->n) {
+		answer = error;
+	} else if (view == NULL) {
+		q->dry_error = error;
+	} else {
+		if (view->number != q->segment)
+			begin_in(q, view);
+		answer = go_on(gate, view, q, out);
+	}
+	attachment_leave();
+	return answer;
+}
+
+/* Read the caller's keys. Returns 0, or the error in the arguments. */
+static int read_keys(const struct spec *spec, const struct shmlimit_gate_key *keys, size_t n, struct asked *q)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct shmlimit_gate_key *key = &keys[i];
+
+		if (key->limit >= spec->limit_count || (key->bytes == NULL && key->length > 0))
+			return -EINVAL;
+		if (key->length == 0)
+			continue;
+		q->limits[q->n] = &spec->limits[key->limit];
+		if (q->limits[q->n]->dry_run)
+			q->dry_count++;
+		else if (!q->limits[q->n]->peek)
+			q->enforced[q->enforced_count++] = q->n;
+		q->costs[q->n] = key->cost != 0 ? key->cost : q->limits[q->n]->cost;
+		q->places[q->n] = i;
+		key_make(q->limits[q->n], key->bytes, key->length, &q->keys[q->n]);
+		q->n++;
+	}
+	return 0;
+}
+
+/* Apply the failure policy. A dry run refuses nothing. */
+static int fail(struct shmlimit_gate *gate, int error, int refuse, struct shmlimit_gate_answer *out)
+{
+	attachment_count_failed(&gate->attachment, !refuse);
+	out->outcome = SHMLIMIT_GATE_FAILED;
+	out->error = error;
+	out->status = refuse ? 503 : 0;
+	return refuse ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED;
+}
+
+static int has_room(const struct shmlimit_gate_answer *out, size_t n)
+{
+	return out->buffer == NULL || out->buffer_size >= n * SHMLIMIT_GATE_BUFFER_EACH + FIELDS_REST;
+}
+
+/* Decide, or go on with it, and write the answer. */
+static int answer_asked(struct shmlimit_gate *gate, struct asked *q, struct shmlimit_gate_answer *out)
+{
+	int answer;
+
+	out->outcome = SHMLIMIT_GATE_UNLIMITED;
+	out->status = out->denied_by = out->field_count = out->reserved32 = 0;
+	out->error = 0;
+	out->remaining = UINT64_MAX;
+	out->retry_after_ns = 0;
+	if (q->n == 0)
+		return SHMLIMIT_ALLOWED;
+	q->to = out->buffer + -(uintptr_t)out->buffer % _Alignof(struct shmlimit_fields);
+	q->remaining = UINT64_MAX;
+	answer = decide_asked(gate, q, out);
+	if (answer == BUNDLE_PENDING) {
+		out->retry_after_ns = q->bundle.poll_ns;
+		return SHMLIMIT_GATE_PENDING;
+	}
+	if (answer == -EAGAIN && q->bundle.steps)
+		return answer;
+	if (answer < 0)
+		return fail(gate, answer, !gate->spec.fail_open, out);
+	out->remaining = q->least;
+	if (gate->spec.x_fields)
+		fields_add_x(q, out);
+	if (answer == SHMLIMIT_DENIED)
+		out->outcome = SHMLIMIT_GATE_REJECTED;
+	else if (q->dry_error != 0)
+		return fail(gate, q->dry_error, 0, out);
+	else
+		out->outcome = q->dry_denied ? SHMLIMIT_GATE_REJECTED_DRY_RUN : SHMLIMIT_GATE_PASSED;
+	return answer;
+}
+
+int asked_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+                struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held, int steps, struct asked *q)
+{
+	int error;
+
+	if (gate == NULL || (keys == NULL && n > 0) || n > SHMLIMIT_REQUESTS_MAX || out == NULL ||
+	    out->struct_size < ANSWER_MIN)
+		return -EINVAL;
+	if (!has_room(out, n))
+		return -ENOBUFS;
+	q->n = q->enforced_count = q->dry_count = 0;
+	q->asked = n;
+	q->held = held;
+	q->bundle.steps = steps;
+	q->bundle.cancelled = 0;
+	q->segment = 0;
+	q->least = UINT64_MAX;
+	q->dry_denied = q->dry_error = 0;
+	error = read_keys(&gate->spec, keys, n, q);
+	return error != 0 ? error : answer_asked(gate, q, out);
+}
+
+int asked_go_on(struct shmlimit_gate *gate, struct asked *q, struct shmlimit_gate_answer *out)
+{
+	return has_room(out, q->asked) ? answer_asked(gate, q, out) : -ENOBUFS;
+}
+
+void asked_cancel(struct shmlimit_gate *gate, struct asked *q)
+{
+	struct shmlimit_gate_answer none = { .struct_size = sizeof(none) };
+	int error;
+	struct view *view = attachment_enter(&gate->attachment, &error);
+
+	q->bundle.cancelled = 1;
+	if (view != NULL && view->number == q->segment)
+		(void)go_on(gate, view, q, &none);
+	attachment_leave();
+}
