@@ -124,9 +124,11 @@ struct shmlimit_global_status {
 /*
  * Make a handle for the backend at `url`:
  *
- *	redis://[[user]:password@]host[:port][/db]       port 6379, database 0
- *	unix://[[user]:password@]/path[?db=N]            also redis+unix:
+ *	redis://[[user]:password@]host[:port][,host[:port]...][/db]      port 6379, database 0
+ *	unix://[[user]:password@]/path[?db=N]                            also redis+unix:
  *
+ * Up to eight hosts are tried in order: nodes of one cluster, or a primary and its replicas. The
+ * first one that answers is used, unless it is a replica, and another one when it fails.
  * Reserved characters are %-encoded. `limiter` must stay open until the handle is closed.
  * `options` NULL means all defaults. The first call that needs the backend connects to it; this
  * one does not.

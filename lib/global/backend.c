@@ -60,6 +60,12 @@ void backend_shut(struct backend *e)
 	e->greeting = GREETING_UNSENT;
 }
 
+void backend_leave(struct backend *e)
+{
+	backend_shut(e);
+	url_next(&e->url);
+}
+
 struct trouble backend_trouble(int error)
 {
 	return (struct trouble){ .kind = error == -ETIMEDOUT ? TROUBLE_LATE
@@ -140,6 +146,11 @@ static int read_hello(struct backend *e, const redisReply *reply, struct trouble
 		if (strcmp(name->str, "role") == 0)
 			copy_text(e->role, sizeof(e->role), value);
 	}
+	/* Any node of a cluster knows the others. */
+	if (e->url.others != 0 && strcmp(e->role, "replica") == 0 && strcmp(e->mode, "cluster") != 0) {
+		*trouble = (struct trouble){ .kind = TROUBLE_REPLICA };
+		return 1;
+	}
 	if (strtol(e->version, NULL, 10) >= MAJOR_MIN)
 		return 0;
 	*trouble = (struct trouble){ .kind = TROUBLE_OLD };
@@ -165,6 +176,14 @@ static int read_greeting(struct backend *e, const redisReply *reply, struct trou
 	return 0;
 }
 
+/* Another host, if there is one, is tried when this one has not answered for long enough. */
+static uint64_t patient_until_ns(const struct backend *e, uint64_t until_ns)
+{
+	uint64_t enough_ns = e->connection.since_ns + CONNECTION_PATIENCE_NS;
+
+	return e->url.others != 0 && enough_ns < until_ns ? enough_ns : until_ns;
+}
+
 /* Continue the greeting to its end. Returns 0, -errno, or 1 with *trouble filled. */
 static int introduce(struct backend *e, uint64_t until_ns, struct trouble *trouble)
 {
@@ -174,6 +193,7 @@ static int introduce(struct backend *e, uint64_t until_ns, struct trouble *troub
 		error = connection_connect(&e->connection, &e->url, e->found);
 		e->found = NULL;
 	}
+	until_ns = patient_until_ns(e, until_ns);
 	if (error == 0)
 		error = connection_connected(&e->connection, until_ns);
 	if (error == 0 && e->greeting == GREETING_UNSENT) {
@@ -196,12 +216,20 @@ static int introduce(struct backend *e, uint64_t until_ns, struct trouble *troub
 	return error;
 }
 
+enum backend_step backend_refuse(struct backend *e)
+{
+	backend_leave(e);
+	e->refused = e->refused < e->url.others ? e->refused + 1 : 0;
+	return e->refused != 0 ? BACKEND_GO_ON : BACKEND_TROUBLE;
+}
+
 /*
  * WHY NOT start over after each deadline: a server that takes longer than a deadline to connect to would never be
  * reached.
  */
-int backend_ready(struct backend *e, uint64_t until_ns, struct trouble *trouble)
+enum backend_step backend_step(struct backend *e, uint64_t until_ns, struct trouble *trouble)
 {
+	const struct connection *c = &e->connection;
 	int error;
 
 	if (e->pid != getpid()) {
@@ -209,20 +237,34 @@ int backend_ready(struct backend *e, uint64_t until_ns, struct trouble *trouble)
 		e->pid = getpid();
 	}
 	if (e->ready)
-		return 0;
-	/* Another address, if there is one, is tried first. */
-	if (e->connection.fd >= 0 && e->connection.next == NULL && monotonic_now_ns() - e->connection.since_ns >= CONNECTION_PATIENCE_NS)
-		backend_shut(e);
-	error = introduce(e, until_ns, trouble);
-	if (error == 0) {
-		e->ready = 1;
-		return 0;
+		return BACKEND_READY;
+	/* Another address of the host, if there is one, is tried first. */
+	if (c->fd >= 0 && c->next == NULL && monotonic_now_ns() - c->since_ns >= CONNECTION_PATIENCE_NS) {
+		backend_leave(e);
+		return BACKEND_GO_ON;
 	}
+	error = introduce(e, until_ns, trouble);
+	e->ready = error == 0;
 	if (error < 0)
 		*trouble = backend_trouble(error);
+	if (e->ready) {
+		e->refused = 0;
+		return BACKEND_READY;
+	}
 	if (error != -ETIMEDOUT)
-		backend_shut(e);
-	return 1;
+		return backend_refuse(e);
+	return c->fd >= 0 && patient_until_ns(e, until_ns) < until_ns ? BACKEND_GO_ON : BACKEND_TROUBLE;
+}
+
+/* BOUND: the hosts of the URL that refuse, and the deadline for those that say nothing. */
+int backend_ready(struct backend *e, uint64_t until_ns, struct trouble *trouble)
+{
+	enum backend_step step;
+
+	do {
+		step = backend_step(e, until_ns, trouble);
+	} while (step == BACKEND_GO_ON);
+	return step != BACKEND_READY;
 }
 
 void backend_put(const struct backend *e, struct outbox *out, const struct backend_question *q, int with_text)
@@ -343,7 +385,7 @@ static int reach(struct backend *e, uint64_t until_ns, struct trouble *trouble)
 static void leave_replica(struct backend *e, const struct trouble *trouble)
 {
 	if (trouble->kind == TROUBLE_REPLICA)
-		backend_shut(e);
+		backend_leave(e);
 }
 
 static int attempt(struct backend *e, struct backend_question *questions, size_t n, uint64_t until_ns, size_t *done,

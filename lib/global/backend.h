@@ -1,7 +1,7 @@
 /*
  * backend: one connection to a Redis or Valkey server. Each call has a deadline. It connects when it is first used,
  * authenticates, reads the server's version, mode and role, and loads the script. A forked child opens a connection
- * of its own.
+ * of its own. If the URL has several hosts, the first one that can be used is, and the next ones if it fails.
  *
  * Threads: one at a time. Calls that can fail return 0, or 1 with *trouble filled.
  *
@@ -26,10 +26,11 @@ struct backend {
 	int ready;             /* greeted: commands may be sent */
 	uint64_t greeted_ns;   /* when the greeting was sent */
 	int used;              /* it has answered a command since */
+	unsigned refused;      /* hosts of the URL in a row that could not be used */
 	char version[24], mode[16], role[16];
 	char sha[BACKEND_SHA_MAX];
 	uint64_t commands;     /* scripts that were asked for */
-	struct addrinfo *found; /* the next connection's addresses; NULL: they are looked up when it begins */
+	struct addrinfo *found; /* addresses of url.host, for the next connection; NULL: they are looked up when it begins */
 };
 
 /* Commands that are still to be sent. The owner frees `bytes`. */
@@ -59,13 +60,28 @@ void backend_end(struct backend *backend);
 int backend_ready(struct backend *backend, uint64_t until_ns, struct trouble *trouble);
 
 /*
+ * The same in steps. BACKEND_GO_ON: the next step connects to url.host. The caller may set `found`, its addresses,
+ * before.
+ */
+enum backend_step {
+	BACKEND_READY,
+	BACKEND_TROUBLE,       /* *trouble is filled; if that is LATE the attempt goes on with the next call */
+	BACKEND_GO_ON,
+};
+enum backend_step backend_step(struct backend *backend, uint64_t until_ns, struct trouble *trouble);
+
+/* This host cannot be used. Returns BACKEND_GO_ON, or _TROUBLE after the last of the URL's hosts. */
+enum backend_step backend_refuse(struct backend *backend);
+
+/*
  * Send n questions in one go. If the connection fails, each question without an answer gets a trouble that is not of
  * a key. The server may have carried such a question out: its tokens are lost.
  */
 void backend_lease(struct backend *backend, struct backend_question *questions, size_t n, uint64_t until_ns);
 
-/* Shut the connection, if there is one. */
+/* Shut the connection, if there is one. backend_leave() also makes the next host of the URL the one in use. */
 void backend_shut(struct backend *backend);
+void backend_leave(struct backend *backend);
 
 /* The trouble for an -errno of the connection. */
 struct trouble backend_trouble(int error);

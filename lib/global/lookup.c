@@ -15,7 +15,7 @@
 struct lookup {
 	struct gaicb request;
 	struct addrinfo hints;
-	char host[sizeof(((struct url *)0)->host)], port[sizeof(((struct url *)0)->port)];
+	char host[URL_HOST_SIZE], port[URL_PORT_SIZE];
 };
 
 int lookup_is_needed(const struct url *url)

@@ -96,45 +96,44 @@ static void lost(struct node *n, const struct trouble *trouble, uint64_t now_ns)
 		append(&n->queued, ask);
 }
 
-/* Find the addresses. Returns whether it can connect now. */
-static int find(struct node *n, uint64_t now_ns)
+/* Find the addresses, and connect. Returns as backend_step(). WHY NOT that alone: it looks names up, which may block. */
+static enum backend_step connect_step(struct node *n, struct trouble *trouble)
 {
 	struct backend *e = &n->backend;
-	struct trouble trouble;
-	int error;
+	int error = 0;
 
-	/* WHY here: backend_ready() does the same, but would look the name up, which may block. */
-	if (e->connection.fd >= 0 && e->connection.next == NULL && now_ns - e->connection.since_ns >= CONNECTION_PATIENCE_NS)
-		backend_shut(e);
-	if (e->connection.fd >= 0 || e->found != NULL || !lookup_is_needed(&e->url))
-		return 1;
-	error = lookup_poll(&n->lookup, &e->url, &e->found);
+	*trouble = (struct trouble){ .kind = TROUBLE_LATE };
+	if (e->connection.fd < 0 && e->found == NULL && lookup_is_needed(&e->url))
+		error = lookup_poll(&n->lookup, &e->url, &e->found);
 	if (error == 0)
-		return 1;
-	trouble = backend_trouble(error);
-	if (error != -EINPROGRESS)
-		fail(n, &trouble, now_ns);
-	return 0;
+		return backend_step(e, NOW, trouble);
+	if (error == -EINPROGRESS)
+		return BACKEND_TROUBLE;
+	*trouble = backend_trouble(error);
+	return backend_refuse(e);
 }
 
 static void connect_on(struct node *n, uint64_t now_ns)
 {
-	struct trouble trouble = { .kind = TROUBLE_LATE };
+	struct trouble trouble;
+	enum backend_step step;
 
 	if (now_ns < n->open_until_ns)
 		return;
 	if (n->attempt_ns == 0)
 		n->attempt_ns = now_ns;
-	if (find(n, now_ns)) {
-		if (backend_ready(&n->backend, NOW, &trouble) == 0) {
-			n->failing = 0;
-			n->attempt_ns = 0;
-			n->since_ns = now_ns;
-			return;
-		}
-		if (trouble.kind != TROUBLE_LATE)
-			fail(n, &trouble, now_ns);
+	/* BOUND: as in backend_ready(). */
+	do {
+		step = connect_step(n, &trouble);
+	} while (step == BACKEND_GO_ON);
+	if (step == BACKEND_READY) {
+		n->failing = 0;
+		n->attempt_ns = 0;
+		n->since_ns = now_ns;
+		return;
 	}
+	if (trouble.kind != TROUBLE_LATE)
+		fail(n, &trouble, now_ns);
 	/* The attempt goes on, but questions no longer wait for it. */
 	if (n->attempt_ns != 0 && now_ns - n->attempt_ns >= n->silence_ns && !n->failing) {
 		n->failing = 1;
@@ -202,6 +201,7 @@ static int read_answer(struct node *n, const redisReply *reply, uint64_t now_ns)
 	if (trouble->kind == TROUBLE_REPLICA) {
 		struct trouble replica = *trouble;
 
+		backend_leave(&n->backend);
 		lost(n, &replica, now_ns);
 		return 1;
 	}

@@ -117,15 +117,15 @@ static int parse_user(const char **text, struct url *url, char *why)
 	return error;
 }
 
-/* host[:port][/db]; a host that contains colons is in brackets. */
-static int parse_host(const char *text, struct url *url, char *why)
+/* host[:port], of `len` bytes; a host that contains colons is in brackets. */
+static int parse_host(const char *text, size_t len, char name[URL_HOST_SIZE], char port[URL_PORT_SIZE],
+                      char *why)
 {
-	size_t len = strcspn(text, "/?#");
 	const char *end = text + len, *host = text, *host_end, *rest;
-	unsigned port = 0;
+	unsigned value = 0;
 	int error;
 
-	if (text[0] == '[') {
+	if (len > 0 && text[0] == '[') {
 		host = text + 1;
 		host_end = memchr(host, ']', (size_t)(end - host));
 		if (host_end == NULL)
@@ -137,23 +137,45 @@ static int parse_host(const char *text, struct url *url, char *why)
 			host_end = end;
 		rest = host_end;
 	}
-	error = part("host", host, (size_t)(host_end - host), 0, url->host, sizeof(url->host), why);
+	error = part("host", host, (size_t)(host_end - host), 0, name, URL_HOST_SIZE, why);
 	if (error != 0)
 		return error;
-	strcpy(url->port, PORT_DEFAULT);
+	strcpy(port, PORT_DEFAULT);
 	if (rest < end && *rest != ':')
 		return wrong(why, "host: something behind ']': must be a port or nothing");
 	if (rest < end) {
-		error = number("port", rest + 1, (size_t)(end - rest - 1), 1, 65535, &port, why);
+		error = number("port", rest + 1, (size_t)(end - rest - 1), 1, 65535, &value, why);
 		if (error != 0)
 			return error;
-		snprintf(url->port, sizeof(url->port), "%u", port);
+		snprintf(port, URL_PORT_SIZE, "%u", value);
 	}
-	if (*end == '/' && end[1] != '\0')
-		return number("database", end + 1, strlen(end + 1), 0, DB_MAX, &url->db, why);
-	if (*end != '\0' && *end != '/')
-		return wrong(why, "'%c' behind the host: must be /DB or nothing", *end);
 	return 0;
+}
+
+/* host[:port][,host[:port]...][/db] */
+static int parse_hosts(const char *text, struct url *url, char *why)
+{
+	const char *end = text + strcspn(text, "/?#");
+	size_t len = strcspn(text, ",/?#");
+	char shown[URL_TEXT_MAX];
+	int error = parse_host(text, len, url->host, url->port, why);
+
+	for (text += len; error == 0 && text < end; text += len) {
+		if (url->others == URL_HOSTS_MAX - 1)
+			return wrong(why, "host: more than %d: must be %d at most", URL_HOSTS_MAX, URL_HOSTS_MAX);
+		text++;
+		len = strcspn(text, ",/?#");
+		error = parse_host(text, len, url->other[url->others].host, url->other[url->others].port, why);
+		url->others++;
+	}
+	if (error == 0 && *end == '/' && end[1] != '\0')
+		error = number("database", end + 1, strlen(end + 1), 0, DB_MAX, &url->db, why);
+	if (error == 0 && *end != '\0' && *end != '/')
+		return wrong(why, "'%c' behind the host: must be /DB or nothing", *end);
+	/* Two backends must not look the same. */
+	if (error == 0 && strlen(url_text(url, shown)) == URL_TEXT_MAX - 1)
+		return wrong(why, "host: all hosts have %d bytes or more: must have fewer", URL_TEXT_MAX - 1);
+	return error;
 }
 
 /* /path[?db=N] */
@@ -192,16 +214,50 @@ int url_parse(const char *text, struct url *url, char why[URL_WHY_MAX])
 	error = parse_user(&text, url, why);
 	if (error != 0)
 		return error;
-	return scheme->transport == UNIX ? parse_path(text, url, why) : parse_host(text, url, why);
+	return scheme->transport == UNIX ? parse_path(text, url, why) : parse_hosts(text, url, why);
+}
+
+void url_next(struct url *url)
+{
+	char host[URL_HOST_SIZE], port[URL_PORT_SIZE];
+	unsigned last = url->others - 1;
+
+	if (url->others == 0)
+		return;
+	strcpy(host, url->host);
+	strcpy(port, url->port);
+	strcpy(url->host, url->other[0].host);
+	strcpy(url->port, url->other[0].port);
+	memmove(&url->other[0], &url->other[1], last * sizeof(url->other[0]));
+	strcpy(url->other[last].host, host);
+	strcpy(url->other[last].port, port);
+}
+
+__attribute__((format(printf, 2, 3))) static void append(char text[URL_TEXT_MAX], const char *format, ...)
+{
+	size_t len = strlen(text);
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text + len, URL_TEXT_MAX - len, format, ap);
+	va_end(ap);
+}
+
+static void append_host(char text[URL_TEXT_MAX], const char *host, const char *port)
+{
+	append(text, strchr(host, ':') != NULL ? "%s[%s]:%s" : "%s%s:%s", text[0] != '\0' ? "," : "", host, port);
 }
 
 const char *url_text(const struct url *url, char text[URL_TEXT_MAX])
 {
-	const char *open = strchr(url->host, ':') != NULL ? "[" : "", *shut = *open != '\0' ? "]" : "";
-
-	if (url->path[0] != '\0')
-		snprintf(text, URL_TEXT_MAX, "%s?db=%u", url->path, url->db);
-	else
-		snprintf(text, URL_TEXT_MAX, "%s%s%s:%s/%u", open, url->host, shut, url->port, url->db);
+	text[0] = '\0';
+	if (url->path[0] != '\0') {
+		append(text, "%s?db=%u", url->path, url->db);
+		return text;
+	}
+	append_host(text, url->host, url->port);
+	for (unsigned i = 0; i < url->others; i++)
+		append_host(text, url->other[i].host, url->other[i].port);
+	append(text, "/%u", url->db);
 	return text;
 }

@@ -1,7 +1,7 @@
 /*
  * url: parses a backend's address and login. Pure.
  *
- *	redis://[[user]:password@]host[:port][/db]
+ *	redis://[[user]:password@]host[:port][,host[:port]...][/db]
  *	unix://[[user]:password@]/path[?db=N]          also redis+unix:
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -12,13 +12,20 @@
 #include <stddef.h>
 
 #define URL_WHY_MAX 256
+#define URL_HOSTS_MAX 8
+#define URL_HOST_SIZE 256
+#define URL_PORT_SIZE 6
 
 /* A part that the URL lacks is "". A path is that of a Unix socket; there is either a path or a host. */
 struct url {
 	char user[128], password[512];
-	char host[256], port[6];
+	char host[URL_HOST_SIZE], port[URL_PORT_SIZE]; /* the host in use */
 	char path[108];        /* as long as sun_path */
 	unsigned db;
+	unsigned others;       /* further hosts */
+	struct {
+		char host[URL_HOST_SIZE], port[URL_PORT_SIZE];
+	} other[URL_HOSTS_MAX - 1];
 };
 
 /*
@@ -27,8 +34,11 @@ struct url {
  */
 int url_parse(const char *text, struct url *url, char why[URL_WHY_MAX]);
 
-/* Write the part that may be shown: "host:port/db" or "/path?db=N". Returns `text`. */
-#define URL_TEXT_MAX 384
+/* Use the next host. The present one is the last of the others then. */
+void url_next(struct url *url);
+
+/* Write the part that may be shown: "host:port,host:port/db" or "/path?db=N". Returns `text`. */
+#define URL_TEXT_MAX 512
 const char *url_text(const struct url *url, char text[URL_TEXT_MAX]);
 
 #endif

@@ -4,10 +4,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include "global/cluster.h"
 #include "agent.h"
 
@@ -18,26 +14,6 @@ static struct server node[NODES];
 static int port[NODES];
 static struct shmlimit *l;
 static struct reports reports;
-
-/* A port of loopback that nobody has, nor the one of the cluster's bus, 10,000 above. */
-static int free_port(struct rng *rng)
-{
-	for (int i = 0; i < 1000; i++) {
-		int at = 20000 + (int)rng_below(rng, 10000), good = 1;
-
-		for (int bus = 0; bus <= 10000; bus += 10000) {
-			struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)(at + bus)) };
-			int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-			address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-			good &= bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
-			close(fd);
-		}
-		if (good)
-			return at;
-	}
-	bail("no free port");
-}
 
 static int well(const struct server *s)
 {
@@ -57,7 +33,7 @@ static void raise_cluster(struct rng *rng)
 		const char *words[] = { "--port", text, "--bind", "127.0.0.1", "--cluster-enabled", "yes",
 			                "--cluster-node-timeout", "60000", NULL };
 
-		port[i] = free_port(rng);
+		port[i] = server_port(rng);
 		snprintf(text, sizeof(text), "%d", port[i]);
 		server_begin(&node[i], words);
 	}
@@ -201,6 +177,40 @@ static void moving(struct shmlimit_global *g, int rule, const char *key)
 	freeReplyObject(to_id);
 }
 
+/* Returns how many keys cannot be read that are not the first node's. None of them was moved. */
+static int unknown(struct shmlimit_global *g, int rule)
+{
+	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
+	int n = 0;
+
+	for (int i = 10; i < 30; i++) {
+		char key[16], text[64];
+		int len = snprintf(key, sizeof(key), "key %d", i);
+		size_t text_len = (size_t)snprintf(text, sizeof(text), "shmlimit:{cluster/%s}", key);
+
+		if (cluster_slot(text, text_len) * NODES / CLUSTER_SLOTS != 0)
+			n += shmlimit_global_peek(g, rule, key, (size_t)len, &funnel) != 0;
+	}
+	return n;
+}
+
+/* The first node is gone. */
+static void without_first(int rule)
+{
+	struct shmlimit_global *g;
+	char url[64];
+
+	server_kill(&node[0]);
+	snprintf(url, sizeof(url), "redis://127.0.0.1:%d", port[0]);
+	g = handle(url);
+	ok(unknown(g, rule) > 0, "without the only node of the URL the others are not found");
+	shmlimit_global_close(g);
+	snprintf(url, sizeof(url), "redis://127.0.0.1:%d,127.0.0.1:%d", port[0], port[1]);
+	g = handle(url);
+	is(unknown(g, rule), 0, "another node of the URL knows the cluster: %s", reports.last);
+	shmlimit_global_close(g);
+}
+
 int main(void)
 {
 	struct rng rng;
@@ -238,5 +248,6 @@ int main(void)
 	is(agent_status(l).failed, 0, "the agent asked for all");
 	ok(agent_stop(&agent), "it ended well");
 	shmlimit_global_close(g);
+	without_first(rule);
 	return tap_done();
 }

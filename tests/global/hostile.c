@@ -454,6 +454,12 @@ static void addresses(void)
 		g = handle(&twice, PATIENT_NS);
 		is(shmlimit_global_ping(g, NULL), 0, "within one call, if that has the time");
 		shmlimit_global_close(g);
+		snprintf(twice.url, sizeof(twice.url), "redis://127.0.0.1:%d,127.0.0.1%s", ntohs(first.sin_port),
+		         strrchr(backend.url, ':'));
+		g = handle(&twice, PATIENT_NS);
+		is(shmlimit_global_ping(g, NULL), 0, "where the first host of a URL says nothing the next is tried");
+		shmlimit_global_close(g);
+		snprintf(twice.url, sizeof(twice.url), "redis://" TWICE "%s", strrchr(backend.url, ':'));
 	} else {
 		tap_skip("an address that says nothing", "this system's answer all");
 	}

@@ -8,8 +8,11 @@
 #ifndef TESTS_GLOBAL_SERVER_H
 #define TESTS_GLOBAL_SERVER_H
 
+#include <arpa/inet.h>
 #include <ftw.h>
 #include <hiredis/hiredis.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "../process/process.h"
@@ -161,6 +164,26 @@ static inline void server_begin(struct server *s, const char *const *more)
 	if (server_count == 1)
 		atexit(server_clean);
 	server_start(s);
+}
+
+/* A free port of loopback. The one of the cluster's bus, 10,000 above, is free, too. */
+static inline int server_port(struct rng *rng)
+{
+	for (int i = 0; i < 1000; i++) {
+		int at = 20000 + (int)rng_below(rng, 10000), good = 1;
+
+		for (int bus = 0; bus <= 10000; bus += 10000) {
+			struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)(at + bus)) };
+			int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+			address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+			good &= bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+			close(fd);
+		}
+		if (good)
+			return at;
+	}
+	bail("no free port");
 }
 
 /* A command by the side, by hiredis's own client: returns its reply, to be freed. */

@@ -41,8 +41,26 @@ static void long_parts(void)
 	bad(text, -EINVAL, "password:");
 	snprintf(text, sizeof(text), "unix:///%0107d", 1);
 	bad(text, -EINVAL, "path:");
+	snprintf(text, sizeof(text), "redis://%0250d,%0250d", 1, 1);
+	bad(text, -EINVAL, "host: all hosts");
 	snprintf(text, sizeof(text), "unix:///%0106d", 1);
 	good(text, "", "", strcat(strcpy(text + 600, text + strlen("unix://")), "?db=0"));
+}
+
+static void rotation(void)
+{
+	char why[URL_WHY_MAX], text[URL_TEXT_MAX];
+	struct url url;
+
+	url_parse("redis://a,b:2,c/5", &url, why);
+	url_next(&url);
+	is_str(url_text(&url, text), "b:2,c:6379,a:6379/5", "the next host is the second one");
+	url_next(&url);
+	url_next(&url);
+	is_str(url_text(&url, text), "a:6379,b:2,c:6379/5", "after the last host comes the first one");
+	url_parse("redis://a", &url, why);
+	url_next(&url);
+	is_str(url_text(&url, text), "a:6379/0", "a single host is its own next one");
 }
 
 int main(void)
@@ -58,6 +76,10 @@ int main(void)
 	good("redis+unix:///run/a%3fb?db=7", "", "", "/run/a?b?db=7");
 	good("unix://me:secret@/run/redis.sock", "me", "secret", "/run/redis.sock?db=0");
 	good("unix:///run/at@redis", "", "", "/run/at@redis?db=0");
+
+	good("redis://a,b:7000,[::1],[::2]:1/3", "", "", "a:6379,b:7000,[::1]:6379,[::2]:1/3");
+	good("redis://me:se,cret@a,b", "me", "se,cret", "a:6379,b:6379/0");
+	good("redis://1,2,3,4,5,6,7,8", "", "", "1:6379,2:6379,3:6379,4:6379,5:6379,6:6379,7:6379,8:6379/0");
 
 	bad("", -EINVAL, "scheme:");
 	bad("backend:6379", -EINVAL, "scheme:");
@@ -88,6 +110,14 @@ int main(void)
 	bad("unix://run/redis.sock", -EINVAL, "path:");
 	bad("unix:///run/redis.sock?db=", -EINVAL, "database:");
 	bad("unix:///run/redis.sock?x=1", -EINVAL, "'?'");
+	bad("redis://a,", -EINVAL, "host:");
+	bad("redis://,a", -EINVAL, "host:");
+	bad("redis://a,,b", -EINVAL, "host:");
+	bad("redis://a,b:0", -EINVAL, "port:");
+	bad("redis://a,redis://secret", -EINVAL, "port:");
+	bad("redis://a,b/x,secret", -EINVAL, "database:");
+	bad("redis://1,2,3,4,5,6,7,8,9", -EINVAL, "host: more than 8");
 	long_parts();
+	rotation();
 	return tap_done();
 }

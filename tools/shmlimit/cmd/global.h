@@ -21,8 +21,9 @@ enum { GLOBAL_DEADLINE, GLOBAL_LEASE, GLOBAL_PREFIX, GLOBAL_OPTIONS };
 	[GLOBAL_PREFIX] = { "prefix", "TEXT", "prefix of the backend's keys (default shmlimit:)" }
 
 #define GLOBAL_DETAILS                                                                                         \
-	"URL is redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path[?db=N]; '-' is\n"                     \
-	"the value of $SHMLIMIT_BACKEND, which hides a password from other users.\n"
+	"URL is redis://[[user]:password@]host[:port][,host[:port]...][/db] or\n"                                               \
+	"unix://[[user]:password@]/path[?db=N]; '-' is the value of $SHMLIMIT_BACKEND, which hides a password\n"                \
+	"from other users.\n"
 
 struct global_call {
 	const struct call *call;
