@@ -386,7 +386,7 @@ $(O)/tests/gate/%.o: server_cflags = -Ilib/gate
 $(O)/tests/gate/%.t: $(O)/tests/gate/%.o $(gate_obj) $(O)/libshmlimit-global.a $(lib_obj)
 	$(CC) $(all_ldflags) -Wl,-u,shmlimit_global_open -o $@ $^ $(deps_libs) -lhiredis $(gate_libs)
 
-$(O)/bench/global $(O)/bench/global_sim: $(global_obj)
+$(O)/bench/agent $(O)/bench/global $(O)/bench/global_sim: $(global_obj)
 # Its hosts are on a clock that is made up, and so is what is between them and their backend.
 $(O)/bench/global_sim: bench_wrap := -Wl,--wrap=clock_gettime,--wrap=clock_nanosleep,--wrap=getrandom,--wrap=cluster_lease
 $(O)/bench/gate: $(gate_obj)

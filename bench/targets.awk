@@ -84,6 +84,21 @@ END {
 		v["global", "demand 110 %", "4 hosts", "use from full"], 0.98, 1)
 	line("4 hosts, demand 200 %: share of the limit that is used, from full", \
 		v["global", "demand 200 %", "4 hosts", "use from full"], 0.98, 1)
+	line("agent, hot key, 25,000/s: commands to the backend in 1,000 decisions", \
+		v["agent", "hot key", "25,000/s", "commands / 1000 decisions"], 1, -1)
+	line("agent, hot key, 25,000/s: p99.9 of a take, microseconds", v["agent", "hot key", "25,000/s", "p99.9, us"], 20, -1)
+	line("agent, cold keys a second, one connection", v["agent", "cold keys", "1 connection", "decisions/s"], 100000, 1)
+	for (i = split("50 10 1 0.1", away, " "); i > 0; i--)
+		line("agent, demand 110 %, " away[i] " ms away: share of the limit that is used", \
+			v["agent", "demand 110 %", away[i] " ms away", "use"], 0.95, 1)
+	line("agent, 1 % of replies late: share of requests wrongly denied", v["agent", "1 % late replies", "demand 50 %", "denied"], \
+		0.01, -1)
+	line("agent, backend stopped: p99.9 of other limits / before", v["agent", "server stopped", "other limits", "p99.9 / before"], \
+		2, -1)
+	line("agent, backend back: milliseconds until all is as before", v["agent", "server stopped", "its return", "ms"], 1000, -1)
+	line("agent killed: milliseconds until another serves", v["agent", "agent killed", "another serves", "ms"], 1000, -1)
+	line("agent: connections to the backend a host", v["agent", "many hosts", "a host", "connections"], 1, -1)
+	line("agent, the worst scene: tokens admitted beyond capacity + rate * time", v["agent", "all scenes", "the worst", "over"], 0, -1)
 	line("simulated hosts, the worst scene: tokens admitted beyond capacity + rate * time", over_most, 0, -1)
 	line("4 simulated hosts, demand 2: share of the limit that is used", \
 		v["global_sim", "even, demand 2", "4", "use"], 0.98, 1)

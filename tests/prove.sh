@@ -10,7 +10,7 @@ set -uo pipefail
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-prove -j"$(nproc)" --exec '' "$@" 2>&1 | tee "$log"
+prove --timer -j"$(nproc)" --exec '' "$@" 2>&1 | tee "$log"
 rc=$?
 [ $rc -ne 0 ] || exit 0
 
