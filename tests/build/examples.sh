@@ -37,7 +37,7 @@ ok $? "limit.c can be compiled"
 twice limit.c "$TMP/limit"
 shmlimit rule remove "$SEGMENT" login
 run "$TMP/limit"
-like "$rc $out" '^1 denied' "limit.c denies where there is no rule"
+is "$rc $out" '1 segment web, rule login: no such rule' "limit.c says that there is no rule"
 
 if python3 -c 'import ctypes' 2>/dev/null; then
 	example limit.py

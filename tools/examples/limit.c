@@ -14,14 +14,15 @@ int main(int argc, char *argv[])
 {
 	const char *client = argc > 1 ? argv[1] : "203.0.113.9";
 	struct shmlimit *limiter;
-	struct shmlimit_result r = { 0 };
+	struct shmlimit_result r;
+	int answer = shmlimit_open("web", SHMLIMIT_TRUSTED_OWNER, &limiter);
 
-	if (shmlimit_open("web", SHMLIMIT_TRUSTED_OWNER, &limiter) != 0)
-		return 2;
-	int login = shmlimit_rule_find(limiter, "login");  /* the id of the rule "login" */
-	int answer = shmlimit_take(limiter, login, client, strlen(client), 1, &r);
-
-	printf("%s: %d of %d left, again in %.1f s\n", answer == SHMLIMIT_ALLOWED ? "allowed" : "denied",
-	       (int)r.remaining, (int)r.limit, (double)r.retry_after_ns / 1e9);
+	if (answer == 0) /* a server finds its rule once, and keeps the id */
+		answer = shmlimit_take(limiter, shmlimit_rule_find(limiter, "login"), client, strlen(client), 1, &r);
+	if (answer < 0)
+		printf("segment web, rule login: %s\n", shmlimit_strerror(answer));
+	else
+		printf("%s: %d of %d left, again in %.1f s\n", answer == SHMLIMIT_ALLOWED ? "allowed" : "denied",
+		       (int)r.remaining, (int)r.limit, (double)r.retry_after_ns / 1e9);
 	return answer != SHMLIMIT_ALLOWED;
 }
