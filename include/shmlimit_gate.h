@@ -119,6 +119,7 @@ struct shmlimit_gate_held {
  *	x_fields              write X-RateLimit-Limit, -Remaining and -Reset (Unix time) too
  *	backend=URL deadline=Nms share=N  for LEASE rules: the backend, a Redis server (- = $SHMLIMIT_BACKEND), the longest wait for it, and
  *	                      this host's share of the limits without it, in thousandths
+ *	agent=thread          while the host has no agent, a thread of this process is it
  *
  *	rule=NAME             begins a limit
  *	cost=N                tokens that a request takes; default 1

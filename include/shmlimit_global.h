@@ -40,6 +40,16 @@ extern "C" {
  */
 #define SHMLIMIT_GLOBAL_LOCAL 2
 
+/*
+ * shmlimit_global_options.agent: while the host has no agent (see shmlimit_global_serve()), a thread of this process is it. The
+ * thread is started by shmlimit_global_open(), and again by a call that needs the backend and finds no agent. So if the
+ * process of the agent is killed, the next one that needs the backend replaces it, within a second. A thread that finds
+ * an agent ends at once: a host has one, however many processes it has. shmlimit_global_close() ends the thread. options.report
+ * may be called in it, beside other threads. All signals are blocked in it. A child of fork() has no thread until it
+ * needs one. Without this option the library starts no thread.
+ */
+#define SHMLIMIT_GLOBAL_AGENT_THREAD 1
+
 /* The handle of one process, or of one thread, on a backend. */
 struct shmlimit_global;
 
@@ -60,7 +70,9 @@ struct shmlimit_global_options {
 	 */
 	void (*report)(void *arg, const char *text);
 	void *arg;
-	uint64_t reserved[4];      /* must be zero */
+	uint32_t agent;            /* 0 (default), or SHMLIMIT_GLOBAL_AGENT_THREAD */
+	uint32_t reserved32;       /* must be zero */
+	uint64_t reserved[3];      /* must be zero */
 };
 
 /* An answer of shmlimit_global_begin() and shmlimit_global_poll(): not decided yet. */
@@ -139,7 +151,7 @@ struct shmlimit_global_status {
  * Returns 0, or: -EINVAL an argument is NULL, the URL is wrong (options.report gets the
  * reason), or an option is out of range; -EPROTONOSUPPORT rediss:, which needs a tunnel; -E2BIG
  * a field is set that this library does not know; -ENOMEM; or an error of shmlimit_rule_set():
- * -EROFS, -EXFULL, -ENOENT ...
+ * -EROFS, -EXFULL, -ENOENT ...; or with SHMLIMIT_GLOBAL_AGENT_THREAD -EAGAIN: no thread can be made.
  *
  * Threads: only one thread may use a handle at a time; give each its own. Signals: not to be
  * called from handlers. Fork: a child may go on using the handle, and opens its own connection.
@@ -148,7 +160,10 @@ struct shmlimit_global_status {
 int shmlimit_global_open(struct shmlimit *limiter, const char *url, const struct shmlimit_global_options *options,
                          struct shmlimit_global **out);
 
-/* Release the handle. NULL is allowed. The host keeps its leases until they expire. */
+/*
+ * Release the handle. NULL is allowed. The host keeps its leases until they expire. If the handle has a thread, this
+ * ends it first, which takes up to 200 ms; no thread of the process may be in a call on the handle.
+ */
 void shmlimit_global_close(struct shmlimit_global *global);
 
 /*

@@ -180,6 +180,7 @@ static void open_handles(struct attachment *a, struct view *view)
 		                                    SHMLIMIT_GLOBAL_DENY,
 		.deadline_ns = UINT64_C(1000000) * s->deadline_ms,
 		.local_milli = s->share_milli,
+		.agent = s->agent_thread ? SHMLIMIT_GLOBAL_AGENT_THREAD : 0,
 		.report = report_backend,
 		.arg = a,
 	};

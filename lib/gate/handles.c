@@ -40,6 +40,8 @@ int handles_new(struct shmlimit *limiter, const char *url, const struct shmlimit
 	handles->url = url;
 	handles->options = *options;
 	error = library->open(limiter, url, options, &handles->idle[0]);
+	/* The first handle is lent most often. It alone has the thread, so no other one waits for a thread when it is closed. */
+	handles->options.agent = 0;
 	if (error != 0)
 		free(handles);
 	else

@@ -127,6 +127,13 @@ static const char *read_share(struct spec *spec, struct spec_limit *limit, const
 	return end != NULL ? NULL : "must be share=N, thousandths, 1 to 1000";
 }
 
+static const char *read_agent(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)limit;
+	spec->agent_thread = 1;
+	return strcmp(value, "thread") == 0 ? NULL : "must be agent=thread";
+}
+
 static const char *read_cost(struct spec *spec, struct spec_limit *limit, const char *value)
 {
 	(void)spec;
@@ -248,6 +255,7 @@ static const struct option of_gates[] = {
 	{ "backend=", read_backend },
 	{ "deadline=", read_deadline },
 	{ "share=", read_share },
+	{ "agent=", read_agent },
 	{ NULL, NULL },
 };
 
@@ -274,8 +282,8 @@ static const char *read_word(struct spec *spec, const char *word)
 		return option->read(spec, limit, value);
 	return spec->limit_count > 0 ?
 	       "must be cost=N, prefix=V4,V6, status=N, fields=..., dry_run or peek; or, with create=yes, rate=... or algorithm=..." :
-	       "must be fail=open or fail=closed, owner=USER, backend=URL, deadline=Nms, share=N, x_fields or create=yes, "
-	       "with mode=, group=, slots=";
+	       "must be fail=open or fail=closed, owner=USER, backend=URL, deadline=Nms, share=N, agent=thread, "
+	       "x_fields or create=yes, with mode=, group=, slots=";
 }
 
 /*

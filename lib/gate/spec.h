@@ -40,6 +40,7 @@ struct spec {
 	const char *backend;           /* the URL, or NULL */
 	unsigned deadline_ms;          /* 0: the default */
 	unsigned share_milli;          /* 0: no share; fail_open decides */
+	int agent_thread;              /* a thread is the host's agent while it has no other */
 	struct spec_limit defaults, *limits;
 	struct spec_rule *rules;
 	size_t limit_count, rule_count;

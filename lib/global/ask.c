@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "ask.h"
+#include "agent_thread.h"
 #include "ask_agent.h"
 #include "fallback.h"
 #include "policy.h"
@@ -224,9 +225,13 @@ void ask_until(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t u
 	for (unsigned naps = 0;; naps++) {
 		if (ask_agent_lives(g)) {
 			ask_agent(g, asks, n, until_ns);
-		} else if (!ask_directly(g, asks, n, until_ns, naps > 0)) {
-			ask_give_up_all(g, asks, n);
-			return;
+		} else {
+			/* The thread needs a moment, or cannot be started: these asks do not wait for it. */
+			(void)agent_thread_begin(g);
+			if (!ask_directly(g, asks, n, until_ns, naps > 0)) {
+				ask_give_up_all(g, asks, n);
+				return;
+			}
 		}
 		if (count(asks, n, SHMLIMIT_LEASE_ASK) + count(asks, n, SHMLIMIT_LEASE_WAIT) == 0)
 			return;

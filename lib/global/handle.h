@@ -27,6 +27,7 @@ struct shmlimit_global {
 	uint64_t rng;
 	struct trouble said;                           /* the last backend error that was reported; NONE: it works */
 	uint64_t said_of[TROUBLE_KINDS];               /* the same for keys: one bit for each rule, modulo 64 */
+	struct agent_thread *thread;                   /* the agent, if this process has to be it; or NULL */
 	uint32_t rules;
 	uint64_t lease_ns[];                           /* duration of each rule's leases; 0: not known yet */
 };
@@ -39,6 +40,10 @@ struct handle_rule {
 	uint64_t set_us;                               /* that of `params`, valid even if those are not exact */
 	uint64_t lease_ns;
 };
+
+/* Make a handle. The options are complete. Returns as shmlimit_global_open(). */
+int handle_open(struct shmlimit *limiter, const struct shmlimit_global_options *options, const struct url *url,
+                struct shmlimit_global **out);
 
 /*
  * Returns 0, or -errno: there is no such rule, or it is not a LEASE rule. -ERANGE: the backend cannot count it

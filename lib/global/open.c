@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "agent_thread.h"
 #include "export.h"
 #include "sized.h"
 #include "handle.h"
@@ -36,6 +37,8 @@ static int complete_options(struct shmlimit_global_options *o)
 	for (size_t i = 0; i < sizeof(o->reserved) / sizeof(o->reserved[0]); i++)
 		if (o->reserved[i] != 0)
 			return -E2BIG;
+	if (o->reserved32 != 0)
+		return -E2BIG;
 	if (!complete(&o->deadline_ns, 5 * MS, 100 * US, 10 * S) || !complete(&o->lease_ns, 100 * MS, MS, 10 * S) ||
 	    !complete(&o->open_ns, 200 * MS, MS, 3600 * S))
 		return -EINVAL;
@@ -45,7 +48,7 @@ static int complete_options(struct shmlimit_global_options *o)
 		o->local_milli = 1000;
 	if (o->prefix == NULL)
 		o->prefix = PREFIX_DEFAULT;
-	if (o->on_failure > SHMLIMIT_GLOBAL_LOCAL || o->local_milli > 1000 ||
+	if (o->on_failure > SHMLIMIT_GLOBAL_LOCAL || o->agent > SHMLIMIT_GLOBAL_AGENT_THREAD || o->local_milli > 1000 ||
 	    strlen(o->prefix) > SHMLIMIT_GLOBAL_PREFIX_MAX || strchr(o->prefix, '{') != NULL)
 		return -EINVAL;
 	return 0;
@@ -80,15 +83,41 @@ static int begin(struct shmlimit_global *g, const struct url *url)
 	return 0;
 }
 
+int handle_open(struct shmlimit *limiter, const struct shmlimit_global_options *o, const struct url *url,
+                struct shmlimit_global **out)
+{
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+	struct shmlimit_global *g;
+	size_t area = 0;
+	void *requests;
+	int error;
+
+	shmlimit_info(limiter, &info);
+	g = calloc(1, sizeof(*g) + info.rules * sizeof(g->lease_ns[0]));
+	if (g == NULL)
+		return -ENOMEM;
+	g->limiter = limiter;
+	g->rules = info.rules;
+	g->clock_ns = info.clock == SHMLIMIT_CLOCK_COARSE ? COARSE_NS : 0;
+	g->options = *o;
+	requests = shmlimit_area(limiter, &area);
+	g->requests = requests_in(requests, area);
+	strcpy(g->prefix, o->prefix);
+	g->options.prefix = g->prefix;
+	error = begin(g, url);
+	if (error != 0)
+		free(g);
+	else
+		*out = g;
+	return error;
+}
+
 EXPORT int shmlimit_global_open(struct shmlimit *limiter, const char *text,
                                 const struct shmlimit_global_options *options, struct shmlimit_global **out)
 {
 	struct shmlimit_global_options o = { .struct_size = sizeof(o) };
-	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit_global *g;
 	struct url url;
-	size_t area = 0;
-	void *requests;
 	int error = 0;
 
 	if (limiter == NULL || text == NULL || out == NULL)
@@ -101,22 +130,13 @@ EXPORT int shmlimit_global_open(struct shmlimit *limiter, const char *text,
 		error = read_url(&o, text, &url);
 	if (error != 0)
 		return error;
-	shmlimit_info(limiter, &info);
-	g = calloc(1, sizeof(*g) + info.rules * sizeof(g->lease_ns[0]));
-	if (g == NULL)
-		return -ENOMEM;
-	g->limiter = limiter;
-	g->rules = info.rules;
-	g->clock_ns = info.clock == SHMLIMIT_CLOCK_COARSE ? COARSE_NS : 0;
-	g->options = o;
-	requests = shmlimit_area(limiter, &area);
-	g->requests = requests_in(requests, area);
-	strcpy(g->prefix, o.prefix);
-	g->options.prefix = g->prefix;
-	error = begin(g, &url);
+	error = handle_open(limiter, &o, &url, &g);
 	explicit_bzero(&url, sizeof(url));
 	if (error != 0)
-		free(g);
+		return error;
+	error = agent_thread_begin(g);
+	if (error != 0)
+		shmlimit_global_close(g);
 	else
 		*out = g;
 	return error;
@@ -126,6 +146,7 @@ EXPORT void shmlimit_global_close(struct shmlimit_global *g)
 {
 	if (g == NULL)
 		return;
+	agent_thread_end(g);
 	cluster_end(&g->cluster);
 	free(g);
 }

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent_thread.h"
 #include "all.h"
 #include "ask_agent.h"
 #include "pending.h"
@@ -74,6 +75,8 @@ static void step(struct shmlimit_global *g, struct ask *a, struct pending_state 
 	struct trouble waited = { .kind = TROUBLE_WAITED };
 	int lives = ask_agent_lives(g), over = monotonic_now_ns() >= p->until_ns;
 
+	if (!lives)
+		(void)agent_thread_begin(g);
 	if (p->posted)
 		hear(g, a, p, over || !lives);
 	if (a->answer == SHMLIMIT_LEASE_WAIT && lives)

@@ -176,6 +176,12 @@ static int claim_cell(struct requests *q, struct ticket *ticket)
 	return -EAGAIN;
 }
 
+void requests_wake(struct requests *q)
+{
+	if (load_acquire(&q->asleep) != 0 && word_cas(&q->asleep, 1, 0))
+		futex_wake(&q->asleep);
+}
+
 int requests_post(struct requests *q, const struct request_text *text, struct ticket *ticket)
 {
 	struct cell *cell;
@@ -191,8 +197,7 @@ int requests_post(struct requests *q, const struct request_text *text, struct ti
 	              with_state(ticket->word, REQUEST_POSTED)))
 		return -EAGAIN;
 	/* ORDER after the compare-and-swap; the partner is in requests_sleep(). */
-	if (load_acquire(&q->asleep) != 0 && word_cas(&q->asleep, 1, 0))
-		futex_wake(&q->asleep);
+	requests_wake(q);
 	return 0;
 }
 

@@ -148,6 +148,9 @@ void requests_sweep(struct requests *q, struct requests_watch *watch, uint64_t n
 /* Sleep until a request is posted, a signal comes, or the time is over. */
 void requests_sleep(struct requests *q, uint64_t ns);
 
+/* Wake an agent that sleeps. It may be another process's. */
+void requests_wake(struct requests *q);
+
 /* The agent's figures. requests_read_board() reads them without order. */
 struct request_board *requests_board(struct requests *q);
 void requests_read_board(const struct requests *q, struct request_board *out);

@@ -213,6 +213,25 @@ static void replaced(struct agent_process *agent)
 	is(shmlimit_gate_leave(gate, keys, 3, &held), 0, "its place went with the segment");
 }
 
+/* A gate with agent=thread has the host's agent in a thread. */
+static void with_thread(void)
+{
+	char rest[400];
+
+	shmlimit_close(l);
+	prepare();
+	snprintf(rest, sizeof(rest), "backend=%s deadline=10000ms agent=thread rule=lease", proxy.url);
+	gate = gate_new(rest);
+	agent_await(l);
+	is(agent_status(l).pid, (uint64_t)getpid(), "the agent is a thread of the gate's process");
+	hold_replies(1);
+	is(begin("user:60", "0"), PENDING, "a request that needs the thread is pending");
+	hold_replies(0);
+	is(finish(PENDING), SHMLIMIT_ALLOWED, "the thread's answer decides it");
+	shmlimit_gate_close(gate);
+	is(agent_status(l).serving, 0, "a gate that is closed has ended its agent");
+}
+
 int main(void)
 {
 	struct agent_process agent;
@@ -235,6 +254,7 @@ int main(void)
 	replaced(&agent);
 	agent_stop(&agent);
 	shmlimit_gate_close(gate);
+	with_thread();
 	shmlimit_close(l);
 	proxy_end(&proxy);
 	return tap_done();

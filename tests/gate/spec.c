@@ -31,7 +31,7 @@ static void words(void)
 {
 	static const char *const of_gates[] = { "fail", "fail=", "fail=shut", "backend", "backend=", "backend=localhost",
 		"backend=http://host", "deadline=", "deadline=5", "deadline=5m", "deadline=5s", "deadline=0ms",
-		"deadline=10001ms", "owner=", "owner=65534", "owner=no-such-user", "share=0", "share=1001", "share=10%",
+		"deadline=10001ms", "owner=", "owner=65534", "owner=no-such-user", "share=0", "share=1001", "share=10%", "agent=", "agent=yes",
 		"create", "create=", "create=maybe", "mode=", "mode=0", "mode=1000", "mode=8", "mode=0660x", "group=",
 		"group=no-such-group", "slots=15", "slots=", "x_fields=1", "segment=", "segment=a/b" };
 	static const char *const of_limits[] = { "cost", "cost=", "cost=0", "cost=-1", "cost=1x", "cost=0x10",
@@ -95,7 +95,7 @@ static void meanings(void)
 	spec_free(&s);
 
 	setenv("SHMLIMIT_BACKEND", "unix:///run/redis.sock", 1);
-	if (spec_read("segment=w create=yes mode=0660 group=root slots=128 x_fields owner=root backend=- deadline=20ms share=250 "
+	if (spec_read("segment=w create=yes mode=0660 group=root slots=128 x_fields owner=root backend=- deadline=20ms share=250 agent=thread "
 	              "rule=r rate=\"7 per minute\" algorithm=window cost=18446744073709551615",
 	              &s, &none) != 0)
 		bail("spec_read");
@@ -103,6 +103,7 @@ static void meanings(void)
 	   "a segment that is created has mode, group and slots");
 	ok(s.options.window_max == 7 && s.rules[0].has_rate && s.rules[0].rate.algorithm == SHMLIMIT_WINDOW &&
 	   s.rules[0].rate.capacity == 7 && s.rules[0].rate.count == 0, "a segment that is created has room for its windows");
+	is(s.agent_thread, 1, "a thread may be the host's agent");
 	ok(s.deadline_ms == 20 && s.share_milli == 250 && strcmp(s.backend, "unix:///run/redis.sock") == 0,
 	   "the backend may come from the environment");
 	ok(s.limits[0].cost == UINT64_MAX, "a cost has 64 bits");

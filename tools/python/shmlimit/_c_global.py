@@ -32,7 +32,9 @@ class Options(Structure):
         ("prefix", c_char_p),
         ("report", Report),
         ("arg", c_void_p),
-        ("reserved", c_uint64 * 4),
+        ("agent", c_uint32),
+        ("reserved32", c_uint32),
+        ("reserved", c_uint64 * 3),
     ]
 
 
