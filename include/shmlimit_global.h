@@ -137,10 +137,12 @@ struct shmlimit_global_status {
  * Make a handle for the backend at `url`:
  *
  *	redis://[[user]:password@]host[:port][,host[:port]...][/db]      port 6379, database 0
+ *	redis+sentinel://[[user]:password@]host[:port][,host[:port]...]/primary[/db]
  *	unix://[[user]:password@]/path[?db=N]                            also redis+unix:
  *
  * Up to eight hosts are tried in order: nodes of one cluster, or a primary and its replicas. The
- * first one that answers is used, unless it is a replica, and another one when it fails.
+ * first one that answers is used, unless it is a replica, and another one when it fails. With
+ * redis+sentinel: the hosts are sentinels, port 26379, which are asked for the primary's address.
  * Reserved characters are %-encoded. `limiter` must stay open until the handle is closed.
  * `options` NULL means all defaults. The first call that needs the backend connects to it; this
  * one does not.
@@ -264,7 +266,8 @@ void shmlimit_global_cancel_all(struct shmlimit_global *global, struct shmlimit_
  * with the reason passed to options.report: -EACCES user or password; -EPROTO too old a
  * version; -ETIMEDOUT no answer before the deadline; -EBADMSG an invalid answer; -EBUSY it
  * refuses writes; -EDOM no such database; -ENOEXEC it does not keep scripts; -EXDEV the key is
- * on a node that was not found; -ECONNREFUSED, -ENOENT ... an error of the system.
+ * on a node that was not found; -EADDRNOTAVAIL a name without an address, of a host or of a
+ * sentinel's primary; -ECONNREFUSED, -ENOENT ... an error of the system.
  */
 int shmlimit_global_ping(struct shmlimit_global *global, struct shmlimit_global_info *out);
 

@@ -101,7 +101,7 @@ static const char *read_backend(struct spec *spec, struct spec_limit *limit, con
 	if (value == NULL)
 		return "needs SHMLIMIT_BACKEND in the environment";
 	if (number_after(value, "redis://") == NULL && number_after(value, "unix://") == NULL &&
-	    number_after(value, "redis+unix://") == NULL)
+	    number_after(value, "redis+unix://") == NULL && number_after(value, "redis+sentinel://") == NULL)
 		return "must be backend=redis://..., backend=unix://... or backend=-";
 	spec->backend = value;
 	return NULL;

@@ -19,6 +19,8 @@
 /* The commands that are sent at once on a new connection. The answers arrive in this order. */
 enum greeting {
 	GREETING_UNSENT,
+	GREETING_SENTINEL_AUTH, /* to a sentinel, only these two; left out without a password; may be refused */
+	GREETING_PRIMARY,
 	GREETING_AUTH,         /* left out without a password */
 	GREETING_HELLO,
 	GREETING_NAME,         /* may be refused */
@@ -58,6 +60,12 @@ void backend_shut(struct backend *e)
 	connection_shut(&e->connection);
 	e->ready = e->used = 0;
 	e->greeting = GREETING_UNSENT;
+	e->primary.host[0] = '\0';
+}
+
+const struct url *backend_url(const struct backend *e)
+{
+	return e->primary.host[0] != '\0' ? &e->primary : &e->url;
 }
 
 void backend_leave(struct backend *e)
@@ -85,6 +93,7 @@ void backend_end(struct backend *e)
 	if (e->found != NULL)
 		freeaddrinfo(e->found);
 	explicit_bzero(&e->url, sizeof(e->url));
+	explicit_bzero(&e->primary, sizeof(e->primary));
 }
 
 /* The name that CLIENT LIST shows: shmlimit-HOST-PID. It must have printable characters, and no space. */
@@ -100,12 +109,32 @@ static void client_name(char name[BACKEND_NAME_MAX])
 	snprintf(name, BACKEND_NAME_MAX, "shmlimit-%s-%ld", host, (long)getpid());
 }
 
+static void add_auth(const struct backend *e, struct outbox *out)
+{
+	const char *auth[] = { "AUTH", e->url.user, e->url.password };
+	const char *auth_default[] = { "AUTH", e->url.password };
+
+	if (e->url.password[0] != '\0' && e->url.user[0] != '\0')
+		outbox_add(out, 3, auth, NULL);
+	else if (e->url.password[0] != '\0')
+		outbox_add(out, 2, auth_default, NULL);
+}
+
+static int ask_sentinel(struct backend *e, uint64_t until_ns)
+{
+	struct outbox out = { 0 };
+	const char *ask[] = { "SENTINEL", "GET-MASTER-ADDR-BY-NAME", e->url.primary };
+
+	e->greeting = e->url.password[0] != '\0' ? GREETING_SENTINEL_AUTH : GREETING_PRIMARY;
+	add_auth(e, &out);
+	outbox_add(&out, 3, ask, NULL);
+	return outbox_send(&out, &e->connection, until_ns);
+}
+
 static int send_greeting(struct backend *e, uint64_t until_ns)
 {
 	struct outbox out = { 0 };
 	char db[16], name[BACKEND_NAME_MAX];
-	const char *auth[] = { "AUTH", e->url.user, e->url.password };
-	const char *auth_default[] = { "AUTH", e->url.password };
 	const char *hello[] = { "HELLO", "2" };
 	const char *setname[] = { "CLIENT", "SETNAME", name };
 	const char *select[] = { "SELECT", db };
@@ -114,10 +143,7 @@ static int send_greeting(struct backend *e, uint64_t until_ns)
 	snprintf(db, sizeof(db), "%u", e->url.db);
 	client_name(name);
 	e->greeting = e->url.password[0] != '\0' ? GREETING_AUTH : GREETING_HELLO;
-	if (e->url.password[0] != '\0' && e->url.user[0] != '\0')
-		outbox_add(&out, 3, auth, NULL);
-	else if (e->url.password[0] != '\0')
-		outbox_add(&out, 2, auth_default, NULL);
+	add_auth(e, &out);
 	outbox_add(&out, 2, hello, NULL);
 	outbox_add(&out, 3, setname, NULL);
 	outbox_add(&out, 2, select, NULL);
@@ -128,6 +154,11 @@ static int send_greeting(struct backend *e, uint64_t until_ns)
 static void copy_text(char *to, size_t size, const redisReply *from)
 {
 	trouble_copy(to, size, from->str, (size_t)from->len);
+}
+
+static int has_choice(const struct backend *e)
+{
+	return e->url.others != 0 || e->url.primary[0] != '\0';
 }
 
 /* Names and values in turn. */
@@ -146,8 +177,8 @@ static int read_hello(struct backend *e, const redisReply *reply, struct trouble
 		if (strcmp(name->str, "role") == 0)
 			copy_text(e->role, sizeof(e->role), value);
 	}
-	/* Any node of a cluster knows the others. */
-	if (e->url.others != 0 && strcmp(e->role, "replica") == 0 && strcmp(e->mode, "cluster") != 0) {
+	/* A replica of a cluster is as good as any other node: it knows them. */
+	if (has_choice(e) && strcmp(e->role, "replica") == 0 && strcmp(e->mode, "cluster") != 0) {
 		*trouble = (struct trouble){ .kind = TROUBLE_REPLICA };
 		return 1;
 	}
@@ -158,12 +189,37 @@ static int read_hello(struct backend *e, const redisReply *reply, struct trouble
 	return 1;
 }
 
+/* The host and port of the primary, or nil. */
+static int read_primary(struct backend *e, const redisReply *reply, struct trouble *trouble)
+{
+	const redisReply *const *text = (const redisReply *const *)reply->element;
+	struct url primary = e->url;
+	char *end;
+
+	*trouble = (struct trouble){ .kind = reply->type == REDIS_REPLY_NIL ? TROUBLE_UNKNOWN : TROUBLE_REPLY };
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 || text[0]->type != REDIS_REPLY_STRING ||
+	    text[1]->type != REDIS_REPLY_STRING || text[0]->len == 0 || (size_t)text[0]->len >= URL_HOST_SIZE ||
+	    strtoul(text[1]->str, &end, 10) - 1 >= 65535 || *end != '\0' || (size_t)text[1]->len >= URL_PORT_SIZE)
+		return 1;
+	copy_text(primary.host, sizeof(primary.host), text[0]);
+	copy_text(primary.port, sizeof(primary.port), text[1]);
+	primary.others = 0;
+	connection_shut(&e->connection);
+	e->greeting = GREETING_UNSENT;
+	e->primary = primary;
+	return 0;
+}
+
 static int read_greeting(struct backend *e, const redisReply *reply, struct trouble *trouble)
 {
-	if (reply->type == REDIS_REPLY_ERROR && e->greeting != GREETING_NAME) {
+	int may_fail = e->greeting == GREETING_NAME || e->greeting == GREETING_SENTINEL_AUTH;
+
+	if (reply->type == REDIS_REPLY_ERROR && !may_fail) {
 		*trouble = trouble_of_reply(reply->str, (size_t)reply->len);
 		return 1;
 	}
+	if (e->greeting == GREETING_PRIMARY)
+		return read_primary(e, reply, trouble);
 	if (e->greeting == GREETING_HELLO)
 		return read_hello(e, reply, trouble);
 	if (e->greeting == GREETING_SCRIPT) {
@@ -176,21 +232,26 @@ static int read_greeting(struct backend *e, const redisReply *reply, struct trou
 	return 0;
 }
 
-/* Another host, if there is one, is tried when this one has not answered for long enough. */
+/* Another host, if there may be one, is tried when this one has not answered for long enough. */
 static uint64_t patient_until_ns(const struct backend *e, uint64_t until_ns)
 {
 	uint64_t enough_ns = e->connection.since_ns + CONNECTION_PATIENCE_NS;
 
-	return e->url.others != 0 && enough_ns < until_ns ? enough_ns : until_ns;
+	return has_choice(e) && enough_ns < until_ns ? enough_ns : until_ns;
+}
+
+static int is_to_sentinel(const struct backend *e)
+{
+	return e->url.primary[0] != '\0' && e->primary.host[0] == '\0';
 }
 
 /* Continue the greeting to its end. Returns 0, -errno, or 1 with *trouble filled. */
 static int introduce(struct backend *e, uint64_t until_ns, struct trouble *trouble)
 {
-	int error = 0;
+	int error = 0, to_sentinel = is_to_sentinel(e);
 
 	if (e->connection.fd < 0) {
-		error = connection_connect(&e->connection, &e->url, e->found);
+		error = connection_connect(&e->connection, backend_url(e), e->found);
 		e->found = NULL;
 	}
 	until_ns = patient_until_ns(e, until_ns);
@@ -198,11 +259,11 @@ static int introduce(struct backend *e, uint64_t until_ns, struct trouble *troub
 		error = connection_connected(&e->connection, until_ns);
 	if (error == 0 && e->greeting == GREETING_UNSENT) {
 		e->greeted_ns = monotonic_now_ns();
-		error = send_greeting(e, until_ns);
+		error = to_sentinel ? ask_sentinel(e, until_ns) : send_greeting(e, until_ns);
 		if (error != 0)
 			backend_shut(e);      /* half a command may be sent */
 	}
-	for (; error == 0 && e->greeting < GREETING_DONE; e->greeting++) {
+	while (error == 0 && e->greeting != GREETING_DONE && is_to_sentinel(e) == to_sentinel) {
 		redisReply *reply;
 
 		error = connection_receive(&e->connection, &reply, until_ns);
@@ -210,8 +271,7 @@ static int introduce(struct backend *e, uint64_t until_ns, struct trouble *troub
 			break;
 		error = read_greeting(e, reply, trouble);
 		freeReplyObject(reply);
-		if (error != 0)
-			break;
+		e->greeting += is_to_sentinel(e) == to_sentinel;
 	}
 	return error;
 }
@@ -244,6 +304,8 @@ enum backend_step backend_step(struct backend *e, uint64_t until_ns, struct trou
 		return BACKEND_GO_ON;
 	}
 	error = introduce(e, until_ns, trouble);
+	if (error == 0 && e->greeting == GREETING_UNSENT)
+		return BACKEND_GO_ON;
 	e->ready = error == 0;
 	if (error < 0)
 		*trouble = backend_trouble(error);

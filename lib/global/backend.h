@@ -1,7 +1,8 @@
 /*
  * backend: one connection to a Redis or Valkey server. Each call has a deadline. It connects when it is first used,
  * authenticates, reads the server's version, mode and role, and loads the script. A forked child opens a connection
- * of its own. If the URL has several hosts, the first one that can be used is, and the next ones if it fails.
+ * of its own. If the URL has several hosts, the first one that can be used is, and the next ones if it fails. If these
+ * are sentinels, each connection begins with the question to one of them where the primary is.
  *
  * Threads: one at a time. Calls that can fail return 0, or 1 with *trouble filled.
  *
@@ -20,6 +21,7 @@
 
 struct backend {
 	struct url url;
+	struct url primary;    /* what a sentinel has named; host is "": none has been asked since the last connection */
 	struct connection connection;
 	pid_t pid;             /* the process that opened the connection */
 	int greeting;          /* GREETING_...: the next reply of the greeting */
@@ -30,7 +32,7 @@ struct backend {
 	char version[24], mode[16], role[16];
 	char sha[BACKEND_SHA_MAX];
 	uint64_t commands;     /* scripts that were asked for */
-	struct addrinfo *found; /* addresses of url.host, for the next connection; NULL: they are looked up when it begins */
+	struct addrinfo *found; /* addresses for the next connection; NULL: they are looked up when it begins */
 };
 
 /* Commands that are still to be sent. The owner frees `bytes`. */
@@ -60,8 +62,8 @@ void backend_end(struct backend *backend);
 int backend_ready(struct backend *backend, uint64_t until_ns, struct trouble *trouble);
 
 /*
- * The same in steps. BACKEND_GO_ON: the next step connects to url.host. The caller may set `found`, its addresses,
- * before.
+ * The same in steps. BACKEND_GO_ON: the next step connects to the host of backend_url(). The caller may set `found`, its
+ * addresses, before.
  */
 enum backend_step {
 	BACKEND_READY,
@@ -69,6 +71,9 @@ enum backend_step {
 	BACKEND_GO_ON,
 };
 enum backend_step backend_step(struct backend *backend, uint64_t until_ns, struct trouble *trouble);
+
+/* The URL of what it is or will be connected to: the server in use, or a sentinel. */
+const struct url *backend_url(const struct backend *backend);
 
 /* This host cannot be used. Returns BACKEND_GO_ON, or _TROUBLE after the last of the URL's hosts. */
 enum backend_step backend_refuse(struct backend *backend);

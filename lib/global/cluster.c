@@ -72,6 +72,7 @@ int cluster_move(const char *said, const struct url *from, struct url *to, unsig
 
 	*to = *from;
 	to->others = 0;
+	to->primary[0] = '\0';
 	if (sscanf(said, "%*s %u %255s", slot, where) != 2 || *slot >= CLUSTER_SLOTS)
 		return -1;
 	colon = strrchr(where, ':');

@@ -103,8 +103,8 @@ static enum backend_step connect_step(struct node *n, struct trouble *trouble)
 	int error = 0;
 
 	*trouble = (struct trouble){ .kind = TROUBLE_LATE };
-	if (e->connection.fd < 0 && e->found == NULL && lookup_is_needed(&e->url))
-		error = lookup_poll(&n->lookup, &e->url, &e->found);
+	if (e->connection.fd < 0 && e->found == NULL && lookup_is_needed(backend_url(e)))
+		error = lookup_poll(&n->lookup, backend_url(e), &e->found);
 	if (error == 0)
 		return backend_step(e, NOW, trouble);
 	if (error == -EINPROGRESS)

@@ -11,16 +11,18 @@
 #include "url.h"
 
 #define PORT_DEFAULT "6379"
+#define PORT_SENTINEL "26379"
 #define DB_MAX 65535   /* Redis allows more */
 
 struct scheme {
 	const char *name;
-	enum { TCP, UNIX, TLS } transport;
+	enum { TCP, SENTINEL, UNIX, TLS } transport;
 };
 
 static const struct scheme schemes[] = {
 	{ "redis://", TCP },
 	{ "rediss://", TLS },
+	{ "redis+sentinel://", SENTINEL },
 	{ "unix://", UNIX },
 	{ "redis+unix://", UNIX },
 };
@@ -118,8 +120,8 @@ static int parse_user(const char **text, struct url *url, char *why)
 }
 
 /* host[:port], of `len` bytes; a host that contains colons is in brackets. */
-static int parse_host(const char *text, size_t len, char name[URL_HOST_SIZE], char port[URL_PORT_SIZE],
-                      char *why)
+static int parse_host(const char *text, size_t len, const char *port_default, char name[URL_HOST_SIZE],
+                      char port[URL_PORT_SIZE], char *why)
 {
 	const char *end = text + len, *host = text, *host_end, *rest;
 	unsigned value = 0;
@@ -140,7 +142,7 @@ static int parse_host(const char *text, size_t len, char name[URL_HOST_SIZE], ch
 	error = part("host", host, (size_t)(host_end - host), 0, name, URL_HOST_SIZE, why);
 	if (error != 0)
 		return error;
-	strcpy(port, PORT_DEFAULT);
+	strcpy(port, port_default);
 	if (rest < end && *rest != ':')
 		return wrong(why, "host: something behind ']': must be a port or nothing");
 	if (rest < end) {
@@ -152,26 +154,58 @@ static int parse_host(const char *text, size_t len, char name[URL_HOST_SIZE], ch
 	return 0;
 }
 
-/* host[:port][,host[:port]...][/db] */
-static int parse_hosts(const char *text, struct url *url, char *why)
+/* host[:port][,host[:port]...]; *end is what is behind them. */
+static int parse_hosts(const char *text, const char *port_default, struct url *url, const char **end, char *why)
 {
-	const char *end = text + strcspn(text, "/?#");
 	size_t len = strcspn(text, ",/?#");
-	char shown[URL_TEXT_MAX];
-	int error = parse_host(text, len, url->host, url->port, why);
+	int error = parse_host(text, len, port_default, url->host, url->port, why);
 
-	for (text += len; error == 0 && text < end; text += len) {
+	for (text += len; error == 0 && *text == ','; text += len) {
 		if (url->others == URL_HOSTS_MAX - 1)
 			return wrong(why, "host: more than %d: must be %d at most", URL_HOSTS_MAX, URL_HOSTS_MAX);
 		text++;
 		len = strcspn(text, ",/?#");
-		error = parse_host(text, len, url->other[url->others].host, url->other[url->others].port, why);
+		error = parse_host(text, len, port_default, url->other[url->others].host, url->other[url->others].port,
+		                   why);
 		url->others++;
 	}
-	if (error == 0 && *end == '/' && end[1] != '\0')
-		error = number("database", end + 1, strlen(end + 1), 0, DB_MAX, &url->db, why);
-	if (error == 0 && *end != '\0' && *end != '/')
-		return wrong(why, "'%c' behind the host: must be /DB or nothing", *end);
+	*end = text;
+	return error;
+}
+
+/* A name that sentinels accept. Moves *text behind it. */
+static int parse_primary(const char **text, struct url *url, char *why)
+{
+	const char *name = *text + (**text == '/');
+	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_");
+
+	if (**text != '/' || len == 0 || len >= sizeof(url->primary))
+		return wrong(why, "primary: must be the sentinels' name of it, behind the hosts, as in "
+		             "redis+sentinel://host/mymaster");
+	memcpy(url->primary, name, len);
+	*text = name + len;
+	return 0;
+}
+
+/* [/db], at the end of the text. */
+static int parse_db(const char *text, const char *behind, struct url *url, char *why)
+{
+	if (text[0] == '/' && text[1] != '\0')
+		return number("database", text + 1, strlen(text + 1), 0, DB_MAX, &url->db, why);
+	if (text[0] != '\0' && text[0] != '/')
+		return wrong(why, "'%c' behind the %s: must be /DB or nothing", text[0], behind);
+	return 0;
+}
+
+static int parse_network(const char *text, int sentinel, struct url *url, char *why)
+{
+	char shown[URL_TEXT_MAX];
+	int error = parse_hosts(text, sentinel ? PORT_SENTINEL : PORT_DEFAULT, url, &text, why);
+
+	if (error == 0 && sentinel)
+		error = parse_primary(&text, url, why);
+	if (error == 0)
+		error = parse_db(text, sentinel ? "primary" : "host", url, why);
 	/* Two backends must not look the same. */
 	if (error == 0 && strlen(url_text(url, shown)) == URL_TEXT_MAX - 1)
 		return wrong(why, "host: all hosts have %d bytes or more: must have fewer", URL_TEXT_MAX - 1);
@@ -204,7 +238,7 @@ int url_parse(const char *text, struct url *url, char why[URL_WHY_MAX])
 		if (strncmp(text, schemes[i].name, strlen(schemes[i].name)) == 0)
 			scheme = &schemes[i];
 	if (scheme == NULL)
-		return wrong(why, "scheme: must be redis://, unix:// or redis+unix://");
+		return wrong(why, "scheme: must be redis://, redis+sentinel://, unix:// or redis+unix://");
 	if (scheme->transport == TLS) {
 		wrong(why, "scheme: rediss:// is not spoken here: must be redis:// to a tunnel on this host (stunnel, for "
 		      "example)");
@@ -214,7 +248,9 @@ int url_parse(const char *text, struct url *url, char why[URL_WHY_MAX])
 	error = parse_user(&text, url, why);
 	if (error != 0)
 		return error;
-	return scheme->transport == UNIX ? parse_path(text, url, why) : parse_hosts(text, url, why);
+	if (scheme->transport == UNIX)
+		return parse_path(text, url, why);
+	return parse_network(text, scheme->transport == SENTINEL, url, why);
 }
 
 void url_next(struct url *url)
@@ -258,6 +294,6 @@ const char *url_text(const struct url *url, char text[URL_TEXT_MAX])
 	append_host(text, url->host, url->port);
 	for (unsigned i = 0; i < url->others; i++)
 		append_host(text, url->other[i].host, url->other[i].port);
-	append(text, "/%u", url->db);
+	append(text, "%s%s/%u", url->primary[0] != '\0' ? "/" : "", url->primary, url->db);
 	return text;
 }

@@ -2,6 +2,7 @@
  * url: parses a backend's address and login. Pure.
  *
  *	redis://[[user]:password@]host[:port][,host[:port]...][/db]
+ *	redis+sentinel://[[user]:password@]host[:port][,host[:port]...]/primary[/db]
  *	unix://[[user]:password@]/path[?db=N]          also redis+unix:
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -22,6 +23,7 @@ struct url {
 	char host[URL_HOST_SIZE], port[URL_PORT_SIZE]; /* the host in use */
 	char path[108];        /* as long as sun_path */
 	unsigned db;
+	char primary[64];      /* the hosts are sentinels, and this is their name of the primary */
 	unsigned others;       /* further hosts */
 	struct {
 		char host[URL_HOST_SIZE], port[URL_PORT_SIZE];
@@ -37,7 +39,8 @@ int url_parse(const char *text, struct url *url, char why[URL_WHY_MAX]);
 /* Use the next host. The present one is the last of the others then. */
 void url_next(struct url *url);
 
-/* Write the part that may be shown: "host:port,host:port/db" or "/path?db=N". Returns `text`. */
+/* Write the part that may be shown: "host:port,host:port/db", "host:port,host:port/primary/db" or
+ * "/path?db=N". Returns `text`. */
 #define URL_TEXT_MAX 512
 const char *url_text(const struct url *url, char text[URL_TEXT_MAX]);
 

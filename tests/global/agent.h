@@ -46,11 +46,12 @@ static inline struct shmlimit_global_status agent_status(struct shmlimit *l)
 	} while (0)
 
 /* Start one, which is perhaps not the agent yet. A backend may be silent for deadline_ns. */
-static inline struct agent_process agent_start(struct shmlimit *l, const char *url, uint64_t deadline_ns)
+static inline struct agent_process agent_start_with(struct shmlimit *l, const char *url, uint64_t deadline_ns,
+                                                    const char *prefix)
 {
 	struct agent_process agent = { .stop = shared_memory(sizeof(*agent.stop)) };
 	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = deadline_ns,
-		                                   .lease_ns = PATIENT_NS, .open_ns = 1000000 };
+		                                   .lease_ns = PATIENT_NS, .open_ns = 1000000, .prefix = prefix };
 	struct shmlimit_global *g;
 
 	agent.pid = fork_bound();
@@ -60,6 +61,11 @@ static inline struct agent_process agent_start(struct shmlimit *l, const char *u
 		_exit(1);
 	shmlimit_global_close(g);
 	_exit(0);
+}
+
+static inline struct agent_process agent_start(struct shmlimit *l, const char *url, uint64_t deadline_ns)
+{
+	return agent_start_with(l, url, deadline_ns, NULL);
 }
 
 static inline void agent_await(struct shmlimit *l)

@@ -317,6 +317,75 @@ static void kept_alive(void)
 	close(listener);
 }
 
+/* ---- Sentinels ---- */
+
+#define NO_PASSWORD "-ERR AUTH <password> called without any password configured for the default user\r\n"
+
+static int port_of(const char *url)
+{
+	return atoi(strrchr(url, ':') + 1);
+}
+
+/* What a sentinel answers, and what ping returns then. */
+static void sentinels(void)
+{
+	static const struct {
+		const char *what, *words;
+		int ping;
+	} cases[] = {
+		{ "a sentinel that does not know the name", "*-1\r\n", -EADDRNOTAVAIL },
+		{ "a sentinel that wants a password", "-NOAUTH\r\n", -EACCES },
+		{ "one that is no sentinel", "-ERR unknown command 'SENTINEL'\r\n", -EPROTO },
+		{ "a number for an address", ":1\r\n", -EBADMSG },
+		{ "an address without a port", "*1\r\n$9\r\n127.0.0.1\r\n", -EBADMSG },
+		{ "an address of numbers", "*2\r\n:1\r\n:1\r\n", -EBADMSG },
+		{ "an empty address", "*2\r\n$0\r\n\r\n$1\r\n1\r\n", -EBADMSG },
+		{ "port 0", "*2\r\n$9\r\n127.0.0.1\r\n$1\r\n0\r\n", -EBADMSG },
+		{ "a port out of range", "*2\r\n$9\r\n127.0.0.1\r\n$5\r\n65536\r\n", -EBADMSG },
+		{ "a port with leading zeros", "*2\r\n$9\r\n127.0.0.1\r\n$8\r\n00000001\r\n", -EBADMSG },
+		{ "a primary that refuses", "*2\r\n$9\r\n127.0.0.1\r\n$1\r\n1\r\n", -ECONNREFUSED },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct backend backend = backend_of(cases[i].words);
+		struct shmlimit_global *g;
+
+		snprintf(backend.url, sizeof(backend.url), "redis+sentinel://127.0.0.1:%d/mymaster", port_of(backend.url));
+		g = handle(&backend, PATIENT_NS);
+		is(shmlimit_global_ping(g, NULL), cases[i].ping, "%s: ping says so: %s", cases[i].what, reports.last);
+		is(shmlimit_global_take(g, rule, "key", 3, 1, NULL), SHMLIMIT_DENIED, "%s: all is denied", cases[i].what);
+		shmlimit_global_close(g);
+		backend_end(&backend);
+	}
+}
+
+/* A sentinel without a password, which leads to a server with one. */
+static void roles(void)
+{
+	static const char *const role[2] = { "$6\r\nmaster\r\n", "$7\r\nreplica\r\n" };
+
+	for (int replica = 0; replica < 2; replica++) {
+		struct backend sentinel, primary;
+		struct shmlimit_global *g;
+		char words[512];
+		int port;
+
+		snprintf(words, sizeof(words), OK "*4\r\n$7\r\nversion\r\n$1\r\n7\r\n$4\r\nrole\r\n%s" OK OK SHA "+PONG\r\n" NO_INFO,
+		         role[replica]);
+		primary = backend_of(words);
+		port = port_of(primary.url);
+		snprintf(words, sizeof(words), NO_PASSWORD "*2\r\n$9\r\n127.0.0.1\r\n$%d\r\n%d\r\n",
+		         snprintf(NULL, 0, "%d", port), port);
+		sentinel = backend_of(words);
+		snprintf(sentinel.url, sizeof(sentinel.url), "redis+sentinel://:p@127.0.0.1:%d/m", port_of(sentinel.url));
+		g = handle(&sentinel, PATIENT_NS);
+		is(shmlimit_global_ping(g, NULL), replica ? -EBUSY : 0, "a %s that a sentinel names is %s", replica ? "replica" : "primary",
+		   replica ? "refused" : "asked");
+		shmlimit_global_close(g);
+		backend_end(&sentinel);
+		backend_end(&primary);
+	}
+}
+
 /* ---- Sizes ---- */
 
 /* Feed `text` to a check, `step` bytes at a time. */
@@ -586,6 +655,8 @@ int main(void)
 	boast();
 	unnamed();
 	kept_alive();
+	sentinels();
+	roles();
 	sizes();
 	distance();
 	addresses();

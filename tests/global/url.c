@@ -81,6 +81,10 @@ int main(void)
 	good("redis://me:se,cret@a,b", "me", "se,cret", "a:6379,b:6379/0");
 	good("redis://1,2,3,4,5,6,7,8", "", "", "1:6379,2:6379,3:6379,4:6379,5:6379,6:6379,7:6379,8:6379/0");
 
+	good("redis+sentinel://a/mymaster", "", "", "a:26379/mymaster/0");
+	good("redis+sentinel://me:secret@a:1,b,[::1]/my-master_2.x/7", "me", "secret", "a:1,b:26379,[::1]:26379/my-master_2.x/7");
+	good("redis+sentinel://a/mymaster/", "", "", "a:26379/mymaster/0");
+
 	bad("", -EINVAL, "scheme:");
 	bad("backend:6379", -EINVAL, "scheme:");
 	bad("http://backend", -EINVAL, "scheme:");
@@ -117,6 +121,15 @@ int main(void)
 	bad("redis://a,redis://secret", -EINVAL, "port:");
 	bad("redis://a,b/x,secret", -EINVAL, "database:");
 	bad("redis://1,2,3,4,5,6,7,8,9", -EINVAL, "host: more than 8");
+	bad("redis+sentinel://", -EINVAL, "host:");
+	bad("redis+sentinel://a", -EINVAL, "primary:");
+	bad("redis+sentinel://a/", -EINVAL, "primary:");
+	bad("redis+sentinel://a//0", -EINVAL, "primary:");
+	bad("redis+sentinel://a?mymaster", -EINVAL, "primary:");
+	bad("redis+sentinel://a/0123456789012345678901234567890123456789012345678901234567890123", -EINVAL, "primary:");
+	bad("redis+sentinel://a/mymaster?db=1", -EINVAL, "'?' behind the primary");
+	bad("redis+sentinel://a/my%2dmaster", -EINVAL, "'%' behind the primary");
+	bad("redis+sentinel://a/mymaster/secret", -EINVAL, "database:");
 	long_parts();
 	rotation();
 	return tap_done();

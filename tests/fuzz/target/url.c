@@ -11,7 +11,7 @@
 
 static void check_url(const struct url *url)
 {
-	char text[URL_TEXT_MAX], whole[URL_TEXT_MAX + 16], why[URL_WHY_MAX];
+	char text[URL_TEXT_MAX], whole[URL_TEXT_MAX + 32], why[URL_WHY_MAX];
 	struct url again = *url;
 
 	law((url->path[0] != '\0') == (url->host[0] == '\0'), "a path and a host, or neither");
@@ -21,7 +21,8 @@ static void check_url(const struct url *url)
 	url_text(url, text);
 	law(strcmp(url_text(&again, whole), text) == 0, "%s, and after the last host %s", text, whole);
 	/* A host with a reserved character is %-encoded in a URL, and not in the text. */
-	snprintf(whole, sizeof(whole), "%s%s", url->path[0] != '\0' ? "unix://" : "redis://", text);
+	snprintf(whole, sizeof(whole), "%s%s",
+	         url->path[0] != '\0' ? "unix://" : url->primary[0] != '\0' ? "redis+sentinel://" : "redis://", text);
 	if (strcspn(text + (url->path[0] != '\0'), "%@?#") < strlen(text + (url->path[0] != '\0')) ||
 	    url_parse(whole, &again, why) != 0)
 		return;

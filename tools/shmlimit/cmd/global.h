@@ -21,7 +21,8 @@ enum { GLOBAL_DEADLINE, GLOBAL_LEASE, GLOBAL_PREFIX, GLOBAL_OPTIONS };
 	[GLOBAL_PREFIX] = { "prefix", "TEXT", "prefix of the backend's keys (default shmlimit:)" }
 
 #define GLOBAL_DETAILS                                                                                         \
-	"URL is redis://[[user]:password@]host[:port][,host[:port]...][/db] or\n"                                               \
+	"URL is redis://[[user]:password@]host[:port][,host[:port]...][/db],\n"                                                 \
+	"redis+sentinel://[[user]:password@]host[:port][,host[:port]...]/primary[/db] or\n"                                     \
 	"unix://[[user]:password@]/path[?db=N]; '-' is the value of $SHMLIMIT_BACKEND, which hides a password\n"                \
 	"from other users.\n"
 
