@@ -117,8 +117,8 @@ struct shmlimit_gate_held {
  *	create=no|yes         yes: create the segment, and the rules that have a rate=, where they are missing
  *	mode=MODE group=GROUP slots=N    of a segment that is created; default 0600, the process's group, 65536
  *	x_fields              write X-RateLimit-Limit, -Remaining and -Reset (Unix time) too
- *	backend=URL deadline=Nms share=N  for LEASE rules: the backend, a Redis server (- = $SHMLIMIT_BACKEND), the longest wait for it, and
- *	                      this host's share of the limits without it, in thousandths
+ *	backend=URL deadline=Nms|Nus share=N  for LEASE rules: the backend, a Redis server (- = $SHMLIMIT_BACKEND), the longest wait
+ *	                      for it, and this host's share of the limits without it, in thousandths
  *	agent=thread          while the host has no agent, a thread of this process is it
  *
  *	rule=NAME             begins a limit

@@ -178,7 +178,7 @@ static void open_handles(struct attachment *a, struct view *view)
 		.on_failure = s->share_milli != 0 ? SHMLIMIT_GLOBAL_LOCAL :
 		              s->fail_open        ? SHMLIMIT_GLOBAL_ALLOW :
 		                                    SHMLIMIT_GLOBAL_DENY,
-		.deadline_ns = UINT64_C(1000000) * s->deadline_ms,
+		.deadline_ns = UINT64_C(1000) * s->deadline_us,
 		.local_milli = s->share_milli,
 		.agent = s->agent_thread ? SHMLIMIT_GLOBAL_AGENT_THREAD : 0,
 		.report = report_backend,

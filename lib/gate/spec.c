@@ -110,11 +110,15 @@ static const char *read_backend(struct spec *spec, struct spec_limit *limit, con
 static const char *read_deadline(struct spec *spec, struct spec_limit *limit, const char *value)
 {
 	uint64_t n = 0;
-	const char *unit = number(value, 1, 10000, 'm', &n);
+	const char *unit = number(value, 100, 10000000, 'u', &n);
 
 	(void)limit;
-	spec->deadline_ms = (unsigned)n;
-	return unit != NULL && strcmp(unit, "s") == 0 ? NULL : "must be deadline=Nms, 1ms to 10000ms";
+	if (unit == NULL) {
+		unit = number(value, 1, 10000, 'm', &n);
+		n *= 1000;
+	}
+	spec->deadline_us = (unsigned)n;
+	return unit != NULL && strcmp(unit, "s") == 0 ? NULL : "must be deadline=Nms or deadline=Nus, 100us to 10000ms";
 }
 
 static const char *read_share(struct spec *spec, struct spec_limit *limit, const char *value)

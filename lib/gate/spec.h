@@ -38,7 +38,7 @@ struct spec {
 	int x_fields;
 	struct shmlimit_options options; /* of a segment that is created */
 	const char *backend;           /* the URL, or NULL */
-	unsigned deadline_ms;          /* 0: the default */
+	unsigned deadline_us;          /* 0: the default */
 	unsigned share_milli;          /* 0: no share; fail_open decides */
 	int agent_thread;              /* a thread is the host's agent while it has no other */
 	struct spec_limit defaults, *limits;
