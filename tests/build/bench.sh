@@ -1,11 +1,10 @@
 #!/bin/sh
-# bench: every benchmark runs, for a moment, so that none rots. Its figures mean
-# nothing here.
+# bench: each benchmark runs for a moment, so that it cannot break without notice. Its figures mean nothing here.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
 
-# left: segments of benchmarks whose process, the number in the name, is gone; others may run benchmarks meanwhile.
+# left: segments of benchmarks whose process, the number in the name, is gone. Others may run benchmarks now.
 left() {
 	ls /dev/shm | grep '^bench\.' | while read -r name; do
 		[ -d "/proc/$(echo "$name" | cut -d. -f3)" ] || echo "$name"

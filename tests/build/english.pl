@@ -1,6 +1,5 @@
 # english.pl SOURCE: which texts use a phrase that has been struck out, and which documents have a link that leads nowhere.
-# Texts are Markdown files, manual pages, public headers, and the comments of all source files. Files that are not
-# rewritten yet are listed in tests/build/english.todo; a file that is listed and has no finding must leave the list.
+# Texts are Markdown files, manual pages, public headers, and the comments of all source files.
 # Prints a line for each finding.
 # Besides: which titles of tests begin as a part of the sentence before, since one that fails is read alone.
 #
@@ -55,10 +54,6 @@ find({ no_chdir => 1, wanted => sub {
 	}
 } }, '.');
 
-my %todo;
-open my $list, '<', 'tests/build/english.todo' or die "tests/build/english.todo: $!\n";
-while (<$list>) { chomp; $todo{$_} = 1 if /^[^#]/ }
-
 for my $document (sort @documents) {
 	open my $in, '<', $document or die "$document: $!\n";
 	my (@found, $code);
@@ -84,7 +79,7 @@ for my $document (sort @documents) {
 			}
 		}
 	}
-	report($document, @found);
+	print @found;
 }
 
 for my $source (sort @sources) {
@@ -103,9 +98,8 @@ for my $source (sort @sources) {
 				if defined $prose && $prose =~ $phrase;
 		}
 	}
-	report($source, @found);
+	print @found;
 }
-print "$_: is in tests/build/english.todo, but there is no such document\n" for sort keys %todo;
 
 my $begins = qr/(and|so|which|nor|then|but|or|neither|until|also)/;
 my @tests;
@@ -118,16 +112,6 @@ for my $test (sort @tests) {
 			if $test !~ /\.py$/ && $line =~ /"(?:\$\w+: |%s: )?$begins [^"]*"/ ||
 			$test =~ /\.php$/ && $line =~ /'$begins [^']*'\)?[;,]/ || $test =~ /\.py$/ && $line =~ /"""$begins /;
 	}
-}
-
-sub report {
-	my ($file, @found) = @_;
-	if (!$todo{$file}) {
-		print @found;
-	} elsif (!@found) {
-		print "$file: has nothing to correct: remove it from tests/build/english.todo\n";
-	}
-	delete $todo{$file};
 }
 
 sub headings {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# install: what `make install` puts where, and that it can be built against, in C
-# and C++, with the pages' own example; and that uninstall takes it all away.
+# install: `make install` puts each file in its place, C and C++ programs build against them, with the example of
+# shmlimit(3) among them, and `make uninstall` removes them all.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
@@ -34,7 +34,7 @@ PKG_CONFIG_SYSROOT_DIR=$root
 export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 is "$(pkg-config --modversion shmlimit)" 0.1.0 "pkg-config knows the version"
 
-# The page's example, as it stands there, names its own segment: give it ours.
+# The page's example names a segment of its own: replace that by the test's.
 example() { sed -n '/^\.Bd -literal/,/^\.Ed/p' "$SOURCE/lib/shmlimit.3" | sed '/^\./d; s/\\&//g; s/\\e/\\/g'; }
 example | sed "s/\"example\"/\"$SEGMENT.example\"/g" >"$TMP/example.c"
 like "$(cat "$TMP/example.c")" 'int main\(' "shmlimit.3 has a whole program as its example"

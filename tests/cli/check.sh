@@ -1,5 +1,5 @@
 #!/bin/sh
-# check: a segment that is not well is told from one that is, as plugins of Nagios tell it.
+# check: its exit status and its line tell a healthy segment from one that needs attention, as Nagios plugins do.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"

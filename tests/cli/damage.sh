@@ -1,6 +1,6 @@
 #!/bin/sh
-# damage, and verify that finds it: whatever stands in the file, every command
-# answers, says what is wrong, and writes nothing.
+# damage, and `verify`, which finds it: whatever bytes the file has, each command answers, says what is wrong, and
+# writes nothing.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
@@ -235,7 +235,7 @@ shmlimit list shows those there are)" "verify needs a segment"
 run shmlimit verify a/b
 is $rc 2 "verify needs a segment's name"
 
-# Made where clocks differ: in another time namespace than who uses it.
+# Created where clocks differ: in another time namespace than the process that uses it.
 if unshare --time --fork true 2>/dev/null; then
 	unshare --time --fork shmlimit create "$SEGMENT.elsewhere" --slots 16
 	elsewhere="created in another time namespace, where clocks differ: use it there, or create it again"

@@ -1,7 +1,6 @@
 #!/bin/sh
-# reserve, charge: tokens in advance, and after the fact; who waits how long for
-# them. The rules refill a token a day: the time a test takes shows in no token,
-# and waits are compared in whole days.
+# reserve, charge: tokens taken in advance and tokens paid for later, and how long each caller waits for them. The
+# rules refill one token a day. So the time that a test takes shows in no token, and waits are compared in whole days.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"

@@ -1,6 +1,5 @@
 #!/bin/sh
-# escape: no name, key or path sends a terminal, a file of metrics or a reader of
-# JSON anything but text, in whichever way the command prints it.
+# escape: no name, key or path puts anything but text into a terminal, a metrics file or JSON output, in any command.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 OWN_SHM=yes
@@ -64,7 +63,7 @@ harmless "replay" shmlimit replay --rule '1/s burst 1' --key user+path log
 harmless "replay --json" shmlimit replay --rule '1/s burst 1' --key user+path --json log
 harmless "an error about a log" shmlimit replay --rule '1/s burst 1' "$evil"
 
-# What is exact stays exact: a backslash in a key is told from an escape, JSON has each character.
+# Output stays exact: a backslash in a key differs from an escape, and JSON has each character.
 shmlimit reset "$segment" --all >/dev/null
 shmlimit take "$segment" r 'a\x9b' --quiet
 like "$(shmlimit inspect "$segment")" ' a\\\\x9b$' "a backslash of a key's own becomes two"

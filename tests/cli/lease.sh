@@ -1,6 +1,6 @@
 #!/bin/sh
-# lease: rules whose tokens are leased from elsewhere: set, shown, taken from,
-# looked at. Who leases is a program; here it is a few lines of Python.
+# lease: rules whose tokens are leased from a backend: how they are set, shown, taken from and listed. A program does
+# the leasing; here it is a few lines of Python.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"

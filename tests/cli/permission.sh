@@ -1,6 +1,6 @@
 #!/bin/sh
-# permission: looking needs read permission, deciding needs both, and who has
-# none is told whom to ask.
+# permission: reading a segment needs read permission, a decision needs read and write permission, and without them the
+# error names the owner to ask.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"

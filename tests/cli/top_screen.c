@@ -1,10 +1,9 @@
 /*
- * top_screen: shmlimit top on a terminal: what it shows, what its keys do, and
- * that the terminal is afterwards what it was, however it ends.
+ * top_screen: what `shmlimit top` shows on a terminal, what its keys do, and that it restores the terminal, however it
+ * ends.
  *
- * The terminal is a pseudo-terminal whose other end this program reads. It knows
- * as much of a vt100 as ncurses needs, so that what is compared is the screen,
- * whatever way it was painted. Waiting is reading until the screen has a text.
+ * The terminal is a pseudo-terminal whose other end this program reads. It knows as much of a VT100 as ncurses needs.
+ * So screens are compared, and not the bytes that painted them. To wait is to read until the screen has a text.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -389,7 +388,7 @@ static void take(int rule, const char *key, uint64_t cost)
 	shmlimit_take(l, rule, key, strlen(key), cost, NULL);
 }
 
-/* Somebody waits for what never comes: it is said on what. */
+/* What the program waits for never comes: print the screen that it waits on. */
 static void give_up(int number)
 {
 	(void)number;

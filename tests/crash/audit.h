@@ -1,12 +1,12 @@
 /*
- * audit: what must hold of the segment, wherever in a call its process stands
- * still or was killed. An audit tries everything out, and puts the bytes back.
+ * audit: what must hold of the segment at each point of a call at which its process is stopped or killed. An audit
+ * tries all of these, and then restores the bytes.
  *
  *	sound   shmlimit_verify() finds nothing, and no key has two slots (I3)
- *	keys    each key of each rule, looked at and asked until it is denied, is as
- *	        before the call or as after it (I1; and I3, for all keys but the call's)
- *	stuck   a fresh process finishes calls on the same key, in no more than
- *	        AUDIT_TIMES what they take on a calm segment, plus AUDIT_STEPS (I4)
+ *	keys    each key of each rule is as before the call or as after it, both in a peek and by requests until it is
+ *	        denied (I1; and I3 for all keys but the call's)
+ *	stuck   a fresh process finishes calls on the same key, in at most AUDIT_TIMES the steps that they take on a
+ *	        calm segment, plus AUDIT_STEPS (I4)
  *	lost    once funnels have refilled, new keys find a place in every slot (I4)
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -44,8 +44,8 @@ struct sights {
 /* Of all that was audited. */
 struct audit {
 	struct sights before, after;
-	uint64_t gives_back;              /* tokens that may be missing meanwhile: taken, and to be given back */
-	int left_behind;                  /* a lease may be gone meanwhile, with the table that it was in */
+	uint64_t gives_back;              /* tokens that may be missing during the call: taken, and to be given back */
+	int left_behind;                  /* a lease may be gone during the call, with the table that it was in */
 	unsigned sound, keys, stuck, lost; /* faults */
 };
 

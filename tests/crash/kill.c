@@ -1,15 +1,12 @@
 /*
- * kill: a real SIGKILL inside the calls that touch the kernel or take the
- * writers' lock: create, open, destroy, rule_set, rule_remove, reset. Then
- * another process makes the same call, and succeeds: I4.
+ * kill: a real SIGKILL inside the calls that make system calls or take the writers' lock: create, open, destroy,
+ * rule_set, rule_remove, reset. Then another process makes the same call, and succeeds: I4.
  *
- * The victim is killed before and after each system call, after each change of
- * the segment, and at every n-th other instruction, so that a call has some
- * KILLS; with CRASH_FULL=1 at every instruction.
+ * The victim is killed before and after each system call, after each change of the segment, and at every n-th other
+ * instruction, where n gives about KILLS kills a call. With CRASH_FULL=1 it is killed at every instruction.
  *
- * What is left behind: a segment that is sound, or (create, destroy) none. Each
- * rule and each key is as before or as after. In /dev/shm, which is this
- * test's own, there is no other file, and no memory that no file has.
+ * What is left is a sound segment, or none (create, destroy). Each rule and each key is as before the call or as after
+ * it. /dev/shm, which is this test's own, has no other file, and no memory is in use that belongs to no file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -37,7 +34,7 @@ static const struct scenario {
 	const char *title;
 	struct call before[PREPARED];
 	struct call call;
-	int answer, again;                /* of another process: of who comes first; of who finds that it is done */
+	int answer, again;                /* another process's answer if it is first, and if it finds the call done */
 } scenarios[] = {
 	{ "create", { { DESTROY } }, { CREATE }, 0, -EEXIST },
 	{ "open", { { TAKE, "k", 1 } }, { OPEN }, 0, 0 },

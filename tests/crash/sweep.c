@@ -1,15 +1,12 @@
 /*
- * sweep: a process is stopped after every instruction of a call, and wherever
- * that changed the segment, the segment is audited: I4, with I1 and I3. See
- * audit.h for what must hold.
+ * sweep: a process is stopped after each instruction of a call, and wherever that instruction changed the segment, the
+ * segment is audited: I4, with I1 and I3. audit.h says what must hold.
  *
- * To stop and to be killed are the same to the others: no call that is swept
- * here holds anything of the kernel's but writers' lock, which the auditors
- * don't ask for. (kill.c kills, also those who hold the lock.) So that it is
- * seen to be the same, each call is made once more, and killed right after its
- * first change.
+ * To other processes a stopped process is the same as a killed one: the calls here hold nothing of the kernel's except
+ * the writers' lock, which the audits do not take. (kill.c kills, also a process that holds the lock.) To show that it
+ * is the same, each call is made once more, and killed right after its first change.
  *
- * CRASH_FULL=1: in every state a fresh process tries every call, and not one.
+ * With CRASH_FULL=1 a fresh process tries every call in every state, instead of one.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -181,7 +178,7 @@ static const struct scenario {
 	{ "warmup: converting", { { TAKE, "k", 1 }, { SET_KILLED, .params = { .count = 2 } } }, { RESERVE, "k", 1 }, 0,
 	  { 0, 0 }, 0, WARMUP },
 
-	/* Leases: what is here, whatever becomes of who asks for more. */
+	/* Leases: the tokens that are here, whatever becomes of the process that asks for more. */
 	{ "lease: asking, a new key", { { 0 } }, { LEASE, "k", 1 }, SHMLIMIT_LEASE_ASK, { 0, 0 }, 0, LEASED },
 	{ "lease: asking, beside what is left", { { DEPOSIT, "k", 3 } }, { LEASE, "k", 3 }, SHMLIMIT_LEASE_ASK,
 	  { 2, 2 }, 0, LEASED },
@@ -354,7 +351,7 @@ static const struct scenario {
 	  0, { 0, 3 }, 0, LEASED | LEFT_BEHIND },
 	{ "grown: warmup", { { TAKE, "k", 1 }, { GROW, NULL, GROWN } }, { CHARGE, "k", 3 }, 0, { 0, 0 }, 0, WARMUP },
 
-	/* Who looks in. */
+	/* Introspection. */
 	{ "open", { { TAKE, "k", 1 } }, { OPEN }, 0, { 4, 4 }, 0, READS_ONLY },
 	{ "open: to read", { { TAKE, "k", 1 } }, { OPEN_READ_ONLY }, 0, { 4, 4 }, 0, READS_ONLY },
 	{ "rule_find", { { TAKE, "k", 1 } }, { RULE_FIND }, OTHER, { 4, 4 }, 0, READS_ONLY },

@@ -3,9 +3,8 @@
 #
 #	fuzz.sh libfuzzer|afl BUILD SECONDS [TARGET...]
 #
-# It begins with what is kept in corpus/ and what earlier runs found, which is in
-# BUILD/found; inputs that break a law, crash or hang are left there too, and the
-# status is then 1. A dictionary is dict/TARGET.
+# A run begins with the inputs in corpus/ and those that earlier runs found, in BUILD/found. Inputs that break a law,
+# crash or hang are added to BUILD/found, and the exit status is then 1. Each target's dictionary is dict/TARGET.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -27,7 +26,7 @@ libfuzzer() {
 	return $status
 }
 
-# AFL++ is told to say little, and to leave CPUs and core_pattern as they are.
+# These settings keep AFL++ quiet, and make it leave CPUs and core_pattern as they are.
 afl() {
 	found=$build/found/$1
 	mkdir -p "$found"

@@ -1,11 +1,11 @@
 #!/bin/sh
-# command: shmlimit global, against a redis-server on a Unix socket.
+# command: `shmlimit global`, beside a redis-server on a Unix socket.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/cli/json.inc"
 
-# In the package redis-tools the server goes by the name of its checker, and is told by its name.
+# In the package redis-tools the server's binary is redis-check-rdb; the name by which it is run decides what it does.
 [ -x /usr/bin/redis-check-rdb ] || skip_all "no redis-server"
 command -v redis-cli >/dev/null || skip_all "no redis-cli"
 ln -s /usr/bin/redis-check-rdb "$TMP/redis-server"

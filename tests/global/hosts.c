@@ -1,13 +1,11 @@
 /*
- * hosts: eight hosts of four processes each share one funnel through one
- * redis-server, and over all of them no stretch of time sees more than capacity +
- * rate * time, whatever is killed, stopped or flushed meanwhile. A host is a segment.
+ * hosts: eight hosts of four processes each share one funnel through one redis-server. Over all of them no stretch of
+ * time sees more than capacity + rate * time, whatever is killed, stopped or flushed in it. A host is a segment.
  *
- * Where the backend loses its data (killed, and nothing was on disk), each time
- * gives a capacity more at the most, and no more than that.
+ * Each time that the backend loses its data (it is killed, and nothing was on disk), one more capacity may be admitted.
  *
- * A worker that was denied waits as it was told, for it would be in the way of
- * those who were not. Runs for a number of events, and longer by SECONDS.
+ * A denied worker waits for the time that its answer reports, so that it leaves the processor to the others. The test
+ * runs for a number of events, or for SECONDS if that is longer.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -110,7 +108,7 @@ static void work(struct crew *crew, int index)
 	}
 }
 
-/* Until something was admitted since, by whomever. */
+/* Waits until any host has admitted something since. */
 static void await_admissions(uint64_t n)
 {
 	uint64_t from = atomic_load(&play->books.entries);

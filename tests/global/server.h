@@ -1,7 +1,6 @@
 /*
- * server: a redis-server of the test's own, on a Unix socket in a private folder,
- * and on a port of loopback where that is asked for. It is ended by its pid, dies
- * with the test, and its folder is removed.
+ * server: a redis-server of the test's own, on a Unix socket in a private folder, and on request on a loopback port.
+ * It is ended by its pid, or with the test, and its folder is removed.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,7 +18,7 @@
 #include "global/script.h"
 #include "shmlimit_global.h"
 
-/* The server's binary: in the package redis-tools it goes by the name of its checker, and is told by argv[0]. */
+/* The server's binary: in the package redis-tools it is that of the checker, and argv[0] decides what it does. */
 #define SERVER_FILE "/usr/bin/redis-check-rdb"
 #define SERVER_WORDS 40
 

@@ -21,14 +21,14 @@
  * Variants that must fail, each with the law that it breaks:
  *  TWO_CAS 1            tag and word change one after the other: a charge meets the tag of another key.
  *  NO_SECOND_SCAN 2     two claims that saw no one commit in two slots.
- *  NO_NONCE 2, 3        a tentative slot freed and placed again looks unchanged to who scanned before that.
+ *  NO_NONCE 2, 3        a tentative slot freed and placed again looks unchanged to a claim that scanned before that.
  *  IGNORE_TENTATIVE 2   two claims pass each other in the second scan: neither is committed yet.
  *  LEAVE_HIGHER 2       a higher claim that scanned before mine was placed commits after I passed it.
  *  LEAVE_LOWER 2        the same, seen from the higher claim.
  *  COMMIT_EARLY 2       the duplicate is in the slot not yet read.
  *  HELP_WITHOUT_SCAN 2  a helper's first scan began before the slot was placed: it proves nothing (3 slots).
- *  STALE_CLOCK 3        the commit stamps the time at which the call began. Meanwhile the key's slot refilled and was
- *                       reclaimed: one refill is admitted twice, and the new slot is full again too soon.
+ *  STALE_CLOCK 3        the commit stamps the time at which the call began. Since then the key's slot has refilled and
+ *                       been reclaimed: one refill is admitted twice, and the new slot is full again too soon.
  *  CLOCK_EARLY 3        the same, with the clock read between the two scans.
  *  TORN 4               a denial pairs a tag with a word read later, and doesn't look again.
  *  NO_HELP 5            a killed claimer's slot stands in the way of its key for ever.

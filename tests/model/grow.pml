@@ -8,7 +8,7 @@
  * Killed: a process, or the grower, that never moves again, which the search contains for each of them at each step.
  * -DSOLO: at any moment all but one process are killed, the grower too; that one starts over thrice at the most.
  * Abstracted as in claim.pml: a tick refills, capacity 1, nonces, one window; freezing a slot is read and swap in one,
- * for who loses the swap tries again. Rules are version.pml's, rings are ring.pml's.
+ * since a process that loses the swap tries again. Rules are version.pml's, rings are ring.pml's.
  *
  * Laws (-DONLY=n asserts only one): 1 There are never two committed slots of the key that are not frozen, and never
  * two that are (I3). 2 By the clock readings of the calls no more than the capacity is admitted between two refills;

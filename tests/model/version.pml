@@ -37,8 +37,8 @@
  *  TWO_BITS 4              a slot with no more than these of its version looks unchanged after four changes.
  *  LATE_CONVERT 3          a converter with a late clock puts its own time in the word, which then refills once more
  *                          what had refilled already.
- *  NO_CLEAR 5              a remover was killed and its successor doesn't clear the table: who still has the old
- *                          rule in view charges its slots.
+ *  NO_CLEAR 5              a remover was killed and its successor doesn't clear the table: a process that still has
+ *                          the old rule in view charges its slots.
  *  NO_OLD_TENTATIVE 6      a claim starts over when it meets a tentative slot of another version, for ever.
  *  NO_CHECK_NONE 7         tags are judged by versions published later than they were read: too old, so it seems.
  *  BLIND_TO_CONVERTED 7    the look for older versions passes over the slot that was converted since the first look.
@@ -81,8 +81,8 @@
 #define CAPACITY(v)	(1 + (CAPACITIES >> (v) & 1))
 
 /*
- * tag: 0 = never used, else COMMITTED or TENTATIVE and the version. Who reads it is told the last two bits: what the
- * others do in a tag can only be compared.
+ * tag: 0 = never used, else COMMITTED or TENTATIVE and the version. A reader sees the last two bits of the version: the
+ * other bits of a tag can only be compared.
  */
 #define COMMITTED	16
 #define TENTATIVE	32

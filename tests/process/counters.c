@@ -1,13 +1,11 @@
 /*
- * counters: no count is lost, whoever is moved, preempted or interrupted while
- * it counts (I10, and what counter.h says). What the counters hold is exactly
- * what the workers were answered.
+ * counters: no count is lost when a thread is moved, preempted or interrupted while it counts (I10, and counter.h). The
+ * counters hold exactly the answers that the workers got.
  *
- * Threads count on their CPU's block by a restartable sequence. So workers do
- * little else than count, on one line, while they are driven from CPU to CPU,
- * and interrupted by a timer whose handler counts as well. Sequences must be
- * seen to be broken off by that: such a count goes to a stripe. Then the same where there are no such sequences (glibc is told not to
- * register them, in a process started again): all count on the stripes.
+ * A thread counts in its CPU's block by a restartable sequence. So workers do little else than count, on one cache
+ * line. They are moved from CPU to CPU, and interrupted by a timer whose handler counts, too. The test goes on until
+ * that was seen to abort sequences: such a count goes to a stripe. Then the program starts again with glibc's
+ * registration of sequences switched off, where all counts go to the stripes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -128,8 +126,8 @@ static uint64_t counted_on_stripes(void)
 }
 
 /*
- * To be seen are broken sequences, after which counts go to stripes. What bounds the wait for them is how often the
- * workers were interrupted, not how often they were moved: beside busy programs they may not run meanwhile.
+ * The test waits for aborted sequences, after which counts go to stripes. BOUND: the number of interruptions of the
+ * workers, and not of their moves: beside busy programs they may not run between two moves.
  */
 static int seen_enough(void)
 {

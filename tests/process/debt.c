@@ -1,12 +1,10 @@
 /*
- * debt: many processes reserve at once, on a clock that stands still, and some
- * are killed (I1, I2, I4 with debt).
+ * debt: many processes reserve at once, on a clock that stands still, and some are killed (I1, I2, I4 with debt).
  *
- * A funnel of CAPACITY tokens that may go into debt for DEBT tokens' time admits
- * CAPACITY + DEBT reservations of one token. The first wait for nothing; each
- * of the others is told a time of its own, one token after the one before: so
- * no process waits longer than it was told, and none goes on before its token is
- * there. What a killed process had reserved and not yet noted is missing once.
+ * A funnel of CAPACITY tokens that may go into debt for DEBT tokens' time admits CAPACITY + DEBT reservations of one
+ * token. The first CAPACITY need not wait. Each other one gets a wait of its own, one token's time longer than the
+ * last: so no process waits too long, and none goes on before its token is there. A token that a killed process had
+ * reserved and not noted is missing once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,7 +23,7 @@ static struct play {
 	int rule;
 	uint64_t seed;
 	_Atomic uint64_t errors, calls, denied;
-	_Atomic uint32_t told[DEBT + 1];  /* how many were told to wait for this many tokens */
+	_Atomic uint32_t told[DEBT + 1];  /* how many had to wait for this many tokens */
 } *play;
 
 static void reserver(struct crew *crew, int index)

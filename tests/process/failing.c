@@ -1,13 +1,10 @@
 /*
- * failing: each system call that the library makes fails in turn, with each errno
- * that it may have, and so does each allocation. Whoever called is told, or it was
- * not needed; nothing is left behind, neither file nor descriptor nor mapping, no
- * other segment has changed, errno is as it was, and the same call works when the
- * fault is over.
+ * failing: each system call that the library makes fails in turn, with each errno that it can have, and so does each
+ * allocation. The caller gets the error, or the call was not needed. No file, descriptor or mapping is left behind, no
+ * other segment has changed, errno is as it was, and the same call works when the fault is over.
  *
- * The calls are met where the library leaves for the C library: this program has
- * functions of those names, which count, fail, or go on. (Allocations are wrapped
- * when this is linked: sanitizers have functions of those names too.)
+ * Calls are intercepted where the library calls the C library: this program has functions of those names, which count,
+ * fail, or call the real ones. (Allocations are wrapped at link time, since sanitizers also define those names.)
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -184,7 +181,7 @@ struct dirent *readdir(DIR *folder)
 	return fails(READDIR) ? NULL : NEXT(readdir)(folder);
 }
 
-/* A thousand bytes at a time: who reads or writes must be content with less than it wants. */
+/* A thousand bytes at a time: the library must go on after a short read or write. */
 ssize_t read(int fd, void *to, size_t len)
 {
 	if (fd != state_fd)
@@ -398,7 +395,7 @@ static int next(void)
 	return next_after("");
 }
 
-/* A file that may not be read is none for who walks them; where nothing could be read it is told. */
+/* A walk over segments passes over a file that may not be read; if no file could be read, the walk reports that. */
 static int is_passed_over(int (*operation)(void), enum call which, int error)
 {
 	return operation == next && (which == OPEN_NAME || which == FSTAT || which == PREAD) && error != EMFILE &&
@@ -486,7 +483,7 @@ static void put_back(void)
 	shmlimit_destroy(made);
 	if (stage_grown)
 		shmlimit_destroy(stage_name);
-	/* Anew: what a handle remembers it need not ask for again. */
+	/* With a new handle: an old one remembers answers, and would not ask for them again. */
 	if (shmlimit_gone(handle) != 0) {
 		shmlimit_close(handle);
 		handle = make_stage();

@@ -1,9 +1,7 @@
 /*
- * handler: decisions of every verb under every algorithm in a signal handler that
- * interrupted one of the same, on the same handle, keys and rules (I10). Time
- * stands still, so what was taken and not given back, and what is left, is the
- * capacity, of each key to the token. tests/process/signal has one verb, to the
- * last claim.
+ * handler: operations of every kind under every algorithm, in a signal handler that interrupts the same, on the same
+ * handle, keys and rules (I10). Time stands still, so what was taken and not given back, plus what is left, is exactly
+ * each key's capacity. tests/process/signal does the same with takes that claim slots.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,7 +12,7 @@
 #define WORKERS 2
 #define KEYS 3
 #define RULES 4
-#define AMPLE 100 /* tokens; more than handlers and others take meanwhile */
+#define AMPLE 100 /* tokens; more than handlers and others take at once */
 #define TICK_NS 50000
 #define TICKS_INSIDE 500    /* of each verb, at the least, of all workers */
 #define CALLS_MAX 100000000 /* in vain */
@@ -74,9 +72,9 @@ static void book(unsigned rule, uint32_t key, int64_t tokens)
 }
 
 /*
- * Of rules whose tokens are accounted for, a charge is made where there is so much
- * that it goes into no debt, whoever is quicker; a refund is what the same call has taken, and booked
- * nowhere, so that nobody else gives it back.
+ * Where a rule's tokens are accounted for, a charge is made only while the funnel has enough tokens to stay out of
+ * debt, whichever process is quicker. A refund gives back what the same call took, and neither is recorded, so that no
+ * other call gives it back.
  */
 static void decide_one(enum verb verb, unsigned rule, uint32_t key, uint64_t tokens)
 {

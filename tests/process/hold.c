@@ -1,12 +1,11 @@
 /*
- * hold: 8 workers enter, renew and leave places at full speed, while a killer ends them
- * by SIGKILL at random moments and starts others: never are more places held than there
- * are; the places of who was killed are free after the period, and no other is lost (I13).
+ * hold: 8 workers enter, renew and leave places at full speed, while a killer ends them by SIGKILL at random moments
+ * and starts others. Never are more places held than there are. A killed worker's places are free after the period, and
+ * no other place is lost (I13).
  *
- * Rounds. Time stands in a round, and is told to each call: no place ends in it. A worker
- * notes a place when it has entered, and crosses it out before it leaves, so what is noted
- * is held. What a killed worker had noted is held to the end of the round. There are more
- * keys than slots, so slots go from key to key.
+ * Rounds: time stands still in a round and is passed to each call, so no place expires in it. A worker notes a place
+ * after it has entered it, and deletes the note before it leaves, so each noted place is held. What a killed worker had
+ * noted stays held to the end of the round. There are more keys than slots, so slots pass from key to key.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,23 +1,19 @@
 /*
- * kill: 8 workers decide at full speed while a killer ends them by SIGKILL at
- * random moments and starts others. Whatever they were in the middle of, the
- * segment stays sound, nobody is admitted more than its due, no more is lost
- * than the killed had in hand, and no slot is lost: I4, with I1 and I2.
+ * kill: 8 workers decide at full speed while a killer ends them by SIGKILL at random moments and starts others. At
+ * whatever point they die, the segment stays sound, no key is admitted more than its due, no more tokens are lost than
+ * the killed workers held, and no slot is lost: I4, with I1 and I2.
  *
- * Turns. A turn has its own keys and its own time. Each worker takes from each
- * of them until it is denied, and says so; when all have, the next turn
- * begins, and what was admitted of the last but one is summed up: the capacity
- * of each key, less one token for each worker who was killed between taking it
- * and writing that down. Keys are full again three turns later, so that slots
- * are claimed and reclaimed in every turn; a worker who is late is so by one
- * turn, which is less than the slack.
+ * Turns: a turn has its own keys and its own time. Each worker takes from each key until it is denied, and reports
+ * that. When all have, the next turn begins, and the admissions of the last turn but one are added up: the capacity of
+ * each key, less one token for each worker that was killed between taking it and noting it. Keys are full again three
+ * turns later, so slots are claimed and reclaimed in every turn. A late worker is late by one turn, which is less than
+ * the slack.
  *
- * Churn. No turns, more keys than slots, evictions, and other calls as well:
- * rules are set and removed, funnels refunded and reset.
+ * Churn: no turns, more keys than slots, evictions, and other calls, too: rules are set and removed, funnels refunded
+ * and reset.
  *
- * Kills are paced by what the victims have done. After every 50 all workers are
- * killed, in the middle of claiming, and the segment is audited: it is sound,
- * and a fresh process can claim every slot once the funnels have refilled.
+ * Kills are paced by what the victims have done. After every 50 kills all workers are killed while they claim, and the
+ * segment is audited: it is sound, and a fresh process can claim every slot once the funnels have refilled.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -89,7 +85,7 @@ static void kill_one(struct crew *crew, struct rng *rng, uint64_t calls)
 		before[i] = atomic_load(&play->worker[i].done);
 	for (unsigned i = 1; atomic_load(&play->worker[victim].done) - before[victim] <= calls; i++) {
 		victim = (victim + 1) % WORKERS;
-		/* Who yields among so many busy ones waits for long: better to watch for a while first. */
+		/* A process that yields among busy ones waits for long: watch for a while first. */
 		if (i % 4000 == 0)
 			crew_await();
 		else

@@ -1,18 +1,16 @@
 /*
- * lease: 8 workers spend leases while a killer ends them by SIGKILL at random
- * moments and starts others: nothing is spent that was not deposited, or twice,
- * or after its time; and one worker a key asks at a time, or none where the one that did
- * was killed, until its claim has ended by itself: I1 and I4 for leases.
+ * lease: 8 workers spend leases while a killer ends them by SIGKILL at random moments and starts others. No token is
+ * spent that was not deposited, or twice, or after its time. One worker at a time asks for a key; if it is killed, no
+ * other asks until its claim has expired: I1 and I4 for leases.
  *
- * The backend is a few numbers in shared memory: what it gave is booked before it is
- * deposited, what is spent when it is. So a worker who is killed in between
- * makes less of what was spent, never more. Now and then it does not answer: then
- * the one that asks waits to be killed.
+ * The backend is a few numbers in shared memory. What it gives is recorded before it is deposited, and what is spent
+ * when it is spent. So a worker that is killed in between makes the recorded spending too small, and never too large.
+ * Now and then the backend does not answer: then the worker that asks waits until it is killed.
  *
- * Rounds. In a round time stands: a claim ends only by its answer. Each worker
- * makes this many calls on each key; when all have, and nobody is in a call, the
- * books are looked at, and time goes on: by a claim's length, so that those of
- * the killed are over, or by a lease's, so that all is, and the books begin again.
+ * Rounds: time stands still in a round, so a claim ends only by its answer. Each worker makes a fixed number of calls
+ * on each key. When all have, and none is in a call, the ledger is checked. Then time goes on: by a claim's length, so
+ * that the claims of killed workers expire, or by a lease's length, so that all leases expire and the ledger begins
+ * again.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -160,7 +158,7 @@ static void end_those_who_hang(struct crew *crew)
 			end(crew, i);
 }
 
-/* Inside a call if it is seen to be. BOUND: who does not run is not waited for. */
+/* Inside a call, if it is seen in one. BOUND: the wait ends for a worker that does not run. */
 static void kill_one(struct crew *crew, struct rng *rng)
 {
 	int victim = (int)rng_below(rng, WORKERS);

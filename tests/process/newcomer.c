@@ -1,13 +1,11 @@
 /*
- * newcomer: keys get their slots while their rule is changed as fast as it goes
- * (I1, I3). Who claims a slot may have read the rule several versions ago, for it
- * was stopped meanwhile: what it writes would be taken for a word of another
- * version, or for that of a rule that is gone, and the key be given a second slot.
+ * newcomer: keys get their slots while their rule is changed as fast as possible (I1, I3). A process that claims a slot
+ * may have read the rule several versions ago, because it was stopped since. What it writes could then be mistaken for
+ * a state word of another version, or of a rule that was removed, and the key could get a second slot.
  *
- * The clock stands still, the versions differ in their rates and in what the bits
- * of a word mean, and each key is asked for by all eight at about the same time: it
- * is admitted the capacity and no more. (That is the same in all of them: a key that
- * a lower one clamps is full, and may be forgotten, see shmlimit.7.)
+ * The clock stands still. The versions differ in their rates and in what the bits of a state word mean. All eight
+ * workers ask for each key at about the same time: it is admitted its capacity and no more. (The capacity is the same
+ * in all versions: a key that a lower one clamps is full, and may be forgotten, see shmlimit.7.)
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

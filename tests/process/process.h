@@ -1,14 +1,12 @@
 /*
- * process: what the tests of several processes share: memory, a crew of forked
- * workers and a gate that they pass together, rng, and a segment that is gone
- * when the test is, however it ends.
+ * process: what the tests of several processes share: memory, a group of forked workers and a gate that they pass
+ * together, rng, and a segment that is removed when the test ends, however it ends.
  *
- * Workers never report: they write what they saw into shared memory, leave
- * through _exit(), and the parent reads it. A worker that finds something
- * wrong says so and fails (worker_check); crew_wait() counts all that did not
- * end well, and ends the others, so that nobody waits at a gate for a dead one.
+ * Workers never report: they write what they saw into shared memory and leave through _exit(), and the parent reads it.
+ * A worker that finds a fault says so and fails (worker_check). crew_wait() counts all workers that did not end well,
+ * and ends the others, so that none waits at a gate for a dead one.
  *
- * Nothing here sleeps. Who waits, yields.
+ * Nothing here sleeps: a process that waits yields its processor.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -279,7 +277,7 @@ static inline void crew_await(void)
 		bail("process %d ended by itself: status %d", (int)ended.si_pid, ended.si_status);
 }
 
-/* The same where it takes long, milliseconds and more: without keeping a processor busy meanwhile. */
+/* The same for waits of milliseconds and more: it keeps no processor busy. */
 static inline void crew_await_long(void)
 {
 	struct timespec moment = { 0, 200000 };

@@ -1,13 +1,10 @@
 /*
- * signal: a signal handler that decides, on the same handle and the same keys
- * as the decision that it interrupted: I10, and with it I1 and I2. Exactly the
- * capacity is admitted, and all is counted.
+ * signal: a signal handler decides on the same handle and the same keys as the decision that it interrupts: I10, and
+ * with it I1 and I2. Exactly the capacity is admitted, and every decision is counted.
  *
- * A timer ticks every 50 microseconds. Rounds have a key each, which is to be
- * claimed: the clock is the number of the round, so that all keys of earlier
- * rounds have refilled; the whole is one shared number, and main program and
- * handler always agree on it. Two processes do this to one table of 16 slots.
- * It goes on until enough ticks came inside a call.
+ * A timer ticks every 50 microseconds. Each round has a key of its own, whose slot is to be claimed. The clock is the
+ * round's number, so all keys of earlier rounds have refilled. It is one shared number, on which main program and
+ * handler always agree. Two processes do this to one table of 16 slots, until enough ticks came inside a call.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,7 +16,7 @@
 #define CAPACITY 20u
 #define FILL_NS 1000000u
 #define HOT_CAPACITY 1000000u
-#define HOT_PERIOD_NS 3600000000000u      /* so slow that no round sees it leak */
+#define HOT_PERIOD_NS 3600000000000u      /* so slow that no round sees a token come back */
 #define START_NS 1000000000000u
 #define TICK_NS 50000
 #define TICKS_INSIDE 2000                 /* a worker, at the least */

@@ -1,15 +1,12 @@
 /*
- * sliding: WINDOW rules under eight processes: no stretch of a period has more
- * than the capacity (I1), nor less if it is asked for (I2), whoever is killed
- * (I4).
+ * sliding: WINDOW rules under eight processes: no stretch of a period has more than the capacity (I1), nor less if that
+ * is asked for (I2), also when workers are killed (I4).
  *
- * First on a given clock that stands still while all drain a few keys, and then
- * moves on by a period less a nanosecond, and by that nanosecond. Then on the
- * limiter's own clock, at full speed, from outside: a call is admitted at some
- * moment between its beginning and its end, so of all calls that lie in a
- * stretch shorter than a period, no more than the capacity can have been. Then
- * the first again, with workers killed at random, until some were killed
- * between the word and its cells.
+ * First on a given clock that stands still while all workers drain a few keys, then moves on by a period less a
+ * nanosecond, and then by that nanosecond. Next on the limiter's own clock, at full speed, judged from outside: a call
+ * is admitted at some moment between its beginning and its end, so of all calls that lie in a stretch shorter than a
+ * period, at most the capacity is admitted. Last, the first part again, with workers killed at random, until some were
+ * killed between the state word and its log entries.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,7 +1,6 @@
 /*
- * writer: what a process with write permission can do to others, and what it
- * cannot, as shmlimit.7 says it (I7): each sentence of it a law. What becomes of
- * random noise is tests/torture/hostile's and tests/fuzz's.
+ * writer: what a process with write permission can do to others, and what it cannot (I7): each sentence of shmlimit.7
+ * about it is a law here. tests/torture/hostile and tests/fuzz show what becomes of random noise.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,7 +19,7 @@
 #define FILL_NS SECOND
 #define WAIT_NS (2 * SECOND)
 #define SLACK_NS (FILL_NS / 2)
-#define GONE 2 /* status of who got as far as the end */
+#define GONE 2 /* exit status of a process that reached the end */
 
 static struct shmlimit *l; /* the victim's handle, and, except for the segment itself, nobody's */
 static char path[96];

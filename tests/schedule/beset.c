@@ -1,15 +1,12 @@
 /*
- * beset: somebody is always there first. Each time that a call is about to swap, or
- * to look, what it is about to swap or look at changes: no others do that who only
- * do their calls, but damage may, and who scribbles (I7). Each call ends after a
- * bounded number of steps of its own (I6), with an answer that the contract has.
+ * beset: another process always comes first. Each time that a call is about to swap a value or to look at one, that
+ * value changes. Processes that only make calls do not do that, but damage may, and so may one that scribbles (I7).
+ * Each call ends after a bounded number of its own steps (I6), with an answer that the contract has.
  *
- * Then one call comes in between another, wherever that is: at its first access to
- * shared memory, at its second, and so on to the last. What both were about is as if
- * one had been first.
+ * Then one call interrupts another: at its first access to shared memory, at its second, and so on to the last. The
+ * result is as if one of the two had been made first.
  *
- * There are no actors here, as in the other scenes: who comes in between does it all
- * at once, where the point is.
+ * There are no actors here, unlike in the other scenes: the interrupting call is made at the yield point, all at once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * grow_peek: who only looks, while the table grows (I5).
+ * grow_peek: a process that only peeks, while the table grows (I5).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

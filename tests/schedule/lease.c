@@ -1,6 +1,5 @@
 /*
- * lease: several actors spend what a backend elsewhere gives, and ask it for more,
- * one at a time (I1, I4).
+ * lease: several actors spend what a backend gives, and ask it for more, one at a time (I1, I4).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,7 +16,7 @@ static struct gift {
 	uint64_t tokens, ended_ns;        /* ended_ns UINT64_MAX: killed in it */
 } gifts[GIFTS_MAX];
 static unsigned gifts_n;
-static unsigned asking;                   /* actors who were told to, and did not answer yet */
+static unsigned asking;                   /* actors that are between the answer to ask and what the backend says */
 
 static struct shmlimit *set_lease(void)
 {
@@ -42,7 +41,7 @@ static int deposit(uint32_t key, uint64_t tokens, uint64_t cost)
 	return answer;
 }
 
-/* Spend; ask the backend if told so, which gives or says no. */
+/* Spend; if the answer is to ask, ask the backend, which gives or denies. */
 static void spend(uint32_t key, uint64_t cost, int yes)
 {
 	struct call *c = call_begin(key, (int64_t)cost);
@@ -82,7 +81,7 @@ static void law_books(void)
 		spent += was_taken(&stage.calls[i]) ? (uint64_t)stage.calls[i].tokens : 0;
 	if (spent + rest > gave)
 		blame("spent %" PRIu64 ", have %" PRIu64 ": were given %" PRIu64, spent, rest, gave);
-	/* Whoever began when a lease was over had nothing of it. */
+	/* A call that began after a lease had expired got nothing of it. */
 	for (unsigned i = 0; i < stage.n; i++) {
 		uint64_t since_ns = stage.calls[i].began_ns, alive = 0;
 

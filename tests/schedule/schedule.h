@@ -1,24 +1,20 @@
 /*
- * schedule: which of several actors goes on, decided before each access to shared
- * memory. An actor is what a process would do, the library's own code, on a stack
- * of its own in this one process; exactly one runs at a time. So a seed is a
- * schedule, and shows the same again. Who is killed is never resumed; time passes
- * when the scheduler says, while somebody is stopped.
+ * schedule: decides before each access to shared memory which of several actors goes on. An actor runs the library's
+ * own code, as a process would, on a stack of its own in this one process; exactly one runs at a time. So a seed is a
+ * schedule, and always shows the same. A killed actor is never resumed. Time passes when the scheduler says so, while
+ * an actor is stopped.
  *
- * An actor is stopped only where it matters: at words that some actor writes to, in
- * one of the first schedules of each scene, whose seeds are fixed. One schedule in
- * four stops anywhere. Seeds choose between two kinds:
+ * An actor is stopped only where it matters: at words that some actor wrote to in one of the first schedules of each
+ * scene, whose seeds are fixed. One schedule in four stops anywhere. Seeds choose between two kinds:
  *
- *   a walk     at each such place somebody else goes on, by a chance that differs
- *   ranks      the highest in rank goes on; at a few places, chosen beforehand, who
- *              runs falls behind all others: of faults that need d stops, n actors
- *              and k places find each with a chance of 1 / (n * k^(d-1)) or more
- *              (Burckhardt, Kothari, Musuvathi, Nagarakatte: "A randomized
- *              scheduler with probabilistic guarantees of finding bugs", 2010)
+ *   a walk     at each such place another actor goes on, by a chance that differs
+ *   ranks      the actor highest in rank goes on. At a few places, chosen beforehand, the running actor falls
+ *              behind all others. Of faults that need d stops, n actors and k places, each is found with a
+ *              chance of 1 / (n * k^(d-1)) or more (Burckhardt, Kothari, Musuvathi, Nagarakatte: "A
+ *              randomized scheduler with probabilistic guarantees of finding bugs", 2010)
  *
- * Then all schedules are gone through in which one actor is stopped once, and
- * another once while it is (Musuvathi, Qadeer: "Iterative context bounding for
- * systematic testing of multithreaded programs", 2007).
+ * Then all schedules are tried in which one actor is stopped once, and another once while the first is (Musuvathi,
+ * Qadeer: "Iterative context bounding for systematic testing of multithreaded programs", 2007).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -107,7 +103,7 @@ static struct {
 	uint64_t kills, judged;
 } schedule;
 
-/* What is wrong with this schedule. Who runs does not go on. */
+/* Records what is wrong with this schedule. The running actor does not go on. */
 __attribute__((format(printf, 1, 2))) static void blame(const char *format, ...)
 {
 	va_list ap;
@@ -121,7 +117,7 @@ __attribute__((format(printf, 1, 2))) static void blame(const char *format, ...)
 		_longjmp(schedule.home, 1);
 }
 
-/* ---- What is told of a schedule that failed ---- */
+/* ---- What is printed of a schedule that failed ---- */
 
 /* The table, with its cells, that a place is in; slots NULL: none. */
 static struct table table_at(const char *p)
@@ -381,7 +377,7 @@ static void be_away(void)
 		diag("  it is %" PRIu64 " ns later", schedule.now_ns - START_NS);
 }
 
-/* Number `index` of those in which `first` stops once, and `second` once meanwhile. */
+/* Schedule number `index` of those in which `first` stops once, and `second` stops once while `first` is stopped. */
 static void in_turn(uint64_t index)
 {
 	unsigned k = schedule.places_most + 1, n = schedule.scene->actors;

@@ -1,8 +1,7 @@
 /*
- * stage: what the scenes share: a segment of 16 slots, so that every key's window
- * is the whole table; calls that are written down; and the laws that judge them.
- * Each actor has a handle of its own, a copy as that of a forked child: what it
- * learns of larger tables is its, and may be old.
+ * stage: what the scenes share: a segment of 16 slots, so that each key's probe window is the whole table; a record of
+ * calls; and the laws that judge them. Each actor has its own handle, a copy as a forked child has one: what it knows
+ * of larger tables is its own, and may be out of date.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -58,7 +57,7 @@ static void stage_clear(void)
 	*stage.l = stage.first;
 }
 
-/* The handle of who acts. */
+/* The handle of the running actor. */
 static inline struct shmlimit *handle(void)
 {
 	return schedule.acting == NULL ? stage.l : &stage.view[schedule.acting - schedule.actor];

@@ -95,7 +95,7 @@ static const struct scene used = {
 	.judge = judge_used,
 };
 
-/* So many that the words have no quota. */
+/* A capacity so large that state words have no quota. */
 static struct shmlimit *set_many(void)
 {
 	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 2, (struct shmlimit_rule){ .capacity = 10000000, .count = 1,

@@ -1,6 +1,6 @@
 /*
- * verbs: the other verbs, beside one another: each token that is taken, borrowed,
- * charged or given back is, once (I1, I2, I3).
+ * verbs: the other operations, beside one another: each token is taken, borrowed, charged or given back exactly once
+ * (I1, I2, I3).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -44,7 +44,7 @@ static void judge(void)
 	law_sound();
 }
 
-/* So many that the words have no quota. */
+/* A capacity so large that state words have no quota. */
 static struct shmlimit *set_many(void)
 {
 	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 2, (struct shmlimit_rule){ .capacity = 10000000, .count = 1,

@@ -1,6 +1,6 @@
 #!/bin/sh
-# global: nginx and Apache as two hosts, each with a segment of its own, that share
-# one limit through a backend; and what they answer while it is gone.
+# global: nginx and Apache as two hosts, each with its own segment, share one limit through a backend; and what they
+# answer while the backend is away.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
@@ -130,7 +130,7 @@ within found
 ok $? "a rule may become this host's own"
 is "$(tally "$url/login?[1-3]" -H "$(from 10.0.1.2)")" "3 times 200" "a client that was denied has its tokens of the other limit back"
 
-# Who decides goes on with a handle that is still there; who opens the segment again connects again.
+# A worker that decides goes on with the handle that it has; one that opens the segment again connects again.
 use apache
 before=$(workers)
 connected_before=$(connected)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# php_load: PHP-FPM where the library cannot be loaded, for every reason that there is. The script in front of all
-# others is README.md's, which then fails as it was told to: open or closed.
+# php_load: PHP-FPM where the library cannot be loaded, for each possible reason. The script that runs before all
+# others is the README's; it then fails open or closed, as configured.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"

@@ -211,7 +211,7 @@ class GlobalLaws(unittest.TestCase):
             with self.assertRaises(Error) as caught:
                 self.open(url=f"unix://{TMP}/python").ping()
             thread.join()
-        # It is that thread who closed the connection: who kept it from running would have had no answer in time.
+        # That thread closed the connection. If it had been kept from running, the error would be a missed deadline.
         self.assertIn(caught.exception.errno, (errno.EPIPE, errno.ECONNRESET))
 
     def test_closed(self):
@@ -341,7 +341,7 @@ class AgentLaws(unittest.TestCase):
         self.addCleanup(os.kill, BACKEND_PID, signal.SIGCONT)
 
     def test_awaits(self):
-        """asyncio: requests await the agent without a thread, and others are decided meanwhile"""
+        """asyncio: a request awaits the agent without a thread, and other requests are decided while it waits"""
 
         async def main():
             self.still()

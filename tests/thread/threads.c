@@ -1,14 +1,11 @@
 /*
- * threads: the twin of conserve and claim with threads on one mapping, which is
- * what ThreadSanitizer can see (make SAN=thread): a hot key and a race to claim
- * each new key are exact (I1, I2, I3), also while other threads set, switch,
- * remove and read rules, and look at slots, counters and everything else there
- * is to look at (I10). With the sanitizer no data race may be reported: it
- * ends the program with a status of its own.
+ * threads: tests/process/conserve and claim again, with threads on one mapping, which is what ThreadSanitizer can see
+ * (make SAN=thread). A hot key and a race to claim each new key are exact (I1, I2, I3), also while other threads set,
+ * switch, remove and read rules, and read slots, counters and all other introspection (I10). With the sanitizer no data
+ * race may be reported: a report ends the program with a status of its own.
  *
- * That the sanitizer sees this memory at all is proved by a planted race: this
- * program, started again with the argument "race", writes a slot with plain
- * stores beside a thread that takes. It must be reported.
+ * A planted race proves that the sanitizer sees this memory at all: this program, started again with the argument
+ * "race", writes a slot with plain stores beside a thread that takes. That must be reported.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

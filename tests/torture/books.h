@@ -1,12 +1,11 @@
 /*
- * books: what the backend of leases gave to whom and when, what was spent of it,
- * and who was told to ask for more, by all processes.
+ * books: a ledger of what the leases' backend gave, to which process and when, what was spent of it, and which process
+ * was asked to lease more, over all processes.
  *
- * An answer of the backend is booked before it is carried to the segment, what is
- * spent and who asks once the call has said so. So of a process that was killed
- * there is too much given and too little spent, and nobody is accused falsely. A
- * gift can be spent from when its call began until it has lasted for LEASE_NS since
- * that call's end; a spending was somewhere between its call's beginning and its end.
+ * An answer of the backend is recorded before it is deposited in the segment; a spending and a request to lease are
+ * recorded once the call has returned. So a killed process leaves too much given and too little spent, which accuses no
+ * process falsely. A gift can be spent from the beginning of its call until LEASE_NS after the end of that call. A
+ * spending was at some moment between its call's beginning and its end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -36,7 +35,7 @@ struct books {
 	struct entry log[BOOKS_MAX];
 };
 
-/* One key's part, by kind. Those of ANSWERED are in the order in which they lapse, of SPENT in that of their ends. */
+/* One key's part, by kind. Lines of ANSWERED are in the order in which they expire, of SPENT in that of their ends. */
 struct ledger {
 	size_t n[3];
 	struct line {
@@ -99,10 +98,9 @@ static inline void books_tell(struct books *b, uint32_t key, struct ledger *out)
 }
 
 /*
- * Tokens that were spent and are no gift's, once the others were each given to one
- * that it can have come from. What ends first is served first, by the gift that
- * lapses first of those that had begun and not expired: any other choice serves
- * no more, since any process that ends later can have it from whatever had begun by then.
+ * Tokens that were spent and come from no gift, after each other one was assigned to a gift that it can come from.
+ * The spending that ends first is served first, by the gift that expires first of those that had begun and not expired.
+ * Any other choice serves no more, since a spending that ends later can use any gift that had begun by then.
  */
 static inline uint64_t ledger_unbacked(struct ledger *of)
 {
@@ -129,7 +127,7 @@ static inline uint64_t ledger_unbacked(struct ledger *of)
 	return unbacked;
 }
 
-/* How often somebody was told to ask while another certainly was: its claim had not ended, nobody had answered. */
+/* How often a process was to ask while another certainly was: its claim had not expired, and had no answer. */
 static inline uint64_t ledger_crowds(const struct ledger *of)
 {
 	const struct line *claim = of->of[ASKED], *answer = of->of[ANSWERED];

@@ -1,17 +1,14 @@
 /*
- * hostile: eight processes decide while a ninth writes over what they share, as
- * any process that has write permission can (I7). First over slots, rings, names and counters,
- * then over the records of rules too, then over all, header and switch included;
- * 6 seconds in all, or the environment's SECONDS.
+ * hostile: eight processes decide while a ninth writes over what they share, as any process with write permission can
+ * (I7). First over slots, sliding-window logs, stored keys and counters, then over the records of rules, too, then over
+ * all, header and switch included. It takes 6 seconds in all, or the environment's SECONDS.
  *
- * Nobody crashes and nobody hangs. When the noise stops, keys are locked out
- * for no longer than their rule's time to full and its longest debt; after a
- * reset (and, where rules were hit, setting them again) each key has just its
+ * No process crashes or hangs. When the noise stops, keys are locked out for no longer than their rule's time to full
+ * and its longest debt. After a reset (and, where rules were hit, after setting them again) each key has exactly its
  * capacity.
  *
- * Most of what is written is nearly right, so that it gets further than to the
- * first look: a word of a slot whose tag stays, one bit, a copy of another word,
- * a tag with a rule and a version that there are.
+ * Most of what is written is nearly right, so that it passes the first checks: a state word under an unchanged tag, one
+ * bit, a copy of another word, a tag with an existing rule and version.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -78,7 +75,7 @@ static uint64_t nearly_right(struct rng *rng, const uint64_t *words, uint64_t n,
 	}
 }
 
-/* A table that the segment could grow to, but did not: there is nothing where it is said to be. */
+/* A table that the segment could grow to, but did not: the header names a place where there is no memory. */
 static void invent_table(struct rng *rng)
 {
 	struct layout_header *header = play->l->header;

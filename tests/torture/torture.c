@@ -1,23 +1,24 @@
 /*
- * torture: everything at once. Eight processes use every verb on random keys
- * under rules of each algorithm, and a ninth changes the rules, removes and
- * resets some, and verifies; all nine are killed at random and replaced. For
- * 20 seconds, or the environment's SECONDS.
+ * torture: everything at once. Eight processes use every operation on random keys under rules of each algorithm. A
+ * ninth changes rules, removes and resets some, and verifies. All nine are killed at random and replaced. It takes 20
+ * seconds, or the environment's SECONDS.
  *
- * Keys under the watched rules are only taken from, alone or as the last of
- * several limits, so that their history can be judged (I1): whatever is killed
- * or changed meanwhile, no stretch of time has more than the larger capacity and
- * what the faster rate gives in it, no period of a window more than the larger
- * capacity, and what warms up gives no more than its stable rate after its
- * dearest request. No period has more than twice a count's capacity, or more places entered than there are. Of leases nothing is spent that was not deposited, or twice, or
- * after its time, and one process a key asks at a time. The other rules are there to
- * take and give slots: their keys are charged, refunded, reserved and reset at will.
+ * Keys under the watched rules are only taken from, alone or as the last of several limits, so that their history can
+ * be judged (I1), whatever is killed or changed in between:
  *
- * There are about as many keys as slots, and claims by strangers. At the end of each
- * round all are killed, and what they left open is finished: tentative slots are
- * met, rings are completed, claims of who asked a backend end (I4). A run in which nothing was left open, nothing
- * reclaimed while others were at work, no compare-and-swap lost, has shown
- * nothing, and fails.
+ *	funnel    no stretch of time has more than the larger capacity and what the faster rate gives in it
+ *	window    no period has more than the larger capacity
+ *	warmup    gives no more than its stable rate after its dearest request
+ *	count     no period has more than twice the capacity
+ *	hold      no period has more entries than there are places
+ *	lease     no token is spent that was not deposited, or twice, or after its time; one process a key asks
+ *
+ * The other rules are there to take and give slots: their keys are charged, refunded, reserved and reset at will.
+ *
+ * There are about as many keys as slots, and claims by strangers. At the end of each round all processes are killed,
+ * and what they left open is finished: tentative slots are met, sliding-window logs completed, and claims of processes
+ * that asked a backend expire (I4). A run fails if nothing was left open, if no slot was reclaimed while others were at
+ * work, or if no compare-and-swap was lost: it has shown nothing.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -452,7 +453,7 @@ static void finish_what_they_left(void)
 	}
 }
 
-/* Whoever asked is dead, at the latest since then: is its claim over when it was to be, and another asks? */
+/* The process that asked died by then: does its claim expire in time, so that another process asks? */
 static void outlast(const struct rule_view *view, uint32_t key, const struct trace *trace, uint64_t died_ns)
 {
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };

@@ -1,13 +1,11 @@
 /*
- * boundary: through the public calls, a token is there on the nanosecond on
- * which it is due and not one before, from whatever start.
+ * boundary: through the public calls, a token is available at the nanosecond at which it is due and not one before,
+ * from any start.
  *
- * I1: never early, to the rule's printed resolution; where that is below a
- *	nanosecond, to the nanosecond.
- * I2: never late: who always asks gets capacity + rate * time, however often
- *	it asks.
- * What a decision reports (remaining, retry_after_ns, reset_after_ns) is exact: at
- * that time it is so, a nanosecond earlier it is not.
+ * I1: never early, to the rule's printed resolution; if that is below a nanosecond, to the nanosecond.
+ * I2: never late: a caller that always asks gets capacity + rate * time, however often it asks.
+ * What a decision reports (remaining, retry_after_ns, reset_after_ns) is exact: true at that time, and not yet true a
+ * nanosecond earlier.
  *
  * The k-th token after a funnel was emptied at t0 is due at t0 + ceil(k * period / count).
  *
@@ -174,7 +172,7 @@ static void token_by_token(uint64_t start)
 	}
 }
 
-/* Empty the funnel; then at any time ask for any number, and do as one is told. */
+/* Empty the funnel; then at any time ask for any number, and wait as long as the answer says. */
 static void as_told(uint64_t start)
 {
 	uint64_t cost = up_to(1) ? 1 + up_to(limit->capacity - 1) : limit->capacity;
@@ -341,7 +339,7 @@ static void often(struct limit *limits_to_ask, size_t n)
 
 		limit = &limits_to_ask[i];
 		if (limit->capacity < 2)
-			continue; /* full when a token is there, what comes back meanwhile is lost: see one_at_a_time() */
+			continue; /* full with one token, so what comes back after it is lost: see one_at_a_time() */
 		define(&limits_to_ask[i]);
 		token = limit->period_ns / limit->count;
 		steps[0] = 1;

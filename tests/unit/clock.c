@@ -1,26 +1,22 @@
 /*
- * clock: whatever the clock does, a key gets no more than its funnel holds and
- * is never shut out for long.
+ * clock: whatever the clock does, a key gets no more than its funnel holds and is never locked out for long.
  *
- * I8: idleness of any length, several processes' readings of one moment, steps
- *	back and forth, the wrap of the timestamp and of now_ns itself, a process
- *	that was stopped between reading the clock and deciding.
+ * I8: idleness of any length, several processes' readings of one moment, steps back and forth, the wrap of the
+ *	timestamp and of now_ns itself, a process that was stopped between reading the clock and deciding.
  * I1: none of these is an extra admission.
- * I7: nor is a slot with any bits in it, and no key waits for longer than its
- *	rule's time to full and what may be another's clock read (the slack).
+ * I7: nor is a slot with arbitrary bits, and no key waits for longer than its rule's time to full and the slack, by
+ *	which another process's clock reading may be ahead.
  *
- * What is promised of a clock that steps back: what was left in the funnel may
- * be taken, no more; the funnel goes on refilling from the time it is now at. Up to
- * the slack, min(1 s, half the time to full), the step is taken for another
- * process's reading and waited for first; with more than one token of
- * capacity that is still within the time to full.
+ * Promised of a clock that steps back: what was left in the funnel may be taken, and no more; the funnel goes on
+ * refilling from the clock's new time. A step up to the slack, min(1 s, half the time to full), is taken for another
+ * process's reading and waited for first. With a capacity of more than one token that is still within the time to full.
  *
- * Where the rule's words have no quota, what came back the time that is to come
- * again is not there before: what is left is less by that, or nothing. And a key
- * idle for longer than the time reaches back may be found empty.
+ * Where the rule's state words have no quota, the tokens that came back in the repeated stretch of time are not
+ * available until it is over: what is left is smaller by them, or nothing. A key that was idle for longer than the
+ * timestamp reaches back may be found empty.
  *
- * Of the other algorithms, too: a clock that steps back gives nobody a token, and locks nobody out for longer than
- * the time to full, the longest debt and the slack.
+ * The other algorithms, too: a clock that steps back gives no token, and locks no key out for longer than the time to
+ * full, the longest debt and the slack.
  *
  * SEED=n repeats a run; TEST_SCALE=n makes it n times as long.
  *
@@ -614,7 +610,7 @@ static void others_leave_one(void)
 		shmlimit_take(l, limit->id, &key, sizeof(key), r.remaining - 1, &r);
 }
 
-/* Charging goes on by the old clock, within the slack: what came back meanwhile must not come back again. */
+/* Charging goes on by the old clock, within the slack: what has come back since must not come back again. */
 static void stopped_before_charging(void)
 {
 	uint64_t hurt = 0;
@@ -822,7 +818,7 @@ static void every_algorithm(void)
 	}
 }
 
-/* What was leased is spent once, whatever the clock does; when its time is over, also by an hour, one is told to ask. */
+/* Leased tokens are spent once, whatever the clock does. Once expired, even by an hour's step, the answer is to ask. */
 static void leases_and_steps(void)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = 100,

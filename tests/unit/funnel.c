@@ -1,17 +1,14 @@
 /*
- * funnel: the arithmetic of a funnel against exact rational numbers.
+ * funnel: the arithmetic of a funnel beside exact rational numbers.
  *
- * I12: a rule is refused or it is exact: its tick, its conversion of time for
- *	all 64 bits of it, its bounds.
- * I1, I2: refilling is exact and nothing adds up: after any number of steps, being
- *	looked at or not, a funnel holds what an oracle holds that keeps all
- *	fractions, and is less than one tick from the real number.
- * I7: garbage in, something defined out, and never more than the capacity.
- * The times to wait that a decision reports are the least that suffice.
+ * I12: a rule is refused or it is exact: its tick, its conversion of time for all 64 bits of it, its bounds.
+ * I1, I2: refilling is exact and no error adds up: after any number of steps, peeked at or not, a funnel holds what
+ *	an oracle holds that keeps all fractions, and is less than one tick from the real number.
+ * I7: for any bits the result is defined, and never more than the capacity.
+ * The waits that a decision reports are the least that suffice.
  *
- * The oracle counts the contents of the funnel in ticks, as one number of 128
- * bits; the funnel's own split into quota and timestamp occurs nowhere in it, nor
- * that there are words without a quota.
+ * The oracle counts the contents of the funnel in ticks, as one number of 128 bits. It knows neither the funnel's split
+ * into quota and timestamp, nor that there are state words without a quota.
  *
  * SEED=n repeats a run; TEST_SCALE=n makes it n times as long (100: 10^8 cases).
  *
@@ -480,7 +477,7 @@ static void whole_tokens(void)
 	is(wrong, 0, "an interval of whole tokens is never a tick short, nor one long");
 }
 
-/* ---- Leaking ---- */
+/* ---- Refilling ---- */
 
 /* What a word holds at a time, in ticks, by the book: quota and the part of a token that has come back since. */
 struct content {

@@ -228,7 +228,7 @@ static void carried_twice(void)
 	shmlimit_close(l);
 }
 
-/* ---- A twin that had the room from the beginning ---- */
+/* ---- Beside a duplicate that had the room from the beginning ---- */
 
 static struct shmlimit_rule some_rule(uint32_t kind)
 {
@@ -296,7 +296,7 @@ static void twin(struct rng *rng)
 		struct shmlimit_rule rule = some_rule(kind);
 		char rule_name[2] = { (char)('a' + kind), '\0' };
 
-		/* The twin has no name any more, and so takes no rules: its record is copied. */
+		/* The duplicate has no name any more, so no rule can be set in it: copy the record. */
 		if (shmlimit_rule_set_at(l, rule_name, &rule, T0) != (int)kind)
 			bail("rule %u", kind);
 		memcpy(&large->rules[kind], &l->rules[kind], sizeof(large->rules[kind]));
@@ -360,7 +360,7 @@ static void crowd(uint32_t on_full)
 	shmlimit_close(l);
 }
 
-/* No place in the present table for a key of the one before. */
+/* No place in the new table for a key of the old table. */
 static void homeless(uint32_t on_full, int answer)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .slots_max = 64,

@@ -1,7 +1,7 @@
 /*
- * header: every bit of a header turned round, every value of a byte of its small
- * fields, every length of the file: any process that opens, verifies or destroys such a
- * segment gets the error that says what is wrong, and changes nothing (I7, I11).
+ * header: each bit of a header is inverted, each byte of its small fields gets each value, and the file gets each
+ * length. A process that opens, verifies or destroys such a segment gets the error that says what is wrong, and changes
+ * nothing (I7, I11).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -60,7 +60,7 @@ static int destroys(void)
 	return error;
 }
 
-/* The file, as it is said to be: everybody says the same, and leaves it so. Tallied are those that don't. */
+/* A file of these bytes: each call must give this answer and leave the file as it is. Those that don't are counted. */
 static void meet(const unsigned char *bytes, size_t len, int want)
 {
 	static unsigned char after[FILE_MAX] __attribute__((aligned(64)));

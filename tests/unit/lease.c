@@ -1,6 +1,6 @@
 /*
- * lease: LEASE rules: what was deposited is spent once and in time, one caller a
- * key asks, denials are remembered; by hand, and against a bag of tokens (I1).
+ * lease: LEASE rules: what was deposited is spent once and in time, one caller a key asks, and denials are remembered;
+ * first in chosen cases, then beside a bag of tokens (I1).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -426,7 +426,7 @@ static void bounds(void)
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound after leases were in each state");
 }
 
-/* A capacity may change under a lease; what it had stays, up to the new one, and for no longer than it was told. */
+/* A capacity may change under a lease. The tokens stay, up to the new capacity, and for no longer than before. */
 static void changes(void)
 {
 	int id = rule("changes", 1000);
@@ -452,7 +452,7 @@ static void changes(void)
 	is(ask(id, 3, T0), SHMLIMIT_LEASE_ASK, "a denial is forgotten, since the new rule may allow the request");
 }
 
-static uint64_t wanted; /* by who asked last in drive() */
+static uint64_t wanted; /* by the call that asked last in drive() */
 
 /* Take `tokens`, `rate` a second, and lease what is wanted. Returns how often somebody asked. */
 static uint64_t drive(int id, uint64_t rate, uint64_t tokens, uint64_t *at)

@@ -1,6 +1,6 @@
 /*
- * names: the keys that are kept beside their slots (I5, I7): what is shown is
- * the slot's key, whatever stands there.
+ * names: the keys that are stored beside their slots (I5, I7): the key that is shown is the slot's, whatever bytes the
+ * store has.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -217,7 +217,7 @@ static void arguments(void)
 	shmlimit_close(unnamed);
 }
 
-/* A key takes its name along when it moves; who looks in meets it once. */
+/* A key that migrates keeps its stored text, and introspection shows it once. */
 static void grows(void)
 {
 	const char *beginning = "a key of which there is more than is kept of it, and that is much";

@@ -1,7 +1,7 @@
 /*
- * repair: each kind of damage that a segment which opens can have is found, named
- * and, where that needs no guess, repaired: what decisions answer is then what it
- * was, or stricter (I1, I3, I7). Beside decisions nothing is lost and nothing given.
+ * repair: each kind of damage that a segment can have and still open is found and named. It is repaired where that
+ * needs no guess: decisions then answer as before, or more strictly (I1, I3, I7). Beside decisions repair loses and
+ * gives no token.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -50,7 +50,7 @@ static void grow(uint64_t slots)
 		bail("grow: %s", shmlimit_strerror(error));
 }
 
-/* The table grew twice: the present one stands where the first larger one is told, and was left. */
+/* The table grew twice: the present one is generation 2, and table 1 in the header is the one that was left. */
 static void fresh_grown(void)
 {
 	fresh();
@@ -112,7 +112,7 @@ static void told_larger(void) { l->header->tables[1].lines = l->lines_max + 1; }
 static void rule_reserved(void) { l->rules[0].reserved[1] = 1; }
 static void rule_unused_reserved(void) { l->rules[3].reserved[0] = 1; }
 static void rule_name(void) { l->rules[0].name[0] = '\n'; }
-static void rule_twin(void) { memcpy(l->rules[1].name, l->rules[0].name, sizeof(l->rules[0].name)); }
+static void rule_duplicate(void) { memcpy(l->rules[1].name, l->rules[0].name, sizeof(l->rules[0].name)); }
 static void rule_mode_three(void) { l->rules[0].published |= 6; }
 static void params_of_funnel(void) { l->rules[0].params[1].back ^= 64; }
 static void params_of_none(void) { l->rules[0].params[1].count = 0; }
@@ -166,20 +166,20 @@ static void lease_state(void)
 }
 
 /* Two slots of one key, of which the one at the lower or the higher address has taken all: it is the one that stays. */
-static void make_twins(int lower_is_empty)
+static void make_duplicates(int lower_is_empty)
 {
-	struct layout_slot *slot = slot_of(funnel), *twin = free_slot();
+	struct layout_slot *slot = slot_of(funnel), *duplicate = free_slot();
 
-	*twin = *slot;
-	((slot < twin) == lower_is_empty ? slot : twin)->word &= ~(uint64_t)127;
+	*duplicate = *slot;
+	((slot < duplicate) == lower_is_empty ? slot : duplicate)->word &= ~(uint64_t)127;
 }
 
-static void slot_twin(void) { make_twins(1); }
-static void slot_twin_behind(void) { make_twins(0); }
+static void slot_duplicate(void) { make_duplicates(1); }
+static void slot_duplicate_behind(void) { make_duplicates(0); }
 
 static void slot_triplet(void)
 {
-	slot_twin();
+	slot_duplicate();
 	free_slot()->tag = slot_of(funnel)->tag; /* a time long ago: full */
 }
 
@@ -204,7 +204,7 @@ static const struct damage {
 	{ "a reserved field of a rule", rule_reserved, "rule 0: a reserved field", "set to zero", 1, NULL },
 	{ "a reserved field of no rule", rule_unused_reserved, "rule 3: a reserved field", "set to zero", 1, NULL },
 	{ "a rule's name", rule_name, "its name is not a rule's name", NULL, 1, NULL },
-	{ "two rules of one name", rule_twin, "rule 1: has the name of rule 0", NULL, 1, NULL },
+	{ "two rules of one name", rule_duplicate, "rule 1: has the name of rule 0", NULL, 1, NULL },
 	{ "a rule's mode", rule_mode_three, "rule 0: mode 3 is unknown", "enforced, as it was", 1, NULL },
 	{ "a rule's params", params_of_funnel, "rule 0: its parameters do not follow", NULL, 1, NULL },
 	{ "params that no rule has", params_of_none, "rule 0: its parameters do not follow", NULL, 1, NULL },
@@ -217,8 +217,8 @@ static const struct damage {
 	{ "cells of no place", window_tokens_none, "more tokens taken last", "set to what its ring holds", 1, NULL },
 	{ "more cells than there are", window_tokens_round, "more tokens taken last", "set to what its ring holds", 1, NULL },
 	{ "a lease's state", lease_state, "a state that no lease has", "freed", 1, NULL },
-	{ "two slots of one key", slot_twin, "of the same key as slot", "freed", 1, NULL },
-	{ "two slots of one key, the later one empty", slot_twin_behind, "of the same key as slot", "freed", 1, NULL },
+	{ "two slots of one key", slot_duplicate, "of the same key as slot", "freed", 1, NULL },
+	{ "two slots of one key, the later one empty", slot_duplicate_behind, "of the same key as slot", "freed", 1, NULL },
 	{ "three slots of one key", slot_triplet, "of the same key as slot", "freed", 2, NULL },
 };
 
@@ -247,7 +247,7 @@ static void each_kind(const struct damage *d)
 	   "%s: verify says what is left", d->name);
 	is(shmlimit_repair(unit_name, NULL, 0), 0, "%s: there is nothing to repair again", d->name);
 	funnel_left = left(funnel);
-	if (d->make == slot_twin || d->make == slot_twin_behind || d->make == slot_triplet)
+	if (d->make == slot_duplicate || d->make == slot_duplicate_behind || d->make == slot_triplet)
 		is(funnel_left, 0, "%s: the stricter stayed", d->name);
 	else
 		ok(funnel_left == before && left(window) == window_left, "%s: keys have what they had", d->name);
@@ -302,11 +302,11 @@ static void no_rings(void)
 	is(shmlimit_repair(unit_name, found, 4), 1, "the slot is freed, the parameters are left as they are");
 }
 
-/* Twins are found among many keys. */
+/* Duplicate slots are found among many keys. */
 static void many(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 4096, .rules = 4 };
-	struct layout_slot *twin;
+	struct layout_slot *duplicate;
 	uint32_t key;
 
 	shmlimit_close(l);
@@ -316,10 +316,10 @@ static void many(void)
 		if (shmlimit_take(l, funnel, &key, sizeof(key), 40, NULL) != 0)
 			bail("a fresh key is denied");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "1,500 keys are sound");
-	twin = &l->tables->slots[l->tables->lines * SLOTS_PER_LINE - 1];
-	if (twin->tag == slot_of(funnel)->tag)
+	duplicate = &l->tables->slots[l->tables->lines * SLOTS_PER_LINE - 1];
+	if (duplicate->tag == slot_of(funnel)->tag)
 		bail("the first and the last are one");
-	*twin = *slot_of(funnel);
+	*duplicate = *slot_of(funnel);
 	is(shmlimit_verify(unit_name, NULL, 0), 1, "a key in the first slot and in the last is found");
 	is(shmlimit_repair(unit_name, NULL, 0), 1, "a key in the first slot and in the last is repaired");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound after a key in two slots was repaired");

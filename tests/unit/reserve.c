@@ -189,7 +189,7 @@ static int can_never(const struct shmlimit_rule *spec, uint64_t cost, uint64_t l
 	return cost > spec->capacity && (u128)(cost - spec->capacity) * spec->period_ns > longest_ns * spec->count;
 }
 
-/* What a reservation that was denied is told: the least time that suffices, or that none does. */
+/* What a denied reservation reports: the least time that suffices, or that none does. */
 static void when(void)
 {
 	uint64_t early = 0, late = 0, never = 0, wrong_never = 0, too_long = 0, denied = 0;

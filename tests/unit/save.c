@@ -1,7 +1,6 @@
 /*
- * save: what is saved and loaded is what was there: under any algorithm, to the
- * tick, at any distance of the two clocks (I1, I12 over a reboot); and a file
- * that is not what was written is refused, wherever it is not (I7).
+ * save: what is loaded is what was saved: under any algorithm, to the tick, at any distance of the two clocks (I1, I12
+ * over a reboot). A file that is not as it was written is refused, whichever byte of it changed (I7).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -286,7 +285,7 @@ static void what_it_is(void)
 	close(fd);
 }
 
-/* A file that takes no more after some bytes: what is refused is told, wherever that is. */
+/* A file that takes no more after some bytes: saving fails with that error, at whichever byte. */
 static void no_room(void)
 {
 	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 1024, .rules = 16, .window_max = RING };

@@ -1,6 +1,6 @@
 /*
- * take, peek, refund, reset: what each verb does to a funnel, reports and
- * counts; the modes of a rule and the segment's switch.
+ * take, peek, refund, reset: what each operation does to a funnel, reports and counts; the modes of a rule and the
+ * segment's switch.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -206,7 +206,7 @@ static void own_clock(void)
 	is(shmlimit_reserve(l, rule, "k", 1, 1, 0, NULL), SHMLIMIT_DENIED, "a reservation on the limiter's clock takes");
 }
 
-/* Others make and destroy segments meanwhile: only ours is certain to be met, once, in order. */
+/* Other tests create and destroy segments during the walk: only ours is certain to be found, once, in order. */
 static void walk(void)
 {
 	char name[SHMLIMIT_NAME_MAX + 1] = "", last[SHMLIMIT_NAME_MAX + 1] = "";

@@ -1,6 +1,6 @@
 /*
- * window: WINDOW rules: at most this many in any stretch of a period, exactly
- * (I1 for windows), against a plain queue of times.
+ * window: WINDOW rules: at most the capacity in any stretch of a period, exactly (I1 for windows), beside a plain queue
+ * of times.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -428,7 +428,7 @@ static void words(uint64_t seed)
 	is(wild, 0, "any word gives a place in the ring");
 }
 
-/* Who looks in with a clock that is behind that of who took. */
+/* Introspection by a clock that is behind the clock of the takes. */
 static void seen_from_before(void)
 {
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };

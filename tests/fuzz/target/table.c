@@ -1,14 +1,13 @@
 /*
- * table: decisions of every verb and algorithm in memory that somebody scribbles
- * over between them (I7), at times that the input gives, in a table of 16 slots.
+ * table: decisions of every operation and algorithm, between which the memory is scribbled over (I7), at times that the
+ * input gives, in a table of 16 slots.
  *
  *	input  steps: [ what, 1 ] [ its numbers ... ]; see play()
  *
- * Each answer is one that there is. Where no record of a rule was written to, no
- * answer says more than a rule can; and when it is quiet again no key is locked
- * out by a slot for longer than its rule's time to full, its longest debt and the
- * slack, is admitted more than its capacity at once, or denied without being told
- * the nanosecond at which it will not be; and every decision finds a slot.
+ * Each answer is one that the contract has. Where no rule's record was written to, no answer exceeds what a rule can
+ * give. When the scribbling has ended: no slot locks a key out for longer than its rule's time to full, its longest
+ * debt and the slack; no key is admitted more than its capacity at once; each denial reports the nanosecond at which it
+ * ends; and every decision finds a slot.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -249,7 +248,7 @@ static void decide_several(struct input *in, int all)
 		check((unsigned)requests[i].rule, answers[i], &results[i]);
 }
 
-/* ---- Looking in ---- */
+/* ---- Introspection ---- */
 
 static void verify(void)
 {

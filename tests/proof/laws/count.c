@@ -1,7 +1,7 @@
 /*
- * Laws of lib/algorithm/count.h: a count lives as long as it was told to, rounded up to a tick,
- * and then is none; a change of the rule ends none earlier. For all inputs but where a law
- * assumes; good() is what count_compile() makes.
+ * Laws of lib/algorithm/count.h: a count lives as long as its time, rounded up to a tick, and is then gone; no change
+ * of the rule ends one earlier. They hold for all inputs that a law does not exclude by assume(); good() is what
+ * count_compile() makes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,11 +1,10 @@
 /*
- * Laws of lib/algorithm/funnel.h, lib/algorithm/funnel.c: refilling, borrowing, charging, refunding,
- * rescaling. For all inputs but where a law assumes; what it assumes is what
- * funnel_compile() makes (good()), and that tests/unit/funnel asks of the rules
- * it compiles.
+ * Laws of lib/algorithm/funnel.h, lib/algorithm/funnel.c: refilling, borrowing, charging, refunding, rescaling. They
+ * hold for all inputs that a law does not exclude by assume(). What a law assumes is what funnel_compile() makes
+ * (good()), and tests/unit/funnel checks that of the rules it compiles.
  *
- * `credit` is what a funnel is worth: its tokens, and what has come back of the
- * next one, less what is owed; in stamps, 2^params_token_bits() a token.
+ * `credit` is what a funnel is worth: its tokens and the part of the next one that has come back, less what is owed. It
+ * is counted in stamps, 2^params_token_bits() a token.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -81,7 +80,7 @@ static int narrow(const struct layout_params *t)
 	return params_quota_bits(t) <= 3 && params_token_bits(t) <= 5 && good(t);
 }
 
-/* What a leak leaves: see law_leaked. What is ahead is a debt, or another's clock read. */
+/* What a refill leaves: see law_leaked. A stamp ahead is a debt, or another process's clock reading. */
 static int leaked(const struct layout_params *t, struct funnel f, struct funnel_time at)
 {
 	if (f.quota > t->capacity || (f.stamp & (((uint64_t)1 << params_quota_bits(t)) - 1)) != 0)
@@ -211,7 +210,7 @@ int false_past(TERMS, uint64_t word, uint64_t distance)
 	return !funnel_is_past(&t, word, at);
 }
 
-/* a leak gives what time gave: whole tokens, and the rest stays in the stamp; or the funnel is full, with no more */
+/* a refill gives what time gave: whole tokens, and the rest stays in the stamp; or the funnel is full, with no more */
 int law_leak_conserves(TERMS, uint64_t word, uint64_t stamp)
 {
 	struct layout_params t = GIVEN;
@@ -231,7 +230,7 @@ int law_leak_conserves(TERMS, uint64_t word, uint64_t stamp)
 	               : after.stamp - before.stamp == tokens << token && at.stamp - after.stamp < (uint64_t)1 << token;
 }
 
-/* ... where a leak set the time to now, as if there were no fractions */
+/* ... where a refill sets the time to now, as if there were no fractions */
 int false_leak_conserves(TERMS, uint64_t word, uint64_t stamp)
 {
 	struct layout_params t = GIVEN;
