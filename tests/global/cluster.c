@@ -211,6 +211,33 @@ static void without_first(int rule)
 	shmlimit_global_close(g);
 }
 
+/* The first node is still gone. The processes' deadline is so long that the test would be ended if they waited for it. */
+static void agent_without_first(void)
+{
+	int rule = lease_rule(l, "shard", 3, 1, 86400000000000), wrong = 0, lost = 0;
+	struct agent_process agent;
+	struct shmlimit_global *g;
+	char url[64];
+
+	snprintf(url, sizeof(url), "redis://127.0.0.1:%d", port[1]);
+	agent = agent_start(l, url, PATIENT_NS);
+	g = handle(url);
+	agent_await(l);
+	for (int i = 0; i < KEYS; i++) {
+		char key[16], text[64];
+		int len = snprintf(key, sizeof(key), "key %d", i), size = snprintf(text, sizeof(text), "shmlimit:{shard/%s}", key);
+		int is_lost = cluster_slot(text, (size_t)size) < CLUSTER_SLOTS / NODES;
+		int answer = shmlimit_global_take(g, rule, key, (size_t)len, 1, NULL);
+
+		lost += is_lost;
+		wrong += answer != (is_lost ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED);
+	}
+	ok(lost > KEYS / NODES / 2, "a third of the keys is on the node that is gone");
+	is(wrong, 0, "an agent that lacks a node decides the keys of the others, and on_failure at once those of the node");
+	ok(agent_stop(&agent), "an agent that lacks a node ends well");
+	shmlimit_global_close(g);
+}
+
 int main(void)
 {
 	struct rng rng;
@@ -249,5 +276,6 @@ int main(void)
 	ok(agent_stop(&agent), "it ended well");
 	shmlimit_global_close(g);
 	without_first(rule);
+	agent_without_first();
 	return tap_done();
 }

@@ -8,7 +8,6 @@
 
 #define DAY UINT64_C(86400000000000)
 #define CAPACITY 10
-#define SHORT_NS UINT64_C(5000000)
 
 static struct server server;
 static struct shmlimit *l;
@@ -84,7 +83,7 @@ int main(void)
 	server_begin(&server, NULL);
 	l = stage_create(4096, 0, 0);
 	server_tell(&server, "CONFIG SET lua-time-limit 5");
-	agent = agent_start(l, server.url, SHORT_NS);
+	agent = agent_start(l, server.url, PATIENT_NS);
 	agent_await(l);
 	refuses("NOREPLICAS", "CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0");
 	refuses("READONLY", "REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE");

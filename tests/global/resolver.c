@@ -83,7 +83,7 @@ int main(void)
 	struct shmlimit_rule here = { .struct_size = sizeof(here), .capacity = REQUESTS, .count = 1, .period_ns = DAY };
 	struct shmlimit_global *g, *strict;
 	struct agent_process agent;
-	int rule, local;
+	int rule, local, allowed = 0;
 
 	if (server_missing())
 		return tap_skip_all("no redis-server");
@@ -108,7 +108,9 @@ int main(void)
 
 	atomic_store(&resolver->hangs, 0);
 	await(agent_status(l).connections == 1 && shmlimit_global_breaker_ns(g) == 0);
-	is(take_some(strict, rule), 10, "when the resolver answers the limit of all hosts is in force");
+	/* A machine that stands still for a tenth of a second makes the agent think that the server does. */
+	await((allowed += shmlimit_global_take(strict, rule, "key", 3, 1, NULL) == SHMLIMIT_ALLOWED) >= 10);
+	is(take_some(strict, rule), 0, "when the resolver answers the limit of all hosts is in force");
 	ok(agent_stop(&agent), "the agent ends when it is told to");
 	shmlimit_global_close(g);
 	shmlimit_global_close(strict);
