@@ -38,6 +38,10 @@ twice limit.c "$TMP/limit"
 shmlimit rule remove "$SEGMENT" login
 run "$TMP/limit"
 is "$rc $out" '1 segment web, rule login: no such rule' "limit.c says that there is no rule"
+shmlimit destroy "$SEGMENT"
+run "$TMP/limit"
+is "$rc $out" '1 segment web, rule login: no such segment' "limit.c says that there is no segment"
+shmlimit create "$SEGMENT" --slots 64
 
 if python3 -c 'import ctypes' 2>/dev/null; then
 	example limit.py
