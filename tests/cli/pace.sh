@@ -1,6 +1,6 @@
 #!/bin/sh
-# pace: what cron starts shares one pace. The scripts and the crontab are those
-# of shmlimit.1, as they stand there. Only lower bounds of time are looked at.
+# pace: jobs that cron starts share one pace. The scripts and the crontab are those of shmlimit.1, word for word. Only
+# lower bounds of time are checked.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
