@@ -50,7 +50,7 @@ extern "C" {
  */
 #define SHMLIMIT_GLOBAL_AGENT_THREAD 1
 
-/* The handle of one process, or of one thread, on a backend. */
+/* A handle on a backend. Any number of threads may use it at once. */
 struct shmlimit_global;
 
 /* Zero everything, set struct_size, then each field that differs from its default. */
@@ -66,7 +66,7 @@ struct shmlimit_global_options {
 	/*
 	 * Called with one line of text when a problem begins: a bad URL or password, a backend that is
 	 * gone, a rule with other parameters on another host. NULL: not called. The text never contains
-	 * the password. Must not use the handle.
+	 * the password. Must not use the handle. Threads that use the handle may call it at once.
 	 */
 	void (*report)(void *arg, const char *text);
 	void *arg;
@@ -155,8 +155,11 @@ struct shmlimit_global_status {
  * a field is set that this library does not know; -ENOMEM; or an error of shmlimit_rule_set():
  * -EROFS, -EXFULL, -ENOENT ...; or with SHMLIMIT_GLOBAL_AGENT_THREAD -EAGAIN: no thread can be made.
  *
- * Threads: only one thread may use a handle at a time; give each its own. Signals: not to be
- * called from handlers. Fork: a child may go on using the handle, and opens its own connection.
+ * Threads: any number may use the handle at once, in all functions but shmlimit_global_close().
+ * None waits for another one, except for the result of a key that both ask for: each thread
+ * that asks the backend uses a connection of its own, of which up to 64 are kept. Signals: not
+ * to be called from handlers. Fork: a child may go on using the handle, and opens its own
+ * connections.
  * Cost: system calls.
  */
 int shmlimit_global_open(struct shmlimit *limiter, const char *url, const struct shmlimit_global_options *options,
@@ -318,7 +321,7 @@ const char *shmlimit_global_strerror(int error);
  * Returns 0, or: -EINVAL an argument is NULL; -EROFS the segment is read-only; -ENOMEM; or an
  * error of getrandom(2).
  *
- * Threads: blocks the calling thread; the handle is for this thread alone. A host name that is
+ * Threads: blocks the calling thread; others may use the handle. A host name that is
  * not an address is looked up in a thread that the C library makes. Signals: not to be called
  * from handlers; a handler may set a flag that proceed() reads.
  */

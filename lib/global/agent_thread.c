@@ -13,7 +13,7 @@
 #include "connection.h"
 
 struct agent_thread {
-	struct shmlimit_global *g;     /* the thread's own handle */
+	struct shmlimit_global *g;
 	pthread_t id;
 	pid_t pid;                     /* the process that has the thread */
 	int turns;
@@ -54,29 +54,29 @@ static int start(struct agent_thread *t)
 	return -error;
 }
 
-/* WHY the thread's handle is not freed in a child: the parent's thread may have been changing it during the fork. */
-static int make(struct shmlimit_global *g)
-{
-	struct shmlimit_global_options options = g->options;
-	struct agent_thread *t = calloc(1, sizeof(*t));
-	int error;
-
-	if (t == NULL)
-		return -ENOMEM;
-	options.agent = 0;
-	error = handle_open(g->limiter, &options, &g->cluster.home.url, &t->g);
-	if (error != 0) {
-		free(t);
-		return error;
-	}
-	g->thread = t;
-	return 0;
-}
-
-int agent_thread_begin(struct shmlimit_global *g)
+/* In a child the thread of its parent is none of its own. */
+static int begin(struct shmlimit_global *g)
 {
 	struct agent_thread *t = g->thread;
-	int error = 0;
+
+	if (t == NULL)
+		t = g->thread = calloc(1, sizeof(*t));
+	if (t == NULL)
+		return -ENOMEM;
+	t->g = g;
+	if (t->pid == getpid()) {
+		if (!__atomic_load_n(&t->ended, __ATOMIC_ACQUIRE))
+			return 0;
+		pthread_join(t->id, NULL);
+	}
+	return start(t);
+}
+
+/* One thread at a time starts it. If a process forks in that moment, the child must not wait for its parent's thread. */
+int agent_thread_begin(struct shmlimit_global *g)
+{
+	pid_t me, starting;
+	int error;
 
 	if (g->options.agent == 0)
 		return 0;
@@ -84,15 +84,14 @@ int agent_thread_begin(struct shmlimit_global *g)
 		return -EROFS;
 	if (requests_are_claimed(g->requests, monotonic_now_ns()))
 		return 0;
-	if (t == NULL || (t->pid != 0 && t->pid != getpid())) {
-		error = make(g);
-		t = g->thread;
-	} else if (t->pid != 0) {
-		if (!__atomic_load_n(&t->ended, __ATOMIC_ACQUIRE))
-			return 0;
-		pthread_join(t->id, NULL);
-	}
-	return error == 0 ? start(t) : error;
+	me = getpid();
+	starting = __atomic_load_n(&g->starting, __ATOMIC_RELAXED);
+	if (starting == me ||
+	    !__atomic_compare_exchange_n(&g->starting, &starting, me, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return 0;
+	error = begin(g);
+	__atomic_store_n(&g->starting, 0, __ATOMIC_RELEASE);
+	return error;
 }
 
 /* BOUND: a thread that did not see `stop` before it went to sleep looks again after AGENT_TURN_NS. */
@@ -100,14 +99,12 @@ void agent_thread_end(struct shmlimit_global *g)
 {
 	struct agent_thread *t = g->thread;
 
-	if (t == NULL || (t->pid != 0 && t->pid != getpid()))
+	if (t == NULL)
 		return;
-	if (t->pid != 0) {
+	if (t->pid == getpid()) {
 		__atomic_store_n(&t->stop, 1, __ATOMIC_RELEASE);
 		requests_wake(g->requests);
 		pthread_join(t->id, NULL);
 	}
-	shmlimit_global_close(t->g);
 	free(t);
-	g->thread = NULL;
 }

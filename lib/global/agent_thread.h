@@ -18,8 +18,8 @@
 #include "handle.h"
 
 /*
- * If the handle's options say so, and the segment has no agent, start a thread that tries to be it. Returns 0, or -errno:
- * there is no thread.
+ * `g` is a public handle. If its options say so, and the segment has no agent, start a thread that tries to be it.
+ * Returns 0, or -errno: there is no thread.
  */
 int agent_thread_begin(struct shmlimit_global *g);
 

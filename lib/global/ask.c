@@ -10,12 +10,14 @@
 #include "agent_thread.h"
 #include "ask_agent.h"
 #include "fallback.h"
+#include "atomic.h"
 #include "policy.h"
+#include "pool.h"
 
 int ask_slot(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost,
              struct shmlimit_lease *lease, struct shmlimit_result *r)
 {
-	uint64_t lease_ns = rule >= 0 && (uint32_t)rule < g->rules ? g->lease_ns[rule] : 0;
+	uint64_t lease_ns = rule >= 0 && (uint32_t)rule < g->rules ? load_relaxed(&g->lease_ns[rule]) : 0;
 	int answer;
 
 	lease->struct_size = sizeof(*lease);
@@ -59,7 +61,7 @@ int ask_rule(struct shmlimit_global *g, struct ask *a)
 	int error = handle_rule(g, a->rule, &a->of);
 
 	if ((error == 0 || error == -ERANGE) && (uint32_t)a->rule < g->rules)
-		g->lease_ns[a->rule] = a->of.lease_ns;
+		store_relaxed(&g->lease_ns[a->rule], a->of.lease_ns);
 	return error;
 }
 
@@ -227,7 +229,7 @@ void ask_until(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t u
 			ask_agent(g, asks, n, until_ns);
 		} else {
 			/* The thread needs a moment, or cannot be started: these asks do not wait for it. */
-			(void)agent_thread_begin(g);
+			(void)agent_thread_begin(g->home);
 			if (!ask_directly(g, asks, n, until_ns, naps > 0)) {
 				ask_give_up_all(g, asks, n);
 				return;
@@ -250,5 +252,13 @@ void ask_until(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t u
 
 void ask_there(struct shmlimit_global *g, struct ask *asks, size_t n)
 {
-	ask_until(g, asks, n, monotonic_now_ns() + g->options.deadline_ns);
+	int error;
+	struct shmlimit_global *mine = pool_borrow(g, &error);
+
+	if (mine == NULL) {
+		ask_give_up_all(g, asks, n);
+		return;
+	}
+	ask_until(mine, asks, n, monotonic_now_ns() + g->options.deadline_ns);
+	pool_return(mine);
 }

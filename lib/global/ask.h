@@ -61,7 +61,10 @@ enum ask_state ask_settle(struct shmlimit_global *g, struct ask *ask, const stru
 void ask_give_up(struct shmlimit_global *g, struct ask *ask);
 void ask_give_up_all(struct shmlimit_global *g, struct ask *asks, size_t n);
 
-/* Decide those of n asks (1 to ASKS_MAX) that ask_slot() did not decide: by the deadline, or until_ns. */
+/*
+ * Decide those of n asks (1 to ASKS_MAX) that ask_slot() did not decide: by the deadline, or until_ns. ask_there() takes a
+ * public handle, ask_until() one that was borrowed. If none can be borrowed, on_failure decides.
+ */
 void ask_there(struct shmlimit_global *g, struct ask *asks, size_t n);
 void ask_until(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns);
 

@@ -14,6 +14,7 @@
 #include "sized.h"
 #include "handle.h"
 #include "policy.h"
+#include "pool.h"
 
 #define PREFIX_DEFAULT "shmlimit:"
 
@@ -93,11 +94,12 @@ int handle_open(struct shmlimit *limiter, const struct shmlimit_global_options *
 	int error;
 
 	shmlimit_info(limiter, &info);
-	g = calloc(1, sizeof(*g) + info.rules * sizeof(g->lease_ns[0]));
+	g = calloc(1, sizeof(*g) + info.rules * sizeof(g->own_lease_ns[0]));
 	if (g == NULL)
 		return -ENOMEM;
 	g->limiter = limiter;
 	g->rules = info.rules;
+	g->lease_ns = g->own_lease_ns;
 	g->clock_ns = info.clock == SHMLIMIT_CLOCK_COARSE ? COARSE_NS : 0;
 	g->options = *o;
 	requests = shmlimit_area(limiter, &area);
@@ -110,6 +112,12 @@ int handle_open(struct shmlimit *limiter, const struct shmlimit_global_options *
 	else
 		*out = g;
 	return error;
+}
+
+void handle_close(struct shmlimit_global *g)
+{
+	cluster_end(&g->cluster);
+	free(g);
 }
 
 EXPORT int shmlimit_global_open(struct shmlimit *limiter, const char *text,
@@ -131,6 +139,8 @@ EXPORT int shmlimit_global_open(struct shmlimit *limiter, const char *text,
 	if (error != 0)
 		return error;
 	error = handle_open(limiter, &o, &url, &g);
+	if (error == 0)
+		pool_begin(g, &url);
 	explicit_bzero(&url, sizeof(url));
 	if (error != 0)
 		return error;
@@ -147,6 +157,5 @@ EXPORT void shmlimit_global_close(struct shmlimit_global *g)
 	if (g == NULL)
 		return;
 	agent_thread_end(g);
-	cluster_end(&g->cluster);
-	free(g);
+	pool_end(g);
 }

@@ -8,9 +8,10 @@
 #include "export.h"
 #include "sized.h"
 #include "handle.h"
+#include "pool.h"
 
-EXPORT int shmlimit_global_peek(struct shmlimit_global *g, int rule, const void *key, size_t key_len,
-                                struct shmlimit_global_funnel *out)
+static int peek(struct shmlimit_global *g, int rule, const void *key, size_t key_len,
+                struct shmlimit_global_funnel *out)
 {
 	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
 	struct backend_question q = { .need = 0 };
@@ -18,8 +19,6 @@ EXPORT int shmlimit_global_peek(struct shmlimit_global *g, int rule, const void 
 	struct handle_rule of;
 	int error;
 
-	if (g == NULL || key == NULL || out == NULL)
-		return -EINVAL;
 	if (key_len < 1 || key_len > SHMLIMIT_KEY_MAX)
 		return -EMSGSIZE;
 	error = handle_rule(g, rule, &of);
@@ -36,4 +35,20 @@ EXPORT int shmlimit_global_peek(struct shmlimit_global *g, int rule, const void 
 	funnel.reset_after_ns = q.full_us < UINT64_MAX / 1000 ? q.full_us * 1000 : UINT64_MAX;
 	funnel.lease_ns = of.lease_ns;
 	return sized_out(out, &funnel, sizeof(funnel));
+}
+
+EXPORT int shmlimit_global_peek(struct shmlimit_global *g, int rule, const void *key, size_t key_len,
+                                struct shmlimit_global_funnel *out)
+{
+	struct shmlimit_global *mine;
+	int answer;
+
+	if (g == NULL || key == NULL || out == NULL)
+		return -EINVAL;
+	mine = pool_borrow(g, &answer);
+	if (mine == NULL)
+		return answer;
+	answer = peek(mine, rule, key, key_len, out);
+	pool_return(mine);
+	return answer;
 }

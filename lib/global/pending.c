@@ -16,8 +16,10 @@
 #include "agent_thread.h"
 #include "all.h"
 #include "ask_agent.h"
+#include "fallback.h"
 #include "pending.h"
 #include "policy.h"
+#include "pool.h"
 
 static struct pending_state state_of(const struct shmlimit_global_ticket *ticket)
 {
@@ -76,7 +78,7 @@ static void step(struct shmlimit_global *g, struct ask *a, struct pending_state 
 	int lives = ask_agent_lives(g), over = monotonic_now_ns() >= p->until_ns;
 
 	if (!lives)
-		(void)agent_thread_begin(g);
+		(void)agent_thread_begin(g->home);
 	if (p->posted)
 		hear(g, a, p, over || !lives);
 	if (a->answer == SHMLIMIT_LEASE_WAIT && lives)
@@ -103,6 +105,18 @@ static void step(struct shmlimit_global *g, struct ask *a, struct pending_state 
 	ask_give_up(g, a);
 }
 
+/* There is no handle to ask with: on_failure decides. */
+static int give_up(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket, struct shmlimit_result *r)
+{
+	const struct shmlimit_request q = ticket->request;
+	int from, answer;
+
+	pending_cancel(g, ticket);
+	answer = fallback(g, q.rule, q.key, q.key_len, q.cost, &from, r);
+	pending_decided(ticket, &q, answer == SHMLIMIT_ALLOWED && all_has_taken(r) ? from : -1);
+	return answer;
+}
+
 /* Without a result it is not known whether an allowed request has taken tokens: get one. */
 int pending_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket, struct shmlimit_result *r)
 {
@@ -110,12 +124,17 @@ int pending_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ticke
 	struct pending_state p = state_of(ticket);
 	struct ask a;
 	uint64_t now_ns;
+	int error;
+	struct shmlimit_global *mine = pool_borrow(g, &error);
 
 	r = r != NULL ? r : &own;
+	if (mine == NULL)
+		return give_up(g, ticket, r);
 	ask_begin(&a, &ticket->request, r);
 	a.answer = p.answer;
 	a.lease = (struct shmlimit_lease){ .struct_size = sizeof(a.lease), .need = p.need, .want = p.want };
-	step(g, &a, &p, ticket->flags);
+	step(mine, &a, &p, ticket->flags);
+	pool_return(mine);
 	p.answer = a.answer;
 	p.need = a.lease.need;
 	p.want = a.lease.want;

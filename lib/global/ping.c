@@ -11,6 +11,7 @@
 #include "export.h"
 #include "sized.h"
 #include "handle.h"
+#include "pool.h"
 
 /* Find a value in the text of INFO, whose lines are NAME:VALUE. Returns NULL if it is not there. */
 static const char *value_of(const char *text, const char *name)
@@ -70,7 +71,7 @@ static int ask_limits(struct shmlimit_global *g, struct shmlimit_global_info *in
 	return 0;
 }
 
-EXPORT int shmlimit_global_ping(struct shmlimit_global *g, struct shmlimit_global_info *out)
+static int ping(struct shmlimit_global *g, struct shmlimit_global_info *out)
 {
 	struct shmlimit_global_info info = { .struct_size = sizeof(info) };
 	const char *words[] = { "PING" };
@@ -78,8 +79,6 @@ EXPORT int shmlimit_global_ping(struct shmlimit_global *g, struct shmlimit_globa
 	redisReply *reply;
 	uint64_t begin_ns;
 
-	if (g == NULL)
-		return -EINVAL;
 	if (backend_ready(&g->cluster.home, monotonic_now_ns() + g->options.deadline_ns, &trouble) != 0)
 		return handle_fail(g, &trouble, NULL);
 	begin_ns = monotonic_now_ns();
@@ -94,6 +93,21 @@ EXPORT int shmlimit_global_ping(struct shmlimit_global *g, struct shmlimit_globa
 	strcpy(info.mode, g->cluster.home.mode);
 	strcpy(info.role, g->cluster.home.role);
 	return out != NULL ? sized_out(out, &info, sizeof(info)) : 0;
+}
+
+EXPORT int shmlimit_global_ping(struct shmlimit_global *g, struct shmlimit_global_info *out)
+{
+	struct shmlimit_global *mine;
+	int answer;
+
+	if (g == NULL)
+		return -EINVAL;
+	mine = pool_borrow(g, &answer);
+	if (mine == NULL)
+		return answer;
+	answer = ping(mine, out);
+	pool_return(mine);
+	return answer;
 }
 
 EXPORT uint64_t shmlimit_global_breaker_ns(struct shmlimit_global *g)

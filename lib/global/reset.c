@@ -10,6 +10,7 @@
 
 #include "export.h"
 #include "handle.h"
+#include "pool.h"
 
 /* Number of keys that one step of SCAN examines. */
 #define STEP "512"
@@ -96,14 +97,12 @@ static int forget_all(struct shmlimit_global *g, const char *rule)
 	return error < 0 ? error : count;
 }
 
-EXPORT int shmlimit_global_reset(struct shmlimit_global *g, int rule, const void *key, size_t key_len)
+static int reset(struct shmlimit_global *g, int rule, const void *key, size_t key_len)
 {
 	char text[KEY_TEXT_MAX];
 	struct handle_rule of;
 	int error, count;
 
-	if (g == NULL)
-		return -EINVAL;
 	if (key != NULL && (key_len < 1 || key_len > SHMLIMIT_KEY_MAX))
 		return -EMSGSIZE;
 	error = handle_rule(g, rule, &of);
@@ -119,4 +118,19 @@ EXPORT int shmlimit_global_reset(struct shmlimit_global *g, int rule, const void
 	memset(&g->sore.until_ns, 0, sizeof(g->sore.until_ns));
 	error = shmlimit_reset(g->limiter, rule, key, key_len);
 	return error < 0 ? error : count;
+}
+
+EXPORT int shmlimit_global_reset(struct shmlimit_global *g, int rule, const void *key, size_t key_len)
+{
+	struct shmlimit_global *mine;
+	int answer;
+
+	if (g == NULL)
+		return -EINVAL;
+	mine = pool_borrow(g, &answer);
+	if (mine == NULL)
+		return answer;
+	answer = reset(mine, rule, key, key_len);
+	pool_return(mine);
+	return answer;
 }

@@ -7,14 +7,13 @@
 
 #include "agent.h"
 #include "export.h"
+#include "pool.h"
 
-EXPORT int shmlimit_global_serve(struct shmlimit_global *g, int (*proceed)(void *arg, int serving), void *arg)
+static int serve(struct shmlimit_global *g, int (*proceed)(void *arg, int serving), void *arg)
 {
 	struct agent *agent;
 	int error, serving = 0;
 
-	if (g == NULL || proceed == NULL)
-		return -EINVAL;
 	if (g->requests == NULL)
 		return -EROFS;
 	error = requests_prepare(g->requests);
@@ -27,4 +26,19 @@ EXPORT int shmlimit_global_serve(struct shmlimit_global *g, int (*proceed)(void 
 		serving = agent_turn(agent);
 	agent_free(agent);
 	return 0;
+}
+
+EXPORT int shmlimit_global_serve(struct shmlimit_global *g, int (*proceed)(void *arg, int serving), void *arg)
+{
+	struct shmlimit_global *mine;
+	int answer;
+
+	if (g == NULL || proceed == NULL)
+		return -EINVAL;
+	mine = pool_borrow(g, &answer);
+	if (mine == NULL)
+		return answer;
+	answer = serve(mine, proceed, arg);
+	pool_return(mine);
+	return answer;
 }
