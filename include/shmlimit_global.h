@@ -34,9 +34,10 @@ extern "C" {
 #define SHMLIMIT_GLOBAL_DENY 0
 #define SHMLIMIT_GLOBAL_ALLOW 1
 /*
- * The answer of a funnel on this host, with a share of the limit. It is independent of the
- * backend's funnel: in the worst stretch of time the hosts admit 1 + hosts * local_milli / 1000
- * times the limit.
+ * The answer of a funnel on this host, with a share of the limit. What the host leases is charged to
+ * it, so a host that uses its share up through the backend gets no more while the backend is gone. The
+ * backend does not learn what the share gave: in the worst stretch of time the hosts admit 1 + hosts *
+ * local_milli / 1000 times the limit.
  */
 #define SHMLIMIT_GLOBAL_LOCAL 2
 

@@ -11,6 +11,7 @@
 
 #include "agent.h"
 #include "cluster.h"
+#include "fallback.h"
 
 /* Most questions in flight. More than there are cells, since some belong to processes that no longer wait. */
 #define ON_THE_WAY 256
@@ -244,6 +245,8 @@ static int ahead_deposit(struct agent *a, struct pending *p, uint64_t cost, stru
 		if (monotonic_now_ns() - p->on_way.asked_ns < lease_ns)
 			answer = shmlimit_lease_deposit_at(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len,
 			                                   p->on_way.question.leased, cost, lease_ns, p->sent_ns, r);
+		if (answer >= 0 && answer != SHMLIMIT_LEASE_WAIT)
+			fallback_charge(a->g, p->ask.rule, p->ask.key, p->ask.key_len, p->on_way.question.leased);
 	}
 	release(a, p);
 	return answer;

@@ -106,6 +106,8 @@ static enum ask_state deposit(struct shmlimit_global *g, struct ask *a, const st
 
 	a->answer = shmlimit_lease_deposit_at(g->limiter, a->rule, a->key, a->key_len, q->leased, a->cost,
 	                                      lasts_ns, sent_ns, a->r);
+	if (a->answer >= 0)
+		fallback_charge(g, a->rule, a->key, a->key_len, q->leased);
 	if (a->answer == SHMLIMIT_ALLOWED && monotonic_now_ns() - asked_ns >= a->of.lease_ns) {
 		report(g, a, &late);
 		return ASK_FAILED;

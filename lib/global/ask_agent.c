@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ask_agent.h"
+#include "fallback.h"
 
 int ask_agent_lives(const struct shmlimit_global *g)
 {
@@ -31,6 +32,7 @@ static int post(struct shmlimit_global *g, struct ask *a, struct ticket *ticket)
 	 */
 	if (error != 0 && error != -ERANGE)
 		return error;
+	fallback_prepare(g, a->rule);
 	text.backend = g->backend;
 	text.rule = (uint32_t)a->rule;
 	text.key_len = (uint32_t)a->key_len;

@@ -64,6 +64,35 @@ static int local_rule(struct shmlimit_global *g, int rule)
 	return shmlimit_rule_set(g->limiter, name, &want);
 }
 
+/* Returns the id of the rule's local share, or a negative error. Other handles' shares count if they exist. */
+static int share_of(struct shmlimit_global *g, int rule)
+{
+	char of[SHMLIMIT_RULE_NAME_MAX + 1], name[SHMLIMIT_RULE_NAME_MAX + 1];
+	int error;
+
+	if (g->options.on_failure == SHMLIMIT_GLOBAL_LOCAL)
+		return local_rule(g, rule);
+	error = shmlimit_rule_name(g->limiter, rule, of);
+	if (error != 0)
+		return error;
+	local_name(name, of);
+	return shmlimit_rule_find(g->limiter, name);
+}
+
+void fallback_prepare(struct shmlimit_global *g, int rule)
+{
+	if (g->options.on_failure == SHMLIMIT_GLOBAL_LOCAL)
+		(void)local_rule(g, rule);
+}
+
+void fallback_charge(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t tokens)
+{
+	int local = share_of(g, rule);
+
+	if (local >= 0)
+		(void)shmlimit_charge(g->limiter, local, key, key_len, tokens, NULL);
+}
+
 static int allow(struct shmlimit_global *g, int rule, struct shmlimit_result *r)
 {
 	struct shmlimit_rule params = { .struct_size = sizeof(params) };

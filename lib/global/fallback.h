@@ -18,4 +18,13 @@
 int fallback(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost, int *taken_from,
              struct shmlimit_result *r);
 
+/*
+ * Charge what this host has leased to its share, if a process of the host has one: else a backend that comes and goes
+ * would give the host the lease and the share. No error matters: the share is then larger, as if nothing was leased.
+ */
+void fallback_charge(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t tokens);
+
+/* With LOCAL: make the share's rule before the agent leases, for it charges a share that exists. */
+void fallback_prepare(struct shmlimit_global *g, int rule);
+
 #endif
