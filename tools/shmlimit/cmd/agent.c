@@ -124,7 +124,7 @@ static int run(const struct call *call)
 const struct command command_agent = {
 	.name = "agent",
 	.operands = "NAME URL",
-	.purpose = "ask a Redis server for all processes of this host",
+	.purpose = "lease tokens from a Redis server for all processes of this host",
 	.details = GLOBAL_DETAILS
 	           "Runs until SIGTERM or SIGINT. Processes with the same URL and prefix ask the agent, which has one\n"
 	           "connection per server. A segment has one agent; another one waits, and takes its place.\n",
