@@ -116,7 +116,7 @@ all_ldflags = $(harden_ldflags) $(san_$(SAN)) $(LDFLAGS)
 
 obj = $(patsubst %.c,$(O)/%.o,$(wildcard $(1)/*.c))
 # The tests of a folder; what they share in shell, if they do, has the folder's name.
-t   = $(patsubst %.c,$(O)/%.t,$(wildcard tests/$(1)/*.c)) \
+t   = $(patsubst %.c,$(O)/%.t,$(filter-out $(if $(call lacking,global),tests/thread/global.c),$(wildcard tests/$(1)/*.c))) \
 	$(patsubst %.sh,$(O)/%.t,$(filter-out tests/$(1)/$(1).sh,$(wildcard tests/$(1)/*.sh)))
 
 lib_obj := $(foreach r,$(lib_rooms),$(call obj,lib/$(r)))
@@ -379,6 +379,10 @@ $(O)/tests/cli/%.t: $(O)/tests/cli/%.o $(filter-out %/main.o,$(tool_obj)) \
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) $(tool_libs) -pthread
 
 $(O)/tests/global/%.t: $(O)/tests/global/%.o $(global_obj) $(lib_obj)
+	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -lhiredis -pthread
+
+# It is in that group since ThreadSanitizer runs there.
+$(O)/tests/thread/global.t: $(O)/tests/thread/global.o $(global_obj) $(lib_obj)
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -lhiredis -pthread
 
 # With the library for many hosts, which the gate loads in other programs.

@@ -1,11 +1,11 @@
 /*
- * threads: one handle in many threads at once. None waits for another one, and the limit is as exact as in one thread.
+ * global: one handle on a backend in many threads at once. None waits for another one, and the limit is as exact as in one thread.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <pthread.h>
 
-#include "agent.h"
+#include "../global/agent.h"
 #include "global/pool.h"
 
 #define DAY UINT64_C(86400000000000)
@@ -221,7 +221,7 @@ int main(void)
 {
 	if (server_missing())
 		return tap_skip_all("no redis-server");
-	stage_begin("global.threads");
+	stage_begin("thread.global");
 	server_begin(&server, NULL);
 	proxy_begin(&proxy, &server);
 	l = stage_create(1024, 0, 0);
