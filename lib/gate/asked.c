@@ -31,12 +31,12 @@ static int take(struct attachment *a, struct view *view, struct asked *q, const 
 			};
 		}
 		if (q->held != NULL)
-			answer = places_take(&q->bundle, q->pending, view->limiter, view->handles, requests, keys, n, q->held,
+			answer = places_take(&q->bundle, q->pending, view->limiter, view->global, requests, keys, n, q->held,
 			                     failed, results);
 		else if (q->pending)
-			answer = bundle_go_on(&q->bundle, view->handles, requests, failed, results);
+			answer = bundle_go_on(&q->bundle, view->global, requests, failed, results);
 		else
-			answer = bundle_begin(&q->bundle, view->limiter, view->handles, requests, n, 0, failed, results);
+			answer = bundle_begin(&q->bundle, view->limiter, view->global, requests, n, 0, failed, results);
 		q->pending = answer == BUNDLE_PENDING;
 	}
 	return answer;

@@ -169,9 +169,10 @@ static void prepare_rules(struct attachment *a, struct view *view, int change)
 		create_rules(a, view, change);
 }
 
-/* A failure here matters only when a LEASE rule is needed, so it is kept in view->no_handles. */
-static void open_handles(struct attachment *a, struct view *view)
+/* A failure here matters only when a LEASE rule is needed, so it is kept in view->no_global. */
+static void open_global(struct attachment *a, struct view *view)
 {
+	const struct global_library *library = a->spec->backend != NULL ? global_library_load() : NULL;
 	const struct spec *s = a->spec;
 	struct shmlimit_global_options options = {
 		.struct_size = sizeof(options),
@@ -185,9 +186,10 @@ static void open_handles(struct attachment *a, struct view *view)
 		.arg = a,
 	};
 
-	view->no_handles = -EDESTADDRREQ;
+	view->no_global = -EDESTADDRREQ;
 	if (s->backend != NULL)
-		view->no_handles = handles_new(view->limiter, s->backend, &options, &view->handles);
+		view->no_global = library == NULL ? -ELIBACC :
+		                                    library->open(view->limiter, s->backend, &options, &view->global);
 }
 
 /*
@@ -218,7 +220,7 @@ static int open_view(struct attachment *a, int change, struct view **out)
 	}
 	view->number = ++a->views;
 	prepare_rules(a, view, change);
-	open_handles(a, view);
+	open_global(a, view);
 	*out = view;
 	return 0;
 }
@@ -227,7 +229,8 @@ static void close_view(struct view *view)
 {
 	if (view == NULL)
 		return;
-	handles_free(view->handles);
+	if (view->global != NULL)
+		global_library_load()->close(view->global);
 	shmlimit_close(view->limiter);
 	free(view);
 }
@@ -251,7 +254,7 @@ static int find_fault(struct view *view, const struct spec_rule *rule, int id)
 		return id == -ESRCH && !rule->taken ? 0 : id;
 	if (!bundle_is_global(view->limiter, id))
 		return 0;
-	return rule->peeked ? -EOPNOTSUPP : view->no_handles;
+	return rule->peeked ? -EOPNOTSUPP : view->no_global;
 }
 
 /* Open the segment if needed, and find the rules again: they may have been removed and set again. */

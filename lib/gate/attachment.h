@@ -8,15 +8,15 @@
 #ifndef SHMLIMIT_GATE_ATTACHMENT_H
 #define SHMLIMIT_GATE_ATTACHMENT_H
 
-#include "handles.h"
+#include "global_library.h"
 #include "repeats.h"
 #include "spec.h"
 
 /* A handle on the segment, and the id of each rule of the spec there; -errno for a missing rule. */
 struct view {
 	struct shmlimit *limiter;
-	struct handles *handles;       /* NULL: LEASE rules cannot be asked, because of this error: */
-	int no_handles;
+	struct shmlimit_global *global; /* NULL: LEASE rules cannot be asked, because of this error: */
+	int no_global;
 	uint64_t number;               /* differs from those of earlier views */
 	int ids[];
 };

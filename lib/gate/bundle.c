@@ -23,9 +23,8 @@ static int take_here(struct shmlimit *limiter, const struct shmlimit_request *as
 	return shmlimit_take_all(limiter, asked, n, at, found);
 }
 
-/* Does a limit of this host deny? Without the other library the LEASE rules cannot be asked, which is `error`. */
-static int look_here(struct bundle *b, struct shmlimit *limiter, const struct shmlimit_request *asked, int error,
-                     size_t *at)
+/* The LEASE rules cannot be asked. Does a limit of this host deny? */
+static int look_here(struct bundle *b, struct shmlimit *limiter, const struct shmlimit_request *asked, size_t *at)
 {
 	for (size_t i = 0; i < b->n; i++)
 		if (!bundle_is_global(limiter, asked[i].rule) &&
@@ -34,29 +33,32 @@ static int look_here(struct bundle *b, struct shmlimit *limiter, const struct sh
 			*at = i;
 			return SHMLIMIT_DENIED;
 		}
-	return error;
+	return -EDESTADDRREQ;
 }
 
 /* Ask the Redis server too, or go on asking it (`asked` is NULL). */
-static int take_there(struct bundle *b, struct shmlimit *limiter, struct handles *handles,
+static int take_there(struct bundle *b, struct shmlimit *limiter, struct shmlimit_global *global,
                       const struct shmlimit_request *asked, size_t *at)
 {
-	int answer = -EDESTADDRREQ;
-	struct shmlimit_global *global = handles == NULL ? NULL : handles_borrow(handles, &answer);
+	const struct global_library *library;
+	int answer = -ECANCELED;
 
 	if (global == NULL)
-		return asked != NULL ? look_here(b, limiter, asked, answer, at) : answer;
+		return asked != NULL ? look_here(b, limiter, asked, at) : -EDESTADDRREQ;
+	library = global_library_load();
 	if (!b->steps)
-		answer = handles_take(handles, global, asked, b->n, at, b->found);
-	else if (asked != NULL)
-		answer = handles_begin(handles, global, asked, b->n, b->tickets, at, b->found);
+		return library->take_all(global, asked, b->n, at, b->found);
+	for (size_t i = 0; asked != NULL && i < b->n; i++)
+		b->tickets[i] = (struct shmlimit_global_ticket){ .struct_size = sizeof(b->tickets[i]),
+			                                         .flags = SHMLIMIT_GLOBAL_AGENT_ONLY };
+	if (asked != NULL)
+		answer = library->begin_all(global, asked, b->n, b->tickets, at, b->found);
 	else if (!b->cancelled)
-		answer = handles_poll(handles, global, b->tickets, b->n, at, b->found);
+		answer = library->poll_all(global, b->tickets, b->n, at, b->found);
 	else
-		handles_cancel(handles, global, b->tickets, b->n);
-	handles_return(handles, global);
+		library->cancel_all(global, b->tickets, b->n);
 	b->poll_ns = b->tickets[0].poll_ns;
-	return b->cancelled ? -ECANCELED : answer;
+	return answer;
 }
 
 static int finish(const struct bundle *b, int answer, size_t at, size_t *failed, struct shmlimit_result *results)
@@ -70,7 +72,7 @@ static int finish(const struct bundle *b, int answer, size_t at, size_t *failed,
 	return answer;
 }
 
-int bundle_begin(struct bundle *b, struct shmlimit *limiter, struct handles *handles,
+int bundle_begin(struct bundle *b, struct shmlimit *limiter, struct shmlimit_global *global,
                  const struct shmlimit_request *requests, size_t n, uint32_t skip, size_t *failed,
                  struct shmlimit_result *results)
 {
@@ -98,12 +100,12 @@ int bundle_begin(struct bundle *b, struct shmlimit *limiter, struct handles *han
 		answer = take_here(limiter, asked, b->n, &at, b->found);
 	} else {
 		at = first;
-		answer = take_there(b, limiter, handles, asked, &at);
+		answer = take_there(b, limiter, global, asked, &at);
 	}
 	return finish(b, answer, at, failed, results);
 }
 
-int bundle_go_on(struct bundle *b, struct handles *handles, const struct shmlimit_request *requests, size_t *failed,
+int bundle_go_on(struct bundle *b, struct shmlimit_global *global, const struct shmlimit_request *requests, size_t *failed,
                  struct shmlimit_result *results)
 {
 	size_t at = 0;
@@ -111,15 +113,15 @@ int bundle_go_on(struct bundle *b, struct handles *handles, const struct shmlimi
 
 	for (size_t i = 0; i < b->n; i++)
 		b->tickets[i].request.key = requests[b->list[i]].key;
-	answer = take_there(b, NULL, handles, NULL, &at);
+	answer = take_there(b, NULL, global, NULL, &at);
 	return finish(b, answer, at, failed, results);
 }
 
-int bundle_take(struct shmlimit *limiter, struct handles *handles, const struct shmlimit_request *requests, size_t n,
+int bundle_take(struct shmlimit *limiter, struct shmlimit_global *global, const struct shmlimit_request *requests, size_t n,
                 size_t *failed, struct shmlimit_result *results)
 {
 	struct bundle b;
 
 	b.steps = b.cancelled = 0;
-	return bundle_begin(&b, limiter, handles, requests, n, 0, failed, results);
+	return bundle_begin(&b, limiter, global, requests, n, 0, failed, results);
 }

@@ -7,7 +7,7 @@
 #ifndef SHMLIMIT_GATE_BUNDLE_H
 #define SHMLIMIT_GATE_BUNDLE_H
 
-#include "handles.h"
+#include "global_library.h"
 
 #define BUNDLE_PENDING SHMLIMIT_GLOBAL_PENDING
 
@@ -24,9 +24,9 @@ struct bundle {
 /*
  * Like shmlimit_take_all() or, if one of the rules is a LEASE rule, shmlimit_global_take_all().
  *
- * More errors: -EDESTADDRREQ a LEASE rule while `handles` is NULL; and those of handles_borrow().
+ * More errors: -EDESTADDRREQ a LEASE rule while `global` is NULL.
  */
-int bundle_take(struct shmlimit *limiter, struct handles *handles, const struct shmlimit_request *requests, size_t n,
+int bundle_take(struct shmlimit *limiter, struct shmlimit_global *global, const struct shmlimit_request *requests, size_t n,
                 size_t *failed, struct shmlimit_result *results);
 
 /*
@@ -34,10 +34,10 @@ int bundle_take(struct shmlimit *limiter, struct handles *handles, const struct 
  * call bundle_go_on() after bundle->poll_ns, with equal requests and results; the keys may have moved. If cancelled, it
  * returns -ECANCELED. -EAGAIN: a LEASE rule is needed and there is no agent; nothing is taken.
  */
-int bundle_begin(struct bundle *bundle, struct shmlimit *limiter, struct handles *handles,
+int bundle_begin(struct bundle *bundle, struct shmlimit *limiter, struct shmlimit_global *global,
                  const struct shmlimit_request *requests, size_t n, uint32_t skip, size_t *failed,
                  struct shmlimit_result *results);
-int bundle_go_on(struct bundle *bundle, struct handles *handles, const struct shmlimit_request *requests,
+int bundle_go_on(struct bundle *bundle, struct shmlimit_global *global, const struct shmlimit_request *requests,
                  size_t *failed, struct shmlimit_result *results);
 
 /* Is it a LEASE rule? Returns 0 also for an id without a rule. */

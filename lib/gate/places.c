@@ -34,7 +34,7 @@ static void leave_all(struct shmlimit *limiter, const struct shmlimit_request *r
 	}
 }
 
-int places_take(struct bundle *bundle, int resumed, struct shmlimit *limiter, struct handles *handles,
+int places_take(struct bundle *bundle, int resumed, struct shmlimit *limiter, struct shmlimit_global *global,
                 const struct shmlimit_request *requests, const size_t *keys, size_t n, struct shmlimit_gate_held *held,
                 size_t *failed, struct shmlimit_result *results)
 {
@@ -46,9 +46,9 @@ int places_take(struct bundle *bundle, int resumed, struct shmlimit *limiter, st
 			answer = enter(limiter, &requests[i], keys[i], held, &results[i]);
 		}
 	if (resumed)
-		answer = bundle_go_on(bundle, handles, requests, failed, results);
+		answer = bundle_go_on(bundle, global, requests, failed, results);
 	else if (answer == SHMLIMIT_ALLOWED)
-		answer = bundle_begin(bundle, limiter, handles, requests, n, SHMLIMIT_HOLD, failed, results);
+		answer = bundle_begin(bundle, limiter, global, requests, n, SHMLIMIT_HOLD, failed, results);
 	if (answer != SHMLIMIT_ALLOWED && answer != BUNDLE_PENDING)
 		leave_all(limiter, requests, keys, n, held);
 	return answer;

@@ -14,7 +14,7 @@
  * keys[i] for requests[i]. The places come first, since leaving one undoes it exactly. If a limit denies, the places
  * entered here are left again.
  */
-int places_take(struct bundle *bundle, int resumed, struct shmlimit *limiter, struct handles *handles,
+int places_take(struct bundle *bundle, int resumed, struct shmlimit *limiter, struct shmlimit_global *global,
                 const struct shmlimit_request *requests, const size_t *keys, size_t n, struct shmlimit_gate_held *held,
                 size_t *failed, struct shmlimit_result *results);
 

@@ -4,15 +4,13 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <pthread.h>
-
 #include "../global/server.h"
 #include "../unit/unit.h"
 #include "bundle.h"
 #include "repeats.h"
 
 static struct shmlimit *l;
-static struct handles *handles;
+static struct shmlimit_global *global;
 static int local, first, second;
 static struct shmlimit_result results[SHMLIMIT_REQUESTS_MAX];
 static size_t failed;
@@ -40,7 +38,7 @@ static int take(int a, int b, int c, const char *key)
 				                                   .cost = 1 };
 	memset(results, 0x77, sizeof(results));
 	failed = 77;
-	return bundle_take(l, handles, requests, n, &failed, results);
+	return bundle_take(l, global, requests, n, &failed, results);
 }
 
 static uint64_t here(int rule, const char *key)
@@ -54,24 +52,20 @@ static uint64_t here(int rule, const char *key)
 static uint64_t there(int rule, const char *key)
 {
 	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
-	struct shmlimit_global *g;
-	int error;
 
-	g = handles_borrow(handles, &error);
-	if (g == NULL || shmlimit_global_peek(g, rule, key, strlen(key), &funnel) != 0)
+	if (shmlimit_global_peek(global, rule, key, strlen(key), &funnel) != 0)
 		bail("peek");
-	handles_return(handles, g);
 	return funnel.remaining;
 }
 
-static void options(struct handles **out, const char *url, uint32_t on_failure)
+static void options(struct shmlimit_global **out, const char *url, uint32_t on_failure)
 {
 	/* No test depends on speed; leases last as long, so that what is given back is still there. */
 	struct shmlimit_global_options o = { .struct_size = sizeof(o), .on_failure = on_failure,
 		                             .deadline_ns = 5 * SECOND, .lease_ns = 10 * SECOND, .open_ns = 3600 * SECOND };
 
-	if (handles_new(l, url, &o, out) != 0)
-		bail("handles_new");
+	if (shmlimit_global_open(l, url, &o, out) != 0)
+		bail("shmlimit_global_open");
 }
 
 static void all_or_none(void)
@@ -107,95 +101,30 @@ static void dry_runs(void)
 	is(there(dry, "d") + here(dry, "d"), 0, "what it has not taken is not given back");
 }
 
-static void many_handles(void)
-{
-	struct shmlimit_global *lent[70];
-	int error, different = 1;
-
-	for (size_t i = 0; i < 70; i++)
-		lent[i] = handles_borrow(handles, &error);
-	for (size_t i = 0; i < 70; i++)
-		for (size_t j = 0; j < i; j++)
-			different &= lent[i] != NULL && lent[i] != lent[j];
-	ok(different, "no two borrow the same handle, however many");
-	for (size_t i = 0; i < 70; i++)
-		handles_return(handles, lent[i]);
-	ok(handles_borrow(handles, &error) == lent[0], "what was returned first is lent first");
-	handles_return(handles, lent[0]);
-}
-
-#define THREADS 8
-#define BORROWED 20000
-
-/* Whether a handle is lent, by its address; how many are, and what was seen of that. */
-static struct {
-	_Atomic(struct shmlimit_global *) global;
-	_Atomic int lent;
-} seen[256];
-static _Atomic int now_lent, together, shared;
-static struct gate gate = { .n = THREADS };
-
-static void *borrow(void *arg)
-{
-	gate_pass(&gate);
-	for (int i = 0; i < BORROWED; i++) {
-		struct shmlimit_global *none, *g;
-		size_t at;
-		int error;
-
-		g = handles_borrow(handles, &error);
-		for (at = 0; at < 256; at++) {
-			none = NULL;
-			if (atomic_compare_exchange_strong(&seen[at].global, &none, g) || none == g)
-				break;
-		}
-		if (at < 256 && atomic_exchange(&seen[at].lent, 1))
-			shared++;
-		if (++now_lent > 1)
-			together++;
-		if (i % 16 == 0)
-			sched_yield();
-		now_lent--;
-		if (at < 256)
-			seen[at].lent = 0;
-		handles_return(handles, g);
-	}
-	return arg;
-}
-
-static void many_threads(void)
-{
-	pthread_t threads[THREADS];
-
-	for (int i = 0; i < THREADS; i++)
-		if (pthread_create(&threads[i], NULL, borrow, NULL) != 0)
-			bail("pthread_create");
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
-	ok(together > 0, "threads had handles at once: %d times", together);
-	is(shared, 0, "never the same");
-}
-
 static void without(struct server *s)
 {
-	struct handles *of = handles;
+	struct shmlimit_global *of = global;
 
-	handles = NULL;
+	global = NULL;
 	is(take(local, first, -1, "e"), -EDESTADDRREQ, "where there is no backend, a global rule is an error");
 	is(failed, 1, "of its own");
 	is(here(local, "e"), 3, "a request whose limit fails takes nothing");
 	is(take(local, -1, -1, "e"), SHMLIMIT_ALLOWED, "a request without a key is decided");
-	handles = of;
+	for (int i = 0; i < 3; i++)
+		take(local, -1, -1, "spent");
+	is(take(first, local, -1, "spent"), SHMLIMIT_DENIED, "a limit of this host denies although another one cannot be asked");
+	is(failed, 1, "the limit of this host that denies is named although another one cannot be asked");
+	global = of;
 
 	server_kill(s);
 	is(take(local, first, -1, "e"), SHMLIMIT_DENIED, "where the backend is gone, it denies if so configured");
 	is(here(local, "e"), 2, "a limit of this host gives back what a gone backend denies");
-	handles_free(handles);
-	options(&handles, s->url, SHMLIMIT_GLOBAL_ALLOW);
+	shmlimit_global_close(global);
+	options(&global, s->url, SHMLIMIT_GLOBAL_ALLOW);
 	is(take(local, first, -1, "e"), SHMLIMIT_ALLOWED, "where the backend is gone, a gate allows if so configured");
 	is(here(local, "e"), 1, "where a gone backend allows, the limit of this host counts");
-	handles_free(handles);
-	options(&handles, s->url, SHMLIMIT_GLOBAL_LOCAL);
+	shmlimit_global_close(global);
+	options(&global, s->url, SHMLIMIT_GLOBAL_LOCAL);
 	for (int i = 0; i < 5; i++)
 		take(first, -1, -1, "e");
 	is(take(first, -1, -1, "e"), SHMLIMIT_DENIED, "where the backend is gone, this host enforces its share if so configured");
@@ -204,8 +133,8 @@ static void without(struct server *s)
 /* What an answer without the backend has not leased is not given back: that would make tokens. */
 static void nothing_made(struct server *s)
 {
-	handles_free(handles);
-	options(&handles, s->url, SHMLIMIT_GLOBAL_ALLOW);
+	shmlimit_global_close(global);
+	options(&global, s->url, SHMLIMIT_GLOBAL_ALLOW);
 	/* A lease of two, a denial that is known, and no backend. */
 	shmlimit_lease_deposit(l, first, "m", 1, 2, 0, 3600 * SECOND, NULL);
 	is(here(first, "m"), 2, "while a host holds two tokens of one rule");
@@ -250,14 +179,12 @@ int main(void)
 	local = set("local", SHMLIMIT_FUNNEL, 3, SHMLIMIT_ENFORCE);
 	first = set("first", SHMLIMIT_LEASE, 5, SHMLIMIT_ENFORCE);
 	second = set("second", SHMLIMIT_LEASE, 2, SHMLIMIT_ENFORCE);
-	options(&handles, s.url, SHMLIMIT_GLOBAL_DENY);
+	options(&global, s.url, SHMLIMIT_GLOBAL_DENY);
 	all_or_none();
 	dry_runs();
-	many_handles();
-	many_threads();
 	without(&s);
 	nothing_made(&s);
-	handles_free(handles);
+	shmlimit_global_close(global);
 	shmlimit_close(l);
 	return tap_done();
 }
