@@ -197,7 +197,7 @@ wrong() {
 }
 wrong backend=http://host '"backend=http://host" must be backend=redis://..., backend=unix://... or backend=-'
 wrong backend=- '"backend=-" needs SHMLIMIT_BACKEND in the environment'
-wrong deadline=5 '"deadline=5" must be deadline=Nms, 1ms to 10000ms'
+wrong deadline=5 '"deadline=5" must be deadline=Nms or deadline=Nus, 100us to 10000ms'
 wrong share=1001 '"share=1001" must be share=N, thousandths, 1 to 1000'
 configure_nginx -e "s|fail=open|backend=-|"
 SHMLIMIT_BACKEND=$backend_url run check_nginx
