@@ -5,8 +5,8 @@
  *	sound   shmlimit_verify() finds nothing, and no key has two slots (I3)
  *	keys    each key of each rule is as before the call or as after it, both in a peek and by requests until it is
  *	        denied (I1; and I3 for all keys but the call's)
- *	stuck   a fresh process finishes calls on the same key, in at most AUDIT_TIMES the steps that they take on a
- *	        calm segment, plus AUDIT_STEPS (I4)
+ *	stuck   fresh processes finish calls on the same key; where their steps are counted, in at most AUDIT_TIMES
+ *	        those that they take on a calm segment, plus AUDIT_STEPS (I4)
  *	lost    once funnels have refilled, new keys find a place in every slot (I4)
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -14,12 +14,18 @@
 #ifndef TESTS_CRASH_AUDIT_H
 #define TESTS_CRASH_AUDIT_H
 
+#include <sys/resource.h>
+
 #include "call.h"
 #include "states.h"
 
 #define AUDIT_TIMES 4
 /* Freezing a window of the old table, slot by slot, and judging one of the present table, which no calm segment has: 64 slots. */
 #define AUDIT_STEPS 14000
+/* In each such audit the instructions of one call are counted, by single steps: that takes a hundred times as long. */
+#define AUDIT_COUNTED 8
+/* BOUND: what a call that is not counted may use of a processor. */
+#define AUDIT_CPU_SECONDS 30
 #define LATER_NS (2 * DAY_NS)             /* all but what is held has refilled */
 #define DRAIN_MAX 64                      /* asked so often in vain, a key is denied by nobody */
 
@@ -193,18 +199,31 @@ static inline int is_finished(unsigned which, const unsigned char *kept)
 	return 0;
 }
 
-/* One call: which, is for all in turn. `all`: each of them. To count instructions is what takes most of the time. */
+/* A call that does not end is killed, and the test with it. */
+static inline int audit_call(const void *arg)
+{
+	struct rlimit limit = { .rlim_cur = AUDIT_CPU_SECONDS, .rlim_max = AUDIT_CPU_SECONDS };
+
+	setrlimit(RLIMIT_CPU, &limit);
+	return call_make(arg);
+}
+
+/* Each call is made to its end. Of some audits one is counted, all in turn; `all`: each in each audit. */
 static inline unsigned audit_stuck(const unsigned char *kept, int all)
 {
-	static unsigned turn;
+	static unsigned audits, turn;
 	unsigned stuck = 0;
 
-	for (unsigned i = 0; all && i < AUDIT_CALLS; i++)
-		stuck += !is_finished(i, kept);
-	if (!all) {
-		turn = (turn + 1) % AUDIT_CALLS;
-		stuck = !is_finished(turn, kept);
+	for (unsigned i = 0; i < AUDIT_CALLS; i++) {
+		if (all) {
+			stuck += !is_finished(i, kept);
+			continue;
+		}
+		tracee_run(audit_call, &audit_calls[i]);
+		scene_restore(kept);
 	}
+	if (!all && audits++ % AUDIT_COUNTED == 0)
+		stuck += !is_finished(turn++ % AUDIT_CALLS, kept);
 	return stuck;
 }
 

@@ -33,7 +33,7 @@ int main(void)
 #include "audit.h"
 #include "trace.h"
 
-#define SCHEDULES 450                     /* of each pair */
+#define SCHEDULES 300                     /* of each pair */
 #define PREPARED 3
 #define SKEW_NS 500000000                 /* between clocks: a slot has refilled by one and not by the other */
 #define SECRETS_MAX 1000                  /* tried, for keys to have the slots that a pair is about */

@@ -6,7 +6,7 @@
  * the writers' lock, which the audits do not take. (kill.c kills, also a process that holds the lock.) To show that it
  * is the same, each call is made once more, and killed right after its first change.
  *
- * With CRASH_FULL=1 a fresh process tries every call in every state, instead of one.
+ * With CRASH_FULL=1 the steps of every call are counted in every state, instead of those of one call in some.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
