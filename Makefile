@@ -21,7 +21,7 @@ SOVERSION := 0
 # Debian's names of what each target needs, under what needs it; tools/need.sh installs them. Where a header shows
 # whether a package is there, it stands before the package's name, and what lacks it is not built.
 headers_lib     := stdlib.h:libc6-dev ck_pr.h:libck-dev urcu/rculfhash.h:liburcu-dev
-headers_global  := hiredis/hiredis.h:libhiredis-dev
+headers_global  := hiredis/hiredis.h:libhiredis-dev openssl/ssl.h:libssl-dev
 headers_gate    := openssl/sha.h:libssl-dev
 headers_command := jansson.h:libjansson-dev ini.h:libinih-dev zlib.h:zlib1g-dev uthash.h:uthash-dev ncurses.h:libncurses-dev
 headers_demo    := microhttpd.h:libmicrohttpd-dev
@@ -38,7 +38,7 @@ need_lib   := gcc make pkg-config $(call packages,lib) systemtap-sdt-dev
 need_build := $(need_lib) $(foreach w,global gate command,$(call packages,$(w)))
 need_demo  := $(call packages,demo) wrk curl
 need_cli   := jq gnuplot-nox python3-prometheus-client bsdutils util-linux zsh fish
-need_server := redis-tools nginx nginx-dev apache2-bin apache2-dev libssl-dev procps mypy python3-dev python3-pip python3-setuptools \
+need_server := redis-tools openssl nginx nginx-dev apache2-bin apache2-dev libssl-dev procps mypy python3-dev python3-pip python3-setuptools \
 	python3-wheel python3-tap iproute2 gunicorn uwsgi-core uwsgi-plugin-python3 python3-uvicorn php-cli php-fpm php-apcu php-dev libfcgi-bin nodejs $(if $(node_inc),,libnode-dev) \
 	python3-flask-limiter python3-djangorestframework python3-django-axes python3-fastapi \
 	ruby ruby-dev ruby-rack ruby-rack-attack ruby-activesupport puma unicorn \
@@ -121,8 +121,9 @@ t   = $(patsubst %.c,$(O)/%.t,$(filter-out $(if $(call lacking,global),tests/thr
 
 lib_obj := $(foreach r,$(lib_rooms),$(call obj,lib/$(r)))
 lib_so  := $(O)/libshmlimit.so.$(VERSION)
-# The library for many hosts is one of its own: only it has a network, and hiredis.
+# The library for many hosts is one of its own: only it has a network, hiredis and TLS.
 global_obj := $(call obj,lib/global)
+global_libs := -lhiredis -lssl -lcrypto
 global_so  := $(O)/libshmlimit-global.so.$(VERSION)
 global_used := $(if $(SHARED),$(global_so),$(O)/libshmlimit-global.a)
 # So is the gate, in front of servers and applications: only it has libcrypto. It loads the one for many hosts when needed.
@@ -212,7 +213,7 @@ $(O)/libshmlimit-global.a: $(global_obj) $(O)/lib/base/sized.o $(O)/lib/base/has
 
 $(global_so): $(global_obj) $(O)/lib/base/sized.o $(O)/lib/base/hash.o $(lib_so) lib/global/shmlimit_global.map
 	$(CC) -shared -Wl,-soname,libshmlimit-global.so.$(SOVERSION) -Wl,--version-script=lib/global/shmlimit_global.map \
-		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(filter %.o,$^) $(lib_so) -lhiredis
+		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(filter %.o,$^) $(lib_so) $(global_libs)
 	ln -sf libshmlimit-global.so.$(VERSION) $(O)/libshmlimit-global.so.$(SOVERSION)
 	ln -sf libshmlimit-global.so.$(SOVERSION) $(O)/libshmlimit-global.so
 
@@ -229,7 +230,7 @@ $(gate_so): $(gate_obj) $(O)/lib/base/sized.o $(lib_so) lib/gate/shmlimit_gate.m
 	ln -sf libshmlimit-gate.so.$(VERSION) $(O)/libshmlimit-gate.so.$(SOVERSION)
 	ln -sf libshmlimit-gate.so.$(SOVERSION) $(O)/libshmlimit-gate.so
 
-tool_libs := -Wl,--as-needed -lhiredis -ljansson -linih -lz -lncursesw -ltinfo
+tool_libs := -Wl,--as-needed $(global_libs) -ljansson -linih -lz -lncursesw -ltinfo
 # With a copy of the keyed hash, for what strangers fill.
 tool_obj := $(call obj,tools/shmlimit) $(foreach r,$(tool_rooms),$(call obj,tools/shmlimit/$(r))) $(O)/lib/base/hash.o
 tool_inc := -Itools/shmlimit $(addprefix -Itools/shmlimit/,$(tool_rooms))
@@ -275,7 +276,7 @@ server_obj := $(call obj,tools/server)
 # With the one for many hosts, which no file of a module names; a shared gate loads it when needed.
 gate_used := $(if $(SHARED),$(gate_so) $(lib_so),$(O)/libshmlimit-gate.a $(O)/libshmlimit-global.a $(O)/libshmlimit.a)
 link_module = $(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL $(if $(SHARED),,-Wl$(comma)-u$(comma)shmlimit_global_open) -o $@ \
-	$^ $(deps_libs) -Wl,--as-needed -lhiredis $(gate_libs)
+	$^ $(deps_libs) -Wl,--as-needed $(global_libs) $(gate_libs)
 # Their functions take arguments that they need not use.
 $(O)/tools/nginx/%.o $(O)/tools/apache/%.o: warn += -Wno-unused-parameter -Wno-cast-qual
 $(O)/tools/nginx/%.o: server_cflags = -Itools/server $(nginx_inc)
@@ -379,7 +380,7 @@ $(O)/tests/cli/%.t: $(O)/tests/cli/%.o $(filter-out %/main.o,$(tool_obj)) \
 	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) $(tool_libs) -pthread
 
 $(O)/tests/global/%.t: $(O)/tests/global/%.o $(global_obj) $(lib_obj)
-	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -lhiredis -pthread
+	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) $(global_libs) -pthread
 
 # It is in that group since ThreadSanitizer runs there.
 $(O)/tests/thread/global.t: $(O)/tests/thread/global.o $(global_obj) $(lib_obj)
@@ -388,7 +389,7 @@ $(O)/tests/thread/global.t: $(O)/tests/thread/global.o $(global_obj) $(lib_obj)
 # With the library for many hosts, which the gate loads in other programs.
 $(O)/tests/gate/%.o: server_cflags = -Ilib/gate
 $(O)/tests/gate/%.t: $(O)/tests/gate/%.o $(gate_obj) $(O)/libshmlimit-global.a $(lib_obj)
-	$(CC) $(all_ldflags) -Wl,-u,shmlimit_global_open -o $@ $^ $(deps_libs) -lhiredis $(gate_libs)
+	$(CC) $(all_ldflags) -Wl,-u,shmlimit_global_open -o $@ $^ $(deps_libs) $(global_libs) $(gate_libs)
 
 $(O)/bench/agent $(O)/bench/global $(O)/bench/global_sim: $(global_obj)
 # Its hosts are on a clock that is made up, and so is what is between them and their backend.
@@ -396,7 +397,7 @@ $(O)/bench/global_sim: bench_wrap := -Wl,--wrap=clock_gettime,--wrap=clock_nanos
 $(O)/bench/gate: $(gate_obj)
 $(O)/bench/gate: bench_libs := $(gate_libs)
 $(O)/bench/%: $(O)/bench/%.o $(bench_obj) $(lib_obj)
-	$(CC) $(all_ldflags) $(bench_wrap) -o $@ $(filter %.o,$^) $(deps_libs) -Wl,--as-needed -lhiredis -lsqlite3 \
+	$(CC) $(all_ldflags) $(bench_wrap) -o $@ $(filter %.o,$^) $(deps_libs) -Wl,--as-needed $(global_libs) -lsqlite3 \
 		-llua5.1 $(bench_libs) -pthread -lm
 
 # What libFuzzer or AFL++ feeds: some may call what is hidden in the library, some what is hidden in the command.
@@ -590,7 +591,7 @@ install: all
 		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lshmlimit' >$(DESTDIR)$(libdir)/pkgconfig/shmlimit.pc
 	$(if $(call lacking,global),,printf '%s\n' 'prefix=$(prefix)' 'includedir=$(includedir)' 'libdir=$(libdir)' '' 'Name: shmlimit-global' \
 		'Description: one rate limit for many hosts, through Redis or Valkey' 'Version: $(VERSION)' \
-		'Requires: shmlimit' 'Requires.private: hiredis' \
+		'Requires: shmlimit' 'Requires.private: hiredis libssl' \
 		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lshmlimit-global' >$(DESTDIR)$(libdir)/pkgconfig/shmlimit-global.pc)
 	$(if $(call lacking,gate),,printf '%s\n' 'prefix=$(prefix)' 'includedir=$(includedir)' 'libdir=$(libdir)' '' 'Name: shmlimit-gate' \
 		'Description: the limits of a server or an application, in one call per request' 'Version: $(VERSION)' \

@@ -139,6 +139,7 @@ struct shmlimit_global_status {
  *
  *	redis://[[user]:password@]host[:port][,host[:port]...][/db]      port 6379, database 0
  *	redis+sentinel://[[user]:password@]host[:port][,host[:port]...]/primary[/db]
+ *	rediss://, rediss+sentinel://        the same with TLS, and at the end [?cacert=FILE][&cert=FILE][&key=FILE]
  *	unix://[[user]:password@]/path[?db=N]                            also redis+unix:
  *
  * Up to eight hosts are tried in order: nodes of one cluster, or a primary and its replicas. The
@@ -152,7 +153,7 @@ struct shmlimit_global_status {
  * processes of the host share.
  *
  * Returns 0, or: -EINVAL an argument is NULL, the URL is wrong (options.report gets the
- * reason), or an option is out of range; -EPROTONOSUPPORT rediss:, which needs a tunnel; -E2BIG
+ * reason), or an option is out of range; -E2BIG
  * a field is set that this library does not know; -ENOMEM; or an error of shmlimit_rule_set():
  * -EROFS, -EXFULL, -ENOENT ...; or with SHMLIMIT_GLOBAL_AGENT_THREAD -EAGAIN: no thread can be made.
  *
@@ -268,7 +269,7 @@ void shmlimit_global_cancel_all(struct shmlimit_global *global, struct shmlimit_
 /*
  * Ask the backend what it is. *out may be NULL. The circuit breaker is ignored. Returns 0, or,
  * with the reason passed to options.report: -EACCES user or password; -EPROTO too old a
- * version; -ETIMEDOUT no answer before the deadline; -EBADMSG an invalid answer; -EBUSY it
+ * version; -EKEYREJECTED TLS failed; -ETIMEDOUT no answer before the deadline; -EBADMSG an invalid answer; -EBUSY it
  * refuses writes; -EDOM no such database; -ENOEXEC it does not keep scripts; -EXDEV the key is
  * on a node that was not found; -EADDRNOTAVAIL a name without an address, of a host or of a
  * sentinel's primary; -ECONNREFUSED, -ENOENT ... an error of the system.

@@ -100,7 +100,8 @@ static const char *read_backend(struct spec *spec, struct spec_limit *limit, con
 		value = getenv("SHMLIMIT_BACKEND");
 	if (value == NULL)
 		return "needs SHMLIMIT_BACKEND in the environment";
-	if (number_after(value, "redis://") == NULL && number_after(value, "unix://") == NULL &&
+	if (number_after(value, "redis://") == NULL && number_after(value, "rediss://") == NULL &&
+	    number_after(value, "rediss+sentinel://") == NULL && number_after(value, "unix://") == NULL &&
 	    number_after(value, "redis+unix://") == NULL && number_after(value, "redis+sentinel://") == NULL)
 		return "must be backend=redis://..., backend=unix://... or backend=-";
 	spec->backend = value;

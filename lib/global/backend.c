@@ -74,12 +74,17 @@ void backend_leave(struct backend *e)
 	url_next(&e->url);
 }
 
-struct trouble backend_trouble(int error)
+struct trouble backend_trouble(const struct backend *e, int error)
 {
-	return (struct trouble){ .kind = error == -ETIMEDOUT ? TROUBLE_LATE
-	                                 : error == -EBADMSG ? TROUBLE_REPLY
-	                                                     : TROUBLE_LOST,
-		                 .error = error };
+	struct trouble trouble = { .kind = error == -ETIMEDOUT    ? TROUBLE_LATE
+	                                   : error == -EBADMSG      ? TROUBLE_REPLY
+	                                   : error == -EKEYREJECTED ? TROUBLE_TLS
+	                                                            : TROUBLE_LOST,
+		                   .error = error };
+
+	if (error == -EKEYREJECTED)
+		trouble_copy(trouble.said, sizeof(trouble.said), e->connection.why, strlen(e->connection.why));
+	return trouble;
 }
 
 void backend_begin(struct backend *e, const struct url *url)
@@ -308,7 +313,7 @@ enum backend_step backend_step(struct backend *e, uint64_t until_ns, struct trou
 		return BACKEND_GO_ON;
 	e->ready = error == 0;
 	if (error < 0)
-		*trouble = backend_trouble(error);
+		*trouble = backend_trouble(e, error);
 	if (e->ready) {
 		e->refused = 0;
 		return BACKEND_READY;
@@ -464,7 +469,7 @@ static int attempt(struct backend *e, struct backend_question *questions, size_t
 		leave_replica(e, &questions[i].trouble);
 	if (error == 0)
 		return 0;
-	*trouble = backend_trouble(error);
+	*trouble = backend_trouble(e, error);
 	backend_shut(e);
 	return 1;
 }
@@ -502,7 +507,7 @@ int backend_command(struct backend *e, int n, const char **words, const size_t *
 	if (error == 0)
 		error = connection_receive(&e->connection, reply, until_ns);
 	if (error != 0) {
-		*trouble = backend_trouble(error);
+		*trouble = backend_trouble(e, error);
 		backend_shut(e);
 		return 1;
 	}

@@ -88,8 +88,8 @@ void backend_lease(struct backend *backend, struct backend_question *questions, 
 void backend_shut(struct backend *backend);
 void backend_leave(struct backend *backend);
 
-/* The trouble for an -errno of the connection. */
-struct trouble backend_trouble(int error);
+/* The trouble for an -errno of the connection, before that is shut. */
+struct trouble backend_trouble(const struct backend *backend, int error);
 
 /*
  * The two halves of backend_lease(). backend_put() appends a question to what is to be sent, with the script's hash or

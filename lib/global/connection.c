@@ -142,8 +142,29 @@ int connection_connect(struct connection *connection, const struct url *url, str
 		return -ENOMEM;
 	}
 	error = url->path[0] != '\0' ? start_unix(connection, url->path) : start_host(connection, url, found);
-	if (error != 0)
+	if (error == 0 && url->tls)
+		error = tls_begin(&connection->tls, &connection->fd, url, connection->why);
+	/* The reason is kept. */
+	if (error != 0 && error != -EKEYREJECTED)
 		connection_shut(connection);
+	return error;
+}
+
+/* BOUND: the messages of a handshake, which OpenSSL limits, and the deadline. */
+static int secure(struct connection *connection, uint64_t until_ns)
+{
+	int error = 0;
+
+	while (error == 0) {
+		short events = 0;
+
+		error = tls_handshake(connection->tls, &events, connection->why);
+		if (error == 0)
+			break;
+		if (error == -EAGAIN)
+			error = await(connection, events, until_ns);
+	}
+	connection->secured = error == 0;
 	return error;
 }
 
@@ -169,13 +190,17 @@ int connection_connected(struct connection *connection, uint64_t until_ns)
 	if (connection->found != NULL)
 		freeaddrinfo(connection->found);
 	connection->found = connection->next = NULL;
-	return 0;
+	return connection->tls != NULL && !connection->secured ? secure(connection, until_ns) : 0;
 }
 
 ssize_t connection_write(struct connection *connection, const char *bytes, size_t len)
 {
 	ssize_t n;
 
+	if (connection->tls != NULL) {
+		n = tls_write(connection->tls, bytes, len, connection->why);
+		return n == -EAGAIN ? 0 : n;
+	}
 	do {
 		n = send(connection->fd, bytes, len, MSG_NOSIGNAL);
 	} while (n < 0 && errno == EINTR);
@@ -248,16 +273,31 @@ int connection_check(struct connection_check *c, const char *bytes, size_t len)
 	return c->reply > CONNECTION_REPLY_MAX ? -EBADMSG : 0;
 }
 
-/* Feed the bytes that have arrived to the reader. */
-static int feed(struct connection *connection)
+/* Returns the bytes read, 0 if there are none now, or -errno. */
+static ssize_t read_bytes(struct connection *connection, char *bytes, size_t size)
 {
-	char buffer[4096];
-	ssize_t n = recv(connection->fd, buffer, sizeof(buffer), 0);
+	ssize_t n;
 
+	if (connection->tls != NULL) {
+		n = tls_read(connection->tls, bytes, size, connection->why);
+		return n == -EAGAIN ? 0 : n;
+	}
+	n = recv(connection->fd, bytes, size, 0);
 	if (n == 0 || (n < 0 && errno == ECONNRESET))
 		return -EPIPE;
 	if (n < 0)
 		return errno == EINTR || errno == EAGAIN ? 0 : -errno;
+	return n;
+}
+
+/* Feed the bytes that have arrived to the reader. */
+static int feed(struct connection *connection)
+{
+	char buffer[4096];
+	ssize_t n = read_bytes(connection, buffer, sizeof(buffer));
+
+	if (n <= 0)
+		return (int)n;
 	if (connection_check(&connection->check, buffer, (size_t)n) != 0)
 		return -EBADMSG;
 	return redisReaderFeed(connection->reader, buffer, (size_t)n) == REDIS_OK ? 0 : -ENOMEM;
@@ -275,7 +315,8 @@ int connection_receive(struct connection *connection, redisReply **reply, uint64
 			connection->check.reply = 0;
 			break;
 		}
-		error = await(connection, POLLIN, until_ns);
+		if (!tls_is_pending(connection->tls))
+			error = await(connection, POLLIN, until_ns);
 		if (error == 0)
 			error = feed(connection);
 	}
@@ -285,6 +326,7 @@ int connection_receive(struct connection *connection, redisReply **reply, uint64
 
 void connection_shut(struct connection *connection)
 {
+	tls_end(connection->tls);
 	if (connection->fd >= 0)
 		close(connection->fd);
 	if (connection->reader != NULL)

@@ -4,7 +4,7 @@
  * connection raises SIGPIPE in the program.
  *
  * A deadline, until_ns, is a time of CLOCK_MONOTONIC. Functions return 0 or a negative errno value: -ETIMEDOUT at the
- * deadline, -EPIPE if the server has shut the connection, -EBADMSG if it does not speak the protocol, or announces or
+ * deadline, -EPIPE if the server has shut the connection, -EKEYREJECTED if TLS fails, -EBADMSG if it does not speak the protocol, or announces or
  * sends more than any real reply has.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "tls.h"
 #include "url.h"
 
 struct addrinfo;
@@ -44,6 +45,9 @@ struct connection {
 	uint64_t since_ns;     /* when the present address was first tried */
 	redisReader *reader;
 	struct connection_check check;
+	struct tls *tls;       /* NULL: without TLS */
+	int secured;           /* its handshake is over */
+	char why[TLS_WHY_MAX]; /* -EKEYREJECTED: the reason */
 	struct addrinfo *found, *next; /* while it connects: a host's addresses, and those not tried yet */
 };
 
@@ -54,7 +58,8 @@ uint64_t monotonic_now_ns(void);
 /*
  * Begin to connect. connection_connected() waits for it, and may be called again after -ETIMEDOUT. A host name is looked up
  * here, for as long as the system's resolver takes. Its addresses are tried in order: the next one if one refuses or
- * does not answer. If `found` is not NULL, those addresses are used instead, and freed.
+ * does not answer. If `found` is not NULL, those addresses are used instead, and freed. TLS begins when one has
+ * answered. The connection must not be moved in memory.
  */
 int connection_connect(struct connection *connection, const struct url *url, struct addrinfo *found);
 int connection_connected(struct connection *connection, uint64_t until_ns);

@@ -109,7 +109,7 @@ static enum backend_step connect_step(struct node *n, struct trouble *trouble)
 		return backend_step(e, NOW, trouble);
 	if (error == -EINPROGRESS)
 		return BACKEND_TROUBLE;
-	*trouble = backend_trouble(error);
+	*trouble = backend_trouble(e, error);
 	return backend_refuse(e);
 }
 
@@ -243,7 +243,7 @@ static void exchange(struct node *n, uint64_t now_ns)
 	if (error == 0)
 		error = read_answers(n, now_ns);
 	if (error != 0) {
-		trouble = backend_trouble(error);
+		trouble = backend_trouble(&n->backend, error);
 		lost(n, &trouble, now_ns);
 	} else if (n->sent.first != NULL && now_ns - n->since_ns >= n->silence_ns) {
 		fail(n, &late, now_ns);

@@ -56,6 +56,8 @@ static const struct {
 	[TROUBLE_REPLICA] = { EBUSY, "is a replica", "must be the primary; the next request connects again" },
 	[TROUBLE_UNKNOWN] = { EADDRNOTAVAIL, "the sentinels do not know the primary", "must be the name that they monitor it "
 	                      "by" },
+	[TROUBLE_TLS] = { EKEYREJECTED, "TLS failed", "must speak TLS here, with a certificate for this host from an authority "
+	                  "that is known here (cacert=FILE)" },
 	[TROUBLE_REPLY] = { EBADMSG, "an invalid answer", "must be Redis 6 or later, or Valkey" },
 	[TROUBLE_KEY] = { EMEDIUMTYPE, "the key has another type there", "must be deleted there, or another prefix used" },
 	[TROUBLE_MIXED] = { 0, "another host has a newer rule, which is in force", "set the same rule on all hosts" },

@@ -16,15 +16,17 @@
 
 struct scheme {
 	const char *name;
-	enum { TCP, SENTINEL, UNIX, TLS } transport;
+	enum { TCP, SENTINEL, UNIX } transport;
+	int tls;
 };
 
 static const struct scheme schemes[] = {
-	{ "redis://", TCP },
-	{ "rediss://", TLS },
-	{ "redis+sentinel://", SENTINEL },
-	{ "unix://", UNIX },
-	{ "redis+unix://", UNIX },
+	{ "redis://", TCP, 0 },
+	{ "rediss://", TCP, 1 },
+	{ "redis+sentinel://", SENTINEL, 0 },
+	{ "rediss+sentinel://", SENTINEL, 1 },
+	{ "unix://", UNIX, 0 },
+	{ "redis+unix://", UNIX, 0 },
 };
 
 __attribute__((format(printf, 2, 3))) static int wrong(char *why, const char *format, ...)
@@ -187,14 +189,45 @@ static int parse_primary(const char **text, struct url *url, char *why)
 	return 0;
 }
 
-/* [/db], at the end of the text. */
-static int parse_db(const char *text, const char *behind, struct url *url, char *why)
+/* cacert=FILE, cert=FILE and key=FILE, with '&' between them */
+static int parse_files(const char *text, struct url *url, char *why)
 {
-	if (text[0] == '/' && text[1] != '\0')
-		return number("database", text + 1, strlen(text + 1), 0, DB_MAX, &url->db, why);
-	if (text[0] != '\0' && text[0] != '/')
+	struct {
+		const char *name;
+		char *file;
+	} files[] = { { "cacert", url->cacert }, { "cert", url->cert }, { "key", url->key } };
+	int error = 0;
+
+	for (size_t len; error == 0; text += len + 1) {
+		size_t name_len = strcspn(text, "=&"), i = 0;
+
+		len = strcspn(text, "&");
+		while (i < 3 && (strlen(files[i].name) != name_len || strncmp(files[i].name, text, name_len) != 0))
+			i++;
+		if (i == 3 || text[name_len] != '=')
+			return wrong(why, "file: must be cacert=FILE, cert=FILE or key=FILE");
+		error = part(files[i].name, text + name_len + 1, len - name_len - 1, 0, files[i].file, URL_FILE_SIZE, why);
+		if (text[len] == '\0')
+			break;
+	}
+	if (error == 0 && url->key[0] != '\0' && url->cert[0] == '\0')
+		return wrong(why, "key: without a certificate: must be cert=FILE&key=FILE");
+	return error;
+}
+
+/* [/db], and with TLS [?FILES], at the end of the text. */
+static int parse_rest(const char *text, const char *behind, struct url *url, char *why)
+{
+	size_t len = url->tls ? strcspn(text, "?") : strlen(text);
+	int error = 0;
+
+	if (len > 0 && text[0] != '/')
 		return wrong(why, "'%c' behind the %s: must be /DB or nothing", text[0], behind);
-	return 0;
+	if (len > 1)
+		error = number("database", text + 1, len - 1, 0, DB_MAX, &url->db, why);
+	if (error == 0 && text[len] != '\0')
+		error = parse_files(text + len + 1, url, why);
+	return error;
 }
 
 static int parse_network(const char *text, int sentinel, struct url *url, char *why)
@@ -205,7 +238,7 @@ static int parse_network(const char *text, int sentinel, struct url *url, char *
 	if (error == 0 && sentinel)
 		error = parse_primary(&text, url, why);
 	if (error == 0)
-		error = parse_db(text, sentinel ? "primary" : "host", url, why);
+		error = parse_rest(text, sentinel ? "primary" : "host", url, why);
 	/* Two backends must not look the same. */
 	if (error == 0 && strlen(url_text(url, shown)) == URL_TEXT_MAX - 1)
 		return wrong(why, "host: all hosts have %d bytes or more: must have fewer", URL_TEXT_MAX - 1);
@@ -238,13 +271,10 @@ int url_parse(const char *text, struct url *url, char why[URL_WHY_MAX])
 		if (strncmp(text, schemes[i].name, strlen(schemes[i].name)) == 0)
 			scheme = &schemes[i];
 	if (scheme == NULL)
-		return wrong(why, "scheme: must be redis://, redis+sentinel://, unix:// or redis+unix://");
-	if (scheme->transport == TLS) {
-		wrong(why, "scheme: rediss:// is not spoken here: must be redis:// to a tunnel on this host (stunnel, for "
-		      "example)");
-		return -EPROTONOSUPPORT;
-	}
+		return wrong(why, "scheme: must be redis://, rediss://, redis+sentinel://, rediss+sentinel://, unix:// or "
+		             "redis+unix://");
 	text += strlen(scheme->name);
+	url->tls = scheme->tls;
 	error = parse_user(&text, url, why);
 	if (error != 0)
 		return error;

@@ -3,6 +3,7 @@
  *
  *	redis://[[user]:password@]host[:port][,host[:port]...][/db]
  *	redis+sentinel://[[user]:password@]host[:port][,host[:port]...]/primary[/db]
+ *	rediss:// and rediss+sentinel://, the same with TLS, and at the end [?cacert=FILE][&cert=FILE][&key=FILE]
  *	unix://[[user]:password@]/path[?db=N]          also redis+unix:
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -16,6 +17,7 @@
 #define URL_HOSTS_MAX 8
 #define URL_HOST_SIZE 256
 #define URL_PORT_SIZE 6
+#define URL_FILE_SIZE 256
 
 /* A part that the URL lacks is "". A path is that of a Unix socket; there is either a path or a host. */
 struct url {
@@ -24,6 +26,8 @@ struct url {
 	char path[108];        /* as long as sun_path */
 	unsigned db;
 	char primary[64];      /* the hosts are sentinels, and this is their name of the primary */
+	int tls;
+	char cacert[URL_FILE_SIZE], cert[URL_FILE_SIZE], key[URL_FILE_SIZE];
 	unsigned others;       /* further hosts */
 	struct {
 		char host[URL_HOST_SIZE], port[URL_PORT_SIZE];
@@ -31,8 +35,8 @@ struct url {
 };
 
 /*
- * Returns 0, -EINVAL, or -EPROTONOSUPPORT for rediss:, with the wrong part and the correction in `why`. It never
- * shows the user and password part, since a password may be in the wrong place.
+ * Returns 0, or -EINVAL with the wrong part and the correction in `why`. It never shows the user and password part, since
+ * a password may be in the wrong place.
  */
 int url_parse(const char *text, struct url *url, char why[URL_WHY_MAX]);
 

@@ -202,8 +202,8 @@ run shmlimit global ping "$segment" -
 is "$rc $err" "2 shmlimit: \$SHMLIMIT_BACKEND is not set (it holds the backend's URL)" "a URL that is to come from the environment must be there"
 run shmlimit global ping "$segment" redis://me:secret@host:99999
 is "$rc $err" "2 shmlimit: backend's URL: port: must be a number from 1 to 65535" "a bad URL is said to be one"
-run shmlimit global ping "$segment" rediss://host
-like "$err" 'rediss:// is not spoken here: must be redis:// to a tunnel' "TLS needs a tunnel"
+run shmlimit global ping "$segment" 'rediss://host?ca=/ca.pem'
+is "$rc $err" "2 shmlimit: backend's URL: file: must be cacert=FILE, cert=FILE or key=FILE" "an unknown parameter of a URL is refused"
 run shmlimit global ping "$segment" unix:///nowhere/redis.sock
 is "$rc $err" "2 shmlimit: backend /nowhere/redis.sock?db=0: no connection (No such file or directory): must be running \
 and reachable from here" "a backend that is not there is said not to be"

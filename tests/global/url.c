@@ -47,6 +47,20 @@ static void long_parts(void)
 	good(text, "", "", strcat(strcpy(text + 600, text + strlen("unix://")), "?db=0"));
 }
 
+static void files(void)
+{
+	char why[URL_WHY_MAX];
+	struct url url;
+
+	url_parse("rediss://a?cert=/c%26.pem&key=/k.pem&cacert=/a.pem", &url, why);
+	is(url.tls, 1, "rediss: is TLS");
+	is_str(url.cacert, "/a.pem", "cacert has a file");
+	is_str(url.cert, "/c&.pem", "cert has a file");
+	is_str(url.key, "/k.pem", "key has a file");
+	url_parse("redis://a", &url, why);
+	is(url.tls, 0, "redis: is not TLS");
+}
+
 static void rotation(void)
 {
 	char why[URL_WHY_MAX], text[URL_TEXT_MAX];
@@ -85,10 +99,14 @@ int main(void)
 	good("redis+sentinel://me:secret@a:1,b,[::1]/my-master_2.x/7", "me", "secret", "a:1,b:26379,[::1]:26379/my-master_2.x/7");
 	good("redis+sentinel://a/mymaster/", "", "", "a:26379/mymaster/0");
 
+	good("rediss://:secret@backend", "", "secret", "backend:6379/0");
+	good("rediss://a,b/3?cacert=/etc/ca.pem", "", "", "a:6379,b:6379/3");
+	good("rediss://a?cert=/c%26.pem&key=/k.pem&cacert=/a.pem", "", "", "a:6379/0");
+	good("rediss+sentinel://a/mymaster/?cacert=/a.pem", "", "", "a:26379/mymaster/0");
+
 	bad("", -EINVAL, "scheme:");
 	bad("backend:6379", -EINVAL, "scheme:");
 	bad("http://backend", -EINVAL, "scheme:");
-	bad("rediss://:secret@backend", -EPROTONOSUPPORT, "scheme:");
 	bad("redis://", -EINVAL, "host:");
 	bad("redis://:7000", -EINVAL, "host:");
 	bad("redis://[::1", -EINVAL, "host:");
@@ -121,6 +139,14 @@ int main(void)
 	bad("redis://a,redis://secret", -EINVAL, "port:");
 	bad("redis://a,b/x,secret", -EINVAL, "database:");
 	bad("redis://1,2,3,4,5,6,7,8,9", -EINVAL, "host: more than 8");
+	bad("rediss://a?", -EINVAL, "file:");
+	bad("rediss://a?cacert", -EINVAL, "file:");
+	bad("rediss://a?cacert=", -EINVAL, "cacert:");
+	bad("rediss://a?cacert=/a&", -EINVAL, "file:");
+	bad("rediss://a?ca=secret", -EINVAL, "file:");
+	bad("rediss://a?key=/k", -EINVAL, "key:");
+	bad("rediss://a/x?cacert=/a", -EINVAL, "database:");
+	bad("redis://a?cacert=/a", -EINVAL, "'?'");
 	bad("redis+sentinel://", -EINVAL, "host:");
 	bad("redis+sentinel://a", -EINVAL, "primary:");
 	bad("redis+sentinel://a/", -EINVAL, "primary:");
@@ -132,5 +158,6 @@ int main(void)
 	bad("redis+sentinel://a/mymaster/secret", -EINVAL, "database:");
 	long_parts();
 	rotation();
+	files();
 	return tap_done();
 }

@@ -22,7 +22,7 @@ static void check_url(const struct url *url)
 	law(strcmp(url_text(&again, whole), text) == 0, "%s, and after the last host %s", text, whole);
 	/* A host with a reserved character is %-encoded in a URL, and not in the text. */
 	snprintf(whole, sizeof(whole), "%s%s",
-	         url->path[0] != '\0' ? "unix://" : url->primary[0] != '\0' ? "redis+sentinel://" : "redis://", text);
+	         url->path[0] != '\0' ? "unix://" : url->primary[0] != '\0' ? "redis+sentinel://" : "rediss://", text);
 	if (strcspn(text + (url->path[0] != '\0'), "%@?#") < strlen(text + (url->path[0] != '\0')) ||
 	    url_parse(whole, &again, why) != 0)
 		return;

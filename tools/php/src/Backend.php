@@ -9,7 +9,7 @@ namespace Shmlimit;
 final class Backend
 {
     public function __construct(
-        /** redis://[[user]:password@]host[:port][,host[:port]...][/db], redis+sentinel:// (see shmlimit_global(3)) or unix://[[user]:password@]/path[?db=N], %-encoded */
+        /** redis://[[user]:password@]host[:port][,host[:port]...][/db], redis+sentinel:// or rediss:// (see shmlimit_global(3)) or unix://[[user]:password@]/path[?db=N], %-encoded */
         #[\SensitiveParameter] public readonly string $url,
         /** null: Deny. */
         public readonly ?OnFailure $onFailure = null,

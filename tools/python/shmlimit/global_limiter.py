@@ -42,7 +42,7 @@ class Backend:
     """A Redis or Valkey server. 0 is the default."""
 
     url: str = field(repr=False)  # it may have a password in it
-    """redis://[[user]:password@]host[:port][,host[:port]...][/db], redis+sentinel:// (see shmlimit_global(3)), or unix://[[user]:password@]/path[?db=N], %-encoded"""
+    """redis://[[user]:password@]host[:port][,host[:port]...][/db], redis+sentinel:// or rediss:// (see shmlimit_global(3)), or unix://[[user]:password@]/path[?db=N], %-encoded"""
     on_failure: OnFailure | None = None
     """None: DENY."""
     deadline_ns: int = 0

@@ -1,0 +1,241 @@
+/*
+ * tls: a backend behind TLS. Its certificate is checked, and everything else is as without TLS, for each process and for
+ * an agent.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "agent.h"
+
+#define DAY UINT64_C(86400000000000)
+#define KEYS 600
+
+static struct server server;
+static int port;
+static struct shmlimit *l;
+static struct reports reports;
+
+/* Run openssl in the server's folder. */
+static void openssl(const char *arguments)
+{
+	char command[512];
+
+	snprintf(command, sizeof(command), "cd '%s' && openssl %s 2>/dev/null >/dev/null", server.folder, arguments);
+	if (system(command) != 0)
+		bail("openssl %s", arguments);
+}
+
+/* An authority, and what it signed: a certificate for this server, one for another host, and one for a client. */
+static void make_certificates(void)
+{
+	static const char *const names[][2] = {
+		{ "here", "IP:127.0.0.1,DNS:localhost" },
+		{ "elsewhere", "DNS:elsewhere.example" },
+		{ "client", "DNS:client.example" },
+	};
+	char arguments[384];
+
+	openssl("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 9999 -subj /CN=authority "
+	        "-keyout authority.key -out authority.pem");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(arguments, sizeof(arguments),
+		         "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 9999 -subj /CN=%s "
+		         "-addext subjectAltName=%s -CA authority.pem -CAkey authority.key -keyout %s.key -out %s.pem",
+		         names[i][0], names[i][1], names[i][0], names[i][0]);
+		openssl(arguments);
+	}
+}
+
+static void configure(const char *format, ...)
+{
+	char command[256];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(command, sizeof(command), format, ap);
+	va_end(ap);
+	server_tell(&server, command);
+}
+
+/* `more`: what follows cacert=FILE. */
+static void url_of(char url[512], const char *host, const char *more)
+{
+	snprintf(url, 512, "rediss://%s:%d?cacert=%s/authority.pem%s", host, port, server.folder, more);
+}
+
+static struct shmlimit_global *handle(const char *url)
+{
+	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = PATIENT_NS,
+		                                   .open_ns = 1000000, .report = reports_take, .arg = &reports };
+	struct shmlimit_global *g;
+
+	if (shmlimit_global_open(l, url, &options, &g) != 0)
+		bail("open %s", url);
+	reports = (struct reports){ 0 };
+	return g;
+}
+
+static void pinged(const char *url, int error, const char *said, const char *title)
+{
+	struct shmlimit_global *g = handle(url);
+
+	is(shmlimit_global_ping(g, NULL), error, "%s", title);
+	ok(strstr(reports.last, said) != NULL, "%s: the report has \"%s\": %s", title, said, reports.last);
+	shmlimit_global_close(g);
+}
+
+static void certificates(void)
+{
+	char url[512], more[256];
+	struct shmlimit_global *g;
+
+	url_of(url, "127.0.0.1", "");
+	pinged(url, 0, "", "a server whose certificate has its address is asked");
+	url_of(url, "localhost", "");
+	pinged(url, 0, "", "a server whose certificate has its name is asked");
+	snprintf(url, sizeof(url), "rediss://localhost:%d", port);
+	pinged(url, -EKEYREJECTED, "TLS failed (self-signed certificate in certificate chain)",
+	       "a certificate of an unknown authority is refused");
+	snprintf(url, sizeof(url), "rediss://localhost:%d?cacert=/nowhere.pem", port);
+	pinged(url, -EKEYREJECTED, "TLS failed (/nowhere.pem: No such file or directory)", "a file that is missing is an error");
+	configure("CONFIG SET tls-cert-file %s/elsewhere.pem tls-key-file %s/elsewhere.key", server.folder, server.folder);
+	url_of(url, "localhost", "");
+	pinged(url, -EKEYREJECTED, "TLS failed (hostname mismatch)", "a certificate for another name is refused");
+	url_of(url, "127.0.0.1", "");
+	pinged(url, -EKEYREJECTED, "TLS failed (IP address mismatch)", "a certificate for another address is refused");
+	configure("CONFIG SET tls-cert-file %s/here.pem tls-key-file %s/here.key", server.folder, server.folder);
+	configure("CONFIG SET tls-auth-clients yes");
+	g = handle(url);
+	ok(shmlimit_global_ping(g, NULL) < 0, "a server that wants a client's certificate refuses a client without: %s",
+	   reports.last);
+	shmlimit_global_close(g);
+	snprintf(more, sizeof(more), "&cert=%s/client.pem&key=%s/client.key", server.folder, server.folder);
+	url_of(url, "127.0.0.1", more);
+	pinged(url, 0, "", "a client's certificate is shown");
+	configure("CONFIG SET tls-auth-clients no");
+}
+
+static void without(void)
+{
+	struct shmlimit_global *g;
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int plain = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(address);
+	char url[512];
+	pid_t pid;
+
+	/* What does not speak TLS answers with an error of Redis. */
+	if (bind(plain, (struct sockaddr *)&address, len) != 0 || listen(plain, 8) != 0 ||
+	    getsockname(plain, (struct sockaddr *)&address, &len) != 0)
+		bail("listen");
+	pid = fork_bound();
+	while (pid == 0) {
+		char bytes[1024];
+		int fd = accept(plain, NULL, NULL);
+
+		if (fd < 0 || read(fd, bytes, sizeof(bytes)) < 0 || write(fd, "-ERR no\r\n", 9) != 9)
+			_exit(1);
+		while (read(fd, bytes, sizeof(bytes)) > 0)
+			;
+		close(fd);
+	}
+	close(plain);
+	snprintf(url, sizeof(url), "rediss://127.0.0.1:%d", ntohs(address.sin_port));
+	pinged(url, -EKEYREJECTED, "TLS failed (", "a server that does not speak TLS is refused");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	snprintf(url, sizeof(url), "redis://127.0.0.1:%d", port);
+	g = handle(url);
+	ok(shmlimit_global_ping(g, NULL) < 0, "a server that speaks TLS only is not asked without: %s", reports.last);
+	shmlimit_global_close(g);
+}
+
+static void taken(int rule)
+{
+	struct shmlimit_global *g;
+	char url[512], key[16];
+	int allowed = 0, at;
+	pid_t pid;
+
+	url_of(url, "127.0.0.1", "");
+	g = handle(url);
+	for (int i = 0; i < KEYS; i++)
+		allowed += shmlimit_global_take(g, rule, key, (size_t)snprintf(key, sizeof(key), "%d", i), 1, NULL) ==
+		           SHMLIMIT_ALLOWED;
+	is(allowed, KEYS, "keys are asked for through TLS: %s", reports.last);
+	pid = fork_bound();
+	if (pid == 0) {
+		int answer = shmlimit_global_take(g, rule, "child", 5, 1, NULL);
+
+		shmlimit_global_close(g);
+		_exit(answer != SHMLIMIT_ALLOWED);
+	}
+	ok(wait_for(pid), "a forked child makes a connection of its own");
+	is(shmlimit_global_take(g, rule, "parent", 6, 1, NULL), SHMLIMIT_ALLOWED, "the parent's connection goes on");
+	is(shmlimit_global_reset(g, rule, NULL, 0), KEYS + 2, "replies that are longer than one read are received whole");
+	is(reports.n, 0, "nothing is reported: %s", reports.last);
+	server_kill(&server);
+	at = shmlimit_global_take(g, rule, "gone", 4, 1, NULL);
+	is(at, SHMLIMIT_DENIED, "a server that is killed kills no client by a signal");
+	server_start(&server);
+	await(shmlimit_global_take(g, rule, "back", 4, 1, NULL) == SHMLIMIT_ALLOWED);
+	shmlimit_global_close(g);
+}
+
+static void agent(int rule)
+{
+	struct agent_process agent;
+	struct shmlimit_global *g;
+	char url[512], key[16];
+	int allowed = 0;
+
+	url_of(url, "localhost", "");
+	agent = agent_start(l, url, PATIENT_NS);
+	g = handle(url);
+	agent_await(l);
+	for (int i = 0; i < 100; i++)
+		allowed += shmlimit_global_take(g, rule, key, (size_t)snprintf(key, sizeof(key), "agent %d", i), 1, NULL) ==
+		           SHMLIMIT_ALLOWED;
+	is(allowed, 100, "an agent asks through TLS: %s", reports.last);
+	ok(agent_status(l).answered >= 100, "the agent has asked for all");
+	server_kill(&server);
+	server_start(&server);
+	await(shmlimit_global_take(g, rule, "again", 5, 1, NULL) == SHMLIMIT_ALLOWED);
+	agent_await(l);
+	ok(agent_stop(&agent), "the agent ends well after its server was restarted");
+	shmlimit_global_close(g);
+}
+
+int main(void)
+{
+	char text[16], paths[3][96];
+	const char *words[] = { "--port", "0", "--bind", "127.0.0.1", NULL };
+	struct rng rng;
+	int rule;
+
+	if (server_missing())
+		return tap_skip_all("no redis-server");
+	if (system("openssl version >/dev/null 2>&1") != 0)
+		return tap_skip_all("no openssl");
+	stage_begin("global.tls");
+	rng.state = rng_seed();
+	server_begin(&server, words);
+	make_certificates();
+	port = server_port(&rng);
+	/* The same words at the next start. */
+	snprintf(text, sizeof(text), "%d", port);
+	snprintf(paths[0], sizeof(paths[0]), "%.63s/authority.pem", server.folder);
+	snprintf(paths[1], sizeof(paths[1]), "%.63s/here.pem", server.folder);
+	snprintf(paths[2], sizeof(paths[2]), "%.63s/here.key", server.folder);
+	server_kill(&server);
+	for (int i = 0; i < 10; i++)
+		server_word(&server, (const char *[]){ "--tls-port", text, "--tls-ca-cert-file", paths[0], "--tls-cert-file",
+			                               paths[1], "--tls-key-file", paths[2], "--tls-auth-clients", "no" }[i]);
+	server_start(&server);
+	l = stage_create(2048, 0, 0);
+	rule = lease_rule(l, "login", 3, 1, DAY);
+	certificates();
+	without();
+	taken(rule);
+	agent(rule);
+	return tap_done();
+}
