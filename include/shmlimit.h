@@ -139,7 +139,8 @@ struct shmlimit_rule {
 	                               1,000 to 1,000,000, default 3,000 */
 	uint32_t reserved32;       /* must be zero */
 	uint64_t set_unix_ns;      /* shmlimit_rule_get(): when it was set, nanoseconds since 1970; otherwise ignored */
-	uint64_t reserved[3];      /* must be zero */
+	uint64_t mark;             /* a number of the caller's, kept with the rule; 0: keep the one that is there. Not saved */
+	uint64_t reserved[2];      /* must be zero */
 };
 
 /* The details of a decision. Filled whenever SHMLIMIT_ALLOWED or SHMLIMIT_DENIED is returned. */

@@ -30,5 +30,6 @@ EXPORT int shmlimit_rule_get(struct shmlimit *l, int rule, struct shmlimit_rule 
 		return -EUCLEAN;
 	found.mode = rule_mode(&view);
 	found.set_unix_ns = rule_set_unix_ns(l, (uint32_t)rule, &view);
+	found.mark = load_word(&l->rules[rule].mark);
 	return sized_out(out, &found, sizeof(found));
 }

@@ -43,7 +43,7 @@ static void store_words(void *to, const void *from, size_t len)
 }
 
 void rule_define(const struct shmlimit *l, uint32_t id, const char *rule_name, uint32_t mode,
-                 const struct layout_params *params, uint64_t set_unix_ns)
+                 const struct layout_params *params, uint64_t set_unix_ns, uint64_t mark)
 {
 	struct layout_rule *record = &l->rules[id];
 	uint64_t version = published_version(load_acquire(&record->published)) + 1;
@@ -60,6 +60,7 @@ void rule_define(const struct shmlimit *l, uint32_t id, const char *rule_name, u
 	store_words(&record->params[version % RULE_VERSIONS], params, sizeof(*params));
 	store_relaxed(&record->set_unix_ns[version % RULE_VERSIONS], set_unix_ns);
 	store_relaxed(&record->born, version);
+	store_relaxed(&record->mark, mark);
 	/* I4. ORDER what a reader copies was stored before; pairs with load_acquire() in rule_glance(). */
 	publish(&record->published, published_pack(version, mode, 1));
 }
@@ -96,8 +97,8 @@ static int check(const struct shmlimit *l, const struct shmlimit_rule *rule, str
 }
 
 /* The lock is held. */
-static int set_locked(struct shmlimit *l, const char *rule_name, uint32_t mode, const struct layout_params *params,
-                      struct when when)
+static int set_locked(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *rule,
+                      const struct layout_params *params, struct when when)
 {
 	struct rule_view old;
 	int id = rule_find(l, rule_name);
@@ -105,12 +106,15 @@ static int set_locked(struct shmlimit *l, const char *rule_name, uint32_t mode, 
 	if (id >= 0 && rule_read(l, (uint32_t)id, &old, NULL) == 0) {
 		if (params_algorithm(&old.params) != params_algorithm(params))
 			return -EBUSY;
-		change(l, (uint32_t)id, &old, mode, params, when);
+		change(l, (uint32_t)id, &old, rule->mode, params, when);
+		/* Last: if killed before, the caller is to find that this was not done. */
+		if (rule->mark != 0)
+			store_relaxed(&l->rules[id].mark, rule->mark);
 		return id;
 	}
 	id = find_unused(l);
 	if (id >= 0)
-		rule_define(l, (uint32_t)id, rule_name, mode, params, segment_unix_ns());
+		rule_define(l, (uint32_t)id, rule_name, rule->mode, params, segment_unix_ns(), rule->mark);
 	return id;
 }
 
@@ -127,7 +131,7 @@ int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *r
 		error = segment_lock(l->name, l->device, l->inode, wait_ns, &lock);
 	if (error != 0)
 		return error;
-	id = set_locked(l, name, rule->mode, &params, when);
+	id = set_locked(l, name, rule, &params, when);
 	segment_unlock(lock);
 	return id;
 }

@@ -126,23 +126,37 @@ static int is_same_rate(const struct shmlimit_rule *a, const struct shmlimit_rul
 	       a->period_ns == b->period_ns;
 }
 
-/* Set a rule that is missing or, if `change` is set, that has another rate. Its other settings are kept. */
+/* The number by which a gate knows the rate that a gate has given a rule last. */
+static uint64_t mark_of(const struct shmlimit_rule *rate)
+{
+	const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+
+	return (((rate->algorithm * odd + rate->capacity) * odd + rate->count) * odd + rate->period_ns) | 1;
+}
+
+/*
+ * Set a rule that is missing or, if `change` is set, that another rate was given to last. Its other settings are kept. A
+ * rate that was changed by hand since is left alone: workers start at any time, and must not undo it.
+ */
 static int set_rule(struct shmlimit *limiter, const struct spec_rule *wanted, int change)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
-	int id = shmlimit_rule_find(limiter, wanted->name);
+	int id = shmlimit_rule_find(limiter, wanted->name), is_same, set;
 
-	if (id >= 0 && (!change || shmlimit_rule_get(limiter, id, &rule) != 0 || is_same_rate(&rule, &wanted->rate)))
+	if (id >= 0 && (!change || shmlimit_rule_get(limiter, id, &rule) != 0 || rule.mark == mark_of(&wanted->rate)))
 		return id;
+	is_same = id >= 0 && is_same_rate(&rule, &wanted->rate);
 	if (id < 0)
 		rule = wanted->rate;
+	rule.mark = mark_of(&wanted->rate);
 	rule.algorithm = wanted->rate.algorithm;
 	rule.capacity = wanted->rate.capacity;
 	rule.count = wanted->rate.count;
 	rule.period_ns = wanted->rate.period_ns;
 	rule.flags |= SHMLIMIT_NO_WAIT;
 	rule.set_unix_ns = 0;
-	return shmlimit_rule_set(limiter, wanted->name, &rule);
+	set = shmlimit_rule_set(limiter, wanted->name, &rule);
+	return set < 0 && is_same ? id : set;
 }
 
 /* Several processes may do this at once: each finds the rules that another one has set. */

@@ -145,7 +145,7 @@ static int get_rule(struct loading *f, int64_t *last)
 	/* A library that counts a rule's time otherwise would take its funnels for others. */
 	if (params.num != r.num || params.den != r.den || params.shape != r.shape)
 		return -EPROTO;
-	rule_define(f->l, r.id, r.name, r.mode, &params, r.set_unix_ns);
+	rule_define(f->l, r.id, r.name, r.mode, &params, r.set_unix_ns, 0);
 	*last = r.id;
 	return 0;
 }

@@ -194,7 +194,8 @@ struct layout_rule {
 	uint64_t published;               /* version, mode, in use: see published_pack() */
 	uint64_t born;                    /* the version that the rule began with: what is older was another rule's */
 	uint64_t set_unix_ns[RULE_VERSIONS]; /* when a version's parameters were set, by the real-time clock; as params[] */
-	uint64_t reserved[2];             /* zero */
+	uint64_t mark;                    /* shmlimit_rule.mark */
+	uint64_t reserved;                /* zero */
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	uint64_t counted_before[8];       /* what the id's counters were when this rule got it */
 	struct layout_params params[RULE_VERSIONS]; /* version n is in params[n % RULE_VERSIONS] */

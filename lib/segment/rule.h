@@ -139,7 +139,7 @@ int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *r
 
 /* Define a rule under an id that is not in use, by a caller that keeps other writers out. */
 void rule_define(const struct shmlimit *l, uint32_t id, const char *name, uint32_t mode,
-                 const struct layout_params *params, uint64_t set_unix_ns);
+                 const struct layout_params *params, uint64_t set_unix_ns, uint64_t mark);
 
 /* When the parameters of a version in force were set. */
 uint64_t rule_set_unix_ns(const struct shmlimit *l, uint32_t id, const struct rule_view *view);

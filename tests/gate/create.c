@@ -1,6 +1,6 @@
 /*
  * create: with create=yes the first request makes the segment and the rules, once, however many processes begin at the
- * same time. What an operator has set stays, but for a rate that the spec gives.
+ * same time. What an operator has set stays until the spec has another rate.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -87,9 +87,13 @@ static void changed(void)
 	shmlimit_gate_attach(old);
 	shmlimit_close(look(&rule, "day"));
 	is(rule.capacity, 7, "a rule that an operator changes stays as it is while gates run");
+	fresh = gate_new("create=yes rule=day rate=100/day");
+	shmlimit_close(look(&rule, "day"));
+	is(rule.capacity, 7, "a rule that an operator changes stays as it is when a gate with the same spec begins");
+	shmlimit_gate_close(fresh);
 	fresh = gate_new("create=yes rule=day rate=\"200/day burst 300\"");
 	l = look(&rule, "day");
-	ok(rule.capacity == 300 && rule.count == 200, "a gate that begins gives the rule the rate of its spec");
+	ok(rule.capacity == 300 && rule.count == 200, "a gate that begins with another rate gives it to the rule");
 	is(rule.mode, SHMLIMIT_DRY_RUN, "a gate that begins leaves a rule's mode alone");
 	shmlimit_gate_attach(old);
 	shmlimit_close(l);

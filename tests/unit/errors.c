@@ -122,9 +122,9 @@ static void rules(void)
 	good.flags = 4;
 	is(set(good), -EINVAL, "a rule with an unknown flag is refused");
 	good.flags = 0;
-	good.reserved[2] = 1;
+	good.reserved[1] = 1;
 	is(set(good), -E2BIG, "a rule whose reserved field is not zero is refused");
-	good.reserved[2] = 0;
+	good.reserved[1] = 0;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		is(shmlimit_rule_set(l, bad[i], &good), -EILSEQ, "a rule with bad name %zu is refused", i);
 		is(shmlimit_check_names(NULL, bad[i]), -EILSEQ,

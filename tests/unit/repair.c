@@ -109,8 +109,8 @@ static void told_askew(void) { l->header->tables[1].offset++; }
 static void told_before(void) { l->header->tables[1].offset = 4096; }
 static void told_behind(void) { l->header->tables[1].offset = l->size; }
 static void told_larger(void) { l->header->tables[1].lines = l->lines_max + 1; }
-static void rule_reserved(void) { l->rules[0].reserved[1] = 1; }
-static void rule_unused_reserved(void) { l->rules[3].reserved[0] = 1; }
+static void rule_reserved(void) { l->rules[0].reserved = 1; }
+static void rule_unused_reserved(void) { l->rules[3].reserved = 1; }
 static void rule_name(void) { l->rules[0].name[0] = '\n'; }
 static void rule_duplicate(void) { memcpy(l->rules[1].name, l->rules[0].name, sizeof(l->rules[0].name)); }
 static void rule_mode_three(void) { l->rules[0].published |= 6; }

@@ -55,6 +55,21 @@ static void define(void)
 	id = shmlimit_rule_set(l, "login", &got);
 	is(shmlimit_rule_algorithm(l, id), SHMLIMIT_LEASE, "a rule that was removed can be set with another algorithm");
 	is(shmlimit_rule_remove(l, "login"), 0, "a lease rule can be removed");
+	got = (struct shmlimit_rule){ .struct_size = sizeof(got), .capacity = 1, .count = 1, .period_ns = SECOND, .mark = 7 };
+	id = shmlimit_rule_set(l, "login", &got);
+	got.mark = 0;
+	got.capacity = 2;
+	shmlimit_rule_set(l, "login", &got);
+	shmlimit_rule_get(l, id, &got);
+	ok(got.mark == 7 && got.capacity == 2, "a rule that is changed without a mark keeps the one that it has");
+	got.mark = 8;
+	shmlimit_rule_set(l, "login", &got);
+	shmlimit_rule_get(l, id, &got);
+	is(got.mark, 8, "a rule can be given another mark alone");
+	shmlimit_rule_remove(l, "login");
+	shmlimit_rule_get(l, set("login"), &got);
+	is(got.mark, 0, "a rule that was removed and set again has no mark");
+	shmlimit_rule_remove(l, "login");
 	/* Who was compiled against an earlier release knows less of the structure; later members are not its own. */
 	got = (struct shmlimit_rule){ .struct_size = offsetof(struct shmlimit_rule, max_wait_ns), .capacity = 3, .count = 1,
 		.period_ns = SECOND, .max_wait_ns = SECOND, .reserved32 = 7 };
