@@ -409,6 +409,7 @@ $(fuzzed_command): $(O)/fuzz/main.o $(filter-out %/main.o,$(tool_obj)) $(O)/libs
 $(filter-out $(fuzzed_command),$(fuzzed)): $(lib_obj)
 $(O)/fuzz/spec: $(gate_obj)
 $(O)/fuzz/url: $(O)/lib/global/url.o
+$(O)/fuzz/requests: $(O)/lib/global/requests.o
 $(O)/fuzz/spec: tool_libs += $(gate_libs)
 $(O)/fuzz/%: $(O)/tests/fuzz/target/%.o
 	@mkdir -p $(@D)
