@@ -23,7 +23,7 @@ enum { GLOBAL_DEADLINE, GLOBAL_LEASE, GLOBAL_PREFIX, GLOBAL_OPTIONS };
 #define GLOBAL_DETAILS                                                                                         \
 	"URL is redis://[[user]:password@]host[:port][,host[:port]...][/db],\n"                                                 \
 	"redis+sentinel://[[user]:password@]host[:port][,host[:port]...]/primary[/db] or\n"                                     \
-	"unix://[[user]:password@]/path[?db=N]; rediss:// is with TLS; '-' is the value of $SHMLIMIT_BACKEND, which hides a password\n"                \
+	"unix://[[user]:password@]/path[?db=N]; rediss:// uses TLS; '-' is the value of $SHMLIMIT_BACKEND, which hides a password\n"                \
 	"from other users.\n"
 
 struct global_call {
