@@ -116,6 +116,8 @@ struct shmlimit_global_funnel {
 	uint64_t lease_ns;         /* duration of this rule's leases */
 };
 
+#define SHMLIMIT_GLOBAL_ROUND_TRIPS 12
+
 /* What the agent of a host reports about itself. */
 struct shmlimit_global_status {
 	uint32_t struct_size;      /* sizeof(struct shmlimit_global_status) */
@@ -132,6 +134,10 @@ struct shmlimit_global_status {
 	uint64_t late;             /* answers for which the process no longer waited; their tokens serve the next requests */
 	uint64_t spoiled;          /* requests that another process overwrote: they are made again */
 	uint64_t full;             /* times that a request found no room, and was made again later */
+	uint64_t misses;           /* requests that came to an agent because the host's lease did not suffice */
+	uint64_t round_trips_ns;   /* sum of the times that the backend's answers took */
+	/* Answers by that time: [0] up to 100 us, [i] up to 100 us * 2^i, and all longer ones in the last. */
+	uint64_t round_trips[SHMLIMIT_GLOBAL_ROUND_TRIPS];
 };
 
 /*

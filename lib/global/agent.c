@@ -393,6 +393,19 @@ static void end_ahead(struct agent *a, struct pending *p)
 	answer(a, p, p->on_way.question.trouble.kind == TROUBLE_NONE ? REQUEST_FREE : REQUEST_FAILED);
 }
 
+/* The first bucket has answers of up to 100 us, and each next one twice that. The last one has all others. */
+static void note_round_trip(struct agent *a, uint64_t ns)
+{
+	struct request_board *board = requests_board(a->g->requests);
+	unsigned bucket = 0;
+
+	while (bucket < SHMLIMIT_GLOBAL_ROUND_TRIPS - 1 && ns > UINT64_C(100000) << bucket)
+		bucket++;
+	requests_set(&board->round_trip_ns, ns);
+	requests_set(&board->round_trips_ns, board->round_trips_ns + ns);
+	requests_set(&board->round_trips[bucket], board->round_trips[bucket] + 1);
+}
+
 static void end(struct agent *a, struct node *node, struct pending *p)
 {
 	const struct backend_question *q = &p->on_way.question;
@@ -405,7 +418,7 @@ static void end(struct agent *a, struct node *node, struct pending *p)
 	if (!given && !trouble_is_of_key(&q->trouble))
 		a->of_slot[cluster_slot(q->key, q->key_len)] = 0;
 	if (given)
-		requests_set(&requests_board(a->g->requests)->round_trip_ns, node->round_trip_ns);
+		note_round_trip(a, p->on_way.round_trip_ns);
 	if (p->text.cost == 0) {
 		end_ahead(a, p);
 		return;
@@ -421,12 +434,15 @@ static void end(struct agent *a, struct node *node, struct pending *p)
 
 static void collect(struct agent *a)
 {
+	struct request_board *board = requests_board(a->g->requests);
 	unsigned at = 0;
 
 	while (a->free != NULL && requests_next(a->g->requests, &at, &a->free->text, &a->free->ticket)) {
 		struct pending *p = a->free;
 
 		a->free = p->next;
+		if (p->text.cost != 0)
+			requests_set(&board->misses, board->misses + 1);
 		begin(a, p);
 	}
 }

@@ -24,6 +24,7 @@ struct node_ask {
 	struct node_ask *next;
 	struct backend_question question;
 	uint64_t asked_ns;     /* when it was sent */
+	uint64_t round_trip_ns; /* the time that its answer took */
 	int with_text;         /* the server did not know the script */
 	int again;             /* an earlier connection broke after it was sent */
 };
@@ -46,7 +47,6 @@ struct node {
 	uint64_t attempt_ns;   /* when it began to connect; 0: it is not connecting */
 	uint64_t since_ns;     /* time of the last reply, or of sending the oldest unanswered question */
 	uint64_t open_until_ns;
-	uint64_t round_trip_ns; /* that of the last answer */
 	uint64_t openings;
 	uint64_t used_ns;
 };

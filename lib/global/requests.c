@@ -55,6 +55,7 @@ struct requests {
 	struct cell cells[REQUESTS] __attribute__((aligned(4096)));
 };
 
+_Static_assert(offsetof(struct requests, cells) == 4096, "the board fits in the first page");
 _Static_assert(sizeof(struct cell) == 18 * 64, "a cell is 18 lines");
 _Static_assert(sizeof(struct request_text) % 8 == 0 && sizeof(struct request_answer) % 8 == 0, "both are words");
 

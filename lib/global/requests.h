@@ -33,7 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shmlimit.h"
+#include "shmlimit_global.h"
 
 #define REQUESTS 64u
 
@@ -78,6 +78,8 @@ struct request_board {
 	uint64_t served, failed, late, spoiled;
 	uint64_t round_trip_ns, open_until_ns, connections;
 	uint64_t full;         /* counted by the processes */
+	uint64_t misses;       /* requests that processes wait for */
+	uint64_t round_trips_ns, round_trips[SHMLIMIT_GLOBAL_ROUND_TRIPS];
 };
 
 struct requests;               /* the area of a segment */

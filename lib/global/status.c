@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <string.h>
 
 #include "export.h"
 #include "requests.h"
@@ -41,6 +42,9 @@ EXPORT int shmlimit_global_status(struct shmlimit *limiter, struct shmlimit_glob
 	status.late = board.late;
 	status.spoiled = board.spoiled;
 	status.full = board.full;
+	status.misses = board.misses;
+	status.round_trips_ns = board.round_trips_ns;
+	memcpy(status.round_trips, board.round_trips, sizeof(status.round_trips));
 	status.connections = board.connections;
 	status.round_trip_ns = board.round_trip_ns;
 	status.breaker_ns = left_ns(board.open_until_ns, now_ns);

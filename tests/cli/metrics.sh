@@ -73,7 +73,7 @@ has agent_serving 0 "a segment without an agent says so"
 has agent_waiting_requests 0 "no request waits for an agent"
 has agent_connections 0 "no agent has connections"
 has agent_breaker_open 0 "no agent's breaker is open"
-for counter in answered failed late spoiled full; do
+for counter in answered failed late spoiled full misses; do
 	has agent_${counter}_total 0 "no agent counted requests that were $counter"
 done
 has rule_decisions_total "answer=allowed rule=r 4

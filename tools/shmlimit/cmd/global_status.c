@@ -20,7 +20,7 @@ static int show(const struct call *call, const struct shmlimit_global_status *s)
 	char text[TEXT_LEN];
 
 	if (call->option[JSON] != NULL)
-		return print_json(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		return print_json(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		                            "serving", json_boolean(s->serving),
 		                            "pid", json_number(s->pid),
 		                            "running_ns", json_number(s->running_ns),
@@ -32,7 +32,8 @@ static int show(const struct call *call, const struct shmlimit_global_status *s)
 		                            "failed", json_number(s->failed),
 		                            "late", json_number(s->late),
 		                            "spoiled", json_number(s->spoiled),
-		                            "full", json_number(s->full)));
+		                            "full", json_number(s->full),
+		                            "misses", json_number(s->misses)));
 	print_line("agent", "%s", s->serving ? "serving" : "none");
 	if (s->serving) {
 		print_line("pid", "%" PRIu64, s->pid);
@@ -47,6 +48,7 @@ static int show(const struct call *call, const struct shmlimit_global_status *s)
 	print_line("late", "%" PRIu64, s->late);
 	print_line("spoiled", "%" PRIu64, s->spoiled);
 	print_line("full", "%" PRIu64, s->full);
+	print_line("misses", "%" PRIu64, s->misses);
 	return STATUS_OK;
 }
 

@@ -341,6 +341,11 @@ static uint64_t value_full(const struct shmlimit_global_status *s)
 	return s->full;
 }
 
+static uint64_t value_misses(const struct shmlimit_global_status *s)
+{
+	return s->misses;
+}
+
 static const struct agent_metric {
 	const char *family, *suffix, *help;
 	uint64_t (*value)(const struct shmlimit_global_status *agent);
@@ -354,6 +359,7 @@ static const struct agent_metric {
 	{ "late", "_total", "Answers for which the process no longer waited.", value_late },
 	{ "spoiled", "_total", "Requests that were made again because another process overwrote them.", value_spoiled },
 	{ "full", "_total", "Times that a request found no room, and was made again later.", value_full },
+	{ "misses", "_total", "Requests that came to an agent because the host's lease did not suffice.", value_misses },
 };
 
 static void print_agents(FILE *to, const struct metrics *m, const struct agent_metric *metric)
@@ -369,6 +375,37 @@ static void print_agents(FILE *to, const struct metrics *m, const struct agent_m
 		print_series(to, name, &m->segment[i], NULL, NULL, NULL);
 		fprintf(to, "%" PRIu64 "\n", metric->value(&m->segment[i].agent));
 	}
+}
+
+/* A histogram's buckets count all that is not longer than their bound. */
+static void print_round_trips_of(FILE *to, const struct metrics_segment *segment)
+{
+	static const char metric[] = "shmlimit_agent_round_trip_seconds";
+	const struct shmlimit_global_status *agent = &segment->agent;
+	uint64_t n = 0;
+	char series[TEXT_LEN], bound[TEXT_LEN];
+
+	snprintf(series, sizeof(series), "%s_bucket", metric);
+	for (int i = 0; i < SHMLIMIT_GLOBAL_ROUND_TRIPS; i++) {
+		n += agent->round_trips[i];
+		snprintf(bound, sizeof(bound), "%.4f", 1e-4 * (double)(1u << i));
+		print_series(to, series, segment, NULL, "le", i < SHMLIMIT_GLOBAL_ROUND_TRIPS - 1 ? bound : "+Inf");
+		fprintf(to, "%" PRIu64 "\n", n);
+	}
+	snprintf(series, sizeof(series), "%s_sum", metric);
+	print_series(to, series, segment, NULL, NULL, NULL);
+	fprintf(to, "%.9f\n", (double)agent->round_trips_ns * 1e-9);
+	snprintf(series, sizeof(series), "%s_count", metric);
+	print_series(to, series, segment, NULL, NULL, NULL);
+	fprintf(to, "%" PRIu64 "\n", n);
+}
+
+static void print_round_trips(FILE *to, const struct metrics *m)
+{
+	print_head(to, "shmlimit_agent_round_trip_seconds", "histogram", "Times that the backend's answers to agents took.");
+	for (size_t i = 0; i < m->segments; i++)
+		if (m->segment[i].agent_known)
+			print_round_trips_of(to, &m->segment[i]);
 }
 
 /* ---- of servers ---- */
@@ -402,6 +439,7 @@ void metrics_text(FILE *to, const struct metrics *m)
 	print_lease_counters(to, m);
 	for (size_t i = 0; i < sizeof(agent_metrics) / sizeof(*agent_metrics); i++)
 		print_agents(to, m, &agent_metrics[i]);
+	print_round_trips(to, m);
 	print_undecided(to, m);
 	for (size_t i = 0; i < sizeof(rule_gauges) / sizeof(*rule_gauges); i++)
 		print_rule_gauges(to, m, i);
