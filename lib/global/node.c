@@ -206,7 +206,7 @@ static int read_answer(struct node *n, const redisReply *reply, uint64_t now_ns)
 		return 1;
 	}
 	n->answered = n->backend.used = 1;
-	ask->round_trip_ns = now_ns - ask->asked_ns;
+	ask->round_trip_ns = monotonic_now_ns() - ask->asked_ns;
 	remove_first(&n->sent);
 	if (trouble->kind == TROUBLE_SCRIPT && !ask->with_text) {
 		ask->with_text = 1;
