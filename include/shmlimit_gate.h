@@ -161,8 +161,9 @@ void shmlimit_gate_report(struct shmlimit_gate *gate, void (*report)(void *arg, 
 
 /*
  * Open the segment in this process now, and not with the first request, so that problems are reported at
- * start-up. Creates what create=yes allows; a rule that exists with another rate gets that of the spec. Returns 0, or what
- * shmlimit_open() or shmlimit_create() returned: the gate is usable all the same, and tries again each second.
+ * start-up. Creates what create=yes allows; a rule gets the rate of the spec, unless that is the rate that a gate gave it
+ * last: what was changed by hand since stays. Returns 0, or what shmlimit_open() or shmlimit_create() returned: the gate
+ * is usable all the same, and tries again each second.
  */
 int shmlimit_gate_attach(struct shmlimit_gate *gate);
 
