@@ -1,6 +1,6 @@
 #!/bin/sh
 # nginx_agent: requests of nginx that need the host's agent are suspended. While the Redis server does not answer, the
-# one worker goes on with all others.
+# one worker goes on with all others. The agent may be a thread of a worker.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"
@@ -8,7 +8,7 @@
 . "$SOURCE/tests/server/backend.inc"
 . "$SOURCE/tests/server/nginx.inc"
 
-need nginx curl jq perl pgrep setsid setpriv
+need nginx curl jq perl pgrep ps setsid setpriv
 need_module "$nginx_module" nginx-dev
 need_backend
 
@@ -24,7 +24,7 @@ configure_nginx() {
 	cat >"$TMP/nginx.conf" <<-END
 		$([ "$(id -u)" -ne 0 ] || echo 'user www-data;')
 		load_module $nginx_module;
-		worker_processes 1;
+		worker_processes ${workers:-1};
 		daemon off;
 		pid $TMP/nginx.pid;
 		error_log $TMP/nginx.err warn;
@@ -36,7 +36,7 @@ configure_nginx() {
 		    uwsgi_temp_path $TMP/nginx.uwsgi;
 		    scgi_temp_path $TMP/nginx.scgi;
 		    log_format limited '\$pid \$http_user_agent \$status \$shmlimit_status \$shmlimit_remaining';
-		    shmlimit_segment $SEGMENT fail=open backend=$backend_url deadline=10000ms;
+		    shmlimit_segment $SEGMENT fail=open backend=$backend_url deadline=10000ms ${more-};
 		    server {
 		        listen 127.0.0.1:$port;
 		        access_log $TMP/nginx.log limited;
@@ -138,4 +138,26 @@ within waiting 0
 ok $? "nothing waits for a worker that has ended"
 wait "$client" 2>/dev/null
 is "$(grep shmlimit "$TMP/nginx.err" "$TMP/agent.err")" "" "nothing is logged as an error"
+
+# Without that agent, a thread of one worker is it.
+kill "$agent"
+wait "$agent" 2>/dev/null
+workers=2 more=agent=thread
+agent_pid() { shmlimit global status "$SEGMENT" --json | jq .pid; }
+# Each request has a key of its own, so that the backend is needed.
+asked=0
+another_serves() {
+	asked=$((asked + 1))
+	codes "$url/dry/index.html?key=new:$asked" >/dev/null
+	serving && [ "$(agent_pid)" != "$1" ]
+}
+start nginx
+within another_serves "$agent"
+ok $? "without the service there is an agent"
+thread=$(agent_pid)
+is "$(ps -o comm= -L -p "$thread" | grep -c shmlimit-agent) $(ps -o comm= -p "$thread")" "1 nginx" "the agent is a thread of a worker"
+is "$(codes "$url/shared/index.html?key=user:47&[1-6]" | tr '\n' ' ')" "200 200 200 200 200 429 " "the limit is exact with a thread"
+kill -KILL "$thread"
+within another_serves "$thread"
+ok $? "a thread of another worker replaces that of a killed one"
 done_testing
