@@ -173,13 +173,9 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
 	}
 	if (r == NULL)
 		return;
-	p.held += enters != 0;
-	*r = (struct shmlimit_result){
-		.limit = k->params->capacity,
-		.remaining = p.held < k->params->capacity ? k->params->capacity - p.held : 0,
-		.retry_after_ns = v->retry_after_ns,
-		.reset_after_ns = enters && p.longest_ns < k->params->back ? k->params->back : p.longest_ns,
-	};
+	if (enters && p.longest_ns < k->params->back)
+		p.longest_ns = k->params->back;
+	hold_report(k->params, p.held + (enters != 0), p.longest_ns, v->retry_after_ns, r);
 }
 
 /* The cell's swap, before the word's. Returns 0 where another process was quicker. */

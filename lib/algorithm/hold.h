@@ -115,6 +115,17 @@ static inline uint64_t hold_stamp(uint64_t ns)
 	return ns >> HOLD_STAMP_TICK_BITS & (((uint64_t)1 << HOLD_STAMP_BITS) - 1);
 }
 
+/* The answer where `held` places are in force, the last of them until longest_ns from now. */
+static inline void hold_report(const struct layout_params *params, uint64_t held, uint64_t longest_ns,
+                               uint64_t retry_after_ns, struct shmlimit_result *r)
+{
+	r->limit = params->capacity;
+	r->remaining = held < params->capacity ? params->capacity - held : 0;
+	r->wait_ns = 0;
+	r->retry_after_ns = retry_after_ns;
+	r->reset_after_ns = longest_ns;
+}
+
 /* A word that never was before, of the same claim. */
 static inline uint64_t hold_word_next(uint64_t word, uint64_t reach, uint64_t now_ns)
 {

@@ -23,8 +23,7 @@ __attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, c
 	hash = hash_bytes(l->secret, (uint32_t)rule, key, key_len);
 	if (!when.given)
 		when = when_read(l);
-	/* Who wants a result wants all places counted. */
-	answer = r != NULL ? FIRST_NOT : fast_enter(l, (uint32_t)rule, hash, when, &asked, &failed);
+	answer = fast_enter(l, (uint32_t)rule, hash, when, &asked, &failed, r);
 	if (answer == FIRST_NOT)
 		answer = decide_rest(l,
 		                     &(struct request){ .op = OP_ENTER, .rule = (uint32_t)rule, .hash = hash,

@@ -6,7 +6,8 @@
  * An entry need not count the places that are held. Where none is beyond the capacity, a
  * cell below it that is not in force is one too few. WHY NOT where there are more than 64 cells:
  * the search could take that many looks, and the reach would not go down again, which the
- * general path sees to.
+ * general path sees to. An entry with a result looks at all cells within reach, to say how
+ * many places are left.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,11 +27,29 @@ static inline uint64_t *fast_hold_hint(const struct shmlimit *l, uint64_t hash)
 }
 
 /*
+ * Fill *r for one place more, which begins now. The cells are read after the word: so a place that was entered since
+ * lets the swap of the word fail, and no place in force is missed. BOUND: once over the cells within reach.
+ */
+static inline void fast_hold_report(const struct first *f, const uint64_t *cells, uint64_t reach, uint64_t now_ns,
+                                    struct shmlimit_result *r)
+{
+	uint64_t held = 1, longest_ns = f->view.params.back;
+
+	for (uint64_t i = 0; i < reach; i++) {
+		uint64_t left_ns = hold_left_ns(load_acquire(&cells[i]), f->seen.word, now_ns);
+
+		held += left_ns != 0;
+		longest_ns = left_ns > longest_ns ? left_ns : longest_ns;
+	}
+	hold_report(&f->view.params, held, longest_ns, 0, r);
+}
+
+/*
  * The answer, as decide() gives it, or FIRST_NOT. *failed: an entry lost the swap of the word; what it tried stands in
  * *asked, and its cell is taken back.
  */
 static inline int fast_enter(const struct shmlimit *l, uint32_t rule, uint64_t hash, struct when when,
-                             struct hold_request *asked, uint32_t *failed)
+                             struct hold_request *asked, uint32_t *failed, struct shmlimit_result *r)
 {
 	uint64_t i, n, most, reach, before, *cells;
 	struct hold_place place;
@@ -56,6 +75,8 @@ static inline int fast_enter(const struct shmlimit *l, uint32_t rule, uint64_t h
 			return FIRST_NOT;
 		i = i + 1 < n ? i + 1 : 0;
 	}
+	if (r != NULL)
+		fast_hold_report(&f, cells, reach, when.ns, r);
 	place = (struct hold_place){ (uint32_t)i, hold_cell(&f.view.params, before, f.seen.word, when.ns) };
 	/* INVARIANT I3: what was read in the cell was read while the slot was the key's: it is no window's. */
 	if (__builtin_expect(!slot_unchanged(f.slot, f.seen) || !cell_cas(&cells[i], before, place.value), 0))

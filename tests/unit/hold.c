@@ -370,7 +370,7 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 
 	if (what < 4 && p->n < HOLDERS) {
 		struct interval new = { .hold = none() };
-		int plain = rng_below(rng, 2) == 0; /* without a result, at the first try */
+		int plain = rng_below(rng, 2) == 0; /* without a result */
 
 		want = n < p->capacity ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
 		answer = what == 0 ? shmlimit_take_at(l, id, &key, sizeof(key), 1, now_ns, &r)
@@ -380,10 +380,12 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 			new.end_ns = end_of(p, now_ns);
 			new.in = 1;
 			p->list[p->n++] = new;
+			longest_ns = longest_ns > p->period_ns ? longest_ns : p->period_ns;
 		}
 		n += want == SHMLIMIT_ALLOWED;
 		return answer != want ||
-		       ((what == 0 || !plain) && r.remaining != (n < p->capacity ? p->capacity - n : 0));
+		       ((what == 0 || !plain) && (r.remaining != (n < p->capacity ? p->capacity - n : 0) ||
+		                                  r.reset_after_ns != longest_ns || r.limit != p->capacity));
 	}
 	if (x != NULL && what == 4) {
 		struct shmlimit_hold before = x->hold;
