@@ -42,7 +42,7 @@ struct scene {
 	uint64_t deadline_ns;             /* 0: five times the latency, 5 ms at least */
 };
 
-/* One who decides; a host has several. */
+/* A process that decides; a host has several. */
 struct worker {
 	struct host *host;
 	struct shmlimit_global *global;

@@ -5,7 +5,7 @@
 #
 # nginx and Apache with a page of 200 bytes, with 1 worker and with 4, without a
 # limit, with limit_req, mod_qos, mod_evasive and, where they were built, with
-# our modules, which tell all (the default) or only who is denied ("quiet", as
+# our modules, which send header fields to all clients (the default) or only to denied ones ("quiet", as
 # the others do); the demo's server without and with shmlimit. One client, and
 # no request is denied. A single worker has one core, and the client another. Servers
 # listen on 127.0.0.1 and end with this script.
@@ -270,7 +270,7 @@ subject 'demo, shmlimit' "http://127.0.0.1:$(cat "$dir/limited.port")/?client=al
 tab=$(printf '\t')
 round=-1
 while [ $round -lt $rounds ]; do
-	# There and back: who was busy leaves the machine otherwise than it was.
+	# There and back: a busy subject changes the state of the machine for the next one.
 	$([ $((round % 2)) -eq 0 ] && echo cat || echo tac) "$dir/subjects" >"$dir/turn"
 	while IFS=$tab read -r name url workers every pid; do
 		if [ $round -lt 0 ] || [ $((round % every)) -eq 0 ]; then

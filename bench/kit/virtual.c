@@ -19,7 +19,7 @@ struct task {
 /* Of those that are due at the same time, the one that said so first comes first. */
 struct event {
 	uint64_t at_ns, order;
-	struct task *task;     /* who goes on; or, NULL, what is called */
+	struct task *task;     /* the task that goes on; NULL: call() is called */
 	void (*call)(void *);
 	void *of;
 };

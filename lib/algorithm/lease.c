@@ -191,7 +191,7 @@ static void let_lapse(struct lease *lease, uint64_t tokens, struct lease_tally *
 	lease->expired = 0;
 }
 
-/* Become the one who asks. */
+/* Claim the key: this caller asks. */
 static void lease_claim(const struct layout_params *params, const struct request *q, uint64_t now_ns, struct lease *lease,
                         struct verdict *v, struct lease_tally *tally)
 {

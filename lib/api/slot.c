@@ -1,5 +1,5 @@
 /*
- * slot: one place of the table, for those who look in.
+ * slot: one slot of the table, for introspection.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * slot_key: the key of a slot, for those who look in.
+ * slot_key: the key of a slot, for introspection.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

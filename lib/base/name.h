@@ -19,7 +19,7 @@ int name_check_new_rule(const char *name);
 /* What those begin with. */
 #define NAME_INTERNAL '~'
 
-/* What stands in a rule's record, for anybody to read: bytes that no rule's name has become '?'. */
+/* The name in a rule's record, in a form that any program can print: bytes that no rule's name has become '?'. */
 void name_clean(char *rule_name);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * load: make a segment from what save wrote. See state.h for the bytes.
  *
- * It has no name until all of it is there, so that no process sees a part, and who is
- * killed leaves nothing. Slots go where they were, for keys can't be hashed again:
+ * It has no name until all of it is there, so that no process sees a part, and a loader
+ * that is killed leaves nothing. Slots go where they were, since keys can't be hashed again:
  * their hashes are not known, but secret and geometry are the old segment's.
  *
  * Pages are checked before anything in them is used; that their numbers make sense

@@ -47,7 +47,7 @@
 #define RULE_VERSIONS 4u                  /* a reader of version n is safe until n + 4 is being written */
 
 struct layout_header {
-	/* Written before anybody sees the segment, never after. */
+	/* Written before any process sees the segment, never after. */
 	uint8_t magic[8];
 	uint32_t version;
 	uint32_t byte_order;

@@ -241,7 +241,7 @@ int segment_peek(const char *name, int writable, void *head, size_t head_len, st
 	struct stat status;
 	int fd, error;
 
-	/* NOFOLLOW, NONBLOCK: anybody may put links and pipes into /dev/shm. */
+	/* NOFOLLOW, NONBLOCK: any user may put links and pipes into /dev/shm. */
 	fd = open(path.text, (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ELOOP || errno == ENXIO || errno == EISDIR ? -EMEDIUMTYPE : -errno;

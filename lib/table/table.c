@@ -1,7 +1,7 @@
 /*
  * table: claiming a slot for a key that has none.
  *
- * A key's window is the same for everybody, and a slot is changed only by a
+ * A key's window is the same for every process, and a slot is changed only by a
  * compare-and-swap of tag and word together. Claiming is in two phases, or two
  * processes would give one key two slots:
  *

@@ -100,7 +100,7 @@ done
 run env LD_LIBRARY_PATH="$root/usr/lib/$multiarch" "$root/usr/bin/shmlimit" --version
 is "$rc $out" "0 shmlimit $version" "the packaged command runs"
 
-# Installed and purged, where root may lay a folder over the system's and go there. Nobody else's processes, network
+# Installed and purged, where root may lay a folder over the system's and go there. No other processes, network
 # or shared memory are to be seen from there, so that no script of a package can reach them.
 cat >"$TMP/come_and_go" <<'END'
 cd / || exit 1

@@ -41,7 +41,7 @@ is "$missing" "" "shmlimit.3 names every error of the header"
 is "$(cd "$SOURCE" && grep -rIlE '^(<{7}|>{7}) ' Makefile README.md include lib tools tests bench)" "" \
 	"no file has a merge's marks in it"
 
-# The README's quick start, but for its make, with this build's command; and its program, which shares the limit.
+# The README's quick start, except its make, with this build's command; and its program, which shares the limit.
 block() { awk -v want="$1" '/^```/ { open = !open; n += open; next } open && n == want' "$SOURCE/README.md"; }
 block 3 | sed -e '/^make$/d' -e 's,build/bin/,,' -e "s/\bweb\b/$SEGMENT/" >"$TMP/quick"
 is "$(block 3 | wc -l)" 4 "README: the quick start has four lines"

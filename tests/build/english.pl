@@ -36,9 +36,9 @@ my @struck = (
 	[qr/\bmeanwhile\b/i, 'during what, or since when'],
 );
 
-# Besides, in the comments of the library and the tools:
+# Besides, in all comments:
 my @named = (
-	[qr/\b(?:some|no)body\b/i, 'another process, no process, no caller'],
+	[qr/(?<!user )\b(?:some|no|any|every)body\b/i, 'another process, no process, no caller'],
 	[qr/\bbut for\b/i, 'except'],
 );
 
@@ -85,14 +85,13 @@ for my $document (sort @documents) {
 for my $source (sort @sources) {
 	open my $in, '<', $source or die "$source: $!\n";
 	my ($hash, $strings, @found, $docstring) = ($source =~ /\.(?:sh|inc|py|rb|rbs)$/, $source =~ /\.py$/);
-	my @phrases = $source =~ m{^(?:tests|\w+\.md)/} ? @struck : (@struck, @named);
 
 	while (my $line = <$in>) {
 		my $quotes = $strings ? () = $line =~ /"""/g : 0;
 		my $prose = $docstring || $quotes ? $line : $hash ? ($line =~ /(?:^|\s)#(.*)/)[0] :
-			($line =~ m{^\s*/?\*+(.*)})[0] // ($line =~ m{(?:/\*|//)(.*)})[0];
+			($line =~ m{^\s*/?\*+(?=[\s/]|$)(.*)})[0] // ($line =~ m{(?:/\*|(?<!:)//)(.*)})[0];
 		$docstring = !$docstring if $quotes % 2;
-		for (@phrases) {
+		for (@struck, @named) {
 			my ($phrase, $instead) = @$_;
 			push @found, sprintf("%s:%d: \"%s\": write: %s\n", $source, $., $& =~ s/^[^\w]+//r, $instead)
 				if defined $prose && $prose =~ $phrase;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# probes: the library has the four that shmlimit.7 describes, and each is a nop until somebody looks.
+# probes: the library has the four that shmlimit.7 describes, and each is a nop until a tracer is attached.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# symbols: what the libraries show to those who link them.
+# symbols: the names that the libraries export to programs that link them.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # ban: a ban is in force until it ends, through save, load and grow. Bans are hours, so that no title depends on how
-# long a command takes, but for one, whose end is waited for.
+# long a command takes, except one, whose end is waited for.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"

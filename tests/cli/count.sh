@@ -1,6 +1,6 @@
 #!/bin/sh
 # count: counts that expire. Times to live are hours, so that no title depends on how long
-# a command takes, but for one count, which is waited for.
+# a command takes, except one count, which is waited for.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "${0%/*}/../tap.sh"

@@ -259,7 +259,7 @@ else
 	ok 0 "a segment of other clocks is refused # SKIP no time namespace is permitted"
 fi
 
-# A rule whose count is 0, by which nobody divides.
+# A rule whose count is 0: no code divides by it.
 fresh
 poke $((4096 + 192 + 128 + 96)) '\0\0\0\0\0\0\0\0'
 for words in "rule show $segment r" "rule set $segment r --mode off"; do

@@ -70,7 +70,7 @@ like "$(shmlimit inspect "$segment")" ' a\\\\x9b$' "a backslash of a key's own b
 is "$(shmlimit list --json | jq -r '.[].name' | grep -c "^$SEGMENT\.$(printf '\357\277\275\357\277\275\357\277\275')2J$")" 1 \
 	"a program that reads JSON gets a character, not an escape"
 
-# A rule's name that somebody with write access wrote over.
+# A rule's name that a process with write access wrote over.
 shmlimit create "$SEGMENT.w" --slots 16
 shmlimit rule set "$SEGMENT.w" victim --capacity 2 --rate 1/day
 at=$(grep -obUa victim /dev/shm/"$SEGMENT.w" | head -1 | cut -d: -f1)

@@ -124,7 +124,7 @@ shmlimit save "$s" - >/dev/full 2>err
 is "$? $(cat err)" "2 shmlimit: standard output: No space left on device" \
 	"standard output that is full is an error"
 
-# A segment that somebody with write access damaged: what could not be loaded does not replace what could be.
+# A segment that a process with write access damaged: what could not be loaded does not replace what could be.
 cp file old
 shmlimit create "$SEGMENT.bad" --slots 16
 shmlimit rule set "$SEGMENT.bad" victim --capacity 2 --rate 1/day

@@ -17,7 +17,7 @@
 
 #define ROWS_MAX 40
 #define COLUMNS 80
-#define SECONDS_MAX 60                  /* then somebody waits for what never comes */
+#define SECONDS_MAX 60                  /* then it waits for what never comes */
 
 static struct shmlimit *l;
 static int login, page;

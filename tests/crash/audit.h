@@ -27,7 +27,7 @@
 /* BOUND: what a call that is not counted may use of a processor. */
 #define AUDIT_CPU_SECONDS 30
 #define LATER_NS (2 * DAY_NS)             /* all but what is held has refilled */
-#define DRAIN_MAX 64                      /* asked so often in vain, a key is denied by nobody */
+#define DRAIN_MAX 64                      /* after this many requests a key that is never denied counts as a fault */
 
 /* How a key looks. */
 struct sight {

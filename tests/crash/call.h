@@ -207,7 +207,7 @@ static inline int call_create(void)
 	return error;
 }
 
-/* The calls that look in. */
+/* Introspection. */
 static inline int call_look(const struct call *c)
 {
 	struct shmlimit_counters counters = { .struct_size = sizeof(counters) };

@@ -103,7 +103,7 @@ static void set_scene(void)
 			bail("%s: not prepared: call %d", now.is->title, i);
 }
 
-/* What a victim left who neither makes the segment nor takes it away; and what that is when all is done. */
+/* After a victim of any other call than create or destroy: what it left, and what that is when the call is made again. */
 static void check_segment(void)
 {
 	struct sights sights;
@@ -120,7 +120,7 @@ static void check_segment(void)
 	now.files += shm_files() != 1;
 }
 
-/* What a victim left who does: the name stands for a sound segment or for none. */
+/* What a victim of create or destroy left: the name is that of a sound segment, or of none. */
 static void check_name(void)
 {
 	int there = shmlimit_verify(stage_name, NULL, 0), done = now.is->call.act == CREATE ? there == 0 : there != 0;

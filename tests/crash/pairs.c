@@ -8,7 +8,7 @@
  * each funnel are as if it had not begun, or had finished (I4).
  *
  * Where to stop: before each instruction that looks at the segment, and after
- * each that changed it; elsewhere nobody can tell the difference. For what the
+ * each that changed it; elsewhere no process can tell the difference. For what the
  * one does to the other it is enough that either of them stands after a change
  * (or at its beginning), and the other one anywhere. Of these schedules, and of
  * those with both anywhere, SCHEDULES are drawn; CRASH_FULL=1: all of the first kind,
@@ -216,7 +216,7 @@ static int same_key(const struct outcome *a, const struct outcome *b, unsigned i
 	return same_sight(&a->sights.key[i], &b->sights.key[i]);
 }
 
-/* Keys that nobody asks for have been left alone, evicted, or converted. */
+/* Keys that are not asked for have been left alone, evicted, or converted. */
 static int others_are_due(const struct outcome *seen)
 {
 	for (unsigned i = ASKED; i < WATCHED; i++) {

@@ -143,7 +143,7 @@ static inline void scene_close(void)
 	scene.l = NULL;
 }
 
-/* The segment's bytes, to be put back: nobody else is running. */
+/* The segment's bytes, to be put back: no other process is running. */
 static inline unsigned char *scene_keep(unsigned char *to)
 {
 	if (to == NULL && (to = malloc(scene.size)) == NULL)

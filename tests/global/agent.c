@@ -29,7 +29,7 @@ static struct shmlimit_global *open_global(const char *url, uint64_t deadline_ns
 	return g;
 }
 
-/* The server's connections, but for the one that asks. */
+/* The server's connections, except the one that asks. */
 static int connections(void)
 {
 	redisReply *reply = server_ask(&server, "INFO clients");

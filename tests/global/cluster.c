@@ -121,7 +121,7 @@ static void spread(struct shmlimit_global *g, int rule)
 	is(wrong, 0, "many at once are taken once each");
 }
 
-/* The first time that anybody is sent elsewhere, with others that are not. */
+/* The first time that a process is sent to another node, with others that are not. */
 static void first_many(int rule)
 {
 	struct shmlimit_global *g;

@@ -191,7 +191,7 @@ static void unreachable(void)
 	char url[160];
 
 	failing("no socket", "unix:///nowhere/redis.sock", PATIENT_NS, -ENOENT, "no connection (No such file or directory)");
-	/* Port 1 of loopback: nobody listens there. */
+	/* Port 1 of loopback: no process listens there. */
 	failing("no server", "redis://:secret@127.0.0.1:1", PATIENT_NS, -ECONNREFUSED, "no connection (Connection refused)");
 	snprintf(url, sizeof(url), "unix://:wrong-word@%s", server.socket);
 	server_tell(&server, "CONFIG SET requirepass secret");

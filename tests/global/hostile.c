@@ -1,7 +1,7 @@
 /*
  * hostile: a backend that speaks the protocol and means no good. Whatever it answers, a call comes back with
  * one of its errors, decides as configured, and shows nothing that would act on a terminal. And an address that
- * answers nothing, before one that is the backend's. And a rule's record that somebody writes over.
+ * answers nothing, before one that is the backend's. And a rule's record that a process writes over.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,8 +20,8 @@
 #include "server.h"
 
 #define OPEN_NS 1000000                   /* the least that there is */
-#define PATIENT_NS UINT64_C(5000000000)   /* who answers has all the time that it needs */
-#define SHORT_NS UINT64_C(20000000)       /* who doesn't has a little */
+#define PATIENT_NS UINT64_C(5000000000)   /* a server that answers has all the time that it needs */
+#define SHORT_NS UINT64_C(20000000)       /* one that does not has little */
 
 static struct shmlimit *l;
 static struct reports reports;
@@ -496,7 +496,7 @@ static int connect_to(const struct sockaddr_in *address, int flags)
 	return fd;
 }
 
-/* Nobody accepts, and there is room for one who waits for it: any process that comes next hears nothing. */
+/* No process accepts, and one connection may wait: the next one gets no answer. */
 static int is_silent(const struct sockaddr_in *address)
 {
 	struct pollfd next;
@@ -539,9 +539,9 @@ static void addresses(void)
 	backend_end(&backend);
 }
 
-/* ---- Rules that somebody writes over ---- */
+/* ---- Rules that are written over ---- */
 
-/* Ask under a rule whose record is not as it was set: nobody answers, so each policy has its turn. */
+/* Ask under a rule whose record is not as it was set: no server answers, so each policy has its turn. */
 static void ask_damaged(struct shmlimit_global *const g[3])
 {
 	struct shmlimit_request requests[2] = { { .rule = rule, .key = "a", .key_len = 1, .cost = 1 },
@@ -605,7 +605,7 @@ static void damaged_rules(void)
 	ok(wait_for(pid), "whatever stands in a rule's record, no process that decides under it crashes");
 }
 
-/* ---- A lock that somebody holds ---- */
+/* ---- A lock that another process holds ---- */
 
 static unsigned naps;
 

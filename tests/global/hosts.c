@@ -20,7 +20,7 @@
 #define COUNT 20000u
 #define PERIOD_NS UINT64_C(1000000000)
 
-#define PATIENCE_NS UINT64_C(2000000)     /* who was denied waits no longer than that */
+#define PATIENCE_NS UINT64_C(2000000)     /* a denied worker waits no longer than that */
 #define STOP_NS UINT64_C(60000000)        /* the backend is stopped for so long: several deadlines */
 
 enum event { KILL_WORKER, FLUSH_SCRIPTS, STOP_BACKEND, KILL_BACKEND, LULL, EVENTS };
@@ -144,7 +144,7 @@ static struct shmlimit_lease_counters sum_counters(void)
 	return sum;
 }
 
-/* On a busy machine it may take longer than several deadlines until anybody has asked a backend that is gone. */
+/* On a busy machine it may take longer than several deadlines until a process has asked a backend that is gone. */
 static void await_opening(void)
 {
 	while (sum_counters().breaker_openings == 0)
@@ -164,7 +164,7 @@ static enum event choose(struct rng *rng, const unsigned weight[EVENTS])
 	return (enum event)event;
 }
 
-/* crew_await() takes any child that ended for a worker: nobody may wait while the backend is down. */
+/* crew_await() takes any child that ended for a worker: no process may wait while the backend is down. */
 static void happen(struct crew *crew, struct rng *rng, enum event event)
 {
 	int victim = (int)rng_below(rng, WORKERS);
@@ -297,7 +297,7 @@ static void perform(const struct scene *scene, uint64_t seed, uint64_t least_ns)
 int main(void)
 {
 	static const char *const memory[] = { "--appendonly", "no", NULL };
-	/* Written before it is answered; what is written outlives a process, and fsync() serves those who lose power. */
+	/* Written before it is answered; what is written outlives a process, and fsync() is for a loss of power. */
 	static const char *const disk[] = { "--appendonly", "yes", "--appendfsync", "no", NULL };
 	static const struct scene scenes[] = {
 		{ "workers are killed", memory, 30, { 8, 1, 0, 0, 1 }, 0, 3, 0 },

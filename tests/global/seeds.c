@@ -116,7 +116,7 @@ int main(void)
 	}
 	l = stage_create(256, 0, 0);
 	rule = lease_rule(l, "login", 3, 1, DAY);
-	/* Port 1 of loopback: nobody listens there. */
+	/* Port 1 of loopback: no process listens there. */
 	snprintf(url, sizeof(url), "redis://127.0.0.1:1,127.0.0.1:%d,localhost:%d", port[0], port[1]);
 	follow("a process", url, rule);
 	agent = agent_start(l, url, PATIENT_NS);

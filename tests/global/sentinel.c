@@ -187,7 +187,7 @@ int main(void)
 	await_slowly(primary() == 0);
 	l = stage_create(256, 0, 0);
 	rule = lease_rule(l, "login", 3, 1, DAY);
-	/* Port 1 of loopback: nobody listens there. */
+	/* Port 1 of loopback: no process listens there. */
 	snprintf(url, sizeof(url), "redis+sentinel://:" PASSWORD "@127.0.0.1:1,127.0.0.1:%d/mymaster", sentinel_port);
 	agent = agent_start_with(l, url, PATIENT_NS, prefixes[1]);
 	await(agent_status(l).serving);

@@ -9,7 +9,7 @@
  * -DSOLO: at any moment all but one process are killed; that one may start over once more, and no second time.
  * -DPROGRESS (pan -DNP, -l): no endless run in which no call ends. It holds for one key (-DOTHERS=0); two keys
  * in a window without room can take each other's tentative slots for ever: lock-freedom is not claimed there.
- * Abstracted: a nonce is a number that nobody remembers; a tick refills every funnel, and a word holds the tick of
+ * Abstracted: a nonce is a number that no process remembers; a tick refills every funnel, and a word holds the tick of
  * its last charge; a process reads the clock when its call begins, so it may be late; all costs are 1; a third
  * key (STRANGERS) claims in one step; a full window ends the call; weak ordering, rules and versions are left out.
  *

@@ -2,11 +2,11 @@
  * grow.pml: a key's way from one table into the next, lib/table/carry.h, searched over all interleavings (grow.sh).
  *
  * Modelled: N processes that take from one key for ever, over its window of OLD slots in the first table and of NEW in
- * the next; a grower who publishes the next one, freezes what is left of the first and, when nothing is in it, publishes
+ * the next; a grower that publishes the next one, freezes what is left of the first and, when nothing is in it, publishes
  * that; each step is one shared access, a slot being one (tag, word) pair. Old views, freezing, carrying, burying,
  * claims in two phases, help, refill, reclaim by strangers (STRANGERS), evict (EVICTS) and one reset (-DRESET).
  * Killed: a process, or the grower, that never moves again, which the search contains for each of them at each step.
- * -DSOLO: at any moment all but one process are killed, the grower too; that one starts over thrice at the most.
+ * -DSOLO: at any moment all but one process are killed, the grower too; that one starts over three times at most.
  * Abstracted as in claim.pml: a tick refills, capacity 1, nonces, one window; freezing a slot is read and swap in one,
  * since a process that loses the swap tries again. Rules are version.pml's, rings are ring.pml's.
  *

@@ -4,14 +4,14 @@
  *
  * Modelled: N processes, each of which has one handle at most; each step is one system call, or one use of the mapping.
  * A file is an inode number with what creating gives it (memory, header, permissions) and a name or none; it is there
- * while it has a name, or somebody has it open or mapped, and then its number is free for another. All files share
+ * while it has a name, or a process has it open or mapped, and then its number is free for another. All files share
  * ROOM for memory. Locks are flock's: a property of the open file, so gone with it. Killed: any process between any
  * two steps, as often as it likes; the kernel closes what it had open, and it begins again.
  * Abstracted: what stands in a segment (claim.pml, version.pml); permissions; that header and status are read in two
  * calls, since nothing changes them; foreign files; and the lock that a forked child keeps (lib/README.md).
  *
  * Laws (-DONLY=n asserts only one): 1 any process that opens a segment finds it complete (I4). 2 No two write rules of one
- * segment at once. 3 No lock outlives its holder. 4 A killed creator leaves no file: each has the name, or somebody
+ * segment at once. 3 No lock outlives its holder. 4 A killed creator leaves no file: each has the name, or a process
  * has it open. 5 A creator's handle is on what it made. 6 A name stays what it is until it is destroyed. 7 gone() says
  * yes if, and only if, the name is not the handle's any more. 8 No use of memory meets a full file system (SIGBUS).
  *
@@ -24,7 +24,7 @@
  *  HANDLE_LOCK 2     a writer locks the file that came with its handle: one open file for a parent and its children.
  *  LOCK_WORD 3       the lock is a word in the segment that its holder has to clear.
  *  OPEN_AGAIN 5      a creator opens by name what it has made.
- *  RENAME 6          a creator who finds the name taken takes it away.
+ *  RENAME 6          a creator that finds the name taken takes it away.
  *  UNLINK_LINK 6     the same in two steps.
  *  NO_MAPPING 7      a handle remembers the inode's number, and does not keep the file: the number is given again.
  *  TRUNCATE 8        a file is made long without reserving its memory.
@@ -45,10 +45,10 @@
 typedef file_t {
 	bit reserved, filled, permitted, touched;
 	bit linked;		/* it has a name: the name, or (TEMPORARY_NAME) one of its own */
-	byte word;		/* LOCK_WORD: 1 + who holds it */
+	byte word;		/* LOCK_WORD: 1 + the process that holds it */
 };
 file_t file[FILES + 1];
-byte name;			/* the file that has it; 0: nobody */
+byte name;			/* the file that has it; 0: none */
 byte room = ROOM;
 
 typedef process_t {
@@ -84,7 +84,7 @@ byte i, p;	/* used within one step, and then 0 again */
 #define keeps(who, what)	(proc[who].open == what || proc[who].map == what || proc[who].lock == what)
 #endif
 
-/* Files that nobody keeps are gone, and give their memory back. Law 4: the others have the name, or are in use. */
+/* Files that no process keeps are gone, and give their memory back. Law 4: the others have the name, or are in use. */
 inline collect() {
 	i = 1;
 	do
@@ -195,7 +195,7 @@ inline unlock() {
 #define holds_lock(who)	(proc[who].locked && proc[who].lock == my.lock)
 #endif
 
-/* Somebody else holds the lock of the file that is to be locked: i. */
+/* Another process holds the lock of the file that is to be locked: i. */
 inline find_holder() {
 	i = 0;
 	p = 0;
@@ -370,7 +370,7 @@ active [N] proctype worker()
 		fi
 #endif
 	}
-	/* One who waits goes on waiting, or is killed. */
+	/* A process that waits goes on waiting, or is killed. */
 	:: STEP(WRITE_LOCK)
 		find_holder();
 		law(3, i == 0 || proc[i - 1].locked);

@@ -43,7 +43,7 @@ byte text[2], seal_of, seal_gen;
 byte answer_of;			/* ghost: the request that was asked, with the answer */
 byte owner[N * REQUESTS + 1];	/* ghost: whose generation it is */
 byte ended;
-byte held;			/* ghost: answers whose tokens nobody has spent or given back */
+byte held;			/* ghost: answers whose tokens no process has spent or given back */
 bit asleep, blocked;
 
 c_decl { static long event_count[32]; };

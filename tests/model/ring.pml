@@ -19,7 +19,7 @@
  * -DUNDOS=n: this many admissions are undone, as take_all does: the earlier word is swapped back in, while the slot stands
  * as the admission left it. The ring has twice as many cells as the window has tokens then, and the newest KEPT are laid to
  * the laws. After a reset a word may come again in its tick; then the tokens of the process that wrote it are taken back.
- * Abstracted: a claim has no second scan, and a nonce is a number that nobody remembers (claim.pml has both); a word's
+ * Abstracted: a claim has no second scan, and a nonce is a number that is not remembered (claim.pml has both); a word's
  * time does not wrap; weak ordering, rules and versions are left out.
  *
  * Laws (-DONLY=n asserts only one): 1 no window holds more than CAPACITY, by times that lie between the reading of the
@@ -28,10 +28,10 @@
  * call ends (I4, I6). Deadlock is looked for, too.
  *
  * Variants that must fail, each with the law that it breaks:
- *  NO_HELP 1, 3       the word is advanced over cells that nobody wrote: they hold times long gone.
- *  WAIT 4, PROGRESS   who finds a cell unwritten starts over, and waits for one who was killed.
- *  PLAIN_STORE 3      the one who was admitted comes late and stores over a cell that is valid again.
- *  NO_CHECK 3         a completer who doesn't look at the slot takes a valid cell for one to be written.
+ *  NO_HELP 1, 3       the word is advanced over cells that no process wrote: they hold times long gone.
+ *  WAIT 4, PROGRESS   a process that finds a cell unwritten starts over, and waits for a killed one.
+ *  PLAIN_STORE 3      the admitted process comes late and stores over a cell that is valid again.
+ *  NO_CHECK 3         a completer that doesn't look at the slot takes a valid cell for one to be written.
  *  CHECK_FIRST 3      the same, if it looks at the slot before it reads the cell, and not in between.
  *  TRUST_LAST 1       of two cells the last one tells that both are written. After a reset it is so by chance, by what
  *                     was admitted before in the same tick. So each cell has to be looked at; then order is free.

@@ -13,7 +13,7 @@
  * -DSOLO: at any moment all but one process are killed; that one ends its call, starting over ALONE times at most.
  * -DTICKS=1: once a tick fills every funnel; a process reads the clock when its call begins, so it may be late.
  * Abstracted: a word holds the tick of its last charge and what is left; capacities are 1 or 2, all costs 1; a
- * nonce is a number that nobody remembers. A tag tells its version in two bits, and differs from that of every other:
+ * nonce is a number that no process remembers. A tag tells its version in two bits, and differs from that of every other:
  * see TWO_BITS. Other keys, evict and modes are left out, and weak ordering. claim.pml has the rest.
  *
  * Laws (-DONLY=n asserts only one): 1 parameters that passed the check are of one version, the one asked for. 2 The key

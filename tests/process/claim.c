@@ -8,7 +8,7 @@
  * last round are full by one clock and not by another: so two claimers see
  * other slots free, and choose other ones. In the crowded table most of the 16
  * slots are held by keys that don't refill, and two new keys race for the three
- * that are left. Between rounds, while nobody decides, the whole table is
+ * that are left. Between rounds, while no process decides, the whole table is
  * searched for duplicates.
  *
  * SPDX-License-Identifier: BSD-2-Clause

@@ -253,7 +253,7 @@ static void set_rules_beside_lingerers(void)
 		uint64_t before = atomic_load(&play->counter);
 
 		crew_start(&crews[i], 1, linger, NULL);
-		/* The setters go on: nobody holds their lock. */
+		/* The setters go on: no process holds their lock. */
 		while (atomic_load(&play->counter) < before + 4)
 			sched_yield();
 		atomic_store(&play->pass, i + 1);

@@ -187,7 +187,7 @@ static void refill(struct rng *rng)
 		uint64_t tokens = rule < ACCOUNTED ? 1 + rng_below(rng, 3) : 0;
 		int64_t out = rule < ACCOUNTED ? atomic_load(&play->out[rule][key]) : 0;
 
-		/* Booked as given back before it is: nobody else gives the same back. */
+		/* Recorded as given back before it is: no other call gives the same back. */
 		while (tokens > 0 && out >= (int64_t)tokens)
 			if (atomic_compare_exchange_strong(&play->out[rule][key], &out, out - (int64_t)tokens)) {
 				note(shmlimit_refund_at(play->l, play->id[rule], &key, sizeof(key), tokens, NOW_NS,

@@ -111,7 +111,7 @@ static uint64_t left(uint32_t key)
 	return r.remaining;
 }
 
-/* What a killed worker was about to note, or had crossed out, is held by nobody: one for each of them at most. */
+/* Places that a killed worker was about to note, or whose note it had deleted, have no holder: one a worker at most. */
 static void audit(uint64_t kills)
 {
 	uint64_t missing = 0;

@@ -14,13 +14,13 @@
  * that a call takes longer than a funnel takes to fill: then the clock that a
  * call read is old when it decides, now and then by a whole time slice.
  *
- * With more keys than slots, funnels refill and are reclaimed all the time. Who
- * has a reservation goes on when it has waited: that moment counts. A worker that
- * is killed inside a call may have taken what nobody logged, which is no excess.
+ * With more keys than slots, funnels refill and are reclaimed all the time. A worker
+ * with a reservation goes on when it has waited: that moment counts. A worker that
+ * is killed inside a call may have taken tokens that are not logged, which is no excess.
  *
  * The last scene is one process that a timer interrupts: the handler takes from
- * the key that was being decided on, lets it refill, and has strangers come in
- * who take its slot. The call that then goes on may have a clock that is older
+ * the key that was being decided on, lets it refill, and lets strangers come in
+ * that take its slot. The call that then goes on may have a clock that is older
  * than a whole life of that funnel.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -59,7 +59,7 @@ struct entry {
 static struct play {
 	const struct scene *scene;
 	struct shmlimit *l;
-	int rule, strangers;              /* ids; the latter of those who come in while one is interrupted */
+	int rule, strangers;              /* ids; the latter of processes that come in while one is interrupted */
 	uint64_t seed;
 	_Atomic uint64_t calls, admitted; /* since the segment was made */
 	_Atomic uint64_t logged;          /* in this round */

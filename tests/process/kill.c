@@ -72,8 +72,8 @@ static void wait_for_end(struct crew *crew, int index)
 
 /*
  * Kill the first to have made this many more calls, inside the next of them if
- * that can be seen. (It is seen only of one who runs on another core. BOUND:
- * who does not run is not waited for.)
+ * that can be seen. (That can be seen only of one that runs on another core. BOUND:
+ * the wait ends for a worker that does not run.)
  */
 static void kill_one(struct crew *crew, struct rng *rng, uint64_t calls)
 {
@@ -98,7 +98,7 @@ static void kill_one(struct crew *crew, struct rng *rng, uint64_t calls)
 	crew_spawn(crew, victim, 0);
 }
 
-/* All at once: nobody gets to tidy up behind another. */
+/* All at once: no worker gets to tidy up behind another. */
 static void end_all(struct crew *crew)
 {
 	for (int i = 0; i < WORKERS; i++)
@@ -217,7 +217,7 @@ static int all_finished(uint64_t turn)
 	return 1;
 }
 
-/* Nobody is in this turn any more. `spared` are tokens that may be missing in it. */
+/* No worker is in this turn any more. `spared` are tokens that may be missing in it. */
 static void sum_up(uint64_t turn, uint64_t spared)
 {
 	uint64_t lost = 0;
@@ -244,7 +244,7 @@ static void sum_up(uint64_t turn, uint64_t spared)
 
 static void finish_turn(struct crew *crew, uint64_t turn, struct rng *rng)
 {
-	/* Three in four turns somebody dies, mostly at their beginning. */
+	/* In three of four turns a worker dies, mostly at their beginning. */
 	if (rng_below(rng, 4) != 0)
 		kill_one(crew, rng, rng_below(rng, 4) == 0 ? 400 : 20);
 	while (!all_finished(turn))
@@ -342,7 +342,7 @@ static void expect(int right)
 		atomic_fetch_add(&play->errors, 1);
 }
 
-/* The rare calls. The rule that comes and goes is nobody's to rely on. */
+/* The rare calls. No call may rely on the rule that comes and goes. */
 static void do_rare(struct rng *rng, const void *key, size_t key_len, uint64_t now_ns)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 7, .count = 1, .period_ns = 1000 };

@@ -34,7 +34,7 @@ static struct play {
 	_Atomic uint64_t round, now_ns, errors, crowds, asked, denied, waited;
 	struct {
 		_Atomic uint64_t given, spent;
-		_Atomic int asking;       /* those who ask now */
+		_Atomic int asking;       /* the workers that ask now */
 	} __attribute__((aligned(64))) key[KEYS];
 	struct {
 		_Atomic uint64_t calls;
@@ -174,7 +174,7 @@ static void kill_one(struct crew *crew, struct rng *rng)
 	end(crew, victim);
 }
 
-/* Nobody is in a call. */
+/* No worker is in a call. */
 static void look_at_books(int lapse)
 {
 	uint64_t now_ns = atomic_load(&play->now_ns);
@@ -222,7 +222,7 @@ int main(void)
 	while (sum.kills < scaled(KILLS) || (!seen_enough() && sum.kills < KILLS_MAX)) {
 		uint64_t round = atomic_load(&play->round);
 
-		/* Not in the first round: who is killed on this side of the gate is waited for by all others. */
+		/* Not in the first round: all others would wait for a worker that is killed before the gate. */
 		if (round != 0 && rng_below(&rng, 4) != 0)
 			kill_one(&crew, &rng);
 		while (!all_finished(round)) {

@@ -1,12 +1,12 @@
 /*
  * lifecycle: segments that are created, opened and destroyed by 8 processes at
- * once, under a few shared names, while creators are killed at random: nobody
+ * once, under a few shared names, while creators are killed at random: no process
  * ever sees a half-made segment, a handle is on what was asked for, errors are
  * the documented ones, and nothing is left behind (I4 for create, open,
  * destroy; I11).
  *
- * No two creations ask for the same geometry, so that a creator who was given
- * a handle on somebody else's segment is found out. Kills are paced by what
+ * No two creations ask for the same geometry, so that a creator with
+ * a handle on another's segment is found out. Kills are paced by what
  * the victim has done, and are counted where they fell.
  *
  * It all happens in a /dev/shm of the test's own where that is permitted: then

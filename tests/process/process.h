@@ -108,7 +108,7 @@ struct crew {
 /*
  * From here on this process makes room for another now and then, wherever it
  * is: also between the look at a word and its swap. Else a worker that has a
- * core to itself would do its part in one go, and workers who share a single
+ * core to itself would do its part in one go, and workers that share a single
  * core would hardly ever meet. A call that the signal finds waiting goes on.
  */
 #define PREEMPT_NS 20000
@@ -188,7 +188,7 @@ static inline void crew_spawn(struct crew *crew, int index, int at_gate)
 	_exit(0);
 }
 
-/* Start n workers, who begin together. `crew` may be private memory: each worker has its copy. */
+/* Start n workers, which begin together. `crew` may be private memory: each worker has its copy. */
 static inline void crew_start(struct crew *crew, int n, void (*work)(struct crew *, int), void *arg)
 {
 	*crew = (struct crew){ .n = n, .gate = shared_memory(sizeof(*crew->gate)), .arg = arg, .work = work };

@@ -109,7 +109,7 @@ static void decide(const struct stage *s, uint64_t salt)
 		key = salt + i;
 		expect(NEXT, shmlimit_take(s->l, s->fast, &key, sizeof(key), 1, &r) >= 0, 1);
 	}
-	/* Full tables that do otherwise: what they answer depends on who came first. */
+	/* Full tables that do otherwise: what they answer depends on which key came first. */
 	for (uint64_t i = 1; i <= 100; i++) {
 		key = salt + i;
 		expect(NEXT, shmlimit_take(s->full_allow, s->allow_slow, &key, sizeof(key), 1, &r), SHMLIMIT_ALLOWED);
@@ -127,7 +127,7 @@ static void decide(const struct stage *s, uint64_t salt)
 	expect(NEXT, shmlimit_take(s->l, s->slow, &key, sizeof(key), 9, &r), SHMLIMIT_ALLOWED);
 	expect(NEXT, shmlimit_switch(s->l, 1), 0);
 	expect(NEXT, shmlimit_reset(s->l, s->slow, &key, sizeof(key)) >= 0, 1);
-	/* Not promised, but so: neither do those who look in, nor finding a rule. */
+	/* Not promised, but so: neither introspection nor finding a rule makes one. */
 	expect(NEXT, shmlimit_rule_find(s->l, "slow"), s->slow);
 }
 

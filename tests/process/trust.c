@@ -140,7 +140,7 @@ static void strangers(void)
 	is(opens_owned(NOBODY), 0, "root's segment is opened whatever owner is named");
 }
 
-/* ---- A stranger who truncates ---- */
+/* ---- A stranger that truncates ---- */
 
 static struct {
 	_Atomic uint64_t truncations;
@@ -163,7 +163,7 @@ static void truncate_and_restore(void)
 	while (!atomic_load(&seen->done)) {
 		worker_check(ftruncate(fd, status.st_size) == 0 && pwrite(fd, page, (size_t)n, 0) == n, "restore: %s",
 		             strerror(errno));
-		/* Whole for as long as it takes to open it, so that some of those who do are inside. */
+		/* Whole for as long as it takes to open it, so that some openers are inside. */
 		for (int i = 0; i < 2000; i++)
 			relax();
 		worker_check(ftruncate(fd, 0) == 0, "truncate: %s", strerror(errno));

@@ -21,7 +21,7 @@
 #define SLACK_NS (FILL_NS / 2)
 #define GONE 2 /* exit status of a process that reached the end */
 
-static struct shmlimit *l; /* the victim's handle, and, except for the segment itself, nobody's */
+static struct shmlimit *l; /* the victim's handle; no other process has one */
 static char path[96];
 static int rule;
 

@@ -43,7 +43,7 @@ void point_reached(enum point what, const void *where)
 		return;
 	if (++others.steps > STEPS_MAX)
 		bail("a call does not end in %u steps", STEPS_MAX);
-	/* Nobody comes in between them. */
+	/* No call comes in between them. */
 	others.come = NULL;
 	come(what, where);
 	others.come = come;
@@ -400,7 +400,7 @@ static uint64_t left(const char *key)
 	return r.remaining;
 }
 
-/* Nothing is left of what was damaged, and nobody has more than before. */
+/* Nothing is left of what was damaged, and no key has more than before. */
 static const char *judge_repaired(void)
 {
 	(void)repair();
@@ -437,7 +437,7 @@ static const char *judge_verified(void)
 
 static const char *judge_saved(void)
 {
-	/* Here it grows without the lock, which only happens where somebody writes over the header. */
+	/* Here it grows without the lock, which only happens where a process writes over the header. */
 	return answer < 0 && answer != -EUCLEAN ? "it cannot be saved, or not be loaded" : judge_sound();
 }
 

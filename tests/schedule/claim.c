@@ -110,7 +110,7 @@ static struct shmlimit *set_evicting(void)
 	return stage_set(SHMLIMIT_FULL_EVICT, SLOTS - 1, rule);
 }
 
-/* A process that is pushed out has its capacity once more; those who hold their slots for days are left alone. */
+/* A key that is pushed out has its capacity once more; keys that hold their slots for days are left alone. */
 static void judge_evicting(void)
 {
 	struct shmlimit_counters c = unit_counters(stage.l, stage.rule);
@@ -162,7 +162,7 @@ static const struct scene allowing = {
 	.judge = judge_allowing,
 };
 
-/* While somebody looks at its slot, a key loses it to another, which exhausts it: no reason to deny the first. */
+/* While a call looks at its slot, a key loses it to another, which exhausts it: no reason to deny the first. */
 static struct shmlimit *set_losing(void)
 {
 	struct shmlimit *l = stage_set(SHMLIMIT_FULL_ALLOW, SLOTS - 1, (struct shmlimit_rule){ .capacity = 10,

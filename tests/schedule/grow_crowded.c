@@ -14,7 +14,7 @@ static struct table_window window_of(const struct table *t, uint32_t key)
 #define FEW 2
 #define TOKEN_NS 1000
 
-/* Grown, and nobody was there yet. All slots are taken for a day, but `places` that both keys can have. */
+/* Grown, and no key was asked for since. All slots are taken for a day, but `places` that both keys can have. */
 static struct shmlimit *set_crowded(uint32_t on_full, unsigned places, uint64_t token_ns, uint32_t algorithm)
 {
 	struct shmlimit *l = stage_set(on_full, 1, (struct shmlimit_rule){ .algorithm = algorithm, .capacity = FEW,
@@ -117,7 +117,7 @@ static struct shmlimit *set_evicting(void)
 	return set_crowded(SHMLIMIT_FULL_EVICT, 1, SECOND, SHMLIMIT_FUNNEL);
 }
 
-/* A process that is pushed out has its capacity once more; those who hold their slots for days are left alone. */
+/* A key that is pushed out has its capacity once more; keys that hold their slots for days are left alone. */
 static void judge_evicting(void)
 {
 	uint64_t taken = 0, held = 0;

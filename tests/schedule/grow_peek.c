@@ -28,7 +28,7 @@ static void begin_peeking(void)
 	peeks_n = 0;
 }
 
-/* I5 is judged here: a peek that nobody came between leaves both tables as they were. */
+/* I5 is judged here: a peek that no other actor interrupted leaves both tables as they were. */
 static void peek(uint32_t key)
 {
 	unsigned char *slots = (unsigned char *)stage.l->tables[0].slots;
@@ -64,7 +64,7 @@ static void act_peeking(unsigned who)
 	peek(KEY);
 }
 
-/* What is left cannot be more than before those who had ended, nor less than after those who had begun. */
+/* What is left cannot be more than before the calls that had ended, nor less than after those that had begun. */
 static void judge_peeking(void)
 {
 	for (const struct peek *p = peeks; p < peeks + peeks_n; p++) {

@@ -1,5 +1,5 @@
 /*
- * grow_window: windows, whose rings are carried over beside who completes them, while
+ * grow_window: windows, whose logs are migrated beside processes that complete them, while
  * the table grows.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -63,7 +63,7 @@ static const struct scene sliding = {
 
 /*
  * Who took last was killed before it wrote its cell, so each decision takes the longer way. That was long ago: the
- * slot is frozen and says nothing, so nobody buries it.
+ * slot is frozen and says nothing, so no process buries it.
  */
 static struct shmlimit *set_killed(void)
 {

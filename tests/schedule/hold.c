@@ -125,7 +125,7 @@ static void law_places(uint32_t key)
 		killed += entries[i].key == key && entries[i].in_call;
 	if (rest + held(key) > PLACES)
 		blame("key %u: %" PRIu64 " places are free and %u held", key, rest, held(key));
-	/* Of a table that grew, a place may be missing that nobody holds: see shmlimit.7. */
+	/* Of a table that grew, a place may be missing that no process holds: see shmlimit.7. */
 	if (!stage.growing && rest + held(key) + killed < PLACES)
 		blame("key %u: %" PRIu64 " places are free and %u held: one is lost", key, rest, held(key));
 }

@@ -47,7 +47,7 @@
 #define IN_TURN ((uint64_t)1 << 63)       /* seeds of those that are gone through in turn */
 
 /*
- * BOUND: what a call takes when nobody else runs, whatever the others left half done (I4, I6). The most by far is the
+ * BOUND: what a call takes when no other actor runs, whatever the others left half done (I4, I6). The most by far is the
  * change of a rule, with two walks over the table.
  */
 #define ALONE_MAX 3000
@@ -57,7 +57,7 @@ struct scene {
 	const char *title;
 	unsigned actors;
 	unsigned mortals;                 /* the first this many may be killed */
-	uint64_t away_ns[AWAY_MAX];       /* what may pass while somebody is stopped; 0: time stands */
+	uint64_t away_ns[AWAY_MAX];       /* what may pass while an actor is stopped; 0: time stands */
 	struct shmlimit *(*set)(void);    /* the stage, once */
 	void (*begin)(void);              /* before each schedule, or NULL */
 	void (*act)(unsigned who);
@@ -247,7 +247,7 @@ static unsigned char *written_at(const void *where)
 	return &schedule.written[((const unsigned char *)where - (const unsigned char *)schedule.l->header) / 8];
 }
 
-/* What a process keeps for itself is nobody else's. */
+/* What a process keeps for itself is its own. */
 static int is_shared(const void *where)
 {
 	const unsigned char *segment = (const unsigned char *)schedule.l->header, *p = where;
@@ -426,7 +426,7 @@ static void plan(uint64_t seed)
 		in_turn(seed & ~IN_TURN);
 }
 
-/* Returns true if nobody is to blame. */
+/* Returns true if no law was broken. */
 static int run_one(uint64_t seed)
 {
 	struct actor *a;

@@ -33,11 +33,11 @@ struct call {
 };
 
 static struct {
-	struct shmlimit *l;               /* who judges has it */
+	struct shmlimit *l;               /* the judge's handle */
 	struct shmlimit first, view[ACTORS_MAX]; /* as it was opened; the actors' */
 	int rule, held;                   /* ids: what the scene is about; a token a day */
 	int dry;                          /* it may be dry: a call must tell whether it took */
-	int peaceful;                     /* nobody need be denied or lose a swap for it to show something */
+	int peaceful;                     /* it shows something even if no call is denied or loses a swap */
 	int changing;                     /* its rule is: denials may write, to convert, and it may be gone */
 	int growing;                      /* its table is: denials may write, to carry */
 	struct call calls[CALLS_MAX];
@@ -129,7 +129,7 @@ static void call_end(struct call *c, int answer)
 		blame("a call failed: %s", shmlimit_strerror(answer));
 }
 
-/* Take. I5 is judged here: a denial that nobody came between leaves the table as it was. */
+/* Take. I5 is judged here: a denial that no other actor interrupted leaves the table as it was. */
 static inline void take(uint32_t key, uint64_t cost)
 {
 	struct call *c = call_begin(key, (int64_t)cost);
@@ -171,7 +171,7 @@ static inline void change(struct shmlimit_rule rule)
 	(void)set_rule("scene", rule);
 }
 
-/* What a key still has: only when nobody acts. */
+/* What a key still has: only while no actor runs. */
 static inline uint64_t left(uint32_t key)
 {
 	struct shmlimit_result r = { 0 };
@@ -182,7 +182,7 @@ static inline uint64_t left(uint32_t key)
 	return r.remaining;
 }
 
-/* ---- Laws, once nobody acts any more ---- */
+/* ---- Laws, once no actor runs any more ---- */
 
 static inline int was_taken(const struct call *c)
 {
@@ -247,7 +247,7 @@ static inline void law_since(uint32_t key, const struct call *born, uint64_t cap
 		blame("took %" PRIu64 ", perhaps %" PRIu64 " more, has %" PRIu64 ": of what was before", since, perhaps, rest);
 }
 
-/* I2: while time stands, who is denied was too late: others had begun to take what it lacked. */
+/* I2: while time stands, a denied call was too late: others had begun to take what it lacked. */
 static inline void law_denials(uint64_t capacity)
 {
 	for (unsigned i = 0; i < stage.n; i++) {

@@ -58,7 +58,7 @@ static const struct scene leaking = {
 	.judge = judge_leaking,
 };
 
-/* As long as it is never full, nothing that comes back is lost; nobody is away for so long. */
+/* As long as it is never full, nothing that comes back is lost; no actor is stopped for that long. */
 static void judge_used(void)
 {
 	uint64_t leaked = (schedule.now_ns - START_NS) / TOKEN_NS;

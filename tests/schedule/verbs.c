@@ -73,7 +73,7 @@ static const struct scene all_verbs = {
 	.judge = judge,
 };
 
-/* Of OTHER there is one: all but one of those who ask for both give back what they had of KEY. */
+/* Of OTHER there is one: all but one of the calls that ask for both give back what they had of KEY. */
 static struct shmlimit *set_scarce(void)
 {
 	struct shmlimit *l = set_half();

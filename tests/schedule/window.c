@@ -1,6 +1,6 @@
 /*
- * window: several actors take from a sliding window, whose ring the next one
- * completes for who was stopped or killed (I1, I2, I4).
+ * window: several actors take from a sliding window. If one was stopped or killed, the next
+ * one completes its log (I1, I2, I4).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -127,7 +127,7 @@ resume_backend
 within test -s "$TMP/first"
 is "$(cat "$TMP/first")" 200 "a request that waited for a dry run is served"
 
-# As with a worker that is killed, the agent's answer comes for nobody.
+# As with a worker that is killed, no process waits for the agent's answer.
 pause_backend
 later first "$url/shared/index.html?key=user:46"
 within waiting 1

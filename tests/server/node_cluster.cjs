@@ -66,7 +66,7 @@ async function race () {
       })
     }
     await Promise.all(workers.map((worker) => once(worker, 'exit')))
-    // A worker that is killed between its take and its byte has admitted a request that nobody counts.
+    // A worker that is killed between its take and its byte has admitted a request that is not counted.
     if (size() > CAPACITY || size() < CAPACITY - killed) wrong.push([size(), killed])
     if (limiter.peek('race', `k${round}`)) wrong.push('tokens are left')
     fs.unlinkSync(FILE)

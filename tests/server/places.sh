@@ -17,7 +17,7 @@ make_rules
 shmlimit rule set "$SEGMENT" reports --algorithm hold --capacity 2 --period 1h
 shmlimit rule set "$SEGMENT" few --capacity 4 --rate 1/h
 
-# hold NAME: a request that stays in flight: nobody reads its response, which no socket's buffers can take. Sets $held.
+# hold NAME: a request that stays in flight: its response is not read, and fits into no socket's buffers. Sets $held.
 hold() {
 	rm -f "$TMP/$1"
 	perl "$SOURCE/tests/server/hold.pl" "$port" /held/large "$TMP/$1" &

@@ -110,7 +110,7 @@ laws() {
 	is $? 0 "$kind: the server ends"
 }
 
-# Workers of another user, who create segment and rule with the first request.
+# Workers of another user, which create segment and rule with the first request.
 others() {
 	sed 's/wsgi.client)/wsgi.client, rate="15 per hour")/' "$TMP/wsgi.py" >"$TMP/creates.py"
 	mkdir "$TMP/lib"

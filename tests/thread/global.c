@@ -136,14 +136,14 @@ static void *release(void *arg)
 	return arg;
 }
 
-/* The server answers nobody before all threads have asked. */
+/* The server answers none before all threads have asked. */
 static void at_once(void)
 {
 	struct shmlimit_global *g = open_global(proxy.url, 0);
 	pthread_t releases;
 
 	rule = lease_rule(l, "at.once", CAPACITY, 1, DAY);
-	/* As long as nobody has asked, one thread tries the server for all. */
+	/* As long as no thread has asked, one thread tries the server for all. */
 	shmlimit_global_take(g, rule, "first", 5, 1, NULL);
 	atomic_store(&proxy.at->hold, 1);
 	if (pthread_create(&releases, NULL, release, NULL) != 0)

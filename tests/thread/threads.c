@@ -19,7 +19,7 @@
 #define THREADS 8
 #define START_NS 1000000000000u
 #define CAPACITY 100000u
-#define HOT_PERIOD_NS 1000000u            /* so slow that nobody would evict it */
+#define HOT_PERIOD_NS 1000000u            /* so slow that it would not be evicted */
 #define KEY_CAPACITY 3u                   /* of the keys that are raced for */
 #define FILL_NS 3000u                     /* ... which are full again after this */
 #define CLAIMS 10000
@@ -114,7 +114,7 @@ static void hot_key(uint64_t seed)
 	ok(c.failed_cas > 0, "threads did contend");
 }
 
-/* Two committed slots for one key? Looked for while nobody decides. */
+/* Two committed slots for one key? Looked for while no thread decides. */
 static int has_twin(void)
 {
 	for (uint64_t i = 0; i < l->tables[0].lines * SLOTS_PER_LINE; i++)
@@ -268,7 +268,7 @@ static void *verify(void *arg)
 	return NULL;
 }
 
-/* What does disturb other keys' funnels: only beside takers whose sum nobody asks for. */
+/* What does disturb other keys' funnels: only beside takers whose sum is not checked. */
 static void *turn_over(void *arg)
 {
 	struct shmlimit_rule rule = {

@@ -7,7 +7,7 @@
  * judged (I1): through all growths no stretch of time has more than the rule ever
  * permitted. Others are reserved, refunded and reset, and refill, so that slots
  * are reclaimed on the way. At the end of each round the segment is sound (I4), and
- * when nobody is left to ask, the last table can be left as soon as all has refilled.
+ * when no process is left to ask, the last table can be left as soon as all has refilled.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -175,7 +175,7 @@ static void judge(void)
 	sum.admitted += history_length(&play->history);
 	sum.truncated += history_length(&play->history) != atomic_load(&play->history.n);
 	sum.whole += (uint64_t)is_whole();
-	/* An hour on, nobody lacks anything. */
+	/* An hour later no key lacks a token. */
 	sum.left += shmlimit_grow_at(play->l, 0, shmlimit_now(play->l) + 3600000 * MILLISECOND) == 0;
 	play->unsound += shmlimit_verify(stage_name, NULL, 0) != 0;
 }
@@ -216,7 +216,7 @@ static void round_of(struct rng *rng)
 	crew_start(&crew, WORKERS + 1, work, NULL);
 	for (kills = 0; goes_on(kills); kills++) {
 		uint64_t until = atomic_load(&play->calls) + rng_below(rng, CALLS_A_KILL);
-		/* Every third time the one who grows. */
+		/* Every third time the grower. */
 		int victim = rng_below(rng, 3) == 0 ? GROWER : (int)rng_below(rng, WORKERS);
 
 		while (atomic_load(&play->calls) < until)

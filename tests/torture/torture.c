@@ -635,7 +635,7 @@ static void begin(void)
 	}
 	for (uint32_t i = 0; i < WILD; i++)
 		set_wild(&rng, i);
-	/* Nobody but the governor makes rules: not those without a name either. */
+	/* Only the governor makes rules, unnamed ones included. */
 	for (uint64_t period_s = 1; period_s <= 2; period_s++)
 		shmlimit_throttle(play->l, &key, sizeof(key), 5, 100000, period_s, 1, NULL);
 	shmlimit_throttle(play->l, &key, sizeof(key), 3, 10000, 1, 1, NULL);

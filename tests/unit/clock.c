@@ -770,7 +770,7 @@ static void stepped(const struct kind *kind, int given, uint64_t step)
 	holds(kind, given, step, allows(kind, given, 1, now + kind->longest_ns), "it is locked out no longer than that");
 }
 
-/* A clock that goes to and fro by days: nobody gets more in a moment than there can be. */
+/* A clock that goes to and fro by days: no key gets more in a moment than there can be. */
 static void swinging(const struct kind *kind, int given)
 {
 	uint64_t base = 1000 * DAY + up_to(DAY), most = kind->rule.capacity != 0 ? kind->rule.capacity : 1;

@@ -1,5 +1,5 @@
 /*
- * gone: a handle tells when its segment's name is nobody's or another's.
+ * gone: a handle tells when its segment's name is free or another segment's.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -205,7 +205,7 @@ static void verbs(void)
 	shmlimit_close(l);
 }
 
-/* What was carried and not buried, as by a carrier who was killed in between, must not undo a refund. */
+/* What was carried and not buried, as by a carrier that was killed in between, must not undo a refund. */
 static void carried_twice(void)
 {
 	struct shmlimit *l = create(64, 0, 0);

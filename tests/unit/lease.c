@@ -454,7 +454,7 @@ static void changes(void)
 
 static uint64_t wanted; /* by the call that asked last in drive() */
 
-/* Take `tokens`, `rate` a second, and lease what is wanted. Returns how often somebody asked. */
+/* Take `tokens`, `rate` a second, and lease what is wanted. Returns how often a call asked. */
 static uint64_t drive(int id, uint64_t rate, uint64_t tokens, uint64_t *at)
 {
 	uint64_t asked = 0;

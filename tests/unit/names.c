@@ -142,7 +142,7 @@ static void verbs(void)
 	rule = funnel;
 }
 
-/* Nobody's word is taken for it. */
+/* No stored text is trusted. */
 static void lies(void)
 {
 	static char longer[NAMES + 1];

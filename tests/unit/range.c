@@ -144,7 +144,7 @@ static uint64_t some_bits(struct rng *rng)
 	return rng_draw(rng) >> rng_below(rng, 64);
 }
 
-/* Any parameters: there is an answer to each question, and nobody dies (the sanitizers look on). */
+/* Any parameters: each question has an answer, and no process dies (the sanitizers watch). */
 static void damaged_params(struct rng *rng)
 {
 	uint64_t answered = 0, n = scaled(20000);

@@ -545,7 +545,7 @@ static void damage(void)
 	close(fd);
 }
 
-/* What somebody may write who knows how checks are made. */
+/* What a process may write that knows how checks are made. */
 static void hostile(void)
 {
 	static unsigned char bytes[4 * STATE_PAGE], content[4 * STATE_PAGE];

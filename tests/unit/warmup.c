@@ -190,7 +190,7 @@ static struct oracle stands(int id, const struct layout_params *params, uint64_t
 
 /*
  * Each request begins with what the last one left. WHY NOT with what the oracle's left: what either rounds of a
- * time in which nobody asked costs as many times as much as a cold token takes longer than storing one, and that
+ * time in which no request came costs as many times as much as a cold token takes longer than storing one, and that
  * again the next time: two oracles that begin a nanosecond apart end up apart by any bound.
  */
 static void against_oracle(uint64_t seed)

@@ -1,7 +1,7 @@
 /*
  * mod_shmlimit: limits requests by a segment of shmlimit.
  *
- * It decides when the configuration of a request is known and before anybody
+ * It decides when the configuration of a request is known and before any module
  * is asked to authenticate, once for each request of a client: not again after
  * internal redirects, and not for subrequests. A place in a limit of a HOLD rule is
  * left when the request ends.

@@ -14,7 +14,7 @@
 
 /*
  * A worker closes the connection after a number of replies, so that clients
- * who keep theirs alive meet the other workers too. Like Apache's
+ * that keep theirs alive meet the other workers too. Like Apache's
  * MaxKeepAliveRequests, but counted over all connections of the worker, which
  * takes no memory for each.
  */

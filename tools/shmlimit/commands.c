@@ -58,7 +58,7 @@ static const struct command *const commands[] = {
 	NULL,
 };
 
-/* What people type who know other programs. */
+/* Words that users of other programs type. */
 static const struct alias {
 	const char *word, *name;
 } aliases[] = {

@@ -6,7 +6,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 # The lines of standard input that begin with $1. WHY NOT compgen -W: it expands what
-# it is given, and the name of a segment is whatever somebody called it.
+# it is given, and a segment's name can be any text.
 _shmlimit_offer()
 {
 	local line

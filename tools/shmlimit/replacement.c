@@ -30,7 +30,7 @@ static int fail_replacement(struct replacement *r, int error)
 	return status;
 }
 
-/* May it be replaced? Taking the place of a device, a pipe or a link would take it away from everybody. */
+/* May it be replaced? Replacing a device, a pipe or a link would take it away from every other program. */
 static int is_file_or_none(const char *path)
 {
 	struct stat there;

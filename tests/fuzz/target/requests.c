@@ -141,7 +141,7 @@ static int take(unsigned agent, struct ticket *ticket)
 	return 1;
 }
 
-/* What is in the first lines, a text or an answer of somebody's cell, or anything. */
+/* What is in the first lines, a text or an answer of another process's cell, or anything. */
 static uint64_t *pick_word(struct input *in)
 {
 	uint64_t where = input_number(in, 1), at = input_number(in, 2);
@@ -225,7 +225,7 @@ static void play(struct input *in)
 	}
 }
 
-/* Nobody scribbles any more. */
+/* The scribbling has ended. */
 static void recover(struct input *in)
 {
 	struct ticket tickets[REQUESTS], ticket;

@@ -102,7 +102,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* The longest that anybody has to wait for anything. A whole store borrowed cold costs half as much again. */
+/* The longest that any caller has to wait. A whole store borrowed cold costs half as much again. */
 static uint64_t longest_ns(unsigned i)
 {
 	uint64_t refill_ns = i == 3 ? play.capacity[i] * HOUR : 2 * SECOND;
