@@ -341,6 +341,14 @@ int shmlimit_global_serve(struct shmlimit_global *global, int (*proceed)(void *a
  */
 int shmlimit_global_status(struct shmlimit *limiter, struct shmlimit_global_status *out);
 
+/*
+ * Returns how many requests under a rule on_failure has decided on this host, with or without an
+ * agent, since the segment was created. Only rules of ids below 256 are counted, and a rule that
+ * takes the id of a removed one goes on with its count. 0 if the limiter is read-only. Cost: no
+ * system call.
+ */
+uint64_t shmlimit_global_failures(struct shmlimit *limiter, int rule);
+
 #ifdef __cplusplus
 }
 #endif

@@ -52,6 +52,7 @@ struct requests {
 	uint64_t asleep __attribute__((aligned(64)));
 	uint64_t words[REQUESTS] __attribute__((aligned(64)));
 	struct request_board board __attribute__((aligned(64)));
+	uint64_t failures[REQUESTS_RULES] __attribute__((aligned(64)));
 	struct cell cells[REQUESTS] __attribute__((aligned(4096)));
 };
 
@@ -398,6 +399,17 @@ void requests_sleep(struct requests *q, uint64_t ns)
 	publish(&q->asleep, 1);
 	if (!has_posted(q))
 		futex_wait(&q->asleep, 1, ns);
+}
+
+void requests_count_failure(struct requests *q, int rule)
+{
+	if (rule >= 0 && rule < REQUESTS_RULES)
+		add_relaxed(&q->failures[rule], 1);
+}
+
+uint64_t requests_failures(const struct requests *q, int rule)
+{
+	return rule >= 0 && rule < REQUESTS_RULES ? load_relaxed(&q->failures[rule]) : 0;
 }
 
 struct request_board *requests_board(struct requests *q)

@@ -113,6 +113,11 @@ enum request_state requests_poll(struct requests *q, const struct ticket *ticket
 enum request_state requests_wait(struct requests *q, const struct ticket *ticket, uint64_t until_ns,
                                  struct request_answer *answer);
 
+/* Count a request that on_failure decided, and return the count, of a rule; only of the first REQUESTS_RULES ids. */
+#define REQUESTS_RULES 256
+void requests_count_failure(struct requests *q, int rule);
+uint64_t requests_failures(const struct requests *q, int rule);
+
 /* ---- The agent ---- */
 
 /* A process calls this once before it claims. Returns 0, or -errno without random numbers. */

@@ -73,6 +73,7 @@ has agent_serving 0 "a segment without an agent says so"
 has agent_waiting_requests 0 "no request waits for an agent"
 has agent_connections 0 "no agent has connections"
 has agent_breaker_open 0 "no agent's breaker is open"
+has rule_on_failure_requests_total "" "rules that lease nothing have no count of what on_failure decided"
 for counter in answered failed late spoiled full misses; do
 	has agent_${counter}_total 0 "no agent counted requests that were $counter"
 done

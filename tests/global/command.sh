@@ -215,6 +215,9 @@ and reachable from here" "a backend that is not there is said not to be"
 run shmlimit global take "$segment" unix:///nowhere/redis.sock login another
 is "$rc $(printf '%s\n' "$out" | sed -n 1p)" "1 decision: denied" "a take without a backend is denied"
 like "$err" 'no connection' "by saying so"
+like "$(shmlimit metrics "$segment" | grep '^shmlimit_rule_on_failure')" \
+	'^shmlimit_rule_on_failure_requests_total\{segment="'"$segment"'",rule="login"\} [1-9][0-9]*$' \
+	"metrics count what on_failure decided for each rule of leases"
 # The breaker is open now, for a time that a busy machine may let pass: then the take before opens it again.
 for i in 1 2 3 4 5 6 7 8 9 10; do
 	run shmlimit global take "$segment" unix:///nowhere/redis.sock login another --json

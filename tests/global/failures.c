@@ -75,6 +75,7 @@ static void failing(const char *what, const char *url, uint64_t deadline_ns, int
 	struct shmlimit_global *g = handle(url, SHMLIMIT_GLOBAL_DENY, deadline_ns);
 	struct shmlimit_result r = { 0 };
 	int asked = 0, denied = 0;
+	uint64_t decided = shmlimit_global_failures(l, rule);
 
 	/* The breaker may be open from before, for a moment; then some more, over several of its openings. */
 	for (int more = 1000; more > 0 && asked < 1000000; more -= reports.n > 0) {
@@ -85,6 +86,7 @@ static void failing(const char *what, const char *url, uint64_t deadline_ns, int
 	after = counted();
 	is(denied, asked, "%s: all is denied, as configured", what);
 	is(r.limit, CAPACITY, "%s: the limit is said", what);
+	is(shmlimit_global_failures(l, rule) - decided, (uint64_t)asked, "%s: each request that on_failure decides is counted", what);
 	is(reports.n, 1, "%s: it is said once", what);
 	ok(strstr(reports.last, said) != NULL, "%s: clearly: %s", what, reports.last);
 	ok(strstr(reports.last, "secret") == NULL && strstr(reports.last, "wrong-word") == NULL,
@@ -464,6 +466,13 @@ static void arguments(void)
 	shmlimit_global_close(NULL);
 }
 
+static void not_counted(void)
+{
+	is(shmlimit_global_failures(NULL, 0), 0, "no limiter has counted no failures");
+	is(shmlimit_global_failures(l, -1), 0, "a rule that is none has counted no failures");
+	is(shmlimit_global_failures(l, 4095), 0, "a rule above those that are counted has no failures");
+}
+
 int main(void)
 {
 	if (server_missing())
@@ -482,5 +491,6 @@ int main(void)
 	recovery();
 	failover();
 	forked();
+	not_counted();
 	return tap_done();
 }

@@ -25,6 +25,7 @@ static int read_rule(struct shmlimit *limiter, int id, struct metrics_rule *out)
 	char again[SHMLIMIT_RULE_NAME_MAX + 1];
 	int error = shmlimit_rule_name(limiter, id, out->name);
 
+	out->id = id;
 	out->rule = (struct shmlimit_rule){ .struct_size = sizeof(out->rule) };
 	out->counters = (struct shmlimit_counters){ .struct_size = sizeof(out->counters) };
 	if (error == 0 && rule_is_breaker(out->name))
@@ -47,6 +48,8 @@ static void read_agent(struct metrics_segment *out)
 		return;
 	out->agent.struct_size = sizeof(out->agent);
 	out->agent_known = shmlimit_global_status(limiter, &out->agent) == 0;
+	for (size_t i = 0; i < out->rules; i++)
+		out->rule[i].failures = shmlimit_global_failures(limiter, out->rule[i].id);
 	shmlimit_close(limiter);
 }
 
@@ -62,12 +65,12 @@ static int read_segment(struct shmlimit *limiter, struct metrics_segment *out)
 	rule_counters_all(limiter, &out->counters);
 	out->leases.struct_size = sizeof(out->leases);
 	shmlimit_lease_counters(limiter, &out->leases);
-	read_agent(out);
 	out->rule = calloc(out->info.rules, sizeof(*out->rule));
 	if (out->rule == NULL)
 		return fail_memory();
 	for (int id = 0; id < (int)out->info.rules; id++)
 		out->rules += (size_t)read_rule(limiter, id, &out->rule[out->rules]);
+	read_agent(out);
 	status = live_scan(limiter, 0, out->info.slots + out->info.old_slots, &live);
 	memcpy(out->states, live.states, sizeof(out->states));
 	free(live.slot);

@@ -13,6 +13,8 @@ struct metrics_rule {
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	struct shmlimit_rule rule;
 	struct shmlimit_counters counters;
+	int id;
+	uint64_t failures;             /* if the segment's agent is known */
 };
 
 struct metrics_segment {

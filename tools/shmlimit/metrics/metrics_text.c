@@ -408,6 +408,23 @@ static void print_round_trips(FILE *to, const struct metrics *m)
 			print_round_trips_of(to, &m->segment[i]);
 }
 
+/* Only rules of leases ask a backend. */
+static void print_failures(FILE *to, const struct metrics *m)
+{
+	static const char family[] = "shmlimit_rule_on_failure_requests", metric[] = "shmlimit_rule_on_failure_requests_total";
+
+	print_head(to, family, "counter", "Requests that on_failure decided because the backend did not answer.");
+	for (size_t i = 0; i < m->segments; i++)
+		for (size_t r = 0; r < m->segment[i].rules && m->segment[i].agent_known; r++) {
+			const struct metrics_rule *rule = &m->segment[i].rule[r];
+
+			if (rule->rule.algorithm != SHMLIMIT_LEASE)
+				continue;
+			print_series(to, metric, &m->segment[i], rule, NULL, NULL);
+			fprintf(to, "%" PRIu64 "\n", rule->failures);
+		}
+}
+
 /* ---- of servers ---- */
 
 static void print_undecided(FILE *to, const struct metrics *m)
@@ -440,6 +457,7 @@ void metrics_text(FILE *to, const struct metrics *m)
 	for (size_t i = 0; i < sizeof(agent_metrics) / sizeof(*agent_metrics); i++)
 		print_agents(to, m, &agent_metrics[i]);
 	print_round_trips(to, m);
+	print_failures(to, m);
 	print_undecided(to, m);
 	for (size_t i = 0; i < sizeof(rule_gauges) / sizeof(*rule_gauges); i++)
 		print_rule_gauges(to, m, i);
