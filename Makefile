@@ -384,7 +384,7 @@ $(O)/tests/global/%.t: $(O)/tests/global/%.o $(global_obj) $(lib_obj)
 
 # It is in that group since ThreadSanitizer runs there.
 $(O)/tests/thread/global.t: $(O)/tests/thread/global.o $(global_obj) $(lib_obj)
-	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) -lhiredis -pthread
+	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) $(global_libs) -pthread
 
 # With the library for many hosts, which the gate loads in other programs.
 $(O)/tests/gate/%.o: server_cflags = -Ilib/gate

@@ -63,12 +63,12 @@ static int begin(struct shmlimit_global *g)
 		t = g->thread = calloc(1, sizeof(*t));
 	if (t == NULL)
 		return -ENOMEM;
-	t->g = g;
 	if (t->pid == getpid()) {
 		if (!__atomic_load_n(&t->ended, __ATOMIC_ACQUIRE))
 			return 0;
 		pthread_join(t->id, NULL);
 	}
+	t->g = g;
 	return start(t);
 }
 
