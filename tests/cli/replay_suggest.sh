@@ -24,12 +24,16 @@ requests=$(wc -l <log)
 
 # denied PATTERN FROM: of 16 numbers from FROM on, what the limit with each of them denies, a line each.
 denied() {
-	set -- "$1" "$2" 0
-	for n in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
-		set -- "$@" --rule "$(printf '%s' "$1" | sed "s/?/$(($2 + n))/g")"
-	done
-	shift 3
-	shmlimit replay "$@" --top 0 --json log | jq '.rules[].denied'
+	IFS='
+'
+	# shellcheck disable=SC2046 # a word a line
+	shmlimit replay $(awk -v pattern="$1" -v from="$2" 'BEGIN {
+		for (n = from; n < from + 16; n++) {
+			rule = pattern
+			gsub(/[?]/, n, rule)
+			print "--rule\n" rule
+		}
+	}') --slots 1024 --top 0 --json log | jq '.rules[].denied'
 }
 
 # smallest PATTERN MOST: the first number whose limit denies at most MOST, by trying each.
