@@ -9,6 +9,7 @@
 # the others do); the demo's server without and with shmlimit. One client, and
 # no request is denied. A single worker has one core, and the client another. Servers
 # listen on 127.0.0.1 and end with this script.
+# --quick: a single worker only, beside its client.
 # See README.md for the figures.
 #
 # SPDX-License-Identifier: BSD-2-Clause
@@ -23,11 +24,15 @@ build=$(cd "$1" && pwd)
 shift
 seconds=1
 rounds=10
+counts='1 4'
+client=1
 rows=/dev/null
 while [ $# -gt 0 ]; do
 	case $1 in
 	--quick)
 		rounds=1
+		counts=1
+		client=0
 		;;
 	--rows)
 		rows=$2
@@ -213,7 +218,7 @@ cpu_ns() {
 # measure SUBJECT URL PID WORKERS: a line "SUBJECT requests/s p99-in-us CPU-us-a-request" in $dir/measured.
 measure() {
 	before=$(cpu_ns "$3")
-	$(on 1 "$4") wrk -t 1 -c $CONNECTIONS -d "${seconds}s" --latency "$2" >"$dir/wrk" 2>&1 || fail "wrk: $(cat "$dir/wrk")"
+	$(on $client "$4") wrk -t 1 -c $CONNECTIONS -d "${seconds}s" --latency "$2" >"$dir/wrk" 2>&1 || fail "wrk: $(cat "$dir/wrk")"
 	! grep -q Non-2xx "$dir/wrk" || fail "$1: denied"
 	awk -v subject="$1" -v cpu="$(cpu_ns "$3")" -v before="$before" '
 		/ requests in / { requests = $1 }
@@ -240,7 +245,7 @@ chmod -R a+rX "$dir"
 # subject NAME URL WORKERS EVERY: a line of it, with tabs, and the PID of the server that was started last; to be
 # measured in each round, or in each second one.
 subject() { printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "${servers##* }" >>"$dir/subjects"; }
-for workers in 1 4; do
+for workers in $counts; do
 	free_port
 	start_nginx "$port" $workers
 	url=http://127.0.0.1:$port
@@ -254,7 +259,7 @@ done
 apaches='mod_qos mod_evasive'
 [ ! -f "$apache_module" ] || apaches="$apaches shmlimit-quiet shmlimit"
 command -v apache2 >/dev/null && [ -d "$build/peers$apache_modules" ] || apaches=
-for workers in 1 4; do
+for workers in $counts; do
 	for kind in ${apaches:+free} $apaches; do
 		free_port
 		start_apache "$kind" "$port" $workers
