@@ -123,10 +123,12 @@ static int load(SSL_CTX *context, const struct url *url, char why[TLS_WHY_MAX])
 static int expect(SSL *ssl, const char *host)
 {
 	unsigned char address[sizeof(struct in6_addr)];
+	char name[URL_HOST_SIZE];      /* OpenSSL's macro wants what is not const */
 
 	if (inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1)
 		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
-	return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
+	strcpy(name, host);
+	return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1;
 }
 
 /*
