@@ -14,41 +14,41 @@ shmlimit rule set "$segment" r --capacity 5 --rate 5/d
 is "$(field slots) $(field slots_max) $(field old_slots)" "64 512 0" "inspect shows to how many it can grow"
 run shmlimit grow "$segment" --slots 128
 is "$rc $out$err" "0 " "an empty table grows and says nothing"
-is "$(field slots) $(field old_slots)" "128 0" "... and has left the one before"
+is "$(field slots) $(field old_slots)" "128 0" "an empty table that grew has left no old table"
 
 shmlimit take "$segment" r alice --quiet
 shmlimit take "$segment" r bob --quiet
 run shmlimit grow "$segment" --slots 256
 is $rc 0 "a table with keys in it grows"
-like "$out" '^2 keys are left in the old table, the last for [0-9]*[hms]' "... and it says how many, and how long"
-is "$(field slots) $(field old_slots)" "256 128" "the table before is looked at too"
+like "$out" '^2 keys are left in the old table, the last for [0-9]*[hms]' "grow prints how many keys are left in the old table, and for how long"
+is "$(field slots) $(field old_slots)" "256 128" "the old table is used, too, while it has keys"
 is "$(shmlimit inspect "$segment" --json | jq -c '.occupancy.live')" 2 "inspect shows what has not moved"
 run shmlimit grow "$segment" --slots 512
-is $rc 2 "it cannot grow again before they have moved"
+is $rc 2 "a table cannot grow again before the keys of the old one have moved"
 like "$err" '2 keys are left in the old table, the last for [0-9]*[hms].*try again then, or use --wait' \
-	"... and it says so"
-is "$(remaining alice) $(remaining bob)" "4 4" "nobody has lost a token, nor got one"
+	"the error of a table that cannot grow yet says how many keys are left, and for how long"
+is "$(remaining alice) $(remaining bob)" "4 4" "no key has lost or gained a token by growing"
 shmlimit take "$segment" r alice --quiet
 run shmlimit grow "$segment"
 like "$rc $out" '^0 1 keys' "without --slots it says what is left"
 shmlimit take "$segment" r bob --quiet
 run shmlimit grow "$segment" --wait
-is "$rc $out$err" "0 " "when all have moved --wait returns at once"
-is "$(field old_slots)" 0 "... and the table before is left"
-is "$(remaining alice) $(remaining bob)" "3 3" "what was taken meanwhile counts"
+is "$rc $out$err" "0 " "when all keys have moved --wait returns at once"
+is "$(field old_slots)" 0 "the old table is left when all keys have moved"
+is "$(remaining alice) $(remaining bob)" "3 3" "tokens that were taken while keys moved are counted"
 
 shmlimit rule set "$segment" soon --capacity 1 --rate 20/s
 shmlimit reset "$segment" --all >/dev/null
 shmlimit take "$segment" soon key --quiet
 run shmlimit grow "$segment" --slots 512 --wait
 is "$rc $out$err" "0 " "--wait waits until the last key has refilled"
-is "$(field slots) $(field old_slots)" "512 0" "... and it has grown"
+is "$(field slots) $(field old_slots)" "512 0" "a table has grown when --wait returns"
 is "$(shmlimit verify "$segment" >/dev/null; echo $?)" 0 "the segment is sound"
 
 run shmlimit grow "$segment" --slots 1Ki
-like "$rc $err" '^2 .*created for 512 at the most' "it does not grow beyond what it was created for"
+like "$rc $err" '^2 .*created for 512 at the most' "a table does not grow beyond the slots that it was created for"
 run shmlimit grow "$segment" --slots 600
-is $rc 2 "... by any number"
+is $rc 2 "a table does not grow beyond that by any number of slots"
 shmlimit create "$segment.2" --slots 64
 run shmlimit grow "$segment.2" --slots 100
 like "$rc $err" '^2 .*has 64: must be 128 or more' "it grows to twice as many at least"

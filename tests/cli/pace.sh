@@ -63,7 +63,7 @@ shmlimit charge "$SEGMENT.jobs" mail relay --tokens 1000 --quiet
 run send-mails customers
 is "$rc $out$err" "1 " "a command that would have to wait for over a minute gives up"
 [ ! -e sent ]
-ok $? "having sent nothing"
+ok $? "a command that gives up has sent nothing"
 
 # A pace so slow that what it waits for is not there while the test runs.
 shmlimit rule set "$SEGMENT.jobs" daily --capacity 20 --rate 1/d --max-wait 9d
@@ -77,11 +77,11 @@ until reserved || [ $tries -gt 200 ]; do
 	sleep 0.05
 done
 reserved
-ok $? "one waits for a token of tomorrow"
+ok $? "a process waits for a token of tomorrow"
 kill -KILL $victim
 wait $victim 2>"$TMP/.err"
 is $? 137 "a process that waits can be killed"
 run shmlimit refund "$SEGMENT.jobs" daily relay --tokens 20
-like "$out" '^remaining: 19$' "it has cost that token, and holds up nobody"
+like "$out" '^remaining: 19$' "a killed process has cost that token, and delays no other"
 
 done_testing

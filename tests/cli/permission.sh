@@ -70,7 +70,7 @@ done
 make 0600
 if [ -n "$as" ] && $as unshare --user --map-root-user true 2>/dev/null; then
 	run $as unshare --user --map-root-user shmlimit take "$segment" r key
-	is "$rc $out$err" "2 $denied" "root of a user namespace may no more than who made it"
+	is "$rc $out$err" "2 $denied" "root of a user namespace may do no more than the user that made it"
 	run $as unshare --user --map-root-user shmlimit destroy "$segment"
 	is "$rc $out$err" "2 shmlimit: segment $segment: no permission (only its owner and root can destroy it)" \
 		"root of a user namespace of its own may not destroy"

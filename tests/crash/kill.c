@@ -47,7 +47,7 @@ static const struct scenario {
 	  SUBJECT, SUBJECT },
 	{ "rule_set: another mode", { { TAKE, "k", 1 } }, { RULE_SET, .params = { .mode = SHMLIMIT_OFF } }, SUBJECT,
 	  SUBJECT },
-	{ "rule_set: after a writer who was killed", { { TAKE, "k", 1 }, { SET_KILLED, .params = { .capacity = 4 } } },
+	{ "rule_set: after a writer that was killed", { { TAKE, "k", 1 }, { SET_KILLED, .params = { .capacity = 4 } } },
 	  { RULE_SET, .params = { .capacity = 3 } }, SUBJECT, SUBJECT },
 	{ "rule_remove", { { TAKE, "k", 1 }, { TAKE, "l", 1 } }, { RULE_REMOVE }, 0, -ESRCH },
 	{ "reset: a rule", { { TAKE, "k", 3 }, { ABANDON, "l" }, { FILL, NULL, 5 } }, { RESET_RULE }, 0, 0 },
@@ -191,7 +191,7 @@ static void perform(const struct scenario *s)
 	is(now.undone, 0, "%s: made again by another process, it succeeds", s->title);
 	scene_close();
 	is(now.files, 0, "%s: there is no file but the segment", s->title);
-	is(memory_left(), memory, "%s: no memory is left that nobody has", s->title);
+	is(memory_left(), memory, "%s: no memory is left that no file has", s->title);
 	diag("%s: %zu instructions, %" PRIu64 " kills, %u states", s->title, trace.n, now.kills, seen.n);
 	sum.steps += trace.n;
 	sum.states += seen.n;

@@ -167,7 +167,7 @@ static void kill_loaders(void)
 	is(torn, 0, "the segment has all, or is not there");
 	is(unsound, 0, "where it is there it is sound");
 	is(files, 0, "there is no other file");
-	is(memory, 0, "no memory is left that nobody has");
+	is(memory, 0, "no memory is left that no file has");
 	shmlimit_destroy(copy_name);
 }
 

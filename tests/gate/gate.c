@@ -39,7 +39,7 @@ static void outcomes(struct shmlimit *l, int small, int large)
 	   answer.retry_after_ns > 3590 * SECOND, "the answer says which limit denied, and when to retry");
 	ok(answer.field_count == 3 && strcmp(answer.fields[2].name, "Retry-After") == 0, "a denial has the fields of the limit that denies only");
 	is(left(l, large), 98, "the first limit has given back what it took");
-	is(ASK(g, "k", DRY_SMALL, LARGE), SHMLIMIT_ALLOWED, "in a dry run the empty limit denies nobody");
+	is(ASK(g, "k", DRY_SMALL, LARGE), SHMLIMIT_ALLOWED, "in a dry run the empty limit denies no request");
 	ok(answer.outcome == SHMLIMIT_GATE_REJECTED_DRY_RUN && answer.field_count == 2 && answer.remaining == 0,
 	   "the outcome says so, and the fields do not");
 	is(left(l, large), 97, "the limit that is enforced takes");
@@ -91,7 +91,7 @@ static void bans(struct shmlimit *l, int large)
 	is(ASK(g, "k", 1), SHMLIMIT_ALLOWED, "a rule in a dry run denies nothing");
 	is(answer.outcome, SHMLIMIT_GATE_REJECTED_DRY_RUN, "its outcome says that it would have");
 	shmlimit_rule_remove(l, "ban");
-	is(ASK(g, "k", 1), SHMLIMIT_ALLOWED, "a rule that is removed bans nobody");
+	is(ASK(g, "k", 1), SHMLIMIT_ALLOWED, "a rule that is removed bans no client");
 	is(gate_said, 0, "that is not reported");
 	rule = (struct shmlimit_rule){ .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = 2, .count = 1,
 		                       .period_ns = 3600 * SECOND };

@@ -60,7 +60,7 @@ static void words(void)
 	is_wrong("segment=web create=yes rule=r rate=1000000G/s", "", "is out of range");
 	is(check("segment=web"), 0, "a spec may have no rules");
 	is(shmlimit_gate_check(NULL, &wrong), -EINVAL, "a spec is a text");
-	is(shmlimit_gate_check("segment=web", NULL), 0, "nobody needs to hear what is wrong");
+	is(shmlimit_gate_check("segment=web", NULL), 0, "a caller need not ask what is wrong");
 	is(shmlimit_gate_check("bad", NULL), -EINVAL, "of a bad spec either");
 }
 

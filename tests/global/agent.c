@@ -236,7 +236,7 @@ static void crowd(const char *name, int kills)
 	if (kills == 0)
 		await(admitted() + expired() - before >= KEYS * CAPACITY);
 	atomic_store(&play->ended, 1);
-	is(crew_wait(&crew), 0, "%s: nobody waits for ever", name);
+	is(crew_wait(&crew), 0, "%s: no process waits for ever", name);
 	for (int i = 0; i < KEYS; i++)
 		over += atomic_load(&play->admitted[i]) > CAPACITY;
 	is(over, 0, "%s: no key is admitted more than its capacity", name);

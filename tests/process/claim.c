@@ -148,7 +148,7 @@ static void perform(const struct scene *scene, uint64_t seed)
 	is(c.allowed, play->allowed, "%s: the counter of allowed is the sum of the answers", title);
 	is(c.denied, play->denied, "%s: the counter of denied is the sum of the answers", title);
 	ok(c.failed_cas > 0, "%s: workers did contend", title);
-	is(counters_of(play->l, play->held_rule).allowed, scene->held, "%s: who is held was not asked", title);
+	is(counters_of(play->l, play->held_rule).allowed, scene->held, "%s: a key whose slot is held was not asked for", title);
 	is(shmlimit_verify(stage_name, NULL, 0), 0, "%s: the segment is sound", title);
 	diag("%s: %" PRIu64 " failed compare-and-swaps, %" PRIu64 " slots left tentative after a round", title,
 	     c.failed_cas, play->tentative);

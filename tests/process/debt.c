@@ -99,7 +99,7 @@ static void round_of(int kills)
 		shmlimit_close(play->l);
 		killed = reserve_all(kills, &bad);
 	}
-	is(bad, 0, "all who were not killed end as they should");
+	is(bad, 0, "all workers that were not killed end as they should");
 	for (int i = 1; i <= DEBT; i++) {
 		uint32_t n = atomic_load(&play->told[i]);
 

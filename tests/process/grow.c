@@ -188,7 +188,7 @@ int main(void)
 	take_rest(sleeper);
 	is(keys_off(WINDOWED, WINDOW), 0, "a process that was stopped while the table grew decides on the new table");
 	is(keys_off(FUNNEL, (int64_t)(CAPACITY + (atomic_load(&play->now_ns) - FIRST_NS) / PERIOD_NS)), 0,
-	   "... whatever the rule");
+	   "a process that was stopped while the table grew counts what refilled in the funnel since");
 	c = counters_of(play->l, -1);
 	is(c.claims, 2 * KEYS, "each key was given a slot once");
 	ok(c.evictions == 0 && c.no_slot == 0, "none was taken from another");

@@ -239,7 +239,7 @@ int main(void)
 	is(play->errors, 0, "no call fails");
 	is(play->crowds, 0, "one worker a key asks at a time");
 	is(sum.over, 0, "no key spends more than it was given, and what has expired is not spent");
-	ok(sum.inside > 0 && sum.asking > 0, "there were kills inside a call, and of one who asked");
+	ok(sum.inside > 0 && sum.asking > 0, "there were kills inside a call, and of a worker that asked");
 	ok(play->asked > sum.rounds / 2, "the claims of the killed end: others ask");
 	ok(play->denied > 0 && play->waited > 0 && sum.lapses > 0, "there were denials, waits, and expired leases");
 	ok(counters_of(play->l, play->rule).failed_cas > 0, "workers did contend");

@@ -133,7 +133,7 @@ static void strangers(void)
 	is(opens(SHMLIMIT_TRUSTED_OWNER | SHMLIMIT_READ_ONLY), -EPERM, "root does not open a stranger's segment to read it");
 	is(opens_as(NOBODY - 1, NOBODY - 1, SHMLIMIT_TRUSTED_OWNER), -EPERM, "a user does not open a stranger's segment");
 	is(opens_as(NOBODY, NOBODY, SHMLIMIT_TRUSTED_OWNER), 0, "the owner opens it");
-	is(opens(0), 0, "anybody opens it who does not ask for the owner");
+	is(opens(0), 0, "a process that does not check the owner opens it");
 	is(opens_owned(NOBODY), 0, "a segment is opened whose owner is named");
 	is(opens_owned(NOBODY - 1), -EPERM, "naming another owner does not help");
 	make(0600, 0);

@@ -194,7 +194,7 @@ static void header(void)
 	l->header->lines = UINT64_MAX;
 	l->header->slots_offset = UINT64_MAX - 7;
 	is(shmlimit_open(stage_name, 0, &out), -EUCLEAN,
-	   "a process with write access spoils the header, so that nobody opens the segment");
+	   "a process with write access spoils the header, so that no process can open the segment");
 	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "a process that has a spoilt segment open goes on");
 	is(take(1, NOW_NS), SHMLIMIT_DENIED, "deciding as before");
 	ok(l->tables->lines == lines, "with what he has checked");
@@ -396,17 +396,17 @@ static void truncation(void)
 	is(shmlimit_open(stage_name, 0, &out), -EUCLEAN, "a file truncated to its header is not opened");
 	is(shmlimit_destroy(stage_name), 0, "a file truncated to its header can be destroyed");
 	fresh();
-	ok(lived(decide_apart(truncate_and_back)), "a file that is long again harms nobody while there is room");
+	ok(lived(decide_apart(truncate_and_back)), "a file that is long again harms no process while there is room");
 	is(take(1, NOW_NS), -ESRCH, "a file that is long again has no rules");
 	fresh();
-	ok(lived(decide_apart(punch)), "a hole in a file harms nobody while there is room");
+	ok(lived(decide_apart(punch)), "a hole in a file harms no process while there is room");
 	is(take(1, NOW_NS), -ESRCH, "where rules were");
 }
 
 static void full(void)
 {
-	const char *title = "unless the file system is full: then who writes there dies of SIGBUS",
-	           *invented = "a table that was not reserved crashes nobody while the file system is full";
+	const char *title = "unless the file system is full: then a process that writes there dies of SIGBUS",
+	           *invented = "a table that was not reserved crashes no process while the file system is full";
 	struct {
 		int not_permitted, lived;
 	} *seen = shared_memory(sizeof(*seen));

@@ -289,7 +289,7 @@ static const struct {
 	int answer;
 } besieged[] = {
 	{ "a take whose swaps are all lost is allowed as without a slot", fresh_evict, scribble_swapped, take, 0 },
-	{ "... or denied, for a while, if that is what a full table does", fresh_deny, scribble_swapped, take_denied, 1 },
+	{ "a take whose swaps are all lost is denied, for a while, if that is what a full table does", fresh_deny, scribble_swapped, take_denied, 1 },
 	{ "a refund whose swaps are all lost gives nothing back", fresh_evict, scribble_swapped, refund, 0 },
 	{ "a reset of a key whose swaps are all lost ends", fresh_evict, scribble_swapped, reset_key, 0 },
 	{ "a reset of a rule whose swaps are all lost ends", fresh_evict, scribble_swapped, reset_rule, 0 },
@@ -300,9 +300,9 @@ static const struct {
 	{ "a window's take ends though its cells cannot be written", fresh_window, scribble_cell, take_window, 0 },
 	{ "a window's refund ends though its cells cannot be levelled", fresh_window, scribble_cell, refund_window, 0 },
 	{ "a window is carried though its cells cannot be", fresh_growing_window, scribble_cell, take_window, 0 },
-	{ "a rule that changes at every look is none for who decides", fresh_evict, scribble_published, take, -ESRCH },
-	{ "... nor for who asks for it", fresh_evict, scribble_published, rule_get, -ESRCH },
-	{ "... and its slots are stale", fresh_evict, scribble_published, slot, SHMLIMIT_SLOT_STALE },
+	{ "a rule that changes at every look is no rule for a decision", fresh_evict, scribble_published, take, -ESRCH },
+	{ "a rule that changes at every look is no rule for rule_get", fresh_evict, scribble_published, rule_get, -ESRCH },
+	{ "the slots of a rule that changes at every look are stale", fresh_evict, scribble_published, slot, SHMLIMIT_SLOT_STALE },
 	{ "a take ends while the table grows all the time", fresh_evict, scribble_state, take, 0 },
 	{ "a reset of a key ends while the table grows all the time", fresh_evict, scribble_state, reset_key, 0 },
 	{ "a reset of a rule ends while the table grows all the time", fresh_evict, scribble_state, reset_rule, 0 },
@@ -460,8 +460,8 @@ static const struct {
 	{ "the table grows, and is left, while it is saved", fresh_evict, save, grow_and_leave, judge_saved },
 	{ "a key is reset while it is saved", fresh_evict, save, reset_key, judge_saved },
 	{ "a rule changes while a key takes", fresh_evict, take, rule_change, judge_sound },
-	{ "a key is claimed that somebody claims", fresh_claimed, take_new, take_new, judge_new },
-	{ "a key is claimed that somebody resets", fresh_claimed, take_new, reset_rule, judge_sound },
+	{ "a key is claimed while another call claims it", fresh_claimed, take_new, take_new, judge_new },
+	{ "a key is claimed while another call resets it", fresh_claimed, take_new, reset_rule, judge_sound },
 };
 
 static void come_in_between(void)

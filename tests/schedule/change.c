@@ -177,7 +177,7 @@ static void act_two_writers(unsigned who)
 }
 
 static const struct scene two_writers = {
-	.title = "of two writers the second finishes what the first, who was killed, has left",
+	.title = "of two writers the second finishes what the first, which was killed, has left",
 	.actors = 4,
 	.mortals = 1,
 	.set = set_key,

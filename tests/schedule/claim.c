@@ -128,7 +128,7 @@ static void judge_evicting(void)
 }
 
 static const struct scene evicting = {
-	.title = "who is evicted is full soonest, and has its capacity once more for that",
+	.title = "an evicted key is the one that is full soonest, and it has its capacity once more",
 	.actors = 3,
 	.set = set_evicting,
 	.act = act_two_keys,
@@ -154,7 +154,7 @@ static void judge_allowing(void)
 }
 
 static const struct scene allowing = {
-	.title = "who finds no slot, and is allowed for that, is counted",
+	.title = "a key that finds no slot, and is therefore allowed, is counted",
 	.actors = 3,
 	.mortals = 2,
 	.set = set_allowing,

@@ -136,7 +136,7 @@ static void judge_evicting(void)
 }
 
 static const struct scene evicting = {
-	.title = "who is evicted there has its capacity once more for that",
+	.title = "a key that is evicted while the table grows has its capacity once more",
 	.actors = 3,
 	.set = set_evicting,
 	.begin = begin_crowded,

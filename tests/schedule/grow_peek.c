@@ -86,7 +86,7 @@ static void judge_peeking(void)
 }
 
 static const struct scene peeking = {
-	.title = "who peeks writes nothing, and sees what is left, whichever table it is in",
+	.title = "a peek writes nothing, and sees what is left, whichever table it is in",
 	.actors = 3,
 	.mortals = 2,
 	.set = set_key,

@@ -86,7 +86,7 @@ static void act_killed(unsigned who)
 }
 
 static const struct scene killed = {
-	.title = "nobody decides on what is frozen, also if he found it before",
+	.title = "no call decides on a frozen slot, even if it found the slot before",
 	.actors = 3,
 	.mortals = 1,
 	.set = set_killed,
@@ -119,7 +119,7 @@ static struct shmlimit *set_changing(void)
 }
 
 static const struct scene changing = {
-	.title = "nobody decides on what is frozen while the rule is changed five times",
+	.title = "no call decides on a frozen slot while the rule is changed five times",
 	.actors = 4,
 	.mortals = 2,
 	.away_ns = { PERIOD_NS / 3, PERIOD_NS - 1, 3 * PERIOD_NS },

@@ -338,7 +338,7 @@ static void judge_moving(void)
 }
 
 static const struct scene moving = {
-	.title = "no place is lost while the table grows if nobody is killed",
+	.title = "no place is lost while the table grows if no process is killed",
 	.actors = 3,
 	.set = set_larger,
 	.begin = begin,

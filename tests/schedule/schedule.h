@@ -554,7 +554,7 @@ static inline void play(const struct scene *scene)
 	if (!good)
 		retell();
 	else if (given("SCHEDULES", SCHEDULES) > 1)
-		ok(stage_was_used(), "... and they met");
+		ok(stage_was_used(), "actors met: %s", scene->title);
 	stage_close();
 }
 

@@ -34,7 +34,7 @@ static void judge_standing(void)
 }
 
 static const struct scene standing = {
-	.title = "while time stands a key is admitted its capacity, and who is denied came too late",
+	.title = "while time stands a key is admitted its capacity, and a denied call came too late",
 	.actors = 3,
 	.mortals = 2,
 	.set = set_key,

@@ -111,7 +111,7 @@ static void judge_both(void)
 }
 
 static const struct scene both = {
-	.title = "who gets one key and not the other gives back what he took, and no more",
+	.title = "a call that gets one key and not the other gives back what it took, and no more",
 	.actors = 3,
 	.mortals = 2,
 	.set = set_scarce,
@@ -181,7 +181,7 @@ static void act_resetting(unsigned who)
 }
 
 static const struct scene resetting = {
-	.title = "a key that is reset is full, and nobody else is",
+	.title = "a key that is reset is full, and no other key is",
 	.actors = 3,
 	.mortals = 1,
 	.set = set_scarce,

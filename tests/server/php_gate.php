@@ -63,8 +63,8 @@ create();
 $gate = new Gate($segment);
 $limit = new Limit('r', 'k');
 is(asked($gate, 3, $limit), 'passed passed rejected', 'a gate lets the capacity pass, and refuses the rest');
-is(asked($gate, 1, new Limit('r', 'other')), 'passed', 'of each key');
-is(asked($gate, 3, new Limit('r', null)), 'unlimited unlimited unlimited', 'who has no key is not limited');
+is(asked($gate, 1, new Limit('r', 'other')), 'passed', 'a gate lets the capacity of each key pass');
+is(asked($gate, 3, new Limit('r', null)), 'unlimited unlimited unlimited', 'a request without a key is not limited');
 is(asked($gate, 1, new Limit('r', 'dear', 3)), 'rejected', 'a request has its cost');
 
 $two = [new Limit('r', 'f'), new Limit('s', 'f')];

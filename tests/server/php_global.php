@@ -46,7 +46,7 @@ function allowed(callable $take, int $times): int
 }
 
 $limiter = new Limiter($segment);
-is(str_contains(file_get_contents('/proc/self/maps'), 'libshmlimit-global'), false, 'who has no backend');
+is(str_contains(file_get_contents('/proc/self/maps'), 'libshmlimit-global'), false, 'a process that uses no backend does not load libshmlimit-global');
 $global = new GlobalLimiter($limiter, patient($url));
 is(str_contains(file_get_contents('/proc/self/maps'), 'libshmlimit-global'), true, 'does not load the library for it');
 

@@ -50,7 +50,7 @@ laws() {
 	start "$1" "$2"
 
 	answer=$(answer_of "$url/")
-	like "$answer" '^HTTP/1.1 200 ' "$kind: who is within the limit gets the application's answer"
+	like "$answer" '^HTTP/1.1 200 ' "$kind: a client within the limit gets the application's answer"
 	is "$(cat "$TMP/body")" hello "$kind: with its body"
 	is "$(field RateLimit-Policy)" '"client";q=15;w=54000' "$kind: a response has the policy"
 	is "$(field RateLimit)" '"client";r=14;t=3600' "$kind: a response has what is left of the limit"
@@ -81,7 +81,7 @@ laws() {
 	wait $load
 	lost=$(count 000)
 	within booted 6
-	ok $? "$kind: who is killed under load is replaced, too"
+	ok $? "$kind: a worker that is killed under load is replaced, too"
 	# One on each of curl's connections, of which it asks some again by itself.
 	[ "$(count 200)" -le 2000 ] && [ "$(count 200)" -ge 1992 ]
 	ok $? "$kind: the capacity is served, but for what the killed one had in hand"

@@ -313,7 +313,7 @@ static void perform(const char *title, enum scope scope, time_t seconds)
 	crew_start(&crew, WORKERS + 1, work, NULL);
 	listen(&crew, seconds);
 	atomic_store(&play->stop, 1);
-	is(crew_wait(&crew), 0, "%s: nobody crashes, hangs, or gets an answer that there is not", title);
+	is(crew_wait(&crew), 0, "%s: no process crashes, hangs, or gets an answer that the contract does not have", title);
 	for (int i = 0; i < WORKERS; i++)
 		calls += atomic_load(&play->calls[i]);
 	diag("%s: %" PRIu64 " calls, %" PRIu64 " words written", title, calls, atomic_load(&play->calls[NOISE]));

@@ -358,7 +358,7 @@ static void often(struct limit *limits_to_ask, size_t n)
 				diag("%s: %" PRIu64 " admitted in %" PRIu64 " ns, want %" PRIu64, limit->name,
 				     admitted, now - start, least);
 		}
-		is(wrong, 0, "%s: who always asks gets capacity + rate * time, however often he asks", limit->name);
+		is(wrong, 0, "%s: a caller that always asks gets capacity + rate * time, however often it asks", limit->name);
 		undefine();
 	}
 }

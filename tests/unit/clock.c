@@ -549,7 +549,7 @@ static void damage(void)
 			denied += damaged(now);
 			denied_on_own_clock += damaged_on_own_clock(now);
 		}
-		is(wrong, 0, "%s: a slot of any bits gives no more than the capacity, and locks nobody out",
+		is(wrong, 0, "%s: a slot of any bits gives no more than the capacity, and locks no key out",
 		   limits[i].name);
 		ok(denied > 10 && denied_on_own_clock > 10, "%s: some slots of any bits deny at first", limits[i].name);
 	}
@@ -590,12 +590,12 @@ static void stopped(const char *verb, int (*ask)(struct shmlimit_result *result)
 			admitted_meanwhile = 0;
 			stops = times;
 			answer = ask(times == 2 ? NULL : &r);
-			expect(answer == SHMLIMIT_DENIED, "who was stopped finds nothing left", clock_ns, clock_ns);
+			expect(answer == SHMLIMIT_DENIED, "a process that was stopped finds nothing left", clock_ns, clock_ns);
 			stops = 0;
 			expect(admitted_meanwhile != 0, "others went on", clock_ns, clock_ns);
 			expect(left(clock_ns) == 0, "they had all there was", clock_ns, clock_ns);
 			is(wrong, 0,
-			   "%s: %s: who was stopped %d times after reading the clock gives nobody a second helping",
+			   "%s: %s: a process that was stopped %d times after reading the clock gives no key a token twice",
 			   limit->name, verb, times);
 		}
 }
@@ -627,7 +627,7 @@ static void stopped_before_charging(void)
 		stops = 0;
 		hurt += admitted_meanwhile > 2;
 		expect(left(clock_ns) <= 1, "no more than was there", clock_ns, clock_ns);
-		is(wrong, 0, "%s: who was stopped before he charged leaves no more than was there", limit->name);
+		is(wrong, 0, "%s: a process that was stopped before it charged leaves no more than was there", limit->name);
 	}
 	ok(hurt > 3, "others were admitted while a charge was stopped");
 }
@@ -809,7 +809,7 @@ static void every_algorithm(void)
 				for (int given = 0; given < 2; given++)
 					stepped(kind, given, least(steps[j] + (round == 0 ? 0 : up_to(steps[j])),
 					                           kind->ahead_ns - kind->longest_ns));
-		is(wrong, 0, "%s: a clock that steps back gives nothing, and locks nobody out for long", kind->name);
+		is(wrong, 0, "%s: a clock that steps back gives nothing, and locks no key out for long", kind->name);
 		wrong = 0;
 		for (uint64_t round = 0; round < scaled(20); round++)
 			for (int given = 0; given < 2; given++)

@@ -121,7 +121,7 @@ static void seconds(void)
 	is(retry(UINT64_MAX - 1), UINT64_MAX / SECOND + 1, "the longest time is no shorter in seconds");
 	write_fields("r", rule_of(1, 1, 1), SHMLIMIT_ALLOWED, (struct shmlimit_result){ .limit = 1 });
 	is_str(f.policy, "\"r\";q=1;w=1", "a window is a second or longer");
-	is_str(f.limit, "\"r\";r=0;t=0", "no time at all is 0 seconds for who is allowed");
+	is_str(f.limit, "\"r\";r=0;t=0", "no time at all is 0 seconds for an allowed request");
 	write_fields("r", rule_of(3, 2, SECOND), SHMLIMIT_ALLOWED, (struct shmlimit_result){ .limit = 3 });
 	is_str(f.policy, "\"r\";q=3;w=2", "a window is rounded up");
 	write_fields("r", rule_of(7, 0, 5 * SECOND), SHMLIMIT_ALLOWED, (struct shmlimit_result){ .limit = 7 });

@@ -61,7 +61,7 @@ static void evict(void)
 	c = unit_counters(l, rule);
 	is(c.evictions, 1, "evict: an eviction is counted");
 	is(c.claims, 17, "evict: an eviction is counted as a claim too");
-	is(take(rule, 101, 101, T0, NULL), SHMLIMIT_DENIED, "a newcomer that is denied evicts nobody");
+	is(take(rule, 101, 101, T0, NULL), SHMLIMIT_DENIED, "a newcomer that is denied evicts no key");
 	is(unit_counters(l, rule).evictions, 1, "evict: no eviction is counted for a newcomer that is denied");
 	shmlimit_close(l);
 }

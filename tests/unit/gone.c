@@ -36,7 +36,7 @@ int main(void)
 	is(shmlimit_gone(reader), 1, "for every handle");
 	second = unit_create("gone", NULL);
 	is(shmlimit_gone(first), 1, "a segment that is created again is another");
-	is(shmlimit_gone(second), 0, "to all but those who open it");
+	is(shmlimit_gone(second), 0, "a name that is taken again is another segment to all handles but new ones");
 	if (rename(path, aside) != 0)
 		bail("rename");
 	is(shmlimit_gone(second), 1, "one under another name is gone");

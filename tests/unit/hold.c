@@ -196,7 +196,7 @@ static void changes(void)
 	is(shmlimit_renew_at(l, id, "k", 1, T0, &more), 0, "a renewed one");
 	is(left(id, T0 + 2 * SECOND), 2, "does too");
 	set("changes", 3, PERIOD, SHMLIMIT_OFF);
-	is(enter(id, &h[0], T0), SHMLIMIT_ALLOWED, "under a rule that is off anybody enters");
+	is(enter(id, &h[0], T0), SHMLIMIT_ALLOWED, "under a rule that is off every request enters");
 	is((long long)h[0].value, 0, "a holder under a rule that is off holds nothing");
 	is(leave(id, &h[2], T0), 0, "a place that was held before can be left");
 	set("changes", 1, PERIOD, SHMLIMIT_DRY_RUN);

@@ -759,7 +759,7 @@ static void any_history(void)
 	is(unpaid, 0, "nothing is spent that was not deposited, or twice, or after its time");
 	ok(restored > 100, "refunds restore something, %u times", restored);
 	is(unlent, 0, "no refund makes a key hold more than deposits that live as long had");
-	is(twice, 0, "nobody asks while another does");
+	is(twice, 0, "no call asks while another does");
 	is(forgotten, 0, "no denial is forgotten before its time");
 	is(above, 0, "no lease is above the capacity, and no caller asks for more, or for less than it needs");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound after all random calls");

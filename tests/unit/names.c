@@ -76,7 +76,7 @@ static void sizes(void)
 	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
 		l = create(asked[i]);
 		shmlimit_info(l, &info);
-		is(info.store_keys, kept[i], "who asks for %u bytes of a key gets %u", asked[i], kept[i]);
+		is(info.store_keys, kept[i], "a segment made for %u bytes of a key keeps %u", asked[i], kept[i]);
 		none = i == 0 ? info.size : none;
 		is(info.size - none, 64 * (kept[i] == 0 ? 0 : (kept[i] + 9) / 8 * 8), "a segment has no more room for keys than was asked for");
 		is(shmlimit_verify(unit_name, NULL, 0), 0, "such a segment is sound");

@@ -464,7 +464,7 @@ static void clocks(void)
 		lseek(file.fd, 0, SEEK_SET);
 		is(shmlimit_load(copy_name, file.fd, cases[i].flags, &copy), 0, "%s", cases[i].title);
 		shmlimit_peek(copy, id, "k", 1, 100, &r);
-		is(r.remaining, cases[i].remaining, "... %s", cases[i].title);
+		is(r.remaining, cases[i].remaining, "a key has the tokens of the case: %s", cases[i].title);
 		close(file.fd);
 	}
 	close(fd);
