@@ -353,6 +353,11 @@ static void crowd(const char *name, int kills, int with_agent)
 	struct rng rng = { .state = rng_seed() };
 	uint64_t over = 0, lost = 0, want;
 
+	if (SWAPS_ARE_PRIVATE) {
+		tap_skip("processes that take together", "between processes ThreadSanitizer's swaps are not atomic");
+		shmlimit_global_close(g);
+		return;
+	}
 	if (with_agent) {
 		agent = agent_start(l, proxy.url, PATIENT_NS);
 		agent_await(l);
@@ -387,7 +392,10 @@ static void crowd(const char *name, int kills, int with_agent)
 			uint64_t admitted = atomic_load(&play->admitted[i][k]);
 			uint64_t gone_tokens = CAPACITY - (i < LEASE_A ? here(play->rule[i], key) : left(g, play->rule[i], key));
 
-			over += admitted > CAPACITY || admitted > gone_tokens;
+			if (admitted > CAPACITY || admitted > gone_tokens) {
+				over++;
+				diag("%s: limit %d, key %s: %d admitted, %d are gone", name, i, key, (int)admitted, (int)gone_tokens);
+			}
 			lost += i < LEASE_A && admitted <= gone_tokens ? gone_tokens - admitted : 0;
 		}
 	is(over, 0, "%s: no limit admits more than it gave", name);
