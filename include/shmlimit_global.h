@@ -140,6 +140,16 @@ struct shmlimit_global_status {
 	uint64_t round_trips[SHMLIMIT_GLOBAL_ROUND_TRIPS];
 };
 
+#define SHMLIMIT_GLOBAL_SERVERS 12
+
+/* A server that the agent of a host asks: that of the URL, or another node of its cluster. */
+struct shmlimit_global_server {
+	uint32_t struct_size;      /* sizeof(struct shmlimit_global_server) */
+	uint32_t failing;          /* 1: it is not asked now, since it failed: its circuit breaker is open */
+	uint64_t openings;         /* times that its breaker has opened under this agent */
+	char name[80];             /* "host:port", or the URL without user and password; as much as fits */
+};
+
 /*
  * Make a handle for the backend at `url`:
  *
@@ -340,6 +350,13 @@ int shmlimit_global_serve(struct shmlimit_global *global, int (*proceed)(void *a
  * call except the clock's.
  */
 int shmlimit_global_status(struct shmlimit *limiter, struct shmlimit_global_status *out);
+
+/*
+ * Fill *out (set its struct_size first) with the agent's server at `place`, from 0, the server of the URL. Only the
+ * first SHMLIMIT_GLOBAL_SERVERS can be read. Returns 0, -EINVAL, -EROFS as above, or -ESRCH: there is no agent, or it has
+ * no such server. Cost: as above.
+ */
+int shmlimit_global_server(struct shmlimit *limiter, unsigned place, struct shmlimit_global_server *out);
 
 /*
  * Returns how many requests under a rule on_failure has decided on this host, with or without an

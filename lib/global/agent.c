@@ -113,6 +113,16 @@ static int free_place(struct agent *a)
 	return (int)oldest;
 }
 
+/* The server of the URL is called by the URL, whichever of its hosts is in use. */
+static void name_node(struct agent *a, unsigned place)
+{
+	char text[URL_TEXT_MAX];
+
+	if (place < SHMLIMIT_GLOBAL_SERVERS)
+		requests_name_server(a->g->requests, place,
+		                     place == 0 ? a->g->breaker.key : url_text(&a->nodes[place]->backend.url, text));
+}
+
 /* Returns the place of a node, which is added if it is new; -1 without room or memory. */
 static int node_at(struct agent *a, const struct url *url)
 {
@@ -134,6 +144,7 @@ static int node_at(struct agent *a, const struct url *url)
 	}
 	a->nodes[place] = node;
 	a->openings[place] = 0;
+	name_node(a, (unsigned)place);
 	a->count += (unsigned)place == a->count;
 	return place;
 }
@@ -484,6 +495,11 @@ static void show(struct agent *a)
 	for (unsigned i = 0; i < a->count; i++)
 		connections += (unsigned)a->nodes[i]->backend.ready;
 	requests_set(&board->connections, connections);
+	requests_set(&board->servers, a->count);
+	for (unsigned i = 0; i < a->count && i < SHMLIMIT_GLOBAL_SERVERS; i++) {
+		requests_set(&requests_server(a->g->requests, i)->failing, (uint64_t)a->nodes[i]->failing);
+		requests_set(&requests_server(a->g->requests, i)->openings, a->nodes[i]->openings);
+	}
 	/* While it connects the end is not known: show at least the time to the next turn. */
 	requests_set(&board->open_until_ns,
 	             !home->failing ? 0 : home->attempt_ns != 0 ? monotonic_now_ns() + a->g->options.open_ns : home->open_until_ns);
@@ -552,6 +568,8 @@ static int claim(struct agent *a)
 	if (was == 0) {
 		requests_set(&board->pid, (uint64_t)getpid());
 		requests_set(&board->started_ns, now_ns);
+		for (unsigned i = 0; i < a->count; i++)
+			name_node(a, i);
 		requests_inherit(requests);
 	}
 	return 1;

@@ -53,6 +53,7 @@ struct requests {
 	uint64_t words[REQUESTS] __attribute__((aligned(64)));
 	struct request_board board __attribute__((aligned(64)));
 	uint64_t failures[REQUESTS_RULES] __attribute__((aligned(64)));
+	struct request_server servers[SHMLIMIT_GLOBAL_SERVERS];
 	struct cell cells[REQUESTS] __attribute__((aligned(4096)));
 };
 
@@ -420,6 +421,25 @@ struct request_board *requests_board(struct requests *q)
 void requests_read_board(const struct requests *q, struct request_board *out)
 {
 	copy_out(out, (const uint64_t *)(const void *)&q->board, WORDS_OF(*out));
+}
+
+struct request_server *requests_server(struct requests *q, unsigned place)
+{
+	return &q->servers[place];
+}
+
+void requests_name_server(struct requests *q, unsigned place, const char *name)
+{
+	uint64_t text[WORDS_OF(q->servers[0].name)] = { 0 };
+
+	strncpy((char *)text, name, sizeof(text) - 1);
+	for (size_t i = 0; i < WORDS_OF(text); i++)
+		store_relaxed(&q->servers[place].name[i], text[i]);
+}
+
+void requests_read_server(const struct requests *q, unsigned place, struct request_server *out)
+{
+	copy_out(out, (const uint64_t *)(const void *)&q->servers[place], WORDS_OF(*out));
 }
 
 void requests_set(uint64_t *word, uint64_t value)

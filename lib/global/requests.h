@@ -78,8 +78,15 @@ struct request_board {
 	uint64_t served, failed, late, spoiled;
 	uint64_t round_trip_ns, open_until_ns, connections;
 	uint64_t full;         /* counted by the processes */
+	uint64_t servers;      /* of the agent */
 	uint64_t misses;       /* requests that processes wait for */
 	uint64_t round_trips_ns, round_trips[SHMLIMIT_GLOBAL_ROUND_TRIPS];
+};
+
+/* What the agent reports about a server. A name that is read while it changes may be a mixture. */
+struct request_server {
+	uint64_t failing, openings;
+	uint64_t name[sizeof(((struct shmlimit_global_server *)0)->name) / 8];
 };
 
 struct requests;               /* the area of a segment */
@@ -161,6 +168,9 @@ void requests_wake(struct requests *q);
 /* The agent's figures. requests_read_board() reads them without order. */
 struct request_board *requests_board(struct requests *q);
 void requests_read_board(const struct requests *q, struct request_board *out);
+struct request_server *requests_server(struct requests *q, unsigned place);
+void requests_name_server(struct requests *q, unsigned place, const char *name);
+void requests_read_server(const struct requests *q, unsigned place, struct request_server *out);
 void requests_set(uint64_t *word, uint64_t value);
 uint64_t requests_claimed_until_ns(const struct requests *q);
 unsigned requests_waiting(const struct requests *q);

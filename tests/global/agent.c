@@ -295,11 +295,16 @@ static void gone(void)
 	struct agent_process agent = agent_start(l, server.url, PATIENT_NS);
 	struct shmlimit_global *g = open_global(server.url, PATIENT_NS, SHMLIMIT_GLOBAL_ALLOW);
 	int rule = lease_rule(l, "gone", 5, 1, DAY), denied = 0, allowed = 0;
+	struct shmlimit_global_server reported;
+	char name[128];
 	uint64_t failed;
 
 	agent_await(l);
 	server_kill(&server);
 	await(shmlimit_global_breaker_ns(g) != 0);
+	await((reported = agent_server(l)).failing && reported.openings > 0);
+	snprintf(name, sizeof(name), "%s?db=0", server.socket);
+	is_str(reported.name, name, "a server that fails is reported by its name");
 	failed = agent_status(l).failed;
 	for (int i = 0; i < 50; i++)
 		allowed += shmlimit_global_take(g, rule, "key", 3, 1, NULL) == SHMLIMIT_ALLOWED;
@@ -307,6 +312,7 @@ static void gone(void)
 	ok(agent_status(l).failed > failed, "the agent counts what it could not ask");
 	server_start(&server);
 	await(agent_status(l).connections == 1 && shmlimit_global_breaker_ns(g) == 0);
+	is(agent_server(l).failing, 0, "a server that is back does not fail");
 	for (int i = 0; i < 20; i++)
 		denied += shmlimit_global_take(g, rule, "new", 3, 1, NULL) == SHMLIMIT_DENIED;
 	is(denied, 15, "when the server is back, the limit holds again");

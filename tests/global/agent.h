@@ -34,6 +34,15 @@ static inline struct shmlimit_global_status agent_status(struct shmlimit *l)
 	return status;
 }
 
+/* The agent's server of the URL; nothing while there is no agent. */
+static inline struct shmlimit_global_server agent_server(struct shmlimit *l)
+{
+	struct shmlimit_global_server server = { .struct_size = sizeof(server) };
+
+	(void)shmlimit_global_server(l, 0, &server);
+	return server;
+}
+
 /* Until `condition` holds, for a minute at most. */
 #define await(condition)                                                                                         \
 	do {                                                                                                      \

@@ -238,6 +238,28 @@ static void agent_without_first(void)
 	shmlimit_global_close(g);
 }
 
+/* What the agent says of each node. The first one is called by the URL. */
+static void servers(void)
+{
+	struct shmlimit_global_server server = { .struct_size = sizeof(server) };
+	char text[64];
+	int named = 0, failing = 0;
+
+	for (unsigned place = 0; place < NODES; place++) {
+		await(shmlimit_global_server(l, place, &server) == 0);
+		for (int i = 0; i < NODES; i++) {
+			snprintf(text, sizeof(text), "%s:%d/0", place == 0 ? "localhost" : "127.0.0.1", port[i]);
+			named += strcmp(server.name, text) == 0;
+		}
+		failing += (int)server.failing;
+	}
+	is(named, NODES, "each server has the name of a node");
+	is(failing, 0, "no server of the agent fails");
+	is(shmlimit_global_server(l, NODES, &server), -ESRCH, "the agent has no more servers than nodes");
+	is(shmlimit_global_server(l, 4096, &server), -ESRCH, "a place out of range has no server");
+	is(shmlimit_global_server(NULL, 0, &server), -EINVAL, "no limiter has servers");
+}
+
 int main(void)
 {
 	struct rng rng;
@@ -270,6 +292,7 @@ int main(void)
 	agent_await(l);
 	spread(g, rule);
 	is(agent_status(l).connections, NODES, "an agent has one connection to each node");
+	servers();
 	moving(g, rule, "key 8");
 	is(reports.n, 0, "nothing was wrong with an agent %s", reports.last);
 	is(agent_status(l).failed, 0, "the agent asked for all");

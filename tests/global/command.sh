@@ -159,7 +159,10 @@ take login agent-key
 is "$rc $(printf '%s\n' "$out" | sed -n 1,3p | tr '\n' ';')" "0 decision: allowed;limit: 15;remaining: 14;" \
 	"a take that the agent answers says the same"
 is "$(shmlimit global status "$segment" --json | jq .answered)" $((answered + 1)) "the agent counts it"
-is "$(shmlimit metrics "$segment" | grep -v round_trip | sed -n 's/^shmlimit_agent_\([a-z_]*\){.*} /\1 /p' | tr '\n' ';')" "$(shmlimit global status "$segment" --json |
+is "$(shmlimit metrics "$segment" | sed -n 's/^shmlimit_agent_server_//p' | tr '\n' ' ')" \
+	"failing{segment=\"$segment\",server=\"$socket?db=0\"} 0 breaker_openings_total{segment=\"$segment\",server=\"$socket?db=0\"} 0 " \
+	"metrics have the agent's server"
+is "$(shmlimit metrics "$segment" | grep -v 'round_trip\|agent_server' | sed -n 's/^shmlimit_agent_\([a-z_]*\){.*} /\1 /p' | tr '\n' ';')" "$(shmlimit global status "$segment" --json |
 	jq -r '"serving 1;waiting_requests \(.waiting);connections \(.connections);breaker_open 0;answered_total \(.answered);" +
 		"failed_total \(.failed);late_total \(.late);spoiled_total \(.spoiled);full_total \(.full);misses_total \(.misses);"')" "metrics have what the status shows"
 trips=$(shmlimit metrics "$segment" | sed -n 's/^shmlimit_agent_round_trip_seconds_\([a-z]*\){.*} /\1 /p')

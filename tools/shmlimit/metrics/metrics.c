@@ -39,6 +39,15 @@ static int read_rule(struct shmlimit *limiter, int id, struct metrics_rule *out)
 	return error == 0 && strcmp(out->name, again) == 0;
 }
 
+/* Names that were cut may be equal, and a series must not come twice. */
+static unsigned is_new_server(const struct metrics_segment *s)
+{
+	for (unsigned i = 0; i < s->servers; i++)
+		if (strcmp(s->server[i].name, s->server[s->servers].name) == 0)
+			return 0;
+	return 1;
+}
+
 /* WHY another handle: the part of a segment that agents use is not for read-only ones. Without leave to write it is left out. */
 static void read_agent(struct metrics_segment *out)
 {
@@ -48,6 +57,14 @@ static void read_agent(struct metrics_segment *out)
 		return;
 	out->agent.struct_size = sizeof(out->agent);
 	out->agent_known = shmlimit_global_status(limiter, &out->agent) == 0;
+	for (unsigned place = 0; place < SHMLIMIT_GLOBAL_SERVERS; place++) {
+		struct shmlimit_global_server *server = &out->server[out->servers];
+
+		server->struct_size = sizeof(*server);
+		if (shmlimit_global_server(limiter, place, server) != 0)
+			break;
+		out->servers += is_new_server(out);
+	}
 	for (size_t i = 0; i < out->rules; i++)
 		out->rule[i].failures = shmlimit_global_failures(limiter, out->rule[i].id);
 	shmlimit_close(limiter);

@@ -26,6 +26,8 @@ struct metrics_segment {
 	uint64_t states[SHMLIMIT_SLOT_STALE + 1];
 	int agent_known;               /* `agent` is filled */
 	struct shmlimit_global_status agent;
+	struct shmlimit_global_server server[SHMLIMIT_GLOBAL_SERVERS];
+	unsigned servers;
 	struct metrics_rule *rule;
 	size_t rules;
 };

@@ -408,6 +408,24 @@ static void print_round_trips(FILE *to, const struct metrics *m)
 			print_round_trips_of(to, &m->segment[i]);
 }
 
+static void print_servers(FILE *to, const struct metrics *m, int openings)
+{
+	const char *metric = openings ? "shmlimit_agent_server_breaker_openings_total" : "shmlimit_agent_server_failing";
+
+	if (openings)
+		print_head(to, "shmlimit_agent_server_breaker_openings", "counter",
+		           "Times that the circuit breaker of a server opened under this agent.");
+	else
+		print_head(to, metric, "gauge", "1: the agent does not ask this server now, since it failed.");
+	for (size_t i = 0; i < m->segments; i++)
+		for (unsigned s = 0; s < m->segment[i].servers; s++) {
+			const struct shmlimit_global_server *server = &m->segment[i].server[s];
+
+			print_series(to, metric, &m->segment[i], NULL, "server", server->name);
+			fprintf(to, "%" PRIu64 "\n", openings ? server->openings : server->failing);
+		}
+}
+
 /* Only rules of leases ask a backend. */
 static void print_failures(FILE *to, const struct metrics *m)
 {
@@ -457,6 +475,8 @@ void metrics_text(FILE *to, const struct metrics *m)
 	for (size_t i = 0; i < sizeof(agent_metrics) / sizeof(*agent_metrics); i++)
 		print_agents(to, m, &agent_metrics[i]);
 	print_round_trips(to, m);
+	print_servers(to, m, 0);
+	print_servers(to, m, 1);
 	print_failures(to, m);
 	print_undecided(to, m);
 	for (size_t i = 0; i < sizeof(rule_gauges) / sizeof(*rule_gauges); i++)
