@@ -52,7 +52,7 @@ takes_at_least 30 "$start" "8 at once take 300 ms, too"
 start=$(now)
 shmlimit acquire "$segment" guava key --cost 8 --quiet
 run shmlimit acquire "$segment" guava key
-is "$rc $(printf '%s\n' "$out" | sed -n '1p')" "0 decision: allowed" "the next one pays, and gets his own"
+is "$rc $(printf '%s\n' "$out" | sed -n '1p')" "0 decision: allowed" "the next caller pays, and gets its own token"
 like "$out" '^wait: [0-9.]+[mun]s$' "having waited"
 takes_at_least 30 "$start" "for what the first one owed"
 

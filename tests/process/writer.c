@@ -197,7 +197,7 @@ static void header(void)
 	   "a process with write access spoils the header, so that no process can open the segment");
 	is(take(CAPACITY, NOW_NS), SHMLIMIT_ALLOWED, "a process that has a spoilt segment open goes on");
 	is(take(1, NOW_NS), SHMLIMIT_DENIED, "deciding as before");
-	ok(l->tables->lines == lines, "with what he has checked");
+	ok(l->tables->lines == lines, "an open handle keeps the geometry that it has checked");
 	is(shmlimit_rule_remove(l, "r"), 0, "a process that has a spoilt segment open removes rules");
 	is(shmlimit_destroy(stage_name), 0, "a spoilt segment can be destroyed");
 }

@@ -309,7 +309,7 @@ void point_reached(enum point what, const void *where)
 	if (!leaves(a, what, where))
 		return;
 	if (schedule.telling)
-		tell(a, "is stopped before he ", what, where);
+		tell(a, "is stopped before it ", what, where);
 	stop(a);
 }
 
