@@ -12,7 +12,7 @@ MEMORY_MB=1400
 # NAME | fewest states | macros | title
 holds='
 change|4000000|-DCHANGES=4 -DVERSIONS=3|2 processes, 3 changes, of versions that wrap at the third
-remove|2000000|-DCHANGES=3 -DREMOVES|2 processes, changes and removals
+remove|300000|-DCHANGES=2 -DREMOVES|2 processes, a change and removals
 reset|700000|-DCHANGES=2 -DRESETS=1|2 processes, a change and a reset
 slots|1000000|-DCHANGES=2 -DSLOTS=3|2 processes, a change, 3 slots
 solo|1000000|-DCHANGES=2 -DREMOVES -DSOLO|3 processes, the writer among them, of which two are killed at any moment
