@@ -31,7 +31,7 @@ static void remove_folder(void)
 const char *folder_path(void)
 {
 	if (folder[0] == '\0') {
-		snprintf(folder, sizeof(folder), "/dev/shm/bench.folder.XXXXXX");
+		snprintf(folder, sizeof(folder), "/dev/shm/bench.folder.%d.XXXXXX", (int)getpid());
 		if (mkdtemp(folder) == NULL)
 			bench_fail(folder, "cannot be made");
 		bench_at_end(remove_folder);
