@@ -101,7 +101,7 @@ ssize_t __wrap_getrandom(void *bytes, size_t n, unsigned flags)
 {
 	(void)flags;
 	for (size_t i = 0; i < n; i++)
-		((unsigned char *)bytes)[i] = (unsigned char)rng_next(&rng);
+		((unsigned char *)bytes)[i] = (unsigned char)rng_draw(&rng);
 	return (ssize_t)n;
 }
 

@@ -62,7 +62,7 @@ static void fill(struct table *t)
 	if (t->memory == MAP_FAILED || t->zipf == NULL)
 		bench_fail("keys", "no memory");
 	for (uint64_t line = 0; line < t->lines; line++)
-		t->memory[line * 8] = rng_next(&rng);
+		t->memory[line * 8] = rng_draw(&rng);
 	rng_zipf(&rng, t->keys, ZIPF_S, t->zipf, ZIPF_DRAWS);
 	for (uint64_t key = 0; key < t->keys; key++) {
 		bench_expect(shmlimit_take(t->l, t->rule, &key, sizeof(key), 1, NULL), SHMLIMIT_ALLOWED);
@@ -84,7 +84,7 @@ static void run_floor(const struct table *t, struct rng *rng, uint64_t n)
 /* Each line says where the next one is: an access begins when the last one has ended, as decisions' do. */
 static void run_access(const struct table *t, struct rng *rng, uint64_t n)
 {
-	uint64_t found = rng_next(rng);
+	uint64_t found = rng_draw(rng);
 
 	while (n--) {
 		struct rng next = { found ^ n };

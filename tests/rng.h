@@ -12,6 +12,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "../bench/kit/rng.h"
 #include "tap.h"
 
 #if defined(__has_feature)
@@ -42,26 +43,6 @@ static inline uint64_t scaled(uint64_t n)
 	product /= 4;
 #endif
 	return product < 1.0 ? 1 : (uint64_t)product;
-}
-
-struct rng {
-	uint64_t state;
-};
-
-/* Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014. */
-static inline uint64_t rng_draw(struct rng *d)
-{
-	uint64_t z = d->state += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
-
-/* 0 to n - 1 */
-static inline uint64_t rng_below(struct rng *d, uint64_t n)
-{
-	return (uint64_t)((unsigned __int128)rng_draw(d) * n >> 64);
 }
 
 /* The environment's SEED or a new one. Says which. */

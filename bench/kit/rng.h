@@ -1,10 +1,10 @@
 /*
- * rng: random numbers, evenly or by Zipf's law.
+ * rng: random numbers, evenly or by Zipf's law; tests/rng.h includes it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BENCH_KIT_DICE_H
-#define BENCH_KIT_DICE_H
+#ifndef BENCH_KIT_RNG_H
+#define BENCH_KIT_RNG_H
 
 #include <stdint.h>
 
@@ -13,7 +13,7 @@ struct rng {
 };
 
 /* SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014). */
-static inline uint64_t rng_next(struct rng *rng)
+static inline uint64_t rng_draw(struct rng *rng)
 {
 	uint64_t z = rng->state += 0x9e3779b97f4a7c15u;
 
@@ -25,13 +25,13 @@ static inline uint64_t rng_next(struct rng *rng)
 /* 0 to n - 1. */
 static inline uint64_t rng_below(struct rng *rng, uint64_t n)
 {
-	return (uint64_t)((unsigned __int128)rng_next(rng) * n >> 64);
+	return (uint64_t)((unsigned __int128)rng_draw(rng) * n >> 64);
 }
 
 /* 0 or more, below 1. */
 static inline double rng_unit(struct rng *rng)
 {
-	return (double)(rng_next(rng) >> 11) * 0x1p-53;
+	return (double)(rng_draw(rng) >> 11) * 0x1p-53;
 }
 
 /*
