@@ -487,7 +487,7 @@ with_gcc-thread    := CC=gcc SAN=thread GROUPS='unit thread'
 with_clang-thread  := CC=clang SAN=thread GROUPS='unit thread'
 with_clang-fuzz    := CC=clang SAN=fuzz GROUPS=fuzz
 with_aarch64       := CC=aarch64-linux-gnu-gcc OBJCOPY=aarch64-linux-gnu-objcopy AR=aarch64-linux-gnu-ar \
-	LDFLAGS=-static FOREIGN=$(O)/arm64 EMULATOR=qemu-aarch64 GROUPS=unit
+	LDFLAGS=-static FOREIGN=$(O)/arm64 CPPFLAGS=-DUNDER_EMULATOR EMULATOR=qemu-aarch64 GROUPS=unit
 
 # Which of them this machine can do: with compilers, and what their sanitizers need, or else without.
 can = $(shell printf 'int main(void) { return 0; }' | $(1) -x c -o /dev/null - 2>/dev/null && echo yes)

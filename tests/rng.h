@@ -36,8 +36,8 @@ static inline uint64_t scaled(uint64_t n)
 	const char *scale = getenv("TEST_SCALE");
 	double product = (double)n * (scale == NULL ? 1.0 : strtod(scale, NULL));
 
-	/* What a sanitizer finds it finds in fewer rounds; how often a race is met is for the other builds. */
-#if defined(UNDER_TSAN)
+	/* What a sanitizer or another processor shows it shows in fewer rounds; how often a race is met is for the other builds. */
+#if defined(UNDER_TSAN) || defined(UNDER_EMULATOR)
 	product /= 10;
 #elif defined(UNDER_ASAN)
 	product /= 4;
