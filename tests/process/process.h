@@ -34,6 +34,7 @@
 #include <unistd.h>
 
 #include "shmlimit.h"
+#include "../guard.h"
 #include "../rng.h"
 #include "../tap.h"
 
@@ -321,31 +322,9 @@ static inline int stage_sweep(void)
 	return n;
 }
 
-/*
- * A process that removes what a crashed or killed test leaves: it waits for the
- * end of a pipe that only this test and its workers hold open. It ignores
- * what a terminal sends to all.
- */
-static inline void stage_guard(void)
+static inline void stage_clean(void)
 {
-	int ends[2];
-	char byte;
-
-	if (pipe(ends) != 0)
-		bail("pipe: %s", strerror(errno));
-	if (fork() == 0) {
-		signal(SIGINT, SIG_IGN);
-		signal(SIGTERM, SIG_IGN);
-		signal(SIGHUP, SIG_IGN);
-		close(ends[1]);
-		close(STDOUT_FILENO);
-		close(STDERR_FILENO);
-		while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
-			;
-		stage_sweep();
-		_exit(0);
-	}
-	close(ends[0]);
+	stage_sweep();
 }
 
 /* To be called first in main(): names the segment, sets the watchdog. */
@@ -353,7 +332,7 @@ static inline void stage_begin(const char *program)
 {
 	snprintf(stage_name, sizeof(stage_name), "test.%s.%d", program, (int)getpid());
 	alarm(WATCHDOG_SECONDS);
-	stage_guard();
+	guard_begin(stage_clean);
 }
 
 /* Make the segment, 0 standing for the default, and open it. */

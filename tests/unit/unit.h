@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../guard.h"
 #include "../tap.h"
 #include "shmlimit.h"
 
@@ -26,32 +27,6 @@ __attribute__((unused)) static void unit_gone(void)
 		shmlimit_destroy(unit_name);
 }
 
-/*
- * A process that outlives a crash, also one that runs no handlers: it waits for
- * the end of a pipe that only this program holds open.
- */
-__attribute__((unused)) static void unit_guard(void)
-{
-	int ends[2];
-	char byte;
-
-	if (pipe(ends) != 0)
-		bail("pipe");
-	if (fork() == 0) {
-		signal(SIGINT, SIG_IGN);
-		signal(SIGTERM, SIG_IGN);
-		signal(SIGHUP, SIG_IGN);
-		close(ends[1]);
-		close(STDOUT_FILENO);
-		close(STDERR_FILENO);
-		while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
-			;
-		unit_gone();
-		_exit(0);
-	}
-	close(ends[0]);
-}
-
 /* Make the program's segment. `program` names it; `options` may be NULL. */
 __attribute__((unused)) static struct shmlimit *unit_create(const char *program,
                                                             const struct shmlimit_options *options)
@@ -61,7 +36,7 @@ __attribute__((unused)) static struct shmlimit *unit_create(const char *program,
 
 	if (unit_name[0] == '\0') {
 		snprintf(unit_name, sizeof(unit_name), "test.%s.%ld", program, (long)getpid());
-		unit_guard();
+		guard_begin(unit_gone);
 		atexit(unit_gone);
 	} else {
 		unit_gone();

@@ -30,7 +30,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argc;
 	(void)argv;
 	snprintf(stage_name, sizeof(stage_name), "test.fuzz.header.%d", (int)getpid());
-	stage_guard();
+	guard_begin(stage_clean);
 	law(shmlimit_create(stage_name, &options, NULL) == 0, "no segment to damage");
 	snprintf(path, sizeof(path), "/dev/shm/%s", stage_name);
 	fd = open(path, O_RDWR | O_CLOEXEC);
