@@ -99,7 +99,7 @@ struct shmlimit_global_info {
 	uint32_t reserved32;
 	uint64_t round_trip_ns;    /* duration of one PING */
 	char version[24];          /* "7.0.15" */
-	char mode[16];             /* "standalone", "cluster", "sentinel" */
+	char mode[16];             /* "standalone", "cluster" */
 	char role[16];             /* "master", "replica" */
 	char eviction[24];         /* maxmemory-policy, such as "noeviction"; "" if the user may not read it (INFO) */
 	uint64_t memory_max;       /* maxmemory in bytes; 0: no limit, or not known */
@@ -285,10 +285,11 @@ void shmlimit_global_cancel_all(struct shmlimit_global *global, struct shmlimit_
 /*
  * Ask the backend what it is. *out may be NULL. The circuit breaker is ignored. Returns 0, or,
  * with the reason passed to options.report: -EACCES user or password; -EPROTO too old a
- * version; -EKEYREJECTED TLS failed; -ETIMEDOUT no answer before the deadline; -EBADMSG an invalid answer; -EBUSY it
- * refuses writes; -EDOM no such database; -ENOEXEC it does not keep scripts; -EXDEV the key is
- * on a node that was not found; -EADDRNOTAVAIL a name without an address, of a host or of a
- * sentinel's primary; -ECONNREFUSED, -ENOENT ... an error of the system.
+ * version; -EPROTOTYPE a sentinel; -EKEYREJECTED TLS failed; -ETIMEDOUT no answer before the
+ * deadline; -EBADMSG an invalid answer; -EBUSY it refuses writes; -EDOM no such database;
+ * -ENOEXEC it does not keep scripts; -EXDEV the key is on a node that was not found;
+ * -EADDRNOTAVAIL the host's name has no address; -EDESTADDRREQ the sentinels do not know the
+ * primary; -ECONNREFUSED, -ENOENT ... an error of the system.
  */
 int shmlimit_global_ping(struct shmlimit_global *global, struct shmlimit_global_info *out);
 

@@ -187,6 +187,10 @@ static int read_hello(struct backend *e, const redisReply *reply, struct trouble
 		*trouble = (struct trouble){ .kind = TROUBLE_REPLICA };
 		return 1;
 	}
+	if (strcmp(e->mode, "sentinel") == 0) {
+		*trouble = (struct trouble){ .kind = TROUBLE_SENTINEL };
+		return 1;
+	}
 	if (strtol(e->version, NULL, 10) >= MAJOR_MIN)
 		return 0;
 	*trouble = (struct trouble){ .kind = TROUBLE_OLD };

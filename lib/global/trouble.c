@@ -54,8 +54,9 @@ static const struct {
 	[TROUBLE_DATABASE] = { EDOM, "no such database", "must be one that the backend has; 0 in a cluster" },
 	[TROUBLE_BUSY] = { EBUSY, "refuses writes", "must have loaded its data, and have memory and disk to write to" },
 	[TROUBLE_REPLICA] = { EBUSY, "is a replica", "must be the primary; the next request connects again" },
-	[TROUBLE_UNKNOWN] = { EADDRNOTAVAIL, "the sentinels do not know the primary", "must be the name that they monitor it "
+	[TROUBLE_UNKNOWN] = { EDESTADDRREQ, "the sentinels do not know the primary", "must be the name that they monitor it "
 	                      "by" },
+	[TROUBLE_SENTINEL] = { EPROTOTYPE, "is a sentinel", "must be a URL of sentinels: redis+sentinel://HOST/PRIMARY" },
 	[TROUBLE_TLS] = { EKEYREJECTED, "TLS failed", "must speak TLS here, with a certificate for this host from an authority "
 	                  "that is known here (cacert=FILE)" },
 	[TROUBLE_REPLY] = { EBADMSG, "an invalid answer", "must be Redis 6 or later, or Valkey" },

@@ -19,6 +19,7 @@ enum trouble_kind {
 	TROUBLE_BUSY,          /* there, but it does not write now: loading, no memory, no disk */
 	TROUBLE_REPLICA,       /* a replica, perhaps since a failover: the connection is shut */
 	TROUBLE_UNKNOWN,       /* a sentinel does not know the primary's name */
+	TROUBLE_SENTINEL,      /* a sentinel where a server should be */
 	TROUBLE_TLS,           /* no agreement, or a certificate was refused: `said` has the reason */
 	TROUBLE_REPLY,         /* an invalid answer */
 	TROUBLE_KEY,           /* the key has another type there */

@@ -333,7 +333,7 @@ static void sentinels(void)
 		const char *what, *words;
 		int ping;
 	} cases[] = {
-		{ "a sentinel that does not know the name", "*-1\r\n", -EADDRNOTAVAIL },
+		{ "a sentinel that does not know the name", "*-1\r\n", -EDESTADDRREQ },
 		{ "a sentinel that wants a password", "-NOAUTH\r\n", -EACCES },
 		{ "one that is no sentinel", "-ERR unknown command 'SENTINEL'\r\n", -EPROTO },
 		{ "a number for an address", ":1\r\n", -EBADMSG },

@@ -143,13 +143,19 @@ static void refused(void)
 
 	snprintf(url, sizeof(url), "redis+sentinel://:" PASSWORD "@127.0.0.1:%d/other", sentinel_port);
 	g = handle(url, NULL);
-	is(shmlimit_global_ping(g, NULL), -EADDRNOTAVAIL, "a primary that the sentinels do not know is an error");
+	is(shmlimit_global_ping(g, NULL), -EDESTADDRREQ, "a primary that the sentinels do not know is an error");
 	ok(strstr(reports.last, "/other/0: the sentinels do not know the primary: must be") != NULL,
 	   "a primary that the sentinels do not know is reported: %s", reports.last);
 	shmlimit_global_close(g);
 	snprintf(url, sizeof(url), "redis+sentinel://127.0.0.1:%d/mymaster", sentinel_port);
 	g = handle(url, NULL);
 	is(shmlimit_global_ping(g, NULL), -EACCES, "a sentinel that wants a password is given none");
+	shmlimit_global_close(g);
+	snprintf(url, sizeof(url), "redis://:" PASSWORD "@127.0.0.1:%d", sentinel_port);
+	g = handle(url, NULL);
+	is(shmlimit_global_ping(g, NULL), -EPROTOTYPE, "a sentinel is not taken for a server");
+	ok(strstr(reports.last, "is a sentinel: must be a URL of sentinels: redis+sentinel://") != NULL,
+	   "a sentinel in the place of a server is reported: %s", reports.last);
 	shmlimit_global_close(g);
 	g = handle("redis+sentinel://127.0.0.1:1/mymaster", NULL);
 	is(shmlimit_global_ping(g, NULL), -ECONNREFUSED, "a sentinel that is not there is an error");
