@@ -145,11 +145,14 @@ uint64_t lease_ahead(const struct layout_params *params, const struct lease *lea
                      uint64_t lease_ns)
 {
 	uint64_t quarter = lease_size_tokens(params, lease->size) / 4;
+	struct lease whole = *lease;
 
 	if (lease->size < AHEAD_SIZE || lease->state != LEASE_TOKENS || lease->left_ns == 0 || lease->quota >= quarter ||
 	    lease->quota + spent < quarter)
 		return 0;
-	return lease_next(params, lease, now_ns, lease_ns);
+	/* This lease was asked for when a quarter of the last one was left: since then as many were spent as it began with. */
+	whole.quota = 0;
+	return lease_next(params, &whole, now_ns, lease_ns);
 }
 
 uint64_t lease_convert(const struct layout_params *from, uint64_t word, const struct layout_params *to)

@@ -524,6 +524,10 @@ static void ahead(void)
 	deposit(id, 128, 0, T0);
 	is(run_down(id, 9, &held), 1, "a lease runs low once, whatever is taken at a time");
 	ok(held < 32 && held >= 32 - 9, "the take that goes below a quarter is the one: %" PRIu64, held);
+	deposit(id, 128, 0, T0);
+	is(ask(id, 97, T0 + LEASE_NS / 4 * 3), SHMLIMIT_ALLOWED, "a lease is spent down to a quarter in three quarters of its time");
+	is(lease.want, 128, "a lease that is spent as fast as it should be is followed by one of the same size");
+	ask(id, 31, T0 + LEASE_NS / 4 * 3);
 	deposit(id, 27, 0, T0);
 	is(run_down(id, 1, &held), 0, "a small lease does not run low");
 	ask(id, 100, T0);
