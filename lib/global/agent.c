@@ -33,6 +33,9 @@
 /* A lease ahead is deposited when the key has less than this part of it left: what is left expires. */
 #define AHEAD_PARTS 64u
 
+/* The same when what the key has ends so soon. */
+#define AHEAD_END_NS UINT64_C(1000000)
+
 /* The shortest and the longest time between two looks at such a key. */
 #define AHEAD_MIN_NS LOOK_NS
 #define AHEAD_MAX_NS UINT64_C(10000000)
@@ -263,15 +266,20 @@ static int ahead_deposit(struct agent *a, struct pending *p, uint64_t cost, stru
 	return answer;
 }
 
-/* When to look next: in three quarters of the time that the key needs to get there, if it goes on as it did. */
-static uint64_t ahead_look_ns(const struct pending *p, uint64_t held, uint64_t low, uint64_t now_ns)
+/*
+ * When to look next: before the key gets there at the rate that its lease is for, which is to last three quarters of its
+ * time, or at the rate since the last look if that is higher. WHY NOT the latter alone: requests come in bursts, and
+ * nothing is spent between two of them.
+ */
+static uint64_t ahead_look_ns(const struct pending *p, const struct shmlimit_result *r, uint64_t low, uint64_t now_ns)
 {
-	uint64_t since_ns = now_ns - p->looked_ns, spent = p->held > held ? p->held - held : 0, ns = AHEAD_MAX_NS;
+	uint64_t spent = p->held > r->remaining ? p->held - r->remaining : 0, end_ns = r->reset_after_ns - AHEAD_END_NS;
+	uint64_t token_ns = p->ask.of.lease_ns / p->on_way.question.leased / 2, ns;
 
-	if (p->held == 0)
-		ns = AHEAD_MIN_NS;
-	else if (spent != 0 && since_ns < UINT32_MAX && held - low < (uint64_t)1 << 30)
-		ns = (held - low) * since_ns / spent / 4 * 3;
+	if (spent != 0 && (now_ns - p->looked_ns) / spent / 4 * 3 < token_ns)
+		token_ns = (now_ns - p->looked_ns) / spent / 4 * 3;
+	ns = token_ns < AHEAD_MAX_NS ? token_ns * (r->remaining - low) : AHEAD_MAX_NS;
+	ns = ns < end_ns ? ns : end_ns;
 	return ns < AHEAD_MIN_NS ? AHEAD_MIN_NS : ns > AHEAD_MAX_NS ? AHEAD_MAX_NS : ns;
 }
 
@@ -288,11 +296,12 @@ static uint64_t ahead_step(struct agent *a)
 
 		if (p->kept && now_ns >= p->look_ns) {
 			shmlimit_peek(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len, 0, &r);
-			if (r.remaining <= low || now_ns - p->on_way.asked_ns >= p->ask.of.lease_ns) {
+			if (r.remaining <= low || r.reset_after_ns <= AHEAD_END_NS ||
+			    now_ns - p->on_way.asked_ns >= p->ask.of.lease_ns) {
 				ahead_deposit(a, ahead_remove(a, at), 0, NULL);
 				continue;
 			}
-			p->look_ns = now_ns + ahead_look_ns(p, r.remaining, low, now_ns);
+			p->look_ns = now_ns + ahead_look_ns(p, &r, low, now_ns);
 			p->looked_ns = now_ns;
 			p->held = r.remaining;
 		}
