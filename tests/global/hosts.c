@@ -300,10 +300,10 @@ int main(void)
 	/* Written before it is answered; what is written outlives a process, and fsync() is for a loss of power. */
 	static const char *const disk[] = { "--appendonly", "yes", "--appendfsync", "no", NULL };
 	static const struct scene scenes[] = {
-		{ "workers are killed", memory, 30, { 8, 1, 0, 0, 1 }, 0, 3, 0 },
+		{ "workers are killed", memory, 20, { 8, 1, 0, 0, 1 }, 0, 3, 0 },
 		{ "the backend is stopped, killed and comes back with all", disk, 15, { 4, 1, 4, 4, 2 }, 0, 3, 0 },
 		{ "the backend is killed and forgets", memory, 10, { 2, 0, 2, 4, 1 }, 1, 1, 0 },
-		{ "tokens are given back", memory, 40, { 2, 0, 0, 0, 2 }, 0, 3, 30 },
+		{ "tokens are given back", memory, 20, { 2, 0, 0, 0, 2 }, 0, 3, 30 },
 	};
 	uint64_t seed;
 

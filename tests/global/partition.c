@@ -17,7 +17,7 @@
 #define CAPACITY 1000u
 #define COUNT 2000u
 #define PERIOD_NS UINT64_C(1000000000)
-#define CUTS 6
+#define CUTS 4
 
 static struct play {
 	int rule[HOSTS];
