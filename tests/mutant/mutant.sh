@@ -33,8 +33,9 @@ law() {
 }
 
 rm -rf "$folder/source"
-mkdir -p "$folder/source/tests"
+mkdir -p "$folder/source/tests" "$folder/source/bench"
 cp -R "$source/Makefile" "$source/include" "$source/lib" "$folder/source/" || exit
+cp -R "$source/bench/kit" "$folder/source/bench/" || exit
 cp -R "$source/tests/"*.h "$source/tests/unit" "$source/tests/process" "$source/tests/torture" \
 	"$source/tests/schedule" "$source/tests/global" "$folder/source/tests/" || exit
 
