@@ -33,7 +33,7 @@
 /* A lease ahead is deposited when the key has less than this part of it left: what is left expires. */
 #define AHEAD_PARTS 64u
 
-/* The same when what the key has ends so soon. */
+/* The same when what the key has ends so soon and is less: of two leases the smaller one expires, or both end with the first. */
 #define AHEAD_END_NS UINT64_C(1000000)
 
 /* The shortest and the longest time between two looks at such a key. */
@@ -273,7 +273,8 @@ static int ahead_deposit(struct agent *a, struct pending *p, uint64_t cost, stru
  */
 static uint64_t ahead_look_ns(const struct pending *p, const struct shmlimit_result *r, uint64_t low, uint64_t now_ns)
 {
-	uint64_t spent = p->held > r->remaining ? p->held - r->remaining : 0, end_ns = r->reset_after_ns - AHEAD_END_NS;
+	uint64_t spent = p->held > r->remaining ? p->held - r->remaining : 0;
+	uint64_t end_ns = r->reset_after_ns > AHEAD_END_NS ? r->reset_after_ns - AHEAD_END_NS : r->reset_after_ns;
 	uint64_t token_ns = p->ask.of.lease_ns / p->on_way.question.leased / 2, ns;
 
 	if (spent != 0 && (now_ns - p->looked_ns) / spent / 4 * 3 < token_ns)
@@ -296,7 +297,8 @@ static uint64_t ahead_step(struct agent *a)
 
 		if (p->kept && now_ns >= p->look_ns) {
 			shmlimit_peek(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len, 0, &r);
-			if (r.remaining <= low || r.reset_after_ns <= AHEAD_END_NS ||
+			if (r.remaining <= low ||
+			    (r.reset_after_ns <= AHEAD_END_NS && r.remaining < p->on_way.question.leased) ||
 			    now_ns - p->on_way.asked_ns >= p->ask.of.lease_ns) {
 				ahead_deposit(a, ahead_remove(a, at), 0, NULL);
 				continue;
