@@ -63,10 +63,10 @@ created_anew() {
 	[ "$(connected)" -gt $((connected_before + tries + 1 + 8)) ]
 }
 
-# Each child that found no segment, or no rule in it, has found them.
+# Each child that found no segment, or no rule in it, has found them. One that had nothing to do learns it now.
 settled() {
 	crowd "$url/index.html?[1-40]" -H "$(from 10.0.4.1)" >"$TMP/codes"
-	[ "$(said 'need it are refused')" -eq "$(said 'in order again')" ]
+	[ "$(said 'need it are refused')" -eq "$(said 'in order again')" ] && ! grep -q '^503$' "$TMP/codes"
 }
 
 prefix=$SEGMENT
