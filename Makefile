@@ -51,7 +51,7 @@ need_arm64 := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 need_proof := spin z3 python3-z3
 need_deb   := perl dpkg-dev debhelper nginx-dev apache2-dev libssl-dev dh-python python3-all-dev python3-setuptools \
 	pybuild-plugin-pyproject dh-php php-dev $(if $(node_inc),,libnode-dev) ruby ruby-dev
-need_lint  := g++ mandoc lowdown binutils lintian abigail-tools
+need_lint  := clang-format g++ mandoc lowdown binutils lintian abigail-tools
 for_build := 'library and command:' $(need_build)
 for_demo  := $(for_build) 'make demo:' $(need_demo)
 for_bench := $(for_demo) 'make bench, tests/build:' $(need_bench)
@@ -142,8 +142,8 @@ headers   = $(basename $(notdir $(man3)))
 functions = ${shell sed -nE 's/^[a-z].*[ *](shmlimit_[a-z_]+)\(.*/\1/p' include/$(1).h}
 units   := $(wildcard tools/systemd/*.service)
 
-.PHONY: all lib servers nginx apache php bench bench-quick bench-check bench-record demo lacking t test check check-installed check-full coverage memcheck torture schedules fuzz \
-	fuzz-afl mutants tests list html install uninstall deb clean help
+.PHONY: all lib servers nginx apache php bench bench-quick bench-check bench-record demo lacking t test check check-installed check-full coverage memcheck torture schedules format \
+	format-check fuzz fuzz-afl mutants tests list html install uninstall deb clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -169,6 +169,7 @@ help:
 	@echo 'make schedules    tests/schedule by SCHEDULES=1000000 schedules of each scene'
 	@echo 'make fuzz         tests/fuzz, each target for SECONDS=20 (TARGETS= some); fuzz-afl: by AFL++'
 	@echo 'make mutants      which test kills which mutant of the core'
+	@echo 'make format       C as .clang-format has it; format-check: what is not'
 	@echo 'make bench        every benchmark, beside the peers: bench/results (10 minutes); bench-quick: a moment each'
 	@echo 'make bench-check  instructions of a decision beside those on record; bench-record: puts them on record'
 	@echo 'make nginx        the module for nginx; needs nginx-dev'
@@ -458,6 +459,14 @@ t:
 	@$(MAKE) --no-print-directory $(jobs) -s $(foreach t,$(T),$(O)/tests/$(t).t) \
 		$(call with_group,$(foreach t,$(T),$(firstword $(subst /, ,$(t)))))
 	@rc=0; for t in $(T); do $(O)/tests/$$t.t || rc=1; done; exit $$rc
+
+# All but what php's generator wrote; below tools/nginx and tools/apache it changes nothing. Version 14, as in Debian 12.
+format:
+	@find $(rooms) -name '*.[ch]' ! -name '*_arginfo.h' -exec clang-format -i {} +
+
+format-check:
+	@find $(rooms) -name '*.[ch]' ! -name '*_arginfo.h' -exec clang-format --dry-run --Werror {} +
+format format-check: rooms := bench include lib tests tools
 
 demo:
 	@tools/need.sh $(for_demo)

@@ -26,7 +26,7 @@
 #include "shmlimit_global.h"
 
 #define RATE 100000u
-#define CAPACITY 100000u                  /* a second of it */
+#define CAPACITY 100000u /* a second of it */
 #define SECOND_NS UINT64_C(1000000000)
 #define MS_NS UINT64_C(1000000)
 #define US_NS UINT64_C(1000)
@@ -37,19 +37,22 @@
 static const char hot[] = "client:192.168.100.1";
 #define KEY_LEN (sizeof(hot) - 1)
 
-/* What a worker does, and has done, in shared memory. */
+/* What a worker has done, in shared memory. */
+struct counted {
+	uint64_t decisions, admitted;
+	struct histogram takes, others; /* of the LEASE rule, and of the rule of this host */
+	int began;                      /* count from here on: set by the parent */
+};
+
+/* What a worker does. */
 struct worker {
 	struct shmlimit *limiter;
-	int leased, plain;                /* rules: of all hosts, and of this one */
-	double demand;                    /* requests a second */
+	int leased, plain; /* rules: of all hosts, and of this one */
+	double demand;     /* requests a second */
 	struct shmlimit_global *global;
 	uint64_t next_ns, owed, keys;
 	unsigned seat;
-	struct counted {
-		uint64_t decisions, admitted;
-		struct histogram takes, others; /* of the LEASE rule, and of the rule of this host */
-		int began;                /* count from here on: set by the parent */
-	} *counted;
+	struct counted *counted;
 };
 
 struct host {
@@ -60,7 +63,7 @@ struct host {
 
 static char direct_url[160], proxy_url[160];
 static const char *url;
-static struct counted *counted;           /* WORKERS_MAX of them */
+static struct counted *counted; /* WORKERS_MAX of them */
 static redisContext *admin;
 
 /* ---- Processes ---- */
@@ -147,8 +150,11 @@ static void await_agent(const struct host *host)
 
 static struct host start_host(uint64_t capacity, uint64_t rate)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = capacity,
-		                      .count = rate, .period_ns = SECOND_NS };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = SHMLIMIT_LEASE,
+		                      .capacity = capacity,
+		                      .count = rate,
+		                      .period_ns = SECOND_NS };
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 1 << 20 };
 	struct host host = { .limiter = bench_create(&options) };
 
@@ -230,8 +236,8 @@ static int timed(struct worker *worker, int leased)
 	int counts = __atomic_load_n(&c->began, __ATOMIC_RELAXED), answer;
 	uint64_t start = bench_ns();
 
-	answer = leased ? shmlimit_global_take(worker->global, worker->leased, hot, KEY_LEN, 1, NULL) :
-	                  shmlimit_take(worker->limiter, worker->plain, hot, KEY_LEN, 1, NULL);
+	answer = leased ? shmlimit_global_take(worker->global, worker->leased, hot, KEY_LEN, 1, NULL)
+	                : shmlimit_take(worker->limiter, worker->plain, hot, KEY_LEN, 1, NULL);
 	if (counts)
 		histogram_add(leased ? &c->takes : &c->others, bench_ns() - start);
 	return answer;
@@ -271,9 +277,12 @@ static uint64_t spend_cold(void *session)
 	uint64_t admitted = 0;
 
 	for (unsigned i = 0; i < BATCH; i++) {
-		int len = snprintf(keys[i], sizeof(keys[i]), "%u:%llu", worker->seat, (unsigned long long)worker->keys++);
+		int len =
+			snprintf(keys[i], sizeof(keys[i]), "%u:%llu", worker->seat, (unsigned long long)worker->keys++);
 
-		requests[i] = (struct shmlimit_request){ .rule = worker->leased, .key = keys[i], .key_len = (size_t)len, .cost = 1 };
+		requests[i] = (struct shmlimit_request){
+			.rule = worker->leased, .key = keys[i], .key_len = (size_t)len, .cost = 1
+		};
 	}
 	bench_expect(shmlimit_global_take_many(worker->global, requests, BATCH, answers, NULL), 0);
 	for (unsigned i = 0; i < BATCH; i++)
@@ -296,8 +305,12 @@ static void crowd_add(struct crowd *crowd, const struct host *host, double deman
 	unsigned i = crowd->n++;
 	struct crew_job job = { sit, work, &crowd->worker[i] };
 
-	crowd->worker[i] = (struct worker){ .limiter = host->limiter, .leased = host->leased, .plain = host->plain,
-		                            .demand = demand, .seat = i, .counted = &counted[i] };
+	crowd->worker[i] = (struct worker){ .limiter = host->limiter,
+		                            .leased = host->leased,
+		                            .plain = host->plain,
+		                            .demand = demand,
+		                            .seat = i,
+		                            .counted = &counted[i] };
 	memset(&counted[i], 0, sizeof(counted[i]));
 	if (i == 0)
 		crowd->began_ns = bench_ns();
@@ -342,7 +355,8 @@ static double over_most = -1e18;
  */
 static void judge(const struct crowd *crowd, uint64_t spent)
 {
-	double over = (double)(admitted(crowd) + spent) - CAPACITY - RATE * ((double)(bench_ns() - crowd->began_ns) / 1e9);
+	double over =
+		(double)(admitted(crowd) + spent) - CAPACITY - RATE * ((double)(bench_ns() - crowd->began_ns) / 1e9);
 
 	if (over > over_most)
 		over_most = over;
@@ -516,9 +530,9 @@ static void stopped_server(void)
 	}
 	crowd_end(&crowd);
 	judge(&crowd, 0);
-	printf("%-30s p99.9 of other limits: %.2f us, before %.2f us; all as before %.0f ms after its return\n", "server stopped",
-	       (double)histogram_quantile(&during, 0.999) / 1e3, (double)histogram_quantile(&before, 0.999) / 1e3,
-	       (double)back_ns / 1e6);
+	printf("%-30s p99.9 of other limits: %.2f us, before %.2f us; all as before %.0f ms after its return\n",
+	       "server stopped", (double)histogram_quantile(&during, 0.999) / 1e3,
+	       (double)histogram_quantile(&before, 0.999) / 1e3, (double)back_ns / 1e6);
 	bench_row("server stopped", "other limits", "p99.9 / before",
 	          (double)histogram_quantile(&during, 0.999) / (double)histogram_quantile(&before, 0.999));
 	bench_row("server stopped", "its return", "ms", (double)back_ns / 1e6);

@@ -56,8 +56,9 @@ static double time_many(const struct table *t, unsigned size, uint64_t n, uint64
 	struct rng rng = { seed };
 
 	for (unsigned i = 0; i < size; i++)
-		requests[i] = (struct shmlimit_request){ .rule = t->rule, .key = &keys[i], .key_len = sizeof(keys[i]),
-			.cost = 1 };
+		requests[i] = (struct shmlimit_request){
+			.rule = t->rule, .key = &keys[i], .key_len = sizeof(keys[i]), .cost = 1
+		};
 	start = bench_ns();
 	for (uint64_t done = 0; done < n; done += size) {
 		for (unsigned i = 0; i < size; i++)

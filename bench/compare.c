@@ -29,10 +29,12 @@ static struct contender {
 	int missing;
 	struct rounds rate[CREWS];
 } contenders[] = {
+	/* clang-format off */
 	{ .peer = &peer_shmlimit }, { .peer = &peer_zone }, { .peer = &peer_redis }, { .peer = &peer_redis_three },
 	{ .peer = &peer_redis_zset }, { .peer = &peer_redis_many }, { .peer = &peer_redis_three_many },
 	{ .peer = &peer_redis_zset_many }, { .peer = &peer_shmlimit_count }, { .peer = &peer_redis_incr },
 	{ .peer = &peer_redis_increx }, { .peer = &peer_redis_incr_many }, { .peer = &peer_sqlite }, { .peer = &peer_flock },
+	/* clang-format on */
 };
 #define CONTENDERS (sizeof(contenders) / sizeof(contenders[0]))
 

@@ -123,8 +123,7 @@ static void run_injected(uint64_t n)
 {
 	now_ns = clock_read(CLOCK_MONOTONIC);
 	while (n--)
-		bench_expect(shmlimit_take_at(precise, open_rule, key, KEY_LEN, 1, now_ns++, NULL),
-		             SHMLIMIT_ALLOWED);
+		bench_expect(shmlimit_take_at(precise, open_rule, key, KEY_LEN, 1, now_ns++, NULL), SHMLIMIT_ALLOWED);
 }
 
 static void run_window(uint64_t n)
@@ -168,8 +167,7 @@ static void run_warmup(uint64_t n)
 	struct shmlimit_result r;
 
 	while (n--)
-		bench_expect(shmlimit_reserve(precise, warmup_rule, key, KEY_LEN, 1, UINT64_MAX, &r),
-		             SHMLIMIT_ALLOWED);
+		bench_expect(shmlimit_reserve(precise, warmup_rule, key, KEY_LEN, 1, UINT64_MAX, &r), SHMLIMIT_ALLOWED);
 	sink = r.wait_ns;
 }
 
@@ -190,7 +188,8 @@ static void run_count(uint64_t n)
 	struct shmlimit_count count = { .struct_size = sizeof(count) };
 
 	while (n--)
-		bench_expect(shmlimit_count(precise, counted_rule, key, KEY_LEN, 1, 0, INT64_MAX, 0, &count), SHMLIMIT_ALLOWED);
+		bench_expect(shmlimit_count(precise, counted_rule, key, KEY_LEN, 1, 0, INT64_MAX, 0, &count),
+		             SHMLIMIT_ALLOWED);
 	sink = (uint64_t)count.count;
 }
 
@@ -247,8 +246,7 @@ static void run_throttle(uint64_t n)
 	int64_t reply[5];
 
 	while (n--)
-		bench_expect(shmlimit_throttle(precise, key, KEY_LEN, 1000000000, 1000, 1, 1, reply),
-		             SHMLIMIT_ALLOWED);
+		bench_expect(shmlimit_throttle(precise, key, KEY_LEN, 1000000000, 1000, 1, 1, reply), SHMLIMIT_ALLOWED);
 	sink = (uint64_t)reply[2];
 }
 
@@ -337,21 +335,33 @@ static int set(struct shmlimit *l, const char *name, const struct shmlimit_rule 
 static void prepare(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .clock = SHMLIMIT_CLOCK_COARSE };
-	struct shmlimit_rule dry = { .struct_size = sizeof(dry), .mode = SHMLIMIT_DRY_RUN, .capacity = 1, .count = 1,
-		.period_ns = DAY };
+	struct shmlimit_rule dry = {
+		.struct_size = sizeof(dry), .mode = SHMLIMIT_DRY_RUN, .capacity = 1, .count = 1, .period_ns = DAY
+	};
 	/* A hundred decisions take longer than the period: none is denied. */
-	struct shmlimit_rule window = { .struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 100,
-		.period_ns = 2000 };
-	struct shmlimit_rule full = { .struct_size = sizeof(full), .algorithm = SHMLIMIT_WINDOW, .capacity = 100,
-		.period_ns = DAY };
-	struct shmlimit_rule warmup = { .struct_size = sizeof(warmup), .algorithm = SHMLIMIT_WARMUP, .count = 500000,
-		.period_ns = SECOND, .warmup_ns = SECOND, .max_wait_ns = 100 * SECOND };
-	struct shmlimit_rule lease = { .struct_size = sizeof(lease), .algorithm = SHMLIMIT_LEASE,
-		.capacity = SHMLIMIT_LEASE_CAPACITY_MAX, .count = 1, .period_ns = SECOND };
-	struct shmlimit_rule counted = { .struct_size = sizeof(counted), .algorithm = SHMLIMIT_COUNTER,
-		.capacity = 1000000000, .period_ns = DAY };
-	struct shmlimit_rule held = { .struct_size = sizeof(held), .algorithm = SHMLIMIT_HOLD, .capacity = PLACES,
-		.period_ns = DAY };
+	struct shmlimit_rule window = {
+		.struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 100, .period_ns = 2000
+	};
+	struct shmlimit_rule full = {
+		.struct_size = sizeof(full), .algorithm = SHMLIMIT_WINDOW, .capacity = 100, .period_ns = DAY
+	};
+	struct shmlimit_rule warmup = { .struct_size = sizeof(warmup),
+		                        .algorithm = SHMLIMIT_WARMUP,
+		                        .count = 500000,
+		                        .period_ns = SECOND,
+		                        .warmup_ns = SECOND,
+		                        .max_wait_ns = 100 * SECOND };
+	struct shmlimit_rule lease = { .struct_size = sizeof(lease),
+		                       .algorithm = SHMLIMIT_LEASE,
+		                       .capacity = SHMLIMIT_LEASE_CAPACITY_MAX,
+		                       .count = 1,
+		                       .period_ns = SECOND };
+	struct shmlimit_rule counted = {
+		.struct_size = sizeof(counted), .algorithm = SHMLIMIT_COUNTER, .capacity = 1000000000, .period_ns = DAY
+	};
+	struct shmlimit_rule held = {
+		.struct_size = sizeof(held), .algorithm = SHMLIMIT_HOLD, .capacity = PLACES, .period_ns = DAY
+	};
 
 	precise = bench_create(NULL);
 	open_rule = bench_rule(precise, "open", 1000000000, 1000, SECOND);

@@ -21,10 +21,10 @@
 #include "peers/zone.h"
 
 #define CAPACITY 10u
-#define RATE 1u                           /* a second */
+#define RATE 1u /* a second */
 #define OFFENDERS 100u
 #define INNOCENTS 1000u
-#define INNOCENT_RATE 0.5                 /* requests a second of each, evenly spaced: never too many */
+#define INNOCENT_RATE 0.5 /* requests a second of each, evenly spaced: never too many */
 #define SECOND ((uint64_t)1000000000)
 
 /* How often an offender asks, on the average, a second: at random moments. */

@@ -35,11 +35,15 @@ static void run_take(uint64_t n)
 static void ask(uint64_t n, const uint32_t *limits, size_t count, int answer)
 {
 	static char buffer[SHMLIMIT_GATE_BUFFER];
-	struct shmlimit_gate_answer out = { .struct_size = sizeof(out), .buffer = buffer, .buffer_size = sizeof(buffer) };
+	struct shmlimit_gate_answer out = { .struct_size = sizeof(out),
+		                            .buffer = buffer,
+		                            .buffer_size = sizeof(buffer) };
 	struct shmlimit_gate_key keys[2];
 
 	for (size_t i = 0; i < count; i++)
-		keys[i] = (struct shmlimit_gate_key){ .limit = limits[i], .bytes = ADDRESS, .length = sizeof(ADDRESS) - 1 };
+		keys[i] = (struct shmlimit_gate_key){ .limit = limits[i],
+			                              .bytes = ADDRESS,
+			                              .length = sizeof(ADDRESS) - 1 };
 	while (n--)
 		bench_expect(shmlimit_gate_ask(gate, keys, count, &out), answer);
 	sink = out.field_count;
@@ -75,12 +79,14 @@ static struct contender {
 	void (*run)(uint64_t n);
 	struct rounds ns;
 } contenders[] = {
+	/* clang-format off */
 	{ .name = "take, with result", .run = run_take },
 	{ .name = "gate, no fields", .run = run_quiet },
 	{ .name = "gate, fields", .run = run_fields },
 	{ .name = "gate, fields, a net", .run = run_net },
 	{ .name = "gate, fields, two limits", .run = run_two },
 	{ .name = "gate, fields, denied", .run = run_denied },
+	/* clang-format on */
 };
 #define CONTENDERS (sizeof(contenders) / sizeof(contenders[0]))
 #define TAKE 0
@@ -97,8 +103,10 @@ static void prepare(void)
 	int error;
 
 	snprintf(name, sizeof(name), "bench.gate.%ld.0", (long)getpid());
-	snprintf(spec, sizeof(spec), "segment=%s create=yes rule=open rate=\"1000/s burst 1G\" rule=open fields=denied "
-	         "rule=open prefix=32,64 rule=second rate=\"1000/s burst 1G\" rule=shut rate=1/day", name);
+	snprintf(spec, sizeof(spec),
+	         "segment=%s create=yes rule=open rate=\"1000/s burst 1G\" rule=open fields=denied "
+	         "rule=open prefix=32,64 rule=second rate=\"1000/s burst 1G\" rule=shut rate=1/day",
+	         name);
 	bench_at_end(clean);
 	error = shmlimit_gate_open(spec, &gate);
 	if (error == 0)
@@ -108,8 +116,9 @@ static void prepare(void)
 	if (error != 0)
 		bench_fail(name, shmlimit_strerror(error));
 	rule = shmlimit_rule_find(limiter, "open");
-	shmlimit_gate_ask(gate, &(struct shmlimit_gate_key){ .limit = SHUT, .bytes = ADDRESS, .length = sizeof(ADDRESS) - 1 }, 1,
-	                  &out);
+	shmlimit_gate_ask(gate,
+	                  &(struct shmlimit_gate_key){ .limit = SHUT, .bytes = ADDRESS, .length = sizeof(ADDRESS) - 1 },
+	                  1, &out);
 }
 
 int main(int argc, char **argv)

@@ -25,24 +25,26 @@
 
 #define HOSTS 4
 #define RATE 100000u
-#define CAPACITY 100000u                  /* a second of it */
+#define CAPACITY 100000u /* a second of it */
 #define SECOND_NS UINT64_C(1000000000)
 #define MS_NS UINT64_C(1000000)
-#define WARM_S 2.0                        /* from a full funnel, in which the burst is spent */
+#define WARM_S 2.0 /* from a full funnel, in which the burst is spent */
 
 static const char hot[] = "client:192.168.100.1";
 #define KEY_LEN (sizeof(hot) - 1)
+
+struct tally {
+	_Atomic uint64_t decisions, admitted;
+};
 
 /* One host, as its process sees it; counts are shared. */
 struct host {
 	struct shmlimit *limiter;
 	int rule;
-	double demand;                    /* requests a second; 0: as many as it can */
+	double demand; /* requests a second; 0: as many as it can */
 	struct shmlimit_global *global;
 	uint64_t next_ns, owed;
-	struct tally {
-		_Atomic uint64_t decisions, admitted;
-	} *tally;
+	struct tally *tally;
 };
 
 static struct host hosts[HOSTS];
@@ -96,7 +98,8 @@ static void local(void)
 {
 	struct shmlimit *l = bench_create(NULL);
 	struct shmlimit_global *g = open_global(l);
-	int leased = lease_rule(l, "leased", TOKENS, TOKENS), plain = bench_rule(l, "plain", 1000000000, 1000, SECOND_NS);
+	int leased = lease_rule(l, "leased", TOKENS, TOKENS),
+	    plain = bench_rule(l, "plain", 1000000000, 1000, SECOND_NS);
 	int rounds = bench_quick ? 1 : 31, n = bench_quick ? 1000 : 200000;
 	struct rounds take = { .n = 0 }, global = { .n = 0 };
 
@@ -226,8 +229,8 @@ static void hold(const char *name, double demand, double seconds)
 	use = (double)(to.admitted - from.admitted) / (RATE * ((double)(to.ns - from.ns) / 1e9));
 	share = (double)to.admitted / (CAPACITY + RATE * ((double)(to.ns - begin.ns) / 1e9));
 	per = 1000 * (double)(to.commands - from.commands) / decisions;
-	printf("%-28s %8.0f decisions/s, commands in 1,000: %.3f, use %.4f (from full %.4f), least host / most %.2f\n", name,
-	       decisions / ((double)(to.ns - from.ns) / 1e9), per, use, share, least / most);
+	printf("%-28s %8.0f decisions/s, commands in 1,000: %.3f, use %.4f (from full %.4f), least host / most %.2f\n",
+	       name, decisions / ((double)(to.ns - from.ns) / 1e9), per, use, share, least / most);
 	bench_row(name, "4 hosts", "decisions/s", decisions / ((double)(to.ns - from.ns) / 1e9));
 	bench_row(name, "4 hosts", "commands / 1000 decisions", per);
 	bench_row(name, "4 hosts", "use", use);

@@ -24,7 +24,7 @@
 #include "kit/lua.h"
 #include "kit/virtual.h"
 
-#define RATE 100000u                      /* of all keys together; a second of it is the capacity */
+#define RATE 100000u /* of all keys together; a second of it is the capacity */
 #define SECOND_NS UINT64_C(1000000000)
 #define MS_NS UINT64_C(1000000)
 #define HOSTS_MAX 10000u
@@ -34,25 +34,25 @@
 struct scene {
 	const char *name;
 	unsigned hosts;
-	double demand;                    /* of all hosts together; 1: the limit */
-	double zipf;                      /* over hosts; 0: evenly */
-	unsigned keys;                    /* drawn evenly, of which each has its part of the limit */
-	uint64_t latency_ns;              /* one way: that, and a fourth of it more on average, at random */
-	uint64_t out_ns;                  /* how long the backend hears nothing */
-	uint64_t deadline_ns;             /* 0: five times the latency, 5 ms at least */
+	double demand;        /* of all hosts together; 1: the limit */
+	double zipf;          /* over hosts; 0: evenly */
+	unsigned keys;        /* drawn evenly, of which each has its part of the limit */
+	uint64_t latency_ns;  /* one way: that, and a fourth of it more on average, at random */
+	uint64_t out_ns;      /* how long the backend hears nothing */
+	uint64_t deadline_ns; /* 0: five times the latency, 5 ms at least */
 };
 
 /* A process that decides; a host has several. */
 struct worker {
 	struct host *host;
 	struct shmlimit_global *global;
-	uint64_t debited_ns;              /* when the backend debited what this take asked for; 0: it did not */
+	uint64_t debited_ns; /* when the backend debited what this take asked for; 0: it did not */
 };
 
 static struct host {
-	double between_ns;                /* requests, on average */
+	double between_ns; /* requests, on average */
 	uint64_t next_ns, asked, admitted;
-	uint64_t back_ns;                 /* when it first admitted after the outage; 0: not yet */
+	uint64_t back_ns; /* when it first admitted after the outage; 0: not yet */
 	struct worker worker[WORKERS_MAX];
 } hosts[HOSTS_MAX];
 
@@ -66,12 +66,12 @@ static const struct scene *scene;
 static struct shmlimit *limiter;
 static struct rng rng;
 static int rule;
-static uint64_t rate;                     /* of a key */
+static uint64_t rate; /* of a key */
 static uint64_t begin_ns, out_from_ns, later_ns, end_ns;
 static struct count {
 	uint64_t asked, admitted, commands;
-} whole, later;                           /* from later_ns on: when the burst is spent, and the outage over */
-static uint64_t deaf;                     /* commands that the backend did not get */
+} whole, later;       /* from later_ns on: when the burst is spent, and the outage over */
+static uint64_t deaf; /* commands that the backend did not get */
 
 /* ---- The world ---- */
 

@@ -34,7 +34,7 @@ static struct table {
 	struct shmlimit *l;
 	int rule;
 	struct zone *zone;
-	uint64_t *memory;                 /* as many lines as the table has */
+	uint64_t *memory; /* as many lines as the table has */
 	uint64_t lines;
 	uint32_t *zipf;
 	struct rounds floor, access, uniform, skewed, zone_uniform, ideal;
@@ -177,7 +177,7 @@ static void report(const struct table *t)
 static const struct refill {
 	const char *name;
 	uint64_t period_ns;
-	int strangers;                    /* the table has been filled by keys that are asked no more */
+	int strangers; /* the table has been filled by keys that are asked no more */
 } refills[] = {
 	{ "never", 60 * (uint64_t)1000000000, 0 }, /* the first: the others are compared with it */
 	{ "1 s", 1000000000, 0 },
@@ -276,8 +276,8 @@ int main(int argc, char **argv)
 	for (int round = -1; round < rounds; round++)
 		for (struct table *t = tables; t < tables + TABLES; t++)
 			measure(t, round, n);
-	printf("%10s %10s %10s %10s %10s %10s %10s %10s\n", "live keys", "floor", "line", "uniform", "/ (f + l)", "Zipf",
-	       "zone", "zone /");
+	printf("%10s %10s %10s %10s %10s %10s %10s %10s\n", "live keys", "floor", "line", "uniform", "/ (f + l)",
+	       "Zipf", "zone", "zone /");
 	for (struct table *t = tables; t < tables + TABLES; t++) {
 		report(t);
 		shmlimit_close(t->l);

@@ -16,7 +16,7 @@
 #include "peers/zone.h"
 
 #define BATCH 64
-#define AFTER_KILL 100                    /* decisions after each kill */
+#define AFTER_KILL 100 /* decisions after each kill */
 
 static const char key[] = "client:192.168.100.1";
 #define KEY_LEN (sizeof(key) - 1)

@@ -47,8 +47,8 @@ static struct load {
 	uint64_t keys, unplaced;
 	struct rounds ns;
 } loads[] = {
-	{ .load = 0.3 }, { .load = 0.5 }, { .load = 0.7 }, { .load = 0.8 }, { .load = 0.9 }, { .load = 0.95 },
-	{ .load = 0.98 },
+	{ .load = 0.3 }, { .load = 0.5 },  { .load = 0.7 },  { .load = 0.8 },
+	{ .load = 0.9 }, { .load = 0.95 }, { .load = 0.98 },
 };
 #define LOADS (sizeof(loads) / sizeof(loads[0]))
 

@@ -107,8 +107,9 @@ static uint64_t zone_spread(void *session)
 
 	(void)session;
 	for (int i = 0; i < BATCH; i++)
-		bench_expect(zone_take(zone, spread_key(key), KEY_LEN, 1000000000, 86400000,
-		                       clock_read(CLOCK_MONOTONIC)), 0);
+		bench_expect(
+			zone_take(zone, spread_key(key), KEY_LEN, 1000000000, 86400000, clock_read(CLOCK_MONOTONIC)),
+			0);
 	return BATCH;
 }
 

@@ -32,39 +32,39 @@ extern "C" {
 #define SHMLIMIT_ALLOWED 0
 #define SHMLIMIT_DENIED 1
 
-#define SHMLIMIT_KEY_MAX 1024      /* longest key, bytes; the shortest has 1 */
-#define SHMLIMIT_NAME_MAX 255      /* longest name of a segment, bytes without the NUL */
-#define SHMLIMIT_RULE_NAME_MAX 63  /* longest name of a rule, bytes without the NUL */
-#define SHMLIMIT_RULES_MAX 4096    /* largest number of rules in a segment */
-#define SHMLIMIT_REQUESTS_MAX 16   /* most limits in one call of shmlimit_take_all() */
-#define SHMLIMIT_FIELD_MAX 192     /* longest header field of shmlimit_fields(), bytes with the NUL */
-#define SHMLIMIT_KEY_IP_MAX 18     /* longest key that shmlimit_key_ip() makes, bytes */
-#define SHMLIMIT_SLOTS_MIN 16      /* fewest slots of a segment, 16 bytes each */
+#define SHMLIMIT_KEY_MAX 1024     /* longest key, bytes; the shortest has 1 */
+#define SHMLIMIT_NAME_MAX 255     /* longest name of a segment, bytes without the NUL */
+#define SHMLIMIT_RULE_NAME_MAX 63 /* longest name of a rule, bytes without the NUL */
+#define SHMLIMIT_RULES_MAX 4096   /* largest number of rules in a segment */
+#define SHMLIMIT_REQUESTS_MAX 16  /* most limits in one call of shmlimit_take_all() */
+#define SHMLIMIT_FIELD_MAX 192    /* longest header field of shmlimit_fields(), bytes with the NUL */
+#define SHMLIMIT_KEY_IP_MAX 18    /* longest key that shmlimit_key_ip() makes, bytes */
+#define SHMLIMIT_SLOTS_MIN 16     /* fewest slots of a segment, 16 bytes each */
 #define SHMLIMIT_SLOTS_MAX ((uint64_t)1 << 36)
 #define SHMLIMIT_CAPACITY_MAX ((uint64_t)1 << 48) /* largest capacity of a FUNNEL rule */
-#define SHMLIMIT_WINDOW_MAX 65536  /* largest capacity of a WINDOW or HOLD rule */
+#define SHMLIMIT_WINDOW_MAX 65536                 /* largest capacity of a WINDOW or HOLD rule */
 
 /* shmlimit_options.on_full: what happens to a new key whose probe window has no free slot. */
-#define SHMLIMIT_FULL_EVICT 0      /* it replaces the funnel that would be full again soonest */
-#define SHMLIMIT_FULL_ALLOW 1      /* it is allowed, and nothing is recorded */
-#define SHMLIMIT_FULL_DENY 2       /* it is denied */
+#define SHMLIMIT_FULL_EVICT 0 /* it replaces the funnel that would be full again soonest */
+#define SHMLIMIT_FULL_ALLOW 1 /* it is allowed, and nothing is recorded */
+#define SHMLIMIT_FULL_DENY 2  /* it is denied */
 
 /* shmlimit_options.clock */
-#define SHMLIMIT_CLOCK_PRECISE 0   /* CLOCK_MONOTONIC */
-#define SHMLIMIT_CLOCK_COARSE 1    /* CLOCK_MONOTONIC_COARSE: faster to read, advances by one kernel tick (1 to 10 ms) */
+#define SHMLIMIT_CLOCK_PRECISE 0 /* CLOCK_MONOTONIC */
+#define SHMLIMIT_CLOCK_COARSE 1  /* CLOCK_MONOTONIC_COARSE: faster to read, advances by one kernel tick (1 to 10 ms) */
 
 /* shmlimit_rule.algorithm */
-#define SHMLIMIT_FUNNEL 0          /* a burst, then a rate */
-#define SHMLIMIT_WARMUP 1          /* a rate that rises from cold to warm: Guava's SmoothWarmingUp */
-#define SHMLIMIT_WINDOW 2          /* a sliding window: at most `capacity` tokens in any stretch of one period, exactly */
-#define SHMLIMIT_LEASE 3           /* tokens leased from a funnel on a backend (such as Redis), spent here */
-#define SHMLIMIT_COUNTER 4         /* a count that expires, as Redis's INCREX; to shmlimit_take() a fixed window */
-#define SHMLIMIT_HOLD 5            /* places that are held: at most `capacity` at once; one that is not left ends by itself */
+#define SHMLIMIT_FUNNEL 0  /* a burst, then a rate */
+#define SHMLIMIT_WARMUP 1  /* a rate that rises from cold to warm: Guava's SmoothWarmingUp */
+#define SHMLIMIT_WINDOW 2  /* a sliding window: at most `capacity` tokens in any stretch of one period, exactly */
+#define SHMLIMIT_LEASE 3   /* tokens leased from a funnel on a backend (such as Redis), spent here */
+#define SHMLIMIT_COUNTER 4 /* a count that expires, as Redis's INCREX; to shmlimit_take() a fixed window */
+#define SHMLIMIT_HOLD 5    /* places that are held: at most `capacity` at once; one that is not left ends by itself */
 
 /* shmlimit_rule.mode */
 #define SHMLIMIT_ENFORCE 0
-#define SHMLIMIT_DRY_RUN 1         /* decide and count, but always answer allowed */
-#define SHMLIMIT_OFF 2             /* answer allowed, and touch nothing */
+#define SHMLIMIT_DRY_RUN 1 /* decide and count, but always answer allowed */
+#define SHMLIMIT_OFF 2     /* answer allowed, and touch nothing */
 
 /*
  * shmlimit_rule.flags: which caller waits for a reservation's debt. By default the caller waits for its
@@ -84,8 +84,8 @@ extern "C" {
 #define SHMLIMIT_NO_WAIT 0x80000000u
 
 /* Two more answers of shmlimit_lease_take(). */
-#define SHMLIMIT_LEASE_ASK 2       /* not enough tokens here: this caller has the claim and asks the backend */
-#define SHMLIMIT_LEASE_WAIT 3      /* not enough tokens here: another caller has the claim; take again later */
+#define SHMLIMIT_LEASE_ASK 2  /* not enough tokens here: this caller has the claim and asks the backend */
+#define SHMLIMIT_LEASE_WAIT 3 /* not enough tokens here: another caller has the claim; take again later */
 
 #define SHMLIMIT_LEASE_CAPACITY_MAX 2097151 /* largest capacity of a LEASE rule: 2^21 - 1 */
 
@@ -99,67 +99,67 @@ extern "C" {
 
 /* shmlimit_open() flags */
 #define SHMLIMIT_READ_ONLY 1u
-#define SHMLIMIT_TRUSTED_OWNER 2u  /* refuse a segment whose owner is neither root nor this user */
+#define SHMLIMIT_TRUSTED_OWNER 2u /* refuse a segment whose owner is neither root nor this user */
 
 /* shmlimit_load() flags */
-#define SHMLIMIT_NO_ELAPSED 1u     /* ignore the time between saving and loading */
-#define SHMLIMIT_CHECK_ONLY 2u     /* read and check the whole file, but create nothing */
+#define SHMLIMIT_NO_ELAPSED 1u /* ignore the time between saving and loading */
+#define SHMLIMIT_CHECK_ONLY 2u /* read and check the whole file, but create nothing */
 
 /* A process's handle on one segment. */
 struct shmlimit;
 
 /* Arguments of shmlimit_create(). Zero everything, set struct_size, then each field that differs from its default. */
 struct shmlimit_options {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_options) */
-	uint32_t mode;             /* permission bits of the segment, default 0600; the umask is not applied */
-	uint64_t slots;            /* keys that can be live at once, SHMLIMIT_SLOTS_MIN to _MAX, default 65536 */
-	uint32_t rules;            /* room for this many rules, 1 to SHMLIMIT_RULES_MAX, default 64 */
-	uint32_t window_max;       /* largest capacity of WINDOW and HOLD rules, 16 bytes of each slot per token; 0 = none */
-	uint32_t on_full;          /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */
-	uint32_t clock;            /* SHMLIMIT_CLOCK_PRECISE (default), _COARSE */
-	uint64_t group;            /* 1 + the group id of the segment; 0 = the creator's group */
-	uint32_t store_keys;       /* bytes of each key stored for display by `inspect` and `top`; 0 = none */
-	uint32_t reserved32;       /* must be zero */
-	uint64_t slots_max;        /* the segment can grow to this many slots, `slots` or more; default 16 * slots */
-	uint64_t reserved[1];      /* must be zero */
+	uint32_t struct_size; /* sizeof(struct shmlimit_options) */
+	uint32_t mode;        /* permission bits of the segment, default 0600; the umask is not applied */
+	uint64_t slots;       /* keys that can be live at once, SHMLIMIT_SLOTS_MIN to _MAX, default 65536 */
+	uint32_t rules;       /* room for this many rules, 1 to SHMLIMIT_RULES_MAX, default 64 */
+	uint32_t window_max;  /* largest capacity of WINDOW and HOLD rules, 16 bytes of each slot per token; 0 = none */
+	uint32_t on_full;     /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */
+	uint32_t clock;       /* SHMLIMIT_CLOCK_PRECISE (default), _COARSE */
+	uint64_t group;       /* 1 + the group id of the segment; 0 = the creator's group */
+	uint32_t store_keys;  /* bytes of each key stored for display by `inspect` and `top`; 0 = none */
+	uint32_t reserved32;  /* must be zero */
+	uint64_t slots_max;   /* the segment can grow to this many slots, `slots` or more; default 16 * slots */
+	uint64_t reserved[1]; /* must be zero */
 };
 
 /* A rule. Zero everything, set struct_size, then at least capacity, count and period_ns. */
 struct shmlimit_rule {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_rule) */
-	uint32_t algorithm;        /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE, _COUNTER, _HOLD */
-	uint32_t mode;             /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF */
-	uint32_t flags;            /* SHMLIMIT_NEXT_PAYS, SHMLIMIT_COUNT_REFUSED, SHMLIMIT_NO_WAIT or none */
-	uint64_t capacity;         /* largest burst, 1 to SHMLIMIT_CAPACITY_MAX; WARMUP: 0, or what follows from the rest */
-	uint64_t count;            /* `count` tokens come back, 1 or more; WINDOW, HOLD: 0, or the capacity ... */
-	uint64_t period_ns;        /* ... every `period_ns` nanoseconds, 1 or more; WINDOW: length of the window; HOLD: of a place */
-	uint64_t max_wait_ns;      /* longest wait that a reservation may cause; 0 = no reservations, no debt */
-	uint64_t warmup_ns;        /* WARMUP only: time from cold to warm, and from warm to cold */
+	uint32_t struct_size; /* sizeof(struct shmlimit_rule) */
+	uint32_t algorithm;   /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE, _COUNTER, _HOLD */
+	uint32_t mode;        /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF */
+	uint32_t flags;       /* SHMLIMIT_NEXT_PAYS, SHMLIMIT_COUNT_REFUSED, SHMLIMIT_NO_WAIT or none */
+	uint64_t capacity;    /* largest burst, 1 to SHMLIMIT_CAPACITY_MAX; WARMUP: 0, or what follows from the rest */
+	uint64_t count;       /* `count` tokens come back, 1 or more; WINDOW, HOLD: 0, or the capacity ... */
+	uint64_t period_ns; /* ... every `period_ns` nanoseconds, 1 or more; WINDOW: length of the window; HOLD: of a place */
+	uint64_t max_wait_ns;       /* longest wait that a reservation may cause; 0 = no reservations, no debt */
+	uint64_t warmup_ns;         /* WARMUP only: time from cold to warm, and from warm to cold */
 	uint32_t cold_factor_milli; /* WARMUP only: time of a cold token, in thousandths of a warm token's time:
 	                               1,000 to 1,000,000, default 3,000 */
-	uint32_t reserved32;       /* must be zero */
-	uint64_t set_unix_ns;      /* shmlimit_rule_get(): when it was set, nanoseconds since 1970; otherwise ignored */
-	uint64_t mark;             /* a number of the caller's, kept with the rule; 0: keep the one that is there. Not saved */
-	uint64_t reserved[2];      /* must be zero */
+	uint32_t reserved32;        /* must be zero */
+	uint64_t set_unix_ns; /* shmlimit_rule_get(): when it was set, nanoseconds since 1970; otherwise ignored */
+	uint64_t mark; /* a number of the caller's, kept with the rule; 0: keep the one that is there. Not saved */
+	uint64_t reserved[2]; /* must be zero */
 };
 
 /* The details of a decision. Filled whenever SHMLIMIT_ALLOWED or SHMLIMIT_DENIED is returned. */
 struct shmlimit_result {
-	uint64_t limit;            /* the rule's capacity in tokens */
-	uint64_t remaining;        /* whole tokens left now */
-	uint64_t wait_ns;          /* allowed: wait this long before going on; 0 except for reservations */
-	uint64_t retry_after_ns;   /* denied: the same request fits after this long, if no other caller takes; UINT64_MAX = never */
-	uint64_t reset_after_ns;   /* time until the funnel is full */
+	uint64_t limit;     /* the rule's capacity in tokens */
+	uint64_t remaining; /* whole tokens left now */
+	uint64_t wait_ns;   /* allowed: wait this long before going on; 0 except for reservations */
+	uint64_t retry_after_ns; /* denied: the same request fits after this long, if no other caller takes; UINT64_MAX = never */
+	uint64_t reset_after_ns; /* time until the funnel is full */
 };
 
 /* Resolution and range of the times of a rule's funnels. */
 struct shmlimit_range {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_range) */
+	uint32_t struct_size; /* sizeof(struct shmlimit_range) */
 	uint32_t reserved32;
-	uint64_t resolution_ps;    /* one tick of the rule's clock in picoseconds, rounded up; decisions are exact to one tick */
-	uint64_t refill_ns;        /* time in which an empty funnel becomes full */
-	uint64_t back_ns;          /* a key that was idle for up to this long is known to be full */
-	uint64_t ahead_ns;         /* a step back of the clock of up to this length is recognised */
+	uint64_t resolution_ps; /* one tick of the rule's clock in picoseconds, rounded up; decisions are exact to one tick */
+	uint64_t refill_ns; /* time in which an empty funnel becomes full */
+	uint64_t back_ns;   /* a key that was idle for up to this long is known to be full */
+	uint64_t ahead_ns;  /* a step back of the clock of up to this length is recognised */
 };
 
 /*
@@ -167,16 +167,16 @@ struct shmlimit_range {
  * never decrease. A process that is killed between deciding and counting loses one count.
  */
 struct shmlimit_counters {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_counters) */
+	uint32_t struct_size; /* sizeof(struct shmlimit_counters) */
 	uint32_t reserved32;
-	uint64_t allowed;          /* answers of allowed, including OFF rules and disabled segments, excluding shadow_denied */
-	uint64_t denied;           /* answers of denied */
-	uint64_t shadow_denied;    /* DRY_RUN: answers of allowed that would have been denied under ENFORCE */
-	uint64_t claims;           /* slots taken for a key that had no slot */
-	uint64_t reclaims;         /* slots taken from a key whose funnel was full again */
-	uint64_t evictions;        /* slots taken from a key whose funnel was not full (on_full = evict) */
-	uint64_t no_slot;          /* decisions made without a slot, as on_full says */
-	uint64_t failed_cas;       /* compare-and-swaps that another process won, and that were tried again */
+	uint64_t allowed; /* answers of allowed, including OFF rules and disabled segments, excluding shadow_denied */
+	uint64_t denied;  /* answers of denied */
+	uint64_t shadow_denied; /* DRY_RUN: answers of allowed that would have been denied under ENFORCE */
+	uint64_t claims;        /* slots taken for a key that had no slot */
+	uint64_t reclaims;      /* slots taken from a key whose funnel was full again */
+	uint64_t evictions;     /* slots taken from a key whose funnel was not full (on_full = evict) */
+	uint64_t no_slot;       /* decisions made without a slot, as on_full says */
+	uint64_t failed_cas;    /* compare-and-swaps that another process won, and that were tried again */
 };
 
 /*
@@ -184,62 +184,62 @@ struct shmlimit_counters {
  * see shmlimit_lease_take().
  */
 struct shmlimit_lease {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_lease) */
+	uint32_t struct_size; /* sizeof(struct shmlimit_lease) */
 	uint32_t reserved32;
-	uint64_t want;             /* ASK: tokens to lease; together with `held` at least the cost */
-	uint64_t need;             /* ASK: fewest tokens that the request needs: the cost minus `held` */
-	uint64_t held;             /* tokens that can be spent here now; less than the cost */
-	uint64_t wait_ns;          /* time until the current claim ends; 0 if there is none */
+	uint64_t want;    /* ASK: tokens to lease; together with `held` at least the cost */
+	uint64_t need;    /* ASK: fewest tokens that the request needs: the cost minus `held` */
+	uint64_t held;    /* tokens that can be spent here now; less than the cost */
+	uint64_t wait_ns; /* time until the current claim ends; 0 if there is none */
 };
 
 /* What shmlimit_count() found and did. */
 struct shmlimit_count {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_count) */
+	uint32_t struct_size; /* sizeof(struct shmlimit_count) */
 	uint32_t reserved32;
-	int64_t count;             /* the count now, after this call */
-	int64_t applied;           /* what this call added; below 0: took away */
-	uint64_t ttl_ns;           /* how long the count lives from now; 0 = there is none */
+	int64_t count;   /* the count now, after this call */
+	int64_t applied; /* what this call added; below 0: took away */
+	uint64_t ttl_ns; /* how long the count lives from now; 0 = there is none */
 };
 
 /* A place that shmlimit_enter() took, for shmlimit_renew() and shmlimit_leave(). Any thread or process may have a copy. */
 struct shmlimit_hold {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_hold) */
-	uint32_t cell;             /* which of the key's places */
-	uint64_t value;            /* what was written there; 0 = no place is held */
+	uint32_t struct_size; /* sizeof(struct shmlimit_hold) */
+	uint32_t cell;        /* which of the key's places */
+	uint64_t value;       /* what was written there; 0 = no place is held */
 };
 
 /* Totals of all LEASE rules since the segment was created. They never decrease. */
 struct shmlimit_lease_counters {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_lease_counters) */
+	uint32_t struct_size; /* sizeof(struct shmlimit_lease_counters) */
 	uint32_t reserved32;
-	uint64_t leases;           /* deposits of one token or more */
-	uint64_t leased;           /* tokens deposited */
-	uint64_t spent;            /* tokens spent, including those refunded later */
-	uint64_t expired;          /* tokens that expired or had no room; not those of evicted keys */
-	uint64_t denied;           /* denials answered here, without asking the backend */
-	uint64_t backend_errors;   /* as counted by shmlimit_lease_count() */
+	uint64_t leases;         /* deposits of one token or more */
+	uint64_t leased;         /* tokens deposited */
+	uint64_t spent;          /* tokens spent, including those refunded later */
+	uint64_t expired;        /* tokens that expired or had no room; not those of evicted keys */
+	uint64_t denied;         /* denials answered here, without asking the backend */
+	uint64_t backend_errors; /* as counted by shmlimit_lease_count() */
 	uint64_t breaker_openings;
 };
 
 /* A segment's geometry and state. */
 struct shmlimit_info {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_info) */
+	uint32_t struct_size; /* sizeof(struct shmlimit_info) */
 	uint32_t layout_version;
-	uint64_t size;             /* bytes of reserved shared memory */
-	uint64_t slots;            /* slots of the current table */
-	uint32_t rules;            /* rules that the segment has room for */
-	uint32_t rules_used;       /* rules that are defined */
+	uint64_t size;       /* bytes of reserved shared memory */
+	uint64_t slots;      /* slots of the current table */
+	uint32_t rules;      /* rules that the segment has room for */
+	uint32_t rules_used; /* rules that are defined */
 	uint32_t on_full;
 	uint32_t clock;
-	uint32_t enabled;          /* 0 = the segment is switched off, and every decision answers allowed */
-	uint32_t mode;             /* permission bits */
-	uint32_t uid, gid;         /* owner */
-	uint64_t created_unix_ns;  /* nanoseconds of the real-time clock since 1970 */
-	uint32_t window_max;       /* largest capacity of WINDOW and HOLD rules */
-	uint32_t store_keys;       /* bytes of each key stored for display, rounded up to whole words; 0 = none */
-	uint64_t old_slots;        /* slots of the old table while keys may be left in it; else 0 */
-	uint64_t slots_max;        /* the segment can grow to this many slots */
-	uint64_t undecided_passed; /* requests that servers let pass because the limiter could not decide */
+	uint32_t enabled;           /* 0 = the segment is switched off, and every decision answers allowed */
+	uint32_t mode;              /* permission bits */
+	uint32_t uid, gid;          /* owner */
+	uint64_t created_unix_ns;   /* nanoseconds of the real-time clock since 1970 */
+	uint32_t window_max;        /* largest capacity of WINDOW and HOLD rules */
+	uint32_t store_keys;        /* bytes of each key stored for display, rounded up to whole words; 0 = none */
+	uint64_t old_slots;         /* slots of the old table while keys may be left in it; else 0 */
+	uint64_t slots_max;         /* the segment can grow to this many slots */
+	uint64_t undecided_passed;  /* requests that servers let pass because the limiter could not decide */
 	uint64_t undecided_refused; /* requests that servers refused for that reason */
 	uint64_t reserved[1];
 };
@@ -247,49 +247,49 @@ struct shmlimit_info {
 /* One rule and one key, for shmlimit_take_all() and shmlimit_take_many(). */
 struct shmlimit_request {
 	int32_t rule;
-	uint32_t reserved32;       /* must be zero */
+	uint32_t reserved32; /* must be zero */
 	const void *key;
 	size_t key_len;
 	uint64_t cost;
 };
 
 /* shmlimit_slot.state */
-#define SHMLIMIT_SLOT_FREE 0       /* holds no key */
-#define SHMLIMIT_SLOT_LIVE 1       /* holds a funnel that is not full */
-#define SHMLIMIT_SLOT_REFILLED 2   /* holds a full funnel, which is the same as holding none */
-#define SHMLIMIT_SLOT_TENTATIVE 3  /* being claimed, or left so by a process that was killed */
-#define SHMLIMIT_SLOT_STALE 4      /* belongs to a removed rule, which is the same as free */
+#define SHMLIMIT_SLOT_FREE 0      /* holds no key */
+#define SHMLIMIT_SLOT_LIVE 1      /* holds a funnel that is not full */
+#define SHMLIMIT_SLOT_REFILLED 2  /* holds a full funnel, which is the same as holding none */
+#define SHMLIMIT_SLOT_TENTATIVE 3 /* being claimed, or left so by a process that was killed */
+#define SHMLIMIT_SLOT_STALE 4     /* belongs to a removed rule, which is the same as free */
 
 /* shmlimit_slot.lease: what a slot of a LEASE rule holds. */
-#define SHMLIMIT_SLOT_TOKENS 1     /* tokens to spend */
-#define SHMLIMIT_SLOT_DENIED 2     /* a denial by the backend */
-#define SHMLIMIT_SLOT_ASKED 3      /* the claim of a caller that is asking the backend */
+#define SHMLIMIT_SLOT_TOKENS 1 /* tokens to spend */
+#define SHMLIMIT_SLOT_DENIED 2 /* a denial by the backend */
+#define SHMLIMIT_SLOT_ASKED 3  /* the claim of a caller that is asking the backend */
 
 /* One slot of the table. */
 struct shmlimit_slot {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_slot) */
-	uint32_t state;            /* SHMLIMIT_SLOT_... */
-	uint64_t fingerprint;      /* low 48 bits of the key's hash, the lowest set */
-	int32_t rule;              /* LIVE, REFILLED: id of the rule; else -1 */
-	uint32_t lease;            /* LIVE and a LEASE rule: SHMLIMIT_SLOT_TOKENS, _DENIED, _ASKED; else 0 */
-	uint64_t remaining;        /* LIVE, REFILLED: whole tokens left; WARMUP: tokens stored; LEASE: tokens here */
-	uint64_t reset_after_ns;   /* LIVE: time until the funnel is full; LEASE: until the tokens, denial or claim end */
-	uint64_t debt_ns;          /* LIVE: time until all borrowed tokens are back; WARMUP, WINDOW: until the last reservation */
+	uint32_t struct_size;    /* sizeof(struct shmlimit_slot) */
+	uint32_t state;          /* SHMLIMIT_SLOT_... */
+	uint64_t fingerprint;    /* low 48 bits of the key's hash, the lowest set */
+	int32_t rule;            /* LIVE, REFILLED: id of the rule; else -1 */
+	uint32_t lease;          /* LIVE and a LEASE rule: SHMLIMIT_SLOT_TOKENS, _DENIED, _ASKED; else 0 */
+	uint64_t remaining;      /* LIVE, REFILLED: whole tokens left; WARMUP: tokens stored; LEASE: tokens here */
+	uint64_t reset_after_ns; /* LIVE: time until the funnel is full; LEASE: until the tokens, denial or claim end */
+	uint64_t debt_ns; /* LIVE: time until all borrowed tokens are back; WARMUP, WINDOW: until the last reservation */
 };
 
 /* One finding of shmlimit_verify(), or one repair of shmlimit_repair(). */
 struct shmlimit_problem {
-	uint64_t offset;           /* offset of the damaged bytes in the segment */
-	char text[120];            /* what is wrong, and what would be right; one line, NUL-terminated */
+	uint64_t offset; /* offset of the damaged bytes in the segment */
+	char text[120];  /* what is wrong, and what would be right; one line, NUL-terminated */
 };
 
 /* The HTTP header fields of an answer. NUL-terminated strings. */
 struct shmlimit_fields {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_fields) */
+	uint32_t struct_size; /* sizeof(struct shmlimit_fields) */
 	uint32_t reserved32;
-	char policy[SHMLIMIT_FIELD_MAX];   /* RateLimit-Policy: "login";q=15;w=30 */
-	char limit[SHMLIMIT_FIELD_MAX];    /* RateLimit: "login";r=14;t=2 */
-	char retry_after[16];      /* Retry-After: 2; empty unless denied, and empty if no retry would ever fit */
+	char policy[SHMLIMIT_FIELD_MAX]; /* RateLimit-Policy: "login";q=15;w=30 */
+	char limit[SHMLIMIT_FIELD_MAX];  /* RateLimit: "login";r=14;t=2 */
+	char retry_after[16];            /* Retry-After: 2; empty unless denied, and empty if no retry would ever fit */
 };
 
 /*
@@ -755,7 +755,8 @@ int shmlimit_renew_at(struct shmlimit *limiter, int rule, const void *key, size_
  * once: a second leave returns -ETIME and changes nothing, also if another holder has the place by then. Works
  * while the rule is OFF. Not counted. Cost: less than a take.
  */
-int shmlimit_leave(struct shmlimit *limiter, int rule, const void *key, size_t key_len, const struct shmlimit_hold *hold);
+int shmlimit_leave(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
+                   const struct shmlimit_hold *hold);
 int shmlimit_leave_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t now_ns,
                       const struct shmlimit_hold *hold);
 
@@ -888,8 +889,7 @@ int shmlimit_reset_fingerprint(struct shmlimit *limiter, int rule, uint64_t fing
  * claim_ns.
  */
 int shmlimit_lease_take(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
-                        uint64_t lease_ns, uint64_t claim_ns, struct shmlimit_lease *lease,
-                        struct shmlimit_result *r);
+                        uint64_t lease_ns, uint64_t claim_ns, struct shmlimit_lease *lease, struct shmlimit_result *r);
 int shmlimit_lease_take_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                            uint64_t lease_ns, uint64_t claim_ns, struct shmlimit_lease *lease, uint64_t now_ns,
                            struct shmlimit_result *r);
@@ -921,8 +921,7 @@ int shmlimit_lease_deny_at(struct shmlimit *limiter, int rule, const void *key, 
 
 /* The backend did not answer: end the claim, so that the next caller asks. Returns 0 or an error. */
 int shmlimit_lease_abandon(struct shmlimit *limiter, int rule, const void *key, size_t key_len);
-int shmlimit_lease_abandon_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len,
-                              uint64_t now_ns);
+int shmlimit_lease_abandon_at(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t now_ns);
 
 /* Count `n` events that only the caller can see: SHMLIMIT_LEASE_BACKEND_ERRORS ... Returns 0, -EINVAL, -EROFS. */
 int shmlimit_lease_count(struct shmlimit *limiter, uint32_t which, uint64_t n);
@@ -1026,8 +1025,8 @@ int shmlimit_key_ip_text(const char *text, unsigned prefix_v4, unsigned prefix_v
  * -ENAMETOOLONG a bad name; -E2BIG the rule is longer than this library knows, and has a value
  * there.
  */
-int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answer,
-                    const struct shmlimit_result *r, struct shmlimit_fields *out);
+int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answer, const struct shmlimit_result *r,
+                    struct shmlimit_fields *out);
 
 /*
  * Describe an error of this library: a static string, also for values that the library never

@@ -23,17 +23,17 @@
 extern "C" {
 #endif
 
-#define SHMLIMIT_GATE_LIMITS_MAX 4096      /* limits in one spec; one request asks up to SHMLIMIT_REQUESTS_MAX of them */
-#define SHMLIMIT_GATE_FIELDS_MAX 36        /* header fields of one answer: two for each limit, and four */
-#define SHMLIMIT_GATE_BUFFER 6784          /* bytes that suffice for the values of all fields */
-#define SHMLIMIT_GATE_BUFFER_EACH 416      /* bytes that suffice for one limit's fields; and 128 for the others */
+#define SHMLIMIT_GATE_LIMITS_MAX 4096 /* limits in one spec; one request asks up to SHMLIMIT_REQUESTS_MAX of them */
+#define SHMLIMIT_GATE_FIELDS_MAX 36   /* header fields of one answer: two for each limit, and four */
+#define SHMLIMIT_GATE_BUFFER 6784     /* bytes that suffice for the values of all fields */
+#define SHMLIMIT_GATE_BUFFER_EACH 416 /* bytes that suffice for one limit's fields; and 128 for the others */
 
 /* shmlimit_gate_answer.outcome */
-#define SHMLIMIT_GATE_UNLIMITED 0          /* no limit had a key: the request goes on */
-#define SHMLIMIT_GATE_PASSED 1             /* all limits allow the request */
-#define SHMLIMIT_GATE_REJECTED 2           /* a limit denies the request */
-#define SHMLIMIT_GATE_REJECTED_DRY_RUN 3   /* the request goes on; a limit in a dry run would have denied it */
-#define SHMLIMIT_GATE_FAILED 4             /* the segment or a rule is missing: the failure policy decided */
+#define SHMLIMIT_GATE_UNLIMITED 0        /* no limit had a key: the request goes on */
+#define SHMLIMIT_GATE_PASSED 1           /* all limits allow the request */
+#define SHMLIMIT_GATE_REJECTED 2         /* a limit denies the request */
+#define SHMLIMIT_GATE_REJECTED_DRY_RUN 3 /* the request goes on; a limit in a dry run would have denied it */
+#define SHMLIMIT_GATE_FAILED 4           /* the segment or a rule is missing: the failure policy decided */
 
 /* An answer of shmlimit_gate_begin() and shmlimit_gate_poll(): not decided yet. */
 #define SHMLIMIT_GATE_PENDING 2
@@ -46,38 +46,38 @@ struct shmlimit_gate;
 
 /* What is wrong with a spec. */
 struct shmlimit_gate_wrong {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_gate_wrong) */
-	uint32_t offset, length;   /* the word that is wrong; length 0: the whole spec */
-	char text[180];            /* "must be cost=N, 1 or more" */
+	uint32_t struct_size;    /* sizeof(struct shmlimit_gate_wrong) */
+	uint32_t offset, length; /* the word that is wrong; length 0: the whole spec */
+	char text[180];          /* "must be cost=N, 1 or more" */
 };
 
 /* A limit of the spec, and whose tokens the request takes there. */
 struct shmlimit_gate_key {
-	uint32_t limit;            /* the limit's place in the spec, from 0 */
-	uint32_t length;           /* bytes of the key, any number; 0: the limit does not apply to this request */
+	uint32_t limit;  /* the limit's place in the spec, from 0 */
+	uint32_t length; /* bytes of the key, any number; 0: the limit does not apply to this request */
 	const void *bytes;
-	uint64_t cost;             /* tokens that the request takes; 0: the cost in the spec */
+	uint64_t cost; /* tokens that the request takes; 0: the cost in the spec */
 };
 
 /* A header field of the response; both strings are NUL-terminated. */
 struct shmlimit_gate_field {
-	const char *name;          /* "RateLimit", a static string */
-	const char *value;         /* in the caller's buffer */
+	const char *name;  /* "RateLimit", a static string */
+	const char *value; /* in the caller's buffer */
 	uint32_t name_length, value_length;
 };
 
 /* The answer to a request. Set the first three members before the call. */
 struct shmlimit_gate_answer {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_gate_answer) */
-	uint32_t buffer_size;      /* bytes of `buffer` */
-	char *buffer;              /* where the fields' values go; NULL: write no fields */
-	uint32_t outcome;          /* SHMLIMIT_GATE_PASSED ... */
-	uint32_t status;           /* HTTP status of the refusal; 0: the request goes on */
-	int32_t error;             /* FAILED: why, as shmlimit_strerror() explains it; else 0 */
-	uint32_t denied_by;        /* REJECTED: index in `keys` of the limit that denies */
-	uint64_t remaining;        /* tokens left in the limit that has the fewest, or in the one that denies;
+	uint32_t struct_size;    /* sizeof(struct shmlimit_gate_answer) */
+	uint32_t buffer_size;    /* bytes of `buffer` */
+	char *buffer;            /* where the fields' values go; NULL: write no fields */
+	uint32_t outcome;        /* SHMLIMIT_GATE_PASSED ... */
+	uint32_t status;         /* HTTP status of the refusal; 0: the request goes on */
+	int32_t error;           /* FAILED: why, as shmlimit_strerror() explains it; else 0 */
+	uint32_t denied_by;      /* REJECTED: index in `keys` of the limit that denies */
+	uint64_t remaining;      /* tokens left in the limit that has the fewest, or in the one that denies;
 	                              UINT64_MAX: not known */
-	uint64_t retry_after_ns;   /* REJECTED: the same request fits after this long; UINT64_MAX: never; else 0 */
+	uint64_t retry_after_ns; /* REJECTED: the same request fits after this long; UINT64_MAX: never; else 0 */
 	uint32_t field_count;
 	uint32_t reserved32;
 	struct shmlimit_gate_field fields[SHMLIMIT_GATE_FIELDS_MAX];
@@ -85,16 +85,16 @@ struct shmlimit_gate_answer {
 
 /* A place that a request holds in a limit of a HOLD rule. */
 struct shmlimit_gate_place {
-	uint32_t key;              /* index in `keys` */
-	int32_t rule;              /* the rule's id */
+	uint32_t key; /* index in `keys` */
+	int32_t rule; /* the rule's id */
 	struct shmlimit_hold hold;
 };
 
 /* All places that a request holds. Set struct_size before the call. */
 struct shmlimit_gate_held {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_gate_held) */
-	uint32_t count;            /* 0: there is nothing to leave */
-	uint64_t segment;          /* which of the segments that the process had open has the places */
+	uint32_t struct_size; /* sizeof(struct shmlimit_gate_held) */
+	uint32_t count;       /* 0: there is nothing to leave */
+	uint64_t segment;     /* which of the segments that the process had open has the places */
 	struct shmlimit_gate_place places[SHMLIMIT_REQUESTS_MAX];
 };
 

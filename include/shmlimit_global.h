@@ -27,8 +27,8 @@
 extern "C" {
 #endif
 
-#define SHMLIMIT_GLOBAL_PREFIX_MAX 64      /* longest prefix, bytes without the NUL */
-#define SHMLIMIT_GLOBAL_REQUESTS_MAX 64    /* most requests in one call of shmlimit_global_take_many() */
+#define SHMLIMIT_GLOBAL_PREFIX_MAX 64   /* longest prefix, bytes without the NUL */
+#define SHMLIMIT_GLOBAL_REQUESTS_MAX 64 /* most requests in one call of shmlimit_global_take_many() */
 
 /* shmlimit_global_options.on_failure: the answer while the backend does not respond. */
 #define SHMLIMIT_GLOBAL_DENY 0
@@ -56,14 +56,14 @@ struct shmlimit_global;
 
 /* Zero everything, set struct_size, then each field that differs from its default. */
 struct shmlimit_global_options {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_global_options) */
-	uint32_t on_failure;       /* SHMLIMIT_GLOBAL_DENY (default), _ALLOW, _LOCAL */
-	uint64_t deadline_ns;      /* longest time that a call waits for the backend: 100 us to 10 s, default 5 ms */
-	uint64_t lease_ns;         /* duration of a lease, which also sets its size: 1 ms to 10 s, default 100 ms */
-	uint64_t open_ns;          /* a failing backend is left alone for this long: 1 ms to 1 h, default 200 ms */
-	uint32_t open_after;       /* ... after this many failures in a row in one process: default 1 */
-	uint32_t local_milli;      /* LOCAL: this host's share in thousandths of the limit: 1 to 1000, default 1000 */
-	const char *prefix;        /* prefix of the backend's keys, without '{': default "shmlimit:" */
+	uint32_t struct_size; /* sizeof(struct shmlimit_global_options) */
+	uint32_t on_failure;  /* SHMLIMIT_GLOBAL_DENY (default), _ALLOW, _LOCAL */
+	uint64_t deadline_ns; /* longest time that a call waits for the backend: 100 us to 10 s, default 5 ms */
+	uint64_t lease_ns;    /* duration of a lease, which also sets its size: 1 ms to 10 s, default 100 ms */
+	uint64_t open_ns;     /* a failing backend is left alone for this long: 1 ms to 1 h, default 200 ms */
+	uint32_t open_after;  /* ... after this many failures in a row in one process: default 1 */
+	uint32_t local_milli; /* LOCAL: this host's share in thousandths of the limit: 1 to 1000, default 1000 */
+	const char *prefix;   /* prefix of the backend's keys, without '{': default "shmlimit:" */
 	/*
 	 * Called with one line of text when a problem begins: a bad URL or password, a backend that is
 	 * gone, a rule with other parameters on another host. NULL: not called. The text never contains
@@ -71,9 +71,9 @@ struct shmlimit_global_options {
 	 */
 	void (*report)(void *arg, const char *text);
 	void *arg;
-	uint32_t agent;            /* 0 (default), or SHMLIMIT_GLOBAL_AGENT_THREAD */
-	uint32_t reserved32;       /* must be zero */
-	uint64_t reserved[3];      /* must be zero */
+	uint32_t agent;       /* 0 (default), or SHMLIMIT_GLOBAL_AGENT_THREAD */
+	uint32_t reserved32;  /* must be zero */
+	uint64_t reserved[3]; /* must be zero */
 };
 
 /* An answer of shmlimit_global_begin() and shmlimit_global_poll(): not decided yet. */
@@ -86,56 +86,56 @@ struct shmlimit_global_options {
 
 /* A request that waits for the backend while its caller does other work. */
 struct shmlimit_global_ticket {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_global_ticket) */
-	uint32_t flags;            /* 0, SHMLIMIT_GLOBAL_NO_WAIT or SHMLIMIT_GLOBAL_AGENT_ONLY */
-	uint64_t poll_ns;          /* PENDING: poll again after this long, and at the deadline at the latest */
+	uint32_t struct_size;            /* sizeof(struct shmlimit_global_ticket) */
+	uint32_t flags;                  /* 0, SHMLIMIT_GLOBAL_NO_WAIT or SHMLIMIT_GLOBAL_AGENT_ONLY */
+	uint64_t poll_ns;                /* PENDING: poll again after this long, and at the deadline at the latest */
 	struct shmlimit_request request; /* what was asked; the key's bytes must stay until the request is decided */
-	uint64_t opaque[7];        /* of the library */
+	uint64_t opaque[7];              /* of the library */
 };
 
 /* What a backend reports about itself. */
 struct shmlimit_global_info {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_global_info) */
+	uint32_t struct_size; /* sizeof(struct shmlimit_global_info) */
 	uint32_t reserved32;
-	uint64_t round_trip_ns;    /* duration of one PING */
-	char version[24];          /* "7.0.15" */
-	char mode[16];             /* "standalone", "cluster" */
-	char role[16];             /* "master", "replica" */
-	char eviction[24];         /* maxmemory-policy, such as "noeviction"; "" if the user may not read it (INFO) */
-	uint64_t memory_max;       /* maxmemory in bytes; 0: no limit, or not known */
-	uint64_t clients;          /* its connections; 0: not known */
-	uint64_t clients_max;      /* maxclients; 0: not known */
+	uint64_t round_trip_ns; /* duration of one PING */
+	char version[24];       /* "7.0.15" */
+	char mode[16];          /* "standalone", "cluster" */
+	char role[16];          /* "master", "replica" */
+	char eviction[24];      /* maxmemory-policy, such as "noeviction"; "" if the user may not read it (INFO) */
+	uint64_t memory_max;    /* maxmemory in bytes; 0: no limit, or not known */
+	uint64_t clients;       /* its connections; 0: not known */
+	uint64_t clients_max;   /* maxclients; 0: not known */
 };
 
 /* The state of a funnel on the backend. */
 struct shmlimit_global_funnel {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_global_funnel) */
+	uint32_t struct_size; /* sizeof(struct shmlimit_global_funnel) */
 	uint32_t reserved32;
-	uint64_t remaining;        /* whole tokens that can still be leased */
-	uint64_t reset_after_ns;   /* time until it is full, if no host leases */
-	uint64_t lease_ns;         /* duration of this rule's leases */
+	uint64_t remaining;      /* whole tokens that can still be leased */
+	uint64_t reset_after_ns; /* time until it is full, if no host leases */
+	uint64_t lease_ns;       /* duration of this rule's leases */
 };
 
 #define SHMLIMIT_GLOBAL_ROUND_TRIPS 12
 
 /* What the agent of a host reports about itself. */
 struct shmlimit_global_status {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_global_status) */
-	uint32_t serving;          /* 1: there is an agent; 0: processes ask the backend themselves */
-	uint64_t pid;              /* the agent's process id, in its own namespace; of the last agent if there is none */
-	uint64_t running_ns;       /* time since it became the agent */
-	uint64_t connections;      /* its connections to backend servers */
-	uint64_t round_trip_ns;    /* time that its last answer from the backend took; 0: none yet */
-	uint64_t breaker_ns;       /* while the URL's server fails: time until it connects again, or open_ns while it does; else 0 */
-	uint64_t waiting;          /* requests that wait for it now */
+	uint32_t struct_size;   /* sizeof(struct shmlimit_global_status) */
+	uint32_t serving;       /* 1: there is an agent; 0: processes ask the backend themselves */
+	uint64_t pid;           /* the agent's process id, in its own namespace; of the last agent if there is none */
+	uint64_t running_ns;    /* time since it became the agent */
+	uint64_t connections;   /* its connections to backend servers */
+	uint64_t round_trip_ns; /* time that its last answer from the backend took; 0: none yet */
+	uint64_t breaker_ns; /* while the URL's server fails: time until it connects again, or open_ns while it does; else 0 */
+	uint64_t waiting; /* requests that wait for it now */
 	/* Counts since the segment was created. */
-	uint64_t answered;         /* requests that the agents answered from the backend's reply */
-	uint64_t failed;           /* ... and those that on_failure decided */
-	uint64_t late;             /* answers for which the process no longer waited; their tokens serve the next requests */
-	uint64_t spoiled;          /* requests that another process overwrote: they are made again */
-	uint64_t full;             /* times that a request found no room, and was made again later */
-	uint64_t misses;           /* requests that came to an agent because the host's lease did not suffice */
-	uint64_t round_trips_ns;   /* sum of the times that the backend's answers took */
+	uint64_t answered; /* requests that the agents answered from the backend's reply */
+	uint64_t failed;   /* ... and those that on_failure decided */
+	uint64_t late;     /* answers for which the process no longer waited; their tokens serve the next requests */
+	uint64_t spoiled;  /* requests that another process overwrote: they are made again */
+	uint64_t full;     /* times that a request found no room, and was made again later */
+	uint64_t misses;   /* requests that came to an agent because the host's lease did not suffice */
+	uint64_t round_trips_ns; /* sum of the times that the backend's answers took */
 	/* Answers by that time: [0] up to 100 us, [i] up to 100 us * 2^i, and all longer ones in the last. */
 	uint64_t round_trips[SHMLIMIT_GLOBAL_ROUND_TRIPS];
 };
@@ -144,10 +144,10 @@ struct shmlimit_global_status {
 
 /* A server that the agent of a host asks: that of the URL, or another node of its cluster. */
 struct shmlimit_global_server {
-	uint32_t struct_size;      /* sizeof(struct shmlimit_global_server) */
-	uint32_t failing;          /* 1: it is not asked now, since it failed: its circuit breaker is open */
-	uint64_t openings;         /* times that its breaker has opened under this agent */
-	char name[80];             /* "host:port", or the URL without user and password; as much as fits */
+	uint32_t struct_size; /* sizeof(struct shmlimit_global_server) */
+	uint32_t failing;     /* 1: it is not asked now, since it failed: its circuit breaker is open */
+	uint64_t openings;    /* times that its breaker has opened under this agent */
+	char name[80];        /* "host:port", or the URL without user and password; as much as fits */
 };
 
 /*

@@ -65,8 +65,8 @@ __attribute__((unused, format(printf, 1, 2))) static void diag(const char *forma
 	fputc('\n', stderr);
 }
 
-__attribute__((unused, format(printf, 4, 5))) static int tap_ok(int pass, const char *file, int line,
-                                                                const char *title, ...)
+__attribute__((unused, format(printf, 4, 5))) static int tap_ok(int pass, const char *file, int line, const char *title,
+                                                                ...)
 {
 	va_list ap;
 
@@ -88,20 +88,20 @@ __attribute__((unused, format(printf, 4, 5))) static int tap_ok(int pass, const 
 #define ok(condition, ...) tap_ok((condition) ? 1 : 0, __FILE__, __LINE__, __VA_ARGS__)
 
 /* Two integers are equal; says both when they are not. */
-#define is(got, want, ...)                                                                                     \
-	do {                                                                                                   \
-		long long tap_got = (long long)(got), tap_want = (long long)(want);                           \
-		if (!tap_ok(tap_got == tap_want, __FILE__, __LINE__, __VA_ARGS__))                            \
-			diag("got %lld (0x%llx), want %lld (0x%llx)", tap_got, (unsigned long long)tap_got,    \
-			     tap_want, (unsigned long long)tap_want);                                          \
+#define is(got, want, ...) \
+	do { \
+		long long tap_got = (long long)(got), tap_want = (long long)(want); \
+		if (!tap_ok(tap_got == tap_want, __FILE__, __LINE__, __VA_ARGS__)) \
+			diag("got %lld (0x%llx), want %lld (0x%llx)", tap_got, (unsigned long long)tap_got, tap_want, \
+			     (unsigned long long)tap_want); \
 	} while (0)
 
 /* Two strings are equal. */
-#define is_str(got, want, ...)                                                                                 \
-	do {                                                                                                   \
-		const char *tap_got = (got), *tap_want = (want);                                               \
-		if (!tap_ok(strcmp(tap_got, tap_want) == 0, __FILE__, __LINE__, __VA_ARGS__))                 \
-			diag("got \"%s\", want \"%s\"", tap_got, tap_want);                                    \
+#define is_str(got, want, ...) \
+	do { \
+		const char *tap_got = (got), *tap_want = (want); \
+		if (!tap_ok(strcmp(tap_got, tap_want) == 0, __FILE__, __LINE__, __VA_ARGS__)) \
+			diag("got \"%s\", want \"%s\"", tap_got, tap_want); \
 	} while (0)
 
 __attribute__((unused)) static void tap_skip(const char *title, const char *why)

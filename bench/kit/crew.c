@@ -22,7 +22,7 @@ struct seat {
 /* What the processes share. */
 struct crew {
 	int ready __attribute__((aligned(64)));
-	int go __attribute__((aligned(64)));      /* 1 begin, 2 end */
+	int go __attribute__((aligned(64))); /* 1 begin, 2 end */
 	struct seat seats[CREW_MAX];
 };
 

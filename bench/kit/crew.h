@@ -16,8 +16,8 @@
 #define CREW_MAX 64
 
 struct crew_job {
-	void *(*open)(const void *what, int seat);  /* in the process, before it is timed; may be NULL */
-	uint64_t (*batch)(void *session);           /* do some operations, return how many */
+	void *(*open)(const void *what, int seat); /* in the process, before it is timed; may be NULL */
+	uint64_t (*batch)(void *session);          /* do some operations, return how many */
 	const void *what;
 };
 

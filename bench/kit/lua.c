@@ -60,8 +60,7 @@ void lua_begin(const char *script)
 	/* What is called stays at the bottom of the stack. */
 }
 
-void lua_ask(uint64_t now_us, const char *key, size_t key_len, char *const *args, int arg_count, int64_t *reply,
-             int n)
+void lua_ask(uint64_t now_us, const char *key, size_t key_len, char *const *args, int arg_count, int64_t *reply, int n)
 {
 	lua_pushvalue(state, 1);
 	lua_pushnumber(state, (lua_Number)now_us);

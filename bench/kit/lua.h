@@ -14,8 +14,7 @@
 void lua_begin(const char *script);
 
 /* What the script returns for one key, at that time, by the backend's clock: n numbers. */
-void lua_ask(uint64_t now_us, const char *key, size_t key_len, char *const *args, int arg_count, int64_t *reply,
-             int n);
+void lua_ask(uint64_t now_us, const char *key, size_t key_len, char *const *args, int arg_count, int64_t *reply, int n);
 
 void lua_end(void);
 

@@ -46,7 +46,8 @@ static int open_socket(const char *path, struct sockaddr_un *address)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	if (fd < 0 || (size_t)snprintf(address->sun_path, sizeof(address->sun_path), "%s", path) >= sizeof(address->sun_path))
+	if (fd < 0 ||
+	    (size_t)snprintf(address->sun_path, sizeof(address->sun_path), "%s", path) >= sizeof(address->sun_path))
 		bench_fail(path, "no socket");
 	return fd;
 }
@@ -56,7 +57,8 @@ static void begin_connection(int listener, const char *to)
 	struct sockaddr_un address;
 	int client = accept(listener, NULL, NULL), server = open_socket(to, &address);
 
-	if (client < 0 || count + 2 > 2 * CONNECTIONS_MAX || connect(server, (struct sockaddr *)&address, sizeof(address)) != 0) {
+	if (client < 0 || count + 2 > 2 * CONNECTIONS_MAX ||
+	    connect(server, (struct sockaddr *)&address, sizeof(address)) != 0) {
 		close(client);
 		close(server);
 		return;
@@ -164,7 +166,8 @@ static _Noreturn void run(int listener, const char *to, const volatile struct pr
 
 struct proxy proxy_start(const char *from, const char *to)
 {
-	struct proxy proxy = { .terms = mmap(NULL, sizeof(*proxy.terms), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) };
+	struct proxy proxy = { .terms = mmap(NULL, sizeof(*proxy.terms), PROT_READ | PROT_WRITE,
+		                             MAP_SHARED | MAP_ANONYMOUS, -1, 0) };
 	struct sockaddr_un address;
 	int listener = open_socket(from, &address);
 

@@ -12,9 +12,9 @@
 
 /* May be changed while it runs. */
 struct proxy_terms {
-	uint64_t delay_ns;     /* each way */
-	uint64_t late_ns;      /* how much later a late reply comes */
-	unsigned late_milli;   /* late pieces of replies in 1,000 */
+	uint64_t delay_ns;   /* each way */
+	uint64_t late_ns;    /* how much later a late reply comes */
+	unsigned late_milli; /* late pieces of replies in 1,000 */
 };
 
 struct proxy {

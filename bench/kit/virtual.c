@@ -19,7 +19,7 @@ struct task {
 /* Of those that are due at the same time, the one that said so first comes first. */
 struct event {
 	uint64_t at_ns, order;
-	struct task *task;     /* the task that goes on; NULL: call() is called */
+	struct task *task; /* the task that goes on; NULL: call() is called */
 	void (*call)(void *);
 	void *of;
 };
@@ -75,8 +75,8 @@ static struct event pop(void)
 void virtual_begin(size_t max)
 {
 	tasks = calloc(max, sizeof(*tasks));
-	stacks = mmap(NULL, max * VIRTUAL_STACK, PROT_READ | PROT_WRITE,
-	              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	stacks = mmap(NULL, max * VIRTUAL_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+	              -1, 0);
 	if (tasks == NULL || stacks == MAP_FAILED)
 		bench_fail("virtual", "no memory");
 	task_max = max;

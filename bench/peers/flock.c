@@ -62,8 +62,10 @@ static void decide(void *session, enum peer_limit limit, const struct peer_key *
 	(void)session;
 	for (int i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "funnel.%s", keys[i].bytes);
-		answers[i] = limit == PEER_OPEN ? take(folder_file(name), PEER_OPEN_CAPACITY, (double)PEER_OPEN_A_DAY / PEER_DAY_S) :
-			take(folder_file(name), PEER_DRAIN_CAPACITY, (double)PEER_DRAIN_A_DAY / PEER_DAY_S);
+		answers[i] =
+			limit == PEER_OPEN
+				? take(folder_file(name), PEER_OPEN_CAPACITY, (double)PEER_OPEN_A_DAY / PEER_DAY_S)
+				: take(folder_file(name), PEER_DRAIN_CAPACITY, (double)PEER_DRAIN_A_DAY / PEER_DAY_S);
 	}
 }
 
@@ -93,6 +95,12 @@ static void end(void)
 }
 
 const struct peer peer_flock = {
-	.name = "flock, a file a key", .many = 1, .start = start, .open = open_session, .decide = decide,
-	.close = close_session, .bytes = bytes, .end = end,
+	.name = "flock, a file a key",
+	.many = 1,
+	.start = start,
+	.open = open_session,
+	.decide = decide,
+	.close = close_session,
+	.bytes = bytes,
+	.end = end,
 };

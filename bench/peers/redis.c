@@ -56,17 +56,15 @@ static const char leak_lua[] =
 	"local quota = math.min(tonumber(ARGV[1]), f[1] + math.max(0, now - f[2]) * ARGV[2]) "
 	"redis.call('HSET', KEYS[1], 'quota', string.format('%.17g', quota), 'time', string.format('%.17g', now)) "
 	"return 0";
-static const char take_lua[] =
-	"local quota = tonumber(redis.call('HGET', KEYS[1], 'quota') or ARGV[1]) "
-	"if quota < 1 then return 1 end "
-	"redis.call('HSET', KEYS[1], 'quota', string.format('%.17g', quota - 1)) "
-	"return 0";
+static const char take_lua[] = "local quota = tonumber(redis.call('HGET', KEYS[1], 'quota') or ARGV[1]) "
+			       "if quota < 1 then return 1 end "
+			       "redis.call('HSET', KEYS[1], 'quota', string.format('%.17g', quota - 1)) "
+			       "return 0";
 /* KEYS[1] key; ARGV[1] bound, ARGV[2] seconds. Returns 0 allowed, 1 denied. */
-static const char increx_lua[] =
-	"local n = tonumber(redis.call('GET', KEYS[1]) or '0') "
-	"if n + 1 > tonumber(ARGV[1]) then return 1 end "
-	"if redis.call('INCR', KEYS[1]) == 1 then redis.call('EXPIRE', KEYS[1], ARGV[2]) end "
-	"return 0";
+static const char increx_lua[] = "local n = tonumber(redis.call('GET', KEYS[1]) or '0') "
+				 "if n + 1 > tonumber(ARGV[1]) then return 1 end "
+				 "if redis.call('INCR', KEYS[1]) == 1 then redis.call('EXPIRE', KEYS[1], ARGV[2]) end "
+				 "return 0";
 
 enum script { FUNNEL, MAKE, LEAK, TAKE, INCREX, SCRIPTS };
 static const char *const scripts[SCRIPTS] = { funnel_lua, make_lua, leak_lua, take_lua, increx_lua };
@@ -90,11 +88,13 @@ static void end_server(void)
 
 static void run_server(const char *socket)
 {
+	/* clang-format off */
 	char *argv[] = { (char *)(uintptr_t)"redis-server", (char *)(uintptr_t)"--port", (char *)(uintptr_t)"0",
 		(char *)(uintptr_t)"--unixsocket", (char *)(uintptr_t)socket, (char *)(uintptr_t)"--unixsocketperm",
 		(char *)(uintptr_t)"700", (char *)(uintptr_t)"--save", (char *)(uintptr_t)"",
 		(char *)(uintptr_t)"--appendonly", (char *)(uintptr_t)"no", (char *)(uintptr_t)"--logfile",
 		(char *)(uintptr_t)"/dev/null", NULL };
+	/* clang-format on */
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	execv(SERVER, argv);
@@ -289,15 +289,17 @@ static void decide_increx(void *session, enum peer_limit limit, const struct pee
 	unsigned capacity = limit == PEER_OPEN ? PEER_OPEN_CAPACITY : PEER_DRAIN_CAPACITY;
 
 	for (int i = 0; i < n; i++)
-		redisAppendCommand(s->redis, "EVALSHA %s 1 x%b %u %u", s->sha[INCREX], keys[i].bytes, keys[i].len, capacity,
-		                   PEER_DAY_S);
+		redisAppendCommand(s->redis, "EVALSHA %s 1 x%b %u %u", s->sha[INCREX], keys[i].bytes, keys[i].len,
+		                   capacity, PEER_DAY_S);
 	for (int i = 0; i < n; i++)
 		answers[i] = (int)receive(s);
 }
 
-#define REDIS(title, at_once, how, memory) { \
-	.name = title, .file = SERVER, .many = at_once, .start = start, .open = open_session, .decide = how, \
-	.close = close_session, .bytes = memory, .end = end }
+#define REDIS(title, at_once, how, memory) \
+	{ \
+		.name = title, .file = SERVER, .many = at_once, .start = start, .open = open_session, .decide = how, \
+		.close = close_session, .bytes = memory, .end = end \
+	}
 
 const struct peer peer_redis = REDIS("Redis, a script", 1, decide_funnel, bytes);
 const struct peer peer_redis_three = REDIS("Redis, three scripts", 1, decide_three, NULL);

@@ -17,8 +17,9 @@ static const int64_t bounds[] = { PEER_OPEN_CAPACITY, PEER_DRAIN_CAPACITY };
 /* Both peers of this file share the segment. */
 static void start(void)
 {
-	struct shmlimit_rule counter = { .struct_size = sizeof(counter), .algorithm = SHMLIMIT_COUNTER,
-		.period_ns = PEER_DAY_S * UINT64_C(1000000000) };
+	struct shmlimit_rule counter = { .struct_size = sizeof(counter),
+		                         .algorithm = SHMLIMIT_COUNTER,
+		                         .period_ns = PEER_DAY_S * UINT64_C(1000000000) };
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS };
 	uint64_t second = 1000000000;
 
@@ -26,10 +27,8 @@ static void start(void)
 		return;
 	limiter = bench_create(&options);
 	counted = shmlimit_rule_set(limiter, "counted", &counter);
-	rules[PEER_OPEN] = bench_rule(limiter, "open", PEER_OPEN_CAPACITY, PEER_OPEN_A_DAY,
-	                              PEER_DAY_S * second);
-	rules[PEER_DRAIN] = bench_rule(limiter, "drain", PEER_DRAIN_CAPACITY, PEER_DRAIN_A_DAY,
-	                               PEER_DAY_S * second);
+	rules[PEER_OPEN] = bench_rule(limiter, "open", PEER_OPEN_CAPACITY, PEER_OPEN_A_DAY, PEER_DAY_S * second);
+	rules[PEER_DRAIN] = bench_rule(limiter, "drain", PEER_DRAIN_CAPACITY, PEER_DRAIN_A_DAY, PEER_DAY_S * second);
 }
 
 /* A handle from before the fork serves in the child too. */
@@ -49,7 +48,8 @@ static void decide_count(void *session, enum peer_limit limit, const struct peer
 	struct shmlimit_count count = { .struct_size = sizeof(count) };
 
 	for (int i = 0; i < n; i++)
-		answers[i] = shmlimit_count(session, counted, keys[i].bytes, keys[i].len, 1, 0, bounds[limit], 0, &count);
+		answers[i] =
+			shmlimit_count(session, counted, keys[i].bytes, keys[i].len, 1, 0, bounds[limit], 0, &count);
 }
 
 static void close_session(void *session)
@@ -69,11 +69,23 @@ static void end(void)
 }
 
 const struct peer peer_shmlimit = {
-	.name = "shmlimit", .many = PEER_MANY_MAX, .start = start, .open = open_session, .decide = decide,
-	.close = close_session, .bytes = bytes, .reserved = 1, .end = end,
+	.name = "shmlimit",
+	.many = PEER_MANY_MAX,
+	.start = start,
+	.open = open_session,
+	.decide = decide,
+	.close = close_session,
+	.bytes = bytes,
+	.reserved = 1,
+	.end = end,
 };
 
 const struct peer peer_shmlimit_count = {
-	.name = "shmlimit, a count", .many = PEER_MANY_MAX, .start = start, .open = open_session, .decide = decide_count,
-	.close = close_session, .end = end,
+	.name = "shmlimit, a count",
+	.many = PEER_MANY_MAX,
+	.start = start,
+	.open = open_session,
+	.decide = decide_count,
+	.close = close_session,
+	.end = end,
 };

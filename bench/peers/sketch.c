@@ -13,7 +13,7 @@
 
 /* 8 bytes: half of a slot, without a tag. */
 struct counter {
-	float missing;                    /* tokens, at `time_s` */
+	float missing; /* tokens, at `time_s` */
 	float time_s;
 };
 

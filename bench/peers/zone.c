@@ -21,12 +21,12 @@
 #define NODE_BYTES 128u
 
 struct node {
-	struct node *next;                /* of the bucket, or of the free ones */
+	struct node *next; /* of the bucket, or of the free ones */
 	struct node *newer, *older;
 	uint64_t hash;
 	uint64_t used_ns;
-	uint64_t missing;                 /* thousandths of a token */
-	uint64_t full_ns;                 /* when none will be missing */
+	uint64_t missing; /* thousandths of a token */
+	uint64_t full_ns; /* when none will be missing */
 	uint16_t key_len;
 	char key[];
 };

@@ -48,6 +48,13 @@ static void end(void)
 }
 
 const struct peer peer_zone = {
-	.name = "mutex zone", .many = PEER_MANY_MAX, .start = start, .open = open_session, .decide = decide,
-	.close = close_session, .bytes = bytes, .reserved = 1, .end = end,
+	.name = "mutex zone",
+	.many = PEER_MANY_MAX,
+	.start = start,
+	.open = open_session,
+	.decide = decide,
+	.close = close_session,
+	.bytes = bytes,
+	.reserved = 1,
+	.end = end,
 };

@@ -9,6 +9,7 @@
 #include "algorithm.h"
 
 /* To add one: its row here, its number in shmlimit.h, what it has in struct balance. See lib/README.md. */
+/* clang-format off */
 const struct algorithm *const algorithms[ALGORITHMS] = {
 	[SHMLIMIT_FUNNEL] = &algorithm_funnel,
 	[SHMLIMIT_WARMUP] = &algorithm_warmup,
@@ -17,6 +18,7 @@ const struct algorithm *const algorithms[ALGORITHMS] = {
 	[SHMLIMIT_COUNTER] = &algorithm_counter,
 	[SHMLIMIT_HOLD] = &algorithm_hold,
 };
+/* clang-format on */
 
 int algorithm_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params)
 {

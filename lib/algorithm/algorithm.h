@@ -25,7 +25,7 @@ struct look {
 	const struct layout_slot *slot;
 	const struct layout_params *params;
 	struct funnel_time at;
-	int given;                        /* that time is the caller's: there is no clock to read */
+	int given; /* that time is the caller's: there is no clock to read */
 };
 
 static inline struct look look_make(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
@@ -37,7 +37,7 @@ static inline struct look look_make(const struct shmlimit *l, const struct table
 /* What a key has at some time; once decided on, what it has then. */
 struct balance {
 	union {
-		struct funnel funnel;     /* FUNNEL, WARMUP: refilled up to that time */
+		struct funnel funnel; /* FUNNEL, WARMUP: refilled up to that time */
 		struct {
 			struct ring ring; /* as it was read */
 			struct window after;
@@ -48,28 +48,29 @@ struct balance {
 		};
 		struct count count;
 		struct hold_balance {
-			uint64_t word;            /* as it was read */
-			uint64_t before;          /* what the cell holds that is to be swapped ... */
-			struct hold_place place;  /* ... and where it is, and what for */
+			uint64_t word;           /* as it was read */
+			uint64_t before;         /* what the cell holds that is to be swapped ... */
+			struct hold_place place; /* ... and where it is, and what for */
 		} hold;
 	};
-	int stepped;                      /* the word's time was impossible */
-	int doubtful;                     /* it depends on a clock that must have been read after the word */
-	int was_empty;                    /* WINDOW: nothing that was admitted counts any more */
+	int stepped;   /* the word's time was impossible */
+	int doubtful;  /* it depends on a clock that must have been read after the word */
+	int was_empty; /* WINDOW: nothing that was admitted counts any more */
 };
 
 struct algorithm {
-	unsigned operations;              /* a bit for each that it has */
-	int warms_up;                     /* rules have warmup_ns and cold_factor_milli; the capacity follows */
-	int counts_capacity;              /* a rule's count is the capacity, or left out */
-	int has_log;                      /* its slots have cells: a saved slot is a list of times */
-	int stays;                        /* what a key has expires where it is: it is not moved */
-	int one_at_a_time;                /* no more than one token can be taken at once */
+	unsigned operations; /* a bit for each that it has */
+	int warms_up;        /* rules have warmup_ns and cold_factor_milli; the capacity follows */
+	int counts_capacity; /* a rule's count is the capacity, or left out */
+	int has_log;         /* its slots have cells: a saved slot is a list of times */
+	int stays;           /* what a key has expires where it is: it is not moved */
+	int one_at_a_time;   /* no more than one token can be taken at once */
 
 	/* Rules. */
 	int (*compile)(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params);
 	void (*range)(const struct layout_params *params, struct shmlimit_range *out);
-	void (*rule)(const struct layout_params *params, struct shmlimit_rule *out); /* what is not parameters' own; or NULL */
+	void (*rule)(const struct layout_params *params,
+	             struct shmlimit_rule *out); /* what is not parameters' own; or NULL */
 
 	/* Decisions. */
 	void (*none)(const struct look *k, struct balance *b);
@@ -97,7 +98,8 @@ struct algorithm {
 	const char *(*mend)(const struct layout_params *params, uint64_t word, uint32_t window_max, uint64_t *mended);
 	/* Saved state, if there is no log, or NULL, it is not saved: two numbers, told from the moment then_ns, and the word that says it elsewhere. */
 	void (*save)(const struct look *k, const struct balance *b, uint64_t then_ns, uint64_t *quota, int64_t *ticks);
-	uint64_t (*load)(const struct layout_params *params, uint64_t quota, int64_t ticks, const struct rebase *rebase);
+	uint64_t (*load)(const struct layout_params *params, uint64_t quota, int64_t ticks,
+	                 const struct rebase *rebase);
 	/* For shmlimit_slot(). */
 	void (*show)(const struct look *k, const struct balance *b, struct shmlimit_slot *out);
 
@@ -108,7 +110,7 @@ struct algorithm {
 	 * where the swap was lost, converted, carried. NULL: nothing.
 	 */
 	int (*before_swap)(const struct look *k, const struct request *q, struct slot_seen seen,
-	                    const struct balance *b);
+	                   const struct balance *b);
 	void (*after_swap)(const struct look *k, struct slot_seen mine, const struct balance *b);
 	void (*lost)(const struct look *k, const struct request *q, const struct balance *b);
 	void (*converted)(const struct look *k, struct slot_seen mine);

@@ -21,12 +21,12 @@
 
 #include "layout.h"
 
-#define COUNT_TICK_BITS 19u               /* half a millisecond: ticks are no finer unless a year still fits */
+#define COUNT_TICK_BITS 19u /* half a millisecond: ticks are no finer unless a year still fits */
 
 struct count {
-	uint64_t n;                       /* 0 to capacity; 0 once the time is over */
-	uint64_t left_ns;                 /* of its time; 0 if it is over */
-	uint64_t until_ns;                /* a whole number of ticks; modulo the word's range */
+	uint64_t n;        /* 0 to capacity; 0 once the time is over */
+	uint64_t left_ns;  /* of its time; 0 if it is over */
+	uint64_t until_ns; /* a whole number of ticks; modulo the word's range */
 };
 
 /*
@@ -74,7 +74,8 @@ static inline uint64_t count_pack(const struct layout_params *params, struct cou
 }
 
 /* Begin the time that the count has left: ttl_ns, at most the longest. */
-static inline void count_begin(const struct layout_params *params, struct count *count, uint64_t ttl_ns, uint64_t now_ns)
+static inline void count_begin(const struct layout_params *params, struct count *count, uint64_t ttl_ns,
+                               uint64_t now_ns)
 {
 	uint64_t tick = count_tick_ns(params);
 

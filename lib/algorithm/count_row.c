@@ -10,7 +10,7 @@
 
 /* A window that begins with a key's first request, and is as long as the period. */
 static void count_row_take(const struct layout_params *params, uint64_t amount, uint64_t now_ns, struct count *count,
-                 struct verdict *v)
+                           struct verdict *v)
 {
 	if (amount > params->capacity - count->n) {
 		v->answer = SHMLIMIT_DENIED;
@@ -26,7 +26,7 @@ static void count_row_take(const struct layout_params *params, uint64_t amount, 
 }
 
 static void count_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
-                  struct shmlimit_result *r)
+                            struct shmlimit_result *r)
 {
 	const struct layout_params *params = k->params;
 	struct count *count = &b->count, looked = *count;
@@ -114,13 +114,15 @@ static uint64_t count_row_convert(const struct look *k, uint64_t word, const str
 }
 
 /* As a number of nanoseconds from the moment to the count's end. */
-static void count_row_save(const struct look *k, const struct balance *b, uint64_t then_ns, uint64_t *quota, int64_t *ticks)
+static void count_row_save(const struct look *k, const struct balance *b, uint64_t then_ns, uint64_t *quota,
+                           int64_t *ticks)
 {
 	*quota = b->count.n;
 	*ticks = (int64_t)(k->at.now_ns + b->count.left_ns - then_ns);
 }
 
-static uint64_t count_row_load(const struct layout_params *params, uint64_t quota, int64_t ticks, const struct rebase *rebase)
+static uint64_t count_row_load(const struct layout_params *params, uint64_t quota, int64_t ticks,
+                               const struct rebase *rebase)
 {
 	int64_t left_ns = (int64_t)(rebase_ns(rebase, ticks) - rebase->now_ns);
 	struct count count = { .n = quota < params->capacity ? quota : params->capacity };

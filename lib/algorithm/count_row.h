@@ -10,8 +10,8 @@
 #include "request.h"
 
 /* As INCREX: what would be over the bound, or below 0, is refused, or as much of it is added as fits. */
-static inline void count_row_add(const struct layout_params *params, const struct count_request *asked,
-                                 uint64_t now_ns, struct count *count, struct verdict *v)
+static inline void count_row_add(const struct layout_params *params, const struct count_request *asked, uint64_t now_ns,
+                                 struct count *count, struct verdict *v)
 {
 	int64_t most = asked->bound < (int64_t)params->capacity ? asked->bound : (int64_t)params->capacity;
 	int64_t before = (int64_t)count->n, after;
@@ -26,7 +26,8 @@ static inline void count_row_add(const struct layout_params *params, const struc
 			after = after < 0 ? 0 : most;
 		}
 	}
-	if (v->answer == SHMLIMIT_ALLOWED && (count->left_ns == 0 ? after != 0 : asked->flags & SHMLIMIT_COUNT_RESTART)) {
+	if (v->answer == SHMLIMIT_ALLOWED &&
+	    (count->left_ns == 0 ? after != 0 : asked->flags & SHMLIMIT_COUNT_RESTART)) {
 		count_begin(params, count, asked->ttl_ns != 0 ? asked->ttl_ns : params->back, now_ns);
 		v->changed = 1;
 	}

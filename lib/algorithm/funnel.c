@@ -287,7 +287,8 @@ const char *funnel_fault(const struct layout_params *params, uint64_t word, uint
 {
 	(void)window_max;
 	return (word & (((uint64_t)1 << params_quota_bits(params)) - 1)) > params->capacity
-	               ? "more tokens than its rule's capacity" : NULL;
+	               ? "more tokens than its rule's capacity"
+	               : NULL;
 }
 
 void funnel_save(const struct look *k, const struct balance *b, uint64_t then_ns, uint64_t *quota, int64_t *ticks)

@@ -50,20 +50,20 @@
 #include "layout.h"
 
 #define FUNNEL_NEVER UINT64_MAX
-#define FUNNEL_SCALE_BITS 118             /* fraction bits of params.scale: 64 + 54, see funnel_compile() */
+#define FUNNEL_SCALE_BITS 118 /* fraction bits of params.scale: 64 + 54, see funnel_compile() */
 
 /* A point in time, for one rule. */
 struct funnel_time {
 	uint64_t now_ns;
-	uint64_t ticks;                   /* modulo 2^64 */
-	uint64_t stamp;                   /* ticks << Q */
+	uint64_t ticks; /* modulo 2^64 */
+	uint64_t stamp; /* ticks << Q */
 };
 
 /* A funnel at some time, refilled up to then. */
 struct funnel {
-	uint64_t quota;                   /* 0 to capacity */
-	uint64_t stamp;                   /* the low Q bits are zero */
-	int stepped;                      /* the word's timestamp was impossible and was replaced by now */
+	uint64_t quota; /* 0 to capacity */
+	uint64_t stamp; /* the low Q bits are zero */
+	int stepped;    /* the word's timestamp was impossible and was replaced by now */
 };
 
 /*
@@ -136,7 +136,7 @@ static inline struct funnel funnel_leak(const struct layout_params *params, uint
 	uint64_t elapsed = at.stamp - funnel.stamp;
 
 	if (__builtin_expect(funnel.quota > capacity, 0))
-		funnel.quota = capacity;  /* a damaged word gives no more than a full funnel */
+		funnel.quota = capacity; /* a damaged word gives no more than a full funnel */
 	if (__builtin_expect(elapsed <= params->back, 1)) {
 		uint64_t whole = elapsed >> params_token_bits(params);
 
@@ -282,9 +282,8 @@ static inline uint64_t funnel_stamp_to_ns(const struct layout_params *params, st
  * tokens: 0 if it does, UINT64_MAX if that is above the capacity. Exact: one
  * nanosecond earlier it does not.
  */
-__attribute__((always_inline)) static inline uint64_t funnel_ns_until(const struct layout_params *params,
-                                                                      struct funnel funnel, uint64_t quota,
-                                                                      struct funnel_time at)
+__attribute__((always_inline)) static inline uint64_t
+funnel_ns_until(const struct layout_params *params, struct funnel funnel, uint64_t quota, struct funnel_time at)
 {
 	uint64_t missing, elapsed;
 

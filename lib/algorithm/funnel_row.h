@@ -61,8 +61,7 @@ static inline void funnel_reserve(const struct layout_params *params, uint64_t a
 
 /* The operation itself, on a funnel that has refilled up to `at`. */
 static inline void funnel_apply(const struct layout_params *params, enum operation op, uint64_t amount,
-                                uint64_t max_wait_ns, struct funnel_time at, struct funnel *funnel,
-                                struct verdict *v)
+                                uint64_t max_wait_ns, struct funnel_time at, struct funnel *funnel, struct verdict *v)
 {
 	v->answer = SHMLIMIT_ALLOWED;
 	v->changed = 0;

@@ -36,10 +36,10 @@ int hold_compile(const struct shmlimit_rule *rule, uint32_t most, struct layout_
 
 /* What the cells of a slot say. */
 struct places {
-	uint64_t held;                    /* in force */
-	uint64_t top;                     /* the first `top` cells contain all of them */
-	uint64_t free, before;            /* a cell that may be entered, and what it holds; NONE: there is none */
-	uint64_t soonest_ns, longest_ns;  /* until the first, the last of them ends */
+	uint64_t held;                   /* in force */
+	uint64_t top;                    /* the first `top` cells contain all of them */
+	uint64_t free, before;           /* a cell that may be entered, and what it holds; NONE: there is none */
+	uint64_t soonest_ns, longest_ns; /* until the first, the last of them ends */
 };
 
 #define NONE UINT64_MAX
@@ -143,9 +143,8 @@ static int hold_renew(const struct look *k, struct hold_request *asked, struct h
  */
 static void hold_leave(const struct look *k, struct hold_request *asked, const struct hold_balance *b)
 {
-	if (is_held(k, &asked->place, b->word) &&
-	    cell_cas(&ring_cells(k->l, k->t, k->slot)[asked->place.cell], asked->place.value,
-	             hold_without(asked->place.value)))
+	if (is_held(k, &asked->place, b->word) && cell_cas(&ring_cells(k->l, k->t, k->slot)[asked->place.cell],
+	                                                   asked->place.value, hold_without(asked->place.value)))
 		asked->done = 1;
 }
 
@@ -179,7 +178,8 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
 }
 
 /* The cell's swap, before the word's. Returns 0 where another process was quicker. */
-static int hold_row_before_swap(const struct look *k, const struct request *q, struct slot_seen seen, const struct balance *b)
+static int hold_row_before_swap(const struct look *k, const struct request *q, struct slot_seen seen,
+                                const struct balance *b)
 {
 	const struct hold_balance *h = &b->hold;
 
@@ -263,7 +263,8 @@ static const char *hold_row_fault(const struct layout_params *params, uint64_t w
 	return hold_reach(word, UINT64_MAX) > window_max ? "more places than there are cells" : NULL;
 }
 
-static const char *hold_row_mend(const struct layout_params *params, uint64_t word, uint32_t window_max, uint64_t *mended)
+static const char *hold_row_mend(const struct layout_params *params, uint64_t word, uint32_t window_max,
+                                 uint64_t *mended)
 {
 	(void)params;
 	*mended = word - ((hold_reach(word, UINT64_MAX) - hold_reach(word, window_max)) << HOLD_REACH_SHIFT);

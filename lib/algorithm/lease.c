@@ -147,8 +147,8 @@ uint64_t lease_ahead(const struct layout_params *params, const struct lease *lea
 	uint64_t quarter = lease_size_tokens(params, lease->size) / 4;
 	struct lease whole = *lease;
 
-	if (lease->size < AHEAD_SIZE || lease->state != LEASE_TOKENS || lease->left_ns == 0 || lease->quota >= quarter ||
-	    lease->quota + spent < quarter)
+	if (lease->size < AHEAD_SIZE || lease->state != LEASE_TOKENS || lease->left_ns == 0 ||
+	    lease->quota >= quarter || lease->quota + spent < quarter)
 		return 0;
 	/* This lease was asked for when a quarter of the last one was left: since then as many were spent as it began with. */
 	whole.quota = 0;
@@ -195,8 +195,8 @@ static void let_lapse(struct lease *lease, uint64_t tokens, struct lease_tally *
 }
 
 /* Claim the key: this caller asks. */
-static void lease_claim(const struct layout_params *params, const struct request *q, uint64_t now_ns, struct lease *lease,
-                        struct verdict *v, struct lease_tally *tally)
+static void lease_claim(const struct layout_params *params, const struct request *q, uint64_t now_ns,
+                        struct lease *lease, struct verdict *v, struct lease_tally *tally)
 {
 	const struct lease_request *asked = q->lease;
 	uint64_t lease_ns = asked->lease_ns < LEASE_AHEAD_NS ? asked->lease_ns : LEASE_AHEAD_NS;
@@ -246,8 +246,8 @@ static void lease_ask(const struct layout_params *params, const struct request *
 		v->retry_after_ns = lease->left_ns;
 		tally->denied = q->op != OP_PEEK;
 	} else if (q->op != OP_LEASE) {
-		v->retry_after_ns = lease->state == LEASE_ASKED && lease->left_ns != 0 ? lease->left_ns
-		                                                                      : lease_token_ns(params);
+		v->retry_after_ns =
+			lease->state == LEASE_ASKED && lease->left_ns != 0 ? lease->left_ns : lease_token_ns(params);
 	} else if (lease->state == LEASE_ASKED && lease->left_ns != 0) {
 		v->answer = SHMLIMIT_LEASE_WAIT;
 	} else if (q->lease->claim_ns == 0) {

@@ -40,15 +40,15 @@
 #define LEASE_STATE_BITS 2
 #define LEASE_TIME_SHIFT (64 - LEASE_TIME_BITS)
 #define LEASE_AHEAD_NS ((uint64_t)1 << 51) /* the longest lease, claim or denial */
-#define LEASE_QUOTA_BITS_MAX 21u          /* a tick of a millisecond: coarser ones are too coarse for leases */
+#define LEASE_QUOTA_BITS_MAX 21u           /* a tick of a millisecond: coarser ones are too coarse for leases */
 
 enum lease_state { LEASE_TOKENS, LEASE_DENIED, LEASE_ASKED };
 
 struct lease {
-	uint64_t until_ns;                /* modulo 2^55 */
-	uint64_t quota;                   /* 0 to capacity; 0 once the time is over */
-	uint64_t left_ns;                 /* until then, 0 if it is over */
-	uint64_t expired;                 /* tokens that were in the word when its time was over */
+	uint64_t until_ns; /* modulo 2^55 */
+	uint64_t quota;    /* 0 to capacity; 0 once the time is over */
+	uint64_t left_ns;  /* until then, 0 if it is over */
+	uint64_t expired;  /* tokens that were in the word when its time was over */
 	enum lease_state state;
 	unsigned size;
 };

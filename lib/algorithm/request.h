@@ -22,7 +22,7 @@ enum operation {
 	OP_DENY,
 	OP_ABANDON,
 	OP_COUNT,
-	OP_COUNT_DOWN,                    /* by less than 1, or the time to live alone */
+	OP_COUNT_DOWN, /* by less than 1, or the time to live alone */
 	OP_COUNT_LOOK,
 	OP_ENTER,
 	OP_RENEW,
@@ -47,7 +47,7 @@ static inline int operation_only_looks(enum operation op)
 static inline int operation_is_counted(enum operation op)
 {
 	return (1u << op & (1u << OP_TAKE | 1u << OP_RESERVE | 1u << OP_LEASE | 1u << OP_DEPOSIT | 1u << OP_DENY |
-	                   1u << OP_COUNT | 1u << OP_ENTER)) != 0;
+	                    1u << OP_COUNT | 1u << OP_ENTER)) != 0;
 }
 
 /* A holder's, of a place that it has already: done under a rule that is off too. */
@@ -59,8 +59,8 @@ static inline int operation_is_holders(enum operation op)
 /* It says what has happened already: a full table does not deny it. */
 static inline int operation_has_happened(enum operation op)
 {
-	return (1u << op & (1u << OP_CHARGE | 1u << OP_DEPOSIT | 1u << OP_DENY | 1u << OP_ABANDON |
-	                   1u << OP_RENEW | 1u << OP_LEAVE)) != 0;
+	return (1u << op & (1u << OP_CHARGE | 1u << OP_DEPOSIT | 1u << OP_DENY | 1u << OP_ABANDON | 1u << OP_RENEW |
+	                    1u << OP_LEAVE)) != 0;
 }
 
 /* 1 to SHMLIMIT_KEY_MAX bytes. */
@@ -71,16 +71,16 @@ struct request_key {
 
 /* What only the operations of leases have. */
 struct lease_request {
-	uint64_t tokens;                  /* DEPOSIT */
-	uint64_t lease_ns;                /* how long the lease lasts; DENY: the denial */
-	uint64_t claim_ns;                /* LEASE */
-	struct shmlimit_lease *out;       /* LEASE */
+	uint64_t tokens;            /* DEPOSIT */
+	uint64_t lease_ns;          /* how long the lease lasts; DENY: the denial */
+	uint64_t claim_ns;          /* LEASE */
+	struct shmlimit_lease *out; /* LEASE */
 };
 
 /* What only the operations of counts have. */
 struct count_request {
 	int64_t n, bound;
-	uint64_t ttl_ns;                  /* 0: the rule's period */
+	uint64_t ttl_ns; /* 0: the rule's period */
 	uint32_t flags;
 	struct shmlimit_count *out;
 };
@@ -93,9 +93,9 @@ struct hold_place {
 
 /* What only the operations of places have. */
 struct hold_request {
-	struct hold_place place;          /* ENTER: to be filled in; the others: which it is */
-	struct hold_place tried;          /* ENTER, RENEW: what was swapped in before the slot's swap was lost */
-	int done;                         /* RENEW, LEAVE: it was in force */
+	struct hold_place place; /* ENTER: to be filled in; the others: which it is */
+	struct hold_place tried; /* ENTER, RENEW: what was swapped in before the slot's swap was lost */
+	int done;                /* RENEW, LEAVE: it was in force */
 };
 
 /*
@@ -110,32 +110,32 @@ struct hold_request {
 struct undo {
 	struct layout_slot *slot;
 	struct slot_seen before, after;
-	struct hold_place place;          /* value 0: none was entered */
+	struct hold_place place; /* value 0: none was entered */
 };
 
 struct request {
 	enum operation op;
 	uint32_t rule;
-	uint64_t hash;                    /* of the key, under the rule */
-	struct request_key key;           /* to be stored with a slot that is claimed */
-	uint64_t amount;                  /* tokens asked for, or given back */
+	uint64_t hash;          /* of the key, under the rule */
+	struct request_key key; /* to be stored with a slot that is claimed */
+	uint64_t amount;        /* tokens asked for, or given back */
 	struct when when;
-	uint64_t max_wait_ns;             /* RESERVE only */
-	int late;                         /* REFUND only: of what was taken at when.ns, some time ago */
+	uint64_t max_wait_ns; /* RESERVE only */
+	int late;             /* REFUND only: of what was taken at when.ns, some time ago */
 	union {
 		const struct lease_request *lease;
 		const struct count_request *count;
 		struct hold_request *hold;
 	};
-	struct undo *undo;                /* TAKE only: to be filled in, or NULL */
+	struct undo *undo; /* TAKE only: to be filled in, or NULL */
 };
 
 struct verdict {
 	int answer;
-	int changed;                      /* what the key has did */
-	uint64_t word;                    /* what says it as decided */
-	uint64_t wait_ns;                 /* RESERVE, allowed */
-	uint64_t retry_after_ns;          /* denied; CHARGE: FUNNEL_NEVER if not all was charged */
+	int changed;             /* what the key has did */
+	uint64_t word;           /* what says it as decided */
+	uint64_t wait_ns;        /* RESERVE, allowed */
+	uint64_t retry_after_ns; /* denied; CHARGE: FUNNEL_NEVER if not all was charged */
 };
 
 #endif

@@ -34,7 +34,7 @@
 
 #define WARMUP_COLD_DEFAULT_MILLI 3000u
 #define WARMUP_COLD_MIN_MILLI 1000u
-#define WARMUP_COLD_MAX_MILLI 1000000u    /* a thousand times slower when cold */
+#define WARMUP_COLD_MAX_MILLI 1000000u /* a thousand times slower when cold */
 
 /*
  * Fill *params from a WARMUP rule. Returns 0, or -EDOM count, period or warm-up

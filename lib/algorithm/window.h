@@ -47,9 +47,9 @@
 
 /* What a word says, at some time. */
 struct window {
-	uint64_t n;                       /* 0 to 2R - 1 */
-	uint64_t k;                       /* 1 to N */
-	uint64_t last_ns;                 /* the latest admission's time, as far as the word tells: never earlier */
+	uint64_t n;       /* 0 to 2R - 1 */
+	uint64_t k;       /* 1 to N */
+	uint64_t last_ns; /* the latest admission's time, as far as the word tells: never earlier */
 };
 
 /*
@@ -83,14 +83,16 @@ static inline int window_agrees(const struct layout_params *params, uint64_t wor
 /* `n`, `k` and `last_ns` in one word. */
 static inline uint64_t window_pack(const struct layout_params *params, struct window w)
 {
-	return window_tick(params, w.last_ns) << params_quota_bits(params) | (w.k - 1) << params_cell_bits(params) | w.n;
+	return window_tick(params, w.last_ns) << params_quota_bits(params) | (w.k - 1) << params_cell_bits(params) |
+	       w.n;
 }
 
 /* Total: any word of any bits gives numbers in their ranges; most is 1 or more. */
 static inline struct window window_unpack(const struct layout_params *params, uint64_t word, uint64_t most,
                                           uint64_t now_ns)
 {
-	unsigned tick_bits = params_token_bits(params), low = params_quota_bits(params), n_bits = params_cell_bits(params);
+	unsigned tick_bits = params_token_bits(params), low = params_quota_bits(params),
+		 n_bits = params_cell_bits(params);
 	uint64_t ticks = UINT64_MAX >> low, ahead = (params->ahead >> tick_bits) + 1;
 	uint64_t later = ((word >> low) - (now_ns >> tick_bits)) & ticks, tick;
 	struct window w;

@@ -75,8 +75,8 @@ void window_report(const struct look *k, const struct ring *ring, const struct r
                    const struct window *after, uint64_t recorded, struct shmlimit_result *r)
 {
 	uint64_t capacity = k->params->capacity;
-	uint64_t used = ring_used(k->l, k->t, k->slot, k->params, ring,
-	                          q->op == OP_REFUND ? q->amount : 0, k->at.now_ns);
+	uint64_t used =
+		ring_used(k->l, k->t, k->slot, k->params, ring, q->op == OP_REFUND ? q->amount : 0, k->at.now_ns);
 
 	if (q->op == OP_CHARGE && q->amount > (used < capacity ? capacity - used : 0))
 		v->retry_after_ns = FUNNEL_NEVER;

@@ -35,8 +35,12 @@ __attribute__((noinline)) static int count_slowly(const struct shmlimit *l, enum
 	if (is_too_long(l, rule, asked->ttl_ns))
 		return -ERANGE;
 	answer = decide_rest(l,
-	                     &(struct request){ .op = op, .rule = (uint32_t)rule, .hash = hash, .key = *key,
-	                                        .amount = asked->n > 0 ? (uint64_t)asked->n : 0, .when = when,
+	                     &(struct request){ .op = op,
+	                                        .rule = (uint32_t)rule,
+	                                        .hash = hash,
+	                                        .key = *key,
+	                                        .amount = asked->n > 0 ? (uint64_t)asked->n : 0,
+	                                        .when = when,
 	                                        .count = asked },
 	                     failed, NULL);
 	/* Refused for want of a slot: then it was not added after all. */
@@ -48,8 +52,8 @@ __attribute__((noinline)) static int count_slowly(const struct shmlimit *l, enum
 }
 
 /* when_clock(): the clock is read after the key is hashed. */
-__attribute__((always_inline)) static inline int count(const struct shmlimit *l, int rule, const void *key, size_t key_len,
-                                                       struct count_request *asked, struct when when,
+__attribute__((always_inline)) static inline int count(const struct shmlimit *l, int rule, const void *key,
+                                                       size_t key_len, struct count_request *asked, struct when when,
                                                        struct shmlimit_count *out)
 {
 	struct shmlimit_count found = { 0 };
@@ -59,7 +63,8 @@ __attribute__((always_inline)) static inline int count(const struct shmlimit *l,
 	uint64_t hash;
 	int answer;
 
-	if (l == NULL || asked->bound < 0 || (asked->flags & ~(SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_RESTART)) != 0 ||
+	if (l == NULL || asked->bound < 0 ||
+	    (asked->flags & ~(SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_RESTART)) != 0 ||
 	    (out != NULL && out->struct_size < 2 * sizeof(out->struct_size)))
 		return -EINVAL;
 	answer = decide_check(l, key, key_len, op);

@@ -16,7 +16,8 @@ EXPORT int shmlimit_counters(struct shmlimit *l, int rule, struct shmlimit_count
 
 	if (l == NULL)
 		return -EINVAL;
-	if (rule >= 0 && ((uint32_t)rule >= l->rule_count || !published_in_use(load_acquire(&l->rules[rule].published))))
+	if (rule >= 0 &&
+	    ((uint32_t)rule >= l->rule_count || !published_in_use(load_acquire(&l->rules[rule].published))))
 		return -ESRCH;
 	if (rule >= 0) {
 		uint64_t before[COUNTERS];

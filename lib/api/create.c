@@ -11,13 +11,13 @@
 #include "name.h"
 #include "sized.h"
 
-#define SLOTS_DEFAULT 65536u              /* a mebibyte */
-#define GROWTH_DEFAULT 16u                /* times the slots: it takes address space, no memory */
+#define SLOTS_DEFAULT 65536u /* a mebibyte */
+#define GROWTH_DEFAULT 16u   /* times the slots: it takes address space, no memory */
 #define RULES_DEFAULT 64u
 #define MODE_DEFAULT 0600u
-#define STRIPES_MIN 4u                    /* few CPUs may still have many processes without rseq */
+#define STRIPES_MIN 4u /* few CPUs may still have many processes without rseq */
 #define STRIPES_MAX 16u
-#define CPUS_MAX 1024u                    /* CPUs beyond these count on the stripes */
+#define CPUS_MAX 1024u /* CPUs beyond these count on the stripes */
 
 static int check(struct shmlimit_options *o)
 {
@@ -32,9 +32,9 @@ static int check(struct shmlimit_options *o)
 	if (o->mode == 0)
 		o->mode = MODE_DEFAULT;
 	if (o->slots < SHMLIMIT_SLOTS_MIN || o->slots > o->slots_max || o->slots_max > SHMLIMIT_SLOTS_MAX ||
-	    o->rules > SHMLIMIT_RULES_MAX || (o->mode & ~0777u) != 0 ||
-	    o->window_max > SHMLIMIT_WINDOW_MAX || o->on_full > SHMLIMIT_FULL_DENY || o->clock > SHMLIMIT_CLOCK_COARSE ||
-	    o->store_keys > SHMLIMIT_KEY_MAX || o->group > UINT32_MAX)
+	    o->rules > SHMLIMIT_RULES_MAX || (o->mode & ~0777u) != 0 || o->window_max > SHMLIMIT_WINDOW_MAX ||
+	    o->on_full > SHMLIMIT_FULL_DENY || o->clock > SHMLIMIT_CLOCK_COARSE || o->store_keys > SHMLIMIT_KEY_MAX ||
+	    o->group > UINT32_MAX)
 		return -EINVAL;
 	if (o->reserved32 != 0)
 		return -E2BIG;

@@ -26,8 +26,12 @@ __attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, c
 	answer = fast_enter(l, (uint32_t)rule, hash, when, &asked, &failed, r);
 	if (answer == FIRST_NOT)
 		answer = decide_rest(l,
-		                     &(struct request){ .op = OP_ENTER, .rule = (uint32_t)rule, .hash = hash,
-		                                        .key = { key, key_len }, .amount = 1, .when = when,
+		                     &(struct request){ .op = OP_ENTER,
+		                                        .rule = (uint32_t)rule,
+		                                        .hash = hash,
+		                                        .key = { key, key_len },
+		                                        .amount = 1,
+		                                        .when = when,
 		                                        .hold = &asked },
 		                     failed, r);
 	if (answer < 0)

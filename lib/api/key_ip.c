@@ -45,8 +45,8 @@ static int write_key(unsigned char family, const unsigned char *address, size_t 
 	return (int)(HEAD_BYTES + bytes);
 }
 
-EXPORT int shmlimit_key_ip(const void *address, size_t address_len, unsigned prefix_v4, unsigned prefix_v6,
-                           void *key, size_t key_size)
+EXPORT int shmlimit_key_ip(const void *address, size_t address_len, unsigned prefix_v4, unsigned prefix_v6, void *key,
+                           size_t key_size)
 {
 	const unsigned char *v4;
 
@@ -60,8 +60,7 @@ EXPORT int shmlimit_key_ip(const void *address, size_t address_len, unsigned pre
 	return write_key(V6, address, V6_BYTES, prefix_v6, key, key_size);
 }
 
-EXPORT int shmlimit_key_ip_text(const char *text, unsigned prefix_v4, unsigned prefix_v6, void *key,
-                                size_t key_size)
+EXPORT int shmlimit_key_ip_text(const char *text, unsigned prefix_v4, unsigned prefix_v6, void *key, size_t key_size)
 {
 	char bare[INET6_ADDRSTRLEN];
 	struct in6_addr v6;

@@ -36,8 +36,12 @@ static int take(const struct shmlimit *l, int rule, const void *key, size_t key_
 
 		found.want = 0;
 		answer = decide_rest(l,
-		                     &(struct request){ .op = OP_LEASE, .rule = (uint32_t)rule, .hash = hash,
-		                                        .key = { key, key_len }, .amount = cost, .when = when,
+		                     &(struct request){ .op = OP_LEASE,
+		                                        .rule = (uint32_t)rule,
+		                                        .hash = hash,
+		                                        .key = { key, key_len },
+		                                        .amount = cost,
+		                                        .when = when,
 		                                        .lease = &leased },
 		                     failed, r);
 		want = found.want;

@@ -25,15 +25,20 @@ __attribute__((noinline)) static int leave(const struct shmlimit *l, int rule, c
 	answer = fast_leave(l, (uint32_t)rule, hash, when, &asked);
 	if (answer == FIRST_NOT)
 		answer = decide_rest(l,
-		                     &(struct request){ .op = OP_LEAVE, .rule = (uint32_t)rule, .hash = hash,
-		                                        .key = { key, key_len }, .when = when, .hold = &asked },
+		                     &(struct request){ .op = OP_LEAVE,
+		                                        .rule = (uint32_t)rule,
+		                                        .hash = hash,
+		                                        .key = { key, key_len },
+		                                        .when = when,
+		                                        .hold = &asked },
 		                     0, NULL);
 	if (answer < 0)
 		return answer;
 	return asked.done || hold->value == 0 ? 0 : -ETIME;
 }
 
-EXPORT int shmlimit_leave(struct shmlimit *l, int rule, const void *key, size_t key_len, const struct shmlimit_hold *hold)
+EXPORT int shmlimit_leave(struct shmlimit *l, int rule, const void *key, size_t key_len,
+                          const struct shmlimit_hold *hold)
 {
 	return leave(l, rule, key, key_len, when_clock(), hold);
 }

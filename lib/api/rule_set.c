@@ -118,8 +118,7 @@ static int set_locked(struct shmlimit *l, const char *rule_name, const struct sh
 	return id;
 }
 
-int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns,
-             struct when when)
+int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns, struct when when)
 {
 	struct layout_params params;
 	int error, lock, id;
@@ -136,8 +135,7 @@ int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *r
 	return id;
 }
 
-static int rule_set(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given,
-                    struct when when)
+static int rule_set(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given, struct when when)
 {
 	uint64_t wait_ns = SEGMENT_LOCK_WAIT_NS;
 	struct shmlimit_rule rule;

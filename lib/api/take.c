@@ -7,7 +7,7 @@
 #include "fast.h"
 
 EXPORT int shmlimit_take(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                       struct shmlimit_result *r)
+                         struct shmlimit_result *r)
 {
 	if (cost == 0)
 		return shmlimit_peek(l, rule, key, key_len, cost, r);

@@ -29,8 +29,12 @@ static void give_back(const struct shmlimit *l, const struct shmlimit_request *a
                       struct when when)
 {
 	uint32_t rule = (uint32_t)asked->rule;
-	struct request q = { .op = OP_REFUND, .rule = rule, .key = { asked->key, asked->key_len },
-		.amount = asked->cost, .when = when, .late = 1 };
+	struct request q = { .op = OP_REFUND,
+		             .rule = rule,
+		             .key = { asked->key, asked->key_len },
+		             .amount = asked->cost,
+		             .when = when,
+		             .late = 1 };
 	struct hold_request hold = { .place = undo->place };
 
 	if (undo->slot == NULL)
@@ -78,8 +82,8 @@ static int take_all(struct shmlimit *l, const struct shmlimit_request *requests,
 	return answer;
 }
 
-EXPORT int shmlimit_take_all_at(struct shmlimit *l, const struct shmlimit_request *requests, size_t n,
-                                size_t *failed, uint64_t now_ns, struct shmlimit_result *results)
+EXPORT int shmlimit_take_all_at(struct shmlimit *l, const struct shmlimit_request *requests, size_t n, size_t *failed,
+                                uint64_t now_ns, struct shmlimit_result *results)
 {
 	return take_all(l, requests, n, failed, when_given(now_ns), results);
 }

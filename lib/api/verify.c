@@ -144,8 +144,8 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 	if (rule_read(l, id, &view, name) != 0)
 		return;
 	if (name_check_any_rule(name) != 0)
-		report(f, offset + offsetof(struct layout_rule, name), NULL,
-		       "rule %u: its name is not a rule's name", id);
+		report(f, offset + offsetof(struct layout_rule, name), NULL, "rule %u: its name is not a rule's name",
+		       id);
 	for (uint32_t other = 0; other < id; other++) {
 		char twin[SHMLIMIT_RULE_NAME_MAX + 1];
 		struct rule_view ignored;
@@ -163,7 +163,7 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 
 /* A committed slot, for the search for duplicates. */
 struct owner {
-	uint64_t key;                     /* plain tag; that of a frozen slot is another: its key may have moved already */
+	uint64_t key; /* plain tag; that of a frozen slot is another: its key may have moved already */
 	uint64_t tag;
 	struct layout_slot *slot;
 };

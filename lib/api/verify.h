@@ -13,7 +13,7 @@ struct findings {
 	struct shmlimit_problem *list;
 	size_t room;
 	int count;
-	int repairing;                    /* only what was repaired counts, and is reported with what was done */
+	int repairing; /* only what was repaired counts, and is reported with what was done */
 };
 
 /* Check all but the header's front, and repair it if *f says so. Returns 0 or -ENOMEM. */

@@ -17,12 +17,12 @@
 enum point {
 	POINT_LOAD,
 	POINT_STORE,
-	POINT_SWAP,                       /* of a word */
-	POINT_SWAP_SLOT,                  /* compare-and-swap of both */
+	POINT_SWAP,      /* of a word */
+	POINT_SWAP_SLOT, /* compare-and-swap of both */
 	POINT_TICKET,
 	POINT_CLOCK,
-	POINT_PAUSE,                      /* back-off */
-	POINT_LOCK,                       /* the writers' lock is another's */
+	POINT_PAUSE, /* back-off */
+	POINT_LOCK,  /* the writers' lock is another's */
 };
 
 void point_reached(enum point what, const void *where);

@@ -57,8 +57,7 @@ static enum progress look_at_old(const struct shmlimit *l, struct attempt *d)
 	}
 	if (rule_load_tag(l, d->seen.tag & ~TAG_FROZEN, &old) != 0 || old.published != d->view.published)
 		return AGAIN;
-	read_now(l, d, algorithm_convert(l, d->in, d->slot, &old.params, d->seen.word, &d->view.params,
-	                                 d->at.now_ns));
+	read_now(l, d, algorithm_convert(l, d->in, d->slot, &old.params, d->seen.word, &d->view.params, d->at.now_ns));
 	return FINAL;
 }
 

@@ -15,19 +15,19 @@
 
 struct attempt {
 	const struct request *request;
-	struct shmlimit_result *r;        /* or NULL */
+	struct shmlimit_result *r; /* or NULL */
 	struct rule_view view;
-	const struct algorithm *a;        /* of view.params */
+	const struct algorithm *a; /* of view.params */
 	struct generation tables;
-	const struct table *in;           /* where the key's slot is: in this table, ... */
-	struct layout_slot *slot;         /* ... here; NULL: nowhere, it is full */
+	const struct table *in;   /* where the key's slot is: in this table, ... */
+	struct layout_slot *slot; /* ... here; NULL: nowhere, it is full */
 	struct slot_seen seen;
-	int homeless;                     /* it says something, in the old table, and finds no place in the new one */
+	int homeless; /* it says something, in the old table, and finds no place in the new one */
 	struct funnel_time at;
-	struct balance b;                 /* what the key has at that time, then as decided */
-	uint64_t room_ns;                 /* denied for want of a slot: until there may be one; else 0 */
-	int nowhere;                      /* what was decided stands in no slot */
-	uint32_t failed;                  /* compare-and-swaps lost */
+	struct balance b; /* what the key has at that time, then as decided */
+	uint64_t room_ns; /* denied for want of a slot: until there may be one; else 0 */
+	int nowhere;      /* what was decided stands in no slot */
+	uint32_t failed;  /* compare-and-swaps lost */
 	ck_backoff_t backoff;
 	struct verdict v;
 };
@@ -49,7 +49,7 @@ static inline void attempt_count(const struct shmlimit *l, const struct attempt 
 
 /* Where a place was taken from another key. Counted when it is done, whatever becomes of the claim. */
 static inline void attempt_count_taken(const struct shmlimit *l, const struct attempt *d,
-                                        const struct table_place *place)
+                                       const struct table_place *place)
 {
 	if (place->from == FROM_REFILLED)
 		attempt_count(l, d, COUNT_RECLAIMS);

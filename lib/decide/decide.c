@@ -22,8 +22,8 @@ __attribute__((always_inline)) static inline int first_try(const struct shmlimit
 	struct verdict v;
 	struct look k;
 
-	if (__builtin_expect(t == NULL || rule_glance(l, q->rule, &view, 1) != 0 ||
-	                     rule_mode(&view) == SHMLIMIT_OFF, 0))
+	if (__builtin_expect(t == NULL || rule_glance(l, q->rule, &view, 1) != 0 || rule_mode(&view) == SHMLIMIT_OFF,
+	                     0))
 		return FIRST_NOT;
 	a = algorithm_of(&view.params);
 	mine.tag = tag_pack(q->hash, q->rule, rule_version(&view));
@@ -82,7 +82,7 @@ int decide_rest(const struct shmlimit *l, const struct request *q, uint32_t fail
 }
 
 int decide_call(const struct shmlimit *l, int rule, const void *key, size_t key_len, struct request *q,
-                 struct shmlimit_result *r)
+                struct shmlimit_result *r)
 {
 	int error = decide_check(l, key, key_len, q->op);
 

@@ -33,7 +33,7 @@ int decide(const struct shmlimit *l, const struct table *t, const struct request
  * time, unless it is the caller's.
  */
 int decide_call(const struct shmlimit *l, int rule, const void *key, size_t key_len, struct request *q,
-                 struct shmlimit_result *r);
+                struct shmlimit_result *r);
 
 /* Decide from the start, as often as it takes. `failed` compare-and-swaps were lost before. */
 int decide_slowly(const struct shmlimit *l, const struct request *q, uint32_t failed, struct shmlimit_result *r);

@@ -35,13 +35,19 @@ FAST int fast_hashed(const struct shmlimit *l, enum operation op, uint32_t rule,
 	uint64_t tag;
 
 	/* Find: the rule in force, and the slot whose tag is the key's under it. */
-	if (__builtin_expect(t == NULL || rule_glance(l, rule, &view, with_times) != 0 ||
-	                     rule_mode(&view) == SHMLIMIT_OFF, 0))
+	if (__builtin_expect(
+		    t == NULL || rule_glance(l, rule, &view, with_times) != 0 || rule_mode(&view) == SHMLIMIT_OFF, 0))
 		goto slowly;
 	if (__builtin_expect(params_algorithm(&view.params) != SHMLIMIT_FUNNEL, 0))
 		return decide(l, t,
-		              &(struct request){ .op = op, .rule = rule, .hash = hash, .key = *key, .amount = amount,
-		                                 .when = when, .max_wait_ns = max_wait_ns, .undo = undo },
+		              &(struct request){ .op = op,
+		                                 .rule = rule,
+		                                 .hash = hash,
+		                                 .key = *key,
+		                                 .amount = amount,
+		                                 .when = when,
+		                                 .max_wait_ns = max_wait_ns,
+		                                 .undo = undo },
 		              r);
 	tag = tag_pack(hash, rule, rule_version(&view));
 	slot = table_find(t, table_window(t, hash), tag);
@@ -54,8 +60,8 @@ FAST int fast_hashed(const struct shmlimit *l, enum operation op, uint32_t rule,
 	 * ORDER rule_holds() after slot_read(), as publish() of the rule's writer before its walk over the table.
 	 */
 	at = funnel_time(&view.params, when.ns);
-	if (__builtin_expect(seen.tag != tag || !rule_holds(l, rule, &view) ||
-	                     !funnel_is_past(&view.params, seen.word, at), 0))
+	if (__builtin_expect(
+		    seen.tag != tag || !rule_holds(l, rule, &view) || !funnel_is_past(&view.params, seen.word, at), 0))
 		goto slowly;
 	funnel = funnel_leak(&view.params, seen.word, at);
 	funnel_apply(&view.params, op, amount, max_wait_ns, at, &funnel, &v);
@@ -75,11 +81,16 @@ FAST int fast_hashed(const struct shmlimit *l, enum operation op, uint32_t rule,
 	return decide_count(l, rule, rule_mode(&view), op, v.answer, at.ticks);
 
 slowly:
-	return decide_slowly(
-		l,
-		&(struct request){ .op = op, .rule = rule, .hash = hash, .key = *key, .amount = amount, .when = when,
-		                   .max_wait_ns = max_wait_ns, .undo = undo },
-		failed, r);
+	return decide_slowly(l,
+	                     &(struct request){ .op = op,
+	                                        .rule = rule,
+	                                        .hash = hash,
+	                                        .key = *key,
+	                                        .amount = amount,
+	                                        .when = when,
+	                                        .max_wait_ns = max_wait_ns,
+	                                        .undo = undo },
+	                     failed, r);
 }
 
 /* A take or a peek by the limiter's clock. */

@@ -85,7 +85,8 @@ static inline int fast_enter(const struct shmlimit *l, uint32_t rule, uint64_t h
 	asked->tried = place;
 	/* The linearization point (I4, I13). ORDER pairs with slot_cas() of the other processes. */
 	if (__builtin_expect(!slot_cas(f.slot, f.seen, f.seen.tag,
-	                               hold_word_next(f.seen.word, reach > i ? reach : i + 1, when.ns)), 0)) {
+	                               hold_word_next(f.seen.word, reach > i ? reach : i + 1, when.ns)),
+	                     0)) {
 		(void)cell_cas(&cells[i], place.value, hold_without(place.value));
 		*failed = 1;
 		return FIRST_NOT;
@@ -106,8 +107,9 @@ static inline int fast_leave(const struct shmlimit *l, uint32_t rule, uint64_t h
 		return FIRST_NOT;
 	cell = &ring_cells(l, f.t, f.slot)[asked->place.cell];
 	if (__builtin_expect(load_acquire(cell) != asked->place.value ||
-	                     hold_left_ns(asked->place.value, f.seen.word, when.ns) == 0 ||
-	                     !cell_cas(cell, asked->place.value, hold_without(asked->place.value)), 0))
+	                             hold_left_ns(asked->place.value, f.seen.word, when.ns) == 0 ||
+	                             !cell_cas(cell, asked->place.value, hold_without(asked->place.value)),
+	                     0))
 		return FIRST_NOT;
 	asked->done = 1;
 	/* Threads share the hint: it is written where it differs. */

@@ -14,7 +14,7 @@
 
 struct first {
 	const struct table *t;
-	struct rule_view view;            /* of whose parameters first_find() fills what it says */
+	struct rule_view view; /* of whose parameters first_find() fills what it says */
 	struct layout_slot *slot;
 	struct slot_seen seen;
 };
@@ -43,7 +43,8 @@ __attribute__((always_inline)) static inline int first_find(const struct shmlimi
 		f->view.params.flags = load_word(&in_force->flags);
 	}
 	if (__builtin_expect(!published_in_use(f->view.published) || rule_mode(&f->view) == SHMLIMIT_OFF ||
-	                     params_algorithm(&f->view.params) != algorithm, 0))
+	                             params_algorithm(&f->view.params) != algorithm,
+	                     0))
 		return 0;
 	tag = tag_pack(hash, rule, rule_version(&f->view));
 	f->slot = table_find(f->t, table_window(f->t, hash), tag);

@@ -7,7 +7,8 @@
 
 #include "fields.h"
 
-_Static_assert(SHMLIMIT_GATE_BUFFER >= SHMLIMIT_REQUESTS_MAX * SHMLIMIT_GATE_BUFFER_EACH + FIELDS_REST, "all fields fit");
+_Static_assert(SHMLIMIT_GATE_BUFFER >= SHMLIMIT_REQUESTS_MAX * SHMLIMIT_GATE_BUFFER_EACH + FIELDS_REST,
+               "all fields fit");
 
 /* Take from all limits of the list, or from none; or go on with that. */
 static int take(struct attachment *a, struct view *view, struct asked *q, const size_t *list, size_t n, size_t *failed,
@@ -31,8 +32,8 @@ static int take(struct attachment *a, struct view *view, struct asked *q, const 
 			};
 		}
 		if (q->held != NULL)
-			answer = places_take(&q->bundle, q->pending, view->limiter, view->global, requests, keys, n, q->held,
-			                     failed, results);
+			answer = places_take(&q->bundle, q->pending, view->limiter, view->global, requests, keys, n,
+			                     q->held, failed, results);
 		else if (q->pending)
 			answer = bundle_go_on(&q->bundle, view->global, requests, failed, results);
 		else
@@ -57,7 +58,8 @@ static int peek(struct attachment *a, struct view *view, const struct asked *q, 
 		id = __atomic_load_n(&view->ids[rule], __ATOMIC_RELAXED);
 		if (bundle_is_global(view->limiter, id))
 			return -EOPNOTSUPP;
-		answer = shmlimit_peek(view->limiter, id, q->keys[which].bytes, q->keys[which].length, q->costs[which], r);
+		answer = shmlimit_peek(view->limiter, id, q->keys[which].bytes, q->keys[which].length, q->costs[which],
+		                       r);
 	}
 	return answer == -ESRCH ? SHMLIMIT_ALLOWED : answer;
 }
@@ -108,8 +110,8 @@ static void rehearse(struct shmlimit_gate *gate, struct view *view, struct asked
 	struct shmlimit_result r;
 	size_t failed;
 	int peeks = q->limits[which]->peek;
-	int answer = peeks ? peek(&gate->attachment, view, q, which, &r) :
-	                     take(&gate->attachment, view, q, &which, 1, &failed, &r);
+	int answer = peeks ? peek(&gate->attachment, view, q, which, &r)
+	                   : take(&gate->attachment, view, q, &which, 1, &failed, &r);
 
 	/* A dry run comes when all else is decided. So it waits rather than have the caller begin again. */
 	if (answer == -EAGAIN && q->bundle.steps && !peeks) {
@@ -131,7 +133,8 @@ static int go_on(struct shmlimit_gate *gate, struct view *view, struct asked *q,
 	int answer = SHMLIMIT_ALLOWED;
 
 	if (q->step == STEP_PEEK) {
-		for (size_t i = 0; answer == SHMLIMIT_ALLOWED && q->enforced_count + q->dry_count < q->n && i < q->n; i++)
+		for (size_t i = 0; answer == SHMLIMIT_ALLOWED && q->enforced_count + q->dry_count < q->n && i < q->n;
+		     i++)
 			if (q->limits[i]->peek && !q->limits[i]->dry_run)
 				answer = glance(gate, view, q, i, out);
 		q->step = STEP_ENFORCE;

@@ -23,23 +23,23 @@ enum step { STEP_PEEK, STEP_ENFORCE, STEP_REHEARSE };
 
 /* One request that is being decided. */
 struct asked {
-	size_t n, asked;                      /* keys, and those of the caller, which include empty ones */
+	size_t n, asked; /* keys, and those of the caller, which include empty ones */
 	const struct spec_limit *limits[SHMLIMIT_REQUESTS_MAX];
 	uint64_t costs[SHMLIMIT_REQUESTS_MAX];
 	size_t places[SHMLIMIT_REQUESTS_MAX]; /* in the caller's keys */
 	struct key keys[SHMLIMIT_REQUESTS_MAX];
-	struct shmlimit_gate_held *held;      /* NULL: no places are held */
+	struct shmlimit_gate_held *held; /* NULL: no places are held */
 	int dry_denied, dry_error;
 	enum step step;
-	size_t at;                            /* in STEP_REHEARSE: the limit that is next */
-	int pending;                          /* the step waits for an agent */
-	uint64_t segment;                     /* the number of the view in which it does */
+	size_t at;        /* in STEP_REHEARSE: the limit that is next */
+	int pending;      /* the step waits for an agent */
+	uint64_t segment; /* the number of the view in which it does */
 	struct bundle bundle;
 	size_t enforced[SHMLIMIT_REQUESTS_MAX], enforced_count, dry_count;
 	struct shmlimit_result results[SHMLIMIT_REQUESTS_MAX]; /* of those that are enforced */
-	uint64_t least;                       /* tokens left in the limit that has the fewest */
-	char *to;                             /* the rest of the caller's buffer */
-	uint64_t limit, remaining, reset_ns;  /* of the limit that X-RateLimit describes */
+	uint64_t least;                                        /* tokens left in the limit that has the fewest */
+	char *to;                                              /* the rest of the caller's buffer */
+	uint64_t limit, remaining, reset_ns;                   /* of the limit that X-RateLimit describes */
 };
 
 /*

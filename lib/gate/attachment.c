@@ -32,7 +32,7 @@
 #define LOCK_TRIES 20
 #define LOCK_WAIT_NS 1000000
 
-static unsigned long process = 1;      /* 1 + the number of forks between this process and the one that loaded the library */
+static unsigned long process = 1; /* 1 + the number of forks between this process and the one that loaded the library */
 static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
 
 static void after_fork_child(void)
@@ -63,8 +63,8 @@ static const char *words(const struct attachment *a, int error)
 {
 	switch (error) {
 	case -EPERM:
-		return a->spec->create ? "it belongs to neither root nor this user, or its group cannot be set" :
-		                         "it belongs to neither root nor this user, or has another hard link";
+		return a->spec->create ? "it belongs to neither root nor this user, or its group cannot be set"
+		                       : "it belongs to neither root nor this user, or has another hard link";
 	case -EDESTADDRREQ:
 		return "it is a lease, and needs the backend's URL (backend=)";
 	case -EOPNOTSUPP:
@@ -117,7 +117,8 @@ static void report_backend(void *attachment, const char *text)
 void attachment_find_rules(struct attachment *a, struct view *view)
 {
 	for (size_t i = 0; i < a->spec->rule_count; i++)
-		__atomic_store_n(&view->ids[i], shmlimit_rule_find(view->limiter, a->spec->rules[i].name), __ATOMIC_RELAXED);
+		__atomic_store_n(&view->ids[i], shmlimit_rule_find(view->limiter, a->spec->rules[i].name),
+		                 __ATOMIC_RELAXED);
 }
 
 static int is_same_rate(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
@@ -190,9 +191,9 @@ static void open_global(struct attachment *a, struct view *view)
 	const struct spec *s = a->spec;
 	struct shmlimit_global_options options = {
 		.struct_size = sizeof(options),
-		.on_failure = s->share_milli != 0 ? SHMLIMIT_GLOBAL_LOCAL :
-		              s->fail_open        ? SHMLIMIT_GLOBAL_ALLOW :
-		                                    SHMLIMIT_GLOBAL_DENY,
+		.on_failure = s->share_milli != 0 ? SHMLIMIT_GLOBAL_LOCAL
+		              : s->fail_open      ? SHMLIMIT_GLOBAL_ALLOW
+		                                  : SHMLIMIT_GLOBAL_DENY,
 		.deadline_ns = UINT64_C(1000) * s->deadline_us,
 		.local_milli = s->share_milli,
 		.agent = s->agent_thread ? SHMLIMIT_GLOBAL_AGENT_THREAD : 0,
@@ -202,8 +203,8 @@ static void open_global(struct attachment *a, struct view *view)
 
 	view->no_global = -EDESTADDRREQ;
 	if (s->backend != NULL)
-		view->no_global = library == NULL ? -ELIBACC :
-		                                    library->open(view->limiter, s->backend, &options, &view->global);
+		view->no_global =
+			library == NULL ? -ELIBACC : library->open(view->limiter, s->backend, &options, &view->global);
 }
 
 /*
@@ -295,7 +296,8 @@ static int look(struct attachment *a, int change)
 	for (size_t i = 0; fresh != NULL && i < a->spec->rule_count; i++) {
 		int id = __atomic_load_n(&fresh->ids[i], __ATOMIC_RELAXED);
 
-		report_state(a, a->spec->rules[i].name, find_fault(fresh, &a->spec->rules[i], id), &a->rules_reported[i]);
+		report_state(a, a->spec->rules[i].name, find_fault(fresh, &a->spec->rules[i], id),
+		             &a->rules_reported[i]);
 	}
 	return error;
 }
@@ -308,8 +310,8 @@ static int try_lock(struct attachment *a)
 {
 	unsigned long holder = __atomic_load_n(&a->looking, __ATOMIC_RELAXED);
 
-	return holder != process && __atomic_compare_exchange_n(&a->looking, &holder, process, 0, __ATOMIC_ACQUIRE,
-	                                                         __ATOMIC_RELAXED);
+	return holder != process &&
+	       __atomic_compare_exchange_n(&a->looking, &holder, process, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 static void unlock(struct attachment *a)

@@ -17,25 +17,25 @@ struct view {
 	struct shmlimit *limiter;
 	struct shmlimit_global *global; /* NULL: LEASE rules cannot be asked, because of this error: */
 	int no_global;
-	uint64_t number;               /* differs from those of earlier views */
+	uint64_t number; /* differs from those of earlier views */
 	int ids[];
 };
 
 struct attachment {
 	const struct spec *spec;
-	struct view *view;             /* NULL: not attached */
-	int error;                     /* why not: always negative */
-	uint64_t views;                /* how many there were, also in the processes before a fork */
-	unsigned long looked_ms;       /* when a thread last looked at the segment's name */
-	unsigned long attached_in;     /* the number of the process that did: see attachment.c */
-	unsigned long looking;         /* the number of the process that looks now; 0: none */
-	unsigned long failed;          /* requests that could not be decided since that was last reported */
-	unsigned long uncounted[2];    /* those not yet in the segment's counters: passed, refused */
+	struct view *view;          /* NULL: not attached */
+	int error;                  /* why not: always negative */
+	uint64_t views;             /* how many there were, also in the processes before a fork */
+	unsigned long looked_ms;    /* when a thread last looked at the segment's name */
+	unsigned long attached_in;  /* the number of the process that did: see attachment.c */
+	unsigned long looking;      /* the number of the process that looks now; 0: none */
+	unsigned long failed;       /* requests that could not be decided since that was last reported */
+	unsigned long uncounted[2]; /* those not yet in the segment's counters: passed, refused */
 	struct repeats repeats;
 	void (*report)(void *arg, int bad, const char *text);
 	void *arg;
-	int reported;                  /* the error of the segment that was reported last; 0: none */
-	int *rules_reported;           /* the same for each rule */
+	int reported;        /* the error of the segment that was reported last; 0: none */
+	int *rules_reported; /* the same for each rule */
 };
 
 /* The spec must outlive it. Returns 0 or -ENOMEM. Opens nothing. */

@@ -28,8 +28,8 @@ static int look_here(struct bundle *b, struct shmlimit *limiter, const struct sh
 {
 	for (size_t i = 0; i < b->n; i++)
 		if (!bundle_is_global(limiter, asked[i].rule) &&
-		    shmlimit_peek(limiter, asked[i].rule, asked[i].key, asked[i].key_len, asked[i].cost, &b->found[i]) ==
-		            SHMLIMIT_DENIED) {
+		    shmlimit_peek(limiter, asked[i].rule, asked[i].key, asked[i].key_len, asked[i].cost,
+		                  &b->found[i]) == SHMLIMIT_DENIED) {
 			*at = i;
 			return SHMLIMIT_DENIED;
 		}
@@ -105,8 +105,8 @@ int bundle_begin(struct bundle *b, struct shmlimit *limiter, struct shmlimit_glo
 	return finish(b, answer, at, failed, results);
 }
 
-int bundle_go_on(struct bundle *b, struct shmlimit_global *global, const struct shmlimit_request *requests, size_t *failed,
-                 struct shmlimit_result *results)
+int bundle_go_on(struct bundle *b, struct shmlimit_global *global, const struct shmlimit_request *requests,
+                 size_t *failed, struct shmlimit_result *results)
 {
 	size_t at = 0;
 	int answer;
@@ -117,8 +117,8 @@ int bundle_go_on(struct bundle *b, struct shmlimit_global *global, const struct 
 	return finish(b, answer, at, failed, results);
 }
 
-int bundle_take(struct shmlimit *limiter, struct shmlimit_global *global, const struct shmlimit_request *requests, size_t n,
-                size_t *failed, struct shmlimit_result *results)
+int bundle_take(struct shmlimit *limiter, struct shmlimit_global *global, const struct shmlimit_request *requests,
+                size_t n, size_t *failed, struct shmlimit_result *results)
 {
 	struct bundle b;
 

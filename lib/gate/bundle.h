@@ -13,9 +13,9 @@
 
 /* How far a bundle is. */
 struct bundle {
-	int steps;                     /* 1: return BUNDLE_PENDING instead of waiting for an agent. Set by the caller */
-	int cancelled;                 /* set by the caller before bundle_go_on(): give everything back */
-	uint64_t poll_ns;              /* BUNDLE_PENDING: go on after this long */
+	int steps;        /* 1: return BUNDLE_PENDING instead of waiting for an agent. Set by the caller */
+	int cancelled;    /* set by the caller before bundle_go_on(): give everything back */
+	uint64_t poll_ns; /* BUNDLE_PENDING: go on after this long */
 	size_t n, list[SHMLIMIT_REQUESTS_MAX]; /* the requests that are not skipped */
 	struct shmlimit_global_ticket tickets[SHMLIMIT_REQUESTS_MAX];
 	struct shmlimit_result found[SHMLIMIT_REQUESTS_MAX];
@@ -26,8 +26,8 @@ struct bundle {
  *
  * More errors: -EDESTADDRREQ a LEASE rule while `global` is NULL.
  */
-int bundle_take(struct shmlimit *limiter, struct shmlimit_global *global, const struct shmlimit_request *requests, size_t n,
-                size_t *failed, struct shmlimit_result *results);
+int bundle_take(struct shmlimit *limiter, struct shmlimit_global *global, const struct shmlimit_request *requests,
+                size_t n, size_t *failed, struct shmlimit_result *results);
 
 /*
  * The same in steps. `skip` is an algorithm whose rules are left out; 0: none. BUNDLE_PENDING: an agent is asked. Then

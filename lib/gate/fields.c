@@ -9,7 +9,7 @@
 #include <time.h>
 
 #define NS_PER_S UINT64_C(1000000000)
-#define NUMBER_MAX 21                  /* bytes of a number, the NUL included */
+#define NUMBER_MAX 21 /* bytes of a number, the NUL included */
 
 _Static_assert(SHMLIMIT_GATE_BUFFER_EACH >= sizeof(struct shmlimit_fields), "a limit's fields fit");
 _Static_assert(FIELDS_REST >= 3 * NUMBER_MAX + _Alignof(struct shmlimit_fields), "the numbers fit");
@@ -17,13 +17,14 @@ _Static_assert(SHMLIMIT_GATE_FIELDS_MAX == 2 * SHMLIMIT_REQUESTS_MAX + 4, "Retry
 
 static void add_field(struct shmlimit_gate_answer *out, const char *name, size_t name_length, const char *value)
 {
-	out->fields[out->field_count++] = (struct shmlimit_gate_field){ name, value, (uint32_t)name_length,
-		                                                        (uint32_t)strlen(value) };
+	out->fields[out->field_count++] =
+		(struct shmlimit_gate_field){ name, value, (uint32_t)name_length, (uint32_t)strlen(value) };
 }
 
 #define ADD_FIELD(out, name, value) add_field(out, name, sizeof(name) - 1, value)
 
-static void add_number(struct shmlimit_gate_answer *out, struct asked *q, const char *name, size_t name_length, uint64_t value)
+static void add_number(struct shmlimit_gate_answer *out, struct asked *q, const char *name, size_t name_length,
+                       uint64_t value)
 {
 	char *at = q->to + NUMBER_MAX - 1;
 
@@ -62,7 +63,8 @@ void fields_add(const struct spec *spec, struct view *view, struct asked *q, siz
 	if (r->remaining < q->remaining) {
 		q->limit = r->limit;
 		q->remaining = r->remaining;
-		q->reset_ns = out->retry_after_ns != 0 && out->retry_after_ns != UINT64_MAX ? out->retry_after_ns : r->reset_after_ns;
+		q->reset_ns = out->retry_after_ns != 0 && out->retry_after_ns != UINT64_MAX ? out->retry_after_ns
+		                                                                            : r->reset_after_ns;
 	}
 }
 

@@ -8,7 +8,7 @@
 
 #include "asked.h"
 
-#define FIELDS_REST 128                /* bytes for the values of fields that an answer has once, and for alignment */
+#define FIELDS_REST 128 /* bytes for the values of fields that an answer has once, and for alignment */
 
 /* Add the fields of one limit's answer. */
 void fields_add(const struct spec *spec, struct view *view, struct asked *q, size_t i, int answer,

@@ -64,7 +64,8 @@ EXPORT size_t shmlimit_gate_limits(const struct shmlimit_gate *gate)
 	return gate->spec.limit_count;
 }
 
-EXPORT void shmlimit_gate_report(struct shmlimit_gate *gate, void (*report)(void *arg, int bad, const char *text), void *arg)
+EXPORT void shmlimit_gate_report(struct shmlimit_gate *gate, void (*report)(void *arg, int bad, const char *text),
+                                 void *arg)
 {
 	gate->attachment.report = report;
 	gate->attachment.arg = arg;

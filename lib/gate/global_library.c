@@ -20,9 +20,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void)
 {
-	struct global_library found = { shmlimit_global_open,       shmlimit_global_take_all,
-		                        shmlimit_global_begin_all,  shmlimit_global_poll_all,
-		                        shmlimit_global_cancel_all, shmlimit_global_close };
+	struct global_library found = { shmlimit_global_open,     shmlimit_global_take_all,   shmlimit_global_begin_all,
+		                        shmlimit_global_poll_all, shmlimit_global_cancel_all, shmlimit_global_close };
 	void *library;
 
 	if (found.open == NULL) {
@@ -44,7 +43,7 @@ const struct global_library *global_library_load(void)
 {
 	pthread_once(&once, load);
 	return loaded.open != NULL && loaded.take_all != NULL && loaded.begin_all != NULL && loaded.poll_all != NULL &&
-	                       loaded.cancel_all != NULL && loaded.close != NULL ?
-	               &loaded :
-	               NULL;
+	                       loaded.cancel_all != NULL && loaded.close != NULL
+	               ? &loaded
+	               : NULL;
 }

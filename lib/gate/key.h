@@ -11,7 +11,7 @@
 #define KEY_DIGEST_BYTES 64
 
 struct key {
-	const void *bytes;             /* the caller's, or `made` */
+	const void *bytes; /* the caller's, or `made` */
 	size_t length;
 	unsigned char made[KEY_DIGEST_BYTES]; /* a net, or a digest */
 };

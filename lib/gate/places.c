@@ -5,8 +5,8 @@
  */
 #include "places.h"
 
-static int enter(struct shmlimit *limiter, const struct shmlimit_request *q, size_t key, struct shmlimit_gate_held *held,
-                 struct shmlimit_result *r)
+static int enter(struct shmlimit *limiter, const struct shmlimit_request *q, size_t key,
+                 struct shmlimit_gate_held *held, struct shmlimit_result *r)
 {
 	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
 	int answer = shmlimit_enter(limiter, q->rule, q->key, q->key_len, q->cost, &hold, r);

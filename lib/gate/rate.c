@@ -11,7 +11,7 @@
 
 #define SECOND UINT64_C(1000000000)
 #define DAY (86400 * SECOND)
-#define PLACE_NS (60 * SECOND)         /* when a place ends that is not left; Laravel's funnel has the same default */
+#define PLACE_NS (60 * SECOND) /* when a place ends that is not left; Laravel's funnel has the same default */
 
 /* The words of a unit are separated by spaces. */
 static const struct unit {
@@ -128,8 +128,11 @@ int rate_read(const char *text, struct shmlimit_rule *rule)
 	const char *at = read_count(skip_spaces(text), &count);
 
 	if (at != NULL && read_places(at, &period_ns)) {
-		*rule = (struct shmlimit_rule){ .struct_size = rule->struct_size, .algorithm = SHMLIMIT_HOLD,
-			                        .capacity = count, .count = count, .period_ns = period_ns };
+		*rule = (struct shmlimit_rule){ .struct_size = rule->struct_size,
+			                        .algorithm = SHMLIMIT_HOLD,
+			                        .capacity = count,
+			                        .count = count,
+			                        .period_ns = period_ns };
 		return 0;
 	}
 	if (at != NULL)

@@ -46,7 +46,7 @@ int repeats_has(struct repeats *repeats, const char *text, uint64_t now_ms)
 				which = i;
 			}
 		}
-	} while (!__atomic_compare_exchange_n(&repeats->reported[which], &oldest, h | (now_ms & TIME_MASK), 0, __ATOMIC_RELAXED,
-	                                      __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&repeats->reported[which], &oldest, h | (now_ms & TIME_MASK), 0,
+	                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return 0;
 }

@@ -16,7 +16,7 @@
 
 /* A word of a spec. read() stores its value in *spec or *limit. It returns NULL, or how to correct the word. */
 struct option {
-	const char *name;              /* what the word begins with; without a '=' it is the whole word */
+	const char *name; /* what the word begins with; without a '=' it is the whole word */
 	const char *(*read)(struct spec *spec, struct spec_limit *limit, const char *value);
 };
 
@@ -24,8 +24,9 @@ static const char *read_segment(struct spec *spec, struct spec_limit *limit, con
 {
 	(void)limit;
 	spec->segment = value;
-	return shmlimit_check_names(value, NULL) == 0 ? NULL :
-	       "must be a segment's name: 1 to 255 bytes, no / or control characters, not a dot first";
+	return shmlimit_check_names(value, NULL) == 0
+	               ? NULL
+	               : "must be a segment's name: 1 to 255 bytes, no / or control characters, not a dot first";
 }
 
 static const char *read_fail(struct spec *spec, struct spec_limit *limit, const char *value)
@@ -81,8 +82,9 @@ static const char *read_group(struct spec *spec, struct spec_limit *limit, const
 static const char *read_slots(struct spec *spec, struct spec_limit *limit, const char *value)
 {
 	(void)limit;
-	return number(value, SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, '\0', &spec->options.slots) != NULL ? NULL :
-	       "must be slots=N, 16 to 68719476736";
+	return number(value, SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, '\0', &spec->options.slots) != NULL
+	               ? NULL
+	               : "must be slots=N, 16 to 68719476736";
 }
 
 static const char *read_x_fields(struct spec *spec, struct spec_limit *limit, const char *value)
@@ -196,8 +198,9 @@ static const char *read_algorithm(struct spec *spec, struct spec_limit *limit, c
 {
 	(void)spec;
 	limit->algorithm = strcmp(value, "window") == 0 ? SHMLIMIT_WINDOW : SHMLIMIT_FUNNEL;
-	return limit->algorithm == SHMLIMIT_WINDOW || strcmp(value, "funnel") == 0 ? NULL :
-	       "must be algorithm=funnel or algorithm=window";
+	return limit->algorithm == SHMLIMIT_WINDOW || strcmp(value, "funnel") == 0
+	               ? NULL
+	               : "must be algorithm=funnel or algorithm=window";
 }
 
 static const char *read_rate(struct spec *spec, struct spec_limit *limit, const char *value)
@@ -206,9 +209,10 @@ static const char *read_rate(struct spec *spec, struct spec_limit *limit, const 
 
 	(void)spec;
 	limit->rate = value;
-	return rate_read(value, &rule) == 0 ? NULL :
-	       "must be rate=RATE, such as rate=5/minute, rate=\"100 per hour\", rate=\"10/s burst 20\" or "
-	       "rate=\"20 at once\"";
+	return rate_read(value, &rule) == 0
+	               ? NULL
+	               : "must be rate=RATE, such as rate=5/minute, rate=\"100 per hour\", rate=\"10/s burst 20\" or "
+	                 "rate=\"20 at once\"";
 }
 
 /* Returns the place of the rule `name`, which is added if it is new. */
@@ -285,10 +289,10 @@ static const char *read_word(struct spec *spec, const char *word)
 		option = find_option(of_gates, word, &value);
 	if (option != NULL)
 		return option->read(spec, limit, value);
-	return spec->limit_count > 0 ?
-	       "must be cost=N, prefix=V4,V6, status=N, fields=..., dry_run or peek; or, with create=yes, rate=... or algorithm=..." :
-	       "must be fail=open or fail=closed, owner=USER, backend=URL, deadline=Nms, share=N, agent=thread, "
-	       "x_fields or create=yes, with mode=, group=, slots=";
+	return spec->limit_count > 0
+	               ? "must be cost=N, prefix=V4,V6, status=N, fields=..., dry_run or peek; or, with create=yes, rate=... or algorithm=..."
+	               : "must be fail=open or fail=closed, owner=USER, backend=URL, deadline=Nms, share=N, agent=thread, "
+	                 "x_fields or create=yes, with mode=, group=, slots=";
 }
 
 /*
@@ -393,8 +397,7 @@ static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
 		rule->peeked |= spec->limits[i].peek;
 		if (right == NULL)
 			continue;
-		snprintf(text, sizeof(text), "rule=%s: rate=\"%.30s\" %s", rule->name, spec->limits[i].rate,
-		         right);
+		snprintf(text, sizeof(text), "rule=%s: rate=\"%.30s\" %s", rule->name, spec->limits[i].rate, right);
 		return say_wrong(wrong, 0, 0, text);
 	}
 	return 0;

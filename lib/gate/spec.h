@@ -11,36 +11,36 @@
 /* A rule that one or more limits name. */
 struct spec_rule {
 	const char *name;
-	int has_rate;                  /* create=yes sets the rule to this rate: */
+	int has_rate; /* create=yes sets the rule to this rate: */
 	struct shmlimit_rule rate;
-	int taken, peeked;             /* a limit takes from it; a limit peeks at it */
+	int taken, peeked; /* a limit takes from it; a limit peeks at it */
 };
 
 struct spec_limit {
-	size_t rule;                   /* its place among the rules */
+	size_t rule; /* its place among the rules */
 	uint64_t cost;
-	int by_net;                    /* keys are addresses, and are reduced to their net */
+	int by_net; /* keys are addresses, and are reduced to their net */
 	unsigned prefix_v4, prefix_v6;
 	int dry_run;
-	int peek;                      /* deny as a take would, and take nothing */
-	int denied_only;               /* fields go to refused requests only */
+	int peek;        /* deny as a take would, and take nothing */
+	int denied_only; /* fields go to refused requests only */
 	uint32_t status;
-	uint32_t algorithm;            /* of a rule that is created */
-	const char *rate;              /* the text of rate=, or NULL */
+	uint32_t algorithm; /* of a rule that is created */
+	const char *rate;   /* the text of rate=, or NULL */
 };
 
 struct spec {
-	char *words;                   /* the words, each NUL-terminated: the strings below are in it */
+	char *words; /* the words, each NUL-terminated: the strings below are in it */
 	const char *segment;
 	int fail_open;
 	uint32_t owner;
 	int create;
 	int x_fields;
 	struct shmlimit_options options; /* of a segment that is created */
-	const char *backend;           /* the URL, or NULL */
-	unsigned deadline_us;          /* 0: the default */
-	unsigned share_milli;          /* 0: no share; fail_open decides */
-	int agent_thread;              /* a thread is the host's agent while it has no other */
+	const char *backend;             /* the URL, or NULL */
+	unsigned deadline_us;            /* 0: the default */
+	unsigned share_milli;            /* 0: no share; fail_open decides */
+	int agent_thread;                /* a thread is the host's agent while it has no other */
 	struct spec_limit defaults, *limits;
 	struct spec_rule *rules;
 	size_t limit_count, rule_count;

@@ -47,31 +47,31 @@
 #define HOPS 4
 
 struct pending {
-	struct node_ask on_way;        /* first, so that a pointer to it is one to the whole */
+	struct node_ask on_way; /* first, so that a pointer to it is one to the whole */
 	struct pending *next;
 	struct ask ask;
 	struct request_text text;
 	struct ticket ticket;
 	struct shmlimit_result result;
-	uint64_t sent_ns;              /* by the limiter's clock */
+	uint64_t sent_ns; /* by the limiter's clock */
 	unsigned hops;
 	/* A lease ahead, from cost 0 until it is deposited or a process's request becomes one with it: */
-	int kept;                      /* it has its answer, and is deposited later */
-	uint64_t look_ns, looked_ns;   /* by monotonic_now_ns(): the next look at the key, and the last one */
-	uint64_t held;                 /* that the key had then */
+	int kept;                    /* it has its answer, and is deposited later */
+	uint64_t look_ns, looked_ns; /* by monotonic_now_ns(): the next look at the key, and the last one */
+	uint64_t held;               /* that the key had then */
 };
 
 struct agent {
 	struct shmlimit_global *g;
-	uint64_t mine;                 /* the claim, see requests_claim() */
+	uint64_t mine; /* the claim, see requests_claim() */
 	uint64_t swept_ns;
 	struct requests_watch watch;
 	unsigned count;
-	struct node *nodes[CLUSTER_NODES]; /* the first is that of the URL */
-	uint64_t openings[CLUSTER_NODES]; /* of each node's breaker, that were reported */
+	struct node *nodes[CLUSTER_NODES];    /* the first is that of the URL */
+	uint64_t openings[CLUSTER_NODES];     /* of each node's breaker, that were reported */
 	unsigned char of_slot[CLUSTER_SLOTS]; /* of a cluster: a node's place */
 	unsigned aheads;
-	struct pending *ahead;         /* the leases ahead, by `next` */
+	struct pending *ahead; /* the leases ahead, by `next` */
 	struct pending *free;
 	struct pending pool[ON_THE_WAY];
 };
@@ -354,8 +354,12 @@ static void begin(struct agent *a, struct pending *p)
 
 	p->result = (struct shmlimit_result){ 0 };
 	p->hops = 0;
-	p->ask = (struct ask){ .rule = (int)text->rule, .key = text->key, .key_len = text->key_len, .cost = text->cost,
-		               .r = &p->result, .answer = SHMLIMIT_LEASE_ASK };
+	p->ask = (struct ask){ .rule = (int)text->rule,
+		               .key = text->key,
+		               .key_len = text->key_len,
+		               .cost = text->cost,
+		               .r = &p->result,
+		               .answer = SHMLIMIT_LEASE_ASK };
 	if (ahead_answers(a, p))
 		return;
 	p->ask.answer = SHMLIMIT_LEASE_ASK;
@@ -512,8 +516,9 @@ static void show(struct agent *a)
 		requests_set(&requests_server(a->g->requests, i)->openings, a->nodes[i]->openings);
 	}
 	/* While it connects the end is not known: show at least the time to the next turn. */
-	requests_set(&board->open_until_ns,
-	             !home->failing ? 0 : home->attempt_ns != 0 ? monotonic_now_ns() + a->g->options.open_ns : home->open_until_ns);
+	requests_set(&board->open_until_ns, !home->failing          ? 0
+	                                    : home->attempt_ns != 0 ? monotonic_now_ns() + a->g->options.open_ns
+	                                                            : home->open_until_ns);
 }
 
 /* Wait until there is something to do, for idle_ns at most. */

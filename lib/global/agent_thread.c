@@ -15,10 +15,10 @@
 struct agent_thread {
 	struct shmlimit_global *g;
 	pthread_t id;
-	pid_t pid;                     /* the process that has the thread */
+	pid_t pid; /* the process that has the thread */
 	int turns;
-	uint32_t stop;                 /* set by the handle */
-	uint32_t ended;                /* set by the thread, as its last step */
+	uint32_t stop;  /* set by the handle */
+	uint32_t ended; /* set by the thread, as its last step */
 };
 
 /* A thread that is not the agent after its first turn has lost the contest, or its claim. */

@@ -22,8 +22,9 @@ struct all {
 	const struct shmlimit_request *requests;
 	struct shmlimit_result *results;
 	size_t n, here_count, there_count;
-	size_t here[SHMLIMIT_REQUESTS_MAX], there[SHMLIMIT_REQUESTS_MAX]; /* places of this host's limits, and of LEASE rules */
-	int taken_from[SHMLIMIT_REQUESTS_MAX];  /* of each request: the rule whose slot gave its tokens; -1: none */
+	size_t here[SHMLIMIT_REQUESTS_MAX],
+		there[SHMLIMIT_REQUESTS_MAX];  /* places of this host's limits, and of LEASE rules */
+	int taken_from[SHMLIMIT_REQUESTS_MAX]; /* of each request: the rule whose slot gave its tokens; -1: none */
 };
 
 /* Are there 1 to SHMLIMIT_REQUESTS_MAX requests with zeros where they must be? */

@@ -104,8 +104,8 @@ static enum ask_state deposit(struct shmlimit_global *g, struct ask *a, const st
 	uint64_t lasts_ns = a->of.lease_ns > g->clock_ns ? a->of.lease_ns - g->clock_ns : 0;
 	struct trouble late = { .kind = TROUBLE_LATE };
 
-	a->answer = shmlimit_lease_deposit_at(g->limiter, a->rule, a->key, a->key_len, q->leased, a->cost,
-	                                      lasts_ns, sent_ns, a->r);
+	a->answer = shmlimit_lease_deposit_at(g->limiter, a->rule, a->key, a->key_len, q->leased, a->cost, lasts_ns,
+	                                      sent_ns, a->r);
 	if (a->answer >= 0)
 		fallback_charge(g, a->rule, a->key, a->key_len, q->leased);
 	if (a->answer == SHMLIMIT_ALLOWED && monotonic_now_ns() - asked_ns >= a->of.lease_ns) {
@@ -129,9 +129,9 @@ enum ask_state ask_settle(struct shmlimit_global *g, struct ask *a, const struct
 	if (q->leased != 0 && deposit(g, a, q, sent_ns, asked_ns) == ASK_FAILED)
 		return ASK_FAILED;
 	if (q->leased == 0)
-		a->answer = shmlimit_lease_deny(g->limiter, a->rule, a->key, a->key_len, a->cost,
-		                                policy_denied_ns(q->params, q->need, q->want, q->retry_us,
-		                                                 handle_rng(g)), a->r);
+		a->answer = shmlimit_lease_deny(
+			g->limiter, a->rule, a->key, a->key_len, a->cost,
+			policy_denied_ns(q->params, q->need, q->want, q->retry_us, handle_rng(g)), a->r);
 	if ((a->answer == SHMLIMIT_ALLOWED || a->answer == SHMLIMIT_DENIED) && a->r != NULL)
 		a->r->reset_after_ns = ns_of(q->full_us);
 	return ASK_DECIDED;
@@ -165,7 +165,7 @@ static void call(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t
 	struct backend_question questions[ASKS_MAX];
 	struct ask *of[ASKS_MAX];
 	size_t m = 0;
-	uint64_t sent_ns, asked_ns;   /* by the limiter's clock, and by monotonic_now_ns(), which never lags */
+	uint64_t sent_ns, asked_ns; /* by the limiter's clock, and by monotonic_now_ns(), which never lags */
 
 	for (size_t i = 0; i < n; i++) {
 		enum ask_state state = ASK_DECIDED;

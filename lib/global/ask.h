@@ -15,10 +15,10 @@ struct ask {
 	const void *key;
 	size_t key_len;
 	uint64_t cost;
-	struct shmlimit_result *r;     /* NULL: the result is not wanted */
-	int answer;                    /* LEASE_ASK, LEASE_WAIT: not decided yet */
-	int taken_from;                /* ALLOWED: the rule whose slot gave the tokens; -1: none */
-	struct shmlimit_lease lease;   /* what shmlimit_lease_take() returned about the slot */
+	struct shmlimit_result *r;   /* NULL: the result is not wanted */
+	int answer;                  /* LEASE_ASK, LEASE_WAIT: not decided yet */
+	int taken_from;              /* ALLOWED: the rule whose slot gave the tokens; -1: none */
+	struct shmlimit_lease lease; /* what shmlimit_lease_take() returned about the slot */
 	struct handle_rule of;
 	char text[KEY_TEXT_MAX];
 };
@@ -39,9 +39,9 @@ int ask_slot(struct shmlimit_global *g, int rule, const void *key, size_t key_le
 
 /* What becomes of an ask on its way to the backend and back. */
 enum ask_state {
-	ASK_READY,             /* the question may be sent */
-	ASK_DECIDED,           /* the ask has its answer */
-	ASK_FAILED,            /* the backend is not asked, or gave none: reported; on_failure decides */
+	ASK_READY,   /* the question may be sent */
+	ASK_DECIDED, /* the ask has its answer */
+	ASK_FAILED,  /* the backend is not asked, or gave none: reported; on_failure decides */
 };
 
 /* Read the rule. Returns 0 or as handle_rule(). */

@@ -108,7 +108,8 @@ void ask_agent(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t u
 			posted |= 1u << i;
 	for (size_t i = 0; i < n; i++)
 		if (posted >> i & 1)
-			ask_agent_settle(g, &asks[i], requests_wait(g->requests, &tickets[i],
-			                                            ask_agent_lives(g) ? until_ns : 0, &answer),
-			                 &answer);
+			ask_agent_settle(
+				g, &asks[i],
+				requests_wait(g->requests, &tickets[i], ask_agent_lives(g) ? until_ns : 0, &answer),
+				&answer);
 }

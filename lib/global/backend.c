@@ -21,9 +21,9 @@ enum greeting {
 	GREETING_UNSENT,
 	GREETING_SENTINEL_AUTH, /* to a sentinel, only these two; left out without a password; may be refused */
 	GREETING_PRIMARY,
-	GREETING_AUTH,         /* left out without a password */
+	GREETING_AUTH, /* left out without a password */
 	GREETING_HELLO,
-	GREETING_NAME,         /* may be refused */
+	GREETING_NAME, /* may be refused */
 	GREETING_SELECT,
 	GREETING_SCRIPT,
 	GREETING_DONE,
@@ -76,10 +76,10 @@ void backend_leave(struct backend *e)
 
 struct trouble backend_trouble(const struct backend *e, int error)
 {
-	struct trouble trouble = { .kind = error == -ETIMEDOUT    ? TROUBLE_LATE
-	                                   : error == -EBADMSG      ? TROUBLE_REPLY
-	                                   : error == -EKEYREJECTED ? TROUBLE_TLS
-	                                                            : TROUBLE_LOST,
+	struct trouble trouble = { .kind = error == -ETIMEDOUT      ? TROUBLE_LATE
+		                           : error == -EBADMSG      ? TROUBLE_REPLY
+		                           : error == -EKEYREJECTED ? TROUBLE_TLS
+		                                                    : TROUBLE_LOST,
 		                   .error = error };
 
 	if (error == -EKEYREJECTED)
@@ -270,7 +270,7 @@ static int introduce(struct backend *e, uint64_t until_ns, struct trouble *troub
 		e->greeted_ns = monotonic_now_ns();
 		error = to_sentinel ? ask_sentinel(e, until_ns) : send_greeting(e, until_ns);
 		if (error != 0)
-			backend_shut(e);      /* half a command may be sent */
+			backend_shut(e); /* half a command may be sent */
 	}
 	while (error == 0 && e->greeting != GREETING_DONE && is_to_sentinel(e) == to_sentinel) {
 		redisReply *reply;
@@ -499,7 +499,7 @@ void backend_lease(struct backend *e, struct backend_question *questions, size_t
 }
 
 int backend_command(struct backend *e, int n, const char **words, const size_t *lens, uint64_t until_ns,
-                   redisReply **reply, struct trouble *trouble)
+                    redisReply **reply, struct trouble *trouble)
 {
 	struct outbox out = { 0 };
 	int error;

@@ -21,17 +21,17 @@
 
 struct backend {
 	struct url url;
-	struct url primary;    /* what a sentinel has named; host is "": none has been asked since the last connection */
+	struct url primary; /* what a sentinel has named; host is "": none has been asked since the last connection */
 	struct connection connection;
-	pid_t pid;             /* the process that opened the connection */
-	int greeting;          /* GREETING_...: the next reply of the greeting */
-	int ready;             /* greeted: commands may be sent */
-	uint64_t greeted_ns;   /* when the greeting was sent */
-	int used;              /* it has answered a command since */
-	unsigned refused;      /* hosts of the URL in a row that could not be used */
+	pid_t pid;           /* the process that opened the connection */
+	int greeting;        /* GREETING_...: the next reply of the greeting */
+	int ready;           /* greeted: commands may be sent */
+	uint64_t greeted_ns; /* when the greeting was sent */
+	int used;            /* it has answered a command since */
+	unsigned refused;    /* hosts of the URL in a row that could not be used */
 	char version[24], mode[16], role[16];
 	char sha[BACKEND_SHA_MAX];
-	uint64_t commands;     /* scripts that were asked for */
+	uint64_t commands;      /* scripts that were asked for */
 	struct addrinfo *found; /* addresses for the next connection; NULL: they are looked up when it begins */
 };
 
@@ -39,20 +39,20 @@ struct backend {
 struct outbox {
 	char *bytes;
 	size_t len;
-	int failed;            /* out of memory */
+	int failed; /* out of memory */
 };
 
 /* A lease from one key's funnel, and its outcome. */
 struct backend_question {
 	const struct script_params *params;
-	const void *key;       /* its name on the backend */
+	const void *key; /* its name on the backend */
 	size_t key_len;
-	uint64_t need, want;   /* as the script has them */
-	int ask_first;         /* send ASKING first: the cluster is moving the key */
+	uint64_t need, want;    /* as the script has them */
+	int ask_first;          /* send ASKING first: the cluster is moving the key */
 	struct trouble trouble; /* the outcome begins here; if it is not NONE, the members below are not set */
 	uint64_t leased, left, full_us;
-	int older;             /* this host's rule is older than the one in force */
-	uint64_t retry_us;     /* 0: leased; UINT64_MAX: it never fits */
+	int older;         /* this host's rule is older than the one in force */
+	uint64_t retry_us; /* 0: leased; UINT64_MAX: it never fits */
 };
 
 void backend_begin(struct backend *backend, const struct url *url);
@@ -67,7 +67,7 @@ int backend_ready(struct backend *backend, uint64_t until_ns, struct trouble *tr
  */
 enum backend_step {
 	BACKEND_READY,
-	BACKEND_TROUBLE,       /* *trouble is filled; if that is LATE the attempt goes on with the next call */
+	BACKEND_TROUBLE, /* *trouble is filled; if that is LATE the attempt goes on with the next call */
 	BACKEND_GO_ON,
 };
 enum backend_step backend_step(struct backend *backend, uint64_t until_ns, struct trouble *trouble);
@@ -96,11 +96,12 @@ struct trouble backend_trouble(const struct backend *backend, int error);
  * its text. backend_answer() fills it from the reply. If ask_first is set, the reply to ASKING comes before that
  * reply.
  */
-void backend_put(const struct backend *backend, struct outbox *out, const struct backend_question *question, int with_text);
+void backend_put(const struct backend *backend, struct outbox *out, const struct backend_question *question,
+                 int with_text);
 void backend_answer(const redisReply *reply, struct backend_question *question);
 
 /* Send any command. The caller frees *reply. An error reply fills *trouble. */
 int backend_command(struct backend *backend, int n, const char **words, const size_t *lens, uint64_t until_ns,
-                   redisReply **reply, struct trouble *trouble);
+                    redisReply **reply, struct trouble *trouble);
 
 #endif

@@ -16,12 +16,12 @@
 #include "shmlimit.h"
 #include "url.h"
 
-#define BREAKER_RULE "~backend"         /* '~': an internal rule */
+#define BREAKER_RULE "~backend" /* '~': an internal rule */
 
 enum breaker_state {
 	BREAKER_CLOSED,
-	BREAKER_PROBE,         /* the caller is the probe; it must then call breaker_good(), _bad() or _unused() */
-	BREAKER_WAIT,          /* another process is the probe: it needs no longer than a call */
+	BREAKER_PROBE, /* the caller is the probe; it must then call breaker_good(), _bad() or _unused() */
+	BREAKER_WAIT,  /* another process is the probe: it needs no longer than a call */
 	BREAKER_OPEN,
 };
 

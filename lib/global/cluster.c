@@ -178,7 +178,7 @@ void cluster_lease(struct cluster *f, struct backend_question *questions, size_t
 }
 
 int cluster_command(struct cluster *f, const void *key, size_t key_len, int n, const char **words, const size_t *lens,
-                  uint64_t until_ns, redisReply **reply, struct trouble *trouble)
+                    uint64_t until_ns, redisReply **reply, struct trouble *trouble)
 {
 	struct backend *at = backend_of(f, key, key_len);
 

@@ -10,13 +10,13 @@
 #include "backend.h"
 
 #define CLUSTER_SLOTS 16384
-#define CLUSTER_NODES 128        /* more nodes are forgotten, and learned again */
+#define CLUSTER_NODES 128 /* more nodes are forgotten, and learned again */
 
 struct cluster {
 	struct backend home;
 	unsigned count;
 	struct backend *node[CLUSTER_NODES];
-	unsigned char *of_slot;        /* 1 + a node's place, 0: home. NULL: no other node is known */
+	unsigned char *of_slot; /* 1 + a node's place, 0: home. NULL: no other node is known */
 };
 
 void cluster_begin(struct cluster *cluster, const struct url *url);
@@ -26,8 +26,8 @@ void cluster_end(struct cluster *cluster);
 void cluster_lease(struct cluster *cluster, struct backend_question *questions, size_t n, uint64_t until_ns);
 
 /* Like backend_command(), on the node that has the key. */
-int cluster_command(struct cluster *cluster, const void *key, size_t key_len, int n, const char **words, const size_t *lens,
-                  uint64_t until_ns, redisReply **reply, struct trouble *trouble);
+int cluster_command(struct cluster *cluster, const void *key, size_t key_len, int n, const char **words,
+                    const size_t *lens, uint64_t until_ns, redisReply **reply, struct trouble *trouble);
 
 /* Returns the cluster slot of a key: that of the text in its first braces, or of the whole key if there is none. */
 unsigned cluster_slot(const void *key, size_t key_len);

@@ -31,27 +31,30 @@ struct addrinfo;
 
 /* How far the bytes received have been checked. */
 struct connection_check {
-	char type;             /* type of the line being received: '+', '-', ':', '$', '*'; 0: no line has begun */
+	char type; /* type of the line being received: '+', '-', ':', '$', '*'; 0: no line has begun */
 	int is_negative;
-	uint64_t number;       /* the number it announces, as far as received */
-	uint64_t line;         /* bytes of the line so far */
-	uint64_t skip;         /* bytes of a text that are still to come, including its end of line */
-	uint64_t reply;        /* bytes since a complete reply */
+	uint64_t number; /* the number it announces, as far as received */
+	uint64_t line;   /* bytes of the line so far */
+	uint64_t skip;   /* bytes of a text that are still to come, including its end of line */
+	uint64_t reply;  /* bytes since a complete reply */
 };
 
 struct connection {
-	int fd;                /* -1: shut */
+	int fd; /* -1: shut */
 	int connected;
-	uint64_t since_ns;     /* when the present address was first tried */
+	uint64_t since_ns; /* when the present address was first tried */
 	redisReader *reader;
 	struct connection_check check;
-	struct tls *tls;       /* NULL: without TLS */
-	int secured;           /* its handshake is over */
-	char why[TLS_WHY_MAX]; /* -EKEYREJECTED: the reason */
+	struct tls *tls;               /* NULL: without TLS */
+	int secured;                   /* its handshake is over */
+	char why[TLS_WHY_MAX];         /* -EKEYREJECTED: the reason */
 	struct addrinfo *found, *next; /* while it connects: a host's addresses, and those not tried yet */
 };
 
-#define CONNECTION_SHUT { .fd = -1 }
+#define CONNECTION_SHUT \
+	{ \
+		.fd = -1 \
+	}
 
 uint64_t monotonic_now_ns(void);
 

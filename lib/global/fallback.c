@@ -41,7 +41,8 @@ static void local_name(char name[SHMLIMIT_RULE_NAME_MAX + 1], const char *of)
 	/* FNV-1a, of Fowler, Noll and Vo. */
 	for (const char *c = of; *c != '\0'; c++)
 		hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-	snprintf(name, SHMLIMIT_RULE_NAME_MAX + 1, FALLBACK_PREFIX "%.*s:%016" PRIx64, room - hash_digits - 1, of, hash);
+	snprintf(name, SHMLIMIT_RULE_NAME_MAX + 1, FALLBACK_PREFIX "%.*s:%016" PRIx64, room - hash_digits - 1, of,
+	         hash);
 }
 
 /* Returns the id of the rule's local share, which is created, or changed if the rule has changed. */

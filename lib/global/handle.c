@@ -24,7 +24,8 @@ int handle_rule(struct shmlimit_global *g, int rule, struct handle_rule *out)
 		return error;
 	out->lease_ns = policy_lease_ns(params.capacity, params.count, params.period_ns, g->options.lease_ns,
 	                                g->options.deadline_ns);
-	error = script_params(&out->params, params.capacity, params.count, params.period_ns, (out->lease_ns + 999) / 1000);
+	error = script_params(&out->params, params.capacity, params.count, params.period_ns,
+	                      (out->lease_ns + 999) / 1000);
 	out->set_us = out->params.set_us = params.set_unix_ns / 1000;
 	return error;
 }

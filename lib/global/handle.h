@@ -26,25 +26,25 @@
  */
 struct shmlimit_global {
 	struct shmlimit *limiter;
-	struct shmlimit_global_options options;        /* with the defaults filled in; `prefix` points to the next member */
+	struct shmlimit_global_options options; /* with the defaults filled in; `prefix` points to the next member */
 	char prefix[SHMLIMIT_GLOBAL_PREFIX_MAX + 1];
-	uint64_t clock_ns;                             /* the most that the limiter's clock may lag */
-	struct requests *requests;                     /* requests to the agent of this host */
-	uint64_t backend;                              /* the agent's number for this backend */
+	uint64_t clock_ns;         /* the most that the limiter's clock may lag */
+	struct requests *requests; /* requests to the agent of this host */
+	uint64_t backend;          /* the agent's number for this backend */
 	uint32_t rules;
-	uint64_t *lease_ns;                            /* duration of each rule's leases; 0: not known yet */
-	struct shmlimit_global *home;                  /* the public handle; of that alone: */
+	uint64_t *lease_ns;           /* duration of each rule's leases; 0: not known yet */
+	struct shmlimit_global *home; /* the public handle; of that alone: */
 	struct url url;
-	struct shmlimit_global *idle[POOL_KEPT];       /* those that are not lent, itself included */
-	struct agent_thread *thread;                   /* the agent, if this process has to be it; or NULL */
-	pid_t starting;                                /* the process that starts the thread now */
+	struct shmlimit_global *idle[POOL_KEPT]; /* those that are not lent, itself included */
+	struct agent_thread *thread;             /* the agent, if this process has to be it; or NULL */
+	pid_t starting;                          /* the process that starts the thread now */
 
-	struct cluster cluster;                        /* `lent` */
-	struct breaker breaker;                        /* `key`, `rule` and `claim_ns` do not change, and are read by all */
+	struct cluster cluster; /* `lent` */
+	struct breaker breaker; /* `key`, `rule` and `claim_ns` do not change, and are read by all */
 	struct sore sore;
 	uint64_t rng;
-	struct trouble said;                           /* the last backend error that was reported; NONE: it works */
-	uint64_t said_of[TROUBLE_KINDS];               /* the same for keys: one bit for each rule, modulo 64 */
+	struct trouble said;             /* the last backend error that was reported; NONE: it works */
+	uint64_t said_of[TROUBLE_KINDS]; /* the same for keys: one bit for each rule, modulo 64 */
 	uint64_t own_lease_ns[];
 };
 
@@ -53,7 +53,7 @@ struct handle_rule {
 	int id;
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	struct script_params params;
-	uint64_t set_us;                               /* that of `params`, valid even if those are not exact */
+	uint64_t set_us; /* that of `params`, valid even if those are not exact */
 	uint64_t lease_ns;
 };
 

@@ -23,10 +23,10 @@
 struct node_ask {
 	struct node_ask *next;
 	struct backend_question question;
-	uint64_t asked_ns;     /* when it was sent */
+	uint64_t asked_ns;      /* when it was sent */
 	uint64_t round_trip_ns; /* the time that its answer took */
-	int with_text;         /* the server did not know the script */
-	int again;             /* an earlier connection broke after it was sent */
+	int with_text;          /* the server did not know the script */
+	int again;              /* an earlier connection broke after it was sent */
 };
 
 struct node_list {
@@ -39,13 +39,13 @@ struct node {
 	struct outbox out;
 	size_t out_sent;
 	struct node_list queued, sent, done;
-	int asking_answered;   /* the reply to ASKING of the first of `sent` has arrived */
-	int answered;          /* the connection has carried an answer */
+	int asking_answered; /* the reply to ASKING of the first of `sent` has arrived */
+	int answered;        /* the connection has carried an answer */
 	int failing;
 	struct trouble trouble; /* why it fails */
 	uint64_t silence_ns, open_ns, rng;
-	uint64_t attempt_ns;   /* when it began to connect; 0: it is not connecting */
-	uint64_t since_ns;     /* time of the last reply, or of sending the oldest unanswered question */
+	uint64_t attempt_ns; /* when it began to connect; 0: it is not connecting */
+	uint64_t since_ns;   /* time of the last reply, or of sending the oldest unanswered question */
 	uint64_t open_until_ns;
 	uint64_t openings;
 	uint64_t used_ns;

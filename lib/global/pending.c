@@ -49,8 +49,8 @@ static void hear(struct shmlimit_global *g, struct ask *a, struct pending_state 
 {
 	struct ticket ticket = { p->cell, p->word };
 	struct request_answer answer;
-	enum request_state state = last ? requests_wait(g->requests, &ticket, 0, &answer) :
-	                                  requests_poll(g->requests, &ticket, &answer);
+	enum request_state state =
+		last ? requests_wait(g->requests, &ticket, 0, &answer) : requests_poll(g->requests, &ticket, &answer);
 
 	p->posted = state == REQUEST_POSTED || state == REQUEST_TAKEN;
 	if (!p->posted)

@@ -10,14 +10,14 @@
 
 /* The library's part of a ticket. */
 struct pending_state {
-	uint64_t began_ns, until_ns;   /* by monotonic_now_ns() */
-	uint64_t need, want;           /* of shmlimit_lease */
-	uint64_t word;                 /* while it is posted: see struct ticket */
+	uint64_t began_ns, until_ns; /* by monotonic_now_ns() */
+	uint64_t need, want;         /* of shmlimit_lease */
+	uint64_t word;               /* while it is posted: see struct ticket */
 	uint32_t cell;
 	uint16_t posted;
-	uint16_t later;                /* a limit of this host, which is taken from when all others have allowed */
-	int32_t answer;                /* LEASE_ASK, LEASE_WAIT: pending */
-	uint32_t taken;                /* the rule whose slot gave the tokens, and 1; 0: none did */
+	uint16_t later; /* a limit of this host, which is taken from when all others have allowed */
+	int32_t answer; /* LEASE_ASK, LEASE_WAIT: pending */
+	uint32_t taken; /* the rule whose slot gave the tokens, and 1; 0: none did */
 };
 
 _Static_assert(sizeof(struct pending_state) == sizeof(((struct shmlimit_global_ticket *)0)->opaque), "it fits exactly");

@@ -40,7 +40,8 @@ static int ask_info(struct shmlimit_global *g, const char *section, char **text,
 	redisReply *reply;
 
 	*text = NULL;
-	if (backend_command(&g->cluster.home, 2, words, NULL, monotonic_now_ns() + g->options.deadline_ns, &reply, trouble) != 0)
+	if (backend_command(&g->cluster.home, 2, words, NULL, monotonic_now_ns() + g->options.deadline_ns, &reply,
+	                    trouble) != 0)
 		return trouble->kind == TROUBLE_REFUSED ? 0 : 1;
 	if (reply->type == REDIS_REPLY_STRING)
 		*text = strdup(reply->str);

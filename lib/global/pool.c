@@ -62,8 +62,8 @@ void pool_return(struct shmlimit_global *lent)
 	for (size_t i = 0; i < POOL_KEPT; i++) {
 		struct shmlimit_global *none = __atomic_load_n(&g->idle[i], __ATOMIC_RELAXED);
 
-		if (none == NULL && __atomic_compare_exchange_n(&g->idle[i], &none, lent, 0, __ATOMIC_RELEASE,
-		                                                __ATOMIC_RELAXED))
+		if (none == NULL &&
+		    __atomic_compare_exchange_n(&g->idle[i], &none, lent, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 			return;
 	}
 	if (lent == g)

@@ -45,9 +45,9 @@ struct cell {
 };
 
 struct requests {
-	uint64_t claimed_until_ns;     /* the agent's claim: claims are never equal, and only grow */
-	uint64_t backend;              /* the agent's backend */
-	uint64_t secret[2];            /* chosen by the first process that wanted to be the agent; then never changed */
+	uint64_t claimed_until_ns; /* the agent's claim: claims are never equal, and only grow */
+	uint64_t backend;          /* the agent's backend */
+	uint64_t secret[2];        /* chosen by the first process that wanted to be the agent; then never changed */
 	uint64_t unused[4];
 	uint64_t asleep __attribute__((aligned(64)));
 	uint64_t words[REQUESTS] __attribute__((aligned(64)));
@@ -353,7 +353,8 @@ int requests_answer(struct requests *q, const struct ticket *ticket, enum reques
 	answer = answer != NULL ? answer : &none;
 	copy_in(cell->answer, answer, WORDS_OF(*answer));
 	store_relaxed(&cell->answer_seal, seal(q, ticket->word, answer, sizeof(*answer)));
-	if (!word_cas(&q->words[ticket->cell], with_state(ticket->word, REQUEST_TAKEN), with_state(ticket->word, state)))
+	if (!word_cas(&q->words[ticket->cell], with_state(ticket->word, REQUEST_TAKEN),
+	              with_state(ticket->word, state)))
 		return 0;
 	if (state != REQUEST_FREE)
 		futex_wake(&q->words[ticket->cell]);

@@ -47,16 +47,16 @@ enum request_state {
 	REQUEST_TAKEN,
 	REQUEST_ALLOWED,
 	REQUEST_DENIED,
-	REQUEST_FAILED,        /* the backend gave no answer: on_failure decides */
-	REQUEST_AGAIN,         /* not asked, since the rule has changed or the agent ends: make the request again */
+	REQUEST_FAILED, /* the backend gave no answer: on_failure decides */
+	REQUEST_AGAIN,  /* not asked, since the rule has changed or the agent ends: make the request again */
 };
 
 /* What a process asks for. A multiple of 8 bytes, without padding. */
 struct request_text {
-	uint64_t backend;      /* the number of the backend and prefix: see requests_backend() */
+	uint64_t backend; /* the number of the backend and prefix: see requests_backend() */
 	uint32_t rule, key_len;
-	uint64_t set_us;       /* when the rule was set: an answer is of one version of it */
-	uint64_t cost;         /* 0: no process waits for the answer */
+	uint64_t set_us; /* when the rule was set: an answer is of one version of it */
+	uint64_t cost;   /* 0: no process waits for the answer */
 	uint64_t need, want;
 	unsigned char key[SHMLIMIT_KEY_MAX];
 };
@@ -77,9 +77,9 @@ struct request_board {
 	uint64_t pid, started_ns;
 	uint64_t served, failed, late, spoiled;
 	uint64_t round_trip_ns, open_until_ns, connections;
-	uint64_t full;         /* counted by the processes */
-	uint64_t servers;      /* of the agent */
-	uint64_t misses;       /* requests that processes wait for */
+	uint64_t full;    /* counted by the processes */
+	uint64_t servers; /* of the agent */
+	uint64_t misses;  /* requests that processes wait for */
 	uint64_t round_trips_ns, round_trips[SHMLIMIT_GLOBAL_ROUND_TRIPS];
 };
 
@@ -89,7 +89,7 @@ struct request_server {
 	uint64_t name[sizeof(((struct shmlimit_global_server *)0)->name) / 8];
 };
 
-struct requests;               /* the area of a segment */
+struct requests; /* the area of a segment */
 
 /* Returns the requests in a segment's area; NULL if there is none, or it is too small. */
 struct requests *requests_in(void *area, size_t size);

@@ -25,7 +25,7 @@ static int forget(struct shmlimit_global *g, const char *text, size_t len)
 	int found;
 
 	if (cluster_command(&g->cluster, text, len, 2, words, lens, monotonic_now_ns() + g->options.deadline_ns, &reply,
-	                  &trouble) != 0)
+	                    &trouble) != 0)
 		return handle_fail(g, &trouble, NULL);
 	found = reply->type == REDIS_REPLY_INTEGER && reply->integer > 0;
 	freeReplyObject(reply);
@@ -52,8 +52,8 @@ static int is_step(const redisReply *reply, size_t room)
 {
 	const redisReply *keys;
 
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-	    reply->element[0]->type != REDIS_REPLY_STRING || (size_t)reply->element[0]->len >= room)
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 || reply->element[0]->type != REDIS_REPLY_STRING ||
+	    (size_t)reply->element[0]->len >= room)
 		return 0;
 	keys = reply->element[1];
 	for (size_t i = 0; i < keys->elements; i++)
@@ -78,8 +78,8 @@ static int forget_all(struct shmlimit_global *g, const char *rule)
 		redisReply *reply;
 		const redisReply *keys;
 
-		if (backend_command(&g->cluster.home, 6, words, NULL, monotonic_now_ns() + g->options.deadline_ns, &reply,
-		                   &trouble) != 0)
+		if (backend_command(&g->cluster.home, 6, words, NULL, monotonic_now_ns() + g->options.deadline_ns,
+		                    &reply, &trouble) != 0)
 			return handle_fail(g, &trouble, NULL);
 		if (!is_step(reply, sizeof(cursor))) {
 			freeReplyObject(reply);

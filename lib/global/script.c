@@ -111,7 +111,8 @@ const char script_text[] =
 /* Doubles represent all whole numbers up to this one. */
 #define EXACT ((uint64_t)1 << 53)
 
-int script_params(struct script_params *params, uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t lease_us)
+int script_params(struct script_params *params, uint64_t capacity, uint64_t count, uint64_t period_ns,
+                  uint64_t lease_us)
 {
 	unsigned __int128 num = (unsigned __int128)count * 1000;
 	uint64_t divisor;

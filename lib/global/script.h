@@ -56,6 +56,6 @@ struct script_params {
 
 /* Returns 0, or -ERANGE if the script cannot count exactly. lease_us must be 1 or more. */
 int script_params(struct script_params *params, uint64_t capacity, uint64_t count, uint64_t period_ns,
-                 uint64_t lease_us);
+                  uint64_t lease_us);
 
 #endif

@@ -13,7 +13,7 @@
 #define SORE_MAX 64
 
 struct sore {
-	uint64_t secret;       /* so that a client cannot choose a key that collides with another */
+	uint64_t secret; /* so that a client cannot choose a key that collides with another */
 	uint64_t hash[SORE_MAX], until_ns[SORE_MAX];
 };
 

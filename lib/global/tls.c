@@ -22,7 +22,7 @@ struct tls {
 	SSL *ssl;
 	BIO_METHOD *method;
 	const int *fd;
-	int error;             /* of the socket, since the last call */
+	int error; /* of the socket, since the last call */
 };
 
 /* ---- The socket ---- */
@@ -89,7 +89,8 @@ static BIO *new_socket(struct tls *tls)
 
 static int refuse(char why[TLS_WHY_MAX], const char *what, const char *reason)
 {
-	snprintf(why, TLS_WHY_MAX, "%.80s%s%.70s", what, what[0] != '\0' ? ": " : "", reason != NULL ? reason : "unknown error");
+	snprintf(why, TLS_WHY_MAX, "%.80s%s%.70s", what, what[0] != '\0' ? ": " : "",
+	         reason != NULL ? reason : "unknown error");
 	ERR_clear_error();
 	return -EKEYREJECTED;
 }
@@ -123,7 +124,7 @@ static int load(SSL_CTX *context, const struct url *url, char why[TLS_WHY_MAX])
 static int expect(SSL *ssl, const char *host)
 {
 	unsigned char address[sizeof(struct in6_addr)];
-	char name[URL_HOST_SIZE];      /* OpenSSL's macro wants what is not const */
+	char name[URL_HOST_SIZE]; /* OpenSSL's macro wants what is not const */
 
 	if (inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1)
 		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;

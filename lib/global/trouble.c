@@ -43,6 +43,7 @@ static const struct {
 	int error;
 	const char *wrong, *right;
 } words[] = {
+	/* clang-format off */
 	[TROUBLE_NONE] = { 0, "nothing is wrong", "" },
 	[TROUBLE_LOST] = { ECONNREFUSED, "no connection", "must be running and reachable from here" },
 	[TROUBLE_LATE] = { ETIMEDOUT, "no answer by the deadline", "must answer sooner, or the deadline be longer" },
@@ -68,6 +69,7 @@ static const struct {
 	[TROUBLE_SCRIPT] = { ENOEXEC, "it does not keep scripts", "must keep scripts" },
 	[TROUBLE_WAITED] = { ETIMEDOUT, "no answer to another process by the deadline", "must answer sooner, or the "
 	                     "deadline be longer" },
+	/* clang-format on */
 };
 
 int trouble_is_of_key(const struct trouble *trouble)

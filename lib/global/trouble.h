@@ -10,31 +10,31 @@
 
 enum trouble_kind {
 	TROUBLE_NONE,
-	TROUBLE_LOST,          /* no connection, or it broke: `error` says why */
-	TROUBLE_LATE,          /* no answer by the deadline */
-	TROUBLE_CONNECTED,     /* connecting left less of the deadline than an answer takes: nothing was asked */
-	TROUBLE_REFUSED,       /* user, password or permission */
-	TROUBLE_OLD,           /* neither Redis 6 nor Valkey */
-	TROUBLE_DATABASE,      /* SELECT */
-	TROUBLE_BUSY,          /* there, but it does not write now: loading, no memory, no disk */
-	TROUBLE_REPLICA,       /* a replica, perhaps since a failover: the connection is shut */
-	TROUBLE_UNKNOWN,       /* a sentinel does not know the primary's name */
-	TROUBLE_SENTINEL,      /* a sentinel where a server should be */
-	TROUBLE_TLS,           /* no agreement, or a certificate was refused: `said` has the reason */
-	TROUBLE_REPLY,         /* an invalid answer */
-	TROUBLE_KEY,           /* the key has another type there */
-	TROUBLE_MIXED,         /* the key's funnel has a newer rule's parameters; the question was served all the same */
-	TROUBLE_EXACT,         /* the rule's numbers are too large for the backend: the question is not sent */
-	TROUBLE_MOVED,         /* the key is on another node of the cluster: `said` names it */
-	TROUBLE_SCRIPT,        /* the server does not have the script */
-	TROUBLE_WAITED,        /* another process asked, and had no answer by the deadline */
+	TROUBLE_LOST,      /* no connection, or it broke: `error` says why */
+	TROUBLE_LATE,      /* no answer by the deadline */
+	TROUBLE_CONNECTED, /* connecting left less of the deadline than an answer takes: nothing was asked */
+	TROUBLE_REFUSED,   /* user, password or permission */
+	TROUBLE_OLD,       /* neither Redis 6 nor Valkey */
+	TROUBLE_DATABASE,  /* SELECT */
+	TROUBLE_BUSY,      /* there, but it does not write now: loading, no memory, no disk */
+	TROUBLE_REPLICA,   /* a replica, perhaps since a failover: the connection is shut */
+	TROUBLE_UNKNOWN,   /* a sentinel does not know the primary's name */
+	TROUBLE_SENTINEL,  /* a sentinel where a server should be */
+	TROUBLE_TLS,       /* no agreement, or a certificate was refused: `said` has the reason */
+	TROUBLE_REPLY,     /* an invalid answer */
+	TROUBLE_KEY,       /* the key has another type there */
+	TROUBLE_MIXED,     /* the key's funnel has a newer rule's parameters; the question was served all the same */
+	TROUBLE_EXACT,     /* the rule's numbers are too large for the backend: the question is not sent */
+	TROUBLE_MOVED,     /* the key is on another node of the cluster: `said` names it */
+	TROUBLE_SCRIPT,    /* the server does not have the script */
+	TROUBLE_WAITED,    /* another process asked, and had no answer by the deadline */
 	TROUBLE_KINDS,
 };
 
 struct trouble {
 	enum trouble_kind kind;
-	int error;             /* LOST: a negative errno value */
-	char said[160];        /* the backend's text, printable, or "" */
+	int error;      /* LOST: a negative errno value */
+	char said[160]; /* the backend's text, printable, or "" */
 };
 
 /* Is it an error of one key, while the backend works? */

@@ -12,7 +12,7 @@
 
 #define PORT_DEFAULT "6379"
 #define PORT_SENTINEL "26379"
-#define DB_MAX 65535   /* Redis allows more */
+#define DB_MAX 65535 /* Redis allows more */
 
 struct scheme {
 	const char *name;
@@ -59,8 +59,10 @@ static int part(const char *what, const char *text, size_t len, int secret, char
 			int high = i + 2 < len ? hex(text[i + 1]) : -1, low = high >= 0 ? hex(text[i + 2]) : -1;
 
 			if (low < 0)
-				return wrong(why, "%s: a %% without two hexadecimal digits behind it: must be %%25 for "
-				             "itself", what);
+				return wrong(why,
+				             "%s: a %% without two hexadecimal digits behind it: must be %%25 for "
+				             "itself",
+				             what);
 			c = high << 4 | low;
 			i += 2;
 		}
@@ -183,7 +185,7 @@ static int parse_primary(const char **text, struct url *url, char *why)
 
 	if (**text != '/' || len == 0 || len >= sizeof(url->primary))
 		return wrong(why, "primary: must be the sentinels' name of it, behind the hosts, as in "
-		             "redis+sentinel://host/mymaster");
+		                  "redis+sentinel://host/mymaster");
 	memcpy(url->primary, name, len);
 	*text = name + len;
 	return 0;
@@ -206,7 +208,8 @@ static int parse_files(const char *text, struct url *url, char *why)
 			i++;
 		if (i == 3 || text[name_len] != '=')
 			return wrong(why, "file: must be cacert=FILE, cert=FILE or key=FILE");
-		error = part(files[i].name, text + name_len + 1, len - name_len - 1, 0, files[i].file, URL_FILE_SIZE, why);
+		error = part(files[i].name, text + name_len + 1, len - name_len - 1, 0, files[i].file, URL_FILE_SIZE,
+		             why);
 		if (text[len] == '\0')
 			break;
 	}
@@ -271,7 +274,8 @@ int url_parse(const char *text, struct url *url, char why[URL_WHY_MAX])
 		if (strncmp(text, schemes[i].name, strlen(schemes[i].name)) == 0)
 			scheme = &schemes[i];
 	if (scheme == NULL)
-		return wrong(why, "scheme: must be redis://, rediss://, redis+sentinel://, rediss+sentinel://, unix:// or "
+		return wrong(why,
+		             "scheme: must be redis://, rediss://, redis+sentinel://, rediss+sentinel://, unix:// or "
 		             "redis+unix://");
 	text += strlen(scheme->name);
 	url->tls = scheme->tls;

@@ -23,12 +23,12 @@
 struct url {
 	char user[128], password[512];
 	char host[URL_HOST_SIZE], port[URL_PORT_SIZE]; /* the host in use */
-	char path[108];        /* as long as sun_path */
+	char path[108];                                /* as long as sun_path */
 	unsigned db;
-	char primary[64];      /* the hosts are sentinels, and this is their name of the primary */
+	char primary[64]; /* the hosts are sentinels, and this is their name of the primary */
 	int tls;
 	char cacert[URL_FILE_SIZE], cert[URL_FILE_SIZE], key[URL_FILE_SIZE];
-	unsigned others;       /* further hosts */
+	unsigned others; /* further hosts */
 	struct {
 		char host[URL_HOST_SIZE], port[URL_PORT_SIZE];
 	} other[URL_HOSTS_MAX - 1];

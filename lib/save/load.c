@@ -30,18 +30,18 @@
 
 /* A slot that was filled, for the search for keys that moved while they were saved. */
 struct owner {
-	uint64_t tag, index;              /* of the table */
+	uint64_t tag, index; /* of the table */
 	int in_old;
 };
 
 struct loading {
 	struct shmlimit *l;
-	int only_checks;                  /* then it has few slots: all of the file's go into the first */
+	int only_checks; /* then it has few slots: all of the file's go into the first */
 	struct state_file file;
 	struct state_header header;
 	struct rebase rebase;
 	struct generation tables;
-	uint64_t *times;                  /* of one window, latest first */
+	uint64_t *times; /* of one window, latest first */
 	struct owner *owner;
 	size_t owners, room;
 };

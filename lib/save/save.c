@@ -40,10 +40,10 @@ struct saving {
 	struct shmlimit *l;
 	struct when when;
 	struct state_file file;
-	uint64_t then_ns;                 /* the moment */
+	uint64_t then_ns; /* the moment */
 	struct generation tables;
-	struct rule_view *view;           /* of each id; published 0: not in use */
-	int64_t *times;                   /* of one window */
+	struct rule_view *view; /* of each id; published 0: not in use */
+	int64_t *times;         /* of one window */
 };
 
 static uint64_t now(const struct saving *s)
@@ -107,8 +107,11 @@ static int put_rule(struct saving *s, uint32_t id)
 {
 	const struct layout_params *params = &s->view[id].params;
 	struct shmlimit_rule rule = { 0 };
-	struct state_rule r = { .id = id, .mode = rule_mode(&s->view[id]), .num = params->num, .den = params->den,
-		.shape = params->shape };
+	struct state_rule r = { .id = id,
+		                .mode = rule_mode(&s->view[id]),
+		                .num = params->num,
+		                .den = params->den,
+		                .shape = params->shape };
 	struct rule_view ignored;
 
 	if (rule_read(s->l, id, &ignored, r.name) != 0 || name_check_any_rule(r.name) != 0)
@@ -172,8 +175,7 @@ static int describe(struct saving *s, const struct table *t, const struct layout
 		return 0;
 	/* From before the rule was changed, by a writer that was killed before it was done. */
 	if ((seen.tag & TAG_VERSION) != (rule_version(in_force) & TAG_VERSION))
-		seen.word = algorithm_convert(s->l, t, slot, &view.params, seen.word, &in_force->params,
-		                              now_ns);
+		seen.word = algorithm_convert(s->l, t, slot, &view.params, seen.word, &in_force->params, now_ns);
 	out->tag = tag_plain(seen.tag, rule_version(&view)) & ~TAG_FLAGS;
 	k = look_make(s->l, t, slot, &in_force->params, when_given(now_ns));
 	if (algorithm_wait(&k, seen.word) == 0)

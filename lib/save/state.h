@@ -22,7 +22,7 @@
 
 #include "layout.h"
 
-#define STATE_MAGIC "shmsaved"            /* the first 8 bytes, without a NUL */
+#define STATE_MAGIC "shmsaved" /* the first 8 bytes, without a NUL */
 #define STATE_VERSION 2u
 #define STATE_END UINT64_MAX
 
@@ -31,8 +31,8 @@ struct state_header {
 	uint32_t version;
 	uint32_t byte_order;
 	uint64_t slots, slots_max;
-	uint32_t rules_max;               /* records there may be */
-	uint32_t rules;                   /* that follow */
+	uint32_t rules_max; /* records there may be */
+	uint32_t rules;     /* that follow */
 	uint32_t window_max;
 	uint32_t on_full;
 	uint32_t clock;
@@ -40,10 +40,10 @@ struct state_header {
 	uint32_t mode, uid, gid;
 	uint32_t names;
 	uint64_t secret[2];
-	uint64_t then_ns;                 /* the moment, by the segment's clock ... */
-	uint64_t unix_ns;                 /* ... and by the real-time clock */
-	uint64_t old_slots;               /* of the old table, while keys are left in it; else 0 */
-	uint64_t reserved[18];            /* zero */
+	uint64_t then_ns;      /* the moment, by the segment's clock ... */
+	uint64_t unix_ns;      /* ... and by the real-time clock */
+	uint64_t old_slots;    /* of the old table, while keys are left in it; else 0 */
+	uint64_t reserved[18]; /* zero */
 };
 
 struct state_rule {
@@ -53,17 +53,17 @@ struct state_rule {
 	uint32_t flags;
 	uint64_t capacity, count, period_ns, max_wait_ns, warmup_ns;
 	uint32_t cold_factor_milli;
-	uint32_t reserved32;              /* zero */
-	uint64_t set_unix_ns;             /* when its numbers were set */
-	uint64_t num, den, shape;         /* what its slots' ticks and quotas are: see struct layout_params */
+	uint32_t reserved32;      /* zero */
+	uint64_t set_unix_ns;     /* when its numbers were set */
+	uint64_t num, den, shape; /* what its slots' ticks and quotas are: see struct layout_params */
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 };
 
 struct state_slot {
 	uint64_t index;
-	uint64_t tag;                     /* without flags */
-	uint64_t quota;                   /* WINDOW: how many times follow, latest first, each an int64_t */
-	int64_t ticks;                    /* from the moment to the word's time; WINDOW: 0 */
+	uint64_t tag;   /* without flags */
+	uint64_t quota; /* WINDOW: how many times follow, latest first, each an int64_t */
+	int64_t ticks;  /* from the moment to the word's time; WINDOW: 0 */
 };
 
 _Static_assert(sizeof(struct state_header) == 256, "a header has no holes");
@@ -76,9 +76,9 @@ _Static_assert(sizeof(struct state_slot) == 32, "nor a slot");
 /* A file under way. Zero all but `fd`. */
 struct state_file {
 	int fd;
-	uint64_t number;                  /* pages done */
-	uint64_t check;                   /* of these */
-	size_t used;                      /* bytes of this page; reading: of those that there are, if number is not 0 */
+	uint64_t number; /* pages done */
+	uint64_t check;  /* of these */
+	size_t used;     /* bytes of this page; reading: of those that there are, if number is not 0 */
 	unsigned char page[STATE_PAGE];
 };
 

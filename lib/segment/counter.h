@@ -103,8 +103,7 @@ static inline void counter_add_n(const struct shmlimit *l, int64_t rule, unsigne
 		"jmp %l[stripe]\n\t"
 		".popsection\n\t"
 		:
-		: [area] "r"(__rseq_offset), [cpus] "r"(l->cpus), [stride] "r"(stride), [base] "r"(base),
-		  [n] "er"(n)
+		: [area] "r"(__rseq_offset), [cpus] "r"(l->cpus), [stride] "r"(stride), [base] "r"(base), [n] "er"(n)
 		: "memory", "cc", "rax"
 		: stripe);
 	return;

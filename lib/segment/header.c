@@ -49,8 +49,7 @@ int header_check(const struct layout_header *header, uint64_t size, const struct
 	    memcmp(host->boot_id, unknown, sizeof(unknown)) != 0 &&
 	    memcmp(header->boot_id, host->boot_id, sizeof(unknown)) != 0)
 		return verdict(-ESTALE, why, "it was created before the last boot");
-	if (header->time_namespace != 0 && host->time_namespace != 0 &&
-	    header->time_namespace != host->time_namespace)
+	if (header->time_namespace != 0 && host->time_namespace != 0 && header->time_namespace != host->time_namespace)
 		return verdict(-EXDEV, why, "it was created in another time namespace");
 	return verdict(0, why, "");
 }

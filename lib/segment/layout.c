@@ -8,7 +8,7 @@
 
 #define LINES_MIN (SHMLIMIT_SLOTS_MIN / SLOTS_PER_LINE) /* a run of a window's lines must not meet itself */
 #define LINES_MAX (SHMLIMIT_SLOTS_MAX / SLOTS_PER_LINE) /* one tebibyte, 2^56 with rings: no overflow below */
-#define BLOCKS_MAX 4096u                  /* more CPUs than any machine that Linux runs on */
+#define BLOCKS_MAX 4096u                                /* more CPUs than any machine that Linux runs on */
 
 uint64_t layout_names(uint64_t asked)
 {
@@ -36,8 +36,8 @@ int layout_offsets(uint64_t lines, uint64_t lines_max, uint32_t window_max, uint
 	struct layout_parts parts;
 
 	if (lines < LINES_MIN || lines > lines_max || lines_max > LINES_MAX || window_max > SHMLIMIT_WINDOW_MAX ||
-	    names > SHMLIMIT_KEY_MAX || names != layout_names(names) || rules < 1 ||
-	    rules > SHMLIMIT_RULES_MAX || cpus < 1 || cpus > BLOCKS_MAX || stripes < 1 || stripes > BLOCKS_MAX)
+	    names > SHMLIMIT_KEY_MAX || names != layout_names(names) || rules < 1 || rules > SHMLIMIT_RULES_MAX ||
+	    cpus < 1 || cpus > BLOCKS_MAX || stripes < 1 || stripes > BLOCKS_MAX)
 		return 0;
 	out->rules = 4096;
 	out->counters = out->rules + (uint64_t)rules * sizeof(struct layout_rule);
@@ -58,19 +58,33 @@ uint64_t layout_fingerprint(void)
 {
 	/* FNV-1a over every number that a reader depends on; the values are fixed, so the loop folds away. */
 	const uint64_t numbers[] = {
-		sizeof(struct layout_header), offsetof(struct layout_header, size),
-		offsetof(struct layout_header, secret), offsetof(struct layout_header, checksum),
-		offsetof(struct layout_header, state), offsetof(struct layout_header, rings_offset),
-		offsetof(struct layout_header, names_offset), offsetof(struct layout_header, names),
-		offsetof(struct layout_header, lines_max), offsetof(struct layout_header, tables),
+		sizeof(struct layout_header),
+		offsetof(struct layout_header, size),
+		offsetof(struct layout_header, secret),
+		offsetof(struct layout_header, checksum),
+		offsetof(struct layout_header, state),
+		offsetof(struct layout_header, rings_offset),
+		offsetof(struct layout_header, names_offset),
+		offsetof(struct layout_header, names),
+		offsetof(struct layout_header, lines_max),
+		offsetof(struct layout_header, tables),
 		sizeof(struct layout_rule),
 		offsetof(struct layout_rule, name),
-		offsetof(struct layout_rule, counted_before), offsetof(struct layout_rule, params),
-		sizeof(struct layout_params), offsetof(struct layout_params, num),
-		offsetof(struct layout_params, back), offsetof(struct layout_params, shape),
-		offsetof(struct layout_params, count), offsetof(struct layout_params, warmup_ns), COUNTERS,
+		offsetof(struct layout_rule, counted_before),
+		offsetof(struct layout_rule, params),
+		sizeof(struct layout_params),
+		offsetof(struct layout_params, num),
+		offsetof(struct layout_params, back),
+		offsetof(struct layout_params, shape),
+		offsetof(struct layout_params, count),
+		offsetof(struct layout_params, warmup_ns),
+		COUNTERS,
 		sizeof(struct layout_block),
-		sizeof(struct layout_slot), LAYOUT_AREA, RULE_VERSIONS, TAG_RULE_SHIFT, TAG_FINGERPRINT_SHIFT,
+		sizeof(struct layout_slot),
+		LAYOUT_AREA,
+		RULE_VERSIONS,
+		TAG_RULE_SHIFT,
+		TAG_FINGERPRINT_SHIFT,
 	};
 	uint64_t hash = 0xcbf29ce484222325u;
 

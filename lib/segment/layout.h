@@ -37,51 +37,51 @@
 
 #include "shmlimit.h"
 
-#define LAYOUT_MAGIC "shmlimit"           /* the first 8 bytes, without a NUL */
+#define LAYOUT_MAGIC "shmlimit" /* the first 8 bytes, without a NUL */
 #define LAYOUT_VERSION 3u
 #define LAYOUT_BYTE_ORDER 0x01020304u
 
-#define LINE 64u                          /* bytes that two cores pass to and fro as one */
+#define LINE 64u /* bytes that two cores pass to and fro as one */
 #define SLOTS_PER_LINE 4u
-#define LAYOUT_AREA 77824u                /* 64 requests of libshmlimit-global, and a page for all of them */
-#define RULE_VERSIONS 4u                  /* a reader of version n is safe until n + 4 is being written */
+#define LAYOUT_AREA 77824u /* 64 requests of libshmlimit-global, and a page for all of them */
+#define RULE_VERSIONS 4u   /* a reader of version n is safe until n + 4 is being written */
 
 struct layout_header {
 	/* Written before any process sees the segment, never after. */
 	uint8_t magic[8];
 	uint32_t version;
 	uint32_t byte_order;
-	uint64_t fingerprint;             /* of the sizes and offsets below: see layout_fingerprint() */
-	uint64_t size;                    /* bytes of the mapping: as long as the file can grow */
-	uint64_t lines;                   /* of slots, of the first table */
+	uint64_t fingerprint; /* of the sizes and offsets below: see layout_fingerprint() */
+	uint64_t size;        /* bytes of the mapping: as long as the file can grow */
+	uint64_t lines;       /* of slots, of the first table */
 	uint64_t slots_offset;
 	uint64_t rules_offset;
 	uint64_t counters_offset;
-	uint32_t rules;                   /* records there are */
-	uint32_t cpus;                    /* counter blocks with one writer at a time: a CPU */
-	uint32_t stripes;                 /* counter blocks that are added to atomically */
+	uint32_t rules;   /* records there are */
+	uint32_t cpus;    /* counter blocks with one writer at a time: a CPU */
+	uint32_t stripes; /* counter blocks that are added to atomically */
 	uint32_t on_full;
 	uint32_t clock;
-	uint32_t window_max;              /* the largest capacity of windows; 0 = no rings */
-	uint64_t secret[2];               /* of the keyed hash */
+	uint32_t window_max; /* the largest capacity of windows; 0 = no rings */
+	uint64_t secret[2];  /* of the keyed hash */
 	uint8_t boot_id[16];
-	uint64_t time_namespace;          /* inode number */
+	uint64_t time_namespace; /* inode number */
 	uint64_t created_unix_ns;
 	uint64_t rings_offset;
 	uint64_t names_offset;
-	uint64_t names;                   /* bytes of a key that an entry has room for; 0 = no entries */
-	uint64_t lines_max;               /* of the largest table that it can grow to */
-	uint64_t reserved[10];            /* zero */
-	uint64_t checksum;                /* of everything above: see layout_checksum() */
+	uint64_t names;        /* bytes of a key that an entry has room for; 0 = no entries */
+	uint64_t lines_max;    /* of the largest table that it can grow to */
+	uint64_t reserved[10]; /* zero */
+	uint64_t checksum;     /* of everything above: see layout_checksum() */
 
 	/* The one line of the header that changes. */
 	uint64_t state __attribute__((aligned(64))); /* see state_pack() */
 	struct layout_table {
-		uint64_t offset;          /* of its slots: a page's beginning */
+		uint64_t offset; /* of its slots: a page's beginning */
 		uint64_t lines;
-	} tables[2];                      /* generation g stands in tables[g % 2]; the first is described above */
-	uint64_t undecided[2];            /* requests that were let pass, and refused: see shmlimit_count_undecided() */
-	uint64_t reserved_tail[1];        /* zero */
+	} tables[2];               /* generation g stands in tables[g % 2]; the first is described above */
+	uint64_t undecided[2];     /* requests that were let pass, and refused: see shmlimit_count_undecided() */
+	uint64_t reserved_tail[1]; /* zero */
 };
 
 /*
@@ -114,21 +114,21 @@ static inline uint64_t state_generation(uint64_t state)
  * too; its num / den are tokens a nanosecond.
  */
 struct layout_params {
-	uint64_t capacity;                /* tokens; WARMUP: units */
-	uint64_t scale[2];                /* ticks a nanosecond, times 2^118: low half, high half */
-	uint64_t num, den;                /* ticks a nanosecond, as an exact fraction */
-	uint64_t back;                    /* stamp: elapsed time above this is a timestamp in the future */
-	uint64_t ahead;                   /* stamp: that much may a timestamp honestly be in the future: debt + slack */
-	uint64_t shape;                   /* see params_shape() */
+	uint64_t capacity; /* tokens; WARMUP: units */
+	uint64_t scale[2]; /* ticks a nanosecond, times 2^118: low half, high half */
+	uint64_t num, den; /* ticks a nanosecond, as an exact fraction */
+	uint64_t back;     /* stamp: elapsed time above this is a timestamp in the future */
+	uint64_t ahead;    /* stamp: that much may a timestamp honestly be in the future: debt + slack */
+	uint64_t shape;    /* see params_shape() */
 
-	uint64_t inverse;                 /* nanoseconds a tick, times 2^params_inverse_shift(), rounded down */
-	uint64_t debt;                    /* stamp: the longest debt */
-	uint64_t max_wait_ns;             /* the longest wait that a reservation may buy */
-	uint64_t flags;                   /* low half: SHMLIMIT_NEXT_PAYS ...; high half: WARMUP's cold factor, 1/1000 */
-	uint64_t count;                   /* as the caller gave it */
+	uint64_t inverse;     /* nanoseconds a tick, times 2^params_inverse_shift(), rounded down */
+	uint64_t debt;        /* stamp: the longest debt */
+	uint64_t max_wait_ns; /* the longest wait that a reservation may buy */
+	uint64_t flags;       /* low half: SHMLIMIT_NEXT_PAYS ...; high half: WARMUP's cold factor, 1/1000 */
+	uint64_t count;       /* as the caller gave it */
 	uint64_t period_ns;
-	uint64_t warmup_ns;               /* WARMUP only, else zero */
-	uint64_t reserved;                /* zero */
+	uint64_t warmup_ns; /* WARMUP only, else zero */
+	uint64_t reserved;  /* zero */
 };
 
 /*
@@ -139,7 +139,7 @@ struct layout_params {
  * leave out. The rest is zero.
  */
 static inline uint64_t params_shape(unsigned quota_bits, unsigned token_bits, unsigned algorithm,
-                                   unsigned inverse_shift)
+                                    unsigned inverse_shift)
 {
 	return (uint64_t)quota_bits | (uint64_t)token_bits << 8 | (uint64_t)algorithm << 16 |
 	       (uint64_t)inverse_shift << 24;
@@ -191,13 +191,13 @@ static inline uint32_t params_cold_factor_milli(const struct layout_params *para
 }
 
 struct layout_rule {
-	uint64_t published;               /* version, mode, in use: see published_pack() */
-	uint64_t born;                    /* the version that the rule began with: what is older was another rule's */
+	uint64_t published; /* version, mode, in use: see published_pack() */
+	uint64_t born;      /* the version that the rule began with: what is older was another rule's */
 	uint64_t set_unix_ns[RULE_VERSIONS]; /* when a version's parameters were set, by the real-time clock; as params[] */
-	uint64_t mark;                    /* shmlimit_rule.mark */
-	uint64_t reserved;                /* zero */
+	uint64_t mark;                       /* shmlimit_rule.mark */
+	uint64_t reserved;                   /* zero */
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
-	uint64_t counted_before[8];       /* what the id's counters were when this rule got it */
+	uint64_t counted_before[8];                 /* what the id's counters were when this rule got it */
 	struct layout_params params[RULE_VERSIONS]; /* version n is in params[n % RULE_VERSIONS] */
 };
 
@@ -249,7 +249,7 @@ enum lease_counter {
 
 /* A block: this line, then a line of counters for each rule. */
 struct layout_block {
-	uint64_t nonces;                  /* handed out from this block */
+	uint64_t nonces; /* handed out from this block */
 	uint64_t leases[LEASE_COUNTERS];
 };
 
@@ -355,8 +355,8 @@ struct layout_parts layout_parts(uint64_t lines, uint32_t window_max, uint64_t n
 /* Where things begin, in bytes, given the header's counts. Returns 0 when these are out of range. */
 struct layout_offsets {
 	uint64_t rules, counters, area, slots, rings, names;
-	uint64_t end;                     /* of the first table: so much is reserved at once */
-	uint64_t size;                    /* room for all the others too */
+	uint64_t end;  /* of the first table: so much is reserved at once */
+	uint64_t size; /* room for all the others too */
 };
 
 int layout_offsets(uint64_t lines, uint64_t lines_max, uint32_t window_max, uint64_t names, uint32_t rules,

@@ -19,35 +19,35 @@ struct unnamed_entry;
 struct table {
 	struct layout_slot *slots;
 	uint64_t lines;
-} __attribute__((aligned(16)));           /* both are learnt by one compare-and-swap */
+} __attribute__((aligned(16))); /* both are learnt by one compare-and-swap */
 
 #define LIMITER_HINTS 16
 
 struct shmlimit {
-	uint64_t state;                   /* of the last generation met, neither off nor moving: what a decision expects */
+	uint64_t state; /* of the last generation met, neither off nor moving: what a decision expects */
 	uint64_t secret[2];
 	struct layout_rule *rules;
 	unsigned char *counters;
-	void *area;                       /* before the slots; see shmlimit_area() */
+	void *area; /* before the slots; see shmlimit_area() */
 	uint32_t rule_count;
 	uint32_t cpus, stripes;
 	uint32_t window_max;
 	uint32_t on_full;
 	int clock_id;
 	int read_only;
-	uint32_t names_max;               /* bytes of a key that are kept; 0 = none */
+	uint32_t names_max; /* bytes of a key that are kept; 0 = none */
 
-	struct cds_lfht *unnamed;         /* unnamed.c's: NULL until there is a rule without a name */
+	struct cds_lfht *unnamed; /* unnamed.c's: NULL until there is a rule without a name */
 	struct unnamed_entry *last_unnamed;
 
-	struct layout_header *header;     /* the mapping; a decision reads `state` of it */
-	uint64_t size;                    /* of the mapping: as far as the file can grow */
-	uint64_t tables_offset;           /* where the first of the larger tables may begin */
-	uint64_t lines_max;               /* of the largest */
-	struct shmlimit *self;            /* for generation.c and fast_hold.h: deciding has the handle const, and may learn */
+	struct layout_header *header; /* the mapping; a decision reads `state` of it */
+	uint64_t size;                /* of the mapping: as far as the file can grow */
+	uint64_t tables_offset;       /* where the first of the larger tables may begin */
+	uint64_t lines_max;           /* of the largest */
+	struct shmlimit *self; /* for generation.c and fast_hold.h: deciding has the handle const, and may learn */
 	struct table tables[GENERATIONS_MAX + 1]; /* by generation; slots NULL: not met yet */
-	uint64_t left[LIMITER_HINTS];     /* cells of places that were left, see fast_hold.h */
-	uint64_t device, inode;           /* of the file, to know it again */
+	uint64_t left[LIMITER_HINTS];             /* cells of places that were left, see fast_hold.h */
+	uint64_t device, inode;                   /* of the file, to know it again */
 	uint64_t created_unix_ns;
 	uint32_t mode, uid, gid;
 	char name[SHMLIMIT_NAME_MAX + 1];

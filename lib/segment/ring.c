@@ -52,8 +52,8 @@ void ring_complete(const struct shmlimit *l, const struct table *t, const struct
 	}
 }
 
-void ring_level(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                struct slot_seen seen, const struct ring *ring, uint64_t since_ns)
+void ring_level(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, struct slot_seen seen,
+                const struct ring *ring, uint64_t since_ns)
 {
 	for (uint64_t newer = 1; newer < ring->valid; newer++) {
 		uint64_t *cell = ring_cells(l, t, slot) + window_cell(ring->w.n, newer, l->window_max);

@@ -43,9 +43,9 @@
 /* A window at some time. */
 struct ring {
 	struct window w;
-	uint64_t valid;                   /* cells that hold something; 0: nothing was admitted for a period and a tick */
-	int complete;                     /* the newest cell agrees with the word: last_ns is right whatever the clock */
-	int stepped;                      /* its time was impossible and was replaced by now */
+	uint64_t valid; /* cells that hold something; 0: nothing was admitted for a period and a tick */
+	int complete;   /* the newest cell agrees with the word: last_ns is right whatever the clock */
+	int stepped;    /* its time was impossible and was replaced by now */
 };
 
 /* The cells of a slot. */
@@ -166,7 +166,7 @@ int ring_carry(const struct shmlimit *l, const struct table *old, const struct l
  * For what is about to be taken back: make all admissions from `since_ns` on as
  * late as the latest. Then it does not matter which of them is taken back.
  */
-void ring_level(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                struct slot_seen seen, const struct ring *ring, uint64_t since_ns);
+void ring_level(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot, struct slot_seen seen,
+                const struct ring *ring, uint64_t since_ns);
 
 #endif

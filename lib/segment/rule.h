@@ -33,7 +33,7 @@
 
 struct rule_view {
 	uint64_t published;
-	struct layout_params params;        /* rule_load() sets its members up to `flags` */
+	struct layout_params params; /* rule_load() sets its members up to `flags` */
 };
 
 static inline uint64_t rule_version(const struct rule_view *view)

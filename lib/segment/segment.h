@@ -17,7 +17,7 @@
 struct segment {
 	void *base;
 	uint64_t size;
-	uint64_t allocated;               /* bytes of it that the file system has reserved */
+	uint64_t allocated; /* bytes of it that the file system has reserved */
 	uint64_t device, inode;
 	uint64_t links;
 	uint32_t mode, uid, gid;
@@ -97,10 +97,10 @@ void segment_sleep_until(uint64_t ns);
 
 /* Facts of the host. */
 int segment_random(void *to, size_t len);
-void segment_boot_id(uint8_t id[16]);            /* zero where the kernel does not say */
-uint64_t segment_time_namespace(void);           /* 0 where there are none */
-uint32_t segment_user(void);                     /* the effective user of this process */
-uint32_t segment_cpus(void);                     /* that can ever be, at least 1 */
+void segment_boot_id(uint8_t id[16]);  /* zero where the kernel does not say */
+uint64_t segment_time_namespace(void); /* 0 where there are none */
+uint32_t segment_user(void);           /* the effective user of this process */
+uint32_t segment_cpus(void);           /* that can ever be, at least 1 */
 uint64_t segment_unix_ns(void);
 
 #endif

@@ -34,7 +34,7 @@ struct unnamed_key {
 
 struct unnamed_entry {
 	struct unnamed_key key;
-	uint64_t place;                   /* of its rule: id | born << 12; changes when that was removed and set again */
+	uint64_t place; /* of its rule: id | born << 12; changes when that was removed and set again */
 	struct cds_lfht_node node;
 };
 
@@ -45,7 +45,9 @@ static int still(const struct shmlimit *l, const struct unnamed_entry *entry)
 	int id = (int)(place & TAG_RULE_MASK);
 
 	return load_acquire(&l->rules[id].born) == place >> 12 &&
-	       published_in_use(load_acquire(&l->rules[id].published)) ? id : -ESRCH;
+	                       published_in_use(load_acquire(&l->rules[id].published))
+	               ? id
+	               : -ESRCH;
 }
 
 static unsigned long hash_of(struct unnamed_key key)
@@ -107,8 +109,9 @@ static int find_or_put(struct shmlimit *l, const char *name, const struct shmlim
 /* Define the rule in the segment, where another process may have done so, and remember it. */
 static int define(struct shmlimit *l, struct cds_lfht *known, struct unnamed_key key)
 {
-	struct shmlimit_rule rule = { .capacity = key.capacity, .count = key.count,
-		.period_ns = key.period_s * 1000000000u };
+	struct shmlimit_rule rule = { .capacity = key.capacity,
+		                      .count = key.count,
+		                      .period_ns = key.period_s * 1000000000u };
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	struct cds_lfht_node *there;
 	struct unnamed_entry *entry;

@@ -53,8 +53,8 @@ static void bury(const struct table_place *from)
 }
 
 enum claim carry_over(const struct shmlimit *l, const struct generation *tables, const struct table_key *key,
-                      struct when when, const struct rule_view *view,
-                      const struct table_place *from, struct table_place *to)
+                      struct when when, const struct rule_view *view, const struct table_place *from,
+                      struct table_place *to)
 {
 	const struct algorithm *a = algorithm_of(&view->params);
 	uint64_t word = from->seen.word;

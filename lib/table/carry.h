@@ -67,8 +67,8 @@ int carry_freeze(const struct shmlimit *l, const struct table *old, const struct
  * As table_place(); CLAIM_DONE: it was, look again.
  */
 enum claim carry_over(const struct shmlimit *l, const struct generation *tables, const struct table_key *key,
-                      struct when when, const struct rule_view *view,
-                      const struct table_place *from, struct table_place *to);
+                      struct when when, const struct rule_view *view, const struct table_place *from,
+                      struct table_place *to);
 
 /* The key is in the new table: forget what it was in the old one. */
 void carry_bury(const struct shmlimit *l, const struct table *old, const struct table_key *key);

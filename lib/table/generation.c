@@ -65,8 +65,7 @@ int generation_read(const struct shmlimit *l, struct generation *out)
 		out->state = state;
 		out->old = (struct table){ NULL, 0 };
 		if (generation <= GENERATIONS_MAX && (generation != 0 || !moving) &&
-		    find(l, generation, state, &out->now) &&
-		    (!moving || find(l, generation - 1, state, &out->old))) {
+		    find(l, generation, state, &out->now) && (!moving || find(l, generation - 1, state, &out->old))) {
 			if (load_relaxed(&l->state) != present)
 				publish(&l->self->state, present);
 			return 1;

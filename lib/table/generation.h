@@ -30,9 +30,9 @@
 #define GENERATION_RETRIES 1000
 
 struct generation {
-	uint64_t state;                   /* the header's while these were its tables, STATE_OFF apart */
+	uint64_t state; /* the header's while these were its tables, STATE_OFF apart */
 	struct table now;
-	struct table old;                 /* slots NULL: none holds keys but `now` */
+	struct table old; /* slots NULL: none holds keys but `now` */
 };
 
 /*
@@ -66,7 +66,8 @@ static inline const struct table *generation_glance(const struct shmlimit *l, in
 {
 	uint64_t state = load_acquire(&l->state);
 
-	if (__builtin_expect((load_relaxed(&l->header->state) & (moving_too ? ~STATE_MOVING : ~(uint64_t)0)) != state, 0))
+	if (__builtin_expect((load_relaxed(&l->header->state) & (moving_too ? ~STATE_MOVING : ~(uint64_t)0)) != state,
+	                     0))
 		return NULL;
 	return generation_known(l, state);
 }

@@ -76,19 +76,19 @@ int table_is_committed(const struct shmlimit *l, uint64_t tag, const struct tabl
 
 /* What the first look found. */
 struct survey {
-	int look_again;                   /* the key has a slot, or may have one in a larger table */
-	struct table_place candidate;           /* the key's lowest tentative slot */
-	struct table_place free;                /* the best of the free slots */
-	struct table_place refilled;            /* of those that say no more than none, the one that is idle longest */
-	uint64_t idle_ns;                 /* ... which is that long */
-	struct table_place abandoned;           /* another key's tentative slot */
-	struct table_place victim;              /* the live slot that will be full again soonest */
-	uint64_t victim_ns;               /* ... which is then */
+	int look_again;               /* the key has a slot, or may have one in a larger table */
+	struct table_place candidate; /* the key's lowest tentative slot */
+	struct table_place free;      /* the best of the free slots */
+	struct table_place refilled;  /* of those that say no more than none, the one that is idle longest */
+	uint64_t idle_ns;             /* ... which is that long */
+	struct table_place abandoned; /* another key's tentative slot */
+	struct table_place victim;    /* the live slot that will be full again soonest */
+	uint64_t victim_ns;           /* ... which is then */
 };
 
 /* The parameters of the slot last looked at: neighbours are often of one rule. */
 struct survey_rule {
-	uint64_t tag;                     /* rule and flags; UINT64_MAX: none */
+	uint64_t tag; /* rule and flags; UINT64_MAX: none */
 	int error;
 	struct rule_view view;
 	struct funnel_time at;
@@ -294,8 +294,8 @@ int table_commit(const struct table_place *place, uint64_t tag, uint64_t word)
 	return slot_cas(place->slot, place->seen, tag, word);
 }
 
-int table_convert_slot(const struct shmlimit *l, const struct table *t, struct layout_slot *slot,
-                       struct slot_seen seen, struct when when)
+int table_convert_slot(const struct shmlimit *l, const struct table *t, struct layout_slot *slot, struct slot_seen seen,
+                       struct when when)
 {
 	struct when at = when_again(l, when);
 	struct rule_view now, then;
@@ -308,7 +308,8 @@ int table_convert_slot(const struct shmlimit *l, const struct table *t, struct l
 	if ((seen.tag & TAG_VERSION) == (rule_version(&now) & TAG_VERSION))
 		return 1;
 	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &then) != 0)
-		return slot_cas(slot, seen, seen.tag & TAG_FROZEN, 0); /* tentative, or another rule's: nothing to keep */
+		return slot_cas(slot, seen, seen.tag & TAG_FROZEN,
+		                0); /* tentative, or another rule's: nothing to keep */
 	if (then.published != now.published)
 		return 0;
 	mine.tag = tag_plain(seen.tag, rule_version(&now)) ^ tag_of_version(rule_version(&now));

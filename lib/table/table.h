@@ -24,8 +24,8 @@
 /* What a caller wants found or claimed. */
 struct table_key {
 	uint64_t hash;
-	uint64_t tag;                     /* committed, of the rule's version that the caller knows */
-	uint64_t plain;                   /* the same of version 0: see tag_plain() */
+	uint64_t tag;   /* committed, of the rule's version that the caller knows */
+	uint64_t plain; /* the same of version 0: see tag_plain() */
 };
 
 static inline struct table_key table_key(uint64_t hash, uint32_t rule, uint64_t version)
@@ -35,7 +35,7 @@ static inline struct table_key table_key(uint64_t hash, uint32_t rule, uint64_t 
 
 /* Where in the segment a key's slot may be. */
 struct table_window {
-	uint64_t home[2];                 /* line numbers */
+	uint64_t home[2]; /* line numbers */
 };
 
 /*
@@ -58,7 +58,7 @@ static inline struct layout_slot *table_line(const struct table *t, struct table
 {
 	uint64_t line = window.home[i % 2] + i / 2;
 
-	if (i >= 2 && line >= t->lines)  /* the homes themselves are in range */
+	if (i >= 2 && line >= t->lines) /* the homes themselves are in range */
 		line -= t->lines;
 	return t->slots + line * SLOTS_PER_LINE;
 }
@@ -79,10 +79,10 @@ static inline struct layout_slot *table_find(const struct table *t, struct table
 
 /* How an attempt to claim a slot ended. */
 enum claim {
-	CLAIM_DONE,                       /* the slot is the key's */
-	CLAIM_FOUND,                      /* another process committed the key, or changed the rule: look again */
-	CLAIM_LOST,                       /* a compare-and-swap failed: wait a moment, look again */
-	CLAIM_NO_ROOM,                    /* no slot may be taken */
+	CLAIM_DONE,    /* the slot is the key's */
+	CLAIM_FOUND,   /* another process committed the key, or changed the rule: look again */
+	CLAIM_LOST,    /* a compare-and-swap failed: wait a moment, look again */
+	CLAIM_NO_ROOM, /* no slot may be taken */
 };
 
 /* What claiming took the slot from. */
@@ -90,10 +90,10 @@ enum claimed_from { FROM_FREE, FROM_REFILLED, FROM_LIVE };
 
 /* A slot as it was seen: what a compare-and-swap needs to take it. */
 struct table_place {
-	struct layout_slot *slot;         /* NULL: none */
+	struct layout_slot *slot; /* NULL: none */
 	struct slot_seen seen;
 	enum claimed_from from;
-	uint64_t room_ns;                 /* CLAIM_NO_ROOM: until there will be some, UINT64_MAX if unknown */
+	uint64_t room_ns; /* CLAIM_NO_ROOM: until there will be some, UINT64_MAX if unknown */
 };
 
 /*
@@ -124,8 +124,8 @@ struct layout_slot *table_find_any(const struct shmlimit *l, const struct table 
  * nothing is left to do. Where no time is given the clock is read: after the
  * word, whose time is then not in the future of it.
  */
-int table_convert_slot(const struct shmlimit *l, const struct table *t, struct layout_slot *slot,
-                       struct slot_seen seen, struct when when);
+int table_convert_slot(const struct shmlimit *l, const struct table *t, struct layout_slot *slot, struct slot_seen seen,
+                       struct when when);
 
 /*
  * Walks are over the old table too, and over that first: what migrates during the walk

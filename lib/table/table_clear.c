@@ -8,7 +8,8 @@
 /* Is a slot of this rule (of any, rule < 0), and of this fingerprint (of any: 0)? */
 static int is_meant(const struct shmlimit *l, uint64_t tag, int64_t rule, uint64_t fingerprint)
 {
-	return rule < 0 || (tag_rule(tag) == rule && (fingerprint == 0 || tag_fingerprint(rule_plain(l, tag)) == fingerprint));
+	return rule < 0 ||
+	       (tag_rule(tag) == rule && (fingerprint == 0 || tag_fingerprint(rule_plain(l, tag)) == fingerprint));
 }
 
 /* Free those slots. Returns how many of them were committed. */

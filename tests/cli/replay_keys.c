@@ -53,8 +53,9 @@ static void read_log(struct replay *r)
 		struct span line = { text, 0 };
 
 		colliding_path(&state, path);
-		line.len = (size_t)snprintf(text, sizeof(text),
-		                            "10.0.0.1 - - [21/Nov/2026:09:00:00 +0000] \"GET %s HTTP/1.1\" 200 5", path);
+		line.len =
+			(size_t)snprintf(text, sizeof(text),
+		                         "10.0.0.1 - - [21/Nov/2026:09:00:00 +0000] \"GET %s HTTP/1.1\" 200 5", path);
 		if (replay_line(r, &line, &understood) != STATUS_OK || !understood)
 			bail("replay_line");
 	}

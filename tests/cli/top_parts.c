@@ -21,9 +21,10 @@ static struct top_count counted(int id, const char *name, uint64_t allowed, uint
 
 static void rates(void)
 {
-	struct top_count then[] = { counted(0, "a", 100, 10), counted(1, "gone", 5, 5), counted(4, "anew", 1000, 1000) };
+	struct top_count then[] = { counted(0, "a", 100, 10), counted(1, "gone", 5, 5),
+		                    counted(4, "anew", 1000, 1000) };
 	struct top_count now[] = { counted(0, "a", 150, 11), counted(2, "new", 7, 0), counted(4, "anew", 4, 2),
-		counted(5, "b", 0, 0) };
+		                   counted(5, "b", 0, 0) };
 	struct top_sample before = { 3 * SECOND, { .allowed = 1000 }, then, 3 };
 	struct top_sample after = { 5 * SECOND, { .allowed = 1061, .evictions = 1 }, now, 4 };
 	struct top_row row[4], all;
@@ -78,14 +79,17 @@ static void texts(void)
 		uint64_t ns;
 		const char *text;
 	} spans[] = {
+		/* clang-format off */
 		{ 0, "0s" }, { SECOND - 1, "900ms" }, { 60 * SECOND - 1, "59.9s" }, { 60 * SECOND, "1m" },
 		{ 3600 * SECOND - 1, "59m59s" }, { 3600 * SECOND, "1h" }, { 86400 * SECOND - 1, "23h59m" },
 		{ 86400 * SECOND, "1d" }, { UINT64_MAX - 1, "213503d23h" }, { UINT64_MAX, "never" },
+		/* clang-format on */
 	};
 	static const struct {
 		double per_second;
 		const char *text;
-	} rates[] = { { -1, "-" }, { 0, "0.0" }, { 0.05, "0.1" }, { 999.9, "999.9" }, { 999.96, "1000" }, { 1e7, "10000000" } };
+	} rates[] = { { -1, "-" },        { 0, "0.0" },       { 0.05, "0.1" },
+		      { 999.9, "999.9" }, { 999.96, "1000" }, { 1e7, "10000000" } };
 	char text[TEXT_LEN];
 
 	for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
@@ -113,7 +117,8 @@ static void keys(void)
 	for (size_t w = 0; w < 3; w++)
 		for (int i = 0; i < 4; i++)
 			for (int j = 0; j < 4; j++) {
-				int first = live_compare(want[w].order, &slot[want[w].index[i]], &slot[want[w].index[j]]);
+				int first =
+					live_compare(want[w].order, &slot[want[w].index[i]], &slot[want[w].index[j]]);
 
 				wrong += i == j ? first != 0 : (first < 0) != (i < j);
 			}
@@ -148,7 +153,8 @@ static void parts(void)
 	}
 	top.name = "a-segment-whose-name-is-longer-than-the-line-that-it-is-shown-in";
 	top_segment_text(line, &top, 80);
-	ok(strncmp(line, "a-segment-w", 11) == 0 && strstr(line, "~, enabled, 256 slots: live ") != NULL && strlen(line) <= 80,
+	ok(strncmp(line, "a-segment-w", 11) == 0 && strstr(line, "~, enabled, 256 slots: live ") != NULL &&
+	           strlen(line) <= 80,
 	   "a segment's name that is too long is cut, so that the facts behind it are seen: %s", line);
 	top_segment_text(line, &top, SIZE_MAX);
 	ok(strncmp(line, top.name, strlen(top.name)) == 0, "a line of any length has all of the name");

@@ -17,7 +17,7 @@
 
 #define ROWS_MAX 40
 #define COLUMNS 80
-#define SECONDS_MAX 60                  /* then it waits for what never comes */
+#define SECONDS_MAX 60 /* then it waits for what never comes */
 
 static struct shmlimit *l;
 static int login, page;
@@ -27,8 +27,8 @@ static int login, page;
 static struct {
 	char cell[ROWS_MAX][COLUMNS + 1];
 	int rows, y, x;
-	int top, bottom;                   /* of the lines that scroll */
-	char escape[32];                   /* a sequence that has begun */
+	int top, bottom; /* of the lines that scroll */
+	char escape[32]; /* a sequence that has begun */
 	size_t n;
 } screen;
 
@@ -171,7 +171,7 @@ static int has(int y, const char *text)
 
 static struct {
 	pid_t pid;
-	int end, far;                      /* ours of the terminal; its own, held open to ask it how it is */
+	int end, far; /* ours of the terminal; its own, held open to ask it how it is */
 	struct termios before;
 } top;
 
@@ -263,7 +263,8 @@ static int ended(void)
 	if (tcgetattr(top.far, &after) != 0)
 		bail("tcgetattr");
 	ok(after.c_lflag == top.before.c_lflag && after.c_iflag == top.before.c_iflag &&
-	   after.c_oflag == top.before.c_oflag, "the terminal is as it was");
+	           after.c_oflag == top.before.c_oflag,
+	   "the terminal is as it was");
 	close(top.far);
 	close(top.end);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -471,7 +472,8 @@ static void long_names_are_cut(void)
 	head = line_of(" RULE by denied");
 	y = line_of(" a-rule-whose-name~ ");
 	ok(y > head && screen.cell[y][strcspn(screen.cell[head], "\n") - 1] != '~' &&
-		   strncmp(&screen.cell[head][20], "ALLOWED/S", 9) == 0 && screen.cell[y][28] != ' ' && screen.cell[y][29] == ' ',
+	           strncmp(&screen.cell[head][20], "ALLOWED/S", 9) == 0 && screen.cell[y][28] != ' ' &&
+	           screen.cell[y][29] == ' ',
 	   "a rule's name that is too long is cut, and its numbers stay in their columns");
 	type("q");
 	is(ended(), 0, "q ends a screen on which names are cut");

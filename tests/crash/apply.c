@@ -22,7 +22,7 @@ int main(void)
 
 #define CHANGES_MAX 1000
 
-enum { OLD = HELD + 1, NEW };             /* ids of two more rules */
+enum { OLD = HELD + 1, NEW }; /* ids of two more rules */
 
 /* One rule that changes, two that don't, a new one. A fifth is not there, and has to go. */
 static const char wanted[] = "[subject]\ncapacity = 3\nrate = 2/h\n"
@@ -32,12 +32,12 @@ static const char wanted[] = "[subject]\ncapacity = 3\nrate = 2/h\n"
 
 static struct {
 	char command[4096];
-	int file;                         /* the rules wanted */
+	int file; /* the rules wanted */
 	unsigned char *kept;
 	struct audit audit;
 	struct rules before, after;
 	uint64_t kills, boundaries, changes;
-	unsigned mixed, undone, files;    /* faults */
+	unsigned mixed, undone, files; /* faults */
 } now;
 
 static struct states seen;

@@ -26,14 +26,14 @@
 #define AUDIT_COUNTED 8
 /* BOUND: what a call that is not counted may use of a processor. */
 #define AUDIT_CPU_SECONDS 30
-#define LATER_NS (2 * DAY_NS)             /* all but what is held has refilled */
-#define DRAIN_MAX 64                      /* after this many requests a key that is never denied counts as a fault */
+#define LATER_NS (2 * DAY_NS) /* all but what is held has refilled */
+#define DRAIN_MAX 64          /* after this many requests a key that is never denied counts as a fault */
 
 /* How a key looks. */
 struct sight {
-	int answer;                       /* of a peek */
-	struct shmlimit_result r;         /* its times only where those were given */
-	unsigned drained;                 /* how many more are admitted */
+	int answer;               /* of a peek */
+	struct shmlimit_result r; /* its times only where those were given */
+	unsigned drained;         /* how many more are admitted */
 };
 
 #define WATCHED (4 + 2 * (SLOTS - 2))
@@ -50,12 +50,12 @@ struct sights {
 /* Of all that was audited. */
 struct audit {
 	struct sights before, after;
-	uint64_t gives_back;              /* tokens that may be missing during the call: taken, and to be given back */
-	int left_behind;                  /* a lease may be gone during the call, with the table that it was in */
+	uint64_t gives_back;               /* tokens that may be missing during the call: taken, and to be given back */
+	int left_behind;                   /* a lease may be gone during the call, with the table that it was in */
 	unsigned sound, keys, stuck, lost; /* faults */
 };
 
-static uint64_t audit_steps_most;         /* that a call of a fresh process took, in hundredths of the calm one */
+static uint64_t audit_steps_most; /* that a call of a fresh process took, in hundredths of the calm one */
 
 /* The calls' keys, and all that fill the table. */
 static inline struct watched audit_watched(unsigned i)
@@ -103,7 +103,7 @@ static inline void audit_see(struct sights *out)
 
 		scene_restore(kept);
 		sight->answer = shmlimit_peek_at(scene.l, watched.rule, watched.key, strlen(watched.key), 1,
-						 scene.look_ns, &sight->r);
+		                                 scene.look_ns, &sight->r);
 		if (scene.look_ns != scene.now_ns)
 			sight->r.retry_after_ns = sight->r.reset_after_ns = 0;
 		sight->drained = audit_drain(watched.rule, watched.key);
@@ -142,7 +142,7 @@ static inline int is_due(const struct audit *audit, const struct sights *now, un
 
 	return same_sight(sight, before) || same_sight(sight, after) ||
 	       (audit->gives_back != 0 && sight->drained < before->drained &&
-		sight->drained + audit->gives_back >= before->drained) ||
+	        sight->drained + audit->gives_back >= before->drained) ||
 	       (audit->left_behind && sight->drained == 0);
 }
 
@@ -171,7 +171,7 @@ static const struct call audit_calls[] = {
 
 #define AUDIT_CALLS (sizeof(audit_calls) / sizeof(audit_calls[0]))
 
-static uint64_t audit_calm[AUDIT_CALLS];  /* instructions of each, on the segment as it was made */
+static uint64_t audit_calm[AUDIT_CALLS]; /* instructions of each, on the segment as it was made */
 
 static inline void audit_calibrate(void)
 {

@@ -22,14 +22,14 @@ enum act {
 	ACQUIRE,
 	THROTTLE,
 	TAKE_ALL,
-	LEASE,                            /* for 5 hours, the claim being one of an hour */
-	DEPOSIT,                          /* this many tokens, of which one is spent */
+	LEASE,   /* for 5 hours, the claim being one of an hour */
+	DEPOSIT, /* this many tokens, of which one is spent */
 	DENY,
 	GIVE_UP,
-	COUNT,                            /* this many more, for a day, 5 at most */
+	COUNT, /* this many more, for a day, 5 at most */
 	COUNT_DOWN,
-	COUNT_RESTART,                    /* ... but the day begins again, and what fits is added */
-	ENTER,                            /* this many places, of which the last can be renewed and left */
+	COUNT_RESTART, /* ... but the day begins again, and what fits is added */
+	ENTER,         /* this many places, of which the last can be renewed and left */
 	RENEW,
 	LEAVE,
 	RESET_KEY,
@@ -52,20 +52,20 @@ enum act {
 	COUNTERS_OF,
 	VERIFY,
 	/* Only to prepare. */
-	FILL,                             /* this many new keys of "other", which take one token each */
-	HOLD,                             /* the same, for a year */
-	ABANDON,                          /* a claim, killed while its slot is tentative */
-	SET_KILLED,                       /* rule_set, killed when the table is still of the old version */
-	TAKE_KILLED,                      /* a take, killed when it has changed the table once */
+	FILL,        /* this many new keys of "other", which take one token each */
+	HOLD,        /* the same, for a year */
+	ABANDON,     /* a claim, killed while its slot is tentative */
+	SET_KILLED,  /* rule_set, killed when the table is still of the old version */
+	TAKE_KILLED, /* a take, killed when it has changed the table once */
 };
 
 struct call {
 	enum act act;
 	const char *key;
-	uint64_t amount;                  /* tokens; FILL, HOLD: keys; SWITCH: on; THROTTLE: capacity; GROW: slots */
-	int64_t shift_ns;                 /* the time given is so much later than the scene's */
+	uint64_t amount;  /* tokens; FILL, HOLD: keys; SWITCH: on; THROTTLE: capacity; GROW: slots */
+	int64_t shift_ns; /* the time given is so much later than the scene's */
 	int rule;
-	struct shmlimit_rule params;       /* RULE_SET: what differs from the rule "subject" */
+	struct shmlimit_rule params; /* RULE_SET: what differs from the rule "subject" */
 };
 
 static int call_make(const void *arg);
@@ -180,7 +180,8 @@ static inline int call_lease(const struct call *c)
 		return shmlimit_lease_take_at(scene.l, c->rule, c->key, len, c->amount, 5 * HOUR_NS, HOUR_NS, &lease,
 		                              call_ns(c), &r);
 	case DEPOSIT:
-		return shmlimit_lease_deposit_at(scene.l, c->rule, c->key, len, c->amount, 1, 5 * HOUR_NS, call_ns(c), &r);
+		return shmlimit_lease_deposit_at(scene.l, c->rule, c->key, len, c->amount, 1, 5 * HOUR_NS, call_ns(c),
+		                                 &r);
 	case DENY:
 		return shmlimit_lease_deny_at(scene.l, c->rule, c->key, len, c->amount, HOUR_NS, call_ns(c), &r);
 	default:

@@ -34,8 +34,9 @@ static const struct scenario {
 	const char *title;
 	struct call before[PREPARED];
 	struct call call;
-	int answer, again;                /* another process's answer if it is first, and if it finds the call done */
+	int answer, again; /* another process's answer if it is first, and if it finds the call done */
 } scenarios[] = {
+	/* clang-format off */
 	{ "create", { { DESTROY } }, { CREATE }, 0, -EEXIST },
 	{ "open", { { TAKE, "k", 1 } }, { OPEN }, 0, 0 },
 	{ "open: to read", { { TAKE, "k", 1 } }, { OPEN_READ_ONLY }, 0, 0 },
@@ -52,6 +53,7 @@ static const struct scenario {
 	{ "rule_remove", { { TAKE, "k", 1 }, { TAKE, "l", 1 } }, { RULE_REMOVE }, 0, -ESRCH },
 	{ "reset: a rule", { { TAKE, "k", 3 }, { ABANDON, "l" }, { FILL, NULL, 5 } }, { RESET_RULE }, 0, 0 },
 	{ "throttle: a new triple", { { TAKE, "k", 1 } }, { THROTTLE, "m", 7 }, 0, 0 },
+	/* clang-format on */
 };
 
 #define SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
@@ -60,14 +62,14 @@ static const struct scenario {
 static struct {
 	const struct scenario *is;
 	struct rng rng;
-	unsigned char *kept;              /* the segment before the call */
+	unsigned char *kept; /* the segment before the call */
 	struct audit audit;
 	struct rules before, after;
 	uint64_t kills;
-	unsigned mixed, undone, files;    /* faults: rules, the call made again, files and memory */
+	unsigned mixed, undone, files; /* faults: rules, the call made again, files and memory */
 } now;
 
-static struct states seen;               /* by scenario, and audited */
+static struct states seen; /* by scenario, and audited */
 
 static struct {
 	uint64_t kills, steps, states;
@@ -152,8 +154,7 @@ static int is_chosen(const struct trace *trace, size_t k)
 {
 	size_t every = scene_is_full() ? 1 : trace->n / KILLS + 1;
 
-	return trace->step[k].calls || (k > 0 && trace->step[k - 1].calls) || trace->step[k].changed ||
-	       k % every == 0;
+	return trace->step[k].calls || (k > 0 && trace->step[k - 1].calls) || trace->step[k].changed || k % every == 0;
 }
 
 static void perform(const struct scenario *s)

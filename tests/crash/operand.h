@@ -16,9 +16,9 @@
 /* The prefixes that extend the numbers of registers, and where the opcode stands. */
 struct operand_code {
 	const unsigned char *opcode;
-	unsigned index_high, base_high;   /* 8 or 0 */
-	int map;                          /* 0: one byte; 1: 0f; 2: 0f 38, 0f 3a */
-	int local;                        /* by way of fs or gs */
+	unsigned index_high, base_high; /* 8 or 0 */
+	int map;                        /* 0: one byte; 1: 0f; 2: 0f 38, 0f 3a */
+	int local;                      /* by way of fs or gs */
 };
 
 static inline struct operand_code operand_prefixes(const unsigned char *p)
@@ -70,7 +70,7 @@ static inline int operand_is_memory(struct operand_code code)
 static inline uint64_t operand_register(const struct user_regs_struct *r, unsigned number)
 {
 	const uint64_t values[16] = { r->rax, r->rcx, r->rdx, r->rbx, r->rsp, r->rbp, r->rsi, r->rdi,
-		r->r8, r->r9, r->r10, r->r11, r->r12, r->r13, r->r14, r->r15 };
+		                      r->r8,  r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15 };
 
 	return values[number];
 }

@@ -33,23 +33,24 @@ int main(void)
 #include "audit.h"
 #include "trace.h"
 
-#define SCHEDULES 300                     /* of each pair */
+#define SCHEDULES 300 /* of each pair */
 #define PREPARED 3
-#define SKEW_NS 500000000                 /* between clocks: a slot has refilled by one and not by the other */
-#define SECRETS_MAX 1000                  /* tried, for keys to have the slots that a pair is about */
+#define SKEW_NS 500000000 /* between clocks: a slot has refilled by one and not by the other */
+#define SECRETS_MAX 1000  /* tried, for keys to have the slots that a pair is about */
 #define PLAYS_MAX 10
-#define GROUPS_MAX 32                     /* states of the segment that a call makes */
-#define ASKED 4                           /* the first keys watched: those that calls ask for */
+#define GROUPS_MAX 32 /* states of the segment that a call makes */
+#define ASKED 4       /* the first keys watched: those that calls ask for */
 
 static const struct pair {
 	const char *title;
 	struct call before[PREPARED];
 	struct call call[2];
 	uint32_t on_full;
-	uint64_t gives_back;              /* tokens that the first may hold, and then gives back */
-	int apart;                        /* alone, each would give "k" another slot */
-	uint32_t algorithm;               /* of "subject" */
+	uint64_t gives_back; /* tokens that the first may hold, and then gives back */
+	int apart;           /* alone, each would give "k" another slot */
+	uint32_t algorithm;  /* of "subject" */
 } pairs[] = {
+	/* clang-format off */
 	{ "two claims of one key", { { 0 } }, { { TAKE, "k", 1 }, { TAKE, "k", 1 } } },
 	{ "two claims of one key, for all it has", { { 0 } }, { { TAKE, "k", 5 }, { TAKE, "k", 3 } } },
 	{ "two claims of one key that a dead one began", { { ABANDON, "k" } },
@@ -136,13 +137,14 @@ static const struct pair {
 	  .algorithm = SHMLIMIT_LEASE },
 	{ "all or none, and a take of what the second has", { { TAKE, "k", 4, .rule = OTHER } },
 	  { { TAKE_ALL, "k", 1 }, { TAKE, "k", 1, .rule = OTHER } }, 0, 1 },
+	/* clang-format on */
 };
 
 #define PAIRS (sizeof(pairs) / sizeof(pairs[0]))
 
 struct outcome {
 	int answer[2];
-	int place;                        /* the slot of "k" */
+	int place; /* the slot of "k" */
 	struct sights sights;
 };
 
@@ -151,7 +153,7 @@ enum { NOBODY, FIRST, SECOND, FIRST_SECOND, SECOND_FIRST, SERIAL };
 
 /* Points to stop at of the second, the first standing in a certain state of the segment. */
 struct group {
-	uint64_t hash;                    /* of the segment */
+	uint64_t hash; /* of the segment */
 	struct trace trace;
 	size_t *point, points;
 };
@@ -160,13 +162,13 @@ static struct {
 	const struct pair *is;
 	unsigned char *kept;
 	struct outcome serial[SERIAL];
-	struct trace trace;               /* of the first, alone */
+	struct trace trace; /* of the first, alone */
 	size_t *point, points, possible;
-	struct group **of_point;          /* the one in which each leaves the segment */
+	struct group **of_point; /* the one in which each leaves the segment */
 	struct group group[GROUPS_MAX];
 	unsigned groups;
 	uint64_t schedules, kills, lost;
-	uint64_t ended[2];                /* as if the first had come first and not last; as if the second had */
+	uint64_t ended[2]; /* as if the first had come first and not last; as if the second had */
 	unsigned unsound, not_serial, not_clean, slots_lost; /* faults */
 } now;
 
@@ -344,8 +346,8 @@ static void fault(unsigned *faults, const char *what, size_t i, size_t j, int ah
 {
 	if (++*faults > 3)
 		return;
-	diag("%s: the first in state %zu, the second in %zu, the %s goes on: answers %d %d, left %u %u %u", what, i,
-	     j, ahead == 0 ? "first" : "second", seen->answer[0], seen->answer[1], seen->sights.key[0].drained,
+	diag("%s: the first in state %zu, the second in %zu, the %s goes on: answers %d %d, left %u %u %u", what, i, j,
+	     ahead == 0 ? "first" : "second", seen->answer[0], seen->answer[1], seen->sights.key[0].drained,
 	     seen->sights.key[1].drained, seen->sights.key[2].drained);
 }
 
@@ -396,7 +398,7 @@ static void play_schedule(size_t i, size_t j, uint64_t how)
 /* ---- Which schedules ---- */
 
 struct schedule {
-	size_t i, j;                      /* points of the first, of the second */
+	size_t i, j; /* points of the first, of the second */
 };
 
 static int is_change(const struct trace *trace, size_t k)
@@ -495,8 +497,7 @@ static void perform(const struct pair *pair, struct rng *rng)
 	is(now.not_clean, 0, "%s: of a killed one all is done, or nothing", title);
 	diag("%s: %zu points, then %zu; %u states; %" PRIu64 " of %zu schedules, %" PRIu64 " kills, %" PRIu64
 	     " failed compare-and-swaps",
-	     title, now.points, now.of_point[0]->points, now.groups, now.schedules, now.possible, now.kills,
-	     now.lost);
+	     title, now.points, now.of_point[0]->points, now.groups, now.schedules, now.possible, now.kills, now.lost);
 	sum.schedules += now.schedules;
 	sum.kills += now.kills;
 	sum.lost += now.lost;

@@ -22,9 +22,9 @@ int main(void)
 #include "tracee.h"
 
 #define DAY_NS 86400000000000u
-#define FILE_NAME "/dev/shm/state"        /* in a /dev/shm that is this test's own */
-#define OLD 3u                            /* tokens left in the file that is there, ... */
-#define NEW 2u                            /* ... and in the segment that is saved */
+#define FILE_NAME "/dev/shm/state" /* in a /dev/shm that is this test's own */
+#define OLD 3u                     /* tokens left in the file that is there, ... */
+#define NEW 2u                     /* ... and in the segment that is saved */
 
 static char command[4096], copy_name[96];
 static struct shmlimit *l;

@@ -13,23 +13,23 @@
 #include "tracee.h"
 
 #define SLOTS 16u
-#define GROWN (2 * SLOTS)                 /* to which it can grow */
-#define RULES 5u                          /* two of them unused */
+#define GROWN (2 * SLOTS) /* to which it can grow */
+#define RULES 5u          /* two of them unused */
 #define HOUR_NS 3600000000000u
 #define DAY_NS (24 * HOUR_NS)
 #define START_NS 1000000000000000u
 #define CAPACITY 5u
 
-enum { SUBJECT, OTHER, HELD };            /* ids of rules */
+enum { SUBJECT, OTHER, HELD }; /* ids of rules */
 
 #define WINDOW_MAX 9u
 
 static struct {
 	struct shmlimit *l;
-	uint32_t algorithm;               /* of the rule "subject" */
+	uint32_t algorithm; /* of the rule "subject" */
 	unsigned char *bytes;
 	size_t size;
-	uint64_t now_ns, look_ns;         /* when calls are made, when they are judged */
+	uint64_t now_ns, look_ns; /* when calls are made, when they are judged */
 } scene;
 
 /*
@@ -98,8 +98,13 @@ static inline void scene_set_secret(struct rng *rng)
 /* As stage_create(), with rings, so that all scenes are of one size. */
 static inline struct shmlimit *scene_create(uint32_t on_full)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS, .slots_max = GROWN,
-		.rules = RULES, .on_full = on_full, .window_max = WINDOW_MAX, .store_keys = 14 };
+	struct shmlimit_options options = { .struct_size = sizeof(options),
+		                            .slots = SLOTS,
+		                            .slots_max = GROWN,
+		                            .rules = RULES,
+		                            .on_full = on_full,
+		                            .window_max = WINDOW_MAX,
+		                            .store_keys = 14 };
 	struct shmlimit *l;
 	int error = shmlimit_create(stage_name, &options, &l);
 

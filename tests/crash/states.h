@@ -11,7 +11,7 @@
 #define STATES_MAX 65536
 
 struct states {
-	uint64_t hash[2 * STATES_MAX];    /* open addressing; 0: free */
+	uint64_t hash[2 * STATES_MAX]; /* open addressing; 0: free */
 	unsigned n;
 };
 

@@ -31,11 +31,21 @@ static const struct scenario {
 	struct call before[PREPARED];
 	struct call call;
 	int answer;
-	unsigned left[2];                 /* how often "k" is admitted before and after */
+	unsigned left[2]; /* how often "k" is admitted before and after */
 	uint32_t on_full;
-	enum { READS_ONLY = 1, GIVES_BACK = 2, OWN_CLOCK = 4, WINDOW = 8, WARMUP = 16, LEASED = 32,
-	       LEFT_BEHIND = 64, COUNTED = 128, PLACES = 256 } is;
+	enum {
+		READS_ONLY = 1,
+		GIVES_BACK = 2,
+		OWN_CLOCK = 4,
+		WINDOW = 8,
+		WARMUP = 16,
+		LEASED = 32,
+		LEFT_BEHIND = 64,
+		COUNTED = 128,
+		PLACES = 256
+	} is;
 } scenarios[] = {
+	/* clang-format off */
 	/* Taking, where there is room. */
 	{ "take: a new key", { { 0 } }, { TAKE, "k", 1 }, 0, { 5, 4 } },
 	{ "take: all of a new key", { { 0 } }, { TAKE, "k", 5 }, 0, { 5, 0 } },
@@ -361,6 +371,7 @@ static const struct scenario {
 	{ "counters", { { TAKE, "k", 1 } }, { COUNTERS_OF }, 0, { 4, 4 }, 0, READS_ONLY },
 	{ "next", { { TAKE, "k", 1 } }, { NEXT }, 1, { 4, 4 }, 0, READS_ONLY },
 	{ "verify", { { TAKE, "k", 1 } }, { VERIFY }, 0, { 4, 4 }, 0, READS_ONLY },
+	/* clang-format on */
 };
 
 #define SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
@@ -369,7 +380,7 @@ static struct {
 	uint64_t steps, changes, states, kills;
 } sum;
 
-static struct states seen;               /* of this call, and audited */
+static struct states seen; /* of this call, and audited */
 
 /* Step through the call; audit what it makes of the segment. Returns its answer. */
 static int sweep(const struct call *call, struct audit *audit, uint64_t *changes)
@@ -409,17 +420,17 @@ static int kill_changed(const struct call *call, const unsigned char *kept)
 static void perform(const struct scenario *s, struct rng *rng)
 {
 	struct audit audit = { .gives_back = s->is & GIVES_BACK ? s->call.amount : 0,
-		.left_behind = (s->is & LEFT_BEHIND) != 0 };
+		               .left_behind = (s->is & LEFT_BEHIND) != 0 };
 	unsigned char *kept;
 	uint64_t changes = 0;
 	int answer;
 
-	scene.algorithm = s->is & WINDOW   ? SHMLIMIT_WINDOW
-	                  : s->is & WARMUP ? SHMLIMIT_WARMUP
-	                  : s->is & LEASED ? SHMLIMIT_LEASE
+	scene.algorithm = s->is & WINDOW    ? SHMLIMIT_WINDOW
+	                  : s->is & WARMUP  ? SHMLIMIT_WARMUP
+	                  : s->is & LEASED  ? SHMLIMIT_LEASE
 	                  : s->is & COUNTED ? SHMLIMIT_COUNTER
-	                  : s->is & PLACES ? SHMLIMIT_HOLD
-	                                   : SHMLIMIT_FUNNEL;
+	                  : s->is & PLACES  ? SHMLIMIT_HOLD
+	                                    : SHMLIMIT_FUNNEL;
 	scene_open(rng, s->on_full, s->is & OWN_CLOCK);
 	for (int i = 0; i < PREPARED; i++)
 		if (call_make(&s->before[i]) < 0)

@@ -17,13 +17,13 @@
 
 /* State k is that before instruction k; so there are n + 1. */
 struct trace_step {
-	uint64_t rip;                     /* instruction k */
-	uint32_t times;                   /* how often that has been reached, this time included; 0: can't be said */
-	uint32_t from;                    /* the state from which this is reached fastest, by single steps */
-	uint32_t cost;                    /* ... stops on the way there */
-	unsigned looks : 1;               /* instruction k reads or writes the segment */
-	unsigned calls : 1;               /* ... or is a system call */
-	unsigned changed : 1;             /* the segment is not as it was before instruction k - 1 */
+	uint64_t rip;         /* instruction k */
+	uint32_t times;       /* how often that has been reached, this time included; 0: can't be said */
+	uint32_t from;        /* the state from which this is reached fastest, by single steps */
+	uint32_t cost;        /* ... stops on the way there */
+	unsigned looks : 1;   /* instruction k reads or writes the segment */
+	unsigned calls : 1;   /* ... or is a system call */
+	unsigned changed : 1; /* the segment is not as it was before instruction k - 1 */
 };
 
 struct trace {
@@ -31,7 +31,7 @@ struct trace {
 	size_t n, room;
 };
 
-static uint64_t trace_astray;             /* processes that did not come where they were wanted */
+static uint64_t trace_astray; /* processes that did not come where they were wanted */
 
 /* The tracee's code is our own: it was forked. */
 static inline void trace_note(struct trace_step *step, const struct user_regs_struct *registers)

@@ -24,12 +24,12 @@
 
 /* What a tracee says, in shared memory. */
 struct said {
-	_Atomic int over;                 /* the call has returned */
+	_Atomic int over; /* the call has returned */
 	_Atomic int answer;
 };
 
 struct tracee {
-	pid_t pid;                        /* 0: ended */
+	pid_t pid; /* 0: ended */
 	struct said *said;
 };
 
@@ -130,8 +130,7 @@ static inline void tracee_go(struct tracee *t, long how)
  * A process that is about to make the call, work(arg), whose answer it will
  * write down. Not inline: that it stops at one address wherever it was started.
  */
-__attribute__((noinline, unused)) static void tracee_start(struct tracee *t, int (*work)(const void *),
-                                                           const void *arg)
+__attribute__((noinline, unused)) static void tracee_start(struct tracee *t, int (*work)(const void *), const void *arg)
 {
 	if (t->said == NULL)
 		t->said = shared_memory(sizeof(*t->said));

@@ -17,8 +17,12 @@ static size_t failed;
 
 static int set(const char *name, uint32_t algorithm, uint64_t capacity, uint32_t mode)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = algorithm, .mode = mode,
-		                      .capacity = capacity, .count = 1, .period_ns = 3600 * SECOND };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = algorithm,
+		                      .mode = mode,
+		                      .capacity = capacity,
+		                      .count = 1,
+		                      .period_ns = 3600 * SECOND };
 	int id = shmlimit_rule_set(l, name, &rule);
 
 	if (id < 0)
@@ -34,8 +38,9 @@ static int take(int a, int b, int c, const char *key)
 
 	for (size_t i = 0; i < 3; i++)
 		if (rules[i] >= 0)
-			requests[n++] = (struct shmlimit_request){ .rule = rules[i], .key = key, .key_len = strlen(key),
-				                                   .cost = 1 };
+			requests[n++] = (struct shmlimit_request){
+				.rule = rules[i], .key = key, .key_len = strlen(key), .cost = 1
+			};
 	memset(results, 0x77, sizeof(results));
 	failed = 77;
 	return bundle_take(l, global, requests, n, &failed, results);
@@ -61,8 +66,11 @@ static uint64_t there(int rule, const char *key)
 static void options(struct shmlimit_global **out, const char *url, uint32_t on_failure)
 {
 	/* No test depends on speed; leases last as long, so that what is given back is still there. */
-	struct shmlimit_global_options o = { .struct_size = sizeof(o), .on_failure = on_failure,
-		                             .deadline_ns = 5 * SECOND, .lease_ns = 10 * SECOND, .open_ns = 3600 * SECOND };
+	struct shmlimit_global_options o = { .struct_size = sizeof(o),
+		                             .on_failure = on_failure,
+		                             .deadline_ns = 5 * SECOND,
+		                             .lease_ns = 10 * SECOND,
+		                             .open_ns = 3600 * SECOND };
 
 	if (shmlimit_global_open(l, url, &o, out) != 0)
 		bail("shmlimit_global_open");
@@ -72,7 +80,8 @@ static void all_or_none(void)
 {
 	is(take(first, local, second, "k"), SHMLIMIT_ALLOWED, "limits of both kinds allow");
 	ok(results[0].limit == 5 && results[1].limit == 3 && results[2].limit == 2, "each result is its own");
-	ok(here(local, "k") == 2 && there(first, "k") == 4 && there(second, "k") == 1, "each of the three limits has taken one token");
+	ok(here(local, "k") == 2 && there(first, "k") == 4 && there(second, "k") == 1,
+	   "each of the three limits has taken one token");
 	take(first, local, second, "k");
 	is(take(first, local, second, "k"), SHMLIMIT_DENIED, "a request is denied when the last of its limits denies");
 	is(failed, 2, "the limit that denies is named by its place in the request");
@@ -112,7 +121,8 @@ static void without(struct server *s)
 	is(take(local, -1, -1, "e"), SHMLIMIT_ALLOWED, "a request without a key is decided");
 	for (int i = 0; i < 3; i++)
 		take(local, -1, -1, "spent");
-	is(take(first, local, -1, "spent"), SHMLIMIT_DENIED, "a limit of this host denies although another one cannot be asked");
+	is(take(first, local, -1, "spent"), SHMLIMIT_DENIED,
+	   "a limit of this host denies although another one cannot be asked");
 	is(failed, 1, "the limit of this host that denies is named although another one cannot be asked");
 	global = of;
 
@@ -127,7 +137,8 @@ static void without(struct server *s)
 	options(&global, s->url, SHMLIMIT_GLOBAL_LOCAL);
 	for (int i = 0; i < 5; i++)
 		take(first, -1, -1, "e");
-	is(take(first, -1, -1, "e"), SHMLIMIT_DENIED, "where the backend is gone, this host enforces its share if so configured");
+	is(take(first, -1, -1, "e"), SHMLIMIT_DENIED,
+	   "where the backend is gone, this host enforces its share if so configured");
 }
 
 /* What an answer without the backend has not leased is not given back: that would make tokens. */
@@ -140,12 +151,14 @@ static void nothing_made(struct server *s)
 	is(here(first, "m"), 2, "while a host holds two tokens of one rule");
 	shmlimit_lease_deny(l, second, "m", 1, 1, 3600 * SECOND, NULL);
 	for (int i = 0; i < 3; i++)
-		is(take(first, second, -1, "m"), SHMLIMIT_DENIED, "a request is denied by its second lease while the backend is gone");
+		is(take(first, second, -1, "m"), SHMLIMIT_DENIED,
+		   "a request is denied by its second lease while the backend is gone");
 	is(here(first, "m"), 2, "a request that its second lease denies takes none of the first, and makes none");
 	take(first, -1, -1, "m");
 	take(first, -1, -1, "m");
 	is(here(first, "m"), 0, "spent, they are gone");
-	is(take(first, second, -1, "m"), SHMLIMIT_DENIED, "a request that its first lease let pass is denied by the second");
+	is(take(first, second, -1, "m"), SHMLIMIT_DENIED,
+	   "a request that its first lease let pass is denied by the second");
 	is(here(first, "m"), 0, "a denied request gives nothing back that it did not take");
 }
 

@@ -18,8 +18,9 @@ static _Atomic uint64_t *allowed, *failed;
 /* Each has a gate of its own, as workers that were not forked from one process have. */
 static void ask_often(struct crew *crew, int index)
 {
-	struct shmlimit_gate *g = gate_new("create=yes mode=0640 slots=64 rule=day rate=\"100/day\" rule=window algorithm=window "
-	                                   "rate=1000/day");
+	struct shmlimit_gate *g =
+		gate_new("create=yes mode=0640 slots=64 rule=day rate=\"100/day\" rule=window algorithm=window "
+	                 "rate=1000/day");
 
 	(void)crew;
 	(void)index;
@@ -64,7 +65,8 @@ static void created(void)
 	struct shmlimit_rule rule;
 	struct shmlimit *l = look(&rule, "window");
 
-	ok(rule.algorithm == SHMLIMIT_WINDOW && rule.capacity == 1000 && rule.period_ns == 86400 * SECOND, "a window is created");
+	ok(rule.algorithm == SHMLIMIT_WINDOW && rule.capacity == 1000 && rule.period_ns == 86400 * SECOND,
+	   "a window is created");
 	shmlimit_info(l, &info);
 	ok(info.window_max == 1000 && info.slots == 64 && (info.mode & 0777) == 0640 && info.rules_used == 2,
 	   "the segment is as the spec says, with room for its windows and each rule once");
@@ -117,7 +119,7 @@ static void changed(void)
 static void alike(void)
 {
 	static const char *const rates[] = { "rate=5/day", "rate=\"5/day burst 9\"", "rate=5/day algorithm=window",
-		"rate=\"5 at once\"" };
+		                             "rate=\"5 at once\"" };
 
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		struct shmlimit_rule before, after;
@@ -142,7 +144,8 @@ static void cannot(void)
 	shmlimit_destroy(unit_name);
 	l = unit_create("create", NULL);
 	g = gate_new("create=yes rule=w algorithm=window rate=5/s");
-	ok(gate_said == 1 && strstr(gate_lines[0], "rule w: ") != NULL, "a window that the segment has no room for is reported");
+	ok(gate_said == 1 && strstr(gate_lines[0], "rule w: ") != NULL,
+	   "a window that the segment has no room for is reported");
 	is(ASK(g, "k", 0), SHMLIMIT_DENIED, "requests that need a window without room are refused");
 	is(answer.outcome, SHMLIMIT_GATE_FAILED, "as with any rule that is missing");
 	shmlimit_gate_close(g);

@@ -28,16 +28,19 @@ static void outcomes(struct shmlimit *l, int small, int large)
 	is(shmlimit_gate_limits(g), 4, "a gate knows its limits");
 	is(ASK(g, "k", LARGE, SMALL), SHMLIMIT_ALLOWED, "two limits allow a request");
 	ok(answer.outcome == SHMLIMIT_GATE_PASSED && answer.status == 0 && answer.error == 0 && answer.remaining == 1 &&
-	   answer.retry_after_ns == 0, "it passed, and the fewest tokens that are left are known");
+	           answer.retry_after_ns == 0,
+	   "it passed, and the fewest tokens that are left are known");
 	is(answer.field_count, 4, "both limits have fields");
 	is_str(answer.fields[2].value, "\"small\";q=2;w=7200", "a policy is written as shmlimit_fields() does");
 	is_str(answer.fields[3].value, "\"small\";r=1;t=3600", "what is left is written as shmlimit_fields() does");
 	ok(answer.fields[3].name_length == 9 && answer.fields[3].value_length == 18, "lengths are known");
 	ASK(g, "k", LARGE, SMALL);
 	is(ASK(g, "k", LARGE, SMALL), SHMLIMIT_DENIED, "the second limit denies when it is empty");
-	ok(answer.outcome == SHMLIMIT_GATE_REJECTED && answer.status == 429 && answer.denied_by == 1 && answer.remaining == 0 &&
-	   answer.retry_after_ns > 3590 * SECOND, "the answer says which limit denied, and when to retry");
-	ok(answer.field_count == 3 && strcmp(answer.fields[2].name, "Retry-After") == 0, "a denial has the fields of the limit that denies only");
+	ok(answer.outcome == SHMLIMIT_GATE_REJECTED && answer.status == 429 && answer.denied_by == 1 &&
+	           answer.remaining == 0 && answer.retry_after_ns > 3590 * SECOND,
+	   "the answer says which limit denied, and when to retry");
+	ok(answer.field_count == 3 && strcmp(answer.fields[2].name, "Retry-After") == 0,
+	   "a denial has the fields of the limit that denies only");
 	is(left(l, large), 98, "the first limit has given back what it took");
 	is(ASK(g, "k", DRY_SMALL, LARGE), SHMLIMIT_ALLOWED, "in a dry run the empty limit denies no request");
 	ok(answer.outcome == SHMLIMIT_GATE_REJECTED_DRY_RUN && answer.field_count == 2 && answer.remaining == 0,
@@ -46,7 +49,8 @@ static void outcomes(struct shmlimit *l, int small, int large)
 	is(ASK(g, "k", SMALL, DRY_LARGE), SHMLIMIT_DENIED, "where an enforced limit denies");
 	is(left(l, large), 97, "limits in a dry run are not asked");
 	is(ASK(g, "k", DRY_LARGE), SHMLIMIT_ALLOWED, "a limit in a dry run alone allows");
-	ok(answer.outcome == SHMLIMIT_GATE_PASSED && answer.field_count == 0 && answer.remaining == 96, "a limit in a dry run takes tokens and adds no fields");
+	ok(answer.outcome == SHMLIMIT_GATE_PASSED && answer.field_count == 0 && answer.remaining == 96,
+	   "a limit in a dry run takes tokens and adds no fields");
 	shmlimit_reset(l, small, NULL, 0);
 	is(gate_said, 0, "of all this nothing is reported");
 	shmlimit_gate_close(g);
@@ -57,7 +61,8 @@ static void outcomes(struct shmlimit *l, int small, int large)
 static void bans(struct shmlimit *l, int large)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_COUNTER, .capacity = 1 };
-	struct shmlimit_gate *g = gate_new("x_fields rule=large rule=ban peek status=403 rule=ban peek dry_run rule=large peek cost=90");
+	struct shmlimit_gate *g =
+		gate_new("x_fields rule=large rule=ban peek status=403 rule=ban peek dry_run rule=large peek cost=90");
 	struct shmlimit_counters counters = { .struct_size = sizeof(counters) };
 	uint64_t before = left(l, large);
 	int ban;
@@ -67,16 +72,19 @@ static void bans(struct shmlimit *l, int large)
 	ok(answer.outcome == SHMLIMIT_GATE_PASSED && answer.error == 0 && answer.remaining == before - 1,
 	   "such a request passed its other limits");
 	ban = shmlimit_rule_set(l, "ban", &rule);
-	is(shmlimit_count(l, ban, "k", 1, 1, 3600 * SECOND, INT64_MAX, SHMLIMIT_COUNT_RESTART, NULL), SHMLIMIT_ALLOWED, "a key is banned");
+	is(shmlimit_count(l, ban, "k", 1, 1, 3600 * SECOND, INT64_MAX, SHMLIMIT_COUNT_RESTART, NULL), SHMLIMIT_ALLOWED,
+	   "a key is banned");
 	is(ASK(g, "k", 0, 1), SHMLIMIT_DENIED, "a rule that is created later is in force from the next request");
-	ok(answer.outcome == SHMLIMIT_GATE_REJECTED && answer.denied_by == 1 && answer.status == 403 && answer.remaining == 0 &&
-	   answer.retry_after_ns > 3590 * SECOND && answer.field_count == 6, "the answer is that of a limit that denies");
+	ok(answer.outcome == SHMLIMIT_GATE_REJECTED && answer.denied_by == 1 && answer.status == 403 &&
+	           answer.remaining == 0 && answer.retry_after_ns > 3590 * SECOND && answer.field_count == 6,
+	   "the answer is that of a limit that denies");
 	is_str(gate_field("X-RateLimit-Remaining"), "0", "X-RateLimit-Remaining of a ban is 0");
 	is(left(l, large), before - 1, "a limit before it has taken nothing: peeks are first");
 	shmlimit_counters(l, ban, &counters);
 	ok(counters.allowed == 1 && counters.denied == 0, "a peek counts nothing");
 	is(ASK(g, "k", 0, 2), SHMLIMIT_ALLOWED, "a peek in a dry run denies nothing");
-	ok(answer.outcome == SHMLIMIT_GATE_REJECTED_DRY_RUN && answer.remaining == before - 2, "its outcome says that it would have");
+	ok(answer.outcome == SHMLIMIT_GATE_REJECTED_DRY_RUN && answer.remaining == before - 2,
+	   "its outcome says that it would have");
 	is(ASK(g, "other", 0, 1), SHMLIMIT_ALLOWED, "a key that is not banned passes");
 	ok(answer.outcome == SHMLIMIT_GATE_PASSED && answer.remaining == 99 && answer.field_count == 5,
 	   "a peek that allows has no fields, and its remaining is not told");
@@ -84,7 +92,8 @@ static void bans(struct shmlimit *l, int large)
 	ok(answer.outcome == SHMLIMIT_GATE_PASSED && answer.remaining == UINT64_MAX && answer.field_count == 0,
 	   "after a peek nothing is known to be left");
 	is(ASK(g, "other", 3), SHMLIMIT_ALLOWED, "any limit can be peeked at");
-	is(shmlimit_take(l, large, "other", 5, 10, NULL), SHMLIMIT_ALLOWED, "when a take of the peek's cost would be denied");
+	is(shmlimit_take(l, large, "other", 5, 10, NULL), SHMLIMIT_ALLOWED,
+	   "when a take of the peek's cost would be denied");
 	is(ASK(g, "other", 3), SHMLIMIT_DENIED, "the peek denies");
 	rule.mode = SHMLIMIT_DRY_RUN;
 	shmlimit_rule_set(l, "ban", &rule);
@@ -93,13 +102,18 @@ static void bans(struct shmlimit *l, int large)
 	shmlimit_rule_remove(l, "ban");
 	is(ASK(g, "k", 1), SHMLIMIT_ALLOWED, "a rule that is removed bans no client");
 	is(gate_said, 0, "that is not reported");
-	rule = (struct shmlimit_rule){ .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = 2, .count = 1,
+	rule = (struct shmlimit_rule){ .struct_size = sizeof(rule),
+		                       .algorithm = SHMLIMIT_LEASE,
+		                       .capacity = 2,
+		                       .count = 1,
 		                       .period_ns = 3600 * SECOND };
 	shmlimit_rule_set(l, "ban", &rule);
 	is(ASK(g, "k", 1), SHMLIMIT_DENIED, "a LEASE rule cannot be peeked at: the failure policy answers");
-	ok(answer.outcome == SHMLIMIT_GATE_FAILED && answer.error == -EOPNOTSUPP && answer.status == 503, "the error says why");
+	ok(answer.outcome == SHMLIMIT_GATE_FAILED && answer.error == -EOPNOTSUPP && answer.status == 503,
+	   "the error says why");
 	shmlimit_gate_attach(g);
-	ok(gate_said == 1 && strstr(gate_lines[0], ": rule ban: it is a lease, which cannot be peeked at: ") != NULL, "a lease that is peeked at is reported");
+	ok(gate_said == 1 && strstr(gate_lines[0], ": rule ban: it is a lease, which cannot be peeked at: ") != NULL,
+	   "a lease that is peeked at is reported");
 	shmlimit_gate_close(g);
 	shmlimit_rule_remove(l, "ban");
 }
@@ -110,7 +124,8 @@ static void arguments(void)
 	struct shmlimit_gate_key keys[2] = { { .limit = 0, .bytes = "a", .length = 1, .cost = 90 },
 		                             { .limit = 1, .bytes = "b", .length = 0 } };
 
-	is(shmlimit_gate_open("segment=w rule=r x_fields", &none), -EINVAL, "a word of gates belongs before the first rule=");
+	is(shmlimit_gate_open("segment=w rule=r x_fields", &none), -EINVAL,
+	   "a word of gates belongs before the first rule=");
 	is(shmlimit_gate_open(NULL, &none), -EINVAL, "a gate needs a spec");
 	is(shmlimit_gate_attach(NULL), -EINVAL, "no gate attaches to nothing");
 	g = gate_new("x_fields cost=2 status=403 rule=large fields=denied rule=large");
@@ -125,7 +140,8 @@ static void arguments(void)
 	is(shmlimit_gate_ask(g, keys, 1, &answer), -ENOBUFS, "a buffer must have room before anything is asked");
 	answer.buffer_size++;
 	is(shmlimit_gate_ask(g, keys, 1, &answer), SHMLIMIT_ALLOWED, "with the room that is documented it has");
-	ok(answer.field_count == 0 && answer.remaining == 10, "a request may have its own cost; an allowed one no fields");
+	ok(answer.field_count == 0 && answer.remaining == 10,
+	   "a request may have its own cost; an allowed one no fields");
 	keys[0].cost = 0;
 	answer.buffer = NULL;
 	is(shmlimit_gate_ask(g, keys, 1, &answer), SHMLIMIT_ALLOWED, "without a buffer it is asked too");
@@ -135,7 +151,8 @@ static void arguments(void)
 	answer.buffer_size = SHMLIMIT_GATE_BUFFER_EACH + 128;
 	gate_buffer[answer.buffer_size + 1] = 'x';
 	is(shmlimit_gate_ask(g, keys, 1, &answer), SHMLIMIT_DENIED, "a buffer may begin at any address");
-	ok(answer.field_count == 6 && gate_buffer[answer.buffer_size + 1] == 'x', "all fields fit into the documented size");
+	ok(answer.field_count == 6 && gate_buffer[answer.buffer_size + 1] == 'x',
+	   "all fields fit into the documented size");
 	answer.buffer = gate_buffer;
 	answer.buffer_size = sizeof(gate_buffer);
 	is(shmlimit_gate_ask(g, keys, 2, &answer), SHMLIMIT_DENIED, "a key of no bytes is no limit, the other denies");
@@ -172,14 +189,18 @@ static void longest(struct shmlimit *l)
 	g = gate_new(spec);
 	is(gate_ask(g, "k", limits), SHMLIMIT_ALLOWED, "16 limits are asked at once");
 	is(answer.field_count, 2 * SHMLIMIT_REQUESTS_MAX + 3, "all have their fields");
-	ok(answer.fields[34].value + answer.fields[34].value_length < gate_buffer + sizeof(gate_buffer), "inside the buffer");
+	ok(answer.fields[34].value + answer.fields[34].value_length < gate_buffer + sizeof(gate_buffer),
+	   "inside the buffer");
 	shmlimit_gate_close(g);
 	shmlimit_rule_remove(l, name);
 }
 
 static void leases(struct shmlimit *l)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = 2, .count = 1,
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = SHMLIMIT_LEASE,
+		                      .capacity = 2,
+		                      .count = 1,
 		                      .period_ns = 3600 * SECOND };
 	struct shmlimit_gate *g;
 
@@ -188,17 +209,22 @@ static void leases(struct shmlimit *l)
 		bail("rule_set");
 	g = gate_new(LIMITS);
 	is(gate_said, 1, "a LEASE rule is reported where there is no backend= to lease from");
-	ok(strstr(gate_lines[0], ": rule absent: it is a lease, and needs the backend's URL (backend=): requests that need it are "
-	          "refused") != NULL, "with what is missing");
+	ok(strstr(gate_lines[0],
+	          ": rule absent: it is a lease, and needs the backend's URL (backend=): requests that need it are "
+	          "refused") != NULL,
+	   "with what is missing");
 	is(ASK(g, "k", LARGE, ABSENT), SHMLIMIT_DENIED, "a request that needs it is refused");
-	ok(answer.outcome == SHMLIMIT_GATE_FAILED && answer.error == -EDESTADDRREQ && answer.status == 503, "with status 503");
+	ok(answer.outcome == SHMLIMIT_GATE_FAILED && answer.error == -EDESTADDRREQ && answer.status == 503,
+	   "with status 503");
 	is(ASK(g, "k", LARGE, SMALL), SHMLIMIT_ALLOWED, "a request that does not need it is answered");
 	shmlimit_gate_close(g);
 	unsetenv("SHMLIMIT_BACKEND");
 	setenv("SHMLIMIT_BACKEND", "redis://host:port", 1);
 	g = gate_new("backend=-" LIMITS);
-	ok(strcmp(gate_lines[0], "backend's URL: port: must be a number from 1 to 65535") == 0, "a wrong URL is reported");
-	ok(gate_said == 2 && strstr(gate_lines[1], ": rule absent: it is a lease, and the backend's URL is wrong: requests ") != NULL,
+	ok(strcmp(gate_lines[0], "backend's URL: port: must be a number from 1 to 65535") == 0,
+	   "a wrong URL is reported");
+	ok(gate_said == 2 && strstr(gate_lines[1],
+	                            ": rule absent: it is a lease, and the backend's URL is wrong: requests ") != NULL,
 	   "the report names the rule that needs the backend");
 	is(ASK(g, "k", LARGE, ABSENT), SHMLIMIT_DENIED, "a request that needs it is refused");
 	shmlimit_gate_close(g);
@@ -219,13 +245,16 @@ static void failures(struct shmlimit *l)
 	char path[96];
 
 	is(gate_said, 1, "a rule that is missing is reported once");
-	ok(strstr(gate_lines[0], ": rule absent: no such rule: requests that need it are refused") != NULL, "with its name");
+	ok(strstr(gate_lines[0], ": rule absent: no such rule: requests that need it are refused") != NULL,
+	   "with its name");
 	is(ASK(g, "k", LARGE, ABSENT), SHMLIMIT_DENIED, "a request that needs it is refused, failing closed");
-	ok(answer.outcome == SHMLIMIT_GATE_FAILED && answer.error == -ESRCH && answer.status == 503 && answer.field_count == 0,
+	ok(answer.outcome == SHMLIMIT_GATE_FAILED && answer.error == -ESRCH && answer.status == 503 &&
+	           answer.field_count == 0,
 	   "with status 503 and no fields");
 	is(ASK(g, "k", LARGE, SMALL), SHMLIMIT_ALLOWED, "a request that does not need it is answered");
 	is(ASK(g, "k", LARGE, DRY_ABSENT), SHMLIMIT_ALLOWED, "a request that needs it in a dry run passes");
-	ok(answer.outcome == SHMLIMIT_GATE_FAILED && answer.error == -ESRCH && answer.status == 0 && answer.field_count == 2,
+	ok(answer.outcome == SHMLIMIT_GATE_FAILED && answer.error == -ESRCH && answer.status == 0 &&
+	           answer.field_count == 2,
 	   "its outcome says what failed");
 	shmlimit_gate_attach(g);
 	ok(info_of(l).undecided_refused == refused + 1 && info_of(l).undecided_passed == 1,
@@ -234,8 +263,9 @@ static void failures(struct shmlimit *l)
 	unit_rule(l, "absent", 1, 1, 3600 * SECOND);
 	is(ASK(g, "k", ABSENT), SHMLIMIT_ALLOWED, "a rule that is set again is found at once");
 	shmlimit_gate_attach(g);
-	ok(gate_said == 2 && gate_bad == 1 && strstr(gate_lines[1], "rule absent: in order again; requests that were refused: 2") !=
-	   NULL, "the end of an outage is reported, with the requests that it cost");
+	ok(gate_said == 2 && gate_bad == 1 &&
+	           strstr(gate_lines[1], "rule absent: in order again; requests that were refused: 2") != NULL,
+	   "the end of an outage is reported, with the requests that it cost");
 	shmlimit_rule_remove(l, "absent");
 	shmlimit_gate_attach(g);
 	is(gate_said, 2, "the same text is not reported twice in a minute");
@@ -247,8 +277,11 @@ static void failures(struct shmlimit *l)
 		g = gate_new("fail=open rule=small");
 		is(ASK(g, "k", 0), SHMLIMIT_ALLOWED, "a segment of another user is not opened");
 		is(answer.error, -EPERM, "since that user is not trusted");
-		ok(gate_said == 1 && strstr(gate_lines[0], ": it belongs to neither root nor this user, or has another hard link: requests "
-		                            "that need it pass") != NULL, "a segment of another user is reported");
+		ok(gate_said == 1 &&
+		           strstr(gate_lines[0],
+		                  ": it belongs to neither root nor this user, or has another hard link: requests "
+		                  "that need it pass") != NULL,
+		   "a segment of another user is reported");
 		shmlimit_gate_close(g);
 		g = gate_new("owner=nobody rule=small");
 		ASK(g, "k", 0);
@@ -260,7 +293,8 @@ static void failures(struct shmlimit *l)
 	shmlimit_destroy(unit_name);
 	g = gate_new("fail=open rule=small rule=small dry_run rule=small peek");
 	is(ASK(g, "k", 0), SHMLIMIT_ALLOWED, "without a segment requests pass, failing open");
-	ok(answer.outcome == SHMLIMIT_GATE_FAILED && answer.error == -ENOENT && answer.status == 0, "a request that passes without a segment has the outcome failed");
+	ok(answer.outcome == SHMLIMIT_GATE_FAILED && answer.error == -ENOENT && answer.status == 0,
+	   "a request that passes without a segment has the outcome failed");
 	is(ASK(g, "k", 1), SHMLIMIT_ALLOWED, "in a dry run too");
 	is(answer.error, -ENOENT, "with the error");
 	is(ASK(g, "k", 2), SHMLIMIT_ALLOWED, "a peek passes too, failing open");
@@ -272,7 +306,8 @@ static void failures(struct shmlimit *l)
 	is(shmlimit_gate_attach(g), 0, "a segment that is created later is opened");
 	ok(gate_said == 2 && strstr(gate_lines[1], "in order again; requests that passed without a limit: 3") != NULL,
 	   "the end of an outage is reported, with the requests that passed");
-	ok(info_of(l).undecided_passed == 3 && info_of(l).undecided_refused == 0, "the new segment counts the requests that passed");
+	ok(info_of(l).undecided_passed == 3 && info_of(l).undecided_refused == 0,
+	   "the new segment counts the requests that passed");
 	is(ASK(g, "k", 0), SHMLIMIT_ALLOWED, "its limit is asked");
 	is(answer.outcome, SHMLIMIT_GATE_PASSED, "the limit of a new segment decides");
 	shmlimit_gate_close(g);

@@ -9,7 +9,7 @@
 #include "../unit/unit.h"
 #include "shmlimit_gate.h"
 
-static char gate_lines[8][300];        /* what was reported, up to eight lines */
+static char gate_lines[8][300]; /* what was reported, up to eight lines */
 static int gate_said, gate_bad;
 static char gate_buffer[SHMLIMIT_GATE_BUFFER];
 static struct shmlimit_gate_answer answer;
@@ -46,7 +46,8 @@ __attribute__((unused)) static int gate_ask(struct shmlimit_gate *gate, const ch
 	size_t n = 0;
 
 	for (; limits[n] >= 0; n++)
-		keys[n] = (struct shmlimit_gate_key){ .limit = (uint32_t)limits[n], .bytes = key,
+		keys[n] = (struct shmlimit_gate_key){ .limit = (uint32_t)limits[n],
+			                              .bytes = key,
 			                              .length = (uint32_t)strlen(key) };
 	memset(&answer, 0x77, sizeof(answer));
 	answer.struct_size = sizeof(answer);

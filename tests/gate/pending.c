@@ -21,8 +21,11 @@ static struct shmlimit_gate_key keys[LIMITS];
 
 static void set(const char *name, uint32_t algorithm, uint64_t capacity)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = algorithm, .capacity = capacity,
-		                      .count = algorithm != SHMLIMIT_HOLD, .period_ns = 3600 * SECOND };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = algorithm,
+		                      .capacity = capacity,
+		                      .count = algorithm != SHMLIMIT_HOLD,
+		                      .period_ns = 3600 * SECOND };
 
 	if (shmlimit_rule_set(l, name, &rule) < 0)
 		bail("rule_set %s", name);
@@ -56,7 +59,8 @@ static int begin(const char *text, const char *limits)
 
 	snprintf(bytes, sizeof(bytes), "%s", text);
 	for (; limits[n] != '\0'; n++)
-		keys[n] = (struct shmlimit_gate_key){ .limit = (uint32_t)(limits[n] - '0'), .bytes = bytes,
+		keys[n] = (struct shmlimit_gate_key){ .limit = (uint32_t)(limits[n] - '0'),
+			                              .bytes = bytes,
 			                              .length = (uint32_t)strlen(text) };
 	new_out();
 	held.struct_size = sizeof(held);
@@ -97,7 +101,8 @@ static void decided(void)
 	is(left("places", "user:42"), 4, "a pending request holds its place");
 	is(left("site", "user:42"), 10, "a pending request holds no token of this host's other limits");
 	new_out();
-	is(shmlimit_gate_poll(gate, pending, &answer, &held), PENDING, "it stays pending while the server does not answer");
+	is(shmlimit_gate_poll(gate, pending, &answer, &held), PENDING,
+	   "it stays pending while the server does not answer");
 	is(ASK(gate, "user:43", SITE), SHMLIMIT_ALLOWED, "another request is decided meanwhile");
 	hold_replies(0);
 	is(finish(PENDING), SHMLIMIT_ALLOWED, "the agent's answer decides it");
@@ -111,7 +116,8 @@ static void decided(void)
 	is(finish(begin("user:42", "120")), SHMLIMIT_DENIED, "the third one is denied");
 	ok(answer.outcome == SHMLIMIT_GATE_REJECTED && answer.denied_by == 2 && answer.status == 429,
 	   "the answer names the limit that denies");
-	ok(answer.retry_after_ns > 0 && gate_field("Retry-After")[0] != '\0', "the answer of a denied request says when a token is there");
+	ok(answer.retry_after_ns > 0 && gate_field("Retry-After")[0] != '\0',
+	   "the answer of a denied request says when a token is there");
 	is(left("site", "user:42"), 8, "a denied request has given back the token of the other limit");
 	is(held.count + 5 - left("places", "user:42"), 0, "a denied request has left its place");
 	is(begin("user:42", ""), SHMLIMIT_ALLOWED, "a request without a limit is decided at once");
@@ -141,7 +147,8 @@ static void cancelled(void)
 	is(held.count, 1, "a request that is cancelled during its dry run still holds its place");
 	is(shmlimit_gate_leave(gate, keys, 2, &held), 0, "the place of such a request is left as usual");
 	hold_replies(0);
-	is(finish(begin("user:45", "0")) + finish(begin("user:45", "0")), SHMLIMIT_ALLOWED, "a cancelled request lost no tokens of the lease");
+	is(finish(begin("user:45", "0")) + finish(begin("user:45", "0")), SHMLIMIT_ALLOWED,
+	   "a cancelled request lost no tokens of the lease");
 	is(finish(begin("user:45", "0")), SHMLIMIT_DENIED, "a cancelled request made no tokens");
 	shmlimit_gate_cancel(NULL, NULL, NULL);
 	shmlimit_gate_cancel(gate, NULL, NULL);
@@ -149,7 +156,8 @@ static void cancelled(void)
 
 static void arguments(void)
 {
-	is(shmlimit_gate_begin(gate, keys, 1, &answer, NULL, NULL), -EINVAL, "a request needs a place for what is pending");
+	is(shmlimit_gate_begin(gate, keys, 1, &answer, NULL, NULL), -EINVAL,
+	   "a request needs a place for what is pending");
 	held.struct_size = 4;
 	is(shmlimit_gate_begin(gate, keys, 1, &answer, &held, &pending), -EINVAL, "the size of `held` is checked");
 	is(shmlimit_gate_poll(gate, NULL, &answer, &held), -EINVAL, "what is not pending cannot be polled");
@@ -176,7 +184,8 @@ static void without_agent(struct agent_process *agent)
 	is(begin("user:50", "12"), SHMLIMIT_ALLOWED, "a request that needs no agent is decided");
 	is(shmlimit_gate_leave(gate, keys, 2, &held), 0, "it leaves its place");
 	new_out();
-	is(shmlimit_gate_ask(gate, keys, 2, &answer), SHMLIMIT_ALLOWED, "a request that waits is decided without an agent");
+	is(shmlimit_gate_ask(gate, keys, 2, &answer), SHMLIMIT_ALLOWED,
+	   "a request that waits is decided without an agent");
 	is(begin("user:51", "3"), SHMLIMIT_ALLOWED, "a limit in a dry run is waited for");
 	is(answer.outcome, SHMLIMIT_GATE_PASSED, "it passed");
 	*agent = agent_start(l, proxy.url, PATIENT_NS);
@@ -200,7 +209,8 @@ static void replaced(struct agent_process *agent)
 	*agent = agent_start(l, proxy.url, PATIENT_NS);
 	agent_await(l);
 	is(finish(PENDING), SHMLIMIT_ALLOWED, "a request whose segment was replaced is decided in the new one");
-	is(left("site", "user:48") * 10 + left("places", "user:48"), 94, "a request takes its token and its place in the new segment");
+	is(left("site", "user:48") * 10 + left("places", "user:48"), 94,
+	   "a request takes its token and its place in the new segment");
 	is(shmlimit_gate_leave(gate, keys, 3, &held), 0, "the place in the new segment can be left");
 	is(left("places", "user:48"), 5, "the place in the new segment is free again");
 	hold_replies(1);
@@ -242,7 +252,8 @@ int main(void)
 	server_begin(&server, NULL);
 	prepare();
 	proxy_begin(&proxy, &server);
-	snprintf(rest, sizeof(rest), "backend=%s deadline=10000ms rule=lease rule=site rule=places rule=dry dry_run", proxy.url);
+	snprintf(rest, sizeof(rest), "backend=%s deadline=10000ms rule=lease rule=site rule=places rule=dry dry_run",
+	         proxy.url);
 	gate = gate_new(rest);
 	agent = agent_start(l, proxy.url, PATIENT_NS);
 	agent_await(l);

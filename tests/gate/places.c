@@ -14,7 +14,8 @@ static size_t n;
 static int gate_enter(struct shmlimit_gate *gate, struct shmlimit_gate_held *held, const char *key, const int *limits)
 {
 	for (n = 0; limits[n] >= 0; n++)
-		keys[n] = (struct shmlimit_gate_key){ .limit = (uint32_t)limits[n], .bytes = key,
+		keys[n] = (struct shmlimit_gate_key){ .limit = (uint32_t)limits[n],
+			                              .bytes = key,
 			                              .length = (uint32_t)strlen(key) };
 	memset(&answer, 0x77, sizeof(answer));
 	answer.struct_size = sizeof(answer);
@@ -41,12 +42,14 @@ static uint64_t left(const char *rule, const char *key)
 
 static void enters(void)
 {
-	struct shmlimit_gate *g = gate_new("create=yes slots=64 rule=r rate=\"2 at once for 2 days\" rule=day rate=5/day");
+	struct shmlimit_gate *g =
+		gate_new("create=yes slots=64 rule=r rate=\"2 at once for 2 days\" rule=day rate=5/day");
 	struct shmlimit_gate_held a, b, c;
 
 	is(ENTER(g, &a, "k", 0, 1), SHMLIMIT_ALLOWED, "the first of two places is given");
 	is(a.count, 1, "one place is held: the other limit has none");
-	is_str(gate_field("RateLimit-Policy"), "\"r\";q=2;qu=\"concurrent-requests\"", "the policy says how many at once");
+	is_str(gate_field("RateLimit-Policy"), "\"r\";q=2;qu=\"concurrent-requests\"",
+	       "the policy says how many at once");
 	is(ENTER(g, &b, "k", 1, 0), SHMLIMIT_ALLOWED, "the second place is given");
 	is(ENTER(g, &c, "k", 0, 1), SHMLIMIT_DENIED, "a third request is denied");
 	ok(c.count == 0 && answer.denied_by == 0 && answer.status == 429, "the answer names the limit of places");
@@ -96,7 +99,8 @@ static void dry_runs(void)
 	is(ENTER(g, &a, "dry", 0), SHMLIMIT_ALLOWED, "a dry run of places lets a request go on");
 	is(a.count, 1, "a dry run of places holds one, so that it shows what the limit would do");
 	is(ENTER(g, &b, "dry", 0), SHMLIMIT_ALLOWED, "a dry run without a free place lets the request go on");
-	ok(b.count == 0 && answer.outcome == SHMLIMIT_GATE_REJECTED_DRY_RUN, "a dry run says that it would have denied");
+	ok(b.count == 0 && answer.outcome == SHMLIMIT_GATE_REJECTED_DRY_RUN,
+	   "a dry run says that it would have denied");
 	ENTER(g, &b, "dry", 0);
 	shmlimit_gate_leave(g, keys, n, &a);
 	is(left("s", "dry"), 1, "a place of a dry run is left");
@@ -172,7 +176,8 @@ static void wrong(void)
 	is(shmlimit_gate_enter(g, keys, n, &answer, NULL), -EINVAL, "entering needs somewhere to put the places");
 	is(shmlimit_gate_leave(NULL, keys, n, &held), -EINVAL, "leaving needs a gate");
 	held.struct_size = sizeof(held);
-	is(shmlimit_gate_enter(g, keys, SHMLIMIT_REQUESTS_MAX + 1, &answer, &held), -EINVAL, "a request has at most 16 limits");
+	is(shmlimit_gate_enter(g, keys, SHMLIMIT_REQUESTS_MAX + 1, &answer, &held), -EINVAL,
+	   "a request has at most 16 limits");
 	is(held.count, 0, "nothing is held after an error");
 	shmlimit_gate_close(g);
 }

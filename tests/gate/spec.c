@@ -23,22 +23,27 @@ static int check(const char *text)
 /* The text is refused, the word `word` with these words. */
 static void is_wrong(const char *text, const char *word, const char *right)
 {
-	ok(check(text) == -EINVAL && wrong.length == strlen(word) && strncmp(text + wrong.offset, word, wrong.length) == 0 &&
-	   strstr(wrong.text, right) != NULL, "%s: the word %s %s", text, word, right);
+	ok(check(text) == -EINVAL && wrong.length == strlen(word) &&
+	           strncmp(text + wrong.offset, word, wrong.length) == 0 && strstr(wrong.text, right) != NULL,
+	   "%s: the word %s %s", text, word, right);
 }
 
 static void words(void)
 {
+	/* clang-format off */
 	static const char *const of_gates[] = { "fail", "fail=", "fail=shut", "backend", "backend=", "backend=localhost",
 		"backend=http://host", "deadline=", "deadline=5", "deadline=5m", "deadline=5s", "deadline=0ms", "deadline=99us", "deadline=10000001us",
 		"deadline=10001ms", "owner=", "owner=65534", "owner=no-such-user", "share=0", "share=1001", "share=10%", "agent=", "agent=yes",
 		"create", "create=", "create=maybe", "mode=", "mode=0", "mode=1000", "mode=8", "mode=0660x", "group=",
 		"group=no-such-group", "slots=15", "slots=", "x_fields=1", "segment=", "segment=a/b" };
+	/* clang-format on */
+	/* clang-format off */
 	static const char *const of_limits[] = { "cost", "cost=", "cost=0", "cost=-1", "cost=1x", "cost=0x10",
 		"cost=18446744073709551616", "cost=99999999999999999999999", "prefix=", "prefix=32", "prefix=32,",
 		"prefix=,64", "prefix=33,64", "prefix=32,129", "prefix=32,64,", "status=399", "status=600",
 		"status=", "dry_run=1", "Dry_run", "peek=1", "burst=5", "fields=", "fields=never", "rate=", "rate=5", "rate=0/s",
 		"algorithm=", "algorithm=log", "segment=web", "fail=open", "rule=", "rule=si*te" };
+	/* clang-format on */
 	char text[128];
 
 	for (size_t i = 0; i < sizeof(of_gates) / sizeof(of_gates[0]); i++) {
@@ -55,8 +60,9 @@ static void words(void)
 	is_wrong("segment=web \"rule=a", "\"rule=a", "must end with a quotation mark");
 	is_wrong("", "", "needs segment=NAME");
 	is_wrong("segment=web rule=r rate=5/s", "", "rule=r: rate=\"5/s\" needs create=yes");
-	is_wrong("segment=web create=yes rule=r rate=5/s rule=r rate=6/s", "", "is not the rate that another limit gives");
-	is_wrong("segment=web create=yes rule=r rate=\"5/s burst 9\" algorithm=window", "", "which a window does not have");
+	is_wrong("segment=web create=yes rule=r rate=5/s rule=r rate=6/s", "",
+	         "is not the rate that another limit gives");
+	is_wrong("segment=web create=yes rule=r rate=\"5/s burst 9\" algorithm=window", "", "a window does not have");
 	is_wrong("segment=web create=yes rule=r rate=1000000G/s", "", "is out of range");
 	is(check("segment=web"), 0, "a spec may have no rules");
 	is(shmlimit_gate_check(NULL, &wrong), -EINVAL, "a spec is a text");
@@ -69,17 +75,20 @@ static void meanings(void)
 	struct shmlimit_gate_wrong none;
 	struct spec s;
 
-	if (spec_read(" # a comment\n segment=\"my \\\"web\\\"\"\tfail=open cost=3\n# another\nrule=a \"rule=b\" cost=5 status=503 "
-	              "dry_run fields=denied prefix=0,128 rule=a#b\n",
-	              &s, &none) == 0)
+	if (spec_read(
+		    " # a comment\n segment=\"my \\\"web\\\"\"\tfail=open cost=3\n# another\nrule=a \"rule=b\" cost=5 status=503 "
+		    "dry_run fields=denied prefix=0,128 rule=a#b\n",
+		    &s, &none) == 0)
 		bail("a # inside of a name");
-	if (spec_read(" # a comment\n segment=\"my \\\"web\\\"\"\tfail=open cost=3\n# another\nrule=a \"rule=b\" cost=5 status=503 "
-	              "dry_run fields=denied prefix=0,128 rule=a\\\n",
-	              &s, &none) == 0)
+	if (spec_read(
+		    " # a comment\n segment=\"my \\\"web\\\"\"\tfail=open cost=3\n# another\nrule=a \"rule=b\" cost=5 status=503 "
+		    "dry_run fields=denied prefix=0,128 rule=a\\\n",
+		    &s, &none) == 0)
 		bail("a backslash in a name");
-	if (spec_read(" # a comment\n segment=\"my \\\"web\\\"\"\tfail=open cost=3\n# another\nrule=a \"rule=b\" cost=5 status=503 "
-	              "dry_run fields=denied prefix=0,128 peek rule=a",
-	              &s, &none) != 0)
+	if (spec_read(
+		    " # a comment\n segment=\"my \\\"web\\\"\"\tfail=open cost=3\n# another\nrule=a \"rule=b\" cost=5 status=503 "
+		    "dry_run fields=denied prefix=0,128 peek rule=a",
+		    &s, &none) != 0)
 		bail("spec_read");
 	is_str(s.segment, "my \"web\"", "a value may have spaces and quotation marks");
 	ok(s.fail_open && !s.create && !s.x_fields && s.backend == NULL, "what is not asked for is off");
@@ -87,22 +96,26 @@ static void meanings(void)
 	ok(s.limits[0].rule == 0 && s.limits[1].rule == 1 && s.limits[2].rule == 0, "in the order of the text");
 	ok(s.limits[0].cost == 3 && s.limits[2].cost == 3, "words before the first rule= hold for all limits");
 	ok(s.limits[1].cost == 5 && s.limits[1].status == 503 && s.limits[1].dry_run && s.limits[1].denied_only &&
-	   s.limits[1].by_net && s.limits[1].prefix_v4 == 0 && s.limits[1].prefix_v6 == 128, "the words after rule= apply to its limit");
+	           s.limits[1].by_net && s.limits[1].prefix_v4 == 0 && s.limits[1].prefix_v6 == 128,
+	   "the words after rule= apply to its limit");
 	ok(s.limits[2].status == 429 && !s.limits[2].dry_run && !s.limits[2].denied_only && !s.limits[2].by_net,
 	   "the words of one limit apply to no other");
-	ok(s.limits[1].peek && !s.limits[2].peek && s.rules[1].peeked && !s.rules[1].taken && s.rules[0].taken && !s.rules[0].peeked,
+	ok(s.limits[1].peek && !s.limits[2].peek && s.rules[1].peeked && !s.rules[1].taken && s.rules[0].taken &&
+	           !s.rules[0].peeked,
 	   "a rule that is only peeked at is known as such");
 	spec_free(&s);
 
 	setenv("SHMLIMIT_BACKEND", "unix:///run/redis.sock", 1);
-	if (spec_read("segment=w create=yes mode=0660 group=root slots=128 x_fields owner=root backend=- deadline=20ms share=250 agent=thread "
-	              "rule=r rate=\"7 per minute\" algorithm=window cost=18446744073709551615",
-	              &s, &none) != 0)
+	if (spec_read(
+		    "segment=w create=yes mode=0660 group=root slots=128 x_fields owner=root backend=- deadline=20ms share=250 agent=thread "
+		    "rule=r rate=\"7 per minute\" algorithm=window cost=18446744073709551615",
+		    &s, &none) != 0)
 		bail("spec_read");
 	ok(s.create && s.x_fields && s.options.mode == 0660 && s.options.group == 1 && s.options.slots == 128,
 	   "a segment that is created has mode, group and slots");
 	ok(s.options.window_max == 7 && s.rules[0].has_rate && s.rules[0].rate.algorithm == SHMLIMIT_WINDOW &&
-	   s.rules[0].rate.capacity == 7 && s.rules[0].rate.count == 0, "a segment that is created has room for its windows");
+	           s.rules[0].rate.capacity == 7 && s.rules[0].rate.count == 0,
+	   "a segment that is created has room for its windows");
 	is(s.agent_thread, 1, "a thread may be the host's agent");
 	ok(s.deadline_us == 20000 && s.share_milli == 250 && strcmp(s.backend, "unix:///run/redis.sock") == 0,
 	   "the backend may come from the environment");
@@ -135,15 +148,18 @@ static void rates(void)
 		{ "1K/month", 1000, 1000, 30 * 86400 * SECOND },
 		{ "2M per year", 2000000, 2000000, 365 * 86400 * SECOND },
 	};
+	/* clang-format off */
 	static const char *const bad[] = { "", "5", "5/", "/s", "5 per", "5pers", "5/fortnight", "-5/s", "0/s", "5/0s", "5.5/s",
 		"5/s burst", "5/s burst 0", "5/s burst x", "5/s 6", "5/s;6/m", "20000000000G/s", "1/999999999999 years", "5K K/s",
 		"5/se", "99999999999999999999/s" };
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		struct shmlimit_rule rule = { .capacity = 0 };
 
-		ok(rate_read(good[i].text, &rule) == 0 && rule.capacity == good[i].capacity && rule.count == good[i].count &&
-		   rule.period_ns == good[i].period_ns, "\"%s\" is a rate", good[i].text);
+		ok(rate_read(good[i].text, &rule) == 0 && rule.capacity == good[i].capacity &&
+		           rule.count == good[i].count && rule.period_ns == good[i].period_ns,
+		   "\"%s\" is a rate", good[i].text);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct shmlimit_rule rule = { .capacity = 77 };
@@ -176,9 +192,11 @@ static void keys(void)
 
 	memset(longest, 'x', sizeof(longest));
 	ok(key_is(&limit, "a\0b", 3, "a\0b", 3), "a key is any bytes");
-	ok(key_is(&limit, longest, SHMLIMIT_KEY_MAX, longest, SHMLIMIT_KEY_MAX), "a key of 1,024 bytes is a key as it is");
+	ok(key_is(&limit, longest, SHMLIMIT_KEY_MAX, longest, SHMLIMIT_KEY_MAX),
+	   "a key of 1,024 bytes is a key as it is");
 	ok(key_is(&limit, longest, sizeof(longest), digest, sizeof(digest)), "a longer key is replaced by its SHA-512");
-	ok(!key_is(&limit, longest, sizeof(longest) - 1, digest, sizeof(digest)), "long keys that begin alike stay different");
+	ok(!key_is(&limit, longest, sizeof(longest) - 1, digest, sizeof(digest)),
+	   "long keys that begin alike stay different");
 	ok(key_is(&limit, "10.0.0.7", 8, "10.0.0.7", 8), "without prefix= an address is text");
 	limit = (struct spec_limit){ .by_net = 1, .prefix_v4 = 24, .prefix_v6 = 64 };
 	length = shmlimit_key_ip_text("10.0.0.1", 24, 64, net, sizeof(net));
@@ -186,7 +204,8 @@ static void keys(void)
 	ok(key_is(&limit, "10.0.0.7, and more", 8, net, (size_t)length), "the address ends where the key ends");
 	ok(key_is(&limit, "::ffff:10.0.0.9", 15, net, (size_t)length), "an IPv4-mapped address is the IPv4 address");
 	ok(key_is(&limit, "unix:", 5, "unix:", 5), "what is no address is a key as it is");
-	ok(key_is(&limit, longest, sizeof(longest), digest, sizeof(digest)), "a long key that is no address is replaced too");
+	ok(key_is(&limit, longest, sizeof(longest), digest, sizeof(digest)),
+	   "a long key that is no address is replaced too");
 }
 
 int main(void)

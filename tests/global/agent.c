@@ -17,9 +17,13 @@ static struct reports reports;
 
 static struct shmlimit_global *open_global(const char *url, uint64_t deadline_ns, uint32_t on_failure)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = deadline_ns,
-		                                   .lease_ns = PATIENT_NS, .on_failure = on_failure,
-		                                   .open_ns = 1000000, .report = reports_take, .arg = &reports };
+	struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		                                   .deadline_ns = deadline_ns,
+		                                   .lease_ns = PATIENT_NS,
+		                                   .on_failure = on_failure,
+		                                   .open_ns = 1000000,
+		                                   .report = reports_take,
+		                                   .arg = &reports };
 	struct shmlimit_global *g;
 	int error = shmlimit_global_open(l, url, &options, &g);
 
@@ -81,12 +85,16 @@ static void answers(void)
 	for (int i = 0; i < 30; i++)
 		allowed += shmlimit_global_take(g, rule, "key", 3, 1, &r) == SHMLIMIT_ALLOWED;
 	is(allowed, 14, "a funnel is given out to the token");
-	ok(r.retry_after_ns > DAY - 600000000000 && r.retry_after_ns <= DAY + 15000000000, "a denial says when a token is there");
+	ok(r.retry_after_ns > DAY - 600000000000 && r.retry_after_ns <= DAY + 15000000000,
+	   "a denial says when a token is there");
 	is(shmlimit_global_take(g, rule, "key", 3, 16, &r), SHMLIMIT_DENIED, "more than the capacity is denied");
-	is(shmlimit_global_take(g, rule, "other", 5, 15, &r), SHMLIMIT_ALLOWED, "a cost of the whole capacity is allowed");
+	is(shmlimit_global_take(g, rule, "other", 5, 15, &r), SHMLIMIT_ALLOWED,
+	   "a cost of the whole capacity is allowed");
 	is(r.remaining, 0, "nothing is left then");
 	for (int i = 0; i < 20; i++)
-		many[i] = (struct shmlimit_request){ .rule = rule, .key = &"abcdefghijklmnopqrst"[i], .key_len = 1, .cost = 1 };
+		many[i] = (struct shmlimit_request){
+			.rule = rule, .key = &"abcdefghijklmnopqrst"[i], .key_len = 1, .cost = 1
+		};
 	is(shmlimit_global_take_many(g, many, 20, decided, NULL), 0, "many requests are decided at once");
 	allowed = 0;
 	for (int i = 0; i < 20; i++)
@@ -100,12 +108,14 @@ static void answers(void)
 	other = open_global(server.url, PATIENT_NS, SHMLIMIT_GLOBAL_DENY);
 	shmlimit_global_close(other);
 	server_tell(&server, "SCRIPT FLUSH");
-	is(shmlimit_global_take(g, rule, "flushed", 7, 1, NULL), SHMLIMIT_ALLOWED, "a server that forgot the script is told it again");
+	is(shmlimit_global_take(g, rule, "flushed", 7, 1, NULL), SHMLIMIT_ALLOWED,
+	   "a server that forgot the script is told it again");
 	is((int)agent_status(l).answered, answered + 1, "the agent counts what it answered");
 	is(reports.n, 0, "nothing is reported: %s", reports.last);
 	ok(agent_stop(&agent), "the agent ends when it is told to");
 	is(agent_status(l).serving, 0, "no agent serves after it ended");
-	is(shmlimit_global_take(g, rule, "direct", 6, 1, &r), SHMLIMIT_ALLOWED, "without an agent a process asks by itself");
+	is(shmlimit_global_take(g, rule, "direct", 6, 1, &r), SHMLIMIT_ALLOWED,
+	   "without an agent a process asks by itself");
 	is(r.remaining, 14, "without an agent the answer is the same");
 	shmlimit_global_close(g);
 }
@@ -131,7 +141,8 @@ static void ahead(void)
 	agent = agent_start(l, proxy.url, PATIENT_NS);
 	g = open_global(proxy.url, PATIENT_NS, SHMLIMIT_GLOBAL_DENY);
 	agent_await(l);
-	is(shmlimit_global_take(g, rule, "key", 3, 64, NULL), SHMLIMIT_ALLOWED, "a first request is answered by the server");
+	is(shmlimit_global_take(g, rule, "key", 3, 64, NULL), SHMLIMIT_ALLOWED,
+	   "a first request is answered by the server");
 	answered = agent_status(l).answered;
 	for (taken = 0; taken < 105; taken++)
 		allowed += shmlimit_global_take(g, rule, "key", 3, 1, NULL) == SHMLIMIT_ALLOWED;
@@ -143,7 +154,8 @@ static void ahead(void)
 	for (allowed = 0; allowed < 200; allowed++)
 		if (shmlimit_global_take(g, rule, "key", 3, 1, NULL) != SHMLIMIT_ALLOWED)
 			break;
-	ok(expired() - before <= 20 || monotonic_ns() - began_ns > PATIENT_NS / 2, "what is left of a lease does not expire when more is leased ahead");
+	ok(expired() - before <= 20 || monotonic_ns() - began_ns > PATIENT_NS / 2,
+	   "what is left of a lease does not expire when more is leased ahead");
 	/* On a machine that stands still for long, leases expire. */
 	ok(allowed == 200 || expired() - before > 20, "200 more are allowed while the server is silent");
 	ok(commands() <= asked + 1, "those who took them asked for nothing but the next lease ahead");
@@ -157,7 +169,8 @@ static void ahead(void)
 static void others(void)
 {
 	struct agent_process agent = agent_start(l, server.url, PATIENT_NS);
-	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = PATIENT_NS,
+	struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		                                   .deadline_ns = PATIENT_NS,
 		                                   .prefix = "other:" };
 	struct shmlimit_global *g;
 	int rule = lease_rule(l, "others", 2, 1, DAY);
@@ -167,7 +180,8 @@ static void others(void)
 	agent_await(l);
 	answered = agent_status(l).answered;
 	shmlimit_global_open(l, server.url, &options, &g);
-	is(shmlimit_global_take(g, rule, "key", 3, 1, NULL), SHMLIMIT_ALLOWED, "a process with another prefix is answered");
+	is(shmlimit_global_take(g, rule, "key", 3, 1, NULL), SHMLIMIT_ALLOWED,
+	   "a process with another prefix is answered");
 	reply = server_ask(&server, "EXISTS other:{others/key}");
 	is(reply->integer, 1, "from the funnel of its own prefix");
 	freeReplyObject(reply);
@@ -178,11 +192,13 @@ static void others(void)
 
 /* ---- Workers, and an agent that is killed ---- */
 
-static struct play {
+struct play {
 	int rule;
 	_Atomic uint64_t admitted[KEYS], taken;
 	_Atomic int ended;
-} *play;
+};
+
+static struct play *play;
 
 static void work(struct crew *crew, int index)
 {
@@ -266,12 +282,14 @@ static void silent(void)
 	/* A process that does not wait for long, while the reply is held back. */
 	atomic_store(&proxy.at->hold, 1);
 	late = agent_status(l).late;
-	is(shmlimit_global_take(hasty, rule, "late", 4, 10, &r), SHMLIMIT_ALLOWED, "on_failure answers at the deadline");
+	is(shmlimit_global_take(hasty, rule, "late", 4, 10, &r), SHMLIMIT_ALLOWED,
+	   "on_failure answers at the deadline");
 	await(atomic_load(&proxy.at->held));
 	atomic_store(&proxy.at->hold, 0);
 	await(agent_status(l).late > late);
 	asked = commands();
-	is(shmlimit_global_take(g, rule, "late", 4, 10, NULL), SHMLIMIT_ALLOWED, "the tokens of a late reply serve the next request");
+	is(shmlimit_global_take(g, rule, "late", 4, 10, NULL), SHMLIMIT_ALLOWED,
+	   "the tokens of a late reply serve the next request");
 	/* They last for ten seconds. */
 	ok(commands() == asked || monotonic_ns() - began_ns > PATIENT_NS / 2, "it takes no other question");
 	is(atomic_load(&proxy.at->connections), made, "the connection was kept");
@@ -281,7 +299,8 @@ static void silent(void)
 
 		atomic_store(&proxy.at->cut, 1);
 		await(!atomic_load(&proxy.at->cut));
-		is(shmlimit_global_take(g, rule, &key, 1, 1, NULL), SHMLIMIT_ALLOWED, "a request after a connection broke is answered");
+		is(shmlimit_global_take(g, rule, &key, 1, 1, NULL), SHMLIMIT_ALLOWED,
+		   "a request after a connection broke is answered");
 	}
 	agent_stop(&agent);
 	proxy_end(&proxy);
@@ -330,7 +349,8 @@ static void stopped(void)
 	agent_await(l);
 	kill(agent.pid, SIGSTOP);
 	await(!agent_status(l).serving);
-	is(shmlimit_global_take(g, rule, "key", 3, 1, NULL), SHMLIMIT_ALLOWED, "beside a stopped agent a process asks by itself");
+	is(shmlimit_global_take(g, rule, "key", 3, 1, NULL), SHMLIMIT_ALLOWED,
+	   "beside a stopped agent a process asks by itself");
 	kill(agent.pid, SIGCONT);
 	await(agent_status(l).serving);
 	is(shmlimit_global_take(g, rule, "new", 3, 1, NULL), SHMLIMIT_ALLOWED, "an agent that goes on answers again");
@@ -352,7 +372,9 @@ static void nonsense(void)
 	agent_await(l);
 	shmlimit_rule_get(l, rule, &params);
 	for (int i = 0; i < 300; i++) {
-		static const uint64_t numbers[] = { 0, 1, 2, 5, 6, UINT32_MAX, UINT64_C(1) << 53, INT64_MAX, UINT64_MAX };
+		static const uint64_t numbers[] = {
+			0, 1, 2, 5, 6, UINT32_MAX, UINT64_C(1) << 53, INT64_MAX, UINT64_MAX
+		};
 		struct request_text text = { .backend = i % 7 ? g->backend : 1, .key_len = 1 };
 		struct request_answer answer;
 		struct ticket ticket;
@@ -368,7 +390,8 @@ static void nonsense(void)
 			answered++;
 			continue;
 		}
-		answered += requests_wait(requests_in(area, size), &ticket, monotonic_ns() + 60000000000, &answer) != REQUEST_FREE;
+		answered += requests_wait(requests_in(area, size), &ticket, monotonic_ns() + 60000000000, &answer) !=
+		            REQUEST_FREE;
 	}
 	is(answered, 300, "requests that make no sense are answered, too");
 	for (int i = 0; i < 20; i++)

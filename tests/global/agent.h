@@ -44,14 +44,14 @@ static inline struct shmlimit_global_server agent_server(struct shmlimit *l)
 }
 
 /* Until `condition` holds, for a minute at most. */
-#define await(condition)                                                                                         \
-	do {                                                                                                      \
-		time_t await_end = time(NULL) + 60;                                                               \
-		while (!(condition)) {                                                                            \
-			if (time(NULL) > await_end)                                                               \
-				bail("in vain: " #condition);                                                     \
-			sched_yield();                                                                            \
-		}                                                                                                 \
+#define await(condition) \
+	do { \
+		time_t await_end = time(NULL) + 60; \
+		while (!(condition)) { \
+			if (time(NULL) > await_end) \
+				bail("in vain: " #condition); \
+			sched_yield(); \
+		} \
 	} while (0)
 
 /* Start one, which is perhaps not the agent yet. A backend may be silent for deadline_ns. */
@@ -59,14 +59,18 @@ static inline struct agent_process agent_start_with(struct shmlimit *l, const ch
                                                     const char *prefix)
 {
 	struct agent_process agent = { .stop = shared_memory(sizeof(*agent.stop)) };
-	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = deadline_ns,
-		                                   .lease_ns = PATIENT_NS, .open_ns = 1000000, .prefix = prefix };
+	struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		                                   .deadline_ns = deadline_ns,
+		                                   .lease_ns = PATIENT_NS,
+		                                   .open_ns = 1000000,
+		                                   .prefix = prefix };
 	struct shmlimit_global *g;
 
 	agent.pid = fork_bound();
 	if (agent.pid != 0)
 		return agent;
-	if (shmlimit_global_open(l, url, &options, &g) != 0 || shmlimit_global_serve(g, agent_proceeds, agent.stop) != 0)
+	if (shmlimit_global_open(l, url, &options, &g) != 0 ||
+	    shmlimit_global_serve(g, agent_proceeds, agent.stop) != 0)
 		_exit(1);
 	shmlimit_global_close(g);
 	_exit(0);
@@ -102,15 +106,17 @@ static inline int agent_stop(const struct agent_process *agent)
 
 /* ---- A proxy ---- */
 
+struct proxy_state {
+	_Atomic int hold;        /* 1: replies are held back */
+	_Atomic int cut;         /* 1: shut all connections, once */
+	_Atomic int connections; /* that were ever made */
+	_Atomic int held;        /* replies that are held back now: 1 if there is one */
+};
+
 struct proxy {
 	pid_t pid;
 	char path[96], url[128];
-	struct {
-		_Atomic int hold;      /* 1: replies are held back */
-		_Atomic int cut;       /* 1: shut all connections, once */
-		_Atomic int connections; /* that were ever made */
-		_Atomic int held;      /* replies that are held back now: 1 if there is one */
-	} *at;
+	struct proxy_state *at;
 };
 
 #define PROXY_MAX 16

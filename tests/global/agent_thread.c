@@ -21,14 +21,14 @@ static struct server server;
 static struct shmlimit *l;
 
 /* Go on when `condition` holds without keeping a processor busy; for a minute at most. */
-#define await_long(condition)                                                                                     \
-	do {                                                                                                      \
-		time_t await_end = time(NULL) + 60;                                                               \
-		while (!(condition)) {                                                                            \
-			if (time(NULL) > await_end)                                                               \
-				bail("in vain: " #condition);                                                     \
-			nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);                                 \
-		}                                                                                                 \
+#define await_long(condition) \
+	do { \
+		time_t await_end = time(NULL) + 60; \
+		while (!(condition)) { \
+			if (time(NULL) > await_end) \
+				bail("in vain: " #condition); \
+			nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL); \
+		} \
 	} while (0)
 
 /* Where processes are killed the deadline is short, since the claim of a killed process blocks its key for that long. */
@@ -36,8 +36,11 @@ static struct shmlimit *l;
 
 static struct shmlimit_global *open_global(uint32_t agent, uint64_t deadline_ns)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = deadline_ns,
-		                                   .lease_ns = PATIENT_NS, .open_ns = 1000000, .agent = agent };
+	struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		                                   .deadline_ns = deadline_ns,
+		                                   .lease_ns = PATIENT_NS,
+		                                   .open_ns = 1000000,
+		                                   .agent = agent };
 	struct shmlimit_global *g;
 	int error = shmlimit_global_open(l, server.url, &options, &g);
 
@@ -130,9 +133,11 @@ static void serves(void)
 	second = open_global(SHMLIMIT_GLOBAL_AGENT_THREAD, PATIENT_NS);
 	answered = agent_status(l).answered;
 	for (int i = 0; i < 30; i++)
-		allowed += shmlimit_global_take(i % 2 ? first : second, rule, "user:42", 7, 1, NULL) == SHMLIMIT_ALLOWED;
+		allowed +=
+			shmlimit_global_take(i % 2 ? first : second, rule, "user:42", 7, 1, NULL) == SHMLIMIT_ALLOWED;
 	/* On a machine that stands still for long, leases expire. */
-	ok(allowed == 15 || (allowed < 15 && monotonic_ns() - began_ns > PATIENT_NS / 2), "two handles get the limit's tokens from the thread, and no more");
+	ok(allowed == 15 || (allowed < 15 && monotonic_ns() - began_ns > PATIENT_NS / 2),
+	   "two handles get the limit's tokens from the thread, and no more");
 	ok(agent_status(l).answered > answered, "the thread has asked the server for them");
 	/* On a machine that stands still, the second one may have seen no agent: then one of the two ends. */
 	await_long(agents(NULL) == 1);
@@ -146,11 +151,13 @@ static void serves(void)
 /* ---- Processes ---- */
 
 /* What a process does whose agent is a thread: it asks until the play has ended. */
-static struct play {
+struct play {
 	int rule;
 	_Atomic uint64_t admitted[KEYS], asked[WORKERS];
 	_Atomic int ended;
-} *play;
+};
+
+static struct play *play;
 
 static void ask_on(struct shmlimit_global *g, int index)
 {
@@ -219,7 +226,8 @@ static void killed(void)
 		over += atomic_load(&play->admitted[i]) > CAPACITY;
 		admitted += atomic_load(&play->admitted[i]);
 	}
-	ok(over == 0 || SWAPS_ARE_PRIVATE, "no key is admitted more than its capacity while the agent's process is killed");
+	ok(over == 0 || SWAPS_ARE_PRIVATE,
+	   "no key is admitted more than its capacity while the agent's process is killed");
 	ok(admitted > 0, "requests were admitted: %d", (int)admitted);
 }
 
@@ -295,11 +303,13 @@ static void forked(void)
 		ok(1, "a child whose parent was killed starts a thread of its own");
 		atomic_store(&play->ended, 1);
 		close(status[1]);
-		ok(read(status[0], &well, 1) == 1 && well, "a child has no thread before it needs one, and closes its handle");
+		ok(read(status[0], &well, 1) == 1 && well,
+		   "a child has no thread before it needs one, and closes its handle");
 	} else {
 		kill(atomic_load(child), SIGKILL);
 		agent_kill(&(struct agent_process){ .pid = parent });
-		tap_skip("a child whose parent was killed starts a thread of its own", "ThreadSanitizer allows no thread after fork");
+		tap_skip("a child whose parent was killed starts a thread of its own",
+		         "ThreadSanitizer allows no thread after fork");
 		close(status[1]);
 	}
 	close(status[0]);

@@ -22,8 +22,8 @@
 #define BOOKS_SLACK_NS 10000
 
 struct entry {
-	_Atomic uint32_t written;         /* last: its worker may be killed before that */
-	int32_t cost;                     /* negative: a refund */
+	_Atomic uint32_t written; /* last: its worker may be killed before that */
+	int32_t cost;             /* negative: a refund */
 	uint64_t began_ns, ended_ns;
 };
 

@@ -30,8 +30,10 @@ static void raise_cluster(struct rng *rng)
 
 	for (int i = 0; i < NODES; i++) {
 		char text[16];
-		const char *words[] = { "--port", text, "--bind", "127.0.0.1", "--cluster-enabled", "yes",
-			                "--cluster-node-timeout", "60000", NULL };
+		const char *words[] = {
+			"--port", text, "--bind", "127.0.0.1", "--cluster-enabled", "yes", "--cluster-node-timeout",
+			"60000",  NULL
+		};
 
 		port[i] = server_port(rng);
 		snprintf(text, sizeof(text), "%d", port[i]);
@@ -58,8 +60,9 @@ static void raise_cluster(struct rng *rng)
 
 static struct shmlimit_global *handle(const char *url)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = PATIENT_NS,
-		                                   .report = reports_take, .arg = &reports };
+	struct shmlimit_global_options options = {
+		.struct_size = sizeof(options), .deadline_ns = PATIENT_NS, .report = reports_take, .arg = &reports
+	};
 	struct shmlimit_global *g;
 
 	if (shmlimit_global_open(l, url, &options, &g) != 0)
@@ -72,7 +75,8 @@ static void slots(void)
 	is(cluster_slot("123456789", 9), 12739, "a key's slot is the specification's");
 	is(cluster_slot("a{123456789}b", 13), 12739, "that of what stands in braces");
 	for (int i = 0; i < 5; i++) {
-		static const char *const keys[] = { "foo", "{user1000}.following", "foo{}{bar}", "foo{{bar}}zap", "x}y{z" };
+		static const char *const keys[] = { "foo", "{user1000}.following", "foo{}{bar}", "foo{{bar}}zap",
+			                            "x}y{z" };
 		redisReply *reply = server_ask(&node[0], "CLUSTER KEYSLOT %s", keys[i]);
 
 		is(cluster_slot(keys[i], strlen(keys[i])), reply->integer, "%s is in the slot where the server has it",
@@ -161,7 +165,8 @@ static void moving(struct shmlimit_global *g, int rule, const char *key)
 
 	shmlimit_reset(l, rule, key, 5);
 	shmlimit_global_reset(g, rule, key, 5);
-	is(shmlimit_global_take(g, rule, key, 5, 1, NULL), SHMLIMIT_ALLOWED, "a single key can be reset, wherever it is");
+	is(shmlimit_global_take(g, rule, key, 5, 1, NULL), SHMLIMIT_ALLOWED,
+	   "a single key can be reset, wherever it is");
 	freeReplyObject(server_ask(&node[to], "CLUSTER SETSLOT %u IMPORTING %s", slot, from_id->str));
 	freeReplyObject(server_ask(&node[from], "CLUSTER SETSLOT %u MIGRATING %s", slot, to_id->str));
 	freeReplyObject(server_ask(&node[from], "MIGRATE 127.0.0.1 %d %s 0 5000", port[to], text));
@@ -225,7 +230,8 @@ static void agent_without_first(void)
 	agent_await(l);
 	for (int i = 0; i < KEYS; i++) {
 		char key[16], text[64];
-		int len = snprintf(key, sizeof(key), "key %d", i), size = snprintf(text, sizeof(text), "shmlimit:{shard/%s}", key);
+		int len = snprintf(key, sizeof(key), "key %d", i),
+		    size = snprintf(text, sizeof(text), "shmlimit:{shard/%s}", key);
 		int is_lost = cluster_slot(text, (size_t)size) < CLUSTER_SLOTS / NODES;
 		int answer = shmlimit_global_take(g, rule, key, (size_t)len, 1, NULL);
 
@@ -233,7 +239,8 @@ static void agent_without_first(void)
 		wrong += answer != (is_lost ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED);
 	}
 	ok(lost > KEYS / NODES / 2, "a third of the keys is on the node that is gone");
-	is(wrong, 0, "an agent that lacks a node decides the keys of the others, and on_failure at once those of the node");
+	is(wrong, 0,
+	   "an agent that lacks a node decides the keys of the others, and on_failure at once those of the node");
 	ok(agent_stop(&agent), "an agent that lacks a node ends well");
 	shmlimit_global_close(g);
 }

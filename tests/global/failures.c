@@ -14,7 +14,7 @@
 
 #define RULE "login"
 #define CAPACITY 8
-#define OPEN_NS 1000000                   /* the least that there is */
+#define OPEN_NS 1000000 /* the least that there is */
 
 static struct server server;
 static struct shmlimit *l;
@@ -78,7 +78,7 @@ static void failing(const char *what, const char *url, uint64_t deadline_ns, int
 	uint64_t decided = shmlimit_global_failures(l, rule);
 
 	/* The breaker may be open from before, for a moment; then some more, over several of its openings. */
-	for (int more = 1000; more > 0 && asked < 1000000; more -= reports.n > 0) {
+	for (int more = 1000; more > 0 && asked<1000000; more -= reports.n> 0) {
 		asked++;
 		denied += shmlimit_global_take(g, rule, "key", 3, 1, &r) == SHMLIMIT_DENIED;
 		sched_yield();
@@ -86,7 +86,8 @@ static void failing(const char *what, const char *url, uint64_t deadline_ns, int
 	after = counted();
 	is(denied, asked, "%s: all is denied, as configured", what);
 	is(r.limit, CAPACITY, "%s: the limit is said", what);
-	is(shmlimit_global_failures(l, rule) - decided, (uint64_t)asked, "%s: each request that on_failure decides is counted", what);
+	is(shmlimit_global_failures(l, rule) - decided, (uint64_t)asked,
+	   "%s: each request that on_failure decides is counted", what);
 	is(reports.n, 1, "%s: it is said once", what);
 	ok(strstr(reports.last, said) != NULL, "%s: clearly: %s", what, reports.last);
 	ok(strstr(reports.last, "secret") == NULL && strstr(reports.last, "wrong-word") == NULL,
@@ -100,7 +101,8 @@ static void failing(const char *what, const char *url, uint64_t deadline_ns, int
 	shmlimit_global_close(g);
 
 	g = handle(url, SHMLIMIT_GLOBAL_ALLOW, deadline_ns);
-	is(shmlimit_global_take(g, rule, "key", 3, 1, &r), SHMLIMIT_ALLOWED, "%s: all is allowed if so configured", what);
+	is(shmlimit_global_take(g, rule, "key", 3, 1, &r), SHMLIMIT_ALLOWED, "%s: all is allowed if so configured",
+	   what);
 	is(shmlimit_global_take(g, rule, "key", 3, 1, &r), SHMLIMIT_ALLOWED, "%s: while the breaker is open too", what);
 	shmlimit_global_close(g);
 
@@ -159,8 +161,10 @@ static void late(const char *url)
 	shmlimit_reset(l, shmlimit_rule_find(l, "~backend"), NULL, 0);
 	is(shmlimit_lease_take(l, rule, "late", 4, 1, LATE_NS, LATE_NS / 2, &lease, NULL), SHMLIMIT_LEASE_ASK,
 	   "somebody asks");
-	is(shmlimit_global_take(g, rule, "late", 4, 1, NULL), SHMLIMIT_DENIED, "a caller that waited for another asks next, in vain");
-	is(counted().breaker_openings, before.breaker_openings, "a call with less than the whole deadline opens no breaker");
+	is(shmlimit_global_take(g, rule, "late", 4, 1, NULL), SHMLIMIT_DENIED,
+	   "a caller that waited for another asks next, in vain");
+	is(counted().breaker_openings, before.breaker_openings,
+	   "a call with less than the whole deadline opens no breaker");
 	is(shmlimit_global_take(g, rule, "late", 4, 1, NULL), SHMLIMIT_DENIED, "the next one has all of it");
 	is(counted().breaker_openings, before.breaker_openings + 1, "the failed call opens the breaker");
 	shmlimit_global_close(g);
@@ -192,9 +196,11 @@ static void unreachable(void)
 {
 	char url[160];
 
-	failing("no socket", "unix:///nowhere/redis.sock", PATIENT_NS, -ENOENT, "no connection (No such file or directory)");
+	failing("no socket", "unix:///nowhere/redis.sock", PATIENT_NS, -ENOENT,
+	        "no connection (No such file or directory)");
 	/* Port 1 of loopback: no process listens there. */
-	failing("no server", "redis://:secret@127.0.0.1:1", PATIENT_NS, -ECONNREFUSED, "no connection (Connection refused)");
+	failing("no server", "redis://:secret@127.0.0.1:1", PATIENT_NS, -ECONNREFUSED,
+	        "no connection (Connection refused)");
 	snprintf(url, sizeof(url), "unix://:wrong-word@%s", server.socket);
 	server_tell(&server, "CONFIG SET requirepass secret");
 	server.password = "secret";
@@ -212,8 +218,9 @@ static void permissions(void)
 	server_tell(&server, "ACL SETUSER default nopass");
 	server.password = NULL;
 	snprintf(url, sizeof(url), "unix://limiter:p%%40ss@%s", server.socket);
-	server_tell(&server, "ACL SETUSER limiter on >p@ss ~shmlimit:* resetchannels -@all +@connection +@scripting +time "
-	                     "+hmget +hset +exists +pexpire +ping");
+	server_tell(&server,
+	            "ACL SETUSER limiter on >p@ss ~shmlimit:* resetchannels -@all +@connection +@scripting +time "
+	            "+hmget +hset +exists +pexpire +ping");
 	g = handle(url, SHMLIMIT_GLOBAL_DENY, PATIENT_NS);
 	is(take_until(g, SHMLIMIT_ALLOWED), SHMLIMIT_ALLOWED, "a user who may little else may take");
 	is(reports.n, 0, "nothing is wrong then %s", reports.last);
@@ -295,11 +302,12 @@ static void mixed(void)
 	is(shmlimit_global_take(here, rule, "mixed", 5, 1, NULL), SHMLIMIT_ALLOWED, "a key has a funnel");
 	is(shmlimit_global_take(there, other_rule, "mixed", 5, 1, NULL), SHMLIMIT_ALLOWED,
 	   "another host with a newer rule is served");
-	is(take_all_of(here, rule, "mixed"), CAPACITY - 2, "a host with the older rule is served: the key keeps its tokens");
+	is(take_all_of(here, rule, "mixed"), CAPACITY - 2,
+	   "a host with the older rule is served: the key keeps its tokens");
 	is(take_all_of(there, other_rule, "fresh"), CAPACITY + 1, "a key that is new has the newer rule's capacity");
 	is(reports.n, 1, "a host with the older rule says so once");
-	ok(strstr(reports.last, "rule " RULE ": another host has a newer rule, which is in force") != NULL, "clearly: %s",
-	   reports.last);
+	ok(strstr(reports.last, "rule " RULE ": another host has a newer rule, which is in force") != NULL,
+	   "clearly: %s", reports.last);
 	is(shmlimit_global_peek(here, rule, "mixed", 5, &funnel), 0, "peek shows it");
 	is(funnel.remaining, 0, "with what is left");
 	/* Back to the older numbers, on the host that has them already: the other one's are newer still. */
@@ -321,14 +329,19 @@ static void inexact(void)
 	static const struct {
 		uint64_t capacity, count, period_ns;
 	} params[] = {
+		/* clang-format off */
 		{ 2000000, 7, 86400000000000 },
 		{ 104250, 7, 86400000000000 },
 		{ 1, UINT64_MAX, 1 },
 		{ 1, 1, UINT64_MAX },
 		{ 1, 9007199254741, 1000000007 },
+		/* clang-format on */
 	};
-	struct shmlimit_rule fine = { .struct_size = sizeof(fine), .algorithm = SHMLIMIT_LEASE, .capacity = 104249,
-		                      .count = 7, .period_ns = 86400000000000 };
+	struct shmlimit_rule fine = { .struct_size = sizeof(fine),
+		                      .algorithm = SHMLIMIT_LEASE,
+		                      .capacity = 104249,
+		                      .count = 7,
+		                      .period_ns = 86400000000000 };
 	struct shmlimit_global *g = handle(server.url, SHMLIMIT_GLOBAL_DENY, PATIENT_NS);
 
 	is(shmlimit_global_take(g, shmlimit_rule_set(l, "fine", &fine), "key", 3, 1, NULL), SHMLIMIT_ALLOWED,
@@ -337,8 +350,8 @@ static void inexact(void)
 		fine.capacity = params[i].capacity;
 		fine.count = params[i].count;
 		fine.period_ns = params[i].period_ns;
-		is(shmlimit_rule_set(l, "fine", &fine), -ERANGE, "a rule that the backend cannot count is refused when it is set, %zu",
-		   i);
+		is(shmlimit_rule_set(l, "fine", &fine), -ERANGE,
+		   "a rule that the backend cannot count is refused when it is set, %zu", i);
 	}
 	shmlimit_global_close(g);
 }
@@ -353,14 +366,16 @@ static void recovery(void)
 	server_tell(&server, "FLUSHALL");
 	is(take_until(g, SHMLIMIT_ALLOWED), SHMLIMIT_ALLOWED, "it is well");
 	server_tell(&server, "SCRIPT FLUSH");
-	is(shmlimit_global_take(g, rule, "another", 7, 1, NULL), SHMLIMIT_ALLOWED, "a script that was flushed is brought again");
+	is(shmlimit_global_take(g, rule, "another", 7, 1, NULL), SHMLIMIT_ALLOWED,
+	   "a script that was flushed is brought again");
 	server_kill(&server);
 	server_start(&server);
 	is(shmlimit_global_take(g, rule, "a third", 7, 1, NULL), SHMLIMIT_ALLOWED,
 	   "a server that was restarted is connected to within the call");
 	is(reports.n, 0, "of which nothing is said %s", reports.last);
 	server_kill(&server);
-	is(shmlimit_global_take(g, rule, "a fourth", 8, 1, NULL), SHMLIMIT_DENIED, "while there is none, all is denied");
+	is(shmlimit_global_take(g, rule, "a fourth", 8, 1, NULL), SHMLIMIT_DENIED,
+	   "while there is none, all is denied");
 	is(reports.n, 1, "a missing server is reported: %s", reports.last);
 	server_start(&server);
 	/* What is leased still would be spent without asking. */
@@ -392,7 +407,8 @@ static void failover(void)
 	server_tell(&server, "REPLICAOF 127.0.0.1 1");
 	shmlimit_reset(l, rule, NULL, 0);
 	is(take_until(g, SHMLIMIT_DENIED), SHMLIMIT_DENIED, "a primary that became a replica allows nothing");
-	ok(strstr(reports.last, "is a replica (READONLY") != NULL, "the handle says that it is a replica: %s", reports.last);
+	ok(strstr(reports.last, "is a replica (READONLY") != NULL, "the handle says that it is a replica: %s",
+	   reports.last);
 	is(shmlimit_global_ping(g, NULL), 0, "a replica answers a ping");
 	if (unlink(path) != 0 || symlink(other.socket, path) != 0)
 		bail("symlink: %s", strerror(errno));
@@ -421,7 +437,8 @@ static void forked(void)
 				int allowed = 0, len = snprintf(key, sizeof(key), "child %d %d", i, j);
 
 				for (int k = 0; k < CAPACITY + 4; k++)
-					allowed += shmlimit_global_take(g, rule, key, (size_t)len, 1, NULL) == SHMLIMIT_ALLOWED;
+					allowed += shmlimit_global_take(g, rule, key, (size_t)len, 1, NULL) ==
+					           SHMLIMIT_ALLOWED;
 				worker_check(allowed == CAPACITY, "%s: %d admitted", key, allowed);
 			}
 			shmlimit_global_close(g);

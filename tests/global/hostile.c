@@ -19,9 +19,9 @@
 #include "limiter.h"
 #include "server.h"
 
-#define OPEN_NS 1000000                   /* the least that there is */
-#define PATIENT_NS UINT64_C(5000000000)   /* a server that answers has all the time that it needs */
-#define SHORT_NS UINT64_C(20000000)       /* one that does not has little */
+#define OPEN_NS 1000000                 /* the least that there is */
+#define PATIENT_NS UINT64_C(5000000000) /* a server that answers has all the time that it needs */
+#define SHORT_NS UINT64_C(20000000)     /* one that does not has little */
 
 static struct shmlimit *l;
 static struct reports reports;
@@ -38,12 +38,16 @@ int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints
 	static struct addrinfo list[2];
 
 	(void)hints;
-	own = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-		.sin_port = htons((in_port_t)atoi(port)) };
-	list[0] = (struct addrinfo){ .ai_family = AF_INET, .ai_addr = (struct sockaddr *)&first,
-		.ai_addrlen = sizeof(first), .ai_next = &list[1] };
-	list[1] = (struct addrinfo){ .ai_family = AF_INET, .ai_addr = (struct sockaddr *)&own,
-		.ai_addrlen = sizeof(own) };
+	own = (struct sockaddr_in){ .sin_family = AF_INET,
+		                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		                    .sin_port = htons((in_port_t)atoi(port)) };
+	list[0] = (struct addrinfo){ .ai_family = AF_INET,
+		                     .ai_addr = (struct sockaddr *)&first,
+		                     .ai_addrlen = sizeof(first),
+		                     .ai_next = &list[1] };
+	list[1] = (struct addrinfo){ .ai_family = AF_INET,
+		                     .ai_addr = (struct sockaddr *)&own,
+		                     .ai_addrlen = sizeof(own) };
 	*found = strcmp(host, TWICE) == 0 ? &list[0] : &list[1];
 	return 0;
 }
@@ -189,7 +193,8 @@ static void greetings(void)
 		struct shmlimit_global *g = handle(&backend, cases[i].deadline_ns);
 
 		is(shmlimit_global_ping(g, NULL), cases[i].ping, "%s: ping says so", cases[i].what);
-		is(shmlimit_global_take(g, rule, "key", 3, 1, NULL), SHMLIMIT_DENIED, "%s: all is denied", cases[i].what);
+		is(shmlimit_global_take(g, rule, "key", 3, 1, NULL), SHMLIMIT_DENIED, "%s: all is denied",
+		   cases[i].what);
 		ok(reports.n >= 1 && is_printable(reports.last), "%s: it is said in printable words", cases[i].what);
 		shmlimit_global_close(g);
 		backend_end(&backend);
@@ -267,8 +272,9 @@ static void walks(void)
 static void boast(void)
 {
 	struct shmlimit_global_info info = { .struct_size = sizeof(info) };
-	struct backend backend = backend_of("*6\r\n$7\r\nversion\r\n$50\r\n7\33[2J" TEN("\n\n\n\n") "aaaaa\r\n$4\r\nmode\r\n"
-	                                 "$3\r\n\1\2\3\r\n$4\r\nrole\r\n$4\r\n\377\376\33\b\r\n" OK OK SHA "+PONG\r\n" NO_INFO);
+	struct backend backend = backend_of("*6\r\n$7\r\nversion\r\n$50\r\n7\33[2J" TEN(
+		"\n\n\n\n") "aaaaa\r\n$4\r\nmode\r\n"
+	                    "$3\r\n\1\2\3\r\n$4\r\nrole\r\n$4\r\n\377\376\33\b\r\n" OK OK SHA "+PONG\r\n" NO_INFO);
 	struct shmlimit_global *g = handle(&backend, PATIENT_NS);
 
 	is(shmlimit_global_ping(g, &info), 0, "one that answers as it should is pinged");
@@ -349,10 +355,12 @@ static void sentinels(void)
 		struct backend backend = backend_of(cases[i].words);
 		struct shmlimit_global *g;
 
-		snprintf(backend.url, sizeof(backend.url), "redis+sentinel://127.0.0.1:%d/mymaster", port_of(backend.url));
+		snprintf(backend.url, sizeof(backend.url), "redis+sentinel://127.0.0.1:%d/mymaster",
+		         port_of(backend.url));
 		g = handle(&backend, PATIENT_NS);
 		is(shmlimit_global_ping(g, NULL), cases[i].ping, "%s: ping says so: %s", cases[i].what, reports.last);
-		is(shmlimit_global_take(g, rule, "key", 3, 1, NULL), SHMLIMIT_DENIED, "%s: all is denied", cases[i].what);
+		is(shmlimit_global_take(g, rule, "key", 3, 1, NULL), SHMLIMIT_DENIED, "%s: all is denied",
+		   cases[i].what);
 		shmlimit_global_close(g);
 		backend_end(&backend);
 	}
@@ -369,17 +377,19 @@ static void roles(void)
 		char words[512];
 		int port;
 
-		snprintf(words, sizeof(words), OK "*4\r\n$7\r\nversion\r\n$1\r\n7\r\n$4\r\nrole\r\n%s" OK OK SHA "+PONG\r\n" NO_INFO,
+		snprintf(words, sizeof(words),
+		         OK "*4\r\n$7\r\nversion\r\n$1\r\n7\r\n$4\r\nrole\r\n%s" OK OK SHA "+PONG\r\n" NO_INFO,
 		         role[replica]);
 		primary = backend_of(words);
 		port = port_of(primary.url);
 		snprintf(words, sizeof(words), NO_PASSWORD "*2\r\n$9\r\n127.0.0.1\r\n$%d\r\n%d\r\n",
 		         snprintf(NULL, 0, "%d", port), port);
 		sentinel = backend_of(words);
-		snprintf(sentinel.url, sizeof(sentinel.url), "redis+sentinel://:p@127.0.0.1:%d/m", port_of(sentinel.url));
+		snprintf(sentinel.url, sizeof(sentinel.url), "redis+sentinel://:p@127.0.0.1:%d/m",
+		         port_of(sentinel.url));
 		g = handle(&sentinel, PATIENT_NS);
-		is(shmlimit_global_ping(g, NULL), replica ? -EBUSY : 0, "a %s that a sentinel names is %s", replica ? "replica" : "primary",
-		   replica ? "refused" : "asked");
+		is(shmlimit_global_ping(g, NULL), replica ? -EBUSY : 0, "a %s that a sentinel names is %s",
+		   replica ? "replica" : "primary", replica ? "refused" : "asked");
 		shmlimit_global_close(g);
 		backend_end(&sentinel);
 		backend_end(&primary);
@@ -401,7 +411,8 @@ static int checked(struct connection_check *check, const char *text, size_t step
 
 static void sizes(void)
 {
-	static const char good[] = WELCOME "*4\r\n:1\r\n:-1\r\n$-1\r\n*-1\r\n-ERR *99999999\r\n$9\r\n$99999999\r\n+OK\r\n";
+	static const char good[] =
+		WELCOME "*4\r\n:1\r\n:-1\r\n$-1\r\n*-1\r\n-ERR *99999999\r\n$9\r\n$99999999\r\n+OK\r\n";
 	struct connection_check check = { 0 };
 	char line[1024];
 	int error = 0, refused = 0;
@@ -437,8 +448,8 @@ static void sizes(void)
 
 /* ---- Distance ---- */
 
-#define FAR_NS UINT64_C(120000000)     /* the deadline */
-#define FAR_US 70000                   /* an answer's way: two of them are more than the deadline */
+#define FAR_NS UINT64_C(120000000) /* the deadline */
+#define FAR_US 70000               /* an answer's way: two of them are more than the deadline */
 
 /* Answers each message as well as it can, but from afar. */
 static void serve_far(int fd)
@@ -479,8 +490,10 @@ static void distance(void)
 		answer = shmlimit_global_take(g, rule, "far", 3, 1, NULL);
 		usleep(OPEN_NS / 1000);
 	}
-	is(answer, SHMLIMIT_ALLOWED, "a backend that is reached and asked in more than a deadline, but answers in less, "
-	   "is asked by a later call: %s", reports.last);
+	is(answer, SHMLIMIT_ALLOWED,
+	   "a backend that is reached and asked in more than a deadline, but answers in less, "
+	   "is asked by a later call: %s",
+	   reports.last);
 	shmlimit_global_close(g);
 	backend_end(&backend);
 }
@@ -545,7 +558,7 @@ static void addresses(void)
 static void ask_damaged(struct shmlimit_global *const g[3])
 {
 	struct shmlimit_request requests[2] = { { .rule = rule, .key = "a", .key_len = 1, .cost = 1 },
-		{ .rule = rule, .key = "b", .key_len = 1, .cost = 2 } };
+		                                { .rule = rule, .key = "b", .key_len = 1, .cost = 2 } };
 	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
 	struct shmlimit_result r[2];
 	int answers[2];
@@ -595,7 +608,9 @@ static void damaged_rules(void)
 	if (pid == 0) {
 		for (int i = 0; i < 3; i++) {
 			struct shmlimit_global_options options = { .struct_size = sizeof(options),
-				.on_failure = policies[i], .local_milli = 500, .deadline_ns = SHORT_NS };
+				                                   .on_failure = policies[i],
+				                                   .local_milli = 500,
+				                                   .deadline_ns = SHORT_NS };
 
 			worker_check(shmlimit_global_open(l, url, &options, &g[i]) == 0, "global_open");
 		}
@@ -619,7 +634,9 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *request, 
 static void held_lock(void)
 {
 	struct shmlimit_global_options options = { .struct_size = sizeof(options),
-		.on_failure = SHMLIMIT_GLOBAL_LOCAL, .local_milli = 500, .deadline_ns = SHORT_NS };
+		                                   .on_failure = SHMLIMIT_GLOBAL_LOCAL,
+		                                   .local_milli = 500,
+		                                   .deadline_ns = SHORT_NS };
 	int held = lease_rule(l, "held", 8, 1, 1000000000);
 	struct shmlimit_global *g;
 	struct sockaddr_in address;

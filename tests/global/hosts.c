@@ -20,29 +20,31 @@
 #define COUNT 20000u
 #define PERIOD_NS UINT64_C(1000000000)
 
-#define PATIENCE_NS UINT64_C(2000000)     /* a denied worker waits no longer than that */
-#define STOP_NS UINT64_C(60000000)        /* the backend is stopped for so long: several deadlines */
+#define PATIENCE_NS UINT64_C(2000000) /* a denied worker waits no longer than that */
+#define STOP_NS UINT64_C(60000000)    /* the backend is stopped for so long: several deadlines */
 
 enum event { KILL_WORKER, FLUSH_SCRIPTS, STOP_BACKEND, KILL_BACKEND, LULL, EVENTS };
 
 struct scene {
 	const char *title;
-	const char *const *words;         /* the backend's */
+	const char *const *words; /* the backend's */
 	uint64_t events;
 	unsigned weight[EVENTS];
-	int loses;                        /* a backend that is killed forgets */
+	int loses; /* a backend that is killed forgets */
 	unsigned cost_max;
-	unsigned refunds;                 /* this many of a hundred requests give back what they took, sooner or later */
+	unsigned refunds; /* this many of a hundred requests give back what they took, sooner or later */
 };
 
-static struct play {
+struct play {
 	const struct scene *scene;
 	uint64_t seed;
 	int rule[HOSTS];
 	_Atomic uint64_t calls;
-	_Atomic int lull;                 /* they ask for less than comes back: the funnel fills up, and leases are held */
+	_Atomic int lull; /* they ask for less than comes back: the funnel fills up, and leases are held */
 	struct books books;
-} *play;
+};
+
+static struct play *play;
 
 static struct shmlimit *host[HOSTS];
 static struct server server;
@@ -285,11 +287,11 @@ static void perform(const struct scene *scene, uint64_t seed, uint64_t least_ns)
 		if (scene->weight[i] != 0)
 			ok(happened[i] > 0, "%s: event %d did happen, %u times", title, i, happened[i]);
 	if (happened[STOP_BACKEND] != 0)
-		ok(c.backend_errors > 0 && c.breaker_openings > 0, "%s: a backend that was gone was noticed, and let alone",
-		   title);
+		ok(c.backend_errors > 0 && c.breaker_openings > 0,
+		   "%s: a backend that was gone was noticed, and let alone", title);
 	diag("%s: %.1f s, %" PRIu64 " calls, %" PRIu64 " tokens admitted, %" PRIu64 " leases of %" PRIu64 ", %" PRIu64
-	     " expired, %" PRIu64 " errors, %" PRIu64 " openings", title,
-	     (double)(shmlimit_now(host[0]) - began_ns) / 1e9, atomic_load(&play->calls),
+	     " expired, %" PRIu64 " errors, %" PRIu64 " openings",
+	     title, (double)(shmlimit_now(host[0]) - began_ns) / 1e9, atomic_load(&play->calls),
 	     atomic_load(&play->books.admitted), c.leases, c.leased, c.expired, c.backend_errors, c.breaker_openings);
 	raze_hosts(title);
 }

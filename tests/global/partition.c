@@ -19,11 +19,13 @@
 #define PERIOD_NS UINT64_C(1000000000)
 #define CUTS 4
 
-static struct play {
+struct play {
 	int rule[HOSTS];
 	_Atomic uint64_t admitted[HOSTS], leased[HOSTS];
 	struct books books;
-} *play;
+};
+
+static struct play *play;
 
 static struct shmlimit *host[HOSTS];
 static pid_t holder[HOSTS];
@@ -70,7 +72,8 @@ static int lay_wires(void)
 	if (unshare(CLONE_NEWNET) != 0 || run("ip link set lo up 2>/dev/null") != 0)
 		return -1;
 	for (int i = 0; i < HOSTS; i++) {
-		if (hold(i) != 0 || run("ip link add e%d type veth peer name wire netns %d 2>/dev/null", i, (int)holder[i]) != 0 ||
+		if (hold(i) != 0 ||
+		    run("ip link add e%d type veth peer name wire netns %d 2>/dev/null", i, (int)holder[i]) != 0 ||
 		    run("ip addr add 10.77.%d.1/24 dev e%d && ip link set e%d up", i, i, i) != 0 ||
 		    run("nsenter --net=/proc/%d/ns/net sh -c 'ip addr add 10.77.%d.2/24 dev wire && ip link set wire up'",
 		        (int)holder[i], i) != 0)
@@ -251,8 +254,8 @@ static void shared(void)
 
 int main(void)
 {
-	static const char *const words[] = { "--port", "6379", "--bind", "0.0.0.0", "--protected-mode", "no",
-		                             "--appendonly", "no", NULL };
+	static const char *const words[] = { "--port", "6379",         "--bind", "0.0.0.0", "--protected-mode",
+		                             "no",     "--appendonly", "no",     NULL };
 	uint64_t seed;
 
 	if (server_missing())

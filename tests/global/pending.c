@@ -20,8 +20,11 @@ static struct proxy proxy;
 
 static struct shmlimit_global *open_global(uint64_t deadline_ns, uint32_t on_failure)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = deadline_ns,
-		                                   .lease_ns = PATIENT_NS, .on_failure = on_failure, .open_ns = 1000000 };
+	struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		                                   .deadline_ns = deadline_ns,
+		                                   .lease_ns = PATIENT_NS,
+		                                   .on_failure = on_failure,
+		                                   .open_ns = 1000000 };
 	struct shmlimit_global *g;
 	int error = shmlimit_global_open(l, proxy.url, &options, &g);
 
@@ -101,7 +104,8 @@ static void deadline(struct shmlimit_global *g)
 	atomic_store(&proxy.at->hold, 0);
 	await(agent_status(l).late > late);
 	answer = begin(g, rule, "late", 10, &other);
-	is(finish(g, &other, answer, NULL), SHMLIMIT_ALLOWED, "the tokens of a late reply serve the next pending request");
+	is(finish(g, &other, answer, NULL), SHMLIMIT_ALLOWED,
+	   "the tokens of a late reply serve the next pending request");
 	shmlimit_global_close(hasty);
 }
 
@@ -191,11 +195,13 @@ static void without_agent(struct shmlimit_global *g, struct agent_process *agent
 
 /* ---- Processes that are killed with pending requests ---- */
 
-static struct play {
+struct play {
 	int rule;
 	_Atomic uint64_t admitted[KEYS], begun, pending, cancelled;
 	_Atomic int ended;
-} *play;
+};
+
+static struct play *play;
 
 static void work(uint64_t seed)
 {
@@ -209,8 +215,9 @@ static void work(uint64_t seed)
 		const char *keys = "abcde";
 
 		if (answers[i] != PENDING) {
-			struct shmlimit_request request = { .rule = play->rule, .key = keys + rng_below(&rng, KEYS),
-				                            .key_len = 1, .cost = 1 };
+			struct shmlimit_request request = {
+				.rule = play->rule, .key = keys + rng_below(&rng, KEYS), .key_len = 1, .cost = 1
+			};
 
 			tickets[i] = ticket_of(0);
 			answers[i] = shmlimit_global_begin(g, &request, &tickets[i], NULL);

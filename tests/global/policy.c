@@ -36,10 +36,13 @@ static void denials(struct rng *rng)
 	struct script_params params = { .lease_us = 100000 };
 	uint64_t least = UINT64_MAX, most = 0;
 
-	is(policy_denied_ns(&params, 1, 1, 7, rng_draw(rng)), 7000, "a host that needs what it wants comes back when it is there");
-	is(policy_denied_ns(&params, 1, 1, UINT64_MAX, 0), UINT64_MAX, "a host that can never have what it needs never comes back");
+	is(policy_denied_ns(&params, 1, 1, 7, rng_draw(rng)), 7000,
+	   "a host that needs what it wants comes back when it is there");
+	is(policy_denied_ns(&params, 1, 1, UINT64_MAX, 0), UINT64_MAX,
+	   "a host that can never have what it needs never comes back");
 	is(policy_denied_ns(&params, 1, 9, UINT64_MAX - 1, 0), UINT64_MAX, "a time too long to tell is never, too");
-	is(policy_denied_ns(&params, 1, 100, 5000000, 0), 5 * S, "a host that wants more waits as long, if that is long");
+	is(policy_denied_ns(&params, 1, 100, 5000000, 0), 5 * S,
+	   "a host that wants more waits as long, if that is long");
 	for (int i = 0; i < 100000; i++) {
 		uint64_t ns = policy_denied_ns(&params, 1, 100, 7, rng_draw(rng));
 

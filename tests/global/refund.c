@@ -21,7 +21,7 @@ static struct shmlimit *l;
 static const char *const host[HOSTS] = { "a", "b", "c" };
 
 struct net {
-	__int128 best, most;              /* in parts of a token, 1 / period_ns each */
+	__int128 best, most; /* in parts of a token, 1 / period_ns each */
 	__int128 spent;
 	uint64_t count, period_ns;
 };
@@ -51,13 +51,12 @@ struct play {
 static int lease(struct play *p, const char *key, uint64_t cost, const struct shmlimit_lease *asked, uint64_t now_us)
 {
 	const struct script_params *t = &p->params;
-	redisReply *reply = redisCommand(backend, "EVAL %s 1 key %llu %llu/%llu %llu %llu %llu %llu %llu %llu %llu",
-	                                 lasting_script(),
-	                                 (unsigned long long)t->capacity, (unsigned long long)t->count,
-	                                 (unsigned long long)t->period_ns, (unsigned long long)t->num,
-	                                 (unsigned long long)t->den, (unsigned long long)t->lease_us,
-	                                 (unsigned long long)asked->need, (unsigned long long)asked->want,
-	                                 (unsigned long long)t->set_us, (unsigned long long)now_us);
+	redisReply *reply = redisCommand(
+		backend, "EVAL %s 1 key %llu %llu/%llu %llu %llu %llu %llu %llu %llu %llu", lasting_script(),
+		(unsigned long long)t->capacity, (unsigned long long)t->count, (unsigned long long)t->period_ns,
+		(unsigned long long)t->num, (unsigned long long)t->den, (unsigned long long)t->lease_us,
+		(unsigned long long)asked->need, (unsigned long long)asked->want, (unsigned long long)t->set_us,
+		(unsigned long long)now_us);
 	uint64_t leased, retry_us;
 
 	if (reply == NULL || reply->type != REDIS_REPLY_ARRAY || reply->elements != 5)
@@ -66,9 +65,10 @@ static int lease(struct play *p, const char *key, uint64_t cost, const struct sh
 	retry_us = (uint64_t)reply->element[1]->integer;
 	freeReplyObject(reply);
 	if (leased == 0)
-		return shmlimit_lease_deny_at(l, p->rule, key, 1, cost,
-		                              policy_denied_ns(t, asked->need, asked->want, retry_us, rng_draw(&p->rng)),
-		                              now_us * 1000, NULL);
+		return shmlimit_lease_deny_at(
+			l, p->rule, key, 1, cost,
+			policy_denied_ns(t, asked->need, asked->want, retry_us, rng_draw(&p->rng)), now_us * 1000,
+			NULL);
 	return shmlimit_lease_deposit_at(l, p->rule, key, 1, leased, cost, p->lease_ns, now_us * 1000, NULL);
 }
 
@@ -142,8 +142,10 @@ int main(void)
 	for (uint64_t i = 0; i < scaled(10); i++)
 		over += history(&p, 1 + rng_below(&p.rng, i % 2 ? 10 : 2000), 1 + rng_below(&p.rng, 100),
 		                10 * MS + rng_below(&p.rng, 10000 * MS));
-	is(over, 0, "no stretch of time sees more than the capacity, what refills in it, and what was given back in it");
-	ok(p.allowed > 1000 && p.restored > 1000, "requests are admitted and given back: %u, %u", p.allowed, p.restored);
+	is(over, 0,
+	   "no stretch of time sees more than the capacity, what refills in it, and what was given back in it");
+	ok(p.allowed > 1000 && p.restored > 1000, "requests are admitted and given back: %u, %u", p.allowed,
+	   p.restored);
 	shmlimit_close(l);
 	return tap_done();
 }

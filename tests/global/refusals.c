@@ -15,8 +15,11 @@ static struct shmlimit *l;
 /* The processes' deadline is so long that the test would be ended if they waited for it. */
 static struct shmlimit_global *open_patient(uint32_t on_failure)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = PATIENT_NS,
-		                                   .lease_ns = PATIENT_NS, .open_ns = 1000000, .on_failure = on_failure };
+	struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		                                   .deadline_ns = PATIENT_NS,
+		                                   .lease_ns = PATIENT_NS,
+		                                   .open_ns = 1000000,
+		                                   .on_failure = on_failure };
 	struct shmlimit_global *g;
 
 	if (shmlimit_global_open(l, server.url, &options, &g) != 0)
@@ -47,7 +50,8 @@ static void refuses(const char *what, const char *begin, const char *end)
 	uint64_t failed;
 
 	await(agent_status(l).connections == 1 && shmlimit_global_breaker_ns(lax) == 0);
-	is(shmlimit_global_take(strict, rule, "before", 6, 1, NULL), SHMLIMIT_ALLOWED, "%s: before, the server answers", what);
+	is(shmlimit_global_take(strict, rule, "before", 6, 1, NULL), SHMLIMIT_ALLOWED, "%s: before, the server answers",
+	   what);
 	failed = agent_status(l).failed;
 	if (begin != NULL)
 		server_tell(&server, begin);

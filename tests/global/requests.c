@@ -18,8 +18,13 @@ static uint64_t mine;
 
 static struct request_text text_of(uint64_t number, size_t key_len)
 {
-	struct request_text text = { .backend = 7, .rule = 3, .key_len = (uint32_t)key_len, .set_us = 11,
-		                     .cost = number, .need = number, .want = 2 * number };
+	struct request_text text = { .backend = 7,
+		                     .rule = 3,
+		                     .key_len = (uint32_t)key_len,
+		                     .set_us = 11,
+		                     .cost = number,
+		                     .need = number,
+		                     .want = 2 * number };
 
 	for (size_t i = 0; i < key_len; i++)
 		text.key[i] = (unsigned char)(number + i);
@@ -110,7 +115,8 @@ static void killed(void)
 	for (unsigned i = 0; i < REQUESTS; i++)
 		again += requests_post(q, &text, &ticket) == 0;
 	is(again, REQUESTS, "the cells of processes that were killed are free again");
-	is(requests_wait(q, &old, 0, &answer), REQUEST_FREE, "a process that was only stopped finds that its cell was taken away");
+	is(requests_wait(q, &old, 0, &answer), REQUEST_FREE,
+	   "a process that was only stopped finds that its cell was taken away");
 	is(requests_waiting(q), REQUESTS, "a process whose cell was taken away leaves the request that is there alone");
 	requests_sweep(q, &watch, now_ns += 1);
 	requests_sweep(q, &watch, now_ns += 3000000000u);
@@ -182,7 +188,8 @@ static void claims_are_overwritten(void)
 	claim[1] = 8;
 	is(requests_have_agent(q, 7, now_ns), 0, "the backend of another agent was written");
 	is(requests_claim(q, &a, 7, now_ns += 1), 1, "the agent says that it lives");
-	is(requests_have_agent(q, 7, now_ns), 1, "processes find the agent again, since it writes its backend each time");
+	is(requests_have_agent(q, 7, now_ns), 1,
+	   "processes find the agent again, since it writes its backend each time");
 	requests_resign(q, &a);
 }
 

@@ -14,9 +14,11 @@
 
 static struct server server;
 static struct shmlimit *l;
-static struct {
+struct resolver {
 	_Atomic int hangs, asked;
-} *resolver;
+};
+
+static struct resolver *resolver;
 
 int getaddrinfo_a(int mode, struct gaicb *list[], int n, struct sigevent *event)
 {
@@ -40,7 +42,9 @@ int gai_error(struct gaicb *request)
 		return EAI_MEMORY;
 	address.sun_family = AF_UNIX;
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", server.socket);
-	*found = (struct addrinfo){ .ai_family = AF_UNIX, .ai_socktype = SOCK_STREAM, .ai_addrlen = sizeof(address),
+	*found = (struct addrinfo){ .ai_family = AF_UNIX,
+		                    .ai_socktype = SOCK_STREAM,
+		                    .ai_addrlen = sizeof(address),
 		                    .ai_addr = (struct sockaddr *)&address };
 	request->ar_result = found;
 	return 0;
@@ -60,8 +64,11 @@ void freeaddrinfo(struct addrinfo *found)
 /* The processes' deadline is so long that the test would be ended if they waited for it. */
 static struct shmlimit_global *open_patient(uint32_t on_failure)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = PATIENT_NS,
-		                                   .lease_ns = PATIENT_NS, .open_ns = 1000000, .on_failure = on_failure };
+	struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		                                   .deadline_ns = PATIENT_NS,
+		                                   .lease_ns = PATIENT_NS,
+		                                   .open_ns = 1000000,
+		                                   .on_failure = on_failure };
 	struct shmlimit_global *g;
 
 	if (shmlimit_global_open(l, "redis://no-such-host.invalid", &options, &g) != 0)

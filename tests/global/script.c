@@ -8,7 +8,6 @@
  */
 #include "server.h"
 
-
 static struct server server;
 static redisContext *backend;
 
@@ -18,8 +17,8 @@ struct reply {
 
 static redisReply *ask(const struct script_params *t, uint64_t need, uint64_t want, uint64_t now_us)
 {
-	return redisCommand(backend, "EVAL %s 1 key %llu %llu/%llu %llu %llu %llu %llu %llu %llu %llu", lasting_script(),
-	                    (unsigned long long)t->capacity, (unsigned long long)t->count,
+	return redisCommand(backend, "EVAL %s 1 key %llu %llu/%llu %llu %llu %llu %llu %llu %llu %llu",
+	                    lasting_script(), (unsigned long long)t->capacity, (unsigned long long)t->count,
 	                    (unsigned long long)t->period_ns, (unsigned long long)t->num, (unsigned long long)t->den,
 	                    (unsigned long long)t->lease_us, (unsigned long long)need, (unsigned long long)want,
 	                    (unsigned long long)t->set_us, (unsigned long long)now_us);
@@ -65,13 +64,14 @@ static void exact(void)
 	r = lease(&t, 1, 1, now_us);
 	is(r.leased, 1, "a funnel that is not there is full");
 	is(r.left, 14, "a funnel that leased one of 15 has 14 left");
-	ok(r.full_us > 2100000 && r.full_us <= 2133336, "a funnel that leased one is full after its lease and the time of a token: %d",
-	   (int)r.full_us);
+	ok(r.full_us > 2100000 && r.full_us <= 2133336,
+	   "a funnel that leased one is full after its lease and the time of a token: %d", (int)r.full_us);
 	r = lease(&t, 14, 14, now_us);
 	is(r.leased, 14, "all that is left can be needed");
 	r = lease(&t, 1, 1, now_us);
 	is(r.leased, 0, "an empty funnel leases nothing");
-	ok(r.retry_us > 2100000 && r.retry_us <= 2133336, "an empty funnel says when it will lease: %d", (int)r.retry_us);
+	ok(r.retry_us > 2100000 && r.retry_us <= 2133336, "an empty funnel says when it will lease: %d",
+	   (int)r.retry_us);
 	now_us += (uint64_t)r.retry_us;
 	is(lease(&t, 1, 1, now_us - 1).leased, 0, "not a microsecond before");
 	is(lease(&t, 1, 1, now_us).leased, 1, "a token has leaked, exactly then");
@@ -108,7 +108,8 @@ static void lent(void)
 	r = lease(&t, 1, 1, DAY_US + 99999);
 	is(r.leased + r.left, 0, "while leases may be spent their room is not filled");
 	r = lease(&t, 1, 1, DAY_US + 150000);
-	ok(r.leased == 1 && r.left < 50, "once leases are over their room is filled from then on: %d left", (int)r.left);
+	ok(r.leased == 1 && r.left < 50, "once leases are over their room is filled from then on: %d left",
+	   (int)r.left);
 }
 
 #define GRANTS 400
@@ -160,7 +161,8 @@ static void conserve(struct rng *rng)
 			        (unsigned __int128)(at[j] - at[i]) * 1000 * count;
 		}
 	}
-	is(over, 0, "capacity %d, %d every %d ns, leases of %d us: no stretch of time can see more than its due (%d leased)",
+	is(over, 0,
+	   "capacity %d, %d every %d ns, leases of %d us: no stretch of time can see more than its due (%d leased)",
 	   (int)capacity, (int)count, (int)period_ns, (int)lease_us, (int)sum);
 	is(wanting, 0, "what is leased is between what is needed and what is wanted");
 	is(early, 0, "what is denied can be had when it was said (%d times)", (int)retried);
@@ -171,7 +173,8 @@ static void conserve(struct rng *rng)
 static void newest(void)
 {
 	struct script_params old = params_of(15, 30, 60000000000, 100000), new = params_of(6, 60, 60000000000, 200000);
-	struct script_params larger = params_of(20, 30, 60000000000, 50000), ahead = params_of(30, 30, 60000000000, 100000);
+	struct script_params larger = params_of(20, 30, 60000000000, 50000),
+			     ahead = params_of(30, 30, 60000000000, 100000);
 	uint64_t now_us = DAY_US;
 	struct reply r;
 
@@ -189,8 +192,8 @@ static void newest(void)
 	is(r.left, 2, "a host with the older one is served by it");
 	is(r.older, 1, "a host with an older rule is told so");
 	r = lease(&old, 7, 7, now_us);
-	ok(r.leased == 0 && r.retry_us > 0,
-	   "more than the newer capacity is denied to it, but not for ever: %d", (int)r.retry_us);
+	ok(r.leased == 0 && r.retry_us > 0, "more than the newer capacity is denied to it, but not for ever: %d",
+	   (int)r.retry_us);
 	is(lease(&new, 7, 7, now_us).retry_us, -1, "to a host with the newer rule it is denied for ever");
 	r = lease(&old, 2, 2, now_us);
 	is(r.left, 0, "all that is left can be leased");
@@ -245,7 +248,8 @@ static void refusals(void)
 	ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, SCRIPT_FOREIGN) != NULL,
 	   "somebody else's hash is refused");
 	freeReplyObject(raw);
-	for (const char **part = (const char *[]){ "quota", "time", "part", "lent", "parts", "set", NULL }; *part != NULL; part++) {
+	for (const char **part = (const char *[]){ "quota", "time", "part", "lent", "parts", "set", NULL };
+	     *part != NULL; part++) {
 		command("DEL key");
 		lease(&t, 1, 1, DAY_US);
 		freeReplyObject(redisCommand(backend, "HSET key %s ?", *part));
@@ -261,7 +265,8 @@ static void refusals(void)
 	}
 	command("SET key value");
 	raw = ask(&t, 1, 1, DAY_US);
-	ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, "WRONGTYPE") != NULL, "a key that is a string is refused with WRONGTYPE");
+	ok(raw->type == REDIS_REPLY_ERROR && strstr(raw->str, "WRONGTYPE") != NULL,
+	   "a key that is a string is refused with WRONGTYPE");
 	freeReplyObject(raw);
 }
 

@@ -15,8 +15,11 @@ static struct reports reports;
 
 static struct shmlimit_global *handle(const char *url)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = PATIENT_NS,
-		                                   .open_ns = 1000000, .report = reports_take, .arg = &reports };
+	struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		                                   .deadline_ns = PATIENT_NS,
+		                                   .open_ns = 1000000,
+		                                   .report = reports_take,
+		                                   .arg = &reports };
 	struct shmlimit_global *g;
 
 	if (shmlimit_global_open(l, url, &options, &g) != 0)

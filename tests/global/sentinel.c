@@ -17,14 +17,14 @@ static struct shmlimit *l;
 static struct reports reports;
 
 /* Like await(), for what a sentinel does by a clock of seconds: with a nap between two tries. */
-#define await_slowly(condition)                                                                                  \
-	do {                                                                                                      \
-		time_t await_end = time(NULL) + WATCHDOG_SECONDS / 2;                                             \
-		while (!(condition)) {                                                                            \
-			if (time(NULL) > await_end)                                                               \
-				bail("in vain: " #condition);                                                     \
-			usleep(20000);                                                                            \
-		}                                                                                                 \
+#define await_slowly(condition) \
+	do { \
+		time_t await_end = time(NULL) + WATCHDOG_SECONDS / 2; \
+		while (!(condition)) { \
+			if (time(NULL) > await_end) \
+				bail("in vain: " #condition); \
+			usleep(20000); \
+		} \
 	} while (0)
 
 /* ---- The sentinel ---- */
@@ -98,8 +98,12 @@ static int fails_over(void)
 
 static struct shmlimit_global *handle(const char *url, const char *prefix)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = PATIENT_NS,
-		                                   .open_ns = 1000000, .prefix = prefix, .report = reports_take, .arg = &reports };
+	struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		                                   .deadline_ns = PATIENT_NS,
+		                                   .open_ns = 1000000,
+		                                   .prefix = prefix,
+		                                   .report = reports_take,
+		                                   .arg = &reports };
 	struct shmlimit_global *g;
 
 	if (shmlimit_global_open(l, url, &options, &g) != 0)
@@ -178,8 +182,10 @@ int main(void)
 	rng.state = rng_seed();
 	for (int i = 0; i < 2; i++) {
 		char text[16];
+		/* clang-format off */
 		const char *words[] = { "--port", text, "--bind", "127.0.0.1", "--requirepass", PASSWORD, "--masterauth",
 			                PASSWORD, "--repl-diskless-sync-delay", "0", NULL };
+		/* clang-format on */
 
 		port[i] = server_port(&rng);
 		snprintf(text, sizeof(text), "%d", port[i]);

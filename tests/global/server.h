@@ -25,7 +25,7 @@
 struct server {
 	char folder[64];
 	char socket[96], url[128];
-	const char *password;             /* the default user's, once it has one */
+	const char *password; /* the default user's, once it has one */
 	pid_t pid;
 	int n;
 	char *words[SERVER_WORDS];
@@ -43,9 +43,10 @@ static inline const char *lasting_script(void)
 	static char text[8192];
 
 	if (text[0] == '\0')
-		snprintf(text, sizeof(text),
-		         "local function lease()\n%s\nend local reply = lease() redis.call('PERSIST', KEYS[1]) return reply",
-		         script_text);
+		snprintf(
+			text, sizeof(text),
+			"local function lease()\n%s\nend local reply = lease() redis.call('PERSIST', KEYS[1]) return reply",
+			script_text);
 	return text;
 }
 
@@ -135,7 +136,7 @@ static inline void server_word(struct server *s, const char *word)
 /* `more`: further words of its command line, the last NULL; or NULL. */
 static inline void server_begin(struct server *s, const char *const *more)
 {
-	static const char *const words[] = { "--save", "", "--logfile", "/dev/null", "--unixsocketperm", "700",
+	static const char *const words[] = { "--save",      "",   "--logfile", "/dev/null", "--unixsocketperm", "700",
 		                             "--daemonize", "no", NULL };
 	const char *tmp = getenv("TMPDIR");
 

@@ -51,20 +51,24 @@ static void comes_and_goes(const char *name)
 	refuse(1);
 	await(is_local(rule, "other"));
 	for (int i = 0; i < 5; i++)
-		is(drain(rule, "all"), 0, "%s: a host that has had the whole limit has no share of it, time %d", name, i);
+		is(drain(rule, "all"), 0, "%s: a host that has had the whole limit has no share of it, time %d", name,
+		   i);
 	allowed += drain(rule, "part");
 	ok(allowed <= CAPACITY, "%s: the lease and the share together are no more than the limit: %d", name, allowed);
 	ok(allowed > CAPACITY / 2, "%s: what was not leased can be had: %d", name, allowed);
 	snprintf(share, sizeof(share), "~local:%s", name);
 	ok(shmlimit_rule_find(l, share) >= 0, "%s: the share has a rule", name);
 	refuse(0);
-	await(shmlimit_global_take(g, rule, "new", 3, 1, NULL) == SHMLIMIT_ALLOWED && shmlimit_global_breaker_ns(g) == 0);
+	await(shmlimit_global_take(g, rule, "new", 3, 1, NULL) == SHMLIMIT_ALLOWED &&
+	      shmlimit_global_breaker_ns(g) == 0);
 }
 
 int main(void)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = PATIENT_NS,
-		                                   .lease_ns = PATIENT_NS, .open_ns = 1000000,
+	struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		                                   .deadline_ns = PATIENT_NS,
+		                                   .lease_ns = PATIENT_NS,
+		                                   .open_ns = 1000000,
 		                                   .on_failure = SHMLIMIT_GLOBAL_LOCAL };
 	struct agent_process agent;
 

@@ -43,7 +43,8 @@ static void one_funnel(void)
 	   "a denial says when a token is there, once the leases are over");
 	is(shmlimit_global_take(g, rule, "key", 3, 16, &r), SHMLIMIT_DENIED, "more than the capacity is denied");
 	is(r.retry_after_ns, UINT64_MAX, "for ever");
-	is(shmlimit_global_take(g, rule, "other", 5, 15, &r), SHMLIMIT_ALLOWED, "a cost of the whole capacity is allowed");
+	is(shmlimit_global_take(g, rule, "other", 5, 15, &r), SHMLIMIT_ALLOWED,
+	   "a cost of the whole capacity is allowed");
 	is(reports.n, 0, "nothing is reported: %s", reports.last);
 	shmlimit_global_close(g);
 }
@@ -96,7 +97,8 @@ static void many(void)
 	is(answers[3], -EMSGSIZE, "no key");
 	is(answers[4], SHMLIMIT_DENIED, "too much");
 	is(shmlimit_global_take_many(g, NULL, 0, NULL, NULL), 0, "none is well, too");
-	is(shmlimit_global_take_many(g, q, SHMLIMIT_GLOBAL_REQUESTS_MAX + 1, answers, r), -EINVAL, "too many are refused");
+	is(shmlimit_global_take_many(g, q, SHMLIMIT_GLOBAL_REQUESTS_MAX + 1, answers, r), -EINVAL,
+	   "too many are refused");
 	q[0].reserved32 = 1;
 	is(shmlimit_global_take_many(g, q, 1, answers, r), -EINVAL, "a flag that is not known is refused");
 	shmlimit_global_close(g);
@@ -106,8 +108,12 @@ static void many(void)
 static void modes(void)
 {
 	struct shmlimit_global *g = open_global((struct shmlimit_global_options){ 0 });
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = 1, .count = 1,
-		                      .period_ns = 86400000000000, .mode = SHMLIMIT_DRY_RUN };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = SHMLIMIT_LEASE,
+		                      .capacity = 1,
+		                      .count = 1,
+		                      .period_ns = 86400000000000,
+		                      .mode = SHMLIMIT_DRY_RUN };
 	int id = shmlimit_rule_set(l, "seen", &rule), allowed = 0;
 	struct shmlimit_result r;
 

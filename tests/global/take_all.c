@@ -22,8 +22,11 @@ static size_t failed;
 
 static struct shmlimit_global *open_global(uint64_t deadline_ns, uint32_t on_failure)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = deadline_ns,
-		                                   .lease_ns = PATIENT_NS, .on_failure = on_failure, .open_ns = 1000000 };
+	struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		                                   .deadline_ns = deadline_ns,
+		                                   .lease_ns = PATIENT_NS,
+		                                   .on_failure = on_failure,
+		                                   .open_ns = 1000000 };
 	struct shmlimit_global *g;
 	int error = shmlimit_global_open(l, proxy.url, &options, &g);
 
@@ -34,8 +37,11 @@ static struct shmlimit_global *open_global(uint64_t deadline_ns, uint32_t on_fai
 
 static int local_rule(const char *name, uint32_t algorithm, uint64_t capacity)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = algorithm, .capacity = capacity,
-		                      .count = algorithm == SHMLIMIT_FUNNEL, .period_ns = DAY };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = algorithm,
+		                      .capacity = capacity,
+		                      .count = algorithm == SHMLIMIT_FUNNEL,
+		                      .period_ns = DAY };
 	int id = shmlimit_rule_set(l, name, &rule);
 
 	if (id < 0)
@@ -49,7 +55,8 @@ static size_t fill(struct shmlimit_request *requests, const char *key, const int
 	size_t n = 0;
 
 	for (; rules[n] >= 0; n++) {
-		requests[n] = (struct shmlimit_request){ .rule = rules[n], .key = key, .key_len = strlen(key), .cost = 1 };
+		requests[n] =
+			(struct shmlimit_request){ .rule = rules[n], .key = key, .key_len = strlen(key), .cost = 1 };
 		tickets[n] = (struct shmlimit_global_ticket){ .struct_size = sizeof(tickets[n]) };
 	}
 	memset(results, 0x77, sizeof(results));
@@ -83,7 +90,11 @@ static int finish(struct shmlimit_global *g, size_t n, int answer)
 	return answer;
 }
 
-#define RULES(...) (const int[]){ __VA_ARGS__, -1 }
+#define RULES(...) \
+	(const int[]) \
+	{ \
+		__VA_ARGS__, -1 \
+	}
 
 static uint64_t here(int rule, const char *key)
 {
@@ -119,17 +130,21 @@ static uint64_t commands(void)
 static void all_or_none(struct shmlimit_global *g, int steps, const char *how)
 {
 	char key[32];
-	int a = lease_rule(l, "a", 5, 1, DAY), b = lease_rule(l, "b", 2, 1, DAY), funnel = local_rule("funnel", SHMLIMIT_FUNNEL, 3);
+	int a = lease_rule(l, "a", 5, 1, DAY), b = lease_rule(l, "b", 2, 1, DAY),
+	    funnel = local_rule("funnel", SHMLIMIT_FUNNEL, 3);
 	uint64_t asked, leased;
 
-#define ASK(...) (steps ? finish(g, sizeof((int[]){ __VA_ARGS__ }) / sizeof(int), begin(g, key, RULES(__VA_ARGS__))) : \
-                          take(g, key, RULES(__VA_ARGS__)))
+#define ASK(...) \
+	(steps ? finish(g, sizeof((int[]){ __VA_ARGS__ }) / sizeof(int), begin(g, key, RULES(__VA_ARGS__))) \
+	       : take(g, key, RULES(__VA_ARGS__)))
 	snprintf(key, sizeof(key), "user:%s", how);
 	is(ASK(a, funnel, b), SHMLIMIT_ALLOWED, "%s: limits of this host and of all hosts allow together", how);
-	ok(results[0].limit == 5 && results[1].limit == 3 && results[2].limit == 2, "%s: each limit has its result", how);
+	ok(results[0].limit == 5 && results[1].limit == 3 && results[2].limit == 2, "%s: each limit has its result",
+	   how);
 	ok(results[0].remaining == 4 && results[1].remaining == 2 && results[2].remaining == 1,
 	   "%s: each result counts what is left", how);
-	ok(left(g, a, key) == 4 && here(funnel, key) == 2 && left(g, b, key) == 1, "%s: each limit gave one token", how);
+	ok(left(g, a, key) == 4 && here(funnel, key) == 2 && left(g, b, key) == 1, "%s: each limit gave one token",
+	   how);
 	ASK(a, funnel, b);
 	is(ASK(a, funnel, b), SHMLIMIT_DENIED, "%s: one limit that denies is enough", how);
 	is(failed, 2, "%s: the limit that denies is named by its place", how);
@@ -143,7 +158,8 @@ static void all_or_none(struct shmlimit_global *g, int steps, const char *how)
 	asked = commands();
 	is(ASK(a, b, funnel), SHMLIMIT_DENIED, "%s: a limit of this host that denies is enough", how);
 	is(failed, 2, "%s: a limit of this host is named by its place", how);
-	ok(commands() == asked && left(g, a, key) == leased, "%s: the server is not asked if a limit of this host denies", how);
+	ok(commands() == asked && left(g, a, key) == leased,
+	   "%s: the server is not asked if a limit of this host denies", how);
 	is(ASK(a, b, 4000), -ESRCH, "%s: a rule that does not exist is an error", how);
 	ok(failed == 2 && left(g, a, key) == leased, "%s: an error takes nothing", how);
 	is(ASK(a, a), SHMLIMIT_ALLOWED, "%s: one key may be asked twice", how);
@@ -183,8 +199,12 @@ static void untouched(struct shmlimit_global *g)
 
 static void dry_runs(struct shmlimit_global *g)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .mode = SHMLIMIT_DRY_RUN,
-		                      .capacity = 1, .count = 1, .period_ns = DAY };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = SHMLIMIT_LEASE,
+		                      .mode = SHMLIMIT_DRY_RUN,
+		                      .capacity = 1,
+		                      .count = 1,
+		                      .period_ns = DAY };
 	int dry = shmlimit_rule_set(l, "dry", &rule), b = lease_rule(l, "enforced", 1, 1, DAY);
 
 	is(take(g, "d", RULES(dry)), SHMLIMIT_ALLOWED, "a rule in a dry run gives its token");
@@ -203,7 +223,8 @@ static void arguments(struct shmlimit_global *g)
 		requests[i] = (struct shmlimit_request){ .rule = a, .key = "k", .key_len = 1, .cost = 0 };
 	is(shmlimit_global_take_all(g, requests, SHMLIMIT_REQUESTS_MAX, NULL, NULL), SHMLIMIT_ALLOWED,
 	   "16 requests are decided without a place for results");
-	is(shmlimit_global_take_all(g, requests, SHMLIMIT_REQUESTS_MAX + 1, NULL, NULL), -EINVAL, "17 requests are too many");
+	is(shmlimit_global_take_all(g, requests, SHMLIMIT_REQUESTS_MAX + 1, NULL, NULL), -EINVAL,
+	   "17 requests are too many");
 	is(shmlimit_global_take_all(g, requests, 0, NULL, NULL), -EINVAL, "no request is too few");
 	is(shmlimit_global_take_all(NULL, requests, 1, NULL, NULL), -EINVAL, "a handle is needed");
 	is(shmlimit_global_take_all(g, NULL, 1, NULL, NULL), -EINVAL, "requests are needed");
@@ -214,12 +235,15 @@ static void arguments(struct shmlimit_global *g)
 	is(shmlimit_global_take_all(g, requests, 1, NULL, NULL), -EINVAL, "what is reserved must be zero");
 	requests[0].reserved32 = 0;
 	tickets[0] = (struct shmlimit_global_ticket){ .struct_size = 8 };
-	is(shmlimit_global_begin_all(g, requests, 1, tickets, NULL, NULL), -EINVAL, "a ticket of a wrong size is refused");
+	is(shmlimit_global_begin_all(g, requests, 1, tickets, NULL, NULL), -EINVAL,
+	   "a ticket of a wrong size is refused");
 	is(shmlimit_global_poll_all(g, tickets, 1, NULL, NULL), -EINVAL, "a ticket of a wrong size cannot be polled");
-	ok(strcmp(shmlimit_global_strerror(-EDOM), shmlimit_strerror(-EDOM)) != 0, "an error of a backend has its own text");
+	ok(strcmp(shmlimit_global_strerror(-EDOM), shmlimit_strerror(-EDOM)) != 0,
+	   "an error of a backend has its own text");
 	is_str(shmlimit_global_strerror(-ESRCH), shmlimit_strerror(ESRCH), "an error of a take has the text of a take");
 	is_str(shmlimit_global_strerror(ETIMEDOUT), "no answer by the deadline", "an error may be positive");
-	ok(shmlimit_global_strerror(INT_MIN) != NULL && shmlimit_global_strerror(99999) != NULL, "every number has a text");
+	ok(shmlimit_global_strerror(INT_MIN) != NULL && shmlimit_global_strerror(99999) != NULL,
+	   "every number has a text");
 }
 
 /* ---- In steps ---- */
@@ -235,13 +259,15 @@ static void steps(struct shmlimit_global *g)
 	is(begin(g, key, RULES(a, funnel, b)), PENDING, "limits that need the server are pending");
 	await(commands() == asked + 2);
 	is(here(funnel, key), 3, "the limit of this host gives nothing before the server has answered");
-	is(shmlimit_global_poll_all(g, tickets, 3, &failed, results), PENDING, "all questions are asked before the first answer");
+	is(shmlimit_global_poll_all(g, tickets, 3, &failed, results), PENDING,
+	   "all questions are asked before the first answer");
 	for (int i = 0; i < 3; i++)
 		tickets[i].request.key = moved;
 	memset(key, 'x', sizeof(key) - 1);
 	atomic_store(&proxy.at->hold, 0);
 	is(finish(g, 3, PENDING), SHMLIMIT_ALLOWED, "the answers decide the request, and its keys may have moved");
-	ok(left(g, a, moved) == 4 && here(funnel, moved) == 2 && left(g, b, moved) == 4, "each of three limits gave one token");
+	ok(left(g, a, moved) == 4 && here(funnel, moved) == 2 && left(g, b, moved) == 4,
+	   "each of three limits gave one token");
 	is(shmlimit_global_poll_all(g, tickets, 3, NULL, NULL), -EINVAL, "a decided request cannot be polled again");
 	shmlimit_global_cancel_all(g, tickets, 3);
 	ok(left(g, a, moved) == 4 && here(funnel, moved) == 2, "a decided request cannot be cancelled");
@@ -256,7 +282,8 @@ static void steps(struct shmlimit_global *g)
 	is(here(a, "c"), 2, "a request that is cancelled has given its token back");
 	is(shmlimit_global_poll_all(g, tickets, 3, NULL, NULL), -EINVAL, "a cancelled request cannot be polled");
 	atomic_store(&proxy.at->hold, 0);
-	is(finish(g, 3, begin(g, "c", RULES(a, b, funnel))), SHMLIMIT_ALLOWED, "the next request of the key is decided");
+	is(finish(g, 3, begin(g, "c", RULES(a, b, funnel))), SHMLIMIT_ALLOWED,
+	   "the next request of the key is decided");
 }
 
 /* ---- Without a server ---- */
@@ -264,8 +291,8 @@ static void steps(struct shmlimit_global *g)
 static void gone(void)
 {
 	struct shmlimit_global *deny = open_global(1000000, SHMLIMIT_GLOBAL_DENY),
-	                       *allow = open_global(1000000, SHMLIMIT_GLOBAL_ALLOW),
-	                       *share = open_global(1000000, SHMLIMIT_GLOBAL_LOCAL);
+			       *allow = open_global(1000000, SHMLIMIT_GLOBAL_ALLOW),
+			       *share = open_global(1000000, SHMLIMIT_GLOBAL_LOCAL);
 	int a = lease_rule(l, "gone.a", 5, 1, DAY), b = lease_rule(l, "gone.b", 5, 1, DAY),
 	    funnel = local_rule("gone", SHMLIMIT_FUNNEL, 3), shared;
 	struct shmlimit_request requests[N];
@@ -286,7 +313,8 @@ static void gone(void)
 	requests[0].cost = 2;
 	is(shmlimit_global_take_all(allow, requests, 3, &failed, results), SHMLIMIT_DENIED,
 	   "two tokens of a limit that has one are denied");
-	ok(failed == 2 && here(funnel, "k") == 1, "the second request for a limit's last token is named, and takes nothing");
+	ok(failed == 2 && here(funnel, "k") == 1,
+	   "the second request for a limit's last token is named, and takes nothing");
 	is(here(a, "k"), 1, "what ALLOW let pass took no token, and none is given back");
 	is(take(share, "s", RULES(a)), SHMLIMIT_ALLOWED, "without a server LOCAL has this host's share");
 	shared = shmlimit_rule_find(l, "~local:gone.a");
@@ -307,12 +335,14 @@ static void gone(void)
 
 enum { FUNNEL, WINDOW, LEASE_A, LEASE_B };
 
-static struct play {
+struct play {
 	int rule[N];
 	uint64_t deadline_ns;
 	_Atomic uint64_t admitted[N][KEYS], taken, denied;
 	_Atomic int ended;
-} *play;
+};
+
+static struct play *play;
 
 static void work(struct crew *crew, int index)
 {
@@ -369,7 +399,8 @@ static void crowd(const char *name, int kills, int with_agent)
 		char rule[64];
 
 		snprintf(rule, sizeof(rule), "%s.%d", name, i);
-		play->rule[i] = i < LEASE_A ? local_rule(rule, algorithm[i], CAPACITY) : lease_rule(l, rule, CAPACITY, 1, DAY);
+		play->rule[i] =
+			i < LEASE_A ? local_rule(rule, algorithm[i], CAPACITY) : lease_rule(l, rule, CAPACITY, 1, DAY);
 	}
 	crew_start(&crew, WORKERS, work, NULL);
 	for (int i = 0; i < kills; i++) {
@@ -390,17 +421,19 @@ static void crowd(const char *name, int kills, int with_agent)
 		for (int k = 0; k < KEYS; k++) {
 			char key[2] = { (char)('a' + k), '\0' };
 			uint64_t admitted = atomic_load(&play->admitted[i][k]);
-			uint64_t gone_tokens = CAPACITY - (i < LEASE_A ? here(play->rule[i], key) : left(g, play->rule[i], key));
+			uint64_t gone_tokens =
+				CAPACITY - (i < LEASE_A ? here(play->rule[i], key) : left(g, play->rule[i], key));
 
 			if (admitted > CAPACITY || admitted > gone_tokens) {
 				over++;
-				diag("%s: limit %d, key %s: %d admitted, %d are gone", name, i, key, (int)admitted, (int)gone_tokens);
+				diag("%s: limit %d, key %s: %d admitted, %d are gone", name, i, key, (int)admitted,
+				     (int)gone_tokens);
 			}
 			lost += i < LEASE_A && admitted <= gone_tokens ? gone_tokens - admitted : 0;
 		}
 	is(over, 0, "%s: no limit admits more than it gave", name);
-	ok(lost <= 2 * (uint64_t)kills, "%s: this host's limits lose no token but those of killed requests: %d, %d kills", name,
-	   (int)lost, kills);
+	ok(lost <= 2 * (uint64_t)kills,
+	   "%s: this host's limits lose no token but those of killed requests: %d, %d kills", name, (int)lost, kills);
 	if (with_agent)
 		ok(agent_stop(&agent), "%s: the agent ends well", name);
 	shmlimit_global_close(g);
@@ -408,7 +441,9 @@ static void crowd(const char *name, int kills, int with_agent)
 
 int main(void)
 {
-	static const struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 1024, .window_max = CAPACITY };
+	static const struct shmlimit_options options = { .struct_size = sizeof(options),
+		                                         .slots = 1024,
+		                                         .window_max = CAPACITY };
 	struct agent_process agent;
 	struct shmlimit_global *g;
 

@@ -64,8 +64,11 @@ static void url_of(char url[512], const char *host, const char *more)
 
 static struct shmlimit_global *handle(const char *url)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = PATIENT_NS,
-		                                   .open_ns = 1000000, .report = reports_take, .arg = &reports };
+	struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		                                   .deadline_ns = PATIENT_NS,
+		                                   .open_ns = 1000000,
+		                                   .report = reports_take,
+		                                   .arg = &reports };
 	struct shmlimit_global *g;
 
 	if (shmlimit_global_open(l, url, &options, &g) != 0)
@@ -96,8 +99,10 @@ static void certificates(void)
 	pinged(url, -EKEYREJECTED, "TLS failed (self-signed certificate in certificate chain)",
 	       "a certificate of an unknown authority is refused");
 	snprintf(url, sizeof(url), "rediss://localhost:%d?cacert=/nowhere.pem", port);
-	pinged(url, -EKEYREJECTED, "TLS failed (/nowhere.pem: No such file or directory)", "a file that is missing is an error");
-	configure("CONFIG SET tls-cert-file %s/elsewhere.pem tls-key-file %s/elsewhere.key", server.folder, server.folder);
+	pinged(url, -EKEYREJECTED, "TLS failed (/nowhere.pem: No such file or directory)",
+	       "a file that is missing is an error");
+	configure("CONFIG SET tls-cert-file %s/elsewhere.pem tls-key-file %s/elsewhere.key", server.folder,
+	          server.folder);
 	url_of(url, "localhost", "");
 	pinged(url, -EKEYREJECTED, "TLS failed (hostname mismatch)", "a certificate for another name is refused");
 	url_of(url, "127.0.0.1", "");
@@ -171,7 +176,8 @@ static void taken(int rule)
 	}
 	ok(wait_for(pid), "a forked child makes a connection of its own");
 	is(shmlimit_global_take(g, rule, "parent", 6, 1, NULL), SHMLIMIT_ALLOWED, "the parent's connection goes on");
-	is(shmlimit_global_reset(g, rule, NULL, 0), KEYS + 2, "replies that are longer than one read are received whole");
+	is(shmlimit_global_reset(g, rule, NULL, 0), KEYS + 2,
+	   "replies that are longer than one read are received whole");
 	is(reports.n, 0, "nothing is reported: %s", reports.last);
 	server_kill(&server);
 	at = shmlimit_global_take(g, rule, "gone", 4, 1, NULL);
@@ -193,8 +199,8 @@ static void agent(int rule)
 	g = handle(url);
 	agent_await(l);
 	for (int i = 0; i < 100; i++)
-		allowed += shmlimit_global_take(g, rule, key, (size_t)snprintf(key, sizeof(key), "agent %d", i), 1, NULL) ==
-		           SHMLIMIT_ALLOWED;
+		allowed += shmlimit_global_take(g, rule, key, (size_t)snprintf(key, sizeof(key), "agent %d", i), 1,
+		                                NULL) == SHMLIMIT_ALLOWED;
 	is(allowed, 100, "an agent asks through TLS: %s", reports.last);
 	ok(agent_status(l).answered >= 100, "the agent has asked for all");
 	server_kill(&server);
@@ -228,8 +234,9 @@ int main(void)
 	snprintf(paths[2], sizeof(paths[2]), "%.63s/here.key", server.folder);
 	server_kill(&server);
 	for (int i = 0; i < 10; i++)
-		server_word(&server, (const char *[]){ "--tls-port", text, "--tls-ca-cert-file", paths[0], "--tls-cert-file",
-			                               paths[1], "--tls-key-file", paths[2], "--tls-auth-clients", "no" }[i]);
+		server_word(&server,
+		            (const char *[]){ "--tls-port", text, "--tls-ca-cert-file", paths[0], "--tls-cert-file",
+		                              paths[1], "--tls-key-file", paths[2], "--tls-auth-clients", "no" }[i]);
 	server_start(&server);
 	l = stage_create(2048, 0, 0);
 	rule = lease_rule(l, "login", 3, 1, DAY);

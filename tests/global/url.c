@@ -96,7 +96,8 @@ int main(void)
 	good("redis://1,2,3,4,5,6,7,8", "", "", "1:6379,2:6379,3:6379,4:6379,5:6379,6:6379,7:6379,8:6379/0");
 
 	good("redis+sentinel://a/mymaster", "", "", "a:26379/mymaster/0");
-	good("redis+sentinel://me:secret@a:1,b,[::1]/my-master_2.x/7", "me", "secret", "a:1,b:26379,[::1]:26379/my-master_2.x/7");
+	good("redis+sentinel://me:secret@a:1,b,[::1]/my-master_2.x/7", "me", "secret",
+	     "a:1,b:26379,[::1]:26379/my-master_2.x/7");
 	good("redis+sentinel://a/mymaster/", "", "", "a:26379/mymaster/0");
 
 	good("rediss://:secret@backend", "", "secret", "backend:6379/0");

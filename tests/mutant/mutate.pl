@@ -29,8 +29,10 @@ chomp($from, $to);
 local $/;
 open my $in, '<', $folder or die "$folder: $!\n";
 my $text = <$in>;
-my $n = () = $text =~ /\Q$from\E/g;
+# However it is broken into lines.
+my $pattern = join '\s+', map quotemeta, split ' ', $from;
+my $n = () = $text =~ /[ \t]*$pattern/g;
 die "$wanted: what it takes out stands $n times in $folder, not once\n" if $n != 1;
-$text =~ s/\Q$from\E/$to/;
+$text =~ s/[ \t]*$pattern/$to/;
 open my $out, '>', $folder or die "$folder: $!\n";
 print $out $text;

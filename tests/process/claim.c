@@ -20,23 +20,23 @@
 
 #define CAPACITY 3u
 #define FILL_NS 3000u
-#define SKEW_NS 900u                      /* between clocks: less than a token, and than the slack */
+#define SKEW_NS 900u /* between clocks: less than a token, and than the slack */
 #define START_NS 1000000000000u
 #define YEAR_NS 31536000000000000u
 #define ROUNDS 2000
-#define ROUNDS_MAX 100                    /* times ROUNDS, for contention to be seen */
+#define ROUNDS_MAX 100 /* times ROUNDS, for contention to be seen */
 #define KEYS_MAX 4
 
 struct scene {
 	const char *title;
 	int workers;
-	unsigned keys;                    /* new ones a round */
-	unsigned held;                    /* slots that never come free */
+	unsigned keys; /* new ones a round */
+	unsigned held; /* slots that never come free */
 	uint64_t slots;
-	uint64_t round_ns;                /* from one to the next */
+	uint64_t round_ns; /* from one to the next */
 };
 
-static struct play {
+struct play {
 	const struct scene *scene;
 	struct shmlimit *l;
 	int rule, held_rule;
@@ -44,7 +44,9 @@ static struct play {
 	_Atomic uint64_t admitted[KEYS_MAX];
 	_Atomic uint64_t allowed, denied, errors;
 	uint64_t off, twins, tentative;
-} *play;
+};
+
+static struct play *play;
 
 /* What stands in the table: a key with two committed slots, or (in *tentative) something tentative. */
 static int has_twin(const struct shmlimit *l, uint64_t *tentative)
@@ -59,7 +61,8 @@ static int has_twin(const struct shmlimit *l, uint64_t *tentative)
 		if (slots[i].tag == 0 || (slots[i].tag & TAG_TENTATIVE) != 0)
 			continue;
 		for (uint64_t j = 0; j < i; j++)
-			twin |= (slots[j].tag & TAG_TENTATIVE) == 0 && tag_same_key(rule_plain(l, slots[i].tag), rule_plain(l, slots[j].tag));
+			twin |= (slots[j].tag & TAG_TENTATIVE) == 0 &&
+			        tag_same_key(rule_plain(l, slots[i].tag), rule_plain(l, slots[j].tag));
 	}
 	return twin;
 }
@@ -148,7 +151,8 @@ static void perform(const struct scene *scene, uint64_t seed)
 	is(c.allowed, play->allowed, "%s: the counter of allowed is the sum of the answers", title);
 	is(c.denied, play->denied, "%s: the counter of denied is the sum of the answers", title);
 	ok(c.failed_cas > 0, "%s: workers did contend", title);
-	is(counters_of(play->l, play->held_rule).allowed, scene->held, "%s: a key whose slot is held was not asked for", title);
+	is(counters_of(play->l, play->held_rule).allowed, scene->held, "%s: a key whose slot is held was not asked for",
+	   title);
 	is(shmlimit_verify(stage_name, NULL, 0), 0, "%s: the segment is sound", title);
 	diag("%s: %" PRIu64 " failed compare-and-swaps, %" PRIu64 " slots left tentative after a round", title,
 	     c.failed_cas, play->tentative);

@@ -24,27 +24,27 @@
 
 #define KEYS_MAX 10000
 #define ROUNDS_MIN 16
-#define ROUNDS_MAX 1000                   /* for contention to be seen */
+#define ROUNDS_MAX 1000 /* for contention to be seen */
 
 struct scene {
 	const char *title;
 	int workers;
 	uint64_t slots;
 	unsigned keys;
-	int one_window;                   /* choose keys that share their window */
+	int one_window; /* choose keys that share their window */
 	uint64_t capacity, count, period_ns;
 	uint64_t max_cost;
-	unsigned decisions;               /* in a moving round, over all workers and keys */
+	unsigned decisions; /* in a moving round, over all workers and keys */
 };
 
 /* A worker's own line of answers. */
 struct tally {
 	uint64_t allowed, denied;
-	uint64_t late;                    /* admitted though another was denied before: only looked at while time stands */
+	uint64_t late; /* admitted though another was denied before: only looked at while time stands */
 	uint64_t errors;
 } __attribute__((aligned(64)));
 
-static struct play {
+struct play {
 	const struct scene *scene;
 	struct shmlimit *l;
 	int rule;
@@ -54,7 +54,9 @@ static struct play {
 	_Atomic int64_t admitted[KEYS_MAX];
 	_Atomic uint8_t dry[KEYS_MAX];
 	char key[KEYS_MAX][16];
-} *play;
+};
+
+static struct play *play;
 
 /* Take, and keep the books. */
 static int take(struct shmlimit *l, struct tally *tally, unsigned key, uint64_t cost, uint64_t now_ns)
@@ -172,7 +174,8 @@ static void choose_keys(void)
 		struct table_window window;
 
 		snprintf(text, sizeof(play->key[n]), "user:%u", i);
-		window = table_window(play->l->tables, hash_bytes(play->l->secret, (uint32_t)play->rule, text, strlen(text)));
+		window = table_window(play->l->tables,
+		                      hash_bytes(play->l->secret, (uint32_t)play->rule, text, strlen(text)));
 		if (n == 0)
 			first = window;
 		n += !scene->one_window || (window.home[0] == first.home[0] && window.home[1] == first.home[1]);

@@ -17,12 +17,12 @@
 
 #define WORKERS 4
 #define MOVES 4000
-#define TICKS_MAX 1000000                 /* for broken sequences to be seen */
+#define TICKS_MAX 1000000 /* for broken sequences to be seen */
 #define TICK_NS 50000
 #define NOW_NS 1000000000000u
 #define WITHOUT "without sequences"
 
-static struct play {
+struct play {
 	struct shmlimit *l;
 	int rule, dry, off;
 	_Atomic int stop;
@@ -30,7 +30,9 @@ static struct play {
 	struct {
 		uint64_t allowed, denied, shadow, errors;
 	} __attribute__((aligned(64))) worker[WORKERS];
-} *play;
+};
+
+static struct play *play;
 
 static timer_t timer;
 
@@ -253,7 +255,8 @@ int main(int argc, char **argv)
 	ok(want.denied >= WORKERS, "workers did count");
 	is(c.allowed, want.allowed, "a process that moves between CPUs loses no count of allowed");
 	is(c.denied, want.denied, "a process that moves between CPUs loses no count of denied");
-	is(c.shadow_denied, want.shadow, "a process that moves between CPUs loses no count of what would have been denied");
+	is(c.shadow_denied, want.shadow,
+	   "a process that moves between CPUs loses no count of what would have been denied");
 #ifdef COUNTER_RSEQ
 	if (__rseq_size != 0) {
 		ok(counted_in(0, play->l->cpus) > want.denied / 2, "most counts are made on the CPUs' blocks");

@@ -15,16 +15,18 @@
 #define WORKERS 8
 #define CAPACITY 1000
 #define DEBT 500000
-#define TOKEN_NS 1000000                  /* 1,000 a second */
-#define AGAIN_MAX 200                     /* rounds, for contention to be seen */
+#define TOKEN_NS 1000000 /* 1,000 a second */
+#define AGAIN_MAX 200    /* rounds, for contention to be seen */
 
-static struct play {
+struct play {
 	struct shmlimit *l;
 	int rule;
 	uint64_t seed;
 	_Atomic uint64_t errors, calls, denied;
-	_Atomic uint32_t told[DEBT + 1];  /* how many had to wait for this many tokens */
-} *play;
+	_Atomic uint32_t told[DEBT + 1]; /* how many had to wait for this many tokens */
+};
+
+static struct play *play;
 
 static void reserver(struct crew *crew, int index)
 {
@@ -109,8 +111,8 @@ static void round_of(int kills)
 	is(twice, 0, "no two reservations report the same time");
 	ok(missing <= (uint64_t)killed, "each time is told, but for those of the killed (%" PRIu64 " of %d)", missing,
 	   killed);
-	ok(atomic_load(&play->told[0]) <= CAPACITY &&
-	   atomic_load(&play->told[0]) + (uint64_t)killed >= CAPACITY, "the capacity is had without a wait");
+	ok(atomic_load(&play->told[0]) <= CAPACITY && atomic_load(&play->told[0]) + (uint64_t)killed >= CAPACITY,
+	   "the capacity is had without a wait");
 	shmlimit_peek_at(play->l, play->rule, "k", 1, 1, T0, &r);
 	is(r.retry_after_ns, (DEBT + 1) * (uint64_t)TOKEN_NS, "the debt is as long as the rule allows");
 	shmlimit_peek_at(play->l, play->rule, "k", 1, 1, T0 + (DEBT + CAPACITY) * (uint64_t)TOKEN_NS, &r);

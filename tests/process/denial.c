@@ -21,10 +21,12 @@
 
 static struct shmlimit *l;
 static int rule, dry;
-static struct play {
+struct play {
 	_Atomic uint64_t denied, shadow, errors;
 	_Atomic uint64_t tried;
-} *play;
+};
+
+static struct play *play;
 
 static size_t table_bytes(const struct shmlimit *limiter)
 {

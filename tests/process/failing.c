@@ -54,8 +54,8 @@ enum call {
 };
 
 #define NONE_FOUND 1
-#define GOES_ON 1  /* the operation does without, or does it again */
-#define AS_IT_IS 0 /* it returns -errno */
+#define GOES_ON 1    /* the operation does without, or does it again */
+#define AS_IT_IS 0   /* it returns -errno */
 #define NOTHING 9999 /* no error: it comes back without having done anything */
 
 /* What may happen to a call, and what becomes of it then: AS_IT_IS, GOES_ON, or the error that it is made into. */
@@ -65,6 +65,7 @@ static const struct plan {
 		int error, becomes;
 	} fault[12];
 } plans[CALLS] = {
+	/* clang-format off */
 	[OPEN_NEW] = { "open of a new file",
 		       { { EACCES, 0 },
 			 { EMFILE, 0 },
@@ -118,6 +119,7 @@ static const struct plan {
 	[COUNT_CPUS] = { "sysconf", { { EINVAL, GOES_ON } } },
 	[MEMORY] = { "an allocation", { { ENOMEM, 0 } } },
 	[UNNAMED_TABLE] = { "a new hash table", { { ENOMEM, 0 } } },
+	/* clang-format on */
 };
 
 static struct {
@@ -159,9 +161,9 @@ static int as_failed(void)
 int open(const char *path, int flags, ...)
 {
 	enum call which = (flags & O_TMPFILE) == O_TMPFILE     ? OPEN_NEW
-			  : strncmp(path, "/dev/shm/", 9) == 0 ? OPEN_NAME
-			  : strstr(path, "boot_id") != NULL    ? OPEN_BOOT_ID
-							       : NONE;
+	                  : strncmp(path, "/dev/shm/", 9) == 0 ? OPEN_NAME
+	                  : strstr(path, "boot_id") != NULL    ? OPEN_BOOT_ID
+	                                                       : NONE;
 	va_list ap;
 	int mode;
 
@@ -244,9 +246,8 @@ void *mmap(void *at, size_t len, int protection, int flags, int fd, off_t offset
 
 int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
 {
-	return fails(flags & AT_EMPTY_PATH ? LINK : LINK_PROC)
-		       ? -1
-		       : NEXT(linkat)(from_folder, from, to_folder, to, flags);
+	return fails(flags & AT_EMPTY_PATH ? LINK : LINK_PROC) ? -1
+	                                                       : NEXT(linkat)(from_folder, from, to_folder, to, flags);
 }
 
 int unlink(const char *path)
@@ -309,15 +310,15 @@ void *__wrap_realloc(void *p, size_t size)
 }
 
 struct cds_lfht *__real__cds_lfht_new(unsigned long init, unsigned long min, unsigned long max, int flags,
-				      const struct cds_lfht_mm_type *mm, const struct rcu_flavor_struct *flavor,
-				      pthread_attr_t *attr);
+                                      const struct cds_lfht_mm_type *mm, const struct rcu_flavor_struct *flavor,
+                                      pthread_attr_t *attr);
 struct cds_lfht *__wrap__cds_lfht_new(unsigned long init, unsigned long min, unsigned long max, int flags,
-				      const struct cds_lfht_mm_type *mm, const struct rcu_flavor_struct *flavor,
-				      pthread_attr_t *attr);
+                                      const struct cds_lfht_mm_type *mm, const struct rcu_flavor_struct *flavor,
+                                      pthread_attr_t *attr);
 
 struct cds_lfht *__wrap__cds_lfht_new(unsigned long init, unsigned long min, unsigned long max, int flags,
-				      const struct cds_lfht_mm_type *mm, const struct rcu_flavor_struct *flavor,
-				      pthread_attr_t *attr)
+                                      const struct cds_lfht_mm_type *mm, const struct rcu_flavor_struct *flavor,
+                                      pthread_attr_t *attr)
 {
 	return fails(UNNAMED_TABLE) ? NULL : __real__cds_lfht_new(init, min, max, flags, mm, flavor, attr);
 }
@@ -331,12 +332,17 @@ static int stage_grown;
 /* The segment that is there all the time: a window and a funnel with a key each, and room for a larger table. */
 static struct shmlimit *make_stage(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .slots_max = 64, .rules = 8,
-		.window_max = 4 };
-	struct shmlimit_rule window = { .struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 4,
-		.period_ns = 3600000000000 };
-	struct shmlimit_rule paced = { .struct_size = sizeof(paced), .capacity = 1, .count = 1, .period_ns = 1000000,
-		.max_wait_ns = 3600000000000 };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 16, .slots_max = 64, .rules = 8, .window_max = 4
+	};
+	struct shmlimit_rule window = {
+		.struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 4, .period_ns = 3600000000000
+	};
+	struct shmlimit_rule paced = { .struct_size = sizeof(paced),
+		                       .capacity = 1,
+		                       .count = 1,
+		                       .period_ns = 1000000,
+		                       .max_wait_ns = 3600000000000 };
 	struct shmlimit *l;
 
 	if (shmlimit_create(stage_name, &options, &l) != 0 || shmlimit_rule_set(l, "window", &window) < 0 ||
@@ -459,7 +465,8 @@ static void save_for_load(void)
 	snprintf(path, sizeof(path), "/dev/shm/%s", stage_name);
 	if (chown(path, 1, (gid_t)-1) != 0)
 		diag("nothing can be given to another user");
-	if (lseek(state_fd, 0, SEEK_SET) != 0 || ftruncate(state_fd, 0) != 0 || shmlimit_open(stage_name, 0, &l) != 0 || shmlimit_save(l, state_fd) != 0)
+	if (lseek(state_fd, 0, SEEK_SET) != 0 || ftruncate(state_fd, 0) != 0 || shmlimit_open(stage_name, 0, &l) != 0 ||
+	    shmlimit_save(l, state_fd) != 0)
 		bail("nothing is saved");
 	shmlimit_close(l);
 }
@@ -539,7 +546,7 @@ static struct state look(void)
 		.mappings = count_in("/proc/self/maps", "/dev/shm/"),
 		.here = shmlimit_gone(handle) == 0,
 		.rules = (shmlimit_rule_find(handle, "new") >= 0) + (shmlimit_rule_find(handle, "~7:8:9") >= 0) +
-			 4 * (shmlimit_rule_find(handle, "there") >= 0),
+		         4 * (shmlimit_rule_find(handle, "there") >= 0),
 	};
 	char path[128];
 
@@ -549,7 +556,7 @@ static struct state look(void)
 }
 
 static void fail_one(const char *title, int (*operation)(void), enum call which, int number, int error, int becomes,
-		     struct tally *t)
+                     struct tally *t)
 {
 	int want = becomes == GOES_ON ? 0 : becomes == AS_IT_IS ? -error : -becomes, got;
 	struct state before, after;
@@ -581,8 +588,8 @@ static void fail_one(const char *title, int (*operation)(void), enum call which,
 	}
 	if (got < 0) {
 		after = look();
-		t->left += opened != NULL || after.descriptors != before.descriptors ||
-			   after.mappings != before.mappings;
+		t->left +=
+			opened != NULL || after.descriptors != before.descriptors || after.mappings != before.mappings;
 		t->changed += after.made != before.made || after.here != before.here || after.rules != before.rules;
 		t->broken += operation() != 0;
 	}
@@ -606,7 +613,7 @@ static void fail_all(const char *title, int (*operation)(void))
 		for (int number = 1; number <= met[which]; number++)
 			for (size_t i = 0; plans[which].fault[i].error != 0; i++)
 				fail_one(title, operation, which, number, plans[which].fault[i].error,
-					 plans[which].fault[i].becomes, &t);
+				         plans[which].fault[i].becomes, &t);
 	diag("%s: %d faults", title, t.faults);
 	ok(t.faults > 0, "%s: calls do fail", title);
 	is(t.wrong, 0, "%s: the caller is told, or it was not needed", title);

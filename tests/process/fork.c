@@ -17,13 +17,15 @@
 #define CAPACITY 200000u
 #define THREADS 8
 #define FORKS 50
-#define ROUNDS_MAX 1000                   /* for contention to be seen */
+#define ROUNDS_MAX 1000 /* for contention to be seen */
 
-static struct play {
+struct play {
 	_Atomic uint64_t allowed, denied, errors;
 	_Atomic int stop, running, closed, pass;
 	_Atomic uint64_t counter;
-} *play;
+};
+
+static struct play *play;
 
 static struct shmlimit *handle, *twin;
 static int rule;

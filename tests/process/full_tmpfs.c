@@ -15,20 +15,22 @@
 #define NOW_NS 1000000000000u
 
 /* What a case's process saw. */
-static struct seen {
-	int not_permitted;                /* -errno of a /dev/shm of its own */
-	int small, big, huge;             /* results of create */
+struct seen {
+	int not_permitted;    /* -errno of a /dev/shm of its own */
+	int small, big, huge; /* results of create */
 	int files_after_big, files_after_huge;
 	uint64_t used_after_big, used_after_huge; /* blocks, against before */
-	int used;                         /* what using the small one came to: 0 */
-	int made, made_again;             /* small ones that fitted, in two goes */
-	int last, last_again;             /* why not more */
+	int used;                                 /* what using the small one came to: 0 */
+	int made, made_again;                     /* small ones that fitted, in two goes */
+	int last, last_again;                     /* why not more */
 	int files_full, files_end;
 	uint64_t used_end;
 	int steps_made, steps_refused, steps_other, steps_left, steps_unusable;
-} *seen;
+};
 
-static uint64_t least;                    /* bytes of the smallest segment */
+static struct seen *seen;
+
+static uint64_t least; /* bytes of the smallest segment */
 
 static uint64_t blocks_free(void)
 {
@@ -128,7 +130,8 @@ static void step_up(uint64_t bytes)
 
 	uint64_t most = bytes / sizeof(uint64_t[2]);
 
-	for (uint64_t slots = 16 + (bytes - least) / sizeof(uint64_t[2]) / 8 * 7; slots < most + 4 * SLOTS_A_PAGE; slots += most / 128 + SLOTS_A_PAGE - 16) {
+	for (uint64_t slots = 16 + (bytes - least) / sizeof(uint64_t[2]) / 8 * 7; slots < most + 4 * SLOTS_A_PAGE;
+	     slots += most / 128 + SLOTS_A_PAGE - 16) {
 		int error = create("step", slots, 1, &l);
 
 		if (error == 0) {

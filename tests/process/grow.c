@@ -19,21 +19,23 @@
 #define PERIOD_NS 1000000u
 #define WINDOW 4
 #define FIRST_NS ((uint64_t)1000000000 * PERIOD_NS)
-#define ROUND_NS 400000000u               /* below half the time to full, and a second: an older reading is honest */
+#define ROUND_NS 400000000u /* below half the time to full, and a second: an older reading is honest */
 #define STEP_NS 2000u
 #define SLOTS_FIRST (1 << 10)
 #define SLOTS_LAST (1 << 20)
 
 enum { FUNNEL, WINDOWED, RULES };
 
-static struct play {
+struct play {
 	struct shmlimit *l;
 	int rule[RULES];
 	uint64_t seed;
 	_Atomic uint64_t now_ns, end_ns, decisions, errors;
 	_Atomic int stop;
 	_Atomic int64_t admitted[RULES][KEYS];
-} *play;
+};
+
+static struct play *play;
 
 static int take(struct shmlimit *l, int which, uint64_t key, uint64_t cost, uint64_t now_ns)
 {
@@ -147,10 +149,13 @@ static unsigned grow_beside(uint64_t slots, unsigned *bad)
 
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS_FIRST,
-		.slots_max = SLOTS_LAST, .window_max = WINDOW };
-	struct shmlimit_rule window = { .struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW,
-		.capacity = WINDOW, .period_ns = FIRST_NS / 1000 };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = SLOTS_FIRST, .slots_max = SLOTS_LAST, .window_max = WINDOW
+	};
+	struct shmlimit_rule window = { .struct_size = sizeof(window),
+		                        .algorithm = SHMLIMIT_WINDOW,
+		                        .capacity = WINDOW,
+		                        .period_ns = FIRST_NS / 1000 };
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	unsigned bad = 0, off = 0, asked = 0, rounds = 0;
 	struct shmlimit_counters c;

@@ -42,7 +42,7 @@ static const struct shmlimit_rule rules[RULES] = {
 	  .flags = SHMLIMIT_NEXT_PAYS },
 };
 
-static struct play {
+struct play {
 	struct shmlimit *l;
 	int id[RULES];
 	uint64_t seed;
@@ -52,7 +52,9 @@ static struct play {
 	_Atomic uint64_t wrong;
 	_Atomic int error;
 	_Atomic uint64_t calls;
-} * play;
+};
+
+static struct play *play;
 
 static volatile sig_atomic_t calling = VERBS;
 static struct rng handlers_rng;
@@ -143,7 +145,7 @@ static enum verb decide(struct rng *rng)
 		decide_several(verb, rng);
 	else
 		decide_one(verb, (unsigned)rng_below(rng, RULES), (uint32_t)rng_below(rng, KEYS),
-			   1 + rng_below(rng, 3));
+		           1 + rng_below(rng, 3));
 	return verb;
 }
 
@@ -191,7 +193,7 @@ static void refill(struct rng *rng)
 		while (tokens > 0 && out >= (int64_t)tokens)
 			if (atomic_compare_exchange_strong(&play->out[rule][key], &out, out - (int64_t)tokens)) {
 				note(shmlimit_refund_at(play->l, play->id[rule], &key, sizeof(key), tokens, NOW_NS,
-							NULL));
+				                        NULL));
 				break;
 			}
 		if (rule >= ACCOUNTED && shmlimit_reset(play->l, play->id[rule], &key, sizeof(key)) < 0)
@@ -209,7 +211,7 @@ static void work(struct crew *crew, int index)
 	(void)crew;
 	handlers_rng.state = ~rng.state;
 	worker_check(sigaction(SIGUSR1, &action, NULL) == 0 && timer_create(CLOCK_MONOTONIC, &event, &timer) == 0,
-		     "no timer: %s", strerror(errno));
+	             "no timer: %s", strerror(errno));
 	arm_timer();
 	while (!seen_enough() && atomic_fetch_add(&play->calls, 1) < CALLS_MAX) {
 		calling = VERBS + 1;

@@ -15,24 +15,26 @@
 #define SLOTS 16u
 #define KEYS 24
 #define PLACES 3
-#define IN_HAND 4                         /* places that a worker holds at once, at most */
+#define IN_HAND 4 /* places that a worker holds at once, at most */
 #define ROUNDS 20
-#define ROUNDS_MAX 2000                   /* for them to have met */
+#define ROUNDS_MAX 2000 /* for them to have met */
 #define KILLS_A_ROUND 20
 #define CALLS_BETWEEN 200
 #define HOUR_NS UINT64_C(3600000000000)
 #define START_NS UINT64_C(1000000000000)
 
-static struct play {
+struct play {
 	struct shmlimit *l;
 	int rule;
 	uint64_t seed, now_ns;
-	_Atomic uint64_t over, refused;   /* places beyond the capacity; places that could not be left */
-	_Atomic uint64_t noted[KEYS];     /* places that are held, those of the killed too */
+	_Atomic uint64_t over, refused; /* places beyond the capacity; places that could not be left */
+	_Atomic uint64_t noted[KEYS];   /* places that are held, those of the killed too */
 	struct {
-		_Atomic uint64_t done;    /* calls */
+		_Atomic uint64_t done; /* calls */
 	} __attribute__((aligned(64))) worker[WORKERS];
-} *play;
+};
+
+static struct play *play;
 
 static struct {
 	uint64_t kills, over, lost, unexplained, kept;
@@ -75,7 +77,8 @@ static void work(struct crew *crew, int index)
 			key[i] = (uint32_t)rng_below(&rng, rng_below(&rng, 2) == 0 ? 2 : KEYS);
 			enter(key[i], &hold[i]);
 		} else if (rng_below(&rng, 4) == 0) {
-			if (shmlimit_renew_at(play->l, play->rule, &key[i], sizeof(key[i]), play->now_ns, &hold[i]) != 0)
+			if (shmlimit_renew_at(play->l, play->rule, &key[i], sizeof(key[i]), play->now_ns, &hold[i]) !=
+			    0)
 				atomic_fetch_add(&play->refused, 1);
 		} else {
 			leave(key[i], &hold[i]);
@@ -153,10 +156,12 @@ static int met(const struct shmlimit_counters *c)
 
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS, .window_max = PLACES,
-		.on_full = SHMLIMIT_FULL_DENY };
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_HOLD, .capacity = PLACES,
-		.period_ns = HOUR_NS };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = SLOTS, .window_max = PLACES, .on_full = SHMLIMIT_FULL_DENY
+	};
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_HOLD, .capacity = PLACES, .period_ns = HOUR_NS
+	};
 	struct shmlimit_counters counters = { 0 };
 	struct rng rng = { rng_seed() };
 
@@ -175,8 +180,8 @@ int main(void)
 		counters = counters_of(play->l, play->rule);
 	}
 	diag("%" PRIu64 " kills, %" PRIu64 " allowed, %" PRIu64 " denied, %" PRIu64 " reclaims, %" PRIu64
-	     " swaps lost; %" PRIu64 " places were being entered or left", sum.kills, counters.allowed, counters.denied,
-	     counters.reclaims, counters.failed_cas, sum.lost);
+	     " swaps lost; %" PRIu64 " places were being entered or left",
+	     sum.kills, counters.allowed, counters.denied, counters.reclaims, counters.failed_cas, sum.lost);
 	is((long long)play->over, 0, "no worker enters when all places of a key are held, whichever worker was killed");
 	is((long long)sum.over, 0, "what is free and what is held are no more than there are");
 	is((long long)play->refused, 0, "each place that is held can be renewed and left");

@@ -31,41 +31,43 @@
 #include "table.h"
 
 #define WORKERS 8
-#define LOG_MAX 1000000                   /* admissions, over all workers */
-#define CALLS 100000                      /* a round, over all workers */
+#define LOG_MAX 1000000 /* admissions, over all workers */
+#define CALLS 100000    /* a round, over all workers */
 #define ROUNDS_MIN 1
-#define ROUNDS_MAX 1000                   /* for contention to be seen */
-#define TICK_NS 20000                      /* from one interruption to the next */
-#define STRANGER_NS 1000000               /* how long it stays: where all is slow, too, some fill a line */
-#define TICKS_INSIDE 500                  /* in which the slot was taken, inside a call */
+#define ROUNDS_MAX 1000     /* for contention to be seen */
+#define TICK_NS 20000       /* from one interruption to the next */
+#define STRANGER_NS 1000000 /* how long it stays: where all is slow, too, some fill a line */
+#define TICKS_INSIDE 500    /* in which the slot was taken, inside a call */
 
 struct scene {
 	const char *title;
 	unsigned keys;
 	uint64_t capacity, count, period_ns;
 	uint64_t slots;
-	int interrupted;                  /* one worker, by a timer; else 8 of them, and no timer */
-	uint64_t max_wait_ns;             /* reservations of up to this instead of takes */
-	int killed;                       /* workers are, and started again */
-	int all;                          /* asked by shmlimit_take_all() */
+	int interrupted;      /* one worker, by a timer; else 8 of them, and no timer */
+	uint64_t max_wait_ns; /* reservations of up to this instead of takes */
+	int killed;           /* workers are, and started again */
+	int all;              /* asked by shmlimit_take_all() */
 };
 
 struct entry {
 	uint32_t key;
-	_Atomic uint32_t written;         /* last: its worker may be killed before that */
+	_Atomic uint32_t written; /* last: its worker may be killed before that */
 	uint64_t began_ns, ended_ns;
 };
 
-static struct play {
+struct play {
 	const struct scene *scene;
 	struct shmlimit *l;
-	int rule, strangers;              /* ids; the latter of processes that come in while one is interrupted */
+	int rule, strangers; /* ids; the latter of processes that come in while one is interrupted */
 	uint64_t seed;
 	_Atomic uint64_t calls, admitted; /* since the segment was made */
 	_Atomic uint64_t logged;          /* in this round */
 	_Atomic uint64_t inside;          /* ticks of the timer, inside a call */
 	struct entry log[LOG_MAX];
-} *play;
+};
+
+static struct play *play;
 
 /* One call, logged if it was admitted. */
 static void ask(uint32_t key)
@@ -321,8 +323,11 @@ static int work(const struct scene *scene)
 
 static void make_rule(const struct scene *scene)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = scene->capacity, .count = scene->count,
-		.period_ns = scene->period_ns, .max_wait_ns = scene->max_wait_ns };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .capacity = scene->capacity,
+		                      .count = scene->count,
+		                      .period_ns = scene->period_ns,
+		                      .max_wait_ns = scene->max_wait_ns };
 
 	play->rule = shmlimit_rule_set(play->l, "interval", &rule);
 	if (play->rule < 0)

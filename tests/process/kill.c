@@ -27,31 +27,33 @@
 #define TURN_CAPACITY 24u
 #define TURN_NS 8000u
 #define TURN_FILL_NS (3 * TURN_NS)
-#define TURNS_KEPT 4                      /* in the logs */
+#define TURNS_KEPT 4 /* in the logs */
 
-#define CHURN_KEYS 100000                 /* and 8 of them as often as all others */
+#define CHURN_KEYS 100000 /* and 8 of them as often as all others */
 #define CHURN_CAPACITY 3u
 #define CHURN_FILL_NS 1200u
 
 #define TURN_KILLS 2000
 #define CHURN_KILLS 600
-#define KILLS_MAX 20000                   /* for those to be seen that prove something */
+#define KILLS_MAX 20000 /* for those to be seen that prove something */
 #define KILLS_AN_AUDIT 50
 
-static struct play {
+struct play {
 	struct shmlimit *l;
 	int rule;
 	uint64_t seed;
 	_Atomic uint64_t turn, now_ns, errors, late;
 	struct {
-		_Atomic uint64_t done;    /* calls */
+		_Atomic uint64_t done;     /* calls */
 		_Atomic uint64_t finished; /* turns: 1 + the last one of which it was denied every key */
 		_Atomic int inside;
 		_Atomic uint64_t logged[TURNS_KEPT][TURN_KEYS];
 	} __attribute__((aligned(64))) worker[WORKERS];
-	int live, refused;                /* found by the auditor */
+	int live, refused; /* found by the auditor */
 	uint64_t drained[TURN_KEYS];
-} *play;
+};
+
+static struct play *play;
 
 /* What the killer did. */
 static struct {

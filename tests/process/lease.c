@@ -20,28 +20,30 @@
 #define KEYS 3
 #define CAPACITY 64u
 #define COST_MAX 3
-#define CALLS 40                          /* of a worker, a round and key */
+#define CALLS 40 /* of a worker, a round and key */
 #define START_NS 1000000000000u
 #define CLAIM_NS 1000000u
 #define LEASE_NS 1000000000u
 #define KILLS 1000
-#define KILLS_MAX 20000                   /* for those to be seen that prove something */
-#define CLAIMS_A_LAPSE 50                 /* rounds */
+#define KILLS_MAX 20000   /* for those to be seen that prove something */
+#define CLAIMS_A_LAPSE 50 /* rounds */
 
-static struct play {
+struct play {
 	struct shmlimit *l;
 	int rule;
 	_Atomic uint64_t round, now_ns, errors, crowds, asked, denied, waited;
 	struct {
 		_Atomic uint64_t given, spent;
-		_Atomic int asking;       /* the workers that ask now */
+		_Atomic int asking; /* the workers that ask now */
 	} __attribute__((aligned(64))) key[KEYS];
 	struct {
 		_Atomic uint64_t calls;
 		_Atomic uint64_t finished; /* rounds: 1 + the last one of which it made all calls */
 		_Atomic int inside, hangs;
 	} __attribute__((aligned(64))) worker[WORKERS];
-} *play;
+};
+
+static struct play *play;
 
 static struct {
 	uint64_t kills, inside, asking, rounds, lapses, over;
@@ -49,8 +51,7 @@ static struct {
 } sum;
 
 /* It asks the backend: it gives, refuses, or does not answer. */
-static void answer(uint64_t key, uint64_t cost, const struct shmlimit_lease *lease, struct rng *rng,
-                   uint64_t now_ns)
+static void answer(uint64_t key, uint64_t cost, const struct shmlimit_lease *lease, struct rng *rng, uint64_t now_ns)
 {
 	int error = 0;
 
@@ -61,7 +62,8 @@ static void answer(uint64_t key, uint64_t cost, const struct shmlimit_lease *lea
 		break;
 	case 1:
 		atomic_fetch_sub(&play->key[key].asking, 1);
-		error = shmlimit_lease_deny_at(play->l, play->rule, &key, sizeof(key), cost, CLAIM_NS / 2, now_ns, NULL);
+		error = shmlimit_lease_deny_at(play->l, play->rule, &key, sizeof(key), cost, CLAIM_NS / 2, now_ns,
+		                               NULL);
 		error -= SHMLIMIT_DENIED;
 		break;
 	default:
@@ -203,8 +205,11 @@ static int seen_enough(void)
 
 int main(void)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = CAPACITY,
-		.count = 1000, .period_ns = 1000000000 };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = SHMLIMIT_LEASE,
+		                      .capacity = CAPACITY,
+		                      .count = 1000,
+		                      .period_ns = 1000000000 };
 	struct rng rng;
 	struct crew crew;
 
@@ -245,8 +250,8 @@ int main(void)
 	ok(counters_of(play->l, play->rule).failed_cas > 0, "workers did contend");
 	is(shmlimit_verify(stage_name, NULL, 0), 0, "the segment is sound");
 	diag("%" PRIu64 " rounds, %" PRIu64 " kills, %" PRIu64 " inside a call, %" PRIu64 " of askers; %" PRIu64
-	     " asked, %" PRIu64 " waited, %" PRIu64 " denied", sum.rounds, sum.kills, sum.inside, sum.asking,
-	     play->asked, play->waited, play->denied);
+	     " asked, %" PRIu64 " waited, %" PRIu64 " denied",
+	     sum.rounds, sum.kills, sum.inside, sum.asking, play->asked, play->waited, play->denied);
 	stage_hide();
 	shmlimit_close(play->l);
 	return tap_done();

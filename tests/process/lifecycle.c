@@ -21,7 +21,7 @@
 #define WORKERS 8
 #define NAMES 3
 #define OPERATIONS 100000
-#define OPERATIONS_MAX (20 * OPERATIONS)  /* for kills to have fallen everywhere */
+#define OPERATIONS_MAX (20 * OPERATIONS) /* for kills to have fallen everywhere */
 #define KILLS 400
 
 enum operation { CREATE, CREATE_ONLY, OPEN, OPEN_READ_ONLY, DESTROY, VERIFY, IDLE };
@@ -39,22 +39,24 @@ static const struct {
 	[VERIFY] = { "verify", { -ENOENT } },
 };
 
-static struct play {
+struct play {
 	uint64_t seed;
 	char name[NAMES][80];
 	_Atomic int over;
 	_Atomic uint64_t done;
-	_Atomic uint64_t geometry;        /* counts: each creation asks for another */
+	_Atomic uint64_t geometry; /* counts: each creation asks for another */
 	_Atomic uint64_t succeeded[IDLE], failed[IDLE];
 	_Atomic uint64_t undocumented[IDLE];
-	_Atomic int error[IDLE];          /* the last undocumented one */
+	_Atomic int error[IDLE]; /* the last undocumented one */
 	_Atomic uint64_t wrong_geometry, wrong_info, unusable;
 	_Atomic int unusable_error;
 	struct {
 		_Atomic int doing;
 		_Atomic uint64_t done;
 	} __attribute__((aligned(64))) worker[WORKERS];
-} *play;
+};
+
+static struct play *play;
 
 static void answered(enum operation operation, int error)
 {
@@ -97,8 +99,8 @@ static void use(struct shmlimit *l, struct rng *rng, int writable)
 		unusable(id);
 		return;
 	}
-	answer = writable ? shmlimit_take(l, id, &key, sizeof(key), 1, &r) :
-			    shmlimit_peek(l, id, &key, sizeof(key), 1, &r);
+	answer = writable ? shmlimit_take(l, id, &key, sizeof(key), 1, &r)
+	                  : shmlimit_peek(l, id, &key, sizeof(key), 1, &r);
 	if (answer < 0 || r.limit != 5)
 		unusable(answer);
 }
@@ -222,7 +224,8 @@ static void perform(int is_private)
 	ok(killed_everywhere(kills), "creators, openers and destroyers were killed inside");
 	diag("killed in create %" PRIu64 ", open %" PRIu64 ", destroy %" PRIu64 ", verify %" PRIu64
 	     ", between %" PRIu64,
-	     kills[CREATE] + kills[CREATE_ONLY], kills[OPEN] + kills[OPEN_READ_ONLY], kills[DESTROY], kills[VERIFY], kills[IDLE]);
+	     kills[CREATE] + kills[CREATE_ONLY], kills[OPEN] + kills[OPEN_READ_ONLY], kills[DESTROY], kills[VERIFY],
+	     kills[IDLE]);
 
 	for (int i = 0; i < IDLE; i++) {
 		const char *title = documented[i].title;

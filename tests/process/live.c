@@ -18,7 +18,7 @@
 #define SMALL 100
 #define LARGE 250
 
-static struct play {
+struct play {
 	struct shmlimit *l;
 	int rule;
 	uint64_t seed;
@@ -26,7 +26,9 @@ static struct play {
 	_Atomic int stop;
 	_Atomic uint64_t changes, errors, calls;
 	_Atomic uint64_t admitted[KEYS];
-} *play;
+};
+
+static struct play *play;
 
 static void decider(struct crew *crew, int index)
 {
@@ -35,8 +37,8 @@ static void decider(struct crew *crew, int index)
 	(void)crew;
 	while (!atomic_load(&play->stop)) {
 		uint64_t key = rng_below(&rng, KEYS), cost = 1 + rng_below(&rng, 3);
-		int answer = shmlimit_take_at(play->l, play->rule, &key, sizeof(key), cost,
-		                              atomic_load(&play->now_ns), NULL);
+		int answer = shmlimit_take_at(play->l, play->rule, &key, sizeof(key), cost, atomic_load(&play->now_ns),
+		                              NULL);
 
 		if (atomic_fetch_add(&play->calls, 1) % 64 == 0)
 			sched_yield(); /* eight of them would starve the writer */
@@ -109,8 +111,8 @@ int main(void)
 	ok(atomic_load(&play->changes) >= changes, "a rule is changed %llu times while eight processes decide",
 	   (unsigned long long)changes);
 	most = most_admitted();
-	ok(most <= LARGE, "no key is admitted more than the larger rule permits (%llu of %d)",
-	   (unsigned long long)most, LARGE);
+	ok(most <= LARGE, "no key is admitted more than the larger rule permits (%llu of %d)", (unsigned long long)most,
+	   LARGE);
 
 	/*
 	 * Half a second passes in all, and each time a writer is killed wherever it is. No more than that: a decider

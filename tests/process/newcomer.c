@@ -16,16 +16,18 @@
 #define WORKERS 8
 #define KEYS 400
 #define ROUNDS 60
-#define ROUNDS_MAX 2000                   /* for enough changes to be seen */
+#define ROUNDS_MAX 2000 /* for enough changes to be seen */
 #define CHANGES 20000
 #define CAPACITY 7
 
-static struct play {
+struct play {
 	struct shmlimit *l;
 	int rule;
 	_Atomic uint64_t round, done, changes, errors;
 	_Atomic uint64_t admitted[KEYS];
-} *play;
+};
+
+static struct play *play;
 
 static void ask(struct crew *crew, int index)
 {
@@ -51,8 +53,9 @@ static void ask(struct crew *crew, int index)
 static int set_version(uint64_t n)
 {
 	static const uint64_t period_ns[5] = { SECOND, 3600 * SECOND, 7 * SECOND, 86400 * SECOND, SECOND / 1000 };
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = CAPACITY, .count = 1 + n % 5,
-		.period_ns = period_ns[n % 5] };
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule), .capacity = CAPACITY, .count = 1 + n % 5, .period_ns = period_ns[n % 5]
+	};
 
 	return shmlimit_rule_set_at(play->l, "newcomer", &rule, T0);
 }
@@ -84,7 +87,8 @@ int main(void)
 	play->rule = set_version(0);
 	crew_start(&writer, 1, change, NULL);
 	for (round = 0; round < ROUNDS_MAX && over == 0 && bad == 0 &&
-	                (round < scaled(ROUNDS) || atomic_load(&play->changes) < scaled(CHANGES)); round++) {
+	                (round < scaled(ROUNDS) || atomic_load(&play->changes) < scaled(CHANGES));
+	     round++) {
 		atomic_store(&play->round, round);
 		bad += crew_run(WORKERS, ask, NULL);
 		for (int i = 0; i < KEYS; i++) {

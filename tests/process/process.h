@@ -100,8 +100,8 @@ static inline void gate_pass(struct gate *gate)
 
 struct crew {
 	int n;
-	pid_t pid[CREW_MAX];              /* 0: ended */
-	struct gate *gate;                /* of all its workers: passed once before they begin */
+	pid_t pid[CREW_MAX]; /* 0: ended */
+	struct gate *gate;   /* of all its workers: passed once before they begin */
 	void *arg;
 	void (*work)(struct crew *crew, int index);
 };
@@ -113,7 +113,7 @@ struct crew {
  * core would hardly ever meet. A call that the signal finds waiting goes on.
  */
 #define PREEMPT_NS 20000
-#define STRANGER_AFTER_NS 1000000         /* BOUND: all workers' turns together are shorter */
+#define STRANGER_AFTER_NS 1000000 /* BOUND: all workers' turns together are shorter */
 #define BESIDE_STRANGERS_NS 500000
 
 static timer_t preempt_timer;

@@ -14,10 +14,12 @@
 #define DECISIONS 10000u
 
 /* What workers took, each a key's tokens, before it counts as taken and after. */
-static struct shared {
+struct shared {
 	_Atomic uint64_t begun[KEYS], done[KEYS];
 	_Atomic int stop;
-} *shared;
+};
+
+static struct shared *shared;
 
 static struct shmlimit *l;
 static int slow, fast, window;
@@ -89,8 +91,9 @@ static void check_round(int fd)
 int main(void)
 {
 	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 1024, .window_max = 64 };
-	struct shmlimit_rule ring = { .struct_size = sizeof(ring), .algorithm = SHMLIMIT_WINDOW, .capacity = 64,
-		.period_ns = 1000000 };
+	struct shmlimit_rule ring = {
+		.struct_size = sizeof(ring), .algorithm = SHMLIMIT_WINDOW, .capacity = 64, .period_ns = 1000000
+	};
 	uint64_t seed = rng_seed(), before = 0, after;
 	int fd = memfd_create("state", MFD_CLOEXEC);
 	struct crew crew;

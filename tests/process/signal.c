@@ -16,25 +16,27 @@
 #define CAPACITY 20u
 #define FILL_NS 1000000u
 #define HOT_CAPACITY 1000000u
-#define HOT_PERIOD_NS 3600000000000u      /* so slow that no round sees a token come back */
+#define HOT_PERIOD_NS 3600000000000u /* so slow that no round sees a token come back */
 #define START_NS 1000000000000u
 #define TICK_NS 50000
-#define TICKS_INSIDE 2000                 /* a worker, at the least */
-#define TICKS_MAX 1000000                 /* for contention to be seen */
+#define TICKS_INSIDE 2000 /* a worker, at the least */
+#define TICKS_MAX 1000000 /* for contention to be seen */
 
-static struct play {
+struct play {
 	struct shmlimit *l;
 	int rule, hot_rule;
 	_Atomic uint64_t round;
 	_Atomic int over;
-	_Atomic uint64_t admitted;        /* of the key of this round */
-	_Atomic uint64_t hot;             /* of the key of all rounds */
-	uint64_t off;                     /* rounds with another sum than the capacity */
+	_Atomic uint64_t admitted; /* of the key of this round */
+	_Atomic uint64_t hot;      /* of the key of all rounds */
+	uint64_t off;              /* rounds with another sum than the capacity */
 	_Atomic uint64_t allowed, denied, errors;
 	struct {
 		_Atomic uint64_t ticks, inside, idle;
 	} __attribute__((aligned(64))) worker[WORKERS];
-} *play;
+};
+
+static struct play *play;
 
 static volatile sig_atomic_t calling;
 static int own_number;
@@ -214,7 +216,8 @@ int main(void)
 	ok(inside >= scaled(TICKS_INSIDE), "ticks did come inside calls");
 	ok(c.failed_cas > 0, "handlers did make compare-and-swaps fail");
 
-	is(crew_run(WORKERS, look_under_signals, NULL), 0, "handlers decide also while rules are set, and all is looked at");
+	is(crew_run(WORKERS, look_under_signals, NULL), 0,
+	   "handlers decide also while rules are set, and all is looked at");
 	is(play->errors, 0, "no decision fails");
 	is(shmlimit_verify(stage_name, NULL, 0), 0, "the segment is sound");
 	stage_hide();

@@ -20,7 +20,7 @@
 #define KEYS 3
 #define RING 32
 #define LOG_MAX 100000
-#define KILLS_MAX 20000                   /* rounds, for a worker to be killed inside a call */
+#define KILLS_MAX 20000 /* rounds, for a worker to be killed inside a call */
 #define SECOND ((uint64_t)1000000000)
 #define T0 (1000000 * SECOND)
 
@@ -29,7 +29,7 @@ struct entry {
 	uint64_t began_ns, ended_ns;
 };
 
-static struct play {
+struct play {
 	struct shmlimit *l;
 	int rule;
 	uint64_t seed, capacity, period_ns, max_cost;
@@ -37,14 +37,18 @@ static struct play {
 	_Atomic int64_t admitted[KEYS];
 	_Atomic int begun[WORKERS];
 	struct entry log[LOG_MAX];
-} *play;
+};
+
+static struct play *play;
 
 static void begin(uint64_t capacity, uint64_t period_ns, uint64_t max_cost)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .rules = 2,
-		.window_max = RING };
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW,
-		.capacity = capacity, .period_ns = period_ns };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 16, .rules = 2, .window_max = RING
+	};
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = capacity, .period_ns = period_ns
+	};
 	uint64_t seed = play->seed;
 	int error;
 
@@ -190,8 +194,8 @@ static void from_outside(uint64_t capacity, uint64_t period_ns)
 	int bad = 0;
 
 	begin(capacity, period_ns, 1);
-	while (bad == 0 && (rounds < 2 || counters_of(play->l, play->rule).failed_cas == 0 ||
-	                    admitted <= KEYS * capacity)) {
+	while (bad == 0 &&
+	       (rounds < 2 || counters_of(play->l, play->rule).failed_cas == 0 || admitted <= KEYS * capacity)) {
 		atomic_store(&play->logged, 0);
 		bad = crew_run(WORKERS, hammer, NULL);
 		qsort(play->log, atomic_load(&play->logged), sizeof(play->log[0]), by_beginning);
@@ -223,7 +227,8 @@ static struct layout_slot *look(uint32_t key, struct rule_view *view, struct slo
 	wanted = table_key(hash, (uint32_t)play->rule, rule_version(view));
 	slot = table_find_any(play->l, play->l->tables, &wanted, 0, seen);
 	if (slot != NULL)
-		*ring = ring_read(play->l, play->l->tables, slot, &view->params, seen->word, atomic_load(&play->now_ns));
+		*ring = ring_read(play->l, play->l->tables, slot, &view->params, seen->word,
+		                  atomic_load(&play->now_ns));
 	return slot;
 }
 
@@ -293,8 +298,9 @@ static void killed(uint64_t capacity, uint64_t max_cost)
 	}
 	is(badly, 0, "killed at a window of %" PRIu64 ": workers die by the killer alone", capacity);
 	ok(inside > 0, "some of them inside a call (%" PRIu64 ")", inside);
-	ok(left_open > 0, "rings are left open between the word and its cells (%" PRIu64 "; still so after the kills %" PRIu64
-	   ")", left_open, met_open);
+	ok(left_open > 0,
+	   "rings are left open between the word and its cells (%" PRIu64 "; still so after the kills %" PRIu64 ")",
+	   left_open, met_open);
 	is(over, 0, "no key is admitted more than the capacity");
 	is(lost, 0, "no key is admitted less, but for what the killed had in hand (%" PRIu64 " in all)", in_hand);
 	is(unsound, 0, "the segment is sound after each");

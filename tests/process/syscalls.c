@@ -20,16 +20,18 @@
 
 #include "process.h"
 
-#define SLOW_NS 3600000000000u            /* a token an hour: nothing refills while we look */
+#define SLOW_NS 3600000000000u /* a token an hour: nothing refills while we look */
 #define FAST_NS 1000u
 
 /* What the confined one found. */
-static struct seen {
+struct seen {
 	_Atomic int confined, finished;
-	_Atomic int step;                 /* the last that was begun */
-	int wrong;                        /* the first step that was answered otherwise than expected; 0 none */
+	_Atomic int step; /* the last that was begun */
+	int wrong;        /* the first step that was answered otherwise than expected; 0 none */
 	int answer;
-} *seen;
+};
+
+static struct seen *seen;
 
 struct stage {
 	struct shmlimit *l, *reader, *full_allow, *full_deny, *coarse, *grown;

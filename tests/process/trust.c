@@ -87,7 +87,8 @@ static void own(void)
 
 	make(0600, 0);
 	is(opens(SHMLIMIT_TRUSTED_OWNER), 0, "a segment of this process's user is opened");
-	is(opens(SHMLIMIT_TRUSTED_OWNER | SHMLIMIT_READ_ONLY), 0, "a segment of this process's user is opened read-only");
+	is(opens(SHMLIMIT_TRUSTED_OWNER | SHMLIMIT_READ_ONLY), 0,
+	   "a segment of this process's user is opened read-only");
 	is(opens(SHMLIMIT_TRUSTED_OWNER << 1), -EINVAL, "an unknown flag is refused");
 
 	if (shmlimit_open(stage_name, SHMLIMIT_TRUSTED_OWNER, &l) != 0 || shmlimit_grow(l, 256) != 0)
@@ -130,8 +131,10 @@ static void strangers(void)
 	if (chown(path, NOBODY, NOBODY) != 0)
 		bail("chown: %s", strerror(errno));
 	is(opens(SHMLIMIT_TRUSTED_OWNER), -EPERM, "root does not open a stranger's segment");
-	is(opens(SHMLIMIT_TRUSTED_OWNER | SHMLIMIT_READ_ONLY), -EPERM, "root does not open a stranger's segment to read it");
-	is(opens_as(NOBODY - 1, NOBODY - 1, SHMLIMIT_TRUSTED_OWNER), -EPERM, "a user does not open a stranger's segment");
+	is(opens(SHMLIMIT_TRUSTED_OWNER | SHMLIMIT_READ_ONLY), -EPERM,
+	   "root does not open a stranger's segment to read it");
+	is(opens_as(NOBODY - 1, NOBODY - 1, SHMLIMIT_TRUSTED_OWNER), -EPERM,
+	   "a user does not open a stranger's segment");
 	is(opens_as(NOBODY, NOBODY, SHMLIMIT_TRUSTED_OWNER), 0, "the owner opens it");
 	is(opens(0), 0, "a process that does not check the owner opens it");
 	is(opens_owned(NOBODY), 0, "a segment is opened whose owner is named");
@@ -142,11 +145,13 @@ static void strangers(void)
 
 /* ---- A stranger that truncates ---- */
 
-static struct {
+struct seen {
 	_Atomic uint64_t truncations;
 	uint64_t opened, refused, other;
 	_Atomic int done;
-} *seen;
+};
+
+static struct seen *seen;
 
 /* A segment that is whole for one moment, and empty in the next. */
 static void truncate_and_restore(void)

@@ -28,10 +28,10 @@ static int rule;
 static void fresh(void)
 {
 	struct shmlimit_rule funnel = { .struct_size = sizeof(funnel),
-					.capacity = CAPACITY,
-					.count = CAPACITY,
-					.period_ns = FILL_NS,
-					.max_wait_ns = WAIT_NS };
+		                        .capacity = CAPACITY,
+		                        .count = CAPACITY,
+		                        .period_ns = FILL_NS,
+		                        .max_wait_ns = WAIT_NS };
 
 	shmlimit_close(l);
 	(void)unlink(path);
@@ -173,7 +173,8 @@ static void algorithms(void)
 
 static void rule_names(void)
 {
-	static const char noise[] = "a\x1b[2J\n[b]\xc2\x9b" "1m/%";
+	static const char noise[] = "a\x1b[2J\n[b]\xc2\x9b"
+				    "1m/%";
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 
 	fresh();
@@ -207,11 +208,13 @@ static void header(void)
 /* Each call that needs the lock; one more that does not wait for it, and one more that does not need it. */
 enum { SET, REMOVE, GROW, SAVE, REPAIR, SET_AT_ONCE, THROTTLE, THROTTLE_KNOWN, CALLS };
 
+/* clang-format off */
 static const char *const calls[CALLS] = {
 	[SET] = "rule_set", [REMOVE] = "rule_remove", [GROW] = "grow", [SAVE] = "save", [REPAIR] = "repair",
 	[SET_AT_ONCE] = "rule_set with NO_WAIT", [THROTTLE] = "throttle of a new triple",
 	[THROTTLE_KNOWN] = "throttle of a known triple",
 };
+/* clang-format on */
 
 struct locked {
 	_Atomic int held;
@@ -406,7 +409,7 @@ static void truncation(void)
 static void full(void)
 {
 	const char *title = "unless the file system is full: then a process that writes there dies of SIGBUS",
-	           *invented = "a table that was not reserved crashes no process while the file system is full";
+		   *invented = "a table that was not reserved crashes no process while the file system is full";
 	struct {
 		int not_permitted, lived;
 	} *seen = shared_memory(sizeof(*seen));

@@ -24,11 +24,11 @@
 #define DAY (86400 * SECOND)
 #define CAPACITY 100
 #define START_NS 1000000000000000u
-#define STEPS_MAX 20000000u               /* two bounds of a thousand within one another, some steps each */
+#define STEPS_MAX 20000000u /* two bounds of a thousand within one another, some steps each */
 
 static struct shmlimit *l;
 static int funnel, window, file;
-static struct layout_slot *target;        /* what is scribbled on */
+static struct layout_slot *target; /* what is scribbled on */
 
 static struct {
 	void (*come)(enum point what, const void *where);
@@ -82,10 +82,15 @@ static struct layout_slot *slot_in(const struct table *t, int rule)
 /* "key" has 60 tokens of the funnel, which is the target, and 3 of the window's 6. */
 static void fresh(uint32_t on_full)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .slots_max = 64, .rules = 3,
-		.window_max = 6, .on_full = on_full };
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 6,
-		.period_ns = DAY };
+	struct shmlimit_options options = { .struct_size = sizeof(options),
+		                            .slots = 16,
+		                            .slots_max = 64,
+		                            .rules = 3,
+		                            .window_max = 6,
+		                            .on_full = on_full };
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 6, .period_ns = DAY
+	};
 
 	shmlimit_close(l);
 	l = unit_create("beset", &options);
@@ -100,8 +105,10 @@ static void fresh(uint32_t on_full)
 	target = slot_in(l->tables, funnel);
 }
 
+/* clang-format off */
 static void fresh_evict(void) { fresh(SHMLIMIT_FULL_EVICT); }
 static void fresh_deny(void) { fresh(SHMLIMIT_FULL_DENY); }
+/* clang-format on */
 
 static void fresh_window(void)
 {
@@ -209,6 +216,7 @@ static void scribble_cell(enum point what, const void *where)
 
 /* ---- What they come in between of ---- */
 
+/* clang-format off */
 static int take(void) { return shmlimit_take(l, funnel, "key", 3, 1, NULL); }
 static int refund(void) { return shmlimit_refund(l, funnel, "key", 3, 1, NULL); }
 static int take_window(void) { return shmlimit_take(l, window, "key", 3, 1, NULL); }
@@ -218,6 +226,7 @@ static int reset_rule(void) { return shmlimit_reset(l, funnel, NULL, 0) < 0; }
 static int grow_more(void) { return shmlimit_grow(l, 32); }
 static int leave(void) { return shmlimit_grow(l, 0); }
 static int verify(void) { return shmlimit_verify(unit_name, NULL, 0); }
+/* clang-format on */
 
 static int take_denied(void)
 {
@@ -236,7 +245,9 @@ static int rule_get(void)
 
 static int rule_change(void)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 2 * CAPACITY, .count = 1, .period_ns = DAY };
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule), .capacity = 2 * CAPACITY, .count = 1, .period_ns = DAY
+	};
 	int id = shmlimit_rule_set(l, "funnel", &rule);
 
 	return id < 0 ? id : 0;
@@ -288,6 +299,7 @@ static const struct {
 	int (*call)(void);
 	int answer;
 } besieged[] = {
+	/* clang-format off */
 	{ "a take whose swaps are all lost is allowed as without a slot", fresh_evict, scribble_swapped, take, 0 },
 	{ "a take whose swaps are all lost is denied, for a while, if that is what a full table does", fresh_deny, scribble_swapped, take_denied, 1 },
 	{ "a refund whose swaps are all lost gives nothing back", fresh_evict, scribble_swapped, refund, 0 },
@@ -311,6 +323,7 @@ static const struct {
 	{ "a slot that changes at every look is verified all the same", fresh_evict, scribble_word, verify, 0 },
 	{ "a slot that changes at every look is saved all the same", fresh_evict, scribble_word, save, 2 },
 	{ "a slot that goes to another key at every look is not saved", fresh_evict, scribble_tag, save, 1 },
+	/* clang-format on */
 };
 
 static void end_though_beset(void)
@@ -331,9 +344,9 @@ static void end_though_beset(void)
 
 /* ---- Another call comes in between, once ---- */
 
-static uint64_t moment;                   /* before which access */
+static uint64_t moment; /* before which access */
 static int (*other)(void);
-static int answer;                        /* of the call that it came in between of */
+static int answer; /* of the call that it came in between of */
 
 static void come_once(enum point what, const void *where)
 {
@@ -344,8 +357,10 @@ static void come_once(enum point what, const void *where)
 	(void)other();
 }
 
+/* clang-format off */
 static int take_ten(void) { return shmlimit_take(l, funnel, "key", 3, 10, NULL); }
 static int grow_first(void) { return shmlimit_grow(l, 32); }
+/* clang-format on */
 
 static int grow_and_leave(void)
 {
@@ -354,7 +369,9 @@ static int grow_and_leave(void)
 	return shmlimit_grow(l, 0);
 }
 
+/* clang-format off */
 static int repair(void) { return shmlimit_repair(unit_name, NULL, 0); }
+/* clang-format on */
 
 /* What is not the funnel's to give: more tokens than its capacity, of which a decision makes it full. */
 static void fresh_mended(void)
@@ -374,8 +391,10 @@ static void twin(uint64_t quota)
 	*free = (struct layout_slot){ target->tag, (target->word & ~(uint64_t)127) | quota };
 }
 
+/* clang-format off */
 static void fresh_twin_less(void) { twin(10); }
 static void fresh_twin_more(void) { twin(90); }
+/* clang-format on */
 
 /* A key that another process is about to claim, in a slot of a table that is full except for it. */
 static void fresh_claimed(void)
@@ -386,10 +405,13 @@ static void fresh_claimed(void)
 	hash = hash_bytes(l->secret, (uint32_t)funnel, "new", 3);
 	for (uint64_t i = 0; i < l->tables->lines * SLOTS_PER_LINE; i++)
 		if (l->tables->slots[i].tag == 0)
-			l->tables->slots[i] = (struct layout_slot){ tag_pack(hash, (uint32_t)funnel, 1) | TAG_TENTATIVE, 77 };
+			l->tables->slots[i] =
+				(struct layout_slot){ tag_pack(hash, (uint32_t)funnel, 1) | TAG_TENTATIVE, 77 };
 }
 
+/* clang-format off */
 static int take_new(void) { return shmlimit_take(l, funnel, "new", 3, 10, NULL); }
+/* clang-format on */
 
 static uint64_t left(const char *key)
 {
@@ -420,8 +442,8 @@ static const char *judge_new(void)
 	uint64_t mine = 0;
 
 	for (uint64_t i = 0; i < l->tables->lines * SLOTS_PER_LINE; i++)
-		mine += tag_same_key(rule_plain(l, l->tables->slots[i].tag), tag_pack(hash_bytes(l->secret, (uint32_t)funnel, "new", 3),
-		                                                       (uint32_t)funnel, 1));
+		mine += tag_same_key(rule_plain(l, l->tables->slots[i].tag),
+		                     tag_pack(hash_bytes(l->secret, (uint32_t)funnel, "new", 3), (uint32_t)funnel, 1));
 	return mine != 1 ? "the key has not one slot" : left("new") > 90 ? "nothing was taken" : NULL;
 }
 
@@ -446,7 +468,7 @@ static const struct {
 	void (*set)(void);
 	int (*call)(void);
 	int (*other)(void);
-	const char *(*judge)(void);       /* what is wrong, or NULL */
+	const char *(*judge)(void); /* what is wrong, or NULL */
 } between[] = {
 	{ "a take comes in between a repair of its slot", fresh_mended, repair, take_ten, judge_repaired },
 	{ "a reset comes in between a repair of its slot", fresh_mended, repair, reset_key, judge_repaired },

@@ -89,7 +89,7 @@ static const struct scene one_place = {
 	.title = "a slot goes from key to key as they refill, and gives neither more than its due",
 	.actors = 3,
 	.mortals = 2,
-	.away_ns = { TOKEN_NS, CAPACITY * TOKEN_NS, 10 * TOKEN_NS },
+	.away_ns = { TOKEN_NS, CAPACITY *TOKEN_NS, 10 * TOKEN_NS },
 	.set = set_one_place,
 	.act = act_two_keys,
 	.judge = judge_refilled,
@@ -99,7 +99,7 @@ static const struct scene two_places = {
 	.title = "two slots go between two keys and three actors, and give none more than its due",
 	.actors = 3,
 	.mortals = 2,
-	.away_ns = { TOKEN_NS, CAPACITY * TOKEN_NS, 10 * TOKEN_NS },
+	.away_ns = { TOKEN_NS, CAPACITY *TOKEN_NS, 10 * TOKEN_NS },
 	.set = set_two_places,
 	.act = act_two_keys,
 	.judge = judge_refilled,
@@ -149,7 +149,8 @@ static void judge_allowing(void)
 		if (was_taken(&stage.calls[i]))
 			taken[stage.calls[i].key] += (uint64_t)stage.calls[i].tokens;
 	if (taken[1] + taken[2] > 2 * CAPACITY + without * CAPACITY)
-		blame("%" PRIu64 " and %" PRIu64 " taken, %" PRIu64 " times without a slot", taken[1], taken[2], without);
+		blame("%" PRIu64 " and %" PRIu64 " taken, %" PRIu64 " times without a slot", taken[1], taken[2],
+		      without);
 	law_sound();
 }
 
@@ -165,8 +166,8 @@ static const struct scene allowing = {
 /* While a call looks at its slot, a key loses it to another, which exhausts it: no reason to deny the first. */
 static struct shmlimit *set_losing(void)
 {
-	struct shmlimit *l = stage_set(SHMLIMIT_FULL_ALLOW, SLOTS - 1, (struct shmlimit_rule){ .capacity = 10,
-		.count = 1, .period_ns = SECOND });
+	struct shmlimit *l = stage_set(SHMLIMIT_FULL_ALLOW, SLOTS - 1,
+	                               (struct shmlimit_rule){ .capacity = 10, .count = 1, .period_ns = SECOND });
 	uint32_t key = 1;
 
 	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), 1, NULL);
@@ -177,8 +178,9 @@ static struct shmlimit *set_losing(void)
 /* The same of a window, whose first try is another. */
 static struct shmlimit *set_losing_window(void)
 {
-	struct shmlimit *l = stage_set(SHMLIMIT_FULL_ALLOW, SLOTS - 1, (struct shmlimit_rule){
-		.algorithm = SHMLIMIT_WINDOW, .capacity = 10, .period_ns = SECOND });
+	struct shmlimit *l =
+		stage_set(SHMLIMIT_FULL_ALLOW, SLOTS - 1,
+	                  (struct shmlimit_rule){ .algorithm = SHMLIMIT_WINDOW, .capacity = 10, .period_ns = SECOND });
 	uint32_t key = 1;
 
 	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), 1, NULL);

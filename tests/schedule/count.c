@@ -11,7 +11,9 @@
 #define CAPACITY 4
 #define PERIOD_NS 10000
 
-static const struct shmlimit_rule rule = { .algorithm = SHMLIMIT_COUNTER, .capacity = CAPACITY, .period_ns = PERIOD_NS };
+static const struct shmlimit_rule rule = { .algorithm = SHMLIMIT_COUNTER,
+	                                   .capacity = CAPACITY,
+	                                   .period_ns = PERIOD_NS };
 
 /* What each call of this schedule found, by its place in stage.calls. */
 static int64_t counted[CALLS_MAX];

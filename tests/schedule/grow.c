@@ -140,8 +140,8 @@ static const struct scene reset = {
 
 static struct shmlimit *set_lease(void)
 {
-	struct shmlimit *l = set_growing((struct shmlimit_rule){ .algorithm = SHMLIMIT_LEASE, .capacity = GIVEN, .count = 1,
-		.period_ns = SECOND });
+	struct shmlimit *l = set_growing((struct shmlimit_rule){
+		.algorithm = SHMLIMIT_LEASE, .capacity = GIVEN, .count = 1, .period_ns = SECOND });
 
 	deposit_before(l, KEY, GIVEN);
 	return l;

@@ -75,7 +75,8 @@ static void judge_rest(void)
 }
 
 static const struct scene to_and_fro = {
-	.title = "a key gains and loses nothing while the table grows and its capacity changes with room for what it has",
+	.title =
+		"a key gains and loses nothing while the table grows and its capacity changes with room for what it has",
 	.actors = 4,
 	.mortals = 2,
 	.set = set_rest,

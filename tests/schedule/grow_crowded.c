@@ -17,8 +17,9 @@ static struct table_window window_of(const struct table *t, uint32_t key)
 /* Grown, and no key was asked for since. All slots are taken for a day, but `places` that both keys can have. */
 static struct shmlimit *set_crowded(uint32_t on_full, unsigned places, uint64_t token_ns, uint32_t algorithm)
 {
-	struct shmlimit *l = stage_set(on_full, 1, (struct shmlimit_rule){ .algorithm = algorithm, .capacity = FEW,
-		.count = 1, .period_ns = token_ns });
+	struct shmlimit *l = stage_set(
+		on_full, 1,
+		(struct shmlimit_rule){ .algorithm = algorithm, .capacity = FEW, .count = 1, .period_ns = token_ns });
 	struct layout_slot held = { 0, 0 }, *slot;
 	struct table_window one, other;
 	struct generation tables;
@@ -37,8 +38,8 @@ static struct shmlimit *set_crowded(uint32_t on_full, unsigned places, uint64_t 
 		if (slot->tag != 0 && tag_rule(slot->tag) == (uint32_t)stage.held)
 			held = *slot;
 	for (uint64_t i = 0; i < 2 * SLOTS; i++)
-		tables.now.slots[i] = (struct layout_slot){
-			(i + 1) << TAG_FINGERPRINT_SHIFT | (held.tag & 0xffff), held.word };
+		tables.now.slots[i] =
+			(struct layout_slot){ (i + 1) << TAG_FINGERPRINT_SHIFT | (held.tag & 0xffff), held.word };
 	one = window_of(&tables.now, KEY);
 	other = window_of(&tables.now, OTHER);
 	for (unsigned i = 0; i < WINDOW_LINES; i++)
@@ -94,7 +95,7 @@ static const struct scene one_place = {
 	.title = "its slot there goes from key to key as they refill, and gives neither more than its due",
 	.actors = 3,
 	.mortals = 2,
-	.away_ns = { TOKEN_NS, FEW * TOKEN_NS, 10 * TOKEN_NS },
+	.away_ns = { TOKEN_NS, FEW *TOKEN_NS, 10 * TOKEN_NS },
 	.set = set_one_place,
 	.begin = begin_crowded,
 	.act = act_two_keys,
@@ -105,7 +106,7 @@ static const struct scene two_places = {
 	.title = "two slots go from key to key while the table grows once more, and give none more than its due",
 	.actors = 4,
 	.mortals = 2,
-	.away_ns = { TOKEN_NS, FEW * TOKEN_NS, 10 * TOKEN_NS },
+	.away_ns = { TOKEN_NS, FEW *TOKEN_NS, 10 * TOKEN_NS },
 	.set = set_two_places,
 	.begin = begin_crowded,
 	.act = act_two_keys,

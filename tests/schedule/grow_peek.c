@@ -79,7 +79,8 @@ static void judge_peeking(void)
 				begun += (uint64_t)c->tokens;
 		}
 		if (p->ended != 0 && (p->rest + ended > most || p->rest + begun < most))
-			blame("a peek saw %" PRIu64 " of %" PRIu64 " left, of which from %" PRIu64 " to %" PRIu64 " were taken",
+			blame("a peek saw %" PRIu64 " of %" PRIu64 " left, of which from %" PRIu64 " to %" PRIu64
+			      " were taken",
 			      p->rest, most, ended, begun);
 	}
 	judge_one_key();

@@ -9,8 +9,9 @@
 
 #define PERIOD_NS 10000
 
-static const struct shmlimit_rule window = { .algorithm = SHMLIMIT_WINDOW, .capacity = CAPACITY,
-	.period_ns = PERIOD_NS };
+static const struct shmlimit_rule window = { .algorithm = SHMLIMIT_WINDOW,
+	                                     .capacity = CAPACITY,
+	                                     .period_ns = PERIOD_NS };
 
 static struct shmlimit *set_window(void)
 {
@@ -73,7 +74,8 @@ static struct shmlimit *set_killed(void)
 	schedule.now_ns -= 3 * PERIOD_NS;
 	take_before(l, KEY, 1);
 	schedule.now_ns += 3 * PERIOD_NS;
-	memset(ring_cells(l, t, t->slots), 0, t->lines * SLOTS_PER_LINE * layout_cells(l->window_max) * sizeof(uint64_t));
+	memset(ring_cells(l, t, t->slots), 0,
+	       t->lines * SLOTS_PER_LINE * layout_cells(l->window_max) * sizeof(uint64_t));
 	return l;
 }
 

@@ -7,7 +7,7 @@
 #ifndef TESTS_SCHEDULE_GROWING_H
 #define TESTS_SCHEDULE_GROWING_H
 
-#define SCHEDULES 5000                    /* each is long */
+#define SCHEDULES 5000 /* each is long */
 #include "stage.h"
 
 #define KEY 7
@@ -38,8 +38,12 @@ static inline void deposit_before(struct shmlimit *l, uint32_t key, uint64_t tok
 /* What was taken before the schedule began, for laws that look back. */
 static inline void taken_before(uint32_t key, int64_t tokens)
 {
-	stage.calls[stage.n++] = (struct call){ .key = key, .tokens = tokens, .began_ns = START_NS,
-		.ended_ns = START_NS, .began = stage.moments + 1, .ended = stage.moments + 2 };
+	stage.calls[stage.n++] = (struct call){ .key = key,
+		                                .tokens = tokens,
+		                                .began_ns = START_NS,
+		                                .ended_ns = START_NS,
+		                                .began = stage.moments + 1,
+		                                .ended = stage.moments + 2 };
 	stage.moments += 2;
 }
 

@@ -17,9 +17,9 @@ static const struct shmlimit_rule rule = { .algorithm = SHMLIMIT_HOLD, .capacity
 static struct entry {
 	uint32_t key;
 	struct shmlimit_hold hold;
-	unsigned began, left;             /* moments: when the entry began, when its leave ended */
-	int is_in;                        /* entered, and no leave of it has begun */
-	int in_call;                      /* a call with it began and has not ended */
+	unsigned began, left; /* moments: when the entry began, when its leave ended */
+	int is_in;            /* entered, and no leave of it has begun */
+	int in_call;          /* a call with it began and has not ended */
 } entries[ENTRIES_MAX];
 static unsigned entered;
 

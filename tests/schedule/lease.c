@@ -13,15 +13,16 @@
 
 /* What the backend gave: as a call, of tokens that may be spent from its beginning until its end and LEASE_NS. */
 static struct gift {
-	uint64_t tokens, ended_ns;        /* ended_ns UINT64_MAX: killed in it */
+	uint64_t tokens, ended_ns; /* ended_ns UINT64_MAX: killed in it */
 } gifts[GIFTS_MAX];
 static unsigned gifts_n;
-static unsigned asking;                   /* actors that are between the answer to ask and what the backend says */
+static unsigned asking; /* actors that are between the answer to ask and what the backend says */
 
 static struct shmlimit *set_lease(void)
 {
-	return stage_set(SHMLIMIT_FULL_DENY, 2, (struct shmlimit_rule){ .algorithm = SHMLIMIT_LEASE,
-		.capacity = CAPACITY, .count = 1, .period_ns = SECOND });
+	return stage_set(SHMLIMIT_FULL_DENY, 2,
+	                 (struct shmlimit_rule){
+				 .algorithm = SHMLIMIT_LEASE, .capacity = CAPACITY, .count = 1, .period_ns = SECOND });
 }
 
 static void begin(void)
@@ -93,8 +94,8 @@ static void law_books(void)
 			if (gifts[j].ended_ns == UINT64_MAX || gifts[j].ended_ns + LEASE_NS > since_ns)
 				alive += gifts[j].tokens;
 		if (spent > alive)
-			blame("spent %" PRIu64 " since %" PRIu64 " ns: %" PRIu64 " lived then", spent, since_ns - START_NS,
-			      alive);
+			blame("spent %" PRIu64 " since %" PRIu64 " ns: %" PRIu64 " lived then", spent,
+			      since_ns - START_NS, alive);
 	}
 }
 

@@ -37,31 +37,31 @@
 #define ACTORS_MAX 4
 #define STACK_SIZE ((size_t)256 * 1024)
 #ifndef SCHEDULES
-#define SCHEDULES 12000                   /* of each scene; the environment's SCHEDULES is another number */
+#define SCHEDULES 12000 /* of each scene; the environment's SCHEDULES is another number */
 #endif
-#define FIRST_SCHEDULES 300               /* that learn where it matters */
+#define FIRST_SCHEDULES 300 /* that learn where it matters */
 #define STOPS_MAX 4
 #define NEVER UINT32_MAX
 #define AWAY_MAX 3
 #define START_NS 1000000000000000u
-#define IN_TURN ((uint64_t)1 << 63)       /* seeds of those that are gone through in turn */
+#define IN_TURN ((uint64_t)1 << 63) /* seeds of those that are gone through in turn */
 
 /*
  * BOUND: what a call takes when no other actor runs, whatever the others left half done (I4, I6). The most by far is the
  * change of a rule, with two walks over the table.
  */
 #define ALONE_MAX 3000
-#define POINTS_MAX 200000                 /* of a whole schedule: it does not end */
+#define POINTS_MAX 200000 /* of a whole schedule: it does not end */
 
 struct scene {
 	const char *title;
 	unsigned actors;
-	unsigned mortals;                 /* the first this many may be killed */
-	uint64_t away_ns[AWAY_MAX];       /* what may pass while an actor is stopped; 0: time stands */
-	struct shmlimit *(*set)(void);    /* the stage, once */
-	void (*begin)(void);              /* before each schedule, or NULL */
+	unsigned mortals;              /* the first this many may be killed */
+	uint64_t away_ns[AWAY_MAX];    /* what may pass while an actor is stopped; 0: time stands */
+	struct shmlimit *(*set)(void); /* the stage, once */
+	void (*begin)(void);           /* before each schedule, or NULL */
 	void (*act)(unsigned who);
-	void (*judge)(void);              /* when all have ended or were killed; calls blame() */
+	void (*judge)(void); /* when all have ended or were killed; calls blame() */
 };
 
 /* What stage.h keeps of a schedule: to be forgotten before the next; and did the scene so far show anything? */
@@ -73,17 +73,17 @@ struct actor {
 	char *stack;
 	enum { NOT_BEGUN, STOPPED, ENDED, KILLED } state;
 	int rank;
-	unsigned places;                  /* where it could have been stopped */
-	unsigned dies;                    /* at which of them; NEVER */
-	unsigned alone;                   /* points since another actor ran, or its call began */
-	uint64_t behind_ns;               /* its clock is */
+	unsigned places;    /* where it could have been stopped */
+	unsigned dies;      /* at which of them; NEVER */
+	unsigned alone;     /* points since another actor ran, or its call began */
+	uint64_t behind_ns; /* its clock is */
 };
 
 static struct {
 	const struct scene *scene;
 	struct shmlimit *l;
-	unsigned char *before;            /* the segment, as each schedule finds it */
-	unsigned char *written;           /* a byte for each of its words: does it matter? */
+	unsigned char *before;  /* the segment, as each schedule finds it */
+	unsigned char *written; /* a byte for each of its words: does it matter? */
 
 	/* One schedule. */
 	uint64_t seed, now_ns;
@@ -91,11 +91,11 @@ static struct {
 	jmp_buf home;
 	struct rng rng;
 	int anywhere, learning, telling;
-	uint64_t odds;                    /* one in this many places is left; 0: by rank */
-	unsigned stops, stop[STOPS_MAX];  /* ranks: where */
+	uint64_t odds;                   /* one in this many places is left; 0: by rank */
+	unsigned stops, stop[STOPS_MAX]; /* ranks: where */
 	int lowest;
 	unsigned places, points, turns;
-	struct actor *writer;             /* has the lock */
+	struct actor *writer; /* has the lock */
 	char blamed[300];
 
 	/* All of a scene. */
@@ -153,8 +153,9 @@ static void tell_where(const void *where, char *text, size_t size)
 		         s->tag & 0xffff, s->word);
 	else if (t.slots != NULL && l->window_max != 0)
 		snprintf(text, size, " cell %td of slot %td of %" PRIu64 ", which is %" PRIu64,
-		         cell / 8 % (ptrdiff_t)layout_cells(l->window_max), cell / 8 / (ptrdiff_t)layout_cells(l->window_max),
-		         t.lines * SLOTS_PER_LINE, *(const uint64_t *)where);
+		         cell / 8 % (ptrdiff_t)layout_cells(l->window_max),
+		         cell / 8 / (ptrdiff_t)layout_cells(l->window_max), t.lines * SLOTS_PER_LINE,
+		         *(const uint64_t *)where);
 	else if (record >= 0 && record < (ptrdiff_t)(l->rule_count * sizeof(struct layout_rule)))
 		snprintf(text, size, " rule %td, byte %td, which is %" PRIx64,
 		         record / (ptrdiff_t)sizeof(struct layout_rule), record % (ptrdiff_t)sizeof(struct layout_rule),
@@ -166,8 +167,8 @@ static void tell_where(const void *where, char *text, size_t size)
 static void tell(const struct actor *a, const char *so, enum point what, const void *where)
 {
 	static const char *const names[] = {
-		[POINT_LOAD] = "reads",      [POINT_STORE] = "writes", [POINT_SWAP] = "swaps",
-		[POINT_SWAP_SLOT] = "swaps", [POINT_TICKET] = "takes", [POINT_CLOCK] = "reads the clock",
+		[POINT_LOAD] = "reads",      [POINT_STORE] = "writes",      [POINT_SWAP] = "swaps",
+		[POINT_SWAP_SLOT] = "swaps", [POINT_TICKET] = "takes",      [POINT_CLOCK] = "reads the clock",
 		[POINT_PAUSE] = "backs off", [POINT_LOCK] = "has the lock",
 	};
 	char text[120];
@@ -421,7 +422,8 @@ static void plan(uint64_t seed)
 		schedule.stop[i] = (unsigned)rng_below(rng, schedule.places_likely + 1);
 	for (unsigned i = 0; i < schedule.scene->mortals; i++)
 		if (rng_below(rng, 3) == 0)
-			schedule.actor[i].dies = (unsigned)rng_below(rng, schedule.places_likely / schedule.scene->actors + 1);
+			schedule.actor[i].dies =
+				(unsigned)rng_below(rng, schedule.places_likely / schedule.scene->actors + 1);
 	if (seed & IN_TURN)
 		in_turn(seed & ~IN_TURN);
 }
@@ -535,8 +537,9 @@ static int search(void)
 	for (uint64_t i = 0; i < turns && good; i += each)
 		good = run_one(i | IN_TURN);
 	diag("%" PRIu64 " schedules, the last %" PRIu64 " one in %" PRIu64 " of those in turn; %u places, %" PRIu64
-	     " killed, a call took up to %u steps", schedule.judged, (turns + each - 1) / each, each,
-	     schedule.places_likely, schedule.kills, schedule.alone_most);
+	     " killed, a call took up to %u steps",
+	     schedule.judged, (turns + each - 1) / each, each, schedule.places_likely, schedule.kills,
+	     schedule.alone_most);
 	return good;
 }
 

@@ -12,7 +12,8 @@ static uint64_t *word(void)
 
 static struct shmlimit *set(void)
 {
-	return stage_set(SHMLIMIT_FULL_DENY, 2, (struct shmlimit_rule){ .capacity = 1, .count = 1, .period_ns = SECOND });
+	return stage_set(SHMLIMIT_FULL_DENY, 2,
+	                 (struct shmlimit_rule){ .capacity = 1, .count = 1, .period_ns = SECOND });
 }
 
 static void add_in_two_steps(unsigned who)
@@ -30,8 +31,9 @@ static void judge_sum(void)
 		blame("the sum is %" PRIu64, *word());
 }
 
-static const struct scene lost_update = { .title = "a sum", .actors = 3, .set = set, .act = add_in_two_steps,
-	.judge = judge_sum };
+static const struct scene lost_update = {
+	.title = "a sum", .actors = 3, .set = set, .act = add_in_two_steps, .judge = judge_sum
+};
 
 /* The second must come in between the steps of the first, and the first between those of the second. */
 static void leapfrog(unsigned who)
@@ -53,8 +55,9 @@ static void judge_leapfrog(void)
 		blame("four steps in turn");
 }
 
-static const struct scene three_stops = { .title = "four steps", .actors = 2, .set = set, .act = leapfrog,
-	.judge = judge_leapfrog };
+static const struct scene three_stops = {
+	.title = "four steps", .actors = 2, .set = set, .act = leapfrog, .judge = judge_leapfrog
+};
 
 /* A swap that is the last thing it did; no other process learns of it. */
 static void swap_and_tell(unsigned who)
@@ -74,8 +77,9 @@ static void judge_killed(void)
 		blame("killed in between");
 }
 
-static const struct scene killed = { .title = "two stores", .actors = 2, .mortals = 1, .set = set,
-	.act = swap_and_tell, .judge = judge_killed };
+static const struct scene killed = {
+	.title = "two stores", .actors = 2, .mortals = 1, .set = set, .act = swap_and_tell, .judge = judge_killed
+};
 
 static void wait_for_nobody(unsigned who)
 {
@@ -89,8 +93,9 @@ static void judge_nothing(void)
 {
 }
 
-static const struct scene waiting = { .title = "a wait", .actors = 2, .set = set, .act = wait_for_nobody,
-	.judge = judge_nothing };
+static const struct scene waiting = {
+	.title = "a wait", .actors = 2, .set = set, .act = wait_for_nobody, .judge = judge_nothing
+};
 
 static void find(const struct scene *scene, const char *law)
 {

@@ -17,32 +17,32 @@
 #include "table.h"
 
 #define SLOTS SHMLIMIT_SLOTS_MIN
-#define TABLES_SLOTS 128                  /* of two tables, as far as scenes grow them */
+#define TABLES_SLOTS 128 /* of two tables, as far as scenes grow them */
 #define CALLS_MAX 64
 #define DAY_NS (86400 * SECOND)
-#define VERIFY_EACH 512                   /* schedules: it opens the segment */
+#define VERIFY_EACH 512 /* schedules: it opens the segment */
 
 /* A call that takes, or gives back (tokens < 0). */
 struct call {
 	uint32_t key;
 	int64_t tokens;
 	uint64_t began_ns, ended_ns;
-	unsigned began, ended;            /* in the order of beginnings and ends; ended 0: killed in it */
+	unsigned began, ended; /* in the order of beginnings and ends; ended 0: killed in it */
 	int answer;
-	int dry;                          /* allowed, but nothing was taken */
+	int dry; /* allowed, but nothing was taken */
 };
 
 static struct {
-	struct shmlimit *l;               /* the judge's handle */
+	struct shmlimit *l;                      /* the judge's handle */
 	struct shmlimit first, view[ACTORS_MAX]; /* as it was opened; the actors' */
-	int rule, held;                   /* ids: what the scene is about; a token a day */
-	int dry;                          /* it may be dry: a call must tell whether it took */
-	int peaceful;                     /* it shows something even if no call is denied or loses a swap */
-	int changing;                     /* its rule is: denials may write, to convert, and it may be gone */
-	int growing;                      /* its table is: denials may write, to carry */
+	int rule, held;                          /* ids: what the scene is about; a token a day */
+	int dry;                                 /* it may be dry: a call must tell whether it took */
+	int peaceful;                            /* it shows something even if no call is denied or loses a swap */
+	int changing;                            /* its rule is: denials may write, to convert, and it may be gone */
+	int growing;                             /* its table is: denials may write, to carry */
 	struct call calls[CALLS_MAX];
 	unsigned n, moments;
-	uint64_t allowed, denied, lost;   /* of a whole scene */
+	uint64_t allowed, denied, lost; /* of a whole scene */
 	struct history history;
 	struct story story;
 } stage;
@@ -78,8 +78,11 @@ static inline int set_rule(const char *name, struct shmlimit_rule rule)
 static inline struct shmlimit *stage_set(uint32_t on_full, unsigned held, struct shmlimit_rule rule)
 {
 	int has_cells = rule.algorithm == SHMLIMIT_WINDOW || rule.algorithm == SHMLIMIT_HOLD;
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS, .rules = 2,
-		.on_full = on_full, .window_max = has_cells ? (uint32_t)rule.capacity + 1 : 0 };
+	struct shmlimit_options options = { .struct_size = sizeof(options),
+		                            .slots = SLOTS,
+		                            .rules = 2,
+		                            .on_full = on_full,
+		                            .window_max = has_cells ? (uint32_t)rule.capacity + 1 : 0 };
 
 	stage.l = unit_create("schedule", &options);
 	/* Places in the table are the same each time. */
@@ -104,8 +107,9 @@ static struct call *call_begin(uint32_t key, int64_t tokens)
 
 	if (stage.n >= CALLS_MAX)
 		bail("too many calls");
-	*c = (struct call){ .key = key, .tokens = tokens, .began_ns = schedule.now_ns, .began = ++stage.moments,
-		.answer = -EINTR };
+	*c = (struct call){
+		.key = key, .tokens = tokens, .began_ns = schedule.now_ns, .began = ++stage.moments, .answer = -EINTR
+	};
 	if (schedule.telling)
 		diag("  %td: wants %" PRId64 " of key %u", schedule.acting - schedule.actor, tokens, key);
 	return c;
@@ -219,8 +223,9 @@ static inline void law_between(uint32_t key, int64_t least, int64_t most)
 		blame("key %u: took %" PRId64 ", has %" PRId64 ": more than its capacity of %" PRId64, key, taken, rest,
 		      most + given);
 	if (taken + open + rest < least)
-		blame("key %u: took %" PRId64 ", perhaps %" PRId64 " more, has %" PRId64 ": less than its capacity of %"
-		      PRId64, key, taken, open, rest, least);
+		blame("key %u: took %" PRId64 ", perhaps %" PRId64 " more, has %" PRId64
+		      ": less than its capacity of %" PRId64,
+		      key, taken, open, rest, least);
 }
 
 static inline void law_total(uint32_t key, int64_t capacity)
@@ -244,7 +249,8 @@ static inline void law_since(uint32_t key, const struct call *born, uint64_t cap
 	if (since + rest > capacity)
 		blame("took %" PRIu64 " since it was made full, has %" PRIu64, since, rest);
 	if (since + perhaps + rest < capacity)
-		blame("took %" PRIu64 ", perhaps %" PRIu64 " more, has %" PRIu64 ": of what was before", since, perhaps, rest);
+		blame("took %" PRIu64 ", perhaps %" PRIu64 " more, has %" PRIu64 ": of what was before", since, perhaps,
+		      rest);
 }
 
 /* I2: while time stands, a denied call was too late: others had begun to take what it lacked. */
@@ -257,12 +263,12 @@ static inline void law_denials(uint64_t capacity)
 		if (c->ended == 0 || c->answer != SHMLIMIT_DENIED)
 			continue;
 		for (unsigned j = 0; j < stage.n; j++)
-			if (stage.calls[j].key == c->key && stage.calls[j].began < c->ended && stage.calls[j].tokens > 0 &&
-			    may_have_taken(&stage.calls[j]))
+			if (stage.calls[j].key == c->key && stage.calls[j].began < c->ended &&
+			    stage.calls[j].tokens > 0 && may_have_taken(&stage.calls[j]))
 				begun += (uint64_t)stage.calls[j].tokens;
 		if (begun + (uint64_t)c->tokens <= capacity)
-			blame("key %u: a call was denied while no more than %" PRIu64 " of %" PRIu64 " were taken", c->key,
-			      begun, capacity);
+			blame("key %u: a call was denied while no more than %" PRIu64 " of %" PRIu64 " were taken",
+			      c->key, begun, capacity);
 	}
 }
 
@@ -317,7 +323,8 @@ static inline void law_no_twin(void)
 		if (rule_load_tag(stage.l, s->tag & ~TAG_FROZEN, &ignored) != 0 || (s->tag & ~TAG_FROZEN) == 0)
 			continue;
 		for (uint64_t j = 0; j < n; j++)
-			if (tag_same_key(rule_plain(stage.l, s->tag), rule_plain(stage.l, generation_slot(&tables, found[j], &other)->tag)) &&
+			if (tag_same_key(rule_plain(stage.l, s->tag),
+			                 rule_plain(stage.l, generation_slot(&tables, found[j], &other)->tag)) &&
 			    (t == other || (s->tag & TAG_FROZEN) == 0))
 				blame("slots %" PRIu64 " and %" PRIu64 " are one key's", found[j], i);
 		found[n++] = i;

@@ -11,8 +11,9 @@
 
 static struct shmlimit *set_key(void)
 {
-	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 2, (struct shmlimit_rule){ .capacity = LEFT + 1, .count = 1,
-		.period_ns = TOKEN_NS });
+	struct shmlimit *l =
+		stage_set(SHMLIMIT_FULL_DENY, 2,
+	                  (struct shmlimit_rule){ .capacity = LEFT + 1, .count = 1, .period_ns = TOKEN_NS });
 	uint32_t key = KEY;
 
 	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), 1, NULL);
@@ -78,8 +79,8 @@ static void act_at_once(unsigned who)
 
 static struct shmlimit *set_large(void)
 {
-	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 2, (struct shmlimit_rule){ .capacity = 1000, .count = 1,
-		.period_ns = TOKEN_NS });
+	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 2,
+	                               (struct shmlimit_rule){ .capacity = 1000, .count = 1, .period_ns = TOKEN_NS });
 	uint32_t key = KEY;
 
 	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), 1000 - LEFT, NULL);
@@ -98,8 +99,9 @@ static const struct scene used = {
 /* A capacity so large that state words have no quota. */
 static struct shmlimit *set_many(void)
 {
-	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 2, (struct shmlimit_rule){ .capacity = 10000000, .count = 1,
-		.period_ns = TOKEN_NS });
+	struct shmlimit *l =
+		stage_set(SHMLIMIT_FULL_DENY, 2,
+	                  (struct shmlimit_rule){ .capacity = 10000000, .count = 1, .period_ns = TOKEN_NS });
 	uint32_t key = KEY;
 
 	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), 10000000 - LEFT, NULL);

@@ -13,8 +13,10 @@
 
 static struct shmlimit *set_half(void)
 {
-	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 2, (struct shmlimit_rule){ .capacity = CAPACITY, .count = 1,
-		.period_ns = SECOND, .max_wait_ns = CAPACITY * SECOND });
+	struct shmlimit *l = stage_set(
+		SHMLIMIT_FULL_DENY, 2,
+		(struct shmlimit_rule){
+			.capacity = CAPACITY, .count = 1, .period_ns = SECOND, .max_wait_ns = CAPACITY * SECOND });
 	uint32_t key = KEY;
 
 	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), CAPACITY - LEFT, NULL);
@@ -47,8 +49,10 @@ static void judge(void)
 /* A capacity so large that state words have no quota. */
 static struct shmlimit *set_many(void)
 {
-	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 2, (struct shmlimit_rule){ .capacity = 10000000, .count = 1,
-		.period_ns = 1000, .max_wait_ns = CAPACITY * 1000 });
+	struct shmlimit *l = stage_set(
+		SHMLIMIT_FULL_DENY, 2,
+		(struct shmlimit_rule){
+			.capacity = 10000000, .count = 1, .period_ns = 1000, .max_wait_ns = CAPACITY * 1000 });
 	uint32_t key = KEY;
 
 	(void)shmlimit_take(l, stage.rule, &key, sizeof(key), 10000000 - LEFT, NULL);
@@ -56,7 +60,8 @@ static struct shmlimit *set_many(void)
 }
 
 static const struct scene all_verbs_of_many = {
-	.title = "what is taken of many tokens, reserved and charged goes off once, and what is given back comes on once",
+	.title =
+		"what is taken of many tokens, reserved and charged goes off once, and what is given back comes on once",
 	.actors = 3,
 	.mortals = 2,
 	.set = set_many,
@@ -125,8 +130,8 @@ static const struct scene both = {
 
 static struct shmlimit *set_fast(void)
 {
-	return stage_set(SHMLIMIT_FULL_DENY, 2, (struct shmlimit_rule){ .capacity = FAST, .count = 1,
-		.period_ns = TOKEN_NS });
+	return stage_set(SHMLIMIT_FULL_DENY, 2,
+	                 (struct shmlimit_rule){ .capacity = FAST, .count = 1, .period_ns = TOKEN_NS });
 }
 
 static void act_fast(unsigned who)
@@ -155,7 +160,7 @@ static const struct scene fast = {
 	.title = "several limits at once are no way to get more of one than refilled",
 	.actors = 3,
 	.mortals = 2,
-	.away_ns = { TOKEN_NS, FAST * TOKEN_NS, 20 * TOKEN_NS },
+	.away_ns = { TOKEN_NS, FAST *TOKEN_NS, 20 * TOKEN_NS },
 	.set = set_fast,
 	.act = act_fast,
 	.judge = judge_fast,

@@ -11,8 +11,7 @@
 #define CAPACITY 4
 #define PERIOD_NS 10000
 
-static const struct shmlimit_rule rule = { .algorithm = SHMLIMIT_WINDOW, .capacity = CAPACITY,
-	.period_ns = PERIOD_NS };
+static const struct shmlimit_rule rule = { .algorithm = SHMLIMIT_WINDOW, .capacity = CAPACITY, .period_ns = PERIOD_NS };
 
 static struct shmlimit *set_empty(void)
 {

@@ -20,8 +20,11 @@ static struct shmlimit *l;
 
 static struct shmlimit_global *open_global(const char *url, uint32_t agent)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = PATIENT_NS,
-		                                   .lease_ns = PATIENT_NS, .open_ns = 1000000, .agent = agent };
+	struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		                                   .deadline_ns = PATIENT_NS,
+		                                   .lease_ns = PATIENT_NS,
+		                                   .open_ns = 1000000,
+		                                   .agent = agent };
 	struct shmlimit_global *g;
 	int error = shmlimit_global_open(l, url, &options, &g);
 

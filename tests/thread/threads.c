@@ -19,12 +19,12 @@
 #define THREADS 8
 #define START_NS 1000000000000u
 #define CAPACITY 100000u
-#define HOT_PERIOD_NS 1000000u            /* so slow that it would not be evicted */
-#define KEY_CAPACITY 3u                   /* of the keys that are raced for */
-#define FILL_NS 3000u                     /* ... which are full again after this */
+#define HOT_PERIOD_NS 1000000u /* so slow that it would not be evicted */
+#define KEY_CAPACITY 3u        /* of the keys that are raced for */
+#define FILL_NS 3000u          /* ... which are full again after this */
 #define CLAIMS 10000
-#define BUSY 20000                        /* decisions beside the busybodies */
-#define ROUNDS_MAX 1000                   /* for contention to be seen */
+#define BUSY 20000      /* decisions beside the busybodies */
+#define ROUNDS_MAX 1000 /* for contention to be seen */
 
 static struct shmlimit *l;
 static int hot, raced;
@@ -35,10 +35,10 @@ static struct {
 	_Atomic uint64_t allowed, denied, errors, late, done;
 	_Atomic int dry, stop;
 	_Atomic uint64_t now_ns;
-	_Atomic uint64_t won;             /* of the key of this round */
-	uint64_t off, twins;              /* rounds with another sum than the capacity; with two slots for a key */
-	_Atomic uint64_t busy;            /* what the busybodies have done */
-	_Atomic uint64_t named;           /* keys that were shown beside slots */
+	_Atomic uint64_t won;   /* of the key of this round */
+	uint64_t off, twins;    /* rounds with another sum than the capacity; with two slots for a key */
+	_Atomic uint64_t busy;  /* what the busybodies have done */
+	_Atomic uint64_t named; /* keys that were shown beside slots */
 } play;
 
 static void reset_play(uint64_t seed)
@@ -121,7 +121,8 @@ static int has_twin(void)
 		for (uint64_t j = 0; j < i; j++)
 			if (l->tables[0].slots[i].tag != 0 && !(l->tables[0].slots[i].tag & TAG_TENTATIVE) &&
 			    !(l->tables[0].slots[j].tag & TAG_TENTATIVE) &&
-			    tag_same_key(rule_plain(l, l->tables[0].slots[i].tag), rule_plain(l, l->tables[0].slots[j].tag)))
+			    tag_same_key(rule_plain(l, l->tables[0].slots[i].tag),
+			                 rule_plain(l, l->tables[0].slots[j].tag)))
 				return 1;
 	return 0;
 }
@@ -217,9 +218,9 @@ static void *read_rules(void *arg)
 			char name[SHMLIMIT_RULE_NAME_MAX + 1];
 			int error = shmlimit_rule_name(l, id, name);
 
-			busy(error == -ESRCH || (error == 0 && (strncmp(name, "rule", 4) == 0 ||
-			                                        strcmp(name, "hot") == 0 ||
-			                                        strcmp(name, "raced") == 0)));
+			busy(error == -ESRCH ||
+			     (error == 0 && (strncmp(name, "rule", 4) == 0 || strcmp(name, "hot") == 0 ||
+			                     strcmp(name, "raced") == 0)));
 			error = shmlimit_rule_get(l, id, &rule);
 			busy(error == -ESRCH || (error == 0 && rule.period_ns % 1000 == 0 && rule.count == 1));
 			error = shmlimit_rule_range(l, id, &range);
@@ -293,7 +294,7 @@ static void *turn_over(void *arg)
 /* One key that all take from, and keys that come and go, some given back. */
 static void *take_and_claim(void *arg)
 {
-	uint64_t number = (uint64_t)*(int *)arg;
+	uint64_t number = (uint64_t) * (int *)arg;
 	struct rng rng = { play.seed + number };
 
 	while (!atomic_load(&play.stop)) {
@@ -370,7 +371,8 @@ static int plant_race(void)
 	stage_hide();
 	take_on(NULL);
 	for (uint64_t i = 0; i < 64; i++)
-		if (l->tables[0].slots[i].tag != 0 && pthread_create(&threads[0], NULL, write_plainly, &l->tables[0].slots[i]) == 0)
+		if (l->tables[0].slots[i].tag != 0 &&
+		    pthread_create(&threads[0], NULL, write_plainly, &l->tables[0].slots[i]) == 0)
 			break;
 	run_threads(take_on, &threads[1], 1);
 	join_threads(threads, 2);

@@ -44,7 +44,7 @@ struct ledger {
 };
 
 static inline struct entry *books_add(struct books *b, int what, uint32_t key, uint64_t tokens, uint64_t began_ns,
-				      uint64_t ended_ns)
+                                      uint64_t ended_ns)
 {
 	static struct entry lost;
 	uint64_t at = atomic_fetch_add(&b->n, 1);

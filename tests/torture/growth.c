@@ -20,16 +20,16 @@
 #define SLOTS_FIRST (1 << 10)
 #define SLOTS_LAST (1 << 20)
 #define RING 4
-#define KEYS 40                           /* of each watched rule */
+#define KEYS 40 /* of each watched rule */
 #define WILD_KEYS 500
 #define KILLS_A_ROUND 20
 #define CALLS_A_KILL 8000
-#define SECONDS_MORE 600                  /* for a round to come to the last size */
+#define SECONDS_MORE 600 /* for a round to come to the last size */
 #define MILLISECOND ((uint64_t)1000000)
 
 static const struct watched {
 	const char *name;
-	struct shmlimit_rule version[2];  /* the second gives more */
+	struct shmlimit_rule version[2]; /* the second gives more */
 } watched[] = {
 	{ "funnel",
 	  { { .capacity = 20, .count = 1, .period_ns = MILLISECOND },
@@ -40,14 +40,16 @@ static const struct watched {
 };
 #define WATCHED (sizeof(watched) / sizeof(watched[0]))
 
-static struct play {
+struct play {
 	struct shmlimit *l;
 	int id[WATCHED], wild;
 	uint64_t seed;
 	_Atomic uint64_t calls, growths, put_off, changes, unsound;
 	struct history history;
 	struct story story;
-} *play;
+};
+
+static struct play *play;
 
 static struct {
 	uint64_t rounds, whole, kills, admitted, excesses, truncated, left;
@@ -182,16 +184,18 @@ static void judge(void)
 
 static void begin(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS_FIRST,
-		.slots_max = SLOTS_LAST, .window_max = RING };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = SLOTS_FIRST, .slots_max = SLOTS_LAST, .window_max = RING
+	};
 	int error = shmlimit_create(stage_name, &options, &play->l);
 
 	if (error != 0)
 		bail("create: %s", shmlimit_strerror(error));
 	for (uint32_t i = 0; i < WATCHED; i++)
 		play->id[i] = set_rule(watched[i].name, watched[i].version[0]);
-	play->wild = set_rule("wild", (struct shmlimit_rule){ .capacity = 5, .count = 1, .period_ns = 2 * MILLISECOND,
-		.max_wait_ns = MILLISECOND });
+	play->wild = set_rule(
+		"wild", (struct shmlimit_rule){
+				.capacity = 5, .count = 1, .period_ns = 2 * MILLISECOND, .max_wait_ns = MILLISECOND });
 }
 
 /*
@@ -260,8 +264,8 @@ int main(void)
 		passed = (uint64_t)(time(NULL) - began);
 	}
 	diag("%" PRIu64 " rounds, %" PRIu64 " to the last size, %" PRIu64 " kills, %" PRIu64 " calls, %" PRIu64
-	     " admitted, %" PRIu64 " growths, %" PRIu64 " put off, %" PRIu64 " rule changes", sum.rounds, sum.whole,
-	     sum.kills, atomic_load(&play->calls), sum.admitted, atomic_load(&play->growths),
+	     " admitted, %" PRIu64 " growths, %" PRIu64 " put off, %" PRIu64 " rule changes",
+	     sum.rounds, sum.whole, sum.kills, atomic_load(&play->calls), sum.admitted, atomic_load(&play->growths),
 	     atomic_load(&play->put_off), atomic_load(&play->changes));
 	is(sum.ended_badly, 0, "nine processes die by the killer alone");
 	is(sum.excesses, 0, "no key is admitted more in any stretch of time than its rule ever permitted");

@@ -40,7 +40,7 @@ struct story {
 };
 
 static inline void history_add(struct history *h, uint32_t rule, uint32_t key, uint64_t tokens, uint64_t began_ns,
-			       uint64_t ended_ns)
+                               uint64_t ended_ns)
 {
 	uint64_t at = atomic_fetch_add(&h->n, 1);
 

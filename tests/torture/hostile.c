@@ -48,7 +48,7 @@ static const char *const names[NAMED] = { "funnel", "warmup", "window" };
 /* What is written over: the first of these and all behind it. */
 enum scope { TABLE, RECORDS, HEADER };
 
-static struct play {
+struct play {
 	struct shmlimit *l;
 	int id[NAMED];
 	enum scope scope;
@@ -56,7 +56,9 @@ static struct play {
 	_Atomic int stop;
 	_Atomic uint64_t keys; /* shown by their names */
 	_Atomic uint64_t calls[WORKERS + 1];
-} * play;
+};
+
+static struct play *play;
 
 /* ---- The ninth ---- */
 
@@ -141,14 +143,15 @@ static void look_in(struct rng *rng)
 
 			/* What hashes to what stands in the slot is a key; noise would do it once in 2^48 times. */
 			memcpy(&number, key, sizeof(number));
-			worker_check(n == 0 || (n == sizeof(number) && number < KEYS), "a key of %d bytes that nobody has", n);
+			worker_check(n == 0 || (n == sizeof(number) && number < KEYS),
+			             "a key of %d bytes that nobody has", n);
 			atomic_fetch_add(&play->keys, n > 0);
 		}
 		break;
 	case 3:
 		error = shmlimit_rule_get(play->l, rule_id, &rule);
-		worker_check(error == 0 || error == -ESRCH || (play->scope != TABLE && error == -EUCLEAN), "rule_get: %d",
-		             error);
+		worker_check(error == 0 || error == -ESRCH || (play->scope != TABLE && error == -EUCLEAN),
+		             "rule_get: %d", error);
 		break;
 	case 4:
 		rule.count += rule.algorithm == SHMLIMIT_FUNNEL ? rng_below(rng, 2) : 0;
@@ -156,8 +159,8 @@ static void look_in(struct rng *rng)
 		if (error == -EAGAIN)
 			break; /* the others had the lock for five seconds */
 		worker_check(play->scope != TABLE ? error >= 0 || error == -EBUSY || error == -EXFULL
-					     : error == play->id[rule.algorithm],
-			     "rule_set: %d", error);
+		                                  : error == play->id[rule.algorithm],
+		             "rule_set: %d", error);
 		break;
 	case 5:
 		error = shmlimit_reset(play->l, play->id[rng_below(rng, NAMED)], NULL, 0);
@@ -167,17 +170,17 @@ static void look_in(struct rng *rng)
 		error = shmlimit_open(stage_name, SHMLIMIT_READ_ONLY, &other);
 		if (error == 0)
 			shmlimit_close(other);
-		worker_check(error == 0 || (play->scope == HEADER && (error == -EMEDIUMTYPE || error == -EPROTO ||
-		                                                      error == -EUCLEAN)),
-			     "open: %d", error);
+		worker_check(error == 0 || (play->scope == HEADER &&
+		                            (error == -EMEDIUMTYPE || error == -EPROTO || error == -EUCLEAN)),
+		             "open: %d", error);
 		break;
 	}
 }
 
 static int ask(struct rng *rng, int rule, uint32_t key, struct shmlimit_result *r)
 {
-	uint64_t tokens = rng_below(rng, 16) == 0 ? rng_draw(rng) >> rng_below(rng, 64)
-						    : 1 + rng_below(rng, CAPACITY + 1);
+	uint64_t tokens =
+		rng_below(rng, 16) == 0 ? rng_draw(rng) >> rng_below(rng, 64) : 1 + rng_below(rng, CAPACITY + 1);
 
 	switch (rng_below(rng, 6)) {
 	case 0:
@@ -210,9 +213,9 @@ static void work(struct crew *crew, int index)
 			look_in(&rng);
 		answer = ask(&rng, play->id[rng_below(&rng, NAMED)], (uint32_t)rng_below(&rng, KEYS), &r);
 		worker_check(answer >= 0 || (play->scope != TABLE && (answer == -ESRCH || answer == -EOPNOTSUPP)),
-			     "a call failed: %s", shmlimit_strerror(answer));
+		             "a call failed: %s", shmlimit_strerror(answer));
 		worker_check(play->scope != TABLE || r.remaining <= CAPACITY, "%" PRIu64 " are left of %d", r.remaining,
-			     CAPACITY);
+		             CAPACITY);
 		atomic_fetch_add(&play->calls[index], 1);
 	}
 }
@@ -313,7 +316,8 @@ static void perform(const char *title, enum scope scope, time_t seconds)
 	crew_start(&crew, WORKERS + 1, work, NULL);
 	listen(&crew, seconds);
 	atomic_store(&play->stop, 1);
-	is(crew_wait(&crew), 0, "%s: no process crashes, hangs, or gets an answer that the contract does not have", title);
+	is(crew_wait(&crew), 0, "%s: no process crashes, hangs, or gets an answer that the contract does not have",
+	   title);
 	for (int i = 0; i < WORKERS; i++)
 		calls += atomic_load(&play->calls[i]);
 	diag("%s: %" PRIu64 " calls, %" PRIu64 " words written", title, calls, atomic_load(&play->calls[NOISE]));
@@ -322,7 +326,8 @@ static void perform(const char *title, enum scope scope, time_t seconds)
 	if (scope == TABLE) {
 		ok(denied(now_ns) > 0, "%s: when it stops some keys are locked out", title);
 		now_ns += LOCKED_NS;
-		is(denied(now_ns), 0, "%s: no key is locked out for longer than its time to fill and its longest debt", title);
+		is(denied(now_ns), 0, "%s: no key is locked out for longer than its time to fill and its longest debt",
+		   title);
 	} else {
 		remove_rules();
 	}

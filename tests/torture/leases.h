@@ -16,7 +16,7 @@
 
 /* The backend gave this many: spend `cost` of them, or of what is here. Returns as shmlimit_lease_deposit() does. */
 static inline int leases_deposit(struct shmlimit *l, int rule, struct books *books, uint32_t key, uint64_t tokens,
-				 uint64_t cost)
+                                 uint64_t cost)
 {
 	uint64_t began_ns = shmlimit_now(l);
 	struct entry *gift = books_add(books, ANSWERED, key, tokens, began_ns, UINT64_MAX);
@@ -29,8 +29,7 @@ static inline int leases_deposit(struct shmlimit *l, int rule, struct books *boo
 }
 
 /* The backend said no, or nothing. */
-static inline int leases_refuse(struct shmlimit *l, int rule, struct books *books, uint32_t key, uint64_t cost,
-				int no)
+static inline int leases_refuse(struct shmlimit *l, int rule, struct books *books, uint32_t key, uint64_t cost, int no)
 {
 	struct entry *none = books_add(books, ANSWERED, key, 0, shmlimit_now(l), UINT64_MAX);
 	int answer;
@@ -45,7 +44,7 @@ static inline int leases_refuse(struct shmlimit *l, int rule, struct books *book
 
 /* A call, and what follows from its answer. Returns the last answer. */
 static inline int leases_spend(struct shmlimit *l, int rule, struct books *books, uint32_t key, uint64_t cost,
-			       struct rng *rng)
+                               struct rng *rng)
 {
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	uint64_t began_ns = shmlimit_now(l);

@@ -50,6 +50,7 @@ static const struct watched {
 	struct shmlimit_rule version[2]; /* the second gives more */
 	uint64_t tokens;                 /* most of a request */
 } watched[] = {
+	/* clang-format off */
 	{ "funnel",
 	  { { .capacity = 6, .count = 1, .period_ns = 100 * MICROSECOND },
 	    { .capacity = 6, .count = 3, .period_ns = 100 * MICROSECOND } },
@@ -88,6 +89,7 @@ static const struct watched {
 	  { { .capacity = 3, .count = 10000, .period_ns = SECOND },
 	    { .capacity = 3, .count = 10000, .period_ns = SECOND } },
 	  2 },
+	/* clang-format on */
 };
 #define WATCHED (sizeof(watched) / sizeof(watched[0]))
 #define THROTTLE (WATCHED - 1)
@@ -97,7 +99,7 @@ static const struct watched {
 #define HELD 6
 #define WILD 4 /* rules, one of each algorithm */
 
-static struct play {
+struct play {
 	struct shmlimit *l;
 	int id[WATCHED];
 	uint64_t grace_ns[WATCHED]; /* an interval is exact to a tick at either end */
@@ -108,12 +110,13 @@ static struct play {
 	struct story story;
 	struct books books;
 	struct ledger ledger;
-} * play;
+};
+
+static struct play *play;
 
 static struct {
 	uint64_t rounds, kills, admitted, excesses, truncated;
-	uint64_t left_tentative, met, left_open, helped,
-		reclaimed; /* rounds with reclaims and lost swaps: the last */
+	uint64_t left_tentative, met, left_open, helped, reclaimed; /* rounds with reclaims and lost swaps: the last */
 	uint64_t booked, unbacked, crowds, left_asking, claims_ended, claims_stuck;
 	int ended_badly;
 } sum;
@@ -139,7 +142,8 @@ static void watched_take(struct rng *rng)
 	if (i == THROTTLE)
 		answer = shmlimit_throttle(play->l, &key, sizeof(key), 3, 10000, 1, tokens, reply);
 	else if (i == COUNTED && began_ns % 2 == 0)
-		answer = shmlimit_count(play->l, play->id[i], &key, sizeof(key), (int64_t)tokens, 0, INT64_MAX, 0, NULL);
+		answer =
+			shmlimit_count(play->l, play->id[i], &key, sizeof(key), (int64_t)tokens, 0, INT64_MAX, 0, NULL);
 	else if (i == HELD && began_ns % 2 == 0)
 		answer = shmlimit_enter(play->l, play->id[i], &key, sizeof(key), 1, &hold, NULL);
 	else
@@ -171,7 +175,7 @@ static void watched_peek(struct rng *rng)
 	int answer = shmlimit_peek(play->l, play->id[i], &key, sizeof(key), rng_below(rng, 8), &r);
 
 	worker_check(answer >= 0 && r.remaining <= r.limit, "peek: %d, %" PRIu64 " of %" PRIu64, answer, r.remaining,
-		     r.limit);
+	             r.limit);
 }
 
 static int wild_rule(struct rng *rng)
@@ -211,8 +215,7 @@ static void wild_call(struct rng *rng)
 		answer = shmlimit_peek(play->l, rule, &key, sizeof(key), tokens, NULL);
 		break;
 	case 2:
-		answer = shmlimit_reserve(play->l, rule, &key, sizeof(key), tokens, rng_below(rng, MILLISECOND),
-					  NULL);
+		answer = shmlimit_reserve(play->l, rule, &key, sizeof(key), tokens, rng_below(rng, MILLISECOND), NULL);
 		break;
 	case 3:
 		answer = shmlimit_charge(play->l, rule, &key, sizeof(key), tokens, NULL);
@@ -224,12 +227,11 @@ static void wild_call(struct rng *rng)
 		answer = shmlimit_reset(play->l, rule, &key, sizeof(key));
 		break;
 	case 6:
-		answer = shmlimit_throttle(play->l, &key, sizeof(key), 5, 100000, 1 + rng_below(rng, 2), tokens,
-					   NULL);
+		answer = shmlimit_throttle(play->l, &key, sizeof(key), 5, 100000, 1 + rng_below(rng, 2), tokens, NULL);
 		break;
 	case 7:
 		answer = shmlimit_lease_take(play->l, rule, &key, sizeof(key), tokens, MILLISECOND, MILLISECOND, &lease,
-					     NULL);
+		                             NULL);
 		break;
 	case 8:
 		answer = shmlimit_lease_deposit(play->l, rule, &key, sizeof(key), tokens, 1, MILLISECOND, NULL);
@@ -243,7 +245,7 @@ static void wild_call(struct rng *rng)
 	}
 	/* The rule may be gone, or of another algorithm. */
 	worker_check(answer >= 0 || answer == -ESRCH || answer == -EOPNOTSUPP, "a call failed: %s",
-		     shmlimit_strerror(answer));
+	             shmlimit_strerror(answer));
 }
 
 static void use(struct rng *rng)
@@ -281,8 +283,7 @@ static int set_rule(const char *name, struct shmlimit_rule rule)
 
 static void set_wild(struct rng *rng, uint32_t algorithm)
 {
-	static const char *const names[WILD] = { "wild.funnel", "wild.warmup", "wild.window",
-						  "wild.lease" };
+	static const char *const names[WILD] = { "wild.funnel", "wild.warmup", "wild.window", "wild.lease" };
 	struct shmlimit_rule rule = {
 		.algorithm = algorithm,
 		.mode = rng_below(rng, 4) == 0 ? (uint32_t)rng_below(rng, 3) : SHMLIMIT_ENFORCE,
@@ -310,9 +311,8 @@ static void govern(struct rng *rng)
 
 		switch (rng_below(rng, 4)) {
 		case 0:
-			worker_check(set_rule(watched[i].name, watched[i].version[rng_below(rng, 2)]) ==
-					     play->id[i],
-				     "rule %s has another id", watched[i].name);
+			worker_check(set_rule(watched[i].name, watched[i].version[rng_below(rng, 2)]) == play->id[i],
+			             "rule %s has another id", watched[i].name);
 			atomic_fetch_add(&play->changes, 1);
 			break;
 		case 1:
@@ -365,7 +365,8 @@ static struct trace trace_of(const struct rule_view *view, uint32_t rule, uint32
 
 	trace.committed = table_find_any(play->l, play->l->tables, &wanted, 0, &trace.seen);
 	for (unsigned i = 0; i < WINDOW_LINES * SLOTS_PER_LINE; i++) {
-		const struct layout_slot *slot = table_line(play->l->tables, window, i / SLOTS_PER_LINE) + i % SLOTS_PER_LINE;
+		const struct layout_slot *slot =
+			table_line(play->l->tables, window, i / SLOTS_PER_LINE) + i % SLOTS_PER_LINE;
 
 		if (slot_read(slot).tag != (wanted.tag | TAG_TENTATIVE))
 			continue;
@@ -393,7 +394,8 @@ static void help(const struct rule_view *view, uint32_t rule, uint32_t key, cons
 {
 	const struct layout_params *params = &view->params;
 	uint64_t now_ns = shmlimit_now(play->l), cell_ns;
-	struct ring ring = ring_read(play->l, play->l->tables, before->committed, params, before->seen.word, now_ns), after;
+	struct ring ring = ring_read(play->l, play->l->tables, before->committed, params, before->seen.word, now_ns),
+		    after;
 	struct slot_seen open = before->seen, seen;
 
 	if (ring.valid == 0)
@@ -408,7 +410,7 @@ static void help(const struct rule_view *view, uint32_t rule, uint32_t key, cons
 	after = ring_read(play->l, play->l->tables, before->committed, params, seen.word, now_ns);
 	cell_ns = ring_cells(play->l, play->l->tables, before->committed)[window_cell(after.w.n, 1, RING)];
 	sum.helped += seen.tag == before->seen.tag && after.w.n == window_advance(ring.w.n, 1, RING) &&
-		      window_agrees(params, open.word, cell_ns);
+	              window_agrees(params, open.word, cell_ns);
 }
 
 static int is_current(const struct rule_view *view, const struct trace *trace)
@@ -424,7 +426,8 @@ static void meet(uint32_t i, uint32_t key)
 	if (i == LEASED)
 		answer = leases_deposit(play->l, play->id[i], &play->books, key, 1, 0);
 	else if (i == HELD) /* when all places have ended */
-		answer = shmlimit_take_at(play->l, play->id[i], &key, sizeof(key), 1, shmlimit_now(play->l) + SECOND, NULL);
+		answer = shmlimit_take_at(play->l, play->id[i], &key, sizeof(key), 1, shmlimit_now(play->l) + SECOND,
+		                          NULL);
 	else
 		answer = shmlimit_charge(play->l, play->id[i], &key, sizeof(key), 1, NULL);
 	if (answer != 0)
@@ -464,7 +467,7 @@ static void outlast(const struct rule_view *view, uint32_t key, const struct tra
 		return;
 	sum.left_asking++;
 	if (shmlimit_lease_take_at(play->l, play->id[LEASED], &key, sizeof(key), 1, LEASE_NS, CLAIM_NS, &lease, then_ns,
-				   NULL) == SHMLIMIT_LEASE_ASK)
+	                           NULL) == SHMLIMIT_LEASE_ASK)
 		sum.claims_ended++;
 	else
 		sum.claims_stuck++;
@@ -528,8 +531,8 @@ static void audit(uint32_t key)
 	crowds = ledger_crowds(&play->ledger);
 	unbacked = ledger_unbacked(&play->ledger);
 	if (unbacked + crowds != 0)
-		diag("lease of key %u: %" PRIu64 " tokens spent that are no gift's, %" PRIu64 " asked beside another", key,
-		     unbacked, crowds);
+		diag("lease of key %u: %" PRIu64 " tokens spent that are no gift's, %" PRIu64 " asked beside another",
+		     key, unbacked, crowds);
 	sum.unbacked += unbacked;
 	sum.crowds += crowds;
 }
@@ -585,9 +588,9 @@ static void round_of(struct rng *rng)
 
 static int seen_enough(void)
 {
-	return sum.admitted > 0 && counters_of(play->l, -1).failed_cas > 0 && sum.reclaimed > 0 && sum.met > 0 && sum.helped > 0 &&
-	       sum.claims_ended > 0 && atomic_load(&play->changes) > 0 && atomic_load(&play->resets) > 0 &&
-	       atomic_load(&play->verifies) > 0;
+	return sum.admitted > 0 && counters_of(play->l, -1).failed_cas > 0 && sum.reclaimed > 0 && sum.met > 0 &&
+	       sum.helped > 0 && sum.claims_ended > 0 && atomic_load(&play->changes) > 0 &&
+	       atomic_load(&play->resets) > 0 && atomic_load(&play->verifies) > 0;
 }
 
 static void progress(uint64_t seconds)
@@ -597,8 +600,7 @@ static void progress(uint64_t seconds)
 	     seconds, sum.rounds, sum.kills, atomic_load(&play->calls), sum.admitted, atomic_load(&play->changes));
 	diag("  %" PRIu64 " swaps lost; %" PRIu64 " slots left tentative, %" PRIu64 " met; %" PRIu64
 	     " rings left open, %" PRIu64 " completed; %" PRIu64 " excesses",
-	     counters_of(play->l, -1).failed_cas, sum.left_tentative, sum.met, sum.left_open, sum.helped,
-	     sum.excesses);
+	     counters_of(play->l, -1).failed_cas, sum.left_tentative, sum.met, sum.left_open, sum.helped, sum.excesses);
 	diag("  %" PRIu64 " entries in books of leases; %" PRIu64 " claims left, %" PRIu64 " ended", sum.booked,
 	     sum.left_asking, sum.claims_ended);
 }
@@ -619,10 +621,10 @@ static void measure(uint32_t i)
 static void begin(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options),
-					    .slots = SLOTS,
-					    .rules = 16,
-					    .window_max = RING,
-					    .on_full = SHMLIMIT_FULL_DENY };
+		                            .slots = SLOTS,
+		                            .rules = 16,
+		                            .window_max = RING,
+		                            .on_full = SHMLIMIT_FULL_DENY };
 	struct rng rng = { play->seed };
 	uint32_t key = 0;
 	int error = shmlimit_create(stage_name, &options, &play->l);
@@ -680,8 +682,7 @@ int main(void)
 	is(play->unsound, 0, "the segment is sound all the while");
 	is(sum.truncated, 0, "the histories are complete");
 	ok(sum.admitted > 0, "calls were admitted (%" PRIu64 ")", sum.admitted);
-	ok(atomic_load(&play->changes) > 0, "rules were changed meanwhile (%" PRIu64 ")",
-	   atomic_load(&play->changes));
+	ok(atomic_load(&play->changes) > 0, "rules were changed meanwhile (%" PRIu64 ")", atomic_load(&play->changes));
 	ok(atomic_load(&play->resets) > 0, "rules were reset");
 	ok(atomic_load(&play->verifies) > 0, "the segment was verified while calls were made");
 	ok(counters_of(play->l, -1).failed_cas > 0, "compare-and-swaps were lost to others");

@@ -27,7 +27,7 @@ static struct shmlimit *l;
 struct limit {
 	const char *name;
 	uint64_t capacity, count, period_ns;
-	uint64_t early_ns;                /* 0: it has to be exact */
+	uint64_t early_ns; /* 0: it has to be exact */
 	int id;
 };
 
@@ -106,7 +106,7 @@ static uint64_t some_start(const struct limit *limit)
 
 /* ---- One law after another, on one key ---- */
 
-static const struct limit *limit;         /* that is being tried */
+static const struct limit *limit; /* that is being tried */
 static uint64_t key, wrong;
 static struct shmlimit_result r;
 
@@ -138,7 +138,8 @@ static int take(uint64_t cost, uint64_t at)
 	if (answer < 0)
 		bail("take: %s", shmlimit_strerror(answer));
 	expect(answer == foreseen && r.retry_after_ns == before.retry_after_ns &&
-	       r.remaining == before.remaining - (answer == SHMLIMIT_ALLOWED ? cost : 0) && r.limit == before.limit,
+	               r.remaining == before.remaining - (answer == SHMLIMIT_ALLOWED ? cost : 0) &&
+	               r.limit == before.limit,
 	       "a take does what a peek said", at, at);
 	return answer;
 }
@@ -155,15 +156,15 @@ static void token_by_token(uint64_t start)
 	uint64_t last = limit->capacity < 8 ? limit->capacity + 3 : 8;
 
 	expect(take(limit->capacity, start) == SHMLIMIT_ALLOWED, "a new key has the whole capacity", start, start);
-	expect(r.remaining == 0 && agrees(r.reset_after_ns, due(limit, limit->capacity)), "a new key has nothing left when its capacity was taken", start,
-	       start);
-	expect(take(1, start) == SHMLIMIT_DENIED && agrees(r.retry_after_ns, due(limit, 1)), "a key without tokens is denied",
-	       start, start);
+	expect(r.remaining == 0 && agrees(r.reset_after_ns, due(limit, limit->capacity)),
+	       "a new key has nothing left when its capacity was taken", start, start);
+	expect(take(1, start) == SHMLIMIT_DENIED && agrees(r.retry_after_ns, due(limit, 1)),
+	       "a key without tokens is denied", start, start);
 	for (uint64_t k = 1; k <= last; k++) {
 		uint64_t at = start + due(limit, k);
 
-		expect(take(1, at - 1 - limit->early_ns) == SHMLIMIT_DENIED,
-		       "a token is not there a nanosecond early", start, at - 1 - limit->early_ns);
+		expect(take(1, at - 1 - limit->early_ns) == SHMLIMIT_DENIED, "a token is not there a nanosecond early",
+		       start, at - 1 - limit->early_ns);
 		expect(agrees(r.retry_after_ns, 1 + limit->early_ns), "it is said to come in one", start, at - 1);
 		expect(take(1, at) == SHMLIMIT_ALLOWED, "it is there on its boundary", start, at);
 		expect(r.remaining == 0, "no other token is there on a token's boundary", start, at);
@@ -179,13 +180,13 @@ static void as_told(uint64_t start)
 	uint64_t at = start + up_to(due(limit, limit->capacity) - 1), retry, reset;
 
 	take(limit->capacity, start);
-	if (up_to(1))                     /* in between two tokens */
+	if (up_to(1)) /* in between two tokens */
 		at = start + due(limit, up_to(limit->capacity - 1)) + up_to(due(limit, 1) - 1);
 	peek(cost, at);
 	retry = r.retry_after_ns;
 	reset = r.reset_after_ns;
-	expect(r.remaining >= leaked(limit, at - start) &&
-		       r.remaining <= leaked(limit, at - start + limit->early_ns) && r.limit == limit->capacity,
+	expect(r.remaining >= leaked(limit, at - start) && r.remaining <= leaked(limit, at - start + limit->early_ns) &&
+	               r.limit == limit->capacity,
 	       "what has refilled remains", start, at);
 	if (retry != 0) {
 		expect(agrees(retry, due(limit, cost) - (at - start)), "a wait is what is missing", start, at);
@@ -283,11 +284,11 @@ static void any_rule(void)
 	wrong = 0;
 	while (tried < scaled(200)) {
 		struct limit any = { .name = "any",
-				     .capacity = 2 + (draw() >> (16 + up_to(47))),
-				     .count = 1 + up_to(1000) };
+			             .capacity = 2 + (draw() >> (16 + up_to(47))),
+			             .count = 1 + up_to(1000) };
 		struct shmlimit_rule rule = { .struct_size = sizeof(rule),
-					      .capacity = any.capacity,
-					      .count = any.count };
+			                      .capacity = any.capacity,
+			                      .count = any.count };
 
 		any.period_ns = rule.period_ns = any.count * 1000 + (draw() >> (20 + up_to(30)));
 		any.id = shmlimit_rule_set(l, "r", &rule);
@@ -344,7 +345,8 @@ static void often(struct limit *limits_to_ask, size_t n)
 		token = limit->period_ns / limit->count;
 		steps[0] = 1;
 		steps[1] = token / 20;
-		steps[2] = token - 1; /* asked less often than a token comes back the funnel would be full for moments */
+		steps[2] =
+			token - 1; /* asked less often than a token comes back the funnel would be full for moments */
 		wrong = 0;
 		for (size_t j = 0; j < COUNT(steps); j++) {
 			uint64_t admitted;
@@ -355,10 +357,11 @@ static void often(struct limit *limits_to_ask, size_t n)
 			least = limit->capacity + leaked(limit, now - start);
 			most = limit->capacity + leaked(limit, now - start + limit->early_ns);
 			if ((admitted < least || admitted > most) && ++wrong <= 3)
-				diag("%s: %" PRIu64 " admitted in %" PRIu64 " ns, want %" PRIu64, limit->name,
-				     admitted, now - start, least);
+				diag("%s: %" PRIu64 " admitted in %" PRIu64 " ns, want %" PRIu64, limit->name, admitted,
+				     now - start, least);
 		}
-		is(wrong, 0, "%s: a caller that always asks gets capacity + rate * time, however often it asks", limit->name);
+		is(wrong, 0, "%s: a caller that always asks gets capacity + rate * time, however often it asks",
+		   limit->name);
 		undefine();
 	}
 }
@@ -403,7 +406,8 @@ static void costs(void)
 		expect(take(0, start) == SHMLIMIT_ALLOWED && r.remaining == limit->capacity && r.reset_after_ns == 0,
 		       "a cost of 0 is allowed and takes nothing", start, start);
 		expect(take(limit->capacity + 1, start) == SHMLIMIT_DENIED && r.retry_after_ns == UINT64_MAX &&
-		       r.remaining == limit->capacity, "a cost above the capacity never fits", start, start);
+		               r.remaining == limit->capacity,
+		       "a cost above the capacity never fits", start, start);
 		expect(take(UINT64_MAX, start) == SHMLIMIT_DENIED && r.retry_after_ns == UINT64_MAX,
 		       "the largest cost never fits", start, start);
 		expect(take(limit->capacity, start) == SHMLIMIT_ALLOWED && r.remaining == 0,
@@ -413,12 +417,13 @@ static void costs(void)
 		expect(take(limit->capacity + 1, start) == SHMLIMIT_DENIED && r.retry_after_ns == UINT64_MAX,
 		       "a cost above the capacity still never fits", start, start);
 		expect(take(limit->capacity, start) == SHMLIMIT_DENIED &&
-		       r.retry_after_ns == due(limit, limit->capacity) && r.retry_after_ns == r.reset_after_ns,
+		               r.retry_after_ns == due(limit, limit->capacity) && r.retry_after_ns == r.reset_after_ns,
 		       "a cost of the capacity fits when the funnel is full", start, start);
 		start += r.retry_after_ns;
 		expect(take(limit->capacity, start - 1) == SHMLIMIT_DENIED && r.retry_after_ns == 1,
 		       "a cost of the capacity does not fit a nanosecond before the funnel is full", start, start - 1);
-		expect(take(limit->capacity, start) == SHMLIMIT_ALLOWED, "the capacity can be taken when the funnel is full", start, start);
+		expect(take(limit->capacity, start) == SHMLIMIT_ALLOWED,
+		       "the capacity can be taken when the funnel is full", start, start);
 		undefine();
 	}
 	is(wrong, 0, "a cost of 0, of the capacity, and above it do what they should");

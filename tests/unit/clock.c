@@ -59,8 +59,8 @@ static uint64_t up_to(uint64_t n)
 /* ---- The library's own clock is ours ---- */
 
 static uint64_t clock_ns = 1000 * DAY;
-static int stops;                         /* how often the reader is stopped just after reading */
-static void (*meanwhile)(void);           /* what others do then */
+static int stops;               /* how often the reader is stopped just after reading */
+static void (*meanwhile)(void); /* what others do then */
 
 int clock_gettime(clockid_t id, struct timespec *now)
 {
@@ -142,15 +142,16 @@ static void define(void)
 		limit->slack_ns = least(SECOND, range.refill_ns / 2);
 		limit->tick_ns = (range.resolution_ps + 999) / 1000;
 		limit->back_ns = range.back_ns;
-		rule = (struct shmlimit_rule){ .capacity = limit->capacity, .count = limit->count,
-			.period_ns = limit->period_ns };
+		rule = (struct shmlimit_rule){ .capacity = limit->capacity,
+			                       .count = limit->count,
+			                       .period_ns = limit->period_ns };
 		funnel_compile(&rule, &limit->params);
 	}
 }
 
 /* ---- One law after another, on one key ---- */
 
-static const struct limit *limit;         /* that is being tried */
+static const struct limit *limit; /* that is being tried */
 static uint64_t key, wrong;
 static struct shmlimit_result r;
 
@@ -242,8 +243,8 @@ static void idle_for_ages(void)
 			expect(left(now) >= old || !has_quota(limit), "at worst it has what it had", start, now);
 			full = now + limit->refill_ns + limit->slack_ns;
 			drain(now);
-			expect(left(full) == limit->capacity, "after a step the funnel is full in the time to fill", start,
-			       full);
+			expect(left(full) == limit->capacity, "after a step the funnel is full in the time to fill",
+			       start, full);
 		}
 	is(wrong, 0, "after 10 years and more a funnel has at worst what it had, and fills from then on");
 }
@@ -348,7 +349,8 @@ static void step_back(uint64_t then, uint64_t old, uint64_t content_ns, uint64_t
 		expect(admitted <= leaked(limit, content_ns + now - (then - step) + limit->tick_ns),
 		       "no more is admitted after the step than was left and refilled", then, now);
 	}
-	expect(left(now + limit->refill_ns) == limit->capacity, "the funnel fills in the time to fill after a step", then, now);
+	expect(left(now + limit->refill_ns) == limit->capacity, "the funnel fills in the time to fill after a step",
+	       then, now);
 }
 
 static void stepping_back(void)
@@ -393,7 +395,8 @@ static void stepping_forth(void)
 				drain(now);
 			}
 			sooner = limit->refill_ns + limit->slack_ns;
-			expect(left(now + sooner) == limit->capacity, "the funnel fills from its step on", now, now + sooner);
+			expect(left(now + sooner) == limit->capacity, "the funnel fills from its step on", now,
+			       now + sooner);
 		}
 		is(wrong, 0, "%s: a clock that leaps by years never gives more than the capacity at once",
 		   limits[i].name);
@@ -409,7 +412,8 @@ static void on_the_boundary(uint64_t start)
 		uint64_t at = start + due(limit, k);
 
 		expect(left(at) == k, "a token is there on its boundary", start, at);
-		expect(left(at - limit->tick_ns) == k - 1, "a token is not there a tick before its boundary", start, at);
+		expect(left(at - limit->tick_ns) == k - 1, "a token is not there a tick before its boundary", start,
+		       at);
 	}
 	expect(left(start + limit->refill_ns) == limit->capacity, "full in time", start, start + limit->refill_ns);
 }
@@ -452,7 +456,7 @@ static void now_wraps(void)
 			take(limit->capacity, before);
 			after = UINT64_MAX - up_to(UINT64_MAX - before);
 			expect(left(after) <= leaked(limit, after - before + limit->tick_ns) &&
-			       left(after) >= least(limit->capacity, leaked(limit, after - before)),
+			               left(after) >= least(limit->capacity, leaked(limit, after - before)),
 			       "up to the end of time it is exact", before, after);
 			drain(UINT64_MAX);
 			after = up_to(1) ? 0 : up_to(SECOND);
@@ -460,8 +464,7 @@ static void now_wraps(void)
 			full = after + limit->refill_ns + limit->slack_ns;
 			expect(left(full) == limit->capacity, "after it, full in the time to fill", after, full);
 		}
-	is(wrong, 0,
-	   "when now_ns itself wraps nothing gets more than the capacity at once, and nothing is locked out");
+	is(wrong, 0, "when now_ns itself wraps nothing gets more than the capacity at once, and nothing is locked out");
 }
 
 /* ---- Damage ---- */
@@ -489,13 +492,13 @@ static uint64_t some_word(uint64_t now)
 	switch (up_to(5)) {
 	case 0:
 		return word;
-	case 1:                           /* empty, in the past */
+	case 1: /* empty, in the past */
 		return (stamp - (word >> up_to(63))) & ~quota_mask;
-	case 2:                           /* empty, in the future */
+	case 2: /* empty, in the future */
 		return (stamp + (word >> up_to(63))) & ~quota_mask;
-	case 3:                           /* all ones, all but a few */
+	case 3: /* all ones, all but a few */
 		return ~(word & quota_mask >> up_to(63));
-	case 4:                           /* more tokens than there can be */
+	case 4: /* more tokens than there can be */
 		return word | quota_mask;
 	default:
 		return word >> up_to(63);
@@ -540,8 +543,8 @@ static void damage(void)
 		int denied = 0, denied_on_own_clock = 0;
 
 		wrong = 0;
-		for (uint64_t round = 0; round < scaled(1000) ||
-		     ((denied <= 10 || denied_on_own_clock <= 10) && round < 1000); round++) {
+		for (uint64_t round = 0;
+		     round < scaled(1000) || ((denied <= 10 || denied_on_own_clock <= 10) && round < 1000); round++) {
 			uint64_t now = draw() >> 1;
 
 			fresh(&limits[i]);
@@ -590,7 +593,8 @@ static void stopped(const char *verb, int (*ask)(struct shmlimit_result *result)
 			admitted_meanwhile = 0;
 			stops = times;
 			answer = ask(times == 2 ? NULL : &r);
-			expect(answer == SHMLIMIT_DENIED, "a process that was stopped finds nothing left", clock_ns, clock_ns);
+			expect(answer == SHMLIMIT_DENIED, "a process that was stopped finds nothing left", clock_ns,
+			       clock_ns);
 			stops = 0;
 			expect(admitted_meanwhile != 0, "others went on", clock_ns, clock_ns);
 			expect(left(clock_ns) == 0, "they had all there was", clock_ns, clock_ns);
@@ -627,7 +631,8 @@ static void stopped_before_charging(void)
 		stops = 0;
 		hurt += admitted_meanwhile > 2;
 		expect(left(clock_ns) <= 1, "no more than was there", clock_ns, clock_ns);
-		is(wrong, 0, "%s: a process that was stopped before it charged leaves no more than was there", limit->name);
+		is(wrong, 0, "%s: a process that was stopped before it charged leaves no more than was there",
+		   limit->name);
 	}
 	ok(hurt > 3, "others were admitted while a charge was stopped");
 }
@@ -653,8 +658,9 @@ static void others_owe(void)
 static void stopped_before_waiting(void)
 {
 	static struct limit slow = { .name = "1/s, in debt" };
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .count = 1, .period_ns = SECOND,
-		.max_wait_ns = 10 * SECOND };
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule), .capacity = 1, .count = 1, .period_ns = SECOND, .max_wait_ns = 10 * SECOND
+	};
 
 	slow.id = shmlimit_rule_set(l, "slow", &rule);
 	fresh(&slow);
@@ -669,8 +675,9 @@ static void stopped_before_waiting(void)
 }
 
 /* At the second look at the clock: a rule that was off is on again. */
-static struct shmlimit_rule off = { .struct_size = sizeof(off), .capacity = 5, .count = 1, .period_ns = DAY,
-	.mode = SHMLIMIT_OFF };
+static struct shmlimit_rule off = {
+	.struct_size = sizeof(off), .capacity = 5, .count = 1, .period_ns = DAY, .mode = SHMLIMIT_OFF
+};
 
 static void others_switch_on(void)
 {
@@ -691,8 +698,9 @@ static void switched_on_before_giving_back(void)
 	size_t failed = 0;
 
 	fresh(&limits[0]);
-	shmlimit_rule_set(l, "off", &(struct shmlimit_rule){ .struct_size = sizeof(off), .capacity = 5, .count = 1,
-		.period_ns = DAY });
+	shmlimit_rule_set(
+		l, "off",
+		&(struct shmlimit_rule){ .struct_size = sizeof(off), .capacity = 5, .count = 1, .period_ns = DAY });
 	shmlimit_take_at(l, id, "k", 1, 3, clock_ns, NULL);
 	shmlimit_rule_set(l, "off", &off);
 	drain(clock_ns + HOUR);
@@ -711,11 +719,12 @@ static void switched_on_before_giving_back(void)
 struct kind {
 	const char *name;
 	struct shmlimit_rule rule;
-	uint64_t longest_ns;              /* after a step a key is denied for no longer */
-	uint64_t ahead_ns;                /* steps of up to this are recognised */
+	uint64_t longest_ns; /* after a step a key is denied for no longer */
+	uint64_t ahead_ns;   /* steps of up to this are recognised */
 	int id;
 };
 
+/* clang-format off */
 static struct kind kinds[] = {
 	{ .name = "FUNNEL, 10 at 1 a second", .longest_ns = 11 * SECOND,
 	  .rule = { .algorithm = SHMLIMIT_FUNNEL, .capacity = 10, .count = 1, .period_ns = SECOND } },
@@ -731,6 +740,7 @@ static struct kind kinds[] = {
 	{ .name = "WINDOW of 16 in a day", .longest_ns = DAY + SECOND,
 	  .rule = { .algorithm = SHMLIMIT_WINDOW, .capacity = 16, .period_ns = DAY } },
 };
+/* clang-format on */
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -741,7 +751,7 @@ static int allows(const struct kind *kind, int given, uint64_t cost, uint64_t no
 
 	clock_ns = now;
 	answer = given ? shmlimit_take_at(l, kind->id, &key, sizeof(key), cost, now, &r)
-		       : shmlimit_take(l, kind->id, &key, sizeof(key), cost, &r);
+	               : shmlimit_take(l, kind->id, &key, sizeof(key), cost, &r);
 	if (answer != SHMLIMIT_ALLOWED && answer != SHMLIMIT_DENIED)
 		bail("%s: %s", kind->name, shmlimit_strerror(answer));
 	return answer == SHMLIMIT_ALLOWED;
@@ -750,7 +760,8 @@ static int allows(const struct kind *kind, int given, uint64_t cost, uint64_t no
 static void holds(const struct kind *kind, int given, uint64_t step, int good, const char *law)
 {
 	if (!good && ++wrong <= 3)
-		diag("%s, %s, a step of %" PRIu64 " ns: not so: %s", kind->name, given ? "given" : "own clock", step, law);
+		diag("%s, %s, a step of %" PRIu64 " ns: not so: %s", kind->name, given ? "given" : "own clock", step,
+		     law);
 }
 
 /* Take all there is, then the clock steps back; and on from there. */
@@ -765,9 +776,11 @@ static void stepped(const struct kind *kind, int given, uint64_t step)
 	if (kind->rule.max_wait_ns != 0 && up_to(1))
 		shmlimit_reserve_at(l, kind->id, &key, sizeof(key), 1 + up_to(9), UINT64_MAX, then, &r);
 	holds(kind, given, step, !allows(kind, given, 1, now), "a key without tokens gets none by a step back");
-	holds(kind, given, step, r.retry_after_ns <= kind->longest_ns, "a denial reports no wait longer than the longest");
+	holds(kind, given, step, r.retry_after_ns <= kind->longest_ns,
+	      "a denial reports no wait longer than the longest");
 	holds(kind, given, step, !allows(kind, given, 1, now), "asking again does not make a denial longer");
-	holds(kind, given, step, allows(kind, given, 1, now + kind->longest_ns), "it is locked out no longer than that");
+	holds(kind, given, step, allows(kind, given, 1, now + kind->longest_ns),
+	      "it is locked out no longer than that");
 }
 
 /* A clock that goes to and fro by days: no key gets more in a moment than there can be. */
@@ -783,7 +796,8 @@ static void swinging(const struct kind *kind, int given)
 		while (got <= most && allows(kind, given, 1, now))
 			got++;
 		holds(kind, given, now - base, got <= most, "no more at once than the capacity");
-		holds(kind, given, now - base, i % 2 || i == 0 || got == 0, "nothing where all was taken before the step");
+		holds(kind, given, now - base, i % 2 || i == 0 || got == 0,
+		      "nothing where all was taken before the step");
 	}
 }
 
@@ -807,8 +821,9 @@ static void every_algorithm(void)
 		for (uint64_t round = 0; round < scaled(20); round++)
 			for (size_t j = 0; j < sizeof(steps) / sizeof(steps[0]); j++)
 				for (int given = 0; given < 2; given++)
-					stepped(kind, given, least(steps[j] + (round == 0 ? 0 : up_to(steps[j])),
-					                           kind->ahead_ns - kind->longest_ns));
+					stepped(kind, given,
+					        least(steps[j] + (round == 0 ? 0 : up_to(steps[j])),
+					              kind->ahead_ns - kind->longest_ns));
 		is(wrong, 0, "%s: a clock that steps back gives nothing, and locks no key out for long", kind->name);
 		wrong = 0;
 		for (uint64_t round = 0; round < scaled(20); round++)
@@ -821,8 +836,11 @@ static void every_algorithm(void)
 /* Leased tokens are spent once, whatever the clock does. Once expired, even by an hour's step, the answer is to ask. */
 static void leases_and_steps(void)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = 100,
-		.count = 10, .period_ns = SECOND };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = SHMLIMIT_LEASE,
+		                      .capacity = 100,
+		                      .count = 10,
+		                      .period_ns = SECOND };
 	int id = shmlimit_rule_set(l, "leases", &rule);
 	uint64_t too_many = 0, not_asked = 0;
 
@@ -836,8 +854,10 @@ static void leases_and_steps(void)
 			bail("no caller is told to ask");
 		shmlimit_lease_deposit_at(l, id, &key, sizeof(key), 50, 0, SECOND, base, NULL);
 		for (int i = 0; i < 100; i++)
-			spent += shmlimit_take_at(l, id, &key, sizeof(key), 1, base + up_to(4 * SECOND) - 2 * SECOND -
-			                          (up_to(3) == 0 ? up_to(YEAR) : 0), NULL) == SHMLIMIT_ALLOWED;
+			spent += shmlimit_take_at(l, id, &key, sizeof(key), 1,
+			                          base + up_to(4 * SECOND) - 2 * SECOND -
+			                                  (up_to(3) == 0 ? up_to(YEAR) : 0),
+			                          NULL) == SHMLIMIT_ALLOWED;
 		too_many += spent > 50;
 		not_asked += shmlimit_lease_take_at(l, id, &key, sizeof(key), 1, SECOND, SECOND, &lease,
 		                                    base + SECOND + HOUR, NULL) != SHMLIMIT_LEASE_ASK;

@@ -22,8 +22,9 @@ static struct shmlimit_count c;
 
 static int set(const char *name, uint64_t capacity, uint64_t period_ns)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_COUNTER, .capacity = capacity,
-		.period_ns = period_ns };
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_COUNTER, .capacity = capacity, .period_ns = period_ns
+	};
 
 	return shmlimit_rule_set_at(l, name, &rule, T0);
 }
@@ -84,15 +85,20 @@ static void counting(void)
 	is(count(id, -8, SECOND, INT64_MAX, SHMLIMIT_COUNT_SATURATE, T0 + 500 * MS), SHMLIMIT_ALLOWED,
 	   "with SATURATE a call takes away what is there");
 	ok(c.count == 0 && c.applied == -7 && ms(c.ttl_ns) == 500, "a count of 0 has its time still");
-	is(count(id, 4, SECOND, 3, SHMLIMIT_COUNT_SATURATE, T0 + 500 * MS), SHMLIMIT_ALLOWED, "saturating adds what fits");
+	is(count(id, 4, SECOND, 3, SHMLIMIT_COUNT_SATURATE, T0 + 500 * MS), SHMLIMIT_ALLOWED,
+	   "saturating adds what fits");
 	ok(c.count == 3 && c.applied == 3, "saturating adds up to the bound");
-	is(count(id, 4, SECOND, 3, SHMLIMIT_COUNT_SATURATE, T0 + 500 * MS), SHMLIMIT_ALLOWED, "with SATURATE a call is allowed even if nothing fits");
+	is(count(id, 4, SECOND, 3, SHMLIMIT_COUNT_SATURATE, T0 + 500 * MS), SHMLIMIT_ALLOWED,
+	   "with SATURATE a call is allowed even if nothing fits");
 	ok(c.count == 3 && c.applied == 0 && ms(c.ttl_ns) == 500, "saturating a full count adds nothing");
-	is(count(id, 1, SECOND, 2, SHMLIMIT_COUNT_SATURATE, T0 + 500 * MS), SHMLIMIT_ALLOWED, "a count above the bound is allowed to saturate");
+	is(count(id, 1, SECOND, 2, SHMLIMIT_COUNT_SATURATE, T0 + 500 * MS), SHMLIMIT_ALLOWED,
+	   "a count above the bound is allowed to saturate");
 	ok(c.count == 2 && c.applied == -1, "saturating lowers a count to the bound, as INCREX does");
-	is(count(id, 1, 2 * SECOND, 9, SHMLIMIT_COUNT_RESTART, T0 + 900 * MS), SHMLIMIT_ALLOWED, "RESTART with an addition is allowed");
+	is(count(id, 1, 2 * SECOND, 9, SHMLIMIT_COUNT_RESTART, T0 + 900 * MS), SHMLIMIT_ALLOWED,
+	   "RESTART with an addition is allowed");
 	ok(c.count == 3 && ms(c.ttl_ns) == 2000, "RESTART begins the time again");
-	is(count(id, 0, 3 * SECOND, 9, SHMLIMIT_COUNT_RESTART, T0 + 900 * MS), SHMLIMIT_ALLOWED, "RESTART is allowed if nothing is added");
+	is(count(id, 0, 3 * SECOND, 9, SHMLIMIT_COUNT_RESTART, T0 + 900 * MS), SHMLIMIT_ALLOWED,
+	   "RESTART is allowed if nothing is added");
 	ok(c.count == 3 && ms(c.ttl_ns) == 3000, "RESTART begins the time of an existing count again");
 	is(count(id, 9, 9 * SECOND, 9, SHMLIMIT_COUNT_RESTART, T0 + 900 * MS), SHMLIMIT_DENIED, "what is denied");
 	ok(c.count == 3 && ms(c.ttl_ns) == 3000, "does not");
@@ -104,8 +110,10 @@ static void counting(void)
 	is(count(id, INT64_MAX, SECOND, INT64_MAX, 0, T0 + 3901 * MS), SHMLIMIT_DENIED, "no sum overflows");
 	is(count(id, INT64_MIN, SECOND, INT64_MAX, 0, T0 + 3901 * MS), SHMLIMIT_DENIED, "no difference overflows");
 	is(count(id, 2147483645, SECOND, INT64_MAX, 0, T0 + 3901 * MS), SHMLIMIT_ALLOWED, "2^31 - 1 can be counted");
-	is(count(id, 1, SECOND, INT64_MAX, 0, T0 + 3901 * MS), SHMLIMIT_DENIED, "a count above 2^31 - 1 is denied by default");
-	is(shmlimit_count_at(l, id, "k", 1, 0, 0, 0, 0, T0 + 3901 * MS, NULL), SHMLIMIT_ALLOWED, "no answer need be wanted");
+	is(count(id, 1, SECOND, INT64_MAX, 0, T0 + 3901 * MS), SHMLIMIT_DENIED,
+	   "a count above 2^31 - 1 is denied by default");
+	is(shmlimit_count_at(l, id, "k", 1, 0, 0, 0, 0, T0 + 3901 * MS, NULL), SHMLIMIT_ALLOWED,
+	   "no answer need be wanted");
 }
 
 /* A read-only handle looks at a key that is left in the old table: it carries nothing, and writes nothing. */
@@ -123,7 +131,8 @@ static void looks(void)
 	if (shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &reader) != 0)
 		bail("open");
 	c = (struct shmlimit_count){ .struct_size = sizeof(c) };
-	is(shmlimit_count(reader, id, "k", 1, 0, 0, 9, 0, &c), SHMLIMIT_ALLOWED, "a read-only handle reads a count that is left in the old table");
+	is(shmlimit_count(reader, id, "k", 1, 0, 0, 9, 0, &c), SHMLIMIT_ALLOWED,
+	   "a read-only handle reads a count that is left in the old table");
 	is(c.count, 3, "the count is the same after growing");
 	is(shmlimit_count(reader, id, "k", 1, 1, 0, 9, 0, NULL), -EROFS, "a read-only handle adds nothing");
 	shmlimit_close(reader);
@@ -136,7 +145,8 @@ static void errors(void)
 	struct shmlimit_rule bad = { .struct_size = sizeof(bad), .algorithm = SHMLIMIT_COUNTER };
 	uint64_t longest_ns = range_of(id).refill_ns;
 
-	is(count(id, 1, longest_ns, 1, 0, T0), SHMLIMIT_ALLOWED, "the longest time to live, a period's by default, is accepted");
+	is(count(id, 1, longest_ns, 1, 0, T0), SHMLIMIT_ALLOWED,
+	   "the longest time to live, a period's by default, is accepted");
 	is(count(id, 1, longest_ns + 1, 1, 0, T0), -ERANGE, "a longer one is not");
 	is(count(id, 1, SECOND, -1, 0, T0), -EINVAL, "a bound below 0 is refused");
 	is(count(id, 1, SECOND, 1, 4, T0), -EINVAL, "an unknown flag is refused");
@@ -148,7 +158,8 @@ static void errors(void)
 	is(shmlimit_count(l, id, "k", 0, 1, SECOND, 1, 0, NULL), -EMSGSIZE, "with a length");
 	c.struct_size = 4;
 	is(shmlimit_count_at(l, id, "new", 3, 1, SECOND, 1, 0, T0, &c), -EINVAL, "an answer says how large it is");
-	is(shmlimit_peek_at(l, id, "new", 3, 0, T0, &r), SHMLIMIT_ALLOWED, "a peek finds that a refused call did nothing");
+	is(shmlimit_peek_at(l, id, "new", 3, 0, T0, &r), SHMLIMIT_ALLOWED,
+	   "a peek finds that a refused call did nothing");
 	is(r.remaining, r.limit, "a call with a bad structure counts nothing");
 	bad.max_wait_ns = 1;
 	is(shmlimit_rule_set(l, "bad", &bad), -EINVAL, "a counter owes nothing");
@@ -170,11 +181,12 @@ static void window(void)
 {
 	int id = rule("window", 5, SECOND);
 	struct shmlimit_request both[2] = { { .rule = id, .key = "a", .key_len = 1, .cost = 2 },
-					    { .rule = id, .key = "b", .key_len = 1, .cost = 6 } };
+		                            { .rule = id, .key = "b", .key_len = 1, .cost = 6 } };
 	size_t failed = 9;
 
 	is(take(id, 3, T0), SHMLIMIT_ALLOWED, "a take opens a window of the rule's period");
-	ok(r.limit == 5 && r.remaining == 2 && ms(r.reset_after_ns) == 1000, "a take reports what is left of the window");
+	ok(r.limit == 5 && r.remaining == 2 && ms(r.reset_after_ns) == 1000,
+	   "a take reports what is left of the window");
 	is(take(id, 3, T0 + 400 * MS), SHMLIMIT_DENIED, "more than the capacity is denied");
 	ok(r.remaining == 2 && ms(r.retry_after_ns) == 600, "a denial reports when the window ends");
 	is(take(id, 6, T0 + 400 * MS), SHMLIMIT_DENIED, "what never fits");
@@ -185,8 +197,10 @@ static void window(void)
 	is(r.remaining, 3, "what it says");
 	is(shmlimit_charge_at(l, id, "k", 1, 9, T0 + 400 * MS, &r), SHMLIMIT_ALLOWED, "a charge takes what there is");
 	ok(r.remaining == 0 && r.retry_after_ns == UINT64_MAX, "a charge reports that not all was charged");
-	is(shmlimit_reserve_at(l, id, "k", 1, 1, SECOND, T0 + 400 * MS, &r), SHMLIMIT_DENIED, "nothing can be reserved in the next window");
-	is(take(id, 5, T0 + 1001 * MS), SHMLIMIT_ALLOWED, "the next window begins with the first request after this one");
+	is(shmlimit_reserve_at(l, id, "k", 1, 1, SECOND, T0 + 400 * MS, &r), SHMLIMIT_DENIED,
+	   "nothing can be reserved in the next window");
+	is(take(id, 5, T0 + 1001 * MS), SHMLIMIT_ALLOWED,
+	   "the next window begins with the first request after this one");
 	is(shmlimit_take_all(l, both, 2, &failed, NULL), SHMLIMIT_DENIED, "of several limits, one denies");
 	is((long long)failed, 1, "take_all names the limit that has not enough");
 	is(shmlimit_peek(l, id, "a", 1, 5, NULL), SHMLIMIT_ALLOWED, "take_all leaves the other limit as it was");
@@ -250,12 +264,12 @@ static unsigned history(struct rng *rng, int id, const struct layout_params *par
 			expected = plainly(&p, params, n, ttl_ns, bound, flags, now_ns, &want);
 			answer = shmlimit_take_at(l, id, &key, sizeof(key), (uint64_t)n, now_ns, &r);
 			wrong += answer != expected || r.remaining != params->capacity - (uint64_t)want.count ||
-				 r.reset_after_ns != want.ttl_ns;
+			         r.reset_after_ns != want.ttl_ns;
 		} else {
 			expected = plainly(&p, params, n, ttl_ns, bound, flags, now_ns, &want);
 			answer = shmlimit_count_at(l, id, &key, sizeof(key), n, ttl_ns, bound, flags, now_ns, &got);
 			wrong += answer != expected || got.count != want.count || got.applied != want.applied ||
-				 got.ttl_ns != want.ttl_ns;
+			         got.ttl_ns != want.ttl_ns;
 		}
 		did[answer == SHMLIMIT_DENIED]++;
 		did[2] += want.applied != 0 && want.applied != n;
@@ -275,7 +289,8 @@ static void histories(void)
 
 		if (i % 5000 == 0) {
 			/* Half of them with ticks of half a millisecond. */
-			id = rule("history", rng_below(&rng, 2) ? 1 + rng_below(&rng, 10) : 0, (1 + rng_below(&rng, 4)) * MS);
+			id = rule("history", rng_below(&rng, 2) ? 1 + rng_below(&rng, 10) : 0,
+			          (1 + rng_below(&rng, 4)) * MS);
 			shmlimit_reset(l, id, NULL, 0);
 			if (rule_load(l, (uint32_t)id, &view) != 0)
 				bail("rule_load");
@@ -289,7 +304,9 @@ static void histories(void)
 
 int main(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16384, .on_full = SHMLIMIT_FULL_DENY };
+	struct shmlimit_options options = { .struct_size = sizeof(options),
+		                            .slots = 16384,
+		                            .on_full = SHMLIMIT_FULL_DENY };
 
 	looks();
 	l = unit_create("count", &options);

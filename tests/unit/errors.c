@@ -127,8 +127,8 @@ static void rules(void)
 	good.reserved[1] = 0;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		is(shmlimit_rule_set(l, bad[i], &good), -EILSEQ, "a rule with bad name %zu is refused", i);
-		is(shmlimit_check_names(NULL, bad[i]), -EILSEQ,
-		   "a check of bad name %zu says that no rule can have it", i);
+		is(shmlimit_check_names(NULL, bad[i]), -EILSEQ, "a check of bad name %zu says that no rule can have it",
+		   i);
 	}
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
@@ -348,9 +348,10 @@ static void damage(void)
 
 static void texts(void)
 {
-	static const int known[] = { EINVAL, E2BIG, EILSEQ, ENAMETOOLONG, EMSGSIZE, EDOM, ERANGE, ESRCH, EXFULL,
-		EROFS, ENOENT, EEXIST, EMEDIUMTYPE, EPROTO, EUCLEAN, ESTALE, EXDEV, EACCES, EPERM, ENOSPC, ENOBUFS,
-		EFBIG, EBUSY, EOPNOTSUPP, ETIME, EALREADY, EAGAIN, ENOMEM, EMFILE, ENFILE, 0 };
+	static const int known[] = { EINVAL, E2BIG,    EILSEQ, ENAMETOOLONG, EMSGSIZE,    EDOM,   ERANGE,  ESRCH,
+		                     EXFULL, EROFS,    ENOENT, EEXIST,       EMEDIUMTYPE, EPROTO, EUCLEAN, ESTALE,
+		                     EXDEV,  EACCES,   EPERM,  ENOSPC,       ENOBUFS,     EFBIG,  EBUSY,   EOPNOTSUPP,
+		                     ETIME,  EALREADY, EAGAIN, ENOMEM,       EMFILE,      ENFILE, 0 };
 	size_t n = sizeof(known) / sizeof(known[0]), same = 0;
 
 	for (size_t i = 0; i < n; i++)

@@ -27,8 +27,11 @@ static struct shmlimit *l;
 
 static int rule_of(const char *name, uint32_t algorithm)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = algorithm, .capacity = 10, .count = 10,
-		.period_ns = 60 * SECOND };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = algorithm,
+		                      .capacity = 10,
+		                      .count = 10,
+		                      .period_ns = 60 * SECOND };
 	int id;
 
 	if (algorithm == SHMLIMIT_WARMUP) {
@@ -85,8 +88,11 @@ static void other_calls(int rule, const char *name)
 
 static void leased(void)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = 10, .count = 10,
-		.period_ns = 60 * SECOND };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = SHMLIMIT_LEASE,
+		                      .capacity = 10,
+		                      .count = 10,
+		                      .period_ns = 60 * SECOND };
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	int id = shmlimit_rule_set_at(l, "lease", &rule, T0);
 
@@ -106,16 +112,19 @@ static void counted(void)
 	slowly = 0;
 	shmlimit_count_at(l, id, "user:42", 7, 1, 0, 10, 0, T0, &count);
 	is(slowly, 1, "a count that begins is not decided at the first try");
-	is(shmlimit_count_at(l, id, "user:42", 7, 9, 0, 10, 0, T0, &count), SHMLIMIT_ALLOWED, "a count goes up to its bound");
-	is(shmlimit_count_at(l, id, "user:42", 7, 1, 0, 10, 0, T0, &count), SHMLIMIT_DENIED, "a count goes no further than its bound");
+	is(shmlimit_count_at(l, id, "user:42", 7, 9, 0, 10, 0, T0, &count), SHMLIMIT_ALLOWED,
+	   "a count goes up to its bound");
+	is(shmlimit_count_at(l, id, "user:42", 7, 1, 0, 10, 0, T0, &count), SHMLIMIT_DENIED,
+	   "a count goes no further than its bound");
 	is(slowly, 1, "count: a count that goes up or is denied is decided at the first try");
 }
 
 /* All 16 places but one, which is neither the first nor the last. */
 static void held(void)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_HOLD, .capacity = 16,
-		.period_ns = 60 * SECOND };
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_HOLD, .capacity = 16, .period_ns = 60 * SECOND
+	};
 	struct shmlimit_hold hold[16];
 	int id = shmlimit_rule_set_at(l, "hold", &rule, T0), answer = 0;
 
@@ -127,10 +136,12 @@ static void held(void)
 	is(answer, SHMLIMIT_ALLOWED, "sixteen places are entered");
 	is(slowly, 1, "hold: the first place of a key is not entered at the first try, and the others are");
 	is(shmlimit_leave_at(l, id, "user:42", 7, T0, &hold[7]), 0, "a place between others is left");
-	is(shmlimit_enter_at(l, id, "user:42", 7, 1, T0, &hold[0], NULL), SHMLIMIT_ALLOWED, "a place between others is entered");
+	is(shmlimit_enter_at(l, id, "user:42", 7, 1, T0, &hold[0], NULL), SHMLIMIT_ALLOWED,
+	   "a place between others is entered");
 	is((int)hold[0].cell, (int)hold[7].cell, "the place that was left is entered again");
 	is(slowly, 1, "hold: a place is left and entered at the first try, whatever others are held");
-	is(shmlimit_enter_at(l, id, "user:42", 7, 1, T0, &hold[0], NULL), SHMLIMIT_DENIED, "no more places are entered than there are");
+	is(shmlimit_enter_at(l, id, "user:42", 7, 1, T0, &hold[0], NULL), SHMLIMIT_DENIED,
+	   "no more places are entered than there are");
 	is(slowly, 1, "hold: an entry is denied at the first try");
 }
 
@@ -143,7 +154,8 @@ static void of_another_algorithm(int rule)
 
 	shmlimit_take_at(l, rule, "user:42", 7, 1, T0, NULL);
 	is(shmlimit_count_at(l, rule, "user:42", 7, 1, 0, 10, 0, T0, &count), -EOPNOTSUPP, "a funnel counts nothing");
-	is(shmlimit_enter_at(l, rule, "user:42", 7, 1, T0, &hold, NULL), -EOPNOTSUPP, "a funnel has no places to enter");
+	is(shmlimit_enter_at(l, rule, "user:42", 7, 1, T0, &hold, NULL), -EOPNOTSUPP,
+	   "a funnel has no places to enter");
 	is(shmlimit_leave_at(l, rule, "user:42", 7, T0, &hold), -EOPNOTSUPP, "a funnel has no places to leave");
 	is(shmlimit_lease_take_at(l, rule, "user:42", 7, 1, SECOND, SECOND, &lease, T0, NULL), -EOPNOTSUPP,
 	   "a funnel leases nothing, whether the key has a slot or not");

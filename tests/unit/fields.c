@@ -15,8 +15,9 @@ static struct shmlimit_fields f;
 
 static struct shmlimit_rule rule_of(uint64_t capacity, uint64_t count, uint64_t period_ns)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = capacity, .count = count,
-		.period_ns = period_ns };
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule), .capacity = capacity, .count = count, .period_ns = period_ns
+	};
 
 	return rule;
 }
@@ -90,7 +91,8 @@ static void words(void)
 	is_str(f.retry_after, "", "a request that never fits gets no Retry-After");
 	write_fields("login", rule, SHMLIMIT_ALLOWED, (struct shmlimit_result){ 15, 0, 0, SECOND, 30 * SECOND });
 	is_str(f.retry_after, "", "a request that a dry run allowed gets no Retry-After");
-	is_str(f.limit, "\"login\";r=0;t=30", "a request that a dry run allowed is told what any allowed request is told");
+	is_str(f.limit, "\"login\";r=0;t=30",
+	       "a request that a dry run allowed is told what any allowed request is told");
 	is(f.reserved32, 0, "what is reserved is zero");
 }
 
@@ -99,8 +101,9 @@ static void places(void)
 	struct shmlimit_rule rule = rule_of(2, 0, 60 * SECOND);
 
 	rule.algorithm = SHMLIMIT_HOLD;
-	is(write_fields("reports", rule, SHMLIMIT_DENIED, (struct shmlimit_result){ 2, 0, 0, 60 * SECOND, 60 * SECOND }), 0,
-	   "an answer about places has fields");
+	is(write_fields("reports", rule, SHMLIMIT_DENIED,
+	                (struct shmlimit_result){ 2, 0, 0, 60 * SECOND, 60 * SECOND }),
+	   0, "an answer about places has fields");
 	is_str(f.policy, "\"reports\";q=2;qu=\"concurrent-requests\"", "the policy of places has a unit and no time");
 	is_str(f.limit, "\"reports\";r=0", "the limit of places is those that are free, without a time");
 	is_str(f.retry_after, "", "a denied place gets no Retry-After");
@@ -130,8 +133,9 @@ static void seconds(void)
 
 static void names(void)
 {
-	static const char *const good[] = { "x", "a b", "say \"hi\"", "back\\slash", "\\", "\"", "~15:30:60", " ",
-		"~}" };
+	static const char *const good[] = {
+		"x", "a b", "say \"hi\"", "back\\slash", "\\", "\"", "~15:30:60", " ", "~}"
+	};
 	static const char *const bad[] = { "", "new\nline", "\t", "\177", "caf\xc3\xa9", "a\x1f" };
 	char longest[SHMLIMIT_RULE_NAME_MAX + 2];
 	struct shmlimit_rule rule = rule_of(UINT64_MAX, 1, UINT64_MAX);
@@ -140,8 +144,10 @@ static void names(void)
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		is(write_fields(good[i], rule, SHMLIMIT_ALLOWED, r), 0, "a policy may be called <%s>", good[i]);
-		ok(parses(f.policy, 'q', 'w', &item) && strcmp(item.name, good[i]) == 0, "the policy field parses with this name");
-		ok(parses(f.limit, 'r', 't', &item) && strcmp(item.name, good[i]) == 0, "the limit field parses with this name");
+		ok(parses(f.policy, 'q', 'w', &item) && strcmp(item.name, good[i]) == 0,
+		   "the policy field parses with this name");
+		ok(parses(f.limit, 'r', 't', &item) && strcmp(item.name, good[i]) == 0,
+		   "the limit field parses with this name");
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		is(write_fields(bad[i], rule, SHMLIMIT_ALLOWED, r), -EILSEQ, "bad name %zu is no String", i);
@@ -192,13 +198,15 @@ static void extremes(void)
 
 	for (unsigned i = 0; i < cases; i++) {
 		struct shmlimit_rule rule = rule_of(edgy(&state), edgy(&state), edgy(&state));
-		struct shmlimit_result r = { .limit = rule.capacity, .remaining = edgy(&state),
-			.retry_after_ns = edgy(&state), .reset_after_ns = edgy(&state) };
+		struct shmlimit_result r = { .limit = rule.capacity,
+			                     .remaining = edgy(&state),
+			                     .retry_after_ns = edgy(&state),
+			                     .reset_after_ns = edgy(&state) };
 		int answer = (int)(edgy(&state) & 1);
 		int never = r.retry_after_ns == UINT64_MAX;
 		uint64_t t_s = rounded_up(answer == SHMLIMIT_DENIED && !never ? r.retry_after_ns : r.reset_after_ns);
 		long double w_s = rule.count == 0 ? (long double)rule.period_ns / SECOND
-			: (long double)r.limit * rule.period_ns / rule.count / SECOND;
+		                                  : (long double)r.limit * rule.period_ns / rule.count / SECOND;
 
 		if (write_fields("r", rule, answer, r) != 0 || !parses(f.policy, 'q', 'w', &policy) ||
 		    !parses(f.limit, 'r', 't', &limit)) {

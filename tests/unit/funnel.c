@@ -67,8 +67,8 @@ static unsigned length_of(u128 x)
 struct rule {
 	uint64_t capacity, count, period_ns;
 	struct layout_params params;
-	unsigned quota_bits, f;           /* of the word; 2^f ticks are a token */
-	u128 refill_ns;                   /* rounded up */
+	unsigned quota_bits, f; /* of the word; 2^f ticks are a token */
+	u128 refill_ns;         /* rounded up */
 };
 
 static uint64_t common(uint64_t a, uint64_t b)
@@ -116,14 +116,15 @@ static int compile_with(struct rule *rule, struct shmlimit_rule given)
 
 static int compile(struct rule *rule, uint64_t capacity, uint64_t count, uint64_t period_ns)
 {
-	return compile_with(rule, (struct shmlimit_rule){ .capacity = capacity, .count = count, .period_ns = period_ns });
+	return compile_with(rule,
+	                    (struct shmlimit_rule){ .capacity = capacity, .count = count, .period_ns = period_ns });
 }
 
 static void describe(const char *what, const struct rule *rule)
 {
-	diag("%s: capacity %" PRIu64 ", %" PRIu64 " / %" PRIu64 " ns, %u bits of quota, 2^%u ticks a token, fill %"
-	     PRIu64 " ns", what, rule->capacity, rule->count, rule->period_ns, rule->quota_bits, rule->f,
-	     (uint64_t)rule->refill_ns);
+	diag("%s: capacity %" PRIu64 ", %" PRIu64 " / %" PRIu64
+	     " ns, %u bits of quota, 2^%u ticks a token, fill %" PRIu64 " ns",
+	     what, rule->capacity, rule->count, rule->period_ns, rule->quota_bits, rule->f, (uint64_t)rule->refill_ns);
 }
 
 /* What people write, odd relatives of it, and what only a fuzzer would: one that is accepted. */
@@ -140,7 +141,7 @@ static void some_rule(struct rule *rule)
 		case 1:
 			error = compile(rule, 1 + extreme(20), 1 + extreme(20), extreme(44) | 1);
 			break;
-		case 2:                   /* tokens that are bytes, microseconds or words of a language model */
+		case 2: /* tokens that are bytes, microseconds or words of a language model */
 			error = compile(rule, 1 + extreme(48), 1 + extreme(37), periods[up_to(5)]);
 			break;
 		case 3:
@@ -343,7 +344,8 @@ static void large(void)
 		is(broken(&rule), 0, "%s obeys all laws", rules[i].name);
 	}
 	for (uint64_t i = 0; i < scaled(10000); i++) {
-		uint64_t capacity = 1 + up_to(((uint64_t)1 << extreme(48) % 49) - 1), rate = 1 + up_to(100000000000 - 1);
+		uint64_t capacity = 1 + up_to(((uint64_t)1 << extreme(48) % 49) - 1),
+			 rate = 1 + up_to(100000000000 - 1);
 		struct shmlimit_range range;
 		struct rule rule = { 0 };
 
@@ -377,7 +379,7 @@ static uint64_t some_time(const struct rule *rule, unsigned j)
 	if (j % 4 == 1)
 		return j / 4 < 64 ? (uint64_t)1 << j / 4 : (uint64_t)(j / 4 % 2) - 1;
 	tick = ticks_of(rule, j % 8 == 7 ? UINT64_MAX - up_to(3) : draw() >> up_to(63));
-	if (j % 4 == 2)                   /* where a token would begin from 0 on */
+	if (j % 4 == 2) /* where a token would begin from 0 on */
 		tick = tick >> rule->f << rule->f;
 	return (uint64_t)((tick * rule->params.den + rule->params.num - 1) / rule->params.num);
 }
@@ -441,7 +443,7 @@ static void hardest_times(void)
 		long_ones += rule.params.den >> 50 != 0;
 		for (uint64_t lacking = 0; lacking < 3; lacking++) {
 			uint64_t residue = (uint64_t)((u128)inverse * (rule.params.den - lacking % rule.params.den) %
-				rule.params.den);
+			                              rule.params.den);
 			uint64_t now_ns = UINT64_MAX - (UINT64_MAX - residue) % rule.params.den;
 
 			if ((u128)now_ns * rule.params.num % rule.params.den !=
@@ -471,8 +473,8 @@ static void whole_tokens(void)
 		n = up_to(UINT64_MAX / rule.period_ns >> up_to(63));
 		start = up_to(UINT64_MAX - n * rule.period_ns);
 		wrong += funnel_time(&rule.params, start + n * rule.period_ns).stamp -
-				 funnel_time(&rule.params, start).stamp !=
-			 n * rule.count << (rule.quota_bits + rule.f);
+		                 funnel_time(&rule.params, start).stamp !=
+		         n * rule.count << (rule.quota_bits + rule.f);
 	}
 	is(wrong, 0, "an interval of whole tokens is never a tick short, nor one long");
 }
@@ -481,7 +483,7 @@ static void whole_tokens(void)
 
 /* What a word holds at a time, in ticks, by the book: quota and the part of a token that has come back since. */
 struct content {
-	u128 ticks;                       /* less than zero (as a timestamp in the future says) is kept apart */
+	u128 ticks; /* less than zero (as a timestamp in the future says) is kept apart */
 	u128 ahead;
 	int stepped;
 };
@@ -524,8 +526,8 @@ static int leaks_right(const struct layout_params *t, uint64_t word, struct funn
 
 	got = content_after(t, funnel, at);
 	return got.ticks == want.ticks && got.ahead == want.ahead && got.stepped == want.stepped &&
-	       funnel_is_past(t, word, at) == (want.ahead == 0 && !want.stepped) &&
-	       funnel.quota <= t->capacity && (funnel.quota < t->capacity || want.ahead || funnel.stamp == at.stamp);
+	       funnel_is_past(t, word, at) == (want.ahead == 0 && !want.stepped) && funnel.quota <= t->capacity &&
+	       (funnel.quota < t->capacity || want.ahead || funnel.stamp == at.stamp);
 }
 
 /*
@@ -546,8 +548,8 @@ static uint64_t leak_all(const struct layout_params *t)
 			for (uint64_t quota = 0; quota < tick; quota++)
 				if (!leaks_right(t, then | quota, at) && ++wrong <= 3)
 					diag("capacity %" PRIu64 " shape %" PRIx64 " back %" PRIx64 " slack %" PRIx64
-					     " word %" PRIx64 " now %" PRIx64, t->capacity, t->shape, t->back,
-					     t->ahead, then | quota, now);
+					     " word %" PRIx64 " now %" PRIx64,
+					     t->capacity, t->shape, t->back, t->ahead, then | quota, now);
 		}
 	return wrong;
 }
@@ -562,9 +564,10 @@ static void leaking_small(void)
 			     capacity < (uint64_t)1 << (quota_bits == 0 ? 63 - token_bits : quota_bits); capacity++) {
 				uint64_t token = (uint64_t)1 << token_bits, tick = (uint64_t)1 << quota_bits;
 				struct layout_params t = { .capacity = capacity,
-					.shape = params_shape(quota_bits, token_bits, SHMLIMIT_FUNNEL, 0) };
+					                   .shape = params_shape(quota_bits, token_bits,
+					                                         SHMLIMIT_FUNNEL, 0) };
 
-				t.back = -token - tick;  /* the future: one token */
+				t.back = -token - tick; /* the future: one token */
 				t.ahead = token / 2;
 				wrong += leak_all(&t);
 				t.back = -(token / 2 * 3); /* as much again, and next to nothing of it honest */
@@ -588,7 +591,7 @@ static void leaking_any(void)
 			some_rule(&rule);
 		at = funnel_time(&rule.params, extreme(64));
 		word = draw();
-		if (i % 2)                /* within two tokens, either way */
+		if (i % 2) /* within two tokens, either way */
 			word = at.stamp + (up_to((uint64_t)4 << (rule.quota_bits + rule.f) >> 1) -
 			                   ((uint64_t)1 << (rule.quota_bits + rule.f)));
 		stepped += (unsigned)content_of(&rule.params, word, at.ticks).stepped;
@@ -607,10 +610,10 @@ static void leaking_any(void)
 struct life {
 	const struct rule *rule;
 	uint64_t word, now_ns;
-	u128 ticks;                       /* content, in ticks */
-	i128 parts;                       /* content as a real number, in count * 2^-spare parts of a tick: exact */
-	uint64_t seen;                    /* ticks and ... */
-	uint64_t seen_ns;                 /* ... nanoseconds of the oracles' last look */
+	u128 ticks;       /* content, in ticks */
+	i128 parts;       /* content as a real number, in count * 2^-spare parts of a tick: exact */
+	uint64_t seen;    /* ticks and ... */
+	uint64_t seen_ns; /* ... nanoseconds of the oracles' last look */
 };
 
 /* A tick is `den` parts, a nanosecond `num`. */
@@ -697,9 +700,11 @@ static void living(void)
 	static const struct {
 		uint64_t capacity, count, period_ns;
 	} known[] = {
+		/* clang-format off */
 		{ 5, 5, SECOND }, { 3, 3, SECOND }, { 7, 7, 60 * SECOND }, { 15, 30, 60 * SECOND }, { 100, 100, DAY },
 		{ 1000000, 1000000, SECOND }, { 1, 1, 1000 }, { 13, 7, 61 * SECOND + 1 },
 		{ 10000000, 125000000, SECOND }, { 100000000000, 100000000000, 30 * DAY },
+		/* clang-format on */
 	};
 	uint64_t wrong = 0;
 
@@ -734,8 +739,9 @@ static void some_rule_with_debt(struct rule *rule)
 		given.capacity = rule->capacity;
 		given.count = rule->count;
 		given.period_ns = rule->period_ns;
-		given.max_wait_ns = up_to(3) ? up_to(rule->refill_ns < DAY ? 3 * (uint64_t)rule->refill_ns : 3 * DAY)
-		                             : up_to(3) ? up_to(900 * DAY) : up_to((uint64_t)1 << 62);
+		given.max_wait_ns = up_to(3)   ? up_to(rule->refill_ns < DAY ? 3 * (uint64_t)rule->refill_ns : 3 * DAY)
+		                    : up_to(3) ? up_to(900 * DAY)
+		                               : up_to((uint64_t)1 << 62);
 		error = compile_with(rule, given);
 	} while (error != 0);
 }
@@ -891,7 +897,8 @@ static void changing(void)
 	}
 	is(wrong, 0, "a rule that is changed leaves each key its tokens and its debt");
 	ok(kinds[0][0] > scaled(1000) && kinds[0][1] > scaled(1000) && kinds[1][0] > scaled(1000) &&
-	   kinds[1][1] > scaled(1000), "a rule that is changed leaves each key its tokens where its word gets a quota, or loses it");
+	           kinds[1][1] > scaled(1000),
+	   "a rule that is changed leaves each key its tokens where its word gets a quota, or loses it");
 }
 
 /* ---- Clocks that disagree ---- */

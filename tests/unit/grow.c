@@ -14,7 +14,7 @@
 
 #define T0 (1000 * SECOND)
 #define DAY (86400 * SECOND)
-#define KEYS 50                            /* few, so that windows are never empty for long */
+#define KEYS 50 /* few, so that windows are never empty for long */
 #define WINDOW_MAX 8
 
 static struct shmlimit_info info_of(struct shmlimit *l)
@@ -28,8 +28,9 @@ static struct shmlimit_info info_of(struct shmlimit *l)
 
 static struct shmlimit *create(uint64_t slots, uint64_t slots_max, uint32_t window_max)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = slots, .slots_max = slots_max,
-		.window_max = window_max };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = slots, .slots_max = slots_max, .window_max = window_max
+	};
 
 	return unit_create("unit.grow", &options);
 }
@@ -109,18 +110,27 @@ static void sizes(void)
 	is(shmlimit_grow(l, 1 << 17), -ENOENT, "a segment that was destroyed does not grow");
 	shmlimit_close(l);
 	/* Emulators have not that much; valgrind's mmap() says so by another name. */
-	error = shmlimit_create(unit_name, &(struct shmlimit_options){ .struct_size = sizeof(struct shmlimit_options),
-	                        .slots = 16, .slots_max = SHMLIMIT_SLOTS_MAX }, &l);
+	error = shmlimit_create(unit_name,
+	                        &(struct shmlimit_options){ .struct_size = sizeof(struct shmlimit_options),
+	                                                    .slots = 16,
+	                                                    .slots_max = SHMLIMIT_SLOTS_MAX },
+	                        &l);
 	ok(error == 0 || error == (under_valgrind() ? -EINVAL : -ENOMEM),
 	   "a segment may be made to grow as far as there is address space");
 	if (error == 0)
 		shmlimit_close(l);
 	if (error == 0)
 		shmlimit_destroy(unit_name);
-	is(shmlimit_create(unit_name, &(struct shmlimit_options){ .struct_size = sizeof(struct shmlimit_options),
-	                   .slots = 64, .slots_max = 63 }, NULL), -EINVAL, "a table cannot grow to fewer slots than it has");
-	is(shmlimit_create(unit_name, &(struct shmlimit_options){ .struct_size = sizeof(struct shmlimit_options),
-	                   .slots_max = SHMLIMIT_SLOTS_MAX + 1 }, NULL), -EINVAL, "a table cannot grow to more slots than there can be");
+	is(shmlimit_create(unit_name,
+	                   &(struct shmlimit_options){
+				   .struct_size = sizeof(struct shmlimit_options), .slots = 64, .slots_max = 63 },
+	                   NULL),
+	   -EINVAL, "a table cannot grow to fewer slots than it has");
+	is(shmlimit_create(unit_name,
+	                   &(struct shmlimit_options){ .struct_size = sizeof(struct shmlimit_options),
+	                                               .slots_max = SHMLIMIT_SLOTS_MAX + 1 },
+	                   NULL),
+	   -EINVAL, "a table cannot grow to more slots than there can be");
 }
 
 /* ---- What stays ---- */
@@ -189,8 +199,12 @@ static void verbs(void)
 	   "a key in the old table can be charged");
 	is(left(l, rule, "charged", T0), 1, "a key in the old table is charged once");
 	for (uint64_t count = 2; count < 9; count++)
-		if (shmlimit_rule_set_at(l, "login", &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
-		                         .capacity = 20, .count = count, .period_ns = SECOND }, T0) != rule)
+		if (shmlimit_rule_set_at(l, "login",
+		                         &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
+		                                                  .capacity = 20,
+		                                                  .count = count,
+		                                                  .period_ns = SECOND },
+		                         T0) != rule)
 			bail("rule_set");
 	is(left(l, rule, "changed", T0), 6, "a key in the old table keeps its tokens when its rule changes");
 	take(l, rule, "changed", 1, T0);
@@ -232,8 +246,9 @@ static void carried_twice(void)
 
 static struct shmlimit_rule some_rule(uint32_t kind)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 7, .count = 3, .period_ns = SECOND,
-		.max_wait_ns = SECOND };
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule), .capacity = 7, .count = 3, .period_ns = SECOND, .max_wait_ns = SECOND
+	};
 
 	switch (kind) {
 	case 1:
@@ -283,8 +298,9 @@ static int ask(struct shmlimit *l, int verb, int rule, const uint64_t *key, uint
 
 static void twin(struct rng *rng)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 1 << 14, .slots_max = 1 << 14,
-		.window_max = WINDOW_MAX };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 1 << 14, .slots_max = 1 << 14, .window_max = WINDOW_MAX
+	};
 	struct shmlimit *l = create(1 << 10, 1 << 14, WINDOW_MAX), *large;
 	uint64_t now_ns = T0, moved = 0, differ = 0;
 	char name[80];
@@ -312,8 +328,8 @@ static void twin(struct rng *rng)
 		if (ask(l, verb, rule, &key, n, now_ns, &mine) != ask(large, verb, rule, &key, n, now_ns, &its) ||
 		    memcmp(&mine, &its, sizeof(mine)) != 0) {
 			if (differ++ == 0)
-				diag("verb %d rule %d key %d n %d step %d: remaining %d, not %d; reset %llu, not %llu", verb,
-				     rule, (int)key, (int)n, i, (int)mine.remaining, (int)its.remaining,
+				diag("verb %d rule %d key %d n %d step %d: remaining %d, not %d; reset %llu, not %llu",
+				     verb, rule, (int)key, (int)n, i, (int)mine.remaining, (int)its.remaining,
 				     (unsigned long long)mine.reset_after_ns, (unsigned long long)its.reset_after_ns);
 		}
 		if (i % 10000 == 9000) {
@@ -363,8 +379,9 @@ static void crowd(uint32_t on_full)
 /* No place in the new table for a key of the old table. */
 static void homeless(uint32_t on_full, int answer)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .slots_max = 64,
-		.on_full = on_full };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 16, .slots_max = 64, .on_full = on_full
+	};
 	struct shmlimit *l = unit_create("unit.grow", &options);
 	int rule = unit_rule(l, "login", 10, 1, 100 * SECOND);
 	struct shmlimit_result r;
@@ -464,8 +481,12 @@ static void damage(void)
 static void own_clock(void)
 {
 	struct shmlimit *l = create(64, 0, WINDOW_MAX);
-	struct shmlimit_rule lease = { .struct_size = sizeof(lease), .algorithm = SHMLIMIT_LEASE, .capacity = 10,
-		.count = 1, .period_ns = SECOND }, window = some_rule(3);
+	struct shmlimit_rule lease = { .struct_size = sizeof(lease),
+		                       .algorithm = SHMLIMIT_LEASE,
+		                       .capacity = 10,
+		                       .count = 1,
+		                       .period_ns = SECOND },
+			     window = some_rule(3);
 	int rule = unit_rule(l, "login", 10, 1, 3600 * SECOND), gone = unit_rule(l, "gone", 10, 1, 3600 * SECOND),
 	    leased = shmlimit_rule_set(l, "leased", &lease), sliding;
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };

@@ -23,10 +23,12 @@ static uint64_t rotl(uint64_t x, unsigned bits)
 
 static void sipround(uint64_t v[4])
 {
+	/* clang-format off */
 	v[0] += v[1]; v[1] = rotl(v[1], 13); v[1] ^= v[0]; v[0] = rotl(v[0], 32);
 	v[2] += v[3]; v[3] = rotl(v[3], 16); v[3] ^= v[2];
 	v[0] += v[3]; v[3] = rotl(v[3], 21); v[3] ^= v[0];
 	v[2] += v[1]; v[1] = rotl(v[1], 17); v[1] ^= v[2]; v[2] = rotl(v[2], 32);
+	/* clang-format on */
 }
 
 /* Section 2.2 of the paper, as it reads. */
@@ -68,7 +70,8 @@ static void published(void)
 	   "SipHash-2-4 of the paper's 15 bytes is the paper's");
 	ok(hash_rounds(paper_secret, 0, message, 0, 2, 4) == 0x726fdb47dd0e0e31,
 	   "SipHash-2-4 of no bytes is the reference implementation's");
-	ok(hash_rounds(paper_secret, 0, message, 1, 2, 4) == 0x74f839c593dc67fd, "SipHash-2-4 of one byte is the reference implementation's");
+	ok(hash_rounds(paper_secret, 0, message, 1, 2, 4) == 0x74f839c593dc67fd,
+	   "SipHash-2-4 of one byte is the reference implementation's");
 	ok(hash_bytes(paper_secret, 0, message, 0) == 0xabac0158050fc4dc,
 	   "SipHash-1-3 of no bytes is what Rust's library has");
 	ok(plain(paper_secret, 0, message, 15, 2, 4) == 0xa129ca6149be45e5,
@@ -89,7 +92,7 @@ static int differs(size_t len, size_t offset, uint64_t tweak)
 	for (size_t i = 0; i < len; i++)
 		message[i] = (unsigned char)(i * 151 + len * 7 + 200);
 	wrong = hash_bytes(secret, tweak, message, len) != plain(secret, tweak, message, len, 1, 3) ||
-		hash_rounds(secret, tweak, message, len, 2, 4) != plain(secret, tweak, message, len, 2, 4);
+	        hash_rounds(secret, tweak, message, len, 2, 4) != plain(secret, tweak, message, len, 2, 4);
 	if (wrong)
 		diag("length %zu, offset %zu, tweak %llu", len, offset, (unsigned long long)tweak);
 	free(buffer);

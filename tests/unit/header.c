@@ -123,8 +123,8 @@ static void values(const char *title, size_t offset, size_t len, int want)
 	report(title, (unsigned)len * 256);
 }
 
-#define FIELD(name, want)                                                                                            \
-	values("each value of a byte of " #name, offsetof(struct layout_header, name),                               \
+#define FIELD(name, want) \
+	values("each value of a byte of " #name, offsetof(struct layout_header, name), \
 	       sizeof(((struct layout_header *)0)->name), want)
 
 /* Two fields of which several values are good, in a segment of the same size. */

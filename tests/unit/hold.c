@@ -24,8 +24,11 @@ static struct shmlimit_result r;
 
 static int set(const char *name, uint64_t capacity, uint64_t period_ns, uint32_t mode)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_HOLD, .capacity = capacity,
-		.period_ns = period_ns, .mode = mode };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = SHMLIMIT_HOLD,
+		                      .capacity = capacity,
+		                      .period_ns = period_ns,
+		                      .mode = mode };
 
 	return shmlimit_rule_set_at(l, name, &rule, T0);
 }
@@ -68,11 +71,13 @@ static void holding(void)
 	struct shmlimit_hold a, b, c, before;
 
 	is(enter(id, &a, T0), SHMLIMIT_ALLOWED, "the first holder enters");
-	ok(r.limit == 2 && r.remaining == 1 && r.reset_after_ns == PERIOD, "the answer says how many places are free, and until when one is held");
+	ok(r.limit == 2 && r.remaining == 1 && r.reset_after_ns == PERIOD,
+	   "the answer says how many places are free, and until when one is held");
 	is(enter(id, &b, T0 + SECOND), SHMLIMIT_ALLOWED, "a second holder enters");
 	is(enter(id, &c, T0 + 2 * SECOND), SHMLIMIT_DENIED, "a holder above the capacity is denied");
 	ok(c.value == 0 && r.remaining == 0, "it holds nothing");
-	ok(r.retry_after_ns >= 8 * SECOND && r.retry_after_ns < 8 * SECOND + HOLD_TICK_NS, "a denied request is told when the first place ends");
+	ok(r.retry_after_ns >= 8 * SECOND && r.retry_after_ns < 8 * SECOND + HOLD_TICK_NS,
+	   "a denied request is told when the first place ends");
 	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + 2 * SECOND, NULL), SHMLIMIT_DENIED, "a peek is denied too");
 	is(leave(id, &c, T0 + 2 * SECOND), 0, "a denied holder may leave, which does nothing");
 	is(left(id, T0 + 2 * SECOND), 0, "two places are held still");
@@ -82,24 +87,27 @@ static void holding(void)
 	is(enter(id, &c, T0), SHMLIMIT_ALLOWED, "another holder enters the same place, at the very time of the first");
 	is(c.cell, a.cell, "it is the same cell");
 	is(leave(id, &a, T0 + 2 * SECOND), -ETIME, "a leave that is late does not end the place of the next holder");
-	is(shmlimit_renew_at(l, id, "k", 1, T0 + 2 * SECOND, &a), -ETIME, "a renewal that is late does not take the place of the next holder");
+	is(shmlimit_renew_at(l, id, "k", 1, T0 + 2 * SECOND, &a), -ETIME,
+	   "a renewal that is late does not take the place of the next holder");
 	is(left(id, T0 + 2 * SECOND), 0, "the next holder is in");
 	before = b;
 	is(shmlimit_renew_at(l, id, "k", 1, T0 + 9 * SECOND, &b), 0, "a holder renews its place");
 	is(leave(id, &before, T0 + 9 * SECOND), -ETIME, "what it was before is left no more");
 	is(left(id, T0 + 10 * SECOND + HOLD_TICK_NS), 1, "a place that was not left ends after the period");
 	is(leave(id, &c, T0 + 11 * SECOND), -ETIME, "a leave after that is an error");
-	is(shmlimit_renew_at(l, id, "k", 1, T0 + 11 * SECOND, &c), -ETIME, "a renewal after the end of a place is an error");
+	is(shmlimit_renew_at(l, id, "k", 1, T0 + 11 * SECOND, &c), -ETIME,
+	   "a renewal after the end of a place is an error");
 	is(left(id, T0 + 18 * SECOND), 1, "the renewed place is held for a period from its renewal");
 	is(left(id, T0 + 19 * SECOND + HOLD_TICK_NS), 2, "a renewed place ends a period after its renewal");
-	is((int)unit_slots(l, SHMLIMIT_SLOT_LIVE, T0 + 19 * SECOND + HOLD_TICK_NS), 0, "a key without holders needs no slot");
+	is((int)unit_slots(l, SHMLIMIT_SLOT_LIVE, T0 + 19 * SECOND + HOLD_TICK_NS), 0,
+	   "a key without holders needs no slot");
 }
 
 static void taking(void)
 {
 	int id = rule("taking", 2, PERIOD), funnel = unit_rule(l, "funnel", 1, 1, 3600 * SECOND);
 	struct shmlimit_request both[2] = { { .rule = id, .key = "k", .key_len = 1, .cost = 1 },
-					    { .rule = funnel, .key = "k", .key_len = 1, .cost = 2 } };
+		                            { .rule = funnel, .key = "k", .key_len = 1, .cost = 2 } };
 	int answers[2];
 
 	is(shmlimit_take_all_at(l, both, 2, NULL, T0, NULL), SHMLIMIT_DENIED, "of two limits the second denies");
@@ -166,7 +174,8 @@ static void errors(void)
 	bad.count = 0;
 	ok(shmlimit_rule_set(l, "bad", &bad) >= 0, "the longest period is accepted");
 	is(shmlimit_rule_range(l, shmlimit_rule_find(l, "bad"), &range), 0, "it has a range");
-	ok(range.refill_ns == HOLD_PERIOD_MAX_NS && range.resolution_ps == 1000 * HOLD_TICK_NS, "of its period, in ticks of 66 us");
+	ok(range.refill_ns == HOLD_PERIOD_MAX_NS && range.resolution_ps == 1000 * HOLD_TICK_NS,
+	   "of its period, in ticks of 66 us");
 	bad.algorithm = SHMLIMIT_WINDOW;
 	is(shmlimit_rule_set(l, "bad", &bad), -EBUSY, "its algorithm is not changed");
 }
@@ -186,7 +195,8 @@ static void changes(void)
 	is(shmlimit_enter_at(l, id, "k", 1, 1, T0, &more, NULL), SHMLIMIT_DENIED,
 	   "places beyond the capacity count where no result is asked for");
 	is(leave(id, &h[3], T0), 0, "a place beyond the capacity is left as any other");
-	is(enter(id, &more, T0), SHMLIMIT_ALLOWED, "another holder enters when fewer places than the lowered capacity are held");
+	is(enter(id, &more, T0), SHMLIMIT_ALLOWED,
+	   "another holder enters when fewer places than the lowered capacity are held");
 	is(enter(id, &h[0], T0), SHMLIMIT_DENIED, "no more than the lowered capacity enter");
 	rule("changes", 3, PERIOD / 10);
 	is(left(id, T0), 1, "a larger capacity counts at once");
@@ -255,8 +265,12 @@ static void evictions(void)
 	is(refused, 0, "a key that takes another's slot has all of its places, and no more");
 	is(stale, 0, "each can be left");
 	ok(unit_counters(l, id).evictions > 0, "places were forgotten");
-	window = shmlimit_rule_set_at(l, "window", &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
-		.algorithm = SHMLIMIT_WINDOW, .capacity = WINDOW_MAX, .period_ns = PERIOD }, T0);
+	window = shmlimit_rule_set_at(l, "window",
+	                              &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
+	                                                       .algorithm = SHMLIMIT_WINDOW,
+	                                                       .capacity = WINDOW_MAX,
+	                                                       .period_ns = PERIOD },
+	                              T0);
 	refused = 0;
 	for (uint64_t i = 0; i < 200; i++) {
 		uint64_t key = 1000 + i / 2;
@@ -264,12 +278,15 @@ static void evictions(void)
 
 		hold = none();
 		if (which == &window) {
-			refused += shmlimit_take_at(l, window, &key, sizeof(key), WINDOW_MAX, T0 + i, NULL) != SHMLIMIT_ALLOWED;
+			refused += shmlimit_take_at(l, window, &key, sizeof(key), WINDOW_MAX, T0 + i, NULL) !=
+			           SHMLIMIT_ALLOWED;
 			refused += shmlimit_take_at(l, window, &key, sizeof(key), 1, T0 + i, NULL) != SHMLIMIT_DENIED;
 		} else {
-			refused += shmlimit_enter_at(l, id, &key, sizeof(key), 1, T0 + i, &hold, NULL) != SHMLIMIT_ALLOWED;
+			refused +=
+				shmlimit_enter_at(l, id, &key, sizeof(key), 1, T0 + i, &hold, NULL) != SHMLIMIT_ALLOWED;
 		}
-		if (i % 2 == 1 && shmlimit_enter_at(l, id, &key, sizeof(key), 1, T0 + i, &first, NULL) == SHMLIMIT_ALLOWED)
+		if (i % 2 == 1 &&
+		    shmlimit_enter_at(l, id, &key, sizeof(key), 1, T0 + i, &first, NULL) == SHMLIMIT_ALLOWED)
 			refused++;
 	}
 	is(refused, 0, "windows and places use each other's slots, and are whole each time");
@@ -323,8 +340,8 @@ static void damage(struct rng *rng)
 /* ---- A set of intervals ---- */
 
 struct interval {
-	uint64_t end_ns;                  /* of its tick */
-	struct shmlimit_hold hold;        /* value 0: of a take */
+	uint64_t end_ns;           /* of its tick */
+	struct shmlimit_hold hold; /* value 0: of a take */
 	int in;
 };
 
@@ -373,8 +390,9 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 		int plain = rng_below(rng, 2) == 0; /* without a result */
 
 		want = n < p->capacity ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
-		answer = what == 0 ? shmlimit_take_at(l, id, &key, sizeof(key), 1, now_ns, &r)
-		                   : shmlimit_enter_at(l, id, &key, sizeof(key), 1, now_ns, &new.hold, plain ? NULL : &r);
+		answer = what == 0
+		                 ? shmlimit_take_at(l, id, &key, sizeof(key), 1, now_ns, &r)
+		                 : shmlimit_enter_at(l, id, &key, sizeof(key), 1, now_ns, &new.hold, plain ? NULL : &r);
 		did[answer == SHMLIMIT_DENIED]++;
 		if (want == SHMLIMIT_ALLOWED) {
 			new.end_ns = end_of(p, now_ns);
@@ -412,8 +430,9 @@ static unsigned step(struct rng *rng, int id, struct plain *p, uint64_t key, uin
 
 static void histories(struct rng *rng)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 4096, .window_max = WINDOW_MAX,
-		.on_full = SHMLIMIT_FULL_DENY };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 4096, .window_max = WINDOW_MAX, .on_full = SHMLIMIT_FULL_DENY
+	};
 	static struct plain p;
 	uint64_t did[4] = { 0 }, now_ns = T0;
 	unsigned wrong = 0;

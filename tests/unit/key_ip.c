@@ -104,9 +104,11 @@ static void all_differ(void)
 
 static void text(void)
 {
+	/* clang-format off */
 	static const char *const bad[] = { "", "%", "%eth0", "10.0.0", "10.0.0.256", "10.0.0.1.2", " 10.0.0.1",
 		"10.0.0.1 ", "10.0.0.1:80", "10.0.0.1%eth0", "[::1]", "::1%", ":::", "1::2::3", "fe80::g", "localhost",
 		"010.0.0.1", "0:0:0:0:0:0:0:0:0", "0000:0000:0000:0000:0000:ffff:255.255.255.2555" };
+	/* clang-format on */
 	char longest[4096];
 	struct key key;
 

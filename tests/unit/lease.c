@@ -23,8 +23,11 @@ static uint64_t tick_ns; /* of a rule of CAPACITY */
 
 static int set(const char *name, uint64_t capacity)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_LEASE, .capacity = capacity,
-		.count = 10, .period_ns = SECOND };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = SHMLIMIT_LEASE,
+		                      .capacity = capacity,
+		                      .count = 10,
+		                      .period_ns = SECOND };
 
 	return shmlimit_rule_set_at(l, name, &rule, T0);
 }
@@ -134,7 +137,8 @@ static void looks(void)
 	   "tokens can be deposited after a caller without time for a claim looked");
 	is(look(id, 3, at), SHMLIMIT_ALLOWED, "a caller without time for a claim spends them");
 	is(r.remaining, 1, "tokens that a caller without time for a claim spent are gone");
-	is(look(id, 3, at), SHMLIMIT_LEASE_ASK, "where some tokens are left, but not enough, the backend must be asked");
+	is(look(id, 3, at), SHMLIMIT_LEASE_ASK,
+	   "where some tokens are left, but not enough, the backend must be asked");
 	ok(lease.want == 2 && lease.need == 2 && lease.held == 1 && lease.wait_ns == 0,
 	   "where some tokens are left, the backend must be asked for those that are missing");
 	is(left(id, at), 1, "looking for more than is left leaves what is left");
@@ -270,8 +274,12 @@ static void other_verbs(void)
 {
 	int id = rule("verbs", CAPACITY), funnel = unit_rule(l, "funnel", 1, 1, SECOND);
 	struct shmlimit_request all[2] = { { id, 0, "k", 1, 3 }, { funnel, 0, "f", 1, 1 } };
-	struct shmlimit_rule dry = { .struct_size = sizeof(dry), .algorithm = SHMLIMIT_LEASE, .capacity = CAPACITY,
-		.count = 10, .period_ns = SECOND, .mode = SHMLIMIT_DRY_RUN };
+	struct shmlimit_rule dry = { .struct_size = sizeof(dry),
+		                     .algorithm = SHMLIMIT_LEASE,
+		                     .capacity = CAPACITY,
+		                     .count = 10,
+		                     .period_ns = SECOND,
+		                     .mode = SHMLIMIT_DRY_RUN };
 	struct shmlimit *reader;
 	int answers[2];
 
@@ -283,8 +291,8 @@ static void other_verbs(void)
 	shmlimit_refund_at(l, id, "k", 1, 4, T0, &r);
 	is(r.remaining, 9, "a refund to a live lease gives back what was taken");
 	shmlimit_refund_at(l, id, "k", 1, UINT64_MAX, T0, &r);
-	ok(r.remaining == 9 || r.remaining == 10,
-	   "a refund to a live lease gives back no more than was leased: %d", (int)r.remaining);
+	ok(r.remaining == 9 || r.remaining == 10, "a refund to a live lease gives back no more than was leased: %d",
+	   (int)r.remaining);
 	deposit(id, 90, 0, T0);
 	shmlimit_charge_at(l, id, "k", 1, r.remaining - 90, T0, &r);
 	is(shmlimit_reserve_at(l, id, "k", 1, 80, UINT64_MAX, T0, &r), SHMLIMIT_ALLOWED, "a reservation is a take");
@@ -370,8 +378,11 @@ static void meetings(void)
 
 static void bounds(void)
 {
-	struct shmlimit_rule wrong = { .struct_size = sizeof(wrong), .algorithm = SHMLIMIT_LEASE, .capacity = 1,
-		.count = 1, .period_ns = SECOND };
+	struct shmlimit_rule wrong = { .struct_size = sizeof(wrong),
+		                       .algorithm = SHMLIMIT_LEASE,
+		                       .capacity = 1,
+		                       .count = 1,
+		                       .period_ns = SECOND };
 	struct shmlimit_rule got = { .struct_size = sizeof(got) };
 	struct shmlimit_range range = { .struct_size = sizeof(range) };
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
@@ -398,7 +409,8 @@ static void bounds(void)
 	is(shmlimit_rule_set(l, "good", &wrong), -EBUSY, "a lease does not become a funnel");
 	is(shmlimit_rule_get(l, id, &got), 0, "a lease's rule is read back");
 	ok(got.algorithm == SHMLIMIT_LEASE && got.capacity == SHMLIMIT_LEASE_CAPACITY_MAX && got.count == 10 &&
-	   got.period_ns == SECOND, "a lease's rule is read back as it was set");
+	           got.period_ns == SECOND,
+	   "a lease's rule is read back as it was set");
 	is(shmlimit_rule_range(l, id, &range), 0, "the largest lease has a range");
 	ok(range.resolution_ps <= 1100000000, "the largest lease has ticks of a millisecond");
 	ok(range.back_ns > 366 * 86400 * SECOND, "the largest lease knows for a year what is over");
@@ -422,7 +434,8 @@ static void bounds(void)
 				seen[state] = slot.lease;
 	}
 	ok(seen[0] == 0 && seen[1] == SHMLIMIT_SLOT_TOKENS && seen[2] == SHMLIMIT_SLOT_ASKED &&
-	   seen[3] == SHMLIMIT_SLOT_DENIED, "a slot of a lease is shown as empty, with tokens, asked for, or denied");
+	           seen[3] == SHMLIMIT_SLOT_DENIED,
+	   "a slot of a lease is shown as empty, with tokens, asked for, or denied");
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound after leases were in each state");
 }
 
@@ -481,8 +494,8 @@ static void batches(void)
 	asked = drive(id, 25000, 5000, &at);
 	ok(asked <= 16, "when a key gets hot what it asks for doubles each time: %" PRIu64, asked);
 	asked = drive(id, 25000, 100000, &at);
-	ok(asked >= 25 && asked <= 66,
-	   "a hot key asks for what it spends in about a tenth of a second: %" PRIu64, asked);
+	ok(asked >= 25 && asked <= 66, "a hot key asks for what it spends in about a tenth of a second: %" PRIu64,
+	   asked);
 	ok(wanted >= 1500 && wanted <= 4000, "a hot key asks for %" PRIu64 " tokens", wanted);
 	asked = drive(id, 2500, 100000, &at);
 	ok(asked >= 250 && asked <= 660, "at a tenth of the rate a key asks for a tenth: %" PRIu64, asked);
@@ -507,8 +520,10 @@ static unsigned run_down(int id, uint64_t cost, uint64_t *held)
 			continue;
 		low++;
 		*held = r.remaining;
-		is(lease.need + lease.held + lease.wait_ns, 0, "of a lease that runs low only what to lease ahead is said");
-		ok(lease.want >= 64 && lease.want <= 256, "a lease that was spent at once is followed by a larger one: %" PRIu64, lease.want);
+		is(lease.need + lease.held + lease.wait_ns, 0,
+		   "of a lease that runs low only what to lease ahead is said");
+		ok(lease.want >= 64 && lease.want <= 256,
+		   "a lease that was spent at once is followed by a larger one: %" PRIu64, lease.want);
 	}
 	return low;
 }
@@ -525,7 +540,8 @@ static void ahead(void)
 	is(run_down(id, 9, &held), 1, "a lease runs low once, whatever is taken at a time");
 	ok(held < 32 && held >= 32 - 9, "the take that goes below a quarter is the one: %" PRIu64, held);
 	deposit(id, 128, 0, T0);
-	is(ask(id, 97, T0 + LEASE_NS / 4 * 3), SHMLIMIT_ALLOWED, "a lease is spent down to a quarter in three quarters of its time");
+	is(ask(id, 97, T0 + LEASE_NS / 4 * 3), SHMLIMIT_ALLOWED,
+	   "a lease is spent down to a quarter in three quarters of its time");
 	is(lease.want, 128, "a lease that is spent as fast as it should be is followed by one of the same size");
 	ask(id, 31, T0 + LEASE_NS / 4 * 3);
 	deposit(id, 27, 0, T0);
@@ -540,12 +556,15 @@ static void ahead(void)
 
 static void sizes(void)
 {
-	static const uint64_t capacities[] = { 1, 2, 3, 100, 65536, 131071, 131072, 1000000, SHMLIMIT_LEASE_CAPACITY_MAX };
+	static const uint64_t capacities[] = {
+		1, 2, 3, 100, 65536, 131071, 131072, 1000000, SHMLIMIT_LEASE_CAPACITY_MAX
+	};
 	unsigned far = 0, unordered = 0, unstable = 0, above = 0, loose = 0;
 
 	for (unsigned i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
-		struct shmlimit_rule rule = { .algorithm = SHMLIMIT_LEASE, .capacity = capacities[i], .count = 1,
-			.period_ns = 1 };
+		struct shmlimit_rule rule = {
+			.algorithm = SHMLIMIT_LEASE, .capacity = capacities[i], .count = 1, .period_ns = 1
+		};
 		struct layout_params params = { 0 };
 		unsigned last = 0;
 
@@ -558,7 +577,8 @@ static void sizes(void)
 
 			far += off * 8 > tokens && off * 65536 > capacities[i];
 			unordered += size < last || size == 0 || size > 63;
-			unstable += lease_size(&params, back < capacities[i] ? back : capacities[i]) != size && back <= capacities[i];
+			unstable += lease_size(&params, back < capacities[i] ? back : capacities[i]) != size &&
+			            back <= capacities[i];
 			above += lease_size_least(&params, size) > tokens;
 			loose += lease_size(&params, lease_size_least(&params, size)) != size;
 			last = size;
@@ -577,8 +597,12 @@ static void any_bits(void)
 	unsigned wrong = 0;
 
 	for (uint64_t i = 0; i < scaled(1000000); i++) {
-		struct shmlimit_rule rule = { .algorithm = SHMLIMIT_LEASE, .count = 1, .period_ns = 1,
-			.capacity = 1 + rng_below(&rng, 1 + (rng_draw(&rng) & SHMLIMIT_LEASE_CAPACITY_MAX >> rng_below(&rng, 21))) };
+		struct shmlimit_rule rule = { .algorithm = SHMLIMIT_LEASE,
+			                      .count = 1,
+			                      .period_ns = 1,
+			                      .capacity = 1 + rng_below(&rng, 1 + (rng_draw(&rng) &
+			                                                           SHMLIMIT_LEASE_CAPACITY_MAX >>
+			                                                                   rng_below(&rng, 21))) };
 		struct layout_params params = { 0 };
 		uint64_t word = rng_draw(&rng), now_ns = rng_draw(&rng);
 		struct lease seen;
@@ -588,8 +612,8 @@ static void any_bits(void)
 		if (lease_compile(&rule, &params) != 0)
 			bail("compile");
 		seen = lease_read(&params, word, now_ns);
-		wrong += seen.quota > rule.capacity || seen.left_ns > LEASE_AHEAD_NS || lease_wait(&seen) > LEASE_AHEAD_NS ||
-		         (lease_held(&seen) != 0 && seen.left_ns == 0);
+		wrong += seen.quota > rule.capacity || seen.left_ns > LEASE_AHEAD_NS ||
+		         lease_wait(&seen) > LEASE_AHEAD_NS || (lease_held(&seen) != 0 && seen.left_ns == 0);
 		if (seen.left_ns != 0)
 			wrong += lease_read(&params, lease_pack(&params, seen), now_ns).quota != seen.quota;
 		wrong += lease_next(&params, &seen, now_ns, rng_draw(&rng) & (LEASE_AHEAD_NS - 1)) > rule.capacity;
@@ -671,7 +695,8 @@ static void any_history(void)
 	struct rng rng = { rng_seed() };
 	int id = rule("history", CAPACITY);
 	uint64_t at = T0, claimed_until = 0, denied_until = 0, denied_cost = 0;
-	unsigned unpaid = 0, twice = 0, forgotten = 0, asked = 0, spent = 0, denials = 0, above = 0, unlent = 0, restored = 0;
+	unsigned unpaid = 0, twice = 0, forgotten = 0, asked = 0, spent = 0, denials = 0, above = 0, unlent = 0,
+		 restored = 0;
 
 	for (uint64_t i = 0; i < scaled(STEPS); i++) {
 		uint64_t cost = 1 + rng_below(&rng, rng_below(&rng, 8) ? 10 : CAPACITY + 5);
@@ -688,7 +713,8 @@ static void any_history(void)
 		case 3:
 			looked = rng_below(&rng, 4) == 0;
 			lease = (struct shmlimit_lease){ .struct_size = sizeof(lease) };
-			answer = shmlimit_lease_take_at(l, id, "k", 1, cost, LEASE_NS, looked ? 0 : time | 1, &lease, at, &r);
+			answer = shmlimit_lease_take_at(l, id, "k", 1, cost, LEASE_NS, looked ? 0 : time | 1, &lease,
+			                                at, &r);
 			if (answer == SHMLIMIT_ALLOWED)
 				unpaid += !bag_take(cost, at);
 			spent += answer == SHMLIMIT_ALLOWED;
@@ -700,7 +726,8 @@ static void any_history(void)
 				claimed_until = at + time;
 				denied_until = 0;
 				asked++;
-				above += lease.want + lease.held > CAPACITY || lease.want < lease.need || lease.held >= cost;
+				above += lease.want + lease.held > CAPACITY || lease.want < lease.need ||
+				         lease.held >= cost;
 			}
 			if (cost >= denied_cost && at < denied_until) {
 				forgotten += answer != SHMLIMIT_DENIED;
@@ -711,7 +738,7 @@ static void any_history(void)
 		case 5:
 		case 6:
 			answer = rng_below(&rng, 2) ? shmlimit_take_at(l, id, "k", 1, cost, at, &r)
-			                              : shmlimit_reserve_at(l, id, "k", 1, cost, 0, at, &r);
+			                            : shmlimit_reserve_at(l, id, "k", 1, cost, 0, at, &r);
 			if (answer == SHMLIMIT_ALLOWED)
 				unpaid += !bag_take(cost, at);
 			spent += answer == SHMLIMIT_ALLOWED;
@@ -782,11 +809,12 @@ static void full(void)
 		id = rule("full", CAPACITY);
 		for (uint32_t key = 0; key < 100; key++) {
 			lease = (struct shmlimit_lease){ .struct_size = sizeof(lease) };
-			switch (shmlimit_lease_take_at(l, id, &key, sizeof(key), 1, LEASE_NS, CLAIM_NS, &lease, T0, &r)) {
+			switch (shmlimit_lease_take_at(l, id, &key, sizeof(key), 1, LEASE_NS, CLAIM_NS, &lease, T0,
+			                               &r)) {
 			case SHMLIMIT_LEASE_ASK:
 				asked++;
-				allowed += shmlimit_lease_deposit_at(l, id, &key, sizeof(key), 5, 1, LEASE_NS, T0, NULL) ==
-				           SHMLIMIT_ALLOWED;
+				allowed += shmlimit_lease_deposit_at(l, id, &key, sizeof(key), 5, 1, LEASE_NS, T0,
+				                                     NULL) == SHMLIMIT_ALLOWED;
 				break;
 			case SHMLIMIT_DENIED:
 				denied++;

@@ -61,7 +61,9 @@ static uint64_t *entry(void)
 
 static struct shmlimit *create(uint32_t names)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .store_keys = names, .window_max = 4 };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 64, .store_keys = names, .window_max = 4
+	};
 
 	return unit_create("names", &options);
 }
@@ -78,7 +80,8 @@ static void sizes(void)
 		shmlimit_info(l, &info);
 		is(info.store_keys, kept[i], "a segment made for %u bytes of a key keeps %u", asked[i], kept[i]);
 		none = i == 0 ? info.size : none;
-		is(info.size - none, 64 * (kept[i] == 0 ? 0 : (kept[i] + 9) / 8 * 8), "a segment has no more room for keys than was asked for");
+		is(info.size - none, 64 * (kept[i] == 0 ? 0 : (kept[i] + 9) / 8 * 8),
+		   "a segment has no more room for keys than was asked for");
 		is(shmlimit_verify(unit_name, NULL, 0), 0, "such a segment is sound");
 		shmlimit_close(l);
 	}
@@ -107,10 +110,14 @@ static void keys(void)
 
 static void verbs(void)
 {
-	struct shmlimit_rule w = { .struct_size = sizeof(w), .algorithm = SHMLIMIT_WINDOW, .capacity = 3,
-		.period_ns = 1000 * SECOND };
-	struct shmlimit_rule leased = { .struct_size = sizeof(leased), .algorithm = SHMLIMIT_LEASE, .capacity = 3,
-		.count = 1, .period_ns = 1000 * SECOND };
+	struct shmlimit_rule w = {
+		.struct_size = sizeof(w), .algorithm = SHMLIMIT_WINDOW, .capacity = 3, .period_ns = 1000 * SECOND
+	};
+	struct shmlimit_rule leased = { .struct_size = sizeof(leased),
+		                        .algorithm = SHMLIMIT_LEASE,
+		                        .capacity = 3,
+		                        .count = 1,
+		                        .period_ns = 1000 * SECOND };
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	struct shmlimit_request request = { .rule = rule, .key = "many", .key_len = 4, .cost = 1 };
 	int64_t reply[5];
@@ -179,7 +186,8 @@ static void lies(void)
 		shown_wrong += strcmp(shown(NULL), "?") != 0;
 		words[bit / 64] ^= (uint64_t)1 << bit % 64;
 	}
-	is(shown_wrong, 0, "the beginning of a longer key, with one bit of it, its length or its seal wrong, is not shown");
+	is(shown_wrong, 0,
+	   "the beginning of a longer key, with one bit of it, its length or its seal wrong, is not shown");
 	is(strlen(shown(NULL)), NAMES - 8, "the right one is");
 	take("bob", 3);
 	memcpy(entry(), kept, sizeof(kept));
@@ -203,12 +211,15 @@ static void arguments(void)
 	is(shmlimit_slot_key(l, index, &slot, key, 5, NULL), 5, "just enough");
 	is(shmlimit_slot_key(l, index, &free_slot, key, sizeof(key), NULL), 0, "a free slot has no key");
 	slot.fingerprint ^= 2;
-	is(shmlimit_slot_key(l, index, &slot, key, sizeof(key), NULL), 0, "what was another key's is not known any more");
+	is(shmlimit_slot_key(l, index, &slot, key, sizeof(key), NULL), 0,
+	   "what was another key's is not known any more");
 	slot.fingerprint ^= 2;
 	slot.rule++;
-	is(shmlimit_slot_key(l, index, &slot, key, sizeof(key), NULL), 0, "a name stored under another rule is not shown");
+	is(shmlimit_slot_key(l, index, &slot, key, sizeof(key), NULL), 0,
+	   "a name stored under another rule is not shown");
 	slot.rule = INT32_MAX;
-	is(shmlimit_slot_key(l, index, &slot, key, sizeof(key), NULL), -EINVAL, "shmlimit_slot_key() needs a rule that exists");
+	is(shmlimit_slot_key(l, index, &slot, key, sizeof(key), NULL), -EINVAL,
+	   "shmlimit_slot_key() needs a rule that exists");
 	shmlimit_close(l);
 	l = unnamed = create(0);
 	rule = unit_rule(l, "r", 5, 1, 1000000 * SECOND);

@@ -81,8 +81,8 @@ static void described(const struct shmlimit_rule *rule, struct rng *rng)
 	if (rule->algorithm == SHMLIMIT_WARMUP)
 		ok(refill_ns >= tick_ns, "%s: a key that has spent has some time to fill", title);
 	else
-		ok(refill_ns <= range.refill_ns && refill_ns + 2 * tick_ns >= range.refill_ns, "%s: an empty key is full after refill_ns",
-		   title);
+		ok(refill_ns <= range.refill_ns && refill_ns + 2 * tick_ns >= range.refill_ns,
+		   "%s: an empty key is full after refill_ns", title);
 	ok(range.back_ns >= refill_ns, "%s: back_ns is no less", title);
 	for (uint64_t i = 0; i < 2 + scaled(200); i++) {
 		uint64_t from = range.refill_ns > refill_ns ? range.refill_ns : refill_ns, span = range.back_ns - from;

@@ -40,8 +40,8 @@ static void in_a_table_of(const char *which, const struct shmlimit_rule *how, in
 	for (int round = 0; round < ROUNDS; round++)
 		at = ask_all(rule, 0, KEYS, at);
 	after = unit_counters(l, rule);
-	is(after.claims - before.claims, KEYS, "%s: keys that are full again each time claim one slot each, and keep it",
-	   which);
+	is(after.claims - before.claims, KEYS,
+	   "%s: keys that are full again each time claim one slot each, and keep it", which);
 	is(after.reclaims - before.reclaims, strangers < SLOTS ? 0 : KEYS, "%s: %s", which,
 	   strangers < SLOTS ? "no key takes a slot from another while there are free slots"
 	                     : "each takes it from a key that is asked no more");
@@ -50,12 +50,17 @@ static void in_a_table_of(const char *which, const struct shmlimit_rule *how, in
 
 int main(void)
 {
-	const struct shmlimit_rule funnel = { .struct_size = sizeof(funnel), .capacity = 10, .count = 1000,
-		.period_ns = SECOND };
-	const struct shmlimit_rule window = { .struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW,
-		.capacity = 10, .period_ns = SECOND / 1000 };
-	const struct shmlimit_rule warmup = { .struct_size = sizeof(warmup), .algorithm = SHMLIMIT_WARMUP,
-		.count = 1000, .period_ns = SECOND, .warmup_ns = SECOND / 10 };
+	const struct shmlimit_rule funnel = {
+		.struct_size = sizeof(funnel), .capacity = 10, .count = 1000, .period_ns = SECOND
+	};
+	const struct shmlimit_rule window = {
+		.struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 10, .period_ns = SECOND / 1000
+	};
+	const struct shmlimit_rule warmup = { .struct_size = sizeof(warmup),
+		                              .algorithm = SHMLIMIT_WARMUP,
+		                              .count = 1000,
+		                              .period_ns = SECOND,
+		                              .warmup_ns = SECOND / 10 };
 
 	in_a_table_of("funnels, empty table", &funnel, 0);
 	in_a_table_of("funnels, used table", &funnel, 16 * SLOTS);

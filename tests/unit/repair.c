@@ -23,12 +23,15 @@ static int funnel, window, lease;
 /* The funnel's key 0 has 60 tokens of 100, the window's 3 tokens of 6, the lease's 5 of 9. */
 static void fresh(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 16, .slots_max = 128, .rules = 4,
-		.window_max = 6 };
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 6,
-		.period_ns = DAY };
-	struct shmlimit_rule leased = { .struct_size = sizeof(leased), .algorithm = SHMLIMIT_LEASE, .capacity = 9,
-		.count = 1, .period_ns = DAY };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 16, .slots_max = 128, .rules = 4, .window_max = 6
+	};
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 6, .period_ns = DAY
+	};
+	struct shmlimit_rule leased = {
+		.struct_size = sizeof(leased), .algorithm = SHMLIMIT_LEASE, .capacity = 9, .count = 1, .period_ns = DAY
+	};
 
 	if (l != NULL)
 		shmlimit_close(l);
@@ -89,8 +92,10 @@ static uint64_t left(int rule)
 
 /* ---- Damage ---- */
 
+/* clang-format off */
 static void header_reserved(void) { l->header->reserved_tail[0] = 1; }
 static void header_table(void) { l->header->tables[1].offset = 4095; }
+/* clang-format on */
 static void header_table_far(void)
 {
 	l->header->tables[1].offset = l->tables_offset;
@@ -103,6 +108,7 @@ static void header_table_small(void)
 	l->header->tables[1].lines = l->tables[0].lines;
 }
 
+/* clang-format off */
 static void header_table_nowhere(void) { l->header->tables[1].lines = 8; }
 static void header_table_first(void) { l->header->tables[0].lines = 8; }
 static void told_askew(void) { l->header->tables[1].offset++; }
@@ -118,6 +124,7 @@ static void params_of_funnel(void) { l->rules[0].params[1].back ^= 64; }
 static void params_of_none(void) { l->rules[0].params[1].count = 0; }
 static void slot_free_word(void) { free_slot()->word = 7; }
 static void slot_rule(void) { free_slot()->tag = tag_pack(1, 4000, 0); }
+/* clang-format on */
 
 static void slot_frozen(void)
 {
@@ -127,7 +134,9 @@ static void slot_frozen(void)
 	slot->tag |= TAG_FROZEN;
 }
 
+/* clang-format off */
 static void slot_quota(void) { slot_of(funnel)->word |= 127; }
+/* clang-format on */
 
 static unsigned cell_bits(void)
 {
@@ -142,7 +151,9 @@ static void window_place(void)
 	slot->word &= ~((uint64_t)7 << cell_bits());
 }
 
+/* clang-format off */
 static void window_tokens(void) { slot_of(window)->word |= (uint64_t)7 << cell_bits(); }
+/* clang-format on */
 
 /* Nothing was taken by it, it says, and many tokens at once. */
 static void window_tokens_none(void)
@@ -174,8 +185,10 @@ static void make_duplicates(int lower_is_empty)
 	((slot < duplicate) == lower_is_empty ? slot : duplicate)->word &= ~(uint64_t)127;
 }
 
+/* clang-format off */
 static void slot_duplicate(void) { make_duplicates(1); }
 static void slot_duplicate_behind(void) { make_duplicates(0); }
+/* clang-format on */
 
 static void slot_triplet(void)
 {
@@ -186,11 +199,12 @@ static void slot_triplet(void)
 static const struct damage {
 	const char *name;
 	void (*make)(void);
-	const char *found;                /* by verify, as part of a text */
-	const char *done;                 /* by repair; NULL: it cannot be repaired */
-	int problems;                     /* one for each pair of neighbours */
-	void (*set)(void);                /* NULL: fresh */
+	const char *found; /* by verify, as part of a text */
+	const char *done;  /* by repair; NULL: it cannot be repaired */
+	int problems;      /* one for each pair of neighbours */
+	void (*set)(void); /* NULL: fresh */
 } damages[] = {
+	/* clang-format off */
 	{ "a reserved field of the header", header_reserved, "a reserved field of the header", "set to zero", 1, NULL },
 	{ "a larger table that cannot be", header_table, "table 1 is none that there is", "set to zero", 1, NULL },
 	{ "a larger table than there can be", header_table_far, "table 1 is none that there is", "set to zero", 1, NULL },
@@ -220,6 +234,7 @@ static const struct damage {
 	{ "two slots of one key", slot_duplicate, "of the same key as slot", "freed", 1, NULL },
 	{ "two slots of one key, the later one empty", slot_duplicate_behind, "of the same key as slot", "freed", 1, NULL },
 	{ "three slots of one key", slot_triplet, "of the same key as slot", "freed", 2, NULL },
+	/* clang-format on */
 };
 
 static void each_kind(const struct damage *d)
@@ -242,9 +257,10 @@ static void each_kind(const struct damage *d)
 	is(n, d->done != NULL ? d->problems : 0, "%s: repaired, or left alone", d->name);
 	if (n > 0)
 		ok(strstr(done[0].text, d->found) != NULL && strstr(done[0].text, d->done) != NULL &&
-		   done[0].offset == found[0].offset, "%s: a repair says where and how", d->name);
-	is(shmlimit_verify(unit_name, found, 4), d->done != NULL ? 0 : d->problems,
-	   "%s: verify says what is left", d->name);
+		           done[0].offset == found[0].offset,
+		   "%s: a repair says where and how", d->name);
+	is(shmlimit_verify(unit_name, found, 4), d->done != NULL ? 0 : d->problems, "%s: verify says what is left",
+	   d->name);
 	is(shmlimit_repair(unit_name, NULL, 0), 0, "%s: there is nothing to repair again", d->name);
 	funnel_left = left(funnel);
 	if (d->make == slot_duplicate || d->make == slot_duplicate_behind || d->make == slot_triplet)
@@ -297,7 +313,8 @@ static void no_rings(void)
 	l->rules[0].params[1].shape = params_shape(7, 8, SHMLIMIT_WINDOW, 0);
 	is(params_algorithm(&l->rules[0].params[1]), SHMLIMIT_WINDOW, "a window without a ring");
 	is(shmlimit_verify(unit_name, found, 4), 2, "is found, and its slot");
-	ok(strstr(found[1].text, "a place beyond its ring") != NULL, "verify says that the slot's word names a place beyond its ring");
+	ok(strstr(found[1].text, "a place beyond its ring") != NULL,
+	   "verify says that the slot's word names a place beyond its ring");
 	ok(shmlimit_peek(l, funnel, "0", 1, 1, &r) >= 0, "it is asked all the same");
 	is(shmlimit_repair(unit_name, found, 4), 1, "the slot is freed, the parameters are left as they are");
 }

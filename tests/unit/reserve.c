@@ -18,8 +18,12 @@ static struct shmlimit_result r;
 
 static int rule(const char *name, uint64_t capacity, uint64_t count, uint64_t max_wait_ns, uint32_t flags)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = capacity, .count = count,
-		.period_ns = SECOND, .max_wait_ns = max_wait_ns, .flags = flags };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .capacity = capacity,
+		                      .count = count,
+		                      .period_ns = SECOND,
+		                      .max_wait_ns = max_wait_ns,
+		                      .flags = flags };
 	int id = shmlimit_rule_set_at(l, name, &rule, T0);
 
 	if (id < 0)
@@ -152,8 +156,9 @@ static void undo(void)
 static void years(void)
 {
 	uint64_t day = 86400 * SECOND;
-	struct shmlimit_rule spec = { .struct_size = sizeof(spec), .capacity = 1, .count = 1, .period_ns = day,
-		.max_wait_ns = 730 * day };
+	struct shmlimit_rule spec = {
+		.struct_size = sizeof(spec), .capacity = 1, .count = 1, .period_ns = day, .max_wait_ns = 730 * day
+	};
 	int id = shmlimit_rule_set_at(l, "years", &spec, T0);
 
 	is(reserve(id, 400, UINT64_MAX, T0), SHMLIMIT_ALLOWED,
@@ -196,14 +201,16 @@ static void when(void)
 
 	state = rng_seed();
 	for (uint64_t i = 0; i < scaled(400); i++) {
-		struct shmlimit_rule spec = { .struct_size = sizeof(spec), .capacity = 1 + up_to(i % 4 ? 9 : 99999),
-			.count = 1 + up_to(i % 3 ? 12 : 99999), .period_ns = 1 + up_to(SECOND), .flags = i % 5 == 0 };
+		struct shmlimit_rule spec = { .struct_size = sizeof(spec),
+			                      .capacity = 1 + up_to(i % 4 ? 9 : 99999),
+			                      .count = 1 + up_to(i % 3 ? 12 : 99999),
+			                      .period_ns = 1 + up_to(SECOND),
+			                      .flags = i % 5 == 0 };
 		uint64_t t = T0 + up_to(SECOND), token_ns = spec.period_ns / spec.count + 1, limit_ns;
 		int id;
 
 		/* A whole number of tokens, and a nanosecond more or less: where ticks and nanoseconds differ. */
-		spec.max_wait_ns = (uint64_t)((u128)up_to(3 * spec.capacity) * spec.period_ns / spec.count) +
-		                   up_to(2);
+		spec.max_wait_ns = (uint64_t)((u128)up_to(3 * spec.capacity) * spec.period_ns / spec.count) + up_to(2);
 		id = shmlimit_rule_set_at(l, "when", &spec, t);
 		if (id == -ERANGE)
 			continue;
@@ -242,8 +249,9 @@ static void when(void)
 static void together(void)
 {
 	int site = rule("site", 100, 1, 0, 0), user = rule("user", 2, 1, 0, 0), dry;
-	struct shmlimit_rule watch = { .struct_size = sizeof(watch), .mode = SHMLIMIT_DRY_RUN, .capacity = 1,
-		.count = 1, .period_ns = SECOND };
+	struct shmlimit_rule watch = {
+		.struct_size = sizeof(watch), .mode = SHMLIMIT_DRY_RUN, .capacity = 1, .count = 1, .period_ns = SECOND
+	};
 	struct shmlimit_request all[] = {
 		{ .rule = site, .key = "all", .key_len = 3, .cost = 1 },
 		{ .rule = user, .key = "eve", .key_len = 3, .cost = 1 },
@@ -284,8 +292,9 @@ static void together(void)
 
 static void waiting(void)
 {
-	struct shmlimit_rule spec = { .struct_size = sizeof(spec), .capacity = 1, .count = 200, .period_ns = SECOND,
-		.max_wait_ns = SECOND };
+	struct shmlimit_rule spec = {
+		.struct_size = sizeof(spec), .capacity = 1, .count = 200, .period_ns = SECOND, .max_wait_ns = SECOND
+	};
 	int id = shmlimit_rule_set(l, "acquire", &spec), allowed = 0;
 	uint64_t start = shmlimit_now(l), waited = 0;
 
@@ -305,8 +314,11 @@ static void waiting(void)
 
 static void refused(void)
 {
-	struct shmlimit_rule spec = { .struct_size = sizeof(spec), .capacity = 1000000, .count = 100000000000,
-		.period_ns = SECOND, .max_wait_ns = 3 * 365 * 86400 * SECOND };
+	struct shmlimit_rule spec = { .struct_size = sizeof(spec),
+		                      .capacity = 1000000,
+		                      .count = 100000000000,
+		                      .period_ns = SECOND,
+		                      .max_wait_ns = 3 * 365 * 86400 * SECOND };
 
 	is(shmlimit_rule_set(l, "far", &spec), -ERANGE, "a debt longer than the rule's clock can tell is refused");
 	spec.max_wait_ns = UINT64_MAX;

@@ -13,8 +13,9 @@
 #define T0 (1000 * SECOND)
 
 static struct shmlimit *l;
-static struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 15, .count = 30,
-	.period_ns = 60 * SECOND };
+static struct shmlimit_rule rule = {
+	.struct_size = sizeof(rule), .capacity = 15, .count = 30, .period_ns = 60 * SECOND
+};
 
 static int set(const char *name)
 {
@@ -35,7 +36,8 @@ static void define(void)
 	is(shmlimit_rule_find(l, "logi"), -ESRCH, "a rule is not found by a part of its name");
 	is(shmlimit_rule_get(l, id, &got), 0, "a rule can be read by its id");
 	ok(got.capacity == 15 && got.count == 30 && got.period_ns == 60 * SECOND && got.mode == SHMLIMIT_ENFORCE &&
-	   got.algorithm == SHMLIMIT_FUNNEL, "a rule is reported as it was set");
+	           got.algorithm == SHMLIMIT_FUNNEL,
+	   "a rule is reported as it was set");
 	is(shmlimit_rule_algorithm(l, id), SHMLIMIT_FUNNEL, "what kind of limit it is can be asked alone");
 	is(shmlimit_rule_name(l, id, name), 0, "a rule's name can be asked by its id");
 	is_str(name, "login", "a rule's name is reported as it was given");
@@ -50,12 +52,15 @@ static void define(void)
 	is(shmlimit_take_at(l, id, "k", 1, 1, T0, NULL), -ESRCH, "its id decides nothing");
 	is(shmlimit_rule_remove(l, "login"), -ESRCH, "a rule cannot be removed twice");
 	is(shmlimit_rule_get(l, id, &got), -ESRCH, "a rule that was removed cannot be read");
-	got = (struct shmlimit_rule){ .struct_size = sizeof(got), .algorithm = SHMLIMIT_LEASE, .capacity = 1, .count = 1,
-		.period_ns = SECOND };
+	got = (struct shmlimit_rule){
+		.struct_size = sizeof(got), .algorithm = SHMLIMIT_LEASE, .capacity = 1, .count = 1, .period_ns = SECOND
+	};
 	id = shmlimit_rule_set(l, "login", &got);
 	is(shmlimit_rule_algorithm(l, id), SHMLIMIT_LEASE, "a rule that was removed can be set with another algorithm");
 	is(shmlimit_rule_remove(l, "login"), 0, "a lease rule can be removed");
-	got = (struct shmlimit_rule){ .struct_size = sizeof(got), .capacity = 1, .count = 1, .period_ns = SECOND, .mark = 7 };
+	got = (struct shmlimit_rule){
+		.struct_size = sizeof(got), .capacity = 1, .count = 1, .period_ns = SECOND, .mark = 7
+	};
 	id = shmlimit_rule_set(l, "login", &got);
 	got.mark = 0;
 	got.capacity = 2;
@@ -71,13 +76,18 @@ static void define(void)
 	is(got.mark, 0, "a rule that was removed and set again has no mark");
 	shmlimit_rule_remove(l, "login");
 	/* Who was compiled against an earlier release knows less of the structure; later members are not its own. */
-	got = (struct shmlimit_rule){ .struct_size = offsetof(struct shmlimit_rule, max_wait_ns), .capacity = 3, .count = 1,
-		.period_ns = SECOND, .max_wait_ns = SECOND, .reserved32 = 7 };
+	got = (struct shmlimit_rule){ .struct_size = offsetof(struct shmlimit_rule, max_wait_ns),
+		                      .capacity = 3,
+		                      .count = 1,
+		                      .period_ns = SECOND,
+		                      .max_wait_ns = SECOND,
+		                      .reserved32 = 7 };
 	id = shmlimit_rule_set(l, "login", &got);
 	ok(id >= 0, "a rule can be set in a shorter structure");
 	got.struct_size = sizeof(got);
 	is(shmlimit_rule_get(l, id, &got), 0, "a rule of a shorter structure can be read");
-	ok(got.capacity == 3 && got.max_wait_ns == 0 && got.reserved32 == 0, "rule_get reports zeros for what was not given");
+	ok(got.capacity == 3 && got.max_wait_ns == 0 && got.reserved32 == 0,
+	   "rule_get reports zeros for what was not given");
 	is(shmlimit_rule_remove(l, "login"), 0, "a rule that was set in short form is removed like any other");
 }
 
@@ -118,7 +128,8 @@ static void change(void)
 	rule.capacity = 3;
 	rule.count = 10;
 	rule.period_ns = SECOND;
-	is(shmlimit_rule_set_at(l, "change", &rule, T0 + 2 * SECOND), id, "a capacity can be lowered, with another rate");
+	is(shmlimit_rule_set_at(l, "change", &rule, T0 + 2 * SECOND), id,
+	   "a capacity can be lowered, with another rate");
 	is(left(id, "half", 2), 3, "tokens are clamped to a lower capacity");
 	is(left(id, "new", 2), 3, "a lower capacity holds for keys that never came");
 	is(left(id, "empty", 2), 0, "a key without tokens has none after a change");
@@ -142,10 +153,16 @@ static void change(void)
 /* From words with a quota to words without, and back: see funnel.h. */
 static void change_form(void)
 {
-	static const struct shmlimit_rule few = { .struct_size = sizeof(few), .capacity = 100, .count = 10,
-		.period_ns = SECOND, .max_wait_ns = 10 * SECOND };
-	static const struct shmlimit_rule bytes = { .struct_size = sizeof(bytes), .capacity = 10000000, .count = 10000000,
-		.period_ns = SECOND, .max_wait_ns = 10 * SECOND };
+	static const struct shmlimit_rule few = { .struct_size = sizeof(few),
+		                                  .capacity = 100,
+		                                  .count = 10,
+		                                  .period_ns = SECOND,
+		                                  .max_wait_ns = 10 * SECOND };
+	static const struct shmlimit_rule bytes = { .struct_size = sizeof(bytes),
+		                                    .capacity = 10000000,
+		                                    .count = 10000000,
+		                                    .period_ns = SECOND,
+		                                    .max_wait_ns = 10 * SECOND };
 	struct shmlimit_result r;
 	int id = shmlimit_rule_set_at(l, "form", &few, T0);
 
@@ -185,8 +202,11 @@ static void largest(void)
 		{ .algorithm = SHMLIMIT_LEASE, .count = 7, .period_ns = 86400 * SECOND },
 		{ .algorithm = SHMLIMIT_WINDOW, .count = 9, .period_ns = SECOND },
 	};
-	struct shmlimit_rule spec = { .struct_size = sizeof(spec), .algorithm = SHMLIMIT_WARMUP, .count = 1,
-		.period_ns = SECOND, .warmup_ns = SECOND };
+	struct shmlimit_rule spec = { .struct_size = sizeof(spec),
+		                      .algorithm = SHMLIMIT_WARMUP,
+		                      .count = 1,
+		                      .period_ns = SECOND,
+		                      .warmup_ns = SECOND };
 	uint64_t capacity = 0;
 
 	is(shmlimit_rule_capacity_max(NULL, &capacity), -EINVAL, "no rule has no largest capacity");
@@ -282,8 +302,8 @@ static void inherit(void)
 static void all_counters(int id, uint64_t out[COUNTERS])
 {
 	struct shmlimit_counters c = unit_counters(l, id);
-	const uint64_t all[COUNTERS] = { c.allowed, c.denied, c.shadow_denied, c.claims, c.reclaims, c.evictions,
-		c.no_slot, c.failed_cas };
+	const uint64_t all[COUNTERS] = { c.allowed,  c.denied,    c.shadow_denied, c.claims,
+		                         c.reclaims, c.evictions, c.no_slot,       c.failed_cas };
 
 	memcpy(out, all, sizeof(all));
 }

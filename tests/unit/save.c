@@ -36,9 +36,10 @@ static struct law {
 	const char *name;
 	struct shmlimit_rule rule;
 	int id;
-	uint64_t tick_ns;                 /* rounded up */
-	uint64_t unit;                    /* tokens that are asked for in place of one */
+	uint64_t tick_ns; /* rounded up */
+	uint64_t unit;    /* tokens that are asked for in place of one */
 } laws[] = {
+	/* clang-format off */
 	{ "funnel", { .capacity = 10, .count = 1, .period_ns = SECOND }, .unit = 1 },
 	{ "sevenths", { .capacity = 1000, .count = 3, .period_ns = 7 * SECOND }, .unit = 1 },
 	{ "debt", { .capacity = 5, .count = 2, .period_ns = 3 * SECOND, .max_wait_ns = 60 * SECOND }, .unit = 1 },
@@ -55,6 +56,7 @@ static struct law {
 	  .max_wait_ns = SECOND }, .unit = 1 },
 	{ "refused", { .algorithm = SHMLIMIT_WINDOW, .capacity = 3, .period_ns = 20 * SECOND,
 	  .flags = SHMLIMIT_COUNT_REFUSED }, .unit = 1 },
+	/* clang-format on */
 };
 
 #define LAWS ((int)(sizeof(laws) / sizeof(laws[0])))
@@ -155,8 +157,8 @@ static uint64_t history(uint64_t now_ns)
 }
 
 static struct {
-	uint64_t looks, partly;           /* at all, at keys that are not full */
-	unsigned other, better, worse;    /* faults: not the same; has more; has less by more than a tick */
+	uint64_t looks, partly;        /* at all, at keys that are not full */
+	unsigned other, better, worse; /* faults: not the same; has more; has less by more than a tick */
 } seen;
 
 /* A key, at the same moment on both clocks. */
@@ -192,7 +194,8 @@ static void round_trips(int exact)
 
 			for (int j = 0; j < LAWS; j++)
 				for (uint64_t key = 0; key < KEYS; key++)
-					compare(&laws[j], key, then_ns + elapsed_ns + later_ns, now_ns + later_ns, exact);
+					compare(&laws[j], key, then_ns + elapsed_ns + later_ns, now_ns + later_ns,
+					        exact);
 		}
 		close(fd);
 	}
@@ -205,8 +208,11 @@ static void round_trips(int exact)
 
 static void debts_of_years(void)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = 1, .count = 1,
-		.period_ns = 86400 * SECOND, .max_wait_ns = (uint64_t)3000000000 * SECOND };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .capacity = 1,
+		                      .count = 1,
+		                      .period_ns = 86400 * SECOND,
+		                      .max_wait_ns = (uint64_t)3000000000 * SECOND };
 	uint64_t then_ns = T0 + 1, fd = (uint64_t)new_file(), now_ns = 7;
 	struct shmlimit_result a, b;
 	int id = shmlimit_rule_set_at(l, "years", &rule, T0);
@@ -227,11 +233,21 @@ static void debts_of_years(void)
 
 static void what_it_is(void)
 {
-	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 100, .rules = 3, .window_max = 5,
-		.on_full = SHMLIMIT_FULL_DENY, .clock = SHMLIMIT_CLOCK_COARSE, .mode = 0640 };
+	struct shmlimit_options o = { .struct_size = sizeof(o),
+		                      .slots = 100,
+		                      .rules = 3,
+		                      .window_max = 5,
+		                      .on_full = SHMLIMIT_FULL_DENY,
+		                      .clock = SHMLIMIT_CLOCK_COARSE,
+		                      .mode = 0640 };
 	struct shmlimit_info a = { .struct_size = sizeof(a) }, b = { .struct_size = sizeof(b) };
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_WARMUP, .count = 1,
-		.period_ns = SECOND, .warmup_ns = 9 * SECOND, .cold_factor_milli = 5000, .mode = SHMLIMIT_DRY_RUN };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = SHMLIMIT_WARMUP,
+		                      .count = 1,
+		                      .period_ns = SECOND,
+		                      .warmup_ns = 9 * SECOND,
+		                      .cold_factor_milli = 5000,
+		                      .mode = SHMLIMIT_DRY_RUN };
 	struct shmlimit_rule was = rule, is_now = rule;
 	struct shmlimit *none = (struct shmlimit *)&a;
 	struct rule_view view;
@@ -325,11 +341,17 @@ static struct layout_slot *free_slot(void)
 /* What decisions leave alone is not told as more than it is. */
 static void leftovers(void)
 {
-	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 64, .slots_max = 256, .rules = 4, .window_max = 4 };
-	struct shmlimit_rule lease = { .struct_size = sizeof(lease), .algorithm = SHMLIMIT_LEASE, .capacity = 10, .count = 1,
-		.period_ns = SECOND };
-	struct shmlimit_rule window = { .struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 4,
-		.period_ns = 100 * SECOND };
+	struct shmlimit_options o = {
+		.struct_size = sizeof(o), .slots = 64, .slots_max = 256, .rules = 4, .window_max = 4
+	};
+	struct shmlimit_rule lease = { .struct_size = sizeof(lease),
+		                       .algorithm = SHMLIMIT_LEASE,
+		                       .capacity = 10,
+		                       .count = 1,
+		                       .period_ns = SECOND };
+	struct shmlimit_rule window = {
+		.struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 4, .period_ns = 100 * SECOND
+	};
 	uint64_t then_ns = T0;
 	int fd = new_file(), id, leased, sliding;
 	struct layout_slot *slot, *nobodys;
@@ -370,9 +392,12 @@ static void leftovers(void)
 /* While keys are in two tables. */
 static void grown(void)
 {
-	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 256, .slots_max = 4096, .rules = 4, .window_max = 4 };
-	struct shmlimit_rule window = { .struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 4,
-		.period_ns = 100 * SECOND };
+	struct shmlimit_options o = {
+		.struct_size = sizeof(o), .slots = 256, .slots_max = 4096, .rules = 4, .window_max = 4
+	};
+	struct shmlimit_rule window = {
+		.struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 4, .period_ns = 100 * SECOND
+	};
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	uint64_t then_ns = T0 + SECOND, wrong = 0, in_old, moved = 0;
 	int fd = new_file(), id, sliding;
@@ -389,7 +414,8 @@ static void grown(void)
 	/* A third of the keys moves. */
 	for (uint64_t key = 0; key < 80; key += 3)
 		for (int rule = 0; rule < 2; rule++)
-			moved += shmlimit_take_at(l, rule == 0 ? id : sliding, &key, sizeof(key), 1, T0 + SECOND, NULL) == 0;
+			moved += shmlimit_take_at(l, rule == 0 ? id : sliding, &key, sizeof(key), 1, T0 + SECOND,
+			                          NULL) == 0;
 	is(moved, 54, "some keys move to the new table");
 	is(save(l, fd, when_given(then_ns)), 0, "a segment is saved while its keys are in two tables");
 	is(load_copy(fd, 0, T0 + SECOND), 0, "a segment whose keys are in two tables is loaded");
@@ -444,10 +470,12 @@ static void clocks(void)
 			uint32_t flags;
 			uint64_t remaining;
 		} cases[] = {
+			/* clang-format off */
 			{ "no time has passed: nothing has refilled", 0, 0, 0 },
 			{ "half an hour has: half of it", -1810 * (int64_t)SECOND, 0, 50 },
 			{ "a funnel loaded with no time elapsed has nothing more", -1810 * (int64_t)SECOND, SHMLIMIT_NO_ELAPSED, 0 },
 			{ "a funnel loaded where the clock was set back has nothing more", 1810 * (int64_t)SECOND, 0, 0 },
+			/* clang-format on */
 		};
 		struct state_file file = { .fd = new_file() };
 		unsigned char page[STATE_PAGE_ROOM];
@@ -474,8 +502,9 @@ static void clocks(void)
 static int small_file(unsigned char bytes[4 * STATE_PAGE], size_t *len)
 {
 	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 16, .rules = 2, .window_max = 100 };
-	struct shmlimit_rule window = { .struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 100,
-		.period_ns = 3600 * SECOND };
+	struct shmlimit_rule window = {
+		.struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 100, .period_ns = 3600 * SECOND
+	};
 	uint64_t then_ns = T0 + SECOND;
 	int fd = new_file(), id;
 
@@ -564,7 +593,8 @@ static void hostile(void)
 		/* A word, a bit of one, or a number near to it. */
 		memcpy(&kept, content + at, 8);
 		if (rng_below(&rng, 3) != 0)
-			word = rng_below(&rng, 2) ? kept ^ (uint64_t)1 << rng_below(&rng, 64) : kept + rng_below(&rng, 5) - 2;
+			word = rng_below(&rng, 2) ? kept ^ (uint64_t)1 << rng_below(&rng, 64)
+			                          : kept + rng_below(&rng, 5) - 2;
 		memcpy(content + at, &word, 8);
 		if (ftruncate(fd, 0) != 0 || lseek(fd, 0, SEEK_SET) != 0 || state_put(&file, content, n) != 0 ||
 		    state_end(&file) != 0)
@@ -617,7 +647,8 @@ static void twins(void)
 	id = unit_rule(l, "funnel", 10, 1, 3600 * SECOND);
 	for (uint64_t key = 0; key < 3; key++)
 		shmlimit_take_at(l, id, &key, sizeof(key), key + 1, T0, NULL);
-	if (save(l, file.fd, when_given(then_ns)) != 0 || pread(file.fd, content, sizeof(content), 0) != (ssize_t)sizeof(content))
+	if (save(l, file.fd, when_given(then_ns)) != 0 ||
+	    pread(file.fd, content, sizeof(content), 0) != (ssize_t)sizeof(content))
 		bail("save");
 	memcpy(s, content + at, sizeof(s));
 	s[1].tag = s[0].tag;
@@ -686,6 +717,7 @@ struct page {
 };
 _Static_assert(sizeof(struct page) == STATE_PAGE_ROOM, "a page has no holes");
 
+/* clang-format off */
 static void page_on_full(struct page *p) { p->header.on_full = 7; }
 static void page_no_mode(struct page *p) { p->header.mode = 0; }
 static void page_no_slots(struct page *p) { p->header.slots = 0; }
@@ -713,11 +745,13 @@ static void page_lease(struct page *p) { p->slot[0].tag |= 1 << TAG_RULE_SHIFT; 
 static void page_quota(struct page *p) { p->slot[0].quota = 11; }
 static void page_index(struct page *p) { p->slot[0].index = p->header.slots; }
 static void page_order(struct page *p) { p->slot[1].index = p->slot[0].index; }
+/* clang-format on */
 
 static const struct {
 	const char *title;
 	void (*spoil)(struct page *p);
 } spoilt[] = {
+	/* clang-format off */
 	{ "what a full table does", page_on_full },     { "no mode", page_no_mode },
 	{ "no slots", page_no_slots },                  { "slots in no lines", page_odd_slots },
 	{ "no most of slots", page_small_slots },       { "no rules", page_no_rules },
@@ -732,13 +766,17 @@ static const struct {
 	{ "a slot of no rule", page_slot_no_rule },     { "a slot of a lease", page_lease },
 	{ "more tokens than there are", page_quota },   { "a slot too far", page_index },
 	{ "a slot twice", page_order },
+	/* clang-format on */
 };
 
 static void spoil_each(void)
 {
 	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 64, .rules = 4 };
-	struct shmlimit_rule lease = { .struct_size = sizeof(lease), .algorithm = SHMLIMIT_LEASE, .capacity = 10, .count = 1,
-		.period_ns = SECOND };
+	struct shmlimit_rule lease = { .struct_size = sizeof(lease),
+		                       .algorithm = SHMLIMIT_LEASE,
+		                       .capacity = 10,
+		                       .count = 1,
+		                       .period_ns = SECOND };
 	struct state_file file = { .fd = new_file() };
 	uint64_t then_ns = T0;
 	struct page good;
@@ -750,7 +788,8 @@ static void spoil_each(void)
 		bail("no lease");
 	for (uint64_t key = 0; key < 2; key++)
 		shmlimit_take_at(l, 0, &key, sizeof(key), 3, T0, NULL);
-	if (save(l, file.fd, when_given(then_ns)) != 0 || pread(file.fd, &good, sizeof(good), 0) != (ssize_t)sizeof(good))
+	if (save(l, file.fd, when_given(then_ns)) != 0 ||
+	    pread(file.fd, &good, sizeof(good), 0) != (ssize_t)sizeof(good))
 		bail("save");
 	for (size_t i = 0; i < sizeof(spoilt) / sizeof(spoilt[0]); i++) {
 		struct state_file again = { .fd = file.fd };

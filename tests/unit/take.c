@@ -21,7 +21,8 @@ static int take(int rule, const char *key, uint64_t cost, uint64_t at)
 static void facts(uint64_t limit, uint64_t remaining, uint64_t retry, uint64_t reset, const char *law)
 {
 	if (!ok(r.limit == limit && r.remaining == remaining && r.wait_ns == 0 && r.retry_after_ns == retry &&
-	        r.reset_after_ns == reset, "%s", law))
+	                r.reset_after_ns == reset,
+	        "%s", law))
 		diag("limit %llu remaining %llu wait %llu retry %llu reset %llu", (unsigned long long)r.limit,
 		     (unsigned long long)r.remaining, (unsigned long long)r.wait_ns,
 		     (unsigned long long)r.retry_after_ns, (unsigned long long)r.reset_after_ns);
@@ -147,8 +148,7 @@ static void keys(void)
 	is(shmlimit_take_at(l, rule, "a\0c", 3, 1, T0, NULL), SHMLIMIT_ALLOWED, "bytes after a NUL count");
 	is(shmlimit_take_at(l, rule, "a", 1, 1, T0, NULL), SHMLIMIT_ALLOWED, "the length of a key counts");
 	is(shmlimit_take_at(l, rule, "a\0b", 3, 1, T0, NULL), SHMLIMIT_DENIED, "the same bytes are the same key");
-	is(shmlimit_take_at(l, rule, longest, sizeof(longest), 1, T0, NULL), SHMLIMIT_ALLOWED,
-	   "1024 bytes are a key");
+	is(shmlimit_take_at(l, rule, longest, sizeof(longest), 1, T0, NULL), SHMLIMIT_ALLOWED, "1024 bytes are a key");
 	longest[sizeof(longest) - 1] = 1;
 	is(shmlimit_take_at(l, rule, longest, sizeof(longest), 1, T0, NULL), SHMLIMIT_ALLOWED,
 	   "keys of 1024 bytes that differ in the last one differ");
@@ -203,7 +203,8 @@ static void own_clock(void)
 	is(shmlimit_refund(l, rule, "k", 1, 1, NULL), SHMLIMIT_ALLOWED, "a refund reads the limiter's clock");
 	is(shmlimit_peek(l, rule, "k", 1, 1, NULL), SHMLIMIT_ALLOWED, "a peek reads the limiter's clock");
 	is(shmlimit_reserve(l, rule, "k", 1, 1, 0, NULL), SHMLIMIT_ALLOWED, "a reservation reads the limiter's clock");
-	is(shmlimit_reserve(l, rule, "k", 1, 1, 0, NULL), SHMLIMIT_DENIED, "a reservation on the limiter's clock takes");
+	is(shmlimit_reserve(l, rule, "k", 1, 1, 0, NULL), SHMLIMIT_DENIED,
+	   "a reservation on the limiter's clock takes");
 }
 
 /* Other tests create and destroy segments during the walk: only ours is certain to be found, once, in order. */

@@ -61,19 +61,24 @@ int main(void)
 		const char *name;
 		struct shmlimit_rule rule;
 	} rules[RULES] = {
+		/* clang-format off */
 		{ "funnel", { .capacity = 10, .count = 1, .period_ns = 1000 * SECOND } },
 		{ "warmup", { .algorithm = SHMLIMIT_WARMUP, .count = 10, .period_ns = SECOND, .warmup_ns = 100 * SECOND } },
 		{ "window", { .algorithm = SHMLIMIT_WINDOW, .capacity = 8, .period_ns = 1000 * SECOND } },
 		{ "lease", { .algorithm = SHMLIMIT_LEASE, .capacity = 10, .count = 1, .period_ns = SECOND } },
+		/* clang-format on */
 	};
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SHMLIMIT_SLOTS_MIN, .window_max = 8 };
+	struct shmlimit_options options = { .struct_size = sizeof(options),
+		                            .slots = SHMLIMIT_SLOTS_MIN,
+		                            .window_max = 8 };
 	struct shmlimit_result r;
 	int ids[RULES];
 
 	l = unit_create("take_all", &options);
 	/* A lease of nothing denies at any time. */
-	denying = rule_of("denying", (struct shmlimit_rule){
-		.algorithm = SHMLIMIT_LEASE, .capacity = 1, .count = 1, .period_ns = SECOND });
+	denying = rule_of(
+		"denying",
+		(struct shmlimit_rule){ .algorithm = SHMLIMIT_LEASE, .capacity = 1, .count = 1, .period_ns = SECOND });
 	for (int i = 0; i < RULES; i++) {
 		ids[i] = rule_of(rules[i].name, rules[i].rule);
 		if (i < RULES - 1)

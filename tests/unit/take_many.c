@@ -27,8 +27,9 @@ static unsigned below(unsigned n)
 static void deal(size_t n, const int rules[3], const char *keys)
 {
 	for (size_t i = 0; i < n; i++) {
-		requests[i] = (struct shmlimit_request){ .rule = rules[below(3)], .key = keys + below(20),
-			.key_len = 1 + below(3), .cost = below(4) };
+		requests[i] = (struct shmlimit_request){
+			.rule = rules[below(3)], .key = keys + below(20), .key_len = 1 + below(3), .cost = below(4)
+		};
 		switch (below(40)) {
 		case 0:
 			requests[i].rule = 63;
@@ -51,9 +52,9 @@ static void batches(int own_results)
 	/* Two rules of each kind: one is asked by takes, the other by batches. */
 	static const char keys[24] = "abcabdabeabfabgabhabiab";
 	int ours[3] = { unit_rule(l, "a", 5, 3, SECOND), unit_rule(l, "b", 1, 1, SECOND),
-		unit_rule(l, "c", 100, 7, SECOND) };
+		        unit_rule(l, "c", 100, 7, SECOND) };
 	int theirs[3] = { unit_rule(l, "A", 5, 3, SECOND), unit_rule(l, "B", 1, 1, SECOND),
-		unit_rule(l, "C", 100, 7, SECOND) };
+		          unit_rule(l, "C", 100, 7, SECOND) };
 	uint64_t now = T0, differ = 0, allowed = 0, denied = 0, errors = 0;
 
 	for (int round = 0; round < ROUNDS; round++) {
@@ -81,11 +82,13 @@ static void batches(int own_results)
 		differ += own_results && memcmp(many, one, n * sizeof(*one)) != 0;
 	}
 	is(differ, 0, "random batches answer what takes one after the other do%s", own_results ? ", results too" : "");
-	ok(allowed > ROUNDS && denied > ROUNDS && errors > ROUNDS, "random batches have allowed, denied and wrong requests");
+	ok(allowed > ROUNDS && denied > ROUNDS && errors > ROUNDS,
+	   "random batches have allowed, denied and wrong requests");
 	for (int rule = 0; rule < 3; rule++) {
 		struct shmlimit_counters a = unit_counters(l, ours[rule]), b = unit_counters(l, theirs[rule]);
 
-		ok(a.allowed == b.allowed && a.denied == b.denied, "random batches count what takes one after the other do");
+		ok(a.allowed == b.allowed && a.denied == b.denied,
+		   "random batches count what takes one after the other do");
 	}
 }
 
@@ -93,7 +96,7 @@ static void arguments(void)
 {
 	int rule = unit_rule(l, "arguments", 10, 1, SECOND);
 	struct shmlimit_request two[2] = { { .rule = rule, .key = "k", .key_len = 1, .cost = 3 },
-		{ .rule = rule, .key = "k", .key_len = 1, .cost = 3 } };
+		                           { .rule = rule, .key = "k", .key_len = 1, .cost = 3 } };
 	struct shmlimit *reader;
 
 	is(shmlimit_take_many(l, two, 0, answers, NULL), 0, "no requests are no error");
@@ -121,13 +124,14 @@ static void all(void)
 {
 	int rule = unit_rule(l, "all", 10, 1, SECOND);
 	struct shmlimit_request two[2] = { { .rule = rule, .key = "k", .key_len = 1, .cost = 3 },
-		{ .rule = rule, .key = "k", .key_len = 1, .cost = 0 } };
+		                           { .rule = rule, .key = "k", .key_len = 1, .cost = 0 } };
 	size_t failed = 7;
 
 	is(shmlimit_take_all(NULL, two, 2, NULL, NULL), -EINVAL, "all of no limiter is an error");
 	is(shmlimit_take_all(l, NULL, 2, NULL, NULL), -EINVAL, "all of no list");
 	is(shmlimit_take_all(l, two, 0, NULL, NULL), -EINVAL, "all of an empty one");
-	is(shmlimit_take_all(l, two, SHMLIMIT_REQUESTS_MAX + 1, NULL, NULL), -EINVAL, "all of a longer one than there may be");
+	is(shmlimit_take_all(l, two, SHMLIMIT_REQUESTS_MAX + 1, NULL, NULL), -EINVAL,
+	   "all of a longer one than there may be");
 	two[1].reserved32 = 1;
 	is(shmlimit_take_all(l, two, 2, &failed, many), -EINVAL, "what is not known is refused");
 	is(failed, 7, "of no request in particular");

@@ -46,8 +46,11 @@ int main(void)
 	is(shmlimit_rule_name(l, 0, name), 0, "a rule without a name is listed");
 	is_str(name, "~15:30:60", "a rule without a name is listed by its numbers");
 	is(shmlimit_rule_find(l, name), 0, "a rule without a name is found by the numbers that it is listed with");
-	is(shmlimit_rule_set(l, name, &(struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
-		.capacity = 1, .count = 1, .period_ns = 1 }), -EILSEQ, "a rule without a name cannot be set by its numbers");
+	is(shmlimit_rule_set(
+		   l, name,
+		   &(struct shmlimit_rule){
+			   .struct_size = sizeof(struct shmlimit_rule), .capacity = 1, .count = 1, .period_ns = 1 }),
+	   -EILSEQ, "a rule without a name cannot be set by its numbers");
 	is(throttle(l, 1, 1, 1, 1, reply), SHMLIMIT_ALLOWED, "a segment for three rules has room for three triples");
 	is(throttle(l, 2, 1, 1, 1, reply), -EXFULL, "a segment for three rules has no room for a fourth triple");
 	is(throttle(l, 1, 1, 1, 1, reply), SHMLIMIT_DENIED, "a known triple goes on in a full segment");

@@ -28,8 +28,7 @@ __attribute__((unused)) static void unit_gone(void)
 }
 
 /* Make the program's segment. `program` names it; `options` may be NULL. */
-__attribute__((unused)) static struct shmlimit *unit_create(const char *program,
-                                                            const struct shmlimit_options *options)
+__attribute__((unused)) static struct shmlimit *unit_create(const char *program, const struct shmlimit_options *options)
 {
 	struct shmlimit *l = NULL;
 	int error;
@@ -60,8 +59,9 @@ __attribute__((unused)) static void unit_extend(uint64_t size)
 __attribute__((unused)) static int unit_rule(struct shmlimit *l, const char *name, uint64_t capacity, uint64_t count,
                                              uint64_t period_ns)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .capacity = capacity, .count = count,
-		.period_ns = period_ns };
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule), .capacity = capacity, .count = count, .period_ns = period_ns
+	};
 	int id = shmlimit_rule_set(l, name, &rule);
 
 	if (id < 0)

@@ -39,7 +39,7 @@ static int rules(void)
 
 static struct triple others;
 enum { NOWHERE, AT_TABLE, AT_ENTRY };
-static int comes;                         /* where */
+static int comes; /* where */
 
 static void *ask(void *answer)
 {
@@ -114,12 +114,12 @@ static void at_once(int where, struct triple mine, struct triple other, int want
 static void too_long(void)
 {
 	static const uint64_t period_s[] = { UINT64_MAX / 1000000000 + 1, UINT64_MAX / 1000000000 + 2, UINT64_MAX / 2,
-		UINT64_MAX };
+		                             UINT64_MAX };
 
 	fresh();
 	for (size_t i = 0; i < sizeof(period_s) / sizeof(period_s[0]); i++)
-		is(throttle((struct triple){ 1, 1, period_s[i] }), -ERANGE, "a period of %" PRIu64
-		   " s, which is too long in nanoseconds, is refused", period_s[i]);
+		is(throttle((struct triple){ 1, 1, period_s[i] }), -ERANGE,
+		   "a period of %" PRIu64 " s, which is too long in nanoseconds, is refused", period_s[i]);
 	is(rules(), 0, "a triple that is refused leaves no rule behind");
 }
 

@@ -20,9 +20,13 @@ static struct shmlimit_result r;
 
 static struct shmlimit_rule warm(uint64_t count, uint64_t period_ns, uint64_t warmup_ns, uint32_t cold_factor_milli)
 {
-	return (struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule), .algorithm = SHMLIMIT_WARMUP,
-		.count = count, .period_ns = period_ns, .warmup_ns = warmup_ns,
-		.cold_factor_milli = cold_factor_milli, .max_wait_ns = 3600 * SECOND };
+	return (struct shmlimit_rule){ .struct_size = sizeof(struct shmlimit_rule),
+		                       .algorithm = SHMLIMIT_WARMUP,
+		                       .count = count,
+		                       .period_ns = period_ns,
+		                       .warmup_ns = warmup_ns,
+		                       .cold_factor_milli = cold_factor_milli,
+		                       .max_wait_ns = 3600 * SECOND };
 }
 
 static int set(const char *name, const struct shmlimit_rule *rule)
@@ -88,22 +92,31 @@ static void by_hand(void)
 	uint64_t wait_ns;
 
 	is(shmlimit_rule_get(l, id, &got), 0, "the rule is read back");
-	ok(got.capacity == 10 && got.warmup_ns == SECOND && got.cold_factor_milli == 3000, "rule_get reports the capacity that follows from a warm-up");
+	ok(got.capacity == 10 && got.warmup_ns == SECOND && got.cold_factor_milli == 3000,
+	   "rule_get reports the capacity that follows from a warm-up");
 	is(shmlimit_rule_set_at(l, "hand", &got, T0), id, "a warm-up can be set again as rule_get reported it");
-	is(shmlimit_take_at(l, id, "k", 1, 10, T0, &r), SHMLIMIT_ALLOWED, "from cold all that is stored is had at once");
+	is(shmlimit_take_at(l, id, "k", 1, 10, T0, &r), SHMLIMIT_ALLOWED,
+	   "from cold all that is stored is had at once");
 	is(r.remaining, 0, "after a take of everything, nothing is stored");
 	is(shmlimit_take_at(l, id, "k", 1, 1, T0, &r), SHMLIMIT_DENIED, "the next one pays");
-	ok(near_ms(r.retry_after_ns, 1500), "the area: the warm-up for what was above the threshold, half of it for the rest");
+	ok(near_ms(r.retry_after_ns, 1500),
+	   "the area: the warm-up for what was above the threshold, half of it for the rest");
 	wait_ns = r.retry_after_ns;
-	is(shmlimit_take_at(l, id, "k", 1, 1, T0 + wait_ns - 1, &r), SHMLIMIT_DENIED, "a nanosecond too early is too early");
-	is(shmlimit_take_at(l, id, "k", 1, 1, T0 + wait_ns, &r), SHMLIMIT_ALLOWED, "a request is admitted when the debt is paid");
-	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + wait_ns, &r), SHMLIMIT_DENIED, "an admitted request leaves its own cost as debt");
+	is(shmlimit_take_at(l, id, "k", 1, 1, T0 + wait_ns - 1, &r), SHMLIMIT_DENIED,
+	   "a nanosecond too early is too early");
+	is(shmlimit_take_at(l, id, "k", 1, 1, T0 + wait_ns, &r), SHMLIMIT_ALLOWED,
+	   "a request is admitted when the debt is paid");
+	is(shmlimit_peek_at(l, id, "k", 1, 1, T0 + wait_ns, &r), SHMLIMIT_DENIED,
+	   "an admitted request leaves its own cost as debt");
 	ok(near_ms(r.retry_after_ns, 100), "the stable interval: it is warm");
-	is(shmlimit_take_at(l, id, "k", 1, 11, T0 + 10 * SECOND, &r), SHMLIMIT_DENIED, "more than the capacity is refused");
+	is(shmlimit_take_at(l, id, "k", 1, 11, T0 + 10 * SECOND, &r), SHMLIMIT_DENIED,
+	   "more than the capacity is refused");
 	ok(r.retry_after_ns == UINT64_MAX, "for ever");
 	is(shmlimit_reserve_at(l, id, "j", 1, 1, 0, T0, &r), SHMLIMIT_ALLOWED, "another key is cold");
-	is(shmlimit_reserve_at(l, id, "j", 1, 1, 100 * MS, T0, &r), SHMLIMIT_DENIED, "a reservation that would wait longer than its caller allows is denied");
-	ok(near_ms(r.retry_after_ns, 180), "a denied reservation reports when it would not have to wait: 280 ms for a cold token");
+	is(shmlimit_reserve_at(l, id, "j", 1, 1, 100 * MS, T0, &r), SHMLIMIT_DENIED,
+	   "a reservation that would wait longer than its caller allows is denied");
+	ok(near_ms(r.retry_after_ns, 180),
+	   "a denied reservation reports when it would not have to wait: 280 ms for a cold token");
 	shmlimit_charge_at(l, id, "j", 1, 1, T0, &r);
 	is(r.retry_after_ns, 0, "a charge to a warm-up takes all of it");
 	shmlimit_charge_at(l, id, "greedy", 6, UINT64_MAX, T0, &r);
@@ -165,7 +178,7 @@ static double oracle_acquire(struct oracle *o, double now, double permits)
 	return wait;
 }
 
-#define LOST 3                            /* BOUND: roundings a request: what is stored, the wait, what was idle */
+#define LOST 3 /* BOUND: roundings a request: what is stored, the wait, what was idle */
 
 /* What stands in the slot of the rule's only key, permits and seconds. */
 static struct oracle stands(int id, const struct layout_params *params, uint64_t now_ns)
@@ -182,7 +195,8 @@ static struct oracle stands(int id, const struct layout_params *params, uint64_t
 		return (struct oracle){
 			.stored = ldexp((double)funnel.quota, -(int)params_unit_bits(params)),
 			.next_free = (double)(now_ns - T0 +
-			                      funnel_stamp_to_ns(params, at, warmup_debt(params, funnel, at))) / 1e9,
+			                      funnel_stamp_to_ns(params, at, warmup_debt(params, funnel, at))) /
+			             1e9,
 		};
 	}
 	bail("no slot");

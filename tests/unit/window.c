@@ -20,8 +20,12 @@ static uint64_t rules_ns = T0; /* when rules are set */
 
 static int rule_of(const char *name, uint64_t capacity, uint64_t period_ns, uint64_t max_wait_ns, uint32_t flags)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = capacity,
-		.period_ns = period_ns, .max_wait_ns = max_wait_ns, .flags = flags };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = SHMLIMIT_WINDOW,
+		                      .capacity = capacity,
+		                      .period_ns = period_ns,
+		                      .max_wait_ns = max_wait_ns,
+		                      .flags = flags };
 
 	return shmlimit_rule_set_at(l, name, &rule, rules_ns);
 }
@@ -300,8 +304,9 @@ static void stepped_clock(void)
 
 static void wrong_rules(void)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 2,
-		.period_ns = SECOND };
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 2, .period_ns = SECOND
+	};
 	struct shmlimit_rule got = { .struct_size = sizeof(got) };
 	struct shmlimit *none;
 	int id;
@@ -329,8 +334,9 @@ static void wrong_rules(void)
 	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "a funnel does not count what it refused");
 	shmlimit_close(l);
 	none = unit_create("window", NULL);
-	rule = (struct shmlimit_rule){ .struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 1,
-		.period_ns = SECOND };
+	rule = (struct shmlimit_rule){
+		.struct_size = sizeof(rule), .algorithm = SHMLIMIT_WINDOW, .capacity = 1, .period_ns = SECOND
+	};
 	is(shmlimit_rule_set(none, "w", &rule), -EFBIG, "a segment without rings has no windows");
 	shmlimit_close(none);
 }
@@ -406,11 +412,13 @@ static void words(uint64_t seed)
 	for (uint64_t i = 0; i < scaled(1000000); i++) {
 		uint64_t most = 1 + rng_below(&rng, (uint64_t)1 << rng_below(&rng, 17));
 		struct shmlimit_rule rule = { .capacity = 1 + rng_below(&rng, most),
-			.period_ns = 1 + rng_below(&rng, (uint64_t)1 << (1 + rng_below(&rng, 56))),
-			.max_wait_ns = rng_below(&rng, (uint64_t)1 << rng_below(&rng, 57)) };
+			                      .period_ns =
+			                              1 + rng_below(&rng, (uint64_t)1 << (1 + rng_below(&rng, 56))),
+			                      .max_wait_ns = rng_below(&rng, (uint64_t)1 << rng_below(&rng, 57)) };
 		struct layout_params params = { 0 };
 		uint64_t now_ns = ((uint64_t)1 << 60) + rng_below(&rng, (uint64_t)1 << 60);
-		struct window w = { .n = rng_below(&rng, 2 * layout_cells(most)), .k = 1 + rng_below(&rng, most) }, back;
+		struct window w = { .n = rng_below(&rng, 2 * layout_cells(most)), .k = 1 + rng_below(&rng, most) },
+			      back;
 
 		if (window_compile(&rule, most, &params) != 0) {
 			wrong++;

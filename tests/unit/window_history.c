@@ -17,7 +17,7 @@
 #define HISTORIES 250000
 #define ASKS 24
 #define KEYS_AT_ONCE 32
-#define SHORTEST_NS ((uint64_t)1 << 8)    /* less is less than a tick of the longest period */
+#define SHORTEST_NS ((uint64_t)1 << 8) /* less is less than a tick of the longest period */
 
 static struct shmlimit *l;
 
@@ -27,7 +27,7 @@ static struct shmlimit *l;
  */
 struct queue {
 	uint64_t time_ns[ASKS * MOST + 1];
-	uint64_t n, highest, latest;      /* this many of the newest are of one admission */
+	uint64_t n, highest, latest; /* this many of the newest are of one admission */
 };
 
 /* A rule, and what a word makes of its times. */
@@ -281,8 +281,11 @@ int main(void)
 		{ .capacity = 4, .period_ns = (uint64_t)1 << 56 },
 		{ .capacity = 4, .period_ns = (uint64_t)1 << 56, .flags = SHMLIMIT_COUNT_REFUSED },
 	};
-	static const struct shmlimit_rule lease = { .struct_size = sizeof(lease), .algorithm = SHMLIMIT_LEASE, .capacity = 1,
-		.count = 1, .period_ns = SECOND };
+	static const struct shmlimit_rule lease = { .struct_size = sizeof(lease),
+		                                    .algorithm = SHMLIMIT_LEASE,
+		                                    .capacity = 1,
+		                                    .count = 1,
+		                                    .period_ns = SECOND };
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = MOST };
 	struct rng rng = { rng_seed() };
 	uint64_t n = scaled(HISTORIES), wrong = 0, happened[6] = { 0 };

@@ -48,10 +48,10 @@ enum gate_answer gate_ask(struct gate *gate, const void *key, size_t key_len, st
 }
 
 void gate_fields(const struct gate *gate, enum gate_answer answer, const struct shmlimit_result *r,
-		 struct shmlimit_fields *out)
+                 struct shmlimit_fields *out)
 {
 	out->struct_size = sizeof(*out);
 	/* The name is one that a rule has, so there is nothing to go wrong. */
 	(void)shmlimit_fields(gate->rule_name, &gate->params,
-			      answer == GATE_DENIED ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED, r, out);
+	                      answer == GATE_DENIED ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED, r, out);
 }

@@ -14,20 +14,20 @@
 #include "shmlimit.h"
 
 struct gate {
-	struct shmlimit *limiter;  /* NULL: there is no limit */
+	struct shmlimit *limiter; /* NULL: there is no limit */
 	const char *segment;
 	const char *rule_name;
 	int rule;
-	bool fail_open;            /* what an error of the limiter means: pass, or out of order */
-	int reported;              /* the error that was logged last */
+	bool fail_open; /* what an error of the limiter means: pass, or out of order */
+	int reported;   /* the error that was logged last */
 	struct shmlimit_rule params;
 };
 
 enum gate_answer {
 	GATE_ALLOWED,
 	GATE_DENIED,
-	GATE_UNLIMITED,            /* pass: there is no limit, or it failed and the gate fails open */
-	GATE_OUT_OF_ORDER          /* the limiter failed and the gate fails closed */
+	GATE_UNLIMITED,   /* pass: there is no limit, or it failed and the gate fails open */
+	GATE_OUT_OF_ORDER /* the limiter failed and the gate fails closed */
 };
 
 /*
@@ -42,6 +42,6 @@ enum gate_answer gate_ask(struct gate *gate, const void *key, size_t key_len, st
 
 /* What the response says of an answer that is GATE_ALLOWED or GATE_DENIED. */
 void gate_fields(const struct gate *gate, enum gate_answer answer, const struct shmlimit_result *r,
-		 struct shmlimit_fields *out);
+                 struct shmlimit_fields *out);
 
 #endif

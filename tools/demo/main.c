@@ -52,19 +52,19 @@ static unsigned parse_workers(const char *text)
 
 int main(int argc, char **argv)
 {
-	enum {SEGMENT, RULE, WORKERS, PORT_FILE, FAIL_OPEN, NO_LIMIT, HELP};
+	enum { SEGMENT, RULE, WORKERS, PORT_FILE, FAIL_OPEN, NO_LIMIT, HELP };
 	static const struct option options[] = {
-		{"segment", required_argument, NULL, SEGMENT},
-		{"rule", required_argument, NULL, RULE},
-		{"workers", required_argument, NULL, WORKERS},
-		{"port-file", required_argument, NULL, PORT_FILE},
-		{"fail-open", no_argument, NULL, FAIL_OPEN},
-		{"no-limit", no_argument, NULL, NO_LIMIT},
-		{"help", no_argument, NULL, HELP},
-		{NULL, 0, NULL, 0},
+		{ "segment", required_argument, NULL, SEGMENT },
+		{ "rule", required_argument, NULL, RULE },
+		{ "workers", required_argument, NULL, WORKERS },
+		{ "port-file", required_argument, NULL, PORT_FILE },
+		{ "fail-open", no_argument, NULL, FAIL_OPEN },
+		{ "no-limit", no_argument, NULL, NO_LIMIT },
+		{ "help", no_argument, NULL, HELP },
+		{ NULL, 0, NULL, 0 },
 	};
 	const char *segment = NULL, *rule = "demo", *port_file = NULL;
-	struct gate gate = {.limiter = NULL};
+	struct gate gate = { .limiter = NULL };
 	struct master *master;
 	unsigned port, workers = 4;
 	bool no_limit = false;

@@ -18,9 +18,9 @@ struct master {
 	unsigned workers;
 	int listener;
 	struct gate *gate;
-	sigset_t watched;          /* signals that only sigwaitinfo() takes, so that none is lost or comes too early */
-	sigset_t mask;             /* the mask before that, which workers get back */
-	pid_t pid[];               /* of each worker; 0 = none */
+	sigset_t watched; /* signals that only sigwaitinfo() takes, so that none is lost or comes too early */
+	sigset_t mask;    /* the mask before that, which workers get back */
+	pid_t pid[];      /* of each worker; 0 = none */
 };
 
 /* Fork the worker `i`. Returns 0, or -1 after a message. */

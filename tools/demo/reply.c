@@ -31,17 +31,16 @@ struct field {
 };
 
 static struct page page_for[] = {
-	[GATE_ALLOWED] = {MHD_HTTP_OK, "allowed\n"},
-	[GATE_DENIED] = {MHD_HTTP_TOO_MANY_REQUESTS, "denied\n"},
-	[GATE_UNLIMITED] = {MHD_HTTP_OK, "allowed, without a limit\n"},
-	[GATE_OUT_OF_ORDER] = {MHD_HTTP_SERVICE_UNAVAILABLE, "the limiter is out of order\n"},
+	[GATE_ALLOWED] = { MHD_HTTP_OK, "allowed\n" },
+	[GATE_DENIED] = { MHD_HTTP_TOO_MANY_REQUESTS, "denied\n" },
+	[GATE_UNLIMITED] = { MHD_HTTP_OK, "allowed, without a limit\n" },
+	[GATE_OUT_OF_ORDER] = { MHD_HTTP_SERVICE_UNAVAILABLE, "the limiter is out of order\n" },
 };
-static struct page wrong_method = {MHD_HTTP_METHOD_NOT_ALLOWED, "GET or HEAD only\n"};
-static struct page long_name = {MHD_HTTP_BAD_REQUEST, "the client's name is too long\n"};
+static struct page wrong_method = { MHD_HTTP_METHOD_NOT_ALLOWED, "GET or HEAD only\n" };
+static struct page long_name = { MHD_HTTP_BAD_REQUEST, "the client's name is too long\n" };
 
 /* Queue the page with the fields, up to one without a name. Out of memory: the connection is closed. */
-static enum MHD_Result send_page(struct MHD_Connection *connection, struct page *page,
-				 const struct field *field)
+static enum MHD_Result send_page(struct MHD_Connection *connection, struct page *page, const struct field *field)
 {
 	static unsigned long replies;
 	struct MHD_Response *response =
@@ -78,12 +77,11 @@ static size_t find_client(struct MHD_Connection *connection, char peer[INET_ADDR
 	return strlen(peer);
 }
 
-enum MHD_Result reply_to_request(void *gate, struct MHD_Connection *connection, const char *url,
-				 const char *method, const char *version, const char *body, size_t *body_len,
-				 void **state)
+enum MHD_Result reply_to_request(void *gate, struct MHD_Connection *connection, const char *url, const char *method,
+                                 const char *version, const char *body, size_t *body_len, void **state)
 {
 	const struct gate *limit = gate;
-	struct field field[4] = {{NULL, NULL}};
+	struct field field[4] = { { NULL, NULL } };
 	struct shmlimit_result left;
 	enum gate_answer answer;
 	struct shmlimit_fields fields;
@@ -100,7 +98,7 @@ enum MHD_Result reply_to_request(void *gate, struct MHD_Connection *connection, 
 		return MHD_YES;
 	}
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-		field[0] = (struct field){MHD_HTTP_HEADER_ALLOW, "GET, HEAD"};
+		field[0] = (struct field){ MHD_HTTP_HEADER_ALLOW, "GET, HEAD" };
 		return send_page(connection, &wrong_method, field);
 	}
 	key_len = find_client(connection, peer, &key);
@@ -111,10 +109,10 @@ enum MHD_Result reply_to_request(void *gate, struct MHD_Connection *connection, 
 	answer = gate_ask(gate, key, key_len, &left);
 	if (answer == GATE_ALLOWED || answer == GATE_DENIED) {
 		gate_fields(limit, answer, &left, &fields);
-		field[0] = (struct field){"RateLimit-Policy", fields.policy};
-		field[1] = (struct field){"RateLimit", fields.limit};
+		field[0] = (struct field){ "RateLimit-Policy", fields.policy };
+		field[1] = (struct field){ "RateLimit", fields.limit };
 	}
 	if (answer == GATE_DENIED)
-		field[2] = (struct field){MHD_HTTP_HEADER_RETRY_AFTER, fields.retry_after};
+		field[2] = (struct field){ MHD_HTTP_HEADER_RETRY_AFTER, fields.retry_after };
 	return send_page(connection, &page_for[answer], field);
 }

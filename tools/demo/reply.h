@@ -14,8 +14,7 @@
  * is the one that the query names (?client=alice), else the peer's address: a real
  * service would take the name from what it has authenticated.
  */
-enum MHD_Result reply_to_request(void *gate, struct MHD_Connection *connection, const char *url,
-				 const char *method, const char *version, const char *body, size_t *body_len,
-				 void **state);
+enum MHD_Result reply_to_request(void *gate, struct MHD_Connection *connection, const char *url, const char *method,
+                                 const char *version, const char *body, size_t *body_len, void **state);
 
 #endif

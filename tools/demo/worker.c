@@ -16,8 +16,8 @@
 #include "reply.h"
 #include "worker.h"
 
-#define IDLE_S 30u            /* a connection that is silent for longer is closed */
-#define CONNECTIONS_MAX 512u  /* of one worker: well below the usual limit of 1024 descriptors */
+#define IDLE_S 30u           /* a connection that is silent for longer is closed */
+#define CONNECTIONS_MAX 512u /* of one worker: well below the usual limit of 1024 descriptors */
 
 /*
  * Take one connection, no more: what else waits is for the other workers. That
@@ -49,14 +49,14 @@ static int patience_ms(struct MHD_Daemon *http)
 
 int worker_run(int listener, struct gate *gate)
 {
-	enum {LISTENER, HTTP};
-	struct pollfd ready[] = {[LISTENER] = {.fd = listener, .events = POLLIN}, [HTTP] = {.events = POLLIN}};
+	enum { LISTENER, HTTP };
+	struct pollfd ready[] = { [LISTENER] = { .fd = listener, .events = POLLIN }, [HTTP] = { .events = POLLIN } };
 	struct MHD_Daemon *http;
 
 	signal(SIGPIPE, SIG_IGN);
 	http = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, reply_to_request, gate,
-				MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
-				MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_END);
+	                        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
+	                        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_END);
 	if (http == NULL) {
 		warnx("worker: libmicrohttpd doesn't start");
 		return EXIT_FAILURE;

@@ -41,8 +41,9 @@ static struct shmlimit *open_or_create(const char *name)
 
 static int listen_on(const char *port)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port)),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		                       .sin_port = htons((uint16_t)atoi(port)),
+		                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(address);
 	int fd = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
 
@@ -100,8 +101,9 @@ static pid_t start_worker(struct shmlimit *limiter, int rule, int listener)
 
 int main(int argc, char *argv[])
 {
-	struct shmlimit_rule params = { .struct_size = sizeof(params), .capacity = 15, .count = 30,
-		.period_ns = UINT64_C(60000000000) };
+	struct shmlimit_rule params = {
+		.struct_size = sizeof(params), .capacity = 15, .count = 30, .period_ns = UINT64_C(60000000000)
+	};
 	struct shmlimit *limiter;
 	int rule, listener;
 

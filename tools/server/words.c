@@ -47,14 +47,15 @@ static const char *check(const char *before, const char *word, struct shmlimit_g
 
 const char *words_check_segment(const char *name)
 {
-	return shmlimit_check_names(name, NULL) == 0 ? NULL :
-	       "must be a segment's name: 1 to 255 bytes, no / or control characters, not a dot first";
+	return shmlimit_check_names(name, NULL) == 0
+	               ? NULL
+	               : "must be a segment's name: 1 to 255 bytes, no / or control characters, not a dot first";
 }
 
 const char *words_check_rule(const char *name)
 {
-	return shmlimit_check_names(NULL, name) == 0 ? NULL :
-	       "must be a rule's name: 1 to 63 letters, digits and . _ : @ + -";
+	return shmlimit_check_names(NULL, name) == 0 ? NULL
+	                                             : "must be a rule's name: 1 to 63 letters, digits and . _ : @ + -";
 }
 
 const char *words_check_gate(const char *word, struct shmlimit_gate_wrong *wrong)

@@ -12,7 +12,7 @@
 
 enum {
 	FOUND_HELP = 'h',
-	FOUND_OPTION = 256,    /* + its place in command.options */
+	FOUND_OPTION = 256, /* + its place in command.options */
 };
 
 char command_letter(const struct command *command, size_t i)
@@ -112,18 +112,17 @@ static int fail_option(const struct command *command, int found, const char *typ
 	int place = place_of(command, optopt);
 
 	if (found == ':')
-		return fail("%s: --%s: missing value (usage: --%s %s)", command->name,
-		            command->options[place].name, command->options[place].name,
-		            command->options[place].value);
+		return fail("%s: --%s: missing value (usage: --%s %s)", command->name, command->options[place].name,
+		            command->options[place].name, command->options[place].value);
 	if (place >= 0)
-		return fail("%s: %s: takes no value (usage: --%s)", command->name, typed,
-		            command->options[place].name);
+		return fail("%s: %s: takes no value (usage: --%s)", command->name, typed, command->options[place].name);
 	if (optopt == FOUND_HELP)
 		return fail("%s: %s: takes no value (usage: --help)", command->name, typed);
 	/* What a listing shows of a key is tried wherever a key is taken. */
 	if (strncmp(typed, "--fingerprint", strlen("--fingerprint")) == 0 && key_place(command) >= 0)
 		return fail("%s: --fingerprint: the key's bytes are needed: give KEY, --key-ip or --key-hex (reset "
-		            "and inspect take fingerprints)", command->name);
+		            "and inspect take fingerprints)",
+		            command->name);
 	if (optopt != 0)
 		return fail("%s: -%c: no such option (shmlimit %s --help lists them)", command->name, optopt,
 		            command->name);
@@ -142,7 +141,7 @@ static int count_operands(const char *operands, int *most)
 	int len, least = 0;
 
 	for (*most = 0; word = word_at(operands, *most, &len), len > 0; ++*most) {
-		int is_last = may_repeat(word, (size_t)len - (word[len - 1] == ']'));  /* "[FILE...]", "COMMAND..." */
+		int is_last = may_repeat(word, (size_t)len - (word[len - 1] == ']')); /* "[FILE...]", "COMMAND..." */
 
 		least += *word != '[' && word[len - 1] != ']';
 		if (is_last) {
@@ -160,12 +159,12 @@ static int check_operands(const struct command *command, const char *operands, i
 	if (argc < least) {
 		const char *missing = word_at(operands, argc, &len);
 
-		return fail("%s: %.*s is missing; usage: shmlimit %s %s", command->name, len, missing,
-		            command->name, operands);
+		return fail("%s: %.*s is missing; usage: shmlimit %s %s", command->name, len, missing, command->name,
+		            operands);
 	}
 	if (argc > most)
-		return fail("%s: %s: one operand too many; usage: shmlimit %s%s%s", command->name,
-		            argv[most], command->name, most > 0 ? " " : "", operands);
+		return fail("%s: %s: one operand too many; usage: shmlimit %s%s%s", command->name, argv[most],
+		            command->name, most > 0 ? " " : "", operands);
 	return STATUS_OK;
 }
 
@@ -226,7 +225,7 @@ int command_run(const struct command *command, int argc, char **argv)
 	int found, status;
 
 	list_options(command, list, letters);
-	optind = 0;            /* start over: main() has read the options before the command's name */
+	optind = 0; /* start over: main() has read the options before the command's name */
 	while ((found = getopt_long(argc, argv, letters, list, NULL)) != -1) {
 		if (found == FOUND_HELP) {
 			help_command(command);

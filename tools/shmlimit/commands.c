@@ -22,7 +22,7 @@ static const struct command *const commands[] = {
 	&command_rule_list,
 	&command_rule_remove,
 	&command_rule_export,
-	&command_apply_all,    /* before what its name begins with */
+	&command_apply_all, /* before what its name begins with */
 	&command_apply,
 	&command_take,
 	&command_peek,
@@ -62,7 +62,7 @@ static const struct command *const commands[] = {
 static const struct alias {
 	const char *word, *name;
 } aliases[] = {
-	{ "ls", "list" },          { "add", "create" },        { "rm", "destroy" },         { "show", "inspect" },
+	{ "ls", "list" },           { "add", "create" },        { "rm", "destroy" },          { "show", "inspect" },
 	{ "rule ls", "rule list" }, { "rule add", "rule set" }, { "rule rm", "rule remove" }, { 0 },
 };
 

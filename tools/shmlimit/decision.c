@@ -79,6 +79,7 @@ void decision_print(int answer, const struct shmlimit_result *r)
 
 json_t *decision_json(int answer, const struct shmlimit_result *r)
 {
+	/* clang-format off */
 	return json_pack("{s:b, s:b, s:o, s:o, s:o, s:o}",
 	                 "allowed", answer == SHMLIMIT_ALLOWED,
 	                 "shadow_denied", is_shadow_denial(answer, r),
@@ -86,6 +87,7 @@ json_t *decision_json(int answer, const struct shmlimit_result *r)
 	                 "remaining", json_number(r->remaining),
 	                 "retry_after_ns", json_duration(r->retry_after_ns),
 	                 "reset_after_ns", json_duration(r->reset_after_ns));
+	/* clang-format on */
 }
 
 /* What was asked for: one of the two functions is NULL. */
@@ -93,7 +95,7 @@ struct question {
 	decision_verb *verb;
 	reservation_verb *reserve;
 	int is_charge;
-	int charged_all;               /* of a charge that was made */
+	int charged_all; /* of a charge that was made */
 	uint64_t tokens;
 	uint64_t max_wait_ns;
 	struct key key;
@@ -121,7 +123,8 @@ static void answer_print(const struct question *q, int answer, const struct shml
 	if (q->reserve != NULL)
 		print_line("wait", "%s", duration_text(text, r->wait_ns));
 	if (q->is_charge)
-		print_line("charged", "%s", q->charged_all ? "all" : "not all: the rule's max-wait allows no more debt");
+		print_line("charged", "%s",
+		           q->charged_all ? "all" : "not all: the rule's max-wait allows no more debt");
 }
 
 /* Advice for a rule that allows no wait at all, the default: its author may have forgotten to allow one. */
@@ -134,8 +137,8 @@ static void hint_no_wait(struct shmlimit *limiter, int id, const char *segment, 
 	if (rule.algorithm == SHMLIMIT_LEASE)
 		fail("rule %s: a lease's tokens cannot be waited for", name);
 	else
-		fail("rule %s: its max-wait is 0, so no wait is allowed (shmlimit rule set %s %s --max-wait 10s)", name, segment,
-		     name);
+		fail("rule %s: its max-wait is 0, so no wait is allowed (shmlimit rule set %s %s --max-wait 10s)", name,
+		     segment, name);
 }
 
 static int decide(const struct call *call, struct shmlimit *limiter, struct question *q)

@@ -16,7 +16,7 @@
 #include "command.h"
 
 static struct {
-	const char *path;      /* NULL: messages are about what was typed */
+	const char *path; /* NULL: messages are about what was typed */
 	int line;
 } where;
 
@@ -68,15 +68,17 @@ static int fail_owner(const char *segment)
 	free(path);
 	if (found && status.st_nlink > 1)
 		return fail("segment %s: not trusted: its file has %ju hard links (find /dev/shm -inum %ju lists "
-		            "them; remove all but one)", segment, (uintmax_t)status.st_nlink,
-		            (uintmax_t)status.st_ino);
+		            "them; remove all but one)",
+		            segment, (uintmax_t)status.st_nlink, (uintmax_t)status.st_ino);
 	user = getpwuid(status.st_uid);
 	if (user != NULL)
 		snprintf(owner, sizeof(owner), "%.40s", user->pw_name);
 	else
 		snprintf(owner, sizeof(owner), "user %ju", (uintmax_t)status.st_uid);
-	return fail("segment %s: not trusted: it belongs to %s, who can truncate it while it is in use (remove it with: "
-	            "shmlimit destroy %s; or trust its owner: shmlimit --owner USER ...)", segment, owner, segment);
+	return fail(
+		"segment %s: not trusted: it belongs to %s, who can truncate it while it is in use (remove it with: "
+		"shmlimit destroy %s; or trust its owner: shmlimit --owner USER ...)",
+		segment, owner, segment);
 }
 
 /*
@@ -113,7 +115,8 @@ static int fail_locked(const char *segment)
 
 	holders(segment, text);
 	return fail("segment %s: locked by %s: not changed (any process that can read /dev/shm/%s can hold its lock; "
-	            "try again, or end that process)", segment, *text != '\0' ? text : "another process", segment);
+	            "try again, or end that process)",
+	            segment, *text != '\0' ? text : "another process", segment);
 }
 
 int fail_segment(const char *segment, int error)
@@ -122,41 +125,49 @@ int fail_segment(const char *segment, int error)
 	switch (-error) {
 	case ENOENT:
 		fail("segment %s: no such segment (shmlimit create %s makes one; shmlimit list shows those "
-		     "there are)", segment, segment);
+		     "there are)",
+		     segment, segment);
 		return STATUS_MISSING;
 	case EILSEQ:
 		return fail("segment %s: bad name: must be 1 to %d bytes without '/' and control characters, "
-		            "the first not '.'", segment, SHMLIMIT_NAME_MAX);
+		            "the first not '.'",
+		            segment, SHMLIMIT_NAME_MAX);
 	case ENAMETOOLONG:
 		return fail("segment %s: name too long: must be 1 to %d bytes", segment, SHMLIMIT_NAME_MAX);
 	case EMEDIUMTYPE:
 		return fail("segment %s: not a shmlimit segment: another program created /dev/shm/%s; use another "
-		            "name", segment, segment);
+		            "name",
+		            segment, segment);
 	case EPROTO:
 		return fail("segment %s: another layout version: use the shmlimit that made it, or create it again "
-		            "(shmlimit destroy %s)", segment, segment);
+		            "(shmlimit destroy %s)",
+		            segment, segment);
 	case EUCLEAN:
 		return fail("segment %s: damaged: create it again (shmlimit verify %s says what is wrong; "
-		            "shmlimit destroy %s removes it)", segment, segment, segment);
+		            "shmlimit destroy %s removes it)",
+		            segment, segment, segment);
 	case ESTALE:
-		return fail("segment %s: created before the last boot: create it again (shmlimit destroy %s)",
-		            segment, segment);
+		return fail("segment %s: created before the last boot: create it again (shmlimit destroy %s)", segment,
+		            segment);
 	case EXDEV:
 		return fail("segment %s: created in another time namespace, where clocks differ: use it there, or "
-		            "create it again (shmlimit destroy %s)", segment, segment);
+		            "create it again (shmlimit destroy %s)",
+		            segment, segment);
 	case EPERM:
 		return fail_owner(segment);
 	case EAGAIN:
 		return fail_locked(segment);
 	case EACCES:
 		return fail("segment %s: no permission (its owner can grant it: chmod and chgrp of "
-		            "/dev/shm/%s, or shmlimit create --mode 0660 --group G)", segment, segment);
+		            "/dev/shm/%s, or shmlimit create --mode 0660 --group G)",
+		            segment, segment);
 	case EROFS:
 		return fail("segment %s: /dev/shm is read-only: remount it (mount -o remount,rw "
-		            "/dev/shm)", segment);
+		            "/dev/shm)",
+		            segment);
 	default:
-		return fail("segment %s: %s (%s); fix this on the host first", segment,
-		            shmlimit_strerror(error), strerror(-error));
+		return fail("segment %s: %s (%s); fix this on the host first", segment, shmlimit_strerror(error),
+		            strerror(-error));
 	}
 }
 
@@ -173,23 +184,25 @@ int fail_rule(const char *segment, const char *rule, int error)
 		return fail("rule %s: bad name: must be 1 to %d letters, digits and . _ : @ + -", rule,
 		            SHMLIMIT_RULE_NAME_MAX);
 	case ENAMETOOLONG:
-		return fail("rule %s: name too long: must be 1 to %d characters", rule,
-		            SHMLIMIT_RULE_NAME_MAX);
+		return fail("rule %s: name too long: must be 1 to %d characters", rule, SHMLIMIT_RULE_NAME_MAX);
 	case EFBIG:
 		return fail("rule %s: a window larger than segment %s was created for: use a smaller one, or create "
-		            "the segment with a larger --window-max (shmlimit inspect %s shows it)", rule, segment, segment);
+		            "the segment with a larger --window-max (shmlimit inspect %s shows it)",
+		            rule, segment, segment);
 	case EXFULL:
 		return fail("rule %s: no room for another rule in segment %s: remove one first (shmlimit rule "
-		            "remove), or create the segment with more --rules", rule, segment);
+		            "remove), or create the segment with more --rules",
+		            rule, segment);
 	case EUCLEAN:
 		return fail("rule %s: damaged: set it again with its rate (shmlimit rule set %s %s), or remove it "
-		            "(shmlimit rule remove %s %s)", rule, segment, rule, segment, rule);
+		            "(shmlimit rule remove %s %s)",
+		            rule, segment, rule, segment, rule);
 	case EAGAIN:
 	case ENOENT:
 		return fail_segment(segment, error);
 	default:
-		return fail("rule %s: %s (%s); fix segment %s first", rule,
-		            shmlimit_strerror(error), strerror(-error), segment);
+		return fail("rule %s: %s (%s); fix segment %s first", rule, shmlimit_strerror(error), strerror(-error),
+		            segment);
 	}
 }
 
@@ -201,14 +214,18 @@ static int fail_capacity(const char *rule_name, struct shmlimit_rule rule)
 
 	rule.struct_size = sizeof(rule);
 	if (shmlimit_rule_capacity_max(&rule, &most) == 0 && rule.capacity > most)
-		return fail("rule %s: capacity %" PRIu64 " is out of range (1 to %" PRIu64 " at this rate%s)", rule_name,
-		            rule.capacity, most, waits ? " and max-wait" : leases ? " for a lease" : "");
+		return fail("rule %s: capacity %" PRIu64 " is out of range (1 to %" PRIu64 " at this rate%s)",
+		            rule_name, rule.capacity, most,
+		            waits    ? " and max-wait"
+		            : leases ? " for a lease"
+		                     : "");
 	(void)duration_text(text, rule.max_wait_ns);
 	rule.max_wait_ns = 0;
 	if (waits && shmlimit_rule_capacity_max(&rule, &most) == 0)
 		return fail("rule %s: max-wait %s is out of range at this rate", rule_name, text);
 	return fail("rule %s: rate %s is out of range (one token in 146 years to 10^11 a second, in numbers that are "
-	            "round enough to be counted exactly)", rule_name, rate_text(text, rule.count, rule.period_ns));
+	            "round enough to be counted exactly)",
+	            rule_name, rate_text(text, rule.count, rule.period_ns));
 }
 
 int fail_exact(const char *rule_name, const struct shmlimit_rule *rule)
@@ -222,13 +239,13 @@ int fail_exact(const char *rule_name, const struct shmlimit_rule *rule)
 		return fail("rule %s: capacity %" PRIu64 " with period %s: out of range (at most 2^48 and 36 years)",
 		            rule_name, rule->capacity, duration_text(other, rule->period_ns));
 	if (rule->algorithm == SHMLIMIT_HOLD)
-		return fail("rule %s: period %s is out of range (1ns to 208d)", rule_name, duration_text(other, rule->period_ns));
+		return fail("rule %s: period %s is out of range (1ns to 208d)", rule_name,
+		            duration_text(other, rule->period_ns));
 	return fail("rule %s: rate %s with %s %s%s%s: cannot be represented: must be %s", rule_name,
 	            rate_text(rate, rule->count, rule->period_ns),
 	            rule->algorithm == SHMLIMIT_WARMUP ? "warmup" : "period",
 	            duration_text(other, rule->algorithm == SHMLIMIT_WARMUP ? rule->warmup_ns : rule->period_ns),
 	            waits ? " and max-wait " : "", waits ? duration_text(wait, rule->max_wait_ns) : "",
-	            rule->algorithm == SHMLIMIT_WARMUP
-	                    ? "a warmup of a token or more, and times of less than decades"
-	                    : "times of less than nine years together");
+	            rule->algorithm == SHMLIMIT_WARMUP ? "a warmup of a token or more, and times of less than decades"
+	                                               : "times of less than nine years together");
 }

@@ -8,14 +8,14 @@
 #include "command.h"
 
 #define COLUMN "  %-24s"
-#define COLUMN_MAX 23          /* what is longer gets a line of its own */
+#define COLUMN_MAX 23 /* what is longer gets a line of its own */
 
 static void help_option(const struct command_option *option, char letter)
 {
 	char left[TEXT_LEN], dash[] = { '-', letter, ',', ' ', '\0' };
 
-	snprintf(left, sizeof(left), "%s--%s%s%s", letter != '\0' ? dash : "", option->name, option->value != NULL ? " " : "",
-	         option->value != NULL ? option->value : "");
+	snprintf(left, sizeof(left), "%s--%s%s%s", letter != '\0' ? dash : "", option->name,
+	         option->value != NULL ? " " : "", option->value != NULL ? option->value : "");
 	if (strlen(left) > COLUMN_MAX)
 		printf("  %s\n" COLUMN "%s\n", left, "", option->purpose);
 	else
@@ -26,8 +26,8 @@ void help_command(const struct command *command)
 {
 	const struct command_option *o = command->options;
 
-	printf("usage: shmlimit %s%s%s [options]\n\n%s.\n", command->name,
-	       *command->operands != '\0' ? " " : "", command->operands, command->purpose);
+	printf("usage: shmlimit %s%s%s [options]\n\n%s.\n", command->name, *command->operands != '\0' ? " " : "",
+	       command->operands, command->purpose);
 	if (command->details != NULL)
 		printf("%s", command->details);
 	putchar('\n');
@@ -52,7 +52,8 @@ void help_all(const struct command *const *commands, const char *prefix)
 	}
 	if (*prefix == '\0')
 		printf("\nls, add, rm and show are list, create, destroy and inspect; rule ls, add and rm are rule list, set "
-		       "and remove.\n\n" COLUMN "%s\n" COLUMN "%s\n" COLUMN "%s\n", "-h, --help", "print this help", "-V, --version",
-		       "print the version", "-o, --owner USER", "before COMMAND: trust this user's segments too");
+		       "and remove.\n\n" COLUMN "%s\n" COLUMN "%s\n" COLUMN "%s\n",
+		       "-h, --help", "print this help", "-V, --version", "print the version", "-o, --owner USER",
+		       "before COMMAND: trust this user's segments too");
 	printf("\nshmlimit COMMAND --help says more about one.\n");
 }

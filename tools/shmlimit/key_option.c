@@ -33,8 +33,8 @@ static int hex_parse(const char *text, struct key *key)
 	size_t len = strlen(text);
 
 	if (len < 2 || len > 2 * SHMLIMIT_KEY_MAX)
-		return fail("--key-hex %.40s%s: key of %zu bytes: must be 1 to %d", text, len > 40 ? "..." : "", len / 2,
-		            SHMLIMIT_KEY_MAX);
+		return fail("--key-hex %.40s%s: key of %zu bytes: must be 1 to %d", text, len > 40 ? "..." : "",
+		            len / 2, SHMLIMIT_KEY_MAX);
 	for (key->len = 0; key->len < len / 2; key->len++) {
 		int high = digit_of(text[2 * key->len]), low = digit_of(text[2 * key->len + 1]);
 
@@ -43,7 +43,8 @@ static int hex_parse(const char *text, struct key *key)
 		key->bytes[key->len] = (unsigned char)(high << 4 | low);
 	}
 	if (2 * key->len != len)
-		return fail("--key-hex %.40s%s: must be two hexadecimal digits for each byte", text, len > 40 ? "..." : "");
+		return fail("--key-hex %.40s%s: must be two hexadecimal digits for each byte", text,
+		            len > 40 ? "..." : "");
 	return STATUS_OK;
 }
 

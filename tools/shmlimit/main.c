@@ -66,8 +66,8 @@ static int nobody_reads(int fd)
 	struct pollfd output = { .fd = fd, .events = POLLOUT };
 	struct stat there;
 
-	return fstat(fd, &there) == 0 && (S_ISFIFO(there.st_mode) || S_ISSOCK(there.st_mode)) && poll(&output, 1, 0) > 0 &&
-	       (output.revents & (POLLERR | POLLHUP)) != 0;
+	return fstat(fd, &there) == 0 && (S_ISFIFO(there.st_mode) || S_ISSOCK(there.st_mode)) &&
+	       poll(&output, 1, 0) > 0 && (output.revents & (POLLERR | POLLHUP)) != 0;
 }
 
 static int check_output(int status)
@@ -80,8 +80,7 @@ static int check_output(int status)
 		signal(SIGPIPE, SIG_DFL);
 		raise(SIGPIPE);
 	}
-	return fail("standard output: not all could be written%s%s",
-	            errno ? ": " : "", errno ? strerror(errno) : "");
+	return fail("standard output: not all could be written%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
 }
 
 /* It says what of a key can be printed; where that is not UTF-8, only ASCII: JSON knows nothing else. */

@@ -101,7 +101,7 @@ int replacement_commit(struct replacement *r)
 
 	r->to = NULL;
 	if (to == stdout)
-		return STATUS_OK;      /* main() says what could not be written */
+		return STATUS_OK; /* main() says what could not be written */
 	errno = 0;
 	if (fflush(to) != 0 || ferror(to))
 		error = errno != 0 ? errno : EIO;

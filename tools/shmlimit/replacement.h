@@ -10,7 +10,7 @@
 
 struct replacement {
 	const char *path;
-	char *temporary;               /* in the same folder: PATH.XXXXXX */
+	char *temporary; /* in the same folder: PATH.XXXXXX */
 	FILE *to;
 	int is_private;
 };
@@ -22,6 +22,6 @@ struct replacement {
 int replacement_open(struct replacement *r, const char *path);
 int replacement_open_private(struct replacement *r, const char *path);
 int replacement_commit(struct replacement *r);
-void replacement_drop(struct replacement *r);  /* instead of committing it, or after it failed */
+void replacement_drop(struct replacement *r); /* instead of committing it, or after it failed */
 
 #endif

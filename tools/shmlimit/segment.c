@@ -61,6 +61,7 @@ json_t *segment_json(const char *name, const struct shmlimit_info *info)
 
 	segment_owner(info, owner);
 	snprintf(mode, sizeof(mode), "%04" PRIo32, info->mode);
+	/* clang-format off */
 	return json_pack("{s:o, s:n, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}",
 	                 "name", json_text(name), "error",
 	                 "enabled", info->enabled != 0,
@@ -80,4 +81,5 @@ json_t *segment_json(const char *name, const struct shmlimit_info *info)
 	                 "gid", json_number(info->gid),
 	                 "layout_version", json_number(info->layout_version),
 	                 "created_unix_ns", json_number(info->created_unix_ns));
+	/* clang-format on */
 }

@@ -55,10 +55,11 @@ static void check_until(const struct layout_params *params, struct funnel f, uin
 }
 
 static void check_funnel(const struct layout_params *params, const struct layout_params *other, uint64_t word,
-			 uint64_t now_ns, uint64_t tokens)
+                         uint64_t now_ns, uint64_t tokens)
 {
 	struct funnel_time at = funnel_time(params, now_ns);
-	struct funnel f = funnel_leak(params, word, at), again = funnel_leak(params, funnel_pack(params, f), at), after = f;
+	struct funnel f = funnel_leak(params, word, at), again = funnel_leak(params, funnel_pack(params, f), at),
+		      after = f;
 	uint64_t debt;
 
 	law(f.quota <= params->capacity, "%" PRIu64 " tokens of %" PRIu64, f.quota, params->capacity);
@@ -85,10 +86,11 @@ static void check_funnel(const struct layout_params *params, const struct layout
 }
 
 static void check_warmup(const struct layout_params *params, const struct layout_params *other, uint64_t word,
-			 uint64_t now_ns, uint64_t tokens)
+                         uint64_t now_ns, uint64_t tokens)
 {
 	struct funnel_time at = funnel_time(params, now_ns);
-	struct funnel f = warmup_leak(params, word, at), again = warmup_leak(params, funnel_pack(params, f), at), after = f;
+	struct funnel f = warmup_leak(params, word, at), again = warmup_leak(params, funnel_pack(params, f), at),
+		      after = f;
 	uint64_t ns;
 
 	law(f.quota <= params->capacity, "%" PRIu64 " units of %" PRIu64, f.quota, params->capacity);
@@ -118,7 +120,7 @@ static void check_window(const struct layout_params *params, uint64_t word, uint
 }
 
 static void check_count(const struct layout_params *params, const struct layout_params *other, uint64_t word,
-			uint64_t now_ns, uint64_t ttl_ns)
+                        uint64_t now_ns, uint64_t ttl_ns)
 {
 	struct count c = count_read(params, word, now_ns), again = count_read(params, count_pack(params, c), now_ns);
 
@@ -127,8 +129,10 @@ static void check_count(const struct layout_params *params, const struct layout_
 	law(again.n == c.n && again.left_ns == c.left_ns, "another count at the same time");
 	law(count_read(params, word, now_ns + c.left_ns).left_ns == 0, "not over after %" PRIu64 " ns", c.left_ns);
 	again = count_read(other, count_convert(params, word, other, now_ns), now_ns);
-	law(again.n == (c.n < other->capacity ? c.n : other->capacity), "a change of the rule makes %" PRIu64 " of it", again.n);
-	law(again.left_ns >= (c.left_ns < other->debt ? c.left_ns : other->debt), "a change of the rule ends it earlier");
+	law(again.n == (c.n < other->capacity ? c.n : other->capacity), "a change of the rule makes %" PRIu64 " of it",
+	    again.n);
+	law(again.left_ns >= (c.left_ns < other->debt ? c.left_ns : other->debt),
+	    "a change of the rule ends it earlier");
 	if (ttl_ns == 0 || ttl_ns > params->debt)
 		return;
 	c = (struct count){ .n = params->capacity };

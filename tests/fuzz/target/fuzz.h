@@ -20,14 +20,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 /* A law that is broken ends the program, as a crash does: the input that did it is then kept. */
-#define law(condition, ...)                                                                                          \
-	do {                                                                                                         \
-		if (!(condition)) {                                                                                  \
-			dprintf(STDERR_FILENO, "%s:%d: law broken: %s: ", __FILE__, __LINE__, #condition);           \
-			dprintf(STDERR_FILENO, __VA_ARGS__);                                                         \
-			dprintf(STDERR_FILENO, "\n");                                                                \
-			abort();                                                                                     \
-		}                                                                                                    \
+#define law(condition, ...) \
+	do { \
+		if (!(condition)) { \
+			dprintf(STDERR_FILENO, "%s:%d: law broken: %s: ", __FILE__, __LINE__, #condition); \
+			dprintf(STDERR_FILENO, __VA_ARGS__); \
+			dprintf(STDERR_FILENO, "\n"); \
+			abort(); \
+		} \
 	} while (0)
 
 struct input {

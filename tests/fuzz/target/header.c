@@ -89,7 +89,7 @@ static void meet(const struct layout_header *h, uint64_t size)
 	found = shmlimit_verify(stage_name, &problem, 1);
 	law(error == -EMEDIUMTYPE ? found == error
 	    : error != 0          ? found == 1
-				  : found >= 0,
+	                          : found >= 0,
 	    "verify: %d, open: %d", found, error);
 	law(pread(fd, after, sizeof(after), 0) == len && memcmp(before, after, (size_t)len) == 0,
 	    "looking at it has changed it");

@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		check_key(key, address, want, want == 4 ? prefix_v4 : prefix_v6);
 		law(shmlimit_key_ip(address, want, prefix_v4, prefix_v6, exact, (size_t)len) == len &&
-			    memcmp(exact, key, (size_t)len) == 0,
+		            memcmp(exact, key, (size_t)len) == 0,
 		    "the same address makes another key");
 		law(shmlimit_key_ip(address, want, prefix_v4, prefix_v6, exact, (size_t)len - 1) == -ENOBUFS,
 		    "a key that does not fit");

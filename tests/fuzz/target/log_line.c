@@ -53,9 +53,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (key_spec_parse(words, &spec) != STATUS_OK)
 		law(key_spec_parse("addr+user+path", &spec) == STATUS_OK, "no key at all");
 	if (log_line_parse(line, len, &parsed)) {
-		law(parsed.unix_s >= 0 && parsed.unix_s < INT64_C(16800000000), "the time is %" PRId64,
-		    parsed.unix_s);
-		law(parsed.bytes >= -1 && parsed.bytes < LOG_BYTES_MAX, "the response has %" PRId64 " bytes", parsed.bytes);
+		law(parsed.unix_s >= 0 && parsed.unix_s < INT64_C(16800000000), "the time is %" PRId64, parsed.unix_s);
+		law(parsed.bytes >= -1 && parsed.bytes < LOG_BYTES_MAX, "the response has %" PRId64 " bytes",
+		    parsed.bytes);
 		if (parsed.json == NULL) {
 			check_span(parsed.addr, line, len);
 			check_span(parsed.user, line, len);

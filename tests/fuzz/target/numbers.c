@@ -27,8 +27,8 @@ static void check_number(const char *text)
 	if (number_parse("--n", text, 0, UINT64_MAX, &value) != STATUS_OK)
 		return;
 	number_text(written, value);
-	law(number_parse("--n", written, 0, UINT64_MAX, &again) == STATUS_OK && again == value, "%s: written as %s", text,
-	    written);
+	law(number_parse("--n", written, 0, UINT64_MAX, &again) == STATUS_OK && again == value, "%s: written as %s",
+	    text, written);
 	snprintf(written, sizeof(written), "%" PRIu64, value);
 	law(number_parse("--n", written, 0, UINT64_MAX, &again) == STATUS_OK && again == value, "%s: not %s", text,
 	    written);
@@ -59,7 +59,7 @@ static void check_rate(const char *text)
 	law(count > 0 && period_ns > 0, "%s: %" PRIu64 " in %" PRIu64, text, count, period_ns);
 	rate_text(written, count, period_ns);
 	law(rate_parse("--rate", written, &count_again, &period_again) == STATUS_OK && count_again == count &&
-		    period_again == period_ns,
+	            period_again == period_ns,
 	    "%s: written as %s", text, written);
 }
 

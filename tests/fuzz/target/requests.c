@@ -17,7 +17,7 @@
 
 #define AREA (76 * 1024u)
 #define SECOND UINT64_C(1000000000)
-#define HANDS 8u               /* tickets that processes have, and that agents have */
+#define HANDS 8u /* tickets that processes have, and that agents have */
 #define NOTES 512u
 /* In words: where the cells are, how long each is, and where in it the answer is. */
 #define CELLS 512u

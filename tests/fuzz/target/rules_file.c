@@ -39,7 +39,7 @@ static char *write_text(const struct rules_file *file, size_t *len)
 		for (int field = 0; field < FIELDS; field++)
 			if (file->wish[i].given & 1u << field)
 				fprintf(to, "%s = %s\n", field_names[field],
-					field_text(value, field, &file->wish[i].rule));
+				        field_text(value, field, &file->wish[i].rule));
 	}
 	fclose(to);
 	return text;
@@ -51,13 +51,12 @@ static void check_again(const struct rules_file *file)
 	size_t len;
 	char *text = write_text(file, &len);
 
-	law(read_text(text, len, &again) == STATUS_OK && again.count == file->count, "not understood again:\n%s",
-	    text);
+	law(read_text(text, len, &again) == STATUS_OK && again.count == file->count, "not understood again:\n%s", text);
 	for (size_t i = 0; i < file->count; i++) {
 		struct wish *a = &file->wish[i], *b = &again.wish[i];
 
 		law(strcmp(a->name, b->name) == 0 && a->given == b->given &&
-			    memcmp(&a->rule, &b->rule, sizeof(a->rule)) == 0,
+		            memcmp(&a->rule, &b->rule, sizeof(a->rule)) == 0,
 		    "rule %s is another one when it is read again:\n%s", a->name, text);
 	}
 	free(again.wish);

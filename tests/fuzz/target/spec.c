@@ -33,12 +33,13 @@ static void check_rate(const struct spec *spec, const struct spec_rule *rule)
 static void check_spec(const struct spec *spec)
 {
 	law(shmlimit_check_names(spec->segment, NULL) == 0, "segment %s", spec->segment);
-	law(spec->rule_count <= spec->limit_count && spec->limit_count <= SHMLIMIT_GATE_LIMITS_MAX, "%zu rules, %zu limits",
-	    spec->rule_count, spec->limit_count);
+	law(spec->rule_count <= spec->limit_count && spec->limit_count <= SHMLIMIT_GATE_LIMITS_MAX,
+	    "%zu rules, %zu limits", spec->rule_count, spec->limit_count);
 	for (size_t i = 0; i < spec->rule_count; i++) {
 		law(shmlimit_check_names(NULL, spec->rules[i].name) == 0, "rule %s", spec->rules[i].name);
 		for (size_t j = 0; j < i; j++)
-			law(strcmp(spec->rules[i].name, spec->rules[j].name) != 0, "%s comes twice", spec->rules[i].name);
+			law(strcmp(spec->rules[i].name, spec->rules[j].name) != 0, "%s comes twice",
+			    spec->rules[i].name);
 		check_rate(spec, &spec->rules[i]);
 	}
 	for (size_t i = 0; i < spec->limit_count; i++) {
@@ -46,7 +47,7 @@ static void check_spec(const struct spec *spec)
 
 		law(limit->rule < spec->rule_count, "limit %zu has no rule", i);
 		law(limit->cost > 0 && limit->status >= 400 && limit->status <= 599 && limit->prefix_v4 <= 32 &&
-			    limit->prefix_v6 <= 128,
+		            limit->prefix_v6 <= 128,
 		    "limit %zu is out of range", i);
 	}
 }
@@ -62,9 +63,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_spec(&spec);
 		spec_free(&spec);
 	} else {
-		law(wrong.offset + (size_t)wrong.length <= strlen(text), "%u bytes from %u are not in the text", wrong.length,
-		    wrong.offset);
-		law(wrong.text[0] != '\0' && strlen(wrong.text) < sizeof(wrong.text) - 1, "what is wrong is not said, or cut");
+		law(wrong.offset + (size_t)wrong.length <= strlen(text), "%u bytes from %u are not in the text",
+		    wrong.length, wrong.offset);
+		law(wrong.text[0] != '\0' && strlen(wrong.text) < sizeof(wrong.text) - 1,
+		    "what is wrong is not said, or cut");
 	}
 	if (rate_read(text, &rule) == 0)
 		law(rule.capacity > 0 && rule.count > 0 && rule.period_ns > 0, "%s is no rate", text);

@@ -119,7 +119,8 @@ static uint64_t *pick_word(struct input *in)
 
 	switch (where % 8) {
 	case 0:
-		return ring_cells(l, l->tables, l->tables->slots) + at % (l->tables->lines * SLOTS_PER_LINE * layout_cells(RING));
+		return ring_cells(l, l->tables, l->tables->slots) +
+		       at % (l->tables->lines * SLOTS_PER_LINE * layout_cells(RING));
 	case 1:
 		return (uint64_t *)(void *)blocks + at % ((uint64_t)(l->cpus + l->stripes) * (RULES + 1) * COUNTERS);
 	case 2:
@@ -157,7 +158,7 @@ static void scribble(struct input *in)
 		uint32_t rule = (uint32_t)(kind / 5) % RULES;
 
 		*word = tag_pack(hash_of(rule, (uint32_t)input_number(in, 1) % KEYS), rule, input_number(in, 1)) |
-			(input_number(in, 1) & (TAG_TENTATIVE | TAG_FROZEN));
+		        (input_number(in, 1) & (TAG_TENTATIVE | TAG_FROZEN));
 		break;
 	}
 	case 4:
@@ -179,14 +180,14 @@ static uint64_t pick_tokens(struct input *in)
 static void check(unsigned rule, int answer, const struct shmlimit_result *r)
 {
 	law(answer == SHMLIMIT_ALLOWED || answer == SHMLIMIT_DENIED ||
-		    (answer == -ESRCH && (rule >= RULES || play.scribbled_rules)) ||
-		    (answer == -EOPNOTSUPP && play.scribbled_rules),
+	            (answer == -ESRCH && (rule >= RULES || play.scribbled_rules)) ||
+	            (answer == -EOPNOTSUPP && play.scribbled_rules),
 	    "answer %d", answer);
 	if (answer < 0 || play.scribbled_rules || play.switched || rule >= RULES)
 		return;
 	law(r->remaining <= r->limit, "%" PRIu64 " of %" PRIu64 " are left", r->remaining, r->limit);
-	law(rules[rule].algorithm == SHMLIMIT_WARMUP || r->limit == play.capacity[rule] * unit(rule), "the limit is %" PRIu64,
-	    r->limit);
+	law(rules[rule].algorithm == SHMLIMIT_WARMUP || r->limit == play.capacity[rule] * unit(rule),
+	    "the limit is %" PRIu64, r->limit);
 	law(r->wait_ns <= WAIT_NS, "a wait of %" PRIu64 " ns", r->wait_ns);
 	law(r->reset_after_ns <= longest_ns(rule), "full after %" PRIu64 " ns", r->reset_after_ns);
 	law(answer == SHMLIMIT_ALLOWED || r->retry_after_ns == UINT64_MAX || r->retry_after_ns <= longest_ns(rule),
@@ -205,7 +206,7 @@ static void decide(unsigned verb, unsigned rule, uint32_t key, uint64_t tokens)
 		break;
 	case 1:
 		answer = shmlimit_reserve_at(l, id, &key, sizeof(key), tokens, tokens % 2 ? WAIT_NS : UINT64_MAX,
-					     play.now_ns, &r);
+		                             play.now_ns, &r);
 		break;
 	case 2:
 		answer = shmlimit_charge_at(l, id, &key, sizeof(key), tokens, play.now_ns, &r);
@@ -230,9 +231,9 @@ static void decide_several(struct input *in, int all)
 	for (size_t i = 0; i < n; i++) {
 		keys[i] = (uint32_t)input_number(in, 1) % KEYS;
 		requests[i] = (struct shmlimit_request){ .rule = (int)(input_number(in, 1) % (RULES + 1)),
-							 .key = &keys[i],
-							 .key_len = sizeof(keys[i]),
-							 .cost = pick_tokens(in) };
+			                                 .key = &keys[i],
+			                                 .key_len = sizeof(keys[i]),
+			                                 .cost = pick_tokens(in) };
 		requests[i].cost *= unit((unsigned)requests[i].rule);
 	}
 	if (all) {
@@ -258,7 +259,7 @@ static void verify(void)
 	law(found >= 0, "verify: %d", found);
 	for (int i = 0; i < found && i < 2; i++)
 		law(problems[i].offset < l->size &&
-			    strnlen(problems[i].text, sizeof(problems[i].text)) < sizeof(problems[i].text),
+		            strnlen(problems[i].text, sizeof(problems[i].text)) < sizeof(problems[i].text),
 		    "problem %d", i);
 }
 
@@ -270,8 +271,8 @@ static void look_in(void)
 	int error;
 
 	for (uint64_t i = 0; i < SHMLIMIT_SLOTS_MIN; i++) {
-		law(shmlimit_slot(l, i, play.now_ns, &slot) == 0 && slot.state <= SHMLIMIT_SLOT_STALE,
-		    "slot %" PRIu64, i);
+		law(shmlimit_slot(l, i, play.now_ns, &slot) == 0 && slot.state <= SHMLIMIT_SLOT_STALE, "slot %" PRIu64,
+		    i);
 		law(slot.rule >= -1 && slot.rule < RULES, "slot %" PRIu64 ": rule %d", i, slot.rule);
 	}
 	for (int id = -1; id <= RULES; id++) {
@@ -281,7 +282,8 @@ static void look_in(void)
 		error = shmlimit_counters(l, id, &counters);
 		law(error == 0 || error == -ESRCH, "counters: %d", error);
 		error = shmlimit_rule_get(l, id, &rule);
-		law(error == 0 || error == -ESRCH || (play.scribbled_rules && error == -EUCLEAN), "rule_get: %d", error);
+		law(error == 0 || error == -ESRCH || (play.scribbled_rules && error == -EUCLEAN), "rule_get: %d",
+		    error);
 		error = shmlimit_rule_range(l, id, &range);
 		law(error == 0 || error == -ESRCH, "rule_range: %d", error);
 		error = shmlimit_rule_name(l, id, name);
@@ -309,7 +311,7 @@ static uint64_t without_slot(void)
 	for (unsigned block = 0; block < l->cpus + l->stripes; block++)
 		for (int rule = 0; rule < RULES; rule++)
 			sum += ((uint64_t *)(void *)(l->counters +
-						     layout_counter_offset(0, RULES, block, rule)))[COUNT_NO_SLOT];
+			                             layout_counter_offset(0, RULES, block, rule)))[COUNT_NO_SLOT];
 	return sum;
 }
 
@@ -331,11 +333,11 @@ static void drain(unsigned rule, uint32_t key, uint64_t now_ns)
 	}
 	law(r.retry_after_ns > 0 && r.retry_after_ns <= longest_ns(rule),
 	    "rule %u, key %u: a retry after %" PRIu64 " ns", rule, key, r.retry_after_ns);
-	law(shmlimit_peek_at(l, (int)rule, &key, sizeof(key), unit(rule), now_ns + r.retry_after_ns - 1,
-			       NULL) == SHMLIMIT_DENIED,
+	law(shmlimit_peek_at(l, (int)rule, &key, sizeof(key), unit(rule), now_ns + r.retry_after_ns - 1, NULL) ==
+	            SHMLIMIT_DENIED,
 	    "rule %u, key %u: fits sooner than said", rule, key);
 	law(shmlimit_peek_at(l, (int)rule, &key, sizeof(key), unit(rule), now_ns + r.retry_after_ns, NULL) ==
-		    SHMLIMIT_ALLOWED,
+	            SHMLIMIT_ALLOWED,
 	    "rule %u, key %u: does not fit when said", rule, key);
 }
 
@@ -391,8 +393,7 @@ static void step(struct input *in)
 	case 4:
 	case 5:
 		rule = input_number(in, 1);
-		decide((unsigned)what % 16, (unsigned)(rule % (RULES + 1)), (uint32_t)rule / 8 % KEYS,
-		       pick_tokens(in));
+		decide((unsigned)what % 16, (unsigned)(rule % (RULES + 1)), (uint32_t)rule / 8 % KEYS, pick_tokens(in));
 		break;
 	case 6:
 		decide_several(in, 1);
@@ -439,8 +440,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy((unsigned char *)l->header + changing, pristine, sizeof(*l->header) - changing);
 	}
 	if (play.scribbled_rules) {
-		memcpy((void *)l->rules,
-		       pristine + ((unsigned char *)l->rules - (unsigned char *)l->header) - changing,
+		memcpy((void *)l->rules, pristine + ((unsigned char *)l->rules - (unsigned char *)l->header) - changing,
 		       RULES * sizeof(*l->rules));
 		for (unsigned i = 0; i < RULES; i++)
 			play.capacity[i] = rules[i].capacity / unit(i);

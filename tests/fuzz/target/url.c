@@ -22,13 +22,16 @@ static void check_url(const struct url *url)
 	law(strcmp(url_text(&again, whole), text) == 0, "%s, and after the last host %s", text, whole);
 	/* A host with a reserved character is %-encoded in a URL, and not in the text. */
 	snprintf(whole, sizeof(whole), "%s%s",
-	         url->path[0] != '\0' ? "unix://" : url->primary[0] != '\0' ? "redis+sentinel://" : "rediss://", text);
+	         url->path[0] != '\0'      ? "unix://"
+	         : url->primary[0] != '\0' ? "redis+sentinel://"
+	                                   : "rediss://",
+	         text);
 	if (strcspn(text + (url->path[0] != '\0'), "%@?#") < strlen(text + (url->path[0] != '\0')) ||
 	    url_parse(whole, &again, why) != 0)
 		return;
 	if (again.others == url->others)
-		law(strcmp(again.host, url->host) == 0 && strcmp(again.port, url->port) == 0 && again.db == url->db, "%s",
-		    text);
+		law(strcmp(again.host, url->host) == 0 && strcmp(again.port, url->port) == 0 && again.db == url->db,
+		    "%s", text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -41,8 +41,7 @@ int false_read_total(uint64_t capacity, uint64_t word, uint64_t now)
 }
 
 /* a count that begins lives for the time that was asked for, less than a tick longer, whenever it is read by then */
-int law_lives(uint64_t capacity, uint64_t n, uint64_t ttl, uint64_t now,
-              uint64_t later)
+int law_lives(uint64_t capacity, uint64_t n, uint64_t ttl, uint64_t now, uint64_t later)
 {
 	struct layout_params t = good(capacity);
 	struct count c = { .n = n };
@@ -65,8 +64,7 @@ int false_lives(uint64_t capacity, uint64_t ttl, uint64_t now)
 }
 
 /* when its time is over, and for as long again and once more, it is none */
-int law_ends(uint64_t capacity, uint64_t n, uint64_t ttl, uint64_t now,
-             uint64_t later)
+int law_ends(uint64_t capacity, uint64_t n, uint64_t ttl, uint64_t now, uint64_t later)
 {
 	struct layout_params t = good(capacity);
 	struct count c = { .n = n };
@@ -79,8 +77,7 @@ int law_ends(uint64_t capacity, uint64_t n, uint64_t ttl, uint64_t now,
 }
 
 /* ... and for ever */
-int false_ends(uint64_t capacity, uint64_t n, uint64_t ttl, uint64_t now,
-               uint64_t later)
+int false_ends(uint64_t capacity, uint64_t n, uint64_t ttl, uint64_t now, uint64_t later)
 {
 	struct layout_params t = good(capacity);
 	struct count c = { .n = n };

@@ -29,7 +29,7 @@ static int good(const struct layout_params *t)
 }
 
 static struct layout_params params_of(unsigned q, unsigned token, uint64_t capacity, uint64_t back, uint64_t ahead,
-                                    uint64_t debt)
+                                      uint64_t debt)
 {
 	struct layout_params t = { .capacity = capacity, .back = back, .ahead = ahead, .debt = debt };
 
@@ -41,7 +41,8 @@ static struct layout_params params_of(unsigned q, unsigned token, uint64_t capac
 /* A time whose tick is `stamp`, as funnel_time() gives it. */
 static struct funnel_time time_at(const struct layout_params *t, uint64_t stamp)
 {
-	struct funnel_time at = { 0, stamp >> params_quota_bits(t), stamp & ~(((uint64_t)1 << params_quota_bits(t)) - 1) };
+	struct funnel_time at = { 0, stamp >> params_quota_bits(t),
+		                  stamp & ~(((uint64_t)1 << params_quota_bits(t)) - 1) };
 
 	return at;
 }
@@ -269,7 +270,8 @@ int false_leaked(TERMS, uint64_t word, uint64_t stamp)
 int law_leak_in_two_steps(EACH, uint64_t word, uint64_t stamp, uint64_t later)
 {
 	struct layout_params t = NARROW;
-	struct funnel_time at = time_at(&t, near_now(stamp)), then = { 0, 0, at.stamp + time_at(&t, later & 511).stamp };
+	struct funnel_time at = time_at(&t, near_now(stamp)),
+			   then = { 0, 0, at.stamp + time_at(&t, later & 511).stamp };
 	struct funnel before = unpacked(&t, near_now(word)), once, half, twice;
 
 	assume(narrow(&t) && before.quota <= t.capacity && time_at(&t, later & 511).stamp <= t.back);
@@ -306,10 +308,11 @@ int law_impossible(TERMS, uint64_t word, uint64_t stamp)
 	struct funnel_time at = time_at(&t, stamp);
 	struct funnel before = unpacked(&t, word), after;
 
-	assume(good(&t) && before.quota <= capacity && !funnel_is_past(&t, word, at) && before.stamp - at.stamp > ahead);
+	assume(good(&t) && before.quota <= capacity && !funnel_is_past(&t, word, at) &&
+	       before.stamp - at.stamp > ahead);
 	after = funnel_leak(&t, word, at);
-	return after.stepped && after.quota == before.quota && after.stamp - at.stamp == (after.quota == 0 ? debt : 0) &&
-	       funnel_debt(&t, after, at) <= debt;
+	return after.stepped && after.quota == before.quota &&
+	       after.stamp - at.stamp == (after.quota == 0 ? debt : 0) && funnel_debt(&t, after, at) <= debt;
 }
 
 /* ... forgiving the debt */
@@ -355,8 +358,7 @@ int law_borrow_total(TERMS, uint64_t quota, uint64_t stamp, uint64_t now, uint64
 }
 
 /* ... with the sum of product and debt left to wrap */
-int false_borrow(TERMS, uint64_t quota, uint64_t stamp, uint64_t now,
-                 uint64_t tokens)
+int false_borrow(TERMS, uint64_t quota, uint64_t stamp, uint64_t now, uint64_t tokens)
 {
 	struct layout_params t = GIVEN;
 	struct funnel_time at = time_at(&t, now);
@@ -448,7 +450,8 @@ int law_repay(EACH, uint64_t quota, uint64_t stamp, uint64_t tokens)
 /* a length in other ticks is as many tokens, less than a grain off: never more rounding down, never less rounding up */
 int law_rescale(unsigned from_q, unsigned from_token, unsigned to_q, unsigned to_token, uint64_t stamp, unsigned up)
 {
-	struct layout_params from = params_of(from_q, from_token, 0, 0, 0, 0), to = params_of(to_q, to_token, 0, 0, 0, 0);
+	struct layout_params from = params_of(from_q, from_token, 0, 0, 0, 0),
+			     to = params_of(to_q, to_token, 0, 0, 0, 0);
 	uint64_t scaled = rescale(&from, stamp, &to, up != 0);
 	unsigned __int128 exact = (unsigned __int128)stamp << to_token, got = (unsigned __int128)scaled << from_token;
 

@@ -15,7 +15,8 @@ int law_tag(uint64_t hash, unsigned rule, uint64_t version)
 
 	assume(rule < SHMLIMIT_RULES_MAX);
 	return tag != 0 && tag_rule(tag) == rule && (tag & TAG_VERSION) == version % RULE_VERSIONS &&
-	       (tag & (TAG_TENTATIVE | TAG_FROZEN)) == 0 && tag_fingerprint(tag_plain(tag, version)) == ((hash & mask) | 1);
+	       (tag & (TAG_TENTATIVE | TAG_FROZEN)) == 0 &&
+	       tag_fingerprint(tag_plain(tag, version)) == ((hash & mask) | 1);
 }
 
 /* ... with a rule beyond the last */
@@ -99,18 +100,20 @@ int law_offsets(uint64_t lines, uint64_t lines_max, unsigned window_max, uint64_
 
 	if (!layout_offsets(lines, lines_max, window_max, names, rules, cpus, stripes, &o))
 		return 1;
-	return o.rules < o.counters && o.counters < o.area && o.area + LAYOUT_AREA == o.slots && o.slots < o.rings && o.rings <= o.names &&
-	       o.names <= o.end && o.end <= o.size && o.size < (uint64_t)1 << 58 && o.counters % LINE == 0 && o.area % 4096 == 0 && o.slots % 4096 == 0 &&
-	       o.rings % LINE == 0 && o.names % 8 == 0;
+	return o.rules < o.counters && o.counters < o.area && o.area + LAYOUT_AREA == o.slots && o.slots < o.rings &&
+	       o.rings <= o.names && o.names <= o.end && o.end <= o.size && o.size < (uint64_t)1 << 58 &&
+	       o.counters % LINE == 0 && o.area % 4096 == 0 && o.slots % 4096 == 0 && o.rings % LINE == 0 &&
+	       o.names % 8 == 0;
 }
 
 /* ... below 2^55 */
-int false_offsets(uint64_t lines, uint64_t lines_max, unsigned window_max, uint64_t names, unsigned rules, unsigned cpus,
-                  unsigned stripes)
+int false_offsets(uint64_t lines, uint64_t lines_max, unsigned window_max, uint64_t names, unsigned rules,
+                  unsigned cpus, unsigned stripes)
 {
 	struct layout_offsets o = { 0 };
 
-	return !layout_offsets(lines, lines_max, window_max, names, rules, cpus, stripes, &o) || o.size < (uint64_t)1 << 55;
+	return !layout_offsets(lines, lines_max, window_max, names, rules, cpus, stripes, &o) || o.size < (uint64_t)1
+	                                                                                                          << 55;
 }
 
 /* the counters of every rule in every block lie before the area, of 32 rules and 32 blocks at the most */

@@ -15,7 +15,8 @@ static struct layout_params good(TERMS)
 {
 	struct layout_params t = { .back = back, .ahead = ahead };
 
-	assume(most >= 1 && most <= SHMLIMIT_WINDOW_MAX && cell_bits >= 1 && low >= cell_bits && low <= 51 && tick_bits <= 58);
+	assume(most >= 1 && most <= SHMLIMIT_WINDOW_MAX && cell_bits >= 1 && low >= cell_bits && low <= 51 &&
+	       tick_bits <= 58);
 	assume(2 * layout_cells(most) - 1 < (uint64_t)1 << (cell_bits & 63));
 	assume(most - 1 < (uint64_t)1 << ((low - cell_bits) & 63));
 	assume(back >= 1 && back <= SPAN_MAX_NS && ahead <= SPAN_MAX_NS && back + ahead <= SPAN_MAX_NS);

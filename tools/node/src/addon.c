@@ -95,7 +95,8 @@ const void *read_bytes(napi_env env, napi_value value, char *buffer, size_t size
 
 	if (napi_get_value_string_utf8(env, value, buffer, size, length) == napi_ok)
 		return buffer;
-	if (napi_is_buffer(env, value, &is) != napi_ok || !is || napi_get_buffer_info(env, value, &bytes, length) != napi_ok)
+	if (napi_is_buffer(env, value, &is) != napi_ok || !is ||
+	    napi_get_buffer_info(env, value, &bytes, length) != napi_ok)
 		return NULL;
 	return bytes != NULL ? bytes : buffer; /* one of no bytes may have no address */
 }
@@ -131,7 +132,8 @@ static int add_methods(napi_env env, napi_value exports, const struct method *me
 	for (; methods->name != NULL; methods++) {
 		napi_value function;
 
-		if (napi_create_function(env, methods->name, NAPI_AUTO_LENGTH, methods->function, addon, &function) != napi_ok ||
+		if (napi_create_function(env, methods->name, NAPI_AUTO_LENGTH, methods->function, addon, &function) !=
+		            napi_ok ||
 		    napi_set_named_property(env, exports, methods->name, function) != napi_ok)
 			return -1;
 	}
@@ -162,7 +164,8 @@ NAPI_MODULE_INIT()
 		return NULL;
 	}
 	if (add_numbers(env, exports, addon) != 0 || add_methods(env, exports, methods, addon) != 0 ||
-	    add_methods(env, exports, limiter_methods, addon) != 0 || add_methods(env, exports, gate_methods, addon) != 0)
+	    add_methods(env, exports, limiter_methods, addon) != 0 ||
+	    add_methods(env, exports, gate_methods, addon) != 0)
 		napi_throw_error(env, NULL, "shmlimit: the addon could not be set up");
 	return exports;
 }

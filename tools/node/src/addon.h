@@ -18,11 +18,26 @@
 /* Bytes for a key: as many as a key may have, and enough to see that it has more. */
 #define KEY_SIZE (SHMLIMIT_KEY_MAX + 8)
 
-#define WHOLE_MAX 9007199254740992.0   /* 2^53: JavaScript has whole numbers up to it */
+#define WHOLE_MAX 9007199254740992.0 /* 2^53: JavaScript has whole numbers up to it */
 
 /* Where the figures are. */
-enum number { LIMIT, REMAINING, WAIT_MS, RETRY_AFTER_MS, RESET_AFTER_MS, COUNT, APPLIED, TTL_MS, OUTCOME, STATUS, FAILURE,
-              DENIED_BY, GATE_REMAINING, GATE_RETRY_AFTER_MS, NUMBERS };
+enum number {
+	LIMIT,
+	REMAINING,
+	WAIT_MS,
+	RETRY_AFTER_MS,
+	RESET_AFTER_MS,
+	COUNT,
+	APPLIED,
+	TTL_MS,
+	OUTCOME,
+	STATUS,
+	FAILURE,
+	DENIED_BY,
+	GATE_REMAINING,
+	GATE_RETRY_AFTER_MS,
+	NUMBERS
+};
 
 struct table {
 	void **items;

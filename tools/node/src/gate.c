@@ -10,14 +10,14 @@
 
 #include "addon.h"
 
-#define FIELD_NAME 64                  /* bytes for a field's name, and what separates it */
-#define ARENA 2048                     /* bytes for the keys of one request; longer ones are allocated */
+#define FIELD_NAME 64 /* bytes for a field's name, and what separates it */
+#define ARENA 2048    /* bytes for the keys of one request; longer ones are allocated */
 
 struct gate {
 	struct shmlimit_gate *gate;
 	napi_threadsafe_function report;
-	unsigned pending;              /* requests that other threads ask */
-	int closed;                    /* free it when there are none */
+	unsigned pending; /* requests that other threads ask */
+	int closed;       /* free it when there are none */
 	struct shmlimit_gate_answer answer;
 	char buffer[SHMLIMIT_GATE_BUFFER];
 };
@@ -111,7 +111,8 @@ static void throw_wrong(napi_env env, const char *spec, int error)
 		(void)snprintf(text, sizeof(text), "spec: %.*s: %s", (int)(wrong.length < 200 ? wrong.length : 200),
 		               spec + wrong.offset, wrong.text);
 	else
-		(void)snprintf(text, sizeof(text), "spec: %s", wrong.text[0] != '\0' ? wrong.text : shmlimit_strerror(error));
+		(void)snprintf(text, sizeof(text), "spec: %s",
+		               wrong.text[0] != '\0' ? wrong.text : shmlimit_strerror(error));
 	napi_throw_error(env, error == -EINVAL ? "EINVAL" : "ENOMEM", text);
 }
 
@@ -124,8 +125,8 @@ static char *read_text(napi_env env, napi_value value)
 	if (napi_get_value_string_utf8(env, value, NULL, 0, &length) != napi_ok)
 		return NULL;
 	text = malloc(length + 1);
-	if (text != NULL && (napi_get_value_string_utf8(env, value, text, length + 1, &length) != napi_ok ||
-	                     strlen(text) != length)) {
+	if (text != NULL &&
+	    (napi_get_value_string_utf8(env, value, text, length + 1, &length) != napi_ok || strlen(text) != length)) {
 		free(text);
 		return NULL;
 	}
@@ -319,7 +320,8 @@ static int read_keys(napi_env env, napi_value value, napi_value costs, int stays
 	for (uint32_t i = 0; error == 0 && i < length; i++) {
 		napi_value one;
 
-		error = napi_get_element(env, value, i, &one) != napi_ok ? -EINVAL : add_key(env, one, costs, i, stays, keys);
+		error = napi_get_element(env, value, i, &one) != napi_ok ? -EINVAL
+		                                                         : add_key(env, one, costs, i, stays, keys);
 	}
 	return error;
 }
@@ -343,8 +345,8 @@ static int ask(struct gate *gate, const struct keys *keys, bool enters, struct s
                struct shmlimit_gate_held *held)
 {
 	*held = (struct shmlimit_gate_held){ .struct_size = sizeof(*held) };
-	return enters ? shmlimit_gate_enter(gate->gate, keys->keys, keys->n, out, held) :
-	                shmlimit_gate_ask(gate->gate, keys->keys, keys->n, out);
+	return enters ? shmlimit_gate_enter(gate->gate, keys->keys, keys->n, out, held)
+	              : shmlimit_gate_ask(gate->gate, keys->keys, keys->n, out);
 }
 
 static void places_free(napi_env env, void *places, void *hint)

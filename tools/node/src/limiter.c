@@ -9,8 +9,8 @@
 
 #include "addon.h"
 
-#define OPTIONS 9                      /* numbers that describe a segment */
-#define RULE_NUMBERS 9                 /* numbers that describe a rule */
+#define OPTIONS 9      /* numbers that describe a segment */
+#define RULE_NUMBERS 9 /* numbers that describe a rule */
 
 enum hold_call { ENTER, RENEW, LEAVE };
 
@@ -38,8 +38,10 @@ static const double *read_numbers(napi_env env, napi_value value, size_t n)
 	size_t length = 0;
 	void *data = NULL;
 
-	return napi_get_typedarray_info(env, value, &type, &length, &data, NULL, NULL) == napi_ok && type == napi_float64_array &&
-	       length == n ? data : NULL;
+	return napi_get_typedarray_info(env, value, &type, &length, &data, NULL, NULL) == napi_ok &&
+	                       type == napi_float64_array && length == n
+	               ? data
+	               : NULL;
 }
 
 /* open(name, flags, owner) */
@@ -52,7 +54,8 @@ static napi_value open(napi_env env, napi_callback_info info)
 	uint64_t flags, owner;
 	int error = read_name(env, argv[0], name, sizeof(name));
 
-	if (error == 0 && (read_whole(env, argv[1], &flags) != 0 || read_whole(env, argv[2], &owner) != 0 || owner > UINT32_MAX))
+	if (error == 0 &&
+	    (read_whole(env, argv[1], &flags) != 0 || read_whole(env, argv[2], &owner) != 0 || owner > UINT32_MAX))
 		error = -EINVAL;
 	if (error == 0)
 		error = shmlimit_open_owned(name, (uint32_t)flags, (uint32_t)owner, &limiter);
@@ -378,7 +381,9 @@ static napi_value throttle(napi_env env, napi_callback_info info)
 		addon->numbers[LIMIT] = (double)reply[1];
 		addon->numbers[REMAINING] = (double)reply[2];
 		addon->numbers[WAIT_MS] = 0;
-		addon->numbers[RETRY_AFTER_MS] = answer == SHMLIMIT_ALLOWED ? 0 : reply[3] < 0 ? to_ms(UINT64_MAX) : 1e3 * (double)reply[3];
+		addon->numbers[RETRY_AFTER_MS] = answer == SHMLIMIT_ALLOWED ? 0
+		                                 : reply[3] < 0             ? to_ms(UINT64_MAX)
+		                                                            : 1e3 * (double)reply[3];
 		addon->numbers[RESET_AFTER_MS] = 1e3 * (double)reply[4];
 	}
 	return integer(env, answer);
@@ -413,6 +418,7 @@ static napi_value reset(napi_env env, napi_callback_info info)
 	return integer(env, shmlimit_reset(limiter, rule, key, length));
 }
 
+/* clang-format off */
 const struct method limiter_methods[] = {
 	{ "open", open },
 	{ "create", create },
@@ -435,3 +441,4 @@ const struct method limiter_methods[] = {
 	{ "reset", reset },
 	{ NULL, NULL },
 };
+/* clang-format on */

@@ -15,20 +15,20 @@
 #include "zend_exceptions.h"
 #include "zend_smart_str.h"
 
-#define LINES_MAX 65536                /* bytes of what one request reports */
+#define LINES_MAX 65536 /* bytes of what one request reports */
 
 /* The spec's limit of a rule. */
 struct known {
 	uint32_t place;
-	zend_string *rate;             /* NULL: none */
+	zend_string *rate; /* NULL: none */
 };
 
 struct gate {
 	struct shared shared;
-	zend_string *base;             /* the spec before its first rule= */
-	HashTable known;               /* struct known, by the rule's name */
-	struct shmlimit_gate *gate;    /* NULL before the first limit */
-	smart_str lines;               /* to be reported, each NUL-terminated */
+	zend_string *base;          /* the spec before its first rule= */
+	HashTable known;            /* struct known, by the rule's name */
+	struct shmlimit_gate *gate; /* NULL before the first limit */
+	smart_str lines;            /* to be reported, each NUL-terminated */
 };
 
 /* Places to be left when the request ends. */
@@ -39,8 +39,8 @@ struct kept {
 };
 
 struct gate_object {
-	zend_string *spec;             /* NULL before the constructor */
-	struct gate *gate;             /* NULL before the first request */
+	zend_string *spec; /* NULL before the constructor */
+	struct gate *gate; /* NULL before the first request */
 	zval report;
 	zend_object std;
 };
@@ -139,7 +139,8 @@ static void report(struct gate *gate, zval *callable)
 	zend_string *lines = zend_string_init(ZSTR_VAL(gate->lines.s), ZSTR_LEN(gate->lines.s), 0);
 
 	smart_str_free_ex(&gate->lines, 1);
-	for (const char *at = ZSTR_VAL(lines); at < ZSTR_VAL(lines) + ZSTR_LEN(lines) && !EG(exception); at += strlen(at) + 1) {
+	for (const char *at = ZSTR_VAL(lines); at < ZSTR_VAL(lines) + ZSTR_LEN(lines) && !EG(exception);
+	     at += strlen(at) + 1) {
 		zval line, ignored;
 
 		if (Z_TYPE_P(callable) == IS_UNDEF) {
@@ -163,11 +164,13 @@ static zend_string *full_spec(struct gate *gate)
 	zend_string *rule;
 
 	smart_str_append(&spec, gate->base);
-	ZEND_HASH_FOREACH_STR_KEY_PTR(&gate->known, rule, known) {
+	ZEND_HASH_FOREACH_STR_KEY_PTR(&gate->known, rule, known)
+	{
 		append_word(&spec, "rule", rule);
 		if (known->rate != NULL)
 			append_word(&spec, "rate", known->rate);
-	} ZEND_HASH_FOREACH_END();
+	}
+	ZEND_HASH_FOREACH_END();
 	smart_str_0(&spec);
 	return spec.s;
 }
@@ -417,7 +420,8 @@ void shmlimit_leave_kept(void)
 /* ---- requests ---- */
 
 /* Unless `places` is NULL, it becomes the places that the request holds. Returns false after throwing. */
-static bool ask(struct gate_object *g, zval *limits, uint32_t n, struct shmlimit_gate_answer *answer, zend_string **places)
+static bool ask(struct gate_object *g, zval *limits, uint32_t n, struct shmlimit_gate_answer *answer,
+                zend_string **places)
 {
 	struct shmlimit_gate_held held = { .struct_size = sizeof(held) };
 	struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
@@ -448,7 +452,9 @@ static bool ask(struct gate_object *g, zval *limits, uint32_t n, struct shmlimit
 		/* No client escapes its limit by an empty key: that is one, too. */
 		keys[count++] = (struct shmlimit_gate_key){
 			.limit = known->place,
-			.length = Z_STRLEN_P(key) == 0 ? 1 : Z_STRLEN_P(key) > UINT32_MAX ? UINT32_MAX : (uint32_t)Z_STRLEN_P(key),
+			.length = Z_STRLEN_P(key) == 0           ? 1
+			          : Z_STRLEN_P(key) > UINT32_MAX ? UINT32_MAX
+			                                         : (uint32_t)Z_STRLEN_P(key),
 			.bytes = Z_STRVAL_P(key),
 			.cost = (uint64_t)Z_LVAL_P(LIMIT_COST(limit)),
 		};
@@ -457,8 +463,8 @@ static bool ask(struct gate_object *g, zval *limits, uint32_t n, struct shmlimit
 		*answer = (struct shmlimit_gate_answer){ .outcome = SHMLIMIT_GATE_UNLIMITED, .remaining = UINT64_MAX };
 		return true;
 	}
-	error = places == NULL ? shmlimit_gate_ask(gate->gate, keys, count, answer) :
-	                         shmlimit_gate_enter(gate->gate, keys, count, answer, &held);
+	error = places == NULL ? shmlimit_gate_ask(gate->gate, keys, count, answer)
+	                       : shmlimit_gate_enter(gate->gate, keys, count, answer, &held);
 	if (error < 0) {
 		shmlimit_throw_words(error, "gate", shmlimit_strerror(error));
 		return false;
@@ -489,15 +495,16 @@ static bool parse_and_ask(INTERNAL_FUNCTION_PARAMETERS, struct shmlimit_gate_ans
 
 	ZEND_PARSE_PARAMETERS_START(0, -1)
 		Z_PARAM_VARIADIC('*', limits, n)
-	ZEND_PARSE_PARAMETERS_END_EX(return false);
-	(void)return_value;
-	for (uint32_t i = 0; i < n; i++)
-		if (Z_TYPE(limits[i]) != IS_OBJECT || Z_OBJCE(limits[i]) != shmlimit_limit_ce ||
-		    Z_TYPE_P(LIMIT_RULE(Z_OBJ(limits[i]))) != IS_STRING) {
-			zend_argument_type_error(i + 1, "must be of type Shmlimit\\Limit, %s given", zend_zval_type_name(&limits[i]));
-			return false;
-		}
-	return ask(gate_of(Z_OBJ_P(ZEND_THIS)), limits, n, answer, places);
+		ZEND_PARSE_PARAMETERS_END_EX(return false);
+		(void)return_value;
+		for (uint32_t i = 0; i < n; i++)
+			if (Z_TYPE(limits[i]) != IS_OBJECT || Z_OBJCE(limits[i]) != shmlimit_limit_ce ||
+			    Z_TYPE_P(LIMIT_RULE(Z_OBJ(limits[i]))) != IS_STRING) {
+				zend_argument_type_error(i + 1, "must be of type Shmlimit\\Limit, %s given",
+				                         zend_zval_type_name(&limits[i]));
+				return false;
+			}
+		return ask(gate_of(Z_OBJ_P(ZEND_THIS)), limits, n, answer, places);
 }
 
 PHP_METHOD(Shmlimit_Gate, ask)
@@ -563,9 +570,11 @@ PHP_METHOD(Shmlimit_Gate, enforce)
 	if (places != NULL)
 		keep(gate_of(Z_OBJ_P(ZEND_THIS))->gate, places);
 	shmlimit_fields_array(&fields, answer.fields, answer.field_count);
-	ZEND_HASH_FOREACH_STR_KEY_VAL(Z_ARRVAL(fields), name, value) {
+	ZEND_HASH_FOREACH_STR_KEY_VAL(Z_ARRVAL(fields), name, value)
+	{
 		add_header(ZSTR_VAL(name), Z_STRVAL_P(value));
-	} ZEND_HASH_FOREACH_END();
+	}
+	ZEND_HASH_FOREACH_END();
 	if (answer.status == 0) {
 		shmlimit_return_answer(return_value, &answer, &fields, NULL);
 		value = OBJ_PROP_NUM(Z_OBJ_P(return_value), 0);

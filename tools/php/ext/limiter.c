@@ -19,12 +19,12 @@
 struct handle {
 	struct shared shared;
 	struct shmlimit *limiter;
-	time_t looked_s;           /* when it was last seen whether the segment is still that of its name */
-	int ids[HINTS];            /* where a rule's name was found last, by the name's hash */
+	time_t looked_s; /* when it was last seen whether the segment is still that of its name */
+	int ids[HINTS];  /* where a rule's name was found last, by the name's hash */
 };
 
 struct limiter {
-	struct handle *handle;     /* NULL before the constructor */
+	struct handle *handle; /* NULL before the constructor */
 	zend_object std;
 };
 
@@ -339,7 +339,8 @@ PHP_METHOD(Shmlimit_Limiter, takeAll)
 	ZEND_PARSE_PARAMETERS_END();
 	if (limiter == NULL)
 		RETURN_THROWS();
-	ZEND_HASH_FOREACH_VAL(limits, value) {
+	ZEND_HASH_FOREACH_VAL(limits, value)
+	{
 		ZVAL_DEREF(value);
 		if (Z_TYPE_P(value) != IS_OBJECT || Z_OBJCE_P(value) != shmlimit_limit_ce) {
 			zend_argument_type_error(1, "must be an array of Shmlimit\\Limit");
@@ -348,7 +349,8 @@ PHP_METHOD(Shmlimit_Limiter, takeAll)
 		answer = n == SHMLIMIT_REQUESTS_MAX ? -EINVAL : request_of(limiter, value, &requests[n++], &rule);
 		if (!is_answer(Z_OBJ_P(ZEND_THIS), rule, answer))
 			RETURN_THROWS();
-	} ZEND_HASH_FOREACH_END();
+	}
+	ZEND_HASH_FOREACH_END();
 	answer = shmlimit_take_all(limiter, requests, n, &failed, results);
 	if (!is_answer(Z_OBJ_P(ZEND_THIS), NULL, answer))
 		RETURN_THROWS();

@@ -16,9 +16,9 @@ extern zend_module_entry shmlimit_module_entry;
 
 /* What a process (with ZTS: a thread) keeps open from request to request, by name. */
 ZEND_BEGIN_MODULE_GLOBALS(shmlimit)
-	HashTable handles;         /* struct handle: limiter.c */
-	HashTable gates;           /* struct gate: gate.c */
-	struct kept *kept;         /* the places that end with the request: gate.c */
+HashTable handles; /* struct handle: limiter.c */
+HashTable gates;   /* struct gate: gate.c */
+struct kept *kept; /* the places that end with the request: gate.c */
 ZEND_END_MODULE_GLOBALS(shmlimit)
 
 ZEND_EXTERN_MODULE_GLOBALS(shmlimit)
@@ -31,12 +31,12 @@ ZEND_TSRMLS_CACHE_EXTERN()
 
 /* The first member of what is kept. It is destroyed when nothing refers to it and it is no longer kept. */
 struct shared {
-	uint32_t refs;             /* objects of the running requests that use it */
+	uint32_t refs; /* objects of the running requests that use it */
 	bool kept;
 	void (*destroy)(struct shared *);
 };
 
-#define SHARED_MAX 64          /* kept in one process; more are open as long as an object uses them */
+#define SHARED_MAX 64 /* kept in one process; more are open as long as an object uses them */
 
 void shared_table_begin(HashTable *table);
 void shared_table_end(HashTable *table);

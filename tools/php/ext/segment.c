@@ -100,7 +100,8 @@ PHP_METHOD(Shmlimit_Limiter, keyIp)
 		Z_PARAM_LONG(prefix_v6)
 	ZEND_PARSE_PARAMETERS_END();
 	if (prefix_v4 == (unsigned)prefix_v4 && prefix_v6 == (unsigned)prefix_v6)
-		length = shmlimit_key_ip_text(shmlimit_name(address), (unsigned)prefix_v4, (unsigned)prefix_v6, key, sizeof(key));
+		length = shmlimit_key_ip_text(shmlimit_name(address), (unsigned)prefix_v4, (unsigned)prefix_v6, key,
+		                              sizeof(key));
 	if (length < 0) {
 		shmlimit_throw(length, address, NULL);
 		RETURN_THROWS();
@@ -145,7 +146,8 @@ PHP_METHOD(Shmlimit_Limiter, fields)
 		r.remaining = number(result, 2);
 		r.retry_after_ns = number(result, 4) == ZEND_LONG_MAX ? UINT64_MAX : number(result, 4);
 		r.reset_after_ns = number(result, 5);
-		answer = shmlimit_fields(shmlimit_name(rule), &params, Z_TYPE_P(OBJ_PROP_NUM(result, 0)) == IS_FALSE, &r, &out);
+		answer = shmlimit_fields(shmlimit_name(rule), &params, Z_TYPE_P(OBJ_PROP_NUM(result, 0)) == IS_FALSE,
+		                         &r, &out);
 	}
 	if (!shmlimit_limiter_is_answer(Z_OBJ_P(ZEND_THIS), rule, answer))
 		RETURN_THROWS();
@@ -153,7 +155,8 @@ PHP_METHOD(Shmlimit_Limiter, fields)
 		const char *value = i == 0 ? out.policy : i == 1 ? out.limit : out.retry_after;
 
 		if (value[0] != '\0')
-			fields[n++] = (struct shmlimit_gate_field){ names[i], value, (uint32_t)strlen(names[i]), (uint32_t)strlen(value) };
+			fields[n++] = (struct shmlimit_gate_field){ names[i], value, (uint32_t)strlen(names[i]),
+				                                    (uint32_t)strlen(value) };
 	}
 	shmlimit_fields_array(return_value, fields, n);
 }

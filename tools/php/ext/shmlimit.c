@@ -60,15 +60,15 @@ void shmlimit_throw_words(int error, const char *subject, const char *words)
 	zval exception;
 
 	object_init_ex(&exception, error_ce);
-	fill_error(Z_OBJ(exception), zend_string_init(subject, strlen(subject), 0), zend_string_init(words, strlen(words), 0),
-	           -(zend_long)error);
+	fill_error(Z_OBJ(exception), zend_string_init(subject, strlen(subject), 0),
+	           zend_string_init(words, strlen(words), 0), -(zend_long)error);
 	zend_throw_exception_object(&exception);
 }
 
 void shmlimit_throw(int error, const zend_string *segment, const zend_string *rule)
 {
-	zend_string *about = rule == NULL ? zend_string_copy((zend_string *)segment) :
-	                                    strpprintf(0, "%s: rule %s", ZSTR_VAL(segment), ZSTR_VAL(rule));
+	zend_string *about = rule == NULL ? zend_string_copy((zend_string *)segment)
+	                                  : strpprintf(0, "%s: rule %s", ZSTR_VAL(segment), ZSTR_VAL(rule));
 
 	shmlimit_throw_words(error, ZSTR_VAL(about), shmlimit_strerror(error));
 	zend_string_release(about);
@@ -236,7 +236,7 @@ void shmlimit_return_answer(zval *return_value, const struct shmlimit_gate_answe
 
 /* ---- header fields ---- */
 
-static const char *const names[] = { "RateLimit-Policy", "RateLimit", "Retry-After", "X-RateLimit-Limit",
+static const char *const names[] = { "RateLimit-Policy",      "RateLimit",        "Retry-After", "X-RateLimit-Limit",
 	                             "X-RateLimit-Remaining", "X-RateLimit-Reset" };
 static zend_string *name_strings[sizeof(names) / sizeof(names[0])];
 
@@ -327,22 +327,20 @@ static PHP_MINFO_FUNCTION(shmlimit)
 	php_info_print_table_end();
 }
 
-zend_module_entry shmlimit_module_entry = {
-	STANDARD_MODULE_HEADER,
-	"shmlimit",
-	NULL,
-	PHP_MINIT(shmlimit),
-	NULL,
-	NULL,
-	PHP_RSHUTDOWN(shmlimit),
-	PHP_MINFO(shmlimit),
-	SHMLIMIT_VERSION,
-	PHP_MODULE_GLOBALS(shmlimit),
-	PHP_GINIT(shmlimit),
-	PHP_GSHUTDOWN(shmlimit),
-	NULL,
-	STANDARD_MODULE_PROPERTIES_EX
-};
+zend_module_entry shmlimit_module_entry = { STANDARD_MODULE_HEADER,
+	                                    "shmlimit",
+	                                    NULL,
+	                                    PHP_MINIT(shmlimit),
+	                                    NULL,
+	                                    NULL,
+	                                    PHP_RSHUTDOWN(shmlimit),
+	                                    PHP_MINFO(shmlimit),
+	                                    SHMLIMIT_VERSION,
+	                                    PHP_MODULE_GLOBALS(shmlimit),
+	                                    PHP_GINIT(shmlimit),
+	                                    PHP_GSHUTDOWN(shmlimit),
+	                                    NULL,
+	                                    STANDARD_MODULE_PROPERTIES_EX };
 
 #ifdef COMPILE_DL_SHMLIMIT
 #ifdef ZTS

@@ -71,8 +71,10 @@ struct gate_held {
 };
 
 #ifdef SHMLIMIT_GATE_H /* tests/server/python_native.sh includes it */
-#define SAME(s, m) _Static_assert(sizeof(struct s) == sizeof(struct shmlimit_##s) && \
-	                          offsetof(struct s, m) == offsetof(struct shmlimit_##s, m), #s)
+#define SAME(s, m) \
+	_Static_assert(sizeof(struct s) == sizeof(struct shmlimit_##s) && \
+	                       offsetof(struct s, m) == offsetof(struct shmlimit_##s, m), \
+	               #s)
 SAME(result, reset_after_ns);
 SAME(count, ttl_ns);
 SAME(gate_key, cost);
@@ -87,12 +89,13 @@ struct functions {
 	int (*rule_find)(void *limiter, const char *rule);
 	int (*take)(void *limiter, int rule, const void *key, size_t key_len, uint64_t cost, struct result *r);
 	int (*peek)(void *limiter, int rule, const void *key, size_t key_len, uint64_t cost, struct result *r);
-	int (*count)(void *limiter, int rule, const void *key, size_t key_len, int64_t n, uint64_t ttl_ns, int64_t bound,
-	             uint32_t flags, struct count *out);
+	int (*count)(void *limiter, int rule, const void *key, size_t key_len, int64_t n, uint64_t ttl_ns,
+	             int64_t bound, uint32_t flags, struct count *out);
 	int (*gate_ask)(void *gate, const struct gate_key *keys, size_t n, struct gate_answer *out);
-	int (*gate_enter)(void *gate, const struct gate_key *keys, size_t n, struct gate_answer *out, struct gate_held *held);
-	int (*gate_begin)(void *gate, const struct gate_key *keys, size_t n, struct gate_answer *out, struct gate_held *held,
-	                  void **pending);
+	int (*gate_enter)(void *gate, const struct gate_key *keys, size_t n, struct gate_answer *out,
+	                  struct gate_held *held);
+	int (*gate_begin)(void *gate, const struct gate_key *keys, size_t n, struct gate_answer *out,
+	                  struct gate_held *held, void **pending);
 	int (*gate_leave)(void *gate, const struct gate_key *keys, size_t n, struct gate_held *held);
 	int (*gate_attach)(void *gate);
 	void (*gate_report)(void *gate, void (*report)(void *arg, int bad, const char *text), void *arg);
@@ -101,16 +104,17 @@ struct functions {
 
 /* Names of header fields: as WSGI has them, and in small letters as bytes, as ASGI has them. */
 static const char *const names[] = {
-	"RateLimit-Policy", "RateLimit", "Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
+	"RateLimit-Policy",      "RateLimit",         "Retry-After", "X-RateLimit-Limit",
+	"X-RateLimit-Remaining", "X-RateLimit-Reset",
 };
 #define NAMES (sizeof(names) / sizeof(names[0]))
 
 /* Each interpreter has its own. */
 struct state {
 	struct functions f;
-	PyObject *result, *count;      /* types */
-	PyObject *make;                /* tuple.__new__ */
-	PyObject *said;                /* logs a line of a gate */
+	PyObject *result, *count; /* types */
+	PyObject *make;           /* tuple.__new__ */
+	PyObject *said;           /* logs a line of a gate */
 	PyObject *outcomes[OUTCOMES];
 	PyObject *text_names[NAMES], *byte_names[NAMES];
 };
@@ -154,8 +158,9 @@ static void log_lines(const struct state *s)
 	while (first != NULL) {
 		struct line *next = first->next;
 		PyObject *text = PyUnicode_DecodeUTF8(first->text, (Py_ssize_t)strlen(first->text), "replace");
-		PyObject *none = text == NULL ? NULL :
-		                 PyObject_CallFunctionObjArgs(s->said, first->bad ? Py_True : Py_False, text, NULL);
+		PyObject *none = text == NULL ? NULL
+		                              : PyObject_CallFunctionObjArgs(s->said, first->bad ? Py_True : Py_False,
+		                                                             text, NULL);
 
 		if (none == NULL)
 			PyErr_WriteUnraisable(s->said);
@@ -207,7 +212,8 @@ static PyObject *bind(PyObject *module, PyObject *args)
 	struct state *s = PyModule_GetState(module);
 	PyObject *addresses, *result, *count, *outcomes, *said;
 
-	if (!PyArg_ParseTuple(args, "O!OOO!O", &PyTuple_Type, &addresses, &result, &count, &PyTuple_Type, &outcomes, &said))
+	if (!PyArg_ParseTuple(args, "O!OOO!O", &PyTuple_Type, &addresses, &result, &count, &PyTuple_Type, &outcomes,
+	                      &said))
 		return NULL;
 	if (PyTuple_Size(addresses) != FUNCTIONS || PyTuple_Size(outcomes) != OUTCOMES) {
 		PyErr_SetString(PyExc_ValueError, "the extension is of another version");
@@ -351,7 +357,9 @@ static PyObject *count(PyObject *module, PyObject *const *args, Py_ssize_t n)
 	if (answer < 0)
 		return left_to_python();
 	PyObject *numbers[] = {
-		PyLong_FromLongLong(c.count), PyLong_FromLongLong(c.applied), PyLong_FromUnsignedLongLong(c.ttl_ns),
+		PyLong_FromLongLong(c.count),
+		PyLong_FromLongLong(c.applied),
+		PyLong_FromUnsignedLongLong(c.ttl_ns),
 	};
 
 	return make_answer(s, s->count, answer, numbers, 3);
@@ -446,8 +454,8 @@ static PyObject *make_name(const struct state *s, const struct gate_field *field
 	for (size_t i = 0; i < NAMES; i++)
 		if (strlen(names[i]) == field->name_length && memcmp(names[i], field->name, field->name_length) == 0)
 			return shared(as_bytes ? s->byte_names[i] : s->text_names[i]);
-	return as_bytes ? PyBytes_FromStringAndSize(field->name, field->name_length) :
-	                  PyUnicode_FromStringAndSize(field->name, field->name_length);
+	return as_bytes ? PyBytes_FromStringAndSize(field->name, field->name_length)
+	                : PyUnicode_FromStringAndSize(field->name, field->name_length);
 }
 
 static PyObject *make_fields(const struct state *s, const struct gate_answer *answer, int as_bytes)
@@ -457,8 +465,8 @@ static PyObject *make_fields(const struct state *s, const struct gate_answer *an
 	for (uint32_t i = 0; fields != NULL && i < answer->field_count; i++) {
 		const struct gate_field *field = &answer->fields[i];
 		PyObject *pair = PyTuple_New(2), *name = make_name(s, field, as_bytes);
-		PyObject *value = as_bytes ? PyBytes_FromStringAndSize(field->value, field->value_length) :
-		                             PyUnicode_FromStringAndSize(field->value, field->value_length);
+		PyObject *value = as_bytes ? PyBytes_FromStringAndSize(field->value, field->value_length)
+		                           : PyUnicode_FromStringAndSize(field->value, field->value_length);
 
 		if (pair == NULL || name == NULL || value == NULL) {
 			Py_XDECREF(pair);
@@ -481,9 +489,9 @@ static PyObject *make_places(const struct gate_held *held, const struct gate_key
 
 	for (Py_ssize_t i = 0; made != NULL && i < 1 + 2 * n; i++) {
 		const struct gate_key *key = &keys[(i - 1) / 2];
-		PyObject *part = i == 0     ? PyBytes_FromStringAndSize((const char *)held, sizeof(*held)) :
-		                 i % 2 == 1 ? PyLong_FromUnsignedLong(key->limit) :
-		                              PyBytes_FromStringAndSize(key->bytes, key->length);
+		PyObject *part = i == 0       ? PyBytes_FromStringAndSize((const char *)held, sizeof(*held))
+		                 : i % 2 == 1 ? PyLong_FromUnsignedLong(key->limit)
+		                              : PyBytes_FromStringAndSize(key->bytes, key->length);
 
 		if (part == NULL || PyTuple_SetItem(made, i, part) != 0)
 			Py_CLEAR(made);
@@ -492,14 +500,16 @@ static PyObject *make_places(const struct gate_held *held, const struct gate_key
 }
 
 /* Takes the reference to `places`. */
-static PyObject *make_gate_answer(const struct state *s, const struct gate_answer *answer, int as_bytes, PyObject *places)
+static PyObject *make_gate_answer(const struct state *s, const struct gate_answer *answer, int as_bytes,
+                                  PyObject *places)
 {
 	PyObject *made = PyTuple_New(6), *fields = make_fields(s, answer, as_bytes);
 	PyObject *status = PyLong_FromUnsignedLong(answer->status);
 	PyObject *retry_after_ns = PyLong_FromUnsignedLongLong(answer->retry_after_ns);
 	PyObject *remaining = PyLong_FromUnsignedLongLong(answer->remaining);
 
-	if (made == NULL || fields == NULL || status == NULL || retry_after_ns == NULL || remaining == NULL || places == NULL) {
+	if (made == NULL || fields == NULL || status == NULL || retry_after_ns == NULL || remaining == NULL ||
+	    places == NULL) {
 		Py_XDECREF(places);
 		Py_XDECREF(made);
 		Py_XDECREF(fields);
@@ -568,12 +578,12 @@ static PyObject *ask(PyObject *module, PyObject *const *args, Py_ssize_t n)
 	answer.struct_size = sizeof(answer);
 	answer.buffer = buffer;
 	answer.buffer_size = sizeof(buffer);
-#define ASK (args[5] == Py_None ? s->f.gate_begin(gate, keys, (size_t)count, &answer, &held, &pending) : \
-	     args[5] == Py_True ? s->f.gate_enter(gate, keys, (size_t)count, &answer, &held) : \
-	                          s->f.gate_ask(gate, keys, (size_t)count, &answer))
+#define ASK \
+	(args[5] == Py_None   ? s->f.gate_begin(gate, keys, (size_t)count, &answer, &held, &pending) \
+	 : args[5] == Py_True ? s->f.gate_enter(gate, keys, (size_t)count, &answer, &held) \
+	                      : s->f.gate_ask(gate, keys, (size_t)count, &answer))
 	if (args[4] == Py_True) {
-		Py_BEGIN_ALLOW_THREADS
-		error = ASK;
+		Py_BEGIN_ALLOW_THREADS error = ASK;
 		Py_END_ALLOW_THREADS
 	} else {
 		error = ASK;
@@ -619,7 +629,8 @@ static PyObject *leave(PyObject *module, PyObject *const *args, Py_ssize_t n)
 	memcpy(&held, bytes, sizeof(held));
 	for (Py_ssize_t i = 0; i < parts / 2; i++) {
 		keys[i].limit = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GetItem(args[1], 1 + 2 * i));
-		if (PyErr_Occurred() || PyBytes_AsStringAndSize(PyTuple_GetItem(args[1], 2 + 2 * i), &bytes, &length) != 0)
+		if (PyErr_Occurred() ||
+		    PyBytes_AsStringAndSize(PyTuple_GetItem(args[1], 2 + 2 * i), &bytes, &length) != 0)
 			return NULL;
 		keys[i].bytes = bytes;
 		keys[i].length = (uint32_t)length;
@@ -642,8 +653,7 @@ static PyObject *attach(PyObject *module, PyObject *args)
 	if (!PyArg_ParseTuple(args, "Kp", &gate, &waits))
 		return NULL;
 	if (waits) {
-		Py_BEGIN_ALLOW_THREADS
-		error = s->f.gate_attach((void *)(uintptr_t)gate);
+		Py_BEGIN_ALLOW_THREADS error = s->f.gate_attach((void *)(uintptr_t)gate);
 		Py_END_ALLOW_THREADS
 	} else {
 		error = s->f.gate_attach((void *)(uintptr_t)gate);
@@ -703,7 +713,7 @@ static void release(void *module)
 	clear(module);
 }
 
-#define FAST(f) (PyCFunction)(void (*)(void))f
+#define FAST(f) (PyCFunction)(void (*)(void)) f
 static PyMethodDef methods[] = {
 	{ "bind", bind, METH_VARARGS, NULL },
 	{ "take", FAST(take), METH_FASTCALL, NULL },
@@ -720,6 +730,7 @@ static PyModuleDef_Slot slots[] = {
 	{ 0, NULL },
 };
 
+/* clang-format off */
 static struct PyModuleDef definition = {
 	PyModuleDef_HEAD_INIT,
 	.m_name = "_native",
@@ -730,6 +741,7 @@ static struct PyModuleDef definition = {
 	.m_clear = clear,
 	.m_free = release,
 };
+/* clang-format on */
 
 PyMODINIT_FUNC PyInit__native(void);
 PyMODINIT_FUNC PyInit__native(void)

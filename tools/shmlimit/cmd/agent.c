@@ -34,10 +34,10 @@ static void end(int number)
 
 struct service {
 	struct global_call g;
-	int notify;            /* a socket to the service manager; -1: there is none */
+	int notify; /* a socket to the service manager; -1: there is none */
 	struct sockaddr_un to;
 	socklen_t to_len;
-	int told;              /* the state that was reported: 0 none, 1 waits, 2 serves */
+	int told; /* the state that was reported: 0 none, 1 waits, 2 serves */
 	time_t looked;
 	int status;
 };
@@ -82,7 +82,8 @@ static int proceed(void *arg, int serving)
 	if (ended)
 		return 0;
 	if (s->told != 1 + serving)
-		notify(s, serving ? "READY=1\nSTATUS=Asks the backend for this host" : "READY=1\nSTATUS=Waits: another agent serves");
+		notify(s, serving ? "READY=1\nSTATUS=Asks the backend for this host"
+		                  : "READY=1\nSTATUS=Waits: another agent serves");
 	s->told = 1 + serving;
 	if (at - s->looked < LOOK_SECONDS)
 		return 1;
@@ -90,7 +91,8 @@ static int proceed(void *arg, int serving)
 	notify(s, "WATCHDOG=1");
 	if (shmlimit_gone(s->g.limiter) == 0)
 		return 1;
-	s->status = fail("segment %s: was destroyed or replaced: start the agent again", s->g.call->operand[GLOBAL_NAME]);
+	s->status =
+		fail("segment %s: was destroyed or replaced: start the agent again", s->g.call->operand[GLOBAL_NAME]);
 	return 0;
 }
 
@@ -126,8 +128,8 @@ const struct command command_agent = {
 	.operands = "NAME URL",
 	.purpose = "lease tokens from a Redis server for all processes of this host",
 	.details = GLOBAL_DETAILS
-	           "Runs until SIGTERM or SIGINT. Processes with the same URL and prefix ask the agent, which has one\n"
-	           "connection per server. A segment has one agent; another one waits, and takes its place.\n",
+	"Runs until SIGTERM or SIGINT. Processes with the same URL and prefix ask the agent, which has one\n"
+	"connection per server. A segment has one agent; another one waits, and takes its place.\n",
 	.options = options,
 	.run = run,
 };

@@ -19,7 +19,8 @@ static const struct command_option options[] = {
 static int run(const struct call *call)
 {
 	struct plan plan;
-	unsigned flags = (call->option[PRUNE] != NULL ? PLAN_PRUNE : 0) | (call->option[CREATE] != NULL ? PLAN_CREATE : 0) |
+	unsigned flags = (call->option[PRUNE] != NULL ? PLAN_PRUNE : 0) |
+	                 (call->option[CREATE] != NULL ? PLAN_CREATE : 0) |
 	                 (call->option[JSON] != NULL ? PLAN_JSON : 0);
 	int status;
 
@@ -41,10 +42,11 @@ const struct command command_apply = {
 	.name = "apply",
 	.operands = "NAME FILE",
 	.purpose = "apply a file of rules to a segment",
-	.details = "FILE (- for standard input) has a section [RULE] for each rule, with options of rule set\n"
-	           "(capacity = 20), and [*] with enabled = yes or no. Prints what changes: + new, ~ changed,\n"
-	           "- removed. The whole file is checked before anything changes, and every error is printed. See also\n"
-	           "apply --all --help.\n",
+	.details =
+		"FILE (- for standard input) has a section [RULE] for each rule, with options of rule set\n"
+		"(capacity = 20), and [*] with enabled = yes or no. Prints what changes: + new, ~ changed,\n"
+		"- removed. The whole file is checked before anything changes, and every error is printed. See also\n"
+		"apply --all --help.\n",
 	.options = options,
 	.run = run,
 };

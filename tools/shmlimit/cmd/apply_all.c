@@ -99,9 +99,10 @@ const struct command command_apply_all = {
 	.name = "apply --all",
 	.operands = "[DIR]",
 	.purpose = "create the segments and rules that a folder's files describe",
-	.details = "For each NAME.conf in DIR, by default " FOLDER ", does what apply NAME does. Creates the\n"
-	           "segment if it is missing, with create's options from section [*] (slots = 64K). An existing segment\n"
-	           "keeps its options. An error in one file does not affect the others.\n",
+	.details =
+		"For each NAME.conf in DIR, by default " FOLDER ", does what apply NAME does. Creates the\n"
+		"segment if it is missing, with create's options from section [*] (slots = 64K). An existing segment\n"
+		"keeps its options. An error in one file does not affect the others.\n",
 	.options = options,
 	.run = run,
 };

@@ -136,8 +136,9 @@ const struct command command_ban = {
 	.name = "ban",
 	.operands = "NAME KEY",
 	.purpose = "ban a key for a time",
-	.details = "The ban holds from the next request, where servers have a limit that peeks at the rule:\n"
-	           "rule=ban peek. For a key that is banned already, the new time replaces the old. See unban and bans.\n",
+	.details =
+		"The ban holds from the next request, where servers have a limit that peeks at the rule:\n"
+		"rule=ban peek. For a key that is banned already, the new time replaces the old. See unban and bans.\n",
 	.options = ban_options,
 	.run = ban_run,
 };

@@ -84,7 +84,7 @@ const struct command command_bans = {
 	.operands = "NAME",
 	.purpose = "print the keys that are banned, one per line",
 	.details = "Fields are separated by tabs: the key, or # and its fingerprint if it is not stored; the\n"
-	           "fingerprint; the time until the ban ends. The longest comes first.\n",
+		   "fingerprint; the time until the ban ends. The longest comes first.\n",
 	.options = options,
 	.run = run,
 };

@@ -36,7 +36,8 @@ static const struct command_option options[] = {
 	{ 0 },
 };
 
-static const char *const labels[FACTS] = { "denied", "evictions", "no_slot", "backend_errors", "breaker_openings", "allowed" };
+static const char *const labels[FACTS] = { "denied",         "evictions",        "no_slot",
+	                                   "backend_errors", "breaker_openings", "allowed" };
 
 /* More than `warning` is a warning; UINT64_MAX: nothing is. */
 struct limit {
@@ -316,10 +317,11 @@ const struct command command_check = {
 	.name = "check",
 	.operands = "NAME",
 	.purpose = "check a segment's health, as a plugin for Nagios or Icinga",
-	.details = "Prints a line with performance data, and exits with 0 if all is well, 1 on a warning, 2 if it is\n"
-	           "critical, 3 if the state is unknown. LIMIT is N (more than N is critical), or N,M (more than N is a\n"
-	           "warning, more than M critical). Counts what happened in the interval, or since the last check.\n"
-	           "A missing segment is critical, a disabled one a warning. Changes nothing.\n",
+	.details =
+		"Prints a line with performance data, and exits with 0 if all is well, 1 on a warning, 2 if it is\n"
+		"critical, 3 if the state is unknown. LIMIT is N (more than N is critical), or N,M (more than N is a\n"
+		"warning, more than M critical). Counts what happened in the interval, or since the last check.\n"
+		"A missing segment is critical, a disabled one a warning. Changes nothing.\n",
 	.options = options,
 	.run = run,
 };

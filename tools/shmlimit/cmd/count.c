@@ -69,11 +69,13 @@ static int options_parse(const struct call *call, struct question *q)
 
 static json_t *count_json(int answer, const struct shmlimit_count *c)
 {
+	/* clang-format off */
 	return json_pack("{s:b, s:I, s:I, s:o}",
 	                 "allowed", answer == SHMLIMIT_ALLOWED,
 	                 "count", (json_int_t)c->count,
 	                 "applied", (json_int_t)c->applied,
 	                 "ttl_ns", json_number(c->ttl_ns));
+	/* clang-format on */
 }
 
 static int fail_count(struct shmlimit *limiter, const struct call *call, int id, const struct question *q, int error)
@@ -86,7 +88,8 @@ static int fail_count(struct shmlimit *limiter, const struct call *call, int id,
 	if (error == -ERANGE && shmlimit_rule_range(limiter, id, &range) == 0)
 		return fail("--ttl %s: rule %s can count for %s at most: a smaller capacity or a longer period "
 		            "makes that longer",
-		            duration_text(asked, q->ttl_ns), call->operand[RULE], duration_text(longest, range.ahead_ns));
+		            duration_text(asked, q->ttl_ns), call->operand[RULE],
+		            duration_text(longest, range.ahead_ns));
 	return fail_rule(call->operand[NAME], call->operand[RULE], error);
 }
 
@@ -130,7 +133,7 @@ const struct command command_count = {
 	.operands = "NAME RULE KEY",
 	.purpose = "add to a count that expires, as Redis's INCREX",
 	.details = "Prints one line: the count; what was added; seconds until the count ends. Exit 0 if it was added,\n"
-	           "or 1 if the count would be above the bound or below 0: then nothing was changed.\n",
+		   "or 1 if the count would be above the bound or below 0: then nothing was changed.\n",
 	.options = options,
 	.run = run,
 };

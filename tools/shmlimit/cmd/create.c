@@ -9,6 +9,7 @@
 
 enum { IF_MISSING = CREATION_FIELDS };
 
+/* clang-format off */
 static const struct command_option options[] = {
 	[CREATION_SLOTS] = { "slots", "N", "keys that can be live at once, 16 to 64Gi (default 64Ki)" },
 	[CREATION_SLOTS_MAX] = { "slots-max", "N", "the segment can grow to this many (default 16 times --slots)" },
@@ -22,6 +23,7 @@ static const struct command_option options[] = {
 	[IF_MISSING] = { "if-missing", NULL, "succeed if the segment exists, and leave it as it is" },
 	{ 0 },
 };
+/* clang-format on */
 
 /* Whatever it was made with: what was asked for otherwise is warned of. */
 static int keep(const struct call *call, const struct shmlimit_options *o)
@@ -39,7 +41,6 @@ static int keep(const struct call *call, const struct shmlimit_options *o)
 	shmlimit_close(limiter);
 	return STATUS_OK;
 }
-
 
 static int run(const struct call *call)
 {

@@ -138,7 +138,7 @@ static int wait_and_run(struct shmlimit *limiter, int rule, const struct request
 	if (is_taken)
 		shmlimit_refund(limiter, rule, q->key.bytes, q->key.len, q->cost, NULL);
 	if (number != 0)
-		raise(number);         /* held: the caller lets it through */
+		raise(number); /* held: the caller lets it through */
 	return status;
 }
 
@@ -192,9 +192,10 @@ const struct command command_exec = {
 	.name = "exec",
 	.operands = "NAME RULE KEY COMMAND...",
 	.purpose = "wait for tokens, take them, and run a command",
-	.details = "Write -- before COMMAND, whose options are its own. exec exits with its status, 1 if the wait\n"
-	           "would be too long, 126 or 127 if COMMAND cannot be run. Tokens go back if a signal ends the wait, or\n"
-	           "if COMMAND cannot be run.\n",
+	.details =
+		"Write -- before COMMAND, whose options are its own. exec exits with its status, 1 if the wait\n"
+		"would be too long, 126 or 127 if COMMAND cannot be run. Tokens go back if a signal ends the wait, or\n"
+		"if COMMAND cannot be run.\n",
 	.options = options,
 	.run = run,
 };

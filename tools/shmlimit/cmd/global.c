@@ -39,7 +39,8 @@ static int fail_open(const struct global_call *g, int error)
 		return STATUS_ERROR;
 	if (error == -EINVAL)
 		return fail("backend options out of range: use --deadline 100us to 10s, --lease 1ms to "
-		            "10s, --prefix %d bytes without '{'", SHMLIMIT_GLOBAL_PREFIX_MAX);
+		            "10s, --prefix %d bytes without '{'",
+		            SHMLIMIT_GLOBAL_PREFIX_MAX);
 	return error == -ENOMEM ? fail_memory() : fail_segment(segment, error);
 }
 

@@ -15,23 +15,23 @@ enum { GLOBAL_NAME, GLOBAL_URL, GLOBAL_RULE, GLOBAL_KEY };
 /* The first options of all of them: a row of this in their tables. */
 enum { GLOBAL_DEADLINE, GLOBAL_LEASE, GLOBAL_PREFIX, GLOBAL_OPTIONS };
 
-#define GLOBAL_OPTION_ROWS                                                                                     \
-	[GLOBAL_DEADLINE] = { "deadline", "DURATION", "longest wait for the backend (default 5ms)" },       \
-	[GLOBAL_LEASE] = { "lease", "DURATION", "duration of a lease (default 100ms)" },                      \
+#define GLOBAL_OPTION_ROWS \
+	[GLOBAL_DEADLINE] = { "deadline", "DURATION", "longest wait for the backend (default 5ms)" }, \
+	[GLOBAL_LEASE] = { "lease", "DURATION", "duration of a lease (default 100ms)" }, \
 	[GLOBAL_PREFIX] = { "prefix", "TEXT", "prefix of the backend's keys (default shmlimit:)" }
 
-#define GLOBAL_DETAILS                                                                                         \
-	"URL is redis://[[user]:password@]host[:port][,host[:port]...][/db],\n"                                                 \
-	"redis+sentinel://[[user]:password@]host[:port][,host[:port]...]/primary[/db] or\n"                                     \
-	"unix://[[user]:password@]/path[?db=N]; rediss:// uses TLS; '-' is the value of $SHMLIMIT_BACKEND, which hides a password\n"                \
+#define GLOBAL_DETAILS \
+	"URL is redis://[[user]:password@]host[:port][,host[:port]...][/db],\n" \
+	"redis+sentinel://[[user]:password@]host[:port][,host[:port]...]/primary[/db] or\n" \
+	"unix://[[user]:password@]/path[?db=N]; rediss:// uses TLS; '-' is the value of $SHMLIMIT_BACKEND, which hides a password\n" \
 	"from other users.\n"
 
 struct global_call {
 	const struct call *call;
 	struct shmlimit *limiter;
 	struct shmlimit_global *global;
-	int rule;              /* the id of operand GLOBAL_RULE, if there is one */
-	int told;              /* something was wrong, and was said */
+	int rule; /* the id of operand GLOBAL_RULE, if there is one */
+	int told; /* something was wrong, and was said */
 };
 
 /*

@@ -22,6 +22,7 @@ static int show(const struct global_call *g, const struct shmlimit_global_funnel
 {
 	char text[TEXT_LEN];
 
+	/* clang-format off */
 	if (g->call->option[JSON] != NULL)
 		return print_json(json_pack("{s:o, s:o, s:o, s:o, s:o}",
 		                            "limit", json_number(here->limit),
@@ -29,6 +30,7 @@ static int show(const struct global_call *g, const struct shmlimit_global_funnel
 		                            "reset_after_ns", json_duration(there->reset_after_ns),
 		                            "lease_ns", json_number(there->lease_ns),
 		                            "held", json_number(here->remaining)));
+	/* clang-format on */
 	print_line("limit", "%" PRIu64, here->limit);
 	print_line("remaining", "%" PRIu64, there->remaining);
 	print_line("reset after", "%s", duration_text(text, there->reset_after_ns));

@@ -30,19 +30,24 @@ static int check(const struct shmlimit_global_info *info, uint64_t deadline_ns)
 	}
 	/* Without a limit of memory nothing is evicted. */
 	if (info->memory_max != 0 && info->eviction[0] != '\0' && strcmp(info->eviction, "noeviction") != 0) {
-		(void)fail("backend: maxmemory-policy is %s: limits in use may be evicted, and are full then (CONFIG SET "
-		           "maxmemory-policy noeviction)", info->eviction);
+		(void)fail(
+			"backend: maxmemory-policy is %s: limits in use may be evicted, and are full then (CONFIG SET "
+			"maxmemory-policy noeviction)",
+			info->eviction);
 		status = STATUS_NO;
 	}
 	if (info->clients_max != 0 && info->clients >= info->clients_max - info->clients_max / 10) {
-		(void)fail("backend: %" PRIu64 " of %" PRIu64 " connections are in use, and each process and thread needs one "
-		           "(CONFIG SET maxclients N)", info->clients, info->clients_max);
+		(void)fail("backend: %" PRIu64 " of %" PRIu64
+		           " connections are in use, and each process and thread needs one "
+		           "(CONFIG SET maxclients N)",
+		           info->clients, info->clients_max);
 		status = STATUS_NO;
 	}
 	if (info->round_trip_ns > deadline_ns / 2) {
-		(void)fail("backend: a round trip of %s is more than half of the deadline of %s: requests may be answered "
-		           "without it (--deadline DURATION)", duration_text(round_trip, info->round_trip_ns),
-		           duration_text(deadline, deadline_ns));
+		(void)fail(
+			"backend: a round trip of %s is more than half of the deadline of %s: requests may be answered "
+			"without it (--deadline DURATION)",
+			duration_text(round_trip, info->round_trip_ns), duration_text(deadline, deadline_ns));
 		status = STATUS_NO;
 	}
 	return status;
@@ -52,6 +57,7 @@ static int show(const struct call *call, const struct shmlimit_global_info *info
 {
 	char text[TEXT_LEN];
 
+	/* clang-format off */
 	if (call->option[JSON] != NULL)
 		return print_json(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		                            "version", json_text(info->version),
@@ -62,6 +68,7 @@ static int show(const struct call *call, const struct shmlimit_global_info *info
 		                            "memory_max", json_number(info->memory_max),
 		                            "clients", json_number(info->clients),
 		                            "clients_max", json_number(info->clients_max)));
+	/* clang-format on */
 	print_line("version", "%s", info->version);
 	print_line("mode", "%s", info->mode);
 	print_line("role", "%s", info->role);
@@ -94,7 +101,8 @@ const struct command command_global_ping = {
 	.name = "global ping",
 	.operands = "NAME URL",
 	.purpose = "check whether a Redis server is fit for limits",
-	.details = GLOBAL_DETAILS "Exits 1 if it is a replica, may evict keys, has few connections left, or is too far away.\n",
+	.details = GLOBAL_DETAILS
+	"Exits 1 if it is a replica, may evict keys, has few connections left, or is too far away.\n",
 	.options = options,
 	.run = run,
 };

@@ -19,6 +19,7 @@ static int show(const struct call *call, const struct shmlimit_global_status *s)
 {
 	char text[TEXT_LEN];
 
+	/* clang-format off */
 	if (call->option[JSON] != NULL)
 		return print_json(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		                            "serving", json_boolean(s->serving),
@@ -34,6 +35,7 @@ static int show(const struct call *call, const struct shmlimit_global_status *s)
 		                            "spoiled", json_number(s->spoiled),
 		                            "full", json_number(s->full),
 		                            "misses", json_number(s->misses)));
+	/* clang-format on */
 	print_line("agent", "%s", s->serving ? "serving" : "none");
 	if (s->serving) {
 		print_line("pid", "%" PRIu64, s->pid);

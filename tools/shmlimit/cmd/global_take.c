@@ -26,8 +26,7 @@ static const struct choice choices_on_failure[] = {
 	{ 0 },
 };
 
-static int parse(const struct call *call, struct shmlimit_global_options *o, struct key *key,
-                 uint64_t *cost)
+static int parse(const struct call *call, struct shmlimit_global_options *o, struct key *key, uint64_t *cost)
 {
 	uint64_t share = 0;
 	int status = key_parse(call, call->operand[GLOBAL_KEY], key);
@@ -82,7 +81,8 @@ static int run(const struct call *call)
 	/* Why it failed was said to the process that opened the breaker. */
 	if (answer >= 0 && breaker_ns > 0 && !g.told)
 		fail("backend: not asked for %s: this host's circuit breaker is open after a failure (shmlimit global ping says "
-		     "what is wrong)", duration_text(text, breaker_ns));
+		     "what is wrong)",
+		     duration_text(text, breaker_ns));
 	if (answer >= 0)
 		status = answer_print(call, answer, &r, breaker_ns);
 	else

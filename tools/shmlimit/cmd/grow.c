@@ -23,7 +23,7 @@ static const struct command_option options[] = {
 /* What is left in the old table. */
 struct rest {
 	uint64_t keys;
-	uint64_t until_ns;                /* the last of them is full after this time */
+	uint64_t until_ns; /* the last of them is full after this time */
 };
 
 static struct rest rest_of(struct shmlimit *limiter)
@@ -56,18 +56,21 @@ static int fail_growth(const char *name, struct shmlimit *limiter, const char *s
 	shmlimit_info(limiter, &info);
 	switch (-error) {
 	case EALREADY:
-		return fail("segment %s: has grown before, and %" PRIu64 " keys are left in the old table, the last for %s: "
-		            "try again then, or use --wait", name, rest.keys,
-		            duration_text(until, rest.until_ns));
+		return fail("segment %s: has grown before, and %" PRIu64
+		            " keys are left in the old table, the last for %s: "
+		            "try again then, or use --wait",
+		            name, rest.keys, duration_text(until, rest.until_ns));
 	case EINVAL:
 		return fail("--slots %s: segment %s has %s: must be %" PRIu64 " or more", slots, name,
 		            number_text(text, info.slots), 2 * info.slots);
 	case EFBIG:
-		return fail("--slots %s: segment %s was created for %" PRIu64 " at the most (create --slots-max): use fewer",
+		return fail("--slots %s: segment %s was created for %" PRIu64
+		            " at the most (create --slots-max): use fewer",
 		            slots, name, info.slots_max);
 	case ENOSPC:
 		return fail("segment %s: no room in /dev/shm: use fewer slots, or destroy other segments (shmlimit "
-		            "list)", name);
+		            "list)",
+		            name);
 	default:
 		return fail_segment(name, error);
 	}
@@ -102,8 +105,9 @@ static int print_rest_json(struct shmlimit *limiter)
 	struct rest rest = rest_of(limiter);
 
 	shmlimit_info(limiter, &info);
-	return print_json(json_pack("{s:o, s:o, s:o}", "slots", json_number(info.slots), "keys_left", json_number(rest.keys),
-	                            "until_ns", json_number(rest.keys > 0 ? rest.until_ns : 0)));
+	return print_json(json_pack("{s:o, s:o, s:o}", "slots", json_number(info.slots), "keys_left",
+	                            json_number(rest.keys), "until_ns",
+	                            json_number(rest.keys > 0 ? rest.until_ns : 0)));
 }
 
 static void print_rest(struct shmlimit *limiter)

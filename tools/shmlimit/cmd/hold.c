@@ -43,8 +43,8 @@ struct holder {
 	uint64_t wait_ns, denied_status;
 	struct shmlimit_hold hold;
 	struct shmlimit_result result;
-	sigset_t awaited, before;         /* signals that this process waits for; its mask when it began */
-	int is_lost;                      /* and it was said */
+	sigset_t awaited, before; /* signals that this process waits for; its mask when it began */
+	int is_lost;              /* and it was said */
 };
 
 static int enter(struct holder *h)
@@ -183,7 +183,8 @@ static int deny(const struct holder *h)
 	if (h->result.limit == 1)
 		fail("rule %s: denied, and not run: its only place is held", h->call->operand[RULE]);
 	else
-		fail("rule %s: denied, and not run: all %" PRIu64 " places are held", h->call->operand[RULE], h->result.limit);
+		fail("rule %s: denied, and not run: all %" PRIu64 " places are held", h->call->operand[RULE],
+		     h->result.limit);
 	return (int)h->denied_status;
 }
 
@@ -202,7 +203,7 @@ static int hold(struct holder *h)
 	else
 		status = run_held(h);
 	if (answer == SHMLIMIT_DENIED && number != 0)
-		raise(number);         /* blocked: it is let through here */
+		raise(number); /* blocked: it is let through here */
 	sigprocmask(SIG_SETMASK, &h->before, NULL);
 	return status;
 }
@@ -231,9 +232,10 @@ const struct command command_hold = {
 	.name = "hold",
 	.operands = "NAME RULE KEY COMMAND...",
 	.purpose = "run a command while it holds a place",
-	.details = "Write -- before COMMAND, whose options are its own. The place is renewed while COMMAND runs, and left when\n"
-	           "it ends. hold exits with its status (128 + N if signal N ended it), 1 if no place was free, 126 or 127\n"
-	           "if COMMAND cannot be run. If hold itself is killed the place ends after the rule's period.\n",
+	.details =
+		"Write -- before COMMAND, whose options are its own. The place is renewed while COMMAND runs, and left when\n"
+		"it ends. hold exits with its status (128 + N if signal N ended it), 1 if no place was free, 126 or 127\n"
+		"if COMMAND cannot be run. If hold itself is killed the place ends after the rule's period.\n",
 	.options = options,
 	.run = run,
 };

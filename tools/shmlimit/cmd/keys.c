@@ -21,7 +21,11 @@ static const struct command_option options[] = {
 };
 
 static const struct choice choices_sort[] = {
-	{ "denied", LIVE_DENIAL }, { "debt", LIVE_DEBT }, { "remaining", LIVE_REMAINING }, { "reset", LIVE_RESET }, { 0 },
+	{ "denied", LIVE_DENIAL },
+	{ "debt", LIVE_DEBT },
+	{ "remaining", LIVE_REMAINING },
+	{ "reset", LIVE_RESET },
+	{ 0 },
 };
 
 /* What is printed, and how. */
@@ -115,8 +119,8 @@ static int check_match(struct shmlimit *limiter, const char *name, const char *m
 	shmlimit_info(limiter, &info);
 	if (match == NULL || info.store_keys != 0)
 		return STATUS_OK;
-	return fail("--match %s: segment %s stores no keys (create it with: shmlimit create %s --store-keys BYTES)", match, name,
-	            name);
+	return fail("--match %s: segment %s stores no keys (create it with: shmlimit create %s --store-keys BYTES)",
+	            match, name, name);
 }
 
 static int run(const struct call *call)
@@ -143,9 +147,10 @@ const struct command command_keys = {
 	.name = "keys",
 	.operands = "NAME",
 	.purpose = "print the live keys, one per line, for pipes",
-	.details = "Fields are separated by tabs: the key, or # and its fingerprint if it is not stored; the rule; the\n"
-	           "fingerprint; the whole tokens left; the time until a debt is paid; the time to full. A terminal\n"
-	           "gets a line of headings. Changes nothing, and delays no decision.\n",
+	.details =
+		"Fields are separated by tabs: the key, or # and its fingerprint if it is not stored; the rule; the\n"
+		"fingerprint; the whole tokens left; the time until a debt is paid; the time to full. A terminal\n"
+		"gets a line of headings. Changes nothing, and delays no decision.\n",
 	.options = options,
 	.run = run,
 };

@@ -44,8 +44,8 @@ static void add_segment(struct output to, const char *name, const struct shmlimi
 static void add_closed(struct output to, const char *name, int error)
 {
 	if (to.json != NULL) {
-		json_append(to.json, json_pack("{s:o, s:s}", "name", json_text(name), "error",
-		                               shmlimit_strerror(error)));
+		json_append(to.json,
+		            json_pack("{s:o, s:s}", "name", json_text(name), "error", shmlimit_strerror(error)));
 		return;
 	}
 	table_cell(to.table, "%s", name);
@@ -59,7 +59,7 @@ static void add(struct output to, const char *name)
 	struct shmlimit *limiter;
 	int error = segment_try(name, SHMLIMIT_READ_ONLY | SHMLIMIT_TRUSTED_OWNER, &limiter);
 
-	if (error == -ENOENT || error == -EMEDIUMTYPE)         /* it is gone by now, or was never a segment */
+	if (error == -ENOENT || error == -EMEDIUMTYPE) /* it is gone by now, or was never a segment */
 		return;
 	if (error < 0) {
 		add_closed(to, name, error);

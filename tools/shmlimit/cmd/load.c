@@ -40,8 +40,7 @@ static int load(const char *segment, const char *path, uint32_t flags)
 	if (strcmp(path, "-") != 0) {
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		if (fd < 0)
-			return fail("%s: %s", path,
-			            strerror(errno));
+			return fail("%s: %s", path, strerror(errno));
 	}
 	error = shmlimit_load(segment, fd, flags, NULL);
 	if (fd != STDIN_FILENO)
@@ -59,8 +58,8 @@ const struct command command_load = {
 	.operands = "NAME FILE",
 	.purpose = "create a segment from a saved file",
 	.details = "Keys have the tokens saved, plus those refilled since, even over a reboot, by the real-time\n"
-	           "clock. The segment must not exist. It appears in one step, complete, or not at all if anything is\n"
-	           "wrong with FILE; - is standard input. Counters start at 0.\n",
+		   "clock. The segment must not exist. It appears in one step, complete, or not at all if anything is\n"
+		   "wrong with FILE; - is standard input. Counters start at 0.\n",
 	.options = options,
 	.run = run,
 };

@@ -65,6 +65,6 @@ const struct command command_rule_export = {
 	.operands = "NAME",
 	.purpose = "print segment and rules as a file for apply",
 	.details = "Leaves out, with a comment, rules made by throttle or the library for many hosts: their names\n"
-	           "begin with '~'.\n",
+		   "begin with '~'.\n",
 	.run = run,
 };

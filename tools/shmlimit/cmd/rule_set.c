@@ -5,6 +5,7 @@
  */
 #include "rules.h"
 
+/* clang-format off */
 static const struct command_option options[] = {
 	[FIELD_ALGORITHM] = { "algorithm", "WHICH", "funnel, warmup, window, lease, counter or hold (a new rule: funnel)" },
 	[FIELD_CAPACITY] = { "capacity", "N", "funnel: the largest burst; counter: the largest count; hold: places" },
@@ -18,6 +19,7 @@ static const struct command_option options[] = {
 	[FIELD_MODE] = { "mode", "MODE", "enforce, dry-run or off (a new rule: enforce)" },
 	{ 0 },
 };
+/* clang-format on */
 
 static int options_parse(const struct call *call, struct wish *wish)
 {
@@ -27,7 +29,8 @@ static int options_parse(const struct call *call, struct wish *wish)
 		if (call->option[field] != NULL)
 			status = wish_parse(wish, field, call->option[field]);
 	if (status == STATUS_OK && wish->given == 0)
-		return fail("rule %s: nothing to set: give --capacity and --rate, --mode, or another option", wish->name);
+		return fail("rule %s: nothing to set: give --capacity and --rate, --mode, or another option",
+		            wish->name);
 	return status;
 }
 
@@ -53,10 +56,11 @@ const struct command command_rule_set = {
 	.name = "rule set",
 	.operands = "NAME RULE",
 	.purpose = "define a rule, or change one",
-	.details = "A new rule needs --capacity and --rate; with --algorithm window, --rate (at most COUNT in any stretch\n"
-	           "of PERIOD); with --algorithm warmup, --rate and --warmup; with --algorithm counter, nothing; with\n"
-	           "--algorithm hold, --capacity and --period. An existing rule keeps what is not given, and its keys keep\n"
-	           "their tokens.\n",
+	.details =
+		"A new rule needs --capacity and --rate; with --algorithm window, --rate (at most COUNT in any stretch\n"
+		"of PERIOD); with --algorithm warmup, --rate and --warmup; with --algorithm counter, nothing; with\n"
+		"--algorithm hold, --capacity and --period. An existing rule keeps what is not given, and its keys keep\n"
+		"their tokens.\n",
 	.options = options,
 	.run = run,
 };

@@ -28,8 +28,10 @@ static int check(const char *segment, const char *path, int fd)
 	if (error == 0)
 		return STATUS_OK;
 	if (error == -EUCLEAN)
-		return fail("segment %s: damaged: what was saved of it cannot be loaded, and %s stays as it was (shmlimit "
-		            "verify %s says what is wrong)", segment, path, segment);
+		return fail(
+			"segment %s: damaged: what was saved of it cannot be loaded, and %s stays as it was (shmlimit "
+			"verify %s says what is wrong)",
+			segment, path, segment);
 	return fail("%s: cannot check what was saved: %s", path, strerror(-error));
 }
 
@@ -68,9 +70,10 @@ const struct command command_save = {
 	.name = "save",
 	.operands = "NAME FILE",
 	.purpose = "write a segment to a file, for load",
-	.details = "Saves the rules and what each key has left, while decisions go on. Replaces FILE in one step, when\n"
-	           "the new file is on disk and was read back; a file that load would refuse replaces nothing. The file\n"
-	           "contains the secret of the segment's hash, so only you can read it. FILE - is standard output.\n"
-	           "Counters, stored keys and leases are not saved.\n",
+	.details =
+		"Saves the rules and what each key has left, while decisions go on. Replaces FILE in one step, when\n"
+		"the new file is on disk and was read back; a file that load would refuse replaces nothing. The file\n"
+		"contains the secret of the segment's hash, so only you can read it. FILE - is standard output.\n"
+		"Counters, stored keys and leases are not saved.\n",
 	.run = run,
 };

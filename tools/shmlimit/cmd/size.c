@@ -27,11 +27,11 @@ static const struct command_option options[] = {
  */
 #define LOAD_KEYS 4u
 #define LOAD_SLOTS 5u
-#define SLOTS_STEP 4u          /* a line's: segments have whole ones */
+#define SLOTS_STEP 4u /* a line's: segments have whole ones */
 #define KEYS_MAX (SHMLIMIT_SLOTS_MAX / LOAD_SLOTS * LOAD_KEYS)
 
 struct demand {
-	uint64_t keys, period_ns;              /* `keys` in this time; 0: at once */
+	uint64_t keys, period_ns; /* `keys` in this time; 0: at once */
 	struct shmlimit_rule rule;
 	int has_rule;
 	uint64_t window_max, store_keys;
@@ -123,7 +123,8 @@ static int add_up(const struct call *call, const struct shmlimit_info *small, st
 	if (d->period_ns != 0)
 		live = (live * d->refill_ns + d->period_ns - 1) / d->period_ns;
 	if (live > KEYS_MAX)
-		return fail("--keys %s: too many live at once: must be %" PRIu64 " or less", call->option[KEYS], KEYS_MAX);
+		return fail("--keys %s: too many live at once: must be %" PRIu64 " or less", call->option[KEYS],
+		            KEYS_MAX);
 	d->live = (uint64_t)live;
 	d->slots = (d->live * LOAD_SLOTS + LOAD_KEYS - 1) / LOAD_KEYS;
 	d->slots = (d->slots + SLOTS_STEP - 1) / SLOTS_STEP * SLOTS_STEP;
@@ -152,6 +153,7 @@ static void print_text(const struct demand *d)
 
 static json_t *demand_json(const struct demand *d)
 {
+	/* clang-format off */
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "keys_live", json_number(d->live),
 	                 "refill_ns", d->has_rule ? json_number(d->refill_ns) : json_null(),
@@ -159,6 +161,7 @@ static json_t *demand_json(const struct demand *d)
 	                 "window_max", json_number(d->window_max),
 	                 "store_keys", json_number(d->store_keys),
 	                 "size", json_number(d->size));
+	/* clang-format on */
 }
 
 static int run(const struct call *call)
@@ -184,7 +187,7 @@ const struct command command_size = {
 	.operands = "",
 	.purpose = "compute how many slots and how much memory a segment needs",
 	.details = "A key is live until it has all its tokens back, at most for a rule's time to full. With this\n"
-	           "number of slots, less than 0.05 % of the keys find no slot of their own.\n",
+		   "number of slots, less than 0.05 % of the keys find no slot of their own.\n",
 	.options = options,
 	.run = run,
 };

@@ -144,7 +144,7 @@ static int show_text(struct top *top, uint64_t i)
 
 static int run(const struct call *call)
 {
-	struct top top = { .name = call->operand[0], .interval_ns = TOP_INTERVAL_DEFAULT };    /* without any slots */
+	struct top top = { .name = call->operand[0], .interval_ns = TOP_INTERVAL_DEFAULT }; /* without any slots */
 	uint64_t lines = 0;
 	int status = STATUS_OK, id;
 
@@ -168,9 +168,10 @@ const struct command command_stat = {
 	.name = "stat",
 	.operands = "NAME",
 	.purpose = "print rates of a segment, one line per second",
-	.details = "A line is the time (UTC), then, per second: decisions allowed, denied, and denied by dry runs only;\n"
-	           "slots claimed, reclaimed, evicted; decisions without a slot; failed compare-and-swaps. A terminal\n"
-	           "gets headings each screenful. Only counters are read: it costs the same for any number of keys.\n",
+	.details =
+		"A line is the time (UTC), then, per second: decisions allowed, denied, and denied by dry runs only;\n"
+		"slots claimed, reclaimed, evicted; decisions without a slot; failed compare-and-swaps. A terminal\n"
+		"gets headings each screenful. Only counters are read: it costs the same for any number of keys.\n",
 	.options = options,
 	.run = run,
 	.letters = "ic",

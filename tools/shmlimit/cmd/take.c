@@ -126,8 +126,8 @@ static int take_keys(const struct call *call, const char *path)
 /* ---- several limits at once ---- */
 
 struct limits {
-	size_t count, failed;          /* failed: the one that denied */
-	char *const *words;            /* RULE KEY RULE KEY ... */
+	size_t count, failed; /* failed: the one that denied */
+	char *const *words;   /* RULE KEY RULE KEY ... */
 	struct shmlimit_request request[SHMLIMIT_REQUESTS_MAX];
 	struct shmlimit_result result[SHMLIMIT_REQUESTS_MAX];
 };
@@ -205,9 +205,10 @@ static int print_limits_json(const struct limits *limits, int answer)
 		json_object_update_new(one, json_key(q->key, q->key_len, q->key_len));
 		json_append(&list, one);
 	}
-	return print_json(json_pack("{s:b, s:o, s:o}", "allowed", answer == SHMLIMIT_ALLOWED, "denied_by",
-	                            answer == SHMLIMIT_DENIED ? json_text(limits->words[2 * limits->failed]) : json_null(),
-	                            "limits", list));
+	return print_json(
+		json_pack("{s:b, s:o, s:o}", "allowed", answer == SHMLIMIT_ALLOWED, "denied_by",
+	                  answer == SHMLIMIT_DENIED ? json_text(limits->words[2 * limits->failed]) : json_null(),
+	                  "limits", list));
 }
 
 static int decide_all(const struct call *call, struct shmlimit *limiter, struct limits *limits)
@@ -263,8 +264,9 @@ const struct command command_take = {
 	.name = "take",
 	.operands = "NAME RULE KEY [RULE KEY...]",
 	.purpose = "take tokens: exit 0 if allowed, 1 if denied",
-	.details = "With --all, takes from every limit RULE KEY, or from none if one denies. With --keys-from, prints a\n"
-	           "line for each key: allowed or denied, and the key; exits with 1 if one was denied.\n",
+	.details =
+		"With --all, takes from every limit RULE KEY, or from none if one denies. With --keys-from, prints a\n"
+		"line for each key: allowed or denied, and the key; exits with 1 if one was denied.\n",
 	.options = take_options,
 	.run = run,
 };

@@ -69,12 +69,14 @@ static int fail_throttle(const char *segment, const struct limit *limit, int err
 
 static json_t *reply_json(const int64_t reply[5])
 {
+	/* clang-format off */
 	return json_pack("{s:b, s:I, s:I, s:o, s:I}",
 	                 "allowed", reply[0] == 0,
 	                 "limit", (json_int_t)reply[1],
 	                 "remaining", (json_int_t)reply[2],
 	                 "retry_after_s", reply[3] < 0 ? json_null() : json_integer(reply[3]),
 	                 "reset_after_s", (json_int_t)reply[4]);
+	/* clang-format on */
 }
 
 static int run(const struct call *call)
@@ -106,8 +108,8 @@ const struct command command_throttle = {
 	.operands = "NAME KEY CAPACITY COUNT PERIOD [QUANTITY]",
 	.purpose = "take tokens of a limit given by its numbers, as redis-cell's CL.THROTTLE",
 	.details = "COUNT tokens come back every PERIOD seconds; QUANTITY, by default 1, are asked for. Prints, as\n"
-	           "one line: 0 allowed or 1 denied; capacity; tokens left; seconds until a retry fits, or -1;\n"
-	           "seconds until the funnel is full. Exit 0 if allowed, 1 if denied.\n",
+		   "one line: 0 allowed or 1 denied; capacity; tokens left; seconds until a retry fits, or -1;\n"
+		   "seconds until the funnel is full. Exit 0 if allowed, 1 if denied.\n",
 	.options = options,
 	.run = run,
 };

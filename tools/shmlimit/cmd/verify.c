@@ -8,7 +8,7 @@
 
 #include "command.h"
 
-#define SHOWN_MAX 1000         /* a table of garbage has more: these tell as much */
+#define SHOWN_MAX 1000 /* a table of garbage has more: these tell as much */
 
 enum { REPAIR, JSON };
 
@@ -44,8 +44,8 @@ static json_t *list_json(const struct shmlimit_problem *from, int n)
 	json_t *list = json_array();
 
 	for (int i = 0; i < n; i++)
-		json_append(&list, json_pack("{s:o, s:o}", "offset", json_number(from[i].offset),
-		                             "text", json_text(from[i].text)));
+		json_append(&list, json_pack("{s:o, s:o}", "offset", json_number(from[i].offset), "text",
+		                             json_text(from[i].text)));
 	return list;
 }
 
@@ -92,8 +92,9 @@ const struct command command_verify = {
 	.name = "verify",
 	.operands = "NAME",
 	.purpose = "check a whole segment: exit 0 if sound, 1 if problems were found",
-	.details = "Works on segments that cannot be opened. Changes nothing except with --repair, which can run beside\n"
-	           "decisions. For what it cannot repair, set the rule again, or create the segment again.\n",
+	.details =
+		"Works on segments that cannot be opened. Changes nothing except with --repair, which can run beside\n"
+		"decisions. For what it cannot repair, set the rule again, or create the segment again.\n",
 	.options = options,
 	.run = run,
 };

@@ -13,15 +13,15 @@ struct view {
 	struct shmlimit *limiter;
 	const char *name;
 	struct shmlimit_info info;
-	int rule;                              /* -1: all */
-	const struct key *key;                 /* or NULL */
+	int rule;              /* -1: all */
+	const struct key *key; /* or NULL */
 	int answer;
 	struct shmlimit_result result;
 	struct live live;
 };
 
-int inspect_text(const struct view *view);         /* a status */
-int inspect_json(const struct view *view);         /* a status */
+int inspect_text(const struct view *view); /* a status */
+int inspect_json(const struct view *view); /* a status */
 
 /* inspect_slots.c: the live slots, of which there may be millions: a table; the members of a list. A status. */
 int inspect_slots_text(const struct view *view);

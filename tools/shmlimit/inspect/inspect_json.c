@@ -16,6 +16,7 @@ static json_t *counters_json(struct shmlimit *limiter, int id)
 		rule_counters_all(limiter, &c);
 	else
 		shmlimit_counters(limiter, id, &c);
+	/* clang-format off */
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "allowed", json_number(c.allowed),
 	                 "denied", json_number(c.denied),
@@ -25,6 +26,7 @@ static json_t *counters_json(struct shmlimit *limiter, int id)
 	                 "evictions", json_number(c.evictions),
 	                 "no_slot", json_number(c.no_slot),
 	                 "failed_cas", json_number(c.failed_cas));
+	/* clang-format on */
 }
 
 static json_t *leases_json(const struct view *view)
@@ -32,6 +34,7 @@ static json_t *leases_json(const struct view *view)
 	struct shmlimit_lease_counters c = { .struct_size = sizeof(c) };
 
 	shmlimit_lease_counters(view->limiter, &c);
+	/* clang-format off */
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "leases", json_number(c.leases),
 	                 "leased", json_number(c.leased),
@@ -40,6 +43,7 @@ static json_t *leases_json(const struct view *view)
 	                 "denied", json_number(c.denied),
 	                 "backend_errors", json_number(c.backend_errors),
 	                 "breaker_openings", json_number(c.breaker_openings));
+	/* clang-format on */
 }
 
 static json_t *rules_json(const struct view *view)
@@ -68,6 +72,7 @@ static json_t *occupancy_json(const struct view *view)
 {
 	const struct live *live = &view->live;
 
+	/* clang-format off */
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "free", json_number(live->states[SHMLIMIT_SLOT_FREE]),
 	                 "live", json_number(live->states[SHMLIMIT_SLOT_LIVE]),
@@ -76,6 +81,7 @@ static json_t *occupancy_json(const struct view *view)
 	                 "stale", json_number(live->states[SHMLIMIT_SLOT_STALE]),
 	                 "shown", json_array(),        /* for inspect_slots_json() */
 	                 "left_out", json_number(live->found - live->count));
+	/* clang-format on */
 }
 
 static json_t *key_json(const struct view *view)
@@ -92,12 +98,14 @@ static json_t *view_json(const struct view *view)
 {
 	int one_key = view->key != NULL;
 
+	/* clang-format off */
 	return json_pack("{s:o, s:o, s:o, s:o, s:o}",
 	                 "segment", segment_json(view->name, &view->info),
 	                 "rules", rules_json(view),
 	                 "counters", counters_json(view->limiter, view->rule),
 	                 "leases", leases_json(view),
 	                 one_key ? "key" : "occupancy", one_key ? key_json(view) : occupancy_json(view));
+	/* clang-format on */
 }
 
 /*

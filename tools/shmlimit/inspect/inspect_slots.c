@@ -26,7 +26,7 @@ static void put_duration(struct slot_out *out, uint64_t ns, size_t width)
 /* Columns, each as wide as its widest. */
 struct widths {
 	size_t rule, remaining, debt, reset;
-	size_t lease;                   /* 0: there are none */
+	size_t lease; /* 0: there are none */
 };
 
 static void widen(size_t *width, size_t to)

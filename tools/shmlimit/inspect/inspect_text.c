@@ -40,8 +40,8 @@ static void add_counters(struct table *table, struct shmlimit *limiter, int id)
 {
 	struct shmlimit_counters c = { .struct_size = sizeof(c) };
 	uint64_t *each[] = {
-		&c.allowed, &c.denied, &c.shadow_denied, &c.claims,
-		&c.reclaims, &c.evictions, &c.no_slot, &c.failed_cas,
+		&c.allowed,  &c.denied,    &c.shadow_denied, &c.claims,
+		&c.reclaims, &c.evictions, &c.no_slot,       &c.failed_cas,
 	};
 
 	if (id < 0)
@@ -100,8 +100,9 @@ static int print_live(const struct view *view)
 	int status;
 
 	putchar('\n');
-	print_line("occupancy", "free %" PRIu64 ", live %" PRIu64 ", refilled %" PRIu64 ", tentative %" PRIu64
-	           ", stale %" PRIu64, live->states[SHMLIMIT_SLOT_FREE], live->states[SHMLIMIT_SLOT_LIVE],
+	print_line("occupancy",
+	           "free %" PRIu64 ", live %" PRIu64 ", refilled %" PRIu64 ", tentative %" PRIu64 ", stale %" PRIu64,
+	           live->states[SHMLIMIT_SLOT_FREE], live->states[SHMLIMIT_SLOT_LIVE],
 	           live->states[SHMLIMIT_SLOT_REFILLED], live->states[SHMLIMIT_SLOT_TENTATIVE],
 	           live->states[SHMLIMIT_SLOT_STALE]);
 	status = live->count > 0 ? inspect_slots_text(view) : STATUS_OK;

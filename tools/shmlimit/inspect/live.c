@@ -159,8 +159,7 @@ static int is_chosen(struct shmlimit *limiter, const struct live *live, const st
 {
 	return (live->rule < 0 || slot->rule == live->rule) &&
 	       (live->fingerprint == 0 || slot->fingerprint == live->fingerprint) &&
-	       (!live->denied || slot->share == 0) &&
-	       (live->match == NULL || is_match(limiter, live->match, slot));
+	       (!live->denied || slot->share == 0) && (live->match == NULL || is_match(limiter, live->match, slot));
 }
 
 int live_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct live *live)
@@ -184,8 +183,14 @@ int live_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct live 
 		live->states[slot.state]++;
 		if (slot.state != SHMLIMIT_SLOT_LIVE || slot.rule >= (int)info.rules || slot.rule == breaker)
 			continue;
-		seen = (struct live_slot){ i, slot.fingerprint, slot.remaining, slot.debt_ns, slot.reset_after_ns,
-		                           slot.rule, share_of(limiter, known, &slot), slot.lease };
+		seen = (struct live_slot){ i,
+			                   slot.fingerprint,
+			                   slot.remaining,
+			                   slot.debt_ns,
+			                   slot.reset_after_ns,
+			                   slot.rule,
+			                   share_of(limiter, known, &slot),
+			                   slot.lease };
 		if (!is_chosen(limiter, live, &seen))
 			continue;
 		live->found++;
@@ -198,7 +203,9 @@ int live_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct live 
 size_t live_key_bytes(unsigned char key[SHMLIMIT_KEY_MAX], struct shmlimit *limiter, const struct live_slot *seen,
                       size_t *key_len)
 {
-	struct shmlimit_slot slot = { .struct_size = sizeof(slot), .fingerprint = seen->fingerprint, .rule = seen->rule };
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot),
+		                      .fingerprint = seen->fingerprint,
+		                      .rule = seen->rule };
 	int kept = shmlimit_slot_key(limiter, seen->index, &slot, key, SHMLIMIT_KEY_MAX, key_len);
 
 	return kept > 0 ? (size_t)kept : 0;

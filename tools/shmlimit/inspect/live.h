@@ -10,11 +10,11 @@
 
 /* What comes first. */
 enum live_order {
-	LIVE_RESET,            /* the longest time to full */
-	LIVE_DENIAL,           /* the deepest in denial, then the nearest to it */
-	LIVE_NEAR,             /* the nearest to denial, then those that are denied */
-	LIVE_DEBT,             /* the largest debt */
-	LIVE_REMAINING,        /* the fewest whole tokens */
+	LIVE_RESET,     /* the longest time to full */
+	LIVE_DENIAL,    /* the deepest in denial, then the nearest to it */
+	LIVE_NEAR,      /* the nearest to denial, then those that are denied */
+	LIVE_DEBT,      /* the largest debt */
+	LIVE_REMAINING, /* the fewest whole tokens */
 };
 
 /* What shmlimit_slot() said of a slot, small enough for a million of them. */
@@ -22,23 +22,23 @@ struct live_slot {
 	uint64_t index, fingerprint;
 	uint64_t remaining, debt_ns, reset_after_ns;
 	int32_t rule;
-	uint32_t share;                        /* of the capacity that is left, 2^-32ths; 0: denied now */
-	uint32_t lease;                        /* what it says, of a LEASE rule; else 0 */
+	uint32_t share; /* of the capacity that is left, 2^-32ths; 0: denied now */
+	uint32_t lease; /* what it says, of a LEASE rule; else 0 */
 };
 
 struct live {
-	uint64_t limit;                        /* how many to keep, or to visit */
-	int rule;                              /* of this rule only; -1: of all */
-	uint64_t fingerprint;                  /* with this one only; 0: of all */
-	int denied;                            /* those only that would be denied one token */
-	const char *match;                     /* those only whose key, as it is shown, matches this pattern; NULL: all */
+	uint64_t limit;       /* how many to keep, or to visit */
+	int rule;             /* of this rule only; -1: of all */
+	uint64_t fingerprint; /* with this one only; 0: of all */
+	int denied;           /* those only that would be denied one token */
+	const char *match;    /* those only whose key, as it is shown, matches this pattern; NULL: all */
 	enum live_order order;
 	/* Not NULL: is given each slot in the table's order, and none is kept. A status. */
 	int (*visit)(void *context, const struct live_slot *slot);
 	void *context;
 	uint64_t states[SHMLIMIT_SLOT_STALE + 1];
-	uint64_t found;                        /* live slots that these choose */
-	size_t count;                          /* kept */
+	uint64_t found; /* live slots that these choose */
+	size_t count;   /* kept */
 	struct live_slot *slot;
 	size_t room;
 };

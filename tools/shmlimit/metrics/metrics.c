@@ -129,7 +129,7 @@ static int collect_all(struct metrics *m, int *left_out)
 		struct shmlimit *limiter = NULL;
 
 		error = segment_try(name, SHMLIMIT_READ_ONLY | SHMLIMIT_TRUSTED_OWNER, &limiter);
-		if (error == -ENOENT || error == -EMEDIUMTYPE)         /* it is gone by now, or was never a segment */
+		if (error == -ENOENT || error == -EMEDIUMTYPE) /* it is gone by now, or was never a segment */
 			continue;
 		if (error == -EPERM) {
 			*left_out = fail_segment(name, error);
@@ -177,7 +177,8 @@ const struct command command_metrics = {
 	.name = "metrics",
 	.operands = "[NAME]",
 	.purpose = "print counters and states as OpenMetrics text, for Prometheus",
-	.details = "NAME or --all must be given. FILE may be one of node_exporter's textfile collector. Changes nothing.\n",
+	.details =
+		"NAME or --all must be given. FILE may be one of node_exporter's textfile collector. Changes nothing.\n",
 	.options = options,
 	.run = run,
 };

@@ -14,17 +14,17 @@ struct metrics_rule {
 	struct shmlimit_rule rule;
 	struct shmlimit_counters counters;
 	int id;
-	uint64_t failures;             /* if the segment's agent is known */
+	uint64_t failures; /* if the segment's agent is known */
 };
 
 struct metrics_segment {
 	char name[SHMLIMIT_NAME_MAX + 1];
-	int up;                        /* it can be opened; if not, the rest is empty */
+	int up; /* it can be opened; if not, the rest is empty */
 	struct shmlimit_info info;
-	struct shmlimit_counters counters;     /* of all rules, those that are gone too */
+	struct shmlimit_counters counters; /* of all rules, those that are gone too */
 	struct shmlimit_lease_counters leases;
 	uint64_t states[SHMLIMIT_SLOT_STALE + 1];
-	int agent_known;               /* `agent` is filled */
+	int agent_known; /* `agent` is filled */
 	struct shmlimit_global_status agent;
 	struct shmlimit_global_server server[SHMLIMIT_GLOBAL_SERVERS];
 	unsigned servers;

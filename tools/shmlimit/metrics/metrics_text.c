@@ -136,6 +136,7 @@ static void print_segment_gauge(FILE *to, const struct metrics *m, const struct 
 static void print_slots(FILE *to, const struct metrics *m)
 {
 	static const char metric[] = "shmlimit_segment_slots";
+	/* clang-format off */
 	static const char *const states[] = {
 		[SHMLIMIT_SLOT_FREE] = "free",
 		[SHMLIMIT_SLOT_LIVE] = "live",
@@ -143,6 +144,7 @@ static void print_slots(FILE *to, const struct metrics *m)
 		[SHMLIMIT_SLOT_TENTATIVE] = "tentative",
 		[SHMLIMIT_SLOT_STALE] = "stale",
 	};
+	/* clang-format on */
 
 	print_head(to, metric, "gauge", "Slots by state. Free, refilled and stale slots can be taken by new keys.");
 	for (size_t i = 0; i < m->segments; i++)
@@ -202,6 +204,7 @@ static const struct counter {
 	const char *metric, *answer, *help;
 	size_t offset;
 } counters[] = {
+	/* clang-format off */
 	{ "decisions", "allowed", "Decisions by answer; shadow_denied counts those that a dry run allowed and enforcement would have denied.",
 	  offsetof(struct shmlimit_counters, allowed) },
 	{ "decisions", "denied", NULL, offsetof(struct shmlimit_counters, denied) },
@@ -214,6 +217,7 @@ static const struct counter {
 	{ "no_slot", NULL, "Decisions made without a slot.", offsetof(struct shmlimit_counters, no_slot) },
 	{ "failed_cas", NULL, "Updates that were tried again because another process updated the slot first.",
 	  offsetof(struct shmlimit_counters, failed_cas) },
+	/* clang-format on */
 };
 
 #define COUNTERS (sizeof(counters) / sizeof(*counters))
@@ -256,6 +260,7 @@ static const struct lease_counter {
 	const char *metric, *state, *help;
 	size_t offset;
 } lease_counters[] = {
+	/* clang-format off */
 	{ "leases", NULL, "Leases of tokens from the backend that were deposited.",
 	  offsetof(struct shmlimit_lease_counters, leases) },
 	{ "lease_tokens", "leased", "Leased tokens by what became of them: leased, spent, or expired unspent (expired).",
@@ -268,6 +273,7 @@ static const struct lease_counter {
 	  offsetof(struct shmlimit_lease_counters, backend_errors) },
 	{ "lease_breaker_openings", NULL, "Times that the circuit breaker opened: the backend was not called for a while.",
 	  offsetof(struct shmlimit_lease_counters, breaker_openings) },
+	/* clang-format on */
 };
 
 static void print_lease_counters(FILE *to, const struct metrics *m)
@@ -350,6 +356,7 @@ static const struct agent_metric {
 	const char *family, *suffix, *help;
 	uint64_t (*value)(const struct shmlimit_global_status *agent);
 } agent_metrics[] = {
+	/* clang-format off */
 	{ "serving", "", "1: an agent asks the backend for all processes; 0: each process asks by itself.", value_serving },
 	{ "waiting_requests", "", "Requests that wait for the agent now.", value_waiting },
 	{ "connections", "", "Connections of the agent to backend servers.", value_connections },
@@ -360,6 +367,7 @@ static const struct agent_metric {
 	{ "spoiled", "_total", "Requests that were made again because another process overwrote them.", value_spoiled },
 	{ "full", "_total", "Times that a request found no room, and was made again later.", value_full },
 	{ "misses", "_total", "Requests that came to an agent because the host's lease did not suffice.", value_misses },
+	/* clang-format on */
 };
 
 static void print_agents(FILE *to, const struct metrics *m, const struct agent_metric *metric)
@@ -402,7 +410,8 @@ static void print_round_trips_of(FILE *to, const struct metrics_segment *segment
 
 static void print_round_trips(FILE *to, const struct metrics *m)
 {
-	print_head(to, "shmlimit_agent_round_trip_seconds", "histogram", "Times that the backend's answers to agents took.");
+	print_head(to, "shmlimit_agent_round_trip_seconds", "histogram",
+	           "Times that the backend's answers to agents took.");
 	for (size_t i = 0; i < m->segments; i++)
 		if (m->segment[i].agent_known)
 			print_round_trips_of(to, &m->segment[i]);
@@ -410,7 +419,8 @@ static void print_round_trips(FILE *to, const struct metrics *m)
 
 static void print_servers(FILE *to, const struct metrics *m, int openings)
 {
-	const char *metric = openings ? "shmlimit_agent_server_breaker_openings_total" : "shmlimit_agent_server_failing";
+	const char *metric =
+		openings ? "shmlimit_agent_server_breaker_openings_total" : "shmlimit_agent_server_failing";
 
 	if (openings)
 		print_head(to, "shmlimit_agent_server_breaker_openings", "counter",
@@ -429,7 +439,8 @@ static void print_servers(FILE *to, const struct metrics *m, int openings)
 /* Only rules of leases ask a backend. */
 static void print_failures(FILE *to, const struct metrics *m)
 {
-	static const char family[] = "shmlimit_rule_on_failure_requests", metric[] = "shmlimit_rule_on_failure_requests_total";
+	static const char family[] = "shmlimit_rule_on_failure_requests",
+			  metric[] = "shmlimit_rule_on_failure_requests_total";
 
 	print_head(to, family, "counter", "Requests that on_failure decided because the backend did not answer.");
 	for (size_t i = 0; i < m->segments; i++)
@@ -447,10 +458,11 @@ static void print_failures(FILE *to, const struct metrics *m)
 
 static void print_undecided(FILE *to, const struct metrics *m)
 {
-	static const char family[] = "shmlimit_segment_undecided_requests", metric[] =
-		"shmlimit_segment_undecided_requests_total";
+	static const char family[] = "shmlimit_segment_undecided_requests",
+			  metric[] = "shmlimit_segment_undecided_requests_total";
 
-	print_head(to, family, "counter", "Requests that servers let pass or refused because the limiter could not decide.");
+	print_head(to, family, "counter",
+	           "Requests that servers let pass or refused because the limiter could not decide.");
 	for (size_t i = 0; i < m->segments; i++) {
 		const struct metrics_segment *s = &m->segment[i];
 

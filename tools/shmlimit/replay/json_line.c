@@ -12,16 +12,17 @@
 
 #include "log_line.h"
 
-#define MS_MIN 100000000000.0  /* a Unix time above this, the year 5138, has milliseconds; above the next, nanoseconds */
+#define MS_MIN 100000000000.0 /* a Unix time above this, the year 5138, has milliseconds; above the next, nanoseconds */
 #define NS_MIN 1e17
 
-static const char *const time_names[] = { "ts", "time_iso8601", "time_local", "msec", "time", "timestamp", "@timestamp",
-	"StartUTC", NULL };
+static const char *const time_names[] = { "ts",        "time_iso8601", "time_local", "msec", "time",
+	                                  "timestamp", "@timestamp",   "StartUTC",   NULL };
 static const char *const addr_names[] = { "client_ip", "remote_addr", "remote_ip", "ClientHost", "clientip", NULL };
 static const char *const user_names[] = { "user_id", "remote_user", "ClientUsername", "user", NULL };
 static const char *const path_names[] = { "uri", "request_uri", "RequestPath", "path", NULL };
 static const char *const request_names[] = { "request", NULL };
-static const char *const size_names[] = { "body_bytes_sent", "size", "bytes_sent", "DownstreamContentSize", "bytes", NULL };
+static const char *const size_names[] = { "body_bytes_sent",       "size",  "bytes_sent",
+	                                  "DownstreamContentSize", "bytes", NULL };
 
 /* The first of these members that there is, of the object or of its member `request`, as Caddy has it; or NULL. */
 static const json_t *member(const json_t *object, const char *const names[])

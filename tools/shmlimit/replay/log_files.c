@@ -16,16 +16,16 @@
 
 #include "log_files.h"
 
-#define BUFFER_SIZE (1u << 18)         /* the longest line that is seen whole */
-#define BAD_TEXT 160                   /* so much of a line is shown */
-#define PEEK_LINES 1000                /* this number of lines may precede the first that is one */
+#define BUFFER_SIZE (1u << 18) /* the longest line that is seen whole */
+#define BAD_TEXT 160           /* so much of a line is shown */
+#define PEEK_LINES 1000        /* this number of lines may precede the first that is one */
 
 struct log_file {
-	const char *path;              /* NULL: standard input */
-	size_t place;                  /* on the command line */
+	const char *path; /* NULL: standard input */
+	size_t place;     /* on the command line */
 	int64_t first_s;
 	uint64_t lines, understood;
-	uint64_t bad;                  /* number of the first line that was not understood and is not empty; 0: none */
+	uint64_t bad; /* number of the first line that was not understood and is not empty; 0: none */
 	char bad_text[BAD_TEXT + 1];
 };
 
@@ -209,7 +209,8 @@ void log_files_note(struct log_files *files, const struct span *line, int unders
 	if (understood || file->bad != 0 || line->len == 0)
 		return;
 	file->bad = file->lines;
-	snprintf(file->bad_text, sizeof(file->bad_text), "%.*s", (int)(line->len < BAD_TEXT ? line->len : BAD_TEXT), line->at);
+	snprintf(file->bad_text, sizeof(file->bad_text), "%.*s", (int)(line->len < BAD_TEXT ? line->len : BAD_TEXT),
+	         line->at);
 }
 
 /* Something else was taken for a log: an error log, another format, a file of another kind. */
@@ -217,7 +218,8 @@ static int check_understood(const struct log_file *file)
 {
 	if (file->understood > 0 || file->bad == 0)
 		return STATUS_OK;
-	return fail("%s: none of %" PRIu64 " lines is in the common, combined or vhost_combined format, or JSON; line %" PRIu64 ": %s",
+	return fail("%s: none of %" PRIu64
+	            " lines is in the common, combined or vhost_combined format, or JSON; line %" PRIu64 ": %s",
 	            shown(file), file->lines, file->bad, file->bad_text);
 }
 

@@ -12,14 +12,14 @@
 #include "log_line.h"
 
 struct log_files {
-	struct log_file *file;         /* in the order in which they are read */
-	size_t count, at;              /* at: that which is read */
-	uint64_t size;                 /* bytes on disk of all; 0: not known */
-	uint64_t behind;               /* of those that were read */
+	struct log_file *file; /* in the order in which they are read */
+	size_t count, at;      /* at: that which is read */
+	uint64_t size;         /* bytes on disk of all; 0: not known */
+	uint64_t behind;       /* of those that were read */
 	gzFile gz;
 	char *buffer;
-	size_t begin, end;             /* of what was read and not yet handed over */
-	int skip;                      /* the rest of a line that did not fit */
+	size_t begin, end; /* of what was read and not yet handed over */
+	int skip;          /* the rest of a line that did not fit */
 };
 
 /* `paths` ends with NULL; none: standard input. Returns a status. Closing is the caller's in any case. */
@@ -30,7 +30,7 @@ int log_files_open(struct log_files *files, char **paths);
  */
 int log_files_line(struct log_files *files, struct span *line, int *found);
 void log_files_note(struct log_files *files, const struct span *line, int understood);
-uint64_t log_files_done(const struct log_files *files);        /* of files->size */
+uint64_t log_files_done(const struct log_files *files); /* of files->size */
 void log_files_close(struct log_files *files);
 
 #endif

@@ -13,7 +13,7 @@
 #include "log_line.h"
 
 #define YEAR_MIN 1970
-#define YEAR_MAX 2500          /* its nanoseconds still fit into 64 bits */
+#define YEAR_MAX 2500 /* its nanoseconds still fit into 64 bits */
 
 /* What is before the next `end`, which is skipped. Returns 0 if there is none. */
 static int cut(struct span *rest, char end, struct span *out)
@@ -72,7 +72,8 @@ int log_time_parse(const char *t, int64_t *unix_s)
 	if (day < 1 || day > 31 || month < 1 || year < YEAR_MIN || year > YEAR_MAX || hour < 0 || hour > 23 ||
 	    minute < 0 || minute > 59 || second < 0 || second > 60 || zone_hour < 0 || zone_minute < 0)
 		return 0;
-	*unix_s = days_of(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - (t[21] == '+' ? zone : -zone);
+	*unix_s =
+		days_of(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - (t[21] == '+' ? zone : -zone);
 	return *unix_s >= 0;
 }
 

@@ -17,11 +17,12 @@
 
 #define TOP_DEFAULT 10
 #define SLOTS_DEFAULT (UINT64_C(1) << 20)
-#define WINDOWS_SIZE (UINT64_C(1) << 28)       /* bytes that windows may take unless --slots says more */
-#define PROGRESS_LINES (1u << 15)              /* often enough for the eye */
+#define WINDOWS_SIZE (UINT64_C(1) << 28) /* bytes that windows may take unless --slots says more */
+#define PROGRESS_LINES (1u << 15)        /* often enough for the eye */
 
 enum { RULE, KEY, TOP, SLOTS, JSON, PLOT, SUGGEST, MAX_DENIED, SINCE, UNTIL, COST };
 
+/* clang-format off */
 static const struct command_option options[] = {
 	[RULE] = { "rule", "LIMIT...", "'10/s burst 20', or '100/m window'; up to 16 times, each by itself" },
 	[KEY] = { "key", "FIELDS", "addr, addr/24 or addr/24,64, user, path, or several: addr+path (default addr)" },
@@ -36,6 +37,7 @@ static const struct command_option options[] = {
 	[COST] = { "cost", "requests|bytes", "a request costs 1 (default), or the bytes of its response: '10M/s burst 50M'" },
 	{ 0 },
 };
+/* clang-format on */
 
 static int fail_limit(const char *text)
 {
@@ -72,8 +74,7 @@ static int open_rule(struct replay_rule *rule, uint64_t slots)
 		uint64_t most = WINDOWS_SIZE / (16 + 16 * rule->rule.capacity);
 
 		if (rule->rule.capacity > SHMLIMIT_WINDOW_MAX)
-			return fail("--rule %s: window too large: must be %d or less", rule->text,
-			            SHMLIMIT_WINDOW_MAX);
+			return fail("--rule %s: window too large: must be %d or less", rule->text, SHMLIMIT_WINDOW_MAX);
 		o.window_max = (uint32_t)rule->rule.capacity;
 		if (slots == 0)
 			o.slots = most < SLOTS_DEFAULT ? most : SLOTS_DEFAULT;
@@ -172,7 +173,8 @@ static int parse(const struct call *call, struct replay *r)
 	if (status == STATUS_OK && call->option[TOP] != NULL)
 		status = number_parse("--top", call->option[TOP], 0, UINT64_MAX, &r->top);
 	if (status == STATUS_OK && call->option[SLOTS] != NULL)
-		status = number_parse("--slots", call->option[SLOTS], SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &r->slots);
+		status =
+			number_parse("--slots", call->option[SLOTS], SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &r->slots);
 	if (status == STATUS_OK && call->option[COST] != NULL)
 		status = cost_parse(call, r);
 	if (status == STATUS_OK && call->option[PLOT] != NULL)
@@ -256,8 +258,8 @@ const struct command command_replay = {
 	.operands = "[FILE...]",
 	.purpose = "show from a web server's logs what limits would have denied",
 	.details = "Each FILE is a log in the common, combined or vhost_combined format, or of JSON objects (nginx,\n"
-	           "Caddy, Traefik, journalctl -o json), compressed by gzip or not. The oldest is read first.\n"
-	           "Without FILE, or for -, reads standard input. No segment is needed, and none is changed.\n",
+		   "Caddy, Traefik, journalctl -o json), compressed by gzip or not. The oldest is read first.\n"
+		   "Without FILE, or for -, reads standard input. No segment is needed, and none is changed.\n",
 	.options = options,
 	.run = run,
 };

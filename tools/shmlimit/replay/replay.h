@@ -20,7 +20,7 @@ struct key_spec {
 	unsigned prefix_v4, prefix_v6;
 };
 
-int key_spec_parse(const char *text, struct key_spec *out);            /* a status */
+int key_spec_parse(const char *text, struct key_spec *out); /* a status */
 /* Returns the key's length; 0: the line has none. */
 size_t key_make(const struct key_spec *spec, const struct log_line *line, unsigned char key[SHMLIMIT_KEY_MAX]);
 /* The same for people. Returns NULL without memory; else it is the caller's to free. */
@@ -28,16 +28,16 @@ char *key_text(const struct key_spec *spec, const unsigned char *key, size_t len
 
 /* A limit that is tried. */
 struct replay_rule {
-	const char *text;              /* as it was typed, or with the number that was found */
-	const char *pattern;           /* with '?' for a number that is to be found; else NULL */
+	const char *text;    /* as it was typed, or with the number that was found */
+	const char *pattern; /* with '?' for a number that is to be found; else NULL */
 	char *made_text;
-	uint64_t suggested;            /* the number */
+	uint64_t suggested; /* the number */
 	struct shmlimit_rule rule;
-	struct shmlimit *limiter;      /* each has a segment of its own; NULL while its number is not known */
+	struct shmlimit *limiter; /* each has a segment of its own; NULL while its number is not known */
 	uint64_t allowed, denied;
-	uint64_t no_room;              /* keys that found no slot, or lost it to another */
-	uint64_t keys_denied;          /* at least once */
-	int64_t first_s, last_s;       /* of the denials */
+	uint64_t no_room;        /* keys that found no slot, or lost it to another */
+	uint64_t keys_denied;    /* at least once */
+	int64_t first_s, last_s; /* of the denials */
 };
 
 struct replay_key {
@@ -45,7 +45,7 @@ struct replay_key {
 	unsigned char *key;
 	size_t len;
 	uint64_t requests;
-	int64_t *at_s;                 /* when each of them came, if a number is to be found */
+	int64_t *at_s; /* when each of them came, if a number is to be found */
 	size_t room;
 	struct {
 		uint64_t denied;
@@ -57,30 +57,30 @@ struct replay_key {
 #define STEPS 512u
 
 struct replay_steps {
-	int64_t from_s;                /* where the first one begins */
+	int64_t from_s; /* where the first one begins */
 	uint64_t step_s;
-	size_t count;                  /* those there are */
+	size_t count; /* those there are */
 	uint64_t requests[STEPS];
 	uint64_t denied[REPEATED_MAX][STEPS];
 };
 
-size_t step_at(struct replay_steps *steps, int64_t unix_s);    /* which one; never before the first that was asked */
+size_t step_at(struct replay_steps *steps, int64_t unix_s); /* which one; never before the first that was asked */
 size_t step_worst(const struct replay_steps *steps, size_t rule);
 
 /* replay_order.c: requests of the last hour wait until no earlier one can come. */
 #define ORDER_S 3600
-#define ORDER_MAX (UINT64_C(4) << 20)          /* those that wait, 24 bytes each */
+#define ORDER_MAX (UINT64_C(4) << 20) /* those that wait, 24 bytes each */
 
 struct replay_second {
-	uint32_t first, last;          /* places of entries; 0: none */
+	uint32_t first, last; /* places of entries; 0: none */
 };
 
 struct replay_order {
-	int64_t newest_s;              /* -1: there was none */
-	int64_t from_s;                /* what is earlier comes too late */
+	int64_t newest_s; /* -1: there was none */
+	int64_t from_s;   /* what is earlier comes too late */
 	uint64_t count;
 	struct replay_entry *entry;
-	uint32_t room, used, free;     /* used: places that were ever in use; free: a list of some that are not */
+	uint32_t room, used, free; /* used: places that were ever in use; free: a list of some that are not */
 	struct replay_second second[ORDER_S];
 };
 
@@ -93,7 +93,7 @@ void order_free(struct replay_order *order);
 
 /* A share of all requests, exactly as it was typed: per cent. */
 struct share {
-	uint64_t whole, fraction, scale;       /* scale 0: none was */
+	uint64_t whole, fraction, scale; /* scale 0: none was */
 };
 
 struct replay {
@@ -102,19 +102,19 @@ struct replay {
 	size_t rules;
 	uint64_t slots;
 	uint64_t top;
-	int cost_bytes;                /* a request costs the bytes of its response, and not 1 */
+	int cost_bytes; /* a request costs the bytes of its response, and not 1 */
 	struct share suggest, max_denied;
-	int64_t since_s, until_s;      /* requests before and from then on are left out; until_s 0: none */
+	int64_t since_s, until_s; /* requests before and from then on are left out; until_s 0: none */
 	uint64_t lines, not_understood, without_key, too_late, outside;
 	int64_t first_s, last_s;
 	struct replay_steps steps;
 	struct replay_order order;
-	struct replay_key *keys;       /* uthash's */
-	uint64_t secret[2];            /* of their hash */
+	struct replay_key *keys; /* uthash's */
+	uint64_t secret[2];      /* of their hash */
 };
 
 /* replay_count.c: take a line into account. All return a status. */
-int replay_begin(struct replay *r);            /* before the first line: makes the secret */
+int replay_begin(struct replay *r); /* before the first line: makes the secret */
 int replay_line(struct replay *r, const struct span *line, int *understood);
 int replay_finish(struct replay *r);
 void replay_free(struct replay *r);
@@ -130,17 +130,17 @@ int replay_rule_parse(const char *text, struct shmlimit_rule *rule);
 /* replay_suggest.c: numbers that are left open. All but the first return a status. */
 int suggest_is_open(const char *pattern);
 int suggest_parse(const char *pattern, uint64_t number, struct shmlimit_rule *rule);
-int suggest_note(struct replay_key *k, int64_t unix_s);        /* before the request is counted */
-int replay_suggest(struct replay *r);          /* when all requests are known */
+int suggest_note(struct replay_key *k, int64_t unix_s); /* before the request is counted */
+int replay_suggest(struct replay *r);                   /* when all requests are known */
 int share_parse(const char *what, const char *text, struct share *share);
-uint64_t share_of(const struct share *share, uint64_t requests);       /* rounded down */
+uint64_t share_of(const struct share *share, uint64_t requests); /* rounded down */
 
 /* replay_text.c, replay_json.c, replay_plot.c */
 const char *utc_text(char text[TEXT_LEN], int64_t unix_s);
-int replay_text(struct replay *r);             /* a status */
+int replay_text(struct replay *r); /* a status */
 json_t *replay_json(struct replay *r);
-int plot_check(void);                          /* a status: can it be drawn? */
-int replay_plot(const struct replay *r, const char *path);     /* a status */
+int plot_check(void);                                      /* a status: can it be drawn? */
+int replay_plot(const struct replay *r, const char *path); /* a status */
 
 /* progress.c: a bar on a terminal, on standard error. */
 void progress_show(uint64_t done, uint64_t size, uint64_t lines);

@@ -169,9 +169,10 @@ int replay_finish(struct replay *r)
 		r->rule[i].no_room = c.evictions + c.no_slot;
 	}
 	if (r->too_late > 0)
-		fail("warning: %" PRIu64 " of %" PRIu64 " lines were left out: each is over %d minutes, or %" PRIu64 " requests, "
-		     "earlier than a line before it (give logs as files, which are read in order of time)", r->too_late, r->lines,
-		     ORDER_S / 60, ORDER_MAX);
+		fail("warning: %" PRIu64 " of %" PRIu64 " lines were left out: each is over %d minutes, or %" PRIu64
+		     " requests, "
+		     "earlier than a line before it (give logs as files, which are read in order of time)",
+		     r->too_late, r->lines, ORDER_S / 60, ORDER_MAX);
 	return status == STATUS_OK ? replay_suggest(r) : status;
 }
 

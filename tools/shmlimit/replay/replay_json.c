@@ -36,12 +36,14 @@ static json_t *worst_json(struct replay *r, size_t rule)
 	for (size_t i = 0; i < count; i++) {
 		char *text = key_text(&r->spec, list[i]->key, list[i]->len);
 
+		/* clang-format off */
 		json_append(&json, json_pack("{s:o, s:o, s:o, s:o, s:o}",
 		                             "key", text != NULL ? json_text(text) : NULL,
 		                             "requests", json_number(list[i]->requests),
 		                             "denied", json_number(list[i]->of_rule[rule].denied),
 		                             "first_unix_ns", time_json(list[i]->of_rule[rule].first_s, 1),
 		                             "last_unix_ns", time_json(list[i]->of_rule[rule].last_s, 1)));
+		/* clang-format on */
 		free(text);
 	}
 	free(list);
@@ -55,6 +57,7 @@ static json_t *rules_json(struct replay *r)
 	for (size_t i = 0; i < r->rules; i++) {
 		const struct replay_rule *rule = &r->rule[i];
 
+		/* clang-format off */
 		json_append(&list, json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		                             "rule", rule->text,
 		                             "suggested", rule->pattern != NULL ? json_number(rule->suggested) : json_null(),
@@ -68,6 +71,7 @@ static json_t *rules_json(struct replay *r)
 		                             "last_unix_ns", time_json(rule->last_s, rule->denied),
 		                             "denied_by_step", steps_json(r->steps.denied[i], r->steps.count),
 		                             "worst", worst_json(r, i)));
+		/* clang-format on */
 	}
 	return list;
 }
@@ -76,6 +80,7 @@ json_t *replay_json(struct replay *r)
 {
 	int any = r->first_s >= 0;
 
+	/* clang-format off */
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "lines", json_number(r->lines),
 	                 "not_understood", json_number(r->not_understood),
@@ -89,4 +94,5 @@ json_t *replay_json(struct replay *r)
 	                 "step_ns", json_number(r->steps.step_s * SECOND),
 	                 "requests_by_step", steps_json(r->steps.requests, r->steps.count),
 	                 "rules", rules_json(r));
+	/* clang-format on */
 }

@@ -35,8 +35,8 @@ int key_spec_parse(const char *text, struct key_spec *out)
 			out->field[out->fields++] = KEY_PATH;
 		else
 			return fail_key(text);
-		if (word + name != end && (word[name] != '/' ||
-		                          !prefixes_parse(word + name + 1, end, &out->prefix_v4, &out->prefix_v6)))
+		if (word + name != end &&
+		    (word[name] != '/' || !prefixes_parse(word + name + 1, end, &out->prefix_v4, &out->prefix_v6)))
 			return fail_key(text);
 		word = end + 1;
 	} while (*end != '\0');

@@ -73,7 +73,8 @@ int order_add(struct replay_order *order, int64_t unix_s, struct replay_key *key
 struct replay_key *order_take(struct replay_order *order, int at_end, int64_t *unix_s, uint64_t *cost)
 {
 	/* BOUND: all that waits is of the ORDER_S seconds from the first on. */
-	while (order->count > 0 && (at_end || order->newest_s >= order->from_s + ORDER_S || order->count >= ORDER_MAX)) {
+	while (order->count > 0 &&
+	       (at_end || order->newest_s >= order->from_s + ORDER_S || order->count >= ORDER_MAX)) {
 		struct replay_second *second = second_of(order, order->from_s);
 		uint32_t place = second->first;
 

@@ -45,7 +45,8 @@ static void print_script(FILE *to, const struct replay *r)
 
 	fputs("set terminal svg size 1000,500 noenhanced background 'white'\n"
 	      "set xdata time\nset timefmt '%s'\nset format x \"%Y-%m-%d\\n%H:%M\"\nset xlabel 'UTC'\n"
-	      "set ylabel 'requests a second'\nset yrange [0:*]\nset key outside below\nset grid\n", to);
+	      "set ylabel 'requests a second'\nset yrange [0:*]\nset key outside below\nset grid\n",
+	      to);
 	fprintf(to, "set xrange ['%" PRId64 "':'%" PRId64 "']\n$steps << END\n", s->from_s,
 	        s->from_s + (int64_t)(s->count * s->step_s));
 	for (size_t i = 0; i < s->count; i++) {

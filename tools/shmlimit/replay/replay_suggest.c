@@ -16,7 +16,7 @@
 #include "scratch.h"
 
 #define SECOND UINT64_C(1000000000)
-#define NUMBER_MAX (UINT64_C(1) << 40)         /* as many requests of one key are in no log */
+#define NUMBER_MAX (UINT64_C(1) << 40) /* as many requests of one key are in no log */
 
 /* Its text, with the number in place of each '?'. Returns NULL without memory; else it is the caller's to free. */
 static char *text_with(const char *pattern, uint64_t number)
@@ -96,7 +96,8 @@ static int count_denied(struct replay *r, size_t i, uint64_t number, uint64_t mo
 		return status;
 	HASH_ITER(hh, r->keys, k, next) {
 		for (uint64_t n = 0; n < k->requests && *denied <= most; n++) {
-			answer = shmlimit_take_at(rule->limiter, 0, k->key, k->len, 1, (uint64_t)k->at_s[n] * SECOND, NULL);
+			answer = shmlimit_take_at(rule->limiter, 0, k->key, k->len, 1, (uint64_t)k->at_s[n] * SECOND,
+			                          NULL);
 			if (answer < 0)
 				status = fail("rule %s: %s", rule->pattern, shmlimit_strerror(answer));
 			*denied += answer == SHMLIMIT_DENIED;
@@ -133,7 +134,8 @@ static int find(struct replay *r, size_t i, uint64_t most, uint64_t *number)
 	if (status == STATUS_OK && denied > most)
 		return fail("--rule '%s': no number denies so little (%" PRIu64 " denies more than %" PRIu64 " "
 		            "requests; try a "
-		            "larger burst, or --suggest with a larger share)", rule->pattern, high, most);
+		            "larger burst, or --suggest with a larger share)",
+		            rule->pattern, high, most);
 	/* BOUND: denied(low) > most, as of 0, and denied(high) <= most; each round halves what is between. */
 	while (status == STATUS_OK && high - low > 1) {
 		uint64_t middle = low + (high - low) / 2;

@@ -11,6 +11,7 @@
 
 #include "command.h"
 
+/* clang-format off */
 const char *const creation_names[CREATION_FIELDS] = {
 	[CREATION_SLOTS] = "slots",
 	[CREATION_SLOTS_MAX] = "slots-max",
@@ -22,6 +23,7 @@ const char *const creation_names[CREATION_FIELDS] = {
 	[CREATION_NAMES] = "store-keys",
 	[CREATION_CLOCK] = "clock",
 };
+/* clang-format on */
 
 /* WHY NOT 0: to the library it means the default. */
 static int mode_parse(const char *what, const char *text, uint32_t *mode)
@@ -163,7 +165,8 @@ void creation_warn(const char *name, const struct shmlimit_info *info, int field
 	if (strcmp(creation_text(old, field, &made), creation_text(new, field, wanted)) != 0)
 		(void)fail("warning: %s %s: segment %s has %s, and keeps it; create the segment again to change it "
 		           "(shmlimit "
-		           "destroy %s)", creation_names[field], creation_text(new, field, wanted), name,
+		           "destroy %s)",
+		           creation_names[field], creation_text(new, field, wanted), name,
 		           creation_text(old, field, &made), name);
 }
 
@@ -188,20 +191,25 @@ int creation_fail(const char *name, int error)
 	case ENOSPC:
 	case ENOMEM:
 		return fail("segment %s: no room in /dev/shm: use fewer slots, a smaller window-max or store-keys, "
-		            "or destroy other segments (shmlimit list)", name);
+		            "or destroy other segments (shmlimit list)",
+		            name);
 	case EFBIG:
 		return fail("segment %s: larger than a file may be here: use fewer slots, a smaller slots-max, "
-		            "window-max or store-keys, or a higher limit (ulimit -f)", name);
+		            "window-max or store-keys, or a higher limit (ulimit -f)",
+		            name);
 	case ENOENT:
 		return fail("segment %s: no /dev/shm or no /proc: mount both (mount -t tmpfs -o mode=1777 tmpfs "
-		            "/dev/shm)", name);
+		            "/dev/shm)",
+		            name);
 	case EOPNOTSUPP:
 	case EISDIR:
 		return fail("segment %s: no unnamed files (O_TMPFILE) in /dev/shm: mount a tmpfs there (mount -t tmpfs "
-		            "-o mode=1777 tmpfs /dev/shm)", name);
+		            "-o mode=1777 tmpfs /dev/shm)",
+		            name);
 	case EACCES:
 		return fail("segment %s: no permission to create files in /dev/shm (root can grant it: chmod 1777 "
-		            "/dev/shm)", name);
+		            "/dev/shm)",
+		            name);
 	case EPERM:
 		return fail("segment %s: its group cannot be set (you do not belong to it)", name);
 	default:

@@ -41,8 +41,10 @@ static int check_pruning(const struct plan *plan)
 {
 	if (plan->file.count > 0 || plan->gone_count == 0 || plan->file.wrong > 0)
 		return STATUS_OK;
-	return fail("%s: no rules: --prune would remove every rule of segment %s (remove single rules with: shmlimit rule "
-	            "remove %s RULE)", plan->file.path, plan->segment, plan->segment);
+	return fail(
+		"%s: no rules: --prune would remove every rule of segment %s (remove single rules with: shmlimit rule "
+		"remove %s RULE)",
+		plan->file.path, plan->segment, plan->segment);
 }
 
 static int check_wish(const struct plan *plan, struct wish *wish, size_t *rules)
@@ -223,14 +225,15 @@ static json_t *plan_json(const struct plan *plan)
 	json_t *rules = json_array();
 
 	for (size_t i = 0; i < plan->gone_count; i++)
-		json_append(&rules, json_pack("{s:o, s:s, s:{}}", "rule", json_text(plan->gone[i]), "change", "remove", "fields"));
+		json_append(&rules, json_pack("{s:o, s:s, s:{}}", "rule", json_text(plan->gone[i]), "change", "remove",
+		                              "fields"));
 	for (size_t i = 0; i < plan->file.count; i++)
 		if (is_change(&plan->file.wish[i]))
-			json_append(&rules, json_pack("{s:o, s:s, s:o}", "rule", json_text(plan->file.wish[i].name), "change",
-			                              plan->file.wish[i].exists ? "change" : "add", "fields",
+			json_append(&rules, json_pack("{s:o, s:s, s:o}", "rule", json_text(plan->file.wish[i].name),
+			                              "change", plan->file.wish[i].exists ? "change" : "add", "fields",
 			                              fields_json(&plan->file.wish[i])));
-	return json_pack("{s:o, s:b, s:o, s:o}", "segment", json_text(plan->segment), "created", plan->missing, "rules", rules,
-	                 "enabled", is_switched(plan) ? json_boolean(plan->file.enabled) : json_null());
+	return json_pack("{s:o, s:b, s:o, s:o}", "segment", json_text(plan->segment), "created", plan->missing, "rules",
+	                 rules, "enabled", is_switched(plan) ? json_boolean(plan->file.enabled) : json_null());
 }
 
 static int show_json(const struct plan *plan)
@@ -272,7 +275,7 @@ static int change(const struct plan *plan, struct shmlimit *limiter)
 
 	for (size_t i = 0; i < plan->gone_count; i++) {
 		error = shmlimit_rule_remove(limiter, plan->gone[i]);
-		if (error < 0 && error != -ESRCH)      /* it is gone, whichever process removed it */
+		if (error < 0 && error != -ESRCH) /* it is gone, whichever process removed it */
 			return fail_rule(plan->segment, plan->gone[i], error);
 	}
 	for (size_t i = 0; i < plan->file.count && status == STATUS_OK; i++)

@@ -75,6 +75,7 @@ json_t *rule_json(const struct rule_facts *facts)
 	char rate[TEXT_LEN];
 
 	rate_text(rate, facts->rule.count, facts->rule.period_ns);
+	/* clang-format off */
 	return json_pack("{s:o, s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:o}",
 	                 "name", json_text(facts->name),
 	                 "id", facts->id,
@@ -93,4 +94,5 @@ json_t *rule_json(const struct rule_facts *facts)
 	                 "refill_ns", json_number(facts->range.refill_ns),
 	                 "back_ns", json_number(facts->range.back_ns),
 	                 "ahead_ns", json_number(facts->range.ahead_ns));
+	/* clang-format on */
 }

@@ -11,12 +11,12 @@
 /* A rule that is wanted, and what there is of it. */
 struct wish {
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
-	int line;                              /* of a file: where its section begins */
-	int wrong;                             /* something that was given is wrong, which was said */
-	unsigned given;                        /* the fields that were given: 1 << FIELD_... */
+	int line;       /* of a file: where its section begins */
+	int wrong;      /* something that was given is wrong, which was said */
+	unsigned given; /* the fields that were given: 1 << FIELD_... */
 	struct shmlimit_rule rule;
-	int exists;                            /* from here on, wish_complete() fills */
-	struct shmlimit_rule old;              /* all zero if it does not exist */
+	int exists;               /* from here on, wish_complete() fills */
+	struct shmlimit_rule old; /* all zero if it does not exist */
 };
 
 /*
@@ -24,22 +24,22 @@ struct wish {
  * what was not given with what the rule has. wish_check() says what wish_set() would say;
  * it wants a handle that is read-only, and changes nothing.
  */
-int wish_begin(struct wish *wish, const char *name);                   /* a status */
-int wish_parse(struct wish *wish, int field, const char *text);        /* a status */
-const char *wish_lacks(const struct wish *wish);       /* what a new rule would have to be given, or NULL */
-int wish_complete(struct wish *wish, struct shmlimit *limiter, const char *segment);          /* a status */
-int wish_check(const struct wish *wish, struct shmlimit *read_only, const char *segment);     /* a status */
-int wish_set(const struct wish *wish, struct shmlimit *limiter, const char *segment);         /* a status */
+int wish_begin(struct wish *wish, const char *name);            /* a status */
+int wish_parse(struct wish *wish, int field, const char *text); /* a status */
+const char *wish_lacks(const struct wish *wish);                /* what a new rule would have to be given, or NULL */
+int wish_complete(struct wish *wish, struct shmlimit *limiter, const char *segment);      /* a status */
+int wish_check(const struct wish *wish, struct shmlimit *read_only, const char *segment); /* a status */
+int wish_set(const struct wish *wish, struct shmlimit *limiter, const char *segment);     /* a status */
 
 /* rules_file.c: what a file asks for. */
 struct rules_file {
-	const char *path;                      /* as messages name it */
-	struct wish *wish;                     /* in the file's order */
+	const char *path;  /* as messages name it */
+	struct wish *wish; /* in the file's order */
 	size_t count;
-	int enabled;                           /* the segment's switch: 1, 0; -1: not given */
-	struct shmlimit_options creation;      /* what the segment is made with */
-	int creation_line[CREATION_FIELDS];    /* where that stands; 0: it isn't given */
-	unsigned wrong;                        /* errors that were said of it */
+	int enabled;                        /* the segment's switch: 1, 0; -1: not given */
+	struct shmlimit_options creation;   /* what the segment is made with */
+	int creation_line[CREATION_FIELDS]; /* where that stands; 0: it isn't given */
+	unsigned wrong;                     /* errors that were said of it */
 };
 
 /*
@@ -50,20 +50,20 @@ int rules_file_read(const char *path, struct rules_file *file);
 
 /* plan.c: the changes that make a segment what a file describes. */
 enum {
-	PLAN_PRUNE = 1,        /* rules that are not in the file have to go */
-	PLAN_CREATE = 2,       /* a segment that is missing is to be made */
-	PLAN_JSON = 8,         /* it is shown as JSON, an object on a line */
-	PLAN_TRUSTED = 4,      /* the user has not named the segment: its owner must be trusted */
+	PLAN_PRUNE = 1,   /* rules that are not in the file have to go */
+	PLAN_CREATE = 2,  /* a segment that is missing is to be made */
+	PLAN_JSON = 8,    /* it is shown as JSON, an object on a line */
+	PLAN_TRUSTED = 4, /* the user has not named the segment: its owner must be trusted */
 };
 
 struct plan {
 	const char *segment;
-	unsigned flags;                /* PLAN_... */
+	unsigned flags; /* PLAN_... */
 	struct rules_file file;
-	int missing;                   /* there is no such segment */
-	struct shmlimit *seen;         /* read-only: what is decided by; where it is missing, one like it */
+	int missing;           /* there is no such segment */
+	struct shmlimit *seen; /* read-only: what is decided by; where it is missing, one like it */
 	struct shmlimit_info info;
-	char (*gone)[SHMLIMIT_RULE_NAME_MAX + 1];      /* rules that have to go */
+	char (*gone)[SHMLIMIT_RULE_NAME_MAX + 1]; /* rules that have to go */
 	size_t gone_count;
 };
 
@@ -73,10 +73,10 @@ struct plan {
  * otherwise, and leaves it at that. The rest of *plan is the caller's to free
  * in any case, by plan_free().
  */
-int plan_make(struct plan *plan, const char *segment, const char *path, unsigned flags);      /* a status */
-int plan_is_empty(const struct plan *plan);            /* nothing to do? */
-int plan_show(const struct plan *plan);                /* a status */
-int plan_carry_out(const struct plan *plan);           /* shows it, and does what was shown; a status */
+int plan_make(struct plan *plan, const char *segment, const char *path, unsigned flags); /* a status */
+int plan_is_empty(const struct plan *plan);                                              /* nothing to do? */
+int plan_show(const struct plan *plan);                                                  /* a status */
+int plan_carry_out(const struct plan *plan); /* shows it, and does what was shown; a status */
 void plan_free(struct plan *plan);
 
 #endif

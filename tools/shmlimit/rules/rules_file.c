@@ -19,22 +19,22 @@
 
 #include "rules.h"
 
-#define SEGMENT "*"            /* the section of the segment itself: no rule can have this name */
+#define SEGMENT "*" /* the section of the segment itself: no rule can have this name */
 #define BLANKS " \t\r\n\v\f"
-#define WRONG_MAX 20           /* what is wrong so often is no file of rules */
+#define WRONG_MAX 20 /* what is wrong so often is no file of rules */
 
 enum section { SECTION_NONE, SECTION_SEGMENT, SECTION_RULE, SECTION_WRONG };
 
 struct reader {
 	struct rules_file *file;
 	FILE *from;
-	int line;                      /* the one that is being read */
+	int line; /* the one that is being read */
 	char *text;
 	size_t text_room, wish_room;
-	enum section section;          /* SECTION_RULE: the last wish's; SECTION_WRONG: its keys are not looked at */
-	int segment_line;               /* where it began; 0: it didn't */
-	int pending;                   /* the line should have a key, and libinih has not handed one over */
-	int status;                    /* not STATUS_OK: nothing more is read */
+	enum section section; /* SECTION_RULE: the last wish's; SECTION_WRONG: its keys are not looked at */
+	int segment_line;     /* where it began; 0: it didn't */
+	int pending;          /* the line should have a key, and libinih has not handed one over */
+	int status;           /* not STATUS_OK: nothing more is read */
 };
 
 /* Count what was said to be wrong, and go on. Returns the status. */
@@ -156,8 +156,10 @@ static int segment_key(struct reader *reader, const char *key, const char *value
 	while (field < CREATION_FIELDS && strcmp(creation_names[field], key) != 0)
 		field++;
 	if (field == CREATION_FIELDS && strcmp(key, "enabled") != 0)
-		return fail("section [" SEGMENT "]: %s: no such key: use enabled, slots, slots-max, mode, group, on-full, "
-		            "rules, window-max, store-keys or clock", key);
+		return fail("section [" SEGMENT
+		            "]: %s: no such key: use enabled, slots, slots-max, mode, group, on-full, "
+		            "rules, window-max, store-keys or clock",
+		            key);
 	if (field == CREATION_FIELDS ? file->enabled >= 0 : file->creation_line[field] != 0)
 		return fail("section [" SEGMENT "]: %s: appears more than once", key);
 	snprintf(what, sizeof(what), "section [" SEGMENT "]: %s", key);
@@ -179,7 +181,8 @@ static int rule_key(struct wish *wish, const char *key, const char *value)
 		field++;
 	if (field == FIELDS)
 		return fail("rule %s: %s: no such key: use algorithm, capacity, rate, warmup, cold-factor, "
-		            "count-refused, max-wait, next-pays or mode", wish->name, key);
+		            "count-refused, max-wait, next-pays or mode",
+		            wish->name, key);
 	if (wish->given & 1u << field)
 		return fail("rule %s: %s: appears more than once", wish->name, key);
 	return wish_parse(wish, field, value);

@@ -46,8 +46,8 @@ static int fit(struct wish *wish)
 
 	for (int field = 0; field < FIELDS; field++)
 		if ((wish->given & 1u << field) && !field_applies(field, rule->algorithm))
-			return fail("rule %s: %s: a %s has none of its own: leave it out", wish->name, field_names[field],
-			            choice_word(choices_algorithm, rule->algorithm));
+			return fail("rule %s: %s: a %s has none of its own: leave it out", wish->name,
+			            field_names[field], choice_word(choices_algorithm, rule->algorithm));
 	if (rule->algorithm == SHMLIMIT_WARMUP)
 		rule->capacity = 0;
 	if (rule->algorithm == SHMLIMIT_WINDOW)
@@ -79,8 +79,8 @@ int wish_complete(struct wish *wish, struct shmlimit *limiter, const char *segme
 	wish->old = old;
 	if ((wish->given & 1u << FIELD_ALGORITHM) && wish->rule.algorithm != old.algorithm)
 		return fail("rule %s: is a %s: an algorithm cannot be changed: remove the rule first (shmlimit rule "
-		            "remove %s %s)", wish->name, choice_word(choices_algorithm, old.algorithm), segment,
-		            wish->name);
+		            "remove %s %s)",
+		            wish->name, choice_word(choices_algorithm, old.algorithm), segment, wish->name);
 	for (int field = 0; field < FIELDS; field++)
 		if (!(wish->given & 1u << field) && field_applies(field, old.algorithm))
 			field_copy(field, &old, &wish->rule);
@@ -90,9 +90,10 @@ int wish_complete(struct wish *wish, struct shmlimit *limiter, const char *segme
 static int fail_wish(const struct wish *wish, const char *segment, int error)
 {
 	if (error == -EFBIG && wish->rule.algorithm == SHMLIMIT_HOLD)
-		return fail("rule %s: %" PRIu64 " places are more than segment %s was created for: use fewer, or create the "
-		            "segment with a larger --window-max (shmlimit inspect %s shows it)", wish->name,
-		            wish->rule.capacity, segment, segment);
+		return fail("rule %s: %" PRIu64
+		            " places are more than segment %s was created for: use fewer, or create the "
+		            "segment with a larger --window-max (shmlimit inspect %s shows it)",
+		            wish->name, wish->rule.capacity, segment, segment);
 	return error == -ERANGE ? fail_exact(wish->name, &wish->rule) : fail_rule(segment, wish->name, error);
 }
 

@@ -11,11 +11,11 @@
 #include "command.h"
 
 #define SECOND UINT64_C(1000000000)
-#define DURATION_MAX (UINT64_MAX - 1)          /* the one above is printed as "never" */
+#define DURATION_MAX (UINT64_MAX - 1) /* the one above is printed as "never" */
 
 struct unit {
-	const char *name;      /* as it is printed */
-	const char *names;     /* as it may be written, each between blanks */
+	const char *name;  /* as it is printed */
+	const char *names; /* as it may be written, each between blanks */
 	uint64_t ns;
 };
 

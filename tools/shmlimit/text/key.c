@@ -69,9 +69,11 @@ json_t *json_key(const void *key, size_t len, size_t key_len)
 
 	for (size_t i = 0; i < len; i++)
 		sprintf(hex + 2 * i, "%02x", ((const unsigned char *)key)[i]);
+	/* clang-format off */
 	return json_pack("{s:o, s:s#, s:o, s:s?}",
 	                 "key", json_bytes(key, len),
 	                 "key_hex", hex, (int)(2 * len),
 	                 "key_length", json_number(key_len),
 	                 "key_ip", is_ip ? ip : NULL);
+	/* clang-format on */
 }

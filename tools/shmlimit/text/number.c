@@ -13,7 +13,7 @@
 
 #include "command.h"
 
-static const char suffixes[] = "kMGTPE";       /* each is 1000 or 1024 times its predecessor */
+static const char suffixes[] = "kMGTPE"; /* each is 1000 or 1024 times its predecessor */
 
 int digits_scan(const char **text, uint64_t *value)
 {
@@ -23,8 +23,7 @@ int digits_scan(const char **text, uint64_t *value)
 	if (*t < '0' || *t > '9')
 		return -EINVAL;
 	for (; *t >= '0' && *t <= '9'; t++)
-		if (__builtin_mul_overflow(sum, 10, &sum) ||
-		    __builtin_add_overflow(sum, (uint64_t)(*t - '0'), &sum))
+		if (__builtin_mul_overflow(sum, 10, &sum) || __builtin_add_overflow(sum, (uint64_t)(*t - '0'), &sum))
 			return -ERANGE;
 	*text = t;
 	*value = sum;
@@ -124,7 +123,8 @@ const char *number_text(char text[TEXT_LEN], uint64_t number)
 		for (int i = 0; i < 4 && number % unit == 0; i++, unit *= step) {
 			char other[TEXT_LEN];
 
-			snprintf(other, sizeof(other), "%" PRIu64 "%c%s", number / unit, step == 1024 ? toupper((unsigned char)suffixes[i]) : suffixes[i],
+			snprintf(other, sizeof(other), "%" PRIu64 "%c%s", number / unit,
+			         step == 1024 ? toupper((unsigned char)suffixes[i]) : suffixes[i],
 			         step == 1024 ? "i" : "");
 			if (strlen(other) < strlen(text))
 				strcpy(text, other);

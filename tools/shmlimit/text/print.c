@@ -22,7 +22,7 @@ void print_clean(FILE *to, const char *text)
 
 void print_line(const char *name, const char *format, ...)
 {
-	char text[KEY_TEXT_LEN];       /* nothing that is printed is longer than a key */
+	char text[KEY_TEXT_LEN]; /* nothing that is printed is longer than a key */
 	va_list ap;
 
 	va_start(ap, format);

@@ -11,10 +11,10 @@
 
 #define SECOND UINT64_C(1000000000)
 #define INTERVAL_MIN UINT64_C(10000000)
-#define INTERVAL_MAX (UINT64_C(7) * 86400 * 1000000000)        /* what is added to a clock must not go around */
+#define INTERVAL_MAX (UINT64_C(7) * 86400 * 1000000000) /* what is added to a clock must not go around */
 #define KEYS_DEFAULT 10
 #define KEYS_MAX 1000000
-#define SLOTS_AT_ONCE (UINT64_C(4) << 20)      /* a tenth of a second's work, if all are live */
+#define SLOTS_AT_ONCE (UINT64_C(4) << 20) /* a tenth of a second's work, if all are live */
 
 enum { INTERVAL, COUNT, SORT, ORDER, RULE, KEYS, JSON };
 
@@ -30,10 +30,16 @@ static const struct command_option options[] = {
 };
 
 const struct choice choices_top_sort[] = {
-	{ "denied", TOP_DENIED }, { "allowed", TOP_ALLOWED }, { "name", TOP_NAME }, { 0 },
+	{ "denied", TOP_DENIED },
+	{ "allowed", TOP_ALLOWED },
+	{ "name", TOP_NAME },
+	{ 0 },
 };
 const struct choice choices_top_order[] = {
-	{ "denial", LIVE_DENIAL }, { "near", LIVE_NEAR }, { "reset", LIVE_RESET }, { 0 },
+	{ "denial", LIVE_DENIAL },
+	{ "near", LIVE_NEAR },
+	{ "reset", LIVE_RESET },
+	{ 0 },
 };
 
 int top_interval_parse(const char *text, uint64_t *ns)
@@ -142,9 +148,10 @@ const struct command command_top = {
 	.name = "top",
 	.operands = "NAME",
 	.purpose = "watch a segment: rules by denials, keys by how far they are over the limit",
-	.details = "On a terminal: q quit, ? help, s sort rules, k order keys, tab, up and down choose a rule or a key,\n"
-	           "f shows the rule's keys only, / those that match, p pause, + and - change the interval; r resets\n"
-	           "the key, b bans it for an hour, d tries the rule in a dry run, each after a question. Else tables are printed.\n",
+	.details =
+		"On a terminal: q quit, ? help, s sort rules, k order keys, tab, up and down choose a rule or a key,\n"
+		"f shows the rule's keys only, / those that match, p pause, + and - change the interval; r resets\n"
+		"the key, b bans it for an hour, d tries the rule in a dry run, each after a question. Else tables are printed.\n",
 	.options = options,
 	.run = run,
 	.letters = "ic",

@@ -17,6 +17,7 @@ static json_t *rate_json(double per_second)
 
 static json_t *row_json(const struct top_row *row, json_t *rule)
 {
+	/* clang-format off */
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "rule", rule,
 	                 "allowed", json_number(row->allowed),
@@ -26,6 +27,7 @@ static json_t *row_json(const struct top_row *row, json_t *rule)
 	                 "shadow_denied_per_s", rate_json(row->shadow_s),
 	                 "evictions_per_s", rate_json(row->evictions_s),
 	                 "no_slot_per_s", rate_json(row->no_slot_s));
+	/* clang-format on */
 }
 
 static json_t *rows_json(const struct top *top)
@@ -46,6 +48,7 @@ static json_t *whole_json(const struct top *top)
 	clock_gettime(CLOCK_REALTIME, &now);
 	for (size_t i = 0; i <= SHMLIMIT_SLOT_STALE; i++)
 		looked += top->live.states[i];
+	/* clang-format off */
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "segment", json_text(top->name),
 	                 "time_unix_ns", json_number((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec),
@@ -61,6 +64,7 @@ static json_t *whole_json(const struct top *top)
 int top_json(const struct top *top)
 {
 	json_t *root = whole_json(top);
+	/* clang-format on */
 	char *text = json_write_line(root);
 	struct slot_out *out = text != NULL ? slot_out_new(top->limiter) : NULL;
 

@@ -10,7 +10,7 @@
 
 #include "top.h"
 
-#define NAME_LEAST 12          /* columns of a segment's name that are shown in any case */
+#define NAME_LEAST 12 /* columns of a segment's name that are shown in any case */
 
 /* Those of a table that was replaced by a larger one, too, while there may be keys in it. */
 static uint64_t slots_of(const struct top *top)
@@ -48,7 +48,7 @@ int top_look_at_keys(struct top *top)
 	if (top->rule[0] != '\0')
 		top->live.rule = shmlimit_rule_find(top->limiter, top->rule);
 	if (top->rule[0] != '\0' && top->live.rule < 0)
-		top->live.rule = INT32_MAX;    /* gone: no slot is of it */
+		top->live.rule = INT32_MAX; /* gone: no slot is of it */
 	top->first = top->first + top->looked < slots ? top->first + top->looked : 0;
 	top->looked = slots - top->first < top->slots ? slots - top->first : top->slots;
 	status = look_again(top, last.slot, last.count, top->first + top->looked);
@@ -140,7 +140,8 @@ void top_segment_text(char text[TOP_LINE_LEN], const struct top *top, size_t col
 	/* The facts are to be seen whatever the segment is called. */
 	room = columns > strlen(facts) + NAME_LEAST ? columns - strlen(facts) : NAME_LEAST;
 	is_cut = name_len > room;
-	snprintf(text, TOP_LINE_LEN, "%.*s%s%s", (int)(is_cut ? room - 1 : name_len), top->name, is_cut ? "~" : "", facts);
+	snprintf(text, TOP_LINE_LEN, "%.*s%s%s", (int)(is_cut ? room - 1 : name_len), top->name, is_cut ? "~" : "",
+	         facts);
 }
 
 void top_all_text(char text[TOP_LINE_LEN], const struct top *top)

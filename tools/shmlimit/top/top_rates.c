@@ -36,8 +36,7 @@ static struct top_row row_of(const char *name, const struct shmlimit_counters *b
 	return row;
 }
 
-void top_rows(const struct top_sample *before, const struct top_sample *now, struct top_row *rows,
-              struct top_row *all)
+void top_rows(const struct top_sample *before, const struct top_sample *now, struct top_row *rows, struct top_row *all)
 {
 	static const struct shmlimit_counters none;
 	double seconds = before->at_ns != 0 ? (double)(now->at_ns - before->at_ns) / SECOND : 0;
@@ -50,7 +49,8 @@ void top_rows(const struct top_sample *before, const struct top_sample *now, str
 		/* Both are in the order of ids. A rule that was not there, or had another name, began with nothing. */
 		while (b < before->rules && before->rule[b].id < rule->id)
 			b++;
-		if (b < before->rules && before->rule[b].id == rule->id && strcmp(before->rule[b].name, rule->name) == 0)
+		if (b < before->rules && before->rule[b].id == rule->id &&
+		    strcmp(before->rule[b].name, rule->name) == 0)
 			then = &before->rule[b].counters;
 		rows[i] = row_of(rule->name, then, &rule->counters, seconds);
 	}
@@ -95,8 +95,10 @@ const char *top_rate_text(char text[TEXT_LEN], double per_second)
 
 const char *top_span_text(char text[TEXT_LEN], uint64_t ns)
 {
-	uint64_t step = ns < 60 * SECOND ? SECOND / 10 : ns < 3600 * SECOND ? SECOND : ns < 86400 * SECOND ? 60 * SECOND
-	                                                                                                  : 3600 * SECOND;
+	uint64_t step = ns < 60 * SECOND      ? SECOND / 10
+	                : ns < 3600 * SECOND  ? SECOND
+	                : ns < 86400 * SECOND ? 60 * SECOND
+	                                      : 3600 * SECOND;
 
 	return duration_text(text, ns == UINT64_MAX ? ns : ns - ns % step);
 }

@@ -16,24 +16,24 @@
 #include "top.h"
 
 #define MS UINT64_C(1000000)
-#define INTERVAL_MIN (125 * MS)         /* as far as keys go; --interval goes further */
+#define INTERVAL_MIN (125 * MS) /* as far as keys go; --interval goes further */
 #define INTERVAL_MAX (64000 * MS)
-#define LINE 1024                       /* bytes of a line: no screen shows more of one */
-#define REDRAW 12                       /* control-L */
+#define LINE 1024 /* bytes of a line: no screen shows more of one */
+#define REDRAW 12 /* control-L */
 #define ESCAPE 27
 #define DELETE 127
 
 struct screen {
 	struct top *top;
-	char selected[SHMLIMIT_RULE_NAME_MAX + 1];     /* the rule that f means */
-	size_t first;                          /* row that is shown first */
-	int name_columns;                      /* of a rule */
+	char selected[SHMLIMIT_RULE_NAME_MAX + 1]; /* the rule that f means */
+	size_t first;                              /* row that is shown first */
+	int name_columns;                          /* of a rule */
 	int paused;
-	int in_keys;                           /* up and down choose a key, not a rule */
-	uint64_t fingerprint;                  /* the key that r means; 0: none */
+	int in_keys;          /* up and down choose a key, not a rule */
+	uint64_t fingerprint; /* the key that r means; 0: none */
 	char key_rule[SHMLIMIT_RULE_NAME_MAX + 1];
 	enum { ASK_NOTHING, ASK_FILTER, ASK_RESET, ASK_BAN, ASK_SWITCH, ASK_HELP } asked;
-	char typed[TEXT_LEN - 2];              /* at ASK_FILTER */
+	char typed[TEXT_LEN - 2]; /* at ASK_FILTER */
 };
 
 /* ---- signals: the terminal is restored, then they do what they would have done ---- */
@@ -110,7 +110,7 @@ static void draw(int y, attr_t look, const char *text)
 }
 
 #define NAME_COLUMNS 18
-#define NUMBER_COLUMNS 62               /* of a line about a rule, without its name */
+#define NUMBER_COLUMNS 62 /* of a line about a rule, without its name */
 
 /* As wide as the longest name, as far as that leaves the numbers on the screen. */
 static int name_columns(const struct top *top)
@@ -140,9 +140,9 @@ static void draw_rule(int y, const struct screen *s, const struct top_row *row)
 	char a[TEXT_LEN], d[TEXT_LEN], sh[TEXT_LEN], e[TEXT_LEN], line[LINE], name[LINE];
 
 	snprintf(line, sizeof(line), "%c%.100s %9s %9s %9s %8s %10" PRIu64 " %10" PRIu64,
-	         strcmp(row->name, s->selected) == 0 ? '>' : ' ', name_text(name, row->name, s->name_columns), top_rate_text(a, row->allowed_s),
-	         top_rate_text(d, row->denied_s), top_rate_text(sh, row->shadow_s), top_rate_text(e, row->evictions_s),
-	         row->allowed, row->denied);
+	         strcmp(row->name, s->selected) == 0 ? '>' : ' ', name_text(name, row->name, s->name_columns),
+	         top_rate_text(a, row->allowed_s), top_rate_text(d, row->denied_s), top_rate_text(sh, row->shadow_s),
+	         top_rate_text(e, row->evictions_s), row->allowed, row->denied);
 	draw(y, row->denied_s > 0 ? A_BOLD : A_NORMAL, line);
 }
 
@@ -165,7 +165,8 @@ static int is_selected(const struct screen *s, const struct live_slot *slot)
 static void draw_key(int y, const struct screen *s, const struct live_slot *slot)
 {
 	const struct top *top = s->top;
-	char name[LINE], rule[SHMLIMIT_RULE_NAME_MAX + 1], debt[TEXT_LEN] = "-", full[TEXT_LEN], key[KEY_TEXT_LEN], line[LINE];
+	char name[LINE], rule[SHMLIMIT_RULE_NAME_MAX + 1], debt[TEXT_LEN] = "-", full[TEXT_LEN], key[KEY_TEXT_LEN],
+							   line[LINE];
 
 	slot_rule(s, slot, rule);
 	if (slot->debt_ns > 0)
@@ -243,17 +244,21 @@ static void draw_last(const struct screen *s)
 		snprintf(line, sizeof(line), "keys like: %s_  (enter: look, escape: leave it)", s->typed);
 		break;
 	case ASK_RESET:
-		snprintf(line, sizeof(line), "reset #%012" PRIx64 " of rule %.30s? (y: yes)", s->fingerprint, s->key_rule);
+		snprintf(line, sizeof(line), "reset #%012" PRIx64 " of rule %.30s? (y: yes)", s->fingerprint,
+		         s->key_rule);
 		break;
 	case ASK_BAN:
-		snprintf(line, sizeof(line), "ban #%012" PRIx64 " of rule %.30s for 1h? (y: yes)", s->fingerprint, s->key_rule);
+		snprintf(line, sizeof(line), "ban #%012" PRIx64 " of rule %.30s for 1h? (y: yes)", s->fingerprint,
+		         s->key_rule);
 		break;
 	case ASK_SWITCH:
 		snprintf(line, sizeof(line), "rule %.30s: %s? (y: yes)", s->selected,
-		         top_rule_mode(top, s->selected) == SHMLIMIT_DRY_RUN ? "enforce it again" : "dry run, denies nobody");
+		         top_rule_mode(top, s->selected) == SHMLIMIT_DRY_RUN ? "enforce it again"
+		                                                             : "dry run, denies nobody");
 		break;
 	default:
-		snprintf(line, sizeof(line), "%s%s  ? help  q quit  s sort  k keys  f of one rule  p pause  + - interval",
+		snprintf(line, sizeof(line),
+		         "%s%s  ? help  q quit  s sort  k keys  f of one rule  p pause  + - interval",
 		         duration_text(every, top->interval_ns), s->paused ? " PAUSED" : "");
 	}
 	draw(LINES - 1, A_REVERSE, line);
@@ -279,15 +284,15 @@ static void draw_all(struct screen *s)
 	draw(y++, A_NORMAL, line);
 	draw(y++, A_BOLD, top->news);
 	snprintf(text, sizeof(text), "RULE by %s", choice_word(choices_top_sort, top->sort));
-	snprintf(line, sizeof(line), " %.100s %9s %9s %9s %8s %10s %10s", name_text(name, text, s->name_columns), "ALLOWED/S", "DENIED/S", "SHADOW/S", "EVICT/S",
-	         "ALLOWED", "DENIED");
+	snprintf(line, sizeof(line), " %.100s %9s %9s %9s %8s %10s %10s", name_text(name, text, s->name_columns),
+	         "ALLOWED/S", "DENIED/S", "SHADOW/S", "EVICT/S", "ALLOWED", "DENIED");
 	draw(y++, A_REVERSE, line);
 	for (size_t i = s->first; i < s->first + lines; i++)
 		draw_rule(y++, s, &top->row[i]);
 	draw(y++, A_NORMAL, "");
-	snprintf(line, sizeof(line), " %.100s %9s %9s %9s  KEY by %s%s%s%s%s", name_text(name, "RULE", s->name_columns), "REMAINING", "DEBT", "FULL-IN",
-	         choice_word(choices_top_order, top->order), top->rule[0] != '\0' ? " of " : "", top->rule,
-	         top->match[0] != '\0' ? " like " : "", top->match);
+	snprintf(line, sizeof(line), " %.100s %9s %9s %9s  KEY by %s%s%s%s%s", name_text(name, "RULE", s->name_columns),
+	         "REMAINING", "DEBT", "FULL-IN", choice_word(choices_top_order, top->order),
+	         top->rule[0] != '\0' ? " of " : "", top->rule, top->match[0] != '\0' ? " like " : "", top->match);
 	draw(y++, A_REVERSE, line);
 	for (size_t i = 0; i < top->live.count && y < LINES - 1; i++)
 		draw_key(y++, s, &top->live.slot[i]);

@@ -80,7 +80,8 @@ static VALUE limiter_reserve(VALUE self, VALUE rule, VALUE key_value, VALUE cost
 	struct shmlimit_result r;
 	struct key key = native_key(key_value);
 	struct limiter *l = limiter_of(self);
-	int answer = shmlimit_reserve(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, tokens, wait_ns, &r);
+	int answer =
+		shmlimit_reserve(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, tokens, wait_ns, &r);
 
 	RB_GC_GUARD(key.owner);
 	return result_of(native_check(answer, rule), &r);
@@ -95,7 +96,8 @@ static VALUE limiter_count(VALUE self, VALUE rule, VALUE key_value, VALUE by, VA
 	struct shmlimit_count out = { .struct_size = sizeof(out) };
 	struct key key = native_key(key_value);
 	struct limiter *l = limiter_of(self);
-	int answer = shmlimit_count(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, n, ttl_ns, most, how, &out);
+	int answer = shmlimit_count(l->handle, limiter_rule(self, l, rule), key.bytes, key.length, n, ttl_ns, most, how,
+	                            &out);
 
 	RB_GC_GUARD(key.owner);
 	answer = native_check(answer, rule);
@@ -195,8 +197,8 @@ static VALUE limiter_throttle(int argc, VALUE *argv, VALUE self)
 	key = rb_str_new_frozen(native_key(argv[0]).owner);
 	/* BOUND: LOCK_TRIES. */
 	for (int tries = 0;; tries++) {
-		answer = shmlimit_throttle(limiter_of(self)->handle, RSTRING_PTR(key), (size_t)RSTRING_LEN(key), number[0], number[1],
-		                           number[2], number[3], reply);
+		answer = shmlimit_throttle(limiter_of(self)->handle, RSTRING_PTR(key), (size_t)RSTRING_LEN(key),
+		                           number[0], number[1], number[2], number[3], reply);
 		if (answer != -EAGAIN || tries >= LOCK_TRIES)
 			break;
 		rb_thread_wait_for((struct timeval){ .tv_usec = 1000 });

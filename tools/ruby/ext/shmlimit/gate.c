@@ -16,7 +16,7 @@
 #include "native.h"
 
 struct report {
-	struct report *next;               /* the report before this one */
+	struct report *next; /* the report before this one */
 	int bad;
 	char text[];
 };
@@ -24,10 +24,10 @@ struct report {
 struct gate {
 	struct shmlimit_gate *handle;
 	struct use use;
-	struct report *reports;            /* any thread adds one, the thread that passes them on takes all */
+	struct report *reports; /* any thread adds one, the thread that passes them on takes all */
 	size_t limits;
-	unsigned long attached_in;         /* the process that has looked at the segment; 0: none */
-	int may_wait;                      /* the spec names a backend */
+	unsigned long attached_in; /* the process that has looked at the segment; 0: none */
+	int may_wait;              /* the spec names a backend */
 };
 
 struct asking {
@@ -36,7 +36,7 @@ struct asking {
 	VALUE owners[SHMLIMIT_REQUESTS_MAX];
 	int places[SHMLIMIT_REQUESTS_MAX]; /* in the list of arguments */
 	size_t n;
-	int enters;                        /* hold places until they are left */
+	int enters; /* hold places until they are left */
 	struct shmlimit_gate_answer answer;
 	struct shmlimit_gate_held held;
 };
@@ -54,13 +54,14 @@ static const char *const outcome_names[] = { "unlimited", "passed", "rejected", 
 #define OUTCOMES (sizeof(outcome_names) / sizeof(outcome_names[0]))
 
 /* In small letters, as Rack 3 wants them, and HTTP/2 has them. */
-static const char *const field_names[] = { "ratelimit-policy", "ratelimit", "retry-after", "x-ratelimit-limit",
+static const char *const field_names[] = { "ratelimit-policy",      "ratelimit",
+	                                   "retry-after",           "x-ratelimit-limit",
 	                                   "x-ratelimit-remaining", "x-ratelimit-reset" };
 #define FIELD_NAMES (sizeof(field_names) / sizeof(field_names[0]))
 
 static VALUE module, answer_class, places_class, outcomes[OUTCOMES], names[FIELD_NAMES];
 static ID id_report;
-static unsigned long process = 1;          /* 1 + how many forks lie between this process and the one that loaded this */
+static unsigned long process = 1; /* 1 + how many forks lie between this process and the one that loaded this */
 
 static void after_fork_child(void)
 {
@@ -323,8 +324,8 @@ static int ask(void *arg)
 {
 	struct asking *a = arg;
 
-	return a->enters ? shmlimit_gate_enter(a->gate->handle, a->keys, a->n, &a->answer, &a->held) :
-	                   shmlimit_gate_ask(a->gate->handle, a->keys, a->n, &a->answer);
+	return a->enters ? shmlimit_gate_enter(a->gate->handle, a->keys, a->n, &a->answer, &a->held)
+	                 : shmlimit_gate_ask(a->gate->handle, a->keys, a->n, &a->answer);
 }
 
 static VALUE wait_for_answer(VALUE arg)
@@ -438,8 +439,8 @@ static VALUE answer_of(int argc, VALUE *argv, VALUE self, int enters)
 	                     out->outcome == SHMLIMIT_GATE_REJECTED ? INT2NUM(a.places[out->denied_by]) : Qnil,
 	                     out->remaining == UINT64_MAX ? Qnil : ULL2NUM(out->remaining),
 	                     out->outcome == SHMLIMIT_GATE_REJECTED ? native_seconds(out->retry_after_ns) : Qnil,
-	                     out->error == 0 ? Qnil : INT2NUM(out->error < 0 ? -out->error : out->error), fields_of(out),
-	                     places);
+	                     out->error == 0 ? Qnil : INT2NUM(out->error < 0 ? -out->error : out->error),
+	                     fields_of(out), places);
 }
 
 /* ask(key, ...) */

@@ -10,16 +10,16 @@
 
 #include "native.h"
 
-#define LIMITER_SYMBOLS 16         /* names of rules whose ids are remembered; a power of 2 */
+#define LIMITER_SYMBOLS 16 /* names of rules whose ids are remembered; a power of 2 */
 #define LIMITER_LOOK_EVERY_S 1
 
 struct limiter {
 	struct shmlimit *handle;
 	struct use use;
-	time_t checked_s;                  /* when _add() last answered nil, by the coarse clock */
-	time_t looked_s;                   /* when the ids were forgotten, by the same clock */
+	time_t checked_s; /* when _add() last answered nil, by the coarse clock */
+	time_t looked_s;  /* when the ids were forgotten, by the same clock */
 	struct {
-		VALUE symbol;              /* 0: none */
+		VALUE symbol; /* 0: none */
 		int id;
 	} ids[LIMITER_SYMBOLS];
 	char name[SHMLIMIT_NAME_MAX + 1];
