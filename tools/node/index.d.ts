@@ -137,7 +137,7 @@ export class Gate {
   constructor(spec: string, options?: { report?: (bad: boolean, text: string) => void })
   /** Number of limits in the spec. */
   readonly limits: number
-  /** The spec names a backend (backend=): use askAsync(), since ask() may wait for it. */
+  /** The spec names a backend (backend=): use askAsync(), since ask() may block the event loop until it answers. */
   readonly mayWait: boolean
   /** The latest answer of ask(); the next one in this thread overwrites it. */
   readonly answer: Answer
@@ -145,10 +145,14 @@ export class Gate {
   attach(): void
   /** True: the request goes on. */
   ask(keys: Keys, costs?: Costs): boolean
-  /** In another thread, so that the event loop goes on while a Redis server is asked. */
-  askAsync(keys: Keys, costs?: Costs): Promise<Answer & { readonly allowed: boolean }>
+  /**
+   * Like ask(), but the event loop goes on while the host's agent asks a Redis server. Without an agent, a thread of libuv waits
+   * for the server. A request whose signal aborts takes nothing; then, or if the gate is closed, the promise is rejected.
+   */
+  askAsync(keys: Keys, costs?: Costs, options?: { signal?: AbortSignal }): Promise<Answer & { readonly allowed: boolean }>
   /** As ask(), for a request that holds its places only until it leaves them. Null: the request is refused. */
   enter(keys: Keys, costs?: Costs): Places | null
-  enterAsync(keys: Keys, costs?: Costs): Promise<Answer & { readonly allowed: boolean, readonly places: Places | null }>
+  /** Like askAsync(), and holds places as enter() does, from the call on. */
+  enterAsync(keys: Keys, costs?: Costs, options?: { signal?: AbortSignal }): Promise<Answer & { readonly allowed: boolean, readonly places: Places | null }>
   close(): void
 }

@@ -5,6 +5,7 @@
 
 const fs = require('node:fs')
 const os = require('node:os')
+const { setTimeout: sleep } = require('node:timers/promises')
 // Built here, or built before for this kind of machine.
 const built = `${__dirname}/build/Release/shmlimit.node`
 const native = require(fs.existsSync(built) ? built : `${__dirname}/prebuilds/linux-${process.arch}/shmlimit.node`)
@@ -312,23 +313,38 @@ class Gate {
     return answer === 0 ? NO_PLACES : null
   }
 
-  async askAsync (keys, costs) {
-    const { places, ...answer } = await this.#later(keys, costs, false)
+  async askAsync (keys, costs, { signal } = {}) {
+    const { places, ...answer } = await this.#later(keys, costs, false, signal)
     return answer
   }
 
-  enterAsync (keys, costs) {
-    return this.#later(keys, costs, true)
+  enterAsync (keys, costs, { signal } = {}) {
+    return this.#later(keys, costs, true, signal)
   }
 
-  async #later (keys, costs, enters) {
-    const promise = native.gateAskAsync(this.#handle, keys, costs, enters)
-    if (typeof promise === 'number') this.#failed(promise, keys, costs)
-    const [answer, outcome, status, errno, deniedBy, remaining, retryAfterMs, fields, held] = await promise
+  async #later (keys, costs, enters, signal) {
+    signal?.throwIfAborted()
+    let array = native.gateBegin(this.#handle, keys, costs, enters)
+    if (typeof array !== 'number' && !Array.isArray(array)) array = await this.#decided(array, signal)
+    // The host has no agent, so a thread of libuv waits for the backend.
+    if (array === -os.constants.errno.EAGAIN) array = await native.gateAskAsync(this.#handle, keys, costs, enters)
+    if (typeof array === 'number') this.#failed(array, keys, costs)
+    const [answer, outcome, status, errno, deniedBy, remaining, retryAfterMs, fields, held] = array
     if (answer < 0) this.#failed(answer, keys, costs)
     const error = failure(errno)
     const places = answer !== 0 ? null : held === undefined ? NO_PLACES : this.#held(held)
     return { allowed: answer === 0, outcome: OUTCOMES[outcome], status, error, deniedBy, remaining, retryAfterMs, fields: toFields(fields), places }
+  }
+
+  // What becomes of a pending request. Its timer's wait is half of the time so far, from 1 to 16 ms.
+  async #decided (pending, signal) {
+    for (let answer = 1; ;) {
+      await sleep(answer)
+      if (signal?.aborted) native.gateCancel(pending)
+      signal?.throwIfAborted()
+      answer = native.gatePoll(this.#handle, pending)
+      if (typeof answer !== 'number' || answer < 0) return answer
+    }
   }
 
   // A gate that was closed leaves its places to the rule's period.

@@ -40,11 +40,21 @@ function limit (spec, { keys, costs, report } = {}) {
     else refuse(res, status)
   }
 
-  if (gate.mayWait) {
-    return (req, res, next) => {
-      gate.enterAsync(keysOf(req), costs?.(req)).then((answer) => finish(res, next, answer.places, answer)).catch(next)
+  // A client that goes away ends its request while that waits.
+  async function wait (req, res, next) {
+    const gone = new AbortController()
+    const abort = () => gone.abort()
+    res.once('close', abort)
+    try {
+      const answer = await gate.enterAsync(keysOf(req), costs?.(req), gone)
+      res.off('close', abort)
+      finish(res, next, answer.places, answer)
+    } catch (error) {
+      if (!gone.signal.aborted) next(error)
     }
   }
+
+  if (gate.mayWait) return wait
   return (req, res, next) => finish(res, next, gate.enter(keysOf(req), costs?.(req)), gate.answer)
 }
 

@@ -121,7 +121,7 @@ static void end(void *arg)
 	for (uint32_t i = 0; i < addon->limiters.count; i++)
 		limiter_free(addon->limiters.items[i]);
 	for (uint32_t i = 0; i < addon->gates.count; i++)
-		gate_free(addon->gates.items[i]);
+		gate_end(addon->gates.items[i]);
 	free(addon->limiters.items);
 	free(addon->gates.items);
 	free(addon);

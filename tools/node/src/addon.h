@@ -81,6 +81,6 @@ struct method {
 extern const struct method limiter_methods[], gate_methods[];
 
 void limiter_free(void *limiter);
-void gate_free(void *gate);
+void gate_end(void *gate);
 
 #endif

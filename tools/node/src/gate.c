@@ -12,12 +12,14 @@
 
 #define FIELD_NAME 64 /* bytes for a field's name, and what separates it */
 #define ARENA 2048    /* bytes for the keys of one request; longer ones are allocated */
+#define NS_PER_MS 1000000u
 
 struct gate {
 	struct shmlimit_gate *gate;
 	napi_threadsafe_function report;
-	unsigned pending; /* requests that other threads ask */
-	int closed;       /* free it when there are none */
+	struct request *requests; /* those that hold places or are pending */
+	unsigned working;         /* requests that other threads ask */
+	int closed;               /* free it when there are none */
 	struct shmlimit_gate_answer answer;
 	char buffer[SHMLIMIT_GATE_BUFFER];
 };
@@ -30,15 +32,19 @@ struct keys {
 	char arena[ARENA];
 };
 
-/* What leaving needs: the places that a request holds, and the bytes of their keys. */
-struct places {
+/* A request that JavaScript keeps: it waits for the host's agent, holds places, or both. With a copy of its keys' bytes. */
+struct request {
+	struct gate *gate; /* NULL: the gate was closed, or there is nothing to do for this request any more */
+	struct request *next, **link;
+	struct shmlimit_gate_pending *pending; /* NULL: it is decided */
+	bool enters;
 	struct shmlimit_gate_held held;
 	struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
 	size_t n;
 	char bytes[];
 };
 
-/* A request that a thread of libuv's asks, because it may wait for a Redis server. */
+/* A request that a thread of libuv's asks, because there is no agent, and it may wait for a Redis server. */
 struct work {
 	struct gate *gate;
 	napi_async_work work;
@@ -80,17 +86,117 @@ static void report_in_js(napi_env env, napi_value function, void *context, void 
 	free(line);
 }
 
+/* ---- requests that JavaScript keeps ---- */
+
+static void leave(struct request *request)
+{
+	if (request->held.count > 0)
+		(void)shmlimit_gate_leave(request->gate->gate, request->keys, request->n, &request->held);
+}
+
+static void unlink_request(struct request *request)
+{
+	*request->link = request->next;
+	if (request->next != NULL)
+		request->next->link = request->link;
+	request->gate = NULL;
+}
+
+/* A pending request is no longer wanted: it gives back what it has taken. */
+static void cancel(struct request *request)
+{
+	shmlimit_gate_cancel(request->gate->gate, request->pending, request->enters ? &request->held : NULL);
+	request->pending = NULL;
+	leave(request);
+	unlink_request(request);
+}
+
+/* JavaScript has dropped the request. Places that were not left end with the rule's period. */
+static void request_free(napi_env env, void *arg, void *hint)
+{
+	struct request *request = arg;
+
+	(void)env;
+	(void)hint;
+	if (request->gate != NULL && request->pending != NULL)
+		cancel(request);
+	else if (request->gate != NULL)
+		unlink_request(request);
+	free(request);
+}
+
+/*
+ * Keep a request that is `pending`, or holds places. *out is what JavaScript has of it. Returns 0; or -ENOMEM, and the
+ * request has what it had.
+ */
+static int keep_request(napi_env env, struct gate *gate, const struct keys *keys, bool enters,
+                        const struct shmlimit_gate_held *held, struct shmlimit_gate_pending *pending, napi_value *out)
+{
+	struct request *request;
+	size_t size = 0;
+	char *at;
+
+	for (size_t i = 0; i < keys->n; i++)
+		size += keys->keys[i].length;
+	request = malloc(sizeof(*request) + size);
+	if (request == NULL)
+		return -ENOMEM;
+	if (napi_create_external(env, request, request_free, NULL, out) != napi_ok) {
+		free(request);
+		return -ENOMEM;
+	}
+	request->gate = gate;
+	request->next = gate->requests;
+	request->link = &gate->requests;
+	if (request->next != NULL)
+		request->next->link = &request->next;
+	gate->requests = request;
+	request->pending = pending;
+	request->enters = enters;
+	request->held = *held;
+	request->n = keys->n;
+	at = request->bytes;
+	for (size_t i = 0; i < keys->n; i++) {
+		request->keys[i] = keys->keys[i];
+		request->keys[i].bytes = at;
+		at = mempcpy(at, keys->keys[i].bytes, keys->keys[i].length);
+	}
+	return 0;
+}
+
+static void cancel_pending(struct gate *gate)
+{
+	struct request *next;
+
+	for (struct request *request = gate->requests; request != NULL; request = next) {
+		next = request->next;
+		if (request->pending != NULL)
+			cancel(request);
+	}
+}
+
 /* ---- its life ---- */
 
-/* Also when the environment ends: then Node has released the report itself. */
-void gate_free(void *arg)
+static void gate_free(struct gate *gate)
+{
+	cancel_pending(gate);
+	while (gate->requests != NULL)
+		unlink_request(gate->requests);
+	shmlimit_gate_close(gate->gate);
+	free(gate);
+}
+
+/* No request of this environment goes on. Node has released the report itself. */
+void gate_end(void *arg)
 {
 	struct gate *gate = arg;
 
 	if (gate == NULL)
 		return;
-	shmlimit_gate_close(gate->gate);
-	free(gate);
+	cancel_pending(gate);
+	for (struct request *request = gate->requests; request != NULL; request = request->next)
+		leave(request);
+	gate_free(gate);
 }
 
 static void release(struct gate *gate)
@@ -195,7 +301,8 @@ static napi_value gate_close(napi_env env, napi_callback_info info)
 	napi_get_value_uint32(env, argv[0], &at);
 	addon->gates.items[at] = NULL;
 	gate->closed = 1;
-	if (gate->pending == 0)
+	cancel_pending(gate);
+	if (gate->working == 0)
 		release(gate);
 	return integer(env, 0);
 }
@@ -328,14 +435,14 @@ static int read_keys(napi_env env, napi_value value, napi_value costs, int stays
 
 /* ---- asking ---- */
 
-static void note(double *numbers, const struct shmlimit_gate_answer *out, const struct keys *keys)
+static void note(double *numbers, const struct shmlimit_gate_answer *out, const struct shmlimit_gate_key *keys)
 {
 	int rejected = out->outcome == SHMLIMIT_GATE_REJECTED;
 
 	numbers[OUTCOME] = out->outcome;
 	numbers[STATUS] = out->status;
 	numbers[FAILURE] = out->error;
-	numbers[DENIED_BY] = rejected ? keys->keys[out->denied_by].limit : -1.0;
+	numbers[DENIED_BY] = rejected ? keys[out->denied_by].limit : -1.0;
 	numbers[GATE_REMAINING] = out->remaining == UINT64_MAX ? to_ms(UINT64_MAX) : (double)out->remaining;
 	numbers[GATE_RETRY_AFTER_MS] = to_ms(out->retry_after_ns);
 }
@@ -349,44 +456,15 @@ static int ask(struct gate *gate, const struct keys *keys, bool enters, struct s
 	              : shmlimit_gate_ask(gate->gate, keys->keys, keys->n, out);
 }
 
-static void places_free(napi_env env, void *places, void *hint)
-{
-	(void)env;
-	(void)hint;
-	free(places);
-}
-
-/*
- * Make *out of the places, if there are any, as JavaScript keeps them for gateLeave(). Returns 0; or -ENOMEM, and then the
- * places are left.
- */
+/* Keep the places of a request, if it has any. Returns 0; or -ENOMEM, and then they are left. */
 static int keep_places(napi_env env, struct gate *gate, const struct keys *keys, struct shmlimit_gate_held *held,
                        napi_value *out)
 {
-	struct places *places;
-	size_t size = 0;
-	char *at;
+	int error = held->count == 0 ? 0 : keep_request(env, gate, keys, 1, held, NULL, out);
 
-	if (held->count == 0)
-		return 0;
-	for (size_t i = 0; i < keys->n; i++)
-		size += keys->keys[i].length;
-	places = malloc(sizeof(*places) + size);
-	if (places != NULL) {
-		places->held = *held;
-		places->n = keys->n;
-		at = places->bytes;
-		for (size_t i = 0; i < keys->n; i++) {
-			places->keys[i] = keys->keys[i];
-			places->keys[i].bytes = at;
-			at = mempcpy(at, keys->keys[i].bytes, keys->keys[i].length);
-		}
-		if (napi_create_external(env, places, places_free, NULL, out) == napi_ok)
-			return 0;
-		free(places);
-	}
-	(void)shmlimit_gate_leave(gate->gate, keys->keys, keys->n, held);
-	return -ENOMEM;
+	if (error != 0)
+		(void)shmlimit_gate_leave(gate->gate, keys->keys, keys->n, held);
+	return error;
 }
 
 /* gateEnter(gate, keys, costs): the answer; or the places that the request holds, and then it goes on. */
@@ -405,12 +483,22 @@ static napi_value gate_enter(napi_env env, napi_callback_info info)
 	if (answer == 0) {
 		answer = ask(gate, &keys, 1, &gate->answer, &held);
 		if (answer >= 0)
-			note(addon->numbers, &gate->answer, &keys);
+			note(addon->numbers, &gate->answer, keys.keys);
 		if (keep_places(env, gate, &keys, &held, &places) != 0)
 			answer = -ENOMEM;
 	}
 	free_keys(&keys);
 	return places != NULL ? places : integer(env, answer);
+}
+
+/* NULL: it is none, or has nothing to do with its gate any more. */
+static struct request *get_request(napi_env env, napi_value value)
+{
+	void *request;
+
+	return napi_get_value_external(env, value, &request) == napi_ok && ((struct request *)request)->gate != NULL
+	               ? request
+	               : NULL;
 }
 
 /* gateLeave(gate, places) */
@@ -419,15 +507,13 @@ static napi_value gate_leave(napi_env env, napi_callback_info info)
 	napi_value argv[2];
 	struct addon *addon = arguments(env, info, argv, 2);
 	struct gate *gate = table_get(env, &addon->gates, argv[0]);
-	void *value;
-	struct places *places;
+	struct request *request = get_request(env, argv[1]);
 
-	if (gate == NULL)
-		return integer(env, -EBADF);
-	if (napi_get_value_external(env, argv[1], &value) != napi_ok)
-		return integer(env, -EINVAL);
-	places = value;
-	return integer(env, shmlimit_gate_leave(gate->gate, places->keys, places->n, &places->held));
+	if (gate == NULL || request == NULL)
+		return integer(env, gate == NULL ? -EBADF : -EINVAL);
+	leave(request);
+	unlink_request(request);
+	return integer(env, 0);
 }
 
 /* gateAsk(gate, keys, costs) */
@@ -445,7 +531,7 @@ static napi_value gate_ask(napi_env env, napi_callback_info info)
 	if (answer == 0)
 		answer = shmlimit_gate_ask(gate->gate, keys.keys, keys.n, &gate->answer);
 	if (answer >= 0)
-		note(addon->numbers, &gate->answer, &keys);
+		note(addon->numbers, &gate->answer, keys.keys);
 	free_keys(&keys);
 	return integer(env, answer);
 }
@@ -483,6 +569,119 @@ static napi_value gate_fields(napi_env env, napi_callback_info info)
 	return gate == NULL ? integer(env, -EBADF) : make_fields(env, &gate->answer);
 }
 
+/* ---- asking without waiting ---- */
+
+/* The answer, the figures, the fields, and the places (NULL: none), in one array. */
+static napi_value make_array(napi_env env, int answer, const struct shmlimit_gate_answer *out,
+                             const struct shmlimit_gate_key *keys, napi_value places)
+{
+	double numbers[NUMBERS];
+	napi_value array = NULL, value;
+
+	if (napi_create_array_with_length(env, NUMBERS - OUTCOME + 3, &array) != napi_ok)
+		return NULL;
+	napi_set_element(env, array, 0, integer(env, answer));
+	if (places != NULL)
+		napi_set_element(env, array, NUMBERS - OUTCOME + 2, places);
+	if (answer < 0)
+		return array;
+	note(numbers, out, keys);
+	for (uint32_t i = OUTCOME; i < NUMBERS; i++) {
+		napi_create_double(env, numbers[i], &value);
+		napi_set_element(env, array, i - OUTCOME + 1, value);
+	}
+	napi_set_element(env, array, NUMBERS - OUTCOME + 1, make_fields(env, out));
+	return array;
+}
+
+/* Decide, or begin to; *out is what JavaScript gets. Returns 0, or an error. */
+static int begin(napi_env env, struct gate *gate, const struct keys *keys, bool enters, napi_value *out)
+{
+	char buffer[SHMLIMIT_GATE_BUFFER];
+	struct shmlimit_gate_answer answer = { .struct_size = sizeof(answer),
+		                               .buffer_size = sizeof(buffer),
+		                               .buffer = buffer };
+	struct shmlimit_gate_held held = { .struct_size = sizeof(held) }, *to = enters ? &held : NULL;
+	struct shmlimit_gate_pending *pending = NULL;
+	napi_value places = NULL;
+	int answered = shmlimit_gate_begin(gate->gate, keys->keys, keys->n, &answer, to, &pending);
+
+	if (answered != SHMLIMIT_GATE_PENDING) {
+		if (answered >= 0 && keep_places(env, gate, keys, &held, &places) != 0)
+			answered = -ENOMEM;
+		*out = answered < 0 ? NULL : make_array(env, answered, &answer, keys->keys, places);
+		return answered < 0 ? answered : 0;
+	}
+	if (keep_request(env, gate, keys, enters, &held, pending, out) == 0)
+		return 0;
+	shmlimit_gate_cancel(gate->gate, pending, to);
+	if (held.count > 0)
+		(void)shmlimit_gate_leave(gate->gate, keys->keys, keys->n, &held);
+	return -ENOMEM;
+}
+
+/* gateBegin(gate, keys, costs, enters): the answer as an array, a pending request, or an error. */
+static napi_value gate_begin(napi_env env, napi_callback_info info)
+{
+	napi_value argv[4], out = NULL;
+	struct addon *addon = arguments(env, info, argv, 4);
+	struct gate *gate = table_get(env, &addon->gates, argv[0]);
+	struct keys keys;
+	bool enters = false;
+	int error;
+
+	if (gate == NULL)
+		return integer(env, -EBADF);
+	(void)napi_get_value_bool(env, argv[3], &enters);
+	error = read_keys(env, argv[1], argv[2], 1, &keys);
+	if (error == 0)
+		error = begin(env, gate, &keys, enters, &out);
+	free_keys(&keys);
+	return error != 0 ? integer(env, error) : out;
+}
+
+/* gatePoll(gate, request): the answer as an array, the milliseconds after which to ask again, or an error. */
+static napi_value gate_poll(napi_env env, napi_callback_info info)
+{
+	char buffer[SHMLIMIT_GATE_BUFFER];
+	struct shmlimit_gate_answer answer = { .struct_size = sizeof(answer),
+		                               .buffer_size = sizeof(buffer),
+		                               .buffer = buffer };
+	napi_value argv[2];
+	struct addon *addon = arguments(env, info, argv, 2);
+	struct gate *gate = table_get(env, &addon->gates, argv[0]);
+	struct request *request = get_request(env, argv[1]);
+	int answered;
+	bool holds;
+
+	if (gate == NULL || request == NULL || request->pending == NULL)
+		return integer(env, gate == NULL ? -EBADF : -EINVAL);
+	answered = shmlimit_gate_poll(gate->gate, request->pending, &answer, request->enters ? &request->held : NULL);
+	if (answered == SHMLIMIT_GATE_PENDING)
+		return integer(env, (int64_t)(answer.retry_after_ns / NS_PER_MS) + 1);
+	request->pending = NULL;
+	holds = answered >= 0 && request->held.count > 0;
+	if (answered < 0)
+		leave(request);
+	if (!holds)
+		unlink_request(request);
+	return answered < 0 ? integer(env, answered)
+	                    : make_array(env, answered, &answer, request->keys, holds ? argv[1] : NULL);
+}
+
+/* gateCancel(request) */
+static napi_value gate_cancel(napi_env env, napi_callback_info info)
+{
+	napi_value argv[1];
+	struct request *request;
+
+	arguments(env, info, argv, 1);
+	request = get_request(env, argv[0]);
+	if (request != NULL && request->pending != NULL)
+		cancel(request);
+	return integer(env, 0);
+}
+
 /* ---- asking in another thread ---- */
 
 static void work_ask(napi_env env, void *arg)
@@ -493,34 +692,23 @@ static void work_ask(napi_env env, void *arg)
 	work->answer = ask(work->gate, &work->keys, work->enters, &work->out, &work->held);
 }
 
-/* The promise becomes the answer, the figures, the fields, and the places, in one array. */
 static void work_done(napi_env env, napi_status status, void *arg)
 {
 	struct work *work = arg;
 	struct gate *gate = work->gate;
-	double numbers[NUMBERS];
-	napi_value array, value, places = NULL;
+	napi_value array, places = NULL;
 
-	if (status == napi_ok && napi_create_array_with_length(env, NUMBERS - OUTCOME + 3, &array) == napi_ok) {
+	if (status == napi_ok) {
 		if (keep_places(env, gate, &work->keys, &work->held, &places) != 0)
 			work->answer = -ENOMEM;
-		if (places != NULL)
-			napi_set_element(env, array, NUMBERS - OUTCOME + 2, places);
-		napi_set_element(env, array, 0, integer(env, work->answer));
-		if (work->answer >= 0) {
-			note(numbers, &work->out, &work->keys);
-			for (uint32_t i = OUTCOME; i < NUMBERS; i++) {
-				napi_create_double(env, numbers[i], &value);
-				napi_set_element(env, array, i - OUTCOME + 1, value);
-			}
-			napi_set_element(env, array, NUMBERS - OUTCOME + 1, make_fields(env, &work->out));
-		}
-		(void)napi_resolve_deferred(env, work->deferred, array);
+		array = make_array(env, work->answer, &work->out, work->keys.keys, places);
+		if (array != NULL)
+			(void)napi_resolve_deferred(env, work->deferred, array);
 	}
 	free_keys(&work->keys);
 	(void)napi_delete_async_work(env, work->work);
 	free(work);
-	if (--gate->pending == 0 && gate->closed)
+	if (--gate->working == 0 && gate->closed)
 		release(gate);
 }
 
@@ -551,7 +739,7 @@ static napi_value gate_ask_async(napi_env env, napi_callback_info info)
 		free(work);
 		return integer(env, error);
 	}
-	gate->pending++;
+	gate->working++;
 	return promise;
 }
 
@@ -562,6 +750,9 @@ const struct method gate_methods[] = {
 	{ "gateLimits", gate_limits },
 	{ "gateAsk", gate_ask },
 	{ "gateFields", gate_fields },
+	{ "gateBegin", gate_begin },
+	{ "gatePoll", gate_poll },
+	{ "gateCancel", gate_cancel },
 	{ "gateAskAsync", gate_ask_async },
 	{ "gateEnter", gate_enter },
 	{ "gateLeave", gate_leave },
