@@ -30,7 +30,7 @@ static int take(const struct shmlimit *l, int rule, const void *key, size_t key_
 	hash = hash_bytes(l->secret, (uint32_t)rule, key, key_len);
 	if (!when.given)
 		when = when_read(l);
-	answer = fast_lease(l, (uint32_t)rule, hash, cost, when, lease_ns, &want, &failed, r);
+	answer = fast_lease(l, OP_LEASE, (uint32_t)rule, hash, cost, when, lease_ns, &want, NULL, &failed, r);
 	if (answer == FIRST_NOT) {
 		struct lease_request leased = { 0, lease_ns, claim_ns, &found };
 

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "decide.h"
+#include "fast_lease.h"
 #include "fast_window.h"
 
 /*
@@ -64,13 +65,27 @@ __attribute__((always_inline)) static inline int first_try(const struct shmlimit
 	return decide_count(l, q->rule, rule_mode(&view), q->op, v.answer, k.at.ticks);
 }
 
+/* A take where the algorithm has a first try of its own. */
+static inline int first_take(const struct shmlimit *l, const struct request *q, uint32_t *failed,
+                             struct shmlimit_result *r)
+{
+	switch (first_algorithm(l, q->rule)) {
+	case SHMLIMIT_WINDOW:
+		return fast_window(l, q, failed, r);
+	case SHMLIMIT_LEASE:
+		return fast_lease(l, OP_TAKE, q->rule, q->hash, q->amount, q->when, 0, NULL, q->undo, failed, r);
+	default:
+		return FIRST_NOT;
+	}
+}
+
 int decide(const struct shmlimit *l, const struct table *t, const struct request *q, struct shmlimit_result *r)
 {
 	uint32_t failed = 0;
 	int answer = FIRST_NOT;
 
-	if (q->op == OP_TAKE && fast_window_is(l, q->rule))
-		answer = fast_window(l, q, &failed, r);
+	if (q->op == OP_TAKE)
+		answer = first_take(l, q, &failed, r);
 	if (answer == FIRST_NOT && failed == 0)
 		answer = first_try(l, t, q, &failed, r);
 	return answer == FIRST_NOT ? decide_slowly(l, q, failed, r) : answer;

@@ -11,18 +11,6 @@
 #include "first.h"
 #include "window_row.h"
 
-/* Is it for a take under this rule? Looked at again when it is decided. */
-static inline int fast_window_is(const struct shmlimit *l, uint32_t rule)
-{
-	const struct layout_rule *record = &l->rules[rule];
-	struct layout_params params;
-
-	if (__builtin_expect(rule >= l->rule_count, 0))
-		return 0;
-	params.shape = load_word(&rule_params(record, published_version(load_acquire(&record->published)))->shape);
-	return params_algorithm(&params) == SHMLIMIT_WINDOW;
-}
-
 /* The answer, as decide() gives it, or FIRST_NOT. *failed: it lost its swap. */
 static inline int fast_window(const struct shmlimit *l, const struct request *q, uint32_t *failed,
                               struct shmlimit_result *r)

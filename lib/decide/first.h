@@ -19,6 +19,18 @@ struct first {
 	struct slot_seen seen;
 };
 
+/* The algorithm of a rule, which may be another by the time that it is decided. */
+static inline unsigned first_algorithm(const struct shmlimit *l, uint32_t rule)
+{
+	const struct layout_rule *record = &l->rules[rule];
+	struct layout_params params;
+
+	if (__builtin_expect(rule >= l->rule_count, 0))
+		return SHMLIMIT_FUNNEL;
+	params.shape = load_word(&rule_params(record, published_version(load_acquire(&record->published)))->shape);
+	return params_algorithm(&params);
+}
+
 /*
  * The committed slot of a key under a rule that is in force, not off, and of this algorithm. Fills capacity and shape of
  * the parameters; with_times: back, ahead, debt and flags too. Returns false for whatever else there is.

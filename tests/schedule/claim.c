@@ -227,6 +227,49 @@ static const struct scene losing_window = {
 	.judge = judge_losing,
 };
 
+/* The same of a lease: the key that lost its slot may ask the backend, which denied another key. */
+static struct shmlimit *set_losing_lease(void)
+{
+	struct shmlimit *l = stage_set(
+		SHMLIMIT_FULL_ALLOW, SLOTS - 1,
+		(struct shmlimit_rule){ .algorithm = SHMLIMIT_LEASE, .capacity = 10, .count = 1, .period_ns = SECOND });
+	uint32_t key = 1;
+
+	(void)shmlimit_lease_deposit(l, stage.rule, &key, sizeof(key), 10, 1, SECOND, NULL);
+	stage.peaceful = 1;
+	return l;
+}
+
+static void act_losing_lease(unsigned who)
+{
+	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
+	uint32_t key = 1, other = 2;
+	int answer;
+
+	if (who != 0) {
+		struct call *c = call_begin(key, 1);
+
+		actor_calls();
+		answer = shmlimit_lease_take(stage.l, stage.rule, &key, sizeof(key), 1, SECOND, 0, &lease, NULL);
+		call_end(c, answer == SHMLIMIT_LEASE_ASK ? SHMLIMIT_ALLOWED : answer);
+		return;
+	}
+	actor_calls();
+	if (shmlimit_reset(stage.l, stage.rule, &key, sizeof(key)) < 0)
+		blame("reset failed");
+	actor_calls();
+	if (shmlimit_lease_deny(stage.l, stage.rule, &other, sizeof(other), 1, SECOND, NULL) != SHMLIMIT_DENIED)
+		blame("the denial of key %u was not kept", other);
+}
+
+static const struct scene losing_lease = {
+	.title = "no key with a lease is denied by what the backend denied the key that has its slot now",
+	.actors = 2,
+	.set = set_losing_lease,
+	.act = act_losing_lease,
+	.judge = judge_losing,
+};
+
 int main(void)
 {
 	play(&one_key);
@@ -237,5 +280,6 @@ int main(void)
 	play(&allowing);
 	play(&losing);
 	play(&losing_window);
+	play(&losing_lease);
 	return tap_done();
 }
