@@ -128,6 +128,27 @@ END
 # shellcheck disable=SC2086
 is "$(php $extension "$TMP/many.php" 2>&1)" "320
 opened again" "a process can open more segments than are kept, and opens one again that was replaced"
+
+shmlimit create "$SEGMENT" --slots 64
+shmlimit rule set "$SEGMENT" shared --algorithm lease --capacity 5 --rate 1/d
+cat >"$TMP/thread.php" <<'END'
+<?php
+use Shmlimit\{Gate, Limit};
+
+$lines = [];
+$gate = new Gate(getenv('SEGMENT'), backend: 'unix:///nonexistent/redis', spec: 'agent=thread', report: function (string $line) use (&$lines) {
+    $lines[] = $line;
+});
+$threads = fn () => count(array_filter(glob('/proc/self/task/*/comm'), fn ($file) => @file_get_contents($file) === "shmlimit-agent\n"));
+for ($end = hrtime(true) + 60 * 10 ** 9, $had = 0; hrtime(true) < $end && ($had === 0 || $lines === []);) {
+    $gate->ask(new Limit('shared', 'k' . hrtime(true)));
+    $had += $threads();
+    usleep(1000);
+}
+echo $had > 0 ? 'thread ' : '', preg_match('/^backend .*: no connection/', $lines[0] ?? ''), "\n";
+END
+# shellcheck disable=SC2086
+is "$(php $extension "$TMP/thread.php" 2>&1)" "thread 1" "what the thread of agent=thread reports comes with a call"
 # shellcheck disable=SC2086
 run env SHMLIMIT="$BUILD/php/Shmlimit" php $extension "$SOURCE/bench/bindings/php.php" PHP "$SEGMENT.bench" 0.001
 is "$rc $(printf '%s\n' "$out" | grep -cv '^PHP: .*	-\{0,1\}[0-9]*\.[0-9]$') $err" "0 0 " "the bench prints rows of a figure and a number"

@@ -15,7 +15,11 @@
 #include "zend_exceptions.h"
 #include "zend_smart_str.h"
 
-#define LINES_MAX 65536 /* bytes of what one request reports */
+/* What is to be reported. Any thread adds a line, such as that of agent=thread, and a call on the gate takes them all. */
+struct line {
+	struct line *next; /* the line before this one */
+	char text[];
+};
 
 /* The spec's limit of a rule. */
 struct known {
@@ -28,7 +32,7 @@ struct gate {
 	zend_string *base;          /* the spec before its first rule= */
 	HashTable known;            /* struct known, by the rule's name */
 	struct shmlimit_gate *gate; /* NULL before the first limit */
-	smart_str lines;            /* to be reported, each NUL-terminated */
+	struct line *lines;         /* the latest */
 };
 
 /* Places to be left when the request ends. */
@@ -85,6 +89,33 @@ static void throw_wrong(const char *spec, int error)
 	efree(word);
 }
 
+/* ---- lines ---- */
+
+static void lines_drop(struct line *line)
+{
+	while (line != NULL) {
+		struct line *next = line->next;
+
+		free(line);
+		line = next;
+	}
+}
+
+/* All lines, the first one first. ORDER acquires the lines from note(). */
+static struct line *lines_take(struct line **lines)
+{
+	struct line *latest = __atomic_exchange_n(lines, NULL, __ATOMIC_ACQUIRE), *first = NULL;
+
+	while (latest != NULL) {
+		struct line *next = latest->next;
+
+		latest->next = first;
+		first = latest;
+		latest = next;
+	}
+	return first;
+}
+
 /* ---- gates ---- */
 
 static void known_drop(zval *entry)
@@ -105,7 +136,7 @@ static void gate_destroy(struct shared *shared)
 		shmlimit_gate_close(gate->gate);
 	}
 	zend_hash_destroy(&gate->known);
-	smart_str_free_ex(&gate->lines, 1);
+	lines_drop(gate->lines);
 	zend_string_release(gate->base);
 	pefree(gate, 1);
 }
@@ -124,36 +155,52 @@ static struct gate *gate_find(const zend_string *spec)
 	return gate;
 }
 
-/* Lines are passed on when the call is over: PHP code could leave it by a jump. */
+/*
+ * Lines are passed on when the call is over: PHP code could leave it by a jump. ORDER releases the line to lines_take(). Without
+ * memory there is no line.
+ */
 static void note(void *arg, int bad, const char *text)
 {
 	struct gate *gate = arg;
+	size_t size = strlen(text) + 1;
+	struct line *line = malloc(sizeof(*line) + size);
 
 	(void)bad;
-	if (smart_str_get_len(&gate->lines) < LINES_MAX)
-		smart_str_appendl_ex(&gate->lines, text, strlen(text) + 1, 1);
+	if (line == NULL)
+		return;
+	memcpy(line->text, text, size);
+	line->next = __atomic_load_n(&gate->lines, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&gate->lines, &line->next, line, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+/* The line is freed first: PHP code may end the request by a jump, and then the lines after it are lost. */
+static void report_line(struct line *line, zval *callable)
+{
+	zval text, ignored;
+
+	ZVAL_STRING(&text, line->text);
+	free(line);
+	ZVAL_UNDEF(&ignored);
+	if (Z_TYPE_P(callable) == IS_UNDEF)
+		php_log_err(Z_STRVAL(text));
+	else
+		call_user_function(NULL, NULL, callable, &ignored, 1, &text);
+	zval_ptr_dtor(&ignored);
+	zval_ptr_dtor(&text);
 }
 
 static void report(struct gate *gate, zval *callable)
 {
-	zend_string *lines = zend_string_init(ZSTR_VAL(gate->lines.s), ZSTR_LEN(gate->lines.s), 0);
+	struct line *line = lines_take(&gate->lines);
 
-	smart_str_free_ex(&gate->lines, 1);
-	for (const char *at = ZSTR_VAL(lines); at < ZSTR_VAL(lines) + ZSTR_LEN(lines) && !EG(exception);
-	     at += strlen(at) + 1) {
-		zval line, ignored;
+	while (line != NULL && !EG(exception)) {
+		struct line *next = line->next;
 
-		if (Z_TYPE_P(callable) == IS_UNDEF) {
-			php_log_err(at);
-			continue;
-		}
-		ZVAL_STRING(&line, at);
-		ZVAL_UNDEF(&ignored);
-		call_user_function(NULL, NULL, callable, &ignored, 1, &line);
-		zval_ptr_dtor(&ignored);
-		zval_ptr_dtor(&line);
+		report_line(line, callable);
+		line = next;
 	}
-	zend_string_release(lines);
+	lines_drop(line);
 }
 
 /* The spec of all known limits, in the order of their places, which are those in the table. */
@@ -469,7 +516,7 @@ static bool ask(struct gate_object *g, zval *limits, uint32_t n, struct shmlimit
 		shmlimit_throw_words(error, "gate", shmlimit_strerror(error));
 		return false;
 	}
-	if (UNEXPECTED(gate->lines.s != NULL))
+	if (UNEXPECTED(__atomic_load_n(&gate->lines, __ATOMIC_RELAXED) != NULL))
 		report(gate, &g->report);
 	if (EG(exception)) {
 		(void)shmlimit_gate_leave(gate->gate, keys, count, &held);
