@@ -25,6 +25,7 @@ if (!isMainThread) {
 const { ok, is, until, done } = require('./node_tap.cjs')
 const backend = (signal) => process.kill(Number(BACKEND_PID), signal)
 const status = () => JSON.parse(spawnSync('shmlimit', ['global', 'status', SEGMENT, '--json']).stdout)
+const serving = () => (({ serving, pid, connections }) => serving && pid === process.pid && connections === 1)(status())
 const waiting = (n) => until(() => status().waiting === n)
 
 function free (key) {
@@ -139,7 +140,7 @@ async function replace (gate) {
   is((await answer).outcome, 'passed', 'a request whose agent was killed is answered all the same')
   const threaded = new Gate(`agent=thread ${spec}`)
   let key = 0
-  await until(async () => (await threaded.askAsync(`new${key++}`)).allowed && status().pid === process.pid && status().serving)
+  await until(async () => (await threaded.askAsync(`new${key++}`)).allowed && serving())
   ok(true, 'with agent=thread this process is the agent')
   const answers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => gate.askAsync('another')))
   is(answers.filter(({ allowed }) => allowed).length, 5, 'the limit is exact with that thread')

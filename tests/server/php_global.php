@@ -114,6 +114,37 @@ foreach ($children as $pid) {
 is($taken, 5, 'children of one that has asked go on: together they get the capacity');
 is($global->ping()['role'], 'master', 'a parent of children that asked can go on asking');
 
+// A thread that is the agent. What is asked for is in no lease yet.
+$status = fn () => json_decode((string) shell_exec('shmlimit global status ' . escapeshellarg($segment) . ' --json'), true);
+$serves = fn () => ($now = $status())['serving'] && $now['pid'] === getmypid() && $now['connections'] === 1;
+$serve = function (callable $ask) use ($serves): bool {
+    for ($end = hrtime(true) + 60 * 10 ** 9, $n = 0; hrtime(true) < $end; $n++) {
+        $ask('new' . hrtime(true));
+        if ($serves()) {
+            return true;
+        }
+        usleep(1000);
+    }
+    return false;
+};
+is($status()['serving'], false, 'without agentThread no thread is the host\'s agent');
+$error = thrown(fn () => new GlobalLimiter($limiter, new Backend('http://host', agentThread: true)));
+ok($error[0] === 22 && str_contains($error[1], "backend's URL: scheme: must be redis://"), 'with agentThread an error names what is wrong with a URL');
+$threaded = new GlobalLimiter($limiter, patient($url, agentThread: true), fn (string $line) => print("# $line\n"));
+ok($serve(fn (string $key) => $threaded->take('first', $key)), 'with agentThread a thread of this process is the host\'s agent');
+$answered = $status()['answered'];
+is(allowed(fn () => $global->take('first', 'threaded'), 10), 5, 'an object without a thread has the same limit');
+ok($status()['answered'] > $answered, 'an object without a thread is served by the agent');
+unset($threaded);
+is($status()['serving'], false, 'the thread ends with its object');
+$threaded = new GlobalLimiter($limiter, patient($nobody, agentThread: true), fn (string $line) => throw new LogicException($line));
+is($threaded->take('first', 'nobody')->allowed, false, 'a thread that finds no backend does not call PHP');
+unset($threaded);
+$gate = new Gate($segment, backend: $url, spec: 'deadline=5000ms agent=thread');
+ok($serve(fn (string $key) => $gate->ask(new Limit('first', $key))), 'a thread of a gate is the host\'s agent');
+unset($gate);
+is($status()['serving'], false, 'the thread of a gate ends with it');
+
 // Gates.
 $gate = new Gate($segment, backend: $url, spec: 'deadline=5000ms');
 $answer = $gate->ask(...limits('gate', 'local', 'second'));

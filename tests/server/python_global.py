@@ -5,6 +5,7 @@ SPDX-License-Identifier: BSD-2-Clause
 
 import asyncio
 import errno
+import itertools
 import json
 import logging
 import os
@@ -35,6 +36,25 @@ def lease(capacity, mode=Mode.ENFORCE):
 def patient(url=URL, **options):
     """No test depends on speed; leases last as long, so that what is given back is still there."""
     return Backend(url, **{"deadline_ns": 5 * S, "lease_ns": 10 * S, "open_ns": 3600 * S, **options})
+
+
+def status():
+    command = ["shmlimit", "global", "status", SEGMENT, "--json"]
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE).stdout)  # it fails where there is no agent
+
+
+def serving():
+    """This process is the agent, and has a connection."""
+    now = status()
+    return now["serving"] and now["pid"] == os.getpid() and now["connections"] == 1
+
+
+def until(condition):
+    """For a minute at most."""
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
 
 
 def user(request):
@@ -156,30 +176,6 @@ class GlobalLaws(unittest.TestCase):
         self.together(lambda: taken.append(sum(bool(limits.take("wide", self.key)) for _ in range(200))))
         self.assertEqual(sum(taken), 500)
 
-    def test_handles(self):
-        """no two threads have the same connection at once"""
-        seconds, calls, shared, together = sys.getswitchinterval(), [], [], []
-        sys.setswitchinterval(1e-6)
-        self.addCleanup(sys.setswitchinterval, seconds)
-        limits = self.open()
-
-        class Spy:
-            def global_ping(self, handle, info):
-                calls.append(handle)
-                shared.append(len(calls) - len(set(calls)))
-                together.append(len(calls))
-                answer = library.global_ping(handle, info)
-                calls.remove(handle)
-                return answer
-
-            def __getattr__(self, name):
-                return getattr(library, name)
-
-        library, limits._library = limits._library, Spy()
-        self.together(lambda: [limits.ping() for _ in range(50)])
-        self.assertEqual((len(shared), max(shared), calls), (400, 0, []))
-        self.assertGreater(max(together), 1)
-
     def test_fork(self):
         """children of one that has asked go on, each with a connection of its own"""
         self.limiter.rule_set("wide", lease(100))
@@ -200,6 +196,49 @@ class GlobalLaws(unittest.TestCase):
         with os.fdopen(reads) as pipe:
             self.assertEqual(taken + sum(map(int, pipe)), 100)
         self.assertEqual(limits.ping().role, "master")
+
+    def agents(self):
+        """Threads of this process that are, or try to be, the agent."""
+        tasks = [f"/proc/self/task/{task}/comm" for task in os.listdir("/proc/self/task")]
+        return sum(open(comm).read() == "shmlimit-agent\n" for comm in tasks if os.path.exists(comm))
+
+    def serve(self, limits):
+        """Ask for new keys until this process is the agent."""
+        n = itertools.count()
+        until(lambda: limits.take("first", f"{self.key}.{next(n)}") and serving())
+
+    def test_agent_thread(self):
+        """with agent_thread a thread is the host's agent, also for others, until the object is closed"""
+        others = self.open()
+        others.take("first", self.key)
+        self.assertEqual((self.agents(), status()["serving"]), (0, False))
+        limits = self.open(agent_thread=True)
+        self.serve(limits)
+        self.assertEqual(self.agents(), 1)
+        answered = status()["answered"]
+        self.assertEqual([bool(others.take("second", self.key)) for _ in range(3)], [True, True, False])
+        self.assertGreater(status()["answered"], answered)
+        limits.close()
+        self.assertEqual(status()["serving"], False)
+        until(lambda: self.agents() == 0)
+        self.assertEqual(bool(others.take("first", self.key)), True)
+
+    def test_agent_thread_ends(self):
+        """a thread ends before its Limiter is closed, and reports nothing to an interpreter that has ended"""
+        self.serve(self.open(agent_thread=True))
+        self.limiter.close()
+        until(lambda: self.agents() == 0)
+        script = """if True:
+            import shmlimit, sys
+            backend = shmlimit.Backend(sys.argv[2], agent_thread=True, open_ns=1_000_000)
+            kept = [shmlimit.GlobalLimiter(shmlimit.Limiter(sys.argv[1]), backend, lambda line: None)]
+            kept.append(kept)
+            for n in range(20):
+                kept[0].take("first", f"{n}")
+        """
+        for url in (URL, NOBODY):
+            ended = subprocess.run([sys.executable, "-c", script, SEGMENT, url], stderr=subprocess.PIPE)
+            self.assertEqual((ended.returncode, ended.stderr), (0, b""))
 
     def test_others_run(self):
         """other Python threads run while one waits for a backend"""
@@ -248,6 +287,16 @@ class GateLaws(unittest.TestCase):
         self.assertEqual(self.ask(gate, 3), ["passed", "passed", "rejected"])
         self.assertEqual(gate.ask(self.request).fields[0], ("RateLimit-Policy", '"there";q=2;w=172800'))
         self.assertEqual(self.ask(self.gate("here"), 2), ["passed", "rejected"])
+
+    def test_agent_thread(self):
+        """a gate may ask for a thread that is the host's agent"""
+        gate, n = self.gate("there", backend=URL, agent_thread=True), itertools.count()
+        until(lambda: gate.ask({"user": f"{self.id()}.{next(n)}"}) and serving())
+        answered = status()["answered"]
+        self.assertEqual(self.ask(self.gate("there", backend=URL), 3), ["passed", "passed", "rejected"])
+        self.assertGreater(status()["answered"], answered)
+        del gate
+        self.assertEqual(status()["serving"], False)
 
     def test_gone(self):
         """without its backend a limit denies, or lets pass where the gate fails open, or has a share; and it is logged"""
@@ -307,7 +356,7 @@ class AgentLaws(unittest.TestCase):
         options = ["--deadline", "10s", "--lease", "10s"]
         self.agent = subprocess.Popen(["shmlimit", "agent", SEGMENT, URL, *options], stderr=subprocess.DEVNULL)
         self.addCleanup(self.end)
-        while not self.status()["serving"] or self.status()["connections"] != 1:
+        while not status()["serving"] or status()["connections"] != 1:
             time.sleep(0.01)
         limits = [Limit(rule, user) for rule in ("here", "there", "places")]
         self.gate = Gate(SEGMENT, limits, deadline_ms=10000, backend=URL)
@@ -316,10 +365,6 @@ class AgentLaws(unittest.TestCase):
     def end(self):
         self.agent.terminate()
         self.agent.wait()
-
-    def status(self):
-        command = ["shmlimit", "global", "status", SEGMENT, "--json"]
-        return json.loads(subprocess.run(command, stdout=subprocess.PIPE).stdout)  # it fails where there is no agent
 
     def left(self, name):
         return [self.limiter.peek(rule, name).remaining for rule in ("here", "places")]
@@ -333,7 +378,7 @@ class AgentLaws(unittest.TestCase):
         return scope["shmlimit.status"]
 
     async def waiting(self, n):
-        while self.status()["waiting"] != n:
+        while status()["waiting"] != n:
             await asyncio.sleep(0.001)
 
     def still(self):

@@ -25,6 +25,8 @@ final class Backend
         public readonly int $localMilli = 0,
         /** The prefix of the backend's keys, without '{'; up to 64 bytes. */
         public readonly string $prefix = 'shmlimit:',
+        /** While the host has no agent, a thread of this process is it. Problems are then not reported, since no other thread may call PHP. */
+        public readonly bool $agentThread = false,
     ) {
     }
 

@@ -241,7 +241,10 @@ final class Gate
         $note = static function (?\FFI\CData $arg, int $bad, string $text) use ($lines): void {
             $lines->append($text);
         };
-        $ffi->shmlimit_gate_report($gate, $note, null);
+        // The thread of agent=thread would call the function too, and PHP's functions are for its own thread.
+        if (preg_match('/(^|\s)agent=/', $this->base) === 0) {
+            $ffi->shmlimit_gate_report($gate, $note, null);
+        }
         $ffi->shmlimit_gate_attach($gate);
         if ($this->gate !== null) {
             $ffi->shmlimit_gate_report($this->gate, null, null);

@@ -22,7 +22,7 @@ final class GlobalLimiter
     private \FFI\CData $here;
     private \FFI\CData $handle;
 
-    /** @param ?callable(string): void $report is called with one line of text when a problem begins */
+    /** @param ?callable(string): void $report is called with one line of text when a problem begins; not with agentThread */
     public function __construct(
         public readonly Limiter $limiter,
         #[\SensitiveParameter] Backend|string $backend,
@@ -58,16 +58,24 @@ final class GlobalLimiter
         $answer = $this->ffi->shmlimit_open_owned($limiter->segment, 0, $limiter->owner(), \FFI::addr($here));
         Library::check($answer, $limiter->segment);
         $this->here = $here;
-        $answer = $this->ffi->shmlimit_global_open(
+        $open = fn () => $this->ffi->shmlimit_global_open(
             $here,
             Library::name($backend->url),
             \FFI::addr($options),
             \FFI::addr($handle),
         );
+        $answer = $open();
         if ($answer < 0 && $last !== null) {
             throw new Error($limiter->segment, $last, -$answer);
         }
         Library::check($answer, $limiter->segment);
+        if ($backend->agentThread) {
+            // What is wrong with the options was said above, in this thread.
+            $this->ffi->shmlimit_global_close($handle);
+            $options->report = null;
+            $options->agent = 1;
+            Library::check($open(), $limiter->segment);
+        }
         $this->handle = $handle;
     }
 

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from . import _c
 
 SONAME = "libshmlimit-global.so.0"
+AGENT_THREAD = 1
 
 Report = CFUNCTYPE(None, c_void_p, c_char_p)
 

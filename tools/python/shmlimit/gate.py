@@ -109,6 +109,7 @@ class Gate:
         backend: str | None = None,
         deadline_ms: int | None = None,
         share: int | None = None,
+        agent_thread: bool = False,
     ) -> None:
         self._handle = 0
         if not 1 <= len(limits) <= _c.REQUESTS_MAX:
@@ -125,6 +126,7 @@ class Gate:
             "backend": backend,
             "deadline": None if deadline_ms is None else f"{deadline_ms}ms",
             "share": share,
+            "agent": "thread" if agent_thread else None,
             "status": int(status),
         }
         words = [_word(name, value) for name, value in given.items() if value is not None]

@@ -5,6 +5,7 @@ SPDX-License-Identifier: BSD-2-Clause
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import errno
 import time
@@ -15,7 +16,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from . import _c, _c_global
-from .limiter import Error, Limiter, Request, Result, _check, _error, _key, _result, _unsigned, log
+from .limiter import Error, Limiter, Request, Result, _check, _error, _key, _result, _unsigned, log, with_threads
 
 SAY_EVERY_S = 60.0
 """The same line about a backend is not reported again for this long."""
@@ -57,6 +58,8 @@ class Backend:
     """LOCAL: this host's share in thousandths of the limit: 1 to 1000, default 1000."""
     prefix: str = "shmlimit:"
     """The prefix of the backend's keys, without '{'; up to 64 bytes."""
+    agent_thread: bool = False
+    """While the host has no agent, a thread of this process is it: see SHMLIMIT_GLOBAL_AGENT_THREAD in shmlimit_global(3)."""
 
 
 class Said:
@@ -125,17 +128,15 @@ class GlobalLimiter:
     """Limits that all hosts with the same backend share: the LEASE rules of a segment.
 
     A token is debited on the backend before it is spent here. Children that are forked later can go on using the object,
-    and open connections of their own. All methods except close() are thread-safe: each thread that is in a call has its own
-    connection. The Limiter must stay open. The first call that needs the backend connects to it. A call takes the
-    deadline at most, and other Python threads run in that time.
+    and open connections of their own. All methods except close() are thread-safe. The Limiter must stay open. The first
+    call that needs the backend connects to it. A call takes the deadline at most, and other Python threads run in that time.
 
     `report` is called with one line of text when a problem begins, at most once a minute for the same text; the default
-    is the logger `shmlimit`.
+    is the logger `shmlimit`. With Backend.agent_thread that thread calls it too.
     """
 
     def __init__(self, limiter: Limiter, backend: Backend | str, report: Callable[[str], None] | None = None) -> None:
-        self._idle: list[int] = []
-        self._closed = False
+        self._handle: int | None = None
         self.limiter = limiter
         self.backend = Backend(backend) if isinstance(backend, str) else backend
         self._library = _c_global.load()
@@ -151,10 +152,8 @@ class GlobalLimiter:
             local_milli=_unsigned(self.backend.local_milli, 32),
             prefix=_text(self.backend.prefix),
             report=_c_global.Report(self._said),
+            agent=_c_global.AGENT_THREAD if self.backend.agent_thread else 0,
         )
-        self._idle.append(self._open())
-
-    def _open(self) -> int:
         handle = ctypes.c_void_p()
         answer = self._library.global_open(
             self.limiter._handle, self._url, ctypes.byref(self._options), ctypes.byref(handle)
@@ -162,31 +161,21 @@ class GlobalLimiter:
         if answer == -errno.EINVAL and self._said.last:
             raise Error(errno.EINVAL, self._said.last, self.limiter.name)
         _check(answer, self.limiter.name)
-        assert handle.value is not None
-        return handle.value
-
-    def _check_open(self) -> None:
-        if self._closed or self.limiter._handle is None:
-            raise _error(errno.EINVAL, self.limiter.name)
+        self._handle = handle.value
+        if self.backend.agent_thread:
+            with_threads.add(self)
 
     def _call(self, verb: str, *arguments: Any) -> int:
-        """Call with a handle that no other thread uses. A list's pop and append are one step each."""
-        self._check_open()
-        try:
-            handle = self._idle.pop()
-        except IndexError:
-            handle = self._open()
-        try:
-            answer: int = getattr(self._library, verb)(handle, *arguments)
-        finally:
-            self._idle.append(handle)
+        if self._handle is None or self.limiter._handle is None:
+            raise _error(errno.EINVAL, self.limiter.name)
+        answer: int = getattr(self._library, verb)(self._handle, *arguments)
         return answer
 
     def close(self) -> None:
-        """Release the handles. The host keeps its leases until they expire."""
-        self._closed = True
-        while self._idle:
-            self._library.global_close(self._idle.pop())
+        """Release the handle, and end its thread. The host keeps its leases until they expire."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            self._library.global_close(handle)
 
     def __enter__(self) -> GlobalLimiter:
         return self
@@ -249,3 +238,10 @@ class GlobalLimiter:
         """Restore all tokens of one key on the backend, or of every key of the rule, and end this host's leases of them."""
         c_key, rule_id = None if key is None else _key(key), self.limiter._id(rule)
         _check_backend(self._call("global_reset", rule_id, c_key, len(c_key or b"")), self._about(rule))
+
+
+@atexit.register
+def _end_threads() -> None:
+    """No thread reports to an interpreter that has ended."""
+    for limiter in list(with_threads):
+        limiter.close()

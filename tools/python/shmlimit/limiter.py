@@ -10,16 +10,19 @@ import errno
 import logging
 import os
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from types import ModuleType, TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import _c, _c_gate
 from ._c import library
 
 log = logging.getLogger("shmlimit")
+with_threads: weakref.WeakSet[Any] = weakref.WeakSet()
+"""GlobalLimiters that have a thread, which uses a Limiter."""
 
 NEVER = _c.UINT64_MAX
 """As retry_after_ns: the request will never fit. As max_wait_ns: as long as the rule allows."""
@@ -353,7 +356,9 @@ class Limiter:
         return limiter
 
     def close(self) -> None:
-        """Release the handle. The segment and its funnels stay."""
+        """Release the handle. The segment and its funnels stay. A GlobalLimiter that has a thread on it is closed first."""
+        for user in [user for user in with_threads if user.limiter is self]:
+            user.close()
         handle, self._handle = self._handle, None
         library.close(handle)
 
