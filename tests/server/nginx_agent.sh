@@ -51,6 +51,11 @@ configure_nginx() {
 		            alias $TMP/html/;
 		            shmlimit \$arg_key rule=dry dry_run;
 		        }
+		        location /slow/ {
+		            alias $TMP/html/;
+		            limit_rate 1k;
+		            shmlimit all rule=places;
+		        }
 		        location /here/ {
 		            alias $TMP/html/;
 		            shmlimit all rule=here;
@@ -127,16 +132,21 @@ resume_backend
 within test -s "$TMP/first"
 is "$(cat "$TMP/first")" 200 "a request that waited for a dry run is served"
 
-# As with a worker that is killed, no process waits for the agent's answer.
+# A fast shutdown: a response that takes minutes is cut off, and so is a request that is suspended.
+head -c 1000000 /dev/zero >"$TMP/html/large"
 pause_backend
 later first "$url/shared/index.html?key=user:46"
+first=$client
+later second "$url/slow/large"
 within waiting 1
+within free 1
+ok $? "a suspended request and one that is served hold their places"
 stop
 is "$rc$left" 0 "a worker with a suspended request ends when it is told to"
+is "$(shmlimit global status "$SEGMENT" --json | jq .waiting)" 0 "nothing waits for a worker that has ended"
+is "$(remaining places all)" 3 "a worker that has ended has left its places"
 resume_backend
-within waiting 0
-ok $? "nothing waits for a worker that has ended"
-wait "$client" 2>/dev/null
+wait "$first" "$client" 2>/dev/null
 is "$(grep shmlimit "$TMP/nginx.err" "$TMP/agent.err")" "" "nothing is logged as an error"
 
 # Without that agent, a thread of one worker is it.

@@ -46,6 +46,7 @@ typedef struct {
 
 
 typedef struct {
+    ngx_queue_t                    queue;     /* if it has places */
     const char                    *status;
     uint64_t                       remaining;
     ngx_http_shmlimit_places_t    *places;    /* NULL if it holds none */
@@ -84,6 +85,11 @@ static char *ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd,
 static ngx_int_t ngx_http_shmlimit_add_variables(ngx_conf_t *cf);
 static ngx_int_t ngx_http_shmlimit_init(ngx_conf_t *cf);
 static ngx_int_t ngx_http_shmlimit_init_process(ngx_cycle_t *cycle);
+static void ngx_http_shmlimit_exit_process(ngx_cycle_t *cycle);
+
+
+/* Requests of this worker that have places. */
+static ngx_queue_t  ngx_http_shmlimit_queue;
 
 
 static ngx_command_t  ngx_http_shmlimit_commands[] = {
@@ -131,7 +137,7 @@ ngx_module_t  ngx_http_shmlimit_module = {
     ngx_http_shmlimit_init_process,        /* init process */
     NULL,                                  /* init thread */
     NULL,                                  /* exit thread */
-    NULL,                                  /* exit process */
+    ngx_http_shmlimit_exit_process,        /* exit process */
     NULL,                                  /* exit master */
     NGX_MODULE_V1_PADDING
 };
@@ -156,14 +162,20 @@ ngx_http_shmlimit_cleanup(void *data)
     ngx_http_shmlimit_ctx_t     *ctx = data;
     ngx_http_shmlimit_places_t  *places = ctx->places;
 
-    if (ctx->pending != NULL) {
-        shmlimit_gate_cancel(places->gate, ctx->pending, &places->held);
+    if (places == NULL) {
+        return;
     }
 
-    if (places != NULL) {
-        (void) shmlimit_gate_leave(places->gate, places->keys, places->n,
-                                   &places->held);
+    if (ctx->pending != NULL) {
+        shmlimit_gate_cancel(places->gate, ctx->pending, &places->held);
+        ctx->pending = NULL;
     }
+
+    (void) shmlimit_gate_leave(places->gate, places->keys, places->n,
+                               &places->held);
+
+    ngx_queue_remove(&ctx->queue);
+    ctx->places = NULL;
 }
 
 
@@ -435,6 +447,7 @@ ngx_http_shmlimit_keep_places(ngx_http_request_t *r,
     }
 
     ctx->places = places;
+    ngx_queue_insert_tail(&ngx_http_shmlimit_queue, &ctx->queue);
 
     return NGX_OK;
 }
@@ -873,6 +886,8 @@ ngx_http_shmlimit_init_process(ngx_cycle_t *cycle)
 {
     ngx_http_shmlimit_main_conf_t  *main_conf;
 
+    ngx_queue_init(&ngx_http_shmlimit_queue);
+
     main_conf = ngx_http_cycle_get_module_main_conf(cycle,
                                                     ngx_http_shmlimit_module);
 
@@ -887,4 +902,20 @@ ngx_http_shmlimit_init_process(ngx_cycle_t *cycle)
     (void) shmlimit_gate_attach(main_conf->gate);
 
     return NGX_OK;
+}
+
+
+/* A fast shutdown (SIGTERM) destroys no pools of requests, so it would let their places stay until the rule's period ends. */
+static void
+ngx_http_shmlimit_exit_process(ngx_cycle_t *cycle)
+{
+    ngx_queue_t  *q;
+
+    while (ngx_http_shmlimit_queue.next != NULL
+           && !ngx_queue_empty(&ngx_http_shmlimit_queue))
+    {
+        q = ngx_queue_head(&ngx_http_shmlimit_queue);
+        ngx_http_shmlimit_cleanup(ngx_queue_data(q, ngx_http_shmlimit_ctx_t,
+                                                 queue));
+    }
 }
