@@ -46,6 +46,7 @@ done
 ask "$build/bench/decide"
 ask "$here/bindings.sh" "$build"
 ask "$here/web.sh" "$build"
+ask "$here/outage.sh" "$build"
 
 {
 	echo '# What was measured'

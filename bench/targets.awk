@@ -119,4 +119,9 @@ END {
 		v["web", "Apache, 1, shmlimit quiet", "16 connections", "/ own"], 1, 1)
 	line("Apache, 4 children, requests/s: shmlimit / mod_qos", \
 		v["web", "Apache, 4, shmlimit quiet", "16 connections", "/ own"], 1, 1)
+	line("nginx, Redis stopped, no limit: p99.9 / before", v["outage", "no limit", "stopped", "p99.9 / before"], 2, -1)
+	line("nginx, Redis stopped, limit of this host: p99.9 / before", \
+		v["outage", "limit of this host", "stopped", "p99.9 / before"], 2, -1)
+	line("nginx, Redis goes on: milliseconds until a request is decided with it", v["outage", "its return", "stopped", "ms"], \
+		1000, -1)
 }
