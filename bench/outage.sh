@@ -154,7 +154,7 @@ function done(summary, latency)
 end
 END
 
-# ask PHASE: all three clients at once, for so many seconds; lines "PHASE LOCATION REQUESTS P99.9 MAX ERRORS", in microseconds.
+# ask PHASE: all three clients at once, for $seconds s; lines "PHASE LOCATION REQUESTS P99.9 MAX ERRORS", in microseconds.
 ask() {
 	clients=
 	for location in free here shared; do
