@@ -12,6 +12,7 @@
 
 #include "number.h"
 #include "rate.h"
+#include "scheme.h"
 #include "spec.h"
 
 /* A word of a spec. read() stores its value in *spec or *limit. It returns NULL, or how to correct the word. */
@@ -102,10 +103,8 @@ static const char *read_backend(struct spec *spec, struct spec_limit *limit, con
 		value = getenv("SHMLIMIT_BACKEND");
 	if (value == NULL)
 		return "needs SHMLIMIT_BACKEND in the environment";
-	if (number_after(value, "redis://") == NULL && number_after(value, "rediss://") == NULL &&
-	    number_after(value, "rediss+sentinel://") == NULL && number_after(value, "unix://") == NULL &&
-	    number_after(value, "redis+unix://") == NULL && number_after(value, "redis+sentinel://") == NULL)
-		return "must be backend=redis://..., backend=unix://... or backend=-";
+	if (scheme_of(value) == NULL)
+		return "must be backend=- or backend=URL; a URL begins with " SCHEME_NAMES;
 	spec->backend = value;
 	return NULL;
 }

@@ -8,26 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "scheme.h"
 #include "url.h"
 
 #define PORT_DEFAULT "6379"
 #define PORT_SENTINEL "26379"
 #define DB_MAX 65535 /* Redis allows more */
-
-struct scheme {
-	const char *name;
-	enum { TCP, SENTINEL, UNIX } transport;
-	int tls;
-};
-
-static const struct scheme schemes[] = {
-	{ "redis://", TCP, 0 },
-	{ "rediss://", TCP, 1 },
-	{ "redis+sentinel://", SENTINEL, 0 },
-	{ "rediss+sentinel://", SENTINEL, 1 },
-	{ "unix://", UNIX, 0 },
-	{ "redis+unix://", UNIX, 0 },
-};
 
 __attribute__((format(printf, 2, 3))) static int wrong(char *why, const char *format, ...)
 {
@@ -266,17 +252,12 @@ static int parse_path(const char *text, struct url *url, char *why)
 
 int url_parse(const char *text, struct url *url, char why[URL_WHY_MAX])
 {
-	const struct scheme *scheme = NULL;
+	const struct scheme *scheme = scheme_of(text);
 	int error;
 
 	*url = (struct url){ .db = 0 };
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
-		if (strncmp(text, schemes[i].name, strlen(schemes[i].name)) == 0)
-			scheme = &schemes[i];
 	if (scheme == NULL)
-		return wrong(why,
-		             "scheme: must be redis://, rediss://, redis+sentinel://, rediss+sentinel://, unix:// or "
-		             "redis+unix://");
+		return wrong(why, "scheme: must be " SCHEME_NAMES);
 	text += strlen(scheme->name);
 	url->tls = scheme->tls;
 	error = parse_user(&text, url, why);

@@ -9,6 +9,7 @@
 #include "../tap.h"
 #include "key.h"
 #include "rate.h"
+#include "scheme.h"
 #include "spec.h"
 
 static struct shmlimit_gate_wrong wrong;
@@ -55,6 +56,8 @@ static void words(void)
 		is_wrong(text, of_limits[i], "");
 	}
 	unsetenv("SHMLIMIT_BACKEND");
+	is_wrong("segment=web backend=http://host", "backend=http://host",
+	         "must be backend=- or backend=URL; a URL begins with " SCHEME_NAMES);
 	is_wrong("segment=web backend=-", "backend=-", "needs SHMLIMIT_BACKEND in the environment");
 	is_wrong("segment=web rule=r cost=0", "cost=0", "must be cost=N, 1 or more");
 	is_wrong("segment=web \"rule=a", "\"rule=a", "must end with a quotation mark");

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "global/url.h"
+#include "scheme.h"
 #include "../tap.h"
 
 static void good(const char *text, const char *user, const char *password, const char *shown)
@@ -77,8 +78,29 @@ static void rotation(void)
 	is_str(url_text(&url, text), "a:6379/0", "a single host is its own next one");
 }
 
+/* How often a text is in another. */
+static int count(const char *all, const char *text)
+{
+	int n = 0;
+
+	for (const char *at = strstr(all, text); at != NULL; at = strstr(at + 1, text))
+		n++;
+	return n;
+}
+
+static void names(void)
+{
+	size_t n = sizeof(schemes) / sizeof(schemes[0]);
+
+	is(count(SCHEME_NAMES, "://"), n, "messages name as many schemes as there are");
+	for (size_t i = 0; i < n; i++)
+		ok(count(SCHEME_NAMES, schemes[i].name) >= 1, "messages name %s", schemes[i].name);
+	bad("http://host", -EINVAL, "scheme: must be redis://, rediss://, ");
+}
+
 int main(void)
 {
+	names();
 	good("redis://backend", "", "", "backend:6379/0");
 	good("redis://backend/", "", "", "backend:6379/0");
 	good("redis://10.0.0.1:7000/3", "", "", "10.0.0.1:7000/3");

@@ -195,7 +195,7 @@ wrong() {
 	run check_nginx
 	like "$rc $(printf '%s' "$err" | tr '\n' ' ')" "^1 .*$2" "$1 is refused"
 }
-wrong backend=http://host '"backend=http://host" must be backend=redis://..., backend=unix://... or backend=-'
+wrong backend=http://host '"backend=http://host" must be backend=- or backend=URL; a URL begins with redis://, rediss://, redis.sentinel://, rediss.sentinel://, unix:// or redis.unix://'
 wrong backend=- '"backend=-" needs SHMLIMIT_BACKEND in the environment'
 wrong deadline=5 '"deadline=5" must be deadline=Nms or deadline=Nus, 100us to 10000ms'
 wrong share=1001 '"share=1001" must be share=N, thousandths, 1 to 1000'
