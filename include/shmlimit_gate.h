@@ -215,9 +215,9 @@ int shmlimit_gate_leave(struct shmlimit_gate *gate, const struct shmlimit_gate_k
  * and *pending is set. Then only out->retry_after_ns is meant: poll again after this long. Other requests, and those whose
  * tokens are in the host's lease, are decided at once.
  *
- * -EAGAIN: the backend must be asked for a LEASE rule, and there is no agent for it. Nothing is taken. Call
- * shmlimit_gate_ask() or shmlimit_gate_enter() instead, perhaps in another thread. shmlimit_gate_poll() returns it if the agent
- * has ended. Only a LEASE rule in a dry run is waited for then, as by shmlimit_gate_ask().
+ * -EAGAIN: the backend must be asked for a LEASE rule, or such a rule is in a dry run, and there is no agent for it. Nothing is
+ * taken. Call shmlimit_gate_ask() or shmlimit_gate_enter() instead, perhaps in another thread. shmlimit_gate_poll() returns it
+ * if the agent has ended. If it ends when only a dry run is left, that is a failure of the dry run, and the request goes on.
  *
  * While a request is pending, its places and the tokens of LEASE rules stay taken; those of this host's limits are taken at
  * the end. The caller keeps `held`; keys, `out` and its buffer are needed no longer. More errors: -ENOMEM.

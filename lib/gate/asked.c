@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "fields.h"
+#include "global_library.h"
 
 _Static_assert(SHMLIMIT_GATE_BUFFER >= SHMLIMIT_REQUESTS_MAX * SHMLIMIT_GATE_BUFFER_EACH + FIELDS_REST,
                "all fields fit");
@@ -105,6 +106,21 @@ static int enforce(struct shmlimit_gate *gate, struct view *view, struct asked *
 	return answer;
 }
 
+/*
+ * Does a limit in a dry run need the agent, and the host has none? It is asked when all else is decided, which is too late
+ * to have the caller begin again. An agent that ends in between is a failure of the dry run.
+ */
+static int lacks_agent(const struct view *view, const struct asked *q)
+{
+	struct shmlimit_global_status status = { .struct_size = sizeof(status) };
+
+	for (size_t i = 0; q->bundle.steps && q->dry_count > 0 && view->global != NULL && i < q->n; i++)
+		if (q->limits[i]->dry_run && !q->limits[i]->peek &&
+		    bundle_is_global(view->limiter, __atomic_load_n(&view->ids[q->limits[i]->rule], __ATOMIC_RELAXED)))
+			return global_library_load()->status(view->limiter, &status) == 0 && !status.serving;
+	return 0;
+}
+
 static void rehearse(struct shmlimit_gate *gate, struct view *view, struct asked *q, size_t which)
 {
 	struct shmlimit_result r;
@@ -113,12 +129,6 @@ static void rehearse(struct shmlimit_gate *gate, struct view *view, struct asked
 	int answer = peeks ? peek(&gate->attachment, view, q, which, &r)
 	                   : take(&gate->attachment, view, q, &which, 1, &failed, &r);
 
-	/* A dry run comes when all else is decided. So it waits rather than have the caller begin again. */
-	if (answer == -EAGAIN && q->bundle.steps && !peeks) {
-		q->bundle.steps = 0;
-		answer = take(&gate->attachment, view, q, &which, 1, &failed, &r);
-		q->bundle.steps = 1;
-	}
 	if (answer < 0)
 		q->dry_error = answer;
 	else if (!peeks && answer != BUNDLE_PENDING)
@@ -133,6 +143,8 @@ static int go_on(struct shmlimit_gate *gate, struct view *view, struct asked *q,
 	int answer = SHMLIMIT_ALLOWED;
 
 	if (q->step == STEP_PEEK) {
+		if (lacks_agent(view, q))
+			return -EAGAIN;
 		for (size_t i = 0; answer == SHMLIMIT_ALLOWED && q->enforced_count + q->dry_count < q->n && i < q->n;
 		     i++)
 			if (q->limits[i]->peek && !q->limits[i]->dry_run)

@@ -13,6 +13,7 @@
 #pragma weak shmlimit_global_begin_all
 #pragma weak shmlimit_global_poll_all
 #pragma weak shmlimit_global_cancel_all
+#pragma weak shmlimit_global_status
 #pragma weak shmlimit_global_close
 
 static struct global_library loaded;
@@ -21,7 +22,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void load(void)
 {
 	struct global_library found = { shmlimit_global_open,     shmlimit_global_take_all,   shmlimit_global_begin_all,
-		                        shmlimit_global_poll_all, shmlimit_global_cancel_all, shmlimit_global_close };
+		                        shmlimit_global_poll_all, shmlimit_global_cancel_all, shmlimit_global_status,
+		                        shmlimit_global_close };
 	void *library;
 
 	if (found.open == NULL) {
@@ -34,6 +36,7 @@ static void load(void)
 		*(void **)&found.begin_all = dlsym(library, "shmlimit_global_begin_all");
 		*(void **)&found.poll_all = dlsym(library, "shmlimit_global_poll_all");
 		*(void **)&found.cancel_all = dlsym(library, "shmlimit_global_cancel_all");
+		*(void **)&found.status = dlsym(library, "shmlimit_global_status");
 		*(void **)&found.close = dlsym(library, "shmlimit_global_close");
 	}
 	loaded = found;
@@ -43,7 +46,7 @@ const struct global_library *global_library_load(void)
 {
 	pthread_once(&once, load);
 	return loaded.open != NULL && loaded.take_all != NULL && loaded.begin_all != NULL && loaded.poll_all != NULL &&
-	                       loaded.cancel_all != NULL && loaded.close != NULL
+	                       loaded.cancel_all != NULL && loaded.status != NULL && loaded.close != NULL
 	               ? &loaded
 	               : NULL;
 }

@@ -16,6 +16,7 @@ struct global_library {
 	__typeof__(&shmlimit_global_begin_all) begin_all;
 	__typeof__(&shmlimit_global_poll_all) poll_all;
 	__typeof__(&shmlimit_global_cancel_all) cancel_all;
+	__typeof__(&shmlimit_global_status) status;
 	__typeof__(&shmlimit_global_close) close;
 };
 

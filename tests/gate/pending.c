@@ -186,8 +186,23 @@ static void without_agent(struct agent_process *agent)
 	new_out();
 	is(shmlimit_gate_ask(gate, keys, 2, &answer), SHMLIMIT_ALLOWED,
 	   "a request that waits is decided without an agent");
-	is(begin("user:51", "3"), SHMLIMIT_ALLOWED, "a limit in a dry run is waited for");
+	is(begin("user:51", "123"), -EAGAIN, "a limit in a dry run is not waited for");
+	is(left("site", "user:51") * 10 + left("places", "user:51"), 105,
+	   "a request with such a limit has taken nothing");
+	new_out();
+	is(shmlimit_gate_ask(gate, keys, 3, &answer), SHMLIMIT_ALLOWED,
+	   "a request that waits asks the limit in a dry run");
 	is(answer.outcome, SHMLIMIT_GATE_PASSED, "it passed");
+	*agent = agent_start(l, proxy.url, PATIENT_NS);
+	agent_await(l);
+	hold_replies(1);
+	is(begin("user:52", "13"), PENDING, "a request waits for its dry run when the agent ends");
+	agent_stop(agent);
+	new_out();
+	is(shmlimit_gate_poll(gate, pending, &answer, &held), SHMLIMIT_ALLOWED, "it goes on, and does not wait");
+	is(answer.outcome, SHMLIMIT_GATE_FAILED, "its dry run has failed");
+	is(answer.field_count, 2, "the fields of its other limit are there");
+	hold_replies(0);
 	*agent = agent_start(l, proxy.url, PATIENT_NS);
 	agent_await(l);
 }
