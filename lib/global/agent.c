@@ -540,7 +540,7 @@ static void rest(struct agent *a, uint64_t idle_ns)
 
 		ppoll(pollfds, a->count, &time, NULL);
 	} else if (idle_ns != 0) {
-		requests_sleep(a->g->requests, idle_ns);
+		requests_sleep(a->g->requests, a->mine, idle_ns);
 	}
 }
 

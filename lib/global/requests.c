@@ -49,7 +49,7 @@ struct requests {
 	uint64_t backend;          /* the agent's backend */
 	uint64_t secret[2];        /* chosen by the first process that wanted to be the agent; then never changed */
 	uint64_t unused[4];
-	uint64_t asleep __attribute__((aligned(64)));
+	uint64_t asleep __attribute__((aligned(64))); /* the claim of the agent that sleeps; 0: none */
 	uint64_t words[REQUESTS] __attribute__((aligned(64)));
 	struct request_board board __attribute__((aligned(64)));
 	uint64_t failures[REQUESTS_RULES] __attribute__((aligned(64)));
@@ -181,8 +181,13 @@ static int claim_cell(struct requests *q, struct ticket *ticket)
 
 void requests_wake(struct requests *q)
 {
-	if (load_acquire(&q->asleep) != 0 && word_cas(&q->asleep, 1, 0))
-		futex_wake(&q->asleep);
+	uint64_t agent = load_acquire(&q->asleep);
+
+	if (agent == 0)
+		return;
+	/* If it fails, another process wakes the agent, or another agent has gone to sleep: this one still sleeps. */
+	word_cas(&q->asleep, agent, 0);
+	futex_wake(&q->asleep);
 }
 
 int requests_post(struct requests *q, const struct request_text *text, struct ticket *ticket)
@@ -394,13 +399,16 @@ static int has_posted(const struct requests *q)
 	return 0;
 }
 
-/* WHY NOT clear `asleep` at the end: another agent may have replaced this one, and set it. */
-void requests_sleep(struct requests *q, uint64_t ns)
+/*
+ * Claims are never equal. So an agent that was stopped and replaced, and goes to sleep while the next one does, cannot
+ * undo that a process woke the next one. WHY NOT clear `asleep` at the end: another agent may have set it.
+ */
+void requests_sleep(struct requests *q, uint64_t mine, uint64_t ns)
 {
 	/* ORDER a full barrier; the partner is in requests_post(). */
-	publish(&q->asleep, 1);
+	publish(&q->asleep, mine);
 	if (!has_posted(q))
-		futex_wait(&q->asleep, 1, ns);
+		futex_wait(&q->asleep, mine, ns);
 }
 
 void requests_count_failure(struct requests *q, int rule)

@@ -159,8 +159,8 @@ struct requests_watch {
 };
 void requests_sweep(struct requests *q, struct requests_watch *watch, uint64_t now_ns);
 
-/* Sleep until a request is posted, a signal comes, or the time is over. */
-void requests_sleep(struct requests *q, uint64_t ns);
+/* Sleep until a request is posted, a signal comes, or the time is over. `mine`: as of requests_claim(). */
+void requests_sleep(struct requests *q, uint64_t mine, uint64_t ns);
 
 /* Wake an agent that sleeps. It may be another process's. */
 void requests_wake(struct requests *q);

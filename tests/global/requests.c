@@ -229,7 +229,7 @@ static void lost(void)
 
 static void *sleep_long(void *until_ns)
 {
-	requests_sleep(q, *(uint64_t *)until_ns - monotonic_ns());
+	requests_sleep(q, 1, *(uint64_t *)until_ns - monotonic_ns());
 	return NULL;
 }
 
@@ -246,7 +246,7 @@ static void sleepers(void)
 		bail("pthread_create");
 	while (__atomic_load_n(asleep, __ATOMIC_SEQ_CST) == 0)
 		sched_yield();
-	requests_sleep(q, 1);
+	requests_sleep(q, 2, 1);
 	requests_post(q, &text, &ticket);
 	pthread_join(thread, NULL);
 	ok(monotonic_ns() < until_ns, "a request wakes the agent, though one that was replaced woke up before");
@@ -305,7 +305,7 @@ static void threads(void)
 
 			requests_answer(q, &ticket, text.cost % 2 ? REQUEST_ALLOWED : REQUEST_DENIED, &answer);
 		}
-		requests_sleep(q, 1000000);
+		requests_sleep(q, 1, 1000000);
 	}
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);

@@ -217,7 +217,7 @@ static void play(struct input *in)
 		p.now_ns += input_number(in, 4) * 1000;
 		break;
 	case 13:
-		requests_sleep(q, 0);
+		requests_sleep(q, 1, 0);
 		requests_wake(q);
 		break;
 	default:
