@@ -373,7 +373,11 @@ $(O)/points/%.o: %.c Makefile
 
 $(O)/tests/schedule/%.t: $(O)/points/tests/schedule/%.o $(points_obj)
 	@mkdir -p $(@D)
-	$(CC) $(all_ldflags) -Wl,--wrap=segment_lock,--wrap=segment_unlock -o $@ $^ $(deps_libs)
+	$(CC) $(all_ldflags) -Wl,--wrap=segment_lock,--wrap=segment_unlock $(test_wrap) -o $@ $^ $(deps_libs)
+
+# The requests to an agent sleep and wake under the scheduler too.
+$(O)/tests/schedule/requests.t: test_wrap := -Wl,--wrap=syscall,--wrap=clock_gettime,--wrap=getpid
+$(O)/tests/schedule/requests.t: $(O)/points/lib/global/requests.o
 
 # The command's tests in C may call whatever is in it; of the library they have what the command has.
 $(O)/tests/cli/%.t: $(O)/tests/cli/%.o $(filter-out %/main.o,$(tool_obj)) \
