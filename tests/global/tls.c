@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "agent.h"
+#include "certificates.h"
 
 #define DAY UINT64_C(86400000000000)
 #define KEYS 600
@@ -13,37 +14,6 @@ static struct server server;
 static int port;
 static struct shmlimit *l;
 static struct reports reports;
-
-/* Run openssl in the server's folder. */
-static void openssl(const char *arguments)
-{
-	char command[512];
-
-	snprintf(command, sizeof(command), "cd '%s' && openssl %s 2>/dev/null >/dev/null", server.folder, arguments);
-	if (system(command) != 0)
-		bail("openssl %s", arguments);
-}
-
-/* An authority, and what it signed: a certificate for this server, one for another host, and one for a client. */
-static void make_certificates(void)
-{
-	static const char *const names[][2] = {
-		{ "here", "IP:127.0.0.1,DNS:localhost" },
-		{ "elsewhere", "DNS:elsewhere.example" },
-		{ "client", "DNS:client.example" },
-	};
-	char arguments[384];
-
-	openssl("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 9999 -subj /CN=authority "
-	        "-keyout authority.key -out authority.pem");
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(arguments, sizeof(arguments),
-		         "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 9999 -subj /CN=%s "
-		         "-addext subjectAltName=%s -CA authority.pem -CAkey authority.key -keyout %s.key -out %s.pem",
-		         names[i][0], names[i][1], names[i][0], names[i][0]);
-		openssl(arguments);
-	}
-}
 
 static void configure(const char *format, ...)
 {
@@ -220,12 +190,12 @@ int main(void)
 
 	if (server_missing())
 		return tap_skip_all("no redis-server");
-	if (system("openssl version >/dev/null 2>&1") != 0)
+	if (openssl_missing())
 		return tap_skip_all("no openssl");
 	stage_begin("global.tls");
 	rng.state = rng_seed();
 	server_begin(&server, words);
-	make_certificates();
+	certificates_make(server.folder);
 	port = server_port(&rng);
 	/* The same words at the next start. */
 	snprintf(text, sizeof(text), "%d", port);
