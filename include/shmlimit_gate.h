@@ -119,6 +119,8 @@ struct shmlimit_gate_held {
  *	x_fields              write X-RateLimit-Limit, -Remaining and -Reset (Unix time) too
  *	backend=URL deadline=Nms|Nus share=N  for LEASE rules: the backend, a Redis server (- = $SHMLIMIT_BACKEND), the longest wait
  *	                      for it, and this host's share of the limits without it, in thousandths
+ *	wait=0                no request waits for the backend: fail= or share= decides at once what this host has not leased,
+ *	                      and the agent leases for the next requests. It needs an agent
  *	agent=thread          while the host has no agent, a thread of this process is it
  *
  *	rule=NAME             begins a limit

@@ -71,8 +71,13 @@ struct shmlimit_global_options {
 	 */
 	void (*report)(void *arg, const char *text);
 	void *arg;
-	uint32_t agent;       /* 0 (default), or SHMLIMIT_GLOBAL_AGENT_THREAD */
-	uint32_t reserved32;  /* must be zero */
+	uint32_t agent; /* 0 (default), or SHMLIMIT_GLOBAL_AGENT_THREAD */
+	/*
+	 * 1: no call waits. on_failure decides at once what this host's lease cannot, and the agent leases, so that the next
+	 * requests for the key find tokens or a denial. It needs an agent: without one on_failure decides whatever
+	 * is not leased. 0 (default): a call waits for the backend, up to deadline_ns.
+	 */
+	uint32_t no_wait;
 	uint64_t reserved[3]; /* must be zero */
 };
 

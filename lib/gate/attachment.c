@@ -197,6 +197,7 @@ static void open_global(struct attachment *a, struct view *view)
 		.deadline_ns = UINT64_C(1000) * s->deadline_us,
 		.local_milli = s->share_milli,
 		.agent = s->agent_thread ? SHMLIMIT_GLOBAL_AGENT_THREAD : 0,
+		.no_wait = (uint32_t)s->no_wait,
 		.report = report_backend,
 		.arg = a,
 	};

@@ -140,6 +140,13 @@ static const char *read_agent(struct spec *spec, struct spec_limit *limit, const
 	return strcmp(value, "thread") == 0 ? NULL : "must be agent=thread";
 }
 
+static const char *read_wait(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)limit;
+	spec->no_wait = 1;
+	return strcmp(value, "0") == 0 ? NULL : "must be wait=0; without it a request waits up to the deadline";
+}
+
 static const char *read_cost(struct spec *spec, struct spec_limit *limit, const char *value)
 {
 	(void)spec;
@@ -252,19 +259,13 @@ static const struct option of_limits[] = {
 };
 
 static const struct option of_gates[] = {
-	{ "segment=", read_segment },
-	{ "fail=", read_fail },
-	{ "owner=", read_owner },
-	{ "create=", read_create },
-	{ "mode=", read_mode },
-	{ "group=", read_group },
-	{ "slots=", read_slots },
-	{ "x_fields", read_x_fields },
-	{ "backend=", read_backend },
-	{ "deadline=", read_deadline },
-	{ "share=", read_share },
-	{ "agent=", read_agent },
-	{ NULL, NULL },
+	{ "segment=", read_segment }, { "fail=", read_fail },
+	{ "owner=", read_owner },     { "create=", read_create },
+	{ "mode=", read_mode },       { "group=", read_group },
+	{ "slots=", read_slots },     { "x_fields", read_x_fields },
+	{ "backend=", read_backend }, { "deadline=", read_deadline },
+	{ "share=", read_share },     { "agent=", read_agent },
+	{ "wait=", read_wait },       { NULL, NULL },
 };
 
 /* Returns the option that matches the word, and its value; or NULL. */
@@ -290,8 +291,8 @@ static const char *read_word(struct spec *spec, const char *word)
 		return option->read(spec, limit, value);
 	return spec->limit_count > 0
 	               ? "must be cost=N, prefix=V4,V6, status=N, fields=..., dry_run or peek; or, with create=yes, rate=... or algorithm=..."
-	               : "must be fail=open or fail=closed, owner=USER, backend=URL, deadline=Nms, share=N, agent=thread, "
-	                 "x_fields or create=yes, with mode=, group=, slots=";
+	               : "must be fail=open or fail=closed, owner=USER, backend=URL, deadline=Nms, wait=0, share=N, "
+	                 "agent=thread, x_fields or create=yes, with mode=, group=, slots=";
 }
 
 /*

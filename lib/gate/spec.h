@@ -40,6 +40,7 @@ struct spec {
 	const char *backend;             /* the URL, or NULL */
 	unsigned deadline_us;            /* 0: the default */
 	unsigned share_milli;            /* 0: no share; fail_open decides */
+	int no_wait;                     /* no request waits for the backend: `fail` decides at once */
 	int agent_thread;                /* a thread is the host's agent while it has no other */
 	struct spec_limit defaults, *limits;
 	struct spec_rule *rules;

@@ -162,7 +162,7 @@ static void tell(struct agent *a, struct pending *p, enum request_state state)
 
 	requests_set(state == REQUEST_FAILED ? &board->failed : &board->served,
 	             (state == REQUEST_FAILED ? board->failed : board->served) + 1);
-	if (p->text.cost == 0)
+	if (p->text.cost == 0 || p->text.unawaited)
 		state = REQUEST_FREE;
 	if (!requests_answer(a->g->requests, &p->ticket, state, &with)) {
 		requests_set(&board->late, board->late + 1);
@@ -331,7 +331,7 @@ static int ahead_answers(struct agent *a, struct pending *p)
 		return 0;
 	ahead_remove(a, at);
 	if (there->kept) {
-		p->ask.answer = ahead_deposit(a, there, p->text.cost, &p->result);
+		p->ask.answer = ahead_deposit(a, there, p->ask.cost, &p->result);
 		if (p->ask.answer != SHMLIMIT_ALLOWED)
 			return 0;
 		p->result.remaining += there->on_way.question.left;
@@ -341,7 +341,9 @@ static int ahead_answers(struct agent *a, struct pending *p)
 	/* The cell of the question changes hands: the process that asked for more ahead does not wait. */
 	requests_answer(a->g->requests, &there->ticket, REQUEST_FREE, NULL);
 	there->ticket = p->ticket;
-	there->text.cost = there->ask.cost = p->text.cost;
+	there->text.cost = p->text.cost;
+	there->text.unawaited = p->text.unawaited;
+	there->ask.cost = p->ask.cost;
 	release(a, p);
 	return 1;
 }
@@ -357,7 +359,7 @@ static void begin(struct agent *a, struct pending *p)
 	p->ask = (struct ask){ .rule = (int)text->rule,
 		               .key = text->key,
 		               .key_len = text->key_len,
-		               .cost = text->cost,
+		               .cost = text->unawaited ? 0 : text->cost,
 		               .r = &p->result,
 		               .answer = SHMLIMIT_LEASE_ASK };
 	if (ahead_answers(a, p))

@@ -261,6 +261,9 @@ void ask_there(struct shmlimit_global *g, struct ask *asks, size_t n)
 		ask_give_up_all(g, asks, n);
 		return;
 	}
-	ask_until(mine, asks, n, monotonic_now_ns() + g->options.deadline_ns);
+	if (g->options.no_wait)
+		ask_agent_at_once(mine, asks, n);
+	else
+		ask_until(mine, asks, n, monotonic_now_ns() + g->options.deadline_ns);
 	pool_return(mine);
 }

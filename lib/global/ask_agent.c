@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent_thread.h"
 #include "ask_agent.h"
 #include "fallback.h"
 
@@ -22,7 +23,7 @@ static void ask_later(struct shmlimit_global *g, struct ask *a)
 }
 
 /* Returns 0, -EAGAIN: no cell is free, or an error of the ask. */
-static int post(struct shmlimit_global *g, struct ask *a, struct ticket *ticket)
+static int post(struct shmlimit_global *g, struct ask *a, int unawaited, struct ticket *ticket)
 {
 	struct request_text text;
 	int error = ask_rule(g, a);
@@ -35,9 +36,10 @@ static int post(struct shmlimit_global *g, struct ask *a, struct ticket *ticket)
 	fallback_prepare(g, a->rule);
 	text.backend = g->backend;
 	text.rule = (uint32_t)a->rule;
-	text.key_len = (uint32_t)a->key_len;
+	text.key_len = (uint16_t)a->key_len;
 	text.set_us = a->of.set_us;
 	text.cost = a->cost;
+	text.unawaited = (uint16_t)unawaited;
 	text.need = a->lease.need;
 	text.want = a->lease.want;
 	memcpy(text.key, a->key, a->key_len);
@@ -47,7 +49,7 @@ static int post(struct shmlimit_global *g, struct ask *a, struct ticket *ticket)
 
 int ask_agent_post(struct shmlimit_global *g, struct ask *a, struct ticket *ticket)
 {
-	int error = post(g, a, ticket);
+	int error = post(g, a, 0, ticket);
 
 	if (error == -EAGAIN)
 		ask_later(g, a);
@@ -67,7 +69,29 @@ __attribute__((noinline, cold)) void ask_agent_ahead(struct shmlimit_global *g, 
 		return;
 	ask_begin(&a, &(struct shmlimit_request){ .rule = rule, .key = key, .key_len = key_len, .cost = 0 }, NULL);
 	a.lease = (struct shmlimit_lease){ .need = 1, .want = want };
-	post(g, &a, &ticket);
+	post(g, &a, 1, &ticket);
+}
+
+void ask_agent_at_once(struct shmlimit_global *g, struct ask *asks, size_t n)
+{
+	struct trouble none = { .kind = TROUBLE_AGENT };
+	int lives = ask_agent_lives(g);
+	struct ticket ticket;
+
+	if (!lives) {
+		(void)agent_thread_begin(g->home);
+		handle_say(g, &none, NULL);
+	} else if (g->said.kind == TROUBLE_AGENT) {
+		handle_well(g);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (asks[i].answer <= SHMLIMIT_DENIED)
+			continue;
+		/* The claim of what was posted goes on: the agent ends it. */
+		if (lives && asks[i].answer == SHMLIMIT_LEASE_ASK && post(g, &asks[i], 1, &ticket) == 0)
+			asks[i].answer = SHMLIMIT_LEASE_WAIT;
+		ask_give_up(g, &asks[i]);
+	}
 }
 
 void ask_agent_settle(struct shmlimit_global *g, struct ask *a, enum request_state state,

@@ -17,6 +17,9 @@ int ask_agent_lives(const struct shmlimit_global *g);
  */
 int ask_agent_post(struct shmlimit_global *g, struct ask *ask, struct ticket *ticket);
 
+/* Post those asks that this process has to make (LEASE_ASK) without waiting: on_failure decides all n. */
+void ask_agent_at_once(struct shmlimit_global *g, struct ask *asks, size_t n);
+
 /* Have the agent lease `want` tokens ahead, if there is one. Nothing waits for it, and it may be lost. */
 void ask_agent_ahead(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t want);
 

@@ -38,8 +38,6 @@ static int complete_options(struct shmlimit_global_options *o)
 	for (size_t i = 0; i < sizeof(o->reserved) / sizeof(o->reserved[0]); i++)
 		if (o->reserved[i] != 0)
 			return -E2BIG;
-	if (o->reserved32 != 0)
-		return -E2BIG;
 	if (!complete(&o->deadline_ns, 5 * MS, 100 * US, 10 * S) || !complete(&o->lease_ns, 100 * MS, MS, 10 * S) ||
 	    !complete(&o->open_ns, 200 * MS, MS, 3600 * S))
 		return -EINVAL;
@@ -49,8 +47,8 @@ static int complete_options(struct shmlimit_global_options *o)
 		o->local_milli = 1000;
 	if (o->prefix == NULL)
 		o->prefix = PREFIX_DEFAULT;
-	if (o->on_failure > SHMLIMIT_GLOBAL_LOCAL || o->agent > SHMLIMIT_GLOBAL_AGENT_THREAD || o->local_milli > 1000 ||
-	    strlen(o->prefix) > SHMLIMIT_GLOBAL_PREFIX_MAX || strchr(o->prefix, '{') != NULL)
+	if (o->on_failure > SHMLIMIT_GLOBAL_LOCAL || o->agent > SHMLIMIT_GLOBAL_AGENT_THREAD || o->no_wait > 1 ||
+	    o->local_milli > 1000 || strlen(o->prefix) > SHMLIMIT_GLOBAL_PREFIX_MAX || strchr(o->prefix, '{') != NULL)
 		return -EINVAL;
 	return 0;
 }

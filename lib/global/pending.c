@@ -153,16 +153,26 @@ int pending_begin(struct shmlimit_global *g, const struct shmlimit_request *requ
 	struct pending_state p = { .began_ns = 0 };
 	struct shmlimit_result own;
 	struct shmlimit_lease lease;
+	int from = request->rule;
 
 	r = r != NULL ? r : &own;
 	p.answer = ask_slot(g, request->rule, request->key, request->key_len, request->cost, &lease, r);
-	if (p.answer > SHMLIMIT_DENIED) {
+	if (p.answer > SHMLIMIT_DENIED && g->options.no_wait) {
+		struct ask a;
+
+		ask_begin(&a, request, r);
+		a.answer = p.answer;
+		a.lease = lease;
+		ask_there(g, &a, 1);
+		p.answer = a.answer;
+		from = a.taken_from;
+	} else if (p.answer > SHMLIMIT_DENIED) {
 		p.began_ns = monotonic_now_ns();
 		p.until_ns = p.began_ns + g->options.deadline_ns;
 		p.need = lease.need;
 		p.want = lease.want;
 	}
-	p.taken = p.answer == SHMLIMIT_ALLOWED && all_has_taken(r) ? (uint32_t)(request->rule + 1) : 0;
+	p.taken = p.answer == SHMLIMIT_ALLOWED && all_has_taken(r) ? (uint32_t)(from + 1) : 0;
 	ticket->request = *request;
 	set_state(ticket, &p);
 	return p.answer <= SHMLIMIT_DENIED ? p.answer : SHMLIMIT_GLOBAL_PENDING;

@@ -54,9 +54,11 @@ enum request_state {
 /* What a process asks for. A multiple of 8 bytes, without padding. */
 struct request_text {
 	uint64_t backend; /* the number of the backend and prefix: see requests_backend() */
-	uint32_t rule, key_len;
-	uint64_t set_us; /* when the rule was set: an answer is of one version of it */
-	uint64_t cost;   /* 0: no process waits for the answer */
+	uint32_t rule;
+	uint16_t key_len,
+		unawaited; /* unawaited: no process waits, though tokens are missing, and none are taken for it */
+	uint64_t set_us;   /* when the rule was set: an answer is of one version of it */
+	uint64_t cost;     /* 0: more is leased ahead, and no process waits for the answer */
 	uint64_t need, want;
 	unsigned char key[SHMLIMIT_KEY_MAX];
 };

@@ -69,6 +69,7 @@ static const struct {
 	[TROUBLE_SCRIPT] = { ENOEXEC, "it does not keep scripts", "must keep scripts" },
 	[TROUBLE_WAITED] = { ETIMEDOUT, "no answer to another process by the deadline", "must answer sooner, or the "
 	                     "deadline be longer" },
+	[TROUBLE_AGENT] = { 0, "no agent serves", "without waiting an agent must run: `shmlimit agent`, or a thread" },
 	/* clang-format on */
 };
 

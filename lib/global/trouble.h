@@ -28,6 +28,7 @@ enum trouble_kind {
 	TROUBLE_MOVED,     /* the key is on another node of the cluster: `said` names it */
 	TROUBLE_SCRIPT,    /* the server does not have the script */
 	TROUBLE_WAITED,    /* another process asked, and had no answer by the deadline */
+	TROUBLE_AGENT,     /* there is no agent, and a handle that does not wait cannot ask without one */
 	TROUBLE_KINDS,
 };
 

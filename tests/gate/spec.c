@@ -34,7 +34,7 @@ static void words(void)
 	/* clang-format off */
 	static const char *const of_gates[] = { "fail", "fail=", "fail=shut", "backend", "backend=", "backend=localhost",
 		"backend=http://host", "deadline=", "deadline=5", "deadline=5m", "deadline=5s", "deadline=0ms", "deadline=99us", "deadline=10000001us",
-		"deadline=10001ms", "owner=", "owner=65534", "owner=no-such-user", "share=0", "share=1001", "share=10%", "agent=", "agent=yes",
+		"deadline=10001ms", "owner=", "owner=65534", "owner=no-such-user", "share=0", "share=1001", "share=10%", "agent=", "agent=yes", "wait=", "wait=1", "wait=5ms",
 		"create", "create=", "create=maybe", "mode=", "mode=0", "mode=1000", "mode=8", "mode=0660x", "group=",
 		"group=no-such-group", "slots=15", "slots=", "x_fields=1", "segment=", "segment=a/b" };
 	/* clang-format on */

@@ -121,7 +121,7 @@ static void serves(void)
 	is(agent_status(l).serving, 0, "without the option there is no agent");
 	shmlimit_global_close(g);
 	is(shmlimit_global_open(l, server.url, &options, &g), -EINVAL, "an unknown option for the agent is refused");
-	options = (struct shmlimit_global_options){ .struct_size = sizeof(options), .reserved32 = 1 };
+	options = (struct shmlimit_global_options){ .struct_size = sizeof(options), .reserved[2] = 1 };
 	is(shmlimit_global_open(l, server.url, &options, &g), -E2BIG, "what is reserved must be zero");
 
 	first = open_global(SHMLIMIT_GLOBAL_AGENT_THREAD, PATIENT_NS);

@@ -20,7 +20,7 @@ static struct request_text text_of(uint64_t number, size_t key_len)
 {
 	struct request_text text = { .backend = 7,
 		                     .rule = 3,
-		                     .key_len = (uint32_t)key_len,
+		                     .key_len = (uint16_t)key_len,
 		                     .set_us = 11,
 		                     .cost = number,
 		                     .need = number,

@@ -74,7 +74,8 @@ static int post(struct input *in, struct ticket *ticket)
 	uint64_t len = input_number(in, 2);
 	int error;
 
-	text.key_len = 1 + (uint32_t)(len < 0xf000 ? len % 48 : len % SHMLIMIT_KEY_MAX);
+	text.key_len = (uint16_t)(1 + (len < 0xf000 ? len % 48 : len % SHMLIMIT_KEY_MAX));
+	text.unawaited = (uint16_t)(input_number(in, 1) & 1);
 	text.cost = input_any(in);
 	text.need = input_any(in);
 	text.want = input_any(in);

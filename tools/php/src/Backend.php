@@ -27,6 +27,8 @@ final class Backend
         public readonly string $prefix = 'shmlimit:',
         /** While the host has no agent, a thread of this process is it. Problems are then not reported, since no other thread may call PHP. */
         public readonly bool $agentThread = false,
+        /** false: no call waits; $onFailure decides at once what is not leased here, and the agent leases for the next requests. */
+        public readonly bool $wait = true,
     ) {
     }
 

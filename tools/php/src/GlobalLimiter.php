@@ -51,6 +51,7 @@ final class GlobalLimiter
         $options->open_ns = Library::unsigned($backend->openNs);
         $options->open_after = Library::unsigned($backend->openAfter);
         $options->local_milli = Library::unsigned($backend->localMilli);
+        $options->no_wait = (int) !$backend->wait;
         $options->prefix = $this->ffi->cast('char *', \FFI::addr($prefix));
         $options->report = $told;
         $handle = $this->ffi->new('struct shmlimit_global *');

@@ -34,7 +34,7 @@ class Options(Structure):
         ("report", Report),
         ("arg", c_void_p),
         ("agent", c_uint32),
-        ("reserved32", c_uint32),
+        ("no_wait", c_uint32),
         ("reserved", c_uint64 * 3),
     ]
 

@@ -110,6 +110,7 @@ class Gate:
         deadline_ms: int | None = None,
         share: int | None = None,
         agent_thread: bool = False,
+        wait: bool = True,
     ) -> None:
         self._handle = 0
         if not 1 <= len(limits) <= _c.REQUESTS_MAX:
@@ -127,6 +128,7 @@ class Gate:
             "deadline": None if deadline_ms is None else f"{deadline_ms}ms",
             "share": share,
             "agent": "thread" if agent_thread else None,
+            "wait": None if wait else 0,
             "status": int(status),
         }
         words = [_word(name, value) for name, value in given.items() if value is not None]

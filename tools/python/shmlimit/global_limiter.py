@@ -60,6 +60,8 @@ class Backend:
     """The prefix of the backend's keys, without '{'; up to 64 bytes."""
     agent_thread: bool = False
     """While the host has no agent, a thread of this process is it: see SHMLIMIT_GLOBAL_AGENT_THREAD in shmlimit_global(3)."""
+    wait: bool = True
+    """False: no call waits; on_failure decides at once what is not leased here, and the agent leases for the next requests."""
 
 
 class Said:
@@ -153,6 +155,7 @@ class GlobalLimiter:
             prefix=_text(self.backend.prefix),
             report=_c_global.Report(self._said),
             agent=_c_global.AGENT_THREAD if self.backend.agent_thread else 0,
+            no_wait=not self.backend.wait,
         )
         handle = ctypes.c_void_p()
         answer = self._library.global_open(
