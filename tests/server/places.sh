@@ -77,11 +77,24 @@ survives_a_kill() {
 	shmlimit reset "$SEGMENT" --all >/dev/null
 }
 
+# A fast shutdown, which cuts requests off.
+ends() {
+	hold first
+	stop
+	is "$rc$left $(remaining reports all)" "0 2" "$host${1+ }$*: workers that end on SIGTERM leave their requests' places"
+	leave KILL "$held"
+	shmlimit reset "$SEGMENT" --all >/dev/null
+}
+
 start nginx -e 's|^    location /trial|    location /held/ { shmlimit all rule=reports; shmlimit all rule=few; }\n&|'
 limits_places
 survives_a_kill
-end_servers
-start apache event -e 's|^    <Location "/trial|    <Location "/held/">\n ShmlimitRule few all\n ShmlimitRule reports all\n </Location>\n&|'
+ends
+held_location='s|^    <Location "/trial|    <Location "/held/">\n ShmlimitRule few all\n ShmlimitRule reports all\n </Location>\n&|'
+start apache event -e "$held_location"
 limits_places
 survives_a_kill
+ends event
+start apache prefork -e "$held_location"
+ends prefork
 done_testing

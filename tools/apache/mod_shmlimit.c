@@ -10,13 +10,17 @@
  */
 
 #include "ap_expr.h"
+#include "ap_mpm.h"
+#include "apr_ring.h"
 #include "apr_strings.h"
+#include "apr_thread_mutex.h"
 #include "http_config.h"
 #include "http_core.h"
 #include "http_log.h"
 #include "http_protocol.h"
 #include "http_request.h"
 #include "httpd.h"
+#include "mpm_common.h"
 
 #include "words.h"
 
@@ -128,18 +132,51 @@ static int find_keys(request_rec *r, const shmlimit_dir_conf *conf, struct shmli
 
 /* The places that a request holds. */
 struct places {
-    struct shmlimit_gate_held held;
+    APR_RING_ENTRY(places) link;
+    struct shmlimit_gate_held held; /* of none: it is not in the ring */
     int n;
     struct shmlimit_gate_key keys[SHMLIMIT_REQUESTS_MAX];
 };
+
+/*
+ * A child with threads that is ended by SIGTERM does not destroy the pools of its requests, so their places are in a ring. It may
+ * wait for its threads until it is killed, so places are left when it begins to end. NULL: it has no threads. Then it
+ * destroys the one request's pool, perhaps in a signal handler, which must not lock.
+ */
+static apr_thread_mutex_t *ring_lock;
+APR_RING_HEAD(ring, places);
+static struct ring ring;
+
+static void leave(struct places *places)
+{
+    if (ring_lock != NULL)
+        APR_RING_REMOVE(places, link);
+    (void)shmlimit_gate_leave(gate, places->keys, (size_t)places->n, &places->held);
+}
 
 /* The request has ended, in whatever way. */
 static apr_status_t leave_places(void *data)
 {
     struct places *places = data;
 
-    (void)shmlimit_gate_leave(gate, places->keys, (size_t)places->n, &places->held);
+    if (ring_lock != NULL)
+        apr_thread_mutex_lock(ring_lock);
+    if (places->held.count > 0)
+        leave(places);
+    if (ring_lock != NULL)
+        apr_thread_mutex_unlock(ring_lock);
     return APR_SUCCESS;
+}
+
+/* The child ends, and cuts its requests off. */
+static void shmlimit_child_stopping(apr_pool_t *pool, int graceful)
+{
+    if (ring_lock == NULL || graceful)
+        return;
+    apr_thread_mutex_lock(ring_lock);
+    while (!APR_RING_EMPTY(&ring, places, link))
+        leave(APR_RING_FIRST(&ring));
+    apr_thread_mutex_unlock(ring_lock);
 }
 
 /* The bytes of the keys are in the request's pool. */
@@ -150,6 +187,11 @@ static void keep_places(request_rec *r, const struct shmlimit_gate_key *keys, in
     places->held = *held;
     places->n = n;
     memcpy(places->keys, keys, (size_t)n * sizeof(keys[0]));
+    if (ring_lock != NULL) {
+        apr_thread_mutex_lock(ring_lock);
+        APR_RING_INSERT_TAIL(&ring, places, places, link);
+        apr_thread_mutex_unlock(ring_lock);
+    }
     apr_pool_cleanup_register(r->pool, places, leave_places, apr_pool_cleanup_null);
 }
 
@@ -319,12 +361,18 @@ static void log_line(void *server, int bad, const char *text)
 /* After the fork. The gate goes with the child, whose threads may use it to the end. */
 static void shmlimit_child_init(apr_pool_t *pool, server_rec *server)
 {
+    int threads = 0;
+
     if (gate_words->nelts == 0)
         return;
     if (shmlimit_gate_open(make_spec(pool), &gate) != 0) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server, "out of memory: requests pass without a limit");
         return;
     }
+    (void)ap_mpm_query(AP_MPMQ_IS_THREADED, &threads);
+    APR_RING_INIT(&ring, places, link);
+    if (threads != AP_MPMQ_NOT_SUPPORTED)
+        (void)apr_thread_mutex_create(&ring_lock, APR_THREAD_MUTEX_DEFAULT, server->process->pool);
     shmlimit_gate_report(gate, log_line, server);
     (void)shmlimit_gate_attach(gate);
 }
@@ -334,6 +382,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_pre_config(shmlimit_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_check_config(shmlimit_check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(shmlimit_child_init, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_child_stopping(shmlimit_child_stopping, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_header_parser(shmlimit_header_parser, NULL, NULL, APR_HOOK_LAST);
     ap_hook_insert_filter(insert_filter, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_error_filter(insert_filter, NULL, NULL, APR_HOOK_MIDDLE);
