@@ -128,6 +128,10 @@ $serve = function (callable $ask) use ($serves): bool {
     return false;
 };
 is($status()['serving'], false, 'without agentThread no thread is the host\'s agent');
+$hasty = [];
+$limits = new GlobalLimiter($limiter, patient($url, wait: false), function (string $line) use (&$hasty): void { $hasty[] = $line; });
+is($limits->take('first', 'hasty')->allowed, false, 'with wait: false and without an agent onFailure decides at once');
+ok(str_contains(implode($hasty), 'no agent serves'), 'it is reported that there is no agent');
 $error = thrown(fn () => new GlobalLimiter($limiter, new Backend('http://host', agentThread: true)));
 ok($error[0] === 22 && str_contains($error[1], "backend's URL: scheme: must be redis://"), 'with agentThread an error names what is wrong with a URL');
 $threaded = new GlobalLimiter($limiter, patient($url, agentThread: true), fn (string $line) => print("# $line\n"));

@@ -207,6 +207,12 @@ class GlobalLaws(unittest.TestCase):
         n = itertools.count()
         until(lambda: limits.take("first", f"{self.key}.{next(n)}") and serving())
 
+    def test_no_wait(self):
+        """with wait=False and without an agent on_failure decides at once, and says why"""
+        limits = self.open(wait=False)
+        self.assertEqual(bool(limits.take("first", self.key)), False)
+        self.assertIn("no agent serves", self.told[-1])
+
     def test_agent_thread(self):
         """with agent_thread a thread is the host's agent, also for others, until the object is closed"""
         others = self.open()
