@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <hiredis/hiredis.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,9 @@
 #include "kit/folder.h"
 #include "kit/histogram.h"
 #include "kit/proxy.h"
+#include "kit/shards.h"
 #include "peers/peer.h"
+#include "global/cluster.h"
 #include "shmlimit_global.h"
 
 #define RATE 100000u
@@ -30,12 +33,16 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define MS_NS UINT64_C(1000000)
 #define US_NS UINT64_C(1000)
-#define WORKERS_MAX 16
-#define HOSTS_MAX 8
+#define WORKERS_MAX 2
+#define HOSTS 500
+#define SEATS 64    /* workers of each of them */
+#define OFFICES 4   /* processes that act for all of these workers */
+#define HOST_RATE 4 /* tokens a second for each of them, of each server's key */
 #define BATCH SHMLIMIT_GLOBAL_REQUESTS_MAX
 
 static const char hot[] = "client:192.168.100.1";
-#define KEY_LEN (sizeof(hot) - 1)
+static const char *key = hot; /* what workers ask for that are started now */
+#define KEY_LEN strlen(key)
 
 /* What a worker has done, in shared memory. */
 struct counted {
@@ -93,9 +100,12 @@ static int proceeds(void *arg, int serving)
 	return 1;
 }
 
-static struct shmlimit_global *open_patient(struct shmlimit *l, uint64_t deadline_ns)
+/* 0: the default. */
+static struct shmlimit_global *open_with(struct shmlimit *l, uint64_t deadline_ns, uint64_t lease_ns)
 {
-	struct shmlimit_global_options options = { .struct_size = sizeof(options), .deadline_ns = deadline_ns };
+	struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		                                   .deadline_ns = deadline_ns,
+		                                   .lease_ns = lease_ns };
 	struct shmlimit_global *g;
 	int error = shmlimit_global_open(l, url, &options, &g);
 
@@ -106,10 +116,16 @@ static struct shmlimit_global *open_patient(struct shmlimit *l, uint64_t deadlin
 
 static struct shmlimit_global *open_global(struct shmlimit *l)
 {
-	return open_patient(l, 0);
+	return open_with(l, 0, 0);
 }
 
-static pid_t start_agent(struct shmlimit *l)
+/* Leases of a second: few commands, and a host of many that share a machine may be late. */
+static struct shmlimit_global *open_slow(struct shmlimit *l)
+{
+	return open_with(l, SECOND_NS, SECOND_NS);
+}
+
+static pid_t start_agent(struct shmlimit *l, int is_one_of_many)
 {
 	pid_t child = fork();
 
@@ -120,7 +136,10 @@ static pid_t start_agent(struct shmlimit *l)
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	shmlimit_global_serve(open_global(l), proceeds, NULL);
+	/* Hundreds of hosts share this machine: none takes a processor from a server. */
+	if (is_one_of_many)
+		sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){ 0 });
+	shmlimit_global_serve(is_one_of_many ? open_slow(l) : open_global(l), proceeds, NULL);
 	_exit(0);
 }
 
@@ -148,21 +167,28 @@ static void await_agent(const struct host *host)
 	}
 }
 
-static struct host start_host(uint64_t capacity, uint64_t rate)
+static struct host make_host(uint32_t slots, uint64_t capacity, uint64_t rate, int is_one_of_many)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .algorithm = SHMLIMIT_LEASE,
 		                      .capacity = capacity,
 		                      .count = rate,
 		                      .period_ns = SECOND_NS };
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 1 << 20 };
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = slots };
 	struct host host = { .limiter = bench_create(&options) };
 
 	host.leased = shmlimit_rule_set(host.limiter, "leased", &rule);
 	if (host.leased < 0)
 		bench_fail("rule_set", shmlimit_strerror(host.leased));
 	host.plain = bench_rule(host.limiter, "plain", 1000000000, 1000, SECOND_NS);
-	host.agent = start_agent(host.limiter);
+	host.agent = start_agent(host.limiter, is_one_of_many);
+	return host;
+}
+
+static struct host start_host(uint64_t capacity, uint64_t rate)
+{
+	struct host host = make_host(1 << 20, capacity, rate, 0);
+
 	await_agent(&host);
 	return host;
 }
@@ -236,8 +262,8 @@ static int timed(struct worker *worker, int leased)
 	int counts = __atomic_load_n(&c->began, __ATOMIC_RELAXED), answer;
 	uint64_t start = bench_ns();
 
-	answer = leased ? shmlimit_global_take(worker->global, worker->leased, hot, KEY_LEN, 1, NULL)
-	                : shmlimit_take(worker->limiter, worker->plain, hot, KEY_LEN, 1, NULL);
+	answer = leased ? shmlimit_global_take(worker->global, worker->leased, key, KEY_LEN, 1, NULL)
+	                : shmlimit_take(worker->limiter, worker->plain, key, KEY_LEN, 1, NULL);
 	if (counts)
 		histogram_add(leased ? &c->takes : &c->others, bench_ns() - start);
 	return answer;
@@ -448,8 +474,8 @@ static void far_away(const char *name, uint64_t round_trip_ns)
 	url = proxy_url;
 	freeReplyObject(redisCommand(admin, "FLUSHALL"));
 	host = start_host(CAPACITY, RATE);
-	g = open_patient(host.limiter, SECOND_NS);
-	bench_expect(shmlimit_global_take(g, host.leased, hot, KEY_LEN, burst, NULL), SHMLIMIT_ALLOWED);
+	g = open_with(host.limiter, SECOND_NS, 0);
+	bench_expect(shmlimit_global_take(g, host.leased, key, KEY_LEN, burst, NULL), SHMLIMIT_ALLOWED);
 	shmlimit_global_close(g);
 	crowd_add(&crowd, &host, 0.55 * RATE, spend);
 	crowd_add(&crowd, &host, 0.55 * RATE, spend);
@@ -549,7 +575,7 @@ static void killed_agents(void)
 
 	crowd_add(&crowd, &host, 20000, spend);
 	for (int i = 0; i < kills; i++) {
-		pid_t next = start_agent(host.limiter);
+		pid_t next = start_agent(host.limiter, 0);
 		struct shmlimit_global_status status;
 		uint64_t began_ns;
 
@@ -571,26 +597,298 @@ static void killed_agents(void)
 	end_host(&host);
 }
 
-static void many_hosts(void)
-{
-	uint64_t before = server_counts("clients", "connected_clients:", NULL);
-	struct crowd crowd = { .n = 0 };
-	struct host hosts[HOSTS_MAX];
-	double each;
+/* ---- Many hosts ---- */
 
-	for (unsigned i = 0; i < HOSTS_MAX; i++)
-		hosts[i] = start_host(CAPACITY, RATE);
-	for (unsigned i = 0; i < WORKERS_MAX; i++)
-		crowd_add(&crowd, &hosts[i % HOSTS_MAX], 500, spend);
-	nap(1);
-	each = (double)(server_counts("clients", "connected_clients:", NULL) - before) / HOSTS_MAX;
-	crowd_end(&crowd);
-	judge(&crowd, 0);
-	printf("%-30s %.2f connections a host, of %u hosts with %u workers each\n", "many hosts", each, HOSTS_MAX,
-	       WORKERS_MAX / HOSTS_MAX);
-	bench_row("many hosts", "a host", "connections", each);
-	for (unsigned i = 0; i < HOSTS_MAX; i++)
+/* A key for each server: of all, in a name that fits there. */
+static char shard_key[SHARDS][24];
+static unsigned servers; /* 1, or SHARDS */
+static redisContext *const *admins;
+
+static void find_keys(unsigned n)
+{
+	servers = n;
+	for (unsigned i = 0; i < n; i++) {
+		unsigned at = n, slot, tries = 0;
+
+		while (at != i) {
+			char text[48];
+			int len;
+
+			snprintf(shard_key[i], sizeof(shard_key[i]), "client:%u", tries++);
+			len = snprintf(text, sizeof(text), "{leased/%s}", shard_key[i]);
+			slot = cluster_slot(text, (size_t)len);
+			at = n == 1 ? 0 : shards_of_slot(slot);
+		}
+	}
+}
+
+/* What one process does for the workers of some hosts: each has one request at a time, and none holds a connection. */
+struct office {
+	const struct host *hosts;
+	unsigned n, seat;
+	struct shmlimit_global *global[HOSTS];
+	struct shmlimit_global_ticket ticket[HOSTS][SEATS];
+	unsigned char pending[HOSTS][SEATS]; /* 1 + the server whose key it wants; 0: none */
+	unsigned next[HOSTS];
+	unsigned owed[HOSTS][SHARDS]; /* 1000ths of a request */
+	uint64_t next_ns;
+};
+
+struct office_counted {
+	uint64_t decisions, busy, admitted[SHARDS];
+};
+
+static struct office_counted *offices; /* OFFICES of them */
+
+static void *sit_in_office(const void *what, int seat)
+{
+	struct office *o = (struct office *)(uintptr_t)what;
+
+	(void)seat;
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	for (unsigned i = o->seat; i < o->n; i += OFFICES) {
+		o->global[i] = open_slow(o->hosts[i].limiter);
+		/* Not all in the same millisecond. */
+		for (unsigned server = 0; server < SHARDS; server++)
+			o->owed[i][server] = (i * 7 + server * 333) % 1000;
+	}
+	o->next_ns = bench_ns();
+	return o;
+}
+
+static void decided(struct office *o, unsigned host, unsigned seat, unsigned server, int answer)
+{
+	struct office_counted *c = &offices[o->seat];
+
+	o->pending[host][seat] = answer == SHMLIMIT_GLOBAL_PENDING ? (unsigned char)(server + 1) : 0;
+	if (answer == SHMLIMIT_GLOBAL_PENDING)
+		return;
+	__atomic_fetch_add(&c->decisions, 1, __ATOMIC_RELAXED);
+	if (answer == SHMLIMIT_ALLOWED)
+		__atomic_fetch_add(&c->admitted[server], 1, __ATOMIC_RELAXED);
+}
+
+/* The next worker of a host that has no request. */
+static void ask_for_seat(struct office *o, unsigned host, unsigned server)
+{
+	unsigned seat = o->next[host], tries = 0;
+
+	while (o->pending[host][seat] != 0 && tries++ < SEATS)
+		seat = (seat + 1) % SEATS;
+	o->next[host] = (seat + 1) % SEATS;
+	if (o->pending[host][seat] != 0) {
+		__atomic_fetch_add(&offices[o->seat].busy, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	o->ticket[host][seat] = (struct shmlimit_global_ticket){ .struct_size = sizeof(o->ticket[0][0]) };
+	decided(o, host, seat, server,
+	        shmlimit_global_begin(o->global[host],
+	                              &(struct shmlimit_request){ .rule = o->hosts[host].leased,
+	                                                          .key = shard_key[server],
+	                                                          .key_len = strlen(shard_key[server]),
+	                                                          .cost = 1 },
+	                              &o->ticket[host][seat], NULL));
+}
+
+/* A millisecond of all workers: 150 % of the limit, in turn for each key. */
+static uint64_t work_in_office(void *session)
+{
+	struct office *o = session;
+	uint64_t now_ns = bench_ns();
+
+	o->next_ns += MS_NS;
+	if (o->next_ns > now_ns)
+		nap_ns(o->next_ns - now_ns);
+	for (unsigned i = o->seat; i < o->n; i += OFFICES)
+		for (unsigned seat = 0; seat < SEATS; seat++)
+			if (o->pending[i][seat] != 0)
+				decided(o, i, seat, o->pending[i][seat] - 1u,
+				        shmlimit_global_poll(o->global[i], &o->ticket[i][seat], NULL));
+	for (unsigned i = o->seat; i < o->n; i += OFFICES) {
+		for (unsigned server = 0; server < servers; server++) {
+			o->owed[i][server] += HOST_RATE * 15 / 10;
+			if (o->owed[i][server] >= 1000) {
+				o->owed[i][server] -= 1000;
+				ask_for_seat(o, i, server);
+			}
+		}
+	}
+	return 1;
+}
+
+/* Connections of agents and workers, by CLIENT LIST. Their names end with the process: *own are those of workers. */
+static unsigned connections_of(redisContext *server, const pid_t *workers, unsigned *own)
+{
+	redisReply *reply = redisCommand(server, "CLIENT LIST");
+	unsigned n = 0;
+
+	for (const char *at = reply->str; (at = strstr(at, " name=shmlimit-")) != NULL; n++) {
+		for (at++; *at != ' ' && *at != '\n'; at++)
+			;
+		while (at[-1] != '-')
+			at--;
+		for (unsigned i = 0; i < OFFICES; i++)
+			*own += strtol(at, NULL, 10) == workers[i];
+	}
+	freeReplyObject(reply);
+	return n;
+}
+
+static uint64_t scripts_of_all(void)
+{
+	redisContext *one = admin;
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < servers; i++) {
+		admin = admins[i];
+		sum += scripts_run();
+	}
+	admin = one;
+	return sum;
+}
+
+static struct office_counted all_offices(void)
+{
+	struct office_counted sum = { 0 };
+
+	for (unsigned i = 0; i < OFFICES; i++) {
+		sum.decisions += __atomic_load_n(&offices[i].decisions, __ATOMIC_RELAXED);
+		sum.busy += __atomic_load_n(&offices[i].busy, __ATOMIC_RELAXED);
+		for (unsigned k = 0; k < SHARDS; k++)
+			sum.admitted[k] += __atomic_load_n(&offices[i].admitted[k], __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
+/* Of all funnels: what would take long to spend. */
+static void spend_most(const struct host *host, uint64_t tokens)
+{
+	struct shmlimit_global *g = open_slow(host->limiter);
+
+	for (unsigned i = 0; i < servers; i++)
+		bench_expect(shmlimit_global_take(g, host->leased, shard_key[i], strlen(shard_key[i]), tokens, NULL),
+		             SHMLIMIT_ALLOWED);
+	shmlimit_global_close(g);
+}
+
+static void many_hosts(const char *name)
+{
+	static struct host hosts[HOSTS];
+	unsigned n = bench_quick ? 8 : HOSTS, most = 0, own = 0;
+	struct office *office = calloc(1, sizeof(*office));
+	uint64_t rate = (uint64_t)n * HOST_RATE, began_ns, from_ns, scripts;
+	pid_t child[OFFICES];
+	struct office_counted before, after;
+	double use = 0, per, over = -1e18;
+
+	for (unsigned i = 0; i < n; i++)
+		hosts[i] = make_host(64, 10 * rate, rate, 1);
+	for (unsigned i = 0; i < n; i++)
+		await_agent(&hosts[i]);
+	memset(offices, 0, OFFICES * sizeof(*offices));
+	began_ns = bench_ns();
+	spend_most(&hosts[0], 9 * rate);
+	for (unsigned i = 0; i < OFFICES; i++) {
+		struct crew_job job = { sit_in_office, work_in_office, office };
+
+		office->hosts = hosts;
+		office->n = n;
+		office->seat = i;
+		child[i] = crew_start((int)i, &job);
+	}
+	nap(4);
+	before = all_offices();
+	scripts = scripts_of_all();
+	from_ns = bench_ns();
+	nap(4);
+	after = all_offices();
+	per = 1000 * (double)(scripts_of_all() - scripts) / (double)(after.decisions - before.decisions);
+	for (unsigned i = 0; i < servers; i++) {
+		unsigned connections = connections_of(admins[i], child, &own);
+
+		most = connections > most ? connections : most;
+		use += (double)(after.admitted[i] - before.admitted[i]) / (double)rate / servers /
+		       ((double)(bench_ns() - from_ns) / 1e9);
+	}
+	for (unsigned i = 0; i < OFFICES; i++)
+		crew_kill(child[i]);
+	after = all_offices();
+	for (unsigned i = 0; i < servers; i++) {
+		double beyond = (double)after.admitted[i] - (double)rate -
+		                (double)rate * ((double)(bench_ns() - began_ns) / 1e9);
+
+		over = beyond > over ? beyond : over;
+	}
+	over_most = over > over_most ? over : over_most;
+	printf("%-30s %u hosts with %u workers each: %u connections a server at most, %u of workers; commands in 1,000: %.0f; use %.3f; %llu "
+	       "found all workers busy\n",
+	       name, n, SEATS, most, own, per, use, (unsigned long long)after.busy);
+	bench_row(name, "a server", "connections / host", (double)most / n);
+	bench_row(name, "demand 150 %", "commands / 1000 decisions", per);
+	bench_row(name, "demand 150 %", "use", use);
+	for (unsigned i = 0; i < n; i++)
+		kill(hosts[i].agent, SIGKILL);
+	for (unsigned i = 0; i < n; i++)
 		end_host(&hosts[i]);
+	free(office);
+}
+
+/* One of three servers is stopped: what becomes of the keys of the others? */
+static void stopped_shard(struct shards *shards)
+{
+	struct host host = start_host(CAPACITY, RATE);
+	struct crowd crowd = { .n = 0 };
+	struct histogram before, during;
+	uint64_t asked[2], taken[2];
+
+	key = shard_key[1];
+	crowd_add(&crowd, &host, 10000, spend);
+	key = shard_key[2];
+	crowd_add(&crowd, &host, 10000, spend);
+	nap(1);
+	crowd_begin_to_count(&crowd);
+	asked[0] = counted[0].decisions;
+	taken[0] = counted[0].admitted;
+	nap(4);
+	before = counted[0].takes;
+	memset(&counted[0].takes, 0, sizeof(counted[0].takes));
+	asked[0] = counted[0].decisions - asked[0];
+	taken[0] = counted[0].admitted - taken[0];
+	kill(shards->pid[2], SIGSTOP);
+	asked[1] = counted[0].decisions;
+	taken[1] = counted[0].admitted;
+	nap(4);
+	during = counted[0].takes;
+	asked[1] = counted[0].decisions - asked[1];
+	taken[1] = counted[0].admitted - taken[1];
+	kill(shards->pid[2], SIGCONT);
+	crowd_end(&crowd);
+	key = hot;
+	printf("%-30s keys of the others: denied %.4f %%, before %.4f %%; p99.9 %.2f us, before %.2f us\n",
+	       "one of 3 servers stopped", 100 - 100 * (double)taken[1] / (double)asked[1],
+	       100 - 100 * (double)taken[0] / (double)asked[0], (double)histogram_quantile(&during, 0.999) / 1e3,
+	       (double)histogram_quantile(&before, 0.999) / 1e3);
+	bench_row("one of 3 servers stopped", "keys of the others", "denied", 1 - (double)taken[1] / (double)asked[1]);
+	bench_row("one of 3 servers stopped", "keys of the others", "p99.9, us",
+	          (double)histogram_quantile(&during, 0.999) / 1e3);
+	bench_row("one of 3 servers stopped", "keys of the others", "p99.9 / before",
+	          (double)histogram_quantile(&during, 0.999) / (double)histogram_quantile(&before, 0.999));
+	end_host(&host);
+}
+
+static void in_a_cluster(void)
+{
+	struct shards shards = shards_start();
+	char cluster_url[64];
+
+	snprintf(cluster_url, sizeof(cluster_url), "redis://127.0.0.1:%d", shards.port[0]);
+	url = cluster_url;
+	admins = shards.admin;
+	find_keys(SHARDS);
+	many_hosts("many hosts, 3 servers");
+	stopped_shard(&shards);
+	url = direct_url;
+	shards_end(&shards);
 }
 
 int main(int argc, char **argv)
@@ -598,6 +896,9 @@ int main(int argc, char **argv)
 	bench_begin(argc, argv, "agent");
 	counted = mmap(NULL, WORKERS_MAX * sizeof(*counted), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (counted == MAP_FAILED)
+		bench_fail("mmap", "no memory");
+	offices = mmap(NULL, OFFICES * sizeof(*offices), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (offices == MAP_FAILED)
 		bench_fail("mmap", "no memory");
 	peer_redis.start();
 	snprintf(direct_url, sizeof(direct_url), "unix://%s", folder_file("redis.socket"));
@@ -617,7 +918,10 @@ int main(int argc, char **argv)
 	late_replies();
 	stopped_server();
 	killed_agents();
-	many_hosts();
+	admins = &admin;
+	find_keys(1);
+	many_hosts("many hosts");
+	in_a_cluster();
 	printf("%-30s %.0f tokens beyond capacity + rate * time at most\n", "all of these", over_most);
 	bench_row("all scenes", "the worst", "over", over_most);
 	redisFree(admin);

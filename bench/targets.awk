@@ -97,7 +97,15 @@ END {
 		2, -1)
 	line("agent, backend back: milliseconds until all is as before", v["agent", "server stopped", "its return", "ms"], 1000, -1)
 	line("agent killed: milliseconds until another serves", v["agent", "agent killed", "another serves", "ms"], 1000, -1)
-	line("agent: connections to the backend a host", v["agent", "many hosts", "a host", "connections"], 1, -1)
+	for (i = split("many hosts,many hosts; 3 servers", many, ","); i > 0; i--) {
+		sub(";", ",", many[i])
+		line("agent, " many[i] ", 64 workers each: connections of a server / hosts", v["agent", many[i], "a server", "connections / host"], 1, -1)
+		line("agent, " many[i] ", demand 150 %: share of the limit that is used", v["agent", many[i], "demand 150 %", "use"], 0.95, 1)
+	}
+	line("agent, one of 3 servers stopped: share of requests for keys of the others wrongly denied", \
+		v["agent", "one of 3 servers stopped", "keys of the others", "denied"], 0, -1)
+	line("agent, one of 3 servers stopped: p99.9 of keys of the others / before", \
+		v["agent", "one of 3 servers stopped", "keys of the others", "p99.9 / before"], 2, -1)
 	line("agent, the worst scene: tokens admitted beyond capacity + rate * time", v["agent", "all scenes", "the worst", "over"], 0, -1)
 	line("simulated hosts, the worst scene: tokens admitted beyond capacity + rate * time", over_most, 0, -1)
 	line("4 simulated hosts, demand 2: share of the limit that is used", \

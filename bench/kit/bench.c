@@ -15,7 +15,7 @@
 #include "bench.h"
 
 #define UNDOS_MAX 8
-#define SEGMENTS_MAX 40
+#define SEGMENTS_MAX 1100
 
 int bench_quick;
 
