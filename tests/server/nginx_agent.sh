@@ -149,6 +149,19 @@ resume_backend
 wait "$first" "$client" 2>/dev/null
 is "$(grep shmlimit "$TMP/nginx.err" "$TMP/agent.err")" "" "nothing is logged as an error"
 
+exhausted() { [ "$(codes "$url/shared/index.html?key=user:48")" = 429 ]; }
+# Without waiting: fail=open decides, and the agent still has the request.
+more=wait=0
+start nginx
+pause_backend
+ask "$url/shared/index.html?key=user:48"
+like "$logged" ' 200 PASSED' "with wait=0 a request passes while the server stands still"
+ok $((! $(shmlimit global status "$SEGMENT" --json | jq .waiting))) "the agent still asks for it"
+resume_backend
+within exhausted
+ok $? "what the agent was told then holds for the next requests"
+stop
+
 # Without that agent, a thread of one worker is it.
 kill "$agent"
 wait "$agent" 2>/dev/null
