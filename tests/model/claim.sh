@@ -6,7 +6,7 @@
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/model/model.sh"
 
-PAN='-O2 -DCOLLAPSE'
+PAN=-O1
 MEMORY_MB=1700
 
 # NAME | fewest states | macros | title

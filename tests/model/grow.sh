@@ -6,16 +6,16 @@
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/model/model.sh"
 
-PAN='-O2 -DCOLLAPSE'
+PAN=-O1
 MEMORY_MB=1700
 
 # NAME | fewest states | macros | title
 holds='
-move|100000|-DOLD=2 -DNEW=2|2 processes, 2 slots and 2
-refill|100000|-DOLD=1 -DTICKS=2 -DSTRANGERS=1|2 processes, refills, reclaimed by a stranger
-evict|100000|-DOLD=1 -DEVICTS=1|2 processes, evicted on the way
-reset|100000|-DOLD=1 -DRESET -DTICKS=0|2 processes and a reset
-solo|100000|-DOLD=1 -DSOLO|2 processes of which one is killed at any moment, with the grower
+move|1000000|-DOLD=2 -DNEW=2|2 processes, 2 slots and 2
+refill|5000000|-DOLD=1 -DTICKS=2 -DSTRANGERS=1|2 processes, refills, reclaimed by a stranger
+evict|600000|-DOLD=1 -DEVICTS=1|2 processes, evicted on the way
+reset|1500000|-DOLD=1 -DRESET -DTICKS=0|2 processes and a reset
+solo|1000000|-DOLD=1 -DSOLO|2 processes of which one is killed at any moment, with the grower
 '
 holds_full='
 full-three|1000000|-DN=3 -DOLD=1|3 processes

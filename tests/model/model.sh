@@ -10,8 +10,9 @@
 #	holds_full  the same, larger: only with MODEL_FULL=1 (minutes, and up to 8 GB)
 #	fails       macro, law that it breaks, more macros, title; law 0: some call ends (PROGRESS)
 #
-# PAN is how a search is compiled, MEMORY_MB what each of the two that run at once may use. Variants are compiled with
-# -O0: they fail so early that optimizing them takes longer than the search.
+# PAN is how a search is compiled, MEMORY_MB what each of the two that run at once may use. Small searches, of less than
+# SMALL states, and variants, which fail early, are compiled with -O0: optimizing them takes longer than the search.
+SMALL=500000
 
 command -v spin >/dev/null || skip_all "spin is missing"
 command -v gcc >/dev/null || skip_all "gcc is missing"
@@ -33,9 +34,11 @@ search() {
 }
 
 search_holds() {
-	more=
 	echo "$holds" | while IFS='|' read -r name floor macros title; do
-		[ -z "$name" ] || (search "$name" $macros)
+		[ -n "$name" ] || continue
+		more=
+		[ "$floor" -ge $SMALL ] || more=-O0
+		(search "$name" $macros)
 	done
 }
 
