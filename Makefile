@@ -202,6 +202,8 @@ $(lib_so): $(lib_obj) lib/shmlimit.map
 		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(lib_obj) $(deps_libs)
 	ln -sf libshmlimit.so.$(VERSION) $(O)/libshmlimit.so.$(SOVERSION)
 	ln -sf libshmlimit.so.$(SOVERSION) $(O)/libshmlimit.so
+# The name that a linker looks for, which links to the library and is made beside it.
+$(O)/%.so: $(O)/%.so.$(VERSION) ;
 comma := ,
 space := $() $()
 

@@ -15,6 +15,10 @@ has() { printf '%s\n' "$out" | grep -q -e "$1" && echo yes || echo no; }
 make_it -n all
 is "$rc $(has "$TMP/build/libshmlimit.a") $(has "$TMP/build/bin/shmlimit") $(has 'not built')" "0 yes yes no" \
 	"make builds library and command where it has all that they need"
+for library in libshmlimit libshmlimit-gate libshmlimit-global; do
+	make_it -n "$TMP/build/$library.so"
+	is "$rc $(has "-o $TMP/build/$library.so.[0-9]")" "0 yes" "make builds $library.so, by the name that a linker looks for"
+done
 make_it -n all headers_command='nowhere/a.h:liba-dev zlib.h:zlib1g-dev nowhere/b.h:libb-dev'
 is "$rc $(has "$TMP/build/libshmlimit.a") $(has "$TMP/build/bin/shmlimit")" "0 yes no" \
 	"make builds the library where only the command's packages are missing"
