@@ -11,7 +11,7 @@
  *
  * Variants that must fail, each with the law that it breaks:
  *  ONE_BIT 1        the word says that an agent sleeps, and not which.
- *  WAKE_ON_SWAP 1   a process wakes nobody if its compare-and-swap fails.
+ *  WAKE_ON_SWAP 1   a process wakes no agent if its compare-and-swap fails.
  *  CLEAR_AT_END 1   an agent that has slept says that none sleeps.
  *  SLEEP_BLIND 1    an agent does not look once more before it sleeps.
  *  LOOK_FIRST 1     a process looks whether an agent sleeps before it posts.
