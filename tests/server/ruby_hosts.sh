@@ -27,6 +27,7 @@ for host in one two; do
 	readme 'agent=thread' | sed "s|redis://10.0.0.5|$backend_url deadline=10000ms|" >"$TMP/readme.rb"
 	is "$(ruby -w "$TMP/readme.rb")" passed "host $host: the README's program passes its request"
 done
+SEGMENT=$prefix
 pids=
 for host in one two; do
 	ruby -w "$TMP/ask.rb" "segment=$prefix.$host backend=$backend_url deadline=10000ms agent=thread rule=login" >"$TMP/$host" &
