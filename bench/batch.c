@@ -73,13 +73,13 @@ static double time_many(const struct table *t, unsigned size, uint64_t n, uint64
 static void report(const struct table *t)
 {
 	char subject[32], at[16];
-	double ns = rounds_median(&t->single);
+	double ns = rounds_least(&t->single);
 
 	snprintf(subject, sizeof(subject), "%llu keys", (unsigned long long)t->keys);
 	printf("%-16s %8s %10.1f\n", subject, "single", ns);
 	bench_row(subject, "single", "ns", ns);
 	for (size_t i = 0; i < SIZES; i++) {
-		double many = rounds_median(&t->many[i]), ratio = rounds_ratio(&t->single, &t->many[i]);
+		double many = rounds_least(&t->many[i]), ratio = rounds_least_ratio(&t->single, &t->many[i]);
 
 		printf("%-16s %8u %10.1f %10.2f\n", subject, sizes[i], many, ratio);
 		snprintf(at, sizeof(at), "%u", sizes[i]);

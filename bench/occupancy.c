@@ -87,7 +87,7 @@ static void report(const struct load *load, uint64_t slots)
 	double unplaced = (double)load->unplaced / (double)load->keys;
 	double first = (double)probes.first / (double)probes.found, lines = (double)probes.lines / (double)probes.found;
 	double bytes = (double)(slots * sizeof(struct layout_slot)) / (double)(load->keys - load->unplaced);
-	double ns = rounds_median(&load->ns);
+	double ns = rounds_least(&load->ns);
 	char at[16];
 
 	printf("%6.2f %14.4f%% %11.1f%% %10.2f %10.1f %12.1f\n", load->load, 100 * unplaced, 100 * first, lines, ns,

@@ -21,15 +21,30 @@ void rounds_add(struct rounds *rounds, int round, double value)
 		rounds->value[rounds->n++] = value;
 }
 
-double rounds_median(const struct rounds *rounds)
+/* The median of the least n values. */
+static double median_of_least(const struct rounds *rounds, int n)
 {
 	struct rounds sorted = *rounds;
-	int n = sorted.n;
 
 	if (n == 0)
 		return 0;
-	qsort(sorted.value, (size_t)n, sizeof(sorted.value[0]), compare);
+	qsort(sorted.value, (size_t)sorted.n, sizeof(sorted.value[0]), compare);
 	return n % 2 ? sorted.value[n / 2] : (sorted.value[n / 2 - 1] + sorted.value[n / 2]) / 2;
+}
+
+double rounds_median(const struct rounds *rounds)
+{
+	return median_of_least(rounds, rounds->n);
+}
+
+double rounds_least(const struct rounds *rounds)
+{
+	return median_of_least(rounds, (rounds->n + 3) / 4);
+}
+
+double rounds_least_ratio(const struct rounds *a, const struct rounds *b)
+{
+	return rounds_least(a) / rounds_least(b);
 }
 
 double rounds_ratio(const struct rounds *a, const struct rounds *b)

@@ -2,8 +2,10 @@
  * rounds: a figure, measured several times.
  *
  * Contenders are measured in rounds that take turns, so that a change of the
- * machine's speed meets all of them. What is reported is each one's median, and
- * where two are compared the median of the rounds' ratios.
+ * machine's speed meets all of them. What is reported of durations is the median of
+ * the least quarter, and where two are compared its ratio: what else the machine or
+ * its host does only adds to a duration, and can double it. Of rates and shares it is
+ * the median, and that of the rounds' ratios.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,6 +21,10 @@ struct rounds {
 
 /* Round -1 is for warming up: not kept. */
 void rounds_add(struct rounds *rounds, int round, double value);
+
+/* Of durations: the median of the least quarter. */
+double rounds_least(const struct rounds *rounds);
+double rounds_least_ratio(const struct rounds *a, const struct rounds *b);
 
 double rounds_median(const struct rounds *rounds);
 double rounds_ratio(const struct rounds *a, const struct rounds *b);
