@@ -292,7 +292,7 @@ $(O)/nginx/objs/ngx_auto_config.h: tools/nginx/config
 	cd $(O)/nginx && bash -c '. ./conf_flags && ./configure "$${NGX_CONF_FLAGS[@]}" \
 		--add-dynamic-module=$(CURDIR)/tools/nginx' >configure.log
 
-$(O)/tools/nginx/ngx_http_shmlimit_module.o: $(O)/nginx/objs/ngx_auto_config.h
+$(call obj,tools/nginx): $(O)/nginx/objs/ngx_auto_config.h
 
 # A package for Node, whose addon holds the library: to be copied, or installed by npm without a compiler.
 node_addon := $(O)/node/build/Release/shmlimit.node
@@ -341,7 +341,7 @@ $(O)/tools/nginx/modules.o: $(O)/nginx/objs/ngx_auto_config.h
 	@mkdir -p $(@D)
 	$(CC) -fPIC $(nginx_inc) -c -o $@ $(O)/nginx/objs/ngx_http_shmlimit_module_modules.c
 
-$(nginx_module): $(O)/tools/nginx/ngx_http_shmlimit_module.o $(O)/tools/nginx/modules.o $(server_obj) $(gate_used)
+$(nginx_module): $(call obj,tools/nginx) $(O)/tools/nginx/modules.o $(server_obj) $(gate_used)
 	$(link_module)
 
 $(apache_module): $(O)/tools/apache/mod_shmlimit.o $(server_obj) $(gate_used)

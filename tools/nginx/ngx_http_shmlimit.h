@@ -1,0 +1,90 @@
+/*
+ * ngx_http_shmlimit: what the files of the module share.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+#ifndef _NGX_HTTP_SHMLIMIT_H_INCLUDED_
+#define _NGX_HTTP_SHMLIMIT_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "shmlimit_gate.h"
+
+
+typedef struct {
+    ngx_str_t                    segment;     /* its name; NULL if not set */
+    ngx_array_t                  gate_words;  /* of char: the spec's words */
+    ngx_array_t                  limit_words; /* of char: those of limits */
+    ngx_uint_t                   limits;
+    struct shmlimit_gate        *gate;        /* NULL if no segment is set */
+} ngx_http_shmlimit_main_conf_t;
+
+
+typedef struct {
+    ngx_http_complex_value_t     key;
+    uint32_t                     limit;       /* its place in the spec */
+} ngx_http_shmlimit_limit_t;
+
+
+typedef struct {
+    ngx_array_t                 *limits;      /* NULL if not set */
+} ngx_http_shmlimit_conf_t;
+
+
+/* The places that a request holds. */
+typedef struct {
+    struct shmlimit_gate        *gate;
+    struct shmlimit_gate_held    held;
+    ngx_uint_t                   n;
+    struct shmlimit_gate_key     keys[1];     /* n of them */
+} ngx_http_shmlimit_places_t;
+
+
+typedef struct {
+    ngx_queue_t                    queue;     /* if it has places */
+    const char                    *status;
+    uint64_t                       remaining;
+    ngx_http_shmlimit_places_t    *places;    /* NULL if it holds none */
+    struct shmlimit_gate_pending  *pending;   /* NULL if it is decided */
+} ngx_http_shmlimit_ctx_t;
+
+
+extern ngx_module_t   ngx_http_shmlimit_module;
+
+
+/* conf: the directives, of which the gate's spec is made. */
+
+extern ngx_command_t  ngx_http_shmlimit_commands[];
+
+void *ngx_http_shmlimit_create_main_conf(ngx_conf_t *cf);
+char *ngx_http_shmlimit_init_main_conf(ngx_conf_t *cf, void *conf);
+void *ngx_http_shmlimit_create_conf(ngx_conf_t *cf);
+char *ngx_http_shmlimit_merge_conf(ngx_conf_t *cf, void *parent, void *child);
+
+
+/* handler: a request in the preaccess phase. */
+
+ngx_int_t ngx_http_shmlimit_handler(ngx_http_request_t *r);
+
+
+/* ctx: what a request keeps until it ends. */
+
+ngx_http_shmlimit_ctx_t *ngx_http_shmlimit_get_ctx(ngx_http_request_t *r);
+ngx_http_shmlimit_ctx_t *ngx_http_shmlimit_add_ctx(ngx_http_request_t *r);
+ngx_int_t ngx_http_shmlimit_keep_places(ngx_http_request_t *r,
+    ngx_http_shmlimit_ctx_t *ctx, struct shmlimit_gate *gate,
+    struct shmlimit_gate_key *keys, ngx_uint_t n,
+    struct shmlimit_gate_held *held);
+void ngx_http_shmlimit_leave_all(ngx_cycle_t *cycle);
+
+
+/* variables: $shmlimit_status and $shmlimit_remaining. */
+
+ngx_int_t ngx_http_shmlimit_add_variables(ngx_conf_t *cf);
+
+
+#endif /* _NGX_HTTP_SHMLIMIT_H_INCLUDED_ */

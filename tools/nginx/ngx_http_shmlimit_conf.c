@@ -1,0 +1,308 @@
+/*
+ * ngx_http_shmlimit_conf: the directives. Their words become the spec of one gate.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+#include "ngx_http_shmlimit.h"
+#include "words.h"
+
+
+void *
+ngx_http_shmlimit_create_main_conf(ngx_conf_t *cf)
+{
+    ngx_http_shmlimit_main_conf_t  *conf;
+
+    conf = ngx_pcalloc(cf->pool, sizeof(ngx_http_shmlimit_main_conf_t));
+    if (conf == NULL) {
+        return NULL;
+    }
+
+    if (ngx_array_init(&conf->gate_words, cf->pool, 256, 1) != NGX_OK
+        || ngx_array_init(&conf->limit_words, cf->pool, 256, 1) != NGX_OK)
+    {
+        return NULL;
+    }
+
+    return conf;
+}
+
+
+static void
+ngx_http_shmlimit_close(void *data)
+{
+    shmlimit_gate_close(data);
+}
+
+
+/* The gate is made here, where its environment is the master's; workers open the segment. */
+char *
+ngx_http_shmlimit_init_main_conf(ngx_conf_t *cf, void *conf)
+{
+    u_char                         *spec, *p;
+    ngx_pool_cleanup_t             *cln;
+    struct shmlimit_gate_wrong      wrong;
+    ngx_http_shmlimit_main_conf_t  *main_conf = conf;
+
+    if (main_conf->segment.data == NULL) {
+
+        if (main_conf->limits == 0) {
+            return NGX_CONF_OK;
+        }
+
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                      "\"shmlimit\" needs a \"shmlimit_segment\"");
+        return NGX_CONF_ERROR;
+    }
+
+    spec = ngx_pnalloc(cf->temp_pool, main_conf->gate_words.nelts
+                                      + main_conf->limit_words.nelts + 1);
+    cln = ngx_pool_cleanup_add(cf->pool, 0);
+    if (spec == NULL || cln == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    p = ngx_cpymem(spec, main_conf->gate_words.elts,
+                   main_conf->gate_words.nelts);
+    p = ngx_cpymem(p, main_conf->limit_words.elts,
+                   main_conf->limit_words.nelts);
+    *p = '\0';
+
+    wrong.struct_size = sizeof(struct shmlimit_gate_wrong);
+    wrong.text[0] = '\0';
+
+    if (shmlimit_gate_check((char *) spec, &wrong) != 0
+        || shmlimit_gate_open((char *) spec, &main_conf->gate) != 0)
+    {
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "shmlimit: %s", wrong.text);
+        return NGX_CONF_ERROR;
+    }
+
+    cln->handler = ngx_http_shmlimit_close;
+    cln->data = main_conf->gate;
+
+    return NGX_CONF_OK;
+}
+
+
+void *
+ngx_http_shmlimit_create_conf(ngx_conf_t *cf)
+{
+    return ngx_pcalloc(cf->pool, sizeof(ngx_http_shmlimit_conf_t));
+}
+
+
+/* As of limit_req: a level inherits the limits of the one above only if it has none. */
+char *
+ngx_http_shmlimit_merge_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    ngx_http_shmlimit_conf_t  *prev = parent;
+    ngx_http_shmlimit_conf_t  *conf = child;
+
+    if (conf->limits == NULL) {
+        *conf = *prev;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* Add a word to the spec. */
+static ngx_int_t
+ngx_http_shmlimit_add_word(ngx_array_t *words, const char *word)
+{
+    char  *p;
+
+    p = ngx_array_push_n(words, words_write(NULL, word));
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    words_write(p, word);
+
+    return NGX_OK;
+}
+
+
+/* Add "NAME=VALUE". */
+static ngx_int_t
+ngx_http_shmlimit_add_pair(ngx_conf_t *cf, ngx_array_t *words,
+    const char *name, ngx_str_t *value)
+{
+    u_char  *word;
+
+    word = ngx_pnalloc(cf->temp_pool, ngx_strlen(name) + value->len + 2);
+    if (word == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_sprintf(word, "%s=%V%Z", name, value);
+
+    return ngx_http_shmlimit_add_word(words, (char *) word);
+}
+
+
+static char *
+ngx_http_shmlimit_wrong(ngx_conf_t *cf, ngx_str_t *value, const char *wrong)
+{
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" %s", value, wrong);
+
+    return NGX_CONF_ERROR;
+}
+
+
+static char *
+ngx_http_shmlimit_segment(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    const char                     *text;
+    ngx_str_t                      *value;
+    ngx_uint_t                      i;
+    struct shmlimit_gate_wrong      wrong;
+    ngx_http_shmlimit_main_conf_t  *main_conf = conf;
+
+    if (main_conf->segment.data != NULL) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    text = words_check_segment((char *) value[1].data);
+    if (text != NULL) {
+        return ngx_http_shmlimit_wrong(cf, &value[1], text);
+    }
+
+    main_conf->segment = value[1];
+
+    if (ngx_http_shmlimit_add_pair(cf, &main_conf->gate_words, "segment",
+                                   &value[1])
+        != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 2; i < cf->args->nelts; i++) {
+        text = words_check_gate((char *) value[i].data, &wrong);
+        if (text != NULL) {
+            return ngx_http_shmlimit_wrong(cf, &value[i], text);
+        }
+
+        if (ngx_http_shmlimit_add_word(&main_conf->gate_words,
+                                       (char *) value[i].data)
+            != NGX_OK)
+        {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_shmlimit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    const char                        *text;
+    ngx_str_t                         *value, *rule;
+    ngx_uint_t                         i;
+    ngx_http_shmlimit_conf_t          *loc_conf = conf;
+    ngx_http_shmlimit_limit_t         *limit;
+    struct shmlimit_gate_wrong         wrong;
+    ngx_http_shmlimit_main_conf_t     *main_conf;
+    ngx_http_compile_complex_value_t   ccv;
+
+    main_conf = ngx_http_conf_get_module_main_conf(cf,
+                                                   ngx_http_shmlimit_module);
+
+    if (loc_conf->limits == NULL) {
+        loc_conf->limits = ngx_array_create(cf->pool, 2,
+                                            sizeof(ngx_http_shmlimit_limit_t));
+        if (loc_conf->limits == NULL) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    if (loc_conf->limits->nelts == SHMLIMIT_REQUESTS_MAX) {
+        return "is there more than 16 times";
+    }
+
+    limit = ngx_array_push(loc_conf->limits);
+    if (limit == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    value = cf->args->elts;
+
+    if (value[1].len == 0) {
+        return "has an empty key, so no request would be limited";
+    }
+
+    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+    ccv.cf = cf;
+    ccv.value = &value[1];
+    ccv.complex_value = &limit->key;
+
+    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 2, rule = NULL; i < cf->args->nelts; i++) {
+
+        if (ngx_strncmp(value[i].data, "rule=", 5) == 0 && rule == NULL) {
+            rule = &value[i];
+            text = words_check_rule((char *) rule->data + 5);
+
+        } else {
+            text = words_check_limit((char *) value[i].data, &wrong);
+        }
+
+        if (text != NULL) {
+            return ngx_http_shmlimit_wrong(cf, &value[i], text);
+        }
+    }
+
+    if (rule == NULL) {
+        return "needs one rule=NAME";
+    }
+
+    /* The rule's name begins the limit, wherever it stands here. */
+    if (ngx_http_shmlimit_add_word(&main_conf->limit_words,
+                                   (char *) rule->data)
+        != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 2; i < cf->args->nelts; i++) {
+        if (&value[i] != rule
+            && ngx_http_shmlimit_add_word(&main_conf->limit_words,
+                                          (char *) value[i].data)
+               != NGX_OK)
+        {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    limit->limit = main_conf->limits++;
+
+    return NGX_CONF_OK;
+}
+
+
+ngx_command_t  ngx_http_shmlimit_commands[] = {
+
+    { ngx_string("shmlimit_segment"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_1MORE,
+      ngx_http_shmlimit_segment,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("shmlimit"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_2MORE,
+      ngx_http_shmlimit,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+      ngx_null_command
+};

@@ -1,0 +1,251 @@
+/*
+ * ngx_http_shmlimit_handler: a request in the preaccess phase.
+ *
+ * As limit_req does, it is decided once for each request of a client: not again
+ * after internal redirects, and not for subrequests. A request that needs the
+ * host's agent is suspended, as limit_req delays one.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+#include "ngx_http_shmlimit.h"
+#include "words.h"
+
+
+/* All values are copied to the request's pool in one piece. */
+static ngx_int_t
+ngx_http_shmlimit_add_headers(ngx_http_request_t *r,
+    struct shmlimit_gate_answer *answer)
+{
+    size_t                       len;
+    u_char                      *p;
+    uint32_t                     i;
+    ngx_table_elt_t             *h;
+    struct shmlimit_gate_field  *field;
+
+    for (i = 0, len = 0; i < answer->field_count; i++) {
+        len += answer->fields[i].value_length;
+    }
+
+    if (len == 0) {
+        return NGX_OK;
+    }
+
+    p = ngx_pnalloc(r->pool, len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < answer->field_count; i++) {
+        field = &answer->fields[i];
+
+        h = ngx_list_push(&r->headers_out.headers);
+        if (h == NULL) {
+            return NGX_ERROR;
+        }
+
+        ngx_memzero(h, sizeof(ngx_table_elt_t));
+
+        h->hash = 1;
+        h->key.len = field->name_length;
+        h->key.data = (u_char *) field->name;
+        h->value.len = field->value_length;
+        h->value.data = p;
+
+        p = ngx_cpymem(p, field->value, field->value_length);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_shmlimit_answer(ngx_http_request_t *r, ngx_http_shmlimit_ctx_t *ctx,
+    ngx_int_t answered, struct shmlimit_gate_answer *answer)
+{
+    ctx->status = words_outcome(answer);
+    ctx->remaining = answer->remaining;
+
+    if (ngx_http_shmlimit_add_headers(r, answer) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return answered == SHMLIMIT_DENIED ? (ngx_int_t) answer->status
+                                       : NGX_DECLINED;
+}
+
+
+static void
+ngx_http_shmlimit_resume(ngx_http_request_t *r)
+{
+    ngx_event_t  *wev = r->connection->write;
+
+    if (wev->delayed) {
+
+        if (ngx_handle_write_event(wev, 0) != NGX_OK) {
+            ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        }
+
+        return;
+    }
+
+    if (ngx_handle_read_event(r->connection->read, 0) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
+
+    r->read_event_handler = ngx_http_block_reading;
+    r->write_event_handler = ngx_http_core_run_phases;
+
+    ngx_http_core_run_phases(r);
+}
+
+
+/* The worker goes on with other requests; a client that closes its connection ends this one. */
+static ngx_int_t
+ngx_http_shmlimit_suspend(ngx_http_request_t *r, uint64_t poll_ns)
+{
+    if (ngx_handle_read_event(r->connection->read, 0) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    r->read_event_handler = ngx_http_test_reading;
+    r->write_event_handler = ngx_http_shmlimit_resume;
+
+    r->connection->write->delayed = 1;
+    ngx_add_timer(r->connection->write,
+                  (ngx_msec_t) (poll_ns / 1000000 + 1));
+
+    return NGX_AGAIN;
+}
+
+
+static ngx_int_t
+ngx_http_shmlimit_poll(ngx_http_request_t *r, ngx_http_shmlimit_ctx_t *ctx)
+{
+    int                          answered;
+    char                         buffer[SHMLIMIT_GATE_BUFFER];
+    struct shmlimit_gate_answer  answer;
+
+    answer.struct_size = sizeof(struct shmlimit_gate_answer);
+    answer.buffer = buffer;
+    answer.buffer_size = sizeof(buffer);
+
+    answered = shmlimit_gate_poll(ctx->places->gate, ctx->pending, &answer,
+                                  &ctx->places->held);
+
+    if (answered == SHMLIMIT_GATE_PENDING) {
+        return ngx_http_shmlimit_suspend(r, answer.retry_after_ns);
+    }
+
+    ctx->pending = NULL;
+
+    if (answered == -EAGAIN) {
+        answered = shmlimit_gate_enter(ctx->places->gate, ctx->places->keys,
+                                       ctx->places->n, &answer,
+                                       &ctx->places->held);
+    }
+
+    if (answered < 0) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_shmlimit_answer(r, ctx, answered, &answer);
+}
+
+
+ngx_int_t
+ngx_http_shmlimit_handler(ngx_http_request_t *r)
+{
+    int                             answered;
+    char                            buffer[SHMLIMIT_GATE_BUFFER];
+    ngx_str_t                       text;
+    ngx_uint_t                      i, n;
+    ngx_http_shmlimit_ctx_t        *ctx;
+    ngx_http_shmlimit_conf_t       *conf;
+    ngx_http_shmlimit_limit_t      *limits;
+    struct shmlimit_gate_key        keys[SHMLIMIT_REQUESTS_MAX];
+    struct shmlimit_gate_held       held;
+    struct shmlimit_gate_answer     answer;
+    struct shmlimit_gate_pending   *pending;
+    ngx_http_shmlimit_main_conf_t  *main_conf;
+
+    conf = ngx_http_get_module_loc_conf(r, ngx_http_shmlimit_module);
+    main_conf = ngx_http_get_module_main_conf(r, ngx_http_shmlimit_module);
+
+    if (conf->limits == NULL || main_conf->gate == NULL || r != r->main) {
+        return NGX_DECLINED;
+    }
+
+    ctx = ngx_http_shmlimit_get_ctx(r);
+    if (ctx != NULL) {
+        return ctx->pending != NULL ? ngx_http_shmlimit_poll(r, ctx)
+                                    : NGX_DECLINED;
+    }
+
+    limits = conf->limits->elts;
+
+    for (i = 0, n = 0; i < conf->limits->nelts; i++) {
+
+        if (ngx_http_complex_value(r, &limits[i].key, &text) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        if (text.len == 0) {
+            continue;
+        }
+
+        keys[n].limit = limits[i].limit;
+        keys[n].bytes = text.data;
+        keys[n].length = text.len;
+        keys[n].cost = 0;
+        n++;
+    }
+
+    if (n == 0) {
+        return NGX_DECLINED;
+    }
+
+    ctx = ngx_http_shmlimit_add_ctx(r);
+    if (ctx == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    answer.struct_size = sizeof(struct shmlimit_gate_answer);
+    answer.buffer = buffer;
+    answer.buffer_size = sizeof(buffer);
+
+    held.struct_size = sizeof(struct shmlimit_gate_held);
+
+    answered = shmlimit_gate_begin(main_conf->gate, keys, n, &answer, &held,
+                                   &pending);
+
+    if (answered == -EAGAIN) {
+        answered = shmlimit_gate_enter(main_conf->gate, keys, n, &answer,
+                                       &held);
+    }
+
+    if (answered < 0) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if ((held.count > 0 || answered == SHMLIMIT_GATE_PENDING)
+        && ngx_http_shmlimit_keep_places(r, ctx, main_conf->gate, keys, n,
+                                         &held)
+           != NGX_OK)
+    {
+        if (answered == SHMLIMIT_GATE_PENDING) {
+            shmlimit_gate_cancel(main_conf->gate, pending, &held);
+        }
+
+        (void) shmlimit_gate_leave(main_conf->gate, keys, n, &held);
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (answered == SHMLIMIT_GATE_PENDING) {
+        ctx->pending = pending;
+        return ngx_http_shmlimit_suspend(r, answer.retry_after_ns);
+    }
+
+    return ngx_http_shmlimit_answer(r, ctx, answered, &answer);
+}
