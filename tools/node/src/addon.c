@@ -37,6 +37,16 @@ void *table_get(napi_env env, const struct table *table, napi_value place)
 	return napi_get_value_uint32(env, place, &at) == napi_ok && at < table->count ? table->items[at] : NULL;
 }
 
+void *table_remove(napi_env env, struct table *table, napi_value place)
+{
+	void *item = table_get(env, table, place);
+	uint32_t at;
+
+	if (item != NULL && napi_get_value_uint32(env, place, &at) == napi_ok)
+		table->items[at] = NULL;
+	return item;
+}
+
 struct addon *arguments(napi_env env, napi_callback_info info, napi_value *argv, size_t max)
 {
 	void *addon = NULL;
@@ -156,16 +166,21 @@ static int add_numbers(napi_env env, napi_value exports, struct addon *addon)
 NAPI_MODULE_INIT()
 {
 	static const struct method methods[] = { { "strerror", explain }, { NULL, NULL } };
+	const struct method *const all[] = {
+		methods, segment_methods, limiter_methods, gate_methods, ask_methods, pending_methods,
+	};
 	struct addon *addon = calloc(1, sizeof(*addon));
+	int error;
 
 	if (addon == NULL || napi_add_env_cleanup_hook(env, end, addon) != napi_ok) {
 		free(addon);
 		napi_throw_error(env, "ENOMEM", "shmlimit: out of memory");
 		return NULL;
 	}
-	if (add_numbers(env, exports, addon) != 0 || add_methods(env, exports, methods, addon) != 0 ||
-	    add_methods(env, exports, limiter_methods, addon) != 0 ||
-	    add_methods(env, exports, gate_methods, addon) != 0)
+	error = add_numbers(env, exports, addon);
+	for (size_t i = 0; error == 0 && i < sizeof(all) / sizeof(all[0]); i++)
+		error = add_methods(env, exports, all[i], addon);
+	if (error != 0)
 		napi_throw_error(env, NULL, "shmlimit: the addon could not be set up");
 	return exports;
 }

@@ -56,6 +56,9 @@ int table_add(struct table *table, void *item);
 /* The item at a place that JavaScript gave, or NULL. */
 void *table_get(napi_env env, const struct table *table, napi_value place);
 
+/* Also takes it out of the table. */
+void *table_remove(napi_env env, struct table *table, napi_value place);
+
 /* Its addon, and up to `max` arguments; those that are missing are undefined. */
 struct addon *arguments(napi_env env, napi_callback_info info, napi_value *argv, size_t max);
 
@@ -78,7 +81,7 @@ struct method {
 	const char *name;
 	napi_callback function;
 };
-extern const struct method limiter_methods[], gate_methods[];
+extern const struct method segment_methods[], limiter_methods[], gate_methods[], ask_methods[], pending_methods[];
 
 void limiter_free(void *limiter);
 void gate_end(void *gate);

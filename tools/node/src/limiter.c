@@ -1,5 +1,5 @@
 /*
- * limiter: the calls on a segment, for class Limiter in index.js, which says what they mean.
+ * limiter: the calls for class Limiter in index.js that decide. It says what they mean.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,123 +9,9 @@
 
 #include "addon.h"
 
-#define OPTIONS 9      /* numbers that describe a segment */
-#define RULE_NUMBERS 9 /* numbers that describe a rule */
-
 enum hold_call { ENTER, RENEW, LEAVE };
 
 typedef int (*decision)(struct shmlimit *, int, const void *, size_t, uint64_t, struct shmlimit_result *);
-
-void limiter_free(void *limiter)
-{
-	shmlimit_close(limiter);
-}
-
-static napi_value add_limiter(napi_env env, struct addon *addon, int answer, struct shmlimit *limiter)
-{
-	if (answer == 0) {
-		answer = table_add(&addon->limiters, limiter);
-		if (answer < 0)
-			shmlimit_close(limiter);
-	}
-	return integer(env, answer);
-}
-
-/* `n` numbers of a Float64Array that index.js has made. */
-static const double *read_numbers(napi_env env, napi_value value, size_t n)
-{
-	napi_typedarray_type type;
-	size_t length = 0;
-	void *data = NULL;
-
-	return napi_get_typedarray_info(env, value, &type, &length, &data, NULL, NULL) == napi_ok &&
-	                       type == napi_float64_array && length == n
-	               ? data
-	               : NULL;
-}
-
-/* open(name, flags, owner) */
-static napi_value open(napi_env env, napi_callback_info info)
-{
-	napi_value argv[3];
-	struct addon *addon = arguments(env, info, argv, 3);
-	char name[SHMLIMIT_NAME_MAX + 8];
-	struct shmlimit *limiter = NULL;
-	uint64_t flags, owner;
-	int error = read_name(env, argv[0], name, sizeof(name));
-
-	if (error == 0 &&
-	    (read_whole(env, argv[1], &flags) != 0 || read_whole(env, argv[2], &owner) != 0 || owner > UINT32_MAX))
-		error = -EINVAL;
-	if (error == 0)
-		error = shmlimit_open_owned(name, (uint32_t)flags, (uint32_t)owner, &limiter);
-	return add_limiter(env, addon, error, limiter);
-}
-
-/* create(name, numbers) */
-static napi_value create(napi_env env, napi_callback_info info)
-{
-	napi_value argv[2];
-	struct addon *addon = arguments(env, info, argv, 2);
-	const double *n = read_numbers(env, argv[1], OPTIONS);
-	char name[SHMLIMIT_NAME_MAX + 8];
-	struct shmlimit *limiter = NULL;
-	int error = n == NULL ? -EINVAL : read_name(env, argv[0], name, sizeof(name));
-
-	if (error == 0) {
-		struct shmlimit_options options = {
-			.struct_size = sizeof(options),
-			.mode = (uint32_t)n[0],
-			.slots = (uint64_t)n[1],
-			.rules = (uint32_t)n[2],
-			.window_max = (uint32_t)n[3],
-			.on_full = (uint32_t)n[4],
-			.clock = (uint32_t)n[5],
-			.group = (uint64_t)n[6],
-			.store_keys = (uint32_t)n[7],
-			.slots_max = (uint64_t)n[8],
-		};
-		error = shmlimit_create(name, &options, &limiter);
-	}
-	return add_limiter(env, addon, error, limiter);
-}
-
-/* close(limiter) */
-static napi_value close(napi_env env, napi_callback_info info)
-{
-	napi_value argv[1];
-	struct addon *addon = arguments(env, info, argv, 1);
-	uint32_t at;
-
-	if (table_get(env, &addon->limiters, argv[0]) == NULL)
-		return integer(env, -EBADF);
-	napi_get_value_uint32(env, argv[0], &at);
-	shmlimit_close(addon->limiters.items[at]);
-	addon->limiters.items[at] = NULL;
-	return integer(env, 0);
-}
-
-/* destroy(name) */
-static napi_value destroy(napi_env env, napi_callback_info info)
-{
-	napi_value argv[1];
-	char name[SHMLIMIT_NAME_MAX + 8];
-	int error;
-
-	arguments(env, info, argv, 1);
-	error = read_name(env, argv[0], name, sizeof(name));
-	return integer(env, error != 0 ? error : shmlimit_destroy(name));
-}
-
-/* gone(limiter) */
-static napi_value gone(napi_env env, napi_callback_info info)
-{
-	napi_value argv[1];
-	struct addon *addon = arguments(env, info, argv, 1);
-	struct shmlimit *limiter = table_get(env, &addon->limiters, argv[0]);
-
-	return integer(env, limiter == NULL ? -EBADF : shmlimit_gone(limiter));
-}
 
 /* A rule's id: it is given, or looked up by its name, for a name may have another id after it was removed. */
 static int read_rule(napi_env env, struct shmlimit *limiter, napi_value value)
@@ -150,44 +36,24 @@ static napi_value rule_find(napi_env env, napi_callback_info info)
 	return integer(env, limiter == NULL ? -EBADF : read_rule(env, limiter, argv[1]));
 }
 
-/* ruleSet(limiter, name, numbers) */
-static napi_value rule_set(napi_env env, napi_callback_info info)
+/* What a decision is about. */
+struct subject {
+	struct shmlimit *limiter;
+	int rule;
+	const void *key;
+	size_t length;
+	char buffer[KEY_SIZE];
+};
+
+/* From the first three arguments. Returns 0, or an error. */
+static inline int read_subject(napi_env env, const struct addon *addon, const napi_value *argv, struct subject *s)
 {
-	napi_value argv[3];
-	struct addon *addon = arguments(env, info, argv, 3);
-	struct shmlimit *limiter = table_get(env, &addon->limiters, argv[0]);
-	const double *n = read_numbers(env, argv[2], RULE_NUMBERS);
-	char name[SHMLIMIT_RULE_NAME_MAX + 8];
-	int answer = limiter == NULL ? -EBADF : n == NULL ? -EINVAL : read_name(env, argv[1], name, sizeof(name));
-
-	if (answer == 0) {
-		struct shmlimit_rule rule = {
-			.struct_size = sizeof(rule),
-			.algorithm = (uint32_t)n[0],
-			.mode = (uint32_t)n[1],
-			.flags = (uint32_t)n[2],
-			.capacity = (uint64_t)n[3],
-			.count = (uint64_t)n[4],
-			.period_ns = (uint64_t)n[5],
-			.max_wait_ns = (uint64_t)n[6],
-			.warmup_ns = (uint64_t)n[7],
-			.cold_factor_milli = (uint32_t)n[8],
-		};
-		answer = shmlimit_rule_set(limiter, name, &rule);
-	}
-	return integer(env, answer);
-}
-
-/* ruleRemove(limiter, name) */
-static napi_value rule_remove(napi_env env, napi_callback_info info)
-{
-	napi_value argv[2];
-	struct addon *addon = arguments(env, info, argv, 2);
-	struct shmlimit *limiter = table_get(env, &addon->limiters, argv[0]);
-	char name[SHMLIMIT_RULE_NAME_MAX + 8];
-	int answer = limiter == NULL ? -EBADF : read_name(env, argv[1], name, sizeof(name));
-
-	return integer(env, answer != 0 ? answer : shmlimit_rule_remove(limiter, name));
+	s->limiter = table_get(env, &addon->limiters, argv[0]);
+	if (s->limiter == NULL)
+		return -EBADF;
+	s->rule = read_rule(env, s->limiter, argv[1]);
+	s->key = read_bytes(env, argv[2], s->buffer, sizeof(s->buffer), &s->length);
+	return s->rule < 0 ? s->rule : s->key == NULL ? -EINVAL : 0;
 }
 
 static napi_value answered(napi_env env, struct addon *addon, int answer, const struct shmlimit_result *r)
@@ -207,21 +73,16 @@ static napi_value decide(napi_env env, napi_callback_info info, decision decide_
 {
 	napi_value argv[4];
 	struct addon *addon = arguments(env, info, argv, 4);
-	struct shmlimit *limiter = table_get(env, &addon->limiters, argv[0]);
 	struct shmlimit_result r;
-	char buffer[KEY_SIZE];
-	const void *key;
+	struct subject s;
 	uint64_t cost;
-	size_t length;
-	int rule;
+	int answer = read_subject(env, addon, argv, &s);
 
-	if (limiter == NULL)
-		return integer(env, -EBADF);
-	rule = read_rule(env, limiter, argv[1]);
-	key = read_bytes(env, argv[2], buffer, sizeof(buffer), &length);
-	if (rule < 0 || key == NULL || read_whole(env, argv[3], &cost) != 0)
-		return integer(env, rule < 0 ? rule : -EINVAL);
-	return answered(env, addon, decide_it(limiter, rule, key, length, cost, &r), &r);
+	if (answer == 0)
+		answer = read_whole(env, argv[3], &cost);
+	if (answer == 0)
+		answer = decide_it(s.limiter, s.rule, s.key, s.length, cost, &r);
+	return answered(env, addon, answer, &r);
 }
 
 static napi_value take(napi_env env, napi_callback_info info)
@@ -249,21 +110,16 @@ static napi_value reserve(napi_env env, napi_callback_info info)
 {
 	napi_value argv[5];
 	struct addon *addon = arguments(env, info, argv, 5);
-	struct shmlimit *limiter = table_get(env, &addon->limiters, argv[0]);
 	struct shmlimit_result r;
-	char buffer[KEY_SIZE];
+	struct subject s;
 	uint64_t cost, max_wait_ns;
-	const void *key;
-	size_t length;
-	int rule;
+	int answer = read_subject(env, addon, argv, &s);
 
-	if (limiter == NULL)
-		return integer(env, -EBADF);
-	rule = read_rule(env, limiter, argv[1]);
-	key = read_bytes(env, argv[2], buffer, sizeof(buffer), &length);
-	if (rule < 0 || key == NULL || read_whole(env, argv[3], &cost) != 0 || read_ms(env, argv[4], &max_wait_ns) != 0)
-		return integer(env, rule < 0 ? rule : -EINVAL);
-	return answered(env, addon, shmlimit_reserve(limiter, rule, key, length, cost, max_wait_ns, &r), &r);
+	if (answer == 0 && (read_whole(env, argv[3], &cost) != 0 || read_ms(env, argv[4], &max_wait_ns) != 0))
+		answer = -EINVAL;
+	if (answer == 0)
+		answer = shmlimit_reserve(s.limiter, s.rule, s.key, s.length, cost, max_wait_ns, &r);
+	return answered(env, addon, answer, &r);
 }
 
 /* A whole number, also below 0; Infinity is the largest. Returns 0 or -EINVAL. */
@@ -282,23 +138,17 @@ static napi_value count(napi_env env, napi_callback_info info)
 {
 	napi_value argv[7];
 	struct addon *addon = arguments(env, info, argv, 7);
-	struct shmlimit *limiter = table_get(env, &addon->limiters, argv[0]);
 	struct shmlimit_count out = { .struct_size = sizeof(out) };
-	char buffer[KEY_SIZE];
+	struct subject s;
 	uint64_t ttl_ns, flags;
 	int64_t n, bound;
-	const void *key;
-	size_t length;
-	int rule, answer;
+	int answer = read_subject(env, addon, argv, &s);
 
-	if (limiter == NULL)
-		return integer(env, -EBADF);
-	rule = read_rule(env, limiter, argv[1]);
-	key = read_bytes(env, argv[2], buffer, sizeof(buffer), &length);
-	if (rule < 0 || key == NULL || read_signed(env, argv[3], &n) != 0 || read_ms(env, argv[4], &ttl_ns) != 0 ||
-	    read_signed(env, argv[5], &bound) != 0 || read_whole(env, argv[6], &flags) != 0)
-		return integer(env, rule < 0 ? rule : -EINVAL);
-	answer = shmlimit_count(limiter, rule, key, length, n, ttl_ns, bound, (uint32_t)flags, &out);
+	if (answer == 0 && (read_signed(env, argv[3], &n) != 0 || read_ms(env, argv[4], &ttl_ns) != 0 ||
+	                    read_signed(env, argv[5], &bound) != 0 || read_whole(env, argv[6], &flags) != 0))
+		answer = -EINVAL;
+	if (answer == 0)
+		answer = shmlimit_count(s.limiter, s.rule, s.key, s.length, n, ttl_ns, bound, (uint32_t)flags, &out);
 	if (answer >= 0) {
 		addon->numbers[COUNT] = (double)out.count;
 		addon->numbers[APPLIED] = (double)out.applied;
@@ -312,31 +162,27 @@ static napi_value hold_call(napi_env env, napi_callback_info info, enum hold_cal
 {
 	napi_value argv[4];
 	struct addon *addon = arguments(env, info, argv, 4);
-	struct shmlimit *limiter = table_get(env, &addon->limiters, argv[0]);
 	struct shmlimit_hold hold;
 	struct shmlimit_result r;
-	char buffer[KEY_SIZE];
+	struct subject s;
 	void *bytes = NULL;
-	const void *key;
-	size_t length, size = 0;
+	size_t size = 0;
 	bool is = false;
-	int rule, answer;
+	int answer = read_subject(env, addon, argv, &s);
 
-	if (limiter == NULL)
-		return integer(env, -EBADF);
-	rule = read_rule(env, limiter, argv[1]);
-	key = read_bytes(env, argv[2], buffer, sizeof(buffer), &length);
-	if (rule < 0 || key == NULL || napi_is_buffer(env, argv[3], &is) != napi_ok || !is ||
-	    napi_get_buffer_info(env, argv[3], &bytes, &size) != napi_ok || size != sizeof(hold))
-		return integer(env, rule < 0 ? rule : -EINVAL);
+	if (answer == 0 && (napi_is_buffer(env, argv[3], &is) != napi_ok || !is ||
+	                    napi_get_buffer_info(env, argv[3], &bytes, &size) != napi_ok || size != sizeof(hold)))
+		answer = -EINVAL;
+	if (answer != 0)
+		return integer(env, answer);
 	memcpy(&hold, bytes, sizeof(hold));
 	hold.struct_size = sizeof(hold);
 	if (call == ENTER)
-		answer = shmlimit_enter(limiter, rule, key, length, 1, &hold, &r);
+		answer = shmlimit_enter(s.limiter, s.rule, s.key, s.length, 1, &hold, &r);
 	else if (call == RENEW)
-		answer = shmlimit_renew(limiter, rule, key, length, &hold);
+		answer = shmlimit_renew(s.limiter, s.rule, s.key, s.length, &hold);
 	else
-		answer = shmlimit_leave(limiter, rule, key, length, &hold);
+		answer = shmlimit_leave(s.limiter, s.rule, s.key, s.length, &hold);
 	if (answer >= 0)
 		memcpy(bytes, &hold, sizeof(hold));
 	return call == ENTER ? answered(env, addon, answer, &r) : integer(env, answer);
@@ -420,14 +266,7 @@ static napi_value reset(napi_env env, napi_callback_info info)
 
 /* clang-format off */
 const struct method limiter_methods[] = {
-	{ "open", open },
-	{ "create", create },
-	{ "close", close },
-	{ "destroy", destroy },
-	{ "gone", gone },
 	{ "ruleFind", rule_find },
-	{ "ruleSet", rule_set },
-	{ "ruleRemove", rule_remove },
 	{ "take", take },
 	{ "peek", peek },
 	{ "refund", refund },

@@ -1,0 +1,169 @@
+/*
+ * segment: the calls for class Limiter in index.js that decide nothing: segments and rules.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+
+#include "addon.h"
+
+#define OPTIONS 9      /* numbers that describe a segment */
+#define RULE_NUMBERS 9 /* numbers that describe a rule */
+
+void limiter_free(void *limiter)
+{
+	shmlimit_close(limiter);
+}
+
+static napi_value add_limiter(napi_env env, struct addon *addon, int answer, struct shmlimit *limiter)
+{
+	if (answer == 0) {
+		answer = table_add(&addon->limiters, limiter);
+		if (answer < 0)
+			shmlimit_close(limiter);
+	}
+	return integer(env, answer);
+}
+
+/* `n` numbers of a Float64Array that index.js has made. */
+static const double *read_numbers(napi_env env, napi_value value, size_t n)
+{
+	napi_typedarray_type type;
+	size_t length = 0;
+	void *data = NULL;
+
+	return napi_get_typedarray_info(env, value, &type, &length, &data, NULL, NULL) == napi_ok &&
+	                       type == napi_float64_array && length == n
+	               ? data
+	               : NULL;
+}
+
+/* open(name, flags, owner) */
+static napi_value open(napi_env env, napi_callback_info info)
+{
+	napi_value argv[3];
+	struct addon *addon = arguments(env, info, argv, 3);
+	char name[SHMLIMIT_NAME_MAX + 8];
+	struct shmlimit *limiter = NULL;
+	uint64_t flags, owner;
+	int error = read_name(env, argv[0], name, sizeof(name));
+
+	if (error == 0 &&
+	    (read_whole(env, argv[1], &flags) != 0 || read_whole(env, argv[2], &owner) != 0 || owner > UINT32_MAX))
+		error = -EINVAL;
+	if (error == 0)
+		error = shmlimit_open_owned(name, (uint32_t)flags, (uint32_t)owner, &limiter);
+	return add_limiter(env, addon, error, limiter);
+}
+
+/* create(name, numbers) */
+static napi_value create(napi_env env, napi_callback_info info)
+{
+	napi_value argv[2];
+	struct addon *addon = arguments(env, info, argv, 2);
+	const double *n = read_numbers(env, argv[1], OPTIONS);
+	char name[SHMLIMIT_NAME_MAX + 8];
+	struct shmlimit *limiter = NULL;
+	int error = n == NULL ? -EINVAL : read_name(env, argv[0], name, sizeof(name));
+
+	if (error == 0) {
+		struct shmlimit_options options = {
+			.struct_size = sizeof(options),
+			.mode = (uint32_t)n[0],
+			.slots = (uint64_t)n[1],
+			.rules = (uint32_t)n[2],
+			.window_max = (uint32_t)n[3],
+			.on_full = (uint32_t)n[4],
+			.clock = (uint32_t)n[5],
+			.group = (uint64_t)n[6],
+			.store_keys = (uint32_t)n[7],
+			.slots_max = (uint64_t)n[8],
+		};
+		error = shmlimit_create(name, &options, &limiter);
+	}
+	return add_limiter(env, addon, error, limiter);
+}
+
+/* close(limiter) */
+static napi_value close(napi_env env, napi_callback_info info)
+{
+	napi_value argv[1];
+	struct addon *addon = arguments(env, info, argv, 1);
+	struct shmlimit *limiter = table_remove(env, &addon->limiters, argv[0]);
+
+	shmlimit_close(limiter);
+	return integer(env, limiter == NULL ? -EBADF : 0);
+}
+
+/* destroy(name) */
+static napi_value destroy(napi_env env, napi_callback_info info)
+{
+	napi_value argv[1];
+	char name[SHMLIMIT_NAME_MAX + 8];
+	int error;
+
+	arguments(env, info, argv, 1);
+	error = read_name(env, argv[0], name, sizeof(name));
+	return integer(env, error != 0 ? error : shmlimit_destroy(name));
+}
+
+/* gone(limiter) */
+static napi_value gone(napi_env env, napi_callback_info info)
+{
+	napi_value argv[1];
+	struct addon *addon = arguments(env, info, argv, 1);
+	struct shmlimit *limiter = table_get(env, &addon->limiters, argv[0]);
+
+	return integer(env, limiter == NULL ? -EBADF : shmlimit_gone(limiter));
+}
+
+/* ruleSet(limiter, name, numbers) */
+static napi_value rule_set(napi_env env, napi_callback_info info)
+{
+	napi_value argv[3];
+	struct addon *addon = arguments(env, info, argv, 3);
+	struct shmlimit *limiter = table_get(env, &addon->limiters, argv[0]);
+	const double *n = read_numbers(env, argv[2], RULE_NUMBERS);
+	char name[SHMLIMIT_RULE_NAME_MAX + 8];
+	int answer = limiter == NULL ? -EBADF : n == NULL ? -EINVAL : read_name(env, argv[1], name, sizeof(name));
+
+	if (answer == 0) {
+		struct shmlimit_rule rule = {
+			.struct_size = sizeof(rule),
+			.algorithm = (uint32_t)n[0],
+			.mode = (uint32_t)n[1],
+			.flags = (uint32_t)n[2],
+			.capacity = (uint64_t)n[3],
+			.count = (uint64_t)n[4],
+			.period_ns = (uint64_t)n[5],
+			.max_wait_ns = (uint64_t)n[6],
+			.warmup_ns = (uint64_t)n[7],
+			.cold_factor_milli = (uint32_t)n[8],
+		};
+		answer = shmlimit_rule_set(limiter, name, &rule);
+	}
+	return integer(env, answer);
+}
+
+/* ruleRemove(limiter, name) */
+static napi_value rule_remove(napi_env env, napi_callback_info info)
+{
+	napi_value argv[2];
+	struct addon *addon = arguments(env, info, argv, 2);
+	struct shmlimit *limiter = table_get(env, &addon->limiters, argv[0]);
+	char name[SHMLIMIT_RULE_NAME_MAX + 8];
+	int answer = limiter == NULL ? -EBADF : read_name(env, argv[1], name, sizeof(name));
+
+	return integer(env, answer != 0 ? answer : shmlimit_rule_remove(limiter, name));
+}
+
+const struct method segment_methods[] = {
+	{ "open", open },
+	{ "create", create },
+	{ "close", close },
+	{ "destroy", destroy },
+	{ "gone", gone },
+	{ "ruleSet", rule_set },
+	{ "ruleRemove", rule_remove },
+	{ NULL, NULL },
+};
