@@ -137,7 +137,7 @@ struct shmlimit_rule {
 	uint64_t warmup_ns;         /* WARMUP only: time from cold to warm, and from warm to cold */
 	uint32_t cold_factor_milli; /* WARMUP only: time of a cold token, in thousandths of a warm token's time:
 	                               1,000 to 1,000,000, default 3,000 */
-	uint32_t reserved32;        /* must be zero */
+	uint32_t credit; /* LEASE only: tokens that a key may spend here before the backend was asked: 0 to the capacity */
 	uint64_t set_unix_ns; /* shmlimit_rule_get(): when it was set, nanoseconds since 1970; otherwise ignored */
 	uint64_t mark; /* a number of the caller's, kept with the rule; 0: keep the one that is there. Not saved */
 	uint64_t reserved[2]; /* must be zero */
@@ -185,11 +185,11 @@ struct shmlimit_counters {
  */
 struct shmlimit_lease {
 	uint32_t struct_size; /* sizeof(struct shmlimit_lease) */
-	uint32_t reserved32;
-	uint64_t want;    /* ASK: tokens to lease; together with `held` at least the cost */
-	uint64_t need;    /* ASK: fewest tokens that the request needs: the cost minus `held` */
-	uint64_t held;    /* tokens that can be spent here now; less than the cost */
-	uint64_t wait_ns; /* time until the current claim ends; 0 if there is none */
+	uint32_t unknown;     /* ASK: 1 = nothing is known here of the key; else 0 */
+	uint64_t want;        /* ASK: tokens to lease; together with `held` at least the cost */
+	uint64_t need;        /* ASK: fewest tokens that the request needs: the cost minus `held` */
+	uint64_t held;        /* tokens that can be spent here now; less than the cost */
+	uint64_t wait_ns;     /* time until the current claim ends; 0 if there is none */
 };
 
 /* What shmlimit_count() found and did. */

@@ -140,6 +140,7 @@ struct shmlimit_global_status {
 	uint64_t spoiled;  /* requests that another process overwrote: they are made again */
 	uint64_t full;     /* times that a request found no room, and was made again later */
 	uint64_t misses;   /* requests that came to an agent because the host's lease did not suffice */
+	uint64_t unpaid;   /* tokens of rules' credit that the backend did not give: at most these were too many */
 	uint64_t round_trips_ns; /* sum of the times that the backend's answers took */
 	/* Answers by that time: [0] up to 100 us, [i] up to 100 us * 2^i, and all longer ones in the last. */
 	uint64_t round_trips[SHMLIMIT_GLOBAL_ROUND_TRIPS];

@@ -27,6 +27,8 @@ int algorithm_compile(const struct shmlimit_rule *rule, uint32_t window_max, str
 		return -EINVAL;
 	if (!algorithms[rule->algorithm]->warms_up && (rule->warmup_ns != 0 || rule->cold_factor_milli != 0))
 		return -EINVAL;
+	if ((algorithms[rule->algorithm]->operations & OPERATIONS_LEASE) == 0 && rule->credit != 0)
+		return -EINVAL;
 	return algorithms[rule->algorithm]->compile(rule, window_max, params);
 }
 
@@ -41,6 +43,7 @@ int algorithm_capacity_max(const struct shmlimit_rule *rule, uint64_t *capacity)
 		return -EINVAL;
 	if (algorithms[rule->algorithm]->counts_capacity)
 		spec.count = 0; /* or it must be the capacity */
+	spec.credit = 0;        /* or it would be above the smallest capacity */
 	*capacity = spec.capacity = 1;
 	error = algorithm_compile(&spec, SHMLIMIT_WINDOW_MAX, &params);
 	if (error != 0)

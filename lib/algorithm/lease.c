@@ -47,7 +47,7 @@ int lease_compile(const struct shmlimit_rule *rule, struct layout_params *params
 		return -EDOM;
 	if (bits > LEASE_QUOTA_BITS_MAX || !backend_can_count(rule))
 		return -ERANGE;
-	if (rule->flags != 0 || rule->max_wait_ns != 0)
+	if (rule->flags != 0 || rule->max_wait_ns != 0 || rule->credit > rule->capacity)
 		return -EINVAL;
 	params->capacity = rule->capacity;
 	params->scale[1] = (uint64_t)1 << 54; /* a tick of funnel_time() is a nanosecond: 2^118 */
@@ -56,6 +56,7 @@ int lease_compile(const struct shmlimit_rule *rule, struct layout_params *params
 	params->back = ((uint64_t)1 << LEASE_TIME_BITS) - LEASE_AHEAD_NS;
 	params->ahead = LEASE_AHEAD_NS;
 	params->shape = params_shape(bits, 0, SHMLIMIT_LEASE, 0);
+	params->flags = (uint64_t)rule->credit << 32;
 	params->count = rule->count;
 	params->period_ns = rule->period_ns;
 	return 0;
@@ -215,6 +216,7 @@ static void lease_claim(const struct layout_params *params, const struct request
 		next = q->amount;
 	asked->out->want = next - lease->quota;
 	asked->out->need = q->amount - lease->quota;
+	asked->out->unknown = lease->size == 0; /* each word that says anything of a key has a size */
 	lease->state = LEASE_ASKED;
 	lease->until_ns = until_ns;
 	lease->left_ns = lease_left_ns(until_ns, now_ns);
@@ -356,6 +358,11 @@ static int lease_row_compile(const struct shmlimit_rule *rule, uint32_t window_m
 	return lease_compile(rule, params);
 }
 
+static void lease_row_rule(const struct layout_params *params, struct shmlimit_rule *out)
+{
+	out->credit = params_credit(params);
+}
+
 static void lease_row_none(const struct look *k, struct balance *b)
 {
 	(void)k;
@@ -489,6 +496,7 @@ const struct algorithm algorithm_lease = {
 	.operations = OPERATIONS_COMMON | OPERATIONS_LEASE,
 	.stays = 1,
 	.compile = lease_row_compile,
+	.rule = lease_row_rule,
 	.range = lease_range,
 	.none = lease_row_none,
 	.read = lease_row_read,

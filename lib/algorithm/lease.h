@@ -57,7 +57,7 @@ struct lease {
  * Fill *params from a LEASE rule. Returns 0, or -EDOM capacity, count or period is 0;
  * -ERANGE the capacity is above SHMLIMIT_LEASE_CAPACITY_MAX, or a backend could
  * not count the rule exactly; -EINVAL a flag or
- * max_wait_ns is set. On error *params is undefined.
+ * max_wait_ns is set, or the credit is above the capacity. On error *params is undefined.
  */
 int lease_compile(const struct shmlimit_rule *rule, struct layout_params *params);
 

@@ -34,7 +34,7 @@ static int take(const struct shmlimit *l, int rule, const void *key, size_t key_
 	if (answer == FIRST_NOT) {
 		struct lease_request leased = { 0, lease_ns, claim_ns, &found };
 
-		found.want = 0;
+		found = (struct shmlimit_lease){ 0 };
 		answer = decide_rest(l,
 		                     &(struct request){ .op = OP_LEASE,
 		                                        .rule = (uint32_t)rule,

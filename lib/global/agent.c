@@ -162,7 +162,9 @@ static void tell(struct agent *a, struct pending *p, enum request_state state)
 
 	requests_set(state == REQUEST_FAILED ? &board->failed : &board->served,
 	             (state == REQUEST_FAILED ? board->failed : board->served) + 1);
-	if (p->text.cost == 0 || p->text.unawaited)
+	if (p->text.kind == REQUEST_DEBIT && state != REQUEST_ALLOWED)
+		requests_set(&board->unpaid, board->unpaid + p->text.cost);
+	if (p->text.cost == 0 || p->text.kind != REQUEST_AWAITED)
 		state = REQUEST_FREE;
 	if (!requests_answer(a->g->requests, &p->ticket, state, &with)) {
 		requests_set(&board->late, board->late + 1);
@@ -254,8 +256,7 @@ static int ahead_deposit(struct agent *a, struct pending *p, uint64_t cost, stru
 	int answer = SHMLIMIT_LEASE_WAIT;
 
 	if (ask_rule(a->g, &p->ask) == 0 && p->ask.of.set_us == p->text.set_us) {
-		lease_ns = p->ask.of.lease_ns;
-		lease_ns = lease_ns > a->g->clock_ns ? lease_ns - a->g->clock_ns : 0;
+		lease_ns = ask_lasts_ns(a->g, &p->ask);
 		if (monotonic_now_ns() - p->on_way.asked_ns < lease_ns)
 			answer = shmlimit_lease_deposit_at(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len,
 			                                   p->on_way.question.leased, cost, lease_ns, p->sent_ns, r);
@@ -342,7 +343,7 @@ static int ahead_answers(struct agent *a, struct pending *p)
 	requests_answer(a->g->requests, &there->ticket, REQUEST_FREE, NULL);
 	there->ticket = p->ticket;
 	there->text.cost = p->text.cost;
-	there->text.unawaited = p->text.unawaited;
+	there->text.kind = p->text.kind;
 	there->ask.cost = p->ask.cost;
 	release(a, p);
 	return 1;
@@ -359,10 +360,10 @@ static void begin(struct agent *a, struct pending *p)
 	p->ask = (struct ask){ .rule = (int)text->rule,
 		               .key = text->key,
 		               .key_len = text->key_len,
-		               .cost = text->unawaited ? 0 : text->cost,
+		               .cost = text->kind == REQUEST_UNAWAITED ? 0 : text->cost,
 		               .r = &p->result,
 		               .answer = SHMLIMIT_LEASE_ASK };
-	if (ahead_answers(a, p))
+	if (text->kind != REQUEST_DEBIT && ahead_answers(a, p))
 		return;
 	p->ask.answer = SHMLIMIT_LEASE_ASK;
 	/*
@@ -421,6 +422,26 @@ static void end_ahead(struct agent *a, struct pending *p)
 	answer(a, p, p->on_way.question.trouble.kind == TROUBLE_NONE ? REQUEST_FREE : REQUEST_FAILED);
 }
 
+/*
+ * The answer to the debit of tokens that the key had before the backend was asked. If they were leased, nothing changes
+ * here: the key has them. If not, what is left of them is taken away, and the backend's denial stored.
+ */
+static void end_debit(struct agent *a, struct pending *p)
+{
+	const struct backend_question *q = &p->on_way.question;
+	enum ask_state state;
+
+	if (q->trouble.kind == TROUBLE_NONE && q->leased != 0) {
+		fallback_charge(a->g, p->ask.rule, p->ask.key, p->ask.key_len, q->leased);
+		answer(a, p, REQUEST_ALLOWED);
+		return;
+	}
+	if (q->trouble.kind == TROUBLE_NONE)
+		shmlimit_charge(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len, p->ask.cost, NULL);
+	state = ask_settle(a->g, &p->ask, q, p->sent_ns, p->on_way.asked_ns);
+	answer(a, p, state_of(p, state));
+}
+
 /* The first bucket has answers of up to 100 us, and each next one twice that. The last one has all others. */
 static void note_round_trip(struct agent *a, uint64_t ns)
 {
@@ -449,6 +470,10 @@ static void end(struct agent *a, struct node *node, struct pending *p)
 		note_round_trip(a, p->on_way.round_trip_ns);
 	if (p->text.cost == 0) {
 		end_ahead(a, p);
+		return;
+	}
+	if (p->text.kind == REQUEST_DEBIT) {
+		end_debit(a, p);
 		return;
 	}
 	/* If the process no longer waits, none of the leased tokens is taken for it. */

@@ -26,6 +26,8 @@ int ask_slot(struct shmlimit_global *g, int rule, const void *key, size_t key_le
 	                             lease_ns != 0 ? lease_ns : g->options.lease_ns, g->breaker.claim_ns, lease, r);
 	if (__builtin_expect(answer == SHMLIMIT_ALLOWED && lease->want != 0, 0))
 		ask_agent_ahead(g, rule, key, key_len, lease->want);
+	if (__builtin_expect(answer == SHMLIMIT_LEASE_ASK && lease->unknown, 0))
+		answer = ask_agent_lend(g, rule, key, key_len, cost, r);
 	if (__builtin_expect(answer == -EOPNOTSUPP, 0))
 		answer = shmlimit_take(g->limiter, rule, key, key_len, cost, r);
 	return answer;
@@ -94,14 +96,19 @@ static uint64_t ns_of(uint64_t us)
 	return us < UINT64_MAX / 1000 ? us * 1000 : UINT64_MAX;
 }
 
+uint64_t ask_lasts_ns(const struct shmlimit_global *g, const struct ask *a)
+{
+	return a->of.lease_ns > g->clock_ns ? a->of.lease_ns - g->clock_ns : 0;
+}
+
 /*
- * A lease begins when the question is sent, since the backend may debit the tokens then. It ends earlier by the
- * amount that the limiter's clock may lag. A process that was stopped for longer than the lease has lost the tokens.
+ * A lease begins when the question is sent, since the backend may debit the tokens then. A process that was stopped for
+ * longer than the lease has lost the tokens.
  */
 static enum ask_state deposit(struct shmlimit_global *g, struct ask *a, const struct backend_question *q,
                               uint64_t sent_ns, uint64_t asked_ns)
 {
-	uint64_t lasts_ns = a->of.lease_ns > g->clock_ns ? a->of.lease_ns - g->clock_ns : 0;
+	uint64_t lasts_ns = ask_lasts_ns(g, a);
 	struct trouble late = { .kind = TROUBLE_LATE };
 
 	a->answer = shmlimit_lease_deposit_at(g->limiter, a->rule, a->key, a->key_len, q->leased, a->cost, lasts_ns,

@@ -47,6 +47,9 @@ enum ask_state {
 /* Read the rule. Returns 0 or as handle_rule(). */
 int ask_rule(struct shmlimit_global *g, struct ask *ask);
 
+/* How long a lease of the ask's rule lasts here: it ends earlier by the amount that the limiter's clock may lag. */
+uint64_t ask_lasts_ns(const struct shmlimit_global *g, const struct ask *ask);
+
 /* Make the question for the backend. */
 enum ask_state ask_prepare(struct shmlimit_global *g, struct ask *ask, struct backend_question *question);
 

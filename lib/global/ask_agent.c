@@ -22,24 +22,18 @@ static void ask_later(struct shmlimit_global *g, struct ask *a)
 	a->answer = SHMLIMIT_LEASE_WAIT;
 }
 
-/* Returns 0, -EAGAIN: no cell is free, or an error of the ask. */
-static int post(struct shmlimit_global *g, struct ask *a, int unawaited, struct ticket *ticket)
+/* Post what was read of the rule. Returns 0, -EAGAIN: no cell is free. */
+static int post_of_rule(struct shmlimit_global *g, const struct ask *a, enum request_kind kind, struct ticket *ticket)
 {
 	struct request_text text;
-	int error = ask_rule(g, a);
 
-	/*
-	 * -ERANGE is not an error here: the agent refuses and reports a rule that the backend cannot count exactly.
-	 */
-	if (error != 0 && error != -ERANGE)
-		return error;
 	fallback_prepare(g, a->rule);
 	text.backend = g->backend;
 	text.rule = (uint32_t)a->rule;
 	text.key_len = (uint16_t)a->key_len;
 	text.set_us = a->of.set_us;
 	text.cost = a->cost;
-	text.unawaited = (uint16_t)unawaited;
+	text.kind = (uint16_t)kind;
 	text.need = a->lease.need;
 	text.want = a->lease.want;
 	memcpy(text.key, a->key, a->key_len);
@@ -47,9 +41,22 @@ static int post(struct shmlimit_global *g, struct ask *a, int unawaited, struct 
 	return requests_post(g->requests, &text, ticket);
 }
 
+/* The same, or an error of the ask. */
+static int post(struct shmlimit_global *g, struct ask *a, enum request_kind kind, struct ticket *ticket)
+{
+	int error = ask_rule(g, a);
+
+	/*
+	 * -ERANGE is not an error here: the agent refuses and reports a rule that the backend cannot count exactly.
+	 */
+	if (error != 0 && error != -ERANGE)
+		return error;
+	return post_of_rule(g, a, kind, ticket);
+}
+
 int ask_agent_post(struct shmlimit_global *g, struct ask *a, struct ticket *ticket)
 {
-	int error = post(g, a, 0, ticket);
+	int error = post(g, a, REQUEST_AWAITED, ticket);
 
 	if (error == -EAGAIN)
 		ask_later(g, a);
@@ -69,7 +76,27 @@ __attribute__((noinline, cold)) void ask_agent_ahead(struct shmlimit_global *g, 
 		return;
 	ask_begin(&a, &(struct shmlimit_request){ .rule = rule, .key = key, .key_len = key_len, .cost = 0 }, NULL);
 	a.lease = (struct shmlimit_lease){ .need = 1, .want = want };
-	post(g, &a, 1, &ticket);
+	post(g, &a, REQUEST_UNAWAITED, &ticket);
+}
+
+/*
+ * The debit is posted first: a process that is killed in between has lent nothing without a debit. If the agent has the
+ * backend's denial before the key has its credit, the credit replaces it, and the next request asks again.
+ */
+__attribute__((noinline, cold)) int ask_agent_lend(struct shmlimit_global *g, int rule, const void *key, size_t key_len,
+                                                   uint64_t cost, struct shmlimit_result *r)
+{
+	struct ask a;
+	struct ticket ticket;
+
+	ask_begin(&a, &(struct shmlimit_request){ .rule = rule, .key = key, .key_len = key_len }, NULL);
+	if (ask_rule(g, &a) != 0 || a.of.credit < cost || a.of.credit == 0 || !ask_agent_lives(g) ||
+	    requests_are_failing(g->requests, monotonic_now_ns()))
+		return SHMLIMIT_LEASE_ASK;
+	a.cost = a.lease.need = a.lease.want = a.of.credit;
+	if (post_of_rule(g, &a, REQUEST_DEBIT, &ticket) != 0)
+		return SHMLIMIT_LEASE_ASK;
+	return shmlimit_lease_deposit(g->limiter, rule, key, key_len, a.of.credit, cost, ask_lasts_ns(g, &a), r);
 }
 
 void ask_agent_at_once(struct shmlimit_global *g, struct ask *asks, size_t n)
@@ -88,7 +115,7 @@ void ask_agent_at_once(struct shmlimit_global *g, struct ask *asks, size_t n)
 		if (asks[i].answer <= SHMLIMIT_DENIED)
 			continue;
 		/* The claim of what was posted goes on: the agent ends it. */
-		if (lives && asks[i].answer == SHMLIMIT_LEASE_ASK && post(g, &asks[i], 1, &ticket) == 0)
+		if (lives && asks[i].answer == SHMLIMIT_LEASE_ASK && post(g, &asks[i], REQUEST_UNAWAITED, &ticket) == 0)
 			asks[i].answer = SHMLIMIT_LEASE_WAIT;
 		ask_give_up(g, &asks[i]);
 	}

@@ -20,6 +20,14 @@ int ask_agent_post(struct shmlimit_global *g, struct ask *ask, struct ticket *ti
 /* Post those asks that this process has to make (LEASE_ASK) without waiting: on_failure decides all n. */
 void ask_agent_at_once(struct shmlimit_global *g, struct ask *asks, size_t n);
 
+/*
+ * Lend the key, of which nothing is known here, its rule's credit, spend `cost` of it, and have the agent debit the backend
+ * for it. Returns as shmlimit_lease_deposit(), or LEASE_ASK: nothing was lent, since the rule gives no such credit, or there
+ * is no agent, no free cell, or no backend that answers.
+ */
+int ask_agent_lend(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost,
+                   struct shmlimit_result *r);
+
 /* Have the agent lease `want` tokens ahead, if there is one. Nothing waits for it, and it may be lost. */
 void ask_agent_ahead(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t want);
 

@@ -19,6 +19,7 @@ static int share(struct shmlimit_global *g, int rule, struct shmlimit_rule *out)
 	*out = (struct shmlimit_rule){ .struct_size = sizeof(*out) };
 	error = shmlimit_rule_get(g->limiter, rule, out);
 	out->algorithm = SHMLIMIT_FUNNEL;
+	out->credit = 0;
 	if (error == 0)
 		policy_share(g->options.local_milli, &out->capacity, &out->count, &out->period_ns);
 	return error;

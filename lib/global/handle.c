@@ -22,6 +22,7 @@ int handle_rule(struct shmlimit_global *g, int rule, struct handle_rule *out)
 		error = -EOPNOTSUPP;
 	if (error != 0)
 		return error;
+	out->credit = params.credit;
 	out->lease_ns = policy_lease_ns(params.capacity, params.count, params.period_ns, g->options.lease_ns,
 	                                g->options.deadline_ns);
 	error = script_params(&out->params, params.capacity, params.count, params.period_ns,

@@ -55,6 +55,7 @@ struct handle_rule {
 	struct script_params params;
 	uint64_t set_us; /* that of `params`, valid even if those are not exact */
 	uint64_t lease_ns;
+	uint64_t credit;
 };
 
 /* Make a handle. The options are complete. Returns as shmlimit_global_open(). */

@@ -160,6 +160,11 @@ int requests_have_agent(const struct requests *q, uint64_t backend, uint64_t now
 	return requests_are_claimed(q, now_ns) && load_relaxed(&q->backend) == backend;
 }
 
+int requests_are_failing(const struct requests *q, uint64_t now_ns)
+{
+	return now_ns < load_relaxed(&q->board.open_until_ns);
+}
+
 /* Claim the next free cell, from a start that differs between processes. */
 static int claim_cell(struct requests *q, struct ticket *ticket)
 {

@@ -51,14 +51,19 @@ enum request_state {
 	REQUEST_AGAIN,  /* not asked, since the rule has changed or the agent ends: make the request again */
 };
 
+enum request_kind {
+	REQUEST_AWAITED,   /* a process waits for the answer */
+	REQUEST_UNAWAITED, /* tokens are missing, but no process waits: none are taken for it */
+	REQUEST_DEBIT, /* `cost` tokens were lent to the key: the backend is to count them as leased; no process waits */
+};
+
 /* What a process asks for. A multiple of 8 bytes, without padding. */
 struct request_text {
 	uint64_t backend; /* the number of the backend and prefix: see requests_backend() */
 	uint32_t rule;
-	uint16_t key_len,
-		unawaited; /* unawaited: no process waits, though tokens are missing, and none are taken for it */
-	uint64_t set_us;   /* when the rule was set: an answer is of one version of it */
-	uint64_t cost;     /* 0: more is leased ahead, and no process waits for the answer */
+	uint16_t key_len, kind; /* kind: enum request_kind */
+	uint64_t set_us;        /* when the rule was set: an answer is of one version of it */
+	uint64_t cost;          /* 0: more is leased ahead, and no process waits for the answer */
 	uint64_t need, want;
 	unsigned char key[SHMLIMIT_KEY_MAX];
 };
@@ -82,6 +87,7 @@ struct request_board {
 	uint64_t full;    /* counted by the processes */
 	uint64_t servers; /* of the agent */
 	uint64_t misses;  /* requests that processes wait for */
+	uint64_t unpaid;  /* tokens that were lent to keys, and that the backend did not give */
 	uint64_t round_trips_ns, round_trips[SHMLIMIT_GLOBAL_ROUND_TRIPS];
 };
 
@@ -104,6 +110,9 @@ uint64_t requests_backend(const char *url, const char *prefix);
 /* Is there an agent; and is it for this backend? */
 int requests_are_claimed(const struct requests *q, uint64_t now_ns);
 int requests_have_agent(const struct requests *q, uint64_t backend, uint64_t now_ns);
+
+/* Does the server of the agent's URL fail, as far as the agent knows? */
+int requests_are_failing(const struct requests *q, uint64_t now_ns);
 
 /* Post a request and wake the agent. Returns 0, or -EAGAIN: no cell is free. */
 int requests_post(struct requests *q, const struct request_text *text, struct ticket *ticket);

@@ -43,6 +43,7 @@ EXPORT int shmlimit_global_status(struct shmlimit *limiter, struct shmlimit_glob
 	status.spoiled = board.spoiled;
 	status.full = board.full;
 	status.misses = board.misses;
+	status.unpaid = board.unpaid;
 	status.round_trips_ns = board.round_trips_ns;
 	memcpy(status.round_trips, board.round_trips, sizeof(status.round_trips));
 	status.connections = board.connections;

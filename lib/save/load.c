@@ -124,6 +124,7 @@ static int compile(const struct state_rule *r, uint32_t window_max, struct layou
 		.max_wait_ns = r->max_wait_ns,
 		.warmup_ns = r->warmup_ns,
 		.cold_factor_milli = r->cold_factor_milli,
+		.credit = r->credit,
 	};
 
 	return algorithm_compile(&rule, window_max, params);
@@ -138,7 +139,7 @@ static int get_rule(struct loading *f, int64_t *last)
 
 	if (error != 0)
 		return error;
-	if ((int64_t)r.id <= *last || r.id >= f->header.rules_max || r.mode > SHMLIMIT_OFF || r.reserved32 != 0 ||
+	if ((int64_t)r.id <= *last || r.id >= f->header.rules_max || r.mode > SHMLIMIT_OFF ||
 	    memchr(r.name, '\0', sizeof(r.name)) == NULL || name_check_any_rule(r.name) != 0 ||
 	    rule_find(f->l, r.name) >= 0 || compile(&r, f->header.window_max, &params) != 0)
 		return -EUCLEAN;

@@ -126,6 +126,7 @@ static int put_rule(struct saving *s, uint32_t id)
 	r.max_wait_ns = rule.max_wait_ns;
 	r.warmup_ns = rule.warmup_ns;
 	r.cold_factor_milli = rule.cold_factor_milli;
+	r.credit = rule.credit;
 	return state_put(&s->file, &r, sizeof(r));
 }
 

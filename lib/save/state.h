@@ -53,7 +53,7 @@ struct state_rule {
 	uint32_t flags;
 	uint64_t capacity, count, period_ns, max_wait_ns, warmup_ns;
 	uint32_t cold_factor_milli;
-	uint32_t reserved32;      /* zero */
+	uint32_t credit;
 	uint64_t set_unix_ns;     /* when its numbers were set */
 	uint64_t num, den, shape; /* what its slots' ticks and quotas are: see struct layout_params */
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];

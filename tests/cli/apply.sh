@@ -210,7 +210,7 @@ $good
 mode =
 END
 wrong 4 "rule login: burst: no such key: use algorithm, capacity, rate, warmup, cold-factor, count-refused, max-wait, \
-next-pays or mode" <<END
+next-pays, credit or mode" <<END
 $good
 [login]
 burst = 5

@@ -21,8 +21,20 @@ refused() {
 run shmlimit rule set "$segment" g --algorithm lease --capacity 100 --rate 10/s
 is "$rc $out$err" "0 " "a lease needs a capacity and a rate"
 run shmlimit rule show "$segment" g
-is "$(printf '%s\n' "$out" | sed -n '3,6p' | tr '\n' ';')" \
-	"algorithm: lease;capacity: 100;rate: 10/s;mode: enforce;" "a lease rule is shown as it was set"
+is "$(printf '%s\n' "$out" | sed -n '3,7p' | tr '\n' ';')" \
+	"algorithm: lease;capacity: 100;rate: 10/s;credit: 0;mode: enforce;" "a lease rule is shown as it was set"
+is "$(printf '%s\n' "$out" | grep -c overshoot)" 0 "a rule that lends nothing has no overshoot"
+run shmlimit rule set "$segment" g --credit 5
+is "$rc $out$err" "0 " "a lease can lend to keys that are not known"
+run shmlimit rule show "$segment" g
+is "$(printf '%s\n' "$out" | sed -n '6p;8p' | tr '\n' ';')" \
+	"credit: 5;overshoot: at most 5 on each host that does not know the key;" "a rule that lends is shown with its overshoot"
+is "$(shmlimit rule show "$segment" g --json | jq .credit)" 5 "a rule's credit in JSON"
+refused "credit 101: must be at most the capacity, 100" g --credit 101
+refused "credit 5: must be at most the capacity, 4" g --capacity 4
+refused "credit -1: not a whole number (for example 1500, 1.5k, 2M or 64Ki)" g --credit -1
+refused "credit 2097152: must be 0 to 2097151" g --credit 2097152
+refused "credit: a funnel has none of its own: leave it out" new --capacity 5 --rate 1/s --credit 5
 refused "new, its capacity is missing: must have capacity and rate" new --algorithm lease --rate 1/s
 refused "capacity 2097152 is out of range (1 to 2097151 at this rate for a lease)" \
 	new --algorithm lease --capacity 2097152 --rate 1/s
@@ -42,7 +54,7 @@ like "$out" 'algorithm = lease' "a lease is exported"
 printf '%s\n' "$out" >rules
 shmlimit rule remove "$segment" g
 run shmlimit apply "$segment" rules
-is "$rc $out$err" "0 + rule g algorithm lease capacity 50 rate 10/s" "a lease is made again from a file"
+is "$rc $out$err" "0 + rule g algorithm lease capacity 50 rate 10/s credit 5" "a lease is made again from a file"
 
 # ---- what is here ----
 run shmlimit take "$segment" g key

@@ -77,6 +77,7 @@ has rule_on_failure_requests_total "" "rules that lease nothing have no count of
 for counter in answered failed late spoiled full misses; do
 	has agent_${counter}_total 0 "no agent counted requests that were $counter"
 done
+has agent_unpaid_tokens_total 0 "no agent lent tokens that its backend did not give"
 has rule_decisions_total "answer=allowed rule=r 4
 answer=allowed rule=watch 1
 answer=allowed rule=w 0

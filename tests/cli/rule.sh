@@ -36,7 +36,7 @@ no_rule rule set "$segment" login --rate 1/s --mode off
 
 run shmlimit rule list "$segment"
 is "$rc $out" "0 RULE  ID  ALGORITHM  CAPACITY  RATE  WARMUP  COLD-FACTOR  COUNT-REFUSED  MAX-WAIT  \
-NEXT-PAYS  MODE" "a list of no rules is a head"
+NEXT-PAYS  CREDIT  MODE" "a list of no rules is a head"
 run shmlimit rule list "$segment" --json
 is "$rc $out" "0 []" "a list of no rules is an empty list in JSON"
 
@@ -184,10 +184,10 @@ is "$rc $err" "2 shmlimit: rule fourth: no room for another rule in segment $seg
 # Listing.
 run shmlimit rule list "$segment"
 is "$(printf '%s\n' "$out" | tr -s ' ')" "RULE ID ALGORITHM CAPACITY RATE WARMUP COLD-FACTOR COUNT-REFUSED \
-MAX-WAIT NEXT-PAYS MODE
-login 0 funnel 15 30/m - - - 0s no enforce
-watch 1 funnel 1 1/h - - - 0s no dry-run
-$edge 2 funnel 1 1/s - - - 0s no enforce" "rule list shows each rule"
+MAX-WAIT NEXT-PAYS CREDIT MODE
+login 0 funnel 15 30/m - - - 0s no - enforce
+watch 1 funnel 1 1/h - - - 0s no - dry-run
+$edge 2 funnel 1 1/s - - - 0s no - enforce" "rule list shows each rule"
 is "$(printf '%s\n' "$out" | sed 's/ENFORCE\|enforce\|dry-run//' | awk '{ print length }' | sort -u | wc -l)" 2 \
 	"in columns"
 run shmlimit rule list "$segment" --json

@@ -54,6 +54,8 @@ static inline struct shmlimit_global_server agent_server(struct shmlimit *l)
 		} \
 	} while (0)
 
+static uint64_t agent_open_ns __attribute__((unused)) = 1000000; /* that a server which fails is left alone */
+
 /* Start one, which is perhaps not the agent yet. A backend may be silent for deadline_ns. */
 static inline struct agent_process agent_start_with(struct shmlimit *l, const char *url, uint64_t deadline_ns,
                                                     const char *prefix)
@@ -62,7 +64,7 @@ static inline struct agent_process agent_start_with(struct shmlimit *l, const ch
 	struct shmlimit_global_options options = { .struct_size = sizeof(options),
 		                                   .deadline_ns = deadline_ns,
 		                                   .lease_ns = PATIENT_NS,
-		                                   .open_ns = 1000000,
+		                                   .open_ns = agent_open_ns,
 		                                   .prefix = prefix };
 	struct shmlimit_global *g;
 

@@ -150,7 +150,7 @@ serves
 ok $? "an agent serves"
 run shmlimit global status "$segment"
 is "$rc $(printf '%s\n' "$out" | sed 's/: .*//' | tr '\n' ',')" \
-	"0 agent,pid,running,connections,round trip,breaker,waiting,answered,failed,late,spoiled,full,misses," "the status has these lines"
+	"0 agent,pid,running,connections,round trip,breaker,waiting,answered,failed,late,spoiled,full,misses,unpaid," "the status has these lines"
 like "$out" "^pid: $agents\$" "the status has the agent's process id"
 members "global status" . "$(shmlimit global status "$segment" --json)"
 is "$printed" "$(documented "global status")" "global status prints all that the manual has"
@@ -164,7 +164,7 @@ is "$(shmlimit metrics "$segment" | sed -n 's/^shmlimit_agent_server_//p' | tr '
 	"metrics have the agent's server"
 is "$(shmlimit metrics "$segment" | grep -v 'round_trip\|agent_server' | sed -n 's/^shmlimit_agent_\([a-z_]*\){.*} /\1 /p' | tr '\n' ';')" "$(shmlimit global status "$segment" --json |
 	jq -r '"serving 1;waiting_requests \(.waiting);connections \(.connections);breaker_open 0;answered_total \(.answered);" +
-		"failed_total \(.failed);late_total \(.late);spoiled_total \(.spoiled);full_total \(.full);misses_total \(.misses);"')" "metrics have what the status shows"
+		"failed_total \(.failed);late_total \(.late);spoiled_total \(.spoiled);full_total \(.full);misses_total \(.misses);unpaid_tokens_total \(.unpaid);"')" "metrics have what the status shows"
 trips=$(shmlimit metrics "$segment" | sed -n 's/^shmlimit_agent_round_trip_seconds_\([a-z]*\){.*} /\1 /p')
 is "$(printf '%s\n' "$trips" | awk '$1 == "count" { n = $2 } $1 == "bucket" { last = $2; n_buckets++ } END { print n_buckets, (n == last), (n > 0) }')" \
 	"12 1 1" "each answer of the backend is in a bucket of the histogram"

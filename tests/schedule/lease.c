@@ -16,7 +16,8 @@ static struct gift {
 	uint64_t tokens, ended_ns; /* ended_ns UINT64_MAX: killed in it */
 } gifts[GIFTS_MAX];
 static unsigned gifts_n;
-static unsigned asking; /* actors that are between the answer to ask and what the backend says */
+static unsigned lent, debited; /* credits: a worker posted the debit; the agent took it */
+static unsigned asking;        /* actors that are between the answer to ask and what the backend says */
 
 static struct shmlimit *set_lease(void)
 {
@@ -27,7 +28,7 @@ static struct shmlimit *set_lease(void)
 
 static void begin(void)
 {
-	gifts_n = asking = 0;
+	gifts_n = asking = lent = debited = 0;
 }
 
 static int deposit(uint32_t key, uint64_t tokens, uint64_t cost)
@@ -143,9 +144,71 @@ static const struct scene moving = {
 	.judge = judge_moving,
 };
 
+/* ---- Credit ---- */
+
+#define CREDIT 3
+
+/* As libshmlimit-global lends: the debit is posted, then the credit deposited. */
+static void spend_on_credit(uint32_t key, uint64_t cost)
+{
+	struct call *c = call_begin(key, (int64_t)cost);
+	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
+	int answer;
+
+	actor_calls();
+	answer = shmlimit_lease_take(stage.l, stage.rule, &key, sizeof(key), cost, LEASE_NS, CLAIM_NS, &lease, NULL);
+	if (answer == SHMLIMIT_LEASE_ASK && lease.unknown) {
+		lent++;
+		answer = deposit(key, CREDIT, cost);
+	} else if (answer == SHMLIMIT_LEASE_ASK) {
+		answer = deposit(key, lease.want, cost);
+	}
+	call_end(c, answer == SHMLIMIT_LEASE_WAIT ? SHMLIMIT_DENIED : answer);
+}
+
+/* The last actor is the agent, whose backend denies the debit. */
+static void act_on_credit(unsigned who)
+{
+	uint32_t key = KEY;
+
+	for (int i = 0; i < 3; i++) {
+		if (who != 2) {
+			spend_on_credit(KEY, 1);
+			continue;
+		}
+		actor_calls();
+		if (debited == lent)
+			continue;
+		debited++;
+		shmlimit_charge(stage.l, stage.rule, &key, sizeof(key), CREDIT, NULL);
+		actor_calls();
+		shmlimit_lease_deny(stage.l, stage.rule, &key, sizeof(key), CREDIT, CLAIM_NS, NULL);
+	}
+}
+
+static void judge_credit(void)
+{
+	law_books();
+	law_sound();
+	if (lent > 1)
+		blame("a key was lent its credit %u times", lent);
+}
+
+static const struct scene credit = {
+	.title = "a key is lent its credit once, whatever becomes of the debit",
+	.actors = 3,
+	.mortals = 3,
+	.away_ns = { CLAIM_NS / 2, CLAIM_NS + 100, LEASE_NS },
+	.set = set_lease,
+	.begin = begin,
+	.act = act_on_credit,
+	.judge = judge_credit,
+};
+
 int main(void)
 {
 	play(&standing);
 	play(&moving);
+	play(&credit);
 	return tap_done();
 }

@@ -109,6 +109,7 @@ function errors (limiter) {
     [() => limiter.count('count', 'k', 1, 1e15), 'ShmlimitError ERANGE', 'a time to live of 30,000 years'],
     [() => limiter.ruleSet('x', { capacity: 0, count: 1, periodMs: 1 }), 'ShmlimitError EDOM', 'a rule without a capacity'],
     [() => limiter.ruleSet('x', { capacity: 1, count: 1, period: 1 }), 'TypeError -', 'an option that there is not'],
+    [() => limiter.ruleSet('x', { algorithm: 'lease', capacity: 4, count: 1, periodMs: 1, credit: 5 }), 'ShmlimitError EINVAL', 'a credit above the capacity'],
     [() => limiter.ruleSet('x', { algorithm: 'leaky' }), 'RangeError -', 'an algorithm that there is not'],
     [() => new Limiter(segment, { readOnly: true }).take('login', 'k'), 'ShmlimitError EROFS', 'a take through a handle that only reads'],
     [() => new Gate('segment=x'), '', 'a gate without limits is no error'],

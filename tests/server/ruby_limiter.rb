@@ -65,6 +65,10 @@ is([["r", ""], ["r", "k" * 1025], ["r", "k", -1], ["r", "k", 2**64], ["r", nil],
    "what is no rule, no key or no cost raises the exception that fits")
 is(raised { limiter.take_all(["r"]) }&.first, ArgumentError, "a request of take_all must have a key")
 is(raised { limiter.rule_set("bad", capacity: 0, count: 1, period: 1) }&.first, ERROR, "a rule that is wrong is refused")
+lease = { algorithm: :lease, capacity: 4, count: 1, period: 1 }
+is([limiter.rule_set("l", **lease, credit: 4).integer?, raised { limiter.rule_set("l", **lease, credit: 5) }&.first], [true, ERROR],
+   "a lease has a credit of its capacity at most")
+limiter.rule_remove("l")
 is(raised { limiter.reserve("r", "k", max_wait: -1) }&.first, RangeError, "a time must not be negative")
 is(raised { Shmlimit::Limiter.new("#{SEGMENT}.none") }&.first, ERROR, "a segment that is missing raises an error")
 is([limiter.rule_find("none"), limiter.rule_find(:r)], [nil, id], "rule_find is nil when there is none")

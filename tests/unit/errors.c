@@ -122,6 +122,9 @@ static void rules(void)
 	good.flags = 4;
 	is(set(good), -EINVAL, "a rule with an unknown flag is refused");
 	good.flags = 0;
+	good.credit = 1;
+	is(set(good), -EINVAL, "a funnel with a credit is refused");
+	good.credit = 0;
 	good.reserved[1] = 1;
 	is(set(good), -E2BIG, "a rule whose reserved field is not zero is refused");
 	good.reserved[1] = 0;

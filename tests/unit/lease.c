@@ -86,6 +86,7 @@ static void by_hand(void)
 	is(r.retry_after_ns, SECOND / 10,
 	   "a key without a lease is to be asked again when the funnel elsewhere has got a token");
 	is(ask(id, 2, at), SHMLIMIT_LEASE_ASK, "the first caller that misses is to ask the backend");
+	is(lease.unknown, 1, "the first caller learns that nothing is known of the key");
 	is(lease.want, 2, "a cold key asks for what the caller needs");
 	is(lease.need, 2, "all that the first caller needs is missing");
 	ok(lease.wait_ns >= CLAIM_NS && lease.wait_ns < CLAIM_NS + tick_ns,
@@ -111,6 +112,17 @@ static void by_hand(void)
 	   "what was deposited can be spent until a tick before its end");
 	is(left(id, at + 2 * MS + LEASE_NS), 0, "what was deposited cannot be spent at its end");
 	is(take(id, 1, at + 2 * MS + LEASE_NS), SHMLIMIT_DENIED, "what has expired is not spent");
+	is(ask(id, 1, at + 366 * 86400 * SECOND), SHMLIMIT_LEASE_ASK, "a year later a caller is to ask again");
+	is(lease.unknown, 0, "a key is known as long as it has its slot");
+	is(shmlimit_reset(l, id, "k", 1), 1, "a key can be reset");
+	is(ask(id, 1, at), SHMLIMIT_LEASE_ASK, "after a reset a caller is to ask");
+	is(lease.unknown, 1, "nothing is known of a key that was reset");
+	at += 2 * CLAIM_NS;
+	is(ask(id, 1, at), SHMLIMIT_LEASE_ASK, "after a claim's end the next caller is to ask");
+	is(lease.unknown, 0, "a key for which the backend was asked in vain is known");
+	is(deny(id, 1, MS, at), SHMLIMIT_DENIED, "the backend denies");
+	is(ask(id, 1, at + 2 * MS), SHMLIMIT_LEASE_ASK, "after the denial a caller is to ask again");
+	is(lease.unknown, 0, "a key that was denied is known");
 	is(left(id, at + 366 * 86400 * SECOND), 0, "what has expired has not come back a year later");
 }
 
@@ -401,6 +413,13 @@ static void bounds(void)
 	wrong.max_wait_ns = 1;
 	is(shmlimit_rule_set(l, "bad", &wrong), -EINVAL, "a lease with a longest wait is refused");
 	wrong.max_wait_ns = 0;
+	wrong.credit = (uint32_t)wrong.capacity + 1;
+	is(shmlimit_rule_set(l, "bad", &wrong), -EINVAL, "a credit above the capacity is refused");
+	wrong.credit--;
+	id = shmlimit_rule_set(l, "lent", &wrong);
+	is(shmlimit_rule_get(l, id, &got), 0, "a lease with a credit of the whole capacity can be set");
+	is(got.credit, wrong.credit, "a rule's credit is read back as it was set");
+	wrong.credit = 0;
 	wrong.flags = SHMLIMIT_NEXT_PAYS;
 	is(shmlimit_rule_set(l, "bad", &wrong), -EINVAL, "a lease with flags is refused");
 	wrong.flags = 0;

@@ -81,12 +81,12 @@ static void define(void)
 		                      .count = 1,
 		                      .period_ns = SECOND,
 		                      .max_wait_ns = SECOND,
-		                      .reserved32 = 7 };
+		                      .credit = 7 };
 	id = shmlimit_rule_set(l, "login", &got);
 	ok(id >= 0, "a rule can be set in a shorter structure");
 	got.struct_size = sizeof(got);
 	is(shmlimit_rule_get(l, id, &got), 0, "a rule of a shorter structure can be read");
-	ok(got.capacity == 3 && got.max_wait_ns == 0 && got.reserved32 == 0,
+	ok(got.capacity == 3 && got.max_wait_ns == 0 && got.credit == 0,
 	   "rule_get reports zeros for what was not given");
 	is(shmlimit_rule_remove(l, "login"), 0, "a rule that was set in short form is removed like any other");
 }

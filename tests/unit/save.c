@@ -348,7 +348,9 @@ static void leftovers(void)
 		                       .algorithm = SHMLIMIT_LEASE,
 		                       .capacity = 10,
 		                       .count = 1,
-		                       .period_ns = SECOND };
+		                       .period_ns = SECOND,
+		                       .credit = 7 },
+			     loaded = { .struct_size = sizeof(loaded) };
 	struct shmlimit_rule window = {
 		.struct_size = sizeof(window), .algorithm = SHMLIMIT_WINDOW, .capacity = 4, .period_ns = 100 * SECOND
 	};
@@ -383,6 +385,8 @@ static void leftovers(void)
 	is(load_copy(fd, 0, T0), 0, "a segment with calls left half done is loaded");
 	is(shmlimit_verify(copy_name, NULL, 0), 0, "nothing that was half done is loaded");
 	is((int)unit_slots(copy, SHMLIMIT_SLOT_LIVE, T0), 2, "two keys in force are loaded, and no lease");
+	shmlimit_rule_get(copy, leased, &loaded);
+	is(loaded.credit, 7, "a rule's credit is loaded");
 
 	store_relaxed(&l->header->state, state_pack(GENERATIONS_MAX + 1, 0));
 	is(save(l, fd, when_given(then_ns)), -EUCLEAN, "a segment whose tables are not known cannot be saved");
@@ -733,7 +737,7 @@ static void page_reserved(struct page *p) { p->header.reserved[17] = 1; }
 static void page_id_twice(struct page *p) { p->rule[1].id = p->rule[0].id; }
 static void page_id_far(struct page *p) { p->rule[1].id = p->header.rules_max; }
 static void page_mode(struct page *p) { p->rule[0].mode = 3; }
-static void page_reserved_rule(struct page *p) { p->rule[0].reserved32 = 1; }
+static void page_credit(struct page *p) { p->rule[0].credit = 1; }
 static void page_endless_name(struct page *p) { memset(p->rule[0].name, 'a', sizeof(p->rule[0].name)); }
 static void page_no_name(struct page *p) { p->rule[0].name[0] = '\0'; }
 static void page_name_twice(struct page *p) { memcpy(p->rule[1].name, p->rule[0].name, sizeof(p->rule[0].name)); }
@@ -759,7 +763,7 @@ static const struct {
 	{ "an old table of half slots", page_old_slots }, { "an old table as large", page_small_growth },
 	{ "no group", page_group },                     { "a reserved field", page_reserved },
 	{ "an id twice", page_id_twice },               { "an id too far", page_id_far },
-	{ "a rule's mode", page_mode },                 { "a rule's reserved field", page_reserved_rule },
+	{ "a rule's mode", page_mode },                 { "the credit of a funnel", page_credit },
 	{ "a name without end", page_endless_name },    { "no name", page_no_name },
 	{ "a name twice", page_name_twice },            { "a rule that cannot be", page_no_rule },
 	{ "a slot's flags", page_flags },               { "a slot of no key", page_fingerprint },

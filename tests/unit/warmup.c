@@ -340,8 +340,8 @@ static void wrong_rules(void)
 	rule.capacity = 10;
 	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "a funnel does not warm up");
 	rule = warm(10, SECOND, SECOND, 0);
-	rule.reserved32 = 1;
-	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "what is reserved is zero");
+	rule.credit = 1;
+	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "a warm-up has no credit");
 	is(shmlimit_rule_find(l, "bad"), -ESRCH, "nothing came of all that");
 }
 

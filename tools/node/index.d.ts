@@ -40,6 +40,8 @@ export interface Rule {
   maxWaitMs?: number
   warmupMs?: number
   coldFactorMilli?: number
+  /** LEASE: tokens that a key may spend here before the backend was asked, which is debited afterwards. */
+  credit?: number
   nextPays?: boolean
   countRefused?: boolean
 }

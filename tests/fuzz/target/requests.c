@@ -75,7 +75,7 @@ static int post(struct input *in, struct ticket *ticket)
 	int error;
 
 	text.key_len = (uint16_t)(1 + (len < 0xf000 ? len % 48 : len % SHMLIMIT_KEY_MAX));
-	text.unawaited = (uint16_t)(input_number(in, 1) & 1);
+	text.kind = (uint16_t)(input_number(in, 1) & 3);
 	text.cost = input_any(in);
 	text.need = input_any(in);
 	text.want = input_any(in);

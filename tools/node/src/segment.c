@@ -8,7 +8,7 @@
 #include "addon.h"
 
 #define OPTIONS 9      /* numbers that describe a segment */
-#define RULE_NUMBERS 9 /* numbers that describe a rule */
+#define RULE_NUMBERS 10 /* numbers that describe a rule */
 
 void limiter_free(void *limiter)
 {
@@ -139,6 +139,7 @@ static napi_value rule_set(napi_env env, napi_callback_info info)
 			.max_wait_ns = (uint64_t)n[6],
 			.warmup_ns = (uint64_t)n[7],
 			.cold_factor_milli = (uint32_t)n[8],
+			.credit = (uint32_t)n[9],
 		};
 		answer = shmlimit_rule_set(limiter, name, &rule);
 	}

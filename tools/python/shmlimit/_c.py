@@ -64,7 +64,7 @@ class Rule(Structure):
         ("max_wait_ns", c_uint64),
         ("warmup_ns", c_uint64),
         ("cold_factor_milli", c_uint32),
-        ("reserved32", c_uint32),
+        ("credit", c_uint32),
         ("reserved", c_uint64 * 4),
     ]
 

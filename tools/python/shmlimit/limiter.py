@@ -86,6 +86,8 @@ class Rule:
     """WARMUP: the time of a cold token, in thousandths of a warm token's time; 0 = 3000."""
     count_refused: bool = False
     """WINDOW: refused tokens count, too."""
+    credit: int = 0
+    """LEASE: tokens that a key may spend here before the backend was asked, which is debited afterwards."""
 
 
 class Result(NamedTuple):
@@ -403,6 +405,7 @@ class Limiter:
             max_wait_ns=_unsigned(params.max_wait_ns),
             warmup_ns=_unsigned(params.warmup_ns),
             cold_factor_milli=_unsigned(params.cold_factor_milli, 32),
+            credit=_unsigned(params.credit, 32),
         )
         return _check(library.rule_set(self._handle, _name(rule), ctypes.byref(c)), f"{self.name}: rule {rule}")
 
@@ -420,6 +423,7 @@ class Limiter:
             c.warmup_ns,
             c.cold_factor_milli,
             bool(c.flags & _c.COUNT_REFUSED),
+            c.credit,
         )
 
     def fields(self, rule: str, result: Result) -> Fields | None:

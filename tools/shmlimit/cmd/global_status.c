@@ -21,7 +21,7 @@ static int show(const struct call *call, const struct shmlimit_global_status *s)
 
 	/* clang-format off */
 	if (call->option[JSON] != NULL)
-		return print_json(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		return print_json(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		                            "serving", json_boolean(s->serving),
 		                            "pid", json_number(s->pid),
 		                            "running_ns", json_number(s->running_ns),
@@ -34,7 +34,8 @@ static int show(const struct call *call, const struct shmlimit_global_status *s)
 		                            "late", json_number(s->late),
 		                            "spoiled", json_number(s->spoiled),
 		                            "full", json_number(s->full),
-		                            "misses", json_number(s->misses)));
+		                            "misses", json_number(s->misses),
+		                            "unpaid", json_number(s->unpaid)));
 	/* clang-format on */
 	print_line("agent", "%s", s->serving ? "serving" : "none");
 	if (s->serving) {
@@ -51,6 +52,7 @@ static int show(const struct call *call, const struct shmlimit_global_status *s)
 	print_line("spoiled", "%" PRIu64, s->spoiled);
 	print_line("full", "%" PRIu64, s->full);
 	print_line("misses", "%" PRIu64, s->misses);
+	print_line("unpaid", "%" PRIu64, s->unpaid);
 	return STATUS_OK;
 }
 

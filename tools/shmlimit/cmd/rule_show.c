@@ -3,6 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <inttypes.h>
+
 #include "command.h"
 
 enum { JSON };
@@ -21,6 +23,9 @@ static void print_facts(const struct rule_facts *facts)
 	for (int field = 0; field < FIELDS; field++)
 		if (field == FIELD_CAPACITY || field_applies(field, facts->rule.algorithm))
 			print_line(field_names[field], "%s", field_text(text, field, &facts->rule));
+	if (facts->rule.credit != 0)
+		print_line("overshoot", "at most %" PRIu32 " on each host that does not know the key",
+		           facts->rule.credit);
 	print_line("resolution", "%s", resolution_text(text, facts->range.resolution_ps));
 	print_line("time to full", "%s", duration_text(text, facts->range.refill_ns));
 	print_line("range back", "%s", duration_text(text, facts->range.back_ns));

@@ -352,6 +352,11 @@ static uint64_t value_misses(const struct shmlimit_global_status *s)
 	return s->misses;
 }
 
+static uint64_t value_unpaid(const struct shmlimit_global_status *s)
+{
+	return s->unpaid;
+}
+
 static const struct agent_metric {
 	const char *family, *suffix, *help;
 	uint64_t (*value)(const struct shmlimit_global_status *agent);
@@ -367,6 +372,7 @@ static const struct agent_metric {
 	{ "spoiled", "_total", "Requests that were made again because another process overwrote them.", value_spoiled },
 	{ "full", "_total", "Times that a request found no room, and was made again later.", value_full },
 	{ "misses", "_total", "Requests that came to an agent because the host's lease did not suffice.", value_misses },
+	{ "unpaid_tokens", "_total", "Tokens of rules' credit that the backend did not give.", value_unpaid },
 	/* clang-format on */
 };
 

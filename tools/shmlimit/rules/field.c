@@ -20,6 +20,7 @@ const char *const field_names[FIELDS] = {
 	[FIELD_COUNT_REFUSED] = "count-refused",
 	[FIELD_MAX_WAIT] = "max-wait",
 	[FIELD_NEXT_PAYS] = "next-pays",
+	[FIELD_CREDIT] = "credit",
 	[FIELD_MODE] = "mode",
 };
 
@@ -42,6 +43,8 @@ int field_applies(int field, uint32_t algorithm)
 		return algorithm == SHMLIMIT_FUNNEL;
 	case FIELD_MAX_WAIT:
 		return algorithm != SHMLIMIT_LEASE && !expires(algorithm);
+	case FIELD_CREDIT:
+		return algorithm == SHMLIMIT_LEASE;
 	case FIELD_WARMUP:
 	case FIELD_COLD_FACTOR:
 		return algorithm == SHMLIMIT_WARMUP;
@@ -83,6 +86,15 @@ static int flag_parse(const char *what, const char *text, uint32_t flag, struct 
 	return status;
 }
 
+static int credit_parse(const char *what, const char *text, uint32_t *credit)
+{
+	uint64_t number = 0;
+	int status = number_parse(what, text, 0, SHMLIMIT_LEASE_CAPACITY_MAX, &number);
+
+	*credit = (uint32_t)number;
+	return status;
+}
+
 int field_parse(const char *rule_name, int field, const char *text, struct shmlimit_rule *rule)
 {
 	char what[sizeof("rule : count-refused") + SHMLIMIT_RULE_NAME_MAX];
@@ -105,6 +117,8 @@ int field_parse(const char *rule_name, int field, const char *text, struct shmli
 		return flag_parse(what, text, SHMLIMIT_COUNT_REFUSED, rule);
 	case FIELD_MAX_WAIT:
 		return duration_parse(what, text, &rule->max_wait_ns);
+	case FIELD_CREDIT:
+		return credit_parse(what, text, &rule->credit);
 	case FIELD_NEXT_PAYS:
 		return flag_parse(what, text, SHMLIMIT_NEXT_PAYS, rule);
 	default:
@@ -142,6 +156,9 @@ const char *field_text(char text[TEXT_LEN], int field, const struct shmlimit_rul
 		return choice_word(choices_yes, (rule->flags & SHMLIMIT_COUNT_REFUSED) != 0);
 	case FIELD_MAX_WAIT:
 		return duration_text(text, rule->max_wait_ns);
+	case FIELD_CREDIT:
+		snprintf(text, TEXT_LEN, "%" PRIu32, rule->credit);
+		return text;
 	case FIELD_NEXT_PAYS:
 		return choice_word(choices_yes, (rule->flags & SHMLIMIT_NEXT_PAYS) != 0);
 	default:
@@ -188,6 +205,9 @@ void field_copy(int field, const struct shmlimit_rule *from, struct shmlimit_rul
 		break;
 	case FIELD_MAX_WAIT:
 		to->max_wait_ns = from->max_wait_ns;
+		break;
+	case FIELD_CREDIT:
+		to->credit = from->credit;
 		break;
 	case FIELD_NEXT_PAYS:
 		flag_copy(SHMLIMIT_NEXT_PAYS, from, to);

@@ -181,7 +181,7 @@ static int rule_key(struct wish *wish, const char *key, const char *value)
 		field++;
 	if (field == FIELDS)
 		return fail("rule %s: %s: no such key: use algorithm, capacity, rate, warmup, cold-factor, "
-		            "count-refused, max-wait, next-pays or mode",
+		            "count-refused, max-wait, next-pays, credit or mode",
 		            wish->name, key);
 	if (wish->given & 1u << field)
 		return fail("rule %s: %s: appears more than once", wish->name, key);

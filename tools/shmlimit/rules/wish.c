@@ -48,6 +48,9 @@ static int fit(struct wish *wish)
 		if ((wish->given & 1u << field) && !field_applies(field, rule->algorithm))
 			return fail("rule %s: %s: a %s has none of its own: leave it out", wish->name,
 			            field_names[field], choice_word(choices_algorithm, rule->algorithm));
+	if (rule->algorithm == SHMLIMIT_LEASE && rule->credit > rule->capacity)
+		return fail("rule %s: credit %" PRIu32 ": must be at most the capacity, %" PRIu64, wish->name,
+		            rule->credit, rule->capacity);
 	if (rule->algorithm == SHMLIMIT_WARMUP)
 		rule->capacity = 0;
 	if (rule->algorithm == SHMLIMIT_WINDOW)

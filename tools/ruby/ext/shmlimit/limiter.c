@@ -223,12 +223,12 @@ static int call_on_rule(VALUE self, VALUE name, int (*function)(void *), struct 
 	return native_check(answer, kept);
 }
 
-/* _rule_set(name, algorithm, mode, flags, capacity, count, period, max_wait, warmup, cold_factor) */
+/* _rule_set(name, algorithm, mode, flags, capacity, count, period, max_wait, warmup, cold_factor, credit) */
 static VALUE limiter_rule_set(int argc, VALUE *argv, VALUE self)
 {
 	struct rule_call c = { .rule = { .struct_size = sizeof(c.rule) } };
 
-	rb_check_arity(argc, 10, 10);
+	rb_check_arity(argc, 11, 11);
 	c.rule.algorithm = NUM2UINT(argv[1]);
 	c.rule.mode = NUM2UINT(argv[2]);
 	c.rule.flags = NUM2UINT(argv[3]);
@@ -238,6 +238,7 @@ static VALUE limiter_rule_set(int argc, VALUE *argv, VALUE self)
 	c.rule.max_wait_ns = native_ns(argv[7], "max_wait");
 	c.rule.warmup_ns = native_ns(argv[8], "warmup");
 	c.rule.cold_factor_milli = NIL_P(argv[9]) ? 0 : (uint32_t)(NUM2DBL(argv[9]) * 1000 + 0.5);
+	c.rule.credit = NUM2UINT(argv[10]);
 	return INT2NUM(call_on_rule(self, argv[0], rule_set, &c));
 }
 
