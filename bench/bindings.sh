@@ -66,8 +66,8 @@ if [ -x $python ]; then
 	cp -r "$source/tools/python/shmlimit" "$build/bench/python"
 	include=$($python -c 'import sysconfig; print(sysconfig.get_path("include"))')
 	if [ -e "$include/Python.h" ]; then
-		${CC:-gcc} -std=c11 -O2 -fPIC -shared -DPy_LIMITED_API=0x030A0000 -I"$include" \
-			-o "$build/bench/python/shmlimit/_native.abi3.so" "$source/tools/python/shmlimit/_native.c"
+		${CC:-gcc} -std=c11 -O2 -fPIC -fvisibility=hidden -shared -DPy_LIMITED_API=0x030A0000 -I"$include" \
+			-o "$build/bench/python/shmlimit/_native.abi3.so" "$source"/tools/python/native/*.c
 		measure Python env PYTHONPATH="$build/bench/python" $python "$here/bindings/python.py"
 	else
 		echo "Python: no extension, since there is no python3-dev"

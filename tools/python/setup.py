@@ -3,6 +3,7 @@
 SPDX-License-Identifier: BSD-2-Clause
 """
 
+import glob
 import os
 import sys
 import sysconfig
@@ -18,9 +19,10 @@ native = not free_threaded and not os.environ.get("SHMLIMIT_PURE")
 limited = sys.version_info >= (3, 10)
 extension = Extension(
     "shmlimit._native",
-    ["shmlimit/_native.c"],
+    sorted(glob.glob("native/*.c")),
+    depends=glob.glob("native/*.h"),
     define_macros=[("Py_LIMITED_API", LIMITED_API)] if limited else [],
-    extra_compile_args=["-std=c11", "-Wall", "-Wextra"],
+    extra_compile_args=["-std=c11", "-Wall", "-Wextra", "-fvisibility=hidden"],
     py_limited_api=limited,
     optional=True,
 )

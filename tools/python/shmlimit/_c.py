@@ -1,7 +1,7 @@
 """The C library as ctypes sees it: the structures and prototypes of shmlimit.h, and nothing else.
 
 WHY NOT cffi: its fast mode needs a compiler where the package is installed, and its other one is slower
-than this. A call costs 0.6 us here, of which the decision is 0.04. What is called for each request, _native.c calls.
+than this. A call costs 0.6 us here, of which the decision is 0.04. What is called for each request, the extension calls.
 
 Names are those of C without their prefix. tests/server/python.sh holds every line to the header.
 

@@ -1,4 +1,4 @@
-"""The gate as ctypes sees it: the structures and prototypes of shmlimit_gate.h; and what _native.c has for gates, by ctypes.
+"""The gate as ctypes sees it: the structures and prototypes of shmlimit_gate.h; and what the extension has for gates, by ctypes.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

@@ -1,0 +1,91 @@
+/*
+ * library: structures of shmlimit.h and shmlimit_gate.h, and the functions that bind() gets.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_PYTHON_LIBRARY_H
+#define SHMLIMIT_PYTHON_LIBRARY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define REQUESTS_MAX 16
+#define FIELDS_MAX 36
+#define BUFFER_EACH 416
+#define BUFFER_REST 128
+
+struct result {
+	uint64_t limit, remaining, wait_ns, retry_after_ns, reset_after_ns;
+};
+
+struct count {
+	uint32_t struct_size, reserved32;
+	int64_t count, applied;
+	uint64_t ttl_ns;
+};
+
+struct gate_key {
+	uint32_t limit, length;
+	const void *bytes;
+	uint64_t cost;
+};
+
+struct gate_field {
+	const char *name, *value;
+	uint32_t name_length, value_length;
+};
+
+struct gate_answer {
+	uint32_t struct_size, buffer_size;
+	char *buffer;
+	uint32_t outcome, status;
+	int32_t error;
+	uint32_t denied_by;
+	uint64_t remaining, retry_after_ns;
+	uint32_t field_count, reserved32;
+	struct gate_field fields[FIELDS_MAX];
+};
+
+struct gate_held {
+	uint32_t struct_size, count;
+	uint64_t segment;
+	struct {
+		uint32_t key;
+		int32_t rule;
+		uint32_t struct_size, cell;
+		uint64_t value;
+	} places[REQUESTS_MAX];
+};
+
+#ifdef SHMLIMIT_GATE_H /* tests/server/python_native.sh includes it */
+#define SAME(s, m) \
+	_Static_assert(sizeof(struct s) == sizeof(struct shmlimit_##s) && \
+	                       offsetof(struct s, m) == offsetof(struct shmlimit_##s, m), \
+	               #s)
+SAME(result, reset_after_ns);
+SAME(count, ttl_ns);
+SAME(gate_key, cost);
+SAME(gate_field, value_length);
+SAME(gate_answer, fields);
+SAME(gate_held, places);
+_Static_assert(BUFFER_EACH == SHMLIMIT_GATE_BUFFER_EACH && REQUESTS_MAX == SHMLIMIT_REQUESTS_MAX, "constants");
+#endif
+
+/* The library's functions, in the order of limiter.py's tuple. */
+struct functions {
+	int (*rule_find)(void *limiter, const char *rule);
+	int (*take)(void *limiter, int rule, const void *key, size_t key_len, uint64_t cost, struct result *r);
+	int (*peek)(void *limiter, int rule, const void *key, size_t key_len, uint64_t cost, struct result *r);
+	int (*count)(void *limiter, int rule, const void *key, size_t key_len, int64_t n, uint64_t ttl_ns,
+	             int64_t bound, uint32_t flags, struct count *out);
+	int (*gate_ask)(void *gate, const struct gate_key *keys, size_t n, struct gate_answer *out);
+	int (*gate_enter)(void *gate, const struct gate_key *keys, size_t n, struct gate_answer *out,
+	                  struct gate_held *held);
+	int (*gate_begin)(void *gate, const struct gate_key *keys, size_t n, struct gate_answer *out,
+	                  struct gate_held *held, void **pending);
+	int (*gate_leave)(void *gate, const struct gate_key *keys, size_t n, struct gate_held *held);
+	int (*gate_attach)(void *gate);
+	void (*gate_report)(void *gate, void (*report)(void *arg, int bad, const char *text), void *arg);
+};
+
+#endif
