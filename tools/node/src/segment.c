@@ -7,7 +7,7 @@
 
 #include "addon.h"
 
-#define OPTIONS 9      /* numbers that describe a segment */
+#define OPTIONS 9       /* numbers that describe a segment */
 #define RULE_NUMBERS 10 /* numbers that describe a rule */
 
 void limiter_free(void *limiter)

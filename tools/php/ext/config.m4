@@ -13,5 +13,6 @@ if test "$PHP_SHMLIMIT" != "no"; then
     PHP_EVAL_LIBLINE([$SHMLIMIT_LIBS], [SHMLIMIT_SHARED_LIBADD])
   fi
   PHP_SUBST([SHMLIMIT_SHARED_LIBADD])
-  PHP_NEW_EXTENSION([shmlimit], [shmlimit.c shared.c limiter.c segment.c gate.c], [$ext_shared],, [-DZEND_ENABLE_STATIC_TSRMLS_CACHE=1])
+  PHP_NEW_EXTENSION([shmlimit], m4_normalize([shmlimit.c shared.c limiter.c segment.c
+    gate_class.c gate.c spec.c lines.c places.c]), [$ext_shared],, [-DZEND_ENABLE_STATIC_TSRMLS_CACHE=1 -fvisibility=hidden])
 fi

@@ -4,14 +4,11 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
+#include "php_shmlimit.h"
 
 #include <errno.h>
 #include <time.h>
 
-#include "php_shmlimit.h"
 #include "zend_exceptions.h"
 
 #define HINTS 64

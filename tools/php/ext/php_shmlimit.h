@@ -6,6 +6,10 @@
 #ifndef PHP_SHMLIMIT_H
 #define PHP_SHMLIMIT_H
 
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
 #include "php.h"
 
 #include <shmlimit.h>
@@ -18,7 +22,7 @@ extern zend_module_entry shmlimit_module_entry;
 ZEND_BEGIN_MODULE_GLOBALS(shmlimit)
 HashTable handles; /* struct handle: limiter.c */
 HashTable gates;   /* struct gate: gate.c */
-struct kept *kept; /* the places that end with the request: gate.c */
+struct kept *kept; /* the places that end with the request: places.c */
 ZEND_END_MODULE_GLOBALS(shmlimit)
 
 ZEND_EXTERN_MODULE_GLOBALS(shmlimit)
@@ -94,7 +98,7 @@ static zend_always_inline const char *shmlimit_name(const zend_string *name)
 	return strlen(ZSTR_VAL(name)) == ZSTR_LEN(name) ? ZSTR_VAL(name) : "";
 }
 
-/* ---- limiter.c, whose other methods are in segment.c; gate.c ---- */
+/* ---- limiter.c, whose other methods are in segment.c ---- */
 
 /* A Limiter's handle, or NULL after throwing. */
 struct shmlimit *shmlimit_limiter_opened(zend_object *object);
@@ -106,6 +110,9 @@ void shmlimit_limiter_look(zend_object *object);
 bool shmlimit_limiter_is_answer(zend_object *object, const zend_string *rule, int answer);
 
 void shmlimit_limiter_class(zend_class_entry *ce);
+
+/* ---- gate_class.c, places.c ---- */
+
 void shmlimit_gate_class(zend_class_entry *ce);
 
 /* The request ends: leave the places that enforce() has entered. */

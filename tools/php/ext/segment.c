@@ -3,13 +3,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
+#include "php_shmlimit.h"
 
 #include <errno.h>
-
-#include "php_shmlimit.h"
 
 PHP_METHOD(Shmlimit_Limiter, create)
 {

@@ -3,10 +3,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "php_shmlimit.h"
 #include "ext/spl/spl_exceptions.h"
 #include "ext/standard/info.h"
