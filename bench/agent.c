@@ -318,6 +318,29 @@ static uint64_t spend_cold(void *session)
 	return BATCH;
 }
 
+/* The same, one after the other. */
+static uint64_t spend_new(void *session)
+{
+	struct worker *worker = session;
+	struct counted *c = worker->counted;
+	uint64_t n = due(worker);
+
+	for (uint64_t i = 0; i < n; i++) {
+		int counts = __atomic_load_n(&c->began, __ATOMIC_RELAXED), len;
+		char text[24];
+		uint64_t start;
+
+		len = snprintf(text, sizeof(text), "%u:%llu", worker->seat, (unsigned long long)worker->keys++);
+		start = bench_ns();
+		bench_expect(shmlimit_global_take(worker->global, worker->leased, text, (size_t)len, 1, NULL),
+		             SHMLIMIT_ALLOWED);
+		if (counts)
+			histogram_add(&c->takes, bench_ns() - start);
+	}
+	__atomic_fetch_add(&worker->counted->decisions, n, __ATOMIC_RELAXED);
+	return n;
+}
+
 /* What some workers of one host do for a while. */
 struct crowd {
 	pid_t child[WORKERS_MAX];
@@ -456,6 +479,31 @@ static void cold_keys(void)
 	       "cold keys", rate, script_us);
 	bench_row("cold keys", "1 connection", "decisions/s", rate);
 	bench_row("cold keys", "script", "us", script_us);
+	end_host(&host);
+}
+
+/* New keys, at a rate at which the server is no obstacle: what does each wait? */
+static void new_keys(const char *name, uint32_t credit)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	struct host host = start_host(10, 1);
+	struct crowd crowd = { .n = 0 };
+	struct histogram takes;
+
+	bench_expect(shmlimit_rule_get(host.limiter, host.leased, &rule), 0);
+	rule.credit = credit;
+	bench_expect(shmlimit_rule_set(host.limiter, "leased", &rule), host.leased);
+	crowd_add(&crowd, &host, 1000, spend_new);
+	crowd_add(&crowd, &host, 1000, spend_new);
+	nap(0.5);
+	crowd_begin_to_count(&crowd);
+	nap(3);
+	crowd_end(&crowd);
+	takes = times(&crowd, 0);
+	printf("%-30s us: p50 %.2f, p99.9 %.2f\n", name, (double)histogram_quantile(&takes, 0.5) / 1e3,
+	       (double)histogram_quantile(&takes, 0.999) / 1e3);
+	bench_row("new keys", name, "p50, us", (double)histogram_quantile(&takes, 0.5) / 1e3);
+	bench_row("new keys", name, "p99.9, us", (double)histogram_quantile(&takes, 0.999) / 1e3);
 	end_host(&host);
 }
 
@@ -911,6 +959,8 @@ int main(int argc, char **argv)
 	hot_key("25,000/s", 25000);
 	hot_key("2,000/s", 2000);
 	cold_keys();
+	new_keys("new keys, no credit", 0);
+	new_keys("new keys, credit 1", 1);
 	far_away("0.1 ms away", 100 * US_NS);
 	far_away("1 ms away", MS_NS);
 	far_away("10 ms away", 10 * MS_NS);
