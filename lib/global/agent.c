@@ -27,6 +27,10 @@
 
 #define SWEEP_NS UINT64_C(500000000)
 
+/* An agent that was asked within AWAKE_NS, which is longer than most leases, looks for what may wait each DOZE_NS. */
+#define AWAKE_NS UINT64_C(200000000)
+#define DOZE_NS UINT64_C(1000000)
+
 /* Most leases ahead at a time: asked for, or kept. The others of ON_THE_WAY are for requests that processes wait for. */
 #define AHEAD 128u
 
@@ -63,8 +67,8 @@ struct pending {
 
 struct agent {
 	struct shmlimit_global *g;
-	uint64_t mine; /* the claim, see requests_claim() */
-	uint64_t swept_ns;
+	uint64_t mine;               /* the claim, see requests_claim() */
+	uint64_t swept_ns, asked_ns; /* asked_ns: when it took the last request */
 	struct requests_watch watch;
 	unsigned count;
 	struct node *nodes[CLUSTER_NODES];    /* the first is that of the URL */
@@ -485,7 +489,7 @@ static void end(struct agent *a, struct node *node, struct pending *p)
 
 /* ---- Turns ---- */
 
-static void collect(struct agent *a)
+static void collect(struct agent *a, uint64_t now_ns)
 {
 	struct request_board *board = requests_board(a->g->requests);
 	unsigned at = 0;
@@ -494,6 +498,7 @@ static void collect(struct agent *a)
 		struct pending *p = a->free;
 
 		a->free = p->next;
+		a->asked_ns = now_ns;
 		if (p->text.cost != 0)
 			requests_set(&board->misses, board->misses + 1);
 		begin(a, p);
@@ -566,6 +571,8 @@ static void rest(struct agent *a, uint64_t idle_ns)
 		struct timespec time = { 0, (long)(idle_ns < LOOK_NS ? idle_ns : LOOK_NS) };
 
 		ppoll(pollfds, a->count, &time, NULL);
+	} else if (idle_ns != 0 && now_ns - a->asked_ns < AWAKE_NS) {
+		requests_doze(a->g->requests, a->mine, idle_ns < DOZE_NS ? idle_ns : DOZE_NS);
 	} else if (idle_ns != 0) {
 		requests_sleep(a->g->requests, a->mine, idle_ns);
 	}
@@ -628,7 +635,7 @@ int agent_turn(struct agent *a)
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
 		return 0;
 	}
-	collect(a);
+	collect(a, now_ns);
 	step(a);
 	if (now_ns - a->swept_ns >= SWEEP_NS) {
 		requests_sweep(a->g->requests, &a->watch, now_ns);

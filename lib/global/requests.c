@@ -36,6 +36,9 @@
 /* No agent claims a time that is so far ahead. Such a value is not a claim, and must not keep agents out for ever. */
 #define BOGUS_NS (10 * REQUESTS_CLAIM_NS)
 
+/* In `asleep`: what may wait does not wake it. No time is so large. */
+#define DOZES (UINT64_C(1) << 63)
+
 struct cell {
 	uint64_t text_seal;
 	uint64_t text[WORDS_OF(struct request_text)];
@@ -49,7 +52,8 @@ struct requests {
 	uint64_t backend;          /* the agent's backend */
 	uint64_t secret[2];        /* chosen by the first process that wanted to be the agent; then never changed */
 	uint64_t unused[4];
-	uint64_t asleep __attribute__((aligned(64))); /* the claim of the agent that sleeps; 0: none */
+	uint64_t asleep
+		__attribute__((aligned(64))); /* the claim of the agent that sleeps, perhaps with DOZES; 0: none */
 	uint64_t words[REQUESTS] __attribute__((aligned(64)));
 	struct request_board board __attribute__((aligned(64)));
 	uint64_t failures[REQUESTS_RULES] __attribute__((aligned(64)));
@@ -184,15 +188,20 @@ static int claim_cell(struct requests *q, struct ticket *ticket)
 	return -EAGAIN;
 }
 
-void requests_wake(struct requests *q)
+static void wake(struct requests *q, int may_wait)
 {
 	uint64_t agent = load_acquire(&q->asleep);
 
-	if (agent == 0)
+	if (agent == 0 || (may_wait && (agent & DOZES) != 0))
 		return;
 	/* If it fails, another process wakes the agent, or another agent has gone to sleep: this one still sleeps. */
 	word_cas(&q->asleep, agent, 0);
 	futex_wake(&q->asleep);
+}
+
+void requests_wake(struct requests *q)
+{
+	wake(q, 0);
 }
 
 int requests_post(struct requests *q, const struct request_text *text, struct ticket *ticket)
@@ -209,8 +218,8 @@ int requests_post(struct requests *q, const struct request_text *text, struct ti
 	if (!word_cas(&q->words[ticket->cell], with_state(ticket->word, REQUEST_WRITING),
 	              with_state(ticket->word, REQUEST_POSTED)))
 		return -EAGAIN;
-	/* ORDER after the compare-and-swap; the partner is in requests_sleep(). */
-	requests_wake(q);
+	/* ORDER after the compare-and-swap; the partner is in fall_asleep(). */
+	wake(q, text->kind == REQUEST_DEBIT || text->cost == 0);
 	return 0;
 }
 
@@ -408,12 +417,31 @@ static int has_posted(const struct requests *q)
  * Claims are never equal. So an agent that was stopped and replaced, and goes to sleep while the next one does, cannot
  * undo that a process woke the next one. WHY NOT clear `asleep` at the end: another agent may have set it.
  */
+/* `word` is in `asleep`. ORDER what put it there is a full barrier; the partner is in requests_post(). */
+static void fall_asleep(struct requests *q, uint64_t word, uint64_t ns)
+{
+	if (!has_posted(q))
+		futex_wait(&q->asleep, word, ns);
+}
+
 void requests_sleep(struct requests *q, uint64_t mine, uint64_t ns)
 {
-	/* ORDER a full barrier; the partner is in requests_post(). */
 	publish(&q->asleep, mine);
-	if (!has_posted(q))
-		futex_wait(&q->asleep, mine, ns);
+	fall_asleep(q, mine, ns);
+}
+
+/*
+ * An agent that was replaced, and does not know it yet, must not hide that the other one sleeps. WHY NOT from `mine` either: that
+ * may have been put there while the other one slept.
+ */
+void requests_doze(struct requests *q, uint64_t mine, uint64_t ns)
+{
+	uint64_t there = load_acquire(&q->asleep);
+
+	if ((there != 0 && there != (mine | DOZES)) || !word_cas(&q->asleep, there, mine | DOZES))
+		requests_sleep(q, mine, ns);
+	else
+		fall_asleep(q, mine | DOZES, ns);
 }
 
 void requests_count_failure(struct requests *q, int rule)

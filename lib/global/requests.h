@@ -114,7 +114,10 @@ int requests_have_agent(const struct requests *q, uint64_t backend, uint64_t now
 /* Does the server of the agent's URL fail, as far as the agent knows? */
 int requests_are_failing(const struct requests *q, uint64_t now_ns);
 
-/* Post a request and wake the agent. Returns 0, or -EAGAIN: no cell is free. */
+/*
+ * Post a request and wake the agent; one that dozes goes on dozing if it is a debit or more to be leased ahead. Returns 0, or
+ * -EAGAIN: no cell is free.
+ */
 int requests_post(struct requests *q, const struct request_text *text, struct ticket *ticket);
 
 /*
@@ -173,7 +176,13 @@ void requests_sweep(struct requests *q, struct requests_watch *watch, uint64_t n
 /* Sleep until a request is posted, a signal comes, or the time is over. `mine`: as of requests_claim(). */
 void requests_sleep(struct requests *q, uint64_t mine, uint64_t ns);
 
-/* Wake an agent that sleeps. It may be another process's. */
+/*
+ * The same, but what may wait does not wake the agent (see requests_post()): to be looked for again soon. A system call
+ * that wakes another process takes 20 us; so an agent that was asked lately spares its processes that.
+ */
+void requests_doze(struct requests *q, uint64_t mine, uint64_t ns);
+
+/* Wake an agent that sleeps or dozes. It may be another process's. */
 void requests_wake(struct requests *q);
 
 /* The agent's figures. requests_read_board() reads them without order. */

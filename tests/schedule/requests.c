@@ -17,6 +17,7 @@
 #define FIRST PROCESSES /* the first agent */
 #define POSTS_MAX 16
 #define TURN_NS UINT64_C(200000000)  /* that an agent sleeps */
+#define DOZE_NS UINT64_C(1000000)    /* that it dozes */
 #define FAR_NS UINT64_C(10000000000) /* the deadline of a process that waits: farther than any agent sleeps */
 #define CLAIM_NS (START_NS + REQUESTS_CLAIM_NS) /* of the agent that is there at the beginning */
 #define BACKEND 7
@@ -40,7 +41,9 @@ static struct sleeper {
 
 static struct requests *q;
 static struct requests_watch watch;
-static int slow; /* in this scene a process may be taken for a killed one */
+static int dozes;  /* in this scene agents doze, too */
+static int debits; /* posted, and not taken */
+static int slow;   /* in this scene a process may be taken for a killed one */
 /* Of the scene in which an agent is replaced: what the next one has done. What the first takes later, and is killed, is lost. */
 static enum { NOT_INHERITED, INHERITED, INHERITED_ALL } inherited;
 static struct {
@@ -96,17 +99,21 @@ static int all_sleep(void)
 static void pass_time(void)
 {
 	uint64_t next_ns = UINT64_MAX;
-	int killed = 0, waiting = 0, serving = 0;
+	int killed = 0, waiting = 0, serving = 0, asleep = 0;
 
 	for (unsigned i = 0; i < schedule.scene->actors; i++) {
 		killed |= schedule.actor[i].state == KILLED;
 		waiting |= is_live(i) && !is_agent(i);
 		serving |= is_live(i) && is_agent(i);
+		/* The last one is the agent; others were replaced. */
+		asleep = is_live(i) && is_agent(i) && sleepers[i].until_ns > schedule.now_ns + DOZE_NS;
 		if (is_live(i) && sleepers[i].until_ns < next_ns)
 			next_ns = sleepers[i].until_ns;
 	}
 	if (waiting && serving && !killed)
 		blame("an agent sleeps while a process waits");
+	if (dozes && asleep && debits > 0 && !killed)
+		blame("an agent sleeps beside %d debits", debits);
 	schedule.now_ns = next_ns;
 	if (schedule.telling)
 		diag("  all sleep: it is %" PRIu64 " ns later", schedule.now_ns - START_NS);
@@ -225,6 +232,17 @@ static void request(unsigned who, int patient)
 	seen.given_up += p->outcome == REQUEST_FREE;
 }
 
+/* What may wait: no process waits for it. */
+static void debit(void)
+{
+	struct request_text text = text_of(0);
+	struct ticket ticket;
+
+	text.kind = REQUEST_DEBIT;
+	actor_calls();
+	debits += requests_post(q, &text, &ticket) == 0;
+}
+
 static struct posted *posted_as(const struct ticket *ticket, uint64_t number)
 {
 	for (unsigned i = 0; i < posts_n; i++)
@@ -250,6 +268,11 @@ static void serve(void)
 			actor_calls();
 		if (!requests_next(q, &at, &text, &ticket))
 			return;
+		if (text.kind == REQUEST_DEBIT) {
+			debits--;
+			requests_answer(q, &ticket, REQUEST_FREE, NULL);
+			continue;
+		}
 		p = posted_as(&ticket, text.cost);
 		expected = text_of(text.cost);
 		if (p == NULL || memcmp(&text, &expected, offsetof(struct request_text, key) + text.key_len) != 0) {
@@ -280,7 +303,10 @@ static void serve_until_all_have_ended(uint64_t mine)
 			requests_sweep(q, &watch, now_ns += SLOW_NS);
 		}
 		actor_calls();
-		requests_sleep(q, mine, TURN_NS);
+		if (dozes && rng_below(&schedule.rng, 2))
+			requests_doze(q, mine, DOZE_NS);
+		else
+			requests_sleep(q, mine, TURN_NS);
 	}
 }
 
@@ -340,6 +366,7 @@ static void stage_clear(void)
 	memset(sleepers, 0, sizeof(sleepers));
 	memset(&watch, 0, sizeof(watch));
 	posts_n = 0;
+	debits = 0;
 	inherited = NOT_INHERITED;
 }
 
@@ -363,7 +390,7 @@ static struct shmlimit *set(void)
 	q = requests_in(shmlimit_area(l, &size), size);
 	if (q == NULL || requests_prepare(q) != 0 || !requests_claim(q, &mine, BACKEND, START_NS))
 		bail("no requests");
-	slow = 0;
+	slow = dozes = 0;
 	memset(&seen, 0, sizeof(seen));
 	return l;
 }
@@ -507,6 +534,39 @@ static const struct scene sleeping = {
 	.judge = judge,
 };
 
+static struct shmlimit *set_dozing(void)
+{
+	struct shmlimit *l = set();
+
+	dozes = 1;
+	return l;
+}
+
+/* One process waits, in half of the schedules, the other one does not; and there is an agent that was replaced. */
+static void act_dozing(unsigned who)
+{
+	if (who == 0) {
+		if (schedule.seed % 2)
+			request(who, 1);
+	} else if (who == 1) {
+		debit();
+	} else if (who == FIRST) {
+		requests_doze(q, CLAIM_NS - 1, DOZE_NS);
+		actor_calls();
+		requests_sleep(q, CLAIM_NS - 1, TURN_NS);
+	} else {
+		serve_until_all_have_ended(CLAIM_NS);
+	}
+}
+
+static const struct scene dozing = {
+	.title = "an agent that dozes is woken for a process that waits, and one that sleeps for any request",
+	.actors = PROCESSES + 2,
+	.set = set_dozing,
+	.act = act_dozing,
+	.judge = judge,
+};
+
 int main(void)
 {
 	play(&standing);
@@ -514,5 +574,6 @@ int main(void)
 	play(&ending);
 	play(&replaced);
 	play(&sleeping);
+	play(&dozing);
 	return tap_done();
 }
