@@ -1,0 +1,49 @@
+/*
+ * agent_state: what the files of the agent share: agent.c has its turns, questions.c a request's way to the backend and
+ * back, ahead.c the leases ahead, nodes.c the servers.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef GLOBAL_AGENT_STATE_H
+#define GLOBAL_AGENT_STATE_H
+
+#include "agent.h"
+#include "cluster.h"
+
+/* Most questions in flight. More than there are cells, since some belong to processes that no longer wait. */
+#define ON_THE_WAY 256
+
+/* A request on its way to the backend and back, or a lease ahead. */
+struct pending {
+	struct node_ask on_way; /* first, so that a pointer to it is one to the whole */
+	struct pending *next;
+	struct ask ask;
+	struct request_text text;
+	struct ticket ticket;
+	struct shmlimit_result result;
+	uint64_t sent_ns; /* by the limiter's clock */
+	unsigned hops;
+	/* A lease ahead, from cost 0 until it is deposited or a process's request becomes one with it: */
+	int kept;                    /* it has its answer, and is deposited later */
+	uint64_t look_ns, looked_ns; /* by monotonic_now_ns(): the next look at the key, and the last one */
+	uint64_t held;               /* that the key had then */
+};
+
+struct agent {
+	struct shmlimit_global *g;
+	uint64_t mine;               /* the claim, see requests_claim() */
+	uint64_t swept_ns, asked_ns; /* asked_ns: when it took the last request */
+	struct requests_watch watch;
+	unsigned count;
+	struct node *nodes[CLUSTER_NODES];    /* the first is that of the URL */
+	uint64_t openings[CLUSTER_NODES];     /* of each node's breaker, that were reported */
+	unsigned char of_slot[CLUSTER_SLOTS]; /* of a cluster: a node's place */
+	unsigned aheads;
+	struct pending *ahead; /* the leases ahead, by `next` */
+	struct pending *free;
+	struct pending pool[ON_THE_WAY];
+};
+
+_Static_assert(CLUSTER_NODES <= 256, "a place is a byte");
+
+#endif
