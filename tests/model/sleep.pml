@@ -158,6 +158,7 @@ proctype agent() {
 #ifdef DOZE
 	:: d_step { later > 0 -> later-- }
 	:: ended < N -> DOZE_OFF(AGENT)
+	:: d_step { asleep == CLAIM(AGENT) + DOZES -> asleep = 0 }	/* it renews its claim */
 #endif
 	:: ended < N ->
 		SLEEP(AGENT);
