@@ -295,7 +295,7 @@ int requests_claim(struct requests *q, uint64_t *mine, uint64_t backend, uint64_
 		*mine = 0;
 		return 0;
 	}
-	/* A doze of the old claim is over. Nothing else can be hidden: whoever slept since has put its own claim there. */
+	/* A doze of the old claim is over. Nothing else can be hidden: an agent that slept since has put its own claim there. */
 	if (was_mine)
 		word_cas(&q->asleep, there | DOZES, 0);
 	*mine = until_ns;
