@@ -6,7 +6,7 @@
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/model/model.sh"
 
-PAN=-O1
+PAN=-Og
 MEMORY_MB=1700
 
 # NAME | fewest states | macros | title

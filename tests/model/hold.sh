@@ -5,7 +5,7 @@
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/model/model.sh"
 
-PAN='-O1'
+PAN='-Og'
 MEMORY_MB=1400
 
 # NAME | fewest states | macros | title

@@ -10,8 +10,10 @@
 #	holds_full  the same, larger: only with MODEL_FULL=1 (minutes, and up to 8 GB)
 #	fails       macro, law that it breaks, more macros, title; law 0: some call ends (PROGRESS)
 #
-# PAN is how a search is compiled, MEMORY_MB what each of the two that run at once may use. Small searches, of less than
-# SMALL states, and variants, which fail early, are compiled with -O0: optimizing them takes longer than the search.
+# PAN is how a search is compiled, MEMORY_MB what each of the two that run at once may use.
+# Small searches, of less than SMALL states, and variants, which fail early, are compiled
+# with -O0, since optimizing them takes longer than the search, and have a hash table of
+# 2^20 places instead of 2^24, which would take longer to clear.
 SMALL=500000
 
 command -v spin >/dev/null || skip_all "spin is missing"
@@ -29,21 +31,21 @@ search() {
 	{
 		spin -a "$@" ../model.pml &&
 		gcc -w $PAN $more $kind -DVECTORSZ=2048 -DMEMLIM=$MEMORY_MB -o pan pan.c &&
-		./pan $flag -m1000000
+		./pan $flag -m1000000 -w$hash
 	} >out 2>&1
 }
 
 search_holds() {
 	echo "$holds" | while IFS='|' read -r name floor macros title; do
 		[ -n "$name" ] || continue
-		more=
-		[ "$floor" -ge $SMALL ] || more=-O0
+		more= hash=24
+		[ "$floor" -ge $SMALL ] || more=-O0 hash=20
 		(search "$name" $macros)
 	done
 }
 
 search_fails() {
-	more=-O0
+	more=-O0 hash=20
 	echo "$fails" | while IFS='|' read -r name law macros title; do
 		[ -z "$name" ] || (search "$name.$law" "-D$name" "-DONLY=$law" $macros)
 	done

@@ -6,7 +6,7 @@
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/model/model.sh"
 
-PAN='-O1 -DNOREDUCE'	# every step reads or writes what all see: nothing could be reduced
+PAN='-Og -DNOREDUCE'	# every step reads or writes what all see: nothing could be reduced
 MEMORY_MB=1400
 
 # NAME | fewest states | macros | title
