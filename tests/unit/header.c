@@ -11,6 +11,13 @@
 
 #define FILE_MAX 262144
 
+/* From one value of a byte to the next. 17 leads from 0 to 255 too: enough where a case is slow and no thread runs. */
+#if defined(UNDER_TSAN) || defined(UNDER_EMULATOR)
+#define STEP 17
+#else
+#define STEP 1
+#endif
+
 static char path[128];
 static unsigned char sound[FILE_MAX] __attribute__((aligned(64))); /* the file as it was made */
 static size_t size;
@@ -111,7 +118,7 @@ static void values(const char *title, size_t offset, size_t len, int want)
 	static unsigned char bytes[FILE_MAX] __attribute__((aligned(64)));
 
 	for (size_t i = 0; i < len; i++) {
-		for (unsigned value = 0; value < 256; value++) {
+		for (unsigned value = 0; value < 256; value += STEP) {
 			struct layout_header *h = (void *)bytes;
 
 			memcpy(bytes, sound, size);
@@ -120,7 +127,7 @@ static void values(const char *title, size_t offset, size_t len, int want)
 			meet(bytes, size, memcmp(bytes, sound, sizeof(*h)) == 0 ? 0 : want);
 		}
 	}
-	report(title, (unsigned)len * 256);
+	report(title, (unsigned)len * (255 / STEP + 1));
 }
 
 #define FIELD(name, want) \
