@@ -8,9 +8,13 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 
 #include "atomic.h"
 #include "clock.h"
@@ -43,18 +47,32 @@ static struct table {
 };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
+/* The largest of these tables once more, in huge pages. */
+static struct {
+	struct table table;
+	struct rounds uniform, skewed;
+} huge;
+
 static int take_zone(struct zone *zone, uint64_t key)
 {
 	return zone_take(zone, &key, sizeof(key), CAPACITY, 1440, clock_read(CLOCK_MONOTONIC));
 }
 
-static void fill(struct table *t)
+static void fill_limiter(struct table *t)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = t->keys * 5 / 4 };
-	struct rng rng = { 3 };
 
 	t->l = bench_create(&options);
 	t->rule = bench_rule(t->l, "open", CAPACITY, 1, 60 * (uint64_t)1000000000);
+	for (uint64_t key = 0; key < t->keys; key++)
+		bench_expect(shmlimit_take(t->l, t->rule, &key, sizeof(key), 1, NULL), SHMLIMIT_ALLOWED);
+}
+
+static void fill(struct table *t)
+{
+	struct rng rng = { 3 };
+
+	fill_limiter(t);
 	t->zone = zone_create(t->keys, t->keys);
 	t->lines = t->keys * 5 / 16;
 	t->memory = mmap(NULL, t->lines * 64, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -64,10 +82,39 @@ static void fill(struct table *t)
 	for (uint64_t line = 0; line < t->lines; line++)
 		t->memory[line * 8] = rng_draw(&rng);
 	rng_zipf(&rng, t->keys, ZIPF_S, t->zipf, ZIPF_DRAWS);
-	for (uint64_t key = 0; key < t->keys; key++) {
-		bench_expect(shmlimit_take(t->l, t->rule, &key, sizeof(key), 1, NULL), SHMLIMIT_ALLOWED);
+	for (uint64_t key = 0; key < t->keys; key++)
 		bench_expect(take_zone(t->zone, key), 0);
-	}
+}
+
+/*
+ * Fill a table like the last one on a /dev/shm of huge pages. Returns 0, or the errno if this process may not mount
+ * one. The mount is in a mount namespace of this process alone, and undone as soon as the table is mapped: no other
+ * process sees it, and the segment's name goes with it.
+ */
+static int fill_huge(void)
+{
+	huge.table = (struct table){ .keys = tables[TABLES - 1].keys, .zipf = tables[TABLES - 1].zipf };
+	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("none", "/dev/shm", "tmpfs", 0, "huge=always") != 0)
+		return errno;
+	fill_limiter(&huge.table);
+	if (umount2("/dev/shm", MNT_DETACH) != 0)
+		bench_fail("umount", "/dev/shm");
+	return 0;
+}
+
+/* MiB of this process's shared memory that are mapped in huge pages. */
+static double mapped_huge(void)
+{
+	FILE *f = fopen("/proc/self/smaps_rollup", "r");
+	char line[256];
+	double kib = 0;
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL && sscanf(line, "ShmemPmdMapped: %lf", &kib) != 1)
+		;
+	if (f != NULL)
+		fclose(f);
+	return kib / 1024;
 }
 
 static void run_floor(const struct table *t, struct rng *rng, uint64_t n)
@@ -167,6 +214,34 @@ static void report(const struct table *t)
 	putchar('\n');
 }
 
+static void measure_huge(int round, uint64_t n)
+{
+	rounds_add(&huge.uniform, round, timed(run_uniform, &huge.table, round, n));
+	rounds_add(&huge.skewed, round, timed(run_skewed, &huge.table, round, n));
+}
+
+static void report_huge(double mib)
+{
+	const struct table *small = &tables[TABLES - 1];
+	char at[24];
+	const struct {
+		const char *subject;
+		double ns, ratio;
+	} rows[] = {
+		{ "uniform, huge pages", rounds_least(&huge.uniform),
+		  rounds_least_ratio(&huge.uniform, &small->uniform) },
+		{ "Zipf, huge pages", rounds_least(&huge.skewed), rounds_least_ratio(&huge.skewed, &small->skewed) },
+	};
+
+	snprintf(at, sizeof(at), "%llu", (unsigned long long)small->keys);
+	printf("\nof %s keys, with %.0f MiB in huge pages\n", at, mib);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		printf("%-20s %10.1f ns %6.2f of it without\n", rows[i].subject, rows[i].ns, rows[i].ratio);
+		bench_row(rows[i].subject, at, "ns", rows[i].ns);
+		bench_row(rows[i].subject, at, "/ without", rows[i].ratio);
+	}
+}
+
 /*
  * Keys that refill: after each request a key is full again this much later. Its slot may then be taken by any other
  * key, so what is measured is also how often keys take each other's slots.
@@ -262,7 +337,8 @@ static void keys_that_refill(int rounds, uint64_t n)
 int main(int argc, char **argv)
 {
 	uint64_t n;
-	int rounds;
+	int rounds, not_huge;
+	double huge_mib;
 
 	bench_begin(argc, argv, "keys");
 	n = bench_quick ? 1000 : 300000;
@@ -273,14 +349,25 @@ int main(int argc, char **argv)
 			t->keys /= 10;
 		fill(t);
 	}
-	for (int round = -1; round < rounds; round++)
+	not_huge = fill_huge();
+	huge_mib = mapped_huge();
+	for (int round = -1; round < rounds; round++) {
 		for (struct table *t = tables; t < tables + TABLES; t++)
 			measure(t, round, n);
+		if (!not_huge)
+			measure_huge(round, n);
+	}
 	printf("%10s %10s %10s %10s %10s %10s %10s %10s\n", "live keys", "floor", "line", "uniform", "/ (f + l)",
 	       "Zipf", "zone", "zone /");
 	for (struct table *t = tables; t < tables + TABLES; t++) {
 		report(t);
 		shmlimit_close(t->l);
+	}
+	if (!not_huge) {
+		report_huge(huge_mib);
+		shmlimit_close(huge.table.l);
+	} else {
+		printf("\nhuge pages: not measured (%s)\n", strerror(not_huge));
 	}
 	keys_that_refill(rounds, n);
 	return bench_end();

@@ -50,6 +50,7 @@ END {
 	line("... with its result / floor", v["decide", "allowed, with result", "hot key", "/ floor"], 1.35, -1)
 	line("denied, hot key, one process / floor", v["decide", "denied", "hot key", "/ floor"], 1.1, -1)
 	line("denied, hot key, 2 processes / one", v["processes", "denied, one key", "2", "/ one process"], 1.9, 1)
+	line("allowed, hot key, 2 processes / one", v["processes", "allowed, one key", "2", "/ one process"], 1, 1)
 	line("allowed, hot key, 2 processes / bare CAS loop", \
 		over(one, v["processes", "bare CAS, one word", "2", "decisions/s"]), 2, 1)
 	line("allowed, hot key, 2 processes / mutex zone", \
@@ -62,6 +63,10 @@ END {
 		v["keys", "uniform", "1000000", "/ (floor + line)"], 1.3, -1)
 	line("10^7 uniform keys / (floor + random line)", \
 		v["keys", "uniform", "10000000", "/ (floor + line)"], 1.3, -1)
+	line("keys that refill at once / that never do, load 0.8", v["keys", "refill at once", "0.8", "/ never"], 1.15, -1)
+	line("keys that refill at once, all slots used before / that never do, load 0.8", \
+		v["keys", "refill at once, used table", "0.8", "/ never"], 1.15, -1)
+	line("keys that refill after 1 ms / that never do, load 0.8", v["keys", "refill 1 ms", "0.8", "/ never"], 1.15, -1)
 	line("10^7 keys, single / a key of a batch of 32", v["batch", "10000000 keys", "32", "single / it"], 3, 1)
 	line("mutex zone, spread keys, 1 process: shmlimit / it", \
 		v["compare", "mutex zone", "1", "shmlimit / it"], 1.5, 1)
