@@ -65,7 +65,7 @@ within() {
 	done
 }
 
-for command in shmlimit nginx redis-server redis-cli wrk curl; do
+for command in shmlimit nginx redis-check-rdb redis-cli wrk curl; do
 	command -v $command >/dev/null || { echo "not measured: no $command"; exit 0; }
 done
 [ -f "$module" ] || { echo "not measured: no module for nginx"; exit 0; }
@@ -76,7 +76,9 @@ mkdir "$dir/html" "$dir/body"
 printf '%0200d' 0 >"$dir/html/page"
 chmod -R a+rwX "$dir"
 
-redis-server --port 0 --unixsocket "$dir/redis.sock" --unixsocketperm 777 --save '' --dir "$dir" >"$dir/redis.log" &
+# In the package redis-tools the server's binary is redis-check-rdb; the name by which it is run decides what it does.
+ln -s "$(command -v redis-check-rdb)" "$dir/redis-server"
+"$dir/redis-server" --port 0 --unixsocket "$dir/redis.sock" --unixsocketperm 777 --save '' --dir "$dir" >"$dir/redis.log" &
 redis=$!
 servers=$redis
 within redis-cli -s "$dir/redis.sock" ping >/dev/null || fail "redis-server does not start: $(cat "$dir/redis.log")"
