@@ -48,10 +48,7 @@ static struct table {
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
 /* The largest of these tables once more, in huge pages. */
-static struct {
-	struct table table;
-	struct rounds uniform, skewed;
-} huge;
+static struct table huge;
 
 static int take_zone(struct zone *zone, uint64_t key)
 {
@@ -93,11 +90,12 @@ static void fill(struct table *t)
  */
 static int fill_huge(void)
 {
-	huge.table = (struct table){ .keys = tables[TABLES - 1].keys, .zipf = tables[TABLES - 1].zipf };
+	huge.keys = tables[TABLES - 1].keys;
+	huge.zipf = tables[TABLES - 1].zipf;
 	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
 	    mount("none", "/dev/shm", "tmpfs", 0, "huge=always") != 0)
 		return errno;
-	fill_limiter(&huge.table);
+	fill_limiter(&huge);
 	if (umount2("/dev/shm", MNT_DETACH) != 0)
 		bench_fail("umount", "/dev/shm");
 	return 0;
@@ -177,6 +175,12 @@ static double timed(void (*run)(const struct table *, struct rng *, uint64_t), c
 	return (double)(bench_ns() - start) / (double)n;
 }
 
+static void measure_limiter(struct table *t, int round, uint64_t n)
+{
+	rounds_add(&t->uniform, round, timed(run_uniform, t, round, n));
+	rounds_add(&t->skewed, round, timed(run_skewed, t, round, n));
+}
+
 static void measure(struct table *t, int round, uint64_t n)
 {
 	double floor = timed(run_floor, t, round, n), access = timed(run_access, t, round, n);
@@ -184,8 +188,7 @@ static void measure(struct table *t, int round, uint64_t n)
 	rounds_add(&t->floor, round, floor);
 	rounds_add(&t->access, round, access);
 	rounds_add(&t->ideal, round, floor + access);
-	rounds_add(&t->uniform, round, timed(run_uniform, t, round, n));
-	rounds_add(&t->skewed, round, timed(run_skewed, t, round, n));
+	measure_limiter(t, round, n);
 	rounds_add(&t->zone_uniform, round, timed(run_zone, t, round, n));
 }
 
@@ -214,13 +217,7 @@ static void report(const struct table *t)
 	putchar('\n');
 }
 
-static void measure_huge(int round, uint64_t n)
-{
-	rounds_add(&huge.uniform, round, timed(run_uniform, &huge.table, round, n));
-	rounds_add(&huge.skewed, round, timed(run_skewed, &huge.table, round, n));
-}
-
-static void report_huge(double mib)
+static void report_huge(void)
 {
 	const struct table *small = &tables[TABLES - 1];
 	char at[24];
@@ -234,7 +231,7 @@ static void report_huge(double mib)
 	};
 
 	snprintf(at, sizeof(at), "%llu", (unsigned long long)small->keys);
-	printf("\nof %s keys, with %.0f MiB in huge pages\n", at, mib);
+	printf("\nof %s keys, with %.0f MiB in huge pages\n", at, mapped_huge());
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		printf("%-20s %10.1f ns %6.2f of it without\n", rows[i].subject, rows[i].ns, rows[i].ratio);
 		bench_row(rows[i].subject, at, "ns", rows[i].ns);
@@ -338,7 +335,6 @@ int main(int argc, char **argv)
 {
 	uint64_t n;
 	int rounds, not_huge;
-	double huge_mib;
 
 	bench_begin(argc, argv, "keys");
 	n = bench_quick ? 1000 : 300000;
@@ -350,12 +346,11 @@ int main(int argc, char **argv)
 		fill(t);
 	}
 	not_huge = fill_huge();
-	huge_mib = mapped_huge();
 	for (int round = -1; round < rounds; round++) {
 		for (struct table *t = tables; t < tables + TABLES; t++)
 			measure(t, round, n);
 		if (!not_huge)
-			measure_huge(round, n);
+			measure_limiter(&huge, round, n);
 	}
 	printf("%10s %10s %10s %10s %10s %10s %10s %10s\n", "live keys", "floor", "line", "uniform", "/ (f + l)",
 	       "Zipf", "zone", "zone /");
@@ -364,8 +359,8 @@ int main(int argc, char **argv)
 		shmlimit_close(t->l);
 	}
 	if (!not_huge) {
-		report_huge(huge_mib);
-		shmlimit_close(huge.table.l);
+		report_huge();
+		shmlimit_close(huge.l);
 	} else {
 		printf("\nhuge pages: not measured (%s)\n", strerror(not_huge));
 	}
