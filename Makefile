@@ -51,7 +51,7 @@ need_arm64 := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 need_proof := spin z3 python3-z3
 need_deb   := perl dpkg-dev debhelper nginx-dev apache2-dev libssl-dev dh-python python3-all-dev python3-setuptools \
 	pybuild-plugin-pyproject dh-php php-dev $(if $(node_inc),,libnode-dev) ruby ruby-dev
-need_lint  := clang-format g++ mandoc lowdown binutils lintian abigail-tools
+need_lint  := clang-format g++ mandoc lowdown binutils lintian abigail-tools gdb
 for_build := 'library and command:' $(need_build)
 for_demo  := $(for_build) 'make demo:' $(need_demo)
 for_bench := $(for_demo) 'make bench, tests/build:' $(need_bench)
@@ -182,6 +182,13 @@ help:
 	@echo 'make html         the documentation, in $(O)/html; needs mandoc and lowdown'
 	@echo 'make clean        remove O=$(O)'
 	@echo 'Variables: O= CC= CFLAGS= SAN=address|thread WERROR=1 prefix= DESTDIR='
+
+# For clangd and other tools: how each C file of the libraries and of the command is compiled.
+compile_commands.json: Makefile
+	@for c in $(patsubst $(O)/%.o,%.c,$(lib_obj) $(global_obj) $(gate_obj) $(tool_obj)); do \
+		printf '%s{"directory": "%s", "file": "%s", "command": "%s"}' "$$comma" '$(CURDIR)' "$$c" \
+			"$(CC) $(all_cflags) $(tool_inc) -Ilib/global -Ilib/gate -c $$c"; comma=',\n'; \
+	done | { printf '[\n'; sed 's/\\n/\n/g'; printf '\n]\n'; } >$@
 
 lib: $(O)/libshmlimit.a $(lib_so) $(if $(call lacking,global),,$(O)/libshmlimit-global.a $(global_so)) \
 	$(if $(call lacking,gate),,$(O)/libshmlimit-gate.a $(gate_so))
