@@ -109,8 +109,9 @@ warn += $(if $(WERROR),-Werror)
 arch_x86_64 := -mcx16
 # The rooms of the library and of the command. No two headers have one name, so an #include need not name the room.
 lib_rooms  := base segment algorithm table decide save api
+global_rooms := redis host agent api
 tool_rooms := cmd text rules inspect metrics replay top
-all_cflags = -std=c11 -D_GNU_SOURCE -Iinclude -Ilib $(addprefix -Ilib/,$(lib_rooms)) $(arch_$(ARCH)) $(deps_cflags) $(warn) \
+all_cflags = -std=c11 -D_GNU_SOURCE -Iinclude -Ilib $(addprefix -Ilib/,$(lib_rooms) $(addprefix global/,$(global_rooms))) $(arch_$(ARCH)) $(deps_cflags) $(warn) \
 	$(harden_cflags) $(san_$(SAN)) -fPIC -fvisibility=hidden -MMD -MP $(server_cflags) $(CPPFLAGS) $(CFLAGS)
 all_ldflags = $(harden_ldflags) $(san_$(SAN)) $(LDFLAGS)
 
@@ -122,7 +123,7 @@ t   = $(patsubst %.c,$(O)/%.t,$(filter-out $(if $(call lacking,global),tests/thr
 lib_obj := $(foreach r,$(lib_rooms),$(call obj,lib/$(r)))
 lib_so  := $(O)/libshmlimit.so.$(VERSION)
 # The library for many hosts is one of its own: only it has a network, hiredis and TLS.
-global_obj := $(call obj,lib/global)
+global_obj := $(foreach r,$(global_rooms),$(call obj,lib/global/$(r)))
 global_libs := -lhiredis -lssl -lcrypto
 global_so  := $(O)/libshmlimit-global.so.$(VERSION)
 global_used := $(if $(SHARED),$(global_so),$(O)/libshmlimit-global.a)
@@ -386,7 +387,7 @@ $(O)/tests/schedule/%.t: $(O)/points/tests/schedule/%.o $(points_obj)
 
 # The requests to an agent sleep and wake under the scheduler too.
 $(O)/tests/schedule/requests.t: test_wrap := -Wl,--wrap=syscall,--wrap=clock_gettime,--wrap=getpid
-$(O)/tests/schedule/requests.t: $(O)/points/lib/global/requests.o
+$(O)/tests/schedule/requests.t: $(O)/points/lib/global/host/mailbox.o
 
 # The command's tests in C may call whatever is in it; of the library they have what the command has.
 $(O)/tests/cli/%.t: $(O)/tests/cli/%.o $(filter-out %/main.o,$(tool_obj)) \
@@ -422,8 +423,8 @@ $(fuzzed_command): $(O)/fuzz/main.o $(filter-out %/main.o,$(tool_obj)) $(O)/libs
 		$(O)/libshmlimit.a
 $(filter-out $(fuzzed_command),$(fuzzed)): $(lib_obj)
 $(O)/fuzz/spec: $(gate_obj)
-$(O)/fuzz/url: $(O)/lib/global/url.o
-$(O)/fuzz/requests: $(O)/lib/global/requests.o
+$(O)/fuzz/url: $(O)/lib/global/redis/url.o
+$(O)/fuzz/requests: $(O)/lib/global/host/mailbox.o
 $(O)/fuzz/spec: tool_libs += $(gate_libs)
 $(O)/fuzz/%: $(O)/tests/fuzz/target/%.o
 	@mkdir -p $(@D)

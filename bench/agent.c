@@ -25,7 +25,7 @@
 #include "kit/proxy.h"
 #include "kit/shards.h"
 #include "peers/peer.h"
-#include "global/cluster.h"
+#include "cluster.h"
 #include "shmlimit_global.h"
 
 #define RATE 100000u

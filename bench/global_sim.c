@@ -18,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "global/handle.h"
+#include "handle.h"
 #include "kit/bench.h"
 #include "kit/rng.h"
 #include "kit/lua.h"

@@ -25,7 +25,7 @@ typedef unsigned __int128 u128;
 
 /*
  * The backend's script counts in doubles, which are whole numbers below 2^53: parts of a token, of which count * 1000 /
- * common come back in a microsecond and period_ns / common make a token. The same check is in global/script.c.
+ * common come back in a microsecond and period_ns / common make a token. The same check is in global/redis/script.c.
  */
 #define BACKEND_EXACT ((uint64_t)1 << 53)
 

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "global/cluster.h"
+#include "cluster.h"
 #include "agent.h"
 
 #define NODES 3

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include "global/connection.h"
+#include "connection.h"
 #include "limiter.h"
 #include "server.h"
 

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "agent.h"
-#include "global/handle.h"
+#include "handle.h"
 
 #define DAY UINT64_C(86400000000000)
 #define PENDING SHMLIMIT_GLOBAL_PENDING

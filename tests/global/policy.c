@@ -5,8 +5,8 @@
  */
 #include <errno.h>
 
-#include "global/policy.h"
-#include "global/sore.h"
+#include "policy.h"
+#include "failed_keys.h"
 #include "../rng.h"
 
 #define MS UINT64_C(1000000)

@@ -6,7 +6,7 @@
  */
 #include "server.h"
 
-#include "global/policy.h"
+#include "policy.h"
 
 #define HOSTS 3
 #define STEPS 4000

@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #include "../process/process.h"
-#include "global/requests.h"
+#include "mailbox.h"
 
 #define FAR_NS (monotonic_ns() + 60000000000u)
 #define THREADS 8

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 #include "../process/process.h"
-#include "global/script.h"
+#include "script.h"
 #include "shmlimit_global.h"
 
 /* The server's binary: in the package redis-tools it is that of the checker, and argv[0] decides what it does. */

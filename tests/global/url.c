@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "global/url.h"
+#include "url.h"
 #include "scheme.h"
 #include "../tap.h"
 

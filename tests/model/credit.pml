@@ -1,6 +1,6 @@
 /*
- * credit.pml: a new key is lent its rule's credit before the backend is asked (lib/global/ask_agent.c: ask_agent_lend();
- * lib/global/agent.c: end_debit()). `make check` runs it (credit.sh).
+ * credit.pml: a new key is lent its rule's credit before the backend is asked (lib/global/host/via_agent.c: ask_agent_lend();
+ * lib/global/agent/agent.c: end_debit()). `make check` runs it (credit.sh).
  *
  * Modelled: the slot of one key; N processes that make REQUESTS requests of one token each, and may be killed at any
  * step; an agent that may be killed with a debit in its hands, and is replaced; a backend with TOKENS tokens. Each

@@ -1,5 +1,5 @@
 /*
- * requests.pml: a cell through which processes ask an agent (lib/global/requests.h), searched over all interleavings.
+ * requests.pml: a cell through which processes ask an agent (lib/global/host/mailbox.h), searched over all interleavings.
  * `make check` runs it (requests.sh).
  *
  * Modelled: one cell; N processes that make REQUESTS each, wait or poll, stop or cancel at any moment, are killed between any two steps,

@@ -1,5 +1,5 @@
 /*
- * sleep.pml: an agent that sleeps until a process posts a request (lib/global/requests.c: requests_sleep(),
+ * sleep.pml: an agent that sleeps until a process posts a request (lib/global/host/mailbox.c: requests_sleep(),
  * requests_doze(), requests_wake()), beside one that was stopped, replaced, and does not know it yet. `make check` runs
  * it (sleep.sh).
  *

@@ -11,7 +11,7 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
-#include "global/requests.h"
+#include "mailbox.h"
 
 #define PROCESSES 2
 #define FIRST PROCESSES /* the first agent */

@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "../global/agent.h"
-#include "global/pool.h"
+#include "pool.h"
 
 #define DAY UINT64_C(86400000000000)
 #define THREADS 8

@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "fuzz.h"
-#include "global/requests.h"
+#include "mailbox.h"
 
 #define AREA (76 * 1024u)
 #define SECOND UINT64_C(1000000000)

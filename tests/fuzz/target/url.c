@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fuzz.h"
-#include "global/url.h"
+#include "url.h"
 
 static void check_url(const struct url *url)
 {

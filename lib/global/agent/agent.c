@@ -1,0 +1,207 @@
+/*
+ * agent: see agent.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "prefetch.h"
+#include "server_pool.h"
+#include "request_run.h"
+
+/*
+ * While an answer is due, the agent checks for new requests this often. WHY NOT a thread that waits for them: it
+ * costs two more context switches for each request, and this delay is small beside a round trip.
+ */
+#define LOOK_NS UINT64_C(250000)
+
+#define SWEEP_NS UINT64_C(500000000)
+
+/* An agent that was asked within AWAKE_NS, which is longer than most leases, looks for what may wait each DOZE_NS. */
+#define AWAKE_NS UINT64_C(200000000)
+#define DOZE_NS UINT64_C(1000000)
+
+static void collect(struct agent *a, uint64_t now_ns)
+{
+	struct request_board *board = requests_board(a->g->requests);
+	unsigned at = 0;
+
+	while (a->free != NULL && requests_next(a->g->requests, &at, &a->free->text, &a->free->ticket)) {
+		struct pending *p = a->free;
+
+		a->free = p->next;
+		a->asked_ns = now_ns;
+		if (p->text.cost != 0)
+			requests_set(&board->misses, board->misses + 1);
+		questions_begin(a, p);
+	}
+}
+
+/* Report changes of a node's state, and count its failures. */
+static void judge(struct agent *a, unsigned place)
+{
+	const struct node *node = a->nodes[place];
+
+	if (node->openings != a->openings[place]) {
+		handle_say(a->g, &node->trouble, NULL);
+		shmlimit_lease_count(a->g->limiter, SHMLIMIT_LEASE_BACKEND_ERRORS, 1);
+		shmlimit_lease_count(a->g->limiter, SHMLIMIT_LEASE_BREAKER_OPENINGS, 1);
+		a->openings[place] = node->openings;
+	} else if (!node->failing && node->answered && place == 0) {
+		handle_well(a->g);
+	}
+}
+
+static void step(struct agent *a)
+{
+	for (unsigned i = 0; i < a->count; i++) {
+		struct node_ask *ask;
+
+		node_step(a->nodes[i], monotonic_now_ns());
+		judge(a, i);
+		/* WHY read a->nodes[i] each time: questions_end() may need its place for another node. */
+		while ((ask = node_done(a->nodes[i])) != NULL)
+			questions_end(a, a->nodes[i], (struct pending *)(void *)ask);
+	}
+}
+
+static void show(struct agent *a)
+{
+	struct request_board *board = requests_board(a->g->requests);
+	const struct node *home = a->nodes[0];
+	unsigned connections = 0;
+
+	for (unsigned i = 0; i < a->count; i++)
+		connections += (unsigned)a->nodes[i]->backend.ready;
+	requests_set(&board->connections, connections);
+	requests_set(&board->servers, a->count);
+	for (unsigned i = 0; i < a->count && i < SHMLIMIT_GLOBAL_SERVERS; i++) {
+		requests_set(&requests_server(a->g->requests, i)->failing, (uint64_t)a->nodes[i]->failing);
+		requests_set(&requests_server(a->g->requests, i)->openings, a->nodes[i]->openings);
+	}
+	/* While it connects the end is not known: show at least the time to the next turn. */
+	requests_set(&board->open_until_ns, !home->failing          ? 0
+	                                    : home->attempt_ns != 0 ? monotonic_now_ns() + a->g->options.open_ns
+	                                                            : home->open_until_ns);
+}
+
+/* Wait until there is something to do, for idle_ns at most. */
+static void rest(struct agent *a, uint64_t idle_ns)
+{
+	struct pollfd pollfds[CLUSTER_NODES];
+	uint64_t now_ns = monotonic_now_ns();
+	int due = 0;
+
+	for (unsigned i = 0; i < a->count; i++) {
+		const struct node *node = a->nodes[i];
+		uint64_t node_ns = node_idle_ns(node, now_ns, &pollfds[i]);
+
+		idle_ns = node_ns < idle_ns ? node_ns : idle_ns;
+		due |= node->sent.first != NULL || (node->attempt_ns != 0 && !node->failing);
+	}
+	if (due) {
+		struct timespec time = { 0, (long)(idle_ns < LOOK_NS ? idle_ns : LOOK_NS) };
+
+		ppoll(pollfds, a->count, &time, NULL);
+	} else if (idle_ns != 0 && now_ns - a->asked_ns < AWAKE_NS) {
+		requests_doze(a->g->requests, a->mine, idle_ns < DOZE_NS ? idle_ns : DOZE_NS);
+	} else if (idle_ns != 0) {
+		requests_sleep(a->g->requests, a->mine, idle_ns);
+	}
+}
+
+static void drop(struct agent *a)
+{
+	struct node_ask *ask;
+
+	ahead_drop(a);
+	for (unsigned i = 0; i < a->count; i++) {
+		node_drop(a->nodes[i]);
+		while ((ask = node_done(a->nodes[i])) != NULL) {
+			struct pending *p = (struct pending *)(void *)ask;
+
+			p->ask.answer = SHMLIMIT_LEASE_ASK;
+			questions_answer(a, p, REQUEST_AGAIN);
+		}
+	}
+}
+
+/* Returns whether this process is the agent. */
+static int claim(struct agent *a)
+{
+	struct requests *requests = a->g->requests;
+	uint64_t now_ns = monotonic_now_ns(), was = a->mine;
+	struct request_board *board = requests_board(requests);
+
+	/* A claim is renewed when less than half of its time is left. */
+	if (was != 0 && was > now_ns + REQUESTS_CLAIM_NS / 2 && requests_claimed_until_ns(requests) == was)
+		return 1;
+	if (!requests_claim(requests, &a->mine, a->g->backend, now_ns)) {
+		if (was != 0)
+			drop(a);
+		return 0;
+	}
+	if (was == 0) {
+		requests_set(&board->pid, (uint64_t)getpid());
+		requests_set(&board->started_ns, now_ns);
+		for (unsigned i = 0; i < a->count; i++)
+			nodes_name(a, i);
+		requests_inherit(requests);
+	}
+	return 1;
+}
+
+int agent_turn(struct agent *a)
+{
+	uint64_t now_ns = monotonic_now_ns();
+
+	if (!claim(a)) {
+		struct timespec time = { 0, (long)AGENT_TURN_NS };
+
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+		return 0;
+	}
+	collect(a, now_ns);
+	step(a);
+	if (now_ns - a->swept_ns >= SWEEP_NS) {
+		requests_sweep(a->g->requests, &a->watch, now_ns);
+		a->swept_ns = now_ns;
+	}
+	show(a);
+	rest(a, ahead_step(a));
+	return 1;
+}
+
+struct agent *agent_new(struct shmlimit_global *g)
+{
+	struct agent *a = calloc(1, sizeof(*a));
+
+	if (a == NULL)
+		return NULL;
+	a->g = g;
+	a->nodes[0] = nodes_new(a, &g->cluster.home.url);
+	if (a->nodes[0] == NULL) {
+		free(a);
+		return NULL;
+	}
+	a->count = 1;
+	for (unsigned i = 0; i < ON_THE_WAY; i++) {
+		a->pool[i].next = a->free;
+		a->free = &a->pool[i];
+	}
+	return a;
+}
+
+void agent_free(struct agent *a)
+{
+	drop(a);
+	requests_resign(a->g->requests, &a->mine);
+	for (unsigned i = 0; i < a->count; i++) {
+		node_end(a->nodes[i]);
+		free(a->nodes[i]);
+	}
+	free(a);
+}

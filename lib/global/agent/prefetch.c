@@ -1,0 +1,176 @@
+/*
+ * ahead: see ahead.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <string.h>
+
+#include "prefetch.h"
+#include "fallback.h"
+#include "request_run.h"
+
+/* Most leases ahead at a time: asked for, or kept. The others of ON_THE_WAY are for requests that processes wait for. */
+#define AHEAD 128u
+
+/* A lease ahead is deposited when the key has less than this part of it left: what is left expires. */
+#define AHEAD_PARTS 64u
+
+/* The same when what the key has ends so soon and is less: of two leases the smaller one expires, or both end with the first. */
+#define AHEAD_END_NS UINT64_C(1000000)
+
+/* The shortest and the longest time between two looks at such a key. */
+#define AHEAD_MIN_NS UINT64_C(250000)
+#define AHEAD_MAX_NS UINT64_C(10000000)
+
+static struct pending **ahead_of(struct agent *a, const struct request_text *text)
+{
+	struct pending **at = &a->ahead;
+
+	while (*at != NULL && ((*at)->text.rule != text->rule || (*at)->text.key_len != text->key_len ||
+	                       (*at)->text.set_us != text->set_us || (*at)->text.backend != text->backend ||
+	                       memcmp((*at)->text.key, text->key, text->key_len) != 0))
+		at = &(*at)->next;
+	return at;
+}
+
+static void ahead_add(struct agent *a, struct pending *p)
+{
+	p->kept = 0;
+	p->next = a->ahead;
+	a->ahead = p;
+	a->aheads++;
+}
+
+static struct pending *ahead_remove(struct agent *a, struct pending **at)
+{
+	struct pending *p = *at;
+
+	*at = p->next;
+	a->aheads--;
+	return p;
+}
+
+void ahead_forget(struct agent *a, struct pending *p)
+{
+	struct pending **at = &a->ahead;
+
+	while (*at != NULL && *at != p)
+		at = &(*at)->next;
+	if (*at == p)
+		ahead_remove(a, at);
+}
+
+void ahead_keep(struct pending *p)
+{
+	p->kept = 1;
+	p->look_ns = p->looked_ns = monotonic_now_ns();
+	p->held = 0;
+}
+
+/* Deposit what is kept, unless its time is over, and spend `cost` of it. Returns as shmlimit_lease_deposit(); LEASE_WAIT: the rule has changed. */
+static int ahead_deposit(struct agent *a, struct pending *p, uint64_t cost, struct shmlimit_result *r)
+{
+	uint64_t lease_ns;
+	int answer = SHMLIMIT_LEASE_WAIT;
+
+	if (ask_rule(a->g, &p->ask) == 0 && p->ask.of.set_us == p->text.set_us) {
+		lease_ns = ask_lasts_ns(a->g, &p->ask);
+		if (monotonic_now_ns() - p->on_way.asked_ns < lease_ns)
+			answer = shmlimit_lease_deposit_at(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len,
+			                                   p->on_way.question.leased, cost, lease_ns, p->sent_ns, r);
+		if (answer >= 0 && answer != SHMLIMIT_LEASE_WAIT)
+			fallback_charge(a->g, p->ask.rule, p->ask.key, p->ask.key_len, p->on_way.question.leased);
+	}
+	questions_release(a, p);
+	return answer;
+}
+
+/*
+ * When to look next: before the key gets there at the rate that its lease is for, which is to last three quarters of its
+ * time, or at the rate since the last look if that is higher. WHY NOT the latter alone: requests come in bursts, and
+ * nothing is spent between two of them.
+ */
+static uint64_t ahead_look_ns(const struct pending *p, const struct shmlimit_result *r, uint64_t low, uint64_t now_ns)
+{
+	uint64_t spent = p->held > r->remaining ? p->held - r->remaining : 0;
+	uint64_t end_ns = r->reset_after_ns > AHEAD_END_NS ? r->reset_after_ns - AHEAD_END_NS : r->reset_after_ns;
+	uint64_t token_ns = p->ask.of.lease_ns / p->on_way.question.leased / 2, ns;
+
+	if (spent != 0 && (now_ns - p->looked_ns) / spent / 4 * 3 < token_ns)
+		token_ns = (now_ns - p->looked_ns) / spent / 4 * 3;
+	ns = token_ns < AHEAD_MAX_NS ? token_ns * (r->remaining - low) : AHEAD_MAX_NS;
+	ns = ns < end_ns ? ns : end_ns;
+	return ns < AHEAD_MIN_NS ? AHEAD_MIN_NS : ns > AHEAD_MAX_NS ? AHEAD_MAX_NS : ns;
+}
+
+uint64_t ahead_step(struct agent *a)
+{
+	uint64_t now_ns = monotonic_now_ns(), idle_ns = AGENT_TURN_NS;
+	struct pending **at = &a->ahead;
+
+	while (*at != NULL) {
+		struct pending *p = *at;
+		uint64_t low = p->on_way.question.leased / AHEAD_PARTS;
+		struct shmlimit_result r = { 0 };
+
+		if (p->kept && now_ns >= p->look_ns) {
+			shmlimit_peek(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len, 0, &r);
+			if (r.remaining <= low ||
+			    (r.reset_after_ns <= AHEAD_END_NS && r.remaining < p->on_way.question.leased) ||
+			    now_ns - p->on_way.asked_ns >= p->ask.of.lease_ns) {
+				ahead_deposit(a, ahead_remove(a, at), 0, NULL);
+				continue;
+			}
+			p->look_ns = now_ns + ahead_look_ns(p, &r, low, now_ns);
+			p->looked_ns = now_ns;
+			p->held = r.remaining;
+		}
+		if (p->kept && p->look_ns - now_ns < idle_ns)
+			idle_ns = p->look_ns - now_ns;
+		at = &p->next;
+	}
+	return idle_ns;
+}
+
+int ahead_answers(struct agent *a, struct pending *p)
+{
+	struct pending **at = ahead_of(a, &p->text), *there = *at;
+
+	if (p->text.cost == 0) {
+		if (there == NULL && a->aheads < AHEAD) {
+			ahead_add(a, p);
+			return 0;
+		}
+		questions_answer(a, p, REQUEST_FREE);
+		return 1;
+	}
+	if (there == NULL)
+		return 0;
+	ahead_remove(a, at);
+	if (there->kept) {
+		p->ask.answer = ahead_deposit(a, there, p->ask.cost, &p->result);
+		if (p->ask.answer != SHMLIMIT_ALLOWED)
+			return 0;
+		p->result.remaining += there->on_way.question.left;
+		questions_answer(a, p, REQUEST_ALLOWED);
+		return 1;
+	}
+	/* The cell of the question changes hands: the process that asked for more ahead does not wait. */
+	requests_answer(a->g->requests, &there->ticket, REQUEST_FREE, NULL);
+	there->ticket = p->ticket;
+	there->text.cost = p->text.cost;
+	there->text.kind = p->text.kind;
+	there->ask.cost = p->ask.cost;
+	questions_release(a, p);
+	return 1;
+}
+
+void ahead_drop(struct agent *a)
+{
+	for (struct pending **at = &a->ahead; *at != NULL;) {
+		struct pending *p = ahead_remove(a, at);
+
+		if (p->kept)
+			ahead_deposit(a, p, 0, NULL);
+	}
+}

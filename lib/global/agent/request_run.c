@@ -1,0 +1,192 @@
+/*
+ * questions: see questions.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <string.h>
+
+#include "prefetch.h"
+#include "fallback.h"
+#include "server_pool.h"
+#include "request_run.h"
+
+/*
+ * Most nodes that one question is sent to: a node, the node that the key is being moved to, and one more if that
+ * changes.
+ */
+#define HOPS 4
+
+static void tell(struct agent *a, struct pending *p, enum request_state state)
+{
+	struct request_board *board = requests_board(a->g->requests);
+	struct request_answer with = { p->result.limit, p->result.remaining, p->result.retry_after_ns,
+		                       p->result.reset_after_ns };
+
+	requests_set(state == REQUEST_FAILED ? &board->failed : &board->served,
+	             (state == REQUEST_FAILED ? board->failed : board->served) + 1);
+	if (p->text.kind == REQUEST_DEBIT && state != REQUEST_ALLOWED)
+		requests_set(&board->unpaid, board->unpaid + p->text.cost);
+	if (p->text.cost == 0 || p->text.kind != REQUEST_AWAITED)
+		state = REQUEST_FREE;
+	if (!requests_answer(a->g->requests, &p->ticket, state, &with)) {
+		requests_set(&board->late, board->late + 1);
+		/* The process stopped waiting after its tokens were taken: give them back. */
+		if (state == REQUEST_ALLOWED && p->ask.cost != 0)
+			shmlimit_refund(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len, p->ask.cost, NULL);
+	}
+}
+
+void questions_release(struct agent *a, struct pending *p)
+{
+	p->next = a->free;
+	a->free = p;
+}
+
+void questions_answer(struct agent *a, struct pending *p, enum request_state state)
+{
+	tell(a, p, state);
+	questions_release(a, p);
+}
+
+static enum request_state state_of(const struct pending *p, enum ask_state state)
+{
+	if (state == ASK_FAILED)
+		return REQUEST_FAILED;
+	if (p->ask.answer == SHMLIMIT_ALLOWED || p->ask.answer == SHMLIMIT_DENIED)
+		return p->ask.answer == SHMLIMIT_ALLOWED ? REQUEST_ALLOWED : REQUEST_DENIED;
+	return REQUEST_AGAIN;
+}
+
+void questions_begin(struct agent *a, struct pending *p)
+{
+	const struct request_text *text = &p->text;
+	struct backend_question *q = &p->on_way.question;
+	enum ask_state state = ASK_DECIDED;
+
+	p->result = (struct shmlimit_result){ 0 };
+	p->hops = 0;
+	p->ask = (struct ask){ .rule = (int)text->rule,
+		               .key = text->key,
+		               .key_len = text->key_len,
+		               .cost = text->kind == REQUEST_UNAWAITED ? 0 : text->cost,
+		               .r = &p->result,
+		               .answer = SHMLIMIT_LEASE_ASK };
+	if (text->kind != REQUEST_DEBIT && ahead_answers(a, p))
+		return;
+	p->ask.answer = SHMLIMIT_LEASE_ASK;
+	/*
+	 * Another process wrote the text. A `need` of 0 is raised to 1: such a question would look like a fault of
+	 * the backend.
+	 */
+	p->ask.lease.need = text->need | (text->need == 0);
+	p->ask.lease.want = text->want > p->ask.lease.need ? text->want : p->ask.lease.need;
+	/*
+	 * The rule may have changed since the request was made, or its id may be another rule's now: the process asks
+	 * again.
+	 */
+	if (text->backend == a->g->backend)
+		state = ask_prepare(a->g, &p->ask, q);
+	if (state != ASK_DECIDED && p->ask.of.set_us != text->set_us)
+		state = ASK_DECIDED;
+	if (state != ASK_READY) {
+		ahead_forget(a, p);
+		questions_answer(a, p, state_of(p, state));
+		return;
+	}
+	p->sent_ns = shmlimit_now(a->g->limiter);
+	node_add(a->nodes[a->of_slot[cluster_slot(q->key, q->key_len)]], &p->on_way);
+}
+
+/* The key is on another node. Returns whether that node is asked. */
+static int follow(struct agent *a, struct node *from, struct pending *p)
+{
+	struct backend_question *q = &p->on_way.question;
+	struct url url;
+	unsigned slot;
+	int place = -1;
+
+	if (p->hops++ < HOPS && cluster_move(q->trouble.said, &from->backend.url, &url, &slot) == 0)
+		place = nodes_at(a, &url);
+	if (place < 0)
+		return 0;
+	q->ask_first = strncmp(q->trouble.said, "ASK ", 4) == 0;
+	if (!q->ask_first)
+		a->of_slot[slot] = (unsigned char)place;
+	node_add(a->nodes[place], &p->on_way);
+	return 1;
+}
+
+/* The answer to a question that no process waits for. A denial is not stored: the next request asks, and learns it. */
+static void end_ahead(struct agent *a, struct pending *p)
+{
+	if (p->on_way.question.trouble.kind == TROUBLE_NONE && p->on_way.question.leased != 0) {
+		tell(a, p, REQUEST_FREE);
+		ahead_keep(p);
+		return;
+	}
+	ahead_forget(a, p);
+	if (p->on_way.question.trouble.kind != TROUBLE_NONE)
+		ask_settle(a->g, &p->ask, &p->on_way.question, p->sent_ns, p->on_way.asked_ns);
+	questions_answer(a, p, p->on_way.question.trouble.kind == TROUBLE_NONE ? REQUEST_FREE : REQUEST_FAILED);
+}
+
+/*
+ * The answer to the debit of tokens that the key had before the backend was asked. If they were leased, nothing changes
+ * here: the key has them. If not, what is left of them is taken away, and the backend's denial stored.
+ */
+static void end_debit(struct agent *a, struct pending *p)
+{
+	const struct backend_question *q = &p->on_way.question;
+	enum ask_state state;
+
+	if (q->trouble.kind == TROUBLE_NONE && q->leased != 0) {
+		fallback_charge(a->g, p->ask.rule, p->ask.key, p->ask.key_len, q->leased);
+		questions_answer(a, p, REQUEST_ALLOWED);
+		return;
+	}
+	if (q->trouble.kind == TROUBLE_NONE)
+		shmlimit_charge(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len, p->ask.cost, NULL);
+	state = ask_settle(a->g, &p->ask, q, p->sent_ns, p->on_way.asked_ns);
+	questions_answer(a, p, state_of(p, state));
+}
+
+/* The first bucket has answers of up to 100 us, and each next one twice that. The last one has all others. */
+static void note_round_trip(struct agent *a, uint64_t ns)
+{
+	struct request_board *board = requests_board(a->g->requests);
+	unsigned bucket = 0;
+
+	while (bucket < SHMLIMIT_GLOBAL_ROUND_TRIPS - 1 && ns > UINT64_C(100000) << bucket)
+		bucket++;
+	requests_set(&board->round_trip_ns, ns);
+	requests_set(&board->round_trips_ns, board->round_trips_ns + ns);
+	requests_set(&board->round_trips[bucket], board->round_trips[bucket] + 1);
+}
+
+void questions_end(struct agent *a, struct node *node, struct pending *p)
+{
+	const struct backend_question *q = &p->on_way.question;
+	enum ask_state state = ASK_DECIDED;
+	int given = q->trouble.kind == TROUBLE_NONE;
+
+	if (q->trouble.kind == TROUBLE_MOVED && follow(a, node, p))
+		return;
+	/* A node that fails may have lost its slots to another one. The node of the URL knows which. */
+	if (!given && !trouble_is_of_key(&q->trouble))
+		a->of_slot[cluster_slot(q->key, q->key_len)] = 0;
+	if (given)
+		note_round_trip(a, p->on_way.round_trip_ns);
+	if (p->text.cost == 0) {
+		end_ahead(a, p);
+		return;
+	}
+	if (p->text.kind == REQUEST_DEBIT) {
+		end_debit(a, p);
+		return;
+	}
+	/* If the process no longer waits, none of the leased tokens is taken for it. */
+	if (given && q->leased != 0 && !requests_waits(a->g->requests, &p->ticket))
+		p->ask.cost = 0;
+	state = ask_settle(a->g, &p->ask, q, p->sent_ns, p->on_way.asked_ns);
+	questions_answer(a, p, state_of(p, state));
+}

@@ -1,0 +1,82 @@
+/*
+ * nodes: see nodes.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server_pool.h"
+
+/* A backend that sends nothing for this long has failed; the deadline is used instead if it is longer. */
+#define SILENCE_NS UINT64_C(100000000)
+
+struct node *nodes_new(struct agent *a, const struct url *url)
+{
+	struct node *node = malloc(sizeof(*node));
+	uint64_t deadline_ns = a->g->options.deadline_ns;
+
+	if (node != NULL)
+		node_begin(node, url, deadline_ns > SILENCE_NS ? deadline_ns : SILENCE_NS, a->g->options.open_ns,
+		           handle_rng(a->g));
+	return node;
+}
+
+/* Returns a free place, or that of the least recently used node without questions. -1: there is none. */
+static int free_place(struct agent *a)
+{
+	unsigned oldest = 0;
+
+	if (a->count < CLUSTER_NODES)
+		return (int)a->count;
+	for (unsigned i = 1; i < a->count; i++) {
+		const struct node *node = a->nodes[i];
+
+		if (node->queued.first == NULL && node->sent.first == NULL && node->done.first == NULL &&
+		    (oldest == 0 || node->used_ns < a->nodes[oldest]->used_ns))
+			oldest = i;
+	}
+	if (oldest == 0)
+		return -1;
+	node_end(a->nodes[oldest]);
+	free(a->nodes[oldest]);
+	a->nodes[oldest] = NULL;
+	for (unsigned slot = 0; slot < CLUSTER_SLOTS; slot++)
+		if (a->of_slot[slot] == oldest)
+			a->of_slot[slot] = 0;
+	return (int)oldest;
+}
+
+void nodes_name(struct agent *a, unsigned place)
+{
+	char text[URL_TEXT_MAX];
+
+	if (place < SHMLIMIT_GLOBAL_SERVERS)
+		requests_name_server(a->g->requests, place,
+		                     place == 0 ? a->g->breaker.key : url_text(&a->nodes[place]->backend.url, text));
+}
+
+int nodes_at(struct agent *a, const struct url *url)
+{
+	struct node *node;
+	int place;
+
+	for (unsigned i = 0; i < a->count; i++)
+		if (strcmp(a->nodes[i]->backend.url.host, url->host) == 0 &&
+		    strcmp(a->nodes[i]->backend.url.port, url->port) == 0)
+			return (int)i;
+	node = nodes_new(a, url);
+	if (node == NULL)
+		return -1;
+	place = free_place(a);
+	if (place < 0) {
+		node_end(node);
+		free(node);
+		return -1;
+	}
+	a->nodes[place] = node;
+	a->openings[place] = 0;
+	nodes_name(a, (unsigned)place);
+	a->count += (unsigned)place == a->count;
+	return place;
+}

@@ -1,0 +1,53 @@
+/*
+ * status: what the agent of a host says of itself.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "export.h"
+#include "mailbox.h"
+#include "shmlimit_global.h"
+#include "sized.h"
+#include "connection.h"
+
+static uint64_t left_ns(uint64_t until_ns, uint64_t now_ns)
+{
+	return until_ns > now_ns ? until_ns - now_ns : 0;
+}
+
+EXPORT int shmlimit_global_status(struct shmlimit *limiter, struct shmlimit_global_status *out)
+{
+	struct shmlimit_global_status status = { .struct_size = sizeof(status) };
+	uint64_t now_ns = monotonic_now_ns();
+	struct request_board board;
+	const struct requests *q;
+	size_t size = 0;
+	void *area;
+
+	if (limiter == NULL)
+		return -EINVAL;
+	area = shmlimit_area(limiter, &size);
+	q = requests_in(area, size);
+	if (q == NULL)
+		return -EROFS;
+	requests_read_board(q, &board);
+	status.serving = (uint32_t)requests_are_claimed(q, now_ns);
+	status.waiting = requests_waiting(q);
+	status.pid = board.pid;
+	status.running_ns = status.serving && now_ns > board.started_ns ? now_ns - board.started_ns : 0;
+	status.answered = board.served;
+	status.failed = board.failed;
+	status.late = board.late;
+	status.spoiled = board.spoiled;
+	status.full = board.full;
+	status.misses = board.misses;
+	status.unpaid = board.unpaid;
+	status.round_trips_ns = board.round_trips_ns;
+	memcpy(status.round_trips, board.round_trips, sizeof(status.round_trips));
+	status.connections = board.connections;
+	status.round_trip_ns = board.round_trip_ns;
+	status.breaker_ns = left_ns(board.open_until_ns, now_ns);
+	return sized_out(out, &status, sizeof(status));
+}

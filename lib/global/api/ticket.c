@@ -1,0 +1,231 @@
+/*
+ * pending: see pending.h.
+ *
+ * The states of a ticket: posted (LEASE_ASK, with a cell); not posted (LEASE_ASK: the cell was taken away, since this
+ * process was stopped for long); waiting for another caller that asks for the key, or for a free cell (LEASE_WAIT); and
+ * decided.
+ *
+ * A step does not wait, except for the backend if there is no agent. A ticket that is forgotten is to others one of a
+ * killed process. So the protocol of requests.h needs no other step for it: polling is waiting with a pause.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent_thread.h"
+#include "all_or_none.h"
+#include "via_agent.h"
+#include "fallback.h"
+#include "ticket.h"
+#include "policy.h"
+#include "pool.h"
+
+static struct pending_state state_of(const struct shmlimit_global_ticket *ticket)
+{
+	struct pending_state p;
+
+	memcpy(&p, ticket->opaque, sizeof(p));
+	return p;
+}
+
+static void set_state(struct shmlimit_global_ticket *ticket, const struct pending_state *p)
+{
+	memcpy(ticket->opaque, p, sizeof(*p));
+}
+
+int pending_is_valid(const struct shmlimit_global_ticket *ticket)
+{
+	return ticket != NULL && ticket->struct_size >= sizeof(*ticket) && ticket->flags <= SHMLIMIT_GLOBAL_AGENT_ONLY;
+}
+
+int pending_is(const struct shmlimit_global_ticket *ticket)
+{
+	return pending_is_valid(ticket) && state_of(ticket).answer > SHMLIMIT_DENIED;
+}
+
+/* Fetch the agent's answer to a posted ask. `last`: the request ends now, answered or not. */
+static void hear(struct shmlimit_global *g, struct ask *a, struct pending_state *p, int last)
+{
+	struct ticket ticket = { p->cell, p->word };
+	struct request_answer answer;
+	enum request_state state =
+		last ? requests_wait(g->requests, &ticket, 0, &answer) : requests_poll(g->requests, &ticket, &answer);
+
+	p->posted = state == REQUEST_POSTED || state == REQUEST_TAKEN;
+	if (!p->posted)
+		ask_agent_settle(g, a, state, &answer);
+}
+
+static void post(struct shmlimit_global *g, struct ask *a, struct pending_state *p)
+{
+	struct ticket ticket;
+
+	p->posted = (uint32_t)ask_agent_post(g, a, &ticket);
+	if (!p->posted)
+		return;
+	p->cell = ticket.cell;
+	p->word = ticket.word;
+}
+
+/*
+ * ORDER the agent is looked for after the ask was posted, in this step or in the next one; the partner is in
+ * requests_resign().
+ */
+static void step(struct shmlimit_global *g, struct ask *a, struct pending_state *p, uint32_t flags)
+{
+	struct trouble waited = { .kind = TROUBLE_WAITED };
+	int lives = ask_agent_lives(g), over = monotonic_now_ns() >= p->until_ns;
+
+	if (!lives)
+		(void)agent_thread_begin(g->home);
+	if (p->posted)
+		hear(g, a, p, over || !lives);
+	if (a->answer == SHMLIMIT_LEASE_WAIT && lives)
+		a->answer = ask_slot(g, a->rule, a->key, a->key_len, a->cost, &a->lease, a->r);
+	if (a->answer <= SHMLIMIT_DENIED)
+		return;
+	if (lives && !over) {
+		if (a->answer == SHMLIMIT_LEASE_ASK && !p->posted)
+			post(g, a, p);
+		return;
+	}
+	if (!lives && !over && flags == 0) {
+		ask_until(g, a, 1, p->until_ns);
+		return;
+	}
+	if (!lives && !over && flags == SHMLIMIT_GLOBAL_AGENT_ONLY) {
+		if (a->answer == SHMLIMIT_LEASE_ASK)
+			shmlimit_lease_abandon(g->limiter, a->rule, a->key, a->key_len);
+		a->answer = -EAGAIN;
+		return;
+	}
+	if (lives)
+		handle_say(g, &waited, NULL);
+	ask_give_up(g, a);
+}
+
+/* There is no handle to ask with: on_failure decides. */
+static int give_up(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket, struct shmlimit_result *r)
+{
+	const struct shmlimit_request q = ticket->request;
+	int from, answer;
+
+	pending_cancel(g, ticket);
+	answer = fallback(g, q.rule, q.key, q.key_len, q.cost, &from, r);
+	pending_decided(ticket, &q, answer == SHMLIMIT_ALLOWED && all_has_taken(r) ? from : -1);
+	return answer;
+}
+
+/* Without a result it is not known whether an allowed request has taken tokens: get one. */
+int pending_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket, struct shmlimit_result *r)
+{
+	struct shmlimit_result own;
+	struct pending_state p = state_of(ticket);
+	struct ask a;
+	uint64_t now_ns;
+	int error;
+	struct shmlimit_global *mine = pool_borrow(g, &error);
+
+	r = r != NULL ? r : &own;
+	if (mine == NULL)
+		return give_up(g, ticket, r);
+	ask_begin(&a, &ticket->request, r);
+	a.answer = p.answer;
+	a.lease = (struct shmlimit_lease){ .struct_size = sizeof(a.lease), .need = p.need, .want = p.want };
+	step(mine, &a, &p, ticket->flags);
+	pool_return(mine);
+	p.answer = a.answer;
+	p.need = a.lease.need;
+	p.want = a.lease.want;
+	p.taken = a.answer == SHMLIMIT_ALLOWED && all_has_taken(r) ? (uint32_t)(a.taken_from + 1) : 0;
+	set_state(ticket, &p);
+	if (a.answer <= SHMLIMIT_DENIED)
+		return a.answer;
+	now_ns = monotonic_now_ns();
+	ticket->poll_ns = policy_look_ns(now_ns - p.began_ns, now_ns < p.until_ns ? p.until_ns - now_ns : 0);
+	return SHMLIMIT_GLOBAL_PENDING;
+}
+
+int pending_begin(struct shmlimit_global *g, const struct shmlimit_request *request,
+                  struct shmlimit_global_ticket *ticket, struct shmlimit_result *r)
+{
+	struct pending_state p = { .began_ns = 0 };
+	struct shmlimit_result own;
+	struct shmlimit_lease lease;
+	int from = request->rule;
+
+	r = r != NULL ? r : &own;
+	p.answer = ask_slot(g, request->rule, request->key, request->key_len, request->cost, &lease, r);
+	if (p.answer > SHMLIMIT_DENIED && g->options.no_wait) {
+		struct ask a;
+
+		ask_begin(&a, request, r);
+		a.answer = p.answer;
+		a.lease = lease;
+		ask_there(g, &a, 1);
+		p.answer = a.answer;
+		from = a.taken_from;
+	} else if (p.answer > SHMLIMIT_DENIED) {
+		p.began_ns = monotonic_now_ns();
+		p.until_ns = p.began_ns + g->options.deadline_ns;
+		p.need = lease.need;
+		p.want = lease.want;
+	}
+	p.taken = p.answer == SHMLIMIT_ALLOWED && all_has_taken(r) ? (uint32_t)(from + 1) : 0;
+	ticket->request = *request;
+	set_state(ticket, &p);
+	return p.answer <= SHMLIMIT_DENIED ? p.answer : SHMLIMIT_GLOBAL_PENDING;
+}
+
+/*
+ * Returns whether the claim ends without this process: by a decision, or by the agent, which has the request and
+ * will settle it.
+ */
+static int withdraw(struct shmlimit_global *g, const struct pending_state *p, const struct shmlimit_request *request)
+{
+	struct ticket ticket = { p->cell, p->word };
+	struct request_answer answer;
+	int taken = requests_waits(g->requests, &ticket);
+	enum request_state state = requests_wait(g->requests, &ticket, 0, &answer);
+
+	/* An answer of ALLOWED under a DRY_RUN rule that would have denied has a retry_after_ns, and took nothing. */
+	if (state == REQUEST_ALLOWED && answer.retry_after_ns == 0)
+		shmlimit_refund(g->limiter, request->rule, request->key, request->key_len, request->cost, NULL);
+	return state == REQUEST_ALLOWED || state == REQUEST_DENIED || (state == REQUEST_FREE && taken);
+}
+
+void pending_cancel(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket)
+{
+	const struct shmlimit_request *q = &ticket->request;
+	struct pending_state p = state_of(ticket);
+
+	if (p.answer <= SHMLIMIT_DENIED) {
+		if (p.taken != 0)
+			shmlimit_refund(g->limiter, (int)(p.taken - 1), q->key, q->key_len, q->cost, NULL);
+	} else if ((!p.posted || !withdraw(g, &p, q)) && p.answer == SHMLIMIT_LEASE_ASK) {
+		shmlimit_lease_abandon(g->limiter, q->rule, q->key, q->key_len);
+	}
+	pending_end(ticket);
+}
+
+void pending_end(struct shmlimit_global_ticket *ticket)
+{
+	memset(ticket->opaque, 0, sizeof(ticket->opaque));
+}
+
+void pending_decided(struct shmlimit_global_ticket *ticket, const struct shmlimit_request *request, int taken_from)
+{
+	ticket->request = *request;
+	set_state(ticket, &(struct pending_state){ .taken = (uint32_t)(taken_from + 1) });
+}
+
+void pending_later(struct shmlimit_global_ticket *ticket)
+{
+	set_state(ticket, &(struct pending_state){ .later = 1 });
+}
+
+int pending_is_later(const struct shmlimit_global_ticket *ticket)
+{
+	return state_of(ticket).later;
+}

@@ -1,0 +1,76 @@
+/*
+ * all_pending: see all_pending.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "all_or_none.h"
+#include "ticket_set.h"
+#include "ticket.h"
+
+int all_pending_is(const struct shmlimit_global_ticket *tickets, size_t n)
+{
+	int pending = 0;
+
+	if (tickets == NULL || n < 1 || n > SHMLIMIT_REQUESTS_MAX)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!pending_is_valid(&tickets[i]))
+			return 0;
+		pending |= pending_is(&tickets[i]);
+	}
+	return pending;
+}
+
+void all_pending_cancel(struct shmlimit_global *g, struct shmlimit_global_ticket *tickets, size_t n)
+{
+	while (n-- > 0)
+		pending_cancel(g, &tickets[n]);
+}
+
+/* All LEASE rules have allowed: take from the limits of this host. */
+static int finish(struct shmlimit_global *g, struct shmlimit_global_ticket *tickets, size_t n, size_t *failed,
+                  struct shmlimit_result *results)
+{
+	struct shmlimit_request requests[SHMLIMIT_REQUESTS_MAX];
+	struct all all = { .limiter = g->limiter, .requests = requests, .results = results };
+
+	for (size_t i = 0; i < n; i++) {
+		requests[i] = tickets[i].request;
+		if (pending_is_later(&tickets[i]))
+			all.here[all.here_count++] = i;
+	}
+	return all_take_here(&all, failed);
+}
+
+int all_pending_step(struct shmlimit_global *g, struct shmlimit_global_ticket *tickets, size_t n, size_t *failed,
+                     struct shmlimit_result *results)
+{
+	struct shmlimit_result own[SHMLIMIT_REQUESTS_MAX];
+	uint64_t poll_ns = UINT64_MAX;
+	int answer = SHMLIMIT_ALLOWED;
+	size_t at = 0;
+
+	results = results != NULL ? results : own;
+	for (size_t i = 0; i < n && (answer == SHMLIMIT_ALLOWED || answer == SHMLIMIT_GLOBAL_PENDING); i++) {
+		if (!pending_is(&tickets[i]))
+			continue;
+		at = i;
+		answer = pending_step(g, &tickets[i], &results[i]);
+		if (answer == SHMLIMIT_GLOBAL_PENDING && tickets[i].poll_ns < poll_ns)
+			poll_ns = tickets[i].poll_ns;
+	}
+	if (poll_ns != UINT64_MAX && (answer == SHMLIMIT_ALLOWED || answer == SHMLIMIT_GLOBAL_PENDING)) {
+		tickets[0].poll_ns = poll_ns;
+		return SHMLIMIT_GLOBAL_PENDING;
+	}
+	if (answer == SHMLIMIT_ALLOWED)
+		answer = finish(g, tickets, n, &at, results);
+	if (answer != SHMLIMIT_ALLOWED) {
+		all_pending_cancel(g, tickets, n);
+		if (failed != NULL)
+			*failed = at;
+	}
+	for (size_t i = 0; i < n; i++)
+		pending_end(&tickets[i]);
+	return answer;
+}

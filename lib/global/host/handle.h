@@ -1,0 +1,90 @@
+/*
+ * handle: struct shmlimit_global, and what its operations share.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef GLOBAL_HANDLE_H
+#define GLOBAL_HANDLE_H
+
+#include <sys/types.h>
+
+#include "breaker.h"
+#include "cluster.h"
+#include "mailbox.h"
+#include "shmlimit_global.h"
+#include "failed_keys.h"
+#include "url.h"
+
+#define KEY_TEXT_MAX (SHMLIMIT_GLOBAL_PREFIX_MAX + SHMLIMIT_RULE_NAME_MAX + SHMLIMIT_KEY_MAX + 4)
+
+/* Apache's default ThreadLimit. If more handles are lent at once, the others are closed after one call. */
+#define POOL_KEPT 64
+
+/*
+ * A public handle, which any thread may use, or a spare one (pool.h). What is below `lent` belongs to the thread that has
+ * borrowed the handle.
+ */
+struct shmlimit_global {
+	struct shmlimit *limiter;
+	struct shmlimit_global_options options; /* with the defaults filled in; `prefix` points to the next member */
+	char prefix[SHMLIMIT_GLOBAL_PREFIX_MAX + 1];
+	uint64_t clock_ns;         /* the most that the limiter's clock may lag */
+	struct requests *requests; /* requests to the agent of this host */
+	uint64_t backend;          /* the agent's number for this backend */
+	uint32_t rules;
+	uint64_t *lease_ns;           /* duration of each rule's leases; 0: not known yet */
+	struct shmlimit_global *home; /* the public handle; of that alone: */
+	struct url url;
+	struct shmlimit_global *idle[POOL_KEPT]; /* those that are not lent, itself included */
+	struct agent_thread *thread;             /* the agent, if this process has to be it; or NULL */
+	pid_t starting;                          /* the process that starts the thread now */
+
+	struct cluster cluster; /* `lent` */
+	struct breaker breaker; /* `key`, `rule` and `claim_ns` do not change, and are read by all */
+	struct sore sore;
+	uint64_t rng;
+	struct trouble said;             /* the last backend error that was reported; NONE: it works */
+	uint64_t said_of[TROUBLE_KINDS]; /* the same for keys: one bit for each rule, modulo 64 */
+	uint64_t own_lease_ns[];
+};
+
+/* A rule as the backend needs it. */
+struct handle_rule {
+	int id;
+	char name[SHMLIMIT_RULE_NAME_MAX + 1];
+	struct script_params params;
+	uint64_t set_us; /* that of `params`, valid even if those are not exact */
+	uint64_t lease_ns;
+	uint64_t credit;
+};
+
+/* Make a handle. The options are complete. Returns as shmlimit_global_open(). */
+int handle_open(struct shmlimit *limiter, const struct shmlimit_global_options *options, const struct url *url,
+                struct shmlimit_global **out);
+
+/* Release it, and not what a public handle has besides. */
+void handle_close(struct shmlimit_global *g);
+
+/*
+ * Returns 0, or -errno: there is no such rule, or it is not a LEASE rule. -ERANGE: the backend cannot count it
+ * exactly; `name` is filled.
+ */
+int handle_rule(struct shmlimit_global *g, int rule, struct handle_rule *out);
+
+/* Fill `text` with the key's name on the backend, prefix{rule/key}. Returns its length. */
+size_t handle_key(const struct shmlimit_global *g, const char *rule, const void *key, size_t key_len,
+                  char text[KEY_TEXT_MAX]);
+
+uint64_t handle_rng(struct shmlimit_global *g);
+
+/*
+ * Report a backend error, or one of a key, unless it was reported before. handle_well() notes that the backend works,
+ * so that the next error is reported.
+ */
+void handle_say(struct shmlimit_global *g, const struct trouble *trouble, const struct handle_rule *rule);
+void handle_well(struct shmlimit_global *g);
+
+/* Report it, and return it as -errno. */
+int handle_fail(struct shmlimit_global *g, const struct trouble *trouble, const struct handle_rule *rule);
+
+#endif

@@ -1,0 +1,276 @@
+/*
+ * ask: see ask.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "lease_request.h"
+#include "agent_thread.h"
+#include "via_agent.h"
+#include "fallback.h"
+#include "atomic.h"
+#include "policy.h"
+#include "pool.h"
+
+int ask_slot(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost,
+             struct shmlimit_lease *lease, struct shmlimit_result *r)
+{
+	uint64_t lease_ns = rule >= 0 && (uint32_t)rule < g->rules ? load_relaxed(&g->lease_ns[rule]) : 0;
+	int answer;
+
+	lease->struct_size = sizeof(*lease);
+	lease->want = 0;
+	answer = shmlimit_lease_take(g->limiter, rule, key, key_len, cost,
+	                             lease_ns != 0 ? lease_ns : g->options.lease_ns, g->breaker.claim_ns, lease, r);
+	if (__builtin_expect(answer == SHMLIMIT_ALLOWED && lease->want != 0, 0))
+		ask_agent_ahead(g, rule, key, key_len, lease->want);
+	if (__builtin_expect(answer == SHMLIMIT_LEASE_ASK && lease->unknown, 0))
+		answer = ask_agent_lend(g, rule, key, key_len, cost, r);
+	if (__builtin_expect(answer == -EOPNOTSUPP, 0))
+		answer = shmlimit_take(g->limiter, rule, key, key_len, cost, r);
+	return answer;
+}
+
+/* The backend gave no answer. The claim ends, so that no later request of this key waits for it. */
+void ask_give_up(struct shmlimit_global *g, struct ask *a)
+{
+	if (a->answer == SHMLIMIT_LEASE_ASK)
+		shmlimit_lease_abandon(g->limiter, a->rule, a->key, a->key_len);
+	a->answer = fallback(g, a->rule, a->key, a->key_len, a->cost, &a->taken_from, a->r);
+}
+
+void ask_give_up_all(struct shmlimit_global *g, struct ask *asks, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (asks[i].answer > SHMLIMIT_DENIED)
+			ask_give_up(g, &asks[i]);
+}
+
+static void report(struct shmlimit_global *g, struct ask *a, const struct trouble *trouble)
+{
+	handle_say(g, trouble, &a->of);
+	if (trouble_is_of_key(trouble)) {
+		shmlimit_lease_count(g->limiter, SHMLIMIT_LEASE_BACKEND_ERRORS, 1);
+		sore_add(&g->sore, a->text, handle_key(g, a->of.name, a->key, a->key_len, a->text),
+		         monotonic_now_ns() + g->options.open_ns);
+	}
+}
+
+int ask_rule(struct shmlimit_global *g, struct ask *a)
+{
+	int error = handle_rule(g, a->rule, &a->of);
+
+	if ((error == 0 || error == -ERANGE) && (uint32_t)a->rule < g->rules)
+		store_relaxed(&g->lease_ns[a->rule], a->of.lease_ns);
+	return error;
+}
+
+enum ask_state ask_prepare(struct shmlimit_global *g, struct ask *a, struct backend_question *q)
+{
+	struct trouble trouble = { .kind = TROUBLE_EXACT };
+	int error = ask_rule(g, a);
+
+	if (error != 0 && error != -ERANGE) {
+		a->answer = error;
+		return ASK_DECIDED;
+	}
+	*q = (struct backend_question){
+		.params = &a->of.params,
+		.key = a->text,
+		.key_len = handle_key(g, a->of.name, a->key, a->key_len, a->text),
+		.need = a->lease.need,
+		.want = a->lease.want,
+	};
+	if (sore_has(&g->sore, q->key, q->key_len, monotonic_now_ns()))
+		return ASK_FAILED;
+	if (error == 0)
+		return ASK_READY;
+	report(g, a, &trouble);
+	return ASK_FAILED;
+}
+
+static uint64_t ns_of(uint64_t us)
+{
+	return us < UINT64_MAX / 1000 ? us * 1000 : UINT64_MAX;
+}
+
+uint64_t ask_lasts_ns(const struct shmlimit_global *g, const struct ask *a)
+{
+	return a->of.lease_ns > g->clock_ns ? a->of.lease_ns - g->clock_ns : 0;
+}
+
+/*
+ * A lease begins when the question is sent, since the backend may debit the tokens then. A process that was stopped for
+ * longer than the lease has lost the tokens.
+ */
+static enum ask_state deposit(struct shmlimit_global *g, struct ask *a, const struct backend_question *q,
+                              uint64_t sent_ns, uint64_t asked_ns)
+{
+	uint64_t lasts_ns = ask_lasts_ns(g, a);
+	struct trouble late = { .kind = TROUBLE_LATE };
+
+	a->answer = shmlimit_lease_deposit_at(g->limiter, a->rule, a->key, a->key_len, q->leased, a->cost, lasts_ns,
+	                                      sent_ns, a->r);
+	if (a->answer >= 0)
+		fallback_charge(g, a->rule, a->key, a->key_len, q->leased);
+	if (a->answer == SHMLIMIT_ALLOWED && monotonic_now_ns() - asked_ns >= a->of.lease_ns) {
+		report(g, a, &late);
+		return ASK_FAILED;
+	}
+	if (a->answer == SHMLIMIT_ALLOWED && a->r != NULL)
+		a->r->remaining += q->left;
+	return ASK_DECIDED;
+}
+
+enum ask_state ask_settle(struct shmlimit_global *g, struct ask *a, const struct backend_question *q, uint64_t sent_ns,
+                          uint64_t asked_ns)
+{
+	if (q->trouble.kind != TROUBLE_NONE) {
+		report(g, a, &q->trouble);
+		return ASK_FAILED;
+	}
+	if (q->older)
+		handle_say(g, &(struct trouble){ .kind = TROUBLE_MIXED }, &a->of);
+	if (q->leased != 0 && deposit(g, a, q, sent_ns, asked_ns) == ASK_FAILED)
+		return ASK_FAILED;
+	if (q->leased == 0)
+		a->answer = shmlimit_lease_deny(
+			g->limiter, a->rule, a->key, a->key_len, a->cost,
+			policy_denied_ns(q->params, q->need, q->want, q->retry_us, handle_rng(g)), a->r);
+	if ((a->answer == SHMLIMIT_ALLOWED || a->answer == SHMLIMIT_DENIED) && a->r != NULL)
+		a->r->reset_after_ns = ns_of(q->full_us);
+	return ASK_DECIDED;
+}
+
+/*
+ * A backend error that is not about one key is set in all questions that have no answer, and counts once. A late call
+ * does not count as a failure if waiting for other processes, or connecting, used up part of the deadline.
+ */
+static void judge(struct shmlimit_global *g, const struct backend_question *questions, size_t n, int waited)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (questions[i].trouble.kind == TROUBLE_NONE || trouble_is_of_key(&questions[i].trouble))
+			continue;
+		if ((questions[i].trouble.kind == TROUBLE_LATE && waited) ||
+		    questions[i].trouble.kind == TROUBLE_CONNECTED) {
+			breaker_unused(&g->breaker);
+			return;
+		}
+		shmlimit_lease_count(g->limiter, SHMLIMIT_LEASE_BACKEND_ERRORS, 1);
+		breaker_bad(&g->breaker, handle_rng(g));
+		return;
+	}
+	handle_well(g);
+	breaker_good(&g->breaker);
+}
+
+/* Make the call that the breaker allows. `waited`: this process has first waited for another process's answer. */
+static void call(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns, int waited)
+{
+	struct backend_question questions[ASKS_MAX];
+	struct ask *of[ASKS_MAX];
+	size_t m = 0;
+	uint64_t sent_ns, asked_ns; /* by the limiter's clock, and by monotonic_now_ns(), which never lags */
+
+	for (size_t i = 0; i < n; i++) {
+		enum ask_state state = ASK_DECIDED;
+
+		if (asks[i].answer == SHMLIMIT_LEASE_ASK)
+			state = ask_prepare(g, &asks[i], &questions[m]);
+		if (state == ASK_READY)
+			of[m++] = &asks[i];
+		else if (state == ASK_FAILED)
+			ask_give_up(g, &asks[i]);
+	}
+	if (m == 0) {
+		breaker_unused(&g->breaker);
+		return;
+	}
+	sent_ns = shmlimit_now(g->limiter);
+	asked_ns = monotonic_now_ns();
+	cluster_lease(&g->cluster, questions, m, until_ns);
+	judge(g, questions, m, waited);
+	for (size_t i = 0; i < m; i++)
+		if (ask_settle(g, of[i], &questions[i], sent_ns, asked_ns) == ASK_FAILED)
+			ask_give_up(g, of[i]);
+}
+
+static size_t count(const struct ask *asks, size_t n, int answer)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++)
+		found += asks[i].answer == answer;
+	return found;
+}
+
+static void nap(unsigned n, uint64_t now_ns, uint64_t until_ns)
+{
+	struct timespec time = { 0, (long)policy_nap_ns(n, until_ns - now_ns) };
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+}
+
+/* Ask the backend from this process, if the breaker lets it. Returns 0 if it does not. */
+static int ask_directly(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns, int waited)
+{
+	int state = BREAKER_WAIT;
+
+	if (count(asks, n, SHMLIMIT_LEASE_ASK) != 0)
+		state = breaker_ask(&g->breaker);
+	if (state < 0 || state == BREAKER_OPEN)
+		return 0;
+	if (state != BREAKER_WAIT)
+		call(g, asks, n, until_ns, waited);
+	return 1;
+}
+
+/* BOUND: until_ns. Keys that other processes ask for are checked again after each nap. */
+void ask_until(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns)
+{
+	uint64_t now_ns;
+	struct trouble waited = { .kind = TROUBLE_WAITED };
+
+	for (unsigned naps = 0;; naps++) {
+		if (ask_agent_lives(g)) {
+			ask_agent(g, asks, n, until_ns);
+		} else {
+			/* The thread needs a moment, or cannot be started: these asks do not wait for it. */
+			(void)agent_thread_begin(g->home);
+			if (!ask_directly(g, asks, n, until_ns, naps > 0)) {
+				ask_give_up_all(g, asks, n);
+				return;
+			}
+		}
+		if (count(asks, n, SHMLIMIT_LEASE_ASK) + count(asks, n, SHMLIMIT_LEASE_WAIT) == 0)
+			return;
+		now_ns = monotonic_now_ns();
+		if (now_ns >= until_ns)
+			break;
+		nap(naps, now_ns, until_ns);
+		for (size_t i = 0; i < n; i++)
+			if (asks[i].answer == SHMLIMIT_LEASE_WAIT)
+				asks[i].answer = ask_slot(g, asks[i].rule, asks[i].key, asks[i].key_len, asks[i].cost,
+				                          &asks[i].lease, asks[i].r);
+	}
+	handle_say(g, &waited, NULL);
+	ask_give_up_all(g, asks, n);
+}
+
+void ask_there(struct shmlimit_global *g, struct ask *asks, size_t n)
+{
+	int error;
+	struct shmlimit_global *mine = pool_borrow(g, &error);
+
+	if (mine == NULL) {
+		ask_give_up_all(g, asks, n);
+		return;
+	}
+	if (g->options.no_wait)
+		ask_agent_at_once(mine, asks, n);
+	else
+		ask_until(mine, asks, n, monotonic_now_ns() + g->options.deadline_ns);
+	pool_return(mine);
+}

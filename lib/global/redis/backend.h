@@ -1,0 +1,107 @@
+/*
+ * backend: one connection to a Redis or Valkey server. Each call has a deadline. It connects when it is first used,
+ * authenticates, reads the server's version, mode and role, and loads the script. A forked child opens a connection
+ * of its own. If the URL has several hosts, the first one that can be used is, and the next ones if it fails. If these
+ * are sentinels, each connection begins with the question to one of them where the primary is.
+ *
+ * Threads: one at a time. Calls that can fail return 0, or 1 with *trouble filled.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef GLOBAL_BACKEND_H
+#define GLOBAL_BACKEND_H
+
+#include <sys/types.h>
+
+#include "script.h"
+#include "errors.h"
+#include "connection.h"
+
+#define BACKEND_SHA_MAX 41
+
+struct backend {
+	struct url url;
+	struct url primary; /* what a sentinel has named; host is "": none has been asked since the last connection */
+	struct connection connection;
+	pid_t pid;           /* the process that opened the connection */
+	int greeting;        /* GREETING_...: the next reply of the greeting */
+	int ready;           /* greeted: commands may be sent */
+	uint64_t greeted_ns; /* when the greeting was sent */
+	int used;            /* it has answered a command since */
+	unsigned refused;    /* hosts of the URL in a row that could not be used */
+	char version[24], mode[16], role[16];
+	char sha[BACKEND_SHA_MAX];
+	uint64_t commands;      /* scripts that were asked for */
+	struct addrinfo *found; /* addresses for the next connection; NULL: they are looked up when it begins */
+};
+
+/* Commands that are still to be sent. The owner frees `bytes`. */
+struct outbox {
+	char *bytes;
+	size_t len;
+	int failed; /* out of memory */
+};
+
+/* A lease from one key's funnel, and its outcome. */
+struct backend_question {
+	const struct script_params *params;
+	const void *key; /* its name on the backend */
+	size_t key_len;
+	uint64_t need, want;    /* as the script has them */
+	int ask_first;          /* send ASKING first: the cluster is moving the key */
+	struct trouble trouble; /* the outcome begins here; if it is not NONE, the members below are not set */
+	uint64_t leased, left, full_us;
+	int older;         /* this host's rule is older than the one in force */
+	uint64_t retry_us; /* 0: leased; UINT64_MAX: it never fits */
+};
+
+void backend_begin(struct backend *backend, const struct url *url);
+void backend_end(struct backend *backend);
+
+/* Connect, unless it is connected. */
+int backend_ready(struct backend *backend, uint64_t until_ns, struct trouble *trouble);
+
+/*
+ * The same in steps. BACKEND_GO_ON: the next step connects to the host of backend_url(). The caller may set `found`, its
+ * addresses, before.
+ */
+enum backend_step {
+	BACKEND_READY,
+	BACKEND_TROUBLE, /* *trouble is filled; if that is LATE the attempt goes on with the next call */
+	BACKEND_GO_ON,
+};
+enum backend_step backend_step(struct backend *backend, uint64_t until_ns, struct trouble *trouble);
+
+/* The URL of what it is or will be connected to: the server in use, or a sentinel. */
+const struct url *backend_url(const struct backend *backend);
+
+/* This host cannot be used. Returns BACKEND_GO_ON, or _TROUBLE after the last of the URL's hosts. */
+enum backend_step backend_refuse(struct backend *backend);
+
+/*
+ * Send n questions in one go. If the connection fails, each question without an answer gets a trouble that is not of
+ * a key. The server may have carried such a question out: its tokens are lost.
+ */
+void backend_lease(struct backend *backend, struct backend_question *questions, size_t n, uint64_t until_ns);
+
+/* Shut the connection, if there is one. backend_leave() also makes the next host of the URL the one in use. */
+void backend_shut(struct backend *backend);
+void backend_leave(struct backend *backend);
+
+/* The trouble for an -errno of the connection, before that is shut. */
+struct trouble backend_trouble(const struct backend *backend, int error);
+
+/*
+ * The two halves of backend_lease(). backend_put() appends a question to what is to be sent, with the script's hash or
+ * its text. backend_answer() fills it from the reply. If ask_first is set, the reply to ASKING comes before that
+ * reply.
+ */
+void backend_put(const struct backend *backend, struct outbox *out, const struct backend_question *question,
+                 int with_text);
+void backend_answer(const redisReply *reply, struct backend_question *question);
+
+/* Send any command. The caller frees *reply. An error reply fills *trouble. */
+int backend_command(struct backend *backend, int n, const char **words, const size_t *lens, uint64_t until_ns,
+                    redisReply **reply, struct trouble *trouble);
+
+#endif
