@@ -419,7 +419,7 @@ is "$rc $err" "2 shmlimit: wrong.ini:2: section [*]: slots few: not a whole numb
 for words in "apply $SEGMENT.none export.ini" "apply $SEGMENT.none export.ini --dry-run" "rule export $SEGMENT.none"; do
 	run shmlimit $words
 	is "$rc $out$err" "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; \
-shmlimit list shows those there are)" "$words needs a segment"
+shmlimit list lists all)" "$words needs a segment"
 done
 
 cd /

@@ -17,9 +17,9 @@ data() { printf 'denied=%s evictions=%s no_slot=%s backend_errors=%s breaker_ope
 none=$(data '0;;;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0')
 
 run shmlimit check "$segment" --interval 1ms
-is "$rc $(line)" "0 SHMLIMIT OK - segment $segment: well, 0 decisions in T | $none" "a segment in which nothing happens is well"
+is "$rc $(line)" "0 SHMLIMIT OK - segment $segment: healthy, 0 decisions in T | $none" "a segment in which nothing happens is healthy"
 run shmlimit check "$segment" --state state
-is "$rc $(line)" "0 SHMLIMIT OK - segment $segment: well, 0 decisions in T | $none" "the first check has nothing to compare with"
+is "$rc $(line)" "0 SHMLIMIT OK - segment $segment: healthy, 0 decisions in T | $none" "the first check has nothing to compare with"
 is "$(cksum </dev/shm/"$segment")" "$before" "checking changed nothing"
 for i in 1 2 3 4 5; do shmlimit take "$segment" r a --quiet; done
 shmlimit take "$segment" other a --quiet
@@ -33,8 +33,8 @@ since() {
 	run shmlimit check "$segment" --state again "$@"
 	is "$rc $(line)" "$want SHMLIMIT $text" "check $* is $want"
 }
-since 0 "OK - segment $segment: well, 6 decisions in T | $(data '3;;;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0' '3;;;0')"
-since 0 "OK - segment $segment: well, 6 decisions in T | $(data '3;;3;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0' '3;;;0')" --max-denied 3
+since 0 "OK - segment $segment: healthy, 6 decisions in T | $(data '3;;;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0' '3;;;0')"
+since 0 "OK - segment $segment: healthy, 6 decisions in T | $(data '3;;3;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0' '3;;;0')" --max-denied 3
 since 2 "CRITICAL - segment $segment: denied 3, 6 decisions in T | $(data '3;;2;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0' '3;;;0')" \
 	--max-denied 2
 since 1 "WARNING - segment $segment: denied 3, 6 decisions in T | $(data '3;2;3;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0' '3;;;0')" \
@@ -42,13 +42,13 @@ since 1 "WARNING - segment $segment: denied 3, 6 decisions in T | $(data '3;2;3;
 since 2 "CRITICAL - segment $segment: denied 3, 6 decisions in T | $(data '3;1;2;0' '0;;0;0' '0;;;0' '0;;;0' '0;;;0' '3;;;0')" \
 	--max-denied 1,2 --max-evictions 0
 run shmlimit check "$segment" --state again --max-denied 0
-is "$rc $(line)" "0 SHMLIMIT OK - segment $segment: well, 0 decisions in T | $(data '0;;0;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0')" \
+is "$rc $(line)" "0 SHMLIMIT OK - segment $segment: healthy, 0 decisions in T | $(data '0;;0;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0')" \
 	"what one check has counted the next one does not"
 
 shmlimit check "$segment" --rule other --state other >/dev/null
 shmlimit take "$segment" r a --quiet
 run shmlimit check "$segment" --rule other --state other --max-denied 0
-is "$rc $(line)" "0 SHMLIMIT OK - segment $segment rule other: well, 0 decisions in T | $(data '0;;0;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0')" \
+is "$rc $(line)" "0 SHMLIMIT OK - segment $segment rule other: healthy, 0 decisions in T | $(data '0;;0;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0' '0;;;0')" \
 	"--rule counts one rule"
 
 # Sixteen slots, and more keys.
@@ -72,7 +72,7 @@ shmlimit create "$segment" --slots 16
 shmlimit rule set "$segment" r --capacity 2 --rate 1/d
 shmlimit take "$segment" r a --quiet
 run shmlimit check "$segment" --state again
-like "$rc $(line)" "^0 .*: well, 1 decisions in T .* allowed=1;;;0\$" "check counts everything in a segment that was created again"
+like "$rc $(line)" "^0 .*: healthy, 1 decisions in T .* allowed=1;;;0\$" "check counts everything in a segment that was created again"
 
 shmlimit disable "$segment"
 run shmlimit check "$segment" --interval 1ms

@@ -196,6 +196,6 @@ is "$rc $out$err" "0 " "destroy prints nothing"
 ok $? "a destroyed segment is gone"
 run shmlimit destroy "$SEGMENT.default"
 is "$rc $err" "3 shmlimit: segment $SEGMENT.default: no such segment (shmlimit create $SEGMENT.default makes one; \
-shmlimit list shows those there are)" "what is not there cannot be destroyed"
+shmlimit list lists all)" "what is not there cannot be destroyed"
 
 done_testing

@@ -231,7 +231,7 @@ is "$rc $err $(cksum <"$file")" "2 shmlimit: segment $segment: $damaged $before"
 # Verify's own errors.
 run shmlimit verify "$SEGMENT.none"
 is "$rc $out$err" "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; \
-shmlimit list shows those there are)" "verify needs a segment"
+shmlimit list lists all)" "verify needs a segment"
 run shmlimit verify a/b
 is $rc 2 "verify needs a segment's name"
 

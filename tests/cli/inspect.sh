@@ -211,9 +211,9 @@ wrong "2 shmlimit: --limit few: not a whole number (for example 1500, 1.5k, 2M o
 wrong "2 shmlimit: --limit 18446744073709551616: must be 0 to 18446744073709551615" "$segment" \
 	--limit 18446744073709551616
 wrong "3 shmlimit: rule none: no such rule in segment $segment (shmlimit rule set $segment none --capacity N \
---rate N/s makes it; shmlimit rule list $segment shows those there are)" "$segment" --rule none
+--rate N/s makes it; shmlimit rule list $segment lists them)" "$segment" --rule none
 wrong "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; shmlimit list \
-shows those there are)" "$SEGMENT.none"
+lists all)" "$SEGMENT.none"
 wrong "2 shmlimit: segment a/b: bad name: must be 1 to 255 bytes without '/' and control characters, the first not '.'" \
 	a/b
 

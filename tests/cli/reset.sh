@@ -62,10 +62,10 @@ wrong "key of 1025 bytes: must be 1 to 1024" --rule r --key "$(printf '%01025d' 
 wrong 'rule "": bad name: must be 1 to 63 letters, digits and . _ : @ + -' --rule ''
 run shmlimit reset "$segment" --rule none
 is "$rc $err" "3 shmlimit: rule none: no such rule in segment $segment (shmlimit rule set $segment none --capacity N \
---rate N/s makes it; shmlimit rule list $segment shows those there are)" "reset needs a rule"
+--rate N/s makes it; shmlimit rule list $segment lists them)" "reset needs a rule"
 run shmlimit reset "$SEGMENT.none" --all
 is "$rc $err" "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; \
-shmlimit list shows those there are)" "reset needs a segment"
+shmlimit list lists all)" "reset needs a segment"
 is "$(remain)" 0000 "what was refused filled nothing up"
 
 done_testing

@@ -11,7 +11,7 @@ shmlimit create "$segment" --slots 16 --rules 3
 no_segment() {
 	run shmlimit "$@"
 	is "$rc $out$err" "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; \
-shmlimit list shows those there are)" "$1 $2 needs a segment"
+shmlimit list lists all)" "$1 $2 needs a segment"
 }
 
 no_segment rule set "$SEGMENT.none" login --capacity 15 --rate 30/60s
@@ -20,7 +20,7 @@ no_segment rule list "$SEGMENT.none"
 no_segment rule remove "$SEGMENT.none" login
 
 missing="shmlimit: rule login: no such rule in segment $segment (shmlimit rule set $segment login --capacity N \
---rate N/s makes it; shmlimit rule list $segment shows those there are)"
+--rate N/s makes it; shmlimit rule list $segment lists them)"
 
 no_rule() {
 	run shmlimit "$@"

@@ -35,7 +35,7 @@ is "$rc $(state)" "0 true" "enable may be said twice"
 for verb in enable disable; do
 	run shmlimit $verb "$SEGMENT.none"
 	is "$rc $out$err" "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; \
-shmlimit list shows those there are)" "$verb needs a segment"
+shmlimit list lists all)" "$verb needs a segment"
 	run shmlimit $verb a/b
 	is $rc 2 "$verb needs a segment's name"
 done

@@ -98,10 +98,10 @@ for verb in take peek reserve acquire charge refund; do
 	case $verb in charge | refund) tokens=tokens ;; esac
 	run shmlimit $verb "$SEGMENT.none" r key
 	is "$rc $out$err" "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; \
-shmlimit list shows those there are)" "$verb needs a segment"
+shmlimit list lists all)" "$verb needs a segment"
 	run shmlimit $verb "$segment" none key
 	is "$rc $out$err" "3 shmlimit: rule none: no such rule in segment $segment (shmlimit rule set $segment none \
---capacity N --rate N/s makes it; shmlimit rule list $segment shows those there are)" "$verb needs a rule"
+--capacity N --rate N/s makes it; shmlimit rule list $segment lists them)" "$verb needs a rule"
 	run shmlimit $verb "$segment" 'no name' key
 	is "$rc $out$err" "2 shmlimit: rule no name: bad name: must be 1 to 63 letters, digits and . _ : @ + -" \
 		"$verb needs a rule's name"

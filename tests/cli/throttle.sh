@@ -70,6 +70,6 @@ run shmlimit throttle "$segment" third 3 1 $day
 is "$rc $out" "0 0 3 2 -1 $day" "limits that are there go on"
 run shmlimit throttle "$SEGMENT.none" key 15 30 60
 is "$rc $out$err" "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; \
-shmlimit list shows those there are)" "throttle needs a segment"
+shmlimit list lists all)" "throttle needs a segment"
 
 done_testing

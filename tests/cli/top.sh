@@ -114,9 +114,9 @@ wrong "2 shmlimit: --keys 1000001: must be 0 to 1000000" "$segment" --keys 10000
 wrong "2 shmlimit: --sort size: must be denied, allowed or name" "$segment" --sort size
 wrong "2 shmlimit: --order size: must be denial, near or reset" "$segment" --order size
 wrong "3 shmlimit: rule none: no such rule in segment $segment (shmlimit rule set $segment none --capacity N \
---rate N/s makes it; shmlimit rule list $segment shows those there are)" "$segment" --rule none
+--rate N/s makes it; shmlimit rule list $segment lists them)" "$segment" --rule none
 wrong "3 shmlimit: segment $SEGMENT.none: no such segment (shmlimit create $SEGMENT.none makes one; shmlimit list \
-shows those there are)" "$SEGMENT.none"
+lists all)" "$SEGMENT.none"
 # A terminal on which nothing can be painted gets tables, too.
 if command -v script >/dev/null; then
 	for term in dumb none-such ''; do

@@ -53,7 +53,7 @@ static void enters(void)
 	is(ENTER(g, &b, "k", 1, 0), SHMLIMIT_ALLOWED, "the second place is given");
 	is(ENTER(g, &c, "k", 0, 1), SHMLIMIT_DENIED, "a third request is denied");
 	ok(c.count == 0 && answer.denied_by == 0 && answer.status == 429, "the answer names the limit of places");
-	is_str(gate_field("Retry-After"), "", "it is not known when a place is left, so there is no Retry-After");
+	is_str(gate_field("Retry-After"), "", "nobody knows when a place will become free, so there is no Retry-After");
 	is(left("day", "k"), 3, "a denied place costs no token of the other limit");
 	is(ENTER(g, &c, "other", 0), SHMLIMIT_ALLOWED, "another key has its own places");
 	is(shmlimit_gate_leave(g, keys, n, &c), 0, "a place can be left");

@@ -46,7 +46,7 @@ export interface Rule {
   countRefused?: boolean
 }
 
-/** The figures of the latest answer in this thread. The next call overwrites them, so an answer makes no garbage. */
+/** The figures of the latest answer in this thread. The next call overwrites them, so a call allocates nothing. */
 export interface Result {
   readonly limit: number
   readonly remaining: number

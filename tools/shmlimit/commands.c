@@ -136,7 +136,7 @@ static int fail_unknown(const char *word, const struct group *group)
 	return fail("%s: no such command (%sshmlimit --help lists them)", word, nearest_text(&nearest, ""));
 }
 
-/* The first word, without or with a second that is none of ours. */
+/* The first word, alone or with a second word that is no subcommand. */
 static int group_run(const struct group *group, const char *verb)
 {
 	if (verb == NULL)

@@ -124,8 +124,8 @@ int fail_segment(const char *segment, int error)
 	segment = shown(segment);
 	switch (-error) {
 	case ENOENT:
-		fail("segment %s: no such segment (shmlimit create %s makes one; shmlimit list shows those "
-		     "there are)",
+		fail("segment %s: no such segment (shmlimit create %s makes one; shmlimit list lists "
+		     "all)",
 		     segment, segment);
 		return STATUS_MISSING;
 	case EILSEQ:
@@ -177,7 +177,7 @@ int fail_rule(const char *segment, const char *rule, int error)
 	switch (-error) {
 	case ESRCH:
 		fail("rule %s: no such rule in segment %s (shmlimit rule set %s %s --capacity N --rate N/s "
-		     "makes it; shmlimit rule list %s shows those there are)",
+		     "makes it; shmlimit rule list %s lists them)",
 		     rule, segment, segment, rule, segment);
 		return STATUS_MISSING;
 	case EILSEQ:

@@ -3,7 +3,7 @@
  * Each environment, which is the main thread or a worker thread of Node, has its own tables.
  *
  * Functions for JavaScript return 0 or more, or a negative errno value, of which the classes in index.js make an
- * exception. Figures of an answer go to `numbers`, which JavaScript sees as a Float64Array: so an answer makes no garbage.
+ * exception. Figures of an answer go to `numbers`, which JavaScript sees as a Float64Array: so a call allocates nothing.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -234,7 +234,7 @@ static int report(const struct check *check, const struct sample *counted, uint6
 	for (int i = 0; i < LIMITS; i++)
 		if (level(&check->limit[i], counted->fact[i]) != CHECK_OK)
 			printf(" %s %" PRIu64 ",", labels[i], counted->fact[i]);
-	printf("%s %" PRIu64 " decisions in %s", found == CHECK_OK ? " well," : "",
+	printf("%s %" PRIu64 " decisions in %s", found == CHECK_OK ? " healthy," : "",
 	       counted->fact[ALLOWED] + counted->fact[DENIED], duration_text(span, span_ns / 1000000 * 1000000));
 	print_data(check, counted);
 	return found;

@@ -9,7 +9,7 @@
 #include "command.h"
 
 /*
- * `called` is what messages call the rules, whose ids will be 0, 1 and so on.
+ * `called` names the rules in errors; their ids will be 0, 1 and so on.
  * Returns a status. Close it, and it is gone; so it is when the process is
  * killed, unless that happens within the call, and by a signal that cannot be
  * held back.
@@ -17,7 +17,7 @@
 int scratch_open(const struct shmlimit_options *options, const struct shmlimit_rule *rule, const char *const *called,
                  size_t rules, struct shmlimit **out);
 
-/* The same without rules, and read-only. `called` is what messages call the segment. */
+/* The same without rules, and read-only. `called` names the segment in errors. */
 int scratch_open_read_only(const char *called, const struct shmlimit_options *options, struct shmlimit **out);
 
 #endif

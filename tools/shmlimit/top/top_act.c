@@ -1,5 +1,5 @@
 /*
- * top_act.c: what top changes, when the user asks for it. It looks through a handle that cannot write; here the segment is
+ * top_act.c: what top changes, when the user asks for it. It reads through a read-only handle; here the segment is
  * opened once more. The result is in top->news.
  *
  * SPDX-License-Identifier: BSD-2-Clause

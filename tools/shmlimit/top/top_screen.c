@@ -214,7 +214,7 @@ static void draw_help(void)
 		"q          quit",
 		"s          sort the rules by what is denied or allowed in a second, or by name",
 		"k          keys that are denied first, those that are near to it, or far from full",
-		"tab        up and down choose a key, or a rule again",
+		"tab        switch the arrow keys between keys and rules",
 		"up, down   choose",
 		"f          keys of the chosen rule only, or of all again",
 		"/          keys only that match: 203.0.113.* or a part of the key; nothing: all",
