@@ -59,8 +59,8 @@ timeout 600 shmlimit stat "$segment" -i 10ms --json --rule dry >"$TMP/lines" 2>"
 	while read -r line; do :; done
 } <"$TMP/lines"
 wait $!
-is "$? $(cat "$TMP/err")" "3 shmlimit: segment $segment: no such segment (shmlimit create $segment makes one; shmlimit list shows \
-those there are)" "it ends when there is no segment any more"
+is "$? $(cat "$TMP/err")" "3 shmlimit: segment $segment: no such segment (shmlimit create $segment makes one; shmlimit list lists \
+all)" "it ends when there is no segment any more"
 
 shmlimit create "$segment" --slots 64
 if command -v script >/dev/null; then
