@@ -20,9 +20,9 @@ SOVERSION := 0
 
 # Debian's names of what each target needs, under what needs it; tools/need.sh installs them. Where a header shows
 # whether a package is there, it stands before the package's name, and what lacks it is not built.
-headers_lib     := stdlib.h:libc6-dev ck_pr.h:libck-dev urcu/rculfhash.h:liburcu-dev
+headers_lib     := stdlib.h:libc6-dev ck_pr.h:libck-dev
 headers_global  := hiredis/hiredis.h:libhiredis-dev openssl/ssl.h:libssl-dev
-headers_gate    := openssl/sha.h:libssl-dev
+headers_gate    := openssl/sha.h:libssl-dev urcu/urcu-bp.h:liburcu-dev
 headers_command := jansson.h:libjansson-dev ini.h:libinih-dev zlib.h:zlib1g-dev uthash.h:uthash-dev ncurses.h:libncurses-dev
 headers_demo    := microhttpd.h:libmicrohttpd-dev
 headers_bench   := sqlite3.h:libsqlite3-dev lua5.1/lua.h:liblua5.1-0-dev
@@ -68,18 +68,16 @@ san_address := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-
 san_thread  := -fsanitize=thread
 san_fuzz    := -fsanitize=fuzzer-no-link -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-# Concurrency Kit is headers only to us; liburcu's libraries are linked. A cross-build finds both in FOREIGN, a
-# folder that tools/foreign.sh fills: the headers of one machine are wrong for another.
+# Concurrency Kit is headers only to us. A cross-build, which builds no gate, finds them in FOREIGN, a folder that
+# tools/foreign.sh fills: the headers of one machine are wrong for another.
 MACHINE := $(shell $(CC) -dumpmachine 2>/dev/null)
 ARCH := $(firstword $(subst -, ,$(MACHINE)))
 FOREIGN :=
 ifeq ($(FOREIGN),)
-deps_cflags := $(shell pkg-config --cflags ck liburcu-bp liburcu-cds 2>/dev/null)
+deps_cflags := $(shell pkg-config --cflags ck liburcu-bp 2>/dev/null)
 else
 deps_cflags := -isystem $(FOREIGN)/usr/include -isystem $(FOREIGN)/usr/include/$(MACHINE)
-deps_ldflags := -L$(FOREIGN)/usr/lib/$(MACHINE)
 endif
-deps_libs := $(deps_ldflags) -Wl,--as-needed -lurcu-cds -lurcu-bp -lurcu-common -Wl,--no-as-needed
 
 # What the compiler does not find of the headers above: words such as command:libinih-dev.
 hash := \#
@@ -130,7 +128,7 @@ global_used := $(if $(SHARED),$(global_so),$(O)/libshmlimit-global.a)
 # So is the gate, in front of servers and applications: only it has libcrypto. It loads the one for many hosts when needed.
 gate_obj := $(call obj,lib/gate)
 gate_so  := $(O)/libshmlimit-gate.so.$(VERSION)
-gate_libs := -Wl,--as-needed -lcrypto -ldl -pthread
+gate_libs := -Wl,--as-needed -lurcu-bp -lurcu-common -lcrypto -ldl -pthread
 bench_obj := $(call obj,bench/kit) $(call obj,bench/peers)
 # What the command and the servers' modules are linked with; a distribution that ships the library has SHARED=1.
 lib_used := $(if $(SHARED),$(lib_so),$(O)/libshmlimit.a)
@@ -148,7 +146,7 @@ units   := $(wildcard tools/systemd/*.service)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-# The library for one host needs two packages. What lacks others is left out, and said.
+# The library for one host needs one package. What lacks others is left out, and said.
 all: lib $(if $(call lacking,$(for_command)),,$(O)/bin/shmlimit)
 	$(if $(call lacking,global),@echo 'not built: the library for many hosts; it needs $(call lacking,global)')
 	$(if $(call lacking,gate),@echo 'not built: the library for servers and applications; it needs $(call lacking,gate)')
@@ -207,7 +205,7 @@ $(O)/libshmlimit.a: $(lib_obj)
 
 $(lib_so): $(lib_obj) lib/shmlimit.map
 	$(CC) -shared -Wl,-soname,libshmlimit.so.$(SOVERSION) -Wl,--version-script=lib/shmlimit.map \
-		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(lib_obj) $(deps_libs)
+		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(lib_obj)
 	ln -sf libshmlimit.so.$(VERSION) $(O)/libshmlimit.so.$(SOVERSION)
 	ln -sf libshmlimit.so.$(SOVERSION) $(O)/libshmlimit.so
 # The name that a linker looks for, which links to the library and is made beside it.
@@ -236,8 +234,7 @@ $(O)/libshmlimit-gate.a: $(gate_obj) $(O)/lib/base/sized.o
 
 $(gate_so): $(gate_obj) $(O)/lib/base/sized.o $(lib_so) lib/gate/shmlimit_gate.map
 	$(CC) -shared -Wl,-soname,libshmlimit-gate.so.$(SOVERSION) -Wl,--version-script=lib/gate/shmlimit_gate.map \
-		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(filter %.o,$^) $(lib_so) -lurcu-bp -lurcu-common \
-		$(gate_libs)
+		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(filter %.o,$^) $(lib_so) $(gate_libs)
 	ln -sf libshmlimit-gate.so.$(VERSION) $(O)/libshmlimit-gate.so.$(SOVERSION)
 	ln -sf libshmlimit-gate.so.$(SOVERSION) $(O)/libshmlimit-gate.so
 
@@ -248,7 +245,7 @@ tool_inc := -Itools/shmlimit $(addprefix -Itools/shmlimit/,$(tool_rooms))
 $(O)/tools/shmlimit/%.o $(O)/tests/cli/%.o $(O)/tests/fuzz/target/%.o: server_cflags = $(tool_inc)
 $(O)/bin/shmlimit: $(tool_obj) $(global_used) $(lib_used)
 	@mkdir -p $(@D)
-	$(CC) $(harden_pie) $(all_ldflags) -o $@ $^ $(deps_libs) $(tool_libs)
+	$(CC) $(harden_pie) $(all_ldflags) -o $@ $^ $(tool_libs)
 
 # The folder to be copied to where PHP finds it. Its FFI reads C, but neither what is included nor what is defined.
 php := $(patsubst tools/php/src/%,$(O)/php/Shmlimit/%,$(wildcard $(addprefix tools/php/src/,*.php */*.php */*/*.php))) \
@@ -274,7 +271,7 @@ $(O)/php/Shmlimit/%.h:
 
 $(O)/bin/shmlimit-demo: $(call obj,tools/demo) $(O)/libshmlimit.a
 	@mkdir -p $(@D)
-	$(CC) $(harden_pie) $(all_ldflags) -o $@ $^ $(deps_libs) -lmicrohttpd -pthread
+	$(CC) $(harden_pie) $(all_ldflags) -o $@ $^ -lmicrohttpd -pthread
 
 # Modules for servers, made with what Debian ships to make modules with. Each holds the library, so that it is one
 # file to install. What the servers' own headers do is not ours to warn of.
@@ -287,7 +284,7 @@ server_obj := $(call obj,tools/server)
 # With the one for many hosts, which no file of a module names; a shared gate loads it when needed.
 gate_used := $(if $(SHARED),$(gate_so) $(lib_so),$(O)/libshmlimit-gate.a $(O)/libshmlimit-global.a $(O)/libshmlimit.a)
 link_module = $(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL $(if $(SHARED),,-Wl$(comma)-u$(comma)shmlimit_global_open) -o $@ \
-	$^ $(deps_libs) -Wl,--as-needed $(global_libs) $(gate_libs)
+	$^ -Wl,--as-needed $(global_libs) $(gate_libs)
 # Their functions take arguments that they need not use.
 $(O)/tools/nginx/%.o $(O)/tools/apache/%.o: warn += -Wno-unused-parameter -Wno-cast-qual
 $(O)/tools/nginx/%.o: server_cflags = -Itools/server $(nginx_inc)
@@ -367,11 +364,11 @@ $(O)/php/shmlimit.so: $(call obj,tools/php/ext) $(gate_used)
 
 # Tests and benches link the library's objects, not the archive: they may call what is hidden. A test that was
 # cross-built becomes a script that runs it under EMULATOR.
-$(O)/tests/unit/unnamed.t: test_wrap := -Wl,--wrap=malloc,--wrap=_cds_lfht_new
+$(O)/tests/unit/unnamed.t: test_wrap := $(patsubst %,-Wl$(comma)--wrap=%,rule_put rule_read malloc calloc realloc posix_memalign aligned_alloc)
 $(O)/tests/unit/fast.t: test_wrap := -Wl,--wrap=decide_slowly
-$(O)/tests/process/failing.t: test_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc _cds_lfht_new)
+$(O)/tests/process/failing.t: test_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc)
 $(O)/tests/%.t: $(O)/tests/%.o $(lib_obj)
-	$(CC) $(all_ldflags) $(test_wrap) -o $@$(if $(EMULATOR),.bin) $^ $(deps_libs) -pthread -lm
+	$(CC) $(all_ldflags) $(test_wrap) -o $@$(if $(EMULATOR),.bin) $^ -pthread -lm
 	$(if $(EMULATOR),printf '#!/bin/sh\nexec $(EMULATOR) "$$0.bin" "$$@"\n' >$@ && chmod +x $@)
 
 # tests/schedule has a library of its own, with points before each access to shared memory (lib/base/point.h) and the
@@ -383,7 +380,7 @@ $(O)/points/%.o: %.c Makefile
 
 $(O)/tests/schedule/%.t: $(O)/points/tests/schedule/%.o $(points_obj)
 	@mkdir -p $(@D)
-	$(CC) $(all_ldflags) -Wl,--wrap=segment_lock,--wrap=segment_unlock $(test_wrap) -o $@ $^ $(deps_libs)
+	$(CC) $(all_ldflags) -Wl,--wrap=segment_lock,--wrap=segment_unlock $(test_wrap) -o $@ $^
 
 # The requests to an agent sleep and wake under the scheduler too.
 $(O)/tests/schedule/requests.t: test_wrap := -Wl,--wrap=syscall,--wrap=clock_gettime,--wrap=getpid
@@ -392,19 +389,19 @@ $(O)/tests/schedule/requests.t: $(O)/points/lib/global/host/mailbox.o
 # The command's tests in C may call whatever is in it; of the library they have what the command has.
 $(O)/tests/cli/%.t: $(O)/tests/cli/%.o $(filter-out %/main.o,$(tool_obj)) \
 		$(O)/libshmlimit-global.a $(O)/libshmlimit.a
-	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) $(tool_libs) -pthread
+	$(CC) $(all_ldflags) -o $@ $^ $(tool_libs) -pthread
 
 $(O)/tests/global/%.t: $(O)/tests/global/%.o $(global_obj) $(lib_obj)
-	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) $(global_libs) -pthread
+	$(CC) $(all_ldflags) -o $@ $^ $(global_libs) -pthread
 
 # It is in that group since ThreadSanitizer runs there.
 $(O)/tests/thread/global.t: $(O)/tests/thread/global.o $(global_obj) $(lib_obj)
-	$(CC) $(all_ldflags) -o $@ $^ $(deps_libs) $(global_libs) -pthread
+	$(CC) $(all_ldflags) -o $@ $^ $(global_libs) -pthread
 
 # With the library for many hosts, which the gate loads in other programs.
 $(O)/tests/gate/%.o: server_cflags = -Ilib/gate
 $(O)/tests/gate/%.t: $(O)/tests/gate/%.o $(gate_obj) $(O)/libshmlimit-global.a $(lib_obj)
-	$(CC) $(all_ldflags) -Wl,-u,shmlimit_global_open -o $@ $^ $(deps_libs) $(global_libs) $(gate_libs)
+	$(CC) $(all_ldflags) -Wl,-u,shmlimit_global_open -o $@ $^ $(global_libs) $(gate_libs)
 
 $(O)/bench/agent $(O)/bench/global $(O)/bench/global_sim: $(global_obj)
 # Its hosts are on a clock that is made up, and so is what is between them and their backend.
@@ -412,7 +409,7 @@ $(O)/bench/global_sim: bench_wrap := -Wl,--wrap=clock_gettime,--wrap=clock_nanos
 $(O)/bench/gate: $(gate_obj)
 $(O)/bench/gate: bench_libs := $(gate_libs)
 $(O)/bench/%: $(O)/bench/%.o $(bench_obj) $(lib_obj)
-	$(CC) $(all_ldflags) $(bench_wrap) -o $@ $(filter %.o,$^) $(deps_libs) -Wl,--as-needed $(global_libs) -lsqlite3 \
+	$(CC) $(all_ldflags) $(bench_wrap) -o $@ $(filter %.o,$^) -Wl,--as-needed $(global_libs) -lsqlite3 \
 		-llua5.1 $(bench_libs) -pthread -lm
 
 # What libFuzzer or AFL++ feeds: some may call what is hidden in the library, some what is hidden in the command.
@@ -428,7 +425,7 @@ $(O)/fuzz/requests: $(O)/lib/global/host/mailbox.o
 $(O)/fuzz/spec: tool_libs += $(gate_libs)
 $(O)/fuzz/%: $(O)/tests/fuzz/target/%.o
 	@mkdir -p $(@D)
-	$(CC) $(all_ldflags) -fsanitize=fuzzer $(fuzz_wrap) -o $@ $^ $(deps_libs) $(tool_libs)
+	$(CC) $(all_ldflags) -fsanitize=fuzzer $(fuzz_wrap) -o $@ $^ $(tool_libs)
 
 $(O)/fuzz/main.o: tools/shmlimit/main.c Makefile
 	@mkdir -p $(@D)
@@ -520,7 +517,7 @@ can_build = gcc gcc-address gcc-thread $(if $(call can,clang),clang) \
 
 check:
 	@tools/need.sh $(for_check)
-	@$(if $(filter no,$(INSTALL)),,tools/foreign.sh arm64 $(O)/arm64 libck-dev liburcu-dev liburcu8 systemtap-sdt-dev)
+	@$(if $(filter no,$(INSTALL)),,tools/foreign.sh arm64 $(O)/arm64 libck-dev systemtap-sdt-dev)
 	@$(MAKE) --no-print-directory check-installed
 
 # WHY NOT written out below: make -n runs each line that says MAKE, and so would run all tests.
@@ -611,7 +608,6 @@ install: all
 		ln -sf $$l.so.$(SOVERSION) $(DESTDIR)$(libdir)/$$l.so || exit 1; done
 	printf '%s\n' 'prefix=$(prefix)' 'includedir=$(includedir)' 'libdir=$(libdir)' '' 'Name: shmlimit' \
 		'Description: one rate limit for all processes of a host' 'Version: $(VERSION)' \
-		'Requires.private: liburcu-cds liburcu-bp' \
 		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lshmlimit' >$(DESTDIR)$(libdir)/pkgconfig/shmlimit.pc
 	$(if $(call lacking,global),,printf '%s\n' 'prefix=$(prefix)' 'includedir=$(includedir)' 'libdir=$(libdir)' '' 'Name: shmlimit-global' \
 		'Description: one rate limit for many hosts, through Redis or Valkey' 'Version: $(VERSION)' \

@@ -11,6 +11,7 @@
 #include "attach.h"
 #include "generation.h"
 #include "keep_errno.h"
+#include "unnamed.h"
 
 void attach_host(struct header_host *host)
 {
@@ -56,7 +57,8 @@ int attach(const char *name, const struct layout_header *header, struct segment 
            struct shmlimit **out)
 {
 	KEEP_ERRNO;
-	struct shmlimit *l = calloc(1, sizeof(*l));
+	uint32_t unnamed = unnamed_room(header->rules);
+	struct shmlimit *l = calloc(1, sizeof(*l) + unnamed * sizeof(l->unnamed[0]));
 	int error;
 
 	if (l == NULL)
@@ -67,6 +69,7 @@ int attach(const char *name, const struct layout_header *header, struct segment 
 		return error;
 	}
 	fill(l, header, segment, name, writable);
+	l->unnamed_room = unnamed;
 	*out = l;
 	return 0;
 }

@@ -1,6 +1,6 @@
 /*
  * limiter: a process's handle on one segment. Private memory, written once by
- * shmlimit_open() and only read afterwards, except for two pointers of unnamed.c's,
+ * shmlimit_open() and only read afterwards, except for what unnamed.c remembers,
  * what generation.c learns of larger tables, and the hints of fast_hold.h: that is what makes it safe in threads,
  * signal handlers and forked children, and why a header that a process overwrites
  * later misleads no process that has the segment open.
@@ -12,9 +12,6 @@
 
 #include "layout.h"
 
-struct cds_lfht;
-struct unnamed_entry;
-
 /* A table of slots, with rings and names behind it. */
 struct table {
 	struct layout_slot *slots;
@@ -22,6 +19,12 @@ struct table {
 } __attribute__((aligned(16))); /* both are learnt by one compare-and-swap */
 
 #define LIMITER_HINTS 16
+
+/* A triple of shmlimit_throttle(), and its rule's place: see unnamed.c. */
+struct unnamed_entry {
+	uint64_t capacity, count, period_s;
+	uint64_t place;
+};
 
 struct shmlimit {
 	uint64_t state; /* of the last generation met, neither off nor moving: what a decision expects */
@@ -35,10 +38,8 @@ struct shmlimit {
 	uint32_t on_full;
 	int clock_id;
 	int read_only;
-	uint32_t names_max; /* bytes of a key that are kept; 0 = none */
-
-	struct cds_lfht *unnamed; /* unnamed.c's: NULL until there is a rule without a name */
-	struct unnamed_entry *last_unnamed;
+	uint32_t names_max;    /* bytes of a key that are kept; 0 = none */
+	uint32_t unnamed_room; /* entries behind this structure */
 
 	struct layout_header *header; /* the mapping; a decision reads `state` of it */
 	uint64_t size;                /* of the mapping: as far as the file can grow */
@@ -51,6 +52,7 @@ struct shmlimit {
 	uint64_t created_unix_ns;
 	uint32_t mode, uid, gid;
 	char name[SHMLIMIT_NAME_MAX + 1];
+	struct unnamed_entry unnamed[];
 };
 
 #endif

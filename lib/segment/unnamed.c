@@ -1,90 +1,109 @@
 /*
  * unnamed: see unnamed.h.
  *
- * Entries are never removed before the handle is closed, and the table is never
- * resized, so no process ever waits for a grace period, and a forked child goes on with
- * its copy. WHY NOT a read-side critical section around each look: there is nothing
- * that it would keep from being reclaimed; and a thread's first one registers it,
- * under a lock of liburcu's that a forked child may inherit locked, without a thread that releases it.
+ * The array is a hash table with linear probing. An entry is empty, taken by a thread that writes it, or known: its
+ * `place` then names a rule's id and the version that the rule began with. A writer takes an entry by one swap, writes
+ * the triple and publishes the place. A reader copies the triple between two looks at the place. Only an entry whose
+ * rule is gone is written again, and a version never returns, so a place that is unchanged had one triple only. An entry
+ * that a killed thread, or a thread of the parent of a forked child, had taken stays taken: the array has room.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
-#include <urcu/urcu-bp.h>
-#include <urcu/rculfhash.h>
-
-#include "keep_errno.h"
 #include "name.h"
 #include "rule.h"
 #include "segment.h"
 #include "unnamed.h"
 
-/* liburcu's macros cast qualifiers away. */
-#pragma GCC diagnostic ignored "-Wcast-qual"
-
 #define LOCK_TRIES 32
 
-struct unnamed_key {
+/* A version is 1 at least, so a place that names a rule is none of these. */
+#define PLACE_EMPTY 0u
+#define PLACE_TAKEN 1u
+#define PLACE_VERSIONS (TAG_RULE_MASK + 1)
+
+struct triple {
 	uint64_t capacity, count, period_s;
 };
 
-struct unnamed_entry {
-	struct unnamed_key key;
-	uint64_t place; /* of its rule: id | born << 12; changes when that was removed and set again */
-	struct cds_lfht_node node;
-};
-
-/* The rule's id, or -ESRCH if it is there no more. */
-static int still(const struct shmlimit *l, const struct unnamed_entry *entry)
+static int place_rule(uint64_t place)
 {
-	uint64_t place = CMM_LOAD_SHARED(entry->place);
-	int id = (int)(place & TAG_RULE_MASK);
-
-	return load_acquire(&l->rules[id].born) == place >> 12 &&
-	                       published_in_use(load_acquire(&l->rules[id].published))
-	               ? id
-	               : -ESRCH;
+	return (int)(place & TAG_RULE_MASK);
 }
 
-static unsigned long hash_of(struct unnamed_key key)
+static uint64_t place_pack(uint64_t id, uint64_t born)
 {
-	/* Not keyed: these numbers stand in programs, strangers don't choose them. */
-	uint64_t hash = key.capacity * 0x9e3779b97f4a7c15u;
-
-	hash = (hash ^ hash >> 32 ^ key.count) * 0xbf58476d1ce4e5b9u;
-	hash = (hash ^ hash >> 29 ^ key.period_s) * 0x94d049bb133111ebu;
-	return (unsigned long)(hash ^ hash >> 32);
+	return born * PLACE_VERSIONS | id;
 }
 
-static int match(struct cds_lfht_node *node, const void *wanted)
+/* The rule was not removed since. Not so for a place that is empty or taken. */
+static int is_there(const struct shmlimit *l, uint64_t place)
 {
-	const struct unnamed_key *a = &caa_container_of(node, struct unnamed_entry, node)->key, *b = wanted;
+	const struct layout_rule *record = &l->rules[place_rule(place)];
 
-	return a->capacity == b->capacity && a->count == b->count && a->period_s == b->period_s;
+	return load_acquire(&record->born) == place / PLACE_VERSIONS &&
+	       published_in_use(load_acquire(&record->published));
 }
 
-/* The table, made by the first caller: of fixed size, since the segment bounds what it can hold. */
-static struct cds_lfht *table(struct shmlimit *l)
+/* The place of the triple's rule, or PLACE_EMPTY if the entry is not about the triple, or the rule is gone. */
+static uint64_t entry_place(const struct shmlimit *l, const struct unnamed_entry *entry, struct triple t)
 {
-	struct cds_lfht *mine, *there = rcu_dereference(l->unnamed);
-	unsigned long buckets = 1;
+	uint64_t place = load_acquire(&entry->place);
 
-	if (there != NULL)
-		return there;
-	while (buckets < l->rule_count)
-		buckets *= 2;
-	mine = cds_lfht_new_flavor(buckets, buckets, buckets, 0, &urcu_bp_flavor, NULL);
-	if (mine == NULL)
-		return NULL;
-	there = uatomic_cmpxchg(&l->unnamed, NULL, mine);
-	if (there == NULL)
-		return mine;
-	cds_lfht_destroy(mine, NULL);
-	return there;
+	if (load_word(&entry->capacity) != t.capacity || load_word(&entry->count) != t.count ||
+	    load_word(&entry->period_s) != t.period_s)
+		return PLACE_EMPTY;
+	/* ORDER pairs with entry_write(): unchanged, so the triple was read as a whole. */
+	return load_again(&entry->place) == place && is_there(l, place) ? place : PLACE_EMPTY;
+}
+
+/* Not keyed: these numbers stand in programs, strangers do not choose them. */
+static struct unnamed_entry *entry_at(struct shmlimit *l, struct triple t, uint64_t i)
+{
+	uint64_t hash =
+		t.capacity * 0x9e3779b97f4a7c15u + t.count * 0xbf58476d1ce4e5b9u + t.period_s * 0x94d049bb133111ebu;
+
+	return &l->unnamed[((hash >> 40) + i) & (l->unnamed_room - 1)];
+}
+
+/* Returns 0 if the entry is another thread's, or its rule is there. */
+static int entry_write(const struct shmlimit *l, struct unnamed_entry *entry, struct triple t, uint64_t place)
+{
+	uint64_t before = load_acquire(&entry->place);
+
+	if (before == PLACE_TAKEN || is_there(l, before) || !word_cas(&entry->place, before, PLACE_TAKEN))
+		return 0;
+	store_relaxed(&entry->capacity, t.capacity);
+	store_relaxed(&entry->count, t.count);
+	store_relaxed(&entry->period_s, t.period_s);
+	/* ORDER pairs with entry_place(). */
+	publish(&entry->place, place);
+	return 1;
+}
+
+/*
+ * Remember a rule that was found or put under this name. Where another process has removed it since, or all entries
+ * are in use, it is not remembered: the next call finds it by its name. Two threads may remember it twice.
+ */
+static void remember(struct shmlimit *l, struct triple t, const char *name, uint32_t id)
+{
+	char here[SHMLIMIT_RULE_NAME_MAX + 1];
+	struct rule_view view;
+	uint64_t place;
+
+	if (rule_read(l, id, &view, here) != 0 || strcmp(here, name) != 0)
+		return;
+	place = place_pack(id, load_acquire(&l->rules[id].born));
+	if (!rule_holds(l, id, &view))
+		return;
+	/* BOUND: once over the entries. */
+	for (uint64_t i = 0; i < l->unnamed_room; i++)
+		if (entry_write(l, entry_at(l, t, i), t, place))
+			return;
 }
 
 /*
@@ -107,90 +126,43 @@ static int find_or_put(struct shmlimit *l, const char *name, const struct shmlim
 }
 
 /* Define the rule in the segment, where another process may have done so, and remember it. */
-static int define(struct shmlimit *l, struct cds_lfht *known, struct unnamed_key key)
+static int define(struct shmlimit *l, struct triple t)
 {
-	struct shmlimit_rule rule = { .capacity = key.capacity,
-		                      .count = key.count,
-		                      .period_ns = key.period_s * 1000000000u };
+	struct shmlimit_rule rule = { .capacity = t.capacity, .count = t.count, .period_ns = t.period_s * 1000000000u };
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
-	struct cds_lfht_node *there;
-	struct unnamed_entry *entry;
 	int id;
 
-	if (key.period_s > UINT64_MAX / 1000000000u)
+	if (t.period_s > UINT64_MAX / 1000000000u)
 		return -ERANGE;
-	snprintf(name, sizeof(name), "%c%" PRIu64 ":%" PRIu64 ":%" PRIu64, NAME_INTERNAL, key.capacity, key.count,
-	         key.period_s);
-	/* First: a rule that this process could not remember is not left behind. */
-	entry = malloc(sizeof(*entry));
-	if (entry == NULL)
-		return -ENOMEM;
+	snprintf(name, sizeof(name), "%c%" PRIu64 ":%" PRIu64 ":%" PRIu64, NAME_INTERNAL, t.capacity, t.count,
+	         t.period_s);
 	id = find_or_put(l, name, &rule);
-	if (id < 0) {
-		free(entry);
-		return id;
-	}
-	entry->key = key;
-	entry->place = (uint64_t)id | load_acquire(&l->rules[id].born) << 12;
-	cds_lfht_node_init(&entry->node);
-	there = cds_lfht_add_unique(known, hash_of(key), match, &key, &entry->node);
-	if (there != &entry->node) {
-		/* Known, by another thread or from before the rule was removed: then it moves. */
-		CMM_STORE_SHARED(caa_container_of(there, struct unnamed_entry, node)->place, entry->place);
-		free(entry);
-	}
+	if (id >= 0)
+		remember(l, t, name, (uint32_t)id);
 	return id;
 }
 
-static int look_up(struct shmlimit *l, struct unnamed_key key)
+/* BOUND: once over the entries. Those that were written stay written, so an empty one ends the search. */
+static __attribute__((noinline)) int search(struct shmlimit *l, uint64_t capacity, uint64_t count, uint64_t period_s)
 {
-	KEEP_ERRNO;
-	struct unnamed_entry *entry;
-	struct cds_lfht_iter found;
-	struct cds_lfht *known;
-	int id;
+	struct triple t = { capacity, count, period_s };
 
-	known = table(l);
-	if (known == NULL)
-		return -ENOMEM;
-	cds_lfht_lookup(known, hash_of(key), match, &key, &found);
-	if (found.node == NULL)
-		return define(l, known, key);
-	entry = caa_container_of(found.node, struct unnamed_entry, node);
-	id = still(l, entry);
-	if (id < 0)
-		return define(l, known, key);
-	rcu_assign_pointer(l->last_unnamed, entry);
-	return id;
+	for (uint64_t i = 0; i < l->unnamed_room; i++) {
+		const struct unnamed_entry *entry = entry_at(l, t, i);
+		uint64_t place = entry_place(l, entry, t);
+
+		if (place != PLACE_EMPTY)
+			return place_rule(place);
+		if (load_relaxed(&entry->place) == PLACE_EMPTY)
+			break;
+	}
+	return define(l, t);
 }
 
 int unnamed_rule(struct shmlimit *l, uint64_t capacity, uint64_t count, uint64_t period_s)
 {
-	/* Most programs ask for one triple again and again. */
-	const struct unnamed_entry *last = CMM_LOAD_SHARED(l->last_unnamed);
+	struct triple t = { capacity, count, period_s };
+	uint64_t place = entry_place(l, entry_at(l, t, 0), t);
 
-	if (last != NULL && last->key.capacity == capacity && last->key.count == count &&
-	    last->key.period_s == period_s) {
-		int id = still(l, last);
-
-		if (id >= 0)
-			return id;
-	}
-	return look_up(l, (struct unnamed_key){ capacity, count, period_s });
-}
-
-void unnamed_forget(struct shmlimit *l)
-{
-	struct cds_lfht_iter at;
-	struct cds_lfht_node *node;
-
-	if (l->unnamed == NULL)
-		return;
-	cds_lfht_first(l->unnamed, &at);
-	while ((node = cds_lfht_iter_get_node(&at)) != NULL) {
-		cds_lfht_next(l->unnamed, &at);
-		cds_lfht_del(l->unnamed, node);
-		free(caa_container_of(node, struct unnamed_entry, node));
-	}
-	cds_lfht_destroy(l->unnamed, NULL);
+	return __builtin_expect(place != PLACE_EMPTY, 1) ? place_rule(place) : search(l, capacity, count, period_s);
 }

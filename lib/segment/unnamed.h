@@ -1,10 +1,9 @@
 /*
  * unnamed: rules that go by their numbers, (capacity, count, period), as
  * redis-cell's callers carry them along. In the segment each is a rule like any
- * other, under a name that no caller can give; here a process remembers which id
- * that was. The only file that knows liburcu: its hash table, of the flavour
- * that needs no registration of threads, is read without waiting while other
- * threads insert. It cannot be in the segment, since it holds pointers.
+ * other, under a name that no caller can give; the handle remembers which id
+ * that was, in an array that is as long as the handle lives. WHY NOT a table that
+ * grows: a request must not fail, or abort, because the process has no memory.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,12 +14,19 @@
 
 /*
  * The id of the rule, which is defined if it is new, or -errno as
- * shmlimit_rule_set() has it. Threads: safe. Cost, if known: a look-up in
- * process memory.
+ * shmlimit_rule_set() has it. Threads: safe. Allocates nothing. Cost, if known: a
+ * look-up in process memory.
  */
 int unnamed_rule(struct shmlimit *l, uint64_t capacity, uint64_t count, uint64_t period_s);
 
-/* Free what this process remembers. No thread may be in unnamed_rule(). */
-void unnamed_forget(struct shmlimit *l);
+/* Entries that a handle has for this number of rules: a power of two, at least twice as many. */
+static inline uint32_t unnamed_room(uint32_t rules)
+{
+	uint32_t room = 2;
+
+	while (room < 2 * rules)
+		room *= 2;
+	return room;
+}
 
 #endif

@@ -13,8 +13,6 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <urcu/urcu-bp.h>
-#include <urcu/rculfhash.h>
 
 #include "process.h"
 
@@ -49,7 +47,6 @@ enum call {
 	SLEEP,
 	COUNT_CPUS,
 	MEMORY,
-	UNNAMED_TABLE, /* liburcu's */
 	CALLS,
 };
 
@@ -118,7 +115,6 @@ static const struct plan {
 	[SLEEP] = { "clock_nanosleep", { { EINTR, GOES_ON } } },
 	[COUNT_CPUS] = { "sysconf", { { EINVAL, GOES_ON } } },
 	[MEMORY] = { "an allocation", { { ENOMEM, 0 } } },
-	[UNNAMED_TABLE] = { "a new hash table", { { ENOMEM, 0 } } },
 	/* clang-format on */
 };
 
@@ -307,20 +303,6 @@ void *__wrap_calloc(size_t n, size_t size)
 void *__wrap_realloc(void *p, size_t size)
 {
 	return fails(MEMORY) ? NULL : __real_realloc(p, size);
-}
-
-struct cds_lfht *__real__cds_lfht_new(unsigned long init, unsigned long min, unsigned long max, int flags,
-                                      const struct cds_lfht_mm_type *mm, const struct rcu_flavor_struct *flavor,
-                                      pthread_attr_t *attr);
-struct cds_lfht *__wrap__cds_lfht_new(unsigned long init, unsigned long min, unsigned long max, int flags,
-                                      const struct cds_lfht_mm_type *mm, const struct rcu_flavor_struct *flavor,
-                                      pthread_attr_t *attr);
-
-struct cds_lfht *__wrap__cds_lfht_new(unsigned long init, unsigned long min, unsigned long max, int flags,
-                                      const struct cds_lfht_mm_type *mm, const struct rcu_flavor_struct *flavor,
-                                      pthread_attr_t *attr)
-{
-	return fails(UNNAMED_TABLE) ? NULL : __real__cds_lfht_new(init, min, max, flags, mm, flavor, attr);
 }
 
 /* ---- What is done while they fail ---- */

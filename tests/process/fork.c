@@ -1,7 +1,7 @@
 /*
  * fork: a handle that was opened before fork() works in parent, children and
  * grandchildren; a process may open a segment twice, decide from 8 threads on
- * one handle, and fork while its threads decide, set rules or are in liburcu
+ * one handle, and fork while its threads decide or set rules
  * (I10). Each time exactly the capacity is admitted (I1, I2), and all is counted.
  *
  * Time stands still throughout.
@@ -9,7 +9,6 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <pthread.h>
-#include <urcu/urcu-bp.h>
 
 #include "process.h"
 
@@ -283,36 +282,6 @@ static void forks_beside_rule_setters(void)
 	settle(title);
 }
 
-/* Be where a thread is for a moment when it first reads by liburcu. */
-static void *register_for_long(void *arg)
-{
-	(void)arg;
-	urcu_bp_before_fork();
-	atomic_store(&play->running, 1);
-	while (!atomic_load(&play->stop))
-		sched_yield();
-	urcu_bp_after_fork_parent();
-	return NULL;
-}
-
-static void fork_beside_registering_thread(void)
-{
-	const char *title = "a fork while a thread registers with liburcu";
-	pthread_t thread;
-	pid_t pid;
-
-	fresh();
-	start_threads(&thread, 1, register_for_long, NULL);
-	while (!atomic_load(&play->running))
-		sched_yield();
-	pid = fork_bound();
-	if (pid == 0)
-		_exit(shmlimit_throttle(handle, "key", 3, 5, 1, 1, 1, NULL) != SHMLIMIT_ALLOWED);
-	ok(wait_for(pid), "%s: its child throttles", title);
-	stop_threads(&thread, 1);
-	settle(title);
-}
-
 int main(void)
 {
 	if (SWAPS_ARE_PRIVATE)
@@ -325,6 +294,5 @@ int main(void)
 	perform("8 threads on one handle", threads_on_one_handle);
 	perform("forks while threads decide", forks_beside_deciding_threads);
 	forks_beside_rule_setters();
-	fork_beside_registering_thread();
 	return tap_done();
 }
