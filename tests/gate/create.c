@@ -135,6 +135,50 @@ static void alike(void)
 	}
 }
 
+static int is_rate(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
+{
+	return a->algorithm == b->algorithm && a->capacity == b->capacity && a->count == b->count &&
+	       a->period_ns == b->period_ns;
+}
+
+/* Whatever a configuration changes a rate to, the rule in force is one of those that were written. */
+static void never_mixed(void)
+{
+	static const char *const rates[] = { "rate=4/day",
+		                             "rate=6/hour",
+		                             "rate=\"4/day burst 9\"",
+		                             "rate=4/day algorithm=window",
+		                             "rate=6/hour algorithm=window",
+		                             "rate=\"4 at once\"",
+		                             "rate=\"6 at once for 1 hour\"" };
+	enum { RATES = sizeof(rates) / sizeof(rates[0]) };
+	struct shmlimit_rule rules[RATES], after;
+	char spec[200];
+
+	for (size_t from = 0; from < RATES; from++) {
+		shmlimit_destroy(unit_name);
+		snprintf(spec, sizeof(spec), "create=yes slots=64 rule=r %s", rates[from]);
+		shmlimit_gate_close(gate_new(spec));
+		shmlimit_close(look(&rules[from], "r"));
+	}
+	for (size_t from = 0; from < RATES; from++) {
+		for (size_t to = 0; to < RATES; to++) {
+			shmlimit_destroy(unit_name);
+			snprintf(spec, sizeof(spec),
+			         "create=yes slots=64 rule=room rate=9/s algorithm=window rule=r %s", rates[from]);
+			shmlimit_gate_close(gate_new(spec));
+			snprintf(spec, sizeof(spec), "create=yes rule=r %s", rates[to]);
+			shmlimit_gate_close(gate_new(spec));
+			shmlimit_close(look(&after, "r"));
+			if (rules[from].algorithm == rules[to].algorithm)
+				ok(is_rate(&after, &rules[to]), "%s becomes %s", rates[from], rates[to]);
+			else
+				ok(is_rate(&after, &rules[from]) || is_rate(&after, &rules[to]),
+				   "%s is changed to %s as a whole, or not at all", rates[from], rates[to]);
+		}
+	}
+}
+
 /* What cannot be created is reported, and the failure policy decides. */
 static void cannot(void)
 {
@@ -171,6 +215,7 @@ int main(void)
 	created();
 	changed();
 	alike();
+	never_mixed();
 	cannot();
 	return tap_done();
 }

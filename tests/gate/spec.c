@@ -4,6 +4,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdlib.h>
 
 #include "../tap.h"
@@ -132,6 +134,120 @@ static void meanings(void)
 
 #define SECOND UINT64_C(1000000000)
 
+/* Each number that a word may have is between two that it may have, and the numbers beyond them are refused. */
+static void bounds(void)
+{
+	static const struct {
+		const char *format; /* of the word, with its number */
+		int of_limit;
+		uint64_t least, most;
+	} words[] = {
+		{ "slots=%" PRIu64, 0, SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX },
+		{ "mode=%" PRIo64, 0, 1, 0777 },
+		{ "deadline=%" PRIu64 "us", 0, 100, 10000000 },
+		{ "deadline=%" PRIu64 "ms", 0, 1, 10000 },
+		{ "share=%" PRIu64, 0, 1, 1000 },
+		{ "cost=%" PRIu64, 1, 1, UINT64_MAX },
+		{ "status=%" PRIu64, 1, 400, 599 },
+		{ "prefix=%" PRIu64 ",64", 1, 0, 32 },
+		{ "prefix=32,%" PRIu64, 1, 0, 128 },
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		uint64_t least = words[i].least, most = words[i].most;
+		const uint64_t numbers[] = { least, most, least - 1, most + 1 };
+
+		for (int n = 0; n < 4; n++) {
+			char word[64], text[128];
+
+			if (n >= 2 && (numbers[n] == 0) == (least != 1)) /* there is none beyond */
+				continue;
+			snprintf(word, sizeof(word), words[i].format, numbers[n]);
+			snprintf(text, sizeof(text), "segment=w create=yes %s %s", words[i].of_limit ? "rule=r" : "",
+			         word);
+			is(check(text), n < 2 ? 0 : -EINVAL, "%s is %s", word, n < 2 ? "accepted" : "refused");
+		}
+	}
+}
+
+/* All prefixes, users and groups that there are mean themselves. */
+static void each(void)
+{
+	struct shmlimit_gate_wrong none;
+	char text[400];
+	struct spec s;
+	uint64_t misread = 0, users = 0, groups = 0;
+	const struct passwd *user;
+	const struct group *group;
+
+	for (unsigned v4 = 0; v4 <= 32; v4++) {
+		for (unsigned v6 = 0; v6 <= 128; v6++) {
+			snprintf(text, sizeof(text), "segment=w rule=r prefix=%u,%u", v4, v6);
+			if (spec_read(text, &s, &none) != 0)
+				bail("%s", text);
+			misread += !s.limits[0].by_net || s.limits[0].prefix_v4 != v4 || s.limits[0].prefix_v6 != v6;
+			spec_free(&s);
+		}
+	}
+	is(misread, 0, "each pair of prefixes is read as it is written");
+	for (misread = 0; (user = getpwent()) != NULL && users < 1000; users++) {
+		uid_t uid = user->pw_uid;
+
+		snprintf(text, sizeof(text), "segment=w \"owner=%.200s\"", user->pw_name);
+		misread += spec_read(text, &s, &none) != 0 || s.owner != uid;
+		spec_free(&s);
+	}
+	endpwent();
+	ok(users > 0 && misread == 0, "each user of this host can own a segment");
+	for (misread = 0; (group = getgrent()) != NULL && groups < 1000; groups++) {
+		gid_t gid = group->gr_gid;
+
+		snprintf(text, sizeof(text), "segment=w \"group=%.200s\"", group->gr_name);
+		misread += spec_read(text, &s, &none) != 0 || s.options.group != 1 + (uint64_t)gid;
+		spec_free(&s);
+	}
+	endgrent();
+	ok(groups > 1 && misread == 0, "each group of this host can be a segment's");
+}
+
+/* A rate may be what its algorithm can hold, and no more; several limits may give one rule the same rate. */
+static void most(void)
+{
+	static const struct {
+		const char *algorithm, *format;
+		struct shmlimit_rule rule;
+	} rates[] = {
+		{ "funnel", "1/s burst %" PRIu64, { .algorithm = SHMLIMIT_FUNNEL, .count = 1, .period_ns = SECOND } },
+		{ "funnel",
+		  "3 per 2 days burst %" PRIu64,
+		  { .algorithm = SHMLIMIT_FUNNEL, .count = 3, .period_ns = 2 * 86400 * SECOND } },
+		{ "window", "%" PRIu64 "/s", { .algorithm = SHMLIMIT_WINDOW, .period_ns = SECOND } },
+		{ "window", "%" PRIu64 "/hour", { .algorithm = SHMLIMIT_WINDOW, .period_ns = 3600 * SECOND } },
+	};
+	char rate[64], text[256];
+
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		struct shmlimit_rule rule = rates[i].rule;
+		uint64_t max = 0;
+
+		rule.struct_size = sizeof(rule);
+		rule.capacity = 1;
+		if (shmlimit_rule_capacity_max(&rule, &max) != 0)
+			bail("capacity_max");
+		for (uint64_t over = 0; over < 2; over++) {
+			snprintf(rate, sizeof(rate), rates[i].format, max + over);
+			snprintf(text, sizeof(text), "segment=w create=yes rule=r rate=\"%s\" algorithm=%s", rate,
+			         rates[i].algorithm);
+			is(check(text), over ? -EINVAL : 0, "a %s of %s is %s", rates[i].algorithm, rate,
+			   over ? "refused" : "accepted");
+		}
+	}
+	is(check("segment=w create=yes rule=r rate=5/s rule=r rate=5/s cost=2"), 0,
+	   "two limits may give one rule the same rate");
+	is(check("segment=w create=yes rule=r rate=\"5 at once\" rule=q rate=\"7 at once\""), 0,
+	   "two rules of one spec may have different rates");
+}
+
 static void rates(void)
 {
 	static const struct {
@@ -215,6 +331,9 @@ int main(void)
 {
 	words();
 	meanings();
+	bounds();
+	each();
+	most();
 	rates();
 	keys();
 	return tap_done();

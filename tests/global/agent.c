@@ -134,31 +134,36 @@ static void ahead(void)
 	struct proxy proxy;
 	struct agent_process agent;
 	struct shmlimit_global *g;
-	int rule = lease_rule(l, "ahead", 1000, 1, DAY), taken = 0, allowed = 0;
+	int rule = lease_rule(l, "ahead", 1000, 1, DAY), first = 0, allowed = 0;
 	uint64_t began_ns = monotonic_ns(), answered, asked, before = expired();
 
 	proxy_begin(&proxy, &server);
 	agent = agent_start(l, proxy.url, PATIENT_NS);
 	g = open_global(proxy.url, PATIENT_NS, SHMLIMIT_GLOBAL_DENY);
 	agent_await(l);
-	is(shmlimit_global_take(g, rule, "key", 3, 64, NULL), SHMLIMIT_ALLOWED,
-	   "a first request is answered by the server");
+	for (int key = 0; key < KEYS; key++)
+		first += shmlimit_global_take(g, rule, &key, sizeof(key), 64, NULL) == SHMLIMIT_ALLOWED;
+	is(first, KEYS, "the first request of each key is answered by the server");
 	answered = agent_status(l).answered;
-	for (taken = 0; taken < 105; taken++)
-		allowed += shmlimit_global_take(g, rule, "key", 3, 1, NULL) == SHMLIMIT_ALLOWED;
-	is(allowed, 105, "a lease of 128 is spent but for 23");
-	await(agent_status(l).answered >= answered + 2);
-	is(agent_status(l).answered, answered + 2, "a lease that runs low is followed by one request");
+	for (int key = 0; key < KEYS; key++)
+		for (int taken = 0; taken < 105; taken++)
+			allowed += shmlimit_global_take(g, rule, &key, sizeof(key), 1, NULL) == SHMLIMIT_ALLOWED;
+	is(allowed, 105 * KEYS, "of each key's lease of 128 all but 23 are spent");
+	await(agent_status(l).answered >= answered + 2 * KEYS);
+	is(agent_status(l).answered, answered + 2 * KEYS, "each lease that runs low is followed by one request");
 	asked = commands();
 	atomic_store(&proxy.at->hold, 1);
-	for (allowed = 0; allowed < 200; allowed++)
-		if (shmlimit_global_take(g, rule, "key", 3, 1, NULL) != SHMLIMIT_ALLOWED)
-			break;
-	ok(expired() - before <= 20 || monotonic_ns() - began_ns > PATIENT_NS / 2,
+	allowed = 0;
+	for (int key = 0; key < KEYS; key++)
+		for (int n = 0; n < 200; n++, allowed++)
+			if (shmlimit_global_take(g, rule, &key, sizeof(key), 1, NULL) != SHMLIMIT_ALLOWED)
+				break;
+	ok(expired() - before <= 20 * KEYS || monotonic_ns() - began_ns > PATIENT_NS / 2,
 	   "what is left of a lease does not expire when more is leased ahead");
 	/* On a machine that stands still for long, leases expire. */
-	ok(allowed == 200 || expired() - before > 20, "200 more are allowed while the server is silent");
-	ok(commands() <= asked + 1, "those who took them asked for nothing but the next lease ahead");
+	ok(allowed == 200 * KEYS || expired() - before > 20 * KEYS,
+	   "200 more of each key are allowed while the server is silent");
+	ok(commands() <= asked + KEYS, "those who took them asked for nothing but each key's next lease ahead");
 	atomic_store(&proxy.at->hold, 0);
 	ok(agent_stop(&agent), "an agent that has leased ahead ends well");
 	proxy_end(&proxy);
@@ -358,6 +363,74 @@ static void stopped(void)
 	shmlimit_global_close(g);
 }
 
+/* The server has an error for one key: on_failure decides each of its requests, once. */
+static void failed_key(void)
+{
+	struct agent_process agent = agent_start(l, server.url, PATIENT_NS);
+	struct shmlimit_global *g = open_global(server.url, PATIENT_NS, SHMLIMIT_GLOBAL_ALLOW);
+	int rule = lease_rule(l, "failed", 5, 1, DAY), allowed = 0, answers[KEYS];
+	struct shmlimit_request many[KEYS];
+	uint64_t failures;
+
+	agent_await(l);
+	for (int key = 0; key < KEYS; key++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "SET shmlimit:{failed/%c} text", "abcde"[key]);
+		server_tell(&server, text);
+		many[key] = (struct shmlimit_request){ .rule = rule, .key = &"abcde"[key], .key_len = 1, .cost = 1 };
+	}
+	failures = shmlimit_global_failures(l, rule);
+	for (int i = 0; i < 20; i++)
+		allowed += shmlimit_global_take(g, rule, "a", 1, 1, NULL) == SHMLIMIT_ALLOWED;
+	is(allowed, 20, "on_failure decides a key for which the server has an error");
+	is(shmlimit_global_failures(l, rule) - failures, 20, "each of its requests is counted once as a failure");
+	failures = shmlimit_global_failures(l, rule);
+	shmlimit_global_take_many(g, many, KEYS, answers, NULL);
+	allowed = 0;
+	for (int key = 0; key < KEYS; key++)
+		allowed += answers[key] == SHMLIMIT_ALLOWED;
+	is(allowed, KEYS, "on_failure decides several such keys at once");
+	is(shmlimit_global_failures(l, rule) - failures, KEYS, "each request for several keys is counted once");
+	ok(agent_stop(&agent), "an agent ends well after errors of keys");
+	shmlimit_global_close(g);
+}
+
+/* The buckets of round trips, each trip in the first that is long enough. */
+static void round_trips(void)
+{
+	struct agent_process agent = agent_start(l, server.url, PATIENT_NS);
+	struct shmlimit_global *g = open_global(server.url, PATIENT_NS, SHMLIMIT_GLOBAL_DENY);
+	int rule = lease_rule(l, "trips", 1, 1, DAY), wrong = 0, seen = 0, key = 0;
+	time_t end = time(NULL) + 60;
+
+	agent_await(l);
+	/* Until one took 100 us at most, for a minute. */
+	for (; (seen < 20 || agent_status(l).round_trips[0] == 0) && time(NULL) < end; key++) {
+		struct shmlimit_global_status before = agent_status(l), after;
+		uint64_t trips = 0;
+		int bucket = 0;
+
+		shmlimit_global_take(g, rule, &key, sizeof(key), 1, NULL);
+		after = agent_status(l);
+		for (int i = 0; i < SHMLIMIT_GLOBAL_ROUND_TRIPS; i++) {
+			trips += after.round_trips[i] - before.round_trips[i];
+			if (after.round_trips[i] != before.round_trips[i])
+				bucket = i;
+		}
+		if (trips != 1)
+			continue;
+		seen++;
+		wrong += after.round_trips_ns - before.round_trips_ns != after.round_trip_ns;
+		wrong += bucket < SHMLIMIT_GLOBAL_ROUND_TRIPS - 1 && after.round_trip_ns > UINT64_C(100000) << bucket;
+		wrong += bucket > 0 && after.round_trip_ns <= UINT64_C(100000) << (bucket - 1);
+	}
+	ok(seen >= 20 && wrong == 0, "each round trip is counted in the bucket of its time");
+	ok(agent_status(l).round_trips[0] > 0, "one of %d round trips took 100 us at most", key);
+	agent_stop(&agent);
+	shmlimit_global_close(g);
+}
+
 /* Whatever a process posts, the agent goes on, and gives away nothing. */
 static void nonsense(void)
 {
@@ -416,6 +489,8 @@ int main(void)
 	silent();
 	gone();
 	stopped();
+	failed_key();
+	round_trips();
 	nonsense();
 	return tap_done();
 }

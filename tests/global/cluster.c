@@ -9,6 +9,7 @@
 
 #define NODES 3
 #define KEYS 300
+#define ASKED 3
 
 static struct server node[NODES];
 static int port[NODES];
@@ -267,6 +268,48 @@ static void servers(void)
 	is(shmlimit_global_server(NULL, 0, &server), -EINVAL, "no limiter has servers");
 }
 
+/* Of an array of questions as many are asked as the caller says, and the rest is left as it was. */
+static void as_many(const char *url_text)
+{
+	const char *ping[] = { "PING" };
+	const size_t ping_len = 4;
+	struct trouble trouble;
+	struct script_params params;
+	struct backend backend;
+	redisReply *reply = NULL;
+	char why[URL_WHY_MAX];
+	struct url url;
+
+	if (url_parse(url_text, &url, why) != 0 || script_params(&params, 3, 1, 86400000000000, 1000000) != 0)
+		bail("%s", why);
+	params.set_us = 1;
+	backend_begin(&backend, &url);
+	for (size_t n = 0; n <= ASKED; n++) {
+		struct backend_question asked[ASKED + 1], before[ASKED + 1];
+		int answered = 0;
+
+		memset(asked, 0, sizeof(asked));
+		for (size_t i = 0; i <= ASKED; i++)
+			asked[i] = (struct backend_question){ .params = &params,
+				                              .key = "{asked}",
+				                              .key_len = 7,
+				                              .trouble.kind = i % 2 ? TROUBLE_WAITED : TROUBLE_SCRIPT };
+		memcpy(before, asked, sizeof(asked));
+		backend_lease(&backend, asked, n, monotonic_now_ns() + PATIENT_NS);
+		for (size_t i = 0; i < n; i++)
+			answered += asked[i].trouble.kind != TROUBLE_WAITED && asked[i].trouble.kind != TROUBLE_SCRIPT;
+		is(answered, (int)n, "of %d questions %zu are answered if the caller says so", ASKED + 1, n);
+		ok(backend_command(&backend, 1, ping, &ping_len, monotonic_now_ns() + PATIENT_NS, &reply, &trouble) ==
+		                   0 &&
+		           reply->type == REDIS_REPLY_STATUS,
+		   "a call for %zu questions asks the server no more", n);
+		freeReplyObject(reply);
+		ok(memcmp(asked + n, before + n, sizeof(asked) - n * sizeof(asked[0])) == 0,
+		   "the questions after the first %zu stay as they were", n);
+	}
+	backend_end(&backend);
+}
+
 int main(void)
 {
 	struct rng rng;
@@ -285,6 +328,7 @@ int main(void)
 	l = stage_create(4096, 0, 0);
 	rule = lease_rule(l, "cluster", 3, 1, 86400000000000);
 	snprintf(url, sizeof(url), "redis://localhost:%d", port[0]);
+	as_many(url);
 	g = handle(url);
 	is(shmlimit_global_ping(g, &info), 0, "a node answers %s", reports.last);
 	is_str(info.mode, "cluster", "a node says that it is one of a cluster");

@@ -234,6 +234,23 @@ static void permissions(void)
 
 /* ---- Keys ---- */
 
+/* A key with an error is not asked for again before open_ns is over. */
+static void remembered(void)
+{
+	struct shmlimit_global_options options = { .struct_size = sizeof(options),
+		                                   .deadline_ns = PATIENT_NS,
+		                                   .open_ns = UINT64_C(3600000000000) };
+	struct shmlimit_lease_counters before = counted();
+	struct shmlimit_global *g;
+
+	if (shmlimit_global_open(l, server.url, &options, &g) != 0)
+		bail("open");
+	for (int i = 0; i < 20; i++)
+		shmlimit_global_take(g, rule, "sore", 4, 1, NULL);
+	is(counted().backend_errors - before.backend_errors, 1, "a key with an error is asked for once in open_ns");
+	shmlimit_global_close(g);
+}
+
 /* Only that key is decided otherwise, and the breaker stays closed. */
 static void sore(const char *what, const char *said)
 {
@@ -264,6 +281,7 @@ static void keys(void)
 	is(take_until(g, SHMLIMIT_ALLOWED), SHMLIMIT_ALLOWED, "the backend is well again");
 	server_tell(&server, "SET shmlimit:{" RULE "/sore} text");
 	sore("another type", "the key has another type there (WRONGTYPE");
+	remembered();
 	is(shmlimit_global_peek(g, rule, "sore", 4, &funnel), -EMEDIUMTYPE, "peek says so, too");
 	server_tell(&server, "DEL shmlimit:{" RULE "/sore}");
 	server_tell(&server, "HSET shmlimit:{" RULE "/sore} field value");

@@ -201,6 +201,35 @@ static void greetings(void)
 	}
 }
 
+/* Each place of a pair in the answer to HELLO may be of any type: what is no text is passed over. */
+static void hello(void)
+{
+	static const char *const types[] = { "$7\r\nversion\r\n", "$4\r\nmode\r\n", "+version\r\n", ":7\r\n",
+		                             "$-1\r\n",           "*-1\r\n",        "*0\r\n",       "*1\r\n:7\r\n",
+		                             "-ERR\r\n",          "$0\r\n\r\n" };
+	enum { TYPES = sizeof(types) / sizeof(types[0]) };
+	int wrong = 0;
+
+	for (int i = 0; i < TYPES * TYPES; i++) {
+		struct shmlimit_global_info info = { .struct_size = sizeof(info) };
+		struct shmlimit_global *g;
+		struct backend backend;
+		char words[512];
+
+		snprintf(words, sizeof(words), "*4\r\n%s%s$7\r\nversion\r\n$1\r\n7\r\n" OK OK SHA "+PONG\r\n" NO_INFO,
+		         types[i / TYPES], types[i % TYPES]);
+		backend = backend_of(words);
+		g = handle(&backend, PATIENT_NS);
+		if (shmlimit_global_ping(g, &info) != 0 || strcmp(info.version, "7") != 0) {
+			diag("%s, version %s: %s", types[i / TYPES], info.version, reports.last);
+			wrong++;
+		}
+		shmlimit_global_close(g);
+		backend_end(&backend);
+	}
+	is(wrong, 0, "a server is greeted whatever types its answer to HELLO has before the version");
+}
+
 /* When it is asked for tokens. None are there that it did not give as it should. */
 static void leases(void)
 {
@@ -667,6 +696,7 @@ int main(void)
 	l = stage_create(64, 8, SHMLIMIT_FULL_EVICT);
 	rule = lease_rule(l, "login", 8, 1, 1000000000);
 	greetings();
+	hello();
 	leases();
 	walks();
 	boast();

@@ -37,7 +37,7 @@ mkdir -p "$folder/source/tests" "$folder/source/bench"
 cp -R "$source/Makefile" "$source/include" "$source/lib" "$folder/source/" || exit
 cp -R "$source/bench/kit" "$folder/source/bench/" || exit
 cp -R "$source/tests/"*.h "$source/tests/unit" "$source/tests/process" "$source/tests/torture" \
-	"$source/tests/schedule" "$source/tests/global" "$folder/source/tests/" || exit
+	"$source/tests/schedule" "$source/tests/global" "$source/tests/gate" "$folder/source/tests/" || exit
 
 survivors=0
 perl "$here/mutate.pl" "$table" >"$folder/list" || exit
