@@ -695,8 +695,8 @@ int shmlimit_charge_at(struct shmlimit *limiter, int rule, const void *key, size
 /*
  * Add `n` to the key's count under a COUNTER rule, or take away what is below 0, as INCREX with ENX does in
  * Redis 8.8 and Valkey 9.2. A key without a count counts 0; the first addition starts its
- * time to live, `ttl_ns` nanoseconds (0: the rule's period; at most what the rule can
- * tell), and later ones leave that alone. When it is over the count is 0 again, and the slot free. `n`
+ * time to live, `ttl_ns` nanoseconds (0: the rule's period, which is the longest too),
+ * and later ones leave that alone. When it is over the count is 0 again, and the slot free. `n`
  * of 0 reads, and then works on a read-only handle.
  *
  * Where the sum would be above `bound` (0 or more; at most the rule's capacity counts) or
@@ -706,7 +706,7 @@ int shmlimit_charge_at(struct shmlimit *limiter, int rule, const void *key, size
  *
  * Returns SHMLIMIT_ALLOWED or SHMLIMIT_DENIED, and fills *out unless it is NULL; or -EINVAL: the bound
  * is below 0, a flag is unknown or `out` says no size; -ERANGE: ttl_ns is longer than the
- * rule can tell; -EOPNOTSUPP: it is no COUNTER rule; or as shmlimit_take(). On any error nothing
+ * rule's period; -EOPNOTSUPP: it is no COUNTER rule; or as shmlimit_take(). On any error nothing
  * was changed. Additions are counted as takes are. Without room for a new key the answer is on_full's. A
  * rule that is off answers allowed, with a count of 0. Cost, threads, processes, signals, fork: as shmlimit_take().
  */

@@ -89,7 +89,7 @@ struct algorithm {
 	uint64_t (*idle_ns)(const struct look *k, uint64_t word);
 	/* See algorithm_convert(). The look's parameters are the old ones. */
 	uint64_t (*convert)(const struct look *k, uint64_t word, const struct layout_params *to);
-	/* What is wrong with a word, in a few words, or NULL. */
+	/* What is wrong with a word, in a few words, or NULL. NULL: any bits are a word. */
 	const char *(*fault)(const struct layout_params *params, uint64_t word, uint32_t window_max);
 	/*
 	 * What decisions make of a word that has a fault, as a word without: *mended. Returns what that is, in a few

@@ -5,14 +5,24 @@
  *	[ until : 64 - Q           ] [ count : Q ]
  *
  *	until  when the count ends, in ticks of 2^S nanoseconds, rounded up
- *	count  what was added since it began, 0 to capacity; Q bits hold the capacity
+ *	count  what was added since it began, 0 to 2^Q - 1
  *
- * The word tells the time modulo 2^(64 - Q + S) nanoseconds. A quarter of that is
- * the longest time to live: a count that has ended is known to have ended for
- * three quarters. A count that has ended and no slot are the same thing.
+ * Q is 26, or as many bits as the capacity needs. So the word of a rule with a capacity
+ * below 2^26 does not depend on the capacity: a count that is above a lowered capacity
+ * stays in the word, and a capacity that is raised again finds it there. Where the
+ * capacity shrinks across 2^26, a count that does not fit becomes 2^Q - 1, which means "as
+ * much as any capacity": see count_convert().
+ *
+ * The word tells the time modulo 2^(64 - Q + S) nanoseconds. Half of that is the past. Of
+ * the other half, what the rule can mean is the longest time to live and a slack for clock
+ * readings. An end beyond that is impossible: the clock stepped back, or the word is
+ * damaged. Then the count lives for the longest time from now, and no longer (I8). A count
+ * that has ended and no slot are the same thing.
  *
  * The meaning is that of INCREX with ENX in Redis 8.8 and Valkey 9.2: the first addition
- * starts the time, later ones leave it alone.
+ * starts the time, later ones leave it alone. WHY NOT times to live above the period:
+ * the word would have to tell them, with longer ticks for all, and a clock that stepped
+ * back could lock a key out for longer than its rule says.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,17 +31,16 @@
 
 #include "layout.h"
 
-#define COUNT_TICK_BITS 19u /* half a millisecond: ticks are no finer unless a year still fits */
-
 struct count {
-	uint64_t n;        /* 0 to capacity; 0 once the time is over */
+	uint64_t n;        /* 0 to 2^Q - 1, above a capacity that was lowered; 0 once the time is over */
 	uint64_t left_ns;  /* of its time; 0 if it is over */
 	uint64_t until_ns; /* a whole number of ticks; modulo the word's range */
+	int stepped;       /* the word's time was impossible and was replaced by the longest from now */
 };
 
 /*
- * Fill *params from a COUNTER rule, `debt` with the longest time to live: a capacity of 0 is 2^31 - 1, a period of 0 the
- * longest. Returns 0, or -EINVAL a flag, max_wait_ns or a count other than the
+ * Fill *params from a COUNTER rule, `debt` with the longest time to live: a capacity of 0 is 2^31 - 1, a period of 0 is
+ * 366 days. Returns 0, or -EINVAL a flag, max_wait_ns or a count other than the
  * capacity is set; -ERANGE the capacity is above 2^48 or the period above 36 years. On error
  * *params is undefined.
  */
@@ -51,26 +60,10 @@ static inline uint64_t count_range_ns(const struct layout_params *params)
 	return UINT64_MAX >> ((params_quota_bits(params) - params_token_bits(params)) & 63);
 }
 
-/* What a word says at now_ns. */
-static inline struct count count_read(const struct layout_params *params, uint64_t word, uint64_t now_ns)
+/* The largest count that a word can hold. */
+static inline uint64_t count_largest(const struct layout_params *params)
 {
-	unsigned quota_bits = params_quota_bits(params);
-	struct count count = { .until_ns = word >> quota_bits << params_token_bits(params) };
-
-	count.left_ns = (count.until_ns - now_ns) & count_range_ns(params);
-	if (count.left_ns > params->ahead)
-		count.left_ns = 0;
-	if (count.left_ns == 0)
-		return count;
-	count.n = word & (((uint64_t)1 << quota_bits) - 1);
-	if (count.n > params->capacity)
-		count.n = params->capacity;
-	return count;
-}
-
-static inline uint64_t count_pack(const struct layout_params *params, struct count count)
-{
-	return count.until_ns >> params_token_bits(params) << params_quota_bits(params) | count.n;
+	return ((uint64_t)1 << params_quota_bits(params)) - 1;
 }
 
 /* Begin the time that the count has left: ttl_ns, at most the longest. */
@@ -85,7 +78,52 @@ static inline void count_begin(const struct layout_params *params, struct count 
 	count->left_ns = count->until_ns - now_ns;
 }
 
-/* The word that says under `to` what `word` says under `from`: the count, clamped, until the same time. */
+/* What a word says at now_ns. */
+static inline struct count count_read(const struct layout_params *params, uint64_t word, uint64_t now_ns)
+{
+	struct count count = { .until_ns = word >> params_quota_bits(params) << params_token_bits(params) };
+
+	count.left_ns = (count.until_ns - now_ns) & count_range_ns(params);
+	if (count.left_ns == 0)
+		return count;
+	if (count.left_ns > params->ahead) {
+		if (count.left_ns > count_range_ns(params) / 2) {
+			count.left_ns = 0;
+			return count;
+		}
+		count_begin(params, &count, params->debt, now_ns);
+		count.stepped = 1;
+	}
+	count.n = word & count_largest(params);
+	return count;
+}
+
+static inline uint64_t count_pack(const struct layout_params *params, struct count count)
+{
+	return count.until_ns >> params_token_bits(params) << params_quota_bits(params) | count.n;
+}
+
+/* Does the word hold less than was counted? See count_convert(). */
+static inline int count_is_more(const struct layout_params *params, const struct count *count)
+{
+	return count->n == count_largest(params) && count->n > params->capacity;
+}
+
+/* The count, as far as the capacity goes. */
+static inline uint64_t count_used(const struct layout_params *params, const struct count *count)
+{
+	return count->n < params->capacity ? count->n : params->capacity;
+}
+
+/*
+ * The word that says under `to` what `word` says under `from`: the count, until the same time, or for as long as `to`
+ * lets a count live. What has ended stays ended.
+ *
+ * A count that no word of `to` holds becomes the largest one. Where that is above the capacity of `from`, the count
+ * was larger: then it is at least the capacity of `to`. WHY NOT as it stands: a capacity of 10^12 that is lowered to 100
+ * and raised again would forget most of what was counted. The price is that it may count more than there was, until it
+ * ends.
+ */
 uint64_t count_convert(const struct layout_params *from, uint64_t word, const struct layout_params *to,
                        uint64_t now_ns);
 

@@ -12,7 +12,7 @@
 static void count_row_take(const struct layout_params *params, uint64_t amount, uint64_t now_ns, struct count *count,
                            struct verdict *v)
 {
-	if (amount > params->capacity - count->n) {
+	if (amount > params->capacity - count_used(params, count)) {
 		v->answer = SHMLIMIT_DENIED;
 		v->retry_after_ns = amount > params->capacity ? FUNNEL_NEVER : count->left_ns;
 		return;
@@ -30,7 +30,7 @@ static void count_row_apply(const struct look *k, const struct request *q, struc
 {
 	const struct layout_params *params = k->params;
 	struct count *count = &b->count, looked = *count;
-	uint64_t room = params->capacity - count->n, now_ns = k->at.now_ns;
+	uint64_t room = params->capacity - count_used(params, count), now_ns = k->at.now_ns;
 
 	*v = (struct verdict){ .answer = SHMLIMIT_ALLOWED };
 	switch (q->op) {
@@ -43,6 +43,9 @@ static void count_row_apply(const struct look *k, const struct request *q, struc
 		v->changed = 0;
 		break;
 	case OP_REFUND:
+		/* The largest count of a word may stand for a larger one, so nothing is known to be left of it. */
+		if (count_is_more(params, count))
+			break;
 		v->changed = q->amount != 0 && count->n != 0;
 		count->n -= q->amount < count->n ? q->amount : count->n;
 		break;
@@ -68,7 +71,7 @@ static void count_row_apply(const struct look *k, const struct request *q, struc
 	if (r == NULL)
 		return;
 	r->limit = params->capacity;
-	r->remaining = params->capacity - count->n;
+	r->remaining = params->capacity - count_used(params, count);
 	r->wait_ns = 0;
 	r->retry_after_ns = v->retry_after_ns;
 	r->reset_after_ns = count->left_ns;
@@ -92,7 +95,8 @@ static void count_row_none(const struct look *k, struct balance *b)
 static void count_row_read(const struct look *k, uint64_t word, struct balance *b)
 {
 	b->count = count_read(k->params, word, k->at.now_ns);
-	b->stepped = b->doubtful = b->was_empty = 0;
+	b->stepped = b->doubtful = b->count.stepped;
+	b->was_empty = 0;
 }
 
 static uint64_t count_row_wait(const struct look *k, const struct balance *b)
@@ -125,7 +129,7 @@ static uint64_t count_row_load(const struct layout_params *params, uint64_t quot
                                const struct rebase *rebase)
 {
 	int64_t left_ns = (int64_t)(rebase_ns(rebase, ticks) - rebase->now_ns);
-	struct count count = { .n = quota < params->capacity ? quota : params->capacity };
+	struct count count = { .n = quota < count_largest(params) ? quota : count_largest(params) };
 
 	count_begin(params, &count, left_ns > 0 ? (uint64_t)left_ns : 0, rebase->now_ns);
 	return count_pack(params, count);
@@ -133,7 +137,7 @@ static uint64_t count_row_load(const struct layout_params *params, uint64_t quot
 
 static void count_row_show(const struct look *k, const struct balance *b, struct shmlimit_slot *out)
 {
-	out->remaining = k->params->capacity - b->count.n;
+	out->remaining = k->params->capacity - count_used(k->params, &b->count);
 	out->reset_after_ns = b->count.left_ns;
 }
 
@@ -148,8 +152,6 @@ const struct algorithm algorithm_counter = {
 	.wait = count_row_wait,
 	.idle_ns = count_row_idle_ns,
 	.convert = count_row_convert,
-	.fault = funnel_fault,
-	.mend = funnel_mend,
 	.save = count_row_save,
 	.load = count_row_load,
 	.show = count_row_show,

@@ -198,6 +198,7 @@ static int check_slot(const struct shmlimit *l, const struct generation *tables,
 	struct slot_seen seen = slot_read(slot);
 	struct rule_view view;
 	const char *fault, *done;
+	const struct algorithm *a;
 	uint64_t mended;
 
 	for (int n = 0; n < RULE_RETRIES && !slot_unchanged(slot, seen); n++)
@@ -215,9 +216,10 @@ static int check_slot(const struct shmlimit *l, const struct generation *tables,
 		       "slot %llu: of rule %u, but there are only %u", i, tag_rule(seen.tag), l->rule_count);
 	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0)
 		return 0;
-	fault = algorithm_of(&view.params)->fault(&view.params, seen.word, l->window_max);
+	a = algorithm_of(&view.params);
+	fault = a->fault != NULL ? a->fault(&view.params, seen.word, l->window_max) : NULL;
 	if (fault != NULL) {
-		done = algorithm_of(&view.params)->mend(&view.params, seen.word, l->window_max, &mended);
+		done = a->mend(&view.params, seen.word, l->window_max, &mended);
 		report(f, offset_of(l, slot),
 		       done != NULL ? mend_slot(f, slot, seen, seen.tag, mended, done)
 		                    : mend_slot(f, slot, seen, seen.tag & TAG_FROZEN, 0, "freed"),

@@ -23,6 +23,8 @@ static inline int fast_count(const struct shmlimit *l, enum operation op, uint32
 	                     0))
 		return FIRST_NOT;
 	count = count_read(&f.view.params, f.seen.word, when.ns);
+	if (__builtin_expect(count.stepped, 0))
+		return FIRST_NOT;
 	count_row_add(&f.view.params, asked, when.ns, &count, &v);
 	/* The linearization point (I1, I4). ORDER both pair with slot_cas() of the other processes. */
 	if (v.changed)

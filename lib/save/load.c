@@ -219,7 +219,7 @@ static int get_slot(struct loading *f, uint64_t index)
 	if (algorithm_of(&view.params)->has_log) {
 		error = get_times(f, t, slot, &view.params, s.quota, &word);
 	} else {
-		if (s.quota > view.params.capacity)
+		if (algorithm_of(&view.params)->fault != NULL && s.quota > view.params.capacity)
 			return -EUCLEAN;
 		word = algorithm_of(&view.params)->load(&view.params, s.quota, s.ticks, &f->rebase);
 	}

@@ -721,6 +721,7 @@ struct kind {
 	struct shmlimit_rule rule;
 	uint64_t longest_ns; /* after a step a key is denied for no longer */
 	uint64_t ahead_ns;   /* steps of up to this are recognised */
+	uint64_t cost;       /* of a take; 0: 1 */
 	int id;
 };
 
@@ -739,14 +740,21 @@ static struct kind kinds[] = {
 	  .rule = { .algorithm = SHMLIMIT_WINDOW, .capacity = 10, .period_ns = 60 * SECOND } },
 	{ .name = "WINDOW of 16 in a day", .longest_ns = DAY + SECOND,
 	  .rule = { .algorithm = SHMLIMIT_WINDOW, .capacity = 16, .period_ns = DAY } },
+	{ .name = "COUNTER of 10 in 60 s", .longest_ns = 62 * SECOND,
+	  .rule = { .algorithm = SHMLIMIT_COUNTER, .capacity = 10, .period_ns = 60 * SECOND } },
+	{ .name = "COUNTER of 10^12 in an hour", .longest_ns = HOUR + 2 * SECOND, .cost = 100000000000,
+	  .rule = { .algorithm = SHMLIMIT_COUNTER, .capacity = 1000000000000, .period_ns = HOUR } },
+	{ .name = "COUNTER of 10 in 366 days", .longest_ns = 366 * DAY + 2 * SECOND,
+	  .rule = { .algorithm = SHMLIMIT_COUNTER, .capacity = 10 } },
 };
 /* clang-format on */
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 /* A call whose time is given, or on the limiter's own clock. Returns 1 if it is allowed. */
-static int allows(const struct kind *kind, int given, uint64_t cost, uint64_t now)
+static int allows(const struct kind *kind, int given, uint64_t now)
 {
+	uint64_t cost = kind->cost != 0 ? kind->cost : 1;
 	int answer;
 
 	clock_ns = now;
@@ -771,16 +779,35 @@ static void stepped(const struct kind *kind, int given, uint64_t step)
 
 	shmlimit_reset(l, -1, NULL, 0);
 	key = draw();
-	while (allows(kind, given, 1, then))
+	while (allows(kind, given, then))
 		;
 	if (kind->rule.max_wait_ns != 0 && up_to(1))
 		shmlimit_reserve_at(l, kind->id, &key, sizeof(key), 1 + up_to(9), UINT64_MAX, then, &r);
-	holds(kind, given, step, !allows(kind, given, 1, now), "a key without tokens gets none by a step back");
+	holds(kind, given, step, !allows(kind, given, now), "a key without tokens gets none by a step back");
 	holds(kind, given, step, r.retry_after_ns <= kind->longest_ns,
 	      "a denial reports no wait longer than the longest");
-	holds(kind, given, step, !allows(kind, given, 1, now), "asking again does not make a denial longer");
-	holds(kind, given, step, allows(kind, given, 1, now + kind->longest_ns),
-	      "it is locked out no longer than that");
+	holds(kind, given, step, !allows(kind, given, now), "asking again does not make a denial longer");
+	holds(kind, given, step, allows(kind, given, now + kind->longest_ns), "it is locked out no longer than that");
+}
+
+/*
+ * The same by steps beyond what is recognised. What was taken may be forgotten then, but no key is locked out for longer,
+ * nor is one whose first request after the step only looks.
+ */
+static void stepped_far(const struct kind *kind, int given, uint64_t step)
+{
+	uint64_t then = 6000 * DAY + up_to(DAY), now = then - step;
+
+	shmlimit_reset(l, -1, NULL, 0);
+	key = draw();
+	while (allows(kind, given, then))
+		;
+	clock_ns = now;
+	if (given ? shmlimit_peek_at(l, kind->id, &key, sizeof(key), 1, now, &r)
+	          : shmlimit_peek(l, kind->id, &key, sizeof(key), 1, &r))
+		holds(kind, given, step, r.retry_after_ns <= kind->longest_ns, "a peek reports no longer wait");
+	(void)allows(kind, given, now);
+	holds(kind, given, step, allows(kind, given, now + kind->longest_ns), "no step locks out for longer");
 }
 
 /* A clock that goes to and fro by days: no key gets more in a moment than there can be. */
@@ -788,12 +815,15 @@ static void swinging(const struct kind *kind, int given)
 {
 	uint64_t base = 1000 * DAY + up_to(DAY), most = kind->rule.capacity != 0 ? kind->rule.capacity : 1;
 
+	if (kind->cost != 0)
+		most /= kind->cost;
+
 	shmlimit_reset(l, -1, NULL, 0);
 	key = draw();
 	for (int i = 0; i < 20; i++) {
-		uint64_t now = base + (i % 2 ? up_to(least(30 * DAY, kind->ahead_ns)) : 0), got = 0;
+		uint64_t now = base + (i % 2 ? up_to(least(30 * DAY, kind->ahead_ns - kind->longest_ns)) : 0), got = 0;
 
-		while (got <= most && allows(kind, given, 1, now))
+		while (got <= most && allows(kind, given, now))
 			got++;
 		holds(kind, given, now - base, got <= most, "no more at once than the capacity");
 		holds(kind, given, now - base, i % 2 || i == 0 || got == 0,
@@ -825,6 +855,12 @@ static void every_algorithm(void)
 					        least(steps[j] + (round == 0 ? 0 : up_to(steps[j])),
 					              kind->ahead_ns - kind->longest_ns));
 		is(wrong, 0, "%s: a clock that steps back gives nothing, and locks no key out for long", kind->name);
+		wrong = 0;
+		for (uint64_t round = 0; round < scaled(20); round++)
+			for (size_t j = 0; j < sizeof(steps) / sizeof(steps[0]); j++)
+				for (int given = 0; given < 2; given++)
+					stepped_far(kind, given, least(10 * YEAR, steps[j] + up_to(9 * steps[j])));
+		is(wrong, 0, "%s: no step of up to ten years locks a key out for long", kind->name);
 		wrong = 0;
 		for (uint64_t round = 0; round < scaled(20); round++)
 			for (int given = 0; given < 2; given++)

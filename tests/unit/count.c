@@ -66,7 +66,7 @@ static uint64_t ms(uint64_t ns)
 
 static void counting(void)
 {
-	int id = rule("count", 0, 0);
+	int id = rule("count", 0, 3600 * SECOND);
 
 	is(count(id, 0, 0, INT64_MAX, 0, T0), SHMLIMIT_ALLOWED, "a key that was never counted can be read");
 	ok(c.count == 0 && c.applied == 0 && c.ttl_ns == 0, "a key that was never counted reads as 0, for no time");
@@ -174,7 +174,11 @@ static void errors(void)
 	ok(shmlimit_rule_set(l, "bad", &bad) >= 0, "a counter to 2^48 can have a period of a year");
 	ok(set("year", 67108863, 366 * DAY) >= 0 && range_of(shmlimit_rule_find(l, "year")).resolution_ps <= 1000 * MS,
 	   "a counter to 2^26 for a year tells half milliseconds");
-	ok(range_of(id).resolution_ps <= 1000 * MS, "a counter by default tells half milliseconds");
+	is(longest_ns, 366 * DAY, "by default a count may live for 366 days");
+	ok(range_of(id).resolution_ps <= 10000 * MS, "a counter by default tells hundredths of a second");
+	id = rule("hour", 5, 3600 * SECOND);
+	is(count(id, 1, 3600 * SECOND, 5, 0, T0), SHMLIMIT_ALLOWED, "a count may live for the rule's period");
+	is(count(id, 1, 3600 * SECOND + 1, 5, 0, T0), -ERANGE, "no count may live for longer than the rule's period");
 }
 
 static void window(void)
@@ -251,7 +255,7 @@ static unsigned history(struct rng *rng, int id, const struct layout_params *par
 	for (int i = 0; i < ASKS; i++) {
 		struct shmlimit_count want, got = { .struct_size = sizeof(got) };
 		int64_t n = (int64_t)rng_below(rng, 9) - 3, bound = (int64_t)rng_below(rng, 12);
-		uint64_t ttl_ns = rng_below(rng, 4) == 0 ? 0 : 1 + rng_below(rng, most_ns);
+		uint64_t ttl_ns = rng_below(rng, 4) == 0 ? 0 : 1 + rng_below(rng, params->back);
 		uint32_t flags = (uint32_t)rng_below(rng, 4);
 		int answer, expected;
 
@@ -288,8 +292,8 @@ static void histories(void)
 		static int id;
 
 		if (i % 5000 == 0) {
-			/* Half of them with ticks of half a millisecond. */
-			id = rule("history", rng_below(&rng, 2) ? 1 + rng_below(&rng, 10) : 0,
+			/* Ticks are a thousandth of the period, or 2 us beside 2^48. */
+			id = rule("history", rng_below(&rng, 2) ? 1 + rng_below(&rng, 10) : SHMLIMIT_CAPACITY_MAX,
 			          (1 + rng_below(&rng, 4)) * MS);
 			shmlimit_reset(l, id, NULL, 0);
 			if (rule_load(l, (uint32_t)id, &view) != 0)
@@ -302,6 +306,201 @@ static void histories(void)
 	   "in which much is allowed, denied and applied in part");
 }
 
+/* ---- Changes of the rule ---- */
+
+/* As reported by users: what was counted, what had ended and how long a count lives, across a change of the rule. */
+static void changed(void)
+{
+	int id = rule("changed", 100, 3600 * SECOND);
+
+	take(id, 100, T0);
+	rule("changed", 1, 3600 * SECOND);
+	is(take(id, 1, T0), SHMLIMIT_DENIED, "a lowered capacity is exceeded by what was counted before");
+	ok(r.remaining == 0 && r.limit == 1, "no more is left than nothing");
+	is(count(id, 0, 0, 0, 0, T0), SHMLIMIT_ALLOWED, "the count can be read");
+	is(c.count, 100, "a count above a lowered capacity is what was counted");
+	is(count(id, 1, 0, INT64_MAX, 0, T0), SHMLIMIT_DENIED, "nothing is added to it");
+	shmlimit_refund_at(l, id, "k", 1, 1, T0, &r);
+	is(r.remaining, 0, "what is given back is taken off the count, not off the capacity");
+	rule("changed", 100, 3600 * SECOND);
+	is(take(id, 2, T0), SHMLIMIT_DENIED, "a capacity that is lowered and raised again forgets nothing");
+	is(r.remaining, 1, "what was given back under the lowered capacity is free under the raised one");
+
+	shmlimit_reset(l, id, NULL, 0);
+	rule("changed", 10000000000, 3600 * SECOND);
+	take(id, 9999999999, T0);
+	rule("changed", 100, 3600 * SECOND);
+	shmlimit_refund_at(l, id, "k", 1, 1, T0, &r);
+	rule("changed", 10000000000, 3600 * SECOND);
+	is(take(id, 1, T0), SHMLIMIT_DENIED,
+	   "a count of more than the bits of a lowered capacity uses up all of a raised one");
+	is(take(id, 1, T0 + 3601 * SECOND), SHMLIMIT_ALLOWED,
+	   "a count of more than the bits of a lowered capacity ends with its time");
+
+	id = rule("days", 1000000, 0);
+	count(id, 7, 30 * DAY, 1000000, 0, T0);
+	for (uint64_t capacity = 10000000000; capacity <= 100000000000000; capacity *= 100) {
+		uint64_t tick_ns;
+
+		rule("days", capacity, 0);
+		tick_ns = range_of(id).resolution_ps / 1000;
+		count(id, 0, 0, 0, 0, T0);
+		ok(c.count == 7 && c.ttl_ns >= 30 * DAY && c.ttl_ns < 30 * DAY + 2 * tick_ns && tick_ns < DAY / 20,
+		   "a capacity of %" PRIu64 " leaves 30 days to live, to a tick", capacity);
+	}
+	rule("days", 1000000, DAY);
+	count(id, 0, 0, 0, 0, T0);
+	is(ms(c.ttl_ns), ms(DAY), "a shorter period shortens the time to live to it");
+}
+
+static const uint64_t capacities[] = {
+	1,          2,          100,          ((uint64_t)1 << 26) - 1, (uint64_t)1 << 26,
+	2147483647, 2147483648, 100000000000, 1000000000000,           SHMLIMIT_CAPACITY_MAX
+};
+static const uint64_t periods[] = { 0,        1,           1000,          10 * MS,
+	                            SECOND,   60 * SECOND, 3600 * SECOND, DAY,
+	                            30 * DAY, 366 * DAY,   9 * 366 * DAY, (uint64_t)1 << 60 };
+#define CAPACITIES (sizeof(capacities) / sizeof(capacities[0]))
+#define PERIODS (sizeof(periods) / sizeof(periods[0]))
+#define RULES (CAPACITIES * PERIODS)
+
+static struct layout_params params_of(size_t i)
+{
+	struct shmlimit_rule rule = { .capacity = capacities[i % CAPACITIES], .period_ns = periods[i / CAPACITIES] };
+	struct layout_params params = { 0 };
+
+	if (count_compile(&rule, &params) != 0)
+		bail("a rule does not compile");
+	return params;
+}
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* A word that is read `after` nanoseconds later, under two rules one after the other. Returns 1 if all is right. */
+static int converts(const struct layout_params *from, const struct layout_params *to, uint64_t n, uint64_t ttl_ns,
+                    uint64_t now_ns, uint64_t after_ns, uint64_t later_ns)
+{
+	struct count count = { .n = n }, then, got, back;
+	uint64_t word, most = count_largest(to), least_ns;
+
+	count_begin(from, &count, ttl_ns, now_ns);
+	word = count_pack(from, count);
+	then = count_read(from, word, now_ns + after_ns);
+	word = count_convert(from, word, to, now_ns + after_ns);
+	got = count_read(to, word, now_ns + after_ns);
+	if (after_ns >= count.left_ns) {
+		uint64_t past_ns = count_range_ns(to) / 2 - count_tick_ns(to);
+		struct count late = count_read(to, word, now_ns + after_ns + later_ns % past_ns);
+
+		return then.left_ns == 0 && got.left_ns == 0 && got.n == 0 && late.left_ns == 0 && late.n == 0;
+	}
+	least_ns = lesser(then.left_ns, to->debt);
+	if (then.n != n || got.stepped || got.n != lesser(n, most) || got.left_ns < least_ns ||
+	    got.left_ns > to->ahead || got.left_ns - least_ns > to->ahead - to->debt ||
+	    (then.left_ns <= to->debt && got.left_ns - least_ns >= count_tick_ns(to)))
+		return 0;
+	/* And back again: nothing is forgotten; what fits is as it was. */
+	back = count_read(from, count_convert(to, word, from, now_ns + after_ns), now_ns + after_ns);
+	if (n < most || to->capacity >= most)
+		return back.n == got.n;
+	return back.n == (got.n == most && most > to->capacity && most < from->capacity ? from->capacity : got.n);
+}
+
+static void every_change(void)
+{
+	struct rng rng = { rng_seed() };
+	uint64_t wrong = 0, tried = 0;
+
+	for (size_t i = 0; i < RULES; i++)
+		for (size_t j = 0; j < RULES; j++) {
+			struct layout_params from = params_of(i), to = params_of(j);
+			uint64_t tick = count_tick_ns(&from), longest = from.debt;
+			uint64_t ttls[] = { 1, longest / 3, longest - longest / 1000, longest };
+			uint64_t ns[] = { 0, 1, from.capacity / 2, from.capacity - 1, from.capacity };
+
+			for (size_t k = 0; k < 20; k++) {
+				uint64_t ttl = ttls[k % 4] | (ttls[k % 4] == 0), n = ns[k / 4];
+				uint64_t now = T0 + rng_below(&rng, (uint64_t)1 << 61);
+				uint64_t afters[] = { 0,
+					              1,
+					              ttl / 2,
+					              ttl - 1,
+					              ttl,
+					              ttl + 1,
+					              ttl + tick,
+					              ttl + 2 * tick,
+					              2 * ttl,
+					              rng_below(&rng, ttl),
+					              ttl + rng_below(&rng, longest) };
+
+				for (size_t m = 0; m < sizeof(afters) / sizeof(afters[0]); m++, tried++) {
+					if (converts(&from, &to, n, ttl, now, afters[m], rng_draw(&rng)))
+						continue;
+					if (++wrong <= 3)
+						diag("capacity %" PRIu64 " to %" PRIu64 ", period %" PRIu64
+						     " to %" PRIu64 ": %" PRIu64 " for %" PRIu64 " ns, after %" PRIu64,
+						     from.capacity, to.capacity, from.debt, to.debt, n, ttl, afters[m]);
+				}
+			}
+		}
+	is(wrong, 0,
+	   "every change of a rule, at every moment of a life, keeps the count and its end: %" PRIu64 " tried", tried);
+}
+
+/* A tick is short beside the life, and sweeps of the table are rare beside it: what shmlimit(7) says of them. */
+static void ticks_and_ranges(void)
+{
+	uint64_t long_ticks = 0, short_ranges = 0;
+
+	for (size_t i = 0; i < RULES; i++) {
+		struct layout_params params = params_of(i);
+		uint64_t half_ns = count_range_ns(&params) / 2 + 1;
+
+		long_ticks += count_tick_ns(&params) > 1 && count_tick_ns(&params) > params.debt / 512 &&
+		              count_tick_ns(&params) > MS / 1024;
+		short_ranges += half_ns < params.ahead || half_ns - params.debt < lesser(7 * params.debt, 30 * DAY);
+	}
+	is(long_ticks, 0, "no tick is longer than a five hundredth of the longest time to live");
+	is(short_ranges, 0, "a word tells the past and the future for seven lives or thirty days more than a life");
+}
+
+/* A process with write access may set any capacity, in all versions of a rule. */
+static void damaged_capacity(void)
+{
+	struct shmlimit *other = unit_create("count", NULL);
+	struct shmlimit_rule counter = {
+		.struct_size = sizeof(counter), .algorithm = SHMLIMIT_COUNTER, .capacity = 100, .period_ns = 60 * SECOND
+	};
+	static const uint64_t wild[] = { UINT64_MAX, ((uint64_t)1 << 63) + 5, (uint64_t)1 << 63, INT64_MAX, 1, 0 };
+	int id = shmlimit_rule_set_at(other, "r", &counter, T0);
+	uint64_t wrong = 0;
+
+	for (size_t i = 0; i < sizeof(wild) / sizeof(wild[0]); i++) {
+		struct shmlimit_count got = { .struct_size = sizeof(got) };
+
+		for (unsigned version = 0; version < RULE_VERSIONS; version++)
+			other->rules[id].params[version].capacity = wild[i];
+		for (uint32_t flags = 0; flags < 4; flags++) {
+			shmlimit_count_at(other, id, "k", 1, 50 - 13 * (int64_t)flags, 0, 1000, flags, T0, &got);
+			wrong += got.count < 0 || got.count > 1000;
+			shmlimit_count_at(other, id, "k", 1, INT64_MAX, 0, INT64_MAX, flags, T0, &got);
+			wrong += got.count < 0;
+			shmlimit_count_at(other, id, "k", 1, -INT64_MAX, 0, INT64_MAX, flags, T0, &got);
+			wrong += got.count < 0;
+		}
+		shmlimit_take_at(other, id, "k", 1, UINT64_MAX, T0, &r);
+		shmlimit_take_at(other, id, "k", 1, (uint64_t)1 << 62, T0, &r);
+		shmlimit_charge_at(other, id, "k", 1, UINT64_MAX, T0, &r);
+		wrong += r.remaining > r.limit;
+		shmlimit_reset(other, id, NULL, 0);
+	}
+	is(wrong, 0, "whatever capacity is written over a rule's, no count is below 0 or above its bound");
+	shmlimit_close(other);
+}
+
 int main(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options),
@@ -309,10 +508,14 @@ int main(void)
 		                            .on_full = SHMLIMIT_FULL_DENY };
 
 	looks();
+	damaged_capacity();
 	l = unit_create("count", &options);
 	counting();
 	errors();
 	window();
+	changed();
+	every_change();
+	ticks_and_ranges();
 	histories();
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
 	shmlimit_close(l);

@@ -8,28 +8,29 @@
 #include "../../../lib/algorithm/count.c"
 #include "law.h"
 
-/* 2^31 - 1 in ticks of half a millisecond: what a rule gets by default. */
-#define QUOTA_BITS 31u
+/* A capacity below 2^26 for up to a year, in ticks of half a millisecond: what most rules get. */
+#define QUOTA_BITS 26u
 #define TICK_BITS 19u
+#define RANGE_NS ((uint64_t)1 << (64 - QUOTA_BITS + TICK_BITS))
 
 static struct layout_params good(uint64_t capacity)
 {
 	struct layout_params t = { .capacity = capacity };
 
 	assume(capacity >= 1 && capacity < (uint64_t)1 << QUOTA_BITS);
-	t.debt = longest_for(TICK_BITS, QUOTA_BITS);
+	t.debt = DEFAULT_PERIOD_NS;
 	t.ahead = t.debt + SLACK_NS + ((uint64_t)1 << TICK_BITS);
 	t.shape = params_shape(QUOTA_BITS, TICK_BITS, SHMLIMIT_COUNTER, 0);
 	return t;
 }
 
-/* no word counts more than the capacity, or anything once its time is over, whatever its bits */
+/* no word counts anything once its time is over, or lives for longer than its rule can mean, whatever its bits */
 int law_read_total(uint64_t capacity, uint64_t word, uint64_t now)
 {
 	struct layout_params t = good(capacity);
 	struct count c = count_read(&t, word, now);
 
-	return c.n <= capacity && (c.left_ns != 0 || c.n == 0) && c.left_ns <= t.ahead;
+	return c.n < (uint64_t)1 << QUOTA_BITS && (c.left_ns != 0 || c.n == 0) && c.left_ns <= t.ahead;
 }
 
 /* ... and none counts 0 */
@@ -63,7 +64,7 @@ int false_lives(uint64_t capacity, uint64_t ttl, uint64_t now)
 	return count_read(&t, count_pack(&t, c), now).left_ns == ttl;
 }
 
-/* when its time is over, and for as long again and once more, it is none */
+/* when its time is over, and for half of what a word can tell, it is none */
 int law_ends(uint64_t capacity, uint64_t n, uint64_t ttl, uint64_t now, uint64_t later)
 {
 	struct layout_params t = good(capacity);
@@ -71,7 +72,7 @@ int law_ends(uint64_t capacity, uint64_t n, uint64_t ttl, uint64_t now, uint64_t
 
 	assume(n <= capacity && ttl >= 1 && ttl <= t.debt && now < (uint64_t)1 << 62);
 	count_begin(&t, &c, ttl, now);
-	assume(later >= c.left_ns && later - c.left_ns <= 2 * t.debt);
+	assume(later >= c.left_ns && later - c.left_ns < RANGE_NS / 2);
 	c = count_read(&t, count_pack(&t, c), now + later);
 	return c.n == 0 && c.left_ns == 0;
 }
@@ -86,4 +87,71 @@ int false_ends(uint64_t capacity, uint64_t n, uint64_t ttl, uint64_t now, uint64
 	count_begin(&t, &c, ttl, now);
 	assume(later >= c.left_ns);
 	return count_read(&t, count_pack(&t, c), now + later).n == 0;
+}
+
+/* a clock that steps back does not make a count live for longer than the longest time from then, and forgets nothing */
+int law_steps(uint64_t capacity, uint64_t n, uint64_t ttl, uint64_t now, uint64_t step)
+{
+	struct layout_params t = good(capacity);
+	struct count c = { .n = n };
+
+	assume(n <= capacity && ttl >= 1 && ttl <= t.debt && now < (uint64_t)1 << 62);
+	assume(step <= RANGE_NS / 2 - t.ahead && step <= now);
+	count_begin(&t, &c, ttl, now);
+	c = count_read(&t, count_pack(&t, c), now - step);
+	return c.n == n && c.left_ns != 0 && c.left_ns <= t.ahead &&
+	       (!c.stepped || c.left_ns <= t.debt + count_tick_ns(&t));
+}
+
+/* ... nor does it notice */
+int false_steps(uint64_t capacity, uint64_t ttl, uint64_t now, uint64_t step)
+{
+	struct layout_params t = good(capacity);
+	struct count c = { .n = 1 };
+
+	assume(ttl >= 1 && ttl <= t.debt && now < (uint64_t)1 << 62);
+	assume(step <= RANGE_NS / 2 - t.ahead && step <= now);
+	count_begin(&t, &c, ttl, now);
+	return !count_read(&t, count_pack(&t, c), now - step).stepped;
+}
+
+/* what has ended stays ended when the capacity changes, and half a range later too */
+int law_converts(uint64_t capacity, uint64_t other, uint64_t word, uint64_t now, uint64_t later)
+{
+	struct layout_params t = good(capacity), to = good(other);
+	struct count c;
+
+	assume(now < (uint64_t)1 << 62 && later < RANGE_NS / 2 - count_tick_ns(&to));
+	assume(count_read(&t, word, now).left_ns == 0);
+	c = count_read(&to, count_convert(&t, word, &to, now), now + later);
+	return c.n == 0 && c.left_ns == 0;
+}
+
+/* ... and so does what has not */
+int false_converts(uint64_t capacity, uint64_t other, uint64_t word, uint64_t now)
+{
+	struct layout_params t = good(capacity), to = good(other);
+
+	assume(now < (uint64_t)1 << 62);
+	return count_read(&to, count_convert(&t, word, &to, now), now).left_ns == 0;
+}
+
+/* a capacity that changes below 2^26 changes neither count nor end */
+int law_keeps(uint64_t capacity, uint64_t other, uint64_t n, uint64_t ttl, uint64_t now)
+{
+	struct layout_params t = good(capacity), to = good(other);
+	struct count c = { .n = n };
+
+	assume(n < (uint64_t)1 << QUOTA_BITS && n != count_largest(&t));
+	assume(ttl >= 1 && ttl <= t.debt && now < (uint64_t)1 << 62);
+	count_begin(&t, &c, ttl, now);
+	return count_convert(&t, count_pack(&t, c), &to, now) == count_pack(&t, c);
+}
+
+/* ... nor any word */
+int false_keeps(uint64_t capacity, uint64_t other, uint64_t word, uint64_t now)
+{
+	struct layout_params t = good(capacity), to = good(other);
+
+	return count_convert(&t, word, &to, now) == word;
 }

@@ -8,7 +8,7 @@ const { createHash } = require('node:crypto')
 const { performance } = require('node:perf_hooks')
 const { Limiter, RESTART, SATURATE } = require('../index.js')
 
-const CAPACITY = 2 ** 26 - 1 // with it a count can live for 417 days, to half a millisecond
+const CAPACITY = 2 ** 26 - 1 // with it a count can live for 366 days, to half a millisecond
 const LONGEST_MS = 366 * 86400e3
 const SHORTEST_MS = 0.001
 const KEY_MAX = 1024

@@ -86,10 +86,9 @@ static int fail_count(struct shmlimit *limiter, const struct call *call, int id,
 	if (error == -EOPNOTSUPP)
 		return fail("rule %s: not a counter (set one with --algorithm counter)", call->operand[RULE]);
 	if (error == -ERANGE && shmlimit_rule_range(limiter, id, &range) == 0)
-		return fail("--ttl %s: rule %s can count for %s at most: a smaller capacity or a longer period "
-		            "makes that longer",
+		return fail("--ttl %s: a count of rule %s lives for its period, %s, at most",
 		            duration_text(asked, q->ttl_ns), call->operand[RULE],
-		            duration_text(longest, range.ahead_ns));
+		            duration_text(longest, range.refill_ns));
 	return fail_rule(call->operand[NAME], call->operand[RULE], error);
 }
 
