@@ -5,21 +5,15 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "agent_thread.h"
 #include "export.h"
 #include "sized.h"
 #include "handle.h"
-#include "policy.h"
 #include "pool.h"
 
 #define PREFIX_DEFAULT "shmlimit:"
-
-/* The longest tick of a kernel (CONFIG_HZ=100), in ns. */
-#define COARSE_NS UINT64_C(10000000)
 
 #define US UINT64_C(1000)
 #define MS (1000 * US)
@@ -63,59 +57,6 @@ static int read_url(const struct shmlimit_global_options *o, const char *text, s
 	snprintf(line, sizeof(line), "backend's URL: %s", why);
 	o->report(o->arg, line);
 	return error;
-}
-
-static int begin(struct shmlimit_global *g, const struct url *url)
-{
-	int error = breaker_begin(&g->breaker, g->limiter, url);
-
-	if (error != 0)
-		return error;
-	g->backend = requests_backend(g->breaker.key, g->prefix);
-	g->breaker.claim_ns = policy_claim_ns(g->options.deadline_ns);
-	g->breaker.open_ns = g->options.open_ns;
-	g->breaker.open_after = g->options.open_after;
-	if (getrandom(&g->rng, sizeof(g->rng), GRND_NONBLOCK) != (ssize_t)sizeof(g->rng))
-		g->rng = shmlimit_now(g->limiter);
-	g->sore.secret = handle_rng(g);
-	cluster_begin(&g->cluster, url);
-	return 0;
-}
-
-int handle_open(struct shmlimit *limiter, const struct shmlimit_global_options *o, const struct url *url,
-                struct shmlimit_global **out)
-{
-	struct shmlimit_info info = { .struct_size = sizeof(info) };
-	struct shmlimit_global *g;
-	size_t area = 0;
-	void *requests;
-	int error;
-
-	shmlimit_info(limiter, &info);
-	g = calloc(1, sizeof(*g) + info.rules * sizeof(g->own_lease_ns[0]));
-	if (g == NULL)
-		return -ENOMEM;
-	g->limiter = limiter;
-	g->rules = info.rules;
-	g->lease_ns = g->own_lease_ns;
-	g->clock_ns = info.clock == SHMLIMIT_CLOCK_COARSE ? COARSE_NS : 0;
-	g->options = *o;
-	requests = shmlimit_area(limiter, &area);
-	g->requests = requests_in(requests, area);
-	strcpy(g->prefix, o->prefix);
-	g->options.prefix = g->prefix;
-	error = begin(g, url);
-	if (error != 0)
-		free(g);
-	else
-		*out = g;
-	return error;
-}
-
-void handle_close(struct shmlimit_global *g)
-{
-	cluster_end(&g->cluster);
-	free(g);
 }
 
 EXPORT int shmlimit_global_open(struct shmlimit *limiter, const char *text,
