@@ -8,7 +8,7 @@
 #ifndef GLOBAL_AGENT_H
 #define GLOBAL_AGENT_H
 
-#include "lease_request.h"
+#include "settle.h"
 #include "node.h"
 
 /* Time between two turns: a process that waits tries to become the agent, and an idle agent renews its claim. */

@@ -17,6 +17,7 @@
 #include "all_or_none.h"
 #include "via_agent.h"
 #include "fallback.h"
+#include "lease_request.h"
 #include "ticket.h"
 #include "policy.h"
 #include "pool.h"

@@ -6,7 +6,7 @@
 #ifndef GLOBAL_ASK_AGENT_H
 #define GLOBAL_ASK_AGENT_H
 
-#include "lease_request.h"
+#include "settle.h"
 
 /* Is there an agent for this handle's backend? */
 int ask_agent_lives(const struct shmlimit_global *g);
