@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "answer.h"
 #include "prefetch.h"
 #include "server_pool.h"
 #include "request_run.h"
@@ -124,7 +125,7 @@ static void drop(struct agent *a)
 			struct pending *p = (struct pending *)(void *)ask;
 
 			p->ask.answer = SHMLIMIT_LEASE_ASK;
-			questions_answer(a, p, REQUEST_AGAIN);
+			answer_end(a, p, REQUEST_AGAIN);
 		}
 	}
 }

@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
+#include "answer.h"
 #include "prefetch.h"
 #include "fallback.h"
-#include "request_run.h"
 
 /* Most leases ahead at a time: asked for, or kept. The others of ON_THE_WAY are for requests that processes wait for. */
 #define AHEAD 128u
@@ -81,7 +81,7 @@ static int ahead_deposit(struct agent *a, struct pending *p, uint64_t cost, stru
 		if (answer >= 0 && answer != SHMLIMIT_LEASE_WAIT)
 			fallback_charge(a->g, p->ask.rule, p->ask.key, p->ask.key_len, p->on_way.question.leased);
 	}
-	questions_release(a, p);
+	answer_release(a, p);
 	return answer;
 }
 
@@ -141,7 +141,7 @@ int ahead_answers(struct agent *a, struct pending *p)
 			ahead_add(a, p);
 			return 0;
 		}
-		questions_answer(a, p, REQUEST_FREE);
+		answer_end(a, p, REQUEST_FREE);
 		return 1;
 	}
 	if (there == NULL)
@@ -152,7 +152,7 @@ int ahead_answers(struct agent *a, struct pending *p)
 		if (p->ask.answer != SHMLIMIT_ALLOWED)
 			return 0;
 		p->result.remaining += there->on_way.question.left;
-		questions_answer(a, p, REQUEST_ALLOWED);
+		answer_end(a, p, REQUEST_ALLOWED);
 		return 1;
 	}
 	/* The cell of the question changes hands: the process that asked for more ahead does not wait. */
@@ -161,7 +161,7 @@ int ahead_answers(struct agent *a, struct pending *p)
 	there->text.cost = p->text.cost;
 	there->text.kind = p->text.kind;
 	there->ask.cost = p->ask.cost;
-	questions_release(a, p);
+	answer_release(a, p);
 	return 1;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "answer.h"
 #include "prefetch.h"
 #include "fallback.h"
 #include "server_pool.h"
@@ -15,38 +16,6 @@
  * changes.
  */
 #define HOPS 4
-
-static void tell(struct agent *a, struct pending *p, enum request_state state)
-{
-	struct request_board *board = requests_board(a->g->requests);
-	struct request_answer with = { p->result.limit, p->result.remaining, p->result.retry_after_ns,
-		                       p->result.reset_after_ns };
-
-	requests_set(state == REQUEST_FAILED ? &board->failed : &board->served,
-	             (state == REQUEST_FAILED ? board->failed : board->served) + 1);
-	if (p->text.kind == REQUEST_DEBIT && state != REQUEST_ALLOWED)
-		requests_set(&board->unpaid, board->unpaid + p->text.cost);
-	if (p->text.cost == 0 || p->text.kind != REQUEST_AWAITED)
-		state = REQUEST_FREE;
-	if (!requests_answer(a->g->requests, &p->ticket, state, &with)) {
-		requests_set(&board->late, board->late + 1);
-		/* The process stopped waiting after its tokens were taken: give them back. */
-		if (state == REQUEST_ALLOWED && p->ask.cost != 0)
-			shmlimit_refund(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len, p->ask.cost, NULL);
-	}
-}
-
-void questions_release(struct agent *a, struct pending *p)
-{
-	p->next = a->free;
-	a->free = p;
-}
-
-void questions_answer(struct agent *a, struct pending *p, enum request_state state)
-{
-	tell(a, p, state);
-	questions_release(a, p);
-}
 
 static enum request_state state_of(const struct pending *p, enum ask_state state)
 {
@@ -90,7 +59,7 @@ void questions_begin(struct agent *a, struct pending *p)
 		state = ASK_DECIDED;
 	if (state != ASK_READY) {
 		ahead_forget(a, p);
-		questions_answer(a, p, state_of(p, state));
+		answer_end(a, p, state_of(p, state));
 		return;
 	}
 	p->sent_ns = shmlimit_now(a->g->limiter);
@@ -120,14 +89,14 @@ static int follow(struct agent *a, struct node *from, struct pending *p)
 static void end_ahead(struct agent *a, struct pending *p)
 {
 	if (p->on_way.question.trouble.kind == TROUBLE_NONE && p->on_way.question.leased != 0) {
-		tell(a, p, REQUEST_FREE);
+		answer_tell(a, p, REQUEST_FREE);
 		ahead_keep(p);
 		return;
 	}
 	ahead_forget(a, p);
 	if (p->on_way.question.trouble.kind != TROUBLE_NONE)
 		ask_settle(a->g, &p->ask, &p->on_way.question, p->sent_ns, p->on_way.asked_ns);
-	questions_answer(a, p, p->on_way.question.trouble.kind == TROUBLE_NONE ? REQUEST_FREE : REQUEST_FAILED);
+	answer_end(a, p, p->on_way.question.trouble.kind == TROUBLE_NONE ? REQUEST_FREE : REQUEST_FAILED);
 }
 
 /*
@@ -141,13 +110,13 @@ static void end_debit(struct agent *a, struct pending *p)
 
 	if (q->trouble.kind == TROUBLE_NONE && q->leased != 0) {
 		fallback_charge(a->g, p->ask.rule, p->ask.key, p->ask.key_len, q->leased);
-		questions_answer(a, p, REQUEST_ALLOWED);
+		answer_end(a, p, REQUEST_ALLOWED);
 		return;
 	}
 	if (q->trouble.kind == TROUBLE_NONE)
 		shmlimit_charge(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len, p->ask.cost, NULL);
 	state = ask_settle(a->g, &p->ask, q, p->sent_ns, p->on_way.asked_ns);
-	questions_answer(a, p, state_of(p, state));
+	answer_end(a, p, state_of(p, state));
 }
 
 /* The first bucket has answers of up to 100 us, and each next one twice that. The last one has all others. */
@@ -188,5 +157,5 @@ void questions_end(struct agent *a, struct node *node, struct pending *p)
 	if (given && q->leased != 0 && !requests_waits(a->g->requests, &p->ticket))
 		p->ask.cost = 0;
 	state = ask_settle(a->g, &p->ask, q, p->sent_ns, p->on_way.asked_ns);
-	questions_answer(a, p, state_of(p, state));
+	answer_end(a, p, state_of(p, state));
 }

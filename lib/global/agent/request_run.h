@@ -15,9 +15,4 @@ void questions_begin(struct agent *agent, struct pending *p);
 /* A node hands the question back, with its answer or an error. */
 void questions_end(struct agent *agent, struct node *node, struct pending *p);
 
-/* Answer the process, and release it. */
-void questions_answer(struct agent *agent, struct pending *p, enum request_state state);
-
-void questions_release(struct agent *agent, struct pending *p);
-
 #endif

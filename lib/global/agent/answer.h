@@ -1,0 +1,20 @@
+/*
+ * answer: what the process that made a request is told.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef GLOBAL_ANSWER_H
+#define GLOBAL_ANSWER_H
+
+#include "agent_state.h"
+
+/* Answer the process, if it waits, and count the answer. */
+void answer_tell(struct agent *agent, struct pending *p, enum request_state state);
+
+/* No answer is due: its place in the agent is free. */
+void answer_release(struct agent *agent, struct pending *p);
+
+/* Answer it, and release it. */
+void answer_end(struct agent *agent, struct pending *p, enum request_state state);
+
+#endif
