@@ -1,12 +1,36 @@
 /*
- * take: take tokens of the funnel that all hosts share.
+ * global_take: take tokens of the funnel that all hosts share, for one request or for a batch, of which those that need the
+ * backend ask it together.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
 
+#include "agent_thread.h"
 #include "export.h"
+#include "global_take.h"
 #include "lease_request.h"
+#include "pool.h"
+#include "via_agent.h"
+
+/* The thread needs a moment, or cannot be started: these asks do not wait for it. */
+void global_take_rest(struct shmlimit_global *g, struct ask *asks, size_t n)
+{
+	struct shmlimit_global *mine;
+	int error;
+
+	(void)agent_thread_begin(g);
+	mine = pool_borrow(g, &error);
+	if (mine == NULL) {
+		ask_give_up_all(g, asks, n);
+		return;
+	}
+	if (g->options.no_wait)
+		ask_agent_at_once(mine, asks, n);
+	else
+		ask_until(mine, asks, n, monotonic_now_ns() + g->options.deadline_ns);
+	pool_return(mine);
+}
 
 /* Kept off the fast path: an ask is more than a kilobyte. */
 __attribute__((noinline, cold)) static int take_there(struct shmlimit_global *g, const struct shmlimit_request *q,
@@ -18,7 +42,7 @@ __attribute__((noinline, cold)) static int take_there(struct shmlimit_global *g,
 	ask_begin(&ask, q, r);
 	ask.answer = answer;
 	ask.lease = *lease;
-	ask_there(g, &ask, 1);
+	global_take_rest(g, &ask, 1);
 	return ask.answer;
 }
 
@@ -35,4 +59,41 @@ EXPORT int shmlimit_global_take(struct shmlimit_global *g, int rule, const void 
 		return answer;
 	return take_there(g, &(struct shmlimit_request){ .rule = rule, .key = key, .key_len = key_len, .cost = cost },
 	                  answer, &lease, r);
+}
+
+/* Several requests may have the same key: one of them asks, and the others wait and then take from its lease. */
+static void take_some(struct shmlimit_global *g, const struct shmlimit_request *requests, size_t n, int *answers,
+                      struct shmlimit_result *results)
+{
+	struct ask asks[ASKS_MAX];
+	size_t of[ASKS_MAX], m = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct shmlimit_request *q = &requests[i];
+		struct shmlimit_result *r = results != NULL ? &results[i] : NULL;
+
+		ask_begin(&asks[m], q, r);
+		answers[i] = ask_slot(g, q->rule, q->key, q->key_len, q->cost, &asks[m].lease, r);
+		asks[m].answer = answers[i];
+		if (answers[i] > SHMLIMIT_DENIED)
+			of[m++] = i;
+	}
+	if (m != 0)
+		global_take_rest(g, asks, m);
+	for (size_t i = 0; i < m; i++)
+		answers[of[i]] = asks[i].answer;
+}
+
+EXPORT int shmlimit_global_take_many(struct shmlimit_global *g, const struct shmlimit_request *requests, size_t n,
+                                     int *answers, struct shmlimit_result *results)
+{
+	if (g == NULL || n > SHMLIMIT_GLOBAL_REQUESTS_MAX || (n != 0 && (requests == NULL || answers == NULL)))
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++)
+		if (requests[i].reserved32 != 0)
+			return -EINVAL;
+	for (size_t i = 0; i < n; i += ASKS_MAX)
+		take_some(g, requests + i, n - i < ASKS_MAX ? n - i : ASKS_MAX, answers + i,
+		          results != NULL ? results + i : NULL);
+	return 0;
 }

@@ -8,6 +8,7 @@
 #include "all_or_none.h"
 #include "lease_request.h"
 #include "export.h"
+#include "global_take.h"
 
 _Static_assert(SHMLIMIT_REQUESTS_MAX <= ASKS_MAX, "the backend is asked for all of them in one round trip");
 
@@ -33,7 +34,7 @@ __attribute__((noinline, cold)) static void ask_rest(struct shmlimit_global *g, 
 		asks[m].lease = s->leases[k];
 		of[m++] = k;
 	}
-	ask_there(g, asks, m);
+	global_take_rest(g, asks, m);
 	for (size_t j = 0; j < m; j++) {
 		s->answers[of[j]] = asks[j].answer;
 		if (asks[j].answer == SHMLIMIT_ALLOWED)

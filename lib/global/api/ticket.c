@@ -17,6 +17,7 @@
 #include "all_or_none.h"
 #include "via_agent.h"
 #include "fallback.h"
+#include "global_take.h"
 #include "lease_request.h"
 #include "ticket.h"
 #include "policy.h"
@@ -164,7 +165,7 @@ int pending_begin(struct shmlimit_global *g, const struct shmlimit_request *requ
 		ask_begin(&a, request, r);
 		a.answer = p.answer;
 		a.lease = lease;
-		ask_there(g, &a, 1);
+		global_take_rest(g, &a, 1);
 		p.answer = a.answer;
 		from = a.taken_from;
 	} else if (p.answer > SHMLIMIT_DENIED) {

@@ -7,12 +7,10 @@
 #include <time.h>
 
 #include "lease_request.h"
-#include "agent_thread.h"
 #include "via_agent.h"
 #include "fallback.h"
 #include "atomic.h"
 #include "policy.h"
-#include "pool.h"
 
 int ask_slot(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost,
              struct shmlimit_lease *lease, struct shmlimit_result *r)
@@ -125,13 +123,9 @@ void ask_until(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t u
 	for (unsigned naps = 0;; naps++) {
 		if (ask_agent_lives(g)) {
 			ask_agent(g, asks, n, until_ns);
-		} else {
-			/* The thread needs a moment, or cannot be started: these asks do not wait for it. */
-			(void)agent_thread_begin(g->home);
-			if (!ask_directly(g, asks, n, until_ns, naps > 0)) {
-				ask_give_up_all(g, asks, n);
-				return;
-			}
+		} else if (!ask_directly(g, asks, n, until_ns, naps > 0)) {
+			ask_give_up_all(g, asks, n);
+			return;
 		}
 		if (count(asks, n, SHMLIMIT_LEASE_ASK) + count(asks, n, SHMLIMIT_LEASE_WAIT) == 0)
 			return;
@@ -146,20 +140,4 @@ void ask_until(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t u
 	}
 	handle_say(g, &waited, NULL);
 	ask_give_up_all(g, asks, n);
-}
-
-void ask_there(struct shmlimit_global *g, struct ask *asks, size_t n)
-{
-	int error;
-	struct shmlimit_global *mine = pool_borrow(g, &error);
-
-	if (mine == NULL) {
-		ask_give_up_all(g, asks, n);
-		return;
-	}
-	if (g->options.no_wait)
-		ask_agent_at_once(mine, asks, n);
-	else
-		ask_until(mine, asks, n, monotonic_now_ns() + g->options.deadline_ns);
-	pool_return(mine);
 }

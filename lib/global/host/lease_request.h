@@ -13,10 +13,9 @@ int ask_slot(struct shmlimit_global *g, int rule, const void *key, size_t key_le
              struct shmlimit_lease *lease, struct shmlimit_result *r);
 
 /*
- * Decide those of n asks (1 to ASKS_MAX) that ask_slot() did not decide: by the deadline, or until_ns. ask_there() takes a
- * public handle, ask_until() one that was borrowed. If none can be borrowed, on_failure decides.
+ * Decide those of n asks (1 to ASKS_MAX) that ask_slot() did not decide, until until_ns: by the agent, or by the backend if
+ * there is none. `g` is a borrowed handle.
  */
-void ask_there(struct shmlimit_global *g, struct ask *asks, size_t n);
 void ask_until(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns);
 
 #endif

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent_thread.h"
 #include "via_agent.h"
 #include "fallback.h"
 
@@ -105,12 +104,10 @@ void ask_agent_at_once(struct shmlimit_global *g, struct ask *asks, size_t n)
 	int lives = ask_agent_lives(g);
 	struct ticket ticket;
 
-	if (!lives) {
-		(void)agent_thread_begin(g->home);
+	if (!lives)
 		handle_say(g, &none, NULL);
-	} else if (g->said.kind == TROUBLE_AGENT) {
+	else if (g->said.kind == TROUBLE_AGENT)
 		handle_well(g);
-	}
 	for (size_t i = 0; i < n; i++) {
 		if (asks[i].answer <= SHMLIMIT_DENIED)
 			continue;
