@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "backoff.h"
 #include "policy.h"
 #include "failed_keys.h"
 #include "../rng.h"
@@ -79,8 +80,8 @@ static void naps(void)
 		sum += policy_nap_ns(n++, 5 * MS - sum);
 	is(sum, 5 * MS, "naps end with the deadline");
 	ok(n >= 10 && n <= 100, "naps are few: %u", n);
-	ok(policy_open_ns(200 * MS, 0) == 150 * MS && policy_open_ns(200 * MS, UINT64_MAX) == 250 * MS,
-	   "a breaker is open for three to five quarters of what was wished");
+	ok(backoff_ns(200 * MS, 0) == 150 * MS && backoff_ns(200 * MS, UINT64_MAX) == 250 * MS,
+	   "a server that failed is left alone for three to five quarters of open_ns");
 }
 
 static void sores(struct rng *rng)

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "backoff.h"
 #include "breaker.h"
-#include "policy.h"
 
 /* A closed breaker is tested again by a single call after this time. Other processes wait for that call. */
 #define CLOSED_NS UINT64_C(60000000000)
@@ -86,7 +86,7 @@ void breaker_bad(struct breaker *b, uint64_t rng)
 		return;
 	b->probing = 0;
 	shmlimit_lease_count(b->limiter, SHMLIMIT_LEASE_BREAKER_OPENINGS, 1);
-	shmlimit_lease_deny(b->limiter, b->rule, b->key, len, 1, policy_open_ns(b->open_ns, rng), NULL);
+	shmlimit_lease_deny(b->limiter, b->rule, b->key, len, 1, backoff_ns(b->open_ns, rng), NULL);
 }
 
 void breaker_unused(struct breaker *b)

@@ -23,12 +23,6 @@ static uint64_t clamp(u128 x)
 	return x > UINT64_MAX ? UINT64_MAX : (uint64_t)x;
 }
 
-/* Returns a number from low to low + width - 1. */
-static uint64_t between(uint64_t low, uint64_t width, uint64_t random)
-{
-	return clamp((u128)low + (uint64_t)((u128)random * width >> 64));
-}
-
 uint64_t policy_lease_ns(uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t wished_ns,
                          uint64_t deadline_ns)
 {
@@ -51,13 +45,8 @@ uint64_t policy_denied_ns(const struct script_params *params, uint64_t need, uin
 
 	if (retry_us == UINT64_MAX || want <= need)
 		return retry_us == UINT64_MAX ? UINT64_MAX : retry_ns;
-	pause_ns = between(lease_ns / 2, lease_ns, random);
+	pause_ns = clamp((u128)lease_ns / 2 + (uint64_t)((u128)random * lease_ns >> 64));
 	return retry_ns > pause_ns ? retry_ns : pause_ns;
-}
-
-uint64_t policy_open_ns(uint64_t open_ns, uint64_t random)
-{
-	return between(open_ns / 4 * 3, open_ns / 2 + 1, random);
 }
 
 uint64_t policy_nap_ns(unsigned n, uint64_t left_ns)

@@ -31,9 +31,6 @@ uint64_t policy_claim_ns(uint64_t deadline_ns);
 uint64_t policy_denied_ns(const struct script_params *params, uint64_t need, uint64_t want, uint64_t retry_us,
                           uint64_t random);
 
-/* Returns how long the breaker stays open: 3/4 to 5/4 of `open_ns`. */
-uint64_t policy_open_ns(uint64_t open_ns, uint64_t random);
-
 /* Returns the duration of the n-th nap, from 0, of a process that waits for another one's answer. */
 uint64_t policy_nap_ns(unsigned n, uint64_t left_ns);
 

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "backoff.h"
 #include "node.h"
-#include "policy.h"
 
 /* A time in the past: functions with a deadline do not wait. */
 #define NOW 0
@@ -69,7 +69,7 @@ static void fail(struct node *n, const struct trouble *trouble, uint64_t now_ns)
 	n->failing = 1;
 	n->trouble = *trouble;
 	n->openings++;
-	n->open_until_ns = now_ns + policy_open_ns(n->open_ns, n->rng += UINT64_C(0x9e3779b97f4a7c15));
+	n->open_until_ns = now_ns + backoff_ns(n->open_ns, n->rng += UINT64_C(0x9e3779b97f4a7c15));
 }
 
 /*
