@@ -1,5 +1,5 @@
 /*
- * status: what the agent of a host says of itself.
+ * status: what the agent of a host says of itself and of its servers, and how many requests on_failure decided.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,19 +17,24 @@ static uint64_t left_ns(uint64_t until_ns, uint64_t now_ns)
 	return until_ns > now_ns ? until_ns - now_ns : 0;
 }
 
+static const struct requests *mailbox_of(struct shmlimit *limiter)
+{
+	size_t size = 0;
+	void *area = shmlimit_area(limiter, &size);
+
+	return requests_in(area, size);
+}
+
 EXPORT int shmlimit_global_status(struct shmlimit *limiter, struct shmlimit_global_status *out)
 {
 	struct shmlimit_global_status status = { .struct_size = sizeof(status) };
 	uint64_t now_ns = monotonic_now_ns();
 	struct request_board board;
 	const struct requests *q;
-	size_t size = 0;
-	void *area;
 
 	if (limiter == NULL)
 		return -EINVAL;
-	area = shmlimit_area(limiter, &size);
-	q = requests_in(area, size);
+	q = mailbox_of(limiter);
 	if (q == NULL)
 		return -EROFS;
 	requests_read_board(q, &board);
@@ -50,4 +55,33 @@ EXPORT int shmlimit_global_status(struct shmlimit *limiter, struct shmlimit_glob
 	status.round_trip_ns = board.round_trip_ns;
 	status.breaker_ns = left_ns(board.open_until_ns, now_ns);
 	return sized_out(out, &status, sizeof(status));
+}
+
+EXPORT int shmlimit_global_server(struct shmlimit *limiter, unsigned place, struct shmlimit_global_server *out)
+{
+	struct shmlimit_global_server server = { .struct_size = sizeof(server) };
+	struct request_server there;
+	struct request_board board;
+	const struct requests *q;
+
+	if (limiter == NULL || out == NULL)
+		return -EINVAL;
+	q = mailbox_of(limiter);
+	if (q == NULL)
+		return -EROFS;
+	requests_read_board(q, &board);
+	if (!requests_are_claimed(q, monotonic_now_ns()) || place >= board.servers || place >= SHMLIMIT_GLOBAL_SERVERS)
+		return -ESRCH;
+	requests_read_server(q, place, &there);
+	server.failing = there.failing != 0;
+	server.openings = there.openings;
+	memcpy(server.name, there.name, sizeof(server.name) - 1);
+	return sized_out(out, &server, sizeof(server));
+}
+
+EXPORT uint64_t shmlimit_global_failures(struct shmlimit *limiter, int rule)
+{
+	const struct requests *q = limiter != NULL ? mailbox_of(limiter) : NULL;
+
+	return q != NULL ? requests_failures(q, rule) : 0;
 }

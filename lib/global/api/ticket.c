@@ -15,6 +15,7 @@
 
 #include "agent_thread.h"
 #include "all_or_none.h"
+#include "export.h"
 #include "via_agent.h"
 #include "fallback.h"
 #include "global_take.h"
@@ -230,4 +231,27 @@ void pending_later(struct shmlimit_global_ticket *ticket)
 int pending_is_later(const struct shmlimit_global_ticket *ticket)
 {
 	return state_of(ticket).later;
+}
+
+EXPORT int shmlimit_global_begin(struct shmlimit_global *g, const struct shmlimit_request *request,
+                                 struct shmlimit_global_ticket *ticket, struct shmlimit_result *r)
+{
+	int answer;
+
+	if (g == NULL || request == NULL || request->reserved32 != 0 || !pending_is_valid(ticket))
+		return -EINVAL;
+	answer = pending_begin(g, request, ticket, r);
+	return answer == SHMLIMIT_GLOBAL_PENDING ? pending_step(g, ticket, r) : answer;
+}
+
+EXPORT int shmlimit_global_poll(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket,
+                                struct shmlimit_result *r)
+{
+	return g != NULL && pending_is(ticket) ? pending_step(g, ticket, r) : -EINVAL;
+}
+
+EXPORT void shmlimit_global_cancel(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket)
+{
+	if (g != NULL && pending_is(ticket))
+		pending_cancel(g, ticket);
 }

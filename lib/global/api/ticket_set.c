@@ -3,7 +3,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <errno.h>
+
 #include "all_or_none.h"
+#include "export.h"
 #include "ticket_set.h"
 #include "ticket.h"
 
@@ -73,4 +76,72 @@ int all_pending_step(struct shmlimit_global *g, struct shmlimit_global_ticket *t
 	for (size_t i = 0; i < n; i++)
 		pending_end(&tickets[i]);
 	return answer;
+}
+
+static int are_valid(const struct shmlimit_global_ticket *tickets, size_t n)
+{
+	if (tickets == NULL)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (!pending_is_valid(&tickets[i]))
+			return 0;
+	return 1;
+}
+
+/* Ask the slots of the LEASE rules. Returns SHMLIMIT_ALLOWED unless one denies. */
+static int take_slots(struct shmlimit_global *g, const struct all *all, struct shmlimit_global_ticket *tickets,
+                      size_t *failed)
+{
+	for (size_t k = 0; k < all->there_count; k++) {
+		size_t i = *failed = all->there[k];
+		int answer = pending_begin(g, &all->requests[i], &tickets[i], &all->results[i]);
+
+		if (answer != SHMLIMIT_ALLOWED && answer != SHMLIMIT_GLOBAL_PENDING)
+			return answer;
+	}
+	return SHMLIMIT_ALLOWED;
+}
+
+EXPORT int shmlimit_global_begin_all(struct shmlimit_global *g, const struct shmlimit_request *requests, size_t n,
+                                     struct shmlimit_global_ticket *tickets, size_t *failed,
+                                     struct shmlimit_result *results)
+{
+	struct shmlimit_result own[SHMLIMIT_REQUESTS_MAX];
+	struct all all;
+	size_t at = 0;
+	int answer;
+
+	if (g == NULL || !all_is_valid(requests, n) || !are_valid(tickets, n))
+		return -EINVAL;
+	all_begin(&all, g->limiter, requests, n, results != NULL ? results : own);
+	for (size_t i = 0; i < n; i++)
+		pending_end(&tickets[i]);
+	if (all.there_count == 0)
+		return shmlimit_take_all(g->limiter, requests, n, failed, results);
+	answer = all_look_here(&all, &at);
+	if (answer == SHMLIMIT_ALLOWED) {
+		for (size_t i = 0; i < n; i++)
+			pending_decided(&tickets[i], &requests[i], all.taken_from[i]);
+		for (size_t k = 0; k < all.here_count; k++)
+			pending_later(&tickets[all.here[k]]);
+		answer = take_slots(g, &all, tickets, &at);
+	}
+	if (answer == SHMLIMIT_ALLOWED)
+		return all_pending_step(g, tickets, n, failed, all.results);
+	all_pending_cancel(g, tickets, n);
+	if (failed != NULL)
+		*failed = at;
+	return answer;
+}
+
+EXPORT int shmlimit_global_poll_all(struct shmlimit_global *g, struct shmlimit_global_ticket *tickets, size_t n,
+                                    size_t *failed, struct shmlimit_result *results)
+{
+	return g != NULL && all_pending_is(tickets, n) ? all_pending_step(g, tickets, n, failed, results) : -EINVAL;
+}
+
+EXPORT void shmlimit_global_cancel_all(struct shmlimit_global *g, struct shmlimit_global_ticket *tickets, size_t n)
+{
+	if (g != NULL && all_pending_is(tickets, n))
+		all_pending_cancel(g, tickets, n);
 }
