@@ -1,5 +1,5 @@
 /*
- * answer: what the process that made a request is told.
+ * answer: the end of a request: the answer to the process that made it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

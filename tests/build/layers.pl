@@ -1,0 +1,150 @@
+# layers.pl SOURCE BUILD [EXCEPTIONS]: what is wrong with the layers of the libraries below SOURCE/lib, by the symbols of
+# their object files below BUILD/lib. Prints a line for each mistake. The rooms and their order, from the bottom, are the
+# table in SOURCE/lib/README.md. EXCEPTIONS has a line "FILE FILE" for each pair of files known to be wrong: the first
+# calls or includes the second, or has its name. One that is no longer needed is a mistake, too.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+use strict;
+use warnings;
+
+my ($source, $build, $exceptions) = @ARGV;
+my (%rank, %known, %room, %header, %named, %defined, %needs, %calls, %included);
+
+sub lines { open my $in, '<', $_[0] or die "$_[0]: $!\n"; my @l = <$in>; return @l }
+
+# A file as the lines of the output name it.
+sub short { $_[0] =~ s/^lib\///r }
+
+sub pardoned {
+	my ($from, $to) = map { short($_) } @_;
+
+	return 0 unless exists $known{"$from $to"};
+	$known{"$from $to"} = 1;
+	return 1;
+}
+
+for (lines("$source/lib/README.md")) {
+	next unless /^\| `([a-z_\/]+)\/` \|/;
+	print "room $1: it is twice in the table of lib/README.md\n" if exists $rank{$1};
+	$rank{$1} = keys %rank;
+	print "room $1: there is no such folder\n" unless -d "$source/lib/$1";
+}
+if (defined $exceptions) {
+	for (lines($exceptions)) {
+		$known{"$1 $2"} = 0 if /^([a-z_\/]+\.[ch]) ([a-z_\/]+\.[ch])$/;
+	}
+}
+
+# Sources and headers. Folders of documents have no room.
+chomp(my @files = `cd '$source' && find lib -name '*.[ch]' ! -path 'lib/doc/*' | LC_ALL=C sort`);
+for my $file (@files) {
+	my ($room, $name) = $file =~ /^lib\/(.*)\/([^\/]+)$/;
+
+	unless (defined $room && exists $rank{$room}) {
+		print "$file: its room is not in the table of lib/README.md\n";
+		next;
+	}
+	$room{$file} = $room;
+	print "$name: in $named{$name} and $room\n" if exists $named{$name} && !pardoned("$named{$name}/$name", "$room/$name");
+	$named{$name} = $room;
+	$header{$name} = $file if $name =~ /\.h$/;
+}
+
+# ---- Calls ----
+
+for my $file (grep { /\.c$/ } sort keys %room) {
+	my $object = "$build/" . ($file =~ s/c$/o/r);
+
+	unless (-f $object) {
+		print "$file: $object is not built\n";
+		next;
+	}
+	for (`nm -g -P '$object'`) {
+		my ($symbol, $type) = /^(\S+) (\S)/ or next;
+
+		if ($type =~ /[Uwv]/) {
+			$needs{$file}{$symbol} = 1;
+		} elsif ($type =~ /[VW]/) {
+			next;
+		} elsif (exists $defined{$symbol}) {
+			print "$symbol: defined in $defined{$symbol} and $file\n";
+		} else {
+			$defined{$symbol} = $file;
+		}
+	}
+}
+
+# Which library a room is in. Others have copies of what is in base, and link what is public.
+sub library { $_[0] =~ /^(global|gate)(\/|$)/ ? $1 : '' }
+
+my %complaint;
+for my $file (sort keys %needs) {
+	for my $symbol (sort keys %{ $needs{$file} }) {
+		my $to = $defined{$symbol} // next;
+
+		if (library($room{$file}) ne library($room{$to}) && $room{$to} ne 'base' && $symbol !~ /^shmlimit_/) {
+			print short($file), " calls $symbol, which ", short($to), " does not make public\n";
+		} elsif ($rank{ $room{$to} } > $rank{ $room{$file} }) {
+			push @{ $complaint{"$file $to"} }, $symbol;
+		} else {
+			$calls{$file}{$to} = 1;
+		}
+	}
+}
+for my $pair (sort keys %complaint) {
+	my ($from, $to) = split ' ', $pair;
+
+	next if pardoned($from, $to);
+	print short($from), ' calls up to ', short($to), ": @{ $complaint{$pair} }\n";
+}
+
+# ---- Circles: what is left when files that call no other, and those that only call such, are taken away ----
+
+sub circle {
+	my ($calls) = @_;
+	my $change = 1;
+
+	while ($change) {
+		$change = 0;
+		for my $file (keys %$calls) {
+			delete @{ $calls->{$file} }{ grep { !exists $calls->{$_} } keys %{ $calls->{$file} } };
+			next if keys %{ $calls->{$file} };
+			delete $calls->{$file};
+			$change = 1;
+		}
+	}
+	return () unless %$calls;
+	# Every file that is left calls another one that is left: walk until one comes again.
+	my ($at) = sort keys %$calls;
+	my (%seen, @way);
+	until ($seen{$at}++) {
+		push @way, $at;
+		($at) = sort keys %{ $calls->{$at} };
+	}
+	shift @way while $way[0] ne $at;
+	return (@way, $at);
+}
+
+for my $file (keys %calls) {
+	for my $to (keys %{ $calls{$file} }) {
+		# One half of a pair that call each other may be pardoned.
+		delete $calls{$file}{$to} if pardoned($file, $to);
+	}
+}
+while (my @way = circle(\%calls)) {
+	print 'circle: ', join(' -> ', map { short($_) } @way), "\n";
+	delete $calls{ $way[0] }{ $way[1] };
+}
+
+# ---- Headers ----
+
+for my $file (sort keys %room) {
+	for (lines("$source/$file")) {
+		my ($name) = /^#include "([^"]+)"/ or next;
+		my $to = $header{$name} // next;
+
+		next if $rank{ $room{$to} } <= $rank{ $room{$file} } || pardoned($file, $to);
+		print short($file), ' includes ', short($to), ", above it\n";
+	}
+}
+print "the exception is no longer needed: $_\n" for grep { !$known{$_} } sort keys %known;

@@ -1,0 +1,63 @@
+#!/bin/sh
+# layers: the rooms of the libraries are in the order that lib/README.md says. No call and no header goes up, no files call
+# each other in a circle, no external name is defined twice, and no two files have one name.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+. "${0%/*}/../tap.sh"
+need perl
+need nm
+
+# What is known to be wrong. No line is to be added; the check fails if one is not needed any more.
+cat >"$TMP/known" <<'END'
+algorithm/algorithm.h save/rebase.h
+algorithm/count.c api/count.c
+algorithm/funnel.c save/rebase.c
+algorithm/warmup.c save/rebase.c
+base/clock.h segment/atomic.h
+save/load.c api/close.c
+save/load.c api/create.c
+save/load.c api/grow.c
+save/load.c api/grow.h
+save/load.c api/rule_set.c
+segment/attach.c table/generation.c
+segment/attach.c table/generation.h
+segment/ring.h algorithm/window.h
+segment/unnamed.c api/rule_set.c
+api/fields.c gate/fields.c
+END
+is "$(perl "$SOURCE/tests/build/layers.pl" "$SOURCE" "$BUILD" "$TMP/known")" "" \
+	"no call goes up, none goes round in a circle, and each name is defined once"
+
+# The check itself can fail.
+kit=$TMP/kit
+mkdir -p "$kit/lib/low" "$kit/lib/high" "$kit/lib/attic" "$kit/lib/gate"
+printf '| `low/` | |\n| `high/` | |\n| `gate/` | |\n| `gone/` | |\n' >"$kit/lib/README.md"
+printf 'int high(void);\nint up(void) { return high(); }\n' >"$kit/lib/low/up.c"
+printf '#include "high.h"\nint sum;\n' >"$kit/lib/low/include.c"
+printf 'int two(void);\nint one(void) { return two(); }\n' >"$kit/lib/low/one.c"
+printf 'int three(void);\nint two(void) { return three(); }\n' >"$kit/lib/low/two.c"
+printf 'int one(void), up(void);\nint three(void) { return one() + up(); }\n' >"$kit/lib/low/three.c"
+printf 'int high(void);\n' >"$kit/lib/high/high.h"
+printf '#include "high.h"\nint one(void);\nint high(void) { return one(); }\nint sum;\n' >"$kit/lib/high/high.c"
+printf 'int shmlimit_up(void) { return 0; }\n' >"$kit/lib/high/up.c"
+printf 'int attic;\n' >"$kit/lib/attic/attic.c"
+printf 'int high(void), shmlimit_up(void);\nint gate(void) { return high() + shmlimit_up(); }\n' >"$kit/lib/gate/gate.c"
+printf 'int old;\n' >"$kit/lib/gate/high.c"
+printf 'low/one.c high/high.c\nhigh/up.c low/up.c\n' >"$kit/known"
+compiler=$(command -v cc || command -v gcc) || skip_all "no compiler"
+for file in low/up low/include low/one low/two low/three high/high high/up gate/gate; do
+	mkdir -p "$kit/build/lib/${file%/*}"
+	"$compiler" -I"$kit/lib/high" -c -o "$kit/build/lib/$file.o" "$kit/lib/$file.c"
+done
+is "$(perl "$SOURCE/tests/build/layers.pl" "$kit" "$kit/build" "$kit/known")" \
+	"room gone: there is no such folder
+lib/attic/attic.c: its room is not in the table of lib/README.md
+high.c: in gate and high
+lib/gate/high.c: $kit/build/lib/gate/high.o is not built
+sum: defined in lib/high/high.c and lib/low/include.c
+gate/gate.c calls high, which high/high.c does not make public
+low/up.c calls up to high/high.c: high
+circle: low/one.c -> low/two.c -> low/three.c -> low/one.c
+low/include.c includes high/high.h, above it
+the exception is no longer needed: low/one.c high/high.c" "the check finds each of these mistakes"
+done_testing
