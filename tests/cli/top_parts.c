@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "number_text.h"
 #include "top.h"
 #include "../unit/unit.h"
 
@@ -101,7 +102,7 @@ static void texts(void)
 static void keys(void)
 {
 	/* Owing, empty, a hundredth left, half left but long to go. */
-	struct live_slot slot[] = {
+	struct top_key slot[] = {
 		{ .index = 0, .debt_ns = 5, .reset_after_ns = 10, .share = 0 },
 		{ .index = 1, .reset_after_ns = 100, .share = 0 },
 		{ .index = 2, .reset_after_ns = 20, .share = UINT32_MAX / 100 },
@@ -109,16 +110,16 @@ static void keys(void)
 	};
 	static const uint64_t by_denial[] = { 0, 1, 2, 3 }, near[] = { 2, 3, 0, 1 }, reset[] = { 3, 1, 2, 0 };
 	static const struct {
-		enum live_order order;
+		enum top_keys_order order;
 		const uint64_t *index;
-	} want[] = { { LIVE_DENIAL, by_denial }, { LIVE_NEAR, near }, { LIVE_RESET, reset } };
+	} want[] = { { TOP_KEYS_BY_DENIAL, by_denial }, { TOP_KEYS_BY_NEAR, near }, { TOP_KEYS_BY_RESET, reset } };
 	int wrong = 0;
 
 	for (size_t w = 0; w < 3; w++)
 		for (int i = 0; i < 4; i++)
 			for (int j = 0; j < 4; j++) {
 				int first =
-					live_compare(want[w].order, &slot[want[w].index[i]], &slot[want[w].index[j]]);
+					top_key_compare(want[w].order, &slot[want[w].index[i]], &slot[want[w].index[j]]);
 
 				wrong += i == j ? first != 0 : (first < 0) != (i < j);
 			}
@@ -129,10 +130,10 @@ static void keys(void)
 static void parts(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 256 };
-	struct top top = { .name = NULL, .order = LIVE_DENIAL, .keys = 3, .slots = 16 };
+	struct top top = { .name = NULL, .order = TOP_KEYS_BY_DENIAL, .keys_max = 3, .slots = 16 };
 	struct shmlimit *l = unit_create("top_parts", &options);
 	int rule = unit_rule(l, "r", 100, 1, 86400 * SECOND), lost = 0;
-	uint64_t live = 0, deepest = 100;
+	uint64_t keys = 0, deepest = 100;
 	char line[TOP_LINE_LEN];
 
 	for (uint64_t key = 0; key < KEYS; key++)
@@ -146,10 +147,10 @@ static void parts(void)
 		if (top_look(&top) != STATUS_OK)
 			bail("look");
 		/* Keys lie where their hashes say: the first parts may have none. */
-		shown = top.live.count > 0 ? top.live.slot[0].remaining : 100;
+		shown = top.keys.count > 0 ? top.keys.slot[0].remaining : 100;
 		lost += top.first != 16 * look || top.looked != 16 || shown > deepest;
 		deepest = shown;
-		live += top.live.states[SHMLIMIT_SLOT_LIVE];
+		keys += top.keys.states[SHMLIMIT_SLOT_LIVE];
 	}
 	top.name = "a-segment-whose-name-is-longer-than-the-line-that-it-is-shown-in";
 	top_segment_text(line, &top, 80);
@@ -160,12 +161,12 @@ static void parts(void)
 	ok(strncmp(line, top.name, strlen(top.name)) == 0, "a line of any length has all of the name");
 	top.name = unit_name;
 	is(lost, 0, "a large table is looked at part by part, and what came first is not lost from sight");
-	is(live, KEYS, "all parts are all of it");
-	ok(top.live.count == 3 && top.live.slot[0].remaining == 100 - KEYS && top.live.slot[2].remaining == 102 - KEYS,
+	is(keys, KEYS, "all parts are all of it");
+	ok(top.keys.count == 3 && top.keys.slot[0].remaining == 100 - KEYS && top.keys.slot[2].remaining == 102 - KEYS,
 	   "after one round the first are those of all");
 	shmlimit_reset(l, -1, NULL, 0);
 	top_look(&top);
-	ok(top.first == 0 && top.live.count == 0, "what is gone is gone, and the next round begins");
+	ok(top.first == 0 && top.keys.count == 0, "what is gone is gone, and the next round begins");
 	top_close(&top);
 	shmlimit_close(l);
 }

@@ -9,6 +9,10 @@
 #include <string.h>
 
 #include "command.h"
+#include "fail.h"
+#include "key_option.h"
+#include "nearest.h"
+#include "number_text.h"
 
 enum {
 	FOUND_HELP = 'h',

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "command.h"
+#include "fail.h"
+#include "nearest.h"
 
 static const struct command command_help;
 

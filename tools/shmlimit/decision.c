@@ -8,6 +8,14 @@
 #include <string.h>
 
 #include "command.h"
+#include "decision.h"
+#include "duration.h"
+#include "fail.h"
+#include "key_option.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "print.h"
+#include "rule_facts.h"
 
 enum { TOKENS, JSON, QUIET };
 

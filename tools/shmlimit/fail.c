@@ -14,6 +14,11 @@
 #include <string.h>
 
 #include "command.h"
+#include "duration.h"
+#include "fail.h"
+#include "number_text.h"
+#include "print.h"
+#include "rate_text.h"
 
 static struct {
 	const char *path; /* NULL: messages are about what was typed */

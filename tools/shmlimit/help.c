@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "number_text.h"
 
 #define COLUMN "  %-24s"
 #define COLUMN_MAX 23 /* what is longer gets a line of its own */

@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "command.h"
+#include "fail.h"
+#include "key_option.h"
+#include "number_text.h"
 
 static int text_parse(const char *text, struct key *key)
 {

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "fail.h"
+#include "named_segment.h"
 
 static const struct option options[] = {
 	{ "help", no_argument, NULL, 'h' },

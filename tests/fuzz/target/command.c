@@ -15,9 +15,11 @@
 #include <getopt.h>
 
 #include "../../process/process.h"
-#include "fuzz.h"
-
 #include "command.h"
+#include "fail.h"
+#include "fuzz.h"
+#include "print.h"
+
 
 #define WORDS_MAX 24
 #define SKIPPED 77

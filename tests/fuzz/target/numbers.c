@@ -7,7 +7,11 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "command.h"
+#include "duration.h"
+#include "field.h"
 #include "fuzz.h"
+#include "number_text.h"
+#include "rate_text.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

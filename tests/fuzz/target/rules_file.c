@@ -6,7 +6,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "field.h"
 #include "fuzz.h"
+#include "number_text.h"
+#include "print.h"
 #include "rules.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -35,11 +38,11 @@ static char *write_text(const struct rules_file *file, size_t *len)
 	FILE *to = open_memstream(&text, len);
 
 	for (size_t i = 0; i < file->count; i++) {
-		fprintf(to, "[%s]\n", file->wish[i].name);
+		fprintf(to, "[%s]\n", file->spec[i].name);
 		for (int field = 0; field < FIELDS; field++)
-			if (file->wish[i].given & 1u << field)
+			if (file->spec[i].given & 1u << field)
 				fprintf(to, "%s = %s\n", field_names[field],
-				        field_text(value, field, &file->wish[i].rule));
+				        field_text(value, field, &file->spec[i].rule));
 	}
 	fclose(to);
 	return text;
@@ -53,13 +56,13 @@ static void check_again(const struct rules_file *file)
 
 	law(read_text(text, len, &again) == STATUS_OK && again.count == file->count, "not understood again:\n%s", text);
 	for (size_t i = 0; i < file->count; i++) {
-		struct wish *a = &file->wish[i], *b = &again.wish[i];
+		struct rule_spec *a = &file->spec[i], *b = &again.spec[i];
 
 		law(strcmp(a->name, b->name) == 0 && a->given == b->given &&
 		            memcmp(&a->rule, &b->rule, sizeof(a->rule)) == 0,
 		    "rule %s is another one when it is read again:\n%s", a->name, text);
 	}
-	free(again.wish);
+	free(again.spec);
 	free(text);
 }
 
@@ -67,8 +70,8 @@ static void check_names(const struct rules_file *file)
 {
 	for (size_t i = 0; i < file->count; i++)
 		for (size_t j = 0; j < i; j++)
-			law(strcmp(file->wish[i].name, file->wish[j].name) != 0, "rule %s comes twice",
-			    file->wish[i].name);
+			law(strcmp(file->spec[i].name, file->spec[j].name) != 0, "rule %s comes twice",
+			    file->spec[i].name);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -81,6 +84,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_names(&file);
 		check_again(&file);
 	}
-	free(file.wish);
+	free(file.spec);
 	return 0;
 }

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "duration.h"
+#include "fail.h"
 #include "global.h"
 
 #define LOOK_SECONDS 1

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "fail.h"
 #include "rules.h"
 
 enum { DRY_RUN, EXIT_CODE, PRUNE, CREATE, JSON };

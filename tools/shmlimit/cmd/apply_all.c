@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fail.h"
+#include "print.h"
 #include "rules.h"
 
 #define FOLDER "/etc/shmlimit.d"

@@ -7,7 +7,17 @@
 #include <errno.h>
 #include <string.h>
 
+#include "ban.h"
 #include "command.h"
+#include "duration.h"
+#include "fail.h"
+#include "key_option.h"
+#include "key_text.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "print.h"
+#include "reset.h"
+#include "rule_facts.h"
 
 enum { NAME, KEY };
 enum { RULE, FOR, JSON };

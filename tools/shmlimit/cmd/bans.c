@@ -7,6 +7,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "ban.h"
+#include "duration.h"
+#include "fail.h"
+#include "named_segment.h"
+#include "number_text.h"
 #include "slot_out.h"
 
 enum { RULE, JSON };
@@ -17,7 +22,7 @@ static const struct command_option options[] = {
 	{ 0 },
 };
 
-static void put_line(struct slot_out *out, const struct live_slot *slot)
+static void put_line(struct slot_out *out, const struct top_key *slot)
 {
 	char text[TEXT_LEN];
 
@@ -30,28 +35,28 @@ static void put_line(struct slot_out *out, const struct live_slot *slot)
 
 static int print_bans(struct shmlimit *limiter, int rule, int json)
 {
-	struct live live = { .rule = rule, .limit = UINT64_MAX, .denied = 1, .order = LIVE_RESET };
+	struct top_keys keys = { .rule = rule, .limit = UINT64_MAX, .denied = 1, .order = TOP_KEYS_BY_RESET };
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct slot_out *out = slot_out_new(limiter);
 	int status = out != NULL ? STATUS_OK : STATUS_ERROR;
 
 	shmlimit_info(limiter, &info);
 	if (status == STATUS_OK)
-		status = live_scan(limiter, 0, info.slots + info.old_slots, &live);
+		status = top_keys_scan(limiter, 0, info.slots + info.old_slots, &keys);
 	if (status == STATUS_OK && !json && isatty(STDOUT_FILENO))
 		puts("KEY\tFINGERPRINT\tENDS-IN");
-	for (size_t i = 0; status == STATUS_OK && i < live.count; i++) {
+	for (size_t i = 0; status == STATUS_OK && i < keys.count; i++) {
 		if (json)
-			out_slot_json(out, &live.slot[i]);
+			out_slot_json(out, &keys.slot[i]);
 		else
-			put_line(out, &live.slot[i]);
+			put_line(out, &keys.slot[i]);
 		out_text(out, "\n");
 		out_flush(out, SLOT_OUT_BUFFER);
 	}
 	if (out != NULL)
 		out_flush(out, 0);
 	slot_out_free(out);
-	free(live.slot);
+	free(keys.slot);
 	return status;
 }
 

@@ -9,7 +9,14 @@
 #include <string.h>
 #include <time.h>
 
-#include "replacement.h"
+#include "atomic_file.h"
+#include "duration.h"
+#include "escape.h"
+#include "fail.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "print.h"
+#include "rule_facts.h"
 
 #define INTERVAL_DEFAULT UINT64_C(1000000000)
 #define INTERVAL_MAX (UINT64_C(86400) * 1000000000)
@@ -154,8 +161,8 @@ static int state_read(const char *path, struct sample *sample)
 
 static int state_write(const char *path, const struct sample *sample)
 {
-	struct replacement file;
-	int status = replacement_open(&file, path);
+	struct atomic_file file;
+	int status = atomic_file_open(&file, path);
 
 	if (status != STATUS_OK)
 		return status;
@@ -163,7 +170,7 @@ static int state_write(const char *path, const struct sample *sample)
 	for (int i = 0; i < FACTS; i++)
 		fprintf(file.to, " %" PRIu64, sample->fact[i]);
 	putc('\n', file.to);
-	return replacement_commit(&file);
+	return atomic_file_commit(&file);
 }
 
 /* ---- what is printed ---- */

@@ -7,6 +7,13 @@
 #include <inttypes.h>
 
 #include "command.h"
+#include "duration.h"
+#include "fail.h"
+#include "key_option.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "print.h"
+#include "rule_facts.h"
 
 enum { NAME, RULE, KEY };
 enum { BY, TTL, BOUND, SATURATE, RESTART, JSON, QUIET };

@@ -6,20 +6,23 @@
 #include <errno.h>
 
 #include "command.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "segment_options.h"
 
-enum { IF_MISSING = CREATION_FIELDS };
+enum { IF_MISSING = SEGMENT_OPTIONS };
 
 /* clang-format off */
 static const struct command_option options[] = {
-	[CREATION_SLOTS] = { "slots", "N", "keys that can be live at once, 16 to 64Gi (default 64Ki)" },
-	[CREATION_SLOTS_MAX] = { "slots-max", "N", "the segment can grow to this many (default 16 times --slots)" },
-	[CREATION_MODE] = { "mode", "MODE", "permissions, octal (default 0600)" },
-	[CREATION_GROUP] = { "group", "G", "the group that owns it, by name or number (default your own)" },
-	[CREATION_ON_FULL] = { "on-full", "WHAT", "for a key that finds no free slot: evict (default), allow or deny" },
-	[CREATION_RULES] = { "rules", "N", "rules that it can hold, 1 to 4096 (default 64)" },
-	[CREATION_WINDOW_MAX] = { "window-max", "N", "largest window, up to 65536; 16 bytes a slot per token (default 0: none)" },
-	[CREATION_NAMES] = { "store-keys", "BYTES", "store this much of each key, for display; up to 1024 (default 0: none)" },
-	[CREATION_CLOCK] = { "clock", "WHICH", "precise or coarse (default precise)" },
+	[OPTION_SLOTS] = { "slots", "N", "keys that can be live at once, 16 to 64Gi (default 64Ki)" },
+	[OPTION_SLOTS_MAX] = { "slots-max", "N", "the segment can grow to this many (default 16 times --slots)" },
+	[OPTION_MODE] = { "mode", "MODE", "permissions, octal (default 0600)" },
+	[OPTION_GROUP] = { "group", "G", "the group that owns it, by name or number (default your own)" },
+	[OPTION_ON_FULL] = { "on-full", "WHAT", "for a key that finds no free slot: evict (default), allow or deny" },
+	[OPTION_RULES] = { "rules", "N", "rules that it can hold, 1 to 4096 (default 64)" },
+	[OPTION_WINDOW_MAX] = { "window-max", "N", "largest window, up to 65536; 16 bytes a slot per token (default 0: none)" },
+	[OPTION_NAMES] = { "store-keys", "BYTES", "store this much of each key, for display; up to 1024 (default 0: none)" },
+	[OPTION_CLOCK] = { "clock", "WHICH", "precise or coarse (default precise)" },
 	[IF_MISSING] = { "if-missing", NULL, "succeed if the segment exists, and leave it as it is" },
 	{ 0 },
 };
@@ -35,9 +38,9 @@ static int keep(const struct call *call, const struct shmlimit_options *o)
 	if (status != STATUS_OK)
 		return status;
 	shmlimit_info(limiter, &info);
-	for (int field = 0; field < CREATION_FIELDS; field++)
+	for (int field = 0; field < SEGMENT_OPTIONS; field++)
 		if (call->option[field] != NULL)
-			creation_warn(call->operand[0], &info, field, o);
+			segment_options_warn(call->operand[0], &info, field, o);
 	shmlimit_close(limiter);
 	return STATUS_OK;
 }
@@ -47,12 +50,12 @@ static int run(const struct call *call)
 	struct shmlimit_options o = { .struct_size = sizeof(o) };
 	int status = STATUS_OK, error;
 
-	for (int field = 0; field < CREATION_FIELDS && status == STATUS_OK; field++) {
+	for (int field = 0; field < SEGMENT_OPTIONS && status == STATUS_OK; field++) {
 		char what[TEXT_LEN];
 
 		snprintf(what, sizeof(what), "--%s", options[field].name);
 		if (call->option[field] != NULL)
-			status = creation_parse(what, field, call->option[field], &o);
+			status = segment_options_parse(what, field, call->option[field], &o);
 	}
 	if (status != STATUS_OK)
 		return status;
@@ -60,7 +63,7 @@ static int run(const struct call *call)
 	error = shmlimit_create(call->operand[0], &o, NULL);
 	if (error == -EEXIST && call->option[IF_MISSING] != NULL)
 		return keep(call, &o);
-	return error < 0 ? creation_fail_as(call->operand[0], &o, error) : STATUS_OK;
+	return error < 0 ? segment_options_fail_as(call->operand[0], &o, error) : STATUS_OK;
 }
 
 const struct command command_create = {

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "command.h"
+#include "fail.h"
 
 enum { IF_EXISTS };
 

@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "duration.h"
+#include "fail.h"
 #include "global.h"
+#include "named_segment.h"
+#include "rule_facts.h"
 
 #define URL_VARIABLE "SHMLIMIT_BACKEND"
 

@@ -6,7 +6,11 @@
  */
 #include <inttypes.h>
 
+#include "duration.h"
 #include "global.h"
+#include "key_option.h"
+#include "number_text.h"
+#include "print.h"
 
 enum { JSON = GLOBAL_OPTIONS };
 

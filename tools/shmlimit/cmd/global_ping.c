@@ -6,7 +6,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "duration.h"
+#include "fail.h"
 #include "global.h"
+#include "number_text.h"
+#include "print.h"
 
 #define DEADLINE_DEFAULT_NS UINT64_C(5000000)
 

@@ -4,6 +4,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "global.h"
+#include "key_option.h"
+#include "reset.h"
 
 enum { JSON = GLOBAL_OPTIONS };
 

@@ -6,6 +6,11 @@
 #include <inttypes.h>
 
 #include "command.h"
+#include "duration.h"
+#include "fail.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "print.h"
 #include "shmlimit_global.h"
 
 enum { JSON };

@@ -4,7 +4,14 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 
+#include "choice.h"
+#include "decision.h"
+#include "duration.h"
+#include "fail.h"
 #include "global.h"
+#include "key_option.h"
+#include "number_text.h"
+#include "print.h"
 
 enum { COST = GLOBAL_OPTIONS, ON_FAILURE, SHARE, JSON, QUIET };
 

@@ -8,6 +8,11 @@
 #include <time.h>
 
 #include "command.h"
+#include "duration.h"
+#include "fail.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "print.h"
 
 #define SECOND_NS ((uint64_t)1000000000)
 

@@ -12,6 +12,12 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "duration.h"
+#include "fail.h"
+#include "key_option.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "rule_facts.h"
 
 /* As a shell has them. */
 #define STATUS_CANNOT_RUN 126

@@ -6,6 +6,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "choice.h"
+#include "duration.h"
+#include "fail.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "rule_facts.h"
 #include "slot_out.h"
 
 enum { RULE, DENIED, MATCH, SORT, LIMIT, JSON };
@@ -21,10 +27,10 @@ static const struct command_option options[] = {
 };
 
 static const struct choice choices_sort[] = {
-	{ "denied", LIVE_DENIAL },
-	{ "debt", LIVE_DEBT },
-	{ "remaining", LIVE_REMAINING },
-	{ "reset", LIVE_RESET },
+	{ "denied", TOP_KEYS_BY_DENIAL },
+	{ "debt", TOP_KEYS_BY_DEBT },
+	{ "remaining", TOP_KEYS_BY_REMAINING },
+	{ "reset", TOP_KEYS_BY_RESET },
 	{ 0 },
 };
 
@@ -34,7 +40,7 @@ struct list {
 	int json;
 };
 
-static void put_line(struct slot_out *out, const struct live_slot *slot)
+static void put_line(struct slot_out *out, const struct top_key *slot)
 {
 	const char *rule = out_rule_name(out, slot->rule);
 	char text[TEXT_LEN];
@@ -53,7 +59,7 @@ static void put_line(struct slot_out *out, const struct live_slot *slot)
 }
 
 /* Ends when the reader has closed the pipe, as head(1) does; main() has the message. */
-static int print_slot(void *context, const struct live_slot *slot)
+static int print_slot(void *context, const struct top_key *slot)
 {
 	struct list *list = context;
 
@@ -66,33 +72,33 @@ static int print_slot(void *context, const struct live_slot *slot)
 	return ferror(stdout) ? STATUS_ERROR : STATUS_OK;
 }
 
-static int print_sorted(struct list *list, const struct live *live)
+static int print_sorted(struct list *list, const struct top_keys *keys)
 {
 	int status = STATUS_OK;
 
-	for (size_t i = 0; i < live->count && status == STATUS_OK; i++)
-		status = print_slot(list, &live->slot[i]);
+	for (size_t i = 0; i < keys->count && status == STATUS_OK; i++)
+		status = print_slot(list, &keys->slot[i]);
 	return status;
 }
 
-static int parse(const struct call *call, struct live *live)
+static int parse(const struct call *call, struct top_keys *keys)
 {
 	uint32_t order;
 	int status = STATUS_OK;
 
-	live->denied = call->option[DENIED] != NULL;
-	live->match = call->option[MATCH];
+	keys->denied = call->option[DENIED] != NULL;
+	keys->match = call->option[MATCH];
 	if (call->option[LIMIT] != NULL)
-		status = number_parse("--limit", call->option[LIMIT], 0, UINT64_MAX, &live->limit);
+		status = number_parse("--limit", call->option[LIMIT], 0, UINT64_MAX, &keys->limit);
 	if (status != STATUS_OK || call->option[SORT] == NULL)
 		return status;
 	status = choice_parse("--sort", call->option[SORT], choices_sort, &order);
-	live->order = status == STATUS_OK ? (enum live_order)order : live->order;
-	live->visit = NULL;
+	keys->order = status == STATUS_OK ? (enum top_keys_order)order : keys->order;
+	keys->visit = NULL;
 	return status;
 }
 
-static int print_keys(struct shmlimit *limiter, struct live *live, int json)
+static int print_keys(struct shmlimit *limiter, struct top_keys *keys, int json)
 {
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct list list = { slot_out_new(limiter), json };
@@ -101,12 +107,12 @@ static int print_keys(struct shmlimit *limiter, struct live *live, int json)
 	if (list.out == NULL)
 		return STATUS_ERROR;
 	shmlimit_info(limiter, &info);
-	live->context = &list;
+	keys->context = &list;
 	if (!json && isatty(STDOUT_FILENO))
 		puts("KEY\tRULE\tFINGERPRINT\tREMAINING\tDEBT\tTIME-TO-FULL");
-	status = live_scan(limiter, 0, info.slots + info.old_slots, live);
+	status = top_keys_scan(limiter, 0, info.slots + info.old_slots, keys);
 	if (status == STATUS_OK)
-		status = print_sorted(&list, live);
+		status = print_sorted(&list, keys);
 	out_flush(list.out, 0);
 	slot_out_free(list.out);
 	return status;
@@ -125,20 +131,20 @@ static int check_match(struct shmlimit *limiter, const char *name, const char *m
 
 static int run(const struct call *call)
 {
-	struct live live = { .rule = -1, .limit = UINT64_MAX, .visit = print_slot };
+	struct top_keys keys = { .rule = -1, .limit = UINT64_MAX, .visit = print_slot };
 	struct shmlimit *limiter = NULL;
 	const char *name = call->operand[0];
-	int status = parse(call, &live);
+	int status = parse(call, &keys);
 
 	if (status == STATUS_OK)
 		status = segment_open(name, SHMLIMIT_READ_ONLY, &limiter);
 	if (status == STATUS_OK && call->option[RULE] != NULL)
-		status = rule_find(limiter, name, call->option[RULE], &live.rule);
+		status = rule_find(limiter, name, call->option[RULE], &keys.rule);
 	if (status == STATUS_OK)
 		status = check_match(limiter, name, call->option[MATCH]);
 	if (status == STATUS_OK)
-		status = print_keys(limiter, &live, call->option[JSON] != NULL);
-	free(live.slot);
+		status = print_keys(limiter, &keys, call->option[JSON] != NULL);
+	free(keys.slot);
 	shmlimit_close(limiter);
 	return status;
 }

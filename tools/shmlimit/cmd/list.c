@@ -7,7 +7,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "columns.h"
 #include "command.h"
+#include "fail.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "print.h"
 
 enum { JSON };
 

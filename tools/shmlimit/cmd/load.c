@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "fail.h"
+#include "segment_options.h"
 
 enum { NO_ELAPSED };
 
@@ -29,7 +31,7 @@ static int fail_load(const char *segment, const char *path, int error)
 	case EISDIR:
 		return fail("%s: %s", path, strerror(-error));
 	default:
-		return creation_fail(segment, error);
+		return segment_options_fail(segment, error);
 	}
 }
 

@@ -6,6 +6,13 @@
 #include <inttypes.h>
 
 #include "command.h"
+#include "fail.h"
+#include "key_option.h"
+#include "key_text.h"
+#include "named_segment.h"
+#include "print.h"
+#include "reset.h"
+#include "rule_facts.h"
 
 enum { ALL, RULE, KEY, JSON };
 

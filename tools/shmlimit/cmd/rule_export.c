@@ -4,7 +4,14 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "choice.h"
+#include "field.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "print.h"
+#include "rule_facts.h"
 #include "rules.h"
+#include "segment_options.h"
 
 static void print_rule(const char *name, const struct shmlimit_rule *rule)
 {
@@ -21,10 +28,10 @@ static void print_segment(const struct shmlimit_info *info)
 	struct shmlimit_options made;
 	char text[TEXT_LEN];
 
-	creation_of(info, &made);
+	segment_options_of(info, &made);
 	puts("[*]");
-	for (int field = 0; field < CREATION_FIELDS; field++)
-		printf("%s = %s\n", creation_names[field], creation_text(text, field, &made));
+	for (int field = 0; field < SEGMENT_OPTIONS; field++)
+		printf("%s = %s\n", segment_options_names[field], segment_options_text(text, field, &made));
 	printf("enabled = %s\n", choice_word(choices_yes, info->enabled != 0));
 }
 

@@ -3,7 +3,13 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "columns.h"
 #include "command.h"
+#include "field.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "print.h"
+#include "rule_facts.h"
 
 enum { JSON };
 

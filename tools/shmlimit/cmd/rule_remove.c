@@ -4,6 +4,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "command.h"
+#include "fail.h"
+#include "named_segment.h"
 
 static int run(const struct call *call)
 {

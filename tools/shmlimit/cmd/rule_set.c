@@ -3,6 +3,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "fail.h"
+#include "field.h"
+#include "named_segment.h"
 #include "rules.h"
 
 /* clang-format off */
@@ -22,33 +25,33 @@ static const struct command_option options[] = {
 };
 /* clang-format on */
 
-static int options_parse(const struct call *call, struct wish *wish)
+static int options_parse(const struct call *call, struct rule_spec *spec)
 {
-	int status = wish_begin(wish, call->operand[1]);
+	int status = rule_spec_begin(spec, call->operand[1]);
 
 	for (int field = 0; field < FIELDS && status == STATUS_OK; field++)
 		if (call->option[field] != NULL)
-			status = wish_parse(wish, field, call->option[field]);
-	if (status == STATUS_OK && wish->given == 0)
+			status = rule_spec_parse(spec, field, call->option[field]);
+	if (status == STATUS_OK && spec->given == 0)
 		return fail("rule %s: nothing to set: give --capacity and --rate, --mode, or another option",
-		            wish->name);
+		            spec->name);
 	return status;
 }
 
 static int run(const struct call *call)
 {
 	const char *segment = call->operand[0];
-	struct wish wish;
+	struct rule_spec spec;
 	struct shmlimit *limiter;
-	int status = options_parse(call, &wish);
+	int status = options_parse(call, &spec);
 
 	if (status == STATUS_OK)
 		status = segment_open(segment, 0, &limiter);
 	if (status != STATUS_OK)
 		return status;
-	status = wish_complete(&wish, limiter, segment);
+	status = rule_spec_complete(&spec, limiter, segment);
 	if (status == STATUS_OK)
-		status = wish_set(&wish, limiter, segment);
+		status = rule_spec_set(&spec, limiter, segment);
 	shmlimit_close(limiter);
 	return status;
 }

@@ -6,6 +6,13 @@
 #include <inttypes.h>
 
 #include "command.h"
+#include "duration.h"
+#include "fail.h"
+#include "field.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "print.h"
+#include "rule_facts.h"
 
 enum { JSON };
 

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "replacement.h"
+#include "atomic_file.h"
+#include "fail.h"
+#include "named_segment.h"
 
 static int save_to(struct shmlimit *limiter, const char *segment, const char *path, int fd)
 {
@@ -37,20 +39,20 @@ static int check(const char *segment, const char *path, int fd)
 
 static int save(struct shmlimit *limiter, const char *segment, const char *path)
 {
-	struct replacement file;
+	struct atomic_file file;
 	int status;
 
 	if (strcmp(path, "-") == 0)
 		return save_to(limiter, segment, "standard output", STDOUT_FILENO);
-	status = replacement_open_private(&file, path);
+	status = atomic_file_open_private(&file, path);
 	if (status != STATUS_OK)
 		return status;
 	status = save_to(limiter, segment, path, fileno(file.to));
 	if (status == STATUS_OK)
 		status = check(segment, path, fileno(file.to));
 	if (status == STATUS_OK)
-		return replacement_commit(&file);
-	replacement_drop(&file);
+		return atomic_file_commit(&file);
+	atomic_file_drop(&file);
 	return status;
 }
 

@@ -7,7 +7,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "scratch.h"
+#include "duration.h"
+#include "fail.h"
+#include "number_text.h"
+#include "print.h"
+#include "rate_text.h"
+#include "temp_segment.h"
 
 enum { KEYS, RATE, CAPACITY, WINDOW_MAX, STORE_KEYS, JSON };
 
@@ -101,7 +106,7 @@ static int ask_library(const char *called, struct demand *d, struct shmlimit_inf
 	};
 	struct shmlimit_range range = { .struct_size = sizeof(range) };
 	struct shmlimit *limiter;
-	int status = scratch_open(&o, &d->rule, &called, (size_t)d->has_rule, &limiter);
+	int status = temp_segment_open(&o, &d->rule, &called, (size_t)d->has_rule, &limiter);
 
 	if (status != STATUS_OK)
 		return status;

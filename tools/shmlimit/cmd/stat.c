@@ -9,6 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fail.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "print.h"
+#include "rule_facts.h"
 #include "top.h"
 
 #define LINES_DEFAULT 24

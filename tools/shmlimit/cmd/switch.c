@@ -4,6 +4,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "command.h"
+#include "fail.h"
+#include "named_segment.h"
 
 static int switch_to(const struct call *call, uint32_t on)
 {

@@ -8,7 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "columns.h"
 #include "command.h"
+#include "decision.h"
+#include "duration.h"
+#include "fail.h"
+#include "key_option.h"
+#include "key_text.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "print.h"
+#include "rule_facts.h"
 
 /* What was given besides the keys: decision.c reads the same options for one key. */
 static int options_parse(const struct call *call, uint64_t *cost)

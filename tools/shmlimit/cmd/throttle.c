@@ -7,6 +7,11 @@
 #include <inttypes.h>
 
 #include "command.h"
+#include "fail.h"
+#include "key_option.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "print.h"
 
 enum { NAME, KEY, CAPACITY, COUNT, PERIOD, QUANTITY };
 enum { JSON };

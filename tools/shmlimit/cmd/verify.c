@@ -7,6 +7,9 @@
 #include <inttypes.h>
 
 #include "command.h"
+#include "fail.h"
+#include "named_segment.h"
+#include "print.h"
 
 #define SHOWN_MAX 1000 /* a table of garbage has more: these tell as much */
 

@@ -5,7 +5,12 @@
  */
 #include <stdlib.h>
 
+#include "fail.h"
 #include "inspect.h"
+#include "key_option.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "rule_facts.h"
 
 #define LIMIT_DEFAULT 20
 
@@ -33,8 +38,8 @@ static int look(struct view *view, const char *rule)
 	if (status != STATUS_OK)
 		return status;
 	if (view->key == NULL) {
-		view->live.rule = view->rule;
-		return live_scan(view->limiter, 0, view->info.slots + view->info.old_slots, &view->live);
+		view->keys.rule = view->rule;
+		return top_keys_scan(view->limiter, 0, view->info.slots + view->info.old_slots, &view->keys);
 	}
 	view->answer = shmlimit_peek(view->limiter, view->rule, view->key->bytes, view->key->len, 1, &view->result);
 	return view->answer < 0 ? fail_rule(view->name, rule, view->answer) : STATUS_OK;
@@ -52,7 +57,7 @@ static int check_key(const struct call *call, struct view *view, struct key *key
 	status = key_parse(call, call->option[KEY], key);
 	if (key->len > 0)
 		view->key = key;
-	view->live.fingerprint = key->fingerprint;
+	view->keys.fingerprint = key->fingerprint;
 	return status;
 }
 
@@ -63,11 +68,11 @@ static int check_call(const struct call *call, struct view *view, struct key *ke
 	if (call->option[LIMIT] != NULL && call->option[TOP] != NULL)
 		return fail("--limit and --top: cannot be combined");
 	if (status == STATUS_OK && call->option[TOP] != NULL) {
-		view->live.order = LIVE_DENIAL;
-		return number_parse("--top", call->option[TOP], 0, UINT64_MAX, &view->live.limit);
+		view->keys.order = TOP_KEYS_BY_DENIAL;
+		return number_parse("--top", call->option[TOP], 0, UINT64_MAX, &view->keys.limit);
 	}
 	if (status == STATUS_OK && call->option[LIMIT] != NULL)
-		status = number_parse("--limit", call->option[LIMIT], 0, UINT64_MAX, &view->live.limit);
+		status = number_parse("--limit", call->option[LIMIT], 0, UINT64_MAX, &view->keys.limit);
 	return status;
 }
 
@@ -77,7 +82,7 @@ static int run(const struct call *call)
 		.name = call->operand[0],
 		.info.struct_size = sizeof(view.info),
 		.rule = -1,
-		.live.limit = LIMIT_DEFAULT,
+		.keys.limit = LIMIT_DEFAULT,
 	};
 	struct key key;
 	int status = check_call(call, &view, &key);
@@ -89,7 +94,7 @@ static int run(const struct call *call)
 	status = look(&view, call->option[RULE]);
 	if (status == STATUS_OK)
 		status = call->option[JSON] != NULL ? inspect_json(&view) : inspect_text(&view);
-	free(view.live.slot);
+	free(view.keys.slot);
 	shmlimit_close(view.limiter);
 	return status;
 }

@@ -6,7 +6,8 @@
 #ifndef INSPECT_H
 #define INSPECT_H
 
-#include "live.h"
+#include "key_option.h"
+#include "top_keys.h"
 
 /* What was looked at: one key of a rule, or the slots. */
 struct view {
@@ -17,7 +18,7 @@ struct view {
 	const struct key *key; /* or NULL */
 	int answer;
 	struct shmlimit_result result;
-	struct live live;
+	struct top_keys keys;
 };
 
 int inspect_text(const struct view *view); /* a status */

@@ -6,7 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decision.h"
+#include "fail.h"
 #include "inspect.h"
+#include "key_text.h"
+#include "named_segment.h"
+#include "print.h"
+#include "rule_facts.h"
 
 static json_t *counters_json(struct shmlimit *limiter, int id)
 {
@@ -70,17 +76,17 @@ static json_t *rules_json(const struct view *view)
 
 static json_t *occupancy_json(const struct view *view)
 {
-	const struct live *live = &view->live;
+	const struct top_keys *keys = &view->keys;
 
 	/* clang-format off */
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-	                 "free", json_number(live->states[SHMLIMIT_SLOT_FREE]),
-	                 "live", json_number(live->states[SHMLIMIT_SLOT_LIVE]),
-	                 "refilled", json_number(live->states[SHMLIMIT_SLOT_REFILLED]),
-	                 "tentative", json_number(live->states[SHMLIMIT_SLOT_TENTATIVE]),
-	                 "stale", json_number(live->states[SHMLIMIT_SLOT_STALE]),
+	                 "free", json_number(keys->states[SHMLIMIT_SLOT_FREE]),
+	                 "live", json_number(keys->states[SHMLIMIT_SLOT_LIVE]),
+	                 "refilled", json_number(keys->states[SHMLIMIT_SLOT_REFILLED]),
+	                 "tentative", json_number(keys->states[SHMLIMIT_SLOT_TENTATIVE]),
+	                 "stale", json_number(keys->states[SHMLIMIT_SLOT_STALE]),
 	                 "shown", json_array(),        /* for inspect_slots_json() */
-	                 "left_out", json_number(live->found - live->count));
+	                 "left_out", json_number(keys->found - keys->count));
 	/* clang-format on */
 }
 
@@ -119,7 +125,7 @@ int inspect_json(const struct view *view)
 	char *text, *at;
 	int status = STATUS_OK;
 
-	if (view->live.count == 0)
+	if (view->keys.count == 0)
 		return print_json(root);
 	text = json_write(root);
 	json_decref(root);

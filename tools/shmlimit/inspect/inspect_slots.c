@@ -5,7 +5,11 @@
  */
 #include <string.h>
 
+#include "choice.h"
+#include "duration.h"
 #include "inspect.h"
+#include "key_text.h"
+#include "number_text.h"
 #include "slot_out.h"
 
 static size_t duration_width(uint64_t ns)
@@ -35,12 +39,12 @@ static void widen(size_t *width, size_t to)
 		*width = to;
 }
 
-static struct widths measure(const struct live *live, struct slot_out *out)
+static struct widths measure(const struct top_keys *keys, struct slot_out *out)
 {
 	struct widths w = { strlen("RULE"), strlen("REMAINING"), strlen("DEBT"), strlen("TIME-TO-FULL"), 0 };
 
-	for (size_t i = 0; i < live->count; i++) {
-		const struct live_slot *slot = &live->slot[i];
+	for (size_t i = 0; i < keys->count; i++) {
+		const struct top_key *slot = &keys->slot[i];
 
 		widen(&w.rule, strlen(out_rule_name(out, slot->rule)));
 		widen(&w.remaining, digits_of(slot->remaining));
@@ -52,7 +56,7 @@ static struct widths measure(const struct live *live, struct slot_out *out)
 	return w;
 }
 
-static void put_row(struct slot_out *out, const struct widths *w, const char *rule, const struct live_slot *slot)
+static void put_row(struct slot_out *out, const struct widths *w, const char *rule, const struct top_key *slot)
 {
 	out_text(out, *rule != '\0' ? rule : "-");
 	out_spaces(out, w->rule - strlen(*rule != '\0' ? rule : "-") + 2);
@@ -78,22 +82,22 @@ static void put_row(struct slot_out *out, const struct widths *w, const char *ru
 
 int inspect_slots_text(const struct view *view)
 {
-	const struct live *live = &view->live;
+	const struct top_keys *keys = &view->keys;
 	struct slot_out *out = slot_out_new(view->limiter);
 	char key[KEY_TEXT_LEN];
 	struct widths w;
 
 	if (out == NULL)
 		return STATUS_ERROR;
-	w = measure(live, out);
+	w = measure(keys, out);
 	printf("%-*s  %-12s  %*s  %*s  %*s%s%s\n", (int)w.rule, "RULE", "FINGERPRINT", (int)w.remaining, "REMAINING",
 	       (int)w.debt, "DEBT", (int)w.reset, "TIME-TO-FULL", w.lease != 0 ? "   LEASE" : "",
 	       out->keeps_keys ? "  KEY" : "");
-	for (size_t i = 0; i < live->count; i++) {
-		put_row(out, &w, out_rule_name(out, live->slot[i].rule), &live->slot[i]);
+	for (size_t i = 0; i < keys->count; i++) {
+		put_row(out, &w, out_rule_name(out, keys->slot[i].rule), &keys->slot[i]);
 		if (out->keeps_keys) {
 			out_spaces(out, 2);
-			out_text(out, live_key(key, view->limiter, &live->slot[i]) != NULL ? key : "-");
+			out_text(out, top_key_show(key, view->limiter, &keys->slot[i]) != NULL ? key : "-");
 		}
 		out_text(out, "\n");
 		out_flush(out, SLOT_OUT_BUFFER);
@@ -105,14 +109,14 @@ int inspect_slots_text(const struct view *view)
 
 int inspect_slots_json(const struct view *view)
 {
-	const struct live *live = &view->live;
+	const struct top_keys *keys = &view->keys;
 	struct slot_out *out = slot_out_new(view->limiter);
 
 	if (out == NULL)
 		return STATUS_ERROR;
-	for (size_t i = 0; i < live->count; i++) {
+	for (size_t i = 0; i < keys->count; i++) {
 		out_text(out, i == 0 ? "\n      " : ",\n      ");
-		out_slot_json(out, &live->slot[i]);
+		out_slot_json(out, &keys->slot[i]);
 		out_flush(out, SLOT_OUT_BUFFER);
 	}
 	out_text(out, "\n    ");

@@ -6,7 +6,16 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "choice.h"
+#include "columns.h"
+#include "decision.h"
+#include "field.h"
 #include "inspect.h"
+#include "key_text.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "print.h"
+#include "rule_facts.h"
 
 static void print_segment(const struct view *view)
 {
@@ -96,19 +105,19 @@ static void print_leases(const struct view *view)
 
 static int print_live(const struct view *view)
 {
-	const struct live *live = &view->live;
+	const struct top_keys *keys = &view->keys;
 	int status;
 
 	putchar('\n');
 	print_line("occupancy",
 	           "free %" PRIu64 ", live %" PRIu64 ", refilled %" PRIu64 ", tentative %" PRIu64 ", stale %" PRIu64,
-	           live->states[SHMLIMIT_SLOT_FREE], live->states[SHMLIMIT_SLOT_LIVE],
-	           live->states[SHMLIMIT_SLOT_REFILLED], live->states[SHMLIMIT_SLOT_TENTATIVE],
-	           live->states[SHMLIMIT_SLOT_STALE]);
-	status = live->count > 0 ? inspect_slots_text(view) : STATUS_OK;
-	if (status == STATUS_OK && live->found > live->count)
-		printf("%" PRIu64 " more live left out (--%s)\n", live->found - live->count,
-		       live->order == LIVE_DENIAL ? "top" : "limit");
+	           keys->states[SHMLIMIT_SLOT_FREE], keys->states[SHMLIMIT_SLOT_LIVE],
+	           keys->states[SHMLIMIT_SLOT_REFILLED], keys->states[SHMLIMIT_SLOT_TENTATIVE],
+	           keys->states[SHMLIMIT_SLOT_STALE]);
+	status = keys->count > 0 ? inspect_slots_text(view) : STATUS_OK;
+	if (status == STATUS_OK && keys->found > keys->count)
+		printf("%" PRIu64 " more live left out (--%s)\n", keys->found - keys->count,
+		       keys->order == TOP_KEYS_BY_DENIAL ? "top" : "limit");
 	return status;
 }
 

@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choice.h"
+#include "escape.h"
+#include "fail.h"
+#include "key_text.h"
+#include "print.h"
 #include "slot_out.h"
 
 struct slot_out *slot_out_new(struct shmlimit *limiter)
@@ -90,11 +95,11 @@ void out_fingerprint(struct slot_out *out, uint64_t fingerprint)
 	out_hex(out, fingerprint, 12);
 }
 
-void out_key(struct slot_out *out, const struct live_slot *slot)
+void out_key(struct slot_out *out, const struct top_key *slot)
 {
 	char text[KEY_TEXT_LEN];
 
-	if (out->keeps_keys && live_key(text, out->limiter, slot) != NULL) {
+	if (out->keeps_keys && top_key_show(text, out->limiter, slot) != NULL) {
 		out_text(out, text);
 		return;
 	}
@@ -157,14 +162,14 @@ static void out_json_bytes(struct slot_out *out, const void *from, size_t len)
 }
 
 /* What is known of the key: members as json_key() has them, or nulls. WHY NOT that one: it takes 2 µs a key. */
-static void out_json_key(struct slot_out *out, const struct live_slot *slot)
+static void out_json_key(struct slot_out *out, const struct top_key *slot)
 {
 	unsigned char key[SHMLIMIT_KEY_MAX];
 	size_t key_len = 0, kept = 0;
 	char ip[KEY_TEXT_LEN];
 
 	if (out->keeps_keys)
-		kept = live_key_bytes(key, out->limiter, slot, &key_len);
+		kept = top_key_bytes(key, out->limiter, slot, &key_len);
 	if (kept == 0) {
 		out_text(out, ", \"key\": null, \"key_hex\": null, \"key_length\": null, \"key_ip\": null");
 		return;
@@ -183,7 +188,7 @@ static void out_json_key(struct slot_out *out, const struct live_slot *slot)
 		out_text(out, "null");
 }
 
-void out_slot_json(struct slot_out *out, const struct live_slot *slot)
+void out_slot_json(struct slot_out *out, const struct top_key *slot)
 {
 	const char *rule = out_rule_name(out, slot->rule), *lease = choice_word(choices_lease, slot->lease);
 

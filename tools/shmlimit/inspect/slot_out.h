@@ -7,7 +7,8 @@
 #ifndef SLOT_OUT_H
 #define SLOT_OUT_H
 
-#include "live.h"
+#include "key_text.h"
+#include "top_keys.h"
 
 #define SLOT_OUT_BUFFER 65536
 #define SLOT_OUT_LINE (8 * KEY_TEXT_LEN) /* a key, each byte of it as \\u0000 and in hexadecimal, and all else */
@@ -30,13 +31,12 @@ void out_text(struct slot_out *out, const char *text);
 void out_spaces(struct slot_out *out, size_t n);
 void out_number(struct slot_out *out, uint64_t number);
 void out_fingerprint(struct slot_out *out, uint64_t fingerprint);
-void out_key(struct slot_out *out,
-             const struct live_slot *slot); /* "#" and its fingerprint if it is not known, as top */
+void out_key(struct slot_out *out, const struct top_key *slot); /* "#" and its fingerprint if it is not known, as top */
 /* Print the buffer if it holds more bytes than that: called after each line, and with 0 after the last one. */
 void out_flush(struct slot_out *out, size_t above);
 
-const char *out_rule_name(struct slot_out *out, int rule);              /* "": the rule was removed since */
-void out_slot_json(struct slot_out *out, const struct live_slot *slot); /* an object, on one line */
+const char *out_rule_name(struct slot_out *out, int rule);            /* "": the rule was removed since */
+void out_slot_json(struct slot_out *out, const struct top_key *slot); /* an object, on one line */
 
 unsigned digits_of(uint64_t number);
 

@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "live.h"
+#include "atomic_file.h"
+#include "fail.h"
 #include "metrics.h"
-#include "replacement.h"
+#include "named_segment.h"
+#include "rule_facts.h"
+#include "top_keys.h"
 
 enum { ALL, OUTPUT };
 
@@ -72,7 +75,7 @@ static void read_agent(struct metrics_segment *out)
 
 static int read_segment(struct shmlimit *limiter, struct metrics_segment *out)
 {
-	struct live live = { .rule = -1 };
+	struct top_keys live = { .rule = -1 };
 	int status;
 
 	out->up = 1;
@@ -88,7 +91,7 @@ static int read_segment(struct shmlimit *limiter, struct metrics_segment *out)
 	for (int id = 0; id < (int)out->info.rules; id++)
 		out->rules += (size_t)read_rule(limiter, id, &out->rule[out->rules]);
 	read_agent(out);
-	status = live_scan(limiter, 0, out->info.slots + out->info.old_slots, &live);
+	status = top_keys_scan(limiter, 0, out->info.slots + out->info.old_slots, &live);
 	memcpy(out->states, live.states, sizeof(out->states));
 	free(live.slot);
 	return status;
@@ -145,13 +148,13 @@ static int collect_all(struct metrics *m, int *left_out)
 
 static int write_file(const struct metrics *m, const char *path)
 {
-	struct replacement file;
-	int status = replacement_open(&file, path);
+	struct atomic_file file;
+	int status = atomic_file_open(&file, path);
 
 	if (status != STATUS_OK)
 		return status;
 	metrics_text(file.to, m);
-	return replacement_commit(&file);
+	return atomic_file_commit(&file);
 }
 
 static int run(const struct call *call)

@@ -7,6 +7,7 @@
 #define METRICS_H
 
 #include "command.h"
+#include "print.h"
 #include "shmlimit_global.h"
 
 struct metrics_rule {

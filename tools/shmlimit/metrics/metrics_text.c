@@ -9,7 +9,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "choice.h"
+#include "escape.h"
 #include "metrics.h"
+#include "number_text.h"
+#include "print.h"
 
 /*
  * No two names may become one label: a series that comes twice makes a file

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fail.h"
 #include "log_files.h"
 
 #define BUFFER_SIZE (1u << 18) /* the longest line that is seen whole */

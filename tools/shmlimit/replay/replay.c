@@ -11,9 +11,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "choice.h"
+#include "duration.h"
+#include "fail.h"
 #include "log_files.h"
+#include "number_text.h"
+#include "print.h"
+#include "rate_text.h"
 #include "replay.h"
-#include "scratch.h"
+#include "temp_segment.h"
 
 #define TOP_DEFAULT 10
 #define SLOTS_DEFAULT (UINT64_C(1) << 20)
@@ -81,7 +87,7 @@ static int open_rule(struct replay_rule *rule, uint64_t slots)
 	}
 	if (o.slots == 0)
 		o.slots = SLOTS_DEFAULT;
-	return scratch_open(&o, &rule->rule, &rule->text, 1, &rule->limiter);
+	return temp_segment_open(&o, &rule->rule, &rule->text, 1, &rule->limiter);
 }
 
 /* 2026-11-21, with T09:00 or T09:00:30 and Z behind it or not, always UTC; or a duration before now. */

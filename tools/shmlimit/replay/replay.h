@@ -6,10 +6,12 @@
 #ifndef REPLAY_H
 #define REPLAY_H
 
+#include <jansson.h>
 #include <uthash.h>
 
 #include "command.h"
 #include "log_line.h"
+#include "number_text.h"
 
 /* replay_key.c: which part of a line is its key. */
 #define KEY_FIELDS_MAX 4

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "fail.h"
 #include "hash.h"
 #include "replay.h"
 

@@ -5,6 +5,8 @@
  */
 #include <stdlib.h>
 
+#include "choice.h"
+#include "print.h"
 #include "replay.h"
 
 #define SECOND UINT64_C(1000000000)

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fail.h"
+#include "key_option.h"
+#include "print.h"
 #include "replay.h"
 
 static int fail_key(const char *text)

@@ -11,7 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "replacement.h"
+#include "atomic_file.h"
+#include "fail.h"
+#include "print.h"
 #include "replay.h"
 
 /* Run gnuplot between two files. Returns 0, an errno, or -1: it failed. */
@@ -82,7 +84,7 @@ int plot_check(void)
 
 int replay_plot(const struct replay *r, const char *path)
 {
-	struct replacement picture;
+	struct atomic_file picture;
 	FILE *script = tmpfile();
 	int error, status;
 
@@ -93,7 +95,7 @@ int replay_plot(const struct replay *r, const char *path)
 	}
 	if (script == NULL)
 		return fail("--plot: cannot create a temporary file: %s", strerror(errno));
-	status = replacement_open(&picture, path);
+	status = atomic_file_open(&picture, path);
 	if (status == STATUS_OK) {
 		fflush(picture.to);
 		print_script(script, r);
@@ -101,9 +103,9 @@ int replay_plot(const struct replay *r, const char *path)
 		                ? run_gnuplot(fileno(script), fileno(picture.to))
 		                : errno;
 		if (error == 0) {
-			status = replacement_commit(&picture);
+			status = atomic_file_commit(&picture);
 		} else {
-			replacement_drop(&picture);
+			atomic_file_drop(&picture);
 			status = fail_plot(error);
 		}
 	}

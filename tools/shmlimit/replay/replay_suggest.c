@@ -12,8 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fail.h"
+#include "number_text.h"
+#include "print.h"
 #include "replay.h"
-#include "scratch.h"
+#include "temp_segment.h"
 
 #define SECOND UINT64_C(1000000000)
 #define NUMBER_MAX (UINT64_C(1) << 40) /* as many requests of one key are in no log */
@@ -75,7 +78,7 @@ static int open_number(struct replay_rule *rule, uint64_t number)
 		return status;
 	if (rule->rule.algorithm == SHMLIMIT_WINDOW)
 		o.window_max = (uint32_t)rule->rule.capacity;
-	return scratch_open(&o, &rule->rule, &rule->pattern, 1, &rule->limiter);
+	return temp_segment_open(&o, &rule->rule, &rule->pattern, 1, &rule->limiter);
 }
 
 static void close_number(struct replay_rule *rule)

@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "columns.h"
+#include "number_text.h"
+#include "print.h"
+#include "rate_text.h"
 #include "replay.h"
 
 #define SECOND UINT64_C(1000000000)

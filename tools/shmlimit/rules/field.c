@@ -6,7 +6,13 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "choice.h"
 #include "command.h"
+#include "duration.h"
+#include "fail.h"
+#include "field.h"
+#include "number_text.h"
+#include "rate_text.h"
 
 #define COLD_FACTOR_DEFAULT 3000u
 

@@ -9,13 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fail.h"
+#include "field.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "print.h"
+#include "rule_facts.h"
 #include "rules.h"
-#include "scratch.h"
+#include "segment_options.h"
+#include "temp_segment.h"
 
 static int in_file(const struct rules_file *file, const char *name)
 {
 	for (size_t i = 0; i < file->count; i++)
-		if (strcmp(file->wish[i].name, name) == 0)
+		if (strcmp(file->spec[i].name, name) == 0)
 			return 1;
 	return 0;
 }
@@ -47,15 +54,15 @@ static int check_pruning(const struct plan *plan)
 		plan->file.path, plan->segment, plan->segment);
 }
 
-static int check_wish(const struct plan *plan, struct wish *wish, size_t *rules)
+static int check_spec(const struct plan *plan, struct rule_spec *spec, size_t *rules)
 {
-	int status = wish_complete(wish, plan->seen, plan->segment);
+	int status = rule_spec_complete(spec, plan->seen, plan->segment);
 
 	if (status != STATUS_OK)
 		return status;
-	if (!wish->exists && ++*rules == plan->info.rules + 1u)
-		return fail_rule(plan->segment, wish->name, -EXFULL);
-	return wish_check(wish, plan->seen, plan->segment);
+	if (!spec->exists && ++*rules == plan->info.rules + 1u)
+		return fail_rule(plan->segment, spec->name, -EXFULL);
+	return rule_spec_check(spec, plan->seen, plan->segment);
 }
 
 static int check_file(struct plan *plan)
@@ -66,9 +73,9 @@ static int check_file(struct plan *plan)
 	for (size_t i = 0; i < plan->file.count; i++) {
 		int found = STATUS_OK;
 
-		fail_where(plan->file.path, plan->file.wish[i].line);
-		if (!plan->file.wish[i].wrong)
-			found = check_wish(plan, &plan->file.wish[i], &rules);
+		fail_where(plan->file.path, plan->file.spec[i].line);
+		if (!plan->file.spec[i].wrong)
+			found = check_spec(plan, &plan->file.spec[i], &rules);
 		status = status == STATUS_OK ? found : status;
 	}
 	fail_where(NULL, 0);
@@ -84,12 +91,12 @@ static int check_file(struct plan *plan)
  */
 static int imagine(struct plan *plan)
 {
-	struct shmlimit_options o = plan->file.creation;
+	struct shmlimit_options o = plan->file.options;
 
 	o.slots = SHMLIMIT_SLOTS_MIN;
 	o.mode = 0600;
 	o.group = 0;
-	return scratch_open_read_only(plan->segment, &o, &plan->seen);
+	return temp_segment_open_read_only(plan->segment, &o, &plan->seen);
 }
 
 static uint32_t trust_of(unsigned flags)
@@ -113,13 +120,13 @@ static int look(struct plan *plan, unsigned flags)
 	return status;
 }
 
-static void warn_of_creation(const struct plan *plan)
+static void warn_of_options(const struct plan *plan)
 {
-	for (int field = 0; field < CREATION_FIELDS; field++) {
-		if (plan->file.creation_line[field] == 0)
+	for (int field = 0; field < SEGMENT_OPTIONS; field++) {
+		if (plan->file.segment_options_line[field] == 0)
 			continue;
-		fail_where(plan->file.path, plan->file.creation_line[field]);
-		creation_warn(plan->segment, &plan->info, field, &plan->file.creation);
+		fail_where(plan->file.path, plan->file.segment_options_line[field]);
+		segment_options_warn(plan->segment, &plan->info, field, &plan->file.options);
 	}
 	fail_where(NULL, 0);
 }
@@ -140,40 +147,40 @@ int plan_make(struct plan *plan, const char *segment, const char *path, unsigned
 	if (status == STATUS_OK)
 		status = check_file(plan);
 	if (status == STATUS_OK && !plan->missing)
-		warn_of_creation(plan);
+		warn_of_options(plan);
 	return plan->file.wrong > 0 ? STATUS_ERROR : status;
 }
 
-static int differs(const struct wish *wish, int field)
+static int differs(const struct rule_spec *spec, int field)
 {
 	char old[TEXT_LEN], new[TEXT_LEN];
 
-	if (!field_applies(field, wish->rule.algorithm))
+	if (!field_applies(field, spec->rule.algorithm))
 		return 0;
-	return strcmp(field_text(old, field, &wish->old), field_text(new, field, &wish->rule)) != 0;
+	return strcmp(field_text(old, field, &spec->old), field_text(new, field, &spec->rule)) != 0;
 }
 
-static int is_change(const struct wish *wish)
+static int is_change(const struct rule_spec *spec)
 {
 	for (int field = 0; field < FIELDS; field++)
-		if (differs(wish, field))
+		if (differs(spec, field))
 			return 1;
 	return 0;
 }
 
 /* A new rule differs from one that is all zero, which is the default of what it need not have. */
-static void print_change(const struct wish *wish)
+static void print_change(const struct rule_spec *spec)
 {
 	char old[TEXT_LEN], new[TEXT_LEN];
 
-	printf("%c rule %s", wish->exists ? '~' : '+', wish->name);
+	printf("%c rule %s", spec->exists ? '~' : '+', spec->name);
 	for (int field = 0; field < FIELDS; field++) {
-		if (!differs(wish, field))
+		if (!differs(spec, field))
 			continue;
 		printf(" %s ", field_names[field]);
-		if (wish->exists)
-			printf("%s -> ", field_text(old, field, &wish->old));
-		printf("%s", field_text(new, field, &wish->rule));
+		if (spec->exists)
+			printf("%s -> ", field_text(old, field, &spec->old));
+		printf("%s", field_text(new, field, &spec->rule));
 	}
 	putchar('\n');
 }
@@ -188,35 +195,36 @@ int plan_is_empty(const struct plan *plan)
 	if (plan->missing || plan->gone_count > 0 || is_switched(plan))
 		return 0;
 	for (size_t i = 0; i < plan->file.count; i++)
-		if (is_change(&plan->file.wish[i]))
+		if (is_change(&plan->file.spec[i]))
 			return 0;
 	return 1;
 }
 
-static void print_creation(const struct plan *plan)
+static void print_options(const struct plan *plan)
 {
 	char text[TEXT_LEN];
 
 	printf("+ segment ");
 	print_clean(stdout, plan->segment);
-	for (int field = 0; field < CREATION_FIELDS; field++)
-		if (plan->file.creation_line[field] != 0)
-			printf(" %s %s", creation_names[field], creation_text(text, field, &plan->file.creation));
+	for (int field = 0; field < SEGMENT_OPTIONS; field++)
+		if (plan->file.segment_options_line[field] != 0)
+			printf(" %s %s", segment_options_names[field],
+			       segment_options_text(text, field, &plan->file.options));
 	putchar('\n');
 }
 
 /* Values are as a file has them. */
-static json_t *fields_json(const struct wish *wish)
+static json_t *fields_json(const struct rule_spec *spec)
 {
 	char old[TEXT_LEN], new[TEXT_LEN];
 	json_t *fields = json_object();
 
 	for (int field = 0; field < FIELDS; field++)
-		if (differs(wish, field))
+		if (differs(spec, field))
 			json_object_set_new(fields, field_names[field],
 			                    json_pack("{s:s?, s:s}", "from",
-			                              wish->exists ? field_text(old, field, &wish->old) : NULL, "to",
-			                              field_text(new, field, &wish->rule)));
+			                              spec->exists ? field_text(old, field, &spec->old) : NULL, "to",
+			                              field_text(new, field, &spec->rule)));
 	return fields;
 }
 
@@ -228,10 +236,10 @@ static json_t *plan_json(const struct plan *plan)
 		json_append(&rules, json_pack("{s:o, s:s, s:{}}", "rule", json_text(plan->gone[i]), "change", "remove",
 		                              "fields"));
 	for (size_t i = 0; i < plan->file.count; i++)
-		if (is_change(&plan->file.wish[i]))
-			json_append(&rules, json_pack("{s:o, s:s, s:o}", "rule", json_text(plan->file.wish[i].name),
-			                              "change", plan->file.wish[i].exists ? "change" : "add", "fields",
-			                              fields_json(&plan->file.wish[i])));
+		if (is_change(&plan->file.spec[i]))
+			json_append(&rules, json_pack("{s:o, s:s, s:o}", "rule", json_text(plan->file.spec[i].name),
+			                              "change", plan->file.spec[i].exists ? "change" : "add", "fields",
+			                              fields_json(&plan->file.spec[i])));
 	return json_pack("{s:o, s:b, s:o, s:o}", "segment", json_text(plan->segment), "created", plan->missing, "rules",
 	                 rules, "enabled", is_switched(plan) ? json_boolean(plan->file.enabled) : json_null());
 }
@@ -254,15 +262,15 @@ int plan_show(const struct plan *plan)
 	if (plan->flags & PLAN_JSON)
 		return show_json(plan);
 	if (plan->missing)
-		print_creation(plan);
+		print_options(plan);
 	for (size_t i = 0; i < plan->gone_count; i++) {
 		printf("- rule ");
 		print_clean(stdout, plan->gone[i]);
 		putchar('\n');
 	}
 	for (size_t i = 0; i < plan->file.count; i++)
-		if (is_change(&plan->file.wish[i]))
-			print_change(&plan->file.wish[i]);
+		if (is_change(&plan->file.spec[i]))
+			print_change(&plan->file.spec[i]);
 	if (is_switched(plan))
 		puts(plan->file.enabled ? "~ enabled no -> yes" : "~ enabled yes -> no");
 	return STATUS_OK;
@@ -279,8 +287,8 @@ static int change(const struct plan *plan, struct shmlimit *limiter)
 			return fail_rule(plan->segment, plan->gone[i], error);
 	}
 	for (size_t i = 0; i < plan->file.count && status == STATUS_OK; i++)
-		if (is_change(&plan->file.wish[i]))
-			status = wish_set(&plan->file.wish[i], limiter, plan->segment);
+		if (is_change(&plan->file.spec[i]))
+			status = rule_spec_set(&plan->file.spec[i], limiter, plan->segment);
 	if (status != STATUS_OK || !is_switched(plan))
 		return status;
 	error = shmlimit_switch(limiter, (uint32_t)plan->file.enabled);
@@ -293,7 +301,7 @@ int plan_carry_out(const struct plan *plan)
 	int status;
 
 	if (plan->missing)
-		status = creation_carry_out(plan->segment, &plan->file.creation, &limiter);
+		status = segment_options_create(plan->segment, &plan->file.options, &limiter);
 	else
 		status = segment_open(plan->segment, trust_of(plan->flags), &limiter);
 	if (status != STATUS_OK)
@@ -309,5 +317,5 @@ void plan_free(struct plan *plan)
 {
 	shmlimit_close(plan->seen);
 	free(plan->gone);
-	free(plan->file.wish);
+	free(plan->file.spec);
 }

@@ -7,43 +7,44 @@
 #define RULES_H
 
 #include "command.h"
+#include "segment_options.h"
 
 /* A rule that is wanted, and what there is of it. */
-struct wish {
+struct rule_spec {
 	char name[SHMLIMIT_RULE_NAME_MAX + 1];
 	int line;       /* of a file: where its section begins */
 	int wrong;      /* something that was given is wrong, which was said */
 	unsigned given; /* the fields that were given: 1 << FIELD_... */
 	struct shmlimit_rule rule;
-	int exists;               /* from here on, wish_complete() fills */
+	int exists;               /* from here on, rule_spec_complete() fills */
 	struct shmlimit_rule old; /* all zero if it does not exist */
 };
 
 /*
- * wish.c: from what was given to a rule that is set. wish_complete() fills up
- * what was not given with what the rule has. wish_check() says what wish_set() would say;
+ * rule_spec.c: from what was given to a rule that is set. rule_spec_complete() fills up
+ * what was not given with what the rule has. rule_spec_check() says what rule_spec_set() would say;
  * it wants a handle that is read-only, and changes nothing.
  */
-int wish_begin(struct wish *wish, const char *name);            /* a status */
-int wish_parse(struct wish *wish, int field, const char *text); /* a status */
-const char *wish_lacks(const struct wish *wish);                /* what a new rule would have to be given, or NULL */
-int wish_complete(struct wish *wish, struct shmlimit *limiter, const char *segment);      /* a status */
-int wish_check(const struct wish *wish, struct shmlimit *read_only, const char *segment); /* a status */
-int wish_set(const struct wish *wish, struct shmlimit *limiter, const char *segment);     /* a status */
+int rule_spec_begin(struct rule_spec *spec, const char *name);            /* a status */
+int rule_spec_parse(struct rule_spec *spec, int field, const char *text); /* a status */
+const char *rule_spec_lacks(const struct rule_spec *spec); /* what a new rule would have to be given, or NULL */
+int rule_spec_complete(struct rule_spec *spec, struct shmlimit *limiter, const char *segment);      /* a status */
+int rule_spec_check(const struct rule_spec *spec, struct shmlimit *read_only, const char *segment); /* a status */
+int rule_spec_set(const struct rule_spec *spec, struct shmlimit *limiter, const char *segment);     /* a status */
 
 /* rules_file.c: what a file asks for. */
 struct rules_file {
-	const char *path;  /* as messages name it */
-	struct wish *wish; /* in the file's order */
+	const char *path;       /* as messages name it */
+	struct rule_spec *spec; /* in the file's order */
 	size_t count;
-	int enabled;                        /* the segment's switch: 1, 0; -1: not given */
-	struct shmlimit_options creation;   /* what the segment is made with */
-	int creation_line[CREATION_FIELDS]; /* where that stands; 0: it isn't given */
-	unsigned wrong;                     /* errors that were said of it */
+	int enabled;                               /* the segment's switch: 1, 0; -1: not given */
+	struct shmlimit_options options;           /* what the segment is made with */
+	int segment_options_line[SEGMENT_OPTIONS]; /* where that stands; 0: it isn't given */
+	unsigned wrong;                            /* errors that were said of it */
 };
 
 /*
- * `path` "-": standard input. Says all that is wrong in the file; what is left is in *file. Returns a status; file->wish
+ * `path` "-": standard input. Says all that is wrong in the file; what is left is in *file. Returns a status; file->spec
  * is the caller's to free in any case.
  */
 int rules_file_read(const char *path, struct rules_file *file);

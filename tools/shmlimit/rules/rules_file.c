@@ -17,7 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choice.h"
+#include "fail.h"
+#include "field.h"
+#include "print.h"
 #include "rules.h"
+#include "segment_options.h"
 
 #define SEGMENT "*" /* the section of the segment itself: no rule can have this name */
 #define BLANKS " \t\r\n\v\f"
@@ -30,8 +35,8 @@ struct reader {
 	FILE *from;
 	int line; /* the one that is being read */
 	char *text;
-	size_t text_room, wish_room;
-	enum section section; /* SECTION_RULE: the last wish's; SECTION_WRONG: its keys are not looked at */
+	size_t text_room, rule_spec_room;
+	enum section section; /* SECTION_RULE: the last spec of the list; SECTION_WRONG: its keys are not looked at */
 	int segment_line;     /* where it began; 0: it didn't */
 	int pending;          /* the line should have a key, and libinih has not handed one over */
 	int status;           /* not STATUS_OK: nothing more is read */
@@ -65,24 +70,24 @@ static int again(const char *name, int line)
 static int begin_rule(struct reader *reader, const char *name)
 {
 	struct rules_file *file = reader->file;
-	struct wish *wish;
+	struct rule_spec *spec;
 	int status;
 
 	for (size_t i = 0; i < file->count; i++)
-		if (strcmp(file->wish[i].name, name) == 0)
-			return again(name, file->wish[i].line);
-	if (file->count == reader->wish_room) {
-		reader->wish_room = reader->wish_room > 0 ? 2 * reader->wish_room : 64;
-		wish = reallocarray(file->wish, reader->wish_room, sizeof(*wish));
-		if (wish == NULL)
+		if (strcmp(file->spec[i].name, name) == 0)
+			return again(name, file->spec[i].line);
+	if (file->count == reader->rule_spec_room) {
+		reader->rule_spec_room = reader->rule_spec_room > 0 ? 2 * reader->rule_spec_room : 64;
+		spec = reallocarray(file->spec, reader->rule_spec_room, sizeof(*spec));
+		if (spec == NULL)
 			return fail_memory();
-		file->wish = wish;
+		file->spec = spec;
 	}
-	wish = &file->wish[file->count];
-	status = wish_begin(wish, name);
+	spec = &file->spec[file->count];
+	status = rule_spec_begin(spec, name);
 	if (status != STATUS_OK)
 		return status;
-	wish->line = reader->line;
+	spec->line = reader->line;
 	file->count++;
 	reader->section = SECTION_RULE;
 	return STATUS_OK;
@@ -153,19 +158,19 @@ static int segment_key(struct reader *reader, const char *key, const char *value
 	uint32_t enabled;
 	int field = 0, status;
 
-	while (field < CREATION_FIELDS && strcmp(creation_names[field], key) != 0)
+	while (field < SEGMENT_OPTIONS && strcmp(segment_options_names[field], key) != 0)
 		field++;
-	if (field == CREATION_FIELDS && strcmp(key, "enabled") != 0)
+	if (field == SEGMENT_OPTIONS && strcmp(key, "enabled") != 0)
 		return fail("section [" SEGMENT
 		            "]: %s: no such key: use enabled, slots, slots-max, mode, group, on-full, "
 		            "rules, window-max, store-keys or clock",
 		            key);
-	if (field == CREATION_FIELDS ? file->enabled >= 0 : file->creation_line[field] != 0)
+	if (field == SEGMENT_OPTIONS ? file->enabled >= 0 : file->segment_options_line[field] != 0)
 		return fail("section [" SEGMENT "]: %s: appears more than once", key);
 	snprintf(what, sizeof(what), "section [" SEGMENT "]: %s", key);
-	if (field < CREATION_FIELDS) {
-		file->creation_line[field] = reader->line;
-		return creation_parse(what, field, value, &file->creation);
+	if (field < SEGMENT_OPTIONS) {
+		file->segment_options_line[field] = reader->line;
+		return segment_options_parse(what, field, value, &file->options);
 	}
 	status = choice_parse(what, value, choices_yes, &enabled);
 	if (status == STATUS_OK)
@@ -173,7 +178,7 @@ static int segment_key(struct reader *reader, const char *key, const char *value
 	return status;
 }
 
-static int rule_key(struct wish *wish, const char *key, const char *value)
+static int rule_key(struct rule_spec *spec, const char *key, const char *value)
 {
 	int field = 0;
 
@@ -182,17 +187,17 @@ static int rule_key(struct wish *wish, const char *key, const char *value)
 	if (field == FIELDS)
 		return fail("rule %s: %s: no such key: use algorithm, capacity, rate, warmup, cold-factor, "
 		            "count-refused, max-wait, next-pays, credit or mode",
-		            wish->name, key);
-	if (wish->given & 1u << field)
-		return fail("rule %s: %s: appears more than once", wish->name, key);
-	return wish_parse(wish, field, value);
+		            spec->name, key);
+	if (spec->given & 1u << field)
+		return fail("rule %s: %s: appears more than once", spec->name, key);
+	return rule_spec_parse(spec, field, value);
 }
 
 /* libinih's receiver of keys. Its own idea of the section is the one that it may have cut. */
 static int take_key(void *user, const char *section, const char *key, const char *value)
 {
 	struct reader *reader = user;
-	struct wish *wish;
+	struct rule_spec *spec;
 
 	(void)section;
 	reader->pending = 0;
@@ -204,9 +209,9 @@ static int take_key(void *user, const char *section, const char *key, const char
 		note(reader, segment_key(reader, key, value));
 		break;
 	case SECTION_RULE:
-		wish = &reader->file->wish[reader->file->count - 1];
-		if (note(reader, rule_key(wish, key, value)) != STATUS_OK)
-			wish->wrong = 1;
+		spec = &reader->file->spec[reader->file->count - 1];
+		if (note(reader, rule_key(spec, key, value)) != STATUS_OK)
+			spec->wrong = 1;
 		break;
 	case SECTION_WRONG:
 		break;
@@ -228,7 +233,7 @@ int rules_file_read(const char *path, struct rules_file *file)
 	struct reader reader = { .file = file };
 	int status;
 
-	*file = (struct rules_file){ .path = path, .enabled = -1, .creation.struct_size = sizeof(file->creation) };
+	*file = (struct rules_file){ .path = path, .enabled = -1, .options.struct_size = sizeof(file->options) };
 	if (strcmp(path, "-") == 0) {
 		file->path = "standard input";
 		reader.from = stdin;

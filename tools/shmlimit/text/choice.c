@@ -5,7 +5,10 @@
  */
 #include <string.h>
 
+#include "choice.h"
 #include "command.h"
+#include "fail.h"
+#include "number_text.h"
 
 const struct choice choices_on_full[] = {
 	{ "evict", SHMLIMIT_FULL_EVICT },

@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "command.h"
+#include "duration.h"
+#include "fail.h"
+#include "number_text.h"
 
 #define SECOND UINT64_C(1000000000)
 #define DURATION_MAX (UINT64_MAX - 1) /* the one above is printed as "never" */

@@ -9,6 +9,7 @@
 #include <wchar.h>
 
 #include "command.h"
+#include "escape.h"
 
 size_t utf8_read(const void *from, size_t len, uint32_t *c)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "nearest.h"
 
 #define LEN_MAX 31
 

@@ -9,6 +9,11 @@
 #include <string.h>
 
 #include "command.h"
+#include "escape.h"
+#include "fail.h"
+#include "key_text.h"
+#include "number_text.h"
+#include "print.h"
 
 void print_clean(FILE *to, const char *text)
 {

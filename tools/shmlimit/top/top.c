@@ -7,6 +7,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "choice.h"
+#include "duration.h"
+#include "fail.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "rule_facts.h"
 #include "top.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -36,9 +42,9 @@ const struct choice choices_top_sort[] = {
 	{ 0 },
 };
 const struct choice choices_top_order[] = {
-	{ "denial", LIVE_DENIAL },
-	{ "near", LIVE_NEAR },
-	{ "reset", LIVE_RESET },
+	{ "denial", TOP_KEYS_BY_DENIAL },
+	{ "near", TOP_KEYS_BY_NEAR },
+	{ "reset", TOP_KEYS_BY_RESET },
 	{ 0 },
 };
 
@@ -67,14 +73,14 @@ static int parse(const struct call *call, struct top *top, uint64_t *count)
 	if (status == STATUS_OK && call->option[COUNT] != NULL)
 		status = number_parse("--count", call->option[COUNT], 1, UINT64_MAX, count);
 	if (status == STATUS_OK && call->option[KEYS] != NULL)
-		status = number_parse("--keys", call->option[KEYS], 0, KEYS_MAX, &top->keys);
+		status = number_parse("--keys", call->option[KEYS], 0, KEYS_MAX, &top->keys_max);
 	if (status == STATUS_OK && call->option[SORT] != NULL) {
 		status = choice_parse("--sort", call->option[SORT], choices_top_sort, &choice);
 		top->sort = status == STATUS_OK ? (enum top_sort)choice : top->sort;
 	}
 	if (status == STATUS_OK && call->option[ORDER] != NULL) {
 		status = choice_parse("--order", call->option[ORDER], choices_top_order, &choice);
-		top->order = status == STATUS_OK ? (enum live_order)choice : top->order;
+		top->order = status == STATUS_OK ? (enum top_keys_order)choice : top->order;
 	}
 	return status;
 }
@@ -125,8 +131,8 @@ static int run(const struct call *call)
 	struct top top = {
 		.name = call->operand[0],
 		.interval_ns = TOP_INTERVAL_DEFAULT,
-		.order = LIVE_DENIAL,
-		.keys = terminal ? KEYS_MAX : KEYS_DEFAULT,
+		.order = TOP_KEYS_BY_DENIAL,
+		.keys_max = terminal ? KEYS_MAX : KEYS_DEFAULT,
 		.slots = SLOTS_AT_ONCE,
 	};
 	uint64_t count = terminal ? 0 : 1;

@@ -6,7 +6,10 @@
 #ifndef TOP_H
 #define TOP_H
 
-#include "live.h"
+#include "choice.h"
+#include "key_text.h"
+#include "number_text.h"
+#include "top_keys.h"
 
 /* ---- top_sample.c: all counters, at one moment ---- */
 
@@ -53,11 +56,11 @@ struct top {
 	const char *name;
 	uint64_t interval_ns;
 	enum top_sort sort;
-	enum live_order order;
+	enum top_keys_order order;
 	char rule[SHMLIMIT_RULE_NAME_MAX + 1]; /* this one only; "": all */
-	uint64_t keys;                         /* at most */
-	char match[TEXT_LEN];                  /* keys only that match this pattern; "": all */
-	uint64_t slots;                        /* to be looked at each time, at most */
+	uint64_t keys_max;
+	char match[TEXT_LEN]; /* keys only that match this pattern; "": all */
+	uint64_t slots;       /* to be looked at each time, at most */
 
 	/* What was seen. */
 	struct shmlimit *limiter; /* NULL: the segment is gone */
@@ -65,7 +68,7 @@ struct top {
 	struct top_sample before, now;
 	struct top_row *row, all;
 	size_t rows;
-	struct live live;
+	struct top_keys keys;
 	uint64_t first, looked;  /* the slots of that look: from which, how many */
 	char news[2 * TEXT_LEN]; /* the last about the segment itself, or what was changed; or "" */
 };
@@ -92,13 +95,13 @@ int top_each(struct top *top, uint64_t count, int (*show)(struct top *top, uint6
 /* The segment's name is cut, which a tilde shows, so that the line fits into that number of columns. */
 void top_segment_text(char text[TOP_LINE_LEN], const struct top *top, size_t columns);
 void top_all_text(char text[TOP_LINE_LEN], const struct top *top);
-const char *top_key_text(char text[KEY_TEXT_LEN], const struct top *top, const struct live_slot *slot);
+const char *top_key_text(char text[KEY_TEXT_LEN], const struct top *top, const struct top_key *slot);
 
 /* ---- top_act.c: changes; top->news has what came of them ---- */
 
 void top_reset_key(struct top *top, const char *rule, uint64_t fingerprint);
 #define TOP_BAN_NS (UINT64_C(3600) * 1000000000)
-void top_ban_key(struct top *top, const struct live_slot *slot);
+void top_ban_key(struct top *top, const struct top_key *slot);
 int top_rule_mode(const struct top *top, const char *rule); /* SHMLIMIT_ENFORCE, ..., or -1: not known */
 void top_rule_switch(struct top *top, const char *rule, uint32_t mode);
 

@@ -8,6 +8,11 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "ban.h"
+#include "choice.h"
+#include "key_option.h"
+#include "key_text.h"
+#include "named_segment.h"
 #include "top.h"
 
 static void tell(struct top *top, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -56,7 +61,7 @@ void top_reset_key(struct top *top, const char *rule, uint64_t fingerprint)
 }
 
 /* WHY NOT by the fingerprint: under another rule the same key has another one. */
-void top_ban_key(struct top *top, const struct live_slot *slot)
+void top_ban_key(struct top *top, const struct top_key *slot)
 {
 	struct key key = { .text = NULL };
 	struct shmlimit *limiter;
@@ -64,7 +69,7 @@ void top_ban_key(struct top *top, const struct live_slot *slot)
 	size_t whole = 0;
 	int error;
 
-	key.len = live_key_bytes(key.bytes, top->limiter, slot, &whole);
+	key.len = top_key_bytes(key.bytes, top->limiter, slot, &whole);
 	if (key.len == 0 || key.len != whole) {
 		tell(top, "not banned: the segment keeps not all of this key (create --store-keys)");
 		return;

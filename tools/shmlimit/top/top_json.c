@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "fail.h"
+#include "print.h"
 #include "slot_out.h"
 #include "top.h"
 
@@ -47,7 +49,7 @@ static json_t *whole_json(const struct top *top)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	for (size_t i = 0; i <= SHMLIMIT_SLOT_STALE; i++)
-		looked += top->live.states[i];
+		looked += top->keys.states[i];
 	/* clang-format off */
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "segment", json_text(top->name),
@@ -55,7 +57,7 @@ static json_t *whole_json(const struct top *top)
 	                 "interval_ns", top->before.at_ns != 0 ? json_number(top->now.at_ns - top->before.at_ns) : json_null(),
 	                 "slots", json_number(top->info.slots),
 	                 "looked_at", json_number(looked),
-	                 "live", json_number(top->live.states[SHMLIMIT_SLOT_LIVE]),
+	                 "live", json_number(top->keys.states[SHMLIMIT_SLOT_LIVE]),
 	                 "all", row_json(&top->all, json_null()),
 	                 "rules", rows_json(top),
 	                 "keys", json_array());        /* left empty: slots are written in its place */
@@ -77,9 +79,9 @@ int top_json(const struct top *top)
 	}
 	/* It ends with the empty list. */
 	fwrite(text, 1, strlen(text) - strlen("]}"), stdout);
-	for (size_t i = 0; i < top->live.count; i++) {
+	for (size_t i = 0; i < top->keys.count; i++) {
 		out_text(out, i > 0 ? ", " : "");
-		out_slot_json(out, &top->live.slot[i]);
+		out_slot_json(out, &top->keys.slot[i]);
 		out_flush(out, SLOT_OUT_BUFFER);
 	}
 	out_text(out, "]}\n");

@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fail.h"
+#include "key_text.h"
+#include "named_segment.h"
+#include "number_text.h"
 #include "top.h"
 
 #define NAME_LEAST 12 /* columns of a segment's name that are shown in any case */
@@ -19,24 +23,24 @@ static uint64_t slots_of(const struct top *top)
 }
 
 /* What came first in the last look, without which a large table would show one part after the other. */
-static int look_again(struct top *top, const struct live_slot *kept, size_t n, uint64_t end)
+static int look_again(struct top *top, const struct top_key *kept, size_t n, uint64_t end)
 {
 	int status = STATUS_OK;
 
 	for (size_t i = 0; i < n && status == STATUS_OK; i++)
 		if (kept[i].index < top->first || kept[i].index >= end)
-			status = live_scan(top->limiter, kept[i].index, 1, &top->live);
+			status = top_keys_scan(top->limiter, kept[i].index, 1, &top->keys);
 	return status;
 }
 
 int top_look_at_keys(struct top *top)
 {
-	struct live last = top->live;
+	struct top_keys last = top->keys;
 	uint64_t slots = slots_of(top);
 	int status;
 
-	top->live = (struct live){
-		.limit = top->keys,
+	top->keys = (struct top_keys){
+		.limit = top->keys_max,
 		.rule = -1,
 		.order = top->order,
 		.match = top->match[0] != '\0' ? top->match : NULL,
@@ -46,15 +50,15 @@ int top_look_at_keys(struct top *top)
 		return STATUS_OK;
 	}
 	if (top->rule[0] != '\0')
-		top->live.rule = shmlimit_rule_find(top->limiter, top->rule);
-	if (top->rule[0] != '\0' && top->live.rule < 0)
-		top->live.rule = INT32_MAX; /* gone: no slot is of it */
+		top->keys.rule = shmlimit_rule_find(top->limiter, top->rule);
+	if (top->rule[0] != '\0' && top->keys.rule < 0)
+		top->keys.rule = INT32_MAX; /* gone: no slot is of it */
 	top->first = top->first + top->looked < slots ? top->first + top->looked : 0;
 	top->looked = slots - top->first < top->slots ? slots - top->first : top->slots;
 	status = look_again(top, last.slot, last.count, top->first + top->looked);
-	memset(top->live.states, 0, sizeof(top->live.states));
+	memset(top->keys.states, 0, sizeof(top->keys.states));
 	if (status == STATUS_OK)
-		status = live_scan(top->limiter, top->first, top->looked, &top->live);
+		status = top_keys_scan(top->limiter, top->first, top->looked, &top->keys);
 	free(last.slot);
 	return status;
 }
@@ -69,7 +73,7 @@ static void forget(struct top *top)
 	free(top->row);
 	top->row = NULL;
 	top->rows = 0;
-	top->live.count = 0;
+	top->keys.count = 0;
 	top->first = top->looked = 0;
 }
 
@@ -117,12 +121,12 @@ int top_look(struct top *top)
 void top_close(struct top *top)
 {
 	forget(top);
-	free(top->live.slot);
+	free(top->keys.slot);
 }
 
 void top_segment_text(char text[TOP_LINE_LEN], const struct top *top, size_t columns)
 {
-	const uint64_t *states = top->live.states;
+	const uint64_t *states = top->keys.states;
 	size_t name_len = strlen(top->name), room;
 	char part[TEXT_LEN] = "", facts[4 * TEXT_LEN];
 	int is_cut;
@@ -158,9 +162,9 @@ void top_all_text(char text[TOP_LINE_LEN], const struct top *top)
 		         top_rate_text(n, all->no_slot_s));
 }
 
-const char *top_key_text(char text[KEY_TEXT_LEN], const struct top *top, const struct live_slot *slot)
+const char *top_key_text(char text[KEY_TEXT_LEN], const struct top *top, const struct top_key *slot)
 {
-	if (live_key(text, top->limiter, slot) == NULL)
+	if (top_key_show(text, top->limiter, slot) == NULL)
 		snprintf(text, KEY_TEXT_LEN, "#%012" PRIx64, slot->fingerprint);
 	return text;
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "duration.h"
+#include "number_text.h"
 #include "top.h"
 
 #define SECOND UINT64_C(1000000000)

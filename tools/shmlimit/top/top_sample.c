@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "fail.h"
+#include "rule_facts.h"
 #include "top.h"
 
 /* WHY NOT shmlimit_now(): the segment's clock may be a coarse one. */

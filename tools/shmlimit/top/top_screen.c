@@ -13,6 +13,12 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "choice.h"
+#include "duration.h"
+#include "escape.h"
+#include "fail.h"
+#include "key_text.h"
+#include "number_text.h"
 #include "top.h"
 
 #define MS UINT64_C(1000000)
@@ -146,13 +152,13 @@ static void draw_rule(int y, const struct screen *s, const struct top_row *row)
 	draw(y, row->denied_s > 0 ? A_BOLD : A_NORMAL, line);
 }
 
-static void slot_rule(const struct screen *s, const struct live_slot *slot, char rule[SHMLIMIT_RULE_NAME_MAX + 1])
+static void slot_rule(const struct screen *s, const struct top_key *slot, char rule[SHMLIMIT_RULE_NAME_MAX + 1])
 {
 	if (shmlimit_rule_name(s->top->limiter, slot->rule, rule) < 0)
 		strcpy(rule, "-");
 }
 
-static int is_selected(const struct screen *s, const struct live_slot *slot)
+static int is_selected(const struct screen *s, const struct top_key *slot)
 {
 	char rule[SHMLIMIT_RULE_NAME_MAX + 1];
 
@@ -162,7 +168,7 @@ static int is_selected(const struct screen *s, const struct live_slot *slot)
 	return strcmp(rule, s->key_rule) == 0;
 }
 
-static void draw_key(int y, const struct screen *s, const struct live_slot *slot)
+static void draw_key(int y, const struct screen *s, const struct top_key *slot)
 {
 	const struct top *top = s->top;
 	char name[LINE], rule[SHMLIMIT_RULE_NAME_MAX + 1], debt[TEXT_LEN] = "-", full[TEXT_LEN], key[KEY_TEXT_LEN],
@@ -294,8 +300,8 @@ static void draw_all(struct screen *s)
 	         "REMAINING", "DEBT", "FULL-IN", choice_word(choices_top_order, top->order),
 	         top->rule[0] != '\0' ? " of " : "", top->rule, top->match[0] != '\0' ? " like " : "", top->match);
 	draw(y++, A_REVERSE, line);
-	for (size_t i = 0; i < top->live.count && y < LINES - 1; i++)
-		draw_key(y++, s, &top->live.slot[i]);
+	for (size_t i = 0; i < top->keys.count && y < LINES - 1; i++)
+		draw_key(y++, s, &top->keys.slot[i]);
 	for (; y < LINES - 1; y++)
 		draw(y, A_NORMAL, "");
 	draw_last(s);
@@ -327,19 +333,19 @@ static void choose_rule(struct screen *s)
 
 static void select_key(struct screen *s, int step)
 {
-	const struct live *live = &s->top->live;
+	const struct top_keys *keys = &s->top->keys;
 	size_t at = 0;
 
-	if (live->count == 0 || s->top->limiter == NULL)
+	if (keys->count == 0 || s->top->limiter == NULL)
 		return;
-	while (at < live->count && !is_selected(s, &live->slot[at]))
+	while (at < keys->count && !is_selected(s, &keys->slot[at]))
 		at++;
-	if (at == live->count)
+	if (at == keys->count)
 		at = 0;
 	else
-		at = step < 0 ? at - (at > 0) : at + (at + 1 < live->count);
-	s->fingerprint = live->slot[at].fingerprint;
-	slot_rule(s, &live->slot[at], s->key_rule);
+		at = step < 0 ? at - (at > 0) : at + (at + 1 < keys->count);
+	s->fingerprint = keys->slot[at].fingerprint;
+	slot_rule(s, &keys->slot[at], s->key_rule);
 }
 
 /* A part of a key will do, where no wildcard says more. */
@@ -374,11 +380,11 @@ static void type_filter(struct screen *s, int key, int *again)
 /* Its bytes are kept beside its slot, which is known as long as it is shown. */
 static void ban_selected(struct screen *s)
 {
-	const struct live *live = &s->top->live;
+	const struct top_keys *keys = &s->top->keys;
 
-	for (size_t i = 0; s->top->limiter != NULL && i < live->count; i++)
-		if (is_selected(s, &live->slot[i])) {
-			top_ban_key(s->top, &live->slot[i]);
+	for (size_t i = 0; s->top->limiter != NULL && i < keys->count; i++)
+		if (is_selected(s, &keys->slot[i])) {
+			top_ban_key(s->top, &keys->slot[i]);
 			return;
 		}
 	strcpy(s->top->news, "not banned: the key is not shown any more");
@@ -439,7 +445,9 @@ static int act(struct screen *s, int key, int *again)
 		top->sort = (top->sort + 1) % TOP_SORTS;
 		break;
 	case 'k':
-		top->order = top->order == LIVE_DENIAL ? LIVE_NEAR : top->order == LIVE_NEAR ? LIVE_RESET : LIVE_DENIAL;
+		top->order = top->order == TOP_KEYS_BY_DENIAL ? TOP_KEYS_BY_NEAR
+		             : top->order == TOP_KEYS_BY_NEAR ? TOP_KEYS_BY_RESET
+		                                              : TOP_KEYS_BY_DENIAL;
 		*again = 1;
 		break;
 	case 'f':
@@ -518,7 +526,7 @@ static int watch(struct screen *s, uint64_t count, uint64_t keys, const sigset_t
 	int status = STATUS_OK, go_on = 1, again = 0, what = TIME_OVER, key;
 
 	while (go_on && status == STATUS_OK && ended == 0 && what != TERMINAL_GONE) {
-		top->keys = keys < (uint64_t)LINES ? keys : (uint64_t)LINES;
+		top->keys_max = keys < (uint64_t)LINES ? keys : (uint64_t)LINES;
 		if (what == TIME_OVER) {
 			status = top_look(top);
 			next_ns = now_ns() + top->interval_ns;
@@ -567,7 +575,7 @@ int top_screen(struct top *top, uint64_t count)
 	curs_set(0);
 	if (top->rule[0] != '\0')
 		strcpy(s.selected, top->rule);
-	status = watch(&s, count, top->keys, &before);
+	status = watch(&s, count, top->keys_max, &before);
 	endwin();
 	delscreen(terminal);
 	release_signals(old, &before);

@@ -6,6 +6,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "columns.h"
+#include "key_text.h"
+#include "number_text.h"
+#include "print.h"
 #include "top.h"
 
 static int print_rules(const struct top *top)
@@ -36,8 +40,8 @@ static int print_keys(const struct top *top)
 	char name[SHMLIMIT_RULE_NAME_MAX + 1], text[TEXT_LEN], key[KEY_TEXT_LEN];
 
 	table_words(&table, "RULE REMAINING DEBT TIME-TO-FULL KEY");
-	for (size_t i = 0; i < top->live.count; i++) {
-		const struct live_slot *slot = &top->live.slot[i];
+	for (size_t i = 0; i < top->keys.count; i++) {
+		const struct top_key *slot = &top->keys.slot[i];
 
 		table_cell(&table, "%s", shmlimit_rule_name(top->limiter, slot->rule, name) < 0 ? "-" : name);
 		table_cell(&table, "%" PRIu64, slot->remaining);
@@ -61,7 +65,7 @@ int top_text(const struct top *top)
 	print_line("per second", "%s", line);
 	putchar('\n');
 	status = print_rules(top);
-	if (status == STATUS_OK && top->live.count > 0) {
+	if (status == STATUS_OK && top->keys.count > 0) {
 		putchar('\n');
 		status = print_keys(top);
 	}

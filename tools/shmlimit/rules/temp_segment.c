@@ -1,5 +1,5 @@
 /*
- * scratch.c: a segment of this process alone. It loses its name before anything
+ * temp_segment.c: a segment of this process alone. It loses its name before anything
  * is decided in it, so that nothing has to be cleaned up.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -11,9 +11,12 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "scratch.h"
+#include "fail.h"
+#include "number_text.h"
+#include "segment_options.h"
+#include "temp_segment.h"
 
-static int fail_scratch(const char *called, const struct shmlimit_rule *rule, int error)
+static int fail_trial(const char *called, const struct shmlimit_rule *rule, int error)
 {
 	if (error == -ERANGE)
 		return fail_exact(called, rule);
@@ -33,7 +36,7 @@ static int set_rules(struct shmlimit *limiter, const struct shmlimit_rule *rule,
 		snprintf(name, sizeof(name), "%zu", i);
 		error = shmlimit_rule_set(limiter, name, &rule[i]);
 		if (error < 0)
-			return fail_scratch(called[i], &rule[i], error);
+			return fail_trial(called[i], &rule[i], error);
 	}
 	return STATUS_OK;
 }
@@ -79,7 +82,7 @@ static int make_read_only(const char *called, const struct shmlimit_options *opt
 		return status;
 	error = shmlimit_create(name, options, NULL);
 	if (error < 0)
-		return creation_fail(called, error);
+		return segment_options_fail(called, error);
 	error = shmlimit_open(name, SHMLIMIT_READ_ONLY, out);
 	shmlimit_destroy(name);
 	return error < 0 ? fail_segment(called, error) : STATUS_OK;
@@ -93,8 +96,8 @@ static void hold_signals(sigset_t *before)
 	sigprocmask(SIG_BLOCK, &all, before);
 }
 
-int scratch_open(const struct shmlimit_options *options, const struct shmlimit_rule *rule, const char *const *called,
-                 size_t rules, struct shmlimit **out)
+int temp_segment_open(const struct shmlimit_options *options, const struct shmlimit_rule *rule,
+                      const char *const *called, size_t rules, struct shmlimit **out)
 {
 	sigset_t before;
 	int status;
@@ -105,7 +108,7 @@ int scratch_open(const struct shmlimit_options *options, const struct shmlimit_r
 	return status;
 }
 
-int scratch_open_read_only(const char *called, const struct shmlimit_options *options, struct shmlimit **out)
+int temp_segment_open_read_only(const char *called, const struct shmlimit_options *options, struct shmlimit **out)
 {
 	sigset_t before;
 	int status;

@@ -1,24 +1,25 @@
 /*
- * live.h: the live slots that matter most, and how all slots are used.
+ * top_keys.h: the live slots that matter most, and how all slots are used.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef LIVE_H
-#define LIVE_H
+#ifndef TOP_KEYS_H
+#define TOP_KEYS_H
 
 #include "command.h"
+#include "key_text.h"
 
 /* What comes first. */
-enum live_order {
-	LIVE_RESET,     /* the longest time to full */
-	LIVE_DENIAL,    /* the deepest in denial, then the nearest to it */
-	LIVE_NEAR,      /* the nearest to denial, then those that are denied */
-	LIVE_DEBT,      /* the largest debt */
-	LIVE_REMAINING, /* the fewest whole tokens */
+enum top_keys_order {
+	TOP_KEYS_BY_RESET,     /* the longest time to full */
+	TOP_KEYS_BY_DENIAL,    /* the deepest in denial, then the nearest to it */
+	TOP_KEYS_BY_NEAR,      /* the nearest to denial, then those that are denied */
+	TOP_KEYS_BY_DEBT,      /* the largest debt */
+	TOP_KEYS_BY_REMAINING, /* the fewest whole tokens */
 };
 
 /* What shmlimit_slot() said of a slot, small enough for a million of them. */
-struct live_slot {
+struct top_key {
 	uint64_t index, fingerprint;
 	uint64_t remaining, debt_ns, reset_after_ns;
 	int32_t rule;
@@ -26,36 +27,36 @@ struct live_slot {
 	uint32_t lease; /* what it says, of a LEASE rule; else 0 */
 };
 
-struct live {
+struct top_keys {
 	uint64_t limit;       /* how many to keep, or to visit */
 	int rule;             /* of this rule only; -1: of all */
 	uint64_t fingerprint; /* with this one only; 0: of all */
 	int denied;           /* those only that would be denied one token */
 	const char *match;    /* those only whose key, as it is shown, matches this pattern; NULL: all */
-	enum live_order order;
+	enum top_keys_order order;
 	/* Not NULL: is given each slot in the table's order, and none is kept. A status. */
-	int (*visit)(void *context, const struct live_slot *slot);
+	int (*visit)(void *context, const struct top_key *slot);
 	void *context;
 	uint64_t states[SHMLIMIT_SLOT_STALE + 1];
 	uint64_t found; /* live slots that these choose */
 	size_t count;   /* kept */
-	struct live_slot *slot;
+	struct top_key *slot;
 	size_t room;
 };
 
 /* Does a come before b? Less than 0: yes. No two slots are equal. */
-int live_compare(enum live_order order, const struct live_slot *a, const struct live_slot *b);
+int top_key_compare(enum top_keys_order order, const struct top_key *a, const struct top_key *b);
 
 /*
  * Look at slots `first` to `first` + n - 1, as they are now, and put them in order with those that are
  * kept already. Returns a status; live->slot is the caller's to free in any case.
  */
-int live_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct live *live);
+int top_keys_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct top_keys *keys);
 
 /* The key of a slot: returns how many bytes of it are kept, 0 if it is not known, and its whole length. */
-size_t live_key_bytes(unsigned char key[SHMLIMIT_KEY_MAX], struct shmlimit *limiter, const struct live_slot *seen,
-                      size_t *key_len);
+size_t top_key_bytes(unsigned char key[SHMLIMIT_KEY_MAX], struct shmlimit *limiter, const struct top_key *seen,
+                     size_t *key_len);
 /* The same for people, or NULL if it is not known. */
-const char *live_key(char text[KEY_TEXT_LEN], struct shmlimit *limiter, const struct live_slot *seen);
+const char *top_key_show(char text[KEY_TEXT_LEN], struct shmlimit *limiter, const struct top_key *seen);
 
 #endif

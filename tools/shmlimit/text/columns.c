@@ -1,5 +1,5 @@
 /*
- * table.c: columns as wide as what stands in them.
+ * columns.c: columns as wide as what stands in them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "columns.h"
 #include "command.h"
+#include "escape.h"
+#include "fail.h"
 
 static int make_room(struct table *table)
 {

@@ -1,5 +1,5 @@
 /*
- * number.c: whole numbers, as people write them: 65536, 150M, 64Ki, 1.5k. A
+ * number_text.c: whole numbers, as people write them: 65536, 150M, 64Ki, 1.5k. A
  * decimal suffix multiplies by powers of 1000, a binary one by powers of 1024,
  * whatever is counted. WHY NOT 1024 for K where slots are counted: a rule of
  * 10M tokens and a table of 10M slots would be different numbers.
@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "command.h"
+#include "fail.h"
+#include "number_text.h"
 
 static const char suffixes[] = "kMGTPE"; /* each is 1000 or 1024 times its predecessor */
 

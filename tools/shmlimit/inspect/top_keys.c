@@ -1,5 +1,5 @@
 /*
- * live.c: see live.h.
+ * top_keys.c: see top_keys.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -7,7 +7,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "live.h"
+#include "fail.h"
+#include "key_text.h"
+#include "rule_facts.h"
+#include "top_keys.h"
 
 /* What a rule's slots are measured by; capacity 0: not asked yet. */
 struct live_rule {
@@ -30,7 +33,7 @@ struct rank {
 #define BEHIND ((uint64_t)1 << 63)
 
 /* Those that are denied stand together, before the others or behind them; the largest debt first. Debts are below 2^63. */
-static uint64_t rank_of_denial(const struct live_slot *slot, int denied_first)
+static uint64_t rank_of_denial(const struct top_key *slot, int denied_first)
 {
 	int denied = slot->share == 0;
 	uint64_t debt_ns = slot->debt_ns < BEHIND ? slot->debt_ns : BEHIND - 1;
@@ -38,21 +41,21 @@ static uint64_t rank_of_denial(const struct live_slot *slot, int denied_first)
 	return (denied == denied_first ? 0 : BEHIND) | (denied ? BEHIND - 1 - debt_ns : slot->share);
 }
 
-static struct rank rank_of(enum live_order order, const struct live_slot *slot, size_t at)
+static struct rank rank_of(enum top_keys_order order, const struct top_key *slot, size_t at)
 {
 	struct rank rank = { 0, ~slot->reset_after_ns, at };
 
-	if (order == LIVE_DEBT)
+	if (order == TOP_KEYS_BY_DEBT)
 		rank.first = ~slot->debt_ns;
-	else if (order == LIVE_REMAINING)
+	else if (order == TOP_KEYS_BY_REMAINING)
 		rank.first = slot->remaining;
-	else if (order != LIVE_RESET)
-		rank.first = rank_of_denial(slot, order == LIVE_DENIAL);
+	else if (order != TOP_KEYS_BY_RESET)
+		rank.first = rank_of_denial(slot, order == TOP_KEYS_BY_DENIAL);
 	return rank;
 }
 
 /* Ties in an order that is the same each time. */
-static int compare_ranks(const struct rank *a, const struct rank *b, const struct live_slot *slots)
+static int compare_ranks(const struct rank *a, const struct rank *b, const struct top_key *slots)
 {
 	int first = -larger(a->first, b->first);
 
@@ -63,9 +66,9 @@ static int compare_ranks(const struct rank *a, const struct rank *b, const struc
 	return first != 0 ? first : -larger(slots[a->at].fingerprint, slots[b->at].fingerprint);
 }
 
-int live_compare(enum live_order order, const struct live_slot *a, const struct live_slot *b)
+int top_key_compare(enum top_keys_order order, const struct top_key *a, const struct top_key *b)
 {
-	const struct live_slot both[] = { *a, *b };
+	const struct top_key both[] = { *a, *b };
 	struct rank of_a = rank_of(order, a, 0), of_b = rank_of(order, b, 1);
 
 	return compare_ranks(&of_a, &of_b, both);
@@ -80,26 +83,26 @@ static int compare(const void *a, const void *b, void *slots)
  * Sort what there is, and forget what is beyond the limit. WHY ranks: a million slots of 56 bytes are sorted in half the
  * time if what is compared and moved is 24 bytes that stand side by side. A status.
  */
-static int settle(struct live *live)
+static int settle(struct top_keys *keys)
 {
-	struct rank *rank = calloc(live->count, sizeof(*rank));
-	struct live_slot *sorted = reallocarray(NULL, live->room, sizeof(*sorted));
+	struct rank *rank = calloc(keys->count, sizeof(*rank));
+	struct top_key *sorted = reallocarray(NULL, keys->room, sizeof(*sorted));
 
 	if (rank == NULL || sorted == NULL) {
 		free(rank);
 		free(sorted);
 		return fail_memory();
 	}
-	for (size_t i = 0; i < live->count; i++)
-		rank[i] = rank_of(live->order, &live->slot[i], i);
-	qsort_r(rank, live->count, sizeof(*rank), compare, live->slot);
-	if (live->count > live->limit)
-		live->count = (size_t)live->limit;
-	for (size_t i = 0; i < live->count; i++)
-		sorted[i] = live->slot[rank[i].at];
+	for (size_t i = 0; i < keys->count; i++)
+		rank[i] = rank_of(keys->order, &keys->slot[i], i);
+	qsort_r(rank, keys->count, sizeof(*rank), compare, keys->slot);
+	if (keys->count > keys->limit)
+		keys->count = (size_t)keys->limit;
+	for (size_t i = 0; i < keys->count; i++)
+		sorted[i] = keys->slot[rank[i].at];
 	free(rank);
-	free(live->slot);
-	live->slot = sorted;
+	free(keys->slot);
+	keys->slot = sorted;
 	return STATUS_OK;
 }
 
@@ -108,24 +111,24 @@ static int settle(struct live *live)
  * memory depends on the limit and not on the table, and a slot costs a sort's
  * logarithm.
  */
-static int keep(struct live *live, const struct live_slot *slot)
+static int keep(struct top_keys *keys, const struct top_key *slot)
 {
-	struct live_slot *bigger;
+	struct top_key *bigger;
 	size_t room;
 
-	if (live->limit == 0)
+	if (keys->limit == 0)
 		return STATUS_OK;
-	if (live->count / 2 >= live->limit && settle(live) != STATUS_OK)
+	if (keys->count / 2 >= keys->limit && settle(keys) != STATUS_OK)
 		return STATUS_ERROR;
-	if (live->count == live->room) {
-		room = live->room > 0 ? 2 * live->room : 64;
-		bigger = reallocarray(live->slot, room, sizeof(*bigger));
+	if (keys->count == keys->room) {
+		room = keys->room > 0 ? 2 * keys->room : 64;
+		bigger = reallocarray(keys->slot, room, sizeof(*bigger));
 		if (bigger == NULL)
 			return fail_memory();
-		live->slot = bigger;
-		live->room = room;
+		keys->slot = bigger;
+		keys->room = room;
 	}
-	live->slot[live->count++] = *slot;
+	keys->slot[keys->count++] = *slot;
 	return STATUS_OK;
 }
 
@@ -148,60 +151,60 @@ static uint32_t share_of(struct shmlimit *limiter, struct live_rule *known, cons
 }
 
 /* WHY NOT a backslash that escapes: it is in keys as they are shown; a bracket does as well. */
-static int is_match(struct shmlimit *limiter, const char *pattern, const struct live_slot *slot)
+static int is_match(struct shmlimit *limiter, const char *pattern, const struct top_key *slot)
 {
 	char text[KEY_TEXT_LEN];
 
-	return live_key(text, limiter, slot) != NULL && fnmatch(pattern, text, FNM_NOESCAPE) == 0;
+	return top_key_show(text, limiter, slot) != NULL && fnmatch(pattern, text, FNM_NOESCAPE) == 0;
 }
 
-static int is_chosen(struct shmlimit *limiter, const struct live *live, const struct live_slot *slot)
+static int is_chosen(struct shmlimit *limiter, const struct top_keys *keys, const struct top_key *slot)
 {
-	return (live->rule < 0 || slot->rule == live->rule) &&
-	       (live->fingerprint == 0 || slot->fingerprint == live->fingerprint) &&
-	       (!live->denied || slot->share == 0) && (live->match == NULL || is_match(limiter, live->match, slot));
+	return (keys->rule < 0 || slot->rule == keys->rule) &&
+	       (keys->fingerprint == 0 || slot->fingerprint == keys->fingerprint) &&
+	       (!keys->denied || slot->share == 0) && (keys->match == NULL || is_match(limiter, keys->match, slot));
 }
 
-int live_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct live *live)
+int top_keys_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct top_keys *keys)
 {
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
 	uint64_t now_ns = shmlimit_now(limiter);
-	struct live_slot seen;
+	struct top_key seen;
 	struct live_rule *known;
-	int status = STATUS_OK, breaker = live->rule < 0 ? rule_breaker(limiter) : -1;
+	int status = STATUS_OK, breaker = keys->rule < 0 ? rule_breaker(limiter) : -1;
 
 	shmlimit_info(limiter, &info);
 	known = calloc(info.rules, sizeof(*known));
 	if (known == NULL)
 		return fail_memory();
 	for (uint64_t i = first; i - first < n && status == STATUS_OK; i++) {
-		if (live->visit != NULL && live->found >= live->limit)
+		if (keys->visit != NULL && keys->found >= keys->limit)
 			break;
 		if (shmlimit_slot(limiter, i, now_ns, &slot) < 0 || slot.state > SHMLIMIT_SLOT_STALE)
 			continue;
-		live->states[slot.state]++;
+		keys->states[slot.state]++;
 		if (slot.state != SHMLIMIT_SLOT_LIVE || slot.rule >= (int)info.rules || slot.rule == breaker)
 			continue;
-		seen = (struct live_slot){ i,
-			                   slot.fingerprint,
-			                   slot.remaining,
-			                   slot.debt_ns,
-			                   slot.reset_after_ns,
-			                   slot.rule,
-			                   share_of(limiter, known, &slot),
-			                   slot.lease };
-		if (!is_chosen(limiter, live, &seen))
+		seen = (struct top_key){ i,
+			                 slot.fingerprint,
+			                 slot.remaining,
+			                 slot.debt_ns,
+			                 slot.reset_after_ns,
+			                 slot.rule,
+			                 share_of(limiter, known, &slot),
+			                 slot.lease };
+		if (!is_chosen(limiter, keys, &seen))
 			continue;
-		live->found++;
-		status = live->visit != NULL ? live->visit(live->context, &seen) : keep(live, &seen);
+		keys->found++;
+		status = keys->visit != NULL ? keys->visit(keys->context, &seen) : keep(keys, &seen);
 	}
 	free(known);
-	return status == STATUS_OK && live->count > 1 ? settle(live) : status;
+	return status == STATUS_OK && keys->count > 1 ? settle(keys) : status;
 }
 
-size_t live_key_bytes(unsigned char key[SHMLIMIT_KEY_MAX], struct shmlimit *limiter, const struct live_slot *seen,
-                      size_t *key_len)
+size_t top_key_bytes(unsigned char key[SHMLIMIT_KEY_MAX], struct shmlimit *limiter, const struct top_key *seen,
+                     size_t *key_len)
 {
 	struct shmlimit_slot slot = { .struct_size = sizeof(slot),
 		                      .fingerprint = seen->fingerprint,
@@ -211,10 +214,10 @@ size_t live_key_bytes(unsigned char key[SHMLIMIT_KEY_MAX], struct shmlimit *limi
 	return kept > 0 ? (size_t)kept : 0;
 }
 
-const char *live_key(char text[KEY_TEXT_LEN], struct shmlimit *limiter, const struct live_slot *seen)
+const char *top_key_show(char text[KEY_TEXT_LEN], struct shmlimit *limiter, const struct top_key *seen)
 {
 	unsigned char key[SHMLIMIT_KEY_MAX];
-	size_t key_len = 0, kept = live_key_bytes(key, limiter, seen, &key_len);
+	size_t key_len = 0, kept = top_key_bytes(key, limiter, seen, &key_len);
 
 	return kept > 0 ? key_show(text, key, kept, key_len) : NULL;
 }

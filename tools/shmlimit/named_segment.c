@@ -1,5 +1,5 @@
 /*
- * segment.c: open a segment, and say whose and what it is.
+ * named_segment.c: open a segment, and say whose and what it is.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,7 +8,12 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include "choice.h"
 #include "command.h"
+#include "fail.h"
+#include "named_segment.h"
+#include "number_text.h"
+#include "print.h"
 
 static uint32_t trusted; /* besides root and the effective user */
 

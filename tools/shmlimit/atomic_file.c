@@ -1,5 +1,5 @@
 /*
- * replacement.c: a file that takes another's place in one step, complete:
+ * atomic_file.c: a file that takes another's place in one step, complete:
  * a process that opens the name sees the old file or the new one.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "replacement.h"
+#include "atomic_file.h"
+#include "fail.h"
+#include "print.h"
 
 /* The permissions of a file that a shell's redirection creates: mkstemp(3) grants them to the owner only. */
 static mode_t usual_mode(void)
@@ -22,11 +24,11 @@ static mode_t usual_mode(void)
 	return 0666 & ~mask;
 }
 
-static int fail_replacement(struct replacement *r, int error)
+static int fail_write(struct atomic_file *r, int error)
 {
 	int status = fail("%s: %s", r->path, strerror(error));
 
-	replacement_drop(r);
+	atomic_file_drop(r);
 	return status;
 }
 
@@ -38,11 +40,11 @@ static int is_file_or_none(const char *path)
 	return lstat(path, &there) != 0 || S_ISREG(there.st_mode);
 }
 
-static int begin(struct replacement *r, const char *path, int is_private)
+static int begin(struct atomic_file *r, const char *path, int is_private)
 {
 	int fd;
 
-	*r = (struct replacement){ .path = path, .is_private = is_private };
+	*r = (struct atomic_file){ .path = path, .is_private = is_private };
 	if (strcmp(path, "-") == 0) {
 		r->to = stdout;
 		return STATUS_OK;
@@ -59,23 +61,23 @@ static int begin(struct replacement *r, const char *path, int is_private)
 
 		free(r->temporary);
 		r->temporary = NULL;
-		return fail_replacement(r, error);
+		return fail_write(r, error);
 	}
 	if ((!is_private && fchmod(fd, usual_mode()) != 0) || (r->to = fdopen(fd, "w")) == NULL) {
 		int error = errno;
 
 		close(fd);
-		return fail_replacement(r, error);
+		return fail_write(r, error);
 	}
 	return STATUS_OK;
 }
 
-int replacement_open(struct replacement *r, const char *path)
+int atomic_file_open(struct atomic_file *r, const char *path)
 {
 	return begin(r, path, 0);
 }
 
-int replacement_open_private(struct replacement *r, const char *path)
+int atomic_file_open_private(struct atomic_file *r, const char *path)
 {
 	return begin(r, path, 1);
 }
@@ -94,7 +96,7 @@ static int sync_folder(const char *path)
 	return error;
 }
 
-int replacement_commit(struct replacement *r)
+int atomic_file_commit(struct atomic_file *r)
 {
 	FILE *to = r->to;
 	int error = 0;
@@ -112,19 +114,19 @@ int replacement_commit(struct replacement *r)
 	if (error == 0 && rename(r->temporary, r->path) != 0)
 		error = errno;
 	if (error != 0)
-		return fail_replacement(r, error);
+		return fail_write(r, error);
 	free(r->temporary);
 	r->temporary = NULL;
 	error = r->is_private ? sync_folder(r->path) : 0;
 	return error == 0 ? STATUS_OK : fail("%s: %s", r->path, strerror(error));
 }
 
-void replacement_drop(struct replacement *r)
+void atomic_file_drop(struct atomic_file *r)
 {
 	if (r->to != NULL && r->to != stdout)
 		fclose(r->to);
 	if (r->temporary != NULL)
 		unlink(r->temporary);
 	free(r->temporary);
-	*r = (struct replacement){ .path = r->path };
+	*r = (struct atomic_file){ .path = r->path };
 }

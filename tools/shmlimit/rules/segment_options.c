@@ -1,5 +1,5 @@
 /*
- * creation.c: what a segment is made with, in words: on the command line or in
+ * segment_options.c: what a segment is made with, in words: on the command line or in
  * a file. What is not given stays 0, the library's word for its default.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -9,19 +9,23 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "choice.h"
 #include "command.h"
+#include "fail.h"
+#include "number_text.h"
+#include "segment_options.h"
 
 /* clang-format off */
-const char *const creation_names[CREATION_FIELDS] = {
-	[CREATION_SLOTS] = "slots",
-	[CREATION_SLOTS_MAX] = "slots-max",
-	[CREATION_MODE] = "mode",
-	[CREATION_GROUP] = "group",
-	[CREATION_ON_FULL] = "on-full",
-	[CREATION_RULES] = "rules",
-	[CREATION_WINDOW_MAX] = "window-max",
-	[CREATION_NAMES] = "store-keys",
-	[CREATION_CLOCK] = "clock",
+const char *const segment_options_names[SEGMENT_OPTIONS] = {
+	[OPTION_SLOTS] = "slots",
+	[OPTION_SLOTS_MAX] = "slots-max",
+	[OPTION_MODE] = "mode",
+	[OPTION_GROUP] = "group",
+	[OPTION_ON_FULL] = "on-full",
+	[OPTION_RULES] = "rules",
+	[OPTION_WINDOW_MAX] = "window-max",
+	[OPTION_NAMES] = "store-keys",
+	[OPTION_CLOCK] = "clock",
 };
 /* clang-format on */
 
@@ -68,31 +72,31 @@ static uint64_t names_kept(uint64_t names)
 	return rounded < SHMLIMIT_KEY_MAX ? rounded : SHMLIMIT_KEY_MAX;
 }
 
-int creation_parse(const char *what, int field, const char *text, struct shmlimit_options *o)
+int segment_options_parse(const char *what, int field, const char *text, struct shmlimit_options *o)
 {
 	uint64_t number = 0;
 	int status = STATUS_OK;
 
 	switch (field) {
-	case CREATION_SLOTS:
+	case OPTION_SLOTS:
 		return number_parse(what, text, SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &o->slots);
-	case CREATION_SLOTS_MAX:
+	case OPTION_SLOTS_MAX:
 		return number_parse(what, text, SHMLIMIT_SLOTS_MIN, SHMLIMIT_SLOTS_MAX, &o->slots_max);
-	case CREATION_MODE:
+	case OPTION_MODE:
 		return mode_parse(what, text, &o->mode);
-	case CREATION_GROUP:
+	case OPTION_GROUP:
 		return group_parse(what, text, &o->group);
-	case CREATION_ON_FULL:
+	case OPTION_ON_FULL:
 		return choice_parse(what, text, choices_on_full, &o->on_full);
-	case CREATION_RULES:
+	case OPTION_RULES:
 		status = number_parse(what, text, 1, SHMLIMIT_RULES_MAX, &number);
 		o->rules = (uint32_t)number;
 		return status;
-	case CREATION_WINDOW_MAX:
+	case OPTION_WINDOW_MAX:
 		status = number_parse(what, text, 0, SHMLIMIT_WINDOW_MAX, &number);
 		o->window_max = (uint32_t)number;
 		return status;
-	case CREATION_NAMES:
+	case OPTION_NAMES:
 		status = number_parse(what, text, 0, SHMLIMIT_KEY_MAX, &number);
 		o->store_keys = (uint32_t)names_kept(number);
 		return status;
@@ -112,26 +116,26 @@ static const char *group_text(char text[TEXT_LEN], uint64_t id)
 	return text;
 }
 
-const char *creation_text(char text[TEXT_LEN], int field, const struct shmlimit_options *o)
+const char *segment_options_text(char text[TEXT_LEN], int field, const struct shmlimit_options *o)
 {
 	switch (field) {
-	case CREATION_SLOTS:
+	case OPTION_SLOTS:
 		return number_text(text, o->slots);
-	case CREATION_SLOTS_MAX:
+	case OPTION_SLOTS_MAX:
 		return number_text(text, o->slots_max);
-	case CREATION_MODE:
+	case OPTION_MODE:
 		snprintf(text, TEXT_LEN, "%04" PRIo32, o->mode);
 		return text;
-	case CREATION_GROUP:
+	case OPTION_GROUP:
 		return group_text(text, o->group - 1);
-	case CREATION_ON_FULL:
+	case OPTION_ON_FULL:
 		return choice_word(choices_on_full, o->on_full);
-	case CREATION_RULES:
+	case OPTION_RULES:
 		snprintf(text, TEXT_LEN, "%" PRIu32, o->rules);
 		return text;
-	case CREATION_WINDOW_MAX:
+	case OPTION_WINDOW_MAX:
 		return number_text(text, o->window_max);
-	case CREATION_NAMES:
+	case OPTION_NAMES:
 		snprintf(text, TEXT_LEN, "%" PRIu32, o->store_keys);
 		return text;
 	default:
@@ -139,7 +143,7 @@ const char *creation_text(char text[TEXT_LEN], int field, const struct shmlimit_
 	}
 }
 
-void creation_of(const struct shmlimit_info *info, struct shmlimit_options *o)
+void segment_options_of(const struct shmlimit_info *info, struct shmlimit_options *o)
 {
 	*o = (struct shmlimit_options){
 		.struct_size = sizeof(*o),
@@ -156,18 +160,19 @@ void creation_of(const struct shmlimit_info *info, struct shmlimit_options *o)
 }
 
 /* No failure: the rules are none the worse for it. */
-void creation_warn(const char *name, const struct shmlimit_info *info, int field, const struct shmlimit_options *wanted)
+void segment_options_warn(const char *name, const struct shmlimit_info *info, int field,
+                          const struct shmlimit_options *wanted)
 {
 	struct shmlimit_options made;
 	char old[TEXT_LEN], new[TEXT_LEN];
 
-	creation_of(info, &made);
-	if (strcmp(creation_text(old, field, &made), creation_text(new, field, wanted)) != 0)
+	segment_options_of(info, &made);
+	if (strcmp(segment_options_text(old, field, &made), segment_options_text(new, field, wanted)) != 0)
 		(void)fail("warning: %s %s: segment %s has %s, and keeps it; create the segment again to change it "
 		           "(shmlimit "
 		           "destroy %s)",
-		           creation_names[field], creation_text(new, field, wanted), name,
-		           creation_text(old, field, &made), name);
+		           segment_options_names[field], segment_options_text(new, field, wanted), name,
+		           segment_options_text(old, field, &made), name);
 }
 
 /* A file of that name that is no segment: it cannot be removed by shmlimit destroy. */
@@ -181,7 +186,7 @@ static int is_foreign(const char *name)
 	return error == -EMEDIUMTYPE;
 }
 
-int creation_fail(const char *name, int error)
+int segment_options_fail(const char *name, int error)
 {
 	switch (-error) {
 	case EEXIST:
@@ -217,7 +222,7 @@ int creation_fail(const char *name, int error)
 	}
 }
 
-int creation_fail_as(const char *name, const struct shmlimit_options *o, int error)
+int segment_options_fail_as(const char *name, const struct shmlimit_options *o, int error)
 {
 	char group[TEXT_LEN];
 
@@ -226,12 +231,12 @@ int creation_fail_as(const char *name, const struct shmlimit_options *o, int err
 		            group_text(group, o->group - 1));
 	if (error == -EINVAL && o->slots_max != 0 && o->slots > o->slots_max)
 		return fail("segment %s: slots-max %" PRIu64 ": must be as many as slots or more", name, o->slots_max);
-	return creation_fail(name, error);
+	return segment_options_fail(name, error);
 }
 
-int creation_carry_out(const char *name, const struct shmlimit_options *o, struct shmlimit **out)
+int segment_options_create(const char *name, const struct shmlimit_options *o, struct shmlimit **out)
 {
 	int error = shmlimit_create(name, o, out);
 
-	return error < 0 ? creation_fail_as(name, o, error) : STATUS_OK;
+	return error < 0 ? segment_options_fail_as(name, o, error) : STATUS_OK;
 }

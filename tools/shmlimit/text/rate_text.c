@@ -1,5 +1,5 @@
 /*
- * rate.c: rates as people write them: 30/60s, 5/m, 1.5k/s, 1/500ms, 100/day.
+ * rate_text.c: rates as people write them: 30/60s, 5/m, 1.5k/s, 1/500ms, 100/day.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,6 +8,10 @@
 #include <string.h>
 
 #include "command.h"
+#include "duration.h"
+#include "fail.h"
+#include "number_text.h"
+#include "rate_text.h"
 
 int rate_parse(const char *what, const char *text, uint64_t *count, uint64_t *period_ns)
 {

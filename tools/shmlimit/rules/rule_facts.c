@@ -1,11 +1,17 @@
 /*
- * rule.c: find a rule, and say what it is.
+ * rule_facts.c: find a rule, and say what it is.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <string.h>
 
+#include "choice.h"
 #include "command.h"
+#include "fail.h"
+#include "number_text.h"
+#include "print.h"
+#include "rate_text.h"
+#include "rule_facts.h"
 
 int rule_find(struct shmlimit *limiter, const char *segment, const char *name, int *id)
 {

@@ -1,5 +1,5 @@
 /*
- * key.c: keys as people can read them. A key is any bytes, chosen by any client that
+ * key_text.c: keys as people can read them. A key is any bytes, chosen by any client that
  * asks: a terminal gets none of them that it would act on.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "command.h"
+#include "escape.h"
+#include "key_text.h"
+#include "print.h"
 
 /* As shmlimit_key_ip() makes it: family, bits of the prefix, address. No text begins with a byte of 4 or 6. */
 int key_ip_show(char text[KEY_TEXT_LEN], const void *bytes, size_t len)

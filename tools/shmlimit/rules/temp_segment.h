@@ -1,10 +1,10 @@
 /*
- * scratch.h: a segment of this process alone, to try rules on.
+ * temp_segment.h: a segment of this process alone, to try rules on.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef SCRATCH_H
-#define SCRATCH_H
+#ifndef TEMP_SEGMENT_H
+#define TEMP_SEGMENT_H
 
 #include "command.h"
 
@@ -14,10 +14,10 @@
  * killed, unless that happens within the call, and by a signal that cannot be
  * held back.
  */
-int scratch_open(const struct shmlimit_options *options, const struct shmlimit_rule *rule, const char *const *called,
-                 size_t rules, struct shmlimit **out);
+int temp_segment_open(const struct shmlimit_options *options, const struct shmlimit_rule *rule,
+                      const char *const *called, size_t rules, struct shmlimit **out);
 
 /* The same without rules, and read-only. `called` names the segment in errors. */
-int scratch_open_read_only(const char *called, const struct shmlimit_options *options, struct shmlimit **out);
+int temp_segment_open_read_only(const char *called, const struct shmlimit_options *options, struct shmlimit **out);
 
 #endif
