@@ -118,8 +118,8 @@ static void keys(void)
 	for (size_t w = 0; w < 3; w++)
 		for (int i = 0; i < 4; i++)
 			for (int j = 0; j < 4; j++) {
-				int first =
-					top_key_compare(want[w].order, &slot[want[w].index[i]], &slot[want[w].index[j]]);
+				int first = top_key_compare(want[w].order, &slot[want[w].index[i]],
+				                            &slot[want[w].index[j]]);
 
 				wrong += i == j ? first != 0 : (first < 0) != (i < j);
 			}

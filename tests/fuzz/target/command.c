@@ -20,7 +20,6 @@
 #include "fuzz.h"
 #include "print.h"
 
-
 #define WORDS_MAX 24
 #define SKIPPED 77
 
