@@ -226,10 +226,11 @@ static int get_slot(struct loading *f, uint64_t index)
 	if (error != 0)
 		return error;
 	k = look_make(f->l, t, slot, &view.params, when_given(f->rebase.now_ns));
-	if (algorithm_wait(&k, word) == 0)
-		return 0;
-	store_relaxed(&slot->word, word);
-	store_relaxed(&slot->tag, s.tag ^ tag_of_version(rule_version(&view)));
+	if (algorithm_wait(&k, word) != 0) {
+		store_relaxed(&slot->word, word);
+		store_relaxed(&slot->tag, s.tag ^ tag_of_version(rule_version(&view)));
+	}
+	/* Also what has refilled since: what was read of the key before, in another slot, is no longer right. */
 	return f->only_checks ? 0 : remember(f, s.tag, place, in_old);
 }
 
@@ -237,14 +238,17 @@ static int by_tag(const void *a, const void *b)
 {
 	const struct owner *x = a, *y = b;
 
-	if (x->in_old != y->in_old)
-		return y->in_old - x->in_old;
 	if (x->tag != y->tag)
 		return x->tag < y->tag ? -1 : 1;
+	if (x->in_old != y->in_old)
+		return y->in_old - x->in_old;
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* No key in two slots of one table: the one that was read later is right. */
+/*
+ * No key in two slots. The one that was read later is right: a key moved while it was saved, to another slot of its
+ * table or from the old table to the new one.
+ */
 static void forget_twins(struct loading *f)
 {
 	if (f->owners > 1)
@@ -253,7 +257,7 @@ static void forget_twins(struct loading *f)
 		const struct owner *owner = &f->owner[i - 1];
 		struct layout_slot *slot = &(owner->in_old ? &f->tables.old : &f->tables.now)->slots[owner->index];
 
-		if (owner->tag != f->owner[i].tag || owner->in_old != f->owner[i].in_old)
+		if (owner->tag != f->owner[i].tag)
 			continue;
 		store_relaxed(&slot->tag, 0);
 		store_relaxed(&slot->word, 0);

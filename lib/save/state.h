@@ -5,7 +5,8 @@
  *	header      what the segment was made with, the hash secret, the moment
  *	rules       one record each, by id
  *	slots       one record each, by index: of the old table, then of the present
- *	            one; a WINDOW's is followed by its times
+ *	            one; a WINDOW's is followed by its times. Of two records of one key the
+ *	            later one was read later, and counts
  *	end         STATE_END where the next index would be
  *
  * All of this is in pages of 4096 bytes, the last one padded with zeros. The

@@ -88,6 +88,70 @@ static void check_round(int fd)
 	shmlimit_destroy(copy_name);
 }
 
+/* ---- Into a pipe that is read slowly, while each key moves to a larger table ---- */
+
+#define MOVING_KEYS 3000u
+#define PAGE 4096
+
+static void take_each(int rule, uint64_t n)
+{
+	for (uint64_t key = 0; key < MOVING_KEYS; key++)
+		if (shmlimit_take(l, rule, &key, sizeof(key), n, NULL) != SHMLIMIT_ALLOWED)
+			bail("key %llu cannot take", (unsigned long long)key);
+}
+
+/* The saver has read a part of the old table, and waits: the pipe has room for a page. */
+static int save_slowly(int rule, int to)
+{
+	int pipe_fd[2], status;
+	char page[PAGE];
+	ssize_t n;
+	pid_t saver;
+
+	if (pipe(pipe_fd) != 0 || fcntl(pipe_fd[1], F_SETPIPE_SZ, PAGE) < 0 || (saver = fork()) < 0)
+		bail("fork a saver: %s", strerror(errno));
+	if (saver == 0)
+		_exit(-shmlimit_save(l, pipe_fd[1]));
+	close(pipe_fd[1]);
+	for (int pages = 0; (n = read(pipe_fd[0], page, sizeof(page))) > 0; pages++) {
+		if (write(to, page, (size_t)n) != n)
+			bail("write");
+		if (pages == 0)
+			take_each(rule, 1);
+	}
+	close(pipe_fd[0]);
+	return waitpid(saver, &status, 0) == saver && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void saved_on_the_move(void)
+{
+	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 8192 };
+	int rule, fd = memfd_create("state", MFD_CLOEXEC), right = 0;
+	struct shmlimit *copy;
+
+	if (fd < 0 || shmlimit_create(stage_name, &o, &l) != 0)
+		bail("create");
+	rule = stage_rule(l, "slow", 10, 1, SLOW_NS);
+	take_each(rule, 5);
+	if (shmlimit_grow(l, 32768) != 0)
+		bail("grow");
+	is(save_slowly(rule, fd), 0, "a segment is saved into a slow pipe while its keys move to a larger table");
+	lseek(fd, 0, SEEK_SET);
+	is(shmlimit_load(copy_name, fd, 0, &copy), 0, "what was saved while keys moved is loaded");
+	is(shmlimit_verify(copy_name, NULL, 0), 0, "it is sound: keys that were saved from both tables have one slot");
+	for (uint64_t key = 0; key < MOVING_KEYS; key++) {
+		struct shmlimit_result r;
+
+		right += shmlimit_peek(copy, rule, &key, sizeof(key), 1, &r) >= 0 && r.remaining == 4;
+	}
+	is(right, MOVING_KEYS, "each key has what it had after it moved");
+	is(shmlimit_grow(copy, 0), 0, "no key is left in the old table of what is loaded");
+	shmlimit_close(copy);
+	shmlimit_destroy(copy_name);
+	shmlimit_close(l);
+	shmlimit_destroy(stage_name);
+}
+
 int main(void)
 {
 	struct shmlimit_options o = { .struct_size = sizeof(o), .slots = 1024, .window_max = 64 };
@@ -127,5 +191,6 @@ int main(void)
 	is(seen.less, 0, "no key has less than when saving was done");
 	shmlimit_close(l);
 	shmlimit_destroy(stage_name);
+	saved_on_the_move();
 	return tap_done();
 }
