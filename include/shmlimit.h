@@ -388,7 +388,8 @@ int shmlimit_check_names(const char *name, const char *rule_name);
  * the old table stays in use.
  *
  * Before the segment can grow again, all keys of the old table must have migrated or refilled;
- * this call checks that. With `slots` 0 it only checks.
+ * this call checks that. With `slots` 0 it only checks. A key that a process had copied to the new
+ * table when it was killed has migrated.
  *
  * Returns 0, or, with nothing changed: -EALREADY keys are left in the old table, so call again
  * when they have refilled; -EINVAL fewer than twice as many slots; -EFBIG more than
@@ -428,7 +429,8 @@ int shmlimit_count_undecided(struct shmlimit *limiter, uint32_t refused, uint64_
  * Decisions go on during the call. Each key is saved as of some moment of it. Writers of rules
  * wait for it. A read-only handle suffices. Writing starts at the file's current position; a
  * pipe is possible, and the call waits for its reader. Syncing the file is the caller's task.
- * If the segment has just grown, both tables are saved, and loaded.
+ * If the segment has just grown, both tables are saved, and loaded; a key that migrated during the
+ * call has after loading what it had in the new table.
  *
  * Returns 0, or: -ENOENT the segment was destroyed; -EUCLEAN a rule or the header is
  * damaged; -EAGAIN another process holds the lock; -EINVAL limiter is NULL; -ENOMEM; errors of

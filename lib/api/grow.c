@@ -11,42 +11,82 @@
  */
 #include <errno.h>
 
-#include "algorithm.h"
 #include "carry.h"
-#include "clock.h"
 #include "export.h"
 #include "grow.h"
 #include "segment.h"
 
-/* Does a frozen slot say more than none does? */
-static int says_something(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
-                          struct slot_seen seen, struct when when)
-{
-	struct rule_view view;
-	struct look k;
+/* BOUND: a carrier that is killed leaves one key in both tables. Of more than this many some have not moved. */
+#define STRAYS 64
 
-	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0 || algorithm_of(&view.params)->stays)
-		return 0;
-	k = look_make(l, t, slot, &view.params, when_again(l, when));
-	return algorithm_wait(&k, seen.word) != 0;
+/* Keys that are left in the old table. */
+struct strays {
+	uint64_t n; /* there are; the first STRAYS of them are: */
+	struct table_place place[STRAYS];
+};
+
+static void bury(const struct table_place *place)
+{
+	(void)slot_cas(place->slot, place->seen, TAG_FROZEN, 0);
 }
 
-/* Freeze a table, all of it, and forget what has refilled. Is there a key left in it? */
-static int holds_keys(const struct shmlimit *l, const struct table *t, struct when when)
+/* Freeze a table, all of it, and free what is equivalent to an empty slot. */
+static void freeze(const struct shmlimit *l, const struct table *t, struct when when, struct strays *strays)
 {
-	int held = 0;
-
+	strays->n = 0;
 	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE; i++) {
-		struct slot_seen seen;
+		struct table_place here = { .slot = &t->slots[i] };
 
-		if (!carry_freeze_slot(&t->slots[i], &seen) ||
-		    (seen.tag != TAG_FROZEN && says_something(l, t, &t->slots[i], seen, when)))
-			held = 1;
-		else if (seen.tag != TAG_FROZEN)
+		if (!carry_freeze_slot(here.slot, &here.seen)) {
+			strays->n = UINT64_MAX;
+			return;
+		}
+		if (here.seen.tag == TAG_FROZEN)
+			continue;
+		if (!table_keeps_something(l, t, here.slot, here.seen, when)) {
 			/* Left for as long as its time reaches back, it would seem to be of the future. */
-			(void)slot_cas(&t->slots[i], seen, TAG_FROZEN, 0);
+			bury(&here);
+			continue;
+		}
+		if (strays->n < STRAYS)
+			strays->place[strays->n] = here;
+		strays->n++;
 	}
-	return held;
+}
+
+/* Bury the key of a slot of the new table, if it is in the old one too: a carrier was killed before it did. */
+static void bury_twin(const struct shmlimit *l, struct strays *strays, uint64_t tag)
+{
+	for (uint64_t i = 0; i < strays->n; i++) {
+		struct table_place *place = &strays->place[i];
+
+		if (!tag_same_key(rule_plain(l, tag), rule_plain(l, place->seen.tag)))
+			continue;
+		bury(place);
+		*place = strays->place[--strays->n];
+		return;
+	}
+}
+
+/*
+ * Is a key left in the old table that is not in the new one? WHY NOT look for each of them in its probe window: that comes
+ * from the whole hash. By what the slot has of it, another key of the rule is taken for it once in 2^47.
+ */
+static int holds_keys(const struct shmlimit *l, const struct generation *tables, struct when when)
+{
+	const struct table *t = &tables->now;
+	struct strays strays;
+
+	freeze(l, &tables->old, when, &strays);
+	if (strays.n > STRAYS)
+		return 1;
+	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE && strays.n != 0; i++) {
+		uint64_t tag = load_acquire(&t->slots[i].tag);
+
+		if ((tag & (TAG_TENTATIVE | TAG_FROZEN)) == 0 && tag != 0)
+			bury_twin(l, &strays, tag);
+	}
+	return strays.n != 0;
 }
 
 /* The lock is held, so no other process changes the state except to switch it off and on. */
@@ -70,7 +110,7 @@ static int finish(const struct shmlimit *l, struct generation *tables, struct wh
 {
 	if (tables->old.slots == NULL)
 		return 0;
-	if (holds_keys(l, &tables->old, when))
+	if (holds_keys(l, tables, when))
 		return -EALREADY;
 	return put_state(l, tables->state & ~STATE_MOVING);
 }

@@ -52,11 +52,15 @@ static enum progress look_at_old(const struct shmlimit *l, struct attempt *d)
 	struct rule_view old;
 
 	if (!operation_only_looks(q->op)) {
-		(void)table_convert_slot(l, d->in, d->slot, d->seen, q->when);
+		(void)table_convert_slot(l, &d->tables, d->in, d->slot, d->seen, q->when);
 		return AGAIN;
 	}
 	if (rule_load_tag(l, d->seen.tag & ~TAG_FROZEN, &old) != 0 || old.published != d->view.published)
 		return AGAIN;
+	if (d->in == &d->tables.old && !table_keeps_something(l, d->in, d->slot, d->seen, q->when)) {
+		attempt_has_none(l, d);
+		return FINAL;
+	}
 	read_now(l, d, algorithm_convert(l, d->in, d->slot, &old.params, d->seen.word, &d->view.params, d->at.now_ns));
 	return FINAL;
 }
@@ -115,11 +119,12 @@ static enum progress look_before(const struct shmlimit *l, struct attempt *d, co
 	d->seen = from.seen;
 	if (look_at(l, d, wanted) == AGAIN)
 		return AGAIN;
-	if (d->slot == NULL)
-		return FINAL;
 	k = attempt_where(l, d);
-	if (algorithm_wait(&k, d->seen.word) != 0)
+	if (d->slot != NULL && algorithm_wait(&k, d->seen.word) != 0)
 		return carry(l, d, wanted);
+	/* I3. Before the key is claimed in the new table: under a changed rule the word could say something again. */
+	if (from.slot != NULL && !carry_bury_place(&from))
+		return attempt_lost(d);
 	attempt_has_none(l, d);
 	return FINAL;
 }

@@ -12,7 +12,7 @@
  * While keys move from an old table to the present one, both are written, and load
  * makes both. ORDER: the old table is read first, so a key that moves during the save is
  * met in one of them at least. If it is met in both, the one in the present table
- * counts, as it does for decisions (carry.h). WHY NOT put all keys into one table:
+ * counts, as it does for decisions (carry.h), and load drops the other. WHY NOT put all keys into one table:
  * their places come from their whole hashes, of which slots have 47 bits.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -32,6 +32,7 @@
 #include "save.h"
 #include "segment.h"
 #include "state.h"
+#include "table.h"
 
 /* After this number of looks it suffices that a busy slot is still the same key's: a window may then seem a bit fuller. */
 #define CALM_TRIES 16
@@ -174,9 +175,12 @@ static int describe(struct saving *s, const struct table *t, const struct layout
 	/* A lease is what others gave for a while: they take it back if it is not spent. A place is a process's. */
 	if (!algorithm_is_saved(a))
 		return 0;
-	/* From before the rule was changed, by a writer that was killed before it was done. */
-	if ((seen.tag & TAG_VERSION) != (rule_version(in_force) & TAG_VERSION))
+	/* From before the rule was changed, by a writer that was killed before it was done: as table_convert_slot(). */
+	if ((seen.tag & TAG_VERSION) != (rule_version(in_force) & TAG_VERSION)) {
+		if (t == &s->tables.old && !table_keeps_something(s->l, t, slot, seen, when_given(now_ns)))
+			return 0;
 		seen.word = algorithm_convert(s->l, t, slot, &view.params, seen.word, &in_force->params, now_ns);
+	}
 	out->tag = tag_plain(seen.tag, rule_version(&view)) & ~TAG_FLAGS;
 	k = look_make(s->l, t, slot, &in_force->params, when_given(now_ns));
 	if (algorithm_wait(&k, seen.word) == 0)

@@ -46,10 +46,9 @@ int carry_freeze(const struct shmlimit *l, const struct table *old, const struct
 	return 1;
 }
 
-/* Forgetting fails where a rule's writer converted the word just then: it may then be carried twice. */
-static void bury(const struct table_place *from)
+int carry_bury_place(const struct table_place *from)
 {
-	(void)slot_cas(from->slot, from->seen, TAG_FROZEN, 0);
+	return slot_cas(from->slot, from->seen, TAG_FROZEN, 0);
 }
 
 enum claim carry_over(const struct shmlimit *l, const struct generation *tables, const struct table_key *key,
@@ -65,7 +64,7 @@ enum claim carry_over(const struct shmlimit *l, const struct generation *tables,
 		return ended;
 	k = look_make(l, &tables->old, from->slot, &view->params, when_again(l, when));
 	if (algorithm_wait(&k, word) == 0) {
-		bury(from);
+		(void)carry_bury_place(from);
 		(void)slot_cas(to->slot, to->seen, 0, 0);
 		return CLAIM_FOUND;
 	}
@@ -77,10 +76,12 @@ enum claim carry_over(const struct shmlimit *l, const struct generation *tables,
 		(void)slot_cas(to->slot, to->seen, 0, 0);
 		return CLAIM_FOUND;
 	}
-	/* I1, I3. If this process is killed before bury(), the word may be carried twice, which gives nothing away. */
+	/* I1, I3. If this process is killed before it buries, the word may be carried twice, which grants nothing. */
 	if (!table_commit(to, key->tag, word))
 		return CLAIM_LOST;
-	bury(from);
+	/* It fails where a rule's writer converted the word in between. */
+	if (!carry_bury_place(from))
+		carry_bury(l, &tables->old, key);
 	return CLAIM_DONE;
 }
 

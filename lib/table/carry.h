@@ -10,7 +10,8 @@
  *     for it (table.c) and, having placed it, read the clock and look at the frozen
  *     one again. It is the same, and says something still: commit the word as it
  *     is. Then *bury* the frozen one: its tag becomes FROZEN alone. Start over:
- *     the key is found in P. It says nothing, or there is none: an ordinary claim.
+ *     the key is found in P. If the frozen one is equivalent to an empty slot, or is a
+ *     lease, bury it first; then, or if there is none: an ordinary claim.
  *     A peek or refund, which claims nothing, looks at P once more: the key
  *     may have been carried over between the two looks.
  *
@@ -18,13 +19,22 @@
  * that is frozen as a whole has at most one committed slot of a key, the last
  * that it ever had there. So a key is in O, or frozen, or in P, never in two.
  *
- * Why carrying a word twice gives nothing away. It happens where a carrier is
- * late or killed between committing and burying. In P the key began with that
- * word, and what was taken since only delays its being full: once its slot there
- * has refilled and was taken by another key, the frozen word has refilled too, and
- * says nothing. If the slot was evicted, the key counts as full, and the frozen
- * word never says more than that. (To a process whose clock was read earlier it
- * might: that is why the clock is read after placing, as for a claim.) A refund
+ * What is equivalent to an empty slot must not stay in O: under a changed rule, of a larger
+ * capacity say, its word would hold something again, while the key is in P by an ordinary
+ * claim, or has been idle for so long that O could be left. So step 3 buries it
+ * before the claim, and a writer of rules frees it instead of converting it
+ * (table_convert_slot()), whether it is frozen or not. The key then counts as full,
+ * as any key without a slot does after a change.
+ *
+ * Why carrying a word twice grants nothing. It happens where a carrier was killed, or is
+ * late, between committing and burying: only then is a key in P and in O. O is not looked
+ * at while the key is in P. Once its slot there refilled and was taken by another key,
+ * or was evicted, the key counts as full, and the frozen word never holds more than
+ * that. Nor does it hold less for longer than it may. In P the key
+ * began with that word, and what was taken since only delays its being full: when the
+ * slot in P has refilled, so has the frozen one. A rule that is changed converts both, and
+ * frees the frozen one if it has refilled. (To a process whose clock was read earlier it may hold
+ * something: that is why the clock is read after placing, as for a claim.) A refund
  * would let the one in P be full earlier; so a refund buries first. A reset clears
  * O before P, and step 3's second look sees that, or the reset meets what was
  * placed. Windows likewise: what is in the ring of O is older than what is
@@ -39,10 +49,10 @@
  *
  * Killed anywhere: a half-frozen window is frozen by the next process; a
  * tentative slot in P carries nothing; a word that was committed and not buried
- * may be carried twice.
+ * may be carried twice. load, grow.c and walks that list keys take P's for the key's.
  *
- * When each slot of O is frozen and says nothing, grow.c publishes that O is not
- * looked at any more.
+ * When each slot of O is frozen and is equivalent to an empty one, or its key is in P,
+ * grow.c publishes that O is not looked at any more.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -69,6 +79,9 @@ int carry_freeze(const struct shmlimit *l, const struct table *old, const struct
 enum claim carry_over(const struct shmlimit *l, const struct generation *tables, const struct table_key *key,
                       struct when when, const struct rule_view *view, const struct table_place *from,
                       struct table_place *to);
+
+/* Bury a frozen slot of the key, as it was seen. Returns 0 if it was changed since. */
+int carry_bury_place(const struct table_place *from);
 
 /* The key is in the new table: forget what it was in the old one. */
 void carry_bury(const struct shmlimit *l, const struct table *old, const struct table_key *key);

@@ -294,8 +294,20 @@ int table_commit(const struct table_place *place, uint64_t tag, uint64_t word)
 	return slot_cas(place->slot, place->seen, tag, word);
 }
 
-int table_convert_slot(const struct shmlimit *l, const struct table *t, struct layout_slot *slot, struct slot_seen seen,
-                       struct when when)
+int table_keeps_something(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
+                          struct slot_seen seen, struct when when)
+{
+	struct rule_view view;
+	struct look k;
+
+	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0 || algorithm_of(&view.params)->stays)
+		return 0;
+	k = look_make(l, t, slot, &view.params, when_again(l, when));
+	return algorithm_wait(&k, seen.word) != 0;
+}
+
+int table_convert_slot(const struct shmlimit *l, const struct generation *tables, const struct table *t,
+                       struct layout_slot *slot, struct slot_seen seen, struct when when)
 {
 	struct when at = when_again(l, when);
 	struct rule_view now, then;
@@ -312,6 +324,9 @@ int table_convert_slot(const struct shmlimit *l, const struct table *t, struct l
 		                0); /* tentative, or another rule's: nothing to keep */
 	if (then.published != now.published)
 		return 0;
+	/* I3. Under the new parameters it would say something again, while its key may be in the new table: see carry.h. */
+	if (t == &tables->old && !table_keeps_something(l, t, slot, seen, when))
+		return slot_cas(slot, seen, seen.tag & TAG_FROZEN, 0);
 	mine.tag = tag_plain(seen.tag, rule_version(&now)) ^ tag_of_version(rule_version(&now));
 	mine.word = algorithm_convert(l, t, slot, &then.params, seen.word, &now.params, at.ns);
 	/* I1. ORDER pairs with slot_cas() of a decision, which fails where the word was converted before it. */
@@ -341,7 +356,8 @@ struct layout_slot *table_find_any(const struct shmlimit *l, const struct table 
 	return NULL;
 }
 
-static void convert_all(const struct shmlimit *l, const struct table *t, uint32_t rule, struct when when)
+static void convert_all(const struct shmlimit *l, const struct generation *tables, const struct table *t, uint32_t rule,
+                        struct when when)
 {
 	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE; i++) {
 		/* BOUND: each round but the last means that another process changed this slot in between. */
@@ -349,7 +365,7 @@ static void convert_all(const struct shmlimit *l, const struct table *t, uint32_
 			struct slot_seen seen = slot_read(&t->slots[i]);
 
 			if ((seen.tag & ~TAG_FROZEN) == 0 || tag_rule(seen.tag) != rule ||
-			    table_convert_slot(l, t, &t->slots[i], seen, when))
+			    table_convert_slot(l, tables, t, &t->slots[i], seen, when))
 				break;
 		}
 	}
@@ -360,6 +376,6 @@ void table_convert(const struct shmlimit *l, uint32_t rule, struct when when)
 	struct generation tables;
 
 	generation_read(l, &tables);
-	convert_all(l, &tables.old, rule, when);
-	convert_all(l, &tables.now, rule, when);
+	convert_all(l, &tables, &tables.old, rule, when);
+	convert_all(l, &tables, &tables.now, rule, when);
 }

@@ -120,12 +120,20 @@ struct layout_slot *table_find_any(const struct shmlimit *l, const struct table 
                                    uint64_t but, struct slot_seen *seen);
 
 /*
- * Convert a slot, as it was seen, to the version in force. Returns true if
+ * Does a slot of the old table, as it was seen, hold more than an empty one, by
+ * the version of the rule that its tag has? A lease does not: it expires there.
+ */
+int table_keeps_something(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
+                          struct slot_seen seen, struct when when);
+
+/*
+ * Convert a slot of table t, which is one of *tables, as it was seen, to the version in force.
+ * In the old table what is equivalent to an empty slot becomes one. Returns true if
  * nothing is left to do. Where no time is given the clock is read: after the
  * word, whose time is then not in the future of it.
  */
-int table_convert_slot(const struct shmlimit *l, const struct table *t, struct layout_slot *slot, struct slot_seen seen,
-                       struct when when);
+int table_convert_slot(const struct shmlimit *l, const struct generation *tables, const struct table *t,
+                       struct layout_slot *slot, struct slot_seen seen, struct when when);
 
 /*
  * Walks are over the old table too, and over that first: what migrates during the walk

@@ -151,11 +151,67 @@ static const struct scene unseen = {
 	.judge = judge_unseen,
 };
 
+/*
+ * The key refilled before the table grows, and is used again while its capacity is raised twice. Once it was asked for
+ * after all this, it is in the new table alone, whatever was killed: nothing keeps the old one.
+ */
+static struct shmlimit *set_refilled(void)
+{
+	struct shmlimit *l = stage_set(SHMLIMIT_FULL_DENY, 0, version(CAPACITY, 0));
+	uint32_t key = KEY;
+
+	stage.growing = stage.changing = 1;
+	if (shmlimit_take_at(l, stage.rule, &key, sizeof(key), CAPACITY, START_NS - CAPACITY * SECOND, NULL) !=
+	    SHMLIMIT_ALLOWED)
+		bail("the key cannot take");
+	return l;
+}
+
+static void act_raise(unsigned who)
+{
+	if (who == 0) {
+		grow(2 * SLOTS);
+		grow(0);
+	} else if (who == 3) {
+		change(version(MIDDLE, 1));
+		change(version(LARGE, 2));
+	} else {
+		take(KEY, 1);
+		take(KEY, CAPACITY - 1);
+		take(KEY, 1);
+	}
+}
+
+static void judge_raised(void)
+{
+	uint32_t key = KEY;
+	int error;
+
+	law_between(KEY, CAPACITY, LARGE);
+	law_no_twin();
+	(void)shmlimit_take(stage.l, stage.rule, &key, sizeof(key), 1, NULL);
+	error = shmlimit_grow(stage.l, 0);
+	if (error != 0)
+		blame("the key has moved, and the old table is not left: %s", shmlimit_strerror(error));
+	law_sound();
+}
+
+static const struct scene raised = {
+	.title =
+		"a key that refilled and is used again has one slot when the table has grown and its capacity was raised",
+	.actors = 4,
+	.mortals = 4,
+	.set = set_refilled,
+	.act = act_raise,
+	.judge = judge_raised,
+};
+
 int main(void)
 {
 	play(&changing);
 	play(&to_and_fro);
 	play(&seen);
 	play(&unseen);
+	play(&raised);
 	return tap_done();
 }

@@ -4,12 +4,14 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "../rng.h"
 #include "atomic.h"
 #include "generation.h"
 #include "limiter.h"
+#include "save.h"
 #include "unit.h"
 
 #define T0 (1000 * SECOND)
@@ -219,6 +221,14 @@ static void verbs(void)
 	shmlimit_close(l);
 }
 
+/* Put back what was buried since the first table was copied: as carriers do that are killed before they bury. */
+static void unbury(struct shmlimit *l, const struct layout_slot kept[64])
+{
+	for (int i = 0; i < 64; i++)
+		if ((l->tables[0].slots[i].tag & ~TAG_FROZEN) == 0 && kept[i].tag != 0)
+			l->tables[0].slots[i] = (struct layout_slot){ kept[i].tag | TAG_FROZEN, kept[i].word };
+}
+
 /* What was carried and not buried, as by a carrier that was killed in between, must not undo a refund. */
 static void carried_twice(void)
 {
@@ -231,14 +241,176 @@ static void carried_twice(void)
 		bail("grow");
 	memcpy(kept, l->tables[0].slots, sizeof(kept));
 	is(shmlimit_take_at(l, rule, "a", 1, 1, T0, NULL), SHMLIMIT_DENIED, "an exhausted key moves, and is denied");
-	for (int i = 0; i < 64; i++)
-		if ((l->tables[0].slots[i].tag & ~TAG_FROZEN) == 0 && kept[i].tag != 0)
-			l->tables[0].slots[i] = (struct layout_slot){ kept[i].tag | TAG_FROZEN, kept[i].word };
+	unbury(l, kept);
 	is(sound(), 0, "a key that was carried and not buried is no damage");
 	is(shmlimit_refund_at(l, rule, "a", 1, 10, T0, NULL), SHMLIMIT_ALLOWED,
 	   "a key that was carried takes a refund of everything");
 	is(shmlimit_grow_at(l, 0, T0), 0, "nothing of a full key is left in the old table");
 	is(left(l, rule, "a", T0), 10, "a key that was carried is full after a refund of everything");
+	shmlimit_close(l);
+}
+
+/* ---- One slot a key ---- */
+
+#define LETTERS 26
+
+static void take_letters(struct shmlimit *l, int rule, uint64_t n, uint64_t now_ns)
+{
+	for (char key = 'a'; key < 'a' + LETTERS; key++)
+		take(l, rule, (char[]){ key, '\0' }, n, now_ns);
+}
+
+/* How many keys of the alphabet have just this number of tokens. */
+static int letters_with(struct shmlimit *l, int rule, uint64_t n, uint64_t now_ns)
+{
+	int found = 0;
+
+	for (char key = 'a'; key < 'a' + LETTERS; key++)
+		found += left(l, rule, (char[]){ key, '\0' }, now_ns) == n;
+	return found;
+}
+
+static int live_slots(struct shmlimit *l, uint64_t now_ns)
+{
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+	int live = 0;
+
+	for (uint64_t i = 0; shmlimit_slot(l, i, now_ns, &slot) == 0; i++)
+		live += slot.state == SHMLIMIT_SLOT_LIVE;
+	return live;
+}
+
+static void set_capacity(struct shmlimit *l, uint64_t capacity, uint64_t now_ns)
+{
+	struct shmlimit_rule rule = {
+		.struct_size = sizeof(rule), .capacity = capacity, .count = 1, .period_ns = 10 * SECOND
+	};
+
+	if (shmlimit_rule_set_at(l, "login", &rule, now_ns) < 0)
+		bail("rule_set");
+}
+
+/* Save, destroy, load. */
+static struct shmlimit *reload(struct shmlimit *l, uint64_t now_ns)
+{
+	const struct rebase same_clock = { .now_ns = now_ns };
+	int fd = memfd_create("state", MFD_CLOEXEC);
+	struct shmlimit *loaded;
+
+	if (fd < 0 || save(l, fd, when_given(now_ns)) != 0 || lseek(fd, 0, SEEK_SET) != 0)
+		bail("save");
+	shmlimit_close(l);
+	shmlimit_destroy(unit_name);
+	if (load(unit_name, fd, 0, &same_clock, &loaded) != 0)
+		bail("load");
+	close(fd);
+	return loaded;
+}
+
+/* What refilled in the old table has no part in a change of the rule. */
+static void refilled_in_the_old_table(void)
+{
+	struct shmlimit *l = create(64, 0, 0);
+	uint64_t t = T0;
+	int rule;
+
+	set_capacity(l, 10, t);
+	rule = shmlimit_rule_find(l, "login");
+	take_letters(l, rule, 5, t);
+	t += 1000 * SECOND;
+	if (shmlimit_grow_at(l, 256, t) != 0)
+		bail("grow");
+	take_letters(l, rule, 8, t);
+	set_capacity(l, 30, t);
+	is(live_slots(l, t), LETTERS,
+	   "keys that refilled before the table grew, and were used again before the capacity was raised, are each shown once");
+	l = reload(l, t);
+	is(sound(), 0,
+	   "a segment in which keys were used again in the new table is sound when it was saved and loaded");
+	is(letters_with(l, rule, 2, t), LETTERS, "such keys have after loading what they had");
+	is(shmlimit_grow_at(l, 0, t), 0, "when each key has a slot in the new table the old one is left");
+	shmlimit_close(l);
+
+	l = create(64, 0, 0);
+	set_capacity(l, 10, T0);
+	take_letters(l, rule, 5, T0);
+	if (shmlimit_grow_at(l, 256, T0) != 0)
+		bail("grow");
+	set_capacity(l, 1000000, t);
+	is(shmlimit_grow_at(l, 0, t), 0,
+	   "keys that refilled in the old table do not keep it when the capacity is raised");
+	is(letters_with(l, rule, 1000000, t), LETTERS, "they are full under the new capacity");
+	shmlimit_close(l);
+
+	/* The same where the writer was killed before it walked over the table. */
+	l = create(64, 0, 0);
+	set_capacity(l, 10, T0);
+	take_letters(l, rule, 5, T0);
+	if (shmlimit_grow_at(l, 256, T0) != 0)
+		bail("grow");
+	take(l, rule, "a", 1, T0);
+	{
+		struct layout_slot kept[64];
+
+		memcpy(kept, l->tables[0].slots, sizeof(kept));
+		set_capacity(l, 30, t);
+		memcpy(l->tables[0].slots, kept, sizeof(kept));
+	}
+	is(letters_with(l, rule, 30, t), LETTERS - 1,
+	   "a peek finds keys full that had refilled in the old table when the rule's writer was killed");
+	take_letters(l, rule, 8, t);
+	is(letters_with(l, rule, 22, t), LETTERS - 1, "a take finds them full too");
+	is(shmlimit_grow_at(l, 0, t), 0, "when a killed writer's keys have moved the old table is left");
+	shmlimit_close(l);
+}
+
+static void carried_and_not_buried(void)
+{
+	struct shmlimit *l = create(64, 0, 0);
+	struct layout_slot kept[64];
+	int rule;
+
+	set_capacity(l, 10, T0);
+	rule = shmlimit_rule_find(l, "login");
+	take_letters(l, rule, 5, T0);
+	if (shmlimit_grow_at(l, 256, T0) != 0)
+		bail("grow");
+	memcpy(kept, l->tables[0].slots, sizeof(kept));
+	take_letters(l, rule, 1, T0);
+	unbury(l, kept);
+	l = reload(l, T0);
+	is(sound(), 0, "keys whose carriers were killed have one slot each after loading");
+	is(letters_with(l, rule, 4, T0), LETTERS, "that of the new table");
+	is(shmlimit_grow_at(l, 0, T0), 0, "a loaded segment whose keys are all in the new table has nothing to finish");
+	shmlimit_close(l);
+
+	l = create(64, 0, 0);
+	set_capacity(l, 10, T0);
+	take_letters(l, rule, 5, T0);
+	take(l, rule, "stays", 5, T0);
+	if (shmlimit_grow_at(l, 256, T0) != 0)
+		bail("grow");
+	memcpy(kept, l->tables[0].slots, sizeof(kept));
+	take_letters(l, rule, 1, T0);
+	take(l, rule, "stays", 1, T0);
+	unbury(l, kept);
+	is(shmlimit_grow_at(l, 0, T0), 0, "the old table is left when each of its keys is in the new one too");
+	is(letters_with(l, rule, 4, T0), LETTERS, "its keys have what they have in the new table");
+	shmlimit_close(l);
+
+	l = create(64, 0, 0);
+	set_capacity(l, 10, T0);
+	take_letters(l, rule, 5, T0);
+	take(l, rule, "stays", 5, T0);
+	if (shmlimit_grow_at(l, 256, T0) != 0)
+		bail("grow");
+	memcpy(kept, l->tables[0].slots, sizeof(kept));
+	take_letters(l, rule, 1, T0);
+	unbury(l, kept);
+	is(shmlimit_grow_at(l, 0, T0), -EALREADY, "the old table is kept for the one key that has not moved");
+	is(left(l, rule, "stays", T0), 5, "that key has what it had");
+	take(l, rule, "stays", 1, T0);
+	is(shmlimit_grow_at(l, 0, T0), 0, "when that key has moved the old table is left");
 	shmlimit_close(l);
 }
 
@@ -598,6 +770,8 @@ int main(void)
 	keys_move();
 	verbs();
 	carried_twice();
+	refilled_in_the_old_table();
+	carried_and_not_buried();
 	twin(&rng);
 	crowd(SHMLIMIT_FULL_EVICT);
 	crowd(SHMLIMIT_FULL_DENY);
