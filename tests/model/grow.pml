@@ -6,14 +6,19 @@
  * that; each step is one shared access, a slot being one (tag, word) pair. Old views, freezing, carrying, burying,
  * claims in two phases, help, refill, reclaim by strangers (STRANGERS), evict (EVICTS) and one reset (-DRESET).
  * Killed: a process, or the grower, that never moves again, which the search contains for each of them at each step.
+ * -DCHANGE: a writer raises the capacity of the key's rule. A word that has refilled then lacks the rest of the new
+ * capacity: converted, it is one of the tick at which it was. A writer or grower that is killed gives the lock back.
  * -DSOLO: at any moment all but one process are killed, the grower too; that one starts over three times at most.
  * Abstracted as in claim.pml: a tick refills, capacity 1, nonces, one window; freezing a slot is read and swap in one,
- * since a process that loses the swap tries again. Rules are version.pml's, rings are ring.pml's.
+ * since a process that loses the swap tries again. So is converting. How versions differ is version.pml's, rings
+ * are ring.pml's.
  *
  * Laws (-DONLY=n asserts only one): 1 There are never two committed slots of the key that are not frozen, and never
  * two that are (I3). 2 By the clock readings of the calls no more than the capacity is admitted between two refills;
  * reset and evict begin again (I1). 3 No decision changes what is frozen. 4 What was taken before a reset is nowhere
- * when the reset has ended. 5 Alone, a call ends (I4, I6). Deadlock is looked for, too.
+ * when the reset has ended. 5 Alone, a call ends (I4, I6). 6 The key is in both tables only while a process that
+ * carried it has not buried it yet, or was killed before. 7 What has refilled in the first table, while that is not the
+ * present one, holds nothing any more, whatever the rule becomes. Deadlock is looked for, too.
  *
  * Variants that must fail, each with the law that it breaks:
  *  NO_FREEZE 1          the key is carried, and charged where it was.
@@ -29,6 +34,9 @@
  *  LEAVE_UNFROZEN 1     the first table is left without being frozen: an old view decides on in it.
  *  CARRY_REFILLED 2     what refilled on the way is carried: to a process with an older clock it refills once more.
  *  NO_STATE 2           an old view's second look passed slots that were frozen behind it.
+ *  KEEP_REFILLED 6      the key is claimed in the next table, and what it was stays in the first.
+ *  LOSE_BURY 6          what a writer converted before it could be buried stays.
+ *  CONVERT_REFILLED 7   a writer converts what has refilled in the first table.
  */
 #ifndef N
 #define N 2
@@ -51,7 +59,7 @@
 #define SLOTS (OLD + NEW)
 
 /* tag: 0 = free, KEY, or a stranger; with flags. */
-#define KEY		1
+#define KEY		1	/* the rule's version is beside it: `ver` */
 #define STRANGER	2
 #define TENTATIVE	4
 #define FROZEN		8
@@ -75,11 +83,13 @@
 #define FREE		2
 #define REFILLED	1
 
-typedef slot_t { byte tag; byte word; bit aged /* ghost: charged before the reset began */ };
+typedef slot_t { byte tag; byte word; bit ver; bit aged /* ghost: charged before the reset began */ };
 slot_t slot[SLOTS];
 byte state;
 byte now;
 byte strangers, evicts;
+bit version;			/* of the rule that is in force */
+bit locked;			/* by the writer or the grower */
 byte resetting;			/* 1: under way, 2: ended */
 byte stopped;			/* 1 + the only process that still runs */
 byte stumbles;			/* how often it has started over since */
@@ -89,12 +99,14 @@ typedef process_t {
 	byte at, tag, word;	/* the candidate */
 	byte from, carried;	/* in the first table, frozen: place and word */
 	byte seen;
+	bit ver;		/* of the rule that the call knows */
+	bit burying;		/* ghost: carried, and not buried yet */
 	bit aged;		/* ghost: of `carried` */
 };
 process_t proc[N];
 byte spent[TICKS + 1];
 
-c_decl { static long event_count[24]; };
+c_decl { static long event_count[32]; };
 #define EVENT(n, name)	c_code { if (event_count[n]++ == 0) printf("event: " name "\n"); }
 
 #define my	proc[_pid]
@@ -113,6 +125,9 @@ c_decl { static long event_count[24]; };
 #define STEP(which)	d_step { next == which && RUNS ->
 #define BRANCHING_STEP(which)	atomic { next == which && RUNS ->
 #define HOLDS(where, t, w)	(slot[where].tag == (t) && slot[where].word == (w))
+#define IS_OF_KEY(t)	((t) == KEY || (t) == KEY + FROZEN)
+/* The rule's version is in the key's tags. */
+#define HOLDS_KEY(where, t, w)	(HOLDS(where, t, w) && slot[where].ver == my.ver)
 
 byte j, r, fresh;	/* used within one step, and then 0 again */
 
@@ -127,9 +142,45 @@ inline count_slots() {
 		fi;
 	}
 	law(1, r <= 1 && fresh <= 1);
+	if
+	:: fresh == 1 && r == 1 ->
+		r = 0;
+		for (j : OLD .. SLOTS - 1) {
+			r = (slot[j].tag == KEY -> 1 : r)
+		}
+		for (j : 0 .. N - 1) {
+			r = (proc[j].burying -> 0 : r)
+		}
+		law(6, r == 0)
+	:: else
+	fi;
 	fresh = 0;
 	r = 0;
 	j = 0
+}
+
+/* What is free has no version. */
+inline free(p) {
+	slot[p].tag = (is_frozen(slot[p].tag) -> FROZEN : 0); slot[p].word = 0; slot[p].ver = 0; slot[p].aged = 0
+}
+
+#ifdef CONVERT_REFILLED
+#define is_over(p)	false
+#else
+#define is_over(p)	((p) < OLD && state != FIRST && TICK(slot[p].word) < now)
+#endif
+
+/* To the version in force: table_convert_slot(). */
+inline convert(p) {
+	if
+	:: slot[p].ver != version && IS_OF_KEY(slot[p].tag) && is_over(p) -> EVENT(21, "what has refilled in the first table is freed by a change"); free(p)
+	:: slot[p].ver != version && IS_OF_KEY(slot[p].tag) && !is_over(p) ->
+		law(7, p >= OLD || state == FIRST || TICK(slot[p].word) >= now);
+		slot[p].word = (TICK(slot[p].word) < now -> WORD(now) : slot[p].word);
+		slot[p].ver = version
+	:: slot[p].ver != version && (slot[p].tag == KEY + TENTATIVE || slot[p].tag == KEY + TENTATIVE + FROZEN) -> free(p)
+	:: else
+	fi
 }
 
 inline nothing_aged() {
@@ -159,7 +210,7 @@ inline new_nonce() {
 	j = 0
 }
 
-#define forget()	my.at = 0; my.tag = 0; my.word = 0; my.from = NOWHERE; my.carried = 0; my.seen = 0; my.aged = 0; \
+#define forget()	my.burying = 0; my.ver = 0; my.at = 0; my.tag = 0; my.word = 0; my.from = NOWHERE; my.carried = 0; my.seen = 0; my.aged = 0; \
 			i = 0; best = 0; froze = 0
 #ifdef SOLO
 #define start_over()	forget(); next = VIEW; stumbles = (stopped -> stumbles + 1 : 0); law(5, stumbles <= 3)
@@ -170,7 +221,7 @@ inline new_nonce() {
 #endif
 #define give_up()	i = 0; next = GIVE_UP
 
-#define RANK(t, w)	((t) == KEY + TENTATIVE -> TAKE_OVER : ((t) == 0 -> FREE : \
+#define RANK(t, w)	((t) == KEY + TENTATIVE -> (slot[i].ver == my.ver -> TAKE_OVER : 0) : ((t) == 0 -> FREE : \
 			((t) == STRANGER && TICK(w) < my.clock -> REFILLED : 0)))
 
 #define scan_2_on()	i = (i + 1 == my.at -> i + 2 : i + 1); next = (i < end(my.view) -> SCAN_2 : STATE)
@@ -192,7 +243,7 @@ inline new_nonce() {
 #define CARRIED_TAG	(KEY + FROZEN)
 #endif
 
-mtype = { CALL, VIEW, SCAN, CHARGE, DENY, FREEZE, PLACE, SCAN_2, KILL, GIVE_UP, STATE, RECHECK, BURY_EARLY, CLOCK, COMMIT, BURY };
+mtype = { CALL, VIEW, SCAN, CHARGE, DENY, FREEZE, CONVERT, BURY_REFILLED, PLACE, SCAN_2, KILL, GIVE_UP, STATE, RECHECK, BURY_EARLY, CLOCK, COMMIT, BURY };
 
 active [N] proctype process()
 {
@@ -208,6 +259,7 @@ active [N] proctype process()
 	}
 	:: STEP(VIEW)
 		my.view = state;
+		my.ver = version;
 		i = begin(my.view);
 		next = SCAN
 	}
@@ -216,7 +268,8 @@ active [N] proctype process()
 	:: BRANCHING_STEP(SCAN)
 		if
 		:: slot[i].tag == KEY && froze -> EVENT(0, "the key was carried meanwhile"); d_step { start_over() }
-		:: slot[i].tag == KEY && !froze -> d_step {
+		:: slot[i].tag == KEY && !froze && slot[i].ver != my.ver -> next = CONVERT
+		:: slot[i].tag == KEY && !froze && slot[i].ver == my.ver -> d_step {
 				my.seen = slot[i].word;
 				best = 0; my.at = 0; my.tag = 0; my.word = 0;
 				next = (TICK(my.seen) < my.clock -> CHARGE : DENY)
@@ -255,7 +308,7 @@ active [N] proctype process()
 	/* What is decided on in the old view, before it is frozen or after: only one of both goes through. */
 	:: STEP(CHARGE)
 		if
-		:: HOLDS(i, KEY, my.seen) ->
+		:: HOLDS_KEY(i, KEY, my.seen) ->
 			if
 			:: i < OLD && state != FIRST -> EVENT(4, "an old view charges what is not frozen yet")
 			:: else -> EVENT(5, "charge")
@@ -273,7 +326,7 @@ active [N] proctype process()
 	}
 	:: STEP(DENY)
 		if
-		:: HOLDS(i, KEY, my.seen) -> EVENT(8, "denial"); done()
+		:: HOLDS_KEY(i, KEY, my.seen) -> EVENT(8, "denial"); done()
 		:: else -> start_over()
 		fi
 	}
@@ -296,13 +349,18 @@ active [N] proctype process()
 			froze = 1;
 			next = SCAN;
 			if
-			:: my.from != NOWHERE && TICK(my.carried) < my.clock ->
+			:: my.from != NOWHERE && slot[my.from].ver != my.ver -> next = CONVERT; i = my.from
+			:: my.from != NOWHERE && slot[my.from].ver == my.ver && TICK(my.carried) < my.clock ->
 				EVENT(10, "what is frozen has refilled");
+#ifdef KEEP_REFILLED
 				my.from = NOWHERE; my.carried = 0; my.aged = 0
+#else
+				next = BURY_REFILLED
+#endif
 			:: else
 			fi;
 #ifdef NO_CARRY
-			my.from = NOWHERE; my.carried = 0; my.aged = 0;
+			next = SCAN; my.from = NOWHERE; my.carried = 0; my.aged = 0;
 #endif
 #ifdef CHARGE_FROZEN
 			if
@@ -314,6 +372,23 @@ active [N] proctype process()
 		fi
 	}
 
+	/* A slot of another version than the call's: it is older, or the call's view is. */
+	:: STEP(CONVERT)
+		EVENT(22, "a decision converts a slot");
+		convert(i);
+		count_slots();
+		start_over()
+	}
+	:: STEP(BURY_REFILLED)
+		if
+		:: HOLDS_KEY(my.from, CARRIED_TAG, my.carried) ->
+			free(my.from);
+			my.from = NOWHERE; my.carried = 0; my.aged = 0;
+			next = SCAN
+		:: else -> EVENT(23, "what has refilled was buried or converted first"); start_over()
+		fi
+	}
+
 	:: STEP(PLACE)
 		if
 		:: HOLDS(my.at, my.tag, my.word) ->
@@ -321,6 +396,7 @@ active [N] proctype process()
 			new_nonce();
 			slot[my.at].tag = KEY + TENTATIVE;
 			slot[my.at].word = fresh;
+			slot[my.at].ver = my.ver;
 			my.word = fresh;
 			fresh = 0;
 			scan_2_begin()
@@ -330,20 +406,20 @@ active [N] proctype process()
 	:: STEP(SCAN_2)
 		my.seen = slot[i].word;
 		if
-		:: slot[i].tag == KEY || slot[i].tag == KEY + TENTATIVE && i < my.at -> my.seen = 0; give_up()
-		:: slot[i].tag == KEY + TENTATIVE && i > my.at -> next = KILL
+		:: slot[i].tag == KEY || slot[i].tag == KEY + TENTATIVE && slot[i].ver == my.ver && i < my.at -> my.seen = 0; give_up()
+		:: slot[i].tag == KEY + TENTATIVE && (slot[i].ver != my.ver || i > my.at) -> next = KILL
 		:: else -> my.seen = 0; scan_2_on()
 		fi
 	}
 	:: STEP(KILL)
 		if
-		:: HOLDS(i, KEY + TENTATIVE, my.seen) -> slot[i].tag = 0; slot[i].word = 0; my.seen = 0; scan_2_on()
+		:: HOLDS(i, KEY + TENTATIVE, my.seen) -> free(i); my.seen = 0; scan_2_on()
 		:: else -> start_over()
 		fi
 	}
 	:: STEP(GIVE_UP)
 		if
-		:: HOLDS(my.at, KEY + TENTATIVE, my.word) -> slot[my.at].tag = 0; slot[my.at].word = 0
+		:: HOLDS(my.at, KEY + TENTATIVE, my.word) -> free(my.at)
 		:: else
 		fi;
 		start_over()
@@ -353,6 +429,7 @@ active [N] proctype process()
 #ifndef NO_STATE
 		if
 		:: state != my.view -> EVENT(12, "the state changed beside a claim"); give_up()
+		:: state == my.view && version != my.ver -> EVENT(24, "the rule changed beside a claim"); give_up()
 		:: else ->
 #endif
 #ifdef BURY_FIRST
@@ -370,7 +447,7 @@ active [N] proctype process()
 	:: STEP(BURY_EARLY)
 		if
 		:: HOLDS(my.from, CARRIED_TAG, my.carried) ->
-			slot[my.from].tag = FROZEN; slot[my.from].word = 0; slot[my.from].aged = 0; next = COMMIT
+			free(my.from); next = COMMIT
 		:: else -> give_up()
 		fi
 	}
@@ -378,13 +455,13 @@ active [N] proctype process()
 	:: STEP(RECHECK)
 		if
 #ifndef CARRY_REFILLED
-		:: HOLDS(my.from, CARRIED_TAG, my.carried) && TICK(my.carried) < now ->
+		:: HOLDS_KEY(my.from, CARRIED_TAG, my.carried) && TICK(my.carried) < now ->
 			EVENT(15, "what is carried refills on the way");
-			slot[my.from].tag = FROZEN; slot[my.from].word = 0; slot[my.from].aged = 0;
+			free(my.from);
 			give_up()
-		:: HOLDS(my.from, CARRIED_TAG, my.carried) && TICK(my.carried) >= now -> next = COMMIT
+		:: HOLDS_KEY(my.from, CARRIED_TAG, my.carried) && TICK(my.carried) >= now -> next = COMMIT
 #else
-		:: HOLDS(my.from, CARRIED_TAG, my.carried) -> next = COMMIT
+		:: HOLDS_KEY(my.from, CARRIED_TAG, my.carried) -> next = COMMIT
 #endif
 		:: else -> EVENT(13, "what is to be carried was buried or reset"); give_up()
 		fi
@@ -405,6 +482,7 @@ active [N] proctype process()
 			slot[my.at].tag = KEY;
 			slot[my.at].word = my.carried;
 			slot[my.at].aged = my.aged;
+			my.burying = 1;
 			EVENT(16, "carry");
 			count_slots();
 			nothing_aged();
@@ -423,24 +501,46 @@ active [N] proctype process()
 	}
 	:: STEP(BURY)
 		if
-		:: HOLDS(my.from, KEY + FROZEN, my.carried) -> slot[my.from].tag = FROZEN; slot[my.from].word = 0; slot[my.from].aged = 0
-		:: else -> EVENT(19, "what was carried was carried by another too")
+		:: HOLDS_KEY(my.from, KEY + FROZEN, my.carried) -> free(my.from); start_over()
+#ifndef LOSE_BURY
+		:: !HOLDS_KEY(my.from, KEY + FROZEN, my.carried) && slot[my.from].tag == KEY + FROZEN ->
+			EVENT(25, "what was carried is converted before it is buried");
+			my.carried = slot[my.from].word; my.ver = slot[my.from].ver
+#endif
+		:: else -> EVENT(19, "what was carried was carried by another too"); start_over()
 		fi;
-		start_over()
+		count_slots()
 	}
 	od
 }
 
-/* Grow, then leave the first table when nothing is in it; from the beginning, as often as it takes. */
+#ifdef CHANGE
+#define LOCK()		d_step { OTHERS_RUN && !locked -> locked = 1 }
+#define UNLOCK()	locked = 0
+#else
+#define LOCK()		skip
+#define UNLOCK()	skip
+#endif
+
+/* Is the key in the next table? */
+#define IS_CARRIED	(slot[OLD].tag == KEY || slot[SLOTS - 1].tag == KEY)
+
+/*
+ * Grow, then leave the first table when nothing is in it but what is in the next one too; from the beginning, as
+ * often as it takes.
+ */
 active proctype grower()
 {
 	byte i;
+	bit found;
 
-	d_step { OTHERS_RUN -> state = MOVING };
+	LOCK();
+	d_step { OTHERS_RUN -> state = MOVING; UNLOCK() };
 again:
 	i = 0;
+	LOCK();
 	do
-	:: d_step { OTHERS_RUN && i < OLD ->
+	:: d_step { OTHERS_RUN && i < OLD && !found ->
 #ifndef LEAVE_UNFROZEN
 		slot[i].tag = frozen(slot[i].tag);
 		count_slots();
@@ -449,21 +549,49 @@ again:
 		i++
 #else
 		if
-		:: (slot[i].tag == KEY + FROZEN || slot[i].tag == KEY) && TICK(slot[i].word) >= now -> i = SLOTS
+		:: IS_OF_KEY(slot[i].tag) && TICK(slot[i].word) >= now && IS_CARRIED -> found = 1
+		:: IS_OF_KEY(slot[i].tag) && TICK(slot[i].word) >= now && !IS_CARRIED -> i = SLOTS
+		:: IS_OF_KEY(slot[i].tag) && TICK(slot[i].word) < now -> free(i); i++
 		:: else -> i++
 		fi
 #endif
 	   }
-	:: i == SLOTS -> goto again
-	:: d_step { OTHERS_RUN && i == OLD -> state = LEFT; EVENT(20, "the first table is left") }; break
+	:: d_step { OTHERS_RUN && found ->
+		EVENT(26, "a killed carrier's key is buried by the grower");
+		if
+		:: slot[i].tag == KEY + FROZEN -> free(i)
+		:: else
+		fi;
+		found = 0;
+		i++
+	   }
+	:: d_step { i == SLOTS -> UNLOCK() }; goto again
+#ifdef CHANGE
+	:: d_step { i < OLD -> found = 0; UNLOCK() }; goto again
+#endif
+	:: d_step { OTHERS_RUN && i == OLD -> state = LEFT; UNLOCK(); EVENT(20, "the first table is left") }; break
 	od
 }
 
+#ifdef CHANGE
+active proctype writer()
+{
+	byte i;
+
+	LOCK();
+	d_step { OTHERS_RUN -> version = 1 };
+	do
+	:: d_step { OTHERS_RUN && i < SLOTS -> convert(i); count_slots(); i++ }
+	:: d_step { OTHERS_RUN -> i = 0; UNLOCK() }; break
+	od
+}
+#endif
+
 #define ANEW(p)		spent[TICK(slot[p].word)] = 0
 #define TAKE(p)		d_step { OTHERS_RUN && strangers < STRANGERS && (slot[p].tag == 0 || slot[p].tag < TENTATIVE && TICK(slot[p].word) < now) -> \
-	strangers++; slot[p].tag = STRANGER; slot[p].word = WORD(now); slot[p].aged = 0 }
+	strangers++; slot[p].tag = STRANGER; slot[p].word = WORD(now); slot[p].ver = 0; slot[p].aged = 0 }
 #define EVICT(p)	d_step { OTHERS_RUN && evicts < EVICTS && slot[p].tag == KEY -> \
-	evicts++; ANEW(p); slot[p].tag = 0; slot[p].word = 0; slot[p].aged = 0 }
+	evicts++; ANEW(p); free(p) }
 
 active proctype world()
 {
@@ -484,9 +612,8 @@ active proctype world()
 #ifdef RESET
 inline clear(p) {
 	if
-	:: slot[p].tag == KEY || slot[p].tag == KEY + FROZEN -> ANEW(p);
-		slot[p].tag = (is_frozen(slot[p].tag) -> FROZEN : 0); slot[p].word = 0; slot[p].aged = 0
-	:: slot[p].tag == KEY + TENTATIVE -> slot[p].tag = 0; slot[p].word = 0
+	:: IS_OF_KEY(slot[p].tag) -> ANEW(p); free(p)
+	:: slot[p].tag == KEY + TENTATIVE -> free(p)
 	:: else
 	fi
 }
@@ -515,7 +642,7 @@ active proctype reset()
 	:: i == 0 -> seen = state; i = 1
 	:: d_step { i > 0 && i <= SLOTS -> clear(ORDER(i - 1)); i++ }
 	:: d_step { i > SLOTS && seen != state -> i = 0 }
-	:: d_step { i > SLOTS && seen == state -> resetting = 2; nothing_aged(); EVENT(21, "a reset ends") }; break
+	:: d_step { i > SLOTS && seen == state -> resetting = 2; nothing_aged(); EVENT(27, "a reset ends") }; break
 	od
 }
 #endif

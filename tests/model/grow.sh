@@ -15,11 +15,13 @@ move|1000000|-DOLD=2 -DNEW=2|2 processes, 2 slots and 2
 refill|5000000|-DOLD=1 -DTICKS=2 -DSTRANGERS=1|2 processes, refills, reclaimed by a stranger
 evict|600000|-DOLD=1 -DEVICTS=1|2 processes, evicted on the way
 reset|1500000|-DOLD=1 -DRESET -DTICKS=0|2 processes and a reset
+change|1000000|-DOLD=1 -DCHANGE|2 processes, the capacity is raised on the way
 solo|1000000|-DOLD=1 -DSOLO|2 processes of which one is killed at any moment, with the grower
 '
 holds_full='
 full-three|1000000|-DN=3 -DOLD=1|3 processes
 full-strangers|1000000|-DOLD=2 -DTICKS=2 -DSTRANGERS=2 -DEVICTS=1|2 processes, two refills, strangers, evict
+full-change|1000000|-DOLD=2 -DCHANGE -DTICKS=2|2 processes, two refills, the capacity is raised
 full-reset|1000000|-DOLD=2 -DRESET -DEVICTS=1|2 processes, reset and evict
 '
 # VARIANT | law broken | macros | title
@@ -37,6 +39,9 @@ LEAVE_LIVE|2||a table that is left with a key in it forgets it
 CARRY_REFILLED|2|-DOLD=1 -DTICKS=2 -DSTRANGERS=1|what refilled on the way leaks once more to who has an older clock
 NO_STATE|2||an old view that does not look at the state commits beside what was frozen
 LEAVE_UNFROZEN|1||a table that is left and not frozen is decided on by an old view
+KEEP_REFILLED|6||a key that refilled in the old table and is not buried there is in both
+LOSE_BURY|6|-DOLD=1 -DCHANGE|a key whose word is converted before it is buried is in both
+CONVERT_REFILLED|7|-DOLD=1 -DCHANGE|what has refilled in the old table holds something again when the capacity is raised
 '
 
-model_check grow 20
+model_check grow 28
