@@ -957,6 +957,10 @@ int shmlimit_counters(struct shmlimit *limiter, int rule, struct shmlimit_counte
  * run from 0 to info.slots + info.old_slots - 1: first the slots of the current table, then
  * those of the old table while keys may be left there. Reads only, and never disturbs a
  * decision. Returns 0, -EINVAL.
+ *
+ * While there are two tables, a key that migrates between the calls, or whose process was killed
+ * as it migrated, can be in both: what the current table has is right. So a walk reads the old
+ * table first, and forgets what it then finds in the current one.
  */
 int shmlimit_slot(struct shmlimit *limiter, uint64_t index, uint64_t now_ns, struct shmlimit_slot *out);
 

@@ -165,41 +165,144 @@ static int is_chosen(struct shmlimit *limiter, const struct top_keys *keys, cons
 	       (!keys->denied || slot->share == 0) && (keys->match == NULL || is_match(limiter, keys->match, slot));
 }
 
+/* A walk over slots. */
+struct scan {
+	struct shmlimit *limiter;
+	struct top_keys *keys;
+	struct shmlimit_info info;
+	uint64_t now_ns;
+	int breaker; /* the rule whose slots are not shown; -1: there is none */
+	struct live_rule *known;
+	struct top_key *old; /* live keys of the old table, by rule and fingerprint ... */
+	size_t olds, room;
+	unsigned char *moved; /* ... and which of them are in the new one too */
+};
+
+/* Returns the state of a slot and, if it has a rule, fills *seen; -1: there is no such slot. */
+static int look(struct scan *s, uint64_t index, struct top_key *seen)
+{
+	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
+
+	if (shmlimit_slot(s->limiter, index, s->now_ns, &slot) < 0 || slot.state > SHMLIMIT_SLOT_STALE ||
+	    slot.rule >= (int)s->info.rules)
+		return -1;
+	*seen = (struct top_key){ .index = index,
+		                  .fingerprint = slot.fingerprint,
+		                  .remaining = slot.remaining,
+		                  .debt_ns = slot.debt_ns,
+		                  .reset_after_ns = slot.reset_after_ns,
+		                  .rule = slot.rule,
+		                  .lease = slot.lease };
+	if (slot.state == SHMLIMIT_SLOT_LIVE)
+		seen->share = share_of(s->limiter, s->known, &slot);
+	return (int)slot.state;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct top_key *x = a, *y = b;
+	int rule = -larger((uint64_t)x->rule, (uint64_t)y->rule);
+
+	return rule != 0 ? rule : -larger(x->fingerprint, y->fingerprint);
+}
+
+/* Keep what is live in slots of the old table. A status. */
+static int scan_old(struct scan *s, uint64_t first, uint64_t end)
+{
+	struct top_key seen;
+
+	for (uint64_t i = first; i < end; i++) {
+		int state = look(s, i, &seen);
+
+		if (state >= 0 && state != SHMLIMIT_SLOT_LIVE)
+			s->keys->states[state]++;
+		if (state != SHMLIMIT_SLOT_LIVE)
+			continue;
+		if (s->olds == s->room) {
+			size_t room = s->room > 0 ? 2 * s->room : 64;
+			struct top_key *bigger = reallocarray(s->old, room, sizeof(*bigger));
+
+			if (bigger == NULL)
+				return fail_memory();
+			s->old = bigger;
+			s->room = room;
+		}
+		s->old[s->olds++] = seen;
+	}
+	s->moved = calloc(s->olds + 1, 1);
+	if (s->moved == NULL)
+		return fail_memory();
+	if (s->olds > 1)
+		qsort(s->old, s->olds, sizeof(*s->old), compare_keys);
+	return STATUS_OK;
+}
+
+/* The key of a slot of the new table has no other: what the old table has of it was before. */
+static void forget_old(struct scan *s, const struct top_key *seen)
+{
+	const struct top_key *old = s->olds == 0 ? NULL : bsearch(seen, s->old, s->olds, sizeof(*s->old), compare_keys);
+
+	if (old != NULL)
+		s->moved[old - s->old] = 1;
+}
+
+/* A live slot: visit or keep it, if it is one of those that are chosen. A status. */
+static int meet(struct scan *s, const struct top_key *seen)
+{
+	struct top_keys *keys = s->keys;
+
+	keys->states[SHMLIMIT_SLOT_LIVE]++;
+	if (seen->rule == s->breaker || !is_chosen(s->limiter, keys, seen))
+		return STATUS_OK;
+	keys->found++;
+	return keys->visit != NULL ? keys->visit(keys->context, seen) : keep(keys, seen);
+}
+
+static int is_enough(const struct top_keys *keys)
+{
+	return keys->visit != NULL && keys->found >= keys->limit;
+}
+
+/* The old table's slots have the higher indexes, and are read first: a key that moves during the walk is not missed. */
+static int scan(struct scan *s, uint64_t first, uint64_t end)
+{
+	uint64_t slots = s->info.slots;
+	struct top_key seen;
+	int status = scan_old(s, first > slots ? first : slots, end);
+
+	for (uint64_t i = first; i < end && i < slots && status == STATUS_OK && !is_enough(s->keys); i++) {
+		int state = look(s, i, &seen);
+
+		if (state < 0)
+			continue;
+		if (seen.rule >= 0)
+			forget_old(s, &seen);
+		if (state == SHMLIMIT_SLOT_LIVE)
+			status = meet(s, &seen);
+		else
+			s->keys->states[state]++;
+	}
+	for (size_t i = 0; i < s->olds && status == STATUS_OK && !is_enough(s->keys); i++)
+		if (!s->moved[i])
+			status = meet(s, &s->old[i]);
+	return status;
+}
+
 int top_keys_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct top_keys *keys)
 {
-	struct shmlimit_info info = { .struct_size = sizeof(info) };
-	struct shmlimit_slot slot = { .struct_size = sizeof(slot) };
-	uint64_t now_ns = shmlimit_now(limiter);
-	struct top_key seen;
-	struct live_rule *known;
-	int status = STATUS_OK, breaker = keys->rule < 0 ? rule_breaker(limiter) : -1;
+	struct scan s = { .limiter = limiter,
+		          .keys = keys,
+		          .info.struct_size = sizeof(s.info),
+		          .now_ns = shmlimit_now(limiter),
+		          .breaker = keys->rule < 0 ? rule_breaker(limiter) : -1 };
+	int status;
 
-	shmlimit_info(limiter, &info);
-	known = calloc(info.rules, sizeof(*known));
-	if (known == NULL)
-		return fail_memory();
-	for (uint64_t i = first; i - first < n && status == STATUS_OK; i++) {
-		if (keys->visit != NULL && keys->found >= keys->limit)
-			break;
-		if (shmlimit_slot(limiter, i, now_ns, &slot) < 0 || slot.state > SHMLIMIT_SLOT_STALE)
-			continue;
-		keys->states[slot.state]++;
-		if (slot.state != SHMLIMIT_SLOT_LIVE || slot.rule >= (int)info.rules || slot.rule == breaker)
-			continue;
-		seen = (struct top_key){ i,
-			                 slot.fingerprint,
-			                 slot.remaining,
-			                 slot.debt_ns,
-			                 slot.reset_after_ns,
-			                 slot.rule,
-			                 share_of(limiter, known, &slot),
-			                 slot.lease };
-		if (!is_chosen(limiter, keys, &seen))
-			continue;
-		keys->found++;
-		status = keys->visit != NULL ? keys->visit(keys->context, &seen) : keep(keys, &seen);
-	}
-	free(known);
+	shmlimit_info(limiter, &s.info);
+	s.known = calloc(s.info.rules, sizeof(*s.known));
+	status = s.known == NULL ? fail_memory() : scan(&s, first, first + n);
+	free(s.known);
+	free(s.old);
+	free(s.moved);
 	return status == STATUS_OK && keys->count > 1 ? settle(keys) : status;
 }
 

@@ -48,8 +48,10 @@ struct top_keys {
 int top_key_compare(enum top_keys_order order, const struct top_key *a, const struct top_key *b);
 
 /*
- * Look at slots `first` to `first` + n - 1, as they are now, and put them in order with those that are
- * kept already. Returns a status; live->slot is the caller's to free in any case.
+ * Look at slots `first` to `first` + n - 1, as they are now, and put them in order with those that
+ * are kept already. A key that these have twice, since it migrates or the process that copied it was
+ * killed, is listed once: as it is in the new table. Returns a status; keys->slot is the caller's to
+ * free in any case.
  */
 int top_keys_scan(struct shmlimit *limiter, uint64_t first, uint64_t n, struct top_keys *keys);
 
