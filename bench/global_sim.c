@@ -137,7 +137,7 @@ static void carry_out(struct backend_question *q)
 		args[i] = text[i];
 	}
 	lua_ask(virtual_now_ns / 1000, key, q->key_len - (size_t)(key - (const char *)q->key), args, 8, reply, 5);
-	q->trouble.kind = TROUBLE_NONE;
+	q->failure.kind = ERROR_NONE;
 	q->leased = (uint64_t)reply[0];
 	q->retry_us = reply[1] < 0 ? UINT64_MAX : (uint64_t)reply[1];
 	q->left = (uint64_t)reply[2];
@@ -187,7 +187,7 @@ void __wrap_cluster_lease(struct cluster *cluster, struct backend_question *q, s
 
 	if (n != 1)
 		bench_fail("a question", "not one");
-	q->trouble = (struct trouble){ .kind = TROUBLE_LATE };
+	q->failure = (struct backend_error){ .kind = ERROR_LATE };
 	whole.commands++;
 	later.commands += virtual_now_ns >= later_ns;
 	if (!backend_hears(there_ns)) {
@@ -206,7 +206,7 @@ void __wrap_cluster_lease(struct cluster *cluster, struct backend_question *q, s
 		worker->debited_ns = there_ns;
 	virtual_wait(back_ns < until_ns ? back_ns : until_ns);
 	if (back_ns >= until_ns)
-		q->trouble.kind = TROUBLE_LATE;
+		q->failure.kind = ERROR_LATE;
 }
 
 /* ---- The hosts ---- */

@@ -273,7 +273,7 @@ static void as_many(const char *url_text)
 {
 	const char *ping[] = { "PING" };
 	const size_t ping_len = 4;
-	struct trouble trouble;
+	struct backend_error failure;
 	struct script_params params;
 	struct backend backend;
 	redisReply *reply = NULL;
@@ -293,13 +293,13 @@ static void as_many(const char *url_text)
 			asked[i] = (struct backend_question){ .params = &params,
 				                              .key = "{asked}",
 				                              .key_len = 7,
-				                              .trouble.kind = i % 2 ? TROUBLE_WAITED : TROUBLE_SCRIPT };
+				                              .failure.kind = i % 2 ? ERROR_WAITED : ERROR_SCRIPT };
 		memcpy(before, asked, sizeof(asked));
 		backend_lease(&backend, asked, n, monotonic_now_ns() + PATIENT_NS);
 		for (size_t i = 0; i < n; i++)
-			answered += asked[i].trouble.kind != TROUBLE_WAITED && asked[i].trouble.kind != TROUBLE_SCRIPT;
+			answered += asked[i].failure.kind != ERROR_WAITED && asked[i].failure.kind != ERROR_SCRIPT;
 		is(answered, (int)n, "of %d questions %zu are answered if the caller says so", ASKED + 1, n);
-		ok(backend_command(&backend, 1, ping, &ping_len, monotonic_now_ns() + PATIENT_NS, &reply, &trouble) ==
+		ok(backend_command(&backend, 1, ping, &ping_len, monotonic_now_ns() + PATIENT_NS, &reply, &failure) ==
 		                   0 &&
 		           reply->type == REDIS_REPLY_STATUS,
 		   "a call for %zu questions asks the server no more", n);

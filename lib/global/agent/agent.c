@@ -47,7 +47,7 @@ static void judge(struct agent *a, unsigned place)
 	const struct node *node = a->nodes[place];
 
 	if (node->openings != a->openings[place]) {
-		handle_say(a->g, &node->trouble, NULL);
+		handle_say(a->g, &node->failure, NULL);
 		shmlimit_lease_count(a->g->limiter, SHMLIMIT_LEASE_BACKEND_ERRORS, 1);
 		shmlimit_lease_count(a->g->limiter, SHMLIMIT_LEASE_BREAKER_OPENINGS, 1);
 		a->openings[place] = node->openings;

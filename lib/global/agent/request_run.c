@@ -74,11 +74,11 @@ static int follow(struct agent *a, struct node *from, struct pending *p)
 	unsigned slot;
 	int place = -1;
 
-	if (p->hops++ < HOPS && cluster_move(q->trouble.said, &from->backend.url, &url, &slot) == 0)
+	if (p->hops++ < HOPS && cluster_move(q->failure.said, &from->backend.url, &url, &slot) == 0)
 		place = nodes_at(a, &url);
 	if (place < 0)
 		return 0;
-	q->ask_first = strncmp(q->trouble.said, "ASK ", 4) == 0;
+	q->ask_first = strncmp(q->failure.said, "ASK ", 4) == 0;
 	if (!q->ask_first)
 		a->of_slot[slot] = (unsigned char)place;
 	node_add(a->nodes[place], &p->on_way);
@@ -88,15 +88,15 @@ static int follow(struct agent *a, struct node *from, struct pending *p)
 /* The answer to a question that no process waits for. A denial is not stored: the next request asks, and learns it. */
 static void end_ahead(struct agent *a, struct pending *p)
 {
-	if (p->on_way.question.trouble.kind == TROUBLE_NONE && p->on_way.question.leased != 0) {
+	if (p->on_way.question.failure.kind == ERROR_NONE && p->on_way.question.leased != 0) {
 		answer_tell(a, p, REQUEST_FREE);
 		ahead_keep(p);
 		return;
 	}
 	ahead_forget(a, p);
-	if (p->on_way.question.trouble.kind != TROUBLE_NONE)
+	if (p->on_way.question.failure.kind != ERROR_NONE)
 		ask_settle(a->g, &p->ask, &p->on_way.question, p->sent_ns, p->on_way.asked_ns);
-	answer_end(a, p, p->on_way.question.trouble.kind == TROUBLE_NONE ? REQUEST_FREE : REQUEST_FAILED);
+	answer_end(a, p, p->on_way.question.failure.kind == ERROR_NONE ? REQUEST_FREE : REQUEST_FAILED);
 }
 
 /*
@@ -108,12 +108,12 @@ static void end_debit(struct agent *a, struct pending *p)
 	const struct backend_question *q = &p->on_way.question;
 	enum ask_state state;
 
-	if (q->trouble.kind == TROUBLE_NONE && q->leased != 0) {
+	if (q->failure.kind == ERROR_NONE && q->leased != 0) {
 		fallback_charge(a->g, p->ask.rule, p->ask.key, p->ask.key_len, q->leased);
 		answer_end(a, p, REQUEST_ALLOWED);
 		return;
 	}
-	if (q->trouble.kind == TROUBLE_NONE)
+	if (q->failure.kind == ERROR_NONE)
 		shmlimit_charge(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len, p->ask.cost, NULL);
 	state = ask_settle(a->g, &p->ask, q, p->sent_ns, p->on_way.asked_ns);
 	answer_end(a, p, state_of(p, state));
@@ -136,12 +136,12 @@ void questions_end(struct agent *a, struct node *node, struct pending *p)
 {
 	const struct backend_question *q = &p->on_way.question;
 	enum ask_state state = ASK_DECIDED;
-	int given = q->trouble.kind == TROUBLE_NONE;
+	int given = q->failure.kind == ERROR_NONE;
 
-	if (q->trouble.kind == TROUBLE_MOVED && follow(a, node, p))
+	if (q->failure.kind == ERROR_MOVED && follow(a, node, p))
 		return;
 	/* A node that fails may have lost its slots to another one. The node of the URL knows which. */
-	if (!given && !trouble_is_of_key(&q->trouble))
+	if (!given && !backend_error_is_of_key(&q->failure))
 		a->of_slot[cluster_slot(q->key, q->key_len)] = 0;
 	if (given)
 		note_round_trip(a, p->on_way.round_trip_ns);

@@ -34,35 +34,35 @@ static uint64_t number_of(const char *text, const char *name)
 }
 
 /* A user without permission for INFO is no error. */
-static int ask_info(struct shmlimit_global *g, const char *section, char **text, struct trouble *trouble)
+static int ask_info(struct shmlimit_global *g, const char *section, char **text, struct backend_error *failure)
 {
 	const char *words[] = { "INFO", section };
 	redisReply *reply;
 
 	*text = NULL;
 	if (backend_command(&g->cluster.home, 2, words, NULL, monotonic_now_ns() + g->options.deadline_ns, &reply,
-	                    trouble) != 0)
-		return trouble->kind == TROUBLE_REFUSED ? 0 : 1;
+	                    failure) != 0)
+		return failure->kind == ERROR_REFUSED ? 0 : 1;
 	if (reply->type == REDIS_REPLY_STRING)
 		*text = strdup(reply->str);
 	freeReplyObject(reply);
 	return 0;
 }
 
-static int ask_limits(struct shmlimit_global *g, struct shmlimit_global_info *info, struct trouble *trouble)
+static int ask_limits(struct shmlimit_global *g, struct shmlimit_global_info *info, struct backend_error *failure)
 {
 	const char *policy;
 	char *text;
 
-	if (ask_info(g, "memory", &text, trouble) != 0)
+	if (ask_info(g, "memory", &text, failure) != 0)
 		return 1;
 	policy = text != NULL ? value_of(text, "maxmemory_policy") : NULL;
 	if (policy != NULL) {
-		trouble_copy(info->eviction, sizeof(info->eviction), policy, strcspn(policy, "\r\n"));
+		backend_error_copy(info->eviction, sizeof(info->eviction), policy, strcspn(policy, "\r\n"));
 		info->memory_max = number_of(text, "maxmemory");
 	}
 	free(text);
-	if (ask_info(g, "clients", &text, trouble) != 0)
+	if (ask_info(g, "clients", &text, failure) != 0)
 		return 1;
 	if (text != NULL) {
 		info->clients = number_of(text, "connected_clients");
@@ -76,19 +76,19 @@ static int ping(struct shmlimit_global *g, struct shmlimit_global_info *out)
 {
 	struct shmlimit_global_info info = { .struct_size = sizeof(info) };
 	const char *words[] = { "PING" };
-	struct trouble trouble;
+	struct backend_error failure;
 	redisReply *reply;
 	uint64_t begin_ns;
 
-	if (backend_ready(&g->cluster.home, monotonic_now_ns() + g->options.deadline_ns, &trouble) != 0)
-		return handle_fail(g, &trouble, NULL);
+	if (backend_ready(&g->cluster.home, monotonic_now_ns() + g->options.deadline_ns, &failure) != 0)
+		return handle_fail(g, &failure, NULL);
 	begin_ns = monotonic_now_ns();
-	if (backend_command(&g->cluster.home, 1, words, NULL, begin_ns + g->options.deadline_ns, &reply, &trouble) != 0)
-		return handle_fail(g, &trouble, NULL);
+	if (backend_command(&g->cluster.home, 1, words, NULL, begin_ns + g->options.deadline_ns, &reply, &failure) != 0)
+		return handle_fail(g, &failure, NULL);
 	freeReplyObject(reply);
 	info.round_trip_ns = monotonic_now_ns() - begin_ns;
-	if (ask_limits(g, &info, &trouble) != 0)
-		return handle_fail(g, &trouble, NULL);
+	if (ask_limits(g, &info, &failure) != 0)
+		return handle_fail(g, &failure, NULL);
 	handle_well(g);
 	strcpy(info.version, g->cluster.home.version);
 	strcpy(info.mode, g->cluster.home.mode);

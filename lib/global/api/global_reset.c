@@ -20,13 +20,13 @@ static int forget(struct shmlimit_global *g, const char *text, size_t len)
 {
 	const char *words[] = { "UNLINK", text };
 	size_t lens[] = { 6, len };
-	struct trouble trouble;
+	struct backend_error failure;
 	redisReply *reply;
 	int found;
 
 	if (cluster_command(&g->cluster, text, len, 2, words, lens, monotonic_now_ns() + g->options.deadline_ns, &reply,
-	                    &trouble) != 0)
-		return handle_fail(g, &trouble, NULL);
+	                    &failure) != 0)
+		return handle_fail(g, &failure, NULL);
 	found = reply->type == REDIS_REPLY_INTEGER && reply->integer > 0;
 	freeReplyObject(reply);
 	return found;
@@ -74,17 +74,17 @@ static int forget_all(struct shmlimit_global *g, const char *rule)
 
 	pattern(g, rule, match);
 	do {
-		struct trouble trouble;
+		struct backend_error failure;
 		redisReply *reply;
 		const redisReply *keys;
 
 		if (backend_command(&g->cluster.home, 6, words, NULL, monotonic_now_ns() + g->options.deadline_ns,
-		                    &reply, &trouble) != 0)
-			return handle_fail(g, &trouble, NULL);
+		                    &reply, &failure) != 0)
+			return handle_fail(g, &failure, NULL);
 		if (!is_step(reply, sizeof(cursor))) {
 			freeReplyObject(reply);
-			trouble = (struct trouble){ .kind = TROUBLE_REPLY };
-			return handle_fail(g, &trouble, NULL);
+			failure = (struct backend_error){ .kind = ERROR_REPLY };
+			return handle_fail(g, &failure, NULL);
 		}
 		strcpy(cursor, reply->element[0]->str);
 		keys = reply->element[1];

@@ -28,6 +28,6 @@ EXPORT const char *shmlimit_global_strerror(int error)
 	case EAGAIN:
 		return "the host has no agent";
 	default:
-		return trouble_strerror(positive);
+		return backend_error_strerror(positive);
 	}
 }

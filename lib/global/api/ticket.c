@@ -77,7 +77,7 @@ static void post(struct shmlimit_global *g, struct ask *a, struct pending_state 
  */
 static void step(struct shmlimit_global *g, struct ask *a, struct pending_state *p, uint32_t flags)
 {
-	struct trouble waited = { .kind = TROUBLE_WAITED };
+	struct backend_error waited = { .kind = ERROR_WAITED };
 	int lives = ask_agent_lives(g), over = monotonic_now_ns() >= p->until_ns;
 
 	if (!lives)

@@ -110,42 +110,42 @@ uint64_t handle_rng(struct shmlimit_global *g)
 	return z ^ z >> 31;
 }
 
-static void report(struct shmlimit_global *g, const struct trouble *trouble, const struct handle_rule *rule)
+static void report(struct shmlimit_global *g, const struct backend_error *failure, const struct handle_rule *rule)
 {
-	char text[URL_TEXT_MAX + SHMLIMIT_RULE_NAME_MAX + TROUBLE_TEXT_MAX + 32], why[TROUBLE_TEXT_MAX];
+	char text[URL_TEXT_MAX + SHMLIMIT_RULE_NAME_MAX + BACKEND_ERROR_TEXT_MAX + 32], why[BACKEND_ERROR_TEXT_MAX];
 
 	if (g->options.report == NULL)
 		return;
 	snprintf(text, sizeof(text), "backend %s: %s%s%s%s", g->breaker.key, rule != NULL ? "rule " : "",
-	         rule != NULL ? rule->name : "", rule != NULL ? ": " : "", trouble_text(trouble, why));
+	         rule != NULL ? rule->name : "", rule != NULL ? ": " : "", backend_error_text(failure, why));
 	g->options.report(g->options.arg, text);
 }
 
-void handle_say(struct shmlimit_global *g, const struct trouble *trouble, const struct handle_rule *rule)
+void handle_say(struct shmlimit_global *g, const struct backend_error *failure, const struct handle_rule *rule)
 {
-	if (rule != NULL && trouble_is_of_key(trouble)) {
+	if (rule != NULL && backend_error_is_of_key(failure)) {
 		uint64_t bit = UINT64_C(1) << (rule->id & 63);
 
-		if (!(g->said_of[trouble->kind] & bit))
-			report(g, trouble, rule);
-		g->said_of[trouble->kind] |= bit;
+		if (!(g->said_of[failure->kind] & bit))
+			report(g, failure, rule);
+		g->said_of[failure->kind] |= bit;
 		return;
 	}
 	/* A timeout while another process asked is not reported again while a backend error is known. */
-	if (trouble->kind == TROUBLE_WAITED && g->said.kind != TROUBLE_NONE)
+	if (failure->kind == ERROR_WAITED && g->said.kind != ERROR_NONE)
 		return;
-	if (trouble->kind != g->said.kind || trouble->error != g->said.error)
-		report(g, trouble, NULL);
-	g->said = *trouble;
+	if (failure->kind != g->said.kind || failure->error != g->said.error)
+		report(g, failure, NULL);
+	g->said = *failure;
 }
 
 void handle_well(struct shmlimit_global *g)
 {
-	g->said = (struct trouble){ .kind = TROUBLE_NONE };
+	g->said = (struct backend_error){ .kind = ERROR_NONE };
 }
 
-int handle_fail(struct shmlimit_global *g, const struct trouble *trouble, const struct handle_rule *rule)
+int handle_fail(struct shmlimit_global *g, const struct backend_error *failure, const struct handle_rule *rule)
 {
-	handle_say(g, trouble, rule);
-	return trouble_errno(trouble);
+	handle_say(g, failure, rule);
+	return backend_error_errno(failure);
 }

@@ -38,10 +38,10 @@ int ask_slot(struct shmlimit_global *g, int rule, const void *key, size_t key_le
 static void judge(struct shmlimit_global *g, const struct backend_question *questions, size_t n, int waited)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (questions[i].trouble.kind == TROUBLE_NONE || trouble_is_of_key(&questions[i].trouble))
+		if (questions[i].failure.kind == ERROR_NONE || backend_error_is_of_key(&questions[i].failure))
 			continue;
-		if ((questions[i].trouble.kind == TROUBLE_LATE && waited) ||
-		    questions[i].trouble.kind == TROUBLE_CONNECTED) {
+		if ((questions[i].failure.kind == ERROR_LATE && waited) ||
+		    questions[i].failure.kind == ERROR_CONNECTED) {
 			breaker_unused(&g->breaker);
 			return;
 		}
@@ -118,7 +118,7 @@ static int ask_directly(struct shmlimit_global *g, struct ask *asks, size_t n, u
 void ask_until(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns)
 {
 	uint64_t now_ns;
-	struct trouble waited = { .kind = TROUBLE_WAITED };
+	struct backend_error waited = { .kind = ERROR_WAITED };
 
 	for (unsigned naps = 0;; naps++) {
 		if (ask_agent_lives(g)) {

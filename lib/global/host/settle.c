@@ -25,10 +25,10 @@ void ask_give_up_all(struct shmlimit_global *g, struct ask *asks, size_t n)
 			ask_give_up(g, &asks[i]);
 }
 
-static void report(struct shmlimit_global *g, struct ask *a, const struct trouble *trouble)
+static void report(struct shmlimit_global *g, struct ask *a, const struct backend_error *failure)
 {
-	handle_say(g, trouble, &a->of);
-	if (trouble_is_of_key(trouble)) {
+	handle_say(g, failure, &a->of);
+	if (backend_error_is_of_key(failure)) {
 		shmlimit_lease_count(g->limiter, SHMLIMIT_LEASE_BACKEND_ERRORS, 1);
 		sore_add(&g->sore, a->text, handle_key(g, a->of.name, a->key, a->key_len, a->text),
 		         monotonic_now_ns() + g->options.open_ns);
@@ -46,7 +46,7 @@ int ask_rule(struct shmlimit_global *g, struct ask *a)
 
 enum ask_state ask_prepare(struct shmlimit_global *g, struct ask *a, struct backend_question *q)
 {
-	struct trouble trouble = { .kind = TROUBLE_EXACT };
+	struct backend_error failure = { .kind = ERROR_EXACT };
 	int error = ask_rule(g, a);
 
 	if (error != 0 && error != -ERANGE) {
@@ -64,7 +64,7 @@ enum ask_state ask_prepare(struct shmlimit_global *g, struct ask *a, struct back
 		return ASK_FAILED;
 	if (error == 0)
 		return ASK_READY;
-	report(g, a, &trouble);
+	report(g, a, &failure);
 	return ASK_FAILED;
 }
 
@@ -86,7 +86,7 @@ static enum ask_state deposit(struct shmlimit_global *g, struct ask *a, const st
                               uint64_t sent_ns, uint64_t asked_ns)
 {
 	uint64_t lasts_ns = ask_lasts_ns(g, a);
-	struct trouble late = { .kind = TROUBLE_LATE };
+	struct backend_error late = { .kind = ERROR_LATE };
 
 	a->answer = shmlimit_lease_deposit_at(g->limiter, a->rule, a->key, a->key_len, q->leased, a->cost, lasts_ns,
 	                                      sent_ns, a->r);
@@ -104,12 +104,12 @@ static enum ask_state deposit(struct shmlimit_global *g, struct ask *a, const st
 enum ask_state ask_settle(struct shmlimit_global *g, struct ask *a, const struct backend_question *q, uint64_t sent_ns,
                           uint64_t asked_ns)
 {
-	if (q->trouble.kind != TROUBLE_NONE) {
-		report(g, a, &q->trouble);
+	if (q->failure.kind != ERROR_NONE) {
+		report(g, a, &q->failure);
 		return ASK_FAILED;
 	}
 	if (q->older)
-		handle_say(g, &(struct trouble){ .kind = TROUBLE_MIXED }, &a->of);
+		handle_say(g, &(struct backend_error){ .kind = ERROR_MIXED }, &a->of);
 	if (q->leased != 0 && deposit(g, a, q, sent_ns, asked_ns) == ASK_FAILED)
 		return ASK_FAILED;
 	if (q->leased == 0)

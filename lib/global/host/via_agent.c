@@ -100,13 +100,13 @@ __attribute__((noinline, cold)) int ask_agent_lend(struct shmlimit_global *g, in
 
 void ask_agent_at_once(struct shmlimit_global *g, struct ask *asks, size_t n)
 {
-	struct trouble none = { .kind = TROUBLE_AGENT };
+	struct backend_error none = { .kind = ERROR_AGENT };
 	int lives = ask_agent_lives(g);
 	struct ticket ticket;
 
 	if (!lives)
 		handle_say(g, &none, NULL);
-	else if (g->said.kind == TROUBLE_AGENT)
+	else if (g->said.kind == ERROR_AGENT)
 		handle_well(g);
 	for (size_t i = 0; i < n; i++) {
 		if (asks[i].answer <= SHMLIMIT_DENIED)

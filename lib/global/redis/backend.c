@@ -74,17 +74,17 @@ void backend_leave(struct backend *e)
 	url_next(&e->url);
 }
 
-struct trouble backend_trouble(const struct backend *e, int error)
+struct backend_error backend_error_of(const struct backend *e, int error)
 {
-	struct trouble trouble = { .kind = error == -ETIMEDOUT      ? TROUBLE_LATE
-		                           : error == -EBADMSG      ? TROUBLE_REPLY
-		                           : error == -EKEYREJECTED ? TROUBLE_TLS
-		                                                    : TROUBLE_LOST,
-		                   .error = error };
+	struct backend_error failure = { .kind = error == -ETIMEDOUT      ? ERROR_LATE
+		                                 : error == -EBADMSG      ? ERROR_REPLY
+		                                 : error == -EKEYREJECTED ? ERROR_TLS
+		                                                          : ERROR_LOST,
+		                         .error = error };
 
 	if (error == -EKEYREJECTED)
-		trouble_copy(trouble.said, sizeof(trouble.said), e->connection.why, strlen(e->connection.why));
-	return trouble;
+		backend_error_copy(failure.said, sizeof(failure.said), e->connection.why, strlen(e->connection.why));
+	return failure;
 }
 
 void backend_begin(struct backend *e, const struct url *url)
@@ -158,7 +158,7 @@ static int send_greeting(struct backend *e, uint64_t until_ns)
 
 static void copy_text(char *to, size_t size, const redisReply *from)
 {
-	trouble_copy(to, size, from->str, (size_t)from->len);
+	backend_error_copy(to, size, from->str, (size_t)from->len);
 }
 
 static int has_choice(const struct backend *e)
@@ -167,7 +167,7 @@ static int has_choice(const struct backend *e)
 }
 
 /* Names and values in turn. */
-static int read_hello(struct backend *e, const redisReply *reply, struct trouble *trouble)
+static int read_hello(struct backend *e, const redisReply *reply, struct backend_error *failure)
 {
 	e->version[0] = e->mode[0] = e->role[0] = '\0';
 	for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i + 1 < reply->elements; i += 2) {
@@ -184,28 +184,28 @@ static int read_hello(struct backend *e, const redisReply *reply, struct trouble
 	}
 	/* A replica of a cluster is as good as any other node: it knows them. */
 	if (has_choice(e) && strcmp(e->role, "replica") == 0 && strcmp(e->mode, "cluster") != 0) {
-		*trouble = (struct trouble){ .kind = TROUBLE_REPLICA };
+		*failure = (struct backend_error){ .kind = ERROR_REPLICA };
 		return 1;
 	}
 	if (strcmp(e->mode, "sentinel") == 0) {
-		*trouble = (struct trouble){ .kind = TROUBLE_SENTINEL };
+		*failure = (struct backend_error){ .kind = ERROR_SENTINEL };
 		return 1;
 	}
 	if (strtol(e->version, NULL, 10) >= MAJOR_MIN)
 		return 0;
-	*trouble = (struct trouble){ .kind = TROUBLE_OLD };
-	snprintf(trouble->said, sizeof(trouble->said), "version %s", e->version[0] != '\0' ? e->version : "unknown");
+	*failure = (struct backend_error){ .kind = ERROR_OLD };
+	snprintf(failure->said, sizeof(failure->said), "version %s", e->version[0] != '\0' ? e->version : "unknown");
 	return 1;
 }
 
 /* The host and port of the primary, or nil. */
-static int read_primary(struct backend *e, const redisReply *reply, struct trouble *trouble)
+static int read_primary(struct backend *e, const redisReply *reply, struct backend_error *failure)
 {
 	const redisReply *const *text = (const redisReply *const *)reply->element;
 	struct url primary = e->url;
 	char *end;
 
-	*trouble = (struct trouble){ .kind = reply->type == REDIS_REPLY_NIL ? TROUBLE_UNKNOWN : TROUBLE_REPLY };
+	*failure = (struct backend_error){ .kind = reply->type == REDIS_REPLY_NIL ? ERROR_UNKNOWN : ERROR_REPLY };
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 || text[0]->type != REDIS_REPLY_STRING ||
 	    text[1]->type != REDIS_REPLY_STRING || text[0]->len == 0 || (size_t)text[0]->len >= URL_HOST_SIZE ||
 	    strtoul(text[1]->str, &end, 10) - 1 >= 65535 || *end != '\0' || (size_t)text[1]->len >= URL_PORT_SIZE)
@@ -219,21 +219,21 @@ static int read_primary(struct backend *e, const redisReply *reply, struct troub
 	return 0;
 }
 
-static int read_greeting(struct backend *e, const redisReply *reply, struct trouble *trouble)
+static int read_greeting(struct backend *e, const redisReply *reply, struct backend_error *failure)
 {
 	int may_fail = e->greeting == GREETING_NAME || e->greeting == GREETING_SENTINEL_AUTH;
 
 	if (reply->type == REDIS_REPLY_ERROR && !may_fail) {
-		*trouble = trouble_of_reply(reply->str, (size_t)reply->len);
+		*failure = backend_error_of_reply(reply->str, (size_t)reply->len);
 		return 1;
 	}
 	if (e->greeting == GREETING_PRIMARY)
-		return read_primary(e, reply, trouble);
+		return read_primary(e, reply, failure);
 	if (e->greeting == GREETING_HELLO)
-		return read_hello(e, reply, trouble);
+		return read_hello(e, reply, failure);
 	if (e->greeting == GREETING_SCRIPT) {
 		if (reply->type != REDIS_REPLY_STRING || reply->len != BACKEND_SHA_MAX - 1) {
-			*trouble = (struct trouble){ .kind = TROUBLE_REPLY };
+			*failure = (struct backend_error){ .kind = ERROR_REPLY };
 			return 1;
 		}
 		copy_text(e->sha, sizeof(e->sha), reply);
@@ -254,8 +254,8 @@ static int is_to_sentinel(const struct backend *e)
 	return e->url.primary[0] != '\0' && e->primary.host[0] == '\0';
 }
 
-/* Continue the greeting to its end. Returns 0, -errno, or 1 with *trouble filled. */
-static int introduce(struct backend *e, uint64_t until_ns, struct trouble *trouble)
+/* Continue the greeting to its end. Returns 0, -errno, or 1 with *failure filled. */
+static int introduce(struct backend *e, uint64_t until_ns, struct backend_error *failure)
 {
 	int error = 0, to_sentinel = is_to_sentinel(e);
 
@@ -278,7 +278,7 @@ static int introduce(struct backend *e, uint64_t until_ns, struct trouble *troub
 		error = connection_receive(&e->connection, &reply, until_ns);
 		if (error != 0)
 			break;
-		error = read_greeting(e, reply, trouble);
+		error = read_greeting(e, reply, failure);
 		freeReplyObject(reply);
 		e->greeting += is_to_sentinel(e) == to_sentinel;
 	}
@@ -289,14 +289,14 @@ enum backend_step backend_refuse(struct backend *e)
 {
 	backend_leave(e);
 	e->refused = e->refused < e->url.others ? e->refused + 1 : 0;
-	return e->refused != 0 ? BACKEND_GO_ON : BACKEND_TROUBLE;
+	return e->refused != 0 ? BACKEND_GO_ON : BACKEND_FAILED;
 }
 
 /*
  * WHY NOT start over after each deadline: a server that takes longer than a deadline to connect to would never be
  * reached.
  */
-enum backend_step backend_step(struct backend *e, uint64_t until_ns, struct trouble *trouble)
+enum backend_step backend_step(struct backend *e, uint64_t until_ns, struct backend_error *failure)
 {
 	const struct connection *c = &e->connection;
 	int error;
@@ -312,28 +312,28 @@ enum backend_step backend_step(struct backend *e, uint64_t until_ns, struct trou
 		backend_leave(e);
 		return BACKEND_GO_ON;
 	}
-	error = introduce(e, until_ns, trouble);
+	error = introduce(e, until_ns, failure);
 	if (error == 0 && e->greeting == GREETING_UNSENT)
 		return BACKEND_GO_ON;
 	e->ready = error == 0;
 	if (error < 0)
-		*trouble = backend_trouble(e, error);
+		*failure = backend_error_of(e, error);
 	if (e->ready) {
 		e->refused = 0;
 		return BACKEND_READY;
 	}
 	if (error != -ETIMEDOUT)
 		return backend_refuse(e);
-	return c->fd >= 0 && patient_until_ns(e, until_ns) < until_ns ? BACKEND_GO_ON : BACKEND_TROUBLE;
+	return c->fd >= 0 && patient_until_ns(e, until_ns) < until_ns ? BACKEND_GO_ON : BACKEND_FAILED;
 }
 
 /* BOUND: the hosts of the URL that refuse, and the deadline for those that say nothing. */
-int backend_ready(struct backend *e, uint64_t until_ns, struct trouble *trouble)
+int backend_ready(struct backend *e, uint64_t until_ns, struct backend_error *failure)
 {
 	enum backend_step step;
 
 	do {
-		step = backend_step(e, until_ns, trouble);
+		step = backend_step(e, until_ns, failure);
 	} while (step == BACKEND_GO_ON);
 	return step != BACKEND_READY;
 }
@@ -365,16 +365,16 @@ void backend_put(const struct backend *e, struct outbox *out, const struct backe
 
 void backend_answer(const redisReply *reply, struct backend_question *q)
 {
-	q->trouble = (struct trouble){ .kind = TROUBLE_NONE };
+	q->failure = (struct backend_error){ .kind = ERROR_NONE };
 	if (reply->type == REDIS_REPLY_ERROR) {
-		q->trouble = trouble_of_reply(reply->str, (size_t)reply->len);
+		q->failure = backend_error_of_reply(reply->str, (size_t)reply->len);
 		return;
 	}
-	q->trouble.kind = reply->type == REDIS_REPLY_ARRAY && reply->elements == 5 ? TROUBLE_NONE : TROUBLE_REPLY;
-	for (size_t i = 0; q->trouble.kind == TROUBLE_NONE && i < 5; i++)
+	q->failure.kind = reply->type == REDIS_REPLY_ARRAY && reply->elements == 5 ? ERROR_NONE : ERROR_REPLY;
+	for (size_t i = 0; q->failure.kind == ERROR_NONE && i < 5; i++)
 		if (reply->element[i]->type != REDIS_REPLY_INTEGER)
-			q->trouble.kind = TROUBLE_REPLY;
-	if (q->trouble.kind != TROUBLE_NONE)
+			q->failure.kind = ERROR_REPLY;
+	if (q->failure.kind != ERROR_NONE)
 		return;
 	q->leased = (uint64_t)reply->element[0]->integer;
 	q->retry_us = reply->element[1]->integer < 0 ? UINT64_MAX : (uint64_t)reply->element[1]->integer;
@@ -382,29 +382,29 @@ void backend_answer(const redisReply *reply, struct backend_question *q)
 	q->full_us = (uint64_t)reply->element[3]->integer;
 	q->older = reply->element[4]->integer != 0;
 	if (q->leased > q->want || (q->leased == 0 && q->want > 0 && q->retry_us == 0))
-		q->trouble.kind = TROUBLE_REPLY;
+		q->failure.kind = ERROR_REPLY;
 }
 
 /*
- * Send the questions whose trouble is `which`, and read the answers. Returns 0 or -errno. *done is the number of
+ * Send the questions whose failure is `which`, and read the answers. Returns 0 or -errno. *done is the number of
  * answers.
  */
-static int exchange(struct backend *e, struct backend_question *questions, size_t n, enum trouble_kind which,
+static int exchange(struct backend *e, struct backend_question *questions, size_t n, enum backend_error_kind which,
                     uint64_t until_ns, size_t *done)
 {
 	struct outbox out = { 0 };
 	int error;
 
 	for (size_t i = 0; i < n; i++)
-		if (questions[i].trouble.kind == which)
-			backend_put(e, &out, &questions[i], which == TROUBLE_SCRIPT);
+		if (questions[i].failure.kind == which)
+			backend_put(e, &out, &questions[i], which == ERROR_SCRIPT);
 	if (out.bytes == NULL && !out.failed)
 		return 0;
 	error = outbox_send(&out, &e->connection, until_ns);
 	for (size_t i = 0; i < n && error == 0; i++) {
 		redisReply *reply;
 
-		if (questions[i].trouble.kind != which)
+		if (questions[i].failure.kind != which)
 			continue;
 		if (questions[i].ask_first) {
 			error = connection_receive(&e->connection, &reply, until_ns);
@@ -437,15 +437,15 @@ static int is_too_late(const struct backend *e, uint64_t until_ns)
 }
 
 /* Make sure that the connection can carry a command. */
-static int reach(struct backend *e, uint64_t until_ns, struct trouble *trouble)
+static int reach(struct backend *e, uint64_t until_ns, struct backend_error *failure)
 {
 	int is_new = !e->ready || e->pid != getpid();
 
-	if (backend_ready(e, until_ns, trouble) != 0)
+	if (backend_ready(e, until_ns, failure) != 0)
 		return 1;
 	if (!is_new || !is_too_late(e, until_ns))
 		return 0;
-	*trouble = (struct trouble){ .kind = TROUBLE_CONNECTED };
+	*failure = (struct backend_error){ .kind = ERROR_CONNECTED };
 	return 1;
 }
 
@@ -453,27 +453,27 @@ static int reach(struct backend *e, uint64_t until_ns, struct trouble *trouble)
  * After a failover the address may lead to another server, so the connection to a replica is shut. Otherwise its
  * socket would stay open for as long as the replica runs.
  */
-static void leave_replica(struct backend *e, const struct trouble *trouble)
+static void leave_replica(struct backend *e, const struct backend_error *failure)
 {
-	if (trouble->kind == TROUBLE_REPLICA)
+	if (failure->kind == ERROR_REPLICA)
 		backend_leave(e);
 }
 
 static int attempt(struct backend *e, struct backend_question *questions, size_t n, uint64_t until_ns, size_t *done,
-                   struct trouble *trouble)
+                   struct backend_error *failure)
 {
 	int error;
 
-	if (reach(e, until_ns, trouble) != 0)
+	if (reach(e, until_ns, failure) != 0)
 		return 1;
-	error = exchange(e, questions, n, TROUBLE_WAITED, until_ns, done);
+	error = exchange(e, questions, n, ERROR_WAITED, until_ns, done);
 	if (error == 0)
-		error = exchange(e, questions, n, TROUBLE_SCRIPT, until_ns, done);
+		error = exchange(e, questions, n, ERROR_SCRIPT, until_ns, done);
 	for (size_t i = 0; i < n; i++)
-		leave_replica(e, &questions[i].trouble);
+		leave_replica(e, &questions[i].failure);
 	if (error == 0)
 		return 0;
-	*trouble = backend_trouble(e, error);
+	*failure = backend_error_of(e, error);
 	backend_shut(e);
 	return 1;
 }
@@ -484,42 +484,42 @@ static int attempt(struct backend *e, struct backend_question *questions, size_t
  */
 void backend_lease(struct backend *e, struct backend_question *questions, size_t n, uint64_t until_ns)
 {
-	struct trouble trouble = { .kind = TROUBLE_NONE };
+	struct backend_error failure = { .kind = ERROR_NONE };
 	size_t done = 0;
 	int used = e->used, failed;
 
 	for (size_t i = 0; i < n; i++)
-		questions[i].trouble = (struct trouble){ .kind = TROUBLE_WAITED };
-	failed = attempt(e, questions, n, until_ns, &done, &trouble);
-	if (failed && used && done == 0 && trouble.kind == TROUBLE_LOST)
-		failed = attempt(e, questions, n, until_ns, &done, &trouble);
+		questions[i].failure = (struct backend_error){ .kind = ERROR_WAITED };
+	failed = attempt(e, questions, n, until_ns, &done, &failure);
+	if (failed && used && done == 0 && failure.kind == ERROR_LOST)
+		failed = attempt(e, questions, n, until_ns, &done, &failure);
 	for (size_t i = 0; failed && i < n; i++)
-		if (questions[i].trouble.kind == TROUBLE_WAITED || questions[i].trouble.kind == TROUBLE_SCRIPT)
-			questions[i].trouble = trouble;
+		if (questions[i].failure.kind == ERROR_WAITED || questions[i].failure.kind == ERROR_SCRIPT)
+			questions[i].failure = failure;
 }
 
 int backend_command(struct backend *e, int n, const char **words, const size_t *lens, uint64_t until_ns,
-                    redisReply **reply, struct trouble *trouble)
+                    redisReply **reply, struct backend_error *failure)
 {
 	struct outbox out = { 0 };
 	int error;
 
-	if (reach(e, until_ns, trouble) != 0)
+	if (reach(e, until_ns, failure) != 0)
 		return 1;
 	outbox_add(&out, n, words, lens);
 	error = outbox_send(&out, &e->connection, until_ns);
 	if (error == 0)
 		error = connection_receive(&e->connection, reply, until_ns);
 	if (error != 0) {
-		*trouble = backend_trouble(e, error);
+		*failure = backend_error_of(e, error);
 		backend_shut(e);
 		return 1;
 	}
 	e->used = 1;
 	if ((*reply)->type != REDIS_REPLY_ERROR)
 		return 0;
-	*trouble = trouble_of_reply((*reply)->str, (size_t)(*reply)->len);
+	*failure = backend_error_of_reply((*reply)->str, (size_t)(*reply)->len);
 	freeReplyObject(*reply);
-	leave_replica(e, trouble);
+	leave_replica(e, failure);
 	return 1;
 }

@@ -4,7 +4,7 @@
  * of its own. If the URL has several hosts, the first one that can be used is, and the next ones if it fails. If these
  * are sentinels, each connection begins with the question to one of them where the primary is.
  *
- * Threads: one at a time. Calls that can fail return 0, or 1 with *trouble filled.
+ * Threads: one at a time. Calls that can fail return 0, or 1 with *failure filled.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -47,9 +47,9 @@ struct backend_question {
 	const struct script_params *params;
 	const void *key; /* its name on the backend */
 	size_t key_len;
-	uint64_t need, want;    /* as the script has them */
-	int ask_first;          /* send ASKING first: the cluster is moving the key */
-	struct trouble trouble; /* the outcome begins here; if it is not NONE, the members below are not set */
+	uint64_t need, want;          /* as the script has them */
+	int ask_first;                /* send ASKING first: the cluster is moving the key */
+	struct backend_error failure; /* the outcome begins here; if it is not NONE, the members below are not set */
 	uint64_t leased, left, full_us;
 	int older;         /* this host's rule is older than the one in force */
 	uint64_t retry_us; /* 0: leased; UINT64_MAX: it never fits */
@@ -59,7 +59,7 @@ void backend_begin(struct backend *backend, const struct url *url);
 void backend_end(struct backend *backend);
 
 /* Connect, unless it is connected. */
-int backend_ready(struct backend *backend, uint64_t until_ns, struct trouble *trouble);
+int backend_ready(struct backend *backend, uint64_t until_ns, struct backend_error *failure);
 
 /*
  * The same in steps. BACKEND_GO_ON: the next step connects to the host of backend_url(). The caller may set `found`, its
@@ -67,19 +67,19 @@ int backend_ready(struct backend *backend, uint64_t until_ns, struct trouble *tr
  */
 enum backend_step {
 	BACKEND_READY,
-	BACKEND_TROUBLE, /* *trouble is filled; if that is LATE the attempt goes on with the next call */
+	BACKEND_FAILED, /* *failure is filled; if that is LATE the attempt goes on with the next call */
 	BACKEND_GO_ON,
 };
-enum backend_step backend_step(struct backend *backend, uint64_t until_ns, struct trouble *trouble);
+enum backend_step backend_step(struct backend *backend, uint64_t until_ns, struct backend_error *failure);
 
 /* The URL of what it is or will be connected to: the server in use, or a sentinel. */
 const struct url *backend_url(const struct backend *backend);
 
-/* This host cannot be used. Returns BACKEND_GO_ON, or _TROUBLE after the last of the URL's hosts. */
+/* This host cannot be used. Returns BACKEND_GO_ON, or _FAILED after the last of the URL's hosts. */
 enum backend_step backend_refuse(struct backend *backend);
 
 /*
- * Send n questions in one go. If the connection fails, each question without an answer gets a trouble that is not of
+ * Send n questions in one go. If the connection fails, each question without an answer gets one that is not of
  * a key. The server may have carried such a question out: its tokens are lost.
  */
 void backend_lease(struct backend *backend, struct backend_question *questions, size_t n, uint64_t until_ns);
@@ -88,8 +88,8 @@ void backend_lease(struct backend *backend, struct backend_question *questions, 
 void backend_shut(struct backend *backend);
 void backend_leave(struct backend *backend);
 
-/* The trouble for an -errno of the connection, before that is shut. */
-struct trouble backend_trouble(const struct backend *backend, int error);
+/* What an -errno of the connection means, before that is shut. */
+struct backend_error backend_error_of(const struct backend *backend, int error);
 
 /*
  * The two halves of backend_lease(). backend_put() appends a question to what is to be sent, with the script's hash or
@@ -100,8 +100,8 @@ void backend_put(const struct backend *backend, struct outbox *out, const struct
                  int with_text);
 void backend_answer(const redisReply *reply, struct backend_question *question);
 
-/* Send any command. The caller frees *reply. An error reply fills *trouble. */
+/* Send any command. The caller frees *reply. An error reply fills *failure. */
 int backend_command(struct backend *backend, int n, const char **words, const size_t *lens, uint64_t until_ns,
-                    redisReply **reply, struct trouble *trouble);
+                    redisReply **reply, struct backend_error *failure);
 
 #endif

@@ -110,18 +110,18 @@ static int node_at(struct cluster *f, const struct url *url)
 /*
  * Returns the place of the node that an answer names, or -1. *asking: the key is there for this question only (ASK).
  */
-static int moved_to(struct cluster *f, const struct trouble *trouble, const struct backend *at, int *asking)
+static int moved_to(struct cluster *f, const struct backend_error *failure, const struct backend *at, int *asking)
 {
 	struct url url;
 	unsigned slot;
 	int place = -1;
 
 	*asking = 0;
-	if (trouble->kind == TROUBLE_MOVED && cluster_move(trouble->said, &at->url, &url, &slot) == 0)
+	if (failure->kind == ERROR_MOVED && cluster_move(failure->said, &at->url, &url, &slot) == 0)
 		place = node_at(f, &url);
 	if (place < 0)
 		return -1;
-	*asking = strncmp(trouble->said, "ASK ", 4) == 0;
+	*asking = strncmp(failure->said, "ASK ", 4) == 0;
 	if (!*asking)
 		f->of_slot[slot] = (unsigned char)(1 + place);
 	return place;
@@ -138,10 +138,10 @@ static struct backend *backend_of(struct cluster *f, const void *key, size_t key
  * A node that fails may have lost its slots to another one. Forget that it has the key: the home node says which one
  * does.
  */
-static void doubt(struct cluster *f, const struct trouble *trouble, const void *key, size_t key_len)
+static void doubt(struct cluster *f, const struct backend_error *failure, const void *key, size_t key_len)
 {
-	if (f->of_slot != NULL && trouble->kind != TROUBLE_NONE && trouble->kind != TROUBLE_CONNECTED &&
-	    !trouble_is_of_key(trouble))
+	if (f->of_slot != NULL && failure->kind != ERROR_NONE && failure->kind != ERROR_CONNECTED &&
+	    !backend_error_is_of_key(failure))
 		f->of_slot[cluster_slot(key, key_len)] = 0;
 }
 
@@ -158,12 +158,12 @@ static void follow(struct cluster *f, struct backend_question *q, int asked, uin
 
 		if (!asked || hop > 0)
 			backend_lease(at, q, 1, until_ns);
-		place = moved_to(f, &q->trouble, at, &q->ask_first);
+		place = moved_to(f, &q->failure, at, &q->ask_first);
 		if (place < 0)
 			break;
 		at = f->node[place];
 	}
-	doubt(f, &q->trouble, q->key, q->key_len);
+	doubt(f, &q->failure, q->key, q->key_len);
 }
 
 void cluster_lease(struct cluster *f, struct backend_question *questions, size_t n, uint64_t until_ns)
@@ -173,25 +173,25 @@ void cluster_lease(struct cluster *f, struct backend_question *questions, size_t
 	if (asked)
 		backend_lease(&f->home, questions, n, until_ns);
 	for (size_t i = 0; i < n; i++)
-		if (!asked || questions[i].trouble.kind == TROUBLE_MOVED)
+		if (!asked || questions[i].failure.kind == ERROR_MOVED)
 			follow(f, &questions[i], asked, until_ns);
 }
 
 int cluster_command(struct cluster *f, const void *key, size_t key_len, int n, const char **words, const size_t *lens,
-                    uint64_t until_ns, redisReply **reply, struct trouble *trouble)
+                    uint64_t until_ns, redisReply **reply, struct backend_error *failure)
 {
 	struct backend *at = backend_of(f, key, key_len);
 
 	for (int hop = 0; hop < HOPS; hop++) {
 		int asking, place;
 
-		if (backend_command(at, n, words, lens, until_ns, reply, trouble) == 0)
+		if (backend_command(at, n, words, lens, until_ns, reply, failure) == 0)
 			return 0;
-		place = moved_to(f, trouble, at, &asking);
+		place = moved_to(f, failure, at, &asking);
 		if (place < 0 || asking)
 			break;
 		at = f->node[place];
 	}
-	doubt(f, trouble, key, key_len);
+	doubt(f, failure, key, key_len);
 	return 1;
 }

@@ -27,7 +27,7 @@ void cluster_lease(struct cluster *cluster, struct backend_question *questions, 
 
 /* Like backend_command(), on the node that has the key. */
 int cluster_command(struct cluster *cluster, const void *key, size_t key_len, int n, const char **words,
-                    const size_t *lens, uint64_t until_ns, redisReply **reply, struct trouble *trouble);
+                    const size_t *lens, uint64_t until_ns, redisReply **reply, struct backend_error *failure);
 
 /* Returns the cluster slot of a key: that of the text in its first braces, or of the whole key if there is none. */
 unsigned cluster_slot(const void *key, size_t key_len);

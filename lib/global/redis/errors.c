@@ -1,5 +1,5 @@
 /*
- * trouble: see trouble.h.
+ * errors: see errors.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,30 +13,30 @@
 /* Prefixes of error replies. On Redis 6 an error of a script has the same prefix further on. */
 static const struct {
 	const char *words;
-	enum trouble_kind kind;
+	enum backend_error_kind kind;
 } replies[] = {
-	{ SCRIPT_FOREIGN, TROUBLE_KEY },
-	{ "WRONGTYPE", TROUBLE_KEY },
-	{ "WRONGPASS", TROUBLE_REFUSED },
-	{ "NOAUTH", TROUBLE_REFUSED },
-	{ "NOPERM", TROUBLE_REFUSED },
-	{ "invalid password", TROUBLE_REFUSED },
-	{ "ERR AUTH", TROUBLE_REFUSED },
-	{ "DB index", TROUBLE_DATABASE },
-	{ "SELECT is not allowed", TROUBLE_DATABASE },
-	{ "LOADING", TROUBLE_BUSY },
-	{ "BUSY", TROUBLE_BUSY },
-	{ "READONLY", TROUBLE_REPLICA },
-	{ "MASTERDOWN", TROUBLE_REPLICA },
-	{ "MISCONF", TROUBLE_BUSY },
-	{ "NOREPLICAS", TROUBLE_BUSY },
-	{ "OOM", TROUBLE_BUSY },
-	{ "CLUSTERDOWN", TROUBLE_BUSY },
-	{ "TRYAGAIN", TROUBLE_BUSY },
-	{ "unknown command", TROUBLE_OLD },
-	{ "MOVED ", TROUBLE_MOVED },
-	{ "ASK ", TROUBLE_MOVED },
-	{ "NOSCRIPT", TROUBLE_SCRIPT },
+	{ SCRIPT_FOREIGN, ERROR_KEY },
+	{ "WRONGTYPE", ERROR_KEY },
+	{ "WRONGPASS", ERROR_REFUSED },
+	{ "NOAUTH", ERROR_REFUSED },
+	{ "NOPERM", ERROR_REFUSED },
+	{ "invalid password", ERROR_REFUSED },
+	{ "ERR AUTH", ERROR_REFUSED },
+	{ "DB index", ERROR_DATABASE },
+	{ "SELECT is not allowed", ERROR_DATABASE },
+	{ "LOADING", ERROR_BUSY },
+	{ "BUSY", ERROR_BUSY },
+	{ "READONLY", ERROR_REPLICA },
+	{ "MASTERDOWN", ERROR_REPLICA },
+	{ "MISCONF", ERROR_BUSY },
+	{ "NOREPLICAS", ERROR_BUSY },
+	{ "OOM", ERROR_BUSY },
+	{ "CLUSTERDOWN", ERROR_BUSY },
+	{ "TRYAGAIN", ERROR_BUSY },
+	{ "unknown command", ERROR_OLD },
+	{ "MOVED ", ERROR_MOVED },
+	{ "ASK ", ERROR_MOVED },
+	{ "NOSCRIPT", ERROR_SCRIPT },
 };
 
 static const struct {
@@ -44,41 +44,41 @@ static const struct {
 	const char *wrong, *right;
 } words[] = {
 	/* clang-format off */
-	[TROUBLE_NONE] = { 0, "nothing is wrong", "" },
-	[TROUBLE_LOST] = { ECONNREFUSED, "no connection", "must be running and reachable from here" },
-	[TROUBLE_LATE] = { ETIMEDOUT, "no answer by the deadline", "must answer sooner, or the deadline be longer" },
-	[TROUBLE_CONNECTED] = { ETIMEDOUT, "connected, with too little of the deadline left to ask", "the next request uses "
+	[ERROR_NONE] = { 0, "nothing is wrong", "" },
+	[ERROR_LOST] = { ECONNREFUSED, "no connection", "must be running and reachable from here" },
+	[ERROR_LATE] = { ETIMEDOUT, "no answer by the deadline", "must answer sooner, or the deadline be longer" },
+	[ERROR_CONNECTED] = { ETIMEDOUT, "connected, with too little of the deadline left to ask", "the next request uses "
 	                        "the connection; to avoid this, set a longer deadline" },
-	[TROUBLE_REFUSED] = { EACCES, "user or password refused", "must be a user with that password and permission for the "
+	[ERROR_REFUSED] = { EACCES, "user or password refused", "must be a user with that password and permission for the "
 	                      "connection and scripting commands and the limiter's keys" },
-	[TROUBLE_OLD] = { EPROTO, "too old", "must be Redis 6 or later, or Valkey" },
-	[TROUBLE_DATABASE] = { EDOM, "no such database", "must be one that the backend has; 0 in a cluster" },
-	[TROUBLE_BUSY] = { EBUSY, "refuses writes", "must have loaded its data, and have memory and disk to write to" },
-	[TROUBLE_REPLICA] = { EBUSY, "is a replica", "must be the primary; the next request connects again" },
-	[TROUBLE_UNKNOWN] = { EDESTADDRREQ, "the sentinels do not know the primary", "must be the name that they monitor it "
+	[ERROR_OLD] = { EPROTO, "too old", "must be Redis 6 or later, or Valkey" },
+	[ERROR_DATABASE] = { EDOM, "no such database", "must be one that the backend has; 0 in a cluster" },
+	[ERROR_BUSY] = { EBUSY, "refuses writes", "must have loaded its data, and have memory and disk to write to" },
+	[ERROR_REPLICA] = { EBUSY, "is a replica", "must be the primary; the next request connects again" },
+	[ERROR_UNKNOWN] = { EDESTADDRREQ, "the sentinels do not know the primary", "must be the name that they monitor it "
 	                      "by" },
-	[TROUBLE_SENTINEL] = { EPROTOTYPE, "is a sentinel", "must be a URL of sentinels: redis+sentinel://HOST/PRIMARY" },
-	[TROUBLE_TLS] = { EKEYREJECTED, "TLS failed", "must speak TLS here, with a certificate for this host from an authority "
+	[ERROR_SENTINEL] = { EPROTOTYPE, "is a sentinel", "must be a URL of sentinels: redis+sentinel://HOST/PRIMARY" },
+	[ERROR_TLS] = { EKEYREJECTED, "TLS failed", "must speak TLS here, with a certificate for this host from an authority "
 	                  "that is known here (cacert=FILE)" },
-	[TROUBLE_REPLY] = { EBADMSG, "an invalid answer", "must be Redis 6 or later, or Valkey" },
-	[TROUBLE_KEY] = { EMEDIUMTYPE, "the key has another type there", "must be deleted there, or another prefix used" },
-	[TROUBLE_MIXED] = { 0, "another host has a newer rule, which is in force", "set the same rule on all hosts" },
-	[TROUBLE_EXACT] = { ERANGE, "the rule cannot be counted exactly there", "must be a smaller capacity, or a rate of "
+	[ERROR_REPLY] = { EBADMSG, "an invalid answer", "must be Redis 6 or later, or Valkey" },
+	[ERROR_KEY] = { EMEDIUMTYPE, "the key has another type there", "must be deleted there, or another prefix used" },
+	[ERROR_MIXED] = { 0, "another host has a newer rule, which is in force", "set the same rule on all hosts" },
+	[ERROR_EXACT] = { ERANGE, "the rule cannot be counted exactly there", "must be a smaller capacity, or a rate of "
 	                    "smaller or rounder numbers" },
-	[TROUBLE_MOVED] = { EXDEV, "the key is on another node of the cluster", "must be reachable there, too" },
-	[TROUBLE_SCRIPT] = { ENOEXEC, "it does not keep scripts", "must keep scripts" },
-	[TROUBLE_WAITED] = { ETIMEDOUT, "no answer to another process by the deadline", "must answer sooner, or the "
+	[ERROR_MOVED] = { EXDEV, "the key is on another node of the cluster", "must be reachable there, too" },
+	[ERROR_SCRIPT] = { ENOEXEC, "it does not keep scripts", "must keep scripts" },
+	[ERROR_WAITED] = { ETIMEDOUT, "no answer to another process by the deadline", "must answer sooner, or the "
 	                     "deadline be longer" },
-	[TROUBLE_AGENT] = { 0, "no agent serves", "without waiting an agent must run: `shmlimit agent`, or a thread" },
+	[ERROR_AGENT] = { 0, "no agent serves", "without waiting an agent must run: `shmlimit agent`, or a thread" },
 	/* clang-format on */
 };
 
-int trouble_is_of_key(const struct trouble *trouble)
+int backend_error_is_of_key(const struct backend_error *failure)
 {
-	return trouble->kind == TROUBLE_KEY || trouble->kind == TROUBLE_MIXED || trouble->kind == TROUBLE_EXACT;
+	return failure->kind == ERROR_KEY || failure->kind == ERROR_MIXED || failure->kind == ERROR_EXACT;
 }
 
-void trouble_copy(char *to, size_t size, const char *from, size_t len)
+void backend_error_copy(char *to, size_t size, const char *from, size_t len)
 {
 	len = len < size - 1 ? len : size - 1;
 	for (size_t i = 0; i < len; i++)
@@ -86,23 +86,23 @@ void trouble_copy(char *to, size_t size, const char *from, size_t len)
 	to[len] = '\0';
 }
 
-struct trouble trouble_of_reply(const char *text, size_t len)
+struct backend_error backend_error_of_reply(const char *text, size_t len)
 {
-	struct trouble trouble = { .kind = TROUBLE_REPLY };
+	struct backend_error failure = { .kind = ERROR_REPLY };
 
-	trouble_copy(trouble.said, sizeof(trouble.said), text, len);
+	backend_error_copy(failure.said, sizeof(failure.said), text, len);
 	for (size_t i = 0; i < sizeof(replies) / sizeof(replies[0]); i++) {
-		if (strstr(trouble.said, replies[i].words) == NULL)
+		if (strstr(failure.said, replies[i].words) == NULL)
 			continue;
-		trouble.kind = replies[i].kind;
+		failure.kind = replies[i].kind;
 		break;
 	}
-	return trouble;
+	return failure;
 }
 
-int trouble_errno(const struct trouble *trouble)
+int backend_error_errno(const struct backend_error *failure)
 {
-	return trouble->kind == TROUBLE_LOST ? trouble->error : -words[trouble->kind].error;
+	return failure->kind == ERROR_LOST ? failure->error : -words[failure->kind].error;
 }
 
 /* WHY NOT strerror(): it is not thread-safe. */
@@ -114,22 +114,22 @@ static const char *error_words(int error)
 }
 
 /* What the system calls "connection refused" is better said by it. */
-const char *trouble_strerror(int error)
+const char *backend_error_strerror(int error)
 {
-	for (size_t i = TROUBLE_LATE; i < TROUBLE_KINDS; i++)
+	for (size_t i = ERROR_LATE; i < ERROR_KINDS; i++)
 		if (words[i].error == error)
 			return words[i].wrong;
 	return error_words(error);
 }
 
-const char *trouble_text(const struct trouble *trouble, char text[TROUBLE_TEXT_MAX])
+const char *backend_error_text(const struct backend_error *failure, char text[BACKEND_ERROR_TEXT_MAX])
 {
-	char why[sizeof(trouble->said) + 4] = "";
+	char why[sizeof(failure->said) + 4] = "";
 
-	if (trouble->said[0] != '\0')
-		snprintf(why, sizeof(why), " (%s)", trouble->said);
-	else if (trouble->kind == TROUBLE_LOST)
-		snprintf(why, sizeof(why), " (%s)", error_words(-trouble->error));
-	snprintf(text, TROUBLE_TEXT_MAX, "%s%s: %s", words[trouble->kind].wrong, why, words[trouble->kind].right);
+	if (failure->said[0] != '\0')
+		snprintf(why, sizeof(why), " (%s)", failure->said);
+	else if (failure->kind == ERROR_LOST)
+		snprintf(why, sizeof(why), " (%s)", error_words(-failure->error));
+	snprintf(text, BACKEND_ERROR_TEXT_MAX, "%s%s: %s", words[failure->kind].wrong, why, words[failure->kind].right);
 	return text;
 }

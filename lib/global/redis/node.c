@@ -39,12 +39,12 @@ static struct node_ask *remove_first(struct node_list *list)
 	return ask;
 }
 
-static void finish(struct node *n, struct node_list *list, const struct trouble *trouble)
+static void finish(struct node *n, struct node_list *list, const struct backend_error *failure)
 {
 	struct node_ask *ask;
 
 	while ((ask = remove_first(list)) != NULL) {
-		ask->question.trouble = *trouble;
+		ask->question.failure = *failure;
 		append(&n->done, ask);
 	}
 }
@@ -61,13 +61,13 @@ static void shut(struct node *n)
 	n->attempt_ns = 0;
 }
 
-static void fail(struct node *n, const struct trouble *trouble, uint64_t now_ns)
+static void fail(struct node *n, const struct backend_error *failure, uint64_t now_ns)
 {
 	shut(n);
-	finish(n, &n->sent, trouble);
-	finish(n, &n->queued, trouble);
+	finish(n, &n->sent, failure);
+	finish(n, &n->queued, failure);
 	n->failing = 1;
-	n->trouble = *trouble;
+	n->failure = *failure;
 	n->openings++;
 	n->open_until_ns = now_ns + backoff_ns(n->open_ns, n->rng += UINT64_C(0x9e3779b97f4a7c15));
 }
@@ -76,19 +76,19 @@ static void fail(struct node *n, const struct trouble *trouble, uint64_t now_ns)
  * Queue the unanswered questions again, before those that were not sent yet. No question is sent three times. WHY NOT
  * always reconnect at once: a server that answers the greeting and then hangs up would cause an endless loop.
  */
-static void lost(struct node *n, const struct trouble *trouble, uint64_t now_ns)
+static void lost(struct node *n, const struct backend_error *failure, uint64_t now_ns)
 {
 	struct node_list queued = n->queued, sent = n->sent;
 	struct node_ask *ask;
 
 	if (!n->answered && (sent.first != NULL || now_ns - n->since_ns < SETTLED_NS)) {
-		fail(n, trouble, now_ns);
+		fail(n, failure, now_ns);
 		return;
 	}
 	shut(n);
 	n->queued = n->sent = (struct node_list){ 0 };
 	while ((ask = remove_first(&sent)) != NULL) {
-		ask->question.trouble = *trouble;
+		ask->question.failure = *failure;
 		append(ask->again ? &n->done : &n->queued, ask);
 		ask->again = 1;
 	}
@@ -97,25 +97,25 @@ static void lost(struct node *n, const struct trouble *trouble, uint64_t now_ns)
 }
 
 /* Find the addresses, and connect. Returns as backend_step(). WHY NOT that alone: it looks names up, which may block. */
-static enum backend_step connect_step(struct node *n, struct trouble *trouble)
+static enum backend_step connect_step(struct node *n, struct backend_error *failure)
 {
 	struct backend *e = &n->backend;
 	int error = 0;
 
-	*trouble = (struct trouble){ .kind = TROUBLE_LATE };
+	*failure = (struct backend_error){ .kind = ERROR_LATE };
 	if (e->connection.fd < 0 && e->found == NULL && lookup_is_needed(backend_url(e)))
 		error = lookup_poll(&n->lookup, backend_url(e), &e->found);
 	if (error == 0)
-		return backend_step(e, NOW, trouble);
+		return backend_step(e, NOW, failure);
 	if (error == -EINPROGRESS)
-		return BACKEND_TROUBLE;
-	*trouble = backend_trouble(e, error);
+		return BACKEND_FAILED;
+	*failure = backend_error_of(e, error);
 	return backend_refuse(e);
 }
 
 static void connect_on(struct node *n, uint64_t now_ns)
 {
-	struct trouble trouble;
+	struct backend_error failure;
 	enum backend_step step;
 
 	if (now_ns < n->open_until_ns)
@@ -124,7 +124,7 @@ static void connect_on(struct node *n, uint64_t now_ns)
 		n->attempt_ns = now_ns;
 	/* BOUND: as in backend_ready(). */
 	do {
-		step = connect_step(n, &trouble);
+		step = connect_step(n, &failure);
 	} while (step == BACKEND_GO_ON);
 	if (step == BACKEND_READY) {
 		n->failing = 0;
@@ -132,14 +132,14 @@ static void connect_on(struct node *n, uint64_t now_ns)
 		n->since_ns = now_ns;
 		return;
 	}
-	if (trouble.kind != TROUBLE_LATE)
-		fail(n, &trouble, now_ns);
+	if (failure.kind != ERROR_LATE)
+		fail(n, &failure, now_ns);
 	/* The attempt goes on, but questions no longer wait for it. */
 	if (n->attempt_ns != 0 && now_ns - n->attempt_ns >= n->silence_ns && !n->failing) {
 		n->failing = 1;
-		n->trouble = trouble;
+		n->failure = failure;
 		n->openings++;
-		finish(n, &n->queued, &trouble);
+		finish(n, &n->queued, &failure);
 	}
 }
 
@@ -182,11 +182,11 @@ static int flush(struct node *n)
 static int read_answer(struct node *n, const redisReply *reply, uint64_t now_ns)
 {
 	struct node_ask *ask = n->sent.first;
-	const struct trouble *trouble;
+	const struct backend_error *failure;
 
 	n->since_ns = now_ns;
 	if (ask == NULL) {
-		struct trouble unasked = { .kind = TROUBLE_REPLY };
+		struct backend_error unasked = { .kind = ERROR_REPLY };
 
 		fail(n, &unasked, now_ns);
 		return 1;
@@ -197,9 +197,9 @@ static int read_answer(struct node *n, const redisReply *reply, uint64_t now_ns)
 	}
 	n->asking_answered = 0;
 	backend_answer(reply, &ask->question);
-	trouble = &ask->question.trouble;
-	if (trouble->kind == TROUBLE_REPLICA) {
-		struct trouble replica = *trouble;
+	failure = &ask->question.failure;
+	if (failure->kind == ERROR_REPLICA) {
+		struct backend_error replica = *failure;
 
 		backend_leave(&n->backend);
 		lost(n, &replica, now_ns);
@@ -208,15 +208,15 @@ static int read_answer(struct node *n, const redisReply *reply, uint64_t now_ns)
 	n->answered = n->backend.used = 1;
 	ask->round_trip_ns = monotonic_now_ns() - ask->asked_ns;
 	remove_first(&n->sent);
-	if (trouble->kind == TROUBLE_SCRIPT && !ask->with_text) {
+	if (failure->kind == ERROR_SCRIPT && !ask->with_text) {
 		ask->with_text = 1;
 		append(&n->queued, ask);
 		return 0;
 	}
 	append(&n->done, ask);
-	if (trouble->kind == TROUBLE_NONE || trouble->kind == TROUBLE_MOVED || trouble_is_of_key(trouble))
+	if (failure->kind == ERROR_NONE || failure->kind == ERROR_MOVED || backend_error_is_of_key(failure))
 		return 0;
-	fail(n, trouble, now_ns);
+	fail(n, failure, now_ns);
 	return 1;
 }
 
@@ -235,7 +235,7 @@ static int read_answers(struct node *n, uint64_t now_ns)
 
 static void exchange(struct node *n, uint64_t now_ns)
 {
-	struct trouble late = { .kind = TROUBLE_LATE }, trouble;
+	struct backend_error late = { .kind = ERROR_LATE }, failure;
 	int error;
 
 	write_queued(n, now_ns);
@@ -243,8 +243,8 @@ static void exchange(struct node *n, uint64_t now_ns)
 	if (error == 0)
 		error = read_answers(n, now_ns);
 	if (error != 0) {
-		trouble = backend_trouble(&n->backend, error);
-		lost(n, &trouble, now_ns);
+		failure = backend_error_of(&n->backend, error);
+		lost(n, &failure, now_ns);
 	} else if (n->sent.first != NULL && now_ns - n->since_ns >= n->silence_ns) {
 		fail(n, &late, now_ns);
 	}
@@ -268,7 +268,7 @@ void node_end(struct node *n)
 void node_add(struct node *n, struct node_ask *ask)
 {
 	ask->with_text = ask->again = 0;
-	ask->question.trouble = n->trouble;
+	ask->question.failure = n->failure;
 	append(n->failing ? &n->done : &n->queued, ask);
 }
 
@@ -289,7 +289,7 @@ struct node_ask *node_done(struct node *n)
 
 void node_drop(struct node *n)
 {
-	struct trouble dropped = { .kind = TROUBLE_WAITED };
+	struct backend_error dropped = { .kind = ERROR_WAITED };
 
 	shut(n);
 	finish(n, &n->sent, &dropped);

@@ -42,7 +42,7 @@ struct node {
 	int asking_answered; /* the reply to ASKING of the first of `sent` has arrived */
 	int answered;        /* the connection has carried an answer */
 	int failing;
-	struct trouble trouble; /* why it fails */
+	struct backend_error failure; /* why it fails */
 	uint64_t silence_ns, open_ns, rng;
 	uint64_t attempt_ns; /* when it began to connect; 0: it is not connecting */
 	uint64_t since_ns;   /* time of the last reply, or of sending the oldest unanswered question */
