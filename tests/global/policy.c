@@ -84,18 +84,18 @@ static void naps(void)
 	   "a server that failed is left alone for three to five quarters of open_ns");
 }
 
-static void sores(struct rng *rng)
+static void failed(struct rng *rng)
 {
-	struct sore sore = { .secret = rng_draw(rng) };
+	struct failed_keys failed_keys = { .secret = rng_draw(rng) };
 
-	ok(!sore_has(&sore, "a", 1, 0), "no key is sore at first");
-	sore_add(&sore, "a", 1, 100);
-	ok(sore_has(&sore, "a", 1, 99), "one is until its time");
-	ok(!sore_has(&sore, "a", 1, 100), "a key is let alone no longer than its time");
-	ok(!sore_has(&sore, "b", 1, 99), "others are not");
+	ok(!failed_keys_have(&failed_keys, "a", 1, 0), "no key is failed_keys at first");
+	failed_keys_add(&failed_keys, "a", 1, 100);
+	ok(failed_keys_have(&failed_keys, "a", 1, 99), "a key that failed has failed until its time");
+	ok(!failed_keys_have(&failed_keys, "a", 1, 100), "a key is let alone no longer than its time");
+	ok(!failed_keys_have(&failed_keys, "b", 1, 99), "other keys have not failed");
 	for (int i = 0; i < 1000; i++)
-		sore_add(&sore, &i, sizeof(i), 100);
-	ok(!sore_has(&sore, "a", 1, 99), "what has no room is forgotten");
+		failed_keys_add(&failed_keys, &i, sizeof(i), 100);
+	ok(!failed_keys_have(&failed_keys, "a", 1, 99), "what has no room is forgotten");
 }
 
 int main(void)
@@ -106,6 +106,6 @@ int main(void)
 	denials(&rng);
 	shares();
 	naps();
-	sores(&rng);
+	failed(&rng);
 	return tap_done();
 }

@@ -37,7 +37,7 @@ static void collect(struct agent *a, uint64_t now_ns)
 		a->asked_ns = now_ns;
 		if (p->text.cost != 0)
 			requests_set(&board->misses, board->misses + 1);
-		questions_begin(a, p);
+		request_run_begin(a, p);
 	}
 }
 
@@ -47,12 +47,12 @@ static void judge(struct agent *a, unsigned place)
 	const struct node *node = a->nodes[place];
 
 	if (node->openings != a->openings[place]) {
-		handle_say(a->g, &node->failure, NULL);
+		handle_report(a->g, &node->failure, NULL);
 		shmlimit_lease_count(a->g->limiter, SHMLIMIT_LEASE_BACKEND_ERRORS, 1);
 		shmlimit_lease_count(a->g->limiter, SHMLIMIT_LEASE_BREAKER_OPENINGS, 1);
 		a->openings[place] = node->openings;
 	} else if (!node->failing && node->answered && place == 0) {
-		handle_well(a->g);
+		handle_recovered(a->g);
 	}
 }
 
@@ -63,9 +63,9 @@ static void step(struct agent *a)
 
 		node_step(a->nodes[i], monotonic_now_ns());
 		judge(a, i);
-		/* WHY read a->nodes[i] each time: questions_end() may need its place for another node. */
+		/* WHY read a->nodes[i] each time: request_run_end() may need its place for another node. */
 		while ((ask = node_done(a->nodes[i])) != NULL)
-			questions_end(a, a->nodes[i], (struct pending *)(void *)ask);
+			request_run_end(a, a->nodes[i], (struct pending *)(void *)ask);
 	}
 }
 
@@ -118,7 +118,7 @@ static void drop(struct agent *a)
 {
 	struct node_ask *ask;
 
-	ahead_drop(a);
+	prefetch_drop(a);
 	for (unsigned i = 0; i < a->count; i++) {
 		node_drop(a->nodes[i]);
 		while ((ask = node_done(a->nodes[i])) != NULL) {
@@ -149,7 +149,7 @@ static int claim(struct agent *a)
 		requests_set(&board->pid, (uint64_t)getpid());
 		requests_set(&board->started_ns, now_ns);
 		for (unsigned i = 0; i < a->count; i++)
-			nodes_name(a, i);
+			server_pool_name(a, i);
 		requests_inherit(requests);
 	}
 	return 1;
@@ -172,7 +172,7 @@ int agent_turn(struct agent *a)
 		a->swept_ns = now_ns;
 	}
 	show(a);
-	rest(a, ahead_step(a));
+	rest(a, prefetch_step(a));
 	return 1;
 }
 
@@ -183,7 +183,7 @@ struct agent *agent_new(struct shmlimit_global *g)
 	if (a == NULL)
 		return NULL;
 	a->g = g;
-	a->nodes[0] = nodes_new(a, &g->cluster.home.url);
+	a->nodes[0] = server_pool_new(a, &g->cluster.home.url);
 	if (a->nodes[0] == NULL) {
 		free(a);
 		return NULL;

@@ -1,6 +1,5 @@
 /*
- * agent_state: what the files of the agent share: agent.c has its turns, questions.c a request's way to the backend and
- * back, ahead.c the leases ahead, nodes.c the servers.
+ * agent_state: what the files of the agent share.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +12,7 @@
 /* Most questions in flight. More than there are cells, since some belong to processes that no longer wait. */
 #define ON_THE_WAY 256
 
-/* A request on its way to the backend and back, or a lease ahead. */
+/* A request on its way to the backend and back, or a prefetched lease. */
 struct pending {
 	struct node_ask on_way; /* first, so that a pointer to it is one to the whole */
 	struct pending *next;
@@ -23,7 +22,7 @@ struct pending {
 	struct shmlimit_result result;
 	uint64_t sent_ns; /* by the limiter's clock */
 	unsigned hops;
-	/* A lease ahead, from cost 0 until it is deposited or a process's request becomes one with it: */
+	/* A prefetched lease, from cost 0 until it is deposited or a process's request becomes one with it: */
 	int kept;                    /* it has its answer, and is deposited later */
 	uint64_t look_ns, looked_ns; /* by monotonic_now_ns(): the next look at the key, and the last one */
 	uint64_t held;               /* that the key had then */
@@ -38,8 +37,8 @@ struct agent {
 	struct node *nodes[CLUSTER_NODES];    /* the first is that of the URL */
 	uint64_t openings[CLUSTER_NODES];     /* of each node's breaker, that were reported */
 	unsigned char of_slot[CLUSTER_SLOTS]; /* of a cluster: a node's place */
-	unsigned aheads;
-	struct pending *ahead; /* the leases ahead, by `next` */
+	unsigned prefetches;
+	struct pending *prefetched; /* the prefetched leases, by `next` */
 	struct pending *free;
 	struct pending pool[ON_THE_WAY];
 };

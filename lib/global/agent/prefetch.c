@@ -1,5 +1,5 @@
 /*
- * ahead: see ahead.h.
+ * prefetch: see prefetch.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,22 +9,22 @@
 #include "prefetch.h"
 #include "fallback.h"
 
-/* Most leases ahead at a time: asked for, or kept. The others of ON_THE_WAY are for requests that processes wait for. */
-#define AHEAD 128u
+/* Most prefetched leases at a time: asked for, or kept. The others of ON_THE_WAY are for requests that processes wait for. */
+#define PREFETCH_MAX 128u
 
-/* A lease ahead is deposited when the key has less than this part of it left: what is left expires. */
-#define AHEAD_PARTS 64u
+/* A prefetched lease is deposited when the key has less than this part of it left: what is left expires. */
+#define PREFETCH_PARTS 64u
 
 /* The same when what the key has ends so soon and is less: of two leases the smaller one expires, or both end with the first. */
-#define AHEAD_END_NS UINT64_C(1000000)
+#define PREFETCH_END_NS UINT64_C(1000000)
 
 /* The shortest and the longest time between two looks at such a key. */
-#define AHEAD_MIN_NS UINT64_C(250000)
-#define AHEAD_MAX_NS UINT64_C(10000000)
+#define PREFETCH_LOOK_MIN_NS UINT64_C(250000)
+#define PREFETCH_LOOK_MAX_NS UINT64_C(10000000)
 
-static struct pending **ahead_of(struct agent *a, const struct request_text *text)
+static struct pending **prefetch_of(struct agent *a, const struct request_text *text)
 {
-	struct pending **at = &a->ahead;
+	struct pending **at = &a->prefetched;
 
 	while (*at != NULL && ((*at)->text.rule != text->rule || (*at)->text.key_len != text->key_len ||
 	                       (*at)->text.set_us != text->set_us || (*at)->text.backend != text->backend ||
@@ -33,34 +33,34 @@ static struct pending **ahead_of(struct agent *a, const struct request_text *tex
 	return at;
 }
 
-static void ahead_add(struct agent *a, struct pending *p)
+static void prefetch_add(struct agent *a, struct pending *p)
 {
 	p->kept = 0;
-	p->next = a->ahead;
-	a->ahead = p;
-	a->aheads++;
+	p->next = a->prefetched;
+	a->prefetched = p;
+	a->prefetches++;
 }
 
-static struct pending *ahead_remove(struct agent *a, struct pending **at)
+static struct pending *prefetch_remove(struct agent *a, struct pending **at)
 {
 	struct pending *p = *at;
 
 	*at = p->next;
-	a->aheads--;
+	a->prefetches--;
 	return p;
 }
 
-void ahead_forget(struct agent *a, struct pending *p)
+void prefetch_forget(struct agent *a, struct pending *p)
 {
-	struct pending **at = &a->ahead;
+	struct pending **at = &a->prefetched;
 
 	while (*at != NULL && *at != p)
 		at = &(*at)->next;
 	if (*at == p)
-		ahead_remove(a, at);
+		prefetch_remove(a, at);
 }
 
-void ahead_keep(struct pending *p)
+void prefetch_keep(struct pending *p)
 {
 	p->kept = 1;
 	p->look_ns = p->looked_ns = monotonic_now_ns();
@@ -68,7 +68,7 @@ void ahead_keep(struct pending *p)
 }
 
 /* Deposit what is kept, unless its time is over, and spend `cost` of it. Returns as shmlimit_lease_deposit(); LEASE_WAIT: the rule has changed. */
-static int ahead_deposit(struct agent *a, struct pending *p, uint64_t cost, struct shmlimit_result *r)
+static int prefetch_deposit(struct agent *a, struct pending *p, uint64_t cost, struct shmlimit_result *r)
 {
 	uint64_t lease_ns;
 	int answer = SHMLIMIT_LEASE_WAIT;
@@ -90,38 +90,39 @@ static int ahead_deposit(struct agent *a, struct pending *p, uint64_t cost, stru
  * time, or at the rate since the last look if that is higher. WHY NOT the latter alone: requests come in bursts, and
  * nothing is spent between two of them.
  */
-static uint64_t ahead_look_ns(const struct pending *p, const struct shmlimit_result *r, uint64_t low, uint64_t now_ns)
+static uint64_t prefetch_look_ns(const struct pending *p, const struct shmlimit_result *r, uint64_t low,
+                                 uint64_t now_ns)
 {
 	uint64_t spent = p->held > r->remaining ? p->held - r->remaining : 0;
-	uint64_t end_ns = r->reset_after_ns > AHEAD_END_NS ? r->reset_after_ns - AHEAD_END_NS : r->reset_after_ns;
+	uint64_t end_ns = r->reset_after_ns > PREFETCH_END_NS ? r->reset_after_ns - PREFETCH_END_NS : r->reset_after_ns;
 	uint64_t token_ns = p->ask.of.lease_ns / p->on_way.question.leased / 2, ns;
 
 	if (spent != 0 && (now_ns - p->looked_ns) / spent / 4 * 3 < token_ns)
 		token_ns = (now_ns - p->looked_ns) / spent / 4 * 3;
-	ns = token_ns < AHEAD_MAX_NS ? token_ns * (r->remaining - low) : AHEAD_MAX_NS;
+	ns = token_ns < PREFETCH_LOOK_MAX_NS ? token_ns * (r->remaining - low) : PREFETCH_LOOK_MAX_NS;
 	ns = ns < end_ns ? ns : end_ns;
-	return ns < AHEAD_MIN_NS ? AHEAD_MIN_NS : ns > AHEAD_MAX_NS ? AHEAD_MAX_NS : ns;
+	return ns < PREFETCH_LOOK_MIN_NS ? PREFETCH_LOOK_MIN_NS : ns > PREFETCH_LOOK_MAX_NS ? PREFETCH_LOOK_MAX_NS : ns;
 }
 
-uint64_t ahead_step(struct agent *a)
+uint64_t prefetch_step(struct agent *a)
 {
 	uint64_t now_ns = monotonic_now_ns(), idle_ns = AGENT_TURN_NS;
-	struct pending **at = &a->ahead;
+	struct pending **at = &a->prefetched;
 
 	while (*at != NULL) {
 		struct pending *p = *at;
-		uint64_t low = p->on_way.question.leased / AHEAD_PARTS;
+		uint64_t low = p->on_way.question.leased / PREFETCH_PARTS;
 		struct shmlimit_result r = { 0 };
 
 		if (p->kept && now_ns >= p->look_ns) {
 			shmlimit_peek(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len, 0, &r);
 			if (r.remaining <= low ||
-			    (r.reset_after_ns <= AHEAD_END_NS && r.remaining < p->on_way.question.leased) ||
+			    (r.reset_after_ns <= PREFETCH_END_NS && r.remaining < p->on_way.question.leased) ||
 			    now_ns - p->on_way.asked_ns >= p->ask.of.lease_ns) {
-				ahead_deposit(a, ahead_remove(a, at), 0, NULL);
+				prefetch_deposit(a, prefetch_remove(a, at), 0, NULL);
 				continue;
 			}
-			p->look_ns = now_ns + ahead_look_ns(p, &r, low, now_ns);
+			p->look_ns = now_ns + prefetch_look_ns(p, &r, low, now_ns);
 			p->looked_ns = now_ns;
 			p->held = r.remaining;
 		}
@@ -132,13 +133,13 @@ uint64_t ahead_step(struct agent *a)
 	return idle_ns;
 }
 
-int ahead_answers(struct agent *a, struct pending *p)
+int prefetch_answers(struct agent *a, struct pending *p)
 {
-	struct pending **at = ahead_of(a, &p->text), *there = *at;
+	struct pending **at = prefetch_of(a, &p->text), *there = *at;
 
 	if (p->text.cost == 0) {
-		if (there == NULL && a->aheads < AHEAD) {
-			ahead_add(a, p);
+		if (there == NULL && a->prefetches < PREFETCH_MAX) {
+			prefetch_add(a, p);
 			return 0;
 		}
 		answer_end(a, p, REQUEST_FREE);
@@ -146,9 +147,9 @@ int ahead_answers(struct agent *a, struct pending *p)
 	}
 	if (there == NULL)
 		return 0;
-	ahead_remove(a, at);
+	prefetch_remove(a, at);
 	if (there->kept) {
-		p->ask.answer = ahead_deposit(a, there, p->ask.cost, &p->result);
+		p->ask.answer = prefetch_deposit(a, there, p->ask.cost, &p->result);
 		if (p->ask.answer != SHMLIMIT_ALLOWED)
 			return 0;
 		p->result.remaining += there->on_way.question.left;
@@ -165,12 +166,12 @@ int ahead_answers(struct agent *a, struct pending *p)
 	return 1;
 }
 
-void ahead_drop(struct agent *a)
+void prefetch_drop(struct agent *a)
 {
-	for (struct pending **at = &a->ahead; *at != NULL;) {
-		struct pending *p = ahead_remove(a, at);
+	for (struct pending **at = &a->prefetched; *at != NULL;) {
+		struct pending *p = prefetch_remove(a, at);
 
 		if (p->kept)
-			ahead_deposit(a, p, 0, NULL);
+			prefetch_deposit(a, p, 0, NULL);
 	}
 }

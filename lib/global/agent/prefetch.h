@@ -1,5 +1,5 @@
 /*
- * ahead: leases ahead.
+ * prefetch: leases that a host has before a key needs them.
  *
  * A process whose lease falls below a quarter makes a request of cost 0. What the backend leases for it is kept here until
  * the key has next to nothing left, since tokens of two leases in one slot end with the first. So no process has to wait
@@ -8,27 +8,27 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef GLOBAL_AHEAD_H
-#define GLOBAL_AHEAD_H
+#ifndef GLOBAL_PREFETCH_H
+#define GLOBAL_PREFETCH_H
 
 #include "agent_state.h"
 
 /*
- * Is this request decided, now or when an earlier question is answered, since its key has a lease ahead? If not, one of
- * cost 0 is a lease ahead from now on.
+ * Is this request decided, now or when an earlier question is answered, since its key has a prefetched lease? If not, one of
+ * cost 0 is a prefetched lease from now on.
  */
-int ahead_answers(struct agent *agent, struct pending *p);
+int prefetch_answers(struct agent *agent, struct pending *p);
 
-/* The question of a lease ahead will have no answer. */
-void ahead_forget(struct agent *agent, struct pending *p);
+/* The question of a prefetched lease will have no answer. */
+void prefetch_forget(struct agent *agent, struct pending *p);
 
 /* It has its answer: keep what was leased. */
-void ahead_keep(struct pending *p);
+void prefetch_keep(struct pending *p);
 
 /* Deposit what keys are about to need. Returns the time until the next look. */
-uint64_t ahead_step(struct agent *agent);
+uint64_t prefetch_step(struct agent *agent);
 
 /* Deposit all that is kept. What is on its way has left the list before it is released. */
-void ahead_drop(struct agent *agent);
+void prefetch_drop(struct agent *agent);
 
 #endif

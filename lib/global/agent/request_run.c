@@ -1,5 +1,5 @@
 /*
- * questions: see questions.h.
+ * request_run: see request_run.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,7 +26,7 @@ static enum request_state state_of(const struct pending *p, enum ask_state state
 	return REQUEST_AGAIN;
 }
 
-void questions_begin(struct agent *a, struct pending *p)
+void request_run_begin(struct agent *a, struct pending *p)
 {
 	const struct request_text *text = &p->text;
 	struct backend_question *q = &p->on_way.question;
@@ -40,7 +40,7 @@ void questions_begin(struct agent *a, struct pending *p)
 		               .cost = text->kind == REQUEST_UNAWAITED ? 0 : text->cost,
 		               .r = &p->result,
 		               .answer = SHMLIMIT_LEASE_ASK };
-	if (text->kind != REQUEST_DEBIT && ahead_answers(a, p))
+	if (text->kind != REQUEST_DEBIT && prefetch_answers(a, p))
 		return;
 	p->ask.answer = SHMLIMIT_LEASE_ASK;
 	/*
@@ -58,7 +58,7 @@ void questions_begin(struct agent *a, struct pending *p)
 	if (state != ASK_DECIDED && p->ask.of.set_us != text->set_us)
 		state = ASK_DECIDED;
 	if (state != ASK_READY) {
-		ahead_forget(a, p);
+		prefetch_forget(a, p);
 		answer_end(a, p, state_of(p, state));
 		return;
 	}
@@ -75,7 +75,7 @@ static int follow(struct agent *a, struct node *from, struct pending *p)
 	int place = -1;
 
 	if (p->hops++ < HOPS && cluster_move(q->failure.said, &from->backend.url, &url, &slot) == 0)
-		place = nodes_at(a, &url);
+		place = server_pool_at(a, &url);
 	if (place < 0)
 		return 0;
 	q->ask_first = strncmp(q->failure.said, "ASK ", 4) == 0;
@@ -90,10 +90,10 @@ static void end_ahead(struct agent *a, struct pending *p)
 {
 	if (p->on_way.question.failure.kind == ERROR_NONE && p->on_way.question.leased != 0) {
 		answer_tell(a, p, REQUEST_FREE);
-		ahead_keep(p);
+		prefetch_keep(p);
 		return;
 	}
-	ahead_forget(a, p);
+	prefetch_forget(a, p);
 	if (p->on_way.question.failure.kind != ERROR_NONE)
 		ask_settle(a->g, &p->ask, &p->on_way.question, p->sent_ns, p->on_way.asked_ns);
 	answer_end(a, p, p->on_way.question.failure.kind == ERROR_NONE ? REQUEST_FREE : REQUEST_FAILED);
@@ -132,7 +132,7 @@ static void note_round_trip(struct agent *a, uint64_t ns)
 	requests_set(&board->round_trips[bucket], board->round_trips[bucket] + 1);
 }
 
-void questions_end(struct agent *a, struct node *node, struct pending *p)
+void request_run_end(struct agent *a, struct node *node, struct pending *p)
 {
 	const struct backend_question *q = &p->on_way.question;
 	enum ask_state state = ASK_DECIDED;

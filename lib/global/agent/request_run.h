@@ -1,18 +1,18 @@
 /*
- * questions: a request's way through the agent: the question for the backend, to the node that has the key, and what
+ * request_run: a request's way through the agent: the question for the backend, to the node that has the key, and what
  * becomes of the answer.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef GLOBAL_QUESTIONS_H
-#define GLOBAL_QUESTIONS_H
+#ifndef GLOBAL_REQUEST_RUN_H
+#define GLOBAL_REQUEST_RUN_H
 
 #include "agent_state.h"
 
 /* Send what the request asks for to its node, or answer it at once. */
-void questions_begin(struct agent *agent, struct pending *p);
+void request_run_begin(struct agent *agent, struct pending *p);
 
 /* A node hands the question back, with its answer or an error. */
-void questions_end(struct agent *agent, struct node *node, struct pending *p);
+void request_run_end(struct agent *agent, struct node *node, struct pending *p);
 
 #endif

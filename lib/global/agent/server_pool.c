@@ -1,5 +1,5 @@
 /*
- * nodes: see nodes.h.
+ * server_pool: see server_pool.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +11,7 @@
 /* A backend that sends nothing for this long has failed; the deadline is used instead if it is longer. */
 #define SILENCE_NS UINT64_C(100000000)
 
-struct node *nodes_new(struct agent *a, const struct url *url)
+struct node *server_pool_new(struct agent *a, const struct url *url)
 {
 	struct node *node = malloc(sizeof(*node));
 	uint64_t deadline_ns = a->g->options.deadline_ns;
@@ -47,7 +47,7 @@ static int free_place(struct agent *a)
 	return (int)oldest;
 }
 
-void nodes_name(struct agent *a, unsigned place)
+void server_pool_name(struct agent *a, unsigned place)
 {
 	char text[URL_TEXT_MAX];
 
@@ -56,7 +56,7 @@ void nodes_name(struct agent *a, unsigned place)
 		                     place == 0 ? a->g->breaker.key : url_text(&a->nodes[place]->backend.url, text));
 }
 
-int nodes_at(struct agent *a, const struct url *url)
+int server_pool_at(struct agent *a, const struct url *url)
 {
 	struct node *node;
 	int place;
@@ -65,7 +65,7 @@ int nodes_at(struct agent *a, const struct url *url)
 		if (strcmp(a->nodes[i]->backend.url.host, url->host) == 0 &&
 		    strcmp(a->nodes[i]->backend.url.port, url->port) == 0)
 			return (int)i;
-	node = nodes_new(a, url);
+	node = server_pool_new(a, url);
 	if (node == NULL)
 		return -1;
 	place = free_place(a);
@@ -76,7 +76,7 @@ int nodes_at(struct agent *a, const struct url *url)
 	}
 	a->nodes[place] = node;
 	a->openings[place] = 0;
-	nodes_name(a, (unsigned)place);
+	server_pool_name(a, (unsigned)place);
 	a->count += (unsigned)place == a->count;
 	return place;
 }

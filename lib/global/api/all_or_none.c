@@ -1,5 +1,5 @@
 /*
- * all: see all.h.
+ * all_or_none: see all_or_none.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

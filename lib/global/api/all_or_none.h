@@ -1,5 +1,5 @@
 /*
- * all: several limits in one request, all or none. Some are limits of this host, and some are LEASE rules.
+ * all_or_none: several limits in one request, all or none. Some are limits of this host, and some are LEASE rules.
  *
  *	1. The limits of this host are looked at. Most denials end here: nothing was taken, and the backend is not asked.
  *	2. The LEASE rules are taken from: what this host has leased, and the rest is asked for together.

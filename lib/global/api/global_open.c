@@ -1,5 +1,5 @@
 /*
- * open: make a handle on a backend, and release it.
+ * global_open: make a handle on a backend, and release it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * peek: read the backend's funnel of one key.
+ * global_peek: read the backend's funnel of one key.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,8 +29,8 @@ static int peek(struct shmlimit_global *g, int rule, const void *key, size_t key
 	q.key_len = handle_key(g, of.name, key, key_len, text);
 	cluster_lease(&g->cluster, &q, 1, monotonic_now_ns() + g->options.deadline_ns);
 	if (q.failure.kind != ERROR_NONE)
-		return handle_fail(g, &q.failure, &of);
-	handle_well(g);
+		return handle_failed(g, &q.failure, &of);
+	handle_recovered(g);
 	funnel.remaining = q.left;
 	funnel.reset_after_ns = q.full_us < UINT64_MAX / 1000 ? q.full_us * 1000 : UINT64_MAX;
 	funnel.lease_ns = of.lease_ns;

@@ -1,5 +1,5 @@
 /*
- * ping: what a backend is, and whether it is asked at all.
+ * global_ping: what a backend is, and whether it is asked at all.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -81,15 +81,15 @@ static int ping(struct shmlimit_global *g, struct shmlimit_global_info *out)
 	uint64_t begin_ns;
 
 	if (backend_ready(&g->cluster.home, monotonic_now_ns() + g->options.deadline_ns, &failure) != 0)
-		return handle_fail(g, &failure, NULL);
+		return handle_failed(g, &failure, NULL);
 	begin_ns = monotonic_now_ns();
 	if (backend_command(&g->cluster.home, 1, words, NULL, begin_ns + g->options.deadline_ns, &reply, &failure) != 0)
-		return handle_fail(g, &failure, NULL);
+		return handle_failed(g, &failure, NULL);
 	freeReplyObject(reply);
 	info.round_trip_ns = monotonic_now_ns() - begin_ns;
 	if (ask_limits(g, &info, &failure) != 0)
-		return handle_fail(g, &failure, NULL);
-	handle_well(g);
+		return handle_failed(g, &failure, NULL);
+	handle_recovered(g);
 	strcpy(info.version, g->cluster.home.version);
 	strcpy(info.mode, g->cluster.home.mode);
 	strcpy(info.role, g->cluster.home.role);

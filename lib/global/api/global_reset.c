@@ -1,5 +1,5 @@
 /*
- * reset: delete funnels on the backend.
+ * global_reset: delete funnels on the backend.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,7 +26,7 @@ static int forget(struct shmlimit_global *g, const char *text, size_t len)
 
 	if (cluster_command(&g->cluster, text, len, 2, words, lens, monotonic_now_ns() + g->options.deadline_ns, &reply,
 	                    &failure) != 0)
-		return handle_fail(g, &failure, NULL);
+		return handle_failed(g, &failure, NULL);
 	found = reply->type == REDIS_REPLY_INTEGER && reply->integer > 0;
 	freeReplyObject(reply);
 	return found;
@@ -80,11 +80,11 @@ static int forget_all(struct shmlimit_global *g, const char *rule)
 
 		if (backend_command(&g->cluster.home, 6, words, NULL, monotonic_now_ns() + g->options.deadline_ns,
 		                    &reply, &failure) != 0)
-			return handle_fail(g, &failure, NULL);
+			return handle_failed(g, &failure, NULL);
 		if (!is_step(reply, sizeof(cursor))) {
 			freeReplyObject(reply);
 			failure = (struct backend_error){ .kind = ERROR_REPLY };
-			return handle_fail(g, &failure, NULL);
+			return handle_failed(g, &failure, NULL);
 		}
 		strcpy(cursor, reply->element[0]->str);
 		keys = reply->element[1];
@@ -114,8 +114,8 @@ static int reset(struct shmlimit_global *g, int rule, const void *key, size_t ke
 		count = forget_all(g, of.name);
 	if (count < 0)
 		return count;
-	handle_well(g);
-	memset(&g->sore.until_ns, 0, sizeof(g->sore.until_ns));
+	handle_recovered(g);
+	memset(&g->failed_keys.until_ns, 0, sizeof(g->failed_keys.until_ns));
 	error = shmlimit_reset(g->limiter, rule, key, key_len);
 	return error < 0 ? error : count;
 }

@@ -1,5 +1,5 @@
 /*
- * strerror: what errors mean.
+ * global_strerror: what errors mean.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

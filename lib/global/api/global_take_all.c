@@ -1,5 +1,5 @@
 /*
- * take_all: take from several limits, some of this host and some of all hosts, all or none.
+ * global_take_all: take from several limits, some of this host and some of all hosts, all or none.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

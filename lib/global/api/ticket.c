@@ -1,5 +1,5 @@
 /*
- * pending: see pending.h.
+ * ticket: see ticket.h.
  *
  * The states of a ticket: posted (LEASE_ASK, with a cell); not posted (LEASE_ASK: the cell was taken away, since this
  * process was stopped for long); waiting for another caller that asks for the key, or for a free cell (LEASE_WAIT); and
@@ -104,7 +104,7 @@ static void step(struct shmlimit_global *g, struct ask *a, struct pending_state 
 		return;
 	}
 	if (lives)
-		handle_say(g, &waited, NULL);
+		handle_report(g, &waited, NULL);
 	ask_give_up(g, a);
 }
 

@@ -1,5 +1,5 @@
 /*
- * pending: a request that waits for the agent while its caller does other work.
+ * ticket: a request that waits for the agent while its caller does other work.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * all_pending: see all_pending.h.
+ * ticket_set: see ticket_set.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -27,7 +27,7 @@ static int begin(struct shmlimit_global *g, const struct url *url)
 	g->breaker.open_after = g->options.open_after;
 	if (getrandom(&g->rng, sizeof(g->rng), GRND_NONBLOCK) != (ssize_t)sizeof(g->rng))
 		g->rng = shmlimit_now(g->limiter);
-	g->sore.secret = handle_rng(g);
+	g->failed_keys.secret = handle_rng(g);
 	cluster_begin(&g->cluster, url);
 	return 0;
 }
@@ -121,31 +121,31 @@ static void report(struct shmlimit_global *g, const struct backend_error *failur
 	g->options.report(g->options.arg, text);
 }
 
-void handle_say(struct shmlimit_global *g, const struct backend_error *failure, const struct handle_rule *rule)
+void handle_report(struct shmlimit_global *g, const struct backend_error *failure, const struct handle_rule *rule)
 {
 	if (rule != NULL && backend_error_is_of_key(failure)) {
 		uint64_t bit = UINT64_C(1) << (rule->id & 63);
 
-		if (!(g->said_of[failure->kind] & bit))
+		if (!(g->reported_of[failure->kind] & bit))
 			report(g, failure, rule);
-		g->said_of[failure->kind] |= bit;
+		g->reported_of[failure->kind] |= bit;
 		return;
 	}
 	/* A timeout while another process asked is not reported again while a backend error is known. */
-	if (failure->kind == ERROR_WAITED && g->said.kind != ERROR_NONE)
+	if (failure->kind == ERROR_WAITED && g->reported.kind != ERROR_NONE)
 		return;
-	if (failure->kind != g->said.kind || failure->error != g->said.error)
+	if (failure->kind != g->reported.kind || failure->error != g->reported.error)
 		report(g, failure, NULL);
-	g->said = *failure;
+	g->reported = *failure;
 }
 
-void handle_well(struct shmlimit_global *g)
+void handle_recovered(struct shmlimit_global *g)
 {
-	g->said = (struct backend_error){ .kind = ERROR_NONE };
+	g->reported = (struct backend_error){ .kind = ERROR_NONE };
 }
 
-int handle_fail(struct shmlimit_global *g, const struct backend_error *failure, const struct handle_rule *rule)
+int handle_failed(struct shmlimit_global *g, const struct backend_error *failure, const struct handle_rule *rule)
 {
-	handle_say(g, failure, rule);
+	handle_report(g, failure, rule);
 	return backend_error_errno(failure);
 }

@@ -41,10 +41,10 @@ struct shmlimit_global {
 
 	struct cluster cluster; /* `lent` */
 	struct breaker breaker; /* `key`, `rule` and `claim_ns` do not change, and are read by all */
-	struct sore sore;
+	struct failed_keys failed_keys;
 	uint64_t rng;
-	struct backend_error said;     /* the last backend error that was reported; NONE: it works */
-	uint64_t said_of[ERROR_KINDS]; /* the same for keys: one bit for each rule, modulo 64 */
+	struct backend_error reported;     /* the last backend error that was reported; NONE: it works */
+	uint64_t reported_of[ERROR_KINDS]; /* the same for keys: one bit for each rule, modulo 64 */
 	uint64_t own_lease_ns[];
 };
 
@@ -78,13 +78,13 @@ size_t handle_key(const struct shmlimit_global *g, const char *rule, const void 
 uint64_t handle_rng(struct shmlimit_global *g);
 
 /*
- * Report a backend error, or one of a key, unless it was reported before. handle_well() notes that the backend works,
+ * Report a backend error, or one of a key, unless it was reported before. handle_recovered() notes that the backend works,
  * so that the next error is reported.
  */
-void handle_say(struct shmlimit_global *g, const struct backend_error *failure, const struct handle_rule *rule);
-void handle_well(struct shmlimit_global *g);
+void handle_report(struct shmlimit_global *g, const struct backend_error *failure, const struct handle_rule *rule);
+void handle_recovered(struct shmlimit_global *g);
 
 /* Report it, and return it as -errno. */
-int handle_fail(struct shmlimit_global *g, const struct backend_error *failure, const struct handle_rule *rule);
+int handle_failed(struct shmlimit_global *g, const struct backend_error *failure, const struct handle_rule *rule);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * ask: see ask.h.
+ * lease_request: see lease_request.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -49,7 +49,7 @@ static void judge(struct shmlimit_global *g, const struct backend_question *ques
 		breaker_bad(&g->breaker, handle_rng(g));
 		return;
 	}
-	handle_well(g);
+	handle_recovered(g);
 	breaker_good(&g->breaker);
 }
 
@@ -138,6 +138,6 @@ void ask_until(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t u
 				asks[i].answer = ask_slot(g, asks[i].rule, asks[i].key, asks[i].key_len, asks[i].cost,
 				                          &asks[i].lease, asks[i].r);
 	}
-	handle_say(g, &waited, NULL);
+	handle_report(g, &waited, NULL);
 	ask_give_up_all(g, asks, n);
 }

@@ -1,5 +1,5 @@
 /*
- * ask: decides requests for which this host has not leased enough tokens.
+ * lease_request: decides requests for which this host has not leased enough tokens.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

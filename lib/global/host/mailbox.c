@@ -1,5 +1,5 @@
 /*
- * requests: see requests.h.
+ * mailbox: see mailbox.h.
  *
  * ORDER. The compare-and-swap of a word is a full barrier. A process that loads the word (load_acquire) after it sees
  * what was written to the cell before it. Texts and answers are read and written a word at a time without order,

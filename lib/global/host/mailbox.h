@@ -1,5 +1,5 @@
 /*
- * requests: the processes of a host ask its agent through shared memory: 64 cells. The owner of a cell is determined
+ * mailbox: the processes of a host ask its agent through shared memory: 64 cells. The owner of a cell is determined
  * by one word, and changes only by a compare-and-swap of it:
  *
  *	word : [ generation : 56 ] [ state : 8 ]

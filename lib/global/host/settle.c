@@ -27,11 +27,11 @@ void ask_give_up_all(struct shmlimit_global *g, struct ask *asks, size_t n)
 
 static void report(struct shmlimit_global *g, struct ask *a, const struct backend_error *failure)
 {
-	handle_say(g, failure, &a->of);
+	handle_report(g, failure, &a->of);
 	if (backend_error_is_of_key(failure)) {
 		shmlimit_lease_count(g->limiter, SHMLIMIT_LEASE_BACKEND_ERRORS, 1);
-		sore_add(&g->sore, a->text, handle_key(g, a->of.name, a->key, a->key_len, a->text),
-		         monotonic_now_ns() + g->options.open_ns);
+		failed_keys_add(&g->failed_keys, a->text, handle_key(g, a->of.name, a->key, a->key_len, a->text),
+		                monotonic_now_ns() + g->options.open_ns);
 	}
 }
 
@@ -60,7 +60,7 @@ enum ask_state ask_prepare(struct shmlimit_global *g, struct ask *a, struct back
 		.need = a->lease.need,
 		.want = a->lease.want,
 	};
-	if (sore_has(&g->sore, q->key, q->key_len, monotonic_now_ns()))
+	if (failed_keys_have(&g->failed_keys, q->key, q->key_len, monotonic_now_ns()))
 		return ASK_FAILED;
 	if (error == 0)
 		return ASK_READY;
@@ -109,7 +109,7 @@ enum ask_state ask_settle(struct shmlimit_global *g, struct ask *a, const struct
 		return ASK_FAILED;
 	}
 	if (q->older)
-		handle_say(g, &(struct backend_error){ .kind = ERROR_MIXED }, &a->of);
+		handle_report(g, &(struct backend_error){ .kind = ERROR_MIXED }, &a->of);
 	if (q->leased != 0 && deposit(g, a, q, sent_ns, asked_ns) == ASK_FAILED)
 		return ASK_FAILED;
 	if (q->leased == 0)

@@ -1,5 +1,5 @@
 /*
- * ask_agent: see ask_agent.h.
+ * via_agent: see via_agent.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -105,9 +105,9 @@ void ask_agent_at_once(struct shmlimit_global *g, struct ask *asks, size_t n)
 	struct ticket ticket;
 
 	if (!lives)
-		handle_say(g, &none, NULL);
-	else if (g->said.kind == ERROR_AGENT)
-		handle_well(g);
+		handle_report(g, &none, NULL);
+	else if (g->reported.kind == ERROR_AGENT)
+		handle_recovered(g);
 	for (size_t i = 0; i < n; i++) {
 		if (asks[i].answer <= SHMLIMIT_DENIED)
 			continue;

@@ -1,5 +1,5 @@
 /*
- * ask_agent: asks that go to the agent of this host instead of the backend.
+ * via_agent: asks that go to the agent of this host instead of the backend.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -91,7 +91,7 @@ static int start_unix(struct connection *connection, const char *path)
 	return start(connection, AF_UNIX, (const struct sockaddr *)&address, sizeof(address));
 }
 
-int connection_lookup_error(int error)
+int connection_resolver_error(int error)
 {
 	if (error == EAI_SYSTEM)
 		return -errno;
@@ -125,7 +125,7 @@ static int start_host(struct connection *connection, const struct url *url, stru
 	if (found == NULL)
 		error = getaddrinfo(url->host, url->port, &hints, &connection->found);
 	if (error != 0)
-		return connection_lookup_error(error);
+		return connection_resolver_error(error);
 	connection->next = connection->found;
 	return start_next(connection);
 }

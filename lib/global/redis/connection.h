@@ -68,7 +68,7 @@ int connection_connect(struct connection *connection, const struct url *url, str
 int connection_connected(struct connection *connection, uint64_t until_ns);
 
 /* Returns an error of getaddrinfo() as -errno. */
-int connection_lookup_error(int error);
+int connection_resolver_error(int error);
 
 /* Send as much as the socket takes now. Returns the bytes sent, 0 if it takes none, or -errno. */
 ssize_t connection_write(struct connection *connection, const char *bytes, size_t len);

@@ -103,8 +103,8 @@ static enum backend_step connect_step(struct node *n, struct backend_error *fail
 	int error = 0;
 
 	*failure = (struct backend_error){ .kind = ERROR_LATE };
-	if (e->connection.fd < 0 && e->found == NULL && lookup_is_needed(backend_url(e)))
-		error = lookup_poll(&n->lookup, backend_url(e), &e->found);
+	if (e->connection.fd < 0 && e->found == NULL && resolver_is_needed(backend_url(e)))
+		error = resolver_poll(&n->lookup, backend_url(e), &e->found);
 	if (error == 0)
 		return backend_step(e, NOW, failure);
 	if (error == -EINPROGRESS)
@@ -261,7 +261,7 @@ void node_begin(struct node *n, const struct url *url, uint64_t silence_ns, uint
 void node_end(struct node *n)
 {
 	shut(n);
-	lookup_end(&n->lookup);
+	resolver_end(&n->lookup);
 	backend_end(&n->backend);
 }
 

@@ -35,7 +35,7 @@ struct node_list {
 
 struct node {
 	struct backend backend;
-	struct lookup *lookup;
+	struct resolver *lookup;
 	struct outbox out;
 	size_t out_sent;
 	struct node_list queued, sent, done;

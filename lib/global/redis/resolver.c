@@ -1,5 +1,5 @@
 /*
- * lookup: see lookup.h.
+ * resolver: see resolver.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,13 +12,13 @@
 #include "resolver.h"
 #include "connection.h"
 
-struct lookup {
+struct resolver {
 	struct gaicb request;
 	struct addrinfo hints;
 	char host[URL_HOST_SIZE], port[URL_PORT_SIZE];
 };
 
-int lookup_is_needed(const struct url *url)
+int resolver_is_needed(const struct url *url)
 {
 	unsigned char address[sizeof(struct in6_addr)];
 
@@ -26,9 +26,9 @@ int lookup_is_needed(const struct url *url)
 	       inet_pton(AF_INET6, url->host, address) != 1;
 }
 
-static int begin(struct lookup **lookup, const struct url *url)
+static int begin(struct resolver **lookup, const struct url *url)
 {
-	struct lookup *l = calloc(1, sizeof(*l));
+	struct resolver *l = calloc(1, sizeof(*l));
 	struct gaicb *list[1];
 
 	if (l == NULL)
@@ -46,7 +46,7 @@ static int begin(struct lookup **lookup, const struct url *url)
 	return 0;
 }
 
-int lookup_poll(struct lookup **lookup, const struct url *url, struct addrinfo **found)
+int resolver_poll(struct resolver **lookup, const struct url *url, struct addrinfo **found)
 {
 	int error = 0;
 
@@ -60,13 +60,13 @@ int lookup_poll(struct lookup **lookup, const struct url *url, struct addrinfo *
 	*found = (*lookup)->request.ar_result;
 	free(*lookup);
 	*lookup = NULL;
-	return error == 0 ? 0 : connection_lookup_error(error);
+	return error == 0 ? 0 : connection_resolver_error(error);
 }
 
 /* A lookup that a thread is working on cannot be cancelled. Its memory is left to that thread. */
-void lookup_end(struct lookup **lookup)
+void resolver_end(struct resolver **lookup)
 {
-	struct lookup *l = *lookup;
+	struct resolver *l = *lookup;
 
 	*lookup = NULL;
 	if (l == NULL || gai_cancel(&l->request) == EAI_NOTCANCELED)

@@ -1,27 +1,27 @@
 /*
- * lookup: finds the addresses of a host name while the caller does other things. The C library looks them up in a
+ * resolver: finds the addresses of a host name while the caller does other things. The C library looks them up in a
  * thread of its own. Only an agent uses this.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef GLOBAL_LOOKUP_H
-#define GLOBAL_LOOKUP_H
+#ifndef GLOBAL_RESOLVER_H
+#define GLOBAL_RESOLVER_H
 
 #include "url.h"
 
 struct addrinfo;
-struct lookup;
+struct resolver;
 
 /* Does the URL have a host name? A path and a numeric address need no lookup. */
-int lookup_is_needed(const struct url *url);
+int resolver_is_needed(const struct url *url);
 
 /*
  * Begin a lookup (*lookup is NULL), or check on it. Returns 0 with *found, which the caller frees; -EINPROGRESS while
  * it runs; or the error that connection_connect() returns without an address. *lookup is NULL again when it has ended.
  */
-int lookup_poll(struct lookup **lookup, const struct url *url, struct addrinfo **found);
+int resolver_poll(struct resolver **lookup, const struct url *url, struct addrinfo **found);
 
 /* Abandon the lookup. */
-void lookup_end(struct lookup **lookup);
+void resolver_end(struct resolver **lookup);
 
 #endif
