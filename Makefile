@@ -382,9 +382,9 @@ $(O)/tests/schedule/%.t: $(O)/points/tests/schedule/%.o $(points_obj)
 	@mkdir -p $(@D)
 	$(CC) $(all_ldflags) -Wl,--wrap=segment_lock,--wrap=segment_unlock $(test_wrap) -o $@ $^
 
-# The requests to an agent sleep and wake under the scheduler too.
-$(O)/tests/schedule/requests.t: test_wrap := -Wl,--wrap=syscall,--wrap=clock_gettime,--wrap=getpid
-$(O)/tests/schedule/requests.t: $(O)/points/lib/global/host/mailbox.o
+# What waits for an agent sleeps and wakes under the scheduler too.
+$(O)/tests/schedule/mailbox.t: test_wrap := -Wl,--wrap=syscall,--wrap=clock_gettime,--wrap=getpid
+$(O)/tests/schedule/mailbox.t: $(O)/points/lib/global/host/mailbox.o
 
 # The command's tests in C may call whatever is in it; of the library they have what the command has.
 $(O)/tests/cli/%.t: $(O)/tests/cli/%.o $(filter-out %/main.o,$(tool_obj)) \
@@ -421,7 +421,7 @@ $(fuzzed_command): $(O)/fuzz/main.o $(filter-out %/main.o,$(tool_obj)) $(O)/libs
 $(filter-out $(fuzzed_command),$(fuzzed)): $(lib_obj)
 $(O)/fuzz/spec: $(gate_obj)
 $(O)/fuzz/url: $(O)/lib/global/redis/url.o
-$(O)/fuzz/requests: $(O)/lib/global/host/mailbox.o
+$(O)/fuzz/mailbox: $(O)/lib/global/host/mailbox.o
 $(O)/fuzz/spec: tool_libs += $(gate_libs)
 $(O)/fuzz/%: $(O)/tests/fuzz/target/%.o
 	@mkdir -p $(@D)

@@ -450,7 +450,7 @@ static void nonsense(void)
 		};
 		struct request_text text = { .backend = i % 7 ? g->backend : 1, .key_len = 1 };
 		struct request_answer answer;
-		struct ticket ticket;
+		struct receipt ticket;
 
 		text.rule = i % 3 ? (uint32_t)rule : (uint32_t)numbers[rng_below(&rng, 9)];
 		text.set_us = i % 5 ? params.set_unix_ns / 1000 : numbers[rng_below(&rng, 9)];
@@ -458,12 +458,12 @@ static void nonsense(void)
 		text.need = numbers[rng_below(&rng, 9)];
 		text.want = numbers[rng_below(&rng, 9)];
 		text.key[0] = 'n';
-		await(requests_post(requests_in(area, size), &text, &ticket) == 0);
+		await(mailbox_post(mailbox_in(area, size), &text, &ticket) == 0);
 		if (text.cost == 0) {
 			answered++;
 			continue;
 		}
-		answered += requests_wait(requests_in(area, size), &ticket, monotonic_ns() + 60000000000, &answer) !=
+		answered += mailbox_wait(mailbox_in(area, size), &ticket, monotonic_ns() + 60000000000, &answer) !=
 		            REQUEST_FREE;
 	}
 	is(answered, 300, "requests that make no sense are answered, too");

@@ -252,9 +252,9 @@ static pid_t work_in_child(uint64_t seed)
 
 static void killed(struct shmlimit_global *g)
 {
-	struct shmlimit_global_ticket tickets[REQUESTS];
+	struct shmlimit_global_ticket tickets[MAILBOX_CELLS];
 	struct timespec pause = { 0, 10000000 };
-	char keys[REQUESTS][4];
+	char keys[MAILBOX_CELLS][4];
 	pid_t pids[WORKERS];
 	struct rng rng = { .state = rng_seed() };
 	uint64_t full, over = 0, free_cells = 0;
@@ -279,21 +279,22 @@ static void killed(struct shmlimit_global *g)
 	ok(atomic_load(&play->pending) > 0, "requests were pending");
 	/* Killed and forgotten ones alike. */
 	atomic_store(&proxy.at->hold, 1);
-	for (int turn = 0; turn < 3000 && free_cells < REQUESTS; turn++) {
+	for (int turn = 0; turn < 3000 && free_cells < MAILBOX_CELLS; turn++) {
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 		full = agent_status(l).full;
 		free_cells = 0;
-		for (unsigned i = 0; i < REQUESTS; i++) {
+		for (unsigned i = 0; i < MAILBOX_CELLS; i++) {
 			tickets[i] = ticket_of(0);
 			snprintf(keys[i], sizeof(keys[i]), "%u", i);
 			begin(g, play->rule, keys[i], 1, &tickets[i]);
 			free_cells += agent_status(l).full == full;
 		}
-		for (unsigned i = 0; i < REQUESTS; i++)
+		for (unsigned i = 0; i < MAILBOX_CELLS; i++)
 			shmlimit_global_cancel(g, &tickets[i]);
 	}
 	atomic_store(&proxy.at->hold, 0);
-	is(free_cells, REQUESTS, "the places of processes that were killed or forgot their tickets are free again");
+	is(free_cells, MAILBOX_CELLS,
+	   "the places of processes that were killed or forgot their tickets are free again");
 }
 
 int main(void)

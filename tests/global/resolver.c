@@ -9,7 +9,7 @@
 #include "agent.h"
 
 #define DAY UINT64_C(86400000000000)
-#define REQUESTS 50
+#define MAILBOX_CELLS 50
 #define SHORT_NS UINT64_C(5000000)
 
 static struct server server;
@@ -80,14 +80,16 @@ static int take_some(struct shmlimit_global *g, int rule)
 {
 	int allowed = 0;
 
-	for (int i = 0; i < REQUESTS; i++)
+	for (int i = 0; i < MAILBOX_CELLS; i++)
 		allowed += shmlimit_global_take(g, rule, "key", 3, 1, NULL) == SHMLIMIT_ALLOWED;
 	return allowed;
 }
 
 int main(void)
 {
-	struct shmlimit_rule here = { .struct_size = sizeof(here), .capacity = REQUESTS, .count = 1, .period_ns = DAY };
+	struct shmlimit_rule here = {
+		.struct_size = sizeof(here), .capacity = MAILBOX_CELLS, .count = 1, .period_ns = DAY
+	};
 	struct shmlimit_global *g, *strict;
 	struct agent_process agent;
 	int rule, local, allowed = 0;
@@ -108,9 +110,9 @@ int main(void)
 	await(agent_status(l).serving && shmlimit_global_breaker_ns(g) != 0);
 	ok(atomic_load(&resolver->asked) > 0, "the agent has asked the resolver");
 	is(agent_status(l).connections, 0, "an agent whose resolver hangs has no connection");
-	is(take_some(g, rule), REQUESTS, "while the resolver hangs on_failure allows at once");
+	is(take_some(g, rule), MAILBOX_CELLS, "while the resolver hangs on_failure allows at once");
 	is(take_some(strict, rule), 0, "while the resolver hangs on_failure denies at once");
-	is(take_some(g, local), REQUESTS, "while the resolver hangs limits of this host are decided");
+	is(take_some(g, local), MAILBOX_CELLS, "while the resolver hangs limits of this host are decided");
 	ok(agent_status(l).serving, "an agent whose resolver hangs remains the agent");
 
 	atomic_store(&resolver->hangs, 0);

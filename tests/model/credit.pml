@@ -6,7 +6,7 @@
  * step; an agent that may be killed with a debit in its hands, and is replaced; a backend with TOKENS tokens. Each
  * step is one swap of the slot, or one access to the ring. At any moment a claim, a lease or a denial may end, and once
  * another key may take the slot, when nothing in it is in force.
- * Abstracted: the ring (requests.pml has that), the size of leases, and tokens that come back. A process that may not
+ * Abstracted: the mailbox (mailbox.pml has that), the size of leases, and tokens that come back. A process that may not
  * lend asks the backend in one step.
  *
  * Law 1: no more is spent than the backend's tokens, and the credit for each time that the key was new.

@@ -1,12 +1,12 @@
 /*
- * sleep.pml: an agent that sleeps until a process posts a request (lib/global/host/mailbox.c: requests_sleep(),
- * requests_doze(), requests_wake()), beside one that was stopped, replaced, and does not know it yet. `make check` runs
+ * sleep.pml: an agent that sleeps until a process posts a request (lib/global/host/mailbox.c: mailbox_sleep(),
+ * mailbox_doze(), mailbox_wake()), beside one that was stopped, replaced, and does not know it yet. `make check` runs
  * it (sleep.sh).
  *
  * Modelled: N processes that make REQUESTS each, and may be killed before they post; the agent; the one
  * that it replaced, which sleeps at any moment up to twice. Each step is one access to shared memory. As
  * the kernel's futex does, falling asleep looks at the word and blocks in one step, and a wake is for all that sleep.
- * Abstracted: what requests are (requests.pml has that), and the time after which a sleeping agent looks anyway.
+ * Abstracted: what requests are (mailbox.pml has that), and the time after which a sleeping agent looks anyway.
  *
  * With DOZE, agents doze too, for a moment: what may wait does not wake one that dozes; and processes post that, too.
  *

@@ -17,7 +17,7 @@ then_all="unit/take unit/boundary unit/clock unit/full unit/funnel unit/names un
 unit/warmup unit/window unit/lease process/claim process/denial process/conserve process/live process/sliding
 process/interval process/debt process/kill process/lease
 schedule/take schedule/claim schedule/change schedule/window schedule/verbs schedule/lease schedule/grow schedule/grow_crowded
-schedule/grow_change schedule/grow_window unit/hold schedule/hold process/hold unit/count schedule/count schedule/requests torture/torture"
+schedule/grow_change schedule/grow_window unit/hold schedule/hold process/hold unit/count schedule/count schedule/mailbox torture/torture"
 
 # attempt TEST: builds and runs it in the copy; its output is in $folder/out. Fails as it does.
 attempt() {

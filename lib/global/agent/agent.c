@@ -27,16 +27,16 @@
 
 static void collect(struct agent *a, uint64_t now_ns)
 {
-	struct request_board *board = requests_board(a->g->requests);
+	struct mailbox_board *board = mailbox_board(a->g->mailbox);
 	unsigned at = 0;
 
-	while (a->free != NULL && requests_next(a->g->requests, &at, &a->free->text, &a->free->ticket)) {
+	while (a->free != NULL && mailbox_next(a->g->mailbox, &at, &a->free->text, &a->free->receipt)) {
 		struct pending *p = a->free;
 
 		a->free = p->next;
 		a->asked_ns = now_ns;
 		if (p->text.cost != 0)
-			requests_set(&board->misses, board->misses + 1);
+			mailbox_set(&board->misses, board->misses + 1);
 		request_run_begin(a, p);
 	}
 }
@@ -71,22 +71,22 @@ static void step(struct agent *a)
 
 static void show(struct agent *a)
 {
-	struct request_board *board = requests_board(a->g->requests);
+	struct mailbox_board *board = mailbox_board(a->g->mailbox);
 	const struct node *home = a->nodes[0];
 	unsigned connections = 0;
 
 	for (unsigned i = 0; i < a->count; i++)
 		connections += (unsigned)a->nodes[i]->backend.ready;
-	requests_set(&board->connections, connections);
-	requests_set(&board->servers, a->count);
+	mailbox_set(&board->connections, connections);
+	mailbox_set(&board->servers, a->count);
 	for (unsigned i = 0; i < a->count && i < SHMLIMIT_GLOBAL_SERVERS; i++) {
-		requests_set(&requests_server(a->g->requests, i)->failing, (uint64_t)a->nodes[i]->failing);
-		requests_set(&requests_server(a->g->requests, i)->openings, a->nodes[i]->openings);
+		mailbox_set(&mailbox_server(a->g->mailbox, i)->failing, (uint64_t)a->nodes[i]->failing);
+		mailbox_set(&mailbox_server(a->g->mailbox, i)->openings, a->nodes[i]->openings);
 	}
 	/* While it connects the end is not known: show at least the time to the next turn. */
-	requests_set(&board->open_until_ns, !home->failing          ? 0
-	                                    : home->attempt_ns != 0 ? monotonic_now_ns() + a->g->options.open_ns
-	                                                            : home->open_until_ns);
+	mailbox_set(&board->open_until_ns, !home->failing          ? 0
+	                                   : home->attempt_ns != 0 ? monotonic_now_ns() + a->g->options.open_ns
+	                                                           : home->open_until_ns);
 }
 
 /* Wait until there is something to do, for idle_ns at most. */
@@ -108,9 +108,9 @@ static void rest(struct agent *a, uint64_t idle_ns)
 
 		ppoll(pollfds, a->count, &time, NULL);
 	} else if (idle_ns != 0 && now_ns - a->asked_ns < AWAKE_NS) {
-		requests_doze(a->g->requests, a->mine, idle_ns < DOZE_NS ? idle_ns : DOZE_NS);
+		mailbox_doze(a->g->mailbox, a->mine, idle_ns < DOZE_NS ? idle_ns : DOZE_NS);
 	} else if (idle_ns != 0) {
-		requests_sleep(a->g->requests, a->mine, idle_ns);
+		mailbox_sleep(a->g->mailbox, a->mine, idle_ns);
 	}
 }
 
@@ -133,24 +133,24 @@ static void drop(struct agent *a)
 /* Returns whether this process is the agent. */
 static int claim(struct agent *a)
 {
-	struct requests *requests = a->g->requests;
+	struct mailbox *mailbox = a->g->mailbox;
 	uint64_t now_ns = monotonic_now_ns(), was = a->mine;
-	struct request_board *board = requests_board(requests);
+	struct mailbox_board *board = mailbox_board(mailbox);
 
 	/* A claim is renewed when less than half of its time is left. */
-	if (was != 0 && was > now_ns + REQUESTS_CLAIM_NS / 2 && requests_claimed_until_ns(requests) == was)
+	if (was != 0 && was > now_ns + MAILBOX_CLAIM_NS / 2 && mailbox_claimed_until_ns(mailbox) == was)
 		return 1;
-	if (!requests_claim(requests, &a->mine, a->g->backend, now_ns)) {
+	if (!mailbox_claim(mailbox, &a->mine, a->g->backend, now_ns)) {
 		if (was != 0)
 			drop(a);
 		return 0;
 	}
 	if (was == 0) {
-		requests_set(&board->pid, (uint64_t)getpid());
-		requests_set(&board->started_ns, now_ns);
+		mailbox_set(&board->pid, (uint64_t)getpid());
+		mailbox_set(&board->started_ns, now_ns);
 		for (unsigned i = 0; i < a->count; i++)
 			server_pool_name(a, i);
-		requests_inherit(requests);
+		mailbox_inherit(mailbox);
 	}
 	return 1;
 }
@@ -168,7 +168,7 @@ int agent_turn(struct agent *a)
 	collect(a, now_ns);
 	step(a);
 	if (now_ns - a->swept_ns >= SWEEP_NS) {
-		requests_sweep(a->g->requests, &a->watch, now_ns);
+		mailbox_sweep(a->g->mailbox, &a->watch, now_ns);
 		a->swept_ns = now_ns;
 	}
 	show(a);
@@ -199,7 +199,7 @@ struct agent *agent_new(struct shmlimit_global *g)
 void agent_free(struct agent *a)
 {
 	drop(a);
-	requests_resign(a->g->requests, &a->mine);
+	mailbox_resign(a->g->mailbox, &a->mine);
 	for (unsigned i = 0; i < a->count; i++) {
 		node_end(a->nodes[i]);
 		free(a->nodes[i]);

@@ -1,5 +1,5 @@
 /*
- * agent: the one process of a host that asks the backend for all others. It takes their requests (requests.h), sends
+ * agent: the one process of a host that asks the backend for all others. It takes their requests (mailbox.h), sends
  * them over one connection per node (node.h), and puts the answers into the keys' slots, as a process without an
  * agent does (ask.h). An answer that arrives after the process's deadline is stored too, and serves the next request.
  *

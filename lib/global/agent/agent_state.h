@@ -18,7 +18,7 @@ struct pending {
 	struct pending *next;
 	struct ask ask;
 	struct request_text text;
-	struct ticket ticket;
+	struct receipt receipt;
 	struct shmlimit_result result;
 	uint64_t sent_ns; /* by the limiter's clock */
 	unsigned hops;
@@ -30,9 +30,9 @@ struct pending {
 
 struct agent {
 	struct shmlimit_global *g;
-	uint64_t mine;               /* the claim, see requests_claim() */
+	uint64_t mine;               /* the claim, see mailbox_claim() */
 	uint64_t swept_ns, asked_ns; /* asked_ns: when it took the last request */
-	struct requests_watch watch;
+	struct mailbox_watch watch;
 	unsigned count;
 	struct node *nodes[CLUSTER_NODES];    /* the first is that of the URL */
 	uint64_t openings[CLUSTER_NODES];     /* of each node's breaker, that were reported */

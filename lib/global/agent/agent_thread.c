@@ -80,9 +80,9 @@ int agent_thread_begin(struct shmlimit_global *g)
 
 	if (g->options.agent == 0)
 		return 0;
-	if (g->requests == NULL)
+	if (g->mailbox == NULL)
 		return -EROFS;
-	if (requests_are_claimed(g->requests, monotonic_now_ns()))
+	if (mailbox_is_claimed(g->mailbox, monotonic_now_ns()))
 		return 0;
 	me = getpid();
 	starting = __atomic_load_n(&g->starting, __ATOMIC_RELAXED);
@@ -103,7 +103,7 @@ void agent_thread_end(struct shmlimit_global *g)
 		return;
 	if (t->pid == getpid()) {
 		__atomic_store_n(&t->stop, 1, __ATOMIC_RELEASE);
-		requests_wake(g->requests);
+		mailbox_wake(g->mailbox);
 		pthread_join(t->id, NULL);
 	}
 	free(t);

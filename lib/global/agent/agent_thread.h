@@ -1,6 +1,6 @@
 /*
  * agent_thread: the agent of a host in a thread of a process that uses a handle. It takes part in the same contest as any
- * other agent (requests_claim()), and is the agent from the moment that it wins until the handle is closed, the
+ * other agent (mailbox_claim()), and is the agent from the moment that it wins until the handle is closed, the
  * process ends, or the claim is lost because the process was stopped.
  *
  * There is no thread that waits: one that finds an agent ends. A process that needs the backend while the host has no

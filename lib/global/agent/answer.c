@@ -7,18 +7,18 @@
 
 void answer_tell(struct agent *a, struct pending *p, enum request_state state)
 {
-	struct request_board *board = requests_board(a->g->requests);
+	struct mailbox_board *board = mailbox_board(a->g->mailbox);
 	struct request_answer with = { p->result.limit, p->result.remaining, p->result.retry_after_ns,
 		                       p->result.reset_after_ns };
 
-	requests_set(state == REQUEST_FAILED ? &board->failed : &board->served,
-	             (state == REQUEST_FAILED ? board->failed : board->served) + 1);
+	mailbox_set(state == REQUEST_FAILED ? &board->failed : &board->served,
+	            (state == REQUEST_FAILED ? board->failed : board->served) + 1);
 	if (p->text.kind == REQUEST_DEBIT && state != REQUEST_ALLOWED)
-		requests_set(&board->unpaid, board->unpaid + p->text.cost);
+		mailbox_set(&board->unpaid, board->unpaid + p->text.cost);
 	if (p->text.cost == 0 || p->text.kind != REQUEST_AWAITED)
 		state = REQUEST_FREE;
-	if (!requests_answer(a->g->requests, &p->ticket, state, &with)) {
-		requests_set(&board->late, board->late + 1);
+	if (!mailbox_answer(a->g->mailbox, &p->receipt, state, &with)) {
+		mailbox_set(&board->late, board->late + 1);
 		/* The process stopped waiting after its tokens were taken: give them back. */
 		if (state == REQUEST_ALLOWED && p->ask.cost != 0)
 			shmlimit_refund(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len, p->ask.cost, NULL);

@@ -157,8 +157,8 @@ int prefetch_answers(struct agent *a, struct pending *p)
 		return 1;
 	}
 	/* The cell of the question changes hands: the process that asked for more ahead does not wait. */
-	requests_answer(a->g->requests, &there->ticket, REQUEST_FREE, NULL);
-	there->ticket = p->ticket;
+	mailbox_answer(a->g->mailbox, &there->receipt, REQUEST_FREE, NULL);
+	there->receipt = p->receipt;
 	there->text.cost = p->text.cost;
 	there->text.kind = p->text.kind;
 	there->ask.cost = p->ask.cost;

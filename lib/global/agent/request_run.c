@@ -122,14 +122,14 @@ static void end_debit(struct agent *a, struct pending *p)
 /* The first bucket has answers of up to 100 us, and each next one twice that. The last one has all others. */
 static void note_round_trip(struct agent *a, uint64_t ns)
 {
-	struct request_board *board = requests_board(a->g->requests);
+	struct mailbox_board *board = mailbox_board(a->g->mailbox);
 	unsigned bucket = 0;
 
 	while (bucket < SHMLIMIT_GLOBAL_ROUND_TRIPS - 1 && ns > UINT64_C(100000) << bucket)
 		bucket++;
-	requests_set(&board->round_trip_ns, ns);
-	requests_set(&board->round_trips_ns, board->round_trips_ns + ns);
-	requests_set(&board->round_trips[bucket], board->round_trips[bucket] + 1);
+	mailbox_set(&board->round_trip_ns, ns);
+	mailbox_set(&board->round_trips_ns, board->round_trips_ns + ns);
+	mailbox_set(&board->round_trips[bucket], board->round_trips[bucket] + 1);
 }
 
 void request_run_end(struct agent *a, struct node *node, struct pending *p)
@@ -154,7 +154,7 @@ void request_run_end(struct agent *a, struct node *node, struct pending *p)
 		return;
 	}
 	/* If the process no longer waits, none of the leased tokens is taken for it. */
-	if (given && q->leased != 0 && !requests_waits(a->g->requests, &p->ticket))
+	if (given && q->leased != 0 && !mailbox_is_awaited(a->g->mailbox, &p->receipt))
 		p->ask.cost = 0;
 	state = ask_settle(a->g, &p->ask, q, p->sent_ns, p->on_way.asked_ns);
 	answer_end(a, p, state_of(p, state));

@@ -14,9 +14,9 @@ static int serve(struct shmlimit_global *g, int (*proceed)(void *arg, int servin
 	struct agent *agent;
 	int error, serving = 0;
 
-	if (g->requests == NULL)
+	if (g->mailbox == NULL)
 		return -EROFS;
-	error = requests_prepare(g->requests);
+	error = mailbox_prepare(g->mailbox);
 	if (error != 0)
 		return error;
 	agent = agent_new(g);

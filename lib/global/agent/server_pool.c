@@ -52,8 +52,8 @@ void server_pool_name(struct agent *a, unsigned place)
 	char text[URL_TEXT_MAX];
 
 	if (place < SHMLIMIT_GLOBAL_SERVERS)
-		requests_name_server(a->g->requests, place,
-		                     place == 0 ? a->g->breaker.key : url_text(&a->nodes[place]->backend.url, text));
+		mailbox_name_server(a->g->mailbox, place,
+		                    place == 0 ? a->g->breaker.key : url_text(&a->nodes[place]->backend.url, text));
 }
 
 int server_pool_at(struct agent *a, const struct url *url)

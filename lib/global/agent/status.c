@@ -17,29 +17,29 @@ static uint64_t left_ns(uint64_t until_ns, uint64_t now_ns)
 	return until_ns > now_ns ? until_ns - now_ns : 0;
 }
 
-static const struct requests *mailbox_of(struct shmlimit *limiter)
+static const struct mailbox *mailbox_of(struct shmlimit *limiter)
 {
 	size_t size = 0;
 	void *area = shmlimit_area(limiter, &size);
 
-	return requests_in(area, size);
+	return mailbox_in(area, size);
 }
 
 EXPORT int shmlimit_global_status(struct shmlimit *limiter, struct shmlimit_global_status *out)
 {
 	struct shmlimit_global_status status = { .struct_size = sizeof(status) };
 	uint64_t now_ns = monotonic_now_ns();
-	struct request_board board;
-	const struct requests *q;
+	struct mailbox_board board;
+	const struct mailbox *box;
 
 	if (limiter == NULL)
 		return -EINVAL;
-	q = mailbox_of(limiter);
-	if (q == NULL)
+	box = mailbox_of(limiter);
+	if (box == NULL)
 		return -EROFS;
-	requests_read_board(q, &board);
-	status.serving = (uint32_t)requests_are_claimed(q, now_ns);
-	status.waiting = requests_waiting(q);
+	mailbox_read_board(box, &board);
+	status.serving = (uint32_t)mailbox_is_claimed(box, now_ns);
+	status.waiting = mailbox_waiting(box);
 	status.pid = board.pid;
 	status.running_ns = status.serving && now_ns > board.started_ns ? now_ns - board.started_ns : 0;
 	status.answered = board.served;
@@ -60,19 +60,19 @@ EXPORT int shmlimit_global_status(struct shmlimit *limiter, struct shmlimit_glob
 EXPORT int shmlimit_global_server(struct shmlimit *limiter, unsigned place, struct shmlimit_global_server *out)
 {
 	struct shmlimit_global_server server = { .struct_size = sizeof(server) };
-	struct request_server there;
-	struct request_board board;
-	const struct requests *q;
+	struct mailbox_server there;
+	struct mailbox_board board;
+	const struct mailbox *box;
 
 	if (limiter == NULL || out == NULL)
 		return -EINVAL;
-	q = mailbox_of(limiter);
-	if (q == NULL)
+	box = mailbox_of(limiter);
+	if (box == NULL)
 		return -EROFS;
-	requests_read_board(q, &board);
-	if (!requests_are_claimed(q, monotonic_now_ns()) || place >= board.servers || place >= SHMLIMIT_GLOBAL_SERVERS)
+	mailbox_read_board(box, &board);
+	if (!mailbox_is_claimed(box, monotonic_now_ns()) || place >= board.servers || place >= SHMLIMIT_GLOBAL_SERVERS)
 		return -ESRCH;
-	requests_read_server(q, place, &there);
+	mailbox_read_server(box, place, &there);
 	server.failing = there.failing != 0;
 	server.openings = there.openings;
 	memcpy(server.name, there.name, sizeof(server.name) - 1);
@@ -81,7 +81,7 @@ EXPORT int shmlimit_global_server(struct shmlimit *limiter, unsigned place, stru
 
 EXPORT uint64_t shmlimit_global_failures(struct shmlimit *limiter, int rule)
 {
-	const struct requests *q = limiter != NULL ? mailbox_of(limiter) : NULL;
+	const struct mailbox *box = limiter != NULL ? mailbox_of(limiter) : NULL;
 
-	return q != NULL ? requests_failures(q, rule) : 0;
+	return box != NULL ? mailbox_failures(box, rule) : 0;
 }

@@ -6,7 +6,7 @@
  * decided.
  *
  * A step does not wait, except for the backend if there is no agent. A ticket that is forgotten is to others one of a
- * killed process. So the protocol of requests.h needs no other step for it: polling is waiting with a pause.
+ * killed process. So the protocol of mailbox.h needs no other step for it: polling is waiting with a pause.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -50,10 +50,10 @@ int pending_is(const struct shmlimit_global_ticket *ticket)
 /* Fetch the agent's answer to a posted ask. `last`: the request ends now, answered or not. */
 static void hear(struct shmlimit_global *g, struct ask *a, struct pending_state *p, int last)
 {
-	struct ticket ticket = { p->cell, p->word };
+	struct receipt receipt = { p->cell, p->word };
 	struct request_answer answer;
 	enum request_state state =
-		last ? requests_wait(g->requests, &ticket, 0, &answer) : requests_poll(g->requests, &ticket, &answer);
+		last ? mailbox_wait(g->mailbox, &receipt, 0, &answer) : mailbox_poll(g->mailbox, &receipt, &answer);
 
 	p->posted = state == REQUEST_POSTED || state == REQUEST_TAKEN;
 	if (!p->posted)
@@ -62,18 +62,18 @@ static void hear(struct shmlimit_global *g, struct ask *a, struct pending_state 
 
 static void post(struct shmlimit_global *g, struct ask *a, struct pending_state *p)
 {
-	struct ticket ticket;
+	struct receipt receipt;
 
-	p->posted = (uint32_t)ask_agent_post(g, a, &ticket);
+	p->posted = (uint32_t)ask_agent_post(g, a, &receipt);
 	if (!p->posted)
 		return;
-	p->cell = ticket.cell;
-	p->word = ticket.word;
+	p->cell = receipt.cell;
+	p->word = receipt.word;
 }
 
 /*
  * ORDER the agent is looked for after the ask was posted, in this step or in the next one; the partner is in
- * requests_resign().
+ * mailbox_resign().
  */
 static void step(struct shmlimit_global *g, struct ask *a, struct pending_state *p, uint32_t flags)
 {
@@ -187,10 +187,10 @@ int pending_begin(struct shmlimit_global *g, const struct shmlimit_request *requ
  */
 static int withdraw(struct shmlimit_global *g, const struct pending_state *p, const struct shmlimit_request *request)
 {
-	struct ticket ticket = { p->cell, p->word };
+	struct receipt receipt = { p->cell, p->word };
 	struct request_answer answer;
-	int taken = requests_waits(g->requests, &ticket);
-	enum request_state state = requests_wait(g->requests, &ticket, 0, &answer);
+	int taken = mailbox_is_awaited(g->mailbox, &receipt);
+	enum request_state state = mailbox_wait(g->mailbox, &receipt, 0, &answer);
 
 	/* An answer of ALLOWED under a DRY_RUN rule that would have denied has a retry_after_ns, and took nothing. */
 	if (state == REQUEST_ALLOWED && answer.retry_after_ns == 0)

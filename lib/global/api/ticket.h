@@ -12,7 +12,7 @@
 struct pending_state {
 	uint64_t began_ns, until_ns; /* by monotonic_now_ns() */
 	uint64_t need, want;         /* of shmlimit_lease */
-	uint64_t word;               /* while it is posted: see struct ticket */
+	uint64_t word;               /* while it is posted: see struct receipt */
 	uint32_t cell;
 	uint16_t posted;
 	uint16_t later; /* a limit of this host, which is taken from when all others have allowed */

@@ -112,8 +112,8 @@ int fallback(struct shmlimit_global *g, int rule, const void *key, size_t key_le
 	int local = g->options.on_failure == SHMLIMIT_GLOBAL_LOCAL ? local_rule(g, rule) : -1;
 
 	*taken_from = -1;
-	if (g->requests != NULL)
-		requests_count_failure(g->requests, rule);
+	if (g->mailbox != NULL)
+		mailbox_count_failure(g->mailbox, rule);
 	if (g->options.on_failure == SHMLIMIT_GLOBAL_ALLOW)
 		return allow(g, rule, r);
 	*taken_from = local >= 0 ? local : rule;

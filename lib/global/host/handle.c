@@ -21,7 +21,7 @@ static int begin(struct shmlimit_global *g, const struct url *url)
 
 	if (error != 0)
 		return error;
-	g->backend = requests_backend(g->breaker.key, g->prefix);
+	g->backend = mailbox_backend(g->breaker.key, g->prefix);
 	g->breaker.claim_ns = policy_claim_ns(g->options.deadline_ns);
 	g->breaker.open_ns = g->options.open_ns;
 	g->breaker.open_after = g->options.open_after;
@@ -38,7 +38,7 @@ int handle_open(struct shmlimit *limiter, const struct shmlimit_global_options *
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit_global *g;
 	size_t area = 0;
-	void *requests;
+	void *shared;
 	int error;
 
 	shmlimit_info(limiter, &info);
@@ -50,8 +50,8 @@ int handle_open(struct shmlimit *limiter, const struct shmlimit_global_options *
 	g->lease_ns = g->own_lease_ns;
 	g->clock_ns = info.clock == SHMLIMIT_CLOCK_COARSE ? COARSE_NS : 0;
 	g->options = *o;
-	requests = shmlimit_area(limiter, &area);
-	g->requests = requests_in(requests, area);
+	shared = shmlimit_area(limiter, &area);
+	g->mailbox = mailbox_in(shared, area);
 	strcpy(g->prefix, o->prefix);
 	g->options.prefix = g->prefix;
 	error = begin(g, url);

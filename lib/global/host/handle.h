@@ -28,9 +28,9 @@ struct shmlimit_global {
 	struct shmlimit *limiter;
 	struct shmlimit_global_options options; /* with the defaults filled in; `prefix` points to the next member */
 	char prefix[SHMLIMIT_GLOBAL_PREFIX_MAX + 1];
-	uint64_t clock_ns;         /* the most that the limiter's clock may lag */
-	struct requests *requests; /* requests to the agent of this host */
-	uint64_t backend;          /* the agent's number for this backend */
+	uint64_t clock_ns;       /* the most that the limiter's clock may lag */
+	struct mailbox *mailbox; /* requests to the agent of this host */
+	uint64_t backend;        /* the agent's number for this backend */
 	uint32_t rules;
 	uint64_t *lease_ns;           /* duration of each rule's leases; 0: not known yet */
 	struct shmlimit_global *home; /* the public handle; of that alone: */

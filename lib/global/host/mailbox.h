@@ -27,18 +27,18 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef GLOBAL_REQUESTS_H
-#define GLOBAL_REQUESTS_H
+#ifndef GLOBAL_MAILBOX_H
+#define GLOBAL_MAILBOX_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "shmlimit_global.h"
 
-#define REQUESTS 64u
+#define MAILBOX_CELLS 64u
 
 /* An agent that does not renew its claim for this long is replaced. */
-#define REQUESTS_CLAIM_NS UINT64_C(800000000)
+#define MAILBOX_CLAIM_NS UINT64_C(800000000)
 
 enum request_state {
 	REQUEST_FREE,
@@ -59,7 +59,7 @@ enum request_kind {
 
 /* What a process asks for. A multiple of 8 bytes, without padding. */
 struct request_text {
-	uint64_t backend; /* the number of the backend and prefix: see requests_backend() */
+	uint64_t backend; /* the number of the backend and prefix: see mailbox_backend() */
 	uint32_t rule;
 	uint16_t key_len, kind; /* kind: enum request_kind */
 	uint64_t set_us;        /* when the rule was set: an answer is of one version of it */
@@ -74,13 +74,13 @@ struct request_answer {
 };
 
 /* One request: its cell, and the word of the cell while it has this request. */
-struct ticket {
+struct receipt {
 	unsigned cell;
 	uint64_t word;
 };
 
 /* What the agent reports about itself, and how often requests found no free cell. */
-struct request_board {
+struct mailbox_board {
 	uint64_t pid, started_ns;
 	uint64_t served, failed, late, spoiled;
 	uint64_t round_trip_ns, open_until_ns, connections;
@@ -92,107 +92,107 @@ struct request_board {
 };
 
 /* What the agent reports about a server. A name that is read while it changes may be a mixture. */
-struct request_server {
+struct mailbox_server {
 	uint64_t failing, openings;
 	uint64_t name[sizeof(((struct shmlimit_global_server *)0)->name) / 8];
 };
 
-struct requests; /* the area of a segment */
+struct mailbox; /* the area of a segment */
 
-/* Returns the requests in a segment's area; NULL if there is none, or it is too small. */
-struct requests *requests_in(void *area, size_t size);
+/* Returns the mailbox in a segment's area; NULL if there is none, or it is too small. */
+struct mailbox *mailbox_in(void *area, size_t size);
 
 /* Returns the number of a backend and prefix. */
-uint64_t requests_backend(const char *url, const char *prefix);
+uint64_t mailbox_backend(const char *url, const char *prefix);
 
 /* ---- Processes ---- */
 
 /* Is there an agent; and is it for this backend? */
-int requests_are_claimed(const struct requests *q, uint64_t now_ns);
-int requests_have_agent(const struct requests *q, uint64_t backend, uint64_t now_ns);
+int mailbox_is_claimed(const struct mailbox *box, uint64_t now_ns);
+int mailbox_has_agent(const struct mailbox *box, uint64_t backend, uint64_t now_ns);
 
 /* Does the server of the agent's URL fail, as far as the agent knows? */
-int requests_are_failing(const struct requests *q, uint64_t now_ns);
+int mailbox_is_failing(const struct mailbox *box, uint64_t now_ns);
 
 /*
  * Post a request and wake the agent; one that dozes goes on dozing if it is a debit or more to be leased ahead. Returns 0, or
  * -EAGAIN: no cell is free.
  */
-int requests_post(struct requests *q, const struct request_text *text, struct ticket *ticket);
+int mailbox_post(struct mailbox *box, const struct request_text *text, struct receipt *receipt);
 
 /*
  * Look for the answer. Returns REQUEST_POSTED or REQUEST_TAKEN while there is none. Otherwise the cell is no longer the
  * caller's: REQUEST_ALLOWED ... _AGAIN, with *answer filled, or zeroed if its seal is wrong; or REQUEST_FREE: the agent
  * gave the request up.
  */
-enum request_state requests_poll(struct requests *q, const struct ticket *ticket, struct request_answer *answer);
+enum request_state mailbox_poll(struct mailbox *box, const struct receipt *receipt, struct request_answer *answer);
 
 /*
- * Wait for the answer. Returns as requests_poll(); REQUEST_FREE also when the time is over. The cell is then no longer
+ * Wait for the answer. Returns as mailbox_poll(); REQUEST_FREE also when the time is over. The cell is then no longer
  * the caller's.
  */
-enum request_state requests_wait(struct requests *q, const struct ticket *ticket, uint64_t until_ns,
-                                 struct request_answer *answer);
+enum request_state mailbox_wait(struct mailbox *box, const struct receipt *receipt, uint64_t until_ns,
+                                struct request_answer *answer);
 
-/* Count a request that on_failure decided, and return the count, of a rule; only of the first REQUESTS_RULES ids. */
-#define REQUESTS_RULES 256
-void requests_count_failure(struct requests *q, int rule);
-uint64_t requests_failures(const struct requests *q, int rule);
+/* Count a request that on_failure decided, and return the count, of a rule; only of the first MAILBOX_RULES ids. */
+#define MAILBOX_RULES 256
+void mailbox_count_failure(struct mailbox *box, int rule);
+uint64_t mailbox_failures(const struct mailbox *box, int rule);
 
 /* ---- The agent ---- */
 
 /* A process calls this once before it claims. Returns 0, or -errno without random numbers. */
-int requests_prepare(struct requests *q);
+int mailbox_prepare(struct mailbox *box);
 
 /*
  * Become the agent, or stay it. *mine is 0 at first, and the caller keeps it. Returns 1 if the caller is the agent; 0
  * if another process is, or has been in between.
  */
-int requests_claim(struct requests *q, uint64_t *mine, uint64_t backend, uint64_t now_ns);
+int mailbox_claim(struct mailbox *box, uint64_t *mine, uint64_t backend, uint64_t now_ns);
 /* Stop being the agent. Requests that were not taken yet are made again. */
-void requests_resign(struct requests *q, uint64_t *mine);
+void mailbox_resign(struct mailbox *box, uint64_t *mine);
 
 /* Fail the requests that an earlier agent had taken. */
-void requests_inherit(struct requests *q);
+void mailbox_inherit(struct mailbox *box);
 
 /* Take the next request from cell *at on, and move *at behind it. Returns 0 if there is none. */
-int requests_next(struct requests *q, unsigned *at, struct request_text *text, struct ticket *ticket);
+int mailbox_next(struct mailbox *box, unsigned *at, struct request_text *text, struct receipt *receipt);
 
 /* Does the process of this request still wait? */
-int requests_waits(const struct requests *q, const struct ticket *ticket);
+int mailbox_is_awaited(const struct mailbox *box, const struct receipt *receipt);
 
 /*
  * Answer the request. Returns 1, or 0 if the process no longer waits. FREE: for a request that no process waited for.
  */
-int requests_answer(struct requests *q, const struct ticket *ticket, enum request_state state,
-                    const struct request_answer *answer);
+int mailbox_answer(struct mailbox *box, const struct receipt *receipt, enum request_state state,
+                   const struct request_answer *answer);
 
 /* For freeing the cells of killed processes: those whose words have equalled `seen` since `since_ns`. */
-struct requests_watch {
-	uint64_t seen[REQUESTS], since_ns[REQUESTS];
+struct mailbox_watch {
+	uint64_t seen[MAILBOX_CELLS], since_ns[MAILBOX_CELLS];
 };
-void requests_sweep(struct requests *q, struct requests_watch *watch, uint64_t now_ns);
+void mailbox_sweep(struct mailbox *box, struct mailbox_watch *watch, uint64_t now_ns);
 
-/* Sleep until a request is posted, a signal comes, or the time is over. `mine`: as of requests_claim(). */
-void requests_sleep(struct requests *q, uint64_t mine, uint64_t ns);
+/* Sleep until a request is posted, a signal comes, or the time is over. `mine`: as of mailbox_claim(). */
+void mailbox_sleep(struct mailbox *box, uint64_t mine, uint64_t ns);
 
 /*
- * The same, but what may wait does not wake the agent (see requests_post()): to be looked for again soon. A system call
+ * The same, but what may wait does not wake the agent (see mailbox_post()): to be looked for again soon. A system call
  * that wakes another process takes 20 us; so an agent that was asked lately spares its processes that.
  */
-void requests_doze(struct requests *q, uint64_t mine, uint64_t ns);
+void mailbox_doze(struct mailbox *box, uint64_t mine, uint64_t ns);
 
 /* Wake an agent that sleeps or dozes. It may be another process's. */
-void requests_wake(struct requests *q);
+void mailbox_wake(struct mailbox *box);
 
-/* The agent's figures. requests_read_board() reads them without order. */
-struct request_board *requests_board(struct requests *q);
-void requests_read_board(const struct requests *q, struct request_board *out);
-struct request_server *requests_server(struct requests *q, unsigned place);
-void requests_name_server(struct requests *q, unsigned place, const char *name);
-void requests_read_server(const struct requests *q, unsigned place, struct request_server *out);
-void requests_set(uint64_t *word, uint64_t value);
-uint64_t requests_claimed_until_ns(const struct requests *q);
-unsigned requests_waiting(const struct requests *q);
+/* The agent's figures. mailbox_read_board() reads them without order. */
+struct mailbox_board *mailbox_board(struct mailbox *box);
+void mailbox_read_board(const struct mailbox *box, struct mailbox_board *out);
+struct mailbox_server *mailbox_server(struct mailbox *box, unsigned place);
+void mailbox_name_server(struct mailbox *box, unsigned place, const char *name);
+void mailbox_read_server(const struct mailbox *box, unsigned place, struct mailbox_server *out);
+void mailbox_set(uint64_t *word, uint64_t value);
+uint64_t mailbox_claimed_until_ns(const struct mailbox *box);
+unsigned mailbox_waiting(const struct mailbox *box);
 
 #endif

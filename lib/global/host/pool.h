@@ -3,7 +3,7 @@
  * to one thread at a time: the public handle itself, or a spare one, which is opened if all are lent. So there are as many
  * as threads were in such a call at once. No thread waits for another one.
  *
- * What threads share without borrowing: the limiter, the options, the cells of requests.h, and the durations of leases.
+ * What threads share without borrowing: the limiter, the options, the cells of mailbox.h, and the durations of leases.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -11,7 +11,7 @@
 
 int ask_agent_lives(const struct shmlimit_global *g)
 {
-	return g->requests != NULL && requests_have_agent(g->requests, g->backend, monotonic_now_ns());
+	return g->mailbox != NULL && mailbox_has_agent(g->mailbox, g->backend, monotonic_now_ns());
 }
 
 /* End the claim, so that this process or another one asks again. */
@@ -22,7 +22,7 @@ static void ask_later(struct shmlimit_global *g, struct ask *a)
 }
 
 /* Post what was read of the rule. Returns 0, -EAGAIN: no cell is free. */
-static int post_of_rule(struct shmlimit_global *g, const struct ask *a, enum request_kind kind, struct ticket *ticket)
+static int post_of_rule(struct shmlimit_global *g, const struct ask *a, enum request_kind kind, struct receipt *receipt)
 {
 	struct request_text text;
 
@@ -37,11 +37,11 @@ static int post_of_rule(struct shmlimit_global *g, const struct ask *a, enum req
 	text.want = a->lease.want;
 	memcpy(text.key, a->key, a->key_len);
 	memset(text.key + a->key_len, 0, (8 - a->key_len % 8) % 8);
-	return requests_post(g->requests, &text, ticket);
+	return mailbox_post(g->mailbox, &text, receipt);
 }
 
 /* The same, or an error of the ask. */
-static int post(struct shmlimit_global *g, struct ask *a, enum request_kind kind, struct ticket *ticket)
+static int post(struct shmlimit_global *g, struct ask *a, enum request_kind kind, struct receipt *receipt)
 {
 	int error = ask_rule(g, a);
 
@@ -50,12 +50,12 @@ static int post(struct shmlimit_global *g, struct ask *a, enum request_kind kind
 	 */
 	if (error != 0 && error != -ERANGE)
 		return error;
-	return post_of_rule(g, a, kind, ticket);
+	return post_of_rule(g, a, kind, receipt);
 }
 
-int ask_agent_post(struct shmlimit_global *g, struct ask *a, struct ticket *ticket)
+int ask_agent_post(struct shmlimit_global *g, struct ask *a, struct receipt *receipt)
 {
-	int error = post(g, a, REQUEST_AWAITED, ticket);
+	int error = post(g, a, REQUEST_AWAITED, receipt);
 
 	if (error == -EAGAIN)
 		ask_later(g, a);
@@ -69,13 +69,13 @@ __attribute__((noinline, cold)) void ask_agent_ahead(struct shmlimit_global *g, 
                                                      size_t key_len, uint64_t want)
 {
 	struct ask a;
-	struct ticket ticket;
+	struct receipt receipt;
 
 	if (!ask_agent_lives(g))
 		return;
 	ask_begin(&a, &(struct shmlimit_request){ .rule = rule, .key = key, .key_len = key_len, .cost = 0 }, NULL);
 	a.lease = (struct shmlimit_lease){ .need = 1, .want = want };
-	post(g, &a, REQUEST_UNAWAITED, &ticket);
+	post(g, &a, REQUEST_UNAWAITED, &receipt);
 }
 
 /*
@@ -86,14 +86,14 @@ __attribute__((noinline, cold)) int ask_agent_lend(struct shmlimit_global *g, in
                                                    uint64_t cost, struct shmlimit_result *r)
 {
 	struct ask a;
-	struct ticket ticket;
+	struct receipt receipt;
 
 	ask_begin(&a, &(struct shmlimit_request){ .rule = rule, .key = key, .key_len = key_len }, NULL);
 	if (ask_rule(g, &a) != 0 || a.of.credit < cost || a.of.credit == 0 || !ask_agent_lives(g) ||
-	    requests_are_failing(g->requests, monotonic_now_ns()))
+	    mailbox_is_failing(g->mailbox, monotonic_now_ns()))
 		return SHMLIMIT_LEASE_ASK;
 	a.cost = a.lease.need = a.lease.want = a.of.credit;
-	if (post_of_rule(g, &a, REQUEST_DEBIT, &ticket) != 0)
+	if (post_of_rule(g, &a, REQUEST_DEBIT, &receipt) != 0)
 		return SHMLIMIT_LEASE_ASK;
 	return shmlimit_lease_deposit(g->limiter, rule, key, key_len, a.of.credit, cost, ask_lasts_ns(g, &a), r);
 }
@@ -102,7 +102,7 @@ void ask_agent_at_once(struct shmlimit_global *g, struct ask *asks, size_t n)
 {
 	struct backend_error none = { .kind = ERROR_AGENT };
 	int lives = ask_agent_lives(g);
-	struct ticket ticket;
+	struct receipt receipt;
 
 	if (!lives)
 		handle_report(g, &none, NULL);
@@ -112,7 +112,8 @@ void ask_agent_at_once(struct shmlimit_global *g, struct ask *asks, size_t n)
 		if (asks[i].answer <= SHMLIMIT_DENIED)
 			continue;
 		/* The claim of what was posted goes on: the agent ends it. */
-		if (lives && asks[i].answer == SHMLIMIT_LEASE_ASK && post(g, &asks[i], REQUEST_UNAWAITED, &ticket) == 0)
+		if (lives && asks[i].answer == SHMLIMIT_LEASE_ASK &&
+		    post(g, &asks[i], REQUEST_UNAWAITED, &receipt) == 0)
 			asks[i].answer = SHMLIMIT_LEASE_WAIT;
 		ask_give_up(g, &asks[i]);
 	}
@@ -144,10 +145,10 @@ void ask_agent_settle(struct shmlimit_global *g, struct ask *a, enum request_sta
 	}
 }
 
-/* ORDER posting is a full barrier; the partner is in requests_resign(). An agent that ended before answers nothing. */
+/* ORDER posting is a full barrier; the partner is in mailbox_resign(). An agent that ended before answers nothing. */
 void ask_agent(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns)
 {
-	struct ticket tickets[ASKS_MAX];
+	struct receipt tickets[ASKS_MAX];
 	struct request_answer answer;
 	unsigned posted = 0;
 
@@ -158,6 +159,6 @@ void ask_agent(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t u
 		if (posted >> i & 1)
 			ask_agent_settle(
 				g, &asks[i],
-				requests_wait(g->requests, &tickets[i], ask_agent_lives(g) ? until_ns : 0, &answer),
+				mailbox_wait(g->mailbox, &tickets[i], ask_agent_lives(g) ? until_ns : 0, &answer),
 				&answer);
 }

@@ -15,7 +15,7 @@ int ask_agent_lives(const struct shmlimit_global *g);
  * Post an ask that this process has to make (LEASE_ASK). Returns whether it was posted; if not, it has an error, or
  * became one that waits (LEASE_WAIT).
  */
-int ask_agent_post(struct shmlimit_global *g, struct ask *ask, struct ticket *ticket);
+int ask_agent_post(struct shmlimit_global *g, struct ask *ask, struct receipt *receipt);
 
 /* Post those asks that this process has to make (LEASE_ASK) without waiting: on_failure decides all n. */
 void ask_agent_at_once(struct shmlimit_global *g, struct ask *asks, size_t n);
@@ -31,7 +31,7 @@ int ask_agent_lend(struct shmlimit_global *g, int rule, const void *key, size_t 
 /* Have the agent lease `want` tokens ahead, if there is one. Nothing waits for it, and it may be lost. */
 void ask_agent_ahead(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t want);
 
-/* Apply what requests_wait() returned for it. Without an answer the ask stays what it was. */
+/* Apply what mailbox_wait() returned for it. Without an answer the ask stays what it was. */
 void ask_agent_settle(struct shmlimit_global *g, struct ask *ask, enum request_state state,
                       const struct request_answer *answer);
 

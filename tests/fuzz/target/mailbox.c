@@ -28,11 +28,11 @@ static union {
 	uint64_t words[AREA / 8];
 	unsigned char bytes[AREA];
 } area __attribute__((aligned(4096))), pristine;
-static struct requests *q;
+static struct mailbox *q;
 
 /* A text that was posted, or an answer that was given. */
 static struct note {
-	struct ticket ticket;
+	struct receipt receipt;
 	struct request_text text;
 	struct request_answer answer;
 } posted[NOTES], answered[NOTES];
@@ -40,9 +40,9 @@ static struct note {
 static struct play {
 	uint64_t now_ns;
 	unsigned posted, answered;
-	struct ticket asks[HANDS], serves[HANDS];
+	struct receipt asks[HANDS], serves[HANDS];
 	uint64_t claims[2];
-	struct requests_watch watch[2];
+	struct mailbox_watch watch[2];
 	unsigned at[2];
 } p;
 
@@ -50,15 +50,15 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc;
 	(void)argv;
-	q = requests_in(&area, sizeof(area));
+	q = mailbox_in(&area, sizeof(area));
 	law(q != NULL, "the area is large enough");
-	law(requests_in(&area, 4096) == NULL && requests_in(NULL, AREA) == NULL, "a small area has no requests");
-	law(requests_prepare(q) == 0, "no random numbers");
+	law(mailbox_in(&area, 4096) == NULL && mailbox_in(NULL, AREA) == NULL, "a small area has no requests");
+	law(mailbox_prepare(q) == 0, "no random numbers");
 	pristine = area;
 	return 0;
 }
 
-static int is_ticket(const struct ticket *a, const struct ticket *b)
+static int is_ticket(const struct receipt *a, const struct receipt *b)
 {
 	return a->cell == b->cell && a->word == b->word;
 }
@@ -68,7 +68,7 @@ static size_t text_size(const struct request_text *text)
 	return offsetof(struct request_text, key) + text->key_len;
 }
 
-static int post(struct input *in, struct ticket *ticket)
+static int post(struct input *in, struct receipt *receipt)
 {
 	struct request_text text = { .backend = input_number(in, 1), .rule = (uint32_t)input_number(in, 1) };
 	uint64_t len = input_number(in, 2);
@@ -80,65 +80,66 @@ static int post(struct input *in, struct ticket *ticket)
 	text.need = input_any(in);
 	text.want = input_any(in);
 	memset(text.key, (int)input_number(in, 1), text.key_len);
-	error = requests_post(q, &text, ticket);
+	error = mailbox_post(q, &text, receipt);
 	law(error == 0 || error == -EAGAIN, "post: %d", error);
 	if (error == 0)
-		posted[p.posted++ % NOTES] = (struct note){ .ticket = *ticket, .text = text };
+		posted[p.posted++ % NOTES] = (struct note){ .receipt = *receipt, .text = text };
 	return error;
 }
 
-static void check_text(const struct ticket *ticket, const struct request_text *text)
+static void check_text(const struct receipt *receipt, const struct request_text *text)
 {
-	law(text->key_len >= 1 && text->key_len <= SHMLIMIT_KEY_MAX && ticket->cell < REQUESTS, "a key of %u bytes",
-	    text->key_len);
+	law(text->key_len >= 1 && text->key_len <= SHMLIMIT_KEY_MAX && receipt->cell < MAILBOX_CELLS,
+	    "a key of %u bytes", text->key_len);
 	for (unsigned i = 0; i < p.posted && i < NOTES; i++)
-		if (is_ticket(&posted[i].ticket, ticket) && posted[i].text.key_len == text->key_len &&
+		if (is_ticket(&posted[i].receipt, receipt) && posted[i].text.key_len == text->key_len &&
 		    memcmp(&posted[i].text, text, text_size(text)) == 0)
 			return;
-	law(p.posted > NOTES, "a text that nobody posted in cell %u", ticket->cell);
+	law(p.posted > NOTES, "a text that nobody posted in cell %u", receipt->cell);
 }
 
-static void check_answer(const struct ticket *ticket, const struct request_answer *answer)
+static void check_answer(const struct receipt *receipt, const struct request_answer *answer)
 {
 	static const struct request_answer none;
 
 	if (memcmp(answer, &none, sizeof(none)) == 0)
 		return;
 	for (unsigned i = 0; i < p.answered && i < NOTES; i++)
-		if (is_ticket(&answered[i].ticket, ticket) && memcmp(&answered[i].answer, answer, sizeof(*answer)) == 0)
+		if (is_ticket(&answered[i].receipt, receipt) &&
+		    memcmp(&answered[i].answer, answer, sizeof(*answer)) == 0)
 			return;
-	law(p.answered > NOTES, "numbers that nobody gave to cell %u", ticket->cell);
+	law(p.answered > NOTES, "numbers that nobody gave to cell %u", receipt->cell);
 }
 
-static enum request_state hear(struct ticket *ticket, int wait)
+static enum request_state hear(struct receipt *receipt, int wait)
 {
 	struct request_answer answer = { 0 };
-	enum request_state state = wait ? requests_wait(q, ticket, 0, &answer) : requests_poll(q, ticket, &answer);
+	enum request_state state = wait ? mailbox_wait(q, receipt, 0, &answer) : mailbox_poll(q, receipt, &answer);
 
 	if (state >= REQUEST_ALLOWED && state <= REQUEST_AGAIN)
-		check_answer(ticket, &answer);
+		check_answer(receipt, &answer);
 	return state;
 }
 
-static void answer(struct input *in, struct ticket *ticket, enum request_state state)
+static void answer(struct input *in, struct receipt *receipt, enum request_state state)
 {
 	struct request_answer with = { input_any(in), input_any(in), input_any(in), input_any(in) };
 
 	/* Noted first: an answer that comes too late has been written nevertheless. */
-	answered[p.answered++ % NOTES] = (struct note){ .ticket = *ticket, .answer = with };
-	requests_waits(q, ticket);
-	requests_answer(q, ticket, state, &with);
+	answered[p.answered++ % NOTES] = (struct note){ .receipt = *receipt, .answer = with };
+	mailbox_is_awaited(q, receipt);
+	mailbox_answer(q, receipt, state, &with);
 }
 
-static int take(unsigned agent, struct ticket *ticket)
+static int take(unsigned agent, struct receipt *receipt)
 {
 	struct request_text text;
 
-	if (!requests_next(q, &p.at[agent], &text, ticket)) {
+	if (!mailbox_next(q, &p.at[agent], &text, receipt)) {
 		p.at[agent] = 0;
 		return 0;
 	}
-	check_text(ticket, &text);
+	check_text(receipt, &text);
 	return 1;
 }
 
@@ -146,15 +147,15 @@ static int take(unsigned agent, struct ticket *ticket)
 static uint64_t *pick_word(struct input *in)
 {
 	uint64_t where = input_number(in, 1), at = input_number(in, 2);
-	const struct ticket *ticket = where & 4 ? &p.asks[where / 8 % HANDS] : &p.serves[where / 8 % HANDS];
+	const struct receipt *receipt = where & 4 ? &p.asks[where / 8 % HANDS] : &p.serves[where / 8 % HANDS];
 
 	switch (where % 4) {
 	case 0:
 		return &area.words[at % 96];
 	case 1:
-		return &area.words[CELLS + ticket->cell * CELL + at % 9];
+		return &area.words[CELLS + receipt->cell * CELL + at % 9];
 	case 2:
-		return &area.words[CELLS + ticket->cell * CELL + ANSWER + at % 5];
+		return &area.words[CELLS + receipt->cell * CELL + ANSWER + at % 5];
 	default:
 		return &area.words[at % (AREA / 8)];
 	}
@@ -195,7 +196,7 @@ static void play(struct input *in)
 		hear(&p.asks[which], what % 2);
 		break;
 	case 5:
-		requests_claim(q, &p.claims[agent], 1 + agent, p.now_ns);
+		mailbox_claim(q, &p.claims[agent], 1 + agent, p.now_ns);
 		break;
 	case 6:
 	case 7:
@@ -206,20 +207,20 @@ static void play(struct input *in)
 		answer(in, &p.serves[which], REQUEST_ALLOWED + input_number(in, 1) % 4);
 		break;
 	case 10:
-		requests_sweep(q, &p.watch[agent], p.now_ns);
+		mailbox_sweep(q, &p.watch[agent], p.now_ns);
 		break;
 	case 11:
 		if (which < 4)
-			requests_inherit(q);
+			mailbox_inherit(q);
 		else
-			requests_resign(q, &p.claims[agent]);
+			mailbox_resign(q, &p.claims[agent]);
 		break;
 	case 12:
 		p.now_ns += input_number(in, 4) * 1000;
 		break;
 	case 13:
-		requests_sleep(q, 1, 0);
-		requests_wake(q);
+		mailbox_sleep(q, 1, 0);
+		mailbox_wake(q);
 		break;
 	default:
 		scribble(in);
@@ -229,31 +230,31 @@ static void play(struct input *in)
 /* The scribbling has ended. */
 static void recover(struct input *in)
 {
-	struct ticket tickets[REQUESTS], ticket;
+	struct receipt tickets[MAILBOX_CELLS], receipt;
 	unsigned taken = 0;
 	uint64_t mine = 0, other = 0;
 
 	p.now_ns += 20 * SECOND;
-	law(requests_claim(q, &mine, 1, p.now_ns), "nobody gets the claim");
-	law(!requests_claim(q, &other, 2, p.now_ns), "two have the claim");
-	law(requests_have_agent(q, 1, p.now_ns), "the agent is not known");
+	law(mailbox_claim(q, &mine, 1, p.now_ns), "nobody gets the claim");
+	law(!mailbox_claim(q, &other, 2, p.now_ns), "two have the claim");
+	law(mailbox_has_agent(q, 1, p.now_ns), "the agent is not known");
 	p.at[0] = 0;
-	while (take(0, &ticket))
-		answer(in, &ticket, REQUEST_AGAIN);
-	requests_sweep(q, &p.watch[0], p.now_ns);
+	while (take(0, &receipt))
+		answer(in, &receipt, REQUEST_AGAIN);
+	mailbox_sweep(q, &p.watch[0], p.now_ns);
 	p.now_ns += 61 * SECOND;
-	requests_sweep(q, &p.watch[0], p.now_ns);
-	law(requests_waiting(q) == 0, "%u requests are left", requests_waiting(q));
-	for (unsigned i = 0; i < REQUESTS; i++)
+	mailbox_sweep(q, &p.watch[0], p.now_ns);
+	law(mailbox_waiting(q) == 0, "%u requests are left", mailbox_waiting(q));
+	for (unsigned i = 0; i < MAILBOX_CELLS; i++)
 		law(post(in, &tickets[i]) == 0, "%u cells are free", i);
-	law(post(in, &ticket) == -EAGAIN, "there are more cells than there are");
+	law(post(in, &receipt) == -EAGAIN, "there are more cells than there are");
 	p.at[0] = 0;
-	while (take(0, &ticket)) {
-		answer(in, &ticket, REQUEST_DENIED);
+	while (take(0, &receipt)) {
+		answer(in, &receipt, REQUEST_DENIED);
 		taken++;
 	}
-	law(taken == REQUESTS, "%u of 64 requests are taken", taken);
-	for (unsigned i = 0; i < REQUESTS; i++)
+	law(taken == MAILBOX_CELLS, "%u of 64 requests are taken", taken);
+	for (unsigned i = 0; i < MAILBOX_CELLS; i++)
 		law(hear(&tickets[i], (int)(i % 2)) == REQUEST_DENIED, "request %u is not answered", i);
 }
 

@@ -1,6 +1,6 @@
 /*
- * requests.pml: a cell through which processes ask an agent (lib/global/host/mailbox.h), searched over all interleavings.
- * `make check` runs it (requests.sh).
+ * mailbox.pml: a cell through which processes ask an agent (lib/global/host/mailbox.h), searched over all interleavings.
+ * `make check` runs it (mailbox.sh).
  *
  * Modelled: one cell; N processes that make REQUESTS each, wait or poll, stop or cancel at any moment, are killed between any two steps,
  * or are stopped for any time; two agents, of which one may have been stopped and replaced while it was serving. Each

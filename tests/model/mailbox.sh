@@ -1,6 +1,6 @@
 #!/bin/sh
 # The model of a request to an agent, searched with spin: the protocol as it is must hold, and each of its broken
-# variants must break the law that requests.pml says it breaks.
+# variants must break the law that mailbox.pml says it breaks.
 
 . "${0%/*}/../tap.sh"
 . "$SOURCE/tests/model/model.sh"
@@ -29,4 +29,4 @@ LOOK_FIRST|4||a process that looks before it posts leaves the agent asleep
 CANCEL_BLIND|5||a process that cancels without a compare-and-swap loses the tokens of an answer
 '
 
-model_check requests 11
+model_check mailbox 11

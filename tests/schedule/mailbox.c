@@ -1,7 +1,7 @@
 /*
  * requests: processes post requests, wait, cancel and are killed, while an agent serves, sleeps, resigns, is killed or
  * is replaced. Sleeping is the scheduler's too: a process in a futex goes on when another one wakes it, or when all
- * sleep and time passes. The laws are those of tests/model/requests.pml.
+ * sleep and time passes. The laws are those of tests/model/mailbox.pml.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,20 +16,21 @@
 #define PROCESSES 2
 #define FIRST PROCESSES /* the first agent */
 #define POSTS_MAX 16
-#define TURN_NS UINT64_C(200000000)  /* that an agent sleeps */
-#define DOZE_NS UINT64_C(1000000)    /* that it dozes */
-#define FAR_NS UINT64_C(10000000000) /* the deadline of a process that waits: farther than any agent sleeps */
-#define CLAIM_NS (START_NS + REQUESTS_CLAIM_NS) /* of the agent that is there at the beginning */
+#define TURN_NS UINT64_C(200000000)            /* that an agent sleeps */
+#define DOZE_NS UINT64_C(1000000)              /* that it dozes */
+#define FAR_NS UINT64_C(10000000000)           /* the deadline of a process that waits: farther than any agent sleeps */
+#define CLAIM_NS (START_NS + MAILBOX_CLAIM_NS) /* of the agent that is there at the beginning */
 #define BACKEND 7
 #define SLOW_NS UINT64_C(3000000000) /* a cell that does not change for this long is swept */
 
 /* A request, from its post to the outcome that its process sees. */
 static struct posted {
-	struct ticket ticket __attribute__((aligned(4096))); /* the search for a cell begins by the ticket's address */
+	struct receipt receipt
+		__attribute__((aligned(4096))); /* the search for a cell begins by the receipt's address */
 	uint64_t number;
 	int over;
 	enum request_state outcome;
-	unsigned accepted; /* answers that agents gave: requests_answer() returned 1 */
+	unsigned accepted; /* answers that agents gave: mailbox_answer() returned 1 */
 } posts[POSTS_MAX];
 static unsigned posts_n;
 
@@ -39,8 +40,8 @@ static struct sleeper {
 	uint64_t until_ns;
 } sleepers[ACTORS_MAX];
 
-static struct requests *q;
-static struct requests_watch watch;
+static struct mailbox *q;
+static struct mailbox_watch watch;
 static int dozes;  /* in this scene agents doze, too */
 static int debits; /* posted, and not taken */
 static int slow;   /* in this scene a process may be taken for a killed one */
@@ -205,19 +206,19 @@ static void request(unsigned who, int patient)
 	text = text_of(p->number);
 	expected = answer_to(p->number);
 	actor_calls();
-	p->ticket.cell = REQUESTS;
-	if (requests_post(q, &text, &p->ticket) == 0) {
+	p->receipt.cell = MAILBOX_CELLS;
+	if (mailbox_post(q, &text, &p->receipt) == 0) {
 		/* Without an agent no process answers. */
-		patient = patient && requests_have_agent(q, BACKEND, schedule.now_ns);
-		p->outcome = requests_wait(q, &p->ticket, patient ? schedule.now_ns + FAR_NS : 0, &answer);
-	} else if (p->ticket.cell != REQUESTS) {
+		patient = patient && mailbox_has_agent(q, BACKEND, schedule.now_ns);
+		p->outcome = mailbox_wait(q, &p->receipt, patient ? schedule.now_ns + FAR_NS : 0, &answer);
+	} else if (p->receipt.cell != MAILBOX_CELLS) {
 		seen.taken_away++;
 	} else {
 		point_reached(POINT_PAUSE, NULL);
 	}
 	p->over = 1;
 	if (schedule.telling)
-		diag("  %u: request %" PRIu64 " in cell %u ends: %d", who, p->number, p->ticket.cell, p->outcome);
+		diag("  %u: request %" PRIu64 " in cell %u ends: %d", who, p->number, p->receipt.cell, p->outcome);
 	/* Numbers that an agent spoils that was stopped are none. */
 	spoiled = memcmp(&answer, &none, sizeof(answer)) == 0 && (slow || schedule.scene->actors > PROCESSES + 1);
 	if (p->outcome == REQUEST_ALLOWED && !spoiled && memcmp(&answer, &expected, sizeof(answer)) != 0)
@@ -236,17 +237,17 @@ static void request(unsigned who, int patient)
 static void debit(void)
 {
 	struct request_text text = text_of(0);
-	struct ticket ticket;
+	struct receipt receipt;
 
 	text.kind = REQUEST_DEBIT;
 	actor_calls();
-	debits += requests_post(q, &text, &ticket) == 0;
+	debits += mailbox_post(q, &text, &receipt) == 0;
 }
 
-static struct posted *posted_as(const struct ticket *ticket, uint64_t number)
+static struct posted *posted_as(const struct receipt *receipt, uint64_t number)
 {
 	for (unsigned i = 0; i < posts_n; i++)
-		if (posts[i].ticket.cell == ticket->cell && posts[i].ticket.word == ticket->word &&
+		if (posts[i].receipt.cell == receipt->cell && posts[i].receipt.word == receipt->word &&
 		    posts[i].number == number)
 			return &posts[i];
 	return NULL;
@@ -256,7 +257,7 @@ static struct posted *posted_as(const struct ticket *ticket, uint64_t number)
 static void serve(void)
 {
 	struct request_text text, expected;
-	struct ticket ticket;
+	struct receipt receipt;
 	unsigned at = 0;
 
 	for (;;) {
@@ -266,22 +267,22 @@ static void serve(void)
 
 		if (schedule.acting != NULL)
 			actor_calls();
-		if (!requests_next(q, &at, &text, &ticket))
+		if (!mailbox_next(q, &at, &text, &receipt))
 			return;
 		if (text.kind == REQUEST_DEBIT) {
 			debits--;
-			requests_answer(q, &ticket, REQUEST_FREE, NULL);
+			mailbox_answer(q, &receipt, REQUEST_FREE, NULL);
 			continue;
 		}
-		p = posted_as(&ticket, text.cost);
+		p = posted_as(&receipt, text.cost);
 		expected = text_of(text.cost);
 		if (p == NULL || memcmp(&text, &expected, offsetof(struct request_text, key) + text.key_len) != 0) {
-			blame("an agent asks for what no process posted in cell %u", ticket.cell);
+			blame("an agent asks for what no process posted in cell %u", receipt.cell);
 			return;
 		}
 		was_over = p->over;
 		answer = answer_to(p->number);
-		if (requests_answer(q, &ticket, REQUEST_ALLOWED, &answer)) {
+		if (mailbox_answer(q, &receipt, REQUEST_ALLOWED, &answer)) {
 			p->accepted++;
 			if (was_over)
 				blame("request %" PRIu64 " was answered when it was over", p->number);
@@ -300,13 +301,13 @@ static void serve_until_all_have_ended(uint64_t mine)
 		/* What takes seconds may happen at any moment. Cells that do not change between two sweeps are freed. */
 		for (int i = 0; slow && sweeps && i < 2; i++) {
 			actor_calls();
-			requests_sweep(q, &watch, now_ns += SLOW_NS);
+			mailbox_sweep(q, &watch, now_ns += SLOW_NS);
 		}
 		actor_calls();
 		if (dozes && rng_below(&schedule.rng, 2))
-			requests_doze(q, mine, DOZE_NS);
+			mailbox_doze(q, mine, DOZE_NS);
 		else
-			requests_sleep(q, mine, TURN_NS);
+			mailbox_sleep(q, mine, TURN_NS);
 	}
 }
 
@@ -329,28 +330,28 @@ static void law_accepted(void)
 static void law_cells(void)
 {
 	struct request_text text = text_of(100), got;
-	struct requests_watch after = { .since_ns = { 0 } };
+	struct mailbox_watch after = { .since_ns = { 0 } };
 	struct request_answer answer;
-	struct ticket tickets[REQUESTS], ticket;
+	struct receipt tickets[MAILBOX_CELLS], receipt;
 	unsigned n = 0, at = 0;
 
-	requests_inherit(q);
+	mailbox_inherit(q);
 	serve();
-	requests_sweep(q, &after, 1);
-	requests_sweep(q, &after, 1 + SLOW_NS);
-	if (requests_waiting(q) != 0)
-		blame("%u requests are left", requests_waiting(q));
+	mailbox_sweep(q, &after, 1);
+	mailbox_sweep(q, &after, 1 + SLOW_NS);
+	if (mailbox_waiting(q) != 0)
+		blame("%u requests are left", mailbox_waiting(q));
 	/* Not each time: it is most of the work. */
 	if (schedule.seed % 8 != 0)
 		return;
-	while (n < REQUESTS && requests_post(q, &text, &tickets[n]) == 0)
+	while (n < MAILBOX_CELLS && mailbox_post(q, &text, &tickets[n]) == 0)
 		n++;
-	if (n != REQUESTS)
-		blame("%u cells are lost", REQUESTS - n);
-	while (requests_next(q, &at, &got, &ticket))
-		requests_answer(q, &ticket, REQUEST_DENIED, NULL);
+	if (n != MAILBOX_CELLS)
+		blame("%u cells are lost", MAILBOX_CELLS - n);
+	while (mailbox_next(q, &at, &got, &receipt))
+		mailbox_answer(q, &receipt, REQUEST_DENIED, NULL);
 	for (unsigned i = 0; i < n; i++)
-		if (requests_wait(q, &tickets[i], 0, &answer) != REQUEST_DENIED)
+		if (mailbox_wait(q, &tickets[i], 0, &answer) != REQUEST_DENIED)
 			blame("a cell does not work any more");
 }
 
@@ -387,8 +388,8 @@ static struct shmlimit *set(void)
 	uint64_t mine = 0;
 	size_t size;
 
-	q = requests_in(shmlimit_area(l, &size), size);
-	if (q == NULL || requests_prepare(q) != 0 || !requests_claim(q, &mine, BACKEND, START_NS))
+	q = mailbox_in(shmlimit_area(l, &size), size);
+	if (q == NULL || mailbox_prepare(q) != 0 || !mailbox_claim(q, &mine, BACKEND, START_NS))
 		bail("no requests");
 	slow = dozes = 0;
 	memset(&seen, 0, sizeof(seen));
@@ -419,12 +420,12 @@ static struct shmlimit *set_slow(void)
 {
 	struct shmlimit *l = set();
 	struct request_text text = text_of(99);
-	struct ticket ticket;
+	struct receipt receipt;
 	unsigned at = 0;
 
-	for (unsigned i = 0; i < REQUESTS - 1; i++)
-		requests_post(q, &text, &ticket);
-	while (requests_next(q, &at, &text, &ticket))
+	for (unsigned i = 0; i < MAILBOX_CELLS - 1; i++)
+		mailbox_post(q, &text, &receipt);
+	while (mailbox_next(q, &at, &text, &receipt))
 		;
 	slow = 1;
 	return l;
@@ -457,7 +458,7 @@ static void act_ending(unsigned who)
 	if (is_agent(who)) {
 		serve();
 		actor_calls();
-		requests_resign(q, &mine);
+		mailbox_resign(q, &mine);
 		return;
 	}
 	request(who, 1);
@@ -486,17 +487,17 @@ static void act_replaced(unsigned who)
 		for (int i = 0; i < 2; i++) {
 			serve();
 			actor_calls();
-			requests_sleep(q, mine, TURN_NS);
+			mailbox_sleep(q, mine, TURN_NS);
 		}
 		actor_calls();
-		requests_resign(q, &mine);
+		mailbox_resign(q, &mine);
 	} else {
 		mine = 0;
 		first_had_ended = !is_live(FIRST);
 		/* It fails while the first one resigns. */
-		while (!requests_claim(q, &mine, BACKEND, START_NS + 3 * SECOND))
+		while (!mailbox_claim(q, &mine, BACKEND, START_NS + 3 * SECOND))
 			;
-		requests_inherit(q);
+		mailbox_inherit(q);
 		inherited = first_had_ended ? INHERITED_ALL : INHERITED;
 		serve_until_all_have_ended(mine);
 	}
@@ -518,9 +519,9 @@ static void act_sleeping(unsigned who)
 		request(who, 1);
 		request(who, 1);
 	} else if (who == FIRST) {
-		requests_sleep(q, CLAIM_NS - 1, TURN_NS);
+		mailbox_sleep(q, CLAIM_NS - 1, TURN_NS);
 		actor_calls();
-		requests_sleep(q, CLAIM_NS - 1, TURN_NS);
+		mailbox_sleep(q, CLAIM_NS - 1, TURN_NS);
 	} else if (is_agent(who)) {
 		serve_until_all_have_ended(CLAIM_NS);
 	}
@@ -551,9 +552,9 @@ static void act_dozing(unsigned who)
 	} else if (who == 1) {
 		debit();
 	} else if (who == FIRST) {
-		requests_doze(q, CLAIM_NS - 1, DOZE_NS);
+		mailbox_doze(q, CLAIM_NS - 1, DOZE_NS);
 		actor_calls();
-		requests_sleep(q, CLAIM_NS - 1, TURN_NS);
+		mailbox_sleep(q, CLAIM_NS - 1, TURN_NS);
 	} else {
 		serve_until_all_have_ended(CLAIM_NS);
 	}
