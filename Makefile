@@ -111,6 +111,9 @@ global_rooms := redis host agent api
 tool_rooms := cmd text rules inspect metrics replay top
 all_cflags = -std=c11 -D_GNU_SOURCE -Iinclude -Ilib $(addprefix -Ilib/,$(lib_rooms) $(addprefix global/,$(global_rooms))) $(arch_$(ARCH)) $(deps_cflags) $(warn) \
 	$(harden_cflags) $(san_$(SAN)) -fPIC -fvisibility=hidden -MMD -MP $(server_cflags) $(CPPFLAGS) $(CFLAGS)
+# For what starts threads, or has functions that the C library calls when a thread ends or a process forks. It stays
+# loaded when its host unloads it, as a plug-in's host does while threads live that have used it.
+stay_loaded := -Wl,-z,nodelete
 all_ldflags = $(harden_ldflags) $(san_$(SAN)) $(LDFLAGS)
 
 obj = $(patsubst %.c,$(O)/%.o,$(wildcard $(1)/*.c))
@@ -222,7 +225,8 @@ $(O)/libshmlimit-global.a: $(global_obj) $(O)/lib/base/sized.o $(O)/lib/base/has
 
 $(global_so): $(global_obj) $(O)/lib/base/sized.o $(O)/lib/base/hash.o $(lib_so) lib/global/shmlimit_global.map
 	$(CC) -shared -Wl,-soname,libshmlimit-global.so.$(SOVERSION) -Wl,--version-script=lib/global/shmlimit_global.map \
-		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(filter %.o,$^) $(lib_so) $(global_libs)
+		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) $(stay_loaded) -o $@ $(filter %.o,$^) $(lib_so) \
+		$(global_libs)
 	ln -sf libshmlimit-global.so.$(VERSION) $(O)/libshmlimit-global.so.$(SOVERSION)
 	ln -sf libshmlimit-global.so.$(SOVERSION) $(O)/libshmlimit-global.so
 
@@ -234,7 +238,8 @@ $(O)/libshmlimit-gate.a: $(gate_obj) $(O)/lib/base/sized.o
 
 $(gate_so): $(gate_obj) $(O)/lib/base/sized.o $(lib_so) lib/gate/shmlimit_gate.map
 	$(CC) -shared -Wl,-soname,libshmlimit-gate.so.$(SOVERSION) -Wl,--version-script=lib/gate/shmlimit_gate.map \
-		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) -o $@ $(filter %.o,$^) $(lib_so) $(gate_libs)
+		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) $(stay_loaded) -o $@ $(filter %.o,$^) $(lib_so) \
+		$(gate_libs)
 	ln -sf libshmlimit-gate.so.$(VERSION) $(O)/libshmlimit-gate.so.$(SOVERSION)
 	ln -sf libshmlimit-gate.so.$(SOVERSION) $(O)/libshmlimit-gate.so
 
@@ -283,7 +288,7 @@ apache_module := $(O)/apache/mod_shmlimit.so
 server_obj := $(call obj,tools/server)
 # With the one for many hosts, which no file of a module names; a shared gate loads it when needed.
 gate_used := $(if $(SHARED),$(gate_so) $(lib_so),$(O)/libshmlimit-gate.a $(O)/libshmlimit-global.a $(O)/libshmlimit.a)
-link_module = $(CC) -shared $(all_ldflags) -Wl,--exclude-libs,ALL $(if $(SHARED),,-Wl$(comma)-u$(comma)shmlimit_global_open) -o $@ \
+link_module = $(CC) -shared $(all_ldflags) $(stay_loaded) -Wl,--exclude-libs,ALL $(if $(SHARED),,-Wl$(comma)-u$(comma)shmlimit_global_open) -o $@ \
 	$^ -Wl,--as-needed $(global_libs) $(gate_libs)
 # Their functions take arguments that they need not use.
 $(O)/tools/nginx/%.o $(O)/tools/apache/%.o: warn += -Wno-unused-parameter -Wno-cast-qual
@@ -304,10 +309,9 @@ node_addon := $(O)/node/build/Release/shmlimit.node
 node := $(node_addon) $(patsubst tools/node/%,$(O)/node/%,$(wildcard $(addprefix tools/node/,package.json README.md *.js *.d.ts \
 	stores/*.js stores/*.d.ts)))
 $(O)/tools/node/%.o: server_cflags = -isystem $(node_inc)
-# It stays loaded when a worker thread that loaded it ends: the library has handlers that are called at a fork.
 $(node_addon): $(call obj,tools/node/src) $(gate_used)
 	@mkdir -p $(@D)
-	$(link_module) -Wl,-z,nodelete
+	$(link_module)
 
 $(O)/node/%: tools/node/%
 	@mkdir -p $(@D)
@@ -402,6 +406,10 @@ $(O)/tests/thread/global.t: $(O)/tests/thread/global.o $(global_obj) $(lib_obj)
 $(O)/tests/gate/%.o: server_cflags = -Ilib/gate
 $(O)/tests/gate/%.t: $(O)/tests/gate/%.o $(gate_obj) $(O)/libshmlimit-global.a $(lib_obj)
 	$(CC) $(all_ldflags) -Wl,-u,shmlimit_global_open -o $@ $^ $(global_libs) $(gate_libs)
+
+# It loads and unloads the libraries, so it has nothing of them itself.
+$(O)/tests/gate/unload.t: $(O)/tests/gate/unload.o | $(gate_so) $(global_so)
+	$(CC) $(all_ldflags) -o $@ $^ -ldl -pthread
 
 $(O)/bench/agent $(O)/bench/global $(O)/bench/global_sim: $(global_obj)
 # Its hosts are on a clock that is made up, and so is what is between them and their backend.

@@ -11,7 +11,7 @@ x86=$(gcc -dumpmachine | grep -c '^x86_64')
 
 files=
 for file in libshmlimit.so libshmlimit-global.so libshmlimit-gate.so bin/shmlimit bin/shmlimit-demo nginx/ngx_http_shmlimit_module.so \
-	apache/mod_shmlimit.so node/build/Release/shmlimit.node ruby/shmlimit/native.so; do
+	apache/mod_shmlimit.so node/build/Release/shmlimit.node ruby/shmlimit/native.so php/shmlimit.so; do
 	[ ! -e "$BUILD/$file" ] || files="$files $file"
 done
 like "$files" "libshmlimit.so .*libshmlimit-global.so .*libshmlimit-gate.so bin/shmlimit" "there are libraries and a command to look at"
@@ -28,6 +28,14 @@ for file in $files; do
 	like "$(cat "$TMP/symbols")" ' U __stack_chk_fail\b' "$file: functions with arrays check their stack when they return"
 	is "$(grep -c TEXTREL "$TMP/dynamic")" 0 "$file: no code is changed when it is loaded"
 done
+
+# Whatever is built, so that a new module is not forgotten: what gives the C library or liburcu functions to call later.
+for file in $(cd "$BUILD" && find . -type f \( -name '*.so' -o -name '*.so.[0-9]*' -o -name '*.node' \) ! -path './deb/*' ! -path './peers/*'); do
+	nm -D "$BUILD/$file" | grep -qE ' U (__register_atfork|pthread_create|pthread_key_create|thrd_create|urcu_)' || continue
+	staying="${staying-}$file "
+	like "$(readelf -dW "$BUILD/$file")" 'FLAGS_1\).*NODELETE' "$file: stays loaded while threads live that have used it"
+done
+like "${staying-}" "libshmlimit-gate.so.*libshmlimit-global.so|libshmlimit-global.so.*libshmlimit-gate.so" "there are libraries that must stay loaded"
 like "$(readelf -dW "$BUILD/bin/shmlimit")" 'FLAGS_1\).*PIE' "the command is position-independent"
 like "$(nm -D "$BUILD/bin/shmlimit")" ' U __[a-z]*(printf|memcpy|strcpy)_chk\b' "the command's calls check what they know the size of"
 [ "$x86" = 0 ] || like "$(objdump -d --no-show-raw-insn "$BUILD/libshmlimit.so" | grep -A1 '<shmlimit_take\(@.*\)*>:$')" endbr64 \

@@ -13,4 +13,6 @@ unless found
 end
 have_func("rb_ext_ractor_safe", "ruby/ruby.h")
 append_cflags(["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-fvisibility=hidden"])
+# Ruby never unloads it; a process that has Ruby loaded as a plug-in may.
+append_ldflags("-Wl,-z,nodelete")
 create_makefile("shmlimit/native")
