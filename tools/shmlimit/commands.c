@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "allocate.h"
 #include "command.h"
 #include "fail.h"
 #include "nearest.h"
@@ -155,6 +156,7 @@ int commands_run(int argc, char **argv)
 	int words;
 	const struct command *command = find(argv, &words);
 
+	allocate_for_json();
 	if (command != NULL)
 		return command_run(command, argc - words + 1, argv + words - 1);
 	return group != NULL ? group_run(group, argv[1]) : fail_unknown(argv[0], NULL);

@@ -20,6 +20,8 @@
 #include "print.h"
 #include "rate_text.h"
 
+#define FAIL_CUT 1024
+
 static struct {
 	const char *path; /* NULL: messages are about what was typed */
 	int line;
@@ -33,19 +35,23 @@ void fail_where(const char *path, int line)
 
 int fail(const char *format, ...)
 {
-	char *text = NULL;
+	char *text = NULL, cut[FAIL_CUT];
 	va_list ap;
 
 	va_start(ap, format);
 	if (vasprintf(&text, format, ap) < 0)
 		text = NULL;
 	va_end(ap);
+	/* Without memory the message is as long as there is room here. */
+	va_start(ap, format);
+	vsnprintf(cut, sizeof(cut), format, ap);
+	va_end(ap);
 	fputs("shmlimit: ", stderr);
 	if (where.path != NULL) {
 		print_clean(stderr, where.path);
 		fprintf(stderr, ":%d: ", where.line);
 	}
-	print_clean(stderr, text != NULL ? text : format);
+	print_clean(stderr, text != NULL ? text : cut);
 	putc('\n', stderr);
 	free(text);
 	return STATUS_ERROR;

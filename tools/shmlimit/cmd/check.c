@@ -250,8 +250,8 @@ static int report(const struct check *check, const struct sample *counted, uint6
 /* A segment that is missing, or cannot be opened, does its work no more. */
 static int report_error(const struct check *check, int error)
 {
-	return print_reason(error == -EACCES || error == -EPERM ? CHECK_UNKNOWN : CHECK_CRITICAL, check->name,
-	                    error == -ESRCH ? "the rule is missing" : shmlimit_strerror(error));
+	return print_reason(error == -EACCES || error == -EPERM || error == -ENOMEM ? CHECK_UNKNOWN : CHECK_CRITICAL,
+	                    check->name, error == -ESRCH ? "the rule is missing" : shmlimit_strerror(error));
 }
 
 /* ---- a check ---- */
@@ -263,9 +263,12 @@ static int sample_before(const struct check *check, struct shmlimit *limiter, co
 	int found;
 
 	if (state != NULL) {
+		errno = 0;
 		found = state_read(state, before);
 		if (found < 0)
-			print_reason(CHECK_UNKNOWN, check->name, "its state file cannot be read, or is none");
+			print_reason(CHECK_UNKNOWN, check->name,
+			             errno == ENOMEM ? shmlimit_strerror(-ENOMEM)
+			                             : "its state file cannot be read, or is none");
 		return found;
 	}
 	(void)sample_take(limiter, check->rule, before);

@@ -106,7 +106,8 @@ static int take_lines(const struct lines *lines, FILE *from, const char *path)
 	}
 	fail_where(NULL, 0);
 	free(key);
-	return status;
+	/* No more line, and no end: the caller says what an error of reading is. */
+	return feof(from) || ferror(from) || ferror(stdout) ? status : fail_memory();
 }
 
 static int take_keys(const struct call *call, const char *path)

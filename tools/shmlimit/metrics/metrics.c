@@ -52,12 +52,13 @@ static unsigned is_new_server(const struct metrics_segment *s)
 }
 
 /* WHY another handle: the part of a segment that agents use is not for read-only ones. Without leave to write it is left out. */
-static void read_agent(struct metrics_segment *out)
+static int read_agent(struct metrics_segment *out)
 {
 	struct shmlimit *limiter;
+	int error = segment_try(out->name, SHMLIMIT_TRUSTED_OWNER, &limiter);
 
-	if (segment_try(out->name, SHMLIMIT_TRUSTED_OWNER, &limiter) != 0)
-		return;
+	if (error != 0)
+		return error == -ENOMEM ? fail_memory() : STATUS_OK;
 	out->agent.struct_size = sizeof(out->agent);
 	out->agent_known = shmlimit_global_status(limiter, &out->agent) == 0;
 	for (unsigned place = 0; place < SHMLIMIT_GLOBAL_SERVERS; place++) {
@@ -71,6 +72,7 @@ static void read_agent(struct metrics_segment *out)
 	for (size_t i = 0; i < out->rules; i++)
 		out->rule[i].failures = shmlimit_global_failures(limiter, out->rule[i].id);
 	shmlimit_close(limiter);
+	return STATUS_OK;
 }
 
 static int read_segment(struct shmlimit *limiter, struct metrics_segment *out)
@@ -90,7 +92,9 @@ static int read_segment(struct shmlimit *limiter, struct metrics_segment *out)
 		return fail_memory();
 	for (int id = 0; id < (int)out->info.rules; id++)
 		out->rules += (size_t)read_rule(limiter, id, &out->rule[out->rules]);
-	read_agent(out);
+	status = read_agent(out);
+	if (status != STATUS_OK)
+		return status;
 	status = top_keys_scan(limiter, 0, out->info.slots + out->info.old_slots, &live);
 	memcpy(out->states, live.states, sizeof(out->states));
 	free(live.slot);

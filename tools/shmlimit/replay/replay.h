@@ -7,6 +7,10 @@
 #define REPLAY_H
 
 #include <jansson.h>
+
+#include "allocate.h"
+/* A table that cannot grow ends the program. */
+#define uthash_malloc(size) allocate(size)
 #include <uthash.h>
 
 #include "command.h"

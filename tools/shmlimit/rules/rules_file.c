@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "choice.h"
 #include "fail.h"
 #include "field.h"
@@ -78,10 +79,7 @@ static int begin_rule(struct reader *reader, const char *name)
 			return again(name, file->spec[i].line);
 	if (file->count == reader->rule_spec_room) {
 		reader->rule_spec_room = reader->rule_spec_room > 0 ? 2 * reader->rule_spec_room : 64;
-		spec = reallocarray(file->spec, reader->rule_spec_room, sizeof(*spec));
-		if (spec == NULL)
-			return fail_memory();
-		file->spec = spec;
+		file->spec = allocate_array(file->spec, reader->rule_spec_room, sizeof(*spec));
 	}
 	spec = &file->spec[file->count];
 	status = rule_spec_begin(spec, name);
