@@ -117,6 +117,12 @@ cmp -s file old
 is "$? $(ls)" "0 err
 file
 old" "after a failed save the old file is there alone"
+cp file file.shmlimit-0a1b2c
+shmlimit save "$s" file
+is "$? $(ls)" "0 err
+file
+old" "a save removes the file of one that was killed"
+cp file old
 run shmlimit save "$s" /dev/full/x
 is "$rc $err" "2 shmlimit: /dev/full/x: Not a directory" \
 	"a path through what is no folder is refused"

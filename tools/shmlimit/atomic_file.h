@@ -1,6 +1,11 @@
 /*
  * atomic_file.h: a file that takes another's place in one step, complete.
  *
+ * While it is written it has no name, where the filesystem has O_TMPFILE: a process that is killed
+ * leaves nothing. Elsewhere, and in the moment between its first name and the rename, it is
+ * PATH.shmlimit-XXXXXX, locked by flock(2) for as long as its writer lives. The next writer of PATH
+ * removes those of its user that are not locked.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef ATOMIC_FILE_H
@@ -11,8 +16,9 @@
 
 struct atomic_file {
 	const char *path;
-	char *temporary; /* in the same folder: PATH.XXXXXX */
+	char *temporary; /* its name before it is PATH's; NULL: it has none */
 	FILE *to;
+	int fd; /* the same file, with its lock */
 	int is_private;
 };
 
