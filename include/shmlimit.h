@@ -45,7 +45,7 @@ extern "C" {
 #define SHMLIMIT_WINDOW_MAX 65536                 /* largest capacity of a WINDOW or HOLD rule */
 
 /* shmlimit_options.on_full: what happens to a new key whose probe window has no free slot. */
-#define SHMLIMIT_FULL_EVICT 0 /* it replaces the funnel that would be full again soonest */
+#define SHMLIMIT_FULL_EVICT 0 /* it evicts the key closest to full; see also SHMLIMIT_PROTECTED */
 #define SHMLIMIT_FULL_ALLOW 1 /* it is allowed, and nothing is recorded */
 #define SHMLIMIT_FULL_DENY 2  /* it is denied */
 
@@ -76,6 +76,13 @@ extern "C" {
 
 /* shmlimit_rule.flags, WINDOW only: refused tokens count too, so a client that keeps asking stays refused. */
 #define SHMLIMIT_COUNT_REFUSED 2u
+
+/*
+ * shmlimit_rule.flags: on a full table (SHMLIMIT_FULL_EVICT) the rule's keys keep their slots against new keys of
+ * rules without this flag, and take theirs, for up to half of the slots where a key can be. Beyond half they count
+ * as any other key. For bans and for limits that a flood of other keys must not undo.
+ */
+#define SHMLIMIT_PROTECTED 4u
 
 /*
  * shmlimit_rule.flags, for shmlimit_rule_set() only: return -EAGAIN at once instead of waiting
@@ -129,7 +136,7 @@ struct shmlimit_rule {
 	uint32_t struct_size; /* sizeof(struct shmlimit_rule) */
 	uint32_t algorithm;   /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE, _COUNTER, _HOLD */
 	uint32_t mode;        /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF */
-	uint32_t flags;       /* SHMLIMIT_NEXT_PAYS, SHMLIMIT_COUNT_REFUSED, SHMLIMIT_NO_WAIT or none */
+	uint32_t flags;       /* SHMLIMIT_NEXT_PAYS, _COUNT_REFUSED, _PROTECTED, _NO_WAIT or none */
 	uint64_t capacity;    /* largest burst, 1 to SHMLIMIT_CAPACITY_MAX; WARMUP: 0, or what follows from the rest */
 	uint64_t count;       /* `count` tokens come back, 1 or more; WINDOW, HOLD: 0, or the capacity ... */
 	uint64_t period_ns; /* ... every `period_ns` nanoseconds, 1 or more; WINDOW: length of the window; HOLD: of a place */

@@ -185,6 +185,11 @@ static inline uint32_t params_flags(const struct layout_params *params)
 	return (uint32_t)params->flags;
 }
 
+static inline int params_is_protected(const struct layout_params *params)
+{
+	return (params->flags & SHMLIMIT_PROTECTED) != 0;
+}
+
 static inline uint32_t params_cold_factor_milli(const struct layout_params *params)
 {
 	return (uint32_t)(params->flags >> 32);

@@ -82,8 +82,11 @@ struct survey {
 	struct table_place refilled;  /* of those that say no more than none, the one that is idle longest */
 	uint64_t idle_ns;             /* ... which is that long */
 	struct table_place abandoned; /* another key's tentative slot */
-	struct table_place victim;    /* the live slot that will be full again soonest */
-	uint64_t victim_ns;           /* ... which is then */
+	struct survey_live {
+		unsigned slots; /* that hold more than none; one that the probe window has twice counts twice */
+		struct table_place victim; /* of those, the one that will be full again soonest */
+		uint64_t victim_ns;        /* ... which is then */
+	} live[2];                         /* of ordinary rules, of protected rules */
 };
 
 /* The parameters of the slot last looked at: neighbours are often of one rule. */
@@ -125,6 +128,15 @@ static uint64_t survey_wait(const struct shmlimit *l, const struct table *t, con
 	return wait_ns;
 }
 
+static void survey_live(struct survey_live *live, const struct table_place *here, uint64_t wait_ns)
+{
+	live->slots++;
+	if (wait_ns < live->victim_ns) {
+		live->victim = *here;
+		live->victim_ns = wait_ns;
+	}
+}
+
 /*
  * Step 1's look. Of the free slots the choice is the first line of the first
  * home while that has two or more, so that most keys are found by one look at
@@ -146,7 +158,7 @@ static void survey(const struct shmlimit *l, const struct generation *tables, co
 	struct survey_rule rule = { .tag = UINT64_MAX };
 	unsigned best = 0;
 
-	*out = (struct survey){ .victim_ns = UINT64_MAX };
+	*out = (struct survey){ .live = { { .victim_ns = UINT64_MAX }, { .victim_ns = UINT64_MAX } } };
 	for (unsigned i = 0; i < WINDOW_LINES; i++) {
 		struct layout_slot *line = table_line(t, window, i);
 		struct table_place first = { NULL, { 0, 0 }, FROM_FREE, 0 };
@@ -176,9 +188,8 @@ static void survey(const struct shmlimit *l, const struct generation *tables, co
 				if (wait_ns == 0 && (out->refilled.slot == NULL || idle_ns > out->idle_ns)) {
 					out->refilled = here;
 					out->idle_ns = idle_ns;
-				} else if (wait_ns != 0 && wait_ns < out->victim_ns) {
-					out->victim = here;
-					out->victim_ns = wait_ns;
+				} else if (wait_ns != 0) {
+					survey_live(&out->live[params_is_protected(&rule.view.params)], &here, wait_ns);
 				}
 				continue;
 			}
@@ -229,9 +240,29 @@ static int uncontested(const struct shmlimit *l, const struct table *t, const st
 	return 1;
 }
 
+/*
+ * The live slot that a new key takes where no other may be taken (on_full = evict). Up to PROTECTED_MAX protected
+ * slots of a probe window, half of it, are kept from ordinary keys; beyond that they count as ordinary ones. The number is
+ * that of this look: no count is kept.
+ *
+ *  - An ordinary key takes a protected slot only while more than half of its probe window is protected.
+ *  - A protected key takes an ordinary slot only while less than half is: so protected keys evict ordinary ones
+ *    from one half at most. (Claims at the same moment do not see each other: each may take one more.)
+ *  - There is always one to take: with nothing free, refilled or tentative all slots are live, and so at
+ *    least half of them ordinary, or at least half protected.
+ */
+static struct table_place *pick_victim(struct survey *found, int is_protected)
+{
+	struct survey_live *ordinary = &found->live[0], *protected = &found->live[1];
+
+	if (protected->slots + (unsigned)is_protected <= PROTECTED_MAX)
+		return &ordinary->victim;
+	return is_protected || protected->victim_ns < ordinary->victim_ns ? &protected->victim : &ordinary->victim;
+}
+
 /* Make some slot tentative for the key. Returns CLAIM_DONE, CLAIM_LOST or CLAIM_NO_ROOM. */
 static enum claim place_candidate(const struct shmlimit *l, const struct table_key *wanted, uint64_t now_ns,
-                                  struct survey *found)
+                                  int is_protected, struct survey *found)
 {
 	struct table_place *place = &found->free;
 	struct slot_seen mine = { wanted->tag | TAG_TENTATIVE, 0 };
@@ -241,7 +272,7 @@ static enum claim place_candidate(const struct shmlimit *l, const struct table_k
 	if (place->slot == NULL)
 		place = &found->abandoned;
 	if (place->slot == NULL && l->on_full == SHMLIMIT_FULL_EVICT)
-		place = &found->victim;
+		place = pick_victim(found, is_protected);
 	if (place->slot == NULL)
 		return CLAIM_NO_ROOM;
 	mine.word = counter_nonce(l, now_ns);
@@ -264,11 +295,12 @@ enum claim table_place(const struct shmlimit *l, const struct generation *tables
 
 	survey(l, tables, wanted, when, &found);
 	place->from = FROM_FREE;
-	place->room_ns = found.victim_ns;
+	place->room_ns =
+		found.live[0].victim_ns < found.live[1].victim_ns ? found.live[0].victim_ns : found.live[1].victim_ns;
 	if (found.look_again)
 		return CLAIM_FOUND;
 	if (found.candidate.slot == NULL) {
-		enum claim placed = place_candidate(l, wanted, when.ns, &found);
+		enum claim placed = place_candidate(l, wanted, when.ns, params_is_protected(&view->params), &found);
 
 		if (placed != CLAIM_DONE)
 			return placed;

@@ -21,6 +21,9 @@
 #define WINDOW_RUN 4u
 #define WINDOW_LINES (2 * WINDOW_RUN)
 
+/* Slots of a probe window that protected rules keep from others, half of it: see pick_victim() in table.c. */
+#define PROTECTED_MAX (WINDOW_LINES * SLOTS_PER_LINE / 2)
+
 /* What a caller wants found or claimed. */
 struct table_key {
 	uint64_t hash;

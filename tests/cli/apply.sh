@@ -129,6 +129,7 @@ capacity = 20
 rate = 30/m
 max-wait = 1m30s
 next-pays = yes
+protected = no
 mode = off
 
 [new]
@@ -137,6 +138,7 @@ capacity = 1
 rate = 1/s
 max-wait = 0s
 next-pays = no
+protected = no
 mode = enforce
 
 # Not ~15:30:60: made by a library when it is needed" "what the segment was made with and all of each rule is there"
@@ -210,7 +212,7 @@ $good
 mode =
 END
 wrong 4 "rule login: burst: no such key: use algorithm, capacity, rate, warmup, cold-factor, count-refused, max-wait, \
-next-pays, credit or mode" <<END
+next-pays, credit, protected or mode" <<END
 $good
 [login]
 burst = 5

@@ -19,7 +19,8 @@ run shmlimit unban "$segment" alice
 is $rc 3 "while there is no rule, unban exits 3"
 run shmlimit ban "$segment" alice --for 2h
 is "$rc $(printf '%s' "$out" | tr '\n' ,)$err" "0 key: alice,rule: ban,ends in: 2h" "a ban prints the key, the rule and the time"
-is "$(shmlimit rule show "$segment" ban --json | jq -c '[.algorithm, .capacity]')" '["counter",1]' "the first ban makes the rule"
+is "$(shmlimit rule show "$segment" ban --json | jq -c '[.algorithm, .capacity, .protected]')" '["counter",1,true]' \
+	"the first ban makes the rule, protected"
 is_banned alice
 ok $? "a banned key is denied"
 is_banned bob
@@ -73,7 +74,12 @@ is "$(shmlimit bans "$segment" | grep -c short)" 0 "bans does not list a ban tha
 
 shmlimit rule set "$segment" abuse --algorithm counter --capacity 20
 shmlimit count "$segment" abuse eve --by 7 --ttl 1h --quiet
-shmlimit ban "$segment" eve --for 2h --rule abuse >out
+run shmlimit ban "$segment" eve --for 2h --rule abuse --json
+is "$rc $err" "0 shmlimit: rule abuse: not protected: other keys may evict the ban when the table is full (shmlimit rule set \
+$segment abuse --protected yes)" "a ban by a rule that is not protected is in force, with a warning"
+shmlimit rule set "$segment" abuse --protected yes
+run shmlimit ban "$segment" eve --for 2h --rule abuse --json
+is "$rc $err" "0 " "a ban by a rule that was made protected has no warning"
 is "$(shmlimit count "$segment" abuse eve --by 0 | cut -d ' ' -f 1)" 20 "a ban by another counter brings the count to its bound"
 is "$(shmlimit bans "$segment" --rule abuse | cut -f 1)" eve "bans --rule lists the bans of that rule"
 
@@ -95,6 +101,16 @@ is $rc 3 "bans of a rule that is missing exits 3"
 shmlimit disable "$segment"
 run shmlimit ban "$segment" alice --for 1h
 is "$rc $err" "2 shmlimit: rule ban: the rule or the segment is off: nobody is banned" "a ban that is not in force is an error"
+
+shmlimit create "$SEGMENT.flood" --slots 16
+shmlimit rule set "$SEGMENT.flood" page --capacity 1 --rate 1/d
+shmlimit ban "$SEGMENT.flood" alice --for 1h >out
+for i in $(seq 64); do shmlimit take "$SEGMENT.flood" page "$i" --quiet; done
+is "$(shmlimit bans "$SEGMENT.flood" | wc -l)" 1 "keys that are full later than a ban ends do not evict it"
+shmlimit rule set "$SEGMENT.flood" ban --protected no
+is "$(shmlimit bans "$SEGMENT.flood" | wc -l)" 1 "a ban stays when its rule is protected no more"
+for i in $(seq 100 164); do shmlimit take "$SEGMENT.flood" page "$i" --quiet; done
+is "$(shmlimit bans "$SEGMENT.flood" | wc -l)" 0 "without protection they do"
 
 for full in allow deny; do
 	shmlimit create "$SEGMENT.$full" --slots 16 --on-full $full

@@ -21,13 +21,13 @@ refused() {
 run shmlimit rule set "$segment" g --algorithm lease --capacity 100 --rate 10/s
 is "$rc $out$err" "0 " "a lease needs a capacity and a rate"
 run shmlimit rule show "$segment" g
-is "$(printf '%s\n' "$out" | sed -n '3,7p' | tr '\n' ';')" \
-	"algorithm: lease;capacity: 100;rate: 10/s;credit: 0;mode: enforce;" "a lease rule is shown as it was set"
+is "$(printf '%s\n' "$out" | sed -n '3,8p' | tr '\n' ';')" \
+	"algorithm: lease;capacity: 100;rate: 10/s;credit: 0;protected: no;mode: enforce;" "a lease rule is shown as it was set"
 is "$(printf '%s\n' "$out" | grep -c overshoot)" 0 "a rule that lends nothing has no overshoot"
 run shmlimit rule set "$segment" g --credit 5
 is "$rc $out$err" "0 " "a lease can lend to keys that are not known"
 run shmlimit rule show "$segment" g
-is "$(printf '%s\n' "$out" | sed -n '6p;8p' | tr '\n' ';')" \
+is "$(printf '%s\n' "$out" | sed -n '6p;9p' | tr '\n' ';')" \
 	"credit: 5;overshoot: at most 5 on each host that does not know the key;" "a rule that lends is shown with its overshoot"
 is "$(shmlimit rule show "$segment" g --json | jq .credit)" 5 "a rule's credit in JSON"
 refused "credit 101: must be at most the capacity, 100" g --credit 101

@@ -36,7 +36,7 @@ no_rule rule set "$segment" login --rate 1/s --mode off
 
 run shmlimit rule list "$segment"
 is "$rc $out" "0 RULE  ID  ALGORITHM  CAPACITY  RATE  WARMUP  COLD-FACTOR  COUNT-REFUSED  MAX-WAIT  \
-NEXT-PAYS  CREDIT  MODE" "a list of no rules is a head"
+NEXT-PAYS  CREDIT  PROTECTED  MODE" "a list of no rules is a head"
 run shmlimit rule list "$segment" --json
 is "$rc $out" "0 []" "a list of no rules is an empty list in JSON"
 
@@ -45,8 +45,8 @@ run shmlimit rule set "$segment" login --capacity 15 --rate 30/60s
 is "$rc $out$err" "0 " "rule set prints nothing"
 run shmlimit rule show "$segment" login
 is $rc 0 "rule show works"
-is "$(printf '%s\n' "$out" | sed -n 1,8p | tr '\n' ';')" \
-	"rule: login;id: 0;algorithm: funnel;capacity: 15;rate: 30/m;max-wait: 0s;next-pays: no;mode: enforce;" \
+is "$(printf '%s\n' "$out" | sed -n 1,9p | tr '\n' ';')" \
+	"rule: login;id: 0;algorithm: funnel;capacity: 15;rate: 30/m;max-wait: 0s;next-pays: no;protected: no;mode: enforce;" \
 	"a rule is shown as it was set, enforced, without debt"
 like "$out" '^resolution: [0-9.]+[nu]s$' "a rule's resolution is shown in nanoseconds"
 like "$out" '^time to full: 30s$' "15 tokens at 30 a minute take 30 seconds"
@@ -92,7 +92,7 @@ is "$rc $out$err $(facts watch)" "0  5 2/d 129600000000000 false enforce" "the l
 run shmlimit rule set "$segment" watch --next-pays yes
 is "$rc $out$err $(facts watch)" "0  5 2/d 129600000000000 true enforce" "next-pays can be changed alone"
 run shmlimit rule show "$segment" watch
-like "$(printf '%s' "$out" | tr '\n' ';')" ';max-wait: 1d12h;next-pays: yes;mode: enforce;' "the longest wait and who pays are shown"
+like "$(printf '%s' "$out" | tr '\n' ';')" ';max-wait: 1d12h;next-pays: yes;protected: no;mode: enforce;' "the longest wait and who pays are shown"
 run shmlimit rule set "$segment" watch --max-wait 0 --next-pays no --capacity 1 --rate 1/h --mode dry-run
 is "$rc $(facts watch)" "0 1 1/h 0 false dry-run" "all can be set at once"
 while read -r text ns shown; do
@@ -181,13 +181,25 @@ is "$rc" 0 "a name of 63 legal characters is fine"
 run shmlimit rule set "$segment" fourth --capacity 1 --rate 1/s
 is "$rc $err" "2 shmlimit: rule fourth: no room for another rule in segment $segment: remove one first (shmlimit rule remove), or create the segment with more --rules" "a segment that is full of rules takes no more"
 
+run shmlimit rule set "$segment" login --protected yes
+is "$rc $out$err$(shmlimit rule show "$segment" login | grep ^protected)" "0 protected: yes" "a rule can be protected"
+is "$(shmlimit rule show "$segment" login --json | jq .protected)" true "rule show --json has the protection"
+shmlimit rule export "$segment" >"$TMP/rules"
+shmlimit rule set "$segment" login --protected no
+run shmlimit apply "$segment" "$TMP/rules"
+is "$rc $(printf '%s\n' "$out" | grep -c 'login protected no -> yes')$(shmlimit rule show "$segment" login | grep ^protected)" \
+	"0 1protected: yes" "a rules file has the protection"
+run shmlimit rule set "$segment" login --protected maybe
+is "$rc $err" "2 shmlimit: rule login: protected maybe: must be yes or no" "the protection is yes or no"
+shmlimit rule set "$segment" login --protected no
+
 # Listing.
 run shmlimit rule list "$segment"
 is "$(printf '%s\n' "$out" | tr -s ' ')" "RULE ID ALGORITHM CAPACITY RATE WARMUP COLD-FACTOR COUNT-REFUSED \
-MAX-WAIT NEXT-PAYS CREDIT MODE
-login 0 funnel 15 30/m - - - 0s no - enforce
-watch 1 funnel 1 1/h - - - 0s no - dry-run
-$edge 2 funnel 1 1/s - - - 0s no - enforce" "rule list shows each rule"
+MAX-WAIT NEXT-PAYS CREDIT PROTECTED MODE
+login 0 funnel 15 30/m - - - 0s no - no enforce
+watch 1 funnel 1 1/h - - - 0s no - no dry-run
+$edge 2 funnel 1 1/s - - - 0s no - no enforce" "rule list shows each rule"
 is "$(printf '%s\n' "$out" | sed 's/ENFORCE\|enforce\|dry-run//' | awk '{ print length }' | sort -u | wc -l)" 2 \
 	"in columns"
 run shmlimit rule list "$segment" --json

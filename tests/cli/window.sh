@@ -21,8 +21,8 @@ refused() {
 run shmlimit rule set "$segment" w --algorithm window --rate 3/d
 is "$rc $out$err" "0 " "a window needs its rate only"
 run shmlimit rule show "$segment" w
-is "$(printf '%s\n' "$out" | sed -n '3,8p' | tr '\n' ';')" \
-	"algorithm: window;capacity: 3;rate: 3/d;count-refused: no;max-wait: 0s;mode: enforce;" "a window is shown as it was set"
+is "$(printf '%s\n' "$out" | sed -n '3,9p' | tr '\n' ';')" \
+	"algorithm: window;capacity: 3;rate: 3/d;count-refused: no;max-wait: 0s;protected: no;mode: enforce;" "a window is shown as it was set"
 is "$(shmlimit rule show "$segment" w --json | jq -c '[.algorithm, .capacity, .count, .period_ns, .count_refused]')" \
 	'["window",3,3,86400000000000,false]' "in JSON, too"
 answers=
@@ -55,8 +55,8 @@ is "$(shmlimit peek "$segment" w late --json | jq .remaining)" 3 "a refusal that
 run shmlimit rule set "$segment" u --algorithm warmup --rate 2/d --warmup 4d --max-wait 52w
 is "$rc $out$err" "0 " "a warm-up needs rate and warm-up"
 run shmlimit rule show "$segment" u
-is "$(printf '%s\n' "$out" | sed -n '3,9p' | tr '\n' ';')" \
-	"algorithm: warmup;capacity: 8;rate: 2/d;warmup: 4d;cold-factor: 3;max-wait: 52w;mode: enforce;" \
+is "$(printf '%s\n' "$out" | sed -n '3,10p' | tr '\n' ';')" \
+	"algorithm: warmup;capacity: 8;rate: 2/d;warmup: 4d;cold-factor: 3;max-wait: 52w;protected: no;mode: enforce;" \
 	"a warm-up's capacity follows from the rest"
 waits=
 for i in 1 2 3 4 5 6 7 8; do

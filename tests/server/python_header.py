@@ -27,6 +27,7 @@ CONSTANTS = {
     **{"GATE_" + outcome.upper().replace("-", "_"): i for i, outcome in enumerate(_c_gate.OUTCOMES)},
     "NEXT_PAYS": _c.NEXT_PAYS,
     "COUNT_REFUSED": _c.COUNT_REFUSED,
+    "PROTECTED": _c.PROTECTED,
     **{algorithm.name: int(algorithm) for algorithm in Algorithm},
     **{mode.name: int(mode) for mode in Mode},
     **{"FULL_" + on_full.name: int(on_full) for on_full in OnFull},

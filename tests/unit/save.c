@@ -55,7 +55,7 @@ static struct law {
 	{ "ticks", { .algorithm = SHMLIMIT_WINDOW, .capacity = RING, .period_ns = 60 * 86400 * SECOND,
 	  .max_wait_ns = SECOND }, .unit = 1 },
 	{ "refused", { .algorithm = SHMLIMIT_WINDOW, .capacity = 3, .period_ns = 20 * SECOND,
-	  .flags = SHMLIMIT_COUNT_REFUSED }, .unit = 1 },
+	  .flags = SHMLIMIT_COUNT_REFUSED | SHMLIMIT_PROTECTED }, .unit = 1 },
 	/* clang-format on */
 };
 

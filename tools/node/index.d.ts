@@ -44,6 +44,8 @@ export interface Rule {
   credit?: number
   nextPays?: boolean
   countRefused?: boolean
+  /** On a full table its keys keep their slots against keys of rules that are not protected. */
+  protected?: boolean
 }
 
 /** The figures of the latest answer in this thread. The next call overwrites them, so a call allocates nothing. */

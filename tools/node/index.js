@@ -178,8 +178,8 @@ class Limiter {
     return check(native.ruleFind(this.#handle, name), 'ruleFind', name)
   }
 
-  ruleSet (name, { nextPays = false, countRefused = false, ...rule }) {
-    const flags = (nextPays ? 1 : 0) | (countRefused ? 2 : 0)
+  ruleSet (name, { nextPays = false, countRefused = false, protected: keeps = false, ...rule }) {
+    const flags = (nextPays ? 1 : 0) | (countRefused ? 2 : 0) | (keeps ? 4 : 0)
     return check(native.ruleSet(this.#handle, name, figures({ ...rule, flags }, RULE)), 'ruleSet', name)
   }
 

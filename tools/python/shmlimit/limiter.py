@@ -88,6 +88,8 @@ class Rule:
     """WINDOW: refused tokens count, too."""
     credit: int = 0
     """LEASE: tokens that a key may spend here before the backend was asked, which is debited afterwards."""
+    protected: bool = False
+    """On a full table its keys keep their slots against keys of rules that are not protected."""
 
 
 class Result(NamedTuple):
@@ -398,7 +400,9 @@ class Limiter:
             struct_size=ctypes.sizeof(_c.Rule),
             algorithm=params.algorithm,
             mode=params.mode,
-            flags=_c.NEXT_PAYS * params.next_pays | _c.COUNT_REFUSED * params.count_refused,
+            flags=_c.NEXT_PAYS * params.next_pays
+            | _c.COUNT_REFUSED * params.count_refused
+            | _c.PROTECTED * params.protected,
             capacity=_unsigned(params.capacity),
             count=_unsigned(params.count),
             period_ns=_unsigned(params.period_ns),
@@ -424,6 +428,7 @@ class Limiter:
             c.cold_factor_milli,
             bool(c.flags & _c.COUNT_REFUSED),
             c.credit,
+            bool(c.flags & _c.PROTECTED),
         )
 
     def fields(self, rule: str, result: Result) -> Fields | None:

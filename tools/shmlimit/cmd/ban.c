@@ -34,7 +34,10 @@ static const struct command_option ban_options[] = {
 /* A rule that is missing is made. Returns its id, or -errno. */
 static int find_or_make(struct shmlimit *limiter, const char *rule)
 {
-	struct shmlimit_rule counter = { .struct_size = sizeof(counter), .algorithm = SHMLIMIT_COUNTER, .capacity = 1 };
+	struct shmlimit_rule counter = { .struct_size = sizeof(counter),
+		                         .algorithm = SHMLIMIT_COUNTER,
+		                         .flags = SHMLIMIT_PROTECTED,
+		                         .capacity = 1 };
 	int id = shmlimit_rule_find(limiter, rule);
 
 	return id == -ESRCH ? shmlimit_rule_set(limiter, rule, &counter) : id;
@@ -97,6 +100,21 @@ static const char *rule_of(const struct call *call)
 	return rule != NULL ? rule : BAN_RULE;
 }
 
+/* A rule that this command makes is protected. One that was there before may not be. */
+static void warn_unprotected(struct shmlimit *limiter, const char *segment, const char *name)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+	struct shmlimit_info info = { .struct_size = sizeof(info) };
+
+	shmlimit_info(limiter, &info);
+	if (info.on_full == SHMLIMIT_FULL_EVICT &&
+	    shmlimit_rule_get(limiter, shmlimit_rule_find(limiter, name), &rule) == 0 &&
+	    (rule.flags & SHMLIMIT_PROTECTED) == 0)
+		fail("rule %s: not protected: other keys may evict the ban when the table is full (shmlimit rule set %s %s "
+		     "--protected yes)",
+		     name, segment, name);
+}
+
 static int print_ban(const struct call *call, const struct key *key, uint64_t for_ns)
 {
 	char text[KEY_TEXT_LEN], left[TEXT_LEN];
@@ -134,6 +152,8 @@ static int ban_run(const struct call *call)
 	if (status != STATUS_OK)
 		return status;
 	error = ban_begin(limiter, rule_of(call), &key, for_ns);
+	if (error >= 0)
+		warn_unprotected(limiter, call->operand[NAME], rule_of(call));
 	shmlimit_close(limiter);
 	if (error >= 0)
 		return print_ban(call, &key, for_ns);

@@ -31,11 +31,12 @@ static void add_row(struct table *table, const struct rule_facts *facts)
 
 static int print_table(struct shmlimit *limiter, uint32_t rules)
 {
-	struct table table = { .align = "lrlrrrrlrlrl" };
+	struct table table = { .align = "lrlrrrrlrlrll" };
 	struct rule_facts facts;
 
 	table_words(&table,
-	            "RULE ID ALGORITHM CAPACITY RATE WARMUP COLD-FACTOR COUNT-REFUSED MAX-WAIT NEXT-PAYS CREDIT MODE");
+	            "RULE ID ALGORITHM CAPACITY RATE WARMUP COLD-FACTOR COUNT-REFUSED MAX-WAIT NEXT-PAYS CREDIT "
+	            "PROTECTED MODE");
 	for (uint32_t id = 0; id < rules; id++)
 		if (rule_read(limiter, (int)id, &facts) == 0)
 			add_row(&table, &facts);

@@ -27,6 +27,7 @@ const char *const field_names[FIELDS] = {
 	[FIELD_MAX_WAIT] = "max-wait",
 	[FIELD_NEXT_PAYS] = "next-pays",
 	[FIELD_CREDIT] = "credit",
+	[FIELD_PROTECTED] = "protected",
 	[FIELD_MODE] = "mode",
 };
 
@@ -127,6 +128,8 @@ int field_parse(const char *rule_name, int field, const char *text, struct shmli
 		return credit_parse(what, text, &rule->credit);
 	case FIELD_NEXT_PAYS:
 		return flag_parse(what, text, SHMLIMIT_NEXT_PAYS, rule);
+	case FIELD_PROTECTED:
+		return flag_parse(what, text, SHMLIMIT_PROTECTED, rule);
 	default:
 		return choice_parse(what, text, choices_mode, &rule->mode);
 	}
@@ -167,6 +170,8 @@ const char *field_text(char text[TEXT_LEN], int field, const struct shmlimit_rul
 		return text;
 	case FIELD_NEXT_PAYS:
 		return choice_word(choices_yes, (rule->flags & SHMLIMIT_NEXT_PAYS) != 0);
+	case FIELD_PROTECTED:
+		return choice_word(choices_yes, (rule->flags & SHMLIMIT_PROTECTED) != 0);
 	default:
 		return choice_word(choices_mode, rule->mode);
 	}
@@ -217,6 +222,9 @@ void field_copy(int field, const struct shmlimit_rule *from, struct shmlimit_rul
 		break;
 	case FIELD_NEXT_PAYS:
 		flag_copy(SHMLIMIT_NEXT_PAYS, from, to);
+		break;
+	case FIELD_PROTECTED:
+		flag_copy(SHMLIMIT_PROTECTED, from, to);
 		break;
 	default:
 		to->mode = from->mode;

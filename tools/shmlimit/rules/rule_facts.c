@@ -82,7 +82,7 @@ json_t *rule_json(const struct rule_facts *facts)
 
 	rate_text(rate, facts->rule.count, facts->rule.period_ns);
 	/* clang-format off */
-	return json_pack("{s:o, s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:b, s:o, s:s, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:b, s:o, s:b, s:s, s:o, s:o, s:o, s:o}",
 	                 "name", json_text(facts->name),
 	                 "id", facts->id,
 	                 "algorithm", choice_word(choices_algorithm, facts->rule.algorithm),
@@ -96,6 +96,7 @@ json_t *rule_json(const struct rule_facts *facts)
 	                 "cold_factor_milli", json_number(facts->rule.cold_factor_milli),
 	                 "count_refused", (facts->rule.flags & SHMLIMIT_COUNT_REFUSED) != 0,
 	                 "credit", json_number(facts->rule.credit),
+	                 "protected", (facts->rule.flags & SHMLIMIT_PROTECTED) != 0,
 	                 "mode", choice_word(choices_mode, facts->rule.mode),
 	                 "resolution_ps", json_number(facts->range.resolution_ps),
 	                 "refill_ns", json_number(facts->range.refill_ns),

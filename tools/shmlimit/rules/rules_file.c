@@ -184,7 +184,7 @@ static int rule_key(struct rule_spec *spec, const char *key, const char *value)
 		field++;
 	if (field == FIELDS)
 		return fail("rule %s: %s: no such key: use algorithm, capacity, rate, warmup, cold-factor, "
-		            "count-refused, max-wait, next-pays, credit or mode",
+		            "count-refused, max-wait, next-pays, credit, protected or mode",
 		            spec->name, key);
 	if (spec->given & 1u << field)
 		return fail("rule %s: %s: appears more than once", spec->name, key);
