@@ -74,6 +74,11 @@ static inline uint64_t window_end_of_tick(const struct layout_params *params, ui
 	return ns | (((uint64_t)1 << params_token_bits(params)) - 1);
 }
 
+static inline uint64_t window_tick_begin(const struct layout_params *params, uint64_t ns)
+{
+	return ns >> params_token_bits(params) << params_token_bits(params);
+}
+
 /* Does a cell hold what the word says of the latest admission? */
 static inline int window_agrees(const struct layout_params *params, uint64_t word, uint64_t cell_ns)
 {
@@ -120,7 +125,7 @@ static inline uint64_t window_wait(const struct layout_params *params, uint64_t 
 /* Had it been a period ago when this tick began? */
 static inline int window_was_over(const struct layout_params *params, uint64_t then_ns, uint64_t now_ns)
 {
-	return window_wait(params, then_ns, now_ns >> params_token_bits(params) << params_token_bits(params)) == 0;
+	return window_wait(params, then_ns, window_tick_begin(params, now_ns)) == 0;
 }
 
 /* A time further ahead than another process's clock or a reservation can be: the clock stepped, or damage. */

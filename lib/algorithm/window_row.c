@@ -26,6 +26,19 @@ static uint64_t wait_for(const struct look *k, const struct ring *ring, uint64_t
 }
 
 /*
+ * From when on admissions may be another process's, after what is to be taken back: from the refund's time. Where that
+ * is within a tick, an admission of the tick may be earlier or later. take_all takes the later time for it, since it
+ * gives back what it took itself, at or after that time. Any other refund takes the earlier time. WHY NOT the later one: a
+ * reservation that is taken back would leave its own late time to a take that was before it in the tick.
+ */
+static uint64_t others_since_ns(const struct look *k, const struct request *q)
+{
+	uint64_t begin_ns = window_tick_begin(k->params, q->when.ns);
+
+	return q->late || q->when.ns == begin_ns ? begin_ns : window_end_of_tick(k->params, begin_ns) + 1;
+}
+
+/*
  * Take the newest tokens back; ring_level() makes it right that it is they, where
  * what is given back was taken since the call's time, as take_all does.
  */
@@ -131,7 +144,7 @@ __attribute__((flatten)) static void window_row_apply(const struct look *k, cons
 		             window_wait(params, before->w.last_ns, k->at.now_ns) != 0 &&
 		             window_wait(params, q->when.ns, k->at.now_ns) != 0;
 		if (v->changed)
-			take_back(k, before, q->amount, q->when.ns, after);
+			take_back(k, before, q->amount, others_since_ns(k, q), after);
 		break;
 	default:
 		break; /* it has no others */
@@ -225,7 +238,7 @@ static int window_row_before_swap(const struct look *k, const struct request *q,
 	if (ring->valid != 0 && (!ring->complete || ring->w.k > 1))
 		ring_complete(k->l, k->t, k->slot, k->params, seen, &ring->w, 0);
 	if (q->op == OP_REFUND)
-		ring_level(k->l, k->t, k->slot, seen, ring, q->when.ns);
+		ring_level(k->l, k->t, k->slot, seen, ring, others_since_ns(k, q));
 	return 1;
 }
 

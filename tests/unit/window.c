@@ -436,6 +436,27 @@ static void words(uint64_t seed)
 	is(wild, 0, "any word gives a place in the ring");
 }
 
+/* Ticks of 64 ns, and times within one. */
+static void refund_in_the_tick(void)
+{
+	uint64_t period_ns = (uint64_t)1 << 56, t = T0 & ~(uint64_t)63, late_by = 0, wrong = 0;
+	int id = rule("day", RING, period_ns, 2 * period_ns, 0);
+
+	for (uint64_t reserved = 0; reserved < 64; reserved++)
+		for (uint64_t given_back = reserved | 1; given_back < 64; given_back += 7) {
+			shmlimit_reset(l, id, NULL, 0);
+			take(id, 10, t);
+			wrong += shmlimit_reserve_at(l, id, "k", 1, 10, UINT64_MAX, t + reserved, &r) !=
+			         SHMLIMIT_ALLOWED;
+			shmlimit_refund_at(l, id, "k", 1, 10, t + given_back, &r);
+			late_by += r.reset_after_ns > period_ns + 64;
+			shmlimit_peek_at(l, id, "k", 1, 1, t + period_ns + 64, &r);
+			wrong += r.remaining != RING;
+		}
+	is(late_by, 0, "what is reserved and given back in the tick of a take does not make the take later");
+	is(wrong, 0, "a period after the take the window is empty");
+}
+
 /* Introspection by a clock that is behind the clock of the takes. */
 static void seen_from_before(void)
 {
@@ -469,6 +490,7 @@ int main(void)
 	stepped_clock();
 	coarse();
 	reset_in_the_tick();
+	refund_in_the_tick();
 	seen_from_before();
 	words(seed);
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");

@@ -88,13 +88,18 @@ static void push(struct queue *q, const struct window_rule *w, uint64_t tokens, 
 		q->highest = q->n;
 }
 
-/* The newest are given back, those of now counting as late as the latest. */
+/*
+ * The newest are given back. What may have been admitted since, not counting the rest of the tick in which it is now,
+ * counts as late as the latest.
+ */
 static void pop(struct queue *q, const struct window_rule *w, uint64_t tokens, uint64_t now_ns)
 {
 	if (q->n == 0 || wait_of(w, newest(q), now_ns) == 0)
 		return;
 	for (uint64_t i = 0; i < q->n; i++)
-		if (q->time_ns[i] >= now_ns)
+		if (q->time_ns[i] >= (now_ns == window_tick_begin(&w->params, now_ns)
+		                              ? now_ns
+		                              : window_end_of_tick(&w->params, now_ns) + 1))
 			q->time_ns[i] = newest(q);
 	q->n -= tokens < q->n ? tokens : q->n;
 	q->latest = 1;
@@ -215,7 +220,10 @@ static unsigned history(struct rng *rng, struct window_rule *w, int empty, uint6
 		struct shmlimit_result r;
 		int answer = SHMLIMIT_ALLOWED;
 
-		now_ns += rng_below(rng, 3) == 0 ? 0 : rng_below(rng, 1 + w->rule.period_ns * 2 / w->rule.capacity);
+		/* Now and then within a tick, which is longest beside the longest periods. */
+		if (rng_below(rng, 3) != 0)
+			now_ns += rng_below(rng,
+			                    rng_below(rng, 3) == 0 ? 32 : 1 + w->rule.period_ns * 2 / w->rule.capacity);
 		if (what < 5) {
 			answer = shmlimit_take_at(l, w->id, &key, sizeof(key), cost, now_ns, &r);
 			e = ask(&q, w, cost, now_ns, 0, 0);
@@ -279,6 +287,7 @@ int main(void)
 		{ .capacity = 3, .period_ns = SECOND, .flags = SHMLIMIT_COUNT_REFUSED },
 		{ .capacity = MOST, .period_ns = 1000, .flags = SHMLIMIT_COUNT_REFUSED },
 		{ .capacity = 4, .period_ns = (uint64_t)1 << 56 },
+		{ .capacity = MOST, .period_ns = (uint64_t)1 << 55, .max_wait_ns = (uint64_t)1 << 55 },
 		{ .capacity = 4, .period_ns = (uint64_t)1 << 56, .flags = SHMLIMIT_COUNT_REFUSED },
 	};
 	static const struct shmlimit_rule lease = { .struct_size = sizeof(lease),
