@@ -12,6 +12,8 @@
 
 /* Six tables are apart by this. */
 #define CARRIED_NONCES 341
+/* A reading of the clock may be older than another process's by so much. */
+#define SLACK_NS ((uint64_t)1000000000)
 
 int hold_compile(const struct shmlimit_rule *rule, uint32_t most, struct layout_params *params)
 {
@@ -25,7 +27,8 @@ int hold_compile(const struct shmlimit_rule *rule, uint32_t most, struct layout_
 		return -ERANGE;
 	params->capacity = params->count = rule->capacity;
 	params->period_ns = params->back = rule->period_ns;
-	params->ahead = HOLD_PERIOD_MAX_NS;
+	params->ahead =
+		rule->period_ns + (rule->period_ns / 2 < SLACK_NS ? rule->period_ns / 2 : SLACK_NS) + HOLD_TICK_NS;
 	params->scale[1] = (uint64_t)1 << 54; /* a tick of funnel_time() is a nanosecond: 2^118 */
 	params->num = params->den = 1;
 	params->shape = params_shape(HOLD_STAMP_SHIFT, HOLD_TICK_BITS, SHMLIMIT_HOLD, 0);
@@ -40,6 +43,7 @@ struct places {
 	uint64_t top;                    /* the first `top` cells contain all of them */
 	uint64_t free, before;           /* a cell that may be entered, and what it holds; NONE: there is none */
 	uint64_t soonest_ns, longest_ns; /* until the first, the last of them ends */
+	int stepped;                     /* some end later than they can */
 };
 
 #define NONE UINT64_MAX
@@ -50,19 +54,34 @@ static uint64_t cells_of(const struct look *k)
 	return k->params->capacity < k->l->window_max ? k->params->capacity : k->l->window_max;
 }
 
+/*
+ * Does a cell end later than it can? Not by *now_ns, which is read again after the cell: the place may have been entered
+ * since.
+ */
+static int is_impossible(const struct look *k, uint64_t cell, uint64_t word, uint64_t *now_ns)
+{
+	if (!hold_is_impossible(k->params, cell, word, *now_ns))
+		return 0;
+	if (!k->given)
+		*now_ns = when_read(k->l).ns;
+	return hold_is_impossible(k->params, cell, word, *now_ns);
+}
+
 /* BOUND: once over the cells: those within reach, and beyond them until one is free. */
 static struct places places_read(const struct look *k, uint64_t word)
 {
-	struct places p = { 0, 0, NONE, 0, UINT64_MAX, 0 };
-	uint64_t most = cells_of(k), reach = hold_reach(word, k->l->window_max);
+	struct places p = { .free = NONE, .soonest_ns = UINT64_MAX };
+	uint64_t most = cells_of(k), reach = hold_reach(word, k->l->window_max), now_ns = k->at.now_ns;
 	const uint64_t *cells;
 
 	if (k->slot == NULL)
 		return p;
 	cells = ring_cells(k->l, k->t, k->slot);
 	for (uint64_t i = 0; i < reach || (p.free == NONE && i < most); i++) {
-		uint64_t cell = load_acquire(&cells[i]), left_ns = hold_left_ns(cell, word, k->at.now_ns);
+		uint64_t cell = load_acquire(&cells[i]), left_ns;
 
+		p.stepped |= is_impossible(k, cell, word, &now_ns);
+		left_ns = hold_left_ns(k->params, cell, word, now_ns);
 		if (left_ns == 0) {
 			if (p.free == NONE && i < most) {
 				p.free = i;
@@ -78,18 +97,47 @@ static struct places places_read(const struct look *k, uint64_t word)
 	return p;
 }
 
-/* Is the place that a caller names in force? */
-static int is_held(const struct look *k, const struct hold_place *place, uint64_t word)
+/*
+ * Nanoseconds until `ended` of the places in force have ended, 1 to all of them. BOUND: once over the cells for each bit
+ * of the time between the first end and the last. WHY NOT a sorted list: a decision allocates nothing, and only a lowered
+ * capacity and a peek for several places ask for others than the first and the last.
+ */
+static uint64_t wait_for(const struct look *k, uint64_t word, const struct places *p, uint64_t ended)
 {
-	return k->slot != NULL && place->cell < k->l->window_max &&
-	       load_acquire(&ring_cells(k->l, k->t, k->slot)[place->cell]) == place->value &&
-	       hold_left_ns(place->value, word, k->at.now_ns) != 0;
+	const uint64_t *cells = ring_cells(k->l, k->t, k->slot);
+	uint64_t low = p->soonest_ns, high = p->longest_ns;
+
+	if (ended == 1 || ended == p->held)
+		return ended == 1 ? low : high;
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2, n = 0;
+
+		for (uint64_t i = 0; i < p->top; i++)
+			n += hold_left_ns(k->params, load_acquire(&cells[i]), word, k->at.now_ns) - 1 < middle;
+		if (n >= ended)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* What its cell holds of the place that a caller names, if it is in force; else 0. */
+static uint64_t held_as(const struct look *k, const struct hold_place *place, uint64_t word)
+{
+	uint64_t cell;
+
+	if (k->slot == NULL || place->cell >= k->l->window_max)
+		return 0;
+	cell = load_acquire(&ring_cells(k->l, k->t, k->slot)[place->cell]);
+	return hold_is_same(cell, place->value) && hold_is_held(cell, word, k->at.now_ns) ? cell : 0;
 }
 
 /* ---- Operations ---- */
 
 /* One place, or none where a peek asks. Returns whether it is to be entered. */
-static int hold_ask(const struct look *k, const struct request *q, struct places *p, struct verdict *v)
+static int hold_ask(const struct look *k, const struct request *q, uint64_t word, const struct places *p,
+                    struct verdict *v)
 {
 	uint64_t most = cells_of(k);
 
@@ -102,7 +150,7 @@ static int hold_ask(const struct look *k, const struct request *q, struct places
 	else if (q->amount > most)
 		v->retry_after_ns = FUNNEL_NEVER;
 	else
-		v->retry_after_ns = q->amount == 1 && p->held <= most ? p->soonest_ns : p->longest_ns;
+		v->retry_after_ns = wait_for(k, word, p, p->held - (most - q->amount));
 	return 0;
 }
 
@@ -124,12 +172,12 @@ static int hold_renew(const struct look *k, struct hold_request *asked, struct h
 {
 	uint64_t reach = hold_reach(b->word, k->l->window_max);
 
-	if (asked->tried.value != 0 && is_held(k, &asked->tried, b->word))
+	if (asked->tried.value != 0 && held_as(k, &asked->tried, b->word) != 0)
 		asked->place = asked->tried;
-	asked->done = is_held(k, &asked->place, b->word);
+	b->before = held_as(k, &asked->place, b->word);
+	asked->done = b->before != 0;
 	if (!asked->done)
 		return 0;
-	b->before = asked->place.value;
 	b->place = (struct hold_place){ asked->place.cell, hold_cell(k->params, b->before, b->word, k->at.now_ns) };
 	v->word = hold_word_next(b->word, reach > b->place.cell ? reach : b->place.cell + 1, k->at.now_ns);
 	v->changed = 1;
@@ -143,8 +191,9 @@ static int hold_renew(const struct look *k, struct hold_request *asked, struct h
  */
 static void hold_leave(const struct look *k, struct hold_request *asked, const struct hold_balance *b)
 {
-	if (is_held(k, &asked->place, b->word) && cell_cas(&ring_cells(k->l, k->t, k->slot)[asked->place.cell],
-	                                                   asked->place.value, hold_without(asked->place.value)))
+	uint64_t cell = held_as(k, &asked->place, b->word);
+
+	if (cell != 0 && cell_cas(&ring_cells(k->l, k->t, k->slot)[asked->place.cell], cell, hold_without(cell)))
 		asked->done = 1;
 }
 
@@ -166,9 +215,11 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
 	    hold_renew(k, q->hold, &b->hold, v)) {
 		enters = 0; /* it is counted */
 	} else {
-		enters = hold_ask(k, q, &p, v);
+		enters = hold_ask(k, q, b->hold.word, &p, v);
 		if (enters)
 			hold_enter(k, &p, &b->hold, v);
+		/* A denial writes then. At the first try it is not to: see decide.c. */
+		b->stepped = b->doubtful = p.stepped && v->answer == SHMLIMIT_DENIED && q->op != OP_PEEK;
 	}
 	if (r == NULL)
 		return;
@@ -177,12 +228,33 @@ static void hold_row_apply(const struct look *k, const struct request *q, struct
 	hold_report(k->params, p.held + (enters != 0), p.longest_ns, v->retry_after_ns, r);
 }
 
+/* A denied entry found places that end later than they can: they end one period from now. */
+static int hold_step_back(const struct look *k, struct slot_seen seen)
+{
+	uint64_t reach = hold_reach(seen.word, k->l->window_max), now_ns = k->at.now_ns;
+	uint64_t *cells = ring_cells(k->l, k->t, k->slot);
+
+	for (uint64_t i = 0; i < reach; i++) {
+		uint64_t cell = load_acquire(&cells[i]);
+
+		if (!is_impossible(k, cell, seen.word, &now_ns))
+			continue;
+		/* INVARIANT I3: as in hold_row_before_swap(). A cell that has another value by then is left as it is. */
+		if (!slot_unchanged(k->slot, seen))
+			return 0;
+		(void)cell_cas(&cells[i], cell, hold_shortened(k->params, cell, now_ns));
+	}
+	return 1;
+}
+
 /* The cell's swap, before the word's. Returns 0 where another process was quicker. */
 static int hold_row_before_swap(const struct look *k, const struct request *q, struct slot_seen seen,
                                 const struct balance *b)
 {
 	const struct hold_balance *h = &b->hold;
 
+	if (b->stepped)
+		return hold_step_back(k, seen);
 	/* INVARIANT I3: what was read in the cell was read while the slot was the key's: it is no window's. */
 	if (!slot_unchanged(k->slot, seen) ||
 	    !cell_cas(&ring_cells(k->l, k->t, k->slot)[h->place.cell], h->before, h->place.value))
@@ -201,6 +273,8 @@ static void hold_row_lost(const struct look *k, const struct request *q, const s
 	const struct hold_balance *h = &b->hold;
 	uint64_t was = q->op == OP_RENEW ? h->before : hold_without(h->place.value);
 
+	if (b->stepped)
+		return;
 	(void)cell_cas(&ring_cells(k->l, k->t, k->slot)[h->place.cell], h->place.value, was);
 	if (q->op == OP_RENEW)
 		q->hold->place.value = h->before;
@@ -221,8 +295,7 @@ static void hold_row_range(const struct layout_params *params, struct shmlimit_r
 {
 	out->resolution_ps = 1000 * HOLD_TICK_NS;
 	out->refill_ns = params->back;
-	out->ahead_ns = HOLD_PERIOD_MAX_NS - params->back;
-	out->back_ns = HOLD_RANGE_NS - HOLD_PERIOD_MAX_NS - HOLD_TICK_NS;
+	out->ahead_ns = out->back_ns = HOLD_FUTURE_NS - HOLD_TICK_NS;
 }
 
 static void hold_row_read(const struct look *k, uint64_t word, struct balance *b)
@@ -290,7 +363,7 @@ static uint64_t hold_row_begin(const struct look *k, uint64_t nonce)
  */
 static uint64_t carried(uint64_t cell, uint64_t word, uint64_t now_ns)
 {
-	if (hold_left_ns(cell, word, now_ns) != 0)
+	if (hold_is_held(cell, word, now_ns))
 		return cell;
 	return ((cell + CARRIED_NONCES * HOLD_NONCE) & HOLD_NONCES) | (word & HOLD_CLAIM);
 }

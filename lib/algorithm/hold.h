@@ -22,7 +22,10 @@
  *     swap the cell back and start over.
  *  2. Renew: the same, from exactly the value that was entered.
  *  3. Leave: swap exactly the value that was entered for one that is not held.
- *  4. Reclaim (table.c): read the word, then the cells; none is in force: swap exactly that word.
+ *  4. Step back: a denied entry swaps each cell that ends later than the rule can mean for
+ *     one that ends a period from now, with the same nonce. So a clock that stepped back locks a
+ *     key out for a period at most, and the holder finds its place still (hold_is_same()).
+ *  5. Reclaim (table.c): read the word, then the cells; none is in force: swap exactly that word.
  *
  * INVARIANT I13. Never more than `capacity` places of a key are in force. All entries are in
  * cells below the capacity, and a cell has one value. Where the capacity was lowered, places
@@ -67,8 +70,9 @@
 /* A stamp is a time in ticks of 256 ns, or one more than the last, where that is as late: five minutes ahead at most. */
 #define HOLD_STAMP_TICK_BITS 8
 #define HOLD_STAMP_AHEAD ((uint64_t)1 << 30)
-/* Cells tell times modulo 2^56 ns: two years. A quarter of that is the longest period. */
+/* Cells tell times modulo 2^56 ns: two years. Half of that is the future, and a quarter the longest period. */
 #define HOLD_RANGE_NS (((uint64_t)1 << 56) - 1)
+#define HOLD_FUTURE_NS ((uint64_t)1 << 55)
 #define HOLD_PERIOD_MAX_NS ((uint64_t)1 << 54)
 
 /*
@@ -79,22 +83,59 @@
  */
 int hold_compile(const struct shmlimit_rule *rule, uint32_t most, struct layout_params *params);
 
-/* How long a cell is in force from now; 0: it is not. */
-static inline uint64_t hold_left_ns(uint64_t cell, uint64_t word, uint64_t now_ns)
+/* Nanoseconds from now to a cell's end, which was in the past if they are above HOLD_FUTURE_NS. */
+static inline uint64_t hold_end_ns(uint64_t cell, uint64_t now_ns)
 {
-	uint64_t left_ns = ((cell >> HOLD_END_SHIFT << HOLD_TICK_BITS) - now_ns) & HOLD_RANGE_NS;
+	return ((cell >> HOLD_END_SHIFT << HOLD_TICK_BITS) - now_ns) & HOLD_RANGE_NS;
+}
 
-	if (((cell ^ word) & HOLD_CLAIM) != 0 || (cell & HOLD_HELD) == 0)
+/* Is a cell in force? */
+static inline int hold_is_held(uint64_t cell, uint64_t word, uint64_t now_ns)
+{
+	return ((cell ^ ((word & HOLD_CLAIM) | HOLD_HELD)) & (HOLD_CLAIM | HOLD_HELD)) == 0 &&
+	       hold_end_ns(cell, now_ns) - 1 < HOLD_FUTURE_NS;
+}
+
+/* Is it, and further ahead than the rule can mean? The clock stepped back, or the period is shorter than it was. */
+static inline int hold_is_impossible(const struct layout_params *params, uint64_t cell, uint64_t word, uint64_t now_ns)
+{
+	return hold_is_held(cell, word, now_ns) && hold_end_ns(cell, now_ns) > params->ahead;
+}
+
+/* How long a cell is in force from now, a period where its end is impossible; 0: it is not. */
+static inline uint64_t hold_left_ns(const struct layout_params *params, uint64_t cell, uint64_t word, uint64_t now_ns)
+{
+	if (!hold_is_held(cell, word, now_ns))
 		return 0;
-	return left_ns <= HOLD_PERIOD_MAX_NS + HOLD_TICK_NS ? left_ns : 0;
+	return hold_is_impossible(params, cell, word, now_ns) ? params->back : hold_end_ns(cell, now_ns);
+}
+
+/* The end of a period that begins now, where a cell has it. */
+static inline uint64_t hold_end_of_period(const struct layout_params *params, uint64_t now_ns)
+{
+	return (now_ns + params->back + HOLD_TICK_NS - 1) >> HOLD_TICK_BITS << HOLD_END_SHIFT;
 }
 
 /* The value of a place that begins now in a cell that held `before`. */
 static inline uint64_t hold_cell(const struct layout_params *params, uint64_t before, uint64_t word, uint64_t now_ns)
 {
-	uint64_t end = (now_ns + params->back + HOLD_TICK_NS - 1) >> HOLD_TICK_BITS;
+	return hold_end_of_period(params, now_ns) | HOLD_HELD | ((before + HOLD_NONCE) & HOLD_NONCES) |
+	       (word & HOLD_CLAIM);
+}
 
-	return end << HOLD_END_SHIFT | HOLD_HELD | ((before + HOLD_NONCE) & HOLD_NONCES) | (word & HOLD_CLAIM);
+/* The same place, which ends one period from now. */
+static inline uint64_t hold_shortened(const struct layout_params *params, uint64_t cell, uint64_t now_ns)
+{
+	return hold_end_of_period(params, now_ns) | (cell & (((uint64_t)1 << HOLD_END_SHIFT) - 1));
+}
+
+/*
+ * Is that place, which was entered as `value`, in the cell: as it was, or shortened? One that was entered later has
+ * another nonce; where that has come round, it ends later.
+ */
+static inline int hold_is_same(uint64_t cell, uint64_t value)
+{
+	return cell == value || ((cell ^ value) << (64 - HOLD_END_SHIFT) == 0 && (int64_t)(cell - value) < 0);
 }
 
 /* The same place, left. */

@@ -37,9 +37,9 @@ __attribute__((always_inline)) static inline int first_try(const struct shmlimit
 		return FIRST_NOT;
 	k = look_make(l, t, slot, &view.params, q->when);
 	a->read(&k, seen.word, &b);
+	a->apply(&k, q, &b, &v, r);
 	if (__builtin_expect(b.doubtful || q->late, 0))
 		return FIRST_NOT;
-	a->apply(&k, q, &b, &v, r);
 	if (v.changed) {
 		mine.word = v.word;
 		if (a->before_swap != NULL && !a->before_swap(&k, q, seen, &b))

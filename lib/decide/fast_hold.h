@@ -36,11 +36,15 @@ static inline void fast_hold_report(const struct first *f, const uint64_t *cells
 	uint64_t held = 1, longest_ns = f->view.params.back;
 
 	for (uint64_t i = 0; i < reach; i++) {
-		uint64_t left_ns = hold_left_ns(load_acquire(&cells[i]), f->seen.word, now_ns);
+		uint64_t cell = load_acquire(&cells[i]), left_ns = hold_end_ns(cell, now_ns);
 
-		held += left_ns != 0;
+		if (!hold_is_held(cell, f->seen.word, now_ns))
+			continue;
+		held++;
 		longest_ns = left_ns > longest_ns ? left_ns : longest_ns;
 	}
+	if (longest_ns > f->view.params.ahead)
+		longest_ns = f->view.params.back;
 	hold_report(&f->view.params, held, longest_ns, 0, r);
 }
 
@@ -69,7 +73,7 @@ static inline int fast_enter(const struct shmlimit *l, uint32_t rule, uint64_t h
 	/* BOUND: once over the cells. */
 	for (uint64_t looks = 1;; looks++) {
 		before = load_acquire(&cells[i]);
-		if (hold_left_ns(before, f.seen.word, when.ns) == 0)
+		if (!hold_is_held(before, f.seen.word, when.ns))
 			break;
 		if (looks >= n)
 			return FIRST_NOT;
@@ -107,7 +111,7 @@ static inline int fast_leave(const struct shmlimit *l, uint32_t rule, uint64_t h
 		return FIRST_NOT;
 	cell = &ring_cells(l, f.t, f.slot)[asked->place.cell];
 	if (__builtin_expect(load_acquire(cell) != asked->place.value ||
-	                             hold_left_ns(asked->place.value, f.seen.word, when.ns) == 0 ||
+	                             !hold_is_held(asked->place.value, f.seen.word, when.ns) ||
 	                             !cell_cas(cell, asked->place.value, hold_without(asked->place.value)),
 	                     0))
 		return FIRST_NOT;

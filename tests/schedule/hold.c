@@ -346,10 +346,71 @@ static const struct scene moving = {
 	.judge = judge_moving,
 };
 
+/*
+ * Both places were entered before the clock stepped back, and time does not go on. A denied entry shortens them; what
+ * their holders have goes on standing for them. When no other enters, all end within a period.
+ */
+static void begin_stepped(void)
+{
+	uint32_t key = KEY;
+
+	begin();
+	for (; entered < PLACES; entered++) {
+		struct entry *e = &entries[entered];
+
+		*e = (struct entry){ .key = KEY, .hold.struct_size = sizeof(e->hold), .is_in = 1 };
+		if (shmlimit_enter(stage.l, stage.rule, &key, sizeof(key), 1, &e->hold, NULL) != SHMLIMIT_ALLOWED)
+			bail("enter");
+	}
+	schedule.now_ns -= 100 * PERIOD_NS;
+}
+
+static void act_stepped(unsigned who)
+{
+	struct entry *own;
+
+	if (who == 0) {
+		leave(&entries[0]);
+		leave(&entries[0]);
+		renew(&entries[1]);
+		leave(&entries[1]);
+	}
+	own = enter(KEY);
+	renew(own);
+	leave(own);
+	(void)enter(KEY);
+}
+
+static void judge_stepped(void)
+{
+	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
+	uint32_t key = KEY;
+
+	law_places(KEY);
+	while (shmlimit_enter(stage.l, stage.rule, &key, sizeof(key), 1, &hold, NULL) == SHMLIMIT_ALLOWED)
+		;
+	schedule.now_ns += PERIOD_NS + HOLD_TICK_NS;
+	if (left(KEY) != PLACES)
+		blame("a period after a denial %" PRIu64 " places are free", left(KEY));
+	law_sound();
+}
+
+static const struct scene stepped = {
+	.title =
+		"a clock that stepped back takes no place from its holder, gives none to another, and locks out for a period",
+	.actors = 3,
+	.mortals = 2,
+	.set = set_empty,
+	.begin = begin_stepped,
+	.act = act_stepped,
+	.judge = judge_stepped,
+};
+
 int main(void)
 {
 	play(&standing);
 	play(&ending);
+	play(&stepped);
 	play(&two_keys);
 	play(&two_keys_ending);
 	play(&changing);

@@ -722,6 +722,7 @@ struct kind {
 	uint64_t longest_ns; /* after a step a key is denied for no longer */
 	uint64_t ahead_ns;   /* steps of up to this are recognised */
 	uint64_t cost;       /* of a take; 0: 1 */
+	int counts;          /* by shmlimit_count() */
 	int id;
 };
 
@@ -742,8 +743,14 @@ static struct kind kinds[] = {
 	  .rule = { .algorithm = SHMLIMIT_WINDOW, .capacity = 16, .period_ns = DAY } },
 	{ .name = "COUNTER of 10 in 60 s", .longest_ns = 62 * SECOND,
 	  .rule = { .algorithm = SHMLIMIT_COUNTER, .capacity = 10, .period_ns = 60 * SECOND } },
+	{ .name = "COUNTER of 10 in 60 s, counted", .longest_ns = 62 * SECOND, .counts = 1,
+	  .rule = { .algorithm = SHMLIMIT_COUNTER, .capacity = 10, .period_ns = 60 * SECOND } },
 	{ .name = "COUNTER of 10^12 in an hour", .longest_ns = HOUR + 2 * SECOND, .cost = 100000000000,
 	  .rule = { .algorithm = SHMLIMIT_COUNTER, .capacity = 1000000000000, .period_ns = HOUR } },
+	{ .name = "HOLD of 10 for 60 s", .longest_ns = 62 * SECOND,
+	  .rule = { .algorithm = SHMLIMIT_HOLD, .capacity = 10, .period_ns = 60 * SECOND } },
+	{ .name = "HOLD of one for 208 days", .longest_ns = 209 * DAY,
+	  .rule = { .algorithm = SHMLIMIT_HOLD, .capacity = 1, .period_ns = (uint64_t)1 << 54 } },
 	{ .name = "COUNTER of 10 in 366 days", .longest_ns = 366 * DAY + 2 * SECOND,
 	  .rule = { .algorithm = SHMLIMIT_COUNTER, .capacity = 10 } },
 };
@@ -758,6 +765,14 @@ static int allows(const struct kind *kind, int given, uint64_t now)
 	int answer;
 
 	clock_ns = now;
+	if (kind->counts) {
+		struct shmlimit_count c = { .struct_size = sizeof(c) };
+
+		answer = given ? shmlimit_count_at(l, kind->id, &key, sizeof(key), 1, 0, INT64_MAX, 0, now, &c)
+		               : shmlimit_count(l, kind->id, &key, sizeof(key), 1, 0, INT64_MAX, 0, &c);
+		r.retry_after_ns = c.ttl_ns;
+		return answer == SHMLIMIT_ALLOWED;
+	}
 	answer = given ? shmlimit_take_at(l, kind->id, &key, sizeof(key), cost, now, &r)
 	               : shmlimit_take(l, kind->id, &key, sizeof(key), cost, &r);
 	if (answer != SHMLIMIT_ALLOWED && answer != SHMLIMIT_DENIED)

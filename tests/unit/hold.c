@@ -217,6 +217,71 @@ static void changes(void)
 	is(leave(id, &h[0], T0 + 2 * PERIOD), -ETIME, "a late leave is reported");
 }
 
+/* Places with ends of all kinds, and a capacity that was lowered: told exactly when the next fits. */
+static void retries(struct rng *rng)
+{
+	int id = rule("retries", WINDOW_MAX, PERIOD);
+	uint64_t early = 0, late = 0, tried = 0;
+
+	for (uint64_t round = 0; round < scaled(2000); round++) {
+		uint64_t at = T0 + round * 3 * PERIOD, capacity = 1 + rng_below(rng, WINDOW_MAX), retry;
+		uint64_t asked = 1 + rng_below(rng, capacity);
+		struct shmlimit_hold h;
+
+		rule("retries", WINDOW_MAX, PERIOD);
+		for (uint64_t i = 1 + rng_below(rng, WINDOW_MAX); i > 0; i--)
+			enter(id, &h, at + rng_below(rng, PERIOD / 2));
+		rule("retries", capacity, PERIOD);
+		at += PERIOD / 2;
+		if (shmlimit_peek_at(l, id, "k", 1, asked, at, &r) == SHMLIMIT_ALLOWED)
+			continue;
+		retry = r.retry_after_ns;
+		if (asked == 1)
+			late += enter(id, &h, at) != SHMLIMIT_DENIED || r.retry_after_ns != retry;
+		early += shmlimit_peek_at(l, id, "k", 1, asked, at + retry - 1, NULL) == SHMLIMIT_ALLOWED;
+		late += shmlimit_peek_at(l, id, "k", 1, asked, at + retry, NULL) == SHMLIMIT_DENIED;
+		tried++;
+	}
+	is(late, 0, "a denied request fits when it was told, however many places are beyond a lowered capacity");
+	is(early, 0, "a denied request does not fit a nanosecond earlier");
+	ok(tried > scaled(400), "many requests are denied");
+}
+
+/* Places that end later than they can: they go on being held, and by their holders, for a period from the first denial. */
+static void shortened(void)
+{
+	int id = rule("shortened", 3, PERIOD);
+	struct shmlimit_hold a, b, c, d;
+	uint64_t day = 86400 * SECOND, then = T0 + 2 * day, now = then - day;
+
+	enter(id, &a, then);
+	enter(id, &b, then);
+	enter(id, &c, then);
+	is(shmlimit_peek_at(l, id, "k", 1, 1, now, &r), SHMLIMIT_DENIED,
+	   "when the clock steps back all places are held");
+	ok(r.retry_after_ns == PERIOD && r.reset_after_ns == PERIOD, "a peek then reports a period");
+	is(enter(id, &d, now), SHMLIMIT_DENIED, "no other holder enters");
+	is(r.retry_after_ns, PERIOD, "a denied holder is told a period");
+	is(d.value, 0, "a denied holder holds nothing");
+	is(leave(id, &a, now + 1), 0, "a place that was shortened is left by its holder");
+	is(leave(id, &a, now + 1), -ETIME, "a place that was shortened is left once");
+	is(left(id, now + 1), 1, "it is free then");
+	is(shmlimit_renew_at(l, id, "k", 1, now + PERIOD - 1, &b), 0,
+	   "a place that was shortened is renewed by its holder");
+	is(left(id, now + PERIOD + HOLD_TICK_NS), 2,
+	   "one that is neither left nor renewed ends a period after the denial");
+	is(leave(id, &c, now + PERIOD + HOLD_TICK_NS), -ETIME, "what has ended is not left");
+	is(left(id, now + 2 * PERIOD + HOLD_TICK_NS), 3, "the renewed place ends a period after it was renewed");
+
+	shmlimit_reset(l, id, NULL, 0);
+	enter(id, &a, T0);
+	enter(id, &b, T0);
+	rule("shortened", 2, SECOND);
+	is(left(id, T0 + 3 * SECOND), 0, "a shorter period leaves places as they are");
+	is(enter(id, &d, T0 + 3 * SECOND), SHMLIMIT_DENIED, "a place beyond a shorter period denies a holder");
+	is(left(id, T0 + 4 * SECOND + HOLD_TICK_NS), 2, "from then on they are held for the shorter period");
+}
+
 static void moves(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = WINDOW_MAX };
@@ -470,6 +535,8 @@ int main(void)
 	taking();
 	errors();
 	changes();
+	retries(&rng);
+	shortened();
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
 	moves();
 	evictions();
