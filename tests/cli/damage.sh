@@ -67,10 +67,13 @@ fresh
 poke 0 S
 foreign="not a shmlimit segment: another program created $file; use another name"
 refused "$foreign"
-for verb in verify destroy create; do
+for verb in verify create; do
 	run shmlimit $verb "$segment"
 	is "$rc $out$err" "2 shmlimit: segment $segment: $foreign" "$verb says: $foreign"
 done
+unlike="not a shmlimit segment: another program created $file, or something overwrote it (shmlimit destroy $segment --force removes it)"
+run shmlimit destroy "$segment"
+is "$rc $out$err" "2 shmlimit: segment $segment: $unlike" "destroy says: $unlike"
 [ -e "$file" ]
 ok $? "a file that is not ours is not destroyed"
 shmlimit create "$segment.saved" --slots 16 && shmlimit save "$segment.saved" "$TMP/saved"
@@ -79,8 +82,38 @@ is "$rc $out$err" "2 shmlimit: segment $segment: $foreign" "load says: $foreign"
 shmlimit destroy "$segment.saved"
 : >"$file"
 run shmlimit destroy "$segment"
-is "$rc $err" "2 shmlimit: segment $segment: $foreign" "an empty file is not destroyed"
-rm "$file"
+is "$rc $err" "2 shmlimit: segment $segment: $unlike" "an empty file is not destroyed"
+run shmlimit destroy "$segment" --force
+like "$rc $err" "^2 shmlimit: segment $segment: not removed: .* has 0 bytes, and the smallest segment [1-9][0-9]*" \
+	"destroy --force does not remove a file that is too small for a segment"
+head -c 100000 /dev/zero >"$file"
+run shmlimit destroy "$segment" --force
+is "$rc $out$err $(ls "$file" 2>/dev/null)" "0  " "destroy --force removes a file that is overwritten"
+mkdir "$file"
+run shmlimit destroy "$segment" --force
+like "$rc $err" "^2 shmlimit: segment $segment: not removed: $file is no regular file" "destroy --force does not remove a folder"
+rmdir "$file"
+fresh
+poke 0 S
+run shmlimit destroy "$segment" --force --if-exists
+is "$rc $out$err $(ls "$file" 2>/dev/null)" "0  " "destroy --force removes a segment whose first byte is overwritten"
+run shmlimit destroy "$segment" --force
+is "$rc" 3 "destroy --force says that there is no such segment"
+fresh
+run shmlimit destroy "$segment" --force
+is "$rc $out$err $(ls "$file" 2>/dev/null)" "0  " "destroy --force removes a sound segment"
+head -c 100000 /dev/zero >"/dev/shm/sem.$segment"
+run shmlimit destroy "sem.$segment" --force
+like "$rc $err" "^2 shmlimit: segment sem.$segment: not removed: .* is a semaphore's" "destroy --force does not remove a semaphore"
+rm "/dev/shm/sem.$segment"
+if [ "$(id -u)" = 0 ]; then
+	head -c 100000 /dev/zero >"$file"
+	chown 65534 "$file"
+	run shmlimit destroy "$segment" --force
+	like "$rc $err" "^2 shmlimit: segment $segment: not removed: $file belongs to " "destroy --force does not remove another user's file"
+	run shmlimit --owner 65534 destroy "$segment" --force
+	is "$rc $out$err $(ls "$file" 2>/dev/null)" "0  " "destroy --force removes the file of a user that is trusted"
+fi
 mkdir "$file"
 run shmlimit inspect "$segment"
 is "$rc $err" "2 shmlimit: segment $segment: $foreign" "a folder is not a segment"

@@ -15,7 +15,7 @@
 #include "number_text.h"
 #include "print.h"
 
-static uint32_t trusted; /* besides root and the effective user */
+static uint32_t trusted; /* besides root and the effective user; 0: no other user */
 
 int segment_trust(const char *user)
 {
@@ -27,6 +27,11 @@ int segment_trust(const char *user)
 		return fail("--owner %s: no such user (a name or a number)", user);
 	trusted = named != NULL ? named->pw_uid : (uint32_t)number;
 	return STATUS_OK;
+}
+
+int segment_trusts(uint32_t user_id)
+{
+	return trusted != 0 && user_id == trusted;
 }
 
 int segment_try(const char *name, uint32_t flags, struct shmlimit **out)

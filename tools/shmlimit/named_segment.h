@@ -17,7 +17,8 @@
  * segment_try() returns what that returns, segment_open() a status. segment_trust() adds a user, by name or number,
  * whose segments are trusted.
  */
-int segment_trust(const char *user); /* a status */
+int segment_trust(const char *user);  /* a status */
+int segment_trusts(uint32_t user_id); /* true for a user that was added */
 int segment_try(const char *name, uint32_t flags, struct shmlimit **out);
 int segment_open(const char *name, uint32_t flags, struct shmlimit **out);
 json_t *segment_json(const char *name, const struct shmlimit_info *info);

@@ -36,6 +36,8 @@ struct metrics_segment {
 struct metrics {
 	struct metrics_segment *segment;
 	size_t segments;
+	int of_host;     /* all segments that there are, and */
+	size_t left_out; /* as many more, of users that are not trusted */
 };
 
 void metrics_text(FILE *to, const struct metrics *metrics);

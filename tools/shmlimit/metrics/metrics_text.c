@@ -106,6 +106,14 @@ static void print_up(FILE *to, const struct metrics *m)
 	}
 }
 
+static void print_left_out(FILE *to, const struct metrics *m)
+{
+	static const char metric[] = "shmlimit_segments_left_out";
+
+	print_head(to, metric, "gauge", "Segments of users that are not trusted, of which nothing is written.");
+	fprintf(to, "%s %zu\n", metric, m->left_out);
+}
+
 static void print_segment_info(FILE *to, const struct metrics *m)
 {
 	static const char metric[] = "shmlimit_segment_info";
@@ -487,6 +495,8 @@ static void print_undecided(FILE *to, const struct metrics *m)
 
 void metrics_text(FILE *to, const struct metrics *m)
 {
+	if (m->of_host)
+		print_left_out(to, m);
 	print_up(to, m);
 	print_segment_info(to, m);
 	for (size_t i = 0; i < sizeof(segment_gauges) / sizeof(*segment_gauges); i++)
