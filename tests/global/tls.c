@@ -4,6 +4,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <openssl/err.h>
+
 #include "agent.h"
 #include "certificates.h"
 
@@ -53,6 +55,42 @@ static void pinged(const char *url, int error, const char *said, const char *tit
 
 	is(shmlimit_global_ping(g, NULL), error, "%s", title);
 	ok(strstr(reports.last, said) != NULL, "%s: the report has \"%s\": %s", title, said, reports.last);
+	shmlimit_global_close(g);
+}
+
+/* The application uses OpenSSL too: its errors are not the connection's, and it finds none that is not its own. */
+static void errors_of_others(int rule)
+{
+	struct shmlimit_global *g;
+	char url[512];
+	int wrong = 0;
+
+	url_of(url, "localhost", "");
+	g = handle(url);
+	for (int i = 0; i < 10; i++) {
+		ERR_raise(ERR_LIB_SSL, ERR_R_INTERNAL_ERROR);
+		wrong += shmlimit_global_take(g, rule, &i, sizeof(i), 1, NULL) != SHMLIMIT_ALLOWED;
+	}
+	is(wrong, 0, "errors in the thread's queue of OpenSSL are not taken for the connection's: %s", reports.last);
+	shmlimit_global_close(g);
+	snprintf(url, sizeof(url), "rediss://localhost:%d?cacert=%s/here.key", port, server.folder);
+	g = handle(url);
+	wrong = 0;
+	for (int i = 0; i < 10; i++) {
+		wrong += shmlimit_global_ping(g, NULL) != -EKEYREJECTED || ERR_peek_error() != 0;
+		ERR_clear_error();
+	}
+	is(wrong, 0, "a file without a certificate leaves no error in the thread's queue of OpenSSL");
+	shmlimit_global_close(g);
+	/* The default authorities do not know this one. */
+	snprintf(url, sizeof(url), "rediss://localhost:%d", port);
+	g = handle(url);
+	wrong = 0;
+	for (int i = 0; i < 10; i++) {
+		wrong += shmlimit_global_ping(g, NULL) != -EKEYREJECTED || ERR_peek_error() != 0;
+		ERR_clear_error();
+	}
+	is(wrong, 0, "a certificate that is refused leaves no error in the thread's queue of OpenSSL");
 	shmlimit_global_close(g);
 }
 
@@ -214,5 +252,6 @@ int main(void)
 	without();
 	taken(rule);
 	agent(rule);
+	errors_of_others(rule);
 	return tap_done();
 }

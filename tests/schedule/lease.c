@@ -102,6 +102,7 @@ static void law_books(void)
 
 static void judge_standing(void)
 {
+	struct shmlimit_lease_counters counted = { .struct_size = sizeof(counted) };
 	uint64_t spent = 0, gave = 0, killed = 0;
 
 	law_books();
@@ -111,6 +112,10 @@ static void judge_standing(void)
 		gave += gifts[i].tokens;
 	for (unsigned i = 0; i < stage.n; i++)
 		spent += was_taken(&stage.calls[i]) ? (uint64_t)stage.calls[i].tokens : 0;
+	shmlimit_lease_counters(stage.l, &counted);
+	if (killed == 0 && (counted.spent != spent || counted.leased != gave))
+		blame("%" PRIu64 " tokens were counted as spent, not %" PRIu64 "; %" PRIu64 " as leased, not %" PRIu64,
+		      counted.spent, spent, counted.leased, gave);
 	if (killed == 0 && spent + left(KEY) != gave)
 		blame("spent %" PRIu64 ", have %" PRIu64 ", were given %" PRIu64 " that cannot have expired", spent,
 		      left(KEY), gave);

@@ -102,6 +102,66 @@ static void allow_and_deny(void)
 	shmlimit_close(l);
 }
 
+/*
+ * What has happened already is answered on a full table as on an empty one: a key without a slot is charged, has no
+ * place to leave, and so on; none of these is denied.
+ */
+static int happened(int op, int counted, int held, int leased, struct shmlimit_hold *place)
+{
+	switch (op) {
+	case 0:
+		return shmlimit_charge_at(l, counted, "new", 3, 1, T0, NULL);
+	case 1:
+		return shmlimit_leave_at(l, held, "new", 3, T0, place);
+	case 2:
+		return shmlimit_renew_at(l, held, "new", 3, T0, place);
+	case 3:
+		return shmlimit_lease_abandon_at(l, leased, "new", 3, T0);
+	case 4:
+		return shmlimit_lease_deny_at(l, leased, "new", 3, 1, SECOND, T0, NULL);
+	case 5:
+		return shmlimit_lease_deposit_at(l, leased, "new", 3, 1, 0, SECOND, T0, NULL);
+	default:
+		return shmlimit_refund_at(l, counted, "new", 3, 1, T0, NULL);
+	}
+}
+
+static void has_happened(void)
+{
+	static const char *const names[] = { "charge", "leave", "renew", "abandon", "deny", "deposit", "refund" };
+	enum { OPS = sizeof(names) / sizeof(names[0]) };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 16, .on_full = SHMLIMIT_FULL_DENY, .window_max = 4
+	};
+	struct shmlimit_rule hold = {
+		.struct_size = sizeof(hold), .algorithm = SHMLIMIT_HOLD, .capacity = 4, .period_ns = SECOND
+	};
+	struct shmlimit_rule lease = { .struct_size = sizeof(lease),
+		                       .algorithm = SHMLIMIT_LEASE,
+		                       .capacity = 4,
+		                       .count = 1,
+		                       .period_ns = SECOND };
+
+	for (int op = 0; op < OPS; op++) {
+		struct shmlimit_hold place = { .struct_size = sizeof(place) };
+		int on_empty, held, leased, counted;
+
+		l = unit_create("full", &options);
+		counted = unit_rule(l, "counted", 100, 1, SECOND);
+		held = shmlimit_rule_set(l, "held", &hold);
+		leased = shmlimit_rule_set(l, "leased", &lease);
+		if (shmlimit_enter_at(l, held, "new", 3, 1, T0, &place, NULL) != SHMLIMIT_ALLOWED)
+			bail("enter");
+		shmlimit_reset(l, -1, NULL, 0);
+		on_empty = happened(op, counted, held, leased, &place);
+		shmlimit_reset(l, -1, NULL, 0);
+		(void)occupy();
+		is(happened(op, counted, held, leased, &place), on_empty,
+		   "a full table answers %s as an empty one does", names[op]);
+		shmlimit_close(l);
+	}
+}
+
 static void reclaim(void)
 {
 	int rule, allowed = 0;
@@ -140,6 +200,7 @@ int main(void)
 {
 	evict();
 	allow_and_deny();
+	has_happened();
 	reclaim();
 	rules_apart();
 	return tap_done();

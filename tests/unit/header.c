@@ -197,6 +197,15 @@ static void lengths(void)
 	report("each length", cases);
 }
 
+/* As shmlimit(7) says. */
+static void stripes(void)
+{
+	const struct layout_header *h = (const void *)sound;
+
+	ok(h->cpus >= 1 && h->cpus <= 1024, "a segment counts for each CPU apart: %u", h->cpus);
+	is(h->stripes, h->cpus < 4 ? 4 : h->cpus > 16 ? 16 : h->cpus, "a segment has a stripe for each CPU, 4 to 16");
+}
+
 int main(void)
 {
 	struct shmlimit_options options = {
@@ -216,6 +225,7 @@ int main(void)
 		bail("the segment is not as long as it should be");
 	size = (size_t)len;
 
+	stripes();
 	bits();
 	FIELD(version, -EPROTO);
 	FIELD(byte_order, -EPROTO);

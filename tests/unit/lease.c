@@ -636,6 +636,8 @@ static void any_bits(void)
 		if (seen.left_ns != 0)
 			wrong += lease_read(&params, lease_pack(&params, seen), now_ns).quota != seen.quota;
 		wrong += lease_next(&params, &seen, now_ns, rng_draw(&rng) & (LEASE_AHEAD_NS - 1)) > rule.capacity;
+		for (uint64_t lease_ns = 0; lease_ns < 3; lease_ns++)
+			wrong += lease_next(&params, &seen, now_ns, lease_ns) > rule.capacity;
 	}
 	is(wrong, 0, "any bits say something in its range");
 }

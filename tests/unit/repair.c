@@ -7,6 +7,8 @@
  */
 #include <pthread.h>
 
+#include "../rng.h"
+#include "algorithm.h"
 #include "atomic.h"
 #include "funnel.h"
 #include "limiter.h"
@@ -381,6 +383,43 @@ static void beside(void)
 	is(left(funnel), 60, "a key that nobody asked for has what it had before the repairs");
 }
 
+/* Of each algorithm but COUNTER, all of whose words are sound: more tokens than the capacity are a fault, and a word with a fault is mended to one without. */
+static void any_word(void)
+{
+	static const struct shmlimit_rule rules[] = {
+		{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 100, .count = 1, .period_ns = DAY },
+		{ .algorithm = SHMLIMIT_WARMUP, .count = 10, .period_ns = SECOND, .warmup_ns = 2 * SECOND },
+		{ .algorithm = SHMLIMIT_WINDOW, .capacity = 5, .period_ns = DAY },
+		{ .algorithm = SHMLIMIT_LEASE, .capacity = 9, .count = 1, .period_ns = DAY },
+		{ .algorithm = SHMLIMIT_HOLD, .capacity = 5, .period_ns = DAY },
+	};
+	struct rng rng = { rng_seed() };
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		struct shmlimit_rule rule = rules[i];
+		const struct algorithm *a = algorithms[rule.algorithm];
+		struct layout_params params = { 0 };
+		uint64_t faults = 0, wrong = 0, mask;
+		int has_quota = rule.algorithm != SHMLIMIT_WINDOW && rule.algorithm != SHMLIMIT_HOLD;
+
+		rule.struct_size = sizeof(rule);
+		if (algorithm_compile(&rule, 6, &params) != 0)
+			bail("compile %u", rule.algorithm);
+		mask = ((uint64_t)1 << params_quota_bits(&params)) - 1;
+		for (uint64_t n = 0; n < scaled(100000); n++) {
+			uint64_t word = rng_draw(&rng), mended = word;
+			const char *fault = a->fault(&params, word, 6), *done = a->mend(&params, word, 6, &mended);
+
+			faults += fault != NULL;
+			wrong += has_quota && (word & mask) > params.capacity && fault == NULL;
+			wrong += fault != NULL && done != NULL && a->fault(&params, mended, 6) != NULL;
+		}
+		ok(wrong == 0 && faults != 0,
+		   "algorithm %u: each word with too many tokens has a fault, and is mended: %d of %d", rule.algorithm,
+		   (int)faults, (int)scaled(100000));
+	}
+}
+
 int main(void)
 {
 	struct shmlimit_problem problem;
@@ -397,5 +436,6 @@ int main(void)
 	((unsigned char *)l->header)[40] ^= 1;
 	is(shmlimit_repair(unit_name, &problem, 1), -EUCLEAN, "a damaged header is not repaired");
 	shmlimit_close(l);
+	any_word();
 	return tap_done();
 }

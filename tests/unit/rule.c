@@ -91,6 +91,28 @@ static void define(void)
 	is(shmlimit_rule_remove(l, "login"), 0, "a rule that was set in short form is removed like any other");
 }
 
+/* Slots with a tag of the rule. */
+static uint64_t slots_of(int id)
+{
+	const struct table *t = &l->tables[0];
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < t->lines * SLOTS_PER_LINE; i++)
+		n += t->slots[i].tag != 0 && tag_rule(t->slots[i].tag) == (uint32_t)id;
+	return n;
+}
+
+static void remove_keys(void)
+{
+	int id = set("removed");
+
+	for (int key = 0; key < 20; key++)
+		shmlimit_take(l, id, &key, sizeof(key), 3, NULL);
+	is(slots_of(id), 20, "each key of a rule has a slot");
+	shmlimit_rule_remove(l, "removed");
+	is(slots_of(id), 0, "a rule that is removed leaves no key in the table");
+}
+
 /* What a key of the rule has left at T0 + s seconds. */
 static uint64_t left(int id, const char *key, uint64_t s)
 {
@@ -358,6 +380,7 @@ int main(void)
 {
 	l = unit_create("rule", NULL);
 	define();
+	remove_keys();
 	change();
 	change_form();
 	inherit();

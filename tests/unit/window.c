@@ -4,6 +4,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <sys/mman.h>
+#include <sys/wait.h>
+
 #include "../rng.h"
 #include "unit.h"
 
@@ -457,6 +460,46 @@ static void refund_in_the_tick(void)
 	is(wrong, 0, "a period after the take the window is empty");
 }
 
+/* Whatever a word says, what is read of it are cells of its own slot: before and behind them is no memory. */
+static void own_cells(uint64_t seed)
+{
+	const uint64_t most = 8192, slots_size = 65536, ring_size = layout_cells(most) * sizeof(uint64_t);
+	struct shmlimit small = { .window_max = (uint32_t)most };
+	struct rng rng = { seed };
+	unsigned char *area = mmap(NULL, slots_size + 3 * ring_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct table t = { (struct layout_slot *)(void *)area,
+		           slots_size / sizeof(struct layout_slot) / SLOTS_PER_LINE };
+	uint64_t *cells = ring_cells(&small, &t, t.slots + 1);
+	int status = -1;
+	pid_t pid;
+
+	if (area == MAP_FAILED || mprotect(cells, ring_size, PROT_READ | PROT_WRITE) != 0)
+		bail("mmap: %s", strerror(errno));
+	for (uint64_t i = 0; i < layout_cells(most); i++)
+		cells[i] = T0 + rng_below(&rng, SECOND);
+	pid = fork();
+	for (uint64_t i = 0; pid == 0 && i < scaled(200000); i++) {
+		struct shmlimit_rule rule = { .capacity = 1 + rng_below(&rng, most), .period_ns = SECOND };
+		struct layout_params params = { 0 };
+		uint64_t word = rng_draw(&rng), now_ns = T0 + rng_below(&rng, 2 * SECOND);
+		struct ring ring;
+
+		if (window_compile(&rule, most, &params) != 0)
+			_exit(1);
+		/* Half of them: few cells, or none. */
+		if (i % 2 == 0)
+			word = word >> params_cell_bits(&params) << params_cell_bits(&params) | rng_below(&rng, 3);
+		ring = ring_read(&small, &t, t.slots + 1, &params, word, now_ns);
+		if (ring_used(&small, &t, t.slots + 1, &params, &ring, rng_below(&rng, 3), now_ns) > ring.valid)
+			_exit(1);
+	}
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, &status, 0);
+	is(status, 0, "whatever a word says, a window reads no cell of another slot");
+	munmap(area, slots_size + 3 * ring_size);
+}
+
 /* Introspection by a clock that is behind the clock of the takes. */
 static void seen_from_before(void)
 {
@@ -493,6 +536,7 @@ int main(void)
 	refund_in_the_tick();
 	seen_from_before();
 	words(seed);
+	own_cells(seed);
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
 	wrong_rules();
 	return tap_done();

@@ -1,0 +1,114 @@
+/*
+ * nothing: a call that is about no tokens, or only looks, writes to no slot and to no cell, whatever the algorithm, with
+ * or without a slot of the key, at any time since.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "unit.h"
+
+#include "layout.h"
+#include "limiter.h"
+
+#define T0 (1000 * SECOND)
+#define RULES 5
+
+static struct shmlimit *l;
+static int rules[RULES];
+
+static void set_rules(void)
+{
+	static const struct shmlimit_rule what[RULES] = {
+		{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 5, .count = 1, .period_ns = SECOND, .max_wait_ns = SECOND },
+		{ .algorithm = SHMLIMIT_WARMUP,
+		  .count = 5,
+		  .period_ns = SECOND,
+		  .warmup_ns = SECOND,
+		  .max_wait_ns = SECOND },
+		{ .algorithm = SHMLIMIT_WINDOW, .capacity = 5, .period_ns = SECOND, .max_wait_ns = SECOND },
+		{ .algorithm = SHMLIMIT_LEASE, .capacity = 9, .count = 1, .period_ns = SECOND },
+		{ .algorithm = SHMLIMIT_COUNTER, .capacity = 5, .period_ns = SECOND },
+	};
+
+	for (int i = 0; i < RULES; i++) {
+		struct shmlimit_rule rule = what[i];
+		char name[8];
+
+		rule.struct_size = sizeof(rule);
+		snprintf(name, sizeof(name), "r%d", i);
+		rules[i] = shmlimit_rule_set_at(l, name, &rule, T0);
+		if (rules[i] < 0)
+			bail("rule %d: %s", i, shmlimit_strerror(rules[i]));
+	}
+}
+
+static const char *const names[] = { "a take of 0", "a reservation of 0", "a charge of 0", "a refund of 0",
+	                             "a peek",      "a peek at 4 tokens", "a count of 0" };
+#define CALLS (int)(sizeof(names) / sizeof(names[0]))
+
+static void call(int which, int id, const char *key, uint64_t now_ns, struct shmlimit_result *r)
+{
+	switch (which) {
+	case 0:
+		shmlimit_take_at(l, id, key, 1, 0, now_ns, r);
+		break;
+	case 1:
+		shmlimit_reserve_at(l, id, key, 1, 0, SECOND, now_ns, r);
+		break;
+	case 2:
+		shmlimit_charge_at(l, id, key, 1, 0, now_ns, r);
+		break;
+	case 3:
+		shmlimit_refund_at(l, id, key, 1, 0, now_ns, r);
+		break;
+	case 4:
+		shmlimit_peek_at(l, id, key, 1, 0, now_ns, r);
+		break;
+	case 5:
+		shmlimit_peek_at(l, id, key, 1, 4, now_ns, r);
+		break;
+	default:
+		shmlimit_count_at(l, id, key, 1, 0, 0, 5, 0, now_ns, NULL);
+		break;
+	}
+}
+
+int main(void)
+{
+	static const uint64_t later_ns[] = { 0, 1, SECOND / 7, SECOND / 2, 2 * SECOND, 86400 * SECOND };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = 64, .slots_max = 64, .window_max = 8
+	};
+	unsigned char *before;
+	struct shmlimit_result r;
+	size_t size;
+
+	l = unit_create("nothing", &options);
+	set_rules();
+	for (int i = 0; i < RULES; i++) {
+		if (i == 3)
+			shmlimit_lease_deposit_at(l, rules[i], "k", 1, 5, 2, SECOND, T0, NULL);
+		else
+			shmlimit_take_at(l, rules[i], "k", 1, 3, T0, NULL);
+	}
+	/* The slots, and the cells behind them. */
+	size = 64 * (sizeof(struct layout_slot) + layout_cells(8) * sizeof(uint64_t));
+	before = malloc(size);
+	memcpy(before, l->tables[0].slots, size);
+	for (int which = 0; which < CALLS; which++) {
+		for (int i = 0; i < RULES; i++) {
+			int wrote = 0;
+
+			for (size_t at = 0; at < sizeof(later_ns) / sizeof(later_ns[0]); at++)
+				for (int with = 0; with < 4; with++) {
+					call(which, rules[i], with & 1 ? "k" : "n", T0 + later_ns[at],
+					     with & 2 ? &r : NULL);
+					wrote += memcmp(before, l->tables[0].slots, size) != 0;
+					memcpy(l->tables[0].slots, before, size);
+				}
+			is(wrote, 0, "%s writes nothing under a rule of algorithm %d", names[which], i);
+		}
+	}
+	free(before);
+	shmlimit_close(l);
+	return tap_done();
+}
