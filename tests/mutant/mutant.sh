@@ -33,8 +33,9 @@ law() {
 }
 
 rm -rf "$folder/source"
-mkdir -p "$folder/source/tests" "$folder/source/bench"
+mkdir -p "$folder/source/tests" "$folder/source/bench" "$folder/source/tools"
 cp -R "$source/Makefile" "$source/include" "$source/lib" "$folder/source/" || exit
+cp "$source/tools/"*.mk "$folder/source/tools/" && cp "$source/tests/tests.mk" "$folder/source/tests/" || exit
 cp -R "$source/bench/kit" "$folder/source/bench/" || exit
 cp -R "$source/tests/"*.h "$source/tests/unit" "$source/tests/process" "$source/tests/torture" \
 	"$source/tests/schedule" "$source/tests/global" "$source/tests/gate" "$folder/source/tests/" || exit

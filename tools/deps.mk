@@ -1,0 +1,46 @@
+# deps.mk: the packages that each target needs, by Debian's names.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# Debian's names of what each target needs, under what needs it; tools/need.sh installs them. Where a header shows
+# whether a package is there, it stands before the package's name, and what lacks it is not built.
+headers_lib     := stdlib.h:libc6-dev ck_pr.h:libck-dev
+headers_global  := hiredis/hiredis.h:libhiredis-dev openssl/ssl.h:libssl-dev
+headers_gate    := openssl/sha.h:libssl-dev urcu/urcu-bp.h:liburcu-dev
+headers_command := jansson.h:libjansson-dev ini.h:libinih-dev zlib.h:zlib1g-dev uthash.h:uthash-dev ncurses.h:libncurses-dev
+headers_demo    := microhttpd.h:libmicrohttpd-dev
+headers_bench   := sqlite3.h:libsqlite3-dev lua5.1/lua.h:liblua5.1-0-dev
+package = $(lastword $(subst :, ,$(1)))
+packages = $(foreach h,$(headers_$(1)),$(call package,$(h)))
+
+# Where Node's headers are: beside the node that is found, or where Debian has them.
+node_inc := $(patsubst %/node_api.h,%,$(firstword $(wildcard $(addsuffix /node_api.h,\
+	$(shell readlink -f "$$(command -v node)" 2>/dev/null | sed 's|/bin/node$$|/include/node|') /usr/include/node \
+	/usr/include/nodejs/src))))
+
+need_lib   := gcc make pkg-config $(call packages,lib) systemtap-sdt-dev
+need_build := $(need_lib) $(foreach w,global gate command,$(call packages,$(w)))
+need_demo  := $(call packages,demo) wrk curl
+need_cli   := jq gnuplot-nox python3-prometheus-client bsdutils util-linux zsh fish
+need_server := redis-tools openssl nginx nginx-dev apache2-bin apache2-dev libssl-dev procps mypy python3-dev python3-pip python3-setuptools \
+	python3-wheel python3-tap iproute2 gunicorn uwsgi-core uwsgi-plugin-python3 python3-uvicorn php-cli php-fpm php-apcu php-dev libfcgi-bin nodejs $(if $(node_inc),,libnode-dev) \
+	python3-flask-limiter python3-djangorestframework python3-django-axes python3-fastapi \
+	ruby ruby-dev ruby-rack ruby-rack-attack ruby-activesupport puma unicorn \
+	php-symfony-rate-limiter php-symfony-http-foundation php-illuminate-cache php-illuminate-routing php-nyholm-psr7 php-psr-log
+# For benches nginx is unpacked into O= and not installed, for that would start it; these are what it needs.
+need_bench := $(call packages,bench) valgrind gnuplot-nox redis-tools nginx-dev libpcre2-8-0 libssl3 apache2-bin apache2-dev libssl-dev \
+	libpcre3 libpng16-16 util-linux python3-dev
+need_clang := clang libclang-rt-14-dev
+need_arm64 := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+need_proof := spin z3 python3-z3
+need_deb   := perl dpkg-dev debhelper nginx-dev apache2-dev libssl-dev dh-python python3-all-dev python3-setuptools \
+	pybuild-plugin-pyproject dh-php php-dev $(if $(node_inc),,libnode-dev) ruby ruby-dev
+need_lint  := clang-format g++ mandoc lowdown binutils lintian abigail-tools gdb
+for_build := 'library and command:' $(need_build)
+for_demo  := $(for_build) 'make demo:' $(need_demo)
+for_bench := $(for_demo) 'make bench, tests/build:' $(need_bench)
+for_fuzz  := $(for_build) 'tests/fuzz:' $(need_clang)
+for_deb   := $(for_build) 'make deb:' $(need_deb)
+for_check := $(for_build) 'all tests (prove):' perl 'tests/cli:' $(need_demo) $(need_cli) 'tests/server:' $(need_server) \
+	'tests/model, tests/proof:' $(need_proof) 'builds with clang, tests/fuzz:' $(need_clang) 'build for aarch64:' \
+	$(need_arm64) 'tests/build:' $(need_bench) $(need_deb) $(need_lint)
