@@ -1,5 +1,5 @@
 /*
- * credit.pml: a new key is lent its rule's credit before the backend is asked (lib/global/host/via_agent.c: ask_agent_lend();
+ * credit.pml: a new key is lent its rule's credit before the backend is asked (lib/global/host/via_agent.c: via_agent_lend();
  * lib/global/agent/agent.c: end_debit()). `make check` runs it (credit.sh).
  *
  * Modelled: the slot of one key; N processes that make REQUESTS requests of one token each, and may be killed at any

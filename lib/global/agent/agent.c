@@ -31,7 +31,7 @@ static void collect(struct agent *a, uint64_t now_ns)
 	unsigned at = 0;
 
 	while (a->free != NULL && mailbox_next(a->g->mailbox, &at, &a->free->text, &a->free->receipt)) {
-		struct pending *p = a->free;
+		struct request_run *p = a->free;
 
 		a->free = p->next;
 		a->asked_ns = now_ns;
@@ -59,13 +59,13 @@ static void judge(struct agent *a, unsigned place)
 static void step(struct agent *a)
 {
 	for (unsigned i = 0; i < a->count; i++) {
-		struct node_ask *ask;
+		struct node_entry *entry;
 
 		node_step(a->nodes[i], monotonic_now_ns());
 		judge(a, i);
 		/* WHY read a->nodes[i] each time: request_run_end() may need its place for another node. */
-		while ((ask = node_done(a->nodes[i])) != NULL)
-			request_run_end(a, a->nodes[i], (struct pending *)(void *)ask);
+		while ((entry = node_done(a->nodes[i])) != NULL)
+			request_run_end(a, a->nodes[i], (struct request_run *)(void *)entry);
 	}
 }
 
@@ -116,15 +116,15 @@ static void rest(struct agent *a, uint64_t idle_ns)
 
 static void drop(struct agent *a)
 {
-	struct node_ask *ask;
+	struct node_entry *entry;
 
 	prefetch_drop(a);
 	for (unsigned i = 0; i < a->count; i++) {
 		node_drop(a->nodes[i]);
-		while ((ask = node_done(a->nodes[i])) != NULL) {
-			struct pending *p = (struct pending *)(void *)ask;
+		while ((entry = node_done(a->nodes[i])) != NULL) {
+			struct request_run *p = (struct request_run *)(void *)entry;
 
-			p->ask.answer = SHMLIMIT_LEASE_ASK;
+			p->request.answer = SHMLIMIT_LEASE_ASK;
 			answer_end(a, p, REQUEST_AGAIN);
 		}
 	}

@@ -1,7 +1,7 @@
 /*
  * agent: the one process of a host that asks the backend for all others. It takes their requests (mailbox.h), sends
  * them over one connection per node (node.h), and puts the answers into the keys' slots, as a process without an
- * agent does (ask.h). An answer that arrives after the process's deadline is stored too, and serves the next request.
+ * agent does (settle.h). An answer that arrives after the process's deadline is stored too, and serves the next request.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

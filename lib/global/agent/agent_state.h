@@ -13,10 +13,10 @@
 #define ON_THE_WAY 256
 
 /* A request on its way to the backend and back, or a prefetched lease. */
-struct pending {
-	struct node_ask on_way; /* first, so that a pointer to it is one to the whole */
-	struct pending *next;
-	struct ask ask;
+struct request_run {
+	struct node_entry on_way; /* first, so that a pointer to it is one to the whole */
+	struct request_run *next;
+	struct lease_request request;
 	struct request_text text;
 	struct receipt receipt;
 	struct shmlimit_result result;
@@ -38,9 +38,9 @@ struct agent {
 	uint64_t openings[CLUSTER_NODES];     /* of each node's breaker, that were reported */
 	unsigned char of_slot[CLUSTER_SLOTS]; /* of a cluster: a node's place */
 	unsigned prefetches;
-	struct pending *prefetched; /* the prefetched leases, by `next` */
-	struct pending *free;
-	struct pending pool[ON_THE_WAY];
+	struct request_run *prefetched; /* the prefetched leases, by `next` */
+	struct request_run *free;
+	struct request_run pool[ON_THE_WAY];
 };
 
 _Static_assert(CLUSTER_NODES <= 256, "a place is a byte");

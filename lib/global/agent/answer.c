@@ -5,7 +5,7 @@
  */
 #include "answer.h"
 
-void answer_tell(struct agent *a, struct pending *p, enum request_state state)
+void answer_tell(struct agent *a, struct request_run *p, enum request_state state)
 {
 	struct mailbox_board *board = mailbox_board(a->g->mailbox);
 	struct request_answer with = { p->result.limit, p->result.remaining, p->result.retry_after_ns,
@@ -20,18 +20,19 @@ void answer_tell(struct agent *a, struct pending *p, enum request_state state)
 	if (!mailbox_answer(a->g->mailbox, &p->receipt, state, &with)) {
 		mailbox_set(&board->late, board->late + 1);
 		/* The process stopped waiting after its tokens were taken: give them back. */
-		if (state == REQUEST_ALLOWED && p->ask.cost != 0)
-			shmlimit_refund(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len, p->ask.cost, NULL);
+		if (state == REQUEST_ALLOWED && p->request.cost != 0)
+			shmlimit_refund(a->g->limiter, p->request.rule, p->request.key, p->request.key_len,
+			                p->request.cost, NULL);
 	}
 }
 
-void answer_release(struct agent *a, struct pending *p)
+void answer_release(struct agent *a, struct request_run *p)
 {
 	p->next = a->free;
 	a->free = p;
 }
 
-void answer_end(struct agent *a, struct pending *p, enum request_state state)
+void answer_end(struct agent *a, struct request_run *p, enum request_state state)
 {
 	answer_tell(a, p, state);
 	answer_release(a, p);

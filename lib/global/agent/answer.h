@@ -9,12 +9,12 @@
 #include "agent_state.h"
 
 /* Answer the process, if it waits, and count the answer. */
-void answer_tell(struct agent *agent, struct pending *p, enum request_state state);
+void answer_tell(struct agent *agent, struct request_run *p, enum request_state state);
 
 /* No answer is due: its place in the agent is free. */
-void answer_release(struct agent *agent, struct pending *p);
+void answer_release(struct agent *agent, struct request_run *p);
 
 /* Answer it, and release it. */
-void answer_end(struct agent *agent, struct pending *p, enum request_state state);
+void answer_end(struct agent *agent, struct request_run *p, enum request_state state);
 
 #endif

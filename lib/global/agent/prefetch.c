@@ -22,9 +22,9 @@
 #define PREFETCH_LOOK_MIN_NS UINT64_C(250000)
 #define PREFETCH_LOOK_MAX_NS UINT64_C(10000000)
 
-static struct pending **prefetch_of(struct agent *a, const struct request_text *text)
+static struct request_run **prefetch_of(struct agent *a, const struct request_text *text)
 {
-	struct pending **at = &a->prefetched;
+	struct request_run **at = &a->prefetched;
 
 	while (*at != NULL && ((*at)->text.rule != text->rule || (*at)->text.key_len != text->key_len ||
 	                       (*at)->text.set_us != text->set_us || (*at)->text.backend != text->backend ||
@@ -33,7 +33,7 @@ static struct pending **prefetch_of(struct agent *a, const struct request_text *
 	return at;
 }
 
-static void prefetch_add(struct agent *a, struct pending *p)
+static void prefetch_add(struct agent *a, struct request_run *p)
 {
 	p->kept = 0;
 	p->next = a->prefetched;
@@ -41,18 +41,18 @@ static void prefetch_add(struct agent *a, struct pending *p)
 	a->prefetches++;
 }
 
-static struct pending *prefetch_remove(struct agent *a, struct pending **at)
+static struct request_run *prefetch_remove(struct agent *a, struct request_run **at)
 {
-	struct pending *p = *at;
+	struct request_run *p = *at;
 
 	*at = p->next;
 	a->prefetches--;
 	return p;
 }
 
-void prefetch_forget(struct agent *a, struct pending *p)
+void prefetch_forget(struct agent *a, struct request_run *p)
 {
-	struct pending **at = &a->prefetched;
+	struct request_run **at = &a->prefetched;
 
 	while (*at != NULL && *at != p)
 		at = &(*at)->next;
@@ -60,7 +60,7 @@ void prefetch_forget(struct agent *a, struct pending *p)
 		prefetch_remove(a, at);
 }
 
-void prefetch_keep(struct pending *p)
+void prefetch_keep(struct request_run *p)
 {
 	p->kept = 1;
 	p->look_ns = p->looked_ns = monotonic_now_ns();
@@ -68,18 +68,20 @@ void prefetch_keep(struct pending *p)
 }
 
 /* Deposit what is kept, unless its time is over, and spend `cost` of it. Returns as shmlimit_lease_deposit(); LEASE_WAIT: the rule has changed. */
-static int prefetch_deposit(struct agent *a, struct pending *p, uint64_t cost, struct shmlimit_result *r)
+static int prefetch_deposit(struct agent *a, struct request_run *p, uint64_t cost, struct shmlimit_result *r)
 {
 	uint64_t lease_ns;
 	int answer = SHMLIMIT_LEASE_WAIT;
 
-	if (ask_rule(a->g, &p->ask) == 0 && p->ask.of.set_us == p->text.set_us) {
-		lease_ns = ask_lasts_ns(a->g, &p->ask);
+	if (lease_request_rule(a->g, &p->request) == 0 && p->request.of.set_us == p->text.set_us) {
+		lease_ns = lease_request_lasts_ns(a->g, &p->request);
 		if (monotonic_now_ns() - p->on_way.asked_ns < lease_ns)
-			answer = shmlimit_lease_deposit_at(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len,
-			                                   p->on_way.question.leased, cost, lease_ns, p->sent_ns, r);
+			answer = shmlimit_lease_deposit_at(a->g->limiter, p->request.rule, p->request.key,
+			                                   p->request.key_len, p->on_way.question.leased, cost,
+			                                   lease_ns, p->sent_ns, r);
 		if (answer >= 0 && answer != SHMLIMIT_LEASE_WAIT)
-			fallback_charge(a->g, p->ask.rule, p->ask.key, p->ask.key_len, p->on_way.question.leased);
+			fallback_charge(a->g, p->request.rule, p->request.key, p->request.key_len,
+			                p->on_way.question.leased);
 	}
 	answer_release(a, p);
 	return answer;
@@ -90,12 +92,12 @@ static int prefetch_deposit(struct agent *a, struct pending *p, uint64_t cost, s
  * time, or at the rate since the last look if that is higher. WHY NOT the latter alone: requests come in bursts, and
  * nothing is spent between two of them.
  */
-static uint64_t prefetch_look_ns(const struct pending *p, const struct shmlimit_result *r, uint64_t low,
+static uint64_t prefetch_look_ns(const struct request_run *p, const struct shmlimit_result *r, uint64_t low,
                                  uint64_t now_ns)
 {
 	uint64_t spent = p->held > r->remaining ? p->held - r->remaining : 0;
 	uint64_t end_ns = r->reset_after_ns > PREFETCH_END_NS ? r->reset_after_ns - PREFETCH_END_NS : r->reset_after_ns;
-	uint64_t token_ns = p->ask.of.lease_ns / p->on_way.question.leased / 2, ns;
+	uint64_t token_ns = p->request.of.lease_ns / p->on_way.question.leased / 2, ns;
 
 	if (spent != 0 && (now_ns - p->looked_ns) / spent / 4 * 3 < token_ns)
 		token_ns = (now_ns - p->looked_ns) / spent / 4 * 3;
@@ -107,18 +109,18 @@ static uint64_t prefetch_look_ns(const struct pending *p, const struct shmlimit_
 uint64_t prefetch_step(struct agent *a)
 {
 	uint64_t now_ns = monotonic_now_ns(), idle_ns = AGENT_TURN_NS;
-	struct pending **at = &a->prefetched;
+	struct request_run **at = &a->prefetched;
 
 	while (*at != NULL) {
-		struct pending *p = *at;
+		struct request_run *p = *at;
 		uint64_t low = p->on_way.question.leased / PREFETCH_PARTS;
 		struct shmlimit_result r = { 0 };
 
 		if (p->kept && now_ns >= p->look_ns) {
-			shmlimit_peek(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len, 0, &r);
+			shmlimit_peek(a->g->limiter, p->request.rule, p->request.key, p->request.key_len, 0, &r);
 			if (r.remaining <= low ||
 			    (r.reset_after_ns <= PREFETCH_END_NS && r.remaining < p->on_way.question.leased) ||
-			    now_ns - p->on_way.asked_ns >= p->ask.of.lease_ns) {
+			    now_ns - p->on_way.asked_ns >= p->request.of.lease_ns) {
 				prefetch_deposit(a, prefetch_remove(a, at), 0, NULL);
 				continue;
 			}
@@ -133,9 +135,9 @@ uint64_t prefetch_step(struct agent *a)
 	return idle_ns;
 }
 
-int prefetch_answers(struct agent *a, struct pending *p)
+int prefetch_answers(struct agent *a, struct request_run *p)
 {
-	struct pending **at = prefetch_of(a, &p->text), *there = *at;
+	struct request_run **at = prefetch_of(a, &p->text), *there = *at;
 
 	if (p->text.cost == 0) {
 		if (there == NULL && a->prefetches < PREFETCH_MAX) {
@@ -149,8 +151,8 @@ int prefetch_answers(struct agent *a, struct pending *p)
 		return 0;
 	prefetch_remove(a, at);
 	if (there->kept) {
-		p->ask.answer = prefetch_deposit(a, there, p->ask.cost, &p->result);
-		if (p->ask.answer != SHMLIMIT_ALLOWED)
+		p->request.answer = prefetch_deposit(a, there, p->request.cost, &p->result);
+		if (p->request.answer != SHMLIMIT_ALLOWED)
 			return 0;
 		p->result.remaining += there->on_way.question.left;
 		answer_end(a, p, REQUEST_ALLOWED);
@@ -161,15 +163,15 @@ int prefetch_answers(struct agent *a, struct pending *p)
 	there->receipt = p->receipt;
 	there->text.cost = p->text.cost;
 	there->text.kind = p->text.kind;
-	there->ask.cost = p->ask.cost;
+	there->request.cost = p->request.cost;
 	answer_release(a, p);
 	return 1;
 }
 
 void prefetch_drop(struct agent *a)
 {
-	for (struct pending **at = &a->prefetched; *at != NULL;) {
-		struct pending *p = prefetch_remove(a, at);
+	for (struct request_run **at = &a->prefetched; *at != NULL;) {
+		struct request_run *p = prefetch_remove(a, at);
 
 		if (p->kept)
 			prefetch_deposit(a, p, 0, NULL);

@@ -17,13 +17,13 @@
  * Is this request decided, now or when an earlier question is answered, since its key has a prefetched lease? If not, one of
  * cost 0 is a prefetched lease from now on.
  */
-int prefetch_answers(struct agent *agent, struct pending *p);
+int prefetch_answers(struct agent *agent, struct request_run *p);
 
 /* The question of a prefetched lease will have no answer. */
-void prefetch_forget(struct agent *agent, struct pending *p);
+void prefetch_forget(struct agent *agent, struct request_run *p);
 
 /* It has its answer: keep what was leased. */
-void prefetch_keep(struct pending *p);
+void prefetch_keep(struct request_run *p);
 
 /* Deposit what keys are about to need. Returns the time until the next look. */
 uint64_t prefetch_step(struct agent *agent);

@@ -17,47 +17,47 @@
  */
 #define HOPS 4
 
-static enum request_state state_of(const struct pending *p, enum ask_state state)
+static enum request_state state_of(const struct request_run *p, enum lease_request_state state)
 {
-	if (state == ASK_FAILED)
+	if (state == LEASE_REQUEST_FAILED)
 		return REQUEST_FAILED;
-	if (p->ask.answer == SHMLIMIT_ALLOWED || p->ask.answer == SHMLIMIT_DENIED)
-		return p->ask.answer == SHMLIMIT_ALLOWED ? REQUEST_ALLOWED : REQUEST_DENIED;
+	if (p->request.answer == SHMLIMIT_ALLOWED || p->request.answer == SHMLIMIT_DENIED)
+		return p->request.answer == SHMLIMIT_ALLOWED ? REQUEST_ALLOWED : REQUEST_DENIED;
 	return REQUEST_AGAIN;
 }
 
-void request_run_begin(struct agent *a, struct pending *p)
+void request_run_begin(struct agent *a, struct request_run *p)
 {
 	const struct request_text *text = &p->text;
 	struct backend_question *q = &p->on_way.question;
-	enum ask_state state = ASK_DECIDED;
+	enum lease_request_state state = LEASE_REQUEST_DECIDED;
 
 	p->result = (struct shmlimit_result){ 0 };
 	p->hops = 0;
-	p->ask = (struct ask){ .rule = (int)text->rule,
-		               .key = text->key,
-		               .key_len = text->key_len,
-		               .cost = text->kind == REQUEST_UNAWAITED ? 0 : text->cost,
-		               .r = &p->result,
-		               .answer = SHMLIMIT_LEASE_ASK };
+	p->request = (struct lease_request){ .rule = (int)text->rule,
+		                             .key = text->key,
+		                             .key_len = text->key_len,
+		                             .cost = text->kind == REQUEST_UNAWAITED ? 0 : text->cost,
+		                             .r = &p->result,
+		                             .answer = SHMLIMIT_LEASE_ASK };
 	if (text->kind != REQUEST_DEBIT && prefetch_answers(a, p))
 		return;
-	p->ask.answer = SHMLIMIT_LEASE_ASK;
+	p->request.answer = SHMLIMIT_LEASE_ASK;
 	/*
 	 * Another process wrote the text. A `need` of 0 is raised to 1: such a question would look like a fault of
 	 * the backend.
 	 */
-	p->ask.lease.need = text->need | (text->need == 0);
-	p->ask.lease.want = text->want > p->ask.lease.need ? text->want : p->ask.lease.need;
+	p->request.lease.need = text->need | (text->need == 0);
+	p->request.lease.want = text->want > p->request.lease.need ? text->want : p->request.lease.need;
 	/*
 	 * The rule may have changed since the request was made, or its id may be another rule's now: the process asks
 	 * again.
 	 */
 	if (text->backend == a->g->backend)
-		state = ask_prepare(a->g, &p->ask, q);
-	if (state != ASK_DECIDED && p->ask.of.set_us != text->set_us)
-		state = ASK_DECIDED;
-	if (state != ASK_READY) {
+		state = lease_request_prepare(a->g, &p->request, q);
+	if (state != LEASE_REQUEST_DECIDED && p->request.of.set_us != text->set_us)
+		state = LEASE_REQUEST_DECIDED;
+	if (state != LEASE_REQUEST_READY) {
 		prefetch_forget(a, p);
 		answer_end(a, p, state_of(p, state));
 		return;
@@ -67,7 +67,7 @@ void request_run_begin(struct agent *a, struct pending *p)
 }
 
 /* The key is on another node. Returns whether that node is asked. */
-static int follow(struct agent *a, struct node *from, struct pending *p)
+static int follow(struct agent *a, struct node *from, struct request_run *p)
 {
 	struct backend_question *q = &p->on_way.question;
 	struct url url;
@@ -86,7 +86,7 @@ static int follow(struct agent *a, struct node *from, struct pending *p)
 }
 
 /* The answer to a question that no process waits for. A denial is not stored: the next request asks, and learns it. */
-static void end_ahead(struct agent *a, struct pending *p)
+static void end_ahead(struct agent *a, struct request_run *p)
 {
 	if (p->on_way.question.failure.kind == ERROR_NONE && p->on_way.question.leased != 0) {
 		answer_tell(a, p, REQUEST_FREE);
@@ -95,7 +95,7 @@ static void end_ahead(struct agent *a, struct pending *p)
 	}
 	prefetch_forget(a, p);
 	if (p->on_way.question.failure.kind != ERROR_NONE)
-		ask_settle(a->g, &p->ask, &p->on_way.question, p->sent_ns, p->on_way.asked_ns);
+		lease_request_settle(a->g, &p->request, &p->on_way.question, p->sent_ns, p->on_way.asked_ns);
 	answer_end(a, p, p->on_way.question.failure.kind == ERROR_NONE ? REQUEST_FREE : REQUEST_FAILED);
 }
 
@@ -103,19 +103,20 @@ static void end_ahead(struct agent *a, struct pending *p)
  * The answer to the debit of tokens that the key had before the backend was asked. If they were leased, nothing changes
  * here: the key has them. If not, what is left of them is taken away, and the backend's denial stored.
  */
-static void end_debit(struct agent *a, struct pending *p)
+static void end_debit(struct agent *a, struct request_run *p)
 {
 	const struct backend_question *q = &p->on_way.question;
-	enum ask_state state;
+	enum lease_request_state state;
 
 	if (q->failure.kind == ERROR_NONE && q->leased != 0) {
-		fallback_charge(a->g, p->ask.rule, p->ask.key, p->ask.key_len, q->leased);
+		fallback_charge(a->g, p->request.rule, p->request.key, p->request.key_len, q->leased);
 		answer_end(a, p, REQUEST_ALLOWED);
 		return;
 	}
 	if (q->failure.kind == ERROR_NONE)
-		shmlimit_charge(a->g->limiter, p->ask.rule, p->ask.key, p->ask.key_len, p->ask.cost, NULL);
-	state = ask_settle(a->g, &p->ask, q, p->sent_ns, p->on_way.asked_ns);
+		shmlimit_charge(a->g->limiter, p->request.rule, p->request.key, p->request.key_len, p->request.cost,
+		                NULL);
+	state = lease_request_settle(a->g, &p->request, q, p->sent_ns, p->on_way.asked_ns);
 	answer_end(a, p, state_of(p, state));
 }
 
@@ -132,10 +133,10 @@ static void note_round_trip(struct agent *a, uint64_t ns)
 	mailbox_set(&board->round_trips[bucket], board->round_trips[bucket] + 1);
 }
 
-void request_run_end(struct agent *a, struct node *node, struct pending *p)
+void request_run_end(struct agent *a, struct node *node, struct request_run *p)
 {
 	const struct backend_question *q = &p->on_way.question;
-	enum ask_state state = ASK_DECIDED;
+	enum lease_request_state state = LEASE_REQUEST_DECIDED;
 	int given = q->failure.kind == ERROR_NONE;
 
 	if (q->failure.kind == ERROR_MOVED && follow(a, node, p))
@@ -155,7 +156,7 @@ void request_run_end(struct agent *a, struct node *node, struct pending *p)
 	}
 	/* If the process no longer waits, none of the leased tokens is taken for it. */
 	if (given && q->leased != 0 && !mailbox_is_awaited(a->g->mailbox, &p->receipt))
-		p->ask.cost = 0;
-	state = ask_settle(a->g, &p->ask, q, p->sent_ns, p->on_way.asked_ns);
+		p->request.cost = 0;
+	state = lease_request_settle(a->g, &p->request, q, p->sent_ns, p->on_way.asked_ns);
 	answer_end(a, p, state_of(p, state));
 }

@@ -10,9 +10,9 @@
 #include "agent_state.h"
 
 /* Send what the request asks for to its node, or answer it at once. */
-void request_run_begin(struct agent *agent, struct pending *p);
+void request_run_begin(struct agent *agent, struct request_run *p);
 
 /* A node hands the question back, with its answer or an error. */
-void request_run_end(struct agent *agent, struct node *node, struct pending *p);
+void request_run_end(struct agent *agent, struct node *node, struct request_run *p);
 
 #endif

@@ -117,7 +117,7 @@ EXPORT uint64_t shmlimit_global_breaker_ns(struct shmlimit_global *g)
 
 	if (g == NULL)
 		return 0;
-	if (ask_agent_lives(g) && shmlimit_global_status(g->limiter, &status) == 0)
+	if (via_agent_exists(g) && shmlimit_global_status(g->limiter, &status) == 0)
 		return status.breaker_ns;
 	return breaker_open_for_ns(&g->breaker);
 }

@@ -13,8 +13,8 @@
 #include "pool.h"
 #include "via_agent.h"
 
-/* The thread needs a moment, or cannot be started: these asks do not wait for it. */
-void global_take_rest(struct shmlimit_global *g, struct ask *asks, size_t n)
+/* The thread needs a moment, or cannot be started: these requests do not wait for it. */
+void global_take_rest(struct shmlimit_global *g, struct lease_request *rest, size_t n)
 {
 	struct shmlimit_global *mine;
 	int error;
@@ -22,28 +22,28 @@ void global_take_rest(struct shmlimit_global *g, struct ask *asks, size_t n)
 	(void)agent_thread_begin(g);
 	mine = pool_borrow(g, &error);
 	if (mine == NULL) {
-		ask_give_up_all(g, asks, n);
+		lease_request_give_up_all(g, rest, n);
 		return;
 	}
 	if (g->options.no_wait)
-		ask_agent_at_once(mine, asks, n);
+		via_agent_at_once(mine, rest, n);
 	else
-		ask_until(mine, asks, n, monotonic_now_ns() + g->options.deadline_ns);
+		lease_request_wait(mine, rest, n, monotonic_now_ns() + g->options.deadline_ns);
 	pool_return(mine);
 }
 
-/* Kept off the fast path: an ask is more than a kilobyte. */
+/* Kept off the fast path: a lease request is more than a kilobyte. */
 __attribute__((noinline, cold)) static int take_there(struct shmlimit_global *g, const struct shmlimit_request *q,
                                                       int answer, const struct shmlimit_lease *lease,
                                                       struct shmlimit_result *r)
 {
-	struct ask ask;
+	struct lease_request rest;
 
-	ask_begin(&ask, q, r);
-	ask.answer = answer;
-	ask.lease = *lease;
-	global_take_rest(g, &ask, 1);
-	return ask.answer;
+	lease_request_begin(&rest, q, r);
+	rest.answer = answer;
+	rest.lease = *lease;
+	global_take_rest(g, &rest, 1);
+	return rest.answer;
 }
 
 EXPORT int shmlimit_global_take(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost,
@@ -54,34 +54,34 @@ EXPORT int shmlimit_global_take(struct shmlimit_global *g, int rule, const void 
 
 	if (g == NULL)
 		return -EINVAL;
-	answer = ask_slot(g, rule, key, key_len, cost, &lease, r);
+	answer = lease_request_slot(g, rule, key, key_len, cost, &lease, r);
 	if (__builtin_expect(answer <= SHMLIMIT_DENIED, 1))
 		return answer;
 	return take_there(g, &(struct shmlimit_request){ .rule = rule, .key = key, .key_len = key_len, .cost = cost },
 	                  answer, &lease, r);
 }
 
-/* Several requests may have the same key: one of them asks, and the others wait and then take from its lease. */
+/* Several requests may have the same key: one of them rest, and the others wait and then take from its lease. */
 static void take_some(struct shmlimit_global *g, const struct shmlimit_request *requests, size_t n, int *answers,
                       struct shmlimit_result *results)
 {
-	struct ask asks[ASKS_MAX];
-	size_t of[ASKS_MAX], m = 0;
+	struct lease_request rest[LEASE_REQUESTS_MAX];
+	size_t of[LEASE_REQUESTS_MAX], m = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct shmlimit_request *q = &requests[i];
 		struct shmlimit_result *r = results != NULL ? &results[i] : NULL;
 
-		ask_begin(&asks[m], q, r);
-		answers[i] = ask_slot(g, q->rule, q->key, q->key_len, q->cost, &asks[m].lease, r);
-		asks[m].answer = answers[i];
+		lease_request_begin(&rest[m], q, r);
+		answers[i] = lease_request_slot(g, q->rule, q->key, q->key_len, q->cost, &rest[m].lease, r);
+		rest[m].answer = answers[i];
 		if (answers[i] > SHMLIMIT_DENIED)
 			of[m++] = i;
 	}
 	if (m != 0)
-		global_take_rest(g, asks, m);
+		global_take_rest(g, rest, m);
 	for (size_t i = 0; i < m; i++)
-		answers[of[i]] = asks[i].answer;
+		answers[of[i]] = rest[i].answer;
 }
 
 EXPORT int shmlimit_global_take_many(struct shmlimit_global *g, const struct shmlimit_request *requests, size_t n,
@@ -92,8 +92,8 @@ EXPORT int shmlimit_global_take_many(struct shmlimit_global *g, const struct shm
 	for (size_t i = 0; i < n; i++)
 		if (requests[i].reserved32 != 0)
 			return -EINVAL;
-	for (size_t i = 0; i < n; i += ASKS_MAX)
-		take_some(g, requests + i, n - i < ASKS_MAX ? n - i : ASKS_MAX, answers + i,
+	for (size_t i = 0; i < n; i += LEASE_REQUESTS_MAX)
+		take_some(g, requests + i, n - i < LEASE_REQUESTS_MAX ? n - i : LEASE_REQUESTS_MAX, answers + i,
 		          results != NULL ? results + i : NULL);
 	return 0;
 }

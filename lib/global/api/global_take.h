@@ -9,9 +9,10 @@
 #include "settle.h"
 
 /*
- * Decide those of n asks (1 to ASKS_MAX) that ask_slot() did not decide: by the deadline, or at once with `no_wait`. `g` is
- * a public handle. If none can be borrowed, on_failure decides. A host without an agent gets one, if `g` has to be it.
+ * Decide those of n requests (1 to LEASE_REQUESTS_MAX) that lease_request_slot() did not decide: by
+ * the deadline, or at once with `no_wait`. `g` is a public handle. If none can be borrowed,
+ * on_failure decides. A host without an agent gets one, if `g` has to be it.
  */
-void global_take_rest(struct shmlimit_global *g, struct ask *asks, size_t n);
+void global_take_rest(struct shmlimit_global *g, struct lease_request *rest, size_t n);
 
 #endif

@@ -10,7 +10,7 @@
 #include "export.h"
 #include "global_take.h"
 
-_Static_assert(SHMLIMIT_REQUESTS_MAX <= ASKS_MAX, "the backend is asked for all of them in one round trip");
+_Static_assert(SHMLIMIT_REQUESTS_MAX <= LEASE_REQUESTS_MAX, "the backend is asked for all of them in one round trip");
 
 /* What the slot of each LEASE rule said. */
 struct slots {
@@ -18,27 +18,27 @@ struct slots {
 	struct shmlimit_lease leases[SHMLIMIT_REQUESTS_MAX];
 };
 
-/* Kept off the fast path: an ask is more than a kilobyte. */
+/* Kept off the fast path: a lease request is more than a kilobyte. */
 __attribute__((noinline, cold)) static void ask_rest(struct shmlimit_global *g, struct all *all, struct slots *s)
 {
-	struct ask asks[ASKS_MAX];
-	size_t of[ASKS_MAX], m = 0;
+	struct lease_request rest[LEASE_REQUESTS_MAX];
+	size_t of[LEASE_REQUESTS_MAX], m = 0;
 
 	for (size_t k = 0; k < all->there_count; k++) {
 		size_t i = all->there[k];
 
 		if (s->answers[k] <= SHMLIMIT_DENIED)
 			continue;
-		ask_begin(&asks[m], &all->requests[i], &all->results[i]);
-		asks[m].answer = s->answers[k];
-		asks[m].lease = s->leases[k];
+		lease_request_begin(&rest[m], &all->requests[i], &all->results[i]);
+		rest[m].answer = s->answers[k];
+		rest[m].lease = s->leases[k];
 		of[m++] = k;
 	}
-	global_take_rest(g, asks, m);
+	global_take_rest(g, rest, m);
 	for (size_t j = 0; j < m; j++) {
-		s->answers[of[j]] = asks[j].answer;
-		if (asks[j].answer == SHMLIMIT_ALLOWED)
-			all_note(all, all->there[of[j]], asks[j].taken_from);
+		s->answers[of[j]] = rest[j].answer;
+		if (rest[j].answer == SHMLIMIT_ALLOWED)
+			all_note(all, all->there[of[j]], rest[j].taken_from);
 	}
 }
 
@@ -63,7 +63,8 @@ static int take_there(struct shmlimit_global *g, struct all *all, size_t *failed
 		size_t i = *failed = all->there[k];
 		const struct shmlimit_request *q = &all->requests[i];
 
-		s.answers[k] = ask_slot(g, q->rule, q->key, q->key_len, q->cost, &s.leases[k], &all->results[i]);
+		s.answers[k] =
+			lease_request_slot(g, q->rule, q->key, q->key_len, q->cost, &s.leases[k], &all->results[i]);
 		if (s.answers[k] == SHMLIMIT_ALLOWED) {
 			all_note(all, i, q->rule);
 		} else if (s.answers[k] <= SHMLIMIT_DENIED) {

@@ -47,8 +47,8 @@ int pending_is(const struct shmlimit_global_ticket *ticket)
 	return pending_is_valid(ticket) && state_of(ticket).answer > SHMLIMIT_DENIED;
 }
 
-/* Fetch the agent's answer to a posted ask. `last`: the request ends now, answered or not. */
-static void hear(struct shmlimit_global *g, struct ask *a, struct pending_state *p, int last)
+/* Fetch the agent's answer to a posted request. `last`: the request ends now, answered or not. */
+static void hear(struct shmlimit_global *g, struct lease_request *lr, struct pending_state *p, int last)
 {
 	struct receipt receipt = { p->cell, p->word };
 	struct request_answer answer;
@@ -57,14 +57,14 @@ static void hear(struct shmlimit_global *g, struct ask *a, struct pending_state 
 
 	p->posted = state == REQUEST_POSTED || state == REQUEST_TAKEN;
 	if (!p->posted)
-		ask_agent_settle(g, a, state, &answer);
+		via_agent_settle(g, lr, state, &answer);
 }
 
-static void post(struct shmlimit_global *g, struct ask *a, struct pending_state *p)
+static void post(struct shmlimit_global *g, struct lease_request *lr, struct pending_state *p)
 {
 	struct receipt receipt;
 
-	p->posted = (uint32_t)ask_agent_post(g, a, &receipt);
+	p->posted = (uint32_t)via_agent_post(g, lr, &receipt);
 	if (!p->posted)
 		return;
 	p->cell = receipt.cell;
@@ -72,40 +72,40 @@ static void post(struct shmlimit_global *g, struct ask *a, struct pending_state 
 }
 
 /*
- * ORDER the agent is looked for after the ask was posted, in this step or in the next one; the partner is in
+ * ORDER the agent is looked for after the request was posted, in this step or in the next one; the partner is in
  * mailbox_resign().
  */
-static void step(struct shmlimit_global *g, struct ask *a, struct pending_state *p, uint32_t flags)
+static void step(struct shmlimit_global *g, struct lease_request *lr, struct pending_state *p, uint32_t flags)
 {
 	struct backend_error waited = { .kind = ERROR_WAITED };
-	int lives = ask_agent_lives(g), over = monotonic_now_ns() >= p->until_ns;
+	int lives = via_agent_exists(g), over = monotonic_now_ns() >= p->until_ns;
 
 	if (!lives)
 		(void)agent_thread_begin(g->home);
 	if (p->posted)
-		hear(g, a, p, over || !lives);
-	if (a->answer == SHMLIMIT_LEASE_WAIT && lives)
-		a->answer = ask_slot(g, a->rule, a->key, a->key_len, a->cost, &a->lease, a->r);
-	if (a->answer <= SHMLIMIT_DENIED)
+		hear(g, lr, p, over || !lives);
+	if (lr->answer == SHMLIMIT_LEASE_WAIT && lives)
+		lr->answer = lease_request_slot(g, lr->rule, lr->key, lr->key_len, lr->cost, &lr->lease, lr->r);
+	if (lr->answer <= SHMLIMIT_DENIED)
 		return;
 	if (lives && !over) {
-		if (a->answer == SHMLIMIT_LEASE_ASK && !p->posted)
-			post(g, a, p);
+		if (lr->answer == SHMLIMIT_LEASE_ASK && !p->posted)
+			post(g, lr, p);
 		return;
 	}
 	if (!lives && !over && flags == 0) {
-		ask_until(g, a, 1, p->until_ns);
+		lease_request_wait(g, lr, 1, p->until_ns);
 		return;
 	}
 	if (!lives && !over && flags == SHMLIMIT_GLOBAL_AGENT_ONLY) {
-		if (a->answer == SHMLIMIT_LEASE_ASK)
-			shmlimit_lease_abandon(g->limiter, a->rule, a->key, a->key_len);
-		a->answer = -EAGAIN;
+		if (lr->answer == SHMLIMIT_LEASE_ASK)
+			shmlimit_lease_abandon(g->limiter, lr->rule, lr->key, lr->key_len);
+		lr->answer = -EAGAIN;
 		return;
 	}
 	if (lives)
 		handle_report(g, &waited, NULL);
-	ask_give_up(g, a);
+	lease_request_give_up(g, lr);
 }
 
 /* There is no handle to ask with: on_failure decides. */
@@ -125,7 +125,7 @@ int pending_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ticke
 {
 	struct shmlimit_result own;
 	struct pending_state p = state_of(ticket);
-	struct ask a;
+	struct lease_request lr;
 	uint64_t now_ns;
 	int error;
 	struct shmlimit_global *mine = pool_borrow(g, &error);
@@ -133,18 +133,18 @@ int pending_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ticke
 	r = r != NULL ? r : &own;
 	if (mine == NULL)
 		return give_up(g, ticket, r);
-	ask_begin(&a, &ticket->request, r);
-	a.answer = p.answer;
-	a.lease = (struct shmlimit_lease){ .struct_size = sizeof(a.lease), .need = p.need, .want = p.want };
-	step(mine, &a, &p, ticket->flags);
+	lease_request_begin(&lr, &ticket->request, r);
+	lr.answer = p.answer;
+	lr.lease = (struct shmlimit_lease){ .struct_size = sizeof(lr.lease), .need = p.need, .want = p.want };
+	step(mine, &lr, &p, ticket->flags);
 	pool_return(mine);
-	p.answer = a.answer;
-	p.need = a.lease.need;
-	p.want = a.lease.want;
-	p.taken = a.answer == SHMLIMIT_ALLOWED && all_has_taken(r) ? (uint32_t)(a.taken_from + 1) : 0;
+	p.answer = lr.answer;
+	p.need = lr.lease.need;
+	p.want = lr.lease.want;
+	p.taken = lr.answer == SHMLIMIT_ALLOWED && all_has_taken(r) ? (uint32_t)(lr.taken_from + 1) : 0;
 	set_state(ticket, &p);
-	if (a.answer <= SHMLIMIT_DENIED)
-		return a.answer;
+	if (lr.answer <= SHMLIMIT_DENIED)
+		return lr.answer;
 	now_ns = monotonic_now_ns();
 	ticket->poll_ns = policy_look_ns(now_ns - p.began_ns, now_ns < p.until_ns ? p.until_ns - now_ns : 0);
 	return SHMLIMIT_GLOBAL_PENDING;
@@ -159,16 +159,16 @@ int pending_begin(struct shmlimit_global *g, const struct shmlimit_request *requ
 	int from = request->rule;
 
 	r = r != NULL ? r : &own;
-	p.answer = ask_slot(g, request->rule, request->key, request->key_len, request->cost, &lease, r);
+	p.answer = lease_request_slot(g, request->rule, request->key, request->key_len, request->cost, &lease, r);
 	if (p.answer > SHMLIMIT_DENIED && g->options.no_wait) {
-		struct ask a;
+		struct lease_request lr;
 
-		ask_begin(&a, request, r);
-		a.answer = p.answer;
-		a.lease = lease;
-		global_take_rest(g, &a, 1);
-		p.answer = a.answer;
-		from = a.taken_from;
+		lease_request_begin(&lr, request, r);
+		lr.answer = p.answer;
+		lr.lease = lease;
+		global_take_rest(g, &lr, 1);
+		p.answer = lr.answer;
+		from = lr.taken_from;
 	} else if (p.answer > SHMLIMIT_DENIED) {
 		p.began_ns = monotonic_now_ns();
 		p.until_ns = p.began_ns + g->options.deadline_ns;

@@ -12,8 +12,8 @@
 #include "atomic.h"
 #include "policy.h"
 
-int ask_slot(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost,
-             struct shmlimit_lease *lease, struct shmlimit_result *r)
+int lease_request_slot(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost,
+                       struct shmlimit_lease *lease, struct shmlimit_result *r)
 {
 	uint64_t lease_ns = rule >= 0 && (uint32_t)rule < g->rules ? load_relaxed(&g->lease_ns[rule]) : 0;
 	int answer;
@@ -23,9 +23,9 @@ int ask_slot(struct shmlimit_global *g, int rule, const void *key, size_t key_le
 	answer = shmlimit_lease_take(g->limiter, rule, key, key_len, cost,
 	                             lease_ns != 0 ? lease_ns : g->options.lease_ns, g->breaker.claim_ns, lease, r);
 	if (__builtin_expect(answer == SHMLIMIT_ALLOWED && lease->want != 0, 0))
-		ask_agent_ahead(g, rule, key, key_len, lease->want);
+		via_agent_prefetch(g, rule, key, key_len, lease->want);
 	if (__builtin_expect(answer == SHMLIMIT_LEASE_ASK && lease->unknown, 0))
-		answer = ask_agent_lend(g, rule, key, key_len, cost, r);
+		answer = via_agent_lend(g, rule, key, key_len, cost, r);
 	if (__builtin_expect(answer == -EOPNOTSUPP, 0))
 		answer = shmlimit_take(g->limiter, rule, key, key_len, cost, r);
 	return answer;
@@ -54,22 +54,22 @@ static void judge(struct shmlimit_global *g, const struct backend_question *ques
 }
 
 /* Make the call that the breaker allows. `waited`: this process has first waited for another process's answer. */
-static void call(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns, int waited)
+static void call(struct shmlimit_global *g, struct lease_request *requests, size_t n, uint64_t until_ns, int waited)
 {
-	struct backend_question questions[ASKS_MAX];
-	struct ask *of[ASKS_MAX];
+	struct backend_question questions[LEASE_REQUESTS_MAX];
+	struct lease_request *of[LEASE_REQUESTS_MAX];
 	size_t m = 0;
 	uint64_t sent_ns, asked_ns; /* by the limiter's clock, and by monotonic_now_ns(), which never lags */
 
 	for (size_t i = 0; i < n; i++) {
-		enum ask_state state = ASK_DECIDED;
+		enum lease_request_state state = LEASE_REQUEST_DECIDED;
 
-		if (asks[i].answer == SHMLIMIT_LEASE_ASK)
-			state = ask_prepare(g, &asks[i], &questions[m]);
-		if (state == ASK_READY)
-			of[m++] = &asks[i];
-		else if (state == ASK_FAILED)
-			ask_give_up(g, &asks[i]);
+		if (requests[i].answer == SHMLIMIT_LEASE_ASK)
+			state = lease_request_prepare(g, &requests[i], &questions[m]);
+		if (state == LEASE_REQUEST_READY)
+			of[m++] = &requests[i];
+		else if (state == LEASE_REQUEST_FAILED)
+			lease_request_give_up(g, &requests[i]);
 	}
 	if (m == 0) {
 		breaker_unused(&g->breaker);
@@ -80,16 +80,16 @@ static void call(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t
 	cluster_lease(&g->cluster, questions, m, until_ns);
 	judge(g, questions, m, waited);
 	for (size_t i = 0; i < m; i++)
-		if (ask_settle(g, of[i], &questions[i], sent_ns, asked_ns) == ASK_FAILED)
-			ask_give_up(g, of[i]);
+		if (lease_request_settle(g, of[i], &questions[i], sent_ns, asked_ns) == LEASE_REQUEST_FAILED)
+			lease_request_give_up(g, of[i]);
 }
 
-static size_t count(const struct ask *asks, size_t n, int answer)
+static size_t count(const struct lease_request *requests, size_t n, int answer)
 {
 	size_t found = 0;
 
 	for (size_t i = 0; i < n; i++)
-		found += asks[i].answer == answer;
+		found += requests[i].answer == answer;
 	return found;
 }
 
@@ -101,43 +101,45 @@ static void nap(unsigned n, uint64_t now_ns, uint64_t until_ns)
 }
 
 /* Ask the backend from this process, if the breaker lets it. Returns 0 if it does not. */
-static int ask_directly(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns, int waited)
+static int call_if_allowed(struct shmlimit_global *g, struct lease_request *requests, size_t n, uint64_t until_ns,
+                           int waited)
 {
 	int state = BREAKER_WAIT;
 
-	if (count(asks, n, SHMLIMIT_LEASE_ASK) != 0)
+	if (count(requests, n, SHMLIMIT_LEASE_ASK) != 0)
 		state = breaker_ask(&g->breaker);
 	if (state < 0 || state == BREAKER_OPEN)
 		return 0;
 	if (state != BREAKER_WAIT)
-		call(g, asks, n, until_ns, waited);
+		call(g, requests, n, until_ns, waited);
 	return 1;
 }
 
 /* BOUND: until_ns. Keys that other processes ask for are checked again after each nap. */
-void ask_until(struct shmlimit_global *g, struct ask *asks, size_t n, uint64_t until_ns)
+void lease_request_wait(struct shmlimit_global *g, struct lease_request *requests, size_t n, uint64_t until_ns)
 {
 	uint64_t now_ns;
 	struct backend_error waited = { .kind = ERROR_WAITED };
 
 	for (unsigned naps = 0;; naps++) {
-		if (ask_agent_lives(g)) {
-			ask_agent(g, asks, n, until_ns);
-		} else if (!ask_directly(g, asks, n, until_ns, naps > 0)) {
-			ask_give_up_all(g, asks, n);
+		if (via_agent_exists(g)) {
+			via_agent(g, requests, n, until_ns);
+		} else if (!call_if_allowed(g, requests, n, until_ns, naps > 0)) {
+			lease_request_give_up_all(g, requests, n);
 			return;
 		}
-		if (count(asks, n, SHMLIMIT_LEASE_ASK) + count(asks, n, SHMLIMIT_LEASE_WAIT) == 0)
+		if (count(requests, n, SHMLIMIT_LEASE_ASK) + count(requests, n, SHMLIMIT_LEASE_WAIT) == 0)
 			return;
 		now_ns = monotonic_now_ns();
 		if (now_ns >= until_ns)
 			break;
 		nap(naps, now_ns, until_ns);
 		for (size_t i = 0; i < n; i++)
-			if (asks[i].answer == SHMLIMIT_LEASE_WAIT)
-				asks[i].answer = ask_slot(g, asks[i].rule, asks[i].key, asks[i].key_len, asks[i].cost,
-				                          &asks[i].lease, asks[i].r);
+			if (requests[i].answer == SHMLIMIT_LEASE_WAIT)
+				requests[i].answer =
+					lease_request_slot(g, requests[i].rule, requests[i].key, requests[i].key_len,
+				                           requests[i].cost, &requests[i].lease, requests[i].r);
 	}
 	handle_report(g, &waited, NULL);
-	ask_give_up_all(g, asks, n);
+	lease_request_give_up_all(g, requests, n);
 }

@@ -317,7 +317,7 @@ static void refuse(struct mailbox *box, enum request_state state)
 
 void mailbox_resign(struct mailbox *box, uint64_t *mine)
 {
-	/* ORDER the compare-and-swap is a full barrier; the partner is in ask_agent(). */
+	/* ORDER the compare-and-swap is a full barrier; the partner is in via_agent(). */
 	if (*mine != 0 && word_cas(&box->claimed_until_ns, *mine, now()))
 		refuse(box, REQUEST_POSTED);
 	*mine = 0;

@@ -11,61 +11,62 @@
 #include "settle.h"
 
 /* The backend gave no answer. The claim ends, so that no later request of this key waits for it. */
-void ask_give_up(struct shmlimit_global *g, struct ask *a)
+void lease_request_give_up(struct shmlimit_global *g, struct lease_request *lr)
 {
-	if (a->answer == SHMLIMIT_LEASE_ASK)
-		shmlimit_lease_abandon(g->limiter, a->rule, a->key, a->key_len);
-	a->answer = fallback(g, a->rule, a->key, a->key_len, a->cost, &a->taken_from, a->r);
+	if (lr->answer == SHMLIMIT_LEASE_ASK)
+		shmlimit_lease_abandon(g->limiter, lr->rule, lr->key, lr->key_len);
+	lr->answer = fallback(g, lr->rule, lr->key, lr->key_len, lr->cost, &lr->taken_from, lr->r);
 }
 
-void ask_give_up_all(struct shmlimit_global *g, struct ask *asks, size_t n)
+void lease_request_give_up_all(struct shmlimit_global *g, struct lease_request *requests, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (asks[i].answer > SHMLIMIT_DENIED)
-			ask_give_up(g, &asks[i]);
+		if (requests[i].answer > SHMLIMIT_DENIED)
+			lease_request_give_up(g, &requests[i]);
 }
 
-static void report(struct shmlimit_global *g, struct ask *a, const struct backend_error *failure)
+static void report(struct shmlimit_global *g, struct lease_request *lr, const struct backend_error *failure)
 {
-	handle_report(g, failure, &a->of);
+	handle_report(g, failure, &lr->of);
 	if (backend_error_is_of_key(failure)) {
 		shmlimit_lease_count(g->limiter, SHMLIMIT_LEASE_BACKEND_ERRORS, 1);
-		failed_keys_add(&g->failed_keys, a->text, handle_key(g, a->of.name, a->key, a->key_len, a->text),
+		failed_keys_add(&g->failed_keys, lr->text, handle_key(g, lr->of.name, lr->key, lr->key_len, lr->text),
 		                monotonic_now_ns() + g->options.open_ns);
 	}
 }
 
-int ask_rule(struct shmlimit_global *g, struct ask *a)
+int lease_request_rule(struct shmlimit_global *g, struct lease_request *lr)
 {
-	int error = handle_rule(g, a->rule, &a->of);
+	int error = handle_rule(g, lr->rule, &lr->of);
 
-	if ((error == 0 || error == -ERANGE) && (uint32_t)a->rule < g->rules)
-		store_relaxed(&g->lease_ns[a->rule], a->of.lease_ns);
+	if ((error == 0 || error == -ERANGE) && (uint32_t)lr->rule < g->rules)
+		store_relaxed(&g->lease_ns[lr->rule], lr->of.lease_ns);
 	return error;
 }
 
-enum ask_state ask_prepare(struct shmlimit_global *g, struct ask *a, struct backend_question *q)
+enum lease_request_state lease_request_prepare(struct shmlimit_global *g, struct lease_request *lr,
+                                               struct backend_question *q)
 {
 	struct backend_error failure = { .kind = ERROR_EXACT };
-	int error = ask_rule(g, a);
+	int error = lease_request_rule(g, lr);
 
 	if (error != 0 && error != -ERANGE) {
-		a->answer = error;
-		return ASK_DECIDED;
+		lr->answer = error;
+		return LEASE_REQUEST_DECIDED;
 	}
 	*q = (struct backend_question){
-		.params = &a->of.params,
-		.key = a->text,
-		.key_len = handle_key(g, a->of.name, a->key, a->key_len, a->text),
-		.need = a->lease.need,
-		.want = a->lease.want,
+		.params = &lr->of.params,
+		.key = lr->text,
+		.key_len = handle_key(g, lr->of.name, lr->key, lr->key_len, lr->text),
+		.need = lr->lease.need,
+		.want = lr->lease.want,
 	};
 	if (failed_keys_have(&g->failed_keys, q->key, q->key_len, monotonic_now_ns()))
-		return ASK_FAILED;
+		return LEASE_REQUEST_FAILED;
 	if (error == 0)
-		return ASK_READY;
-	report(g, a, &failure);
-	return ASK_FAILED;
+		return LEASE_REQUEST_READY;
+	report(g, lr, &failure);
+	return LEASE_REQUEST_FAILED;
 }
 
 static uint64_t ns_of(uint64_t us)
@@ -73,50 +74,50 @@ static uint64_t ns_of(uint64_t us)
 	return us < UINT64_MAX / 1000 ? us * 1000 : UINT64_MAX;
 }
 
-uint64_t ask_lasts_ns(const struct shmlimit_global *g, const struct ask *a)
+uint64_t lease_request_lasts_ns(const struct shmlimit_global *g, const struct lease_request *lr)
 {
-	return a->of.lease_ns > g->clock_ns ? a->of.lease_ns - g->clock_ns : 0;
+	return lr->of.lease_ns > g->clock_ns ? lr->of.lease_ns - g->clock_ns : 0;
 }
 
 /*
  * A lease begins when the question is sent, since the backend may debit the tokens then. A process that was stopped for
  * longer than the lease has lost the tokens.
  */
-static enum ask_state deposit(struct shmlimit_global *g, struct ask *a, const struct backend_question *q,
-                              uint64_t sent_ns, uint64_t asked_ns)
+static enum lease_request_state deposit(struct shmlimit_global *g, struct lease_request *lr,
+                                        const struct backend_question *q, uint64_t sent_ns, uint64_t asked_ns)
 {
-	uint64_t lasts_ns = ask_lasts_ns(g, a);
+	uint64_t lasts_ns = lease_request_lasts_ns(g, lr);
 	struct backend_error late = { .kind = ERROR_LATE };
 
-	a->answer = shmlimit_lease_deposit_at(g->limiter, a->rule, a->key, a->key_len, q->leased, a->cost, lasts_ns,
-	                                      sent_ns, a->r);
-	if (a->answer >= 0)
-		fallback_charge(g, a->rule, a->key, a->key_len, q->leased);
-	if (a->answer == SHMLIMIT_ALLOWED && monotonic_now_ns() - asked_ns >= a->of.lease_ns) {
-		report(g, a, &late);
-		return ASK_FAILED;
+	lr->answer = shmlimit_lease_deposit_at(g->limiter, lr->rule, lr->key, lr->key_len, q->leased, lr->cost,
+	                                       lasts_ns, sent_ns, lr->r);
+	if (lr->answer >= 0)
+		fallback_charge(g, lr->rule, lr->key, lr->key_len, q->leased);
+	if (lr->answer == SHMLIMIT_ALLOWED && monotonic_now_ns() - asked_ns >= lr->of.lease_ns) {
+		report(g, lr, &late);
+		return LEASE_REQUEST_FAILED;
 	}
-	if (a->answer == SHMLIMIT_ALLOWED && a->r != NULL)
-		a->r->remaining += q->left;
-	return ASK_DECIDED;
+	if (lr->answer == SHMLIMIT_ALLOWED && lr->r != NULL)
+		lr->r->remaining += q->left;
+	return LEASE_REQUEST_DECIDED;
 }
 
-enum ask_state ask_settle(struct shmlimit_global *g, struct ask *a, const struct backend_question *q, uint64_t sent_ns,
-                          uint64_t asked_ns)
+enum lease_request_state lease_request_settle(struct shmlimit_global *g, struct lease_request *lr,
+                                              const struct backend_question *q, uint64_t sent_ns, uint64_t asked_ns)
 {
 	if (q->failure.kind != ERROR_NONE) {
-		report(g, a, &q->failure);
-		return ASK_FAILED;
+		report(g, lr, &q->failure);
+		return LEASE_REQUEST_FAILED;
 	}
 	if (q->older)
-		handle_report(g, &(struct backend_error){ .kind = ERROR_MIXED }, &a->of);
-	if (q->leased != 0 && deposit(g, a, q, sent_ns, asked_ns) == ASK_FAILED)
-		return ASK_FAILED;
+		handle_report(g, &(struct backend_error){ .kind = ERROR_MIXED }, &lr->of);
+	if (q->leased != 0 && deposit(g, lr, q, sent_ns, asked_ns) == LEASE_REQUEST_FAILED)
+		return LEASE_REQUEST_FAILED;
 	if (q->leased == 0)
-		a->answer = shmlimit_lease_deny(
-			g->limiter, a->rule, a->key, a->key_len, a->cost,
-			policy_denied_ns(q->params, q->need, q->want, q->retry_us, handle_rng(g)), a->r);
-	if ((a->answer == SHMLIMIT_ALLOWED || a->answer == SHMLIMIT_DENIED) && a->r != NULL)
-		a->r->reset_after_ns = ns_of(q->full_us);
-	return ASK_DECIDED;
+		lr->answer = shmlimit_lease_deny(
+			g->limiter, lr->rule, lr->key, lr->key_len, lr->cost,
+			policy_denied_ns(q->params, q->need, q->want, q->retry_us, handle_rng(g)), lr->r);
+	if ((lr->answer == SHMLIMIT_ALLOWED || lr->answer == SHMLIMIT_DENIED) && lr->r != NULL)
+		lr->r->reset_after_ns = ns_of(q->full_us);
+	return LEASE_REQUEST_DECIDED;
 }

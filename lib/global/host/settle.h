@@ -9,9 +9,9 @@
 
 #include "handle.h"
 
-#define ASKS_MAX 16
+#define LEASE_REQUESTS_MAX 16
 
-struct ask {
+struct lease_request {
 	int rule;
 	const void *key;
 	size_t key_len;
@@ -24,41 +24,44 @@ struct ask {
 	char text[KEY_TEXT_MAX];
 };
 
-static inline void ask_begin(struct ask *ask, const struct shmlimit_request *q, struct shmlimit_result *r)
+static inline void lease_request_begin(struct lease_request *request, const struct shmlimit_request *q,
+                                       struct shmlimit_result *r)
 {
-	ask->rule = q->rule;
-	ask->key = q->key;
-	ask->key_len = q->key_len;
-	ask->cost = q->cost;
-	ask->r = r;
-	ask->taken_from = q->rule;
+	request->rule = q->rule;
+	request->key = q->key;
+	request->key_len = q->key_len;
+	request->cost = q->cost;
+	request->r = r;
+	request->taken_from = q->rule;
 }
 
-/* What becomes of an ask on its way to the backend and back. */
-enum ask_state {
-	ASK_READY,   /* the question may be sent */
-	ASK_DECIDED, /* the ask has its answer */
-	ASK_FAILED,  /* the backend is not asked, or gave none: reported; on_failure decides */
+/* State of a lease request on its way to the backend and back. */
+enum lease_request_state {
+	LEASE_REQUEST_READY,   /* the question may be sent */
+	LEASE_REQUEST_DECIDED, /* it has its answer */
+	LEASE_REQUEST_FAILED,  /* the backend is not asked, or gave none: reported; on_failure decides */
 };
 
 /* Read the rule. Returns 0 or as handle_rule(). */
-int ask_rule(struct shmlimit_global *g, struct ask *ask);
+int lease_request_rule(struct shmlimit_global *g, struct lease_request *request);
 
-/* How long a lease of the ask's rule lasts here: it ends earlier by the amount that the limiter's clock may lag. */
-uint64_t ask_lasts_ns(const struct shmlimit_global *g, const struct ask *ask);
+/* How long a lease of the request's rule lasts here: it ends earlier by the amount that the limiter's clock may lag. */
+uint64_t lease_request_lasts_ns(const struct shmlimit_global *g, const struct lease_request *request);
 
 /* Make the question for the backend. */
-enum ask_state ask_prepare(struct shmlimit_global *g, struct ask *ask, struct backend_question *question);
+enum lease_request_state lease_request_prepare(struct shmlimit_global *g, struct lease_request *request,
+                                               struct backend_question *question);
 
 /*
  * Apply the backend's answer to the slot. The question was sent at `sent_ns` by the limiter's clock, which is
  * `asked_ns` by monotonic_now_ns().
  */
-enum ask_state ask_settle(struct shmlimit_global *g, struct ask *ask, const struct backend_question *question,
-                          uint64_t sent_ns, uint64_t asked_ns);
+enum lease_request_state lease_request_settle(struct shmlimit_global *g, struct lease_request *request,
+                                              const struct backend_question *question, uint64_t sent_ns,
+                                              uint64_t asked_ns);
 
-/* Answer as on_failure says, and end this ask's claim, if it has one. */
-void ask_give_up(struct shmlimit_global *g, struct ask *ask);
-void ask_give_up_all(struct shmlimit_global *g, struct ask *asks, size_t n);
+/* Answer as on_failure says, and end this request's claim, if it has one. */
+void lease_request_give_up(struct shmlimit_global *g, struct lease_request *request);
+void lease_request_give_up_all(struct shmlimit_global *g, struct lease_request *requests, size_t n);
 
 #endif

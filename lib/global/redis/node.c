@@ -20,32 +20,32 @@
 
 /* ---- Lists ---- */
 
-static void append(struct node_list *list, struct node_ask *ask)
+static void append(struct node_list *list, struct node_entry *entry)
 {
-	ask->next = NULL;
+	entry->next = NULL;
 	if (list->first == NULL)
-		list->first = ask;
+		list->first = entry;
 	else
-		list->last->next = ask;
-	list->last = ask;
+		list->last->next = entry;
+	list->last = entry;
 }
 
-static struct node_ask *remove_first(struct node_list *list)
+static struct node_entry *remove_first(struct node_list *list)
 {
-	struct node_ask *ask = list->first;
+	struct node_entry *entry = list->first;
 
-	if (ask != NULL)
-		list->first = ask->next;
-	return ask;
+	if (entry != NULL)
+		list->first = entry->next;
+	return entry;
 }
 
 static void finish(struct node *n, struct node_list *list, const struct backend_error *failure)
 {
-	struct node_ask *ask;
+	struct node_entry *entry;
 
-	while ((ask = remove_first(list)) != NULL) {
-		ask->question.failure = *failure;
-		append(&n->done, ask);
+	while ((entry = remove_first(list)) != NULL) {
+		entry->question.failure = *failure;
+		append(&n->done, entry);
 	}
 }
 
@@ -79,7 +79,7 @@ static void fail(struct node *n, const struct backend_error *failure, uint64_t n
 static void lost(struct node *n, const struct backend_error *failure, uint64_t now_ns)
 {
 	struct node_list queued = n->queued, sent = n->sent;
-	struct node_ask *ask;
+	struct node_entry *entry;
 
 	if (!n->answered && (sent.first != NULL || now_ns - n->since_ns < SETTLED_NS)) {
 		fail(n, failure, now_ns);
@@ -87,13 +87,13 @@ static void lost(struct node *n, const struct backend_error *failure, uint64_t n
 	}
 	shut(n);
 	n->queued = n->sent = (struct node_list){ 0 };
-	while ((ask = remove_first(&sent)) != NULL) {
-		ask->question.failure = *failure;
-		append(ask->again ? &n->done : &n->queued, ask);
-		ask->again = 1;
+	while ((entry = remove_first(&sent)) != NULL) {
+		entry->question.failure = *failure;
+		append(entry->again ? &n->done : &n->queued, entry);
+		entry->again = 1;
 	}
-	while ((ask = remove_first(&queued)) != NULL)
-		append(&n->queued, ask);
+	while ((entry = remove_first(&queued)) != NULL)
+		append(&n->queued, entry);
 }
 
 /* Find the addresses, and connect. Returns as backend_step(). WHY NOT that alone: it looks names up, which may block. */
@@ -147,14 +147,14 @@ static void connect_on(struct node *n, uint64_t now_ns)
 
 static void write_queued(struct node *n, uint64_t now_ns)
 {
-	struct node_ask *ask;
+	struct node_entry *entry;
 
-	while ((ask = remove_first(&n->queued)) != NULL) {
+	while ((entry = remove_first(&n->queued)) != NULL) {
 		if (n->sent.first == NULL)
 			n->since_ns = now_ns;
-		ask->asked_ns = now_ns;
-		backend_put(&n->backend, &n->out, &ask->question, ask->with_text);
-		append(&n->sent, ask);
+		entry->asked_ns = now_ns;
+		backend_put(&n->backend, &n->out, &entry->question, entry->with_text);
+		append(&n->sent, entry);
 	}
 }
 
@@ -181,23 +181,23 @@ static int flush(struct node *n)
 /* Read the answer of the first question. Returns 0, or 1 if the connection was shut. */
 static int read_answer(struct node *n, const redisReply *reply, uint64_t now_ns)
 {
-	struct node_ask *ask = n->sent.first;
+	struct node_entry *entry = n->sent.first;
 	const struct backend_error *failure;
 
 	n->since_ns = now_ns;
-	if (ask == NULL) {
+	if (entry == NULL) {
 		struct backend_error unasked = { .kind = ERROR_REPLY };
 
 		fail(n, &unasked, now_ns);
 		return 1;
 	}
-	if (ask->question.ask_first && !n->asking_answered) {
+	if (entry->question.ask_first && !n->asking_answered) {
 		n->asking_answered = 1;
 		return 0;
 	}
 	n->asking_answered = 0;
-	backend_answer(reply, &ask->question);
-	failure = &ask->question.failure;
+	backend_answer(reply, &entry->question);
+	failure = &entry->question.failure;
 	if (failure->kind == ERROR_REPLICA) {
 		struct backend_error replica = *failure;
 
@@ -206,14 +206,14 @@ static int read_answer(struct node *n, const redisReply *reply, uint64_t now_ns)
 		return 1;
 	}
 	n->answered = n->backend.used = 1;
-	ask->round_trip_ns = monotonic_now_ns() - ask->asked_ns;
+	entry->round_trip_ns = monotonic_now_ns() - entry->asked_ns;
 	remove_first(&n->sent);
-	if (failure->kind == ERROR_SCRIPT && !ask->with_text) {
-		ask->with_text = 1;
-		append(&n->queued, ask);
+	if (failure->kind == ERROR_SCRIPT && !entry->with_text) {
+		entry->with_text = 1;
+		append(&n->queued, entry);
 		return 0;
 	}
-	append(&n->done, ask);
+	append(&n->done, entry);
 	if (failure->kind == ERROR_NONE || failure->kind == ERROR_MOVED || backend_error_is_of_key(failure))
 		return 0;
 	fail(n, failure, now_ns);
@@ -265,11 +265,11 @@ void node_end(struct node *n)
 	backend_end(&n->backend);
 }
 
-void node_add(struct node *n, struct node_ask *ask)
+void node_add(struct node *n, struct node_entry *entry)
 {
-	ask->with_text = ask->again = 0;
-	ask->question.failure = n->failure;
-	append(n->failing ? &n->done : &n->queued, ask);
+	entry->with_text = entry->again = 0;
+	entry->question.failure = n->failure;
+	append(n->failing ? &n->done : &n->queued, entry);
 }
 
 void node_step(struct node *n, uint64_t now_ns)
@@ -282,7 +282,7 @@ void node_step(struct node *n, uint64_t now_ns)
 		exchange(n, now_ns);
 }
 
-struct node_ask *node_done(struct node *n)
+struct node_entry *node_done(struct node *n)
 {
 	return remove_first(&n->done);
 }

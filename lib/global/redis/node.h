@@ -20,8 +20,8 @@
 #include "backend.h"
 #include "resolver.h"
 
-struct node_ask {
-	struct node_ask *next;
+struct node_entry {
+	struct node_entry *next;
 	struct backend_question question;
 	uint64_t asked_ns;      /* when it was sent */
 	uint64_t round_trip_ns; /* the time that its answer took */
@@ -30,7 +30,7 @@ struct node_ask {
 };
 
 struct node_list {
-	struct node_ask *first, *last;
+	struct node_entry *first, *last;
 };
 
 struct node {
@@ -55,13 +55,13 @@ void node_begin(struct node *node, const struct url *url, uint64_t silence_ns, u
 /* All its questions must be done. */
 void node_end(struct node *node);
 
-void node_add(struct node *node, struct node_ask *ask);
+void node_add(struct node *node, struct node_entry *entry);
 
 /* Do all that can be done without waiting. */
 void node_step(struct node *node, uint64_t now_ns);
 
 /* Take a question that is done; NULL if there is none. */
-struct node_ask *node_done(struct node *node);
+struct node_entry *node_done(struct node *node);
 
 /* End all questions without an answer, and shut the connection. */
 void node_drop(struct node *node);
