@@ -5,7 +5,7 @@
  */
 #include "all_or_none.h"
 
-int all_is_valid(const struct shmlimit_request *requests, size_t n)
+int all_or_none_is_valid(const struct shmlimit_request *requests, size_t n)
 {
 	if (requests == NULL || n < 1 || n > SHMLIMIT_REQUESTS_MAX)
 		return 0;
@@ -16,8 +16,8 @@ int all_is_valid(const struct shmlimit_request *requests, size_t n)
 }
 
 /* WHY ask for the algorithm each time: a rule may be removed, and set again with another one, at any time. */
-void all_begin(struct all *all, struct shmlimit *l, const struct shmlimit_request *requests, size_t n,
-               struct shmlimit_result *results)
+void all_or_none_begin(struct all_or_none *all, struct shmlimit *l, const struct shmlimit_request *requests, size_t n,
+                       struct shmlimit_result *results)
 {
 	all->limiter = l;
 	all->requests = requests;
@@ -33,18 +33,18 @@ void all_begin(struct all *all, struct shmlimit *l, const struct shmlimit_reques
 	}
 }
 
-int all_has_taken(const struct shmlimit_result *r)
+int all_or_none_has_taken(const struct shmlimit_result *r)
 {
 	return r->retry_after_ns == 0 && r->remaining < r->limit;
 }
 
-void all_note(struct all *all, size_t i, int taken_from)
+void all_or_none_note(struct all_or_none *all, size_t i, int taken_from)
 {
-	all->taken_from[i] = all_has_taken(&all->results[i]) ? taken_from : -1;
+	all->taken_from[i] = all_or_none_has_taken(&all->results[i]) ? taken_from : -1;
 }
 
 /* In reverse, so that a key that was asked twice passes through the states that it came from. */
-void all_give_back(const struct all *all)
+void all_or_none_give_back(const struct all_or_none *all)
 {
 	for (size_t i = all->n; i-- > 0;) {
 		const struct shmlimit_request *q = &all->requests[i];
@@ -54,7 +54,7 @@ void all_give_back(const struct all *all)
 	}
 }
 
-int all_take_here(struct all *all, size_t *failed)
+int all_or_none_take_here(struct all_or_none *all, size_t *failed)
 {
 	struct shmlimit_request asked[SHMLIMIT_REQUESTS_MAX];
 	struct shmlimit_result found[SHMLIMIT_REQUESTS_MAX];
@@ -75,7 +75,7 @@ int all_take_here(struct all *all, size_t *failed)
 	return answer;
 }
 
-int all_look_here(struct all *all, size_t *failed)
+int all_or_none_look_here(struct all_or_none *all, size_t *failed)
 {
 	int answer = SHMLIMIT_ALLOWED;
 
@@ -87,11 +87,11 @@ int all_look_here(struct all *all, size_t *failed)
 	}
 	if (answer != SHMLIMIT_DENIED)
 		return answer;
-	answer = all_take_here(all, failed);
+	answer = all_or_none_take_here(all, failed);
 	if (answer != SHMLIMIT_ALLOWED)
 		return answer;
 	for (size_t i = 0; i < all->here_count; i++)
-		all_note(all, all->here[i], all->requests[all->here[i]].rule);
+		all_or_none_note(all, all->here[i], all->requests[all->here[i]].rule);
 	all->here_count = 0;
 	return SHMLIMIT_ALLOWED;
 }

@@ -12,12 +12,12 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef GLOBAL_ALL_H
-#define GLOBAL_ALL_H
+#ifndef GLOBAL_ALL_OR_NONE_H
+#define GLOBAL_ALL_OR_NONE_H
 
 #include "handle.h"
 
-struct all {
+struct all_or_none {
 	struct shmlimit *limiter;
 	const struct shmlimit_request *requests;
 	struct shmlimit_result *results;
@@ -28,30 +28,30 @@ struct all {
 };
 
 /* Are there 1 to SHMLIMIT_REQUESTS_MAX requests with zeros where they must be? */
-int all_is_valid(const struct shmlimit_request *requests, size_t n);
+int all_or_none_is_valid(const struct shmlimit_request *requests, size_t n);
 
-void all_begin(struct all *all, struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n,
-               struct shmlimit_result *results);
+void all_or_none_begin(struct all_or_none *all, struct shmlimit *limiter, const struct shmlimit_request *requests,
+                       size_t n, struct shmlimit_result *results);
 
 /*
  * Step 1. Returns as shmlimit_peek(), with *failed. A denial is counted, which needs a take. Should that allow, since a
  * token came back in between, then the limits of this host have been taken from, and there is nothing left for step 3.
  */
-int all_look_here(struct all *all, size_t *failed);
+int all_or_none_look_here(struct all_or_none *all, size_t *failed);
 
 /* Step 3. Returns as shmlimit_take_all(). */
-int all_take_here(struct all *all, size_t *failed);
+int all_or_none_take_here(struct all_or_none *all, size_t *failed);
 
 /* Note that request `i` was allowed from the slot of a rule, or from none (-1). */
-void all_note(struct all *all, size_t i, int taken_from);
+void all_or_none_note(struct all_or_none *all, size_t i, int taken_from);
 
 /* Give back what was noted. */
-void all_give_back(const struct all *all);
+void all_or_none_give_back(const struct all_or_none *all);
 
 /*
  * Did an allowed request take tokens? A rule that is off took none, nor did a rule in a dry run that would have denied
  * it.
  */
-int all_has_taken(const struct shmlimit_result *r);
+int all_or_none_has_taken(const struct shmlimit_result *r);
 
 #endif

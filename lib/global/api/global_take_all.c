@@ -19,7 +19,8 @@ struct slots {
 };
 
 /* Kept off the fast path: a lease request is more than a kilobyte. */
-__attribute__((noinline, cold)) static void ask_rest(struct shmlimit_global *g, struct all *all, struct slots *s)
+__attribute__((noinline, cold)) static void ask_rest(struct shmlimit_global *g, struct all_or_none *all,
+                                                     struct slots *s)
 {
 	struct lease_request rest[LEASE_REQUESTS_MAX];
 	size_t of[LEASE_REQUESTS_MAX], m = 0;
@@ -38,12 +39,12 @@ __attribute__((noinline, cold)) static void ask_rest(struct shmlimit_global *g, 
 	for (size_t j = 0; j < m; j++) {
 		s->answers[of[j]] = rest[j].answer;
 		if (rest[j].answer == SHMLIMIT_ALLOWED)
-			all_note(all, all->there[of[j]], rest[j].taken_from);
+			all_or_none_note(all, all->there[of[j]], rest[j].taken_from);
 	}
 }
 
 /* The first n slots that said so were claimed for a question that is not asked. */
-static void abandon(const struct all *all, const struct slots *s, size_t n)
+static void abandon(const struct all_or_none *all, const struct slots *s, size_t n)
 {
 	for (size_t k = 0; k < n; k++) {
 		const struct shmlimit_request *q = &all->requests[all->there[k]];
@@ -54,7 +55,7 @@ static void abandon(const struct all *all, const struct slots *s, size_t n)
 }
 
 /* Take from the LEASE rules. WHY all slots first: if one of them denies, the backend lends nothing in vain. */
-static int take_there(struct shmlimit_global *g, struct all *all, size_t *failed)
+static int take_there(struct shmlimit_global *g, struct all_or_none *all, size_t *failed)
 {
 	struct slots s;
 	int undecided = 0;
@@ -66,7 +67,7 @@ static int take_there(struct shmlimit_global *g, struct all *all, size_t *failed
 		s.answers[k] =
 			lease_request_slot(g, q->rule, q->key, q->key_len, q->cost, &s.leases[k], &all->results[i]);
 		if (s.answers[k] == SHMLIMIT_ALLOWED) {
-			all_note(all, i, q->rule);
+			all_or_none_note(all, i, q->rule);
 		} else if (s.answers[k] <= SHMLIMIT_DENIED) {
 			abandon(all, &s, k);
 			return s.answers[k];
@@ -88,23 +89,23 @@ EXPORT int shmlimit_global_take_all(struct shmlimit_global *g, const struct shml
                                     size_t *failed, struct shmlimit_result *results)
 {
 	struct shmlimit_result own[SHMLIMIT_REQUESTS_MAX];
-	struct all all;
+	struct all_or_none all;
 	size_t at = 0;
 	int answer;
 
-	if (g == NULL || !all_is_valid(requests, n))
+	if (g == NULL || !all_or_none_is_valid(requests, n))
 		return -EINVAL;
-	all_begin(&all, g->limiter, requests, n, results != NULL ? results : own);
+	all_or_none_begin(&all, g->limiter, requests, n, results != NULL ? results : own);
 	if (all.there_count == 0)
 		return shmlimit_take_all(g->limiter, requests, n, failed, results);
-	answer = all_look_here(&all, &at);
+	answer = all_or_none_look_here(&all, &at);
 	if (answer == SHMLIMIT_ALLOWED)
 		answer = take_there(g, &all, &at);
 	if (answer == SHMLIMIT_ALLOWED)
-		answer = all_take_here(&all, &at);
+		answer = all_or_none_take_here(&all, &at);
 	if (answer == SHMLIMIT_ALLOWED)
 		return answer;
-	all_give_back(&all);
+	all_or_none_give_back(&all);
 	if (failed != NULL)
 		*failed = at;
 	return answer;

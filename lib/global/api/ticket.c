@@ -24,31 +24,31 @@
 #include "policy.h"
 #include "pool.h"
 
-static struct pending_state state_of(const struct shmlimit_global_ticket *ticket)
+static struct ticket_state state_of(const struct shmlimit_global_ticket *ticket)
 {
-	struct pending_state p;
+	struct ticket_state p;
 
 	memcpy(&p, ticket->opaque, sizeof(p));
 	return p;
 }
 
-static void set_state(struct shmlimit_global_ticket *ticket, const struct pending_state *p)
+static void set_state(struct shmlimit_global_ticket *ticket, const struct ticket_state *p)
 {
 	memcpy(ticket->opaque, p, sizeof(*p));
 }
 
-int pending_is_valid(const struct shmlimit_global_ticket *ticket)
+int ticket_is_valid(const struct shmlimit_global_ticket *ticket)
 {
 	return ticket != NULL && ticket->struct_size >= sizeof(*ticket) && ticket->flags <= SHMLIMIT_GLOBAL_AGENT_ONLY;
 }
 
-int pending_is(const struct shmlimit_global_ticket *ticket)
+int ticket_is_pending(const struct shmlimit_global_ticket *ticket)
 {
-	return pending_is_valid(ticket) && state_of(ticket).answer > SHMLIMIT_DENIED;
+	return ticket_is_valid(ticket) && state_of(ticket).answer > SHMLIMIT_DENIED;
 }
 
 /* Fetch the agent's answer to a posted request. `last`: the request ends now, answered or not. */
-static void hear(struct shmlimit_global *g, struct lease_request *lr, struct pending_state *p, int last)
+static void hear(struct shmlimit_global *g, struct lease_request *lr, struct ticket_state *p, int last)
 {
 	struct receipt receipt = { p->cell, p->word };
 	struct request_answer answer;
@@ -60,7 +60,7 @@ static void hear(struct shmlimit_global *g, struct lease_request *lr, struct pen
 		via_agent_settle(g, lr, state, &answer);
 }
 
-static void post(struct shmlimit_global *g, struct lease_request *lr, struct pending_state *p)
+static void post(struct shmlimit_global *g, struct lease_request *lr, struct ticket_state *p)
 {
 	struct receipt receipt;
 
@@ -75,7 +75,7 @@ static void post(struct shmlimit_global *g, struct lease_request *lr, struct pen
  * ORDER the agent is looked for after the request was posted, in this step or in the next one; the partner is in
  * mailbox_resign().
  */
-static void step(struct shmlimit_global *g, struct lease_request *lr, struct pending_state *p, uint32_t flags)
+static void step(struct shmlimit_global *g, struct lease_request *lr, struct ticket_state *p, uint32_t flags)
 {
 	struct backend_error waited = { .kind = ERROR_WAITED };
 	int lives = via_agent_exists(g), over = monotonic_now_ns() >= p->until_ns;
@@ -114,17 +114,17 @@ static int give_up(struct shmlimit_global *g, struct shmlimit_global_ticket *tic
 	const struct shmlimit_request q = ticket->request;
 	int from, answer;
 
-	pending_cancel(g, ticket);
+	ticket_cancel(g, ticket);
 	answer = fallback(g, q.rule, q.key, q.key_len, q.cost, &from, r);
-	pending_decided(ticket, &q, answer == SHMLIMIT_ALLOWED && all_has_taken(r) ? from : -1);
+	ticket_decided(ticket, &q, answer == SHMLIMIT_ALLOWED && all_or_none_has_taken(r) ? from : -1);
 	return answer;
 }
 
 /* Without a result it is not known whether an allowed request has taken tokens: get one. */
-int pending_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket, struct shmlimit_result *r)
+int ticket_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket, struct shmlimit_result *r)
 {
 	struct shmlimit_result own;
-	struct pending_state p = state_of(ticket);
+	struct ticket_state p = state_of(ticket);
 	struct lease_request lr;
 	uint64_t now_ns;
 	int error;
@@ -141,7 +141,7 @@ int pending_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ticke
 	p.answer = lr.answer;
 	p.need = lr.lease.need;
 	p.want = lr.lease.want;
-	p.taken = lr.answer == SHMLIMIT_ALLOWED && all_has_taken(r) ? (uint32_t)(lr.taken_from + 1) : 0;
+	p.taken = lr.answer == SHMLIMIT_ALLOWED && all_or_none_has_taken(r) ? (uint32_t)(lr.taken_from + 1) : 0;
 	set_state(ticket, &p);
 	if (lr.answer <= SHMLIMIT_DENIED)
 		return lr.answer;
@@ -150,10 +150,10 @@ int pending_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ticke
 	return SHMLIMIT_GLOBAL_PENDING;
 }
 
-int pending_begin(struct shmlimit_global *g, const struct shmlimit_request *request,
-                  struct shmlimit_global_ticket *ticket, struct shmlimit_result *r)
+int ticket_begin(struct shmlimit_global *g, const struct shmlimit_request *request,
+                 struct shmlimit_global_ticket *ticket, struct shmlimit_result *r)
 {
-	struct pending_state p = { .began_ns = 0 };
+	struct ticket_state p = { .began_ns = 0 };
 	struct shmlimit_result own;
 	struct shmlimit_lease lease;
 	int from = request->rule;
@@ -175,7 +175,7 @@ int pending_begin(struct shmlimit_global *g, const struct shmlimit_request *requ
 		p.need = lease.need;
 		p.want = lease.want;
 	}
-	p.taken = p.answer == SHMLIMIT_ALLOWED && all_has_taken(r) ? (uint32_t)(from + 1) : 0;
+	p.taken = p.answer == SHMLIMIT_ALLOWED && all_or_none_has_taken(r) ? (uint32_t)(from + 1) : 0;
 	ticket->request = *request;
 	set_state(ticket, &p);
 	return p.answer <= SHMLIMIT_DENIED ? p.answer : SHMLIMIT_GLOBAL_PENDING;
@@ -185,7 +185,7 @@ int pending_begin(struct shmlimit_global *g, const struct shmlimit_request *requ
  * Returns whether the claim ends without this process: by a decision, or by the agent, which has the request and
  * will settle it.
  */
-static int withdraw(struct shmlimit_global *g, const struct pending_state *p, const struct shmlimit_request *request)
+static int withdraw(struct shmlimit_global *g, const struct ticket_state *p, const struct shmlimit_request *request)
 {
 	struct receipt receipt = { p->cell, p->word };
 	struct request_answer answer;
@@ -198,10 +198,10 @@ static int withdraw(struct shmlimit_global *g, const struct pending_state *p, co
 	return state == REQUEST_ALLOWED || state == REQUEST_DENIED || (state == REQUEST_FREE && taken);
 }
 
-void pending_cancel(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket)
+void ticket_cancel(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket)
 {
 	const struct shmlimit_request *q = &ticket->request;
-	struct pending_state p = state_of(ticket);
+	struct ticket_state p = state_of(ticket);
 
 	if (p.answer <= SHMLIMIT_DENIED) {
 		if (p.taken != 0)
@@ -209,26 +209,26 @@ void pending_cancel(struct shmlimit_global *g, struct shmlimit_global_ticket *ti
 	} else if ((!p.posted || !withdraw(g, &p, q)) && p.answer == SHMLIMIT_LEASE_ASK) {
 		shmlimit_lease_abandon(g->limiter, q->rule, q->key, q->key_len);
 	}
-	pending_end(ticket);
+	ticket_end(ticket);
 }
 
-void pending_end(struct shmlimit_global_ticket *ticket)
+void ticket_end(struct shmlimit_global_ticket *ticket)
 {
 	memset(ticket->opaque, 0, sizeof(ticket->opaque));
 }
 
-void pending_decided(struct shmlimit_global_ticket *ticket, const struct shmlimit_request *request, int taken_from)
+void ticket_decided(struct shmlimit_global_ticket *ticket, const struct shmlimit_request *request, int taken_from)
 {
 	ticket->request = *request;
-	set_state(ticket, &(struct pending_state){ .taken = (uint32_t)(taken_from + 1) });
+	set_state(ticket, &(struct ticket_state){ .taken = (uint32_t)(taken_from + 1) });
 }
 
-void pending_later(struct shmlimit_global_ticket *ticket)
+void ticket_later(struct shmlimit_global_ticket *ticket)
 {
-	set_state(ticket, &(struct pending_state){ .later = 1 });
+	set_state(ticket, &(struct ticket_state){ .later = 1 });
 }
 
-int pending_is_later(const struct shmlimit_global_ticket *ticket)
+int ticket_is_later(const struct shmlimit_global_ticket *ticket)
 {
 	return state_of(ticket).later;
 }
@@ -238,20 +238,20 @@ EXPORT int shmlimit_global_begin(struct shmlimit_global *g, const struct shmlimi
 {
 	int answer;
 
-	if (g == NULL || request == NULL || request->reserved32 != 0 || !pending_is_valid(ticket))
+	if (g == NULL || request == NULL || request->reserved32 != 0 || !ticket_is_valid(ticket))
 		return -EINVAL;
-	answer = pending_begin(g, request, ticket, r);
-	return answer == SHMLIMIT_GLOBAL_PENDING ? pending_step(g, ticket, r) : answer;
+	answer = ticket_begin(g, request, ticket, r);
+	return answer == SHMLIMIT_GLOBAL_PENDING ? ticket_step(g, ticket, r) : answer;
 }
 
 EXPORT int shmlimit_global_poll(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket,
                                 struct shmlimit_result *r)
 {
-	return g != NULL && pending_is(ticket) ? pending_step(g, ticket, r) : -EINVAL;
+	return g != NULL && ticket_is_pending(ticket) ? ticket_step(g, ticket, r) : -EINVAL;
 }
 
 EXPORT void shmlimit_global_cancel(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket)
 {
-	if (g != NULL && pending_is(ticket))
-		pending_cancel(g, ticket);
+	if (g != NULL && ticket_is_pending(ticket))
+		ticket_cancel(g, ticket);
 }

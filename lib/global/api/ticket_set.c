@@ -10,24 +10,24 @@
 #include "ticket_set.h"
 #include "ticket.h"
 
-int all_pending_is(const struct shmlimit_global_ticket *tickets, size_t n)
+int ticket_set_is_pending(const struct shmlimit_global_ticket *tickets, size_t n)
 {
 	int pending = 0;
 
 	if (tickets == NULL || n < 1 || n > SHMLIMIT_REQUESTS_MAX)
 		return 0;
 	for (size_t i = 0; i < n; i++) {
-		if (!pending_is_valid(&tickets[i]))
+		if (!ticket_is_valid(&tickets[i]))
 			return 0;
-		pending |= pending_is(&tickets[i]);
+		pending |= ticket_is_pending(&tickets[i]);
 	}
 	return pending;
 }
 
-void all_pending_cancel(struct shmlimit_global *g, struct shmlimit_global_ticket *tickets, size_t n)
+void ticket_set_cancel(struct shmlimit_global *g, struct shmlimit_global_ticket *tickets, size_t n)
 {
 	while (n-- > 0)
-		pending_cancel(g, &tickets[n]);
+		ticket_cancel(g, &tickets[n]);
 }
 
 /* All LEASE rules have allowed: take from the limits of this host. */
@@ -35,18 +35,18 @@ static int finish(struct shmlimit_global *g, struct shmlimit_global_ticket *tick
                   struct shmlimit_result *results)
 {
 	struct shmlimit_request requests[SHMLIMIT_REQUESTS_MAX];
-	struct all all = { .limiter = g->limiter, .requests = requests, .results = results };
+	struct all_or_none all = { .limiter = g->limiter, .requests = requests, .results = results };
 
 	for (size_t i = 0; i < n; i++) {
 		requests[i] = tickets[i].request;
-		if (pending_is_later(&tickets[i]))
+		if (ticket_is_later(&tickets[i]))
 			all.here[all.here_count++] = i;
 	}
-	return all_take_here(&all, failed);
+	return all_or_none_take_here(&all, failed);
 }
 
-int all_pending_step(struct shmlimit_global *g, struct shmlimit_global_ticket *tickets, size_t n, size_t *failed,
-                     struct shmlimit_result *results)
+int ticket_set_step(struct shmlimit_global *g, struct shmlimit_global_ticket *tickets, size_t n, size_t *failed,
+                    struct shmlimit_result *results)
 {
 	struct shmlimit_result own[SHMLIMIT_REQUESTS_MAX];
 	uint64_t poll_ns = UINT64_MAX;
@@ -55,10 +55,10 @@ int all_pending_step(struct shmlimit_global *g, struct shmlimit_global_ticket *t
 
 	results = results != NULL ? results : own;
 	for (size_t i = 0; i < n && (answer == SHMLIMIT_ALLOWED || answer == SHMLIMIT_GLOBAL_PENDING); i++) {
-		if (!pending_is(&tickets[i]))
+		if (!ticket_is_pending(&tickets[i]))
 			continue;
 		at = i;
-		answer = pending_step(g, &tickets[i], &results[i]);
+		answer = ticket_step(g, &tickets[i], &results[i]);
 		if (answer == SHMLIMIT_GLOBAL_PENDING && tickets[i].poll_ns < poll_ns)
 			poll_ns = tickets[i].poll_ns;
 	}
@@ -69,12 +69,12 @@ int all_pending_step(struct shmlimit_global *g, struct shmlimit_global_ticket *t
 	if (answer == SHMLIMIT_ALLOWED)
 		answer = finish(g, tickets, n, &at, results);
 	if (answer != SHMLIMIT_ALLOWED) {
-		all_pending_cancel(g, tickets, n);
+		ticket_set_cancel(g, tickets, n);
 		if (failed != NULL)
 			*failed = at;
 	}
 	for (size_t i = 0; i < n; i++)
-		pending_end(&tickets[i]);
+		ticket_end(&tickets[i]);
 	return answer;
 }
 
@@ -83,18 +83,18 @@ static int are_valid(const struct shmlimit_global_ticket *tickets, size_t n)
 	if (tickets == NULL)
 		return 0;
 	for (size_t i = 0; i < n; i++)
-		if (!pending_is_valid(&tickets[i]))
+		if (!ticket_is_valid(&tickets[i]))
 			return 0;
 	return 1;
 }
 
 /* Ask the slots of the LEASE rules. Returns SHMLIMIT_ALLOWED unless one denies. */
-static int take_slots(struct shmlimit_global *g, const struct all *all, struct shmlimit_global_ticket *tickets,
+static int take_slots(struct shmlimit_global *g, const struct all_or_none *all, struct shmlimit_global_ticket *tickets,
                       size_t *failed)
 {
 	for (size_t k = 0; k < all->there_count; k++) {
 		size_t i = *failed = all->there[k];
-		int answer = pending_begin(g, &all->requests[i], &tickets[i], &all->results[i]);
+		int answer = ticket_begin(g, &all->requests[i], &tickets[i], &all->results[i]);
 
 		if (answer != SHMLIMIT_ALLOWED && answer != SHMLIMIT_GLOBAL_PENDING)
 			return answer;
@@ -107,28 +107,28 @@ EXPORT int shmlimit_global_begin_all(struct shmlimit_global *g, const struct shm
                                      struct shmlimit_result *results)
 {
 	struct shmlimit_result own[SHMLIMIT_REQUESTS_MAX];
-	struct all all;
+	struct all_or_none all;
 	size_t at = 0;
 	int answer;
 
-	if (g == NULL || !all_is_valid(requests, n) || !are_valid(tickets, n))
+	if (g == NULL || !all_or_none_is_valid(requests, n) || !are_valid(tickets, n))
 		return -EINVAL;
-	all_begin(&all, g->limiter, requests, n, results != NULL ? results : own);
+	all_or_none_begin(&all, g->limiter, requests, n, results != NULL ? results : own);
 	for (size_t i = 0; i < n; i++)
-		pending_end(&tickets[i]);
+		ticket_end(&tickets[i]);
 	if (all.there_count == 0)
 		return shmlimit_take_all(g->limiter, requests, n, failed, results);
-	answer = all_look_here(&all, &at);
+	answer = all_or_none_look_here(&all, &at);
 	if (answer == SHMLIMIT_ALLOWED) {
 		for (size_t i = 0; i < n; i++)
-			pending_decided(&tickets[i], &requests[i], all.taken_from[i]);
+			ticket_decided(&tickets[i], &requests[i], all.taken_from[i]);
 		for (size_t k = 0; k < all.here_count; k++)
-			pending_later(&tickets[all.here[k]]);
+			ticket_later(&tickets[all.here[k]]);
 		answer = take_slots(g, &all, tickets, &at);
 	}
 	if (answer == SHMLIMIT_ALLOWED)
-		return all_pending_step(g, tickets, n, failed, all.results);
-	all_pending_cancel(g, tickets, n);
+		return ticket_set_step(g, tickets, n, failed, all.results);
+	ticket_set_cancel(g, tickets, n);
 	if (failed != NULL)
 		*failed = at;
 	return answer;
@@ -137,11 +137,12 @@ EXPORT int shmlimit_global_begin_all(struct shmlimit_global *g, const struct shm
 EXPORT int shmlimit_global_poll_all(struct shmlimit_global *g, struct shmlimit_global_ticket *tickets, size_t n,
                                     size_t *failed, struct shmlimit_result *results)
 {
-	return g != NULL && all_pending_is(tickets, n) ? all_pending_step(g, tickets, n, failed, results) : -EINVAL;
+	return g != NULL && ticket_set_is_pending(tickets, n) ? ticket_set_step(g, tickets, n, failed, results)
+	                                                      : -EINVAL;
 }
 
 EXPORT void shmlimit_global_cancel_all(struct shmlimit_global *g, struct shmlimit_global_ticket *tickets, size_t n)
 {
-	if (g != NULL && all_pending_is(tickets, n))
-		all_pending_cancel(g, tickets, n);
+	if (g != NULL && ticket_set_is_pending(tickets, n))
+		ticket_set_cancel(g, tickets, n);
 }

@@ -1,5 +1,5 @@
 /*
- * pending: requests that are begun, polled and cancelled, as event loops make them. The limit is as exact as for
+ * ticket: requests that are begun, polled and cancelled, as event loops make them. The limit is as exact as for
  * requests that wait, whatever is killed or forgotten.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -304,7 +304,7 @@ int main(void)
 
 	if (server_missing())
 		return tap_skip_all("no redis-server");
-	stage_begin("global.pending");
+	stage_begin("global.ticket");
 	server_begin(&server, NULL);
 	l = stage_create(1024, 0, 0);
 	proxy_begin(&proxy, &server);
