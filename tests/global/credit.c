@@ -237,11 +237,21 @@ static void charged(void)
 static void failing(struct shmlimit_global *g, int rule)
 {
 	uint64_t unpaid = agent_status(l).unpaid;
-	int allowed = 0;
+	int allowed = 0, lent = 0;
 	char key[24];
 
-	server_kill(&server);
-	is(take(g, rule, "first", 1), SHMLIMIT_ALLOWED, "the first key is lent its credit when the server is gone");
+	/* BOUND: on a busy machine the agent may know before the first request is made: then another server is killed. */
+	for (int i = 0; i < 50 && !lent; i++) {
+		if (i > 0) {
+			server_start(&server);
+			await(take(g, rule, "again", 1) == SHMLIMIT_ALLOWED);
+			await(agent_status(l).breaker_ns == 0 && agent_status(l).waiting == 0);
+		}
+		snprintf(key, sizeof(key), "first%d", i);
+		server_kill(&server);
+		lent = take(g, rule, key, 1) == SHMLIMIT_ALLOWED;
+	}
+	ok(lent, "the first key is lent its credit when the server is gone");
 	await(agent_status(l).waiting == 0);
 	is(agent_status(l).unpaid - unpaid, CREDIT, "what was lent before the agent knew is unpaid");
 	await(agent_status(l).breaker_ns != 0);
