@@ -289,7 +289,8 @@ static void silent(void)
 	late = agent_status(l).late;
 	is(shmlimit_global_take(hasty, rule, "late", 4, 10, &r), SHMLIMIT_ALLOWED,
 	   "on_failure answers at the deadline");
-	await(atomic_load(&proxy.at->held));
+	/* On a busy machine the agent may not have taken the request by its deadline: make it again. */
+	await(atomic_load(&proxy.at->held) || shmlimit_global_take(hasty, rule, "late", 4, 10, &r) < 0);
 	atomic_store(&proxy.at->hold, 0);
 	await(agent_status(l).late > late);
 	asked = commands();
