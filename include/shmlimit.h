@@ -637,8 +637,9 @@ int shmlimit_take_at(struct shmlimit *limiter, int rule, const void *key, size_t
  * `requests`. `results` has room for as many, or is NULL. The answer is allowed if all of them
  * are. At the first denial or error, the tokens taken so far are given back, and *failed
  * (unless NULL) is the index of that request. Results are filled up to that one. Each key is
- * then as it was before, unless another process changed it since: then its tokens are
- * refunded.
+ * then as it was before, unless another process changed it since. Then it gets back what was
+ * taken, less what has refilled since, as far as its count's period, its lease and its rule are
+ * still the same.
  *
  * The requests are decided one after the other, in their order and as of one time; put the one
  * that denies most first. Until tokens are given back, other callers may for a moment see fewer

@@ -25,6 +25,13 @@ static void count_row_take(const struct layout_params *params, uint64_t amount, 
 	v->changed = 1;
 }
 
+/* Is the count's period the one in which the tokens were taken that come back? */
+static int counts_still(const struct look *k, const struct request *q, const struct count *count)
+{
+	return q->taken == NULL ||
+	       count_read(k->params, q->taken->after.word, k->at.now_ns).until_ns == count->until_ns;
+}
+
 static void count_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
                             struct shmlimit_result *r)
 {
@@ -46,8 +53,9 @@ static void count_row_apply(const struct look *k, const struct request *q, struc
 		/* The largest count of a word may stand for a larger one, so nothing is known to be left of it. */
 		if (count_is_more(params, count))
 			break;
-		v->changed = q->amount != 0 && count->n != 0;
-		count->n -= q->amount < count->n ? q->amount : count->n;
+		v->changed = q->amount != 0 && count->n != 0 && counts_still(k, q, count);
+		if (v->changed)
+			count->n -= q->amount < count->n ? q->amount : count->n;
 		break;
 	case OP_CHARGE:
 		if (q->amount > room)

@@ -257,10 +257,38 @@ static void funnel_row_read(const struct look *k, uint64_t word, struct balance 
 	b->was_empty = 0;
 }
 
+/*
+ * Give back what was taken some time ago, less what refilled since: that much may have been in vain, had it not been
+ * taken (see struct undo). Until when: now. Where there is a debt, the end of the last reservation's wait, from which it
+ * counts (I1). Where times are given, the end of the token that was being refilled when the word was written, since its
+ * writer's time may be later than ours.
+ */
+static void funnel_give_back(const struct look *k, const struct request *q, struct funnel *funnel, struct verdict *v)
+{
+	const struct layout_params *params = k->params;
+	uint64_t token = (uint64_t)1 << params_token_bits(params), tick = (uint64_t)1 << params_quota_bits(params);
+	uint64_t until = funnel->stamp + (k->given ? token - tick : 0), back = q->amount << params_token_bits(params);
+	uint64_t refilled;
+
+	*v = (struct verdict){ .answer = SHMLIMIT_ALLOWED };
+	if (k->at.stamp - until <= params->back)
+		until = k->at.stamp;
+	/* A clock that stepped back does not tell: then the difference is huge. */
+	refilled = until - funnel_time(params, q->when.ns).stamp;
+	if (refilled >= back || funnel_is_full(params, *funnel))
+		return;
+	/* In either form of the word its time moves back by what is given. Whole tokens are then counted. */
+	*funnel = funnel_leak(params, funnel_pack(params, *funnel) - (back - refilled), k->at);
+	v->changed = 1;
+}
+
 static void funnel_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
                              struct shmlimit_result *r)
 {
-	funnel_apply(k->params, q->op, q->amount, q->max_wait_ns, k->at, &b->funnel, v);
+	if (q->op == OP_REFUND && q->taken != NULL)
+		funnel_give_back(k, q, &b->funnel, v);
+	else
+		funnel_apply(k->params, q->op, q->amount, q->max_wait_ns, k->at, &b->funnel, v);
 	v->word = funnel_pack(k->params, b->funnel);
 	if (r != NULL)
 		funnel_report(k->params, q->op, q->amount, k->at, b->funnel, v, r);

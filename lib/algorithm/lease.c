@@ -376,6 +376,13 @@ static void lease_row_read(const struct look *k, uint64_t word, struct balance *
 	b->stepped = b->doubtful = b->was_empty = 0;
 }
 
+/* Is it the lease from which the tokens were taken that come back? */
+static int lasts_still(const struct look *k, const struct request *q, const struct lease *lease)
+{
+	return q->taken == NULL ||
+	       lease_read(k->params, q->taken->after.word, k->at.now_ns).until_ns == lease->until_ns;
+}
+
 static void lease_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
                             struct shmlimit_result *r)
 {
@@ -396,7 +403,7 @@ static void lease_row_apply(const struct look *k, const struct request *q, struc
 	case OP_REFUND:
 		/* While a process asks, the size is what it asks for: tokens that are refunded in that time are lost. */
 		room = lease->state == LEASE_TOKENS && lease->left_ns != 0 ? lease_size_least(params, lease->size) : 0;
-		room = room > lease->quota ? room - lease->quota : 0;
+		room = room > lease->quota && lasts_still(k, q, lease) ? room - lease->quota : 0;
 		v->changed = q->amount != 0 && room != 0;
 		if (v->changed)
 			lease->quota += q->amount < room ? q->amount : room;

@@ -101,11 +101,16 @@ struct hold_request {
 /*
  * The swap that took tokens, for a caller that may want to take it back: while the
  * slot stands as `after`, swapping `before` in undoes it. That leaves no trace in any
- * algorithm, whereas a refund is a decision of its own at a later time: it cannot tell
- * how cold a warm-up was. slot NULL: nothing was written. A place that was entered is left.
+ * algorithm. slot NULL: nothing was written. A place that was entered is left.
  *
  * The word comes back, and a swap that another process prepared before the take may
  * go through after it. It is right: it follows from the word that is there again.
+ *
+ * Where another process changed the slot since, a refund undoes the take, and gives no more than the key would have in
+ * addition, had the take not happened. A funnel gets what was taken, less what refilled since: without the take it may
+ * have been full, and have lost that. WHY NOT less what would have been lost after `before`: takes of other processes,
+ * undone in between, may have filled it earlier. A count gets tokens back in the same period only, a lease in the same
+ * lease, a window for entries that still count; and no key gets any under a later version of its rule.
  */
 struct undo {
 	struct layout_slot *slot;
@@ -121,7 +126,8 @@ struct request {
 	uint64_t amount;        /* tokens asked for, or given back */
 	struct when when;
 	uint64_t max_wait_ns; /* RESERVE only */
-	int late;             /* REFUND only: of what was taken at when.ns, some time ago */
+	/* What gave the tokens or the place that comes back, at when.ns or later; NULL: the caller says that it may. */
+	const struct undo *taken; /* REFUND, LEAVE */
 	union {
 		const struct lease_request *lease;
 		const struct count_request *count;

@@ -247,6 +247,29 @@ static void warmup_ask(const struct layout_params *params, const struct request 
 	}
 }
 
+/*
+ * Give back what was taken some time ago: what came out of the store, as far as the store would lack it now, had no other
+ * process come since. The debt stays. WHY: no other process takes before it is paid; one that reserves waits until then,
+ * and the next one must not come earlier than what that one costs.
+ */
+static void warmup_give_back(const struct layout_params *params, const struct request *q, struct funnel_time at,
+                             struct funnel *funnel)
+{
+	const struct undo *taken = q->taken;
+	u128 asked = (u128)q->amount << params_unit_bits(params);
+	uint64_t back = params->capacity - warmup_leak(params, taken->after.word, at).quota, had = params->capacity;
+
+	if (taken->before.tag == taken->after.tag)
+		had = warmup_leak(params, taken->before.word, funnel_time(params, q->when.ns)).quota;
+	if (back > had)
+		back = had;
+	if (back > asked)
+		back = (uint64_t)asked;
+	if (back > params->capacity - funnel->quota)
+		back = params->capacity - funnel->quota;
+	funnel->quota += back;
+}
+
 static void warmup_row_apply(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
                              struct shmlimit_result *r)
 {
@@ -262,7 +285,9 @@ static void warmup_row_apply(const struct look *k, const struct request *q, stru
 		break;
 	case OP_REFUND:
 		v->changed = q->amount != 0 && !funnel_is_full(params, *funnel);
-		if (v->changed)
+		if (v->changed && q->taken != NULL)
+			warmup_give_back(params, q, k->at, funnel);
+		else if (v->changed)
 			warmup_refund(params, funnel, q->amount, k->at);
 		break;
 	case OP_CHARGE:

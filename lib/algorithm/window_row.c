@@ -35,7 +35,7 @@ static uint64_t others_since_ns(const struct look *k, const struct request *q)
 {
 	uint64_t begin_ns = window_tick_begin(k->params, q->when.ns);
 
-	return q->late || q->when.ns == begin_ns ? begin_ns : window_end_of_tick(k->params, begin_ns) + 1;
+	return q->taken != NULL || q->when.ns == begin_ns ? begin_ns : window_end_of_tick(k->params, begin_ns) + 1;
 }
 
 /*

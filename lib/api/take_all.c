@@ -34,7 +34,7 @@ static void give_back(const struct shmlimit *l, const struct shmlimit_request *a
 		             .key = { asked->key, asked->key_len },
 		             .amount = asked->cost,
 		             .when = when,
-		             .late = 1 };
+		             .taken = undo };
 	struct hold_request hold = { .place = undo->place };
 
 	if (undo->slot == NULL)

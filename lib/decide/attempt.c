@@ -28,15 +28,15 @@ static void read_word(const struct shmlimit *l, struct attempt *d, uint64_t word
 /*
  * What a word says now. Before its time is called impossible, or is rebuilt from a
  * few bits: is it only that ours is old? The clock is asked again for this very word,
- * after it was seen: another one may have been written since. So it is for a late
- * refund: what it gives back may have left the window since.
+ * after it was seen: another one may have been written since. So it is for a refund
+ * of what was taken before: that may have refilled since, or left the window.
  */
 static void read_now(const struct shmlimit *l, struct attempt *d, uint64_t word)
 {
 	const struct request *q = d->request;
 
 	read_word(l, d, word);
-	if (!(d->b.doubtful || q->late) || q->when.given)
+	if (!(d->b.doubtful || q->taken != NULL) || q->when.given)
 		return;
 	d->at = funnel_time(&d->view.params, when_again(l, q->when).ns);
 	read_word(l, d, word);

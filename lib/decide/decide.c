@@ -38,7 +38,7 @@ __attribute__((always_inline)) static inline int first_try(const struct shmlimit
 	k = look_make(l, t, slot, &view.params, q->when);
 	a->read(&k, seen.word, &b);
 	a->apply(&k, q, &b, &v, r);
-	if (__builtin_expect(b.doubtful || q->late, 0))
+	if (__builtin_expect(b.doubtful, 0))
 		return FIRST_NOT;
 	if (v.changed) {
 		mine.word = v.word;

@@ -114,6 +114,9 @@ static enum progress try_once(const struct shmlimit *l, struct attempt *d)
 	const struct request *q = d->request;
 	struct table_key wanted = table_key(q->hash, q->rule, rule_version(&d->view));
 
+	/* What was taken under an earlier version of the rule, or under the rule before it, has no meaning under this one. */
+	if (q->op == OP_REFUND && q->taken != NULL && q->taken->after.tag != wanted.tag)
+		return FINAL;
 	if (attempt_look(l, d, &wanted) == AGAIN)
 		return AGAIN;
 	if (d->homeless)

@@ -210,10 +210,54 @@ static const struct scene credit = {
 	.judge = judge_credit,
 };
 
+/* A denied call gives back what it took, while the backend gives more. */
+static struct shmlimit *set_giving_back(void)
+{
+	return stage_set(
+		SHMLIMIT_FULL_DENY, 2,
+		(struct shmlimit_rule){
+			.algorithm = SHMLIMIT_LEASE, .capacity = 4 * CAPACITY, .count = 1, .period_ns = SECOND });
+}
+
+static void begin_giving_back(void)
+{
+	uint32_t key = KEY;
+
+	begin();
+	(void)shmlimit_lease_deposit(stage.l, stage.rule, &key, sizeof(key), 8, 0, LEASE_NS, NULL);
+	gifts[gifts_n++] = (struct gift){ 8, schedule.now_ns };
+}
+
+static void act_giving_back(unsigned who)
+{
+	if (who == 2) {
+		take(KEY, 3);
+		(void)deposit(KEY, 8, 0);
+		take(KEY, 6);
+		take(KEY, 2);
+		return;
+	}
+	take_in_vain(KEY, 2);
+	take_in_vain(KEY, 4);
+	take(KEY, 1);
+}
+
+static const struct scene giving_back = {
+	.title = "what a denied call gives back is spent in the lease that it was of",
+	.actors = 3,
+	.mortals = 2,
+	.away_ns = { LEASE_NS / 2, LEASE_NS },
+	.set = set_giving_back,
+	.begin = begin_giving_back,
+	.act = act_giving_back,
+	.judge = judge_moving,
+};
+
 int main(void)
 {
 	play(&standing);
 	play(&moving);
+	play(&giving_back);
 	play(&credit);
 	return tap_done();
 }

@@ -152,6 +152,22 @@ static inline void take(uint32_t key, uint64_t cost)
 		blame("a denial wrote to the table");
 }
 
+/* Take from the key and from one that has no token, all or none. */
+static inline void take_in_vain(uint32_t key, uint64_t cost)
+{
+	struct call *c = call_begin(key, (int64_t)cost);
+	uint32_t held = 0;
+	struct shmlimit_request requests[2] = {
+		{ .rule = stage.rule, .key = &key, .key_len = sizeof(key), .cost = cost },
+		{ .rule = stage.held, .key = &held, .key_len = sizeof(held), .cost = 1 },
+	};
+
+	actor_calls();
+	call_end(c, shmlimit_take_all(handle(), requests, 2, NULL, NULL));
+	if (c->answer != SHMLIMIT_DENIED)
+		blame("a call got what is held");
+}
+
 static inline void charge(uint32_t key, uint64_t tokens)
 {
 	struct call *c = call_begin(key, (int64_t)tokens);
@@ -272,11 +288,9 @@ static inline void law_denials(uint64_t capacity)
 	}
 }
 
-/* The admissions of a key, and now what is left of it. */
-static inline const struct story *story_of(uint32_t key)
+/* The admissions of a key, and `rest` more now. */
+static inline const struct story *story_and(uint32_t key, uint64_t rest)
 {
-	uint64_t rest = left(key);
-
 	history_clear(&stage.history);
 	for (unsigned i = 0; i < stage.n; i++) {
 		const struct call *c = &stage.calls[i];
@@ -288,6 +302,11 @@ static inline const struct story *story_of(uint32_t key)
 		history_add(&stage.history, 0, key, rest, schedule.now_ns, schedule.now_ns);
 	history_tell(&stage.history, 0, key, &stage.story);
 	return &stage.story;
+}
+
+static inline const struct story *story_of(uint32_t key)
+{
+	return story_and(key, left(key));
 }
 
 /* I1: in no stretch of time more than the capacity and what came back, and what differing clocks make of that. */
