@@ -165,7 +165,7 @@ struct shmlimit_range {
 	uint32_t reserved32;
 	uint64_t resolution_ps; /* one tick of the rule's clock in picoseconds, rounded up; decisions are exact to one tick */
 	uint64_t refill_ns; /* time in which an empty funnel becomes full */
-	uint64_t back_ns;   /* a key that was idle for up to this long is known to be full */
+	uint64_t back_ns;   /* the table is swept at least this often: so a key may be idle for any time */
 	uint64_t ahead_ns;  /* a step back of the clock of up to this length is recognised */
 };
 

@@ -228,11 +228,14 @@ void funnel_range(const struct layout_params *params, struct shmlimit_range *out
 	u128 resolution = ((u128)params->den * 1000 + num - 1) / num;
 	struct funnel_time zero = { 0, 0, 0 };
 	unsigned quota_bits = params_quota_bits(params);
+	uint64_t full;
 
 	out->reserved32 = 0;
 	out->resolution_ps = resolution > UINT64_MAX ? UINT64_MAX : (uint64_t)resolution;
 	out->refill_ns = funnel_ticks_to_ns(params, zero, params->capacity << params_token_bits(params) >> quota_bits);
-	out->back_ns = stamp_to_whole_ns(params, params->back);
+	/* Full since, at the most, what refills an empty one after its time. */
+	full = params->capacity << params_token_bits(params);
+	out->back_ns = full < params->back ? stamp_to_whole_ns(params, params->back - full) : 0;
 	out->ahead_ns = stamp_to_whole_ns(params, UINT64_MAX - params->back);
 }
 

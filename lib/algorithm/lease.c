@@ -69,7 +69,7 @@ void lease_range(const struct layout_params *params, struct shmlimit_range *out)
 
 	out->resolution_ps = 1000 * lease_tick_ns(params);
 	out->refill_ns = refill_ns > UINT64_MAX ? UINT64_MAX : (uint64_t)refill_ns;
-	out->back_ns = params->back;
+	out->back_ns = params->back - lease_tick_ns(params);
 	out->ahead_ns = params->ahead;
 }
 

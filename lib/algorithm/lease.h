@@ -15,10 +15,10 @@
  *	                quota tokens be spent, that were left when it began
  *
  * After its time, and with no tokens in it, a word says the same as none. 2^55
- * nanoseconds are 417 days: 26 of them are the future, so that a key that was idle for
- * a year is known to have nothing. WHY NOT ticks of the same length for all, or
- * larger capacities: with fewer bits for the time a lease that was left alone would
- * be alive again some day, and its tokens would be given twice.
+ * nanoseconds are 417 days: 26 of them are the future, so that a lease that was over for
+ * a year is known to be so; by then it is swept (sweep.h). WHY NOT ticks of the same
+ * length for all, or larger capacities: ticks would be too long for leases, or the
+ * table would be swept all the time.
  *
  * No token outlives the time that it was given: where tokens of two leases meet in
  * one word, all end with the first, or those that end first expire at once.

@@ -11,13 +11,14 @@
 #define SECOND ((uint64_t)1000000000)
 /* A clock read is at most this old when its decision is made; a decision in doubt reads the clock again. */
 #define SLACK_NS SECOND
-/* Nine years: times are compared as signed numbers of nanoseconds, and word ticks must reach over four periods. */
+/* Nine years: times are compared as signed numbers of nanoseconds, and word ticks must reach over 16 spans. */
 #define SPAN_MAX_NS ((uint64_t)1 << 58)
 /*
- * The word's timestamp reaches over this number of spans of period and wait: a slot
- * that was left alone is seen to be free three times out of four.
+ * The word's timestamp reaches over at least 16 spans of period and wait: the table is swept once in about four to eight,
+ * and the slack of a sweep is longer than an entry lasts (sweep.h). WHY NOT more: ticks would be longer. Rings are large,
+ * so a table of them has few slots.
  */
-#define SPANS_SHIFT 2
+#define SPANS_SHIFT 4
 
 int window_compile(const struct shmlimit_rule *rule, uint64_t most, struct layout_params *params)
 {
@@ -57,10 +58,13 @@ int window_compile(const struct shmlimit_rule *rule, uint64_t most, struct layou
 
 void window_range(const struct layout_params *params, struct shmlimit_range *out)
 {
-	unsigned bits = 64 - params_quota_bits(params) + params_token_bits(params);
+	unsigned tick_bits = params_token_bits(params), bits = 64 - params_quota_bits(params) + tick_bits;
+	uint64_t reach = bits >= 64 ? UINT64_MAX : (uint64_t)1 << bits;
+	uint64_t used = params->ahead + params->back + ((uint64_t)4 << tick_bits);
 
-	out->resolution_ps = (uint64_t)1000 << params_token_bits(params);
+	out->resolution_ps = (uint64_t)1000 << tick_bits;
 	out->refill_ns = params->back;
-	out->back_ns = (bits >= 64 ? UINT64_MAX : (uint64_t)1 << bits) - 2 * params->ahead - params->back;
+	/* An entry leaves a period after its time, and a word's may be ahead. */
+	out->back_ns = used < reach ? reach - used : 0;
 	out->ahead_ns = INT64_MAX;
 }

@@ -249,7 +249,7 @@ static void window_row_after_swap(const struct look *k, struct slot_seen mine, c
 
 static void window_row_converted(const struct look *k, struct slot_seen mine)
 {
-	/* The word tells a time of the last four periods only, so an admission of long ago would seem to be of now. */
+	/* The word tells a time of some periods only, so an admission of long ago would seem to be of now. */
 	if (k->l->window_max != 0)
 		ring_complete_word(k->l, k->t, k->slot, k->params, mine, k->at.now_ns);
 }

@@ -10,6 +10,7 @@
 #include "export.h"
 #include "name.h"
 #include "sized.h"
+#include "sweep.h"
 
 #define SLOTS_DEFAULT 65536u /* a mebibyte */
 #define GROWTH_DEFAULT 16u   /* times the slots: it takes address space, no memory */
@@ -89,6 +90,7 @@ static int make_header(const struct shmlimit_options *o, const uint64_t secret[2
 	else
 		error = segment_random(h->secret, sizeof(h->secret));
 	h->checksum = layout_checksum(h);
+	h->sweep_after_ns = SWEEP_AFTER_MAX_NS;
 	return error;
 }
 

@@ -13,6 +13,7 @@
 #include "rule.h"
 #include "segment.h"
 #include "sized.h"
+#include "sweep.h"
 #include "table.h"
 
 /* An id that is not in use; one never used before one whose old funnels have to be cleared away first. */
@@ -96,6 +97,26 @@ static int check(const struct shmlimit *l, const struct shmlimit_rule *rule, str
 	return algorithm_compile(rule, l->window_max, params);
 }
 
+/* Is there no rule, and was there none? */
+static int is_unused(const struct shmlimit *l)
+{
+	for (uint32_t id = 0; id < l->rule_count; id++)
+		if (load_acquire(&l->rules[id].published) != 0)
+			return 0;
+	return 1;
+}
+
+/* Before parameters are published, and words are converted to them. WHY NOT where the time is one before: no entry is over. */
+static void sweep_first(const struct shmlimit *l, const struct layout_params *params, struct when when)
+{
+	sweep_lower(l, params);
+	when = when_again(l, when);
+	if (is_unused(l))
+		sweep_begin(l, when);
+	else if ((int64_t)(when.ns - load_relaxed(&l->header->swept.ns)) > 0)
+		sweep(l, when);
+}
+
 /* The lock is held. */
 static int set_locked(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *rule,
                       const struct layout_params *params, struct when when)
@@ -106,6 +127,7 @@ static int set_locked(struct shmlimit *l, const char *rule_name, const struct sh
 	if (id >= 0 && rule_read(l, (uint32_t)id, &old, NULL) == 0) {
 		if (params_algorithm(&old.params) != params_algorithm(params))
 			return -EBUSY;
+		sweep_first(l, params, when);
 		change(l, (uint32_t)id, &old, rule->mode, params, when);
 		/* Last: if killed before, the caller is to find that this was not done. */
 		if (rule->mark != 0)
@@ -113,8 +135,10 @@ static int set_locked(struct shmlimit *l, const char *rule_name, const struct sh
 		return id;
 	}
 	id = find_unused(l);
-	if (id >= 0)
-		rule_define(l, (uint32_t)id, rule_name, rule->mode, params, segment_unix_ns(), rule->mark);
+	if (id < 0)
+		return id;
+	sweep_first(l, params, when);
+	rule_define(l, (uint32_t)id, rule_name, rule->mode, params, segment_unix_ns(), rule->mark);
 	return id;
 }
 

@@ -10,6 +10,7 @@
 #include "generation.h"
 #include "rule.h"
 #include "sized.h"
+#include "sweep.h"
 
 static void describe(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
                      struct slot_seen seen, uint64_t now_ns, int old, struct shmlimit_slot *out)
@@ -38,6 +39,10 @@ static void describe(const struct shmlimit *l, const struct table *t, const stru
 	a = algorithm_of(&view.params);
 	k = look_make(l, t, slot, &view.params, when_given(now_ns));
 	a->read(&k, seen.word, &b);
+	if (sweep_is_over(l, t, slot, seen, when_given(now_ns))) {
+		k.slot = NULL;
+		a->none(&k, &b);
+	}
 	/* What stays in the old table has expired there. */
 	if (!old || !a->stays)
 		a->show(&k, &b, out);

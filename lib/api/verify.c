@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@
 #include "name.h"
 #include "rule.h"
 #include "segment.h"
+#include "sweep.h"
 #include "table.h"
 #include "verify.h"
 
@@ -118,6 +120,31 @@ static void check_header_tail(const struct shmlimit *l, struct findings *f)
 		if (!is_told(l, &h->tables[i], i))
 			report(f, offset_of(l, &h->tables[i]), mend_told(f, &h->tables[i]),
 			       "table %u is none that there is or could be next", (unsigned)i);
+}
+
+/* No decision may go by what is not swept for longer than a rule's words tell. */
+static const char *mend_sweep(const struct shmlimit *l, const struct findings *f, uint64_t due_ns)
+{
+	if (!f->repairing)
+		return NULL;
+	store_relaxed(&l->header->sweep_after_ns, due_ns);
+	return "set to that";
+}
+
+/* How long after a sweep the table is due: no later than any rule in force requires. The mark itself needs no repair. */
+static void check_sweep(const struct shmlimit *l, struct findings *f)
+{
+	uint64_t due_ns = SWEEP_AFTER_MAX_NS;
+
+	for (uint32_t id = 0; id < l->rule_count; id++) {
+		struct rule_view view;
+
+		if (rule_read(l, id, &view, NULL) == 0 && sweep_after(&view.params) < due_ns)
+			due_ns = sweep_after(&view.params);
+	}
+	if (load_relaxed(&l->header->sweep_after_ns) > due_ns)
+		report(f, offset_of(l, &l->header->sweep_after_ns), mend_sweep(l, f, due_ns),
+		       "the table is swept less often than its rules require: every %" PRIu64 " ns", due_ns);
 }
 
 /* Decisions take a mode that they don't know for ENFORCE. */
@@ -247,7 +274,7 @@ static uint64_t wait_ns(const struct shmlimit *l, const struct generation *table
 	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0)
 		return 0;
 	k = look_make(l, t, slot, &view.params, when_read(l));
-	return algorithm_wait(&k, seen.word);
+	return sweep_wait(&k, seen.word);
 }
 
 /* Free the one that is full earlier. */
@@ -339,6 +366,7 @@ int verify_all(const struct shmlimit *l, struct findings *f)
 	check_header_tail(l, f);
 	for (uint32_t id = 0; id < l->rule_count; id++)
 		check_rule(l, id, f);
+	check_sweep(l, f);
 	return check_tables(l, f);
 }
 

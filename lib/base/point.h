@@ -34,6 +34,7 @@ uint64_t point_clock(int clock_id);
 #define load_acquire(p) (point_reached(POINT_LOAD, p), load_acquire(p))
 #define load_word(p) (point_reached(POINT_LOAD, p), load_word(p))
 #define load_again(p) (point_reached(POINT_LOAD, p), load_again(p))
+#define load_is_older(now, since, after) (point_reached(POINT_LOAD, since), load_is_older(now, since, after))
 #define publish(p, value) (point_reached(POINT_SWAP, p), publish(p, value))
 #define store_relaxed(p, value) (point_reached(POINT_STORE, p), store_relaxed(p, value))
 #define set_bits(p, bits) (point_reached(POINT_STORE, p), set_bits(p, bits))

@@ -7,6 +7,7 @@
 
 #include "carry.h"
 #include "stored_key.h"
+#include "sweep.h"
 
 void attempt_has_none(const struct shmlimit *l, struct attempt *d)
 {
@@ -71,10 +72,17 @@ static int is_left_behind(const struct attempt *d)
 	return d->in == &d->tables.old && d->a->stays;
 }
 
+/* It was over long ago, which what only looks has not swept. */
+static int is_over(const struct shmlimit *l, const struct attempt *d)
+{
+	return operation_only_looks(d->request->op) && sweep_is_due(l, d->request->when.ns) &&
+	       sweep_is_over(l, d->in, d->slot, d->seen, d->request->when);
+}
+
 /* What was found in the key's slot, or that there is none. */
 static enum progress look_at(const struct shmlimit *l, struct attempt *d, const struct table_key *wanted)
 {
-	if (d->slot == NULL || is_left_behind(d))
+	if (d->slot == NULL || is_left_behind(d) || is_over(l, d))
 		attempt_has_none(l, d);
 	else if ((d->seen.tag & ~TAG_FROZEN) != wanted->tag)
 		return look_at_old(l, d);

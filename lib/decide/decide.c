@@ -23,8 +23,7 @@ __attribute__((always_inline)) static inline int first_try(const struct shmlimit
 	struct verdict v;
 	struct look k;
 
-	if (__builtin_expect(t == NULL || rule_glance(l, q->rule, &view, 1) != 0 || rule_mode(&view) == SHMLIMIT_OFF,
-	                     0))
+	if (__builtin_expect(t == NULL || !rule_glance_in_force(l, q->rule, &view, 1), 0))
 		return FIRST_NOT;
 	a = algorithm_of(&view.params);
 	mine.tag = tag_pack(q->hash, q->rule, rule_version(&view));
@@ -93,7 +92,7 @@ int decide(const struct shmlimit *l, const struct table *t, const struct request
 
 int decide_rest(const struct shmlimit *l, const struct request *q, uint32_t failed, struct shmlimit_result *r)
 {
-	return failed != 0 ? decide_slowly(l, q, failed, r) : decide(l, generation_glance(l, 1), q, r);
+	return failed != 0 ? decide_slowly(l, q, failed, r) : decide(l, generation_glance(l, 1, q->when.ns), q, r);
 }
 
 int decide_call(const struct shmlimit *l, int rule, const void *key, size_t key_len, struct request *q,
@@ -108,5 +107,5 @@ int decide_call(const struct shmlimit *l, int rule, const void *key, size_t key_
 	q->rule = (uint32_t)rule;
 	q->key = (struct request_key){ key, key_len };
 	q->hash = hash_bytes(l->secret, q->rule, key, key_len);
-	return decide(l, generation_glance(l, 1), q, r);
+	return decide(l, generation_glance(l, 1, q->when.ns), q, r);
 }

@@ -23,7 +23,7 @@ FAST int fast_hashed(const struct shmlimit *l, enum operation op, uint32_t rule,
                      struct undo *undo, struct shmlimit_result *r)
 {
 	/* While keys move from the old table to the new one, a refund is not decided at the first try: see carry.h. */
-	const struct table *t = generation_glance(l, op != OP_REFUND);
+	const struct table *t = generation_glance(l, op != OP_REFUND, when.ns);
 	int with_times = r != NULL || !(op == OP_TAKE || op == OP_PEEK);
 	uint32_t failed = 0;
 	struct layout_slot *slot;
@@ -35,8 +35,7 @@ FAST int fast_hashed(const struct shmlimit *l, enum operation op, uint32_t rule,
 	uint64_t tag;
 
 	/* Find: the rule in force, and the slot whose tag is the key's under it. */
-	if (__builtin_expect(
-		    t == NULL || rule_glance(l, rule, &view, with_times) != 0 || rule_mode(&view) == SHMLIMIT_OFF, 0))
+	if (__builtin_expect(t == NULL || !rule_glance_in_force(l, rule, &view, with_times), 0))
 		goto slowly;
 	if (__builtin_expect(params_algorithm(&view.params) != SHMLIMIT_FUNNEL, 0))
 		return decide(l, t,

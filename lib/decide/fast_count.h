@@ -19,7 +19,8 @@ static inline int fast_count(const struct shmlimit *l, enum operation op, uint32
 	struct count count;
 	struct first f;
 
-	if (__builtin_expect(!first_find(l, rule, hash, SHMLIMIT_COUNTER, 1, &f) || asked->ttl_ns > f.view.params.debt,
+	if (__builtin_expect(!first_find(l, rule, hash, SHMLIMIT_COUNTER, 1, when.ns, &f) ||
+	                             asked->ttl_ns > f.view.params.debt,
 	                     0))
 		return FIRST_NOT;
 	count = count_read(&f.view.params, f.seen.word, when.ns);

@@ -59,7 +59,7 @@ static inline int fast_enter(const struct shmlimit *l, uint32_t rule, uint64_t h
 	struct hold_place place;
 	struct first f;
 
-	if (__builtin_expect(!first_find(l, rule, hash, SHMLIMIT_HOLD, 1, &f), 0))
+	if (__builtin_expect(!first_find(l, rule, hash, SHMLIMIT_HOLD, 1, when.ns, &f), 0))
 		return FIRST_NOT;
 	most = f.view.params.capacity < l->window_max ? f.view.params.capacity : l->window_max;
 	reach = hold_reach(f.seen.word, l->window_max);
@@ -107,7 +107,8 @@ static inline int fast_leave(const struct shmlimit *l, uint32_t rule, uint64_t h
 	uint64_t *cell, *hint = fast_hold_hint(l, hash);
 	struct first f;
 
-	if (__builtin_expect(!first_find(l, rule, hash, SHMLIMIT_HOLD, 0, &f) || asked->place.cell >= l->window_max, 0))
+	if (__builtin_expect(
+		    !first_find(l, rule, hash, SHMLIMIT_HOLD, 0, when.ns, &f) || asked->place.cell >= l->window_max, 0))
 		return FIRST_NOT;
 	cell = &ring_cells(l, f.t, f.slot)[asked->place.cell];
 	if (__builtin_expect(load_acquire(cell) != asked->place.value ||

@@ -55,7 +55,7 @@ static inline int fast_lease(const struct shmlimit *l, enum operation op, uint32
 	struct lease lease;
 	struct first f;
 
-	if (__builtin_expect(cost == 0 || !first_find(l, rule, hash, SHMLIMIT_LEASE, 0, &f), 0))
+	if (__builtin_expect(cost == 0 || !first_find(l, rule, hash, SHMLIMIT_LEASE, 0, when.ns, &f), 0))
 		return FIRST_NOT;
 	lease = lease_read(&f.view.params, f.seen.word, when.ns);
 	if (__builtin_expect(cost > lease_held(&lease) || lease.quota != lease_quota(&f.view.params, f.seen.word), 0))

@@ -23,7 +23,7 @@ static inline int fast_window(const struct shmlimit *l, const struct request *q,
 	struct ring ring;
 	struct first f;
 
-	if (__builtin_expect(!first_find(l, q->rule, q->hash, SHMLIMIT_WINDOW, 1, &f), 0))
+	if (__builtin_expect(!first_find(l, q->rule, q->hash, SHMLIMIT_WINDOW, 1, q->when.ns, &f), 0))
 		return FIRST_NOT;
 	params = &f.view.params;
 	ring = ring_read(l, f.t, f.slot, params, f.seen.word, q->when.ns);

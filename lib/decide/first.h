@@ -33,15 +33,17 @@ static inline unsigned first_algorithm(const struct shmlimit *l, uint32_t rule)
 
 /*
  * The committed slot of a key under a rule that is in force, not off, and of this algorithm. Fills capacity and shape of
- * the parameters; with_times: back, ahead, debt and flags too. Returns false for whatever else there is.
+ * the parameters; with_times: back, ahead, debt and flags too. Returns false for whatever else there is, and where a sweep
+ * is due.
  */
 __attribute__((always_inline)) static inline int first_find(const struct shmlimit *l, uint32_t rule, uint64_t hash,
-                                                            unsigned algorithm, int with_times, struct first *f)
+                                                            unsigned algorithm, int with_times, uint64_t now_ns,
+                                                            struct first *f)
 {
 	const struct layout_params *in_force;
 	uint64_t tag;
 
-	f->t = generation_glance(l, 1);
+	f->t = generation_glance(l, 1, now_ns);
 	if (__builtin_expect(f->t == NULL || rule >= l->rule_count, 0))
 		return 0;
 	f->view.published = load_acquire(&l->rules[rule].published);
@@ -54,8 +56,7 @@ __attribute__((always_inline)) static inline int first_find(const struct shmlimi
 		f->view.params.debt = load_word(&in_force->debt);
 		f->view.params.flags = load_word(&in_force->flags);
 	}
-	if (__builtin_expect(!published_in_use(f->view.published) || rule_mode(&f->view) == SHMLIMIT_OFF ||
-	                             params_algorithm(&f->view.params) != algorithm,
+	if (__builtin_expect(!published_in_force(f->view.published) || params_algorithm(&f->view.params) != algorithm,
 	                     0))
 		return 0;
 	tag = tag_pack(hash, rule, rule_version(&f->view));

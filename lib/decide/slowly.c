@@ -9,6 +9,7 @@
 
 #include "carry.h"
 #include "stored_key.h"
+#include "sweep.h"
 
 /*
  * BOUND: a round fails only when another process changed something in between,
@@ -189,6 +190,9 @@ __attribute__((cold, noinline)) int decide_slowly(const struct shmlimit *l, cons
 		generation_read(l, &d.tables);
 		if (!rule_is_on(l, &d.view) && !operation_is_holders(request->op))
 			return bypass(l, &d, r);
+		/* I8. ORDER after the rule was read: see sweep.h. */
+		if (sweep_is_due(l, request->when.ns) && !operation_only_looks(request->op))
+			sweep(l, request->when);
 		d.at = funnel_time(&d.view.params, request->when.ns);
 		if (try_once(l, &d) == FINAL)
 			return finish(l, &d);

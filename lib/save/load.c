@@ -27,6 +27,7 @@
 #include "rule.h"
 #include "save.h"
 #include "state.h"
+#include "sweep.h"
 
 /* A slot that was filled, for the search for keys that moved while they were saved. */
 struct owner {
@@ -146,6 +147,7 @@ static int get_rule(struct loading *f, int64_t *last)
 	/* A library that counts a rule's time otherwise would take its funnels for others. */
 	if (params.num != r.num || params.den != r.den || params.shape != r.shape)
 		return -EPROTO;
+	sweep_lower(f->l, &params);
 	rule_define(f->l, r.id, r.name, r.mode, &params, r.set_unix_ns, 0);
 	*last = r.id;
 	return 0;
@@ -273,6 +275,7 @@ static int fill(struct loading *f)
 
 	for (uint32_t i = 0; i < f->header.rules && error == 0; i++)
 		error = get_rule(f, &last);
+	sweep_begin(f->l, when_given(f->rebase.now_ns));
 	while (error == 0) {
 		error = state_get(&f->file, &index, sizeof(index));
 		if (error != 0 || index == STATE_END)

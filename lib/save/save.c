@@ -32,6 +32,7 @@
 #include "save.h"
 #include "segment.h"
 #include "state.h"
+#include "sweep.h"
 #include "table.h"
 
 /* After this number of looks it suffices that a busy slot is still the same key's: a window may then seem a bit fuller. */
@@ -169,7 +170,7 @@ static int describe(struct saving *s, const struct table *t, const struct layout
 	if ((seen.tag & TAG_USED) == 0 || rule_load_tag(s->l, seen.tag, &view) != 0)
 		return 0;
 	in_force = &s->view[tag_rule(seen.tag)];
-	if (in_force->published == 0)
+	if (in_force->published == 0 || sweep_is_over(s->l, t, slot, seen, when_given(now_ns)))
 		return 0;
 	a = algorithm_of(&in_force->params);
 	/* A lease is what others gave for a while: they take it back if it is not spent. A place is a process's. */

@@ -24,6 +24,7 @@
  *	publish             full       load_acquire; slot_cas then load_again, in a claim
  *	word_cas            full       the same, of the header's state
  *	pair_cas            full       load_acquire, of a process's own list of tables
+ *	load_is_older       none       sweep_lower(), by the sweep that a writer of rules does before publish()
  *	load_relaxed        none       statistics, switches: any recent value will do; names, which prove themselves
  *	store_relaxed       none       what publish or word_cas announces after it; names
  *	add_relaxed         none       counters; take_ticket; set_bits and clear_bits, of the switch
@@ -234,6 +235,26 @@ static inline int slot_cas(struct layout_slot *slot, struct slot_seen old, uint6
 static inline int cell_cas(uint64_t *cell, uint64_t old, uint64_t new)
 {
 	return word_cas(cell, old, new);
+}
+
+/* now - *since > *after. In every decision: two loads that are operands, and no register more. */
+static inline int load_is_older(uint64_t now, const uint64_t *since, const uint64_t *after)
+{
+#if defined(__x86_64__) && !defined(ATOMIC_BUILTINS)
+	__asm__ goto("movq %[now], %%rax\n\t"
+	             "subq %[since], %%rax\n\t"
+	             "cmpq %%rax, %[after]\n\t"
+	             "jb %l[older]"
+	             :
+	             : [now] "r"(now), [since] "m"(*since), [after] "m"(*after)
+	             : "cc", "rax"
+	             : older);
+	return 0;
+older:
+	return 1;
+#else
+	return now - load_relaxed(since) > load_relaxed(after);
+#endif
 }
 
 #ifdef SHMLIMIT_POINTS

@@ -68,6 +68,8 @@ uint64_t layout_fingerprint(void)
 		offsetof(struct layout_header, names),
 		offsetof(struct layout_header, lines_max),
 		offsetof(struct layout_header, tables),
+		offsetof(struct layout_header, swept),
+		offsetof(struct layout_header, sweep),
 		sizeof(struct layout_rule),
 		offsetof(struct layout_rule, name),
 		offsetof(struct layout_rule, counted_before),

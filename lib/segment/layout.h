@@ -2,7 +2,7 @@
  * layout: the bytes of a segment. Everything that two processes share stands
  * here, once; nothing of one process (no pointer, no lock object) ever does.
  *
- *	0        header        identity and geometry, then one line that changes
+ *	0        header        identity and geometry, then two lines that change
  *	4096     rules         rules * 704 bytes
  *	...      counters      (cpus + stripes) blocks of (1 + rules) lines
  *	...      area          LAYOUT_AREA bytes at a page, which are libshmlimit-global's: see shmlimit_area()
@@ -74,14 +74,25 @@ struct layout_header {
 	uint64_t reserved[10]; /* zero */
 	uint64_t checksum;     /* of everything above: see layout_checksum() */
 
-	/* The one line of the header that changes. */
+	/* What changes: a line that each decision reads. */
 	uint64_t state __attribute__((aligned(64))); /* see state_pack() */
 	struct layout_table {
 		uint64_t offset; /* of its slots: a page's beginning */
 		uint64_t lines;
-	} tables[2];               /* generation g stands in tables[g % 2]; the first is described above */
+	} tables[2];             /* generation g stands in tables[g % 2]; the first is described above */
+	uint64_t sweep_after_ns; /* a table that was swept longer ago is due: see sweep.h */
+	struct layout_swept {
+		uint64_t ns;                  /* every entry that was over before this time was freed */
+		uint64_t round;               /* the sweep that did so */
+	} swept __attribute__((aligned(16))); /* changed by one compare-and-swap */
+
+	/* And a line for the rest. */
+	struct layout_sweep {
+		uint64_t ns;     /* what swept.ns becomes when the round is done */
+		uint64_t cursor; /* of the round, and the chunk that comes next: see sweep.c */
+	} sweep __attribute__((aligned(64)));
 	uint64_t undecided[2];     /* requests that were let pass, and refused: see shmlimit_count_undecided() */
-	uint64_t reserved_tail[1]; /* zero */
+	uint64_t reserved_tail[4]; /* zero */
 };
 
 /*
@@ -232,6 +243,12 @@ static inline int published_in_use(uint64_t published)
 	return published & 1;
 }
 
+/* In use, and of a mode below SHMLIMIT_OFF: one comparison for both. */
+static inline int published_in_force(uint64_t published)
+{
+	return (published & 5) == 1;
+}
+
 /* Counters of one rule in one block: a line, in the order of struct shmlimit_counters. */
 enum counter {
 	COUNT_ALLOWED,
@@ -268,9 +285,10 @@ struct layout_slot {
 	uint64_t word;
 } __attribute__((aligned(16)));
 
-_Static_assert(sizeof(struct layout_header) == 5 * LINE, "the header is five lines");
+_Static_assert(sizeof(struct layout_header) == 6 * LINE, "the header is six lines");
 _Static_assert(offsetof(struct layout_header, checksum) == 4 * LINE - 8, "no byte of a header is unchecked");
-_Static_assert(offsetof(struct layout_header, state) == 4 * LINE, "what changes has its own line");
+_Static_assert(offsetof(struct layout_header, state) == 4 * LINE, "what changes has its own lines");
+_Static_assert(offsetof(struct layout_header, sweep) == 5 * LINE, "what a decision reads is one of them");
 _Static_assert((SHMLIMIT_SLOTS_MAX >> GENERATIONS_MAX) == SHMLIMIT_SLOTS_MIN, "no segment grows more often");
 _Static_assert(offsetof(struct layout_params, inverse) == LINE, "what every decision reads is one line");
 _Static_assert(sizeof(struct layout_params) == 2 * LINE, "params are two lines");

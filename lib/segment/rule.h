@@ -96,6 +96,21 @@ static inline int rule_glance(const struct shmlimit *l, uint32_t id, struct rule
 	return 0;
 }
 
+/* The same of a rule that is in use, and not off. Returns whether it is. */
+static inline int rule_glance_in_force(const struct shmlimit *l, uint32_t id, struct rule_view *view, int with_times)
+{
+	const struct layout_rule *record;
+
+	if (__builtin_expect(id >= l->rule_count, 0))
+		return 0;
+	record = &l->rules[id];
+	view->published = load_acquire(&record->published);
+	if (__builtin_expect(!published_in_force(view->published), 0))
+		return 0;
+	rule_copy(rule_params(record, published_version(view->published)), &view->params, with_times);
+	return 1;
+}
+
 /*
  * Is it in force still? To be asked after the parameters were copied, and after a
  * slot was read whose word shall be taken for one of this version: its tag has

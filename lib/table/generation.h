@@ -59,15 +59,17 @@ static inline const struct table *generation_known(const struct shmlimit *l, uin
 }
 
 /*
- * The same for a decision at the first try: NULL if there is a larger one or the
- * segment is switched off; or, where that makes a difference, keys are on the way.
+ * The same for a decision at the first try: NULL if there is a larger one, the segment is switched off, or a sweep is due
+ * (sweep.h); or, where that makes a difference, keys are on the way.
  */
-static inline const struct table *generation_glance(const struct shmlimit *l, int moving_too)
+static inline const struct table *generation_glance(const struct shmlimit *l, int moving_too, uint64_t now_ns)
 {
 	uint64_t state = load_acquire(&l->state);
+	const struct layout_header *header = l->header;
 
-	if (__builtin_expect((load_relaxed(&l->header->state) & (moving_too ? ~STATE_MOVING : ~(uint64_t)0)) != state,
-	                     0))
+	if (__builtin_expect((load_relaxed(&header->state) & (moving_too ? ~STATE_MOVING : ~(uint64_t)0)) != state, 0))
+		return NULL;
+	if (__builtin_expect(load_is_older(now_ns, &header->swept.ns, &header->sweep_after_ns), 0))
 		return NULL;
 	return generation_known(l, state);
 }

@@ -48,6 +48,7 @@
 #include "clock.h"
 #include "counter.h"
 #include "probe.h"
+#include "sweep.h"
 
 struct layout_slot *table_search(const struct table *t, struct table_window window, uint64_t tag)
 {
@@ -335,7 +336,7 @@ int table_keeps_something(const struct shmlimit *l, const struct table *t, const
 	if (rule_load_tag(l, seen.tag & ~TAG_FROZEN, &view) != 0 || algorithm_of(&view.params)->stays)
 		return 0;
 	k = look_make(l, t, slot, &view.params, when_again(l, when));
-	return algorithm_wait(&k, seen.word) != 0;
+	return sweep_wait(&k, seen.word) != 0;
 }
 
 int table_convert_slot(const struct shmlimit *l, const struct generation *tables, const struct table *t,

@@ -113,7 +113,8 @@ static void by_hand(void)
 	is(left(id, at + 2 * MS + LEASE_NS), 0, "what was deposited cannot be spent at its end");
 	is(take(id, 1, at + 2 * MS + LEASE_NS), SHMLIMIT_DENIED, "what has expired is not spent");
 	is(ask(id, 1, at + 366 * 86400 * SECOND), SHMLIMIT_LEASE_ASK, "a year later a caller is to ask again");
-	is(lease.unknown, 0, "a key is known as long as it has its slot");
+	is(lease.unknown, 1, "what was over for a year is as if it had never been");
+	is(ask(id, 1, at), SHMLIMIT_LEASE_ASK, "before that a caller asks as well");
 	is(shmlimit_reset(l, id, "k", 1), 1, "a key can be reset");
 	is(ask(id, 1, at), SHMLIMIT_LEASE_ASK, "after a reset a caller is to ask");
 	is(lease.unknown, 1, "nothing is known of a key that was reset");

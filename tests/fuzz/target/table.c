@@ -128,7 +128,7 @@ static uint64_t *pick_word(struct input *in)
 		return (uint64_t *)(void *)l->rules + at % (RULES * sizeof(struct layout_rule) / sizeof(uint64_t));
 	case 3:
 		play.switched = 1;
-		return (uint64_t *)(void *)&l->header->state + at % 8;
+		return (uint64_t *)(void *)&l->header->state + at % 16;
 	default:
 		return (uint64_t *)(void *)l->tables->slots + at % (l->tables->lines * SLOTS_PER_LINE * 2);
 	}
