@@ -15,7 +15,7 @@ help::
 	@echo 'make torture      tests/torture for SECONDS=20, say 28800 over night'
 	@echo 'make schedules    tests/schedule by SCHEDULES=1000000 schedules of each scene'
 	@echo 'make fuzz         tests/fuzz, each target for SECONDS=20 (TARGETS= some); fuzz-afl: by AFL++'
-	@echo 'make mutants      which test kills which mutant of the core'
+	@echo 'make mutants      which test kills which mutant of the core; RANDOM=200 SEED=7: as many that a seed draws'
 	@echo 'make format       C as .clang-format has it; format-check: what is not'
 	@echo 'make bench        every benchmark, beside the peers: bench/results (10 minutes); bench-quick: a moment each'
 	@echo 'make bench-check  instructions of a decision beside those on record; bench-record: puts them on record'
@@ -250,9 +250,11 @@ check-full:
 	@$(MAKE) --no-print-directory memcheck
 	@$(MAKE) --no-print-directory coverage
 
+mutants: SEED ?= 1
+mutants: SECONDS := 3600
 mutants:
 	@tools/need.sh $(for_build) 'make mutants:' perl
-	@tests/mutant/mutant.sh $(O)
+	@$(if $(RANDOM),perl tests/mutant/random.pl $(O) $(RANDOM) $(SEED) $(SECONDS),tests/mutant/mutant.sh $(O))
 
 list:
 	@echo $(foreach g,$(filter-out $(left_out),$(GROUPS)),$(call t,$(g)))

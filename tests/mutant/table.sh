@@ -25,4 +25,18 @@ like "$("$mutants/mutant.sh" "$TMP" one_token_too_many)" '^\| one_token_too_many
 "$mutants/mutant.sh" "$TMP" nobody 2>/dev/null
 [ $? -ne 0 ]
 ok $? "there is no mutant that is not in the table"
+
+# draw SEED: what a seed draws.
+draw() {
+	LIST=yes perl "$mutants/random.pl" "$TMP" 40 "$1"
+}
+draw 7 >"$TMP/first"
+draw 7 >"$TMP/again"
+draw 8 >"$TMP/other"
+is "$(wc -l <"$TMP/first") $(cut -d' ' -f3- "$TMP/first" | sed 's/:.*//' | sort -u | grep -c .)" \
+	"40 8" "as many random mutants are drawn as are asked for, of eight kinds"
+cmp -s "$TMP/first" "$TMP/again"
+ok $? "a seed draws the same random mutants again"
+! cmp -s "$TMP/first" "$TMP/other"
+ok $? "another seed draws other random mutants"
 done_testing
