@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "asked.h"
+#include "gate_request.h"
 #include "export.h"
 #include "sized.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "asked.h"
+#include "gate_request.h"
 #include "export.h"
 
 /* A request that waits for an agent, with a copy of its keys' bytes. */

@@ -23,7 +23,6 @@ segment/attach.c table/generation.c
 segment/attach.c table/generation.h
 segment/ring.h algorithm/window.h
 segment/unnamed.c api/rule_set.c
-api/fields.c gate/fields.c
 END
 is "$(perl "$SOURCE/tests/build/layers.pl" "$SOURCE" "$BUILD" "$TMP/known")" "" \
 	"no call goes up, none goes round in a circle, and each name is defined once"

@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "repeats.h"
+#include "log_once.h"
 
 #define AGAIN_MS 60000u
 #define TIME_BITS 40

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "bundle.h"
+#include "multi_take.h"
 
 /* WHY ask the segment each time: a rule may be removed, and set again with another algorithm, at any time. */
 int bundle_is_global(struct shmlimit *limiter, int id)

@@ -6,9 +6,9 @@
 #ifndef SHMLIMIT_GATE_ASKED_H
 #define SHMLIMIT_GATE_ASKED_H
 
-#include "attachment.h"
+#include "segment_ref.h"
 #include "key.h"
-#include "places.h"
+#include "held.h"
 
 /* The structure's size in the first release: a caller's must be at least this large. */
 #define ANSWER_MIN sizeof(struct shmlimit_gate_answer)

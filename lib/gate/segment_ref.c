@@ -20,8 +20,8 @@
 #include <time.h>
 #include <urcu/urcu-bp.h>
 
-#include "attachment.h"
-#include "bundle.h"
+#include "segment_ref.h"
+#include "multi_take.h"
 
 #define LOOK_EVERY_MS 1000u
 

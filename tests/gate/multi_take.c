@@ -6,8 +6,8 @@
  */
 #include "../global/server.h"
 #include "../unit/unit.h"
-#include "bundle.h"
-#include "repeats.h"
+#include "multi_take.h"
+#include "log_once.h"
 
 static struct shmlimit *l;
 static struct shmlimit_global *global;

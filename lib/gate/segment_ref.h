@@ -9,7 +9,7 @@
 #define SHMLIMIT_GATE_ATTACHMENT_H
 
 #include "global_library.h"
-#include "repeats.h"
+#include "log_once.h"
 #include "spec.h"
 
 /* A handle on the segment, and the id of each rule of the spec there; -errno for a missing rule. */

@@ -6,7 +6,7 @@
 #ifndef SHMLIMIT_GATE_FIELDS_H
 #define SHMLIMIT_GATE_FIELDS_H
 
-#include "asked.h"
+#include "gate_request.h"
 
 #define FIELDS_REST 128 /* bytes for the values of fields that an answer has once, and for alignment */
 

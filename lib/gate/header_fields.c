@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "fields.h"
+#include "header_fields.h"
 
 #include <string.h>
 #include <time.h>

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "places.h"
+#include "held.h"
 
 static int enter(struct shmlimit *limiter, const struct shmlimit_request *q, size_t key,
                  struct shmlimit_gate_held *held, struct shmlimit_result *r)

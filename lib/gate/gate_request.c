@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "fields.h"
+#include "header_fields.h"
 #include "global_library.h"
 
 _Static_assert(SHMLIMIT_GATE_BUFFER >= SHMLIMIT_REQUESTS_MAX * SHMLIMIT_GATE_BUFFER_EACH + FIELDS_REST,

@@ -6,7 +6,7 @@
 #ifndef SHMLIMIT_GATE_PLACES_H
 #define SHMLIMIT_GATE_PLACES_H
 
-#include "bundle.h"
+#include "multi_take.h"
 #include "shmlimit_gate.h"
 
 /*
