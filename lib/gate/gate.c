@@ -39,7 +39,7 @@ EXPORT int shmlimit_gate_open(const char *text, struct shmlimit_gate **out)
 		return -ENOMEM;
 	error = spec_read(text, &gate->spec, &wrong);
 	if (error == 0) {
-		error = attachment_begin(&gate->attachment, &gate->spec);
+		error = segment_ref_begin(&gate->segment_ref, &gate->spec);
 		if (error == 0) {
 			*out = gate;
 			return 0;
@@ -54,7 +54,7 @@ EXPORT void shmlimit_gate_close(struct shmlimit_gate *gate)
 {
 	if (gate == NULL)
 		return;
-	attachment_end(&gate->attachment);
+	segment_ref_end(&gate->segment_ref);
 	spec_free(&gate->spec);
 	free(gate);
 }
@@ -67,32 +67,32 @@ EXPORT size_t shmlimit_gate_limits(const struct shmlimit_gate *gate)
 EXPORT void shmlimit_gate_report(struct shmlimit_gate *gate, void (*report)(void *arg, int bad, const char *text),
                                  void *arg)
 {
-	gate->attachment.report = report;
-	gate->attachment.arg = arg;
+	gate->segment_ref.report = report;
+	gate->segment_ref.arg = arg;
 }
 
 EXPORT int shmlimit_gate_attach(struct shmlimit_gate *gate)
 {
-	return gate == NULL ? -EINVAL : attachment_look(&gate->attachment);
+	return gate == NULL ? -EINVAL : segment_ref_look(&gate->segment_ref);
 }
 
 EXPORT int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                              struct shmlimit_gate_answer *out)
 {
-	struct asked q;
+	struct gate_request q;
 
-	return asked_begin(gate, keys, n, out, NULL, 0, &q);
+	return gate_request_begin(gate, keys, n, out, NULL, 0, &q);
 }
 
 EXPORT int shmlimit_gate_enter(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
                                struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held)
 {
-	struct asked q;
+	struct gate_request q;
 
 	if (held == NULL || held->struct_size < sizeof(*held))
 		return -EINVAL;
 	held->count = 0;
-	return asked_begin(gate, keys, n, out, held, 0, &q);
+	return gate_request_begin(gate, keys, n, out, held, 0, &q);
 }
 
 static void leave(const struct spec *spec, const struct view *view, const struct shmlimit_gate_key *keys,
@@ -120,10 +120,10 @@ EXPORT int shmlimit_gate_leave(struct shmlimit_gate *gate, const struct shmlimit
 			return -EINVAL;
 	if (held->count == 0)
 		return 0;
-	view = attachment_enter(&gate->attachment, &error);
+	view = segment_ref_enter(&gate->segment_ref, &error);
 	for (uint32_t i = 0; view != NULL && view->number == held->segment && i < held->count; i++)
 		leave(&gate->spec, view, keys, &held->places[i]);
-	attachment_leave();
+	segment_ref_leave();
 	held->count = 0;
 	return 0;
 }

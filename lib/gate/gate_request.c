@@ -1,5 +1,5 @@
 /*
- * asked: see asked.h.
+ * gate_request: see gate_request.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,12 +8,12 @@
 #include "header_fields.h"
 #include "global_library.h"
 
-_Static_assert(SHMLIMIT_GATE_BUFFER >= SHMLIMIT_REQUESTS_MAX * SHMLIMIT_GATE_BUFFER_EACH + FIELDS_REST,
+_Static_assert(SHMLIMIT_GATE_BUFFER >= SHMLIMIT_REQUESTS_MAX * SHMLIMIT_GATE_BUFFER_EACH + HEADER_FIELDS_REST,
                "all fields fit");
 
 /* Take from all limits of the list, or from none; or go on with that. */
-static int take(struct attachment *a, struct view *view, struct asked *q, const size_t *list, size_t n, size_t *failed,
-                struct shmlimit_result *results)
+static int take(struct segment_ref *ref, struct view *view, struct gate_request *q, const size_t *list, size_t n,
+                size_t *failed, struct shmlimit_result *results)
 {
 	struct shmlimit_request requests[SHMLIMIT_REQUESTS_MAX];
 	size_t keys[SHMLIMIT_REQUESTS_MAX];
@@ -22,9 +22,9 @@ static int take(struct attachment *a, struct view *view, struct asked *q, const 
 	/* BOUND: a missing rule may have been set again under another id: search once. */
 	for (int again = 0; answer == -ESRCH && again < 2; again++) {
 		if (again)
-			attachment_find_rules(a, view);
+			segment_ref_find_rules(ref, view);
 		for (size_t i = 0; i < n; i++) {
-			keys[i] = q->places[list[i]];
+			keys[i] = q->key_index[list[i]];
 			requests[i] = (struct shmlimit_request){
 				.rule = __atomic_load_n(&view->ids[q->limits[list[i]]->rule], __ATOMIC_RELAXED),
 				.key = q->keys[list[i]].bytes,
@@ -33,19 +33,21 @@ static int take(struct attachment *a, struct view *view, struct asked *q, const 
 			};
 		}
 		if (q->held != NULL)
-			answer = places_take(&q->bundle, q->pending, view->limiter, view->global, requests, keys, n,
-			                     q->held, failed, results);
+			answer = held_take(&q->take, q->pending, view->limiter, view->global, requests, keys, n,
+			                   q->held, failed, results);
 		else if (q->pending)
-			answer = bundle_go_on(&q->bundle, view->global, requests, failed, results);
+			answer = multi_take_continue(&q->take, view->global, requests, failed, results);
 		else
-			answer = bundle_begin(&q->bundle, view->limiter, view->global, requests, n, 0, failed, results);
-		q->pending = answer == BUNDLE_PENDING;
+			answer = multi_take_begin(&q->take, view->limiter, view->global, requests, n, 0, failed,
+			                          results);
+		q->pending = answer == MULTI_TAKE_PENDING;
 	}
 	return answer;
 }
 
 /* Like take() of one limit, but takes nothing. A missing rule allows: the first ban creates it. */
-static int peek(struct attachment *a, struct view *view, const struct asked *q, size_t which, struct shmlimit_result *r)
+static int peek(struct segment_ref *ref, struct view *view, const struct gate_request *q, size_t which,
+                struct shmlimit_result *r)
 {
 	size_t rule = q->limits[which]->rule;
 	int id, answer = -ESRCH;
@@ -54,10 +56,11 @@ static int peek(struct attachment *a, struct view *view, const struct asked *q, 
 	/* BOUND: as in take(). Only this rule is searched for, since each request may get here. */
 	for (int again = 0; answer == -ESRCH && again < 2; again++) {
 		if (again)
-			__atomic_store_n(&view->ids[rule], shmlimit_rule_find(view->limiter, a->spec->rules[rule].name),
+			__atomic_store_n(&view->ids[rule],
+			                 shmlimit_rule_find(view->limiter, ref->spec->rules[rule].name),
 			                 __ATOMIC_RELAXED);
 		id = __atomic_load_n(&view->ids[rule], __ATOMIC_RELAXED);
-		if (bundle_is_global(view->limiter, id))
+		if (multi_take_is_global(view->limiter, id))
 			return -EOPNOTSUPP;
 		answer = shmlimit_peek(view->limiter, id, q->keys[which].bytes, q->keys[which].length, q->costs[which],
 		                       r);
@@ -65,28 +68,28 @@ static int peek(struct attachment *a, struct view *view, const struct asked *q, 
 	return answer == -ESRCH ? SHMLIMIT_ALLOWED : answer;
 }
 
-static void note_remaining(struct asked *q, const struct shmlimit_result *r)
+static void note_remaining(struct gate_request *q, const struct shmlimit_result *r)
 {
 	if (r->remaining < q->least)
 		q->least = r->remaining;
 }
 
-static void refuse(struct shmlimit_gate *gate, struct view *view, struct asked *q, size_t which,
+static void refuse(struct shmlimit_gate *gate, struct view *view, struct gate_request *q, size_t which,
                    const struct shmlimit_result *r, struct shmlimit_gate_answer *out)
 {
-	out->denied_by = (uint32_t)q->places[which];
+	out->denied_by = (uint32_t)q->key_index[which];
 	out->status = q->limits[which]->status;
 	out->retry_after_ns = r->retry_after_ns;
 	note_remaining(q, r);
-	fields_add(&gate->spec, view, q, which, SHMLIMIT_DENIED, r, out);
+	header_fields_add(&gate->spec, view, q, which, SHMLIMIT_DENIED, r, out);
 }
 
 /* Peek at one limit before anything is taken. A limit that allows adds no fields. */
-static int glance(struct shmlimit_gate *gate, struct view *view, struct asked *q, size_t which,
+static int glance(struct shmlimit_gate *gate, struct view *view, struct gate_request *q, size_t which,
                   struct shmlimit_gate_answer *out)
 {
 	struct shmlimit_result r;
-	int answer = peek(&gate->attachment, view, q, which, &r);
+	int answer = peek(&gate->segment_ref, view, q, which, &r);
 
 	if (answer == SHMLIMIT_DENIED)
 		refuse(gate, view, q, which, &r, out);
@@ -96,10 +99,11 @@ static int glance(struct shmlimit_gate *gate, struct view *view, struct asked *q
 }
 
 /* If one denies, the tokens that the other limits took were given back, so those limits add no fields. */
-static int enforce(struct shmlimit_gate *gate, struct view *view, struct asked *q, struct shmlimit_gate_answer *out)
+static int enforce(struct shmlimit_gate *gate, struct view *view, struct gate_request *q,
+                   struct shmlimit_gate_answer *out)
 {
 	size_t failed = 0;
-	int answer = take(&gate->attachment, view, q, q->enforced, q->enforced_count, &failed, q->results);
+	int answer = take(&gate->segment_ref, view, q, q->enforced, q->enforced_count, &failed, q->results);
 
 	if (answer == SHMLIMIT_DENIED)
 		refuse(gate, view, q, q->enforced[failed], &q->results[failed], out);
@@ -110,35 +114,37 @@ static int enforce(struct shmlimit_gate *gate, struct view *view, struct asked *
  * Does a limit in a dry run need the agent, and the host has none? It is asked when all else is decided, which is too late
  * to have the caller begin again. An agent that ends in between is a failure of the dry run.
  */
-static int lacks_agent(const struct view *view, const struct asked *q)
+static int lacks_agent(const struct view *view, const struct gate_request *q)
 {
 	struct shmlimit_global_status status = { .struct_size = sizeof(status) };
 
-	for (size_t i = 0; q->bundle.steps && q->dry_count > 0 && view->global != NULL && i < q->n; i++)
+	for (size_t i = 0; q->take.steps && q->dry_count > 0 && view->global != NULL && i < q->n; i++)
 		if (q->limits[i]->dry_run && !q->limits[i]->peek &&
-		    bundle_is_global(view->limiter, __atomic_load_n(&view->ids[q->limits[i]->rule], __ATOMIC_RELAXED)))
+		    multi_take_is_global(view->limiter,
+		                         __atomic_load_n(&view->ids[q->limits[i]->rule], __ATOMIC_RELAXED)))
 			return global_library_load()->status(view->limiter, &status) == 0 && !status.serving;
 	return 0;
 }
 
-static void rehearse(struct shmlimit_gate *gate, struct view *view, struct asked *q, size_t which)
+static void rehearse(struct shmlimit_gate *gate, struct view *view, struct gate_request *q, size_t which)
 {
 	struct shmlimit_result r;
 	size_t failed;
 	int peeks = q->limits[which]->peek;
-	int answer = peeks ? peek(&gate->attachment, view, q, which, &r)
-	                   : take(&gate->attachment, view, q, &which, 1, &failed, &r);
+	int answer = peeks ? peek(&gate->segment_ref, view, q, which, &r)
+	                   : take(&gate->segment_ref, view, q, &which, 1, &failed, &r);
 
 	if (answer < 0)
 		q->dry_error = answer;
-	else if (!peeks && answer != BUNDLE_PENDING)
+	else if (!peeks && answer != MULTI_TAKE_PENDING)
 		note_remaining(q, &r);
 	if (answer == SHMLIMIT_DENIED || (answer == SHMLIMIT_ALLOWED && r.retry_after_ns > 0))
 		q->dry_denied = 1;
 }
 
 /* Go on where the last call stopped. */
-static int go_on(struct shmlimit_gate *gate, struct view *view, struct asked *q, struct shmlimit_gate_answer *out)
+static int go_on(struct shmlimit_gate *gate, struct view *view, struct gate_request *q,
+                 struct shmlimit_gate_answer *out)
 {
 	int answer = SHMLIMIT_ALLOWED;
 
@@ -161,18 +167,18 @@ static int go_on(struct shmlimit_gate *gate, struct view *view, struct asked *q,
 	for (; q->dry_count > 0 && q->at < q->n; q->at++) {
 		if (q->limits[q->at]->dry_run)
 			rehearse(gate, view, q, q->at);
-		if (q->pending || q->bundle.cancelled)
-			return q->pending ? BUNDLE_PENDING : -ECANCELED;
+		if (q->pending || q->take.cancelled)
+			return q->pending ? MULTI_TAKE_PENDING : -ECANCELED;
 	}
 	for (size_t i = 0; i < q->enforced_count; i++) {
 		note_remaining(q, &q->results[i]);
-		fields_add(&gate->spec, view, q, q->enforced[i], answer, &q->results[i], out);
+		header_fields_add(&gate->spec, view, q, q->enforced[i], answer, &q->results[i], out);
 	}
 	return answer;
 }
 
 /* What was taken or is pending in another segment is lost with that segment. */
-static void begin_in(struct asked *q, const struct view *view)
+static void begin_in(struct gate_request *q, const struct view *view)
 {
 	q->segment = view->number;
 	q->step = STEP_PEEK;
@@ -187,10 +193,10 @@ static void begin_in(struct asked *q, const struct view *view)
 }
 
 /* Returns the answer, or an error of the limits that are enforced; q->dry_error is one of the others. */
-static int decide_asked(struct shmlimit_gate *gate, struct asked *q, struct shmlimit_gate_answer *out)
+static int decide_in_segment(struct shmlimit_gate *gate, struct gate_request *q, struct shmlimit_gate_answer *out)
 {
 	int error, answer = SHMLIMIT_ALLOWED;
-	struct view *view = attachment_enter(&gate->attachment, &error);
+	struct view *view = segment_ref_enter(&gate->segment_ref, &error);
 
 	if (view == NULL && q->dry_count < q->n) {
 		answer = error;
@@ -201,12 +207,12 @@ static int decide_asked(struct shmlimit_gate *gate, struct asked *q, struct shml
 			begin_in(q, view);
 		answer = go_on(gate, view, q, out);
 	}
-	attachment_leave();
+	segment_ref_leave();
 	return answer;
 }
 
 /* Read the caller's keys. Returns 0, or the error in the arguments. */
-static int read_keys(const struct spec *spec, const struct shmlimit_gate_key *keys, size_t n, struct asked *q)
+static int read_keys(const struct spec *spec, const struct shmlimit_gate_key *keys, size_t n, struct gate_request *q)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct shmlimit_gate_key *key = &keys[i];
@@ -221,7 +227,7 @@ static int read_keys(const struct spec *spec, const struct shmlimit_gate_key *ke
 		else if (!q->limits[q->n]->peek)
 			q->enforced[q->enforced_count++] = q->n;
 		q->costs[q->n] = key->cost != 0 ? key->cost : q->limits[q->n]->cost;
-		q->places[q->n] = i;
+		q->key_index[q->n] = i;
 		key_make(q->limits[q->n], key->bytes, key->length, &q->keys[q->n]);
 		q->n++;
 	}
@@ -231,7 +237,7 @@ static int read_keys(const struct spec *spec, const struct shmlimit_gate_key *ke
 /* Apply the failure policy. A dry run refuses nothing. */
 static int fail(struct shmlimit_gate *gate, int error, int refuse, struct shmlimit_gate_answer *out)
 {
-	attachment_count_failed(&gate->attachment, !refuse);
+	segment_ref_count_failed(&gate->segment_ref, !refuse);
 	out->outcome = SHMLIMIT_GATE_FAILED;
 	out->error = error;
 	out->status = refuse ? 503 : 0;
@@ -240,11 +246,11 @@ static int fail(struct shmlimit_gate *gate, int error, int refuse, struct shmlim
 
 static int has_room(const struct shmlimit_gate_answer *out, size_t n)
 {
-	return out->buffer == NULL || out->buffer_size >= n * SHMLIMIT_GATE_BUFFER_EACH + FIELDS_REST;
+	return out->buffer == NULL || out->buffer_size >= n * SHMLIMIT_GATE_BUFFER_EACH + HEADER_FIELDS_REST;
 }
 
 /* Decide, or go on with it, and write the answer. */
-static int answer_asked(struct shmlimit_gate *gate, struct asked *q, struct shmlimit_gate_answer *out)
+static int answer_request(struct shmlimit_gate *gate, struct gate_request *q, struct shmlimit_gate_answer *out)
 {
 	int answer;
 
@@ -257,18 +263,18 @@ static int answer_asked(struct shmlimit_gate *gate, struct asked *q, struct shml
 		return SHMLIMIT_ALLOWED;
 	q->to = out->buffer + -(uintptr_t)out->buffer % _Alignof(struct shmlimit_fields);
 	q->remaining = UINT64_MAX;
-	answer = decide_asked(gate, q, out);
-	if (answer == BUNDLE_PENDING) {
-		out->retry_after_ns = q->bundle.poll_ns;
+	answer = decide_in_segment(gate, q, out);
+	if (answer == MULTI_TAKE_PENDING) {
+		out->retry_after_ns = q->take.poll_ns;
 		return SHMLIMIT_GATE_PENDING;
 	}
-	if (answer == -EAGAIN && q->bundle.steps)
+	if (answer == -EAGAIN && q->take.steps)
 		return answer;
 	if (answer < 0)
 		return fail(gate, answer, !gate->spec.fail_open, out);
 	out->remaining = q->least;
 	if (gate->spec.x_fields)
-		fields_add_x(q, out);
+		header_fields_add_x(q, out);
 	if (answer == SHMLIMIT_DENIED)
 		out->outcome = SHMLIMIT_GATE_REJECTED;
 	else if (q->dry_error != 0)
@@ -278,8 +284,9 @@ static int answer_asked(struct shmlimit_gate *gate, struct asked *q, struct shml
 	return answer;
 }
 
-int asked_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
-                struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held, int steps, struct asked *q)
+int gate_request_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+                       struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held, int steps,
+                       struct gate_request *q)
 {
 	int error;
 
@@ -289,30 +296,30 @@ int asked_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys
 	if (!has_room(out, n))
 		return -ENOBUFS;
 	q->n = q->enforced_count = q->dry_count = 0;
-	q->asked = n;
+	q->key_count = n;
 	q->held = held;
-	q->bundle.steps = steps;
-	q->bundle.cancelled = 0;
+	q->take.steps = steps;
+	q->take.cancelled = 0;
 	q->segment = 0;
 	q->least = UINT64_MAX;
 	q->dry_denied = q->dry_error = 0;
 	error = read_keys(&gate->spec, keys, n, q);
-	return error != 0 ? error : answer_asked(gate, q, out);
+	return error != 0 ? error : answer_request(gate, q, out);
 }
 
-int asked_go_on(struct shmlimit_gate *gate, struct asked *q, struct shmlimit_gate_answer *out)
+int gate_request_continue(struct shmlimit_gate *gate, struct gate_request *q, struct shmlimit_gate_answer *out)
 {
-	return has_room(out, q->asked) ? answer_asked(gate, q, out) : -ENOBUFS;
+	return has_room(out, q->key_count) ? answer_request(gate, q, out) : -ENOBUFS;
 }
 
-void asked_cancel(struct shmlimit_gate *gate, struct asked *q)
+void gate_request_cancel(struct shmlimit_gate *gate, struct gate_request *q)
 {
 	struct shmlimit_gate_answer none = { .struct_size = sizeof(none) };
 	int error;
-	struct view *view = attachment_enter(&gate->attachment, &error);
+	struct view *view = segment_ref_enter(&gate->segment_ref, &error);
 
-	q->bundle.cancelled = 1;
+	q->take.cancelled = 1;
 	if (view != NULL && view->number == q->segment)
 		(void)go_on(gate, view, q, &none);
-	attachment_leave();
+	segment_ref_leave();
 }

@@ -1,10 +1,10 @@
 /*
- * asked: one request that is being decided: keys, decisions, failure policy, fields, in this order.
+ * gate_request: one request that is being decided: keys, decisions, failure policy, fields, in this order.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef SHMLIMIT_GATE_ASKED_H
-#define SHMLIMIT_GATE_ASKED_H
+#ifndef SHMLIMIT_GATE_GATE_REQUEST_H
+#define SHMLIMIT_GATE_GATE_REQUEST_H
 
 #include "segment_ref.h"
 #include "key.h"
@@ -15,18 +15,18 @@
 
 struct shmlimit_gate {
 	struct spec spec;
-	struct attachment attachment;
+	struct segment_ref segment_ref;
 };
 
 /* The steps of a decision, in their order. */
 enum step { STEP_PEEK, STEP_ENFORCE, STEP_REHEARSE };
 
 /* One request that is being decided. */
-struct asked {
-	size_t n, asked; /* keys, and those of the caller, which include empty ones */
+struct gate_request {
+	size_t n, key_count; /* keys, and those of the caller, which include empty ones */
 	const struct spec_limit *limits[SHMLIMIT_REQUESTS_MAX];
 	uint64_t costs[SHMLIMIT_REQUESTS_MAX];
-	size_t places[SHMLIMIT_REQUESTS_MAX]; /* in the caller's keys */
+	size_t key_index[SHMLIMIT_REQUESTS_MAX]; /* in the caller's keys */
 	struct key keys[SHMLIMIT_REQUESTS_MAX];
 	struct shmlimit_gate_held *held; /* NULL: no places are held */
 	int dry_denied, dry_error;
@@ -34,7 +34,7 @@ struct asked {
 	size_t at;        /* in STEP_REHEARSE: the limit that is next */
 	int pending;      /* the step waits for an agent */
 	uint64_t segment; /* the number of the view in which it does */
-	struct bundle bundle;
+	struct multi_take take;
 	size_t enforced[SHMLIMIT_REQUESTS_MAX], enforced_count, dry_count;
 	struct shmlimit_result results[SHMLIMIT_REQUESTS_MAX]; /* of those that are enforced */
 	uint64_t least;                                        /* tokens left in the limit that has the fewest */
@@ -46,13 +46,14 @@ struct asked {
  * Decide, with the arguments of the public functions. `held`: NULL, or places are entered; `steps`: return
  * SHMLIMIT_GATE_PENDING instead of waiting for an agent. *q is filled in.
  */
-int asked_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
-                struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held, int steps, struct asked *q);
+int gate_request_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_key *keys, size_t n,
+                       struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held, int steps,
+                       struct gate_request *q);
 
 /* Go on with what is pending. -ENOBUFS: the answer's buffer is too small, and nothing was done. */
-int asked_go_on(struct shmlimit_gate *gate, struct asked *q, struct shmlimit_gate_answer *out);
+int gate_request_continue(struct shmlimit_gate *gate, struct gate_request *q, struct shmlimit_gate_answer *out);
 
 /* Give back what was taken in the step that is pending. */
-void asked_cancel(struct shmlimit_gate *gate, struct asked *q);
+void gate_request_cancel(struct shmlimit_gate *gate, struct gate_request *q);
 
 #endif

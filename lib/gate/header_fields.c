@@ -1,5 +1,5 @@
 /*
- * fields: see fields.h.
+ * header_fields: see header_fields.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,7 +12,7 @@
 #define NUMBER_MAX 21 /* bytes of a number, the NUL included */
 
 _Static_assert(SHMLIMIT_GATE_BUFFER_EACH >= sizeof(struct shmlimit_fields), "a limit's fields fit");
-_Static_assert(FIELDS_REST >= 3 * NUMBER_MAX + _Alignof(struct shmlimit_fields), "the numbers fit");
+_Static_assert(HEADER_FIELDS_REST >= 3 * NUMBER_MAX + _Alignof(struct shmlimit_fields), "the numbers fit");
 _Static_assert(SHMLIMIT_GATE_FIELDS_MAX == 2 * SHMLIMIT_REQUESTS_MAX + 4, "Retry-After, and three of X-RateLimit");
 
 static void add_field(struct shmlimit_gate_answer *out, const char *name, size_t name_length, const char *value)
@@ -23,7 +23,7 @@ static void add_field(struct shmlimit_gate_answer *out, const char *name, size_t
 
 #define ADD_FIELD(out, name, value) add_field(out, name, sizeof(name) - 1, value)
 
-static void add_number(struct shmlimit_gate_answer *out, struct asked *q, const char *name, size_t name_length,
+static void add_number(struct shmlimit_gate_answer *out, struct gate_request *q, const char *name, size_t name_length,
                        uint64_t value)
 {
 	char *at = q->to + NUMBER_MAX - 1;
@@ -36,8 +36,8 @@ static void add_number(struct shmlimit_gate_answer *out, struct asked *q, const 
 	add_field(out, name, name_length, at);
 }
 
-void fields_add(const struct spec *spec, struct view *view, struct asked *q, size_t i, int answer,
-                const struct shmlimit_result *r, struct shmlimit_gate_answer *out)
+void header_fields_add(const struct spec *spec, struct view *view, struct gate_request *q, size_t i, int answer,
+                       const struct shmlimit_result *r, struct shmlimit_gate_answer *out)
 {
 	const struct spec_limit *limit = q->limits[i];
 	struct shmlimit_fields *fields = (void *)q->to;
@@ -68,7 +68,7 @@ void fields_add(const struct spec *spec, struct view *view, struct asked *q, siz
 	}
 }
 
-void fields_add_x(struct asked *q, struct shmlimit_gate_answer *out)
+void header_fields_add_x(struct gate_request *q, struct shmlimit_gate_answer *out)
 {
 	struct timespec now;
 	uint64_t reset_s;

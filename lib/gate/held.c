@@ -1,5 +1,5 @@
 /*
- * places: see places.h.
+ * held: see held.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -34,9 +34,9 @@ static void leave_all(struct shmlimit *limiter, const struct shmlimit_request *r
 	}
 }
 
-int places_take(struct bundle *bundle, int resumed, struct shmlimit *limiter, struct shmlimit_global *global,
-                const struct shmlimit_request *requests, const size_t *keys, size_t n, struct shmlimit_gate_held *held,
-                size_t *failed, struct shmlimit_result *results)
+int held_take(struct multi_take *take, int resumed, struct shmlimit *limiter, struct shmlimit_global *global,
+              const struct shmlimit_request *requests, const size_t *keys, size_t n, struct shmlimit_gate_held *held,
+              size_t *failed, struct shmlimit_result *results)
 {
 	int answer = SHMLIMIT_ALLOWED;
 
@@ -46,10 +46,10 @@ int places_take(struct bundle *bundle, int resumed, struct shmlimit *limiter, st
 			answer = enter(limiter, &requests[i], keys[i], held, &results[i]);
 		}
 	if (resumed)
-		answer = bundle_go_on(bundle, global, requests, failed, results);
+		answer = multi_take_continue(take, global, requests, failed, results);
 	else if (answer == SHMLIMIT_ALLOWED)
-		answer = bundle_begin(bundle, limiter, global, requests, n, SHMLIMIT_HOLD, failed, results);
-	if (answer != SHMLIMIT_ALLOWED && answer != BUNDLE_PENDING)
+		answer = multi_take_begin(take, limiter, global, requests, n, SHMLIMIT_HOLD, failed, results);
+	if (answer != SHMLIMIT_ALLOWED && answer != MULTI_TAKE_PENDING)
 		leave_all(limiter, requests, keys, n, held);
 	return answer;
 }

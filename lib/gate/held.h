@@ -1,21 +1,21 @@
 /*
- * places: the places that a request holds in limits of HOLD rules, until it ends.
+ * held: the places that a request holds in limits of HOLD rules, until it ends.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef SHMLIMIT_GATE_PLACES_H
-#define SHMLIMIT_GATE_PLACES_H
+#ifndef SHMLIMIT_GATE_HELD_H
+#define SHMLIMIT_GATE_HELD_H
 
 #include "multi_take.h"
 #include "shmlimit_gate.h"
 
 /*
- * Like bundle_begin() and, if resumed, bundle_go_on(), but of each HOLD rule a place is entered, and added to *held, with
+ * Like multi_take_begin() and, if resumed, multi_take_continue(), but of each HOLD rule a place is entered, and added to *held, with
  * keys[i] for requests[i]. The places come first, since leaving one undoes it exactly. If a limit denies, the places
  * entered here are left again.
  */
-int places_take(struct bundle *bundle, int resumed, struct shmlimit *limiter, struct shmlimit_global *global,
-                const struct shmlimit_request *requests, const size_t *keys, size_t n, struct shmlimit_gate_held *held,
-                size_t *failed, struct shmlimit_result *results);
+int held_take(struct multi_take *take, int resumed, struct shmlimit *limiter, struct shmlimit_global *global,
+              const struct shmlimit_request *requests, const size_t *keys, size_t n, struct shmlimit_gate_held *held,
+              size_t *failed, struct shmlimit_result *results);
 
 #endif

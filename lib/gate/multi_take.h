@@ -1,21 +1,21 @@
 /*
- * bundle: the limits of one request, all or none. Some are limits of this host, and some are leased from a Redis
+ * multi_take: the limits of one request, all or none. Some are limits of this host, and some are leased from a Redis
  * server.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef SHMLIMIT_GATE_BUNDLE_H
-#define SHMLIMIT_GATE_BUNDLE_H
+#ifndef SHMLIMIT_GATE_MULTI_TAKE_H
+#define SHMLIMIT_GATE_MULTI_TAKE_H
 
 #include "global_library.h"
 
-#define BUNDLE_PENDING SHMLIMIT_GLOBAL_PENDING
+#define MULTI_TAKE_PENDING SHMLIMIT_GLOBAL_PENDING
 
-/* How far a bundle is. */
-struct bundle {
-	int steps;        /* 1: return BUNDLE_PENDING instead of waiting for an agent. Set by the caller */
-	int cancelled;    /* set by the caller before bundle_go_on(): give everything back */
-	uint64_t poll_ns; /* BUNDLE_PENDING: go on after this long */
+/* The progress of a take from several limits. */
+struct multi_take {
+	int steps;        /* 1: return MULTI_TAKE_PENDING instead of waiting for an agent. Set by the caller */
+	int cancelled;    /* set by the caller before multi_take_continue(): give everything back */
+	uint64_t poll_ns; /* MULTI_TAKE_PENDING: go on after this long */
 	size_t n, list[SHMLIMIT_REQUESTS_MAX]; /* the requests that are not skipped */
 	struct shmlimit_global_ticket tickets[SHMLIMIT_REQUESTS_MAX];
 	struct shmlimit_result found[SHMLIMIT_REQUESTS_MAX];
@@ -26,21 +26,22 @@ struct bundle {
  *
  * More errors: -EDESTADDRREQ a LEASE rule while `global` is NULL.
  */
-int bundle_take(struct shmlimit *limiter, struct shmlimit_global *global, const struct shmlimit_request *requests,
-                size_t n, size_t *failed, struct shmlimit_result *results);
+int multi_take_at_once(struct shmlimit *limiter, struct shmlimit_global *global,
+                       const struct shmlimit_request *requests, size_t n, size_t *failed,
+                       struct shmlimit_result *results);
 
 /*
- * The same in steps. `skip` is an algorithm whose rules are left out; 0: none. BUNDLE_PENDING: an agent is asked. Then
- * call bundle_go_on() after bundle->poll_ns, with equal requests and results; the keys may have moved. If cancelled, it
+ * The same in steps. `skip` is an algorithm whose rules are left out; 0: none. MULTI_TAKE_PENDING: an agent is asked. Then
+ * call multi_take_continue() after take->poll_ns, with equal requests and results; the keys may have moved. If cancelled, it
  * returns -ECANCELED. -EAGAIN: a LEASE rule is needed and there is no agent; nothing is taken.
  */
-int bundle_begin(struct bundle *bundle, struct shmlimit *limiter, struct shmlimit_global *global,
-                 const struct shmlimit_request *requests, size_t n, uint32_t skip, size_t *failed,
-                 struct shmlimit_result *results);
-int bundle_go_on(struct bundle *bundle, struct shmlimit_global *global, const struct shmlimit_request *requests,
-                 size_t *failed, struct shmlimit_result *results);
+int multi_take_begin(struct multi_take *take, struct shmlimit *limiter, struct shmlimit_global *global,
+                     const struct shmlimit_request *requests, size_t n, uint32_t skip, size_t *failed,
+                     struct shmlimit_result *results);
+int multi_take_continue(struct multi_take *take, struct shmlimit_global *global,
+                        const struct shmlimit_request *requests, size_t *failed, struct shmlimit_result *results);
 
 /* Is it a LEASE rule? Returns 0 also for an id without a rule. */
-int bundle_is_global(struct shmlimit *limiter, int rule);
+int multi_take_is_global(struct shmlimit *limiter, int rule);
 
 #endif

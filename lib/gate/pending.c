@@ -12,7 +12,7 @@
 
 /* A request that waits for an agent, with a copy of its keys' bytes. */
 struct shmlimit_gate_pending {
-	struct asked q;
+	struct gate_request q;
 	char bytes[];
 };
 
@@ -22,7 +22,7 @@ static int is_made(const struct key *key)
 }
 
 /* Copy what is being decided, with the bytes of its keys. */
-static struct shmlimit_gate_pending *keep(const struct asked *q)
+static struct shmlimit_gate_pending *keep(const struct gate_request *q)
 {
 	struct shmlimit_gate_pending *p;
 	size_t size = 0;
@@ -51,20 +51,20 @@ EXPORT int shmlimit_gate_begin(struct shmlimit_gate *gate, const struct shmlimit
                                struct shmlimit_gate_answer *out, struct shmlimit_gate_held *held,
                                struct shmlimit_gate_pending **pending)
 {
-	struct asked q;
+	struct gate_request q;
 	int answer;
 
 	if (pending == NULL || (held != NULL && held->struct_size < sizeof(*held)))
 		return -EINVAL;
 	if (held != NULL)
 		held->count = 0;
-	answer = asked_begin(gate, keys, n, out, held, 1, &q);
+	answer = gate_request_begin(gate, keys, n, out, held, 1, &q);
 	if (answer != SHMLIMIT_GATE_PENDING)
 		return answer;
 	*pending = keep(&q);
 	if (*pending != NULL)
 		return answer;
-	asked_cancel(gate, &q);
+	gate_request_cancel(gate, &q);
 	return -ENOMEM;
 }
 
@@ -77,7 +77,7 @@ EXPORT int shmlimit_gate_poll(struct shmlimit_gate *gate, struct shmlimit_gate_p
 	    (held == NULL) != (pending->q.held == NULL))
 		return -EINVAL;
 	pending->q.held = held;
-	answer = asked_go_on(gate, &pending->q, out);
+	answer = gate_request_continue(gate, &pending->q, out);
 	if (answer != SHMLIMIT_GATE_PENDING && answer != -ENOBUFS)
 		free(pending);
 	return answer;
@@ -89,6 +89,6 @@ EXPORT void shmlimit_gate_cancel(struct shmlimit_gate *gate, struct shmlimit_gat
 	if (gate == NULL || pending == NULL)
 		return;
 	pending->q.held = held;
-	asked_cancel(gate, &pending->q);
+	gate_request_cancel(gate, &pending->q);
 	free(pending);
 }

@@ -1,5 +1,5 @@
 /*
- * attachment: see attachment.h.
+ * segment_ref: see segment_ref.h.
  *
  * A thread may be inside a decision while another one finds that the segment was replaced. So threads reach the view
  * through one pointer, under liburcu's read lock, which never waits. The thread that replaces the view waits until all
@@ -59,12 +59,12 @@ static void wait_a_little(void)
 	nanosleep(&(struct timespec){ .tv_nsec = LOCK_WAIT_NS }, NULL);
 }
 
-static const char *words(const struct attachment *a, int error)
+static const char *words(const struct segment_ref *ref, int error)
 {
 	switch (error) {
 	case -EPERM:
-		return a->spec->create ? "it belongs to neither root nor this user, or its group cannot be set"
-		                       : "it belongs to neither root nor this user, or has another hard link";
+		return ref->spec->create ? "it belongs to neither root nor this user, or its group cannot be set"
+		                         : "it belongs to neither root nor this user, or has another hard link";
 	case -EDESTADDRREQ:
 		return "it is a lease, and needs the backend's URL (backend=)";
 	case -EOPNOTSUPP:
@@ -79,45 +79,45 @@ static const char *words(const struct attachment *a, int error)
 }
 
 /* Returns whether the text was passed on. The same text is passed on at most once a minute. */
-static int report(struct attachment *a, int bad, const char *text)
+static int report(struct segment_ref *ref, int bad, const char *text)
 {
-	if (a->report == NULL || (bad && repeats_has(&a->repeats, text, now_ms())))
+	if (ref->report == NULL || (bad && log_once_has(&ref->log_once, text, now_ms())))
 		return 0;
-	a->report(a->arg, bad, text);
+	ref->report(ref->arg, bad, text);
 	return 1;
 }
 
 /* Report a new problem with the segment or one of its rules, or the end of one. */
-static void report_state(struct attachment *a, const char *rule, int error, int *reported)
+static void report_state(struct segment_ref *ref, const char *rule, int error, int *reported)
 {
-	const char *what = a->spec->fail_open ? "pass without a limit" : "are refused";
+	const char *what = ref->spec->fail_open ? "pass without a limit" : "are refused";
 	char text[SHMLIMIT_NAME_MAX + SHMLIMIT_RULE_NAME_MAX + 200];
 	int at;
 
 	if (error == *reported)
 		return;
-	at = snprintf(text, sizeof(text), "segment %.*s: ", SHMLIMIT_NAME_MAX, a->spec->segment);
+	at = snprintf(text, sizeof(text), "segment %.*s: ", SHMLIMIT_NAME_MAX, ref->spec->segment);
 	if (rule != NULL)
 		at += snprintf(text + at, sizeof(text) - (size_t)at, "rule %.*s: ", SHMLIMIT_RULE_NAME_MAX, rule);
 	if (error != 0)
-		snprintf(text + at, sizeof(text) - (size_t)at, "%s: requests that need it %s", words(a, error), what);
+		snprintf(text + at, sizeof(text) - (size_t)at, "%s: requests that need it %s", words(ref, error), what);
 	else
 		snprintf(text + at, sizeof(text) - (size_t)at, "in order again; requests that %s: %lu",
-		         a->spec->fail_open ? "passed without a limit" : "were refused",
-		         __atomic_exchange_n(&a->failed, 0, __ATOMIC_RELAXED));
-	if (report(a, error != 0, text))
+		         ref->spec->fail_open ? "passed without a limit" : "were refused",
+		         __atomic_exchange_n(&ref->failed, 0, __ATOMIC_RELAXED));
+	if (report(ref, error != 0, text))
 		*reported = error;
 }
 
-static void report_backend(void *attachment, const char *text)
+static void report_backend(void *segment_ref, const char *text)
 {
-	(void)report(attachment, 1, text);
+	(void)report(segment_ref, 1, text);
 }
 
-void attachment_find_rules(struct attachment *a, struct view *view)
+void segment_ref_find_rules(struct segment_ref *ref, struct view *view)
 {
-	for (size_t i = 0; i < a->spec->rule_count; i++)
-		__atomic_store_n(&view->ids[i], shmlimit_rule_find(view->limiter, a->spec->rules[i].name),
+	for (size_t i = 0; i < ref->spec->rule_count; i++)
+		__atomic_store_n(&view->ids[i], shmlimit_rule_find(view->limiter, ref->spec->rules[i].name),
 		                 __ATOMIC_RELAXED);
 }
 
@@ -161,10 +161,10 @@ static int set_rule(struct shmlimit *limiter, const struct spec_rule *wanted, in
 }
 
 /* Several processes may do this at once: each finds the rules that another one has set. */
-static void create_rules(struct attachment *a, struct view *view, int change)
+static void create_rules(struct segment_ref *ref, struct view *view, int change)
 {
-	for (size_t i = 0; i < a->spec->rule_count; i++) {
-		const struct spec_rule *rule = &a->spec->rules[i];
+	for (size_t i = 0; i < ref->spec->rule_count; i++) {
+		const struct spec_rule *rule = &ref->spec->rules[i];
 		int id = -EAGAIN;
 
 		for (int tries = 0; rule->has_rate && id == -EAGAIN && tries < LOCK_TRIES; tries++) {
@@ -177,18 +177,18 @@ static void create_rules(struct attachment *a, struct view *view, int change)
 	}
 }
 
-static void prepare_rules(struct attachment *a, struct view *view, int change)
+static void prepare_rules(struct segment_ref *ref, struct view *view, int change)
 {
-	attachment_find_rules(a, view);
-	if (a->spec->create)
-		create_rules(a, view, change);
+	segment_ref_find_rules(ref, view);
+	if (ref->spec->create)
+		create_rules(ref, view, change);
 }
 
 /* A failure here matters only when a LEASE rule is needed, so it is kept in view->no_global. */
-static void open_global(struct attachment *a, struct view *view)
+static void open_global(struct segment_ref *ref, struct view *view)
 {
-	const struct global_library *library = a->spec->backend != NULL ? global_library_load() : NULL;
-	const struct spec *s = a->spec;
+	const struct global_library *library = ref->spec->backend != NULL ? global_library_load() : NULL;
+	const struct spec *s = ref->spec;
 	struct shmlimit_global_options options = {
 		.struct_size = sizeof(options),
 		.on_failure = s->share_milli != 0 ? SHMLIMIT_GLOBAL_LOCAL
@@ -199,7 +199,7 @@ static void open_global(struct attachment *a, struct view *view)
 		.agent = s->agent_thread ? SHMLIMIT_GLOBAL_AGENT_THREAD : 0,
 		.no_wait = (uint32_t)s->no_wait,
 		.report = report_backend,
-		.arg = a,
+		.arg = ref,
 	};
 
 	view->no_global = -EDESTADDRREQ;
@@ -222,21 +222,21 @@ static int open_segment(const struct spec *s, struct shmlimit **out)
 	return error == 0 || error == -EEXIST ? shmlimit_open_owned(s->segment, 0, s->owner, out) : error;
 }
 
-static int open_view(struct attachment *a, int change, struct view **out)
+static int open_view(struct segment_ref *ref, int change, struct view **out)
 {
-	struct view *view = calloc(1, sizeof(*view) + a->spec->rule_count * sizeof(view->ids[0]));
+	struct view *view = calloc(1, sizeof(*view) + ref->spec->rule_count * sizeof(view->ids[0]));
 	int error;
 
 	if (view == NULL)
 		return -ENOMEM;
-	error = open_segment(a->spec, &view->limiter);
+	error = open_segment(ref->spec, &view->limiter);
 	if (error != 0) {
 		free(view);
 		return error;
 	}
-	view->number = ++a->views;
-	prepare_rules(a, view, change);
-	open_global(a, view);
+	view->number = ++ref->views;
+	prepare_rules(ref, view, change);
+	open_global(ref, view);
 	*out = view;
 	return 0;
 }
@@ -252,12 +252,12 @@ static void close_view(struct view *view)
 }
 
 /* Add the requests that could not be decided to the segment's counters. */
-static void count_failed(struct attachment *a, struct view *view)
+static void count_failed(struct segment_ref *ref, struct view *view)
 {
 	for (uint32_t which = 0; view != NULL && which < 2; which++)
-		if (__atomic_load_n(&a->uncounted[which], __ATOMIC_RELAXED) != 0)
-			(void)shmlimit_count_undecided(view->limiter, which,
-			                               __atomic_exchange_n(&a->uncounted[which], 0, __ATOMIC_RELAXED));
+		if (__atomic_load_n(&ref->uncounted[which], __ATOMIC_RELAXED) != 0)
+			(void)shmlimit_count_undecided(
+				view->limiter, which, __atomic_exchange_n(&ref->uncounted[which], 0, __ATOMIC_RELAXED));
 }
 
 /*
@@ -268,37 +268,37 @@ static int find_fault(struct view *view, const struct spec_rule *rule, int id)
 {
 	if (id < 0)
 		return id == -ESRCH && !rule->taken ? 0 : id;
-	if (!bundle_is_global(view->limiter, id))
+	if (!multi_take_is_global(view->limiter, id))
 		return 0;
 	return rule->peeked ? -EOPNOTSUPP : view->no_global;
 }
 
 /* Open the segment if needed, and find the rules again: they may have been removed and set again. */
-static int look(struct attachment *a, int change)
+static int look(struct segment_ref *ref, int change)
 {
-	struct view *old = a->view, *fresh = NULL;
+	struct view *old = ref->view, *fresh = NULL;
 	int error = 0;
 
 	if (old != NULL && shmlimit_gone(old->limiter) == 0) {
-		prepare_rules(a, old, change);
+		prepare_rules(ref, old, change);
 		fresh = old;
 	} else {
-		error = open_view(a, change, &fresh);
+		error = open_view(ref, change, &fresh);
 		if (error != 0)
-			__atomic_store_n(&a->error, error, __ATOMIC_RELAXED);
-		__atomic_store_n(&a->view, fresh, __ATOMIC_RELEASE);
+			__atomic_store_n(&ref->error, error, __ATOMIC_RELAXED);
+		__atomic_store_n(&ref->view, fresh, __ATOMIC_RELEASE);
 		if (old != NULL) {
 			urcu_bp_synchronize_rcu();
 			close_view(old);
 		}
 	}
-	count_failed(a, fresh);
-	report_state(a, NULL, error, &a->reported);
-	for (size_t i = 0; fresh != NULL && i < a->spec->rule_count; i++) {
+	count_failed(ref, fresh);
+	report_state(ref, NULL, error, &ref->reported);
+	for (size_t i = 0; fresh != NULL && i < ref->spec->rule_count; i++) {
 		int id = __atomic_load_n(&fresh->ids[i], __ATOMIC_RELAXED);
 
-		report_state(a, a->spec->rules[i].name, find_fault(fresh, &a->spec->rules[i], id),
-		             &a->rules_reported[i]);
+		report_state(ref, ref->spec->rules[i].name, find_fault(fresh, &ref->spec->rules[i], id),
+		             &ref->rules_reported[i]);
 	}
 	return error;
 }
@@ -307,81 +307,81 @@ static int look(struct attachment *a, int change)
  * ORDER acquires what unlock() released. A lock with another process's number was inherited by a fork: it is free
  * here.
  */
-static int try_lock(struct attachment *a)
+static int try_lock(struct segment_ref *ref)
 {
-	unsigned long holder = __atomic_load_n(&a->looking, __ATOMIC_RELAXED);
+	unsigned long holder = __atomic_load_n(&ref->looking, __ATOMIC_RELAXED);
 
 	return holder != process &&
-	       __atomic_compare_exchange_n(&a->looking, &holder, process, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	       __atomic_compare_exchange_n(&ref->looking, &holder, process, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-static void unlock(struct attachment *a)
+static void unlock(struct segment_ref *ref)
 {
-	__atomic_store_n(&a->looking, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&ref->looking, 0, __ATOMIC_RELEASE);
 }
 
 /* Look at the segment. The caller has the lock, which is released. */
-static int look_locked(struct attachment *a)
+static int look_locked(struct segment_ref *ref)
 {
 	int error;
 
-	__atomic_store_n(&a->looked_ms, now_ms(), __ATOMIC_RELAXED);
-	error = look(a, a->attached_in == 0);
-	/* ORDER releases the view and its error to attachment_enter(). */
-	__atomic_store_n(&a->attached_in, process, __ATOMIC_RELEASE);
-	unlock(a);
+	__atomic_store_n(&ref->looked_ms, now_ms(), __ATOMIC_RELAXED);
+	error = look(ref, ref->attached_in == 0);
+	/* ORDER releases the view and its error to segment_ref_enter(). */
+	__atomic_store_n(&ref->attached_in, process, __ATOMIC_RELEASE);
+	unlock(ref);
 	return error;
 }
 
-int attachment_look(struct attachment *a)
+int segment_ref_look(struct segment_ref *ref)
 {
 	/* BOUND: the thread that looks waits at most for the lock of writers of rules. */
-	while (!try_lock(a))
+	while (!try_lock(ref))
 		wait_a_little();
-	return look_locked(a);
+	return look_locked(ref);
 }
 
-struct view *attachment_enter(struct attachment *a, int *error)
+struct view *segment_ref_enter(struct segment_ref *ref, int *error)
 {
 	struct view *view;
 
 	/* Before the first decision in a process, all its threads wait until one of them has looked. */
-	while (__atomic_load_n(&a->attached_in, __ATOMIC_ACQUIRE) != process) {
-		if (try_lock(a))
-			(void)look_locked(a);
+	while (__atomic_load_n(&ref->attached_in, __ATOMIC_ACQUIRE) != process) {
+		if (try_lock(ref))
+			(void)look_locked(ref);
 		else
 			wait_a_little();
 	}
-	if (now_ms() - __atomic_load_n(&a->looked_ms, __ATOMIC_RELAXED) >= LOOK_EVERY_MS && try_lock(a))
-		(void)look_locked(a);
+	if (now_ms() - __atomic_load_n(&ref->looked_ms, __ATOMIC_RELAXED) >= LOOK_EVERY_MS && try_lock(ref))
+		(void)look_locked(ref);
 	urcu_bp_read_lock();
-	view = __atomic_load_n(&a->view, __ATOMIC_ACQUIRE);
-	*error = view == NULL ? __atomic_load_n(&a->error, __ATOMIC_RELAXED) : 0;
+	view = __atomic_load_n(&ref->view, __ATOMIC_ACQUIRE);
+	*error = view == NULL ? __atomic_load_n(&ref->error, __ATOMIC_RELAXED) : 0;
 	return view;
 }
 
-void attachment_leave(void)
+void segment_ref_leave(void)
 {
 	urcu_bp_read_unlock();
 }
 
-void attachment_count_failed(struct attachment *a, int passed)
+void segment_ref_count_failed(struct segment_ref *ref, int passed)
 {
-	__atomic_fetch_add(&a->failed, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&a->uncounted[!passed], 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&ref->failed, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&ref->uncounted[!passed], 1, __ATOMIC_RELAXED);
 }
 
-int attachment_begin(struct attachment *a, const struct spec *spec)
+int segment_ref_begin(struct segment_ref *ref, const struct spec *spec)
 {
-	*a = (struct attachment){ .spec = spec, .error = -ENOENT };
-	a->rules_reported = calloc(spec->rule_count + 1, sizeof(a->rules_reported[0]));
+	*ref = (struct segment_ref){ .spec = spec, .error = -ENOENT };
+	ref->rules_reported = calloc(spec->rule_count + 1, sizeof(ref->rules_reported[0]));
 	pthread_once(&forks_once, watch_forks);
-	return a->rules_reported == NULL ? -ENOMEM : 0;
+	return ref->rules_reported == NULL ? -ENOMEM : 0;
 }
 
-void attachment_end(struct attachment *a)
+void segment_ref_end(struct segment_ref *ref)
 {
-	count_failed(a, a->view);
-	close_view(a->view);
-	free(a->rules_reported);
+	count_failed(ref, ref->view);
+	close_view(ref->view);
+	free(ref->rules_reported);
 }

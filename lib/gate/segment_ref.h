@@ -1,12 +1,12 @@
 /*
- * attachment: connects a process to a segment that may be created, destroyed or replaced while the process runs. It
+ * segment_ref: connects a process to a segment that may be created, destroyed or replaced while the process runs. It
  * opens the segment, closes a destroyed one, and opens its successor. It reports a problem, and the end of a problem,
  * once and not once per request.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef SHMLIMIT_GATE_ATTACHMENT_H
-#define SHMLIMIT_GATE_ATTACHMENT_H
+#ifndef SHMLIMIT_GATE_SEGMENT_REF_H
+#define SHMLIMIT_GATE_SEGMENT_REF_H
 
 #include "global_library.h"
 #include "log_once.h"
@@ -21,17 +21,17 @@ struct view {
 	int ids[];
 };
 
-struct attachment {
+struct segment_ref {
 	const struct spec *spec;
 	struct view *view;          /* NULL: not attached */
 	int error;                  /* why not: always negative */
 	uint64_t views;             /* how many there were, also in the processes before a fork */
 	unsigned long looked_ms;    /* when a thread last looked at the segment's name */
-	unsigned long attached_in;  /* the number of the process that did: see attachment.c */
+	unsigned long attached_in;  /* the number of the process that did: see segment_ref.c */
 	unsigned long looking;      /* the number of the process that looks now; 0: none */
 	unsigned long failed;       /* requests that could not be decided since that was last reported */
 	unsigned long uncounted[2]; /* those not yet in the segment's counters: passed, refused */
-	struct repeats repeats;
+	struct log_once log_once;
 	void (*report)(void *arg, int bad, const char *text);
 	void *arg;
 	int reported;        /* the error of the segment that was reported last; 0: none */
@@ -39,26 +39,26 @@ struct attachment {
 };
 
 /* The spec must outlive it. Returns 0 or -ENOMEM. Opens nothing. */
-int attachment_begin(struct attachment *a, const struct spec *spec);
+int segment_ref_begin(struct segment_ref *ref, const struct spec *spec);
 
 /* No thread may be inside another call. */
-void attachment_end(struct attachment *a);
+void segment_ref_end(struct segment_ref *ref);
 
 /* Look at the segment's name now, even if that was done recently. Returns 0, or the error. Threads: safe. */
-int attachment_look(struct attachment *a);
+int segment_ref_look(struct segment_ref *ref);
 
 /*
- * Returns the view, or NULL with *error set. attachment_leave() must follow in both cases; the view is valid until
+ * Returns the view, or NULL with *error set. segment_ref_leave() must follow in both cases; the view is valid until
  * then. At most once a second a call looks at the segment's name first, which takes a few system calls. Threads:
  * safe. Fork: a child may go on with it.
  */
-struct view *attachment_enter(struct attachment *a, int *error);
-void attachment_leave(void);
+struct view *segment_ref_enter(struct segment_ref *ref, int *error);
+void segment_ref_leave(void);
 
 /* Find the rules again: a rule may have been removed and set again under another id. */
-void attachment_find_rules(struct attachment *a, struct view *view);
+void segment_ref_find_rules(struct segment_ref *ref, struct view *view);
 
 /* Count a request that could not be decided. */
-void attachment_count_failed(struct attachment *a, int passed);
+void segment_ref_count_failed(struct segment_ref *ref, int passed);
 
 #endif

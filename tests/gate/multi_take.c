@@ -1,5 +1,5 @@
 /*
- * bundle: limits of this host and of a Redis server in one request, all or none; and what becomes of them without the
+ * multi_take: limits of this host and of a Redis server in one request, all or none; and what becomes of them without the
  * server.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -43,7 +43,7 @@ static int take(int a, int b, int c, const char *key)
 			};
 	memset(results, 0x77, sizeof(results));
 	failed = 77;
-	return bundle_take(l, global, requests, n, &failed, results);
+	return multi_take_at_once(l, global, requests, n, &failed, results);
 }
 
 static uint64_t here(int rule, const char *key)
@@ -164,20 +164,20 @@ static void nothing_made(struct server *s)
 
 static void repeated(void)
 {
-	struct repeats repeats = { .reported = { 0 } };
+	struct log_once log_once = { .reported = { 0 } };
 	char text[8];
 
-	ok(!repeats_has(&repeats, "gone", 1000), "what is said the first time is new");
-	ok(repeats_has(&repeats, "gone", 60999), "a text is not new again within a minute");
-	ok(!repeats_has(&repeats, "back", 1000), "other words are");
-	ok(!repeats_has(&repeats, "gone", 61000), "a text is new again after a minute");
-	ok(repeats_has(&repeats, "back", 60000), "a text that was reported in between is not forgotten");
-	for (int i = 0; i < REPEATS_KEPT; i++) {
+	ok(!log_once_has(&log_once, "gone", 1000), "what is said the first time is new");
+	ok(log_once_has(&log_once, "gone", 60999), "a text is not new again within a minute");
+	ok(!log_once_has(&log_once, "back", 1000), "other words are");
+	ok(!log_once_has(&log_once, "gone", 61000), "a text is new again after a minute");
+	ok(log_once_has(&log_once, "back", 60000), "a text that was reported in between is not forgotten");
+	for (int i = 0; i < LOG_ONCE_KEPT; i++) {
 		snprintf(text, sizeof(text), "%d", i);
-		repeats_has(&repeats, text, 62000 + (unsigned)i);
+		log_once_has(&log_once, text, 62000 + (unsigned)i);
 	}
-	ok(!repeats_has(&repeats, "gone", 62500), "as many texts as are kept push the oldest out");
-	ok(repeats_has(&repeats, "9", 62500), "the newest text is kept");
+	ok(!log_once_has(&log_once, "gone", 62500), "as many texts as are kept push the oldest out");
+	ok(log_once_has(&log_once, "9", 62500), "the newest text is kept");
 }
 
 int main(void)
@@ -188,7 +188,7 @@ int main(void)
 	if (server_missing())
 		return tap_skip("limits of both kinds", "no redis-server"), tap_done();
 	server_begin(&s, NULL);
-	l = unit_create("bundle", NULL);
+	l = unit_create("take", NULL);
 	local = set("local", SHMLIMIT_FUNNEL, 3, SHMLIMIT_ENFORCE);
 	first = set("first", SHMLIMIT_LEASE, 5, SHMLIMIT_ENFORCE);
 	second = set("second", SHMLIMIT_LEASE, 2, SHMLIMIT_ENFORCE);
