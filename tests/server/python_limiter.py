@@ -3,10 +3,14 @@
 SPDX-License-Identifier: BSD-2-Clause
 """
 
+import contextlib
 import errno
+import gc
+import importlib
 import os
 import pickle
 import signal
+import sys
 import threading
 import unittest
 
@@ -270,6 +274,24 @@ class LimiterLaws(unittest.TestCase):
         self.raises(errno.EOPNOTSUPP, self.limiter.enter, "r", "k")
         with self.limiter.enter("h", "full"), self.limiter.enter("h", "full"), self.limiter.enter("h", "full") as third:
             self.assertFalse(third)
+
+    def test_wrong_arguments(self):
+        """of each class, an object whose constructor was called with wrong arguments is deleted without a complaint"""
+        modules = [importlib.import_module(f"shmlimit.{name}") for name in ("limiter", "gate", "global_limiter")]
+        classes = {c for module in modules for c in vars(module).values() if hasattr(c, "__del__")}
+        complaints = []
+        hook, sys.unraisablehook = sys.unraisablehook, complaints.append
+        try:
+            for made in classes:
+                for arguments in ((), (None,), ("no-such", 1, 2, 3, 4), ("no-such", object())):
+                    with contextlib.suppress(Exception):
+                        made(*arguments)
+                made.__new__(made)
+            gc.collect()
+        finally:
+            sys.unraisablehook = hook
+        self.assertEqual({c.__name__ for c in classes}, {"Limiter", "Gate", "GlobalLimiter"})
+        self.assertEqual([str(c.exc_value) for c in complaints], [])
 
     def test_key_ip(self):
         """the addresses of one net are one key, also IPv4 in IPv6's clothes"""

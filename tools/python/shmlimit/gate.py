@@ -93,6 +93,9 @@ def _word(name: str, value: object) -> str:
 class Gate:
     """Limits in front of an application. Works on in children that are forked later; thread-safe."""
 
+    # Of the class: an object whose constructor was called with wrong arguments is deleted, too.
+    _handle = 0
+
     def __init__(
         self,
         segment: str,
@@ -112,7 +115,6 @@ class Gate:
         agent_thread: bool = False,
         wait: bool = True,
     ) -> None:
-        self._handle = 0
         if not 1 <= len(limits) <= _c.REQUESTS_MAX:
             raise ValueError(f"{len(limits)} limits: must be 1 to {_c.REQUESTS_MAX}")
         creates = any(limit.rate for limit in limits)

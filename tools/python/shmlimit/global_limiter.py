@@ -137,8 +137,10 @@ class GlobalLimiter:
     is the logger `shmlimit`. With Backend.agent_thread that thread calls it too.
     """
 
+    # Of the class: an object whose constructor was called with wrong arguments is deleted, too.
+    _handle: int | None = None
+
     def __init__(self, limiter: Limiter, backend: Backend | str, report: Callable[[str], None] | None = None) -> None:
-        self._handle: int | None = None
         self.limiter = limiter
         self.backend = Backend(backend) if isinstance(backend, str) else backend
         self._library = _c_global.load()

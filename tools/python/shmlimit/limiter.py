@@ -318,11 +318,13 @@ class Limiter:
     changed nothing.
     """
 
+    # Of the class: an object whose constructor was called with wrong arguments is deleted, too.
+    _handle: int | None = None
+
     def __init__(self, name: str, *, read_only: bool = False, owner: int | None = None) -> None:
         """Open it if it belongs to root, to this process's user or to the user id `owner`: the owner can truncate
         it, which kills every process that has it open."""
         self.name = name
-        self._handle: int | None = None
         handle = ctypes.c_void_p()
         flags, uid = _c.READ_ONLY if read_only else 0, 0 if owner is None else _unsigned(owner, 32)
         _check(library.open_owned(_name(name), flags, uid, ctypes.byref(handle)), name)
