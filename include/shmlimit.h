@@ -320,7 +320,8 @@ struct shmlimit_fields {
  *
  * Returns 0, or: -EEXIST the name is taken; -ENOSPC /dev/shm has too little room; -EINVAL an
  * option is out of range; -E2BIG a field is set that this library does not know; -EPERM the
- * group cannot be set. After any error nothing was created and *out is untouched.
+ * group cannot be set; -ENOSYS, -ENODEV, -EDQUOT, as shmlimit_strerror() has them. After any error
+ * nothing was created and *out is untouched.
  */
 int shmlimit_create(const char *name, const struct shmlimit_options *options, struct shmlimit **out);
 
@@ -1071,6 +1072,9 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	EXDEV         a segment of another time namespace
  *	EACCES        no permission on the segment
  *	EPERM         the segment belongs to neither root nor this user, or its group cannot be set
+ *	ENOSYS        a sandbox, such as a seccomp filter, refuses a system call
+ *	ENODEV        /dev/shm is no tmpfs, or /proc is missing
+ *	EDQUOT        a quota, or a limit on the size of files, is exceeded
  *	ENOSPC        no room left in /dev/shm
  *	ENOBUFS       a buffer is too small
  */

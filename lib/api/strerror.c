@@ -64,6 +64,12 @@ EXPORT const char *shmlimit_strerror(int error)
 		return "no permission on the segment";
 	case EPERM:
 		return "the segment belongs to neither root nor this user, or its group cannot be set";
+	case ENOSYS:
+		return "a sandbox refuses a system call: open, fallocate, pwrite, pread, fchmod, linkat, mmap, flock or getrandom";
+	case ENODEV:
+		return "/dev/shm is no tmpfs, or /proc is missing";
+	case EDQUOT:
+		return "a quota, or a limit on the size of files, is exceeded";
 	case ENOSPC:
 		return "no room left in /dev/shm";
 	case ENOBUFS:

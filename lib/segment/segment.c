@@ -40,6 +40,34 @@ static struct path path_of(const char *name)
 	return path;
 }
 
+/*
+ * What a system call that failed says, as the contract has it (shmlimit_strerror()): there some numbers have another
+ * meaning. The kernel refuses none of these calls with EPERM by itself, except where a caller says so below: a sandbox
+ * does, such as a seccomp filter.
+ */
+static int failed_with(int error)
+{
+	switch (error) {
+	case EPERM:
+		return -ENOSYS;
+	case EFBIG:
+		return -EDQUOT;
+	case EAGAIN:
+	case EBUSY:
+	case EINVAL:
+	case EOPNOTSUPP:
+	case EXDEV:
+		return -EIO;
+	default:
+		return -error;
+	}
+}
+
+static int failed(void)
+{
+	return failed_with(errno);
+}
+
 /* Every close of ours is of a file that we only read, or whose data is in memory anyway: nothing can be lost. */
 static int close_with(int fd, int error)
 {
@@ -59,7 +87,9 @@ int segment_link(int fd, const char *name)
 	if (errno == EEXIST)
 		return -EEXIST;
 	snprintf(from, sizeof(from), "/proc/self/fd/%d", fd);
-	return linkat(AT_FDCWD, from, AT_FDCWD, to.text, AT_SYMLINK_FOLLOW) == 0 ? 0 : -errno;
+	if (linkat(AT_FDCWD, from, AT_FDCWD, to.text, AT_SYMLINK_FOLLOW) == 0)
+		return 0;
+	return errno == ENOENT ? -ENODEV : errno == EEXIST ? -EEXIST : failed(); /* ENOENT: no /proc */
 }
 
 static int write_all(int fd, const void *from, size_t len)
@@ -73,7 +103,7 @@ static int write_all(int fd, const void *from, size_t len)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
+			return n < 0 ? failed() : -EIO;
 		p += n;
 		at += n;
 		len -= (size_t)n;
@@ -89,7 +119,7 @@ int segment_reserve_in(int fd, uint64_t offset, uint64_t size)
 	do {
 		error = posix_fallocate(fd, (off_t)offset, (off_t)size);
 	} while (error == EINTR);
-	return -error;
+	return failed_with(error);
 }
 
 static int fill(int fd, const void *head, size_t head_len, uint64_t size, uint32_t mode, uint64_t group)
@@ -101,9 +131,10 @@ static int fill(int fd, const void *head, size_t head_len, uint64_t size, uint32
 	error = write_all(fd, head, head_len);
 	if (error != 0)
 		return error;
+	/* The kernel says so of a group that the user does not belong to. */
 	if (group != 0 && fchown(fd, (uid_t)-1, (gid_t)(group - 1)) != 0)
-		return -errno;
-	return fchmod(fd, (mode_t)mode) == 0 ? 0 : -errno;
+		return errno == EPERM ? -EPERM : failed();
+	return fchmod(fd, (mode_t)mode) == 0 ? 0 : failed();
 }
 
 static void describe(struct segment *segment, const struct stat *status)
@@ -128,11 +159,12 @@ static int make_in(int fd, const void *head, size_t head_len, uint64_t size, uin
 	struct stat status;
 	int error;
 
+	/* No /dev/shm, or one that is no tmpfs. */
 	if (fd < 0)
-		return -errno;
+		return errno == ENOENT || errno == EOPNOTSUPP || errno == EISDIR ? -ENODEV : failed();
 	error = fill(fd, head, head_len, size, mode, group);
 	if (error == 0 && fstat(fd, &status) != 0)
-		error = -errno;
+		error = failed();
 	if (error != 0)
 		return close_with(fd, error);
 	describe(segment, &status);
@@ -224,7 +256,7 @@ static int read_head(int fd, void *head, size_t head_len)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return -errno;
+			return failed();
 		if (n == 0)
 			return 0;
 		p += n;
@@ -244,9 +276,9 @@ int segment_peek(const char *name, int writable, void *head, size_t head_len, st
 	/* NOFOLLOW, NONBLOCK: any user may put links and pipes into /dev/shm. */
 	fd = open(path.text, (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ELOOP || errno == ENXIO || errno == EISDIR ? -EMEDIUMTYPE : -errno;
+		return errno == ELOOP || errno == ENXIO || errno == EISDIR ? -EMEDIUMTYPE : failed();
 	if (fstat(fd, &status) != 0)
-		return close_with(fd, -errno);
+		return close_with(fd, failed());
 	if (!S_ISREG(status.st_mode))
 		return close_with(fd, -EMEDIUMTYPE);
 	error = read_head(fd, head, head_len);
@@ -265,8 +297,9 @@ int segment_map(struct segment *segment, int fd, uint64_t size, int writable)
 	KEEP_ERRNO;
 	void *base = mmap(NULL, size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
 
+	/* EAGAIN: the process locks its memory, and this would be too much of it. */
 	if (base == MAP_FAILED)
-		return -errno;
+		return errno == EAGAIN ? -ENOMEM : failed();
 	segment->base = base;
 	return 0;
 }
@@ -303,7 +336,7 @@ int segment_unlink(const char *name)
 
 	if (unlink(path.text) == 0)
 		return 0;
-	return errno == EPERM ? -EACCES : -errno; /* how a sticky folder says that the file belongs to another user */
+	return errno == EPERM ? -EACCES : failed(); /* how a sticky folder says that the file belongs to another user */
 }
 
 int segment_moved(const char *name, uint64_t device, uint64_t inode)
@@ -313,7 +346,7 @@ int segment_moved(const char *name, uint64_t device, uint64_t inode)
 	struct stat status;
 
 	if (lstat(path.text, &status) != 0)
-		return errno == ENOENT ? 1 : -errno;
+		return errno == ENOENT ? 1 : failed();
 	return status.st_dev != device || status.st_ino != inode;
 }
 
@@ -339,7 +372,7 @@ int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const char magic[SEGMENT_MAGI
 	int error;
 
 	if (folder == NULL)
-		return -errno;
+		return failed();
 	for (errno = 0; (entry = readdir(folder)) != NULL; errno = 0) {
 		int begins;
 
@@ -358,7 +391,7 @@ int segment_next(char name[SHMLIMIT_NAME_MAX + 1], const char magic[SEGMENT_MAGI
 	error = errno;
 	closedir(folder);
 	if (error != 0)
-		return -error;
+		return failed_with(error);
 	memcpy(name, best, sizeof(best));
 	return best[0] != '\0';
 }
@@ -371,9 +404,9 @@ static int reopen(const char *name, uint64_t device, uint64_t inode, int how, in
 	struct stat status;
 
 	if (fd < 0)
-		return -errno;
+		return failed();
 	if (fstat(fd, &status) != 0)
-		return close_with(fd, -errno);
+		return close_with(fd, failed());
 	if (status.st_dev != device || status.st_ino != inode)
 		return close_with(fd, -ENOENT);
 	*fd_out = fd;
@@ -401,8 +434,9 @@ static int lock_within(int fd, uint64_t wait_ns)
 
 		if (errno == EINTR)
 			continue;
+		/* AppArmor refuses a lock with EACCES, which a lock has no other use for. */
 		if (errno != EWOULDBLOCK)
-			return -errno;
+			return errno == EACCES ? -ENOSYS : failed();
 		if (napped_ns >= wait_ns)
 			return -EAGAIN;
 		/* Cut short by a signal, it is a shorter nap. */
@@ -463,7 +497,7 @@ int segment_random(void *to, size_t len)
 	ssize_t n = getrandom(to, len, 0);
 
 	if (n < 0)
-		return -errno;
+		return failed();
 	return (size_t)n == len ? 0 : -EIO;
 }
 

@@ -152,9 +152,9 @@ if unshare --mount true 2>/dev/null; then
 	elsewhere 'mount -t tmpfs -o ro tmpfs /dev/shm' \
 		"/dev/shm is read-only: remount it (mount -o remount,rw /dev/shm)"
 	elsewhere 'mount -t tmpfs tmpfs /dev' \
-		"no /dev/shm or no /proc: mount both (mount -t tmpfs -o mode=1777 tmpfs /dev/shm)"
+		"/dev/shm is no tmpfs, or /proc is missing: mount both (mount -t tmpfs -o mode=1777 tmpfs /dev/shm)"
 	elsewhere 'mount --bind /proc /dev/shm' \
-		"no unnamed files (O_TMPFILE) in /dev/shm: mount a tmpfs there (mount -t tmpfs -o mode=1777 tmpfs /dev/shm)"
+		"/dev/shm is no tmpfs, or /proc is missing: mount both (mount -t tmpfs -o mode=1777 tmpfs /dev/shm)"
 	run unshare --mount sh -c 'mount -t tmpfs tmpfs /dev && shmlimit list'
 	is "$rc $err" "2 shmlimit: /dev/shm: No such file or directory" "list names a missing /dev/shm"
 fi

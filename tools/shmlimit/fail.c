@@ -18,6 +18,7 @@
 #include "fail.h"
 #include "number_text.h"
 #include "print.h"
+#include "refused.h"
 #include "rate_text.h"
 
 #define FAIL_CUT 1024
@@ -132,6 +133,8 @@ static int fail_locked(const char *segment)
 
 int fail_segment(const char *segment, int error)
 {
+	char calls[REFUSED_LEN];
+
 	segment = shown(segment);
 	switch (-error) {
 	case ENOENT:
@@ -172,6 +175,10 @@ int fail_segment(const char *segment, int error)
 		return fail("segment %s: no permission (its owner can grant it: chmod and chgrp of "
 		            "/dev/shm/%s, or shmlimit create --mode 0660 --group G)",
 		            segment, segment);
+	case ENOSYS:
+		return fail(
+			"segment %s: a sandbox refuses %s: permit it (seccomp, AppArmor, or SystemCallFilter= of systemd)",
+			segment, refused_calls(calls));
 	case EROFS:
 		return fail("segment %s: /dev/shm is read-only: remount it (mount -o remount,rw "
 		            "/dev/shm)",
@@ -210,6 +217,7 @@ int fail_rule(const char *segment, const char *rule, int error)
 		            rule, segment, rule, segment, rule);
 	case EAGAIN:
 	case ENOENT:
+	case ENOSYS:
 		return fail_segment(segment, error);
 	default:
 		return fail("rule %s: %s (%s); fix segment %s first", rule, shmlimit_strerror(error), strerror(-error),

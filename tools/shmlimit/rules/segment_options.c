@@ -198,18 +198,13 @@ int segment_options_fail(const char *name, int error)
 		return fail("segment %s: no room in /dev/shm: use fewer slots, a smaller window-max or store-keys, "
 		            "or destroy other segments (shmlimit list)",
 		            name);
-	case EFBIG:
+	case EDQUOT:
 		return fail("segment %s: larger than a file may be here: use fewer slots, a smaller slots-max, "
 		            "window-max or store-keys, or a higher limit (ulimit -f)",
 		            name);
-	case ENOENT:
-		return fail("segment %s: no /dev/shm or no /proc: mount both (mount -t tmpfs -o mode=1777 tmpfs "
-		            "/dev/shm)",
-		            name);
-	case EOPNOTSUPP:
-	case EISDIR:
-		return fail("segment %s: no unnamed files (O_TMPFILE) in /dev/shm: mount a tmpfs there (mount -t tmpfs "
-		            "-o mode=1777 tmpfs /dev/shm)",
+	case ENODEV:
+		return fail("segment %s: /dev/shm is no tmpfs, or /proc is missing: mount both (mount -t tmpfs -o "
+		            "mode=1777 tmpfs /dev/shm)",
 		            name);
 	case EACCES:
 		return fail("segment %s: no permission to create files in /dev/shm (root can grant it: chmod 1777 "
