@@ -439,21 +439,30 @@ static void words(uint64_t seed)
 	is(wild, 0, "any word gives a place in the ring");
 }
 
-/* Ticks of 64 ns, and times within one. */
+/* Ticks of many nanoseconds, and times within one. */
 static void refund_in_the_tick(void)
 {
-	uint64_t period_ns = (uint64_t)1 << 56, t = T0 & ~(uint64_t)63, late_by = 0, wrong = 0;
+	struct shmlimit_rule of = { .capacity = RING,
+		                    .period_ns = (uint64_t)1 << 56,
+		                    .max_wait_ns = (uint64_t)2 << 56 };
+	uint64_t period_ns = of.period_ns, late_by = 0, wrong = 0, tick_ns, t;
 	int id = rule("day", RING, period_ns, 2 * period_ns, 0);
+	struct layout_params params = { 0 };
 
-	for (uint64_t reserved = 0; reserved < 64; reserved++)
-		for (uint64_t given_back = reserved | 1; given_back < 64; given_back += 7) {
+	if (window_compile(&of, RING, &params) != 0)
+		bail("compile");
+	tick_ns = (uint64_t)1 << params_token_bits(&params);
+	t = T0 / tick_ns * tick_ns;
+	ok(tick_ns >= 16, "a tick of this rule is many nanoseconds: %d", (int)tick_ns);
+	for (uint64_t reserved = 0; reserved < tick_ns; reserved += tick_ns / 16)
+		for (uint64_t given_back = reserved | 1; given_back < tick_ns; given_back += tick_ns / 8 - 1) {
 			shmlimit_reset(l, id, NULL, 0);
 			take(id, 10, t);
 			wrong += shmlimit_reserve_at(l, id, "k", 1, 10, UINT64_MAX, t + reserved, &r) !=
 			         SHMLIMIT_ALLOWED;
 			shmlimit_refund_at(l, id, "k", 1, 10, t + given_back, &r);
-			late_by += r.reset_after_ns > period_ns + 64;
-			shmlimit_peek_at(l, id, "k", 1, 1, t + period_ns + 64, &r);
+			late_by += r.reset_after_ns > period_ns + tick_ns;
+			shmlimit_peek_at(l, id, "k", 1, 1, t + period_ns + tick_ns, &r);
 			wrong += r.remaining != RING;
 		}
 	is(late_by, 0, "what is reserved and given back in the tick of a take does not make the take later");
