@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "../rng.h"
+#include "limiter.h"
 #include "unit.h"
 
 #define T0 (1000 * SECOND)
@@ -310,6 +311,30 @@ static void flag(void)
 	shmlimit_close(l);
 }
 
+/* Any bits where a rule keeps its flags: a full table still evicts one key for each new one. */
+static void damage(void)
+{
+	struct rng rng = { rng_seed() };
+	struct layout_params *params;
+	int page, bans, without_answer = 0, undetected = 0;
+
+	l = make(SLOTS, SHMLIMIT_FULL_EVICT);
+	page = set("page", SHMLIMIT_FUNNEL, 3, HOUR, 0);
+	bans = set("ban", SHMLIMIT_FUNNEL, 3, HOUR, SHMLIMIT_PROTECTED);
+	params = (struct layout_params *)(uintptr_t)&l->rules[bans].params[1];
+	if (params->flags != SHMLIMIT_PROTECTED)
+		bail("the parameters of a rule's first version are not where they were");
+	for (int64_t i = 0; i < 2000; i++) {
+		params->flags = i % 100 == 0 ? (uint64_t)SHMLIMIT_PROTECTED : rng_draw(&rng);
+		without_answer += take(i % 2 ? page : bans, i, 3, T0) != SHMLIMIT_ALLOWED;
+		if (i % 100 == 1)
+			undetected += shmlimit_verify(unit_name, NULL, 0) == 0;
+	}
+	is(without_answer, 0, "with any flags of a rule, each new key is allowed its capacity");
+	is(undetected, 0, "shmlimit_verify() finds a rule's flags that no rule has");
+	shmlimit_close(l);
+}
+
 int main(void)
 {
 	histories();
@@ -320,5 +345,6 @@ int main(void)
 	nothing_is_evicted(SHMLIMIT_FULL_ALLOW, "allow");
 	nothing_is_evicted(SHMLIMIT_FULL_DENY, "deny");
 	flag();
+	damage();
 	return tap_done();
 }
