@@ -133,6 +133,7 @@ struct shmlimit_gate_held {
  *	rate=RATE             with create=yes: "5/minute", "100 per hour", "10/s burst 20"; or places: "20 at once",
  *	                      "20 at once for 10 minutes": a place that is not left ends then, by default after a minute
  *	algorithm=funnel|window    with rate=; default funnel
+ *	protected             with rate=; keys keep their slots in a full table against other rules' keys
  *
  * backend=-, owner= and group= are looked up now. Nothing is opened before the first
  * shmlimit_gate_attach() or shmlimit_gate_ask() in the process.

@@ -132,7 +132,9 @@ static uint64_t mark_of(const struct shmlimit_rule *rate)
 {
 	const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
 
-	return (((rate->algorithm * odd + rate->capacity) * odd + rate->count) * odd + rate->period_ns) | 1;
+	return ((((rate->algorithm * odd + rate->capacity) * odd + rate->count) * odd + rate->period_ns) * odd +
+	        rate->flags) |
+	       1;
 }
 
 /*
@@ -154,7 +156,7 @@ static int set_rule(struct shmlimit *limiter, const struct spec_rule *wanted, in
 	rule.capacity = wanted->rate.capacity;
 	rule.count = wanted->rate.count;
 	rule.period_ns = wanted->rate.period_ns;
-	rule.flags |= SHMLIMIT_NO_WAIT;
+	rule.flags |= wanted->rate.flags | SHMLIMIT_NO_WAIT;
 	rule.set_unix_ns = 0;
 	set = shmlimit_rule_set(limiter, wanted->name, &rule);
 	return set < 0 && is_same ? id : set;

@@ -200,6 +200,14 @@ static const char *read_peek(struct spec *spec, struct spec_limit *limit, const 
 	return NULL;
 }
 
+static const char *read_protected(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)spec;
+	(void)value;
+	limit->flags = SHMLIMIT_PROTECTED;
+	return NULL;
+}
+
 static const char *read_algorithm(struct spec *spec, struct spec_limit *limit, const char *value)
 {
 	(void)spec;
@@ -255,6 +263,7 @@ static const struct option of_limits[] = {
 	{ "peek", read_peek },
 	{ "rate=", read_rate },
 	{ "algorithm=", read_algorithm },
+	{ "protected", read_protected },
 	{ NULL, NULL },
 };
 
@@ -290,7 +299,7 @@ static const char *read_word(struct spec *spec, const char *word)
 	if (option != NULL)
 		return option->read(spec, limit, value);
 	return spec->limit_count > 0
-	               ? "must be cost=N, prefix=V4,V6, status=N, fields=..., dry_run or peek; or, with create=yes, rate=... or algorithm=..."
+	               ? "must be cost=N, prefix=V4,V6, status=N, fields=..., dry_run or peek; or, with create=yes, rate=..., algorithm=... or protected"
 	               : "must be fail=open or fail=closed, owner=USER, backend=URL, deadline=Nms, wait=0, share=N, "
 	                 "agent=thread, x_fields or create=yes, with mode=, group=, slots=";
 }
@@ -370,6 +379,8 @@ static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 			return "has a burst, which a window does not have";
 		rate.count = 0;
 	}
+	/* It is the rule that is protected: its other limits may leave the word out. */
+	rate.flags = rule->rate.flags |= limit->flags;
 	if (shmlimit_rule_capacity_max(&rate, &capacity_max) != 0 || rate.capacity > capacity_max)
 		return "is out of range";
 	if (rule->has_rate && memcmp(&rule->rate, &rate, sizeof(rate)) != 0)

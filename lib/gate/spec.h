@@ -25,8 +25,9 @@ struct spec_limit {
 	int peek;        /* deny as a take would, and take nothing */
 	int denied_only; /* fields go to refused requests only */
 	uint32_t status;
-	uint32_t algorithm; /* of a rule that is created */
-	const char *rate;   /* the text of rate=, or NULL */
+	uint32_t algorithm; /* of a rule that is created, as its flags */
+	uint32_t flags;
+	const char *rate; /* the text of rate=, or NULL */
 };
 
 struct spec {

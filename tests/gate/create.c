@@ -179,6 +179,40 @@ static void never_mixed(void)
 	}
 }
 
+/* A rule is protected if a configuration says so, or said so, or a hand did. */
+static void protection(void)
+{
+	static const struct {
+		const char *spec;
+		uint32_t flags;
+		const char *title;
+	} steps[] = {
+		{ "rule=r rate=5/day rule=p rate=5/day protected", 0, "a limit without the word protects no rule" },
+		{ "rule=r rate=5/day protected", SHMLIMIT_PROTECTED, "the word protects a rule that was there" },
+		{ "rule=r rate=6/day", SHMLIMIT_PROTECTED, "a rule stays protected without the word" },
+	};
+	struct shmlimit_rule rule;
+	char spec[200];
+
+	shmlimit_destroy(unit_name);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		snprintf(spec, sizeof(spec), "create=yes slots=64 %s", steps[i].spec);
+		shmlimit_gate_close(gate_new(spec));
+		shmlimit_close(look(&rule, "r"));
+		is(rule.flags, steps[i].flags, "%s", steps[i].title);
+	}
+	shmlimit_close(look(&rule, "p"));
+	is(rule.flags, SHMLIMIT_PROTECTED, "the word protects a rule that is created");
+	shmlimit_destroy(unit_name);
+	shmlimit_gate_close(gate_new("create=yes slots=64 rule=r rate=\"2 at once\" protected cost=1 rule=r"));
+	shmlimit_close(look(&rule, "r"));
+	is(rule.flags, SHMLIMIT_PROTECTED, "places can be protected, by one limit of several");
+	shmlimit_destroy(unit_name);
+	shmlimit_gate_close(gate_new("create=yes slots=64 rule=r rate=5/day rule=r rate=5/day protected"));
+	shmlimit_close(look(&rule, "r"));
+	is(rule.flags, SHMLIMIT_PROTECTED, "the word of one limit protects the rule of another");
+}
+
 /* What cannot be created is reported, and the failure policy decides. */
 static void cannot(void)
 {
@@ -216,6 +250,7 @@ int main(void)
 	changed();
 	alike();
 	never_mixed();
+	protection();
 	cannot();
 	return tap_done();
 }

@@ -44,7 +44,7 @@ static void words(void)
 	static const char *const of_limits[] = { "cost", "cost=", "cost=0", "cost=-1", "cost=1x", "cost=0x10",
 		"cost=18446744073709551616", "cost=99999999999999999999999", "prefix=", "prefix=32", "prefix=32,",
 		"prefix=,64", "prefix=33,64", "prefix=32,129", "prefix=32,64,", "status=399", "status=600",
-		"status=", "dry_run=1", "Dry_run", "peek=1", "burst=5", "fields=", "fields=never", "rate=", "rate=5", "rate=0/s",
+		"status=", "dry_run=1", "Dry_run", "peek=1", "protected=1", "burst=5", "fields=", "fields=never", "rate=", "rate=5", "rate=0/s",
 		"algorithm=", "algorithm=log", "segment=web", "fail=open", "rule=", "rule=si*te" };
 	/* clang-format on */
 	char text[128];

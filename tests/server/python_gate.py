@@ -146,6 +146,14 @@ class GateLaws(unittest.TestCase):
         subprocess.run(["shmlimit", "unban", SEGMENT, "203.0.113.9"], check=True)
         self.assertEqual([ask(), ask()], ["passed", "rejected"], "a ban takes no tokens")
 
+    def test_protected(self):
+        """a limit creates a rule that is protected"""
+        self.destroy()
+        gate = Gate(SEGMENT, [Limit("p", user, rate="9/day", protected=True), Limit("s", user, rate="9/day")])
+        self.assertEqual(self.ask(gate, 1), ["passed"])
+        with Limiter(SEGMENT) as limiter:
+            self.assertEqual([limiter.rule_get(rule).protected for rule in ("p", "s")], [True, False])
+
     def test_x_fields(self):
         """a gate writes the older fields, too"""
         names = [name for name, _ in Gate(SEGMENT, [Limit("r", user)], x_fields=True).ask({"user": "u"}).fields]

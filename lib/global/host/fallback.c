@@ -27,7 +27,8 @@ static int share(struct shmlimit_global *g, int rule, struct shmlimit_rule *out)
 
 static int same(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
 {
-	return a->capacity == b->capacity && a->count == b->count && a->period_ns == b->period_ns && a->mode == b->mode;
+	return a->capacity == b->capacity && a->count == b->count && a->period_ns == b->period_ns &&
+	       a->mode == b->mode && ((a->flags ^ b->flags) & SHMLIMIT_PROTECTED) == 0;
 }
 
 static void local_name(char name[SHMLIMIT_RULE_NAME_MAX + 1], const char *of)

@@ -47,13 +47,15 @@ class Limit:
     package that return addresses."""
     peek: bool = False
     """Refuse what a take would refuse, but take and count nothing: for bans, see shmlimit(1)."""
+    protected: bool = False
+    """With a rate: on a full table the rule's keys keep their slots against keys of other rules."""
 
     def _spec(self) -> str:
         prefix = self.prefix or ((32, 64) if hasattr(self.key, "shmlimit_is_address") else None)
         words = [_word("rule", self.rule)]
         words += [f"prefix={prefix[0]},{prefix[1]}"] if prefix else []
         words += [_word("rate", self.rate), _word("algorithm", self.algorithm)] if self.rate else []
-        return " ".join(words + ["peek"] * self.peek)
+        return " ".join(words + ["peek"] * self.peek + ["protected"] * self.protected)
 
 
 class Answer(NamedTuple):
