@@ -136,8 +136,13 @@ static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsign
 	if (!reaches(bits, shift, count, period_ns, back_ns + ahead_ns))
 		return -ERANGE;
 
-	/* ticks a nanosecond = count * 2^shift / period_ns, in lowest terms */
+	/*
+	 * ticks a nanosecond = count * 2^shift / period_ns, in lowest terms; no finer than 61 bits count. WHY NOT refused: a larger
+	 * capacity of the same rate has longer ticks, and is accepted.
+	 */
 	spare = (unsigned)__builtin_ctzll(period_ns);
+	while (shift > spare && bit_length(count) + shift - spare > 61)
+		shift--;
 	if (spare > shift)
 		spare = shift;
 	params->den = period_ns >> spare;

@@ -172,6 +172,16 @@ static unsigned time_bits(unsigned quota_bits)
 
 /* ---- Compiling ---- */
 
+/* Do 61 bits hold the ticks of a nanosecond, at 2^f ticks a token? */
+static int is_counted(const struct rule *rule, unsigned f)
+{
+	unsigned spare = 0;
+
+	while (spare < f && (rule->period_ns >> spare) % 2 == 0)
+		spare++;
+	return length_of(rule->count) + f - spare <= 61;
+}
+
 /* Has a word with this many bits of quota a range so long, in ticks that are counted exactly? */
 static int has_room(const struct rule *rule, unsigned quota_bits, u128 range_ns)
 {
@@ -181,6 +191,8 @@ static int has_room(const struct rule *rule, unsigned quota_bits, u128 range_ns)
 		f--;
 	if (!reaches(rule, bits, f, range_ns))
 		return 0;
+	while (f > 0 && !is_counted(rule, f))
+		f--;
 	while (spare < f && (rule->period_ns >> spare) % 2 == 0)
 		spare++;
 	return length_of(rule->period_ns >> spare) <= 54 && length_of(rule->count) + f - spare <= 61;
@@ -228,7 +240,8 @@ static unsigned broken(const struct rule *rule)
 		wrong |= PAST;
 
 	/* Half a tick would leave less than that. */
-	if (rule->f + 1 < bits && reaches(rule, bits, rule->f + 1, 366 * DAY + rule->refill_ns + 16 * DAY))
+	if (rule->f + 1 < bits && is_counted(rule, rule->f + 1) &&
+	    reaches(rule, bits, rule->f + 1, 366 * DAY + rule->refill_ns + 16 * DAY))
 		wrong |= FINEST;
 
 	if (slack > ticks_of(rule, (uint64_t)most) || slack + 1 < ticks_of(rule, (uint64_t)most) ||
@@ -254,7 +267,7 @@ static void compiling(void)
 		"an accepted rule keeps its capacity and fits its word, which has a quota if there is room",
 		"ticks a nanosecond are the rate, exactly and in lowest terms",
 		"a funnel that filled is known to be full for 366 days more",
-		"the tick is the finest whose range is long enough",
+		"the tick is the finest that can be counted and whose range is long enough",
 		"what may be another's clock read is a second, or half the time to fill, and no part of the past",
 		"a rule's range is reported as it is: the resolution rounded up, back and ahead rounded down",
 	};

@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "../rng.h"
 #include "unit.h"
 
 #include "algorithm.h"
@@ -256,6 +257,64 @@ static void largest(void)
 	is(capacity, SHMLIMIT_WINDOW_MAX, "a window's is that of the largest segment");
 }
 
+/* A rate whose period is an odd number of nanoseconds, of any length that a rule of any algorithm may have. */
+static struct shmlimit_rule odd_rule(struct rng *rng)
+{
+	static const uint32_t algorithm[] = { SHMLIMIT_FUNNEL,  SHMLIMIT_FUNNEL, SHMLIMIT_FUNNEL, SHMLIMIT_WINDOW,
+		                              SHMLIMIT_COUNTER, SHMLIMIT_LEASE,  SHMLIMIT_HOLD };
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = algorithm[rng_below(rng, 7)] };
+	int refills = rule.algorithm == SHMLIMIT_FUNNEL || rule.algorithm == SHMLIMIT_LEASE;
+
+	rule.period_ns = rng_draw(rng) >> 1 >> rng_below(rng, 62) | 1;
+	rule.period_ns <<= rng_below(rng, 4) == 0 ? rng_below(rng, 10) : 0;
+	rule.count = !refills ? 0 : rng_below(rng, 2) == 0 ? 1 : 1 + (rng_draw(rng) >> (20 + rng_below(rng, 44)));
+	if (rng_below(rng, 4) == 0 && (rule.algorithm == SHMLIMIT_FUNNEL || rule.algorithm == SHMLIMIT_WINDOW))
+		rule.max_wait_ns = rng_draw(rng) >> (2 + rng_below(rng, 60));
+	return rule;
+}
+
+static int accepts(const struct shmlimit_rule *like, uint64_t capacity)
+{
+	struct layout_params params = { 0 };
+	struct shmlimit_rule rule = *like;
+
+	rule.capacity = capacity;
+	return algorithm_compile(&rule, SHMLIMIT_WINDOW_MAX, &params) == 0;
+}
+
+/* Also of rates of which a small capacity would have finer ticks than can be counted. */
+static void largest_capacity_is_the_largest(void)
+{
+	static const uint64_t day = 86400 * SECOND;
+	struct rng rng = { rng_seed() };
+	uint64_t above = 0, below = 0, none = 0, refused = 0, n = scaled(20000);
+
+	for (uint64_t i = 0; i < n; i++) {
+		struct shmlimit_rule rule = odd_rule(&rng);
+		uint64_t capacity, most;
+
+		if (i % 4 == 0)
+			rule.period_ns = (120 * day + rng_below(&rng, 90 * day)) | 1;
+		if (shmlimit_rule_capacity_max(&rule, &most) != 0) {
+			refused++;
+			for (unsigned bit = 0; bit <= 48; bit++)
+				none += accepts(&rule, ((uint64_t)1 << bit) + rng_below(&rng, (uint64_t)1 << bit));
+			continue;
+		}
+		for (int j = 0; j < 10; j++) {
+			capacity = j == 0 ? most : 1 + rng_below(&rng, rng_below(&rng, most) + 1);
+			if (capacity <= most && !accepts(&rule, capacity) && ++below <= 3)
+				diag("algorithm %u, count %" PRIu64 ", period %" PRIu64 ": %" PRIu64 " of %" PRIu64,
+				     rule.algorithm, rule.count, rule.period_ns, capacity, most);
+			above += accepts(&rule, most + 1 + (j == 0 ? 0 : rng_draw(&rng) >> (16 + rng_below(&rng, 48))));
+		}
+	}
+	is(below, 0, "each capacity up to the largest is accepted");
+	is(above, 0, "no capacity above the largest is accepted");
+	is(none, 0, "where there is no largest capacity, none is accepted");
+	ok(refused > n / 100 && refused < n / 2, "some rates are refused");
+}
+
 /* A process may be stopped just before it swaps a slot, for any number of changes: then its swap must fail. */
 static void no_slot_comes_back(void)
 {
@@ -387,6 +446,7 @@ int main(void)
 	inherit_counters();
 	no_slot_comes_back();
 	largest();
+	largest_capacity_is_the_largest();
 	many();
 	shmlimit_close(l);
 	return tap_done();
