@@ -20,8 +20,16 @@
 
 typedef unsigned __int128 u128;
 
+enum rounded { ROUNDED_QUOTA, ROUNDED_COST };
+
 /* A unit of 1/65536 token: a finer one would not help, and the quota needs the bits. */
 #define UNIT_BITS_MAX 16
+/* The fewest bits of the ticks in which a token is stored. */
+#define TOKEN_TICKS 3u
+/* Of a unit, in what a request costs: as many as leave room for the products. */
+#define FRACTION_BITS 32u
+/* ... and in the threshold: beside a cold factor of hundreds what is above it is a few units. */
+#define THRESHOLD_BITS 12u
 
 /* rho = rho_num / rho_den, in thousandths of the cold factor */
 static uint64_t rho_num(uint64_t cold_milli)
@@ -34,9 +42,10 @@ static uint64_t rho_den(uint64_t cold_milli)
 	return 2 * (1000 + cold_milli);
 }
 
+/* In parts of a unit, of which THRESHOLD_BITS tell the number. */
 static uint64_t threshold(uint64_t capacity, uint64_t cold_milli)
 {
-	return (uint64_t)((u128)capacity * (1000 + cold_milli) / (5000 + cold_milli));
+	return (uint64_t)(((u128)capacity << THRESHOLD_BITS) * (1000 + cold_milli) / (5000 + cold_milli));
 }
 
 /* floor(a * rho) for a below 2^120 */
@@ -81,11 +90,16 @@ int warmup_compile(const struct shmlimit_rule *rule, struct layout_params *param
 			.max_wait_ns = rule->max_wait_ns + rule->warmup_ns + (rule->warmup_ns + 1) / 2 + 1,
 		};
 
-		if (units == 0)
+		/* To one part in a thousand: half a unit of the ramp, which is as dear as the coldest. */
+		if (units == 0 || units < cold_milli / 3 * 4)
 			continue;
 		if (rule->capacity != 0 && rule->capacity != units >> unit_bits)
 			return -EINVAL;
 		error = funnel_compile_quota(&funnel, params);
+		/* A token takes half of 2^TOKEN_TICKS ticks or more: so it never takes none. */
+		if (error == 0 &&
+		    params_token_bits(params) - params_quota_bits(params) + (unsigned)unit_bits < TOKEN_TICKS)
+			error = -ERANGE;
 		params_set_extra(params, (unsigned)unit_bits);
 	}
 	if (error != 0)
@@ -99,16 +113,68 @@ int warmup_compile(const struct shmlimit_rule *rule, struct layout_params *param
 	return 0;
 }
 
-/* The stable intervals of `units` units, as a stamp, rounded up; saturating. */
-static uint64_t stable_stamp(const struct layout_params *params, u128 units)
+/*
+ * A number below 2^bits that is as good as random, and another one for each thing that is rounded, time and state of a
+ * key. What is rounded up if its fraction and this are a whole is right in the mean.
+ */
+static uint64_t dither(struct funnel funnel, struct funnel_time at, enum rounded what, unsigned bits)
 {
-	uint64_t grain = ((uint64_t)1 << params_quota_bits(params)) - 1;
+	uint64_t x = (at.now_ns ^ funnel.stamp ^ funnel.quota << 17) * 0x9e3779b97f4a7c15u + what;
+
+	x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
+	x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
+	return bits == 0 ? 0 : x >> (64 - bits);
+}
+
+/*
+ * The stable intervals of units, which are given with `fraction` bits of one, at most params_token_bits(): as a stamp,
+ * of which the low bits may be other than zero; saturating.
+ */
+static uint64_t stable_stamp(const struct layout_params *params, u128 units, unsigned fraction)
+{
+	unsigned bits = params_token_bits(params) - fraction;
 	u128 stamp;
 
-	if (units >> (64 - params_token_bits(params)) != 0)
-		return UINT64_MAX & ~grain;
-	stamp = times_rho(units << params_token_bits(params), params_cold_factor_milli(params));
-	return stamp > UINT64_MAX - grain - 1 ? UINT64_MAX & ~grain : ((uint64_t)stamp + 1 + grain) & ~grain;
+	if (units >> (64 - bits) != 0)
+		return UINT64_MAX;
+	stamp = times_rho(units << bits, params_cold_factor_milli(params));
+	return stamp > UINT64_MAX ? UINT64_MAX : (uint64_t)stamp;
+}
+
+/* Down to a tick, after `more` less than one was added; saturating. */
+static uint64_t to_tick(const struct layout_params *params, uint64_t stamp, uint64_t more)
+{
+	uint64_t grain = ((uint64_t)1 << params_quota_bits(params)) - 1;
+
+	return (stamp > UINT64_MAX - more ? UINT64_MAX : stamp + more) & ~grain;
+}
+
+/*
+ * The trapezoid above the threshold without its part at the stable interval, in units with `fraction` bits, which are
+ * FRACTION_BITS at most. taken, above and span are in parts of a unit: below 2^60, and the cold factor below 2^20. So
+ * the products fit.
+ */
+static u128 slope_units(uint64_t taken, uint64_t above, uint64_t span, uint64_t cold_milli, unsigned fraction)
+{
+	u128 area = (u128)taken * (2 * above - taken);
+	u128 whole = (area / span * (cold_milli - 1000)) << (FRACTION_BITS - THRESHOLD_BITS);
+	u128 rest = (area % span * (cold_milli - 1000)) << (FRACTION_BITS - THRESHOLD_BITS);
+
+	return (whole + rest / span) / 2000 >> (FRACTION_BITS - fraction);
+}
+
+/*
+ * What refilled of the next unit is dropped when the timestamp moves on, since the next free time needs it exactly. So the
+ * unit is there as often as is right.
+ */
+static void round_quota(const struct layout_params *params, struct funnel *funnel, struct funnel_time at)
+{
+	unsigned bits = params_token_bits(params);
+	uint64_t refilled = at.stamp - funnel->stamp;
+
+	if (refilled <= params->back && !funnel_is_full(params, *funnel) &&
+	    (refilled + dither(*funnel, at, ROUNDED_QUOTA, bits)) >> bits != 0)
+		funnel->quota++;
 }
 
 struct funnel warmup_leak(const struct layout_params *params, uint64_t word, struct funnel_time at)
@@ -135,19 +201,24 @@ uint64_t warmup_ns_until_full(const struct layout_params *params, struct funnel 
 int warmup_take(const struct layout_params *params, struct funnel *funnel, uint64_t tokens, struct funnel_time at)
 {
 	uint64_t cold_milli = params_cold_factor_milli(params), limit = threshold(params->capacity, cold_milli);
-	uint64_t debt = warmup_debt(params, *funnel, at), span = params->capacity - limit, cost;
+	uint64_t span = (params->capacity << THRESHOLD_BITS) - limit, debt = warmup_debt(params, *funnel, at), stored,
+		 above, cost;
+	unsigned token_bits = params_token_bits(params),
+		 fraction = token_bits < FRACTION_BITS ? token_bits : FRACTION_BITS;
 	u128 asked = (u128)tokens << params_unit_bits(params), slope = 0;
-	uint64_t stored = asked < funnel->quota ? (uint64_t)asked : funnel->quota;
 	int all;
 
-	if (funnel->quota > limit && span != 0) {
-		uint64_t above = funnel->quota - limit, taken = above < stored ? above : stored;
+	round_quota(params, funnel, at);
+	stored = asked < funnel->quota ? (uint64_t)asked : funnel->quota;
+	above = funnel->quota << THRESHOLD_BITS;
+	above = above > limit ? above - limit : 0;
+	if (span != 0) {
+		uint64_t taken = stored << THRESHOLD_BITS;
 
-		/* taken < 2^48, cold < 2^20: the products fit. Rounded up: a wait is never too short. */
-		slope = (u128)taken * (2 * above - taken);
-		slope = (slope / span * (cold_milli - 1000) + slope % span * (cold_milli - 1000) / span) / 2000 + 1;
+		slope = slope_units(above < taken ? above : taken, above, span, cold_milli, fraction);
 	}
-	cost = stable_stamp(params, asked + slope);
+	cost = stable_stamp(params, (asked << fraction) + slope, fraction);
+	cost = to_tick(params, cost, dither(*funnel, at, ROUNDED_COST, params_quota_bits(params)));
 	all = cost <= params->debt && debt <= params->debt - cost;
 	if (!all)
 		cost = debt < params->debt ? params->debt - debt : 0;
@@ -164,7 +235,7 @@ void warmup_refund(const struct layout_params *params, struct funnel *funnel, ui
 	/* What the debt is, in units at the stable interval. */
 	owed = (u128)debt * rho_den(cold_milli) / rho_num(cold_milli) >> params_token_bits(params);
 	if (units <= owed) {
-		uint64_t back = stable_stamp(params, units);
+		uint64_t back = to_tick(params, stable_stamp(params, units, 0), 0);
 
 		funnel->stamp -= back < debt ? back : debt;
 		return;

@@ -96,7 +96,7 @@ refused "is a window: an algorithm cannot be changed: remove the rule first (shm
 refused "new, its warmup is missing: must have rate and warmup" x --algorithm warmup --rate 1/d
 refused "cold-factor 0.5: must be 1 to 1000" u --cold-factor 0.5
 refused "cold-factor 1.: not a factor (for example 3 or 2.5, with at most three decimals)" u --cold-factor 1.
-refused "rate 1/d with warmup 1h: cannot be represented: must be a warmup of a token or more, and times of less than \
+refused "rate 1/d with warmup 1h: cannot be represented: must be a warmup of a token or more, of a fiftieth of the cold factor or more, and times of less than \
 decades" x --algorithm warmup --rate 1/d --warmup 1h
 refused "rate 1/600w with period 600w: cannot be represented: must be times of less than nine years together" \
 	x --algorithm window --rate 1/600w

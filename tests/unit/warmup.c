@@ -268,6 +268,169 @@ static void against_oracle(uint64_t seed)
 	diag("%" PRIu64 " of %" PRIu64 " rules refused, worst error %.3f of what is allowed", refused, n, worst);
 }
 
+/* ---- Sums, exactly ---- */
+
+struct guava {
+	long double stable, cold, threshold, max, slope, cool_down; /* nanoseconds, permits */
+};
+
+static struct guava guava_of(const struct shmlimit_rule *rule)
+{
+	struct guava g = { .stable = (long double)rule->period_ns / (long double)rule->count };
+
+	g.cold = g.stable * rule->cold_factor_milli / 1000;
+	g.threshold = 0.5L * (long double)rule->warmup_ns / g.stable;
+	g.max = g.threshold + 2.0L * (long double)rule->warmup_ns / (g.stable + g.cold);
+	g.slope = (g.cold - g.stable) / (g.max - g.threshold);
+	g.cool_down = (long double)rule->warmup_ns / g.max;
+	return g;
+}
+
+/* The nanoseconds that a permit takes. *stored is what there was, and then what stays. */
+static long double guava_take(const struct guava *g, long double *stored)
+{
+	long double taken = fminl(1, *stored), above = fmaxl(0, *stored - g->threshold), ramp = fminl(above, taken);
+
+	*stored -= taken;
+	return ramp * (2 * g->stable + (2 * above - ramp) * g->slope) / 2 + (1 - ramp) * g->stable;
+}
+
+/* One at a time, each when it is due, or `gap_ns` after the last if that is later: how far off all of them are together. */
+struct sums {
+	long double ours, theirs;
+	uint64_t for_nothing; /* that took no time */
+};
+
+static struct sums one_by_one(const struct layout_params *params, const struct guava *g, uint64_t quota, unsigned n,
+                              long double gap_ns, int own_states)
+{
+	long double unit = ldexpl(1, -(int)params_unit_bits(params)), stored = (long double)quota * unit;
+	long double tick_ns = (long double)params->den / (long double)params->num;
+	struct funnel_time at = funnel_time(params, T0);
+	struct funnel funnel = { quota, at.stamp, 0 };
+	struct sums sums = { 0 };
+	uint64_t now_ns = T0;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t debt, cost, due_ns;
+
+		at = funnel_time(params, now_ns);
+		if (own_states) {
+			int64_t idle = (int64_t)(at.stamp - funnel.stamp) >> params_quota_bits(params);
+
+			stored = (long double)funnel.quota * unit;
+			if (idle > 0)
+				stored = fminl(g->max, stored + (long double)idle * tick_ns / g->cool_down);
+		}
+		funnel = warmup_leak(params, funnel_pack(params, funnel), at);
+		debt = warmup_debt(params, funnel, at);
+		warmup_take(params, &funnel, 1, at);
+		cost = funnel.stamp - at.stamp - debt;
+		sums.ours += (long double)(cost >> params_quota_bits(params)) * tick_ns;
+		sums.theirs += guava_take(g, &stored);
+		sums.for_nothing += cost == 0;
+		due_ns = now_ns + funnel_stamp_to_ns(params, at, warmup_debt(params, funnel, at));
+		now_ns += (uint64_t)(gap_ns * (i + 1)) - (uint64_t)(gap_ns * i);
+		now_ns = now_ns < due_ns ? due_ns : now_ns;
+	}
+	return sums;
+}
+
+static int is_off(const char *what, const struct shmlimit_rule *rule, struct sums sums, long double by)
+{
+	long double off = fabsl(sums.ours / sums.theirs - 1);
+
+	if (off <= by)
+		return 0;
+	diag("%s: %.3Lf %% off at %" PRIu64 " in %" PRIu64 " ns, warm-up %" PRIu64 " ns, cold factor %" PRIu32, what,
+	     100 * off, rule->count, rule->period_ns, rule->warmup_ns, rule->cold_factor_milli);
+	return 1;
+}
+
+/*
+ * Each request alone is rounded; together they must not be off. What is allowed is a part in a thousand, and three more
+ * for what ten thousand of them may be off together by chance, where each takes four ticks.
+ */
+static void sums_are_guavas(void)
+{
+	static const uint32_t colds[] = { 1000,  1001,  1500,   2000,   3000,   5000,   10000,
+		                          30000, 77777, 100000, 300000, 500000, 999000, 1000000 };
+	static const uint64_t counts[] = { 1, 3, 10, 77, 100, 1000, 10000, 100000, 1000000, 10000000 };
+	static const uint64_t warmups[] = { MS,          100 * MS,      SECOND,        10 * SECOND,
+		                            60 * SECOND, 3600 * SECOND, 86400 * SECOND };
+	unsigned off = 0, accepted = 0, refused = 0, n = 10000;
+	uint64_t for_nothing = 0;
+
+	for (size_t i = 0; i < sizeof(colds) / sizeof(*colds) * (sizeof(counts) / sizeof(*counts)) * 7; i++) {
+		struct shmlimit_rule rule = warm(counts[i / 7 % 10], SECOND, warmups[i % 7], colds[i / 70]);
+		struct layout_params params = { 0 };
+		struct guava g = guava_of(&rule);
+		struct sums sums;
+
+		if (warmup_compile(&rule, &params) != 0) {
+			refused++;
+			continue;
+		}
+		accepted++;
+		sums = one_by_one(&params, &g, 0, n, 0, 0);
+		for_nothing += sums.for_nothing;
+		off += is_off("warm", &rule, sums, 0.004L) != 0;
+		sums = one_by_one(&params, &g, params.capacity, g.max < n ? (unsigned)ceill(g.max) : n, 0, 0);
+		for_nothing += sums.for_nothing;
+		off += is_off("from cold", &rule, sums, g.max < 100 ? 0.002L : 0.004L) != 0;
+		sums = one_by_one(&params, &g, params.capacity / 2, n, g.stable * 1.37L, 1);
+		off += is_off("with pauses", &rule, sums, 0.005L) != 0;
+	}
+	is(off, 0, "%u rules of all cold factors, warm, cold and with pauses, take as long as Guava's", accepted);
+	is(for_nothing, 0, "no request takes no time");
+	ok(accepted > 500 && refused > 50, "some rules cannot be that exact, and are refused: %u", refused);
+}
+
+/* Refunds of all sizes, at a debt of 2.3 s beside 7 stored tokens: first it is paid, at a stable interval each. */
+static void refund_across_the_debt(void)
+{
+	struct shmlimit_rule rule = warm(10, SECOND, 2 * SECOND, 3000);
+	int id = set("across", &rule), off = 0;
+
+	for (uint64_t tokens = 1; tokens <= 40; tokens++) {
+		uint64_t owed_ms = tokens < 23 ? 2300 - 100 * tokens : 0;
+		uint64_t stored = tokens <= 23 ? 7 : tokens - 16 < 20 ? tokens - 16 : 20;
+
+		shmlimit_reset(l, id, NULL, 0);
+		shmlimit_take_at(l, id, "k", 1, 13, T0, &r);
+		shmlimit_refund_at(l, id, "k", 1, tokens, T0, &r);
+		off += r.remaining != stored && r.remaining + 1 != stored;
+		shmlimit_peek_at(l, id, "k", 1, 1, T0, &r);
+		off += !near_ms(r.retry_after_ns, owed_ms);
+	}
+	is(off, 0, "a refund pays the debt first, and stores only what it gives back beyond that");
+}
+
+/* A debt of decades does not come round where the rule gets a clock of a year. */
+static void long_debt_is_kept(void)
+{
+	uint64_t year = 366 * 86400 * SECOND, forgiven = 0, too_long = 0;
+
+	for (uint64_t years = 1; years <= 30; years++)
+		for (uint64_t part = 0; part < 8; part++) {
+			struct shmlimit_rule rule = warm(1, SECOND, 60 * SECOND, 3000);
+			int id;
+
+			rule.max_wait_ns = years * year + part * year / 8;
+			id = set("decades", &rule);
+			shmlimit_charge_at(l, id, "k", 1, UINT64_MAX, T0, &r);
+			rule = warm(10, SECOND, SECOND, 3000);
+			rule.max_wait_ns = SECOND;
+			set("decades", &rule);
+			shmlimit_peek_at(l, id, "k", 1, 1, T0, &r);
+			forgiven += r.retry_after_ns < SECOND;
+			too_long += r.retry_after_ns > 4 * SECOND;
+			shmlimit_rule_remove(l, "decades");
+		}
+	is(forgiven, 0, "a debt of any length is owed after the rule is changed to shorter times");
+	is(too_long, 0, "it is cut to the longest debt of the new rule");
+}
+
 static void live(void)
 {
 	struct shmlimit_rule rule = warm(10, SECOND, SECOND, 0);
@@ -379,6 +542,9 @@ int main(void)
 	as_guava_tests();
 	by_hand();
 	against_oracle(seed);
+	sums_are_guavas();
+	refund_across_the_debt();
+	long_debt_is_kept();
 	live();
 	in_debt_when_the_store_shrinks();
 	wrong_rules();

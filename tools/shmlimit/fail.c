@@ -260,11 +260,12 @@ int fail_exact(const char *rule_name, const struct shmlimit_rule *rule)
 	if (rule->algorithm == SHMLIMIT_HOLD)
 		return fail("rule %s: period %s is out of range (1ns to 208d)", rule_name,
 		            duration_text(other, rule->period_ns));
-	return fail("rule %s: rate %s with %s %s%s%s: cannot be represented: must be %s", rule_name,
-	            rate_text(rate, rule->count, rule->period_ns),
-	            rule->algorithm == SHMLIMIT_WARMUP ? "warmup" : "period",
-	            duration_text(other, rule->algorithm == SHMLIMIT_WARMUP ? rule->warmup_ns : rule->period_ns),
-	            waits ? " and max-wait " : "", waits ? duration_text(wait, rule->max_wait_ns) : "",
-	            rule->algorithm == SHMLIMIT_WARMUP ? "a warmup of a token or more, and times of less than decades"
-	                                               : "times of less than nine years together");
+	return fail(
+		"rule %s: rate %s with %s %s%s%s: cannot be represented: must be %s", rule_name,
+		rate_text(rate, rule->count, rule->period_ns), rule->algorithm == SHMLIMIT_WARMUP ? "warmup" : "period",
+		duration_text(other, rule->algorithm == SHMLIMIT_WARMUP ? rule->warmup_ns : rule->period_ns),
+		waits ? " and max-wait " : "", waits ? duration_text(wait, rule->max_wait_ns) : "",
+		rule->algorithm == SHMLIMIT_WARMUP
+			? "a warmup of a token or more, of a fiftieth of the cold factor or more, and times of less than decades"
+			: "times of less than nine years together");
 }
