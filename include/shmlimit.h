@@ -643,10 +643,11 @@ int shmlimit_take_at(struct shmlimit *limiter, int rule, const void *key, size_t
  * still the same.
  *
  * The requests are decided one after the other, in their order and as of one time; put the one
- * that denies most first. Until tokens are given back, other callers may for a moment see fewer
- * tokens than there are, and be denied. No limit is ever exceeded. If killed inside: the tokens
- * taken so far stay taken. Each rule counts its own decision, even if it was given back. Cost:
- * n takes.
+ * that denies most first. Until tokens are given back, other callers see fewer tokens than there
+ * are, and may be denied. A limit that denies most and comes last takes a part of their rate from
+ * the other users of the first one: see bench/README.md. No limit is ever exceeded. If killed
+ * inside: the tokens taken so far stay taken. Each rule counts its own decision, even if it was
+ * given back. Cost: n takes.
  */
 int shmlimit_take_all(struct shmlimit *limiter, const struct shmlimit_request *requests, size_t n, size_t *failed,
                       struct shmlimit_result *results);

@@ -215,7 +215,7 @@ static void beside_the_oracle(void)
 /* ---- One by one ---- */
 
 static int rule;
-static int taken; /* what another one was answered meanwhile */
+static int taken; /* what another one was answered while the call was stopped */
 
 static void others_reserve(void)
 {
@@ -253,7 +253,7 @@ static void in_parts(void)
 	clock_ns += SECOND - 1;
 	is(left(rule, KEY), 8, "just before a token's time is over there is none more");
 	clock_ns += 1;
-	is(left(rule, KEY), 9, "then there is one");
+	is(left(rule, KEY), 9, "when it is over there is one more");
 }
 
 static struct shmlimit_rule changed = {
@@ -315,7 +315,7 @@ static void warming_up(void)
 	ok(wait_ns >= 4 * SECOND / 10, "as long as what that call took costs");
 	is(left(rule, KEY), cold - 3, "the store has all that the denied call took of it");
 	is(shmlimit_reserve(l, rule, KEY, strlen(KEY), 1, UINT64_MAX, &r), SHMLIMIT_ALLOWED, "a third one waits, too");
-	ok(r.wait_ns >= wait_ns + 3 * SECOND / 10, "until the second one has paid");
+	ok(r.wait_ns >= wait_ns + 3 * SECOND / 10, "the third one waits until the second one has paid");
 }
 
 static void others_lease_anew(void)
