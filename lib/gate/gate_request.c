@@ -98,15 +98,58 @@ static int glance(struct shmlimit_gate *gate, struct view *view, struct gate_req
 	return answer;
 }
 
+/*
+ * The limit that denied last is asked first. If it denies again, the others are not asked: no token of theirs is missing to
+ * other requests until it is given back. WHY NOT peek at all limits first: allowed requests would pay for it.
+ */
+static void denier_first(const struct shmlimit_gate *gate, struct gate_request *q)
+{
+	const struct spec_limit *denier = __atomic_load_n(&gate->denier, __ATOMIC_RELAXED);
+	size_t at = 1, which;
+
+	while (at < q->enforced_count && q->limits[q->enforced[at]] != denier)
+		at++;
+	if (at >= q->enforced_count)
+		return;
+	which = q->enforced[at];
+	q->enforced[at] = q->enforced[0];
+	q->enforced[0] = which;
+	q->moved = at;
+}
+
+/* The fields are in the order of the keys. */
+static void in_order(struct gate_request *q)
+{
+	struct shmlimit_result r = q->results[0];
+	size_t which = q->enforced[0], at = q->moved;
+
+	q->enforced[0] = q->enforced[at];
+	q->results[0] = q->results[at];
+	q->enforced[at] = which;
+	q->results[at] = r;
+	q->moved = 0;
+}
+
 /* If one denies, the tokens that the other limits took were given back, so those limits add no fields. */
 static int enforce(struct shmlimit_gate *gate, struct view *view, struct gate_request *q,
                    struct shmlimit_gate_answer *out)
 {
 	size_t failed = 0;
-	int answer = take(&gate->segment_ref, view, q, q->enforced, q->enforced_count, &failed, q->results);
+	int answer;
 
-	if (answer == SHMLIMIT_DENIED)
+	if (!q->pending)
+		denier_first(gate, q);
+	answer = take(&gate->segment_ref, view, q, q->enforced, q->enforced_count, &failed, q->results);
+	if (answer == BUNDLE_PENDING)
+		return answer;
+	if (answer == SHMLIMIT_DENIED) {
 		refuse(gate, view, q, q->enforced[failed], &q->results[failed], out);
+		/* WHY NOT a plain store: other threads read it with each request. */
+		if (failed != 0)
+			__atomic_store_n(&gate->denier, q->limits[q->enforced[failed]], __ATOMIC_RELAXED);
+	}
+	if (q->moved != 0)
+		in_order(q);
 	return answer;
 }
 
@@ -186,6 +229,8 @@ static void begin_in(struct gate_request *q, const struct view *view)
 	q->pending = 0;
 	q->dry_denied = q->dry_error = 0;
 	q->least = UINT64_MAX;
+	if (q->moved != 0)
+		in_order(q);
 	if (q->held != NULL) {
 		q->held->segment = view->number;
 		q->held->count = 0;
@@ -301,6 +346,7 @@ int gate_request_begin(struct shmlimit_gate *gate, const struct shmlimit_gate_ke
 	q->take.steps = steps;
 	q->take.cancelled = 0;
 	q->segment = 0;
+	q->moved = 0;
 	q->least = UINT64_MAX;
 	q->dry_denied = q->dry_error = 0;
 	error = read_keys(&gate->spec, keys, n, q);

@@ -16,6 +16,7 @@
 struct shmlimit_gate {
 	struct spec spec;
 	struct segment_ref segment_ref;
+	const struct spec_limit *denier; /* of several limits of one request: which denied last */
 };
 
 /* The steps of a decision, in their order. */
@@ -36,6 +37,7 @@ struct gate_request {
 	uint64_t segment; /* the number of the view in which it does */
 	struct multi_take take;
 	size_t enforced[SHMLIMIT_REQUESTS_MAX], enforced_count, dry_count;
+	size_t moved;                                          /* where the first of them was, while they are asked */
 	struct shmlimit_result results[SHMLIMIT_REQUESTS_MAX]; /* of those that are enforced */
 	uint64_t least;                                        /* tokens left in the limit that has the fewest */
 	char *to;                                              /* the rest of the caller's buffer */
