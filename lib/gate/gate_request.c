@@ -140,7 +140,7 @@ static int enforce(struct shmlimit_gate *gate, struct view *view, struct gate_re
 	if (!q->pending)
 		denier_first(gate, q);
 	answer = take(&gate->segment_ref, view, q, q->enforced, q->enforced_count, &failed, q->results);
-	if (answer == BUNDLE_PENDING)
+	if (answer == MULTI_TAKE_PENDING)
 		return answer;
 	if (answer == SHMLIMIT_DENIED) {
 		refuse(gate, view, q, q->enforced[failed], &q->results[failed], out);
