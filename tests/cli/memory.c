@@ -156,15 +156,19 @@ static void clean(void)
 		                             "saved", "out",  "state", "to" };
 	char path[128];
 
-	/* A command may end by exit(). */
-	if (getpid() != owner)
-		return;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unlink(path_of(names[i]));
 	snprintf(path, sizeof(path), "%s/apply", folder);
 	rmdir(path);
 	rmdir(folder);
 	shmlimit_destroy(made);
+}
+
+/* A command may end by exit(). */
+static void clean_at_exit(void)
+{
+	if (getpid() == owner)
+		clean();
 }
 
 /* The segment, as each command finds it. */
@@ -426,7 +430,8 @@ int main(void)
 	snprintf(made, sizeof(made), "test.memory.%ld.made", (long)getpid());
 	owner = getpid();
 	stage_begin("memory");
-	atexit(clean);
+	atexit(clean_at_exit);
+	guard_begin(clean);
 	if (private_shm("size=16m") != 0)
 		return tap_skip_all("no /dev/shm of one's own is permitted");
 	put_file("rules", rules);
@@ -440,6 +445,5 @@ int main(void)
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (getenv("COMMAND") == NULL || strstr(commands[i], getenv("COMMAND")) != NULL)
 			each_allocation_fails(commands[i]);
-	clean();
 	return tap_done();
 }

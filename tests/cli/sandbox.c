@@ -41,12 +41,12 @@ static int refuse(int call, int fifth_is_a_file, int error)
 
 /* ---- A command in it ---- */
 
-static char made[80];
+static char made[80], folder[] = "/tmp/shmlimit-sandbox.XXXXXX", saved[64], to[64];
 
 static const struct refusal {
 	const char *name; /* as the message has it */
 	int call, fifth_is_a_file;
-	const char *command; /* % is a segment, + one that is to be made */
+	const char *command; /* % is a segment, + one that is to be made, @ a file that is, = a saved segment */
 } refusals[] = {
 	{ "fallocate", SYS_fallocate, 0, "create + --slots 16" },
 	{ "pwrite", SYS_pwrite64, 0, "create + --slots 16" },
@@ -60,6 +60,9 @@ static const struct refusal {
 	{ "flock", SYS_flock, 0, "rule remove % login" },
 	{ "flock", SYS_flock, 0, "grow % --slots 64" },
 	{ "fallocate", SYS_fallocate, 0, "grow % --slots 64" },
+	{ "memfd_create", SYS_memfd_create, 0, "save % @" },
+	{ "linkat", SYS_linkat, 0, "load + =" },
+
 };
 
 static int split(const char *command, char text[512], char *word[WORDS])
@@ -71,6 +74,8 @@ static int split(const char *command, char text[512], char *word[WORDS])
 		at += (size_t)snprintf(text + at, 512 - at, "%s",
 		                       *command == '%'   ? unit_name
 		                       : *command == '+' ? made
+		                       : *command == '@' ? to
+		                       : *command == '=' ? saved
 		                                         : (char[2]){ *command, '\0' });
 	for (char *next = strtok(text, " "); next != NULL; next = strtok(NULL, " "))
 		word[n++] = next;
@@ -106,6 +111,18 @@ static int run(const struct refusal *refusal, int error, char err[OUTPUT])
 static void clean_made(void)
 {
 	shmlimit_destroy(made);
+	unlink(saved);
+	unlink(to);
+	rmdir(folder);
+}
+
+static void save(struct shmlimit *l)
+{
+	int fd = open(saved, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0 || shmlimit_save(l, fd) != 0)
+		bail("nothing is saved");
+	close(fd);
 }
 
 int main(void)
@@ -117,8 +134,13 @@ int main(void)
 	char err[OUTPUT], want[64];
 
 	snprintf(made, sizeof(made), "%.60s.made", unit_name);
+	if (mkdtemp(folder) == NULL)
+		bail("no folder");
+	snprintf(saved, sizeof(saved), "%s/saved", folder);
+	snprintf(to, sizeof(to), "%s/to", folder);
 	guard_begin(clean_made);
 	shmlimit_rule_set(l, "login", &rule);
+	save(l);
 	shmlimit_close(l);
 	if (run(&refusals[0], EPERM, err) == -1)
 		return tap_skip_all("no seccomp filter can be set here");
@@ -137,7 +159,7 @@ int main(void)
 			if (!ok(strstr(err, want) != NULL, "%s without %s (%s): the message names the call", r->command,
 			        r->name, strerror(errors[e])))
 				diag("%s", err);
-			ok(shmlimit_destroy(made) == -ENOENT, "%s without %s (%s): it leaves nothing", r->command,
+			ok(shmlimit_destroy(made) == -ENOENT, "%s without %s (%s): it makes no segment", r->command,
 			   r->name, strerror(errors[e]));
 		}
 	return tap_done();

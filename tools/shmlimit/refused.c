@@ -52,6 +52,10 @@ const char *refused_calls(char text[REFUSED_LEN])
 			munmap(page, 4096);
 		close(fd);
 	}
+	fd = memfd_create("shmlimit", MFD_CLOEXEC);
+	note(&list, "memfd_create", fd >= 0);
+	if (fd >= 0)
+		close(fd);
 	note(&list, "getrandom", getrandom(&byte, 1, 0) == 1);
 	return list.len > 0 ? text : strcpy(text, "a system call");
 }

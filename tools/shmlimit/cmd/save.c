@@ -17,7 +17,7 @@ static int save_to(struct shmlimit *limiter, const char *segment, const char *pa
 
 	if (error == 0)
 		return STATUS_OK;
-	if (error == -ENOENT || error == -EUCLEAN || error == -EAGAIN)
+	if (error == -ENOENT || error == -EUCLEAN || error == -EAGAIN || error == -ENOSYS)
 		return fail_segment(segment, error);
 	return fail("%s: %s", path, strerror(-error));
 }
@@ -34,6 +34,8 @@ static int check(const char *segment, const char *path, int fd)
 			"segment %s: damaged: what was saved of it cannot be loaded, and %s stays as it was (shmlimit "
 			"verify %s says what is wrong)",
 			segment, path, segment);
+	if (error == -ENOSYS)
+		return fail_segment(segment, error);
 	return fail("%s: cannot check what was saved: %s", path, strerror(-error));
 }
 
