@@ -150,6 +150,13 @@ static void cancelled(void)
 	is(finish(begin("user:45", "0")) + finish(begin("user:45", "0")), SHMLIMIT_ALLOWED,
 	   "a cancelled request lost no tokens of the lease");
 	is(finish(begin("user:45", "0")), SHMLIMIT_DENIED, "a cancelled request made no tokens");
+	hold_replies(1);
+	is(begin("user:53", "0"), PENDING, "a request of one limit is pending");
+	shmlimit_gate_cancel(gate, pending, &held);
+	hold_replies(0);
+	is(finish(begin("user:53", "0")) + finish(begin("user:53", "0")), SHMLIMIT_ALLOWED,
+	   "a cancelled request of one limit lost no tokens of the lease");
+	is(finish(begin("user:53", "0")), SHMLIMIT_DENIED, "a cancelled request of one limit made no tokens");
 	shmlimit_gate_cancel(NULL, NULL, NULL);
 	shmlimit_gate_cancel(gate, NULL, NULL);
 }

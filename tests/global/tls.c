@@ -219,6 +219,48 @@ static void agent(int rule)
 	shmlimit_global_close(g);
 }
 
+/* What OpenSSL allows by itself, so that it is the library that refuses. */
+static void allow_old_versions(void)
+{
+	char path[96];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%.63s/openssl.cnf", server.folder);
+	file = fopen(path, "w");
+	if (file == NULL)
+		bail("%s", path);
+	fputs("openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\nsystem_default = old\n"
+	      "[old]\nMinProtocol = TLSv1\nCipherString = DEFAULT@SECLEVEL=0\n",
+	      file);
+	fclose(file);
+	setenv("OPENSSL_CONF", path, 1);
+}
+
+/* A server that speaks no version of TLS later than 1.1. */
+static void old_versions(void)
+{
+	static const char *const versions[][3] = {
+		{ "TLSv1.1", "-tls1_1", "a server that speaks TLS 1.1 is refused" },
+		{ "TLSv1", "-tls1", "a server that speaks TLS 1.0 is refused" },
+	};
+	char url[512], command[512];
+
+	url_of(url, "127.0.0.1", "");
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+		configure("CONFIG SET tls-protocols %s", versions[i][0]);
+		snprintf(
+			command, sizeof(command),
+			"openssl s_client %s -connect 127.0.0.1:%d -CAfile '%s/authority.pem' </dev/null >/dev/null 2>&1",
+			versions[i][1], port, server.folder);
+		if (system(command) != 0)
+			ok(1, "# skip this OpenSSL does not have %s", versions[i][0]);
+		else
+			pinged(url, -EKEYREJECTED, "TLS failed (", versions[i][2]);
+	}
+	configure("CONFIG SET tls-protocols TLSv1.2");
+	pinged(url, 0, "", "a server that speaks TLS 1.2 is asked");
+}
+
 int main(void)
 {
 	char text[16], paths[3][96];
@@ -234,6 +276,7 @@ int main(void)
 	rng.state = rng_seed();
 	server_begin(&server, words);
 	certificates_make(server.folder);
+	allow_old_versions();
 	port = server_port(&rng);
 	/* The same words at the next start. */
 	snprintf(text, sizeof(text), "%d", port);
@@ -253,5 +296,6 @@ int main(void)
 	taken(rule);
 	agent(rule);
 	errors_of_others(rule);
+	old_versions();
 	return tap_done();
 }

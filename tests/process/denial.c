@@ -80,6 +80,8 @@ static void be_denied(uint32_t key)
 	expect(shmlimit_take_at(l, rule, &key, sizeof(key), CAPACITY + 1, NOW_NS, &r), SHMLIMIT_DENIED);
 	expect(shmlimit_take_at(l, rule, &key, sizeof(key), UINT64_MAX, NOW_NS, &r), SHMLIMIT_DENIED);
 	expect(shmlimit_take_at(l, rule, &stranger, sizeof(stranger), CAPACITY + 1, NOW_NS, &r), SHMLIMIT_DENIED);
+	expect(shmlimit_reserve_at(l, rule, &key, sizeof(key), 1, UINT64_MAX, NOW_NS, &r), SHMLIMIT_DENIED);
+	expect(shmlimit_reserve_at(l, rule, &key, sizeof(key), CAPACITY + 1, 0, NOW_NS, &r), SHMLIMIT_DENIED);
 	expect(shmlimit_peek_at(l, rule, &key, sizeof(key), 1, NOW_NS, &r), SHMLIMIT_DENIED);
 	expect(shmlimit_peek_at(l, rule, &stranger, sizeof(stranger), 1, NOW_NS, &r), SHMLIMIT_ALLOWED);
 	expect(shmlimit_take_at(l, rule, &key, sizeof(key), 0, NOW_NS, &r), SHMLIMIT_ALLOWED);
