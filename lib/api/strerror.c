@@ -65,7 +65,7 @@ EXPORT const char *shmlimit_strerror(int error)
 	case EPERM:
 		return "the segment belongs to neither root nor this user, or its group cannot be set";
 	case ENOSYS:
-		return "a sandbox refuses a system call: open, fallocate, pwrite, pread, fchmod, linkat, mmap, flock or getrandom";
+		return "a sandbox refuses a system call: open, fallocate, pwrite, pread, fchmod, linkat, unlink, mmap, flock or getrandom";
 	case ENODEV:
 		return "/dev/shm is no tmpfs, or /proc is missing";
 	case EDQUOT:

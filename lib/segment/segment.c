@@ -333,10 +333,16 @@ int segment_unlink(const char *name)
 {
 	KEEP_ERRNO;
 	struct path path = path_of(name);
+	struct stat status;
+	int error;
 
 	if (unlink(path.text) == 0)
 		return 0;
-	return errno == EPERM ? -EACCES : failed(); /* how a sticky folder says that the file belongs to another user */
+	error = errno;
+	/* A sticky folder says so of a file that belongs to another user; of one's own a sandbox does. */
+	if (error == EPERM && (lstat(path.text, &status) != 0 || status.st_uid != geteuid()))
+		return -EACCES;
+	return failed_with(error);
 }
 
 int segment_moved(const char *name, uint64_t device, uint64_t inode)

@@ -43,6 +43,11 @@ static int refuse(int call, int fifth_is_a_file, int error)
 
 static char made[80], folder[] = "/tmp/shmlimit-sandbox.XXXXXX", saved[64], to[64];
 
+/* aarch64 has unlinkat() only, which unlink() calls. */
+#ifndef SYS_unlink
+#define SYS_unlink SYS_unlinkat
+#endif
+
 static const struct refusal {
 	const char *name; /* as the message has it */
 	int call, fifth_is_a_file;
@@ -62,6 +67,7 @@ static const struct refusal {
 	{ "fallocate", SYS_fallocate, 0, "grow % --slots 64" },
 	{ "memfd_create", SYS_memfd_create, 0, "save % @" },
 	{ "linkat", SYS_linkat, 0, "load + =" },
+	{ "unlink", SYS_unlink, 0, "destroy %" },
 
 };
 

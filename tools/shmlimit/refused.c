@@ -52,6 +52,7 @@ const char *refused_calls(char text[REFUSED_LEN])
 			munmap(page, 4096);
 		close(fd);
 	}
+	note(&list, "unlink", unlink("") == 0);
 	fd = memfd_create("shmlimit", MFD_CLOEXEC);
 	note(&list, "memfd_create", fd >= 0);
 	if (fd >= 0)
