@@ -314,6 +314,22 @@ static void boast(void)
 	backend_end(&backend);
 }
 
+/* What it does not say of itself is not known. */
+static void silence(void)
+{
+	struct shmlimit_global_info info = { .struct_size = sizeof(info) };
+	struct backend backend =
+		backend_of(WELCOME "+PONG\r\n$29\r\nmaxmemory_policy:noeviction\r\n\r\n$7\r\nnone:\r\n\r\n");
+	struct shmlimit_global *g = handle(&backend, PATIENT_NS);
+
+	is(shmlimit_global_ping(g, &info), 0, "a server that says little of itself is pinged %s", reports.last);
+	is_str(info.eviction, "noeviction", "what it says of its memory is reported");
+	ok(info.memory_max == 0 && info.clients == 0 && info.clients_max == 0,
+	   "what a server does not say of itself is reported as not known");
+	shmlimit_global_close(g);
+	backend_end(&backend);
+}
+
 /* ---- Connections ---- */
 
 static void unnamed(void)
@@ -700,6 +716,7 @@ int main(void)
 	leases();
 	walks();
 	boast();
+	silence();
 	unnamed();
 	kept_alive();
 	sentinels();
