@@ -36,7 +36,8 @@ EXPORT int shmlimit_reset(struct shmlimit *l, int rule, const void *key, size_t 
 	if (key_len - 1 >= SHMLIMIT_KEY_MAX)
 		return -EMSGSIZE;
 	wanted = table_key(hash_bytes(l->secret, (uint32_t)rule, key, key_len), (uint32_t)rule, rule_version(&view));
-	return count(table_forget(l, &wanted));
+	/* It may have a slot in the old table too. */
+	return table_forget(l, &wanted) != 0;
 }
 
 EXPORT int shmlimit_reset_fingerprint(struct shmlimit *l, int rule, uint64_t fingerprint)

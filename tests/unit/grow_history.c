@@ -15,35 +15,66 @@
 #include "save.h"
 #include "unit.h"
 
-#define KEYS 24u /* fewer than a probe window has slots, so that none loses its slot to another */
+#define KEYS 15u       /* of each rule; all are fewer than a probe window has slots, so that none loses its slot */
+#define ALL (2 * KEYS) /* of a funnel, then of a window */
 #define SLOTS 64u
 #define SLOTS_MAX 4096u
+#define WINDOW_MAX 32u
 #define STEP (10 * SECOND)
+#define PERIOD (11 * STEP / 2) /* of the window: nothing leaves it when a step ends */
 #define HISTORIES 400
 #define STEPS 400
 
 /* What a key should have. */
 struct balance {
-	int has_slot; /* else it is full */
-	int in_old;   /* that slot is in the old table, and was not moved */
-	uint64_t tokens;
+	int has_slot;    /* else it is full */
+	int in_old;      /* that slot is in the old table, and was not moved */
+	uint64_t lacks;  /* tokens, of a funnel */
+	uint64_t n;      /* of a window: admissions that count, ... */
+	uint64_t at[64]; /* ... and their times */
 };
 
 static struct shmlimit *l;
 static struct rng rng;
-static int rule;
-static uint64_t now_ns, capacity, per_step;
-static struct balance key[KEYS];
+static int rule[2];
+static uint64_t now_ns, capacity[2], per_step;
+static struct balance key[ALL];
 static unsigned growths, moves, changes, loads, twins, wrong;
 
-static int is_full(const struct balance *k)
+static int is_window(unsigned i)
 {
-	return k->tokens == capacity;
+	return i >= KEYS;
 }
 
-static void forget(struct balance *k)
+static int is_full(unsigned i)
 {
-	*k = (struct balance){ .tokens = capacity };
+	return is_window(i) ? key[i].n == 0 : key[i].lacks == 0;
+}
+
+static uint64_t left(unsigned i)
+{
+	uint64_t gone = is_window(i) ? key[i].n : key[i].lacks, most = capacity[is_window(i)];
+
+	return gone < most ? most - gone : 0;
+}
+
+static void forget(unsigned i)
+{
+	key[i] = (struct balance){ 0 };
+}
+
+static void take_tokens(unsigned i, uint64_t n)
+{
+	key[i].has_slot = 1;
+	key[i].lacks += n;
+	while (is_window(i) && n-- > 0)
+		key[i].at[key[i].n++] = now_ns;
+}
+
+static void give_back(unsigned i, uint64_t n)
+{
+	key[i].lacks -= n < key[i].lacks ? n : key[i].lacks;
+	key[i].n -= n < key[i].n ? n : key[i].n;
 }
 
 __attribute__((format(printf, 1, 2))) static void blame(const char *format, ...)
@@ -61,42 +92,59 @@ __attribute__((format(printf, 1, 2))) static void blame(const char *format, ...)
 static void pass(uint64_t steps)
 {
 	now_ns += steps * STEP;
-	for (unsigned i = 0; i < KEYS; i++) {
-		uint64_t lacks = capacity - key[i].tokens, back = steps * per_step;
+	for (unsigned i = 0; i < ALL; i++) {
+		struct balance *k = &key[i];
+		uint64_t back = steps * per_step, n = 0;
 
-		key[i].tokens += back < lacks ? back : lacks;
+		k->lacks -= back < k->lacks ? back : k->lacks;
+		for (uint64_t j = 0; j < k->n; j++)
+			if (now_ns - k->at[j] < PERIOD)
+				k->at[n++] = k->at[j];
+		k->n = n;
 	}
 }
 
-/* ---- The rule ---- */
+/* ---- The rules ---- */
 
-static void set_rule(void)
+static void set_rules(void)
 {
-	struct shmlimit_rule set = {
-		.struct_size = sizeof(set), .capacity = capacity, .count = per_step, .period_ns = STEP
-	};
+	struct shmlimit_rule funnel = { .struct_size = sizeof(funnel),
+		                        .capacity = capacity[0],
+		                        .count = per_step,
+		                        .period_ns = STEP },
+			     window = { .struct_size = sizeof(window),
+		                        .algorithm = SHMLIMIT_WINDOW,
+		                        .capacity = capacity[1],
+		                        .period_ns = PERIOD };
 
-	rule = shmlimit_rule_set_at(l, "login", &set, now_ns);
-	if (rule < 0)
-		bail("rule_set: %s", shmlimit_strerror(rule));
+	rule[0] = shmlimit_rule_set_at(l, "funnel", &funnel, now_ns);
+	rule[1] = shmlimit_rule_set_at(l, "window", &window, now_ns);
+	if (rule[0] < 0 || rule[1] < 0)
+		bail("rule_set");
 }
 
-/* A key that is full stays so if it has no slot, or one in the old table; in the new one it has what it had. */
+/*
+ * A key of a funnel that is full stays so if it has no slot, or one in the old table; in the new one it has what it
+ * had. A window keeps what was admitted.
+ */
 static void change(void)
 {
-	uint64_t other = 1 + rng_below(&rng, 100);
+	uint64_t other = 1 + rng_below(&rng, 100), other_max = 1 + rng_below(&rng, WINDOW_MAX),
+		 other_rate = 1 + rng_below(&rng, 3);
+	const int changed[] = { other != capacity[0] || other_rate != per_step, other_max != capacity[1] };
 
-	for (unsigned i = 0; i < KEYS; i++) {
-		struct balance *k = &key[i];
+	for (unsigned i = 0; i < ALL; i++) {
+		uint64_t tokens = left(i);
 
-		if (is_full(k) && (k->in_old || !k->has_slot))
-			*k = (struct balance){ .tokens = other };
-		else if (k->tokens > other)
-			k->tokens = other;
+		if (changed[is_window(i)] && is_full(i) && key[i].in_old)
+			forget(i);
+		else if (!is_window(i) && key[i].has_slot)
+			key[i].lacks = tokens < other ? other - tokens : 0;
 	}
-	capacity = other;
-	per_step = 1 + rng_below(&rng, 3);
-	set_rule();
+	capacity[0] = other;
+	capacity[1] = other_max;
+	per_step = other_rate;
+	set_rules();
 	changes++;
 }
 
@@ -115,9 +163,9 @@ static void grow(uint64_t slots)
 {
 	int error = shmlimit_grow_at(l, slots, now_ns), want = 0;
 
-	for (unsigned i = 0; i < KEYS; i++) {
-		if (key[i].in_old && is_full(&key[i]))
-			forget(&key[i]);
+	for (unsigned i = 0; i < ALL; i++) {
+		if (key[i].in_old && is_full(i))
+			forget(i);
 		if (key[i].in_old)
 			want = -EALREADY;
 	}
@@ -125,7 +173,7 @@ static void grow(uint64_t slots)
 		blame("grow to %d: %d, not %d", (int)slots, error, want);
 	if (error != 0 || slots == 0)
 		return;
-	for (unsigned i = 0; i < KEYS; i++)
+	for (unsigned i = 0; i < ALL; i++)
 		key[i].in_old = key[i].has_slot;
 	growths++;
 }
@@ -141,25 +189,25 @@ static void grow_if_it_can(void)
 /* ---- Requests ---- */
 
 /* Before a request that may change something: a key in the old table moves, or is full. */
-static void settle(struct balance *k)
+static void settle(unsigned i)
 {
-	if (k->in_old && is_full(k))
-		forget(k);
-	moves += (unsigned)k->in_old;
-	k->in_old = 0;
+	if (key[i].in_old && is_full(i))
+		forget(i);
+	moves += (unsigned)key[i].in_old;
+	key[i].in_old = 0;
 }
 
 static void check(const char *what, unsigned i, uint64_t n, int answer, int want, const struct shmlimit_result *r)
 {
-	if (answer != want || r->remaining != key[i].tokens)
+	if (answer != want || r->remaining != left(i))
 		blame("%s %d of key %u: %d, not %d; remaining %d, not %d of %d", what, (int)n, i, answer, want,
-		      (int)r->remaining, (int)key[i].tokens, (int)capacity);
+		      (int)r->remaining, (int)left(i), (int)capacity[is_window(i)]);
 }
 
 /* What a take buried in the old table comes back, as if its process had been killed before. */
 static void take(void)
 {
-	unsigned i = (unsigned)rng_below(&rng, KEYS);
+	unsigned i = (unsigned)rng_below(&rng, ALL);
 	uint64_t n = 1 + rng_below(&rng, 30);
 	const struct table old = tables().old;
 	static struct layout_slot kept[SLOTS_MAX];
@@ -168,14 +216,12 @@ static void take(void)
 
 	if (old.slots != NULL)
 		memcpy(kept, old.slots, old.lines * sizeof(*kept) * SLOTS_PER_LINE);
-	answer = shmlimit_take_at(l, rule, &i, sizeof(i), n, now_ns, &r);
-	moved = key[i].in_old && !is_full(&key[i]);
-	settle(&key[i]);
-	want = n <= key[i].tokens ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
-	if (want == SHMLIMIT_ALLOWED) {
-		key[i].tokens -= n;
-		key[i].has_slot = 1;
-	}
+	answer = shmlimit_take_at(l, rule[is_window(i)], &i, sizeof(i), n, now_ns, &r);
+	moved = key[i].in_old && !is_full(i);
+	settle(i);
+	want = n <= left(i) ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED;
+	if (want == SHMLIMIT_ALLOWED)
+		take_tokens(i, n);
 	check("take", i, n, answer, want, &r);
 	for (uint64_t s = 0; moved && is_killed && s < old.lines * SLOTS_PER_LINE; s++)
 		if ((old.slots[s].tag & ~TAG_FROZEN) == 0 && (kept[s].tag & ~TAG_FROZEN) != 0) {
@@ -186,33 +232,32 @@ static void take(void)
 
 static void refund(void)
 {
-	unsigned i = (unsigned)rng_below(&rng, KEYS);
-	uint64_t n = 1 + rng_below(&rng, 16), lacks;
+	unsigned i = (unsigned)rng_below(&rng, ALL);
+	uint64_t n = 1 + rng_below(&rng, 16);
 	struct shmlimit_result r = { 0 };
-	int answer = shmlimit_refund_at(l, rule, &i, sizeof(i), n, now_ns, &r);
+	int answer = shmlimit_refund_at(l, rule[is_window(i)], &i, sizeof(i), n, now_ns, &r);
 
-	settle(&key[i]);
-	lacks = capacity - key[i].tokens;
-	key[i].tokens += n < lacks ? n : lacks;
+	settle(i);
+	give_back(i, n);
 	check("refund", i, n, answer, SHMLIMIT_ALLOWED, &r);
 }
 
 static void peek(void)
 {
-	unsigned i = (unsigned)rng_below(&rng, KEYS);
+	unsigned i = (unsigned)rng_below(&rng, ALL);
 	struct shmlimit_result r = { 0 };
-	int answer = shmlimit_peek_at(l, rule, &i, sizeof(i), 1, now_ns, &r);
+	int answer = shmlimit_peek_at(l, rule[is_window(i)], &i, sizeof(i), 1, now_ns, &r);
 
-	check("peek", i, 1, answer, key[i].tokens >= 1 ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED, &r);
+	check("peek", i, 1, answer, left(i) >= 1 ? SHMLIMIT_ALLOWED : SHMLIMIT_DENIED, &r);
 }
 
 static void reset(void)
 {
-	unsigned i = (unsigned)rng_below(&rng, KEYS);
+	unsigned i = (unsigned)rng_below(&rng, ALL);
 
-	if (shmlimit_reset(l, rule, &i, sizeof(i)) < 0)
-		bail("reset");
-	forget(&key[i]);
+	if (shmlimit_reset(l, rule[is_window(i)], &i, sizeof(i)) != key[i].has_slot)
+		blame("a reset of a key does not say whether it had a slot");
+	forget(i);
 }
 
 /* ---- What is seen from outside ---- */
@@ -235,8 +280,8 @@ static void look(void)
 			}
 		listed += slot.state == SHMLIMIT_SLOT_LIVE;
 	}
-	for (unsigned i = 0; i < KEYS; i++)
-		lacking += !is_full(&key[i]);
+	for (unsigned i = 0; i < ALL; i++)
+		lacking += !is_full(i);
 	if (listed != lacking)
 		blame("%d keys are listed, %d lack tokens", (int)listed, (int)lacking);
 }
@@ -252,17 +297,17 @@ static void reload(void)
 	shmlimit_close(l);
 	shmlimit_destroy(unit_name);
 	/* What is full is not saved. */
-	for (unsigned i = 0; i < KEYS; i++)
-		if (is_full(&key[i]))
-			forget(&key[i]);
+	for (unsigned i = 0; i < ALL; i++)
+		if (is_full(i))
+			forget(i);
 	pass(later.elapsed_ns / STEP);
 	later.now_ns = now_ns;
 	if (load(unit_name, fd, 0, &later, &l) != 0)
 		bail("load");
 	close(fd);
-	for (unsigned i = 0; i < KEYS; i++)
-		if (is_full(&key[i]))
-			forget(&key[i]);
+	for (unsigned i = 0; i < ALL; i++)
+		if (is_full(i))
+			forget(i);
 	if (shmlimit_verify(unit_name, &problem, 1) != 0)
 		blame("what is loaded is unsound: %s", problem.text);
 	loads++;
@@ -318,29 +363,32 @@ static void step(void)
 
 static void history(void)
 {
-	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = SLOTS, .slots_max = SLOTS_MAX };
+	struct shmlimit_options options = {
+		.struct_size = sizeof(options), .slots = SLOTS, .slots_max = SLOTS_MAX, .window_max = WINDOW_MAX
+	};
 	struct shmlimit_problem problem;
 
 	l = unit_create("unit.grow_history", &options);
 	now_ns = 1000 * STEP;
-	capacity = 10;
+	capacity[0] = capacity[1] = 10;
 	per_step = 1;
-	set_rule();
-	for (unsigned i = 0; i < KEYS; i++)
-		forget(&key[i]);
+	set_rules();
+	for (unsigned i = 0; i < ALL; i++)
+		forget(i);
 	for (unsigned i = 0; i < STEPS && wrong == 0; i++)
 		step();
 	look();
 	if (shmlimit_verify(unit_name, &problem, 1) != 0)
 		blame("unsound: %s", problem.text);
 	/* When the last key has moved nothing keeps the old table. */
-	for (unsigned i = 0; i < KEYS; i++) {
+	for (unsigned i = 0; i < ALL; i++) {
 		struct shmlimit_result r = { 0 };
 
-		if (shmlimit_take_at(l, rule, &i, sizeof(i), capacity + 1, now_ns, &r) != SHMLIMIT_DENIED)
+		if (shmlimit_take_at(l, rule[is_window(i)], &i, sizeof(i), capacity[is_window(i)] + 1, now_ns, &r) !=
+		    SHMLIMIT_DENIED)
 			blame("more than the capacity is taken");
-		settle(&key[i]);
-		check("denial", i, capacity + 1, SHMLIMIT_DENIED, SHMLIMIT_DENIED, &r);
+		settle(i);
+		check("denial", i, capacity[is_window(i)] + 1, SHMLIMIT_DENIED, SHMLIMIT_DENIED, &r);
 	}
 	grow(0);
 	shmlimit_close(l);
