@@ -8,6 +8,7 @@
  * Killed: a process, or the grower, that never moves again, which the search contains for each of them at each step.
  * -DCHANGE: a writer raises the capacity of the key's rule. A word that has refilled then lacks the rest of the new
  * capacity: converted, it is one of the tick at which it was. A writer or grower that is killed gives the lock back.
+ * -DDIES: each carrier is killed before it buries, and another process begins in its place.
  * -DSOLO: at any moment all but one process are killed, the grower too; that one starts over three times at most.
  * Abstracted as in claim.pml: a tick refills, capacity 1, nonces, one window; freezing a slot is read and swap in one,
  * since a process that loses the swap tries again. So is converting. How versions differ is version.pml's, rings
@@ -143,6 +144,7 @@ inline count_slots() {
 	}
 	law(1, r <= 1 && fresh <= 1);
 	if
+#ifndef DIES
 	:: fresh == 1 && r == 1 ->
 		r = 0;
 		for (j : OLD .. SLOTS - 1) {
@@ -152,6 +154,7 @@ inline count_slots() {
 			r = (proc[j].burying -> 0 : r)
 		}
 		law(6, r == 0)
+#endif
 	:: else
 	fi;
 	fresh = 0;
@@ -486,7 +489,7 @@ active [N] proctype process()
 			EVENT(16, "carry");
 			count_slots();
 			nothing_aged();
-#ifdef BURY_FIRST
+#if defined(BURY_FIRST) || defined(DIES)
 			start_over()
 #else
 			next = BURY

@@ -21,6 +21,7 @@ solo|1000000|-DOLD=1 -DSOLO|2 processes of which one is killed at any moment, wi
 holds_full='
 full-three|1000000|-DN=3 -DOLD=1|3 processes
 full-strangers|1000000|-DOLD=2 -DTICKS=2 -DSTRANGERS=2 -DEVICTS=1|2 processes, two refills, strangers, evict
+full-dies|1000000|-DOLD=1 -DDIES -DTICKS=2 -DSTRANGERS=1|2 processes, each carrier is killed before it buries
 full-change|1000000|-DOLD=2 -DCHANGE -DTICKS=2|2 processes, two refills, the capacity is raised
 full-reset|1000000|-DOLD=2 -DRESET -DEVICTS=1|2 processes, reset and evict
 '
@@ -36,7 +37,7 @@ BURY_FIRST|2||what is buried before it is committed is nowhere in between
 NO_RECHECK|4|-DRESET -DOLD=1 -DTICKS=0|a word that is not looked at again comes back after a reset
 RESET_NEW_FIRST|4|-DRESET -DOLD=1 -DTICKS=0|a reset that clears the present table first misses what moves
 LEAVE_LIVE|2||a table that is left with a key in it forgets it
-CARRY_REFILLED|2|-DOLD=1 -DTICKS=2 -DSTRANGERS=1|what refilled on the way leaks once more to who has an older clock
+CARRY_REFILLED|2|-DREVERSE -DOLD=1 -DDIES -DTICKS=2 -DSTRANGERS=1|what refilled on the way leaks once more to who has an older clock
 NO_STATE|2||an old view that does not look at the state commits beside what was frozen
 LEAVE_UNFROZEN|1||a table that is left and not frozen is decided on by an old view
 KEEP_REFILLED|6||a key that refilled in the old table and is not buried there is in both

@@ -11,6 +11,7 @@
 #	fails       macro, law that it breaks, more macros, title; law 0: some call ends (PROGRESS)
 #
 # PAN is how a search is compiled, MEMORY_MB what each of the two that run at once may use.
+# The macro REVERSE lets a search take the processes in the other order: a variant may then fail early.
 # Small searches, of less than SMALL states, and variants, which fail early, are compiled
 # with -O0, since optimizing them takes longer than the search, and have a hash table of
 # 2^20 places instead of 2^24, which would take longer to clear.
@@ -27,6 +28,9 @@ search() {
 	case " $* " in
 	*' -DPROGRESS '*) kind=-DNP flag=-l ;;
 	*) kind=-DSAFETY flag= ;;
+	esac
+	case " $* " in
+	*' -DREVERSE '*) kind="$kind -DREVERSE" ;;
 	esac
 	{
 		spin -a "$@" ../model.pml &&
