@@ -6,6 +6,25 @@
 #include "growing.h"
 #include "versions.h"
 
+/* I3: a key is in one table, unless a process was killed, which may have copied it. */
+static void law_one_table(void)
+{
+	const struct layout_slot *s, *other;
+	const struct table *t, *its;
+	struct generation tables;
+
+	for (unsigned i = 0; i < ACTORS_MAX; i++)
+		if (schedule.actor[i].state == KILLED)
+			return;
+	if (!generation_read(stage.l, &tables))
+		blame("the tables are damaged");
+	for (uint64_t i = 0; (s = generation_slot(&tables, i, &t)) != NULL; i++)
+		for (uint64_t j = 0; j < i && (other = generation_slot(&tables, j, &its)) != NULL; j++)
+			if ((s->tag & ~TAG_FROZEN) != 0 && ((s->tag | other->tag) & TAG_TENTATIVE) == 0 &&
+			    tag_same_key(rule_plain(stage.l, s->tag), rule_plain(stage.l, other->tag)))
+				blame("slots %" PRIu64 " and %" PRIu64 " are one key's", j, i);
+}
+
 static struct shmlimit *set_changing(void)
 {
 	struct shmlimit *l = set_growing(version(CAPACITY, 0));
@@ -25,13 +44,19 @@ static void act_changing(unsigned who)
 	act_one_key(who);
 }
 
+static void judge_changing(void)
+{
+	law_one_table();
+	judge_one_key();
+}
+
 static const struct scene changing = {
 	.title = "a key gets no token and loses none while the table grows and its rule is changed five times",
 	.actors = 4,
 	.mortals = 2,
 	.set = set_changing,
 	.act = act_changing,
-	.judge = judge_one_key,
+	.judge = judge_changing,
 };
 
 /* ---- Other capacities, and so other bits for the quota ---- */
@@ -68,6 +93,7 @@ static void act_to_and_fro(unsigned who)
 
 static void judge_rest(void)
 {
+	law_one_table();
 	law_total(KEY, REST);
 	law_denials(REST);
 	law_sound();
@@ -189,6 +215,7 @@ static void judge_raised(void)
 
 	law_between(KEY, CAPACITY, LARGE);
 	law_no_twin();
+	law_one_table();
 	(void)shmlimit_take(stage.l, stage.rule, &key, sizeof(key), 1, NULL);
 	error = shmlimit_grow(stage.l, 0);
 	if (error != 0)

@@ -280,6 +280,16 @@ static int live_slots(struct shmlimit *l, uint64_t now_ns)
 	return live;
 }
 
+/* Slots of the first table that hold something, frozen or not. */
+static int held_in_first(const struct shmlimit *l)
+{
+	int held = 0;
+
+	for (int i = 0; i < 64; i++)
+		held += (l->tables[0].slots[i].tag & ~TAG_FROZEN) != 0;
+	return held;
+}
+
 static void set_capacity(struct shmlimit *l, uint64_t capacity, uint64_t now_ns)
 {
 	struct shmlimit_rule rule = {
@@ -321,6 +331,7 @@ static void refilled_in_the_old_table(void)
 	if (shmlimit_grow_at(l, 256, t) != 0)
 		bail("grow");
 	take_letters(l, rule, 8, t);
+	is(held_in_first(l), 0, "what refilled does not stay in the old table when its key is claimed in the new one");
 	set_capacity(l, 30, t);
 	is(live_slots(l, t), LETTERS,
 	   "keys that refilled before the table grew, and were used again before the capacity was raised, are each shown once");
