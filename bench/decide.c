@@ -347,10 +347,10 @@ static void prepare(void)
 	};
 	struct shmlimit_rule warmup = { .struct_size = sizeof(warmup),
 		                        .algorithm = SHMLIMIT_WARMUP,
-		                        .count = 500000,
+		                        .count = 250000,
 		                        .period_ns = SECOND,
 		                        .warmup_ns = SECOND,
-		                        .max_wait_ns = 100 * SECOND };
+		                        .max_wait_ns = 200 * SECOND };
 	struct shmlimit_rule lease = { .struct_size = sizeof(lease),
 		                       .algorithm = SHMLIMIT_LEASE,
 		                       .capacity = SHMLIMIT_LEASE_CAPACITY_MAX,
