@@ -15,8 +15,6 @@ typedef unsigned __int128 u128;
 #define SECOND ((uint64_t)1000000000)
 #define DAY (86400 * SECOND)
 
-/* A key that was idle for a year is full, with a day to spare for leap years. */
-#define BACK_NS (366 * DAY)
 /* What is left for the future after that: recognises a clock that steps back by a fortnight. */
 #define AHEAD_NS (16 * DAY)
 /* A clock read is at most this old when its decision is made; a decision in doubt reads the clock again. */
@@ -98,10 +96,11 @@ static unsigned set_inverse(struct layout_params *params)
 }
 
 /* Compile for words with `quota_bits` of quota, 0 for none, and a range of 2^bits ticks. */
-static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsigned bits, struct layout_params *params)
+static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsigned bits, uint64_t back_ns,
+                   struct layout_params *params)
 {
 	uint64_t capacity = rule->capacity, count = rule->count, period_ns = rule->period_ns;
-	uint64_t common, back_ns = BACK_NS, ahead_ns, refill_ns, slack_ns, debt_ns;
+	uint64_t common, ahead_ns, refill_ns, slack_ns, debt_ns;
 	unsigned shift, spare;
 	u128 fill;
 
@@ -163,19 +162,19 @@ static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsign
 	return 0;
 }
 
-int funnel_compile_quota(const struct shmlimit_rule *rule, struct layout_params *params)
+int funnel_compile_quota(const struct shmlimit_rule *rule, uint64_t back_ns, struct layout_params *params)
 {
 	unsigned quota_bits = bit_length(rule->capacity);
 
-	return compile(rule, quota_bits, 64 - quota_bits, params);
+	return compile(rule, quota_bits, 64 - quota_bits, back_ns, params);
 }
 
 int funnel_compile(const struct shmlimit_rule *rule, struct layout_params *params)
 {
-	int error = funnel_compile_quota(rule, params);
+	int error = funnel_compile_quota(rule, FUNNEL_BACK_NS, params);
 
 	/* Without a quota, of 64 bits half of the range is used: lengths of time then fit a signed number. */
-	return error == -ERANGE ? compile(rule, 0, 63, params) : error;
+	return error == -ERANGE ? compile(rule, 0, 63, FUNNEL_BACK_NS, params) : error;
 }
 
 /* A length of time, less than a few tokens or at most a debt, from one rule's stamps to another's: as many tokens. */

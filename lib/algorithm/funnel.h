@@ -50,6 +50,7 @@
 #include "layout.h"
 
 #define FUNNEL_NEVER UINT64_MAX
+#define FUNNEL_BACK_NS ((uint64_t)366 * 86400 * 1000000000)
 #define FUNNEL_SCALE_BITS 118 /* fraction bits of params.scale: 64 + 54, see funnel_compile() */
 
 /* A point in time, for one rule. */
@@ -74,8 +75,11 @@ struct funnel {
  */
 int funnel_compile(const struct shmlimit_rule *rule, struct layout_params *params);
 
-/* The same, or -ERANGE where there is no room for the quota. */
-int funnel_compile_quota(const struct shmlimit_rule *rule, struct layout_params *params);
+/*
+ * The same, or -ERANGE where there is no room for the quota. A word is known to be full for `back_ns` after it is: by then
+ * it is swept.
+ */
+int funnel_compile_quota(const struct shmlimit_rule *rule, uint64_t back_ns, struct layout_params *params);
 
 /*
  * The word that says under `to` what `word` says under `from`, refilled up to

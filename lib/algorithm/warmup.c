@@ -26,6 +26,8 @@ enum rounded { ROUNDED_QUOTA, ROUNDED_COST };
 #define UNIT_BITS_MAX 16
 /* The fewest bits of the ticks in which a token is stored. */
 #define TOKEN_TICKS 3u
+/* A day beyond the time to full. */
+#define SHORT_BACK_NS (86400 * (uint64_t)1000000000)
 /* Of a unit, in what a request costs: as many as leave room for the products. */
 #define FRACTION_BITS 32u
 /* ... and in the threshold: beside a cold factor of hundreds what is above it is a few units. */
@@ -68,18 +70,12 @@ static uint64_t capacity_units(const struct shmlimit_rule *rule, uint64_t cold_m
 	return units >> unit_bits == 0 || units >> 48 != 0 ? 0 : (uint64_t)units;
 }
 
-int warmup_compile(const struct shmlimit_rule *rule, struct layout_params *params)
+/* With the smallest units for which a word tells `back_ns` of the past and ticks are fine enough. */
+static int compile(const struct shmlimit_rule *rule, uint32_t cold_milli, uint64_t back_ns,
+                   struct layout_params *params)
 {
-	uint32_t cold_milli = rule->cold_factor_milli != 0 ? rule->cold_factor_milli : WARMUP_COLD_DEFAULT_MILLI;
 	int error = -ERANGE;
 
-	if (rule->count == 0 || rule->period_ns == 0 || rule->warmup_ns == 0)
-		return -EDOM;
-	if (cold_milli < WARMUP_COLD_MIN_MILLI || cold_milli > WARMUP_COLD_MAX_MILLI ||
-	    (rule->flags & ~SHMLIMIT_NEXT_PAYS) != 0)
-		return -EINVAL;
-	if (rule->period_ns >> 60 != 0 || rule->warmup_ns >> 60 != 0 || rule->max_wait_ns >> 60 != 0)
-		return -ERANGE;
 	for (int unit_bits = UNIT_BITS_MAX; unit_bits >= 0 && error != 0; unit_bits--) {
 		uint64_t units = capacity_units(rule, cold_milli, (unsigned)unit_bits);
 		/* A funnel of units that fills within the warm-up; the dearest request, cold and whole, costs 3/2 of it. */
@@ -95,13 +91,32 @@ int warmup_compile(const struct shmlimit_rule *rule, struct layout_params *param
 			continue;
 		if (rule->capacity != 0 && rule->capacity != units >> unit_bits)
 			return -EINVAL;
-		error = funnel_compile_quota(&funnel, params);
+		error = funnel_compile_quota(&funnel, back_ns, params);
 		/* A token takes half of 2^TOKEN_TICKS ticks or more: so it never takes none. */
 		if (error == 0 &&
 		    params_token_bits(params) - params_quota_bits(params) + (unsigned)unit_bits < TOKEN_TICKS)
 			error = -ERANGE;
 		params_set_extra(params, (unsigned)unit_bits);
 	}
+	return error;
+}
+
+int warmup_compile(const struct shmlimit_rule *rule, struct layout_params *params)
+{
+	uint32_t cold_milli = rule->cold_factor_milli != 0 ? rule->cold_factor_milli : WARMUP_COLD_DEFAULT_MILLI;
+	int error;
+
+	if (rule->count == 0 || rule->period_ns == 0 || rule->warmup_ns == 0)
+		return -EDOM;
+	if (cold_milli < WARMUP_COLD_MIN_MILLI || cold_milli > WARMUP_COLD_MAX_MILLI ||
+	    (rule->flags & ~SHMLIMIT_NEXT_PAYS) != 0)
+		return -EINVAL;
+	if (rule->period_ns >> 60 != 0 || rule->warmup_ns >> 60 != 0 || rule->max_wait_ns >> 60 != 0)
+		return -ERANGE;
+	error = compile(rule, cold_milli, FUNNEL_BACK_NS, params);
+	/* Finer ticks, and a table that is swept more often, for high rates with long warm-ups. */
+	if (error == -ERANGE)
+		error = compile(rule, cold_milli, SHORT_BACK_NS, params);
 	if (error != 0)
 		return error;
 	params->shape |= (uint64_t)SHMLIMIT_WARMUP << 16; /* FUNNEL's number is 0 */
