@@ -313,6 +313,15 @@ static void reload(void)
 	loads++;
 }
 
+/* No process asks for two to ten years. The first decision after that frees what is over. */
+static void years(void)
+{
+	pass((2 + rng_below(&rng, 9)) * 365 * 86400 * SECOND / STEP);
+	for (unsigned i = 0; i < ALL; i++)
+		forget(i);
+	take();
+}
+
 static void step(void)
 {
 	switch (rng_below(&rng, 40)) {
@@ -338,7 +347,10 @@ static void step(void)
 		look();
 		break;
 	case 9:
-		pass(30);
+		if (rng_below(&rng, 4) == 0)
+			years();
+		else
+			pass(30);
 		break;
 	case 10:
 	case 11:
