@@ -3,130 +3,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <errno.h>
-#include <string.h>
-
 #include "attach.h"
 #include "export.h"
+#include "make.h"
 #include "name.h"
-#include "sized.h"
-#include "sweep.h"
-
-#define SLOTS_DEFAULT 65536u /* a mebibyte */
-#define GROWTH_DEFAULT 16u   /* times the slots: it takes address space, no memory */
-#define RULES_DEFAULT 64u
-#define MODE_DEFAULT 0600u
-#define STRIPES_MIN 4u /* few CPUs may still have many processes without rseq */
-#define STRIPES_MAX 16u
-#define CPUS_MAX 1024u /* CPUs beyond these count on the stripes */
-
-static int check(struct shmlimit_options *o)
-{
-	if (o->slots == 0)
-		o->slots = SLOTS_DEFAULT;
-	if (o->slots_max == 0 && o->slots < SHMLIMIT_SLOTS_MAX / GROWTH_DEFAULT)
-		o->slots_max = o->slots * GROWTH_DEFAULT;
-	else if (o->slots_max == 0)
-		o->slots_max = SHMLIMIT_SLOTS_MAX;
-	if (o->rules == 0)
-		o->rules = RULES_DEFAULT;
-	if (o->mode == 0)
-		o->mode = MODE_DEFAULT;
-	if (o->slots < SHMLIMIT_SLOTS_MIN || o->slots > o->slots_max || o->slots_max > SHMLIMIT_SLOTS_MAX ||
-	    o->rules > SHMLIMIT_RULES_MAX || (o->mode & ~0777u) != 0 || o->window_max > SHMLIMIT_WINDOW_MAX ||
-	    o->on_full > SHMLIMIT_FULL_DENY || o->clock > SHMLIMIT_CLOCK_COARSE || o->store_keys > SHMLIMIT_KEY_MAX ||
-	    o->group > UINT32_MAX)
-		return -EINVAL;
-	if (o->reserved32 != 0)
-		return -E2BIG;
-	for (size_t i = 0; i < sizeof(o->reserved) / sizeof(o->reserved[0]); i++)
-		if (o->reserved[i] != 0)
-			return -E2BIG;
-	return 0;
-}
-
-static uint32_t clamp(uint32_t x, uint32_t least, uint32_t most)
-{
-	return x < least ? least : x > most ? most : x;
-}
-
-static int make_header(const struct shmlimit_options *o, const uint64_t secret[2], struct layout_header *h,
-                       uint64_t *end)
-{
-	struct layout_offsets offsets;
-	struct header_host host;
-	uint32_t cpus = segment_cpus();
-	int error = 0;
-
-	memset(h, 0, sizeof(*h));
-	memcpy(h->magic, LAYOUT_MAGIC, sizeof(h->magic));
-	h->version = LAYOUT_VERSION;
-	h->byte_order = LAYOUT_BYTE_ORDER;
-	h->fingerprint = layout_fingerprint();
-	h->lines = (o->slots + SLOTS_PER_LINE - 1) / SLOTS_PER_LINE;
-	h->lines_max = (o->slots_max + SLOTS_PER_LINE - 1) / SLOTS_PER_LINE;
-	h->rules = o->rules;
-	h->cpus = clamp(cpus, 1, CPUS_MAX);
-	h->stripes = clamp(cpus, STRIPES_MIN, STRIPES_MAX);
-	h->window_max = o->window_max;
-	h->names = layout_names(o->store_keys);
-	if (!layout_offsets(h->lines, h->lines_max, h->window_max, h->names, h->rules, h->cpus, h->stripes, &offsets))
-		return -EINVAL;
-	h->rules_offset = offsets.rules;
-	h->counters_offset = offsets.counters;
-	h->slots_offset = offsets.slots;
-	h->rings_offset = offsets.rings;
-	h->names_offset = offsets.names;
-	h->size = offsets.size;
-	*end = offsets.end;
-	h->on_full = o->on_full;
-	h->clock = o->clock;
-	attach_host(&host);
-	memcpy(h->boot_id, host.boot_id, sizeof(h->boot_id));
-	h->time_namespace = host.time_namespace;
-	h->created_unix_ns = segment_unix_ns();
-	if (secret != NULL)
-		memcpy(h->secret, secret, sizeof(h->secret));
-	else
-		error = segment_random(h->secret, sizeof(h->secret));
-	h->checksum = layout_checksum(h);
-	h->sweep_after_ns = SWEEP_AFTER_MAX_NS;
-	return error;
-}
-
-int attach_new(const struct shmlimit_options *options, const uint64_t secret[2], struct layout_header *header,
-               struct segment *segment, int *fd)
-{
-	struct shmlimit_options o = { 0 };
-	uint64_t end;
-	int error = options == NULL ? 0 : sized_in(&o, options, sizeof(o));
-
-	if (error == 0)
-		error = check(&o);
-	if (error == 0)
-		error = make_header(&o, secret, header, &end);
-	if (error == 0)
-		error = segment_make(header, sizeof(*header), end, o.mode, o.group, segment, fd);
-	return error;
-}
-
-int attach_new_private(const struct shmlimit_options *options, const uint64_t secret[2], struct layout_header *header,
-                       struct segment *segment, int *fd)
-{
-	struct shmlimit_options o = { 0 };
-	uint64_t end;
-	int error = sized_in(&o, options, sizeof(o));
-
-	if (error == 0)
-		error = check(&o);
-	if (error == 0)
-		error = make_header(&o, secret, header, &end);
-	o.slots = o.slots_max = SHMLIMIT_SLOTS_MIN;
-	o.store_keys = 0;
-	if (error == 0)
-		error = make_header(&o, secret, header, &end);
-	return error != 0 ? error : segment_make_private(header, sizeof(*header), end, segment, fd);
-}
 
 EXPORT int shmlimit_create(const char *name, const struct shmlimit_options *options, struct shmlimit **out)
 {
@@ -137,7 +17,7 @@ EXPORT int shmlimit_create(const char *name, const struct shmlimit_options *opti
 
 	error = name_check_segment(name);
 	if (error == 0)
-		error = attach_new(options, NULL, &header, &segment, &fd);
+		error = make_segment(options, NULL, &header, &segment, &fd);
 	if (error != 0)
 		return error;
 

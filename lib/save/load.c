@@ -20,11 +20,12 @@
 #include "clock.h"
 #include "export.h"
 #include "generation.h"
-#include "grow.h"
 #include "keep_errno.h"
+#include "make.h"
 #include "name.h"
 #include "ring.h"
-#include "rule.h"
+#include "rule_writer.h"
+#include "table_grow.h"
 #include "save.h"
 #include "state.h"
 #include "sweep.h"
@@ -79,19 +80,19 @@ static int make(struct loading *f, const char *name, int *fd)
 	    h->rules_max == 0 || h->rules > h->rules_max || h->switched_off > 1 || h->gid == UINT32_MAX ||
 	    !is_zero(h->reserved, sizeof(h->reserved) / sizeof(h->reserved[0])))
 		return -EUCLEAN;
-	error = f->only_checks ? attach_new_private(&o, h->secret, &header, &segment, fd)
-	                       : attach_new(&o, h->secret, &header, &segment, fd);
+	error = f->only_checks ? make_private(&o, h->secret, &header, &segment, fd)
+	                       : make_segment(&o, h->secret, &header, &segment, fd);
 	if (error != 0)
 		return error == -EINVAL ? -EUCLEAN : error;
 	if (!f->only_checks)
 		segment_give(*fd, h->uid, &segment);
 	error = attach(name, &header, &segment, *fd, 1, &f->l);
 	if (error == 0 && h->old_slots != 0 && !f->only_checks)
-		error = grow_unlinked(f->l, *fd, h->slots / SLOTS_PER_LINE);
+		error = table_grow_unlinked(f->l, *fd, h->slots / SLOTS_PER_LINE);
 	if (error == 0 && !generation_read(f->l, &f->tables))
 		error = -EUCLEAN;
 	if (error != 0) {
-		shmlimit_close(f->l);
+		attach_end(f->l);
 		segment_close(*fd);
 	}
 	return error == -EINVAL || error == -EFBIG ? -EUCLEAN : error;
@@ -311,7 +312,7 @@ int load(const char *name, int fd, uint32_t flags, const struct rebase *given, s
 	free(f.owner);
 	free(f.times);
 	if (error != 0 || out == NULL || f.only_checks)
-		shmlimit_close(f.l);
+		attach_end(f.l);
 	else
 		*out = f.l;
 	return error;

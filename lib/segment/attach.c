@@ -11,7 +11,6 @@
 #include "attach.h"
 #include "generation.h"
 #include "keep_errno.h"
-#include "unnamed.h"
 
 void attach_host(struct header_host *host)
 {
@@ -57,7 +56,7 @@ int attach(const char *name, const struct layout_header *header, struct segment 
            struct shmlimit **out)
 {
 	KEEP_ERRNO;
-	uint32_t unnamed = unnamed_room(header->rules);
+	uint32_t unnamed = limiter_unnamed_room(header->rules);
 	struct shmlimit *l = calloc(1, sizeof(*l) + unnamed * sizeof(l->unnamed[0]));
 	int error;
 
@@ -72,4 +71,12 @@ int attach(const char *name, const struct layout_header *header, struct segment 
 	l->unnamed_room = unnamed;
 	*out = l;
 	return 0;
+}
+
+void attach_end(struct shmlimit *l)
+{
+	if (l == NULL)
+		return;
+	segment_unmap(l->header, l->size);
+	free(l);
 }

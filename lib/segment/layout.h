@@ -46,6 +46,9 @@
 #define LAYOUT_AREA 77824u /* 64 requests of libshmlimit-global, and a page for all of them */
 #define RULE_VERSIONS 4u   /* a reader of version n is safe until n + 4 is being written */
 
+/* The largest sweep_after_ns, four years: with longer ones nothing would be gained. */
+#define SWEEP_AFTER_MAX_NS ((uint64_t)1 << 57)
+
 struct layout_header {
 	/* Written before any process sees the segment, never after. */
 	uint8_t magic[8];

@@ -26,6 +26,16 @@ struct unnamed_entry {
 	uint64_t place;
 };
 
+/* Entries that a handle has for this number of rules: a power of two, at least twice as many. */
+static inline uint32_t limiter_unnamed_room(uint32_t rules)
+{
+	uint32_t room = 2;
+
+	while (room < 2 * rules)
+		room *= 2;
+	return room;
+}
+
 struct shmlimit {
 	uint64_t state; /* of the last generation met, neither off nor moving: what a decision expects */
 	uint64_t secret[2];

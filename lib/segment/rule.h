@@ -147,14 +147,8 @@ int rule_load_tag(const struct shmlimit *l, uint64_t tag, struct rule_view *view
  */
 uint64_t rule_plain(const struct shmlimit *l, uint64_t tag);
 
-/* shmlimit_rule_find() and _set_at(), the name being good already. */
+/* shmlimit_rule_find(), with a valid name. */
 int rule_find(const struct shmlimit *l, const char *name);
-int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns,
-             struct when when);
-
-/* Define a rule under an id that is not in use, by a caller that keeps other writers out. */
-void rule_define(const struct shmlimit *l, uint32_t id, const char *name, uint32_t mode,
-                 const struct layout_params *params, uint64_t set_unix_ns, uint64_t mark);
 
 /* When the parameters of a version in force were set. */
 uint64_t rule_set_unix_ns(const struct shmlimit *l, uint32_t id, const struct rule_view *view);

@@ -55,9 +55,6 @@
 #include "algorithm.h"
 #include "table.h"
 
-/* Four years: with longer ones nothing would be gained. */
-#define SWEEP_AFTER_MAX_NS ((uint64_t)1 << 57)
-
 /* Has the table not been swept for long, or is this before it was? generation_glance() asks that, too. */
 static inline int sweep_is_due(const struct shmlimit *l, uint64_t now_ns)
 {

@@ -19,14 +19,4 @@
  */
 int unnamed_rule(struct shmlimit *l, uint64_t capacity, uint64_t count, uint64_t period_s);
 
-/* Entries that a handle has for this number of rules: a power of two, at least twice as many. */
-static inline uint32_t unnamed_room(uint32_t rules)
-{
-	uint32_t room = 2;
-
-	while (room < 2 * rules)
-		room *= 2;
-	return room;
-}
-
 #endif

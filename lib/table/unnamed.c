@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "name.h"
-#include "rule.h"
+#include "rule_writer.h"
 #include "segment.h"
 #include "unnamed.h"
 

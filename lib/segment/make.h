@@ -1,0 +1,26 @@
+/*
+ * make: a segment's creation, from its options to the file with its header.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_MAKE_H
+#define SHMLIMIT_LIB_MAKE_H
+
+#include "layout.h"
+#include "segment.h"
+
+/*
+ * Make a segment that has no name yet, as shmlimit_create() does, with the hash
+ * secret given or (NULL) another one. Returns 0 or an error of that.
+ */
+int make_segment(const struct shmlimit_options *options, const uint64_t secret[2], struct layout_header *header,
+                 struct segment *segment, int *fd);
+
+/*
+ * Would make_segment() make that, given room and rights? Returns 0 or its error. If so, make the smallest segment that
+ * rules and windows of these options fit into, in this process's memory.
+ */
+int make_private(const struct shmlimit_options *options, const uint64_t secret[2], struct layout_header *header,
+                 struct segment *segment, int *fd);
+
+#endif

@@ -1,0 +1,156 @@
+/*
+ * rule_writer: see rule_writer.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <string.h>
+
+#include "algorithm.h"
+#include "counter.h"
+#include "rule_writer.h"
+#include "segment.h"
+#include "sweep.h"
+#include "table.h"
+
+/* An id that is not in use; one never used before one whose old funnels have to be cleared away first. */
+static int find_unused(const struct shmlimit *l)
+{
+	int used_before = -EXFULL;
+
+	for (uint32_t id = 0; id < l->rule_count; id++) {
+		uint64_t published = load_acquire(&l->rules[id].published);
+
+		if (published == 0)
+			return (int)id;
+		if (!published_in_use(published) && used_before < 0)
+			used_before = (int)id;
+	}
+	return used_before;
+}
+
+static void store_words(void *to, const void *from, size_t len)
+{
+	uint64_t *p = to;
+	uint64_t word;
+
+	for (size_t i = 0; i < len / sizeof(word); i++) {
+		memcpy(&word, (const char *)from + i * sizeof(word), sizeof(word));
+		store_relaxed(&p[i], word);
+	}
+}
+
+void rule_define(const struct shmlimit *l, uint32_t id, const char *rule_name, uint32_t mode,
+                 const struct layout_params *params, uint64_t set_unix_ns, uint64_t mark)
+{
+	struct layout_rule *record = &l->rules[id];
+	uint64_t version = published_version(load_acquire(&record->published)) + 1;
+	char name[SHMLIMIT_RULE_NAME_MAX + 1] = "";
+	uint64_t counted[COUNTERS] = { 0 };
+
+	strcpy(name, rule_name);
+	counter_sum(l, id, counted);
+	/* A remover may have been killed before it was done with the table. */
+	if (version > 1)
+		table_clear(l, id);
+	store_words(record->name, name, sizeof(name));
+	store_words(record->counted_before, counted, sizeof(counted));
+	store_words(&record->params[version % RULE_VERSIONS], params, sizeof(*params));
+	store_relaxed(&record->set_unix_ns[version % RULE_VERSIONS], set_unix_ns);
+	store_relaxed(&record->born, version);
+	store_relaxed(&record->mark, mark);
+	/* I4. ORDER what a reader copies was stored before; pairs with load_acquire() in rule_glance(). */
+	publish(&record->published, published_pack(version, mode, 1));
+}
+
+/* Other parameters, or only another mode, for a rule in use. */
+static void change(const struct shmlimit *l, uint32_t id, const struct rule_view *old, uint32_t mode,
+                   const struct layout_params *params, struct when when)
+{
+	struct layout_rule *record = &l->rules[id];
+	uint64_t version = rule_version(old);
+
+	if (memcmp(&old->params, params, sizeof(*params)) == 0) {
+		publish(&record->published, published_pack(version, mode, 1));
+		return;
+	}
+	/* The last writer may have been killed before it was done with the table. */
+	table_convert(l, id, when);
+	version++;
+	store_words(&record->params[version % RULE_VERSIONS], params, sizeof(*params));
+	store_relaxed(&record->set_unix_ns[version % RULE_VERSIONS], segment_unix_ns());
+	/* I4. ORDER as in rule_define(); and before the walk: a claim that ends after it asks rule_holds() (I3). */
+	publish(&record->published, published_pack(version, mode, 1));
+	table_convert(l, id, when);
+}
+
+static int check(const struct shmlimit *l, const struct shmlimit_rule *rule, struct layout_params *params)
+{
+	if (rule->mode > SHMLIMIT_OFF)
+		return -EINVAL;
+	for (size_t i = 0; i < sizeof(rule->reserved) / sizeof(rule->reserved[0]); i++)
+		if (rule->reserved[i] != 0)
+			return -E2BIG;
+	return algorithm_compile(rule, l->window_max, params);
+}
+
+/* Is there no rule, and was there none? */
+static int is_unused(const struct shmlimit *l)
+{
+	for (uint32_t id = 0; id < l->rule_count; id++)
+		if (load_acquire(&l->rules[id].published) != 0)
+			return 0;
+	return 1;
+}
+
+/* Before parameters are published, and words are converted to them. WHY NOT where the time is one before: no entry is over. */
+static void sweep_first(const struct shmlimit *l, const struct layout_params *params, struct when when)
+{
+	sweep_lower(l, params);
+	when = when_again(l, when);
+	if (is_unused(l))
+		sweep_begin(l, when);
+	else if ((int64_t)(when.ns - load_relaxed(&l->header->swept.ns)) > 0)
+		sweep(l, when);
+}
+
+/* The lock is held. */
+static int set_locked(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *rule,
+                      const struct layout_params *params, struct when when)
+{
+	struct rule_view old;
+	int id = rule_find(l, rule_name);
+
+	if (id >= 0 && rule_read(l, (uint32_t)id, &old, NULL) == 0) {
+		if (params_algorithm(&old.params) != params_algorithm(params))
+			return -EBUSY;
+		sweep_first(l, params, when);
+		change(l, (uint32_t)id, &old, rule->mode, params, when);
+		/* Last: if killed before, the caller is to find that this was not done. */
+		if (rule->mark != 0)
+			store_relaxed(&l->rules[id].mark, rule->mark);
+		return id;
+	}
+	id = find_unused(l);
+	if (id < 0)
+		return id;
+	sweep_first(l, params, when);
+	rule_define(l, (uint32_t)id, rule_name, rule->mode, params, segment_unix_ns(), rule->mark);
+	return id;
+}
+
+int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns, struct when when)
+{
+	struct layout_params params;
+	int error, lock, id;
+
+	error = check(l, rule, &params);
+	if (error == 0 && l->read_only)
+		error = -EROFS;
+	if (error == 0)
+		error = segment_lock(l->name, l->device, l->inode, wait_ns, &lock);
+	if (error != 0)
+		return error;
+	id = set_locked(l, name, rule, &params, when);
+	segment_unlock(lock);
+	return id;
+}

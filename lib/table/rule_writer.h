@@ -1,0 +1,19 @@
+/*
+ * rule_writer: writers of rules, one at a time by the segment's lock. rule.h says how readers and writers get along.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef SHMLIMIT_LIB_RULE_WRITER_H
+#define SHMLIMIT_LIB_RULE_WRITER_H
+
+#include "rule.h"
+
+/* shmlimit_rule_set_at(), with a valid name. Waits for the lock for up to wait_ns. */
+int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns,
+             struct when when);
+
+/* Define a rule under an id that is not in use, by a caller that keeps other writers out. */
+void rule_define(const struct shmlimit *l, uint32_t id, const char *name, uint32_t mode,
+                 const struct layout_params *params, uint64_t set_unix_ns, uint64_t mark);
+
+#endif
