@@ -182,21 +182,23 @@ static const struct scene window = {
 };
 
 /* Where nothing is warmer than the rest, each token costs its interval, which the next request waits for. */
+#define INTERVAL_NS 1000000
+
 static struct shmlimit *set_warmup(void)
 {
 	return stage_set(SHMLIMIT_FULL_DENY, 2,
 	                 (struct shmlimit_rule){ .algorithm = SHMLIMIT_WARMUP,
 	                                         .count = 1,
-	                                         .period_ns = TOKEN_NS,
-	                                         .warmup_ns = 2 * PERIOD_NS,
+	                                         .period_ns = INTERVAL_NS,
+	                                         .warmup_ns = 2 * CAPACITY * INTERVAL_NS,
 	                                         .cold_factor_milli = 1000,
-	                                         .max_wait_ns = 20 * PERIOD_NS });
+	                                         .max_wait_ns = 100 * INTERVAL_NS });
 }
 
 /* No request is larger than CAPACITY, and each is paid for before the next. */
 static void judge_warmup(void)
 {
-	uint64_t burst = story_burst(story_and(KEY, 0), 1, TOKEN_NS, 2);
+	uint64_t burst = story_burst(story_and(KEY, 0), 1, INTERVAL_NS, INTERVAL_NS / 1000);
 
 	if (burst > CAPACITY)
 		blame("%" PRIu64 " above what was paid for", burst);
@@ -207,7 +209,7 @@ static const struct scene warmup = {
 	.title = "a warm-up lets no request pass before the last one is paid for when denied calls give back late",
 	.actors = 3,
 	.mortals = 2,
-	.away_ns = { TOKEN_NS + 1, PERIOD_NS, 3 * TOKEN_NS },
+	.away_ns = { INTERVAL_NS + 1, CAPACITY *INTERVAL_NS, 3 * INTERVAL_NS },
 	.set = set_warmup,
 	.act = act_reserving,
 	.judge = judge_warmup,
