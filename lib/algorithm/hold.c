@@ -273,8 +273,6 @@ static void hold_row_lost(const struct look *k, const struct request *q, const s
 	const struct hold_balance *h = &b->hold;
 	uint64_t was = q->op == OP_RENEW ? h->before : hold_without(h->place.value);
 
-	if (b->stepped)
-		return;
 	(void)cell_cas(&ring_cells(k->l, k->t, k->slot)[h->place.cell], h->place.value, was);
 	if (q->op == OP_RENEW)
 		q->hold->place.value = h->before;
