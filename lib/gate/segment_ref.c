@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <urcu/urcu-bp.h>
 
@@ -44,6 +45,35 @@ static void after_fork_child(void)
 static void watch_forks(void)
 {
 	pthread_atfork(urcu_bp_before_fork, urcu_bp_after_fork_parent, after_fork_child);
+}
+
+/*
+ * liburcu makes room for a thread when it reads for the first time, and aborts the process where it cannot. So room is
+ * asked for first. BOUND: another thread may take it in between; this is more than liburcu needs for 4,000 threads.
+ */
+#define READER_BYTES (1u << 20)
+
+/*
+ * WHY initial-exec: glibc allocates other thread-local variables of a module when they are first used. musl has room
+ * for all when it loads the module, and refuses initial-exec.
+ */
+#ifdef __GLIBC__
+static __thread int is_reader __attribute__((tls_model("initial-exec")));
+#else
+static __thread int is_reader;
+#endif
+
+static int become_reader(void)
+{
+	int error = errno;
+	void *room = mmap(NULL, READER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	errno = error;
+	if (room == MAP_FAILED)
+		return 0;
+	munmap(room, READER_BYTES);
+	is_reader = 1;
+	return 1;
 }
 
 static unsigned long now_ms(void)
@@ -356,6 +386,10 @@ struct view *segment_ref_enter(struct segment_ref *ref, int *error)
 	}
 	if (now_ms() - __atomic_load_n(&ref->looked_ms, __ATOMIC_RELAXED) >= LOOK_EVERY_MS && try_lock(ref))
 		(void)look_locked(ref);
+	if (__builtin_expect(!is_reader, 0) && !become_reader()) {
+		*error = -ENOMEM;
+		return NULL;
+	}
 	urcu_bp_read_lock();
 	view = __atomic_load_n(&ref->view, __ATOMIC_ACQUIRE);
 	*error = view == NULL ? __atomic_load_n(&ref->error, __ATOMIC_RELAXED) : 0;
@@ -364,7 +398,8 @@ struct view *segment_ref_enter(struct segment_ref *ref, int *error)
 
 void segment_ref_leave(void)
 {
-	urcu_bp_read_unlock();
+	if (is_reader)
+		urcu_bp_read_unlock();
 }
 
 void segment_ref_count_failed(struct segment_ref *ref, int passed)
