@@ -54,7 +54,7 @@ is "$(shmlimit peek "$segment" login carol --json | jq -c '[.limit, .remaining]'
 is "$(shmlimit rule show "$segment" login | sed -n 's/  */ /g; /^\(algorithm\|capacity\|period\|resolution\)/p' | tr '\n' ,)" \
 	"algorithm: counter,capacity: 5,period: 1h,resolution: 524.288us," "rule show says what a counter was set with, and its tick"
 shmlimit rule export "$segment" >rules
-is "$(sed -n '/^\[login\]/,$p' rules | tr '\n' ,)" "[login],algorithm = counter,capacity = 5,period = 1h,mode = enforce," \
+is "$(sed -n '/^\[login\]/,$p' rules | tr '\n' ,)" "[login],algorithm = counter,capacity = 5,period = 1h,protected = no,mode = enforce," \
 	"rules are exported"
 shmlimit rule remove "$segment" login
 run shmlimit apply "$segment" rules

@@ -299,8 +299,8 @@ static long double guava_take(const struct guava *g, long double *stored)
 struct sums {
 	long double ours, theirs;
 	uint64_t for_nothing; /* that took no time */
-	long double units;    /* stored beyond what Guava stores, ... */
-	unsigned pauses;      /* ... after so many pauses in which the store was not filled */
+	long double units;    /* stored beyond what Guava stores, in all, ... */
+	unsigned pauses;      /* ... after this number of pauses, in which the store was not filled */
 };
 
 static struct sums one_by_one(const struct layout_params *params, const struct guava *g, uint64_t quota, unsigned n,
