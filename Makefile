@@ -238,7 +238,7 @@ uninstall:
 		$(completionsdir)/shmlimit $(zshdir)/_shmlimit $(fishdir)/shmlimit.fish $(addprefix $(unitdir)/,$(notdir $(units))))
 
 # What is rendered: the manual pages and every Markdown file that a reader is led to.
-pages := $(man1) $(man3) $(man7) $(wildcard *.md lib/README.md lib/doc/*.md tools/*/README.md tools/*/*.md tests/*.md \
+pages := $(man1) $(man3) $(man7) $(wildcard *.md lib/*.md lib/doc/*.md tools/*/README.md tools/*/*.md tests/*.md \
 	tests/mutant/README.md bench/README.md bench/results/*/report.md)
 html:
 	@tools/html.sh $(O)/html $(sort $(pages))

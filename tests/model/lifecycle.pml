@@ -8,7 +8,7 @@
  * ROOM for memory. Locks are flock's: a property of the open file, so gone with it. Killed: any process between any
  * two steps, as often as it likes; the kernel closes what it had open, and it begins again.
  * Abstracted: what stands in a segment (claim.pml, version.pml); permissions; that header and status are read in two
- * calls, since nothing changes them; foreign files; and the lock that a forked child keeps (lib/README.md).
+ * calls, since nothing changes them; foreign files; and the lock that a forked child keeps (lib/decisions.md).
  *
  * Laws (-DONLY=n asserts only one): 1 any process that opens a segment finds it complete (I4). 2 No two write rules of one
  * segment at once. 3 No lock outlives its holder. 4 A killed creator leaves no file: each has the name, or a process
