@@ -1,14 +1,14 @@
 /*
- * errors: the texts of errors. Each error that ping returns has words of its own.
+ * errors: the texts of errors, each of which ping returns with words of its own. And what is missing in a call: each
+ * argument in turn.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
 #include <string.h>
 
-#include "../tap.h"
 #include "errors.h"
-#include "shmlimit_global.h"
+#include "server.h"
 
 /* The first words of a backend error's text, up to its colon. */
 static size_t words_of(enum backend_error_kind kind, char text[BACKEND_ERROR_TEXT_MAX])
@@ -16,6 +16,69 @@ static size_t words_of(enum backend_error_kind kind, char text[BACKEND_ERROR_TEX
 	struct backend_error failure = { .kind = kind };
 
 	return strcspn(backend_error_text(&failure, text), ":");
+}
+
+static int never(void *arg, int serving)
+{
+	(void)arg;
+	(void)serving;
+	return 0;
+}
+
+/* The handle's server is not asked. */
+static void missing(void)
+{
+	struct shmlimit *l = stage_create(64, 0, 0);
+	int rule = lease_rule(l, "login", 8, 1, 1000000000), answer;
+	struct shmlimit_request request = { .rule = rule, .key = "key", .key_len = 3, .cost = 1 }, reserved = request;
+	struct shmlimit_global_ticket ticket = { .struct_size = sizeof(ticket) };
+	struct shmlimit_global_funnel funnel = { .struct_size = sizeof(funnel) };
+	struct shmlimit_global_status status = { .struct_size = sizeof(status) };
+	struct shmlimit_global_server server = { .struct_size = sizeof(server) };
+	struct shmlimit_global *g;
+
+	if (shmlimit_global_open(l, "redis://127.0.0.1:1", NULL, &g) != 0)
+		bail("open");
+	reserved.reserved32 = 1;
+	is(shmlimit_global_take(NULL, rule, "key", 3, 1, NULL), -EINVAL, "take needs a handle");
+	is(shmlimit_global_take(g, rule, NULL, 3, 1, NULL), -EINVAL, "take needs a key");
+	is(shmlimit_global_begin(NULL, &request, &ticket, NULL), -EINVAL, "begin needs a handle");
+	is(shmlimit_global_begin(g, NULL, &ticket, NULL), -EINVAL, "begin needs a request");
+	is(shmlimit_global_begin(g, &request, NULL, NULL), -EINVAL, "begin needs a ticket");
+	is(shmlimit_global_begin(g, &reserved, &ticket, NULL), -EINVAL, "begin refuses what is reserved");
+	is(shmlimit_global_poll(NULL, &ticket, NULL), -EINVAL, "poll needs a handle");
+	is(shmlimit_global_poll(g, NULL, NULL), -EINVAL, "poll needs a ticket");
+	is(shmlimit_global_take_many(NULL, &request, 1, &answer, NULL), -EINVAL, "take_many needs a handle");
+	is(shmlimit_global_take_many(g, NULL, 1, &answer, NULL), -EINVAL, "take_many needs requests");
+	is(shmlimit_global_take_many(g, &request, 1, NULL, NULL), -EINVAL, "take_many needs room for answers");
+	is(shmlimit_global_take_all(NULL, &request, 1, NULL, NULL), -EINVAL, "take_all needs a handle");
+	is(shmlimit_global_take_all(g, NULL, 1, NULL, NULL), -EINVAL, "take_all needs requests");
+	is(shmlimit_global_begin_all(NULL, &request, 1, &ticket, NULL, NULL), -EINVAL, "begin_all needs a handle");
+	is(shmlimit_global_begin_all(g, NULL, 1, &ticket, NULL, NULL), -EINVAL, "begin_all needs requests");
+	is(shmlimit_global_begin_all(g, &request, 1, NULL, NULL, NULL), -EINVAL, "begin_all needs tickets");
+	is(shmlimit_global_poll_all(NULL, &ticket, 1, NULL, NULL), -EINVAL, "poll_all needs a handle");
+	is(shmlimit_global_poll_all(g, NULL, 1, NULL, NULL), -EINVAL, "poll_all needs tickets");
+	is(shmlimit_global_ping(NULL, NULL), -EINVAL, "ping needs a handle");
+	is(shmlimit_global_peek(NULL, rule, "key", 3, &funnel), -EINVAL, "peek needs a handle");
+	is(shmlimit_global_peek(g, rule, NULL, 3, &funnel), -EINVAL, "peek needs a key");
+	is(shmlimit_global_peek(g, rule, "key", 3, NULL), -EINVAL, "peek needs room for what it finds");
+	is(shmlimit_global_reset(NULL, rule, "key", 3), -EINVAL, "reset needs a handle");
+	is(shmlimit_global_serve(NULL, never, NULL), -EINVAL, "serve needs a handle");
+	is(shmlimit_global_serve(g, NULL, NULL), -EINVAL, "serve needs a function");
+	is(shmlimit_global_status(NULL, &status), -EINVAL, "status needs a limiter");
+	is(shmlimit_global_status(l, NULL), -EINVAL, "status needs room for what it finds");
+	is(shmlimit_global_server(NULL, 0, &server), -EINVAL, "server needs a limiter");
+	is(shmlimit_global_server(l, 0, NULL), -EINVAL, "server needs room for what it finds");
+	is(shmlimit_global_failures(NULL, rule), 0, "no limiter has no failures");
+	is(shmlimit_global_breaker_ns(NULL), 0, "no handle has no breaker");
+	shmlimit_global_cancel(NULL, &ticket);
+	shmlimit_global_cancel(g, NULL);
+	shmlimit_global_cancel_all(NULL, &ticket, 1);
+	shmlimit_global_cancel_all(g, NULL, 1);
+	shmlimit_global_close(NULL);
+	is(shmlimit_peek(l, rule, "key", 3, 1, NULL), SHMLIMIT_DENIED, "a call that is refused leases nothing");
+	shmlimit_global_close(g);
+	shmlimit_close(l);
 }
 
 int main(void)
@@ -46,5 +109,7 @@ int main(void)
 	       "a refused connection has the system's words");
 	is_str(shmlimit_global_strerror(-ENOTTY), "Inappropriate ioctl for device",
 	       "an error that no backend causes has the system's words");
+	stage_begin("global.errors");
+	missing();
 	return tap_done();
 }
