@@ -117,7 +117,10 @@ static int settle(const struct shmlimit *l, const struct table *t, struct layout
 
 static void sweep_slot(const struct shmlimit *l, const struct table *t, struct layout_slot *slot, struct when when)
 {
-	/* BOUND: each round but the last means that another process changed this slot in between. */
+	/*
+	 * BOUND: each round but the last means that another process changed this slot in between. It is looked at again: a
+	 * decision that was stopped before its swap may have left what is over (tests/model/sweep, NO_RETRY).
+	 */
 	for (int round = 0; round < RULE_RETRIES; round++) {
 		struct slot_seen seen = slot_read(slot);
 
