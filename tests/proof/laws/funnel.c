@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "../../../lib/algorithm/funnel.c"
-#include "../../../lib/save/rebase.c"
+#include "../../../lib/algorithm/rebase.c"
 #include "law.h"
 
 /* What every rule's parameters are. The sums are what keeps past and future apart. */
