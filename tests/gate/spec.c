@@ -62,6 +62,8 @@ static void words(void)
 	         "must be backend=- or backend=URL; a URL begins with " SCHEME_NAMES);
 	is_wrong("segment=web backend=-", "backend=-", "needs SHMLIMIT_BACKEND in the environment");
 	is_wrong("segment=web rule=r cost=0", "cost=0", "must be cost=N, 1 or more");
+	is_wrong("segment=web owner_=root", "owner_=root", "must be fail=open or fail=closed");
+	is_wrong("segment=web rule=r owner=root", "owner=root", "must be cost=N");
 	is_wrong("segment=web \"rule=a", "\"rule=a", "must end with a quotation mark");
 	is_wrong("", "", "needs segment=NAME");
 	is_wrong("segment=web rule=r rate=5/s", "", "rule=r: rate=\"5/s\" needs create=yes");
