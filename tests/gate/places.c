@@ -70,6 +70,34 @@ static void enters(void)
 	shmlimit_gate_close(g);
 }
 
+/* A rule that is off gives no place, and one that rehearses gives none that is taken. */
+static void modes(void)
+{
+	struct shmlimit_gate *g = gate_new("create=yes rule=mode rate=\"1 at once for 2 days\"");
+	static const uint32_t held[] = { [SHMLIMIT_OFF] = 0, [SHMLIMIT_DRY_RUN] = 1 };
+
+	for (uint32_t mode = SHMLIMIT_DRY_RUN; mode <= SHMLIMIT_OFF; mode++) {
+		struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
+		struct shmlimit_gate_held a, b;
+		struct shmlimit *l;
+
+		if (shmlimit_open(unit_name, 0, &l) != 0)
+			bail("shmlimit_open");
+		shmlimit_rule_get(l, shmlimit_rule_find(l, "mode"), &rule);
+		rule.mode = mode;
+		rule.set_unix_ns = 0;
+		if (shmlimit_rule_set(l, "mode", &rule) < 0)
+			bail("rule_set");
+		shmlimit_close(l);
+		is(ENTER(g, &a, "m", 0), SHMLIMIT_ALLOWED, "a rule in mode %u allows a first request", mode);
+		is(a.count, held[mode], "a first request holds what a rule in mode %u gives", mode);
+		is(ENTER(g, &b, "m", 0), SHMLIMIT_ALLOWED, "a rule in mode %u allows a second request", mode);
+		is(b.count, 0, "a second request holds no place in mode %u", mode);
+		shmlimit_gate_leave(g, keys, n, &a);
+	}
+	shmlimit_gate_close(g);
+}
+
 static void all_or_none(void)
 {
 	struct shmlimit_gate *g = gate_new("create=yes rule=r rate=\"2 at once for 2 days\" rule=one rate=1/day rule=s "
@@ -189,6 +217,7 @@ int main(void)
 	enters();
 	all_or_none();
 	dry_runs();
+	modes();
 	asks();
 	wrong();
 	forked();
