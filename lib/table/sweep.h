@@ -31,13 +31,14 @@
  * word is of before, and the swap of it fails, since that process freed it, or it is not over.
  *
  * A claimer that was stopped since before the round finds its tentative slot freed, and
- * starts over: what it would have committed has a time of before the mark. A
- * decision that was stopped between reading a slot and its swap for longer than the slack, on a slot
- * that has not changed since, may leave a word that is over before the mark: that takes a
- * refund, and months, or a window's or a count's whole length several times.
+ * starts over: what it would have committed has a time of before the mark.
  *
- * A rule's writer lowers sweep_after_ns before it publishes the rule. ORDER a decision looks at that after
- * it read the rule's `published`.
+ * What is not covered: a decision that was stopped between reading the clock and its swap for longer than the slack, so
+ * that a round passed in between, and goes on by its old time: it may leave a word that is over before the mark. That
+ * takes months, or a window's or a count's whole length several times (shmlimit(7), CAVEATS).
+ *
+ * A rule's writer lowers sweep_after_ns, and sweeps if that makes the table due, before it publishes the rule. So a
+ * decision that looked at the old number, and then finds the new rule, has a time at which the mark was not too old.
  *
  * A clock that stepped back leaves words that are further ahead than their rule can mean.
  * Decisions replace such a time, and so does a sweep.
