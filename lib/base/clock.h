@@ -29,7 +29,7 @@ static inline int clock_wall(int clock_id)
 }
 
 #ifdef SHMLIMIT_POINTS
-#include "atomic.h"
+#include "point.h"
 #define clock_read(clock_id) point_clock(clock_id)
 #endif
 

@@ -259,6 +259,24 @@ older:
 
 #ifdef SHMLIMIT_POINTS
 #include "point.h"
+
+/* A macro is not expanded within itself: each of these is followed by the function of its name. */
+#define load_relaxed(p) (point_reached(POINT_LOAD, p), load_relaxed(p))
+#define load_relaxed32(p) (point_reached(POINT_LOAD, p), load_relaxed32(p))
+#define load_acquire(p) (point_reached(POINT_LOAD, p), load_acquire(p))
+#define load_word(p) (point_reached(POINT_LOAD, p), load_word(p))
+#define load_again(p) (point_reached(POINT_LOAD, p), load_again(p))
+#define load_is_older(now, since, after) (point_reached(POINT_LOAD, since), load_is_older(now, since, after))
+#define publish(p, value) (point_reached(POINT_SWAP, p), publish(p, value))
+#define store_relaxed(p, value) (point_reached(POINT_STORE, p), store_relaxed(p, value))
+#define set_bits(p, bits) (point_reached(POINT_STORE, p), set_bits(p, bits))
+#define clear_bits(p, bits) (point_reached(POINT_STORE, p), clear_bits(p, bits))
+#define word_cas(p, ...) (point_reached(POINT_SWAP, p), word_cas(p, __VA_ARGS__))
+#define pair_cas(p, ...) (point_reached(POINT_SWAP, p), pair_cas(p, __VA_ARGS__))
+#define take_ticket(p) (point_reached(POINT_TICKET, p), take_ticket(p))
+#define slot_cas(slot, ...) (point_reached(POINT_SWAP_SLOT, slot), slot_cas(slot, __VA_ARGS__))
+#define cell_cas(cell, ...) (point_reached(POINT_SWAP, cell), cell_cas(cell, __VA_ARGS__))
+#define ck_backoff_eb(backoff) ((void)(backoff), point_reached(POINT_PAUSE, NULL))
 #endif
 
 /*
