@@ -265,23 +265,37 @@ static void funnel_row_read(const struct look *k, uint64_t word, struct balance 
 }
 
 /*
+ * How long after `at`, as a stamp, the latest writer of a word may have written it. Where there is a debt, that is the end of
+ * the last reservation's wait, from which it counts (I1). Where times are given, the writer's may be later than ours: by no
+ * more than the slack, as I1 says, and it is before the end of the token that was being refilled then.
+ */
+static uint64_t later_by(const struct look *k, const struct funnel *funnel)
+{
+	const struct layout_params *params = k->params;
+	uint64_t token = (uint64_t)1 << params_token_bits(params), tick = (uint64_t)1 << params_quota_bits(params);
+	uint64_t age = k->at.stamp - funnel->stamp, ahead = age <= params->back ? 0 : 0 - age, most;
+
+	if (!k->given)
+		return ahead;
+	/* To the end of that token: 0 if it has ended. */
+	most = ahead != 0 ? ahead + token - tick : age < token - tick ? token - tick - age : 0;
+	if (most > params->ahead - params->debt)
+		most = params->ahead - params->debt;
+	return most > ahead ? most : ahead;
+}
+
+/*
  * Give back what was taken some time ago, less what refilled since: that much may have been in vain, had it not been
- * taken (see struct undo). Until when: now. Where there is a debt, the end of the last reservation's wait, from which it
- * counts (I1). Where times are given, the end of the token that was being refilled when the word was written, since its
- * writer's time may be later than ours.
+ * taken (see struct undo).
  */
 static void funnel_give_back(const struct look *k, const struct request *q, struct funnel *funnel, struct verdict *v)
 {
 	const struct layout_params *params = k->params;
-	uint64_t token = (uint64_t)1 << params_token_bits(params), tick = (uint64_t)1 << params_quota_bits(params);
-	uint64_t until = funnel->stamp + (k->given ? token - tick : 0), back = q->amount << params_token_bits(params);
-	uint64_t refilled;
+	uint64_t back = q->amount << params_token_bits(params), refilled;
 
 	*v = (struct verdict){ .answer = SHMLIMIT_ALLOWED };
-	if (k->at.stamp - until <= params->back)
-		until = k->at.stamp;
 	/* A clock that stepped back does not tell: then the difference is huge. */
-	refilled = until - funnel_time(params, q->when.ns).stamp;
+	refilled = k->at.stamp + later_by(k, funnel) - funnel_time(params, q->when.ns).stamp;
 	if (refilled >= back || funnel_is_full(params, *funnel))
 		return;
 	/* In either form of the word its time moves back by what is given. Whole tokens are then counted. */

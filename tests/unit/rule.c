@@ -262,24 +262,24 @@ static struct shmlimit_rule odd_rule(struct rng *rng)
 {
 	static const uint32_t algorithm[] = { SHMLIMIT_FUNNEL,  SHMLIMIT_FUNNEL, SHMLIMIT_FUNNEL, SHMLIMIT_WINDOW,
 		                              SHMLIMIT_COUNTER, SHMLIMIT_LEASE,  SHMLIMIT_HOLD };
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule), .algorithm = algorithm[rng_below(rng, 7)] };
-	int refills = rule.algorithm == SHMLIMIT_FUNNEL || rule.algorithm == SHMLIMIT_LEASE;
+	struct shmlimit_rule odd = { .struct_size = sizeof(odd), .algorithm = algorithm[rng_below(rng, 7)] };
+	int refills = odd.algorithm == SHMLIMIT_FUNNEL || odd.algorithm == SHMLIMIT_LEASE;
 
-	rule.period_ns = rng_draw(rng) >> 1 >> rng_below(rng, 62) | 1;
-	rule.period_ns <<= rng_below(rng, 4) == 0 ? rng_below(rng, 10) : 0;
-	rule.count = !refills ? 0 : rng_below(rng, 2) == 0 ? 1 : 1 + (rng_draw(rng) >> (20 + rng_below(rng, 44)));
-	if (rng_below(rng, 4) == 0 && (rule.algorithm == SHMLIMIT_FUNNEL || rule.algorithm == SHMLIMIT_WINDOW))
-		rule.max_wait_ns = rng_draw(rng) >> (2 + rng_below(rng, 60));
-	return rule;
+	odd.period_ns = rng_draw(rng) >> 1 >> rng_below(rng, 62) | 1;
+	odd.period_ns <<= rng_below(rng, 4) == 0 ? rng_below(rng, 10) : 0;
+	odd.count = !refills ? 0 : rng_below(rng, 2) == 0 ? 1 : 1 + (rng_draw(rng) >> (20 + rng_below(rng, 44)));
+	if (rng_below(rng, 4) == 0 && (odd.algorithm == SHMLIMIT_FUNNEL || odd.algorithm == SHMLIMIT_WINDOW))
+		odd.max_wait_ns = rng_draw(rng) >> (2 + rng_below(rng, 60));
+	return odd;
 }
 
 static int accepts(const struct shmlimit_rule *like, uint64_t capacity)
 {
 	struct layout_params params = { 0 };
-	struct shmlimit_rule rule = *like;
+	struct shmlimit_rule odd = *like;
 
-	rule.capacity = capacity;
-	return algorithm_compile(&rule, SHMLIMIT_WINDOW_MAX, &params) == 0;
+	odd.capacity = capacity;
+	return algorithm_compile(&odd, SHMLIMIT_WINDOW_MAX, &params) == 0;
 }
 
 /* Also of rates of which a small capacity would have finer ticks than can be counted. */
@@ -290,23 +290,23 @@ static void largest_capacity_is_the_largest(void)
 	uint64_t above = 0, below = 0, none = 0, refused = 0, n = scaled(20000);
 
 	for (uint64_t i = 0; i < n; i++) {
-		struct shmlimit_rule rule = odd_rule(&rng);
+		struct shmlimit_rule odd = odd_rule(&rng);
 		uint64_t capacity, most;
 
 		if (i % 4 == 0)
-			rule.period_ns = (120 * day + rng_below(&rng, 90 * day)) | 1;
-		if (shmlimit_rule_capacity_max(&rule, &most) != 0) {
+			odd.period_ns = (120 * day + rng_below(&rng, 90 * day)) | 1;
+		if (shmlimit_rule_capacity_max(&odd, &most) != 0) {
 			refused++;
 			for (unsigned bit = 0; bit <= 48; bit++)
-				none += accepts(&rule, ((uint64_t)1 << bit) + rng_below(&rng, (uint64_t)1 << bit));
+				none += accepts(&odd, ((uint64_t)1 << bit) + rng_below(&rng, (uint64_t)1 << bit));
 			continue;
 		}
 		for (int j = 0; j < 10; j++) {
 			capacity = j == 0 ? most : 1 + rng_below(&rng, rng_below(&rng, most) + 1);
-			if (capacity <= most && !accepts(&rule, capacity) && ++below <= 3)
+			if (capacity <= most && !accepts(&odd, capacity) && ++below <= 3)
 				diag("algorithm %u, count %" PRIu64 ", period %" PRIu64 ": %" PRIu64 " of %" PRIu64,
-				     rule.algorithm, rule.count, rule.period_ns, capacity, most);
-			above += accepts(&rule, most + 1 + (j == 0 ? 0 : rng_draw(&rng) >> (16 + rng_below(&rng, 48))));
+				     odd.algorithm, odd.count, odd.period_ns, capacity, most);
+			above += accepts(&odd, most + 1 + (j == 0 ? 0 : rng_draw(&rng) >> (16 + rng_below(&rng, 48))));
 		}
 	}
 	is(below, 0, "each capacity up to the largest is accepted");
