@@ -100,7 +100,10 @@ static void take_each(int rule, uint64_t n)
 			bail("key %llu cannot take", (unsigned long long)key);
 }
 
-/* The saver has read a part of the old table, and waits: the pipe has room for a page. */
+/*
+ * The saver has read a part of the old table, for the pipe has room for a page. It is stopped there while the keys move. WHY
+ * NOT let it wait for its reader: when the rest of the old table is empty, it goes on to the new one while keys move.
+ */
 static int save_slowly(int rule, int to)
 {
 	int pipe_fd[2], status;
@@ -116,8 +119,13 @@ static int save_slowly(int rule, int to)
 	for (int pages = 0; (n = read(pipe_fd[0], page, sizeof(page))) > 0; pages++) {
 		if (write(to, page, (size_t)n) != n)
 			bail("write");
-		if (pages == 0)
+		if (pages == 0) {
+			if (kill(saver, SIGSTOP) != 0 || waitpid(saver, &status, WUNTRACED) != saver ||
+			    !WIFSTOPPED(status))
+				bail("stop the saver: %s", strerror(errno));
 			take_each(rule, 1);
+			kill(saver, SIGCONT);
+		}
 	}
 	close(pipe_fd[0]);
 	return waitpid(saver, &status, 0) == saver && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
