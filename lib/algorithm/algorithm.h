@@ -79,11 +79,11 @@ struct algorithm {
 	void (*apply)(const struct look *k, const struct request *q, struct balance *b, struct verdict *v,
 	              struct shmlimit_result *r);
 	void (*count)(const struct look *k, const struct balance *b); /* after that; or NULL */
-	/* Nanoseconds until it says the same as none. */
+	/* Nanoseconds until it is equivalent to an empty slot. */
 	uint64_t (*wait)(const struct look *k, const struct balance *b);
 
 	/*
-	 * Words, where nothing is decided. Nanoseconds since the time in a word that says the same as none: how long
+	 * Words, where nothing is decided. Nanoseconds since the time in a word that is equivalent to an empty slot: how long
 	 * ago, about, its key was last granted something; 0 where that is in the future.
 	 */
 	uint64_t (*idle_ns)(const struct look *k, uint64_t word);
@@ -167,7 +167,7 @@ int algorithm_capacity_max(const struct shmlimit_rule *rule, uint64_t *capacity)
 void algorithm_rule(const struct layout_params *params, struct shmlimit_rule *out);
 
 /*
- * Nanoseconds until what was seen in a slot says the same as none: 0 if it does.
+ * Nanoseconds until what was seen in a slot is equivalent to an empty slot: 0 if it is.
  * Where no time is given the clock may be read again.
  */
 uint64_t algorithm_wait(const struct look *k, uint64_t word);

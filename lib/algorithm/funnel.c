@@ -199,7 +199,7 @@ uint64_t funnel_convert(const struct layout_params *from, uint64_t word, const s
 	uint64_t debt = funnel.quota != 0 ? 0 : ahead < from->debt ? ahead : from->debt;
 
 	/*
-	 * What is ahead beyond a debt is another's clock read, later than ours. Its time is kept, as time: to
+	 * What is ahead beyond a debt is a later clock reading by another process. Its time is kept, as time: to
 	 * take the word back to ours would refill it twice.
 	 */
 	at = funnel_time(to, now_ns);

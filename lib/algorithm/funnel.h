@@ -207,7 +207,7 @@ static inline int funnel_charge(const struct layout_params *params, struct funne
 	if (funnel_borrow(params, funnel, tokens, at, &debt))
 		return 1;
 	funnel->quota = 0;
-	/* Never back: where the stamp is another's clock read, later than ours, what refilled until then counts once. */
+	/* Never back: where the stamp is a later clock reading by another process, what refilled until then counts once. */
 	if (at.stamp - funnel->stamp <= params->back || funnel->stamp - at.stamp < params->debt)
 		funnel->stamp = at.stamp + params->debt;
 	return 0;

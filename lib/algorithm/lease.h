@@ -14,7 +14,7 @@
  *	       ASKED    one process asks the backend; it may until then, and until then may
  *	                quota tokens be spent, that were left when it began
  *
- * After its time, and with no tokens in it, a word says the same as none. 2^55
+ * After its time, and with no tokens in it, a word is equivalent to an empty slot. 2^55
  * nanoseconds are 417 days: 26 of them are the future, so that a lease that was over for
  * a year is known to be so; by then it is swept (sweep.h). WHY NOT ticks of the same
  * length for all, or larger capacities: ticks would be too long for leases, or the
@@ -185,7 +185,7 @@ static inline uint64_t lease_held(const struct lease *lease)
 	return lease->state == LEASE_DENIED ? 0 : lease->quota;
 }
 
-/* Nanoseconds until it says no more than none: 0 if it does. */
+/* Nanoseconds until it is equivalent to an empty slot: 0 if it is. */
 static inline uint64_t lease_wait(const struct lease *lease)
 {
 	return lease->state == LEASE_TOKENS && lease->quota == 0 ? 0 : lease->left_ns;

@@ -1,5 +1,5 @@
 /*
- * rebase: what a word says, told from a moment of one clock and put to a moment
+ * rebase: moves a word's time from a moment of one clock to a moment
  * of another. Numbers in, numbers out.
  *
  * A funnel's time is kept in ticks from the moment, a window's in nanoseconds. The

@@ -56,7 +56,7 @@ struct funnel warmup_leak(const struct layout_params *params, uint64_t word, str
 uint64_t warmup_debt(const struct layout_params *params, struct funnel funnel, struct funnel_time at);
 
 /*
- * Nanoseconds until it says no more than none does: full, and nothing owed. A
+ * Nanoseconds until it is equivalent to an empty slot: full, and nothing owed. A
  * store that shrank below what was in it is full and may be in debt.
  */
 uint64_t warmup_ns_until_full(const struct layout_params *params, struct funnel funnel, struct funnel_time at);

@@ -16,7 +16,7 @@
  *	k    tokens of the latest admission, whose cells may not be written yet
  *	timestamp  of the latest admission, in ticks of 2^s nanoseconds, modulo 2^T
  *
- * A ring that has not been asked for a whole period says the same as none: then
+ * A ring that has not been asked for a whole period is equivalent to an empty one: then
  * n begins at 0 again, but not before the tick has ended in which the period did. Else a
  * word could come again in its tick, after tokens were given back, and say so of a
  * ring that holds other times (tests/model/ring, LAP_IN_TICK).

@@ -262,7 +262,7 @@ static int still(const struct owner *owner)
 	return load_acquire(&owner->slot->tag) == owner->tag;
 }
 
-/* How long until a slot says the same as none. */
+/* How long until a slot is equivalent to an empty one. */
 static uint64_t wait_ns(const struct shmlimit *l, const struct generation *tables, struct layout_slot *slot,
                         struct slot_seen seen)
 {

@@ -3,7 +3,7 @@
  * vDSO, without a system call.
  *
  * CLOCK_MONOTONIC never steps and stands still while the machine is suspended:
- * funnels do not refill in its sleep.
+ * funnels do not refill during suspend.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

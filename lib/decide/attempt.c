@@ -161,7 +161,7 @@ enum progress attempt_look(const struct shmlimit *l, struct attempt *d, const st
 	if ((d->slot == NULL || d->in != &d->tables.now) && !generation_holds(l, &d->tables))
 		return AGAIN;
 	/* ORDER rule_holds() after the look, as publish() of the rule's writer before its walk over the table. */
-	/* What was seen, or not seen, means what we think only if the rule is what we think. */
+	/* What was seen, or not seen, is valid only if the rule is still at this version. */
 	return rule_holds(l, d->request->rule, &d->view) ? progress : AGAIN;
 }
 

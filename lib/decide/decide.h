@@ -14,7 +14,7 @@
 #include "request.h"
 #include "table.h"
 
-/* Whether the arguments of a public function are any: 0, -EINVAL, -EMSGSIZE or -EROFS. */
+/* Checks the arguments of a public function: 0, -EINVAL, -EMSGSIZE or -EROFS. */
 static inline int decide_check(const struct shmlimit *l, const void *key, size_t key_len, enum operation op)
 {
 	if (__builtin_expect(l == NULL || key == NULL, 0))
@@ -43,7 +43,7 @@ int decide_rest(const struct shmlimit *l, const struct request *q, uint32_t fail
 
 /*
  * What was swapped, where the caller wants to know and tokens were taken. `was_empty`:
- * before, the slot said no more than none, and is to be freed.
+ * before, the slot was equivalent to an empty one, and is to be freed.
  */
 static inline void decide_note(struct undo *undo, const struct verdict *v, struct layout_slot *slot,
                                struct slot_seen before, int was_empty, struct slot_seen after)

@@ -14,7 +14,7 @@
 
 struct first {
 	const struct table *t;
-	struct rule_view view; /* of whose parameters first_find() fills what it says */
+	struct rule_view view; /* first_find() fills only some parameters: see there */
 	struct layout_slot *slot;
 	struct slot_seen seen;
 };

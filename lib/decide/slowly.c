@@ -27,7 +27,7 @@ static void apply(const struct shmlimit *l, struct attempt *d)
 }
 
 /*
- * No slot for a key that has none, or none to be had in peace: the key counts as
+ * The key cannot get a slot: its probe window is full, or others keep taking it. It counts as
  * full, or as what it is in the old table, and the answer is on_full's (I9).
  */
 static enum progress without_slot(const struct shmlimit *l, struct attempt *d)

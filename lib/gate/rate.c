@@ -11,7 +11,7 @@
 
 #define SECOND UINT64_C(1000000000)
 #define DAY (86400 * SECOND)
-#define PLACE_NS (60 * SECOND) /* when a place ends that is not left; Laravel's funnel has the same default */
+#define PLACE_NS (60 * SECOND) /* default expiry of a place; Laravel's funnel has the same */
 
 /* The words of a unit are separated by spaces. */
 static const struct unit {

@@ -3,7 +3,7 @@
  *
  * Rules stand still, for the writers' lock is held; decisions go on. A slot is
  * read as one thing, and told as of the moment at which the save began: a time after
- * that is ahead of it. Slots that say the same as none are left out.
+ * that is ahead of it. Slots that are equivalent to empty ones are left out.
  *
  * A key may have moved to another slot while the table was walked over, by way of
  * being full in between. Both are written then; the later one was read later, and
@@ -153,7 +153,7 @@ static uint64_t list_times(struct saving *s, const struct table *t, const struct
 	return n;
 }
 
-/* What a slot says, as it was seen. Returns false if that is no more than none says. */
+/* What a slot says, as it was seen. Returns false if that is equivalent to an empty slot. */
 static int describe(struct saving *s, const struct table *t, const struct layout_slot *slot, struct slot_seen seen,
                     struct state_slot *out)
 {

@@ -10,7 +10,7 @@
 #include "limiter.h"
 #include "segment.h"
 
-/* Where this process stands. */
+/* This host, as header_check() compares it. */
 void attach_host(struct header_host *host);
 
 /*

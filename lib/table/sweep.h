@@ -68,7 +68,7 @@ void sweep(const struct shmlimit *l, struct when when);
 /* As algorithm_wait(), for a word that may have been left alone for any time. */
 uint64_t sweep_wait(const struct look *k, uint64_t word);
 
-/* Does a slot, as it was seen, say no more than none? Tentative ones and those of no rule do not. */
+/* Is a slot, as it was seen, equivalent to an empty one? Tentative ones and those of no rule are. */
 int sweep_is_over(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
                   struct slot_seen seen, struct when when);
 

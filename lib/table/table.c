@@ -33,7 +33,7 @@
  * Why a dead claimer costs nothing. What it leaves is a tentative slot; step 1
  * lets the next claimer of the key finish it and every other claimer take it.
  *
- * Why reclaiming is exact. A full funnel says the same as none. It is taken by
+ * Why reclaiming is exact. A full funnel is equivalent to an empty slot. It is taken by
  * swapping exactly the word that was seen full, and a funnel that was full
  * stays full until a caller takes from it, which changes the state word.
  *
@@ -80,7 +80,7 @@ struct survey {
 	int look_again;               /* the key has a slot, or may have one in a larger table */
 	struct table_place candidate; /* the key's lowest tentative slot */
 	struct table_place free;      /* the best of the free slots */
-	struct table_place refilled;  /* of those that say no more than none, the one that is idle longest */
+	struct table_place refilled;  /* the refilled slot that has been idle longest */
 	uint64_t idle_ns;             /* ... which is that long */
 	struct table_place abandoned; /* another key's tentative slot */
 	struct survey_live {

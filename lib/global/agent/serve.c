@@ -1,5 +1,5 @@
 /*
- * serve: be the agent of a host, until told to stop.
+ * serve: runs the agent of a host until proceed() returns 0.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -36,7 +36,7 @@ struct shmlimit_global {
 	struct shmlimit_global *home; /* the public handle; of that alone: */
 	struct url url;
 	struct shmlimit_global *idle[POOL_KEPT]; /* those that are not lent, itself included */
-	struct agent_thread *thread;             /* the agent, if this process has to be it; or NULL */
+	struct agent_thread *thread;             /* this process's agent thread, or NULL */
 	pid_t starting;                          /* the process that starts the thread now */
 
 	struct cluster cluster; /* `lent` */
