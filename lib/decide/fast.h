@@ -26,6 +26,7 @@ FAST int fast_hashed(const struct shmlimit *l, enum operation op, uint32_t rule,
 	const struct table *t = generation_glance(l, op != OP_REFUND, when.ns);
 	int with_times = r != NULL || !(op == OP_TAKE || op == OP_PEEK);
 	uint32_t failed = 0;
+	const struct layout_rule *record;
 	struct layout_slot *slot;
 	struct rule_view view;
 	struct slot_seen seen;
@@ -35,7 +36,8 @@ FAST int fast_hashed(const struct shmlimit *l, enum operation op, uint32_t rule,
 	uint64_t tag;
 
 	/* Find: the rule in force, and the slot whose tag is the key's under it. */
-	if (__builtin_expect(t == NULL || !rule_glance_in_force(l, rule, &view, with_times), 0))
+	record = t == NULL ? NULL : rule_glance_in_force(l, rule, &view, with_times);
+	if (__builtin_expect(record == NULL, 0))
 		goto slowly;
 	if (__builtin_expect(params_algorithm(&view.params) != SHMLIMIT_FUNNEL, 0))
 		return decide(l, t,
@@ -59,8 +61,9 @@ FAST int fast_hashed(const struct shmlimit *l, enum operation op, uint32_t rule,
 	 * ORDER rule_holds() after slot_read(), as publish() of the rule's writer before its walk over the table.
 	 */
 	at = funnel_time(&view.params, when.ns);
-	if (__builtin_expect(
-		    seen.tag != tag || !rule_holds(l, rule, &view) || !funnel_is_past(&view.params, seen.word, at), 0))
+	if (__builtin_expect(seen.tag != tag || !rule_record_holds(record, &view) ||
+	                             !funnel_is_past(&view.params, seen.word, at),
+	                     0))
 		goto slowly;
 	funnel = funnel_leak(&view.params, seen.word, at);
 	funnel_apply(&view.params, op, amount, max_wait_ns, at, &funnel, &v);

@@ -63,8 +63,8 @@ static inline void rule_copy(const struct layout_params *from, struct layout_par
 	to->scale[0] = load_word(&from->scale[0]);
 	to->scale[1] = load_word(&from->scale[1]);
 	to->back = load_word(&from->back);
-	to->ahead = load_word(&from->ahead);
 	to->shape = load_word(&from->shape);
+	to->ahead = with_times ? load_word(&from->ahead) : 0;
 	to->num = with_times ? load_word(&from->num) : 1;
 	to->den = with_times ? load_word(&from->den) : 1;
 	to->inverse = with_times ? load_word(&from->inverse) : 1;
@@ -96,19 +96,20 @@ static inline int rule_glance(const struct shmlimit *l, uint32_t id, struct rule
 	return 0;
 }
 
-/* The same of a rule that is in use, and not off. Returns whether it is. */
-static inline int rule_glance_in_force(const struct shmlimit *l, uint32_t id, struct rule_view *view, int with_times)
+/* The same of a rule that is in use, and not off. Returns its record, or NULL. */
+static inline const struct layout_rule *rule_glance_in_force(const struct shmlimit *l, uint32_t id,
+                                                             struct rule_view *view, int with_times)
 {
 	const struct layout_rule *record;
 
 	if (__builtin_expect(id >= l->rule_count, 0))
-		return 0;
+		return NULL;
 	record = &l->rules[id];
 	view->published = load_acquire(&record->published);
 	if (__builtin_expect(!published_in_force(view->published), 0))
-		return 0;
+		return NULL;
 	rule_copy(rule_params(record, published_version(view->published)), &view->params, with_times);
-	return 1;
+	return record;
 }
 
 /*
@@ -117,9 +118,14 @@ static inline int rule_glance_in_force(const struct shmlimit *l, uint32_t id, st
  * two bits of it, and may be of four later.
  * ORDER pairs with publish() in rule_set.c.
  */
+static inline int rule_record_holds(const struct layout_rule *record, const struct rule_view *view)
+{
+	return load_again(&record->published) == view->published;
+}
+
 static inline int rule_holds(const struct shmlimit *l, uint32_t id, const struct rule_view *view)
 {
-	return load_again(&l->rules[id].published) == view->published;
+	return rule_record_holds(&l->rules[id], view);
 }
 
 /* The version in force. Returns 0 or -ESRCH. */
