@@ -37,7 +37,7 @@ BURY_FIRST|2||what is buried before it is committed is nowhere in between
 NO_RECHECK|4|-DRESET -DOLD=1 -DTICKS=0|a word that is not looked at again comes back after a reset
 RESET_NEW_FIRST|4|-DRESET -DOLD=1 -DTICKS=0|a reset that clears the present table first misses what moves
 LEAVE_LIVE|2||a table that is left with a key in it forgets it
-CARRY_REFILLED|2|-DREVERSE -DOLD=1 -DDIES -DTICKS=2 -DSTRANGERS=1|what refilled on the way leaks once more to who has an older clock
+CARRY_REFILLED|2|-DREVERSE -DOLD=1 -DDIES -DTICKS=2 -DSTRANGERS=1|what refilled on the way refills once more for a process with an older clock
 NO_STATE|2||an old view that does not look at the state commits beside what was frozen
 LEAVE_UNFROZEN|1||a table that is left and not frozen is decided on by an old view
 KEEP_REFILLED|6||a key that refilled in the old table and is not buried there is in both
