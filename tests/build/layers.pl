@@ -1,38 +1,24 @@
-# layers.pl SOURCE BUILD [EXCEPTIONS]: what is wrong with the layers of the libraries below SOURCE/lib, by the symbols of
-# their object files below BUILD/lib. Prints a line for each mistake. The rooms and their order, from the bottom, are the
-# table in SOURCE/lib/README.md. EXCEPTIONS has a line "FILE FILE" for each pair of files known to be wrong: the first
-# calls or includes the second, or has its name. One that is no longer needed is a mistake, too.
+# layers.pl SOURCE BUILD: what is wrong with the layers of the libraries below SOURCE/lib, by the symbols of their
+# object files below BUILD/lib. Prints a line for each mistake. The rooms and their order, from the bottom, are the
+# table in SOURCE/lib/README.md.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 use strict;
 use warnings;
 
-my ($source, $build, $exceptions) = @ARGV;
-my (%rank, %known, %room, %header, %named, %defined, %needs, %calls, %included);
+my ($source, $build) = @ARGV;
+my (%rank, %room, %header, %named, %defined, %needs, %calls, %included);
 
 sub lines { open my $in, '<', $_[0] or die "$_[0]: $!\n"; my @l = <$in>; return @l }
 
 # A file as the lines of the output name it.
 sub short { $_[0] =~ s/^lib\///r }
 
-sub pardoned {
-	my ($from, $to) = map { short($_) } @_;
-
-	return 0 unless exists $known{"$from $to"};
-	$known{"$from $to"} = 1;
-	return 1;
-}
-
 for (lines("$source/lib/README.md")) {
 	next unless /^\| `([a-z_\/]+)\/` \|/;
 	print "room $1: it is twice in the table of lib/README.md\n" if exists $rank{$1};
 	$rank{$1} = keys %rank;
 	print "room $1: there is no such folder\n" unless -d "$source/lib/$1";
-}
-if (defined $exceptions) {
-	for (lines($exceptions)) {
-		$known{"$1 $2"} = 0 if /^([a-z_\/]+\.[ch]) ([a-z_\/]+\.[ch])$/;
-	}
 }
 
 # Sources and headers. Folders of documents have no room.
@@ -45,7 +31,7 @@ for my $file (@files) {
 		next;
 	}
 	$room{$file} = $room;
-	print "$name: in $named{$name} and $room\n" if exists $named{$name} && !pardoned("$named{$name}/$name", "$room/$name");
+	print "$name: in $named{$name} and $room\n" if exists $named{$name};
 	$named{$name} = $room;
 	$header{$name} = $file if $name =~ /\.h$/;
 }
@@ -94,7 +80,6 @@ for my $file (sort keys %needs) {
 for my $pair (sort keys %complaint) {
 	my ($from, $to) = split ' ', $pair;
 
-	next if pardoned($from, $to);
 	print short($from), ' calls up to ', short($to), ": @{ $complaint{$pair} }\n";
 }
 
@@ -125,12 +110,6 @@ sub circle {
 	return (@way, $at);
 }
 
-for my $file (keys %calls) {
-	for my $to (keys %{ $calls{$file} }) {
-		# One half of a pair that call each other may be pardoned.
-		delete $calls{$file}{$to} if pardoned($file, $to);
-	}
-}
 while (my @way = circle(\%calls)) {
 	print 'circle: ', join(' -> ', map { short($_) } @way), "\n";
 	delete $calls{ $way[0] }{ $way[1] };
@@ -143,8 +122,7 @@ for my $file (sort keys %room) {
 		my ($name) = /^#include "([^"]+)"/ or next;
 		my $to = $header{$name} // next;
 
-		next if $rank{ $room{$to} } <= $rank{ $room{$file} } || pardoned($file, $to);
+		next if $rank{ $room{$to} } <= $rank{ $room{$file} };
 		print short($file), ' includes ', short($to), ", above it\n";
 	}
 }
-print "the exception is no longer needed: $_\n" for grep { !$known{$_} } sort keys %known;

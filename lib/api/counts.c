@@ -1,5 +1,5 @@
 /*
- * count: add to a count that expires.
+ * counts: add to a count that expires.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

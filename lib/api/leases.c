@@ -1,5 +1,5 @@
 /*
- * lease_take: take leased tokens, or learn that more have to be asked for.
+ * leases: take leased tokens, or learn that more have to be asked for.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * open: a process's handle on a segment.
+ * segments: a process's handle on a segment.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

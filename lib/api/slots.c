@@ -1,5 +1,5 @@
 /*
- * slot: one slot of the table, for introspection.
+ * slots: one slot of the table, for introspection.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * rule_set: define a rule, or change it.
+ * rules: define a rule, or change it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * enter: hold a place.
+ * places: hold a place.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
