@@ -1,10 +1,13 @@
 /*
- * take: take tokens if they are there.
+ * take: decide on one key, now or in advance; give tokens back, or take them afterwards.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "clock.h"
 #include "export.h"
 #include "fast.h"
+#include "limiter.h"
+#include "segment.h"
 
 EXPORT int shmlimit_take(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                          struct shmlimit_result *r)
@@ -21,4 +24,74 @@ EXPORT int shmlimit_take_at(struct shmlimit *l, int rule, const void *key, size_
                             uint64_t now_ns, struct shmlimit_result *r)
 {
 	return fast_call(l, cost == 0 ? OP_PEEK : OP_TAKE, rule, key, key_len, cost, 0, when_given(now_ns), r);
+}
+
+EXPORT int shmlimit_peek(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
+                         struct shmlimit_result *r)
+{
+	return fast(l, OP_PEEK, rule, key, key_len, cost, r);
+}
+
+EXPORT int shmlimit_peek_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
+                            uint64_t now_ns, struct shmlimit_result *r)
+{
+	return fast_call(l, OP_PEEK, rule, key, key_len, cost, 0, when_given(now_ns), r);
+}
+
+EXPORT int shmlimit_reserve(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
+                            uint64_t max_wait_ns, struct shmlimit_result *r)
+{
+	return fast_call(l, OP_RESERVE, rule, key, key_len, cost, max_wait_ns, when_clock(), r);
+}
+
+EXPORT int shmlimit_reserve_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
+                               uint64_t max_wait_ns, uint64_t now_ns, struct shmlimit_result *r)
+{
+	return fast_call(l, OP_RESERVE, rule, key, key_len, cost, max_wait_ns, when_given(now_ns), r);
+}
+
+EXPORT int shmlimit_acquire(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
+                            uint64_t max_wait_ns, struct shmlimit_result *r)
+{
+	struct shmlimit_result result;
+	int answer = shmlimit_reserve(l, rule, key, key_len, cost, max_wait_ns, &result);
+
+	if (answer < 0)
+		return answer;
+	/*
+	 * WHY NOT one clock read for both, by shmlimit_reserve_at(): a decision by a given time doubts a
+	 * word that is later, and not the time. If it was stopped before, it would refill what had refilled already.
+	 */
+	/* INVARIANT I7: no bytes in the segment make the wait longer than the caller allows. */
+	if (result.wait_ns > max_wait_ns)
+		result.wait_ns = max_wait_ns;
+	if (answer == SHMLIMIT_ALLOWED && result.wait_ns != 0)
+		segment_sleep_until(clock_read(l->clock_id) + result.wait_ns);
+	if (r != NULL)
+		*r = result;
+	return answer;
+}
+
+EXPORT int shmlimit_charge(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
+                           struct shmlimit_result *r)
+{
+	return fast_call(l, OP_CHARGE, rule, key, key_len, tokens, 0, when_clock(), r);
+}
+
+EXPORT int shmlimit_charge_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
+                              uint64_t now_ns, struct shmlimit_result *r)
+{
+	return fast_call(l, OP_CHARGE, rule, key, key_len, tokens, 0, when_given(now_ns), r);
+}
+
+EXPORT int shmlimit_refund(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
+                           struct shmlimit_result *r)
+{
+	return fast_call(l, OP_REFUND, rule, key, key_len, tokens, 0, when_clock(), r);
+}
+
+EXPORT int shmlimit_refund_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
+                              uint64_t now_ns, struct shmlimit_result *r)
+{
+	return fast_call(l, OP_REFUND, rule, key, key_len, tokens, 0, when_given(now_ns), r);
 }
