@@ -1,12 +1,14 @@
 /*
- * counters: what was decided, of a rule or of all.
+ * counters: what was decided, of a rule or of all; and what servers did without a decision.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
 
+#include "atomic.h"
 #include "counter.h"
 #include "export.h"
+#include "limiter.h"
 #include "sized.h"
 
 EXPORT int shmlimit_counters(struct shmlimit *l, int rule, struct shmlimit_counters *out)
@@ -41,4 +43,14 @@ EXPORT int shmlimit_counters(struct shmlimit *l, int rule, struct shmlimit_count
 	counters.no_slot = sums[COUNT_NO_SLOT];
 	counters.failed_cas = sums[COUNT_FAILED_CAS];
 	return sized_out(out, &counters, sizeof(counters));
+}
+
+EXPORT int shmlimit_count_undecided(struct shmlimit *l, uint32_t refused, uint64_t n)
+{
+	if (l == NULL || refused > 1)
+		return -EINVAL;
+	if (l->read_only)
+		return -EROFS;
+	add_relaxed(&l->header->undecided[refused], n);
+	return 0;
 }
