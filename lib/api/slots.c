@@ -1,15 +1,17 @@
 /*
- * slots: one slot of the table, for introspection.
+ * slots: the slots of the table and their keys, for introspection.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <string.h>
 
 #include "algorithm.h"
 #include "export.h"
 #include "generation.h"
 #include "rule.h"
 #include "sized.h"
+#include "stored_key.h"
 #include "sweep.h"
 
 static void describe(const struct shmlimit *l, const struct table *t, const struct layout_slot *slot,
@@ -74,4 +76,35 @@ EXPORT int shmlimit_slot(struct shmlimit *l, uint64_t index, uint64_t now_ns, st
 		seen.tag = (seen.tag & TAG_TENTATIVE) != 0 ? 0 : seen.tag & ~TAG_FROZEN;
 	describe(l, t, there, seen, now_ns, t == &tables.old, &slot);
 	return sized_out(out, &slot, sizeof(slot));
+}
+
+EXPORT int shmlimit_slot_key(struct shmlimit *l, uint64_t index, const struct shmlimit_slot *slot, void *key,
+                             size_t size, size_t *key_len)
+{
+	unsigned char bytes[SHMLIMIT_KEY_MAX];
+	struct shmlimit_slot asked;
+	struct layout_slot *there;
+	const struct table *t;
+	struct generation tables;
+	size_t kept, length;
+
+	if (l == NULL || key == NULL)
+		return -EINVAL;
+	generation_read(l, &tables);
+	there = generation_slot(&tables, index, &t);
+	if (there == NULL)
+		return -EINVAL;
+	if (sized_in(&asked, slot, sizeof(asked)) != 0 || asked.rule >= SHMLIMIT_RULES_MAX)
+		return -EINVAL;
+	if (l->names_max == 0 || asked.rule < 0)
+		return 0;
+	kept = stored_key_read(l, t, there, tag_pack(asked.fingerprint, (uint32_t)asked.rule, 0), bytes, &length);
+	if (kept > size)
+		return -ENOBUFS;
+	if (kept == 0)
+		return 0;
+	memcpy(key, bytes, kept);
+	if (key_len != NULL)
+		*key_len = length;
+	return (int)kept;
 }
