@@ -1,6 +1,6 @@
 /*
- * verify: check a segment from outside, one that cannot be opened too; and,
- * for repair.c, repair what can be without guessing.
+ * verify: check a segment from outside, one that cannot be opened too; and repair
+ * what can be repaired without guessing.
  *
  * A repair makes of a damaged word what decisions make of it already, or frees a
  * slot that they take for free. Where two slots are one key's, which of them they
@@ -28,7 +28,14 @@
 #include "segment.h"
 #include "sweep.h"
 #include "table.h"
-#include "verify.h"
+
+/* What was found so far. */
+struct findings {
+	struct shmlimit_problem *list;
+	size_t room;
+	int count;
+	int repairing; /* only what was repaired counts, and is reported with what was done */
+};
 
 /* `done` NULL: nothing was repaired. */
 __attribute__((format(printf, 4, 5))) static void report(struct findings *f, uint64_t offset, const char *done,
@@ -361,7 +368,8 @@ static int check_tables(const struct shmlimit *l, struct findings *f)
 	return error;
 }
 
-int verify_all(const struct shmlimit *l, struct findings *f)
+/* Check all but the header's front, and repair it if *f says so. Returns 0 or -ENOMEM. */
+static int verify_all(const struct shmlimit *l, struct findings *f)
 {
 	check_header_tail(l, f);
 	for (uint32_t id = 0; id < l->rule_count; id++)
@@ -403,6 +411,24 @@ EXPORT int shmlimit_verify(const char *name, struct shmlimit_problem *problems, 
 	if (error != 0)
 		return error;
 	error = verify_all(l, &findings);
+	shmlimit_close(l);
+	return error != 0 ? error : findings.count;
+}
+
+EXPORT int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n)
+{
+	struct findings findings = { repairs, repairs == NULL ? 0 : n, 0, 1 };
+	struct shmlimit *l;
+	int error, lock;
+
+	error = shmlimit_open(name, 0, &l);
+	if (error != 0)
+		return error;
+	error = segment_lock(l->name, l->device, l->inode, SEGMENT_LOCK_WAIT_NS, &lock);
+	if (error == 0) {
+		error = verify_all(l, &findings);
+		segment_unlock(lock);
+	}
 	shmlimit_close(l);
 	return error != 0 ? error : findings.count;
 }
