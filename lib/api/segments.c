@@ -1,14 +1,48 @@
 /*
- * segments: a process's handle on a segment.
+ * segments: make, open and remove segments; what holds for a whole one: size, switch, clock.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <errno.h>
+#include <string.h>
+#include <time.h>
 
+#include "atomic.h"
 #include "attach.h"
+#include "clock.h"
 #include "export.h"
 #include "generation.h"
+#include "make.h"
 #include "name.h"
+#include "segment.h"
+#include "sized.h"
+#include "table_grow.h"
+
+EXPORT int shmlimit_create(const char *name, const struct shmlimit_options *options, struct shmlimit **out)
+{
+	struct layout_header header;
+	struct shmlimit *l = NULL;
+	struct segment segment;
+	int error, fd;
+
+	error = name_check_segment(name);
+	if (error == 0)
+		error = make_segment(options, NULL, &header, &segment, &fd);
+	if (error != 0)
+		return error;
+
+	/* The name comes last: until then it may fail without a trace, and what is open is what was made. */
+	if (out != NULL)
+		error = attach(name, &header, &segment, fd, 1, &l);
+	if (error == 0)
+		error = segment_link(fd, name);
+	segment_close(fd);
+	if (error != 0)
+		shmlimit_close(l);
+	else if (out != NULL)
+		*out = l;
+	return error;
+}
 
 /*
  * Only a trusted user may own the file: its owner can truncate it, and a process that
@@ -34,7 +68,7 @@ static int check_reserved(const struct segment *segment)
 	return segment->allocated == 0 || segment->allocated >= segment->size ? 0 : -EUCLEAN;
 }
 
-static int check(const struct layout_header *header, const struct segment *segment, uint32_t flags, uint32_t owner)
+static int check_file(const struct layout_header *header, const struct segment *segment, uint32_t flags, uint32_t owner)
 {
 	struct header_host host;
 	int error = 0;
@@ -66,7 +100,7 @@ static int open_segment(const char *name, uint32_t flags, uint32_t owner, struct
 		error = segment_peek(name, writable, &header, sizeof(header), &segment, &fd);
 	if (error != 0)
 		return error;
-	error = check(&header, &segment, flags, owner);
+	error = check_file(&header, &segment, flags, owner);
 	if (error == 0)
 		error = attach(name, &header, &segment, fd, writable, &l);
 	segment_close(fd);
@@ -88,4 +122,141 @@ EXPORT int shmlimit_open(const char *name, uint32_t flags, struct shmlimit **out
 EXPORT int shmlimit_open_owned(const char *name, uint32_t flags, uint32_t owner, struct shmlimit **out)
 {
 	return open_segment(name, flags | SHMLIMIT_TRUSTED_OWNER, owner, out);
+}
+
+EXPORT void shmlimit_close(struct shmlimit *l)
+{
+	attach_end(l);
+}
+
+EXPORT int shmlimit_destroy(const char *name)
+{
+	uint8_t magic[sizeof(((struct layout_header *)0)->magic)] = { 0 };
+	struct segment segment;
+	int error;
+
+	error = name_check_segment(name);
+	if (error == 0)
+		error = segment_peek(name, 0, magic, sizeof(magic), &segment, NULL);
+	if (error != 0)
+		return error;
+	/* Other files in /dev/shm belong to other programs. */
+	if (memcmp(magic, LAYOUT_MAGIC, sizeof(magic)) != 0)
+		return -EMEDIUMTYPE;
+	return segment_unlink(name);
+}
+
+EXPORT int shmlimit_gone(struct shmlimit *l)
+{
+	if (l == NULL)
+		return -EINVAL;
+	/* No other file gets the inode's number while the handle maps this one. */
+	return segment_moved(l->name, l->device, l->inode);
+}
+
+EXPORT int shmlimit_next(char name[SHMLIMIT_NAME_MAX + 1])
+{
+	int found;
+
+	_Static_assert(sizeof(((struct layout_header *)0)->magic) == SEGMENT_MAGIC_LEN, "what a segment begins with");
+	if (name == NULL)
+		return -EINVAL;
+	if (strnlen(name, SHMLIMIT_NAME_MAX + 1) > SHMLIMIT_NAME_MAX)
+		return -ENAMETOOLONG;
+	do {
+		found = segment_next(name, LAYOUT_MAGIC);
+	} while (found == 1 && name_check_segment(name) != 0); /* a name that another program chose */
+	return found;
+}
+
+EXPORT int shmlimit_check_names(const char *name, const char *rule_name)
+{
+	int error = name != NULL ? name_check_segment(name) : 0;
+
+	return error == 0 && rule_name != NULL ? name_check_any_rule(rule_name) : error;
+}
+
+EXPORT int shmlimit_info(struct shmlimit *l, struct shmlimit_info *out)
+{
+	struct shmlimit_info info = { 0 };
+	struct generation tables;
+
+	if (l == NULL)
+		return -EINVAL;
+	info.layout_version = LAYOUT_VERSION;
+	generation_read(l, &tables);
+	info.size = generation_end(l, &tables.now);
+	info.slots = tables.now.lines * SLOTS_PER_LINE;
+	info.old_slots = tables.old.lines * SLOTS_PER_LINE;
+	info.slots_max = l->lines_max * SLOTS_PER_LINE;
+	info.rules = l->rule_count;
+	for (uint32_t i = 0; i < l->rule_count; i++)
+		info.rules_used += (uint32_t)published_in_use(load_acquire(&l->rules[i].published));
+	info.window_max = l->window_max;
+	info.store_keys = l->names_max;
+	info.on_full = l->on_full;
+	info.clock = l->clock_id == CLOCK_MONOTONIC ? SHMLIMIT_CLOCK_PRECISE : SHMLIMIT_CLOCK_COARSE;
+	info.enabled = (load_relaxed(&l->header->state) & STATE_OFF) == 0;
+	info.mode = l->mode;
+	info.uid = l->uid;
+	info.gid = l->gid;
+	info.created_unix_ns = l->created_unix_ns;
+	info.undecided_passed = load_relaxed(&l->header->undecided[0]);
+	info.undecided_refused = load_relaxed(&l->header->undecided[1]);
+	return sized_out(out, &info, sizeof(info));
+}
+
+static int grow(struct shmlimit *l, uint64_t slots, struct when when)
+{
+	int error, lock;
+
+	if (l == NULL)
+		return -EINVAL;
+	if (l->read_only)
+		return -EROFS;
+	if (slots > l->lines_max * SLOTS_PER_LINE)
+		return -EFBIG;
+	error = segment_lock(l->name, l->device, l->inode, SEGMENT_LOCK_WAIT_NS, &lock);
+	if (error != 0)
+		return error;
+	error = table_grow(l, (slots + SLOTS_PER_LINE - 1) / SLOTS_PER_LINE, when);
+	segment_unlock(lock);
+	return error;
+}
+
+EXPORT int shmlimit_grow(struct shmlimit *l, uint64_t slots)
+{
+	return grow(l, slots, when_clock());
+}
+
+EXPORT int shmlimit_grow_at(struct shmlimit *l, uint64_t slots, uint64_t now_ns)
+{
+	return grow(l, slots, when_given(now_ns));
+}
+
+EXPORT int shmlimit_switch(struct shmlimit *l, uint32_t on)
+{
+	if (l == NULL)
+		return -EINVAL;
+	if (l->read_only)
+		return -EROFS;
+	if (on == 0)
+		set_bits(&l->header->state, STATE_OFF);
+	else
+		clear_bits(&l->header->state, STATE_OFF);
+	return 0;
+}
+
+EXPORT void *shmlimit_area(struct shmlimit *l, size_t *size)
+{
+	if (l == NULL || l->read_only)
+		return NULL;
+	if (size != NULL)
+		*size = LAYOUT_AREA;
+	return l->area;
+}
+
+EXPORT uint64_t shmlimit_now(struct shmlimit *l)
+{
+	return clock_read(l == NULL ? CLOCK_MONOTONIC : l->clock_id);
 }
