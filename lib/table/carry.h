@@ -49,10 +49,10 @@
  *
  * Killed anywhere: a half-frozen window is frozen by the next process; a
  * tentative slot in P carries nothing; a word that was committed and not buried
- * may be carried twice. load, grow.c and walks that list keys take P's for the key's.
+ * may be carried twice. load, table_grow.c and walks that list keys take P's for the key's.
  *
  * When each slot of O is frozen and is equivalent to an empty one, or its key is in P,
- * grow.c publishes that O is not looked at any more.
+ * table_grow.c publishes that O is not looked at any more.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -15,11 +15,18 @@ for library in shmlimit shmlimit-global shmlimit-gate; do
 	like "$(readelf -d "$so")" "SONAME.*\[lib$library\.so\.0\]" "the soname has one number"
 	is "$(readelf -lW "$so" | awk '$1 == "GNU_STACK" { print $7 }')" RW "its stack is not executable"
 done
+# Each public function, with the file that defines it: by the sources, and by lib/README.md.
 for name in $(sed -n 's/^	shmlimit_\(.*\);$/\1/p' "$SOURCE/lib/shmlimit.map"); do
-	files=$(grep -lE "^EXPORT .*shmlimit_$name\(" "$SOURCE"/lib/api/*.c "$SOURCE"/lib/save/*.c | grep -c .)
-	[ "$files" -eq 1 ] || misplaced="${misplaced-}$name in $files; "
-done
-is "${misplaced-}" "" "each public function is defined in one file of api/ or save/"
+	for file in $(grep -lE "^EXPORT .*shmlimit_$name\(" "$SOURCE"/lib/api/*.c "$SOURCE"/lib/save/*.c || echo none); do
+		echo "$(basename "$file" .c) ${name%_at}"
+	done
+done | sort -u >"$TMP/defined"
+sed -n '/^## Public functions/,/^## Names/s/^| `\([a-z_]*\)` | \(`.*\) |$/\1 \2/p' "$SOURCE/lib/README.md" | while read -r file names; do
+	for name in $(echo "$names" | grep -oE '`[a-z_]+`' | tr -d '`'); do
+		echo "$file $name"
+	done
+done | sort >"$TMP/listed"
+is "$(diff "$TMP/listed" "$TMP/defined")" "" "each public function is in the file of its noun, as lib/README.md has it"
 is "$(readelf -d "$BUILD/libshmlimit.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]/\1/p" | grep -v "^ld-linux" | sort | tr "\n" " ")" \
 	"libc.so.6 " "the library for one host needs the C library alone"
 is "$(readelf -d "$BUILD/libshmlimit-global.so" | sed -n "s/.*NEEDED.*\[\(.*\)\]/\1/p" | grep -v "^ld-linux" | sort | tr "\n" " ")" \
