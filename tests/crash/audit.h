@@ -7,6 +7,8 @@
  *	        denied (I1; and I3 for all keys but the call's)
  *	stuck   fresh processes finish calls on the same key; where their steps are counted, in at most AUDIT_TIMES
  *	        those that they take on a calm segment, plus AUDIT_STEPS (I4)
+ *	swept   after a take by a fresh process nothing else is in the table, and it is not due to be swept at once (for a
+ *	        table of which all is over)
  *	lost    once funnels have refilled, new keys find a place in every slot (I4)
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -50,9 +52,10 @@ struct sights {
 /* Of all that was audited. */
 struct audit {
 	struct sights before, after;
-	uint64_t gives_back;               /* tokens that may be missing during the call: taken, and to be given back */
-	int left_behind;                   /* a lease may be gone during the call, with the table that it was in */
-	unsigned sound, keys, stuck, lost; /* faults */
+	uint64_t gives_back; /* tokens that may be missing during the call: taken, and to be given back */
+	int left_behind;     /* a lease may be gone during the call, with the table that it was in */
+	int sweeps;          /* all keys are over, and the table is to be swept at once */
+	unsigned sound, keys, stuck, swept, lost; /* faults */
 };
 
 static uint64_t audit_steps_most; /* that a call of a fresh process took, in hundredths of the calm one */
@@ -227,6 +230,26 @@ static inline unsigned audit_stuck(const unsigned char *kept, int all)
 	return stuck;
 }
 
+/* A fresh process takes: it finishes the round, also one that the stopped process began. How much is found besides its own key. */
+static inline unsigned audit_unswept(const unsigned char *kept)
+{
+	static const struct call take = { TAKE, "k", 1 };
+	const struct layout_header *header = scene.l->header;
+	const struct layout_slot *slot;
+	struct generation tables;
+	const struct table *t;
+	unsigned found = 0;
+
+	tracee_run(audit_call, &take);
+	if (scene.now_ns - header->swept.ns >= 2 * header->sweep_after_ns)
+		found++;
+	generation_read(scene.l, &tables);
+	for (uint64_t i = 0; (slot = generation_slot(&tables, i, &t)) != NULL; i++)
+		found += (slot->tag & ~TAG_FROZEN) != 0;
+	scene_restore(kept);
+	return found > 1 ? found - 1 : 0;
+}
+
 /* Slots that new keys cannot claim when everything that can has refilled. */
 static inline unsigned audit_lost(void)
 {
@@ -268,6 +291,7 @@ static inline void audit_state(struct audit *audit, int all)
 	audit->sound += !is_sound();
 	audit->keys += audit_keys(audit);
 	audit->stuck += audit_stuck(kept, all);
+	audit->swept += audit->sweeps && audit_unswept(kept) != 0;
 	audit->lost += audit_lost() != 0;
 }
 

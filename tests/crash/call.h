@@ -26,9 +26,9 @@ enum act {
 	DEPOSIT, /* this many tokens, of which one is spent */
 	DENY,
 	GIVE_UP,
-	COUNT, /* this many more, for a day, 5 at most */
+	COUNT, /* this many more, for 5 hours, 5 at most */
 	COUNT_DOWN,
-	COUNT_RESTART, /* ... but the day begins again, and what fits is added */
+	COUNT_RESTART, /* ... but the time begins again, and what fits is added */
 	ENTER,         /* this many places, of which the last can be renewed and left */
 	RENEW,
 	LEAVE,
@@ -57,6 +57,8 @@ enum act {
 	ABANDON,     /* a claim, killed while its slot is tentative */
 	SET_KILLED,  /* rule_set, killed when the table is still of the old version */
 	TAKE_KILLED, /* a take, killed when it has changed the table once */
+	PASS,        /* time passes: this many eighths of the time after which the table is to be swept */
+	SWEEP_KILLED /* a take, killed when it has moved on the sweep for the amount-th time */
 };
 
 struct call {
@@ -166,6 +168,33 @@ static inline int call_take_killed(const struct call *c)
 	tracee_kill(&t);
 	munmap(t.said, sizeof(*t.said));
 	return changed ? 0 : -ESRCH;
+}
+
+/* All later calls, and what looks at the keys, have a later time. */
+static inline int call_pass(const struct call *c)
+{
+	uint64_t ns = c->amount * (scene.l->header->sweep_after_ns / 8);
+
+	scene.now_ns += ns;
+	scene.look_ns += ns;
+	return 0;
+}
+
+static inline int call_sweep_killed(const struct call *c)
+{
+	const struct layout_sweep *sweep = &scene.l->header->sweep;
+	struct call take = { TAKE, c->key, 1 };
+	uint64_t last = load_relaxed(&sweep->cursor), moves = 0;
+	struct tracee t = { 0 };
+
+	tracee_start(&t, call_make, &take);
+	while (moves < c->amount && tracee_step(&t)) {
+		moves += load_relaxed(&sweep->cursor) != last;
+		last = load_relaxed(&sweep->cursor);
+	}
+	tracee_kill(&t);
+	munmap(t.said, sizeof(*t.said));
+	return moves == c->amount ? 0 : -ESRCH;
 }
 
 /* The verbs of leases. */
@@ -301,11 +330,13 @@ static int call_make(const void *arg)
 	case GIVE_UP:
 		return call_lease(c);
 	case COUNT:
-		return shmlimit_count_at(l, c->rule, c->key, len, (int64_t)c->amount, DAY_NS, 5, 0, call_ns(c), NULL);
+		return shmlimit_count_at(l, c->rule, c->key, len, (int64_t)c->amount, 5 * HOUR_NS, 5, 0, call_ns(c),
+		                         NULL);
 	case COUNT_DOWN:
-		return shmlimit_count_at(l, c->rule, c->key, len, -(int64_t)c->amount, DAY_NS, 5, 0, call_ns(c), NULL);
+		return shmlimit_count_at(l, c->rule, c->key, len, -(int64_t)c->amount, 5 * HOUR_NS, 5, 0, call_ns(c),
+		                         NULL);
 	case COUNT_RESTART:
-		return shmlimit_count_at(l, c->rule, c->key, len, (int64_t)c->amount, DAY_NS, 5,
+		return shmlimit_count_at(l, c->rule, c->key, len, (int64_t)c->amount, 5 * HOUR_NS, 5,
 		                         SHMLIMIT_COUNT_SATURATE | SHMLIMIT_COUNT_RESTART, call_ns(c), NULL);
 	case ENTER:
 	case RENEW:
@@ -344,6 +375,10 @@ static int call_make(const void *arg)
 		return call_set_killed(c);
 	case TAKE_KILLED:
 		return call_take_killed(c);
+	case PASS:
+		return call_pass(c);
+	case SWEEP_KILLED:
+		return call_sweep_killed(c);
 	default:
 		return call_look(c);
 	}

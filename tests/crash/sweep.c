@@ -6,7 +6,8 @@
  * the writers' lock, which the audits do not take. (kill.c kills, also a process that holds the lock.) To show that it
  * is the same, each call is made once more, and killed right after its first change.
  *
- * With CRASH_FULL=1 the steps of every call are counted in every state, instead of those of one call in some.
+ * With CRASH_FULL=1 the steps of every call are counted in every state, instead of those of one call in some. CALL=swept makes
+ * only those calls whose titles begin so.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -23,7 +24,7 @@ int main(void)
 
 #include "audit.h"
 
-#define PREPARED 4
+#define PREPARED 5
 #define MANY .capacity = 1000000000, .count = 1000000000
 
 static const struct scenario {
@@ -42,7 +43,8 @@ static const struct scenario {
 		LEASED = 32,
 		LEFT_BEHIND = 64,
 		COUNTED = 128,
-		PLACES = 256
+		PLACES = 256,
+		SWEEPS = 512
 	} is;
 } scenarios[] = {
 	/* clang-format off */
@@ -361,6 +363,27 @@ static const struct scenario {
 	  0, { 0, 3 }, 0, LEASED | LEFT_BEHIND },
 	{ "grown: warmup", { { TAKE, "k", 1 }, { GROW, NULL, GROWN } }, { CHARGE, "k", 3 }, 0, { 0, 0 }, 0, WARMUP },
 
+	/* The table, of which all is over, is swept. */
+#define OVER { TAKE, "k", 5 }, { FILL, NULL, 6 }, { ABANDON, "l" }
+	{ "swept: a new round", { OVER, { PASS, NULL, 18 } }, { TAKE, "k", 1 }, 0, { 5, 4 }, 0, SWEEPS },
+	{ "swept: the first step of a round", { OVER, { PASS, NULL, 9 } }, { TAKE, "k", 1 }, 0, { 5, 4 } },
+	{ "swept: a step of a round that another began", { OVER, { PASS, NULL, 9 }, { TAKE, "m", 1 } }, { TAKE, "k", 1 }, 0,
+	  { 5, 4 } },
+	{ "swept: a round of a process that was killed", { OVER, { PASS, NULL, 18 }, { SWEEP_KILLED, "m", 1 } },
+	  { TAKE, "k", 1 }, 0, { 5, 4 }, 0, SWEEPS },
+	{ "swept: both tables", { { TAKE, "k", 5 }, { GROW, NULL, GROWN }, { TAKE, "l", 5 }, { PASS, NULL, 18 } },
+	  { TAKE, "k", 1 }, 0, { 5, 4 }, 0, SWEEPS },
+	{ "swept: both tables, by a process that was killed between them",
+	  { { TAKE, "k", 5 }, { GROW, NULL, GROWN }, { TAKE, "l", 5 }, { PASS, NULL, 18 }, { SWEEP_KILLED, "m", 2 } },
+	  { TAKE, "k", 1 }, 0, { 5, 4 }, 0, SWEEPS },
+	{ "swept: windows", { OVER, { PASS, NULL, 18 } }, { TAKE, "k", 1 }, 0, { 5, 4 }, 0, SWEEPS | WINDOW },
+	{ "swept: counts", { { COUNT, "k", 5 }, { COUNT, "l", 2 }, { PASS, NULL, 18 } }, { COUNT, "k", 1 }, 0, { 5, 4 }, 0,
+	  SWEEPS | COUNTED },
+	{ "swept: places", { { ENTER, "k", 5 }, { FILL, NULL, 6 }, { PASS, NULL, 18 } }, { ENTER, "k", 1 }, 0, { 5, 4 }, 0,
+	  SWEEPS | PLACES },
+	{ "swept: leases", { { DEPOSIT, "k", 5 }, { FILL, NULL, 6 }, { ABANDON, "l" }, { PASS, NULL, 18 } }, { DEPOSIT, "k", 4 },
+	  0, { 0, 3 }, 0, SWEEPS | LEASED },
+
 	/* Introspection. */
 	{ "open", { { TAKE, "k", 1 } }, { OPEN }, 0, { 4, 4 }, 0, READS_ONLY },
 	{ "open: to read", { { TAKE, "k", 1 } }, { OPEN_READ_ONLY }, 0, { 4, 4 }, 0, READS_ONLY },
@@ -420,7 +443,8 @@ static int kill_changed(const struct call *call, const unsigned char *kept)
 static void perform(const struct scenario *s, struct rng *rng)
 {
 	struct audit audit = { .gives_back = s->is & GIVES_BACK ? s->call.amount : 0,
-		               .left_behind = (s->is & LEFT_BEHIND) != 0 };
+		               .left_behind = (s->is & LEFT_BEHIND) != 0,
+		               .sweeps = (s->is & SWEEPS) != 0 };
 	unsigned char *kept;
 	uint64_t changes = 0;
 	int answer;
@@ -455,6 +479,8 @@ static void perform(const struct scenario *s, struct rng *rng)
 	is(audit.sound, 0, "%s: stopped anywhere, the segment is sound", s->title);
 	is(audit.keys, 0, "%s: stopped anywhere, each key is as before or as after", s->title);
 	is(audit.stuck, 0, "%s: stopped anywhere, others finish by themselves", s->title);
+	if (s->is & SWEEPS)
+		is(audit.swept, 0, "%s: stopped anywhere, the next process sweeps all that is over", s->title);
 	is(audit.lost, 0, "%s: stopped anywhere, no slot is lost", s->title);
 	scene_restore(kept);
 	if (changes > 0)
@@ -480,7 +506,8 @@ int main(int argc, char **argv)
 	audit_calibrate();
 	scene_close();
 	for (size_t i = 0; i < SCENARIOS; i++)
-		perform(&scenarios[i], &rng);
+		if (getenv("CALL") == NULL || strncmp(scenarios[i].title, getenv("CALL"), strlen(getenv("CALL"))) == 0)
+			perform(&scenarios[i], &rng);
 	ok(sum.kills > 0, "processes were killed inside calls");
 	diag("%zu calls, %" PRIu64 " steps, %" PRIu64 " changes, %" PRIu64 " states, %" PRIu64 " kills, %.0f s",
 	     SCENARIOS, sum.steps, sum.changes, sum.states, sum.kills, tracee_seconds());
