@@ -5,8 +5,12 @@
  */
 #include "sweep.h"
 
-/* Slots that a decision sweeps on its way: some microseconds. */
+/* Slots that a decision sweeps on its way: some microseconds. Tables of tests/schedule have more than one chunk, too. */
+#ifdef SHMLIMIT_POINTS
+#define CHUNK_SLOTS 8u
+#else
 #define CHUNK_SLOTS 64u
+#endif
 /* No rule is due as often: a shorter time is damage. */
 #define AFTER_MIN_NS ((uint64_t)1000000)
 

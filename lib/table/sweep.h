@@ -34,8 +34,9 @@
  * starts over: what it would have committed has a time of before the mark.
  *
  * What is not covered: a decision that was stopped between reading the clock and its swap for longer than the slack, so
- * that a round passed in between, and goes on by its old time: it may leave a word that is over before the mark. That
- * takes months, or a window's or a count's whole length several times (shmlimit(7), CAVEATS).
+ * that a round passed in between, and goes on by its old time: it may leave a word that is over before the mark. One that
+ * was stopped for longer than ahead_ns takes a newer word for an old one. That takes weeks, or a window's or a count's
+ * whole length several times (shmlimit(7), CAVEATS). tests/schedule/sweep shows that nothing shorter does.
  *
  * A rule's writer lowers sweep_after_ns, and sweeps if that makes the table due, before it publishes the rule. So a
  * decision that looked at the old number, and then finds the new rule, has a time at which the mark was not too old.
