@@ -14,10 +14,11 @@ folder=$(cd "$1/mutant" && pwd)
 shift
 # Tried after those which the table has; fast ones first.
 then_all="unit/take unit/boundary unit/clock unit/full unit/funnel unit/names unit/reserve unit/rule unit/throttle
-unit/warmup unit/window unit/lease process/claim process/denial process/conserve process/live process/sliding
-process/interval process/debt process/kill process/lease
-schedule/take schedule/claim schedule/change schedule/window schedule/verbs schedule/lease schedule/grow schedule/grow_crowded
-schedule/grow_change schedule/grow_window unit/hold schedule/hold process/hold unit/count schedule/count schedule/mailbox torture/torture"
+unit/warmup unit/window unit/lease unit/grow unit/grow_history unit/ages process/claim process/denial process/conserve
+process/live process/sliding process/interval process/debt process/kill process/lease schedule/take schedule/claim
+schedule/change schedule/window schedule/verbs schedule/lease schedule/grow schedule/grow_crowded schedule/grow_change
+schedule/grow_window schedule/sweep unit/hold schedule/hold process/hold unit/count schedule/count schedule/mailbox
+torture/torture"
 
 # attempt TEST: builds and runs it in the copy; its output is in $folder/out. Fails as it does.
 attempt() {
