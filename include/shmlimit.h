@@ -392,7 +392,8 @@ int shmlimit_check_names(const char *name, const char *rule_name);
 /*
  * Give the segment a larger table of `slots` slots, at least twice as many as it has. Its name
  * stays, and all processes that have it open use the new table. Decisions go on: each key
- * migrates when it is next used, and no answer fails or differs because of it. The memory of
+ * migrates when it is next used, and no answer fails or differs because of it, except that a lease, a
+ * claim and a backend's denial of a LEASE rule stay behind: the key asks its backend again. The memory of
  * the old table stays in use.
  *
  * Before the segment can grow again, all keys of the old table must have migrated or refilled;

@@ -117,6 +117,8 @@ struct algorithm {
 	/* As ring_carry(): what `word` says to `k` into the log of `to`, whose slot was seen. */
 	int (*carry)(const struct look *k, uint64_t word, const struct table *t, const struct layout_slot *to,
 	             struct slot_seen seen);
+	/* Cells of a slot that is not over whose own time is over, before it seems to be of the future; or NULL. */
+	void (*sweep)(const struct look *k, struct slot_seen seen);
 };
 
 /* Of FUNNEL's row, for rows whose word is a funnel too. */

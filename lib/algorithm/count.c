@@ -30,6 +30,8 @@
  */
 #define SPARE_LIVES 7
 #define SPARE_MAX_NS (30 * DAY)
+/* A table is not swept more often than once in two milliseconds: see sweep.c. */
+#define RANGE_MIN_NS ((uint64_t)4000000)
 
 static uint64_t shorter(uint64_t a, uint64_t b)
 {
@@ -72,7 +74,7 @@ int count_compile(const struct shmlimit_rule *rule, struct layout_params *params
 	params->scale[1] = (uint64_t)1 << 54; /* a tick of funnel_time() is a nanosecond: 2^118 */
 	params->num = params->den = 1;
 	params->shape = params_shape(quota_bits, tick_bits, SHMLIMIT_COUNTER, 0);
-	return 0;
+	return count_range_ns(params) / 2 < RANGE_MIN_NS ? -ERANGE : 0;
 }
 
 void count_range(const struct layout_params *params, struct shmlimit_range *out)

@@ -41,7 +41,8 @@ struct count {
 /*
  * Fill *params from a COUNTER rule, `debt` with the longest time to live: a capacity of 0 is 2^31 - 1, a period of 0 is
  * 366 days. Returns 0, or -EINVAL a flag, max_wait_ns or a count other than the
- * capacity is set; -ERANGE the capacity is above 2^48 or the period above 36 years. On error
+ * capacity is set; -ERANGE the capacity is above 2^48 or the period above 36 years, or the word has
+ * too few bits for a period below a millisecond beside the capacity. On error
  * *params is undefined.
  */
 int count_compile(const struct shmlimit_rule *rule, struct layout_params *params);

@@ -139,7 +139,11 @@ static uint64_t count_row_load(const struct layout_params *params, uint64_t quot
 	int64_t left_ns = (int64_t)(rebase_ns(rebase, ticks) - rebase->now_ns);
 	struct count count = { .n = quota < count_largest(params) ? quota : count_largest(params) };
 
-	count_begin(params, &count, left_ns > 0 ? (uint64_t)left_ns : 0, rebase->now_ns);
+	/* What has ended is over at once: see count_convert(). */
+	if (left_ns <= 0)
+		count.until_ns = rebase->now_ns & ~(count_tick_ns(params) - 1);
+	else
+		count_begin(params, &count, (uint64_t)left_ns, rebase->now_ns);
 	return count_pack(params, count);
 }
 

@@ -11,7 +11,7 @@
 /* ---- Arithmetic ---- */
 
 /* Six tables are apart by this. */
-#define CARRIED_NONCES 341
+#define CARRIED_NONCES 170
 /* A reading of the clock may be older than another process's by so much. */
 #define SLACK_NS ((uint64_t)1000000000)
 
@@ -247,6 +247,24 @@ static int hold_step_back(const struct look *k, struct slot_seen seen)
 	return 1;
 }
 
+/* Cells whose time is over are not held from now on: in this slot a place in force keeps them from being freed. */
+static void hold_row_sweep(const struct look *k, struct slot_seen seen)
+{
+	uint64_t *cells = ring_cells(k->l, k->t, k->slot);
+
+	for (uint64_t i = 0; i < k->l->window_max; i++) {
+		uint64_t cell = load_acquire(&cells[i]);
+
+		if ((cell & HOLD_HELD) == 0 || ((cell ^ seen.word) & HOLD_CLAIM) != 0 ||
+		    hold_is_held(cell, seen.word, k->at.now_ns))
+			continue;
+		/* INVARIANT I3: as in hold_row_before_swap(). */
+		if (!slot_unchanged(k->slot, seen))
+			return;
+		(void)cell_cas(&cells[i], cell, hold_without(cell));
+	}
+}
+
 /* The cell's swap, before the word's. Returns 0 where another process was quicker. */
 static int hold_row_before_swap(const struct look *k, const struct request *q, struct slot_seen seen,
                                 const struct balance *b)
@@ -401,4 +419,5 @@ const struct algorithm algorithm_hold = {
 	.before_swap = hold_row_before_swap,
 	.lost = hold_row_lost,
 	.carry = hold_row_carry,
+	.sweep = hold_row_sweep,
 };

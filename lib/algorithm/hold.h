@@ -4,12 +4,13 @@
  *
  * A slot's cells (the storage of windows) are its places, one each:
  *
- *	cell: [ end : 40 ][ held : 1 ][ nonce : 11 ][ claim : 12 ]
- *	word: [ stamp : 35 ]          [ reach : 17 ][ claim : 12 ]
+ *	cell: [ end : 40 ][ held : 1 ][ nonce : 10 ][ short : 1 ][ claim : 12 ]
+ *	word: [ stamp : 35 ]                    [ reach : 17 ][ claim : 12 ]
  *
  *	end    when the place ends by itself, in ticks of 2^16 ns, rounded up
  *	held   it was not left
  *	nonce  how often the cell was entered, so that no value of it comes again
+ *	short  its end was brought forward since it was entered: step 4
  *	claim  a number of the key's claim of the slot. A cell of another claim holds nothing
  *	stamp  grows with each entry, so that no word comes again
  *	reach  the number of cells, from the first on, that may be in force
@@ -23,9 +24,11 @@
  *  2. Renew: the same, from exactly the value that was entered.
  *  3. Leave: swap exactly the value that was entered for one that is not held.
  *  4. Step back: a denied entry swaps each cell that ends later than the rule can mean for
- *     one that ends a period from now, with the same nonce. So a clock that stepped back locks a
- *     key out for a period at most, and the holder finds its place still (hold_is_same()).
- *  5. Reclaim (table.c): read the word, then the cells; none is in force: swap exactly that word.
+ *     one that ends a period from now, with the same nonce, and is `short`. So a clock that stepped back locks
+ *     a key out for a period at most, and the holder finds its place still (hold_is_same()).
+ *  5. Sweep (sweep.c): swap each cell that has ended for one that is not held, as leaving does. Else
+ *     its time would come round beside a place of the key that is renewed for years.
+ *  6. Reclaim (table.c): read the word, then the cells; none is in force: swap exactly that word.
  *
  * INVARIANT I13. Never more than `capacity` places of a key are in force. All entries are in
  * cells below the capacity, and a cell has one value. Where the capacity was lowered, places
@@ -61,9 +64,10 @@
 #define HOLD_TICK_NS ((uint64_t)1 << HOLD_TICK_BITS)
 #define HOLD_END_SHIFT 24
 #define HOLD_HELD ((uint64_t)1 << 23)
-#define HOLD_NONCE ((uint64_t)1 << 12)
+#define HOLD_SHORT ((uint64_t)1 << 12)
+#define HOLD_NONCE ((uint64_t)1 << 13)
 #define HOLD_NONCES (HOLD_HELD - HOLD_NONCE)
-#define HOLD_CLAIM (HOLD_NONCE - 1)
+#define HOLD_CLAIM (HOLD_SHORT - 1)
 #define HOLD_REACH_SHIFT 12
 #define HOLD_STAMP_SHIFT 29
 #define HOLD_STAMP_BITS 35
@@ -126,16 +130,17 @@ static inline uint64_t hold_cell(const struct layout_params *params, uint64_t be
 /* The same place, which ends one period from now. */
 static inline uint64_t hold_shortened(const struct layout_params *params, uint64_t cell, uint64_t now_ns)
 {
-	return hold_end_of_period(params, now_ns) | (cell & (((uint64_t)1 << HOLD_END_SHIFT) - 1));
+	return hold_end_of_period(params, now_ns) | (cell & (((uint64_t)1 << HOLD_END_SHIFT) - 1)) | HOLD_SHORT;
 }
 
-/*
- * Is that place, which was entered as `value`, in the cell: as it was, or shortened? One that was entered later has
- * another nonce; where that has come round, it ends later.
- */
+/* Is that place, which was entered as `value`, in the cell: as it was, or shortened? */
 static inline int hold_is_same(uint64_t cell, uint64_t value)
 {
-	return cell == value || ((cell ^ value) << (64 - HOLD_END_SHIFT) == 0 && (int64_t)(cell - value) < 0);
+	uint64_t differ = (cell ^ value) & ~HOLD_SHORT;
+
+	if (cell == value)
+		return 1;
+	return (cell & HOLD_SHORT) != 0 && differ << (64 - HOLD_END_SHIFT) == 0 && (int64_t)(cell - value) < 0;
 }
 
 /* The same place, left. */

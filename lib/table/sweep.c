@@ -93,7 +93,10 @@ int sweep_is_over(const struct shmlimit *l, const struct table *t, const struct 
 
 /* ---- Sweeping ---- */
 
-/* The clock stepped back, and the word's time is further ahead than the rule can mean: decide what it means. */
+/*
+ * What is not over: its cells that are, and, where the clock stepped back and the word's time is further ahead than the rule
+ * can mean, what the word means.
+ */
 static int settle(const struct shmlimit *l, const struct table *t, struct layout_slot *slot, struct slot_seen seen,
                   struct when when)
 {
@@ -107,6 +110,8 @@ static int settle(const struct shmlimit *l, const struct table *t, struct layout
 		return 1;
 	a = algorithm_of(&view.params);
 	k = look_make(l, t, slot, &view.params, when_again(l, when));
+	if (a->sweep != NULL)
+		a->sweep(&k, seen);
 	a->read(&k, seen.word, &b);
 	if (!b.stepped)
 		return 1;

@@ -7,6 +7,7 @@
 #include "../rng.h"
 #include "unit.h"
 
+#include "algorithm.h"
 #include "count.h"
 #include "rule.h"
 
@@ -364,13 +365,14 @@ static const uint64_t periods[] = { 0,        1,           1000,          10 * M
 #define PERIODS (sizeof(periods) / sizeof(periods[0]))
 #define RULES (CAPACITIES * PERIODS)
 
+/* The zero params: the rule is refused. */
 static struct layout_params params_of(size_t i)
 {
 	struct shmlimit_rule rule = { .capacity = capacities[i % CAPACITIES], .period_ns = periods[i / CAPACITIES] };
 	struct layout_params params = { 0 };
 
 	if (count_compile(&rule, &params) != 0)
-		bail("a rule does not compile");
+		return (struct layout_params){ 0 };
 	return params;
 }
 
@@ -417,11 +419,11 @@ static void every_change(void)
 	for (size_t i = 0; i < RULES; i++)
 		for (size_t j = 0; j < RULES; j++) {
 			struct layout_params from = params_of(i), to = params_of(j);
-			uint64_t tick = count_tick_ns(&from), longest = from.debt;
+			uint64_t tick = count_tick_ns(&from), longest = from.debt | (from.debt == 0);
 			uint64_t ttls[] = { 1, longest / 3, longest - longest / 1000, longest };
 			uint64_t ns[] = { 0, 1, from.capacity / 2, from.capacity - 1, from.capacity };
 
-			for (size_t k = 0; k < 20; k++) {
+			for (size_t k = 0; k < 20 && from.debt != 0 && to.debt != 0; k++) {
 				uint64_t ttl = ttls[k % 4] | (ttls[k % 4] == 0), n = ns[k / 4];
 				uint64_t now = T0 + rng_below(&rng, (uint64_t)1 << 61);
 				uint64_t afters[] = { 0,
@@ -453,16 +455,31 @@ static void every_change(void)
 /* A tick is short beside the life, and sweeps of the table are rare beside it: what shmlimit(7) says of them. */
 static void ticks_and_ranges(void)
 {
-	uint64_t long_ticks = 0, short_ranges = 0;
+	uint64_t long_ticks = 0, short_ranges = 0, alive = 0, refused = 0, wrongly = 0;
 
 	for (size_t i = 0; i < RULES; i++) {
 		struct layout_params params = params_of(i);
 		uint64_t half_ns = count_range_ns(&params) / 2 + 1;
 
+		if (params.debt == 0) {
+			refused++;
+			wrongly += periods[i / CAPACITIES] > MS || periods[i / CAPACITIES] == 0 ||
+			           capacities[i % CAPACITIES] < (uint64_t)1 << 41;
+			continue;
+		}
 		long_ticks += count_tick_ns(&params) > 1 && count_tick_ns(&params) > params.debt / 512 &&
 		              count_tick_ns(&params) > MS / 1024;
 		short_ranges += half_ns < params.ahead || half_ns - params.debt < lesser(7 * params.debt, 30 * DAY);
+		for (uint64_t ago_ns = 0; ago_ns < 4000 * DAY; ago_ns = 3 * ago_ns + 1) {
+			struct rebase rebase = { .now_ns = 5000 * DAY + 12345, .elapsed_ns = ago_ns };
+			uint64_t word = algorithm_counter.load(&params, 5, 0, &rebase);
+
+			alive += count_read(&params, word, rebase.now_ns).left_ns != 0;
+		}
 	}
+	ok(refused > 0 && wrongly == 0,
+	   "periods below a millisecond are refused beside the largest capacities, and no others");
+	is(alive, 0, "a count that ended before it was loaded is over");
 	is(long_ticks, 0, "no tick is longer than a five hundredth of the longest time to live");
 	is(short_ranges, 0, "a word tells the past and the future for seven lives or thirty days more than a life");
 }

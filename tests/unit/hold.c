@@ -282,6 +282,47 @@ static void shortened(void)
 	is(left(id, T0 + 4 * SECOND + HOLD_TICK_NS), 2, "from then on they are held for the shorter period");
 }
 
+/* A killed holder's place beside one that is renewed for ten years: it is free after the period, and stays so. */
+static void years_beside_a_renewed_place(void)
+{
+	uint64_t day = 86400 * SECOND, late = 0, wrong = 0;
+	int id = rule("years", 2, 150 * day);
+	struct shmlimit_hold kept, killed;
+
+	enter(id, &kept, T0);
+	enter(id, &killed, T0);
+	for (uint64_t d = 100; d < 3650; d += 100) {
+		late += shmlimit_renew_at(l, id, "k", 1, T0 + d * day, &kept) != 0;
+		wrong += left(id, T0 + d * day) != (d > 150);
+	}
+	is(late, 0, "a place is renewed for ten years");
+	is(wrong, 0, "a killed holder's place beside it is free after the period, for all of them");
+	is(leave(id, &killed, T0 + 3600 * day), -ETIME, "it is not left years later");
+	shmlimit_rule_remove(l, "years");
+}
+
+/* A holder that leaves twice, while others enter the same cell under a shorter period until each number has come round. */
+static void left_twice(void)
+{
+	int id = rule("twice", 1, 360 * SECOND);
+	struct shmlimit_hold a, b;
+	uint64_t left_again = 0, lost = 0;
+
+	enter(id, &a, T0);
+	is(leave(id, &a, T0 + 1), 0, "a place is left");
+	rule("twice", 1, SECOND);
+	for (uint64_t i = 0; i < 5000; i++) {
+		uint64_t now = T0 + SECOND + i * 1000;
+
+		lost += enter(id, &b, now) != SHMLIMIT_ALLOWED;
+		left_again += leave(id, &a, now) != -ETIME;
+		lost += leave(id, &b, now) != 0;
+	}
+	is(left_again, 0, "a place that was left is never another holder's");
+	is(lost, 0, "each other holder enters and leaves");
+	shmlimit_rule_remove(l, "twice");
+}
+
 static void moves(void)
 {
 	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .window_max = WINDOW_MAX };
@@ -537,6 +578,8 @@ int main(void)
 	changes();
 	retries(&rng);
 	shortened();
+	years_beside_a_renewed_place();
+	left_twice();
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");
 	moves();
 	evictions();
