@@ -32,6 +32,11 @@ static struct play {
 	int met;
 } * play;
 
+#if defined(UNDER_ASAN) || defined(UNDER_TSAN)
+#define ALLOCATIONS_ARE_THE_SANITIZERS 1
+#else
+#define ALLOCATIONS_ARE_THE_SANITIZERS 0
+
 /* Visible to the libraries that are linked, too. */
 #pragma GCC visibility push(default)
 
@@ -109,6 +114,8 @@ WITH_MEMORY(struct group, getgrgid, gid_t, id)
 WITH_MEMORY(struct group, getgrnam, const char *, name)
 
 #pragma GCC visibility pop
+
+#endif
 
 /* ---- What the commands find ---- */
 
@@ -421,9 +428,8 @@ int main(void)
 {
 	char path[128];
 
-#if defined(UNDER_ASAN) || defined(UNDER_TSAN)
-	return tap_skip_all("a sanitizer defines the functions that this program fails");
-#endif
+	if (ALLOCATIONS_ARE_THE_SANITIZERS)
+		return tap_skip_all("a sanitizer defines the functions that this program fails");
 	play = mmap(NULL, sizeof(*play), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (play == MAP_FAILED || mkdtemp(folder) == NULL)
 		bail("no folder");
