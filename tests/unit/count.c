@@ -414,10 +414,12 @@ static int converts(const struct layout_params *from, const struct layout_params
 static void every_change(void)
 {
 	struct rng rng = { rng_seed() };
+	/* Where a call is slow, each rule is changed to some of the others. */
+	size_t some = (size_t)(1000 / (scaled(1000) | 1)) | 1;
 	uint64_t wrong = 0, tried = 0;
 
 	for (size_t i = 0; i < RULES; i++)
-		for (size_t j = 0; j < RULES; j++) {
+		for (size_t j = i % some; j < RULES; j += some) {
 			struct layout_params from = params_of(i), to = params_of(j);
 			uint64_t tick = count_tick_ns(&from), longest = from.debt | (from.debt == 0);
 			uint64_t ttls[] = { 1, longest / 3, longest - longest / 1000, longest };
