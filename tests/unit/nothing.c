@@ -15,32 +15,6 @@
 static struct shmlimit *l;
 static int rules[RULES];
 
-static void set_rules(void)
-{
-	static const struct shmlimit_rule what[RULES] = {
-		{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 5, .count = 1, .period_ns = SECOND, .max_wait_ns = SECOND },
-		{ .algorithm = SHMLIMIT_WARMUP,
-		  .count = 5,
-		  .period_ns = SECOND,
-		  .warmup_ns = SECOND,
-		  .max_wait_ns = SECOND },
-		{ .algorithm = SHMLIMIT_WINDOW, .capacity = 5, .period_ns = SECOND, .max_wait_ns = SECOND },
-		{ .algorithm = SHMLIMIT_LEASE, .capacity = 9, .count = 1, .period_ns = SECOND },
-		{ .algorithm = SHMLIMIT_COUNTER, .capacity = 5, .period_ns = SECOND },
-	};
-
-	for (int i = 0; i < RULES; i++) {
-		struct shmlimit_rule rule = what[i];
-		char name[8];
-
-		rule.struct_size = sizeof(rule);
-		snprintf(name, sizeof(name), "r%d", i);
-		rules[i] = shmlimit_rule_set_at(l, name, &rule, T0);
-		if (rules[i] < 0)
-			bail("rule %d: %s", i, shmlimit_strerror(rules[i]));
-	}
-}
-
 static const char *const names[] = { "a take of 0", "a reservation of 0", "a charge of 0", "a refund of 0",
 	                             "a peek",      "a peek at 4 tokens", "a count of 0" };
 #define CALLS (int)(sizeof(names) / sizeof(names[0]))
@@ -83,7 +57,7 @@ int main(void)
 	size_t size;
 
 	l = unit_create("nothing", &options);
-	set_rules();
+	unit_rules(l, rules, RULES, T0);
 	for (int i = 0; i < RULES; i++) {
 		if (i == 3)
 			shmlimit_lease_deposit_at(l, rules[i], "k", 1, 5, 2, SECOND, T0, NULL);

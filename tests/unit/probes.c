@@ -125,33 +125,6 @@ static struct shmlimit *l;
 static int rules[RULES];
 static struct rng rng;
 
-static void set_rules(void)
-{
-	static const struct shmlimit_rule what[RULES] = {
-		{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 5, .count = 1, .period_ns = SECOND, .max_wait_ns = SECOND },
-		{ .algorithm = SHMLIMIT_WARMUP,
-		  .count = 5,
-		  .period_ns = SECOND,
-		  .warmup_ns = SECOND,
-		  .max_wait_ns = SECOND },
-		{ .algorithm = SHMLIMIT_WINDOW, .capacity = 5, .period_ns = SECOND, .max_wait_ns = SECOND },
-		{ .algorithm = SHMLIMIT_LEASE, .capacity = 9, .count = 1, .period_ns = SECOND },
-		{ .algorithm = SHMLIMIT_COUNTER, .capacity = 5, .period_ns = SECOND },
-		{ .algorithm = SHMLIMIT_HOLD, .capacity = 3, .period_ns = SECOND },
-	};
-
-	for (int i = 0; i < RULES; i++) {
-		struct shmlimit_rule rule = what[i];
-		char name[8];
-
-		rule.struct_size = sizeof(rule);
-		snprintf(name, sizeof(name), "r%d", i);
-		rules[i] = shmlimit_rule_set_at(l, name, &rule, T0);
-		if (rules[i] < 0)
-			bail("rule %d: %s", i, shmlimit_strerror(rules[i]));
-	}
-}
-
 /* Any call, of which some are no operation of that rule, and some are not counted. */
 static void call(int id, uint64_t now_ns)
 {
@@ -209,7 +182,7 @@ static void many(uint32_t on_full)
 	int saw_allowed = seen[ALLOW], saw_denied = seen[DENY];
 
 	l = unit_create("probes", &options);
-	set_rules();
+	unit_rules(l, rules, RULES, T0);
 	for (int i = 0; i < ROUNDS; i++) {
 		call(rules[rng_below(&rng, RULES)], now_ns);
 		now_ns += rng_below(&rng, SECOND / 100);

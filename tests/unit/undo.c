@@ -32,13 +32,13 @@ static uint64_t wrong;
 
 static uint64_t clock_ns;
 static unsigned stops; /* at this reading; 0: at none */
-static void (*meanwhile)(void);
+static void (*in_between)(void);
 
 int clock_gettime(clockid_t id, struct timespec *time)
 {
 	(void)id;
 	if (stops != 0 && --stops == 0)
-		meanwhile();
+		in_between();
 	time->tv_sec = (time_t)(clock_ns / SECOND);
 	time->tv_nsec = (long)(clock_ns % SECOND);
 	return 0;
@@ -184,7 +184,7 @@ static void denied_call(void)
 	/* A count's time begins with its first request, so let that be one of both. */
 	take_both(1);
 	depth++;
-	meanwhile = others;
+	in_between = others;
 	if (ask_in_vain(kind->id, KEY, some_tokens(), KNOWN + (unsigned)rng_below(&rng, 2)) != SHMLIMIT_DENIED)
 		wrong++;
 	depth--;
@@ -228,7 +228,7 @@ static void in_debt(void)
 
 	rule = rule_of("debt", (struct shmlimit_rule){
 				       .capacity = 5, .count = 1, .period_ns = SECOND, .max_wait_ns = 100 * SECOND });
-	meanwhile = others_reserve;
+	in_between = others_reserve;
 	ask_in_vain(rule, KEY, 3, NEW);
 	is(taken, SHMLIMIT_ALLOWED, "another one reserves behind a call that is denied");
 	wait_ns = r.wait_ns;
@@ -246,7 +246,7 @@ static void others_take_later(void)
 static void in_parts(void)
 {
 	rule = rule_of("parts", (struct shmlimit_rule){ .capacity = 10, .count = 1, .period_ns = SECOND });
-	meanwhile = others_take_later;
+	in_between = others_take_later;
 	ask_in_vain(rule, KEY, 4, NEW);
 	is(taken, SHMLIMIT_ALLOWED, "another one takes a quarter of a token's time later");
 	is(left(rule, KEY), 8, "what is given back lacks that quarter, which a full key would not have got");
@@ -276,12 +276,12 @@ static void others_replace_the_rule(void)
 static void under_another_rule(void)
 {
 	rule = shmlimit_rule_set(l, "changed", &changed);
-	meanwhile = others_change_the_rule;
+	in_between = others_change_the_rule;
 	ask_in_vain(rule, KEY, 4, NEW);
 	is(taken, rule, "a rule is changed during a denied call");
 	is(left(rule, KEY), 6, "what was taken under the old one does not come back");
 	rule = rule_of("replaced", (struct shmlimit_rule){ .capacity = 10, .count = 1, .period_ns = SECOND });
-	meanwhile = others_replace_the_rule;
+	in_between = others_replace_the_rule;
 	ask_in_vain(rule, KEY, 4, NEW);
 	is(taken, rule, "a rule is removed during a denied call, and its id given to another one");
 	is(left(rule, KEY), 4, "the other one gets nothing back");
@@ -308,7 +308,7 @@ static void warming_up(void)
 	                                                 .warmup_ns = 100 * SECOND,
 	                                                 .max_wait_ns = 100 * SECOND });
 	cold = left(rule, ORACLE);
-	meanwhile = others_wait_their_turn;
+	in_between = others_wait_their_turn;
 	ask_in_vain(rule, KEY, 4, NEW);
 	is(taken, SHMLIMIT_ALLOWED, "another one waits behind a denied call for a warm-up");
 	wait_ns = r.wait_ns;
@@ -318,7 +318,7 @@ static void warming_up(void)
 	ok(r.wait_ns >= wait_ns + 3 * SECOND / 10, "the third one waits until the second one has paid");
 }
 
-static void others_lease_anew(void)
+static void others_lease_again(void)
 {
 	clock_ns += 2 * SECOND;
 	shmlimit_lease_deposit(l, rule, KEY, strlen(KEY), 8, 6, SECOND, NULL);
@@ -330,11 +330,11 @@ static void leased(void)
 	               (struct shmlimit_rule){
 			       .algorithm = SHMLIMIT_LEASE, .capacity = 100, .count = 1, .period_ns = SECOND });
 	shmlimit_lease_deposit(l, rule, KEY, strlen(KEY), 8, 0, SECOND, NULL);
-	meanwhile = others_take_at_once;
+	in_between = others_take_at_once;
 	ask_in_vain(rule, KEY, 4, KNOWN);
 	is(taken, SHMLIMIT_ALLOWED, "another one takes of a lease during a denied call");
 	is(left(rule, KEY), 5, "what the call took comes back into the same lease");
-	meanwhile = others_lease_anew;
+	in_between = others_lease_again;
 	ask_in_vain(rule, KEY, 4, KNOWN);
 	is(left(rule, KEY), 2, "nothing comes back into a later lease");
 }

@@ -103,4 +103,32 @@ __attribute__((unused)) static uint64_t unit_slots(struct shmlimit *l, uint32_t 
 	return found;
 }
 
+/* A rule of each of the first `n` algorithms, in the order of their numbers, with limits that a few calls use up. */
+__attribute__((unused)) static void unit_rules(struct shmlimit *l, int *ids, int n, uint64_t now_ns)
+{
+	static const struct shmlimit_rule what[] = {
+		{ .algorithm = SHMLIMIT_FUNNEL, .capacity = 5, .count = 1, .period_ns = SECOND, .max_wait_ns = SECOND },
+		{ .algorithm = SHMLIMIT_WARMUP,
+		  .count = 5,
+		  .period_ns = SECOND,
+		  .warmup_ns = SECOND,
+		  .max_wait_ns = SECOND },
+		{ .algorithm = SHMLIMIT_WINDOW, .capacity = 5, .period_ns = SECOND, .max_wait_ns = SECOND },
+		{ .algorithm = SHMLIMIT_LEASE, .capacity = 9, .count = 1, .period_ns = SECOND },
+		{ .algorithm = SHMLIMIT_COUNTER, .capacity = 5, .period_ns = SECOND },
+		{ .algorithm = SHMLIMIT_HOLD, .capacity = 3, .period_ns = SECOND },
+	};
+
+	for (int i = 0; i < n; i++) {
+		struct shmlimit_rule rule = what[i];
+		char name[8];
+
+		rule.struct_size = sizeof(rule);
+		snprintf(name, sizeof(name), "r%d", i);
+		ids[i] = shmlimit_rule_set_at(l, name, &rule, now_ns);
+		if (ids[i] < 0)
+			bail("rule %d: %s", i, shmlimit_strerror(ids[i]));
+	}
+}
+
 #endif
