@@ -34,20 +34,21 @@ extern "C" {
 #define SHMLIMIT_GLOBAL_DENY 0
 #define SHMLIMIT_GLOBAL_ALLOW 1
 /*
- * The answer of a funnel on this host, with a share of the limit. What the host leases is charged to
- * it, so a host that uses its share up through the backend gets no more while the backend is gone. The
- * backend does not learn what the share gave: in the worst stretch of time the hosts admit 1 + hosts *
- * local_milli / 1000 times the limit.
+ * The answer of a funnel on this host, with a share of the limit. What the host leases is charged
+ * to it, so a host that uses its share up through the backend gets no more while the backend is
+ * gone. The backend does not learn what the share gave: in the worst stretch of time the hosts
+ * admit 1 + hosts * local_milli / 1000 times the limit.
  */
 #define SHMLIMIT_GLOBAL_LOCAL 2
 
 /*
- * shmlimit_global_options.agent: while the host has no agent (see shmlimit_global_serve()), a thread of this process is it. The
- * thread is started by shmlimit_global_open(), and again by a call that needs the backend and finds no agent. So if the
- * process of the agent is killed, the next one that needs the backend replaces it, within a second. A thread that finds
- * an agent ends at once: a host has one, however many processes it has. shmlimit_global_close() ends the thread. options.report
- * may be called in it, beside other threads. All signals are blocked in it. A child of fork() has no thread until it
- * needs one. Without this option the library starts no thread.
+ * shmlimit_global_options.agent: while the host has no agent (see shmlimit_global_serve()), a
+ * thread of this process is it. The thread is started by shmlimit_global_open(), and again by a
+ * call that needs the backend and finds no agent. So if the process of the agent is killed, the
+ * next one that needs the backend replaces it, within a second. A thread that finds an agent ends
+ * at once: a host has one, however many processes it has. shmlimit_global_close() ends the thread.
+ * options.report may be called in it, beside other threads. All signals are blocked in it. A child
+ * of fork() has no thread until it needs one. Without this option the library starts no thread.
  */
 #define SHMLIMIT_GLOBAL_AGENT_THREAD 1
 
@@ -65,17 +66,19 @@ struct shmlimit_global_options {
 	uint32_t local_milli; /* LOCAL: this host's share in thousandths of the limit: 1 to 1000, default 1000 */
 	const char *prefix;   /* prefix of the backend's keys, without '{': default "shmlimit:" */
 	/*
-	 * Called with one line of text when a problem begins: a bad URL or password, a backend that is
-	 * gone, a rule with other parameters on another host. NULL: not called. The text never contains
-	 * the password. Must not use the handle. Threads that use the handle may call it at once.
+	 * Called with one line of text when a problem begins: a bad URL or password, a backend that
+	 * is gone, a rule with other parameters on another host. NULL: not called. The text never
+	 * contains the password. Must not use the handle. Threads that use the handle may call it
+	 * at once.
 	 */
 	void (*report)(void *arg, const char *text);
 	void *arg;
 	uint32_t agent; /* 0 (default), or SHMLIMIT_GLOBAL_AGENT_THREAD */
 	/*
-	 * 1: no call waits. on_failure decides at once what this host's lease cannot, and the agent leases, so that the next
-	 * requests for the key find tokens or a denial. It needs an agent: without one on_failure decides whatever
-	 * is not leased. 0 (default): a call waits for the backend, up to deadline_ns.
+	 * 1: no call waits. on_failure decides at once what this host's lease cannot, and the agent
+	 * leases, so that the next requests for the key find tokens or a denial. It needs an agent:
+	 * without one on_failure decides whatever is not leased. 0 (default): a call waits for the
+	 * backend, up to deadline_ns.
 	 */
 	uint32_t no_wait;
 	uint64_t reserved[3]; /* must be zero */
@@ -84,9 +87,15 @@ struct shmlimit_global_options {
 /* An answer of shmlimit_global_begin() and shmlimit_global_poll(): not decided yet. */
 #define SHMLIMIT_GLOBAL_PENDING 2
 
-/* shmlimit_global_ticket.flags: without an agent on_failure decides at once, instead of waiting for the backend. */
+/*
+ * shmlimit_global_ticket.flags: without an agent on_failure decides at once, instead of waiting for
+ * the backend.
+ */
 #define SHMLIMIT_GLOBAL_NO_WAIT 1u
-/* Without an agent -EAGAIN is returned at once. Nothing is taken: the caller may take where waiting is allowed. */
+/*
+ * Without an agent -EAGAIN is returned at once. Nothing is taken: the caller may take where waiting
+ * is allowed.
+ */
 #define SHMLIMIT_GLOBAL_AGENT_ONLY 2u
 
 /* A request that waits for the backend while its caller does other work. */
@@ -142,7 +151,10 @@ struct shmlimit_global_status {
 	uint64_t misses;   /* requests that came to an agent because the host's lease did not suffice */
 	uint64_t unpaid;   /* tokens of rules' credit that the backend did not give: at most these were too many */
 	uint64_t round_trips_ns; /* sum of the times that the backend's answers took */
-	/* Answers by that time: [0] up to 100 us, [i] up to 100 us * 2^i, and all longer ones in the last. */
+	/*
+	 * Answers by that time: [0] up to 100 us, [i] up to 100 us * 2^i, and all longer ones in
+	 * the last.
+	 */
 	uint64_t round_trips[SHMLIMIT_GLOBAL_ROUND_TRIPS];
 };
 
@@ -174,10 +186,10 @@ struct shmlimit_global_server {
  * Creates the rule "~backend" in the segment, if it does not exist: the circuit breaker that all
  * processes of the host share.
  *
- * Returns 0, or: -EINVAL an argument is NULL, the URL is wrong (options.report gets the
- * reason), or an option is out of range; -E2BIG
- * a field is set that this library does not know; -ENOMEM; or an error of shmlimit_rule_set():
- * -EROFS, -EXFULL, -ENOENT ...; or with SHMLIMIT_GLOBAL_AGENT_THREAD -EAGAIN: no thread can be made.
+ * Returns 0, or: -EINVAL an argument is NULL, the URL is wrong (options.report gets the reason), or
+ * an option is out of range; -E2BIG a field is set that this library does not know; -ENOMEM; or an
+ * error of shmlimit_rule_set(): -EROFS, -EXFULL, -ENOENT ...; or with SHMLIMIT_GLOBAL_AGENT_THREAD
+ * -EAGAIN: no thread can be made.
  *
  * Threads: any number may use the handle at once, in all functions but shmlimit_global_close().
  * None waits for another one, except for the result of a key that both ask for: each thread
@@ -190,8 +202,9 @@ int shmlimit_global_open(struct shmlimit *limiter, const char *url, const struct
                          struct shmlimit_global **out);
 
 /*
- * Release the handle. NULL is allowed. The host keeps its leases until they expire. If the handle has a thread, this
- * ends it first, which takes up to 200 ms; no thread of the process may be in a call on the handle.
+ * Release the handle. NULL is allowed. The host keeps its leases until they expire. If the handle
+ * has a thread, this ends it first, which takes up to 200 ms; no thread of the process may be in a
+ * call on the handle.
  */
 void shmlimit_global_close(struct shmlimit_global *global);
 
@@ -229,39 +242,45 @@ int shmlimit_global_take_many(struct shmlimit_global *global, const struct shmli
                               int *answers, struct shmlimit_result *results);
 
 /*
- * Take from 1 to SHMLIMIT_REQUESTS_MAX limits, all or none: some of this host, and some that all hosts share. The answer is
- * allowed if all of them are. `results` has room for as many, or is NULL; all are filled if the answer is allowed. At a
- * denial or error *failed (unless NULL) is the index of that request, whose result is filled if it was denied.
+ * Take from 1 to SHMLIMIT_REQUESTS_MAX limits, all or none: some of this host, and some that all
+ * hosts share. The answer is allowed if all of them are. `results` has room for as many, or is
+ * NULL; all are filled if the answer is allowed. At a denial or error *failed (unless NULL) is the
+ * index of that request, whose result is filled if it was denied.
  *
- * The limits of this host are looked at first. Then LEASE rules are taken from: what this host has leased, and all the
- * rest is asked for in one round trip, with one deadline. The limits of this host are taken from at the end, as
- * shmlimit_take_all() does; so none of their tokens is held while the backend is waited for, and they are as they were
- * if another limit denies. Tokens of LEASE rules are then given back to this host's leases. A lease that has expired in the
- * meantime takes none back, and they are lost as if they were spent. What on_failure gave is given back too: ALLOW gave
- * nothing, and LOCAL tokens of the host's share. No limit is ever exceeded.
+ * The limits of this host are looked at first. Then LEASE rules are taken from: what this host has
+ * leased, and all the rest is asked for in one round trip, with one deadline. The limits of this
+ * host are taken from at the end, as shmlimit_take_all() does; so none of their tokens is held
+ * while the backend is waited for, and they are as they were if another limit denies. Tokens of
+ * LEASE rules are then given back to this host's leases. A lease that has expired in the meantime
+ * takes none back, and they are lost as if they were spent. What on_failure gave is given back too:
+ * ALLOW gave nothing, and LOCAL tokens of the host's share. No limit is ever exceeded.
  *
- * Returns SHMLIMIT_ALLOWED, SHMLIMIT_DENIED, or with nothing taken: -EINVAL an argument is NULL, `n` is out of range or a
- * reserved32 is not zero; or an error of shmlimit_global_take(). If killed inside: what was taken is lost, at most each
- * request's cost. Cost: n takes, a peek for each limit of this host, and at most one deadline.
+ * Returns SHMLIMIT_ALLOWED, SHMLIMIT_DENIED, or with nothing taken: -EINVAL an argument is NULL,
+ * `n` is out of range or a reserved32 is not zero; or an error of shmlimit_global_take(). If killed
+ * inside: what was taken is lost, at most each request's cost. Cost: n takes, a peek for each limit
+ * of this host, and at most one deadline.
  */
 int shmlimit_global_take_all(struct shmlimit_global *global, const struct shmlimit_request *requests, size_t n,
                              size_t *failed, struct shmlimit_result *results);
 
 /*
- * For event loops: shmlimit_global_take() in steps, none of which waits for the agent. Set the ticket's struct_size and
- * flags. Returns what shmlimit_global_take() returns, or SHMLIMIT_GLOBAL_PENDING: the agent is asked, or another caller
- * that asks for this key is waited for. Then call shmlimit_global_poll() until it decides, each time after
- * ticket->poll_ns: at first 100 us, later half of the time since the begin, at most 16 ms. At the deadline, on_failure
+ * For event loops: shmlimit_global_take() in steps, none of which waits for the agent. Set the
+ * ticket's struct_size and flags. Returns what shmlimit_global_take() returns, or
+ * SHMLIMIT_GLOBAL_PENDING: the agent is asked, or another caller that asks for this key is waited
+ * for. Then call shmlimit_global_poll() until it decides, each time after ticket->poll_ns: at first
+ * 100 us, later half of the time since the begin, at most 16 ms. At the deadline, on_failure
  * decides. *r is filled by the call that decides.
  *
- * Without an agent for this backend and prefix, shmlimit_global_begin() waits for the backend as shmlimit_global_take() does,
- * and so does shmlimit_global_poll() if the agent has ended since. With SHMLIMIT_GLOBAL_NO_WAIT, on_failure decides at
- * once instead; with SHMLIMIT_GLOBAL_AGENT_ONLY they return -EAGAIN. Then neither ever waits.
+ * Without an agent for this backend and prefix, shmlimit_global_begin() waits for the backend as
+ * shmlimit_global_take() does, and so does shmlimit_global_poll() if the agent has ended since.
+ * With SHMLIMIT_GLOBAL_NO_WAIT, on_failure decides at once instead; with SHMLIMIT_GLOBAL_AGENT_ONLY
+ * they return -EAGAIN. Then neither ever waits.
  *
- * A ticket belongs to the process that began it. Any of its handles for the same limiter, URL and options may poll it,
- * one thread at a time. Several tickets may have the same key. A ticket that is neither polled nor cancelled is like that
- * of a killed process: its tokens are lost, as if they were spent, and its place is free again after at most a minute.
- * Errors besides those of shmlimit_global_take(): -EINVAL the ticket has a wrong struct_size or flag, or is not pending.
+ * A ticket belongs to the process that began it. Any of its handles for the same limiter, URL and
+ * options may poll it, one thread at a time. Several tickets may have the same key. A ticket that
+ * is neither polled nor cancelled is like that of a killed process: its tokens are lost, as if they
+ * were spent, and its place is free again after at most a minute. Errors besides those of
+ * shmlimit_global_take(): -EINVAL the ticket has a wrong struct_size or flag, or is not pending.
  * Cost: a take, without a system call except the clock's, and one to wake the agent.
  */
 int shmlimit_global_begin(struct shmlimit_global *global, const struct shmlimit_request *request,
@@ -270,17 +289,19 @@ int shmlimit_global_poll(struct shmlimit_global *global, struct shmlimit_global_
                          struct shmlimit_result *r);
 
 /*
- * End a request that is no longer wanted, such as that of a client that has gone. Tokens that were already taken for it are
- * given back to this host's lease. Does nothing if the ticket is not pending.
+ * End a request that is no longer wanted, such as that of a client that has gone. Tokens that were
+ * already taken for it are given back to this host's lease. Does nothing if the ticket is not
+ * pending.
  */
 void shmlimit_global_cancel(struct shmlimit_global *global, struct shmlimit_global_ticket *ticket);
 
 /*
- * shmlimit_global_take_all() in steps, none of which waits for the agent. `tickets` has a ticket for each request, with its
- * struct_size and flags set. While the answer is SHMLIMIT_GLOBAL_PENDING, poll after tickets[0].poll_ns, with the same `n`
- * and `results`. If the bytes of a key move in the meantime, set its tickets[i].request.key. All else is as for
- * shmlimit_global_begin(), shmlimit_global_poll() and shmlimit_global_cancel(). Until the answer, tokens of LEASE rules
- * stay taken, and the limits of this host are untouched.
+ * shmlimit_global_take_all() in steps, none of which waits for the agent. `tickets` has a ticket
+ * for each request, with its struct_size and flags set. While the answer is
+ * SHMLIMIT_GLOBAL_PENDING, poll after tickets[0].poll_ns, with the same `n` and `results`. If the
+ * bytes of a key move in the meantime, set its tickets[i].request.key. All else is as for
+ * shmlimit_global_begin(), shmlimit_global_poll() and shmlimit_global_cancel(). Until the answer,
+ * tokens of LEASE rules stay taken, and the limits of this host are untouched.
  */
 int shmlimit_global_begin_all(struct shmlimit_global *global, const struct shmlimit_request *requests, size_t n,
                               struct shmlimit_global_ticket *tickets, size_t *failed, struct shmlimit_result *results);
@@ -324,9 +345,9 @@ int shmlimit_global_peek(struct shmlimit_global *global, int rule, const void *k
 int shmlimit_global_reset(struct shmlimit_global *global, int rule, const void *key, size_t key_len);
 
 /*
- * Returns what an error of this library means, as a constant text. `error` is a value that was returned, or a positive
- * errno value. An error that has its own meaning for backends is described as such; any other as shmlimit_strerror() does.
- * Threads: safe. Signals: safe.
+ * Returns what an error of this library means, as a constant text. `error` is a value that was
+ * returned, or a positive errno value. An error that has its own meaning for backends is described
+ * as such; any other as shmlimit_strerror() does. Threads: safe. Signals: safe.
  */
 const char *shmlimit_global_strerror(int error);
 
@@ -353,15 +374,15 @@ const char *shmlimit_global_strerror(int error);
 int shmlimit_global_serve(struct shmlimit_global *global, int (*proceed)(void *arg, int serving), void *arg);
 
 /*
- * Fill *out (set its struct_size first). Returns 0, -EINVAL, or -EROFS: the limiter is read-only. Cost: no system
- * call except the clock's.
+ * Fill *out (set its struct_size first). Returns 0, -EINVAL, or -EROFS: the limiter is read-only.
+ * Cost: no system call except the clock's.
  */
 int shmlimit_global_status(struct shmlimit *limiter, struct shmlimit_global_status *out);
 
 /*
- * Fill *out (set its struct_size first) with the agent's server at `place`, from 0, the server of the URL. Only the
- * first SHMLIMIT_GLOBAL_SERVERS can be read. Returns 0, -EINVAL, -EROFS as above, or -ESRCH: there is no agent, or it has
- * no such server. Cost: as above.
+ * Fill *out (set its struct_size first) with the agent's server at `place`, from 0, the server of
+ * the URL. Only the first SHMLIMIT_GLOBAL_SERVERS can be read. Returns 0, -EINVAL, -EROFS as above,
+ * or -ESRCH: there is no agent, or it has no such server. Cost: as above.
  */
 int shmlimit_global_server(struct shmlimit *limiter, unsigned place, struct shmlimit_global_server *out);
 

@@ -9,7 +9,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "books.h"
+#include "ledger.h"
 #include "server.h"
 
 #define HOSTS 8
@@ -41,7 +41,7 @@ struct play {
 	int rule[HOSTS];
 	_Atomic uint64_t calls;
 	_Atomic int lull; /* they ask for less than comes back: the funnel fills up, and leases are held */
-	struct books books;
+	struct ledger ledger;
 };
 
 static struct play *play;
@@ -77,9 +77,9 @@ static void give_back(struct shmlimit *l, int rule, struct rng *rng, uint32_t to
 
 	if (rng_below(rng, 2))
 		rest(rng_below(rng, 50 * PATIENCE_NS));
-	at = books_refund(&play->books, tokens, shmlimit_now(l));
+	at = ledger_refund(&play->ledger, tokens, shmlimit_now(l));
 	worker_check(shmlimit_refund(l, rule, "hot", 3, tokens, NULL) == 0, "refund");
-	books_refunded(&play->books, at, shmlimit_now(l));
+	ledger_refunded(&play->ledger, at, shmlimit_now(l));
 }
 
 static void work(struct crew *crew, int index)
@@ -100,7 +100,7 @@ static void work(struct crew *crew, int index)
 		worker_check(answer >= 0, "take: %s", shmlimit_strerror(answer));
 		atomic_fetch_add(&play->calls, 1);
 		if (answer == SHMLIMIT_ALLOWED)
-			books_write(&play->books, cost, began_ns, ended_ns);
+			ledger_write(&play->ledger, cost, began_ns, ended_ns);
 		if (answer == SHMLIMIT_ALLOWED && rng_below(&rng, 100) < play->scene->refunds)
 			give_back(l, rule, &rng, cost);
 		if (answer == SHMLIMIT_DENIED)
@@ -113,9 +113,9 @@ static void work(struct crew *crew, int index)
 /* Waits until any host has admitted something since. */
 static void await_admissions(uint64_t n)
 {
-	uint64_t from = atomic_load(&play->books.entries);
+	uint64_t from = atomic_load(&play->ledger.entries);
 
-	while (atomic_load(&play->books.entries) < from + n)
+	while (atomic_load(&play->ledger.entries) < from + n)
 		crew_await_long();
 }
 
@@ -272,13 +272,13 @@ static void perform(const struct scene *scene, uint64_t seed, uint64_t least_ns)
 	server_end(&server);
 
 	c = sum_counters();
-	most = books_most(&play->books, COUNT, PERIOD_NS);
+	most = ledger_most(&play->ledger, COUNT, PERIOD_NS);
 	losses = scene->loses ? happened[KILL_BACKEND] : 0;
 	ok(most <= (double)CAPACITY * (1 + losses),
 	   "%s: no stretch of time sees more than the capacity and what leaks in it: %.1f", title, most);
 	if (losses != 0)
 		diag("a capacity and %.2f times as many more, for %u losses", most / CAPACITY - 1, losses);
-	ok(c.spent + (happened[KILL_WORKER] + WORKERS) * scene->cost_max >= atomic_load(&play->books.admitted),
+	ok(c.spent + (happened[KILL_WORKER] + WORKERS) * scene->cost_max >= atomic_load(&play->ledger.admitted),
 	   "%s: what was admitted was leased, and counted but for what the killed did not", title);
 	ok(c.leased > 4 * c.leases, "%s: tokens are leased many at a time: %.0f", title,
 	   (double)c.leased / (double)(c.leases | (c.leases == 0)));
@@ -292,7 +292,7 @@ static void perform(const struct scene *scene, uint64_t seed, uint64_t least_ns)
 	diag("%s: %.1f s, %" PRIu64 " calls, %" PRIu64 " tokens admitted, %" PRIu64 " leases of %" PRIu64 ", %" PRIu64
 	     " expired, %" PRIu64 " errors, %" PRIu64 " openings",
 	     title, (double)(shmlimit_now(host[0]) - began_ns) / 1e9, atomic_load(&play->calls),
-	     atomic_load(&play->books.admitted), c.leases, c.leased, c.expired, c.backend_errors, c.breaker_openings);
+	     atomic_load(&play->ledger.admitted), c.leases, c.leased, c.expired, c.backend_errors, c.breaker_openings);
 	raze_hosts(title);
 }
 

@@ -8,7 +8,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "books.h"
+#include "ledger.h"
 #include "server.h"
 
 #define HOSTS 3
@@ -22,7 +22,7 @@
 struct play {
 	int rule[HOSTS];
 	_Atomic uint64_t admitted[HOSTS], leased[HOSTS];
-	struct books books;
+	struct ledger ledger;
 };
 
 static struct play *play;
@@ -111,7 +111,7 @@ static void work(struct crew *crew, int index)
 		ended_ns = shmlimit_now(l);
 		worker_check(answer >= 0, "take: %s", shmlimit_strerror(answer));
 		if (answer == SHMLIMIT_ALLOWED) {
-			books_write(&play->books, 1, began_ns, ended_ns);
+			ledger_write(&play->ledger, 1, began_ns, ended_ns);
 			atomic_fetch_add(&play->admitted[i], 1);
 		}
 		nanosleep(&pause, NULL);
@@ -213,7 +213,7 @@ static void denied(uint64_t seed)
 		run("ip link set e%d up", i);
 	for (int i = 0; i < HOSTS; i++)
 		await_admitted(i, 10);
-	most = books_most(&play->books, COUNT, PERIOD_NS);
+	most = ledger_most(&play->ledger, COUNT, PERIOD_NS);
 	ok(most <= CAPACITY, "no stretch of time sees more than the capacity and what leaks in it: %.1f", most);
 	raze_hosts(&crew);
 }
@@ -241,7 +241,7 @@ static void shared(void)
 	crew_start(&crew, WORKERS, work, NULL);
 	for (int i = 0; i < HOSTS; i++)
 		await_admitted(i, CAPACITY);
-	most = books_most(&play->books, COUNT, PERIOD_NS);
+	most = ledger_most(&play->ledger, COUNT, PERIOD_NS);
 	ok(most <= CAPACITY, "while all are cut off, hosts with a quarter of the limit each keep to it: %.1f", most);
 	is(funnels(), 0, "the backend knows of nothing that was admitted while all were cut off");
 	for (int i = 0; i < HOSTS; i++)

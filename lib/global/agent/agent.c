@@ -14,18 +14,22 @@
 #include "request_run.h"
 
 /*
- * While an answer is due, the agent checks for new requests this often. WHY NOT a thread that waits for them: it
- * costs two more context switches for each request, and this delay is small beside a round trip.
+ * While an answer is due, the agent checks for new requests this often. WHY NOT a thread that waits
+ * for them: it costs two more context switches for each request, and this delay is small beside a
+ * round trip.
  */
 #define LOOK_NS UINT64_C(250000)
 
 #define SWEEP_NS UINT64_C(500000000)
 
-/* An agent that was asked within AWAKE_NS, which is longer than most leases, looks for what may wait each DOZE_NS. */
+/*
+ * An agent that was asked within AWAKE_NS, which is longer than most leases, looks for what may
+ * wait each DOZE_NS.
+ */
 #define AWAKE_NS UINT64_C(200000000)
 #define DOZE_NS UINT64_C(1000000)
 
-static void collect(struct agent *a, uint64_t now_ns)
+static void take_requests(struct agent *a, uint64_t now_ns)
 {
 	struct mailbox_board *board = mailbox_board(a->g->mailbox);
 	unsigned at = 0;
@@ -42,7 +46,7 @@ static void collect(struct agent *a, uint64_t now_ns)
 }
 
 /* Report changes of a node's state, and count its failures. */
-static void judge(struct agent *a, unsigned place)
+static void report_health(struct agent *a, unsigned place)
 {
 	const struct node *node = a->nodes[place];
 
@@ -56,20 +60,23 @@ static void judge(struct agent *a, unsigned place)
 	}
 }
 
-static void step(struct agent *a)
+static void step_nodes(struct agent *a)
 {
 	for (unsigned i = 0; i < a->count; i++) {
 		struct node_entry *entry;
 
 		node_step(a->nodes[i], monotonic_now_ns());
-		judge(a, i);
-		/* WHY read a->nodes[i] each time: request_run_end() may need its place for another node. */
+		report_health(a, i);
+		/*
+		 * WHY read a->nodes[i] each time: request_run_end() may need its place for another
+		 * node.
+		 */
 		while ((entry = node_done(a->nodes[i])) != NULL)
 			request_run_end(a, a->nodes[i], (struct request_run *)(void *)entry);
 	}
 }
 
-static void show(struct agent *a)
+static void publish_status(struct agent *a)
 {
 	struct mailbox_board *board = mailbox_board(a->g->mailbox);
 	const struct node *home = a->nodes[0];
@@ -90,7 +97,7 @@ static void show(struct agent *a)
 }
 
 /* Wait until there is something to do, for idle_ns at most. */
-static void rest(struct agent *a, uint64_t idle_ns)
+static void wait_for_work(struct agent *a, uint64_t idle_ns)
 {
 	struct pollfd pollfds[CLUSTER_NODES];
 	uint64_t now_ns = monotonic_now_ns();
@@ -114,7 +121,7 @@ static void rest(struct agent *a, uint64_t idle_ns)
 	}
 }
 
-static void drop(struct agent *a)
+static void drop_requests(struct agent *a)
 {
 	struct node_entry *entry;
 
@@ -131,7 +138,7 @@ static void drop(struct agent *a)
 }
 
 /* Returns whether this process is the agent. */
-static int claim(struct agent *a)
+static int is_agent(struct agent *a)
 {
 	struct mailbox *mailbox = a->g->mailbox;
 	uint64_t now_ns = monotonic_now_ns(), was = a->mine;
@@ -142,7 +149,7 @@ static int claim(struct agent *a)
 		return 1;
 	if (!mailbox_claim(mailbox, &a->mine, a->g->backend, now_ns)) {
 		if (was != 0)
-			drop(a);
+			drop_requests(a);
 		return 0;
 	}
 	if (was == 0) {
@@ -159,20 +166,20 @@ int agent_turn(struct agent *a)
 {
 	uint64_t now_ns = monotonic_now_ns();
 
-	if (!claim(a)) {
+	if (!is_agent(a)) {
 		struct timespec time = { 0, (long)AGENT_TURN_NS };
 
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
 		return 0;
 	}
-	collect(a, now_ns);
-	step(a);
+	take_requests(a, now_ns);
+	step_nodes(a);
 	if (now_ns - a->swept_ns >= SWEEP_NS) {
 		mailbox_sweep(a->g->mailbox, &a->watch, now_ns);
 		a->swept_ns = now_ns;
 	}
-	show(a);
-	rest(a, prefetch_step(a));
+	publish_status(a);
+	wait_for_work(a, prefetch_step(a));
 	return 1;
 }
 
@@ -198,7 +205,7 @@ struct agent *agent_new(struct shmlimit_global *g)
 
 void agent_free(struct agent *a)
 {
-	drop(a);
+	drop_requests(a);
 	mailbox_resign(a->g->mailbox, &a->mine);
 	for (unsigned i = 0; i < a->count; i++) {
 		node_end(a->nodes[i]);

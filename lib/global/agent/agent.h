@@ -1,7 +1,8 @@
 /*
- * agent: the one process of a host that asks the backend for all others. It takes their requests (mailbox.h), sends
- * them over one connection per node (node.h), and puts the answers into the keys' slots, as a process without an
- * agent does (settle.h). An answer that arrives after the process's deadline is stored too, and serves the next request.
+ * agent: the one process of a host that asks the backend for all others. It takes their requests
+ * (mailbox.h), sends them over one connection per node (node.h), and puts the answers into the
+ * keys' slots, as a process without an agent does (settle.h). An answer that arrives after the
+ * process's deadline is stored too, and serves the next request.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +12,10 @@
 #include "settle.h"
 #include "node.h"
 
-/* Time between two turns: a process that waits tries to become the agent, and an idle agent renews its claim. */
+/*
+ * Time between two turns: a process that waits tries to become the agent, and an idle agent renews
+ * its claim.
+ */
 #define AGENT_TURN_NS UINT64_C(200000000)
 
 struct agent;
@@ -19,12 +23,15 @@ struct agent;
 /* Returns NULL if out of memory. */
 struct agent *agent_new(struct shmlimit_global *g);
 
-/* End it. Open requests are answered, so that the processes ask the backend themselves, or ask the next agent. */
+/*
+ * End it. Open requests are answered, so that the processes ask the backend themselves, or ask the
+ * next agent.
+ */
 void agent_free(struct agent *agent);
 
 /*
- * Work for up to AGENT_TURN_NS, until a request, an answer or a signal comes. Returns whether this process is the
- * agent.
+ * Work for up to AGENT_TURN_NS, until a request, an answer or a signal comes. Returns whether this
+ * process is the agent.
  */
 int agent_turn(struct agent *agent);
 

@@ -9,7 +9,10 @@
 #include "agent.h"
 #include "cluster.h"
 
-/* Most questions in flight. More than there are cells, since some belong to processes that no longer wait. */
+/*
+ * Most questions in flight. More than there are cells, since some belong to processes that no
+ * longer wait.
+ */
 #define ON_THE_WAY 256
 
 /* A request on its way to the backend and back, or a prefetched lease. */
@@ -22,9 +25,12 @@ struct request_run {
 	struct shmlimit_result result;
 	uint64_t sent_ns; /* by the limiter's clock */
 	unsigned hops;
-	/* A prefetched lease, from cost 0 until it is deposited or a process's request becomes one with it: */
+	/*
+	 * A prefetched lease, from cost 0 until it is deposited or a process's request becomes one
+	 * with it:
+	 */
 	int kept;                    /* it has its answer, and is deposited later */
-	uint64_t look_ns, looked_ns; /* by monotonic_now_ns(): the next look at the key, and the last one */
+	uint64_t look_ns, looked_ns; /* of monotonic_now_ns(): next look at the key, last one */
 	uint64_t held;               /* that the key had then */
 };
 

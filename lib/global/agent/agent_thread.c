@@ -54,7 +54,7 @@ static int start(struct agent_thread *t)
 	return -error;
 }
 
-/* In a child the thread of its parent is none of its own. */
+/* A child has no thread of its own: `pid` is its parent. */
 static int begin(struct shmlimit_global *g)
 {
 	struct agent_thread *t = g->thread;
@@ -72,7 +72,10 @@ static int begin(struct shmlimit_global *g)
 	return start(t);
 }
 
-/* One thread at a time starts it. If a process forks in that moment, the child must not wait for its parent's thread. */
+/*
+ * One thread at a time starts it. If a process forks in that moment, the child must not wait for
+ * its parent's thread.
+ */
 int agent_thread_begin(struct shmlimit_global *g)
 {
 	pid_t me, starting;
@@ -94,7 +97,9 @@ int agent_thread_begin(struct shmlimit_global *g)
 	return error;
 }
 
-/* BOUND: a thread that did not see `stop` before it went to sleep looks again after AGENT_TURN_NS. */
+/*
+ * BOUND: a thread that did not see `stop` before it went to sleep looks again after AGENT_TURN_NS.
+ */
 void agent_thread_end(struct shmlimit_global *g)
 {
 	struct agent_thread *t = g->thread;

@@ -1,14 +1,16 @@
 /*
- * agent_thread: the agent of a host in a thread of a process that uses a handle. It takes part in the same contest as any
- * other agent (mailbox_claim()), and is the agent from the moment that it wins until the handle is closed, the
- * process ends, or the claim is lost because the process was stopped.
+ * agent_thread: the agent of a host in a thread of a process that uses a handle. It takes part in
+ * the same contest as any other agent (mailbox_claim()), and is the agent from the moment that it
+ * wins until the handle is closed, the process ends, or the claim is lost because the process was
+ * stopped.
  *
- * There is no thread that waits: one that finds an agent ends. A process that needs the backend while the host has no
- * agent starts its thread again. So a host has one such thread, however many processes it has; the first process that needs
- * the backend after the agent was killed replaces it, when the claim of the killed one has ended.
+ * There is no thread that waits: one that finds an agent ends. A process that needs the backend
+ * while the host has no agent starts its thread again. So a host has one such thread, however many
+ * processes it has; the first process that needs the backend after the agent was killed replaces
+ * it, when the claim of the killed one has ended.
  *
- * Fork: a child has no thread, and its parent's stays the agent. The child starts one of its own when it has to. Signals:
- * all are blocked in the thread.
+ * Fork: a child has no thread, and its parent's stays the agent. The child starts one of its own
+ * when it has to. Signals: all are blocked in the thread.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,8 +20,8 @@
 #include "handle.h"
 
 /*
- * `g` is a public handle. If its options say so, and the segment has no agent, start a thread that tries to be it.
- * Returns 0, or -errno: there is no thread.
+ * `g` is a public handle. If its options say so, and the segment has no agent, start a thread that
+ * tries to be it. Returns 0, or -errno: there is no thread.
  */
 int agent_thread_begin(struct shmlimit_global *g);
 

@@ -5,7 +5,7 @@
  */
 #include "answer.h"
 
-void answer_tell(struct agent *a, struct request_run *p, enum request_state state)
+void answer_send(struct agent *a, struct request_run *p, enum request_state state)
 {
 	struct mailbox_board *board = mailbox_board(a->g->mailbox);
 	struct request_answer with = { p->result.limit, p->result.remaining, p->result.retry_after_ns,
@@ -34,6 +34,6 @@ void answer_release(struct agent *a, struct request_run *p)
 
 void answer_end(struct agent *a, struct request_run *p, enum request_state state)
 {
-	answer_tell(a, p, state);
+	answer_send(a, p, state);
 	answer_release(a, p);
 }

@@ -9,7 +9,7 @@
 #include "agent_state.h"
 
 /* Answer the process, if it waits, and count the answer. */
-void answer_tell(struct agent *agent, struct request_run *p, enum request_state state);
+void answer_send(struct agent *agent, struct request_run *p, enum request_state state);
 
 /* No answer is due: its place in the agent is free. */
 void answer_release(struct agent *agent, struct request_run *p);

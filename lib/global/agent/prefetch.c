@@ -9,13 +9,22 @@
 #include "prefetch.h"
 #include "fallback.h"
 
-/* Most prefetched leases at a time: asked for, or kept. The others of ON_THE_WAY are for requests that processes wait for. */
+/*
+ * Most prefetched leases at a time: asked for, or kept. The others of ON_THE_WAY are for requests
+ * that processes wait for.
+ */
 #define PREFETCH_MAX 128u
 
-/* A prefetched lease is deposited when the key has less than this part of it left: what is left expires. */
+/*
+ * A prefetched lease is deposited when the key has less than this part of it left: what is left
+ * expires.
+ */
 #define PREFETCH_PARTS 64u
 
-/* The same when what the key has ends so soon and is less: of two leases the smaller one expires, or both end with the first. */
+/*
+ * The same when what the key has ends so soon and is less: of two leases the smaller one expires,
+ * or both end with the first.
+ */
 #define PREFETCH_END_NS UINT64_C(1000000)
 
 /* The shortest and the longest time between two looks at such a key. */
@@ -67,7 +76,10 @@ void prefetch_keep(struct request_run *p)
 	p->held = 0;
 }
 
-/* Deposit what is kept, unless its time is over, and spend `cost` of it. Returns as shmlimit_lease_deposit(); LEASE_WAIT: the rule has changed. */
+/*
+ * Deposit what is kept, unless its time is over, and spend `cost` of it. Returns as
+ * shmlimit_lease_deposit(); LEASE_WAIT: the rule has changed.
+ */
 static int prefetch_deposit(struct agent *a, struct request_run *p, uint64_t cost, struct shmlimit_result *r)
 {
 	uint64_t lease_ns;
@@ -88,9 +100,9 @@ static int prefetch_deposit(struct agent *a, struct request_run *p, uint64_t cos
 }
 
 /*
- * When to look next: before the key gets there at the rate that its lease is for, which is to last three quarters of its
- * time, or at the rate since the last look if that is higher. WHY NOT the latter alone: requests come in bursts, and
- * nothing is spent between two of them.
+ * When to look next: before the key gets there at the rate that its lease is for, which is to last
+ * three quarters of its time, or at the rate since the last look if that is higher. WHY NOT the
+ * latter alone: requests come in bursts, and nothing is spent between two of them.
  */
 static uint64_t prefetch_look_ns(const struct request_run *p, const struct shmlimit_result *r, uint64_t low,
                                  uint64_t now_ns)
@@ -158,7 +170,10 @@ int prefetch_answers(struct agent *a, struct request_run *p)
 		answer_end(a, p, REQUEST_ALLOWED);
 		return 1;
 	}
-	/* The cell of the question changes hands: the process that asked for more ahead does not wait. */
+	/*
+	 * The cell of the question changes hands: the process that asked for more ahead does not
+	 * wait.
+	 */
 	mailbox_answer(a->g->mailbox, &there->receipt, REQUEST_FREE, NULL);
 	there->receipt = p->receipt;
 	there->text.cost = p->text.cost;

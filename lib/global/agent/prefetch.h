@@ -1,10 +1,11 @@
 /*
  * prefetch: leases that a host has before a key needs them.
  *
- * A process whose lease falls below a quarter makes a request of cost 0. What the backend leases for it is kept here until
- * the key has next to nothing left, since tokens of two leases in one slot end with the first. So no process has to wait
- * at a lease's end. A request for the key that comes nevertheless is answered from what is kept, or becomes that of the
- * question that is on its way. If the agent is killed, what it kept is lost, as any lease of a killed process.
+ * A process whose lease falls below a quarter makes a request of cost 0. What the backend leases
+ * for it is kept here until the key has next to nothing left, since tokens of two leases in one
+ * slot end with the first. So no process has to wait at a lease's end. A request for the key that
+ * comes nevertheless is answered from what is kept, or becomes that of the question that is on its
+ * way. If the agent is killed, what it kept is lost, as any lease of a killed process.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,8 +15,8 @@
 #include "agent_state.h"
 
 /*
- * Is this request decided, now or when an earlier question is answered, since its key has a prefetched lease? If not, one of
- * cost 0 is a prefetched lease from now on.
+ * Is this request decided, now or when an earlier question is answered, since its key has a
+ * prefetched lease? If not, one of cost 0 is a prefetched lease from now on.
  */
 int prefetch_answers(struct agent *agent, struct request_run *p);
 

@@ -12,8 +12,8 @@
 #include "request_run.h"
 
 /*
- * Most nodes that one question is sent to: a node, the node that the key is being moved to, and one more if that
- * changes.
+ * Most nodes that one question is sent to: a node, the node that the key is being moved to, and one
+ * more if that changes.
  */
 #define HOPS 4
 
@@ -44,14 +44,14 @@ void request_run_begin(struct agent *a, struct request_run *p)
 		return;
 	p->request.answer = SHMLIMIT_LEASE_ASK;
 	/*
-	 * Another process wrote the text. A `need` of 0 is raised to 1: such a question would look like a fault of
-	 * the backend.
+	 * Another process wrote the text. A `need` of 0 is raised to 1: such a question would look
+	 * like a fault of the backend.
 	 */
 	p->request.lease.need = text->need | (text->need == 0);
 	p->request.lease.want = text->want > p->request.lease.need ? text->want : p->request.lease.need;
 	/*
-	 * The rule may have changed since the request was made, or its id may be another rule's now: the process asks
-	 * again.
+	 * The rule may have changed since the request was made, or its id may be another rule's
+	 * now: the process asks again.
 	 */
 	if (text->backend == a->g->backend)
 		state = lease_request_prepare(a->g, &p->request, q);
@@ -85,11 +85,14 @@ static int follow(struct agent *a, struct node *from, struct request_run *p)
 	return 1;
 }
 
-/* The answer to a question that no process waits for. A denial is not stored: the next request asks, and learns it. */
+/*
+ * The answer to a question that no process waits for. A denial is not stored: the next request
+ * asks, and learns it.
+ */
 static void end_ahead(struct agent *a, struct request_run *p)
 {
 	if (p->on_way.question.failure.kind == ERROR_NONE && p->on_way.question.leased != 0) {
-		answer_tell(a, p, REQUEST_FREE);
+		answer_send(a, p, REQUEST_FREE);
 		prefetch_keep(p);
 		return;
 	}
@@ -100,8 +103,9 @@ static void end_ahead(struct agent *a, struct request_run *p)
 }
 
 /*
- * The answer to the debit of tokens that the key had before the backend was asked. If they were leased, nothing changes
- * here: the key has them. If not, what is left of them is taken away, and the backend's denial stored.
+ * The answer to the debit of tokens that the key had before the backend was asked. If they were
+ * leased, nothing changes here: the key has them. If not, what is left of them is taken away, and
+ * the backend's denial stored.
  */
 static void end_debit(struct agent *a, struct request_run *p)
 {
@@ -120,7 +124,10 @@ static void end_debit(struct agent *a, struct request_run *p)
 	answer_end(a, p, state_of(p, state));
 }
 
-/* The first bucket has answers of up to 100 us, and each next one twice that. The last one has all others. */
+/*
+ * The first bucket has answers of up to 100 us, and each next one twice that. The last one has all
+ * others.
+ */
 static void note_round_trip(struct agent *a, uint64_t ns)
 {
 	struct mailbox_board *board = mailbox_board(a->g->mailbox);
@@ -141,7 +148,10 @@ void request_run_end(struct agent *a, struct node *node, struct request_run *p)
 
 	if (q->failure.kind == ERROR_MOVED && follow(a, node, p))
 		return;
-	/* A node that fails may have lost its slots to another one. The node of the URL knows which. */
+	/*
+	 * A node that fails may have lost its slots to another one. The node of the URL knows
+	 * which.
+	 */
 	if (!given && !backend_error_is_of_key(&q->failure))
 		a->of_slot[cluster_slot(q->key, q->key_len)] = 0;
 	if (given)

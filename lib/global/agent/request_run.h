@@ -1,6 +1,6 @@
 /*
- * request_run: a request's way through the agent: the question for the backend, to the node that has the key, and what
- * becomes of the answer.
+ * request_run: a request's way through the agent: the question for the backend, to the node that
+ * has the key, and what becomes of the answer.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -8,7 +8,10 @@
 
 #include "server_pool.h"
 
-/* A backend that sends nothing for this long has failed; the deadline is used instead if it is longer. */
+/*
+ * A backend that sends nothing for this long has failed; the deadline is used instead if it is
+ * longer.
+ */
 #define SILENCE_NS UINT64_C(100000000)
 
 struct node *server_pool_new(struct agent *a, const struct url *url)
@@ -22,7 +25,10 @@ struct node *server_pool_new(struct agent *a, const struct url *url)
 	return node;
 }
 
-/* Returns a free place, or that of the least recently used node without questions. -1: there is none. */
+/*
+ * Returns a free place, or that of the least recently used node without questions. -1: there is
+ * none.
+ */
 static int free_place(struct agent *a)
 {
 	unsigned oldest = 0;

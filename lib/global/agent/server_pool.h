@@ -11,7 +11,10 @@
 /* Make a node, which has no place yet. Returns NULL if out of memory. */
 struct node *server_pool_new(struct agent *agent, const struct url *url);
 
-/* Report the name of the node at a place. The server of the URL is called by the URL, whichever of its hosts is in use. */
+/*
+ * Report the name of the node at a place. The server of the URL is called by the URL, whichever of
+ * its hosts is in use.
+ */
 void server_pool_name(struct agent *agent, unsigned place);
 
 /* Returns the place of a node, which is added if it is new; -1 without room or memory. */

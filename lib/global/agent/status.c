@@ -1,5 +1,6 @@
 /*
- * status: what the agent of a host says of itself and of its servers, and how many requests on_failure decided.
+ * status: what the agent of a host says of itself and of its servers, and how many requests
+ * on_failure decided.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -15,7 +15,10 @@ int all_or_none_is_valid(const struct shmlimit_request *requests, size_t n)
 	return 1;
 }
 
-/* WHY ask for the algorithm each time: a rule may be removed, and set again with another one, at any time. */
+/*
+ * WHY ask for the algorithm each time: a rule may be removed, and set again with another one, at
+ * any time.
+ */
 void all_or_none_begin(struct all_or_none *all, struct shmlimit *l, const struct shmlimit_request *requests, size_t n,
                        struct shmlimit_result *results)
 {
@@ -75,7 +78,7 @@ int all_or_none_take_here(struct all_or_none *all, size_t *failed)
 	return answer;
 }
 
-int all_or_none_look_here(struct all_or_none *all, size_t *failed)
+int all_or_none_peek_here(struct all_or_none *all, size_t *failed)
 {
 	int answer = SHMLIMIT_ALLOWED;
 

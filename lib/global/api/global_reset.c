@@ -32,7 +32,10 @@ static int forget(struct shmlimit_global *g, const char *text, size_t len)
 	return found;
 }
 
-/* Make the pattern that matches the keys of the rule and no others. Special characters of the prefix are escaped. */
+/*
+ * Make the pattern that matches the keys of the rule and no others. Special characters of the
+ * prefix are escaped.
+ */
 static void pattern(const struct shmlimit_global *g, const char *rule, char text[2 * KEY_TEXT_MAX])
 {
 	char start[KEY_TEXT_MAX];
@@ -63,8 +66,8 @@ static int is_step(const redisReply *reply, size_t room)
 }
 
 /*
- * In a cluster this covers the node of the URL. BOUND: the server's: SCAN ends after it has returned each key that
- * existed all the time.
+ * In a cluster this covers the node of the URL. BOUND: the server's: SCAN ends after it has
+ * returned each key that existed all the time.
  */
 static int forget_all(struct shmlimit_global *g, const char *rule)
 {

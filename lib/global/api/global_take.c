@@ -1,6 +1,6 @@
 /*
- * global_take: take tokens of the funnel that all hosts share, for one request or for a batch, of which those that need the
- * backend ask it together.
+ * global_take: take tokens of the funnel that all hosts share, for one request or for a batch, of
+ * which those that need the backend ask it together.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,7 +14,7 @@
 #include "via_agent.h"
 
 /* The thread needs a moment, or cannot be started: these requests do not wait for it. */
-void global_take_rest(struct shmlimit_global *g, struct lease_request *rest, size_t n)
+void global_take_undecided(struct shmlimit_global *g, struct lease_request *undecided, size_t n)
 {
 	struct shmlimit_global *mine;
 	int error;
@@ -22,13 +22,13 @@ void global_take_rest(struct shmlimit_global *g, struct lease_request *rest, siz
 	(void)agent_thread_begin(g);
 	mine = pool_borrow(g, &error);
 	if (mine == NULL) {
-		lease_request_give_up_all(g, rest, n);
+		lease_request_give_up_all(g, undecided, n);
 		return;
 	}
 	if (g->options.no_wait)
-		via_agent_at_once(mine, rest, n);
+		via_agent_at_once(mine, undecided, n);
 	else
-		lease_request_wait(mine, rest, n, monotonic_now_ns() + g->options.deadline_ns);
+		lease_request_wait(mine, undecided, n, monotonic_now_ns() + g->options.deadline_ns);
 	pool_return(mine);
 }
 
@@ -37,13 +37,13 @@ __attribute__((noinline, cold)) static int take_there(struct shmlimit_global *g,
                                                       int answer, const struct shmlimit_lease *lease,
                                                       struct shmlimit_result *r)
 {
-	struct lease_request rest;
+	struct lease_request undecided;
 
-	lease_request_begin(&rest, q, r);
-	rest.answer = answer;
-	rest.lease = *lease;
-	global_take_rest(g, &rest, 1);
-	return rest.answer;
+	lease_request_begin(&undecided, q, r);
+	undecided.answer = answer;
+	undecided.lease = *lease;
+	global_take_undecided(g, &undecided, 1);
+	return undecided.answer;
 }
 
 EXPORT int shmlimit_global_take(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost,
@@ -61,27 +61,30 @@ EXPORT int shmlimit_global_take(struct shmlimit_global *g, int rule, const void 
 	                  answer, &lease, r);
 }
 
-/* Several requests may have the same key: one of them rest, and the others wait and then take from its lease. */
+/*
+ * Several requests may have the same key: one of them asks, and the others wait and then take from
+ * its lease.
+ */
 static void take_some(struct shmlimit_global *g, const struct shmlimit_request *requests, size_t n, int *answers,
                       struct shmlimit_result *results)
 {
-	struct lease_request rest[LEASE_REQUESTS_MAX];
+	struct lease_request undecided[LEASE_REQUESTS_MAX];
 	size_t of[LEASE_REQUESTS_MAX], m = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct shmlimit_request *q = &requests[i];
 		struct shmlimit_result *r = results != NULL ? &results[i] : NULL;
 
-		lease_request_begin(&rest[m], q, r);
-		answers[i] = lease_request_slot(g, q->rule, q->key, q->key_len, q->cost, &rest[m].lease, r);
-		rest[m].answer = answers[i];
+		lease_request_begin(&undecided[m], q, r);
+		answers[i] = lease_request_slot(g, q->rule, q->key, q->key_len, q->cost, &undecided[m].lease, r);
+		undecided[m].answer = answers[i];
 		if (answers[i] > SHMLIMIT_DENIED)
 			of[m++] = i;
 	}
 	if (m != 0)
-		global_take_rest(g, rest, m);
+		global_take_undecided(g, undecided, m);
 	for (size_t i = 0; i < m; i++)
-		answers[of[i]] = rest[i].answer;
+		answers[of[i]] = undecided[i].answer;
 }
 
 EXPORT int shmlimit_global_take_many(struct shmlimit_global *g, const struct shmlimit_request *requests, size_t n,

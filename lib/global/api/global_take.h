@@ -13,6 +13,6 @@
  * the deadline, or at once with `no_wait`. `g` is a public handle. If none can be borrowed,
  * on_failure decides. A host without an agent gets one, if `g` has to be it.
  */
-void global_take_rest(struct shmlimit_global *g, struct lease_request *rest, size_t n);
+void global_take_undecided(struct shmlimit_global *g, struct lease_request *undecided, size_t n);
 
 #endif

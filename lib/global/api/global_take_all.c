@@ -19,10 +19,10 @@ struct slots {
 };
 
 /* Kept off the fast path: a lease request is more than a kilobyte. */
-__attribute__((noinline, cold)) static void ask_rest(struct shmlimit_global *g, struct all_or_none *all,
-                                                     struct slots *s)
+__attribute__((noinline, cold)) static void ask_undecided(struct shmlimit_global *g, struct all_or_none *all,
+                                                          struct slots *s)
 {
-	struct lease_request rest[LEASE_REQUESTS_MAX];
+	struct lease_request undecided[LEASE_REQUESTS_MAX];
 	size_t of[LEASE_REQUESTS_MAX], m = 0;
 
 	for (size_t k = 0; k < all->there_count; k++) {
@@ -30,16 +30,16 @@ __attribute__((noinline, cold)) static void ask_rest(struct shmlimit_global *g, 
 
 		if (s->answers[k] <= SHMLIMIT_DENIED)
 			continue;
-		lease_request_begin(&rest[m], &all->requests[i], &all->results[i]);
-		rest[m].answer = s->answers[k];
-		rest[m].lease = s->leases[k];
+		lease_request_begin(&undecided[m], &all->requests[i], &all->results[i]);
+		undecided[m].answer = s->answers[k];
+		undecided[m].lease = s->leases[k];
 		of[m++] = k;
 	}
-	global_take_rest(g, rest, m);
+	global_take_undecided(g, undecided, m);
 	for (size_t j = 0; j < m; j++) {
-		s->answers[of[j]] = rest[j].answer;
-		if (rest[j].answer == SHMLIMIT_ALLOWED)
-			all_or_none_note(all, all->there[of[j]], rest[j].taken_from);
+		s->answers[of[j]] = undecided[j].answer;
+		if (undecided[j].answer == SHMLIMIT_ALLOWED)
+			all_or_none_note(all, all->there[of[j]], undecided[j].taken_from);
 	}
 }
 
@@ -54,11 +54,14 @@ static void abandon(const struct all_or_none *all, const struct slots *s, size_t
 	}
 }
 
-/* Take from the LEASE rules. WHY all slots first: if one of them denies, the backend lends nothing in vain. */
+/*
+ * Take from the LEASE rules. WHY all slots first: if one of them denies, the backend lends nothing
+ * in vain.
+ */
 static int take_there(struct shmlimit_global *g, struct all_or_none *all, size_t *failed)
 {
 	struct slots s;
-	int undecided = 0;
+	int is_undecided = 0;
 
 	for (size_t k = 0; k < all->there_count; k++) {
 		size_t i = *failed = all->there[k];
@@ -72,11 +75,11 @@ static int take_there(struct shmlimit_global *g, struct all_or_none *all, size_t
 			abandon(all, &s, k);
 			return s.answers[k];
 		} else {
-			undecided = 1;
+			is_undecided = 1;
 		}
 	}
-	if (undecided)
-		ask_rest(g, all, &s);
+	if (is_undecided)
+		ask_undecided(g, all, &s);
 	for (size_t k = 0; k < all->there_count; k++) {
 		*failed = all->there[k];
 		if (s.answers[k] != SHMLIMIT_ALLOWED)
@@ -98,7 +101,7 @@ EXPORT int shmlimit_global_take_all(struct shmlimit_global *g, const struct shml
 	all_or_none_begin(&all, g->limiter, requests, n, results != NULL ? results : own);
 	if (all.there_count == 0)
 		return shmlimit_take_all(g->limiter, requests, n, failed, results);
-	answer = all_or_none_look_here(&all, &at);
+	answer = all_or_none_peek_here(&all, &at);
 	if (answer == SHMLIMIT_ALLOWED)
 		answer = take_there(g, &all, &at);
 	if (answer == SHMLIMIT_ALLOWED)

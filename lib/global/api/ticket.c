@@ -1,12 +1,13 @@
 /*
  * ticket: see ticket.h.
  *
- * The states of a ticket: posted (LEASE_ASK, with a cell); not posted (LEASE_ASK: the cell was taken away, since this
- * process was stopped for long); waiting for another caller that asks for the key, or for a free cell (LEASE_WAIT); and
- * decided.
+ * The states of a ticket: posted (LEASE_ASK, with a cell); not posted (LEASE_ASK: the cell was
+ * taken away, since this process was stopped for long); waiting for another caller that asks for
+ * the key, or for a free cell (LEASE_WAIT); and decided.
  *
- * A step does not wait, except for the backend if there is no agent. A ticket that is forgotten is to others one of a
- * killed process. So the protocol of mailbox.h needs no other step for it: polling is waiting with a pause.
+ * A step does not wait, except for the backend if there is no agent. A ticket that is forgotten is
+ * to others one of a killed process. So the protocol of mailbox.h needs no other step for it:
+ * polling is waiting with a pause.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -48,7 +49,7 @@ int ticket_is_pending(const struct shmlimit_global_ticket *ticket)
 }
 
 /* Fetch the agent's answer to a posted request. `last`: the request ends now, answered or not. */
-static void hear(struct shmlimit_global *g, struct lease_request *lr, struct ticket_state *p, int last)
+static void fetch_answer(struct shmlimit_global *g, struct lease_request *lr, struct ticket_state *p, int last)
 {
 	struct receipt receipt = { p->cell, p->word };
 	struct request_answer answer;
@@ -60,7 +61,7 @@ static void hear(struct shmlimit_global *g, struct lease_request *lr, struct tic
 		via_agent_settle(g, lr, state, &answer);
 }
 
-static void post(struct shmlimit_global *g, struct lease_request *lr, struct ticket_state *p)
+static void post_request(struct shmlimit_global *g, struct lease_request *lr, struct ticket_state *p)
 {
 	struct receipt receipt;
 
@@ -72,38 +73,38 @@ static void post(struct shmlimit_global *g, struct lease_request *lr, struct tic
 }
 
 /*
- * ORDER the agent is looked for after the request was posted, in this step or in the next one; the partner is in
- * mailbox_resign().
+ * ORDER the agent is looked for after the request was posted, in this step or in the next one; the
+ * partner is in mailbox_resign().
  */
-static void step(struct shmlimit_global *g, struct lease_request *lr, struct ticket_state *p, uint32_t flags)
+static void advance(struct shmlimit_global *g, struct lease_request *lr, struct ticket_state *p, uint32_t flags)
 {
 	struct backend_error waited = { .kind = ERROR_WAITED };
-	int lives = via_agent_exists(g), over = monotonic_now_ns() >= p->until_ns;
+	int has_agent = via_agent_exists(g), is_over = monotonic_now_ns() >= p->until_ns;
 
-	if (!lives)
+	if (!has_agent)
 		(void)agent_thread_begin(g->home);
 	if (p->posted)
-		hear(g, lr, p, over || !lives);
-	if (lr->answer == SHMLIMIT_LEASE_WAIT && lives)
+		fetch_answer(g, lr, p, is_over || !has_agent);
+	if (lr->answer == SHMLIMIT_LEASE_WAIT && has_agent)
 		lr->answer = lease_request_slot(g, lr->rule, lr->key, lr->key_len, lr->cost, &lr->lease, lr->r);
 	if (lr->answer <= SHMLIMIT_DENIED)
 		return;
-	if (lives && !over) {
+	if (has_agent && !is_over) {
 		if (lr->answer == SHMLIMIT_LEASE_ASK && !p->posted)
-			post(g, lr, p);
+			post_request(g, lr, p);
 		return;
 	}
-	if (!lives && !over && flags == 0) {
+	if (!has_agent && !is_over && flags == 0) {
 		lease_request_wait(g, lr, 1, p->until_ns);
 		return;
 	}
-	if (!lives && !over && flags == SHMLIMIT_GLOBAL_AGENT_ONLY) {
+	if (!has_agent && !is_over && flags == SHMLIMIT_GLOBAL_AGENT_ONLY) {
 		if (lr->answer == SHMLIMIT_LEASE_ASK)
 			shmlimit_lease_abandon(g->limiter, lr->rule, lr->key, lr->key_len);
 		lr->answer = -EAGAIN;
 		return;
 	}
-	if (lives)
+	if (has_agent)
 		handle_report(g, &waited, NULL);
 	lease_request_give_up(g, lr);
 }
@@ -136,7 +137,7 @@ int ticket_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket
 	lease_request_begin(&lr, &ticket->request, r);
 	lr.answer = p.answer;
 	lr.lease = (struct shmlimit_lease){ .struct_size = sizeof(lr.lease), .need = p.need, .want = p.want };
-	step(mine, &lr, &p, ticket->flags);
+	advance(mine, &lr, &p, ticket->flags);
 	pool_return(mine);
 	p.answer = lr.answer;
 	p.need = lr.lease.need;
@@ -166,7 +167,7 @@ int ticket_begin(struct shmlimit_global *g, const struct shmlimit_request *reque
 		lease_request_begin(&lr, request, r);
 		lr.answer = p.answer;
 		lr.lease = lease;
-		global_take_rest(g, &lr, 1);
+		global_take_undecided(g, &lr, 1);
 		p.answer = lr.answer;
 		from = lr.taken_from;
 	} else if (p.answer > SHMLIMIT_DENIED) {
@@ -182,8 +183,8 @@ int ticket_begin(struct shmlimit_global *g, const struct shmlimit_request *reque
 }
 
 /*
- * Returns whether the claim ends without this process: by a decision, or by the agent, which has the request and
- * will settle it.
+ * Returns whether the claim ends without this process: by a decision, or by the agent, which has
+ * the request and will settle it.
  */
 static int withdraw(struct shmlimit_global *g, const struct ticket_state *p, const struct shmlimit_request *request)
 {
@@ -192,7 +193,10 @@ static int withdraw(struct shmlimit_global *g, const struct ticket_state *p, con
 	int taken = mailbox_is_awaited(g->mailbox, &receipt);
 	enum request_state state = mailbox_wait(g->mailbox, &receipt, 0, &answer);
 
-	/* An answer of ALLOWED under a DRY_RUN rule that would have denied has a retry_after_ns, and took nothing. */
+	/*
+	 * An answer of ALLOWED under a DRY_RUN rule that would have denied has a retry_after_ns,
+	 * and took nothing.
+	 */
 	if (state == REQUEST_ALLOWED && answer.retry_after_ns == 0)
 		shmlimit_refund(g->limiter, request->rule, request->key, request->key_len, request->cost, NULL);
 	return state == REQUEST_ALLOWED || state == REQUEST_DENIED || (state == REQUEST_FREE && taken);

@@ -22,11 +22,16 @@ struct ticket_state {
 
 _Static_assert(sizeof(struct ticket_state) == sizeof(((struct shmlimit_global_ticket *)0)->opaque), "it fits exactly");
 
-/* Take from this host's lease alone. Returns the decision, or SHMLIMIT_GLOBAL_PENDING: ticket_step() is next. */
+/*
+ * Take from this host's lease alone. Returns the decision, or SHMLIMIT_GLOBAL_PENDING:
+ * ticket_step() is next.
+ */
 int ticket_begin(struct shmlimit_global *g, const struct shmlimit_request *request,
                  struct shmlimit_global_ticket *ticket, struct shmlimit_result *r);
 
-/* Go on with a ticket. Returns the decision, or SHMLIMIT_GLOBAL_PENDING with ticket->poll_ns set. */
+/*
+ * Go on with a ticket. Returns the decision, or SHMLIMIT_GLOBAL_PENDING with ticket->poll_ns set.
+ */
 int ticket_step(struct shmlimit_global *g, struct shmlimit_global_ticket *ticket, struct shmlimit_result *r);
 
 /* End a ticket, pending or allowed, and give back what was taken for it. */
@@ -35,7 +40,10 @@ void ticket_cancel(struct shmlimit_global *g, struct shmlimit_global_ticket *tic
 /* End a ticket as it is. It is not pending then, and nothing is given back for it. */
 void ticket_end(struct shmlimit_global_ticket *ticket);
 
-/* Make a ticket of a request that was allowed. `taken_from`: the rule whose slot gave the tokens; -1: none did. */
+/*
+ * Make a ticket of a request that was allowed. `taken_from`: the rule whose slot gave the tokens;
+ * -1: none did.
+ */
 void ticket_decided(struct shmlimit_global_ticket *ticket, const struct shmlimit_request *request, int taken_from);
 
 /* Mark such a ticket as one of a limit that has not been taken from yet. */

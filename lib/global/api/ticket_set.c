@@ -118,7 +118,7 @@ EXPORT int shmlimit_global_begin_all(struct shmlimit_global *g, const struct shm
 		ticket_end(&tickets[i]);
 	if (all.there_count == 0)
 		return shmlimit_take_all(g->limiter, requests, n, failed, results);
-	answer = all_or_none_look_here(&all, &at);
+	answer = all_or_none_peek_here(&all, &at);
 	if (answer == SHMLIMIT_ALLOWED) {
 		for (size_t i = 0; i < n; i++)
 			ticket_decided(&tickets[i], &requests[i], all.taken_from[i]);

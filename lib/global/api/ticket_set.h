@@ -1,5 +1,6 @@
 /*
- * ticket_set: several limits in one request, all or none, as tickets that wait for the agent. See all_or_none.h for the steps.
+ * ticket_set: several limits in one request, all or none, as tickets that wait for the agent. See
+ * all_or_none.h for the steps.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

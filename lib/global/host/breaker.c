@@ -9,7 +9,10 @@
 #include "backoff.h"
 #include "breaker.h"
 
-/* A closed breaker is tested again by a single call after this time. Other processes wait for that call. */
+/*
+ * A closed breaker is tested again by a single call after this time. Other processes wait for that
+ * call.
+ */
 #define CLOSED_NS UINT64_C(60000000000)
 
 int breaker_begin(struct breaker *b, struct shmlimit *limiter, const struct url *url)
@@ -34,7 +37,7 @@ int breaker_begin(struct breaker *b, struct shmlimit *limiter, const struct url 
 	return 0;
 }
 
-int breaker_ask(struct breaker *b)
+int breaker_permits(struct breaker *b)
 {
 	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
 	size_t len = strlen(b->key);
@@ -66,7 +69,7 @@ uint64_t breaker_open_for_ns(const struct breaker *b)
 	return answer == SHMLIMIT_DENIED ? r.reset_after_ns : 0;
 }
 
-void breaker_good(struct breaker *b)
+void breaker_succeeded(struct breaker *b)
 {
 	b->failures = 0;
 	if (b->probing)
@@ -74,14 +77,17 @@ void breaker_good(struct breaker *b)
 	b->probing = 0;
 }
 
-void breaker_bad(struct breaker *b, uint64_t rng)
+void breaker_failed(struct breaker *b, uint64_t rng)
 {
 	size_t len = strlen(b->key);
 
 	if (++b->failures < b->open_after && !b->probing)
 		return;
 	b->failures = 0;
-	/* Several processes may meet the same failure: the one that takes the token opens the breaker. */
+	/*
+	 * Several processes may meet the same failure: the one that takes the token opens the
+	 * breaker.
+	 */
 	if (!b->probing && shmlimit_take(b->limiter, b->rule, b->key, len, 1, NULL) != SHMLIMIT_ALLOWED)
 		return;
 	b->probing = 0;
@@ -89,7 +95,7 @@ void breaker_bad(struct breaker *b, uint64_t rng)
 	shmlimit_lease_deny(b->limiter, b->rule, b->key, len, 1, backoff_ns(b->open_ns, rng), NULL);
 }
 
-void breaker_unused(struct breaker *b)
+void breaker_not_called(struct breaker *b)
 {
 	if (b->probing)
 		shmlimit_lease_abandon(b->limiter, b->rule, b->key, strlen(b->key));

@@ -1,6 +1,7 @@
 /*
- * failed_keys: the failed keys: those for which the backend returned an error. This process does not ask for them again for
- * a while. There is room for FAILED_KEYS_MAX keys; one that is dropped early is asked for once more.
+ * failed_keys: the failed keys: those for which the backend returned an error. This process does
+ * not ask for them again for a while. There is room for FAILED_KEYS_MAX keys; one that is dropped
+ * early is asked for once more.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

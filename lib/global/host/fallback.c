@@ -47,7 +47,9 @@ static void local_name(char name[SHMLIMIT_RULE_NAME_MAX + 1], const char *of)
 	         hash);
 }
 
-/* Returns the id of the rule's local share, which is created, or changed if the rule has changed. */
+/*
+ * Returns the id of the rule's local share, which is created, or changed if the rule has changed.
+ */
 static int local_rule(struct shmlimit_global *g, int rule)
 {
 	char of[SHMLIMIT_RULE_NAME_MAX + 1], name[SHMLIMIT_RULE_NAME_MAX + 1];
@@ -58,7 +60,9 @@ static int local_rule(struct shmlimit_global *g, int rule)
 		error = share(g, rule, &want);
 	if (error != 0)
 		return error;
-	/* WHY NO_WAIT: this runs inside a request, which must not wait for another writer of rules. */
+	/*
+	 * WHY NO_WAIT: this runs inside a request, which must not wait for another writer of rules.
+	 */
 	want.flags |= SHMLIMIT_NO_WAIT;
 	local_name(name, of);
 	id = shmlimit_rule_find(g->limiter, name);
@@ -67,7 +71,10 @@ static int local_rule(struct shmlimit_global *g, int rule)
 	return shmlimit_rule_set(g->limiter, name, &want);
 }
 
-/* Returns the id of the rule's local share, or a negative error. Other handles' shares count if they exist. */
+/*
+ * Returns the id of the rule's local share, or a negative error. Other handles' shares count if
+ * they exist.
+ */
 static int share_of(struct shmlimit_global *g, int rule)
 {
 	char of[SHMLIMIT_RULE_NAME_MAX + 1], name[SHMLIMIT_RULE_NAME_MAX + 1];
@@ -106,7 +113,10 @@ static int allow(struct shmlimit_global *g, int rule, struct shmlimit_result *r)
 	return error;
 }
 
-/* DENY is a take from the slot alone, also used if LOCAL has no rule. It denies, unless another process has deposited tokens. */
+/*
+ * DENY is a take from the slot alone, also used if LOCAL has no rule. It denies, unless another
+ * process has deposited tokens.
+ */
 int fallback(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost, int *taken_from,
              struct shmlimit_result *r)
 {

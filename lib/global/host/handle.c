@@ -131,7 +131,10 @@ void handle_report(struct shmlimit_global *g, const struct backend_error *failur
 		g->reported_of[failure->kind] |= bit;
 		return;
 	}
-	/* A timeout while another process asked is not reported again while a backend error is known. */
+	/*
+	 * A timeout while another process asked is not reported again while a backend error is
+	 * known.
+	 */
 	if (failure->kind == ERROR_WAITED && g->reported.kind != ERROR_NONE)
 		return;
 	if (failure->kind != g->reported.kind || failure->error != g->reported.error)

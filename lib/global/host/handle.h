@@ -17,16 +17,19 @@
 
 #define KEY_TEXT_MAX (SHMLIMIT_GLOBAL_PREFIX_MAX + SHMLIMIT_RULE_NAME_MAX + SHMLIMIT_KEY_MAX + 4)
 
-/* Apache's default ThreadLimit. If more handles are lent at once, the others are closed after one call. */
+/*
+ * Apache's default ThreadLimit. If more handles are lent at once, the others are closed after one
+ * call.
+ */
 #define POOL_KEPT 64
 
 /*
- * A public handle, which any thread may use, or a spare one (pool.h). What is below `lent` belongs to the thread that has
- * borrowed the handle.
+ * A public handle, which any thread may use, or a spare one (pool.h). What is below `lent` belongs
+ * to the thread that has borrowed the handle.
  */
 struct shmlimit_global {
 	struct shmlimit *limiter;
-	struct shmlimit_global_options options; /* with the defaults filled in; `prefix` points to the next member */
+	struct shmlimit_global_options options; /* complete; `prefix` points to the next member */
 	char prefix[SHMLIMIT_GLOBAL_PREFIX_MAX + 1];
 	uint64_t clock_ns;       /* the most that the limiter's clock may lag */
 	struct mailbox *mailbox; /* requests to the agent of this host */
@@ -66,8 +69,8 @@ int handle_open(struct shmlimit *limiter, const struct shmlimit_global_options *
 void handle_close(struct shmlimit_global *g);
 
 /*
- * Returns 0, or -errno: there is no such rule, or it is not a LEASE rule. -ERANGE: the backend cannot count it
- * exactly; `name` is filled.
+ * Returns 0, or -errno: there is no such rule, or it is not a LEASE rule. -ERANGE: the backend
+ * cannot count it exactly; `name` is filled.
  */
 int handle_rule(struct shmlimit_global *g, int rule, struct handle_rule *out);
 
@@ -78,8 +81,8 @@ size_t handle_key(const struct shmlimit_global *g, const char *rule, const void 
 uint64_t handle_rng(struct shmlimit_global *g);
 
 /*
- * Report a backend error, or one of a key, unless it was reported before. handle_recovered() notes that the backend works,
- * so that the next error is reported.
+ * Report a backend error, or one of a key, unless it was reported before. handle_recovered() notes
+ * that the backend works, so that the next error is reported.
  */
 void handle_report(struct shmlimit_global *g, const struct backend_error *failure, const struct handle_rule *rule);
 void handle_recovered(struct shmlimit_global *g);

@@ -32,34 +32,39 @@ int lease_request_slot(struct shmlimit_global *g, int rule, const void *key, siz
 }
 
 /*
- * A backend error that is not about one key is set in all questions that have no answer, and counts once. A late call
- * does not count as a failure if waiting for other processes, or connecting, used up part of the deadline.
+ * A backend error that is not about one key is set in all questions that have no answer, and counts
+ * once. A late call does not count as a failure if waiting for other processes, or connecting, used
+ * up part of the deadline.
  */
-static void judge(struct shmlimit_global *g, const struct backend_question *questions, size_t n, int waited)
+static void count_outcome(struct shmlimit_global *g, const struct backend_question *questions, size_t n, int waited)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (questions[i].failure.kind == ERROR_NONE || backend_error_is_of_key(&questions[i].failure))
 			continue;
 		if ((questions[i].failure.kind == ERROR_LATE && waited) ||
 		    questions[i].failure.kind == ERROR_CONNECTED) {
-			breaker_unused(&g->breaker);
+			breaker_not_called(&g->breaker);
 			return;
 		}
 		shmlimit_lease_count(g->limiter, SHMLIMIT_LEASE_BACKEND_ERRORS, 1);
-		breaker_bad(&g->breaker, handle_rng(g));
+		breaker_failed(&g->breaker, handle_rng(g));
 		return;
 	}
 	handle_recovered(g);
-	breaker_good(&g->breaker);
+	breaker_succeeded(&g->breaker);
 }
 
-/* Make the call that the breaker allows. `waited`: this process has first waited for another process's answer. */
-static void call(struct shmlimit_global *g, struct lease_request *requests, size_t n, uint64_t until_ns, int waited)
+/*
+ * Make the call that the breaker allows. `waited`: this process has first waited for another
+ * process's answer.
+ */
+static void call_backend(struct shmlimit_global *g, struct lease_request *requests, size_t n, uint64_t until_ns,
+                         int waited)
 {
 	struct backend_question questions[LEASE_REQUESTS_MAX];
 	struct lease_request *of[LEASE_REQUESTS_MAX];
 	size_t m = 0;
-	uint64_t sent_ns, asked_ns; /* by the limiter's clock, and by monotonic_now_ns(), which never lags */
+	uint64_t sent_ns, asked_ns; /* by the limiter's clock; by monotonic_now_ns(): never lags */
 
 	for (size_t i = 0; i < n; i++) {
 		enum lease_request_state state = LEASE_REQUEST_DECIDED;
@@ -72,19 +77,19 @@ static void call(struct shmlimit_global *g, struct lease_request *requests, size
 			lease_request_give_up(g, &requests[i]);
 	}
 	if (m == 0) {
-		breaker_unused(&g->breaker);
+		breaker_not_called(&g->breaker);
 		return;
 	}
 	sent_ns = shmlimit_now(g->limiter);
 	asked_ns = monotonic_now_ns();
 	cluster_lease(&g->cluster, questions, m, until_ns);
-	judge(g, questions, m, waited);
+	count_outcome(g, questions, m, waited);
 	for (size_t i = 0; i < m; i++)
 		if (lease_request_settle(g, of[i], &questions[i], sent_ns, asked_ns) == LEASE_REQUEST_FAILED)
 			lease_request_give_up(g, of[i]);
 }
 
-static size_t count(const struct lease_request *requests, size_t n, int answer)
+static size_t count_answers(const struct lease_request *requests, size_t n, int answer)
 {
 	size_t found = 0;
 
@@ -101,17 +106,17 @@ static void nap(unsigned n, uint64_t now_ns, uint64_t until_ns)
 }
 
 /* Ask the backend from this process, if the breaker lets it. Returns 0 if it does not. */
-static int call_if_allowed(struct shmlimit_global *g, struct lease_request *requests, size_t n, uint64_t until_ns,
-                           int waited)
+static int call_if_permitted(struct shmlimit_global *g, struct lease_request *requests, size_t n, uint64_t until_ns,
+                             int waited)
 {
 	int state = BREAKER_WAIT;
 
-	if (count(requests, n, SHMLIMIT_LEASE_ASK) != 0)
-		state = breaker_ask(&g->breaker);
+	if (count_answers(requests, n, SHMLIMIT_LEASE_ASK) != 0)
+		state = breaker_permits(&g->breaker);
 	if (state < 0 || state == BREAKER_OPEN)
 		return 0;
 	if (state != BREAKER_WAIT)
-		call(g, requests, n, until_ns, waited);
+		call_backend(g, requests, n, until_ns, waited);
 	return 1;
 }
 
@@ -124,11 +129,12 @@ void lease_request_wait(struct shmlimit_global *g, struct lease_request *request
 	for (unsigned naps = 0;; naps++) {
 		if (via_agent_exists(g)) {
 			via_agent(g, requests, n, until_ns);
-		} else if (!call_if_allowed(g, requests, n, until_ns, naps > 0)) {
+		} else if (!call_if_permitted(g, requests, n, until_ns, naps > 0)) {
 			lease_request_give_up_all(g, requests, n);
 			return;
 		}
-		if (count(requests, n, SHMLIMIT_LEASE_ASK) + count(requests, n, SHMLIMIT_LEASE_WAIT) == 0)
+		if (count_answers(requests, n, SHMLIMIT_LEASE_ASK) + count_answers(requests, n, SHMLIMIT_LEASE_WAIT) ==
+		    0)
 			return;
 		now_ns = monotonic_now_ns();
 		if (now_ns >= until_ns)

@@ -1,14 +1,16 @@
 /*
  * mailbox: see mailbox.h.
  *
- * ORDER. The compare-and-swap of a word is a full barrier. A process that loads the word (load_acquire) after it sees
- * what was written to the cell before it. Texts and answers are read and written a word at a time without order,
- * since a process that was stopped may write to a cell that has a new owner: the seal decides whether they are valid.
+ * ORDER. The compare-and-swap of a word is a full barrier. A process that loads the word
+ * (load_acquire) after it sees what was written to the cell before it. Texts and answers are read
+ * and written a word at a time without order, since a process that was stopped may write to a cell
+ * that has a new owner: the seal decides whether they are valid.
  *
- * mailbox_sleep() and mailbox_post() are Dekker's pattern: each writes (`asleep`; the cell's word), then reads what
- * the other wrote. So either the agent sees the request, or the process sees that the agent sleeps and wakes it.
- * mailbox_resign() and a process that posts form the same pattern. One ends the claim and then searches for
- * requests. The other posts, and then checks that there is still an agent.
+ * mailbox_sleep() and mailbox_post() are Dekker's pattern: each writes (`asleep`; the cell's word),
+ * then reads what the other wrote. So either the agent sees the request, or the process sees that
+ * the agent sleeps and wakes it. mailbox_resign() and a process that posts form the same pattern.
+ * One ends the claim and then searches for requests. The other posts, and then checks that there is
+ * still an agent.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -33,7 +35,10 @@
 /* Longer than any process waits for an answer. */
 #define LOST_NS UINT64_C(60000000000)
 
-/* No agent claims a time that is so far ahead. Such a value is not a claim, and must not keep agents out for ever. */
+/*
+ * No agent claims a time that is so far ahead. Such a value is not a claim, and must not keep
+ * agents out for ever.
+ */
 #define BOGUS_NS (10 * MAILBOX_CLAIM_NS)
 
 /* In `asleep`: what may wait does not wake it. No time is so large. */
@@ -50,10 +55,9 @@ struct cell {
 struct mailbox {
 	uint64_t claimed_until_ns; /* the agent's claim: claims are never equal, and only grow */
 	uint64_t backend;          /* the agent's backend */
-	uint64_t secret[2];        /* chosen by the first process that wanted to be the agent; then never changed */
+	uint64_t secret[2];        /* chosen by the first process that claims; never changed */
 	uint64_t unused[4];
-	uint64_t asleep
-		__attribute__((aligned(64))); /* the claim of the agent that sleeps, perhaps with DOZES; 0: none */
+	uint64_t asleep __attribute__((aligned(64))); /* claim of the sleeping agent, | DOZES; 0: none */
 	uint64_t words[MAILBOX_CELLS] __attribute__((aligned(64)));
 	struct mailbox_board board __attribute__((aligned(64)));
 	uint64_t failures[MAILBOX_RULES] __attribute__((aligned(64)));
@@ -195,7 +199,10 @@ static void wake(struct mailbox *box, int may_wait)
 
 	if (agent == 0 || (may_wait && (agent & DOZES) != 0))
 		return;
-	/* If it fails, another process wakes the agent, or another agent has gone to sleep: this one still sleeps. */
+	/*
+	 * If it fails, another process wakes the agent, or another agent has gone to sleep: this
+	 * one still sleeps.
+	 */
 	word_cas(&box->asleep, agent, 0);
 	futex_wake(&box->asleep);
 }
@@ -280,8 +287,9 @@ int mailbox_prepare(struct mailbox *box)
 }
 
 /*
- * A new claim ends later than all earlier ones, so a process that was stopped and replaced cannot renew its own. WHY
- * write the backend each time: a process that was stopped between the two steps may have written its own in between.
+ * A new claim ends later than all earlier ones, so a process that was stopped and replaced cannot
+ * renew its own. WHY write the backend each time: a process that was stopped between the two steps
+ * may have written its own in between.
  */
 int mailbox_claim(struct mailbox *box, uint64_t *mine, uint64_t backend, uint64_t now_ns)
 {
@@ -296,7 +304,10 @@ int mailbox_claim(struct mailbox *box, uint64_t *mine, uint64_t backend, uint64_
 		*mine = 0;
 		return 0;
 	}
-	/* A doze of the old claim is over. Nothing else can be hidden: an agent that slept since has put its own claim there. */
+	/*
+	 * A doze of the old claim is over. Nothing else can be hidden: an agent that slept since
+	 * has put its own claim there.
+	 */
 	if (was_mine)
 		word_cas(&box->asleep, there | DOZES, 0);
 	*mine = until_ns;
@@ -341,7 +352,10 @@ static int read_text(const struct mailbox *box, const struct receipt *receipt, s
 	return found == seal(box, receipt->word, text, 8 * text_words(text));
 }
 
-/* WHY NOT stop after a few: requests in later cells would wait for as long as the earlier cells are busy. */
+/*
+ * WHY NOT stop after a few: requests in later cells would wait for as long as the earlier cells are
+ * busy.
+ */
 int mailbox_next(struct mailbox *box, unsigned *at, struct request_text *text, struct receipt *receipt)
 {
 	while (*at < MAILBOX_CELLS) {
@@ -385,8 +399,8 @@ int mailbox_answer(struct mailbox *box, const struct receipt *receipt, enum requ
 }
 
 /*
- * The agent ends a posted request by taking it. Any other request must be ended by its agent or process, which may
- * have been killed.
+ * The agent ends a posted request by taking it. Any other request must be ended by its agent or
+ * process, which may have been killed.
  */
 static int is_abandoned(enum request_state state, uint64_t unchanged_ns)
 {
@@ -418,10 +432,14 @@ static int has_posted(const struct mailbox *box)
 }
 
 /*
- * Claims are never equal. So an agent that was stopped and replaced, and goes to sleep while the next one does, cannot
- * undo that a process woke the next one. WHY NOT clear `asleep` at the end: another agent may have set it.
+ * Claims are never equal. So an agent that was stopped and replaced, and goes to sleep while the
+ * next one does, cannot undo that a process woke the next one. WHY NOT clear `asleep` at the end:
+ * another agent may have set it.
  */
-/* `word` is in `asleep`. ORDER what put it there is a full barrier; the partner is in mailbox_post(). */
+/*
+ * `word` is in `asleep`. ORDER what put it there is a full barrier; the partner is in
+ * mailbox_post().
+ */
 static void fall_asleep(struct mailbox *box, uint64_t word, uint64_t ns)
 {
 	if (!has_posted(box))
@@ -435,8 +453,8 @@ void mailbox_sleep(struct mailbox *box, uint64_t mine, uint64_t ns)
 }
 
 /*
- * An agent that was replaced, and does not know it yet, must not hide that the other one sleeps. WHY NOT from `mine` either: that
- * may have been put there while the other one slept.
+ * An agent that was replaced, and does not know it yet, must not hide that the other one sleeps.
+ * WHY NOT from `mine` either: that may have been put there while the other one slept.
  */
 void mailbox_doze(struct mailbox *box, uint64_t mine, uint64_t ns)
 {

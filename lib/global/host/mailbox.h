@@ -1,29 +1,31 @@
 /*
- * mailbox: the processes of a host ask its agent through shared memory: 64 cells. The owner of a cell is determined
- * by one word, and changes only by a compare-and-swap of it:
+ * mailbox: the processes of a host ask its agent through shared memory: 64 cells. The owner of a
+ * cell is determined by one word, and changes only by a compare-and-swap of it:
  *
  *	word : [ generation : 56 ] [ state : 8 ]
  *
  *	FREE -> WRITING -> POSTED -> TAKEN -> ALLOWED, DENIED, FAILED, AGAIN -> FREE
  *	        process    process   agent    agent                             process
  *
- * From FREE to WRITING the generation grows by one. A process that stops waiting frees its cell, from POSTED or
- * TAKEN. The agent frees cells whose word has not changed for a while: their process was killed, or is stopped.
+ * From FREE to WRITING the generation grows by one. A process that stops waiting frees its cell,
+ * from POSTED or TAKEN. The agent frees cells whose word has not changed for a while: their process
+ * was killed, or is stopped.
  *
- * INVARIANT A process accepts only an answer of its own generation, since the answer is in the word. So no answer is
- * taken for that of another request, whatever the two ask for.
+ * INVARIANT A process accepts only an answer of its own generation, since the answer is in the
+ * word. So no answer is taken for that of another request, whatever the two ask for.
  *
- * INVARIANT The agent asks only for what one process wrote as a whole. The text has a seal: a keyed hash of the text
- * and the generation. A process that was stopped while it wrote, and continues in a cell that has a new owner, spoils
- * a text, and the seal shows it. WHY a key: without one a client could choose keys that make a mixture of two texts
- * look whole. The numbers of an answer have a seal too.
+ * INVARIANT The agent asks only for what one process wrote as a whole. The text has a seal: a keyed
+ * hash of the text and the generation. A process that was stopped while it wrote, and continues in
+ * a cell that has a new owner, spoils a text, and the seal shows it. WHY a key: without one a
+ * client could choose keys that make a mixture of two texts look whole. The numbers of an answer
+ * have a seal too.
  *
- * Nothing waits for a process or an agent that was killed: a process waits until its deadline, and the agent does not
- * wait for processes. After posting, a process must check that there is an agent, or not wait: an agent that ended
- * before did not see the request.
+ * Nothing waits for a process or an agent that was killed: a process waits until its deadline, and
+ * the agent does not wait for processes. After posting, a process must check that there is an
+ * agent, or not wait: an agent that ended before did not see the request.
  *
- * Threads: all functions may run in any number of threads and processes, except those of the agent. Signals: not to
- * be called from handlers. Times are of CLOCK_MONOTONIC.
+ * Threads: all functions may run in any number of threads and processes, except those of the agent.
+ * Signals: not to be called from handlers. Times are of CLOCK_MONOTONIC.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -48,13 +50,13 @@ enum request_state {
 	REQUEST_ALLOWED,
 	REQUEST_DENIED,
 	REQUEST_FAILED, /* the backend gave no answer: on_failure decides */
-	REQUEST_AGAIN,  /* not asked, since the rule has changed or the agent ends: make the request again */
+	REQUEST_AGAIN,  /* the rule has changed or the agent ends: ask again */
 };
 
 enum request_kind {
 	REQUEST_AWAITED,   /* a process waits for the answer */
 	REQUEST_UNAWAITED, /* tokens are missing, but no process waits: none are taken for it */
-	REQUEST_DEBIT, /* `cost` tokens were lent to the key: the backend is to count them as leased; no process waits */
+	REQUEST_DEBIT,     /* the key was lent `cost` tokens: the backend counts them; no process waits */
 };
 
 /* What a process asks for. A multiple of 8 bytes, without padding. */
@@ -115,26 +117,29 @@ int mailbox_has_agent(const struct mailbox *box, uint64_t backend, uint64_t now_
 int mailbox_is_failing(const struct mailbox *box, uint64_t now_ns);
 
 /*
- * Post a request and wake the agent; one that dozes goes on dozing if it is a debit or more to be leased ahead. Returns 0, or
- * -EAGAIN: no cell is free.
+ * Post a request and wake the agent; one that dozes goes on dozing if it is a debit or more to be
+ * leased ahead. Returns 0, or -EAGAIN: no cell is free.
  */
 int mailbox_post(struct mailbox *box, const struct request_text *text, struct receipt *receipt);
 
 /*
- * Look for the answer. Returns REQUEST_POSTED or REQUEST_TAKEN while there is none. Otherwise the cell is no longer the
- * caller's: REQUEST_ALLOWED ... _AGAIN, with *answer filled, or zeroed if its seal is wrong; or REQUEST_FREE: the agent
- * gave the request up.
+ * Look for the answer. Returns REQUEST_POSTED or REQUEST_TAKEN while there is none. Otherwise the
+ * cell is no longer the caller's: REQUEST_ALLOWED ... _AGAIN, with *answer filled, or zeroed if its
+ * seal is wrong; or REQUEST_FREE: the agent gave the request up.
  */
 enum request_state mailbox_poll(struct mailbox *box, const struct receipt *receipt, struct request_answer *answer);
 
 /*
- * Wait for the answer. Returns as mailbox_poll(); REQUEST_FREE also when the time is over. The cell is then no longer
- * the caller's.
+ * Wait for the answer. Returns as mailbox_poll(); REQUEST_FREE also when the time is over. The cell
+ * is then no longer the caller's.
  */
 enum request_state mailbox_wait(struct mailbox *box, const struct receipt *receipt, uint64_t until_ns,
                                 struct request_answer *answer);
 
-/* Count a request that on_failure decided, and return the count, of a rule; only of the first MAILBOX_RULES ids. */
+/*
+ * Count a request that on_failure decided, and return the count, of a rule; only of the first
+ * MAILBOX_RULES ids.
+ */
 #define MAILBOX_RULES 256
 void mailbox_count_failure(struct mailbox *box, int rule);
 uint64_t mailbox_failures(const struct mailbox *box, int rule);
@@ -145,8 +150,8 @@ uint64_t mailbox_failures(const struct mailbox *box, int rule);
 int mailbox_prepare(struct mailbox *box);
 
 /*
- * Become the agent, or stay it. *mine is 0 at first, and the caller keeps it. Returns 1 if the caller is the agent; 0
- * if another process is, or has been in between.
+ * Become the agent, or stay it. *mine is 0 at first, and the caller keeps it. Returns 1 if the
+ * caller is the agent; 0 if another process is, or has been in between.
  */
 int mailbox_claim(struct mailbox *box, uint64_t *mine, uint64_t backend, uint64_t now_ns);
 /* Stop being the agent. Requests that were not taken yet are made again. */
@@ -162,23 +167,31 @@ int mailbox_next(struct mailbox *box, unsigned *at, struct request_text *text, s
 int mailbox_is_awaited(const struct mailbox *box, const struct receipt *receipt);
 
 /*
- * Answer the request. Returns 1, or 0 if the process no longer waits. FREE: for a request that no process waited for.
+ * Answer the request. Returns 1, or 0 if the process no longer waits. FREE: for a request that no
+ * process waited for.
  */
 int mailbox_answer(struct mailbox *box, const struct receipt *receipt, enum request_state state,
                    const struct request_answer *answer);
 
-/* For freeing the cells of killed processes: those whose words have equalled `seen` since `since_ns`. */
+/*
+ * For freeing the cells of killed processes: those whose words have equalled `seen` since
+ * `since_ns`.
+ */
 struct mailbox_watch {
 	uint64_t seen[MAILBOX_CELLS], since_ns[MAILBOX_CELLS];
 };
 void mailbox_sweep(struct mailbox *box, struct mailbox_watch *watch, uint64_t now_ns);
 
-/* Sleep until a request is posted, a signal comes, or the time is over. `mine`: as of mailbox_claim(). */
+/*
+ * Sleep until a request is posted, a signal comes, or the time is over. `mine`: as of
+ * mailbox_claim().
+ */
 void mailbox_sleep(struct mailbox *box, uint64_t mine, uint64_t ns);
 
 /*
- * The same, but what may wait does not wake the agent (see mailbox_post()): to be looked for again soon. A system call
- * that wakes another process takes 20 us; so an agent that was asked lately spares its processes that.
+ * The same, but what may wait does not wake the agent (see mailbox_post()): to be looked for again
+ * soon. A system call that wakes another process takes 20 us; so an agent that was asked lately
+ * spares its processes that.
  */
 void mailbox_doze(struct mailbox *box, uint64_t mine, uint64_t ns);
 

@@ -8,8 +8,8 @@
 typedef unsigned __int128 u128;
 
 /*
- * A lease lasts at most this part of the time to full. So at most the tokens of four thirds of a lease are lent, a
- * sixth of the capacity; the quota has the rest.
+ * A lease lasts at most this part of the time to full. So at most the tokens of four thirds of a
+ * lease are lent, a sixth of the capacity; the quota has the rest.
  */
 #define FILL_PARTS 8u
 
@@ -23,11 +23,11 @@ static uint64_t clamp(u128 x)
 	return x > UINT64_MAX ? UINT64_MAX : (uint64_t)x;
 }
 
-uint64_t policy_lease_ns(uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t wished_ns,
+uint64_t policy_lease_ns(uint64_t capacity, uint64_t count, uint64_t period_ns, uint64_t wanted_ns,
                          uint64_t deadline_ns)
 {
 	uint64_t part_ns = clamp((u128)capacity * period_ns / count / FILL_PARTS);
-	uint64_t lease_ns = wished_ns < part_ns ? wished_ns : part_ns;
+	uint64_t lease_ns = wanted_ns < part_ns ? wanted_ns : part_ns;
 
 	return lease_ns > deadline_ns ? lease_ns : deadline_ns;
 }
@@ -56,7 +56,10 @@ uint64_t policy_nap_ns(unsigned n, uint64_t left_ns)
 	return nap_ns < left_ns ? nap_ns : left_ns;
 }
 
-/* Half of the time so far: an answer is found at most half as late again as it came, with few looks. */
+/*
+ * Half of the time so far: an answer is found at most half as late again as it came, with few
+ * looks.
+ */
 uint64_t policy_look_ns(uint64_t waited_ns, uint64_t left_ns)
 {
 	uint64_t look_ns = waited_ns / 2;

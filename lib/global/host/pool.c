@@ -1,12 +1,12 @@
 /*
  * pool: see pool.h.
  *
- * Each idle handle has a place of its own. A thread borrows a handle by exchanging it for NULL. So no two threads get the
- * same handle. WHY NOT a list: it needs a lock, or a solution to the ABA problem. WHY NOT one handle per thread: threads
- * and segments end independently of each other.
+ * Each idle handle has a place of its own. A thread borrows a handle by exchanging it for NULL. So
+ * no two threads get the same handle. WHY NOT a list: it needs a lock, or a solution to the ABA
+ * problem. WHY NOT one handle per thread: threads and segments end independently of each other.
  *
- * Fork: a handle that another thread had borrowed is not the child's, which opens another one. Its connection is not shut
- * in the child: that thread may have been changing it.
+ * Fork: a handle that another thread had borrowed is not the child's, which opens another one. Its
+ * connection is not shut in the child: that thread may have been changing it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

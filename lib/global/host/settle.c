@@ -80,8 +80,8 @@ uint64_t lease_request_lasts_ns(const struct shmlimit_global *g, const struct le
 }
 
 /*
- * A lease begins when the question is sent, since the backend may debit the tokens then. A process that was stopped for
- * longer than the lease has lost the tokens.
+ * A lease begins when the question is sent, since the backend may debit the tokens then. A process
+ * that was stopped for longer than the lease has lost the tokens.
  */
 static enum lease_request_state deposit(struct shmlimit_global *g, struct lease_request *lr,
                                         const struct backend_question *q, uint64_t sent_ns, uint64_t asked_ns)

@@ -1,6 +1,7 @@
 /*
- * settle: a request for a lease on its way to the backend, and what the backend's answer does to the key's slot. Used by
- * each process that asks the backend: an agent, and one whose host has none.
+ * settle: a request for a lease on its way to the backend, and what the backend's answer does to
+ * the key's slot. Used by each process that asks the backend: an agent, and one whose host has
+ * none.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -45,7 +46,10 @@ enum lease_request_state {
 /* Read the rule. Returns 0 or as handle_rule(). */
 int lease_request_rule(struct shmlimit_global *g, struct lease_request *request);
 
-/* How long a lease of the request's rule lasts here: it ends earlier by the amount that the limiter's clock may lag. */
+/*
+ * How long a lease of the request's rule lasts here: it ends earlier by the amount that the
+ * limiter's clock may lag.
+ */
 uint64_t lease_request_lasts_ns(const struct shmlimit_global *g, const struct lease_request *request);
 
 /* Make the question for the backend. */
@@ -53,8 +57,8 @@ enum lease_request_state lease_request_prepare(struct shmlimit_global *g, struct
                                                struct backend_question *question);
 
 /*
- * Apply the backend's answer to the slot. The question was sent at `sent_ns` by the limiter's clock, which is
- * `asked_ns` by monotonic_now_ns().
+ * Apply the backend's answer to the slot. The question was sent at `sent_ns` by the limiter's
+ * clock, which is `asked_ns` by monotonic_now_ns().
  */
 enum lease_request_state lease_request_settle(struct shmlimit_global *g, struct lease_request *request,
                                               const struct backend_question *question, uint64_t sent_ns,

@@ -47,7 +47,8 @@ static int post(struct shmlimit_global *g, struct lease_request *lr, enum reques
 	int error = lease_request_rule(g, lr);
 
 	/*
-	 * -ERANGE is not an error here: the agent refuses and reports a rule that the backend cannot count exactly.
+	 * -ERANGE is not an error here: the agent refuses and reports a rule that the backend
+	 * cannot count exactly.
 	 */
 	if (error != 0 && error != -ERANGE)
 		return error;
@@ -81,8 +82,9 @@ __attribute__((noinline, cold)) void via_agent_prefetch(struct shmlimit_global *
 }
 
 /*
- * The debit is posted first: a process that is killed in between has lent nothing without a debit. If the agent has the
- * backend's denial before the key has its credit, the credit replaces it, and the next request asks again.
+ * The debit is posted first: a process that is killed in between has lent nothing without a debit.
+ * If the agent has the backend's denial before the key has its credit, the credit replaces it, and
+ * the next request asks again.
  */
 __attribute__((noinline, cold)) int via_agent_lend(struct shmlimit_global *g, int rule, const void *key, size_t key_len,
                                                    uint64_t cost, struct shmlimit_result *r)
@@ -104,10 +106,10 @@ __attribute__((noinline, cold)) int via_agent_lend(struct shmlimit_global *g, in
 void via_agent_at_once(struct shmlimit_global *g, struct lease_request *requests, size_t n)
 {
 	struct backend_error none = { .kind = ERROR_AGENT };
-	int lives = via_agent_exists(g);
+	int has_agent = via_agent_exists(g);
 	struct receipt receipt;
 
-	if (!lives)
+	if (!has_agent)
 		handle_report(g, &none, NULL);
 	else if (g->reported.kind == ERROR_AGENT)
 		handle_recovered(g);
@@ -115,7 +117,7 @@ void via_agent_at_once(struct shmlimit_global *g, struct lease_request *requests
 		if (requests[i].answer <= SHMLIMIT_DENIED)
 			continue;
 		/* The claim of what was posted goes on: the agent ends it. */
-		if (lives && requests[i].answer == SHMLIMIT_LEASE_ASK &&
+		if (has_agent && requests[i].answer == SHMLIMIT_LEASE_ASK &&
 		    post(g, &requests[i], REQUEST_UNAWAITED, &receipt) == 0)
 			requests[i].answer = SHMLIMIT_LEASE_WAIT;
 		lease_request_give_up(g, &requests[i]);
@@ -148,20 +150,23 @@ void via_agent_settle(struct shmlimit_global *g, struct lease_request *lr, enum 
 	}
 }
 
-/* ORDER posting is a full barrier; the partner is in mailbox_resign(). An agent that ended before answers nothing. */
+/*
+ * ORDER posting is a full barrier; the partner is in mailbox_resign(). An agent that ended before
+ * answers nothing.
+ */
 void via_agent(struct shmlimit_global *g, struct lease_request *requests, size_t n, uint64_t until_ns)
 {
-	struct receipt tickets[LEASE_REQUESTS_MAX];
+	struct receipt receipts[LEASE_REQUESTS_MAX];
 	struct request_answer answer;
 	unsigned posted = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (requests[i].answer == SHMLIMIT_LEASE_ASK && via_agent_post(g, &requests[i], &tickets[i]))
+		if (requests[i].answer == SHMLIMIT_LEASE_ASK && via_agent_post(g, &requests[i], &receipts[i]))
 			posted |= 1u << i;
 	for (size_t i = 0; i < n; i++)
 		if (posted >> i & 1)
 			via_agent_settle(
 				g, &requests[i],
-				mailbox_wait(g->mailbox, &tickets[i], via_agent_exists(g) ? until_ns : 0, &answer),
+				mailbox_wait(g->mailbox, &receipts[i], via_agent_exists(g) ? until_ns : 0, &answer),
 				&answer);
 }

@@ -12,23 +12,30 @@
 int via_agent_exists(const struct shmlimit_global *g);
 
 /*
- * Post a request that this process has to make (LEASE_ASK). Returns whether it was posted; if not, it has an error, or
- * became one that waits (LEASE_WAIT).
+ * Post a request that this process has to make (LEASE_ASK). Returns whether it was posted; if not,
+ * it has an error, or became one that waits (LEASE_WAIT).
  */
 int via_agent_post(struct shmlimit_global *g, struct lease_request *request, struct receipt *receipt);
 
-/* Post those requests that this process has to make (LEASE_ASK) without waiting: on_failure decides all n. */
+/*
+ * Post those requests that this process has to make (LEASE_ASK) without waiting: on_failure decides
+ * all n.
+ */
 void via_agent_at_once(struct shmlimit_global *g, struct lease_request *requests, size_t n);
 
 /*
- * Lend the key, of which nothing is known here, its rule's credit, spend `cost` of it, and have the agent debit the backend
- * for it. Returns as shmlimit_lease_deposit(), or LEASE_ASK: nothing was lent, since the rule gives no such credit, or there
- * is no agent, no free cell, or no backend that answers.
+ * Lend the key, of which nothing is known here, its rule's credit, spend `cost` of it, and have the
+ * agent debit the backend for it. Returns as shmlimit_lease_deposit(), or LEASE_ASK: nothing was
+ * lent, since the rule gives no such credit, or there is no agent, no free cell, or no backend that
+ * answers.
  */
 int via_agent_lend(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t cost,
                    struct shmlimit_result *r);
 
-/* Have the agent lease `want` tokens ahead, if there is one. Nothing waits for it, and it may be lost. */
+/*
+ * Have the agent lease `want` tokens ahead, if there is one. Nothing waits for it, and it may be
+ * lost.
+ */
 void via_agent_prefetch(struct shmlimit_global *g, int rule, const void *key, size_t key_len, uint64_t want);
 
 /* Apply what mailbox_wait() returned for it. Without an answer the request stays what it was. */
@@ -36,8 +43,9 @@ void via_agent_settle(struct shmlimit_global *g, struct lease_request *request, 
                       const struct request_answer *answer);
 
 /*
- * Post those requests that this process has to make (LEASE_ASK), and wait for the answers. A request that could not be
- * posted becomes one that waits (LEASE_WAIT); one without an answer stays what it was.
+ * Post those requests that this process has to make (LEASE_ASK), and wait for the answers. A
+ * request that could not be posted becomes one that waits (LEASE_WAIT); one without an answer stays
+ * what it was.
  */
 void via_agent(struct shmlimit_global *g, struct lease_request *requests, size_t n, uint64_t until_ns);
 

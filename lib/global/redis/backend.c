@@ -19,7 +19,7 @@
 /* The commands that are sent at once on a new connection. The answers arrive in this order. */
 enum greeting {
 	GREETING_UNSENT,
-	GREETING_SENTINEL_AUTH, /* to a sentinel, only these two; left out without a password; may be refused */
+	GREETING_SENTINEL_AUTH, /* a sentinel gets only these two; only with a password */
 	GREETING_PRIMARY,
 	GREETING_AUTH, /* left out without a password */
 	GREETING_HELLO,
@@ -55,26 +55,26 @@ static int outbox_send(struct outbox *out, struct connection *connection, uint64
 	return error;
 }
 
-void backend_shut(struct backend *e)
+void backend_shut(struct backend *b)
 {
-	connection_shut(&e->connection);
-	e->ready = e->used = 0;
-	e->greeting = GREETING_UNSENT;
-	e->primary.host[0] = '\0';
+	connection_shut(&b->connection);
+	b->ready = b->used = 0;
+	b->greeting = GREETING_UNSENT;
+	b->primary.host[0] = '\0';
 }
 
-const struct url *backend_url(const struct backend *e)
+const struct url *backend_url(const struct backend *b)
 {
-	return e->primary.host[0] != '\0' ? &e->primary : &e->url;
+	return b->primary.host[0] != '\0' ? &b->primary : &b->url;
 }
 
-void backend_leave(struct backend *e)
+void backend_leave(struct backend *b)
 {
-	backend_shut(e);
-	url_next(&e->url);
+	backend_shut(b);
+	url_next(&b->url);
 }
 
-struct backend_error backend_error_of(const struct backend *e, int error)
+struct backend_error backend_error_of(const struct backend *b, int error)
 {
 	struct backend_error failure = { .kind = error == -ETIMEDOUT      ? ERROR_LATE
 		                                 : error == -EBADMSG      ? ERROR_REPLY
@@ -83,25 +83,28 @@ struct backend_error backend_error_of(const struct backend *e, int error)
 		                         .error = error };
 
 	if (error == -EKEYREJECTED)
-		backend_error_copy(failure.said, sizeof(failure.said), e->connection.why, strlen(e->connection.why));
+		backend_error_copy(failure.said, sizeof(failure.said), b->connection.why, strlen(b->connection.why));
 	return failure;
 }
 
-void backend_begin(struct backend *e, const struct url *url)
+void backend_begin(struct backend *b, const struct url *url)
 {
-	*e = (struct backend){ .url = *url, .connection = CONNECTION_SHUT, .pid = getpid() };
+	*b = (struct backend){ .url = *url, .connection = CONNECTION_SHUT, .pid = getpid() };
 }
 
-void backend_end(struct backend *e)
+void backend_end(struct backend *b)
 {
-	backend_shut(e);
-	if (e->found != NULL)
-		freeaddrinfo(e->found);
-	explicit_bzero(&e->url, sizeof(e->url));
-	explicit_bzero(&e->primary, sizeof(e->primary));
+	backend_shut(b);
+	if (b->found != NULL)
+		freeaddrinfo(b->found);
+	explicit_bzero(&b->url, sizeof(b->url));
+	explicit_bzero(&b->primary, sizeof(b->primary));
 }
 
-/* The name that CLIENT LIST shows: shmlimit-HOST-PID. It must have printable characters, and no space. */
+/*
+ * The name that CLIENT LIST shows: shmlimit-HOST-PID. It must have printable characters, and no
+ * space.
+ */
 static void client_name(char name[BACKEND_NAME_MAX])
 {
 	char host[65] = "";
@@ -114,29 +117,29 @@ static void client_name(char name[BACKEND_NAME_MAX])
 	snprintf(name, BACKEND_NAME_MAX, "shmlimit-%s-%ld", host, (long)getpid());
 }
 
-static void add_auth(const struct backend *e, struct outbox *out)
+static void add_auth(const struct backend *b, struct outbox *out)
 {
-	const char *auth[] = { "AUTH", e->url.user, e->url.password };
-	const char *auth_default[] = { "AUTH", e->url.password };
+	const char *auth[] = { "AUTH", b->url.user, b->url.password };
+	const char *auth_default[] = { "AUTH", b->url.password };
 
-	if (e->url.password[0] != '\0' && e->url.user[0] != '\0')
+	if (b->url.password[0] != '\0' && b->url.user[0] != '\0')
 		outbox_add(out, 3, auth, NULL);
-	else if (e->url.password[0] != '\0')
+	else if (b->url.password[0] != '\0')
 		outbox_add(out, 2, auth_default, NULL);
 }
 
-static int ask_sentinel(struct backend *e, uint64_t until_ns)
+static int ask_sentinel(struct backend *b, uint64_t until_ns)
 {
 	struct outbox out = { 0 };
-	const char *ask[] = { "SENTINEL", "GET-MASTER-ADDR-BY-NAME", e->url.primary };
+	const char *ask[] = { "SENTINEL", "GET-MASTER-ADDR-BY-NAME", b->url.primary };
 
-	e->greeting = e->url.password[0] != '\0' ? GREETING_SENTINEL_AUTH : GREETING_PRIMARY;
-	add_auth(e, &out);
+	b->greeting = b->url.password[0] != '\0' ? GREETING_SENTINEL_AUTH : GREETING_PRIMARY;
+	add_auth(b, &out);
 	outbox_add(&out, 3, ask, NULL);
-	return outbox_send(&out, &e->connection, until_ns);
+	return outbox_send(&out, &b->connection, until_ns);
 }
 
-static int send_greeting(struct backend *e, uint64_t until_ns)
+static int send_greeting(struct backend *b, uint64_t until_ns)
 {
 	struct outbox out = { 0 };
 	char db[16], name[BACKEND_NAME_MAX];
@@ -145,15 +148,15 @@ static int send_greeting(struct backend *e, uint64_t until_ns)
 	const char *select[] = { "SELECT", db };
 	const char *load[] = { "SCRIPT", "LOAD", script_text };
 
-	snprintf(db, sizeof(db), "%u", e->url.db);
+	snprintf(db, sizeof(db), "%u", b->url.db);
 	client_name(name);
-	e->greeting = e->url.password[0] != '\0' ? GREETING_AUTH : GREETING_HELLO;
-	add_auth(e, &out);
+	b->greeting = b->url.password[0] != '\0' ? GREETING_AUTH : GREETING_HELLO;
+	add_auth(b, &out);
 	outbox_add(&out, 2, hello, NULL);
 	outbox_add(&out, 3, setname, NULL);
 	outbox_add(&out, 2, select, NULL);
 	outbox_add(&out, 3, load, NULL);
-	return outbox_send(&out, &e->connection, until_ns);
+	return outbox_send(&out, &b->connection, until_ns);
 }
 
 static void copy_text(char *to, size_t size, const redisReply *from)
@@ -161,48 +164,48 @@ static void copy_text(char *to, size_t size, const redisReply *from)
 	backend_error_copy(to, size, from->str, (size_t)from->len);
 }
 
-static int has_choice(const struct backend *e)
+static int has_choice(const struct backend *b)
 {
-	return e->url.others != 0 || e->url.primary[0] != '\0';
+	return b->url.others != 0 || b->url.primary[0] != '\0';
 }
 
 /* Names and values in turn. */
-static int read_hello(struct backend *e, const redisReply *reply, struct backend_error *failure)
+static int read_hello(struct backend *b, const redisReply *reply, struct backend_error *failure)
 {
-	e->version[0] = e->mode[0] = e->role[0] = '\0';
+	b->version[0] = b->mode[0] = b->role[0] = '\0';
 	for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i + 1 < reply->elements; i += 2) {
 		const redisReply *name = reply->element[i], *value = reply->element[i + 1];
 
 		if (name->type != REDIS_REPLY_STRING || value->type != REDIS_REPLY_STRING)
 			continue;
 		if (strcmp(name->str, "version") == 0)
-			copy_text(e->version, sizeof(e->version), value);
+			copy_text(b->version, sizeof(b->version), value);
 		if (strcmp(name->str, "mode") == 0)
-			copy_text(e->mode, sizeof(e->mode), value);
+			copy_text(b->mode, sizeof(b->mode), value);
 		if (strcmp(name->str, "role") == 0)
-			copy_text(e->role, sizeof(e->role), value);
+			copy_text(b->role, sizeof(b->role), value);
 	}
 	/* A replica of a cluster is as good as any other node: it knows them. */
-	if (has_choice(e) && strcmp(e->role, "replica") == 0 && strcmp(e->mode, "cluster") != 0) {
+	if (has_choice(b) && strcmp(b->role, "replica") == 0 && strcmp(b->mode, "cluster") != 0) {
 		*failure = (struct backend_error){ .kind = ERROR_REPLICA };
 		return 1;
 	}
-	if (strcmp(e->mode, "sentinel") == 0) {
+	if (strcmp(b->mode, "sentinel") == 0) {
 		*failure = (struct backend_error){ .kind = ERROR_SENTINEL };
 		return 1;
 	}
-	if (strtol(e->version, NULL, 10) >= MAJOR_MIN)
+	if (strtol(b->version, NULL, 10) >= MAJOR_MIN)
 		return 0;
 	*failure = (struct backend_error){ .kind = ERROR_OLD };
-	snprintf(failure->said, sizeof(failure->said), "version %s", e->version[0] != '\0' ? e->version : "unknown");
+	snprintf(failure->said, sizeof(failure->said), "version %s", b->version[0] != '\0' ? b->version : "unknown");
 	return 1;
 }
 
 /* The host and port of the primary, or nil. */
-static int read_primary(struct backend *e, const redisReply *reply, struct backend_error *failure)
+static int read_primary(struct backend *b, const redisReply *reply, struct backend_error *failure)
 {
 	const redisReply *const *text = (const redisReply *const *)reply->element;
-	struct url primary = e->url;
+	struct url primary = b->url;
 	char *end;
 
 	*failure = (struct backend_error){ .kind = reply->type == REDIS_REPLY_NIL ? ERROR_UNKNOWN : ERROR_REPLY };
@@ -213,137 +216,137 @@ static int read_primary(struct backend *e, const redisReply *reply, struct backe
 	copy_text(primary.host, sizeof(primary.host), text[0]);
 	copy_text(primary.port, sizeof(primary.port), text[1]);
 	primary.others = 0;
-	connection_shut(&e->connection);
-	e->greeting = GREETING_UNSENT;
-	e->primary = primary;
+	connection_shut(&b->connection);
+	b->greeting = GREETING_UNSENT;
+	b->primary = primary;
 	return 0;
 }
 
-static int read_greeting(struct backend *e, const redisReply *reply, struct backend_error *failure)
+static int read_greeting(struct backend *b, const redisReply *reply, struct backend_error *failure)
 {
-	int may_fail = e->greeting == GREETING_NAME || e->greeting == GREETING_SENTINEL_AUTH;
+	int may_fail = b->greeting == GREETING_NAME || b->greeting == GREETING_SENTINEL_AUTH;
 
 	if (reply->type == REDIS_REPLY_ERROR && !may_fail) {
 		*failure = backend_error_of_reply(reply->str, (size_t)reply->len);
 		return 1;
 	}
-	if (e->greeting == GREETING_PRIMARY)
-		return read_primary(e, reply, failure);
-	if (e->greeting == GREETING_HELLO)
-		return read_hello(e, reply, failure);
-	if (e->greeting == GREETING_SCRIPT) {
+	if (b->greeting == GREETING_PRIMARY)
+		return read_primary(b, reply, failure);
+	if (b->greeting == GREETING_HELLO)
+		return read_hello(b, reply, failure);
+	if (b->greeting == GREETING_SCRIPT) {
 		if (reply->type != REDIS_REPLY_STRING || reply->len != BACKEND_SHA_MAX - 1) {
 			*failure = (struct backend_error){ .kind = ERROR_REPLY };
 			return 1;
 		}
-		copy_text(e->sha, sizeof(e->sha), reply);
+		copy_text(b->sha, sizeof(b->sha), reply);
 	}
 	return 0;
 }
 
 /* Another host, if there may be one, is tried when this one has not answered for long enough. */
-static uint64_t patient_until_ns(const struct backend *e, uint64_t until_ns)
+static uint64_t patient_until_ns(const struct backend *b, uint64_t until_ns)
 {
-	uint64_t enough_ns = e->connection.since_ns + CONNECTION_PATIENCE_NS;
+	uint64_t enough_ns = b->connection.since_ns + CONNECTION_PATIENCE_NS;
 
-	return has_choice(e) && enough_ns < until_ns ? enough_ns : until_ns;
+	return has_choice(b) && enough_ns < until_ns ? enough_ns : until_ns;
 }
 
-static int is_to_sentinel(const struct backend *e)
+static int is_to_sentinel(const struct backend *b)
 {
-	return e->url.primary[0] != '\0' && e->primary.host[0] == '\0';
+	return b->url.primary[0] != '\0' && b->primary.host[0] == '\0';
 }
 
 /* Continue the greeting to its end. Returns 0, -errno, or 1 with *failure filled. */
-static int introduce(struct backend *e, uint64_t until_ns, struct backend_error *failure)
+static int introduce(struct backend *b, uint64_t until_ns, struct backend_error *failure)
 {
-	int error = 0, to_sentinel = is_to_sentinel(e);
+	int error = 0, to_sentinel = is_to_sentinel(b);
 
-	if (e->connection.fd < 0) {
-		error = connection_connect(&e->connection, backend_url(e), e->found);
-		e->found = NULL;
+	if (b->connection.fd < 0) {
+		error = connection_connect(&b->connection, backend_url(b), b->found);
+		b->found = NULL;
 	}
-	until_ns = patient_until_ns(e, until_ns);
+	until_ns = patient_until_ns(b, until_ns);
 	if (error == 0)
-		error = connection_connected(&e->connection, until_ns);
-	if (error == 0 && e->greeting == GREETING_UNSENT) {
-		e->greeted_ns = monotonic_now_ns();
-		error = to_sentinel ? ask_sentinel(e, until_ns) : send_greeting(e, until_ns);
+		error = connection_connected(&b->connection, until_ns);
+	if (error == 0 && b->greeting == GREETING_UNSENT) {
+		b->greeted_ns = monotonic_now_ns();
+		error = to_sentinel ? ask_sentinel(b, until_ns) : send_greeting(b, until_ns);
 		if (error != 0)
-			backend_shut(e); /* half a command may be sent */
+			backend_shut(b); /* half a command may be sent */
 	}
-	while (error == 0 && e->greeting != GREETING_DONE && is_to_sentinel(e) == to_sentinel) {
+	while (error == 0 && b->greeting != GREETING_DONE && is_to_sentinel(b) == to_sentinel) {
 		redisReply *reply;
 
-		error = connection_receive(&e->connection, &reply, until_ns);
+		error = connection_receive(&b->connection, &reply, until_ns);
 		if (error != 0)
 			break;
-		error = read_greeting(e, reply, failure);
+		error = read_greeting(b, reply, failure);
 		freeReplyObject(reply);
-		e->greeting += is_to_sentinel(e) == to_sentinel;
+		b->greeting += is_to_sentinel(b) == to_sentinel;
 	}
 	return error;
 }
 
-enum backend_step backend_refuse(struct backend *e)
+enum backend_step backend_refuse(struct backend *b)
 {
-	backend_leave(e);
-	e->refused = e->refused < e->url.others ? e->refused + 1 : 0;
-	return e->refused != 0 ? BACKEND_GO_ON : BACKEND_FAILED;
+	backend_leave(b);
+	b->refused = b->refused < b->url.others ? b->refused + 1 : 0;
+	return b->refused != 0 ? BACKEND_GO_ON : BACKEND_FAILED;
 }
 
 /*
- * WHY NOT start over after each deadline: a server that takes longer than a deadline to connect to would never be
- * reached.
+ * WHY NOT start over after each deadline: a server that takes longer than a deadline to connect to
+ * would never be reached.
  */
-enum backend_step backend_step(struct backend *e, uint64_t until_ns, struct backend_error *failure)
+enum backend_step backend_step(struct backend *b, uint64_t until_ns, struct backend_error *failure)
 {
-	const struct connection *c = &e->connection;
+	const struct connection *c = &b->connection;
 	int error;
 
-	if (e->pid != getpid()) {
-		backend_shut(e);
-		e->pid = getpid();
+	if (b->pid != getpid()) {
+		backend_shut(b);
+		b->pid = getpid();
 	}
-	if (e->ready)
+	if (b->ready)
 		return BACKEND_READY;
 	/* Another address of the host, if there is one, is tried first. */
 	if (c->fd >= 0 && c->next == NULL && monotonic_now_ns() - c->since_ns >= CONNECTION_PATIENCE_NS) {
-		backend_leave(e);
+		backend_leave(b);
 		return BACKEND_GO_ON;
 	}
-	error = introduce(e, until_ns, failure);
-	if (error == 0 && e->greeting == GREETING_UNSENT)
+	error = introduce(b, until_ns, failure);
+	if (error == 0 && b->greeting == GREETING_UNSENT)
 		return BACKEND_GO_ON;
-	e->ready = error == 0;
+	b->ready = error == 0;
 	if (error < 0)
-		*failure = backend_error_of(e, error);
-	if (e->ready) {
-		e->refused = 0;
+		*failure = backend_error_of(b, error);
+	if (b->ready) {
+		b->refused = 0;
 		return BACKEND_READY;
 	}
 	if (error != -ETIMEDOUT)
-		return backend_refuse(e);
-	return c->fd >= 0 && patient_until_ns(e, until_ns) < until_ns ? BACKEND_GO_ON : BACKEND_FAILED;
+		return backend_refuse(b);
+	return c->fd >= 0 && patient_until_ns(b, until_ns) < until_ns ? BACKEND_GO_ON : BACKEND_FAILED;
 }
 
 /* BOUND: the hosts of the URL that refuse, and the deadline for those that say nothing. */
-int backend_ready(struct backend *e, uint64_t until_ns, struct backend_error *failure)
+int backend_ready(struct backend *b, uint64_t until_ns, struct backend_error *failure)
 {
 	enum backend_step step;
 
 	do {
-		step = backend_step(e, until_ns, failure);
+		step = backend_step(b, until_ns, failure);
 	} while (step == BACKEND_GO_ON);
 	return step != BACKEND_READY;
 }
 
-void backend_put(const struct backend *e, struct outbox *out, const struct backend_question *q, int with_text)
+void backend_put(const struct backend *b, struct outbox *out, const struct backend_question *q, int with_text)
 {
 	const struct script_params *t = q->params;
 	char number[8][48];
 	const char *asking[] = { "ASKING" };
-	const char *words[12] = { with_text ? "EVAL" : "EVALSHA", with_text ? script_text : e->sha, "1", q->key };
+	const char *words[12] = { with_text ? "EVAL" : "EVALSHA", with_text ? script_text : b->sha, "1", q->key };
 	size_t lens[12];
 
 	snprintf(number[0], sizeof(number[0]), "%" PRIu64, t->capacity);
@@ -386,10 +389,10 @@ void backend_answer(const redisReply *reply, struct backend_question *q)
 }
 
 /*
- * Send the questions whose failure is `which`, and read the answers. Returns 0 or -errno. *done is the number of
- * answers.
+ * Send the questions whose failure is `which`, and read the answers. Returns 0 or -errno. *done is
+ * the number of answers.
  */
-static int exchange(struct backend *e, struct backend_question *questions, size_t n, enum backend_error_kind which,
+static int exchange(struct backend *b, struct backend_question *questions, size_t n, enum backend_error_kind which,
                     uint64_t until_ns, size_t *done)
 {
 	struct outbox out = { 0 };
@@ -397,129 +400,129 @@ static int exchange(struct backend *e, struct backend_question *questions, size_
 
 	for (size_t i = 0; i < n; i++)
 		if (questions[i].failure.kind == which)
-			backend_put(e, &out, &questions[i], which == ERROR_SCRIPT);
+			backend_put(b, &out, &questions[i], which == ERROR_SCRIPT);
 	if (out.bytes == NULL && !out.failed)
 		return 0;
-	error = outbox_send(&out, &e->connection, until_ns);
+	error = outbox_send(&out, &b->connection, until_ns);
 	for (size_t i = 0; i < n && error == 0; i++) {
 		redisReply *reply;
 
 		if (questions[i].failure.kind != which)
 			continue;
 		if (questions[i].ask_first) {
-			error = connection_receive(&e->connection, &reply, until_ns);
+			error = connection_receive(&b->connection, &reply, until_ns);
 			if (error != 0)
 				break;
 			freeReplyObject(reply);
 		}
-		error = connection_receive(&e->connection, &reply, until_ns);
+		error = connection_receive(&b->connection, &reply, until_ns);
 		if (error != 0)
 			break;
 		backend_answer(reply, &questions[i]);
 		freeReplyObject(reply);
-		e->used = 1;
-		e->commands++;
+		b->used = 1;
+		b->commands++;
 		++*done;
 	}
 	return error;
 }
 
 /*
- * Connecting may have used so much of the deadline that the answer would be late, if it takes as long as the greeting
- * did. WHY NOT ask all the same: a late answer shuts the connection, so the next call connects again and is late
- * again.
+ * Connecting may have used so much of the deadline that the answer would be late, if it takes as
+ * long as the greeting did. WHY NOT ask all the same: a late answer shuts the connection, so the
+ * next call connects again and is late again.
  */
-static int is_too_late(const struct backend *e, uint64_t until_ns)
+static int is_too_late(const struct backend *b, uint64_t until_ns)
 {
 	uint64_t now_ns = monotonic_now_ns();
 
-	return now_ns >= until_ns || now_ns - e->greeted_ns > until_ns - now_ns;
+	return now_ns >= until_ns || now_ns - b->greeted_ns > until_ns - now_ns;
 }
 
 /* Make sure that the connection can carry a command. */
-static int reach(struct backend *e, uint64_t until_ns, struct backend_error *failure)
+static int reach(struct backend *b, uint64_t until_ns, struct backend_error *failure)
 {
-	int is_new = !e->ready || e->pid != getpid();
+	int is_new = !b->ready || b->pid != getpid();
 
-	if (backend_ready(e, until_ns, failure) != 0)
+	if (backend_ready(b, until_ns, failure) != 0)
 		return 1;
-	if (!is_new || !is_too_late(e, until_ns))
+	if (!is_new || !is_too_late(b, until_ns))
 		return 0;
 	*failure = (struct backend_error){ .kind = ERROR_CONNECTED };
 	return 1;
 }
 
 /*
- * After a failover the address may lead to another server, so the connection to a replica is shut. Otherwise its
- * socket would stay open for as long as the replica runs.
+ * After a failover the address may lead to another server, so the connection to a replica is shut.
+ * Otherwise its socket would stay open for as long as the replica runs.
  */
-static void leave_replica(struct backend *e, const struct backend_error *failure)
+static void leave_replica(struct backend *b, const struct backend_error *failure)
 {
 	if (failure->kind == ERROR_REPLICA)
-		backend_leave(e);
+		backend_leave(b);
 }
 
-static int attempt(struct backend *e, struct backend_question *questions, size_t n, uint64_t until_ns, size_t *done,
+static int attempt(struct backend *b, struct backend_question *questions, size_t n, uint64_t until_ns, size_t *done,
                    struct backend_error *failure)
 {
 	int error;
 
-	if (reach(e, until_ns, failure) != 0)
+	if (reach(b, until_ns, failure) != 0)
 		return 1;
-	error = exchange(e, questions, n, ERROR_WAITED, until_ns, done);
+	error = exchange(b, questions, n, ERROR_WAITED, until_ns, done);
 	if (error == 0)
-		error = exchange(e, questions, n, ERROR_SCRIPT, until_ns, done);
+		error = exchange(b, questions, n, ERROR_SCRIPT, until_ns, done);
 	for (size_t i = 0; i < n; i++)
-		leave_replica(e, &questions[i].failure);
+		leave_replica(b, &questions[i].failure);
 	if (error == 0)
 		return 0;
-	*failure = backend_error_of(e, error);
-	backend_shut(e);
+	*failure = backend_error_of(b, error);
+	backend_shut(b);
 	return 1;
 }
 
 /*
- * A server that was restarted has shut its connections, so a connection that was used before is worth a second try.
- * Tokens that the first try may have debited are lost, not leased twice.
+ * A server that was restarted has shut its connections, so a connection that was used before is
+ * worth a second try. Tokens that the first try may have debited are lost, not leased twice.
  */
-void backend_lease(struct backend *e, struct backend_question *questions, size_t n, uint64_t until_ns)
+void backend_lease(struct backend *b, struct backend_question *questions, size_t n, uint64_t until_ns)
 {
 	struct backend_error failure = { .kind = ERROR_NONE };
 	size_t done = 0;
-	int used = e->used, failed;
+	int used = b->used, failed;
 
 	for (size_t i = 0; i < n; i++)
 		questions[i].failure = (struct backend_error){ .kind = ERROR_WAITED };
-	failed = attempt(e, questions, n, until_ns, &done, &failure);
+	failed = attempt(b, questions, n, until_ns, &done, &failure);
 	if (failed && used && done == 0 && failure.kind == ERROR_LOST)
-		failed = attempt(e, questions, n, until_ns, &done, &failure);
+		failed = attempt(b, questions, n, until_ns, &done, &failure);
 	for (size_t i = 0; failed && i < n; i++)
 		if (questions[i].failure.kind == ERROR_WAITED || questions[i].failure.kind == ERROR_SCRIPT)
 			questions[i].failure = failure;
 }
 
-int backend_command(struct backend *e, int n, const char **words, const size_t *lens, uint64_t until_ns,
+int backend_command(struct backend *b, int n, const char **words, const size_t *lens, uint64_t until_ns,
                     redisReply **reply, struct backend_error *failure)
 {
 	struct outbox out = { 0 };
 	int error;
 
-	if (reach(e, until_ns, failure) != 0)
+	if (reach(b, until_ns, failure) != 0)
 		return 1;
 	outbox_add(&out, n, words, lens);
-	error = outbox_send(&out, &e->connection, until_ns);
+	error = outbox_send(&out, &b->connection, until_ns);
 	if (error == 0)
-		error = connection_receive(&e->connection, reply, until_ns);
+		error = connection_receive(&b->connection, reply, until_ns);
 	if (error != 0) {
-		*failure = backend_error_of(e, error);
-		backend_shut(e);
+		*failure = backend_error_of(b, error);
+		backend_shut(b);
 		return 1;
 	}
-	e->used = 1;
+	b->used = 1;
 	if ((*reply)->type != REDIS_REPLY_ERROR)
 		return 0;
 	*failure = backend_error_of_reply((*reply)->str, (size_t)(*reply)->len);
 	freeReplyObject(*reply);
-	leave_replica(e, failure);
+	leave_replica(b, failure);
 	return 1;
 }

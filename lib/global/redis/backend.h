@@ -1,8 +1,9 @@
 /*
- * backend: one connection to a Redis or Valkey server. Each call has a deadline. It connects when it is first used,
- * authenticates, reads the server's version, mode and role, and loads the script. A forked child opens a connection
- * of its own. If the URL has several hosts, the first one that can be used is, and the next ones if it fails. If these
- * are sentinels, each connection begins with the question to one of them where the primary is.
+ * backend: one connection to a Redis or Valkey server. Each call has a deadline. It connects when
+ * it is first used, authenticates, reads the server's version, mode and role, and loads the script.
+ * A forked child opens a connection of its own. If the URL has several hosts, the first one that
+ * can be used is, and the next ones if it fails. If these are sentinels, each connection begins
+ * with the question to one of them where the primary is.
  *
  * Threads: one at a time. Calls that can fail return 0, or 1 with *failure filled.
  *
@@ -21,7 +22,7 @@
 
 struct backend {
 	struct url url;
-	struct url primary; /* what a sentinel has named; host is "": none has been asked since the last connection */
+	struct url primary; /* as a sentinel named it; host "": not asked for yet */
 	struct connection connection;
 	pid_t pid;           /* the process that opened the connection */
 	int greeting;        /* GREETING_...: the next reply of the greeting */
@@ -32,7 +33,7 @@ struct backend {
 	char version[24], mode[16], role[16];
 	char sha[BACKEND_SHA_MAX];
 	uint64_t commands;      /* scripts that were asked for */
-	struct addrinfo *found; /* addresses for the next connection; NULL: they are looked up when it begins */
+	struct addrinfo *found; /* addresses to connect to; NULL: look them up */
 };
 
 /* Commands that are still to be sent. The owner frees `bytes`. */
@@ -49,7 +50,7 @@ struct backend_question {
 	size_t key_len;
 	uint64_t need, want;          /* as the script has them */
 	int ask_first;                /* send ASKING first: the cluster is moving the key */
-	struct backend_error failure; /* the outcome begins here; if it is not NONE, the members below are not set */
+	struct backend_error failure; /* the outcome; unless it is NONE, the rest is not set */
 	uint64_t leased, left, full_us;
 	int older;         /* this host's rule is older than the one in force */
 	uint64_t retry_us; /* 0: leased; UINT64_MAX: it never fits */
@@ -62,8 +63,8 @@ void backend_end(struct backend *backend);
 int backend_ready(struct backend *backend, uint64_t until_ns, struct backend_error *failure);
 
 /*
- * The same in steps. BACKEND_GO_ON: the next step connects to the host of backend_url(). The caller may set `found`, its
- * addresses, before.
+ * The same in steps. BACKEND_GO_ON: the next step connects to the host of backend_url(). The caller
+ * may set `found`, its addresses, before.
  */
 enum backend_step {
 	BACKEND_READY,
@@ -79,12 +80,15 @@ const struct url *backend_url(const struct backend *backend);
 enum backend_step backend_refuse(struct backend *backend);
 
 /*
- * Send n questions in one go. If the connection fails, each question without an answer gets one that is not of
- * a key. The server may have carried such a question out: its tokens are lost.
+ * Send n questions in one go. If the connection fails, each question without an answer gets one
+ * that is not of a key. The server may have carried such a question out: its tokens are lost.
  */
 void backend_lease(struct backend *backend, struct backend_question *questions, size_t n, uint64_t until_ns);
 
-/* Shut the connection, if there is one. backend_leave() also makes the next host of the URL the one in use. */
+/*
+ * Shut the connection, if there is one. backend_leave() also makes the next host of the URL the one
+ * in use.
+ */
 void backend_shut(struct backend *backend);
 void backend_leave(struct backend *backend);
 
@@ -92,9 +96,9 @@ void backend_leave(struct backend *backend);
 struct backend_error backend_error_of(const struct backend *backend, int error);
 
 /*
- * The two halves of backend_lease(). backend_put() appends a question to what is to be sent, with the script's hash or
- * its text. backend_answer() fills it from the reply. If ask_first is set, the reply to ASKING comes before that
- * reply.
+ * The two halves of backend_lease(). backend_put() appends a question to what is to be sent, with
+ * the script's hash or its text. backend_answer() fills it from the reply. If ask_first is set, the
+ * reply to ASKING comes before that reply.
  */
 void backend_put(const struct backend *backend, struct outbox *out, const struct backend_question *question,
                  int with_text);

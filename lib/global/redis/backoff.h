@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /*
- * Returns 3/4 to 5/4 of `open_ns`, so that hosts do not come back together. `random` is a random number that uses all 64
- * bits.
+ * Returns 3/4 to 5/4 of `open_ns`, so that hosts do not come back together. `random` is a random
+ * number that uses all 64 bits.
  */
 static inline uint64_t backoff_ns(uint64_t open_ns, uint64_t random)
 {

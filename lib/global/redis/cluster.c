@@ -10,33 +10,33 @@
 #include "cluster.h"
 
 /*
- * Most nodes that one question is sent to: a node, the node that the key is being moved to, and one more if that
- * changes.
+ * Most nodes that one question is sent to: a node, the node that the key is being moved to, and one
+ * more if that changes.
  */
 #define HOPS 4
 
-void cluster_begin(struct cluster *f, const struct url *url)
+void cluster_begin(struct cluster *c, const struct url *url)
 {
-	*f = (struct cluster){ .count = 0 };
-	backend_begin(&f->home, url);
+	*c = (struct cluster){ .count = 0 };
+	backend_begin(&c->home, url);
 }
 
-static void forget_nodes(struct cluster *f)
+static void forget_nodes(struct cluster *c)
 {
-	for (unsigned i = 0; i < f->count; i++) {
-		backend_end(f->node[i]);
-		free(f->node[i]);
+	for (unsigned i = 0; i < c->count; i++) {
+		backend_end(c->node[i]);
+		free(c->node[i]);
 	}
-	f->count = 0;
-	if (f->of_slot != NULL)
-		memset(f->of_slot, 0, CLUSTER_SLOTS);
+	c->count = 0;
+	if (c->of_slot != NULL)
+		memset(c->of_slot, 0, CLUSTER_SLOTS);
 }
 
-void cluster_end(struct cluster *f)
+void cluster_end(struct cluster *c)
 {
-	forget_nodes(f);
-	free(f->of_slot);
-	backend_end(&f->home);
+	forget_nodes(c);
+	free(c->of_slot);
+	backend_end(&c->home);
 }
 
 /* CRC-16/XMODEM, as the cluster's specification demands. */
@@ -89,28 +89,29 @@ int cluster_move(const char *said, const struct url *from, struct url *to, unsig
 }
 
 /* The place of a node, new or known; -1 without memory. */
-static int node_at(struct cluster *f, const struct url *url)
+static int node_at(struct cluster *c, const struct url *url)
 {
-	for (unsigned i = 0; i < f->count; i++)
-		if (strcmp(f->node[i]->url.host, url->host) == 0 && strcmp(f->node[i]->url.port, url->port) == 0)
+	for (unsigned i = 0; i < c->count; i++)
+		if (strcmp(c->node[i]->url.host, url->host) == 0 && strcmp(c->node[i]->url.port, url->port) == 0)
 			return (int)i;
-	if (f->count == CLUSTER_NODES)
-		forget_nodes(f);
-	if (f->of_slot == NULL)
-		f->of_slot = calloc(CLUSTER_SLOTS, 1);
-	f->node[f->count] = malloc(sizeof(*f->node[0]));
-	if (f->of_slot == NULL || f->node[f->count] == NULL) {
-		free(f->node[f->count]);
+	if (c->count == CLUSTER_NODES)
+		forget_nodes(c);
+	if (c->of_slot == NULL)
+		c->of_slot = calloc(CLUSTER_SLOTS, 1);
+	c->node[c->count] = malloc(sizeof(*c->node[0]));
+	if (c->of_slot == NULL || c->node[c->count] == NULL) {
+		free(c->node[c->count]);
 		return -1;
 	}
-	backend_begin(f->node[f->count], url);
-	return (int)f->count++;
+	backend_begin(c->node[c->count], url);
+	return (int)c->count++;
 }
 
 /*
- * Returns the place of the node that an answer names, or -1. *asking: the key is there for this question only (ASK).
+ * Returns the place of the node that an answer names, or -1. *asking: the key is there for this
+ * question only (ASK).
  */
-static int moved_to(struct cluster *f, const struct backend_error *failure, const struct backend *at, int *asking)
+static int moved_to(struct cluster *c, const struct backend_error *failure, const struct backend *at, int *asking)
 {
 	struct url url;
 	unsigned slot;
@@ -118,80 +119,80 @@ static int moved_to(struct cluster *f, const struct backend_error *failure, cons
 
 	*asking = 0;
 	if (failure->kind == ERROR_MOVED && cluster_move(failure->said, &at->url, &url, &slot) == 0)
-		place = node_at(f, &url);
+		place = node_at(c, &url);
 	if (place < 0)
 		return -1;
 	*asking = strncmp(failure->said, "ASK ", 4) == 0;
 	if (!*asking)
-		f->of_slot[slot] = (unsigned char)(1 + place);
+		c->of_slot[slot] = (unsigned char)(1 + place);
 	return place;
 }
 
-static struct backend *backend_of(struct cluster *f, const void *key, size_t key_len)
+static struct backend *backend_of(struct cluster *c, const void *key, size_t key_len)
 {
-	unsigned place = f->of_slot == NULL ? 0 : f->of_slot[cluster_slot(key, key_len)];
+	unsigned place = c->of_slot == NULL ? 0 : c->of_slot[cluster_slot(key, key_len)];
 
-	return place == 0 ? &f->home : f->node[place - 1];
+	return place == 0 ? &c->home : c->node[place - 1];
 }
 
 /*
- * A node that fails may have lost its slots to another one. Forget that it has the key: the home node says which one
- * does.
+ * A node that fails may have lost its slots to another one. Forget that it has the key: the home
+ * node says which one does.
  */
-static void doubt(struct cluster *f, const struct backend_error *failure, const void *key, size_t key_len)
+static void forget_owner(struct cluster *c, const struct backend_error *failure, const void *key, size_t key_len)
 {
-	if (f->of_slot != NULL && failure->kind != ERROR_NONE && failure->kind != ERROR_CONNECTED &&
+	if (c->of_slot != NULL && failure->kind != ERROR_NONE && failure->kind != ERROR_CONNECTED &&
 	    !backend_error_is_of_key(failure))
-		f->of_slot[cluster_slot(key, key_len)] = 0;
+		c->of_slot[cluster_slot(key, key_len)] = 0;
 }
 
 /*
- * Ask one question of the node that has the key. `asked`: home has answered it already. BOUND: HOPS, and the
- * deadline.
+ * Ask one question of the node that has the key. `asked`: home has answered it already. BOUND:
+ * HOPS, and the deadline.
  */
-static void follow(struct cluster *f, struct backend_question *q, int asked, uint64_t until_ns)
+static void follow(struct cluster *c, struct backend_question *q, int asked, uint64_t until_ns)
 {
-	struct backend *at = asked ? &f->home : backend_of(f, q->key, q->key_len);
+	struct backend *at = asked ? &c->home : backend_of(c, q->key, q->key_len);
 
 	for (int hop = 0; hop < HOPS; hop++) {
 		int place;
 
 		if (!asked || hop > 0)
 			backend_lease(at, q, 1, until_ns);
-		place = moved_to(f, &q->failure, at, &q->ask_first);
+		place = moved_to(c, &q->failure, at, &q->ask_first);
 		if (place < 0)
 			break;
-		at = f->node[place];
+		at = c->node[place];
 	}
-	doubt(f, &q->failure, q->key, q->key_len);
+	forget_owner(c, &q->failure, q->key, q->key_len);
 }
 
-void cluster_lease(struct cluster *f, struct backend_question *questions, size_t n, uint64_t until_ns)
+void cluster_lease(struct cluster *c, struct backend_question *questions, size_t n, uint64_t until_ns)
 {
-	int asked = f->of_slot == NULL;
+	int asked = c->of_slot == NULL;
 
 	if (asked)
-		backend_lease(&f->home, questions, n, until_ns);
+		backend_lease(&c->home, questions, n, until_ns);
 	for (size_t i = 0; i < n; i++)
 		if (!asked || questions[i].failure.kind == ERROR_MOVED)
-			follow(f, &questions[i], asked, until_ns);
+			follow(c, &questions[i], asked, until_ns);
 }
 
-int cluster_command(struct cluster *f, const void *key, size_t key_len, int n, const char **words, const size_t *lens,
+int cluster_command(struct cluster *c, const void *key, size_t key_len, int n, const char **words, const size_t *lens,
                     uint64_t until_ns, redisReply **reply, struct backend_error *failure)
 {
-	struct backend *at = backend_of(f, key, key_len);
+	struct backend *at = backend_of(c, key, key_len);
 
 	for (int hop = 0; hop < HOPS; hop++) {
 		int asking, place;
 
 		if (backend_command(at, n, words, lens, until_ns, reply, failure) == 0)
 			return 0;
-		place = moved_to(f, failure, at, &asking);
+		place = moved_to(c, failure, at, &asking);
 		if (place < 0 || asking)
 			break;
-		at = f->node[place];
+		at = c->node[place];
 	}
-	doubt(f, failure, key, key_len);
+	forget_owner(c, failure, key, key_len);
 	return 1;
 }

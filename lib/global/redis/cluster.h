@@ -1,6 +1,7 @@
 /*
- * cluster: the server of a URL (home) and, if that is a node of a cluster, the other nodes that it names. Which node
- * has a key is learned from its answers (MOVED, ASK), and is forgotten when that node fails.
+ * cluster: the server of a URL (home) and, if that is a node of a cluster, the other nodes that it
+ * names. Which node has a key is learned from its answers (MOVED, ASK), and is forgotten when that
+ * node fails.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,12 +30,15 @@ void cluster_lease(struct cluster *cluster, struct backend_question *questions, 
 int cluster_command(struct cluster *cluster, const void *key, size_t key_len, int n, const char **words,
                     const size_t *lens, uint64_t until_ns, redisReply **reply, struct backend_error *failure);
 
-/* Returns the cluster slot of a key: that of the text in its first braces, or of the whole key if there is none. */
+/*
+ * Returns the cluster slot of a key: that of the text in its first braces, or of the whole key if
+ * there is none.
+ */
 unsigned cluster_slot(const void *key, size_t key_len);
 
 /*
- * Parse "MOVED SLOT HOST:PORT" or "ASK ..." from the node `from`: *to is the node's URL. Returns 0, or -1 if the text
- * is invalid.
+ * Parse "MOVED SLOT HOST:PORT" or "ASK ..." from the node `from`: *to is the node's URL. Returns 0,
+ * or -1 if the text is invalid.
  */
 int cluster_move(const char *said, const struct url *from, struct url *to, unsigned *slot);
 

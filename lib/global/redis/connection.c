@@ -25,7 +25,10 @@ uint64_t monotonic_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Wait until the socket is ready for `events` or has failed. The next call on the socket returns the failure. */
+/*
+ * Wait until the socket is ready for `events` or has failed. The next call on the socket returns
+ * the failure.
+ */
 static int await(const struct connection *connection, short events, uint64_t until_ns)
 {
 	for (;;) {
@@ -44,8 +47,9 @@ static int await(const struct connection *connection, short events, uint64_t unt
 }
 
 /*
- * An idle connection is tested after a minute, and is shut after another one without an answer. So a peer that is gone
- * is noticed before a request needs it, and a firewall does not forget the connection.
+ * An idle connection is tested after a minute, and is shut after another one without an answer. So
+ * a peer that is gone is noticed before a request needs it, and a firewall does not forget the
+ * connection.
  */
 static void keep_alive(int fd)
 {
@@ -243,8 +247,8 @@ static void end_line(struct connection_check *c)
 }
 
 /*
- * WHY NOT leave this to hiredis: it stores a text of any length until memory is exhausted, allocates a list when its
- * length is announced, and waits for the rest of both until the deadline.
+ * WHY NOT leave this to hiredis: it stores a text of any length until memory is exhausted,
+ * allocates a list when its length is announced, and waits for the rest of both until the deadline.
  */
 int connection_check(struct connection_check *c, const char *bytes, size_t len)
 {

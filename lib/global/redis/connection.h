@@ -1,11 +1,12 @@
 /*
- * connection: sends bytes to a backend server and receives replies, each by a deadline. hiredis parses the protocol; the
- * socket is opened here. WHY NOT hiredis's own: it has a timeout per read but no deadline, and writing to a closed
- * connection raises SIGPIPE in the program.
+ * connection: sends bytes to a backend server and receives replies, each by a deadline. hiredis
+ * parses the protocol; the socket is opened here. WHY NOT hiredis's own: it has a timeout per read
+ * but no deadline, and writing to a closed connection raises SIGPIPE in the program.
  *
- * A deadline, until_ns, is a time of CLOCK_MONOTONIC. Functions return 0 or a negative errno value: -ETIMEDOUT at the
- * deadline, -EPIPE if the server has shut the connection, -EKEYREJECTED if TLS fails, -EBADMSG if it does not speak the protocol, or announces or
- * sends more than any real reply has.
+ * A deadline, until_ns, is a time of CLOCK_MONOTONIC. Functions return 0 or a negative errno value:
+ * -ETIMEDOUT at the deadline, -EPIPE if the server has shut the connection, -EKEYREJECTED if TLS
+ * fails, -EBADMSG if it does not speak the protocol, or announces or sends more than any real reply
+ * has.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,7 +23,10 @@
 
 struct addrinfo;
 
-/* If an address does not answer within this time the next one is tried. It is two round trips around the world. */
+/*
+ * If an address does not answer within this time the next one is tried. It is two round trips
+ * around the world.
+ */
 #define CONNECTION_PATIENCE_NS UINT64_C(500000000)
 
 /* The largest real reply lists the keys of one step of SCAN, some 512 of up to 1,200 bytes. */
@@ -59,10 +63,11 @@ struct connection {
 uint64_t monotonic_now_ns(void);
 
 /*
- * Begin to connect. connection_connected() waits for it, and may be called again after -ETIMEDOUT. A host name is looked up
- * here, for as long as the system's resolver takes. Its addresses are tried in order: the next one if one refuses or
- * does not answer. If `found` is not NULL, those addresses are used instead, and freed. TLS begins when one has
- * answered. The connection must not be moved in memory.
+ * Begin to connect. connection_connected() waits for it, and may be called again after -ETIMEDOUT.
+ * A host name is looked up here, for as long as the system's resolver takes. Its addresses are
+ * tried in order: the next one if one refuses or does not answer. If `found` is not NULL, those
+ * addresses are used instead, and freed. TLS begins when one has answered. The connection must not
+ * be moved in memory.
  */
 int connection_connect(struct connection *connection, const struct url *url, struct addrinfo *found);
 int connection_connected(struct connection *connection, uint64_t until_ns);

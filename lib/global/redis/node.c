@@ -73,8 +73,9 @@ static void fail(struct node *n, const struct backend_error *failure, uint64_t n
 }
 
 /*
- * Queue the unanswered questions again, before those that were not sent yet. No question is sent three times. WHY NOT
- * always reconnect at once: a server that answers the greeting and then hangs up would cause an endless loop.
+ * Queue the unanswered questions again, before those that were not sent yet. No question is sent
+ * three times. WHY NOT always reconnect at once: a server that answers the greeting and then hangs
+ * up would cause an endless loop.
  */
 static void lost(struct node *n, const struct backend_error *failure, uint64_t now_ns)
 {
@@ -96,21 +97,24 @@ static void lost(struct node *n, const struct backend_error *failure, uint64_t n
 		append(&n->queued, entry);
 }
 
-/* Find the addresses, and connect. Returns as backend_step(). WHY NOT that alone: it looks names up, which may block. */
+/*
+ * Find the addresses, and connect. Returns as backend_step(). WHY NOT that alone: it looks names
+ * up, which may block.
+ */
 static enum backend_step connect_step(struct node *n, struct backend_error *failure)
 {
-	struct backend *e = &n->backend;
+	struct backend *b = &n->backend;
 	int error = 0;
 
 	*failure = (struct backend_error){ .kind = ERROR_LATE };
-	if (e->connection.fd < 0 && e->found == NULL && resolver_is_needed(backend_url(e)))
-		error = resolver_poll(&n->lookup, backend_url(e), &e->found);
+	if (b->connection.fd < 0 && b->found == NULL && resolver_is_needed(backend_url(b)))
+		error = resolver_poll(&n->lookup, backend_url(b), &b->found);
 	if (error == 0)
-		return backend_step(e, NOW, failure);
+		return backend_step(b, NOW, failure);
 	if (error == -EINPROGRESS)
 		return BACKEND_FAILED;
-	*failure = backend_error_of(e, error);
-	return backend_refuse(e);
+	*failure = backend_error_of(b, error);
+	return backend_refuse(b);
 }
 
 static void connect_on(struct node *n, uint64_t now_ns)
@@ -220,7 +224,10 @@ static int read_answer(struct node *n, const redisReply *reply, uint64_t now_ns)
 	return 1;
 }
 
-/* BOUND: what the server has sent. It sends only what it was asked for; otherwise the connection is shut. */
+/*
+ * BOUND: what the server has sent. It sends only what it was asked for; otherwise the connection is
+ * shut.
+ */
 static int read_answers(struct node *n, uint64_t now_ns)
 {
 	redisReply *reply;

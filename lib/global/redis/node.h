@@ -1,12 +1,14 @@
 /*
- * node: one backend server of the agent, over one connection for all questions. Questions are sent as they come, and
- * the answers come in the same order. Each question is handed back with its answer, or with the error.
+ * node: one backend server of the agent, over one connection for all questions. Questions are sent
+ * as they come, and the answers come in the same order. Each question is handed back with its
+ * answer, or with the error.
  *
- * A node is its own circuit breaker. It fails if the connection cannot be made or breaks before the first answer, if
- * a question has no answer after `silence_ns`, or if the server reports that it cannot answer now. Then all its
- * questions are handed back, new ones are handed back at once, and the agent connects again after about `open_ns`.
- * Once the server has answered the greeting, questions are sent again. A connection that breaks later is made again
- * at once, and its questions are asked once more: tokens that the server has debited for them may be lost.
+ * A node is its own circuit breaker. It fails if the connection cannot be made or breaks before the
+ * first answer, if a question has no answer after `silence_ns`, or if the server reports that it
+ * cannot answer now. Then all its questions are handed back, new ones are handed back at once, and
+ * the agent connects again after about `open_ns`. Once the server has answered the greeting,
+ * questions are sent again. A connection that breaks later is made again at once, and its questions
+ * are asked once more: tokens that the server has debited for them may be lost.
  *
  * No function here waits.
  *
@@ -67,7 +69,8 @@ struct node_entry *node_done(struct node *node);
 void node_drop(struct node *node);
 
 /*
- * Returns the time until the node has to be called again, unless *pollfd has an event. Its fd is -1 if there is none.
+ * Returns the time until the node has to be called again, unless *pollfd has an event. Its fd is -1
+ * if there is none.
  */
 uint64_t node_idle_ns(const struct node *node, uint64_t now_ns, struct pollfd *pollfd);
 

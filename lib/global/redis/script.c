@@ -9,13 +9,14 @@
 #include "whole.h"
 
 /*
- * BOUND: the loops over the thirds of a lease run at most four times, for after that nothing is lent. us() returns
- * the time until that number of tokens is there if no host leases. One local function refills the funnel. Numbers are written
- * with '%.0f', since Lua's default has 14 digits.
+ * BOUND: the loops over the thirds of a lease run at most four times, for after that nothing is
+ * lent. us() returns the time until that number of tokens is there if no host leases. One local
+ * function refills the funnel. Numbers are written with '%.0f', since Lua's default has 14 digits.
  *
- * At most three quarters of what is left are leased, or `need` if that is more. A host that wants more than a few
- * tokens, and would be back at once, gets none until a batch is there: what refills in an eighth of a lease. WHY NOT
- * lease whatever is there: hosts that got next to nothing would ask for next to nothing, and often.
+ * At most three quarters of what is left are leased, or `need` if that is more. A host that wants
+ * more than a few tokens, and would be back at once, gets none until a batch is there: what refills
+ * in an eighth of a lease. WHY NOT lease whatever is there: hosts that got next to nothing would
+ * ask for next to nothing, and often.
  */
 const char script_text[] =
 	"local capacity, num, den = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4])\n"
@@ -53,7 +54,7 @@ const char script_text[] =
 	"end\n"
 	"if time > now then time = now end\n"
 	"local third = math.ceil(lease / 3)\n"
-	"local function leak(to)\n"
+	"local function refill(to)\n"
 	"  local room = capacity - quota - a - b - c - d\n"
 	"  if room <= 0 or to - time >= math.ceil((room * den - part) / num) then\n"
 	"    quota, part = quota + math.max(room, 0), 0\n"
@@ -65,10 +66,10 @@ const char script_text[] =
 	"end\n"
 	"local age, ages = math.floor(time / third), math.floor(now / third)\n"
 	"for i = age + 1, math.min(ages, age + 4) do\n"
-	"  leak(i * third)\n"
+	"  refill(i * third)\n"
 	"  a, b, c, d = 0, a, b, c\n"
 	"end\n"
-	"leak(now)\n"
+	"refill(now)\n"
 	"if capacity ~= capacity_2 or num ~= num_2 or den ~= den_2 or lease ~= lease_2 then\n"
 	"  if lease ~= lease_2 then a, b, c, d = a + b + c + d, 0, 0, 0 end\n"
 	"  capacity, num, den, lease, part = capacity_2, num_2, den_2, lease_2, 0\n"
@@ -79,7 +80,7 @@ const char script_text[] =
 	"  local q, p, w, x, y, z = quota, part, a, b, c, d\n"
 	"  for i = ages + 1, ages + 4 do\n"
 	"    if tokens <= capacity - a - b - c - d then break end\n"
-	"    leak(i * third)\n"
+	"    refill(i * third)\n"
 	"    a, b, c, d = 0, a, b, c\n"
 	"  end\n"
 	"  local wait = time - now + math.max(math.ceil(((tokens - quota) * den - part) / num), 0)\n"

@@ -11,20 +11,23 @@
  *	set       when this rule was set on its host, us: the newest rule is in force
  *	lent      "a b c d": tokens leased in this third of a lease and in the three before
  *
- * The first four are from the original article: capacity, refill rate, quota left and time of the last refill.
+ * The first four are from the original article: capacity, refill rate, quota left and time of the
+ * last refill.
  *
- * num/den tokens are refilled per microsecond. All numbers are whole and below 2^53, where Lua counts exactly.
+ * num/den tokens are refilled per microsecond. All numbers are whole and below 2^53, where Lua
+ * counts exactly.
  *
- * INVARIANT quota + lent <= capacity. A leased token may be spent up to lease_us later, and is not refilled before
- * that. So the tokens that hosts hold, plus those that can still be leased, never exceed a full funnel. Over all
- * hosts no stretch of time sees more than capacity + rate * time: leases add nothing. WHY NOT refill at once: hosts
- * that lease all of a funnel, wait until it is full, and then spend, would have two capacities. WHY NOT make an
- * exception for tokens that are spent within the call that leases them: they may be refunded as long as the lease
- * lasts.
+ * INVARIANT quota + lent <= capacity. A leased token may be spent up to lease_us later, and is not
+ * refilled before that. So the tokens that hosts hold, plus those that can still be leased, never
+ * exceed a full funnel. Over all hosts no stretch of time sees more than capacity + rate * time:
+ * leases add nothing. WHY NOT refill at once: hosts that lease all of a funnel, wait until it is
+ * full, and then spend, would have two capacities. WHY NOT make an exception for tokens that are
+ * spent within the call that leases them: they may be refunded as long as the lease lasts.
  *
- * A host whose rule is older than the funnel's is served by the newer one. A host whose rule is newer changes the
- * funnel. The funnel keeps its tokens, up to the new capacity less what is lent. So the invariant holds and no reset
- * is needed. If a host's clock is ahead, its time counts as the backend's.
+ * A host whose rule is older than the funnel's is served by the newer one. A host whose rule is
+ * newer changes the funnel. The funnel keeps its tokens, up to the new capacity less what is lent.
+ * So the invariant holds and no reset is needed. If a host's clock is ahead, its time counts as the
+ * backend's.
  *
  * The time is the backend's (TIME). When that clock steps back, nothing is refilled for the step.
  *
@@ -36,11 +39,12 @@
 #include <stdint.h>
 
 /*
- * KEYS[1]; ARGV: capacity, rate, num, den, lease_us, need, want, when the rule was set (us), and in tests the time.
- * Leases up to `want` tokens, at least `need`, or none. A `want` of 0 changes nothing.
+ * KEYS[1]; ARGV: capacity, rate, num, den, lease_us, need, want, when the rule was set (us), and in
+ * tests the time. Leases up to `want` tokens, at least `need`, or none. A `want` of 0 changes
+ * nothing.
  *
- * Returns: tokens leased; us until some can be leased, 0 if they were, -1 never; tokens left; us until it would be
- * full; 1 if a newer rule than this host's is in force.
+ * Returns: tokens leased; us until some can be leased, 0 if they were, -1 never; tokens left; us
+ * until it would be full; 1 if a newer rule than this host's is in force.
  */
 extern const char script_text[];
 

@@ -133,8 +133,8 @@ static int expect(SSL *ssl, const char *host)
 }
 
 /*
- * WHY a context for each connection: files that were renewed are read again, and OpenSSL's default ones are read only as
- * far as needed.
+ * WHY a context for each connection: files that were renewed are read again, and OpenSSL's default
+ * ones are read only as far as needed.
  */
 static SSL *new_ssl(const struct url *url, char why[TLS_WHY_MAX], int *error)
 {

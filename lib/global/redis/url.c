@@ -65,8 +65,8 @@ static int part(const char *what, const char *text, size_t len, int secret, char
 }
 
 /*
- * Read a whole number without a sign or leading zeros. WHY NOT show it in the message: it may be a misplaced
- * password.
+ * Read a whole number without a sign or leading zeros. WHY NOT show it in the message: it may be a
+ * misplaced password.
  */
 static int number(const char *what, const char *text, size_t len, unsigned min, unsigned max, unsigned *value,
                   char *why)

@@ -19,7 +19,10 @@
 #define URL_PORT_SIZE 6
 #define URL_FILE_SIZE 256
 
-/* A part that the URL lacks is "". A path is that of a Unix socket; there is either a path or a host. */
+/*
+ * A part that the URL lacks is "". A path is that of a Unix socket; there is either a path or a
+ * host.
+ */
 struct url {
 	char user[128], password[512];
 	char host[URL_HOST_SIZE], port[URL_PORT_SIZE]; /* the host in use */
@@ -35,8 +38,8 @@ struct url {
 };
 
 /*
- * Returns 0, or -EINVAL with the wrong part and the correction in `why`. It never shows the user and password part, since
- * a password may be in the wrong place.
+ * Returns 0, or -EINVAL with the wrong part and the correction in `why`. It never shows the user
+ * and password part, since a password may be in the wrong place.
  */
 int url_parse(const char *text, struct url *url, char why[URL_WHY_MAX]);
 

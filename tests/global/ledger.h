@@ -1,5 +1,5 @@
 /*
- * books: what was admitted when, over all hosts, and whether any stretch of time
+ * ledger: what was admitted when, over all hosts, and whether any stretch of time
  * saw more than its due: as tests/process/interval judges it. An entry is a call
  * that was admitted, from before it to after it. Of all that began at a or later
  * and ended at b or earlier there may be
@@ -12,14 +12,14 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef TESTS_GLOBAL_BOOKS_H
-#define TESTS_GLOBAL_BOOKS_H
+#ifndef TESTS_GLOBAL_LEDGER_H
+#define TESTS_GLOBAL_LEDGER_H
 
 #include "../process/process.h"
 
-#define BOOKS_MAX 2000000
+#define LEDGER_MAX 2000000
 /* The backend counts in microseconds of another clock, which is read in a system call. */
-#define BOOKS_SLACK_NS 10000
+#define LEDGER_SLACK_NS 10000
 
 struct entry {
 	_Atomic uint32_t written; /* last: its worker may be killed before that */
@@ -27,75 +27,75 @@ struct entry {
 	uint64_t began_ns, ended_ns;
 };
 
-struct books {
+struct ledger {
 	_Atomic uint64_t entries, admitted;
-	struct entry entry[BOOKS_MAX];
+	struct entry entry[LEDGER_MAX];
 };
 
 /* Returns the entry's place. */
-static inline uint64_t books_enter(struct books *books, int32_t cost, uint64_t began_ns, uint64_t ended_ns)
+static inline uint64_t ledger_enter(struct ledger *ledger, int32_t cost, uint64_t began_ns, uint64_t ended_ns)
 {
-	uint64_t at = atomic_fetch_add(&books->entries, 1);
+	uint64_t at = atomic_fetch_add(&ledger->entries, 1);
 
-	if (at >= BOOKS_MAX)
+	if (at >= LEDGER_MAX)
 		return at;
-	books->entry[at].cost = cost;
-	books->entry[at].began_ns = began_ns;
-	books->entry[at].ended_ns = ended_ns;
-	atomic_store(&books->entry[at].written, 1);
+	ledger->entry[at].cost = cost;
+	ledger->entry[at].began_ns = began_ns;
+	ledger->entry[at].ended_ns = ended_ns;
+	atomic_store(&ledger->entry[at].written, 1);
 	return at;
 }
 
-static inline void books_write(struct books *books, uint32_t cost, uint64_t began_ns, uint64_t ended_ns)
+static inline void ledger_write(struct ledger *ledger, uint32_t cost, uint64_t began_ns, uint64_t ended_ns)
 {
-	atomic_fetch_add(&books->admitted, cost);
-	books_enter(books, (int32_t)cost, began_ns, ended_ns);
+	atomic_fetch_add(&ledger->admitted, cost);
+	ledger_enter(ledger, (int32_t)cost, began_ns, ended_ns);
 }
 
 /* To be called before the refund: a worker that is killed may have given back or not, so the refund has no end yet. */
-static inline uint64_t books_refund(struct books *books, uint32_t tokens, uint64_t began_ns)
+static inline uint64_t ledger_refund(struct ledger *ledger, uint32_t tokens, uint64_t began_ns)
 {
-	return books_enter(books, -(int32_t)tokens, UINT64_MAX, began_ns);
+	return ledger_enter(ledger, -(int32_t)tokens, UINT64_MAX, began_ns);
 }
 
-static inline void books_refunded(struct books *books, uint64_t at, uint64_t ended_ns)
+static inline void ledger_refunded(struct ledger *ledger, uint64_t at, uint64_t ended_ns)
 {
-	if (at < BOOKS_MAX)
-		books->entry[at].began_ns = ended_ns;
+	if (at < LEDGER_MAX)
+		ledger->entry[at].began_ns = ended_ns;
 }
 
-struct books_time {
+struct ledger_time {
 	uint64_t ns;
 	int64_t cost;
 };
 
-static inline int books_order(const void *a, const void *b)
+static inline int ledger_order(const void *a, const void *b)
 {
-	const struct books_time *x = a, *y = b;
+	const struct ledger_time *x = a, *y = b;
 
 	return x->ns < y->ns ? -1 : x->ns > y->ns;
 }
 
 /* The most tokens that any stretch of time had above what came back in it. */
-static inline double books_most(const struct books *books, uint64_t count, uint64_t period_ns)
+static inline double ledger_most(const struct ledger *ledger, uint64_t count, uint64_t period_ns)
 {
-	uint64_t n = atomic_load(&books->entries), m = 0, since;
+	uint64_t n = atomic_load(&ledger->entries), m = 0, since;
 	int64_t before = 0, until = 0;
-	struct books_time *began = calloc(BOOKS_MAX, sizeof(*began)), *ended = calloc(BOOKS_MAX, sizeof(*ended));
+	struct ledger_time *began = calloc(LEDGER_MAX, sizeof(*began)), *ended = calloc(LEDGER_MAX, sizeof(*ended));
 	__int128 best = 0, most = 0;
 
-	if (n > BOOKS_MAX)
-		bail("the books are full");
+	if (n > LEDGER_MAX)
+		bail("the ledger is full");
 	if (began == NULL || ended == NULL)
 		bail("no memory");
 	for (uint64_t i = 0; i < n; i++) {
-		if (!books->entry[i].written)
+		if (!ledger->entry[i].written)
 			continue;
-		began[m] = (struct books_time){ books->entry[i].began_ns, books->entry[i].cost };
-		ended[m++] = (struct books_time){ books->entry[i].ended_ns, books->entry[i].cost };
+		began[m] = (struct ledger_time){ ledger->entry[i].began_ns, ledger->entry[i].cost };
+		ended[m++] = (struct ledger_time){ ledger->entry[i].ended_ns, ledger->entry[i].cost };
 	}
-	qsort(began, m, sizeof(*began), books_order);
-	qsort(ended, m, sizeof(*ended), books_order);
+	qsort(began, m, sizeof(*began), ledger_order);
+	qsort(ended, m, sizeof(*ended), ledger_order);
 	since = m == 0 ? 0 : began[0].ns < ended[0].ns ? began[0].ns : ended[0].ns;
 	/* In units of 1 / period of a token. */
 	for (uint64_t i = 0, j = 0; j < m; j++) {
@@ -109,7 +109,7 @@ static inline double books_most(const struct books *books, uint64_t count, uint6
 		}
 		until += ended[j].cost;
 		over = (__int128)until * period_ns - (__int128)(ended[j].ns - since) * count + best -
-		       (__int128)BOOKS_SLACK_NS * count;
+		       (__int128)LEDGER_SLACK_NS * count;
 		most = over > most ? over : most;
 	}
 	free(began);
