@@ -11,13 +11,9 @@ SPDX-License-Identifier: BSD-2-Clause
 from __future__ import annotations
 
 import ctypes
-import errno
-import os
-import warnings
 from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_int64, c_size_t
 from ctypes import c_uint, c_uint32, c_uint64, c_void_p
 from types import SimpleNamespace
-from typing import Any
 
 SONAME = "libshmlimit.so.0"
 
@@ -205,8 +201,12 @@ _LONG = {"create", "open_owned", "destroy", "rule_set", "rule_remove", "reset"}
 
 
 def load(soname: str, prototypes: dict[str, tuple[type | None, list[type]]], long: set[str]) -> SimpleNamespace:
-    """The functions of a library. OSError: it is not here."""
-    keeps_lock, releases_lock = ctypes.PyDLL(soname), ctypes.CDLL(soname)
+    """The functions of a library. ImportError: it cannot be loaded. WHY NOT limits in the memory of each process instead: N
+    processes would admit N times the limit."""
+    try:
+        keeps_lock, releases_lock = ctypes.PyDLL(soname), ctypes.CDLL(soname)
+    except OSError as error:
+        raise ImportError(f"{error}: install shmlimit's libraries (on Debian: libshmlimit0, libshmlimit-gate0)") from error
     functions = SimpleNamespace()
     for name, (result, arguments) in prototypes.items():
         function = getattr(releases_lock if name in long else keeps_lock, "shmlimit_" + name)
@@ -215,22 +215,4 @@ def load(soname: str, prototypes: dict[str, tuple[type | None, list[type]]], lon
     return functions
 
 
-class Missing:
-    """Stands for the library where there is none, as on systems that are not Linux."""
-
-    def __getattr__(self, name: str) -> Any:
-        return {"close": lambda handle: None, "strerror": lambda number: os.strerror(number).encode()}.get(
-            name, lambda *arguments: -errno.ENOSYS
-        )
-
-
-def _load() -> Any:
-    try:
-        return load(SONAME, PROTOTYPES, _LONG)
-    except OSError as error:
-        warnings.warn(f"{error}: limits are kept in the memory of each process, and not shared", RuntimeWarning, stacklevel=2)
-        return Missing()
-
-
-library = _load()
-available = not isinstance(library, Missing)
+library = load(SONAME, PROTOTYPES, _LONG)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from . import _c, rate
+from . import rate
 from .limiter import NEVER, Algorithm, Result
 from .shared import Shared, rule_name
 
@@ -70,7 +70,6 @@ class limit:  # noqa: N801 # a decorator
         window_max = self._rule.capacity if self._holds else 0
         self._shared = segment if isinstance(segment, Shared) else Shared(segment, window_max=window_max)
         self._text = text
-        self._memory = None if _c.available else rate.Memory([text], [429])
 
     def __call__(self, function: Function) -> Function:
         if self._rule_name is None:
@@ -109,19 +108,10 @@ class limit:  # noqa: N801 # a decorator
     def held(self, key: str | bytes = "") -> Iterator[None]:
         """Hold a place while a with statement runs, or raise RateLimited."""
         name = self._rule_name or rule_name(self._text)
-        if self._memory is None:
-            with self._shared.use("enter", name, self._rule, key) as place:
-                if not place:
-                    raise RateLimited(name, place.result.retry_after_ns / 1e9)
-                yield
-            return
-        outcome, _, _, retry_after_ns, _, places = self._memory.ask(0, ((lambda _: key, 1),), None, False, False, True)
-        if outcome != "passed":
-            raise RateLimited(name, retry_after_ns / 1e9)
-        try:
+        with self._shared.use("enter", name, self._rule, key) as place:
+            if not place:
+                raise RateLimited(name, place.result.retry_after_ns / 1e9)
             yield
-        finally:
-            self._memory.leave(0, places)
 
     def _key_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | bytes:
         return self._key if isinstance(self._key, str) else self._key(*args, **kwargs)
@@ -130,11 +120,7 @@ class limit:  # noqa: N801 # a decorator
         name = self._rule_name or rule_name(self._text)
         if self._holds:
             raise ValueError(f"limit {name}: says how many at once: use held()")
-        if self._memory is not None:
-            outcome, _, _, retry_after_ns, _, _ = self._memory.ask(0, ((lambda _: key, arguments[0]),), None, False, False, False)
-            result = Result(outcome == "passed", self._rule.capacity, 0, 0, retry_after_ns, 0)
-        else:
-            result = self._shared.use(operation, name, self._rule, key, *arguments)
+        result: Result = self._shared.use(operation, name, self._rule, key, *arguments)
         if not result:
             raise RateLimited(name, None if result.retry_after_ns == NEVER else result.retry_after_ns / 1e9)
         return result
@@ -145,19 +131,7 @@ class limit:  # noqa: N801 # a decorator
 
     def _reserve(self, key: str | bytes, cost: int) -> float:
         """Take tokens that are there now or later. Returns the seconds until they are there."""
-        if self._memory is None:
-            return self._use("reserve", key, cost, self._rule.max_wait_ns).wait_ns / 1e9
-        try:
-            self._use("take", key, cost)
-        except RateLimited as denied:
-            if denied.retry_after_s is None or denied.retry_after_s * 1e9 > self._rule.max_wait_ns:
-                raise
-            return denied.retry_after_s
-        return 0.0
-
-    def _give_back(self, key: str | bytes, cost: int) -> None:
-        if self._memory is None:
-            self._use("refund", key, cost)
+        return self._use("reserve", key, cost, self._rule.max_wait_ns).wait_ns / 1e9
 
     def acquire(self, key: str | bytes = "", cost: int = 1) -> None:
         """Wait until the tokens are there, first come, first served, or raise RateLimited if that takes longer than
@@ -167,7 +141,7 @@ class limit:  # noqa: N801 # a decorator
             if wait_s > 0:
                 time.sleep(wait_s)
         except BaseException:
-            self._give_back(key, cost)
+            self._use("refund", key, cost)
             raise
 
     async def acquire_async(self, key: str | bytes = "", cost: int = 1) -> None:
@@ -177,5 +151,5 @@ class limit:  # noqa: N801 # a decorator
             if wait_s > 0:
                 await asyncio.sleep(wait_s)
         except BaseException:
-            self._give_back(key, cost)
+            self._use("refund", key, cost)
             raise

@@ -15,9 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
-from django.core.cache.backends.locmem import LocMemCache
 
-from . import _c
 from .limiter import Algorithm, Count, Error, Rule
 from .shared import Shared, shared_key
 
@@ -28,7 +26,7 @@ RULE = Rule(CAPACITY, 0, TTL_MAX, algorithm=Algorithm.COUNTER)
 TRIES = 100
 
 
-class Counters(BaseCache):
+class CounterCache(BaseCache):
     """See above."""
 
     def __init__(self, location: str, params: dict[str, Any]) -> None:
@@ -104,6 +102,3 @@ class Counters(BaseCache):
             self._shared.limiter().reset("django")
         except Error:
             return
-
-
-CounterCache = Counters if _c.available else LocMemCache

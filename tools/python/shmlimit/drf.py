@@ -14,7 +14,6 @@ from typing import Any
 from django.conf import settings
 from rest_framework import throttling
 
-from . import _c
 from .limiter import NEVER, Result, Rule
 from .shared import Shared, rule_name
 
@@ -28,8 +27,6 @@ class RateThrottle(throttling.SimpleRateThrottle):
     """The base of the others, and of throttles of your own: define get_cache_key(), and `rate` or `scope`."""
 
     def allow_request(self, request: Any, view: Any) -> bool:
-        if not _c.available:
-            return bool(super().allow_request(request, view))
         key = None if self.rate is None else self.get_cache_key(request, view)
         if key is None:
             return True
@@ -39,9 +36,6 @@ class RateThrottle(throttling.SimpleRateThrottle):
         return self.result.allowed
 
     def wait(self) -> float | None:
-        if not _c.available:
-            waits: float | None = super().wait()
-            return waits
         return None if self.result.retry_after_ns == NEVER else self.result.retry_after_ns / 1e9
 
 

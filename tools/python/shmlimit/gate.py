@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from . import _c, _c_gate
 from ._c_gate import Raw
 from .limiter import Error, _error, _log_line, native
-from .rate import Memory
 
 
 def is_address(key: Callable[..., Any]) -> Callable[..., Any]:
@@ -140,15 +139,10 @@ class Gate:
         self._limits = tuple((limit.key, limit.cost) for limit in limits)
         self.waits = backend is not None
         """A request may wait for the backend, so asyncio uses enter_async()."""
-        self._ask: Callable[[int, tuple[tuple[Any, Any], ...], Any, bool, bool, bool | None], Any]
-        self._leave: Callable[[int, Any], None]
-        if not _c.available:
-            memory = Memory([limit.rate for limit in limits], [0 if dry_run else int(status)] * len(limits))
-            self._ask, self._leave = memory.ask, memory.leave
-            return
         self._library = _c_gate.load()
+        self._ask: Callable[[int, tuple[tuple[Any, Any], ...], Any, bool, bool, bool | None], Any]
         self._ask = native.ask if native else _c_gate.ask
-        self._leave = native.leave if native else _c_gate.leave
+        self._leave: Callable[[int, Any], None] = native.leave if native else _c_gate.leave
         self._open("\n".join([" ".join(words), *(limit._spec() for limit in limits)]))
         # A gate that creates does so with the first request: a server that forks may change its user before that.
         if not creates:

@@ -137,7 +137,7 @@ def _bind() -> ModuleType | None:
         from . import _native
 
         gate = _c_gate.load()
-    except (ImportError, OSError):
+    except ImportError:
         return None
     functions = [getattr(library, name) for name in ("rule_find", "take", "peek", "count")]
     names = ("ask", "enter", "begin", "leave", "attach", "report")
@@ -151,7 +151,7 @@ def _by_ctypes(*_arguments: object) -> None:
     """Stands for the extension where pip could not build it."""
 
 
-native = _bind() if _c.available else None
+native = _bind()
 _native_take: Callable[..., Result | None] = native.take if native else _by_ctypes
 _native_peek: Callable[..., Result | None] = native.peek if native else _by_ctypes
 _native_count: Callable[..., Count | None] = native.count if native else _by_ctypes

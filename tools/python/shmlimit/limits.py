@@ -24,7 +24,6 @@ import limits.strategies
 from limits import RateLimitItem
 from limits.errors import ConfigurationError
 
-from . import _c
 from .limiter import NEVER, Algorithm, Error, Result, Rule
 from .shared import Shared, shared_key
 
@@ -131,116 +130,107 @@ def _stats(result: Result) -> Any:
     return make(*stats) if make else stats
 
 
-if _c.available:
+class Storage(limits.storage.Storage, limits.storage.MovingWindowSupport):
+    """shmlimit://NAME"""
 
-    class Storage(limits.storage.Storage, limits.storage.MovingWindowSupport):
-        """shmlimit://NAME"""
+    STORAGE_SCHEME = ["shmlimit"]
+    base_exceptions: Any = Error
 
-        STORAGE_SCHEME = ["shmlimit"]
-        base_exceptions: Any = Error
+    def __init__(self, uri: str | None = None, wrap_exceptions: bool = False, **options: Any) -> None:
+        super().__init__(uri, **({"wrap_exceptions": True} if wrap_exceptions else {}))
+        self.store = Store(uri or "", options)
 
-        def __init__(self, uri: str | None = None, wrap_exceptions: bool = False, **options: Any) -> None:
-            super().__init__(uri, **({"wrap_exceptions": True} if wrap_exceptions else {}))
-            self.store = Store(uri or "", options)
+    def incr(self, key: str, expiry: float, elastic_expiry: bool = False, amount: int = 1) -> int:
+        return self.store.incr(key, expiry, elastic_expiry, amount)
 
-        def incr(self, key: str, expiry: float, elastic_expiry: bool = False, amount: int = 1) -> int:
-            return self.store.incr(key, expiry, elastic_expiry, amount)
+    def get(self, key: str) -> int:
+        return self.store.get(key)
 
-        def get(self, key: str) -> int:
-            return self.store.get(key)
+    def get_expiry(self, key: str) -> Any:
+        return self.store.get_expiry(key)
 
-        def get_expiry(self, key: str) -> Any:
-            return self.store.get_expiry(key)
+    def check(self) -> bool:
+        return self.store.check()
 
-        def check(self) -> bool:
-            return self.store.check()
+    def reset(self) -> int | None:
+        return self.store.reset()
 
-        def reset(self) -> int | None:
-            return self.store.reset()
+    def clear(self, key: str) -> None:
+        self.store.clear(key)
 
-        def clear(self, key: str) -> None:
-            self.store.clear(key)
+    def acquire_entry(self, key: str, limit: int, expiry: float, amount: int = 1) -> bool:
+        return self.store.acquire_entry(key, limit, expiry, amount)
 
-        def acquire_entry(self, key: str, limit: int, expiry: float, amount: int = 1) -> bool:
-            return self.store.acquire_entry(key, limit, expiry, amount)
+    def get_moving_window(self, key: str, limit: int, expiry: float) -> Any:
+        return self.store.get_moving_window(key, limit, expiry)
 
-        def get_moving_window(self, key: str, limit: int, expiry: float) -> Any:
-            return self.store.get_moving_window(key, limit, expiry)
 
-    class AsyncStorage(limits.aio.storage.Storage, limits.aio.storage.MovingWindowSupport):
-        """async+shmlimit://NAME. A call takes less than a microsecond or two, so none goes through a thread."""
+class AsyncStorage(limits.aio.storage.Storage, limits.aio.storage.MovingWindowSupport):
+    """async+shmlimit://NAME. A call takes less than a microsecond or two, so none goes through a thread."""
 
-        STORAGE_SCHEME = ["async+shmlimit"]
-        base_exceptions: Any = Error
+    STORAGE_SCHEME = ["async+shmlimit"]
+    base_exceptions: Any = Error
 
-        def __init__(self, uri: str | None = None, wrap_exceptions: bool = False, **options: Any) -> None:
-            super().__init__(uri, **({"wrap_exceptions": True} if wrap_exceptions else {}))
-            self.store = Store(uri or "", options)
+    def __init__(self, uri: str | None = None, wrap_exceptions: bool = False, **options: Any) -> None:
+        super().__init__(uri, **({"wrap_exceptions": True} if wrap_exceptions else {}))
+        self.store = Store(uri or "", options)
 
-        async def incr(self, key: str, expiry: float, elastic_expiry: bool = False, amount: int = 1) -> int:
-            return self.store.incr(key, expiry, elastic_expiry, amount)
+    async def incr(self, key: str, expiry: float, elastic_expiry: bool = False, amount: int = 1) -> int:
+        return self.store.incr(key, expiry, elastic_expiry, amount)
 
-        async def get(self, key: str) -> int:
-            return self.store.get(key)
+    async def get(self, key: str) -> int:
+        return self.store.get(key)
 
-        async def get_expiry(self, key: str) -> Any:
-            return self.store.get_expiry(key)
+    async def get_expiry(self, key: str) -> Any:
+        return self.store.get_expiry(key)
 
-        async def check(self) -> bool:
-            return self.store.check()
+    async def check(self) -> bool:
+        return self.store.check()
 
-        async def reset(self) -> int | None:
-            return self.store.reset()
+    async def reset(self) -> int | None:
+        return self.store.reset()
 
-        async def clear(self, key: str) -> None:
-            self.store.clear(key)
+    async def clear(self, key: str) -> None:
+        self.store.clear(key)
 
-        async def acquire_entry(self, key: str, limit: int, expiry: float, amount: int = 1) -> bool:
-            return self.store.acquire_entry(key, limit, expiry, amount)
+    async def acquire_entry(self, key: str, limit: int, expiry: float, amount: int = 1) -> bool:
+        return self.store.acquire_entry(key, limit, expiry, amount)
 
-        async def get_moving_window(self, key: str, limit: int, expiry: float) -> Any:
-            return self.store.get_moving_window(key, limit, expiry)
+    async def get_moving_window(self, key: str, limit: int, expiry: float) -> Any:
+        return self.store.get_moving_window(key, limit, expiry)
 
-    class FunnelRateLimiter(limits.strategies.RateLimiter):
-        """The strategy "funnel": a burst of the whole limit, which comes back evenly over the period."""
 
-        def _ask(self, operation: str, item: RateLimitItem, identifiers: tuple[str, ...], cost: int) -> Result:
-            return cast(Storage, self.storage).store.funnel(operation, item, identifiers, cost)
+class FunnelRateLimiter(limits.strategies.RateLimiter):
+    """The strategy "funnel": a burst of the whole limit, which comes back evenly over the period."""
 
-        def hit(self, item: RateLimitItem, *identifiers: str, cost: int = 1) -> bool:
-            return self._ask("take", item, identifiers, cost).allowed
+    def _ask(self, operation: str, item: RateLimitItem, identifiers: tuple[str, ...], cost: int) -> Result:
+        return cast(Storage, self.storage).store.funnel(operation, item, identifiers, cost)
 
-        def test(self, item: RateLimitItem, *identifiers: str, cost: int = 1) -> bool:
-            return self._ask("peek", item, identifiers, cost).allowed
+    def hit(self, item: RateLimitItem, *identifiers: str, cost: int = 1) -> bool:
+        return self._ask("take", item, identifiers, cost).allowed
 
-        def get_window_stats(self, item: RateLimitItem, *identifiers: str) -> Any:
-            return _stats(self._ask("peek", item, identifiers, 1))
+    def test(self, item: RateLimitItem, *identifiers: str, cost: int = 1) -> bool:
+        return self._ask("peek", item, identifiers, cost).allowed
 
-    class AsyncFunnelRateLimiter(limits.aio.strategies.RateLimiter):
-        """The strategy "funnel" for asyncio."""
+    def get_window_stats(self, item: RateLimitItem, *identifiers: str) -> Any:
+        return _stats(self._ask("peek", item, identifiers, 1))
 
-        def _ask(self, operation: str, item: RateLimitItem, identifiers: tuple[str, ...], cost: int) -> Result:
-            return cast(AsyncStorage, self.storage).store.funnel(operation, item, identifiers, cost)
 
-        async def hit(self, item: RateLimitItem, *identifiers: str, cost: int = 1) -> bool:
-            return self._ask("take", item, identifiers, cost).allowed
+class AsyncFunnelRateLimiter(limits.aio.strategies.RateLimiter):
+    """The strategy "funnel" for asyncio."""
 
-        async def test(self, item: RateLimitItem, *identifiers: str, cost: int = 1) -> bool:
-            return self._ask("peek", item, identifiers, cost).allowed
+    def _ask(self, operation: str, item: RateLimitItem, identifiers: tuple[str, ...], cost: int) -> Result:
+        return cast(AsyncStorage, self.storage).store.funnel(operation, item, identifiers, cost)
 
-        async def get_window_stats(self, item: RateLimitItem, *identifiers: str) -> Any:
-            return _stats(self._ask("peek", item, identifiers, 1))
+    async def hit(self, item: RateLimitItem, *identifiers: str, cost: int = 1) -> bool:
+        return self._ask("take", item, identifiers, cost).allowed
 
-else:  # without the library: limits' own memory
+    async def test(self, item: RateLimitItem, *identifiers: str, cost: int = 1) -> bool:
+        return self._ask("peek", item, identifiers, cost).allowed
 
-    class Storage(limits.storage.MemoryStorage):  # type: ignore[no-redef]
-        STORAGE_SCHEME = ["shmlimit"]
+    async def get_window_stats(self, item: RateLimitItem, *identifiers: str) -> Any:
+        return _stats(self._ask("peek", item, identifiers, 1))
 
-    class AsyncStorage(limits.aio.storage.MemoryStorage):  # type: ignore[no-redef]
-        STORAGE_SCHEME = ["async+shmlimit"]
-
-    FunnelRateLimiter = limits.strategies.MovingWindowRateLimiter  # type: ignore[misc,assignment]
-    AsyncFunnelRateLimiter = limits.aio.strategies.MovingWindowRateLimiter  # type: ignore[misc,assignment]
 
 cast(Any, limits.strategies.STRATEGIES)["funnel"] = FunnelRateLimiter
 cast(Any, limits.aio.strategies.STRATEGIES)["funnel"] = AsyncFunnelRateLimiter
