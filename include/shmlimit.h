@@ -65,6 +65,7 @@ extern "C" {
 #define SHMLIMIT_ENFORCE 0
 #define SHMLIMIT_DRY_RUN 1 /* decide and count, but always answer allowed */
 #define SHMLIMIT_OFF 2     /* answer allowed, and touch nothing */
+#define SHMLIMIT_BLOCK 3   /* answer denied, to retry never, and touch nothing; a charge or refund does nothing */
 
 /*
  * shmlimit_rule.flags: which caller waits for a reservation's debt. By default the caller waits for its
@@ -135,7 +136,7 @@ struct shmlimit_options {
 struct shmlimit_rule {
 	uint32_t struct_size; /* sizeof(struct shmlimit_rule) */
 	uint32_t algorithm;   /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE, _COUNTER, _HOLD */
-	uint32_t mode;        /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF */
+	uint32_t mode;        /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF, _BLOCK */
 	uint32_t flags;       /* SHMLIMIT_NEXT_PAYS, _COUNT_REFUSED, _PROTECTED, _NO_WAIT or none */
 	uint64_t capacity;    /* largest burst, 1 to SHMLIMIT_CAPACITY_MAX; WARMUP: 0, or what follows from the rest */
 	uint64_t count;       /* `count` tokens come back, 1 or more; WINDOW, HOLD: 0, or the capacity ... */
@@ -152,7 +153,7 @@ struct shmlimit_rule {
 
 /* The details of a decision. Filled whenever SHMLIMIT_ALLOWED or SHMLIMIT_DENIED is returned. */
 struct shmlimit_result {
-	uint64_t limit;     /* the rule's capacity in tokens */
+	uint64_t limit;     /* the rule's capacity in tokens; 0 of a BLOCK rule */
 	uint64_t remaining; /* whole tokens left now */
 	uint64_t wait_ns;   /* allowed: wait this long before going on; 0 except for reservations */
 	uint64_t retry_after_ns; /* denied: the same request fits after this long, if no other caller takes; UINT64_MAX = never */
@@ -485,7 +486,7 @@ int shmlimit_verify(const char *name, struct shmlimit_problem *problems, size_t 
 
 /*
  * Repair what can be repaired without guessing, under the lock of the writers of rules.
- * Reserved fields become zero. A switch, mode or state word that is out of range becomes the
+ * Reserved fields become zero. A switch or state word that is out of range becomes the
  * value that decisions take it for. A slot that no key can use is freed. Of two slots of one
  * key, the one that is full later stays, so that the key gets no more than before. Not
  * repairable are a rule's name and parameters (set the rule again, or remove it), and a segment
@@ -1031,7 +1032,7 @@ int shmlimit_key_ip_text(const char *text, unsigned prefix_v4, unsigned prefix_v
  *	t   seconds: if denied, until a retry fits; else until the funnel is full
  *
  * For a HOLD rule there is no w, t or Retry-After, since it is not known when a place is left; qu="concurrent-requests" says that
- * q and r are places.
+ * q and r are places. A BLOCK rule has neither: q=0, r=0.
  *
  * A client that spreads r requests over t is never denied. Retry-After is the t of a denial, at
  * least 1; it is missing if no retry would ever fit. Seconds are rounded up. No number has more

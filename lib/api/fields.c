@@ -143,6 +143,12 @@ EXPORT int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, i
 		t_s = t_s > 0 ? t_s : 1;
 		put_number(out->retry_after, t_s);
 	}
+	/* WHY no times: a rule that blocks gives out nothing in any time. */
+	if (known.mode == SHMLIMIT_BLOCK) {
+		put_parameter(put_string(out->policy, name), 'q', 0);
+		put_parameter(put_string(out->limit, name), 'r', 0);
+		return 0;
+	}
 	put_parameter(put_parameter(put_string(out->policy, name), 'q', r->limit), 'w', window_s(&known, r->limit));
 	put_parameter(put_parameter(put_string(out->limit, name), 'r', r->remaining), 't', t_s);
 	return 0;

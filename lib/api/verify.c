@@ -154,15 +154,6 @@ static void check_sweep(const struct shmlimit *l, struct findings *f)
 		       "the table is swept less often than its rules require: every %" PRIu64 " ns", due_ns);
 }
 
-/* Decisions take a mode that they don't know for ENFORCE. */
-static const char *mend_mode(const struct findings *f, struct layout_rule *record, const struct rule_view *view)
-{
-	if (!f->repairing)
-		return NULL;
-	publish(&record->published, published_pack(rule_version(view), SHMLIMIT_ENFORCE, 1));
-	return "enforced, as it was";
-}
-
 static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f)
 {
 	struct layout_rule *record = &l->rules[id];
@@ -187,8 +178,6 @@ static void check_rule(const struct shmlimit *l, uint32_t id, struct findings *f
 		if (rule_read(l, other, &ignored, twin) == 0 && strcmp(name, twin) == 0)
 			report(f, offset, NULL, "rule %u: has the name of rule %u", id, other);
 	}
-	if (rule_mode(&view) > SHMLIMIT_OFF)
-		report(f, offset, mend_mode(f, record, &view), "rule %u: mode %u is unknown", id, rule_mode(&view));
 	algorithm_rule(&view.params, &rule);
 	if (algorithm_compile(&rule, l->window_max, &params) != 0 || memcmp(&params, &view.params, sizeof(params)) != 0)
 		report(f, offset_of(l, rule_params(record, rule_version(&view))), NULL,

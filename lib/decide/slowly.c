@@ -139,18 +139,24 @@ static enum progress try_once(const struct shmlimit *l, struct attempt *d)
 	return move(l, d);
 }
 
-/* The rule or the segment is switched off: allowed, no funnel being touched. */
+/* The rule or the segment is switched off, or the rule blocks: the mode answers, and no funnel is touched. */
 static int bypass(const struct shmlimit *l, const struct attempt *d, struct shmlimit_result *r)
 {
+	const struct request *q = d->request;
+	int counted = operation_is_counted(q->op);
+	int denied = rule_mode(&d->view) == SHMLIMIT_BLOCK && (load_relaxed(&l->header->state) & STATE_OFF) == 0 &&
+	             (counted || q->op == OP_PEEK);
 	struct shmlimit_rule rule = { 0 };
 
-	if (operation_is_counted(d->request->op))
-		attempt_count(l, d, COUNT_ALLOWED);
-	decide_show(d->request->rule, d->request->op, d->request->hash, d->request->amount, SHMLIMIT_ALLOWED);
+	if (counted)
+		attempt_count(l, d, denied ? COUNT_DENIED : COUNT_ALLOWED);
+	decide_show(q->rule, q->op, q->hash, q->amount, denied ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED);
 	algorithm_rule(&d->view.params, &rule);
-	if (r != NULL)
+	if (r != NULL && denied)
+		*r = (struct shmlimit_result){ .retry_after_ns = FUNNEL_NEVER };
+	else if (r != NULL)
 		*r = (struct shmlimit_result){ .limit = rule.capacity, .remaining = rule.capacity };
-	return SHMLIMIT_ALLOWED;
+	return denied ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED;
 }
 
 static int finish(const struct shmlimit *l, const struct attempt *d)

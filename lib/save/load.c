@@ -141,7 +141,7 @@ static int get_rule(struct loading *f, int64_t *last)
 
 	if (error != 0)
 		return error;
-	if ((int64_t)r.id <= *last || r.id >= f->header.rules_max || r.mode > SHMLIMIT_OFF ||
+	if ((int64_t)r.id <= *last || r.id >= f->header.rules_max || r.mode > SHMLIMIT_BLOCK ||
 	    memchr(r.name, '\0', sizeof(r.name)) == NULL || name_check_any_rule(r.name) != 0 ||
 	    rule_find(f->l, r.name) >= 0 || compile(&r, f->header.window_max, &params) != 0)
 		return -EUCLEAN;

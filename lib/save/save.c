@@ -98,7 +98,7 @@ static int look_at_rules(struct saving *s)
 		}
 		rule = (struct shmlimit_rule){ 0 };
 		algorithm_rule(&view->params, &rule);
-		if (rule_mode(view) > SHMLIMIT_OFF || algorithm_compile(&rule, s->l->window_max, &params) != 0 ||
+		if (algorithm_compile(&rule, s->l->window_max, &params) != 0 ||
 		    memcmp(&params, &view->params, sizeof(params)) != 0)
 			return -EUCLEAN;
 	}

@@ -246,7 +246,7 @@ static inline int published_in_use(uint64_t published)
 	return published & 1;
 }
 
-/* In use, and of a mode below SHMLIMIT_OFF: one comparison for both. */
+/* In use, and of a mode below SHMLIMIT_OFF and _BLOCK: one comparison for both. */
 static inline int published_in_force(uint64_t published)
 {
 	return (published & 5) == 1;

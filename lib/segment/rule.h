@@ -46,10 +46,10 @@ static inline uint32_t rule_mode(const struct rule_view *view)
 	return published_mode(view->published);
 }
 
-/* Neither the rule nor the whole segment is switched off. */
+/* Funnels decide: the whole segment is not switched off, and the rule does not answer by its mode alone. */
 static inline int rule_is_on(const struct shmlimit *l, const struct rule_view *view)
 {
-	return rule_mode(view) != SHMLIMIT_OFF && (load_relaxed(&l->header->state) & STATE_OFF) == 0;
+	return published_in_force(view->published) && (load_relaxed(&l->header->state) & STATE_OFF) == 0;
 }
 
 /*

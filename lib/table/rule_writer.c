@@ -85,7 +85,7 @@ static void change(const struct shmlimit *l, uint32_t id, const struct rule_view
 
 static int check(const struct shmlimit *l, const struct shmlimit_rule *rule, struct layout_params *params)
 {
-	if (rule->mode > SHMLIMIT_OFF)
+	if (rule->mode > SHMLIMIT_BLOCK)
 		return -EINVAL;
 	for (size_t i = 0; i < sizeof(rule->reserved) / sizeof(rule->reserved[0]); i++)
 		if (rule->reserved[i] != 0)

@@ -206,7 +206,7 @@ $good
 [login]
 next-pays = true
 END
-wrong 4 "rule login: mode : must be enforce, dry-run or off" <<END
+wrong 4 "rule login: mode : must be enforce, dry-run, off or block" <<END
 $good
 [login]
 mode =

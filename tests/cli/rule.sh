@@ -136,9 +136,9 @@ refused "capacity 15KB: not a whole number (for example 1500, 1.5k, 2M or 64Ki)"
 refused "capacity : not a whole number (for example 1500, 1.5k, 2M or 64Ki)" --capacity ''
 refused "capacity 18446744073709551616: must be 1 to 18446744073709551615" --capacity 18446744073709551616
 refused "rate 0/s: count 0: must be 1 or more" --rate 0/s --mode off
-refused "mode on: must be enforce, dry-run or off" --mode on
-refused "mode : must be enforce, dry-run or off" --mode ''
-refused "mode enforc: must be enforce, dry-run or off" --mode enforc
+refused "mode on: must be enforce, dry-run, off or block" --mode on
+refused "mode : must be enforce, dry-run, off or block" --mode ''
+refused "mode enforc: must be enforce, dry-run, off or block" --mode enforc
 refused "next-pays maybe: must be yes or no" --next-pays maybe
 refused "next-pays : must be yes or no" --next-pays '' --capacity 16
 soon="not a duration (for example 2s, 500ms or 1m; or 0)"

@@ -109,6 +109,17 @@ static void places(void)
 	is_str(f.retry_after, "", "a denied place gets no Retry-After");
 }
 
+static void blocks(void)
+{
+	struct shmlimit_rule rule = rule_of(15, 30, 60 * SECOND);
+
+	rule.mode = SHMLIMIT_BLOCK;
+	write_fields("ads", rule, SHMLIMIT_DENIED, (struct shmlimit_result){ .retry_after_ns = UINT64_MAX });
+	is_str(f.policy, "\"ads\";q=0", "the policy of a rule that blocks is 0, without a time");
+	is_str(f.limit, "\"ads\";r=0", "a rule that blocks has nothing left, without a time");
+	is_str(f.retry_after, "", "a rule that blocks asks for no retry");
+}
+
 static uint64_t retry(uint64_t ns)
 {
 	write_fields("r", rule_of(1, 1, SECOND), SHMLIMIT_DENIED, (struct shmlimit_result){ .retry_after_ns = ns });
@@ -261,6 +272,7 @@ int main(void)
 {
 	words();
 	places();
+	blocks();
 	seconds();
 	names();
 	extremes();

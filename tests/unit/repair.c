@@ -121,7 +121,6 @@ static void rule_reserved(void) { l->rules[0].reserved = 1; }
 static void rule_unused_reserved(void) { l->rules[3].reserved = 1; }
 static void rule_name(void) { l->rules[0].name[0] = '\n'; }
 static void rule_duplicate(void) { memcpy(l->rules[1].name, l->rules[0].name, sizeof(l->rules[0].name)); }
-static void rule_mode_three(void) { l->rules[0].published |= 6; }
 static void params_of_funnel(void) { l->rules[0].params[1].back ^= 64; }
 static void params_of_none(void) { l->rules[0].params[1].count = 0; }
 static void slot_free_word(void) { free_slot()->word = 7; }
@@ -221,7 +220,6 @@ static const struct damage {
 	{ "a reserved field of no rule", rule_unused_reserved, "rule 3: a reserved field", "set to zero", 1, NULL },
 	{ "a rule's name", rule_name, "its name is not a rule's name", NULL, 1, NULL },
 	{ "two rules of one name", rule_duplicate, "rule 1: has the name of rule 0", NULL, 1, NULL },
-	{ "a rule's mode", rule_mode_three, "rule 0: mode 3 is unknown", "enforced, as it was", 1, NULL },
 	{ "a rule's params", params_of_funnel, "rule 0: its parameters do not follow", NULL, 1, NULL },
 	{ "params that no rule has", params_of_none, "rule 0: its parameters do not follow", NULL, 1, NULL },
 	{ "a word in a free slot", slot_free_word, "free, but its word is not zero", "set to zero", 1, NULL },

@@ -161,7 +161,7 @@ static void change(void)
 
 	for (int i = 0; i < 20; i++) {
 		rule.capacity = 20 + (uint64_t)i;
-		rule.mode = (uint32_t)i % 3;
+		rule.mode = (uint32_t)i % 4;
 		if (shmlimit_rule_set_at(l, "change", &rule, T0 + 2 * SECOND) != id)
 			bail("rule_set");
 	}

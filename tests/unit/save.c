@@ -736,7 +736,7 @@ static void page_small_growth(struct page *p) { p->header.old_slots = 64; }
 static void page_reserved(struct page *p) { p->header.reserved[17] = 1; }
 static void page_id_twice(struct page *p) { p->rule[1].id = p->rule[0].id; }
 static void page_id_far(struct page *p) { p->rule[1].id = p->header.rules_max; }
-static void page_mode(struct page *p) { p->rule[0].mode = 3; }
+static void page_mode(struct page *p) { p->rule[0].mode = 4; }
 static void page_credit(struct page *p) { p->rule[0].credit = 1; }
 static void page_endless_name(struct page *p) { memset(p->rule[0].name, 'a', sizeof(p->rule[0].name)); }
 static void page_no_name(struct page *p) { p->rule[0].name[0] = '\0'; }

@@ -189,6 +189,74 @@ static void modes(void)
 	is(take(id, "k", 1, T0 + SECOND), SHMLIMIT_DENIED, "with all funnels as they were");
 }
 
+/* A rule that denies by its mode: whatever its algorithm, whatever is asked. */
+static void blocked(uint32_t algorithm)
+{
+	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
+		                      .algorithm = algorithm,
+		                      .mode = SHMLIMIT_BLOCK,
+		                      .capacity = algorithm == SHMLIMIT_WARMUP ? 0 : 2,
+		                      .count = 2,
+		                      .period_ns = SECOND,
+		                      .warmup_ns = algorithm == SHMLIMIT_WARMUP ? 10 * SECOND : 0 };
+	struct shmlimit_lease lease = { .struct_size = sizeof(lease) };
+	struct shmlimit_hold hold = { .struct_size = sizeof(hold) };
+	struct shmlimit_count count = { .struct_size = sizeof(count) };
+	struct shmlimit_counters c;
+	char name[16];
+	int id, n = 3;
+
+	snprintf(name, sizeof(name), "block%u", algorithm);
+	if (algorithm == SHMLIMIT_COUNTER)
+		rule.count = 0;
+	id = shmlimit_rule_set(l, name, &rule);
+	ok(id >= 0, "algorithm %u: a rule can block", algorithm);
+	is(take(id, "k", 1, T0), SHMLIMIT_DENIED, "a take is denied");
+	facts(0, 0, UINT64_MAX, 0, "a limit of 0, nothing is left, and no retry ever fits");
+	is(shmlimit_peek_at(l, id, "k", 1, 1, T0, &r), SHMLIMIT_DENIED, "a peek of a blocked key is denied");
+	is(shmlimit_reserve_at(l, id, "k", 1, 1, SECOND, T0, &r), SHMLIMIT_DENIED, "a reservation is denied");
+	is(shmlimit_acquire(l, id, "k", 1, 1, SECOND, &r), SHMLIMIT_DENIED, "nobody waits for it");
+	if (algorithm == SHMLIMIT_LEASE)
+		is(shmlimit_lease_take_at(l, id, "k", 1, 1, SECOND, SECOND, &lease, T0, &r), SHMLIMIT_DENIED,
+		   "nobody asks a backend");
+	if (algorithm == SHMLIMIT_COUNTER)
+		is(shmlimit_count_at(l, id, "k", 1, 1, 0, 0, 0, T0, &count), SHMLIMIT_DENIED, "nothing is counted");
+	if (algorithm == SHMLIMIT_HOLD)
+		is(shmlimit_enter_at(l, id, "k", 1, 1, T0, &hold, &r), SHMLIMIT_DENIED, "nobody enters");
+	n += (algorithm == SHMLIMIT_LEASE) + (algorithm == SHMLIMIT_COUNTER) + (algorithm == SHMLIMIT_HOLD);
+	c = unit_counters(l, id);
+	ok(c.denied == (uint64_t)n && c.allowed == 0 && c.claims == 0, "denials are counted, and no slot is claimed");
+	if (algorithm != SHMLIMIT_HOLD) {
+		is(shmlimit_charge_at(l, id, "k", 1, 1, T0, &r), SHMLIMIT_ALLOWED, "a charge does nothing");
+		is(shmlimit_refund_at(l, id, "k", 1, 1, T0, &r), SHMLIMIT_ALLOWED, "a refund does nothing");
+	}
+	shmlimit_switch(l, 0);
+	is(take(id, "k", 1, T0), SHMLIMIT_ALLOWED, "a segment that is off allows even that");
+	shmlimit_switch(l, 1);
+	rule.mode = SHMLIMIT_ENFORCE;
+	shmlimit_rule_set(l, name, &rule);
+	if (algorithm != SHMLIMIT_LEASE)
+		is(take(id, "k", 1, T0), SHMLIMIT_ALLOWED, "enforced again it allows what there is");
+}
+
+static void blocks(void)
+{
+	int rule = unit_rule(l, "beside", 1, 1, SECOND), block = shmlimit_rule_find(l, "block0");
+	struct shmlimit_rule mode = { .struct_size = sizeof(mode) };
+	struct shmlimit_request both[2] = { { .rule = rule, .key = "k", .key_len = 1, .cost = 1 },
+		                            { .rule = block, .key = "k", .key_len = 1, .cost = 1 } };
+	size_t denied_by;
+
+	shmlimit_rule_get(l, block, &mode);
+	mode.mode = SHMLIMIT_BLOCK;
+	shmlimit_rule_set(l, "block0", &mode);
+	is(shmlimit_take_all_at(l, both, 2, &denied_by, T0, NULL), SHMLIMIT_DENIED, "of two limits one blocks");
+	is((int)denied_by, 1, "it is the one that denies");
+	is(take(rule, "k", 1, T0), SHMLIMIT_ALLOWED, "from the other nothing was taken");
+	mode.mode = SHMLIMIT_BLOCK + 1;
+	is(shmlimit_rule_set(l, "block0", &mode), -EINVAL, "there is no mode beyond");
+}
+
 static void own_clock(void)
 {
 	int rule = unit_rule(l, "clock", 1, 1, 86400 * SECOND);
@@ -227,7 +295,9 @@ static void walk(void)
 
 int main(void)
 {
-	l = unit_create("take", NULL);
+	struct shmlimit_options options = { .struct_size = sizeof(options), .window_max = 2 };
+
+	l = unit_create("take", &options);
 	article();
 	costs();
 	peek_and_refund();
@@ -235,6 +305,9 @@ int main(void)
 	reset_fingerprint();
 	keys();
 	modes();
+	for (uint32_t algorithm = SHMLIMIT_FUNNEL; algorithm <= SHMLIMIT_HOLD; algorithm++)
+		blocked(algorithm);
+	blocks();
 	own_clock();
 	walk();
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound after all this");

@@ -30,7 +30,7 @@ export interface SegmentOptions {
 
 export interface Rule {
   algorithm?: 'funnel' | 'warmup' | 'window' | 'lease' | 'counter' | 'hold'
-  mode?: 'enforce' | 'dry_run' | 'off'
+  mode?: 'enforce' | 'dry_run' | 'off' | 'block'
   /** Largest burst. */
   capacity?: number
   /** `count` tokens come back every `periodMs`. */

@@ -65,6 +65,9 @@ class Mode(IntEnum):
     ENFORCE = 0
     DRY_RUN = 1
     OFF = 2
+    """Allow always."""
+    BLOCK = 3
+    """Deny always."""
 
 
 @dataclass(frozen=True)
@@ -435,7 +438,7 @@ class Limiter:
 
     def fields(self, rule: str, result: Result) -> Fields | None:
         """The HTTP header fields of a decision, with the rule's name as the policy.
-        None if the rule is in a dry run or off."""
+        None if the rule is not enforced: in a dry run, off, or blocking."""
         rule_id, subject = self.rule_find(rule), f"{self.name}: rule {rule}"
         c, out = _c.Rule(struct_size=ctypes.sizeof(_c.Rule)), _c.Fields(struct_size=ctypes.sizeof(_c.Fields))
         _check(library.rule_get(self._handle, rule_id, ctypes.byref(c)), subject)

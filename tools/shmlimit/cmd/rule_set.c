@@ -21,7 +21,7 @@ static const struct command_option options[] = {
 	[FIELD_NEXT_PAYS] = { "next-pays", "YES|NO", "funnel: yes: the next caller waits for a debt (a new rule: no)" },
 	[FIELD_CREDIT] = { "credit", "N", "lease: tokens before the backend is asked, for an unknown key (a new rule: 0)" },
 	[FIELD_PROTECTED] = { "protected", "YES|NO", "keep slots against keys of other rules when the table is full (a new rule: no)" },
-	[FIELD_MODE] = { "mode", "MODE", "enforce, dry-run or off (a new rule: enforce)" },
+	[FIELD_MODE] = { "mode", "MODE", "enforce, dry-run, off or block (a new rule: enforce)" },
 	{ 0 },
 };
 /* clang-format on */

@@ -37,6 +37,7 @@ const struct choice choices_mode[] = {
 	{ "enforce", SHMLIMIT_ENFORCE },
 	{ "dry-run", SHMLIMIT_DRY_RUN },
 	{ "off", SHMLIMIT_OFF },
+	{ "block", SHMLIMIT_BLOCK },
 	{ 0 },
 };
 

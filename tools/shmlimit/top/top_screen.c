@@ -421,8 +421,9 @@ static void ask_to_change(struct screen *s, int key)
 		strcpy(top->news, "choose a key first: tab, then up or down");
 	else if (key == 'd' && s->selected[0] == '\0')
 		strcpy(top->news, "choose a rule first: up or down");
-	else if (key == 'd' && top_rule_mode(top, s->selected) == SHMLIMIT_OFF)
-		snprintf(top->news, sizeof(top->news), "rule %.40s is off: it decides nothing", s->selected);
+	else if (key == 'd' && top_rule_mode(top, s->selected) >= SHMLIMIT_OFF)
+		snprintf(top->news, sizeof(top->news), "rule %.40s is %s: it decides nothing", s->selected,
+		         top_rule_mode(top, s->selected) == SHMLIMIT_OFF ? "off" : "blocking");
 	else
 		s->asked = key == 'r' ? ASK_RESET : key == 'b' ? ASK_BAN : ASK_SWITCH;
 }

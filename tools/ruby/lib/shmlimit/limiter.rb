@@ -44,7 +44,7 @@ module Shmlimit
   # shareable between Ractors.
   class Limiter
     ALGORITHMS = { funnel: 0, warmup: 1, window: 2, lease: 3, counter: 4, hold: 5 }.freeze
-    MODES = { enforce: 0, dry_run: 1, off: 2 }.freeze
+    MODES = { enforce: 0, dry_run: 1, off: 2, block: 3 }.freeze
     ON_FULL = { evict: 0, allow: 1, deny: 2 }.freeze
     private_constant :ALGORITHMS, :MODES, :ON_FULL
 
