@@ -89,6 +89,8 @@ global_so  := $(O)/libshmlimit-global.so.$(VERSION)
 global_used := $(if $(SHARED),$(global_so),$(O)/libshmlimit-global.a)
 # So is the gate, in front of servers and applications: only it has libcrypto. It loads the one for many hosts when needed.
 gate_obj := $(call obj,lib/gate)
+# It copies structures and reads addresses as the library does, by copies of the same files.
+gate_copies := $(O)/lib/base/sized.o $(O)/lib/base/address.o
 gate_so  := $(O)/libshmlimit-gate.so.$(VERSION)
 gate_libs := -Wl,--as-needed -lurcu-bp -lurcu-common -lcrypto -ldl -pthread
 bench_obj := $(call obj,bench/kit) $(call obj,bench/peers)
@@ -170,13 +172,13 @@ $(global_so): $(global_obj) $(O)/lib/base/sized.o $(O)/lib/base/hash.o $(lib_so)
 	ln -sf libshmlimit-global.so.$(VERSION) $(O)/libshmlimit-global.so.$(SOVERSION)
 	ln -sf libshmlimit-global.so.$(SOVERSION) $(O)/libshmlimit-global.so
 
-$(O)/libshmlimit-gate.a: $(gate_obj) $(O)/lib/base/sized.o
+$(O)/libshmlimit-gate.a: $(gate_obj) $(gate_copies)
 	@rm -f $@
 	$(CC) -r -nostdlib -o $(O)/shmlimit_gate.o $^
 	$(OBJCOPY) --localize-hidden $(O)/shmlimit_gate.o
 	$(AR) rcs $@ $(O)/shmlimit_gate.o
 
-$(gate_so): $(gate_obj) $(O)/lib/base/sized.o $(lib_so) lib/gate/shmlimit_gate.map
+$(gate_so): $(gate_obj) $(gate_copies) $(lib_so) lib/gate/shmlimit_gate.map
 	$(CC) -shared -Wl,-soname,libshmlimit-gate.so.$(SOVERSION) -Wl,--version-script=lib/gate/shmlimit_gate.map \
 		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(all_ldflags) $(stay_loaded) -o $@ $(filter %.o,$^) $(lib_so) \
 		$(gate_libs)

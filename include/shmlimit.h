@@ -1012,12 +1012,21 @@ int shmlimit_key_ip(const void *address, size_t address_len, unsigned prefix_v4,
                     size_t key_size);
 
 /*
- * Like shmlimit_key_ip(), but takes the address as text in inet_pton(3) format, without
- * brackets or port. The zone of an IPv6 address (%eth0) is ignored, since it names the
- * interface of this host and not the client. Returns the same values as shmlimit_key_ip();
- * -EINVAL also for text that is not an address.
+ * Like shmlimit_key_ip(), but takes the address as text, in any form in which people, servers and
+ * proxies write one: 203.0.113.9, 203.0.113.9:50001, 2001:db8::1, [2001:db8::1],
+ * [2001:db8::1]:50001, fe80::1%eth0; with blanks, a line's end or double quotes around it. A port
+ * does not count, so all connections of a client have one key. The zone of an IPv6 address (%eth0)
+ * does not count, since it names the interface of this host and not the client.
+ *
+ * With `nth` 0 the text is one address. Any other `nth` takes a list with commas between its
+ * elements, such as the field X-Forwarded-For: 1 is the first element, 2 the second, -1 the last,
+ * -2 the last but one. Each proxy appends the address that it was asked from, and a client can
+ * write anything in front: behind N proxies that you run, -N is the client, and 1 can be forged.
+ *
+ * Returns the same values as shmlimit_key_ip(); -EINVAL also for text that is not an address, and
+ * for a list without an nth element. A text is read once, in time that grows with its length.
  */
-int shmlimit_key_ip_text(const char *text, unsigned prefix_v4, unsigned prefix_v6, void *key, size_t key_size);
+int shmlimit_key_ip_text(const char *text, int nth, unsigned prefix_v4, unsigned prefix_v6, void *key, size_t key_size);
 
 /*
  * Write an answer as the HTTP fields RateLimit-Policy, RateLimit and Retry-After

@@ -126,6 +126,8 @@ struct shmlimit_gate_held {
  *	rule=NAME             begins a limit
  *	cost=N                tokens that a request takes; default 1
  *	prefix=V4,V6          keys are addresses: the first V4 or V6 bits of them count
+ *	nth=N                 with prefix=, which address of a list such as X-Forwarded-For: 1 is the first, which a
+ *	                      client can forge; -1 the last, which the nearest proxy wrote; default -1
  *	status=N              of a refusal, 400 to 599; default 429
  *	fields=always|denied  denied: write fields to refused requests only
  *	dry_run               ask, take and count, but refuse nothing
@@ -175,7 +177,8 @@ int shmlimit_gate_attach(struct shmlimit_gate *gate);
  * that refuses costs no tokens; they have fields only when they refuse, `remaining` leaves them out, and a rule
  * that is missing refuses nothing. A LEASE rule cannot be peeked at: that is a failure. Those in a dry run are asked when
  * the others allow, each by itself. A key longer than SHMLIMIT_KEY_MAX is replaced by its SHA-512. With prefix=, an
- * address as text (see shmlimit_key_ip_text()) is replaced by its net, and any other text is used as it is.
+ * address as text, with or without a port, or a list of them (see shmlimit_key_ip_text()), is replaced by the net of the
+ * address that nth= chooses, and any other text is used as it is.
  *
  * Returns SHMLIMIT_ALLOWED: the request goes on; SHMLIMIT_DENIED: answer it with out->status. In both cases add out->fields to
  * the response. A missing segment or rule is no error here: the failure policy gives the answer. Or, nothing being

@@ -6,11 +6,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
 
+#include "address.h"
 #include "export.h"
 #include "shmlimit.h"
 
@@ -60,27 +59,19 @@ EXPORT int shmlimit_key_ip(const void *address, size_t address_len, unsigned pre
 	return write_key(V6, address, V6_BYTES, prefix_v6, key, key_size);
 }
 
-EXPORT int shmlimit_key_ip_text(const char *text, unsigned prefix_v4, unsigned prefix_v6, void *key, size_t key_size)
+EXPORT int shmlimit_key_ip_text(const char *text, int nth, unsigned prefix_v4, unsigned prefix_v6, void *key,
+                                size_t key_size)
 {
-	char bare[INET6_ADDRSTRLEN];
-	struct in6_addr v6;
-	struct in_addr v4;
-	size_t length;
+	struct address address;
+	const char *element = text;
+	size_t len;
 
 	if (text == NULL)
 		return -EINVAL;
-	/* BOUND: no address is longer than `bare`; where its NUL does not fit, inet_pton() is not asked. */
-	for (length = 0; length < sizeof(bare) && text[length] != '\0' && text[length] != '%'; length++)
-		bare[length] = text[length];
-	if (length == sizeof(bare))
+	len = strlen(text);
+	if (nth != 0 && !address_nth(text, len, nth, &element, &len))
 		return -EINVAL;
-	bare[length] = '\0';
-	if (text[length] == '%' && text[length + 1] == '\0')
+	if (!address_read(element, len, &address))
 		return -EINVAL;
-	if (inet_pton(AF_INET6, bare, &v6) == 1)
-		return shmlimit_key_ip(&v6, sizeof(v6), prefix_v4, prefix_v6, key, key_size);
-	/* Only IPv6 has zones. */
-	if (text[length] == '\0' && inet_pton(AF_INET, bare, &v4) == 1)
-		return shmlimit_key_ip(&v4, sizeof(v4), prefix_v4, prefix_v6, key, key_size);
-	return -EINVAL;
+	return shmlimit_key_ip(address.bytes, address.len, prefix_v4, prefix_v6, key, key_size);
 }

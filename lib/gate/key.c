@@ -3,25 +3,26 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <netinet/in.h>
 #include <openssl/sha.h>
 #include <string.h>
 
+#include "address.h"
 #include "key.h"
 
 _Static_assert(SHMLIMIT_KEY_IP_MAX <= KEY_DIGEST_BYTES && KEY_DIGEST_BYTES == SHA512_DIGEST_LENGTH,
                "either fits a key");
 
-/* Make the key of an address's net. Returns its length; 0 or less if the text is not an address. */
+/* Make the key of an address's net. Returns its length; 0 or less if the text has no address there. */
 static int make_net(const struct spec_limit *limit, const void *text, size_t length, struct key *key)
 {
-	char address[INET6_ADDRSTRLEN + 16]; /* with room for a zone */
+	struct address address;
+	const char *element;
 
-	if (length >= sizeof(address))
+	if (!address_nth(text, length, limit->nth != 0 ? limit->nth : -1, &element, &length) ||
+	    !address_read(element, length, &address))
 		return 0;
-	memcpy(address, text, length);
-	address[length] = '\0';
-	return shmlimit_key_ip_text(address, limit->prefix_v4, limit->prefix_v6, key->made, sizeof(key->made));
+	return shmlimit_key_ip(address.bytes, address.len, limit->prefix_v4, limit->prefix_v6, key->made,
+	                       sizeof(key->made));
 }
 
 void key_make(const struct spec_limit *limit, const void *text, size_t length, struct key *key)

@@ -15,6 +15,8 @@
 #include "scheme.h"
 #include "spec.h"
 
+#define NTH_MAX 1000 /* addresses of a list */
+
 /* A word of a spec. read() stores its value in *spec or *limit. It returns NULL, or how to correct the word. */
 struct option {
 	const char *name; /* what the word begins with; without a '=' it is the whole word */
@@ -167,6 +169,17 @@ static const char *read_prefix(struct spec *spec, struct spec_limit *limit, cons
 	return NULL;
 }
 
+static const char *read_nth(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	int from_end = value[0] == '-';
+	uint64_t n = 0;
+	const char *end = number(value + from_end, 1, NTH_MAX, '\0', &n);
+
+	(void)spec;
+	limit->nth = from_end ? -(int)n : (int)n;
+	return end != NULL ? NULL : "must be nth=N: 1 is the first address of a list, -1 the last";
+}
+
 static const char *read_status(struct spec *spec, struct spec_limit *limit, const char *value)
 {
 	uint64_t n = 0;
@@ -254,17 +267,12 @@ static const char *read_rule(struct spec *spec, struct spec_limit *limit, const 
 }
 
 static const struct option of_limits[] = {
-	{ "rule=", read_rule },
-	{ "cost=", read_cost },
-	{ "prefix=", read_prefix },
-	{ "status=", read_status },
-	{ "fields=", read_fields },
-	{ "dry_run", read_dry_run },
-	{ "peek", read_peek },
-	{ "rate=", read_rate },
-	{ "algorithm=", read_algorithm },
-	{ "protected", read_protected },
-	{ NULL, NULL },
+	{ "rule=", read_rule },          { "cost=", read_cost },
+	{ "prefix=", read_prefix },      { "nth=", read_nth },
+	{ "status=", read_status },      { "fields=", read_fields },
+	{ "dry_run", read_dry_run },     { "peek", read_peek },
+	{ "rate=", read_rate },          { "algorithm=", read_algorithm },
+	{ "protected", read_protected }, { NULL, NULL },
 };
 
 static const struct option of_gates[] = {
@@ -299,7 +307,7 @@ static const char *read_word(struct spec *spec, const char *word)
 	if (option != NULL)
 		return option->read(spec, limit, value);
 	return spec->limit_count > 0
-	               ? "must be cost=N, prefix=V4,V6, status=N, fields=..., dry_run or peek; or, with create=yes, rate=..., algorithm=... or protected"
+	               ? "must be cost=N, prefix=V4,V6, nth=N, status=N, fields=..., dry_run or peek; or, with create=yes, rate=..., algorithm=... or protected"
 	               : "must be fail=open or fail=closed, owner=USER, backend=URL, deadline=Nms, wait=0, share=N, "
 	                 "agent=thread, x_fields or create=yes, with mode=, group=, slots=";
 }
@@ -406,6 +414,10 @@ static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
 
 		rule->taken |= !spec->limits[i].peek;
 		rule->peeked |= spec->limits[i].peek;
+		if (spec->limits[i].nth != 0 && !spec->limits[i].by_net) {
+			snprintf(text, sizeof(text), "rule=%s: nth= needs prefix=", rule->name);
+			return say_wrong(wrong, 0, 0, text);
+		}
 		if (right == NULL)
 			continue;
 		snprintf(text, sizeof(text), "rule=%s: rate=\"%.30s\" %s", rule->name, spec->limits[i].rate, right);

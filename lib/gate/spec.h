@@ -21,6 +21,7 @@ struct spec_limit {
 	uint64_t cost;
 	int by_net; /* keys are addresses, and are reduced to their net */
 	unsigned prefix_v4, prefix_v6;
+	int nth; /* which address of a list; 0: none was given, which is the last */
 	int dry_run;
 	int peek;        /* deny as a take would, and take nothing */
 	int denied_only; /* fields go to refused requests only */

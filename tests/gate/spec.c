@@ -43,7 +43,7 @@ static void words(void)
 	/* clang-format off */
 	static const char *const of_limits[] = { "cost", "cost=", "cost=0", "cost=-1", "cost=1x", "cost=0x10",
 		"cost=18446744073709551616", "cost=99999999999999999999999", "prefix=", "prefix=32", "prefix=32,",
-		"prefix=,64", "prefix=33,64", "prefix=32,129", "prefix=32,64,", "status=399", "status=600",
+		"prefix=,64", "prefix=33,64", "prefix=32,129", "prefix=32,64,", "nth=", "nth=0", "nth=-0", "nth=+1", "nth=1001", "nth=-1001", "nth=last", "status=399", "status=600",
 		"status=", "dry_run=1", "Dry_run", "peek=1", "protected=1", "burst=5", "fields=", "fields=never", "rate=", "rate=5", "rate=0/s",
 		"algorithm=", "algorithm=log", "segment=web", "fail=open", "rule=", "rule=si*te" };
 	/* clang-format on */
@@ -71,6 +71,8 @@ static void words(void)
 	         "is not the rate that another limit gives");
 	is_wrong("segment=web create=yes rule=r rate=\"5/s burst 9\" algorithm=window", "", "a window does not have");
 	is_wrong("segment=web create=yes rule=r rate=1000000G/s", "", "is out of range");
+	is_wrong("segment=web rule=r nth=1", "", "rule=r: nth= needs prefix=");
+	is(check("segment=web rule=r nth=-1000 prefix=32,64"), 0, "the place in a list may come before the prefix");
 	is(check("segment=web"), 0, "a spec may have no rules");
 	is(shmlimit_gate_check(NULL, &wrong), -EINVAL, "a spec is a text");
 	is(shmlimit_gate_check("segment=web", NULL), 0, "a caller need not ask what is wrong");
@@ -320,10 +322,21 @@ static void keys(void)
 	   "long keys that begin alike stay different");
 	ok(key_is(&limit, "10.0.0.7", 8, "10.0.0.7", 8), "without prefix= an address is text");
 	limit = (struct spec_limit){ .by_net = 1, .prefix_v4 = 24, .prefix_v6 = 64 };
-	length = shmlimit_key_ip_text("10.0.0.1", 24, 64, net, sizeof(net));
+	length = shmlimit_key_ip_text("10.0.0.1", 0, 24, 64, net, sizeof(net));
 	ok(key_is(&limit, "10.0.0.7", 8, net, (size_t)length), "with prefix= its net is the key");
 	ok(key_is(&limit, "10.0.0.7, and more", 8, net, (size_t)length), "the address ends where the key ends");
 	ok(key_is(&limit, "::ffff:10.0.0.9", 15, net, (size_t)length), "an IPv4-mapped address is the IPv4 address");
+	ok(key_is(&limit, "10.0.0.9:50001", 14, net, (size_t)length), "a port of the client does not count");
+	ok(key_is(&limit, "10.0.0.9\r", 9, net, (size_t)length), "blanks around an address do not count");
+	ok(key_is(&limit, "198.51.100.1, 10.0.0.9", 22, net, (size_t)length),
+	   "the last address of a list is the key, which no client can forge");
+	ok(key_is(&limit, "10.0.0.9, -", 11, "10.0.0.9, -", 11), "a list that ends in no address is a key as it is");
+	limit.nth = -2;
+	ok(key_is(&limit, "192.0.2.1, 10.0.0.9:50001, 198.51.100.1", 39, net, (size_t)length),
+	   "nth=-2 takes the address before the last");
+	ok(key_is(&limit, "10.0.0.9", 8, "10.0.0.9", 8), "a list that is too short for nth= is a key as it is");
+	limit.nth = 1;
+	ok(key_is(&limit, "10.0.0.9, 198.51.100.1", 22, net, (size_t)length), "nth=1 takes the first address");
 	ok(key_is(&limit, "unix:", 5, "unix:", 5), "what is no address is a key as it is");
 	ok(key_is(&limit, longest, sizeof(longest), digest, sizeof(digest)),
 	   "a long key that is no address is replaced too");

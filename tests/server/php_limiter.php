@@ -84,6 +84,9 @@ is($reader->owner(), posix_geteuid(), 'a segment reports its owner');
 
 is(Limiter::keyIp('::ffff:10.0.0.7'), Limiter::keyIp('10.0.0.7'), "IPv4 in IPv6's clothes is IPv4");
 is(Limiter::keyIp('2001:db8::1'), Limiter::keyIp('2001:db8::2'), 'the addresses of one net are one key');
+is(Limiter::keyIp('10.0.0.7:50001'), Limiter::keyIp('10.0.0.7'), 'the connections of one client are one key');
+is(Limiter::keyIp('10.0.0.8, 10.0.0.7', 32, 64, -1), Limiter::keyIp('10.0.0.7'), 'a key is made from an element of a list');
+is(thrown(fn () => Limiter::keyIp('10.0.0.8, 10.0.0.7'))[0], 22, 'a list is no address');
 is(thrown(fn () => Limiter::keyIp('localhost'))[0], 22, 'a name is no address');
 
 $limiter->reset();

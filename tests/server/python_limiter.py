@@ -300,4 +300,9 @@ class LimiterLaws(unittest.TestCase):
         self.assertEqual(shmlimit.key_ip("2001:db8::1"), shmlimit.key_ip("2001:db8::ffff"))
         self.assertNotEqual(shmlimit.key_ip("2001:db8::1"), shmlimit.key_ip("2001:db8:0:1::1"))
         self.assertEqual(shmlimit.key_ip("10.0.0.7", 24), shmlimit.key_ip("10.0.0.9", 24))
-        self.raises(errno.EINVAL, shmlimit.key_ip, "localhost")
+        for text in ("10.0.0.7:50001", " 10.0.0.7\r\n", "[::ffff:10.0.0.7]:443"):
+            self.assertEqual(shmlimit.key_ip(text), shmlimit.key_ip("10.0.0.7"), text)
+        self.assertEqual(shmlimit.key_ip("10.0.0.7, 10.0.0.8", nth=1), shmlimit.key_ip("10.0.0.7"))
+        self.assertEqual(shmlimit.key_ip("10.0.0.7, 10.0.0.8", nth=-1), shmlimit.key_ip("10.0.0.8"))
+        for text, nth in (("localhost", 0), ("10.0.0.7, 10.0.0.8", 0), ("10.0.0.7", 2), ("10.0.0.7", 2**32 + 1)):
+            self.raises(errno.EINVAL, shmlimit.key_ip, text, 32, 64, nth)

@@ -123,6 +123,9 @@ is([made.closed?, raised { made.take("w", "k") }&.first, made.close], [true, ERR
 is(Shmlimit::Limiter.open(SEGMENT) { |l| l.peek("r", "k").allowed }, true, "open with a block closes the limiter afterwards")
 is(raised { Shmlimit::Limiter.allocate.take("r", "k") }&.first, ERROR, "a limiter that was never opened raises an error")
 is(Shmlimit.key_ip("2001:db8::1"), Shmlimit.key_ip("2001:db8::2"), "addresses of one network have one key")
+is([Shmlimit.key_ip("10.0.0.7:50001"), Shmlimit.key_ip("10.0.0.8, 10.0.0.7", 32, 64, -1)], [Shmlimit.key_ip("10.0.0.7")] * 2,
+   "an address is read with a port, and from a list")
+is(raised { Shmlimit.key_ip("10.0.0.8, 10.0.0.7") }&.first, ERROR, "a list is no address")
 
 shared = Shmlimit::Limiter.new(SEGMENT).freeze
 is(Array.new(2) { Ractor.new(shared) { |l| Array.new(60) { l.allow?(:fork, "ractors") }.count(true) } }.sum(&:take), 100,

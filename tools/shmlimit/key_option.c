@@ -99,7 +99,7 @@ static int ip_parse(const char *text, const char *prefix, struct key *key)
 			status = slash_parse(text, slash + 1, &v4, &v6);
 		if (status != STATUS_OK)
 			return status;
-		len = shmlimit_key_ip_text(address, v4, v6, key->bytes, sizeof(key->bytes));
+		len = shmlimit_key_ip_text(address, 0, v4, v6, key->bytes, sizeof(key->bytes));
 	}
 	if (len < 0)
 		return fail("--key-ip %s: not an address (for example 203.0.113.9 or 2001:db8::1)", text);

@@ -139,7 +139,7 @@ PHP_METHOD(Shmlimit_Gate, client)
 	}
 	if (address == NULL || Z_TYPE_P(address) != IS_STRING)
 		RETURN_EMPTY_STRING();
-	length = shmlimit_key_ip_text(shmlimit_name(Z_STR_P(address)), 32, 64, key, sizeof(key));
+	length = shmlimit_key_ip_text(shmlimit_name(Z_STR_P(address)), 0, 32, 64, key, sizeof(key));
 	if (length < 0)
 		RETURN_STR_COPY(Z_STR_P(address));
 	RETURN_STRINGL(key, (size_t)length);

@@ -84,20 +84,21 @@ PHP_METHOD(Shmlimit_Limiter, setRule)
 
 PHP_METHOD(Shmlimit_Limiter, keyIp)
 {
-	zend_long prefix_v4 = 32, prefix_v6 = 64;
+	zend_long prefix_v4 = 32, prefix_v6 = 64, nth = 0;
 	char key[SHMLIMIT_KEY_IP_MAX];
 	zend_string *address;
 	int length = -EINVAL;
 
-	ZEND_PARSE_PARAMETERS_START(1, 3)
+	ZEND_PARSE_PARAMETERS_START(1, 4)
 		Z_PARAM_STR(address)
 		Z_PARAM_OPTIONAL
 		Z_PARAM_LONG(prefix_v4)
 		Z_PARAM_LONG(prefix_v6)
+		Z_PARAM_LONG(nth)
 	ZEND_PARSE_PARAMETERS_END();
-	if (prefix_v4 == (unsigned)prefix_v4 && prefix_v6 == (unsigned)prefix_v6)
-		length = shmlimit_key_ip_text(shmlimit_name(address), (unsigned)prefix_v4, (unsigned)prefix_v6, key,
-		                              sizeof(key));
+	if (prefix_v4 == (unsigned)prefix_v4 && prefix_v6 == (unsigned)prefix_v6 && nth == (int)nth)
+		length = shmlimit_key_ip_text(shmlimit_name(address), (int)nth, (unsigned)prefix_v4,
+		                              (unsigned)prefix_v6, key, sizeof(key));
 	if (length < 0) {
 		shmlimit_throw(length, address, NULL);
 		RETURN_THROWS();

@@ -100,7 +100,7 @@ final class Limiter
 
     public static function create(string $segment, int $slots = 0, int $mode = 0, int $group = -1, int $windowMax = 0): bool {}
 
-    public static function keyIp(string $address, int $prefixV4 = 32, int $prefixV6 = 64): string {}
+    public static function keyIp(string $address, int $prefixV4 = 32, int $prefixV6 = 64, int $nth = 0): string {}
 
     public function setRule(
         string $rule,

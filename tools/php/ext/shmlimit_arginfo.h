@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: b7272765322c2be85615ac008cb3b0198ad6fac4 */
+ * Stub hash: f13149e05b7c36349d82605fc9a4924b8a768bd1 */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_Shmlimit_Error___construct, 0, 0, 3)
 	ZEND_ARG_TYPE_INFO(0, subject, IS_STRING, 0)
@@ -57,6 +57,7 @@ ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_Shmlimit_Limiter_keyIp, 0,
 	ZEND_ARG_TYPE_INFO(0, address, IS_STRING, 0)
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, prefixV4, IS_LONG, 0, "32")
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, prefixV6, IS_LONG, 0, "64")
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, nth, IS_LONG, 0, "0")
 ZEND_END_ARG_INFO()
 
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_Shmlimit_Limiter_setRule, 0, 4, _IS_BOOL, 0)

@@ -260,13 +260,17 @@ final class Limiter
         return $info->uid;
     }
 
-    /** The network of an address, as a key: a customer's IPv6 /64 counts as one client. IPv4-mapped addresses are IPv4. */
-    public static function keyIp(string $address, int $prefixV4 = 32, int $prefixV6 = 64): string
+    /**
+     * The network of an address, as a key: a customer's IPv6 /64 counts as one client. IPv4-mapped addresses are IPv4.
+     * A port, brackets and a zone do not count. $nth takes an element of a list such as X-Forwarded-For: 1 is the first,
+     * which a client can forge; -1 is the last, which the nearest proxy wrote.
+     */
+    public static function keyIp(string $address, int $prefixV4 = 32, int $prefixV6 = 64, int $nth = 0): string
     {
         $ffi = Library::ffi();
         $size = $ffi->SHMLIMIT_KEY_IP_MAX;
         $key = $ffi->new("char[$size]");
-        $length = $ffi->shmlimit_key_ip_text(Library::name($address), $prefixV4, $prefixV6, $key, $size);
+        $length = $ffi->shmlimit_key_ip_text(Library::name($address), $nth, $prefixV4, $prefixV6, $key, $size);
         return \FFI::string($key, Library::check($length, $address));
     }
 

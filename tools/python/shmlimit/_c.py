@@ -190,7 +190,7 @@ PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     "refund": (c_int, [*_decision, _result]),
     "reset": (c_int, [c_void_p, c_int, c_char_p, c_size_t]),
     "counters": (c_int, [c_void_p, c_int, POINTER(Counters)]),
-    "key_ip_text": (c_int, [c_char_p, c_uint, c_uint, c_char_p, c_size_t]),
+    "key_ip_text": (c_int, [c_char_p, c_int, c_uint, c_uint, c_char_p, c_size_t]),
     "fields": (c_int, [c_char_p, POINTER(Rule), c_int, _result, POINTER(Fields)]),
     "strerror": (c_char_p, [c_int]),
 }

@@ -263,8 +263,8 @@ def _unsigned(number: int, bits: int = 64) -> int:
     return number
 
 
-def _signed(number: int) -> int:
-    if not -(1 << 63) <= number < 1 << 63:
+def _signed(number: int, bits: int = 64) -> int:
+    if not -(1 << bits - 1) <= number < 1 << bits - 1:
         raise _error(errno.EINVAL, str(number))
     return number
 
@@ -583,9 +583,15 @@ def destroy(name: str) -> None:
     _check(library.destroy(_name(name)), name)
 
 
-def key_ip(address: str, prefix_v4: int = 32, prefix_v6: int = 64) -> bytes:
-    """The network of an address, as a key: a customer's IPv6 /64 counts as one client. IPv4-mapped addresses are IPv4."""
+def key_ip(address: str, prefix_v4: int = 32, prefix_v6: int = 64, nth: int = 0) -> bytes:
+    """The network of an address, as a key: a customer's IPv6 /64 counts as one client. IPv4-mapped addresses are IPv4.
+
+    A port, brackets and a zone do not count. `nth` takes an element of a list such as X-Forwarded-For: 1 is the first,
+    which a client can forge; -1 is the last, which the nearest proxy wrote.
+    """
     key = ctypes.create_string_buffer(_c.KEY_IP_MAX)
-    answer = library.key_ip_text(_name(address), _unsigned(prefix_v4, 32), _unsigned(prefix_v6, 32), key, len(key))
+    answer = library.key_ip_text(
+        _name(address), _signed(nth, 32), _unsigned(prefix_v4, 32), _unsigned(prefix_v6, 32), key, len(key)
+    )
     return key.raw[: _check(answer, address)]
 

@@ -40,7 +40,7 @@ static int is_address(const char *text)
 {
 	unsigned char bytes[SHMLIMIT_KEY_IP_MAX];
 
-	return text != NULL && shmlimit_key_ip_text(text, 0, 0, bytes, sizeof(bytes)) > 0;
+	return text != NULL && shmlimit_key_ip_text(text, 0, 0, 0, bytes, sizeof(bytes)) > 0;
 }
 
 int reset_report(int found, const struct key *key, const char *rule)

@@ -64,7 +64,7 @@ static size_t put_addr(const struct key_spec *spec, struct span addr, unsigned c
 	if (addr.len < sizeof(text)) {
 		memcpy(text, addr.at, addr.len);
 		text[addr.len] = '\0';
-		len = shmlimit_key_ip_text(text, spec->prefix_v4, spec->prefix_v6, net, sizeof(net));
+		len = shmlimit_key_ip_text(text, 0, spec->prefix_v4, spec->prefix_v6, net, sizeof(net));
 	}
 	return len > 0 ? put(key, room, net, (size_t)len) : put(key, room, addr.at, addr.len);
 }

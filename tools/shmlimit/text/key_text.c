@@ -44,7 +44,7 @@ static int is_ambiguous(const char *key, size_t len)
 		return key[0] == '"';
 	memcpy(address, key, n);
 	address[n] = '\0';
-	return shmlimit_key_ip_text(address, 0, 0, bytes, sizeof(bytes)) > 0;
+	return shmlimit_key_ip_text(address, 0, 0, 0, bytes, sizeof(bytes)) > 0;
 }
 
 const char *key_show(char text[KEY_TEXT_LEN], const void *key, size_t len, size_t key_len)

@@ -128,10 +128,11 @@ static VALUE key_ip(int argc, VALUE *argv, VALUE self)
 	int length;
 
 	(void)self;
-	rb_check_arity(argc, 1, 3);
+	rb_check_arity(argc, 1, 4);
 	address = argv[0];
-	length = shmlimit_key_ip_text(StringValueCStr(address), argc > 1 ? NUM2UINT(argv[1]) : 32,
-	                              argc > 2 ? NUM2UINT(argv[2]) : 64, key, sizeof(key));
+	length = shmlimit_key_ip_text(StringValueCStr(address), argc > 3 ? NUM2INT(argv[3]) : 0,
+	                              argc > 1 ? NUM2UINT(argv[1]) : 32, argc > 2 ? NUM2UINT(argv[2]) : 64, key,
+	                              sizeof(key));
 	if (length < 0)
 		native_raise(length, StringValueCStr(address));
 	return rb_str_new(key, length);
