@@ -262,7 +262,7 @@ static void law_forgotten(uint64_t fresh)
 {
 	uint64_t now_ns = schedule.now_ns;
 
-	for (unsigned i = 0; i < 16; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		uint32_t key = 1 + i % KEYS;
 
 		schedule.now_ns = now_ns + later();

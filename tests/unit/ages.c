@@ -60,11 +60,11 @@ static uint64_t capacity;
 
 static void begin(uint64_t now_ns)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = 64, .slots_max = 4096, .rules = 8, .window_max = CELLS
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options), .slots = 64, .slots_max = 4096, .rules = 3 };
 	struct shmlimit_rule mine = *rule, other_rule = { .struct_size = sizeof(mine), .capacity = 2, .count = 1 };
 
+	if (rule->algorithm == SHMLIMIT_WINDOW || rule->algorithm == SHMLIMIT_HOLD)
+		options.window_max = (uint32_t)rule->capacity;
 	l = unit_create("ages", &options);
 	mine.struct_size = sizeof(mine);
 	other_rule.period_ns = SECOND;
@@ -109,7 +109,8 @@ static void lose_cells(void)
 		return;
 	for (uint64_t i = 0; i < l->tables[0].lines * SLOTS_PER_LINE; i++)
 		if (slots[i].tag != 0)
-			memset(ring_cells(l, &l->tables[0], &slots[i]), 0, layout_cells(CELLS) * sizeof(uint64_t));
+			memset(ring_cells(l, &l->tables[0], &slots[i]), 0,
+			       layout_cells((uint32_t)rule->capacity) * sizeof(uint64_t));
 }
 
 struct answers {

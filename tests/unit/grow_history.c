@@ -18,7 +18,7 @@
 #define KEYS 15u       /* of each rule; all are fewer than a probe window has slots, so that none loses its slot */
 #define ALL (2 * KEYS) /* of a funnel, then of a window */
 #define SLOTS 64u
-#define SLOTS_MAX 4096u
+#define SLOTS_MAX 1024u
 #define WINDOW_MAX 32u
 #define STEP (10 * SECOND)
 #define PERIOD (11 * STEP / 2) /* of the window: nothing leaves it when a step ends */
@@ -375,9 +375,11 @@ static void step(void)
 
 static void history(void)
 {
-	struct shmlimit_options options = {
-		.struct_size = sizeof(options), .slots = SLOTS, .slots_max = SLOTS_MAX, .window_max = WINDOW_MAX
-	};
+	struct shmlimit_options options = { .struct_size = sizeof(options),
+		                            .slots = SLOTS,
+		                            .slots_max = SLOTS_MAX,
+		                            .rules = 2,
+		                            .window_max = WINDOW_MAX };
 	struct shmlimit_problem problem;
 
 	l = unit_create("unit.grow_history", &options);
