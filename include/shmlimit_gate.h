@@ -117,8 +117,10 @@ struct shmlimit_gate_held {
  *	create=no|yes         yes: create the segment, and the rules that have a rate=, where they are missing
  *	mode=MODE group=GROUP slots=N    of a segment that is created; default 0600, the process's group, 65536
  *	x_fields              write X-RateLimit-Limit, -Remaining and -Reset (Unix time) too
- *	backend=URL deadline=Nms|Nus share=N  for LEASE rules: the backend, a Redis server (- = $SHMLIMIT_BACKEND), the longest wait
- *	                      for it, and this host's share of the limits without it, in thousandths
+ *	backend=URL           all hosts with this backend, a Redis server, share each rate=, as a LEASE rule (- =
+ *	                      $SHMLIMIT_BACKEND). A rate that cannot be shared is refused, except with the word local
+ *	deadline=Nms|Nus share=N  of the backend: the longest wait for it, and this host's share of the limits without it,
+ *	                      in thousandths
  *	wait=0                no request waits for the backend: fail= or share= decides at once what this host has not leased,
  *	                      and the agent leases for the next requests. It needs an agent
  *	agent=thread          while the host has no agent, a thread of this process is it
@@ -134,7 +136,8 @@ struct shmlimit_gate_held {
  *	peek                  refuse what a take would refuse, but take and count nothing: for bans, see shmlimit(1)
  *	rate=RATE             with create=yes: "5/minute", "100 per hour", "10/s burst 20"; or places: "20 at once",
  *	                      "20 at once for 10 minutes": a place that is not left ends then, by default after a minute
- *	algorithm=funnel|window    with rate=; default funnel
+ *	algorithm=funnel|window|lease  with rate=; default lease with backend=, otherwise funnel
+ *	local                 with backend=: limit this host alone
  *	protected             with rate=; keys keep their slots in a full table against other rules' keys
  *
  * backend=-, owner= and group= are looked up now. Nothing is opened before the first

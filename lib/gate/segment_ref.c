@@ -1,14 +1,16 @@
 /*
  * segment_ref: see segment_ref.h.
  *
- * A thread may be inside a decision while another one finds that the segment was replaced. So threads reach the view
- * through one pointer, under liburcu's read lock, which never waits. The thread that replaces the view waits until all
- * threads that may have seen the old one have left it, and then closes it. A decision on a LEASE rule may delay that
- * one thread by a deadline; it delays no other.
+ * A thread may be inside a decision while another one finds that the segment was replaced. So
+ * threads reach the view through one pointer, under liburcu's read lock, which never waits. The
+ * thread that replaces the view waits until all threads that may have seen the old one have left
+ * it, and then closes it. A decision on a LEASE rule may delay that one thread by a deadline; it
+ * delays no other.
  *
- * A forked child has one thread, and may inherit a lock from any other thread. So each process has a number, its depth
- * of forks. A lock with the number of another process is free, and a child looks at the segment before its first
- * decision. liburcu has functions that repair its own locks and readers.
+ * A forked child has one thread, and may inherit a lock from any other thread. So each process has
+ * a number, its depth of forks. A lock with the number of another process is free, and a child
+ * looks at the segment before its first decision. liburcu has functions that repair its own locks
+ * and readers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,8 +29,8 @@
 #define LOOK_EVERY_MS 1000u
 
 /*
- * A writer of rules holds the lock for microseconds. A stopped one delays requests by at most this many tries of this
- * length.
+ * A writer of rules holds the lock for microseconds. A stopped one delays requests by at most this
+ * many tries of this length.
  */
 #define LOCK_TRIES 20
 #define LOCK_WAIT_NS 1000000
@@ -48,14 +50,15 @@ static void watch_forks(void)
 }
 
 /*
- * liburcu makes room for a thread when it reads for the first time, and aborts the process where it cannot. So room is
- * asked for first. BOUND: another thread may take it in between; this is more than liburcu needs for 4,000 threads.
+ * liburcu makes room for a thread when it reads for the first time, and aborts the process where it
+ * cannot. So room is asked for first. BOUND: another thread may take it in between; this is more
+ * than liburcu needs for 4,000 threads.
  */
 #define READER_BYTES (1u << 20)
 
 /*
- * WHY initial-exec: glibc allocates other thread-local variables of a module when they are first used. musl has room
- * for all when it loads the module, and refuses initial-exec.
+ * WHY initial-exec: glibc allocates other thread-local variables of a module when they are first
+ * used. musl has room for all when it loads the module, and refuses initial-exec.
  */
 #ifdef __GLIBC__
 static __thread int is_reader __attribute__((tls_model("initial-exec")));
@@ -117,6 +120,24 @@ static int report(struct segment_ref *ref, int bad, const char *text)
 	return 1;
 }
 
+/*
+ * Not an error: with backend= a rule that was set by hand limits this host alone, and no limit says
+ * that it is `local`. Hosts that were to share it admit its limit each.
+ */
+#define UNSHARED 1
+
+static void report_unshared(struct segment_ref *ref, const char *rule, int *reported)
+{
+	char text[SHMLIMIT_NAME_MAX + SHMLIMIT_RULE_NAME_MAX + 200];
+
+	snprintf(text, sizeof(text),
+	         "segment %.*s: rule %.*s: it limits this host alone, beside backend=: hosts share a rule of "
+	         "--algorithm lease; the word local says that this is meant",
+	         SHMLIMIT_NAME_MAX, ref->spec->segment, SHMLIMIT_RULE_NAME_MAX, rule);
+	if (report(ref, 1, text))
+		*reported = UNSHARED;
+}
+
 /* Report a new problem with the segment or one of its rules, or the end of one. */
 static void report_state(struct segment_ref *ref, const char *rule, int error, int *reported)
 {
@@ -124,8 +145,18 @@ static void report_state(struct segment_ref *ref, const char *rule, int error, i
 	char text[SHMLIMIT_NAME_MAX + SHMLIMIT_RULE_NAME_MAX + 200];
 	int at;
 
+	if (error == UNSHARED && *reported < 0)
+		report_state(ref, rule, 0, reported);
 	if (error == *reported)
 		return;
+	if (error == UNSHARED) {
+		report_unshared(ref, rule, reported);
+		return;
+	}
+	if (error == 0 && *reported == UNSHARED) {
+		*reported = 0;
+		return;
+	}
 	at = snprintf(text, sizeof(text), "segment %.*s: ", SHMLIMIT_NAME_MAX, ref->spec->segment);
 	if (rule != NULL)
 		at += snprintf(text + at, sizeof(text) - (size_t)at, "rule %.*s: ", SHMLIMIT_RULE_NAME_MAX, rule);
@@ -168,8 +199,9 @@ static uint64_t mark_of(const struct shmlimit_rule *rate)
 }
 
 /*
- * Set a rule that is missing or, if `change` is set, that another rate was given to last. Its other settings are kept. A
- * rate that was changed by hand since is left alone: workers start at any time, and must not undo it.
+ * Set a rule that is missing or, if `change` is set, that another rate was given to last. Its other
+ * settings are kept. A rate that was changed by hand since is left alone: workers start at any
+ * time, and must not undo it.
  */
 static int set_rule(struct shmlimit *limiter, const struct spec_rule *wanted, int change)
 {
@@ -241,8 +273,8 @@ static void open_global(struct segment_ref *ref, struct view *view)
 }
 
 /*
- * A segment appears under its name when it is complete. If several processes create it, one succeeds and the others
- * open its segment.
+ * A segment appears under its name when it is complete. If several processes create it, one
+ * succeeds and the others open its segment.
  */
 static int open_segment(const struct spec *s, struct shmlimit **out)
 {
@@ -293,19 +325,21 @@ static void count_failed(struct segment_ref *ref, struct view *view)
 }
 
 /*
- * Returns the error of a rule of the spec, or 0. A rule that is only peeked at may be missing: then it denies
- * nothing.
+ * Returns the error of a rule of the spec, UNSHARED, or 0. A rule that is only peeked at may be
+ * missing: then it denies nothing.
  */
-static int find_fault(struct view *view, const struct spec_rule *rule, int id)
+static int find_fault(const struct segment_ref *ref, struct view *view, const struct spec_rule *rule, int id)
 {
 	if (id < 0)
 		return id == -ESRCH && !rule->taken ? 0 : id;
 	if (!multi_take_is_global(view->limiter, id))
-		return 0;
+		return ref->spec->backend != NULL && rule->taken && !rule->local ? UNSHARED : 0;
 	return rule->peeked ? -EOPNOTSUPP : view->no_global;
 }
 
-/* Open the segment if needed, and find the rules again: they may have been removed and set again. */
+/*
+ * Open the segment if needed, and find the rules again: they may have been removed and set again.
+ */
 static int look(struct segment_ref *ref, int change)
 {
 	struct view *old = ref->view, *fresh = NULL;
@@ -329,15 +363,15 @@ static int look(struct segment_ref *ref, int change)
 	for (size_t i = 0; fresh != NULL && i < ref->spec->rule_count; i++) {
 		int id = __atomic_load_n(&fresh->ids[i], __ATOMIC_RELAXED);
 
-		report_state(ref, ref->spec->rules[i].name, find_fault(fresh, &ref->spec->rules[i], id),
+		report_state(ref, ref->spec->rules[i].name, find_fault(ref, fresh, &ref->spec->rules[i], id),
 		             &ref->rules_reported[i]);
 	}
 	return error;
 }
 
 /*
- * ORDER acquires what unlock() released. A lock with another process's number was inherited by a fork: it is free
- * here.
+ * ORDER acquires what unlock() released. A lock with another process's number was inherited by a
+ * fork: it is free here.
  */
 static int try_lock(struct segment_ref *ref)
 {
@@ -377,7 +411,10 @@ struct view *segment_ref_enter(struct segment_ref *ref, int *error)
 {
 	struct view *view;
 
-	/* Before the first decision in a process, all its threads wait until one of them has looked. */
+	/*
+	 * Before the first decision in a process, all its threads wait until one of them has
+	 * looked.
+	 */
 	while (__atomic_load_n(&ref->attached_in, __ATOMIC_ACQUIRE) != process) {
 		if (try_lock(ref))
 			(void)look_locked(ref);

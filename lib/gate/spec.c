@@ -17,7 +17,10 @@
 
 #define NTH_MAX 1000 /* addresses of a list */
 
-/* A word of a spec. read() stores its value in *spec or *limit. It returns NULL, or how to correct the word. */
+/*
+ * A word of a spec. read() stores its value in *spec or *limit. It returns NULL, or how to correct
+ * the word.
+ */
 struct option {
 	const char *name; /* what the word begins with; without a '=' it is the whole word */
 	const char *(*read)(struct spec *spec, struct spec_limit *limit, const char *value);
@@ -224,10 +227,21 @@ static const char *read_protected(struct spec *spec, struct spec_limit *limit, c
 static const char *read_algorithm(struct spec *spec, struct spec_limit *limit, const char *value)
 {
 	(void)spec;
-	limit->algorithm = strcmp(value, "window") == 0 ? SHMLIMIT_WINDOW : SHMLIMIT_FUNNEL;
-	return limit->algorithm == SHMLIMIT_WINDOW || strcmp(value, "funnel") == 0
+	limit->algorithm = strcmp(value, "window") == 0  ? SHMLIMIT_WINDOW
+	                   : strcmp(value, "lease") == 0 ? SHMLIMIT_LEASE
+	                                                 : SHMLIMIT_FUNNEL;
+	limit->has_algorithm = 1;
+	return limit->algorithm != SHMLIMIT_FUNNEL || strcmp(value, "funnel") == 0
 	               ? NULL
-	               : "must be algorithm=funnel or algorithm=window";
+	               : "must be algorithm=funnel, algorithm=window or algorithm=lease";
+}
+
+static const char *read_local(struct spec *spec, struct spec_limit *limit, const char *value)
+{
+	(void)spec;
+	(void)value;
+	limit->local = 1;
+	return NULL;
 }
 
 static const char *read_rate(struct spec *spec, struct spec_limit *limit, const char *value)
@@ -267,12 +281,19 @@ static const char *read_rule(struct spec *spec, struct spec_limit *limit, const 
 }
 
 static const struct option of_limits[] = {
-	{ "rule=", read_rule },          { "cost=", read_cost },
-	{ "prefix=", read_prefix },      { "nth=", read_nth },
-	{ "status=", read_status },      { "fields=", read_fields },
-	{ "dry_run", read_dry_run },     { "peek", read_peek },
-	{ "rate=", read_rate },          { "algorithm=", read_algorithm },
-	{ "protected", read_protected }, { NULL, NULL },
+	{ "rule=", read_rule },
+	{ "cost=", read_cost },
+	{ "prefix=", read_prefix },
+	{ "nth=", read_nth },
+	{ "status=", read_status },
+	{ "fields=", read_fields },
+	{ "dry_run", read_dry_run },
+	{ "peek", read_peek },
+	{ "rate=", read_rate },
+	{ "algorithm=", read_algorithm },
+	{ "local", read_local },
+	{ "protected", read_protected },
+	{ NULL, NULL },
 };
 
 static const struct option of_gates[] = {
@@ -307,14 +328,14 @@ static const char *read_word(struct spec *spec, const char *word)
 	if (option != NULL)
 		return option->read(spec, limit, value);
 	return spec->limit_count > 0
-	               ? "must be cost=N, prefix=V4,V6, nth=N, status=N, fields=..., dry_run or peek; or, with create=yes, rate=..., algorithm=... or protected"
+	               ? "must be cost=N, prefix=V4,V6, nth=N, status=N, fields=..., dry_run, peek or local; or, with create=yes, rate=..., algorithm=... or protected"
 	               : "must be fail=open or fail=closed, owner=USER, backend=URL, deadline=Nms, wait=0, share=N, "
 	                 "agent=thread, x_fields or create=yes, with mode=, group=, slots=";
 }
 
 /*
- * Copy the word at *from to *to, without its quotes and backslashes, and NUL-terminate it. Both pointers are moved
- * behind it. Returns NULL, or how to correct the word.
+ * Copy the word at *from to *to, without its quotes and backslashes, and NUL-terminate it. Both
+ * pointers are moved behind it. Returns NULL, or how to correct the word.
  */
 static const char *copy_word(const char **from, char **to)
 {
@@ -366,12 +387,34 @@ static int read_words(struct spec *spec, const char *text, struct shmlimit_gate_
 	return 0;
 }
 
+/*
+ * With backend= a rate is one of all hosts, a LEASE rule, unless the limit says `local`. WHY refuse
+ * what cannot be shared, rather than limit each host by itself: N hosts would admit N times the
+ * limit. Returns NULL, or how to correct the rate, which has its algorithm.
+ */
+static const char *share_rate(const struct spec *spec, const struct spec_limit *limit, struct shmlimit_rule *rate)
+{
+	if (spec->backend == NULL)
+		return rate->algorithm == SHMLIMIT_LEASE ? "is shared by hosts, which needs backend=URL" : NULL;
+	if (limit->local)
+		return rate->algorithm == SHMLIMIT_LEASE ? "is shared by hosts, so it cannot be local" : NULL;
+	if (rate->algorithm == SHMLIMIT_HOLD)
+		return "counts on one host: with backend= it needs the word local";
+	if (limit->has_algorithm && rate->algorithm != SHMLIMIT_LEASE)
+		return "needs algorithm=lease, or the word local: with backend= all hosts share it";
+	if (limit->flags != 0)
+		return "is shared by hosts, so it cannot be protected, except with the word local";
+	rate->algorithm = SHMLIMIT_LEASE;
+	return NULL;
+}
+
 /* Apply a limit's rate to its rule. Returns NULL, or how to correct it. */
 static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 {
 	struct spec_rule *rule = &spec->rules[limit->rule];
 	struct shmlimit_rule rate = { .struct_size = sizeof(rate), .algorithm = limit->algorithm };
 	uint64_t capacity_max;
+	const char *right;
 
 	if (limit->rate == NULL)
 		return NULL;
@@ -382,6 +425,11 @@ static const char *set_rate(struct spec *spec, const struct spec_limit *limit)
 		return "needs cost=1";
 	if (rate.algorithm == SHMLIMIT_HOLD && limit->algorithm == SHMLIMIT_WINDOW)
 		return "is no rate of a window";
+	if (rate.algorithm == SHMLIMIT_HOLD && limit->algorithm == SHMLIMIT_LEASE)
+		return "is no rate of a lease";
+	right = share_rate(spec, limit, &rate);
+	if (right != NULL)
+		return right;
 	if (rate.algorithm == SHMLIMIT_WINDOW) {
 		if (rate.capacity != rate.count)
 			return "has a burst, which a window does not have";
@@ -414,6 +462,7 @@ static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
 
 		rule->taken |= !spec->limits[i].peek;
 		rule->peeked |= spec->limits[i].peek;
+		rule->local |= spec->limits[i].local;
 		if (spec->limits[i].nth != 0 && !spec->limits[i].by_net) {
 			snprintf(text, sizeof(text), "rule=%s: nth= needs prefix=", rule->name);
 			return say_wrong(wrong, 0, 0, text);
@@ -421,6 +470,14 @@ static int check_whole(struct spec *spec, struct shmlimit_gate_wrong *wrong)
 		if (right == NULL)
 			continue;
 		snprintf(text, sizeof(text), "rule=%s: rate=\"%.30s\" %s", rule->name, spec->limits[i].rate, right);
+		return say_wrong(wrong, 0, 0, text);
+	}
+	for (size_t i = 0; i < spec->rule_count; i++) {
+		const struct spec_rule *rule = &spec->rules[i];
+
+		if (!rule->peeked || !rule->has_rate || rule->rate.algorithm != SHMLIMIT_LEASE)
+			continue;
+		snprintf(text, sizeof(text), "rule=%s: is shared by hosts, and cannot be peeked at", rule->name);
 		return say_wrong(wrong, 0, 0, text);
 	}
 	return 0;

@@ -14,6 +14,7 @@ struct spec_rule {
 	int has_rate; /* create=yes sets the rule to this rate: */
 	struct shmlimit_rule rate;
 	int taken, peeked; /* a limit takes from it; a limit peeks at it */
+	int local;         /* a limit says that it is this host's */
 };
 
 struct spec_limit {
@@ -28,7 +29,9 @@ struct spec_limit {
 	uint32_t status;
 	uint32_t algorithm; /* of a rule that is created, as its flags */
 	uint32_t flags;
-	const char *rate; /* the text of rate=, or NULL */
+	int has_algorithm; /* there is an algorithm= */
+	int local;         /* with backend=: this host's limit all the same */
+	const char *rate;  /* the text of rate=, or NULL */
 };
 
 struct spec {
@@ -50,8 +53,8 @@ struct spec {
 };
 
 /*
- * Read a spec. On -EINVAL *wrong is filled, up to its struct_size. Returns 0, -EINVAL or -ENOMEM. After an error
- * nothing has to be freed.
+ * Read a spec. On -EINVAL *wrong is filled, up to its struct_size. Returns 0, -EINVAL or -ENOMEM.
+ * After an error nothing has to be freed.
  */
 int spec_read(const char *text, struct spec *spec, struct shmlimit_gate_wrong *wrong);
 

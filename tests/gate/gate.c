@@ -220,7 +220,7 @@ static void leases(struct shmlimit *l)
 	shmlimit_gate_close(g);
 	unsetenv("SHMLIMIT_BACKEND");
 	setenv("SHMLIMIT_BACKEND", "redis://host:port", 1);
-	g = gate_new("backend=-" LIMITS);
+	g = gate_new("backend=- local" LIMITS);
 	ok(strcmp(gate_lines[0], "backend's URL: port: must be a number from 1 to 65535") == 0,
 	   "a wrong URL is reported");
 	ok(gate_said == 2 && strstr(gate_lines[1],

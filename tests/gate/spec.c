@@ -31,6 +31,50 @@ static void is_wrong(const char *text, const char *word, const char *right)
 	   "%s: the word %s %s", text, word, right);
 }
 
+/* With backend= a rate is one of all hosts, or says that it is not. */
+static void shared(void)
+{
+	static const struct {
+		const char *words, *right; /* NULL: the spec is right */
+	} specs[] = {
+		{ "rule=r rate=5/s", NULL },
+		{ "rule=r rate=5/s algorithm=lease", NULL },
+		{ "rule=r rate=5/s local", NULL },
+		{ "rule=r rate=5/s algorithm=funnel local", NULL },
+		{ "rule=r rate=5/s algorithm=window local", NULL },
+		{ "rule=r rate=\"5 at once\" local", NULL },
+		{ "rule=r rate=5/s protected local", NULL },
+		{ "rule=r rate=5/s local peek", NULL },
+		{ "local rule=r rate=\"5 at once\"", NULL },
+		{ "rule=r", NULL },
+		{ "rule=r peek", NULL },
+		{ "rule=r rate=\"5 at once\"", "counts on one host: with backend= it needs the word local" },
+		{ "rule=r rate=\"5 at once\" algorithm=lease", "is no rate of a lease" },
+		{ "rule=r rate=5/s algorithm=window", "needs algorithm=lease, or the word local" },
+		{ "rule=r rate=5/s algorithm=funnel", "needs algorithm=lease, or the word local" },
+		{ "algorithm=funnel rule=r rate=5/s", "needs algorithm=lease, or the word local" },
+		{ "rule=r rate=5/s algorithm=lease local", "is shared by hosts, so it cannot be local" },
+		{ "rule=r rate=5/s protected", "cannot be protected, except with the word local" },
+		{ "rule=r rate=5/s peek", "is shared by hosts, and cannot be peeked at" },
+		{ "rule=r rate=5/s rule=r peek", "is shared by hosts, and cannot be peeked at" },
+		{ "rule=r peek rule=r rate=5/s", "is shared by hosts, and cannot be peeked at" },
+		{ "rule=r rate=5/s rule=r rate=5/s local", "is not the rate that another limit gives the same rule" },
+		{ "rule=r rate=3000K/s", "is out of range" },
+	};
+	char text[200];
+
+	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+		snprintf(text, sizeof(text), "segment=web create=yes backend=redis://host %s", specs[i].words);
+		if (specs[i].right != NULL)
+			is_wrong(text, "", specs[i].right);
+		else
+			is(check(text), 0, "%s is a right spec", text);
+	}
+	is_wrong("segment=web create=yes rule=r rate=5/s algorithm=lease", "",
+	         "is shared by hosts, which needs backend=URL");
+	is(check("segment=web create=yes rule=r rate=5/s local"), 0, "local is allowed without backend=");
+}
+
 static void words(void)
 {
 	/* clang-format off */
@@ -45,7 +89,7 @@ static void words(void)
 		"cost=18446744073709551616", "cost=99999999999999999999999", "prefix=", "prefix=32", "prefix=32,",
 		"prefix=,64", "prefix=33,64", "prefix=32,129", "prefix=32,64,", "nth=", "nth=0", "nth=-0", "nth=+1", "nth=1001", "nth=-1001", "nth=last", "status=399", "status=600",
 		"status=", "dry_run=1", "Dry_run", "peek=1", "protected=1", "burst=5", "fields=", "fields=never", "rate=", "rate=5", "rate=0/s",
-		"algorithm=", "algorithm=log", "segment=web", "fail=open", "rule=", "rule=si*te" };
+		"algorithm=", "algorithm=log", "local=1", "segment=web", "fail=open", "rule=", "rule=si*te" };
 	/* clang-format on */
 	char text[128];
 
@@ -73,6 +117,7 @@ static void words(void)
 	is_wrong("segment=web create=yes rule=r rate=1000000G/s", "", "is out of range");
 	is_wrong("segment=web rule=r nth=1", "", "rule=r: nth= needs prefix=");
 	is(check("segment=web rule=r nth=-1000 prefix=32,64"), 0, "the place in a list may come before the prefix");
+	shared();
 	is(check("segment=web"), 0, "a spec may have no rules");
 	is(shmlimit_gate_check(NULL, &wrong), -EINVAL, "a spec is a text");
 	is(shmlimit_gate_check("segment=web", NULL), 0, "a caller need not ask what is wrong");
@@ -117,7 +162,7 @@ static void meanings(void)
 	setenv("SHMLIMIT_BACKEND", "unix:///run/redis.sock", 1);
 	if (spec_read(
 		    "segment=w create=yes mode=0660 group=root slots=128 x_fields owner=root backend=- deadline=20ms share=250 agent=thread "
-		    "rule=r rate=\"7 per minute\" algorithm=window cost=18446744073709551615",
+		    "rule=r local rate=\"7 per minute\" algorithm=window cost=18446744073709551615",
 		    &s, &none) != 0)
 		bail("spec_read");
 	ok(s.create && s.x_fields && s.options.mode == 0660 && s.options.group == 1 && s.options.slots == 128,

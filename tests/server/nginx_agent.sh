@@ -44,8 +44,8 @@ configure_nginx() {
 		        location /shared/ {
 		            alias $TMP/html/;
 		            shmlimit \$arg_key rule=shared;
-		            shmlimit all rule=here;
-		            shmlimit all rule=places;
+		            shmlimit all rule=here local;
+		            shmlimit all rule=places local;
 		        }
 		        location /dry/ {
 		            alias $TMP/html/;
@@ -54,11 +54,11 @@ configure_nginx() {
 		        location /slow/ {
 		            alias $TMP/html/;
 		            limit_rate 1k;
-		            shmlimit all rule=places;
+		            shmlimit all rule=places local;
 		        }
 		        location /here/ {
 		            alias $TMP/html/;
-		            shmlimit all rule=here;
+		            shmlimit all rule=here local;
 		        }
 		    }
 		}

@@ -285,7 +285,7 @@ class GateLaws(unittest.TestCase):
         return [gate.ask(self.request).status for _ in range(times)]
 
     def gate(self, *rules, **options):
-        return Gate(SEGMENT, [Limit(rule, user) for rule in rules], deadline_ms=5000, **options)
+        return Gate(SEGMENT, [Limit(rule, user, local=rule == "here") for rule in rules], deadline_ms=5000, **options)
 
     def test_gate(self):
         """a gate has limits of both kinds, with their fields"""
@@ -293,6 +293,20 @@ class GateLaws(unittest.TestCase):
         self.assertEqual(self.ask(gate, 3), ["passed", "passed", "rejected"])
         self.assertEqual(gate.ask(self.request).fields[0], ("RateLimit-Policy", '"there";q=2;w=172800'))
         self.assertEqual(self.ask(self.gate("here"), 2), ["passed", "rejected"])
+
+    def test_shared(self):
+        """four hosts admit a rate once, together; a limit that says so is each host's; what cannot be shared is refused"""
+        names = [f"{SEGMENT}.{host}" for host in range(4)]
+        for name in names:
+            self.addCleanup(shmlimit.destroy, name)
+        limits = [Limit("day", user, rate="5/day"), Limit("own", user, rate="5/day", local=True)]
+        gates = [[Gate(name, [limit], backend=URL, deadline_ms=5000, slots=64) for name in names] for limit in limits]
+        for shared, passed in zip(gates, (5, 20)):
+            answers = [answer for _ in range(10) for gate in shared for answer in self.ask(gate, 1)]
+            self.assertEqual(answers.count("passed"), passed)
+        for refused in {"rate": "5 at once"}, {"rate": "5/day", "algorithm": "window"}, {"rate": "5/day", "algorithm": "funnel"}:
+            with self.assertRaisesRegex(Error, "local"):
+                Gate(SEGMENT, [Limit("r", user, **refused)], backend=URL)
 
     def test_agent_thread(self):
         """a gate may ask for a thread that is the host's agent"""
@@ -364,7 +378,7 @@ class AgentLaws(unittest.TestCase):
         self.addCleanup(self.end)
         while not status()["serving"] or status()["connections"] != 1:
             time.sleep(0.01)
-        limits = [Limit(rule, user) for rule in ("here", "there", "places")]
+        limits = [Limit(rule, user, local=rule != "there") for rule in ("here", "there", "places")]
         self.gate = Gate(SEGMENT, limits, deadline_ms=10000, backend=URL)
         self.local = Gate(SEGMENT, limits[:1])
 

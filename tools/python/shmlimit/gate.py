@@ -39,8 +39,8 @@ class Limit:
     rate: str | None = None
     """ "5/minute", "100 per hour", "10/s burst 20", or "20 at once": the segment and the rule are created if they are
     missing."""
-    algorithm: str = "funnel"
-    """Of a rule that is created: "funnel" or "window"."""
+    algorithm: str | None = None
+    """Of a rule that is created: "funnel", "window" or "lease". The default is "lease" if the gate has a backend, otherwise "funnel"."""
     prefix: tuple[int, int] | None = None
     """Keys are addresses, of which this number of bits count, of IPv4 and IPv6. The default is (32, 64) for the functions of this
     package that return addresses."""
@@ -48,13 +48,16 @@ class Limit:
     """Refuse what a take would refuse, but take and count nothing: for bans, see shmlimit(1)."""
     protected: bool = False
     """With a rate: on a full table the rule's keys keep their slots against keys of other rules."""
+    local: bool = False
+    """In a gate with a backend: limit this host alone. Otherwise a rate is shared by all hosts, or refused if it cannot be."""
 
     def _spec(self) -> str:
         prefix = self.prefix or ((32, 64) if hasattr(self.key, "shmlimit_is_address") else None)
         words = [_word("rule", self.rule)]
         words += [f"prefix={prefix[0]},{prefix[1]}"] if prefix else []
-        words += [_word("rate", self.rate), _word("algorithm", self.algorithm)] if self.rate else []
-        return " ".join(words + ["peek"] * self.peek + ["protected"] * self.protected)
+        words += [_word("rate", self.rate)] if self.rate else []
+        words += [_word("algorithm", self.algorithm)] if self.rate and self.algorithm else []
+        return " ".join(words + ["peek"] * self.peek + ["protected"] * self.protected + ["local"] * self.local)
 
 
 class Answer(NamedTuple):
