@@ -51,7 +51,7 @@ static const char *const figures[FIGURES] = { "light users forgotten", "users ov
 static int set_rule(struct shmlimit *l, const char *name, uint64_t capacity, uint64_t period_ns, int is_protected)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
-		                      .flags = is_protected ? SHMLIMIT_PROTECTED : 0,
+		                      .flags = is_protected ? SHMLIMIT_RULE_PROTECTED : 0,
 		                      .capacity = capacity,
 		                      .count = capacity,
 		                      .period_ns = period_ns };
@@ -66,7 +66,7 @@ static int set_bans(struct shmlimit *l, int is_protected)
 {
 	struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 		                      .algorithm = SHMLIMIT_COUNTER,
-		                      .flags = is_protected ? SHMLIMIT_PROTECTED : 0,
+		                      .flags = is_protected ? SHMLIMIT_RULE_PROTECTED : 0,
 		                      .capacity = 1 };
 	int id = shmlimit_rule_set(l, "ban", &rule);
 

@@ -45,7 +45,7 @@ extern "C" {
 #define SHMLIMIT_WINDOW_MAX 65536                 /* largest capacity of a WINDOW or HOLD rule */
 
 /* shmlimit_options.on_full: what happens to a new key whose probe window has no free slot. */
-#define SHMLIMIT_FULL_EVICT 0 /* it evicts the key closest to full; see also SHMLIMIT_PROTECTED */
+#define SHMLIMIT_FULL_EVICT 0 /* it evicts the key closest to full; see also SHMLIMIT_RULE_PROTECTED */
 #define SHMLIMIT_FULL_ALLOW 1 /* it is allowed, and nothing is recorded */
 #define SHMLIMIT_FULL_DENY 2  /* it is denied */
 
@@ -67,30 +67,6 @@ extern "C" {
 #define SHMLIMIT_OFF 2     /* answer allowed, and touch nothing */
 #define SHMLIMIT_BLOCK 3   /* answer denied, to retry never, and touch nothing; a charge or refund does nothing */
 
-/*
- * shmlimit_rule.flags: which caller waits for a reservation's debt. By default the caller waits for its
- * own tokens. With NEXT_PAYS the caller waits only for earlier debt, and the next caller pays
- * for this one, as in Guava's RateLimiter. The debt can then reach max_wait_ns plus one whole
- * capacity.
- */
-#define SHMLIMIT_NEXT_PAYS 1u
-
-/* shmlimit_rule.flags, WINDOW only: refused tokens count too, so a client that keeps asking stays refused. */
-#define SHMLIMIT_COUNT_REFUSED 2u
-
-/*
- * shmlimit_rule.flags: on a full table (SHMLIMIT_FULL_EVICT) the rule's keys keep their slots against new keys of
- * rules without this flag, and take theirs, for up to half of the slots where a key can be. Beyond half they count
- * as any other key. For bans and for limits that a flood of other keys must not undo.
- */
-#define SHMLIMIT_PROTECTED 4u
-
-/*
- * shmlimit_rule.flags, for shmlimit_rule_set() only: return -EAGAIN at once instead of waiting
- * for another writer. Not stored in the rule.
- */
-#define SHMLIMIT_NO_WAIT 0x80000000u
-
 /* Two more answers of shmlimit_lease_take(). */
 #define SHMLIMIT_LEASE_ASK 2  /* not enough tokens here: this caller has the claim and asks the backend */
 #define SHMLIMIT_LEASE_WAIT 3 /* not enough tokens here: another caller has the claim; take again later */
@@ -101,17 +77,56 @@ extern "C" {
 #define SHMLIMIT_LEASE_BACKEND_ERRORS 0u
 #define SHMLIMIT_LEASE_BREAKER_OPENINGS 1u
 
-/* shmlimit_count() flags */
-#define SHMLIMIT_COUNT_SATURATE 1u /* beyond the bound, or below 0: add what fits, instead of nothing */
-#define SHMLIMIT_COUNT_RESTART 2u  /* the time to live begins again with this call */
+/*
+ * ---- Flags ----------------------------------------------------------------
+ *
+ * A flag's name begins with its set, and a set belongs to the calls or the member named here. No
+ * two sets share a bit, those of shmlimit_global.h included. A call returns -EINVAL for a bit that
+ * is not of its set.
+ */
 
-/* shmlimit_open() flags */
-#define SHMLIMIT_READ_ONLY 1u
-#define SHMLIMIT_TRUSTED_OWNER 2u /* refuse a segment whose owner is neither root nor this user */
+/* shmlimit_rule.flags */
+enum shmlimit_rule_flags {
+	/*
+	 * Which caller waits for a reservation's debt. By default the caller waits for its own
+	 * tokens. With NEXT_PAYS the caller waits only for earlier debt, and the next caller pays
+	 * for this one, as in Guava's RateLimiter. The debt can then reach max_wait_ns plus one
+	 * whole capacity.
+	 */
+	SHMLIMIT_RULE_NEXT_PAYS = 0x1,
+	/* WINDOW only: refused tokens count too, so a client that keeps asking stays refused. */
+	SHMLIMIT_RULE_COUNT_REFUSED = 0x2,
+	/*
+	 * On a full table (SHMLIMIT_FULL_EVICT) the rule's keys keep their slots against new keys
+	 * of rules without this flag, and take theirs, for up to half of the slots where a key can
+	 * be. Beyond half they count as any other key. For bans and for limits that a flood of
+	 * other keys must not undo.
+	 */
+	SHMLIMIT_RULE_PROTECTED = 0x4,
+	/*
+	 * For shmlimit_rule_set() only: return -EAGAIN at once instead of waiting for another
+	 * writer. Not stored in the rule.
+	 */
+	SHMLIMIT_RULE_NO_WAIT = 0x8
+};
 
-/* shmlimit_load() flags */
-#define SHMLIMIT_NO_ELAPSED 1u /* ignore the time between saving and loading */
-#define SHMLIMIT_CHECK_ONLY 2u /* read and check the whole file, but create nothing */
+/* shmlimit_open() */
+enum shmlimit_open_flags {
+	SHMLIMIT_OPEN_READ_ONLY = 0x100,
+	SHMLIMIT_OPEN_TRUSTED = 0x200 /* refuse a segment whose owner is neither root nor this user */
+};
+
+/* shmlimit_load() */
+enum shmlimit_load_flags {
+	SHMLIMIT_LOAD_NO_ELAPSED = 0x1000, /* ignore the time between saving and loading */
+	SHMLIMIT_LOAD_CHECK_ONLY = 0x2000  /* read and check the whole file, but create nothing */
+};
+
+/* shmlimit_count() */
+enum shmlimit_count_flags {
+	SHMLIMIT_COUNT_SATURATE = 0x10000, /* beyond the bound, or below 0: add what fits */
+	SHMLIMIT_COUNT_RESTART = 0x20000   /* the time to live begins again with this call */
+};
 
 /* A process's handle on one segment. */
 struct shmlimit;
@@ -137,7 +152,7 @@ struct shmlimit_rule {
 	uint32_t struct_size; /* sizeof(struct shmlimit_rule) */
 	uint32_t algorithm;   /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE, _COUNTER, _HOLD */
 	uint32_t mode;        /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF, _BLOCK */
-	uint32_t flags;       /* SHMLIMIT_NEXT_PAYS, _COUNT_REFUSED, _PROTECTED, _NO_WAIT or none */
+	uint32_t flags;       /* SHMLIMIT_RULE_NEXT_PAYS, _COUNT_REFUSED, _PROTECTED, _NO_WAIT or none */
 	uint64_t capacity;    /* largest burst, 1 to SHMLIMIT_CAPACITY_MAX; WARMUP: 0, or what follows from the rest */
 	uint64_t count;       /* `count` tokens come back, 1 or more; WINDOW, HOLD: 0, or the capacity ... */
 	uint64_t period_ns; /* ... every `period_ns` nanoseconds, 1 or more; WINDOW: length of the window; HOLD: of a place */
@@ -327,13 +342,13 @@ struct shmlimit_fields {
 int shmlimit_create(const char *name, const struct shmlimit_options *options, struct shmlimit **out);
 
 /*
- * Open a segment. With SHMLIMIT_READ_ONLY it is mapped without write permission: read
+ * Open a segment. With SHMLIMIT_OPEN_READ_ONLY it is mapped without write permission: read
  * permission on the file suffices, and every call that would write returns -EROFS. The header
  * is checked before it is used, and the checked values are kept. A header that is overwritten
  * later misleads no process that already has the segment open.
  *
  * The owner of a file can truncate it, which kills every process that has it mapped with
- * SIGBUS. Any user can create a segment under a free name. So set SHMLIMIT_TRUSTED_OWNER unless
+ * SIGBUS. Any user can create a segment under a free name. So set SHMLIMIT_OPEN_TRUSTED unless
  * you trust all users of the host. The file is then checked before it is mapped: its owner must
  * be root or the effective user of this process, it must have no other hard link, and the file
  * system must have reserved its first table.
@@ -347,7 +362,7 @@ int shmlimit_create(const char *name, const struct shmlimit_options *options, st
 int shmlimit_open(const char *name, uint32_t flags, struct shmlimit **out);
 
 /*
- * Open with SHMLIMIT_TRUSTED_OWNER, and also trust the user id `owner`: for segments that
+ * Open with SHMLIMIT_OPEN_TRUSTED, and also trust the user id `owner`: for segments that
  * another service's user creates. Returns the same values as shmlimit_open().
  */
 int shmlimit_open_owned(const char *name, uint32_t flags, uint32_t owner, struct shmlimit **out);
@@ -453,11 +468,11 @@ int shmlimit_save(struct shmlimit *limiter, int fd);
  * Create a segment from a file that shmlimit_save() wrote, perhaps before the last boot, and,
  * if `out` is not NULL, open it. Each key has the tokens that were saved, plus those that came
  * back since. The time since then is measured by the real-time clock; it is 0 if that clock
- * went back or `flags` has SHMLIMIT_NO_ELAPSED. Where a time cannot be represented exactly, a
+ * went back or `flags` has SHMLIMIT_LOAD_NO_ELAPSED. Where a time cannot be represented exactly, a
  * key has up to one tick of its rule less, never more. Counters start at 0. Mode and group are
  * the saved segment's; so is the owner if the caller is root.
  *
- * With SHMLIMIT_CHECK_ONLY the whole file is read and nothing is created. 0 then means that the
+ * With SHMLIMIT_LOAD_CHECK_ONLY the whole file is read and nothing is created. 0 then means that the
  * file can be loaded, given room and permissions. `name` and `out` are ignored.
  *
  * Reading starts at the file's current position and goes to its end. The checks detect

@@ -87,21 +87,21 @@ struct shmlimit_global_options {
 /* An answer of shmlimit_global_begin() and shmlimit_global_poll(): not decided yet. */
 #define SHMLIMIT_GLOBAL_PENDING 2
 
-/*
- * shmlimit_global_ticket.flags: without an agent on_failure decides at once, instead of waiting for
- * the backend.
- */
-#define SHMLIMIT_GLOBAL_NO_WAIT 1u
-/*
- * Without an agent -EAGAIN is returned at once. Nothing is taken: the caller may take where waiting
- * is allowed.
- */
-#define SHMLIMIT_GLOBAL_AGENT_ONLY 2u
+/* shmlimit_global_ticket.flags: one of them, or 0 */
+enum shmlimit_global_ticket_flags {
+	/* Without an agent, on_failure decides at once, instead of waiting for the backend. */
+	SHMLIMIT_GLOBAL_TICKET_NO_WAIT = 0x100000,
+	/*
+	 * Without an agent, -EAGAIN is returned at once. Nothing is taken: the caller may take where
+	 * waiting is allowed.
+	 */
+	SHMLIMIT_GLOBAL_TICKET_AGENT_ONLY = 0x200000
+};
 
 /* A request that waits for the backend while its caller does other work. */
 struct shmlimit_global_ticket {
 	uint32_t struct_size;            /* sizeof(struct shmlimit_global_ticket) */
-	uint32_t flags;                  /* 0, SHMLIMIT_GLOBAL_NO_WAIT or SHMLIMIT_GLOBAL_AGENT_ONLY */
+	uint32_t flags;                  /* 0, SHMLIMIT_GLOBAL_TICKET_NO_WAIT or SHMLIMIT_GLOBAL_TICKET_AGENT_ONLY */
 	uint64_t poll_ns;                /* PENDING: poll again after this long, and at the deadline at the latest */
 	struct shmlimit_request request; /* what was asked; the key's bytes must stay until the request is decided */
 	uint64_t opaque[7];              /* of the library */
@@ -273,7 +273,7 @@ int shmlimit_global_take_all(struct shmlimit_global *global, const struct shmlim
  *
  * Without an agent for this backend and prefix, shmlimit_global_begin() waits for the backend as
  * shmlimit_global_take() does, and so does shmlimit_global_poll() if the agent has ended since.
- * With SHMLIMIT_GLOBAL_NO_WAIT, on_failure decides at once instead; with SHMLIMIT_GLOBAL_AGENT_ONLY
+ * With SHMLIMIT_GLOBAL_TICKET_NO_WAIT, on_failure decides at once instead; with SHMLIMIT_GLOBAL_TICKET_AGENT_ONLY
  * they return -EAGAIN. Then neither ever waits.
  *
  * A ticket belongs to the process that began it. Any of its handles for the same limiter, URL and

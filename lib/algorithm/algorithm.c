@@ -23,20 +23,20 @@ const struct algorithm *const algorithms[ALGORITHMS] = {
 int algorithm_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params)
 {
 	/* The table's concern: no algorithm sees it. */
-	uint32_t protected = rule->flags & SHMLIMIT_PROTECTED;
+	uint32_t protected = rule->flags & SHMLIMIT_RULE_PROTECTED;
 	struct shmlimit_rule own = *rule;
 	int error;
 
 	memset(params, 0, sizeof(*params));
 	if (rule->algorithm >= ALGORITHMS)
 		return -EINVAL;
-	if ((rule->flags & ~(SHMLIMIT_NEXT_PAYS | SHMLIMIT_COUNT_REFUSED | SHMLIMIT_PROTECTED)) != 0)
+	if ((rule->flags & ~(SHMLIMIT_RULE_NEXT_PAYS | SHMLIMIT_RULE_COUNT_REFUSED | SHMLIMIT_RULE_PROTECTED)) != 0)
 		return -EINVAL;
 	if (!algorithms[rule->algorithm]->warms_up && (rule->warmup_ns != 0 || rule->cold_factor_milli != 0))
 		return -EINVAL;
 	if ((algorithms[rule->algorithm]->operations & OPERATIONS_LEASE) == 0 && rule->credit != 0)
 		return -EINVAL;
-	own.flags &= ~SHMLIMIT_PROTECTED;
+	own.flags &= ~SHMLIMIT_RULE_PROTECTED;
 	error = algorithms[rule->algorithm]->compile(&own, window_max, params);
 	params->flags |= protected;
 	return error;

@@ -125,7 +125,7 @@ static int compile(const struct shmlimit_rule *rule, unsigned quota_bits, unsign
 	slack_ns = refill_ns / 2 < SLACK_NS ? refill_ns / 2 : SLACK_NS;
 	/* With NEXT_PAYS a caller may leave a debt of its own cost on top of the debt that it waited for. */
 	debt_ns = rule->max_wait_ns;
-	if (debt_ns != 0 && (rule->flags & SHMLIMIT_NEXT_PAYS))
+	if (debt_ns != 0 && (rule->flags & SHMLIMIT_RULE_NEXT_PAYS))
 		debt_ns += refill_ns;
 	ahead_ns = debt_ns + AHEAD_NS; /* which has room for the slack */
 
@@ -248,7 +248,7 @@ void funnel_range(const struct layout_params *params, struct shmlimit_range *out
 static int funnel_row_compile(const struct shmlimit_rule *rule, uint32_t window_max, struct layout_params *params)
 {
 	(void)window_max;
-	return (rule->flags & ~SHMLIMIT_NEXT_PAYS) != 0 ? -EINVAL : funnel_compile(rule, params);
+	return (rule->flags & ~SHMLIMIT_RULE_NEXT_PAYS) != 0 ? -EINVAL : funnel_compile(rule, params);
 }
 
 void funnel_none(const struct look *k, struct balance *b)

@@ -20,7 +20,7 @@ static inline int funnel_never_fits(const struct layout_params *params, uint64_t
 	uint64_t debt;
 
 	return !funnel_borrow(params, &full, amount, at, &debt) ||
-	       (!(params->flags & SHMLIMIT_NEXT_PAYS) && debt > funnel_time(params, limit_ns).stamp);
+	       (!(params->flags & SHMLIMIT_RULE_NEXT_PAYS) && debt > funnel_time(params, limit_ns).stamp);
 }
 
 static inline void funnel_reserve(const struct layout_params *params, uint64_t amount, uint64_t max_wait_ns,
@@ -42,7 +42,7 @@ static inline void funnel_reserve(const struct layout_params *params, uint64_t a
 		debt = params->debt;
 	}
 	over_ns = funnel_stamp_to_ns(params, at, over);
-	if (params->flags & SHMLIMIT_NEXT_PAYS)
+	if (params->flags & SHMLIMIT_RULE_NEXT_PAYS)
 		wait_ns = funnel_stamp_to_ns(params, at, before);
 	else
 		wait_ns = funnel_stamps_to_ns(params, at, debt, over);

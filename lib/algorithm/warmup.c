@@ -109,7 +109,7 @@ int warmup_compile(const struct shmlimit_rule *rule, struct layout_params *param
 	if (rule->count == 0 || rule->period_ns == 0 || rule->warmup_ns == 0)
 		return -EDOM;
 	if (cold_milli < WARMUP_COLD_MIN_MILLI || cold_milli > WARMUP_COLD_MAX_MILLI ||
-	    (rule->flags & ~SHMLIMIT_NEXT_PAYS) != 0)
+	    (rule->flags & ~SHMLIMIT_RULE_NEXT_PAYS) != 0)
 		return -EINVAL;
 	if (rule->period_ns >> 60 != 0 || rule->warmup_ns >> 60 != 0 || rule->max_wait_ns >> 60 != 0)
 		return -ERANGE;

@@ -59,7 +59,7 @@ static void take_back(const struct look *k, const struct ring *ring, uint64_t to
 static uint64_t window_ask(const struct look *k, const struct ring *ring, const struct request *q, struct verdict *v)
 {
 	const struct layout_params *params = k->params;
-	int count_refused = (params_flags(params) & SHMLIMIT_COUNT_REFUSED) != 0 && q->op != OP_PEEK;
+	int count_refused = (params_flags(params) & SHMLIMIT_RULE_COUNT_REFUSED) != 0 && q->op != OP_PEEK;
 	uint64_t limit_ns = 0, wait_ns;
 
 	if (q->amount == 0)

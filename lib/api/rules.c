@@ -27,9 +27,9 @@ static int rule_set(struct shmlimit *l, const char *rule_name, const struct shml
 		error = sized_in(&rule, given, sizeof(rule));
 	if (error != 0)
 		return error;
-	if (rule.flags & SHMLIMIT_NO_WAIT)
+	if (rule.flags & SHMLIMIT_RULE_NO_WAIT)
 		wait_ns = 0;
-	rule.flags &= ~SHMLIMIT_NO_WAIT;
+	rule.flags &= ~SHMLIMIT_RULE_NO_WAIT;
 	return rule_put(l, rule_name, &rule, wait_ns, when);
 }
 
@@ -127,6 +127,7 @@ EXPORT int shmlimit_rule_capacity_max(const struct shmlimit_rule *rule, uint64_t
 	struct shmlimit_rule known;
 	int error = sized_in(&known, rule, sizeof(known));
 
+	known.flags &= ~SHMLIMIT_RULE_NO_WAIT;
 	if (error == 0 && capacity == NULL)
 		error = -EINVAL;
 	return error != 0 ? error : algorithm_capacity_max(&known, capacity);

@@ -73,27 +73,27 @@ static int check_file(const struct layout_header *header, const struct segment *
 	struct header_host host;
 	int error = 0;
 
-	if (flags & SHMLIMIT_TRUSTED_OWNER)
+	if (flags & SHMLIMIT_OPEN_TRUSTED)
 		error = check_owner(segment, owner);
 	if (error != 0)
 		return error;
 	attach_host(&host);
 	error = header_check(header, segment->size, &host, NULL);
-	if (error == 0 && (flags & SHMLIMIT_TRUSTED_OWNER))
+	if (error == 0 && (flags & SHMLIMIT_OPEN_TRUSTED))
 		error = check_reserved(segment);
 	return error;
 }
 
 static int open_segment(const char *name, uint32_t flags, uint32_t owner, struct shmlimit **out)
 {
-	int writable = (flags & SHMLIMIT_READ_ONLY) == 0;
+	int writable = (flags & SHMLIMIT_OPEN_READ_ONLY) == 0;
 	struct layout_header header = { 0 };
 	struct segment segment;
 	struct generation tables;
 	struct shmlimit *l;
 	int error, fd;
 
-	if (out == NULL || (flags & ~(SHMLIMIT_READ_ONLY | SHMLIMIT_TRUSTED_OWNER)) != 0)
+	if (out == NULL || (flags & ~(SHMLIMIT_OPEN_READ_ONLY | SHMLIMIT_OPEN_TRUSTED)) != 0)
 		return -EINVAL;
 	error = name_check_segment(name);
 	if (error == 0)
@@ -121,7 +121,7 @@ EXPORT int shmlimit_open(const char *name, uint32_t flags, struct shmlimit **out
 
 EXPORT int shmlimit_open_owned(const char *name, uint32_t flags, uint32_t owner, struct shmlimit **out)
 {
-	return open_segment(name, flags | SHMLIMIT_TRUSTED_OWNER, owner, out);
+	return open_segment(name, flags | SHMLIMIT_OPEN_TRUSTED, owner, out);
 }
 
 EXPORT void shmlimit_close(struct shmlimit *l)

@@ -391,7 +391,7 @@ EXPORT int shmlimit_verify(const char *name, struct shmlimit_problem *problems, 
 		report(&findings, 0, NULL, "%s", why);
 		return findings.count;
 	}
-	error = shmlimit_open(name, SHMLIMIT_READ_ONLY, &l);
+	error = shmlimit_open(name, SHMLIMIT_OPEN_READ_ONLY, &l);
 	if (error == -EUCLEAN) {
 		report(&findings, offsetof(struct layout_header, state), NULL,
 		       "the header's state and the tables that it tells of do not agree");

@@ -49,8 +49,9 @@ static inline int fast_window(const struct shmlimit *l, const struct request *q,
 		decide_note(q->undo, &v, f.slot, f.seen, ring.valid == 0, mine);
 	} else {
 		/* What is refused is to be recorded; or the slot has changed since its cells were read. */
-		if (__builtin_expect(
-			    (params_flags(params) & SHMLIMIT_COUNT_REFUSED) != 0 || !slot_unchanged(f.slot, f.seen), 0))
+		if (__builtin_expect((params_flags(params) & SHMLIMIT_RULE_COUNT_REFUSED) != 0 ||
+		                             !slot_unchanged(f.slot, f.seen),
+		                     0))
 			return FIRST_NOT;
 		v.answer = SHMLIMIT_DENIED;
 		after = ring.w;

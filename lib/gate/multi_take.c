@@ -50,7 +50,7 @@ static int take_there(struct multi_take *t, struct shmlimit *limiter, struct shm
 		return library->take_all(global, chosen, t->n, at, t->found);
 	for (size_t i = 0; chosen != NULL && i < t->n; i++)
 		t->tickets[i] = (struct shmlimit_global_ticket){ .struct_size = sizeof(t->tickets[i]),
-			                                         .flags = SHMLIMIT_GLOBAL_AGENT_ONLY };
+			                                         .flags = SHMLIMIT_GLOBAL_TICKET_AGENT_ONLY };
 	if (chosen != NULL)
 		answer = library->begin_all(global, chosen, t->n, t->tickets, at, t->found);
 	else if (!t->cancelled)

@@ -218,7 +218,7 @@ static int set_rule(struct shmlimit *limiter, const struct spec_rule *wanted, in
 	rule.capacity = wanted->rate.capacity;
 	rule.count = wanted->rate.count;
 	rule.period_ns = wanted->rate.period_ns;
-	rule.flags |= wanted->rate.flags | SHMLIMIT_NO_WAIT;
+	rule.flags |= wanted->rate.flags | SHMLIMIT_RULE_NO_WAIT;
 	rule.set_unix_ns = 0;
 	set = shmlimit_rule_set(limiter, wanted->name, &rule);
 	return set < 0 && is_same ? id : set;

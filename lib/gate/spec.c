@@ -220,7 +220,7 @@ static const char *read_protected(struct spec *spec, struct spec_limit *limit, c
 {
 	(void)spec;
 	(void)value;
-	limit->flags = SHMLIMIT_PROTECTED;
+	limit->flags = SHMLIMIT_RULE_PROTECTED;
 	return NULL;
 }
 

@@ -111,7 +111,7 @@ static void find_moment(struct loading *f, uint32_t flags, const struct rebase *
 		f->rebase.elapsed_ns = unix_ns > f->header.unix_ns ? unix_ns - f->header.unix_ns : 0;
 	}
 	f->rebase.then_ns = f->header.then_ns;
-	if (flags & SHMLIMIT_NO_ELAPSED)
+	if (flags & SHMLIMIT_LOAD_NO_ELAPSED)
 		f->rebase.elapsed_ns = 0;
 }
 
@@ -296,7 +296,7 @@ static int fill(struct loading *f)
 int load(const char *name, int fd, uint32_t flags, const struct rebase *given, struct shmlimit **out)
 {
 	KEEP_ERRNO;
-	struct loading f = { .file.fd = fd, .only_checks = (flags & SHMLIMIT_CHECK_ONLY) != 0 };
+	struct loading f = { .file.fd = fd, .only_checks = (flags & SHMLIMIT_LOAD_CHECK_ONLY) != 0 };
 	int made, error = f.only_checks ? 0 : name_check_segment(name);
 
 	if (error == 0)
@@ -320,7 +320,7 @@ int load(const char *name, int fd, uint32_t flags, const struct rebase *given, s
 
 EXPORT int shmlimit_load(const char *name, int fd, uint32_t flags, struct shmlimit **out)
 {
-	if ((flags & ~(SHMLIMIT_NO_ELAPSED | SHMLIMIT_CHECK_ONLY)) != 0)
+	if ((flags & ~(SHMLIMIT_LOAD_NO_ELAPSED | SHMLIMIT_LOAD_CHECK_ONLY)) != 0)
 		return -EINVAL;
 	return load(name, fd, flags, NULL, out);
 }

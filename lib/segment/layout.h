@@ -138,7 +138,7 @@ struct layout_params {
 	uint64_t inverse;     /* nanoseconds a tick, times 2^params_inverse_shift(), rounded down */
 	uint64_t debt;        /* stamp: the longest debt */
 	uint64_t max_wait_ns; /* the longest wait that a reservation may buy */
-	uint64_t flags; /* low half: SHMLIMIT_NEXT_PAYS ...; high half: WARMUP's cold factor, 1/1000; LEASE's credit */
+	uint64_t flags; /* low half: SHMLIMIT_RULE_NEXT_PAYS ...; high half: WARMUP's cold factor, 1/1000; LEASE's credit */
 	uint64_t count; /* as the caller gave it */
 	uint64_t period_ns;
 	uint64_t warmup_ns; /* WARMUP only, else zero */
@@ -201,7 +201,7 @@ static inline uint32_t params_flags(const struct layout_params *params)
 
 static inline int params_is_protected(const struct layout_params *params)
 {
-	return (params->flags & SHMLIMIT_PROTECTED) != 0;
+	return (params->flags & SHMLIMIT_RULE_PROTECTED) != 0;
 }
 
 static inline uint32_t params_cold_factor_milli(const struct layout_params *params)

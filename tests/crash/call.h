@@ -363,7 +363,7 @@ static int call_make(const void *arg)
 	case OPEN:
 		return call_open(0);
 	case OPEN_READ_ONLY:
-		return call_open(SHMLIMIT_READ_ONLY);
+		return call_open(SHMLIMIT_OPEN_READ_ONLY);
 	case DESTROY:
 		return shmlimit_destroy(stage_name);
 	case FILL:

@@ -68,7 +68,7 @@ static uint64_t left(const char *name)
 	struct shmlimit_result r = { .remaining = UINT64_MAX };
 	struct shmlimit *at;
 
-	if (shmlimit_open(name, SHMLIMIT_READ_ONLY, &at) != 0)
+	if (shmlimit_open(name, SHMLIMIT_OPEN_READ_ONLY, &at) != 0)
 		return UINT64_MAX;
 	shmlimit_peek(at, 0, "k", 1, 1, &r);
 	shmlimit_close(at);

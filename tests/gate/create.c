@@ -188,8 +188,8 @@ static void protection(void)
 		const char *title;
 	} steps[] = {
 		{ "rule=r rate=5/day rule=p rate=5/day protected", 0, "a limit without the word protects no rule" },
-		{ "rule=r rate=5/day protected", SHMLIMIT_PROTECTED, "the word protects a rule that was there" },
-		{ "rule=r rate=6/day", SHMLIMIT_PROTECTED, "a rule stays protected without the word" },
+		{ "rule=r rate=5/day protected", SHMLIMIT_RULE_PROTECTED, "the word protects a rule that was there" },
+		{ "rule=r rate=6/day", SHMLIMIT_RULE_PROTECTED, "a rule stays protected without the word" },
 	};
 	struct shmlimit_rule rule;
 	char spec[200];
@@ -202,15 +202,15 @@ static void protection(void)
 		is(rule.flags, steps[i].flags, "%s", steps[i].title);
 	}
 	shmlimit_close(look(&rule, "p"));
-	is(rule.flags, SHMLIMIT_PROTECTED, "the word protects a rule that is created");
+	is(rule.flags, SHMLIMIT_RULE_PROTECTED, "the word protects a rule that is created");
 	shmlimit_destroy(unit_name);
 	shmlimit_gate_close(gate_new("create=yes slots=64 rule=r rate=\"2 at once\" protected cost=1 rule=r"));
 	shmlimit_close(look(&rule, "r"));
-	is(rule.flags, SHMLIMIT_PROTECTED, "places can be protected, by one limit of several");
+	is(rule.flags, SHMLIMIT_RULE_PROTECTED, "places can be protected, by one limit of several");
 	shmlimit_destroy(unit_name);
 	shmlimit_gate_close(gate_new("create=yes slots=64 rule=r rate=5/day rule=r rate=5/day protected"));
 	shmlimit_close(look(&rule, "r"));
-	is(rule.flags, SHMLIMIT_PROTECTED, "the word of one limit protects the rule of another");
+	is(rule.flags, SHMLIMIT_RULE_PROTECTED, "the word of one limit protects the rule of another");
 }
 
 /* What cannot be created is reported, and the failure policy decides. */

@@ -45,6 +45,19 @@ static int begin(struct shmlimit_global *g, int rule, const char *key, uint64_t 
 	return shmlimit_global_begin(g, &request, t, NULL);
 }
 
+static void flags(struct shmlimit_global *g)
+{
+	int rule = lease_rule(l, "flags", 15, 1, DAY), refused = 0;
+
+	for (uint32_t flag = 1; flag != 0; flag <<= 1) {
+		struct shmlimit_global_ticket t = ticket_of(flag);
+
+		if (flag != SHMLIMIT_GLOBAL_TICKET_NO_WAIT && flag != SHMLIMIT_GLOBAL_TICKET_AGENT_ONLY)
+			refused += begin(g, rule, "user:42", 1, &t) == -EINVAL;
+	}
+	is(refused, 30, "a ticket with a flag of another call, or with none of the library's, is refused");
+}
+
 static int finish(struct shmlimit_global *g, struct shmlimit_global_ticket *t, int answer, struct shmlimit_result *r)
 {
 	for (; answer == PENDING; answer = shmlimit_global_poll(g, t, r)) {
@@ -57,7 +70,7 @@ static int finish(struct shmlimit_global *g, struct shmlimit_global_ticket *t, i
 
 static void answers(struct shmlimit_global *g)
 {
-	struct shmlimit_global_ticket t = ticket_of(SHMLIMIT_GLOBAL_NO_WAIT), many[TICKETS];
+	struct shmlimit_global_ticket t = ticket_of(SHMLIMIT_GLOBAL_TICKET_NO_WAIT), many[TICKETS];
 	int rule = lease_rule(l, "login", 15, 1, DAY), allowed = 0, answer[TICKETS];
 	struct shmlimit_result r;
 
@@ -71,7 +84,7 @@ static void answers(struct shmlimit_global *g)
 	is(shmlimit_global_poll(g, &t, &r), -EINVAL, "a decided ticket cannot be polled again");
 	shmlimit_global_cancel(g, &t);
 	for (int i = 0; i < TICKETS; i++) {
-		many[i] = ticket_of(i % 2 ? SHMLIMIT_GLOBAL_NO_WAIT : 0);
+		many[i] = ticket_of(i % 2 ? SHMLIMIT_GLOBAL_TICKET_NO_WAIT : 0);
 		answer[i] = begin(g, rule, "user:42", 1, &many[i]);
 	}
 	for (int i = TICKETS; i-- > 0;)
@@ -153,7 +166,7 @@ static void beside(struct shmlimit_global *g)
 	is(allowed, 200, "keys with a lease and other algorithms are answered meanwhile");
 	shmlimit_global_cancel(g, &t);
 	for (int i = 0; i < 100; i++) {
-		more[i] = ticket_of(SHMLIMIT_GLOBAL_NO_WAIT);
+		more[i] = ticket_of(SHMLIMIT_GLOBAL_TICKET_NO_WAIT);
 		snprintf(keys[i], sizeof(keys[i]), "%d", i);
 		answer[i] = begin(g, rule, keys[i], 1, &more[i]);
 		pending += answer[i] == PENDING;
@@ -169,8 +182,8 @@ static void beside(struct shmlimit_global *g)
 static void without_agent(struct shmlimit_global *g, struct agent_process *agent)
 {
 	struct shmlimit_global *open = open_global(PATIENT_NS, SHMLIMIT_GLOBAL_ALLOW);
-	struct shmlimit_global_ticket waits = ticket_of(0), never = ticket_of(SHMLIMIT_GLOBAL_NO_WAIT);
-	struct shmlimit_global_ticket only = ticket_of(SHMLIMIT_GLOBAL_AGENT_ONLY);
+	struct shmlimit_global_ticket waits = ticket_of(0), never = ticket_of(SHMLIMIT_GLOBAL_TICKET_NO_WAIT);
+	struct shmlimit_global_ticket only = ticket_of(SHMLIMIT_GLOBAL_TICKET_AGENT_ONLY);
 	int rule = lease_rule(l, "alone", 5, 1, DAY), made;
 
 	atomic_store(&proxy.at->hold, 1);
@@ -311,6 +324,7 @@ int main(void)
 	agent = agent_start(l, proxy.url, PATIENT_NS);
 	g = open_global(PATIENT_NS, SHMLIMIT_GLOBAL_DENY);
 	agent_await(l);
+	flags(g);
 	answers(g);
 	deadline(g);
 	cancelled(g);

@@ -42,7 +42,7 @@ static const struct shmlimit_rule rules[RULES] = {
 	  .count = 1,
 	  .period_ns = HOUR_NS,
 	  .max_wait_ns = 10 * HOUR_NS,
-	  .flags = SHMLIMIT_NEXT_PAYS },
+	  .flags = SHMLIMIT_RULE_NEXT_PAYS },
 };
 
 struct play {

@@ -130,7 +130,7 @@ static void create(const char *name, struct rng *rng, enum operation operation)
 static void open_and_use(const char *name, struct rng *rng, enum operation operation)
 {
 	struct shmlimit *l;
-	int error = shmlimit_open(name, operation == OPEN ? 0 : SHMLIMIT_READ_ONLY, &l);
+	int error = shmlimit_open(name, operation == OPEN ? 0 : SHMLIMIT_OPEN_READ_ONLY, &l);
 
 	answered(operation, error);
 	if (error != 0)

@@ -65,7 +65,7 @@ static void round_of(int grows)
 	int bad = 0, grown = !grows;
 
 	play->l = stage_create(SLOTS, 4, SHMLIMIT_FULL_EVICT);
-	play->bans = set("ban", SHMLIMIT_COUNTER, 1, 600 * SECOND, SHMLIMIT_PROTECTED);
+	play->bans = set("ban", SHMLIMIT_COUNTER, 1, 600 * SECOND, SHMLIMIT_RULE_PROTECTED);
 	play->page = set("page", SHMLIMIT_FUNNEL, 3, 3600 * SECOND, 0);
 	for (uint64_t key = 0; key < BANS; key++)
 		shmlimit_take_at(play->l, play->bans, &key, sizeof(key), 1, T0, NULL);

@@ -86,22 +86,22 @@ static void own(void)
 	int fd;
 
 	make(0600, 0);
-	is(opens(SHMLIMIT_TRUSTED_OWNER), 0, "a segment of this process's user is opened");
-	is(opens(SHMLIMIT_TRUSTED_OWNER | SHMLIMIT_READ_ONLY), 0,
+	is(opens(SHMLIMIT_OPEN_TRUSTED), 0, "a segment of this process's user is opened");
+	is(opens(SHMLIMIT_OPEN_TRUSTED | SHMLIMIT_OPEN_READ_ONLY), 0,
 	   "a segment of this process's user is opened read-only");
-	is(opens(SHMLIMIT_TRUSTED_OWNER << 1), -EINVAL, "an unknown flag is refused");
+	is(opens(SHMLIMIT_OPEN_TRUSTED << 1), -EINVAL, "an unknown flag is refused");
 
-	if (shmlimit_open(stage_name, SHMLIMIT_TRUSTED_OWNER, &l) != 0 || shmlimit_grow(l, 256) != 0)
+	if (shmlimit_open(stage_name, SHMLIMIT_OPEN_TRUSTED, &l) != 0 || shmlimit_grow(l, 256) != 0)
 		bail("grow");
 	shmlimit_close(l);
-	is(opens(SHMLIMIT_TRUSTED_OWNER), 0, "a segment that has grown is opened");
+	is(opens(SHMLIMIT_OPEN_TRUSTED), 0, "a segment that has grown is opened");
 
 	if (link(path, other_path) != 0)
 		bail("link: %s", strerror(errno));
-	is(opens(SHMLIMIT_TRUSTED_OWNER), -EPERM, "a file with two hard links is not trusted");
+	is(opens(SHMLIMIT_OPEN_TRUSTED), -EPERM, "a file with two hard links is not trusted");
 	is(opens(0), 0, "a file with two hard links is opened without the flag");
 	unlink(other_path);
-	is(opens(SHMLIMIT_TRUSTED_OWNER), 0, "a file is trusted again when its second hard link is gone");
+	is(opens(SHMLIMIT_OPEN_TRUSTED), 0, "a file is trusted again when its second hard link is gone");
 
 	/* As long as before, but only its header is there. */
 	fd = open(path, O_RDWR | O_CLOEXEC);
@@ -109,11 +109,11 @@ static void own(void)
 	    ftruncate(fd, (off_t)header.size) != 0 || pwrite(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header))
 		bail("no sparse file: %s", strerror(errno));
 	close(fd);
-	is(opens(SHMLIMIT_TRUSTED_OWNER), -EUCLEAN, "a file whose table is a hole is damaged");
+	is(opens(SHMLIMIT_OPEN_TRUSTED), -EUCLEAN, "a file whose table is a hole is damaged");
 
 	make(0600, 0);
 	is(shmlimit_destroy(stage_name), 0, "the segment is destroyed");
-	is(opens(SHMLIMIT_TRUSTED_OWNER), -ENOENT, "a destroyed segment is not found");
+	is(opens(SHMLIMIT_OPEN_TRUSTED), -ENOENT, "a destroyed segment is not found");
 }
 
 /* ---- Strangers' ---- */
@@ -121,21 +121,21 @@ static void own(void)
 static void strangers(void)
 {
 	make(0666, 0);
-	is(opens_as(NOBODY, NOBODY, SHMLIMIT_TRUSTED_OWNER), 0, "a worker without privileges opens root's segment");
+	is(opens_as(NOBODY, NOBODY, SHMLIMIT_OPEN_TRUSTED), 0, "a worker without privileges opens root's segment");
 	make(0660, 1 + (uint64_t)NOBODY);
-	is(opens_as(NOBODY, NOBODY, SHMLIMIT_TRUSTED_OWNER), 0, "a worker of the segment's group opens root's segment");
-	is(opens_as(NOBODY - 1, NOBODY - 1, SHMLIMIT_TRUSTED_OWNER), -EACCES,
+	is(opens_as(NOBODY, NOBODY, SHMLIMIT_OPEN_TRUSTED), 0, "a worker of the segment's group opens root's segment");
+	is(opens_as(NOBODY - 1, NOBODY - 1, SHMLIMIT_OPEN_TRUSTED), -EACCES,
 	   "a process that is not in the group has no permission");
 
 	make(0666, 0);
 	if (chown(path, NOBODY, NOBODY) != 0)
 		bail("chown: %s", strerror(errno));
-	is(opens(SHMLIMIT_TRUSTED_OWNER), -EPERM, "root does not open a stranger's segment");
-	is(opens(SHMLIMIT_TRUSTED_OWNER | SHMLIMIT_READ_ONLY), -EPERM,
+	is(opens(SHMLIMIT_OPEN_TRUSTED), -EPERM, "root does not open a stranger's segment");
+	is(opens(SHMLIMIT_OPEN_TRUSTED | SHMLIMIT_OPEN_READ_ONLY), -EPERM,
 	   "root does not open a stranger's segment to read it");
-	is(opens_as(NOBODY - 1, NOBODY - 1, SHMLIMIT_TRUSTED_OWNER), -EPERM,
+	is(opens_as(NOBODY - 1, NOBODY - 1, SHMLIMIT_OPEN_TRUSTED), -EPERM,
 	   "a user does not open a stranger's segment");
-	is(opens_as(NOBODY, NOBODY, SHMLIMIT_TRUSTED_OWNER), 0, "the owner opens it");
+	is(opens_as(NOBODY, NOBODY, SHMLIMIT_OPEN_TRUSTED), 0, "the owner opens it");
 	is(opens(0), 0, "a process that does not check the owner opens it");
 	is(opens_owned(NOBODY), 0, "a segment is opened whose owner is named");
 	is(opens_owned(NOBODY - 1), -EPERM, "naming another owner does not help");
@@ -180,7 +180,7 @@ static void open_often(void)
 {
 	signal(SIGBUS, SIG_DFL);
 	for (uint64_t i = 0; i < scaled(OPENS) || atomic_load(&seen->truncations) < scaled(TRUNCATIONS); i++) {
-		int error = opens(SHMLIMIT_TRUSTED_OWNER);
+		int error = opens(SHMLIMIT_OPEN_TRUSTED);
 
 		seen->opened += error == 0;
 		seen->refused += error == -EPERM;

@@ -140,7 +140,7 @@ static void switches(void)
 	invent_table(1);
 	is(take(1, NOW_NS), SHMLIMIT_DENIED, "a larger table for which nothing was reserved is not moved to");
 	is(shmlimit_open(stage_name, 0, &out), -EUCLEAN, "a segment that describes such a table is not opened");
-	is(shmlimit_open(stage_name, SHMLIMIT_READ_ONLY, &out), -EUCLEAN,
+	is(shmlimit_open(stage_name, SHMLIMIT_OPEN_READ_ONLY, &out), -EUCLEAN,
 	   "a segment that describes such a table is not opened read-only");
 }
 
@@ -239,7 +239,7 @@ static int call(int which)
 
 	switch (which) {
 	case SET_AT_ONCE:
-		other.flags = SHMLIMIT_NO_WAIT;
+		other.flags = SHMLIMIT_RULE_NO_WAIT;
 		return shmlimit_rule_set(l, "r2", &other);
 	case SET:
 		return shmlimit_rule_set(l, "r2", &other);

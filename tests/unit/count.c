@@ -131,7 +131,7 @@ static void looks(void)
 		bail("count");
 	shmlimit_info(old, &info);
 	is(shmlimit_grow(old, 4 * info.slots), 0, "a segment with a count grows");
-	if (shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &reader) != 0)
+	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, &reader) != 0)
 		bail("open");
 	c = (struct shmlimit_count){ .struct_size = sizeof(c) };
 	is(shmlimit_count(reader, id, "k", 1, 0, 0, 9, 0, &c), SHMLIMIT_ALLOWED,
@@ -259,7 +259,7 @@ static unsigned history(struct rng *rng, int id, const struct layout_params *par
 		struct shmlimit_count want, got = { .struct_size = sizeof(got) };
 		int64_t n = (int64_t)rng_below(rng, 9) - 3, bound = (int64_t)rng_below(rng, 12);
 		uint64_t ttl_ns = rng_below(rng, 4) == 0 ? 0 : 1 + rng_below(rng, params->back);
-		uint32_t flags = (uint32_t)rng_below(rng, 4);
+		uint32_t flags = (uint32_t)rng_below(rng, 4) * SHMLIMIT_COUNT_SATURATE;
 		int answer, expected;
 
 		now_ns += rng_below(rng, 2) * rng_below(rng, most_ns);
@@ -500,13 +500,15 @@ static void damaged_capacity(void)
 	int id = shmlimit_rule_set_at(other, "r", &counter, T0);
 	uint64_t wrong = 0;
 
-	for (size_t i = 0; i < sizeof(wild) / sizeof(wild[0]); i++) {
+	for (size_t w = 0; w < sizeof(wild) / sizeof(wild[0]); w++) {
 		struct shmlimit_count got = { .struct_size = sizeof(got) };
 
 		for (unsigned version = 0; version < RULE_VERSIONS; version++)
-			other->rules[id].params[version].capacity = wild[i];
-		for (uint32_t flags = 0; flags < 4; flags++) {
-			shmlimit_count_at(other, id, "k", 1, 50 - 13 * (int64_t)flags, 0, 1000, flags, T0, &got);
+			other->rules[id].params[version].capacity = wild[w];
+		for (uint32_t i = 0; i < 4; i++) {
+			uint32_t flags = i * SHMLIMIT_COUNT_SATURATE;
+
+			shmlimit_count_at(other, id, "k", 1, 50 - 13 * (int64_t)i, 0, 1000, flags, T0, &got);
 			wrong += got.count < 0 || got.count > 1000;
 			shmlimit_count_at(other, id, "k", 1, INT64_MAX, 0, INT64_MAX, flags, T0, &got);
 			wrong += got.count < 0;

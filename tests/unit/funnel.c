@@ -747,7 +747,7 @@ static void some_rule_with_debt(struct rule *rule)
 	int error;
 
 	do {
-		struct shmlimit_rule given = { .flags = up_to(1) ? SHMLIMIT_NEXT_PAYS : 0 };
+		struct shmlimit_rule given = { .flags = up_to(1) ? SHMLIMIT_RULE_NEXT_PAYS : 0 };
 
 		some_rule(rule);
 		given.capacity = rule->capacity;

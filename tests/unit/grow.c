@@ -80,7 +80,7 @@ static void sizes(void)
 	is(shmlimit_grow(l, 1025), -EFBIG, "a segment does not grow beyond what it was made for");
 	is(shmlimit_grow(l, UINT64_MAX), -EFBIG, "a segment does not grow to any number of slots");
 	is(info_of(l).slots, 64, "a growth that is refused changes nothing");
-	if (shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &reader) != 0)
+	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, &reader) != 0)
 		bail("open");
 	is(shmlimit_grow(reader, 128), -EROFS, "a read-only handle does not grow a segment");
 	is(shmlimit_grow(l, 125), 0, "a segment grows to any number of slots from twice its size");
@@ -435,7 +435,7 @@ static struct shmlimit_rule some_rule(uint32_t kind)
 
 	switch (kind) {
 	case 1:
-		rule.flags = SHMLIMIT_NEXT_PAYS;
+		rule.flags = SHMLIMIT_RULE_NEXT_PAYS;
 		break;
 	case 2:
 		rule.algorithm = SHMLIMIT_WARMUP;
@@ -451,7 +451,7 @@ static struct shmlimit_rule some_rule(uint32_t kind)
 		rule.algorithm = SHMLIMIT_WINDOW;
 		rule.count = 0;
 		rule.max_wait_ns = 0;
-		rule.flags = SHMLIMIT_COUNT_REFUSED;
+		rule.flags = SHMLIMIT_RULE_COUNT_REFUSED;
 		break;
 	}
 	return rule;

@@ -78,7 +78,7 @@ static void meet(const unsigned char *bytes, size_t len, int want)
 		bail("no file: %s", strerror(errno));
 	memcpy(file, bytes, len);
 	tally.cases++;
-	tally.opened += opens(0) != want || opens(SHMLIMIT_READ_ONLY) != want;
+	tally.opened += opens(0) != want || opens(SHMLIMIT_OPEN_READ_ONLY) != want;
 	found = shmlimit_verify(stage_name, NULL, 0);
 	tally.verified += want == -EMEDIUMTYPE ? found != want : want != 0 ? found != 1 : found < 0;
 	/* What is damaged, or another version's, may go; what is not ours may not. */

@@ -341,7 +341,7 @@ static void other_verbs(void)
 	is(ask(id, 1, T0), SHMLIMIT_ALLOWED, "a lease that is off allows");
 	is(r.remaining, CAPACITY, "a lease that is off has all of its capacity left");
 
-	if (shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &reader) != 0)
+	if (shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, &reader) != 0)
 		bail("open");
 	is(shmlimit_lease_take(reader, id, "k", 1, 1, 1, 1, &lease, &r), -EROFS, "a read-only handle leases nothing");
 	is(shmlimit_lease_count(reader, 0, 1), -EROFS, "a read-only handle counts nothing");
@@ -421,7 +421,7 @@ static void bounds(void)
 	is(shmlimit_rule_get(l, id, &got), 0, "a lease with a credit of the whole capacity can be set");
 	is(got.credit, wrong.credit, "a rule's credit is read back as it was set");
 	wrong.credit = 0;
-	wrong.flags = SHMLIMIT_NEXT_PAYS;
+	wrong.flags = SHMLIMIT_RULE_NEXT_PAYS;
 	is(shmlimit_rule_set(l, "bad", &wrong), -EINVAL, "a lease with flags is refused");
 	wrong.flags = 0;
 	wrong.algorithm = SHMLIMIT_FUNNEL;

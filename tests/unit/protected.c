@@ -1,5 +1,5 @@
 /*
- * protected: which key loses its slot to a new one, when rules are protected (SHMLIMIT_PROTECTED).
+ * protected: which key loses its slot to a new one, when rules are protected (SHMLIMIT_RULE_PROTECTED).
  *
  * The oracle knows each key that has something, from what the library says of it, and which of them may be evicted
  * by which new key. It uses the smallest table, 16 slots: every probe window has each line twice, so half of a probe
@@ -60,7 +60,7 @@ static void set_rules(void)
 	for (int i = 0; i < RULES; i++) {
 		snprintf(name, sizeof(name), "r%d", i);
 		ids[i] = set(name, algorithms[i / 2], 8, (uint64_t)(10 + i) * SECOND,
-		             is_protected(i) ? SHMLIMIT_PROTECTED : 0);
+		             is_protected(i) ? SHMLIMIT_RULE_PROTECTED : 0);
 	}
 }
 
@@ -203,7 +203,7 @@ static void flood_of_protected_keys(void)
 
 	l = make(SLOTS, SHMLIMIT_FULL_EVICT);
 	page = set("page", SHMLIMIT_FUNNEL, 3, 10 * SECOND, 0);
-	bans = set("ban", SHMLIMIT_COUNTER, 1, 0, SHMLIMIT_PROTECTED);
+	bans = set("ban", SHMLIMIT_COUNTER, 1, 0, SHMLIMIT_RULE_PROTECTED);
 	for (int i = 0; i < SLOTS; i++)
 		take(page, i, 3, T0);
 	for (int i = 0; i < 10000; i++)
@@ -225,7 +225,7 @@ static void protected_keys_came_first(void)
 	int bans, page, kept = 0;
 
 	l = make(SLOTS, SHMLIMIT_FULL_EVICT);
-	bans = set("ban", SHMLIMIT_COUNTER, 1, 0, SHMLIMIT_PROTECTED);
+	bans = set("ban", SHMLIMIT_COUNTER, 1, 0, SHMLIMIT_RULE_PROTECTED);
 	page = set("page", SHMLIMIT_FUNNEL, 3, HOUR, 0);
 	for (int i = 0; i < SLOTS; i++)
 		ban(bans, i);
@@ -244,7 +244,7 @@ static void nothing_is_evicted(uint32_t on_full, const char *which)
 
 	l = make(SLOTS, on_full);
 	page = set("page", SHMLIMIT_FUNNEL, 3, HOUR, 0);
-	bans = set("ban", SHMLIMIT_COUNTER, 1, 0, SHMLIMIT_PROTECTED);
+	bans = set("ban", SHMLIMIT_COUNTER, 1, 0, SHMLIMIT_RULE_PROTECTED);
 	for (int i = 0; i < SLOTS; i++)
 		take(page, i, 3, T0);
 	take(bans, 1, 1, T0);
@@ -268,7 +268,7 @@ static void flag(void)
 	for (uint32_t algorithm = SHMLIMIT_FUNNEL; algorithm <= SHMLIMIT_HOLD; algorithm++) {
 		struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 			                      .algorithm = algorithm,
-			                      .flags = SHMLIMIT_PROTECTED,
+			                      .flags = SHMLIMIT_RULE_PROTECTED,
 			                      .capacity = algorithm == SHMLIMIT_WARMUP ? 0 : 5,
 			                      .count = 5,
 			                      .period_ns = 3 * SECOND };
@@ -279,7 +279,7 @@ static void flag(void)
 		id = shmlimit_rule_set_at(l, names[algorithm], &rule, T0);
 		ok(id >= 0, "a %s can be protected", names[algorithm]);
 		shmlimit_rule_get(l, id, &found);
-		is(found.flags, SHMLIMIT_PROTECTED, "a protected %s is read as it was set", names[algorithm]);
+		is(found.flags, SHMLIMIT_RULE_PROTECTED, "a protected %s is read as it was set", names[algorithm]);
 		if (algorithm == SHMLIMIT_HOLD || algorithm == SHMLIMIT_LEASE)
 			continue;
 		shmlimit_take_at(l, id, &key, sizeof(key), 1, T0, NULL);
@@ -294,10 +294,10 @@ static void flag(void)
 	for (uint32_t algorithm = SHMLIMIT_FUNNEL; algorithm <= SHMLIMIT_HOLD; algorithm++) {
 		int refused = 0;
 
-		for (uint32_t bit = 3; bit < 31; bit++) {
+		for (uint32_t bit = 4; bit < 32; bit++) {
 			struct shmlimit_rule rule = { .struct_size = sizeof(rule),
 				                      .algorithm = algorithm,
-				                      .flags = SHMLIMIT_PROTECTED | (uint32_t)1 << bit,
+				                      .flags = SHMLIMIT_RULE_PROTECTED | (uint32_t)1 << bit,
 				                      .capacity = algorithm == SHMLIMIT_WARMUP ? 0 : 5,
 				                      .count = 5,
 				                      .period_ns = 3 * SECOND };
@@ -320,12 +320,12 @@ static void damage(void)
 
 	l = make(SLOTS, SHMLIMIT_FULL_EVICT);
 	page = set("page", SHMLIMIT_FUNNEL, 3, HOUR, 0);
-	bans = set("ban", SHMLIMIT_FUNNEL, 3, HOUR, SHMLIMIT_PROTECTED);
+	bans = set("ban", SHMLIMIT_FUNNEL, 3, HOUR, SHMLIMIT_RULE_PROTECTED);
 	params = (struct layout_params *)(uintptr_t)&l->rules[bans].params[1];
-	if (params->flags != SHMLIMIT_PROTECTED)
+	if (params->flags != SHMLIMIT_RULE_PROTECTED)
 		bail("the parameters of a rule's first version are not where they were");
 	for (int64_t i = 0; i < 2000; i++) {
-		params->flags = i % 100 == 0 ? (uint64_t)SHMLIMIT_PROTECTED : rng_draw(&rng);
+		params->flags = i % 100 == 0 ? (uint64_t)SHMLIMIT_RULE_PROTECTED : rng_draw(&rng);
 		without_answer += take(i % 2 ? page : bans, i, 3, T0) != SHMLIMIT_ALLOWED;
 		if (i % 100 == 1)
 			undetected += shmlimit_verify(unit_name, NULL, 0) == 0;
@@ -338,7 +338,7 @@ static void damage(void)
 int main(void)
 {
 	histories();
-	flood_of_ordinary_keys(SHMLIMIT_PROTECTED, "with protection");
+	flood_of_ordinary_keys(SHMLIMIT_RULE_PROTECTED, "with protection");
 	flood_of_ordinary_keys(0, "without protection");
 	flood_of_protected_keys();
 	protected_keys_came_first();

@@ -34,7 +34,10 @@ static const struct shmlimit_rule rules[] = {
 	{ .algorithm = SHMLIMIT_WINDOW, .capacity = 5, .period_ns = 60 * SECOND },
 	{ .algorithm = SHMLIMIT_WINDOW, .capacity = 16, .period_ns = 366 * DAY },
 	{ .algorithm = SHMLIMIT_WINDOW, .capacity = 16, .period_ns = DAY, .max_wait_ns = DAY },
-	{ .algorithm = SHMLIMIT_WINDOW, .capacity = 16, .period_ns = 1000 * SECOND, .flags = SHMLIMIT_COUNT_REFUSED },
+	{ .algorithm = SHMLIMIT_WINDOW,
+	  .capacity = 16,
+	  .period_ns = 1000 * SECOND,
+	  .flags = SHMLIMIT_RULE_COUNT_REFUSED },
 };
 
 #define RULES (sizeof(rules) / sizeof(rules[0]))

@@ -86,7 +86,7 @@ static void larger_than_capacity(void)
 
 static void next_pays(void)
 {
-	int id = rule("next", 1, 5, SECOND, SHMLIMIT_NEXT_PAYS);
+	int id = rule("next", 1, 5, SECOND, SHMLIMIT_RULE_NEXT_PAYS);
 
 	is(reserve(id, 5, UINT64_MAX, T0), SHMLIMIT_ALLOWED, "Guava: five permits of one a fifth of a second");
 	is(r.wait_ns, 0, "Guava: the first permits have no wait");
@@ -189,7 +189,7 @@ static int can_never(const struct shmlimit_rule *spec, uint64_t cost, uint64_t l
 	u128 refill_ns = ((u128)spec->capacity * spec->period_ns + spec->count - 1) / spec->count;
 	u128 longest_ns = limit_ns < spec->max_wait_ns ? limit_ns : spec->max_wait_ns;
 
-	if ((spec->flags & SHMLIMIT_NEXT_PAYS) && spec->max_wait_ns != 0)
+	if ((spec->flags & SHMLIMIT_RULE_NEXT_PAYS) && spec->max_wait_ns != 0)
 		longest_ns = spec->max_wait_ns + refill_ns;
 	return cost > spec->capacity && (u128)(cost - spec->capacity) * spec->period_ns > longest_ns * spec->count;
 }

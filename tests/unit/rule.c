@@ -218,7 +218,7 @@ static void largest(void)
 	static const struct shmlimit_rule rules[] = {
 		{ .count = 1, .period_ns = SECOND },
 		{ .count = 1, .period_ns = SECOND, .max_wait_ns = SECOND },
-		{ .count = 1, .period_ns = SECOND, .max_wait_ns = SECOND, .flags = SHMLIMIT_NEXT_PAYS },
+		{ .count = 1, .period_ns = SECOND, .max_wait_ns = SECOND, .flags = SHMLIMIT_RULE_NEXT_PAYS },
 		{ .count = 100000000000, .period_ns = SECOND },
 		{ .count = 200000000000, .period_ns = SECOND, .max_wait_ns = 86400 * SECOND },
 		{ .count = 7, .period_ns = 61 * SECOND + 1 },

@@ -44,7 +44,7 @@ static struct law {
 	{ "sevenths", { .capacity = 1000, .count = 3, .period_ns = 7 * SECOND }, .unit = 1 },
 	{ "debt", { .capacity = 5, .count = 2, .period_ns = 3 * SECOND, .max_wait_ns = 60 * SECOND }, .unit = 1 },
 	{ "next-pays", { .capacity = 5, .count = 1, .period_ns = 4 * SECOND, .max_wait_ns = 30 * SECOND,
-	  .flags = SHMLIMIT_NEXT_PAYS }, .unit = 1 },
+	  .flags = SHMLIMIT_RULE_NEXT_PAYS }, .unit = 1 },
 	/* Of these the words have no quota. */
 	{ "decades", { .capacity = 4500000000, .count = 1, .period_ns = SECOND }, .unit = 1 },
 	{ "bytes", { .capacity = 10000000, .count = 1000000, .period_ns = SECOND, .max_wait_ns = 60 * SECOND },
@@ -55,7 +55,7 @@ static struct law {
 	{ "ticks", { .algorithm = SHMLIMIT_WINDOW, .capacity = RING, .period_ns = 60 * 86400 * SECOND,
 	  .max_wait_ns = SECOND }, .unit = 1 },
 	{ "refused", { .algorithm = SHMLIMIT_WINDOW, .capacity = 3, .period_ns = 20 * SECOND,
-	  .flags = SHMLIMIT_COUNT_REFUSED | SHMLIMIT_PROTECTED }, .unit = 1 },
+	  .flags = SHMLIMIT_RULE_COUNT_REFUSED | SHMLIMIT_RULE_PROTECTED }, .unit = 1 },
 	/* clang-format on */
 };
 
@@ -102,7 +102,7 @@ static int load_copy(int fd, uint64_t elapsed_ns, uint64_t now_ns)
 	int checked, loaded;
 
 	lseek(fd, 0, SEEK_SET);
-	checked = load(NULL, fd, SHMLIMIT_CHECK_ONLY, &given, &copy);
+	checked = load(NULL, fd, SHMLIMIT_LOAD_CHECK_ONLY, &given, &copy);
 	loaded = load_only(fd, elapsed_ns, now_ns);
 	/* Other errors are the host's, as where there is no room. */
 	if (loaded == 0 || is_refusal(loaded))
@@ -297,12 +297,12 @@ static void what_it_is(void)
 	ok(none == (struct shmlimit *)&a, "where loading fails *out is untouched");
 	is(shmlimit_load(unit_name, fd, 4, NULL), -EINVAL, "an unknown flag is refused");
 	lseek(fd, 0, SEEK_SET);
-	is(shmlimit_load(NULL, fd, SHMLIMIT_CHECK_ONLY, &none), 0, "a file can be checked without a name");
+	is(shmlimit_load(NULL, fd, SHMLIMIT_LOAD_CHECK_ONLY, &none), 0, "a file can be checked without a name");
 	ok(none == (struct shmlimit *)&a, "checking a file makes no segment");
 	is(shmlimit_load("a/b", fd, 0, NULL), -EILSEQ, "a bad name is refused");
 	is(shmlimit_save(NULL, fd), -EINVAL, "nothing cannot be saved");
 	shmlimit_close(copy);
-	shmlimit_open(copy_name, SHMLIMIT_READ_ONLY, &copy);
+	shmlimit_open(copy_name, SHMLIMIT_OPEN_READ_ONLY, &copy);
 	is(shmlimit_save(copy, fd), 0, "a read-only handle can save");
 	is(shmlimit_save(copy, STDIN_FILENO - 1), -EBADF, "what write(2) says is returned");
 	shmlimit_destroy(copy_name);
@@ -490,7 +490,7 @@ static void clocks(void)
 			/* clang-format off */
 			{ "no time has passed: nothing has refilled", 0, 0, 0 },
 			{ "half an hour has: half of it", -1810 * (int64_t)SECOND, 0, 50 },
-			{ "a funnel loaded with no time elapsed has nothing more", -1810 * (int64_t)SECOND, SHMLIMIT_NO_ELAPSED, 0 },
+			{ "a funnel loaded with no time elapsed has nothing more", -1810 * (int64_t)SECOND, SHMLIMIT_LOAD_NO_ELAPSED, 0 },
 			{ "a funnel loaded where the clock was set back has nothing more", 1810 * (int64_t)SECOND, 0, 0 },
 			/* clang-format on */
 		};

@@ -81,7 +81,7 @@ int main(void)
 	is(shmlimit_throttle(l, NULL, 1, 1, 1, 1, 1, reply), -EINVAL, "no key");
 	is(shmlimit_rule_find(l, "~1:1:1"), -ESRCH, "make no rule either");
 	is(throttle(NULL, 1, 1, 1, 1, reply), -EINVAL, "no limiter");
-	is(shmlimit_open(unit_name, SHMLIMIT_READ_ONLY, &other), 0, "a handle that may not write");
+	is(shmlimit_open(unit_name, SHMLIMIT_OPEN_READ_ONLY, &other), 0, "a handle that may not write");
 	is(throttle(other, 15, 30, 60, 1, reply), -EROFS, "does not throttle");
 	shmlimit_close(other);
 	is(shmlimit_verify(unit_name, NULL, 0), 0, "the segment is sound");

@@ -511,7 +511,7 @@ static void wrong_rules(void)
 	rule = warm(10, SECOND, SECOND, UINT32_MAX);
 	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "a cold factor above 1000 is refused");
 	rule = warm(10, SECOND, SECOND, 0);
-	rule.flags = SHMLIMIT_COUNT_REFUSED;
+	rule.flags = SHMLIMIT_RULE_COUNT_REFUSED;
 	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "a flag of windows is refused");
 	rule = warm(10, SECOND, SECOND, 0);
 	rule.algorithm = SHMLIMIT_FUNNEL;

@@ -93,7 +93,7 @@ static void burst_at_the_edge(void)
 
 static void refused(void)
 {
-	int id = rule("refused", 2, 10 * SECOND, 0, SHMLIMIT_COUNT_REFUSED);
+	int id = rule("refused", 2, 10 * SECOND, 0, SHMLIMIT_RULE_COUNT_REFUSED);
 
 	take(id, 1, T0);
 	take(id, 1, T0 + SECOND);
@@ -319,8 +319,8 @@ static void wrong_rules(void)
 	is(rule_of("bad", 1, 0, 0, 0), -EDOM, "a window of no period is refused");
 	is(rule_of("bad", 1, (uint64_t)1 << 59, 0, 0), -ERANGE, "a window of decades is refused");
 	is(rule_of("bad", 1, SECOND, UINT64_MAX, 0), -ERANGE, "a window with a wait without end is refused");
-	is(rule_of("bad", 1, SECOND, 0, SHMLIMIT_NEXT_PAYS), -EINVAL, "a window has no next one who pays");
-	is(rule_of("bad", 1, SECOND, 1, SHMLIMIT_COUNT_REFUSED), -EINVAL, "where refusals count, nobody waits");
+	is(rule_of("bad", 1, SECOND, 0, SHMLIMIT_RULE_NEXT_PAYS), -EINVAL, "a window has no next one who pays");
+	is(rule_of("bad", 1, SECOND, 1, SHMLIMIT_RULE_COUNT_REFUSED), -EINVAL, "where refusals count, nobody waits");
 	is(shmlimit_rule_find(l, "bad"), -ESRCH, "nothing came of all that");
 	rule.count = 3;
 	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "a window has no rate of its own");
@@ -333,7 +333,7 @@ static void wrong_rules(void)
 	is(shmlimit_rule_set(l, "good", &got), id, "a window can be set as it was read back");
 	rule.algorithm = SHMLIMIT_FUNNEL;
 	is(shmlimit_rule_set(l, "good", &rule), -EBUSY, "a window does not become a funnel");
-	rule.flags = SHMLIMIT_COUNT_REFUSED;
+	rule.flags = SHMLIMIT_RULE_COUNT_REFUSED;
 	is(shmlimit_rule_set(l, "bad", &rule), -EINVAL, "a funnel does not count what it refused");
 	shmlimit_close(l);
 	none = unit_create("window", NULL);
@@ -360,7 +360,7 @@ static void coarse(void)
 	is(take(id, 1, end - 1), SHMLIMIT_DENIED, "what was admitted counts to the end of its tick");
 	is(r.retry_after_ns, 1, "a window of years says when a token leaves");
 	is(take(id, 2, end), SHMLIMIT_ALLOWED, "what was admitted counts no longer than its tick");
-	id = rule("coarse_refused", 2, (uint64_t)1 << 57, 0, SHMLIMIT_COUNT_REFUSED);
+	id = rule("coarse_refused", 2, (uint64_t)1 << 57, 0, SHMLIMIT_RULE_COUNT_REFUSED);
 	take(id, 2, T0);
 	is(take(id, 2, T0 + 1), SHMLIMIT_DENIED, "a refusal that counts does so to the end of its tick");
 	is(r.reset_after_ns, r.retry_after_ns, "a refusal that counts has the same reset time and retry time");

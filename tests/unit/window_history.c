@@ -125,7 +125,7 @@ static struct expected ask(struct queue *q, const struct window_rule *w, uint64_
                            uint64_t limit_ns)
 {
 	uint64_t capacity = w->rule.capacity;
-	int counts = (w->rule.flags & SHMLIMIT_COUNT_REFUSED) != 0 && !peek;
+	int counts = (w->rule.flags & SHMLIMIT_RULE_COUNT_REFUSED) != 0 && !peek;
 	struct expected e = { .answer = SHMLIMIT_ALLOWED };
 	uint64_t wait_ns = cost > capacity ? UINT64_MAX : wait_for_room(q, w, capacity - cost, now_ns);
 
@@ -284,11 +284,11 @@ int main(void)
 		{ .capacity = 5, .period_ns = 7 },
 		{ .capacity = MOST, .period_ns = 1000000 },
 		{ .capacity = MOST, .period_ns = 100, .max_wait_ns = 250 },
-		{ .capacity = 3, .period_ns = SECOND, .flags = SHMLIMIT_COUNT_REFUSED },
-		{ .capacity = MOST, .period_ns = 1000, .flags = SHMLIMIT_COUNT_REFUSED },
+		{ .capacity = 3, .period_ns = SECOND, .flags = SHMLIMIT_RULE_COUNT_REFUSED },
+		{ .capacity = MOST, .period_ns = 1000, .flags = SHMLIMIT_RULE_COUNT_REFUSED },
 		{ .capacity = 4, .period_ns = (uint64_t)1 << 56 },
 		{ .capacity = MOST, .period_ns = (uint64_t)1 << 55, .max_wait_ns = (uint64_t)1 << 55 },
-		{ .capacity = 4, .period_ns = (uint64_t)1 << 56, .flags = SHMLIMIT_COUNT_REFUSED },
+		{ .capacity = 4, .period_ns = (uint64_t)1 << 56, .flags = SHMLIMIT_RULE_COUNT_REFUSED },
 	};
 	static const struct shmlimit_rule lease = { .struct_size = sizeof(lease),
 		                                    .algorithm = SHMLIMIT_LEASE,

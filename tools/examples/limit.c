@@ -15,7 +15,7 @@ int main(int argc, char *argv[])
 	const char *client = argc > 1 ? argv[1] : "203.0.113.9";
 	struct shmlimit *limiter;
 	struct shmlimit_result r;
-	int answer = shmlimit_open("web", SHMLIMIT_TRUSTED_OWNER, &limiter);
+	int answer = shmlimit_open("web", SHMLIMIT_OPEN_TRUSTED, &limiter);
 
 	if (answer == 0) /* a server finds its rule once, and keeps the id */
 		answer = shmlimit_take(limiter, shmlimit_rule_find(limiter, "login"), client, strlen(client), 1, &r);

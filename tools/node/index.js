@@ -15,9 +15,9 @@ const { numbers } = native
 const LIMIT = 0, REMAINING = 1, WAIT_MS = 2, RETRY_AFTER_MS = 3, RESET_AFTER_MS = 4, COUNT = 5, APPLIED = 6, TTL_MS = 7
 const OUTCOME = 8, STATUS = 9, FAILURE = 10, DENIED_BY = 11, GATE_REMAINING = 12, GATE_RETRY_AFTER_MS = 13
 
-const SATURATE = 1
-const RESTART = 2
-const READ_ONLY = 1
+const SATURATE = 0x10000
+const RESTART = 0x20000
+const READ_ONLY = 0x100
 const HOLD_SIZE = 16 // of struct shmlimit_hold
 const ALGORITHMS = ['funnel', 'warmup', 'window', 'lease', 'counter', 'hold']
 const MODES = ['enforce', 'dry_run', 'off', 'block']

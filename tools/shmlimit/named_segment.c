@@ -37,7 +37,7 @@ int segment_trusts(uint32_t user_id)
 int segment_try(const char *name, uint32_t flags, struct shmlimit **out)
 {
 	/* WHY NOT for all users: they name a segment of another service, and lose no more than this command. */
-	if (geteuid() == 0 || (flags & SHMLIMIT_TRUSTED_OWNER))
+	if (geteuid() == 0 || (flags & SHMLIMIT_OPEN_TRUSTED))
 		return shmlimit_open_owned(name, flags, trusted, out);
 	return shmlimit_open(name, flags, out);
 }

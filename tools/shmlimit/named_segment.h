@@ -13,7 +13,7 @@
 #include "shmlimit.h"
 
 /*
- * Open a segment as shmlimit_open() does; root always does so with SHMLIMIT_TRUSTED_OWNER.
+ * Open a segment as shmlimit_open() does; root always does so with SHMLIMIT_OPEN_TRUSTED.
  * segment_try() returns what that returns, segment_open() a status. segment_trust() adds a user, by name or number,
  * whose segments are trusted.
  */

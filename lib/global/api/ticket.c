@@ -40,7 +40,9 @@ static void set_state(struct shmlimit_global_ticket *ticket, const struct ticket
 
 int ticket_is_valid(const struct shmlimit_global_ticket *ticket)
 {
-	return ticket != NULL && ticket->struct_size >= sizeof(*ticket) && ticket->flags <= SHMLIMIT_GLOBAL_AGENT_ONLY;
+	return ticket != NULL && ticket->struct_size >= sizeof(*ticket) &&
+	       (ticket->flags == 0 || ticket->flags == SHMLIMIT_GLOBAL_TICKET_NO_WAIT ||
+	        ticket->flags == SHMLIMIT_GLOBAL_TICKET_AGENT_ONLY);
 }
 
 int ticket_is_pending(const struct shmlimit_global_ticket *ticket)
@@ -98,7 +100,7 @@ static void advance(struct shmlimit_global *g, struct lease_request *lr, struct 
 		lease_request_wait(g, lr, 1, p->until_ns);
 		return;
 	}
-	if (!has_agent && !is_over && flags == SHMLIMIT_GLOBAL_AGENT_ONLY) {
+	if (!has_agent && !is_over && flags == SHMLIMIT_GLOBAL_TICKET_AGENT_ONLY) {
 		if (lr->answer == SHMLIMIT_LEASE_ASK)
 			shmlimit_lease_abandon(g->limiter, lr->rule, lr->key, lr->key_len);
 		lr->answer = -EAGAIN;

@@ -28,7 +28,7 @@ static int share(struct shmlimit_global *g, int rule, struct shmlimit_rule *out)
 static int same(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
 {
 	return a->capacity == b->capacity && a->count == b->count && a->period_ns == b->period_ns &&
-	       a->mode == b->mode && ((a->flags ^ b->flags) & SHMLIMIT_PROTECTED) == 0;
+	       a->mode == b->mode && ((a->flags ^ b->flags) & SHMLIMIT_RULE_PROTECTED) == 0;
 }
 
 static void local_name(char name[SHMLIMIT_RULE_NAME_MAX + 1], const char *of)
@@ -63,7 +63,7 @@ static int local_rule(struct shmlimit_global *g, int rule)
 	/*
 	 * WHY NO_WAIT: this runs inside a request, which must not wait for another writer of rules.
 	 */
-	want.flags |= SHMLIMIT_NO_WAIT;
+	want.flags |= SHMLIMIT_RULE_NO_WAIT;
 	local_name(name, of);
 	id = shmlimit_rule_find(g->limiter, name);
 	if (id >= 0 && shmlimit_rule_get(g->limiter, id, &have) == 0 && same(&have, &want))

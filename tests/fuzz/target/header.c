@@ -82,7 +82,7 @@ static void meet(const struct layout_header *h, uint64_t size)
 	struct shmlimit *l = NULL;
 	ssize_t len = pread(fd, before, sizeof(before), 0);
 
-	error = shmlimit_open(stage_name, SHMLIMIT_READ_ONLY, &l);
+	error = shmlimit_open(stage_name, SHMLIMIT_OPEN_READ_ONLY, &l);
 	law(must == 1 ? error == 0 || error == -EUCLEAN || error == -ESTALE || error == -EXDEV : error == must,
 	    "open: %d, must be %d", error, must);
 	shmlimit_close(l);

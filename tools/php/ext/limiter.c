@@ -139,7 +139,7 @@ PHP_METHOD(Shmlimit_Limiter, __construct)
 		zend_throw_error(NULL, "Cannot construct a Limiter twice");
 		RETURN_THROWS();
 	}
-	l->handle = handle_open(segment, read_only ? SHMLIMIT_READ_ONLY : 0, (uint32_t)owner);
+	l->handle = handle_open(segment, read_only ? SHMLIMIT_OPEN_READ_ONLY : 0, (uint32_t)owner);
 	if (l->handle != NULL)
 		ZVAL_STR_COPY(shmlimit_member(&l->std, 0), segment);
 }

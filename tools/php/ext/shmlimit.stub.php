@@ -90,9 +90,9 @@ final class Limiter
     /** @var int */
     public const COUNTER = 4;
     /** @var int */
-    public const SATURATE = 1;
+    public const SATURATE = 0x10000;
     /** @var int */
-    public const RESTART = 2;
+    public const RESTART = 0x20000;
 
     public readonly string $segment;
 

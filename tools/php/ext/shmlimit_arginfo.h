@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: f13149e05b7c36349d82605fc9a4924b8a768bd1 */
+ * Stub hash: d87fb64f6de3cedd65edc51f949154492800a92c */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_Shmlimit_Error___construct, 0, 0, 3)
 	ZEND_ARG_TYPE_INFO(0, subject, IS_STRING, 0)
@@ -471,13 +471,13 @@ static zend_class_entry *register_class_Shmlimit_Limiter(void)
 	zend_string_release(const_COUNTER_name);
 
 	zval const_SATURATE_value;
-	ZVAL_LONG(&const_SATURATE_value, 1);
+	ZVAL_LONG(&const_SATURATE_value, 0x10000);
 	zend_string *const_SATURATE_name = zend_string_init_interned("SATURATE", sizeof("SATURATE") - 1, 1);
 	zend_declare_class_constant_ex(class_entry, const_SATURATE_name, &const_SATURATE_value, ZEND_ACC_PUBLIC, NULL);
 	zend_string_release(const_SATURATE_name);
 
 	zval const_RESTART_value;
-	ZVAL_LONG(&const_RESTART_value, 2);
+	ZVAL_LONG(&const_RESTART_value, 0x20000);
 	zend_string *const_RESTART_name = zend_string_init_interned("RESTART", sizeof("RESTART") - 1, 1);
 	zend_declare_class_constant_ex(class_entry, const_RESTART_name, &const_RESTART_value, ZEND_ACC_PUBLIC, NULL);
 	zend_string_release(const_RESTART_name);

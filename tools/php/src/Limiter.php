@@ -20,8 +20,8 @@ final class Limiter
     public const COUNTER = 4;
 
     /** Flags of count(): add what fits, instead of nothing; the time to live begins again. */
-    public const SATURATE = 1;
-    public const RESTART = 2;
+    public const SATURATE = 0x10000;
+    public const RESTART = 0x20000;
 
     private const EEXIST = 17;
 
@@ -36,7 +36,7 @@ final class Limiter
     {
         $this->ffi = Library::ffi();
         $handle = $this->ffi->new('struct shmlimit *');
-        $flags = $readOnly ? $this->ffi->SHMLIMIT_READ_ONLY : 0;
+        $flags = $readOnly ? $this->ffi->SHMLIMIT_OPEN_READ_ONLY : 0;
         $name = Library::name($segment);
         Library::check($this->ffi->shmlimit_open_owned($name, $flags, $owner, \FFI::addr($handle)), $segment);
         $this->handle = $handle;

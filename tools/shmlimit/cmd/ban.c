@@ -36,7 +36,7 @@ static int find_or_make(struct shmlimit *limiter, const char *rule)
 {
 	struct shmlimit_rule counter = { .struct_size = sizeof(counter),
 		                         .algorithm = SHMLIMIT_COUNTER,
-		                         .flags = SHMLIMIT_PROTECTED,
+		                         .flags = SHMLIMIT_RULE_PROTECTED,
 		                         .capacity = 1 };
 	int id = shmlimit_rule_find(limiter, rule);
 
@@ -109,7 +109,7 @@ static void warn_unprotected(struct shmlimit *limiter, const char *segment, cons
 	shmlimit_info(limiter, &info);
 	if (info.on_full == SHMLIMIT_FULL_EVICT &&
 	    shmlimit_rule_get(limiter, shmlimit_rule_find(limiter, name), &rule) == 0 &&
-	    (rule.flags & SHMLIMIT_PROTECTED) == 0)
+	    (rule.flags & SHMLIMIT_RULE_PROTECTED) == 0)
 		fail("rule %s: not protected: other keys may evict the ban when the table is full (shmlimit rule set %s %s "
 		     "--protected yes)",
 		     name, segment, name);

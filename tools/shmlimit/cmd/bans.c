@@ -66,7 +66,7 @@ static int run(const struct call *call)
 	const char *rule = call->option[RULE] != NULL ? call->option[RULE] : BAN_RULE;
 	struct shmlimit_rule is = { .struct_size = sizeof(is) };
 	struct shmlimit *limiter;
-	int id, error, status = segment_open(call->operand[0], SHMLIMIT_READ_ONLY, &limiter);
+	int id, error, status = segment_open(call->operand[0], SHMLIMIT_OPEN_READ_ONLY, &limiter);
 
 	if (status != STATUS_OK)
 		return status;

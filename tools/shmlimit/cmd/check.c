@@ -315,7 +315,7 @@ static int run(const struct call *call)
 
 	if (status != STATUS_OK)
 		return status;
-	error = segment_try(check.name, SHMLIMIT_READ_ONLY, &limiter);
+	error = segment_try(check.name, SHMLIMIT_OPEN_READ_ONLY, &limiter);
 	if (error < 0)
 		return report_error(&check, error);
 	found = look(&check, limiter, call->option[STATE]);

@@ -126,7 +126,8 @@ static int run(const struct call *call)
 	int status = options_parse(call, &q);
 
 	if (status == STATUS_OK)
-		status = segment_open(call->operand[NAME], q.n == 0 && q.flags == 0 ? SHMLIMIT_READ_ONLY : 0, &limiter);
+		status = segment_open(call->operand[NAME], q.n == 0 && q.flags == 0 ? SHMLIMIT_OPEN_READ_ONLY : 0,
+		                      &limiter);
 	if (status != STATUS_OK)
 		return status;
 	status = ask(call, limiter, &q);

@@ -33,7 +33,7 @@ static int keep(const struct call *call, const struct shmlimit_options *o)
 {
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit *limiter;
-	int status = segment_open(call->operand[0], SHMLIMIT_READ_ONLY, &limiter);
+	int status = segment_open(call->operand[0], SHMLIMIT_OPEN_READ_ONLY, &limiter);
 
 	if (status != STATUS_OK)
 		return status;

@@ -137,7 +137,7 @@ static int run(const struct call *call)
 	int status = parse(call, &keys);
 
 	if (status == STATUS_OK)
-		status = segment_open(name, SHMLIMIT_READ_ONLY, &limiter);
+		status = segment_open(name, SHMLIMIT_OPEN_READ_ONLY, &limiter);
 	if (status == STATUS_OK && call->option[RULE] != NULL)
 		status = rule_find(limiter, name, call->option[RULE], &keys.rule);
 	if (status == STATUS_OK)

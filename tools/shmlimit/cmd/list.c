@@ -62,7 +62,7 @@ static void add(struct output to, const char *name)
 {
 	struct shmlimit_info info = { .struct_size = sizeof(info) };
 	struct shmlimit *limiter;
-	int error = segment_try(name, SHMLIMIT_READ_ONLY | SHMLIMIT_TRUSTED_OWNER, &limiter);
+	int error = segment_try(name, SHMLIMIT_OPEN_READ_ONLY | SHMLIMIT_OPEN_TRUSTED, &limiter);
 
 	if (error == -ENOENT || error == -EMEDIUMTYPE) /* it is gone by now, or was never a segment */
 		return;

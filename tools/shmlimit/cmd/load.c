@@ -52,7 +52,8 @@ static int load(const char *segment, const char *path, uint32_t flags)
 
 static int run(const struct call *call)
 {
-	return load(call->operand[0], call->operand[1], call->option[NO_ELAPSED] != NULL ? SHMLIMIT_NO_ELAPSED : 0);
+	return load(call->operand[0], call->operand[1],
+	            call->option[NO_ELAPSED] != NULL ? SHMLIMIT_LOAD_NO_ELAPSED : 0);
 }
 
 const struct command command_load = {

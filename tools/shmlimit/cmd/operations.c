@@ -8,7 +8,7 @@
 
 static int run_peek(const struct call *call)
 {
-	return decision_run(call, SHMLIMIT_READ_ONLY, shmlimit_peek);
+	return decision_run(call, SHMLIMIT_OPEN_READ_ONLY, shmlimit_peek);
 }
 
 static int run_charge(const struct call *call)

@@ -58,7 +58,7 @@ static void print_file(const char *segment, struct shmlimit *limiter)
 static int run(const struct call *call)
 {
 	struct shmlimit *limiter;
-	int status = segment_open(call->operand[0], SHMLIMIT_READ_ONLY, &limiter);
+	int status = segment_open(call->operand[0], SHMLIMIT_OPEN_READ_ONLY, &limiter);
 
 	if (status != STATUS_OK)
 		return status;

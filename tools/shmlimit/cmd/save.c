@@ -25,7 +25,7 @@ static int save_to(struct shmlimit *limiter, const char *segment, const char *pa
 /* What load would refuse must not take the place of what it would not: the segment may be damaged while it is read. */
 static int check(const char *segment, const char *path, int fd)
 {
-	int error = lseek(fd, 0, SEEK_SET) != 0 ? -errno : shmlimit_load(NULL, fd, SHMLIMIT_CHECK_ONLY, NULL);
+	int error = lseek(fd, 0, SEEK_SET) != 0 ? -errno : shmlimit_load(NULL, fd, SHMLIMIT_LOAD_CHECK_ONLY, NULL);
 
 	if (error == 0)
 		return STATUS_OK;
@@ -61,7 +61,7 @@ static int save(struct shmlimit *limiter, const char *segment, const char *path)
 static int run(const struct call *call)
 {
 	struct shmlimit *limiter;
-	int status = segment_open(call->operand[0], SHMLIMIT_READ_ONLY, &limiter);
+	int status = segment_open(call->operand[0], SHMLIMIT_OPEN_READ_ONLY, &limiter);
 
 	if (status != STATUS_OK)
 		return status;

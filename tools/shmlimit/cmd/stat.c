@@ -158,7 +158,7 @@ static int run(const struct call *call)
 	if (status == STATUS_OK && call->option[COUNT] != NULL)
 		status = number_parse("--count", call->option[COUNT], 1, UINT64_MAX, &lines);
 	if (status == STATUS_OK)
-		status = segment_open(top.name, SHMLIMIT_READ_ONLY, &top.limiter);
+		status = segment_open(top.name, SHMLIMIT_OPEN_READ_ONLY, &top.limiter);
 	if (status == STATUS_OK && call->option[RULE] != NULL)
 		status = rule_find(top.limiter, top.name, call->option[RULE], &id);
 	if (status == STATUS_OK && call->option[RULE] != NULL)

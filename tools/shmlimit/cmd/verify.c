@@ -70,7 +70,7 @@ static int run(const struct call *call)
 	struct shmlimit *limiter;
 
 	/* One that cannot be opened is verified, but not one whose owner root does not trust. */
-	error = segment_try(name, SHMLIMIT_READ_ONLY, &limiter);
+	error = segment_try(name, SHMLIMIT_OPEN_READ_ONLY, &limiter);
 	if (error == 0)
 		shmlimit_close(limiter);
 	if (error == -EPERM)

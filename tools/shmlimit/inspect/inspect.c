@@ -88,7 +88,7 @@ static int run(const struct call *call)
 	int status = check_call(call, &view, &key);
 
 	if (status == STATUS_OK)
-		status = segment_open(view.name, SHMLIMIT_READ_ONLY, &view.limiter);
+		status = segment_open(view.name, SHMLIMIT_OPEN_READ_ONLY, &view.limiter);
 	if (status != STATUS_OK)
 		return status;
 	status = look(&view, call->option[RULE]);

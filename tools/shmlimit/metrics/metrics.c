@@ -55,7 +55,7 @@ static unsigned is_new_server(const struct metrics_segment *s)
 static int read_agent(struct metrics_segment *out)
 {
 	struct shmlimit *limiter;
-	int error = segment_try(out->name, SHMLIMIT_TRUSTED_OWNER, &limiter);
+	int error = segment_try(out->name, SHMLIMIT_OPEN_TRUSTED, &limiter);
 
 	if (error != 0)
 		return error == -ENOMEM ? fail_memory() : STATUS_OK;
@@ -117,7 +117,7 @@ static int add_segment(struct metrics *m, const char *name, struct shmlimit *lim
 static int collect_one(struct metrics *m, const char *name)
 {
 	struct shmlimit *limiter;
-	int status = segment_open(name, SHMLIMIT_READ_ONLY, &limiter);
+	int status = segment_open(name, SHMLIMIT_OPEN_READ_ONLY, &limiter);
 
 	if (status != STATUS_OK)
 		return status;
@@ -139,7 +139,7 @@ static int collect_all(struct metrics *m)
 	while (status == STATUS_OK && (error = shmlimit_next(name)) > 0) {
 		struct shmlimit *limiter = NULL;
 
-		error = segment_try(name, SHMLIMIT_READ_ONLY | SHMLIMIT_TRUSTED_OWNER, &limiter);
+		error = segment_try(name, SHMLIMIT_OPEN_READ_ONLY | SHMLIMIT_OPEN_TRUSTED, &limiter);
 		if (error == -ENOENT || error == -EMEDIUMTYPE) /* it is gone by now, or was never a segment */
 			continue;
 		if (error == -EPERM) {

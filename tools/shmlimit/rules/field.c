@@ -121,15 +121,15 @@ int field_parse(const char *rule_name, int field, const char *text, struct shmli
 	case FIELD_COLD_FACTOR:
 		return factor_parse(what, text, &rule->cold_factor_milli);
 	case FIELD_COUNT_REFUSED:
-		return flag_parse(what, text, SHMLIMIT_COUNT_REFUSED, rule);
+		return flag_parse(what, text, SHMLIMIT_RULE_COUNT_REFUSED, rule);
 	case FIELD_MAX_WAIT:
 		return duration_parse(what, text, &rule->max_wait_ns);
 	case FIELD_CREDIT:
 		return credit_parse(what, text, &rule->credit);
 	case FIELD_NEXT_PAYS:
-		return flag_parse(what, text, SHMLIMIT_NEXT_PAYS, rule);
+		return flag_parse(what, text, SHMLIMIT_RULE_NEXT_PAYS, rule);
 	case FIELD_PROTECTED:
-		return flag_parse(what, text, SHMLIMIT_PROTECTED, rule);
+		return flag_parse(what, text, SHMLIMIT_RULE_PROTECTED, rule);
 	default:
 		return choice_parse(what, text, choices_mode, &rule->mode);
 	}
@@ -162,16 +162,16 @@ const char *field_text(char text[TEXT_LEN], int field, const struct shmlimit_rul
 	case FIELD_COLD_FACTOR:
 		return factor_text(text, rule->cold_factor_milli != 0 ? rule->cold_factor_milli : COLD_FACTOR_DEFAULT);
 	case FIELD_COUNT_REFUSED:
-		return choice_word(choices_yes, (rule->flags & SHMLIMIT_COUNT_REFUSED) != 0);
+		return choice_word(choices_yes, (rule->flags & SHMLIMIT_RULE_COUNT_REFUSED) != 0);
 	case FIELD_MAX_WAIT:
 		return duration_text(text, rule->max_wait_ns);
 	case FIELD_CREDIT:
 		snprintf(text, TEXT_LEN, "%" PRIu32, rule->credit);
 		return text;
 	case FIELD_NEXT_PAYS:
-		return choice_word(choices_yes, (rule->flags & SHMLIMIT_NEXT_PAYS) != 0);
+		return choice_word(choices_yes, (rule->flags & SHMLIMIT_RULE_NEXT_PAYS) != 0);
 	case FIELD_PROTECTED:
-		return choice_word(choices_yes, (rule->flags & SHMLIMIT_PROTECTED) != 0);
+		return choice_word(choices_yes, (rule->flags & SHMLIMIT_RULE_PROTECTED) != 0);
 	default:
 		return choice_word(choices_mode, rule->mode);
 	}
@@ -212,7 +212,7 @@ void field_copy(int field, const struct shmlimit_rule *from, struct shmlimit_rul
 		to->cold_factor_milli = from->cold_factor_milli;
 		break;
 	case FIELD_COUNT_REFUSED:
-		flag_copy(SHMLIMIT_COUNT_REFUSED, from, to);
+		flag_copy(SHMLIMIT_RULE_COUNT_REFUSED, from, to);
 		break;
 	case FIELD_MAX_WAIT:
 		to->max_wait_ns = from->max_wait_ns;
@@ -221,10 +221,10 @@ void field_copy(int field, const struct shmlimit_rule *from, struct shmlimit_rul
 		to->credit = from->credit;
 		break;
 	case FIELD_NEXT_PAYS:
-		flag_copy(SHMLIMIT_NEXT_PAYS, from, to);
+		flag_copy(SHMLIMIT_RULE_NEXT_PAYS, from, to);
 		break;
 	case FIELD_PROTECTED:
-		flag_copy(SHMLIMIT_PROTECTED, from, to);
+		flag_copy(SHMLIMIT_RULE_PROTECTED, from, to);
 		break;
 	default:
 		to->mode = from->mode;

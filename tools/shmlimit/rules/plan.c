@@ -101,12 +101,12 @@ static int imagine(struct plan *plan)
 
 static uint32_t trust_of(unsigned flags)
 {
-	return flags & PLAN_TRUSTED ? SHMLIMIT_TRUSTED_OWNER : 0;
+	return flags & PLAN_TRUSTED ? SHMLIMIT_OPEN_TRUSTED : 0;
 }
 
 static int look(struct plan *plan, unsigned flags)
 {
-	int status, error = segment_try(plan->segment, SHMLIMIT_READ_ONLY | trust_of(flags), &plan->seen);
+	int status, error = segment_try(plan->segment, SHMLIMIT_OPEN_READ_ONLY | trust_of(flags), &plan->seen);
 
 	plan->missing = error == -ENOENT && (flags & PLAN_CREATE);
 	if (error < 0 && !plan->missing)

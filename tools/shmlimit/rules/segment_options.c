@@ -179,7 +179,7 @@ void segment_options_warn(const char *name, const struct shmlimit_info *info, in
 static int is_foreign(const char *name)
 {
 	struct shmlimit *limiter;
-	int error = shmlimit_open(name, SHMLIMIT_READ_ONLY, &limiter);
+	int error = shmlimit_open(name, SHMLIMIT_OPEN_READ_ONLY, &limiter);
 
 	if (error == 0)
 		shmlimit_close(limiter);

@@ -139,7 +139,7 @@ static int run(const struct call *call)
 	int status = parse(call, &top, &count);
 
 	if (status == STATUS_OK)
-		status = segment_open(top.name, SHMLIMIT_READ_ONLY, &top.limiter);
+		status = segment_open(top.name, SHMLIMIT_OPEN_READ_ONLY, &top.limiter);
 	if (status == STATUS_OK && call->option[RULE] != NULL)
 		status = rule_find(top.limiter, top.name, call->option[RULE], &ignored);
 	if (status == STATUS_OK && call->option[RULE] != NULL)

@@ -104,7 +104,7 @@ void top_rule_switch(struct top *top, const char *rule, uint32_t mode)
 		return;
 	error = shmlimit_rule_get(limiter, id, &is);
 	is.mode = mode;
-	is.flags |= SHMLIMIT_NO_WAIT;
+	is.flags |= SHMLIMIT_RULE_NO_WAIT;
 	if (error == 0)
 		error = shmlimit_rule_set(limiter, rule, &is);
 	if (error < 0)

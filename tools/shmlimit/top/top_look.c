@@ -83,7 +83,7 @@ static void renew(struct top *top)
 	int error;
 
 	forget(top);
-	error = segment_try(top->name, SHMLIMIT_READ_ONLY, &top->limiter);
+	error = segment_try(top->name, SHMLIMIT_OPEN_READ_ONLY, &top->limiter);
 	if (error == -ENOENT)
 		snprintf(top->news, sizeof(top->news), "the segment was destroyed");
 	else if (error < 0)

@@ -87,12 +87,13 @@ static VALUE limiter_reserve(VALUE self, VALUE rule, VALUE key_value, VALUE cost
 	return result_of(native_check(answer, rule), &r);
 }
 
-/* _count(rule, key, by, ttl, bound, flags) */
-static VALUE limiter_count(VALUE self, VALUE rule, VALUE key_value, VALUE by, VALUE ttl, VALUE bound, VALUE flags)
+/* _count(rule, key, by, ttl, bound, saturate, restart) */
+static VALUE limiter_count(VALUE self, VALUE rule, VALUE key_value, VALUE by, VALUE ttl, VALUE bound, VALUE saturate,
+                           VALUE restart)
 {
 	int64_t n = NUM2LL(by), most = NIL_P(bound) ? INT64_MAX : NUM2LL(bound);
 	uint64_t ttl_ns = native_ns(ttl, "ttl");
-	uint32_t how = NUM2UINT(flags);
+	uint32_t how = (RTEST(saturate) ? SHMLIMIT_COUNT_SATURATE : 0) | (RTEST(restart) ? SHMLIMIT_COUNT_RESTART : 0);
 	struct shmlimit_count out = { .struct_size = sizeof(out) };
 	struct key key = native_key(key_value);
 	struct limiter *l = limiter_of(self);
@@ -291,7 +292,7 @@ void decision_init(VALUE shmlimit, VALUE limiter)
 	rb_gc_register_mark_object(count_class);
 
 	rb_define_private_method(limiter, "_reserve", limiter_reserve, 4);
-	rb_define_private_method(limiter, "_count", limiter_count, 6);
+	rb_define_private_method(limiter, "_count", limiter_count, 7);
 	rb_define_method(limiter, "_add", limiter_add, 5);
 	rb_define_method(limiter, "take", limiter_take, -1);
 	rb_define_method(limiter, "allow?", limiter_allow, -1);

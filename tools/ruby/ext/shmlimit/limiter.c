@@ -90,7 +90,7 @@ int limiter_rule(VALUE self, struct limiter *l, VALUE rule)
 /* _open(name, read_only, owner) */
 static VALUE limiter_open(VALUE self, VALUE name, VALUE read_only, VALUE owner)
 {
-	uint32_t flags = RTEST(read_only) ? SHMLIMIT_READ_ONLY : 0;
+	uint32_t flags = RTEST(read_only) ? SHMLIMIT_OPEN_READ_ONLY : 0;
 	struct limiter *l;
 	int error;
 
@@ -99,7 +99,7 @@ static VALUE limiter_open(VALUE self, VALUE name, VALUE read_only, VALUE owner)
 	if (l->handle != NULL)
 		native_raise(-EBUSY, "the limiter is open");
 	if (NIL_P(owner))
-		error = shmlimit_open(StringValueCStr(name), flags | SHMLIMIT_TRUSTED_OWNER, &l->handle);
+		error = shmlimit_open(StringValueCStr(name), flags | SHMLIMIT_OPEN_TRUSTED, &l->handle);
 	else
 		error = shmlimit_open_owned(StringValueCStr(name), flags, NUM2UINT(owner), &l->handle);
 	if (error != 0)

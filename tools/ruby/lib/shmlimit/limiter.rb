@@ -110,7 +110,7 @@ module Shmlimit
     # Add to a count that expires after ttl (nil: the rule's period). Above the bound, or below 0: denied, unless
     # saturate is set. by: 0 reads.
     def count(rule, key, by = 1, ttl: nil, bound: nil, saturate: false, restart: false)
-      _count(rule, key, by, ttl, bound, (saturate ? 1 : 0) | (restart ? 2 : 0))
+      _count(rule, key, by, ttl, bound, saturate, restart)
     end
 
     # Enter one of the key's places under a rule of the algorithm :hold. Returns a Place, or nil if all are held.
