@@ -113,7 +113,7 @@ static void rules(void)
 	   "a capacity too large to represent is refused");
 	is(set((struct shmlimit_rule){ .capacity = 1000, .count = 1, .period_ns = UINT64_MAX }), -ERANGE,
 	   "a time to fill of centuries is refused");
-	good.mode = 3;
+	good.mode = SHMLIMIT_BLOCK + 1;
 	is(set(good), -EINVAL, "a rule with an unknown mode is refused");
 	good.mode = 0;
 	good.algorithm = SHMLIMIT_HOLD + 1;
