@@ -98,11 +98,12 @@ bench_obj := $(call obj,bench/kit) $(call obj,bench/peers)
 lib_used := $(if $(SHARED),$(lib_so),$(O)/libshmlimit.a)
 benches := $(patsubst %.c,$(O)/%,$(wildcard bench/*.c))
 man1    := tools/shmlimit/shmlimit.1
-man3    := lib/shmlimit.3 lib/global/shmlimit_global.3 lib/gate/shmlimit_gate.3
+man3    := $(addprefix $(O)/man/,shmlimit.3 shmlimit_global.3 shmlimit_gate.3)
 man7    := lib/shmlimit.7 lib/shmlimit-security.7
-# A page of section 3 is about the header of its name, and gets a link from each function that the header declares.
+# A page of section 3 is made of the headers of its library, and gets a link from each function that they declare.
 headers   = $(basename $(notdir $(man3)))
-functions = ${shell sed -nE 's/^[a-z].*[ *](shmlimit_[a-z_]+)\(.*/\1/p' include/$(1).h}
+headers_of = $(wildcard include/$(1).h $(if $(filter shmlimit,$(1)),include/shmlimit_lease.h include/shmlimit_at.h))
+functions = ${shell sed -nE 's/^[a-z].*[ *](shmlimit_[a-z_]+)\(.*/\1/p' $(call headers_of,$(1))}
 units   := $(wildcard tools/systemd/*.service)
 
 .PHONY: all lib lacking html install uninstall deb clean help
@@ -200,7 +201,12 @@ include tests/tests.mk
 
 # What of the libraries is built.
 libraries := libshmlimit $(if $(call lacking,global),,libshmlimit-global) $(if $(call lacking,gate),,libshmlimit-gate)
-install: all
+vpath %.3.in lib lib/global lib/gate
+$(man3): $(O)/man/%.3: %.3.in tools/man3.awk $(wildcard include/*.h)
+	@mkdir -p $(@D)
+	awk -f tools/man3.awk $(call headers_of,$*) $< >$@
+
+install: all $(man3)
 	install -d $(addprefix $(DESTDIR),$(bindir) $(includedir) $(libdir)/pkgconfig $(mandir)/man1 $(mandir)/man3 $(mandir)/man7 \
 		$(completionsdir) $(zshdir) $(fishdir) $(unitdir))
 	$(if $(call lacking,$(for_command)),,install -m 755 $(O)/bin/shmlimit $(DESTDIR)$(bindir)/)
@@ -242,7 +248,7 @@ uninstall:
 # What is rendered: the manual pages and every Markdown file that a reader is led to.
 pages := $(man1) $(man3) $(man7) $(wildcard *.md lib/*.md lib/doc/*.md tools/*/README.md tools/*/*.md tests/*.md \
 	tests/mutant/README.md bench/README.md bench/results/*/report.md)
-html:
+html: $(man3)
 	@tools/html.sh $(O)/html $(sort $(pages))
 
 # The packages' own build is out of O, in a copy of the sources that has debian/ at its top. Their maintainer is who

@@ -26,6 +26,7 @@
 extern "C" {
 #endif
 
+/* The version of this header. */
 #define SHMLIMIT_VERSION "0.1.0"
 
 /* The two answers of a decision. An error is negative, so `== 0` fails closed. */
@@ -44,7 +45,10 @@ extern "C" {
 #define SHMLIMIT_CAPACITY_MAX ((uint64_t)1 << 48) /* largest capacity of a FUNNEL rule */
 #define SHMLIMIT_WINDOW_MAX 65536                 /* largest capacity of a WINDOW or HOLD rule */
 
-/* shmlimit_options.on_full: what happens to a new key whose probe window has no free slot. */
+/*
+ * shmlimit_options.on_full: what happens to a new key whose probe window has no free slot. A take
+ * of more than the rule's capacity is denied all the same.
+ */
 #define SHMLIMIT_FULL_EVICT 0 /* it evicts the key closest to full; see also SHMLIMIT_RULE_PROTECTED */
 #define SHMLIMIT_FULL_ALLOW 1 /* it is allowed, and nothing is recorded */
 #define SHMLIMIT_FULL_DENY 2  /* it is denied */
@@ -135,15 +139,28 @@ struct shmlimit;
 struct shmlimit_options {
 	uint32_t struct_size; /* sizeof(struct shmlimit_options) */
 	uint32_t mode;        /* permission bits of the segment, default 0600; the umask is not applied */
-	uint64_t slots;       /* keys that can be live at once, SHMLIMIT_SLOTS_MIN to _MAX, default 65536 */
-	uint32_t rules;       /* room for this many rules, 1 to SHMLIMIT_RULES_MAX, default 64 */
-	uint32_t window_max;  /* largest capacity of WINDOW and HOLD rules, 16 bytes of each slot per token; 0 = none */
-	uint32_t on_full;     /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */
-	uint32_t clock;       /* SHMLIMIT_CLOCK_PRECISE (default), _COARSE */
-	uint64_t group;       /* 1 + the group id of the segment; 0 = the creator's group */
-	uint32_t store_keys;  /* bytes of each key stored for display by `inspect` and `top`; 0 = none */
-	uint32_t reserved32;  /* must be zero */
-	uint64_t slots_max;   /* the segment can grow to this many slots, `slots` or more; default 16 * slots */
+	/*
+	 * Keys that can be live at once, SHMLIMIT_SLOTS_MIN to _MAX, default 65536, rounded up to a
+	 * multiple of 4.
+	 */
+	uint64_t slots;
+	uint32_t rules;      /* room for this many rules, 1 to SHMLIMIT_RULES_MAX, default 64 */
+	uint32_t window_max; /* largest capacity of WINDOW and HOLD rules, 16 bytes of each slot per token; 0 = none */
+	uint32_t on_full;    /* SHMLIMIT_FULL_EVICT (default), _ALLOW, _DENY */
+	uint32_t clock;      /* SHMLIMIT_CLOCK_PRECISE (default), _COARSE */
+	uint64_t group;      /* 1 + the group id of the segment; 0 = the creator's group */
+	/*
+	 * Bytes of each key stored for display by `inspect` and `top`, up to SHMLIMIT_KEY_MAX; 0 =
+	 * none. Each slot takes that much more memory, and 2 bytes, rounded up to words of 8 bytes,
+	 * at least two. Any process that may read the segment can then read the keys.
+	 */
+	uint32_t store_keys;
+	uint32_t reserved32; /* must be zero */
+	/*
+	 * The segment can grow to this many slots, `slots` or more; default 16 * slots. It costs
+	 * address space in each process, but no memory.
+	 */
+	uint64_t slots_max;
 	uint64_t reserved[1]; /* must be zero */
 };
 
@@ -153,41 +170,75 @@ struct shmlimit_rule {
 	uint32_t algorithm;   /* SHMLIMIT_FUNNEL, _WARMUP, _WINDOW, _LEASE, _COUNTER, _HOLD */
 	uint32_t mode;        /* SHMLIMIT_ENFORCE, _DRY_RUN, _OFF, _BLOCK */
 	uint32_t flags;       /* SHMLIMIT_RULE_NEXT_PAYS, _COUNT_REFUSED, _PROTECTED, _NO_WAIT or none */
-	uint64_t capacity;    /* largest burst, 1 to SHMLIMIT_CAPACITY_MAX; WARMUP: 0, or what follows from the rest */
-	uint64_t count;       /* `count` tokens come back, 1 or more; WINDOW, HOLD: 0, or the capacity ... */
-	uint64_t period_ns; /* ... every `period_ns` nanoseconds, 1 or more; WINDOW: length of the window; HOLD: of a place */
-	uint64_t max_wait_ns;       /* longest wait that a reservation may cause; 0 = no reservations, no debt */
+	/*
+	 * Largest burst, 1 to SHMLIMIT_CAPACITY_MAX. WINDOW, HOLD: tokens of a window, or places,
+	 * up to the segment's window_max. LEASE: up to SHMLIMIT_LEASE_CAPACITY_MAX. COUNTER: the
+	 * largest count; 0 = 2^31 - 1. WARMUP: 0, or what follows from the rest.
+	 */
+	uint64_t capacity;
+	uint64_t count; /* `count` tokens come back, 1 or more; WINDOW, COUNTER, HOLD: 0, or the capacity ... */
+	/*
+	 * ... every `period_ns` nanoseconds, 1 or more. WINDOW: length of the window. HOLD: how
+	 * long a place is held that is neither left nor renewed. COUNTER: the longest time that a
+	 * count lives, and how long it lives where no other time is given; 0 = 366 days.
+	 */
+	uint64_t period_ns;
+	/*
+	 * Longest wait that a reservation may cause, and with it the longest debt; 0 = no
+	 * reservations, no debt. LEASE, COUNTER, HOLD: 0.
+	 */
+	uint64_t max_wait_ns;
 	uint64_t warmup_ns;         /* WARMUP only: time from cold to warm, and from warm to cold */
 	uint32_t cold_factor_milli; /* WARMUP only: time of a cold token, in thousandths of a warm token's time:
 	                               1,000 to 1,000,000, default 3,000 */
-	uint32_t credit; /* LEASE only: tokens that a key may spend here before the backend was asked: 0 to the capacity */
+	/*
+	 * LEASE only: tokens that a key of which nothing is known here may spend before the backend
+	 * was asked: 0 to the capacity. libshmlimit-global lends them where the host has an agent;
+	 * this library only keeps the number.
+	 */
+	uint32_t credit;
 	uint64_t set_unix_ns; /* shmlimit_rule_get(): when it was set, nanoseconds since 1970; otherwise ignored */
-	uint64_t mark; /* a number of the caller's, kept with the rule; 0: keep the one that is there. Not saved */
+	/*
+	 * A number of the caller's, kept with the rule; 0: keep the one that is there. Not saved. A
+	 * program whose configuration has the rule can so tell whether it has set the rule like
+	 * this before, and leave alone what was changed by hand since.
+	 */
+	uint64_t mark;
 	uint64_t reserved[2]; /* must be zero */
 };
 
-/* The details of a decision. Filled whenever SHMLIMIT_ALLOWED or SHMLIMIT_DENIED is returned. */
+/*
+ * The details of a decision. Filled whenever SHMLIMIT_ALLOWED or SHMLIMIT_DENIED is returned. A key
+ * that is denied because no slot is free (SHMLIMIT_FULL_DENY) is reported as full, and
+ * retry_after_ns is the time until a slot is free. Under a rule or segment that is off, `remaining`
+ * is the capacity and the times are 0.
+ */
 struct shmlimit_result {
 	uint64_t limit;     /* the rule's capacity in tokens; 0 of a BLOCK rule */
 	uint64_t remaining; /* whole tokens left now */
 	uint64_t wait_ns;   /* allowed: wait this long before going on; 0 except for reservations */
 	uint64_t retry_after_ns; /* denied: the same request fits after this long, if no other caller takes; UINT64_MAX = never */
-	uint64_t reset_after_ns; /* time until the funnel is full */
+	uint64_t reset_after_ns; /* time until the funnel is full, with the time to pay its debt */
 };
 
-/* Resolution and range of the times of a rule's funnels. */
+/* Resolution and range of the times of a rule's funnels. The ranges are rounded down. */
 struct shmlimit_range {
 	uint32_t struct_size; /* sizeof(struct shmlimit_range) */
 	uint32_t reserved32;
 	uint64_t resolution_ps; /* one tick of the rule's clock in picoseconds, rounded up; decisions are exact to one tick */
 	uint64_t refill_ns; /* time in which an empty funnel becomes full */
-	uint64_t back_ns;   /* the table is swept at least this often: so a key may be idle for any time */
-	uint64_t ahead_ns;  /* a step back of the clock of up to this length is recognised */
+	/*
+	 * How long a slot can tell by itself that its key is full again. The table is swept at
+	 * least this often, so a key may be idle for any time.
+	 */
+	uint64_t back_ns;
+	uint64_t ahead_ns; /* a step back of the clock of up to this length is recognised: more than the longest debt */
 };
 
 /*
  * Counters since the rule was defined, or for all rules: since the segment was created. They
- * never decrease. A process that is killed between deciding and counting loses one count.
+ * never decrease, but a rule that gets the id of a removed one starts at zero. A process that is
+ * killed between deciding and counting loses one count.
  */
 struct shmlimit_counters {
 	uint32_t struct_size; /* sizeof(struct shmlimit_counters) */
@@ -208,18 +259,23 @@ struct shmlimit_counters {
  */
 struct shmlimit_lease {
 	uint32_t struct_size; /* sizeof(struct shmlimit_lease) */
-	uint32_t unknown;     /* ASK: 1 = nothing is known here of the key; else 0 */
-	uint64_t want;        /* ASK: tokens to lease; together with `held` at least the cost */
-	uint64_t need;        /* ASK: fewest tokens that the request needs: the cost minus `held` */
-	uint64_t held;        /* tokens that can be spent here now; less than the cost */
-	uint64_t wait_ns;     /* time until the current claim ends; 0 if there is none */
+	/*
+	 * ASK with a claim: 1 = nothing is known here of the key, since it has no slot; else 0. So
+	 * it is before a key's first request, and again when its slot was given to another key, the
+	 * table grew, or the key was reset.
+	 */
+	uint32_t unknown;
+	uint64_t want;    /* ASK: tokens to lease, at most the capacity; together with `held` at least the cost */
+	uint64_t need;    /* ASK: fewest tokens that the request needs: the cost minus `held` */
+	uint64_t held;    /* tokens that can be spent here now; less than the cost */
+	uint64_t wait_ns; /* time until the current claim ends; 0 if there is none */
 };
 
 /* What shmlimit_count() found and did. */
 struct shmlimit_count {
 	uint32_t struct_size; /* sizeof(struct shmlimit_count) */
 	uint32_t reserved32;
-	int64_t count;   /* the count now, after this call */
+	int64_t count;   /* after this call; above the capacity if that was lowered since it was counted */
 	int64_t applied; /* what this call added; below 0: took away */
 	uint64_t ttl_ns; /* how long the count lives from now; 0 = there is none */
 };
@@ -246,17 +302,17 @@ struct shmlimit_lease_counters {
 
 /* A segment's geometry and state. */
 struct shmlimit_info {
-	uint32_t struct_size; /* sizeof(struct shmlimit_info) */
-	uint32_t layout_version;
-	uint64_t size;       /* bytes of reserved shared memory */
-	uint64_t slots;      /* slots of the current table */
-	uint32_t rules;      /* rules that the segment has room for */
-	uint32_t rules_used; /* rules that are defined */
-	uint32_t on_full;
+	uint32_t struct_size;    /* sizeof(struct shmlimit_info) */
+	uint32_t layout_version; /* of the segment's bytes */
+	uint64_t size;           /* bytes of reserved shared memory */
+	uint64_t slots;          /* slots of the current table */
+	uint32_t rules;          /* rules that the segment has room for */
+	uint32_t rules_used;     /* rules that are defined */
+	uint32_t on_full;        /* as in the options */
 	uint32_t clock;
 	uint32_t enabled;           /* 0 = the segment is switched off, and every decision answers allowed */
-	uint32_t mode;              /* permission bits */
-	uint32_t uid, gid;          /* owner */
+	uint32_t mode;              /* permission bits, as they were when it was opened */
+	uint32_t uid, gid;          /* owner, then */
 	uint64_t created_unix_ns;   /* nanoseconds of the real-time clock since 1970 */
 	uint32_t window_max;        /* largest capacity of WINDOW and HOLD rules */
 	uint32_t store_keys;        /* bytes of each key stored for display, rounded up to whole words; 0 = none */
@@ -269,11 +325,11 @@ struct shmlimit_info {
 
 /* One rule and one key, for shmlimit_take_all() and shmlimit_take_many(). */
 struct shmlimit_request {
-	int32_t rule;
+	int32_t rule;        /* id */
 	uint32_t reserved32; /* must be zero */
 	const void *key;
-	size_t key_len;
-	uint64_t cost;
+	size_t key_len; /* bytes */
+	uint64_t cost;  /* as for shmlimit_take() */
 };
 
 /* shmlimit_slot.state */
@@ -342,10 +398,11 @@ struct shmlimit_fields {
 int shmlimit_create(const char *name, const struct shmlimit_options *options, struct shmlimit **out);
 
 /*
- * Open a segment. With SHMLIMIT_OPEN_READ_ONLY it is mapped without write permission: read
- * permission on the file suffices, and every call that would write returns -EROFS. The header
- * is checked before it is used, and the checked values are kept. A header that is overwritten
- * later misleads no process that already has the segment open.
+ * Open a segment. With SHMLIMIT_OPEN_READ_ONLY it is mapped without write permission: read permission
+ * on the file suffices, and every call that would write returns -EROFS. The header is checked
+ * before it is used, and the checked values are kept in private memory. A header that is
+ * overwritten later misleads no process that already has the segment open. The handle holds no
+ * file descriptor.
  *
  * The owner of a file can truncate it, which kills every process that has it mapped with
  * SIGBUS. Any user can create a segment under a free name. So set SHMLIMIT_OPEN_TRUSTED unless
@@ -390,7 +447,8 @@ int shmlimit_gone(struct shmlimit *limiter);
 
 /*
  * List the segments of this host that the caller may read, in byte order of their names. Start
- * with an empty string in `name`; each call replaces it by the next name.
+ * with an empty string in `name`; each call replaces it by the next name. Files that begin as a
+ * segment does are listed even if they cannot be opened.
  *
  * Returns 1, or 0 after the last one (`name` is then ""), or -errno. Names that appear or
  * vanish during the call may or may not be returned.
@@ -490,8 +548,9 @@ int shmlimit_load(const char *name, int fd, uint32_t flags, struct shmlimit **ou
 
 /*
  * Check everything in a segment that can be checked, even in one that cannot be opened: header,
- * geometry, rules, counters, every slot, and that no key has two slots. Reads only. The first
- * `n` findings are written to `problems`.
+ * geometry, rules, counters, every slot, and that no key has two slots. Reads only. The first `n`
+ * findings are written to `problems`. If the header is bad, nothing else can be interpreted, and
+ * that is the only finding.
  *
  * Returns the number of findings (0 = sound; may exceed n; at most INT_MAX), or -ENOENT,
  * -EMEDIUMTYPE. Safe beside running decisions: a suspicious value is read twice. Cost: one pass
@@ -500,12 +559,13 @@ int shmlimit_load(const char *name, int fd, uint32_t flags, struct shmlimit **ou
 int shmlimit_verify(const char *name, struct shmlimit_problem *problems, size_t n);
 
 /*
- * Repair what can be repaired without guessing, under the lock of the writers of rules.
- * Reserved fields become zero. A switch or state word that is out of range becomes the
- * value that decisions take it for. A slot that no key can use is freed. Of two slots of one
- * key, the one that is full later stays, so that the key gets no more than before. Not
- * repairable are a rule's name and parameters (set the rule again, or remove it), and a segment
- * that cannot be opened. The first `n` repairs are written to `repairs`.
+ * Repair what can be repaired without guessing, under the lock of the writers of rules. Reserved
+ * fields become zero. A switch or state word that is out of range becomes the value that
+ * decisions take it for. A slot that no key can use is freed. Of two slots of one key, the one
+ * that is full later stays: it is not known which one decisions find, so the key gets no more than
+ * before. Not repairable are a rule's name and parameters (set the rule again, or remove it), and
+ * a segment that cannot be opened. The first `n` repairs are written to `repairs`, each with what
+ * was done at the end of its text.
  *
  * Returns the number of repairs (may exceed n; at most INT_MAX), an error of shmlimit_open(),
  * or -EAGAIN if another process holds the lock. Call shmlimit_verify() afterwards to see what
@@ -528,20 +588,21 @@ int shmlimit_repair(const char *name, struct shmlimit_problem *repairs, size_t n
  * Errors that all these functions share: -EILSEQ, -ENAMETOOLONG a bad rule name; of functions
  * that write, -EAGAIN another process holds the lock.
  *
- * Threads, processes, fork: safe. Signals: not to be called from handlers. Progress: writers
- * wait about 5 seconds for one another, on a flock(2) of the segment's file; the kernel
- * releases the lock when its holder dies. A process that can read the file can hold the lock
- * for as long as it likes. No decision ever waits for it. If killed inside: the old state or
- * the new one is in force, never a mix.
+ * Threads, processes, fork: safe. Signals: not to be called from handlers. Progress: writers wait
+ * about 5 seconds for one another, on a flock(2) of the segment's file; the kernel releases the
+ * lock when its holder dies. A process that can read the file can hold the lock for as long as it
+ * likes. Writers open the file again by its name, so they need that name, and read permission, at
+ * that moment too. No decision ever waits for the lock. If killed inside: the old state or the new
+ * one is in force, never a mix.
  */
 
 /*
  * Define the rule `rule_name`, or change it: capacity, rate, debt and mode at once, in all
- * processes, from the next decision of each. Keys keep their tokens, clamped to the new
- * capacity, and their debts, clamped to the new longest debt. Raising a limit denies nothing
- * that the old one would have allowed. A key without a slot is full, as always. Cost: two
- * passes over the table. The `_at` variant is for segments whose decisions have given times
- * too.
+ * processes, from the next decision of each. Keys keep their tokens, clamped to the new capacity,
+ * and their debts, clamped to the new longest debt. Raising a limit denies nothing that the old
+ * one would have allowed. A key without a slot is full, as always. Cost: two passes over the table
+ * if anything but the mode changes. The `_at` variant is for segments whose decisions have given
+ * times too.
  *
  * FUNNEL: a burst of `capacity`, then `count` tokens every `period_ns`.
  * WINDOW: at most `capacity` tokens in any stretch of `period_ns`, exactly; `count` is 0.
@@ -609,7 +670,8 @@ int shmlimit_rule_range(struct shmlimit *limiter, int rule, struct shmlimit_rang
 
 /*
  * Remove the rule and all its funnels. Decisions with its id then return -ESRCH, until another
- * rule gets the id. Returns 0, -ESRCH, -EROFS, -ENOENT the segment was destroyed.
+ * rule gets the id, which starts with full funnels and counters at zero. Returns 0, -ESRCH,
+ * -EROFS, -ENOENT the segment was destroyed.
  */
 int shmlimit_rule_remove(struct shmlimit *limiter, const char *rule_name);
 
@@ -620,7 +682,12 @@ int shmlimit_rule_remove(struct shmlimit *limiter, const char *rule_name);
  * included. A key that was never seen has a full funnel. `r` may be NULL. Each function has an
  * `_at` variant that takes the time `now_ns` from the caller instead of reading the limiter's
  * clock: for tests, for replaying logs, or to decide several times with one clock read. Use
- * only one clock for a segment.
+ * only one clock for a segment. Given times may be a little old, as those of different threads are,
+ * but must not lag behind one another by more than one second or half the rule's time to full,
+ * whichever is less, or a key may get more than its rate. A time that is older than the funnel by
+ * more than that plus the rule's longest debt counts as a clock that stepped back, and the funnel
+ * refills from there. A funnel that was full by a later time may have been forgotten since; for an
+ * older time it is then full, too.
  *
  * Errors that all these functions share, with nothing changed: -EMSGSIZE the key's length;
  * -ESRCH no rule has this id; -EINVAL limiter or key is NULL; -EROFS the handle is read-only
@@ -688,12 +755,12 @@ int shmlimit_take_many_at(struct shmlimit *limiter, const struct shmlimit_reques
                           uint64_t now_ns, struct shmlimit_result *results);
 
 /*
- * Take `cost` tokens now or in advance. Missing tokens are borrowed from the funnel's future,
- * and r->wait_ns says how long to wait before going on: 0 if no token was missing. If the wait
- * would be longer than `max_wait_ns` or the rule's own, whichever is less, the answer is denied
- * and nothing changes. Never blocks. Several callers may hold reservations at once; each waits
- * behind the earlier ones. The cost may be above the capacity, as far as the wait allows. Give
- * back an unused reservation with shmlimit_refund().
+ * Take `cost` tokens now or in advance. Missing tokens are borrowed from the funnel's future, and
+ * r->wait_ns says how long to wait before going on: 0 if no token was missing. If the wait would
+ * be longer than `max_wait_ns` or the rule's own, whichever is less, the answer is denied and
+ * nothing changes. Never blocks. Several callers may hold reservations at once; each waits behind
+ * the earlier ones. The cost may be above the capacity, as far as the wait allows, or 0. Give back
+ * an unused reservation with shmlimit_refund().
  */
 int shmlimit_reserve(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                      uint64_t max_wait_ns, struct shmlimit_result *r);
@@ -703,18 +770,20 @@ int shmlimit_reserve_at(struct shmlimit *limiter, int rule, const void *key, siz
 /*
  * Reserve, then sleep until the tokens are there. Signals do not shorten the sleep. Returns as
  * shmlimit_reserve() does; r->wait_ns is the time that was waited, and a denial does not wait.
- * This is the only call on a limiter that blocks. It waits only for the debt of its own key,
- * and never longer than `max_wait_ns`, whatever is written to the segment. If killed inside:
- * the tokens are taken. Signals: not to be called from handlers.
+ * This is the only call on a limiter that blocks. It waits only for the debt of its own key, and
+ * never longer than `max_wait_ns`, whatever is written to the segment: a process with write access
+ * can raise the rule's own longest wait, so a caller that shares the segment with others passes a
+ * bound of its own instead of UINT64_MAX. If killed inside: the tokens are taken. Signals: not to
+ * be called from handlers.
  */
 int shmlimit_acquire(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                      uint64_t max_wait_ns, struct shmlimit_result *r);
 
 /*
- * Take tokens for something that has already happened. Always applied, into debt up to the
- * rule's max_wait_ns and no further. Not counted. Returns SHMLIMIT_ALLOWED or an error.
- * r->retry_after_ns is 0, or UINT64_MAX if only a part of the tokens could be taken or a new
- * key found no slot.
+ * Take tokens for something that has already happened. Always applied, into debt up to the rule's
+ * max_wait_ns and no further, to an empty funnel if that is 0. Not counted. Returns
+ * SHMLIMIT_ALLOWED or an error. r->retry_after_ns is 0, or UINT64_MAX if only a part of the tokens
+ * could be taken or a new key found no slot.
  */
 int shmlimit_charge(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
                     struct shmlimit_result *r);
@@ -791,7 +860,8 @@ int shmlimit_leave_at(struct shmlimit *limiter, int rule, const void *key, size_
 
 /*
  * Returns what a take would answer, without taking. Writes nothing, counts nothing, and works
- * on a read-only handle.
+ * on a read-only handle. Does not look for a free slot: a key without one is reported as full, even
+ * if a take would find no slot for it.
  */
 int shmlimit_peek(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t cost,
                   struct shmlimit_result *r);
@@ -799,11 +869,11 @@ int shmlimit_peek_at(struct shmlimit *limiter, int rule, const void *key, size_t
                      uint64_t now_ns, struct shmlimit_result *r);
 
 /*
- * redis-cell's CL.THROTTLE key capacity count period [quantity] and its reply, for programs
- * that pass the limit with each request. Takes `quantity` tokens from a funnel of `capacity`
- * that gets `count` tokens back every `period_s` seconds. The first call with a new triple
- * makes it a rule without a name (listed as ~capacity:count:period), which exists until it is
- * removed. A segment has room for options.rules of them.
+ * redis-cell's CL.THROTTLE key capacity count period [quantity] and its reply, for programs that
+ * pass the limit with each request. Takes `quantity` tokens (0: peeks) from a funnel of `capacity`
+ * that gets `count` tokens back every `period_s` seconds. The first call with a new triple makes
+ * it a rule without a name (listed as ~capacity:count:period), which exists until it is removed. A
+ * segment has room for options.rules of them.
  *
  *	reply[0]   0 allowed, 1 denied: also the value returned
  *	reply[1]   capacity
@@ -811,12 +881,12 @@ int shmlimit_peek_at(struct shmlimit *limiter, int rule, const void *key, size_t
  *	reply[3]   seconds until a retry fits, rounded up; -1 if allowed, or if no retry will ever fit
  *	reply[4]   seconds until the funnel is full, rounded up
  *
- * (redis-cell takes max_burst and reports max_burst + 1 as the limit; here both are the
- * capacity.) Errors besides those of shmlimit_take(): -EDOM, -ERANGE as for
- * shmlimit_rule_set(); -EXFULL no room for another triple; -ENOMEM; -EAGAIN the triple is new,
- * and another process holds the lock of the writers of rules. The call does not wait for that
- * lock: nothing was taken, try again. Signals: not to be called from handlers. Cost: a take,
- * and a look-up in this process.
+ * `reply` may be NULL. (redis-cell takes max_burst and reports max_burst + 1 as the limit; here
+ * both are the capacity.) Errors besides those of shmlimit_take(): -EDOM, -ERANGE as for
+ * shmlimit_rule_set(); -EXFULL no room for another triple; -ENOMEM; -EAGAIN the triple is new, and
+ * another process holds the lock of the writers of rules. The call does not wait for that lock:
+ * nothing was taken, try again. Signals: not to be called from handlers. Cost: a take, and a
+ * look-up in this process.
  */
 int shmlimit_throttle(struct shmlimit *limiter, const void *key, size_t key_len, uint64_t capacity, uint64_t count,
                       uint64_t period_s, uint64_t quantity, int64_t reply[5]);
@@ -824,7 +894,8 @@ int shmlimit_throttle(struct shmlimit *limiter, const void *key, size_t key_len,
 /*
  * Give `tokens` back, first to a debt, then up to the capacity: for a request that was
  * admitted, or a reservation that was made, and then not carried out. Give back only tokens
- * that were taken, or the key gets more than its rate. Returns SHMLIMIT_ALLOWED or an error.
+ * that were taken, or the key gets more than its rate. Not counted. Does nothing for a key without
+ * a slot, which is full. Returns SHMLIMIT_ALLOWED or an error.
  */
 int shmlimit_refund(struct shmlimit *limiter, int rule, const void *key, size_t key_len, uint64_t tokens,
                     struct shmlimit_result *r);
@@ -855,15 +926,14 @@ int shmlimit_reset_fingerprint(struct shmlimit *limiter, int rule, uint64_t fing
  * For libraries that share one funnel among many hosts. The funnel is on a backend, such as a
  * Redis server. Tokens are debited there first, many at a time. They are then deposited in the
  * key's slot under a LEASE rule, and spent here. So the hosts together never admit more than
- * the funnel gave, and few requests need the backend.
+ * the funnel gave, and few requests need the backend. shmlimit_lease_take() answers:
  *
- *	answer = shmlimit_lease_take(..., cost, lease_ns, claim_ns, &lease, &r);
- *	ALLOWED, DENIED        decided here
- *	SHMLIMIT_LEASE_WAIT    another caller is asking: take again, after lease.wait_ns at the latest
- *	SHMLIMIT_LEASE_ASK     ask the backend for lease.want tokens, within claim_ns; then call one of
- *	                       shmlimit_lease_deposit()   it gave some, lease.need or more
- *	                       shmlimit_lease_deny()      it denied the request
- *	                       shmlimit_lease_abandon()   it did not answer
+ *	ALLOWED, DENIED      decided here
+ *	SHMLIMIT_LEASE_WAIT  another caller is asking: take again, after lease.wait_ns at the latest
+ *	SHMLIMIT_LEASE_ASK   ask the backend for lease.want tokens, within claim_ns; then call
+ *	                     shmlimit_lease_deposit() if it gave lease.need or more,
+ *	                     shmlimit_lease_deny() if it denied the request, or
+ *	                     shmlimit_lease_abandon() if it did not answer
  *
  * A slot holds one of three things, for a limited time: tokens to spend; a denial; or the claim
  * of the caller that is asking the backend, possibly with tokens that are left. All three
@@ -874,10 +944,11 @@ int shmlimit_reset_fingerprint(struct shmlimit *limiter, int rule, uint64_t fing
  *
  * The other operations decide on what is here, and never ask the backend. shmlimit_take(),
  * _peek(), _take_all() and _take_many() deny what is not here. shmlimit_reserve() is a take.
- * shmlimit_charge() spends no more than there is. shmlimit_refund() adds to a lease that has
- * not expired, up to its original size; otherwise the tokens are lost. A result's
- * retry_after_ns is the time until a known denial or claim ends, else the time of one token.
- * reset_after_ns is the time until the tokens, denial or claim end.
+ * shmlimit_charge() spends no more than there is. shmlimit_refund() adds to a lease that has not
+ * expired, up to its original size, rounded down by up to an eighth, and while no caller is
+ * asking; otherwise the tokens are lost. A result's retry_after_ns is the time until a known
+ * denial or claim ends, else the time of one token. reset_after_ns is the time until the tokens,
+ * denial or claim end; 0 if the slot holds none of them.
  *
  * A circuit breaker is a LEASE key of its own, under a rule of its own. It stands for the
  * backend, and its tokens are calls to it. Before each call take 1. ALLOWED: call; after a
@@ -966,7 +1037,10 @@ int shmlimit_lease_counters(struct shmlimit *limiter, struct shmlimit_lease_coun
  */
 void *shmlimit_area(struct shmlimit *limiter, size_t *size);
 
-/* The limiter's clock: nanoseconds since an arbitrary point before the first decision of this boot. */
+/*
+ * The limiter's clock: nanoseconds since an arbitrary point before the first decision of this boot.
+ * `limiter` NULL: the precise clock.
+ */
 uint64_t shmlimit_now(struct shmlimit *limiter);
 
 /*
@@ -1055,8 +1129,13 @@ int shmlimit_key_ip_text(const char *text, int nth, unsigned prefix_v4, unsigned
  *	r   tokens left
  *	t   seconds: if denied, until a retry fits; else until the funnel is full
  *
- * For a HOLD rule there is no w, t or Retry-After, since it is not known when a place is left; qu="concurrent-requests" says that
- * q and r are places. A BLOCK rule has neither: q=0, r=0.
+ * For a HOLD rule there is no w, t or Retry-After, since nobody knows when a place will become
+ * free; qu="concurrent-requests" says that q and r are places:
+ *
+ *	"reports";q=2;qu="concurrent-requests"
+ *	"reports";r=0
+ *
+ * A BLOCK rule has q=0 and r=0, without times and Retry-After.
  *
  * A client that spreads r requests over t is never denied. Retry-After is the t of a denial, at
  * least 1; it is missing if no retry would ever fit. Seconds are rounded up. No number has more
@@ -1083,8 +1162,8 @@ int shmlimit_fields(const char *name, const struct shmlimit_rule *rule, int answ
  *	ERANGE        a rule cannot be represented exactly
  *	EFBIG         a window or a table is larger than the segment was created for
  *	EBUSY         a rule's algorithm cannot be changed: remove the rule first
-  *	EOPNOTSUPP    the rule's algorithm does not have this operation
-  *	EALREADY      the table grew, and keys are left in the old one
+ *	EOPNOTSUPP    the rule's algorithm does not have this operation
+ *	EALREADY      the table grew, and keys are left in the old one
  *	ETIME         the place is not held: it ended, was left, or lost its slot
  *	ESRCH         no such rule
  *	EXFULL        the segment has no room for another rule

@@ -78,8 +78,14 @@ struct shmlimit_gate_answer {
 	uint64_t remaining;      /* tokens left in the limit that has the fewest, or in the one that denies;
 	                              UINT64_MAX: not known */
 	uint64_t retry_after_ns; /* REJECTED: the same request fits after this long; UINT64_MAX: never; else 0 */
-	uint32_t field_count;
+	uint32_t field_count;    /* number of `fields` */
 	uint32_t reserved32;
+	/*
+	 * RateLimit-Policy and RateLimit for each limit that is enforced, as shmlimit_fields()
+	 * writes them; Retry-After where a limit denies; and with x_fields X-RateLimit-Limit,
+	 * X-RateLimit-Remaining and X-RateLimit-Reset (Unix time) of the limit that denies or has
+	 * the fewest tokens left.
+	 */
 	struct shmlimit_gate_field fields[SHMLIMIT_GATE_FIELDS_MAX];
 };
 
@@ -105,43 +111,11 @@ struct shmlimit_gate_held {
  *	rule=login rate="5/minute" prefix=32,64
  *	rule=site cost=10 fields=denied
  *
- * A value with white space is put in double quotes; a backslash takes the next
- * character literally; # begins a comment, which ends with the line. Each rule=
- * begins a limit, to which the words after it belong. The same words before the
- * first rule= are the default of all limits.
- *
- *	segment=NAME          required
- *	fail=closed|open      when the segment or a rule is missing: refuse requests with status 503 (default), or let them
- *	                      pass
- *	owner=USER            trust a segment of this user too, besides root's and the process's own user
- *	create=no|yes         yes: create the segment, and the rules that have a rate=, where they are missing
- *	mode=MODE group=GROUP slots=N    of a segment that is created; default 0600, the process's group, 65536
- *	x_fields              write X-RateLimit-Limit, -Remaining and -Reset (Unix time) too
- *	backend=URL           all hosts with this backend, a Redis server, share each rate=, as a LEASE rule (- =
- *	                      $SHMLIMIT_BACKEND). A rate that cannot be shared is refused, except with the word local
- *	deadline=Nms|Nus share=N  of the backend: the longest wait for it, and this host's share of the limits without it,
- *	                      in thousandths
- *	wait=0                no request waits for the backend: fail= or share= decides at once what this host has not leased,
- *	                      and the agent leases for the next requests. It needs an agent
- *	agent=thread          while the host has no agent, a thread of this process is it
- *
- *	rule=NAME             begins a limit
- *	cost=N                tokens that a request takes; default 1
- *	prefix=V4,V6          keys are addresses: the first V4 or V6 bits of them count
- *	nth=N                 with prefix=, which address of a list such as X-Forwarded-For: 1 is the first, which a
- *	                      client can forge; -1 the last, which the nearest proxy wrote; default -1
- *	status=N              of a refusal, 400 to 599; default 429
- *	fields=always|denied  denied: write fields to refused requests only
- *	dry_run               ask, take and count, but refuse nothing
- *	peek                  refuse what a take would refuse, but take and count nothing: for bans, see shmlimit(1)
- *	rate=RATE             with create=yes: "5/minute", "100 per hour", "10/s burst 20"; or places: "20 at once",
- *	                      "20 at once for 10 minutes": a place that is not left ends then, by default after a minute
- *	algorithm=funnel|window|lease  with rate=; default lease with backend=, otherwise funnel
- *	local                 with backend=: limit this host alone
- *	protected             with rate=; keys keep their slots in a full table against other rules' keys
+ * shmlimit_gate(3) lists the words.
  *
  * backend=-, owner= and group= are looked up now. Nothing is opened before the first
- * shmlimit_gate_attach() or shmlimit_gate_ask() in the process.
+ * shmlimit_gate_attach() or shmlimit_gate_ask() in the process, so a server can read its
+ * configuration before it forks.
  *
  * Returns 0, or: -EINVAL an argument is NULL or the spec is wrong, see
  * shmlimit_gate_check(); -ENOMEM. Cost: system calls; call it at start-up.
@@ -177,7 +151,8 @@ int shmlimit_gate_attach(struct shmlimit_gate *gate);
 
 /*
  * Ask the limits of a request, 0 to SHMLIMIT_REQUESTS_MAX, all or none. Those with `peek` are asked first, so that one
- * that refuses costs no tokens; they have fields only when they refuse, `remaining` leaves them out, and a rule
+ * that refuses costs no tokens; then the one that denied the gate's last denied request, and the rest is not asked if
+ * it denies again. Where several deny, the answer names the one that was asked first. Those with `peek` have fields only when they refuse, `remaining` leaves them out, and a rule
  * that is missing refuses nothing. A LEASE rule cannot be peeked at: that is a failure. Those in a dry run are asked when
  * the others allow, each by itself. A key longer than SHMLIMIT_KEY_MAX is replaced by its SHA-512. With prefix=, an
  * address as text, with or without a port, or a list of them (see shmlimit_key_ip_text()), is replaced by the net of the
@@ -198,9 +173,12 @@ int shmlimit_gate_ask(struct shmlimit_gate *gate, const struct shmlimit_gate_key
 /*
  * Like shmlimit_gate_ask(), for requests that also have limits of HOLD rules: how many at once. A request that goes on
  * holds a place in each, until shmlimit_gate_leave(), or until the rule's period is over. Places come first: a
- * request that one of them denies takes no tokens, and one that another limit denies leaves its places. The cost of
- * such a limit must be 1. Its field RateLimit says how many places are free; it has no Retry-After, since it is not known when a
- * place is left.
+ * request that one of them denies takes no tokens, and one that another limit denies leaves its places. Under a rule
+ * that is off, or in a dry run without a free place, the request holds none. Under a limit with the word dry_run it
+ * holds one, so that the answers are what they would be without that word. A place whose request was killed ends with
+ * the period of its rule, so the period is longer than a request takes. The cost of
+ * such a limit must be 1. Its field RateLimit says how many places are free; it has no Retry-After, since nobody
+ * knows when a place will become free.
  *
  * Set the struct_size of *held first; held->count is 0 when nothing is held, also after an error. With shmlimit_gate_ask()
  * a request takes a place, too, which ends only with the period. More errors: -EINVAL `held` is NULL or its struct_size is

@@ -37,7 +37,8 @@ extern "C" {
  * The answer of a funnel on this host, with a share of the limit. What the host leases is charged
  * to it, so a host that uses its share up through the backend gets no more while the backend is
  * gone. The backend does not learn what the share gave: in the worst stretch of time the hosts
- * admit 1 + hosts * local_milli / 1000 times the limit.
+ * admit 1 + hosts * local_milli / 1000 times the limit. With a share of 1000 / hosts the limit
+ * holds while all hosts are cut off. The funnel's rule is ~local:NAME, which the library creates.
  */
 #define SHMLIMIT_GLOBAL_LOCAL 2
 
@@ -59,12 +60,21 @@ struct shmlimit_global;
 struct shmlimit_global_options {
 	uint32_t struct_size; /* sizeof(struct shmlimit_global_options) */
 	uint32_t on_failure;  /* SHMLIMIT_GLOBAL_DENY (default), _ALLOW, _LOCAL */
-	uint64_t deadline_ns; /* longest time that a call waits for the backend: 100 us to 10 s, default 5 ms */
-	uint64_t lease_ns;    /* duration of a lease, which also sets its size: 1 ms to 10 s, default 100 ms */
-	uint64_t open_ns;     /* a failing backend is left alone for this long: 1 ms to 1 h, default 200 ms */
+	/*
+	 * Longest time that a call waits for the backend, including the time to connect: 100 us to
+	 * 10 s, default 5 ms. A connection that takes longer to open is kept, and the next call
+	 * uses it: so a round trip that is shorter than the deadline suffices.
+	 */
+	uint64_t deadline_ns;
+	/*
+	 * Duration of a lease, which also sets its size: 1 ms to 10 s, default 100 ms. It is at
+	 * most an eighth of the rule's time to full, and at least the deadline.
+	 */
+	uint64_t lease_ns;
+	uint64_t open_ns;     /* a failing backend is left alone for about this long: 1 ms to 1 h, default 200 ms */
 	uint32_t open_after;  /* ... after this many failures in a row in one process: default 1 */
 	uint32_t local_milli; /* LOCAL: this host's share in thousandths of the limit: 1 to 1000, default 1000 */
-	const char *prefix;   /* prefix of the backend's keys, without '{': default "shmlimit:" */
+	const char *prefix;   /* of the backend's keys PREFIX{RULE/KEY}, without '{': default "shmlimit:" */
 	/*
 	 * Called with one line of text when a problem begins: a bad URL or password, a backend that
 	 * is gone, a rule with other parameters on another host. NULL: not called. The text never
@@ -77,8 +87,9 @@ struct shmlimit_global_options {
 	/*
 	 * 1: no call waits. on_failure decides at once what this host's lease cannot, and the agent
 	 * leases, so that the next requests for the key find tokens or a denial. It needs an agent:
-	 * without one on_failure decides whatever is not leased. 0 (default): a call waits for the
-	 * backend, up to deadline_ns.
+	 * without one on_failure decides whatever is not leased, which is reported once. Nothing is
+	 * taken for a request that on_failure allowed. 0 (default): a call waits for the backend,
+	 * up to deadline_ns.
 	 */
 	uint32_t no_wait;
 	uint64_t reserved[3]; /* must be zero */
@@ -141,15 +152,15 @@ struct shmlimit_global_status {
 	uint64_t connections;   /* its connections to backend servers */
 	uint64_t round_trip_ns; /* time that its last answer from the backend took; 0: none yet */
 	uint64_t breaker_ns; /* while the URL's server fails: time until it connects again, or open_ns while it does; else 0 */
-	uint64_t waiting; /* requests that wait for it now */
+	uint64_t waiting; /* requests that wait for it now, up to 64 */
 	/* Counts since the segment was created. */
 	uint64_t answered; /* requests that the agents answered from the backend's reply */
 	uint64_t failed;   /* ... and those that on_failure decided */
 	uint64_t late;     /* answers for which the process no longer waited; their tokens serve the next requests */
-	uint64_t spoiled;  /* requests that another process overwrote: they are made again */
-	uint64_t full;     /* times that a request found no room, and was made again later */
-	uint64_t misses;   /* requests that came to an agent because the host's lease did not suffice */
-	uint64_t unpaid;   /* tokens of rules' credit that the backend did not give: at most these were too many */
+	uint64_t spoiled; /* requests that a process overwrote which had been stopped for seconds: they are made again */
+	uint64_t full;    /* times that a request found no room, and was made again later */
+	uint64_t misses;  /* requests that came to an agent because the host's lease did not suffice */
+	uint64_t unpaid;  /* tokens of rules' credit that the backend did not give: at most these were too many */
 	uint64_t round_trips_ns; /* sum of the times that the backend's answers took */
 	/*
 	 * Answers by that time: [0] up to 100 us, [i] up to 100 us * 2^i, and all longer ones in
@@ -171,10 +182,10 @@ struct shmlimit_global_server {
 /*
  * Make a handle for the backend at `url`:
  *
- *	redis://[[user]:password@]host[:port][,host[:port]...][/db]      port 6379, database 0
- *	redis+sentinel://[[user]:password@]host[:port][,host[:port]...]/primary[/db]
- *	rediss://, rediss+sentinel://        the same with TLS, and at the end [?cacert=FILE][&cert=FILE][&key=FILE]
- *	unix://[[user]:password@]/path[?db=N]                            also redis+unix:
+ *	redis://[[user]:password@]host[:port][,host[:port]...][/db]  port 6379, database 0
+ *	redis+sentinel://[[user]:password@]host[:port][,host[:port]...]/primary[/db]  of sentinels
+ *	rediss://, rediss+sentinel://  with TLS, at the end [?cacert=FILE][&cert=FILE][&key=FILE]
+ *	unix://[[user]:password@]/path[?db=N]  also redis+unix:
  *
  * Up to eight hosts are tried in order: nodes of one cluster, or a primary and its replicas. The
  * first one that answers is used, unless it is a replica, and another one when it fails. With
@@ -184,7 +195,7 @@ struct shmlimit_global_server {
  * one does not.
  *
  * Creates the rule "~backend" in the segment, if it does not exist: the circuit breaker that all
- * processes of the host share.
+ * processes of the host share. Its decisions are not part of any sum.
  *
  * Returns 0, or: -EINVAL an argument is NULL, the URL is wrong (options.report gets the reason), or
  * an option is out of range; -E2BIG a field is set that this library does not know; -ENOMEM; or an

@@ -38,7 +38,8 @@ for page; do
 		top=$(printf '%s' "$page" | sed 's,[^/]*/,../,g; s,[^/]*$,,')
 		mkdir -p "$out/$(dirname "$page")"
 		lowdown -s -T html -M "title=$(sed -n '/^# /{s///p;q}' "$page")" -M "css=${top}style.css" "$page" |
-			sed -E "s,href=\"([^\":]*)\\.md([#\"]),href=\"\\1.html\\2,g; s,href=\"([^\":]*/)?([a-z_-]+\\.[1-8])\",href=\"${top}man/\\2.html\",g" \
+			sed -E "s,href=\"([^\":]*)\\.md([#\"]),href=\"\\1.html\\2,g; s,href=\"([^\":]*/)?([a-z_-]+\\.[1-8])(\\.in)?\",href=\"${top}man/\\2.html\",g
+				s,href=\"([^\":]*/)?include/(shmlimit[a-z_]*)\\.h\",href=\"${top}man/\\2.3.html\",g" \
 				>"$out/${page%.md}.html"
 		;;
 	esac

@@ -83,7 +83,7 @@ PKG_CONFIG_PATH=$root/usr/lib/$multiarch/pkgconfig
 PKG_CONFIG_SYSROOT_DIR=$root
 export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 flags=$(pkg-config --cflags --libs shmlimit)
-sed -n '/^\.Bd -literal/,/^\.Ed/p' "$SOURCE/lib/shmlimit.3" | sed '/^\./d; s/\\&//g; s/\\e/\\/g' |
+sed -n '/^\.Bd -literal/,/^\.Ed/p' "$SOURCE/lib/shmlimit.3.in" | sed '/^\./d; s/\\&//g; s/\\e/\\/g' |
 	sed "s/\"example\"/\"$SEGMENT.example\"/g" >"$TMP/manual.c"
 sed -n '/^```c$/,/^```$/p' "$SOURCE/README.md" | sed "/^\`\`\`/d; s/\"web\"/\"$SEGMENT\"/" >"$TMP/readme.c"
 shmlimit create "$SEGMENT" && shmlimit rule set "$SEGMENT" login --capacity 2 --rate 1/h

@@ -1,5 +1,5 @@
 /*
- * words: the spec of a gate (shmlimit_gate.3), made of the words of a server's configuration.
+ * words: the spec of a gate (shmlimit_gate(3)), made of the words of a server's configuration.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

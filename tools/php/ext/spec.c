@@ -1,5 +1,5 @@
 /*
- * spec: the words of a gate's spec (shmlimit_gate.3).
+ * spec: the words of a gate's spec (shmlimit_gate(3)).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
