@@ -309,10 +309,10 @@ static void funnel_row_apply(const struct look *k, const struct request *q, stru
 	if (q->op == OP_REFUND && q->taken != NULL)
 		funnel_give_back(k, q, &b->funnel, v);
 	else
-		funnel_apply(k->params, q->op, q->amount, q->max_wait_ns, k->at, &b->funnel, v);
+		funnel_apply(k->params, q, k->at, &b->funnel, v);
 	v->word = funnel_pack(k->params, b->funnel);
 	if (r != NULL)
-		funnel_report(k->params, q->op, q->amount, k->at, b->funnel, v, r);
+		funnel_report(k->params, q, k->at, b->funnel, v, r);
 }
 
 static uint64_t funnel_row_wait(const struct look *k, const struct balance *b)

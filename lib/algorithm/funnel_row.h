@@ -23,21 +23,21 @@ static inline int funnel_never_fits(const struct layout_params *params, uint64_t
 	       (!(params->flags & SHMLIMIT_RULE_NEXT_PAYS) && debt > funnel_time(params, limit_ns).stamp);
 }
 
-static inline void funnel_reserve(const struct layout_params *params, uint64_t amount, uint64_t max_wait_ns,
-                                  struct funnel_time at, struct funnel *funnel, struct verdict *v)
+FAST void funnel_reserve(const struct layout_params *params, const struct request *q, struct funnel_time at,
+                         struct funnel *funnel, struct verdict *v)
 {
-	uint64_t limit_ns = max_wait_ns < params->max_wait_ns ? max_wait_ns : params->max_wait_ns;
+	uint64_t limit_ns = q->max_wait_ns < params->max_wait_ns ? q->max_wait_ns : params->max_wait_ns;
 	uint64_t before = funnel_debt(params, *funnel, at), debt, over = 0, over_ns, wait_ns;
 	struct funnel borrowed = *funnel;
 
-	if (amount == 0)
+	if (q->amount == 0)
 		return;
-	if (amount > params->capacity && funnel_never_fits(params, amount, limit_ns, at)) {
+	if (q->amount > params->capacity && funnel_never_fits(params, q->amount, limit_ns, at)) {
 		v->answer = SHMLIMIT_DENIED;
 		v->retry_after_ns = FUNNEL_NEVER;
 		return;
 	}
-	if (!funnel_borrow(params, &borrowed, amount, at, &debt)) {
+	if (!funnel_borrow(params, &borrowed, q->amount, at, &debt)) {
 		over = debt; /* and beyond that it is the longest */
 		debt = params->debt;
 	}
@@ -60,36 +60,36 @@ static inline void funnel_reserve(const struct layout_params *params, uint64_t a
 }
 
 /* The operation itself, on a funnel that has refilled up to `at`. */
-static inline void funnel_apply(const struct layout_params *params, enum operation op, uint64_t amount,
-                                uint64_t max_wait_ns, struct funnel_time at, struct funnel *funnel, struct verdict *v)
+FAST void funnel_apply(const struct layout_params *params, const struct request *q, struct funnel_time at,
+                       struct funnel *funnel, struct verdict *v)
 {
 	v->answer = SHMLIMIT_ALLOWED;
 	v->changed = 0;
 	v->wait_ns = 0;
 	v->retry_after_ns = 0;
-	switch (op) {
+	switch (q->op) {
 	case OP_TAKE:
 	case OP_PEEK:
-		if (amount > funnel->quota) {
+		if (q->amount > funnel->quota) {
 			v->answer = SHMLIMIT_DENIED;
-		} else if (op == OP_TAKE) {
-			funnel->quota -= amount;
+		} else if (q->op == OP_TAKE) {
+			funnel->quota -= q->amount;
 			v->changed = 1;
 		}
 		break;
 	case OP_REFUND:
-		if (amount == 0 || funnel_is_full(params, *funnel))
+		if (q->amount == 0 || funnel_is_full(params, *funnel))
 			break;
-		funnel_refund(params, funnel, amount, at);
+		funnel_refund(params, funnel, q->amount, at);
 		v->changed = 1;
 		break;
 	case OP_RESERVE:
-		funnel_reserve(params, amount, max_wait_ns, at, funnel, v);
+		funnel_reserve(params, q, at, funnel, v);
 		break;
 	case OP_CHARGE:
-		if (amount == 0)
+		if (q->amount == 0)
 			break;
-		if (!funnel_charge(params, funnel, amount, at))
+		if (!funnel_charge(params, funnel, q->amount, at))
 			v->retry_after_ns = FUNNEL_NEVER;
 		v->changed = 1;
 		break;
@@ -99,17 +99,15 @@ static inline void funnel_apply(const struct layout_params *params, enum operati
 }
 
 /* What the funnel says after that. */
-__attribute__((always_inline)) static inline void funnel_report(const struct layout_params *params, enum operation op,
-                                                                uint64_t amount, struct funnel_time at,
-                                                                struct funnel funnel, const struct verdict *v,
-                                                                struct shmlimit_result *r)
+FAST void funnel_report(const struct layout_params *params, const struct request *q, struct funnel_time at,
+                        struct funnel funnel, const struct verdict *v, struct shmlimit_result *r)
 {
 	r->limit = params->capacity;
 	r->remaining = funnel.quota;
 	r->wait_ns = v->wait_ns;
 	r->retry_after_ns = v->retry_after_ns;
-	if (v->answer == SHMLIMIT_DENIED && op != OP_RESERVE)
-		r->retry_after_ns = funnel_ns_until(params, funnel, amount, at);
+	if (v->answer == SHMLIMIT_DENIED && q->op != OP_RESERVE)
+		r->retry_after_ns = funnel_ns_until(params, funnel, q->amount, at);
 	r->reset_after_ns = funnel_ns_until(params, funnel, params->capacity, at);
 }
 

@@ -11,6 +11,9 @@
 #include "atomic.h"
 #include "when.h"
 
+/* What a first try is made of: so a request that is on its way stays in registers. */
+#define FAST __attribute__((always_inline)) static inline
+
 enum operation {
 	OP_TAKE,
 	OP_PEEK,
@@ -135,6 +138,48 @@ struct request {
 	};
 	struct undo *undo; /* TAKE only: to be filled in, or NULL */
 };
+
+/* What has no hash yet and, with when_clock(), no time. */
+static inline struct request request_make(enum operation op, int rule, struct request_key key, uint64_t amount,
+                                          struct when when)
+{
+	return (struct request){ .op = op, .rule = (uint32_t)rule, .key = key, .amount = amount, .when = when };
+}
+
+/*
+ * The same with its hash and time, in another structure. A compiler keeps a structure in registers as long as its address
+ * is passed to no function that is not inlined. So a first try has one of its own, and what is passed on is a copy. WHY
+ * NOT by assignment: GCC 12 then keeps both in memory, and a take has 530 instructions instead of 416.
+ */
+FAST struct request request_complete(const struct request *q, uint64_t hash, struct when when)
+{
+	return (struct request){
+		.op = q->op,
+		.rule = q->rule,
+		.hash = hash,
+		.key = { q->key.bytes, q->key.len },
+		.amount = q->amount,
+		.when = { when.ns, when.given },
+		.max_wait_ns = q->max_wait_ns,
+		.taken = q->taken,
+		.lease = q->lease,
+		.undo = q->undo,
+	};
+}
+
+static inline struct request request_copy(const struct request *q)
+{
+	return request_complete(q, q->hash, q->when);
+}
+
+/* The same with an operation that the compiler knows, so that it leaves out what is for others. */
+FAST struct request request_as(const struct request *q, enum operation op)
+{
+	struct request copy = request_copy(q);
+
+	copy.op = op;
+	return copy;
+}
 
 struct verdict {
 	int answer;

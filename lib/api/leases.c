@@ -19,36 +19,28 @@ __attribute__((noinline, cold)) static int runs_low(struct shmlimit_lease *out, 
 	return sized_out(out, &found, sizeof(found)) != 0 ? -EINVAL : SHMLIMIT_ALLOWED;
 }
 
-static int lease_take(const struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
-                      uint64_t lease_ns, uint64_t claim_ns, struct shmlimit_lease *out, struct when when,
-                      struct shmlimit_result *r)
+FAST int lease_take(const struct shmlimit *l, const struct request *request, struct shmlimit_lease *out,
+                    struct shmlimit_result *r)
 {
 	struct shmlimit_lease found;
-	int answer = decide_check(l, key, key_len, OP_LEASE);
+	struct lease_request leased;
 	uint32_t failed = 0;
-	uint64_t hash, want = 0;
+	uint64_t want = 0;
+	int answer = decide_check(l, request);
+	struct request q;
 
 	if (out == NULL || out->struct_size < 2 * sizeof(out->struct_size))
 		return -EINVAL;
 	if (answer != 0)
 		return answer;
-	hash = hash_bytes(l->secret, (uint32_t)rule, key, key_len);
-	if (!when.given)
-		when = when_read(l);
-	answer = fast_lease(l, OP_LEASE, (uint32_t)rule, hash, cost, when, lease_ns, &want, NULL, &failed, r);
+	q = decide_complete(l, request);
+	answer = fast_lease(l, &q, &want, &failed, r);
 	if (answer == FIRST_NOT) {
-		struct lease_request leased = { 0, lease_ns, claim_ns, &found };
-
 		found = (struct shmlimit_lease){ 0 };
-		answer = decide_rest(l,
-		                     &(struct request){ .op = OP_LEASE,
-		                                        .rule = (uint32_t)rule,
-		                                        .hash = hash,
-		                                        .key = { key, key_len },
-		                                        .amount = cost,
-		                                        .when = when,
-		                                        .lease = &leased },
-		                     failed, r);
+		leased = *q.lease;
+		leased.out = &found;
+		q.lease = &leased;
+		answer = first_rest(l, &q, failed, r);
 		want = found.want;
 	}
 	if (answer > SHMLIMIT_DENIED && sized_out(out, &found, sizeof(found)) != 0)
@@ -62,66 +54,81 @@ EXPORT int shmlimit_lease_take(struct shmlimit *l, int rule, const void *key, si
                                uint64_t lease_ns, uint64_t claim_ns, struct shmlimit_lease *out,
                                struct shmlimit_result *r)
 {
-	return lease_take(l, rule, key, key_len, cost, lease_ns, claim_ns, out, when_clock(), r);
+	struct lease_request leased = { .lease_ns = lease_ns, .claim_ns = claim_ns };
+	struct request q = request_make(OP_LEASE, rule, (struct request_key){ key, key_len }, cost, when_clock());
+
+	q.lease = &leased;
+	return lease_take(l, &q, out, r);
 }
 
 EXPORT int shmlimit_lease_take_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                                   uint64_t lease_ns, uint64_t claim_ns, struct shmlimit_lease *out, uint64_t now_ns,
                                   struct shmlimit_result *r)
 {
-	return lease_take(l, rule, key, key_len, cost, lease_ns, claim_ns, out, when_given(now_ns), r);
+	struct lease_request leased = { .lease_ns = lease_ns, .claim_ns = claim_ns };
+	struct request q = request_make(OP_LEASE, rule, (struct request_key){ key, key_len }, cost, when_given(now_ns));
+
+	q.lease = &leased;
+	return lease_take(l, &q, out, r);
 }
 
 EXPORT int shmlimit_lease_deposit(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
                                   uint64_t cost, uint64_t lasts_ns, struct shmlimit_result *r)
 {
 	struct lease_request leased = { .tokens = tokens, .lease_ns = lasts_ns };
-	struct request q = { .op = OP_DEPOSIT, .amount = cost, .lease = &leased };
+	struct request q = request_make(OP_DEPOSIT, rule, (struct request_key){ key, key_len }, cost, when_clock());
 
-	return decide_call(l, rule, key, key_len, &q, r);
+	q.lease = &leased;
+	return decide_call(l, &q, r);
 }
 
 EXPORT int shmlimit_lease_deposit_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
                                      uint64_t cost, uint64_t lasts_ns, uint64_t now_ns, struct shmlimit_result *r)
 {
 	struct lease_request leased = { .tokens = tokens, .lease_ns = lasts_ns };
-	struct request q = { .op = OP_DEPOSIT, .amount = cost, .when = when_given(now_ns), .lease = &leased };
+	struct request q =
+		request_make(OP_DEPOSIT, rule, (struct request_key){ key, key_len }, cost, when_given(now_ns));
 
-	return decide_call(l, rule, key, key_len, &q, r);
+	q.lease = &leased;
+	return decide_call(l, &q, r);
 }
 
 EXPORT int shmlimit_lease_deny(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                                uint64_t for_ns, struct shmlimit_result *r)
 {
 	struct lease_request leased = { .lease_ns = for_ns };
-	struct request q = { .op = OP_DENY, .amount = cost, .lease = &leased };
+	struct request q = request_make(OP_DENY, rule, (struct request_key){ key, key_len }, cost, when_clock());
 
-	return decide_call(l, rule, key, key_len, &q, r);
+	q.lease = &leased;
+	return decide_call(l, &q, r);
 }
 
 EXPORT int shmlimit_lease_deny_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                                   uint64_t for_ns, uint64_t now_ns, struct shmlimit_result *r)
 {
 	struct lease_request leased = { .lease_ns = for_ns };
-	struct request q = { .op = OP_DENY, .amount = cost, .when = when_given(now_ns), .lease = &leased };
+	struct request q = request_make(OP_DENY, rule, (struct request_key){ key, key_len }, cost, when_given(now_ns));
 
-	return decide_call(l, rule, key, key_len, &q, r);
+	q.lease = &leased;
+	return decide_call(l, &q, r);
 }
 
 EXPORT int shmlimit_lease_abandon(struct shmlimit *l, int rule, const void *key, size_t key_len)
 {
 	static const struct lease_request leased = { 0 };
-	struct request q = { .op = OP_ABANDON, .lease = &leased };
+	struct request q = request_make(OP_ABANDON, rule, (struct request_key){ key, key_len }, 0, when_clock());
 
-	return decide_call(l, rule, key, key_len, &q, NULL);
+	q.lease = &leased;
+	return decide_call(l, &q, NULL);
 }
 
 EXPORT int shmlimit_lease_abandon_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t now_ns)
 {
 	static const struct lease_request leased = { 0 };
-	struct request q = { .op = OP_ABANDON, .when = when_given(now_ns), .lease = &leased };
+	struct request q = request_make(OP_ABANDON, rule, (struct request_key){ key, key_len }, 0, when_given(now_ns));
 
-	return decide_call(l, rule, key, key_len, &q, NULL);
+	q.lease = &leased;
+	return decide_call(l, &q, NULL);
 }
 
 EXPORT int shmlimit_lease_count(struct shmlimit *l, uint32_t which, uint64_t n)

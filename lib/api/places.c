@@ -6,34 +6,24 @@
 #include "export.h"
 #include "fast_hold.h"
 
-__attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, const void *key, size_t key_len,
-                                           uint64_t cost, struct when when, struct shmlimit_hold *hold,
-                                           struct shmlimit_result *r)
+__attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, struct request_key key, struct when when,
+                                           struct shmlimit_hold *hold, struct shmlimit_result *r)
 {
+	struct request request = request_make(OP_ENTER, rule, key, 1, when), q;
 	struct hold_request asked = { 0 };
 	uint32_t failed = 0;
 	int answer;
-	uint64_t hash;
 
-	if (l == NULL || cost != 1 || hold == NULL || hold->struct_size < sizeof(*hold))
+	if (l == NULL || hold == NULL || hold->struct_size < sizeof(*hold))
 		return -EINVAL;
-	answer = decide_check(l, key, key_len, OP_ENTER);
+	answer = decide_check(l, &request);
 	if (answer != 0)
 		return answer;
-	hash = hash_bytes(l->secret, (uint32_t)rule, key, key_len);
-	if (!when.given)
-		when = when_read(l);
-	answer = fast_enter(l, (uint32_t)rule, hash, when, &asked, &failed, r);
+	request.hold = &asked;
+	q = decide_complete(l, &request);
+	answer = fast_enter(l, &q, &failed, r);
 	if (answer == FIRST_NOT)
-		answer = decide_rest(l,
-		                     &(struct request){ .op = OP_ENTER,
-		                                        .rule = (uint32_t)rule,
-		                                        .hash = hash,
-		                                        .key = { key, key_len },
-		                                        .amount = 1,
-		                                        .when = when,
-		                                        .hold = &asked },
-		                     failed, r);
+		answer = first_rest(l, &q, failed, r);
 	if (answer < 0)
 		return answer;
 	hold->cell = asked.place.cell;
@@ -44,26 +34,25 @@ __attribute__((noinline)) static int enter(const struct shmlimit *l, int rule, c
 EXPORT int shmlimit_enter(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                           struct shmlimit_hold *hold, struct shmlimit_result *r)
 {
-	return enter(l, rule, key, key_len, cost, when_clock(), hold, r);
+	return cost != 1 ? -EINVAL : enter(l, rule, (struct request_key){ key, key_len }, when_clock(), hold, r);
 }
 
 EXPORT int shmlimit_enter_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                              uint64_t now_ns, struct shmlimit_hold *hold, struct shmlimit_result *r)
 {
-	return enter(l, rule, key, key_len, cost, when_given(now_ns), hold, r);
+	return cost != 1 ? -EINVAL : enter(l, rule, (struct request_key){ key, key_len }, when_given(now_ns), hold, r);
 }
 
-static int renew(const struct shmlimit *l, int rule, const void *key, size_t key_len, struct when when,
-                 struct shmlimit_hold *hold)
+static int renew(const struct shmlimit *l, struct request *q, struct shmlimit_hold *hold)
 {
 	struct hold_request asked = { 0 };
-	struct request q = { .op = OP_RENEW, .when = when, .hold = &asked };
 	int answer;
 
 	if (l == NULL || hold == NULL || hold->struct_size < sizeof(*hold))
 		return -EINVAL;
 	asked.place = (struct hold_place){ hold->cell, hold->value };
-	answer = decide_call(l, rule, key, key_len, &q, NULL);
+	q->hold = &asked;
+	answer = decide_call(l, q, NULL);
 	if (answer < 0)
 		return answer;
 	hold->value = asked.place.value;
@@ -72,41 +61,37 @@ static int renew(const struct shmlimit *l, int rule, const void *key, size_t key
 
 EXPORT int shmlimit_renew(struct shmlimit *l, int rule, const void *key, size_t key_len, struct shmlimit_hold *hold)
 {
-	return renew(l, rule, key, key_len, when_clock(), hold);
+	struct request q = request_make(OP_RENEW, rule, (struct request_key){ key, key_len }, 0, when_clock());
+
+	return renew(l, &q, hold);
 }
 
 EXPORT int shmlimit_renew_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t now_ns,
                              struct shmlimit_hold *hold)
 {
-	return renew(l, rule, key, key_len, when_given(now_ns), hold);
+	struct request q = request_make(OP_RENEW, rule, (struct request_key){ key, key_len }, 0, when_given(now_ns));
+
+	return renew(l, &q, hold);
 }
 
-__attribute__((noinline)) static int leave(const struct shmlimit *l, int rule, const void *key, size_t key_len,
-                                           struct when when, const struct shmlimit_hold *hold)
+__attribute__((noinline)) static int leave(const struct shmlimit *l, int rule, struct request_key key, struct when when,
+                                           const struct shmlimit_hold *hold)
 {
+	struct request request = request_make(OP_LEAVE, rule, key, 0, when), q;
 	struct hold_request asked = { 0 };
 	int answer;
-	uint64_t hash;
 
 	if (l == NULL || hold == NULL || hold->struct_size < sizeof(*hold))
 		return -EINVAL;
 	asked.place = (struct hold_place){ hold->cell, hold->value };
-	answer = decide_check(l, key, key_len, OP_LEAVE);
+	answer = decide_check(l, &request);
 	if (answer != 0)
 		return answer;
-	hash = hash_bytes(l->secret, (uint32_t)rule, key, key_len);
-	if (!when.given)
-		when = when_read(l);
-	answer = fast_leave(l, (uint32_t)rule, hash, when, &asked);
+	request.hold = &asked;
+	q = decide_complete(l, &request);
+	answer = fast_leave(l, &q);
 	if (answer == FIRST_NOT)
-		answer = decide_rest(l,
-		                     &(struct request){ .op = OP_LEAVE,
-		                                        .rule = (uint32_t)rule,
-		                                        .hash = hash,
-		                                        .key = { key, key_len },
-		                                        .when = when,
-		                                        .hold = &asked },
-		                     0, NULL);
+		answer = first_rest(l, &q, 0, NULL);
 	if (answer < 0)
 		return answer;
 	return asked.done || hold->value == 0 ? 0 : -ETIME;
@@ -115,11 +100,11 @@ __attribute__((noinline)) static int leave(const struct shmlimit *l, int rule, c
 EXPORT int shmlimit_leave(struct shmlimit *l, int rule, const void *key, size_t key_len,
                           const struct shmlimit_hold *hold)
 {
-	return leave(l, rule, key, key_len, when_clock(), hold);
+	return leave(l, rule, (struct request_key){ key, key_len }, when_clock(), hold);
 }
 
 EXPORT int shmlimit_leave_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t now_ns,
                              const struct shmlimit_hold *hold)
 {
-	return leave(l, rule, key, key_len, when_given(now_ns), hold);
+	return leave(l, rule, (struct request_key){ key, key_len }, when_given(now_ns), hold);
 }

@@ -12,42 +12,56 @@
 EXPORT int shmlimit_take(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                          struct shmlimit_result *r)
 {
+	struct request_key whole = { key, key_len };
+
 	if (cost == 0)
 		return shmlimit_peek(l, rule, key, key_len, cost, r);
 	/* Twice: without a result all stays in registers, which is 1.5 ns less. */
 	if (r == NULL)
-		return fast(l, OP_TAKE, rule, key, key_len, cost, NULL);
-	return fast(l, OP_TAKE, rule, key, key_len, cost, r);
+		return fast(l, OP_TAKE, rule, whole, cost, NULL);
+	return fast(l, OP_TAKE, rule, whole, cost, r);
 }
 
 EXPORT int shmlimit_take_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                             uint64_t now_ns, struct shmlimit_result *r)
 {
-	return fast_call(l, cost == 0 ? OP_PEEK : OP_TAKE, rule, key, key_len, cost, 0, when_given(now_ns), r);
+	struct request q = request_make(cost == 0 ? OP_PEEK : OP_TAKE, rule, (struct request_key){ key, key_len }, cost,
+	                                when_given(now_ns));
+
+	return fast_call(l, &q, r);
 }
 
 EXPORT int shmlimit_peek(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                          struct shmlimit_result *r)
 {
-	return fast(l, OP_PEEK, rule, key, key_len, cost, r);
+	return fast(l, OP_PEEK, rule, (struct request_key){ key, key_len }, cost, r);
 }
 
 EXPORT int shmlimit_peek_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                             uint64_t now_ns, struct shmlimit_result *r)
 {
-	return fast_call(l, OP_PEEK, rule, key, key_len, cost, 0, when_given(now_ns), r);
+	struct request q = request_make(OP_PEEK, rule, (struct request_key){ key, key_len }, cost, when_given(now_ns));
+
+	return fast_call(l, &q, r);
 }
 
 EXPORT int shmlimit_reserve(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                             uint64_t max_wait_ns, struct shmlimit_result *r)
 {
-	return fast_call(l, OP_RESERVE, rule, key, key_len, cost, max_wait_ns, when_clock(), r);
+	struct request q = request_make(OP_RESERVE, rule, (struct request_key){ key, key_len }, cost, when_clock());
+
+	q.max_wait_ns = max_wait_ns;
+	return fast_call(l, &q, r);
 }
 
 EXPORT int shmlimit_reserve_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
                                uint64_t max_wait_ns, uint64_t now_ns, struct shmlimit_result *r)
 {
-	return fast_call(l, OP_RESERVE, rule, key, key_len, cost, max_wait_ns, when_given(now_ns), r);
+	struct request q =
+		request_make(OP_RESERVE, rule, (struct request_key){ key, key_len }, cost, when_given(now_ns));
+
+	q.max_wait_ns = max_wait_ns;
+	return fast_call(l, &q, r);
 }
 
 EXPORT int shmlimit_acquire(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t cost,
@@ -75,23 +89,33 @@ EXPORT int shmlimit_acquire(struct shmlimit *l, int rule, const void *key, size_
 EXPORT int shmlimit_charge(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
                            struct shmlimit_result *r)
 {
-	return fast_call(l, OP_CHARGE, rule, key, key_len, tokens, 0, when_clock(), r);
+	struct request q = request_make(OP_CHARGE, rule, (struct request_key){ key, key_len }, tokens, when_clock());
+
+	return fast_call(l, &q, r);
 }
 
 EXPORT int shmlimit_charge_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
                               uint64_t now_ns, struct shmlimit_result *r)
 {
-	return fast_call(l, OP_CHARGE, rule, key, key_len, tokens, 0, when_given(now_ns), r);
+	struct request q =
+		request_make(OP_CHARGE, rule, (struct request_key){ key, key_len }, tokens, when_given(now_ns));
+
+	return fast_call(l, &q, r);
 }
 
 EXPORT int shmlimit_refund(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
                            struct shmlimit_result *r)
 {
-	return fast_call(l, OP_REFUND, rule, key, key_len, tokens, 0, when_clock(), r);
+	struct request q = request_make(OP_REFUND, rule, (struct request_key){ key, key_len }, tokens, when_clock());
+
+	return fast_call(l, &q, r);
 }
 
 EXPORT int shmlimit_refund_at(struct shmlimit *l, int rule, const void *key, size_t key_len, uint64_t tokens,
                               uint64_t now_ns, struct shmlimit_result *r)
 {
-	return fast_call(l, OP_REFUND, rule, key, key_len, tokens, 0, when_given(now_ns), r);
+	struct request q =
+		request_make(OP_REFUND, rule, (struct request_key){ key, key_len }, tokens, when_given(now_ns));
+
+	return fast_call(l, &q, r);
 }

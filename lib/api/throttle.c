@@ -17,19 +17,22 @@ EXPORT int shmlimit_throttle(struct shmlimit *l, const void *key, size_t key_len
                              uint64_t period_s, uint64_t quantity, int64_t reply[5])
 {
 	struct shmlimit_result r;
-	struct when when;
+	struct request q = request_make(OP_TAKE, 0, (struct request_key){ key, key_len }, quantity, when_clock());
 	int answer, rule;
 
 	/* As a take has them, before a rule is made. */
-	answer = decide_check(l, key, key_len, OP_TAKE);
+	answer = decide_check(l, &q);
 	if (answer != 0)
 		return answer;
 	/* The rule is looked up while the clock's answer is on its way. */
-	when = when_read(l);
+	q.when = when_read(l);
 	rule = unnamed_rule(l, capacity, count, period_s);
 	if (rule < 0)
 		return rule;
-	answer = fast_call(l, quantity == 0 ? OP_PEEK : OP_TAKE, rule, key, key_len, quantity, 0, when, &r);
+	q.rule = (uint32_t)rule;
+	if (quantity == 0)
+		q.op = OP_PEEK;
+	answer = fast_call(l, &q, &r);
 	if (answer < 0 || reply == NULL)
 		return answer;
 	reply[0] = answer;

@@ -11,9 +11,8 @@
  * A key that has its slot, of the version in force, and says what it has without
  * doubt. Returns the answer; FIRST_NOT: not at the first try.
  */
-__attribute__((always_inline)) static inline int first_try(const struct shmlimit *l, const struct table *t,
-                                                           const struct request *q, uint32_t *failed,
-                                                           struct shmlimit_result *r)
+FAST int first_try(const struct shmlimit *l, const struct table *t, const struct request *q, uint32_t *failed,
+                   struct shmlimit_result *r)
 {
 	const struct algorithm *a;
 	struct slot_seen seen, mine;
@@ -56,23 +55,25 @@ __attribute__((always_inline)) static inline int first_try(const struct shmlimit
 	} else if (__builtin_expect(!slot_unchanged(slot, seen), 0)) {
 		return FIRST_NOT;
 	}
-	decide_show(q->rule, q->op, q->hash, q->amount, v.answer);
+	decide_show(q, v.answer);
 	if (a->count != NULL)
 		a->count(&k, &b);
 	if (v.answer > SHMLIMIT_DENIED)
 		return v.answer;
-	return decide_count(l, q->rule, rule_mode(&view), q->op, v.answer, k.at.ticks);
+	return decide_count(l, q, rule_mode(&view), v.answer, k.at.ticks);
 }
 
 /* A take where the algorithm has a first try of its own. */
-static inline int first_take(const struct shmlimit *l, const struct request *q, uint32_t *failed,
-                             struct shmlimit_result *r)
+FAST int first_take(const struct shmlimit *l, const struct request *q, uint32_t *failed, struct shmlimit_result *r)
 {
+	struct request take;
+
 	switch (first_algorithm(l, q->rule)) {
 	case SHMLIMIT_WINDOW:
 		return fast_window(l, q, failed, r);
 	case SHMLIMIT_LEASE:
-		return fast_lease(l, OP_TAKE, q->rule, q->hash, q->amount, q->when, 0, NULL, q->undo, failed, r);
+		take = request_as(q, OP_TAKE);
+		return fast_lease(l, &take, NULL, failed, r);
 	default:
 		return FIRST_NOT;
 	}
@@ -95,17 +96,13 @@ int decide_rest(const struct shmlimit *l, const struct request *q, uint32_t fail
 	return failed != 0 ? decide_slowly(l, q, failed, r) : decide(l, generation_glance(l, 1, q->when.ns), q, r);
 }
 
-int decide_call(const struct shmlimit *l, int rule, const void *key, size_t key_len, struct request *q,
-                struct shmlimit_result *r)
+int decide_call(const struct shmlimit *l, const struct request *asked, struct shmlimit_result *r)
 {
-	int error = decide_check(l, key, key_len, q->op);
+	int error = decide_check(l, asked);
+	struct request q;
 
 	if (error != 0)
 		return error;
-	if (!q->when.given)
-		q->when = when_read(l);
-	q->rule = (uint32_t)rule;
-	q->key = (struct request_key){ key, key_len };
-	q->hash = hash_bytes(l->secret, q->rule, key, key_len);
-	return decide(l, generation_glance(l, 1, q->when.ns), q, r);
+	q = decide_complete(l, asked);
+	return decide(l, generation_glance(l, 1, q.when.ns), &q, r);
 }

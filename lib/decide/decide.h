@@ -14,26 +14,45 @@
 #include "request.h"
 #include "table.h"
 
+/* Of a first try: the general path is to decide. Nothing was changed, unless the function says so. */
+#define FIRST_NOT (-1)
+
 /* Checks the arguments of a public function: 0, -EINVAL, -EMSGSIZE or -EROFS. */
-static inline int decide_check(const struct shmlimit *l, const void *key, size_t key_len, enum operation op)
+FAST int decide_check(const struct shmlimit *l, const struct request *q)
 {
-	if (__builtin_expect(l == NULL || key == NULL, 0))
+	if (__builtin_expect(l == NULL || q->key.bytes == NULL, 0))
 		return -EINVAL;
-	if (__builtin_expect(key_len - 1 >= SHMLIMIT_KEY_MAX, 0))
+	if (__builtin_expect(q->key.len - 1 >= SHMLIMIT_KEY_MAX, 0))
 		return -EMSGSIZE;
-	return __builtin_expect(!operation_only_looks(op) && l->read_only, 0) ? -EROFS : 0;
+	return __builtin_expect(!operation_only_looks(q->op) && l->read_only, 0) ? -EROFS : 0;
+}
+
+/* The hash of the key, under the segment's secret and the rule. */
+static inline uint64_t decide_hash(const struct shmlimit *l, const struct request *q)
+{
+	return hash_bytes(l->secret, q->rule, q->key.bytes, q->key.len);
+}
+
+/* The time of the call, where it has none yet the clock's. To be read after the key was hashed: see fast(). */
+FAST struct when decide_when(const struct shmlimit *l, const struct request *q)
+{
+	return q->when.given || q->when.ns != 0 ? q->when : when_read(l);
+}
+
+/* The request with both, its arguments being checked. */
+FAST struct request decide_complete(const struct shmlimit *l, const struct request *q)
+{
+	uint64_t hash = decide_hash(l, q);
+	struct when when = decide_when(l, q);
+
+	return request_complete(q, hash, when);
 }
 
 /* An operation on a rule of any algorithm: at the first try if it can be, else slowly. `t` is generation_glance()'s. */
 int decide(const struct shmlimit *l, const struct table *t, const struct request *q, struct shmlimit_result *r);
 
-/*
- * An operation that only leases, counts or places have, from the arguments of the public function on.
- * *q has the operation and what is asked; rule, key and hash are filled in, and the
- * time, unless it is the caller's.
- */
-int decide_call(const struct shmlimit *l, int rule, const void *key, size_t key_len, struct request *q,
-                struct shmlimit_result *r);
+/* An operation that only leases, counts or places have, from the arguments of the public function on. */
+int decide_call(const struct shmlimit *l, const struct request *asked, struct shmlimit_result *r);
 
 /* Decide from the start, as often as it takes. `failed` compare-and-swaps were lost before. */
 int decide_slowly(const struct shmlimit *l, const struct request *q, uint32_t failed, struct shmlimit_result *r);
@@ -53,34 +72,33 @@ static inline void decide_note(struct undo *undo, const struct verdict *v, struc
 }
 
 /* Let a tracer see a decision. To be called while what it takes is in registers still: before it is reported. */
-static inline void decide_show(uint32_t rule, enum operation op, uint64_t hash, uint64_t amount, int answer)
+FAST void decide_show(const struct request *q, int answer)
 {
-	if (!operation_is_counted(op))
+	if (!operation_is_counted(q->op))
 		return;
 	if (answer == SHMLIMIT_ALLOWED)
-		PROBE(allow, rule, hash, amount);
+		PROBE(allow, q->rule, q->hash, q->amount);
 	else if (answer == SHMLIMIT_DENIED)
-		PROBE(deny, rule, hash, amount);
+		PROBE(deny, q->rule, q->hash, q->amount);
 }
 
 /* Count a decision that was made under a rule of this mode. Returns the answer: of a dry run always "allowed". */
-static inline int decide_count(const struct shmlimit *l, uint32_t rule, uint32_t mode, enum operation op, int answer,
-                               uint64_t entropy)
+FAST int decide_count(const struct shmlimit *l, const struct request *q, uint32_t mode, int answer, uint64_t entropy)
 {
-	int counts = operation_is_counted(op);
+	int counts = operation_is_counted(q->op);
 
 	if (answer == SHMLIMIT_ALLOWED) {
 		if (counts)
-			counter_add(l, rule, COUNT_ALLOWED, entropy);
+			counter_add(l, q->rule, COUNT_ALLOWED, entropy);
 		return SHMLIMIT_ALLOWED;
 	}
 	if (__builtin_expect(mode == SHMLIMIT_DRY_RUN, 0)) {
 		if (counts)
-			counter_add(l, rule, COUNT_SHADOW_DENIED, entropy);
+			counter_add(l, q->rule, COUNT_SHADOW_DENIED, entropy);
 		return SHMLIMIT_ALLOWED;
 	}
 	if (counts)
-		counter_add(l, rule, COUNT_DENIED, entropy);
+		counter_add(l, q->rule, COUNT_DENIED, entropy);
 	return answer;
 }
 

@@ -5,14 +5,17 @@
  */
 #include "fast.h"
 
-int fast_take(const struct shmlimit *l, uint32_t rule, uint64_t hash, const struct request_key *key, uint64_t cost,
-              struct when when, struct undo *undo, struct shmlimit_result *r)
+int fast_take(const struct shmlimit *l, const struct request *request, struct shmlimit_result *r)
 {
-	return fast_hashed(l, OP_TAKE, rule, hash, key, cost, 0, when, undo, r);
+	struct request q = request_as(request, OP_TAKE);
+
+	return fast_hashed(l, &q, request, NULL, r);
 }
 
-int fast_any(const struct shmlimit *l, enum operation op, uint32_t rule, uint64_t hash, const struct request_key *key,
-             uint64_t amount, uint64_t max_wait_ns, struct when when, struct shmlimit_result *r)
+int fast_any(const struct shmlimit *l, const struct request *request, struct shmlimit_result *r)
 {
-	return fast_hashed(l, op, rule, hash, key, amount, max_wait_ns, when, NULL, r);
+	struct request q = request_copy(request);
+
+	q.undo = NULL; /* a take's */
+	return fast_hashed(l, &q, request, NULL, r);
 }

@@ -11,29 +11,27 @@
 #include "count_row.h"
 #include "first.h"
 
-/* The answer, as decide() gives it, with *asked->out filled; or FIRST_NOT. *failed: it lost its swap. */
-static inline int fast_count(const struct shmlimit *l, enum operation op, uint32_t rule, uint64_t hash,
-                             const struct count_request *asked, struct when when, uint32_t *failed)
+/* The answer, as decide() gives it, with *q->count->out filled; or FIRST_NOT. *failed: it lost its swap. */
+FAST int fast_count(const struct shmlimit *l, const struct request *q, uint32_t *failed)
 {
+	const struct count_request *asked = q->count;
 	struct verdict v = { .answer = SHMLIMIT_ALLOWED };
 	struct count count;
 	struct first f;
 
-	if (__builtin_expect(!first_find(l, rule, hash, SHMLIMIT_COUNTER, 1, when.ns, &f) ||
-	                             asked->ttl_ns > f.view.params.debt,
-	                     0))
+	if (__builtin_expect(!first_find(l, q, SHMLIMIT_COUNTER, 1, &f) || asked->ttl_ns > f.view.params.debt, 0))
 		return FIRST_NOT;
-	count = count_read(&f.view.params, f.seen.word, when.ns);
+	count = count_read(&f.view.params, f.seen.word, q->when.ns);
 	if (__builtin_expect(count.stepped, 0))
 		return FIRST_NOT;
-	count_row_add(&f.view.params, asked, when.ns, &count, &v);
+	count_row_add(&f.view.params, asked, q->when.ns, &count, &v);
 	/* The linearization point (I1, I4). ORDER both pair with slot_cas() of the other processes. */
 	if (v.changed)
 		*failed = !slot_cas(f.slot, f.seen, f.seen.tag, count_pack(&f.view.params, count));
 	if (__builtin_expect(v.changed ? *failed : !slot_unchanged(f.slot, f.seen), 0))
 		return FIRST_NOT;
-	decide_show(rule, op, hash, (uint64_t)asked->n, v.answer);
-	return decide_count(l, rule, rule_mode(&f.view), op, v.answer, when.ns);
+	decide_show(q, v.answer);
+	return decide_count(l, q, rule_mode(&f.view), v.answer, q->when.ns);
 }
 
 #endif

@@ -50,16 +50,16 @@ static inline void fast_hold_report(const struct first *f, const uint64_t *cells
 
 /*
  * The answer, as decide() gives it, or FIRST_NOT. *failed: an entry lost the swap of the word; what it tried stands in
- * *asked, and its cell is taken back.
+ * *q->hold, and its cell is taken back.
  */
-static inline int fast_enter(const struct shmlimit *l, uint32_t rule, uint64_t hash, struct when when,
-                             struct hold_request *asked, uint32_t *failed, struct shmlimit_result *r)
+FAST int fast_enter(const struct shmlimit *l, const struct request *q, uint32_t *failed, struct shmlimit_result *r)
 {
+	struct hold_request *asked = q->hold;
 	uint64_t i, n, most, reach, before, *cells;
 	struct hold_place place;
 	struct first f;
 
-	if (__builtin_expect(!first_find(l, rule, hash, SHMLIMIT_HOLD, 1, when.ns, &f), 0))
+	if (__builtin_expect(!first_find(l, q, SHMLIMIT_HOLD, 1, &f), 0))
 		return FIRST_NOT;
 	most = f.view.params.capacity < l->window_max ? f.view.params.capacity : l->window_max;
 	reach = hold_reach(f.seen.word, l->window_max);
@@ -68,20 +68,20 @@ static inline int fast_enter(const struct shmlimit *l, uint32_t rule, uint64_t h
 		return FIRST_NOT;
 
 	cells = ring_cells(l, f.t, f.slot);
-	i = load_relaxed(fast_hold_hint(l, hash));
+	i = load_relaxed(fast_hold_hint(l, q->hash));
 	i = i < n ? i : 0;
 	/* BOUND: once over the cells. */
 	for (uint64_t looks = 1;; looks++) {
 		before = load_acquire(&cells[i]);
-		if (!hold_is_held(before, f.seen.word, when.ns))
+		if (!hold_is_held(before, f.seen.word, q->when.ns))
 			break;
 		if (looks >= n)
 			return FIRST_NOT;
 		i = i + 1 < n ? i + 1 : 0;
 	}
 	if (r != NULL)
-		fast_hold_report(&f, cells, reach, when.ns, r);
-	place = (struct hold_place){ (uint32_t)i, hold_cell(&f.view.params, before, f.seen.word, when.ns) };
+		fast_hold_report(&f, cells, reach, q->when.ns, r);
+	place = (struct hold_place){ (uint32_t)i, hold_cell(&f.view.params, before, f.seen.word, q->when.ns) };
 	/* INVARIANT I3: what was read in the cell was read while the slot was the key's: it is no window's. */
 	if (__builtin_expect(!slot_unchanged(f.slot, f.seen) || !cell_cas(&cells[i], before, place.value), 0))
 		return FIRST_NOT;
@@ -89,30 +89,29 @@ static inline int fast_enter(const struct shmlimit *l, uint32_t rule, uint64_t h
 	asked->tried = place;
 	/* The linearization point (I4, I13). ORDER pairs with slot_cas() of the other processes. */
 	if (__builtin_expect(!slot_cas(f.slot, f.seen, f.seen.tag,
-	                               hold_word_next(f.seen.word, reach > i ? reach : i + 1, when.ns)),
+	                               hold_word_next(f.seen.word, reach > i ? reach : i + 1, q->when.ns)),
 	                     0)) {
 		(void)cell_cas(&cells[i], place.value, hold_without(place.value));
 		*failed = 1;
 		return FIRST_NOT;
 	}
 	asked->place = place;
-	decide_show(rule, OP_ENTER, hash, 1, SHMLIMIT_ALLOWED);
-	return decide_count(l, rule, rule_mode(&f.view), OP_ENTER, SHMLIMIT_ALLOWED, when.ns);
+	decide_show(q, SHMLIMIT_ALLOWED);
+	return decide_count(l, q, rule_mode(&f.view), SHMLIMIT_ALLOWED, q->when.ns);
 }
 
-/* The same of a place that is left. asked->done: it was, but the slot changed during the call, and is to be looked at again. */
-static inline int fast_leave(const struct shmlimit *l, uint32_t rule, uint64_t hash, struct when when,
-                             struct hold_request *asked)
+/* The same of a place that is left. q->hold->done: it was, but the slot changed during the call, and is to be looked at again. */
+FAST int fast_leave(const struct shmlimit *l, const struct request *q)
 {
-	uint64_t *cell, *hint = fast_hold_hint(l, hash);
+	struct hold_request *asked = q->hold;
+	uint64_t *cell, *hint = fast_hold_hint(l, q->hash);
 	struct first f;
 
-	if (__builtin_expect(
-		    !first_find(l, rule, hash, SHMLIMIT_HOLD, 0, when.ns, &f) || asked->place.cell >= l->window_max, 0))
+	if (__builtin_expect(!first_find(l, q, SHMLIMIT_HOLD, 0, &f) || asked->place.cell >= l->window_max, 0))
 		return FIRST_NOT;
 	cell = &ring_cells(l, f.t, f.slot)[asked->place.cell];
 	if (__builtin_expect(load_acquire(cell) != asked->place.value ||
-	                             !hold_is_held(asked->place.value, f.seen.word, when.ns) ||
+	                             !hold_is_held(asked->place.value, f.seen.word, q->when.ns) ||
 	                             !cell_cas(cell, asked->place.value, hold_without(asked->place.value)),
 	                     0))
 		return FIRST_NOT;

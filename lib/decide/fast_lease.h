@@ -24,14 +24,13 @@ __attribute__((noinline, cold)) static uint64_t fast_lease_ahead(uint64_t capaci
 }
 
 /* The backend denied as many tokens, or fewer, until a time that is still to come. Returns its answer, or FIRST_NOT. */
-static inline int fast_lease_denied(const struct shmlimit *l, enum operation op, uint32_t rule, uint64_t hash,
-                                    uint64_t cost, struct when when, const struct first *f, const struct lease *lease,
-                                    struct shmlimit_result *r)
+FAST int fast_lease_denied(const struct shmlimit *l, const struct request *q, const struct first *f,
+                           const struct lease *lease, struct shmlimit_result *r)
 {
-	if (lease->state != LEASE_DENIED || lease->left_ns == 0 || cost < lease->quota ||
-	    cost > f->view.params.capacity || !slot_unchanged(f->slot, f->seen))
+	if (lease->state != LEASE_DENIED || lease->left_ns == 0 || q->amount < lease->quota ||
+	    q->amount > f->view.params.capacity || !slot_unchanged(f->slot, f->seen))
 		return FIRST_NOT;
-	decide_show(rule, op, hash, cost, SHMLIMIT_DENIED);
+	decide_show(q, SHMLIMIT_DENIED);
 	if (r != NULL) {
 		r->limit = f->view.params.capacity;
 		r->remaining = 0;
@@ -39,38 +38,38 @@ static inline int fast_lease_denied(const struct shmlimit *l, enum operation op,
 		r->retry_after_ns = lease->left_ns;
 		r->reset_after_ns = lease->left_ns;
 	}
-	counter_add_lease(l, LEASE_KNOWN_DENIALS, 1, when.ns);
-	return decide_count(l, rule, rule_mode(&f->view), op, SHMLIMIT_DENIED, when.ns);
+	counter_add_lease(l, LEASE_KNOWN_DENIALS, 1, q->when.ns);
+	return decide_count(l, q, rule_mode(&f->view), SHMLIMIT_DENIED, q->when.ns);
 }
 
 /*
  * The answer, as decide() gives it to a take or a lease_take, or FIRST_NOT. *failed: it lost its swap. *want, where it is
- * not NULL, is set if the lease runs low. `undo` may be NULL.
+ * not NULL, is set if the lease runs low.
  */
-static inline int fast_lease(const struct shmlimit *l, enum operation op, uint32_t rule, uint64_t hash, uint64_t cost,
-                             struct when when, uint64_t lease_ns, uint64_t *want, struct undo *undo, uint32_t *failed,
-                             struct shmlimit_result *r)
+FAST int fast_lease(const struct shmlimit *l, const struct request *q, uint64_t *want, uint32_t *failed,
+                    struct shmlimit_result *r)
 {
+	uint64_t cost = q->amount;
 	struct verdict v = { .answer = SHMLIMIT_ALLOWED, .changed = 1 };
 	struct lease lease;
 	struct first f;
 
-	if (__builtin_expect(cost == 0 || !first_find(l, rule, hash, SHMLIMIT_LEASE, 0, when.ns, &f), 0))
+	if (__builtin_expect(cost == 0 || !first_find(l, q, SHMLIMIT_LEASE, 0, &f), 0))
 		return FIRST_NOT;
-	lease = lease_read(&f.view.params, f.seen.word, when.ns);
+	lease = lease_read(&f.view.params, f.seen.word, q->when.ns);
 	if (__builtin_expect(cost > lease_held(&lease) || lease.quota != lease_quota(&f.view.params, f.seen.word), 0))
-		return fast_lease_denied(l, op, rule, hash, cost, when, &f, &lease, r);
+		return fast_lease_denied(l, q, &f, &lease, r);
 	/* The linearization point (I1, I4). ORDER pairs with slot_cas() of the other processes. */
 	*failed = !slot_cas(f.slot, f.seen, f.seen.tag, f.seen.word - cost);
 	if (__builtin_expect(*failed, 0))
 		return FIRST_NOT;
-	decide_note(undo, &v, f.slot, f.seen, 0, (struct slot_seen){ f.seen.tag, f.seen.word - cost });
+	decide_note(q->undo, &v, f.slot, f.seen, 0, (struct slot_seen){ f.seen.tag, f.seen.word - cost });
 	lease.quota -= cost;
 	if (want != NULL && __builtin_expect(lease_may_run_low(lease.quota, cost), 0))
-		*want = fast_lease_ahead(f.view.params.capacity, f.view.params.shape, f.seen.word - cost, cost, when.ns,
-		                         lease_ns);
+		*want = fast_lease_ahead(f.view.params.capacity, f.view.params.shape, f.seen.word - cost, cost,
+		                         q->when.ns, q->lease->lease_ns);
 
-	decide_show(rule, op, hash, cost, SHMLIMIT_ALLOWED);
+	decide_show(q, SHMLIMIT_ALLOWED);
 	if (r != NULL) {
 		r->limit = f.view.params.capacity;
 		r->remaining = lease.quota;
@@ -78,8 +77,8 @@ static inline int fast_lease(const struct shmlimit *l, enum operation op, uint32
 		r->retry_after_ns = 0;
 		r->reset_after_ns = lease_wait(&lease);
 	}
-	counter_add_lease(l, LEASE_SPENT, cost, when.ns);
-	return decide_count(l, rule, rule_mode(&f.view), op, SHMLIMIT_ALLOWED, when.ns);
+	counter_add_lease(l, LEASE_SPENT, cost, q->when.ns);
+	return decide_count(l, q, rule_mode(&f.view), SHMLIMIT_ALLOWED, q->when.ns);
 }
 
 #endif

@@ -21,9 +21,11 @@ static inline int fast_window(const struct shmlimit *l, const struct request *q,
 	struct slot_seen mine;
 	struct window after;
 	struct ring ring;
+	/* What is shown and counted. WHY NOT *q: it is in memory, and the compiler does not know its operation. */
+	struct request take = { .op = OP_TAKE, .rule = q->rule, .hash = q->hash, .amount = cost };
 	struct first f;
 
-	if (__builtin_expect(!first_find(l, q->rule, q->hash, SHMLIMIT_WINDOW, 1, q->when.ns, &f), 0))
+	if (__builtin_expect(!first_find(l, q, SHMLIMIT_WINDOW, 1, &f), 0))
 		return FIRST_NOT;
 	params = &f.view.params;
 	ring = ring_read(l, f.t, f.slot, params, f.seen.word, q->when.ns);
@@ -56,13 +58,13 @@ static inline int fast_window(const struct shmlimit *l, const struct request *q,
 		v.answer = SHMLIMIT_DENIED;
 		after = ring.w;
 	}
-	decide_show(q->rule, OP_TAKE, q->hash, cost, v.answer);
+	decide_show(&take, v.answer);
 	if (r != NULL) {
 		struct look k = look_make(l, f.t, f.slot, params, q->when);
 
 		window_report(&k, &ring, q, &v, &after, v.changed ? cost : 0, r);
 	}
-	return decide_count(l, q->rule, rule_mode(&f.view), OP_TAKE, v.answer, q->when.ns);
+	return decide_count(l, &take, rule_mode(&f.view), v.answer, q->when.ns);
 }
 
 #endif

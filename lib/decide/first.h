@@ -9,15 +9,20 @@
 
 #include "decide.h"
 
-/* The general path is to decide. Nothing was changed, unless the function says so. */
-#define FIRST_NOT (-1)
-
 struct first {
 	const struct table *t;
 	struct rule_view view; /* first_find() fills only some parameters: see there */
 	struct layout_slot *slot;
 	struct slot_seen seen;
 };
+
+/* decide_rest() of a copy, so that *q can be in registers. */
+FAST int first_rest(const struct shmlimit *l, const struct request *q, uint32_t failed, struct shmlimit_result *r)
+{
+	struct request copy = request_copy(q);
+
+	return decide_rest(l, &copy, failed, r);
+}
 
 /* The algorithm of a rule, which may be another by the time that it is decided. */
 static inline unsigned first_algorithm(const struct shmlimit *l, uint32_t rule)
@@ -36,14 +41,15 @@ static inline unsigned first_algorithm(const struct shmlimit *l, uint32_t rule)
  * the parameters; with_times: back, ahead, debt and flags too. Returns false for whatever else there is, and where a sweep
  * is due.
  */
-__attribute__((always_inline)) static inline int first_find(const struct shmlimit *l, uint32_t rule, uint64_t hash,
-                                                            unsigned algorithm, int with_times, uint64_t now_ns,
-                                                            struct first *f)
+FAST int first_find(const struct shmlimit *l, const struct request *q, unsigned algorithm, int with_times,
+                    struct first *f)
 {
 	const struct layout_params *in_force;
+	uint64_t hash = q->hash;
+	uint32_t rule = q->rule;
 	uint64_t tag;
 
-	f->t = generation_glance(l, 1, now_ns);
+	f->t = generation_glance(l, 1, q->when.ns);
 	if (__builtin_expect(f->t == NULL || rule >= l->rule_count, 0))
 		return 0;
 	f->view.published = load_acquire(&l->rules[rule].published);

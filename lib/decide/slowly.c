@@ -150,7 +150,7 @@ static int bypass(const struct shmlimit *l, const struct attempt *d, struct shml
 
 	if (counted)
 		attempt_count(l, d, denied ? COUNT_DENIED : COUNT_ALLOWED);
-	decide_show(q->rule, q->op, q->hash, q->amount, denied ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED);
+	decide_show(q, denied ? SHMLIMIT_DENIED : SHMLIMIT_ALLOWED);
 	algorithm_rule(&d->view.params, &rule);
 	if (r != NULL && denied)
 		*r = (struct shmlimit_result){ .retry_after_ns = FUNNEL_NEVER };
@@ -166,7 +166,7 @@ static int finish(const struct shmlimit *l, const struct attempt *d)
 
 	for (uint32_t i = 0; i < d->failed; i++)
 		attempt_count(l, d, COUNT_FAILED_CAS);
-	decide_show(q->rule, q->op, q->hash, q->amount, d->v.answer);
+	decide_show(q, d->v.answer);
 	if (d->a->count != NULL)
 		d->a->count(&k, &d->b);
 	if (d->r != NULL && d->room_ns != 0 && d->v.answer == SHMLIMIT_DENIED)
@@ -175,7 +175,7 @@ static int finish(const struct shmlimit *l, const struct attempt *d)
 		d->r->retry_after_ns = FUNNEL_NEVER;
 	if (d->v.answer > SHMLIMIT_DENIED)
 		return d->v.answer;
-	return decide_count(l, q->rule, rule_mode(&d->view), q->op, d->v.answer, d->at.ticks);
+	return decide_count(l, q, rule_mode(&d->view), d->v.answer, d->at.ticks);
 }
 
 __attribute__((cold, noinline)) int decide_slowly(const struct shmlimit *l, const struct request *request,
