@@ -202,9 +202,9 @@ include tests/tests.mk
 # What of the libraries is built.
 libraries := libshmlimit $(if $(call lacking,global),,libshmlimit-global) $(if $(call lacking,gate),,libshmlimit-gate)
 vpath %.3.in lib lib/global lib/gate
-$(man3): $(O)/man/%.3: %.3.in tools/man3.awk $(wildcard include/*.h)
+$(man3): $(O)/man/%.3: %.3.in tools/man3.awk tools/header.awk $(wildcard include/*.h)
 	@mkdir -p $(@D)
-	awk -f tools/man3.awk $(call headers_of,$*) $< >$@
+	awk -f tools/man3.awk -f tools/header.awk $(call headers_of,$*) $< >$@
 
 install: all $(man3)
 	install -d $(addprefix $(DESTDIR),$(bindir) $(includedir) $(libdir)/pkgconfig $(mandir)/man1 $(mandir)/man3 $(mandir)/man7 \

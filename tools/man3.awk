@@ -1,5 +1,5 @@
-# man3.awk HEADER... PAGE.3.in: the manual page of public headers. What the headers say about their functions, structures
-# and constants replaces these lines of PAGE.3.in: `@name`, `@synopsis`, `@intro` (of the first header) and `@reference`.
+# awk -f man3.awk -f header.awk HEADER... PAGE.3.in: the manual page of public headers. What they say about their functions,
+# structures and constants replaces these lines of PAGE.3.in: @name, @synopsis, @intro (of the first header) and @reference.
 #
 # A header has comments before what they describe, up to an empty line, or at the end of the line. In them, `x` is an
 # argument or member, an empty line begins a paragraph, and lines that begin with a tab are shown as they are, or as a list
@@ -112,193 +112,7 @@ function paragraphs(s, begun,    l, n, i, text, tabbed) {
 	}
 }
 
-# ---- Reading the headers: the things that they declare, in order ----
-
-function begin_thing(kind) {
-	things++
-	if (kind == "functions")
-		has_functions[section] = 1
-	else if (kind ~ /struct|handle/ && !has_functions[section])
-		section = 0
-	thing_kind[things] = kind
-	thing_doc[things] = doc
-	thing_section[things] = section
-	doc = ""
-}
-
-function begin_section(title, text) {
-	sections++
-	section = sections
-	section_title[section] = title
-	section_text[section] = text
-}
-
-# The comment that stands before something.
-function read_comment(text,    title) {
-	if (!seen_intro) {
-		seen_intro = 1
-		sub(/\n\nSPDX.*/, "", text)
-		title = text
-		sub(/\n.*/, "", title)
-		sub(/^[^\n]*\n+/, "", text)
-		sub(/^[a-z_]+: /, "", title)
-		sub(/\.$/, "", title)
-		if (headers == 1) {
-			description = title
-			intro = text
-		} else
-			begin_section("The header " header, toupper(substr(title, 1, 1)) substr(title, 2) ".\n\n" text)
-		return
-	}
-	if (text ~ /^---- /) {
-		title = text
-		sub(/\n.*/, "", title)
-		sub(/^---- /, "", title)
-		sub(/ -+$/, "", title)
-		sub(/^[^\n]*\n*/, "", text)
-		begin_section(title, text)
-		return
-	}
-	doc = text
-}
-
-function fail(text) {
-	print FILENAME ":" FNR ": " text >"/dev/stderr"
-	exit failed = 1
-}
-
-function add_item(name, text) {
-	if (thing_kind[things] == "functions" && name !~ /[ *]shmlimit_[a-z0-9_]+\(/)
-		fail("neither a function nor anything else that a header has: " name)
-	items++
-	item_thing[items] = things
-	item_name[items] = name
-	item_text[items] = text
-}
-
-function inner(s) {                   # of a declaration's end: its comment
-	if (!match(s, /\/\*.*\*\//))
-		return ""
-	s = substr(s, RSTART + 2, RLENGTH - 4)
-	gsub(/[ \t\n]+/, " ", s)
-	gsub(/^ | $/, "", s)
-	return s
-}
-
-function outer(s) {
-	sub(/\/\*.*\*\//, "", s)
-	gsub(/[ \t\n]+/, " ", s)
-	gsub(/^ | $/, "", s)
-	return s
-}
-
-FNR == 1 {
-	if (in_comment || partial != "")
-		fail("the header before ends within a declaration")
-	header = FILENAME
-	sub(/.*\//, "", header)
-	reading = header ~ /\.h$/
-	if (reading) {
-		headers++
-		includes = includes ".In " header "\n"
-	}
-	seen_intro = section = 0
-	doc = kind = ""
-}
-
-!reading && /^@/ {
-	if ($0 == "@name")
-		name()
-	else if ($0 == "@synopsis")
-		synopsis()
-	else if ($0 == "@intro")
-		paragraphs(intro, 1)
-	else if ($0 == "@reference")
-		reference()
-	else
-		fail("unknown line: " $0)
-	next
-}
-!reading { print; next }
-
-# Comments, and whatever goes on in the next line.
-in_comment {
-	l = $0
-	ends = sub(/ *\*\/.*/, "", l)
-	sub(/^[ \t]*\* ?/, "", l)
-	if (!(ends && l ~ /^[ \t]*$/))
-		comment = comment (comment == "" ? "" : "\n") l
-	if (ends) {
-		in_comment = 0
-		read_comment(comment)
-	}
-	next
-}
-partial != "" {
-	l = $0
-	sub(/^[ \t]*(\* )?/, "", l)
-	$0 = partial " " l
-	partial = ""
-}
-/^\t?\/\*$/ { comment = ""; in_comment = 1; next }
-/^\t?\/\*.*\*\/$/ { read_comment(inner($0)); next }
-/\/\*/ && !/\*\// { partial = $0; next }
-
-/^#if.*__cplusplus/ { skipping = 1 }
-skipping { skipping = !/^#endif/; next }
-/^#(if|include|endif)/ || /^#define [A-Z_]+_H$/ { next }
-
-/^$/ { doc = ""; if (kind == "constants" || kind == "functions") kind = ""; next }
-
-/^#define / {
-	if (kind != "constants" || doc != "")
-		begin_thing("constants")
-	kind = "constants"
-	l = outer($0)
-	sub(/^#define /, "", l)
-	add_item(l, inner($0))
-	next
-}
-/^(struct|enum) [a-z_]+;$/ {
-	begin_thing("handle")
-	thing_name[things] = substr($0, 1, length($0) - 1)
-	next
-}
-/^(struct|enum) [a-z_]+ *\{$/ {
-	begin_thing($1)
-	kind = $1
-	thing_name[things] = $1 " " $2
-	next
-}
-/^};/ { kind = doc = ""; next }
-kind == "struct" || kind == "enum" {
-	l = outer($0)
-	if (kind == "struct" && l !~ /;$/) { partial = $0; next }
-	sub(/[;,]$/, "", l)
-	text = inner($0)
-	if (doc != "") {
-		text = doc (text == "" ? "" : "\n" text)
-		doc = ""
-	}
-	add_item(l, text)
-	next
-}
-{
-	if ($0 !~ /;$/) { partial = $0; next }
-	if (kind != "functions" || doc != "")
-		begin_thing("functions")
-	kind = "functions"
-	add_item(outer($0), "")
-}
-
-# ---- Printing ----
-
-function function_name(declaration) {
-	match(declaration, /shmlimit_[a-z0-9_]*\(/)
-	return substr(declaration, RSTART, RLENGTH - 1)
-}
-
-function name(    i, last) {
+function names(    i, last) {
 	for (i = 1; i <= items; i++)
 		if (thing_kind[item_thing[i]] == "functions") {
 			if (last != "")
@@ -310,7 +124,8 @@ function name(    i, last) {
 }
 
 function synopsis(    i, l, at, n, depth, c, argument) {
-	printf "%s", includes
+	for (i = 1; i <= headers; i++)
+		print ".In " includes[i]
 	for (i = 1; i <= items; i++) {
 		if (thing_kind[item_thing[i]] != "functions")
 			continue
@@ -424,3 +239,18 @@ function reference(    s) {
 	print ".Ss Constants"
 	part(0, "constants enum")
 }
+
+FILENAME ~ /\.in$/ && /^@/ {
+	if ($0 == "@name")
+		names()
+	else if ($0 == "@synopsis")
+		synopsis()
+	else if ($0 == "@intro")
+		paragraphs(intro, 1)
+	else if ($0 == "@reference")
+		reference()
+	else
+		fail("unknown line: " $0)
+	next
+}
+FILENAME ~ /\.in$/ { print; next }
