@@ -4,32 +4,30 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -eu
 
-peers=$(mktemp)
-trap 'rm -f "$peers"' EXIT
-
-# peer<TAB>1<TAB>2<TAB>4 processes, fastest first.
+# PEER<TAB>1<TAB>2<TAB>4 processes, fastest first; on a logarithmic scale from 10^3 to 10^8.
 awk -F '\t' '$1 == "compare" && $4 == "decisions/s" { v[$2, $3] = $5; seen[$2] = 1 }
-	END { for (p in seen) print v[p, 1] "\t" p "\t" v[p, 1] "\t" v[p, 2] "\t" v[p, 4] }' "$1" |
-	sort -gr | cut -f 2- >"$peers"
-
-gnuplot <<EOT
-set terminal svg size 860,460 background rgb 'white' font 'sans-serif,13'
-set grid ytics lc rgb '#dddddd'
-set border 3
-set tics nomirror
-set datafile separator '\t'
-set output '$2/compare.svg'
-set title "Decisions a second, $3" noenhanced
-set logscale y
-set yrange [1000:2e8]
-set format y '10^{%T}'
-set style data histogram
-set style histogram clustered gap 1
-set style fill solid 0.9 border -1
-set xtics rotate by -30 left noenhanced
-set bmargin 7
-set rmargin 10
-set key top right
-plot '$peers' using 2:xtic(1) title '1 process' lc rgb '#1b6ca8', \
-	'' using 3 title '2 processes' lc rgb '#68a4d0', '' using 4 title '4 processes' lc rgb '#c3dcee'
-EOT
+	END { for (p in seen) print v[p, 1] "\t" p "\t" v[p, 1] "\t" v[p, 2] "\t" v[p, 4] }' "$1" | sort -gr | cut -f 2- |
+	awk -F '\t' -v title="Decisions a second, $3" '
+	function place(decisions) {
+		return sprintf("%.1f", decisions > 1000 ? 116 * (log(decisions) / log(10) - 3) : 0)
+	}
+	BEGIN { split("#1b6ca8 #68a4d0 #c3dcee", color, " ") }
+	{
+		peers = peers sprintf("<g transform=\"translate(250,%d)\"><text x=\"-8\" y=\"15\" text-anchor=\"end\">%s</text>", 26 * NR + 38, $1)
+		for (i = 1; i <= 3; i++)
+			peers = peers sprintf("<rect y=\"%d\" width=\"%s\" height=\"6\" fill=\"%s\"/>", 7 * i - 6, place($(i + 1)), color[i])
+		peers = peers "</g>\n"
+	}
+	END {
+		height = 26 * NR + 90
+		printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"860\" height=\"%d\" font-family=\"sans-serif\" font-size=\"13\">\n", height
+		print "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>"
+		printf "<text x=\"430\" y=\"24\" text-anchor=\"middle\" font-size=\"15\">%s</text>\n", title
+		for (i = 1; i <= 3; i++)
+			printf "<rect x=\"%d\" y=\"38\" width=\"12\" height=\"12\" fill=\"%s\"/><text x=\"%d\" y=\"49\">%d process%s</text>\n",
+				150 * i + 100, color[i], 150 * i + 118, 2 ^ (i - 1), (i > 1 ? "es" : "")
+		for (i = 3; i <= 8; i++)
+			printf "<path d=\"M%s,60 V%d\" stroke=\"#ddd\"/><text x=\"%s\" y=\"%d\" text-anchor=\"middle\">10<tspan dy=\"-6\" font-size=\"10\">%d</tspan></text>\n",
+				250 + place(10 ^ i), height - 24, 250 + place(10 ^ i), height - 6, i
+		printf "%s</svg>\n", peers
+	}' >"$2/compare.svg"

@@ -29,13 +29,15 @@ mkdir -p "$out" "$build/bench"
 machine="$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores"
 load=$(cut -d ' ' -f 1 /proc/loadavg)
 
-# ask COMMAND...: its own --quick and --rows come last.
+# ask COMMAND...: its own --quick and --rows come last. The report has the text of its first run.
 ask() {
-	printf '# %s\n' "$(basename "$1")" | tee -a "$text"
+	kept=$text
+	! grep -qx "# $(basename "$1")" "$text" || kept=/dev/null
+	printf '# %s\n' "$(basename "$1")" | tee -a "$kept"
 	# shellcheck disable=SC2086 # one option or none
 	"$@" $quick --rows "$rows" >"$build/bench/one" || { cat "$build/bench/one"; exit 1; }
-	tee -a "$text" <"$build/bench/one"
-	echo | tee -a "$text"
+	tee -a "$kept" <"$build/bench/one"
+	echo | tee -a "$kept"
 }
 
 # In three processes, minutes apart: where a process's memory lies makes a difference of nanoseconds, and so do others.

@@ -28,7 +28,7 @@ need_server := redis-tools openssl nginx nginx-dev apache2-bin apache2-dev libss
 	ruby ruby-dev ruby-rack ruby-rack-attack ruby-activesupport puma unicorn \
 	php-symfony-rate-limiter php-symfony-http-foundation php-illuminate-cache php-illuminate-routing php-nyholm-psr7 php-psr-log
 # For benches nginx is unpacked into O= and not installed, for that would start it; these are what it needs.
-need_bench := $(call packages,bench) valgrind gnuplot-nox redis-tools nginx-dev libpcre2-8-0 libssl3 apache2-bin apache2-dev libssl-dev \
+need_bench := $(call packages,bench) valgrind redis-tools nginx-dev libpcre2-8-0 libssl3 apache2-bin apache2-dev libssl-dev \
 	libpcre3 libpng16-16 util-linux python3-dev
 need_clang := clang libclang-rt-14-dev
 need_arm64 := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
