@@ -141,8 +141,9 @@ class LimitLaws(unittest.TestCase):
         once.take()
         self.refused(once.take)
         self.destroy()
-        self.shared._look_at = 0
+        self.limit("1/hour", rule="new").take()
         once.take()
+        self.refused(once.take)
 
     def test_race(self):
         """processes and threads that create the segment at once share it"""
@@ -177,7 +178,7 @@ class LimitLaws(unittest.TestCase):
     def test_keys(self):
         """a key of any length and of any characters is one"""
         once = self.limit("1/hour", rule="r")
-        for key in "", "x" * 2000, "x" * 2001, b"\0\0", "\udcff":
+        for key in "", "x" * 2000, "x" * 2001, b"\0\0", "\udcff", "\ud800\udcfe", bytearray(b"array"), memoryview(b"view"):
             once.take(key)
             self.refused(once.take, key)
 

@@ -63,10 +63,16 @@ class LimiterLaws(unittest.TestCase):
         self.assertEqual(self.left(), 7)
 
     def test_keys(self):
-        """a key is bytes with NUL and all; a str is its UTF-8"""
+        """a key is bytes with NUL and all; a str is its UTF-8, whatever surrogates are in it; anything else is a TypeError"""
         self.limiter.take("r", b"a\0b")
         self.limiter.take("r", "\u00e9")
         self.assertEqual([self.left(b"a"), self.left(b"a\0b"), self.left("\u00e9".encode())], [5, 4, 4])
+        for key, same in (bytearray(b"x"), b"x"), (memoryview(b"yz")[:1], b"y"), ("\udcff", b"\xff"), ("\ud800", b"\xed\xa0\x80"):
+            self.limiter.take("r", key)
+            self.assertEqual([self.left(key), self.left(same)], [4, 4], key)
+        for key in None, 7, ["k"], {"k": 1}, 1.5:
+            for call in self.limiter.take, self.limiter.peek, self.limiter.charge, self.limiter.count, self.limiter.enter:
+                self.assertRaisesRegex(TypeError, "^a key must be str, bytes, bytearray or memoryview, and not <class", call, "r", key)
 
     def test_numbers(self):
         """a number that C cannot hold is refused, and not wrapped"""

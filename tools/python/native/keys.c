@@ -33,12 +33,22 @@ static const char *read_key(PyObject **held, Py_ssize_t *length)
 {
 	const char *bytes = key_bytes(*held, length);
 
-	if (bytes == NULL && PyUnicode_Check(*held) && PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) {
-		PyErr_Clear();
-		if (keep(held, PyUnicode_AsEncodedString(*held, "utf-8", "surrogateescape")) == 0)
+	if (bytes == NULL && PyUnicode_Check(*held)) {
+		static const char *const surrogates[] = { "surrogateescape", "surrogatepass" };
+		PyObject *encoded = NULL;
+
+		for (int i = 0; i < 2 && encoded == NULL && PyErr_ExceptionMatches(PyExc_UnicodeEncodeError); i++) {
+			PyErr_Clear();
+			encoded = PyUnicode_AsEncodedString(*held, "utf-8", surrogates[i]);
+		}
+		if (encoded != NULL && keep(held, encoded) == 0)
+			bytes = key_bytes(*held, length);
+	} else if (bytes == NULL && (PyByteArray_Check(*held) || PyMemoryView_Check(*held))) {
+		if (keep(held, PyBytes_FromObject(*held)) == 0)
 			bytes = key_bytes(*held, length);
 	} else if (bytes == NULL && !PyErr_Occurred()) {
-		PyErr_SetString(PyExc_TypeError, "a key must be str, bytes or None");
+		PyErr_Format(PyExc_TypeError, "a key must be str, bytes, bytearray or memoryview, and not %R",
+		             (PyObject *)Py_TYPE(*held));
 	}
 	if (bytes != NULL && *length > UINT32_MAX) {
 		PyErr_SetString(PyExc_ValueError, "a key must be shorter than 4 GiB");

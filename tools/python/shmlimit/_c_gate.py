@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from . import _c
+from .key import key_bytes
 
 SONAME = "libshmlimit-gate.so.0"
 FIELDS_MAX = 36
@@ -111,11 +112,6 @@ def load() -> SimpleNamespace:
     return _loaded
 
 
-def _key(key: str | bytes) -> bytes:
-    """As the extension takes keys: an empty key is one NUL byte."""
-    return (key if isinstance(key, bytes) else key.encode("utf-8", "surrogateescape")) or b"\0"
-
-
 def _cost(cost: int | Callable[[Any], int], request: Any) -> int:
     tokens = cost if isinstance(cost, int) else cost(request)
     if tokens < 0:
@@ -132,7 +128,7 @@ def ask(
         key = key_of(request)
         tokens = 0 if key is None else _cost(cost, request)
         if tokens > 0:
-            encoded = _key(key)
+            encoded = key_bytes(key) or b"\0"
             keys[n].limit, keys[n].length, keys[n].bytes, keys[n].cost = i, len(encoded), encoded, tokens
             n += 1
     (answer, _buffer), held, pending = _answer(), Held(ctypes.sizeof(Held)), c_void_p()

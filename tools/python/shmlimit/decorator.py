@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from . import rate
+from .key import Key
 from .limiter import NEVER, Algorithm, Result
 from .shared import Shared, rule_name
 
@@ -38,7 +39,7 @@ class RateLimited(Exception):
 class limit:  # noqa: N801 # a decorator
     """A limit for all processes of the host, as text: "10/s burst 20".
 
-    As a decorator it raises RateLimited, or, with `wait`, waits until the call fits, up to max_wait_s. `key` is a str or a
+    As a decorator it raises RateLimited, or, with `wait`, waits until the call fits, up to max_wait_s. `key` is a key or a
     function of the call's arguments; calls with the same key share the tokens. The rule has the function's name, unless `rule`
     says another. `segment` is a name or a Shared; default python-UID. Thread-safe; works on in forked children.
 
@@ -50,7 +51,7 @@ class limit:  # noqa: N801 # a decorator
         self,
         text: str,
         *,
-        key: str | Callable[..., str | bytes] = "",
+        key: Key | Callable[..., Key] = "",
         rule: str | None = None,
         cost: int = 1,
         wait: bool = False,
@@ -105,7 +106,7 @@ class limit:  # noqa: N801 # a decorator
         return wrapper  # type: ignore[no-any-return]
 
     @contextlib.contextmanager
-    def held(self, key: str | bytes = "") -> Iterator[None]:
+    def held(self, key: Key = "") -> Iterator[None]:
         """Hold a place while a with statement runs, or raise RateLimited."""
         name = self._rule_name or rule_name(self._text)
         with self._shared.use("enter", name, self._rule, key) as place:
@@ -113,10 +114,10 @@ class limit:  # noqa: N801 # a decorator
                 raise RateLimited(name, place.result.retry_after_ns / 1e9)
             yield
 
-    def _key_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | bytes:
-        return self._key if isinstance(self._key, str) else self._key(*args, **kwargs)
+    def _key_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Key:
+        return self._key(*args, **kwargs) if callable(self._key) else self._key
 
-    def _use(self, operation: str, key: str | bytes, *arguments: int) -> Result:
+    def _use(self, operation: str, key: Key, *arguments: int) -> Result:
         name = self._rule_name or rule_name(self._text)
         if self._holds:
             raise ValueError(f"limit {name}: says how many at once: use held()")
@@ -125,15 +126,15 @@ class limit:  # noqa: N801 # a decorator
             raise RateLimited(name, None if result.retry_after_ns == NEVER else result.retry_after_ns / 1e9)
         return result
 
-    def take(self, key: str | bytes = "", cost: int = 1) -> Result:
+    def take(self, key: Key = "", cost: int = 1) -> Result:
         """Take tokens now, or raise RateLimited."""
         return self._use("take", key, cost)
 
-    def _reserve(self, key: str | bytes, cost: int) -> float:
+    def _reserve(self, key: Key, cost: int) -> float:
         """Take tokens that are there now or later. Returns the seconds until they are there."""
         return self._use("reserve", key, cost, self._rule.max_wait_ns).wait_ns / 1e9
 
-    def acquire(self, key: str | bytes = "", cost: int = 1) -> None:
+    def acquire(self, key: Key = "", cost: int = 1) -> None:
         """Wait until the tokens are there, first come, first served, or raise RateLimited if that takes longer than
         max_wait_s. An exception, such as Ctrl-C, gives them back."""
         wait_s = self._reserve(key, cost)
@@ -144,7 +145,7 @@ class limit:  # noqa: N801 # a decorator
             self._use("refund", key, cost)
             raise
 
-    async def acquire_async(self, key: str | bytes = "", cost: int = 1) -> None:
+    async def acquire_async(self, key: Key = "", cost: int = 1) -> None:
         """As acquire(), in asyncio: a task that is cancelled while it waits gives the tokens back."""
         wait_s = self._reserve(key, cost)
         try:

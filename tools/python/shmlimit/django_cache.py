@@ -16,8 +16,9 @@ from typing import Any
 
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 
+from .key import shared_key
 from .limiter import Algorithm, Count, Error, Rule
-from .shared import Shared, shared_key
+from .shared import Shared
 
 S = 10**9
 TTL_MAX = 366 * 86400 * S

@@ -15,6 +15,7 @@ from typing import Any, Optional, Union
 from fastapi import HTTPException, Request, Response
 
 from .gate import Answer, Gate, Limit, is_address, status_line
+from .key import Key
 from .limiter import Algorithm
 from .rate import parse
 from .shared import rule_name
@@ -36,7 +37,7 @@ class RateLimit:
         self,
         rate: str,
         *,
-        key: Callable[[Request], Union[str, bytes, None]] = client,
+        key: Callable[[Request], Optional[Key]] = client,
         cost: Union[int, Callable[[Request], int]] = 1,
         rule: Optional[str] = None,
         segment: Optional[str] = None,

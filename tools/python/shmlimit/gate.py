@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from . import _c, _c_gate
 from ._c_gate import Raw
+from .key import Key
 from .limiter import Error, _error, _log_line, native
 
 
@@ -34,7 +35,7 @@ class Limit:
     """
 
     rule: str
-    key: Callable[[Any], str | bytes | None]
+    key: Callable[[Any], Key | None]
     cost: int | Callable[[Any], int] = 1
     rate: str | None = None
     """ "5/minute", "100 per hour", "10/s burst 20", or "20 at once": the segment and the rule are created if they are

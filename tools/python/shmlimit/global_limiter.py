@@ -16,7 +16,8 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from . import _c, _c_global
-from .limiter import Error, Limiter, Request, Result, _check, _error, _key, _result, _unsigned, log, with_threads
+from .key import Key, key_bytes
+from .limiter import Error, Limiter, Request, Result, _check, _error, _result, _unsigned, log, with_threads
 
 SAY_EVERY_S = 60.0
 """The same line about a backend is not reported again for this long."""
@@ -196,13 +197,13 @@ class GlobalLimiter:
     def _about(self, rule: str | int) -> str:
         return f"{self.limiter.name}: rule {rule}"
 
-    def take(self, rule: str | int, key: str | bytes, cost: int = 1) -> Result:
+    def take(self, rule: str | int, key: Key, cost: int = 1) -> Result:
         """Take `cost` tokens of the funnel that all hosts share; under a rule of another algorithm, of this host's.
 
         A backend that does not answer is no error: on_failure then decides.
         """
         r = _c.Result()
-        key, rule_id = _key(key), self.limiter._id(rule)
+        key, rule_id = key_bytes(key), self.limiter._id(rule)
         answer = self._call("global_take", rule_id, key, len(key), _unsigned(cost), ctypes.byref(r))
         return _result(_check(answer, self._about(rule)) == 0, r)
 
@@ -212,8 +213,8 @@ class GlobalLimiter:
         n = len(requests)
         c, results, answers = (_c.Request * n)(), (_c.Result * n)(), (ctypes.c_int * n)()
         for i, (rule, key, cost) in enumerate(requests):
-            c[i].rule, c[i].key, c[i].cost = self._id_or_none(rule), _key(key), _unsigned(cost)
-            c[i].key_len = len(_key(key))
+            encoded = key_bytes(key)
+            c[i].rule, c[i].key, c[i].key_len, c[i].cost = self._id_or_none(rule), encoded, len(encoded), _unsigned(cost)
         _check(self._call("global_take_many", c, n, answers, results), self.limiter.name)
         return [
             _result(answer == 0, result) if answer >= 0 else _error(-answer, self._about(one.rule))
@@ -232,16 +233,16 @@ class GlobalLimiter:
         _check_backend(self._call("global_ping", ctypes.byref(c)), self.limiter.name)
         return BackendInfo(c.round_trip_ns, c.version.decode(), c.mode.decode(), c.role.decode())
 
-    def peek(self, rule: str | int, key: str | bytes) -> Funnel:
+    def peek(self, rule: str | int, key: Key) -> Funnel:
         """Read the funnel of one key on the backend. Takes nothing."""
         c = _c_global.Funnel(struct_size=ctypes.sizeof(_c_global.Funnel))
-        key, rule_id = _key(key), self.limiter._id(rule)
+        key, rule_id = key_bytes(key), self.limiter._id(rule)
         _check_backend(self._call("global_peek", rule_id, key, len(key), ctypes.byref(c)), self._about(rule))
         return Funnel(c.remaining, c.reset_after_ns, c.lease_ns)
 
-    def reset(self, rule: str | int, key: str | bytes | None = None) -> None:
+    def reset(self, rule: str | int, key: Key | None = None) -> None:
         """Restore all tokens of one key on the backend, or of every key of the rule, and end this host's leases of them."""
-        c_key, rule_id = None if key is None else _key(key), self.limiter._id(rule)
+        c_key, rule_id = None if key is None else key_bytes(key), self.limiter._id(rule)
         _check_backend(self._call("global_reset", rule_id, c_key, len(c_key or b"")), self._about(rule))
 
 

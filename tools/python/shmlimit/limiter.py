@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from . import _c, _c_gate
 from ._c import library
+from .key import Key, key_bytes
 
 log = logging.getLogger("shmlimit")
 with_threads: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -164,7 +165,7 @@ class Request(NamedTuple):
     """One of several limits on a request."""
 
     rule: str | int
-    key: str | bytes
+    key: Key
     cost: int = 1
 
 
@@ -250,10 +251,6 @@ def _name(name: str) -> bytes:
     if b"\0" in encoded:
         raise _error(errno.EILSEQ, name)
     return encoded
-
-
-def _key(key: str | bytes) -> bytes:
-    return key if isinstance(key, bytes) else key.encode("utf-8", "surrogateescape")
 
 
 def _unsigned(number: int, bits: int = 64) -> int:
@@ -458,21 +455,21 @@ class Limiter:
         """Forget a rule and all its funnels."""
         _check(library.rule_remove(self._handle, _name(rule)), f"{self.name}: rule {rule}")
 
-    def _decide(self, verb: str, rule: str | int, key: str | bytes, tokens: int, *more: int) -> Result:
+    def _decide(self, verb: str, rule: str | int, key: Key, tokens: int, *more: int) -> Result:
         r = _c.Result()
-        key = _key(key)
+        key = key_bytes(key)
         answer = getattr(library, verb)(
             self._handle, self._id(rule), key, len(key), _unsigned(tokens), *more, ctypes.byref(r)
         )
         _check(answer, f"{self.name}: rule {rule}")
         return _result(answer == 0, r)
 
-    def take(self, rule: str | int, key: str | bytes, cost: int = 1) -> Result:
+    def take(self, rule: str | int, key: Key, cost: int = 1) -> Result:
         """Take `cost` tokens if the key's funnel has them."""
         r = _native_take(self._handle, rule, key, cost)
         return self._decide("take", rule, key, cost) if r is None else r
 
-    def peek(self, rule: str | int, key: str | bytes, cost: int = 1) -> Result:
+    def peek(self, rule: str | int, key: Key, cost: int = 1) -> Result:
         """What a take would answer, without taking."""
         r = _native_peek(self._handle, rule, key, cost)
         return self._decide("peek", rule, key, cost) if r is None else r
@@ -480,7 +477,7 @@ class Limiter:
     def count(
         self,
         rule: str | int,
-        key: str | bytes,
+        key: Key,
         n: int = 1,
         *,
         ttl_ns: int = 0,
@@ -494,7 +491,7 @@ class Limiter:
         counted = _native_count(self._handle, rule, key, n, ttl_ns, bound, flags)
         if counted is not None:
             return counted
-        c, encoded = _c.Count(struct_size=ctypes.sizeof(_c.Count)), _key(key)
+        c, encoded = _c.Count(struct_size=ctypes.sizeof(_c.Count)), key_bytes(key)
         answer = library.count(
             self._handle, self._id(rule), encoded, len(encoded), _signed(n), _unsigned(ttl_ns), _signed(bound), flags,
             ctypes.byref(c),
@@ -502,22 +499,22 @@ class Limiter:
         _check(answer, f"{self.name}: rule {rule}")
         return Count(answer == 0, c.count, c.applied, c.ttl_ns)
 
-    def enter(self, rule: str | int, key: str | bytes) -> Place:
+    def enter(self, rule: str | int, key: Key) -> Place:
         """Enter one of the key's places, if one is free: ``with limiter.enter("jobs", user) as place: if place: ...``. A place
         that is not left, because its process was killed, ends after the rule's period."""
-        r, hold, encoded = _c.Result(), _c.Hold(struct_size=ctypes.sizeof(_c.Hold)), _key(key)
+        r, hold, encoded = _c.Result(), _c.Hold(struct_size=ctypes.sizeof(_c.Hold)), key_bytes(key)
         answer = library.enter(
             self._handle, self._id(rule), encoded, len(encoded), 1, ctypes.byref(hold), ctypes.byref(r)
         )
         _check(answer, f"{self.name}: rule {rule}")
         return Place(self, rule, encoded, _result(answer == 0, r), hold)
 
-    def reserve(self, rule: str | int, key: str | bytes, cost: int = 1, max_wait_ns: int = NEVER) -> Result:
+    def reserve(self, rule: str | int, key: Key, cost: int = 1, max_wait_ns: int = NEVER) -> Result:
         """Take tokens now or in advance: the caller waits for `wait_ns` before it goes on, as in
         ``await asyncio.sleep(r.wait_ns / 1e9)``. Denied if that would be longer than max_wait_ns or the rule's."""
         return self._decide("reserve", rule, key, cost, _unsigned(max_wait_ns))
 
-    def acquire(self, rule: str | int, key: str | bytes, cost: int = 1, max_wait_ns: int = NEVER) -> Result:
+    def acquire(self, rule: str | int, key: Key, cost: int = 1, max_wait_ns: int = NEVER) -> Result:
         """Reserve, then sleep until the tokens are there.
 
         Not C's acquire, which no signal can interrupt: this sleep ends with Ctrl-C, and lets greenlets run.
@@ -532,11 +529,11 @@ class Limiter:
                 raise
         return r
 
-    def refund(self, rule: str | int, key: str | bytes, tokens: int = 1) -> Result:
+    def refund(self, rule: str | int, key: Key, tokens: int = 1) -> Result:
         """Give tokens back that were taken or reserved and then not used."""
         return self._decide("refund", rule, key, tokens)
 
-    def charge(self, rule: str | int, key: str | bytes, tokens: int = 1) -> Result:
+    def charge(self, rule: str | int, key: Key, tokens: int = 1) -> Result:
         """Take tokens for something that has already happened, into debt as far as the rule allows."""
         return self._decide("charge", rule, key, tokens)
 
@@ -545,8 +542,8 @@ class Limiter:
         n = len(requests)
         c, results, failed = (_c.Request * n)(), (_c.Result * n)(), ctypes.c_size_t(n)
         for i, (rule, key, cost) in enumerate(requests):
-            c[i].rule, c[i].key, c[i].cost = self._id(rule), _key(key), _unsigned(cost)
-            c[i].key_len = len(_key(key))
+            encoded = key_bytes(key)
+            c[i].rule, c[i].key, c[i].key_len, c[i].cost = self._id(rule), encoded, len(encoded), _unsigned(cost)
         answer = library.take_all(self._handle, c, n, ctypes.byref(failed), results)
         if answer < 0:
             _check(answer, f"{self.name}: rule {requests[failed.value].rule}" if failed.value < n else self.name)
@@ -554,19 +551,19 @@ class Limiter:
         decided = [_result(i + 1 < filled or answer == 0, results[i]) for i in range(filled)]
         return All(answer == 0, -1 if answer == 0 else failed.value, decided)
 
-    def throttle(self, key: str | bytes, capacity: int, count: int, period_s: int, quantity: int = 1) -> Throttled:
+    def throttle(self, key: Key, capacity: int, count: int, period_s: int, quantity: int = 1) -> Throttled:
         """redis-cell's CL.THROTTLE, for code that passes the limit with each call."""
         reply = (ctypes.c_int64 * 5)()
-        key = _key(key)
+        key = key_bytes(key)
         params = map(_unsigned, (capacity, count, period_s, quantity))
         answer = library.throttle(self._handle, key, len(key), *params, reply)
         _check(answer, self.name)
         return Throttled(*reply)
 
-    def reset(self, rule: str | int | None = None, key: str | bytes | None = None) -> int:
+    def reset(self, rule: str | int | None = None, key: Key | None = None) -> int:
         """Restore all tokens of one key, of every key of a rule, or of all. Returns how many keys had a slot."""
         rule_id = -1 if rule is None else self._id(rule)
-        c_key = None if key is None else _key(key)
+        c_key = None if key is None else key_bytes(key)
         answer = library.reset(self._handle, rule_id, c_key, len(c_key or b""))
         return _check(answer, self.name if rule is None else f"{self.name}: rule {rule}")
 

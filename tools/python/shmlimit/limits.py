@@ -25,7 +25,8 @@ from limits import RateLimitItem
 from limits.errors import ConfigurationError
 
 from .limiter import NEVER, Algorithm, Error, Result, Rule
-from .shared import Shared, shared_key
+from .key import shared_key
+from .shared import Shared
 
 S = 10**9
 COUNTER = Rule(2**26 - 1, 0, 366 * 86400 * S, algorithm=Algorithm.COUNTER)

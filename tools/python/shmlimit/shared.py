@@ -6,7 +6,6 @@ SPDX-License-Identifier: BSD-2-Clause
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import re
 import threading
@@ -15,6 +14,7 @@ import weakref
 from typing import Any
 
 from . import _c
+from .key import Key, shared_key
 from .limiter import Error, Limiter, Result, Rule
 
 LOOK_EVERY_S = 1.0
@@ -37,12 +37,6 @@ if hasattr(os, "register_at_fork"):
 def rule_name(text: str) -> str:
     """A name that a rule can have, made of any text."""
     return re.sub(r"[^A-Za-z0-9._:@+-]", "_", text)[-_c.RULE_NAME_MAX :] or "_"
-
-
-def shared_key(key: str | bytes) -> bytes:
-    """A key as gates make it: one that is too long is replaced by its SHA-512, an empty one by a NUL byte."""
-    encoded = key if isinstance(key, bytes) else key.encode("utf-8", "surrogateescape")
-    return (encoded or b"\0") if len(encoded) <= _c.KEY_MAX else hashlib.sha512(encoded).digest()
 
 
 class Shared:
@@ -113,7 +107,7 @@ class Shared:
 
         return grp.getgrnam(self._group).gr_gid
 
-    def use(self, operation: str, name: str, rule: Rule, key: str | bytes, *arguments: Any, **named: Any) -> Any:
+    def use(self, operation: str, name: str, rule: Rule, key: Key, *arguments: Any, **named: Any) -> Any:
         """Call a method of Limiter with a rule, which is set if it is missing."""
         encoded, limiter = shared_key(key), self.limiter()
         try:
@@ -121,9 +115,17 @@ class Shared:
         except Error as error:
             if error.errno != errno.ESRCH:
                 raise
-        limiter.rule_set(name, rule)
+        try:
+            limiter.rule_set(name, rule)
+        except Error as error:
+            if error.errno != errno.ENOENT:
+                raise
+            # The segment was destroyed since its name was looked at.
+            self._look_at = 0.0
+            limiter = self.limiter()
+            limiter.rule_set(name, rule)
         return getattr(limiter, operation)(name, encoded, *arguments, **named)
 
-    def take(self, name: str, rule: Rule, key: str | bytes, cost: int = 1) -> Result:
+    def take(self, name: str, rule: Rule, key: Key, cost: int = 1) -> Result:
         result: Result = self.use("take", name, rule, key, cost)
         return result
