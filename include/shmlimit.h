@@ -629,6 +629,20 @@ int shmlimit_rule_set(struct shmlimit *limiter, const char *rule_name, const str
 int shmlimit_rule_set_at(struct shmlimit *limiter, const char *rule_name, const struct shmlimit_rule *rule,
                          uint64_t now_ns);
 
+/*
+ * Give a rule to a program that brings its own limits, when it starts: the rule is set if it is
+ * missing, or if this call was given another one last. So a program that starts with another
+ * limit changes it, also to another algorithm: then its keys begin again. A rule that an operator
+ * has changed since is left alone, and so is what the call does not say: a mode, if the given one
+ * is SHMLIMIT_ENFORCE; flags; and max_wait_ns and credit, if they are 0. `mark` is ignored.
+ *
+ * Returns the id, or an error of shmlimit_rule_set() but -EBUSY. After an error nothing was
+ * changed, so an old rule stays in force. Threads and processes may call it at once. Killed
+ * inside: the rule is the old one, the new one, or missing. Cost: of an unchanged rule that of
+ * shmlimit_rule_get().
+ */
+int shmlimit_rule_ensure(struct shmlimit *limiter, const char *rule_name, const struct shmlimit_rule *rule);
+
 /* Returns the id of a rule, or -ESRCH. No system call; cost: one comparison per rule. */
 int shmlimit_rule_find(struct shmlimit *limiter, const char *rule_name);
 

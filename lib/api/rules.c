@@ -14,23 +14,31 @@
 #include "sized.h"
 #include "table.h"
 
-static int rule_set(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given, struct when when)
+/* Checks the arguments of a public function. *wait_ns: for how long it waits for the lock. */
+static int read_arguments(const struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given,
+                          struct shmlimit_rule *rule, uint64_t *wait_ns)
 {
-	uint64_t wait_ns = SEGMENT_LOCK_WAIT_NS;
-	struct shmlimit_rule rule;
 	int error;
 
 	if (l == NULL)
 		return -EINVAL;
 	error = name_check_new_rule(rule_name);
 	if (error == 0)
-		error = sized_in(&rule, given, sizeof(rule));
+		error = sized_in(rule, given, sizeof(*rule));
 	if (error != 0)
 		return error;
-	if (rule.flags & SHMLIMIT_RULE_NO_WAIT)
-		wait_ns = 0;
-	rule.flags &= ~SHMLIMIT_RULE_NO_WAIT;
-	return rule_put(l, rule_name, &rule, wait_ns, when);
+	*wait_ns = rule->flags & SHMLIMIT_RULE_NO_WAIT ? 0 : SEGMENT_LOCK_WAIT_NS;
+	rule->flags &= ~SHMLIMIT_RULE_NO_WAIT;
+	return 0;
+}
+
+static int rule_set(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given, struct when when)
+{
+	struct shmlimit_rule rule;
+	uint64_t wait_ns;
+	int error = read_arguments(l, rule_name, given, &rule, &wait_ns);
+
+	return error != 0 ? error : rule_put(l, rule_name, &rule, wait_ns, when);
 }
 
 EXPORT int shmlimit_rule_set(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given)
@@ -42,6 +50,63 @@ EXPORT int shmlimit_rule_set_at(struct shmlimit *l, const char *rule_name, const
                                 uint64_t now_ns)
 {
 	return rule_set(l, rule_name, given, when_given(now_ns));
+}
+
+/* In a mark: the mode is of the configuration. */
+#define MARK_MODE 2u
+
+/* The number by which shmlimit_rule_ensure() knows what it was given last. */
+static uint64_t mark_of(const struct shmlimit_rule *rule)
+{
+	const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+	const uint64_t parts[] = { rule->algorithm,   rule->mode,      rule->flags,
+		                   rule->capacity,    rule->count,     rule->period_ns,
+		                   rule->max_wait_ns, rule->warmup_ns, rule->cold_factor_milli,
+		                   rule->credit };
+	uint64_t mark = 0;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		mark = (mark ^ (mark >> 32) ^ parts[i]) * odd;
+	return (mark & ~(uint64_t)3) | 1 | (rule->mode != SHMLIMIT_ENFORCE ? MARK_MODE : 0);
+}
+
+/* What a configuration does not say, but an operator or another program. */
+static void keep_the_rest(struct shmlimit_rule *wanted, const struct shmlimit_rule *found)
+{
+	if (wanted->mode == SHMLIMIT_ENFORCE && (found->mark & MARK_MODE) == 0)
+		wanted->mode = found->mode;
+	if (wanted->algorithm != found->algorithm)
+		return;
+	wanted->flags |= found->flags;
+	if (wanted->max_wait_ns == 0)
+		wanted->max_wait_ns = found->max_wait_ns;
+	if (wanted->credit == 0)
+		wanted->credit = found->credit;
+}
+
+static int is_same_rate(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
+{
+	return a->algorithm == b->algorithm && a->mode == b->mode && a->capacity == b->capacity &&
+	       a->count == b->count && a->period_ns == b->period_ns;
+}
+
+EXPORT int shmlimit_rule_ensure(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *given)
+{
+	struct shmlimit_rule wanted, found = { .struct_size = sizeof(found) };
+	uint64_t wait_ns;
+	int error = read_arguments(l, rule_name, given, &wanted, &wait_ns), id, set;
+
+	if (error != 0)
+		return error;
+	wanted.mark = mark_of(&wanted);
+	id = rule_find(l, rule_name);
+	if (id >= 0 && shmlimit_rule_get(l, id, &found) == 0) {
+		if (found.mark == wanted.mark)
+			return id;
+		keep_the_rest(&wanted, &found);
+	}
+	set = rule_replace(l, rule_name, &wanted, wait_ns, when_clock());
+	return set < 0 && id >= 0 && is_same_rate(&wanted, &found) ? id : set;
 }
 
 /* WHY the name is checked last: that costs more than to find it. */
@@ -135,25 +200,9 @@ EXPORT int shmlimit_rule_capacity_max(const struct shmlimit_rule *rule, uint64_t
 
 EXPORT int shmlimit_rule_remove(struct shmlimit *l, const char *rule_name)
 {
-	int error, lock, id;
+	int error = l == NULL ? -EINVAL : name_check_any_rule(rule_name);
 
-	if (l == NULL)
-		return -EINVAL;
-	error = name_check_any_rule(rule_name);
 	if (error == 0 && l->read_only)
 		error = -EROFS;
-	if (error == 0)
-		error = segment_lock(l->name, l->device, l->inode, SEGMENT_LOCK_WAIT_NS, &lock);
-	if (error != 0)
-		return error;
-	id = rule_find(l, rule_name);
-	if (id >= 0) {
-		uint64_t *published = &l->rules[id].published;
-
-		/* ORDER before the slots are freed: a claim that ends after that asks rule_holds(). */
-		publish(published, load_acquire(published) & ~(uint64_t)1);
-		table_clear(l, id);
-	}
-	segment_unlock(lock);
-	return id < 0 ? id : 0;
+	return error != 0 ? error : rule_remove(l, rule_name);
 }

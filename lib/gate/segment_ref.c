@@ -170,6 +170,25 @@ static void report_state(struct segment_ref *ref, const char *rule, int error, i
 		*reported = error;
 }
 
+/* The rule has not the spec's rate, but an older one; or, again, the spec's. */
+static void report_unchanged(struct segment_ref *ref, const char *rule, struct rule_state *state)
+{
+	char text[SHMLIMIT_NAME_MAX + SHMLIMIT_RULE_NAME_MAX + 200];
+	int at;
+
+	if (state->unchanged == state->unchanged_reported)
+		return;
+	at = snprintf(text, sizeof(text), "segment %.*s: rule %.*s: ", SHMLIMIT_NAME_MAX, ref->spec->segment,
+	              SHMLIMIT_RULE_NAME_MAX, rule);
+	if (state->unchanged != 0)
+		snprintf(text + at, sizeof(text) - (size_t)at, "its new rate is refused, and the old one stays: %s",
+		         words(ref, state->unchanged));
+	else
+		snprintf(text + at, sizeof(text) - (size_t)at, "its new rate is in force");
+	if (report(ref, state->unchanged != 0, text))
+		state->unchanged_reported = state->unchanged;
+}
+
 static void report_backend(void *segment_ref, const char *text)
 {
 	(void)report(segment_ref, 1, text);
@@ -182,46 +201,26 @@ void segment_ref_find_rules(struct segment_ref *ref, struct view *view)
 		                 __ATOMIC_RELAXED);
 }
 
-static int is_same_rate(const struct shmlimit_rule *a, const struct shmlimit_rule *b)
-{
-	return a->algorithm == b->algorithm && a->capacity == b->capacity && a->count == b->count &&
-	       a->period_ns == b->period_ns;
-}
-
-/* The number by which a gate knows the rate that a gate has given a rule last. */
-static uint64_t mark_of(const struct shmlimit_rule *rate)
-{
-	const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
-
-	return ((((rate->algorithm * odd + rate->capacity) * odd + rate->count) * odd + rate->period_ns) * odd +
-	        rate->flags) |
-	       1;
-}
-
 /*
- * Set a rule that is missing or, if `change` is set, that another rate was given to last. Its other
- * settings are kept. A rate that was changed by hand since is left alone: workers start at any
- * time, and must not undo it.
+ * Set a rule that is missing, or, if `change` is set, that was given another rate last. A rate that
+ * was changed by hand since is left alone: workers start at any time, and must not undo it. Where
+ * the rate cannot be set, an older one stays in force, *unchanged says why, and each look tries again.
  */
-static int set_rule(struct shmlimit *limiter, const struct spec_rule *wanted, int change)
+static int set_rule(struct shmlimit *limiter, const struct spec_rule *wanted, int change, int *unchanged)
 {
-	struct shmlimit_rule rule = { .struct_size = sizeof(rule) };
-	int id = shmlimit_rule_find(limiter, wanted->name), is_same, set;
+	struct shmlimit_rule rule = wanted->rate;
+	int id = shmlimit_rule_find(limiter, wanted->name), set = -EAGAIN;
 
-	if (id >= 0 && (!change || shmlimit_rule_get(limiter, id, &rule) != 0 || rule.mark == mark_of(&wanted->rate)))
+	if (id >= 0 && !change && *unchanged == 0)
 		return id;
-	is_same = id >= 0 && is_same_rate(&rule, &wanted->rate);
-	if (id < 0)
-		rule = wanted->rate;
-	rule.mark = mark_of(&wanted->rate);
-	rule.algorithm = wanted->rate.algorithm;
-	rule.capacity = wanted->rate.capacity;
-	rule.count = wanted->rate.count;
-	rule.period_ns = wanted->rate.period_ns;
-	rule.flags |= wanted->rate.flags | SHMLIMIT_RULE_NO_WAIT;
-	rule.set_unix_ns = 0;
-	set = shmlimit_rule_set(limiter, wanted->name, &rule);
-	return set < 0 && is_same ? id : set;
+	rule.flags |= SHMLIMIT_RULE_NO_WAIT;
+	for (int tries = 0; set == -EAGAIN && tries < LOCK_TRIES; tries++) {
+		if (tries > 0)
+			wait_a_little();
+		set = shmlimit_rule_ensure(limiter, wanted->name, &rule);
+	}
+	*unchanged = set < 0 && id >= 0 ? set : 0;
+	return *unchanged != 0 ? id : set;
 }
 
 /* Several processes may do this at once: each finds the rules that another one has set. */
@@ -229,15 +228,10 @@ static void create_rules(struct segment_ref *ref, struct view *view, int change)
 {
 	for (size_t i = 0; i < ref->spec->rule_count; i++) {
 		const struct spec_rule *rule = &ref->spec->rules[i];
-		int id = -EAGAIN;
 
-		for (int tries = 0; rule->has_rate && id == -EAGAIN && tries < LOCK_TRIES; tries++) {
-			if (tries > 0)
-				wait_a_little();
-			id = set_rule(view->limiter, rule, change);
-		}
 		if (rule->has_rate)
-			__atomic_store_n(&view->ids[i], id, __ATOMIC_RELAXED);
+			__atomic_store_n(&view->ids[i], set_rule(view->limiter, rule, change, &ref->rules[i].unchanged),
+			                 __ATOMIC_RELAXED);
 	}
 }
 
@@ -364,7 +358,8 @@ static int look(struct segment_ref *ref, int change)
 		int id = __atomic_load_n(&fresh->ids[i], __ATOMIC_RELAXED);
 
 		report_state(ref, ref->spec->rules[i].name, find_fault(ref, fresh, &ref->spec->rules[i], id),
-		             &ref->rules_reported[i]);
+		             &ref->rules[i].reported);
+		report_unchanged(ref, ref->spec->rules[i].name, &ref->rules[i]);
 	}
 	return error;
 }
@@ -448,14 +443,14 @@ void segment_ref_count_failed(struct segment_ref *ref, int passed)
 int segment_ref_begin(struct segment_ref *ref, const struct spec *spec)
 {
 	*ref = (struct segment_ref){ .spec = spec, .error = -ENOENT };
-	ref->rules_reported = calloc(spec->rule_count + 1, sizeof(ref->rules_reported[0]));
+	ref->rules = calloc(spec->rule_count + 1, sizeof(ref->rules[0]));
 	pthread_once(&forks_once, watch_forks);
-	return ref->rules_reported == NULL ? -ENOMEM : 0;
+	return ref->rules == NULL ? -ENOMEM : 0;
 }
 
 void segment_ref_end(struct segment_ref *ref)
 {
 	count_failed(ref, ref->view);
 	close_view(ref->view);
-	free(ref->rules_reported);
+	free(ref->rules);
 }

@@ -21,6 +21,12 @@ struct view {
 	int ids[];
 };
 
+struct rule_state {
+	int reported;  /* the error that was reported last; 0: none */
+	int unchanged; /* why an older rate than the spec's is in force; 0: the spec's is */
+	int unchanged_reported;
+};
+
 struct segment_ref {
 	const struct spec *spec;
 	struct view *view;          /* NULL: not attached */
@@ -34,8 +40,8 @@ struct segment_ref {
 	struct log_once log_once;
 	void (*report)(void *arg, int bad, const char *text);
 	void *arg;
-	int reported;        /* the error of the segment that was reported last; 0: none */
-	int *rules_reported; /* the same for each rule */
+	int reported;             /* the error of the segment that was reported last; 0: none */
+	struct rule_state *rules; /* of the spec */
 };
 
 /* The spec must outlive it. Returns 0 or -ENOMEM. Opens nothing. */

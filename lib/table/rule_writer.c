@@ -113,16 +113,34 @@ static void sweep_first(const struct shmlimit *l, const struct layout_params *pa
 		sweep(l, when);
 }
 
-/* The lock is held. */
+/*
+ * End a rule's use and its keys, as shmlimit_rule_remove() does.
+ * ORDER before the slots are freed: a claim that ends after that asks rule_holds().
+ */
+static void end_use(const struct shmlimit *l, int id)
+{
+	uint64_t *published = &l->rules[id].published;
+
+	publish(published, load_acquire(published) & ~(uint64_t)1);
+	table_clear(l, id);
+}
+
+/* The lock is held. `replaces`: a rule of another algorithm is replaced, and keeps its id. */
 static int set_locked(struct shmlimit *l, const char *rule_name, const struct shmlimit_rule *rule,
-                      const struct layout_params *params, struct when when)
+                      const struct layout_params *params, int replaces, struct when when)
 {
 	struct rule_view old;
 	int id = rule_find(l, rule_name);
 
 	if (id >= 0 && rule_read(l, (uint32_t)id, &old, NULL) == 0) {
-		if (params_algorithm(&old.params) != params_algorithm(params))
-			return -EBUSY;
+		if (params_algorithm(&old.params) != params_algorithm(params)) {
+			if (!replaces)
+				return -EBUSY;
+			end_use(l, id);
+			sweep_first(l, params, when);
+			rule_define(l, (uint32_t)id, rule_name, rule->mode, params, segment_unix_ns(), rule->mark);
+			return id;
+		}
 		sweep_first(l, params, when);
 		change(l, (uint32_t)id, &old, rule->mode, params, when);
 		/* Last: if killed before, the caller is to find that this was not done. */
@@ -138,7 +156,8 @@ static int set_locked(struct shmlimit *l, const char *rule_name, const struct sh
 	return id;
 }
 
-int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns, struct when when)
+static int put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns, int replaces,
+               struct when when)
 {
 	struct layout_params params;
 	int error, lock, id;
@@ -150,7 +169,32 @@ int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *r
 		error = segment_lock(l->name, l->device, l->inode, wait_ns, &lock);
 	if (error != 0)
 		return error;
-	id = set_locked(l, name, rule, &params, when);
+	id = set_locked(l, name, rule, &params, replaces, when);
 	segment_unlock(lock);
 	return id;
+}
+
+int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns, struct when when)
+{
+	return put(l, name, rule, wait_ns, 0, when);
+}
+
+int rule_replace(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns,
+                 struct when when)
+{
+	return put(l, name, rule, wait_ns, 1, when);
+}
+
+int rule_remove(struct shmlimit *l, const char *name)
+{
+	int lock, id;
+	int error = segment_lock(l->name, l->device, l->inode, SEGMENT_LOCK_WAIT_NS, &lock);
+
+	if (error != 0)
+		return error;
+	id = rule_find(l, name);
+	if (id >= 0)
+		end_use(l, id);
+	segment_unlock(lock);
+	return id < 0 ? id : 0;
 }

@@ -12,6 +12,13 @@
 int rule_put(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns,
              struct when when);
 
+/* The same, but a rule of another algorithm is replaced: its keys begin again. */
+int rule_replace(struct shmlimit *l, const char *name, const struct shmlimit_rule *rule, uint64_t wait_ns,
+                  struct when when);
+
+/* shmlimit_rule_remove(), with a valid name and a handle that can write. */
+int rule_remove(struct shmlimit *l, const char *name);
+
 /* Define a rule under an id that is not in use, by a caller that keeps other writers out. */
 void rule_define(const struct shmlimit *l, uint32_t id, const char *name, uint32_t mode,
                  const struct layout_params *params, uint64_t set_unix_ns, uint64_t mark);

@@ -214,6 +214,30 @@ static void protection(void)
 }
 
 /* What cannot be created is reported, and the failure policy decides. */
+/* How many of ten requests a new gate of this spec admits at once. */
+static int admits(const char *spec)
+{
+	struct shmlimit_gate *g = gate_new(spec);
+	int admitted = 0;
+
+	for (int i = 0; i < 10; i++)
+		admitted += ASK(g, "k", 0) == SHMLIMIT_ALLOWED;
+	ok(gate_said == 0, "%s: nothing is reported", spec);
+	shmlimit_gate_close(g);
+	return admitted;
+}
+
+static void other_algorithm(void)
+{
+	shmlimit_destroy(unit_name);
+	is(admits("create=yes slots=64 rule=a rate=\"5 at once for 1 day\""), 5, "five places are held");
+	is(admits("create=yes rule=a rate=3/day"), 3, "a gate that begins with another algorithm gives it to the rule");
+	is(admits("create=yes rule=a rate=4/day algorithm=window"), 4,
+	   "a gate gives a window to a rule where there is room");
+	is(admits("create=yes rule=a rate=2/day"), 2, "a gate gives a funnel to it again");
+	is(admits("create=yes rule=a rate=2/day"), 0, "of which nothing is left for the next gate");
+}
+
 static void cannot(void)
 {
 	struct shmlimit_gate *g;
@@ -229,8 +253,19 @@ static void cannot(void)
 	shmlimit_gate_close(g);
 	unit_rule(l, "f", 1, 1, SECOND);
 	g = gate_new("create=yes rule=f algorithm=window rate=5/s");
-	is(gate_said, 1, "a rule that has another algorithm is reported");
+	ok(gate_said == 1 && strstr(gate_lines[0], "its new rate is refused, and the old one stays") != NULL,
+	   "a rate that cannot be set is reported");
+	ok(ASK(g, "k", 0) == SHMLIMIT_ALLOWED && ASK(g, "k", 0) == SHMLIMIT_DENIED, "the old one stays in force");
+	is(answer.outcome, SHMLIMIT_GATE_REJECTED, "a request that the old rate denies is rejected, and did not fail");
+	shmlimit_gate_attach(g);
+	is(gate_said, 1, "another look at such a rule reports nothing else");
+	shmlimit_close(l);
+	shmlimit_destroy(unit_name);
+	shmlimit_gate_attach(g);
+	ok(gate_said == 2 && strstr(gate_lines[1], "its new rate is in force") != NULL,
+	   "the end of it is reported when the rate was set");
 	shmlimit_gate_close(g);
+	is(shmlimit_open(unit_name, 0, &l), 0, "the gate made a segment that has room");
 	shmlimit_close(l);
 	shmlimit_destroy(unit_name);
 	g = gate_new("rule=f");
@@ -251,6 +286,7 @@ int main(void)
 	alike();
 	never_mixed();
 	protection();
+	other_algorithm();
 	cannot();
 	return tap_done();
 }

@@ -136,6 +136,7 @@ static void rules(void)
 	is(shmlimit_check_names("web", longest), -ENAMETOOLONG,
 	   "a check says that 64 bytes are too long for a rule's name");
 	is(shmlimit_rule_set(l, "r", NULL), -EINVAL, "setting no rule is refused");
+	is(shmlimit_rule_ensure(l, "r", NULL), -EINVAL, "rule_ensure refuses to have no rule");
 	is(shmlimit_rule_find(l, "r"), -ESRCH, "no rule is there after all were refused");
 }
 
@@ -177,6 +178,8 @@ static void read_only(void)
 	ok(shmlimit_area(ro, NULL) == NULL, "a read-only handle has no area for the requests to an agent");
 	is(shmlimit_count_undecided(ro, 0, 1), -EROFS, "a read-only handle does not count undecided requests");
 	is(shmlimit_rule_set(ro, "d", &rule), -EROFS, "a read-only handle sets no rules");
+	is(shmlimit_rule_ensure(ro, "d", &rule), id, "a read-only handle has the rule that is there");
+	is(shmlimit_rule_ensure(ro, "e", &rule), -EROFS, "a read-only handle gives nobody a rule");
 	is(shmlimit_rule_remove(ro, "d"), -EROFS, "a read-only handle removes no rules");
 	is(shmlimit_peek(ro, id, "k", 1, 1, NULL), SHMLIMIT_ALLOWED, "a read-only handle peeks");
 	shmlimit_close(ro);
@@ -205,6 +208,7 @@ static void no_limiter(void)
 	is(shmlimit_lease_count(NULL, 0, 1), -EINVAL, "lease_count refuses to have no limiter");
 	is(shmlimit_slot(NULL, 0, 0, &slot), -EINVAL, "slot refuses to have no limiter");
 	is(shmlimit_rule_set(NULL, "r", &rule), -EINVAL, "rule_set refuses to have no limiter");
+	is(shmlimit_rule_ensure(NULL, "r", &rule), -EINVAL, "rule_ensure refuses to have no limiter");
 	is(shmlimit_rule_remove(NULL, "r"), -EINVAL, "rule_remove refuses to have no limiter");
 	is(shmlimit_rule_find(NULL, "r"), -EINVAL, "rule_find refuses to have no limiter");
 	is(shmlimit_rule_name(NULL, 0, name), -EINVAL, "rule_name refuses to have no limiter");

@@ -435,6 +435,61 @@ static void many(void)
 	is(shmlimit_rule_find(l, "r2"), 2, "the others keep their ids");
 }
 
+static int ensure(uint32_t algorithm, uint64_t capacity, uint64_t refill, uint32_t mode, struct shmlimit_rule *found)
+{
+	struct shmlimit_rule given = { .struct_size = sizeof(given),
+		                       .algorithm = algorithm,
+		                       .mode = mode,
+		                       .capacity = capacity,
+		                       .count = refill,
+		                       .period_ns = SECOND };
+	int id = shmlimit_rule_ensure(l, "own", &given);
+
+	memset(found, 0, sizeof(*found));
+	found->struct_size = sizeof(*found);
+	shmlimit_rule_get(l, shmlimit_rule_find(l, "own"), found);
+	found->set_unix_ns = 0;
+	return id;
+}
+
+static void ensured(void)
+{
+	struct shmlimit_options options = { .struct_size = sizeof(options), .window_max = 8 };
+	struct shmlimit_rule found;
+	struct shmlimit *before = l;
+	int id;
+
+	l = unit_create("ensure", &options);
+	id = ensure(SHMLIMIT_FUNNEL, 5, 5, SHMLIMIT_ENFORCE, &found);
+	ok(id >= 0 && found.capacity == 5, "a rule that is missing is set");
+	is(shmlimit_take(l, id, "k", 1, 5, NULL), SHMLIMIT_ALLOWED, "a key takes all of it");
+	found.capacity = 3;
+	found.max_wait_ns = SECOND;
+	found.mode = SHMLIMIT_DRY_RUN;
+	is(shmlimit_rule_set(l, "own", &found), id, "an operator changes it");
+	ensure(SHMLIMIT_FUNNEL, 5, 5, SHMLIMIT_ENFORCE, &found);
+	is(found.capacity, 3, "what an operator changed is left alone by a program that gives the same rule again");
+	is(ensure(SHMLIMIT_FUNNEL, 6, 6, SHMLIMIT_ENFORCE, &found), id, "another limit is set, under the same id");
+	ok(found.capacity == 6 && found.mode == SHMLIMIT_DRY_RUN && found.max_wait_ns == SECOND,
+	   "what the program does not say is left alone");
+	is(ensure(SHMLIMIT_WINDOW, 9, 0, SHMLIMIT_ENFORCE, &found), -EFBIG, "a window without room is refused");
+	ok(found.capacity == 6 && found.algorithm == SHMLIMIT_FUNNEL,
+	   "the old rule stays in force where another one is refused");
+	is(ensure(SHMLIMIT_WINDOW, 8, 0, SHMLIMIT_OFF, &found), id, "another algorithm is set, under the same id");
+	ok(found.algorithm == SHMLIMIT_WINDOW && found.capacity == 8 && found.mode == SHMLIMIT_OFF &&
+	           found.max_wait_ns == 0,
+	   "a rule of another algorithm is as it was given");
+	ensure(SHMLIMIT_FUNNEL, 4, 4, SHMLIMIT_ENFORCE, &found);
+	is(found.mode, SHMLIMIT_ENFORCE, "a mode that a program has given ends when it gives another rule");
+	is(shmlimit_take(l, id, "k", 1, 4, NULL), SHMLIMIT_ALLOWED, "keys begin anew under another algorithm");
+	is(shmlimit_take(l, id, "k", 1, 1, NULL), SHMLIMIT_DENIED,
+	   "keys have no more than the new limit under another algorithm");
+	is(ensure(SHMLIMIT_FUNNEL, 0, 4, SHMLIMIT_ENFORCE, &found), -EDOM, "a rule that is none is refused");
+	is(found.capacity, 4, "a refused rule changes nothing");
+	shmlimit_close(l);
+	l = before;
+}
+
 int main(void)
 {
 	l = unit_create("rule", NULL);
@@ -447,6 +502,7 @@ int main(void)
 	no_slot_comes_back();
 	largest();
 	largest_capacity_is_the_largest();
+	ensured();
 	many();
 	shmlimit_close(l);
 	return tap_done();
